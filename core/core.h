@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the shim, the tests and `somashim replay` may call. No HIP or HSA type
+ * appears here. All functions are thread safe unless they say otherwise; none
+ * calls the driver with a lock held. Sizes are bytes.
+ */
+#ifndef SS_CORE_H
+#define SS_CORE_H
+
+#include <stdio.h>
+
+#include "core/driver.h"
+#include "core/options.h"
+
+struct ss_core;
+struct ss_pool;
+struct ss_timeline;
+
+/* One core per process in the shim, many in tests. The driver and the options
+ * are copied. Returns NULL when host memory is out. Destroy is for tests and
+ * tools only (the shim never tears down): it gives everything back. */
+struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_options *opt);
+void ss_core_destroy(struct ss_core *core);
+
+/* ---- streams: timeline.c ------------------------------------------------ */
+
+enum ss_timeline_kind {
+	SS_TL_NULL,        /* the legacy null stream of a device */
+	SS_TL_BLOCKING,    /* joins the null stream */
+	SS_TL_NONBLOCKING,
+	SS_TL_THREAD,      /* hipStreamPerThread of one thread; blocking */
+};
+
+/* The null timeline of a device; never fails once the device is known. */
+struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev);
+/* hipStreamPerThread of the calling thread on `dev`; retired by the thread's
+ * own ss_thread_exit(). NULL when host memory is out. */
+struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev);
+void ss_thread_exit(struct ss_core *core);
+/* A stream enters after its real create and starts with no history. `seen` is
+ * false for a handle nobody saw created (some way into HIP bypassed us). */
+struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
+				    enum ss_timeline_kind kind, bool seen);
+/* NULL for an unknown handle. Never call with a null or per-thread handle. */
+struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native);
+/* Call before the real destroy: the handle is forgotten, a last fence tells
+ * when what was freed on it may be reused, and its cached bytes go back to
+ * their pools. */
+void ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl);
+int ss_timeline_device(const struct ss_timeline *tl);
+enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl);
+void *ss_timeline_native(const struct ss_timeline *tl);
+
+/* Streams that are captured neither record nor answer. `on` false ends it. */
+void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, bool on);
+bool ss_timeline_capturing(const struct ss_timeline *tl);
+
+/* ---- events and host synchronization ------------------------------------ */
+/*
+ * Each watched call is a pair: `begin` before the real call reads positions,
+ * `end` after it grants them if the call succeeded. Tokens are plain values on
+ * the caller's stack and must be ended exactly once.
+ */
+struct ss_token {
+	void *a, *b;
+	uint64_t n, gen;
+	int32_t kind, dev;
+};
+
+/* A new event has no clock. An address that was known is a new event. */
+void ss_event_add(struct ss_core *core, void *event);
+/* Before the real destroy. */
+void ss_event_forget(struct ss_core *core, void *event);
+/* It was, or may at any time be, recorded by a call we cannot see (`sticky`:
+ * for the rest of its life - graph nodes, other processes): no clock. */
+void ss_event_taint(struct ss_core *core, void *event, bool sticky);
+
+struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_timeline *tl);
+void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok);
+/* hipStreamWaitEvent(tl, event) */
+struct ss_token ss_wait_begin(struct ss_core *core, void *event, struct ss_timeline *tl);
+void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok);
+/* A host call that proves `event` done when it succeeds (synchronize, query). */
+struct ss_token ss_event_sync_begin(struct ss_core *core, void *event);
+/* ... that proves everything enqueued on `tl` so far done. For a null timeline
+ * that includes the blocking streams of its device. */
+struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl);
+/* ... everything on the device. */
+struct ss_token ss_device_sync_begin(struct ss_core *core, int dev);
+/* Ends any of the three. `threshold` = this call is one of HIP's synchronization
+ * points, at which memory above the release threshold goes back. */
+void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
+
+/* From now on event clocks and query results are not trusted (a bypass was
+ * seen); completion then comes from fences and device-wide waits only. */
+void ss_distrust(struct ss_core *core, const char *why);
+bool ss_distrusted(const struct ss_core *core);
+
+/* ---- pools: pool.c ------------------------------------------------------ */
+
+enum ss_attr { /* the values of hipMemPoolAttr */
+	SS_ATTR_REUSE_FOLLOW_EVENTS = 1,
+	SS_ATTR_REUSE_OPPORTUNISTIC,
+	SS_ATTR_REUSE_INTERNAL,
+	SS_ATTR_RELEASE_THRESHOLD,
+	SS_ATTR_RESERVED_CURRENT,
+	SS_ATTR_RESERVED_HIGH,
+	SS_ATTR_USED_CURRENT,
+	SS_ATTR_USED_HIGH,
+};
+
+/* The default pool serves hipMallocAsync, the classic pool hipMalloc. Both live
+ * as long as the device. NULL for a bad device or when the driver has none. */
+struct ss_pool *ss_pool_default(struct ss_core *core, int dev);
+struct ss_pool *ss_pool_classic(struct ss_core *core, int dev);
+struct ss_pool *ss_pool_current(struct ss_core *core, int dev);
+/* SS_ERR_INVALID: bad device or a pool that is gone; SS_ERR_DEVICE: a pool of
+ * another device. */
+enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool *pool);
+/* max_bytes 0 = no cap of its own. */
+enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
+			      struct ss_pool **out);
+/* Live blocks stay valid; the last free gives the memory back. SS_ERR_INVALID
+ * for a default or classic pool. A current pool falls back to the default. */
+enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool);
+/* A pool handle is a number that is never used twice, so a dead one is known. */
+void *ss_pool_handle(const struct ss_pool *pool);
+struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle);
+bool ss_pool_is_handle(const void *handle); /* ours, dead or alive */
+int ss_pool_device(const struct ss_pool *pool);
+
+enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
+				uint64_t value);
+enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
+				uint64_t *value);
+/* Keeps at least `keep` bytes, gives the rest of the idle memory back where
+ * nothing is in flight; never waits for the device. */
+enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep);
+/* Bit per device; the owner's bit is always set. Reaches existing and later
+ * segments. */
+enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t peers);
+uint64_t ss_pool_access(const struct ss_pool *pool);
+
+/* Stream-ordered allocation. size > 0. */
+enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
+			      struct ss_timeline *tl, size_t size, void **out);
+/* hipMalloc: only bytes whose every mark is completed. */
+enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
+/* SS_ERR_FOREIGN: not ours (or freed already and forgotten): pass it on.
+ * SS_ERR_INVALID: ours, but not live (a double free). */
+enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl);
+/* hipFree. `waited` = the caller has just waited for all streams of the block's
+ * device, with `t` taken by ss_device_sync_begin before that wait (ended by
+ * this call); NULL when no wait took place: the block is then gated by an epoch
+ * of all timelines. Interior pointers free the block that contains them, as
+ * HIP does. */
+enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited);
+
+struct ss_block_info {
+	void *base;        /* first byte of the block */
+	size_t size;       /* as requested */
+	void *segment;     /* first byte of the segment that holds it */
+	size_t segment_size;
+	uint64_t id;       /* unique among all blocks ever handed out */
+	int device;
+	enum ss_backing backing;
+	struct ss_pool *pool;
+	bool classic;
+	bool live;
+};
+/* True if `ptr` lies in memory of ours. `live` false: in a segment of ours, but
+ * in no block that is handed out. */
+bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out);
+/* True if [ptr, ptr+size) touches a reservation or segment of ours. */
+bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size);
+
+/* Bytes the device could give this process beyond what it reports as free. */
+uint64_t ss_idle_bytes(struct ss_core *core, int dev);
+/* What hipMemGetInfo should say: raw numbers in, adjusted out. */
+void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* hipDeviceReset: pools, blocks and timelines of the device are gone; call
+ * before the real reset. Nothing is given back to the driver. */
+void ss_device_reset(struct ss_core *core, int dev);
+/* Peer access as hipDeviceEnablePeerAccess has it: `dev`'s classic memory
+ * becomes visible to the devices in `peers`. */
+enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers);
+/* A point where the application waits for the whole device natively, or knows
+ * it idle: memory that was marked goes back now. Also drives decay. */
+void ss_housekeep(struct ss_core *core, int dev, bool device_idle);
+
+/* ---- statistics --------------------------------------------------------- */
+
+struct ss_pool_stats {
+	int device;
+	const char *kind;    /* "default", "classic", "pool 3" */
+	const char *backing;
+	uint64_t allocations, frees, hits, misses;
+	uint64_t reuse_same_stream, reuse_event, reuse_completed, reuse_internal, reuse_implicit;
+	uint64_t segments, grown, released_bytes, remaps, trims;
+	uint64_t reserved, reserved_high, used, used_high;
+	uint64_t fences, driver_calls, driver_ns;
+	uint64_t out_of_memory;
+};
+/* Calls `each` once per pool that ever served something. */
+void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
+/* The table that SOMASHIM_STATS=1 prints. Safe at exit: calls no driver. */
+void ss_stats_print(struct ss_core *core, FILE *out);
+/* Host bytes the core holds for its own bookkeeping. */
+uint64_t ss_host_bytes(const struct ss_core *core);
+/* Checks every invariant of heaps, queues and maps (tests). Returns NULL or the
+ * sentence that is broken. Call with no other thread in the core. */
+const char *ss_check(struct ss_core *core);
+
+#endif

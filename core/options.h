@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Every SOMASHIM_ variable; the table itself is in options.c. */
+#ifndef SS_CORE_OPTIONS_H
+#define SS_CORE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/driver.h"
+
+enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
+
+/* A size, or a share of a device's memory. */
+struct ss_amount {
+	uint64_t bytes;   /* when percent is 0 */
+	double percent;
+	bool set;
+};
+
+struct ss_options {
+	int backing;                 /* enum ss_backing */
+	int fence;                   /* enum ss_fence_kind */
+	int free_sync;               /* enum ss_free_sync */
+	struct ss_amount threshold[SS_MAX_DEVICES]; /* release threshold */
+	struct ss_amount initial;    /* reserved at the first use of a device */
+	struct ss_amount limit;      /* cap per process and device */
+	uint64_t decay_ms;
+	uint64_t oom_wait_ms;
+	uint64_t align_large;        /* alignment of blocks of at least this size */
+	uint64_t ipc_whole;          /* classic blocks this large get own segments; 0 = off */
+	bool disable, verbose, stats, selftest;
+	char log[512], journal[512]; /* paths as given; "" = off */
+};
+
+/* The defaults, without looking at the environment. */
+void ss_options_default(struct ss_options *opt);
+/* Reads the environment. Unknown SOMASHIM_ names and malformed values are named
+ * on `warn` (NULL: silently) with the nearest valid name; the default is used. */
+void ss_options_read(struct ss_options *opt, char **env, FILE *warn);
+/* Sets one option by its name without the SOMASHIM_ prefix, case-insensitive.
+ * False: unknown name or malformed value; nothing changed. */
+bool ss_options_set(struct ss_options *opt, const char *name, const char *value);
+/* "64M", "1.5G", "20%". False if malformed. */
+bool ss_amount_parse(const char *text, struct ss_amount *out);
+uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);
+/* The table for `somashim options` (and README). markdown: as a table. */
+void ss_options_print(FILE *out, bool markdown);
+/* One line per option that differs from its default. */
+void ss_options_print_changed(const struct ss_options *opt, FILE *out);
+
+#endif
