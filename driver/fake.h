@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device that exists only as bookkeeping: a driver for the core with a
+ * virtual clock. Streams make progress only when the caller says so; every call
+ * can be counted, refused or made to fail. Used by unit tests, the oracle and
+ * `somashim replay`. Thread safe.
+ */
+#ifndef SS_DRIVER_FAKE_H
+#define SS_DRIVER_FAKE_H
+
+#include "core/driver.h"
+
+struct ss_fake_config {
+	int devices;          /* 0 = 1 */
+	uint64_t vram;        /* per device; 0 = 64 GiB */
+	bool vmm;             /* offers VMM (chunk_bytes = 2 MiB) */
+	bool idle;            /* every fence is reached as soon as it is recorded */
+	bool hip_release_waits; /* what release_waits[SS_BACKING_HIP] says */
+};
+
+struct ss_fake_counts {
+	uint64_t segment_alloc, segment_free, chunk_create, chunk_release, map, unmap,
+		set_access, reserve, unreserve, fence_record, fence_query, fence_wait,
+		fence_release, mem_info;
+};
+
+struct ss_fake;
+
+struct ss_fake *ss_fake_create(const struct ss_fake_config *config);
+void ss_fake_destroy(struct ss_fake *fake); /* aborts if a segment or fence leaked */
+struct ss_driver ss_fake_driver(struct ss_fake *fake);
+
+/* The caller's model of a stream: everything enqueued gets a number; fences
+ * recorded on `native` of `dev` stand behind what was enqueued before. */
+void ss_fake_enqueue(struct ss_fake *fake, int dev, void *native);
+void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t commands);
+void ss_fake_drain(struct ss_fake *fake, int dev, void *native);
+void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms);
+
+/* The nth next call of the operation (by its field name in struct ss_driver)
+ * fails with `status`; n = 1 is the next one, 0 = all until cleared. */
+void ss_fake_fail(struct ss_fake *fake, const char *operation, unsigned n, enum ss_status status);
+void ss_fake_fail_clear(struct ss_fake *fake);
+
+struct ss_fake_counts ss_fake_counts(struct ss_fake *fake);
+uint64_t ss_fake_reserved(struct ss_fake *fake, int dev); /* bytes the device gave */
+uint64_t ss_fake_reserved_high(struct ss_fake *fake, int dev);
+
+#endif
