@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one table of every SOMASHIM_ variable: name, type, default, help. The
+ * parser, the defaults, the warnings and the printed tables all read it.
+ *
+ * Runs in constructors, before anything else of ours: it takes no lock, keeps
+ * no state, and parses numbers itself because strtod() obeys the locale.
+ */
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/options.h"
+
+#define PREFIX "SOMASHIM_"
+#define PREFIX_LEN (sizeof(PREFIX) - 1)
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+enum type {
+	T_ENUM,       /* int, one of `values` */
+	T_BOOL,
+	T_MS,         /* uint64_t milliseconds */
+	T_SIZE,       /* uint64_t bytes, "off" = 0 */
+	T_POWER,      /* T_SIZE that must be a power of two */
+	T_AMOUNT,     /* struct ss_amount */
+	T_PER_DEVICE, /* struct ss_amount[SS_MAX_DEVICES] */
+	T_PATH,       /* char[512] */
+};
+
+struct option {
+	const char *name;
+	enum type type;
+	size_t offset;
+	const char *def;    /* as a user would write it; "" = unset */
+	const char *values; /* T_ENUM: names in the order of the enum */
+	const char *help;
+};
+
+#define AT(field) offsetof(struct ss_options, field)
+
+static const struct option table[] = {
+	{ "BACKING", T_ENUM, AT(backing), "auto", "auto|hip|hsa|vmm",
+	  "where the memory of pools comes from" },
+	{ "FENCE", T_ENUM, AT(fence), "auto", "auto|event|signal",
+	  "how a stream tells that it has come past a free" },
+	{ "FREE_SYNC", T_ENUM, AT(free_sync), "auto", "auto|always|never",
+	  "whether hipFree waits for the device" },
+	{ "RELEASE_THRESHOLD", T_PER_DEVICE, AT(threshold), "", NULL,
+	  "idle bytes a pool keeps at a synchronization (0:1G,1:20% per device)" },
+	{ "INITIAL", T_AMOUNT, AT(initial), "", NULL,
+	  "memory reserved at the first use of a device" },
+	{ "LIMIT", T_AMOUNT, AT(limit), "", NULL,
+	  "the most this process may take of each device" },
+	{ "DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
+	  "age at which idle memory goes back; 0 = at the next synchronization" },
+	{ "OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
+	  "longest wait for frees in flight before out of memory is reported" },
+	{ "ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
+	  "alignment of blocks of at least this size; 0 = off" },
+	{ "IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
+	  "hipMalloc blocks this large get segments of their own; 0 = off" },
+	{ "DISABLE", T_BOOL, AT(disable), "0", NULL,
+	  "pass every call to the real runtime" },
+	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL,
+	  "say at start what was found and chosen" },
+	{ "STATS", T_BOOL, AT(stats), "0", NULL,
+	  "print a table per device and pool at exit" },
+	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL,
+	  "try the backings at start and trust only what works" },
+	{ "LOG", T_PATH, AT(log), "", NULL,
+	  "file for messages instead of stderr; %p is the process id" },
+	{ "JOURNAL", T_PATH, AT(journal), "", NULL,
+	  "file for a log of every allocation and free (RMM CSV); %p too" },
+};
+
+static const struct option *option_find(const char *name) {
+	const struct option *o = table;
+	while (o < table + ARRAY_LEN(table) && strcasecmp(o->name, name) != 0) {
+		o++;
+	}
+	return o < table + ARRAY_LEN(table) ? o : NULL;
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+/* Reads "12", "1.5": the whole part and the fraction in billionths. */
+static const char *parse_decimal(const char *s, uint64_t *whole, uint64_t *frac) {
+	*whole = *frac = 0;
+	if (!isdigit((unsigned char)*s)) {
+		return NULL;
+	}
+	for (; isdigit((unsigned char)*s); s++) {
+		if (__builtin_mul_overflow(*whole, 10, whole) ||
+				__builtin_add_overflow(*whole, (uint64_t)(*s - '0'), whole)) {
+			return NULL;
+		}
+	}
+	if (*s != '.') {
+		return s;
+	}
+	s++;
+	if (!isdigit((unsigned char)*s)) {
+		return NULL;
+	}
+	for (uint64_t unit = 100000000; isdigit((unsigned char)*s); s++, unit /= 10) {
+		*frac += unit * (uint64_t)(*s - '0');
+	}
+	return s;
+}
+
+static bool parse_size(const char *s, uint64_t *out) {
+	static const char units[] = "KMGT";
+	uint64_t whole, frac, unit = 1;
+
+	s = parse_decimal(s, &whole, &frac);
+	if (!s) {
+		return false;
+	}
+	const char *u = *s ? strchr(units, toupper((unsigned char)*s)) : NULL;
+	if (u) {
+		unit <<= 10 * (u - units + 1);
+		s++;
+		if (*s == 'i' || *s == 'I') {
+			s++;
+			if (*s != 'b' && *s != 'B') {
+				return false;
+			}
+		}
+	} else if (frac) {
+		return false; /* half a byte */
+	}
+	if (*s == 'b' || *s == 'B') {
+		s++;
+	}
+	uint64_t part = (uint64_t)((unsigned __int128)frac * unit / 1000000000);
+	return *s == '\0' && !__builtin_mul_overflow(whole, unit, &whole) &&
+		!__builtin_add_overflow(whole, part, out);
+}
+
+bool ss_amount_parse(const char *text, struct ss_amount *out) {
+	struct ss_amount a = { .set = true };
+	uint64_t whole, frac;
+
+	const char *end = parse_decimal(text, &whole, &frac);
+	if (end && strcmp(end, "%") == 0) {
+		if (whole > 100 || (whole == 100 && frac)) {
+			return false;
+		}
+		a.percent = (double)whole + (double)frac / 1e9;
+	} else if (!parse_size(text, &a.bytes)) {
+		return false;
+	}
+	*out = a;
+	return true;
+}
+
+uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total) {
+	if (a->percent > 0) {
+		return (uint64_t)((long double)total * a->percent / 100);
+	}
+	return a->bytes;
+}
+
+static bool parse_bool(const char *s, bool *out) {
+	static const char *const words[] = {
+		"0", "1", "no", "yes", "off", "on", "false", "true",
+	};
+	size_t i = 0;
+	while (i < ARRAY_LEN(words) && strcasecmp(s, words[i]) != 0) {
+		i++;
+	}
+	*out = i < ARRAY_LEN(words) ? i & 1 : *out;
+	return i < ARRAY_LEN(words);
+}
+
+/* Entries separated by commas: SIZE (all devices) or DEV:SIZE. */
+static bool parse_per_device(const char *s, struct ss_amount *out) {
+	struct ss_amount all[SS_MAX_DEVICES] = { 0 };
+
+	for (;;) {
+		char word[64];
+		size_t len = strcspn(s, ",");
+		if (len == 0 || len >= sizeof(word)) {
+			return false;
+		}
+		memcpy(word, s, len);
+		word[len] = '\0';
+
+		uint64_t first = 0, last = SS_MAX_DEVICES - 1, frac;
+		char *colon = strchr(word, ':');
+		if (colon) {
+			*colon = '\0';
+			const char *end = parse_decimal(word, &first, &frac);
+			if (!end || *end || frac || first >= SS_MAX_DEVICES) {
+				return false;
+			}
+			last = first;
+		}
+		struct ss_amount a = { .set = true, .bytes = UINT64_MAX };
+		const char *value = colon ? colon + 1 : word;
+		if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a)) {
+			return false;
+		}
+		for (uint64_t i = first; i <= last; i++) {
+			all[i] = a;
+		}
+		if (s[len] == '\0') {
+			memcpy(out, all, sizeof(all));
+			return true;
+		}
+		s += len + 1;
+	}
+}
+
+/* Copies the nth of "a|b|c". */
+static bool enum_value(const char *values, int n, char *out, size_t size) {
+	for (; n > 0 && values; n--) {
+		values = strchr(values, '|');
+		values = values ? values + 1 : NULL;
+	}
+	if (!values) {
+		return false;
+	}
+	size_t len = strcspn(values, "|");
+	if (len >= size) {
+		return false;
+	}
+	memcpy(out, values, len);
+	out[len] = '\0';
+	return true;
+}
+
+static bool option_set(struct ss_options *opt, const struct option *o, const char *value) {
+	void *field = (char *)opt + o->offset;
+	uint64_t n = 0, frac;
+	char word[32];
+	const char *end;
+	bool ok;
+
+	switch (o->type) {
+	case T_ENUM:
+		for (int i = 0; enum_value(o->values, i, word, sizeof(word)); i++) {
+			if (strcasecmp(word, value) == 0) {
+				*(int *)field = i;
+				return true;
+			}
+		}
+		return false;
+	case T_BOOL:
+		return parse_bool(value, field);
+	case T_MS:
+		end = parse_decimal(value, &n, &frac);
+		ok = end && !*end && !frac;
+		*(uint64_t *)field = ok ? n : *(uint64_t *)field;
+		return ok;
+	case T_SIZE:
+	case T_POWER:
+		if ((strcasecmp(value, "off") != 0 && !parse_size(value, &n)) ||
+				(o->type == T_POWER && (n & (n - 1)))) {
+			return false;
+		}
+		*(uint64_t *)field = n;
+		return true;
+	case T_AMOUNT:
+		return ss_amount_parse(value, field);
+	case T_PER_DEVICE:
+		return parse_per_device(value, field);
+	case T_PATH:
+		if (strlen(value) >= sizeof(opt->log)) {
+			return false;
+		}
+		strcpy(field, value);
+		return true;
+	}
+	return false;
+}
+
+void ss_options_default(struct ss_options *opt) {
+	memset(opt, 0, sizeof(*opt));
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		if (table[i].def[0]) {
+			option_set(opt, &table[i], table[i].def);
+		}
+	}
+}
+
+bool ss_options_set(struct ss_options *opt, const char *name, const char *value) {
+	const struct option *o = option_find(name);
+	return o && option_set(opt, o, value);
+}
+
+/* ---- the environment ---------------------------------------------------- */
+
+static int least(int a, int b) {
+	return a < b ? a : b;
+}
+
+/* Edit distance where a swap of neighbours counts one; case is ignored. */
+static int distance(const char *a, const char *b) {
+	enum { MAX = 40 };
+	int d[MAX + 1][MAX + 1];
+	int la = (int)strnlen(a, MAX), lb = (int)strnlen(b, MAX);
+
+	for (int j = 0; j <= lb; j++) {
+		d[0][j] = j;
+	}
+	for (int i = 1; i <= la; i++) {
+		d[i][0] = i;
+		for (int j = 1; j <= lb; j++) {
+			int ca = toupper((unsigned char)a[i - 1]);
+			int cb = toupper((unsigned char)b[j - 1]);
+			d[i][j] = least(d[i - 1][j - 1] + (ca != cb),
+				least(d[i - 1][j], d[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && ca == toupper((unsigned char)b[j - 2]) &&
+					cb == toupper((unsigned char)a[i - 2])) {
+				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+			}
+		}
+	}
+	return d[la][lb];
+}
+
+static const char *nearest_name(const char *name) {
+	const char *best = table[0].name;
+	for (size_t i = 1; i < ARRAY_LEN(table); i++) {
+		if (distance(name, table[i].name) < distance(name, best)) {
+			best = table[i].name;
+		}
+	}
+	return best;
+}
+
+static void nearest_value(const char *values, const char *value, char *out, size_t size) {
+	char word[32];
+	int best = 1000;
+
+	for (int i = 0; enum_value(values, i, word, sizeof(word)); i++) {
+		int d = distance(value, word);
+		if (d < best) {
+			best = d;
+			snprintf(out, size, "%s", word);
+		}
+	}
+}
+
+static const char *const type_texts[] = {
+	[T_BOOL] = "0|1",
+	[T_MS] = "milliseconds",
+	[T_SIZE] = "size",
+	[T_POWER] = "size (power of 2)",
+	[T_AMOUNT] = "size or percent",
+	[T_PER_DEVICE] = "size or percent, per device",
+	[T_PATH] = "path",
+};
+
+static const char *type_text(const struct option *o) {
+	return o->type == T_ENUM ? o->values : type_texts[o->type];
+}
+
+static void warn_value(FILE *warn, const struct option *o, const char *value) {
+	char near[64] = "";
+
+	if (o->type == T_ENUM) {
+		strcpy(near, "; did you mean ");
+		nearest_value(o->values, value, near + strlen(near), 32);
+		strcat(near, "?");
+	}
+	fprintf(warn, "somashim: " PREFIX "%s=%.64s is not a %s%s The default (%s) is used\n",
+		o->name, value, type_text(o), near[0] ? near : ".",
+		o->def[0] ? o->def : "unset");
+}
+
+void ss_options_read(struct ss_options *opt, char **env, FILE *warn) {
+	ss_options_default(opt);
+	for (; env && *env; env++) {
+		if (strncmp(*env, PREFIX, PREFIX_LEN) != 0) {
+			continue;
+		}
+		const char *value = strchr(*env, '=');
+		if (!value) {
+			continue;
+		}
+		char name[64];
+		size_t len = (size_t)(value++ - *env) - PREFIX_LEN;
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 63 ? len : 63), *env + PREFIX_LEN);
+
+		/* The environment is case-sensitive: a name in lower case is a
+		 * typo that must not pass silently. */
+		const struct option *o = option_find(name);
+		if (!o || strcmp(o->name, name) != 0) {
+			if (warn) {
+				fprintf(warn, "somashim: unknown variable " PREFIX "%s is "
+					"ignored; did you mean " PREFIX "%s?\n",
+					name, nearest_name(name));
+			}
+			continue;
+		}
+		if (*value && !option_set(opt, o, value) && warn) {
+			warn_value(warn, o, value);
+		}
+	}
+}
+
+/* ---- printing ----------------------------------------------------------- */
+
+void ss_options_print(FILE *out, bool markdown) {
+	if (markdown) {
+		fprintf(out, "| variable | values | default | meaning |\n|---|---|---|---|\n");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		const struct option *o = &table[i];
+		if (!markdown) {
+			fprintf(out, PREFIX "%-18s %-28s %-6s %s\n", o->name, type_text(o),
+				o->def[0] ? o->def : "-", o->help);
+			continue;
+		}
+		fprintf(out, "| `" PREFIX "%s` | ", o->name);
+		for (const char *s = type_text(o); *s; s++) {
+			fprintf(out, "%.*s", *s == '|' ? 2 : 1, *s == '|' ? ", " : s);
+		}
+		fprintf(out, " | %s | %s |\n", o->def[0] ? o->def : "-", o->help);
+	}
+}
+
+static void format_size(uint64_t n, char *out, size_t size) {
+	static const char units[] = "\0KMGT";
+	int u = 0;
+	for (; u < 4 && n >= 1024 && n % 1024 == 0; u++) {
+		n /= 1024;
+	}
+	snprintf(out, size, "%llu%.1s", (unsigned long long)n, &units[u]);
+}
+
+static void format_amount(const struct ss_amount *a, char *out, size_t size) {
+	if (!a->set) {
+		out[0] = '\0';
+	} else if (a->percent > 0) {
+		snprintf(out, size, "%g%%", a->percent);
+	} else if (a->bytes == UINT64_MAX) {
+		snprintf(out, size, "max");
+	} else {
+		format_size(a->bytes, out, size);
+	}
+}
+
+static void format_per_device(const struct ss_amount *a, char *out, size_t size) {
+	char first[32], one[32];
+	bool same = true;
+	size_t used = 0;
+
+	format_amount(&a[0], first, sizeof(first));
+	for (int i = 0; i < SS_MAX_DEVICES; i++) {
+		format_amount(&a[i], one, sizeof(one));
+		same &= strcmp(first, one) == 0;
+		if (one[0] && used < size) {
+			used += (size_t)snprintf(out + used, size - used, "%s%d:%s",
+				used ? "," : "", i, one);
+		}
+	}
+	if (same) {
+		snprintf(out, size, "%s", first);
+	}
+}
+
+static void option_format(const struct ss_options *opt, const struct option *o, char *out,
+		size_t size) {
+	const void *field = (const char *)opt + o->offset;
+
+	switch (o->type) {
+	case T_ENUM:
+		if (!enum_value(o->values, *(const int *)field, out, size)) {
+			snprintf(out, size, "?");
+		}
+		break;
+	case T_BOOL:
+		snprintf(out, size, "%d", *(const bool *)field);
+		break;
+	case T_MS:
+		snprintf(out, size, "%llu", *(const unsigned long long *)field);
+		break;
+	case T_SIZE:
+	case T_POWER:
+		format_size(*(const uint64_t *)field, out, size);
+		break;
+	case T_AMOUNT:
+		format_amount(field, out, size);
+		break;
+	case T_PER_DEVICE:
+		format_per_device(field, out, size);
+		break;
+	case T_PATH:
+		snprintf(out, size, "%s", (const char *)field);
+		break;
+	}
+}
+
+void ss_options_print_changed(const struct ss_options *opt, FILE *out) {
+	struct ss_options def;
+	ss_options_default(&def);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		char now[1024], then[1024];
+		option_format(opt, &table[i], now, sizeof(now));
+		option_format(&def, &table[i], then, sizeof(then));
+		if (strcmp(now, then) != 0) {
+			fprintf(out, PREFIX "%s=%s\n", table[i].name, now);
+		}
+	}
+}
