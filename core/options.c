@@ -59,14 +59,10 @@ static const struct option table[] = {
 	  "alignment of blocks of at least this size; 0 = off" },
 	{ "IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
 	  "hipMalloc blocks this large get segments of their own; 0 = off" },
-	{ "DISABLE", T_BOOL, AT(disable), "0", NULL,
-	  "pass every call to the real runtime" },
-	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL,
-	  "say at start what was found and chosen" },
-	{ "STATS", T_BOOL, AT(stats), "0", NULL,
-	  "print a table per device and pool at exit" },
-	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL,
-	  "try the backings at start and trust only what works" },
+	{ "DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime" },
+	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen" },
+	{ "STATS", T_BOOL, AT(stats), "0", NULL, "print a table per device and pool at exit" },
+	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL, "try the backings at start and trust only what works" },
 	{ "LOG", T_PATH, AT(log), "", NULL,
 	  "file for messages instead of stderr; %p is the process id" },
 	{ "JOURNAL", T_PATH, AT(journal), "", NULL,
@@ -235,7 +231,6 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 	uint64_t n = 0, frac;
 	char word[32];
 	const char *end;
-	bool ok;
 
 	switch (o->type) {
 	case T_ENUM:
@@ -250,9 +245,11 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		return parse_bool(value, field);
 	case T_MS:
 		end = parse_decimal(value, &n, &frac);
-		ok = end && !*end && !frac;
-		*(uint64_t *)field = ok ? n : *(uint64_t *)field;
-		return ok;
+		if (!end || *end || frac) {
+			return false;
+		}
+		*(uint64_t *)field = n;
+		return true;
 	case T_SIZE:
 	case T_POWER:
 		if ((strcasecmp(value, "off") != 0 && !parse_size(value, &n)) ||
@@ -320,10 +317,16 @@ static int distance(const char *a, const char *b) {
 	return d[la][lb];
 }
 
+/* A part of a name (THRESHOLD) is nearer than any spelling. */
+static int name_distance(const char *name, const char *valid) {
+	bool part = strlen(name) > 2 && (strcasestr(valid, name) || strcasestr(name, valid));
+	return part ? 0 : distance(name, valid);
+}
+
 static const char *nearest_name(const char *name) {
 	const char *best = table[0].name;
 	for (size_t i = 1; i < ARRAY_LEN(table); i++) {
-		if (distance(name, table[i].name) < distance(name, best)) {
+		if (name_distance(name, table[i].name) < name_distance(name, best)) {
 			best = table[i].name;
 		}
 	}
@@ -335,9 +338,8 @@ static void nearest_value(const char *values, const char *value, char *out, size
 	int best = 1000;
 
 	for (int i = 0; enum_value(values, i, word, sizeof(word)); i++) {
-		int d = distance(value, word);
-		if (d < best) {
-			best = d;
+		if (distance(value, word) < best) {
+			best = distance(value, word);
 			snprintf(out, size, "%s", word);
 		}
 	}

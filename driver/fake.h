@@ -36,6 +36,14 @@ void ss_fake_enqueue(struct ss_fake *fake, int dev, void *native);
 void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t commands);
 void ss_fake_drain(struct ss_fake *fake, int dev, void *native);
 void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms);
+/* A fence_wait is a command of its stream, which stops in front of it until the
+ * fence is reached; drain moves the streams it waits for. */
+uint64_t ss_fake_enqueued(struct ss_fake *fake, int dev, void *native);
+uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native);
+/* Called after every sleep_ms of the core, without locks: time passes there. */
+void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms), void *arg);
+/* May a kernel touch these bytes? In one segment, or mapped with access set. */
+bool ss_fake_usable(struct ss_fake *fake, int dev, const void *ptr, size_t size);
 
 /* The nth next call of the operation (by its field name in struct ss_driver)
  * fails with `status`; n = 1 is the next one, 0 = all until cleared. */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* The fake device: the tests of everything else rest on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "driver/fake.h"
+
+#define MIB (1ull << 20)
+#define S1 ((void *)0x1000)
+#define S2 ((void *)0x2000)
+
+static struct ss_fake *create(bool vmm, bool idle) {
+	struct ss_fake_config config = { .devices = 2, .vram = 64 * MIB, .vmm = vmm,
+		.idle = idle };
+	struct ss_fake *fake = ss_fake_create(&config);
+	assert_non_null(fake);
+	return fake;
+}
+
+static void test_segments(void **state) {
+	struct ss_fake *fake = create(false, false);
+	struct ss_driver drv = ss_fake_driver(fake);
+	void *a, *b, *c;
+	uint64_t left, total;
+
+	assert_int_equal(drv.device_count(drv.ctx), 2);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 32 * MIB, 0, &a), SS_OK);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HSA, 32 * MIB, 0, &b), SS_OK);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &c),
+		SS_ERR_NOMEM);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 2, SS_BACKING_HIP, 2 * MIB, 0, &c),
+		SS_ERR_DEVICE);
+	assert_int_equal(drv.mem_info(drv.ctx, 0, &left, &total), SS_OK);
+	assert_int_equal(left, 0);
+	assert_int_equal(total, 64 * MIB);
+	assert_int_equal((uintptr_t)a % (2 * MIB), 0);
+	assert_true(ss_fake_usable(fake, 0, a, 32 * MIB));
+	assert_false(ss_fake_usable(fake, 0, (char *)a + 1, 32 * MIB));
+	assert_false(ss_fake_usable(fake, 1, a, 1));
+
+	/* The same address comes back. */
+	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, a, 32 * MIB), SS_OK);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 1, SS_BACKING_HIP, 2 * MIB, 0, &c), SS_OK);
+	assert_ptr_equal(a, c);
+	assert_int_equal(drv.segment_free(drv.ctx, 1, SS_BACKING_HIP, c, 2 * MIB), SS_OK);
+	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HSA, b, 32 * MIB), SS_OK);
+	assert_int_equal(ss_fake_reserved(fake, 0), 0);
+	assert_int_equal(ss_fake_reserved_high(fake, 0), 64 * MIB);
+	assert_int_equal(ss_fake_counts(fake).segment_alloc, 4);
+	ss_fake_destroy(fake);
+}
+
+static void test_vmm(void **state) {
+	struct ss_fake *fake = create(true, false);
+	struct ss_driver drv = ss_fake_driver(fake);
+	void *va, *c1, *c2;
+
+	assert_int_equal(drv.vmm_reserve(drv.ctx, 0, 1ull << 40, &va), SS_OK);
+	assert_int_equal(ss_fake_reserved(fake, 0), 0);
+	assert_int_equal(drv.chunk_create(drv.ctx, 0, 4 * MIB, &c1), SS_OK);
+	assert_int_equal(drv.chunk_create(drv.ctx, 0, 2 * MIB, &c2), SS_OK);
+	assert_int_equal(drv.chunk_create(drv.ctx, 0, 64 * MIB, &va) , SS_ERR_NOMEM);
+	assert_int_equal(drv.map(drv.ctx, 0, va, 4 * MIB, c1), SS_OK);
+	assert_int_equal(drv.map(drv.ctx, 0, (char *)va + 4 * MIB, 2 * MIB, c2), SS_OK);
+	assert_false(ss_fake_usable(fake, 0, va, 1));
+	assert_int_equal(drv.set_access(drv.ctx, 0, va, 6 * MIB, 1), SS_OK);
+	assert_true(ss_fake_usable(fake, 0, va, 6 * MIB));
+	assert_false(ss_fake_usable(fake, 0, va, 6 * MIB + 1));
+	assert_int_equal(drv.unmap(drv.ctx, 0, va, 4 * MIB), SS_OK);
+	assert_int_equal(drv.map(drv.ctx, 0, (char *)va + 32 * MIB, 4 * MIB, c1), SS_OK);
+	assert_false(ss_fake_usable(fake, 0, (char *)va + 32 * MIB, 1));
+	assert_int_equal(drv.unmap(drv.ctx, 0, (char *)va + 32 * MIB, 4 * MIB), SS_OK);
+	assert_int_equal(drv.unmap(drv.ctx, 0, (char *)va + 4 * MIB, 2 * MIB), SS_OK);
+	assert_int_equal(drv.chunk_release(drv.ctx, 0, c1, 4 * MIB), SS_OK);
+	assert_int_equal(drv.chunk_release(drv.ctx, 0, c2, 2 * MIB), SS_OK);
+	assert_int_equal(drv.vmm_unreserve(drv.ctx, 0, va, 1ull << 40), SS_OK);
+	assert_int_equal(ss_fake_reserved(fake, 0), 0);
+	ss_fake_destroy(fake);
+
+	fake = create(false, false);
+	drv = ss_fake_driver(fake);
+	assert_int_equal(drv.vmm_reserve(drv.ctx, 0, 2 * MIB, &va), SS_ERR_UNSUPPORTED);
+	ss_fake_destroy(fake);
+}
+
+/* Each of these must end the process. */
+static void misuse(int n) {
+	struct ss_fake *fake = create(true, false);
+	struct ss_driver drv = ss_fake_driver(fake);
+	struct ss_fence fence;
+	void *va, *chunk, *seg;
+
+	drv.vmm_reserve(drv.ctx, 0, 32 * MIB, &va);
+	drv.chunk_create(drv.ctx, 0, 4 * MIB, &chunk);
+	drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 4 * MIB, 0, &seg);
+	drv.fence_record(drv.ctx, 0, S1, &fence);
+	if (n > 1) {
+		drv.map(drv.ctx, 0, va, 4 * MIB, chunk);
+	}
+	switch (n) {
+	case 0: drv.map(drv.ctx, 0, seg, 4 * MIB, chunk); break;
+	case 1: drv.map(drv.ctx, 0, (char *)va + 30 * MIB, 4 * MIB, chunk); break;
+	case 2: drv.map(drv.ctx, 0, (char *)va + 8 * MIB, 4 * MIB, chunk); break;
+	case 3: drv.unmap(drv.ctx, 0, va, 2 * MIB); break;
+	case 4: drv.unmap(drv.ctx, 0, (char *)va + 2 * MIB, 2 * MIB); break;
+	case 5: drv.chunk_release(drv.ctx, 0, chunk, 4 * MIB); break;
+	case 6: drv.vmm_unreserve(drv.ctx, 0, va, 32 * MIB); break;
+	case 7: drv.set_access(drv.ctx, 0, va, 6 * MIB, 1); break;
+	case 8: drv.segment_free(drv.ctx, 0, SS_BACKING_HSA, seg, 4 * MIB); break;
+	case 9: drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, seg, 2 * MIB); break;
+	case 10: drv.segment_free(drv.ctx, 1, SS_BACKING_HIP, seg, 4 * MIB); break;
+	case 11: drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 4097, 0, &seg); break;
+	case 12: ss_fake_destroy(fake); break;
+	}
+}
+
+static void test_misuse(void **state) {
+	for (int n = 0; n <= 12; n++) {
+		pid_t pid = fork();
+		int status;
+		if (pid == 0) {
+			struct rlimit none = { 0, 0 };
+			setrlimit(RLIMIT_CORE, &none);
+			signal(SIGABRT, SIG_DFL);
+			if (!freopen("/dev/null", "w", stderr)) {
+				_exit(1);
+			}
+			misuse(n);
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
+			fail_msg("misuse %d passed", n);
+		}
+	}
+}
+
+static void test_fences(void **state) {
+	struct ss_fake *fake = create(false, false);
+	struct ss_driver drv = ss_fake_driver(fake);
+	struct ss_fence f0, f1, f2;
+
+	assert_int_equal(drv.fence_record(drv.ctx, 0, S1, &f0), SS_OK);
+	ss_fake_enqueue(fake, 0, S1);
+	ss_fake_enqueue(fake, 0, S1);
+	assert_int_equal(drv.fence_record(drv.ctx, 0, S1, &f1), SS_OK);
+	ss_fake_enqueue(fake, 0, S1);
+	assert_int_equal(drv.fence_query(drv.ctx, &f0), SS_OK);
+	assert_int_equal(drv.fence_query(drv.ctx, &f1), SS_ERR_NOT_READY);
+	ss_fake_progress(fake, 0, S1, 1);
+	assert_int_equal(drv.fence_query(drv.ctx, &f1), SS_ERR_NOT_READY);
+
+	/* The same handle on another device is another stream. */
+	ss_fake_enqueue(fake, 1, S1);
+	ss_fake_drain(fake, 1, S1);
+	assert_int_equal(drv.fence_query(drv.ctx, &f1), SS_ERR_NOT_READY);
+
+	/* A stream stops in front of a wait until the fence is reached. */
+	assert_int_equal(drv.fence_wait(drv.ctx, 0, S2, &f1), SS_OK);
+	ss_fake_enqueue(fake, 0, S2);
+	assert_int_equal(drv.fence_record(drv.ctx, 0, S2, &f2), SS_OK);
+	ss_fake_progress(fake, 0, S2, 100);
+	assert_int_equal(ss_fake_done(fake, 0, S2), 0);
+	ss_fake_progress(fake, 0, S1, 1);
+	assert_int_equal(drv.fence_query(drv.ctx, &f1), SS_OK);
+	assert_int_equal(drv.fence_query(drv.ctx, &f2), SS_ERR_NOT_READY);
+	ss_fake_progress(fake, 0, S2, UINT64_MAX);
+	assert_int_equal(drv.fence_query(drv.ctx, &f2), SS_OK);
+	drv.fence_release(drv.ctx, &f1);
+	drv.fence_release(drv.ctx, &f2);
+
+	/* Draining moves what is waited for, and no further. */
+	ss_fake_drain(fake, 0, S1);
+	ss_fake_enqueue(fake, 0, S1);
+	drv.fence_record(drv.ctx, 0, S1, &f1);
+	ss_fake_enqueue(fake, 0, S1);
+	drv.fence_wait(drv.ctx, 0, S2, &f1);
+	ss_fake_drain(fake, 0, S2);
+	assert_int_equal(ss_fake_done(fake, 0, S2), ss_fake_enqueued(fake, 0, S2));
+	assert_int_equal(ss_fake_done(fake, 0, S1), ss_fake_enqueued(fake, 0, S1) - 1);
+	drv.fence_release(drv.ctx, &f0);
+	drv.fence_release(drv.ctx, &f1);
+	assert_int_equal(ss_fake_counts(fake).fence_record, 4);
+	ss_fake_destroy(fake);
+
+	fake = create(false, true);
+	drv = ss_fake_driver(fake);
+	ss_fake_enqueue(fake, 0, NULL);
+	drv.fence_record(drv.ctx, 0, NULL, &f0);
+	assert_int_equal(drv.fence_query(drv.ctx, &f0), SS_OK);
+	drv.fence_release(drv.ctx, &f0);
+	ss_fake_destroy(fake);
+}
+
+static void *per_thread(void *arg) {
+	ss_fake_enqueue(arg, 0, SS_NATIVE_PER_THREAD);
+	return NULL;
+}
+
+static void test_per_thread(void **state) {
+	struct ss_fake *fake = create(false, false);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, per_thread, fake);
+	pthread_join(thread, NULL);
+	assert_int_equal(ss_fake_enqueued(fake, 0, SS_NATIVE_PER_THREAD), 0);
+	ss_fake_destroy(fake);
+}
+
+static void test_failures(void **state) {
+	struct ss_fake *fake = create(true, false);
+	struct ss_driver drv = ss_fake_driver(fake);
+	struct ss_fence fence;
+	void *p, *q;
+
+	ss_fake_fail(fake, "segment_alloc", 2, SS_ERR_NOMEM);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &p), SS_OK);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &q),
+		SS_ERR_NOMEM);
+	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &q), SS_OK);
+	ss_fake_fail(fake, "segment_free", 1, SS_ERR_FAILED);
+	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, p, 2 * MIB),
+		SS_ERR_FAILED);
+	assert_true(ss_fake_usable(fake, 0, p, 2 * MIB));
+	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, p, 2 * MIB), SS_OK);
+	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, q, 2 * MIB), SS_OK);
+
+	ss_fake_fail(fake, "fence_record", 0, SS_ERR_CAPTURE);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(drv.fence_record(drv.ctx, 0, S1, &fence), SS_ERR_CAPTURE);
+	}
+	ss_fake_fail_clear(fake);
+	assert_int_equal(drv.fence_record(drv.ctx, 0, S1, &fence), SS_OK);
+	drv.fence_release(drv.ctx, &fence);
+	ss_fake_destroy(fake);
+}
+
+static void slept(void *arg, unsigned ms) {
+	*(unsigned *)arg += ms;
+}
+
+static void test_clock(void **state) {
+	struct ss_fake *fake = create(false, false);
+	struct ss_driver drv = ss_fake_driver(fake);
+	unsigned total = 0;
+
+	ss_fake_on_sleep(fake, slept, &total);
+	ss_fake_advance_ms(fake, 5);
+	drv.sleep_ms(drv.ctx, 7);
+	assert_int_equal(drv.now_ms(drv.ctx), 12);
+	assert_int_equal(total, 7);
+	ss_fake_destroy(fake);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_vmm),
+		cmocka_unit_test(test_misuse),
+		cmocka_unit_test(test_fences),
+		cmocka_unit_test(test_per_thread),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_clock),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

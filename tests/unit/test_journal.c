@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* The log: what is written comes back, and what is malformed is named. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/journal.h"
+
+#define HEADER "Thread,Time,Action,Pointer,Size,Stream\n"
+
+static char dir[] = "/tmp/somashim-journal-XXXXXX";
+static char path[256];
+
+static const char *file_path(const char *name) {
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static const char *write_file(const char *text) {
+	FILE *file = fopen(file_path("log.csv"), "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+	return path;
+}
+
+static void test_expand(void **state) {
+	char out[32], want[32];
+
+	snprintf(want, sizeof(want), "a.%d.%%x%%q", (int)getpid());
+	assert_true(ss_path_expand("a.%p.%%x%q", out, sizeof(out)));
+	assert_string_equal(out, want);
+	assert_true(ss_path_expand("abc", out, 4));
+	assert_false(ss_path_expand("abcd", out, 4));
+	assert_false(ss_path_expand("%p%p%p%p%p%p%p", out, 5));
+}
+
+static void test_round_trip(void **state) {
+	struct ss_log_entry e;
+	char err[256];
+
+	struct ss_journal *j = ss_journal_open(file_path("round-%p.csv"));
+	assert_non_null(j);
+	ss_journal_alloc(j, (void *)0x7f0012345600, 18446744073709551615ull, NULL);
+	ss_journal_free(j, (void *)0xf, 0, (void *)0xdeadbeef);
+	ss_journal_close(j);
+
+	char real[512];
+	assert_true(ss_path_expand(path, real, sizeof(real)));
+	struct ss_log *log = ss_log_open(real, err, sizeof(err));
+	assert_non_null(log);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_false(e.is_free);
+	assert_int_equal(e.pointer, 0x7f0012345600);
+	assert_int_equal(e.size, UINT64_MAX);
+	assert_int_equal(e.stream, 0);
+	assert_int_equal(e.thread, getpid());
+	assert_true(e.time_us < 86400000000ull);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_true(e.is_free);
+	assert_int_equal(e.pointer, 0xf);
+	assert_int_equal(e.stream, 0xdeadbeef);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 0);
+	ss_log_close(log);
+
+	/* A second run appends, with no second header. */
+	j = ss_journal_open(path);
+	assert_non_null(j);
+	ss_journal_alloc(j, (void *)1, 1, NULL);
+	ss_journal_close(j);
+	log = ss_log_open(real, err, sizeof(err));
+	int n = 0;
+	while (ss_log_next(log, &e, err, sizeof(err)) == 1) {
+		n++;
+	}
+	assert_int_equal(n, 3);
+	ss_log_close(log);
+}
+
+static void *writer(void *arg) {
+	for (uintptr_t i = 0; i < 2000; i++) {
+		ss_journal_alloc(arg, (void *)i, i, NULL);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state) {
+	struct ss_log_entry e;
+	pthread_t thread[4];
+	char err[256];
+	int n = 0, st;
+
+	struct ss_journal *j = ss_journal_open(file_path("threads.csv"));
+	for (int i = 0; i < 4; i++) {
+		pthread_create(&thread[i], NULL, writer, j);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], NULL);
+	}
+	struct ss_log *log = ss_log_open(path, err, sizeof(err));
+	while ((st = ss_log_next(log, &e, err, sizeof(err))) == 1) {
+		assert_int_equal(e.pointer, e.size);
+		n++;
+	}
+	assert_int_equal(st, 0);
+	assert_int_equal(n, 8000);
+	ss_log_close(log);
+	ss_journal_close(j);
+}
+
+/* The log of a process that is killed is whole up to its last call. */
+static void test_killed(void **state) {
+	struct ss_log_entry e;
+	char err[256];
+	int n = 0, st;
+
+	file_path("killed.csv");
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct ss_journal *j = ss_journal_open(path);
+		for (uintptr_t i = 0; i < 100; i++) {
+			ss_journal_alloc(j, (void *)i, 1, NULL);
+		}
+		kill(getpid(), SIGKILL);
+	}
+	waitpid(pid, &st, 0);
+	struct ss_log *log = ss_log_open(path, err, sizeof(err));
+	while (ss_log_next(log, &e, err, sizeof(err)) == 1) {
+		n++;
+	}
+	assert_int_equal(n, 100);
+	ss_log_close(log);
+}
+
+static void test_read_forms(void **state) {
+	struct ss_log_entry e;
+	char err[256];
+
+	struct ss_log *log = ss_log_open(write_file(HEADER
+		"1,01:02:03:000004,allocate,0x10,5,0x0\r\n"
+		"1,23:59:60.5,allocate failure,(nil),5,0x0\n"
+		"\n"
+		"0x2,00:00:01,free,16,5,(nil)"), err, sizeof(err));
+	assert_non_null(log);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(e.time_us, 3723000004);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(e.thread, 2);
+	assert_int_equal(e.pointer, 16);
+	assert_int_equal(e.time_us, 1000000);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 0);
+	ss_log_close(log);
+}
+
+static void test_malformed(void **state) {
+	static const struct { const char *line, *reason; } bad[] = {
+		{ "1,00:00:00.0,allocate,0x10,5", "line 3: fewer than 6" },
+		{ "1,00:00:00.0,allocate,0x10,5,0x0,9", "line 3: more than 6" },
+		{ "1,00:00:00.0,alloc,0x10,5,0x0", "line 3: the action" },
+		{ "x,00:00:00.0,allocate,0x10,5,0x0", "line 3: the thread" },
+		{ "1,24:00:00.0,allocate,0x10,5,0x0", "line 3: the time" },
+		{ "1,00:00:00.,allocate,0x10,5,0x0", "line 3: the time" },
+		{ "1,0:0:0,allocate,0x10,5,0x0", "line 3: the time" },
+		{ "1,00:00:00.0,allocate,0x1g,5,0x0", "line 3: the pointer" },
+		{ "1,00:00:00.0,allocate,0x10,-5,0x0", "line 3: the size" },
+		{ "1,00:00:00.0,allocate,0x10,18446744073709551616,0x0", "line 3: the size" },
+		{ "1,00:00:00.0,allocate,0x10,5, 0x0", "line 3: the stream" },
+		{ "garbage", "line 3: fewer" },
+	};
+	struct ss_log_entry e;
+	char text[256], err[256];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), HEADER "1,00:00:00.0,free,0x10,5,0x0\n%s\n",
+			bad[i].line);
+		struct ss_log *log = ss_log_open(write_file(text), err, sizeof(err));
+		assert_non_null(log);
+		assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+		assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), -1);
+		if (!strstr(err, bad[i].reason)) {
+			fail_msg("'%s' for: %s", err, bad[i].line);
+		}
+		ss_log_close(log);
+	}
+	assert_null(ss_log_open(write_file("a,b\n"), err, sizeof(err)));
+	assert_non_null(strstr(err, "line 1"));
+	assert_null(ss_log_open(write_file(""), err, sizeof(err)));
+	assert_non_null(strstr(err, "empty"));
+	assert_null(ss_log_open(file_path("none"), err, sizeof(err)));
+	assert_non_null(strstr(err, "No such file"));
+	unlink(file_path("log.csv"));
+	assert_int_equal(symlink("/dev/null", file_path("null.csv.xz")), 0);
+	assert_null(ss_log_open(path, err, sizeof(err)));
+}
+
+static void test_xz(void **state) {
+	struct ss_log_entry e;
+	char err[256], command[600];
+
+	if (system("command -v xz >/dev/null") != 0) {
+		skip();
+	}
+	write_file(HEADER "1,00:00:00.0,free,0x10,5,0x0\n");
+	snprintf(command, sizeof(command), "xz -k '%s' && mv '%s.xz' '%s/a b;c.csv.xz'", path,
+		path, dir);
+	assert_int_equal(system(command), 0);
+	struct ss_log *log = ss_log_open(file_path("a b;c.csv.xz"), err, sizeof(err));
+	assert_non_null(log);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 0);
+	ss_log_close(log);
+
+	/* Cut off: an error, not a short log. */
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(truncate(path, st.st_size - 10), 0);
+	log = ss_log_open(path, err, sizeof(err));
+	int n = log ? 1 : -1;
+	while (n == 1) {
+		n = ss_log_next(log, &e, err, sizeof(err));
+	}
+	assert_int_equal(n, -1);
+	ss_log_close(log);
+}
+
+static int setup(void **state) {
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+	char command[64];
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_read_forms),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_xz),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
