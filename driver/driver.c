@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* The ops table on a real ROCm, and what all its parts lean on. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "driver/rocm.h"
+
+struct ss_rocm ss_rocm;
+
+/* ---- errors ------------------------------------------------------------- */
+
+int ss_rocm_peek(void)
+{
+	if (likely(ss_runtime()->major < 7) || !ss_rocm.f.hipPeekAtLastError)
+		return hipSuccess;
+	return ss_rocm.f.hipPeekAtLastError();
+}
+
+hipError_t ss_rocm_settle(int earlier, hipError_t err)
+{
+	if (ss_rocm.f.hipGetLastError)
+		(void)ss_rocm.f.hipGetLastError();
+	if (earlier != hipSuccess)
+		ss_tls.error = earlier;
+	return err;
+}
+
+enum ss_status ss_rocm_status(hipError_t err)
+{
+	static const struct { hipError_t err; enum ss_status status; } table[] = {
+		{ hipSuccess, SS_OK },
+		{ hipErrorOutOfMemory, SS_ERR_NOMEM },
+		{ hipErrorInvalidValue, SS_ERR_INVALID },
+		{ hipErrorNotReady, SS_ERR_NOT_READY },
+		{ hipErrorNotSupported, SS_ERR_UNSUPPORTED },
+		{ hipErrorNoDevice, SS_ERR_NO_DEVICE },
+		{ hipErrorInvalidDevice, SS_ERR_NO_DEVICE },
+		{ hipErrorStreamCaptureUnsupported, SS_ERR_CAPTURE },
+		{ hipErrorStreamCaptureImplicit, SS_ERR_CAPTURE },
+		{ hipErrorStreamCaptureInvalidated, SS_ERR_CAPTURE },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].err == err)
+			return table[i].status;
+	return SS_ERR_FAILED;
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+bool ss_scope_open(struct ss_scope *s, int dev)
+{
+	ss_enter();
+	s->switched = false;
+	if (SS_HIP(hipGetDevice, &s->old) != hipSuccess)
+		goto fail;
+	if (s->old == dev)
+		return true;
+	if (SS_HIP(hipSetDevice, dev) != hipSuccess)
+		goto fail;
+	s->switched = true;
+	return true;
+fail:
+	ss_leave();
+	return false;
+}
+
+void ss_scope_close(struct ss_scope *s)
+{
+	if (s->switched)
+		(void)SS_HIP(hipSetDevice, s->old);
+	ss_leave();
+}
+
+int ss_rocm_start(const struct ss_options *opt)
+{
+	int n = 0;
+
+	ss_enter();
+#define X(name) ss_rocm.f.name = (__typeof__(name) *)ss_runtime_symbol(#name);
+	SS_HIP_FUNCTIONS(X)
+#undef X
+	if (!ss_rocm.f.hipGetDeviceCount || !ss_rocm.f.hipGetDevice || !ss_rocm.f.hipSetDevice ||
+	    SS_HIP(hipGetDeviceCount, &n) != hipSuccess)
+		n = 0;
+	if (n > SS_MAX_DEVICES)
+		n = SS_MAX_DEVICES;
+	if (n > 0) {
+#define X(name) ss_rocm.f.name = (__typeof__(name) *)ss_hsa_symbol(#name);
+		SS_HSA_FUNCTIONS(X)
+#undef X
+		ss_rocm.devices = n;
+		/* An event costs half the packets of a value write, and a stream
+		 * can wait for it on the device (hip-observed: "what follows"). */
+		ss_rocm.fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
+		ss_hsa_start();
+		for (int i = 0; i < n; i++)
+			ss_rocm.quirks[i] = ss_quirk_flags(ss_runtime()->major,
+							   ss_runtime()->minor,
+							   ss_rocm_arch(i));
+	}
+	ss_leave();
+	return n;
+}
+
+static int device_count(void *ctx)
+{
+	(void)ctx;
+	return ss_rocm.devices;
+}
+
+static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out)
+{
+	struct ss_scope s;
+	size_t total = 0;
+	int integrated = 0;
+
+	(void)ctx;
+	if (dev < 0 || dev >= ss_rocm.devices)
+		return SS_ERR_NO_DEVICE;
+	memset(out, 0, sizeof(*out));
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	if (SS_HIP(hipDeviceGetName, out->name, (int)sizeof(out->name), dev) != hipSuccess)
+		snprintf(out->name, sizeof(out->name), "device %d", dev);
+	if (SS_HIP(hipDeviceTotalMem, &total, dev) != hipSuccess)
+		(void)SS_HIP(hipMemGetInfo, NULL, &total);
+	out->total_bytes = total;
+	if (SS_HIP(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
+	    hipSuccess)
+		out->integrated = integrated != 0;
+	/* 4 KiB is what the runtime asks for, but page tables like 2 MiB. */
+	out->chunk_bytes = ss_vmm_usable(dev) ? 2ull << 20 : 0;
+	out->release_waits[SS_BACKING_HIP] = true;
+	out->release_waits[SS_BACKING_HSA] = false;
+	/* 6.x waits on the null stream, 7.x for every stream that has access;
+	 * observed: both for a held blocking stream only. */
+	out->release_waits[SS_BACKING_VMM] = true;
+	ss_scope_close(&s);
+	return SS_OK;
+}
+
+static enum ss_status mem_info(void *ctx, int dev, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	struct ss_scope s;
+	size_t f = 0, t = 0;
+	hipError_t err;
+
+	(void)ctx;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipMemGetInfo, &f, &t);
+	ss_scope_close(&s);
+	if (err != hipSuccess)
+		return ss_rocm_status(err);
+	if (free_bytes)
+		*free_bytes = f;
+	if (total_bytes)
+		*total_bytes = t;
+	return SS_OK;
+}
+
+void ss_rocm_set_peers(int dev, uint64_t peers)
+{
+	atomic_store(&ss_rocm.peers[dev], peers);
+}
+
+void ss_rocm_device_reset(int dev)
+{
+	ss_fence_device_reset(dev);
+}
+
+void ss_rocm_stream_gone(void *native)
+{
+	ss_fence_stream_gone(native);
+}
+
+enum ss_fence_kind ss_rocm_fence_kind(void)
+{
+	return (enum ss_fence_kind)ss_rocm.fence;
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+static uint64_t now_ms(void *ctx)
+{
+	struct timespec t;
+
+	(void)ctx;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void sleep_ms(void *ctx, unsigned ms)
+{
+	struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
+
+	(void)ctx;
+	nanosleep(&t, NULL);
+}
+
+struct ss_driver ss_rocm_driver(void)
+{
+	return (struct ss_driver){
+		.device_count = device_count,
+		.device_info = device_info,
+		.mem_info = mem_info,
+		.segment_alloc = ss_hip_segment_alloc,
+		.segment_free = ss_hip_segment_free,
+		.segment_access = ss_hip_segment_access,
+		.vmm_reserve = ss_vmm_reserve,
+		.vmm_unreserve = ss_vmm_unreserve,
+		.chunk_create = ss_vmm_create,
+		.chunk_release = ss_vmm_release,
+		.map = ss_vmm_map,
+		.unmap = ss_vmm_unmap,
+		.set_access = ss_vmm_access,
+		.fence_record = ss_fence_op_record,
+		.fence_query = ss_fence_op_query,
+		.fence_wait = ss_fence_op_wait,
+		.fence_release = ss_fence_op_release,
+		.now_ms = now_ms,
+		.sleep_ms = sleep_ms,
+	};
+}

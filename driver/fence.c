@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fences: a recorded HSA signal that tells how far a stream has come.
+ *
+ * SS_FENCE_EVENT is a pooled event without timing: one barrier packet with a
+ * signal. SS_FENCE_SIGNAL is one counter per stream that hipStreamWriteValue64
+ * raises and the host reads: twice the packets, but legal in every capture mode
+ * without a mode exchange.
+ *
+ * Locks: pool_lock (idle events, counters). Never held across a call.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "driver/rocm.h"
+
+#define IDLE_MAX 256  /* events kept per device; the rest is destroyed */
+#define SLOTS 512     /* counters per host page */
+
+/* One counter. A stream's counter is not passed on to the next stream at the
+ * same handle until its last value has arrived: values of two streams would
+ * arrive out of order. */
+struct counter {
+	void *native;          /* NULL: of no stream any more */
+	pthread_t thread;      /* for the per-thread stream */
+	int dev;
+	_Atomic uint64_t last; /* value of the newest fence */
+	atomic_bool dead;      /* the device was reset */
+	hsa_signal_t signal;   /* handle 0: a slot of a host page */
+	volatile uint64_t *value;
+	struct counter *next;
+};
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static hipEvent_t idle[SS_MAX_DEVICES][IDLE_MAX];
+static unsigned idle_count[SS_MAX_DEVICES];
+static uint32_t generation[SS_MAX_DEVICES]; /* grows with every device reset */
+static struct counter *counters;
+static volatile uint64_t *page;
+static unsigned page_used = SLOTS;
+
+/* ---- events ------------------------------------------------------------- */
+
+static hipEvent_t event_take(int dev)
+{
+	hipEvent_t e = NULL;
+	struct ss_scope s;
+
+	pthread_mutex_lock(&pool_lock);
+	if (idle_count[dev])
+		e = idle[dev][--idle_count[dev]];
+	pthread_mutex_unlock(&pool_lock);
+	if (e || !ss_scope_open(&s, dev))
+		return e;
+	if (SS_HIP(hipEventCreateWithFlags, &e, hipEventDisableTiming) != hipSuccess)
+		e = NULL;
+	ss_scope_close(&s);
+	return e;
+}
+
+static void event_give(int dev, hipEvent_t e, uint32_t gen)
+{
+	bool kept = false;
+
+	pthread_mutex_lock(&pool_lock);
+	if (gen != generation[dev]) {
+		kept = true; /* a reset took it */
+	} else if (idle_count[dev] < IDLE_MAX) {
+		idle[dev][idle_count[dev]++] = e;
+		kept = true;
+	}
+	pthread_mutex_unlock(&pool_lock);
+	if (kept)
+		return;
+	ss_enter();
+	(void)SS_HIP(hipEventDestroy, e);
+	ss_leave();
+}
+
+static enum ss_status record_event(int dev, void *native, struct ss_fence *out)
+{
+	hipEvent_t e = event_take(dev);
+	struct ss_scope s;
+	hipError_t err;
+
+	if (!e)
+		return SS_ERR_FAILED;
+	pthread_mutex_lock(&pool_lock);
+	out->value = generation[dev];
+	pthread_mutex_unlock(&pool_lock);
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipEventRecord, e, native);
+	ss_scope_close(&s);
+	if (err != hipSuccess) {
+		event_give(dev, e, (uint32_t)out->value);
+		return ss_rocm_status(err);
+	}
+	out->h = e;
+	return SS_OK;
+}
+
+/* From 7.0 on a query of an unrelated stream's event ends a capture, except in
+ * relaxed mode (hip-observed 2). */
+static enum ss_status query_event(const struct ss_fence *fence)
+{
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+	bool exchanged = false, stale;
+	hipError_t err;
+
+	pthread_mutex_lock(&pool_lock);
+	stale = fence->value != generation[fence->device];
+	pthread_mutex_unlock(&pool_lock);
+	if (stale)
+		return SS_OK; /* a reset ended everything there was */
+	ss_enter();
+	if (ss_capture_live())
+		exchanged = SS_HIP(hipThreadExchangeStreamCaptureMode, &mode) == hipSuccess;
+	if (ss_capture_live() && !exchanged)
+		err = hipErrorNotReady;
+	else
+		err = SS_HIP(hipEventQuery, fence->h);
+	if (exchanged)
+		(void)SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
+	ss_leave();
+	return ss_rocm_status(err);
+}
+
+/* ---- counters ----------------------------------------------------------- */
+
+static uint64_t counter_read(const struct counter *c)
+{
+	if (c->signal.handle)
+		return (uint64_t)ss_rocm.f.hsa_signal_load_scacquire(c->signal);
+	return __atomic_load_n(c->value, __ATOMIC_ACQUIRE);
+}
+
+static struct counter *counter_make(int dev)
+{
+	struct counter *c = calloc(1, sizeof(*c));
+	volatile hsa_signal_value_t *value = NULL;
+	struct ss_scope s;
+	void *p = NULL;
+
+	if (!c || !ss_scope_open(&s, dev)) {
+		free(c);
+		return NULL;
+	}
+	c->dev = dev;
+	if (ss_rocm.f.hsa_amd_signal_create && ss_rocm.f.hsa_amd_signal_value_pointer &&
+	    ss_rocm.f.hsa_signal_load_scacquire &&
+	    ss_rocm.f.hsa_amd_signal_create(0, 0, NULL, 0, &c->signal) == HSA_STATUS_SUCCESS) {
+		if (ss_rocm.f.hsa_amd_signal_value_pointer(c->signal, &value) ==
+		    HSA_STATUS_SUCCESS) {
+			c->value = (volatile uint64_t *)value;
+		} else {
+			ss_rocm.f.hsa_signal_destroy(c->signal);
+			c->signal.handle = 0;
+		}
+	}
+	if (!c->value) {
+		pthread_mutex_lock(&pool_lock);
+		if (page_used < SLOTS)
+			c->value = &page[page_used++];
+		pthread_mutex_unlock(&pool_lock);
+	}
+	/* hipHostMalloc is guarded: no new page beside a capture. */
+	if (!c->value && !ss_capture_live() &&
+	    SS_HIP(hipHostMalloc, &p, SLOTS * sizeof(uint64_t), 0) == hipSuccess) {
+		pthread_mutex_lock(&pool_lock);
+		page = p;
+		for (int i = 0; i < SLOTS; i++)
+			page[i] = 0;
+		page_used = 1;
+		c->value = &page[0];
+		pthread_mutex_unlock(&pool_lock);
+	}
+	ss_scope_close(&s);
+	if (!c->value) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static bool is_mine(const struct counter *c, int dev, void *native)
+{
+	return c->native == native && c->dev == dev &&
+	       (native != SS_NATIVE_PER_THREAD || pthread_equal(c->thread, pthread_self()));
+}
+
+static struct counter *counter_of(int dev, void *native)
+{
+	struct counter *c, *spare = NULL;
+
+	pthread_mutex_lock(&pool_lock);
+	for (c = counters; c && !is_mine(c, dev, native); c = c->next)
+		if (!spare && !c->native && c->dev == dev && !atomic_load(&c->dead) &&
+		    counter_read(c) >= atomic_load(&c->last))
+			spare = c;
+	if (!c && spare) {
+		c = spare;
+		c->native = native;
+		c->thread = pthread_self();
+	}
+	pthread_mutex_unlock(&pool_lock);
+	if (c)
+		return c;
+	c = counter_make(dev);
+	if (!c)
+		return NULL;
+	c->native = native;
+	c->thread = pthread_self();
+	pthread_mutex_lock(&pool_lock);
+	c->next = counters;
+	counters = c;
+	pthread_mutex_unlock(&pool_lock);
+	return c;
+}
+
+/* Two threads that record on one stream may enqueue their values in the other
+ * order. A larger value that comes early proves nothing wrong: its number was
+ * taken later, so what preceded the smaller one precedes it too. But the smaller
+ * one must not be what stays, so whoever finds a newer number afterwards writes
+ * that as well. */
+static enum ss_status record_signal(int dev, void *native, struct ss_fence *out)
+{
+	struct counter *c = counter_of(dev, native);
+	uint64_t newest, v;
+	struct ss_scope s;
+	hipError_t err;
+
+	if (!c)
+		return SS_ERR_FAILED;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	newest = atomic_fetch_add(&c->last, 1) + 1;
+	out->value = newest;
+	do {
+		v = newest;
+		err = SS_HIP(hipStreamWriteValue64, native, (void *)(uintptr_t)c->value, v, 0);
+		newest = atomic_load(&c->last);
+	} while (err == hipSuccess && newest > v);
+	ss_scope_close(&s);
+	if (err != hipSuccess)
+		return ss_rocm_status(err);
+	out->h = c;
+	return SS_OK;
+}
+
+static enum ss_status query_signal(const struct ss_fence *fence)
+{
+	const struct counter *c = fence->h;
+
+	if (atomic_load(&c->dead))
+		return SS_OK;
+	return counter_read(c) >= fence->value ? SS_OK : SS_ERR_NOT_READY;
+}
+
+/* ---- the operations ----------------------------------------------------- */
+
+enum ss_status ss_fence_op_record(void *ctx, int dev, void *native, struct ss_fence *out)
+{
+	(void)ctx;
+	/* Touching a null stream joins all blocking streams, a capturing one too. */
+	if (!native && atomic_load(&ss_captures_blocking))
+		return SS_ERR_CAPTURE;
+	out->kind = (uint32_t)ss_rocm.fence;
+	out->device = dev;
+	return out->kind == SS_FENCE_SIGNAL ? record_signal(dev, native, out)
+					    : record_event(dev, native, out);
+}
+
+enum ss_status ss_fence_op_query(void *ctx, const struct ss_fence *fence)
+{
+	(void)ctx;
+	return fence->kind == SS_FENCE_SIGNAL ? query_signal(fence) : query_event(fence);
+}
+
+enum ss_status ss_fence_op_wait(void *ctx, int dev, void *native, const struct ss_fence *fence)
+{
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	/* hipStreamWaitValue64 is a kernel that spins: not worth a block. */
+	if (fence->kind == SS_FENCE_SIGNAL)
+		return SS_ERR_UNSUPPORTED;
+	if (!native && atomic_load(&ss_captures_blocking))
+		return SS_ERR_CAPTURE;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipStreamWaitEvent, native, fence->h, 0);
+	ss_scope_close(&s);
+	return ss_rocm_status(err);
+}
+
+void ss_fence_op_release(void *ctx, struct ss_fence *fence)
+{
+	(void)ctx;
+	if (fence->kind == SS_FENCE_EVENT)
+		event_give(fence->device, fence->h, (uint32_t)fence->value);
+	fence->h = NULL;
+}
+
+void ss_fence_device_reset(int dev)
+{
+	pthread_mutex_lock(&pool_lock);
+	generation[dev]++;
+	idle_count[dev] = 0;
+	for (struct counter *c = counters; c; c = c->next)
+		if (c->dev == dev) {
+			atomic_store(&c->dead, true);
+			c->native = NULL;
+		}
+	pthread_mutex_unlock(&pool_lock);
+}
+
+void ss_fence_stream_gone(void *native)
+{
+	if (ss_rocm.fence != SS_FENCE_SIGNAL)
+		return;
+	pthread_mutex_lock(&pool_lock);
+	for (struct counter *c = counters; c; c = c->next)
+		if (c->native == native)
+			c->native = NULL;
+	pthread_mutex_unlock(&pool_lock);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the shim and the driver share per thread and per process: how deep we are
+ * in real calls, and whether a stream capture is live.
+ */
+#ifndef SS_DRIVER_GUARD_H
+#define SS_DRIVER_GUARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+struct ss_tls {
+	/* > 0: we are inside a real call that we made, so whatever the runtime
+	 * calls back (it does: hipMemGetInfo) goes straight to the real one. */
+	int depth;
+	/* What hipGetLastError must say although the runtime's own memory of it
+	 * does not (see shim/error.c); hipSuccess = nothing. */
+	int error;
+	bool exit_hooked; /* this thread tells the core when it ends */
+};
+
+/* Initial-exec, because a preloaded library has its block in static TLS and the
+ * first access must not allocate. */
+extern __thread struct ss_tls ss_tls __attribute__((tls_model("initial-exec")));
+
+static inline void ss_enter(void)
+{
+	ss_tls.depth++;
+}
+
+static inline void ss_leave(void)
+{
+	ss_tls.depth--;
+}
+
+/* Live captures, and streams among the capturing ones that join the null
+ * stream. Counted up before the real begin and down after the real end. */
+extern _Atomic int ss_captures, ss_captures_blocking;
+
+static inline bool ss_capture_live(void)
+{
+	return unlikely(atomic_load_explicit(&ss_captures, memory_order_relaxed) != 0);
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Segments that HIP knows fully: hipExtMallocWithFlags(.., 0) is what hipMalloc
+ * is inside, and unlike it is legal while a capture is live (hip-observed 4).
+ */
+#include "driver/rocm.h"
+
+enum ss_status ss_hip_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
+				    uint64_t peers, void **ptr)
+{
+	enum ss_status status;
+	struct ss_scope s;
+	void *p = NULL;
+
+	if (backing == SS_BACKING_HSA)
+		return ss_hsa_alloc(dev, size, peers, ptr);
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	status = ss_rocm_status(SS_HIP(hipExtMallocWithFlags, &p, size, hipDeviceMallocDefault));
+	ss_scope_close(&s);
+	if (status != SS_OK)
+		return status;
+	if (peers & ~(1ull << dev)) {
+		status = ss_hip_segment_access(ctx, dev, backing, p, size, peers);
+		if (status != SS_OK) {
+			(void)ss_hip_segment_free(ctx, dev, backing, p, size);
+			return status;
+		}
+	}
+	*ptr = p;
+	return SS_OK;
+}
+
+enum ss_status ss_hip_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
+				   size_t size)
+{
+	enum ss_status status;
+	struct ss_scope s;
+
+	(void)ctx;
+	(void)size;
+	if (backing == SS_BACKING_HSA)
+		return ss_hsa_free(ptr);
+	/* hipFree is guarded, and it waits for the device: not beside a capture. */
+	if (ss_capture_live())
+		return SS_ERR_CAPTURE;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	status = ss_rocm_status(SS_HIP(hipFree, ptr));
+	ss_scope_close(&s);
+	return status;
+}
+
+/* HIP gives a peer access to all of a device's memory or to none of it, so a
+ * pool's access list goes to ROCr, as the native pools' does; without ROCr the
+ * peer is enabled as a whole. */
+enum ss_status ss_hip_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
+				     size_t size, uint64_t peers)
+{
+	enum ss_status status = ss_hsa_access(dev, ptr, peers);
+
+	(void)ctx;
+	(void)backing;
+	(void)size;
+	if (status != SS_ERR_UNSUPPORTED)
+		return status;
+	for (int i = 0; i < ss_rocm.devices; i++) {
+		struct ss_scope s;
+		hipError_t err;
+
+		if (i == dev || !(peers >> i & 1))
+			continue;
+		if (!ss_scope_open(&s, i))
+			return SS_ERR_NO_DEVICE;
+		err = SS_HIP(hipDeviceEnablePeerAccess, dev, 0);
+		ss_scope_close(&s);
+		if (err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled)
+			return ss_rocm_status(err);
+	}
+	return SS_OK;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Segments straight from ROCr, and which HSA agent is which HIP device.
+ *
+ * HIP numbers its devices after HIP_VISIBLE_DEVICES, ROCr its agents after
+ * ROCR_VISIBLE_DEVICES; both say on which PCI function a GPU sits. Where that
+ * finds nothing (one function, several partitions), the order decides, if the
+ * numbers agree.
+ *
+ * No lock: all of it is written once, by ss_hsa_start(), before the core exists.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/rocm.h"
+
+#define MAX_AGENTS 64
+
+static struct agent {
+	hsa_agent_t agent;
+	uint32_t bdf, domain;
+	char name[64];
+	hsa_amd_memory_pool_t pool;
+	bool has_pool, taken;
+} agents[MAX_AGENTS];
+static int agent_count;
+static struct agent *of_device[SS_MAX_DEVICES];
+
+static hsa_status_t each_pool(hsa_amd_memory_pool_t pool, void *arg)
+{
+	struct agent *a = arg;
+	hsa_amd_segment_t segment;
+	uint32_t flags = 0;
+	bool may_alloc = false;
+
+	if (ss_rocm.f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
+						   &segment) != HSA_STATUS_SUCCESS ||
+	    segment != HSA_AMD_SEGMENT_GLOBAL)
+		return HSA_STATUS_SUCCESS;
+	ss_rocm.f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
+	ss_rocm.f.hsa_amd_memory_pool_get_info(
+		pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, &may_alloc);
+	/* The coarse-grained pool, as hipMalloc uses. */
+	if ((flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) && may_alloc && !a->has_pool) {
+		a->pool = pool;
+		a->has_pool = true;
+	}
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t each_agent(hsa_agent_t agent, void *arg)
+{
+	hsa_device_type_t type;
+	struct agent *a;
+
+	(void)arg;
+	if (agent_count == MAX_AGENTS ||
+	    ss_rocm.f.hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type) !=
+		    HSA_STATUS_SUCCESS ||
+	    type != HSA_DEVICE_TYPE_GPU)
+		return HSA_STATUS_SUCCESS;
+	a = &agents[agent_count];
+	memset(a, 0, sizeof(*a));
+	a->agent = agent;
+	ss_rocm.f.hsa_agent_get_info(agent, HSA_AGENT_INFO_NAME, a->name);
+	ss_rocm.f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_BDFID, &a->bdf);
+	ss_rocm.f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_DOMAIN,
+				     &a->domain);
+	ss_rocm.f.hsa_amd_agent_iterate_memory_pools(agent, each_pool, a);
+	agent_count++;
+	return HSA_STATUS_SUCCESS;
+}
+
+/* The agent at the device's PCI function, if there is exactly one. */
+static struct agent *by_pci(int dev)
+{
+	unsigned domain, bus, device, function;
+	struct agent *found = NULL;
+	char id[64] = "";
+
+	if (SS_HIP(hipDeviceGetPCIBusId, id, (int)sizeof(id), dev) != hipSuccess ||
+	    sscanf(id, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
+		return NULL;
+	for (int i = 0; i < agent_count; i++) {
+		if (agents[i].domain != domain ||
+		    agents[i].bdf != (bus << 8 | device << 3 | function))
+			continue;
+		if (found)
+			return NULL;
+		found = &agents[i];
+	}
+	return found && !found->taken ? found : NULL;
+}
+
+static bool have_all(void)
+{
+#define X(name) if (!ss_rocm.f.name) return false;
+	SS_HSA_FUNCTIONS(X)
+#undef X
+	return true;
+}
+
+void ss_hsa_start(void)
+{
+	agent_count = 0;
+	/* HIP has initialized it: no hsa_init of ours to be paired. */
+	if (!have_all() || ss_rocm.f.hsa_iterate_agents(each_agent, NULL) != HSA_STATUS_SUCCESS)
+		return;
+	for (int i = 0; i < ss_rocm.devices; i++) {
+		struct agent *a = by_pci(i);
+
+		if (!a && agent_count == ss_rocm.devices && !agents[i].taken)
+			a = &agents[i];
+		if (a)
+			a->taken = true;
+		of_device[i] = a;
+	}
+}
+
+bool ss_hsa_ready(int dev)
+{
+	return of_device[dev] && of_device[dev]->has_pool;
+}
+
+const char *ss_rocm_arch(int dev)
+{
+	return dev >= 0 && dev < SS_MAX_DEVICES && of_device[dev] ? of_device[dev]->name : NULL;
+}
+
+static enum ss_status status(hsa_status_t s)
+{
+	if (s == HSA_STATUS_SUCCESS)
+		return SS_OK;
+	return s == HSA_STATUS_ERROR_OUT_OF_RESOURCES ? SS_ERR_NOMEM : SS_ERR_FAILED;
+}
+
+/* The call replaces the set of agents, so those that HIP gave access to by
+ * hipDeviceEnablePeerAccess must be named again. */
+enum ss_status ss_hsa_access(int dev, void *ptr, uint64_t peers)
+{
+	hsa_agent_t list[SS_MAX_DEVICES];
+	hsa_status_t s;
+	uint32_t n = 0;
+
+	if (!of_device[dev] || !ss_rocm.f.hsa_amd_agents_allow_access)
+		return SS_ERR_UNSUPPORTED;
+	peers |= atomic_load(&ss_rocm.peers[dev]) | 1ull << dev;
+	for (int i = 0; i < ss_rocm.devices; i++)
+		if (peers >> i & 1) {
+			if (!of_device[i])
+				return SS_ERR_UNSUPPORTED;
+			list[n++] = of_device[i]->agent;
+		}
+	ss_enter();
+	s = ss_rocm.f.hsa_amd_agents_allow_access(n, list, NULL, ptr);
+	ss_leave();
+	return status(s);
+}
+
+enum ss_status ss_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr)
+{
+	enum ss_status s;
+
+	if (!ss_hsa_ready(dev))
+		return SS_ERR_UNSUPPORTED;
+	ss_enter();
+	s = status(ss_rocm.f.hsa_amd_memory_pool_allocate(of_device[dev]->pool, size, 0, ptr));
+	ss_leave();
+	if (s != SS_OK)
+		return s;
+	s = ss_hsa_access(dev, *ptr, peers);
+	if (s != SS_OK)
+		ss_hsa_free(*ptr);
+	return s;
+}
+
+enum ss_status ss_hsa_free(void *ptr)
+{
+	hsa_status_t s;
+
+	ss_enter();
+	s = ss_rocm.f.hsa_amd_memory_pool_free(ptr);
+	ss_leave();
+	return status(s);
+}

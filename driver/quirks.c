@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The one table of known runtime defects; `somashim doctor` prints it. */
+#include <string.h>
+
+#include "driver/quirks.h"
+
+static const struct ss_quirk table[] = {
+	/* native pools */
+	{ "C1", "rocm-systems#10943", 700, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync buffers come back zeroed",
+	  "nothing is unmapped behind a live block" },
+	{ "C2", "rocm-systems#11693", 700, 0, "gfx12", SS_Q_NO_VMM,
+	  "a fresh mapping loses stores for about 2 ms",
+	  "no VMM on this architecture" },
+	{ "C3", "rocm-systems#11690", 604, 0, NULL, SS_Q_NOTE,
+	  "ReleaseThreshold is ignored under pressure", "thresholds are exact" },
+	{ "C4", "rocm-systems#11642", 700, 0, NULL, SS_Q_NOTE,
+	  "a failed hipMallocAsync keeps what it committed", "failure changes nothing" },
+	{ "C5", "rocm-systems#10529", 0, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync and hipEventSynchronize deadlock",
+	  "no lock is held across a real call" },
+	{ "C6", "hip#3370", 506, 507, NULL, SS_Q_NOTE,
+	  "hipFreeAsync from many threads hangs", "a free makes no HIP call" },
+	{ "C7", "hip#3775", 0, 603, NULL, SS_Q_NOTE,
+	  "out of memory where hipMalloc fits",
+	  "free ranges coalesce, idle memory goes back first" },
+	{ "C9", "rocm-libraries#1705", 700, 0, NULL, SS_Q_NOTE,
+	  "hipFree of pool memory no longer waits", "SOMASHIM_FREE_SYNC decides" },
+	{ "C10", "AMDGPU.jl#901", 700, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync of 64 B fails without VMM in the kernel",
+	  "whole segments from hipExtMallocWithFlags" },
+	{ "C13", "legacy-rocm-build#6681", 604, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync beside a capture returns 900", "served from the pools" },
+	{ "C20", "rocm-systems#3649", 700, 0, NULL, SS_Q_NOTE,
+	  "a signal leaks with each hipFreeAsync", "events are pooled" },
+	{ "C21", "alpaka#2197", 0, 505, NULL, SS_Q_NO_NATIVE_POOLS,
+	  "unknown pointers crash hipFreeAsync, RemoveStream never returns",
+	  "pointers are checked before they are passed on" },
+	/* virtual memory */
+	{ "B7", "hip_vm.cpp of 5.x", 0, 600, NULL, SS_Q_NO_VMM,
+	  "the hipMem* calls are stubs that report success", "no VMM" },
+	{ "V4", "ROCR-Runtime#285", 600, 604, NULL, SS_Q_UNMAP_ONE,
+	  "unmapping several handles at once is incomplete", "one chunk per call" },
+	{ "V6", "hip#3781", 600, 603, NULL, SS_Q_NO_VMM,
+	  "hipMemRelease does not free", "no VMM" },
+	{ "V8", "torch_memory_saver#14", 603, 604, NULL, SS_Q_CREATE_CAP,
+	  "one handle cannot exceed host memory", "chunks stay small" },
+	{ "B7b", "hip_vm.cpp:264", 600, 604, NULL, SS_Q_MAP_WAITS,
+	  "a map waits on the null stream", "maps stay off the hot path" },
+	{ "V1", "rocm-systems#2516", 700, 702, NULL, SS_Q_ACCESS_PREFIX,
+	  "SetAccess on a later part of a range fails",
+	  "access is given to the whole prefix, the owner last" },
+	{ "V3", "rocm-systems#6977", 700, 702, NULL, SS_Q_ACCESS_PREFIX,
+	  "SetAccess on the tail fails now and then", "the same" },
+	{ "V7", "legacy-rocm-build#6021", 700, 702, NULL, SS_Q_MAP_WAITS,
+	  "physical memory stays until the reservation goes",
+	  "giving back is counted as waiting" },
+	{ "V10", "clr#265", 600, 0, NULL, SS_Q_NOTE,
+	  "IPC export of a VMM address is a kernel BUG", "refused before it gets there" },
+	{ "V13", "xla#46576", 714, 714, NULL, SS_Q_ACCESS_PREFIX,
+	  "SetAccess on a peer after the owner corrupts the mapping", "the owner last" },
+	{ "V15", "llamacpp-rocm#87", 702, 702, "gfx1201", SS_Q_NO_VMM,
+	  "VMM hangs the GPU", "no VMM on this architecture" },
+	/* capture, IPC */
+	{ "O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
+	  "hipEventQuery on an unrelated stream ends a capture",
+	  "queries run inside a relaxed mode exchange" },
+	{ "O1", "observed on 6.4.3 and 7.2.4", 0, 0, NULL, SS_Q_NOTE,
+	  "hipIpcOpenMemHandle ignores the offset of a sub-allocation",
+	  "interior blocks are refused, never opened at the wrong place" },
+};
+
+const struct ss_quirk *ss_quirks(size_t *count)
+{
+	*count = sizeof(table) / sizeof(table[0]);
+	return table;
+}
+
+bool ss_quirk_applies(const struct ss_quirk *q, int major, int minor, const char *arch)
+{
+	int v = 100 * major + minor;
+
+	if ((q->from && v < q->from) || (q->to && v > q->to))
+		return false;
+	return !q->arch || (arch && !strncmp(arch, q->arch, strlen(q->arch)));
+}
+
+unsigned ss_quirk_flags(int major, int minor, const char *arch)
+{
+	unsigned flags = 0;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (ss_quirk_applies(&table[i], major, minor, arch))
+			flags |= table[i].flags;
+	return flags;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the HIP and HSA runtimes that the process already uses.
+ *
+ * RTLD_NEXT finds nothing when the runtime came in with an RTLD_LOCAL plugin, and
+ * the file may be called libamdhip64.so.5, .6, .7 or (torch wheels) just .so. So
+ * the list of loaded objects is asked who exports hipMalloc, and the handle of
+ * that object is used. Objects that precede us are passed over while one behind
+ * us will do: another preload in front of us has its own way to us, and calling
+ * it from here would never end.
+ *
+ * No lock: a thread may be in a constructor that dlopen() runs, holding the
+ * loader's lock, and wait for ours. Two threads that come first at once find the
+ * same thing twice.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/guard.h"
+#include "driver/resolve.h"
+
+#define MAX_OBJECTS 8
+
+__thread struct ss_tls ss_tls __attribute__((tls_model("initial-exec")));
+_Atomic int ss_captures, ss_captures_blocking;
+
+struct objects {
+	_Atomic int ready;
+	_Atomic(void *) handle[MAX_OBJECTS];
+};
+
+static struct objects hip, hsa;
+static struct ss_runtime runtime;
+
+/* ---- who exports a name: the object's own dynamic symbol table ---------- */
+
+struct dynamic {
+	const char *strings;
+	const ElfW(Sym) *symbols;
+	const uint32_t *gnu_hash, *hash;
+};
+
+static bool dynamic_of(const struct dl_phdr_info *info, struct dynamic *d)
+{
+	const ElfW(Dyn) *dyn = NULL;
+
+	memset(d, 0, sizeof(*d));
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dyn = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
+		ElfW(Addr) at = dyn->d_un.d_ptr;
+
+		/* glibc relocates these in place, except where the section is
+		 * read-only (the vDSO). */
+		if (at < info->dlpi_addr)
+			at += info->dlpi_addr;
+		switch (dyn->d_tag) {
+		case DT_STRTAB:
+			d->strings = (const void *)at;
+			break;
+		case DT_SYMTAB:
+			d->symbols = (const void *)at;
+			break;
+		case DT_GNU_HASH:
+			d->gnu_hash = (const void *)at;
+			break;
+		case DT_HASH:
+			d->hash = (const void *)at;
+			break;
+		default:
+			break;
+		}
+	}
+	return d->strings && d->symbols && (d->gnu_hash || d->hash);
+}
+
+static bool is_it(const struct dynamic *d, uint32_t i, const char *name)
+{
+	return d->symbols[i].st_shndx != SHN_UNDEF &&
+	       !strcmp(d->strings + d->symbols[i].st_name, name);
+}
+
+static bool in_gnu_hash(const struct dynamic *d, const char *name)
+{
+	const uint32_t *h = d->gnu_hash;
+	uint32_t buckets = h[0], first = h[1], bloom = h[2], hash = 5381, i;
+	const uint32_t *bucket = h + 4 + bloom * (sizeof(ElfW(Addr)) / 4);
+	const uint32_t *chain = bucket + buckets;
+
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	if (!buckets)
+		return false;
+	i = bucket[hash % buckets];
+	if (i < first)
+		return false;
+	for (;; i++) {
+		uint32_t got = chain[i - first];
+
+		if ((got | 1) == (hash | 1) && is_it(d, i, name))
+			return true;
+		if (got & 1)
+			return false;
+	}
+}
+
+static bool exports(const struct dl_phdr_info *info, const char *name)
+{
+	struct dynamic d;
+
+	if (!dynamic_of(info, &d))
+		return false;
+	if (d.gnu_hash)
+		return in_gnu_hash(&d, name);
+	for (uint32_t i = 0; i < d.hash[1]; i++)
+		if (is_it(&d, i, name))
+			return true;
+	return false;
+}
+
+static bool holds(const struct dl_phdr_info *info, uintptr_t addr)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && addr >= info->dlpi_addr + p->p_vaddr &&
+		    addr < info->dlpi_addr + p->p_vaddr + p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the list ----------------------------------------------------------- */
+
+struct search {
+	const char *symbol;
+	bool passed_us;
+	int before, count;
+	char *name[MAX_OBJECTS * 2]; /* those before us first */
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct search *s = arg;
+
+	(void)size;
+	if (holds(info, (uintptr_t)&ss_runtime_find)) {
+		s->passed_us = true;
+		s->before = s->count;
+		return 0;
+	}
+	/* The program itself has no name and no handle of its own. */
+	if (s->count == MAX_OBJECTS * 2 || !info->dlpi_name[0] || !exports(info, s->symbol))
+		return 0;
+	s->name[s->count] = strdup(info->dlpi_name);
+	if (s->name[s->count])
+		s->count++;
+	return 0;
+}
+
+/* The loader's list must not be changed from inside the walk, hence names. */
+static int find(struct objects *o, const char *symbol, char *path, size_t path_size)
+{
+	struct search s = {.symbol = symbol};
+	int n = 0, first;
+
+	if (atomic_load_explicit(&o->ready, memory_order_acquire))
+		return 1;
+	dl_iterate_phdr(look, &s);
+	first = s.passed_us && s.before < s.count ? s.before : 0;
+	for (int i = first; i < s.count && n < MAX_OBJECTS; i++) {
+		/* Also keeps the object from being unloaded under us. */
+		void *h = dlopen(s.name[i], RTLD_NOLOAD | RTLD_LAZY);
+
+		if (!h)
+			continue;
+		if (n == 0 && path) {
+			strncpy(path, s.name[i], path_size - 1);
+			path[path_size - 1] = '\0';
+		}
+		atomic_store_explicit(&o->handle[n++], h, memory_order_relaxed);
+	}
+	for (int i = 0; i < s.count; i++)
+		free(s.name[i]);
+	if (n)
+		atomic_store_explicit(&o->ready, 1, memory_order_release);
+	return n != 0;
+}
+
+static void *symbol_in(struct objects *o, const char *name)
+{
+	for (int i = 0; i < MAX_OBJECTS; i++) {
+		void *h = atomic_load_explicit(&o->handle[i], memory_order_relaxed);
+		void *p = h ? dlsym(h, name) : NULL;
+
+		if (p)
+			return p;
+	}
+	return NULL;
+}
+
+static int soname_major(const char *path)
+{
+	const char *so = strstr(path, ".so.");
+
+	return so ? atoi(so + 4) : 0;
+}
+
+bool ss_runtime_find(void)
+{
+	int (*get_version)(int *);
+	char path[sizeof(runtime.path)] = "";
+	int v = 0;
+
+	if (atomic_load_explicit(&hip.ready, memory_order_acquire) && runtime.major)
+		return true;
+	if (!find(&hip, "hipMalloc", path, sizeof(path)))
+		return false;
+	if (path[0])
+		memcpy(runtime.path, path, sizeof(path));
+	ss_enter();
+	get_version = (int (*)(int *))symbol_in(&hip, "hipRuntimeGetVersion");
+	if (get_version && get_version(&v) == 0 && v > 0) {
+		/* major * 10^7 + minor * 10^5 + patch (hip_version.h) */
+		runtime.version = v;
+		runtime.minor = v / 100000 % 100;
+		runtime.major = v / 10000000;
+	} else {
+		/* Some versions refuse to say so without a device. */
+		runtime.major = soname_major(runtime.path);
+	}
+	ss_leave();
+	if (!runtime.major)
+		runtime.major = 5;
+	return true;
+}
+
+const struct ss_runtime *ss_runtime(void)
+{
+	return &runtime;
+}
+
+void *ss_runtime_symbol(const char *name)
+{
+	return symbol_in(&hip, name);
+}
+
+void *ss_hsa_symbol(const char *name)
+{
+	void *p = NULL;
+
+	/* HIP's own dependency first: that is the one whose memory it knows. */
+	if (atomic_load_explicit(&hip.ready, memory_order_acquire))
+		p = symbol_in(&hip, name);
+	/* Our own export of the name must not come back. */
+	if (!p && find(&hsa, "hsa_init", NULL, 0))
+		p = symbol_in(&hsa, name);
+	return p;
+}

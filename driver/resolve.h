@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the HIP and HSA runtimes that the process already uses. */
+#ifndef SS_DRIVER_RESOLVE_H
+#define SS_DRIVER_RESOLVE_H
+
+#include <stdbool.h>
+
+struct ss_runtime {
+	char path[512];
+	int version;     /* as hipRuntimeGetVersion says: 60443484 is 6.4 */
+	int major, minor;
+};
+
+/* True once a loaded object (not this one) exports hipMalloc. Takes no lock of
+ * ours and may be tried again at any time. */
+bool ss_runtime_find(void);
+const struct ss_runtime *ss_runtime(void);
+/* The real function, or NULL. */
+void *ss_runtime_symbol(const char *name);
+/* The same in the HSA runtime, also in a process without HIP. */
+void *ss_hsa_symbol(const char *name);
+static inline bool ss_runtime_at_least(const struct ss_runtime *rt, int major, int minor)
+{
+	return rt->major > major || (rt->major == major && rt->minor >= minor);
+}
+
+#endif

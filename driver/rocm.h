@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* driver.h on a real ROCm: what the shim starts and the driver's files share. */
+#ifndef SS_DRIVER_ROCM_H
+#define SS_DRIVER_ROCM_H
+
+#include <hip/hip_runtime_api.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include "core/driver.h"
+#include "core/options.h"
+#include "driver/guard.h"
+#include "driver/quirks.h"
+#include "driver/resolve.h"
+
+/* ---- for the shim ------------------------------------------------------- */
+
+/* Resolves everything and asks how many devices there are (which starts the
+ * runtime). Any thread, any number of times; the result is the same. 0: none. */
+int ss_rocm_start(const struct ss_options *opt);
+struct ss_driver ss_rocm_driver(void);
+/* `dev`'s memory is mapped for the devices in `peers` by the runtime itself. */
+void ss_rocm_set_peers(int dev, uint64_t peers);
+/* Before the real hipDeviceReset: events of the device are about to vanish. */
+void ss_rocm_device_reset(int dev);
+/* Before the real hipStreamDestroy: the handle may come back as another. */
+void ss_rocm_stream_gone(void *native);
+enum ss_fence_kind ss_rocm_fence_kind(void);
+const char *ss_rocm_arch(int dev);
+
+/* ---- shared by the driver's files --------------------------------------- */
+
+/* Every HIP function that the driver calls; all are in 5.2.3 already. */
+#define SS_HIP_FUNCTIONS(X) \
+	X(hipDeviceCanAccessPeer) \
+	X(hipDeviceEnablePeerAccess) \
+	X(hipDeviceGetAttribute) \
+	X(hipDeviceGetName) \
+	X(hipDeviceGetPCIBusId) \
+	X(hipDeviceTotalMem) \
+	X(hipEventCreateWithFlags) \
+	X(hipEventDestroy) \
+	X(hipEventQuery) \
+	X(hipEventRecord) \
+	X(hipExtMallocWithFlags) \
+	X(hipFree) \
+	X(hipGetDevice) \
+	X(hipGetDeviceCount) \
+	X(hipGetLastError) \
+	X(hipHostMalloc) \
+	X(hipMemAddressFree) \
+	X(hipMemAddressReserve) \
+	X(hipMemCreate) \
+	X(hipMemGetInfo) \
+	X(hipMemMap) \
+	X(hipMemRelease) \
+	X(hipMemSetAccess) \
+	X(hipMemUnmap) \
+	X(hipPeekAtLastError) \
+	X(hipSetDevice) \
+	X(hipStreamWaitEvent) \
+	X(hipStreamWriteValue64) \
+	X(hipThreadExchangeStreamCaptureMode)
+
+#define SS_HSA_FUNCTIONS(X) \
+	X(hsa_agent_get_info) \
+	X(hsa_amd_agent_iterate_memory_pools) \
+	X(hsa_amd_agents_allow_access) \
+	X(hsa_amd_memory_pool_allocate) \
+	X(hsa_amd_memory_pool_free) \
+	X(hsa_amd_memory_pool_get_info) \
+	X(hsa_amd_signal_create) \
+	X(hsa_amd_signal_value_pointer) \
+	X(hsa_iterate_agents) \
+	X(hsa_signal_destroy) \
+	X(hsa_signal_load_scacquire)
+
+struct ss_rocm {
+	int devices;
+	int fence; /* enum ss_fence_kind, resolved */
+	unsigned quirks[SS_MAX_DEVICES];
+	_Atomic uint64_t peers[SS_MAX_DEVICES];
+	struct {
+#define X(name) __typeof__(name) *name;
+		SS_HIP_FUNCTIONS(X)
+		SS_HSA_FUNCTIONS(X)
+#undef X
+	} f;
+};
+
+extern struct ss_rocm ss_rocm;
+
+/* A call that the application did not ask for must leave the application's last
+ * error as it would be without it. Up to 6.x every call overwrites it, so an
+ * error of ours must only be taken back; from 7.0 on errors stay until they are
+ * read, so the earlier one is put aside in ss_tls.error (hip_internal.hpp). */
+int ss_rocm_peek(void);
+hipError_t ss_rocm_settle(int earlier, hipError_t err);
+#define SS_HIP(name, ...) __extension__({ \
+	int ss_earlier = ss_rocm_peek(); \
+	hipError_t ss_err = ss_rocm.f.name ? ss_rocm.f.name(__VA_ARGS__) \
+					   : hipErrorNotSupported; \
+	ss_err == hipSuccess ? ss_err : ss_rocm_settle(ss_earlier, ss_err); })
+
+/* Inside a scope the device is current and no call of ours is seen as the
+ * application's. */
+struct ss_scope {
+	int old;
+	bool switched;
+};
+bool ss_scope_open(struct ss_scope *s, int dev);
+void ss_scope_close(struct ss_scope *s);
+/* The same without a device. */
+enum ss_status ss_rocm_status(hipError_t err);
+
+/* hsa.c */
+void ss_hsa_start(void);
+bool ss_hsa_ready(int dev);
+enum ss_status ss_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr);
+enum ss_status ss_hsa_free(void *ptr);
+enum ss_status ss_hsa_access(int dev, void *ptr, uint64_t peers);
+
+/* hip.c */
+enum ss_status ss_hip_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
+				    uint64_t peers, void **ptr);
+enum ss_status ss_hip_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
+				   size_t size);
+enum ss_status ss_hip_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
+				     size_t size, uint64_t peers);
+
+/* vmm.c */
+bool ss_vmm_usable(int dev);
+enum ss_status ss_vmm_reserve(void *ctx, int dev, size_t size, void **va);
+enum ss_status ss_vmm_unreserve(void *ctx, int dev, void *va, size_t size);
+enum ss_status ss_vmm_create(void *ctx, int dev, size_t size, void **chunk);
+enum ss_status ss_vmm_release(void *ctx, int dev, void *chunk, size_t size);
+enum ss_status ss_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk);
+enum ss_status ss_vmm_unmap(void *ctx, int dev, void *va, size_t size);
+enum ss_status ss_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers);
+
+/* fence.c */
+enum ss_status ss_fence_op_record(void *ctx, int dev, void *native, struct ss_fence *out);
+enum ss_status ss_fence_op_query(void *ctx, const struct ss_fence *fence);
+enum ss_status ss_fence_op_wait(void *ctx, int dev, void *native, const struct ss_fence *fence);
+void ss_fence_op_release(void *ctx, struct ss_fence *fence);
+void ss_fence_device_reset(int dev);
+void ss_fence_stream_gone(void *native);
+
+#endif
