@@ -21,6 +21,9 @@ struct ss_timeline;
  * tools only (the shim never tears down): it gives everything back. */
 struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_options *opt);
 void ss_core_destroy(struct ss_core *core);
+/* Where reports (out of memory, bypasses) are written; NULL: nowhere, as at
+ * first. Not thread safe: call it before anything else. */
+void ss_core_set_log(struct ss_core *core, FILE *log);
 
 /* ---- streams: timeline.c ------------------------------------------------ */
 
@@ -45,8 +48,13 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native);
 /* Call before the real destroy: the handle is forgotten, a last fence tells
  * when what was freed on it may be reused, and its cached bytes go back to
- * their pools. */
-void ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl);
+ * their pools. True: the caller must synchronize the stream (the real call)
+ * before it destroys it, because the null stream counts on joining it. */
+bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl);
+/* Native handles of the live non-blocking streams of `dev`; returns how many
+ * there are (at most `max` are stored). With the null stream, these are all
+ * that a per-stream wait for the device has to cover. */
+size_t ss_streams_nonblocking(struct ss_core *core, int dev, void **out, size_t max);
 int ss_timeline_device(const struct ss_timeline *tl);
 enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl);
 void *ss_timeline_native(const struct ss_timeline *tl);
@@ -85,9 +93,12 @@ struct ss_token ss_event_sync_begin(struct ss_core *core, void *event);
 /* ... that proves everything enqueued on `tl` so far done. For a null timeline
  * that includes the blocking streams of its device. */
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl);
-/* ... everything on the device. */
+/* ... everything on the device (hipDeviceSynchronize). */
 struct ss_token ss_device_sync_begin(struct ss_core *core, int dev);
-/* Ends any of the three. `threshold` = this call is one of HIP's synchronization
+/* ... every live stream of the device, waited for one by one (as hipFree does):
+ * unlike the above it says nothing about destroyed streams. */
+struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
+/* Ends any of the four. `threshold` = this call is one of HIP's synchronization
  * points, at which memory above the release threshold goes back. */
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
 
@@ -147,10 +158,11 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
 /* hipMalloc: only bytes whose every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
 /* SS_ERR_FOREIGN: not ours (or freed already and forgotten): pass it on.
- * SS_ERR_INVALID: ours, but not live (a double free). */
+ * SS_ERR_INVALID: ours, but not live (a double free). SS_ERR_CLASSIC: a block
+ * of hipMalloc, not freed: call ss_free_classic. */
 enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl);
 /* hipFree. `waited` = the caller has just waited for all streams of the block's
- * device, with `t` taken by ss_device_sync_begin before that wait (ended by
+ * device, with `waited` taken by ss_streams_sync_begin before that wait (ended by
  * this call); NULL when no wait took place: the block is then gated by an epoch
  * of all timelines. Interior pointers free the block that contains them, as
  * HIP does. */

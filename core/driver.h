@@ -30,6 +30,7 @@ enum ss_status {
 	SS_ERR_NO_DEVICE,
 	SS_ERR_CAPTURE,     /* not legal while a capture is live */
 	SS_ERR_DEVICE,      /* wrong device for this pool or stream */
+	SS_ERR_CLASSIC,     /* a hipMalloc block: free it the way hipFree does */
 	SS_ERR_FAILED,      /* the runtime said no for another reason */
 };
 

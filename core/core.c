@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The core as one object: its beginning and end, pointer queries, what the
+ * device looks like from outside, and reset.
+ *
+ * Locks: core->pools, pool locks and core->order, each alone.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/internal.h"
+
+#define MAX_SLOTS 65536
+
+static _Atomic uint64_t serials;
+
+uint64_t ss_drive_begin(struct ss_core *core)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void ss_drive_end(struct ss_core *core, uint64_t t0)
+{
+	atomic_fetch_add_explicit(&core->driver_calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&core->driver_ns, ss_drive_begin(core) - t0,
+				  memory_order_relaxed);
+}
+
+struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_options *opt)
+{
+	struct ss_core *core = calloc(1, sizeof(*core));
+
+	if (!core)
+		return NULL;
+	core->drv = *drv;
+	core->opt = *opt;
+	core->serial = atomic_fetch_add(&serials, 1) + 1;
+	core->stream_gen = 1;
+	core->next_queue_id = 1;
+	pthread_mutex_init(&core->order, NULL);
+	pthread_mutex_init(&core->pools, NULL);
+	pthread_mutex_init(&core->meta, NULL);
+	core->slot_cap = MAX_SLOTS;
+	core->slots = calloc(core->slot_cap, sizeof(*core->slots));
+	if (!core->slots || !ss_map_init(core)) {
+		ss_map_finish(core);
+		free(core->slots);
+		free(core);
+		return NULL;
+	}
+	core->devices = drv->device_count(drv->ctx);
+	if (core->devices > SS_MAX_DEVICES)
+		core->devices = SS_MAX_DEVICES;
+	if (opt->journal[0])
+		core->journal = ss_journal_open(opt->journal);
+	return core;
+}
+
+void ss_core_set_log(struct ss_core *core, FILE *log)
+{
+	core->log = log;
+}
+
+static void pool_free(struct ss_core *core, struct ss_pool *pool)
+{
+	struct ss_queue_table *t = atomic_load(&pool->queues), *older;
+
+	for (uint32_t i = 0; t && i < t->cap; i++)
+		ss_host_free(core, atomic_load(&t->q[i]), sizeof(struct ss_queue));
+	for (; t; t = older) {
+		older = t->older;
+		ss_host_free(core, t, sizeof(*t) + t->cap * sizeof(t->q[0]));
+	}
+	ss_host_free(core, pool->done, sizeof(*pool->done));
+	pthread_mutex_destroy(&pool->lock);
+	ss_host_free(core, pool, sizeof(*pool));
+}
+
+void ss_core_destroy(struct ss_core *core)
+{
+	struct ss_pool *pool, *next;
+
+	if (!core)
+		return;
+	HASH_CLEAR(hh, core->pool_by_handle);
+	for (pool = core->pool_list; pool; pool = next) {
+		next = pool->next;
+		ss_pool_drop_memory(pool, true);
+		pool_free(core, pool);
+	}
+	for (pool = core->spare_pools; pool; pool = next) {
+		next = pool->next;
+		pool_free(core, pool);
+	}
+	HASH_CLEAR(hh, core->by_handle);
+	for (uint32_t i = 0; i < core->slot_count; i++) {
+		ss_fence_drop(core, core->slots[i]);
+		ss_row_put(core->slots[i]->saw);
+		ss_host_free(core, core->slots[i], sizeof(*core->slots[i]));
+	}
+	ss_event_finish_all(core);
+	ss_journal_close(core->journal);
+	ss_map_finish(core);
+	pthread_mutex_destroy(&core->order);
+	pthread_mutex_destroy(&core->pools);
+	pthread_mutex_destroy(&core->meta);
+	free(core->slots);
+	free(core);
+}
+
+/* ---- pointer queries ---------------------------------------------------- */
+
+bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
+{
+	uint64_t addr = (uintptr_t)ptr;
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_block *b = NULL;
+	struct ss_pool *pool;
+
+	if (!seg)
+		return false;
+	pool = seg->pool;
+	pthread_mutex_lock(&pool->lock);
+	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
+		b = ss_block_containing(core, seg, addr);
+	if (b) {
+		memset(out, 0, sizeof(*out));
+		out->base = (void *)(uintptr_t)b->addr;
+		out->size = b->request;
+		out->segment = seg->native;
+		out->segment_size = seg->native_size;
+		out->id = b->id;
+		out->device = pool->dev;
+		out->backing = seg->backing;
+		out->pool = pool;
+		out->classic = b->classic;
+		out->live = atomic_load_explicit(&b->state, memory_order_acquire) ==
+			    SS_BLOCK_LIVE;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return b != NULL;
+}
+
+bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size)
+{
+	uint64_t addr = (uintptr_t)ptr, end = addr + (size ? size - 1 : 0);
+
+	if (end < addr)
+		end = UINT64_MAX;
+	for (;;) {
+		if (ss_map_segment(core, addr))
+			return true;
+		if (end - addr < SS_FRAME - addr % SS_FRAME)
+			return false;
+		addr += SS_FRAME - addr % SS_FRAME;
+	}
+}
+
+/* ---- the device from outside -------------------------------------------- */
+
+static void sum_idle(struct ss_pool *pool, void *arg)
+{
+	uint64_t reserved = atomic_load(&pool->reserved), used = atomic_load(&pool->used);
+
+	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
+}
+
+uint64_t ss_idle_bytes(struct ss_core *core, int dev)
+{
+	uint64_t idle = 0;
+
+	ss_pools_each(core, dev, sum_idle, &idle);
+	return idle;
+}
+
+void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	uint64_t idle = ss_idle_bytes(core, dev), left, limit, reserved;
+
+	limit = dev >= 0 && dev < SS_MAX_DEVICES ? core->dev[dev].limit : 0;
+	left = *free_bytes + idle;
+	if (left > *total_bytes)
+		left = *total_bytes;
+	if (limit && limit < *total_bytes) {
+		reserved = atomic_load(&core->dev[dev].reserved);
+		*total_bytes = limit;
+		reserved -= reserved < idle ? reserved : idle;
+		if (left > limit - (reserved < limit ? reserved : limit))
+			left = limit - (reserved < limit ? reserved : limit);
+	}
+	*free_bytes = left;
+}
+
+/* ---- peers and reset ---------------------------------------------------- */
+
+enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t peers)
+{
+	struct { void *ptr; uint64_t size; } *list = NULL;
+	enum ss_status s = SS_OK;
+	size_t n = 0;
+
+	peers |= 1ull << pool->dev;
+	pthread_mutex_lock(&pool->lock);
+	if ((peers & ~pool->peers) && pool->segment_count) {
+		list = malloc(pool->segment_count * sizeof(*list));
+		if (!list) {
+			pthread_mutex_unlock(&pool->lock);
+			return SS_ERR_FAILED;
+		}
+		for (struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
+			list[n].ptr = seg->native;
+			list[n++].size = seg->native_size;
+		}
+	}
+	/* First the wish, so that a segment made meanwhile has it. */
+	pool->peers |= peers;
+	pthread_mutex_unlock(&pool->lock);
+	for (size_t i = 0; i < n && s == SS_OK; i++)
+		s = SS_DRIVE(core, core->drv.segment_access(core->drv.ctx, pool->dev,
+							    pool->backing, list[i].ptr,
+							    list[i].size, peers));
+	free(list);
+	if (s == SS_OK) {
+		pthread_mutex_lock(&pool->lock);
+		pool->peers = peers;
+		pthread_mutex_unlock(&pool->lock);
+	}
+	return s;
+}
+
+enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers)
+{
+	struct ss_pool *pool = ss_pool_classic(core, dev);
+
+	if (!pool)
+		return SS_ERR_NO_DEVICE;
+	core->dev[dev].peers = peers;
+	return ss_pool_set_access(core, pool, peers);
+}
+
+static void reset_pool(struct ss_pool *pool, void *arg)
+{
+	struct ss_core *core = pool->core;
+	struct ss_pool **at;
+
+	ss_pool_drop_memory(pool, false);
+	pthread_mutex_lock(&core->pools);
+	if (!atomic_load(&pool->dying))
+		HASH_DEL(core->pool_by_handle, pool);
+	atomic_store(&pool->dying, true);
+	for (at = &core->pool_list; *at && *at != pool; at = &(*at)->next)
+		;
+	if (*at) {
+		*at = pool->next;
+		pool->next = core->spare_pools;
+		core->spare_pools = pool;
+	}
+	pthread_mutex_unlock(&core->pools);
+}
+
+void ss_device_reset(struct ss_core *core, int dev)
+{
+	struct ss_device_state *d;
+
+	if (dev < 0 || dev >= core->devices)
+		return;
+	d = &core->dev[dev];
+	/* Its default pools are made anew at the next use. */
+	pthread_mutex_lock(&core->pools);
+	atomic_store(&d->def, NULL);
+	atomic_store(&d->classic, NULL);
+	atomic_store(&d->current, NULL);
+	pthread_mutex_unlock(&core->pools);
+	ss_pools_each(core, dev, reset_pool, NULL);
+
+	for (uint32_t i = 0; i < atomic_load(&core->slot_count); i++) {
+		struct ss_timeline *tl = core->slots[i];
+
+		if (tl->dev != dev)
+			continue;
+		ss_fence_drop(core, tl);
+		pthread_mutex_lock(&core->order);
+		if (tl->alive) {
+			if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_NONBLOCKING)
+				HASH_DEL(core->by_handle, tl);
+			if (tl->kind == SS_TL_NULL)
+				d->null = NULL;
+			tl->alive = false;
+			tl->last = ss_position(tl);
+			ss_complete(core, tl, tl->last, NULL, true);
+		}
+		pthread_mutex_unlock(&core->order);
+	}
+	atomic_fetch_add(&core->stream_gen, 1);
+	d->peers = 0;
+	atomic_store(&d->pressed, false);
+}

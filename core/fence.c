@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fences: how the host learns, without waiting, how far a stream has come.
+ *
+ * A fence is recorded on demand - when somebody wants memory that was freed on
+ * another stream - and stands for every free before it. It also stands behind
+ * whatever else was enqueued since, perhaps a kernel that never ends: so it is
+ * polled, and nobody waits for it. Only a fence that was recorded inside the
+ * very free it belongs to (`exact`) may gate another stream on the device.
+ *
+ * A null stream is fenced only inside an application call that joins all
+ * blocking streams anyway, because recording on it does; the per-thread stream of
+ * another thread has no handle here. Both are remembered as `wanted`.
+ *
+ * Locks: core->order. The driver is called without it; `polling` marks the
+ * timeline whose fences a thread is asking about, so nobody releases them.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+static bool can_record(const struct ss_timeline *tl, enum ss_fence_how how)
+{
+	if (!tl->alive || tl->capturing || (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING))
+		return false;
+	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self());
+}
+
+bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
+		      enum ss_fence_how how)
+{
+	struct ss_pending *p;
+	uint64_t before;
+	enum ss_status s;
+
+	p = malloc(sizeof(*p));
+	if (!p)
+		return false;
+	pthread_mutex_lock(&core->order);
+	if (n != UINT64_MAX && tl->fenced >= n) {
+		pthread_mutex_unlock(&core->order);
+		free(p);
+		return true;
+	}
+	if (!can_record(tl, how)) {
+		atomic_store_explicit(&tl->wanted, tl->alive, memory_order_relaxed);
+		pthread_mutex_unlock(&core->order);
+		free(p);
+		return false;
+	}
+	before = tl->fenced;
+	p->pos = how == SS_FENCE_EXACT ? n : ss_position(tl);
+	p->row = ss_row_get_ref(tl);
+	p->exact = how == SS_FENCE_EXACT;
+	p->next = NULL;
+	if (tl->fenced < p->pos)
+		tl->fenced = p->pos; /* others need not ask again */
+	pthread_mutex_unlock(&core->order);
+
+	s = SS_DRIVE(core, core->drv.fence_record(core->drv.ctx, tl->dev, tl->native, &p->fence));
+
+	pthread_mutex_lock(&core->order);
+	if (s == SS_OK) {
+		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
+		if (SS_MUTANT_IS(4))
+			p->pos++;
+		*tl->fences_tail = p;
+		tl->fences_tail = &p->next;
+		atomic_fetch_add_explicit(&core->fences_pending, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&core->fences, 1, memory_order_relaxed);
+	} else if (tl->fenced == p->pos) {
+		tl->fenced = before;
+	}
+	pthread_mutex_unlock(&core->order);
+	if (s != SS_OK) {
+		ss_row_put(p->row);
+		free(p);
+	}
+	return s == SS_OK;
+}
+
+/* Unlinks the first fence of tl. Order lock held. */
+static void pop(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_pending *p = tl->fences;
+
+	tl->fences = p->next;
+	if (!tl->fences)
+		tl->fences_tail = &tl->fences;
+	atomic_fetch_sub_explicit(&core->fences_pending, 1, memory_order_relaxed);
+}
+
+static void pending_free(struct ss_core *core, struct ss_pending *p)
+{
+	core->drv.fence_release(core->drv.ctx, &p->fence);
+	ss_row_put(p->row);
+	free(p);
+}
+
+/* Takes the fences of a timeline that was dropped while it was being polled. */
+static struct ss_pending *take_all(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_pending *list = tl->fences;
+
+	while (tl->fences)
+		pop(core, tl);
+	tl->drop = false;
+	return list;
+}
+
+static void free_all(struct ss_core *core, struct ss_pending *p)
+{
+	while (p) {
+		struct ss_pending *next = p->next;
+
+		pending_free(core, p);
+		p = next;
+	}
+}
+
+static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_pending *p, *dropped = NULL;
+	bool any = false;
+
+	pthread_mutex_lock(&core->order);
+	if (tl->polling) {
+		pthread_mutex_unlock(&core->order);
+		return false;
+	}
+	while ((p = tl->fences) && !tl->drop) {
+		enum ss_status s;
+
+		tl->polling = true;
+		pthread_mutex_unlock(&core->order);
+		s = SS_DRIVE(core, core->drv.fence_query(core->drv.ctx, &p->fence));
+		pthread_mutex_lock(&core->order);
+		tl->polling = false;
+		if (s != SS_OK)
+			break;
+		ss_complete(core, tl, p->pos, p->row, false);
+		any = true;
+		pop(core, tl);
+		pthread_mutex_unlock(&core->order);
+		pending_free(core, p);
+		pthread_mutex_lock(&core->order);
+	}
+	if (tl->drop)
+		dropped = take_all(core, tl);
+	pthread_mutex_unlock(&core->order);
+	free_all(core, dropped);
+	return any;
+}
+
+bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
+{
+	uint32_t count = atomic_load_explicit(&core->slot_count, memory_order_acquire);
+	bool any = false;
+
+	if (!atomic_load_explicit(&core->fences_pending, memory_order_relaxed))
+		return false;
+	if (tl)
+		return poll_one(core, tl);
+	for (uint32_t i = 0; i < count; i++)
+		if (core->slots[i]->dev == dev)
+			any |= poll_one(core, core->slots[i]);
+	return any;
+}
+
+void ss_fence_drop(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_pending *list = NULL;
+
+	pthread_mutex_lock(&core->order);
+	if (tl->polling)
+		tl->drop = true;
+	else
+		list = take_all(core, tl);
+	pthread_mutex_unlock(&core->order);
+	free_all(core, list);
+}
+
+bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n)
+{
+	struct ss_pending *p, *dropped = NULL;
+	enum ss_status s;
+
+	pthread_mutex_lock(&core->order);
+	for (p = tl->fences; p; p = p->next)
+		if ((p->exact && p->pos == n) || (SS_MUTANT_IS(18) && p->pos >= n))
+			break;
+	if (!p || tl->polling || x->capturing || !x->alive || x->kind == SS_TL_NULL) {
+		pthread_mutex_unlock(&core->order);
+		return false;
+	}
+	tl->polling = true; /* keeps p */
+	pthread_mutex_unlock(&core->order);
+	s = SS_DRIVE(core, core->drv.fence_wait(core->drv.ctx, x->dev, x->native, &p->fence));
+	pthread_mutex_lock(&core->order);
+	tl->polling = false;
+	if (s == SS_OK)
+		ss_row_merge_into(x, p->row, tl->slot, p->pos);
+	if (tl->drop)
+		dropped = take_all(core, tl);
+	pthread_mutex_unlock(&core->order);
+	free_all(core, dropped);
+	return s == SS_OK;
+}
+
+bool ss_fence_exact_pending(struct ss_core *core, int dev)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&core->order);
+	for (uint32_t i = 0; i < core->slot_count && !found; i++) {
+		if (core->slots[i]->dev != dev)
+			continue;
+		for (struct ss_pending *p = core->slots[i]->fences; p && !found; p = p->next)
+			found = p->exact || SS_MUTANT_IS(18);
+	}
+	pthread_mutex_unlock(&core->order);
+	return found;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shapes shared by the rooms of the core.
+ *
+ * Lock order (never the other way round, none across a driver call):
+ *   pool->lock  ->  queue->lock (spin)
+ *   pool->lock  ->  core->order (streams, events, clocks, fences)
+ *   core->pools (the list of pools) before any pool->lock
+ *   core->meta (block descriptors, segments of the address map) is a leaf
+ */
+#ifndef SS_CORE_INTERNAL_H
+#define SS_CORE_INTERNAL_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "core/core.h"
+#include "core/journal.h"
+#include "core/lock.h"
+#include "core/mutants.h"
+
+#define SS_GRAIN 512ull            /* every block is a multiple of this */
+#define SS_FRAME (2ull << 20)      /* segments are multiples of this */
+#define SS_SLOT_CLEAN UINT32_MAX   /* no mark: every access has completed */
+#define SS_SLOT_EPOCH (UINT32_MAX - 1) /* marks of many timelines: block->epoch */
+
+static inline uint64_t ss_round(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+enum ss_block_state {
+	SS_BLOCK_UNUSED = 0, /* descriptor not in use */
+	SS_BLOCK_LIVE,       /* handed out */
+	SS_BLOCK_QUEUED,     /* free, in the bins of a queue */
+	SS_BLOCK_FREE,       /* free, in a heap or an epoch's list */
+	SS_BLOCK_HOLE,       /* addresses without memory behind them (VMM) */
+};
+
+/* One range of a segment. Descriptors never go back to the host allocator, so
+ * a stale pointer to one can be read (and then rejected) at any time. */
+struct ss_block {
+	uint64_t addr, size;
+	uint64_t request;                /* bytes asked for, while live */
+	struct ss_block *prev, *next;    /* neighbours by address */
+	struct ss_segment *seg;
+	struct ss_block *left, *right;   /* heap tree, bin or epoch list */
+	union {
+		uint64_t n;              /* free: position of the mark on `slot` */
+		struct ss_epoch *epoch;  /* free, slot == SS_SLOT_EPOCH */
+		uint64_t id;             /* live: the unique id */
+	};
+	uint32_t slot;
+	uint32_t index;
+	atomic_uchar state;
+	bool classic;
+	bool exported;                   /* another process may map it: never reuse */
+};
+
+/* ---- placement: heap.c -------------------------------------------------- */
+
+#define SS_HEAP_FL 32
+#define SS_HEAP_SL 16
+
+/* Free ranges by size: bins of a quarter to a sixteenth of a power of two, in
+ * each a treap by (size, address). Guarded by the pool's lock. */
+struct ss_heap {
+	struct ss_block *bin[SS_HEAP_FL * SS_HEAP_SL];
+	uint32_t fl;
+	uint16_t sl[SS_HEAP_FL];
+	uint64_t bytes;
+	uint32_t count;
+};
+
+void ss_heap_insert(struct ss_heap *h, struct ss_block *b);
+void ss_heap_remove(struct ss_heap *h, struct ss_block *b);
+/* The smallest range that holds `size` bytes at `align`, lowest address first;
+ * NULL if there is none. */
+struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t align);
+struct ss_block *ss_heap_largest(const struct ss_heap *h);
+/* Calls `each` for every range; `each` must not change the heap. */
+void ss_heap_each(const struct ss_heap *h, void (*each)(struct ss_block *, void *), void *arg);
+
+/* ---- addresses: map.c --------------------------------------------------- */
+
+#define SS_MAP_LEVELS 6
+
+struct ss_segment {
+	uint64_t base, size;
+	struct ss_pool *pool;
+	struct ss_block *first;
+	_Atomic(uint32_t) *grains;      /* block index + 1 at each block's first grain */
+	uint64_t *level[SS_MAP_LEVELS]; /* bitmap of block starts and its summaries */
+	int levels;
+	size_t table_bytes;
+	uint64_t idle_since;            /* ms, when the last byte became free */
+	struct ss_segment *prev, *next; /* of the pool; next: also the spare list */
+	enum ss_backing backing;
+	void *native;                   /* what the driver gave (base may be above) */
+	uint64_t native_size;
+	bool exported;
+	bool whole;                     /* made for one block (IPC_WHOLE) */
+};
+
+bool ss_map_init(struct ss_core *core);
+void ss_map_finish(struct ss_core *core);
+struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr);
+/* A descriptor and its tables for [base, base+size), entered in the address
+ * map as one block in state HOLE. NULL: host memory is out. */
+struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
+				  uint64_t size);
+void ss_segment_forget(struct ss_core *core, struct ss_segment *seg);
+/* The block that starts at / contains addr. `_at` needs no lock; `_containing`
+ * needs the pool's. */
+struct ss_block *ss_block_at(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
+struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
+/* Cuts b after `size` bytes; the new second part inherits marks and state.
+ * NULL: host memory is out and nothing changed. */
+struct ss_block *ss_block_split(struct ss_core *core, struct ss_block *b, uint64_t size);
+/* b swallows its next neighbour. */
+void ss_block_merge(struct ss_core *core, struct ss_block *b);
+
+/* ---- order: timeline.c, event.c, fence.c -------------------------------- */
+
+/* What a timeline saw of every other, by slot. Immutable once shared. */
+struct ss_row {
+	uint32_t refs, count;
+	uint64_t n[];
+};
+
+/* A fence on its way: when it is reached, `pos` and all of `row` completed. */
+struct ss_pending {
+	struct ss_fence fence;
+	uint64_t pos;
+	struct ss_row *row;
+	bool exact; /* recorded in the very free it stands for: covers nothing later */
+	struct ss_pending *next;
+};
+
+struct ss_timeline {
+	struct ss_core *core;
+	uint32_t slot;
+	int dev;
+	enum ss_timeline_kind kind;
+	void *native;
+	pthread_t thread;               /* SS_TL_THREAD: the only one that may record */
+	bool alive, seen;
+	bool capturing;
+	bool joined;                    /* the null stream counts on joining it */
+	atomic_bool marked;             /* something may carry a mark of it */
+	atomic_bool wanted;             /* a fence that could not be recorded then */
+	_Atomic uint64_t now;           /* position of the next mark */
+	_Atomic uint64_t completed;     /* reached, however we know */
+	_Atomic uint64_t synced;        /* reached, and the application knows too */
+	struct ss_row *saw;
+	struct ss_pending *fences, **fences_tail;
+	uint64_t fenced;                /* highest position with a fence behind it */
+	uint64_t last;                  /* the final position, once retired */
+	bool polling, drop;             /* a thread is asking the driver; drop after */
+	UT_hash_handle hh;
+};
+
+/* Frees that share one set of marks: everything a device's timelines had
+ * enqueued. Refcounted by the blocks that carry it. */
+struct ss_epoch {
+	struct ss_epoch *prev, *next;   /* of the pool */
+	struct ss_block *blocks;
+	uint64_t bytes;
+	uint64_t wide;                  /* needs a device-wide wait (0 = no) */
+	int dev;
+	uint32_t count;
+	struct { uint32_t slot; uint64_t n; } mark[];
+};
+
+void ss_row_put(struct ss_row *row);
+/* The row of `tl`, referenced; order lock not held. */
+struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl);
+static inline uint64_t ss_row_get(const struct ss_row *row, uint32_t slot)
+{
+	return row && slot < row->count ? row->n[slot] : 0;
+}
+struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
+/* Raises completed (and synced) of tl to pos and of everything in row. Order
+ * lock held. */
+void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
+		 const struct ss_row *row, bool synced);
+void ss_event_finish_all(struct ss_core *core);
+
+/* Asks for a fence that covers position n of tl, unless one is on its way; a
+ * fence that cannot be recorded now is remembered and served by ss_fence_serve.
+ * No lock held. */
+enum ss_fence_how {
+	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
+	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
+	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
+};
+bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
+		      enum ss_fence_how how);
+/* Records a fence that somebody asked for while it was not possible: on the null
+ * stream in a call that joins it, on a per-thread stream by its own thread. */
+static inline void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl,
+				  enum ss_fence_how how)
+{
+	if (atomic_load_explicit(&tl->wanted, memory_order_relaxed))
+		ss_fence_request(core, tl, UINT64_MAX, how);
+}
+/* Polls outstanding fences of tl (NULL: of all timelines of dev). True if
+ * anything completed. No lock held. */
+bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
+/* Drops the fences of a timeline that is gone. No lock held. */
+void ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
+/* A fresh position: what was freed before is at or below it, what is freed from
+ * now on above it. */
+static inline uint64_t ss_position(struct ss_timeline *tl)
+{
+	return atomic_fetch_add(&tl->now, 1);
+}
+void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from, uint32_t slot,
+		       uint64_t n);
+struct ss_row *ss_row_get_ref(struct ss_timeline *tl); /* order lock held */
+/* Makes stream X wait on the device for an exact fence that covers (tl, n).
+ * False: there is none. No lock held. */
+bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
+
+/* Is there a fence of dev that the host may wait for? */
+bool ss_fence_exact_pending(struct ss_core *core, int dev);
+
+/* ---- queues: queue.c ---------------------------------------------------- */
+
+#define SS_BINS 256
+#define SS_QUEUE_MAX_BLOCKS 4096 /* beyond this a queue goes to the heap */
+
+/* What was freed on one stream of one pool. Bins hold blocks of one size each,
+ * newest first; `own` holds what was merged. */
+struct ss_queue {
+	struct ss_spin lock;
+	uint32_t blocks;                /* in bins and overflow */
+	struct ss_pool *pool;
+	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
+	struct { uint64_t size; struct ss_block *head; } bin[SS_BINS];
+	struct ss_block *overflow;
+	uint64_t bytes;                 /* in bins and overflow */
+	uint64_t hits, frees, id;
+	/* guarded by the pool's lock: */
+	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
+	struct ss_heap own;
+};
+
+struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl);
+struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl);
+/* False: the queue is full and should be settled. */
+bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
+struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align);
+/* Everything in the bins, as a list by ->left. */
+struct ss_block *ss_queue_drain(struct ss_queue *q);
+
+/* ---- pools: pool.c, alloc.c, slab.c, vmm.c ------------------------------ */
+
+struct ss_queue_table {
+	uint32_t cap;
+	struct ss_queue_table *older;   /* readers may still be in it */
+	_Atomic(struct ss_queue *) q[];
+};
+
+struct ss_pool {
+	struct ss_core *core;
+	uint64_t handle;
+	int dev;
+	bool classic, is_default;
+	atomic_bool dying;              /* destroyed; lives until its last block is freed */
+	enum ss_backing backing;
+	uint64_t max_bytes, peers;
+	atomic_bool follow, opportunistic, internal;
+	_Atomic uint64_t threshold;
+	atomic_bool threshold_set;      /* by the program or by the environment */
+
+	_Atomic(struct ss_queue_table *) queues;
+	_Atomic uint64_t used, used_high, reserved, reserved_high;
+
+	pthread_mutex_t lock;
+	struct ss_heap clean;
+	struct ss_queue *done;          /* bins of completed blocks (classic) */
+	struct ss_epoch *epochs;
+	struct ss_segment *segments;
+	struct ss_vmm *vmm;
+	uint32_t segment_count;
+	bool trim_wanted;               /* a TrimTo that must not wait was asked for */
+	uint64_t trim_keep;
+	uint64_t ids, id_base;          /* of blocks that come from a heap */
+	struct ss_pool_stats st;        /* what the slow path counts */
+	struct ss_pool *next;           /* core's list */
+	UT_hash_handle hh;
+};
+
+struct ss_device_state {
+	bool known;
+	struct ss_device_info info;
+	_Atomic(struct ss_pool *) def, classic;
+	_Atomic(struct ss_pool *) current;
+	struct ss_timeline *null;
+	uint64_t peers;
+	uint64_t limit;                 /* bytes; 0 = none */
+	_Atomic uint64_t reserved;      /* all pools */
+	atomic_bool initial_done;
+	_Atomic uint64_t next_decay;
+	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
+	atomic_bool pressed;            /* near its limit: frees record their fence */
+};
+
+struct ss_core {
+	struct ss_driver drv;
+	struct ss_options opt;
+	struct ss_journal *journal;
+	FILE *log;                      /* where reports go; NULL: nowhere */
+	uint64_t serial;                /* tells cores apart in thread-local caches */
+
+	pthread_mutex_t order;
+	struct ss_timeline *by_handle;
+	struct ss_event *events;
+	struct ss_timeline **slots;
+	_Atomic uint32_t slot_count;
+	uint32_t slot_cap;
+	_Atomic uint64_t stream_gen;    /* grows when a handle leaves the table */
+	_Atomic uint64_t complete_seq;  /* grows when something completes */
+	_Atomic uint32_t fences_pending;
+	uint64_t event_gen;
+	atomic_bool distrust;
+	const char *distrust_why;
+
+	pthread_mutex_t pools;
+	struct ss_pool *pool_list, *pool_by_handle, *spare_pools;
+	uint64_t next_handle;
+	_Atomic uint32_t zombies;       /* retired streams, perhaps still running */
+	struct ss_device_state dev[SS_MAX_DEVICES];
+	int devices;
+
+	pthread_mutex_t meta;
+	struct ss_block **chunks;       /* block descriptors, 4096 at a time */
+	uint32_t chunk_count;
+	struct ss_block *spare_blocks;
+	struct ss_segment *spare_segments;
+	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */
+	_Atomic uint64_t host_bytes;
+	_Atomic uint64_t next_queue_id;
+	_Atomic uint64_t fences;
+	_Atomic uint64_t driver_calls, driver_ns;
+};
+
+void *ss_host_alloc(struct ss_core *core, size_t size); /* zeroed; counted */
+void ss_host_free(struct ss_core *core, void *p, size_t size);
+
+/* pool.c */
+struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
+/* Gives a destroyed pool's memory back once nothing of it is live. */
+void ss_pool_reap(struct ss_pool *pool);
+/* Forgets every range and segment; `give_back` also tells the driver. */
+void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
+/* Calls `each` for the pools of dev (-1: of all) with no lock held. */
+void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
+		   void *arg);
+void ss_device_init(struct ss_core *core, int dev);
+
+/* place.c: free ranges between queues, heaps and epochs. Pool lock held. */
+void ss_place(struct ss_pool *pool, struct ss_block *b);
+void ss_unplace(struct ss_pool *pool, struct ss_block *b);
+bool ss_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n);
+/* Empties the bins of one queue / of all into the heaps. */
+void ss_flush(struct ss_pool *pool, struct ss_queue *q);
+void ss_flush_all(struct ss_pool *pool);
+/* What has completed becomes clean. */
+void ss_settle(struct ss_pool *pool);
+/* What X may use by event order or by the null stream's joins becomes X's. */
+enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
+unsigned ss_absorb(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row);
+/* After a gate: what q's stream freed up to n becomes x's. */
+bool ss_absorb_from(struct ss_pool *pool, struct ss_timeline *x, struct ss_queue *q, uint64_t n);
+/* Merges what q owns with the clean ranges beside it. */
+void ss_consolidate(struct ss_pool *pool, struct ss_queue *q);
+/* Marks b with everything the device's timelines have enqueued. False: host
+ * memory is out (then b must not be reused). */
+bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
+/* Cuts `size` bytes at `align` out of the placed range b and returns them, not
+ * placed. NULL: host memory is out. */
+struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size,
+			  uint64_t align);
+
+/* backing.c over slab.c and vmm.c. No lock held. */
+enum ss_status ss_grow(struct ss_pool *pool, uint64_t size, uint64_t align);
+/* Gives idle memory back until `target` bytes are reserved, but only what has
+ * been idle since `older_than` ms. Returns the bytes given back. */
+uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
+
+/* oom.c: everything that can be tried when growing failed, in the order of the
+ * design. SS_OK: try the allocation again. */
+enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step);
+void ss_oom_report(struct ss_pool *pool, uint64_t size);
+/* Streams of dev that were destroyed and may still run. */
+bool ss_zombies(struct ss_core *core, int dev);
+
+/* Driver calls are timed for the statistics. */
+uint64_t ss_drive_begin(struct ss_core *core);
+void ss_drive_end(struct ss_core *core, uint64_t t0);
+#define SS_DRIVE(core, call) __extension__({ \
+	uint64_t ss_t0 = ss_drive_begin(core); \
+	enum ss_status ss_s = (call); \
+	ss_drive_end(core, ss_t0); \
+	ss_s; })
+
+#endif

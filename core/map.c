@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Address -> segment -> block.
+ *
+ * A radix tree over 2 MiB frames finds the segment, a table with one word per
+ * 512 B grain finds the block that starts at an address; both are read without
+ * a lock. The tables are reserved address space of which the kernel backs only
+ * the pages that hold a block's start: 4 bytes for a small block, a page for a
+ * large one. A bitmap of block starts with 64-ary summaries above it finds the
+ * block that contains an address.
+ *
+ * Segment and block descriptors are recycled, never freed, and a recycled
+ * segment keeps its tables mapped: a racing reader (a double free, a pointer of
+ * somebody else) reads zeros or a descriptor that does not match, never
+ * unmapped memory.
+ *
+ * Locks: core->meta guards the spare lists and the frame tables' growth.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "core/internal.h"
+
+#define ADDRESS_BITS 48
+#define FRAME_BITS 21
+#define LEAF_BITS 14
+#define LEAVES (1u << (ADDRESS_BITS - FRAME_BITS - LEAF_BITS))
+#define CHUNK 4096u
+#define MAX_CHUNKS (1u << 20) /* four thousand million blocks */
+
+static void *map_zeroed(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void *ss_host_alloc(struct ss_core *core, size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (p)
+		atomic_fetch_add_explicit(&core->host_bytes, size, memory_order_relaxed);
+	return p;
+}
+
+void ss_host_free(struct ss_core *core, void *p, size_t size)
+{
+	if (!p)
+		return;
+	atomic_fetch_sub_explicit(&core->host_bytes, size, memory_order_relaxed);
+	free(p);
+}
+
+/* ---- segments ----------------------------------------------------------- */
+
+struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr)
+{
+	_Atomic(struct ss_segment *) *leaf;
+	struct ss_segment *seg;
+
+	if (addr >> ADDRESS_BITS)
+		return NULL;
+	leaf = atomic_load_explicit(&core->frames[addr >> (FRAME_BITS + LEAF_BITS)],
+				    memory_order_acquire);
+	if (!leaf)
+		return NULL;
+	seg = atomic_load_explicit(&leaf[addr >> FRAME_BITS & ((1u << LEAF_BITS) - 1)],
+				   memory_order_acquire);
+	/* Recycled under our feet? Then the range does not match. */
+	return seg && addr - seg->base < seg->size ? seg : NULL;
+}
+
+static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struct ss_segment *seg)
+{
+	for (uint64_t a = base; a < base + size; a += SS_FRAME) {
+		uint64_t top = a >> (FRAME_BITS + LEAF_BITS);
+		_Atomic(struct ss_segment *) *leaf =
+			atomic_load_explicit(&core->frames[top], memory_order_relaxed);
+
+		if (!leaf) {
+			leaf = map_zeroed(sizeof(*leaf) << LEAF_BITS);
+			if (!leaf)
+				return false;
+			atomic_store_explicit(&core->frames[top], leaf, memory_order_release);
+		}
+		atomic_store_explicit(&leaf[a >> FRAME_BITS & ((1u << LEAF_BITS) - 1)], seg,
+				      memory_order_release);
+	}
+	return true;
+}
+
+/* Lays the grain table and the bitmaps for `size` bytes out in one mapping. */
+static size_t table_layout(uint64_t size, size_t level_words[SS_MAP_LEVELS], int *levels)
+{
+	uint64_t grains = size / SS_GRAIN;
+	size_t bytes = grains * sizeof(uint32_t);
+	uint64_t n = grains;
+
+	*levels = 0;
+	do {
+		n = (n + 63) / 64;
+		level_words[(*levels)++] = n;
+		bytes += n * 8;
+	} while (n > 1);
+	return ss_round(bytes, 4096);
+}
+
+static bool tables_make(struct ss_segment *seg)
+{
+	size_t words[SS_MAP_LEVELS];
+	/* Tables are sized for the next power of two, so that a recycled
+	 * descriptor fits more than one size of segment. */
+	uint64_t span = SS_FRAME;
+	char *p;
+
+	while (span < seg->size)
+		span *= 2;
+	seg->table_bytes = table_layout(span, words, &seg->levels);
+	p = map_zeroed(seg->table_bytes);
+	if (!p)
+		return false;
+	seg->grains = (void *)p;
+	p += span / SS_GRAIN * sizeof(uint32_t);
+	for (int i = 0; i < seg->levels; i++) {
+		seg->level[i] = (void *)p;
+		p += words[i] * 8;
+	}
+	return true;
+}
+
+static uint64_t table_span(const struct ss_segment *seg)
+{
+	return (uint64_t)((char *)seg->level[0] - (char *)seg->grains) / sizeof(uint32_t) *
+	       SS_GRAIN;
+}
+
+static void start_set(struct ss_segment *seg, uint64_t addr, uint32_t value)
+{
+	uint64_t g = (addr - seg->base) / SS_GRAIN;
+
+	atomic_store_explicit(&seg->grains[g], value, memory_order_release);
+	for (int i = 0; i < seg->levels; i++, g /= 64) {
+		uint64_t *w = &seg->level[i][g / 64];
+		uint64_t old = *w;
+
+		if (value)
+			*w |= 1ull << g % 64;
+		else
+			*w &= ~(1ull << g % 64);
+		/* The summary changes only when the word was or became empty. */
+		if (value ? old != 0 : *w != 0)
+			break;
+	}
+}
+
+/* ---- block descriptors -------------------------------------------------- */
+
+static struct ss_block *block_new(struct ss_core *core)
+{
+	struct ss_block *b;
+
+	pthread_mutex_lock(&core->meta);
+	b = core->spare_blocks;
+	if (!b && core->chunk_count < MAX_CHUNKS) {
+		struct ss_block *chunk = ss_host_alloc(core, CHUNK * sizeof(*chunk));
+
+		if (chunk) {
+			for (uint32_t i = CHUNK; i-- > 0;) {
+				chunk[i].index = core->chunk_count * CHUNK + i;
+				chunk[i].left = b;
+				b = &chunk[i];
+			}
+			__atomic_store_n(&core->chunks[core->chunk_count], chunk, __ATOMIC_RELEASE);
+			core->chunk_count++;
+		}
+	}
+	if (b)
+		core->spare_blocks = b->left;
+	pthread_mutex_unlock(&core->meta);
+	return b;
+}
+
+static void block_recycle(struct ss_core *core, struct ss_block *b)
+{
+	atomic_store_explicit(&b->state, SS_BLOCK_UNUSED, memory_order_relaxed);
+	pthread_mutex_lock(&core->meta);
+	b->left = core->spare_blocks;
+	core->spare_blocks = b;
+	pthread_mutex_unlock(&core->meta);
+}
+
+static struct ss_block *block_by_index(struct ss_core *core, uint32_t index)
+{
+	struct ss_block *chunk = __atomic_load_n(&core->chunks[index / CHUNK], __ATOMIC_ACQUIRE);
+
+	return &chunk[index % CHUNK];
+}
+
+struct ss_block *ss_block_at(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+{
+	uint64_t off = addr - seg->base;
+	uint32_t v;
+
+	if (off % SS_GRAIN)
+		return NULL;
+	v = atomic_load_explicit(&seg->grains[off / SS_GRAIN], memory_order_acquire);
+	return v ? block_by_index(core, v - 1) : NULL;
+}
+
+struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+{
+	uint64_t g = (addr - seg->base) / SS_GRAIN;
+
+	for (int i = 0; i < seg->levels; i++) {
+		uint64_t w = seg->level[i][g / 64] & (~0ull >> (63 - g % 64));
+
+		if (w) {
+			g = g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w));
+			while (i-- > 0) /* down again: the last start below */
+				g = g * 64 + (63 - (unsigned)__builtin_clzll(seg->level[i][g]));
+			return block_by_index(core, atomic_load_explicit(&seg->grains[g],
+								memory_order_acquire) - 1);
+		}
+		if (g < 64)
+			return NULL;
+		g = g / 64 - 1; /* the word before this one, one level up */
+	}
+	return NULL;
+}
+
+struct ss_block *ss_block_split(struct ss_core *core, struct ss_block *b, uint64_t size)
+{
+	struct ss_block *rest = block_new(core);
+
+	if (!rest)
+		return NULL;
+	rest->addr = b->addr + size - (SS_MUTANT_IS(12) ? SS_GRAIN : 0);
+	rest->size = b->size - size;
+	rest->request = 0;
+	rest->seg = b->seg;
+	rest->classic = b->classic;
+	rest->exported = false;
+	rest->slot = SS_MUTANT_IS(13) ? SS_SLOT_CLEAN : b->slot;
+	rest->n = b->n;
+	rest->prev = b;
+	rest->next = b->next;
+	if (b->next)
+		b->next->prev = rest;
+	b->next = rest;
+	b->size = size;
+	atomic_store_explicit(&rest->state, atomic_load_explicit(&b->state, memory_order_relaxed),
+			      memory_order_relaxed);
+	start_set(b->seg, rest->addr, rest->index + 1);
+	return rest;
+}
+
+void ss_block_merge(struct ss_core *core, struct ss_block *b)
+{
+	struct ss_block *gone = b->next;
+
+	start_set(b->seg, gone->addr, 0);
+	b->size += gone->size;
+	b->next = gone->next;
+	if (b->next)
+		b->next->prev = b;
+	block_recycle(core, gone);
+}
+
+struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
+				  uint64_t size)
+{
+	struct ss_segment *seg = NULL, **at;
+	struct ss_block *b = block_new(core);
+
+	if (!b)
+		return NULL;
+	pthread_mutex_lock(&core->meta);
+	for (at = &core->spare_segments; *at; at = &(*at)->next) {
+		uint64_t span = table_span(*at);
+
+		if (span >= size && (span == SS_FRAME || span / 2 < size)) {
+			seg = *at;
+			*at = seg->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&core->meta);
+	if (!seg) {
+		seg = ss_host_alloc(core, sizeof(*seg));
+		if (!seg)
+			goto fail;
+		seg->size = size;
+		if (!tables_make(seg))
+			goto fail_seg;
+	}
+	seg->base = base;
+	seg->size = size;
+	seg->pool = pool;
+	seg->first = b;
+	seg->exported = seg->whole = false;
+	b->addr = base;
+	b->size = size;
+	b->request = 0;
+	b->seg = seg;
+	b->prev = b->next = NULL;
+	b->slot = SS_SLOT_CLEAN;
+	b->n = 0;
+	b->classic = b->exported = false;
+	atomic_store_explicit(&b->state, SS_BLOCK_HOLE, memory_order_relaxed);
+	start_set(seg, base, b->index + 1);
+	pthread_mutex_lock(&core->meta);
+	if (!frames_set(core, base, size, seg)) {
+		frames_set(core, base, size, NULL);
+		pthread_mutex_unlock(&core->meta);
+		start_set(seg, base, 0);
+		munmap((void *)seg->grains, seg->table_bytes);
+		goto fail_seg;
+	}
+	pthread_mutex_unlock(&core->meta);
+	return seg;
+
+fail_seg:
+	ss_host_free(core, seg, sizeof(*seg));
+fail:
+	block_recycle(core, b);
+	return NULL;
+}
+
+void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
+{
+	struct ss_block *b = seg->first, *next;
+
+	pthread_mutex_lock(&core->meta);
+	frames_set(core, seg->base, seg->size, NULL);
+	pthread_mutex_unlock(&core->meta);
+	for (; b; b = next) {
+		next = b->next;
+		start_set(seg, b->addr, 0);
+		block_recycle(core, b);
+	}
+	/* Zero already, but large: hand the pages back to the kernel. */
+	if (seg->table_bytes > 256 * 1024)
+		madvise((void *)seg->grains, seg->table_bytes, MADV_DONTNEED);
+	pthread_mutex_lock(&core->meta);
+	seg->size = 0;
+	seg->next = core->spare_segments;
+	core->spare_segments = seg;
+	pthread_mutex_unlock(&core->meta);
+}
+
+/* ---- for core.c --------------------------------------------------------- */
+
+bool ss_map_init(struct ss_core *core)
+{
+	core->frames = map_zeroed(sizeof(*core->frames) * LEAVES);
+	core->chunks = map_zeroed(sizeof(*core->chunks) * MAX_CHUNKS);
+	return core->frames && core->chunks;
+}
+
+void ss_map_finish(struct ss_core *core)
+{
+	struct ss_segment *seg, *next;
+
+	for (seg = core->spare_segments; seg; seg = next) {
+		next = seg->next;
+		munmap((void *)seg->grains, seg->table_bytes);
+		ss_host_free(core, seg, sizeof(*seg));
+	}
+	for (uint32_t i = 0; core->chunks && i < core->chunk_count; i++)
+		ss_host_free(core, core->chunks[i], CHUNK * sizeof(struct ss_block));
+	if (core->chunks)
+		munmap(core->chunks, sizeof(*core->chunks) * MAX_CHUNKS);
+	for (unsigned i = 0; core->frames && i < LEAVES; i++) {
+		void *leaf = atomic_load(&core->frames[i]);
+
+		if (leaf)
+			munmap(leaf, sizeof(void *) << LEAF_BITS);
+	}
+	if (core->frames)
+		munmap(core->frames, sizeof(*core->frames) * LEAVES);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ordering rules that can be broken on purpose, one per build (-DSS_MUTANT=N):
+ * the oracle and the tests must catch every one (scripts/mutants.sh). In a
+ * normal build every condition is the constant false and costs nothing.
+ */
+#ifndef SS_CORE_MUTANTS_H
+#define SS_CORE_MUTANTS_H
+
+#ifndef SS_MUTANT
+#define SS_MUTANT 0
+#endif
+#define SS_MUTANT_IS(n) (SS_MUTANT == (n))
+
+#define SS_MUTANTS(M) \
+	M(1, same_stream, "a block freed on another stream counts as freed on this one") \
+	M(2, event_position, "a wait grants the stream's present position, not the record's") \
+	M(3, transitivity, "a wait grants what the recording stream saw after the record too") \
+	M(4, completion_off_by_one, "a fence also completes the frees after it") \
+	M(5, null_implicit_out, "blocking streams take what the null stream freed") \
+	M(6, null_implicit_in_nonblocking, "the null stream takes what non-blocking streams freed") \
+	M(7, handle_reuse, "a new stream at an old handle keeps what the old one saw") \
+	M(8, slot_reuse, "a slot is reused before what was freed on it completed") \
+	M(9, epoch_forgets_stream, "an epoch leaves out the last stream of the device") \
+	M(10, destroy_fence, "a destroyed stream counts as completed at once") \
+	M(11, threshold, "memory below the release threshold is given back too") \
+	M(12, split_overlap, "a split hands the last grain out twice") \
+	M(13, split_drops_mark, "the second half of a split range loses its mark") \
+	M(14, per_thread_shared, "all threads share one per-thread timeline") \
+	M(15, clock_after_call, "a record's position is read after the real call") \
+	M(16, record_generation, "a wait grants although the event was re-recorded meanwhile") \
+	M(17, classic_takes_saw, "hipMalloc takes bytes that are only ordered, not completed") \
+	M(18, late_fence_wait, "a fence that may cover later work is waited for") \
+	M(19, failed_call_grants, "a call that failed grants what it promised") \
+	M(20, overlap_records, "two records of one event at once still publish a clock") \
+	M(21, tainted_event, "an event recorded by an unseen call keeps its clock") \
+	M(22, sync_after_call, "a synchronization's position is read after the real call") \
+	M(23, event_handle_reuse, "a new event at an old handle keeps the old clock") \
+	M(24, opportunistic_off, "completions count though the policy forbids them") \
+	M(25, follow_off, "event order counts though the policy forbids it") \
+	M(26, coalesce_drops_mark, "a merged range keeps only the lower mark") \
+	M(27, device_scope, "synchronizing one device completes the others") \
+	M(28, retire_implicit, "a blocking stream is destroyed though the null stream counts on it") \
+	M(29, free_classic_unmarked, "hipFree without a wait leaves the bytes unmarked") \
+	M(30, absorb_keeps_none, "ranges taken over by event order lose their marks")
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When the device has no more memory: what is tried before the program sees it,
+ * and the report when nothing helped.
+ *
+ * Locks: pool locks one at a time; none across a driver call or a sleep.
+ */
+#include <inttypes.h>
+
+#include "core/internal.h"
+
+/* Fences for all that waits in queues and epochs of one pool. */
+static void fence_everything(struct ss_pool *pool, void *arg)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	struct ss_core *core = pool->core;
+	uint32_t cap = t ? t->cap : 0;
+
+	for (uint32_t i = 0; i < cap; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+		bool waits;
+
+		if (!q)
+			continue;
+		pthread_mutex_lock(&pool->lock);
+		ss_flush(pool, q);
+		waits = q->own.count != 0;
+		pthread_mutex_unlock(&pool->lock);
+		if (waits && q->tl->alive)
+			ss_fence_request(core, q->tl, atomic_load(&q->tl->now), SS_FENCE_LATE);
+	}
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+struct release {
+	struct ss_pool *asking;
+	uint64_t given;
+};
+
+static void release_idle(struct ss_pool *pool, void *arg)
+{
+	struct release *r = arg;
+
+	r->given += ss_release(pool, 0, UINT64_MAX);
+	ss_pool_reap(pool);
+}
+
+static void sum_idle(struct ss_pool *pool, void *arg)
+{
+	*(uint64_t *)arg += atomic_load(&pool->reserved) - atomic_load(&pool->used);
+}
+
+/* Would `size` fit if every idle byte went back? Giving back for nothing would
+ * only make the next allocations slow. */
+static bool could_fit(struct ss_pool *pool, uint64_t size)
+{
+	struct ss_core *core = pool->core;
+	uint64_t idle = 0, left = 0;
+
+	if (pool->max_bytes && size > pool->max_bytes)
+		return false;
+	ss_pools_each(core, pool->dev, sum_idle, &idle);
+	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL)) != SS_OK)
+		return true;
+	return size <= left + idle;
+}
+
+/* Makes x wait on the device for frees whose fences stand for nothing else. */
+static bool wait_on_device(struct ss_pool *pool, struct ss_timeline *x, uint64_t size)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+
+	if (!x || !atomic_load(&pool->internal))
+		return false;
+	for (uint32_t i = 0; t && i < t->cap; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+		struct ss_block *b;
+		uint64_t n = 0;
+
+		if (!q || q->tl == x)
+			continue;
+		pthread_mutex_lock(&pool->lock);
+		b = ss_heap_best(&q->own, size, SS_GRAIN);
+		if (b)
+			n = b->n;
+		pthread_mutex_unlock(&pool->lock);
+		if (!b || !ss_fence_gate(pool->core, x, q->tl, n))
+			continue;
+		pthread_mutex_lock(&pool->lock);
+		if (ss_absorb_from(pool, x, q, n))
+			pool->st.reuse_internal++;
+		pthread_mutex_unlock(&pool->lock);
+		return true;
+	}
+	return false;
+}
+
+/* Exact fences end with the work that was enqueued before them: worth waiting
+ * for. Late ones are polled on the way, never waited for. */
+static bool wait_on_host(struct ss_core *core, struct ss_pool *pool)
+{
+	uint64_t end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
+
+	while (ss_fence_exact_pending(core, pool->dev)) {
+		if (ss_fence_poll(core, NULL, -1))
+			return true;
+		if (core->drv.now_ms(core->drv.ctx) >= end)
+			return false;
+		core->drv.sleep_ms(core->drv.ctx, 1);
+	}
+	return false;
+}
+
+enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step)
+{
+	struct ss_core *core = pool->core;
+	struct release r = {.asking = pool};
+
+	atomic_store(&core->dev[pool->dev].pressed, true);
+	if (!could_fit(pool, size))
+		return SS_ERR_NOMEM;
+	switch (step) {
+	case 0: /* what has completed, merged across streams */
+		ss_pools_each(core, pool->dev, fence_everything, NULL);
+		ss_fence_poll(core, NULL, -1);
+		ss_pools_each(core, pool->dev, fence_everything, NULL);
+		return SS_OK;
+	case 1: /* idle memory of every pool of the device */
+		ss_pools_each(core, pool->dev, release_idle, &r);
+		return SS_OK;
+	case 2:
+		if (wait_on_device(pool, x, size))
+			return SS_OK;
+		/* fall through */
+	case 3:
+	case 4:
+		if (!wait_on_host(core, pool))
+			return SS_ERR_NOMEM;
+		ss_pools_each(core, pool->dev, release_idle, &r);
+		return SS_OK;
+	default:
+		return SS_ERR_NOMEM;
+	}
+}
+
+/* ---- the report --------------------------------------------------------- */
+
+struct reporter {
+	FILE *out;
+	uint64_t waiting;
+};
+
+static void report_pool(struct ss_pool *pool, void *arg)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	struct reporter *r = arg;
+	struct ss_block *largest;
+	uint64_t in_flight = 0;
+
+	if (!atomic_load(&pool->reserved))
+		return;
+	pthread_mutex_lock(&pool->lock);
+	for (uint32_t i = 0; t && i < t->cap; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+
+		if (!q)
+			continue;
+		if (q->own.bytes)
+			fprintf(r->out, "somashim:     stream %p holds %" PRIu64
+				" free bytes\n", q->tl->native, q->own.bytes);
+		in_flight += q->own.bytes;
+	}
+	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
+		in_flight += e->bytes;
+	largest = ss_heap_largest(&pool->clean);
+	fprintf(r->out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
+		", in flight %" PRIu64 ", clean %" PRIu64 ", largest free run %" PRIu64 "\n",
+		pool->classic ? "classic" : pool->is_default ? "default" : "user",
+		pool->backing == SS_BACKING_HSA ? "hsa" :
+		pool->backing == SS_BACKING_VMM ? "vmm" : "hip",
+		(uint64_t)pool->reserved, (uint64_t)pool->used, in_flight, pool->clean.bytes,
+		largest ? largest->size : 0);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void ss_oom_report(struct ss_pool *pool, uint64_t size)
+{
+	struct ss_core *core = pool->core;
+	struct reporter r = {.out = core->log};
+	uint64_t left = 0, total = 0, mine;
+
+	if (!r.out)
+		return;
+	SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total));
+	mine = atomic_load(&core->dev[pool->dev].reserved);
+	fprintf(r.out, "somashim: out of memory: %" PRIu64 " bytes on device %d; the device has %"
+		PRIu64 " of %" PRIu64 " free, this process's pools hold %" PRIu64
+		", others about %" PRIu64 "\n", size, pool->dev, left, total, mine,
+		total > left + mine ? total - left - mine : 0);
+	if (core->dev[pool->dev].limit)
+		fprintf(r.out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n",
+			core->dev[pool->dev].limit);
+	if (pool->max_bytes)
+		fprintf(r.out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
+	ss_pools_each(core, pool->dev, report_pool, &r);
+	fprintf(r.out, "somashim:   tried: completed frees, merging, idle memory of all pools, "
+		"device-side and bounded host waiting\n");
+	fflush(r.out);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pools as objects: making and destroying them, attributes, trimming, release
+ * thresholds and decay.
+ *
+ * A pool's handle is a number that is never used twice, so a dead handle is
+ * known as one. Pool structs are recycled, never freed: a free that races with
+ * the end of its pool reads a pool, not garbage.
+ *
+ * Locks: core->pools for the lists, then one pool->lock at a time.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+#define HANDLE_TAG 0x5330000000000000ull /* no address: bits 48..63 are not canonical */
+
+/* ---- making ------------------------------------------------------------- */
+
+static enum ss_backing backing_for(struct ss_core *core, bool classic)
+{
+	enum ss_backing want = (enum ss_backing)core->opt.backing;
+
+	/* hipMalloc memory must stay exportable with hipIpcGetMemHandle and
+	 * visible to RDMA registration. */
+	if (want == SS_BACKING_AUTO || (want == SS_BACKING_VMM && classic))
+		return SS_BACKING_HIP;
+	return want;
+}
+
+/* core->pools held. */
+static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, bool is_default)
+{
+	struct ss_pool *pool = core->spare_pools;
+	uint64_t total = core->dev[dev].info.total_bytes;
+
+	if (pool) {
+		core->spare_pools = pool->next;
+	} else {
+		pool = ss_host_alloc(core, sizeof(*pool));
+		if (!pool)
+			return NULL;
+		pthread_mutex_init(&pool->lock, NULL);
+		pool->core = core;
+		pool->done = ss_queue_new(pool, NULL);
+		if (!pool->done) {
+			ss_host_free(core, pool, sizeof(*pool));
+			return NULL;
+		}
+	}
+	pool->handle = HANDLE_TAG | ++core->next_handle;
+	pool->dev = dev;
+	pool->classic = classic;
+	pool->is_default = is_default;
+	pool->dying = false;
+	pool->backing = backing_for(core, classic);
+	pool->max_bytes = 0;
+	pool->peers = 1ull << dev | (classic ? core->dev[dev].peers : 0);
+	pool->follow = pool->opportunistic = pool->internal = true;
+	pool->threshold_set = core->opt.threshold[dev].set;
+	pool->threshold = ss_amount_bytes(&core->opt.threshold[dev], total);
+	pool->used = pool->used_high = pool->reserved = pool->reserved_high = 0;
+	pool->ids = 0;
+	pool->id_base = atomic_fetch_add(&core->next_queue_id, 1) << 40;
+	memset(&pool->st, 0, sizeof(pool->st));
+	pool->next = core->pool_list;
+	core->pool_list = pool;
+	HASH_ADD(hh, core->pool_by_handle, handle, sizeof(pool->handle), pool);
+	return pool;
+}
+
+/* First use of a device: ask the driver (no lock held), then make its pools. */
+void ss_device_init(struct ss_core *core, int dev)
+{
+	struct ss_device_state *d = &core->dev[dev];
+	struct ss_device_info info = {0};
+	struct ss_pool *def, *classic;
+
+	if (core->drv.device_info(core->drv.ctx, dev, &info) != SS_OK)
+		return;
+	pthread_mutex_lock(&core->pools);
+	if (!d->known) {
+		d->info = info;
+		d->limit = ss_amount_bytes(&core->opt.limit, info.total_bytes);
+		d->wide_now = 1;
+		d->known = true;
+	}
+	if (!atomic_load(&d->def)) {
+		classic = pool_new(core, dev, true, true);
+		def = pool_new(core, dev, false, true);
+		if (def && classic) {
+			atomic_store(&d->classic, classic);
+			atomic_store(&d->current, def);
+			atomic_store_explicit(&d->def, def, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&core->pools);
+}
+
+static struct ss_pool *device_pool(struct ss_core *core, int dev, size_t which)
+{
+	_Atomic(struct ss_pool *) *at;
+	struct ss_pool *pool;
+
+	if (dev < 0 || dev >= core->devices)
+		return NULL;
+	at = (void *)((char *)&core->dev[dev] + which);
+	pool = atomic_load_explicit(at, memory_order_acquire);
+	if (__builtin_expect(!pool, 0)) {
+		ss_device_init(core, dev);
+		pool = atomic_load_explicit(at, memory_order_acquire);
+	}
+	return pool;
+}
+
+struct ss_pool *ss_pool_default(struct ss_core *core, int dev)
+{
+	return device_pool(core, dev, offsetof(struct ss_device_state, def));
+}
+
+struct ss_pool *ss_pool_classic(struct ss_core *core, int dev)
+{
+	return device_pool(core, dev, offsetof(struct ss_device_state, classic));
+}
+
+struct ss_pool *ss_pool_current(struct ss_core *core, int dev)
+{
+	return device_pool(core, dev, offsetof(struct ss_device_state, current));
+}
+
+enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool *pool)
+{
+	if (!ss_pool_default(core, dev) || !pool || atomic_load(&pool->dying))
+		return SS_ERR_INVALID;
+	if (pool->dev != dev)
+		return SS_ERR_DEVICE;
+	atomic_store(&core->dev[dev].current, pool);
+	return SS_OK;
+}
+
+enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
+			      struct ss_pool **out)
+{
+	struct ss_pool *pool;
+
+	if (!ss_pool_default(core, dev))
+		return SS_ERR_INVALID;
+	pthread_mutex_lock(&core->pools);
+	pool = pool_new(core, dev, false, false);
+	pthread_mutex_unlock(&core->pools);
+	if (!pool)
+		return SS_ERR_NOMEM;
+	pool->max_bytes = max_bytes;
+	*out = pool;
+	return SS_OK;
+}
+
+enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
+{
+	struct ss_pool *expected = pool;
+
+	pthread_mutex_lock(&core->pools);
+	if (pool->is_default || atomic_load(&pool->dying)) {
+		pthread_mutex_unlock(&core->pools);
+		return SS_ERR_INVALID;
+	}
+	HASH_DEL(core->pool_by_handle, pool);
+	atomic_compare_exchange_strong(&core->dev[pool->dev].current, &expected,
+				       atomic_load(&core->dev[pool->dev].def));
+	atomic_store_explicit(&pool->dying, true, memory_order_release);
+	pthread_mutex_unlock(&core->pools);
+	ss_pool_reap(pool);
+	return SS_OK;
+}
+
+void ss_pool_reap(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	struct ss_pool **at;
+
+	if (!atomic_load(&pool->dying) || atomic_load(&pool->used))
+		return;
+	if (!core->dev[pool->dev].info.release_waits[pool->backing])
+		ss_release(pool, 0, UINT64_MAX);
+	pthread_mutex_lock(&core->pools);
+	for (at = &core->pool_list; *at && *at != pool; at = &(*at)->next)
+		;
+	if (*at && atomic_load(&pool->dying) && !atomic_load(&pool->used) &&
+	    !atomic_load(&pool->reserved)) {
+		*at = pool->next;
+		pool->next = core->spare_pools;
+		core->spare_pools = pool;
+	}
+	pthread_mutex_unlock(&core->pools);
+}
+
+void *ss_pool_handle(const struct ss_pool *pool)
+{
+	return (void *)(uintptr_t)pool->handle;
+}
+
+struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle)
+{
+	uint64_t key = (uintptr_t)handle;
+	struct ss_pool *pool;
+
+	if (!ss_pool_is_handle(handle))
+		return NULL;
+	pthread_mutex_lock(&core->pools);
+	HASH_FIND(hh, core->pool_by_handle, &key, sizeof(key), pool);
+	pthread_mutex_unlock(&core->pools);
+	return pool;
+}
+
+bool ss_pool_is_handle(const void *handle)
+{
+	return ((uintptr_t)handle & 0xffff000000000000ull) == HANDLE_TAG;
+}
+
+int ss_pool_device(const struct ss_pool *pool)
+{
+	return pool->dev;
+}
+
+void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
+		   void *arg)
+{
+	struct ss_pool *pool, **list;
+	size_t n = 0, max = 0;
+
+	pthread_mutex_lock(&core->pools);
+	for (pool = core->pool_list; pool; pool = pool->next)
+		max += dev < 0 || pool->dev == dev;
+	list = malloc((max + 1) * sizeof(*list));
+	for (pool = core->pool_list; list && pool; pool = pool->next)
+		if (dev < 0 || pool->dev == dev)
+			list[n++] = pool;
+	pthread_mutex_unlock(&core->pools);
+	for (size_t i = 0; i < n; i++)
+		each(list[i], arg);
+	free(list);
+}
+
+/* ---- attributes --------------------------------------------------------- */
+
+enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
+				uint64_t value)
+{
+	switch (attr) {
+	case SS_ATTR_REUSE_FOLLOW_EVENTS:
+		pool->follow = value != 0;
+		return SS_OK;
+	case SS_ATTR_REUSE_OPPORTUNISTIC:
+		pool->opportunistic = value != 0;
+		return SS_OK;
+	case SS_ATTR_REUSE_INTERNAL:
+		pool->internal = value != 0;
+		return SS_OK;
+	case SS_ATTR_RELEASE_THRESHOLD:
+		pool->threshold = value;
+		pool->threshold_set = true;
+		return SS_OK;
+	case SS_ATTR_RESERVED_HIGH:
+	case SS_ATTR_USED_HIGH:
+		if (value)
+			return SS_ERR_INVALID;
+		if (attr == SS_ATTR_USED_HIGH)
+			pool->used_high = atomic_load(&pool->used);
+		else
+			pool->reserved_high = atomic_load(&pool->reserved);
+		return SS_OK;
+	default:
+		return SS_ERR_INVALID;
+	}
+}
+
+enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
+				uint64_t *value)
+{
+	switch (attr) {
+	case SS_ATTR_REUSE_FOLLOW_EVENTS: *value = pool->follow; break;
+	case SS_ATTR_REUSE_OPPORTUNISTIC: *value = pool->opportunistic; break;
+	case SS_ATTR_REUSE_INTERNAL: *value = pool->internal; break;
+	case SS_ATTR_RELEASE_THRESHOLD: *value = pool->threshold; break;
+	case SS_ATTR_RESERVED_CURRENT: *value = pool->reserved; break;
+	case SS_ATTR_RESERVED_HIGH: *value = pool->reserved_high; break;
+	case SS_ATTR_USED_CURRENT: *value = pool->used; break;
+	case SS_ATTR_USED_HIGH: *value = pool->used_high; break;
+	default: return SS_ERR_INVALID;
+	}
+	return SS_OK;
+}
+
+uint64_t ss_pool_access(const struct ss_pool *pool)
+{
+	return pool->peers;
+}
+
+/* ---- giving back -------------------------------------------------------- */
+
+static bool release_waits(const struct ss_pool *pool)
+{
+	return pool->core->dev[pool->dev].info.release_waits[pool->backing];
+}
+
+enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->st.trims++;
+	pthread_mutex_unlock(&pool->lock);
+	ss_fence_poll(core, NULL, -1);
+	if (!release_waits(pool)) {
+		ss_release(pool, keep, UINT64_MAX);
+		return SS_OK;
+	}
+	/* Giving back would wait for the device: remembered as a threshold for
+	 * the next call that waits anyway. */
+	pthread_mutex_lock(&pool->lock);
+	pool->trim_wanted = true;
+	pool->trim_keep = keep;
+	pthread_mutex_unlock(&pool->lock);
+	return SS_OK;
+}
+
+struct keeper {
+	uint64_t now;
+	bool idle;
+};
+
+static void keep_house(struct ss_pool *pool, void *arg)
+{
+	const struct keeper *k = arg;
+	struct ss_core *core = pool->core;
+	uint64_t decay = core->opt.decay_ms, target;
+	bool trim;
+
+	if (atomic_load(&pool->dying)) {
+		if (k->idle && !atomic_load(&pool->used))
+			ss_release(pool, 0, UINT64_MAX);
+		ss_pool_reap(pool);
+		return;
+	}
+	if ((release_waits(pool) && !k->idle) || !atomic_load(&pool->reserved))
+		return;
+	pthread_mutex_lock(&pool->lock);
+	trim = pool->trim_wanted;
+	target = pool->trim_keep;
+	pool->trim_wanted = false;
+	pthread_mutex_unlock(&pool->lock);
+	if (trim)
+		ss_release(pool, target, UINT64_MAX);
+	if (atomic_load(&pool->threshold_set)) {
+		target = SS_MUTANT_IS(11) ? 0 : atomic_load(&pool->threshold);
+		if (atomic_load(&pool->reserved) > target)
+			ss_release(pool, target, UINT64_MAX);
+	} else if (k->now >= decay) {
+		ss_release(pool, 0, decay ? k->now - decay : UINT64_MAX);
+	}
+}
+
+void ss_housekeep(struct ss_core *core, int dev, bool device_idle)
+{
+	struct keeper k = {.idle = device_idle};
+
+	if (dev < 0 || dev >= core->devices || !atomic_load(&core->dev[dev].def))
+		return;
+	k.now = core->drv.now_ms(core->drv.ctx);
+	ss_pools_each(core, dev, keep_house, &k);
+}
+
+void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
+{
+	struct ss_core *core = pool->core;
+	struct ss_queue_table *t;
+	struct ss_segment *seg;
+	struct ss_epoch *e;
+
+	pthread_mutex_lock(&pool->lock);
+	t = atomic_load(&pool->queues);
+	for (uint32_t i = 0; t && i < t->cap; i++) {
+		struct ss_queue *q = atomic_load(&t->q[i]);
+
+		if (!q)
+			continue;
+		ss_queue_drain(q);
+		memset(&q->own, 0, sizeof(q->own));
+	}
+	ss_queue_drain(pool->done);
+	memset(&pool->clean, 0, sizeof(pool->clean));
+	while ((e = pool->epochs)) {
+		pool->epochs = e->next;
+		ss_host_free(core, e, sizeof(*e) + e->count * sizeof(e->mark[0]));
+	}
+	while ((seg = pool->segments)) {
+		void *native = seg->native;
+		uint64_t size = seg->native_size;
+
+		pool->segments = seg->next;
+		pool->segment_count--;
+		ss_segment_forget(core, seg);
+		if (!give_back)
+			continue;
+		pthread_mutex_unlock(&pool->lock);
+		core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing, native, size);
+		pthread_mutex_lock(&pool->lock);
+	}
+	atomic_fetch_sub(&core->dev[pool->dev].reserved, atomic_load(&pool->reserved));
+	pool->reserved = pool->used = 0;
+	pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Free queues: what was freed on one stream of one pool, ready for the next
+ * allocation of the same size on that stream. This is the hot path: a spin lock
+ * that only users of the same stream share, one bin, a few stores.
+ *
+ * Locks: queue->lock; creating a queue takes pool->lock.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+static unsigned hash(uint64_t size)
+{
+	return (unsigned)((size / SS_GRAIN * 0x9e3779b97f4a7c15ull) >> 56) % SS_BINS;
+}
+
+struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl)
+{
+	struct ss_queue *q = ss_host_alloc(pool->core, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->pool = pool;
+	q->tl = tl;
+	q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
+	return q;
+}
+
+struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl)
+{
+	struct ss_queue_table *t, *bigger;
+	struct ss_queue *q = NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	t = atomic_load_explicit(&pool->queues, memory_order_relaxed);
+	if (!t || tl->slot >= t->cap) {
+		uint32_t cap = t ? t->cap : 8;
+
+		while (cap <= tl->slot)
+			cap *= 2;
+		bigger = ss_host_alloc(pool->core, sizeof(*t) + cap * sizeof(t->q[0]));
+		if (!bigger)
+			goto out;
+		bigger->cap = cap;
+		bigger->older = t; /* a reader may still be in it */
+		for (uint32_t i = 0; t && i < t->cap; i++)
+			atomic_store_explicit(&bigger->q[i], atomic_load(&t->q[i]),
+					      memory_order_relaxed);
+		atomic_store_explicit(&pool->queues, bigger, memory_order_release);
+		t = bigger;
+	}
+	q = atomic_load_explicit(&t->q[tl->slot], memory_order_relaxed);
+	if (!q) {
+		q = ss_queue_new(pool, tl);
+		atomic_store_explicit(&t->q[tl->slot], q, memory_order_release);
+	}
+out:
+	pthread_mutex_unlock(&pool->lock);
+	return q;
+}
+
+struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align)
+{
+	unsigned at = hash(size);
+	struct ss_block *b = NULL;
+
+	ss_spin_lock(&q->lock);
+	if (q->bin[at].size != size)
+		at = (at + 1) % SS_BINS;
+	if (q->bin[at].size == size) {
+		b = q->bin[at].head;
+		/* Same size does not mean same alignment where that is an option. */
+		if (b && (b->addr & (align - 1)))
+			b = NULL;
+	}
+	if (b) {
+		q->bin[at].head = b->left;
+		q->blocks--;
+		q->bytes -= size;
+		q->hits++;
+		b->id = q->id | q->hits;
+	}
+	ss_spin_unlock(&q->lock);
+	return b;
+}
+
+bool ss_queue_push(struct ss_queue *q, struct ss_block *b)
+{
+	unsigned at = hash(b->size);
+	struct ss_block **head;
+	bool room;
+
+	ss_spin_lock(&q->lock);
+	if (q->bin[at].size != b->size && q->bin[at].head)
+		at = (at + 1) % SS_BINS;
+	if (q->bin[at].size == b->size || !q->bin[at].head) {
+		q->bin[at].size = b->size;
+		head = &q->bin[at].head;
+	} else {
+		head = &q->overflow; /* until the next allocation takes it to the heap */
+	}
+	b->left = *head;
+	*head = b;
+	q->blocks++;
+	q->bytes += b->size;
+	q->frees++;
+	room = q->blocks < SS_QUEUE_MAX_BLOCKS;
+	ss_spin_unlock(&q->lock);
+	return room;
+}
+
+struct ss_block *ss_queue_drain(struct ss_queue *q)
+{
+	struct ss_block *list, *b;
+
+	ss_spin_lock(&q->lock);
+	list = q->overflow;
+	q->overflow = NULL;
+	for (unsigned i = 0; q->blocks && i < SS_BINS; i++) {
+		while ((b = q->bin[i].head)) {
+			q->bin[i].head = b->left;
+			b->left = list;
+			list = b;
+		}
+	}
+	q->blocks = 0;
+	q->bytes = 0;
+	ss_spin_unlock(&q->lock);
+	return list;
+}

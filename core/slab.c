@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whole segments: how a pool on hip or hsa backing grows and gives back.
+ *
+ * A segment is taken from the driver in one call and goes back in one call, when
+ * every byte of it is free and completed. Its usable part starts and ends on
+ * 2 MiB frames, so that the address map has one owner per frame; the runtimes
+ * align segments of this size to a frame anyway.
+ *
+ * Locks: pool->lock, dropped for the driver.
+ */
+#include "core/internal.h"
+
+/* How much to ask for when `size` bytes are missing: small blocks share, large
+ * ones get what they need and no more. */
+static uint64_t segment_size(const struct ss_pool *pool, uint64_t size)
+{
+	if (size <= 1ull << 20)
+		return SS_FRAME;
+	if (size < 10ull << 20)
+		return 20ull << 20;
+	return ss_round(size, SS_FRAME);
+}
+
+static bool over_cap(const struct ss_pool *pool, uint64_t size)
+{
+	const struct ss_device_state *d = &pool->core->dev[pool->dev];
+
+	if (pool->max_bytes && atomic_load(&pool->reserved) + size > pool->max_bytes)
+		return true;
+	return d->limit && atomic_load(&d->reserved) + size > d->limit;
+}
+
+static void account_reserved(struct ss_pool *pool, uint64_t size)
+{
+	uint64_t now = atomic_fetch_add(&pool->reserved, size) + size;
+	uint64_t high = atomic_load(&pool->reserved_high);
+
+	while (now > high && !atomic_compare_exchange_weak(&pool->reserved_high, &high, now))
+		;
+	atomic_fetch_add(&pool->core->dev[pool->dev].reserved, size);
+}
+
+/* Memory is short: from now on a free records its own fence, which is what
+ * ReuseAllowInternalDependencies can wait for. */
+static void check_pressure(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	struct ss_device_state *d = &core->dev[pool->dev];
+	uint64_t left = 0, total = 0;
+
+	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total)) == SS_OK)
+		atomic_store(&d->pressed, left < total / 16);
+}
+
+static enum ss_status add_segment(struct ss_pool *pool, uint64_t size)
+{
+	struct ss_core *core = pool->core;
+	struct ss_segment *seg;
+	uint64_t base, end;
+	enum ss_status s;
+	void *ptr;
+
+	if (over_cap(pool, size))
+		return SS_ERR_NOMEM;
+	s = SS_DRIVE(core, core->drv.segment_alloc(core->drv.ctx, pool->dev, pool->backing, size,
+						   pool->peers, &ptr));
+	if (s != SS_OK)
+		return s;
+	base = ss_round((uintptr_t)ptr, SS_FRAME);
+	end = ((uintptr_t)ptr + size) & ~(SS_FRAME - 1);
+	seg = end > base ? ss_segment_new(core, pool, base, end - base) : NULL;
+	if (!seg) {
+		core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing, ptr, size);
+		return SS_ERR_FAILED;
+	}
+	seg->backing = pool->backing;
+	seg->native = ptr;
+	seg->native_size = size;
+	pthread_mutex_lock(&pool->lock);
+	seg->prev = NULL;
+	seg->next = pool->segments;
+	if (seg->next)
+		seg->next->prev = seg;
+	pool->segments = seg;
+	pool->segment_count++;
+	pool->st.grown++;
+	account_reserved(pool, size);
+	ss_place(pool, seg->first);
+	pthread_mutex_unlock(&pool->lock);
+	return SS_OK;
+}
+
+enum ss_status ss_grow(struct ss_pool *pool, uint64_t size, uint64_t align)
+{
+	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
+	uint64_t want = segment_size(pool, need);
+	enum ss_status s = add_segment(pool, want);
+
+	if (s == SS_ERR_NOMEM && want > need)
+		s = add_segment(pool, need);
+	if (s == SS_OK)
+		check_pressure(pool);
+	return s;
+}
+
+/* The next segment to give back: wholly clean, idle for long enough, and small
+ * enough that `target` stays. Largest first: fewest calls. Pool lock held. */
+static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+{
+	uint64_t reserved = atomic_load(&pool->reserved);
+	struct ss_segment *seg, *best = NULL;
+
+	for (seg = pool->segments; seg; seg = seg->next) {
+		const struct ss_block *b = seg->first;
+
+		if (b->size != seg->size || b->slot != SS_SLOT_CLEAN || seg->exported ||
+		    atomic_load_explicit(&b->state, memory_order_relaxed) != SS_BLOCK_FREE)
+			continue;
+		if (seg->idle_since > older_than || reserved < target + seg->native_size)
+			continue;
+		if (!best || seg->native_size > best->native_size)
+			best = seg;
+	}
+	return best;
+}
+
+static void unlink_segment(struct ss_pool *pool, struct ss_segment *seg)
+{
+	if (seg->prev)
+		seg->prev->next = seg->next;
+	else
+		pool->segments = seg->next;
+	if (seg->next)
+		seg->next->prev = seg->prev;
+	pool->segment_count--;
+}
+
+uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+{
+	struct ss_core *core = pool->core;
+	uint64_t given = 0;
+	struct ss_segment *seg;
+
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	while ((seg = victim(pool, target, older_than))) {
+		void *native = seg->native;
+		uint64_t size = seg->native_size;
+		enum ss_status s;
+
+		/* It leaves our tables before it leaves the device: afterwards its
+		 * addresses may be anybody's. */
+		ss_unplace(pool, seg->first);
+		unlink_segment(pool, seg);
+		ss_segment_forget(core, seg);
+		atomic_fetch_sub(&pool->reserved, size);
+		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);
+		pthread_mutex_unlock(&pool->lock);
+		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing,
+							  native, size));
+		pthread_mutex_lock(&pool->lock);
+		if (s == SS_OK) {
+			given += size;
+			pool->st.released_bytes += size;
+			continue;
+		}
+		/* The device keeps it, so we keep it too. */
+		seg = ss_segment_new(core, pool, (uintptr_t)native, size);
+		if (seg) {
+			seg->backing = pool->backing;
+			seg->native = native;
+			seg->native_size = size;
+			seg->prev = NULL;
+			seg->next = pool->segments;
+			if (seg->next)
+				seg->next->prev = seg;
+			pool->segments = seg;
+			pool->segment_count++;
+			account_reserved(pool, size);
+			ss_place(pool, seg->first);
+		}
+		break;
+	}
+	if (given)
+		atomic_store(&core->dev[pool->dev].pressed, false);
+	pthread_mutex_unlock(&pool->lock);
+	return given;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Statistics, and the checks that tests make on the core's own structures.
+ *
+ * Locks: one pool's at a time; queues below it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+struct visitor {
+	void (*each)(const struct ss_pool_stats *, void *);
+	void *arg;
+};
+
+static void visit(struct ss_pool *pool, void *arg)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	struct visitor *v = arg;
+	struct ss_pool_stats s;
+	char kind[32];
+
+	pthread_mutex_lock(&pool->lock);
+	s = pool->st;
+	s.allocations = pool->ids;
+	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
+		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
+
+		if (!q)
+			continue;
+		ss_spin_lock(&q->lock);
+		s.allocations += q->hits;
+		s.frees += q->frees;
+		*(q == pool->done ? &s.reuse_completed : &s.reuse_same_stream) += q->hits;
+		ss_spin_unlock(&q->lock);
+	}
+	s.segments = pool->segment_count;
+	pthread_mutex_unlock(&pool->lock);
+	s.device = pool->dev;
+	snprintf(kind, sizeof(kind), "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
+	s.kind = pool->classic ? "classic" : pool->is_default ? "default" : kind;
+	s.backing = pool->backing == SS_BACKING_HSA ? "hsa" :
+		    pool->backing == SS_BACKING_VMM ? "vmm" : "hip";
+	s.hits = s.allocations - s.misses;
+	s.reserved = pool->reserved;
+	s.reserved_high = pool->reserved_high;
+	s.used = pool->used;
+	s.used_high = pool->used_high;
+	s.fences = pool->core->fences;
+	s.driver_calls = pool->core->driver_calls;
+	s.driver_ns = pool->core->driver_ns;
+	if (s.allocations)
+		v->each(&s, v->arg);
+}
+
+void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg)
+{
+	struct visitor v = {each, arg};
+
+	ss_pools_each(core, -1, visit, &v);
+}
+
+static void print(const struct ss_pool_stats *s, void *arg)
+{
+	FILE *out = arg;
+	double mib = 1 << 20;
+
+	fprintf(out, "somashim: device %d %s pool (%s)\n", s->device, s->kind, s->backing);
+	fprintf(out, "somashim:   allocations %" PRIu64 ", frees %" PRIu64 ", hits %" PRIu64
+		" (%.1f %%), misses %" PRIu64 ", out of memory %" PRIu64 "\n",
+		s->allocations, s->frees, s->hits,
+		s->allocations ? 100.0 * (double)s->hits / (double)s->allocations : 0.0,
+		s->misses, s->out_of_memory);
+	fprintf(out, "somashim:   reuse: same stream %" PRIu64 ", completed %" PRIu64
+		", event %" PRIu64 ", null-stream join %" PRIu64 ", device-side wait %" PRIu64
+		"\n", s->reuse_same_stream, s->reuse_completed, s->reuse_event,
+		s->reuse_implicit, s->reuse_internal);
+	fprintf(out, "somashim:   segments %" PRIu64 " (grown %" PRIu64
+		" times), reserved %.1f MiB (high %.1f), used %.1f MiB (high %.1f), "
+		"given back %.1f MiB, trims %" PRIu64 ", remaps %" PRIu64 "\n",
+		s->segments, s->grown, (double)s->reserved / mib,
+		(double)s->reserved_high / mib, (double)s->used / mib,
+		(double)s->used_high / mib, (double)s->released_bytes / mib, s->trims,
+		s->remaps);
+}
+
+void ss_stats_print(struct ss_core *core, FILE *out)
+{
+	ss_stats(core, print, out);
+	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms, "
+		"host memory for metadata %.1f KiB\n",
+		(uint64_t)core->fences, (uint64_t)core->driver_calls,
+		(double)core->driver_ns / 1e6, (double)ss_host_bytes(core) / 1024);
+	fflush(out);
+}
+
+uint64_t ss_host_bytes(const struct ss_core *core)
+{
+	return sizeof(*core) + atomic_load(&((struct ss_core *)(uintptr_t)core)->host_bytes);
+}
+
+/* ---- checks ------------------------------------------------------------- */
+
+struct checker {
+	const char *broken;
+	uint64_t heap_bytes;
+	const struct ss_heap *heap;
+	struct ss_pool *pool;
+	uint32_t slot;
+};
+
+static void check_range(struct ss_block *b, void *arg)
+{
+	struct checker *c = arg;
+
+	c->heap_bytes += b->size;
+	if (atomic_load(&b->state) != SS_BLOCK_FREE)
+		c->broken = "a range in a heap is not free";
+	if (b->slot != c->slot)
+		c->broken = "a range is in the heap of another timeline";
+}
+
+static void check_heap(struct checker *c, const struct ss_heap *h, uint32_t slot)
+{
+	uint64_t before = c->heap_bytes;
+
+	c->slot = slot;
+	ss_heap_each(h, check_range, c);
+	if (c->heap_bytes - before != h->bytes)
+		c->broken = "a heap's bytes do not add up";
+}
+
+static void check_segment(struct checker *c, struct ss_segment *seg, uint64_t *live, uint64_t *rest)
+{
+	struct ss_core *core = c->pool->core;
+	uint64_t at = seg->base;
+
+	for (struct ss_block *b = seg->first; b; b = b->next) {
+		unsigned state = atomic_load(&b->state);
+
+		if (b->addr != at || !b->size || b->size % SS_GRAIN)
+			c->broken = "blocks of a segment do not tile it";
+		if (b->seg != seg || ss_block_at(core, seg, b->addr) != b)
+			c->broken = "the address map does not know a block";
+		if (ss_block_containing(core, seg, b->addr + b->size - 1) != b)
+			c->broken = "the address map does not find a block's last byte";
+		if (b->next && b->next->prev != b)
+			c->broken = "neighbours disagree";
+		if (state == SS_BLOCK_UNUSED)
+			c->broken = "an unused descriptor is in a segment";
+		*(state == SS_BLOCK_LIVE ? live : rest) += state == SS_BLOCK_HOLE ? 0 : b->size;
+		at = b->addr + b->size;
+	}
+	if (at != seg->base + seg->size)
+		c->broken = "blocks do not fill their segment";
+}
+
+static void check_pool(struct ss_pool *pool, void *arg)
+{
+	struct ss_queue_table *t = atomic_load(&pool->queues);
+	uint64_t live = 0, rest = 0, bins = 0;
+	struct checker *c = arg;
+
+	c->pool = pool;
+	c->heap_bytes = 0;
+	pthread_mutex_lock(&pool->lock);
+	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next)
+		check_segment(c, seg, &live, &rest);
+	check_heap(c, &pool->clean, SS_SLOT_CLEAN);
+	for (uint32_t i = 0; t && i < t->cap; i++) {
+		struct ss_queue *q = atomic_load(&t->q[i]);
+
+		if (!q)
+			continue;
+		check_heap(c, &q->own, i);
+		bins += q->bytes;
+	}
+	bins += pool->done->bytes;
+	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
+		bins += e->bytes;
+	if (live != atomic_load(&pool->used))
+		c->broken = "used bytes are not the sum of live blocks";
+	if (rest != bins + c->heap_bytes)
+		c->broken = "free bytes are in no heap, bin or epoch, or in two";
+	if (atomic_load(&pool->reserved) < live + rest)
+		c->broken = "reserved bytes are fewer than what the segments hold";
+	pthread_mutex_unlock(&pool->lock);
+}
+
+const char *ss_check(struct ss_core *core)
+{
+	struct checker c = {0};
+
+	ss_pools_each(core, -1, check_pool, &c);
+	return c.broken;
+}
