@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* `somashim replay LOG`: what the pools would make of a program, without a GPU. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/options.h"
+
+#define GIB (1ull << 30)
+
+struct args {
+	const char *path;
+	struct ss_options options;
+	struct ss_replay_config config;
+	int device;
+	bool json, try, advise;
+};
+
+/* What --try changes, one at a time, and --advise chooses from. The first is
+ * the run as it was asked for. */
+static const struct {
+	const char *name, *value;
+} variants[] = {
+	{ NULL, NULL },
+	{ "BACKING", "hip" }, { "BACKING", "hsa" }, { "BACKING", "vmm" },
+	{ "DECAY_MS", "0" }, { "DECAY_MS", "100" }, { "DECAY_MS", "10000" },
+	{ "RELEASE_THRESHOLD", "0" }, { "RELEASE_THRESHOLD", "max" },
+	{ "ALIGN_LARGE", "2M" }, { "IPC_WHOLE", "2M" },
+};
+
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+static double ratio(uint64_t a, uint64_t b) {
+	return b ? (double)a / (double)b : 0;
+}
+
+static double calls_per_100(const struct ss_replay_result *r) {
+	return 100 * ratio(r->driver_calls_after, r->allocations_after);
+}
+
+static void print_json(const struct ss_events *ev, const struct ss_replay_result *r) {
+	printf("{\"reserved_peak\": %llu, \"used_peak\": %llu, \"ratio\": %.4f, "
+		"\"allocations\": %llu, \"frees\": %llu, \"failed\": %llu, \"hits\": %llu, "
+		"\"hit_rate\": %.4f, \"driver_calls\": %llu, \"driver_calls_after_peak\": %llu, "
+		"\"allocations_after_peak\": %llu, \"driver_calls_per_100_after_peak\": %.2f, "
+		"\"set_access\": %llu, \"fences\": %llu, \"remaps\": %llu, "
+		"\"released_bytes\": %llu, \"host_bytes\": %llu, \"streams\": %u, "
+		"\"unknown_frees\": %llu, \"seconds\": %.3f}\n",
+		(unsigned long long)r->reserved_peak, (unsigned long long)r->used_peak,
+		ratio(r->reserved_peak, r->used_peak), (unsigned long long)r->allocations,
+		(unsigned long long)r->frees, (unsigned long long)r->failed,
+		(unsigned long long)r->hits, ratio(r->hits, r->allocations),
+		(unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
+		(unsigned long long)r->allocations_after, calls_per_100(r),
+		(unsigned long long)r->set_access, (unsigned long long)r->fences,
+		(unsigned long long)r->remaps, (unsigned long long)r->released,
+		(unsigned long long)r->host_bytes, ev->stream_count,
+		(unsigned long long)ev->unknown_frees, r->seconds);
+}
+
+static void print_text(const struct ss_events *ev, const struct ss_replay_result *r) {
+	printf("allocations      %llu on %u streams, %llu failed\n",
+		(unsigned long long)r->allocations, ev->stream_count,
+		(unsigned long long)r->failed);
+	printf("used peak        %llu bytes\n", (unsigned long long)r->used_peak);
+	printf("reserved peak    %llu bytes, %.4f of used\n",
+		(unsigned long long)r->reserved_peak, ratio(r->reserved_peak, r->used_peak));
+	printf("hits             %llu (%.2f %%)\n", (unsigned long long)r->hits,
+		100 * ratio(r->hits, r->allocations));
+	printf("driver calls     %llu, of them %llu after the peak (%.2f per 100 allocations)\n",
+		(unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
+		calls_per_100(r));
+	printf("fences           %llu\n", (unsigned long long)r->fences);
+	printf("given back       %llu bytes, %llu remaps\n", (unsigned long long)r->released,
+		(unsigned long long)r->remaps);
+	printf("host metadata    %llu bytes at the peak\n", (unsigned long long)r->host_bytes);
+	printf("blocks checked   %llu, no overlap\n",
+		(unsigned long long)(r->allocations - r->failed));
+	if (ev->unknown_frees) {
+		printf("skipped          %llu frees of blocks from before the log\n",
+			(unsigned long long)ev->unknown_frees);
+	}
+}
+
+static void variant_name(size_t i, char *out, size_t size) {
+	if (variants[i].name) {
+		snprintf(out, size, "SOMASHIM_%s=%s", variants[i].name, variants[i].value);
+	} else {
+		snprintf(out, size, "(as asked)");
+	}
+}
+
+/* Lower is better. Memory comes first: a hundredth of the peak outweighs what
+ * is left of driver calls once they are few; failures outweigh everything. */
+static double cost(const struct ss_replay_result *r) {
+	double calls = calls_per_100(r), hits = ratio(r->hits, r->allocations);
+
+	return 1e6 * ratio(r->failed, r->allocations) + ratio(r->reserved_peak, r->used_peak) +
+		(hits < 0.9 ? 10 * (0.9 - hits) : 0) + (calls > 5 ? (calls - 5) / 10 : 0) +
+		calls / 1000;
+}
+
+static bool run_variant(const struct args *a, const struct ss_events *ev, size_t i,
+		struct ss_replay_result *r) {
+	struct ss_replay_config config = a->config;
+	struct ss_options options = a->options;
+	char err[256];
+
+	config.options = &options;
+	if (variants[i].name) {
+		ss_options_set(&options, variants[i].name, variants[i].value);
+	}
+	if (!ss_replay(ev, &config, r, err, sizeof(err))) {
+		ss_cli_error("replay: %s: %s", a->path, err);
+		return false;
+	}
+	return true;
+}
+
+static int try_variants(const struct args *a, const struct ss_events *ev) {
+	struct ss_replay_result results[VARIANTS];
+	char name[64];
+	size_t best = 0;
+
+	if (a->try) {
+		printf("%-36s %15s %8s %7s %10s %9s\n", "", "reserved peak", "of used", "hits",
+			"driver", "after/100");
+	}
+	for (size_t i = 0; i < VARIANTS; i++) {
+		struct ss_replay_result *r = &results[i];
+		if (!run_variant(a, ev, i, r)) {
+			return 1;
+		}
+		if (cost(r) < cost(&results[best])) {
+			best = i;
+		}
+		variant_name(i, name, sizeof(name));
+		if (a->try) {
+			printf("%-36s %15llu %8.4f %6.2f%% %10llu %9.2f%s\n", name,
+				(unsigned long long)r->reserved_peak,
+				ratio(r->reserved_peak, r->used_peak),
+				100 * ratio(r->hits, r->allocations),
+				(unsigned long long)r->driver_calls, calls_per_100(r),
+				r->failed ? " out of memory" : "");
+		}
+	}
+	if (!a->advise) {
+		return 0;
+	}
+	if (best == 0) {
+		printf("# nothing that was tried is better than the options as they are\n");
+	} else {
+		variant_name(best, name, sizeof(name));
+		printf("# reserved peak %.4f of used instead of %.4f, %.2f driver calls per 100 "
+			"instead of %.2f\n",
+			ratio(results[best].reserved_peak, results[best].used_peak),
+			ratio(results[0].reserved_peak, results[0].used_peak),
+			calls_per_100(&results[best]), calls_per_100(&results[0]));
+		printf("export %s\n", name);
+	}
+	return 0;
+}
+
+static int usage(void) {
+	return ss_cli_error("usage: somashim replay [OPTIONS] LOG\n"
+		"  LOG is an RMM CSV (.xz too) or a PyTorch memory snapshot\n"
+		"  --backing hip|hsa|vmm   where memory comes from (default: auto)\n"
+		"  --set NAME=VALUE        any option, without its SOMASHIM_\n"
+		"  --classic               as hipMalloc and hipFree\n"
+		"  --lag N                 the device is N commands behind (default: idle)\n"
+		"  --vram SIZE             of the device (default: twice the peak, 64G at least)\n"
+		"  --device N              of a snapshot\n"
+		"  --try                   what each option would change\n"
+		"  --advise                which option is best, as a line to export\n"
+		"  --json                  one object");
+}
+
+static bool set_option(struct ss_options *options, const char *text) {
+	char name[64];
+	const char *value = strchr(text, '=');
+
+	if (!value || (size_t)(value - text) >= sizeof(name)) {
+		return false;
+	}
+	memcpy(name, text, (size_t)(value - text));
+	name[value - text] = '\0';
+	const char *bare = strncasecmp(name, "SOMASHIM_", 9) == 0 ? name + 9 : name;
+	return ss_options_set(options, bare, value + 1);
+}
+
+static bool parse(int argc, char **argv, struct args *a) {
+	const char *v;
+
+	for (int i = 1; i < argc; i++) {
+		if ((v = ss_cli_value(argc, argv, &i, "--backing"))) {
+			if (!ss_options_set(&a->options, "BACKING", v)) {
+				ss_cli_error("replay: there is no backing %s", v);
+				return false;
+			}
+		} else if ((v = ss_cli_value(argc, argv, &i, "--set"))) {
+			if (!set_option(&a->options, v)) {
+				ss_cli_error("replay: %s is no option", v);
+				return false;
+			}
+		} else if ((v = ss_cli_value(argc, argv, &i, "--lag"))) {
+			a->config.lag = ss_cli_number("--lag", v, 1 << 24);
+		} else if ((v = ss_cli_value(argc, argv, &i, "--vram"))) {
+			a->config.vram = ss_cli_number("--vram", v, 1ull << 44);
+		} else if ((v = ss_cli_value(argc, argv, &i, "--device"))) {
+			a->device = (int)ss_cli_number("--device", v, 1024);
+		} else if (strcmp(argv[i], "--classic") == 0) {
+			a->config.classic = true;
+		} else if (strcmp(argv[i], "--try") == 0) {
+			a->try = true;
+		} else if (strcmp(argv[i], "--advise") == 0) {
+			a->advise = true;
+		} else if (strcmp(argv[i], "--json") == 0) {
+			a->json = true;
+		} else if (argv[i][0] == '-' || a->path) {
+			usage();
+			return false;
+		} else {
+			a->path = argv[i];
+		}
+	}
+	if (!a->path) {
+		usage();
+	}
+	return a->path;
+}
+
+int ss_cmd_replay(int argc, char **argv) {
+	struct ss_replay_result result;
+	struct args a = { .device = -1 };
+	struct ss_events ev;
+	char err[512];
+	int status = 0;
+
+	ss_options_read(&a.options, environ, stderr);
+	if (!parse(argc, argv, &a)) {
+		return 2;
+	}
+	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err))) {
+		return ss_cli_error("replay: %s%s%s", strstr(err, a.path) ? "" : a.path,
+			strstr(err, a.path) ? "" : ": ", err);
+	}
+	if (!a.config.vram) {
+		a.config.vram = (2 * ev.peak + GIB - 1) / GIB * GIB;
+		a.config.vram = a.config.vram < 64 * GIB ? 64 * GIB : a.config.vram;
+	}
+	a.config.progress = ev.count > 200000 && isatty(STDERR_FILENO);
+	if (a.try || a.advise) {
+		status = try_variants(&a, &ev);
+	} else if (!run_variant(&a, &ev, 0, &result)) {
+		status = 1;
+	} else if (a.json) {
+		print_json(&ev, &result);
+	} else {
+		print_text(&ev, &result);
+	}
+	ss_events_finish(&ev);
+	return status;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* `somashim`: picks the subcommand; each has a file of its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "core/options.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *args, *help;
+} commands[] = {
+	{ "run", ss_cmd_run, "[--quiet] [--] PROGRAM [ARGS]",
+	  "start a program with the preload in place" },
+	{ "replay", ss_cmd_replay, "[OPTIONS] LOG",
+	  "run an allocation log on the pools, without a device" },
+	{ "generate", ss_cmd_generate, "[OPTIONS] KIND",
+	  "write a realistic allocation log" },
+	{ "options", ss_cmd_options, "[--markdown]",
+	  "list every environment variable" },
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+int ss_cli_error(const char *fmt, ...) {
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("somashim: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return 2;
+}
+
+const char *ss_cli_value(int argc, char **argv, int *i, const char *name) {
+	size_t len = strlen(name);
+
+	if (strncmp(argv[*i], name, len) != 0) {
+		return NULL;
+	}
+	if (argv[*i][len] == '=') {
+		return argv[*i] + len + 1;
+	}
+	if (argv[*i][len] != '\0') {
+		return NULL;
+	}
+	if (*i + 1 >= argc) {
+		exit(ss_cli_error("%s needs a value", name));
+	}
+	return argv[++*i];
+}
+
+uint64_t ss_cli_number(const char *name, const char *text, uint64_t max) {
+	struct ss_amount a;
+
+	if (!ss_amount_parse(text, &a) || a.percent > 0 || a.bytes > max) {
+		exit(ss_cli_error("%s: '%s' is not a number up to %llu", name, text,
+			(unsigned long long)max));
+	}
+	return a.bytes;
+}
+
+static int usage(FILE *out) {
+	fputs("usage:\n", out);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		fprintf(out, "  somashim %s %s\n        %s\n", commands[i].name,
+			commands[i].args, commands[i].help);
+	}
+	fputs("  somashim --version\n", out);
+	return out == stderr ? 2 : 0;
+}
+
+int main(int argc, char **argv) {
+	if (argc < 2) {
+		return usage(stderr);
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("somashim " SOMASHIM_VERSION);
+		return 0;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		return usage(stdout);
+	}
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			return commands[i].run(argc - 1, argv + 1);
+		}
+	}
+	ss_cli_error("there is no command '%s'", argv[1]);
+	return usage(stderr);
+}

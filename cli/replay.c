@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One replay of a log on the real core over the fake device. The core's word is
+ * not taken for anything that matters: overlap, backing and alignment of every
+ * block are checked here, and bytes are counted by the device.
+ */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "core/core.h"
+#include "driver/fake.h"
+
+#define ALIGNMENT 512
+#define CHECKS 16 /* times per log that all invariants are checked */
+
+struct block {
+	uintptr_t from, to; /* [from, to); from = 0: not live */
+};
+
+struct run {
+	const struct ss_events *ev;
+	const struct ss_replay_config *config;
+	struct ss_fake *fake;
+	struct ss_core *core;
+	struct ss_pool *pool;
+	struct ss_timeline **timelines; /* per stream of the log */
+	struct block *blocks;
+	void *live;       /* tree of struct block by address */
+	uint32_t *behind; /* ring: streams of the last `lag` commands */
+	uint64_t issued, reached;
+	uint64_t time_us;
+	char *err;
+	size_t err_size;
+};
+
+/* Equal means overlapping: inserting a block that touches a live one finds it. */
+static int compare_blocks(const void *pa, const void *pb) {
+	const struct block *a = pa, *b = pb;
+	return a->to <= b->from ? -1 : a->from >= b->to ? 1 : 0;
+}
+
+static void *native(uint64_t handle, uint32_t index) {
+	return handle == 0 ? NULL : (void *)(uintptr_t)(0x10000 + 16ull * index);
+}
+
+static bool broken(struct run *r, size_t at, const char *what) {
+	snprintf(r->err, r->err_size, "event %zu: %s", at, what);
+	return false;
+}
+
+/* ---- the device's progress ---------------------------------------------- */
+
+static void reach_one(struct run *r) {
+	uint32_t s = r->behind[r->reached++ % r->config->lag];
+	ss_fake_progress(r->fake, 0, native(r->ev->streams[s], s), 1);
+}
+
+/* When the core waits, time passes on the device too. */
+static void on_sleep(void *arg, unsigned ms) {
+	struct run *r = arg;
+	for (unsigned i = 0; i < 100 * (ms + 1) && r->reached < r->issued; i++) {
+		reach_one(r);
+	}
+}
+
+static void issue(struct run *r, uint32_t s) {
+	if (!r->config->lag) {
+		return;
+	}
+	if (r->issued - r->reached == r->config->lag) {
+		reach_one(r);
+	}
+	ss_fake_enqueue(r->fake, 0, native(r->ev->streams[s], s));
+	r->behind[r->issued++ % r->config->lag] = s;
+}
+
+static void advance_clock(struct run *r, uint64_t time_us) {
+	/* Logs know the time of day only: a step back is midnight, or noise. */
+	if (time_us > r->time_us) {
+		ss_fake_advance_ms(r->fake, time_us / 1000 - r->time_us / 1000);
+	}
+	if (time_us > r->time_us || r->time_us - time_us > 3600000000ull) {
+		r->time_us = time_us;
+	}
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static bool do_alloc(struct run *r, size_t at, struct ss_replay_result *out) {
+	const struct ss_event *e = &r->ev->list[at];
+	struct block *b = &r->blocks[e->block];
+	void *ptr = NULL;
+
+	out->allocations++;
+	enum ss_status st = r->config->classic ?
+		ss_alloc_classic(r->core, 0, e->size, &ptr) :
+		ss_alloc_async(r->core, r->pool, r->timelines[e->stream], e->size, &ptr);
+	if (st != SS_OK) {
+		out->failed++;
+		return st == SS_ERR_NOMEM ? true : broken(r, at, "an allocation failed, and not "
+			"for lack of memory");
+	}
+	b->from = (uintptr_t)ptr;
+	b->to = b->from + e->size;
+	if (!ptr || b->from % ALIGNMENT) {
+		return broken(r, at, "a block is not aligned");
+	}
+	if (!ss_fake_usable(r->fake, 0, ptr, e->size)) {
+		return broken(r, at, "a block lies outside of memory that is mapped");
+	}
+	struct block **found = tsearch(b, &r->live, compare_blocks);
+	if (!found || *found != b) {
+		return broken(r, at, found ? "two live blocks overlap" : "out of memory");
+	}
+	return true;
+}
+
+static bool do_free(struct run *r, size_t at, struct ss_replay_result *out) {
+	const struct ss_event *e = &r->ev->list[at];
+	struct block *b = &r->blocks[e->block];
+	enum ss_status st;
+
+	if (!b->from) {
+		return true; /* its allocation failed */
+	}
+	tdelete(b, &r->live, compare_blocks);
+	void *ptr = (void *)b->from;
+	b->from = b->to = 0;
+	if (!r->config->classic) {
+		st = ss_free_async(r->core, ptr, r->timelines[e->stream]);
+	} else if (r->config->lag) {
+		st = ss_free_classic(r->core, ptr, NULL);
+	} else {
+		struct ss_token t = ss_streams_sync_begin(r->core, 0);
+		st = ss_free_classic(r->core, ptr, &t);
+	}
+	out->frees++;
+	return st == SS_OK ? true : broken(r, at, "a free failed");
+}
+
+static uint64_t driver_calls(struct ss_fake *fake) {
+	struct ss_fake_counts c = ss_fake_counts(fake);
+	return c.segment_alloc + c.segment_free + c.chunk_create + c.chunk_release + c.map +
+		c.unmap;
+}
+
+static void draw(size_t at, size_t count, bool end) {
+	int width = 40, done = (int)(at * (size_t)width / (count ? count : 1));
+	fprintf(stderr, "\r[%.*s%*s] %3d%%", done, "########################################",
+		width - done, "", (int)(100 * at / (count ? count : 1)));
+	if (end) {
+		fprintf(stderr, "\r%*s\r", width + 8, "");
+	}
+}
+
+static bool events(struct run *r, struct ss_replay_result *out) {
+	size_t count = r->ev->count, step = count / CHECKS + 1, tick = count / 200 + 1;
+	uint64_t calls_at_peak = 0, allocations_at_peak = 0;
+
+	for (size_t at = 0; at < count; at++) {
+		const struct ss_event *e = &r->ev->list[at];
+		advance_clock(r, e->time_us);
+		issue(r, e->stream);
+		if (!(e->is_free ? do_free : do_alloc)(r, at, out)) {
+			return false;
+		}
+		if (at == r->ev->peak_at) {
+			calls_at_peak = driver_calls(r->fake);
+			allocations_at_peak = out->allocations;
+			out->host_bytes = ss_host_bytes(r->core);
+		}
+		if (at % step == 0 || at == count - 1) {
+			const char *wrong = ss_check(r->core);
+			if (wrong) {
+				return broken(r, at, wrong);
+			}
+		}
+		if (r->config->progress && at % tick == 0) {
+			draw(at, count, false);
+		}
+	}
+	out->driver_calls = driver_calls(r->fake);
+	out->driver_calls_after = out->driver_calls - calls_at_peak;
+	out->allocations_after = out->allocations - allocations_at_peak;
+	out->set_access = ss_fake_counts(r->fake).set_access;
+	out->fences = ss_fake_counts(r->fake).fence_record;
+	out->end_reserved = ss_fake_reserved(r->fake, 0);
+	out->reserved_peak = ss_fake_reserved_high(r->fake, 0);
+	out->used_peak = r->ev->peak;
+	return true;
+}
+
+static void add_stats(const struct ss_pool_stats *s, void *arg) {
+	struct ss_replay_result *out = arg;
+	out->hits += s->hits;
+	out->remaps += s->remaps;
+	out->released += s->released_bytes;
+}
+
+static void ignore(void *node) {
+}
+
+static bool start(struct run *r) {
+	struct ss_fake_config config = {
+		.vram = r->config->vram,
+		.vmm = true,
+		.idle = r->config->lag == 0,
+		.hip_release_waits = true,
+	};
+	r->fake = ss_fake_create(&config);
+	r->timelines = calloc(r->ev->stream_count, sizeof(*r->timelines));
+	r->blocks = calloc(r->ev->blocks, sizeof(*r->blocks));
+	r->behind = calloc(r->config->lag + 1, sizeof(*r->behind));
+	if (!r->fake || !r->timelines || !r->blocks || !r->behind) {
+		return broken(r, 0, "out of memory");
+	}
+	struct ss_driver drv = ss_fake_driver(r->fake);
+	r->core = ss_core_create(&drv, r->config->options);
+	r->pool = r->core ? ss_pool_default(r->core, 0) : NULL;
+	if (!r->pool) {
+		return broken(r, 0, "the core has no default pool");
+	}
+	ss_fake_on_sleep(r->fake, on_sleep, r);
+	for (uint32_t i = 0; i < r->ev->stream_count; i++) {
+		void *handle = native(r->ev->streams[i], i);
+		r->timelines[i] = handle ?
+			ss_timeline_add(r->core, 0, handle, SS_TL_NONBLOCKING, true) :
+			ss_timeline_null(r->core, 0);
+		if (!r->timelines[i]) {
+			return broken(r, 0, "out of memory");
+		}
+	}
+	r->time_us = r->ev->list[0].time_us;
+	return true;
+}
+
+bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config,
+		struct ss_replay_result *out, char *err, size_t err_size) {
+	struct run r = { .ev = ev, .config = config, .err = err, .err_size = err_size };
+	struct timespec from, to;
+
+	memset(out, 0, sizeof(*out));
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	bool ok = start(&r) && events(&r, out);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	out->seconds = (double)(to.tv_sec - from.tv_sec) +
+		(double)(to.tv_nsec - from.tv_nsec) / 1e9;
+	if (r.core) {
+		ss_stats(r.core, add_stats, out);
+	}
+	if (config->progress) {
+		draw(ev->count, ev->count, true);
+	}
+	while (r.behind && r.reached < r.issued) {
+		reach_one(&r);
+	}
+	ss_core_destroy(r.core);
+	ss_fake_destroy(r.fake);
+	tdestroy(r.live, ignore);
+	free(r.timelines);
+	free(r.blocks);
+	free(r.behind);
+	return ok;
+}

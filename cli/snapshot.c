@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* PyTorch memory snapshots: the alloc and free events of one device's trace. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/pickle.h"
+
+static unsigned char *read_all(FILE *file, size_t *size) {
+	unsigned char *data = NULL;
+	size_t space = 0;
+
+	*size = 0;
+	for (;;) {
+		if (*size == space) {
+			space = space ? 2 * space : 1 << 20;
+			unsigned char *bigger = realloc(data, space);
+			if (!bigger) {
+				free(data);
+				return NULL;
+			}
+			data = bigger;
+		}
+		size_t n = fread(data + *size, 1, space - *size, file);
+		if (n == 0) {
+			break;
+		}
+		*size += n;
+	}
+	if (ferror(file)) {
+		free(data);
+		return NULL;
+	}
+	return data;
+}
+
+/* The trace of `device`, or of the first device that has one. */
+static const struct ss_pickle *find_trace(const struct ss_pickle *root, int device) {
+	const struct ss_pickle *traces = ss_pickle_get(root, "device_traces");
+
+	if (device >= 0) {
+		return ss_pickle_at(traces, (size_t)device);
+	}
+	for (size_t i = 0; i < ss_pickle_count(traces); i++) {
+		if (ss_pickle_count(ss_pickle_at(traces, i))) {
+			return ss_pickle_at(traces, i);
+		}
+	}
+	return NULL;
+}
+
+static bool int_of(const struct ss_pickle *entry, const char *key, uint64_t *out) {
+	const struct ss_pickle *v = ss_pickle_get(entry, key);
+	if (!v || v->type != SS_PICKLE_INT) {
+		return false;
+	}
+	*out = (uint64_t)v->i;
+	return true;
+}
+
+static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_t n, char *err,
+		size_t err_size) {
+	const struct ss_pickle *action = ss_pickle_get(entry, "action");
+	uint64_t addr, size = 0, stream = 0, time_us = 0;
+	bool alloc = ss_pickle_is(action, "alloc");
+
+	/* The request is when the program called free; a completed free that
+	 * was never requested is the same for blocks that no stream held. */
+	if (!alloc && !ss_pickle_is(action, "free_requested") &&
+			!ss_pickle_is(action, "free_completed")) {
+		if (action && action->type == SS_PICKLE_STRING) {
+			return true; /* segments, snapshots, out of memory */
+		}
+		snprintf(err, err_size, "trace entry %zu has no action", n);
+		return false;
+	}
+	if (!int_of(entry, "addr", &addr) || (alloc && !int_of(entry, "size", &size))) {
+		snprintf(err, err_size, "trace entry %zu has no address or size", n);
+		return false;
+	}
+	int_of(entry, "stream", &stream);
+	int_of(entry, "time_us", &time_us);
+	if (!alloc) {
+		uint64_t before = ev->unknown_frees;
+		ss_events_free(ev, addr, stream, time_us);
+		if (ss_pickle_is(action, "free_completed")) {
+			ev->unknown_frees = before; /* requested before */
+		}
+		return true;
+	}
+	const char *wrong = ss_events_alloc(ev, addr, size, stream, time_us);
+	if (wrong) {
+		snprintf(err, err_size, "trace entry %zu: %s", n, wrong);
+	}
+	return !wrong;
+}
+
+bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, size_t err_size) {
+	size_t size;
+	unsigned char *data = read_all(file, &size);
+	bool ok = false;
+
+	if (!data) {
+		snprintf(err, err_size, "cannot be read");
+		return false;
+	}
+	struct ss_pickle_doc *doc = ss_pickle_load(data, size, err, err_size);
+	if (!doc) {
+		goto out;
+	}
+	const struct ss_pickle *trace = find_trace(ss_pickle_root(doc), device);
+	if (!trace) {
+		snprintf(err, err_size, "no device_traces with events: not a memory snapshot "
+			"with recorded history");
+		goto out;
+	}
+	ok = true;
+	for (size_t i = 0; ok && i < ss_pickle_count(trace); i++) {
+		ok = add_entry(ev, ss_pickle_at(trace, i), i, err, err_size);
+	}
+out:
+	ss_pickle_free(doc);
+	free(data);
+	return ok;
+}
