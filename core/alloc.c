@@ -280,6 +280,8 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 		if (s != SS_OK)
 			return s;
 	}
+	if (!atomic_load_explicit(&tl->uncovered, memory_order_relaxed))
+		atomic_store_explicit(&tl->uncovered, true, memory_order_relaxed);
 	hand_out(pool, b, size, false, tl->native);
 	*out = (void *)(uintptr_t)b->addr;
 	return SS_OK;
@@ -374,6 +376,8 @@ enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline
 		return SS_ERR_INVALID;
 	if (!atomic_load_explicit(&tl->marked, memory_order_relaxed))
 		atomic_store_explicit(&tl->marked, true, memory_order_relaxed);
+	if (!atomic_load_explicit(&tl->uncovered, memory_order_relaxed))
+		atomic_store_explicit(&tl->uncovered, true, memory_order_relaxed);
 	b->slot = tl->slot;
 	account_free(pool, b, tl->native);
 	if (__builtin_expect(atomic_load_explicit(&core->dev[tl->dev].pressed,

@@ -144,6 +144,7 @@ struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_tim
 			t.dev = (int32_t)tl->slot;
 			t.n = ss_position(tl);
 			t.b = ss_row_get_ref(tl);
+			atomic_store(&tl->uncovered, false);
 		}
 	}
 	pthread_mutex_unlock(&core->order);
@@ -238,24 +239,40 @@ struct ss_token ss_event_sync_begin(struct ss_core *core, void *event)
 	return event_begin(core, event, TOKEN_EVENT, 0);
 }
 
+/* One stream. What a wait for a blocking stream proves reaches only as far as a
+ * command on it that we saw: only that command has joined the null stream. */
+static struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_token t = {0};
+
+	if (tl->kind != SS_TL_NONBLOCKING)
+		ss_timeline_cover(core, tl, SS_FENCE_JOINING);
+	pthread_mutex_lock(&core->order);
+	t.kind = TOKEN_STREAM;
+	t.a = tl;
+	t.n = tl->kind == SS_TL_NONBLOCKING || SS_MUTANT_IS(31) ?
+	      ss_position(tl) : atomic_load(&tl->commanded);
+	t.b = ss_row_get_ref(tl);
+	t.dev = tl->dev;
+	pthread_mutex_unlock(&core->order);
+	return t;
+}
+
+struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl)
+{
+	return tl && tl->alive ? stream_begin(core, tl) : (struct ss_token){0};
+}
+
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl)
 {
 	struct ss_token t = {0};
 
 	if (!tl || !tl->alive)
 		return t;
-	if (tl->kind == SS_TL_NULL) {
-		t = ss_streams_sync_begin(core, tl->dev);
-		t.gen = 1; /* without the non-blocking streams */
-		return t;
-	}
-	pthread_mutex_lock(&core->order);
-	t.kind = TOKEN_STREAM;
-	t.a = tl;
-	t.n = ss_position(tl);
-	t.b = ss_row_get_ref(tl);
-	t.dev = tl->dev;
-	pthread_mutex_unlock(&core->order);
+	if (tl->kind != SS_TL_NULL)
+		return stream_begin(core, tl);
+	t = ss_streams_sync_begin(core, tl->dev);
+	t.gen = 1; /* without the non-blocking streams */
 	return t;
 }
 

@@ -55,6 +55,7 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 	p->next = NULL;
 	if (tl->fenced < p->pos)
 		tl->fenced = p->pos; /* others need not ask again */
+	atomic_store(&tl->uncovered, false); /* before the call: later frees set it again */
 	pthread_mutex_unlock(&core->order);
 
 	s = SS_DRIVE(core, core->drv.fence_record(core->drv.ctx, tl->dev, tl->native, &p->fence));
@@ -62,14 +63,18 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 	pthread_mutex_lock(&core->order);
 	if (s == SS_OK) {
 		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
+		if (atomic_load(&tl->commanded) < p->pos)
+			atomic_store(&tl->commanded, p->pos);
 		if (SS_MUTANT_IS(4))
 			p->pos++;
 		*tl->fences_tail = p;
 		tl->fences_tail = &p->next;
 		atomic_fetch_add_explicit(&core->fences_pending, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&core->fences, 1, memory_order_relaxed);
-	} else if (tl->fenced == p->pos) {
-		tl->fenced = before;
+	} else {
+		atomic_store(&tl->uncovered, true);
+		if (tl->fenced == p->pos)
+			tl->fenced = before;
 	}
 	pthread_mutex_unlock(&core->order);
 	if (s != SS_OK) {

@@ -126,6 +126,12 @@ void ss_block_merge(struct ss_core *core, struct ss_block *b);
 
 /* ---- order: timeline.c, event.c, fence.c -------------------------------- */
 
+enum ss_fence_how {
+	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
+	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
+	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
+};
+
 /* What a timeline saw of every other, by slot. Immutable once shared. */
 struct ss_row {
 	uint32_t refs, count;
@@ -153,6 +159,8 @@ struct ss_timeline {
 	bool joined;                    /* the null stream counts on joining it */
 	atomic_bool marked;             /* something may carry a mark of it */
 	atomic_bool wanted;             /* a fence that could not be recorded then */
+	atomic_bool uncovered;          /* a hit or free since the last command we saw */
+	_Atomic uint64_t commanded;     /* a command stands behind this position */
 	_Atomic uint64_t now;           /* position of the next mark */
 	_Atomic uint64_t completed;     /* reached, however we know */
 	_Atomic uint64_t synced;        /* reached, and the application knows too */
@@ -176,6 +184,7 @@ struct ss_epoch {
 	struct { uint32_t slot; uint64_t n; } mark[];
 };
 
+void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 void ss_row_put(struct ss_row *row);
 /* The row of `tl`, referenced; order lock not held. */
 struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl);
@@ -193,11 +202,6 @@ void ss_event_finish_all(struct ss_core *core);
 /* Asks for a fence that covers position n of tl, unless one is on its way; a
  * fence that cannot be recorded now is remembered and served by ss_fence_serve.
  * No lock held. */
-enum ss_fence_how {
-	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
-	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
-	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
-};
 bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		      enum ss_fence_how how);
 /* Records a fence that somebody asked for while it was not possible: on the null

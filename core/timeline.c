@@ -165,6 +165,8 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 	tl->capturing = tl->joined = tl->drop = false;
 	atomic_store(&tl->marked, false);
 	atomic_store(&tl->wanted, false);
+	atomic_store(&tl->uncovered, false);
+	atomic_store(&tl->commanded, atomic_load(&tl->completed));
 	if (!SS_MUTANT_IS(7)) {
 		ss_row_put(tl->saw);
 		tl->saw = NULL;
@@ -304,6 +306,16 @@ struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native)
 		last_stream.tl = tl;
 	}
 	return tl;
+}
+
+/* Neither a hit nor a free enqueues anything, so a blocking stream that was only
+ * used for those has not joined the null stream yet, although the block may be
+ * in use there (the runtime's own hipFreeAsync enqueues a marker that joins).
+ * A command of ours makes up for it where the program is about to rely on it. */
+void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how)
+{
+	if (atomic_load_explicit(&tl->uncovered, memory_order_relaxed) && !SS_MUTANT_IS(31))
+		ss_fence_request(core, tl, UINT64_MAX, how);
 }
 
 bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
