@@ -366,6 +366,12 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 	pthread_mutex_unlock(&core->order);
 	if (t->kind == TOKEN_STREAM)
 		ss_row_put(t->b);
+	/* Fences that this wait has proven are retired here, or a program that
+	 * never misses would pile them up. */
+	if (ok && t->kind == TOKEN_STREAM)
+		ss_fence_poll(core, t->a, -1);
+	else if (ok && t->kind == TOKEN_MANY)
+		ss_fence_poll(core, NULL, dev);
 	if (ok && threshold && t->kind != TOKEN_NONE)
 		ss_housekeep(core, dev, idle);
 	t->kind = TOKEN_NONE;

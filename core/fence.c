@@ -167,7 +167,7 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 	if (tl)
 		return poll_one(core, tl);
 	for (uint32_t i = 0; i < count; i++)
-		if (core->slots[i]->dev == dev)
+		if (dev < 0 || core->slots[i]->dev == dev)
 			any |= poll_one(core, core->slots[i]);
 	return any;
 }
