@@ -53,7 +53,7 @@ static struct ss_queue *queue_get(struct ss_pool *pool, struct ss_timeline *tl)
 
 /* The better of what q owns and what is clean, cut to size. Pool lock held. */
 static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
-				   uint64_t align, uint64_t *rule)
+				   uint64_t align, uint64_t *rule, uint64_t *id)
 {
 	struct ss_block *own = q ? ss_heap_best(&q->own, size, align) : NULL;
 	struct ss_block *clean = ss_heap_best(&pool->clean, size, align);
@@ -71,7 +71,7 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, uin
 		++*(own == b || (own && b->slot != SS_SLOT_CLEAN) ? &pool->st.reuse_same_stream :
 		    used_before ? &pool->st.reuse_completed : &fresh);
 	if (b)
-		b->id = pool->id_base | ++pool->ids;
+		*id = pool->id_base | ++pool->ids;
 	return b;
 }
 
@@ -148,7 +148,8 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 /* Memory that other streams freed. Called and returns with the pool lock held,
  * drops it for the driver. */
 static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
-				    struct ss_timeline *x, uint64_t size, uint64_t align)
+				    struct ss_timeline *x, uint64_t size, uint64_t align,
+				    uint64_t *id)
 {
 	struct ss_core *core = pool->core;
 	struct ss_row *row = NULL;
@@ -162,13 +163,13 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
-	b = from_heaps(pool, q, size, align, NULL);
+	b = from_heaps(pool, q, size, align, NULL, id);
 	if (!b && x) {
 		rules = ss_absorb(pool, x, row);
 		ss_consolidate(pool, q);
 		b = from_heaps(pool, q, size, align,
 			       rules & SS_RULE_EVENT ? &pool->st.reuse_event :
-			       rules ? &pool->st.reuse_implicit : NULL);
+			       rules ? &pool->st.reuse_implicit : NULL, id);
 	} else if (!b && pool->classic && SS_MUTANT_IS(17)) {
 		ss_absorb(pool, ss_timeline_null(core, pool->dev), row);
 	}
@@ -179,14 +180,14 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 		ss_settle(pool);
 		if (q)
 			ss_consolidate(pool, q);
-		b = from_heaps(pool, q, size, align, NULL);
+		b = from_heaps(pool, q, size, align, NULL, id);
 	}
 	ss_row_put(row);
 	return b;
 }
 
 static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timeline *x,
-			   uint64_t size, uint64_t align, struct ss_block **out)
+			   uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id)
 {
 	enum ss_status s = SS_OK;
 	struct ss_block *b;
@@ -195,17 +196,19 @@ static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_t
 
 	for (;;) {
 		pthread_mutex_lock(&pool->lock);
-		b = from_heaps(pool, q, size, align, NULL);
+		b = from_heaps(pool, q, size, align, NULL, id);
 		if (!b) {
 			/* Bins first: they may hold the neighbour of a range that
 			 * is almost long enough. */
-			ss_flush(pool, q ? q : pool->done);
+			if (q)
+				ss_flush(pool, q);
+			ss_flush(pool, pool->done);
 			if (q)
 				ss_consolidate(pool, q);
-			b = from_heaps(pool, q, size, align, NULL);
+			b = from_heaps(pool, q, size, align, NULL, id);
 		}
 		if (!b && others_hold(pool, q))
-			b = from_others(pool, q, x, size, align);
+			b = from_others(pool, q, x, size, align, id);
 		if (b) {
 			pool->st.misses += grown;
 			pthread_mutex_unlock(&pool->lock);
@@ -231,12 +234,13 @@ static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_t
 
 /* ---- allocate ----------------------------------------------------------- */
 
-static void hand_out(struct ss_pool *pool, struct ss_block *b, size_t size, bool classic,
-		     const void *stream)
+static void hand_out(struct ss_pool *pool, struct ss_block *b, size_t size, uint64_t id,
+		     bool classic, const void *stream)
 {
 	struct ss_core *core = pool->core;
 
 	b->request = size;
+	b->id = id;
 	b->classic = classic;
 	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
 	used_add(pool, b->size);
@@ -258,10 +262,30 @@ static void first_use(struct ss_pool *pool)
 		ss_grow(pool, bytes, SS_GRAIN);
 }
 
+/* A block that the null stream takes because its next command joins the blocking
+ * streams may at once be used on another blocking stream, which waits for the
+ * null stream - but for nothing, if no command stands there. The runtime's own
+ * hipMallocAsync joins at this point, so we may: one record covers every free
+ * before it. False: it cannot be recorded now, the block must stay free. */
+static bool null_joins(struct ss_core *core, struct ss_timeline *tl, struct ss_block *b)
+{
+	if (b->slot != tl->slot || b->n <= atomic_load(&tl->commanded) ||
+	    !atomic_load(&core->dev[tl->dev].joiners) || SS_MUTANT_IS(32))
+		return true;
+	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_JOINING);
+}
+
+static void put_back(struct ss_pool *pool, struct ss_block *b)
+{
+	pthread_mutex_lock(&pool->lock);
+	ss_place(pool, b);
+	pthread_mutex_unlock(&pool->lock);
+}
+
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
 			      size_t size, void **out)
 {
-	uint64_t sz, align;
+	uint64_t sz, align, id;
 	struct ss_queue *q;
 	struct ss_block *b;
 	enum ss_status s;
@@ -273,16 +297,23 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	q = queue_get(pool, tl);
 	if (__builtin_expect(!q, 0))
 		return SS_ERR_NOMEM;
-	b = ss_queue_pop(q, sz, align);
+	b = ss_queue_pop(q, sz, align, &id);
 	if (__builtin_expect(!b, 0)) {
 		first_use(pool);
-		s = slow(pool, q, tl, sz, align, &b);
+		s = slow(pool, q, tl, sz, align, &b, &id);
+		if (s != SS_OK)
+			return s;
+	}
+	if (__builtin_expect(tl->kind == SS_TL_NULL, 0) && !null_joins(core, tl, b)) {
+		/* Rare (a capture forbids it): only completed or new memory will do. */
+		put_back(pool, b);
+		s = slow(pool, NULL, NULL, sz, align, &b, &id);
 		if (s != SS_OK)
 			return s;
 	}
 	if (!atomic_load_explicit(&tl->uncovered, memory_order_relaxed))
 		atomic_store_explicit(&tl->uncovered, true, memory_order_relaxed);
-	hand_out(pool, b, size, false, tl->native);
+	hand_out(pool, b, size, id, false, tl->native);
 	*out = (void *)(uintptr_t)b->addr;
 	return SS_OK;
 }
@@ -291,7 +322,7 @@ enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void
 {
 	struct ss_pool *pool = ss_pool_classic(core, dev);
 	struct ss_block *b;
-	uint64_t sz, align;
+	uint64_t sz, align, id;
 	enum ss_status s;
 
 	if (!pool)
@@ -300,14 +331,14 @@ enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void
 		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
-	b = ss_queue_pop(pool->done, sz, align);
+	b = ss_queue_pop(pool->done, sz, align, &id);
 	if (!b) {
 		first_use(pool);
-		s = slow(pool, NULL, NULL, sz, align, &b);
+		s = slow(pool, NULL, NULL, sz, align, &b, &id);
 		if (s != SS_OK)
 			return s;
 	}
-	hand_out(pool, b, size, true, NULL);
+	hand_out(pool, b, size, id, true, NULL);
 	*out = (void *)(uintptr_t)b->addr;
 	return SS_OK;
 }

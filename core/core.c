@@ -287,14 +287,12 @@ void ss_device_reset(struct ss_core *core, int dev)
 			if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_NONBLOCKING)
 				HASH_DEL(core->by_handle, tl);
 			if (tl->kind == SS_TL_NULL)
-				d->null = NULL;
-			tl->alive = false;
-			tl->last = ss_position(tl);
+				__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);
+			ss_timeline_end(core, tl);
 			ss_complete(core, tl, tl->last, NULL, true);
 		}
 		pthread_mutex_unlock(&core->order);
 	}
-	atomic_fetch_add(&core->stream_gen, 1);
 	d->peers = 0;
 	atomic_store(&d->pressed, false);
 }

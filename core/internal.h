@@ -184,6 +184,7 @@ struct ss_epoch {
 	struct { uint32_t slot; uint64_t n; } mark[];
 };
 
+void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl); /* order lock held */
 void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 void ss_row_put(struct ss_row *row);
 /* The row of `tl`, referenced; order lock not held. */
@@ -258,7 +259,8 @@ struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl);
 struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl);
 /* False: the queue is full and should be settled. */
 bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
-struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align);
+/* NULL: no block of this size. *id: what the block is to be called. */
+struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id);
 /* Everything in the bins, as a list by ->left. */
 struct ss_block *ss_queue_drain(struct ss_queue *q);
 
@@ -312,6 +314,7 @@ struct ss_device_state {
 	atomic_bool initial_done;
 	_Atomic uint64_t next_decay;
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
+	_Atomic uint32_t joiners;       /* live streams that join the null stream */
 	atomic_bool pressed;            /* near its limit: frees record their fence */
 };
 

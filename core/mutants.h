@@ -43,6 +43,7 @@
 	M(28, retire_implicit, "a blocking stream is destroyed though the null stream counts on it") \
 	M(29, free_classic_unmarked, "hipFree without a wait leaves the bytes unmarked") \
 	M(30, absorb_keeps_none, "ranges taken over by event order lose their marks") \
-	M(31, sync_without_command, "waiting for a blocking stream proves what the null stream does")
+	M(31, sync_without_command, "waiting for a blocking stream proves what the null stream does") \
+	M(32, null_hit_without_command, "the null stream takes back what it freed without joining")
 
 #endif

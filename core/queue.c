@@ -60,7 +60,7 @@ out:
 	return q;
 }
 
-struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align)
+struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id)
 {
 	unsigned at = hash(size);
 	struct ss_block *b = NULL;
@@ -79,7 +79,7 @@ struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align)
 		q->blocks--;
 		q->bytes -= size;
 		q->hits++;
-		b->id = q->id | q->hits;
+		*id = q->id | q->hits;
 	}
 	ss_spin_unlock(&q->lock);
 	return b;

@@ -171,9 +171,31 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 		ss_row_put(tl->saw);
 		tl->saw = NULL;
 	}
+	if (kind == SS_TL_BLOCKING || kind == SS_TL_THREAD)
+		atomic_fetch_add(&core->dev[dev].joiners, 1);
 	tl->fences_tail = &tl->fences;
 	tl->fenced = atomic_load(&tl->completed);
 	return tl;
+}
+
+/* The timeline takes no more commands. Order lock held. */
+void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
+{
+	tl->alive = false;
+	tl->last = ss_position(tl);
+	if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_THREAD)
+		atomic_fetch_sub(&core->dev[tl->dev].joiners, 1);
+	atomic_fetch_add(&core->stream_gen, 1);
+}
+
+/* Does the null stream of tl's device count on joining tl with its next command? */
+static bool null_counts_on(struct ss_core *core, const struct ss_timeline *tl)
+{
+	struct ss_timeline *null = core->dev[tl->dev].null;
+
+	if (tl->kind != SS_TL_BLOCKING && tl->kind != SS_TL_THREAD)
+		return false;
+	return tl->joined || (null && atomic_load(&null->uncovered));
 }
 
 struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev)
@@ -243,14 +265,19 @@ void ss_thread_exit(struct ss_core *core)
 		mine.tl[dev] = NULL;
 		if (!is_mine(tl, dev))
 			continue;
-		tl->alive = false;
-		tl->last = ss_position(tl);
+		if (null_counts_on(core, tl)) {
+			/* It cannot be waited for: the null stream starts afresh, and
+			 * what was freed on the old one completes with the device. */
+			ss_timeline_end(core, core->dev[dev].null);
+			atomic_fetch_add(&core->zombies, 1);
+			__atomic_store_n(&core->dev[dev].null, NULL, __ATOMIC_RELEASE);
+		}
+		ss_timeline_end(core, tl);
 		if (!atomic_load(&tl->marked) && !atomic_load(&core->dev[dev].classic))
 			ss_complete(core, tl, tl->last, NULL, true);
 		else
 			atomic_fetch_add(&core->zombies, 1);
 	}
-	atomic_fetch_add(&core->stream_gen, 1);
 	pthread_mutex_unlock(&core->order);
 }
 
@@ -270,9 +297,7 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 		/* Destroyed by a route that we did not see. No fence is possible:
 		 * its marks complete with the device. */
 		HASH_DEL(core->by_handle, old);
-		old->alive = false;
-		old->last = ss_position(old);
-		atomic_fetch_add(&core->stream_gen, 1);
+		ss_timeline_end(core, old);
 		atomic_fetch_add(&core->zombies, 1);
 	}
 	tl = timeline_new(core, dev, native, kind, seen);
@@ -327,14 +352,14 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	marked = atomic_load(&tl->marked) || atomic_load(&core->dev[tl->dev].classic);
 	if (marked && !SS_MUTANT_IS(10))
 		fenced = ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LATE);
+	ss_fence_poll(core, tl, -1);
 
 	pthread_mutex_lock(&core->order);
 	if (tl->alive) {
 		if (tl->kind != SS_TL_NULL && tl->kind != SS_TL_THREAD)
 			HASH_DEL(core->by_handle, tl);
-		tl->alive = false;
-		tl->last = ss_position(tl);
-		atomic_fetch_add(&core->stream_gen, 1);
+		must_join = null_counts_on(core, tl) && !SS_MUTANT_IS(28);
+		ss_timeline_end(core, tl);
 		/* Nothing was freed on it from the fence's position to here: a
 		 * stream that is being destroyed may not be used. */
 		if (!marked || SS_MUTANT_IS(10))
@@ -343,8 +368,8 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 			tl->last = tl->fenced;
 		if (atomic_load(&tl->completed) < tl->last)
 			atomic_fetch_add(&core->zombies, 1);
-		must_join = tl->joined && atomic_load(&tl->completed) < tl->last &&
-			    !SS_MUTANT_IS(28);
+		if (fenced && atomic_load(&tl->completed) >= tl->last)
+			must_join = false;
 	}
 	pthread_mutex_unlock(&core->order);
 	return must_join;
