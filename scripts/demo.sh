@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The main job, side by side: a plain HIP program replays an allocation log once
+# without and once with the preload, as hipMalloc/hipFree and as
+# hipMallocAsync/hipFreeAsync. Every block's contents are proven.
+#   scripts/demo.sh [LOG.csv[.xz] ...]
+# Runs on the AMD GPU if there is one that works, else on the software device.
+set -euo pipefail
+for log in "$@"; do
+	[ -r "$log" ] || { echo "demo.sh: $log cannot be read" >&2; exit 2; }
+done
+logs=()
+for log in "$@"; do logs+=("$(realpath "$log")"); done
+cd "$(dirname "$0")/.."
+. scripts/packages.sh
+
+install_packages
+[ -f build/build.ninja ] || meson setup build >/dev/null
+ninja -C build >/dev/null || ninja -C build
+root=$PWD/build
+app=$root/tests/apps/replay_hip
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+if [ ${#logs[@]} = 0 ]; then
+	logs=(../shared/traces/*.csv.xz)
+fi
+if [ ! -r "${logs[0]}" ]; then
+	logs=()
+	for kind in training:4 serving:100 dataframe:2; do
+		"$root/cli/somashim" generate --rounds "${kind#*:}" -o "$tmp/${kind%:*}.csv" \
+			"${kind%:*}"
+		logs+=("$tmp/${kind%:*}.csv")
+	done
+fi
+
+if [ -e /dev/kfd ] && timeout 60 "$root/tests/apps/alloc_loop" 1 >/dev/null 2>&1; then
+	echo "device: the AMD GPU of this machine"
+	library_path=${LD_LIBRARY_PATH:-}
+else
+	echo "device: the software device (no AMD GPU that works was found)"
+	library_path=$root/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+
+# get KEY FILE: the value of KEY=value, or "-".
+get() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" "$2" 2>/dev/null | grep . | tail -1 || echo -; }
+
+mib() { if [ "$1" = - ]; then echo -; else awk -v n="$1" 'BEGIN { printf "%.1f", n / 1048576 }'; fi; }
+
+status=0
+# one LABEL PRELOAD OPTIONS... LOG
+one() {
+	local label=$1 preload=$2 reserved
+	shift 2
+	rm -f "$tmp"/out "$tmp"/observe "$tmp"/stats
+	if ! env LD_LIBRARY_PATH="$library_path" SOMASIM_SEED="${SOMASIM_SEED:-1}" \
+		OBSERVE_OUT="$tmp/observe" SOMASHIM_STATS=1 SOMASHIM_LOG="$tmp/stats" \
+		LD_PRELOAD="$preload$root/tests/apps/libobserve.so" \
+		"$app" "$@" >"$tmp/out" 2>"$tmp/err"; then
+		status=1
+		cat "$tmp/err" >&2
+	fi
+	# What was taken from the device: by the shim's own table, by the pool's
+	# attribute, or, for plain hipMalloc, by the device's free figure.
+	reserved=$(sed -n 's/.*reserved [0-9.]* MiB (high \([0-9.]*\)).*/\1/p' "$tmp/stats" \
+		2>/dev/null | awk '{ n += $1 } END { if (NR) printf "%.1f", n }')
+	[ -n "$reserved" ] || reserved=$(mib "$(get reserved_high "$tmp/out")")
+	[ "$reserved" != - ] || reserved=$(mib "$(get device_high "$tmp/out")")
+	printf '%-26s %9s %8s %8s %9s %9s %10s %10s %9s\n' "$label" \
+		"$(get allocations "$tmp/out")" "$(get verified "$tmp/out")" \
+		"$(get corrupt "$tmp/out")" "$(get runtime_calls "$tmp/observe")" \
+		"$(get memory_calls "$tmp/observe")" \
+		"$(mib "$(get peak_requested "$tmp/out")")" "$reserved" \
+		"$(get seconds "$tmp/out")"
+}
+
+for log in "${logs[@]}"; do
+	printf '\n%s\n' "$(basename "$log")"
+	printf '%-26s %9s %8s %8s %9s %9s %10s %10s %9s\n' "" allocs verified corrupt \
+		calls "of memory" "peak MiB" "taken MiB" seconds
+	for mode in "--classic" "--async" "--async --streams 4"; do
+		# shellcheck disable=SC2086
+		one "${mode#--}" "" $mode "$log"
+		# shellcheck disable=SC2086
+		one "  with somashim" "$root/shim/libsomashim.so:" $mode "$log"
+	done
+done
+printf '\n%s\n' "calls: into the runtime, all of them and those that get or return memory"
+exit $status

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# Sourced: installs what building and testing needs, if it is missing.
+
+packages="meson ninja-build gcc libc6-dev pkg-config libamdhip64-dev libhsa-runtime-dev
+	uthash-dev libcmocka-dev python3 xz-utils"
+
+install_packages() {
+	command -v dpkg-query >/dev/null || return 0 # not Debian: Meson says what is missing
+	local missing="" package
+	for package in $packages "$@"; do
+		dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null |
+			grep -qx installed || missing="$missing $package"
+	done
+	[ -n "$missing" ] || return 0
+	echo "installing:$missing"
+	local sudo=""
+	[ "$(id -u)" = 0 ] || sudo="sudo"
+	$sudo apt-get update -qq
+	# shellcheck disable=SC2086
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+		--no-install-recommends $missing >/dev/null
+}

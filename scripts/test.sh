@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs what is missing, builds three configurations, runs every test. The
+# last line is the sum. Exits non-zero if anything failed to build or to pass.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+. scripts/packages.sh
+
+passed=0 failed=0 skipped=0
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+count() { sed -n "s/^$1: *\([0-9]*\).*/\1/p" "$logs/out" | tail -1; }
+
+# run DIR "SUITES" MESON_OPTIONS...
+run() {
+	local dir=$1 suites=$2 suite args=()
+	shift 2
+	echo "== $dir: $*"
+	if [ -f "$dir/build.ninja" ]; then
+		meson configure "$dir" "$@" >"$logs/out" 2>&1
+	else
+		meson setup "$dir" "$@" >"$logs/out" 2>&1
+	fi && ninja -C "$dir" >"$logs/build" 2>&1
+	if [ $? != 0 ]; then
+		cat "$logs/out" "$logs/build" 2>/dev/null | tail -50
+		failed=$((failed + 1))
+		return
+	fi
+	for suite in $suites; do
+		args+=(--suite "$suite")
+	done
+	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 \
+		"${args[@]}" 2>&1 | tee "$logs/out"
+	if grep -q '^No suitable tests' "$logs/out"; then
+		return
+	fi
+	if [ -z "$(count Ok)" ]; then # meson itself came to grief
+		failed=$((failed + 1))
+		return
+	fi
+	passed=$((passed + $(count Ok) + $(count 'Expected Fail')))
+	failed=$((failed + $(count Fail) + $(count 'Unexpected Pass') + $(count Timeout)))
+	skipped=$((skipped + $(count Skipped)))
+}
+
+install_packages || { echo "0 passed, 1 failed"; exit 1; }
+
+# A preloaded library that is itself sanitized is never the first that loads.
+export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}
+
+run build "unit oracle sim shim" -Dwerror=true
+run build-asan "unit oracle sim shim" -Dwerror=true -Db_sanitize=address,undefined
+run build-tsan "sim shim" -Dwerror=true -Db_sanitize=thread
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

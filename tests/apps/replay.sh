@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# One replay of a generated log on the software device:
+# replay.sh SOMASHIM REPLAY_HIP SIM_DIR PRELOAD|- KIND ROUNDS [replay_hip options]
+set -eu
+somashim=$1 app=$2 sim=$3 preload=$4 kind=$5 rounds=$6
+shift 6
+
+log=$(mktemp "${TMPDIR:-/tmp}/somashim-replay.XXXXXX")
+trap 'rm -f "$log"' EXIT
+"$somashim" generate --rounds "$rounds" --seed 7 -o "$log" "$kind"
+[ "$preload" = - ] && preload=
+# env, so that no tool of this script runs with the preload.
+env LD_LIBRARY_PATH="$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" LD_PRELOAD="$preload" \
+	SOMASIM_SEED=7 "$app" "$@" "$log"
