@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* What the shim says: to stderr, or to SOMASHIM_LOG. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/journal.h"
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+static FILE *_Atomic log_file;
+
+void ss_out_open(void)
+{
+	char path[sizeof(ss_options.log) + 32];
+	FILE *f;
+
+	if (!ss_options.log[0] || !ss_path_expand(ss_options.log, path, sizeof(path)))
+		return;
+	f = fopen(path, "ae");
+	if (!f) {
+		fprintf(stderr, "somashim: cannot open SOMASHIM_LOG %s\n", path);
+		return;
+	}
+	setvbuf(f, NULL, _IOLBF, 0);
+	atomic_store(&log_file, f);
+}
+
+FILE *ss_out(void)
+{
+	FILE *f = atomic_load(&log_file);
+
+	return f ? f : stderr;
+}
+
+void ss_say(const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(ss_out(), "somashim: %s\n", line);
+}
+
+static const char *backing_name(void)
+{
+	static const char *const names[] = {
+		[SS_BACKING_AUTO] = "hip (auto)", [SS_BACKING_HIP] = "hip",
+		[SS_BACKING_HSA] = "hsa", [SS_BACKING_VMM] = "vmm",
+	};
+
+	return names[ss_options.backing];
+}
+
+/* In memory first, so that lines of other threads do not come between. */
+void ss_banner(int devices)
+{
+	const struct ss_runtime *rt = ss_runtime();
+	struct ss_driver driver = ss_rocm_driver();
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return;
+	fprintf(f, "somashim %s\n", SOMASHIM_VERSION);
+	fprintf(f, "  runtime: %s, version %d (%d.%d)\n", rt->path, rt->version, rt->major,
+		rt->minor);
+	if (ss_options.disable)
+		fprintf(f, "  disabled: every call goes to the real runtime\n");
+	else if (devices <= 0)
+		fprintf(f, "  no device: every call goes to the real runtime\n");
+	for (int i = 0; i < devices; i++) {
+		struct ss_device_info info;
+
+		if (driver.device_info(driver.ctx, i, &info) != SS_OK)
+			continue;
+		fprintf(f, "  device %d: %s%s%s, %.1f GiB%s\n", i, info.name,
+			ss_rocm_arch(i) ? ", " : "", ss_rocm_arch(i) ? ss_rocm_arch(i) : "",
+			(double)info.total_bytes / (1ull << 30),
+			info.integrated ? ", integrated" : "");
+	}
+	if (devices > 0) {
+		fprintf(f, "  backing: %s\n", backing_name());
+		fprintf(f, "  fences: %s\n",
+			ss_rocm_fence_kind() == SS_FENCE_SIGNAL ? "signal" : "event");
+	}
+	ss_options_print_changed(&ss_options, f);
+	fclose(f);
+	fputs(text, ss_out());
+	fflush(ss_out());
+	free(text);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which streams are being captured, and by which begin.
+ *
+ * A capture starts with a begin call, spreads to a stream that waits for an
+ * event recorded in it, and ends for all of them with the end call on the stream
+ * it started on. Nobody is asked about it on a hit: ss_captures counts.
+ *
+ * Locks: capture_lock (streams, events). Leaf; not held across a call.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <uthash.h>
+
+#include "shim/shim.h"
+
+struct member {
+	struct ss_timeline *tl;     /* the stream */
+	struct ss_timeline *origin; /* where its capture began */
+	UT_hash_handle hh;
+};
+
+struct captured_event {
+	hipEvent_t event;
+	struct ss_timeline *origin;
+	UT_hash_handle hh;
+};
+
+static pthread_mutex_t capture_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct member *members;
+static struct captured_event *events;
+
+static bool joins_null(const struct ss_timeline *tl)
+{
+	return ss_timeline_kind(tl) != SS_TL_NONBLOCKING;
+}
+
+/* Lock held. False: no host memory, or it is in a capture already. */
+static bool member_add(struct ss_timeline *tl, struct ss_timeline *origin)
+{
+	struct member *m;
+
+	HASH_FIND_PTR(members, &tl, m);
+	if (m)
+		return false;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return false;
+	m->tl = tl;
+	m->origin = origin;
+	HASH_ADD_PTR(members, tl, m);
+	if (tl == origin)
+		atomic_fetch_add(&ss_captures, 1);
+	if (joins_null(tl))
+		atomic_fetch_add(&ss_captures_blocking, 1);
+	ss_timeline_set_capturing(ss_core, tl, true);
+	return true;
+}
+
+static void member_drop(struct member *m)
+{
+	HASH_DEL(members, m);
+	ss_timeline_set_capturing(ss_core, m->tl, false);
+	if (joins_null(m->tl))
+		atomic_fetch_sub(&ss_captures_blocking, 1);
+	if (m->tl == m->origin)
+		atomic_fetch_sub(&ss_captures, 1);
+	free(m);
+}
+
+/* The capture that began on `origin` is over. */
+static void end(struct ss_timeline *origin)
+{
+	struct member *m, *next_m;
+	struct captured_event *e, *next_e;
+
+	pthread_mutex_lock(&capture_lock);
+	HASH_ITER(hh, events, e, next_e)
+		if (e->origin == origin) {
+			HASH_DEL(events, e);
+			free(e);
+		}
+	HASH_ITER(hh, members, m, next_m)
+		if (m->origin == origin)
+			member_drop(m);
+	pthread_mutex_unlock(&capture_lock);
+}
+
+bool ss_capture_event_is(hipEvent_t event)
+{
+	struct captured_event *e;
+
+	pthread_mutex_lock(&capture_lock);
+	HASH_FIND_PTR(events, &event, e);
+	pthread_mutex_unlock(&capture_lock);
+	return e != NULL;
+}
+
+void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl)
+{
+	struct captured_event *e;
+	struct member *m;
+
+	pthread_mutex_lock(&capture_lock);
+	HASH_FIND_PTR(members, &tl, m);
+	HASH_FIND_PTR(events, &event, e);
+	if (m && !e) {
+		e = calloc(1, sizeof(*e));
+		if (e) {
+			e->event = event;
+			HASH_ADD_PTR(events, event, e);
+		}
+	}
+	if (m && e)
+		e->origin = m->origin;
+	pthread_mutex_unlock(&capture_lock);
+}
+
+void ss_capture_event_clear(hipEvent_t event)
+{
+	struct captured_event *e;
+
+	pthread_mutex_lock(&capture_lock);
+	HASH_FIND_PTR(events, &event, e);
+	if (e) {
+		HASH_DEL(events, e);
+		free(e);
+	}
+	pthread_mutex_unlock(&capture_lock);
+}
+
+void ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
+{
+	struct captured_event *e;
+
+	pthread_mutex_lock(&capture_lock);
+	HASH_FIND_PTR(events, &event, e);
+	if (e)
+		member_add(tl, e->origin);
+	pthread_mutex_unlock(&capture_lock);
+}
+
+void ss_capture_stream_gone(struct ss_timeline *tl)
+{
+	struct member *m;
+	bool origin;
+
+	pthread_mutex_lock(&capture_lock);
+	HASH_FIND_PTR(members, &tl, m);
+	origin = m && m->origin == tl;
+	if (m && !origin)
+		member_drop(m);
+	pthread_mutex_unlock(&capture_lock);
+	if (origin)
+		end(tl);
+}
+
+/* ---- the calls ---------------------------------------------------------- */
+
+/* Announced before the real call, so that nothing of ours is enqueued on the
+ * stream once it captures; taken back if the call fails. */
+static bool announce(struct ss_timeline *tl)
+{
+	bool added;
+
+	if (!tl)
+		return false;
+	pthread_mutex_lock(&capture_lock);
+	added = member_add(tl, tl);
+	pthread_mutex_unlock(&capture_lock);
+	return added;
+}
+
+static hipError_t begun(struct ss_timeline *tl, bool added, hipError_t err)
+{
+	if (added && err != hipSuccess)
+		end(tl);
+	return ss_said(err);
+}
+
+hipError_t do_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
+{
+	struct ss_timeline *tl = ss_stream_quiet(stream);
+	bool added = announce(tl);
+
+	return begun(tl, added, REAL(hipStreamBeginCapture, stream, mode));
+}
+
+hipError_t do_hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode mode)
+{
+	struct ss_timeline *tl = ss_stream_quiet(ss_spt(stream));
+	bool added = announce(tl);
+
+	return begun(tl, added, REAL(hipStreamBeginCapture_spt, stream, mode));
+}
+
+hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
+					   const hipGraphNode_t *deps, const void *data,
+					   size_t count, hipStreamCaptureMode mode)
+{
+	struct ss_timeline *tl = ss_stream_quiet(stream);
+	bool added = announce(tl);
+
+	return begun(tl, added,
+		     REAL(hipStreamBeginCaptureToGraph, stream, graph, deps, data, count, mode));
+}
+
+/* An end that fails may have ended it (invalidated, unjoined) or not (another
+ * thread's): the runtime knows. */
+static hipError_t ended(hipStream_t stream, struct ss_timeline *tl, hipError_t err)
+{
+	hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+
+	if (!tl || !ss_timeline_capturing(tl))
+		return ss_said(err);
+	if (err != hipSuccess &&
+	    (REAL(hipStreamIsCapturing, stream, &status) != hipSuccess ||
+	     status != hipStreamCaptureStatusNone))
+		return ss_fail(err);
+	end(tl);
+	return err == hipSuccess ? ss_said(err) : ss_fail(err);
+}
+
+hipError_t do_hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph)
+{
+	struct ss_timeline *tl = ss_stream_quiet(stream);
+
+	return ended(stream, tl, REAL(hipStreamEndCapture, stream, graph));
+}
+
+hipError_t do_hipStreamEndCapture_spt(hipStream_t stream, hipGraph_t *graph)
+{
+	struct ss_timeline *tl = ss_stream_quiet(ss_spt(stream));
+
+	return ended(ss_spt(stream), tl, REAL(hipStreamEndCapture_spt, stream, graph));
+}

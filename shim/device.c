@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls about a device as a whole: synchronize, reset, peers. No lock. */
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+static struct ss_token device_begin(void)
+{
+	hipError_t err;
+	int dev = ss_current_device(&err);
+
+	return dev < 0 ? (struct ss_token){0} : ss_device_sync_begin(ss_core, dev);
+}
+
+hipError_t do_hipDeviceSynchronize(void)
+{
+	struct ss_token t = device_begin();
+	hipError_t err = REAL(hipDeviceSynchronize);
+
+	ss_sync_end(ss_core, &t, err == hipSuccess, true);
+	return ss_said(err);
+}
+
+hipError_t do_hipCtxSynchronize(void)
+{
+	struct ss_token t = device_begin();
+	hipError_t err = REAL(hipCtxSynchronize);
+
+	ss_sync_end(ss_core, &t, err == hipSuccess, true);
+	return ss_said(err);
+}
+
+/* Takes all memory and streams of the current device, without waiting. */
+hipError_t do_hipDeviceReset(void)
+{
+	hipError_t err;
+	int dev = ss_current_device(&err);
+
+	if (dev >= 0) {
+		ss_device_reset(ss_core, dev);
+		ss_rocm_device_reset(dev);
+	}
+	return ss_said(REAL(hipDeviceReset));
+}
+
+static _Atomic uint64_t peers[SS_MAX_DEVICES];
+
+/* The calling device may touch all of `peer`'s memory from now on. Disabling it
+ * only stops future mappings (device.cpp), so that needs no counterpart. */
+hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
+{
+	hipError_t ignored, err = REAL(hipDeviceEnablePeerAccess, peer, flags);
+	int dev = ss_current_device(&ignored);
+
+	if ((err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled) || dev < 0 ||
+	    peer < 0 || peer >= SS_MAX_DEVICES)
+		return ss_said(err);
+	ss_seen(peer, SS_SEEN_PEER);
+	atomic_fetch_or(&peers[peer], 1ull << dev);
+	ss_rocm_set_peers(peer, atomic_load(&peers[peer]));
+	ss_device_set_peers(ss_core, peer, atomic_load(&peers[peer]));
+	return ss_said(err);
+}

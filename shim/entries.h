@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one table of every intercepted symbol. It generates the real function
+ * pointers, the names that are resolved, the exported entry points, and is what
+ * the ROCm matrix checks.
+ *
+ *   E(kind, extra, name, node, since, (parameters), (arguments))
+ *
+ * kind   SERVE  answered here where it can be: hand-written do_<name>
+ *        LATE   the same, also after the program began to exit
+ *        WATCH  the real call with something before and after it: do_<name>
+ *        NOTE   the real call; `extra` says what others may now look at
+ *        PASS   the real call, listed because its meaning matters to ordering
+ *        ERROR  do_<name>, and too harmless a call to start the shim
+ * node   the version node it has in libamdhip64 (402 = hip_4.2)
+ * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1,
+ *        604 = 6.4.3, 702 = 7.2.4)
+ *
+ * All return hipError_t. Types that 5.2.3's headers lack are void * or unsigned.
+ */
+#ifndef SS_SHIM_ENTRIES_H
+#define SS_SHIM_ENTRIES_H
+
+/* hipExtModuleLaunchKernel has C++ linkage in 5.x; later releases have both. */
+#define SS_EXT_MODULE_LAUNCH \
+	_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j
+#define SS_HCC_MODULE_LAUNCH \
+	_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_
+
+#define SS_ENTRIES(E) \
+	/* ---- memory: intercept.c ---- */ \
+	E(SERVE, 0, hipMalloc, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(LATE, 0, hipFree, 402, 502, (void *ptr), (ptr)) \
+	E(SERVE, 0, hipMallocAsync, 501, 502, \
+	  (void **ptr, size_t size, hipStream_t stream), (ptr, size, stream)) \
+	E(LATE, 0, hipFreeAsync, 501, 502, (void *ptr, hipStream_t stream), (ptr, stream)) \
+	E(SERVE, 0, hipMallocFromPoolAsync, 501, 502, \
+	  (void **ptr, size_t size, hipMemPool_t pool, hipStream_t stream), \
+	  (ptr, size, pool, stream)) \
+	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
+	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
+	E(SERVE, 0, hipMallocPitch, 402, 502, \
+	  (void **ptr, size_t *pitch, size_t width, size_t height), \
+	  (ptr, pitch, width, height)) \
+	E(SERVE, 0, hipMemAllocPitch, 402, 502, \
+	  (hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height, \
+	   unsigned int element), \
+	  (ptr, pitch, width, height, element)) \
+	E(SERVE, 0, hipMalloc3D, 402, 502, (hipPitchedPtr *ptr, hipExtent extent), (ptr, extent)) \
+	E(SERVE, 0, hipMemGetInfo, 402, 502, (size_t *free_bytes, size_t *total), \
+	  (free_bytes, total)) \
+	/* ---- pools: pools.c ---- */ \
+	E(SERVE, 0, hipMemPoolCreate, 501, 502, \
+	  (hipMemPool_t *pool, const hipMemPoolProps *props), (pool, props)) \
+	E(SERVE, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
+	E(SERVE, 0, hipMemPoolSetAttribute, 501, 502, \
+	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
+	E(SERVE, 0, hipMemPoolGetAttribute, 501, 502, \
+	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
+	E(SERVE, 0, hipMemPoolTrimTo, 501, 502, (hipMemPool_t pool, size_t keep), (pool, keep)) \
+	E(SERVE, 0, hipMemPoolSetAccess, 501, 502, \
+	  (hipMemPool_t pool, const hipMemAccessDesc *list, size_t count), \
+	  (pool, list, count)) \
+	E(SERVE, 0, hipMemPoolGetAccess, 501, 502, \
+	  (hipMemAccessFlags *flags, hipMemPool_t pool, hipMemLocation *location), \
+	  (flags, pool, location)) \
+	E(SERVE, 0, hipDeviceGetDefaultMemPool, 501, 502, (hipMemPool_t *pool, int dev), \
+	  (pool, dev)) \
+	E(SERVE, 0, hipDeviceGetMemPool, 501, 502, (hipMemPool_t *pool, int dev), (pool, dev)) \
+	E(SERVE, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
+	E(SERVE, 0, hipMemPoolExportToShareableHandle, 501, 502, \
+	  (void *handle, hipMemPool_t pool, hipMemAllocationHandleType type, \
+	   unsigned int flags), \
+	  (handle, pool, type, flags)) \
+	E(SERVE, 0, hipMemPoolImportFromShareableHandle, 501, 502, \
+	  (hipMemPool_t *pool, void *handle, hipMemAllocationHandleType type, \
+	   unsigned int flags), \
+	  (pool, handle, type, flags)) \
+	E(SERVE, 0, hipMemPoolExportPointer, 501, 502, \
+	  (hipMemPoolPtrExportData *data, void *ptr), (data, ptr)) \
+	E(SERVE, 0, hipMemPoolImportPointer, 501, 502, \
+	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
+	E(SERVE, 0, hipDeviceGetAttribute, 402, 502, \
+	  (int *value, hipDeviceAttribute_t attr, int dev), (value, attr, dev)) \
+	/* ---- what a pointer is: pointer.c ---- */ \
+	E(LATE, 0, hipPointerGetAttributes, 402, 502, \
+	  (hipPointerAttribute_t *out, const void *ptr), (out, ptr)) \
+	E(LATE, 0, hipPointerGetAttribute, 500, 502, \
+	  (void *data, hipPointer_attribute attr, hipDeviceptr_t ptr), (data, attr, ptr)) \
+	E(LATE, 0, hipDrvPointerGetAttributes, 500, 502, \
+	  (unsigned int count, hipPointer_attribute *attrs, void **data, hipDeviceptr_t ptr), \
+	  (count, attrs, data, ptr)) \
+	E(LATE, 0, hipPointerSetAttribute, 402, 507, \
+	  (const void *value, hipPointer_attribute attr, hipDeviceptr_t ptr), \
+	  (value, attr, ptr)) \
+	E(LATE, 0, hipMemGetAddressRange, 402, 502, \
+	  (hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr), (base, size, ptr)) \
+	E(LATE, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
+	E(SERVE, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
+	  (handle, ptr)) \
+	/* ---- memset.c ---- */ \
+	E(SERVE, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
+	E(SERVE, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
+	  (dst, value, size)) \
+	E(SERVE, 0, hipMemsetD8, 402, 502, \
+	  (hipDeviceptr_t dst, unsigned char value, size_t count), (dst, value, count)) \
+	E(SERVE, 0, hipMemsetD16, 402, 502, \
+	  (hipDeviceptr_t dst, unsigned short value, size_t count), (dst, value, count)) \
+	E(SERVE, 0, hipMemsetD32, 402, 502, (hipDeviceptr_t dst, int value, size_t count), \
+	  (dst, value, count)) \
+	E(SERVE, 0, hipMemset2D, 402, 502, \
+	  (void *dst, size_t pitch, int value, size_t width, size_t height), \
+	  (dst, pitch, value, width, height)) \
+	E(SERVE, 0, hipMemset2D_spt, 502, 502, \
+	  (void *dst, size_t pitch, int value, size_t width, size_t height), \
+	  (dst, pitch, value, width, height)) \
+	E(SERVE, 0, hipMemset3D, 402, 502, (hipPitchedPtr dst, int value, hipExtent extent), \
+	  (dst, value, extent)) \
+	E(SERVE, 0, hipMemset3D_spt, 502, 502, (hipPitchedPtr dst, int value, hipExtent extent), \
+	  (dst, value, extent)) \
+	E(SERVE, 0, hipMemsetD2D8, 701, 702, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, \
+	   size_t height), \
+	  (dst, pitch, value, width, height)) \
+	E(SERVE, 0, hipMemsetD2D16, 701, 702, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, \
+	   size_t height), \
+	  (dst, pitch, value, width, height)) \
+	E(SERVE, 0, hipMemsetD2D32, 701, 702, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, \
+	   size_t height), \
+	  (dst, pitch, value, width, height)) \
+	/* ---- error.c ---- */ \
+	E(ERROR, 0, hipGetLastError, 402, 502, (void), ()) \
+	E(ERROR, 0, hipPeekAtLastError, 402, 502, (void), ()) \
+	E(ERROR, 0, hipExtGetLastError, 600, 604, (void), ()) \
+	/* ---- streams: watch.c ---- */ \
+	E(WATCH, 0, hipStreamCreate, 402, 502, (hipStream_t *stream), (stream)) \
+	E(WATCH, 0, hipStreamCreateWithFlags, 402, 502, \
+	  (hipStream_t *stream, unsigned int flags), (stream, flags)) \
+	E(WATCH, 0, hipStreamCreateWithPriority, 402, 502, \
+	  (hipStream_t *stream, unsigned int flags, int priority), (stream, flags, priority)) \
+	E(WATCH, 0, hipExtStreamCreateWithCUMask, 402, 502, \
+	  (hipStream_t *stream, uint32_t words, const uint32_t *mask), (stream, words, mask)) \
+	E(WATCH, 0, hipStreamDestroy, 402, 502, (hipStream_t stream), (stream)) \
+	E(WATCH, 0, hipStreamSynchronize, 402, 502, (hipStream_t stream), (stream)) \
+	E(WATCH, 0, hipStreamSynchronize_spt, 502, 502, (hipStream_t stream), (stream)) \
+	E(WATCH, 0, hipStreamQuery, 402, 502, (hipStream_t stream), (stream)) \
+	E(WATCH, 0, hipStreamQuery_spt, 502, 502, (hipStream_t stream), (stream)) \
+	E(WATCH, 0, hipStreamWaitEvent, 402, 502, \
+	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
+	E(WATCH, 0, hipStreamWaitEvent_spt, 502, 502, \
+	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
+	/* ---- events: watch.c ---- */ \
+	E(WATCH, 0, hipEventCreate, 402, 502, (hipEvent_t *event), (event)) \
+	E(WATCH, 0, hipEventCreateWithFlags, 402, 502, (hipEvent_t *event, unsigned flags), \
+	  (event, flags)) \
+	E(WATCH, 0, hipEventDestroy, 402, 502, (hipEvent_t event), (event)) \
+	E(WATCH, 0, hipEventRecord, 402, 502, (hipEvent_t event, hipStream_t stream), \
+	  (event, stream)) \
+	E(WATCH, 0, hipEventRecord_spt, 502, 507, (hipEvent_t event, hipStream_t stream), \
+	  (event, stream)) \
+	E(WATCH, 0, hipEventRecordWithFlags, 604, 604, \
+	  (hipEvent_t event, hipStream_t stream, unsigned int flags), (event, stream, flags)) \
+	E(WATCH, 0, hipEventQuery, 402, 502, (hipEvent_t event), (event)) \
+	E(WATCH, 0, hipEventSynchronize, 402, 502, (hipEvent_t event), (event)) \
+	E(PASS, 0, hipEventElapsedTime, 402, 502, \
+	  (float *ms, hipEvent_t start, hipEvent_t stop), (ms, start, stop)) \
+	E(WATCH, 0, hipIpcGetEventHandle, 402, 502, \
+	  (hipIpcEventHandle_t *handle, hipEvent_t event), (handle, event)) \
+	E(WATCH, 0, hipIpcOpenEventHandle, 402, 502, \
+	  (hipEvent_t *event, hipIpcEventHandle_t handle), (event, handle)) \
+	/* ---- launches and graph nodes that take events: launch.c ---- */ \
+	E(WATCH, 0, hipExtLaunchKernel, 402, 502, \
+	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
+	   hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags), \
+	  (function, grid, block, args, shared, stream, start, stop, flags)) \
+	E(WATCH, 0, hipExtModuleLaunchKernel, 402, 604, \
+	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
+	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
+	   hipEvent_t start, hipEvent_t stop, uint32_t flags), \
+	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop, flags)) \
+	E(WATCH, 0, SS_EXT_MODULE_LAUNCH, 402, 502, \
+	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
+	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
+	   hipEvent_t start, hipEvent_t stop, uint32_t flags), \
+	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop, flags)) \
+	E(WATCH, 0, hipHccModuleLaunchKernel, 402, 604, \
+	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
+	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
+	   hipEvent_t start, hipEvent_t stop), \
+	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop)) \
+	E(WATCH, 0, SS_HCC_MODULE_LAUNCH, 402, 502, \
+	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
+	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
+	   hipEvent_t start, hipEvent_t stop), \
+	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop)) \
+	E(PASS, 0, hipExtLaunchMultiKernelMultiDevice, 402, 502, \
+	  (hipLaunchParams *list, int count, unsigned int flags), (list, count, flags)) \
+	E(WATCH, 0, hipGraphAddEventRecordNode, 405, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   hipEvent_t event), \
+	  (node, graph, deps, count, event)) \
+	E(WATCH, 0, hipGraphEventRecordNodeSetEvent, 405, 502, \
+	  (hipGraphNode_t node, hipEvent_t event), (node, event)) \
+	E(WATCH, 0, hipGraphExecEventRecordNodeSetEvent, 405, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, hipEvent_t event), (exec, node, event)) \
+	E(WATCH, 0, hipGraphAddNode, 505, 604, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   void *params), \
+	  (node, graph, deps, count, params)) \
+	E(WATCH, 0, hipGraphNodeSetParams, 602, 604, (hipGraphNode_t node, void *params), \
+	  (node, params)) \
+	E(WATCH, 0, hipGraphExecNodeSetParams, 602, 604, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, void *params), (exec, node, params)) \
+	/* ---- devices and contexts: device.c ---- */ \
+	E(WATCH, 0, hipDeviceSynchronize, 402, 502, (void), ()) \
+	E(WATCH, 0, hipCtxSynchronize, 402, 502, (void), ()) \
+	E(WATCH, 0, hipDeviceReset, 402, 502, (void), ()) \
+	/* These two say success and do nothing (hip_context.cpp), so blocks live on. */ \
+	E(PASS, 0, hipDevicePrimaryCtxReset, 402, 502, (hipDevice_t dev), (dev)) \
+	E(PASS, 0, hipDevicePrimaryCtxRelease, 402, 502, (hipDevice_t dev), (dev)) \
+	E(PASS, 0, hipSetDevice, 402, 502, (int dev), (dev)) \
+	E(PASS, 0, hipCtxCreate, 402, 502, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev), \
+	  (ctx, flags, dev)) \
+	E(PASS, 0, hipCtxDestroy, 402, 502, (hipCtx_t ctx), (ctx)) \
+	E(PASS, 0, hipCtxPopCurrent, 402, 502, (hipCtx_t *ctx), (ctx)) \
+	E(PASS, 0, hipCtxPushCurrent, 402, 502, (hipCtx_t ctx), (ctx)) \
+	E(PASS, 0, hipCtxSetCurrent, 402, 502, (hipCtx_t ctx), (ctx)) \
+	E(WATCH, 0, hipDeviceEnablePeerAccess, 402, 502, (int peer, unsigned int flags), \
+	  (peer, flags)) \
+	E(PASS, 0, hipDeviceDisablePeerAccess, 402, 502, (int peer), (peer)) \
+	E(NOTE, SS_SEEN_PEER, hipCtxEnablePeerAccess, 402, 502, \
+	  (hipCtx_t peer, unsigned int flags), (peer, flags)) \
+	E(PASS, 0, hipCtxDisablePeerAccess, 402, 502, (hipCtx_t peer), (peer)) \
+	/* ---- stream capture: capture.c ---- */ \
+	E(WATCH, 0, hipStreamBeginCapture, 403, 502, \
+	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
+	E(WATCH, 0, hipStreamBeginCapture_spt, 503, 507, \
+	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
+	E(WATCH, 0, hipStreamBeginCaptureToGraph, 601, 604, \
+	  (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *deps, const void *data, \
+	   size_t count, hipStreamCaptureMode mode), \
+	  (stream, graph, deps, data, count, mode)) \
+	E(WATCH, 0, hipStreamEndCapture, 403, 502, (hipStream_t stream, hipGraph_t *graph), \
+	  (stream, graph)) \
+	E(WATCH, 0, hipStreamEndCapture_spt, 503, 507, (hipStream_t stream, hipGraph_t *graph), \
+	  (stream, graph)) \
+	E(PASS, 0, hipThreadExchangeStreamCaptureMode, 500, 502, (hipStreamCaptureMode *mode), \
+	  (mode)) \
+	/* ---- who else may look at the device: visible.c ---- */ \
+	E(NOTE, SS_SEEN_PINNED, hipHostMalloc, 402, 502, \
+	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
+	E(NOTE, SS_SEEN_PINNED, hipHostAlloc, 402, 502, \
+	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
+	E(NOTE, SS_SEEN_PINNED, hipMallocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(NOTE, SS_SEEN_PINNED, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(NOTE, SS_SEEN_PINNED, hipHostRegister, 402, 502, \
+	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
+	E(NOTE, SS_SEEN_MANAGED, hipMallocManaged, 402, 502, \
+	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
+	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc, 503, 507, \
+	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
+	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc_spt, 503, 507, \
+	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
+	E(NOTE, SS_SEEN_HOSTFUNC, hipStreamAddCallback, 402, 502, \
+	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
+	  (stream, fn, data, flags)) \
+	E(NOTE, SS_SEEN_HOSTFUNC, hipStreamAddCallback_spt, 503, 507, \
+	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
+	  (stream, fn, data, flags)) \
+	E(NOTE, SS_SEEN_IPC, hipIpcOpenMemHandle, 402, 502, \
+	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags))
+
+/* What the shim calls for itself and does not intercept. */
+#define SS_HELPERS(H) \
+	H(hipError_t, hipGetDevice, (int *dev)) \
+	H(hipError_t, hipDeviceCanAccessPeer, (int *can, int dev, int peer)) \
+	H(hipError_t, hipStreamGetFlags, (hipStream_t stream, unsigned int *flags)) \
+	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
+	H(int, hipGetStreamDeviceId, (hipStream_t stream)) \
+	H(hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status)) \
+	H(hipError_t, hipMemsetAsync, (void *dst, int value, size_t size, hipStream_t stream)) \
+	H(hipError_t, hipMemsetD8Async, \
+	  (hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream)) \
+	H(hipError_t, hipMemsetD16Async, \
+	  (hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream)) \
+	H(hipError_t, hipMemsetD32Async, \
+	  (hipDeviceptr_t dst, int value, size_t count, hipStream_t stream)) \
+	H(hipError_t, hipMemset2DAsync, \
+	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
+	   hipStream_t stream)) \
+	H(hipError_t, hipMemset3DAsync, \
+	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream)) \
+	H(hipError_t, hipMemsetD2D8Async, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, \
+	   size_t height, hipStream_t stream)) \
+	H(hipError_t, hipMemsetD2D16Async, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, \
+	   size_t height, hipStream_t stream)) \
+	H(hipError_t, hipMemsetD2D32Async, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, \
+	   size_t height, hipStream_t stream))
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The last error of a thread, where the shim answered.
+ *
+ * The runtime keeps it (tls.last_error_). Up to 6.x every call stores its result
+ * there, success too; from 7.0 on only errors are stored, until they are read. To
+ * be right in both, an error of ours is put where it belongs: by a real call that
+ * fails with the same error and changes nothing. Where there is no such call the
+ * thread remembers it here, until the next call that would have replaced it.
+ */
+#include "shim/shim.h"
+
+hipError_t ss_status_error(enum ss_status status)
+{
+	static const hipError_t table[] = {
+		[SS_OK] = hipSuccess,
+		[SS_ERR_NOMEM] = hipErrorOutOfMemory,
+		[SS_ERR_INVALID] = hipErrorInvalidValue,
+		[SS_ERR_FOREIGN] = hipErrorInvalidValue,
+		[SS_ERR_NOT_READY] = hipErrorNotReady,
+		[SS_ERR_UNSUPPORTED] = hipErrorNotSupported,
+		[SS_ERR_NO_DEVICE] = hipErrorNoDevice,
+		[SS_ERR_CAPTURE] = hipErrorStreamCaptureUnsupported,
+		[SS_ERR_DEVICE] = hipErrorInvalidDevice,
+		[SS_ERR_CLASSIC] = hipErrorInvalidValue,
+		[SS_ERR_FAILED] = hipErrorUnknown,
+	};
+
+	return (size_t)status < sizeof(table) / sizeof(table[0]) ? table[status]
+								 : hipErrorUnknown;
+}
+
+/* None of these is capture-guarded (hip-observed 4). */
+static hipError_t fail_really(hipError_t err)
+{
+	void *p = NULL;
+	size_t size;
+	int v = 0;
+
+	switch (err) {
+	case hipErrorInvalidValue:
+		return REAL(hipExtMallocWithFlags, NULL, 1, 0);
+	case hipErrorOutOfMemory:
+		/* Larger than any device: refused before anything is asked for. */
+		return REAL(hipExtMallocWithFlags, &p, (size_t)1 << 62, 0);
+	case hipErrorInvalidHandle:
+		return REAL(hipEventQuery, NULL);
+	case hipErrorInvalidDevice:
+		return REAL(hipDeviceGetAttribute, &v, hipDeviceAttributeIntegrated, -1);
+	case hipErrorNotFound:
+		return REAL(hipMemGetAddressRange, (hipDeviceptr_t *)&p, &size, &v);
+	default:
+		return hipSuccess;
+	}
+}
+
+hipError_t ss_fail(hipError_t err)
+{
+	if (err == hipSuccess)
+		return err;
+	ss_tls.error = hipSuccess;
+	if (!ss_exiting() && fail_really(err) != err)
+		ss_tls.error = err;
+	return err;
+}
+
+hipError_t ss_said(hipError_t err)
+{
+	if (unlikely(ss_tls.error != hipSuccess) &&
+	    (err != hipSuccess || ss_runtime()->major < 7))
+		ss_tls.error = hipSuccess;
+	return err;
+}
+
+static hipError_t last(hipError_t real, bool reset)
+{
+	hipError_t mine = (hipError_t)ss_tls.error;
+
+	if (likely(mine == hipSuccess))
+		return real;
+	if (reset)
+		ss_tls.error = hipSuccess;
+	/* What the runtime remembers is younger than what we do. */
+	return real != hipSuccess ? real : mine;
+}
+
+hipError_t do_hipGetLastError(void)
+{
+	return last(REAL(hipGetLastError), true);
+}
+
+hipError_t do_hipPeekAtLastError(void)
+{
+	return last(REAL(hipPeekAtLastError), false);
+}
+
+hipError_t do_hipExtGetLastError(void)
+{
+	return last(REAL(hipExtGetLastError), true);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every exported symbol, generated from shim/entries.h: is it for us, then the
+ * handler, else the real function, with nothing in between.
+ *
+ * The exports have no version node, so that references with one bind to them
+ * (ld.so takes an unversioned definition for any version that is asked for).
+ */
+#include "shim/shim.h"
+
+/* Released headers declare most of these; where one differs from the table,
+ * this does not compile. */
+#define E(kind, extra, name, node, since, params, args) SS_EXPORT hipError_t name params;
+SS_ENTRIES(E)
+#undef E
+
+#define FORWARD(name, args) (ss_real.name ? ss_real.name args : ss_real_missing())
+
+#define EXPORT_HANDLED(kind, name, params, args) \
+	hipError_t name params \
+	{ \
+		if (unlikely(ss_pass(kind))) \
+			return FORWARD(name, args); \
+		return do_##name args; \
+	}
+
+#define EXPORT_SERVE(extra, name, params, args) EXPORT_HANDLED(SS_SERVE, name, params, args)
+#define EXPORT_LATE(extra, name, params, args) EXPORT_HANDLED(SS_LATE, name, params, args)
+#define EXPORT_WATCH(extra, name, params, args) EXPORT_HANDLED(SS_WATCH, name, params, args)
+#define EXPORT_ERROR(extra, name, params, args) EXPORT_HANDLED(SS_ERROR, name, params, args)
+
+/* The note comes first: what it is about may begin inside the real call. */
+#define EXPORT_NOTE(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_NOTE))) \
+			return FORWARD(name, args); \
+		ss_seen(-1, extra); \
+		ss_enter(); \
+		err = FORWARD(name, args); \
+		ss_leave(); \
+		return ss_said(err); \
+	}
+
+#define EXPORT_PASS(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_PASS))) \
+			return FORWARD(name, args); \
+		ss_enter(); \
+		err = FORWARD(name, args); \
+		ss_leave(); \
+		return ss_said(err); \
+	}
+
+#define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)
+#define E(kind, extra, name, node, since, params, args) EXPORT(kind, extra, name, params, args)
+SS_ENTRIES(E)
+#undef E

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hipMalloc and hipFree, hipMallocAsync and hipFreeAsync: check, convert, call
+ * the core, or pass on.
+ *
+ * What the core cannot serve goes to the real runtime, so that its result, and
+ * its error, are what the program sees. Pointers that are not ours likewise.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+/* ---- hipMalloc ---------------------------------------------------------- */
+
+/* Beside a capture the runtime decides whether an allocation is legal, and ends
+ * the capture where it is not (CHECK_STREAM_CAPTURE_SUPPORTED). */
+static hipError_t malloc_guard(void)
+{
+	void *none = NULL;
+
+	return REAL(hipMalloc, &none, 0);
+}
+
+/* hipMalloc and everything that is one inside. */
+hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
+{
+	enum ss_status status;
+	hipError_t err;
+	void *p = NULL;
+	int dev;
+
+	if (!ptr)
+		return ss_fail(hipErrorInvalidValue);
+	if (guarded && ss_capture_live()) {
+		err = malloc_guard();
+		if (err != hipSuccess)
+			return ss_said(err);
+	}
+	if (!size) {
+		*ptr = NULL;
+		return ss_said(hipSuccess);
+	}
+	dev = ss_current_device(&err);
+	if (dev < 0)
+		return ss_said(err);
+	status = ss_alloc_classic(ss_core, dev, size, &p);
+	if (likely(status == SS_OK)) {
+		*ptr = p;
+		return ss_said(hipSuccess);
+	}
+	/* The runtime may still find a place for the exact size; and if not, the
+	 * error is its own. Not past a limit that the user set, though. */
+	if (status == SS_ERR_NOMEM && ss_options.limit.set)
+		return ss_fail(hipErrorOutOfMemory);
+	return ss_said(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
+}
+
+hipError_t do_hipMalloc(void **ptr, size_t size)
+{
+	return ss_alloc_here(ptr, size, true);
+}
+
+hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
+{
+	if (flags != hipDeviceMallocDefault) {
+		ss_seen(-1, SS_SEEN_FINE);
+		return ss_said(REAL(hipExtMallocWithFlags, ptr, size, flags));
+	}
+	return ss_alloc_here(ptr, size, false);
+}
+
+/* ---- pitched ------------------------------------------------------------ */
+
+/* The runtime's imagePitchAlignment, which it shows as this attribute. */
+static size_t pitch_unit(void)
+{
+	hipError_t err;
+	int unit = 0, dev = ss_current_device(&err);
+
+	if (dev < 0 || REAL(hipDeviceGetAttribute, &unit, hipDeviceAttributeTexturePitchAlignment,
+			    dev) != hipSuccess ||
+	    unit <= 0 || (unit & (unit - 1)))
+		unit = 256;
+	return (size_t)unit;
+}
+
+/* As ihipMallocPitch: an empty extent is success and NULL. */
+static hipError_t pitched(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
+{
+	size_t unit, bytes;
+
+	if (!ptr || !pitch)
+		return ss_fail(hipErrorInvalidValue);
+	if (!width || !height || !depth) {
+		if (ss_capture_live()) {
+			hipError_t err = malloc_guard();
+
+			if (err != hipSuccess)
+				return ss_said(err);
+		}
+		*ptr = NULL;
+		return ss_said(hipSuccess);
+	}
+	unit = pitch_unit();
+	if (width > SIZE_MAX - unit)
+		return ss_fail(hipErrorInvalidValue);
+	*pitch = (width + unit - 1) & ~(unit - 1);
+	if (__builtin_mul_overflow(*pitch, height, &bytes) ||
+	    __builtin_mul_overflow(bytes, depth, &bytes))
+		return ss_fail(hipErrorOutOfMemory);
+	return ss_alloc_here(ptr, bytes, true);
+}
+
+hipError_t do_hipMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
+{
+	return pitched(ptr, pitch, width, height, 1);
+}
+
+hipError_t do_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height,
+			       unsigned int element)
+{
+	if (!width || !height || (element != 4 && element != 8 && element != 16))
+		return ss_fail(hipErrorInvalidValue);
+	return pitched((void **)ptr, pitch, width, height, 1);
+}
+
+hipError_t do_hipMalloc3D(hipPitchedPtr *ptr, hipExtent extent)
+{
+	hipError_t err;
+	size_t pitch = 0;
+
+	if (!ptr)
+		return ss_fail(hipErrorInvalidValue);
+	err = pitched(&ptr->ptr, &pitch, extent.width, extent.height, extent.depth);
+	if (err == hipSuccess) {
+		ptr->pitch = pitch;
+		ptr->xsize = extent.width;
+		ptr->ysize = extent.height;
+	}
+	return err;
+}
+
+/* ---- hipFree ------------------------------------------------------------ */
+
+/* The one place that decides whether a classic free waits as the real one. */
+static bool free_waits(int dev)
+{
+	(void)dev; /* auto is always, until a skipped wait can be made good */
+	return ss_options.free_sync != SS_FREE_SYNC_NEVER;
+}
+
+#define STREAMS_AT_ONCE 64
+
+/* As SyncAllStreams in the runtime: the null stream, which joins the blocking
+ * ones (also those of other threads), then each non-blocking one. */
+static hipError_t sync_streams(int dev)
+{
+	void *few[STREAMS_AT_ONCE], **list = few;
+	size_t n, max = STREAMS_AT_ONCE;
+	hipError_t err = REAL(hipStreamSynchronize, NULL);
+
+	while ((n = ss_streams_nonblocking(ss_core, dev, list, max)) > max) {
+		if (list != few)
+			free(list);
+		max = n + 16;
+		list = malloc(max * sizeof(*list));
+		if (!list)
+			return hipErrorOutOfMemory;
+	}
+	for (size_t i = 0; i < n && err == hipSuccess; i++) {
+		struct ss_pin *pin = ss_pin_stream(list[i]);
+
+		if (!pin)
+			continue; /* destroyed meanwhile: its retirement tells */
+		err = REAL(hipStreamSynchronize, list[i]);
+		ss_unpin_stream(pin);
+	}
+	if (list != few)
+		free(list);
+	return err;
+}
+
+/* Waits for what the real hipFree waits for. True: `t` may be granted. */
+static bool wait_for_device(int dev, struct ss_token *t)
+{
+	bool distrusted = ss_distrusted(ss_core);
+	struct ss_switch s;
+	hipError_t err;
+
+	if (!ss_switch_open(&s, dev))
+		return false;
+	*t = distrusted ? ss_device_sync_begin(ss_core, dev)
+			: ss_streams_sync_begin(ss_core, dev);
+	/* With a stream about that nobody saw, only the device knows them all. */
+	err = distrusted ? REAL(hipDeviceSynchronize) : sync_streams(dev);
+	ss_switch_close(&s);
+	if (err == hipSuccess)
+		return true;
+	ss_sync_end(ss_core, t, false, false);
+	return false;
+}
+
+/* Beside a capture: nothing of ours may touch a null stream, but the real hipFree
+ * may (it waits inside). So a page is allocated to be freed. */
+static hipError_t wait_beside_capture(int dev)
+{
+	void *page = NULL;
+	struct ss_switch s;
+	hipError_t err;
+
+	err = REAL(hipFree, NULL); /* the guard */
+	if (err != hipSuccess || !free_waits(dev) || !ss_switch_open(&s, dev))
+		return err;
+	if (REAL(hipExtMallocWithFlags, &page, 4096, hipDeviceMallocDefault) == hipSuccess)
+		err = REAL(hipFree, page);
+	ss_switch_close(&s);
+	return err;
+}
+
+/* A classic free of a block of ours. */
+static hipError_t free_here(void *ptr, const struct ss_block_info *info)
+{
+	struct ss_token t = {0};
+	enum ss_status status;
+	bool waited = false;
+
+	if (!info->live)
+		return ss_fail(hipErrorInvalidValue);
+	if (ss_exiting())
+		return hipSuccess; /* the memory goes with the process */
+	if (ss_capture_live()) {
+		hipError_t err = wait_beside_capture(info->device);
+
+		if (err != hipSuccess)
+			return ss_said(err);
+	} else if (free_waits(info->device)) {
+		waited = wait_for_device(info->device, &t);
+	}
+	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);
+	if (status != SS_OK)
+		return ss_fail(ss_status_error(status));
+	return ss_said(hipSuccess);
+}
+
+hipError_t do_hipFree(void *ptr)
+{
+	struct ss_block_info info;
+
+	if (ptr && ss_lookup(ss_core, ptr, &info))
+		return free_here(ptr, &info);
+	if (ss_exiting())
+		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
+	return ss_said(REAL(hipFree, ptr));
+}
+
+/* ---- hipMallocAsync ----------------------------------------------------- */
+
+static hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size, void **ptr)
+{
+	enum ss_status status;
+	void *p = NULL;
+
+	if (unlikely(!size)) {
+		*ptr = NULL;
+		return ss_said(hipSuccess);
+	}
+	status = ss_alloc_async(ss_core, pool, tl, size, &p);
+	if (likely(status == SS_OK)) {
+		*ptr = p;
+		return ss_said(hipSuccess);
+	}
+	*ptr = NULL;
+	return ss_fail(ss_status_error(status));
+}
+
+/* A null stream that some capturing stream joins cannot order anything; the
+ * native pools crash there (hip_mempool.cpp), CUDA says what we say. */
+static bool null_beside_capture(const struct ss_timeline *tl)
+{
+	return ss_timeline_kind(tl) == SS_TL_NULL && atomic_load(&ss_captures_blocking) > 0;
+}
+
+hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
+{
+	struct ss_timeline *tl;
+	struct ss_pool *pool;
+	hipError_t err;
+
+	if (unlikely(!ptr))
+		return ss_fail(hipErrorInvalidValue);
+	tl = ss_stream(stream, &err);
+	if (unlikely(!tl))
+		return ss_fail(err);
+	if (ss_capture_live()) {
+		if (ss_timeline_capturing(tl)) /* a graph node */
+			return ss_said(REAL(hipMallocAsync, ptr, size, stream));
+		if (null_beside_capture(tl))
+			return ss_fail(hipErrorStreamCaptureImplicit);
+	}
+	pool = ss_pool_current(ss_core, ss_timeline_device(tl));
+	if (unlikely(!pool || ss_pool_native_current(ss_timeline_device(tl))))
+		return ss_said(REAL(hipMallocAsync, ptr, size, stream));
+	return alloc_on(tl, pool, size, ptr);
+}
+
+hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handle,
+				     hipStream_t stream)
+{
+	struct ss_timeline *tl;
+	struct ss_pool *pool;
+	hipError_t err;
+
+	if (!ptr || !handle)
+		return ss_fail(hipErrorInvalidValue);
+	pool = ss_pool_from_handle(ss_core, handle);
+	if (!pool) {
+		if (!ss_pool_is_native(handle))
+			return ss_fail(hipErrorInvalidValue);
+		return ss_said(REAL(hipMallocFromPoolAsync, ptr, size, handle, stream));
+	}
+	tl = ss_stream(stream, &err);
+	if (!tl)
+		return ss_fail(err);
+	if (ss_capture_live()) {
+		/* The runtime does not know our pool; the node comes from the
+		 * graph memory of the device anyway. */
+		if (ss_timeline_capturing(tl))
+			return ss_said(REAL(hipMallocAsync, ptr, size, stream));
+		if (null_beside_capture(tl))
+			return ss_fail(hipErrorStreamCaptureImplicit);
+	}
+	return alloc_on(tl, pool, size, ptr);
+}
+
+/* ---- hipFreeAsync ------------------------------------------------------- */
+
+/* 5.2 takes any pointer for an allocation of its own and crashes: ask first. */
+hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream)
+{
+	size_t size = 0;
+
+	if ((ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor, NULL) &
+	     SS_Q_NO_NATIVE_POOLS) &&
+	    REAL(hipMemPtrGetInfo, ptr, &size) != hipSuccess)
+		return ss_fail(hipErrorInvalidValue);
+	return ss_said(REAL(hipFreeAsync, ptr, stream));
+}
+
+static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream)
+{
+	struct ss_block_info info;
+
+	if (status == SS_ERR_FOREIGN)
+		return ss_foreign_free_async(ptr, stream);
+	if (status == SS_ERR_CLASSIC && ss_lookup(ss_core, ptr, &info))
+		return free_here(ptr, &info);
+	return ss_fail(ss_status_error(status));
+}
+
+hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
+{
+	struct ss_timeline *tl;
+	struct ss_block_info info;
+	enum ss_status status;
+	hipError_t err;
+
+	/* InvalidValue up to 6.x, success since: success harms nobody. */
+	if (unlikely(!ptr))
+		return ss_said(hipSuccess);
+	if (ss_exiting()) {
+		if (ss_lookup(ss_core, ptr, &info))
+			return hipSuccess;
+		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
+	}
+	tl = ss_stream(stream, &err);
+	if (unlikely(!tl))
+		return ss_fail(err);
+	if (ss_capture_live()) {
+		if (ss_timeline_capturing(tl)) {
+			if (ss_lookup(ss_core, ptr, &info))
+				return ss_fail(hipErrorInvalidValue);
+			return ss_said(REAL(hipFreeAsync, ptr, stream));
+		}
+		if (null_beside_capture(tl))
+			return ss_fail(hipErrorStreamCaptureImplicit);
+	}
+	status = ss_free_async(ss_core, ptr, tl);
+	if (likely(status == SS_OK))
+		return ss_said(hipSuccess);
+	return free_rare(ptr, status, stream);
+}
+
+/* ---- hipMemGetInfo ------------------------------------------------------ */
+
+hipError_t do_hipMemGetInfo(size_t *free_bytes, size_t *total)
+{
+	size_t f = 0, t = 0;
+	uint64_t fa, ta;
+	hipError_t err;
+	int dev;
+
+	err = REAL(hipMemGetInfo, &f, &t);
+	if (err != hipSuccess)
+		return ss_said(err);
+	fa = f;
+	ta = t;
+	dev = ss_current_device(&err);
+	if (dev >= 0)
+		ss_mem_info(ss_core, dev, &fa, &ta);
+	if (free_bytes)
+		*free_bytes = fa;
+	if (total)
+		*total = ta;
+	return ss_said(hipSuccess);
+}

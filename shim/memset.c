@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hipMemset of a block. The runtime does it asynchronously at the start of an
+ * allocation of its own and makes the host wait anywhere else (hip_memory.cpp),
+ * that is for nearly every block of a segment. So the asynchronous call is made
+ * in its place, on the same stream, and the bounds that the runtime would have
+ * checked are the block's.
+ */
+#include <stdint.h>
+
+#include "shim/shim.h"
+
+enum verdict { REAL_CALL, ASYNC_CALL, BAD_RANGE };
+
+static enum verdict judge(const void *dst, size_t bytes)
+{
+	struct ss_block_info info;
+
+	/* Beside a capture the runtime has its own say (906). */
+	if (!dst || !bytes || ss_capture_live() || !ss_lookup(ss_core, dst, &info))
+		return REAL_CALL;
+	if (!info.live)
+		return BAD_RANGE;
+	if (ss_sync_memops(info.id))
+		return REAL_CALL;
+	if (bytes > info.size - (size_t)((const char *)dst - (const char *)info.base))
+		return BAD_RANGE;
+	return ASYNC_CALL;
+}
+
+static size_t times(size_t a, size_t b)
+{
+	size_t n;
+
+	return __builtin_mul_overflow(a, b, &n) ? SIZE_MAX : n;
+}
+
+/* From the first byte to the last of `rows` rows. */
+static size_t extent(size_t pitch, size_t width, size_t rows)
+{
+	size_t n;
+
+	if (!width || !rows)
+		return 0;
+	return __builtin_add_overflow(times(pitch, rows - 1), width, &n) ? SIZE_MAX : n;
+}
+
+#define MEMSET(bytes, dst, sync, async, stream, ...) do { \
+	enum verdict v_ = judge(dst, bytes); \
+	if (v_ == BAD_RANGE) \
+		return ss_fail(hipErrorInvalidValue); \
+	if (v_ == ASYNC_CALL && ss_real.async) \
+		return ss_said(REAL(async, __VA_ARGS__, stream)); \
+	return ss_said(REAL(sync, __VA_ARGS__)); \
+} while (0)
+
+hipError_t do_hipMemset(void *dst, int value, size_t size)
+{
+	MEMSET(size, dst, hipMemset, hipMemsetAsync, NULL, dst, value, size);
+}
+
+hipError_t do_hipMemset_spt(void *dst, int value, size_t size)
+{
+	MEMSET(size, dst, hipMemset_spt, hipMemsetAsync, SS_PER_THREAD, dst, value, size);
+}
+
+hipError_t do_hipMemsetD8(hipDeviceptr_t dst, unsigned char value, size_t count)
+{
+	MEMSET(count, dst, hipMemsetD8, hipMemsetD8Async, NULL, dst, value, count);
+}
+
+hipError_t do_hipMemsetD16(hipDeviceptr_t dst, unsigned short value, size_t count)
+{
+	MEMSET(times(count, 2), dst, hipMemsetD16, hipMemsetD16Async, NULL, dst, value, count);
+}
+
+hipError_t do_hipMemsetD32(hipDeviceptr_t dst, int value, size_t count)
+{
+	MEMSET(times(count, 4), dst, hipMemsetD32, hipMemsetD32Async, NULL, dst, value, count);
+}
+
+hipError_t do_hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
+{
+	MEMSET(extent(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
+	       pitch, value, width, height);
+}
+
+hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, size_t height)
+{
+	MEMSET(extent(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
+	       SS_PER_THREAD, dst, pitch, value, width, height);
+}
+
+static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
+{
+	if (!e->depth)
+		return 0;
+	return extent(p->pitch, e->width, times(p->ysize, e->depth - 1) + e->height);
+}
+
+hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
+{
+	MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D, hipMemset3DAsync, NULL, dst, value, box);
+}
+
+hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
+{
+	MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
+	       value, box);
+}
+
+hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width,
+			    size_t height)
+{
+	MEMSET(extent(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
+	       pitch, value, width, height);
+}
+
+hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width,
+			     size_t height)
+{
+	MEMSET(extent(pitch, times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
+	       NULL, dst, pitch, value, width, height);
+}
+
+hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width,
+			     size_t height)
+{
+	MEMSET(extent(pitch, times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
+	       NULL, dst, pitch, value, width, height);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a pointer is, so that nobody sees that blocks share a segment.
+ *
+ * Locks: sync_lock (blocks whose memory operations must be synchronous). Leaf.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/shim.h"
+
+/* ---- SYNC_MEMOPS -------------------------------------------------------- */
+
+/* The runtime keeps the flag per allocation of its own, which here would be the
+ * whole segment. Ids are never used twice, so a freed block needs no clearing. */
+static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t *sync_ids;
+static size_t sync_max;
+static _Atomic size_t sync_count;
+
+bool ss_sync_memops(uint64_t id)
+{
+	bool found = false;
+
+	if (likely(!atomic_load_explicit(&sync_count, memory_order_relaxed)))
+		return false;
+	pthread_mutex_lock(&sync_lock);
+	for (size_t i = 0; i < sync_count && !found; i++)
+		found = sync_ids[i] == id;
+	pthread_mutex_unlock(&sync_lock);
+	return found;
+}
+
+static bool sync_memops_set(uint64_t id, bool on)
+{
+	bool ok = true;
+	size_t i;
+
+	pthread_mutex_lock(&sync_lock);
+	for (i = 0; i < sync_count && sync_ids[i] != id; i++)
+		;
+	if (!on && i < sync_count) {
+		sync_ids[i] = sync_ids[sync_count - 1];
+		sync_count--;
+	} else if (on && i == sync_count) {
+		if (sync_count == sync_max) {
+			size_t max = sync_max ? sync_max * 2 : 16;
+			uint64_t *grown = realloc(sync_ids, max * sizeof(*grown));
+
+			ok = grown != NULL;
+			if (ok) {
+				sync_ids = grown;
+				sync_max = max;
+			}
+		}
+		if (ok)
+			sync_ids[sync_count++] = id;
+	}
+	pthread_mutex_unlock(&sync_lock);
+	return ok;
+}
+
+/* ---- one attribute ------------------------------------------------------ */
+
+/* Since 6.0: Unregistered 0, Host 1, Device 2; before: Host 0, Device 1. */
+static int type_device(void)
+{
+	return ss_runtime()->major < 6 ? 1 : 2;
+}
+
+/* Widths are those that the runtime writes, whatever the documentation says:
+ * callers have variables of just that size (RANGE_SIZE into an unsigned int).
+ * True: answered. */
+static bool attribute(void *data, int attr, const struct ss_block_info *b, void *ptr)
+{
+	union { int i; unsigned u; bool b; void *p; uint64_t q; } v = {0};
+	size_t size;
+
+	switch (attr) {
+	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		v.i = type_device();
+		size = sizeof(v.i);
+		break;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		v.p = ptr;
+		size = sizeof(v.p);
+		break;
+	case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		v.b = ss_sync_memops(b->id);
+		size = sizeof(v.b);
+		break;
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
+		/* Apart from the runtime's own, which count up from 1. */
+		v.u = (unsigned)b->id | 1u << 31;
+		size = sizeof(v.u);
+		break;
+	case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
+		size = sizeof(v.b);
+		break;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		v.i = b->device;
+		size = sizeof(v.i);
+		break;
+	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		v.p = b->base;
+		size = sizeof(v.p);
+		break;
+	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+		/* 32 bits in the runtime; more where they do not hold it. */
+		v.q = b->size;
+		size = b->size >> 32 ? sizeof(v.q) : sizeof(v.u);
+		break;
+	case HIP_POINTER_ATTRIBUTE_MAPPED:
+		v.b = true;
+		size = sizeof(v.b);
+		break;
+	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		size = sizeof(v.u);
+		break;
+	case HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		if (b->classic)
+			return false;
+		v.p = ss_pool_handle(b->pool);
+		size = sizeof(v.p);
+		break;
+	default:
+		return false;
+	}
+	memcpy(data, &v, size);
+	return true;
+}
+
+static bool lookup(const void *ptr, struct ss_block_info *info)
+{
+	return ptr && ss_lookup(ss_core, ptr, info);
+}
+
+/* A freed block is to a program what an address is that was never allocated. */
+static char nobody;
+
+hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *ptr)
+{
+	/* The same 32 bytes in every version; `type` was memoryType. */
+	struct attributes {
+		int type, device;
+		void *device_pointer, *host_pointer;
+		int managed;
+		unsigned flags;
+	} a = {0};
+	struct ss_block_info info;
+	hipError_t err;
+
+	_Static_assert(sizeof(a) == sizeof(*out), "hipPointerAttribute_t");
+	if (!out || !lookup(ptr, &info))
+		return ss_said(REAL(hipPointerGetAttributes, out, ptr));
+	if (!info.live) {
+		err = REAL(hipPointerGetAttributes, out, &nobody);
+		memcpy(&a, out, sizeof(a));
+		if (err == hipSuccess && a.host_pointer == &nobody) {
+			a.host_pointer = (void *)(uintptr_t)ptr;
+			memcpy(out, &a, sizeof(a));
+		}
+		return ss_said(err);
+	}
+	a.type = type_device();
+	a.device = info.device;
+	a.device_pointer = (void *)(uintptr_t)ptr;
+	memcpy(out, &a, sizeof(a));
+	return ss_said(hipSuccess);
+}
+
+hipError_t do_hipPointerGetAttribute(void *data, hipPointer_attribute attr, hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+
+	if (!data || !lookup(ptr, &info))
+		return ss_said(REAL(hipPointerGetAttribute, data, attr, ptr));
+	if (!info.live)
+		return ss_said(REAL(hipPointerGetAttribute, data, attr, &nobody));
+	if (attribute(data, (int)attr, &info, ptr))
+		return ss_said(hipSuccess);
+	return ss_said(REAL(hipPointerGetAttribute, data, attr, ptr));
+}
+
+/* Always success, in every version; a NULL in `data` crashes the real one. */
+hipError_t do_hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *attrs,
+					 void **data, hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+
+	if (!count || !attrs || !data || !lookup(ptr, &info))
+		return ss_said(REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr));
+	for (unsigned i = 0; i < count; i++) {
+		if (!data[i])
+			continue;
+		if (!info.live || !attribute(data[i], (int)attrs[i], &info, ptr))
+			(void)REAL(hipDrvPointerGetAttributes, 1, &attrs[i], &data[i],
+				   info.live ? ptr : &nobody);
+	}
+	return ss_said(hipSuccess);
+}
+
+hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute attr,
+				     hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+
+	if (!value || !lookup(ptr, &info))
+		return ss_said(REAL(hipPointerSetAttribute, value, attr, ptr));
+	if (!info.live || attr != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+		return ss_said(REAL(hipPointerSetAttribute, value, attr, &nobody));
+	if (!sync_memops_set(info.id, *(const bool *)value))
+		return ss_fail(hipErrorOutOfMemory);
+	return ss_said(hipSuccess);
+}
+
+/* ---- ranges ------------------------------------------------------------- */
+
+hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+
+	if (!lookup(ptr, &info))
+		return ss_said(REAL(hipMemGetAddressRange, base, size, ptr));
+	if (!info.live)
+		return ss_fail(hipErrorNotFound);
+	if (base)
+		*base = info.base;
+	if (size)
+		*size = info.size;
+	return ss_said(hipSuccess);
+}
+
+hipError_t do_hipMemPtrGetInfo(void *ptr, size_t *size)
+{
+	struct ss_block_info info;
+
+	if (!lookup(ptr, &info))
+		return ss_said(REAL(hipMemPtrGetInfo, ptr, size));
+	if (!info.live || !size)
+		return ss_fail(hipErrorInvalidValue);
+	*size = info.size;
+	return ss_said(hipSuccess);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hipMemPool* family. Handles of ours are numbers that are never used twice;
+ * pools that only the runtime can make (shareable, managed) stay its own.
+ *
+ * Locks: natives_lock (the native handles that passed through here). Leaf.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/shim.h"
+
+/* ---- native pools ------------------------------------------------------- */
+
+/* The runtime does not validate a pool handle but in Destroy: it must only get
+ * such as it gave. */
+static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
+static hipMemPool_t *natives;
+static size_t native_count, native_max;
+
+static void native_add(hipMemPool_t pool)
+{
+	pthread_mutex_lock(&natives_lock);
+	if (native_count == native_max) {
+		size_t max = native_max ? native_max * 2 : 16;
+		hipMemPool_t *grown = realloc(natives, max * sizeof(*grown));
+
+		if (grown) {
+			natives = grown;
+			native_max = max;
+		}
+	}
+	if (native_count < native_max)
+		natives[native_count++] = pool;
+	pthread_mutex_unlock(&natives_lock);
+}
+
+static void native_drop(hipMemPool_t pool)
+{
+	pthread_mutex_lock(&natives_lock);
+	for (size_t i = 0; i < native_count; i++)
+		if (natives[i] == pool) {
+			natives[i] = natives[--native_count];
+			break;
+		}
+	pthread_mutex_unlock(&natives_lock);
+}
+
+bool ss_pool_is_native(hipMemPool_t pool)
+{
+	bool known = false;
+
+	if (!pool || ss_pool_is_handle(pool))
+		return false;
+	pthread_mutex_lock(&natives_lock);
+	for (size_t i = 0; i < native_count && !known; i++)
+		known = natives[i] == pool;
+	pthread_mutex_unlock(&natives_lock);
+	/* Where calls bypass us, handles may have too. */
+	return known || ss_distrusted(ss_core);
+}
+
+/* Answers for a handle that is not a live pool of ours: the real call where the
+ * handle is the runtime's, else the documented error. */
+#define NOT_OURS(pool, name, ...) \
+	(ss_pool_is_native(pool) ? ss_said(REAL(name, __VA_ARGS__)) \
+				 : ss_fail(hipErrorInvalidValue))
+
+/* ---- create, destroy ---------------------------------------------------- */
+
+/* 88 bytes in every version; the eight after win32SecurityAttributes are maxSize
+ * from 6.0 on and reserved before. */
+struct props {
+	int type, handle_types;
+	struct { int type, id; } location;
+	void *win32;
+	uint64_t max_size;
+	unsigned char reserved[56];
+};
+
+_Static_assert(sizeof(struct props) == sizeof(hipMemPoolProps), "hipMemPoolProps");
+
+hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
+{
+	static const unsigned char zero[sizeof(((struct props *)0)->reserved)];
+	struct ss_pool *pool = NULL;
+	enum ss_status status;
+	struct props props;
+	hipError_t err;
+
+	if (!out || !given)
+		return ss_fail(hipErrorInvalidValue);
+	memcpy(&props, given, sizeof(props));
+	/* Shareable pools and other kinds of memory, right or wrong. */
+	if (props.type != hipMemAllocationTypePinned ||
+	    props.handle_types != hipMemHandleTypeNone) {
+		err = REAL(hipMemPoolCreate, out, given);
+		if (err == hipSuccess)
+			native_add(*out);
+		return ss_said(err);
+	}
+	if (props.location.type != hipMemLocationTypeDevice ||
+	    memcmp(props.reserved, zero, sizeof(zero)))
+		return ss_fail(hipErrorInvalidValue);
+	if (ss_runtime()->major < 6)
+		props.max_size = 0;
+	status = ss_pool_create(ss_core, props.location.id, props.max_size, &pool);
+	/* The error for a device that is none is InvalidValue here. */
+	if (status != SS_OK)
+		return ss_fail(status == SS_ERR_NO_DEVICE ? hipErrorInvalidValue
+							  : ss_status_error(status));
+	*out = ss_pool_handle(pool);
+	return ss_said(hipSuccess);
+}
+
+hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
+{
+	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	enum ss_status status;
+
+	if (!handle)
+		return ss_fail(hipErrorInvalidValue);
+	if (!pool) {
+		if (ss_pool_is_handle(handle))
+			return ss_fail(hipErrorInvalidValue);
+		/* The one call that the runtime checks itself. */
+		native_drop(handle);
+		return ss_said(REAL(hipMemPoolDestroy, handle));
+	}
+	status = ss_pool_destroy(ss_core, pool);
+	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+}
+
+/* ---- attributes --------------------------------------------------------- */
+
+/* The reuse flags are int, the rest uint64_t (hip_runtime_api.h). */
+static bool is_flag(int attr)
+{
+	return attr >= SS_ATTR_REUSE_FOLLOW_EVENTS && attr <= SS_ATTR_REUSE_INTERNAL;
+}
+
+hipError_t do_hipMemPoolSetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, void *value)
+{
+	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	enum ss_status status;
+	uint64_t v;
+
+	if (!handle || !value)
+		return ss_fail(hipErrorInvalidValue);
+	if (!pool)
+		return NOT_OURS(handle, hipMemPoolSetAttribute, handle, attr, value);
+	if (is_flag((int)attr)) {
+		int flag;
+
+		memcpy(&flag, value, sizeof(flag));
+		v = flag != 0;
+	} else if ((int)attr >= SS_ATTR_RELEASE_THRESHOLD && (int)attr <= SS_ATTR_USED_HIGH) {
+		memcpy(&v, value, sizeof(v));
+	} else {
+		return ss_fail(hipErrorInvalidValue);
+	}
+	status = ss_pool_set_attr(ss_core, pool, (enum ss_attr)attr, v);
+	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+}
+
+hipError_t do_hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, void *value)
+{
+	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	enum ss_status status;
+	uint64_t v = 0;
+
+	if (!handle || !value)
+		return ss_fail(hipErrorInvalidValue);
+	if (!pool)
+		return NOT_OURS(handle, hipMemPoolGetAttribute, handle, attr, value);
+	if ((int)attr < SS_ATTR_REUSE_FOLLOW_EVENTS || (int)attr > SS_ATTR_USED_HIGH)
+		return ss_fail(hipErrorInvalidValue);
+	status = ss_pool_get_attr(ss_core, pool, (enum ss_attr)attr, &v);
+	if (status != SS_OK)
+		return ss_fail(ss_status_error(status));
+	if (is_flag((int)attr)) {
+		int flag = (int)v;
+
+		memcpy(value, &flag, sizeof(flag));
+	} else {
+		memcpy(value, &v, sizeof(v));
+	}
+	return ss_said(hipSuccess);
+}
+
+hipError_t do_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep)
+{
+	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	enum ss_status status;
+
+	if (!handle)
+		return ss_fail(hipErrorInvalidValue);
+	if (!pool)
+		return NOT_OURS(handle, hipMemPoolTrimTo, handle, keep);
+	status = ss_pool_trim(ss_core, pool, keep);
+	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+}
+
+/* ---- access ------------------------------------------------------------- */
+
+static bool can_access(int peer, int dev)
+{
+	int can = 0;
+
+	return REAL(hipDeviceCanAccessPeer, &can, peer, dev) == hipSuccess && can;
+}
+
+/* One entry of the list; hipSuccess and the bit to change, or the error. */
+static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDesc *d, int devices)
+{
+	int owner = ss_pool_device(pool);
+
+	if (d->location.type != hipMemLocationTypeDevice || (unsigned)d->flags > 3 ||
+	    (unsigned)d->flags == 2)
+		return hipErrorInvalidValue;
+	if (d->location.id < 0 || d->location.id >= devices)
+		return hipErrorInvalidDevice;
+	if (d->flags == hipMemAccessFlagsProtRead)
+		return hipErrorNotSupported;
+	if (d->location.id == owner)
+		return d->flags == hipMemAccessFlagsProtNone ? hipErrorInvalidDevice : hipSuccess;
+	if (d->flags != hipMemAccessFlagsProtNone && !can_access(d->location.id, owner))
+		return hipErrorInvalidDevice;
+	return hipSuccess;
+}
+
+hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list, size_t count)
+{
+	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	int devices = ss_device_count();
+	enum ss_status status;
+	uint64_t peers;
+
+	if (!handle || !list || !count)
+		return ss_fail(hipErrorInvalidValue);
+	if (!pool)
+		return NOT_OURS(handle, hipMemPoolSetAccess, handle, list, count);
+	if (count > (size_t)devices)
+		return ss_fail(hipErrorInvalidDevice);
+	peers = ss_pool_access(pool);
+	for (size_t i = 0; i < count; i++) {
+		hipError_t err = access_check(pool, &list[i], devices);
+
+		if (err != hipSuccess)
+			return ss_fail(err);
+		if (list[i].flags == hipMemAccessFlagsProtNone)
+			peers &= ~(1ull << list[i].location.id);
+		else
+			peers |= 1ull << list[i].location.id;
+	}
+	if (peers & ~(1ull << ss_pool_device(pool)))
+		ss_seen(ss_pool_device(pool), SS_SEEN_PEER);
+	status = ss_pool_set_access(ss_core, pool, peers);
+	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+}
+
+hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
+				  hipMemLocation *location)
+{
+	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+
+	if (!flags || !handle || !location)
+		return ss_fail(hipErrorInvalidValue);
+	if (!pool)
+		return NOT_OURS(handle, hipMemPoolGetAccess, flags, handle, location);
+	if (location->type != hipMemLocationTypeDevice)
+		return ss_fail(hipErrorInvalidValue);
+	if (location->id < 0 || location->id >= ss_device_count())
+		return ss_fail(hipErrorInvalidDevice);
+	*flags = ss_pool_access(pool) >> location->id & 1 ? hipMemAccessFlagsProtReadWrite
+							  : hipMemAccessFlagsProtNone;
+	return ss_said(hipSuccess);
+}
+
+/* ---- which pool a device uses ------------------------------------------- */
+
+hipError_t do_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int dev)
+{
+	struct ss_pool *pool;
+
+	if (!out)
+		return ss_fail(hipErrorInvalidValue);
+	pool = ss_pool_default(ss_core, dev);
+	if (!pool) /* a device that is none: the version's own error */
+		return ss_said(REAL(hipDeviceGetDefaultMemPool, out, dev));
+	*out = ss_pool_handle(pool);
+	return ss_said(hipSuccess);
+}
+
+/* Device -> the native pool that the program made current, or NULL. */
+static _Atomic(hipMemPool_t) native_current[SS_MAX_DEVICES];
+
+hipMemPool_t ss_pool_native_current(int dev)
+{
+	return atomic_load_explicit(&native_current[dev], memory_order_relaxed);
+}
+
+hipError_t do_hipDeviceGetMemPool(hipMemPool_t *out, int dev)
+{
+	struct ss_pool *pool;
+
+	if (!out || dev < 0 || dev >= ss_device_count())
+		return ss_fail(hipErrorInvalidValue);
+	*out = ss_pool_native_current(dev);
+	if (*out)
+		return ss_said(hipSuccess);
+	pool = ss_pool_current(ss_core, dev);
+	if (!pool)
+		return ss_said(REAL(hipDeviceGetMemPool, out, dev));
+	*out = ss_pool_handle(pool);
+	return ss_said(hipSuccess);
+}
+
+hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
+{
+	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	enum ss_status status;
+	hipError_t err;
+
+	if (!handle || dev < 0 || dev >= ss_device_count())
+		return ss_fail(hipErrorInvalidValue);
+	if (!pool) {
+		if (!ss_pool_is_native(handle))
+			return ss_fail(hipErrorInvalidValue);
+		err = REAL(hipDeviceSetMemPool, dev, handle);
+		if (err == hipSuccess)
+			atomic_store(&native_current[dev], handle);
+		return ss_said(err);
+	}
+	status = ss_pool_set_current(ss_core, dev, pool);
+	if (status != SS_OK)
+		return ss_fail(ss_status_error(status));
+	atomic_store(&native_current[dev], NULL);
+	return ss_said(hipSuccess);
+}
+
+/* ---- sharing: native pools only ----------------------------------------- */
+
+hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t pool,
+						hipMemAllocationHandleType type,
+						unsigned int flags)
+{
+	if (!ss_pool_is_native(pool)) /* made without a handle type */
+		return ss_fail(hipErrorInvalidValue);
+	return ss_said(REAL(hipMemPoolExportToShareableHandle, handle, pool, type, flags));
+}
+
+hipError_t do_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *handle,
+						  hipMemAllocationHandleType type,
+						  unsigned int flags)
+{
+	hipError_t err = REAL(hipMemPoolImportFromShareableHandle, pool, handle, type, flags);
+
+	ss_seen(-1, SS_SEEN_IPC);
+	if (err == hipSuccess)
+		native_add(*pool);
+	return ss_said(err);
+}
+
+hipError_t do_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
+{
+	struct ss_block_info info;
+
+	if (ptr && ss_lookup(ss_core, ptr, &info))
+		return ss_fail(hipErrorInvalidValue);
+	return ss_said(REAL(hipMemPoolExportPointer, data, ptr));
+}
+
+hipError_t do_hipMemPoolImportPointer(void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data)
+{
+	if (!ss_pool_is_native(pool))
+		return ss_fail(hipErrorInvalidValue);
+	ss_seen(-1, SS_SEEN_IPC);
+	return ss_said(REAL(hipMemPoolImportPointer, ptr, pool, data));
+}
+
+/* ---- hipDeviceGetAttribute ---------------------------------------------- */
+
+/* 5.x has the calls and says that it has not. */
+hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int dev)
+{
+	hipError_t err = REAL(hipDeviceGetAttribute, value, attr, dev);
+
+	if (err == hipSuccess && attr == hipDeviceAttributeMemoryPoolsSupported && value)
+		*value = 1;
+	return ss_said(err);
+}

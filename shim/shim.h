@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the shim share. */
+#ifndef SS_SHIM_H
+#define SS_SHIM_H
+
+#include <hip/hip_runtime_api.h>
+
+#include "core/core.h"
+#include "driver/guard.h"
+#include "driver/resolve.h"
+#include "shim/entries.h"
+
+#define SS_EXPORT __attribute__((visibility("default")))
+
+/* ---- state.c: whether the shim is in the way at all --------------------- */
+
+enum ss_state {
+	SS_UNKNOWN = 0, /* no intercepted call yet, or no runtime yet */
+	SS_ON,
+	SS_OFF,         /* disabled, no device, or a forked child: all passes */
+	SS_EXITING,     /* the program is going: nothing is served any more */
+};
+
+enum ss_entry_kind { SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_PASS, SS_ERROR };
+
+extern _Atomic int ss_state;
+extern struct ss_core *ss_core;
+extern struct ss_options ss_options;
+
+int ss_device_count(void);
+bool ss_pass_slow(enum ss_entry_kind kind);
+/* True: hand this call to the real function and do nothing else. */
+static inline bool ss_pass(enum ss_entry_kind kind)
+{
+	if (likely(!ss_tls.depth &&
+		   atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON))
+		return false;
+	return ss_pass_slow(kind);
+}
+
+static inline bool ss_exiting(void)
+{
+	return unlikely(atomic_load_explicit(&ss_state, memory_order_relaxed) == SS_EXITING);
+}
+
+/* ---- real.c: the functions that we stand in front of -------------------- */
+
+struct ss_real {
+#define E(kind, extra, name, node, since, params, args) hipError_t (*name) params;
+	SS_ENTRIES(E)
+#undef E
+#define H(ret, name, params) ret (*name) params;
+	SS_HELPERS(H)
+#undef H
+};
+
+extern struct ss_real ss_real;
+/* False: no runtime is loaded yet. */
+bool ss_real_resolve(void);
+/* What a call of a function that the runtime does not have returns. */
+hipError_t ss_real_missing(void);
+
+/* A real call of ours. Whatever the runtime calls back meanwhile is passed on. */
+#define REAL(name, ...) __extension__({ \
+	hipError_t ss_err_; \
+	ss_enter(); \
+	ss_err_ = ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing(); \
+	ss_leave(); \
+	ss_err_; })
+
+/* The hand-written half of every entry. */
+#define SS_HANDLER_SERVE(name, params) hipError_t do_##name params;
+#define SS_HANDLER_LATE(name, params) hipError_t do_##name params;
+#define SS_HANDLER_WATCH(name, params) hipError_t do_##name params;
+#define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;
+#define SS_HANDLER_NOTE(name, params)
+#define SS_HANDLER_PASS(name, params)
+#define SS_HANDLER(kind, name, params) SS_HANDLER_##kind(name, params)
+#define E(kind, extra, name, node, since, params, args) SS_HANDLER(kind, name, params)
+SS_ENTRIES(E)
+#undef E
+
+/* ---- error.c ------------------------------------------------------------ */
+
+/* Returns `err`, having made it this thread's last error. */
+hipError_t ss_fail(hipError_t err);
+/* An application's real call succeeded or failed on its own: up to 6.x that
+ * replaces the last error, so an answer of ours is forgotten. */
+hipError_t ss_said(hipError_t err);
+hipError_t ss_status_error(enum ss_status status);
+
+/* ---- stream.c ----------------------------------------------------------- */
+
+#define SS_PER_THREAD ((hipStream_t)2)
+
+/* -1 and *err if there is none. */
+int ss_current_device(hipError_t *err);
+struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err);
+/* The timeline behind a handle; NULL and *err for a handle that is none. */
+static inline struct ss_timeline *ss_stream(hipStream_t stream, hipError_t *err)
+{
+	struct ss_timeline *tl = NULL;
+
+	if (likely((uintptr_t)stream > 2))
+		tl = ss_timeline_find(ss_core, stream);
+	return likely(tl != NULL) ? tl : ss_stream_special(stream, err);
+}
+/* For watched calls: NULL where the real call is going to complain anyway. */
+static inline struct ss_timeline *ss_stream_quiet(hipStream_t stream)
+{
+	hipError_t err;
+
+	return ss_stream(stream, &err);
+}
+/* hipStreamPerThread is what a null handle means to a _spt entry. */
+static inline hipStream_t ss_spt(hipStream_t stream)
+{
+	return stream ? stream : SS_PER_THREAD;
+}
+void ss_stream_entered(hipStream_t stream, unsigned int flags);
+/* While a thread waits for a stream on its own account, the stream must not be
+ * destroyed. */
+struct ss_pin;
+struct ss_pin *ss_pin_stream(hipStream_t stream);
+void ss_unpin_stream(struct ss_pin *pin);
+void ss_pin_drain(hipStream_t stream);
+void ss_thread_hook(void);
+
+/* Makes `dev` current for the calling thread until it is closed. */
+struct ss_switch { int old; bool switched; };
+bool ss_switch_open(struct ss_switch *s, int dev);
+void ss_switch_close(struct ss_switch *s);
+
+/* ---- capture.c ---------------------------------------------------------- */
+
+/* Not hot: call when ss_capture_live(). */
+bool ss_capture_event_is(hipEvent_t event);
+void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl);
+void ss_capture_event_clear(hipEvent_t event);
+/* `tl` waits for an event that was recorded on a capturing stream. */
+void ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
+/* The stream is about to be destroyed. */
+void ss_capture_stream_gone(struct ss_timeline *tl);
+
+/* ---- visible.c ---------------------------------------------------------- */
+
+/* Who but one stream's own work could look at the device while a hipFree does
+ * not wait. Bits, set for good. */
+enum ss_seen {
+	SS_SEEN_STREAM = 1 << 0,   /* a stream besides the null stream */
+	SS_SEEN_UNKNOWN = 1 << 1,  /* ... that nobody saw created */
+	SS_SEEN_HOSTFUNC = 1 << 2,
+	SS_SEEN_PINNED = 1 << 3,
+	SS_SEEN_MANAGED = 1 << 4,
+	SS_SEEN_FINE = 1 << 5,
+	SS_SEEN_PEER = 1 << 6,
+	SS_SEEN_IPC = 1 << 7,
+	SS_SEEN_THREAD = 1 << 8,   /* a per-thread stream */
+};
+void ss_seen(int dev, unsigned what); /* dev -1: all devices */
+unsigned ss_seen_on(int dev);
+
+/* ---- intercept.c -------------------------------------------------------- */
+
+hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded);
+hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream);
+
+/* ---- pools.c ------------------------------------------------------------ */
+
+/* A handle that the runtime gave out and we let through. */
+bool ss_pool_is_native(hipMemPool_t pool);
+/* The native pool that the program made current on `dev`, or NULL. */
+hipMemPool_t ss_pool_native_current(int dev);
+
+/* ---- pointer.c ---------------------------------------------------------- */
+
+/* The program asked for synchronous memory operations on this block. */
+bool ss_sync_memops(uint64_t id);
+
+/* ---- banner.c ----------------------------------------------------------- */
+
+void ss_out_open(void);
+FILE *ss_out(void);
+void ss_banner(int devices);
+void ss_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

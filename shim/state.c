@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When the shim wakes up, and when it must not be in the way any more.
+ *
+ * Nothing happens before the first intercepted call: a process that never
+ * touches HIP pays for loading one library. From then on the state only moves
+ * forward: unknown -> on or off -> exiting.
+ *
+ * Locks: start_lock, round the creation of the core, which calls no HIP; the
+ * runtime is asked before, by every thread that comes first at once. (Waiting
+ * for a thread that is inside the runtime's own start could deadlock with one
+ * that holds the loader's lock.)
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+_Atomic int ss_state;
+struct ss_core *ss_core;
+struct ss_options ss_options;
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t thread_key;
+static bool have_key;
+
+int ss_device_count(void)
+{
+	return ss_rocm.devices;
+}
+
+/* ---- the ways out ------------------------------------------------------- */
+
+/* HIP in a forked child is undefined once the parent used it, and our locks may
+ * be held by threads that do not exist here. */
+static void in_child(void)
+{
+	ss_tls.depth = 0;
+	if (atomic_load(&ss_state) != SS_UNKNOWN)
+		atomic_store(&ss_state, SS_OFF);
+}
+
+/* Runs early in exit(), before the destructors of objects that were built before
+ * main(): those may free device memory after the runtime has gone. */
+static void at_exit(void)
+{
+	int on = SS_ON;
+
+	atomic_compare_exchange_strong(&ss_state, &on, SS_EXITING);
+}
+
+/* Last of all, after the runtime's own destructors: no HIP from here. */
+__attribute__((destructor)) static void fini(void)
+{
+	int state = atomic_exchange(&ss_state, SS_OFF);
+
+	if (state != SS_ON && state != SS_EXITING)
+		return;
+	if (ss_options.stats)
+		ss_stats_print(ss_core, ss_out());
+	fflush(ss_out());
+}
+
+static void thread_gone(void *arg)
+{
+	(void)arg;
+	if (atomic_load(&ss_state) == SS_ON)
+		ss_thread_exit(ss_core);
+}
+
+/* Called by a thread that gets a timeline of its own. */
+void ss_thread_hook(void)
+{
+	if (ss_tls.exit_hooked || !have_key)
+		return;
+	ss_tls.exit_hooked = true;
+	pthread_setspecific(thread_key, &ss_tls);
+}
+
+/* ---- the way in --------------------------------------------------------- */
+
+static void create(int devices)
+{
+	struct ss_driver driver = ss_rocm_driver();
+
+	ss_core = ss_core_create(&driver, &ss_options);
+	if (!ss_core) {
+		ss_say("out of host memory: every call goes to the real runtime");
+		atomic_store_explicit(&ss_state, SS_OFF, memory_order_release);
+		return;
+	}
+	ss_core_set_log(ss_core, ss_out());
+	have_key = pthread_key_create(&thread_key, thread_gone) == 0;
+	pthread_atfork(NULL, NULL, in_child);
+	atexit(at_exit);
+	atomic_store_explicit(&ss_state, devices ? SS_ON : SS_OFF, memory_order_release);
+}
+
+static bool start(void)
+{
+	struct ss_options options;
+	bool first = false;
+	int devices;
+
+	if (!ss_real_resolve())
+		return false;
+	ss_options_read(&options, environ, NULL);
+	devices = options.disable ? 0 : ss_rocm_start(&options);
+	pthread_mutex_lock(&start_lock);
+	if (atomic_load(&ss_state) == SS_UNKNOWN) {
+		first = true;
+		ss_options = options;
+		ss_out_open();
+		ss_options_read(&options, environ, ss_out());
+		if (devices > 0)
+			create(devices);
+		else
+			atomic_store_explicit(&ss_state, SS_OFF, memory_order_release);
+	}
+	pthread_mutex_unlock(&start_lock);
+	if (first && ss_options.verbose)
+		ss_banner(devices);
+	return true;
+}
+
+bool ss_pass_slow(enum ss_entry_kind kind)
+{
+	if (ss_tls.depth)
+		return true;
+	switch (atomic_load_explicit(&ss_state, memory_order_acquire)) {
+	case SS_ON:
+		return false;
+	case SS_OFF:
+		return true;
+	case SS_EXITING:
+		return kind != SS_LATE;
+	default:
+		break;
+	}
+	if (kind == SS_ERROR) {
+		ss_real_resolve();
+		return true;
+	}
+	/* Ours from here: the banner and the core's first questions. */
+	ss_enter();
+	start();
+	ss_leave();
+	return atomic_load_explicit(&ss_state, memory_order_acquire) != SS_ON;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a stream handle to its timeline.
+ *
+ * Locks: none. A pin is a hazard pointer: a slot that names the stream, looked
+ * through by whoever is about to destroy it.
+ */
+#include <sched.h>
+
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+int ss_current_device(hipError_t *err)
+{
+	int dev = -1;
+
+	*err = REAL(hipGetDevice, &dev);
+	return *err == hipSuccess ? dev : -1;
+}
+
+/* A handle that nobody saw created. The runtime looks it up in a set, so that
+ * garbage is safe to ask about (hip::isValid). */
+static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
+{
+	struct ss_timeline *tl;
+	unsigned int flags = 0;
+	hipDevice_t dev = -1;
+
+	*err = REAL(hipStreamGetFlags, stream, &flags);
+	if (*err != hipSuccess) {
+		/* Versions differ (InvalidValue, ContextIsDestroyed); the
+		 * allocation calls say InvalidHandle. */
+		if (*err != hipErrorNoDevice && *err != hipErrorNotInitialized)
+			*err = hipErrorInvalidHandle;
+		return NULL;
+	}
+	if (ss_real.hipStreamGetDevice) {
+		*err = REAL(hipStreamGetDevice, stream, &dev);
+	} else if (ss_real.hipGetStreamDeviceId) {
+		ss_enter();
+		dev = ss_real.hipGetStreamDeviceId(stream);
+		ss_leave();
+	}
+	if (*err != hipSuccess || dev < 0)
+		dev = ss_current_device(err);
+	if (dev < 0)
+		return NULL;
+	tl = ss_timeline_add(ss_core, dev, stream,
+			     flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING,
+			     false);
+	if (!tl)
+		*err = hipErrorOutOfMemory;
+	ss_seen(dev, SS_SEEN_STREAM | SS_SEEN_UNKNOWN);
+	ss_distrust(ss_core, "a stream was created by a route that the shim does not see");
+	return tl;
+}
+
+struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err)
+{
+	struct ss_timeline *tl;
+	int dev;
+
+	/* hipStreamLegacy, (hipStream_t)1, came with 6.x. */
+	if ((uintptr_t)stream > 2 || (stream == (hipStream_t)1 && ss_runtime()->major < 6))
+		return unknown(stream, err);
+	dev = ss_current_device(err);
+	if (dev < 0)
+		return NULL;
+	if (stream == SS_PER_THREAD) {
+		ss_thread_hook();
+		ss_seen(dev, SS_SEEN_STREAM | SS_SEEN_THREAD);
+		tl = ss_timeline_thread(ss_core, dev);
+	} else {
+		tl = ss_timeline_null(ss_core, dev);
+	}
+	if (!tl)
+		*err = hipErrorOutOfMemory;
+	return tl;
+}
+
+void ss_stream_entered(hipStream_t stream, unsigned int flags)
+{
+	hipError_t err;
+	int dev = ss_current_device(&err);
+
+	if (dev < 0 || !stream)
+		return;
+	ss_timeline_add(ss_core, dev, stream,
+			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
+	ss_seen(dev, SS_SEEN_STREAM);
+}
+
+/* ---- pins --------------------------------------------------------------- */
+
+#define PINS 64
+
+struct ss_pin {
+	_Atomic(hipStream_t) stream;
+};
+
+static struct ss_pin pins[PINS];
+
+/* NULL: the stream is not there any more. Waits for a free slot if 64 threads
+ * wait for streams at once. */
+struct ss_pin *ss_pin_stream(hipStream_t stream)
+{
+	for (unsigned i = 0;; i = (i + 1) % PINS) {
+		hipStream_t none = NULL;
+
+		if (atomic_compare_exchange_strong(&pins[i].stream, &none, stream)) {
+			/* Named first, looked up second: the destroyer forgets
+			 * first and looks at the slots second. */
+			if (ss_timeline_find(ss_core, stream))
+				return &pins[i];
+			ss_unpin_stream(&pins[i]);
+			return NULL;
+		}
+		if (i == PINS - 1)
+			sched_yield();
+	}
+}
+
+void ss_unpin_stream(struct ss_pin *pin)
+{
+	atomic_store(&pin->stream, NULL);
+}
+
+void ss_pin_drain(hipStream_t stream)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	for (int i = 0; i < PINS; i++)
+		while (atomic_load(&pins[i].stream) == stream)
+			sched_yield();
+}
+
+/* ---- the current device ------------------------------------------------- */
+
+bool ss_switch_open(struct ss_switch *s, int dev)
+{
+	hipError_t err;
+
+	s->old = ss_current_device(&err);
+	s->switched = false;
+	if (s->old < 0)
+		return false;
+	if (s->old == dev)
+		return true;
+	s->switched = REAL(hipSetDevice, dev) == hipSuccess;
+	return s->switched;
+}
+
+void ss_switch_close(struct ss_switch *s)
+{
+	if (s->switched)
+		(void)REAL(hipSetDevice, s->old);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams and events: the real call, with what it proves read before and granted
+ * after (design section 3).
+ *
+ * Streams and events leave the tables before the real destroy and enter after
+ * the real create. No lock.
+ */
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+/* ---- streams come and go ------------------------------------------------ */
+
+static hipError_t created(hipError_t err, hipStream_t *stream, unsigned int flags)
+{
+	if (err == hipSuccess && stream)
+		ss_stream_entered(*stream, flags);
+	return ss_said(err);
+}
+
+hipError_t do_hipStreamCreate(hipStream_t *stream)
+{
+	return created(REAL(hipStreamCreate, stream), stream, 0);
+}
+
+hipError_t do_hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags)
+{
+	return created(REAL(hipStreamCreateWithFlags, stream, flags), stream, flags);
+}
+
+hipError_t do_hipStreamCreateWithPriority(hipStream_t *stream, unsigned int flags, int priority)
+{
+	return created(REAL(hipStreamCreateWithPriority, stream, flags, priority), stream, flags);
+}
+
+hipError_t do_hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t words,
+					   const uint32_t *mask)
+{
+	return created(REAL(hipExtStreamCreateWithCUMask, stream, words, mask), stream, 0);
+}
+
+hipError_t do_hipStreamDestroy(hipStream_t stream)
+{
+	struct ss_timeline *tl = NULL;
+	enum ss_timeline_kind kind;
+	hipError_t err;
+	int dev;
+
+	if ((uintptr_t)stream > 2)
+		tl = ss_timeline_find(ss_core, stream);
+	if (!tl)
+		return ss_said(REAL(hipStreamDestroy, stream));
+	dev = ss_timeline_device(tl);
+	kind = ss_timeline_kind(tl);
+	if (ss_capture_live())
+		ss_capture_stream_gone(tl);
+	/* The null stream may have taken what this one freed, counting on being
+	 * behind it: then its work must be over while there is nothing to join. */
+	if (ss_timeline_retire(ss_core, tl) && !ss_capture_live())
+		(void)REAL(hipStreamSynchronize, stream);
+	ss_rocm_stream_gone(stream);
+	ss_pin_drain(stream);
+	err = REAL(hipStreamDestroy, stream);
+	if (err != hipSuccess)
+		ss_timeline_add(ss_core, dev, stream, kind, true);
+	return ss_said(err);
+}
+
+/* ---- synchronize, query ------------------------------------------------- */
+
+/* One of HIP's synchronization points (`point`), or a query that proves as much
+ * when it succeeds. */
+#define PROVES(begin, point, name, ...) do { \
+	struct ss_token t_ = begin; \
+	hipError_t e_ = REAL(name, __VA_ARGS__); \
+	ss_sync_end(ss_core, &t_, e_ == hipSuccess, point); \
+	return ss_said(e_); \
+} while (0)
+
+#define ON(stream) ss_stream_sync_begin(ss_core, ss_stream_quiet(stream))
+#define ASKED(stream) ss_stream_query_begin(ss_core, ss_stream_quiet(stream))
+
+hipError_t do_hipStreamSynchronize(hipStream_t stream)
+{
+	PROVES(ON(stream), true, hipStreamSynchronize, stream);
+}
+
+hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
+{
+	PROVES(ON(ss_spt(stream)), true, hipStreamSynchronize_spt, stream);
+}
+
+hipError_t do_hipStreamQuery(hipStream_t stream)
+{
+	PROVES(ASKED(stream), false, hipStreamQuery, stream);
+}
+
+hipError_t do_hipStreamQuery_spt(hipStream_t stream)
+{
+	PROVES(ASKED(ss_spt(stream)), false, hipStreamQuery_spt, stream);
+}
+
+hipError_t do_hipEventSynchronize(hipEvent_t event)
+{
+	PROVES(ss_event_sync_begin(ss_core, event), true, hipEventSynchronize, event);
+}
+
+hipError_t do_hipEventQuery(hipEvent_t event)
+{
+	PROVES(ss_event_sync_begin(ss_core, event), false, hipEventQuery, event);
+}
+
+/* ---- wait --------------------------------------------------------------- */
+
+#define WAITS(handle, name, stream, event, flags) do { \
+	struct ss_timeline *tl_ = ss_stream_quiet(handle); \
+	bool joins_ = ss_capture_live() && tl_ && ss_capture_event_is(event); \
+	struct ss_token t_ = ss_wait_begin(ss_core, event, tl_); \
+	hipError_t e_ = REAL(name, stream, event, flags); \
+	ss_wait_end(ss_core, &t_, e_ == hipSuccess); \
+	if (joins_ && e_ == hipSuccess) \
+		ss_capture_join(tl_, event); \
+	return ss_said(e_); \
+} while (0)
+
+hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags)
+{
+	WAITS(stream, hipStreamWaitEvent, stream, event, flags);
+}
+
+hipError_t do_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags)
+{
+	WAITS(ss_spt(stream), hipStreamWaitEvent_spt, stream, event, flags);
+}
+
+/* ---- record ------------------------------------------------------------- */
+
+struct recording {
+	struct ss_timeline *tl;
+	bool captured;
+	struct ss_token token;
+};
+
+/* Recorded while its stream captures, an event is a place in a graph and not a
+ * time: no clock. As an external node (`external`) it is recorded by launches
+ * that nobody sees, for the rest of its life. */
+static struct recording record_begin(hipEvent_t event, hipStream_t stream, bool external)
+{
+	struct recording r = {.tl = ss_stream_quiet(stream)};
+
+	r.captured = ss_capture_live() && r.tl && ss_timeline_capturing(r.tl);
+	if (r.captured)
+		ss_event_taint(ss_core, event, external);
+	r.token = ss_record_begin(ss_core, event, r.tl);
+	return r;
+}
+
+static hipError_t record_end(struct recording *r, hipEvent_t event, hipError_t err)
+{
+	ss_record_end(ss_core, &r->token, err == hipSuccess && !r->captured);
+	if (r->captured && err == hipSuccess)
+		ss_capture_event_set(event, r->tl);
+	else if (ss_capture_live())
+		ss_capture_event_clear(event);
+	return ss_said(err);
+}
+
+hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
+{
+	struct recording r = record_begin(event, stream, false);
+
+	return record_end(&r, event, REAL(hipEventRecord, event, stream));
+}
+
+hipError_t do_hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
+{
+	struct recording r = record_begin(event, ss_spt(stream), false);
+
+	return record_end(&r, event, REAL(hipEventRecord_spt, event, stream));
+}
+
+#define EVENT_RECORD_EXTERNAL 1 /* hipEventRecordExternal, since 6.4 */
+
+hipError_t do_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags)
+{
+	struct recording r = record_begin(event, stream, flags & EVENT_RECORD_EXTERNAL);
+
+	return record_end(&r, event, REAL(hipEventRecordWithFlags, event, stream, flags));
+}
+
+/* ---- events come and go ------------------------------------------------- */
+
+static hipError_t event_created(hipError_t err, hipEvent_t *event)
+{
+	if (err == hipSuccess && event)
+		ss_event_add(ss_core, *event);
+	return ss_said(err);
+}
+
+hipError_t do_hipEventCreate(hipEvent_t *event)
+{
+	return event_created(REAL(hipEventCreate, event), event);
+}
+
+hipError_t do_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags)
+{
+	return event_created(REAL(hipEventCreateWithFlags, event, flags), event);
+}
+
+hipError_t do_hipEventDestroy(hipEvent_t event)
+{
+	ss_event_forget(ss_core, event);
+	if (ss_capture_live())
+		ss_capture_event_clear(event);
+	return ss_said(REAL(hipEventDestroy, event));
+}
+
+/* Another process may record it from now on. */
+hipError_t do_hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event)
+{
+	if (event)
+		ss_event_taint(ss_core, event, true);
+	ss_seen(-1, SS_SEEN_IPC);
+	return ss_said(REAL(hipIpcGetEventHandle, handle, event));
+}
+
+hipError_t do_hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handle)
+{
+	hipError_t err = REAL(hipIpcOpenEventHandle, event, handle);
+
+	ss_seen(-1, SS_SEEN_IPC);
+	if (err == hipSuccess && event) {
+		ss_event_add(ss_core, *event);
+		ss_event_taint(ss_core, *event, true);
+	}
+	return ss_said(err);
+}
