@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* What HIP says about an address; numbers and layouts by version. */
+#include <string.h>
+
+#include "hip.h"
+
+/* The enumeration was renumbered in 6.0. */
+static int memory_type(const struct sim_alloc *a)
+{
+	switch (a->kind) {
+	case SIM_HOST:
+	case SIM_LOCKED: return V6 ? 1 : 0;
+	case SIM_MANAGED: return V6 ? 3 : V57 ? 4 : 1;
+	default: return V6 ? 2 : 1;
+	}
+}
+
+static int owner_device(const struct sim_alloc *a)
+{
+	/* Raw HSA memory is "the arena", which device 0 owns. */
+	return a->hip ? a->device : 0;
+}
+
+hipError_t i_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *p)
+{
+	struct sim_alloc a;
+
+	if (!out)
+		return hipErrorInvalidValue;
+	if (!p && !V7)
+		return hipErrorInvalidValue;
+	if (!hip_find(p, &a)) {
+		if (!V6)
+			return hipErrorInvalidValue;
+		memset(out, 0, sizeof *out);
+		out->device = hipInvalidDeviceId;
+		return hipSuccess;
+	}
+	memset(out, 0, sizeof *out);
+	*(int *)&out->memoryType = memory_type(&a);
+	out->device = owner_device(&a);
+	out->devicePointer = (void *)(uintptr_t)p;
+	out->hostPointer = a.kind == SIM_HOST || a.kind == SIM_LOCKED || a.kind == SIM_MANAGED ?
+		(void *)(uintptr_t)p : NULL;
+	out->isManaged = a.kind == SIM_MANAGED;
+	out->allocationFlags = a.kind == SIM_MAPPED ? 0 : a.flags;
+	return hipSuccess;
+}
+
+/* The arena object of raw HSA memory has no sensible bounds. */
+static void bounds(const struct sim_alloc *a, void **base, size_t *size)
+{
+	*base = a->hip ? (void *)a->r.base : (void *)0x100;
+	*size = a->hip ? a->size : SIZE_MAX;
+}
+
+hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t p)
+{
+	struct sim_alloc a;
+	void *base;
+	size_t size;
+
+	if (!data || !p)
+		return hipErrorInvalidValue;
+	if (!hip_find(p, &a))
+		return hipErrorInvalidValue;
+	bounds(&a, &base, &size);
+	switch ((int)attribute) {
+	case 1: *(hipCtx_t *)data = (hipCtx_t)(uintptr_t)(owner_device(&a) + 1); break;
+	case 2: *(unsigned *)data = (unsigned)memory_type(&a); break;
+	case 3: *(void **)data = p; break;
+	case 4:
+		if (a.kind != SIM_HOST && a.kind != SIM_LOCKED && a.kind != SIM_MANAGED)
+			return hipErrorInvalidValue;
+		*(void **)data = p;
+		break;
+	case 6: *(unsigned *)data = (unsigned)a.sync_memops; break;
+	case 7: *(uint64_t *)data = a.hip ? a.id : 0; break;
+	case 8: *(int *)data = a.kind == SIM_MANAGED; break;
+	case 9: *(int *)data = owner_device(&a); break;
+	case 10:
+		if (!V7)
+			return hipErrorNotSupported;
+		*(int *)data = a.kind == SIM_DEVICE && a.hip;
+		break;
+	case 11: *(void **)data = base; break;
+	/* Four bytes only, as the real one: the upper half is the caller's. */
+	case 12: *(uint32_t *)data = (uint32_t)size; break;
+	case 13: *(unsigned *)data = 1; break;
+	case 16: *(int *)data = 3; break;
+	case 5: case 14: case 15: case 17: return hipErrorNotSupported;
+	default: return hipErrorInvalidValue;
+	}
+	return hipSuccess;
+}
+
+hipError_t i_hipDrvPointerGetAttributes(unsigned n, hipPointer_attribute *attributes, void **data, hipDeviceptr_t p)
+{
+	if (!n || !attributes || !data)
+		return hipErrorInvalidValue;
+	for (unsigned i = 0; i < n; i++)
+		i_hipPointerGetAttribute(data[i], attributes[i], p);
+	return hipSuccess;
+}
+
+static void set_sync(struct sim_alloc *a, void *arg)
+{
+	a->sync_memops = *(unsigned *)arg != 0;
+}
+
+hipError_t i_hipPointerSetAttribute(const void *value, hipPointer_attribute attribute, hipDeviceptr_t p)
+{
+	struct sim_alloc a;
+
+	if (!value || attribute != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS || !p)
+		return hipErrorInvalidValue;
+	if (!hip_find(p, &a) || a.kind == SIM_MANAGED)
+		return hipErrorInvalidDevicePointer;
+	sim_update(p, set_sync, (void *)(uintptr_t)value);
+	return hipSuccess;
+}
+
+hipError_t i_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p)
+{
+	struct sim_alloc a;
+	size_t n;
+
+	if (!base || !size)
+		return hipErrorInvalidValue;
+	if (!hip_find(p, &a))
+		return hipErrorNotFound;
+	bounds(&a, base, &n);
+	*size = n;
+	return hipSuccess;
+}
+
+hipError_t i_hipMemPtrGetInfo(void *p, size_t *size)
+{
+	struct sim_alloc a;
+	void *base;
+
+	if (!size)
+		return hipErrorInvalidValue;
+	if (!p) {
+		*size = 0;
+		return hipSuccess;
+	}
+	if (!hip_find(p, &a))
+		return hipErrorInvalidValue;
+	bounds(&a, &base, size);
+	return hipSuccess;
+}
+
+hipError_t i_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t p, size_t size, int type, unsigned long long flags)
+{
+	return hipErrorNotSupported;
+}

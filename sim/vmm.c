@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual memory management: reservations are PROT_NONE, physical handles are
+ * ranges of a memfd, mapping is real mmap, access is mprotect plus a mask per
+ * device. Device work on unmapped or inaccessible memory is a page fault that
+ * ends the process, as on a GPU.
+ *
+ * Lock order: vmm_lock, then the address map, then a device's lock.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+struct sim_phys {
+	uint64_t magic;
+	int refs;             /* handles */
+	int maps;
+	int device;
+	size_t size;
+	int fd;               /* own memfd, or -1: a range of the device's */
+	uint64_t offset;
+	bool exportable, imported;
+	struct sim_phys *next;
+};
+
+struct mapping {
+	struct sim_range r;
+	struct sim_phys *h;
+	bool prot;
+	uint64_t gen;
+};
+
+struct reservation {
+	struct sim_range r;
+	struct sim_range *maps;
+	uint64_t kept;        /* quirk phys-kept: bytes per device stay charged */
+	int kept_device;
+	void *raw;
+	size_t rawsize;
+};
+
+#define MAGIC 0x7068797373696d31ULL
+
+__thread const char *sim_device_work __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t vmm_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_range *reservations;
+static struct sim_phys *handles;
+static uint64_t next_gen;
+static struct sigaction old_segv, old_bus;
+
+/* ---- faults ---- */
+
+void sim_fault(const void *addr, const char *who, const char *why)
+{
+	char line[200];
+	int n = snprintf(line, sizeof line, "somasim: device page fault at %p by %s (%s)\n", addr, who, why);
+
+	if (write(2, line, (size_t)n) < 0)
+		_exit(134);
+	signal(SIGABRT, SIG_DFL);
+	abort();
+}
+
+static void on_fault(int sig, siginfo_t *info, void *ctx)
+{
+	struct sigaction *old = sig == SIGSEGV ? &old_segv : &old_bus;
+
+	if (sim_device_work)
+		sim_fault(info->si_addr, sim_device_work, "not mapped");
+	if (old->sa_flags & SA_SIGINFO)
+		old->sa_sigaction(sig, info, ctx);
+	else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
+		old->sa_handler(sig);
+	else
+		signal(sig, SIG_DFL);
+}
+
+/* Only a process that reserves address space gets a handler. */
+static void watch_faults(void)
+{
+	static bool done;
+	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_NODEFER };
+
+	if (done)
+		return;
+	done = true;
+	sa.sa_sigaction = on_fault;
+	sigaction(SIGSEGV, &sa, &old_segv);
+	sigaction(SIGBUS, &sa, &old_bus);
+}
+
+/* ---- physical memory ---- */
+
+static struct sim_phys *valid(struct sim_phys *h)
+{
+	for (struct sim_phys *p = handles; p; p = p->next)
+		if (p == h)
+			return p;
+	return NULL;
+}
+
+struct sim_phys *sim_phys_create(int device, size_t size, bool exportable)
+{
+	struct sim_device *d = &sim_devices[device];
+	struct sim_phys *h;
+
+	if (!sim_memory_init())
+		return NULL;
+	if (sim_opt.quirk[SIM_Q_CREATE_CAP] && size > sim_opt.create_cap)
+		return NULL;
+	if (sim_opt.quirk[SIM_Q_CREATE_CHUNK] && size > (256u << 20))
+		return NULL;
+	h = calloc(1, sizeof *h);
+	if (!h || !sim_charge(device, size)) {
+		free(h);
+		return NULL;
+	}
+	h->magic = MAGIC;
+	h->refs = 1;
+	h->device = device;
+	h->size = size;
+	h->exportable = exportable;
+	h->fd = -1;
+	if (exportable || sim_opt.quirk[SIM_Q_FD_PER_HANDLE]) {
+		h->fd = memfd_create("somasim-handle", MFD_CLOEXEC);
+		if (h->fd < 0 || ftruncate(h->fd, (off_t)size)) {
+			if (h->fd >= 0)
+				close(h->fd);
+			sim_uncharge(device, size);
+			free(h);
+			return NULL;
+		}
+	} else {
+		pthread_mutex_lock(&d->lock);
+		h->offset = sim_space_take(&d->phys, size, SIM_PAGE);
+		pthread_mutex_unlock(&d->lock);
+		if (!h->offset) {
+			sim_uncharge(device, size);
+			free(h);
+			return NULL;
+		}
+	}
+	pthread_mutex_lock(&vmm_lock);
+	h->next = handles;
+	handles = h;
+	pthread_mutex_unlock(&vmm_lock);
+	return h;
+}
+
+struct sim_phys *sim_phys_import(int fd)
+{
+	struct sim_phys *h = calloc(1, sizeof *h);
+	struct stat st;
+
+	if (!h || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    (h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) {
+		free(h);
+		return NULL;
+	}
+	h->magic = MAGIC;
+	h->refs = 1;
+	h->size = (size_t)st.st_size;
+	h->exportable = h->imported = true;
+	pthread_mutex_lock(&vmm_lock);
+	h->next = handles;
+	handles = h;
+	pthread_mutex_unlock(&vmm_lock);
+	return h;
+}
+
+int sim_phys_export(struct sim_phys *h)
+{
+	int fd = -EINVAL;
+
+	pthread_mutex_lock(&vmm_lock);
+	if (valid(h) && h->exportable)
+		fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 3);
+	pthread_mutex_unlock(&vmm_lock);
+	return fd;
+}
+
+/* Caller holds vmm_lock. */
+static void phys_drop(struct sim_phys *h, struct reservation *last)
+{
+	struct sim_device *d = &sim_devices[h->device];
+
+	if (h->refs > 0 || h->maps > 0)
+		return;
+	for (struct sim_phys **p = &handles; *p; p = &(*p)->next)
+		if (*p == h) {
+			*p = h->next;
+			break;
+		}
+	if (h->fd >= 0) {
+		close(h->fd);
+	} else {
+		fallocate(d->physfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)h->offset, (off_t)h->size);
+		pthread_mutex_lock(&d->lock);
+		sim_space_add(&d->phys, h->offset, h->size);
+		pthread_mutex_unlock(&d->lock);
+	}
+	if (!h->imported) {
+		if (sim_opt.quirk[SIM_Q_PHYS_KEPT] && last) {
+			last->kept += h->size;
+			last->kept_device = h->device;
+		} else if (!sim_opt.quirk[SIM_Q_RELEASE_LEAKS]) {
+			sim_uncharge(h->device, h->size);
+		}
+	}
+	h->magic = 0;
+	free(h);
+}
+
+bool sim_phys_retain(struct sim_phys *h)
+{
+	pthread_mutex_lock(&vmm_lock);
+	h = valid(h);
+	if (h)
+		h->refs++;
+	pthread_mutex_unlock(&vmm_lock);
+	return h != NULL;
+}
+
+bool sim_phys_release(struct sim_phys *h)
+{
+	bool ok = false;
+
+	pthread_mutex_lock(&vmm_lock);
+	if (valid(h) && h->refs > 0) {
+		h->refs--;
+		phys_drop(h, NULL);
+		ok = true;
+	}
+	pthread_mutex_unlock(&vmm_lock);
+	return ok;
+}
+
+bool sim_phys_info(struct sim_phys *h, int *device, size_t *size, bool *exportable)
+{
+	pthread_mutex_lock(&vmm_lock);
+	h = valid(h);
+	if (h) {
+		*device = h->device;
+		*size = h->size;
+		*exportable = h->exportable;
+	}
+	pthread_mutex_unlock(&vmm_lock);
+	return h != NULL;
+}
+
+/* ---- reservations ---- */
+
+static struct reservation *reservation_of(const void *p, size_t size)
+{
+	struct sim_range *r = sim_range_floor(reservations, (uintptr_t)p);
+
+	if (!r || (uintptr_t)p - r->base >= r->size || size > r->size - ((uintptr_t)p - r->base))
+		return NULL;
+	return container_of(r, struct reservation, r);
+}
+
+bool sim_vmm_reserved(const void *p)
+{
+	bool yes;
+
+	pthread_mutex_lock(&vmm_lock);
+	yes = reservation_of(p, 1) != NULL;
+	pthread_mutex_unlock(&vmm_lock);
+	return yes;
+}
+
+int sim_vmm_reserve(void **out, size_t size, size_t align, void *hint)
+{
+	struct reservation *v = calloc(1, sizeof *v);
+	size_t raw = size + align;
+	char *p;
+
+	if (!v)
+		return -ENOMEM;
+	if (align < SIM_BIG)
+		align = SIM_BIG;
+	raw = size + align;
+	p = mmap(hint, raw, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED) {
+		free(v);
+		return -ENOMEM;
+	}
+	v->raw = p;
+	v->rawsize = raw;
+	v->r.base = SIM_ALIGN((uintptr_t)p, align);
+	v->r.size = size;
+	pthread_mutex_lock(&vmm_lock);
+	watch_faults();
+	sim_range_insert(&reservations, &v->r);
+	pthread_mutex_unlock(&vmm_lock);
+	*out = (void *)v->r.base;
+	return 0;
+}
+
+int sim_vmm_unreserve(void *p, size_t size)
+{
+	struct reservation *v;
+
+	pthread_mutex_lock(&vmm_lock);
+	v = reservation_of(p, 1);
+	if (!v || v->r.base != (uintptr_t)p || (size && v->r.size != size) || v->maps) {
+		pthread_mutex_unlock(&vmm_lock);
+		return -EINVAL;
+	}
+	sim_range_remove(&reservations, &v->r);
+	if (v->kept)
+		sim_uncharge(v->kept_device, v->kept);
+	munmap(v->raw, v->rawsize);
+	pthread_mutex_unlock(&vmm_lock);
+	free(v);
+	return 0;
+}
+
+static bool map_real(struct mapping *m, int prot)
+{
+	struct sim_phys *h = m->h;
+
+	return mmap((void *)m->r.base, m->r.size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+		    h->fd >= 0 ? h->fd : sim_devices[h->device].physfd,
+		    h->fd >= 0 ? 0 : (off_t)h->offset) != MAP_FAILED;
+}
+
+int sim_vmm_map(void *p, size_t size, struct sim_phys *h, bool hip)
+{
+	struct sim_alloc a = { .kind = SIM_MAPPED, .hip = hip, .slot = -1 };
+	struct reservation *v;
+	struct mapping *m = calloc(1, sizeof *m);
+	struct sim_range *f;
+	int e = -EINVAL;
+
+	pthread_mutex_lock(&vmm_lock);
+	v = reservation_of(p, size);
+	h = valid(h);
+	if (!m || !v || !h || size > h->size || (uintptr_t)p % SIM_PAGE)
+		goto out;
+	f = sim_range_floor(v->maps, (uintptr_t)p + size - 1);
+	if (f && f->base + f->size > (uintptr_t)p)
+		goto out;
+	m->r.base = (uintptr_t)p;
+	m->r.size = size;
+	m->h = h;
+	m->gen = ++next_gen;
+	if (!map_real(m, PROT_NONE)) {
+		e = -ENOMEM;
+		goto out;
+	}
+	sim_range_insert(&v->maps, &m->r);
+	h->maps++;
+	a.r.base = (uintptr_t)p;
+	a.r.size = a.size = size;
+	a.device = h->device;
+	a.id = sim_next_id();
+	a.owner = h;
+	sim_map_add(&a);
+	m = NULL;
+	e = 0;
+out:
+	pthread_mutex_unlock(&vmm_lock);
+	free(m);
+	return e;
+}
+
+int sim_vmm_unmap(void *p, size_t size, bool exact)
+{
+	uintptr_t at = (uintptr_t)p, end = at + size;
+	struct reservation *v;
+	struct sim_range *r;
+	int n = 0, e = -EINVAL;
+
+	pthread_mutex_lock(&vmm_lock);
+	v = reservation_of(p, size);
+	if (!v)
+		goto out;
+	/* Exactly whole handles, and every one of them, or nothing. */
+	for (uintptr_t x = at; x < end; n++) {
+		r = sim_range_next(v->maps, x);
+		if (!r || r->base != x || r->base + r->size > end)
+			goto out;
+		x = r->base + r->size;
+	}
+	if (!n)
+		goto out;
+	if (sim_opt.quirk[SIM_Q_UNMAP_PARTIAL] || !exact)
+		n = 1;
+	while (n-- && at < end) {
+		struct sim_alloc a;
+		struct mapping *m;
+
+		r = sim_range_next(v->maps, at);
+		m = container_of(r, struct mapping, r);
+		at = r->base + r->size;
+		mmap((void *)r->base, r->size, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		sim_range_remove(&v->maps, r);
+		sim_map_remove((void *)r->base, &a);
+		m->h->maps--;
+		phys_drop(m->h, v);
+		free(m);
+	}
+	e = 0;
+out:
+	pthread_mutex_unlock(&vmm_lock);
+	return e;
+}
+
+/* Quirk map-settle: for a while the range is backed by pages that nobody will
+ * ever see again: loads give zeros, stores are lost. */
+struct settle {
+	uintptr_t base;
+	uint64_t gen;
+};
+
+static void *settle(void *arg)
+{
+	struct settle *s = arg;
+	struct timespec ts = { sim_opt.settle_us / 1000000, sim_opt.settle_us % 1000000 * 1000 };
+	struct reservation *v;
+	struct sim_range *r;
+
+	nanosleep(&ts, NULL);
+	pthread_mutex_lock(&vmm_lock);
+	v = reservation_of((void *)s->base, 1);
+	r = v ? sim_range_floor(v->maps, s->base) : NULL;
+	if (r && r->base == s->base) {
+		struct mapping *m = container_of(r, struct mapping, r);
+
+		if (m->gen == s->gen && m->prot)
+			map_real(m, PROT_READ | PROT_WRITE);
+	}
+	pthread_mutex_unlock(&vmm_lock);
+	free(s);
+	return NULL;
+}
+
+static void open_mapping(struct mapping *m)
+{
+	struct settle *s;
+	pthread_t th;
+
+	m->prot = true;
+	if (sim_opt.quirk[SIM_Q_MAP_SETTLE] && (s = malloc(sizeof *s))) {
+		s->base = m->r.base;
+		s->gen = m->gen;
+		mmap((void *)m->r.base, m->r.size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		if (!pthread_create(&th, NULL, settle, s)) {
+			pthread_detach(th);
+			return;
+		}
+		free(s);
+		map_real(m, PROT_NONE);
+	}
+	mprotect((void *)m->r.base, m->r.size, PROT_READ | PROT_WRITE);
+}
+
+struct grant {
+	uint32_t bit;
+	int prot;
+};
+
+static void grant(struct sim_alloc *a, void *arg)
+{
+	struct grant *g = arg;
+
+	a->access &= ~(g->bit);
+	if (g->prot == 3)
+		a->access |= g->bit;
+	a->flags = (unsigned)g->prot;
+}
+
+int sim_vmm_access(void *p, size_t size, int device, int prot)
+{
+	uintptr_t at = (uintptr_t)p, end = at + size;
+	struct grant g = { device < 0 ? 0 : 1u << device, prot };
+	struct reservation *v;
+	int e = -EINVAL;
+
+	pthread_mutex_lock(&vmm_lock);
+	v = reservation_of(p, size);
+	if (!v)
+		goto out;
+	for (uintptr_t x = at; x < end;) {
+		struct sim_range *r = sim_range_next(v->maps, x);
+
+		if (!r || r->base != x || r->base + r->size > end)
+			goto out;
+		x = r->base + r->size;
+	}
+	/* V1 to V3: anything but a range that starts at the reservation. */
+	if (sim_opt.quirk[SIM_Q_SETACCESS_TAIL] && at != v->r.base)
+		goto out;
+	if (sim_opt.quirk[SIM_Q_SETACCESS_SOME] && (next_gen * 2654435761u >> 8) % 3 == 0) {
+		next_gen++;
+		goto out;
+	}
+	if (sim_opt.quirk[SIM_Q_SETACCESS_HOST] && device < 0)
+		goto out;
+	for (uintptr_t x = at; x < end;) {
+		struct sim_range *r = sim_range_next(v->maps, x);
+		struct mapping *m = container_of(r, struct mapping, r);
+		struct sim_alloc a;
+
+		sim_update((void *)r->base, grant, &g);
+		sim_find((void *)r->base, &a);
+		if (prot && !m->prot) {
+			open_mapping(m);
+		} else if (!prot && !a.access && m->prot) {
+			mprotect((void *)r->base, r->size, PROT_NONE);
+			m->prot = false;
+		}
+		/* V13: a grant to a peer after the owner's spoils the mapping. */
+		if (sim_opt.quirk[SIM_Q_PEER_SETACCESS] && prot && device >= 0 && device != a.device &&
+		    (a.access & 1u << a.device))
+			memset((void *)r->base, 0xee, SIM_PAGE);
+		x = r->base + r->size;
+	}
+	e = 0;
+out:
+	pthread_mutex_unlock(&vmm_lock);
+	return e;
+}
+
+int sim_vmm_get_access(const void *p, int device, int *prot)
+{
+	struct sim_alloc a;
+
+	if (!sim_find(p, &a) || a.kind != SIM_MAPPED)
+		return -EINVAL;
+	*prot = a.access & 1u << device ? 3 : 0;
+	return 0;
+}
+
+struct sim_phys *sim_phys_at(const void *p)
+{
+	struct sim_alloc a;
+
+	return sim_find(p, &a) && a.kind == SIM_MAPPED ? a.owner : NULL;
+}

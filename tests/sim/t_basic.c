@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Allocation, copies, memsets, memory info, last error: one stream. */
+#include "test.h"
+
+int main(void)
+{
+	size_t avail0, avail, total;
+	char *d, *e, *p = (char *)0x1234, host[4096], back[4096];
+	hipPointerAttribute_t attr;
+	hipDeviceProp_t prop;
+	int n, v;
+
+	OK(hipGetDeviceCount(&n));
+	CHECK(n == 1);
+	OK(hipRuntimeGetVersion(&v));
+	CHECK(v == 50731921);
+	OK(hipGetDeviceProperties(&prop, 0));
+	CHECK(prop.warpSize == 64);
+	OK(hipMemGetInfo(&avail0, &total));
+	CHECK(avail0 == total);
+
+	OK(hipMalloc((void **)&d, 3 << 20));
+	OK(hipMalloc((void **)&e, 100));
+	CHECK((uintptr_t)d % (2 << 20) == 0 && (uintptr_t)e % 4096 == 0);
+	OK(hipMemGetInfo(&avail, &total));
+	CHECK(avail == avail0 - (3 << 20) - 4096);
+	memset(host, 7, sizeof host);
+	OK(hipMemcpy(d, host, sizeof host, hipMemcpyHostToDevice));
+	OK(hipMemset(d + 4096, 9, 4096));
+	OK(hipMemcpy(back, d, 4096, hipMemcpyDeviceToHost));
+	CHECK(!memcmp(host, back, 4096));
+	OK(hipMemcpy(back, d + 4096, 4096, hipMemcpyDeviceToHost));
+	CHECK(back[0] == 9 && back[4095] == 9);
+	OK(hipMemsetD32((hipDeviceptr_t)d, 0x01020304, 10));
+	OK(hipMemcpy(back, d, 44, hipMemcpyDeviceToHost));
+	CHECK(back[0] == 4 && back[39] == 1 && back[40] == 7);
+
+	OK(hipPointerGetAttributes(&attr, d + 5));
+	CHECK((int)attr.memoryType == 1 && attr.device == 0 && attr.devicePointer == d + 5);
+	hipDeviceptr_t base;
+	size_t size;
+	OK(hipMemGetAddressRange(&base, &size, e + 3));
+	CHECK(base == e && size == 100);
+	EXPECT(hipMemset(e, 0, 101), hipErrorInvalidValue);
+
+	/* A failed call leaves the pointer alone and is remembered. */
+	EXPECT(hipMalloc((void **)&p, (size_t)1 << 60), hipErrorOutOfMemory);
+	CHECK(p == (char *)0x1234);
+	EXPECT(hipPeekAtLastError(), hipErrorOutOfMemory);
+	EXPECT(hipGetLastError(), hipErrorOutOfMemory);
+	EXPECT(hipGetLastError(), hipSuccess);
+	EXPECT(hipMalloc((void **)&p, (size_t)1 << 60), hipErrorOutOfMemory);
+	OK(hipGetDevice(&n));
+	EXPECT(hipGetLastError(), hipSuccess);        /* before 7.0, overwritten */
+
+	OK(hipFree(NULL));
+	OK(hipFree(d));
+	EXPECT(hipFree(d), hipErrorInvalidValue);
+	OK(hipFree(e));
+	EXPECT(hipFree(host), hipErrorInvalidValue);
+	OK(hipMemGetInfo(&avail, &total));
+	CHECK(avail == avail0);
+
+	/* Freed memory comes back empty. */
+	OK(hipMalloc((void **)&d, 3 << 20));
+	OK(hipMemcpy(back, d, 4096, hipMemcpyDeviceToHost));
+	for (int i = 0; i < 4096; i++)
+		CHECK(back[i] == 0);
+	OK(hipFree(d));
+
+	uint64_t (*count)(const char *) = control("somasim_call_count");
+	CHECK(count("hipFree") == 6);
+	CHECK(count("hsa_amd_memory_pool_allocate") == 0);
+	return 0;
+}
