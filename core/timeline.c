@@ -182,6 +182,7 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 {
 	tl->alive = false;
+	tl->capturing = false; /* or its marks would never complete */
 	tl->last = ss_position(tl);
 	if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_THREAD)
 		atomic_fetch_sub(&core->dev[tl->dev].joiners, 1);
