@@ -217,7 +217,7 @@ static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_t
 		}
 		pthread_mutex_unlock(&pool->lock);
 
-		s = ss_grow(pool, size, align);
+		s = ss_grow(pool, x, size, align);
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)
 			s = ss_oom(pool, x, size, oom_step++);
@@ -259,7 +259,7 @@ static void first_use(struct ss_pool *pool)
 	bytes = ss_amount_bytes(&pool->core->opt.initial, d->info.total_bytes);
 	/* It is a wish: if the device is too full, growing on demand goes on. */
 	if (bytes)
-		ss_grow(pool, bytes, SS_GRAIN);
+		ss_grow(pool, NULL, bytes, SS_GRAIN);
 }
 
 /* A block that the null stream takes because its next command joins the blocking
@@ -440,14 +440,16 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	struct ss_pool *pool;
 	enum ss_status s = find_live(core, ptr, &b);
 	bool clean = waited != NULL || SS_MUTANT_IS(29);
+	bool wide = waited && ss_token_device_wide(waited);
 
 	if (waited)
 		ss_sync_end(core, waited, true, false);
 	if (s != SS_OK)
 		return s;
 	pool = b->seg->pool;
-	/* Waiting for every live stream says nothing about destroyed ones. */
-	if (clean && ss_zombies(core, pool->dev))
+	/* Waiting for every stream that we know says nothing about destroyed ones,
+	 * nor about those that nobody saw created. */
+	if (waited && !wide && (ss_distrusted(core) || ss_zombies(core, pool->dev)))
 		clean = false;
 	if (!claim(b))
 		return SS_ERR_INVALID;

@@ -204,6 +204,10 @@ enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, ui
 
 	peers |= 1ull << pool->dev;
 	pthread_mutex_lock(&pool->lock);
+	if (pool->vmm) {
+		pthread_mutex_unlock(&pool->lock);
+		return ss_vmm_access(pool, peers);
+	}
 	if ((peers & ~pool->peers) && pool->segment_count) {
 		list = malloc(pool->segment_count * sizeof(*list));
 		if (!list) {

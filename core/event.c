@@ -36,6 +36,9 @@ enum token_kind {
 	TOKEN_MANY,
 };
 
+/* What a TOKEN_MANY reaches (its gen). */
+enum { SCOPE_STREAMS, SCOPE_JOINED /* no non-blocking streams */, SCOPE_DEVICE };
+
 /* Several timelines at once: a device, or the null stream with all it joins. */
 struct snapshot {
 	uint64_t wide;  /* a real device-wide wait: position of the device's own count */
@@ -272,13 +275,13 @@ struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *t
 	if (tl->kind != SS_TL_NULL)
 		return stream_begin(core, tl);
 	t = ss_streams_sync_begin(core, tl->dev);
-	t.gen = 1; /* without the non-blocking streams */
+	t.gen = SCOPE_JOINED;
 	return t;
 }
 
 static struct ss_token many_begin(struct ss_core *core, int dev, bool destroyed_too)
 {
-	struct ss_token t = {.dev = dev};
+	struct ss_token t = {.dev = dev, .gen = destroyed_too ? SCOPE_DEVICE : SCOPE_STREAMS};
 	struct snapshot *s;
 	uint32_t count;
 
@@ -318,6 +321,11 @@ struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev)
 	return many_begin(core, dev, false);
 }
 
+bool ss_token_device_wide(const struct ss_token *t)
+{
+	return t->kind == TOKEN_MANY && t->gen == SCOPE_DEVICE;
+}
+
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
 {
 	struct snapshot *s = t->kind == TOKEN_MANY ? t->a : NULL;
@@ -349,7 +357,7 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 			atomic_store(&core->dev[dev].wide_done, s->wide);
 		for (uint32_t i = 0; i < s->count; i++) {
 			struct ss_timeline *tl = s->at[i].tl;
-			bool covered = !t->gen || tl->kind != SS_TL_NONBLOCKING;
+			bool covered = t->gen != SCOPE_JOINED || tl->kind != SS_TL_NONBLOCKING;
 
 			idle &= covered || !tl->alive;
 			if (ok && covered && !tl->capturing)

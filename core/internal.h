@@ -199,6 +199,7 @@ struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_row *row, bool synced);
 void ss_event_finish_all(struct ss_core *core);
+bool ss_token_device_wide(const struct ss_token *t);
 
 /* Asks for a fence that covers position n of tl, unless one is on its way; a
  * fence that cannot be recorded now is remembered and served by ss_fence_serve.
@@ -395,8 +396,17 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
 struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size,
 			  uint64_t align);
 
-/* backing.c over slab.c and vmm.c. No lock held. */
-enum ss_status ss_grow(struct ss_pool *pool, uint64_t size, uint64_t align);
+/* slab.c, and vmm.c below it. No lock held. ss_grow adds memory so that x (NULL:
+ * nobody in particular) finds a run of `size` at `align`. */
+enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+		       uint64_t align);
+bool ss_over_cap(const struct ss_pool *pool, uint64_t size);
+void ss_account_reserved(struct ss_pool *pool, uint64_t size);
+enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+			   uint64_t align, bool remap);
+uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
+enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers);
+void ss_vmm_drop(struct ss_pool *pool, bool give_back);
 /* Gives idle memory back until `target` bytes are reserved, but only what has
  * been idle since `older_than` ms. Returns the bytes given back. */
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);

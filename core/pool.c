@@ -391,6 +391,9 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 		pool->epochs = e->next;
 		ss_host_free(core, e, sizeof(*e) + e->count * sizeof(e->mark[0]));
 	}
+	pthread_mutex_unlock(&pool->lock);
+	ss_vmm_drop(pool, give_back);
+	pthread_mutex_lock(&pool->lock);
 	while ((seg = pool->segments)) {
 		void *native = seg->native;
 		uint64_t size = seg->native_size;

@@ -22,7 +22,7 @@ static uint64_t segment_size(const struct ss_pool *pool, uint64_t size)
 	return ss_round(size, SS_FRAME);
 }
 
-static bool over_cap(const struct ss_pool *pool, uint64_t size)
+bool ss_over_cap(const struct ss_pool *pool, uint64_t size)
 {
 	const struct ss_device_state *d = &pool->core->dev[pool->dev];
 
@@ -31,7 +31,7 @@ static bool over_cap(const struct ss_pool *pool, uint64_t size)
 	return d->limit && atomic_load(&d->reserved) + size > d->limit;
 }
 
-static void account_reserved(struct ss_pool *pool, uint64_t size)
+void ss_account_reserved(struct ss_pool *pool, uint64_t size)
 {
 	uint64_t now = atomic_fetch_add(&pool->reserved, size) + size;
 	uint64_t high = atomic_load(&pool->reserved_high);
@@ -61,7 +61,7 @@ static enum ss_status add_segment(struct ss_pool *pool, uint64_t size)
 	enum ss_status s;
 	void *ptr;
 
-	if (over_cap(pool, size))
+	if (ss_over_cap(pool, size))
 		return SS_ERR_NOMEM;
 	s = SS_DRIVE(core, core->drv.segment_alloc(core->drv.ctx, pool->dev, pool->backing, size,
 						   pool->peers, &ptr));
@@ -85,13 +85,13 @@ static enum ss_status add_segment(struct ss_pool *pool, uint64_t size)
 	pool->segments = seg;
 	pool->segment_count++;
 	pool->st.grown++;
-	account_reserved(pool, size);
+	ss_account_reserved(pool, size);
 	ss_place(pool, seg->first);
 	pthread_mutex_unlock(&pool->lock);
 	return SS_OK;
 }
 
-enum ss_status ss_grow(struct ss_pool *pool, uint64_t size, uint64_t align)
+static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align)
 {
 	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
 	uint64_t want = segment_size(pool, need);
@@ -99,6 +99,17 @@ enum ss_status ss_grow(struct ss_pool *pool, uint64_t size, uint64_t align)
 
 	if (s == SS_ERR_NOMEM && want > need)
 		s = add_segment(pool, need);
+	return s;
+}
+
+enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+		       uint64_t align)
+{
+	bool remap = !pool->core->dev[pool->dev].info.release_waits[SS_BACKING_VMM];
+	enum ss_status s = pool->backing == SS_BACKING_VMM ?
+			   ss_vmm_grow(pool, x, size, align, remap) :
+			   slab_grow(pool, size, align);
+
 	if (s == SS_OK)
 		check_pressure(pool);
 	return s;
@@ -136,15 +147,13 @@ static void unlink_segment(struct ss_pool *pool, struct ss_segment *seg)
 	pool->segment_count--;
 }
 
-uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 {
 	struct ss_core *core = pool->core;
 	uint64_t given = 0;
 	struct ss_segment *seg;
 
 	pthread_mutex_lock(&pool->lock);
-	ss_flush_all(pool);
-	ss_settle(pool);
 	while ((seg = victim(pool, target, older_than))) {
 		void *native = seg->native;
 		uint64_t size = seg->native_size;
@@ -178,13 +187,26 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 				seg->next->prev = seg;
 			pool->segments = seg;
 			pool->segment_count++;
-			account_reserved(pool, size);
+			ss_account_reserved(pool, size);
 			ss_place(pool, seg->first);
 		}
 		break;
 	}
-	if (given)
-		atomic_store(&core->dev[pool->dev].pressed, false);
 	pthread_mutex_unlock(&pool->lock);
+	return given;
+}
+
+uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+{
+	uint64_t given;
+
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	pthread_mutex_unlock(&pool->lock);
+	given = pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
+						  slab_release(pool, target, older_than);
+	if (given)
+		atomic_store(&pool->core->dev[pool->dev].pressed, false);
 	return given;
 }

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual memory: a pool as one long reservation of addresses with physical
+ * chunks mapped into it.
+ *
+ * The reservation is tiled by blocks like any segment; addresses without memory
+ * behind them are blocks in state HOLE. Growing maps chunks into the hole where
+ * the fewest new bytes complete a long enough run, so a pool stays in one piece.
+ * Before it asks the device for more it takes chunks of which every byte is free
+ * and completed out of runs that are too short and maps them there instead
+ * (remapping): reserved memory then follows what is live, however sizes change.
+ *
+ * Chunks grow with the pool (one 64th of it, 2 MiB to 64 MiB): a few hundred
+ * handles, file descriptors and mappings whatever its size, and little waste in
+ * the last one.
+ *
+ * Locks: pool->lock, dropped for the driver. What a thread works on meanwhile is
+ * in state QUEUED, which nobody else touches.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+#define MAX_CHUNK (64ull << 20)
+
+struct chunk {
+	void *handle;
+	uint64_t size;
+	uint64_t idle_since; /* ms; 0: not seen idle yet */
+	struct chunk *next;  /* in the lists of one operation */
+	uint64_t va;
+};
+
+struct ss_vmm {
+	struct ss_segment *seg;
+	uint64_t unit;          /* smallest chunk */
+	struct ss_heap holes;
+	struct chunk **frame;   /* chunk at each unit of the reservation */
+	uint64_t frames;
+	uint32_t chunks;
+};
+
+static uint64_t chunk_size(const struct ss_pool *pool, const struct ss_vmm *v)
+{
+	uint64_t share = atomic_load(&((struct ss_pool *)(uintptr_t)pool)->reserved) / 64;
+	uint64_t size = v->unit;
+
+	while (size * 2 <= share && size * 2 <= MAX_CHUNK)
+		size *= 2;
+	return size;
+}
+
+static struct chunk **frame_at(struct ss_vmm *v, uint64_t va)
+{
+	return &v->frame[(va - v->seg->base) / v->unit];
+}
+
+static void set_state(struct ss_block *b, enum ss_block_state state)
+{
+	atomic_store_explicit(&b->state, state, memory_order_relaxed);
+}
+
+static bool is_state(const struct ss_block *b, enum ss_block_state state)
+{
+	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == state;
+}
+
+/* b becomes a hole, one with the holes beside it. Pool lock held. */
+static void hole_place(struct ss_pool *pool, struct ss_block *b)
+{
+	struct ss_vmm *v = pool->vmm;
+
+	set_state(b, SS_BLOCK_HOLE);
+	b->slot = SS_SLOT_CLEAN;
+	b->n = 0;
+	if (is_state(b->next, SS_BLOCK_HOLE)) {
+		ss_heap_remove(&v->holes, b->next);
+		ss_block_merge(pool->core, b);
+	}
+	if (is_state(b->prev, SS_BLOCK_HOLE)) {
+		b = b->prev;
+		ss_heap_remove(&v->holes, b);
+		ss_block_merge(pool->core, b);
+	}
+	ss_heap_insert(&v->holes, b);
+}
+
+/* ---- the reservation ---------------------------------------------------- */
+
+static enum ss_status vmm_make(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	const struct ss_device_info *info = &core->dev[pool->dev].info;
+	uint64_t size = ss_round(2 * info->total_bytes, MAX_CHUNK);
+	struct ss_vmm *v = ss_host_alloc(core, sizeof(*v));
+	enum ss_status s;
+	void *va;
+
+	if (!v)
+		return SS_ERR_FAILED;
+	if (!info->chunk_bytes) {
+		ss_host_free(core, v, sizeof(*v));
+		return SS_ERR_UNSUPPORTED;
+	}
+	v->unit = ss_round(info->chunk_bytes, SS_FRAME);
+	s = SS_DRIVE(core, core->drv.vmm_reserve(core->drv.ctx, pool->dev, size, &va));
+	if (s != SS_OK) {
+		ss_host_free(core, v, sizeof(*v));
+		return s;
+	}
+	v->frames = size / v->unit;
+	v->frame = calloc(v->frames, sizeof(*v->frame));
+	v->seg = v->frame && (uintptr_t)va % SS_FRAME == 0 ?
+		 ss_segment_new(core, pool, (uintptr_t)va, size) : NULL;
+	if (v->seg) {
+		v->seg->backing = SS_BACKING_VMM;
+		v->seg->native = va;
+		v->seg->native_size = size;
+		v->seg->prev = v->seg->next = NULL;
+		pthread_mutex_lock(&pool->lock);
+		if (!pool->vmm) {
+			pool->vmm = v;
+			pool->segments = v->seg;
+			pool->segment_count = 1;
+			hole_place(pool, v->seg->first);
+			pthread_mutex_unlock(&pool->lock);
+			return SS_OK;
+		}
+		pthread_mutex_unlock(&pool->lock); /* another thread was first */
+		ss_segment_forget(core, v->seg);
+	}
+	core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
+	free(v->frame);
+	ss_host_free(core, v, sizeof(*v));
+	return pool->vmm ? SS_OK : SS_ERR_FAILED;
+}
+
+/* ---- choosing ----------------------------------------------------------- */
+
+struct search {
+	struct ss_vmm *v;
+	uint32_t slot;           /* of the asking timeline */
+	uint64_t size, align;
+	struct ss_block *hole;
+	uint64_t start, bytes;   /* of the part of the hole to fill */
+};
+
+static uint64_t usable(const struct ss_block *b, uint32_t slot)
+{
+	return is_state(b, SS_BLOCK_FREE) && (b->slot == SS_SLOT_CLEAN || b->slot == slot) ?
+	       b->size : 0;
+}
+
+/* How many new bytes would this hole need to make a run of s->size? */
+static void consider(struct ss_block *hole, void *arg)
+{
+	struct search *s = arg;
+	uint64_t left = usable(hole->prev, s->slot), right = usable(hole->next, s->slot);
+	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes;
+
+	/* From the left end of the hole, or all of it where that joins both. */
+	bytes = end > hole->addr ? ss_round(end - hole->addr, s->v->unit) : s->v->unit;
+	if (bytes > hole->size) {
+		if (end > hole->addr + hole->size + right)
+			return;
+		bytes = hole->size;
+	}
+	if (s->hole && (bytes > s->bytes || (bytes == s->bytes && hole->addr > s->start)))
+		return;
+	s->hole = hole;
+	s->start = hole->addr;
+	s->bytes = bytes;
+}
+
+struct donors {
+	struct ss_vmm *v;
+	struct ss_block *avoid[2]; /* neighbours of the target: they are the run */
+	struct ss_block *best;
+	struct chunk *victim;      /* releasing: the chunk in `best` */
+	uint64_t older_than, now;
+};
+
+/* First chunk that lies wholly in the clean range b; NULL if none does. */
+static struct chunk *whole_chunk(struct ss_vmm *v, const struct ss_block *b)
+{
+	uint64_t va = ss_round(b->addr, v->unit), end = b->addr + b->size;
+
+	while (va + v->unit <= end) {
+		struct chunk *c = *frame_at(v, va);
+
+		if (c && c->va >= b->addr && c->va + c->size <= end)
+			return c;
+		va = c ? c->va + c->size : va + v->unit;
+	}
+	return NULL;
+}
+
+static void pick_donor(struct ss_block *b, void *arg)
+{
+	struct donors *d = arg;
+
+	if (b->size < d->v->unit || b == d->avoid[0] || b == d->avoid[1])
+		return;
+	/* The shortest run first: long ones serve as they are. */
+	if ((!d->best || b->size < d->best->size) && whole_chunk(d->v, b))
+		d->best = b;
+}
+
+/* Takes the chunk out of its clean range; the range it leaves is QUEUED until
+ * it is unmapped. NULL: host memory is out. Pool lock held. */
+static struct ss_block *detach(struct ss_pool *pool, struct ss_block *b, struct chunk *c)
+{
+	struct ss_block *mid = b, *rest;
+
+	ss_unplace(pool, b);
+	set_state(b, SS_BLOCK_QUEUED);
+	if (c->va > b->addr) {
+		mid = ss_block_split(pool->core, b, c->va - b->addr);
+		if (!mid) {
+			ss_place(pool, b);
+			return NULL;
+		}
+		ss_place(pool, b);
+	}
+	if (mid->size > c->size) {
+		rest = ss_block_split(pool->core, mid, c->size);
+		if (!rest) {
+			ss_place(pool, mid);
+			return NULL;
+		}
+		ss_place(pool, rest);
+	}
+	return mid;
+}
+
+/* ---- growing ------------------------------------------------------------ */
+
+/* Unmaps what was detached; the addresses become holes. No lock held. */
+static enum ss_status unmap_one(struct ss_pool *pool, struct ss_block *b, struct chunk *c)
+{
+	struct ss_core *core = pool->core;
+	enum ss_status s;
+
+	s = SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va,
+					   c->size));
+	pthread_mutex_lock(&pool->lock);
+	if (s == SS_OK) {
+		for (uint64_t va = c->va; va < c->va + c->size; va += pool->vmm->unit)
+			*frame_at(pool->vmm, va) = NULL;
+		hole_place(pool, b);
+	} else {
+		ss_place(pool, b);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return s;
+}
+
+static void chunk_destroy(struct ss_pool *pool, struct chunk *c)
+{
+	struct ss_core *core = pool->core;
+
+	SS_DRIVE(core, core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size));
+	atomic_fetch_sub(&pool->reserved, c->size);
+	atomic_fetch_sub(&core->dev[pool->dev].reserved, c->size);
+	pthread_mutex_lock(&pool->lock);
+	pool->st.released_bytes += c->size;
+	pool->vmm->chunks--;
+	pthread_mutex_unlock(&pool->lock);
+	ss_host_free(core, c, sizeof(*c));
+}
+
+static struct chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_status *s)
+{
+	struct ss_core *core = pool->core;
+	struct chunk *c;
+
+	if (ss_over_cap(pool, size)) {
+		*s = SS_ERR_NOMEM;
+		return NULL;
+	}
+	c = ss_host_alloc(core, sizeof(*c));
+	*s = c ? SS_DRIVE(core, core->drv.chunk_create(core->drv.ctx, pool->dev, size, &c->handle))
+	       : SS_ERR_FAILED;
+	if (*s != SS_OK) {
+		ss_host_free(core, c, sizeof(*c));
+		return NULL;
+	}
+	c->size = size;
+	ss_account_reserved(pool, size);
+	pthread_mutex_lock(&pool->lock);
+	pool->vmm->chunks++;
+	pool->st.grown++;
+	pthread_mutex_unlock(&pool->lock);
+	return c;
+}
+
+/* Free chunks from runs other than the target's, until `want` bytes are
+ * gathered; unmapped when this returns. */
+static struct chunk *gather(struct ss_pool *pool, struct ss_block *target, uint64_t want)
+{
+	struct ss_vmm *v = pool->vmm;
+	struct chunk *list = NULL, **tail = &list;
+	uint64_t got = 0;
+
+	while (got < want) {
+		struct donors d = {.v = v};
+		struct ss_block *b;
+		struct chunk *c;
+
+		pthread_mutex_lock(&pool->lock);
+		d.avoid[0] = target->prev;
+		d.avoid[1] = target->next;
+		ss_heap_each(&pool->clean, pick_donor, &d);
+		c = d.best ? whole_chunk(v, d.best) : NULL;
+		/* One that overshoots would leave its own bytes unused. */
+		b = c && got + c->size <= want ? detach(pool, d.best, c) : NULL;
+		pthread_mutex_unlock(&pool->lock);
+		if (!b || unmap_one(pool, b, c) != SS_OK)
+			break;
+		c->next = NULL;
+		*tail = c;
+		tail = &c->next;
+		got += c->size;
+		pthread_mutex_lock(&pool->lock);
+		pool->st.remaps++;
+		pthread_mutex_unlock(&pool->lock);
+	}
+	return list;
+}
+
+/* Maps the chunks at [va, ..) one after the other; those that fail stay in the
+ * list. Returns the bytes mapped. */
+static uint64_t map_all(struct ss_pool *pool, uint64_t va, struct chunk **list)
+{
+	struct ss_core *core = pool->core;
+	struct ss_vmm *v = pool->vmm;
+	uint64_t done = 0;
+	struct chunk *c;
+
+	while ((c = *list)) {
+		if (SS_DRIVE(core, core->drv.map(core->drv.ctx, pool->dev,
+						 (void *)(uintptr_t)(va + done), c->size,
+						 c->handle)) != SS_OK)
+			break;
+		c->va = va + done;
+		c->idle_since = 0;
+		pthread_mutex_lock(&pool->lock);
+		for (uint64_t a = c->va; a < c->va + c->size; a += v->unit)
+			*frame_at(v, a) = c;
+		pthread_mutex_unlock(&pool->lock);
+		done += c->size;
+		*list = c->next;
+	}
+	if (done && SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
+							(void *)(uintptr_t)va, done,
+							pool->peers)) != SS_OK) {
+		/* Memory that the device may not touch is no memory. */
+		for (uint64_t a = va; a < va + done;) {
+			pthread_mutex_lock(&pool->lock);
+			c = *frame_at(v, a);
+			for (uint64_t f = a; f < a + c->size; f += v->unit)
+				*frame_at(v, f) = NULL;
+			pthread_mutex_unlock(&pool->lock);
+			SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev,
+						       (void *)(uintptr_t)a, c->size));
+			a += c->size;
+			c->next = *list;
+			*list = c;
+		}
+		done = 0;
+	}
+	return done;
+}
+
+enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+			   uint64_t align, bool remap)
+{
+	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
+	struct chunk *list, **tail, *c;
+	struct ss_block *target, *rest;
+	uint64_t got = 0, mapped, unit;
+	enum ss_status s = SS_OK;
+
+	if (!pool->vmm && (s = vmm_make(pool)) != SS_OK)
+		return s;
+	find.v = pool->vmm;
+	pthread_mutex_lock(&pool->lock);
+	ss_heap_each(&pool->vmm->holes, consider, &find);
+	target = find.hole;
+	if (!target) {
+		pthread_mutex_unlock(&pool->lock);
+		return SS_ERR_NOMEM;
+	}
+	ss_heap_remove(&pool->vmm->holes, target);
+	set_state(target, SS_BLOCK_QUEUED);
+	if (target->size > find.bytes) {
+		rest = ss_block_split(pool->core, target, find.bytes);
+		if (!rest) {
+			hole_place(pool, target);
+			pthread_mutex_unlock(&pool->lock);
+			return SS_ERR_FAILED;
+		}
+		set_state(rest, SS_BLOCK_HOLE);
+		ss_heap_insert(&pool->vmm->holes, rest);
+	}
+	unit = chunk_size(pool, pool->vmm);
+	pthread_mutex_unlock(&pool->lock);
+
+	list = remap ? gather(pool, target, find.bytes) : NULL;
+	for (tail = &list; *tail; tail = &(*tail)->next)
+		got += (*tail)->size;
+	while (got < find.bytes && s == SS_OK) {
+		uint64_t want = find.bytes - got < unit ? find.bytes - got : unit;
+
+		c = chunk_make(pool, want, &s);
+		if (!c)
+			break;
+		*tail = c;
+		tail = &c->next;
+		got += c->size;
+	}
+	/* All or nothing: a run that is too short helps nobody. */
+	mapped = s == SS_OK ? map_all(pool, target->addr, &list) : 0;
+	if (s == SS_OK && mapped < find.bytes)
+		s = SS_ERR_FAILED;
+	pthread_mutex_lock(&pool->lock);
+	if (mapped && mapped < target->size) {
+		rest = ss_block_split(pool->core, target, mapped);
+		if (rest)
+			hole_place(pool, rest);
+	}
+	if (mapped) {
+		target->slot = SS_SLOT_CLEAN;
+		target->n = 0;
+		ss_place(pool, target);
+	} else {
+		hole_place(pool, target);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	while ((c = list)) {
+		list = c->next;
+		chunk_destroy(pool, c);
+	}
+	return s;
+}
+
+/* ---- giving back -------------------------------------------------------- */
+
+static void pick_old(struct ss_block *b, void *arg)
+{
+	struct donors *d = arg;
+	struct ss_vmm *v = d->v;
+	uint64_t va = ss_round(b->addr, v->unit), end = b->addr + b->size;
+
+	while (va + v->unit <= end) {
+		struct chunk *c = *frame_at(v, va);
+
+		va = c ? c->va + c->size : va + v->unit;
+		if (!c || c->va < b->addr || va > end)
+			continue;
+		if (!c->idle_since)
+			c->idle_since = d->now ? d->now : 1;
+		if (c->idle_since <= d->older_than && !d->best) {
+			d->best = b;
+			d->victim = c;
+		}
+	}
+}
+
+uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+{
+	struct ss_core *core = pool->core;
+	uint64_t given = 0, now = core->drv.now_ms(core->drv.ctx);
+
+	while (pool->vmm && atomic_load(&pool->reserved) > target) {
+		struct donors d = {.v = pool->vmm, .older_than = older_than, .now = now};
+		struct ss_block *b = NULL;
+		struct chunk *c;
+
+		pthread_mutex_lock(&pool->lock);
+		ss_heap_each(&pool->clean, pick_old, &d);
+		c = d.victim;
+		if (d.best && atomic_load(&pool->reserved) >= target + c->size)
+			b = detach(pool, d.best, c);
+		pthread_mutex_unlock(&pool->lock);
+		if (!b || unmap_one(pool, b, c) != SS_OK)
+			break;
+		given += c->size;
+		chunk_destroy(pool, c);
+	}
+	return given;
+}
+
+enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
+{
+	struct ss_core *core = pool->core;
+	struct ss_vmm *v = pool->vmm;
+	enum ss_status s = SS_OK;
+	uint64_t before;
+
+	pthread_mutex_lock(&pool->lock);
+	before = pool->peers;
+	pool->peers = peers; /* chunks mapped meanwhile have it already */
+	pthread_mutex_unlock(&pool->lock);
+	for (uint64_t i = 0; i < v->frames && s == SS_OK; i++) {
+		uint64_t va = 0, size = 0;
+
+		pthread_mutex_lock(&pool->lock);
+		if (v->frame[i]) {
+			va = v->frame[i]->va;
+			size = v->frame[i]->size;
+		}
+		pthread_mutex_unlock(&pool->lock);
+		if (!size)
+			continue;
+		s = SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
+							(void *)(uintptr_t)va, size, peers));
+		i += size / v->unit - 1;
+	}
+	if (s != SS_OK) {
+		pthread_mutex_lock(&pool->lock);
+		pool->peers = before;
+		pthread_mutex_unlock(&pool->lock);
+	}
+	return s;
+}
+
+/* Pool lock not held; nobody else uses the pool. */
+void ss_vmm_drop(struct ss_pool *pool, bool give_back)
+{
+	struct ss_core *core = pool->core;
+	struct ss_vmm *v = pool->vmm;
+	void *va;
+	uint64_t size;
+
+	if (!v)
+		return;
+	va = v->seg->native;
+	size = v->seg->native_size;
+	for (uint64_t i = 0; i < v->frames; i++) {
+		struct chunk *c = v->frame[i];
+
+		if (!c)
+			continue;
+		if (give_back) {
+			core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va, c->size);
+			core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
+		}
+		i += c->size / v->unit - 1;
+		ss_host_free(core, c, sizeof(*c));
+	}
+	ss_segment_forget(core, v->seg);
+	if (give_back)
+		core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
+	pool->vmm = NULL;
+	pool->segments = NULL;
+	pool->segment_count = 0;
+	free(v->frame);
+	ss_host_free(core, v, sizeof(*v));
+}
