@@ -296,6 +296,7 @@ void ss_device_reset(struct ss_core *core, int dev)
 			ss_complete(core, tl, tl->last, NULL, true);
 		}
 		pthread_mutex_unlock(&core->order);
+		ss_fence_quiesce(tl);
 	}
 	d->peers = 0;
 	atomic_store(&d->pressed, false);

@@ -15,6 +15,7 @@
  * Locks: core->order. The driver is called without it; `polling` marks the
  * timeline whose fences a thread is asking about, so nobody releases them.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "core/internal.h"
@@ -26,12 +27,23 @@ static bool can_record(const struct ss_timeline *tl, enum ss_fence_how how)
 	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self());
 }
 
+/* Anyone may record on anyone's stream, while its owner destroys it or begins a
+ * capture: the owner's call waits for those that are under way. They do not wait
+ * for anything. */
+void ss_fence_quiesce(struct ss_timeline *tl)
+{
+	while (atomic_load(&tl->recording))
+		sched_yield();
+}
+
 bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		      enum ss_fence_how how)
 {
 	struct ss_pending *p;
 	uint64_t before;
 	enum ss_status s;
+	void *native;
+	int dev;
 
 	p = malloc(sizeof(*p));
 	if (!p)
@@ -56,11 +68,15 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 	if (tl->fenced < p->pos)
 		tl->fenced = p->pos; /* others need not ask again */
 	atomic_store(&tl->uncovered, false); /* before the call: later frees set it again */
+	native = tl->native;
+	dev = tl->dev;
+	atomic_fetch_add(&tl->recording, 1);
 	pthread_mutex_unlock(&core->order);
 
-	s = SS_DRIVE(core, core->drv.fence_record(core->drv.ctx, tl->dev, tl->native, &p->fence));
+	s = SS_DRIVE(core, core->drv.fence_record(core->drv.ctx, dev, native, &p->fence));
 
 	pthread_mutex_lock(&core->order);
+	atomic_fetch_sub(&tl->recording, 1);
 	if (s == SS_OK) {
 		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
 		if (atomic_load(&tl->commanded) < p->pos)

@@ -168,6 +168,7 @@ struct ss_timeline {
 	struct ss_pending *fences, **fences_tail;
 	uint64_t fenced;                /* highest position with a fence behind it */
 	uint64_t last;                  /* the final position, once retired */
+	atomic_uint recording;          /* threads inside the driver's fence_record for it */
 	bool polling, drop;             /* a thread is asking the driver; drop after */
 	UT_hash_handle hh;
 };
@@ -201,6 +202,9 @@ void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 void ss_event_finish_all(struct ss_core *core);
 bool ss_token_device_wide(const struct ss_token *t);
 
+/* Waits, with no lock held, until no thread is recording on tl; the caller has
+ * made sure that none begins. */
+void ss_fence_quiesce(struct ss_timeline *tl);
 /* Asks for a fence that covers position n of tl, unless one is on its way; a
  * fence that cannot be recorded now is remembered and served by ss_fence_serve.
  * No lock held. */

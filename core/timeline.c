@@ -123,7 +123,7 @@ void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 
 static bool slot_idle(const struct ss_timeline *tl)
 {
-	return !tl->alive && !tl->fences && !tl->polling &&
+	return !tl->alive && !tl->fences && !tl->polling && !atomic_load(&tl->recording) &&
 	       (SS_MUTANT_IS(8) || atomic_load(&tl->completed) >= tl->last);
 }
 
@@ -373,6 +373,7 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 			must_join = false;
 	}
 	pthread_mutex_unlock(&core->order);
+	ss_fence_quiesce(tl);
 	return must_join;
 }
 
@@ -436,6 +437,8 @@ void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, boo
 	pthread_mutex_lock(&core->order);
 	__atomic_store_n(&tl->capturing, on, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&core->order);
+	if (on)
+		ss_fence_quiesce(tl);
 }
 
 bool ss_timeline_capturing(const struct ss_timeline *tl)

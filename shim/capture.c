@@ -54,7 +54,6 @@ static bool member_add(struct ss_timeline *tl, struct ss_timeline *origin)
 		atomic_fetch_add(&ss_captures, 1);
 	if (joins_null(tl))
 		atomic_fetch_add(&ss_captures_blocking, 1);
-	ss_timeline_set_capturing(ss_core, tl, true);
 	return true;
 }
 
@@ -133,12 +132,15 @@ void ss_capture_event_clear(hipEvent_t event)
 void ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 {
 	struct captured_event *e;
+	bool added = false;
 
 	pthread_mutex_lock(&capture_lock);
 	HASH_FIND_PTR(events, &event, e);
 	if (e)
-		member_add(tl, e->origin);
+		added = member_add(tl, e->origin);
 	pthread_mutex_unlock(&capture_lock);
+	if (added)
+		ss_timeline_set_capturing(ss_core, tl, true);
 }
 
 void ss_capture_stream_gone(struct ss_timeline *tl)
@@ -169,6 +171,9 @@ static bool announce(struct ss_timeline *tl)
 	pthread_mutex_lock(&capture_lock);
 	added = member_add(tl, tl);
 	pthread_mutex_unlock(&capture_lock);
+	/* Waits for fences that are being recorded on it right now. */
+	if (added)
+		ss_timeline_set_capturing(ss_core, tl, true);
 	return added;
 }
 
