@@ -380,7 +380,8 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 		ss_fence_poll(core, t->a, -1);
 	else if (ok && t->kind == TOKEN_MANY)
 		ss_fence_poll(core, NULL, dev);
+	/* What a destroyed stream still runs is waited for only by a device-wide wait. */
 	if (ok && threshold && t->kind != TOKEN_NONE)
-		ss_housekeep(core, dev, idle);
+		ss_housekeep(core, dev, idle && !ss_zombies(core, dev));
 	t->kind = TOKEN_NONE;
 }
