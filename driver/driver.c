@@ -94,7 +94,7 @@ int ss_rocm_start(const struct ss_options *opt)
 		/* An event costs half the packets of a value write, and a stream
 		 * can wait for it on the device (hip-observed: "what follows"). */
 		ss_rocm.fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
-		ss_hsa_start();
+		ss_rocm_hsa_start();
 		for (int i = 0; i < n; i++)
 			ss_rocm.quirks[i] = ss_quirk_flags(ss_runtime()->major,
 							   ss_runtime()->minor,
@@ -131,7 +131,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	    hipSuccess)
 		out->integrated = integrated != 0;
 	/* 4 KiB is what the runtime asks for, but page tables like 2 MiB. */
-	out->chunk_bytes = ss_vmm_usable(dev) ? 2ull << 20 : 0;
+	out->chunk_bytes = ss_rocm_vmm_usable(dev) ? 2ull << 20 : 0;
 	out->release_waits[SS_BACKING_HIP] = true;
 	out->release_waits[SS_BACKING_HSA] = false;
 	/* 6.x waits on the null stream, 7.x for every stream that has access;
@@ -168,12 +168,12 @@ void ss_rocm_set_peers(int dev, uint64_t peers)
 
 void ss_rocm_device_reset(int dev)
 {
-	ss_fence_device_reset(dev);
+	ss_rocm_fence_reset(dev);
 }
 
 void ss_rocm_stream_gone(void *native)
 {
-	ss_fence_stream_gone(native);
+	ss_rocm_fence_forget(native);
 }
 
 enum ss_fence_kind ss_rocm_fence_kind(void)
@@ -206,20 +206,20 @@ struct ss_driver ss_rocm_driver(void)
 		.device_count = device_count,
 		.device_info = device_info,
 		.mem_info = mem_info,
-		.segment_alloc = ss_hip_segment_alloc,
-		.segment_free = ss_hip_segment_free,
-		.segment_access = ss_hip_segment_access,
-		.vmm_reserve = ss_vmm_reserve,
-		.vmm_unreserve = ss_vmm_unreserve,
-		.chunk_create = ss_vmm_create,
-		.chunk_release = ss_vmm_release,
-		.map = ss_vmm_map,
-		.unmap = ss_vmm_unmap,
-		.set_access = ss_vmm_access,
-		.fence_record = ss_fence_op_record,
-		.fence_query = ss_fence_op_query,
-		.fence_wait = ss_fence_op_wait,
-		.fence_release = ss_fence_op_release,
+		.segment_alloc = ss_rocm_segment_alloc,
+		.segment_free = ss_rocm_segment_free,
+		.segment_access = ss_rocm_segment_access,
+		.vmm_reserve = ss_rocm_vmm_reserve,
+		.vmm_unreserve = ss_rocm_vmm_unreserve,
+		.chunk_create = ss_rocm_vmm_create,
+		.chunk_release = ss_rocm_vmm_release,
+		.map = ss_rocm_vmm_map,
+		.unmap = ss_rocm_vmm_unmap,
+		.set_access = ss_rocm_vmm_access,
+		.fence_record = ss_rocm_fence_record,
+		.fence_query = ss_rocm_fence_query,
+		.fence_wait = ss_rocm_fence_wait,
+		.fence_release = ss_rocm_fence_release,
 		.now_ms = now_ms,
 		.sleep_ms = sleep_ms,
 	};

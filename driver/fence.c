@@ -259,7 +259,7 @@ static enum ss_status query_signal(const struct ss_fence *fence)
 
 /* ---- the operations ----------------------------------------------------- */
 
-enum ss_status ss_fence_op_record(void *ctx, int dev, void *native, struct ss_fence *out)
+enum ss_status ss_rocm_fence_record(void *ctx, int dev, void *native, struct ss_fence *out)
 {
 	(void)ctx;
 	/* Touching a null stream joins all blocking streams, a capturing one too. */
@@ -271,13 +271,13 @@ enum ss_status ss_fence_op_record(void *ctx, int dev, void *native, struct ss_fe
 					    : record_event(dev, native, out);
 }
 
-enum ss_status ss_fence_op_query(void *ctx, const struct ss_fence *fence)
+enum ss_status ss_rocm_fence_query(void *ctx, const struct ss_fence *fence)
 {
 	(void)ctx;
 	return fence->kind == SS_FENCE_SIGNAL ? query_signal(fence) : query_event(fence);
 }
 
-enum ss_status ss_fence_op_wait(void *ctx, int dev, void *native, const struct ss_fence *fence)
+enum ss_status ss_rocm_fence_wait(void *ctx, int dev, void *native, const struct ss_fence *fence)
 {
 	struct ss_scope s;
 	hipError_t err;
@@ -295,7 +295,7 @@ enum ss_status ss_fence_op_wait(void *ctx, int dev, void *native, const struct s
 	return ss_rocm_status(err);
 }
 
-void ss_fence_op_release(void *ctx, struct ss_fence *fence)
+void ss_rocm_fence_release(void *ctx, struct ss_fence *fence)
 {
 	(void)ctx;
 	if (fence->kind == SS_FENCE_EVENT)
@@ -303,7 +303,7 @@ void ss_fence_op_release(void *ctx, struct ss_fence *fence)
 	fence->h = NULL;
 }
 
-void ss_fence_device_reset(int dev)
+void ss_rocm_fence_reset(int dev)
 {
 	pthread_mutex_lock(&pool_lock);
 	generation[dev]++;
@@ -316,7 +316,7 @@ void ss_fence_device_reset(int dev)
 	pthread_mutex_unlock(&pool_lock);
 }
 
-void ss_fence_stream_gone(void *native)
+void ss_rocm_fence_forget(void *native)
 {
 	if (ss_rocm.fence != SS_FENCE_SIGNAL)
 		return;

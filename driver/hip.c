@@ -5,7 +5,7 @@
  */
 #include "driver/rocm.h"
 
-enum ss_status ss_hip_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
+enum ss_status ss_rocm_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
 				    uint64_t peers, void **ptr)
 {
 	enum ss_status status;
@@ -13,7 +13,7 @@ enum ss_status ss_hip_segment_alloc(void *ctx, int dev, enum ss_backing backing,
 	void *p = NULL;
 
 	if (backing == SS_BACKING_HSA)
-		return ss_hsa_alloc(dev, size, peers, ptr);
+		return ss_rocm_hsa_alloc(dev, size, peers, ptr);
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
 	status = ss_rocm_status(SS_HIP(hipExtMallocWithFlags, &p, size, hipDeviceMallocDefault));
@@ -21,9 +21,9 @@ enum ss_status ss_hip_segment_alloc(void *ctx, int dev, enum ss_backing backing,
 	if (status != SS_OK)
 		return status;
 	if (peers & ~(1ull << dev)) {
-		status = ss_hip_segment_access(ctx, dev, backing, p, size, peers);
+		status = ss_rocm_segment_access(ctx, dev, backing, p, size, peers);
 		if (status != SS_OK) {
-			(void)ss_hip_segment_free(ctx, dev, backing, p, size);
+			(void)ss_rocm_segment_free(ctx, dev, backing, p, size);
 			return status;
 		}
 	}
@@ -31,7 +31,7 @@ enum ss_status ss_hip_segment_alloc(void *ctx, int dev, enum ss_backing backing,
 	return SS_OK;
 }
 
-enum ss_status ss_hip_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
+enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
 				   size_t size)
 {
 	enum ss_status status;
@@ -40,7 +40,7 @@ enum ss_status ss_hip_segment_free(void *ctx, int dev, enum ss_backing backing, 
 	(void)ctx;
 	(void)size;
 	if (backing == SS_BACKING_HSA)
-		return ss_hsa_free(ptr);
+		return ss_rocm_hsa_free(ptr);
 	/* hipFree is guarded, and it waits for the device: not beside a capture. */
 	if (ss_capture_live())
 		return SS_ERR_CAPTURE;
@@ -54,10 +54,10 @@ enum ss_status ss_hip_segment_free(void *ctx, int dev, enum ss_backing backing, 
 /* HIP gives a peer access to all of a device's memory or to none of it, so a
  * pool's access list goes to ROCr, as the native pools' does; without ROCr the
  * peer is enabled as a whole. */
-enum ss_status ss_hip_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
+enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
 				     size_t size, uint64_t peers)
 {
-	enum ss_status status = ss_hsa_access(dev, ptr, peers);
+	enum ss_status status = ss_rocm_hsa_access(dev, ptr, peers);
 
 	(void)ctx;
 	(void)backing;

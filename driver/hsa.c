@@ -7,7 +7,7 @@
  * finds nothing (one function, several partitions), the order decides, if the
  * numbers agree.
  *
- * No lock: all of it is written once, by ss_hsa_start(), before the core exists.
+ * No lock: all of it is written once, by ss_rocm_hsa_start(), before the core exists.
  */
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +100,7 @@ static bool have_all(void)
 	return true;
 }
 
-void ss_hsa_start(void)
+void ss_rocm_hsa_start(void)
 {
 	agent_count = 0;
 	/* HIP has initialized it: no hsa_init of ours to be paired. */
@@ -117,7 +117,7 @@ void ss_hsa_start(void)
 	}
 }
 
-bool ss_hsa_ready(int dev)
+bool ss_rocm_hsa_ready(int dev)
 {
 	return of_device[dev] && of_device[dev]->has_pool;
 }
@@ -136,7 +136,7 @@ static enum ss_status status(hsa_status_t s)
 
 /* The call replaces the set of agents, so those that HIP gave access to by
  * hipDeviceEnablePeerAccess must be named again. */
-enum ss_status ss_hsa_access(int dev, void *ptr, uint64_t peers)
+enum ss_status ss_rocm_hsa_access(int dev, void *ptr, uint64_t peers)
 {
 	hsa_agent_t list[SS_MAX_DEVICES];
 	hsa_status_t s;
@@ -157,24 +157,24 @@ enum ss_status ss_hsa_access(int dev, void *ptr, uint64_t peers)
 	return status(s);
 }
 
-enum ss_status ss_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr)
+enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr)
 {
 	enum ss_status s;
 
-	if (!ss_hsa_ready(dev))
+	if (!ss_rocm_hsa_ready(dev))
 		return SS_ERR_UNSUPPORTED;
 	ss_enter();
 	s = status(ss_rocm.f.hsa_amd_memory_pool_allocate(of_device[dev]->pool, size, 0, ptr));
 	ss_leave();
 	if (s != SS_OK)
 		return s;
-	s = ss_hsa_access(dev, *ptr, peers);
+	s = ss_rocm_hsa_access(dev, *ptr, peers);
 	if (s != SS_OK)
-		ss_hsa_free(*ptr);
+		ss_rocm_hsa_free(*ptr);
 	return s;
 }
 
-enum ss_status ss_hsa_free(void *ptr)
+enum ss_status ss_rocm_hsa_free(void *ptr)
 {
 	hsa_status_t s;
 

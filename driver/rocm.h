@@ -114,36 +114,36 @@ void ss_scope_close(struct ss_scope *s);
 enum ss_status ss_rocm_status(hipError_t err);
 
 /* hsa.c */
-void ss_hsa_start(void);
-bool ss_hsa_ready(int dev);
-enum ss_status ss_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr);
-enum ss_status ss_hsa_free(void *ptr);
-enum ss_status ss_hsa_access(int dev, void *ptr, uint64_t peers);
+void ss_rocm_hsa_start(void);
+bool ss_rocm_hsa_ready(int dev);
+enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr);
+enum ss_status ss_rocm_hsa_free(void *ptr);
+enum ss_status ss_rocm_hsa_access(int dev, void *ptr, uint64_t peers);
 
 /* hip.c */
-enum ss_status ss_hip_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
+enum ss_status ss_rocm_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
 				    uint64_t peers, void **ptr);
-enum ss_status ss_hip_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
+enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
 				   size_t size);
-enum ss_status ss_hip_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
+enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
 				     size_t size, uint64_t peers);
 
 /* vmm.c */
-bool ss_vmm_usable(int dev);
-enum ss_status ss_vmm_reserve(void *ctx, int dev, size_t size, void **va);
-enum ss_status ss_vmm_unreserve(void *ctx, int dev, void *va, size_t size);
-enum ss_status ss_vmm_create(void *ctx, int dev, size_t size, void **chunk);
-enum ss_status ss_vmm_release(void *ctx, int dev, void *chunk, size_t size);
-enum ss_status ss_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk);
-enum ss_status ss_vmm_unmap(void *ctx, int dev, void *va, size_t size);
-enum ss_status ss_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers);
+bool ss_rocm_vmm_usable(int dev);
+enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va);
+enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size);
+enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk);
+enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size);
+enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk);
+enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size);
+enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers);
 
 /* fence.c */
-enum ss_status ss_fence_op_record(void *ctx, int dev, void *native, struct ss_fence *out);
-enum ss_status ss_fence_op_query(void *ctx, const struct ss_fence *fence);
-enum ss_status ss_fence_op_wait(void *ctx, int dev, void *native, const struct ss_fence *fence);
-void ss_fence_op_release(void *ctx, struct ss_fence *fence);
-void ss_fence_device_reset(int dev);
-void ss_fence_stream_gone(void *native);
+enum ss_status ss_rocm_fence_record(void *ctx, int dev, void *native, struct ss_fence *out);
+enum ss_status ss_rocm_fence_query(void *ctx, const struct ss_fence *fence);
+enum ss_status ss_rocm_fence_wait(void *ctx, int dev, void *native, const struct ss_fence *fence);
+void ss_rocm_fence_release(void *ctx, struct ss_fence *fence);
+void ss_rocm_fence_reset(int dev);
+void ss_rocm_fence_forget(void *native);
 
 #endif

@@ -36,7 +36,7 @@ static struct range *ranges;
  * not name; the same number from 5.7.1 to 7.2.4. */
 #define VMM_ATTRIBUTE ((hipDeviceAttribute_t)89)
 
-bool ss_vmm_usable(int dev)
+bool ss_rocm_vmm_usable(int dev)
 {
 	int has = 0;
 
@@ -74,7 +74,7 @@ static void mark(const void *va, size_t size, bool on)
 	pthread_mutex_unlock(&ranges_lock);
 }
 
-enum ss_status ss_vmm_reserve(void *ctx, int dev, size_t size, void **va)
+enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va)
 {
 	struct range *r = calloc(1, sizeof(*r));
 	struct ss_scope s;
@@ -111,7 +111,7 @@ nomem:
 	return SS_ERR_NOMEM;
 }
 
-enum ss_status ss_vmm_unreserve(void *ctx, int dev, void *va, size_t size)
+enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size)
 {
 	struct range **at, *r;
 	struct ss_scope s;
@@ -138,7 +138,7 @@ enum ss_status ss_vmm_unreserve(void *ctx, int dev, void *va, size_t size)
 	return SS_OK;
 }
 
-enum ss_status ss_vmm_create(void *ctx, int dev, size_t size, void **chunk)
+enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk)
 {
 	struct prop prop = {
 		.type = hipMemAllocationTypePinned,
@@ -158,7 +158,7 @@ enum ss_status ss_vmm_create(void *ctx, int dev, size_t size, void **chunk)
 	return ss_rocm_status(err);
 }
 
-enum ss_status ss_vmm_release(void *ctx, int dev, void *chunk, size_t size)
+enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
 {
 	struct ss_scope s;
 	hipError_t err;
@@ -172,7 +172,7 @@ enum ss_status ss_vmm_release(void *ctx, int dev, void *chunk, size_t size)
 	return ss_rocm_status(err);
 }
 
-enum ss_status ss_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk)
+enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk)
 {
 	struct ss_scope s;
 	hipError_t err;
@@ -190,7 +190,7 @@ enum ss_status ss_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk
 	return ss_rocm_status(err);
 }
 
-enum ss_status ss_vmm_unmap(void *ctx, int dev, void *va, size_t size)
+enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 {
 	struct ss_scope s;
 	hipError_t err;
@@ -228,7 +228,7 @@ static void widen(int dev, char **va, size_t *size)
 	pthread_mutex_unlock(&ranges_lock);
 }
 
-enum ss_status ss_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
+enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
 	hipMemAccessDesc desc[SS_MAX_DEVICES];
 	char *from = va;
