@@ -83,7 +83,7 @@ static uint64_t mix(uint64_t x) {
 
 /* The nth place of a block to stamp: no two overlap. False past the last. */
 static bool place(uint64_t serial, size_t size, size_t n, size_t *at, size_t *len) {
-	size_t last = size > 2 * PAGE ? (size - PAGE) & ~(size_t)3 : PAGE;
+	size_t last = size > 2 * PAGE ? (size - PAGE + 3) & ~(size_t)3 : PAGE;
 
 	if (n == 0) {
 		*at = 0;

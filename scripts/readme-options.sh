@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Is the options table of the README the one of core/options.c? With --write,
+# makes it so: readme-options.sh [--write] SOMASHIM README.md
+set -eu
+write=false
+if [ "$1" = --write ]; then
+	write=true
+	shift
+fi
+somashim=$1 readme=$2
+table=$(mktemp)
+trap 'rm -f "$table" "$table.new"' EXIT
+"$somashim" options --markdown >"$table"
+
+# Replaces what stands between the markers.
+awk -v table="$table" '
+	/<!-- options -->/ { print; while ((getline line < table) > 0) print line; skip = 1 }
+	/<!-- end of options -->/ { skip = 0 }
+	!skip { print }
+' "$readme" | awk '!(/<!-- options -->/ && seen++)' >"$table.new"
+if $write; then
+	cat "$table.new" >"$readme"
+	exit 0
+fi
+diff -u "$readme" "$table.new" || {
+	echo "the options table of the README is out of date: scripts/readme-options.sh --write" >&2
+	exit 1
+}
