@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Fences and time of the oracle's driver: commands of the model, a virtual clock. */
+#include "oracle.h"
+
+/* ---- fences ------------------------------------------------------------- */
+
+static int stream_of(struct world *w, int dev, void *native, const char *what)
+{
+	if (!native)
+		return w->null[dev];
+	if (native == SS_NATIVE_PER_THREAD && w->pt[cur_thread][dev] >= 0)
+		return w->pt[cur_thread][dev];
+	for (int i = 0; i < w->nstreams; i++)
+		if (w->s[i].alive && w->s[i].native == native && w->s[i].dev == dev &&
+		    native != SS_NATIVE_PER_THREAD)
+			return i;
+	fail(w, F_DRIVER, "%s on a stream that does not exist", what);
+	return -1;
+}
+
+static bool capture_forbids(struct world *w, int s)
+{
+	if (w->s[s].capturing)
+		return true;
+	for (int i = 0; w->s[s].kind == SS_TL_NULL && i < w->nstreams; i++)
+		if (w->s[i].alive && w->s[i].capturing && w->s[i].dev == w->s[s].dev &&
+		    w->s[i].kind != SS_TL_NONBLOCKING)
+			return true;
+	return false;
+}
+
+static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_fence *out)
+{
+	struct world *w = ctx;
+	enum ss_status st = device_enter(w, D_RECORD);
+	int s = st ? -1 : stream_of(w, dev, native, "a fence");
+
+	if (s < 0)
+		return st ? st : SS_ERR_FAILED;
+	if (w->nfence == FENCES) {
+		w->full = true;
+		return SS_ERR_FAILED;
+	}
+	if (capture_forbids(w, s))
+		return SS_ERR_CAPTURE;
+	if (w->s[s].kind == SS_TL_NULL && w->call.joining != dev + 1)
+		fail(w, F_NULL_FENCE, "a fence is recorded on the null stream in a call that "
+		     "does not join it");
+	enqueue(w, s, CMD_MARKER, NULL);
+	struct fence *f = &w->fence[w->nfence++];
+	*f = (struct fence){ .used = true, .dev = dev, .stream = s, .vc = w->s[s].vc };
+	w->live_fences++;
+	*out = (struct ss_fence){ .h = f, .value = (uint64_t)w->nfence, .device = dev };
+	return device_leave(w, SS_OK);
+}
+
+static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
+{
+	struct world *w = ctx;
+	enum ss_status st = device_enter(w, D_QUERY);
+	struct fence *f = fence->h;
+
+	if (st)
+		return st;
+	if (f->gone)
+		return SS_OK;
+	if (!f->used) {
+		fail(w, F_DRIVER, "a fence is queried that was released");
+		return SS_ERR_INVALID;
+	}
+	if (!f->reached && clk_done(w, &f->vc) && !(w->cfg.lazy_query && rnd(&w->rng) & 1))
+		f->reached = true;
+	if (f->reached)
+		know(w, &f->vc);
+	return device_leave(w, f->reached ? SS_OK : SS_ERR_NOT_READY);
+}
+
+static enum ss_status fence_wait(void *ctx, int dev, void *native, const struct ss_fence *fence)
+{
+	struct world *w = ctx;
+	enum ss_status st = device_enter(w, D_WAIT);
+	struct fence *f = fence->h;
+	int s = st ? -1 : stream_of(w, dev, native, "a wait");
+
+	if (s < 0)
+		return st ? st : SS_ERR_FAILED;
+	if (!f->used)
+		fail(w, F_DRIVER, "a stream waits for a fence that was released");
+	if (capture_forbids(w, s))
+		return SS_ERR_CAPTURE;
+	if (w->call.gates < 16) {
+		w->call.gate_stream[w->call.gates] = s;
+		w->call.gate[w->call.gates++] = (int)(f - w->fence);
+	}
+	enqueue(w, s, CMD_WAIT, &f->vc);
+	return device_leave(w, SS_OK);
+}
+
+static void fence_release(void *ctx, struct ss_fence *fence)
+{
+	struct world *w = ctx;
+	struct fence *f = fence->h;
+
+	if (f->gone)
+		return;
+	if (!f->used) {
+		fail(w, F_DRIVER, "a fence is released twice");
+		return;
+	}
+	f->used = false;
+	w->live_fences--;
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+static uint64_t now_ms(void *ctx)
+{
+	return ((struct world *)ctx)->now_ms;
+}
+
+static void sleep_ms(void *ctx, unsigned ms)
+{
+	struct world *w = ctx;
+	bool worth = false;
+
+	if (!w->call.in_alloc)
+		fail(w, F_BLOCKS, "the host waits in a call that must not");
+	for (int i = 0; i < w->nfence && !worth; i++) {
+		struct clk c = w->fence[i].vc;
+		if (!w->fence[i].used || w->fence[i].reached)
+			continue;
+		worth = !kernels_only(w, &c);
+		for (int k = 0; k < w->nhz && !worth; k++) {
+			worth = true;
+			for (int t = 0; t < NS; t++)
+				worth &= c.n[t] <= w->hz[k].at.n[t];
+		}
+	}
+	if (!worth)
+		fail(w, F_LATE, "the host waits, but every fence may cover work after its free");
+	w->now_ms += ms ? ms : 1;
+	w->call.slept += ms ? ms : 1;
+	if (w->call.slept > w->cfg.opt.oom_wait_ms + 64)
+		fail(w, F_BLOCKS, "the host has waited %lu ms", (unsigned long)w->call.slept);
+	for (int i = 0; i < w->nstreams; i++)
+		if (rnd(&w->rng) & 1)
+			progress(w, i, (int)(rnd(&w->rng) % 4));
+	device_leave(w, SS_OK);
+}
+
+void device_fences(struct ss_driver *drv)
+{
+	drv->fence_record = fence_record;
+	drv->fence_query = fence_query;
+	drv->fence_wait = fence_wait;
+	drv->fence_release = fence_release;
+	drv->now_ms = now_ms;
+	drv->sleep_ms = sleep_ms;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* A few words in which directed tests say programs of the oracle. */
+#ifndef ORACLE_DIRECTED_H
+#define ORACLE_DIRECTED_H
+
+#include "oracle.h"
+
+struct d_test {
+	const char *name;
+	void (*fn)(void);
+	uint64_t vram; /* MiB */
+};
+#define T(f) { #f, f, 0 }
+extern const struct d_test directed_memory[]; /* ends with a NULL name */
+
+void d_start(uint64_t vram_mib, int backing);
+void d_op(struct op op);
+void d_end(void);
+void d_check(bool ok, const char *what, int at);
+struct world *d_world(void);
+struct ss_pool_stats d_stats(void);
+
+#define NUL 0
+#define PT 2
+#define S(n) (FIRST_USER + (n))
+enum { NB = 0, BL = 1 };
+
+#define D(...) do { \
+	const struct op d_ops[] = { __VA_ARGS__ }; \
+	for (size_t d_i = 0; d_i < sizeof(d_ops) / sizeof(d_ops[0]); d_i++) \
+		d_op(d_ops[d_i]); \
+} while (0)
+
+#define DOP(name) static inline struct op name
+DOP(stream)(int s, int kind)
+{
+	return (struct op){ .kind = OP_STREAM_CREATE, .a = (uint8_t)s, .c = (uint8_t)kind };
+}
+DOP(sdestroy)(int s)
+{
+	return (struct op){ .kind = OP_STREAM_DESTROY, .a = (uint8_t)s };
+}
+DOP(kernel)(int s)
+{
+	return (struct op){ .kind = OP_KERNEL, .a = (uint8_t)s };
+}
+DOP(stall)(int s)
+{
+	return (struct op){ .kind = OP_STALL, .a = (uint8_t)s };
+}
+DOP(advance)(void)
+{
+	return (struct op){ .kind = OP_ADVANCE, .a = 255, .b = 255 };
+}
+DOP(event)(int e)
+{
+	return (struct op){ .kind = OP_EVENT_CREATE, .a = (uint8_t)e };
+}
+DOP(record)(int e, int s)
+{
+	return (struct op){ .kind = OP_RECORD, .a = (uint8_t)e, .b = (uint8_t)s };
+}
+DOP(wait_)(int s, int e)
+{
+	return (struct op){ .kind = OP_WAIT, .a = (uint8_t)e, .b = (uint8_t)s };
+}
+DOP(ssync)(int s)
+{
+	return (struct op){ .kind = OP_STREAM_SYNC, .b = (uint8_t)s };
+}
+DOP(dsync)(void)
+{
+	return (struct op){ .kind = OP_DEVICE_SYNC };
+}
+DOP(alloc)(int b, int s, uint64_t n)
+{
+	return (struct op){ .kind = OP_ALLOC, .a = (uint8_t)b, .b = (uint8_t)s, .c = POOLS,
+		.n = n };
+}
+DOP(free_)(int b, int s)
+{
+	return (struct op){ .kind = OP_FREE, .a = (uint8_t)b, .b = (uint8_t)s };
+}
+DOP(calloc_)(int b, uint64_t n)
+{
+	return (struct op){ .kind = OP_ALLOC_CLASSIC, .a = (uint8_t)b, .n = n };
+}
+DOP(cfree)(int b, bool waited)
+{
+	return (struct op){ .kind = OP_FREE_CLASSIC, .a = (uint8_t)b,
+		.flags = waited ? OPF_WAITED : 0 };
+}
+/* An attribute of the default pool of device 0, by its number. */
+DOP(attr)(int a, uint64_t n)
+{
+	return (struct op){ .kind = OP_POOL_ATTR, .a = POOLS, .b = (uint8_t)(a - 1), .n = n };
+}
+DOP(trim)(uint64_t keep)
+{
+	return (struct op){ .kind = OP_TRIM, .a = POOLS, .n = keep };
+}
+
+static inline uint64_t at(int b)
+{
+	return d_world()->blk[b].addr;
+}
+
+static inline uint64_t given(void)
+{
+	return d_world()->given[0];
+}
+
+#endif

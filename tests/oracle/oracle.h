@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The oracle: random programs over the core, judged by a model of the device
+ * that shares no line with core/timeline.c.
+ *
+ * Truth. A stream is a row of commands. A command is ordered after the one before
+ * it on its stream; a kernel, a record and a fence join the null stream at the
+ * moment they are enqueued (on the null stream: they come after everything that
+ * the live blocking streams of the device hold by then; on a blocking stream:
+ * after everything the null stream holds by then); a wait is ordered after the
+ * record that its event held at the real call, and is not counted on to join
+ * anything. Allocations and frees are positions on a stream, not commands: they
+ * join nothing. `clk` is the vector clock of that relation. The host knows (`H`)
+ * what a successful synchronization, a query that said yes or a fence that was
+ * reached has shown, and everything ordered before it. Nothing else is known: a
+ * command that ran without anybody having looked does not count as finished.
+ * Synchronizing the null stream covers the blocking streams (a query does not);
+ * synchronizing a device covers destroyed streams as well, waiting stream by stream does not. A
+ * destroyed stream's commands go on, and the null stream joins it no longer.
+ *
+ * Programs are legal: a kernel touches every live block that it may touch, that
+ * is one whose allocation (a position on stream X) is ordered before the kernel,
+ * or was synchronized with by the host before the kernel was enqueued; a block of
+ * hipMalloc may be touched by every stream of the device at once. A free on S is
+ * legal if it is ordered after the allocation, and says that every access is
+ * ordered before a command that would be enqueued on S now. So the accesses that
+ * an owner *may* have made are, per stream, the last kernel that could legally
+ * touch the block and is ordered before the free (or, for hipFree and blocks
+ * of hipMalloc, is anywhere on the device).
+ *
+ * The check. When bytes are handed out on X, every access that any earlier
+ * owner may have made must be known to have finished, or be ordered before a
+ * command enqueued on X now (hipMalloc: known to have finished). And when a
+ * kernel then touches the block, on whatever stream, every earlier owner's access
+ * must be known to have finished or be ordered before that very kernel.
+ */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/core.h"
+
+#define NS 32         /* streams of one program, dead ones included */
+#define MAXPOS 1536   /* positions on one stream */
+#define MAXNODES 6144 /* commands of one program */
+#define SLOTS 12      /* stream slots: 0,1 null of device 0,1; 2,3 per-thread */
+#define FIRST_USER 4
+#define EVENTS 8
+#define BLOCKS 40
+#define POOLS 4
+#define PAIRS 3
+#define DEVS 2
+#define THREADS 4     /* model threads; 0 runs on the main thread */
+#define MAXOPS 512
+#define SEGMENTS 512
+#define HAZARDS 1024
+#define FENCES 4096
+
+struct clk {
+	uint16_t n[NS];
+};
+
+static inline void clk_join(struct clk *a, const struct clk *b)
+{
+	for (int i = 0; i < NS; i++)
+		a->n[i] = a->n[i] > b->n[i] ? a->n[i] : b->n[i];
+}
+
+/* ---- programs: program.c ------------------------------------------------ */
+
+enum op_kind {
+	OP_STREAM_CREATE, OP_STREAM_DESTROY, OP_KERNEL, OP_STALL, OP_RELEASE, OP_ADVANCE,
+	OP_EVENT_CREATE, OP_EVENT_DESTROY, OP_RECORD, OP_WAIT, OP_EVENT_SYNC,
+	OP_EVENT_QUERY, OP_TAINT, OP_UNSEEN_RECORD, OP_STREAM_SYNC, OP_STREAM_QUERY,
+	OP_DEVICE_SYNC, OP_BEGIN, OP_REAL, OP_END, OP_ALLOC, OP_FREE, OP_SWAP,
+	OP_ALLOC_CLASSIC, OP_FREE_CLASSIC, OP_FREE_BAD, OP_POOL_CREATE, OP_POOL_DESTROY,
+	OP_POOL_ATTR, OP_TRIM, OP_POOL_CURRENT, OP_POOL_ACCESS, OP_PEERS, OP_HOUSEKEEP,
+	OP_TICK, OP_FAIL, OP_CAPTURE, OP_RESET, OP_DISTRUST, OP_UNSEEN_STREAM,
+	OP_THREAD_EXIT, OP_HOOK, OP_COUNT,
+};
+
+/* Every operation is total: where its slots are empty, or the program would be
+ * illegal, it does nothing. So operations can be deleted one by one. */
+struct op {
+	uint8_t kind, thread;
+	uint8_t a, b, c, d;
+	uint16_t flags;
+	uint64_t n;
+};
+
+#define OPF_FAILS 1   /* the real call fails */
+#define OPF_WAITED 2  /* hipFree waits stream by stream */
+#define OPF_INNER 4   /* interior pointer */
+#define OPF_NOWAIT 8  /* the synchronization is no release point */
+
+struct config {
+	uint64_t seed;
+	int devices, threads;
+	uint64_t vram;
+	bool vmm, lazy_query;
+	bool release_waits[SS_BACKING_COUNT];
+	struct ss_options opt;
+};
+
+struct program {
+	struct config cfg;
+	int count;
+	struct op op[MAXOPS];
+};
+
+void program_generate(struct program *p, uint64_t seed, int ops);
+void program_print(const struct program *p, FILE *out);
+void op_print(const struct op *op, FILE *out);
+uint64_t rnd(uint64_t *state);
+
+/* ---- the world: what is true -------------------------------------------- */
+
+struct stream {
+	bool used, alive, unseen, capturing;
+	int dev, thread;
+	enum ss_timeline_kind kind;
+	void *native;
+	struct ss_timeline *tl;
+	int pairs;                /* watched calls under way on it */
+	struct clk vc;            /* before a command enqueued now, implicit joins apart */
+	uint16_t stuck;           /* position of a persistent kernel, 0 = none */
+	uint16_t kern[MAXPOS];    /* last kernel at or before a position */
+	uint16_t node[MAXPOS];    /* node of the command at a position, 0 = none */
+};
+
+struct node {
+	struct clk vc;
+	uint32_t time;
+};
+
+struct event {
+	bool used, sticky, recorded, captured;
+	void *native;
+	int pairs;
+	struct clk vc;
+};
+
+struct block {
+	bool used, classic;
+	uint64_t addr, size;
+	int dev, stream;          /* stream < 0: hipMalloc */
+	int pool;                 /* POOLS + dev: default, POOLS + DEVS + dev: classic */
+	uint16_t pos;             /* its allocation's position on `stream` */
+	uint32_t time, host_time; /* when handed out; when the host knew of it */
+	uint64_t id;
+	struct clk hz;            /* what earlier owners may still be doing */
+	bool hazardous;
+};
+
+struct hazard {
+	uint64_t lo, hi;
+	struct clk vc;            /* accesses that may still be under way */
+	struct clk at;            /* everything ordered before the free */
+};
+
+struct segment {
+	bool used, reservation, chunk;
+	int dev, owner;
+	enum ss_backing backing;
+	uint64_t addr, size;      /* chunk: addr 0 while unmapped */
+};
+
+struct fence {
+	bool used, reached, gone;
+	int dev, stream;
+	struct clk vc;
+};
+
+struct pool {
+	bool used;
+	int dev;
+	struct ss_pool *p;
+	uint64_t handle, used_bytes, used_high, reserved, reserved_high, threshold;
+	uint64_t peers;
+	bool follow, opportunistic, internal;
+	bool dying;               /* destroyed, with live blocks */
+	int blocks;
+};
+
+struct pair {
+	bool used, real, ok, early;
+	int kind, thread, stream, event, dev;
+	uint16_t flags;
+	struct ss_token token;
+	struct clk vc;            /* what the real call waited for */
+};
+
+#define ALLP (POOLS + 2 * DEVS)
+
+struct world {
+	struct config cfg;
+	struct ss_core *core;
+	const struct program *prog;
+	int pc;
+	bool verbose;
+	uint64_t rng;
+	char failed[512];
+	int fail_class;
+
+	uint32_t time;
+	int nstreams, nodes;
+	struct stream *s;         /* [NS] */
+	struct node *node;        /* [MAXNODES] */
+	struct clk H, done;
+	bool full;                /* the model is out of room: stop quietly */
+
+	int slot[SLOTS];          /* stream in a slot, -1 */
+	int null[DEVS], pt[THREADS][DEVS];
+	struct event ev[EVENTS];
+	struct block blk[BLOCKS];
+	struct pool pool[ALLP];
+	struct pair pair[PAIRS];
+	struct hazard hz[HAZARDS];
+	int nhz;
+	uint64_t peers[DEVS];
+	bool distrusted, ghosts[DEVS];
+	bool thread_used[THREADS];
+	uint64_t last_id;
+	uint64_t stale[16];       /* addresses that were freed */
+	int nstale;
+
+	/* device.c */
+	struct segment seg[SEGMENTS];
+	int nseg;
+	struct fence *fence;      /* [FENCES] */
+	int nfence, live_fences;
+	uint64_t given[DEVS], given_high[DEVS];
+	uint64_t now_ms;
+	uint64_t next_addr, next_handle;
+	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
+	int nspare, nspare_handle;
+	struct { uint8_t nth; uint8_t status; bool on; } inject[16];
+	uint64_t calls[16];
+	int hook, hook_at, hook_pc; /* operations to run inside the next driver call */
+	int depth, cur;           /* nesting; op under way */
+	struct call {
+		int joining;        /* 1 + device: the call joins its null stream */
+		int natively_waits; /* 1 + device: the call waits for it */
+		bool in_alloc, injected, hooked;
+		uint64_t slept;
+		int gates, gate[16], gate_stream[16]; /* fences that streams wait for */
+	} call;
+};
+
+extern __thread int cur_thread;
+
+/* Remembers the first violation; `class` tells kinds apart when shrinking. */
+void fail(struct world *w, int class, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+enum fail_class {
+	F_ORDER = 1, F_OVERLAP, F_ACCESS, F_LEAK, F_STATS, F_ALIGN, F_CHECK, F_ATOMIC,
+	F_NULL_FENCE, F_BLOCKS, F_LATE, F_STATUS, F_DRIVER, F_MISS, F_RELEASE, F_CRASH,
+};
+
+/* ---- model.c ------------------------------------------------------------ */
+
+int stream_new(struct world *w, int dev, enum ss_timeline_kind kind, void *native);
+/* What a command enqueued on s now would be ordered after. */
+void stream_next(const struct world *w, int s, struct clk *out);
+/* Everything on the live streams of dev (`dead`: and the destroyed ones). */
+void device_clock(const struct world *w, int dev, bool dead, struct clk *out);
+enum cmd { CMD_KERNEL, CMD_MARKER, CMD_WAIT, CMD_VIRTUAL };
+/* Enqueues; `after` (may be NULL) comes before it. Returns the position. */
+int enqueue(struct world *w, int s, enum cmd cmd, const struct clk *after);
+bool clk_done(const struct world *w, const struct clk *c);
+/* False if a persistent kernel is in the way. */
+bool can_finish(const struct world *w, const struct clk *c);
+void finish(struct world *w, const struct clk *c);
+/* The host has seen that everything in c finished. */
+void know(struct world *w, const struct clk *c);
+/* Streams make progress as the device likes. */
+void progress(struct world *w, int s, int k);
+void kernel_touches(struct world *w, int s);
+/* Only kernels of c that are not known to have finished stay. */
+bool kernels_only(const struct world *w, struct clk *c);
+
+/* ---- memory.c ----------------------------------------------------------- */
+
+/* Checks and enters a new owner. */
+void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size,
+	      void *ptr);
+bool free_is_legal(const struct world *w, const struct block *b, int stream);
+/* The owner lets go; stream < 0: whatever the device holds. */
+void let_go(struct world *w, int slot, int stream);
+void check_given_back(struct world *w, uint64_t addr, uint64_t size, bool device_waits);
+void forget_range(struct world *w, uint64_t addr, uint64_t size);
+void check_stats(struct world *w);
+int pool_of(const struct world *w, const struct ss_pool *p);
+
+/* ---- device.c, device_fence.c --------------------------------------------- */
+
+struct ss_driver device_driver(struct world *w);
+extern const char *const device_ops[];
+enum {
+	D_SEGMENT_ALLOC, D_RESERVE, D_CHUNK, D_MAP, D_SET_ACCESS, D_SEGMENT_ACCESS, D_RECORD,
+	D_WAIT, D_QUERY, D_MEM_INFO, D_SEGMENT_FREE, D_UNRESERVE, D_RELEASE, D_UNMAP,
+	DEVICE_OPS,
+};
+enum ss_status device_enter(struct world *w, int op);
+enum ss_status device_leave(struct world *w, enum ss_status st);
+void device_fences(struct ss_driver *drv);
+void device_check_leaks(struct world *w);
+void *device_handle(struct world *w);
+void device_handle_back(struct world *w, void *h);
+void device_forget(struct world *w, int dev);
+
+/* ---- run.c, sync.c, alloc.c ---------------------------------------------- */
+
+struct world *world_create(const struct program *p, bool verbose);
+/* Creates the core and the model's fixed streams. */
+bool world_start(struct world *w);
+void world_finish(struct world *w); /* gives back, checks leaks, destroys */
+void world_destroy(struct world *w);
+void run_op(struct world *w, const struct op *op);
+/* Runs operations from pc on inside the current one. */
+void run_hook(struct world *w);
+int stream_at(struct world *w, int slot);
+void stream_dies(struct world *w, int s);
+bool op_sync(struct world *w, const struct op *op);
+bool op_memory(struct world *w, const struct op *op);
+/* The fixed pools of a device (-1: of all) as the core gives them. */
+void pools_fetch(struct world *w, int dev);
+/* Frees everything, synchronizes, trims: nothing may stay reserved. */
+void memory_finish(struct world *w);
+void pair_finish(struct world *w, int slot);
+/* Runs fn on the pthread of a model thread and waits for it. */
+void on_thread(int thread, void (*fn)(void *), void *arg);
+
+struct result {
+	int class;
+	char text[512];
+};
+void run_program(const struct program *p, bool verbose, struct result *out);
+/* In a child of its own, so that a crash is a result as well. */
+void run_isolated(const struct program *p, struct result *out);
+void shrink(struct program *p, int class);
+
+#endif
