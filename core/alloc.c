@@ -186,6 +186,34 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	return b;
 }
 
+/* Before asking the device for more: what this very stream freed may be idle by
+ * now, and idle memory can move (remapping) or make room (whole segments). Where
+ * giving back would wait for the device, it must be known to be idle. True: it
+ * costs no wait. No lock held. */
+static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
+{
+	struct ss_core *core = pool->core;
+	bool waits = core->dev[pool->dev].info.release_waits[pool->backing], any;
+	struct ss_timeline *tl = q ? q->tl : NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	any = (q ? q->own.bytes : 0) + pool->clean.bytes >= SS_FRAME;
+	pthread_mutex_unlock(&pool->lock);
+	if (!any)
+		return !waits;
+	if (waits && !ss_device_idle(core, pool->dev, tl && tl->kind == SS_TL_NULL))
+		return false;
+	if (tl) {
+		/* hipMallocAsync on the null stream joins it natively. */
+		ss_fence_request(core, tl, atomic_load(&tl->now), SS_FENCE_JOINING);
+		ss_fence_poll(core, tl, -1);
+	}
+	pthread_mutex_lock(&pool->lock);
+	ss_settle(pool);
+	pthread_mutex_unlock(&pool->lock);
+	return true;
+}
+
 static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timeline *x,
 			   uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id)
 {
@@ -217,7 +245,7 @@ static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_t
 		}
 		pthread_mutex_unlock(&pool->lock);
 
-		s = ss_grow(pool, x, size, align);
+		s = ss_grow(pool, x, size, align, may_give_back(pool, q));
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)
 			s = ss_oom(pool, x, size, oom_step++);
@@ -259,7 +287,7 @@ static void first_use(struct ss_pool *pool)
 	bytes = ss_amount_bytes(&pool->core->opt.initial, d->info.total_bytes);
 	/* It is a wish: if the device is too full, growing on demand goes on. */
 	if (bytes)
-		ss_grow(pool, NULL, bytes, SS_GRAIN);
+		ss_grow(pool, NULL, bytes, SS_GRAIN, false);
 }
 
 /* A block that the null stream takes because its next command joins the blocking

@@ -242,3 +242,35 @@ bool ss_fence_exact_pending(struct ss_core *core, int dev)
 	pthread_mutex_unlock(&core->order);
 	return found;
 }
+
+bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
+{
+	struct { struct ss_timeline *tl; uint64_t pos; } list[64];
+	uint32_t count = 0;
+
+	if (ss_distrusted(core))
+		return false;
+	pthread_mutex_lock(&core->order);
+	for (uint32_t i = 0; i < core->slot_count; i++) {
+		struct ss_timeline *tl = core->slots[i];
+
+		if (tl->dev != dev || !tl->alive)
+			continue;
+		if (count == 64 || (tl->kind == SS_TL_NULL && !join_null)) {
+			pthread_mutex_unlock(&core->order);
+			return false;
+		}
+		list[count].tl = tl;
+		list[count++].pos = ss_position(tl);
+	}
+	pthread_mutex_unlock(&core->order);
+	for (uint32_t i = 0; i < count; i++)
+		if (!ss_fence_request(core, list[i].tl, list[i].pos, SS_FENCE_JOINING))
+			return false;
+	for (uint32_t i = 0; i < count; i++) {
+		ss_fence_poll(core, list[i].tl, -1);
+		if (atomic_load(&list[i].tl->completed) < list[i].pos)
+			return false;
+	}
+	return true;
+}

@@ -236,6 +236,10 @@ struct ss_row *ss_row_get_ref(struct ss_timeline *tl); /* order lock held */
  * False: there is none. No lock held. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
 
+/* Has every stream of dev reached its end right now? Asks with fences, never
+ * waits. Without `join_null` a device whose null stream was ever used is not known
+ * to be idle, since asking there joins the blocking streams. */
+bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* Is there a fence of dev that the host may wait for? */
 bool ss_fence_exact_pending(struct ss_core *core, int dev);
 
@@ -401,9 +405,10 @@ struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t siz
 			  uint64_t align);
 
 /* slab.c, and vmm.c below it. No lock held. ss_grow adds memory so that x (NULL:
- * nobody in particular) finds a run of `size` at `align`. */
+ * nobody in particular) finds a run of `size` at `align`; with `give_back`, idle
+ * memory may move or go back for it. */
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-		       uint64_t align);
+		       uint64_t align, bool give_back);
 bool ss_over_cap(const struct ss_pool *pool, uint64_t size);
 void ss_account_reserved(struct ss_pool *pool, uint64_t size);
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,

@@ -35,16 +35,41 @@ static void fence_everything(struct ss_pool *pool, void *arg)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+/* Where giving back waits for the whole device, a kernel that never ends would
+ * make the wait for ever: then only a device that is known to be idle gives. */
+static bool idle_soon(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	uint64_t end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
+
+	/* Each asking records fences: ask less and less often. */
+	for (unsigned ms = 1; !ss_device_idle(core, pool->dev, true); ms *= 2) {
+		uint64_t now = core->drv.now_ms(core->drv.ctx);
+
+		if (now >= end)
+			return false;
+		core->drv.sleep_ms(core->drv.ctx, ms < end - now ? ms : (unsigned)(end - now));
+	}
+	return true;
+}
+
 struct release {
-	struct ss_pool *asking;
-	uint64_t given;
+	int idle; /* -1: not asked yet */
 };
 
 static void release_idle(struct ss_pool *pool, void *arg)
 {
 	struct release *r = arg;
 
-	r->given += ss_release(pool, 0, UINT64_MAX);
+	if (pool->core->dev[pool->dev].info.release_waits[pool->backing]) {
+		if (atomic_load(&pool->reserved) <= atomic_load(&pool->used))
+			return;
+		if (r->idle < 0)
+			r->idle = idle_soon(pool);
+		if (!r->idle)
+			return;
+	}
+	ss_release(pool, 0, UINT64_MAX);
 	ss_pool_reap(pool);
 }
 
@@ -117,7 +142,7 @@ static bool wait_on_host(struct ss_core *core, struct ss_pool *pool)
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step)
 {
 	struct ss_core *core = pool->core;
-	struct release r = {.asking = pool};
+	struct release r = {.idle = -1};
 
 	atomic_store(&core->dev[pool->dev].pressed, true);
 	if (!could_fit(pool, size))

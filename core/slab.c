@@ -91,11 +91,27 @@ static enum ss_status add_segment(struct ss_pool *pool, uint64_t size)
 	return SS_OK;
 }
 
-static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align)
+/* Idle segments that are too short for the request make room for one that is
+ * not, rather than raise the pool's peak. */
+static void make_room(struct ss_pool *pool, uint64_t want)
+{
+	uint64_t reserved = atomic_load(&pool->reserved);
+	uint64_t high = atomic_load(&pool->reserved_high);
+
+	if (reserved + want > high && reserved)
+		ss_release(pool, high > want ? high - want : 0, UINT64_MAX);
+}
+
+static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align,
+				bool give_back)
 {
 	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
 	uint64_t want = segment_size(pool, need);
-	enum ss_status s = add_segment(pool, want);
+	enum ss_status s;
+
+	if (give_back)
+		make_room(pool, want);
+	s = add_segment(pool, want);
 
 	if (s == SS_ERR_NOMEM && want > need)
 		s = add_segment(pool, need);
@@ -103,12 +119,11 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 }
 
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-		       uint64_t align)
+		       uint64_t align, bool give_back)
 {
-	bool remap = !pool->core->dev[pool->dev].info.release_waits[SS_BACKING_VMM];
 	enum ss_status s = pool->backing == SS_BACKING_VMM ?
-			   ss_vmm_grow(pool, x, size, align, remap) :
-			   slab_grow(pool, size, align);
+			   ss_vmm_grow(pool, x, size, align, give_back) :
+			   slab_grow(pool, size, align, give_back);
 
 	if (s == SS_OK)
 		check_pressure(pool);
@@ -154,7 +169,7 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 	struct ss_segment *seg;
 
 	pthread_mutex_lock(&pool->lock);
-	while ((seg = victim(pool, target, older_than))) {
+	while (atomic_load(&pool->reserved) > target && (seg = victim(pool, target, older_than))) {
 		void *native = seg->native;
 		uint64_t size = seg->native_size;
 		enum ss_status s;
