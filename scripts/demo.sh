@@ -15,9 +15,10 @@ cd "$(dirname "$0")/.."
 . scripts/packages.sh
 
 install_packages
-[ -f build/build.ninja ] || meson setup build >/dev/null
-ninja -C build >/dev/null || ninja -C build
-root=$PWD/build
+build=${BUILD:-build}
+[ -f "$build/build.ninja" ] || meson setup "$build" >/dev/null
+ninja -C "$build" >/dev/null || ninja -C "$build"
+root=$(realpath "$build")
 app=$root/tests/apps/replay_hip
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -56,14 +57,17 @@ one() {
 	if ! env LD_LIBRARY_PATH="$library_path" SOMASIM_SEED="${SOMASIM_SEED:-1}" \
 		OBSERVE_OUT="$tmp/observe" SOMASHIM_STATS=1 SOMASHIM_LOG="$tmp/stats" \
 		LD_PRELOAD="$preload$root/tests/apps/libobserve.so" \
-		"$app" "$@" >"$tmp/out" 2>"$tmp/err"; then
-		status=1
-		cat "$tmp/err" >&2
+		"$app" "$@" >"$tmp/out" 2>"$tmp/err" ||
+		{ [ -n "$preload" ] && ! grep -q 'allocations [1-9]' "$tmp/stats"; }; then
+		# The real runtime may fail on its own; somashim may not.
+		printf '%-26s did not pass: %s\n' "$label" "$(grep . "$tmp/err" | tail -1)"
+		[ -z "$preload" ] || status=1
+		grep -q mode= "$tmp/out" || return 0
 	fi
 	# What was taken from the device: by the shim's own table, by the pool's
 	# attribute, or, for plain hipMalloc, by the device's free figure.
 	reserved=$(sed -n 's/.*reserved [0-9.]* MiB (high \([0-9.]*\)).*/\1/p' "$tmp/stats" \
-		2>/dev/null | awk '{ n += $1 } END { if (NR) printf "%.1f", n }')
+		2>/dev/null | awk '{ n += $1 } END { if (NR) printf "%.1f", n }' || true)
 	[ -n "$reserved" ] || reserved=$(mib "$(get reserved_high "$tmp/out")")
 	[ "$reserved" != - ] || reserved=$(mib "$(get device_high "$tmp/out")")
 	printf '%-26s %9s %8s %8s %9s %9s %10s %10s %9s\n' "$label" \

@@ -7,9 +7,14 @@ somashim=$1 app=$2 sim=$3 preload=$4 kind=$5 rounds=$6
 shift 6
 
 log=$(mktemp "${TMPDIR:-/tmp}/somashim-replay.XXXXXX")
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.stats"' EXIT
 "$somashim" generate --rounds "$rounds" --seed 7 -o "$log" "$kind"
 [ "$preload" = - ] && preload=
 # env, so that no tool of this script runs with the preload.
 env LD_LIBRARY_PATH="$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" LD_PRELOAD="$preload" \
-	SOMASIM_SEED=7 "$app" "$@" "$log"
+	SOMASIM_SEED=7 SOMASHIM_STATS=1 SOMASHIM_LOG="$log.stats" "$app" "$@" "$log"
+# The loader goes on without a preload that it can't load.
+if [ -n "$preload" ]; then
+	cat "$log.stats"
+	grep -q 'allocations [1-9]' "$log.stats"
+fi
