@@ -264,13 +264,20 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 		list[count++].pos = ss_position(tl);
 	}
 	pthread_mutex_unlock(&core->order);
-	for (uint32_t i = 0; i < count; i++)
-		if (!ss_fence_request(core, list[i].tl, list[i].pos, SS_FENCE_JOINING))
-			return false;
-	for (uint32_t i = 0; i < count; i++) {
-		ss_fence_poll(core, list[i].tl, -1);
-		if (atomic_load(&list[i].tl->completed) < list[i].pos)
-			return false;
+	/* The null stream last, and only when every other has come to its end: then
+	 * the record on it joins nothing that is still pending. */
+	for (int null = 0; null <= 1; null++) {
+		for (uint32_t i = 0; i < count; i++)
+			if ((list[i].tl->kind == SS_TL_NULL) == null &&
+			    !ss_fence_request(core, list[i].tl, list[i].pos, SS_FENCE_JOINING))
+				return false;
+		for (uint32_t i = 0; i < count; i++) {
+			if ((list[i].tl->kind == SS_TL_NULL) != null)
+				continue;
+			ss_fence_poll(core, list[i].tl, -1);
+			if (atomic_load(&list[i].tl->completed) < list[i].pos)
+				return false;
+		}
 	}
 	return true;
 }
