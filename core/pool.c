@@ -177,6 +177,7 @@ void ss_pool_reap(struct ss_pool *pool)
 {
 	struct ss_core *core = pool->core;
 	struct ss_pool **at;
+	bool gone;
 
 	if (!atomic_load(&pool->dying) || atomic_load(&pool->used))
 		return;
@@ -185,12 +186,18 @@ void ss_pool_reap(struct ss_pool *pool)
 	pthread_mutex_lock(&core->pools);
 	for (at = &core->pool_list; *at && *at != pool; at = &(*at)->next)
 		;
-	if (*at && atomic_load(&pool->dying) && !atomic_load(&pool->used) &&
-	    !atomic_load(&pool->reserved)) {
+	gone = *at && atomic_load(&pool->dying) && !atomic_load(&pool->used) &&
+	       !atomic_load(&pool->reserved);
+	if (gone)
 		*at = pool->next;
-		pool->next = core->spare_pools;
-		core->spare_pools = pool;
-	}
+	pthread_mutex_unlock(&core->pools);
+	if (!gone)
+		return;
+	/* Its addresses go as well before the pool may be born again elsewhere. */
+	ss_pool_drop_memory(pool, true);
+	pthread_mutex_lock(&core->pools);
+	pool->next = core->spare_pools;
+	core->spare_pools = pool;
 	pthread_mutex_unlock(&core->pools);
 }
 
