@@ -351,10 +351,11 @@ static uint64_t map_all(struct ss_pool *pool, uint64_t va, struct chunk **list)
 		done += c->size;
 		*list = c->next;
 	}
-	if (done && SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
-							(void *)(uintptr_t)va, done,
-							pool->peers)) != SS_OK) {
-		/* Memory that the device may not touch is no memory. */
+	if (done && (*list || SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
+								  (void *)(uintptr_t)va, done,
+								  pool->peers)) != SS_OK)) {
+		/* Memory that the device may not touch is no memory, and part of a
+		 * run would stay reserved after a call that failed. */
 		for (uint64_t a = va; a < va + done;) {
 			pthread_mutex_lock(&pool->lock);
 			c = *frame_at(v, a);
