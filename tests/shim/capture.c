@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Beside and inside a stream capture. */
+#include "test.h"
+
+static hipStream_t a, b, n;
+
+static void begin(hipStreamCaptureMode mode)
+{
+	hipError_t err = hipStreamBeginCapture(a, mode);
+
+	if (err == hipErrorNotSupported) {
+		fprintf(stderr, "no stream capture here\n");
+		exit(SKIP);
+	}
+	OK(err);
+}
+
+static void end(hipError_t want)
+{
+	hipGraph_t graph = NULL;
+
+	GIVES(want, hipStreamEndCapture(a, &graph));
+	if (graph)
+		OK(hipGraphDestroy(graph));
+}
+
+/* Beside a capture on `a`, in every mode: pools serve, and the capture lives. */
+static void beside(hipStreamCaptureMode mode, bool blocking)
+{
+	void *p, *q, *mine;
+	hipEvent_t e;
+
+	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
+	OK(hipMallocAsync(&mine, 4096, a));
+	begin(mode);
+	OK(hipMallocAsync(&p, 100 << 20, b)); /* grows */
+	OK(hipMemsetAsync(p, 1, 4096, b));
+	OK(hipFreeAsync(p, b));
+	OK(hipMallocAsync(&q, 100 << 20, b));
+	CHECK(q == p);
+	OK(hipFreeAsync(q, b));
+	OK(hipMallocAsync(&q, 100 << 20, n)); /* asks for fences on b */
+	OK(hipFreeAsync(q, n));
+	/* A block of ours has no place in a graph. */
+	GIVES(hipErrorInvalidValue, hipFreeAsync(mine, a));
+	if (blocking) {
+		GIVES(hipErrorStreamCaptureImplicit, hipMallocAsync(&q, 4096, NULL));
+		GIVES(hipErrorStreamCaptureImplicit, hipFreeAsync(mine, NULL));
+	}
+	OK(hipFreeAsync(mine, b));
+	/* What is recorded on it is a place in the graph: no clock. */
+	OK(hipEventRecord(e, a));
+	end(hipSuccess);
+	OK(hipEventDestroy(e));
+}
+
+/* A stream that waits for a captured event is captured too, until the end. */
+static void spreads(void)
+{
+	hipEvent_t e, back;
+	void *mine;
+
+	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
+	OK(hipEventCreateWithFlags(&back, hipEventDisableTiming));
+	OK(hipMallocAsync(&mine, 4096, b));
+	begin(hipStreamCaptureModeRelaxed);
+	OK(hipEventRecord(e, a));
+	OK(hipStreamWaitEvent(b, e, 0));
+	GIVES(hipErrorInvalidValue, hipFreeAsync(mine, b));
+	OK(hipEventRecord(back, b));
+	OK(hipStreamWaitEvent(a, back, 0));
+	end(hipSuccess);
+	OK(hipFreeAsync(mine, b));
+	OK(hipEventDestroy(e));
+	OK(hipEventDestroy(back));
+}
+
+/* hipMalloc and hipFree are what the mode says. */
+static void classic(void)
+{
+	hipError_t want = hipErrorStreamCaptureUnsupported;
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+	void *p, *q = (void *)7;
+
+	OK(hipMalloc(&p, 4096));
+	begin(hipStreamCaptureModeGlobal);
+	GIVES(want, hipMalloc(&q, 4096));
+	CHECK(q == (void *)7);
+	/* It is lost from 6.x on and survives in 5.x. */
+	end(runtime_major() < 6 ? hipSuccess : hipErrorStreamCaptureInvalidated);
+
+	OK(hipThreadExchangeStreamCaptureMode(&mode));
+	begin(hipStreamCaptureModeRelaxed);
+	OK(hipMalloc(&q, 4096));
+	OK(hipFree(q));
+	OK(hipFree(p));
+	end(hipSuccess);
+	OK(hipThreadExchangeStreamCaptureMode(&mode));
+}
+
+int main(void)
+{
+	CHECK(preloaded());
+	OK(hipStreamCreate(&b));
+	OK(hipStreamCreateWithFlags(&n, hipStreamNonBlocking));
+	for (int blocking = 0; blocking < 2; blocking++) {
+		OK(hipStreamCreateWithFlags(&a, blocking ? hipStreamDefault
+							 : hipStreamNonBlocking));
+		beside(hipStreamCaptureModeGlobal, blocking);
+		beside(hipStreamCaptureModeThreadLocal, blocking);
+		beside(hipStreamCaptureModeRelaxed, blocking);
+		spreads();
+		OK(hipStreamDestroy(a));
+	}
+	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+	classic();
+	OK(hipStreamDestroy(a));
+	OK(hipStreamDestroy(b));
+	OK(hipStreamDestroy(n));
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* A hit makes no HIP or HSA call; on the null stream only hipGetDevice. */
+#include "test.h"
+
+static void round_of(hipStream_t s, uint64_t allowed)
+{
+	uint64_t before, device;
+	void *p;
+
+	for (int i = 0; i < 10; i++) {
+		OK(hipMallocAsync(&p, 100000, s));
+		OK(hipFreeAsync(p, s));
+	}
+	before = sim_calls();
+	device = sim_count("hipGetDevice");
+	for (int i = 0; i < 1000; i++) {
+		OK(hipMallocAsync(&p, 100000, s));
+		OK(hipFreeAsync(p, s));
+	}
+	device = sim_count("hipGetDevice") - device;
+	CHECK(sim_calls() - before == device);
+	CHECK(device <= allowed);
+}
+
+int main(void)
+{
+	hipStream_t s, n;
+	uint64_t before, wait, device;
+	void *p;
+
+	CHECK(preloaded());
+	OK(hipStreamCreate(&s));
+	OK(hipStreamCreateWithFlags(&n, hipStreamNonBlocking));
+	round_of(s, 0);
+	round_of(n, 0);
+	round_of(NULL, 2000);
+	round_of(hipStreamPerThread, 2000);
+
+	/* hipMalloc asks which device; hipFree waits and does nothing else. */
+	for (int i = 0; i < 10; i++) {
+		OK(hipMalloc(&p, 100000));
+		OK(hipFree(p));
+	}
+	before = sim_calls();
+	wait = sim_count("hipStreamSynchronize");
+	device = sim_count("hipGetDevice");
+	for (int i = 0; i < 100; i++) {
+		OK(hipMalloc(&p, 100000));
+		OK(hipFree(p));
+	}
+	wait = sim_count("hipStreamSynchronize") - wait;
+	device = sim_count("hipGetDevice") - device;
+	CHECK(sim_calls() - before == wait + device);
+	CHECK(wait == 200); /* the null stream and the one that does not block */
+	CHECK(sim_count("hipDeviceSynchronize") == 0);
+	CHECK(sim_count("hipMalloc") == 0 && sim_count("hipMallocAsync") == 0);
+	OK(hipStreamDestroy(s));
+	OK(hipStreamDestroy(n));
+	return 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Several devices: current device, peers, reset. */
+#include "test.h"
+
+int main(void)
+{
+	hipMemPool_t pool0, pool1;
+	hipStream_t s0, s1;
+	int n = 0, dev = -1;
+	hipError_t err;
+	void *p0, *p1;
+	char back[64];
+
+	CHECK(preloaded());
+	OK(hipGetDeviceCount(&n));
+	if (n < 2)
+		return SKIP;
+	OK(hipDeviceGetDefaultMemPool(&pool0, 0));
+	OK(hipDeviceGetDefaultMemPool(&pool1, 1));
+	CHECK(pool0 != pool1);
+	OK(hipStreamCreate(&s0));
+	OK(hipSetDevice(1));
+	OK(hipStreamCreate(&s1));
+	OK(hipDeviceEnablePeerAccess(0, 0));
+	GIVES(hipErrorPeerAccessAlreadyEnabled, hipDeviceEnablePeerAccess(0, 0));
+	/* The stream says which device, not the thread. */
+	OK(hipMallocAsync(&p0, 1 << 20, s0));
+	OK(hipMallocAsync(&p1, 1 << 20, s1));
+	OK(hipMemsetAsync(p0, 5, 1 << 20, s0));
+	OK(hipStreamSynchronize(s0));
+	OK(hipMemcpyAsync(p1, p0, 1 << 20, hipMemcpyDeviceToDevice, s1));
+	OK(hipMemcpyAsync(back, p1, sizeof(back), hipMemcpyDeviceToHost, s1));
+	OK(hipStreamSynchronize(s1));
+	CHECK(back[0] == 5 && back[63] == 5);
+	OK(hipFreeAsync(p0, s0));
+	OK(hipFreeAsync(p1, s1));
+
+	/* hipFree goes by the block's device and leaves the current one alone. */
+	OK(hipMalloc(&p1, 4096));
+	OK(hipSetDevice(0));
+	OK(hipMalloc(&p0, 4096));
+	OK(hipFree(p1));
+	OK(hipGetDevice(&dev));
+	CHECK(dev == 0);
+	OK(hipSetDevice(1));
+	OK(hipFree(p0));
+	OK(hipGetDevice(&dev));
+	CHECK(dev == 1);
+
+	/* A reset takes what is on the device, and nothing else. */
+	OK(hipMalloc(&p1, 4096));
+	OK(hipSetDevice(0));
+	OK(hipMalloc(&p0, 4096));
+	OK(hipSetDevice(1));
+	OK(hipDeviceReset());
+	GIVES(hipErrorInvalidValue, hipFree(p1));
+	OK(hipMemset(p0, 1, 4096));
+	OK(hipFree(p0));
+	err = hipMemPoolTrimTo(pool1, 0);
+	CHECK(err == hipErrorInvalidValue);
+	OK(hipDeviceGetDefaultMemPool(&pool1, 1));
+	OK(hipMalloc(&p1, 4096));
+	OK(hipFree(p1));
+	OK(hipMallocAsync(&p1, 4096, NULL));
+	OK(hipFreeAsync(p1, NULL));
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* HIP that comes in with an RTLD_LOCAL plugin: RTLD_NEXT finds nothing there. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+	int (*run)(void), (*early)(void **, size_t), rc;
+	uint64_t (*count)(const char *);
+	void *plugin, *hip, *p;
+	Dl_info info;
+
+	if (argc < 2)
+		return 1;
+	/* Nothing is loaded yet: an error, and no crash. */
+	early = (int (*)(void **, size_t))dlsym(RTLD_DEFAULT, "hipMalloc");
+	if (!early || !dladdr((void *)(uintptr_t)early, &info) ||
+	    !strstr(info.dli_fname, "libsomashim") || early(&p, 16) == 0)
+		return 2;
+	plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+	if (!plugin) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 3;
+	}
+	run = (int (*)(void))dlsym(plugin, "plugin_run");
+	rc = run ? run() : 9;
+	if (rc) {
+		fprintf(stderr, "plugin_run: %d\n", rc);
+		return 4;
+	}
+	/* The shim was in the way: the runtime saw no hipMallocAsync. */
+	hip = dlopen("libamdhip64.so.5", RTLD_NOW | RTLD_NOLOAD);
+	count = hip ? (uint64_t (*)(const char *))dlsym(hip, "somasim_call_count") : NULL;
+	if (!count) {
+		fprintf(stderr, "needs the software device\n");
+		return 77;
+	}
+	return count("hipMallocAsync") || count("hipMalloc") || !count("hipMemsetAsync");
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks that share a segment look like allocations of their own. */
+#include "test.h"
+
+/* The same 32 bytes in every version. */
+struct attributes {
+	int type, device;
+	void *device_pointer, *host_pointer;
+	int managed;
+	unsigned flags;
+};
+
+static void block(char *p, size_t size, hipStream_t s)
+{
+	int device_type = runtime_major() < 6 ? 1 : 2, ordinal = -1;
+	struct attributes a;
+	unsigned type = 0, id = 0;
+	hipDeviceptr_t base;
+	size_t bytes = 0;
+	void *start;
+
+	memset(&a, 0xff, sizeof(a));
+	OK(hipPointerGetAttributes((hipPointerAttribute_t *)&a, p + 5));
+	CHECK(a.type == device_type && a.device == 0 && a.device_pointer == p + 5 &&
+	      !a.host_pointer && !a.managed && !a.flags);
+	OK(hipMemGetAddressRange(&base, &bytes, (hipDeviceptr_t)(p + size - 1)));
+	CHECK(base == (hipDeviceptr_t)p && bytes == size);
+	OK(hipMemPtrGetInfo(p, &bytes));
+	CHECK(bytes == size);
+	OK(hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+				  (hipDeviceptr_t)(p + 7)));
+	CHECK(start == p);
+	bytes = 0;
+	OK(hipPointerGetAttribute(&bytes, HIP_POINTER_ATTRIBUTE_RANGE_SIZE, (hipDeviceptr_t)p));
+	CHECK(bytes == size);
+	OK(hipPointerGetAttribute(&type, HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, (hipDeviceptr_t)p));
+	CHECK((int)type == device_type);
+	OK(hipPointerGetAttribute(&id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, (hipDeviceptr_t)p));
+	CHECK(id != 0);
+	OK(hipPointerGetAttribute(&ordinal, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+				  (hipDeviceptr_t)p));
+	CHECK(ordinal == 0);
+	OK(hipMemsetAsync(p, 9, size, s));
+}
+
+static void several(char *p)
+{
+	hipPointer_attribute attrs[] = { HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+					 HIP_POINTER_ATTRIBUTE_BUFFER_ID,
+					 HIP_POINTER_ATTRIBUTE_DEVICE_POINTER };
+	void *start = NULL, *dev = NULL;
+	unsigned id = 0;
+	void *data[] = { &start, &id, &dev };
+
+	OK(hipDrvPointerGetAttributes(3, attrs, data, (hipDeviceptr_t)(p + 3)));
+	CHECK(start == p && id != 0 && dev == p + 3);
+	data[1] = NULL; /* crashes the runtime */
+	OK(hipDrvPointerGetAttributes(3, attrs, data, (hipDeviceptr_t)p));
+}
+
+static void sets(char *p, size_t size, hipStream_t null)
+{
+	unsigned char got[4096];
+
+	/* The host does not wait for a memset inside a segment. */
+	OK(hipStreamSynchronize(NULL));
+	stall(null);
+	OK(hipMemset(p, 0x11, size));
+	OK(hipMemset(p + 64, 0x22, 100));
+	OK(hipMemsetD8((hipDeviceptr_t)(p + 512), 0x33, 8));
+	OK(hipMemsetD16((hipDeviceptr_t)(p + 520), 0x4444, 4));
+	OK(hipMemsetD32((hipDeviceptr_t)(p + 528), 0x55555555, 2));
+	OK(hipMemset2D(p + 1024, 128, 0x66, 10, 3));
+	release(null);
+	OK(hipMemcpy(got, p, sizeof(got), hipMemcpyDeviceToHost));
+	CHECK(got[0] == 0x11 && got[64] == 0x22 && got[163] == 0x22 && got[164] == 0x11);
+	CHECK(got[512] == 0x33 && got[519] == 0x33 && got[520] == 0x44 && got[527] == 0x44);
+	CHECK(got[528] == 0x55 && got[535] == 0x55 && got[536] == 0x11);
+	CHECK(got[1024] == 0x66 && got[1034] == 0x11 && got[1152] == 0x66 && got[1290] == 0x11);
+
+	/* Past the end of the block, as past the end of an allocation. */
+	GIVES(hipErrorInvalidValue, hipMemset(p, 0, size + 1));
+	GIVES(hipErrorInvalidValue, hipMemset(p + 100, 0, size - 99));
+	GIVES(hipErrorInvalidValue, hipMemset2D(p, size, 0, 1, 2));
+	GIVES(hipErrorInvalidValue, hipMemsetD32((hipDeviceptr_t)p, 0, size / 4 + 1));
+	OK(hipMemset(p, 0, 0));
+}
+
+int main(void)
+{
+	struct attributes a, gone;
+	hipError_t err, none;
+	hipDeviceptr_t base;
+	unsigned id1, id2;
+	hipStream_t s;
+	char *p, *q, local;
+	size_t bytes;
+
+	CHECK(preloaded());
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipMalloc((void **)&q, 1000));
+	OK(hipMalloc((void **)&p, 8192));
+	block(p, 8192, s);
+	several(p);
+	sets(p, 8192, NULL);
+	OK(hipPointerGetAttribute(&id1, HIP_POINTER_ATTRIBUTE_BUFFER_ID, (hipDeviceptr_t)p));
+	OK(hipPointerGetAttribute(&id2, HIP_POINTER_ATTRIBUTE_BUFFER_ID, (hipDeviceptr_t)q));
+	CHECK(id1 != id2);
+
+	/* After the free it is what any unknown address is. */
+	OK(hipFree(p));
+	memset(&a, 0, sizeof(a));
+	memset(&gone, 0, sizeof(gone));
+	err = hipPointerGetAttributes((hipPointerAttribute_t *)&gone, p);
+	none = hipPointerGetAttributes((hipPointerAttribute_t *)&a, &local);
+	CHECK(err == none && gone.type == a.type && gone.device == a.device);
+	GIVES(hipErrorNotFound, hipMemGetAddressRange(&base, &bytes, (hipDeviceptr_t)p));
+	GIVES(hipErrorInvalidValue, hipMemPtrGetInfo(p, &bytes));
+	GIVES(hipErrorInvalidValue, hipMemset(p, 0, 16));
+	OK(hipFree(q));
+
+	OK(hipMallocAsync((void **)&p, 100000, s));
+	block(p, 100000, s);
+	OK(hipFreeAsync(p, s));
+
+	/* Host memory is the runtime's. */
+	OK(hipHostMalloc((void **)&p, 4096, 0));
+	OK(hipPointerGetAttributes((hipPointerAttribute_t *)&a, p));
+	CHECK(a.type == (runtime_major() < 6 ? 0 : 1));
+	OK(hipMemset(p + 8, 1, 100));
+	OK(hipHostFree(p));
+	OK(hipStreamDestroy(s));
+	return 0;
+}

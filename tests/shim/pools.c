@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* The hipMemPool* family: values, widths, errors, dead handles. */
+#include "test.h"
+
+static hipMemPool_t make(int dev)
+{
+	hipMemPoolProps props;
+	hipMemPool_t pool;
+
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.location.type = hipMemLocationTypeDevice;
+	props.location.id = dev;
+	OK(hipMemPoolCreate(&pool, &props));
+	return pool;
+}
+
+static void create(void)
+{
+	hipMemPoolProps props;
+	hipMemPool_t pool, def;
+
+	memset(&props, 0, sizeof(props));
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(NULL, &props));
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, NULL));
+	props.allocType = hipMemAllocationTypePinned;
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props)); /* no location */
+	props.location.type = hipMemLocationTypeDevice;
+	props.location.id = 99;
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
+	props.location.id = -1;
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
+	props.location.id = 0;
+	props.reserved[63] = 1; /* uninitialized, in many programs */
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipMemPoolDestroy(pool));
+	GIVES(hipErrorInvalidValue, hipMemPoolDestroy(NULL));
+	OK(hipDeviceGetDefaultMemPool(&def, 0));
+	GIVES(hipErrorInvalidValue, hipMemPoolDestroy(def));
+	GIVES(hipErrorInvalidValue, hipDeviceGetDefaultMemPool(NULL, 0));
+	CHECK(hipDeviceGetDefaultMemPool(&pool, 99) != hipSuccess);
+}
+
+static void attributes(hipMemPool_t pool)
+{
+	struct { uint32_t value, guard; } flag = { 77, 0xabcdef01 };
+	struct { uint64_t value, guard; } size = { 77, 0x1234567887654321 };
+	uint64_t v;
+	int on;
+
+	for (int attr = 1; attr <= 3; attr++) {
+		OK(hipMemPoolGetAttribute(pool, (hipMemPoolAttr)attr, &flag));
+		CHECK(flag.value == 1 && flag.guard == 0xabcdef01);
+		on = 0;
+		OK(hipMemPoolSetAttribute(pool, (hipMemPoolAttr)attr, &on));
+		OK(hipMemPoolGetAttribute(pool, (hipMemPoolAttr)attr, &flag));
+		CHECK(flag.value == 0 && flag.guard == 0xabcdef01);
+		on = 1;
+		OK(hipMemPoolSetAttribute(pool, (hipMemPoolAttr)attr, &on));
+	}
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReleaseThreshold, &size));
+	CHECK(size.value == 0 && size.guard == 0x1234567887654321);
+	v = UINT64_MAX;
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &v));
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReleaseThreshold, &size));
+	CHECK(size.value == UINT64_MAX);
+	v = 0;
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolSetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &v));
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &v));
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReservedMemHigh, &v));
+	v = 1;
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAttribute(pool, hipMemPoolAttrUsedMemHigh, &v));
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAttribute(pool, (hipMemPoolAttr)9, &v));
+	GIVES(hipErrorInvalidValue, hipMemPoolGetAttribute(pool, (hipMemPoolAttr)0, &v));
+	GIVES(hipErrorInvalidValue, hipMemPoolGetAttribute(pool, (hipMemPoolAttr)1, NULL));
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAttribute(pool, (hipMemPoolAttr)1, NULL));
+}
+
+static void bad_handles(hipMemPool_t dead)
+{
+	hipMemPool_t bad[] = { NULL, (hipMemPool_t)0x1234, dead, (hipMemPool_t)-8 };
+	hipMemLocation where = { hipMemLocationTypeDevice, 0 };
+	hipMemAccessDesc desc = { where, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessFlags flags;
+	uint64_t v = 0;
+	void *p;
+
+	for (int i = 0; i < 4; i++) {
+		GIVES(hipErrorInvalidValue, hipMallocFromPoolAsync(&p, 64, bad[i], NULL));
+		GIVES(hipErrorInvalidValue, hipMemPoolTrimTo(bad[i], 0));
+		GIVES(hipErrorInvalidValue,
+		      hipMemPoolGetAttribute(bad[i], hipMemPoolAttrUsedMemHigh, &v));
+		GIVES(hipErrorInvalidValue,
+		      hipMemPoolSetAttribute(bad[i], hipMemPoolAttrUsedMemHigh, &v));
+		GIVES(hipErrorInvalidValue, hipMemPoolSetAccess(bad[i], &desc, 1));
+		GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(&flags, bad[i], &where));
+		GIVES(hipErrorInvalidValue, hipDeviceSetMemPool(0, bad[i]));
+		if (i != 1 && i != 3) /* those only the runtime can know */
+			GIVES(hipErrorInvalidValue, hipMemPoolDestroy(bad[i]));
+	}
+}
+
+static void access_lists(hipMemPool_t pool, int devices)
+{
+	hipMemAccessDesc d = { { hipMemLocationTypeDevice, 0 }, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessFlags flags = hipMemAccessFlagsProtNone;
+	hipMemLocation where = { hipMemLocationTypeDevice, 0 };
+
+	OK(hipMemPoolGetAccess(&flags, pool, &where));
+	CHECK(flags == hipMemAccessFlagsProtReadWrite);
+	OK(hipMemPoolSetAccess(pool, &d, 1));
+	d.flags = hipMemAccessFlagsProtNone;
+	GIVES(hipErrorInvalidDevice, hipMemPoolSetAccess(pool, &d, 1));
+	d.flags = hipMemAccessFlagsProtRead;
+	GIVES(hipErrorNotSupported, hipMemPoolSetAccess(pool, &d, 1));
+	d.flags = (hipMemAccessFlags)7;
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAccess(pool, &d, 1));
+	d.flags = hipMemAccessFlagsProtReadWrite;
+	d.location.type = (hipMemLocationType)0;
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAccess(pool, &d, 1));
+	d.location.type = hipMemLocationTypeDevice;
+	d.location.id = 99;
+	GIVES(hipErrorInvalidDevice, hipMemPoolSetAccess(pool, &d, 1));
+	GIVES(hipErrorInvalidDevice, hipMemPoolSetAccess(pool, &d, 100));
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAccess(pool, NULL, 1));
+	GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(NULL, pool, &where));
+	if (devices < 2)
+		return;
+	where.id = d.location.id = 1;
+	OK(hipMemPoolGetAccess(&flags, pool, &where));
+	CHECK(flags == hipMemAccessFlagsProtNone);
+	OK(hipMemPoolSetAccess(pool, &d, 1));
+	OK(hipMemPoolGetAccess(&flags, pool, &where));
+	CHECK(flags == hipMemAccessFlagsProtReadWrite);
+	d.flags = hipMemAccessFlagsProtNone;
+	OK(hipMemPoolSetAccess(pool, &d, 1));
+}
+
+int main(void)
+{
+	hipMemPool_t pool, def, now;
+	uint64_t used = 1, reserved = 0;
+	int devices = 0, supported = 0;
+	hipStream_t s;
+	void *p, *q;
+
+	CHECK(preloaded());
+	OK(hipGetDeviceCount(&devices));
+	OK(hipDeviceGetAttribute(&supported, hipDeviceAttributeMemoryPoolsSupported, 0));
+	CHECK(supported == 1);
+	create();
+	pool = make(0);
+	attributes(pool);
+	access_lists(pool, devices);
+
+	OK(hipStreamCreate(&s));
+	OK(hipMallocFromPoolAsync(&p, 1 << 20, pool, s));
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used));
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &reserved));
+	CHECK(used >= 1 << 20 && reserved >= used);
+
+	OK(hipDeviceGetDefaultMemPool(&def, 0));
+	OK(hipDeviceGetMemPool(&now, 0));
+	CHECK(now == def);
+	OK(hipDeviceSetMemPool(0, pool));
+	OK(hipDeviceGetMemPool(&now, 0));
+	CHECK(now == pool);
+	OK(hipMallocAsync(&q, 1 << 20, s)); /* from the pool that is current */
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used));
+	CHECK(used >= 2 << 20);
+	GIVES(hipErrorInvalidValue, hipDeviceSetMemPool(-1, pool));
+	GIVES(hipErrorInvalidValue, hipDeviceSetMemPool(99, pool));
+	if (devices > 1)
+		GIVES(hipErrorInvalidDevice, hipDeviceSetMemPool(1, pool));
+
+	/* What is handed out stays good after its pool. */
+	OK(hipMemPoolDestroy(pool));
+	OK(hipDeviceGetMemPool(&now, 0));
+	CHECK(now == def);
+	bad_handles(pool);
+	OK(hipMemsetAsync(p, 1, 1 << 20, s));
+	OK(hipMemsetAsync(q, 2, 1 << 20, s));
+	OK(hipFreeAsync(p, s));
+	OK(hipFree(q));
+	OK(hipMemPoolTrimTo(def, 0));
+	OK(hipStreamDestroy(s));
+	return 0;
+}
