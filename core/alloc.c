@@ -13,7 +13,8 @@
 #include "core/internal.h"
 
 #define MAX_REQUEST (1ull << 46)
-#define FREES_PER_FENCE 96 /* of a queue, in the long run */
+#define FREES_PER_FENCE 96       /* of a queue, in the long run */
+#define IDLE_SHARE (8ull << 20) /* bytes worth a fence on an idle stream */
 
 static void used_add(struct ss_pool *pool, uint64_t size)
 {
@@ -97,15 +98,18 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
 
 /* Is a fence on q's stream worth it? One per FREES_PER_FENCE frees in the long
  * run; a few at the start, and two for every growth that went before, because a
- * fence is much cheaper than memory. */
+ * fence is much cheaper than memory. A stream that had come to its end when it
+ * was asked last is asked for every good share of the pool. */
 static bool fence_due(struct ss_pool *pool, struct ss_queue *q)
 {
-	uint64_t frees;
+	uint64_t frees, share = atomic_load(&pool->reserved) / 32;
 
 	ss_spin_lock(&q->lock);
 	frees = q->frees;
 	ss_spin_unlock(&q->lock);
-	if (frees == q->frees_fenced || !q->own.count ||
+	if (frees == q->frees_fenced || !q->own.count)
+		return false;
+	if (!(q->idle && q->own.bytes >= (share > IDLE_SHARE ? share : IDLE_SHARE)) &&
 	    q->fences >= 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
 		return false;
 	q->fences++;
@@ -118,7 +122,7 @@ static bool fence_due(struct ss_pool *pool, struct ss_queue *q)
 static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-	struct { struct ss_timeline *tl; uint64_t n; } want[64];
+	struct { struct ss_timeline *tl; uint64_t n; struct ss_queue *q; } want[64];
 	struct ss_core *core = pool->core;
 	uint32_t count = 0;
 	bool any = false;
@@ -129,19 +133,26 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 		if (q && q != mine && atomic_load(&pool->opportunistic) &&
 		    fence_due(pool, q)) {
 			want[count].tl = q->tl;
-			want[count++].n = UINT64_MAX;
+			want[count].q = q;
+			want[count++].n = atomic_load(&q->tl->now);
 		}
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		for (uint32_t i = 0; i < e->count && count < 64; i++)
 			if (!ss_mark_done(pool, e->mark[i].slot, e->mark[i].n)) {
 				want[count].tl = ss_slot(core, e->mark[i].slot);
+				want[count].q = NULL;
 				want[count++].n = e->mark[i].n;
 			}
 	pthread_mutex_unlock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)
 		any |= ss_fence_request(core, want[i].tl, want[i].n, SS_FENCE_LATE);
+	if (any)
+		ss_fence_poll(core, NULL, -1);
 	pthread_mutex_lock(&pool->lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (want[i].q)
+			want[i].q->idle = atomic_load(&want[i].tl->completed) >= want[i].n;
 	return any;
 }
 
@@ -174,9 +185,6 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 		ss_absorb(pool, ss_timeline_null(core, pool->dev), row);
 	}
 	if (!b && fence_others(pool, q)) {
-		pthread_mutex_unlock(&pool->lock);
-		ss_fence_poll(core, NULL, -1);
-		pthread_mutex_lock(&pool->lock);
 		ss_settle(pool);
 		if (q)
 			ss_consolidate(pool, q);

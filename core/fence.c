@@ -8,8 +8,8 @@
  * polled, and nobody waits for it. Only a fence that was recorded inside the
  * very free it belongs to (`exact`) may gate another stream on the device.
  *
- * A null stream is fenced only inside an application call that joins all
- * blocking streams anyway, because recording on it does; the per-thread stream of
+ * A null stream is fenced only where no blocking stream exists, or inside an
+ * application call that joins all of them anyway, because recording on it does; the per-thread stream of
  * another thread has no handle here. Both are remembered as `wanted`.
  *
  * Locks: core->order. The driver is called without it; `polling` marks the
@@ -22,7 +22,11 @@
 
 static bool can_record(const struct ss_timeline *tl, enum ss_fence_how how)
 {
-	if (!tl->alive || tl->capturing || (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING))
+	if (!tl->alive || tl->capturing)
+		return false;
+	/* Where no stream joins the null stream, a record on it joins nothing. */
+	if (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING &&
+	    atomic_load(&tl->core->dev[tl->dev].joiners))
 		return false;
 	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self());
 }
@@ -256,7 +260,8 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 
 		if (tl->dev != dev || !tl->alive)
 			continue;
-		if (count == 64 || (tl->kind == SS_TL_NULL && !join_null)) {
+		if (count == 64 || (tl->kind == SS_TL_NULL && !join_null &&
+				    atomic_load(&core->dev[dev].joiners))) {
 			pthread_mutex_unlock(&core->order);
 			return false;
 		}

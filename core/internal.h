@@ -237,8 +237,8 @@ struct ss_row *ss_row_get_ref(struct ss_timeline *tl); /* order lock held */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
 
 /* Has every stream of dev reached its end right now? Asks with fences, never
- * waits. Without `join_null` a device whose null stream was ever used is not known
- * to be idle, since asking there joins the blocking streams. */
+ * waits. Without `join_null` a device whose null stream was ever used beside
+ * blocking ones is not known to be idle, since asking there joins them. */
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* Is there a fence of dev that the host may wait for? */
 bool ss_fence_exact_pending(struct ss_core *core, int dev);
@@ -261,6 +261,7 @@ struct ss_queue {
 	uint64_t hits, frees, id;
 	/* guarded by the pool's lock: */
 	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
+	bool idle;                      /* the stream was at its end when last asked */
 	struct ss_heap own;
 };
 

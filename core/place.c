@@ -79,12 +79,12 @@ void ss_place(struct ss_pool *pool, struct ss_block *b)
 		e->bytes += b->size;
 		return;
 	}
-	if (swallows(slot, b->next)) {
+	while (swallows(slot, b->next)) {
 		ss_heap_remove(heap_of(pool, b->next), b->next);
 		b->n = merged_mark(b, b->next, slot);
 		ss_block_merge(pool->core, b);
 	}
-	if (swallows(slot, b->prev)) {
+	while (swallows(slot, b->prev)) {
 		struct ss_block *prev = b->prev;
 
 		ss_heap_remove(heap_of(pool, prev), prev);
@@ -184,6 +184,9 @@ struct mover {
 
 static void pick(struct mover *m, struct ss_block *b)
 {
+	/* Not free while its fellows are placed, or they would merge with it and
+	 * the list would lose it. */
+	atomic_store_explicit(&b->state, SS_BLOCK_QUEUED, memory_order_relaxed);
 	b->request = (uintptr_t)m->list;
 	m->list = b;
 }
@@ -193,12 +196,8 @@ static struct ss_block *take(struct mover *m)
 	struct ss_block *b = m->list;
 
 	m->list = b ? (struct ss_block *)(uintptr_t)b->request : NULL;
-	if (b) {
+	if (b)
 		ss_unplace(m->pool, b);
-		/* Not free while its fellows are placed, or they would merge with
-		 * it and the list would lose it. */
-		atomic_store_explicit(&b->state, SS_BLOCK_QUEUED, memory_order_relaxed);
-	}
 	return b;
 }
 
