@@ -228,6 +228,7 @@ static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_t
 	enum ss_status s = SS_OK;
 	struct ss_block *b;
 	unsigned oom_step = 0;
+	uint64_t oom_end = 0;
 	bool grown = false;
 
 	for (;;) {
@@ -256,7 +257,7 @@ static enum ss_status slow(struct ss_pool *pool, struct ss_queue *q, struct ss_t
 		s = ss_grow(pool, x, size, align, may_give_back(pool, q));
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)
-			s = ss_oom(pool, x, size, oom_step++);
+			s = ss_oom(pool, x, size, oom_step++, &oom_end);
 		if (s != SS_OK)
 			break;
 	}

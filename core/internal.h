@@ -423,7 +423,8 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
 
 /* oom.c: everything that can be tried when growing failed, in the order of the
  * design. SS_OK: try the allocation again. */
-enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step);
+enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step,
+		      uint64_t *end);
 void ss_oom_report(struct ss_pool *pool, uint64_t size);
 /* Streams of dev that were destroyed and may still run. */
 bool ss_zombies(struct ss_core *core, int dev);

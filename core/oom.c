@@ -37,10 +37,9 @@ static void fence_everything(struct ss_pool *pool, void *arg)
 
 /* Where giving back waits for the whole device, a kernel that never ends would
  * make the wait for ever: then only a device that is known to be idle gives. */
-static bool idle_soon(struct ss_pool *pool)
+static bool idle_soon(struct ss_pool *pool, uint64_t end)
 {
 	struct ss_core *core = pool->core;
-	uint64_t end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
 
 	/* Each asking records fences: ask less and less often. */
 	for (unsigned ms = 1; !ss_device_idle(core, pool->dev, true); ms *= 2) {
@@ -55,6 +54,7 @@ static bool idle_soon(struct ss_pool *pool)
 
 struct release {
 	int idle; /* -1: not asked yet */
+	uint64_t end;
 };
 
 static void release_idle(struct ss_pool *pool, void *arg)
@@ -65,7 +65,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 		if (atomic_load(&pool->reserved) <= atomic_load(&pool->used))
 			return;
 		if (r->idle < 0)
-			r->idle = idle_soon(pool);
+			r->idle = idle_soon(pool, r->end);
 		if (!r->idle)
 			return;
 	}
@@ -125,10 +125,8 @@ static bool wait_on_device(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 
 /* Exact fences end with the work that was enqueued before them: worth waiting
  * for. Late ones are polled on the way, never waited for. */
-static bool wait_on_host(struct ss_core *core, struct ss_pool *pool)
+static bool wait_on_host(struct ss_core *core, struct ss_pool *pool, uint64_t end)
 {
-	uint64_t end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
-
 	while (ss_fence_exact_pending(core, pool->dev)) {
 		if (ss_fence_poll(core, NULL, -1))
 			return true;
@@ -139,11 +137,16 @@ static bool wait_on_host(struct ss_core *core, struct ss_pool *pool)
 	return false;
 }
 
-enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step)
+enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step,
+		      uint64_t *end)
 {
 	struct ss_core *core = pool->core;
 	struct release r = {.idle = -1};
 
+	/* One allocation waits once, whatever it waits for. */
+	if (step == 0)
+		*end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
+	r.end = *end;
 	atomic_store(&core->dev[pool->dev].pressed, true);
 	if (!could_fit(pool, size))
 		return SS_ERR_NOMEM;
@@ -162,7 +165,7 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 		/* fall through */
 	case 3:
 	case 4:
-		if (!wait_on_host(core, pool))
+		if (!wait_on_host(core, pool, *end))
 			return SS_ERR_NOMEM;
 		ss_pools_each(core, pool->dev, release_idle, &r);
 		return SS_OK;
