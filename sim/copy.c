@@ -88,7 +88,8 @@ static hipError_t run_copy(hipStream_t h, struct cmd *c, hipMemcpyKind kind, boo
 	dhost = host_pageable(c->copy.dst);
 	shost = host_pageable(c->copy.src);
 	/* Pageable source: staged now, so that the caller may reuse it. */
-	if (shost && !dhost && sn <= STAGE && (c->owned = malloc(sn))) {
+	if (shost && !dhost && sn <= STAGE) {
+		c->owned = blob_new(sn);
 		memcpy(c->owned, c->copy.src, sn);
 		c->copy.src = c->owned;
 		return submit(h, c, false);

@@ -9,7 +9,7 @@ kind, out, tables = sys.argv[1], sys.argv[2], sys.argv[3:]
 nodes = {}
 for path in tables:
     for line in open(path):
-        m = re.match(r'[EVNX]\((?:[\w ]+\*?, )??(_*h(?:ip|sa)\w+|_Z\w+), (?:([\d.]+))?', line)
+        m = re.match(r'[EVNX]\((?:[\w ]+\*?, )?(_*h(?:ip|sa)\w+|_Z\w+), (?:([\d.]+))?', line)
         if m:
             node = 'ROCR_1' if kind == 'hsa' else 'hip_' + m.group(2)
             nodes.setdefault(node, []).append(m.group(1))

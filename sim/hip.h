@@ -41,7 +41,7 @@ struct cmd {
 	uint64_t seq;
 	int ndeps, capdeps;
 	struct dep *deps, few[2];
-	void *owned;                  /* freed with the command */
+	void *owned;                  /* a blob, shared with clones */
 	union {
 		struct {
 			char *dst;
@@ -114,6 +114,9 @@ void queue_close(struct queue *q);
 struct cmd *cmd_new(enum cmd_kind kind);
 struct cmd *cmd_clone(const struct cmd *c);
 void cmd_free(struct cmd *c);
+void *blob_new(size_t size);          /* zeroed, counted by commands */
+void *blob_ref(void *p);
+void blob_unref(void *p);
 void cmd_dep(struct cmd *c, struct queue *q, uint64_t seq);
 uint64_t enqueue(struct queue *q, struct cmd *c);
 void queue_wait(struct queue *q, uint64_t seq);
@@ -231,6 +234,15 @@ hipError_t pool_free_block(const struct sim_alloc *a, hipStream_t stream, bool a
 void pools_release(int device);
 void pools_reset(int device);
 hipError_t graph_mem_free(const struct sim_alloc *a);
+
+/* ---- graphs ---- */
+struct node *node_add(struct graph *g, struct cmd *c, struct node *const *deps, size_t n);
+struct graph *graph_new(void);
+void graph_free(struct graph *g);
+bool graph_joined(struct node *const *leaf, size_t n, struct node *const *other, size_t m);
+void graph_spoil(struct graph *g);
+struct graph *graph_of(hipGraph_t h);
+hipError_t graph_alloc_new(size_t size, int device, struct graph_alloc **out);
 
 struct graph_alloc {
 	atomic_int refs;

@@ -44,6 +44,7 @@ struct import {
 	uint64_t token;
 	uint32_t pid;
 	int refs;
+	bool share;
 	struct import *next;
 };
 static struct import *imports;
@@ -248,7 +249,7 @@ void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bo
 	pthread_mutex_lock(&ipc_lock);
 	if (share)
 		for (im = imports; im; im = im->next)
-			if (im->token == h->token && im->pid == h->pid) {
+			if (im->share && im->token == h->token && im->pid == h->pid) {
 				im->refs++;
 				pthread_mutex_unlock(&ipc_lock);
 				return im->base;
@@ -264,6 +265,7 @@ void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bo
 	im->token = h->token;
 	im->pid = h->pid;
 	im->refs = 1;
+	im->share = share;
 	im->next = imports;
 	imports = im;
 	pthread_mutex_unlock(&ipc_lock);

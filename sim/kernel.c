@@ -140,10 +140,8 @@ static void copy_args(struct cmd *c, const struct fn *f, void **args, void **ext
 			if (extra[i] == HIP_LAUNCH_PARAM_BUFFER_SIZE)
 				len = *(size_t *)extra[i + 1];
 		/* One packed buffer: args[0] points at a copy of it. */
-		void **v = calloc(1, 2 * sizeof *v + len);
+		void **v = blob_new(2 * sizeof *v + len);
 
-		if (!v)
-			abort();
 		memcpy(v + 2, extra[1], len);
 		v[0] = v + 2;
 		c->owned = c->kernel.args = v;
@@ -154,9 +152,7 @@ static void copy_args(struct cmd *c, const struct fn *f, void **args, void **ext
 	if (f->sizes) {
 		while (f->sizes[n])
 			total += SIM_ALIGN(f->sizes[n++], 16);
-		c->owned = c->kernel.args = calloc(1, (n + 2) * sizeof(void *) + total + 16);
-		if (!c->owned)
-			abort();
+		c->owned = c->kernel.args = blob_new((n + 2) * sizeof(void *) + total + 16);
 		at = (char *)SIM_ALIGN((uintptr_t)(c->kernel.args + n + 1), 16);
 		for (size_t i = 0; i < n; i++) {
 			memcpy(at, args[i], f->sizes[i]);
@@ -168,9 +164,7 @@ static void copy_args(struct cmd *c, const struct fn *f, void **args, void **ext
 	void *ptrs[MAX_ARGS];
 
 	n = try_read(ptrs, args, sizeof ptrs) / sizeof *ptrs;
-	c->owned = c->kernel.args = calloc(1, (MAX_ARGS + 2) * sizeof(void *) + MAX_ARGS * GUESS);
-	if (!c->owned)
-		abort();
+	c->owned = c->kernel.args = blob_new((MAX_ARGS + 2) * sizeof(void *) + MAX_ARGS * GUESS);
 	at = (char *)SIM_ALIGN((uintptr_t)(c->kernel.args + MAX_ARGS + 1), 16);
 	for (size_t i = 0; i < n; i++) {
 		char buf[GUESS];

@@ -142,6 +142,49 @@ void cmd_dep(struct cmd *c, struct queue *q, uint64_t seq)
 	c->deps[c->ndeps++] = (struct dep){ queue_ref(q), seq };
 }
 
+/* What a command owns, and a graph's clones of it share. */
+void *blob_new(size_t size)
+{
+	atomic_int *b = calloc(1, 64 + size);
+
+	if (!b)
+		abort();
+	atomic_init(b, 1);
+	return (char *)b + 64;
+}
+
+void *blob_ref(void *p)
+{
+	if (p)
+		atomic_fetch_add((atomic_int *)(void *)((char *)p - 64), 1);
+	return p;
+}
+
+void blob_unref(void *p)
+{
+	atomic_int *b = p ? (atomic_int *)(void *)((char *)p - 64) : NULL;
+
+	if (b && atomic_fetch_sub(b, 1) == 1)
+		free(b);
+}
+
+/* For graphs: templates carry no dependencies and no records. */
+struct cmd *cmd_clone(const struct cmd *t)
+{
+	struct cmd *c = cmd_new(t->kind);
+	struct dep *few = c->deps;
+
+	*c = *t;
+	c->deps = few;
+	c->capdeps = 2;
+	c->ndeps = 0;
+	c->next = NULL;
+	blob_ref(c->owned);
+	if ((c->kind == C_FREE || c->kind == C_ALLOC) && c->mem.ga)
+		atomic_fetch_add(&c->mem.ga->refs, 1);
+	return c;
+}
+
 void cmd_free(struct cmd *c)
 {
 	for (int i = 0; i < c->ndeps; i++)
@@ -152,7 +195,7 @@ void cmd_free(struct cmd *c)
 		rec_unref(c->rec);
 	if (c->kind == C_FREE || c->kind == C_ALLOC)
 		graph_alloc_unref(c->mem.ga);
-	free(c->owned);
+	blob_unref(c->owned);
 	free(c);
 }
 
@@ -276,6 +319,7 @@ static void *worker(void *arg)
 {
 	struct queue *q = arg;
 	struct cmd *c;
+	uint64_t seq;
 
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
@@ -295,13 +339,14 @@ static void *worker(void *arg)
 		sim_device_work = q->name;
 		run(c);
 		sim_device_work = NULL;
+		/* Gone before its position is reached: who waits for the
+		 * position may count memory. */
+		seq = c->seq;
+		cmd_free(c);
 
 		pthread_mutex_lock(&q->lock);
-		atomic_store_explicit(&q->completed, c->seq, memory_order_release);
+		atomic_store_explicit(&q->completed, seq, memory_order_release);
 		pthread_cond_broadcast(&q->progress);
-		pthread_mutex_unlock(&q->lock);
-		cmd_free(c);
-		pthread_mutex_lock(&q->lock);
 	}
 	q->worker = false;
 	pthread_mutex_unlock(&q->lock);

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: MIT */
+/* Graph nodes: adding, asking, changing; in a graph and in an executable. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph.h"
+
+static hipError_t add(hipGraphNode_t *out, hipGraph_t h, const hipGraphNode_t *deps, size_t n, struct cmd *c,
+		      struct node **made)
+{
+	struct graph *g = graph_of(h);
+
+	if (!out || !g || (n && !deps)) {
+		cmd_free(c);
+		return hipErrorInvalidValue;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!node_of(deps[i])) {
+			cmd_free(c);
+			return hipErrorInvalidValue;
+		}
+	struct node *x = node_add(g, c, (struct node *const *)deps, n);
+
+	*out = (hipGraphNode_t)x;
+	if (made)
+		*made = x;
+	return hipSuccess;
+}
+
+/* The executable's copy of a node. */
+static struct node *in_exec(hipGraphExec_t h, hipGraphNode_t node)
+{
+	struct exec *x = exec_of(h);
+
+	for (size_t i = 0; x && i < x->graph->n; i++)
+		if (x->graph->nodes[i]->origin == (struct node *)node)
+			return x->graph->nodes[i];
+	return NULL;
+}
+
+static hipError_t replace(struct node *n, struct cmd *c)
+{
+	if (!n) {
+		cmd_free(c);
+		return hipErrorInvalidValue;
+	}
+	cmd_free(n->cmd);
+	n->cmd = c;
+	return hipSuccess;
+}
+
+/* ---- kernels ---- */
+
+static struct cmd *kernel_of(const hipKernelNodeParams *p, hipError_t *e)
+{
+	*e = hipErrorInvalidValue;
+	return p && p->func ? kernel_cmd(p->func, p->gridDim, p->blockDim, p->kernelParams, p->extra, e) : NULL;
+}
+
+hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipKernelNodeParams *p)
+{
+	struct node *x;
+	hipError_t e;
+	struct cmd *c = kernel_of(p, &e);
+
+	if (!c)
+		return e;
+	e = add(out, g, deps, n, c, &x);
+	if (!e)
+		x->kernel = *p;
+	return e;
+}
+
+hipError_t i_hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParams *p)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !p || n->cmd->kind != C_KERNEL)
+		return hipErrorInvalidValue;
+	*p = n->kernel;
+	if (!p->func) {
+		const uint32_t *d = n->cmd->kernel.dims;
+
+		p->func = (void *)(uintptr_t)n->cmd->kernel.func;
+		p->gridDim = (dim3){ d[0], d[1], d[2] };
+		p->blockDim = (dim3){ d[3], d[4], d[5] };
+		p->kernelParams = n->cmd->kernel.args;
+	}
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams *p)
+{
+	hipError_t e;
+	struct cmd *c = kernel_of(p, &e);
+
+	return c ? replace(node_of(node), c) : e;
+}
+
+hipError_t i_hipGraphExecKernelNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipKernelNodeParams *p)
+{
+	hipError_t e;
+	struct cmd *c = kernel_of(p, &e);
+
+	return c ? replace(in_exec(x, node), c) : e;
+}
+
+/* ---- copies ---- */
+
+hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemcpy3DParms *p)
+{
+	struct node *x;
+	hipError_t e;
+	struct cmd *c = copy3d_cmd(p, &e);
+
+	if (!c)
+		return e;
+	e = add(out, g, deps, n, c, &x);
+	if (!e)
+		x->copy = *p;
+	return e;
+}
+
+hipError_t i_hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParms *p)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !p || n->cmd->kind != C_COPY)
+		return hipErrorInvalidValue;
+	*p = n->copy;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms *p)
+{
+	hipError_t e;
+	struct cmd *c = copy3d_cmd(p, &e);
+
+	return c ? replace(node_of(node), c) : e;
+}
+
+hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, hipMemcpy3DParms *p)
+{
+	hipError_t e;
+	struct cmd *c = copy3d_cmd(p, &e);
+
+	return c ? replace(in_exec(x, node), c) : e;
+}
+
+hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *dst, const void *src, size_t size, hipMemcpyKind kind)
+{
+	hipError_t e = check_copy(dst, src, size, kind);
+
+	return e ? e : add(out, g, deps, n, copy_cmd(dst, src, size), NULL);
+}
+
+hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind)
+{
+	hipError_t e = check_copy(dst, src, size, kind);
+
+	return e ? e : replace(node_of(node), copy_cmd(dst, src, size));
+}
+
+hipError_t i_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t x, hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind)
+{
+	hipError_t e = check_copy(dst, src, size, kind);
+
+	return e ? e : replace(in_exec(x, node), copy_cmd(dst, src, size));
+}
+
+static struct cmd *symbol_copy(void *dst, const void *src, const void *sym, bool to, size_t size, size_t off, hipError_t *e)
+{
+	void *p;
+
+	*e = i_hipGetSymbolAddress(&p, sym);
+	if (*e)
+		return NULL;
+	return to ? copy_cmd((char *)p + off, src, size) : copy_cmd(dst, (char *)p + off, size);
+}
+
+hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *dst, const void *sym, size_t size, size_t off, hipMemcpyKind kind)
+{
+	hipError_t e;
+	struct cmd *c = symbol_copy(dst, NULL, sym, false, size, off, &e);
+
+	return c ? add(out, g, deps, n, c, NULL) : e;
+}
+
+hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const void *sym, const void *src, size_t size, size_t off, hipMemcpyKind kind)
+{
+	hipError_t e;
+	struct cmd *c = symbol_copy(NULL, src, sym, true, size, off, &e);
+
+	return c ? add(out, g, deps, n, c, NULL) : e;
+}
+
+/* ---- memsets ---- */
+
+static struct cmd *set_of(const hipMemsetParams *p)
+{
+	struct cmd *c;
+
+	if (!p || !p->dst || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) || !p->height)
+		return NULL;
+	c = cmd_new(C_SET);
+	c->set.dst = p->dst;
+	c->set.value = p->value;
+	c->set.elem = (int)p->elementSize;
+	c->set.width = p->width;
+	c->set.height = p->height;
+	c->set.depth = 1;
+	c->set.pitch = p->pitch;
+	return c;
+}
+
+hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemsetParams *p)
+{
+	struct cmd *c = set_of(p);
+	struct node *x;
+	hipError_t e;
+
+	if (!c)
+		return hipErrorInvalidValue;
+	e = add(out, g, deps, n, c, &x);
+	if (!e)
+		x->set = *p;
+	return e;
+}
+
+hipError_t i_hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams *p)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !p || n->cmd->kind != C_SET)
+		return hipErrorInvalidValue;
+	*p = n->set;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *p)
+{
+	struct cmd *c = set_of(p);
+
+	return c ? replace(node_of(node), c) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipMemsetParams *p)
+{
+	struct cmd *c = set_of(p);
+
+	return c ? replace(in_exec(x, node), c) : hipErrorInvalidValue;
+}
+
+/* ---- host functions, events, empty, children ---- */
+
+static struct cmd *host_of(const hipHostNodeParams *p)
+{
+	struct cmd *c;
+
+	if (!p || !p->fn)
+		return NULL;
+	c = cmd_new(C_HOST);
+	c->host.fn = p->fn;
+	c->host.arg = p->userData;
+	return c;
+}
+
+hipError_t i_hipGraphAddHostNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipHostNodeParams *p)
+{
+	struct cmd *c = host_of(p);
+
+	return c ? add(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodeParams *p)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !p || n->cmd->kind != C_HOST)
+		return hipErrorInvalidValue;
+	p->fn = n->cmd->host.fn;
+	p->userData = n->cmd->host.arg;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNodeParams *p)
+{
+	struct cmd *c = host_of(p);
+
+	return c ? replace(node_of(node), c) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipGraphExecHostNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipHostNodeParams *p)
+{
+	struct cmd *c = host_of(p);
+
+	return c ? replace(in_exec(x, node), c) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n)
+{
+	return add(out, g, deps, n, cmd_new(C_MARKER), NULL);
+}
+
+static struct cmd *event_cmd(enum cmd_kind kind, hipEvent_t event)
+{
+	struct cmd *c = cmd_new(kind);
+
+	c->event = event;
+	return c;
+}
+
+hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
+{
+	return event_of(event) ? add(out, g, deps, n, event_cmd(C_EVENT_RECORD, event), NULL) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
+{
+	return event_of(event) ? add(out, g, deps, n, event_cmd(C_EVENT_WAIT, event), NULL) : hipErrorInvalidValue;
+}
+
+static hipError_t get_event(struct node *n, enum cmd_kind kind, hipEvent_t *out)
+{
+	if (!n || !out || n->cmd->kind != kind)
+		return hipErrorInvalidValue;
+	*out = n->cmd->event;
+	return hipSuccess;
+}
+
+static hipError_t set_event(struct node *n, enum cmd_kind kind, hipEvent_t event)
+{
+	if (!n || n->cmd->kind != kind || !event_of(event))
+		return hipErrorInvalidValue;
+	n->cmd->event = event;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphEventRecordNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), C_EVENT_RECORD, e); }
+hipError_t i_hipGraphEventWaitNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), C_EVENT_WAIT, e); }
+hipError_t i_hipGraphEventRecordNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), C_EVENT_RECORD, e); }
+hipError_t i_hipGraphEventWaitNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), C_EVENT_WAIT, e); }
+hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(in_exec(x, n), C_EVENT_RECORD, e); }
+hipError_t i_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(in_exec(x, n), C_EVENT_WAIT, e); }
+
+hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipGraph_t child)
+{
+	struct node *x;
+	hipError_t e;
+
+	if (!graph_of(child))
+		return hipErrorInvalidValue;
+	e = add(out, g, deps, n, cmd_new(C_GRAPH), &x);
+	if (!e)
+		x->child = graph_copy((struct graph *)child);
+	return e;
+}
+
+hipError_t i_hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *out)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !out || !n->child)
+		return hipErrorInvalidValue;
+	*out = (hipGraph_t)n->child;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphExecChildGraphNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, hipGraph_t child)
+{
+	struct node *n = in_exec(x, node);
+	struct graph *old;
+
+	if (!n || !n->child || !graph_of(child))
+		return hipErrorInvalidValue;
+	old = n->child;
+	n->child = graph_copy((struct graph *)child);
+	graph_free(old);
+	return hipSuccess;
+}
+
+/* ---- memory ---- */
+
+struct alloc_params {                 /* hipMemAllocNodeParams */
+	hipMemPoolProps props;
+	const hipMemAccessDesc *access;
+	size_t naccess, size;
+	void *dptr;
+};
+
+hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *params)
+{
+	struct alloc_params *p = params;
+	struct graph_alloc *ga;
+	struct cmd *c;
+	hipError_t e;
+
+	if (!p || !p->size || check_device(p->props.location.id))
+		return hipErrorInvalidValue;
+	e = graph_alloc_new(p->size, p->props.location.id, &ga);
+	if (e)
+		return e;
+	c = cmd_new(C_ALLOC);
+	c->mem.ga = ga;
+	c->mem.ptr = ga->ptr;
+	c->mem.size = p->size;
+	c->mem.device = p->props.location.id;
+	p->dptr = ga->ptr;
+	return add(out, g, deps, n, c, NULL);
+}
+
+hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *ptr)
+{
+	struct sim_alloc a;
+	struct cmd *c;
+
+	if (!ptr || !hip_find(ptr, &a) || a.ownertype != O_GRAPH)
+		return hipErrorInvalidValue;
+	c = cmd_new(C_FREE);
+	c->mem.ga = a.owner;
+	c->mem.ptr = ptr;
+	atomic_fetch_add(&c->mem.ga->refs, 1);
+	return add(out, g, deps, n, c, NULL);
+}
+
+hipError_t i_hipDrvGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipDeviceptr_t ptr)
+{
+	return i_hipGraphAddMemFreeNode(out, g, deps, n, ptr);
+}
+
+hipError_t i_hipGraphMemAllocNodeGetParams(hipGraphNode_t node, void *params)
+{
+	struct node *n = node_of(node);
+	struct alloc_params *p = params;
+
+	if (!n || !p || n->cmd->kind != C_ALLOC)
+		return hipErrorInvalidValue;
+	memset(p, 0, sizeof *p);
+	p->props.allocType = hipMemAllocationTypePinned;
+	p->props.location.type = hipMemLocationTypeDevice;
+	p->props.location.id = n->cmd->mem.device;
+	p->size = n->cmd->mem.size;
+	p->dptr = n->cmd->mem.ptr;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *ptr)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !ptr || n->cmd->kind != C_FREE)
+		return hipErrorInvalidValue;
+	*(void **)ptr = n->cmd->mem.ptr;
+	return hipSuccess;
+}
+
+/* ---- shape ---- */
+
+hipError_t i_hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType *out)
+{
+	static const int types[] = {
+		[C_KERNEL] = 0, [C_COPY] = 1, [C_SET] = 2, [C_HOST] = 3, [C_CALLBACK] = 3, [C_GRAPH] = 4,
+		[C_MARKER] = 5, [C_EVENT_WAIT] = 6, [C_EVENT_RECORD] = 7, [C_ALLOC] = 10, [C_FREE] = 11,
+	};
+	struct node *n = node_of(node);
+
+	if (!n || !out)
+		return hipErrorInvalidValue;
+	/* 5.2 counted from 1. */
+	*(int *)out = types[n->cmd->kind] + (V52 ? 1 : 0);
+	return hipSuccess;
+}
+
+static hipError_t edges(hipGraph_t h, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n, bool addit)
+{
+	if (!graph_of(h) || (n && (!from || !to)))
+		return hipErrorInvalidValue;
+	for (size_t i = 0; i < n; i++) {
+		struct node *a = node_of(from[i]), *b = node_of(to[i]);
+
+		if (!a || !b || a == b || (addit && node_depends(b, a)) || (!addit && !node_depends(b, a)))
+			return hipErrorInvalidValue;
+		if (addit) {
+			node_depend(b, a);
+			continue;
+		}
+		for (size_t d = 0; d < b->ndeps; d++)
+			if (b->deps[d] == a) {
+				b->deps[d] = b->deps[--b->ndeps];
+				break;
+			}
+	}
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphAddDependencies(hipGraph_t g, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n) { return edges(g, from, to, n, true); }
+hipError_t i_hipGraphRemoveDependencies(hipGraph_t g, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n) { return edges(g, from, to, n, false); }
+
+hipError_t i_hipGraphGetEdges(hipGraph_t h, hipGraphNode_t *from, hipGraphNode_t *to, size_t *n)
+{
+	struct graph *g = graph_of(h);
+	size_t k = 0;
+
+	if (!g || !n || (!from) != (!to))
+		return hipErrorInvalidValue;
+	for (size_t i = 0; i < g->n; i++)
+		for (size_t d = 0; d < g->nodes[i]->ndeps; d++, k++)
+			if (from && k < *n) {
+				from[k] = (hipGraphNode_t)g->nodes[i]->deps[d];
+				to[k] = (hipGraphNode_t)g->nodes[i];
+			}
+	*n = k;
+	return hipSuccess;
+}
+
+static void put(hipGraphNode_t *out, size_t *k, size_t cap, struct node *n)
+{
+	if (out && *k < cap)
+		out[*k] = (hipGraphNode_t)n;
+	++*k;
+}
+
+hipError_t i_hipGraphGetNodes(hipGraph_t h, hipGraphNode_t *out, size_t *n)
+{
+	struct graph *g = graph_of(h);
+	size_t k = 0;
+
+	if (!g || !n)
+		return hipErrorInvalidValue;
+	for (size_t i = 0; i < g->n; i++)
+		put(out, &k, *n, g->nodes[i]);
+	*n = k;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphGetRootNodes(hipGraph_t h, hipGraphNode_t *out, size_t *n)
+{
+	struct graph *g = graph_of(h);
+	size_t k = 0;
+
+	if (!g || !n)
+		return hipErrorInvalidValue;
+	for (size_t i = 0; i < g->n; i++)
+		if (!g->nodes[i]->ndeps)
+			put(out, &k, *n, g->nodes[i]);
+	*n = k;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t *out, size_t *n)
+{
+	struct node *x = node_of(node);
+	size_t k = 0;
+
+	if (!x || !n)
+		return hipErrorInvalidValue;
+	for (size_t i = 0; i < x->ndeps; i++)
+		put(out, &k, *n, x->deps[i]);
+	*n = k;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphNodeGetDependentNodes(hipGraphNode_t node, hipGraphNode_t *out, size_t *n)
+{
+	struct node *x = node_of(node);
+	size_t k = 0;
+
+	if (!x || !n)
+		return hipErrorInvalidValue;
+	for (size_t i = 0; i < x->graph->n; i++)
+		if (node_depends(x->graph->nodes[i], x))
+			put(out, &k, *n, x->graph->nodes[i]);
+	*n = k;
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphDestroyNode(hipGraphNode_t node)
+{
+	struct node *x = node_of(node);
+	struct graph *g;
+
+	if (!x)
+		return hipErrorInvalidValue;
+	g = x->graph;
+	for (size_t i = 0; i < g->n; i++)
+		for (size_t d = 0; d < g->nodes[i]->ndeps; d++)
+			if (g->nodes[i]->deps[d] == x)
+				g->nodes[i]->deps[d--] = g->nodes[i]->deps[--g->nodes[i]->ndeps];
+	for (size_t i = 0; i < g->n; i++)
+		if (g->nodes[i] == x) {
+			memmove(&g->nodes[i], &g->nodes[i + 1], (g->n - i - 1) * sizeof *g->nodes);
+			g->n--;
+			break;
+		}
+	node_free(x);
+	return hipSuccess;
+}
+
+hipError_t i_hipGraphNodeFindInClone(hipGraphNode_t *out, hipGraphNode_t node, hipGraph_t h)
+{
+	struct graph *g = graph_of(h);
+
+	if (!out || !g)
+		return hipErrorInvalidValue;
+	for (size_t i = 0; i < g->n; i++)
+		if (g->nodes[i]->origin == (struct node *)node) {
+			*out = (hipGraphNode_t)g->nodes[i];
+			return hipSuccess;
+		}
+	return hipErrorInvalidValue;
+}
+
+/* ---- user objects: reference counts with a destructor ---- */
+
+struct object {
+	atomic_long refs;
+	hipHostFn_t destroy;
+	void *ptr;
+};
+
+hipError_t i_hipUserObjectCreate(void **out, void *ptr, hipHostFn_t destroy, unsigned refs, unsigned flags)
+{
+	struct object *o;
+
+	if (!out || !destroy || !refs || refs > 0x7fffffff || flags != 1)
+		return hipErrorInvalidValue;
+	o = calloc(1, sizeof *o);
+	if (!o)
+		return hipErrorOutOfMemory;
+	atomic_init(&o->refs, refs);
+	o->destroy = destroy;
+	o->ptr = ptr;
+	*out = o;
+	return hipSuccess;
+}
+
+hipError_t i_hipUserObjectRetain(void *object, unsigned n)
+{
+	if (!object || !n)
+		return hipErrorInvalidValue;
+	atomic_fetch_add(&((struct object *)object)->refs, n);
+	return hipSuccess;
+}
+
+hipError_t i_hipUserObjectRelease(void *object, unsigned n)
+{
+	struct object *o = object;
+
+	if (!o || !n)
+		return hipErrorInvalidValue;
+	if (atomic_fetch_sub(&o->refs, n) == (long)n) {
+		o->destroy(o->ptr);
+		free(o);
+	}
+	return hipSuccess;
+}

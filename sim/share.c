@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sharing between processes: hipIpc* memory handles and exported pools.
+ *
+ * Locks: pool_lock, for pools.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pool.h"
+
+/* [0:32) HSA handle, [32:40) size, [40:48) offset, [48:52) pid. */
+struct ipc_handle {
+	struct sim_ipc_handle hsa;
+	uint64_t size, offset;
+	uint32_t pid;
+	uint32_t unused[3];
+};
+_Static_assert(sizeof(struct ipc_handle) == sizeof(hipIpcMemHandle_t), "64 bytes");
+
+hipError_t i_hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *ptr)
+{
+	struct ipc_handle h = { .size = 0 };
+	struct sim_alloc a;
+
+	if (!out || !ptr)
+		return hipErrorInvalidValue;
+	if (!hip_find(ptr, &a) || !a.hip)
+		return hipErrorInvalidValue;
+	if (a.kind == SIM_MAPPED) {
+		if (sim_opt.quirk[SIM_Q_IPC_VMM])
+			sim_fault(ptr, "hipIpcGetMemHandle", "VMM memory: the real driver loses it until reboot");
+		return hipErrorInvalidValue;
+	}
+	if (a.kind != SIM_DEVICE)
+		return hipErrorInvalidValue;
+	if (sim_ipc_export(&a, &h.hsa))
+		return hipErrorOutOfMemory;
+	h.size = a.size;
+	h.offset = (uintptr_t)ptr - a.r.base;
+	h.pid = (uint32_t)getpid();
+	memcpy(out, &h, sizeof h);
+	return hipSuccess;
+}
+
+hipError_t i_hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned flags)
+{
+	struct ipc_handle h;
+	void *p;
+
+	/* The flag was 0 in 5.2 and is 1 now; anything else is refused. */
+	if (!out || flags > 1 || (V6 && !flags))
+		return hipErrorInvalidValue;
+	memcpy(&h, &handle, sizeof h);
+	if (!h.size)
+		return hipErrorInvalidValue;
+	if (h.pid == (uint32_t)getpid())
+		return hipErrorInvalidContext;
+	/* The offset is not looked at: who opens gets the segment's base. From
+	 * 7.0 on a second open of the same handle is the same mapping. */
+	p = sim_ipc_import(&h.hsa, h.size, cur_device(), V7 && !h.offset);
+	if (!p)
+		return hipErrorInvalidDevicePointer;
+	*out = p;
+	return hipSuccess;
+}
+
+hipError_t i_hipIpcCloseMemHandle(void *ptr)
+{
+	struct sim_alloc a;
+
+	if (!ptr || !hip_find(ptr, &a) || a.kind != SIM_IMPORT || a.ownertype == O_POOL)
+		return hipErrorInvalidValue;
+	device_drain(a.device);
+	return sim_ipc_close(ptr, true) ? hipSuccess : hipErrorInvalidValue;
+}
+
+/* ---- pools: the descriptor is a page that describes the pool ---- */
+
+struct shared_pool {
+	uint64_t magic;
+	int32_t device, access[SIM_MAX_DEVICES];
+};
+#define POOL_MAGIC 0x736f6d61706f6f6cULL
+
+hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h, hipMemAllocationHandleType type, unsigned flags)
+{
+	struct shared_pool page = { .magic = POOL_MAGIC };
+	struct pool *p;
+	int fd;
+
+	if (!out || !h || flags || type != hipMemHandleTypePosixFileDescriptor)
+		return hipErrorInvalidValue;
+	pthread_mutex_lock(&pool_lock);
+	p = pool_of(h);
+	if (p) {
+		page.device = p->device;
+		memcpy(page.access, p->access, sizeof page.access);
+	}
+	if (!p || p->handles != hipMemHandleTypePosixFileDescriptor || p->imported) {
+		pthread_mutex_unlock(&pool_lock);
+		return hipErrorInvalidValue;
+	}
+	pthread_mutex_unlock(&pool_lock);
+	fd = memfd_create("somasim-pool", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, &page, sizeof page) != (ssize_t)sizeof page) {
+		if (fd >= 0)
+			close(fd);
+		return hipErrorOutOfMemory;
+	}
+	*(int *)out = fd;
+	return hipSuccess;
+}
+
+/* A descriptor by value or by pointer: descriptors are small numbers. */
+static int as_fd(void *handle)
+{
+	return (uintptr_t)handle < 65536 ? (int)(uintptr_t)handle : *(int *)handle;
+}
+
+hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle, hipMemAllocationHandleType type, unsigned flags)
+{
+	struct shared_pool page;
+	struct pool *p;
+	int fd;
+
+	if (!out || !handle || flags || type != hipMemHandleTypePosixFileDescriptor)
+		return hipErrorInvalidValue;
+	fd = as_fd(handle);
+	if (pread(fd, &page, sizeof page, 0) != (ssize_t)sizeof page || page.magic != POOL_MAGIC ||
+	    check_device(page.device))
+		return hipErrorInvalidValue;
+	pthread_mutex_lock(&pool_lock);
+	p = pool_new(sim_opt.quirk[SIM_Q_IMPORT_DEVICE0] ? 0 : page.device, 0, 0);
+	p->imported = true;
+	for (int i = 0; i < SIM_MAX_DEVICES; i++)
+		p->access[i] |= page.access[i];
+	*out = (hipMemPool_t)p;
+	pthread_mutex_unlock(&pool_lock);
+	return hipSuccess;
+}
+
+struct pointer_data {
+	uint64_t offset, size;
+	struct sim_ipc_handle handle;
+};
+
+hipError_t i_hipMemPoolExportPointer(hipMemPoolPtrExportData *out, void *ptr)
+{
+	struct pointer_data d = { .offset = 0 };
+	struct sim_alloc a;
+
+	if (!out || !ptr)
+		return hipErrorInvalidValue;
+	if (!hip_find(ptr, &a) || a.kind != SIM_DEVICE)
+		return hipErrorOutOfMemory;
+	if (sim_ipc_export(&a, &d.handle))
+		return hipErrorOutOfMemory;
+	d.offset = (uintptr_t)ptr - a.r.base;
+	d.size = a.size;
+	memset(out, 0, sizeof *out);
+	memcpy(out, &d, sizeof d);
+	return hipSuccess;
+}
+
+hipError_t i_hipMemPoolImportPointer(void **out, hipMemPool_t h, hipMemPoolPtrExportData *data)
+{
+	struct pointer_data d;
+	struct pool *p;
+	char *base;
+
+	if (!out || !h || !data)
+		return hipErrorInvalidValue;
+	memcpy(&d, data, sizeof d);
+	pthread_mutex_lock(&pool_lock);
+	p = pool_of(h);
+	if (!p || !d.size || d.offset >= d.size) {
+		pthread_mutex_unlock(&pool_lock);
+		return hipErrorInvalidValue;
+	}
+	base = sim_ipc_import(&d.handle, d.size, p->device, false);
+	if (base) {
+		pool_add(p, base, d.size, true);
+		p->used += d.size;
+		*out = base + d.offset;
+	}
+	pthread_mutex_unlock(&pool_lock);
+	return base ? hipSuccess : hipErrorOutOfMemory;
+}
