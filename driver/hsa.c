@@ -92,12 +92,14 @@ static struct agent *by_pci(int dev)
 	return found && !found->taken ? found : NULL;
 }
 
+/* All but the signal functions, for which fence.c has a substitute. */
 static bool have_all(void)
 {
-#define X(name) if (!ss_rocm.f.name) return false;
-	SS_HSA_FUNCTIONS(X)
-#undef X
-	return true;
+	return ss_rocm.f.hsa_iterate_agents && ss_rocm.f.hsa_agent_get_info &&
+	       ss_rocm.f.hsa_amd_agent_iterate_memory_pools &&
+	       ss_rocm.f.hsa_amd_memory_pool_get_info &&
+	       ss_rocm.f.hsa_amd_memory_pool_allocate && ss_rocm.f.hsa_amd_memory_pool_free &&
+	       ss_rocm.f.hsa_amd_agents_allow_access;
 }
 
 void ss_rocm_hsa_start(void)

@@ -41,6 +41,7 @@ static void block(char *p, size_t size, hipStream_t s)
 				  (hipDeviceptr_t)p));
 	CHECK(ordinal == 0);
 	OK(hipMemsetAsync(p, 9, size, s));
+	OK(hipStreamSynchronize(s));
 }
 
 static void several(char *p)
