@@ -348,8 +348,7 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 		if (s != SS_OK)
 			return s;
 	}
-	if (!atomic_load_explicit(&tl->uncovered, memory_order_relaxed))
-		atomic_store_explicit(&tl->uncovered, true, memory_order_relaxed);
+	ss_uncover(tl);
 	hand_out(pool, b, size, id, false, tl->native);
 	*out = (void *)(uintptr_t)b->addr;
 	return SS_OK;
@@ -444,8 +443,6 @@ enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline
 		return SS_ERR_INVALID;
 	if (!atomic_load_explicit(&tl->marked, memory_order_relaxed))
 		atomic_store_explicit(&tl->marked, true, memory_order_relaxed);
-	if (!atomic_load_explicit(&tl->uncovered, memory_order_relaxed))
-		atomic_store_explicit(&tl->uncovered, true, memory_order_relaxed);
 	b->slot = tl->slot;
 	account_free(pool, b, tl->native);
 	if (__builtin_expect(atomic_load_explicit(&core->dev[tl->dev].pressed,
@@ -454,9 +451,11 @@ enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline
 		/* A position that no other free can have, so that the fence
 		 * stands for exactly this one. */
 		b->n = atomic_fetch_add(&tl->now, 2) + 1;
+		ss_uncover(tl);
 		ss_fence_request(core, tl, b->n, SS_FENCE_EXACT);
 	} else {
 		b->n = atomic_load_explicit(&tl->now, memory_order_acquire);
+		ss_uncover(tl); /* after the position: a record in between covers it */
 	}
 	if (tl->kind == SS_TL_THREAD)
 		ss_fence_serve(core, tl, SS_FENCE_LATE);

@@ -73,6 +73,7 @@ struct ss_token {
 	void *a, *b;
 	uint64_t n, gen;
 	int32_t kind, dev;
+	uint32_t cover;
 };
 
 /* A new event has no clock. An address that was known is a new event. */

@@ -147,7 +147,7 @@ struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_tim
 			t.dev = (int32_t)tl->slot;
 			t.n = ss_position(tl);
 			t.b = ss_row_get_ref(tl);
-			atomic_store(&tl->uncovered, false);
+			t.cover = ss_cover_begin(tl);
 		}
 	}
 	pthread_mutex_unlock(&core->order);
@@ -175,6 +175,8 @@ void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok)
 	}
 	if (e && !e->inflight)
 		e->overlap = false;
+	if (ok && t->dev >= 0)
+		ss_cover_end(core->slots[t->dev], t->cover);
 	pthread_mutex_unlock(&core->order);
 	ss_row_put(t->b);
 	t->kind = TOKEN_NONE;

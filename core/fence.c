@@ -46,6 +46,7 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 	struct ss_pending *p;
 	uint64_t before;
 	enum ss_status s;
+	unsigned cover;
 	void *native;
 	int dev;
 
@@ -71,7 +72,7 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 	p->next = NULL;
 	if (tl->fenced < p->pos)
 		tl->fenced = p->pos; /* others need not ask again */
-	atomic_store(&tl->uncovered, false); /* before the call: later frees set it again */
+	cover = ss_cover_begin(tl);
 	native = tl->native;
 	dev = tl->dev;
 	atomic_fetch_add(&tl->recording, 1);
@@ -85,16 +86,15 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		atomic_store_explicit(&tl->wanted, false, memory_order_relaxed);
 		if (atomic_load(&tl->commanded) < p->pos)
 			atomic_store(&tl->commanded, p->pos);
+		ss_cover_end(tl, cover);
 		if (SS_MUTANT_IS(4))
 			p->pos++;
 		*tl->fences_tail = p;
 		tl->fences_tail = &p->next;
 		atomic_fetch_add_explicit(&core->fences_pending, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&core->fences, 1, memory_order_relaxed);
-	} else {
-		atomic_store(&tl->uncovered, true);
-		if (tl->fenced == p->pos)
-			tl->fenced = before;
+	} else if (tl->fenced == p->pos) {
+		tl->fenced = before;
 	}
 	pthread_mutex_unlock(&core->order);
 	if (s != SS_OK) {

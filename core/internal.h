@@ -159,7 +159,10 @@ struct ss_timeline {
 	bool joined;                    /* the null stream counts on joining it */
 	atomic_bool marked;             /* something may carry a mark of it */
 	atomic_bool wanted;             /* a fence that could not be recorded then */
-	atomic_bool uncovered;          /* a hit or free since the last command we saw */
+	/* 0: a command stands behind every hit and free; 1: not; else the number of
+	 * a command under way that will. */
+	atomic_uint uncovered;
+	unsigned covers;
 	_Atomic uint64_t commanded;     /* a command stands behind this position */
 	_Atomic uint64_t now;           /* position of the next mark */
 	_Atomic uint64_t completed;     /* reached, however we know */
@@ -186,6 +189,25 @@ struct ss_epoch {
 };
 
 void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl); /* order lock held */
+static inline void ss_uncover(struct ss_timeline *tl)
+{
+	if (atomic_load_explicit(&tl->uncovered, memory_order_relaxed) != 1)
+		atomic_store_explicit(&tl->uncovered, 1, memory_order_relaxed);
+}
+/* Round a command on tl: what is hit or freed meanwhile stays uncovered, and so
+ * does everything if the command fails. Order lock held. */
+static inline unsigned ss_cover_begin(struct ss_timeline *tl)
+{
+	if (atomic_load(&tl->uncovered)) {
+		tl->covers = tl->covers < 2 ? 2 : tl->covers + 1;
+		atomic_store(&tl->uncovered, tl->covers);
+	}
+	return tl->covers;
+}
+static inline void ss_cover_end(struct ss_timeline *tl, unsigned cover)
+{
+	atomic_compare_exchange_strong(&tl->uncovered, &cover, 0);
+}
 void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 void ss_row_put(struct ss_row *row);
 /* The row of `tl`, referenced; order lock not held. */

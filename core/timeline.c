@@ -165,7 +165,7 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 	tl->capturing = tl->joined = tl->drop = false;
 	atomic_store(&tl->marked, false);
 	atomic_store(&tl->wanted, false);
-	atomic_store(&tl->uncovered, false);
+	atomic_store(&tl->uncovered, 0);
 	atomic_store(&tl->commanded, atomic_load(&tl->completed));
 	if (!SS_MUTANT_IS(7)) {
 		ss_row_put(tl->saw);
