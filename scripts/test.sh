@@ -51,9 +51,10 @@ export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}
 
-run build "unit oracle sim shim" -Dwerror=true
-run build-asan "unit oracle sim shim" -Dwerror=true -Db_sanitize=address,undefined
-run build-tsan "sim shim" -Dwerror=true -Db_sanitize=thread
+build=${BUILD:-build}
+run "$build" "unit oracle sim shim" -Dwerror=true
+run "$build-asan" "unit oracle sim shim" -Dwerror=true -Db_sanitize=address,undefined
+run "$build-tsan" "sim shim" -Dwerror=true -Db_sanitize=thread
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

@@ -9,10 +9,17 @@ shift 6
 log=$(mktemp "${TMPDIR:-/tmp}/somashim-replay.XXXXXX")
 trap 'rm -f "$log" "$log.stats"' EXIT
 "$somashim" generate --rounds "$rounds" --seed 7 -o "$log" "$kind"
-[ "$preload" = - ] && preload=
+asan=${ASAN_OPTIONS:-}
+if [ "$preload" = - ]; then
+	preload=
+else
+	# A sanitized preload is never the first library, and the shim leaves its
+	# memory to the end of the process on purpose.
+	asan=${asan:+$asan:}verify_asan_link_order=0:detect_leaks=0
+fi
 # env, so that no tool of this script runs with the preload.
 env LD_LIBRARY_PATH="$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" LD_PRELOAD="$preload" \
-	SOMASIM_SEED=7 SOMASHIM_STATS=1 SOMASHIM_LOG="$log.stats" "$app" "$@" "$log"
+	ASAN_OPTIONS="$asan" SOMASIM_SEED=7 SOMASHIM_STATS=1 SOMASHIM_LOG="$log.stats" "$app" "$@" "$log"
 # The loader goes on without a preload that it can't load.
 if [ -n "$preload" ]; then
 	cat "$log.stats"
