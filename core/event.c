@@ -359,7 +359,9 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 			atomic_store(&core->dev[dev].wide_done, s->wide);
 		for (uint32_t i = 0; i < s->count; i++) {
 			struct ss_timeline *tl = s->at[i].tl;
-			bool covered = t->gen != SCOPE_JOINED || tl->kind != SS_TL_NONBLOCKING;
+			/* One that was destroyed meanwhile may have been left out. */
+			bool covered = (t->gen != SCOPE_JOINED || tl->kind != SS_TL_NONBLOCKING) &&
+				       (s->wide || tl->alive);
 
 			idle &= covered || !tl->alive;
 			if (ok && covered && !tl->capturing)
