@@ -354,10 +354,12 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	return SS_OK;
 }
 
-enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out)
+static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_timeline *only,
+				    size_t size, void **out)
 {
 	struct ss_pool *pool = ss_pool_classic(core, dev);
-	struct ss_block *b;
+	struct ss_queue *q = NULL;
+	struct ss_block *b = NULL;
 	uint64_t sz, align, id;
 	enum ss_status s;
 
@@ -367,16 +369,33 @@ enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void
 		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
-	b = ss_queue_pop(pool->done, sz, align, &id);
+	if (only) {
+		q = queue_get(pool, only);
+		b = q ? ss_queue_pop(q, sz, align, &id) : NULL;
+		ss_uncover(only);
+	}
+	if (!b)
+		b = ss_queue_pop(pool->done, sz, align, &id);
 	if (!b) {
 		first_use(pool);
-		s = slow(pool, NULL, NULL, sz, align, &b, &id);
+		s = slow(pool, q, q ? only : NULL, sz, align, &b, &id);
 		if (s != SS_OK)
 			return s;
 	}
 	hand_out(pool, b, size, id, true, NULL);
 	*out = (void *)(uintptr_t)b->addr;
 	return SS_OK;
+}
+
+enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out)
+{
+	return alloc_classic(core, dev, NULL, size, out);
+}
+
+enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
+			     void **out)
+{
+	return alloc_classic(core, only->dev, only, size, out);
 }
 
 /* ---- free --------------------------------------------------------------- */
@@ -423,7 +442,8 @@ static void account_free(struct ss_pool *pool, struct ss_block *b, const void *s
 	atomic_fetch_sub_explicit(&pool->used, b->size, memory_order_relaxed);
 }
 
-enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl)
+static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl,
+			      bool classic_too)
 {
 	struct ss_block *b;
 	struct ss_pool *pool;
@@ -433,7 +453,7 @@ enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline
 
 	if (s != SS_OK)
 		return s;
-	if (b->classic)
+	if (b->classic && !classic_too)
 		return SS_ERR_CLASSIC;
 	pool = b->seg->pool;
 	q = queue_get(pool, tl);
@@ -468,6 +488,16 @@ enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline
 	if (__builtin_expect(atomic_load_explicit(&pool->dying, memory_order_acquire), 0))
 		ss_pool_reap(pool);
 	return SS_OK;
+}
+
+enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl)
+{
+	return free_on(core, ptr, tl, false);
+}
+
+enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only)
+{
+	return free_on(core, ptr, only, true);
 }
 
 enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited)

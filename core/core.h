@@ -172,6 +172,14 @@ enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline
  * HIP does. */
 enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited);
 
+/* hipMalloc and hipFree while `only` is the one timeline of its device and so
+ * orders all work there: a free waits for nothing, and what was freed may be
+ * handed out again at once. The caller must have `only` synchronized before a
+ * second timeline, or anybody else who can look, comes into being. */
+enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
+			     void **out);
+enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only);
+
 struct ss_block_info {
 	void *base;        /* first byte of the block */
 	size_t size;       /* as requested */
