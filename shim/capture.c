@@ -201,7 +201,7 @@ hipError_t do_hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode
 }
 
 hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
-					   const hipGraphNode_t *deps, const void *data,
+					   const hipGraphNode_t *deps, const SS_EDGE_DATA *data,
 					   size_t count, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *tl = ss_stream_quiet(stream);

@@ -16,10 +16,25 @@
  * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1,
  *        604 = 6.4.3, 702 = 7.2.4)
  *
- * All return hipError_t. Types that 5.2.3's headers lack are void * or unsigned.
+ * All return hipError_t. Types that the headers lack are void.
  */
 #ifndef SS_SHIM_ENTRIES_H
 #define SS_SHIM_ENTRIES_H
+
+#if HIP_VERSION_MAJOR > 7 || (HIP_VERSION_MAJOR == 7 && HIP_VERSION_MINOR >= 1)
+#define SS_ENTRY_STATUS hipDriverEntryPointQueryResult
+#else
+#define SS_ENTRY_STATUS void
+#endif
+#if HIP_VERSION_MAJOR > 6 || (HIP_VERSION_MAJOR == 6 && HIP_VERSION_MINOR >= 2)
+#define SS_NODE_PARAMS hipGraphNodeParams
+#define SS_EDGE_DATA hipGraphEdgeData
+#define SS_PROC_STATUS hipDriverProcAddressQueryResult
+#else
+#define SS_NODE_PARAMS void
+#define SS_EDGE_DATA void
+#define SS_PROC_STATUS void
+#endif
 
 /* hipExtModuleLaunchKernel has C++ linkage in 5.x; later releases have both. */
 #define SS_EXT_MODULE_LAUNCH \
@@ -207,12 +222,13 @@
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipEvent_t event), (exec, node, event)) \
 	E(WATCH, 0, hipGraphAddNode, 505, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
-	   void *params), \
+	   SS_NODE_PARAMS *params), \
 	  (node, graph, deps, count, params)) \
-	E(WATCH, 0, hipGraphNodeSetParams, 602, 604, (hipGraphNode_t node, void *params), \
-	  (node, params)) \
+	E(WATCH, 0, hipGraphNodeSetParams, 602, 604, \
+	  (hipGraphNode_t node, SS_NODE_PARAMS *params), (node, params)) \
 	E(WATCH, 0, hipGraphExecNodeSetParams, 602, 604, \
-	  (hipGraphExec_t exec, hipGraphNode_t node, void *params), (exec, node, params)) \
+	  (hipGraphExec_t exec, hipGraphNode_t node, SS_NODE_PARAMS *params), \
+	  (exec, node, params)) \
 	/* ---- devices and contexts: device.c ---- */ \
 	E(WATCH, 0, hipDeviceSynchronize, 402, 502, (void), ()) \
 	E(WATCH, 0, hipCtxSynchronize, 402, 502, (void), ()) \
@@ -239,8 +255,8 @@
 	E(WATCH, 0, hipStreamBeginCapture_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
 	E(WATCH, 0, hipStreamBeginCaptureToGraph, 601, 604, \
-	  (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *deps, const void *data, \
-	   size_t count, hipStreamCaptureMode mode), \
+	  (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *deps, \
+	   const SS_EDGE_DATA *data, size_t count, hipStreamCaptureMode mode), \
 	  (stream, graph, deps, data, count, mode)) \
 	E(WATCH, 0, hipStreamEndCapture, 403, 502, (hipStream_t stream, hipGraph_t *graph), \
 	  (stream, graph)) \
@@ -270,7 +286,19 @@
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
 	E(NOTE, SS_SEEN_IPC, hipIpcOpenMemHandle, 402, 502, \
-	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags))
+	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
+	/* ---- other ways to the same functions: routes.c ---- */ \
+	E(WATCH, 0, hipGetProcAddress, 601, 604, \
+	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
+	  (symbol, fn, version, flags, status)) \
+	E(WATCH, 0, hipGetDriverEntryPoint, 701, 702, \
+	  (const char *symbol, void **fn, unsigned long long flags, \
+	   SS_ENTRY_STATUS *status), \
+	  (symbol, fn, flags, status)) \
+	E(WATCH, 0, hipGetDriverEntryPoint_spt, 701, 702, \
+	  (const char *symbol, void **fn, unsigned long long flags, \
+	   SS_ENTRY_STATUS *status), \
+	  (symbol, fn, flags, status))
 
 /* What the shim calls for itself and does not intercept. */
 #define SS_HELPERS(H) \

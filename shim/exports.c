@@ -8,12 +8,6 @@
  */
 #include "shim/shim.h"
 
-/* Released headers declare most of these; where one differs from the table,
- * this does not compile. */
-#define E(kind, extra, name, node, since, params, args) SS_EXPORT hipError_t name params;
-SS_ENTRIES(E)
-#undef E
-
 #define FORWARD(name, args) (ss_real.name ? ss_real.name args : ss_real_missing())
 
 #define EXPORT_HANDLED(kind, name, params, args) \

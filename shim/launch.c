@@ -101,17 +101,18 @@ static hipEvent_t event_of(const void *params)
 }
 
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,
-			      size_t count, void *params)
+			      size_t count, SS_NODE_PARAMS *params)
 {
 	NODE(event_of(params), hipGraphAddNode, node, graph, deps, count, params);
 }
 
-hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, void *params)
+hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)
 {
 	NODE(event_of(params), hipGraphNodeSetParams, node, params);
 }
 
-hipError_t do_hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, void *params)
+hipError_t do_hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
+					SS_NODE_PARAMS *params)
 {
 	NODE(event_of(params), hipGraphExecNodeSetParams, exec, node, params);
 }

@@ -80,6 +80,12 @@ hipError_t ss_real_missing(void);
 SS_ENTRIES(E)
 #undef E
 
+/* The exports. Where a released header differs from the table, this does not
+ * compile. */
+#define E(kind, extra, name, node, since, params, args) SS_EXPORT hipError_t name params;
+SS_ENTRIES(E)
+#undef E
+
 /* ---- error.c ------------------------------------------------------------ */
 
 /* Returns `err`, having made it this thread's last error. */

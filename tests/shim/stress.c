@@ -122,7 +122,8 @@ static void check_stamp(struct worker *w, struct block *b, hipStream_t s)
 			if (got[i][k] != (b->stamp & 255)) {
 				fprintf(stderr, "seed %llu: thread %d: block %p of %zu has %u at "
 					"%zu, not %u\n", (unsigned long long)seed, w->me,
-					(void *)b->p, b->size, got[i][k], at[i] + k, b->stamp & 255);
+					(void *)b->p, b->size, got[i][k], at[i] + k,
+					b->stamp & 255);
 				w->wrong++;
 				return;
 			}
