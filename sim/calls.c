@@ -19,7 +19,7 @@ struct rule {
 	int code;
 	int id;
 	atomic_long seen;
-	struct rule *next;
+	struct rule *next, *retired;
 };
 
 struct cost {
@@ -38,7 +38,7 @@ static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_thread threads = { .next = &threads, .prev = &threads };
 static uint64_t gone[SIM_MAX_CALLS];
 static const char *names[SIM_MAX_CALLS];
-static struct rule *_Atomic rules;
+static struct rule *_Atomic rules, *retired;
 static struct cost *_Atomic costs;
 static pthread_key_t key;
 
@@ -270,8 +270,11 @@ void somasim_fail_clear(void)
 {
 	pthread_mutex_lock(&calls_lock);
 	/* Other threads may be walking the list: rules are disarmed, not freed. */
-	for (struct rule *r = atomic_load(&rules); r; r = r->next)
+	for (struct rule *r = atomic_load(&rules); r; r = r->next) {
 		atomic_fetch_and(&sim_special[r->id], (unsigned char)~S_FAIL);
+		r->retired = retired;
+		retired = r;
+	}
 	atomic_store(&rules, NULL);
 	pthread_mutex_unlock(&calls_lock);
 }

@@ -24,6 +24,10 @@ struct table {
 	pthread_mutex_t lock;
 };
 
+/* A leak checker must see what handles hold: they live in mmapped memory. */
+extern void __lsan_register_root_region(const void *p, size_t n) __attribute__((weak));
+#define ROOTS 1024
+
 static struct table streams = { .size = sizeof(struct stream), .max = MAX_STREAMS, .lock = PTHREAD_MUTEX_INITIALIZER };
 static struct table events = { .size = sizeof(struct event), .max = MAX_EVENTS, .lock = PTHREAD_MUTEX_INITIALIZER };
 static _Atomic uint64_t next_stream_id = 1;
@@ -64,6 +68,8 @@ static void *take(struct table *t)
 			t->free_tail = 0;
 		p = t->base + (size_t)(n - 1) * t->size;
 	} else if (t->used < t->max) {
+		if (t->used % ROOTS == 0 && __lsan_register_root_region)
+			__lsan_register_root_region(t->base + t->used * t->size, ROOTS * t->size);
 		p = t->base + (size_t)t->used++ * t->size;
 		pthread_mutex_init(p, NULL);          /* lock is the first member */
 	}
