@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every kind of log on one backing, with an idle device and with one that lags:
+# replay checks overlap, backing, alignment and the core's invariants.
+# test_kinds.sh SOMASHIM BACKING
+set -eu
+somashim=$1 backing=$2
+log=$(mktemp "${TMPDIR:-/tmp}/somashim-kinds.XXXXXX")
+trap 'rm -f "$log"' EXIT
+
+for kind in training serving dataframe handoff amr oneshot weightsync powers; do
+	"$somashim" generate --seed 11 -o "$log" $kind
+	for options in "" "--lag 3" "--lag 200 --classic" "--classic" "--set DECAY_MS=0"; do
+		echo "$kind $options"
+		# shellcheck disable=SC2086
+		"$somashim" replay --backing "$backing" $options --json "$log"
+	done
+done
