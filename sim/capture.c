@@ -9,25 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hip.h"
-
-struct capture {
-	uint64_t id;
-	hipStreamCaptureMode mode;
-	struct stream *origin;
-	pthread_t thread;
-	struct graph *graph;
-	bool given;                   /* captured into the program's own graph */
-	bool invalid;
-	struct stream **streams;
-	size_t nstreams;
-	struct capture *next;
-};
+#include "capture.h"
 
 atomic_int captures_live;
 
-static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct capture *captures;
+pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
+struct capture *captures;
 static uint64_t next_id;
 
 static struct node **copy_nodes(struct node *const *n, size_t count)
@@ -59,137 +46,12 @@ static void join(struct capture *c, struct stream *s)
 	s->cap = c;
 }
 
-static struct capture *by_id(uint64_t id)
+struct capture *capture_by_id(uint64_t id)
 {
 	for (struct capture *c = captures; c && id; c = c->next)
 		if (c->id == id)
 			return c;
 	return NULL;
-}
-
-/* ---- guards ---- */
-
-static void invalidate(struct capture *c)
-{
-	c->invalid = true;
-}
-
-/* CHECK_STREAM_CAPTURE_SUPPORTED: calls that may wait or touch the device. */
-hipError_t guard_unsafe(void)
-{
-	int mode;
-	bool hit = false;
-
-	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)))
-		return hipSuccess;
-	mode = sim_self()->capture_mode;
-	if (mode == hipStreamCaptureModeRelaxed)
-		return hipSuccess;
-	pthread_mutex_lock(&cap_lock);
-	for (struct capture *c = captures; c; c = c->next) {
-		bool mine = c->mode != hipStreamCaptureModeRelaxed && pthread_equal(c->thread, pthread_self());
-		bool global = mode == hipStreamCaptureModeGlobal && c->mode == hipStreamCaptureModeGlobal;
-
-		if (!mine && !global)
-			continue;
-		hit = true;
-		if (V6)
-			invalidate(c);
-	}
-	pthread_mutex_unlock(&cap_lock);
-	return hit ? hipErrorStreamCaptureUnsupported : hipSuccess;
-}
-
-/* Any capture at all, whoever began it and in which mode. */
-static hipError_t guard_any(hipError_t e, bool global_only, bool inv)
-{
-	bool hit = false;
-
-	pthread_mutex_lock(&cap_lock);
-	for (struct capture *c = captures; c; c = c->next) {
-		if (global_only && c->mode != hipStreamCaptureModeGlobal)
-			continue;
-		hit = true;
-		if (inv)
-			invalidate(c);
-	}
-	pthread_mutex_unlock(&cap_lock);
-	return hit ? e : hipSuccess;
-}
-
-hipError_t guard_sync_copy(void)
-{
-	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)))
-		return hipSuccess;
-	return guard_any(hipErrorStreamCaptureImplicit, !V6, V6);
-}
-
-hipError_t guard_device_sync(void)
-{
-	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)) || !V6)
-		return hipSuccess;
-	return guard_any(hipErrorStreamCaptureUnsupported, false, true);
-}
-
-hipError_t guard_mempool(void)
-{
-	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)) || !V7)
-		return hipSuccess;
-	return guard_any(hipErrorStreamCaptureUnsupported, false, false);
-}
-
-hipError_t guard_stream(struct stream *s)
-{
-	hipError_t e = hipSuccess;
-
-	pthread_mutex_lock(&cap_lock);
-	if (s->cap) {
-		e = hipErrorStreamCaptureUnsupported;
-		if (V6)
-			invalidate(s->cap);
-	}
-	pthread_mutex_unlock(&cap_lock);
-	return e;
-}
-
-hipError_t guard_event_query(struct event *ev, bool sync)
-{
-	struct capture *c;
-
-	pthread_mutex_lock(&cap_lock);
-	c = by_id(ev->cap_id);
-	if (c && V6)
-		invalidate(c);
-	pthread_mutex_unlock(&cap_lock);
-	if (c)
-		return V6 ? hipErrorCapturedEvent : hipSuccess;
-	return sync || V7 ? guard_unsafe() : hipSuccess;
-}
-
-bool blocking_capture_on(int device, struct stream *except)
-{
-	bool hit = false;
-
-	pthread_mutex_lock(&cap_lock);
-	for (struct capture *c = captures; c; c = c->next)
-		for (size_t i = 0; i < c->nstreams; i++)
-			if (c->streams[i] != except && c->streams[i]->device == device &&
-			    c->streams[i]->flags != hipStreamNonBlocking)
-				hit = true;
-	pthread_mutex_unlock(&cap_lock);
-	return hit;
-}
-
-bool stream_capturing(struct stream *s)
-{
-	bool yes;
-
-	if (!s || !atomic_load(&captures_live))
-		return false;
-	pthread_mutex_lock(&cap_lock);
-	yes = s->cap != NULL;
-	pthread_mutex_unlock(&cap_lock);
-	return yes;
 }
 
 /* ---- what capturing streams do instead of working ---- */
@@ -249,7 +111,7 @@ bool capture_wait(struct stream *s, struct event *ev, hipError_t *e)
 	bool handled = true;
 
 	pthread_mutex_lock(&cap_lock);
-	c = by_id(ev->cap_id);
+	c = capture_by_id(ev->cap_id);
 	*e = hipSuccess;
 	if (c) {
 		if (c->invalid || (s->cap && s->cap->invalid)) {
@@ -269,14 +131,14 @@ bool capture_wait(struct stream *s, struct event *ev, hipError_t *e)
 			set_leaf(s, n, s->nleaf + ev->nnodes);
 			free(n);
 		} else {
-			invalidate(s->cap);
+			s->cap->invalid = true;
 			*e = hipErrorStreamCaptureMerge;
 		}
 	} else if (s->cap) {
 		if (s->cap->invalid) {
 			*e = hipErrorStreamCaptureInvalidated;
 		} else if (ev->rec || ev->ipc) {
-			invalidate(s->cap);
+			s->cap->invalid = true;
 			*e = hipErrorStreamCaptureIsolation;
 		}
 	} else {
@@ -369,7 +231,7 @@ void capture_stream_gone(struct stream *s)
 		if (given)
 			g = NULL;
 	} else if (c) {
-		invalidate(c);
+		c->invalid = true;
 		for (size_t i = 0; i < c->nstreams; i++)
 			if (c->streams[i] == s)
 				c->streams[i--] = c->streams[--c->nstreams];

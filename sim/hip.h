@@ -114,6 +114,7 @@ void queue_close(struct queue *q);
 struct cmd *cmd_new(enum cmd_kind kind);
 struct cmd *cmd_clone(const struct cmd *c);
 void cmd_free(struct cmd *c);
+void cmd_run(struct cmd *c);
 void *blob_new(size_t size);          /* zeroed, counted by commands */
 void *blob_ref(void *p);
 void blob_unref(void *p);

@@ -17,7 +17,7 @@
 
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 struct pool *pools;
-static struct pool *standard[SIM_MAX_DEVICES], *current[SIM_MAX_DEVICES];
+struct pool *pool_standard[SIM_MAX_DEVICES], *pool_current[SIM_MAX_DEVICES];
 
 struct pool *pool_new(int device, int handles, size_t max)
 {
@@ -44,13 +44,13 @@ struct pool *pool_of(hipMemPool_t h)
 	return NULL;
 }
 
-static struct pool *default_pool(int device)
+struct pool *pool_default(int device)
 {
-	if (!standard[device])
-		standard[device] = pool_new(device, 0, 0);
-	if (!current[device])
-		current[device] = standard[device];
-	return standard[device];
+	if (!pool_standard[device])
+		pool_standard[device] = pool_new(device, 0, 0);
+	if (!pool_current[device])
+		pool_current[device] = pool_standard[device];
+	return pool_standard[device];
 }
 
 static void unlink_block(struct pool *p, struct block *b)
@@ -81,7 +81,7 @@ static bool finished(struct block *b)
 }
 
 /* Idle memory above keep goes, smallest first; what is in flight stays. */
-static void release_idle(struct pool *p, uint64_t keep)
+void pool_release_idle(struct pool *p, uint64_t keep)
 {
 	while (p->idle > keep) {
 		struct block *small = NULL;
@@ -95,7 +95,7 @@ static void release_idle(struct pool *p, uint64_t keep)
 	}
 }
 
-static void bury(struct pool *p)
+void pool_bury(struct pool *p)
 {
 	if (!p->dead || p->blocks)
 		return;
@@ -113,8 +113,8 @@ void pools_release(int device)
 	for (struct pool *p = pools, *n; p; p = n) {
 		n = p->next;
 		if (p->device == device)
-			release_idle(p, sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED] || p->dead ? 0 : p->threshold);
-		bury(p);
+			pool_release_idle(p, sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED] || p->dead ? 0 : p->threshold);
+		pool_bury(p);
 	}
 	pthread_mutex_unlock(&pool_lock);
 }
@@ -129,13 +129,13 @@ void pools_reset(int device)
 		while (p->blocks)
 			drop_block(p, p->blocks);
 		p->dead = true;
-		bury(p);
+		pool_bury(p);
 	}
-	standard[device] = current[device] = NULL;
+	pool_standard[device] = pool_current[device] = NULL;
 	pthread_mutex_unlock(&pool_lock);
 }
 
-static void own(struct sim_alloc *a, void *arg)
+void pool_own(struct sim_alloc *a, void *arg)
 {
 	a->owner = arg;
 	a->ownertype = O_POOL;
@@ -158,7 +158,7 @@ struct block *pool_add(struct pool *p, void *ptr, size_t size, bool imported)
 	b->next = p->blocks;
 	p->blocks = b;
 	p->reserved += size;
-	sim_update(ptr, own, b);
+	sim_update(ptr, pool_own, b);
 	return b;
 }
 
@@ -190,7 +190,7 @@ static hipError_t pool_alloc(struct pool *p, void **out, size_t size, struct que
 	} else {
 		ptr = p->max && p->reserved + size > p->max ? NULL : hip_device_memory(p->device, size, 0);
 		if (!ptr && p->idle) {
-			release_idle(p, 0);
+			pool_release_idle(p, 0);
 			ptr = p->max && p->reserved + size > p->max ? NULL : hip_device_memory(p->device, size, 0);
 		}
 		if (!ptr) {
@@ -248,8 +248,8 @@ static hipError_t alloc_async(void **out, size_t size, hipMemPool_t h, bool give
 		}
 	}
 	pthread_mutex_lock(&pool_lock);
-	default_pool(q->device);
-	p = given ? pool_of(h) : current[q->device];
+	pool_default(q->device);
+	p = given ? pool_of(h) : pool_current[q->device];
 	e = p ? pool_alloc(p, out, size, q) : hipErrorInvalidValue;
 	pthread_mutex_unlock(&pool_lock);
 	queue_unref(q);
@@ -305,8 +305,8 @@ hipError_t pool_free_block(const struct sim_alloc *a, hipStream_t stream, bool a
 		PLT(hipMemGetInfo(&avail, &total));
 	}
 	if (p->dead) {
-		release_idle(p, 0);
-		bury(p);
+		pool_release_idle(p, 0);
+		pool_bury(p);
 	}
 	pthread_mutex_unlock(&pool_lock);
 	return hipSuccess;
@@ -335,208 +335,4 @@ hipError_t i_hipFreeAsync(void *ptr, hipStream_t stream)
 	if (a.ownertype == O_POOL)
 		return pool_free_block(&a, stream, true);
 	return host_release(ptr);
-}
-
-/* ---- pools as objects ---- */
-
-struct props6 {                       /* from 6.0: maxSize before reserved */
-	hipMemAllocationType type;
-	hipMemAllocationHandleType handles;
-	hipMemLocation location;
-	void *win32;
-	size_t max;
-};
-
-hipError_t i_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *props)
-{
-	hipError_t e = guard_mempool();
-
-	if (e)
-		return e;
-	if (!out || !props || props->allocType != hipMemAllocationTypePinned ||
-	    props->location.type != hipMemLocationTypeDevice || check_device(props->location.id))
-		return hipErrorInvalidValue;
-	if (props->handleTypes != hipMemHandleTypeNone && props->handleTypes != hipMemHandleTypePosixFileDescriptor)
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&pool_lock);
-	*out = (hipMemPool_t)pool_new(props->location.id, (int)props->handleTypes,
-				      V6 ? ((const struct props6 *)(const void *)props)->max : 0);
-	pthread_mutex_unlock(&pool_lock);
-	return hipSuccess;
-}
-
-hipError_t i_hipMemPoolDestroy(hipMemPool_t h)
-{
-	struct pool *p;
-	hipError_t e = guard_mempool();
-
-	if (e)
-		return e;
-	pthread_mutex_lock(&pool_lock);
-	p = pool_of(h);
-	if (!p || p == standard[p->device]) {
-		pthread_mutex_unlock(&pool_lock);
-		return hipErrorInvalidValue;
-	}
-	if (current[p->device] == p)
-		current[p->device] = standard[p->device];
-	p->dead = true;
-	release_idle(p, 0);
-	bury(p);
-	pthread_mutex_unlock(&pool_lock);
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int device)
-{
-	if (!out)
-		return hipErrorInvalidValue;
-	if (check_device(device))
-		return V52 ? hipErrorInvalidValue : hipErrorInvalidDevice;
-	pthread_mutex_lock(&pool_lock);
-	*out = (hipMemPool_t)default_pool(device);
-	pthread_mutex_unlock(&pool_lock);
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceGetMemPool(hipMemPool_t *out, int device)
-{
-	if (!out || check_device(device))
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&pool_lock);
-	default_pool(device);
-	*out = (hipMemPool_t)current[device];
-	pthread_mutex_unlock(&pool_lock);
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceSetMemPool(int device, hipMemPool_t h)
-{
-	hipError_t e = guard_mempool();
-	struct pool *p;
-
-	if (e)
-		return e;
-	if (!h || check_device(device))
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&pool_lock);
-	default_pool(device);
-	p = pool_of(h);
-	e = !p ? hipErrorInvalidValue : p->device != device ? hipErrorInvalidDevice : hipSuccess;
-	if (!e)
-		current[device] = p;
-	pthread_mutex_unlock(&pool_lock);
-	return e;
-}
-
-hipError_t i_hipMemPoolTrimTo(hipMemPool_t h, size_t keep)
-{
-	struct pool *p;
-
-	pthread_mutex_lock(&pool_lock);
-	p = pool_of(h);
-	if (p)
-		release_idle(p, keep);
-	pthread_mutex_unlock(&pool_lock);
-	return p ? hipSuccess : hipErrorInvalidValue;
-}
-
-hipError_t i_hipMemPoolSetAttribute(hipMemPool_t h, hipMemPoolAttr attr, void *v)
-{
-	hipError_t e = hipSuccess;
-	struct pool *p;
-
-	if (!h || !v)
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&pool_lock);
-	p = pool_of(h);
-	if (!p)
-		e = hipErrorInvalidValue;
-	else if (attr >= hipMemPoolReuseFollowEventDependencies && attr <= hipMemPoolReuseAllowInternalDependencies)
-		p->reuse[attr - 1] = *(int *)v;
-	else if (attr == hipMemPoolAttrReleaseThreshold)
-		p->threshold = *(uint64_t *)v;
-	else if (attr == hipMemPoolAttrReservedMemHigh && !*(uint64_t *)v)
-		p->reserved_high = p->reserved;
-	else if (attr == hipMemPoolAttrUsedMemHigh && !*(uint64_t *)v)
-		p->used_high = p->used;
-	else
-		e = hipErrorInvalidValue;
-	pthread_mutex_unlock(&pool_lock);
-	return e;
-}
-
-hipError_t i_hipMemPoolGetAttribute(hipMemPool_t h, hipMemPoolAttr attr, void *v)
-{
-	hipError_t e = hipSuccess;
-	struct pool *p;
-
-	if (!h || !v)
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&pool_lock);
-	p = pool_of(h);
-	if (!p) {
-		pthread_mutex_unlock(&pool_lock);
-		return hipErrorInvalidValue;
-	}
-	switch (attr) {
-	case hipMemPoolReuseFollowEventDependencies:
-	case hipMemPoolReuseAllowOpportunistic:
-	case hipMemPoolReuseAllowInternalDependencies: *(int *)v = p->reuse[attr - 1]; break;
-	case hipMemPoolAttrReleaseThreshold: *(uint64_t *)v = p->threshold; break;
-	case hipMemPoolAttrReservedMemCurrent: *(uint64_t *)v = p->reserved; break;
-	case hipMemPoolAttrReservedMemHigh: *(uint64_t *)v = p->reserved_high; break;
-	case hipMemPoolAttrUsedMemCurrent: *(uint64_t *)v = p->used; break;
-	case hipMemPoolAttrUsedMemHigh: *(uint64_t *)v = p->used_high; break;
-	default: e = hipErrorInvalidValue;
-	}
-	pthread_mutex_unlock(&pool_lock);
-	return e;
-}
-
-hipError_t i_hipMemPoolSetAccess(hipMemPool_t h, const hipMemAccessDesc *list, size_t n)
-{
-	struct pool *p;
-	hipError_t e = hipSuccess;
-
-	if (!h || (n && !list))
-		return hipErrorInvalidValue;
-	if (n > (size_t)sim_opt.devices)
-		return hipErrorInvalidDevice;
-	pthread_mutex_lock(&pool_lock);
-	p = pool_of(h);
-	if (!p)
-		e = hipErrorInvalidValue;
-	for (size_t i = 0; i < n && !e; i++) {
-		int d = list[i].location.id, f = (int)list[i].flags;
-
-		if (f > 3 || list[i].location.type != hipMemLocationTypeDevice)
-			e = hipErrorInvalidValue;
-		else if (check_device(d))
-			e = hipErrorInvalidDevice;
-		else if (!f && (!V7 || d == p->device))
-			e = hipErrorInvalidDevice;
-		else if (f == hipMemAccessFlagsProtRead && d == p->device && V7)
-			e = hipErrorNotSupported;
-		else if (d != p->device)
-			p->access[d] = f;
-	}
-	for (struct block *b = e ? NULL : p->blocks; b; b = b->next)
-		sim_update(b->ptr, own, b);
-	pthread_mutex_unlock(&pool_lock);
-	return e;
-}
-
-hipError_t i_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t h, hipMemLocation *at)
-{
-	struct pool *p;
-
-	if (!flags || !h || !at || at->type != hipMemLocationTypeDevice || check_device(at->id))
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&pool_lock);
-	p = pool_of(h);
-	if (p)
-		*flags = (hipMemAccessFlags)p->access[at->id];
-	pthread_mutex_unlock(&pool_lock);
-	return p ? hipSuccess : hipErrorInvalidValue;
 }

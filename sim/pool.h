@@ -28,7 +28,11 @@ struct pool {
 };
 
 extern pthread_mutex_t pool_lock;
-extern struct pool *pools;
+extern struct pool *pools, *pool_standard[SIM_MAX_DEVICES], *pool_current[SIM_MAX_DEVICES];
+struct pool *pool_default(int device);
+void pool_release_idle(struct pool *p, uint64_t keep);
+void pool_bury(struct pool *p);
+void pool_own(struct sim_alloc *a, void *arg);
 struct pool *pool_new(int device, int handles, size_t max);
 struct pool *pool_of(hipMemPool_t h);
 struct block *pool_add(struct pool *p, void *ptr, size_t size, bool imported);

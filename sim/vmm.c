@@ -17,43 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim.h"
-
-struct sim_phys {
-	uint64_t magic;
-	int refs;             /* handles */
-	int maps;
-	int device;
-	size_t size;
-	int fd;               /* own memfd, or -1: a range of the device's */
-	uint64_t offset;
-	bool exportable, imported;
-	struct sim_phys *next;
-};
-
-struct mapping {
-	struct sim_range r;
-	struct sim_phys *h;
-	bool prot;
-	uint64_t gen;
-};
-
-struct reservation {
-	struct sim_range r;
-	struct sim_range *maps;
-	uint64_t kept;        /* quirk phys-kept: bytes per device stay charged */
-	int kept_device;
-	void *raw;
-	size_t rawsize;
-};
-
-#define MAGIC 0x7068797373696d31ULL
+#include "vmm.h"
 
 __thread const char *sim_device_work __attribute__((tls_model("initial-exec")));
 
-static pthread_mutex_t vmm_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vmm_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_range *reservations;
-static struct sim_phys *handles;
 static uint64_t next_gen;
 static struct sigaction old_segv, old_bus;
 
@@ -96,166 +65,6 @@ static void watch_faults(void)
 	sa.sa_sigaction = on_fault;
 	sigaction(SIGSEGV, &sa, &old_segv);
 	sigaction(SIGBUS, &sa, &old_bus);
-}
-
-/* ---- physical memory ---- */
-
-static struct sim_phys *valid(struct sim_phys *h)
-{
-	for (struct sim_phys *p = handles; p; p = p->next)
-		if (p == h)
-			return p;
-	return NULL;
-}
-
-struct sim_phys *sim_phys_create(int device, size_t size, bool exportable)
-{
-	struct sim_device *d = &sim_devices[device];
-	struct sim_phys *h;
-
-	if (!sim_memory_init())
-		return NULL;
-	if (sim_opt.quirk[SIM_Q_CREATE_CAP] && size > sim_opt.create_cap)
-		return NULL;
-	if (sim_opt.quirk[SIM_Q_CREATE_CHUNK] && size > (256u << 20))
-		return NULL;
-	h = calloc(1, sizeof *h);
-	if (!h || !sim_charge(device, size)) {
-		free(h);
-		return NULL;
-	}
-	h->magic = MAGIC;
-	h->refs = 1;
-	h->device = device;
-	h->size = size;
-	h->exportable = exportable;
-	h->fd = -1;
-	if (exportable || sim_opt.quirk[SIM_Q_FD_PER_HANDLE]) {
-		h->fd = memfd_create("somasim-handle", MFD_CLOEXEC);
-		if (h->fd < 0 || ftruncate(h->fd, (off_t)size)) {
-			if (h->fd >= 0)
-				close(h->fd);
-			sim_uncharge(device, size);
-			free(h);
-			return NULL;
-		}
-	} else {
-		pthread_mutex_lock(&d->lock);
-		h->offset = sim_space_take(&d->phys, size, SIM_PAGE);
-		pthread_mutex_unlock(&d->lock);
-		if (!h->offset) {
-			sim_uncharge(device, size);
-			free(h);
-			return NULL;
-		}
-	}
-	pthread_mutex_lock(&vmm_lock);
-	h->next = handles;
-	handles = h;
-	pthread_mutex_unlock(&vmm_lock);
-	return h;
-}
-
-struct sim_phys *sim_phys_import(int fd)
-{
-	struct sim_phys *h = calloc(1, sizeof *h);
-	struct stat st;
-
-	if (!h || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
-	    (h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) {
-		free(h);
-		return NULL;
-	}
-	h->magic = MAGIC;
-	h->refs = 1;
-	h->size = (size_t)st.st_size;
-	h->exportable = h->imported = true;
-	pthread_mutex_lock(&vmm_lock);
-	h->next = handles;
-	handles = h;
-	pthread_mutex_unlock(&vmm_lock);
-	return h;
-}
-
-int sim_phys_export(struct sim_phys *h)
-{
-	int fd = -EINVAL;
-
-	pthread_mutex_lock(&vmm_lock);
-	if (valid(h) && h->exportable)
-		fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 3);
-	pthread_mutex_unlock(&vmm_lock);
-	return fd;
-}
-
-/* Caller holds vmm_lock. */
-static void phys_drop(struct sim_phys *h, struct reservation *last)
-{
-	struct sim_device *d = &sim_devices[h->device];
-
-	if (h->refs > 0 || h->maps > 0)
-		return;
-	for (struct sim_phys **p = &handles; *p; p = &(*p)->next)
-		if (*p == h) {
-			*p = h->next;
-			break;
-		}
-	if (h->fd >= 0) {
-		close(h->fd);
-	} else {
-		fallocate(d->physfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  (off_t)h->offset, (off_t)h->size);
-		pthread_mutex_lock(&d->lock);
-		sim_space_add(&d->phys, h->offset, h->size);
-		pthread_mutex_unlock(&d->lock);
-	}
-	if (!h->imported) {
-		if (sim_opt.quirk[SIM_Q_PHYS_KEPT] && last) {
-			last->kept += h->size;
-			last->kept_device = h->device;
-		} else if (!sim_opt.quirk[SIM_Q_RELEASE_LEAKS]) {
-			sim_uncharge(h->device, h->size);
-		}
-	}
-	h->magic = 0;
-	free(h);
-}
-
-bool sim_phys_retain(struct sim_phys *h)
-{
-	pthread_mutex_lock(&vmm_lock);
-	h = valid(h);
-	if (h)
-		h->refs++;
-	pthread_mutex_unlock(&vmm_lock);
-	return h != NULL;
-}
-
-bool sim_phys_release(struct sim_phys *h)
-{
-	bool ok = false;
-
-	pthread_mutex_lock(&vmm_lock);
-	if (valid(h) && h->refs > 0) {
-		h->refs--;
-		phys_drop(h, NULL);
-		ok = true;
-	}
-	pthread_mutex_unlock(&vmm_lock);
-	return ok;
-}
-
-bool sim_phys_info(struct sim_phys *h, int *device, size_t *size, bool *exportable)
-{
-	pthread_mutex_lock(&vmm_lock);
-	h = valid(h);
-	if (h) {
-		*device = h->device;
-		*size = h->size;
-		*exportable = h->exportable;
-	}
-	pthread_mutex_unlock(&vmm_lock);
-	return h != NULL;
 }
 
 /* ---- reservations ---- */
@@ -345,7 +154,7 @@ int sim_vmm_map(void *p, size_t size, struct sim_phys *h, bool hip)
 
 	pthread_mutex_lock(&vmm_lock);
 	v = reservation_of(p, size);
-	h = valid(h);
+	h = sim_phys_valid(h);
 	if (!m || !v || !h || size > h->size || (uintptr_t)p % SIM_PAGE)
 		goto out;
 	f = sim_range_floor(v->maps, (uintptr_t)p + size - 1);
@@ -409,7 +218,7 @@ int sim_vmm_unmap(void *p, size_t size, bool exact)
 		sim_range_remove(&v->maps, r);
 		sim_map_remove((void *)r->base, &a);
 		m->h->maps--;
-		phys_drop(m->h, v);
+		sim_phys_drop(m->h, v);
 		free(m);
 	}
 	e = 0;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What calls beside a capture may do, and which of them lose it: the capture
+ * table, by version and mode.
+ *
+ * Locks: cap_lock (capture.c).
+ */
+#include "capture.h"
+
+/* CHECK_STREAM_CAPTURE_SUPPORTED: calls that may wait or touch the device. */
+hipError_t guard_unsafe(void)
+{
+	int mode;
+	bool hit = false;
+
+	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)))
+		return hipSuccess;
+	mode = sim_self()->capture_mode;
+	if (mode == hipStreamCaptureModeRelaxed)
+		return hipSuccess;
+	pthread_mutex_lock(&cap_lock);
+	for (struct capture *c = captures; c; c = c->next) {
+		bool mine = c->mode != hipStreamCaptureModeRelaxed && pthread_equal(c->thread, pthread_self());
+		bool global = mode == hipStreamCaptureModeGlobal && c->mode == hipStreamCaptureModeGlobal;
+
+		if (!mine && !global)
+			continue;
+		hit = true;
+		if (V6)
+			c->invalid = true;
+	}
+	pthread_mutex_unlock(&cap_lock);
+	return hit ? hipErrorStreamCaptureUnsupported : hipSuccess;
+}
+
+/* Any capture at all, whoever began it and in which mode. */
+static hipError_t guard_any(hipError_t e, bool global_only, bool inv)
+{
+	bool hit = false;
+
+	pthread_mutex_lock(&cap_lock);
+	for (struct capture *c = captures; c; c = c->next) {
+		if (global_only && c->mode != hipStreamCaptureModeGlobal)
+			continue;
+		hit = true;
+		if (inv)
+			c->invalid = true;
+	}
+	pthread_mutex_unlock(&cap_lock);
+	return hit ? e : hipSuccess;
+}
+
+hipError_t guard_sync_copy(void)
+{
+	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)))
+		return hipSuccess;
+	return guard_any(hipErrorStreamCaptureImplicit, !V6, V6);
+}
+
+hipError_t guard_device_sync(void)
+{
+	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)) || !V6)
+		return hipSuccess;
+	return guard_any(hipErrorStreamCaptureUnsupported, false, true);
+}
+
+hipError_t guard_mempool(void)
+{
+	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)) || !V7)
+		return hipSuccess;
+	return guard_any(hipErrorStreamCaptureUnsupported, false, false);
+}
+
+hipError_t guard_stream(struct stream *s)
+{
+	hipError_t e = hipSuccess;
+
+	pthread_mutex_lock(&cap_lock);
+	if (s->cap) {
+		e = hipErrorStreamCaptureUnsupported;
+		if (V6)
+			s->cap->invalid = true;
+	}
+	pthread_mutex_unlock(&cap_lock);
+	return e;
+}
+
+hipError_t guard_event_query(struct event *ev, bool sync)
+{
+	struct capture *c;
+
+	pthread_mutex_lock(&cap_lock);
+	c = capture_by_id(ev->cap_id);
+	if (c && V6)
+		c->invalid = true;
+	pthread_mutex_unlock(&cap_lock);
+	if (c)
+		return V6 ? hipErrorCapturedEvent : hipSuccess;
+	return sync || V7 ? guard_unsafe() : hipSuccess;
+}
+
+bool blocking_capture_on(int device, struct stream *except)
+{
+	bool hit = false;
+
+	pthread_mutex_lock(&cap_lock);
+	for (struct capture *c = captures; c; c = c->next)
+		for (size_t i = 0; i < c->nstreams; i++)
+			if (c->streams[i] != except && c->streams[i]->device == device &&
+			    c->streams[i]->flags != hipStreamNonBlocking)
+				hit = true;
+	pthread_mutex_unlock(&cap_lock);
+	return hit;
+}
+
+bool stream_capturing(struct stream *s)
+{
+	bool yes;
+
+	if (!s || !atomic_load(&captures_live))
+		return false;
+	pthread_mutex_lock(&cap_lock);
+	yes = s->cap != NULL;
+	pthread_mutex_unlock(&cap_lock);
+	return yes;
+}
