@@ -105,8 +105,9 @@ int sim_phys_export(struct sim_phys *h)
 }
 
 /* Caller holds vmm_lock. */
-void sim_phys_drop(struct sim_phys *h, struct reservation *last)
+void sim_phys_drop(struct sim_phys *h)
 {
+	struct reservation *last;
 	struct sim_device *d = &sim_devices[h->device];
 
 	if (h->refs > 0 || h->maps > 0)
@@ -126,6 +127,7 @@ void sim_phys_drop(struct sim_phys *h, struct reservation *last)
 		pthread_mutex_unlock(&d->lock);
 	}
 	if (!h->imported) {
+		last = h->where ? sim_reservation_of((void *)h->where, 1) : NULL;
 		if (sim_opt.quirk[SIM_Q_PHYS_KEPT] && last) {
 			last->kept += h->size;
 			last->kept_device = h->device;
@@ -154,7 +156,7 @@ bool sim_phys_release(struct sim_phys *h)
 	pthread_mutex_lock(&vmm_lock);
 	if (sim_phys_valid(h) && h->refs > 0) {
 		h->refs--;
-		sim_phys_drop(h, NULL);
+		sim_phys_drop(h);
 		ok = true;
 	}
 	pthread_mutex_unlock(&vmm_lock);

@@ -69,7 +69,7 @@ static void watch_faults(void)
 
 /* ---- reservations ---- */
 
-static struct reservation *reservation_of(const void *p, size_t size)
+struct reservation *sim_reservation_of(const void *p, size_t size)
 {
 	struct sim_range *r = sim_range_floor(reservations, (uintptr_t)p);
 
@@ -83,7 +83,7 @@ bool sim_vmm_reserved(const void *p)
 	bool yes;
 
 	pthread_mutex_lock(&vmm_lock);
-	yes = reservation_of(p, 1) != NULL;
+	yes = sim_reservation_of(p, 1) != NULL;
 	pthread_mutex_unlock(&vmm_lock);
 	return yes;
 }
@@ -121,7 +121,7 @@ int sim_vmm_unreserve(void *p, size_t size)
 	struct reservation *v;
 
 	pthread_mutex_lock(&vmm_lock);
-	v = reservation_of(p, 1);
+	v = sim_reservation_of(p, 1);
 	if (!v || v->r.base != (uintptr_t)p || (size && v->r.size != size) || v->maps) {
 		pthread_mutex_unlock(&vmm_lock);
 		return -EINVAL;
@@ -153,7 +153,7 @@ int sim_vmm_map(void *p, size_t size, struct sim_phys *h, bool hip)
 	int e = -EINVAL;
 
 	pthread_mutex_lock(&vmm_lock);
-	v = reservation_of(p, size);
+	v = sim_reservation_of(p, size);
 	h = sim_phys_valid(h);
 	if (!m || !v || !h || size > h->size || (uintptr_t)p % SIM_PAGE)
 		goto out;
@@ -170,6 +170,7 @@ int sim_vmm_map(void *p, size_t size, struct sim_phys *h, bool hip)
 	}
 	sim_range_insert(&v->maps, &m->r);
 	h->maps++;
+	h->where = (uintptr_t)p;
 	a.r.base = (uintptr_t)p;
 	a.r.size = a.size = size;
 	a.device = h->device;
@@ -192,7 +193,7 @@ int sim_vmm_unmap(void *p, size_t size, bool exact)
 	int n = 0, e = -EINVAL;
 
 	pthread_mutex_lock(&vmm_lock);
-	v = reservation_of(p, size);
+	v = sim_reservation_of(p, size);
 	if (!v)
 		goto out;
 	/* Exactly whole handles, and every one of them, or nothing. */
@@ -218,7 +219,7 @@ int sim_vmm_unmap(void *p, size_t size, bool exact)
 		sim_range_remove(&v->maps, r);
 		sim_map_remove((void *)r->base, &a);
 		m->h->maps--;
-		sim_phys_drop(m->h, v);
+		sim_phys_drop(m->h);
 		free(m);
 	}
 	e = 0;
@@ -243,7 +244,7 @@ static void *settle(void *arg)
 
 	nanosleep(&ts, NULL);
 	pthread_mutex_lock(&vmm_lock);
-	v = reservation_of((void *)s->base, 1);
+	v = sim_reservation_of((void *)s->base, 1);
 	r = v ? sim_range_floor(v->maps, s->base) : NULL;
 	if (r && r->base == s->base) {
 		struct mapping *m = container_of(r, struct mapping, r);
@@ -300,7 +301,7 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 	int e = -EINVAL;
 
 	pthread_mutex_lock(&vmm_lock);
-	v = reservation_of(p, size);
+	v = sim_reservation_of(p, size);
 	if (!v)
 		goto out;
 	for (uintptr_t x = at; x < end;) {

@@ -14,6 +14,7 @@ struct sim_phys {
 	int fd;               /* own memfd, or -1: a range of the device's */
 	uint64_t offset;
 	bool exportable, imported;
+	uintptr_t where;              /* last mapped at */
 	struct sim_phys *next;
 };
 
@@ -37,6 +38,7 @@ struct reservation {
 
 extern pthread_mutex_t vmm_lock;     /* guards all of it */
 struct sim_phys *sim_phys_valid(struct sim_phys *h);
-void sim_phys_drop(struct sim_phys *h, struct reservation *last);
+void sim_phys_drop(struct sim_phys *h);
+struct reservation *sim_reservation_of(const void *p, size_t size);
 
 #endif

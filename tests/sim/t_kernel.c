@@ -6,9 +6,11 @@ extern void __hipRegisterFunction(void **, const void *, char *, const char *, u
 extern void **__hipRegisterFatBinary(const void *);
 extern void __hipUnregisterFatBinary(void **);
 
+#pragma GCC visibility push(default)
 void somasim_kernel_fill(void **args);
 extern const size_t somasim_kernel_fill_args[];
 const size_t somasim_kernel_fill_args[] = { sizeof(char *), sizeof(int), sizeof(size_t), 0 };
+#pragma GCC visibility pop
 
 void somasim_kernel_fill(void **args)
 {

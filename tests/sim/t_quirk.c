@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Each quirk shows its defect; SOMASIM_QUIRKS names one (meson.build). */
+#include <dirent.h>
+
+#include "test.h"
+
+#define CHUNK (4UL << 20)
+
+struct prop {                         /* the layout since 5.7 */
+	int type, handle;
+	hipMemLocation location;
+	void *win32;
+	unsigned char flags[8];
+};
+
+static size_t avail(void)
+{
+	size_t a, t;
+
+	OK(hipMemGetInfo(&a, &t));
+	return a;
+}
+
+static int fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+int main(void)
+{
+	const char *q = getenv("SOMASIM_QUIRKS");
+	struct prop prop = { .type = 1, .location = { hipMemLocationTypeDevice, 0 } };
+	hipMemAllocationProp *p = (void *)&prop;
+	hipMemAccessDesc rw = { { hipMemLocationTypeDevice, 0 }, hipMemAccessFlagsProtReadWrite };
+	hipMemGenericAllocationHandle_t h[2];
+	char *va, back[16];
+	size_t before, g;
+	int open0;
+
+	if (!q)
+		return 77;
+	before = avail();
+	open0 = fds();
+	if (!strcmp(q, "no-vmm")) {
+		EXPECT(hipMemAddressReserve((void **)&va, CHUNK, 0, NULL, 0), hipErrorNotSupported);
+		return 0;
+	}
+	OK(hipMemAddressReserve((void **)&va, 8 * CHUNK, 0, NULL, 0));
+	if (!strcmp(q, "create-chunk")) {
+		EXPECT(hipMemCreate(&h[0], 512UL << 20, p, 0), hipErrorOutOfMemory);
+		return 0;
+	}
+	if (!strcmp(q, "create-cap")) {
+		EXPECT(hipMemCreate(&h[0], 2UL << 30, p, 0), hipErrorOutOfMemory);
+		OK(hipMemCreate(&h[0], 1UL << 30, p, 0));
+		return 0;
+	}
+	OK(hipMemGetAllocationGranularity(&g, p, hipMemAllocationGranularityMinimum));
+	CHECK(g == (strcmp(q, "granularity-2m") ? 4096 : 2 << 20));
+	for (int i = 0; i < 2; i++) {
+		OK(hipMemCreate(&h[i], CHUNK, p, 0));
+		if (!strcmp(q, "map-fails")) {
+			EXPECT(hipMemMap(va, CHUNK, 0, h[i], 0), hipErrorUnknown);
+			return 0;
+		}
+		OK(hipMemMap(va + (size_t)i * CHUNK, CHUNK, 0, h[i], 0));
+	}
+	CHECK(fds() == open0 + (strcmp(q, "fd-per-handle") ? 0 : 2));
+	EXPECT(hipMemSetAccess(va + CHUNK, CHUNK, &rw, 1), strcmp(q, "setaccess-tail") ? hipSuccess : hipErrorInvalidValue);
+	OK(hipMemSetAccess(va, 2 * CHUNK, &rw, 1));
+	OK(hipMemset(va, 3, 2 * CHUNK));
+	OK(hipDeviceSynchronize());
+	if (!strcmp(q, "map-settle"))
+		usleep(50000);
+	OK(hipMemcpy(back, va, 16, hipMemcpyDeviceToHost));
+	CHECK(back[0] == (strcmp(q, "map-settle") ? 3 : 0));
+	OK(hipMemUnmap(va, 2 * CHUNK));
+	OK(hipMemRelease(h[0]));
+	OK(hipMemRelease(h[1]));
+	size_t lost = before - avail();
+	if (!strcmp(q, "phys-kept") || !strcmp(q, "release-leaks"))
+		CHECK(lost == 2 * CHUNK);
+	else
+		CHECK(lost == (strcmp(q, "unmap-partial") ? 0 : CHUNK));
+	if (strcmp(q, "unmap-partial"))
+		OK(hipMemAddressFree(va, 8 * CHUNK));
+	CHECK(avail() == before || !strcmp(q, "release-leaks") || !strcmp(q, "unmap-partial"));
+	return 0;
+}
