@@ -100,10 +100,13 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream, u
 	w->call.in_alloc = true;
 	if (stream >= 0 && w->s[stream].kind == SS_TL_NULL)
 		w->call.joining = dev + 1;
-	if (stream >= 0)
+	if (stream >= 0) {
+		w->s[stream].busy++;
 		st = ss_alloc_async(w->core, w->pool[pool].p, w->s[stream].tl, size, &ptr);
-	else
+		w->s[stream].busy--;
+	} else {
 		st = ss_alloc_classic(w->core, dev, size, &ptr);
+	}
 	w->call.in_alloc = false;
 	if (w->verbose)
 		fprintf(stderr, "%*s     -> %d %p\n", w->depth * 4, "", st, ptr);
@@ -153,14 +156,17 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 		addr += op->n % b->size;
 	w->call.joining = dev + 1; /* the real hipFree does, whether or not we wait */
 	if (waited) {
+		/* A wait for the whole device sees more than one stream by stream. */
+		bool wide = w->distrusted && op->c & 1;
 		memset(&c, 0, sizeof(c));
 		for (int i = 0; i < w->nstreams; i++)
-			if (w->s[i].alive && w->s[i].dev == dev && !w->s[i].unseen)
+			if (w->s[i].dev == dev && (wide || (w->s[i].alive && !w->s[i].unseen)))
 				clk_join(&c, &w->s[i].vc);
 		if (!can_finish(w, &c))
 			return;
 		w->call.natively_waits = dev + 1;
-		t = ss_streams_sync_begin(w->core, dev);
+		t = wide ? ss_device_sync_begin(w->core, dev) :
+			ss_streams_sync_begin(w->core, dev);
 		if (!b->used || b->id != id) { /* another thread was faster */
 			ss_sync_end(w->core, &t, false, false);
 			return;
@@ -201,7 +207,9 @@ static void op_free(struct world *w, const struct op *op)
 		return;
 	if (w->s[s].kind == SS_TL_NULL)
 		w->call.joining = w->s[s].dev + 1;
+	w->s[s].busy++;
 	enum ss_status st = ss_free_async(w->core, ptr, w->s[s].tl);
+	w->s[s].busy--;
 	if (st)
 		fail(w, F_STATUS, "hipFreeAsync of block %d gave status %d", slot, st);
 	pool_lost_block(w, pool);

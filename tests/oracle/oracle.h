@@ -125,7 +125,7 @@ struct stream {
 	enum ss_timeline_kind kind;
 	void *native;
 	struct ss_timeline *tl;
-	int pairs;                /* watched calls under way on it */
+	int pairs, busy;          /* watched calls, and other calls, under way on it */
 	struct clk vc;            /* before a command enqueued now, implicit joins apart */
 	uint16_t stuck;           /* position of a persistent kernel, 0 = none */
 	uint16_t kern[MAXPOS];    /* last kernel at or before a position */
@@ -192,6 +192,7 @@ struct pair {
 	uint16_t flags;
 	struct ss_token token;
 	struct clk vc;            /* what the real call waited for */
+	struct clk all;           /* what its device held then */
 };
 
 #define ALLP (POOLS + 2 * DEVS)
@@ -223,6 +224,7 @@ struct world {
 	int nhz;
 	uint64_t peers[DEVS];
 	bool distrusted, ghosts[DEVS];
+	bool nested;              /* operations ran inside another since the last check */
 	bool thread_used[THREADS];
 	uint64_t last_id;
 	uint64_t stale[16];       /* addresses that were freed */
@@ -245,6 +247,7 @@ struct world {
 	struct call {
 		int joining;        /* 1 + device: the call joins its null stream */
 		int natively_waits; /* 1 + device: the call waits for it */
+		const struct clk *since; /* what was enqueued before the real call */
 		bool in_alloc, injected, hooked;
 		uint64_t slept;
 		int gates, gate[16], gate_stream[16]; /* fences that streams wait for */

@@ -59,7 +59,7 @@ static void configure(struct config *c, uint64_t *s)
 	c->release_waits[SS_BACKING_HIP] = chance(s, 2);
 	c->release_waits[SS_BACKING_VMM] = chance(s, 4);
 	ss_options_default(&c->opt);
-	c->opt.backing = (int)below(s, 3);
+	c->opt.backing = (int)below(s, c->vmm ? 4 : 3);
 	c->opt.fence = (int)below(s, 3);
 	c->opt.decay_ms = decay[below(s, 4)];
 	c->opt.oom_wait_ms = below(s, 2) * 20;

@@ -117,8 +117,10 @@ static void stream_create(struct world *w, const struct op *op, bool seen)
 		return;
 	int i = stream_new(w, dev, kind, device_handle(w));
 	w->slot[slot] = i;
-	if (!seen)
+	if (!seen) {
 		w->distrusted = true;
+		ss_distrust(w->core, "a stream was created unseen");
+	}
 	w->s[i].tl = ss_timeline_add(w->core, dev, w->s[i].native, kind, seen);
 	if (!w->s[i].tl)
 		fail(w, F_STATUS, "ss_timeline_add gave nothing");
@@ -146,9 +148,13 @@ static void stream_destroy(struct world *w, int i)
 {
 	struct stream *s = &w->s[i];
 
-	if (s->pairs || s->capturing || w->depth)
+	/* Inside another call too, but for one that has the stream in its hands. */
+	if (s->pairs || s->capturing || s->busy)
 		return;
-	if (ss_timeline_retire(w->core, s->tl)) {
+	s->busy++;
+	bool must = ss_timeline_retire(w->core, s->tl);
+	s->busy--;
+	if (must) {
 		struct clk c = s->vc;
 		if (!can_finish(w, &c)) /* the program's own synchronization: it must */
 			for (int k = 0; k < w->nstreams; k++)
@@ -224,7 +230,7 @@ static void op_stream(struct world *w, const struct op *op)
 		return;
 	case OP_CAPTURE:
 		i = stream_at(w, op->a);
-		if (i < 0 || w->s[i].kind == SS_TL_NULL || w->s[i].pairs)
+		if (i < 0 || w->s[i].kind == SS_TL_NULL || w->s[i].pairs || w->s[i].busy)
 			return;
 		w->s[i].capturing = !w->s[i].capturing;
 		ss_timeline_set_capturing(w->core, w->s[i].tl, w->s[i].capturing);
@@ -288,7 +294,7 @@ void run_hook(struct world *w)
 	int n = w->hook;
 
 	w->hook = 0;
-	w->call.hooked = true;
+	w->call.hooked = w->nested = true;
 	w->depth++;
 	for (int i = 0; i < n; i++)
 		if (w->prog->op[w->hook_pc + i].kind != OP_HOOK)

@@ -125,6 +125,8 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 	default:
 		p->token = ss_device_sync_begin(w->core, p->dev);
 	}
+	if (w->call.injected) /* a device that records nothing synchronizes nothing */
+		p->flags |= OPF_FAILS;
 	w->call = saved;
 	return true;
 }
@@ -162,6 +164,7 @@ static void real(struct world *w, struct pair *p)
 		return;
 	}
 	target(w, p, &c);
+	device_clock(w, p->dev, true, &p->all);
 	if (is_query(p->kind)) {
 		p->real = true;
 		p->ok = clk_done(w, &c) && !(p->stream >= 0 && w->s[p->stream].capturing);
@@ -182,6 +185,7 @@ static void end(struct world *w, struct pair *p)
 	if (p->ok && p->kind != OP_RECORD && p->kind != OP_WAIT)
 		know(w, &p->vc);
 	flags(w, p);
+	w->call.since = p->real ? &p->all : NULL;
 	if (p->event >= 0)
 		w->ev[p->event].pairs--;
 	if (p->stream >= 0)
