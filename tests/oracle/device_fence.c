@@ -55,6 +55,7 @@ static enum ss_status fence_record_on(struct world *w, int dev, int s, struct ss
 	struct fence *f = &w->fence[w->nfence++];
 	*f = (struct fence){ .used = true, .dev = dev, .stream = s, .vc = w->s[s].vc };
 	w->live_fences++;
+	clk_join(&w->call.fenced, &f->vc);
 	*out = (struct ss_fence){ .h = f, .value = (uint64_t)w->nfence, .device = dev };
 	return device_leave(w, SS_OK);
 }

@@ -120,7 +120,7 @@ uint64_t rnd(uint64_t *state);
 /* ---- the world: what is true -------------------------------------------- */
 
 struct stream {
-	bool used, alive, unseen, capturing;
+	bool used, alive, unseen, capturing, leaving;
 	int dev, thread;
 	enum ss_timeline_kind kind;
 	void *native;
@@ -192,7 +192,8 @@ struct pair {
 	uint16_t flags;
 	struct ss_token token;
 	struct clk vc;            /* what the real call waited for */
-	struct clk all;           /* what its device held then */
+	struct clk sure;          /* ... and would have waited for when it began */
+	struct clk all;           /* what its device held when it began */
 };
 
 #define ALLP (POOLS + 2 * DEVS)
@@ -247,7 +248,8 @@ struct world {
 	struct call {
 		int joining;        /* 1 + device: the call joins its null stream */
 		int natively_waits; /* 1 + device: the call waits for it */
-		const struct clk *since; /* what was enqueued before the real call */
+		struct clk fenced;  /* what fences recorded in the call stand behind */
+		const struct clk *since; /* what was enqueued before the call */
 		bool in_alloc, injected, hooked;
 		uint64_t slept;
 		int gates, gate[16], gate_stream[16]; /* fences that streams wait for */

@@ -93,7 +93,7 @@ int stream_at(struct world *w, int slot)
 		}
 	} else {
 		i = w->slot[slot];
-		if (i < 0)
+		if (i < 0 || w->s[i].leaving)
 			return -1;
 		tl = ss_timeline_find(w->core, w->s[i].native);
 	}
@@ -152,6 +152,7 @@ static void stream_destroy(struct world *w, int i)
 	if (s->pairs || s->capturing || s->busy)
 		return;
 	s->busy++;
+	s->leaving = true; /* a stream that is being destroyed may not be used */
 	bool must = ss_timeline_retire(w->core, s->tl);
 	s->busy--;
 	if (must) {

@@ -96,6 +96,8 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 	    !can_finish(w, &c))
 		return false; /* the program would hang */
 	p->used = true;
+	p->sure = c;
+	device_clock(w, p->dev, true, &p->all);
 	if (p->event >= 0)
 		w->ev[p->event].pairs++;
 	if (p->stream >= 0)
@@ -125,6 +127,7 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 	default:
 		p->token = ss_device_sync_begin(w->core, p->dev);
 	}
+	clk_join(&p->sure, &w->call.fenced);
 	if (w->call.injected) /* a device that records nothing synchronizes nothing */
 		p->flags |= OPF_FAILS;
 	w->call = saved;
@@ -164,7 +167,6 @@ static void real(struct world *w, struct pair *p)
 		return;
 	}
 	target(w, p, &c);
-	device_clock(w, p->dev, true, &p->all);
 	if (is_query(p->kind)) {
 		p->real = true;
 		p->ok = clk_done(w, &c) && !(p->stream >= 0 && w->s[p->stream].capturing);
@@ -182,8 +184,13 @@ static void end(struct world *w, struct pair *p)
 	if (!p->used)
 		return;
 	real(w, p);
-	if (p->ok && p->kind != OP_RECORD && p->kind != OP_WAIT)
+	if (p->ok && p->kind != OP_RECORD && p->kind != OP_WAIT) {
+		/* What others enqueued after the call began: nobody can count on it. */
+		for (int i = 0; i < NS; i++)
+			if (p->vc.n[i] > p->sure.n[i])
+				p->vc.n[i] = p->sure.n[i];
 		know(w, &p->vc);
+	}
 	flags(w, p);
 	w->call.since = p->real ? &p->all : NULL;
 	if (p->event >= 0)

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Directed tests: memory pressure, thresholds, failures, pools, reset. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "directed.h"
+
+#define BIG (32ull << 20)
+#define CHECK(cond) d_check((cond), #cond, __LINE__)
+#define W d_world()
+
+static void threshold_exact(void)
+{
+	D(attr(4, 2 * BIG), alloc(0, NUL, BIG), alloc(1, NUL, BIG), alloc(2, NUL, BIG));
+	D(free_(0, NUL), free_(1, NUL), free_(2, NUL));
+	CHECK(given() == 3 * BIG);
+	D(ssync(NUL));
+	CHECK(given() == 2 * BIG);
+	D(attr(4, BIG / 2), dsync());
+	CHECK(given() == BIG); /* one more would leave less than was asked for */
+}
+
+static void threshold_other_stream(void)
+{
+	D(attr(4, 0), stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), alloc(1, S(1), BIG));
+	D(stall(S(1)), free_(0, S(0)), free_(1, S(1)), ssync(S(0)));
+	CHECK(given() == BIG); /* S(1) still runs, and nobody waited for it */
+	D((struct op){ .kind = OP_RELEASE }, dsync());
+	CHECK(given() == 0);
+}
+
+static void trim_keeps(void)
+{
+	D(attr(4, 1ull << 40), alloc(0, NUL, BIG), alloc(1, NUL, BIG), free_(0, NUL),
+	  free_(1, NUL), ssync(NUL), trim(BIG));
+	CHECK(given() == BIG);
+	D(trim(0));
+	CHECK(given() == 0);
+}
+
+static void trim_in_flight(void)
+{
+	D(attr(4, 1ull << 40), stream(0, NB), alloc(0, S(0), BIG), stall(S(0)));
+	D(free_(0, S(0)), trim(0));
+	CHECK(given() == BIG);
+}
+
+static void decay(void)
+{
+	D(alloc(0, NUL, BIG), free_(0, NUL), ssync(NUL));
+	CHECK(given() == BIG);
+	D((struct op){ .kind = OP_TICK, .n = 1500 }, ssync(NUL));
+	D((struct op){ .kind = OP_TICK, .n = 1500 }, ssync(NUL));
+	CHECK(given() == 0);
+}
+
+/* A fence that covers a kernel that came later is never waited for. */
+static void late_fence(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(stall(S(0)), alloc(1, S(1), BIG));
+	CHECK(!W->blk[1].used);
+	CHECK(d_stats().reuse_internal == 0);
+}
+
+/* Memory is short: frees record fences of their own, and X waits for them. */
+static void internal(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	uint64_t p = 0;
+	D(alloc(1, S(1), BIG)); /* fails, and tells the core that memory is short */
+	D(alloc(0, S(0), BIG), kernel(S(0)));
+	p = at(0);
+	D(free_(0, S(0)), alloc(2, S(1), BIG));
+	CHECK(W->blk[2].used && at(2) == p);
+	CHECK(d_stats().reuse_internal == 1);
+	D(kernel(S(1)));
+}
+
+static void internal_off(void)
+{
+	D(attr(3, 0), stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), stall(S(0)));
+	D(free_(0, S(0)), alloc(1, S(1), BIG), alloc(0, S(0), BIG), free_(0, S(0)));
+	D(alloc(2, S(1), BIG));
+	CHECK(!W->blk[2].used && d_stats().reuse_internal == 0);
+}
+
+/* What fits after other pools' idle memory went back succeeds. */
+static void makes_room(void)
+{
+	D(calloc_(0, BIG), cfree(0, true), alloc(1, NUL, BIG));
+	CHECK(W->blk[1].used);
+}
+
+static void failure_changes_nothing(void)
+{
+	D(alloc(0, NUL, 4096));
+	uint64_t before = given();
+	struct ss_pool_stats st = d_stats();
+	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 }, alloc(1, NUL, BIG));
+	CHECK(!W->blk[1].used && given() == before);
+	CHECK(d_stats().used == st.used && d_stats().reserved == st.reserved);
+	D(alloc(1, NUL, 8 * BIG));
+	CHECK(!W->blk[1].used && given() == before && d_stats().out_of_memory >= 1);
+}
+
+static void pool_dies_with_last_block(void)
+{
+	D((struct op){ .kind = OP_POOL_CREATE, .a = 0, .c = 7 });
+	struct op a = alloc(0, NUL, BIG);
+	a.c = 0;
+	D(a, (struct op){ .kind = OP_POOL_DESTROY, .a = 0 });
+	CHECK(given() == BIG);
+	D(kernel(NUL), ssync(NUL), free_(0, NUL), ssync(NUL));
+	CHECK(given() == 0);
+}
+
+static void reset(void)
+{
+	D(stream(0, NB), alloc(0, S(0), BIG), kernel(S(0)), calloc_(1, BIG), free_(0, S(0)));
+	D((struct op){ .kind = OP_RESET });
+	D((struct op){ .kind = OP_FREE_BAD, .a = 0, .b = NUL, .c = 1 }, alloc(2, NUL, BIG));
+	CHECK(given() == BIG);
+}
+
+static void high_marks(void)
+{
+	uint64_t v = 0;
+	struct ss_pool *p = W->pool[POOLS].p;
+
+	D(alloc(0, NUL, BIG), alloc(1, NUL, BIG), free_(0, NUL), free_(1, NUL));
+	ss_pool_get_attr(W->core, p, SS_ATTR_USED_HIGH, &v);
+	CHECK(v == 2 * BIG);
+	D(attr(8, 0), alloc(0, NUL, BIG));
+	ss_pool_get_attr(W->core, p, SS_ATTR_USED_HIGH, &v);
+	CHECK(v == BIG);
+	CHECK(ss_pool_set_attr(W->core, p, SS_ATTR_USED_HIGH, 1) == SS_ERR_INVALID);
+	CHECK(ss_pool_set_attr(W->core, p, SS_ATTR_USED_CURRENT, 0) == SS_ERR_INVALID);
+}
+
+static void free_twice(void)
+{
+	D(alloc(0, NUL, 4096), calloc_(1, 4096));
+	void *p = (void *)(uintptr_t)at(0), *q = (void *)(uintptr_t)at(1);
+	struct ss_timeline *tl = ss_timeline_null(W->core, 0);
+	int here = 0;
+
+	CHECK(ss_free_async(W->core, q, tl) == SS_ERR_CLASSIC);
+	D(free_(0, NUL), cfree(1, true));
+	CHECK(ss_free_async(W->core, p, tl) == SS_ERR_INVALID);
+	CHECK(ss_free_classic(W->core, q, NULL) == SS_ERR_INVALID);
+	CHECK(ss_free_async(W->core, &here, tl) == SS_ERR_FOREIGN);
+	CHECK(ss_free_classic(W->core, &here, NULL) == SS_ERR_FOREIGN);
+}
+
+const struct d_test directed_memory[] = {
+	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
+	T(decay), { "late_fence", late_fence, 48 }, { "internal", internal, 48 },
+	{ "internal_off", internal_off, 48 }, { "makes_room", makes_room, 48 },
+	{ "failure_changes_nothing", failure_changes_nothing, 128 },
+	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
+	{ NULL, NULL, 0 },
+};
