@@ -97,6 +97,8 @@ struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *t
 /* ... the same for a query, which joins nothing: of a null timeline it proves
  * only what a command of ours on it stands behind. */
 struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl);
+/* Will the query's begin have to enqueue that command? */
+bool ss_stream_uncovered(const struct ss_timeline *tl);
 /* ... everything on the device (hipDeviceSynchronize). */
 struct ss_token ss_device_sync_begin(struct ss_core *core, int dev);
 /* ... every live stream of the device, waited for one by one (as hipFree does):

@@ -43,7 +43,7 @@ enum { SCOPE_STREAMS, SCOPE_JOINED /* no non-blocking streams */, SCOPE_DEVICE }
 struct snapshot {
 	uint64_t wide;  /* a real device-wide wait: position of the device's own count */
 	uint32_t count;
-	struct { struct ss_timeline *tl; uint64_t pos; struct ss_row *row; } at[];
+	struct { struct ss_timeline *tl; uint64_t pos; struct ss_row *row; unsigned cover; } at[];
 };
 
 static void clock_clear(struct ss_event *e)
@@ -263,6 +263,12 @@ static struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl
 	return t;
 }
 
+bool ss_stream_uncovered(const struct ss_timeline *tl)
+{
+	return tl && tl->kind != SS_TL_NONBLOCKING &&
+	       atomic_load_explicit(&tl->uncovered, memory_order_relaxed);
+}
+
 struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl)
 {
 	return tl && tl->alive ? stream_begin(core, tl) : (struct ss_token){0};
@@ -304,6 +310,7 @@ static struct ss_token many_begin(struct ss_core *core, int dev, bool destroyed_
 				continue;
 			s->at[s->count].tl = tl;
 			s->at[s->count].pos = ss_position(tl);
+			s->at[s->count].cover = ss_cover_begin(tl);
 			s->at[s->count++].row = ss_row_get_ref(tl);
 		}
 		t.kind = TOKEN_MANY;
@@ -364,10 +371,16 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 				       (s->wide || tl->alive);
 
 			idle &= covered || !tl->alive;
-			if (ok && covered && !tl->capturing)
+			if (ok && covered && !tl->capturing) {
 				ss_complete(core, tl,
 					    SS_MUTANT_IS(22) ? ss_position(tl) : s->at[i].pos,
 					    s->at[i].row, true);
+				/* With the null stream and all it joins at their end,
+				 * there is nothing left that a command would join. */
+				ss_cover_end(tl, s->at[i].cover);
+				if (atomic_load(&tl->commanded) < s->at[i].pos)
+					atomic_store(&tl->commanded, s->at[i].pos);
+			}
 			ss_row_put(s->at[i].row);
 		}
 		free(s);

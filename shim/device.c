@@ -48,13 +48,15 @@ static _Atomic uint64_t peers[SS_MAX_DEVICES];
  * only stops future mappings (device.cpp), so that needs no counterpart. */
 hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
-	hipError_t ignored, err = REAL(hipDeviceEnablePeerAccess, peer, flags);
+	hipError_t ignored, err;
 	int dev = ss_current_device(&ignored);
+
+	ss_seen(-1, SS_SEEN_PEER);
+	err = REAL(hipDeviceEnablePeerAccess, peer, flags);
 
 	if ((err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled) || dev < 0 ||
 	    peer < 0 || peer >= SS_MAX_DEVICES)
 		return ss_said(err);
-	ss_seen(peer, SS_SEEN_PEER);
 	atomic_fetch_or(&peers[peer], 1ull << dev);
 	ss_rocm_set_peers(peer, atomic_load(&peers[peer]));
 	ss_device_set_peers(ss_core, peer, atomic_load(&peers[peer]));

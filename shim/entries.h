@@ -10,6 +10,8 @@
  *        LATE   the same, also after the program began to exit
  *        WATCH  the real call with something before and after it: do_<name>
  *        NOTE   the real call; `extra` says what others may now look at
+ *        QUEUE  the real call, after the stream `extra` has been made known
+ *        LOOK   the real call, after skipped waits have been made good
  *        PASS   the real call, listed because its meaning matters to ordering
  *        ERROR  do_<name>, and too harmless a call to start the shim
  * node   the version node it has in libamdhip64 (402 = hip_4.2)
@@ -179,7 +181,7 @@
 	  (hipEvent_t event, hipStream_t stream, unsigned int flags), (event, stream, flags)) \
 	E(WATCH, 0, hipEventQuery, 402, 502, (hipEvent_t event), (event)) \
 	E(WATCH, 0, hipEventSynchronize, 402, 502, (hipEvent_t event), (event)) \
-	E(PASS, 0, hipEventElapsedTime, 402, 502, \
+	E(LOOK, 0, hipEventElapsedTime, 402, 502, \
 	  (float *ms, hipEvent_t start, hipEvent_t stop), (ms, start, stop)) \
 	E(WATCH, 0, hipIpcGetEventHandle, 402, 502, \
 	  (hipIpcEventHandle_t *handle, hipEvent_t event), (handle, event)) \
@@ -264,7 +266,7 @@
 	  (stream, graph)) \
 	E(PASS, 0, hipThreadExchangeStreamCaptureMode, 500, 502, (hipStreamCaptureMode *mode), \
 	  (mode)) \
-	/* ---- who else may look at the device: visible.c ---- */ \
+	/* ---- who else may look at the device: debt.c ---- */ \
 	E(NOTE, SS_SEEN_PINNED, hipHostMalloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	E(NOTE, SS_SEEN_PINNED, hipHostAlloc, 402, 502, \
@@ -287,6 +289,109 @@
 	  (stream, fn, data, flags)) \
 	E(NOTE, SS_SEEN_IPC, hipIpcOpenMemHandle, 402, 502, \
 	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
+	E(NOTE, SS_SEEN_IPC, hipMemExportToShareableHandle, 501, 502, \
+	  (void *handle, hipMemGenericAllocationHandle_t memory, \
+	   hipMemAllocationHandleType type, unsigned long long flags), \
+	  (handle, memory, type, flags)) \
+	E(NOTE, SS_SEEN_IPC, hipMemGetHandleForAddressRange, 605, 702, \
+	  (void *handle, hipDeviceptr_t ptr, size_t size, int type, unsigned long long flags), \
+	  (handle, ptr, size, type, flags)) \
+	/* ---- work on a stream that may be new to us: stream.c ---- */ \
+	E(QUEUE, stream, hipLaunchKernel, 402, 502, \
+	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
+	   hipStream_t stream), \
+	  (function, grid, block, args, shared, stream)) \
+	E(QUEUE, ss_spt(stream), hipLaunchKernel_spt, 502, 502, \
+	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
+	   hipStream_t stream), \
+	  (function, grid, block, args, shared, stream)) \
+	E(QUEUE, stream, hipLaunchCooperativeKernel, 402, 502, \
+	  (const void *function, dim3 grid, dim3 block, void **args, unsigned int shared, \
+	   hipStream_t stream), \
+	  (function, grid, block, args, shared, stream)) \
+	E(QUEUE, ss_spt(stream), hipLaunchCooperativeKernel_spt, 502, 502, \
+	  (const void *function, dim3 grid, dim3 block, void **args, uint32_t shared, \
+	   hipStream_t stream), \
+	  (function, grid, block, args, shared, stream)) \
+	E(QUEUE, stream, hipModuleLaunchKernel, 402, 502, \
+	  (hipFunction_t f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int lx, \
+	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
+	   void **params, void **extra), \
+	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra)) \
+	E(QUEUE, stream, hipMemcpyAsync, 402, 502, \
+	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, src, size, kind, stream)) \
+	E(QUEUE, stream, hipMemcpy2DAsync, 402, 502, \
+	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
+	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
+	E(QUEUE, stream, hipMemcpy3DAsync, 402, 502, \
+	  (const hipMemcpy3DParms *p, hipStream_t stream), \
+	  (p, stream)) \
+	E(QUEUE, stream, hipMemsetAsync, 402, 502, \
+	  (void *dst, int value, size_t size, hipStream_t stream), \
+	  (dst, value, size, stream)) \
+	E(QUEUE, stream, hipMemset2DAsync, 402, 502, \
+	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
+	   hipStream_t stream), \
+	  (dst, pitch, value, width, height, stream)) \
+	E(QUEUE, stream, hipMemset3DAsync, 402, 502, \
+	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
+	  (dst, value, extent, stream)) \
+	E(QUEUE, stream, hipGraphLaunch, 403, 502, \
+	  (hipGraphExec_t exec, hipStream_t stream), \
+	  (exec, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemcpyAsync_spt, 502, 502, \
+	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, src, size, kind, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemcpy2DAsync_spt, 503, 507, \
+	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
+	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemcpy3DAsync_spt, 503, 507, \
+	  (const hipMemcpy3DParms *p, hipStream_t stream), \
+	  (p, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemsetAsync_spt, 503, 507, \
+	  (void *dst, int value, size_t size, hipStream_t stream), \
+	  (dst, value, size, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemset2DAsync_spt, 503, 507, \
+	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
+	   hipStream_t stream), \
+	  (dst, pitch, value, width, height, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemset3DAsync_spt, 503, 507, \
+	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
+	  (dst, value, extent, stream)) \
+	E(QUEUE, ss_spt(stream), hipGraphLaunch_spt, 503, 507, \
+	  (hipGraphExec_t exec, hipStream_t stream), \
+	  (exec, stream)) \
+	E(QUEUE, stream, hipMemcpyWithStream, 402, 502, \
+	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, src, size, kind, stream)) \
+	E(QUEUE, stream, hipMemcpyHtoDAsync, 402, 502, \
+	  (hipDeviceptr_t dst, void *src, size_t size, hipStream_t stream), \
+	  (dst, src, size, stream)) \
+	E(QUEUE, stream, hipMemcpyDtoHAsync, 402, 502, \
+	  (void *dst, hipDeviceptr_t src, size_t size, hipStream_t stream), \
+	  (dst, src, size, stream)) \
+	E(QUEUE, stream, hipMemcpyDtoDAsync, 402, 502, \
+	  (hipDeviceptr_t dst, hipDeviceptr_t src, size_t size, hipStream_t stream), \
+	  (dst, src, size, stream)) \
+	E(QUEUE, stream, hipMemcpyPeerAsync, 402, 502, \
+	  (void *dst, int dst_dev, const void *src, int src_dev, size_t size, \
+	   hipStream_t stream), \
+	  (dst, dst_dev, src, src_dev, size, stream)) \
+	E(QUEUE, stream, hipMemsetD8Async, 402, 502, \
+	  (hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream), \
+	  (dst, value, count, stream)) \
+	E(QUEUE, stream, hipMemsetD16Async, 402, 502, \
+	  (hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream), \
+	  (dst, value, count, stream)) \
+	E(QUEUE, stream, hipMemsetD32Async, 402, 502, \
+	  (hipDeviceptr_t dst, int value, size_t count, hipStream_t stream), \
+	  (dst, value, count, stream)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
+	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
+	  (dst, src, size, kind)) \
 	/* ---- other ways to the same functions: routes.c ---- */ \
 	E(WATCH, 0, hipGetProcAddress, 601, 604, \
 	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
@@ -308,18 +413,6 @@
 	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
 	H(int, hipGetStreamDeviceId, (hipStream_t stream)) \
 	H(hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status)) \
-	H(hipError_t, hipMemsetAsync, (void *dst, int value, size_t size, hipStream_t stream)) \
-	H(hipError_t, hipMemsetD8Async, \
-	  (hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream)) \
-	H(hipError_t, hipMemsetD16Async, \
-	  (hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream)) \
-	H(hipError_t, hipMemsetD32Async, \
-	  (hipDeviceptr_t dst, int value, size_t count, hipStream_t stream)) \
-	H(hipError_t, hipMemset2DAsync, \
-	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
-	   hipStream_t stream)) \
-	H(hipError_t, hipMemset3DAsync, \
-	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream)) \
 	H(hipError_t, hipMemsetD2D8Async, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, \
 	   size_t height, hipStream_t stream)) \

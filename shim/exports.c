@@ -23,31 +23,28 @@
 #define EXPORT_WATCH(extra, name, params, args) EXPORT_HANDLED(SS_WATCH, name, params, args)
 #define EXPORT_ERROR(extra, name, params, args) EXPORT_HANDLED(SS_ERROR, name, params, args)
 
-/* The note comes first: what it is about may begin inside the real call. */
-#define EXPORT_NOTE(extra, name, params, args) \
+#define EXPORT_PLAIN(kind, before, name, params, args) \
 	hipError_t name params \
 	{ \
 		hipError_t err; \
-		if (unlikely(ss_pass(SS_NOTE))) \
+		if (unlikely(ss_pass(kind))) \
 			return FORWARD(name, args); \
-		ss_seen(-1, extra); \
+		before; \
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
 		return ss_said(err); \
 	}
 
+/* What is noted comes first: it may begin inside the real call. */
+#define EXPORT_NOTE(extra, name, params, args) \
+	EXPORT_PLAIN(SS_NOTE, ss_seen(-1, extra), name, params, args)
+#define EXPORT_QUEUE(extra, name, params, args) \
+	EXPORT_PLAIN(SS_QUEUE, ss_stream_used(extra), name, params, args)
+#define EXPORT_LOOK(extra, name, params, args) \
+	EXPORT_PLAIN(SS_LOOK, ss_debts_pay(), name, params, args)
 #define EXPORT_PASS(extra, name, params, args) \
-	hipError_t name params \
-	{ \
-		hipError_t err; \
-		if (unlikely(ss_pass(SS_PASS))) \
-			return FORWARD(name, args); \
-		ss_enter(); \
-		err = FORWARD(name, args); \
-		ss_leave(); \
-		return ss_said(err); \
-	}
+	EXPORT_PLAIN(SS_PASS, (void)0, name, params, args)
 
 #define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)
 #define E(kind, extra, name, node, since, params, args) EXPORT(kind, extra, name, params, args)

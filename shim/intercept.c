@@ -26,6 +26,7 @@ static hipError_t malloc_guard(void)
 /* hipMalloc and everything that is one inside. */
 hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
 {
+	struct ss_timeline *only;
 	enum ss_status status;
 	hipError_t err;
 	void *p = NULL;
@@ -45,7 +46,11 @@ hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
 	dev = ss_current_device(&err);
 	if (dev < 0)
 		return ss_said(err);
-	status = ss_alloc_classic(ss_core, dev, size, &p);
+	only = ss_only_timeline(dev);
+	status = only ? ss_alloc_only(ss_core, only, size, &p)
+		      : ss_alloc_classic(ss_core, dev, size, &p);
+	if (only)
+		ss_only_used(dev);
 	if (likely(status == SS_OK)) {
 		*ptr = p;
 		return ss_said(hipSuccess);
@@ -144,13 +149,6 @@ hipError_t do_hipMalloc3D(hipPitchedPtr *ptr, hipExtent extent)
 
 /* ---- hipFree ------------------------------------------------------------ */
 
-/* The one place that decides whether a classic free waits as the real one. */
-static bool free_waits(int dev)
-{
-	(void)dev; /* auto is always, until a skipped wait can be made good */
-	return ss_options.free_sync != SS_FREE_SYNC_NEVER;
-}
-
 #define STREAMS_AT_ONCE 64
 
 /* As SyncAllStreams in the runtime: the null stream, which joins the blocking
@@ -211,7 +209,8 @@ static hipError_t wait_beside_capture(int dev)
 	hipError_t err;
 
 	err = REAL(hipFree, NULL); /* the guard */
-	if (err != hipSuccess || !free_waits(dev) || !ss_switch_open(&s, dev))
+	if (err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ||
+	    !ss_switch_open(&s, dev))
 		return err;
 	if (REAL(hipExtMallocWithFlags, &page, 4096, hipDeviceMallocDefault) == hipSuccess)
 		err = REAL(hipFree, page);
@@ -222,6 +221,7 @@ static hipError_t wait_beside_capture(int dev)
 /* A classic free of a block of ours. */
 static hipError_t free_here(void *ptr, const struct ss_block_info *info)
 {
+	struct ss_timeline *only = ss_only_timeline(info->device);
 	struct ss_token t = {0};
 	enum ss_status status;
 	bool waited = false;
@@ -235,7 +235,12 @@ static hipError_t free_here(void *ptr, const struct ss_block_info *info)
 
 		if (err != hipSuccess)
 			return ss_said(err);
-	} else if (free_waits(info->device)) {
+	} else if (only) {
+		ss_debt_owe(info->device);
+		status = ss_free_only(ss_core, ptr, only);
+		ss_only_used(info->device);
+		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
 		waited = wait_for_device(info->device, &t);
 	}
 	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);

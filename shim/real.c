@@ -2,10 +2,12 @@
 /*
  * The functions that the shim stands in front of, found once.
  *
- * No lock (see driver/resolve.c): two threads that come first at once store the
- * same pointers twice.
+ * Locks: publish_lock, round the storing of the result. The loader is asked
+ * without it (see driver/resolve.c).
  */
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "shim/shim.h"
 
@@ -22,20 +24,28 @@ static const struct { const char *name; size_t offset; } names[] = {
 #undef H
 };
 
+static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool resolved;
 
 bool ss_real_resolve(void)
 {
+	struct ss_real found;
+
 	if (atomic_load_explicit(&resolved, memory_order_acquire))
 		return true;
 	if (!ss_runtime_find())
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		void **at = (void **)((char *)&ss_real + names[i].offset);
+		void *p = ss_runtime_symbol(names[i].name);
 
-		__atomic_store_n(at, ss_runtime_symbol(names[i].name), __ATOMIC_RELAXED);
+		memcpy((char *)&found + names[i].offset, &p, sizeof(p));
 	}
-	atomic_store_explicit(&resolved, true, memory_order_release);
+	pthread_mutex_lock(&publish_lock);
+	if (!atomic_load(&resolved)) {
+		ss_real = found;
+		atomic_store_explicit(&resolved, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&publish_lock);
 	return true;
 }
 

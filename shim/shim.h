@@ -21,7 +21,7 @@ enum ss_state {
 	SS_EXITING,     /* the program is going: nothing is served any more */
 };
 
-enum ss_entry_kind { SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_PASS, SS_ERROR };
+enum ss_entry_kind { SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_LOOK, SS_PASS, SS_ERROR };
 
 extern _Atomic int ss_state;
 extern struct ss_core *ss_core;
@@ -75,6 +75,8 @@ hipError_t ss_real_missing(void);
 #define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;
 #define SS_HANDLER_NOTE(name, params)
 #define SS_HANDLER_PASS(name, params)
+#define SS_HANDLER_QUEUE(name, params)
+#define SS_HANDLER_LOOK(name, params)
 #define SS_HANDLER(kind, name, params) SS_HANDLER_##kind(name, params)
 #define E(kind, extra, name, node, since, params, args) SS_HANDLER(kind, name, params)
 SS_ENTRIES(E)
@@ -124,6 +126,13 @@ static inline hipStream_t ss_spt(hipStream_t stream)
 	return stream ? stream : SS_PER_THREAD;
 }
 void ss_stream_entered(hipStream_t stream, unsigned int flags);
+/* Work is about to be enqueued on this stream: a stream of a thread, or one that
+ * nobody saw created, becomes known now. */
+static inline void ss_stream_used(hipStream_t stream)
+{
+	if ((uintptr_t)stream > 1)
+		(void)ss_stream_quiet(stream);
+}
 /* While a thread waits for a stream on its own account, the stream must not be
  * destroyed. */
 struct ss_pin;
@@ -148,10 +157,10 @@ void ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
 /* The stream is about to be destroyed. */
 void ss_capture_stream_gone(struct ss_timeline *tl);
 
-/* ---- visible.c ---------------------------------------------------------- */
+/* ---- debt.c ------------------------------------------------------------- */
 
-/* Who but one stream's own work could look at the device while a hipFree does
- * not wait. Bits, set for good. */
+/* Who but the null stream's own work could look at the device while a hipFree
+ * does not wait. Bits, set for good; a new one pays what is owed. */
 enum ss_seen {
 	SS_SEEN_STREAM = 1 << 0,   /* a stream besides the null stream */
 	SS_SEEN_UNKNOWN = 1 << 1,  /* ... that nobody saw created */
@@ -163,8 +172,15 @@ enum ss_seen {
 	SS_SEEN_IPC = 1 << 7,
 	SS_SEEN_THREAD = 1 << 8,   /* a per-thread stream */
 };
-void ss_seen(int dev, unsigned what); /* dev -1: all devices */
+void ss_seen(int dev, unsigned what); /* dev -1: all devices; before the real call */
 unsigned ss_seen_on(int dev);
+/* The one timeline that orders all work of dev, while hipFree may skip its wait;
+ * else NULL. After using it: ss_only_used(), which pays if the mode ended. */
+struct ss_timeline *ss_only_timeline(int dev);
+void ss_only_used(int dev);
+void ss_debt_owe(int dev); /* before the free */
+void ss_debt_pay(int dev);
+void ss_debts_pay(void);   /* before anything that could tell */
 
 /* ---- intercept.c -------------------------------------------------------- */
 

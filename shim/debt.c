@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SOMASHIM_FREE_SYNC=auto: a hipFree that does not wait, while nobody can tell.
+ *
+ * As long as all work of a device is enqueued on its null stream, memory freed by
+ * one command's end and handed out again is ordered by the stream itself, and the
+ * only thing a program can notice of a skipped wait is something that looks at
+ * the device from outside. So the wait becomes a debt: whoever is about to look
+ * (a query, an elapsed time) pays it first; whoever will be able to look for good
+ * (another stream, pinned memory, a host function, a peer, another process) pays
+ * it and ends this mode. Each user of the mode announces what it does, does it,
+ * and then asks again whether the mode still holds: if it ended meanwhile, it
+ * pays for itself.
+ *
+ * Locks: none.
+ */
+#include <link.h>
+#include <string.h>
+
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+/* Waits skipped and waits made good, per device; equal: nobody is owed. */
+static _Atomic uint64_t owed[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
+static _Atomic unsigned seen[SS_MAX_DEVICES];
+
+/* ---- who can look ------------------------------------------------------- */
+
+/* Libraries that read device memory behind HIP's back. */
+static const char *const readers[] = {
+	"libmpi.so", "libmpich", "libmpi_", "libucp.so", "libuct", "libfabric.so",
+	"libibverbs.so", "librccl.so", "libnccl", "librocshmem", "libmlx5.so",
+};
+
+struct walk {
+	unsigned long long adds;
+	bool reader;
+};
+
+static int is_reader(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	struct walk *w = arg;
+
+	name = name ? name + 1 : "";
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+		w->reader |= !strncmp(name, readers[i], strlen(readers[i]));
+	return 0;
+}
+
+static int count_adds(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	((struct walk *)arg)->adds = info->dlpi_adds;
+	return 1;
+}
+
+/* Looks again only when something was loaded since. */
+static bool reader_loaded(void)
+{
+	static _Atomic unsigned long long known;
+	static atomic_bool found;
+	struct walk w = {0};
+
+	dl_iterate_phdr(count_adds, &w);
+	if (atomic_load(&known) != w.adds) {
+		dl_iterate_phdr(is_reader, &w);
+		if (w.reader)
+			atomic_store(&found, true);
+		atomic_store(&known, w.adds);
+	}
+	return atomic_load(&found);
+}
+
+/* An APU, or a GPU that reaches pageable memory (XNACK): the host sees what a
+ * kernel writes without any call. Asked once: 1 no, 2 yes. */
+static bool host_sees(int dev)
+{
+	static _Atomic unsigned char answer[SS_MAX_DEVICES];
+	unsigned char a = atomic_load_explicit(&answer[dev], memory_order_relaxed);
+	int integrated = 0, pageable = 0;
+
+	if (!a) {
+		a = REAL(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
+				    hipSuccess &&
+			    REAL(hipDeviceGetAttribute, &pageable,
+				 hipDeviceAttributePageableMemoryAccess, dev) == hipSuccess &&
+			    !integrated && !pageable ? 1 : 2;
+		atomic_store(&answer[dev], a);
+	}
+	return a == 2;
+}
+
+static void mark(int dev, unsigned what)
+{
+	/* Nearly always set already: keep the line shared. */
+	if ((atomic_load_explicit(&seen[dev], memory_order_relaxed) & what) == what)
+		return;
+	atomic_fetch_or(&seen[dev], what);
+	ss_debt_pay(dev);
+}
+
+void ss_seen(int dev, unsigned what)
+{
+	if (dev >= 0 && dev < SS_MAX_DEVICES) {
+		mark(dev, what);
+		return;
+	}
+	for (int i = 0; i < ss_device_count() && i < SS_MAX_DEVICES; i++)
+		mark(i, what);
+}
+
+unsigned ss_seen_on(int dev)
+{
+	return atomic_load(&seen[dev]);
+}
+
+/* ---- the mode ----------------------------------------------------------- */
+
+static bool holds(int dev)
+{
+	return !atomic_load(&seen[dev]) && !ss_distrusted(ss_core) && !ss_capture_live();
+}
+
+struct ss_timeline *ss_only_timeline(int dev)
+{
+	if (ss_options.free_sync != SS_FREE_SYNC_AUTO || dev < 0 || dev >= SS_MAX_DEVICES ||
+	    !holds(dev) || host_sees(dev) || reader_loaded())
+		return NULL;
+	return ss_timeline_null(ss_core, dev);
+}
+
+void ss_only_used(int dev)
+{
+	if (likely(holds(dev)))
+		return;
+	ss_debt_owe(dev);
+	ss_debt_pay(dev);
+}
+
+void ss_debt_owe(int dev)
+{
+	atomic_fetch_add(&owed[dev], 1);
+}
+
+void ss_debt_pay(int dev)
+{
+	uint64_t due = atomic_load(&owed[dev]), old = atomic_load(&paid[dev]);
+	struct ss_switch s;
+	struct ss_token t;
+	hipError_t err;
+
+	/* Paid only once the wait is over: until then others wait for themselves. */
+	if (old >= due || !ss_switch_open(&s, dev))
+		return;
+	t = ss_stream_sync_begin(ss_core, ss_timeline_null(ss_core, dev));
+	err = REAL(hipStreamSynchronize, NULL);
+	ss_sync_end(ss_core, &t, err == hipSuccess, false);
+	ss_switch_close(&s);
+	while (err == hipSuccess && old < due &&
+	       !atomic_compare_exchange_weak(&paid[dev], &old, due))
+		;
+}
+
+void ss_debts_pay(void)
+{
+	for (int i = 0; i < ss_device_count(); i++)
+		if (unlikely(atomic_load_explicit(&owed[i], memory_order_acquire) !=
+			     atomic_load_explicit(&paid[i], memory_order_relaxed)))
+			ss_debt_pay(i);
+}
