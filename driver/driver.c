@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The ops table on a real ROCm, and what all its parts lean on. */
+/*
+ * The ops table on a real ROCm, and what all its parts lean on.
+ *
+ * Locks: start_lock, round the storing of what was found. The runtime is asked
+ * without it, by every thread that comes first at once.
+ */
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "driver/rocm.h"
 
 struct ss_rocm ss_rocm;
+_Atomic uint64_t ss_rocm_peers[SS_MAX_DEVICES];
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool started;
 
 /* ---- errors ------------------------------------------------------------- */
 
@@ -75,32 +86,46 @@ void ss_scope_close(struct ss_scope *s)
 
 int ss_rocm_start(const struct ss_options *opt)
 {
+	struct ss_rocm *r = calloc(1, sizeof(*r));
 	int n = 0;
 
+	if (!r)
+		return 0;
 	ss_enter();
-#define X(name) ss_rocm.f.name = (__typeof__(name) *)ss_runtime_symbol(#name);
+#define X(name) r->f.name = (__typeof__(name) *)ss_runtime_symbol(#name);
 	SS_HIP_FUNCTIONS(X)
 #undef X
-	if (!ss_rocm.f.hipGetDeviceCount || !ss_rocm.f.hipGetDevice || !ss_rocm.f.hipSetDevice ||
-	    SS_HIP(hipGetDeviceCount, &n) != hipSuccess)
+	if (!r->f.hipGetDeviceCount || !r->f.hipGetDevice || !r->f.hipSetDevice)
 		n = 0;
+	else if (r->f.hipGetDeviceCount(&n) != hipSuccess) {
+		n = 0;
+		if (r->f.hipGetLastError) /* it was not the program's call */
+			(void)r->f.hipGetLastError();
+	}
 	if (n > SS_MAX_DEVICES)
 		n = SS_MAX_DEVICES;
 	if (n > 0) {
-#define X(name) ss_rocm.f.name = (__typeof__(name) *)ss_hsa_symbol(#name);
+#define X(name) r->f.name = (__typeof__(name) *)ss_hsa_symbol(#name);
 		SS_HSA_FUNCTIONS(X)
 #undef X
-		ss_rocm.devices = n;
+		r->devices = n;
 		/* An event costs half the packets of a value write, and a stream
 		 * can wait for it on the device (hip-observed: "what follows"). */
-		ss_rocm.fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
-		ss_rocm_hsa_start();
+		r->fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
+		ss_rocm_hsa_start(r);
 		for (int i = 0; i < n; i++)
-			ss_rocm.quirks[i] = ss_quirk_flags(ss_runtime()->major,
-							   ss_runtime()->minor,
-							   ss_rocm_arch(i));
+			r->quirks[i] = ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor,
+						      r->hsa[i].known ? r->hsa[i].arch : NULL);
 	}
 	ss_leave();
+	pthread_mutex_lock(&start_lock);
+	if (!started) {
+		ss_rocm = *r;
+		started = true;
+	}
+	n = ss_rocm.devices;
+	pthread_mutex_unlock(&start_lock);
+	free(r);
 	return n;
 }
 
@@ -163,7 +188,7 @@ static enum ss_status mem_info(void *ctx, int dev, uint64_t *free_bytes, uint64_
 
 void ss_rocm_set_peers(int dev, uint64_t peers)
 {
-	atomic_store(&ss_rocm.peers[dev], peers);
+	atomic_store(&ss_rocm_peers[dev], peers);
 }
 
 void ss_rocm_device_reset(int dev)

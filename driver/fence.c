@@ -101,11 +101,12 @@ static enum ss_status record_event(int dev, void *native, struct ss_fence *out)
 }
 
 /* From 7.0 on a query of an unrelated stream's event ends a capture, except in
- * relaxed mode (hip-observed 2). */
+ * relaxed mode (hip-observed 2). Whether one is live may change any moment, so
+ * the mode is always exchanged there. */
 static enum ss_status query_event(const struct ss_fence *fence)
 {
+	bool relax = ss_rocm.quirks[fence->device] & SS_Q_QUERY_IN_CAPTURE, stale;
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-	bool exchanged = false, stale;
 	hipError_t err;
 
 	pthread_mutex_lock(&pool_lock);
@@ -114,13 +115,12 @@ static enum ss_status query_event(const struct ss_fence *fence)
 	if (stale)
 		return SS_OK; /* a reset ended everything there was */
 	ss_enter();
-	if (ss_capture_live())
-		exchanged = SS_HIP(hipThreadExchangeStreamCaptureMode, &mode) == hipSuccess;
-	if (ss_capture_live() && !exchanged)
-		err = hipErrorNotReady;
-	else
-		err = SS_HIP(hipEventQuery, fence->h);
-	if (exchanged)
+	if (relax && SS_HIP(hipThreadExchangeStreamCaptureMode, &mode) != hipSuccess) {
+		ss_leave();
+		return SS_ERR_NOT_READY;
+	}
+	err = SS_HIP(hipEventQuery, fence->h);
+	if (relax)
 		(void)SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
 	ss_leave();
 	return ss_rocm_status(err);

@@ -34,19 +34,25 @@ enum ss_status ss_rocm_segment_alloc(void *ctx, int dev, enum ss_backing backing
 enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
 				   size_t size)
 {
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
 	enum ss_status status;
 	struct ss_scope s;
+	bool relaxed;
 
 	(void)ctx;
 	(void)size;
 	if (backing == SS_BACKING_HSA)
 		return ss_rocm_hsa_free(ptr);
-	/* hipFree is guarded, and it waits for the device: not beside a capture. */
+	/* hipFree is guarded, and it waits for the device: not beside a capture.
+	 * One that begins this moment is safe from it in relaxed mode. */
 	if (ss_capture_live())
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
+	relaxed = SS_HIP(hipThreadExchangeStreamCaptureMode, &mode) == hipSuccess;
 	status = ss_rocm_status(SS_HIP(hipFree, ptr));
+	if (relaxed)
+		(void)SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
 	ss_scope_close(&s);
 	return status;
 }

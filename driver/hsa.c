@@ -10,35 +10,41 @@
  * No lock: all of it is written once, by ss_rocm_hsa_start(), before the core exists.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/rocm.h"
 
 #define MAX_AGENTS 64
 
-static struct agent {
+struct agent {
 	hsa_agent_t agent;
 	uint32_t bdf, domain;
 	char name[64];
 	hsa_amd_memory_pool_t pool;
 	bool has_pool, taken;
-} agents[MAX_AGENTS];
-static int agent_count;
-static struct agent *of_device[SS_MAX_DEVICES];
+};
+
+struct walk {
+	const struct ss_rocm *r;
+	struct agent list[MAX_AGENTS];
+	int count;
+};
 
 static hsa_status_t each_pool(hsa_amd_memory_pool_t pool, void *arg)
 {
-	struct agent *a = arg;
+	struct walk *w = arg;
+	struct agent *a = &w->list[w->count];
 	hsa_amd_segment_t segment;
 	uint32_t flags = 0;
 	bool may_alloc = false;
 
-	if (ss_rocm.f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
-						   &segment) != HSA_STATUS_SUCCESS ||
+	if (w->r->f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
+						 &segment) != HSA_STATUS_SUCCESS ||
 	    segment != HSA_AMD_SEGMENT_GLOBAL)
 		return HSA_STATUS_SUCCESS;
-	ss_rocm.f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
-	ss_rocm.f.hsa_amd_memory_pool_get_info(
+	w->r->f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
+	w->r->f.hsa_amd_memory_pool_get_info(
 		pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, &may_alloc);
 	/* The coarse-grained pool, as hipMalloc uses. */
 	if ((flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) && may_alloc && !a->has_pool) {
@@ -50,83 +56,96 @@ static hsa_status_t each_pool(hsa_amd_memory_pool_t pool, void *arg)
 
 static hsa_status_t each_agent(hsa_agent_t agent, void *arg)
 {
+	struct walk *w = arg;
 	hsa_device_type_t type;
 	struct agent *a;
 
-	(void)arg;
-	if (agent_count == MAX_AGENTS ||
-	    ss_rocm.f.hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type) !=
+	if (w->count == MAX_AGENTS ||
+	    w->r->f.hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type) !=
 		    HSA_STATUS_SUCCESS ||
 	    type != HSA_DEVICE_TYPE_GPU)
 		return HSA_STATUS_SUCCESS;
-	a = &agents[agent_count];
-	memset(a, 0, sizeof(*a));
+	a = &w->list[w->count];
 	a->agent = agent;
-	ss_rocm.f.hsa_agent_get_info(agent, HSA_AGENT_INFO_NAME, a->name);
-	ss_rocm.f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_BDFID, &a->bdf);
-	ss_rocm.f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_DOMAIN,
-				     &a->domain);
-	ss_rocm.f.hsa_amd_agent_iterate_memory_pools(agent, each_pool, a);
-	agent_count++;
+	w->r->f.hsa_agent_get_info(agent, HSA_AGENT_INFO_NAME, a->name);
+	w->r->f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_BDFID, &a->bdf);
+	w->r->f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_DOMAIN,
+				   &a->domain);
+	w->r->f.hsa_amd_agent_iterate_memory_pools(agent, each_pool, w);
+	w->count++;
 	return HSA_STATUS_SUCCESS;
 }
 
 /* The agent at the device's PCI function, if there is exactly one. */
-static struct agent *by_pci(int dev)
+static struct agent *by_pci(struct walk *w, int dev)
 {
 	unsigned domain, bus, device, function;
 	struct agent *found = NULL;
 	char id[64] = "";
 
-	if (SS_HIP(hipDeviceGetPCIBusId, id, (int)sizeof(id), dev) != hipSuccess ||
+	if (!w->r->f.hipDeviceGetPCIBusId ||
+	    w->r->f.hipDeviceGetPCIBusId(id, (int)sizeof(id), dev) != hipSuccess ||
 	    sscanf(id, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
 		return NULL;
-	for (int i = 0; i < agent_count; i++) {
-		if (agents[i].domain != domain ||
-		    agents[i].bdf != (bus << 8 | device << 3 | function))
+	for (int i = 0; i < w->count; i++) {
+		if (w->list[i].domain != domain ||
+		    w->list[i].bdf != (bus << 8 | device << 3 | function))
 			continue;
 		if (found)
 			return NULL;
-		found = &agents[i];
+		found = &w->list[i];
 	}
 	return found && !found->taken ? found : NULL;
 }
 
 /* All but the signal functions, for which fence.c has a substitute. */
-static bool have_all(void)
+static bool have_all(const struct ss_rocm *r)
 {
-	return ss_rocm.f.hsa_iterate_agents && ss_rocm.f.hsa_agent_get_info &&
-	       ss_rocm.f.hsa_amd_agent_iterate_memory_pools &&
-	       ss_rocm.f.hsa_amd_memory_pool_get_info &&
-	       ss_rocm.f.hsa_amd_memory_pool_allocate && ss_rocm.f.hsa_amd_memory_pool_free &&
-	       ss_rocm.f.hsa_amd_agents_allow_access;
+	return r->f.hsa_iterate_agents && r->f.hsa_agent_get_info &&
+	       r->f.hsa_amd_agent_iterate_memory_pools && r->f.hsa_amd_memory_pool_get_info &&
+	       r->f.hsa_amd_memory_pool_allocate && r->f.hsa_amd_memory_pool_free &&
+	       r->f.hsa_amd_agents_allow_access;
 }
 
-void ss_rocm_hsa_start(void)
+void ss_rocm_hsa_start(struct ss_rocm *r)
 {
-	agent_count = 0;
-	/* HIP has initialized it: no hsa_init of ours to be paired. */
-	if (!have_all() || ss_rocm.f.hsa_iterate_agents(each_agent, NULL) != HSA_STATUS_SUCCESS)
-		return;
-	for (int i = 0; i < ss_rocm.devices; i++) {
-		struct agent *a = by_pci(i);
+	struct walk *w;
 
-		if (!a && agent_count == ss_rocm.devices && !agents[i].taken)
-			a = &agents[i];
-		if (a)
-			a->taken = true;
-		of_device[i] = a;
+	/* HIP has initialized it: no hsa_init of ours to be paired. */
+	if (!have_all(r))
+		return;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return;
+	w->r = r;
+	if (r->f.hsa_iterate_agents(each_agent, w) != HSA_STATUS_SUCCESS)
+		w->count = 0;
+	for (int i = 0; i < r->devices; i++) {
+		struct agent *a = by_pci(w, i);
+
+		if (!a && w->count == r->devices && !w->list[i].taken)
+			a = &w->list[i];
+		if (!a)
+			continue;
+		a->taken = true;
+		r->hsa[i].known = true;
+		r->hsa[i].agent = a->agent;
+		r->hsa[i].has_pool = a->has_pool;
+		r->hsa[i].pool = a->pool;
+		memcpy(r->hsa[i].arch, a->name, sizeof(a->name));
 	}
+	free(w);
 }
 
 bool ss_rocm_hsa_ready(int dev)
 {
-	return of_device[dev] && of_device[dev]->has_pool;
+	return ss_rocm.hsa[dev].has_pool;
 }
 
 const char *ss_rocm_arch(int dev)
 {
-	return dev >= 0 && dev < SS_MAX_DEVICES && of_device[dev] ? of_device[dev]->name : NULL;
+	return dev >= 0 && dev < SS_MAX_DEVICES && ss_rocm.hsa[dev].known ? ss_rocm.hsa[dev].arch
+									  : NULL;
 }
 
 static enum ss_status status(hsa_status_t s)
@@ -144,14 +163,14 @@ enum ss_status ss_rocm_hsa_access(int dev, void *ptr, uint64_t peers)
 	hsa_status_t s;
 	uint32_t n = 0;
 
-	if (!of_device[dev] || !ss_rocm.f.hsa_amd_agents_allow_access)
+	if (!ss_rocm.hsa[dev].known || !ss_rocm.f.hsa_amd_agents_allow_access)
 		return SS_ERR_UNSUPPORTED;
-	peers |= atomic_load(&ss_rocm.peers[dev]) | 1ull << dev;
+	peers |= atomic_load(&ss_rocm_peers[dev]) | 1ull << dev;
 	for (int i = 0; i < ss_rocm.devices; i++)
 		if (peers >> i & 1) {
-			if (!of_device[i])
+			if (!ss_rocm.hsa[i].known)
 				return SS_ERR_UNSUPPORTED;
-			list[n++] = of_device[i]->agent;
+			list[n++] = ss_rocm.hsa[i].agent;
 		}
 	ss_enter();
 	s = ss_rocm.f.hsa_amd_agents_allow_access(n, list, NULL, ptr);
@@ -166,7 +185,7 @@ enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **pt
 	if (!ss_rocm_hsa_ready(dev))
 		return SS_ERR_UNSUPPORTED;
 	ss_enter();
-	s = status(ss_rocm.f.hsa_amd_memory_pool_allocate(of_device[dev]->pool, size, 0, ptr));
+	s = status(ss_rocm.f.hsa_amd_memory_pool_allocate(ss_rocm.hsa[dev].pool, size, 0, ptr));
 	ss_leave();
 	if (s != SS_OK)
 		return s;

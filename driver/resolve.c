@@ -9,14 +9,16 @@
  * us will do: another preload in front of us has its own way to us, and calling
  * it from here would never end.
  *
- * No lock: a thread may be in a constructor that dlopen() runs, holding the
- * loader's lock, and wait for ours. Two threads that come first at once find the
- * same thing twice.
+ * Locks: publish_lock, round the storing of results only. The loader is asked
+ * without it: a thread may be in a constructor that dlopen() runs, holding the
+ * loader's lock. Two threads that come first at once find the same thing twice.
  */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,12 +31,14 @@ __thread struct ss_tls ss_tls __attribute__((tls_model("initial-exec")));
 _Atomic int ss_captures, ss_captures_blocking;
 
 struct objects {
-	_Atomic int ready;
-	_Atomic(void *) handle[MAX_OBJECTS];
+	_Atomic int ready; /* how many */
+	void *handle[MAX_OBJECTS];
 };
 
+static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct objects hip, hsa;
 static struct ss_runtime runtime;
+static atomic_bool runtime_known;
 
 /* ---- who exports a name: the object's own dynamic symbol table ---------- */
 
@@ -163,14 +167,14 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* The loader's list must not be changed from inside the walk, hence names. */
-static int find(struct objects *o, const char *symbol, char *path, size_t path_size)
+/* The loader's list must not be changed from inside the walk, hence names. `path`
+ * gets the first one's. */
+static bool find(struct objects *o, const char *symbol, char *path, size_t path_size)
 {
 	struct search s = {.symbol = symbol};
+	void *handle[MAX_OBJECTS];
 	int n = 0, first;
 
-	if (atomic_load_explicit(&o->ready, memory_order_acquire))
-		return 1;
 	dl_iterate_phdr(look, &s);
 	first = s.passed_us && s.before < s.count ? s.before : 0;
 	for (int i = first; i < s.count && n < MAX_OBJECTS; i++) {
@@ -179,24 +183,29 @@ static int find(struct objects *o, const char *symbol, char *path, size_t path_s
 
 		if (!h)
 			continue;
-		if (n == 0 && path) {
-			strncpy(path, s.name[i], path_size - 1);
-			path[path_size - 1] = '\0';
-		}
-		atomic_store_explicit(&o->handle[n++], h, memory_order_relaxed);
+		if (n == 0 && path)
+			snprintf(path, path_size, "%s", s.name[i]);
+		handle[n++] = h;
 	}
 	for (int i = 0; i < s.count; i++)
 		free(s.name[i]);
-	if (n)
-		atomic_store_explicit(&o->ready, 1, memory_order_release);
-	return n != 0;
+	if (!n)
+		return false;
+	pthread_mutex_lock(&publish_lock);
+	if (!atomic_load(&o->ready)) {
+		memcpy(o->handle, handle, (size_t)n * sizeof(handle[0]));
+		atomic_store_explicit(&o->ready, n, memory_order_release);
+	}
+	pthread_mutex_unlock(&publish_lock);
+	return true;
 }
 
 static void *symbol_in(struct objects *o, const char *name)
 {
-	for (int i = 0; i < MAX_OBJECTS; i++) {
-		void *h = atomic_load_explicit(&o->handle[i], memory_order_relaxed);
-		void *p = h ? dlsym(h, name) : NULL;
+	int n = atomic_load_explicit(&o->ready, memory_order_acquire);
+
+	for (int i = 0; i < n; i++) {
+		void *p = dlsym(o->handle[i], name);
 
 		if (p)
 			return p;
@@ -213,30 +222,34 @@ static int soname_major(const char *path)
 
 bool ss_runtime_find(void)
 {
+	struct ss_runtime found = {0};
 	int (*get_version)(int *);
-	char path[sizeof(runtime.path)] = "";
 	int v = 0;
 
-	if (atomic_load_explicit(&hip.ready, memory_order_acquire) && runtime.major)
+	if (atomic_load_explicit(&runtime_known, memory_order_acquire))
 		return true;
-	if (!find(&hip, "hipMalloc", path, sizeof(path)))
+	if (!find(&hip, "hipMalloc", found.path, sizeof(found.path)))
 		return false;
-	if (path[0])
-		memcpy(runtime.path, path, sizeof(path));
 	ss_enter();
 	get_version = (int (*)(int *))symbol_in(&hip, "hipRuntimeGetVersion");
 	if (get_version && get_version(&v) == 0 && v > 0) {
 		/* major * 10^7 + minor * 10^5 + patch (hip_version.h) */
-		runtime.version = v;
-		runtime.minor = v / 100000 % 100;
-		runtime.major = v / 10000000;
+		found.version = v;
+		found.minor = v / 100000 % 100;
+		found.major = v / 10000000;
 	} else {
 		/* Some versions refuse to say so without a device. */
-		runtime.major = soname_major(runtime.path);
+		found.major = soname_major(found.path);
 	}
 	ss_leave();
-	if (!runtime.major)
-		runtime.major = 5;
+	if (!found.major)
+		found.major = 5;
+	pthread_mutex_lock(&publish_lock);
+	if (!atomic_load(&runtime_known)) {
+		runtime = found;
+		atomic_store_explicit(&runtime_known, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&publish_lock);
 	return true;
 }
 
@@ -257,8 +270,7 @@ void *ss_hsa_symbol(const char *name)
 	/* HIP's own dependency first: that is the one whose memory it knows. */
 	if (atomic_load_explicit(&hip.ready, memory_order_acquire))
 		p = symbol_in(&hip, name);
-	/* Our own export of the name must not come back. */
-	if (!p && find(&hsa, "hsa_init", NULL, 0))
+	if (!p && (atomic_load(&hsa.ready) || find(&hsa, "hsa_init", NULL, 0)))
 		p = symbol_in(&hsa, name);
 	return p;
 }

@@ -79,7 +79,12 @@ struct ss_rocm {
 	int devices;
 	int fence; /* enum ss_fence_kind, resolved */
 	unsigned quirks[SS_MAX_DEVICES];
-	_Atomic uint64_t peers[SS_MAX_DEVICES];
+	struct {
+		hsa_agent_t agent;
+		hsa_amd_memory_pool_t pool;
+		bool known, has_pool;
+		char arch[64];
+	} hsa[SS_MAX_DEVICES];
 	struct {
 #define X(name) __typeof__(name) *name;
 		SS_HIP_FUNCTIONS(X)
@@ -88,7 +93,9 @@ struct ss_rocm {
 	} f;
 };
 
+/* Written once, before the core exists; the peers change. */
 extern struct ss_rocm ss_rocm;
+extern _Atomic uint64_t ss_rocm_peers[SS_MAX_DEVICES];
 
 /* A call that the application did not ask for must leave the application's last
  * error as it would be without it. Up to 6.x every call overwrites it, so an
@@ -110,11 +117,10 @@ struct ss_scope {
 };
 bool ss_scope_open(struct ss_scope *s, int dev);
 void ss_scope_close(struct ss_scope *s);
-/* The same without a device. */
 enum ss_status ss_rocm_status(hipError_t err);
 
 /* hsa.c */
-void ss_rocm_hsa_start(void);
+void ss_rocm_hsa_start(struct ss_rocm *r);
 bool ss_rocm_hsa_ready(int dev);
 enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr);
 enum ss_status ss_rocm_hsa_free(void *ptr);

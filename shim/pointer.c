@@ -12,8 +12,10 @@
 
 /* ---- SYNC_MEMOPS -------------------------------------------------------- */
 
-/* The runtime keeps the flag per allocation of its own, which here would be the
- * whole segment. Ids are never used twice, so a freed block needs no clearing. */
+/* The runtime keeps the flag per allocation of its own, which here is the whole
+ * segment: there it must be set too, for the copies that it makes, while the rest
+ * of the segment only gets slower. Ids are never used twice, so a freed block
+ * needs no clearing. */
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t *sync_ids;
 static size_t sync_max;
@@ -91,8 +93,9 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 		size = sizeof(v.b);
 		break;
 	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
-		/* Apart from the runtime's own, which count up from 1. */
-		v.u = (unsigned)b->id | 1u << 31;
+		/* 32 bits in the runtime, whose own count up from 1. Ours number the
+		 * pool in the upper half and the block in the lower. */
+		v.u = ((unsigned)b->id + (unsigned)(b->id >> 40) * 2654435761u) | 1u << 31;
 		size = sizeof(v.u);
 		break;
 	case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -205,13 +208,17 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 				     hipDeviceptr_t ptr)
 {
 	struct ss_block_info info;
+	bool on;
 
 	if (!value || !lookup(ptr, &info))
 		return ss_said(REAL(hipPointerSetAttribute, value, attr, ptr));
 	if (!info.live || attr != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return ss_said(REAL(hipPointerSetAttribute, value, attr, &nobody));
-	if (!sync_memops_set(info.id, *(const bool *)value))
+	on = *(const bool *)value;
+	if (!sync_memops_set(info.id, on))
 		return ss_fail(hipErrorOutOfMemory);
+	if (on || !atomic_load(&sync_count))
+		return ss_said(REAL(hipPointerSetAttribute, value, attr, ptr));
 	return ss_said(hipSuccess);
 }
 

@@ -269,10 +269,9 @@ hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
 		return ss_fail(hipErrorInvalidValue);
 	if (!pool)
 		return NOT_OURS(handle, hipMemPoolGetAccess, flags, handle, location);
-	if (location->type != hipMemLocationTypeDevice)
+	if (location->type != hipMemLocationTypeDevice || location->id < 0 ||
+	    location->id >= ss_device_count())
 		return ss_fail(hipErrorInvalidValue);
-	if (location->id < 0 || location->id >= ss_device_count())
-		return ss_fail(hipErrorInvalidDevice);
 	*flags = ss_pool_access(pool) >> location->id & 1 ? hipMemAccessFlagsProtReadWrite
 							  : hipMemAccessFlagsProtNone;
 	return ss_said(hipSuccess);

@@ -125,6 +125,8 @@ static void access_lists(hipMemPool_t pool, int devices)
 	GIVES(hipErrorInvalidDevice, hipMemPoolSetAccess(pool, &d, 100));
 	GIVES(hipErrorInvalidValue, hipMemPoolSetAccess(pool, NULL, 1));
 	GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(NULL, pool, &where));
+	where.id = 99;
+	GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(&flags, pool, &where));
 	if (devices < 2)
 		return;
 	where.id = d.location.id = 1;
