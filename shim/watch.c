@@ -109,7 +109,22 @@ static double now_ms(void)
 /* Where hits and frees have left a blocking stream without the marker that the
  * runtime's own calls enqueue, the query has to enqueue it: a program that asks
  * once, after it has waited, must still hear that the stream is done. */
-#define ASKS(handle, name, stream) do { 	struct ss_timeline *tl_ = ss_stream_quiet(handle); 	bool late_ = ss_stream_uncovered(tl_); 	hipError_t e_ = late_ ? REAL(name, stream) : hipSuccess; 	struct ss_token t_; 	double end_; 	if (e_ != hipSuccess) 		return ss_said(e_); 	t_ = ss_stream_query_begin(ss_core, tl_); 	end_ = late_ ? now_ms() + COMMAND_MS : 0; 	do { 		e_ = REAL(name, stream); 	} while (e_ == hipErrorNotReady && late_ && now_ms() < end_); 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, false); 	return ss_said(e_); } while (0)
+#define ASKS(handle, name, stream) do { \
+	struct ss_timeline *tl_ = ss_stream_quiet(handle); \
+	bool late_ = ss_stream_uncovered(tl_); \
+	hipError_t e_ = late_ ? REAL(name, stream) : hipSuccess; \
+	struct ss_token t_; \
+	double end_; \
+	if (e_ != hipSuccess) \
+		return ss_said(e_); \
+	t_ = ss_stream_query_begin(ss_core, tl_); \
+	end_ = late_ ? now_ms() + COMMAND_MS : 0; \
+	do { \
+		e_ = REAL(name, stream); \
+	} while (e_ == hipErrorNotReady && late_ && now_ms() < end_); \
+	ss_sync_end(ss_core, &t_, e_ == hipSuccess, false); \
+	return ss_said(e_); \
+} while (0)
 
 hipError_t do_hipStreamSynchronize(hipStream_t stream)
 {
