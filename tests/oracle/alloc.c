@@ -53,25 +53,24 @@ static uint64_t attr(struct world *w, int pool, enum ss_attr a)
 	return v;
 }
 
-/* A stream was made to wait: only for what the new block's frees cover. */
-static void check_gates(struct world *w, int stream, const struct clk *next, uint64_t lo,
-			uint64_t hi)
+/* A stream was made to wait: only for a fence that covers nothing after the free
+ * it was recorded for (of the block, or of a neighbour that it had merged with). */
+static void check_gates(struct world *w, int stream, const struct clk *next)
 {
-	struct clk ok = *next;
-
-	for (int i = 0; i < w->nhz; i++)
-		if (w->hz[i].lo < hi && lo < w->hz[i].hi)
-			clk_join(&ok, &w->hz[i].at);
 	for (int i = 0; i < w->call.gates; i++) {
 		struct clk c = w->fence[w->call.gate[i]].vc;
+		bool fine = !kernels_only(w, &c);
 		if (w->call.gate_stream[i] != stream)
 			fail(w, F_LATE, "an allocation on stream %d makes stream %d wait", stream,
 			     w->call.gate_stream[i]);
-		kernels_only(w, &c);
-		for (int t = 0; t < w->nstreams; t++)
-			if (c.n[t] > ok.n[t])
-				fail(w, F_LATE, "stream %d waits for kernel %d of stream %d, which "
-				     "came after the free", stream, c.n[t], t);
+		for (int k = 0; k < w->nhz && !fine; k++) {
+			fine = true;
+			for (int t = 0; t < w->nstreams; t++)
+				fine &= c.n[t] <= w->hz[k].at.n[t] || c.n[t] <= next->n[t];
+		}
+		if (!fine)
+			fail(w, F_LATE, "stream %d waits for a fence of stream %d that covers work "
+			     "after the free", stream, w->fence[w->call.gate[i]].stream);
 	}
 }
 
@@ -97,6 +96,9 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream, u
 		stream_next(w, stream, &next);
 	else
 		memset(&next, 0, sizeof(next));
+	w->pool[pool].ever_follow |= w->pool[pool].follow;
+	w->pool[pool].ever_opportunistic |= w->pool[pool].opportunistic;
+	w->pool[pool].ever_internal |= w->pool[pool].internal;
 	w->call.in_alloc = true;
 	if (stream >= 0 && w->s[stream].kind == SS_TL_NULL)
 		w->call.joining = dev + 1;
@@ -113,8 +115,7 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream, u
 	if (w->blk[slot].used)
 		fail(w, F_CRASH, "the oracle lost block %d", slot);
 	if (st == SS_OK) {
-		check_gates(w, stream, &next, (uint64_t)(uintptr_t)ptr,
-			    (uint64_t)(uintptr_t)ptr + size);
+		check_gates(w, stream, &next);
 		hand_out(w, slot, pool, dev, stream, size, ptr);
 		w->pool[pool].blocks++;
 		return;
@@ -172,7 +173,7 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 			return;
 		}
 		finish(w, &c);
-		know(w, &c);
+		know(w, &c, true);
 	}
 	let_go(w, slot, -1);
 	if (w->full)
@@ -250,7 +251,7 @@ static void free_bad(struct world *w, const struct op *op)
 	int s = stream_at(w, op->b);
 	enum ss_status st;
 
-	if (!addr || s < 0 || w->s[s].capturing)
+	if (!addr || s < 0 || w->s[s].capturing || w->depth)
 		return;
 	for (int i = 0; i < BLOCKS; i++)
 		if (w->blk[i].used && w->blk[i].addr <= addr &&
@@ -368,7 +369,7 @@ static void reset(struct world *w, int dev)
 	ss_device_reset(w->core, dev);
 	device_clock(w, dev, true, &all);
 	finish(w, &all);
-	know(w, &all);
+	know(w, &all, true);
 	for (int i = 0; i < w->nstreams; i++)
 		if (w->s[i].alive && w->s[i].dev == dev)
 			stream_dies(w, i);

@@ -160,7 +160,7 @@ static void release_waits(struct world *w, int dev, enum ss_backing backing)
 		for (int i = 0; i < w->nstreams; i++)
 			w->s[i].stuck = 0;
 	finish(w, &all);
-	know(w, &all);
+	know(w, &all, true);
 }
 
 static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,

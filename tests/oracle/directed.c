@@ -98,7 +98,7 @@ static void same_stream(void)
 	D(free_(0, S(0)), alloc(1, S(0), BIG));
 	CHECK(at(1) == p && given() == calls);
 	D(free_(1, S(0)), alloc(1, S(0), BIG / 2), alloc(2, S(0), BIG / 2));
-	CHECK(given() == calls && at(1) + BIG / 2 == at(2));
+	CHECK(given() == calls && (at(1) == p || at(2) == p));
 	CHECK(d_stats().hits == 3 && d_stats().misses == 1);
 }
 

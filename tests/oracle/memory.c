@@ -61,6 +61,34 @@ void kernel_touches(struct world *w, int t)
 	}
 }
 
+/* Is there still a reason to remember this free? */
+static bool matters(const struct world *w, struct hazard *h)
+{
+	if (h->stream >= 0 && w->app.n[h->stream] >= h->pos)
+		h->stream = -1;
+	return prune(w, &h->at) || h->stream >= 0;
+}
+
+/* Was the last free of these bytes made usable by a rule that the pool allows? */
+static void check_policy(struct world *w, const struct hazard *h, int pool, int x,
+			 const struct clk *next)
+{
+	const struct pool *p = &w->pool[pool];
+	const struct stream *s = h->stream >= 0 ? &w->s[h->stream] : NULL;
+
+	if (!s || h->stream == x || !s->alive || x < 0 || pool >= POOLS)
+		return;
+	if (w->s[x].kind == SS_TL_NULL && s->dev == w->s[x].dev &&
+	    s->kind == SS_TL_BLOCKING)
+		return;
+	if ((p->ever_follow || p->ever_internal) && next->n[h->stream] >= h->pos)
+		return;
+	if (p->ever_opportunistic && w->H.n[h->stream] >= h->pos)
+		return;
+	fail(w, F_POLICY, "stream %d gets what stream %d freed by a rule that pool %d forbids",
+	     x, h->stream, pool);
+}
+
 void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size,
 	      void *ptr)
 {
@@ -101,12 +129,15 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 		memset(&next, 0, sizeof(next));
 	for (int i = 0; i < w->nhz;) {
 		struct hazard *h = &w->hz[i];
-		if (!prune(w, &h->at)) {
+		if (!matters(w, h)) {
 			*h = w->hz[--w->nhz];
 			continue;
 		}
 		i++;
-		if (h->lo >= hi || h->hi <= lo || !prune(w, &h->vc))
+		if (h->lo >= hi || h->hi <= lo)
+			continue;
+		check_policy(w, h, pool, stream, &next);
+		if (!prune(w, &h->vc))
 			continue;
 		int by = first_after(&h->vc, &next);
 		if (by >= 0)
@@ -178,8 +209,14 @@ void let_go(struct world *w, int slot, int stream)
 		    may_touch(w, b, t, &w->node[w->s[t].node[k] - 1]))
 			h->vc.n[t] = k;
 	}
+	/* Earlier frees of these bytes were taken over. */
+	for (int i = 0; i < w->nhz; i++)
+		if (w->hz[i].lo < h->hi && h->lo < w->hz[i].hi)
+			w->hz[i].stream = -1;
+	h->stream = b->classic ? -1 : stream;
+	h->pos = stream >= 0 ? limit.n[stream] : 0;
 	prune(w, &h->vc);
-	if (prune(w, &h->at))
+	if (matters(w, h))
 		w->nhz++;
 	w->pool[b->pool].used_bytes -= (b->size + 511) & ~511ull;
 	w->stale[w->nstale++ % 16] = b->addr;

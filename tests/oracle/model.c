@@ -114,9 +114,11 @@ void finish(struct world *w, const struct clk *c)
 	clk_join(&w->done, c);
 }
 
-void know(struct world *w, const struct clk *c)
+void know(struct world *w, const struct clk *c, bool app)
 {
 	clk_join(&w->H, c);
+	if (app)
+		clk_join(&w->app, c);
 	for (int i = 0; i < BLOCKS; i++) {
 		struct block *b = &w->blk[i];
 		if (b->used && b->stream >= 0 && !b->host_time && w->H.n[b->stream] >= b->pos)

@@ -113,6 +113,9 @@ struct program {
 };
 
 void program_generate(struct program *p, uint64_t seed, int ops);
+/* idioms.c: a stretch of program that is made of related operations. */
+int idiom_strew(struct op *out, int room, uint64_t *state, int streams, int events, int blocks,
+		uint64_t size);
 void program_print(const struct program *p, FILE *out);
 void op_print(const struct op *op, FILE *out);
 uint64_t rnd(uint64_t *state);
@@ -160,6 +163,8 @@ struct hazard {
 	uint64_t lo, hi;
 	struct clk vc;            /* accesses that may still be under way */
 	struct clk at;            /* everything ordered before the free */
+	int stream;               /* that it was freed on; < 0: hipFree, or taken over */
+	uint16_t pos;
 };
 
 struct segment {
@@ -182,6 +187,8 @@ struct pool {
 	uint64_t handle, used_bytes, used_high, reserved, reserved_high, threshold;
 	uint64_t peers;
 	bool follow, opportunistic, internal;
+	/* Ever allowed while somebody allocated. */
+	bool ever_follow, ever_opportunistic, ever_internal;
 	bool dying;               /* destroyed, with live blocks */
 	int blocks;
 };
@@ -213,6 +220,7 @@ struct world {
 	struct stream *s;         /* [NS] */
 	struct node *node;        /* [MAXNODES] */
 	struct clk H, done;
+	struct clk app;           /* what the application itself knows, of H */
 	bool full;                /* the model is out of room: stop quietly */
 
 	int slot[SLOTS];          /* stream in a slot, -1 */
@@ -265,6 +273,7 @@ void fail(struct world *w, int class, const char *fmt, ...)
 enum fail_class {
 	F_ORDER = 1, F_OVERLAP, F_ACCESS, F_LEAK, F_STATS, F_ALIGN, F_CHECK, F_ATOMIC,
 	F_NULL_FENCE, F_BLOCKS, F_LATE, F_STATUS, F_DRIVER, F_MISS, F_RELEASE, F_CRASH,
+	F_POLICY,
 };
 
 /* ---- model.c ------------------------------------------------------------ */
@@ -281,8 +290,8 @@ bool clk_done(const struct world *w, const struct clk *c);
 /* False if a persistent kernel is in the way. */
 bool can_finish(const struct world *w, const struct clk *c);
 void finish(struct world *w, const struct clk *c);
-/* The host has seen that everything in c finished. */
-void know(struct world *w, const struct clk *c);
+/* The host has seen that everything in c finished; `app`: the application has. */
+void know(struct world *w, const struct clk *c, bool app);
 /* Streams make progress as the device likes. */
 void progress(struct world *w, int s, int k);
 void kernel_touches(struct world *w, int s);

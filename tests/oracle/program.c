@@ -79,7 +79,8 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 	uint64_t state = seed * 0x2545f4914f6cdd1dull + 0x1234567, *s = &state;
 	uint64_t palette[4];
 	uint32_t w[OP_COUNT], total = 0;
-	int streams, first, events, blocks;
+	int streams, first, events, blocks, pending = 0, next = 0, idioms;
+	struct op queued[16];
 
 	memset(&p->cfg, 0, sizeof(p->cfg));
 	p->cfg.seed = seed;
@@ -110,11 +111,22 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 	events = 1 + (int)below(s, EVENTS);
 	blocks = 2 + (int)below(s, chance(s, 3) ? BLOCKS - 1 : 8);
 
+	idioms = chance(s, 3) ? 0 : chance(s, 2) ? 12 : 50;
+
 	for (int i = 0; i < p->count; i++) {
 		struct op *op = &p->op[i];
 		uint32_t pick = (uint32_t)below(s, total);
 		int kind = 0;
 
+		if (next == pending && idioms && i > streams + 2 && chance(s, idioms)) {
+			pending = idiom_strew(queued, 16, s, streams, events, blocks,
+					      palette[below(s, 4)]);
+			next = 0;
+		}
+		if (next < pending && !chance(s, 6)) {
+			*op = queued[next++];
+			continue;
+		}
 		while (pick >= w[kind])
 			pick -= w[kind++];
 		if (i < streams + 1)
@@ -123,7 +135,7 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 			kind = OP_EVENT_CREATE;
 		memset(op, 0, sizeof(*op));
 		op->kind = (uint8_t)kind;
-		op->thread = (uint8_t)below(s, THREADS);
+		op->thread = chance(s, 3) ? (uint8_t)below(s, THREADS) : 0;
 		op->a = (uint8_t)rnd(s);
 		op->b = (uint8_t)rnd(s);
 		op->c = (uint8_t)rnd(s);

@@ -161,7 +161,7 @@ static void stream_destroy(struct world *w, int i)
 			for (int k = 0; k < w->nstreams; k++)
 				w->s[k].stuck = 0;
 		finish(w, &c);
-		know(w, &c);
+		know(w, &c, true);
 	}
 	stream_dies(w, i);
 }

@@ -189,7 +189,7 @@ static void end(struct world *w, struct pair *p)
 		for (int i = 0; i < NS; i++)
 			if (p->vc.n[i] > p->sure.n[i])
 				p->vc.n[i] = p->sure.n[i];
-		know(w, &p->vc);
+		know(w, &p->vc, true);
 	}
 	flags(w, p);
 	w->call.since = p->real ? &p->all : NULL;

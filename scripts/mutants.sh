@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Breaks each ordering rule of the core on purpose, one build per rule, and shows
+# which test catches it. Fails if a broken rule survives or the whole one fails.
+#
+#   scripts/mutants.sh [--programs N] [--jobs J] [NUMBER...]
+set -u
+cd "$(dirname "$0")/.." || exit 1
+programs=200000
+jobs=$(nproc)
+list=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--programs) programs=$2; shift 2 ;;
+	--jobs) jobs=$2; shift 2 ;;
+	[0-9]*) list="$list $1"; shift ;;
+	*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	esac
+done
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DSOMASHIM_VERSION=\"mutant\" -O1 -fno-strict-aliasing -I."
+table=$(sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), "\(.*\)").*/\1 \2 \3/p' core/mutants.h)
+[ -n "$list" ] || list="0 $(echo "$table" | cut -d' ' -f1)"
+
+# The tests are the same for all.
+for f in tests/oracle/*.c; do
+	$cc -O2 -c "$f" -o "$dir/t_$(basename "$f" .c).o" || exit 1
+done
+
+one() {
+	n=$1
+	name=$(echo "$table" | sed -n "s/^$n \([^ ]*\) .*/\1/p")
+	mkdir "$dir/$n"
+	for f in core/*.c; do
+		$cc -DSS_MUTANT="$n" -c "$f" -o "$dir/$n/$(basename "$f" .c).o" || return 1
+	done
+	common=$(ls "$dir"/t_*.o | grep -v -e t_main -e t_shrink -e t_directed)
+	$cc -o "$dir/$n/directed" "$dir/$n"/*.o $common "$dir"/t_directed*.o -lpthread &&
+		$cc -o "$dir/$n/oracle" "$dir/$n"/*.o $common "$dir/t_main.o" \
+			"$dir/t_shrink.o" -lpthread || return 1
+	by=
+	timeout 60 "$dir/$n/directed" >"$dir/$n/log" 2>&1 ||
+		by="directed $(grep -m1 -o '^[a-z_]*:[0-9]*' "$dir/$n/log" || echo crashed)"
+	timeout 1800 "$dir/$n/oracle" --count "$programs" --jobs 1 --no-shrink \
+		>"$dir/$n/log" 2>&1 ||
+		by="${by:+$by, }oracle $(sed -n 's/^FAILED //p' "$dir/$n/log" |
+			sed 's/op [0-9]*: //' | cut -c1-80)"
+	if [ "$n" = 0 ]; then
+		[ -z "$by" ] && echo "  0  (the whole core)              passes" ||
+			{ echo "  0  (the whole core)              FAILS: $by"; : >"$dir/bad"; }
+	elif [ -n "$by" ]; then
+		printf '%3d  %-28s %s\n' "$n" "$name" "$by"
+	else
+		printf '%3d  %-28s SURVIVES %s programs\n' "$n" "$name" "$programs"
+		: >"$dir/bad"
+	fi
+	rm -rf "${dir:?}/$n"
+}
+
+printf ' no  %-28s %s\n' 'rule broken' 'caught by'
+running=0
+for n in $list; do
+	one "$n" &
+	running=$((running + 1))
+	if [ $running -ge "$jobs" ]; then
+		wait
+		running=0
+	fi
+done
+wait
+[ ! -e "$dir/bad" ]
