@@ -13,7 +13,7 @@ enum ss_quirk_flag {
 	SS_Q_MAP_WAITS = 1 << 2,     /* map and unmap wait for blocking streams */
 	SS_Q_CREATE_CAP = 1 << 3,    /* one handle cannot exceed host memory */
 	SS_Q_QUERY_IN_CAPTURE = 1 << 4, /* hipEventQuery ends a foreign capture */
-	SS_Q_NO_NATIVE_POOLS = 1 << 5,  /* never fall through to native pools */
+	SS_Q_CHECK_FREE_ASYNC = 1 << 5, /* hipFreeAsync believes any pointer */
 	SS_Q_UNMAP_ONE = 1 << 6,        /* one chunk per hipMemUnmap */
 };
 

@@ -341,13 +341,14 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 
 /* ---- hipFreeAsync ------------------------------------------------------- */
 
-/* 5.2 takes any pointer for an allocation of its own and crashes: ask first. */
+/* 5.2 takes any pointer for an allocation of its own and crashes, 5.7 says success
+ * to all of them: ask first. */
 hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream)
 {
 	size_t size = 0;
 
 	if ((ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor, NULL) &
-	     SS_Q_NO_NATIVE_POOLS) &&
+	     SS_Q_CHECK_FREE_ASYNC) &&
 	    REAL(hipMemPtrGetInfo, ptr, &size) != hipSuccess)
 		return ss_fail(hipErrorInvalidValue);
 	return ss_said(REAL(hipFreeAsync, ptr, stream));

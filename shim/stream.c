@@ -18,15 +18,20 @@ int ss_current_device(hipError_t *err)
 	return *err == hipSuccess ? dev : -1;
 }
 
-/* A handle that nobody saw created. The runtime looks it up in a set, so that
- * garbage is safe to ask about (hip::isValid). */
+/* A handle that nobody saw created. Garbage must be safe to ask about: up to 6.x
+ * every call looks a handle up in a set (hip::isValid), 7.2.4 only this one does
+ * and follows the handle in all others. 5.2 does not have it. */
 static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 {
 	struct ss_timeline *tl;
 	unsigned int flags = 0;
 	hipDevice_t dev = -1;
 
-	*err = REAL(hipStreamGetFlags, stream, &flags);
+	*err = hipSuccess;
+	if (ss_real.hipStreamGetDevice)
+		*err = REAL(hipStreamGetDevice, stream, &dev);
+	if (*err == hipSuccess)
+		*err = REAL(hipStreamGetFlags, stream, &flags);
 	if (*err != hipSuccess) {
 		/* Versions differ (InvalidValue, ContextIsDestroyed); the
 		 * allocation calls say InvalidHandle. */
@@ -34,14 +39,12 @@ static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 			*err = hipErrorInvalidHandle;
 		return NULL;
 	}
-	if (ss_real.hipStreamGetDevice) {
-		*err = REAL(hipStreamGetDevice, stream, &dev);
-	} else if (ss_real.hipGetStreamDeviceId) {
+	if (dev < 0 && ss_real.hipGetStreamDeviceId) {
 		ss_enter();
 		dev = ss_real.hipGetStreamDeviceId(stream);
 		ss_leave();
 	}
-	if (*err != hipSuccess || dev < 0)
+	if (dev < 0)
 		dev = ss_current_device(err);
 	if (dev < 0)
 		return NULL;

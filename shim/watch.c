@@ -11,6 +11,16 @@
 #include "driver/rocm.h"
 #include "shim/shim.h"
 
+/* 7.x follows a handle without asking whether it is one: garbage, and streams that
+ * are gone, crash in most calls (observed on 7.2.4). There the answer that other
+ * releases give is ours. */
+#define REFUSE(tl, handle, code) do { \
+	hipError_t bad_ = hipSuccess; \
+	tl = ss_stream(handle, &bad_); \
+	if (unlikely(!tl && bad_ == hipErrorInvalidHandle && ss_runtime()->major >= 7)) \
+		return ss_fail(code); \
+} while (0)
+
 /* ---- streams come and go ------------------------------------------------ */
 
 static hipError_t created(hipError_t err, hipStream_t *stream, unsigned int flags)
@@ -58,14 +68,13 @@ hipError_t do_hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t words,
 
 hipError_t do_hipStreamDestroy(hipStream_t stream)
 {
-	struct ss_timeline *tl = NULL;
 	enum ss_timeline_kind kind;
+	struct ss_timeline *tl;
 	hipError_t err;
 	int dev;
 
-	if ((uintptr_t)stream > 2)
-		tl = ss_timeline_find(ss_core, stream);
-	if (!tl)
+	REFUSE(tl, stream, hipErrorContextIsDestroyed);
+	if (!tl || (uintptr_t)stream <= 2)
 		return ss_said(REAL(hipStreamDestroy, stream));
 	dev = ss_timeline_device(tl);
 	kind = ss_timeline_kind(tl);
@@ -94,7 +103,11 @@ hipError_t do_hipStreamDestroy(hipStream_t stream)
 	return ss_said(e_); \
 } while (0)
 
-#define ON(stream) ss_stream_sync_begin(ss_core, ss_stream_quiet(stream))
+#define SYNCS(handle, name, stream) do { \
+	struct ss_timeline *tl_; \
+	REFUSE(tl_, handle, hipErrorContextIsDestroyed); \
+	PROVES(ss_stream_sync_begin(ss_core, tl_), true, name, stream); \
+} while (0)
 
 #define COMMAND_MS 2 /* how long an idle stream may take over one command */
 
@@ -110,11 +123,14 @@ static double now_ms(void)
  * runtime's own calls enqueue, the query has to enqueue it: a program that asks
  * once, after it has waited, must still hear that the stream is done. */
 #define ASKS(handle, name, stream) do { \
-	struct ss_timeline *tl_ = ss_stream_quiet(handle); \
-	bool late_ = ss_stream_uncovered(tl_); \
-	hipError_t e_ = late_ ? REAL(name, stream) : hipSuccess; \
+	struct ss_timeline *tl_; \
 	struct ss_token t_; \
+	hipError_t e_; \
 	double end_; \
+	bool late_; \
+	REFUSE(tl_, handle, hipErrorContextIsDestroyed); \
+	late_ = ss_stream_uncovered(tl_); \
+	e_ = late_ ? REAL(name, stream) : hipSuccess; \
 	if (e_ != hipSuccess) \
 		return ss_said(e_); \
 	t_ = ss_stream_query_begin(ss_core, tl_); \
@@ -128,12 +144,12 @@ static double now_ms(void)
 
 hipError_t do_hipStreamSynchronize(hipStream_t stream)
 {
-	PROVES(ON(stream), true, hipStreamSynchronize, stream);
+	SYNCS(stream, hipStreamSynchronize, stream);
 }
 
 hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
 {
-	PROVES(ON(ss_spt(stream)), true, hipStreamSynchronize_spt, stream);
+	SYNCS(ss_spt(stream), hipStreamSynchronize_spt, stream);
 }
 
 hipError_t do_hipStreamQuery(hipStream_t stream)
@@ -162,10 +178,14 @@ hipError_t do_hipEventQuery(hipEvent_t event)
 /* ---- wait --------------------------------------------------------------- */
 
 #define WAITS(handle, name, stream, event, flags) do { \
-	struct ss_timeline *tl_ = ss_stream_quiet(handle); \
-	bool joins_ = ss_capture_live() && tl_ && ss_capture_event_is(event); \
-	struct ss_token t_ = ss_wait_begin(ss_core, event, tl_); \
-	hipError_t e_ = REAL(name, stream, event, flags); \
+	struct ss_timeline *tl_; \
+	struct ss_token t_; \
+	hipError_t e_; \
+	bool joins_; \
+	REFUSE(tl_, handle, hipErrorInvalidHandle); \
+	joins_ = ss_capture_live() && tl_ && ss_capture_event_is(event); \
+	t_ = ss_wait_begin(ss_core, event, tl_); \
+	e_ = REAL(name, stream, event, flags); \
 	ss_wait_end(ss_core, &t_, e_ == hipSuccess); \
 	if (joins_ && e_ == hipSuccess) \
 		ss_capture_join(tl_, event); \
@@ -193,11 +213,11 @@ struct recording {
 /* Recorded while its stream captures, an event is a place in a graph and not a
  * time: no clock. As an external node (`external`) it is recorded by launches
  * that nobody sees, for the rest of its life. */
-static struct recording record_begin(hipEvent_t event, hipStream_t stream, bool external)
+static struct recording record_begin(hipEvent_t event, struct ss_timeline *tl, bool external)
 {
-	struct recording r = {.tl = ss_stream_quiet(stream)};
+	struct recording r = {.tl = tl};
 
-	r.captured = ss_capture_live() && r.tl && ss_timeline_capturing(r.tl);
+	r.captured = ss_capture_live() && tl && ss_timeline_capturing(tl);
 	if (r.captured)
 		ss_event_taint(ss_core, event, external);
 	r.token = ss_record_begin(ss_core, event, r.tl);
@@ -214,27 +234,30 @@ static hipError_t record_end(struct recording *r, hipEvent_t event, hipError_t e
 	return ss_said(err);
 }
 
+#define EVENT_RECORD_EXTERNAL 1 /* hipEventRecordExternal, since 6.4 */
+
+#define RECORDS(handle, external, name, event, ...) do { \
+	struct ss_timeline *tl_; \
+	struct recording r_; \
+	REFUSE(tl_, handle, hipErrorContextIsDestroyed); \
+	r_ = record_begin(event, tl_, external); \
+	return record_end(&r_, event, REAL(name, event, __VA_ARGS__)); \
+} while (0)
+
 hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
 {
-	struct recording r = record_begin(event, stream, false);
-
-	return record_end(&r, event, REAL(hipEventRecord, event, stream));
+	RECORDS(stream, false, hipEventRecord, event, stream);
 }
 
 hipError_t do_hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
 {
-	struct recording r = record_begin(event, ss_spt(stream), false);
-
-	return record_end(&r, event, REAL(hipEventRecord_spt, event, stream));
+	RECORDS(ss_spt(stream), false, hipEventRecord_spt, event, stream);
 }
-
-#define EVENT_RECORD_EXTERNAL 1 /* hipEventRecordExternal, since 6.4 */
 
 hipError_t do_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags)
 {
-	struct recording r = record_begin(event, stream, flags & EVENT_RECORD_EXTERNAL);
-
-	return record_end(&r, event, REAL(hipEventRecordWithFlags, event, stream, flags));
+	RECORDS(stream, flags & EVENT_RECORD_EXTERNAL, hipEventRecordWithFlags, event, stream,
+		flags);
 }
 
 /* ---- events come and go ------------------------------------------------- */
