@@ -2,11 +2,14 @@
 /*
  * What a pointer is, so that nobody sees that blocks share a segment.
  *
- * Locks: sync_lock (blocks whose memory operations must be synchronous). Leaf.
+ * Locks: sync_lock (blocks whose memory operations must be synchronous), numbers_lock
+ * (the numbers that blocks were shown under; lookups are made under it). Otherwise leaves.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uthash.h>
 
 #include "shim/shim.h"
 
@@ -61,6 +64,59 @@ static bool sync_memops_set(uint64_t id, bool on)
 	}
 	pthread_mutex_unlock(&sync_lock);
 	return ok;
+}
+
+/* ---- BUFFER_ID ---------------------------------------------------------- */
+
+/* The attribute has 32 bits, too few for an id of ours: a block that is asked
+ * about gets a number. Numbers are never used twice; those of freed blocks are
+ * forgotten whenever twice as many are known as after the last time. */
+static pthread_mutex_t numbers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct number {
+	uint64_t id;
+	void *ptr;
+	unsigned value;
+	UT_hash_handle hh;
+} *numbers;
+static unsigned last_number, numbers_kept;
+
+static void numbers_sweep(void)
+{
+	struct number *n, *next;
+	struct ss_block_info info;
+
+	HASH_ITER(hh, numbers, n, next)
+		if (!ss_lookup(ss_core, n->ptr, &info) || !info.live || info.id != n->id) {
+			HASH_DEL(numbers, n);
+			free(n);
+		}
+	numbers_kept = HASH_COUNT(numbers);
+}
+
+/* 0: no host memory. */
+static unsigned number_of(const struct ss_block_info *b)
+{
+	struct number *n;
+	unsigned value = 0;
+
+	pthread_mutex_lock(&numbers_lock);
+	HASH_FIND(hh, numbers, &b->id, sizeof(b->id), n);
+	if (!n) {
+		if (HASH_COUNT(numbers) >= 2 * numbers_kept + 64)
+			numbers_sweep();
+		n = malloc(sizeof(*n));
+		if (n) {
+			n->id = b->id;
+			n->ptr = b->base;
+			/* Apart from the runtime's own, which count up from 1. */
+			n->value = ++last_number | 1u << 31;
+			HASH_ADD(hh, numbers, id, sizeof(n->id), n);
+		}
+	}
+	if (n)
+		value = n->value;
+	pthread_mutex_unlock(&numbers_lock);
+	return value;
 }
 
 /* ---- one attribute ------------------------------------------------------ */

@@ -59,6 +59,28 @@ static void several(char *p)
 	OK(hipDrvPointerGetAttributes(3, attrs, data, (hipDeviceptr_t)p));
 }
 
+/* Every block that ever was has a number of its own. */
+static void numbers(hipStream_t s)
+{
+	static unsigned seen[400];
+	char *p;
+
+	for (int i = 0; i < 400; i++) {
+		if (i & 1)
+			OK(hipMalloc((void **)&p, 4096));
+		else
+			OK(hipMallocAsync((void **)&p, 4096, s));
+		OK(hipPointerGetAttribute(&seen[i], HIP_POINTER_ATTRIBUTE_BUFFER_ID,
+					  (hipDeviceptr_t)(p + 9)));
+		for (int k = 0; k < i; k++)
+			CHECK(seen[k] != seen[i]);
+		if (i & 1)
+			OK(hipFree(p));
+		else
+			OK(hipFreeAsync(p, s));
+	}
+}
+
 static void sets(char *p, size_t size, hipStream_t null)
 {
 	unsigned char got[4096];
@@ -107,6 +129,10 @@ int main(void)
 	OK(hipPointerGetAttribute(&id1, HIP_POINTER_ATTRIBUTE_BUFFER_ID, (hipDeviceptr_t)p));
 	OK(hipPointerGetAttribute(&id2, HIP_POINTER_ATTRIBUTE_BUFFER_ID, (hipDeviceptr_t)q));
 	CHECK(id1 != id2);
+	numbers(s);
+	bytes = id2;
+	OK(hipPointerGetAttribute(&id2, HIP_POINTER_ATTRIBUTE_BUFFER_ID, (hipDeviceptr_t)(q + 9)));
+	CHECK(id2 == bytes);
 
 	/* After the free it is what any unknown address is. */
 	OK(hipFree(p));

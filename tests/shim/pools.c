@@ -127,6 +127,10 @@ static void access_lists(hipMemPool_t pool, int devices)
 	GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(NULL, pool, &where));
 	where.id = 99;
 	GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(&flags, pool, &where));
+	where.id = -1;
+	GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(&flags, pool, &where));
+	where.id = 99;
+	GIVES(hipErrorInvalidValue, hipMemPoolGetAccess(&flags, pool, &where));
 	if (devices < 2)
 		return;
 	where.id = d.location.id = 1;
