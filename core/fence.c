@@ -249,7 +249,7 @@ bool ss_fence_exact_pending(struct ss_core *core, int dev)
 
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 {
-	struct { struct ss_timeline *tl; uint64_t pos; } list[64];
+	struct { struct ss_timeline *tl; uint64_t pos; } list[1024];
 	uint32_t count = 0;
 
 	if (ss_distrusted(core))
@@ -260,7 +260,7 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 
 		if (tl->dev != dev || !tl->alive)
 			continue;
-		if (count == 64 || (tl->kind == SS_TL_NULL && !join_null &&
+		if (count == 1024 || (tl->kind == SS_TL_NULL && !join_null &&
 				    atomic_load(&core->dev[dev].joiners))) {
 			pthread_mutex_unlock(&core->order);
 			return false;

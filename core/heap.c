@@ -169,6 +169,18 @@ struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t a
 	return b ? at_least(h, size + align - SS_GRAIN, 0) : NULL;
 }
 
+struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint64_t align)
+{
+	struct ss_block *best = ss_heap_best(h, size, align), *b = best;
+
+	for (int tries = 0; b && tries < 16; tries++) {
+		if (b->size != b->seg->size && fits(b, size, align))
+			return b;
+		b = at_least(h, b->size, b->addr + 1);
+	}
+	return best;
+}
+
 struct ss_block *ss_heap_largest(const struct ss_heap *h)
 {
 	struct ss_block *b;

@@ -81,6 +81,9 @@ void ss_heap_remove(struct ss_heap *h, struct ss_block *b);
 /* The smallest range that holds `size` bytes at `align`, lowest address first;
  * NULL if there is none. */
 struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t align);
+/* The same, but not one that is a whole segment, unless there is nothing else
+ * among the next few. */
+struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint64_t align);
 struct ss_block *ss_heap_largest(const struct ss_heap *h);
 /* Calls `each` for every range; `each` must not change the heap. */
 void ss_heap_each(const struct ss_heap *h, void (*each)(struct ss_block *, void *), void *arg);
@@ -282,6 +285,7 @@ struct ss_queue {
 	uint64_t bytes;                 /* in bins and overflow */
 	uint64_t hits, frees, id;
 	/* guarded by the pool's lock: */
+	uint64_t hits_counted, hits_flushed;
 	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
 	bool idle;                      /* the stream was at its end when last asked */
 	struct ss_heap own;
@@ -326,6 +330,10 @@ struct ss_pool {
 	struct ss_segment *segments;
 	struct ss_vmm *vmm;
 	uint32_t segment_count;
+	uint64_t waited;                /* freed on other streams when they were asked last */
+	uint64_t idle_bytes;            /* of segments that are free from end to end */
+	/* thrift.c: what was spent on a tight fit, and since when */
+	struct { uint64_t allocs, calls, used_high, allocs_then, calls_then; } spent;
 	bool trim_wanted;               /* a TrimTo that must not wait was asked for */
 	uint64_t trim_keep;
 	uint64_t ids, id_base;          /* of blocks that come from a heap */
@@ -427,11 +435,20 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
 struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size,
 			  uint64_t align);
 
+/* slow.c. No lock held. Memory for x, whose queue is q, by whatever it takes (both
+ * NULL: for nobody in particular); *id: what the block is to be called. */
+enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timeline *x,
+		       uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id);
+
 /* slab.c, and vmm.c below it. No lock held. ss_grow adds memory so that x (NULL:
  * nobody in particular) finds a run of `size` at `align`; with `give_back`, idle
  * memory may move or go back for it. */
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		       uint64_t align, bool give_back);
+/* Would it be wasteful to cut `size` bytes off b, rather than to grow by them? */
+bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size);
+/* Can the pool grow for `size` without a new peak? */
+bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back);
 bool ss_over_cap(const struct ss_pool *pool, uint64_t size);
 void ss_account_reserved(struct ss_pool *pool, uint64_t size);
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
@@ -442,6 +459,12 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back);
 /* Gives idle memory back until `target` bytes are reserved, but only what has
  * been idle since `older_than` ms. Returns the bytes given back. */
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
+
+/* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
+ * before it. */
+void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q);
+/* May `calls` of the driver be spent on a tighter fit? */
+bool ss_thrift_allows(struct ss_pool *pool, unsigned calls);
 
 /* oom.c: everything that can be tried when growing failed, in the order of the
  * design. SS_OK: try the allocation again. */

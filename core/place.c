@@ -93,14 +93,18 @@ void ss_place(struct ss_pool *pool, struct ss_block *b)
 		ss_block_merge(pool->core, prev);
 		b = prev;
 	}
-	if (b->size == b->seg->size)
+	if (b->size == b->seg->size) {
 		b->seg->idle_since = pool->core->drv.now_ms(pool->core->drv.ctx);
+		pool->idle_bytes += b->size;
+	}
 	ss_heap_insert(heap_of(pool, b), b);
 }
 
 void ss_unplace(struct ss_pool *pool, struct ss_block *b)
 {
 	if (b->slot != SS_SLOT_EPOCH) {
+		if (b->size == b->seg->size)
+			pool->idle_bytes -= b->size;
 		ss_heap_remove(heap_of(pool, b), b);
 		return;
 	}

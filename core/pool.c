@@ -394,6 +394,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	}
 	ss_queue_drain(pool->done);
 	memset(&pool->clean, 0, sizeof(pool->clean));
+	pool->idle_bytes = 0;
 	while ((e = pool->epochs)) {
 		pool->epochs = e->next;
 		ss_host_free(core, e, sizeof(*e) + e->count * sizeof(e->mark[0]));

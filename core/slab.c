@@ -11,15 +11,36 @@
  */
 #include "core/internal.h"
 
+#define SHARED (4ull << 20) /* smaller blocks share a segment */
+
 /* How much to ask for when `size` bytes are missing: small blocks share, large
  * ones get what they need and no more. */
 static uint64_t segment_size(const struct ss_pool *pool, uint64_t size)
 {
-	if (size <= 1ull << 20)
-		return SS_FRAME;
-	if (size < 10ull << 20)
-		return 20ull << 20;
-	return ss_round(size, SS_FRAME);
+	return size < SHARED ? SHARED : ss_round(size, SS_FRAME);
+}
+
+bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size)
+{
+	uint64_t busy = atomic_load(&pool->reserved) - pool->idle_bytes;
+	uint64_t high = atomic_load(&pool->used_high);
+
+	/* Only what is cut off an idle segment keeps it from going back. That does
+	 * no harm while the segments in use leave room below the peak. */
+	return b->size == b->seg->size && b->size > segment_size(pool, size) &&
+	       busy + b->size > high - high / 8 && ss_thrift_allows(pool, 2);
+}
+
+bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
+{
+	uint64_t want = segment_size(pool, size), idle;
+
+	if (pool->backing == SS_BACKING_VMM)
+		return give_back;
+	pthread_mutex_lock(&pool->lock);
+	idle = give_back ? pool->idle_bytes : 0;
+	pthread_mutex_unlock(&pool->lock);
+	return atomic_load(&pool->reserved) + want <= atomic_load(&pool->reserved_high) + idle;
 }
 
 bool ss_over_cap(const struct ss_pool *pool, uint64_t size)
@@ -85,67 +106,35 @@ static enum ss_status add_segment(struct ss_pool *pool, uint64_t size)
 	pool->segments = seg;
 	pool->segment_count++;
 	pool->st.grown++;
+	pool->spent.calls++;
 	ss_account_reserved(pool, size);
 	ss_place(pool, seg->first);
 	pthread_mutex_unlock(&pool->lock);
 	return SS_OK;
 }
 
-/* Idle segments that are too short for the request make room for one that is
- * not, rather than raise the pool's peak. */
-static void make_room(struct ss_pool *pool, uint64_t want)
-{
-	uint64_t reserved = atomic_load(&pool->reserved);
-	uint64_t high = atomic_load(&pool->reserved_high);
-
-	if (reserved + want > high && reserved)
-		ss_release(pool, high > want ? high - want : 0, UINT64_MAX);
-}
-
-static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align,
-				bool give_back)
-{
-	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
-	uint64_t want = segment_size(pool, need);
-	enum ss_status s;
-
-	if (give_back)
-		make_room(pool, want);
-	s = add_segment(pool, want);
-
-	if (s == SS_ERR_NOMEM && want > need)
-		s = add_segment(pool, need);
-	return s;
-}
-
-enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-		       uint64_t align, bool give_back)
-{
-	enum ss_status s = pool->backing == SS_BACKING_VMM ?
-			   ss_vmm_grow(pool, x, size, align, give_back) :
-			   slab_grow(pool, size, align, give_back);
-
-	if (s == SS_OK)
-		check_pressure(pool);
-	return s;
-}
-
 /* The next segment to give back: wholly clean, idle for long enough, and small
- * enough that `target` stays. Largest first: fewest calls. Pool lock held. */
-static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+ * enough that `target` stays, unless it is but a `limit`: then the smallest that
+ * gets below it. Otherwise the largest first: fewest calls. Pool lock held. */
+static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t older_than,
+				 bool limit)
 {
-	uint64_t reserved = atomic_load(&pool->reserved);
+	uint64_t excess = atomic_load(&pool->reserved) - target;
 	struct ss_segment *seg, *best = NULL;
 
 	for (seg = pool->segments; seg; seg = seg->next) {
 		const struct ss_block *b = seg->first;
+		bool over = seg->native_size > excess;
 
 		if (b->size != seg->size || b->slot != SS_SLOT_CLEAN || seg->exported ||
 		    atomic_load_explicit(&b->state, memory_order_relaxed) != SS_BLOCK_FREE)
 			continue;
-		if (seg->idle_since > older_than || reserved < target + seg->native_size)
+		if (seg->idle_since > older_than || (over && !limit))
 			continue;
-		if (!best || seg->native_size > best->native_size)
+		if (!best || (over ? best->native_size < excess ||
+				     seg->native_size < best->native_size :
+			      best->native_size < excess &&
+			      seg->native_size > best->native_size))
 			best = seg;
 	}
 	return best;
@@ -162,14 +151,16 @@ static void unlink_segment(struct ss_pool *pool, struct ss_segment *seg)
 	pool->segment_count--;
 }
 
-static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
+			     bool limit)
 {
 	struct ss_core *core = pool->core;
 	uint64_t given = 0;
 	struct ss_segment *seg;
 
 	pthread_mutex_lock(&pool->lock);
-	while (atomic_load(&pool->reserved) > target && (seg = victim(pool, target, older_than))) {
+	while (atomic_load(&pool->reserved) > target &&
+	       (seg = victim(pool, target, older_than, limit))) {
 		void *native = seg->native;
 		uint64_t size = seg->native_size;
 		enum ss_status s;
@@ -181,6 +172,7 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 		ss_segment_forget(core, seg);
 		atomic_fetch_sub(&pool->reserved, size);
 		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);
+		pool->spent.calls++;
 		pthread_mutex_unlock(&pool->lock);
 		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing,
 							  native, size));
@@ -211,6 +203,50 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 	return given;
 }
 
+/* Idle segments that are too short for the request make room for one that is
+ * not, rather than raise the pool's peak. */
+static void make_room(struct ss_pool *pool, uint64_t want)
+{
+	uint64_t reserved = atomic_load(&pool->reserved);
+	uint64_t high = atomic_load(&pool->reserved_high);
+
+	if (reserved + want <= high || !reserved)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	pthread_mutex_unlock(&pool->lock);
+	slab_release(pool, high > want ? high - want : 0, UINT64_MAX, true);
+}
+
+static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align,
+				bool give_back)
+{
+	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
+	uint64_t want = segment_size(pool, need);
+	enum ss_status s;
+
+	if (give_back)
+		make_room(pool, want);
+	s = add_segment(pool, want);
+
+	if (s == SS_ERR_NOMEM && want > need)
+		s = add_segment(pool, need);
+	return s;
+}
+
+enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+		       uint64_t align, bool give_back)
+{
+	enum ss_status s = pool->backing == SS_BACKING_VMM ?
+			   ss_vmm_grow(pool, x, size, align, give_back) :
+			   slab_grow(pool, size, align, give_back);
+
+	if (s == SS_OK)
+		check_pressure(pool);
+	return s;
+}
+
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 {
 	uint64_t given;
@@ -220,7 +256,7 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 	ss_settle(pool);
 	pthread_mutex_unlock(&pool->lock);
 	given = pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
-						  slab_release(pool, target, older_than);
+						  slab_release(pool, target, older_than, false);
 	if (given)
 		atomic_store(&pool->core->dev[pool->dev].pressed, false);
 	return given;

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocations that are no hit: the heaps, then what other streams freed and has
+ * become usable, then growth, then the out-of-memory ladder - in the order of
+ * what they cost.
+ *
+ * Locks: pool->lock, dropped for every driver call.
+ */
+#include "core/internal.h"
+
+#define FREES_PER_FENCE 96      /* of a queue, in the long run */
+#define HITS_PER_FLUSH 16       /* of a queue's bins, before they are emptied early */
+#define MANY_STREAMS 64         /* a fence each, only to ask whether a device is idle */
+#define IDLE_SHARE (8ull << 20) /* bytes worth a fence on an idle stream */
+
+/* What is asked for, and what it became. */
+struct want {
+	uint64_t size, align, id;
+	bool tight; /* rather grow than cut up an idle segment */
+};
+
+static bool whole(const struct ss_block *b)
+{
+	return b->size == b->seg->size;
+}
+
+/* A range of a segment that is in use anyway comes before an idle segment, which
+ * could go back; then the smaller one. */
+static bool better(const struct ss_block *a, const struct ss_block *b)
+{
+	if (!a || !b)
+		return a != NULL;
+	return whole(a) != whole(b) ? whole(b) : a->size < b->size;
+}
+
+/* The better of what q owns and what is clean, cut to size. Pool lock held. */
+static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, struct want *w,
+				   uint64_t *rule)
+{
+	struct ss_block *own = q ? ss_heap_best_part(&q->own, w->size, w->align) : NULL;
+	struct ss_block *clean = ss_heap_best_part(&pool->clean, w->size, w->align);
+	struct ss_block *b = better(clean, own) ? clean : own;
+	uint64_t fresh = 0;
+	bool used_before;
+
+	if (!b || (w->tight && ss_slab_wasteful(pool, b, w->size)))
+		return NULL;
+	used_before = b->n != 0;
+	b = ss_carve(pool, b, w->size, w->align);
+	if (b && rule)
+		++*rule;
+	else if (b)
+		++*(own == b || (own && b->slot != SS_SLOT_CLEAN) ? &pool->st.reuse_same_stream :
+		    used_before ? &pool->st.reuse_completed : &fresh);
+	if (b)
+		w->id = pool->id_base | ++pool->ids;
+	return b;
+}
+
+/* Do other streams, or epochs, hold free memory? Pool lock held. */
+static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+
+	for (uint32_t i = 0; t && i < t->cap; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+		bool holds;
+
+		if (!q || q == mine)
+			continue;
+		ss_spin_lock(&q->lock);
+		holds = q->blocks != 0;
+		ss_spin_unlock(&q->lock);
+		if (holds || q->own.count)
+			return true;
+	}
+	return pool->epochs != NULL;
+}
+
+/* Is a fence on q's stream worth it? One per FREES_PER_FENCE frees in the long
+ * run; a few at the start, and two for every growth that went before, because a
+ * fence is much cheaper than memory. A stream that had come to its end when it
+ * was asked last is asked for every good share of the pool. */
+static bool fence_due(struct ss_pool *pool, struct ss_queue *q)
+{
+	uint64_t frees, share = atomic_load(&pool->reserved) / 32;
+
+	ss_spin_lock(&q->lock);
+	frees = q->frees;
+	ss_spin_unlock(&q->lock);
+	if (frees == q->frees_fenced || !q->own.count)
+		return false;
+	if (!(q->idle && q->own.bytes >= (share > IDLE_SHARE ? share : IDLE_SHARE)) &&
+	    q->fences >= 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
+		return false;
+	q->fences++;
+	q->frees_fenced = frees;
+	return true;
+}
+
+/* Records the fences that would make waiting memory usable. Called with the pool
+ * lock held, drops it meanwhile. True if any was recorded. */
+static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	struct { struct ss_timeline *tl; uint64_t n; struct ss_queue *q; } want[64];
+	struct ss_core *core = pool->core;
+	uint32_t count = 0;
+	bool any = false;
+
+	for (uint32_t i = 0; t && i < t->cap && count < 64; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+
+		if (q && q != mine && atomic_load(&pool->opportunistic) &&
+		    fence_due(pool, q)) {
+			want[count].tl = q->tl;
+			want[count].q = q;
+			want[count++].n = atomic_load(&q->tl->now);
+		}
+	}
+	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
+		for (uint32_t i = 0; i < e->count && count < 64; i++)
+			if (!ss_mark_done(pool, e->mark[i].slot, e->mark[i].n)) {
+				want[count].tl = ss_slot(core, e->mark[i].slot);
+				want[count].q = NULL;
+				want[count++].n = e->mark[i].n;
+			}
+	pthread_mutex_unlock(&pool->lock);
+	for (uint32_t i = 0; i < count; i++)
+		any |= ss_fence_request(core, want[i].tl, want[i].n, SS_FENCE_LATE);
+	if (any)
+		ss_fence_poll(core, NULL, -1);
+	pthread_mutex_lock(&pool->lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (want[i].q)
+			want[i].q->idle = atomic_load(&want[i].tl->completed) >= want[i].n;
+	return any;
+}
+
+/* Has so much been freed on other streams since they were asked last that it
+ * should be known before idle segments are cut up? Pool lock held. */
+static bool much_waits(struct ss_pool *pool, struct ss_queue *q)
+{
+	uint64_t reserved = atomic_load(&pool->reserved), share = reserved / 32;
+	uint64_t known = atomic_load(&pool->used) + pool->clean.bytes, waits;
+
+	if (q) {
+		ss_spin_lock(&q->lock);
+		known += q->bytes + q->own.bytes;
+		ss_spin_unlock(&q->lock);
+	}
+	waits = reserved > known ? reserved - known : 0;
+	if (waits < pool->waited)
+		pool->waited = waits;
+	if (waits - pool->waited < (share > IDLE_SHARE ? share : IDLE_SHARE))
+		return false;
+	pool->waited = waits;
+	return true;
+}
+
+/* Makes what other streams freed known, as far as it completed. Called with the
+ * pool lock held, drops it for the driver. */
+static void collect(struct ss_pool *pool, struct ss_queue *q)
+{
+	pthread_mutex_unlock(&pool->lock);
+	ss_fence_poll(pool->core, NULL, -1);
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	fence_others(pool, q);
+	ss_settle(pool);
+}
+
+/* Memory that other streams freed. Called and returns with the pool lock held,
+ * drops it for the driver. */
+static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
+				    struct ss_timeline *x, struct want *w)
+{
+	struct ss_core *core = pool->core;
+	struct ss_row *row = NULL;
+	struct ss_block *b;
+	unsigned rules;
+
+	pthread_mutex_unlock(&pool->lock);
+	ss_fence_poll(core, NULL, -1);
+	if (x)
+		row = ss_row_of(core, x);
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	b = from_heaps(pool, q, w, NULL);
+	if (!b && x) {
+		rules = ss_absorb(pool, x, row);
+		ss_consolidate(pool, q);
+		b = from_heaps(pool, q, w,
+			       rules & SS_RULE_EVENT ? &pool->st.reuse_event :
+			       rules ? &pool->st.reuse_implicit : NULL);
+	} else if (!b && pool->classic && SS_MUTANT_IS(17)) {
+		ss_absorb(pool, ss_timeline_null(core, pool->dev), row);
+	}
+	if (!b && fence_others(pool, q)) {
+		ss_settle(pool);
+		if (q)
+			ss_consolidate(pool, q);
+		b = from_heaps(pool, q, w, NULL);
+	}
+	ss_row_put(row);
+	return b;
+}
+
+/* Before asking the device for more: what this very stream freed may be idle by
+ * now, and idle memory can move (remapping) or make room (whole segments). Where
+ * giving back would wait for the device, it must be known to be idle. True: it
+ * costs no wait. No lock held. */
+static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
+{
+	struct ss_core *core = pool->core;
+	bool waits = core->dev[pool->dev].info.release_waits[pool->backing], any;
+	struct ss_timeline *tl = q ? q->tl : NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	any = (q ? q->own.bytes : 0) + pool->clean.bytes >= SS_FRAME;
+	pthread_mutex_unlock(&pool->lock);
+	if (!any)
+		return !waits;
+	if (waits && !ss_device_idle(core, pool->dev, tl && tl->kind == SS_TL_NULL))
+		return false;
+	if (tl) {
+		/* hipMallocAsync on the null stream joins it natively. */
+		ss_fence_request(core, tl, atomic_load(&tl->now), SS_FENCE_JOINING);
+		ss_fence_poll(core, tl, -1);
+	}
+	pthread_mutex_lock(&pool->lock);
+	ss_settle(pool);
+	pthread_mutex_unlock(&pool->lock);
+	return true;
+}
+
+/* Merging before a range is cut keeps long ranges long. Bins that served no hits
+ * since they were emptied last are left alone, or sizes that alternate would
+ * never be hits again. Pool lock held. */
+static bool flush_first(struct ss_queue *q)
+{
+	bool first = false;
+
+	if (q) {
+		ss_spin_lock(&q->lock);
+		first = q->hits - q->hits_flushed >= HITS_PER_FLUSH;
+		if (first)
+			q->hits_flushed = q->hits;
+		ss_spin_unlock(&q->lock);
+	}
+	return first;
+}
+
+static bool cheap_to_ask(const struct ss_pool *pool)
+{
+	const struct ss_core *core = pool->core;
+
+	return !core->dev[pool->dev].info.release_waits[pool->backing] ||
+	       atomic_load(&core->slot_count) < MANY_STREAMS;
+}
+
+enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timeline *x,
+		       uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id)
+{
+	struct want w = {.size = size, .align = align, .tight = pool->backing != SS_BACKING_VMM};
+	enum ss_status s = SS_OK;
+	struct ss_block *b;
+	unsigned oom_step = 0;
+	uint64_t oom_end = 0;
+	bool grown = false, give_back;
+
+	for (;;) {
+		pthread_mutex_lock(&pool->lock);
+		if (!grown)
+			ss_thrift_count(pool, q);
+		if (flush_first(q))
+			ss_flush(pool, q);
+		if (!grown && much_waits(pool, q))
+			collect(pool, q);
+		b = from_heaps(pool, q, &w, NULL);
+		if (!b) {
+			/* Bins first: they may hold the neighbour of a range that
+			 * is almost long enough. */
+			if (q)
+				ss_flush(pool, q);
+			ss_flush(pool, pool->done);
+			if (q)
+				ss_consolidate(pool, q);
+			b = from_heaps(pool, q, &w, NULL);
+		}
+		if (!b && others_hold(pool, q))
+			b = from_others(pool, q, x, &w);
+		if (b) {
+			pool->st.misses += grown;
+			pthread_mutex_unlock(&pool->lock);
+			*out = b;
+			*id = w.id;
+			return SS_OK;
+		}
+		pthread_mutex_unlock(&pool->lock);
+
+		/* Asking whether the device is idle costs a fence per stream. */
+		if (w.tight && !ss_slab_room(pool, size, cheap_to_ask(pool))) {
+			w.tight = false;
+			continue;
+		}
+		give_back = !ss_slab_room(pool, size, false) && may_give_back(pool, q);
+		if (w.tight && !ss_slab_room(pool, size, give_back)) {
+			w.tight = false;
+			continue;
+		}
+		w.tight = false;
+		s = ss_grow(pool, x, size, align, give_back);
+		grown |= s == SS_OK;
+		if (s == SS_ERR_NOMEM)
+			s = ss_oom(pool, x, size, oom_step++, &oom_end);
+		if (s != SS_OK)
+			break;
+	}
+	pthread_mutex_lock(&pool->lock);
+	pool->st.out_of_memory += s == SS_ERR_NOMEM;
+	pthread_mutex_unlock(&pool->lock);
+	if (s == SS_ERR_NOMEM)
+		ss_oom_report(pool, size);
+	return s;
+}
