@@ -52,7 +52,7 @@ static const struct ss_quirk table[] = {
 	  "access is given to the whole prefix, the owner last" },
 	{ "V3", "rocm-systems#6977", 700, 702, NULL, SS_Q_ACCESS_PREFIX,
 	  "SetAccess on the tail fails now and then", "the same" },
-	{ "V7", "legacy-rocm-build#6021", 700, 702, NULL, SS_Q_MAP_WAITS,
+	{ "V7", "legacy-rocm-build#6021", 700, 702, NULL, SS_Q_NOTE,
 	  "physical memory stays until the reservation goes",
 	  "giving back is counted as waiting" },
 	{ "V10", "clr#265", 600, 0, NULL, SS_Q_NOTE,

@@ -178,8 +178,8 @@ enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *
 	hipError_t err;
 
 	(void)ctx;
-	/* 6.4 runs it on the null stream, which a capturing stream joins. */
-	if ((ss_rocm.quirks[dev] & SS_Q_MAP_WAITS) && ss_capture_live())
+	/* 6.4 runs it on the null stream, which joins a stream that captures. */
+	if ((ss_rocm.quirks[dev] & SS_Q_MAP_WAITS) && atomic_load(&ss_captures_blocking))
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
