@@ -149,9 +149,9 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 		size = sizeof(v.b);
 		break;
 	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
-		/* 32 bits in the runtime, whose own count up from 1. Ours number the
-		 * pool in the upper half and the block in the lower. */
-		v.u = ((unsigned)b->id + (unsigned)(b->id >> 40) * 2654435761u) | 1u << 31;
+		v.u = number_of(b);
+		if (!v.u)
+			return false;
 		size = sizeof(v.u);
 		break;
 	case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
