@@ -14,6 +14,7 @@ int ss_cmd_options(int argc, char **argv);
 int ss_cmd_run(int argc, char **argv);
 int ss_cmd_replay(int argc, char **argv);
 int ss_cmd_generate(int argc, char **argv);
+int ss_cmd_doctor(int argc, char **argv);
 
 /* Prints "somashim: ..." on stderr; returns 2, the status of a wrong call. */
 int ss_cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

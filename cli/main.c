@@ -17,6 +17,8 @@ static const struct {
 	  "run an allocation log on the pools, without a device" },
 	{ "generate", ss_cmd_generate, "[OPTIONS] KIND",
 	  "write a realistic allocation log" },
+	{ "doctor", ss_cmd_doctor, "[--json]",
+	  "try what works here: runtime, devices, backings, known defects" },
 	{ "options", ss_cmd_options, "[--markdown]",
 	  "list every environment variable" },
 };

@@ -15,7 +15,8 @@ void ss_out_open(void)
 	char path[sizeof(ss_options.log) + 32];
 	FILE *f;
 
-	if (!ss_options.log[0] || !ss_path_expand(ss_options.log, path, sizeof(path)))
+	if (atomic_load(&log_file) || !ss_options.log[0] ||
+	    !ss_path_expand(ss_options.log, path, sizeof(path)))
 		return;
 	f = fopen(path, "ae");
 	if (!f) {

@@ -199,6 +199,11 @@ hipMemPool_t ss_pool_native_current(int dev);
 /* The program asked for synchronous memory operations on this block. */
 bool ss_sync_memops(uint64_t id);
 
+/* ---- selftest.c --------------------------------------------------------- */
+
+/* Says what works; the best backing for pools that does on all devices. */
+enum ss_backing ss_selftest(const struct ss_options *options, int devices);
+
 /* ---- banner.c ----------------------------------------------------------- */
 
 void ss_out_open(void);

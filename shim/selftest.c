@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SOMASHIM_SELFTEST=1: tries every backing on every device with a core of its own
+ * before the program's first allocation is served - map, write, verify, reuse
+ * across streams, give back and measure - and says what it found. Only what works
+ * here is trusted: SOMASHIM_BACKING=auto takes VMM for pools where it passed.
+ *
+ * Locks: none. All HIP calls are made at guard depth, like those of the driver.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/rocm.h"
+#include "shim/shim.h"
+
+#define MIB (1u << 20)
+#define PROBE 4096u
+#define SETTLE_MS 20
+#define SLACK (8ull * MIB) /* other processes move the free figure a little */
+
+struct trial {
+	struct ss_core *core;
+	struct ss_pool *pool;
+	int dev;
+	uint64_t free_before;
+	hipStream_t stream[2];
+	struct ss_timeline *tl[2];
+	void *block[3];
+	unsigned char *host;
+	char why[160];
+};
+
+static const size_t sizes[3] = { 33 * MIB + 512, 1 * MIB, 48 * MIB };
+
+static bool failed(struct trial *t, const char *what, int code)
+{
+	snprintf(t->why, sizeof(t->why), "%s (%d)", what, code);
+	return false;
+}
+
+#define STEP(t, call) do { \
+	int code_ = (int)(call); \
+	if (code_) \
+		return failed(t, #call, code_); \
+} while (0)
+
+/* Every border of 2 MiB and both ends hold `value`, read on `s`. */
+static bool holds(struct trial *t, const unsigned char *p, size_t size, int value, hipStream_t s)
+{
+	for (size_t at = 0; at < size; at += 2 * MIB) {
+		size_t from = at < PROBE / 2 ? 0 : at - PROBE / 2;
+
+		if (from + PROBE > size)
+			from = size - PROBE;
+		memset(t->host, ~value, PROBE);
+		STEP(t, REAL(hipMemcpyAsync, t->host, p + from, PROBE, hipMemcpyDeviceToHost, s));
+		STEP(t, REAL(hipStreamSynchronize, s));
+		for (size_t i = 0; i < PROBE; i++)
+			if (t->host[i] != (unsigned char)value) {
+				snprintf(t->why, sizeof(t->why),
+					 "wrote %02x, read %02x at offset %zu of %zu", value,
+					 t->host[i], from + i, size);
+				return false;
+			}
+	}
+	return true;
+}
+
+static bool step_map(struct trial *t)
+{
+	for (int i = 0; i < 3; i++) {
+		STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[i], &t->block[i]));
+		/* At once: a fresh mapping must take stores from the first moment. */
+		STEP(t, REAL(hipMemsetAsync, t->block[i], 0x5a + i, sizes[i], t->stream[0]));
+	}
+	/* Where a mapping settles late, what was stored meanwhile goes with the
+	 * pages that it replaces: look after it has (2 ms were observed). */
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	usleep(SETTLE_MS * 1000);
+	for (int i = 0; i < 3; i++)
+		if (!holds(t, t->block[i], sizes[i], 0x5a + i, t->stream[0]))
+			return false;
+	return true;
+}
+
+static bool step_reuse(struct trial *t)
+{
+	struct ss_token token;
+	hipEvent_t event;
+	hipError_t err;
+
+	STEP(t, REAL(hipEventCreateWithFlags, &event, hipEventDisableTiming));
+	ss_event_add(t->core, event);
+	STEP(t, ss_free_async(t->core, t->block[0], t->tl[0]));
+	token = ss_record_begin(t->core, event, t->tl[0]);
+	err = REAL(hipEventRecord, event, t->stream[0]);
+	ss_record_end(t->core, &token, err == hipSuccess);
+	token = ss_wait_begin(t->core, event, t->tl[1]);
+	err = REAL(hipStreamWaitEvent, t->stream[1], event, 0);
+	ss_wait_end(t->core, &token, err == hipSuccess);
+	STEP(t, ss_alloc_async(t->core, t->pool, t->tl[1], sizes[0], &t->block[0]));
+	STEP(t, REAL(hipMemsetAsync, t->block[0], 0xc3, sizes[0], t->stream[1]));
+	if (!holds(t, t->block[0], sizes[0], 0xc3, t->stream[1]) ||
+	    !holds(t, t->block[2], sizes[2], 0x5a + 2, t->stream[0]))
+		return false;
+	ss_event_forget(t->core, event);
+	STEP(t, REAL(hipEventDestroy, event));
+	return true;
+}
+
+static bool step_return(struct trial *t)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	struct ss_token token;
+	uint64_t left = 0;
+
+	for (int i = 0; i < 3; i++)
+		STEP(t, ss_free_async(t->core, t->block[i], t->tl[0]));
+	token = ss_streams_sync_begin(t->core, t->dev);
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	STEP(t, REAL(hipStreamSynchronize, t->stream[1]));
+	STEP(t, REAL(hipStreamSynchronize, NULL));
+	ss_sync_end(t->core, &token, true, false);
+	STEP(t, ss_pool_trim(t->core, t->pool, 0));
+	ss_housekeep(t->core, t->dev, true);
+	STEP(t, driver.mem_info(driver.ctx, t->dev, &left, NULL));
+	if (left + SLACK < t->free_before) {
+		snprintf(t->why, sizeof(t->why),
+			 "%" PRIu64 " bytes free before, %" PRIu64 " after giving all back",
+			 t->free_before, left);
+		return false;
+	}
+	return true;
+}
+
+/* What classic memory must be able to do; only hip-backed memory can. */
+static bool step_share(struct trial *t)
+{
+	struct ss_block_info info;
+	hipIpcMemHandle_t handle;
+	void *p;
+
+	STEP(t, ss_alloc_classic(t->core, t->dev, 2 * MIB, &p));
+	if (!ss_lookup(t->core, p, &info))
+		return failed(t, "a block is not found", 0);
+	if (info.backing == SS_BACKING_HIP && info.base == info.segment)
+		STEP(t, REAL(hipIpcGetMemHandle, &handle, p));
+	STEP(t, ss_free_classic(t->core, p, NULL));
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*run)(struct trial *);
+} steps[] = {
+	{ "map, write, verify", step_map },
+	{ "reuse across streams", step_reuse },
+	{ "give back", step_return },
+	{ "share", step_share },
+};
+
+static bool prepare(struct trial *t, const struct ss_options *options, enum ss_backing backing)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	struct ss_options mine = *options;
+
+	mine.backing = (int)backing;
+	mine.journal[0] = '\0';
+	mine.limit.set = mine.initial.set = false;
+	mine.limit.bytes = mine.initial.bytes = 0;
+	STEP(t, driver.mem_info(driver.ctx, t->dev, &t->free_before, NULL));
+	t->host = malloc(PROBE);
+	t->core = ss_core_create(&driver, &mine);
+	if (!t->core || !t->host)
+		return failed(t, "out of host memory", 0);
+	t->pool = ss_pool_default(t->core, t->dev);
+	if (!t->pool)
+		return failed(t, "no pool", 0);
+	for (int i = 0; i < 2; i++) {
+		STEP(t, REAL(hipStreamCreateWithFlags, &t->stream[i], hipStreamNonBlocking));
+		t->tl[i] = ss_timeline_add(t->core, t->dev, t->stream[i], SS_TL_NONBLOCKING, true);
+		if (!t->tl[i])
+			return failed(t, "no timeline", 0);
+	}
+	return true;
+}
+
+static bool try_backing(int dev, const struct ss_options *options, enum ss_backing backing)
+{
+	static const char *const names[] = {
+		[SS_BACKING_HIP] = "hip", [SS_BACKING_HSA] = "hsa", [SS_BACKING_VMM] = "vmm",
+	};
+	struct trial t = { .dev = dev };
+	const char *at = "prepare";
+	bool ok;
+
+	if (backing == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev)) {
+		ss_say("selftest device %d %s: not offered on this runtime", dev, names[backing]);
+		return false;
+	}
+	ok = prepare(&t, options, backing);
+	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
+		at = steps[i].name;
+		ok = steps[i].run(&t);
+	}
+	ss_core_destroy(t.core);
+	for (int i = 0; i < 2; i++)
+		if (t.stream[i])
+			(void)REAL(hipStreamDestroy, t.stream[i]);
+	free(t.host);
+	if (ok)
+		ss_say("selftest device %d %s: passed", dev, names[backing]);
+	else
+		ss_say("selftest device %d %s: failed: %s: %s", dev, names[backing], at, t.why);
+	return ok;
+}
+
+enum ss_backing ss_selftest(const struct ss_options *options, int devices)
+{
+	bool vmm = devices > 0;
+	struct ss_switch s;
+
+	for (int dev = 0; dev < devices; dev++) {
+		if (!ss_switch_open(&s, dev)) {
+			ss_say("selftest device %d: cannot be made current", dev);
+			return SS_BACKING_HIP;
+		}
+		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++) {
+			bool ok = try_backing(dev, options, (enum ss_backing)b);
+
+			if (b == SS_BACKING_VMM)
+				vmm &= ok;
+		}
+		ss_switch_close(&s);
+	}
+	return vmm ? SS_BACKING_VMM : SS_BACKING_HIP;
+}
