@@ -64,10 +64,9 @@ hipError_t ss_fail(hipError_t err)
 	return err;
 }
 
-hipError_t ss_said(hipError_t err)
+hipError_t ss_said_slow(hipError_t err)
 {
-	if (unlikely(ss_tls.error != hipSuccess) &&
-	    (err != hipSuccess || ss_runtime()->major < 7))
+	if (err != hipSuccess || ss_runtime()->major < 7)
 		ss_tls.error = hipSuccess;
 	return err;
 }

@@ -262,22 +262,16 @@ hipError_t do_hipFree(void *ptr)
 
 /* ---- hipMallocAsync ----------------------------------------------------- */
 
-static hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size, void **ptr)
+static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
+				  void **ptr)
 {
-	enum ss_status status;
+	enum ss_status status = SS_OK;
 	void *p = NULL;
 
-	if (unlikely(!size)) {
-		*ptr = NULL;
-		return ss_said(hipSuccess);
-	}
-	status = ss_alloc_async(ss_core, pool, tl, size, &p);
-	if (likely(status == SS_OK)) {
-		*ptr = p;
-		return ss_said(hipSuccess);
-	}
-	*ptr = NULL;
-	return ss_fail(ss_status_error(status));
+	if (likely(size != 0))
+		status = ss_alloc_async(ss_core, pool, tl, size, &p);
+	*ptr = p; /* NULL for nothing, and where it failed */
+	return likely(status == SS_OK) ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
 /* A null stream that some capturing stream joins cannot order anything; the
@@ -285,6 +279,23 @@ static hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t 
 static bool null_beside_capture(const struct ss_timeline *tl)
 {
 	return ss_timeline_kind(tl) == SS_TL_NULL && atomic_load(&ss_captures_blocking) > 0;
+}
+
+/* Beside or inside a capture, or from a pool that is the runtime's. True: done. */
+static __attribute__((noinline, cold)) bool
+alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t stream,
+		 hipError_t *err)
+{
+	if (ss_capture_live() && !ss_timeline_capturing(tl) && null_beside_capture(tl)) {
+		*err = ss_fail(hipErrorStreamCaptureImplicit);
+		return true;
+	}
+	/* On a capturing stream it is a graph node. */
+	if (!ss_timeline_capturing(tl) && !ss_pool_native_current(ss_timeline_device(tl)) &&
+	    ss_pool_current(ss_core, ss_timeline_device(tl)))
+		return false;
+	*err = ss_said(REAL(hipMallocAsync, ptr, size, stream));
+	return true;
 }
 
 hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
@@ -298,15 +309,10 @@ hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
 	tl = ss_stream(stream, &err);
 	if (unlikely(!tl))
 		return ss_fail(err);
-	if (ss_capture_live()) {
-		if (ss_timeline_capturing(tl)) /* a graph node */
-			return ss_said(REAL(hipMallocAsync, ptr, size, stream));
-		if (null_beside_capture(tl))
-			return ss_fail(hipErrorStreamCaptureImplicit);
-	}
 	pool = ss_pool_current(ss_core, ss_timeline_device(tl));
-	if (unlikely(!pool || ss_pool_native_current(ss_timeline_device(tl))))
-		return ss_said(REAL(hipMallocAsync, ptr, size, stream));
+	if ((unlikely(!pool) || ss_capture_live() || ss_pools_native()) &&
+	    alloc_async_rare(tl, ptr, size, stream, &err))
+		return err;
 	return alloc_on(tl, pool, size, ptr);
 }
 

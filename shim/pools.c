@@ -294,6 +294,7 @@ hipError_t do_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int dev)
 
 /* Device -> the native pool that the program made current, or NULL. */
 static _Atomic(hipMemPool_t) native_current[SS_MAX_DEVICES];
+atomic_bool ss_native_current_set;
 
 hipMemPool_t ss_pool_native_current(int dev)
 {
@@ -328,8 +329,10 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
 		err = REAL(hipDeviceSetMemPool, dev, handle);
-		if (err == hipSuccess)
+		if (err == hipSuccess) {
 			atomic_store(&native_current[dev], handle);
+			atomic_store(&ss_native_current_set, true);
+		}
 		return ss_said(err);
 	}
 	status = ss_pool_set_current(ss_core, dev, pool);

@@ -94,7 +94,11 @@ SS_ENTRIES(E)
 hipError_t ss_fail(hipError_t err);
 /* An application's real call succeeded or failed on its own: up to 6.x that
  * replaces the last error, so an answer of ours is forgotten. */
-hipError_t ss_said(hipError_t err);
+hipError_t ss_said_slow(hipError_t err);
+static inline hipError_t ss_said(hipError_t err)
+{
+	return likely(ss_tls.error == 0) ? err : ss_said_slow(err);
+}
 hipError_t ss_status_error(enum ss_status status);
 
 /* ---- stream.c ----------------------------------------------------------- */
@@ -193,6 +197,12 @@ hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream);
 bool ss_pool_is_native(hipMemPool_t pool);
 /* The native pool that the program made current on `dev`, or NULL. */
 hipMemPool_t ss_pool_native_current(int dev);
+/* It ever made one current, on any device. */
+extern atomic_bool ss_native_current_set;
+static inline bool ss_pools_native(void)
+{
+	return unlikely(atomic_load_explicit(&ss_native_current_set, memory_order_relaxed));
+}
 
 /* ---- pointer.c ---------------------------------------------------------- */
 
