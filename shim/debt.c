@@ -153,7 +153,12 @@ void ss_debt_pay(int dev)
 	if (old >= due || !ss_switch_open(&s, dev))
 		return;
 	t = ss_stream_sync_begin(ss_core, ss_timeline_null(ss_core, dev));
-	err = REAL(hipStreamSynchronize, NULL);
+	/* A synchronization enqueues a marker, which a query of another thread would
+	 * see as work in flight; an idle stream needs none. Only while it is the one
+	 * stream, or the query says nothing of those that it joins. */
+	err = holds(dev) ? REAL(hipStreamQuery, NULL) : hipErrorNotReady;
+	if (err != hipSuccess)
+		err = REAL(hipStreamSynchronize, NULL);
 	ss_sync_end(ss_core, &t, err == hipSuccess, false);
 	ss_switch_close(&s);
 	while (err == hipSuccess && old < due &&
