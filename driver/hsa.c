@@ -17,6 +17,12 @@
 
 #define MAX_AGENTS 64
 
+/* UCX keeps its registrations right by patching every relocation of these two
+ * (ucm/rocm/rocmmem.c). So there must be one: weak, since a process may have no
+ * ROCr, or only in the scope of a plugin. */
+#pragma weak hsa_amd_memory_pool_allocate
+#pragma weak hsa_amd_memory_pool_free
+
 struct agent {
 	hsa_agent_t agent;
 	uint32_t bdf, domain;
@@ -185,7 +191,8 @@ enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **pt
 	if (!ss_rocm_hsa_ready(dev))
 		return SS_ERR_UNSUPPORTED;
 	ss_enter();
-	s = status(ss_rocm.f.hsa_amd_memory_pool_allocate(ss_rocm.hsa[dev].pool, size, 0, ptr));
+	s = status((hsa_amd_memory_pool_allocate ? hsa_amd_memory_pool_allocate :
+		    ss_rocm.f.hsa_amd_memory_pool_allocate)(ss_rocm.hsa[dev].pool, size, 0, ptr));
 	ss_leave();
 	if (s != SS_OK)
 		return s;
@@ -200,7 +207,8 @@ enum ss_status ss_rocm_hsa_free(void *ptr)
 	hsa_status_t s;
 
 	ss_enter();
-	s = ss_rocm.f.hsa_amd_memory_pool_free(ptr);
+	s = (hsa_amd_memory_pool_free ? hsa_amd_memory_pool_free :
+	     ss_rocm.f.hsa_amd_memory_pool_free)(ptr);
 	ss_leave();
 	return status(s);
 }
