@@ -19,7 +19,7 @@
 	M(4, completion_off_by_one, "a fence also completes the frees after it") \
 	M(5, null_implicit_out, "blocking streams take what the null stream freed") \
 	M(6, null_implicit_in_nonblocking, "the null stream takes what non-blocking streams freed") \
-	M(7, handle_reuse, "a new stream at an old handle keeps what the old one saw") \
+	M(7, handle_reuse, "a new stream at an old handle is taken for the old one") \
 	M(8, slot_reuse, "a slot is reused before what was freed on it completed") \
 	M(9, epoch_forgets_stream, "an epoch leaves out the last stream of the device") \
 	M(10, destroy_fence, "a destroyed stream counts as completed at once") \

@@ -23,6 +23,7 @@ static void pool_enter(struct world *w, int i, int dev, struct ss_pool *p)
 	q->follow = q->opportunistic = q->internal = true;
 	q->threshold = w->cfg.opt.threshold[dev].set ?
 		ss_amount_bytes(&w->cfg.opt.threshold[dev], w->cfg.vram) : 0;
+	q->threshold_set = w->cfg.opt.threshold[dev].set;
 	for (int k = 0; k < ALLP; k++)
 		if (k != i && w->pool[k].used && w->pool[k].handle == q->handle)
 			fail(w, F_STATUS, "two pools have one handle");
@@ -295,7 +296,7 @@ static void pool_attr(struct world *w, const struct op *op)
 	else if (a == SS_ATTR_REUSE_INTERNAL)
 		p->internal = v;
 	else if (a == SS_ATTR_RELEASE_THRESHOLD)
-		p->threshold = v;
+		p->threshold = v, p->threshold_set = true;
 	else if (a == SS_ATTR_RESERVED_HIGH)
 		p->reserved_high = attr(w, i, SS_ATTR_RESERVED_CURRENT);
 	else if (a == SS_ATTR_USED_HIGH)
@@ -346,6 +347,7 @@ static void trim(struct world *w, int i, uint64_t keep)
 {
 	uint64_t before = attr(w, i, SS_ATTR_RESERVED_CURRENT), after;
 
+	w->pool[i].trimmed = true;
 	if (ss_pool_trim(w->core, w->pool[i].p, keep))
 		fail(w, F_STATUS, "ss_pool_trim failed");
 	after = attr(w, i, SS_ATTR_RESERVED_CURRENT);

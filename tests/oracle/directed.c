@@ -281,6 +281,16 @@ static void classic_epoch(void)
 	CHECK(given() == before + BIG);
 }
 
+/* Ordered before the null stream is not yet finished: a program may touch what
+ * hipMalloc gives it from any stream at once. */
+static void classic_ordered(void)
+{
+	D(stream(0, NB), event(0), calloc_(0, BIG), kernel(S(0)), cfree(0, false));
+	uint64_t before = given();
+	D(record(0, S(0)), wait_(NUL, 0), calloc_(1, BIG));
+	CHECK(given() == before + BIG);
+}
+
 static void classic_waited(void)
 {
 	D(stream(0, NB), calloc_(0, BIG), kernel(S(0)), kernel(NUL), cfree(0, true));
@@ -305,7 +315,7 @@ static const struct d_test tests[] = {
 	T(opportunistic_off), T(tainted), T(null_takes_blocking), T(null_not_nonblocking),
 	T(null_grants_only_itself), T(free_on_blocking_after_null), T(handle_reuse),
 	T(destroyed_stream_hands_back), T(two_threads), T(classic_epoch), T(classic_waited),
-	T(classic_interior),
+	T(classic_ordered), T(classic_interior),
 };
 
 static void run(const struct d_test *t)

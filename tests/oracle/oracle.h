@@ -187,6 +187,8 @@ struct pool {
 	uint64_t handle, used_bytes, used_high, reserved, reserved_high, threshold;
 	uint64_t peers;
 	bool follow, opportunistic, internal;
+	bool threshold_set;
+	bool trimmed;             /* a trim may wait for the next synchronization */
 	/* Ever allowed while somebody allocated. */
 	bool ever_follow, ever_opportunistic, ever_internal;
 	bool dying;               /* destroyed, with live blocks */

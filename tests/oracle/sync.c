@@ -177,6 +177,31 @@ static void real(struct world *w, struct pair *p)
 	p->vc = c;
 }
 
+/* Set by the program, a threshold is exact: below it nothing goes back. */
+static uint64_t kept(const struct world *w, int pool)
+{
+	const struct pool *p = &w->pool[pool];
+	uint64_t v = 0;
+
+	if (!p->used || p->dying || !p->threshold_set)
+		return 0;
+	ss_pool_get_attr(w->core, p->p, SS_ATTR_RESERVED_CURRENT, &v);
+	return v < p->threshold ? v : p->threshold;
+}
+
+static void sync_end(struct world *w, struct pair *p)
+{
+	uint64_t keep[ALLP];
+
+	for (int i = 0; i < ALLP; i++)
+		keep[i] = kept(w, i);
+	ss_sync_end(w->core, &p->token, p->ok, !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
+	for (int i = 0; i < ALLP && !w->call.hooked; i++)
+		if (kept(w, i) < keep[i] && !w->pool[i].trimmed)
+			fail(w, F_RELEASE, "a synchronization left pool %d %lu bytes, its threshold "
+			     "keeps %lu", i, (unsigned long)kept(w, i), (unsigned long)keep[i]);
+}
+
 static void end(struct world *w, struct pair *p)
 {
 	struct call saved = w->call;
@@ -203,8 +228,7 @@ static void end(struct world *w, struct pair *p)
 	else if (p->kind == OP_WAIT)
 		ss_wait_end(w->core, &p->token, p->ok);
 	else
-		ss_sync_end(w->core, &p->token, p->ok,
-			    !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
+		sync_end(w, p);
 	w->call = saved;
 }
 
