@@ -138,6 +138,18 @@ static void fence_release(void *ctx, struct ss_fence *fence)
 	w->live_fences--;
 }
 
+static enum ss_status stream_idle(void *ctx, int dev, void *native)
+{
+	struct world *w = ctx;
+	int s = stream_of(w, dev, native, "a query");
+
+	if (s < 0 || w->s[s].capturing || !clk_done(w, &w->s[s].vc) ||
+	    (w->cfg.lazy_query && rnd(&w->rng) & 1))
+		return SS_ERR_NOT_READY;
+	know(w, &w->s[s].vc, false);
+	return SS_OK;
+}
+
 /* ---- time --------------------------------------------------------------- */
 
 static uint64_t now_ms(void *ctx)
@@ -145,34 +157,41 @@ static uint64_t now_ms(void *ctx)
 	return ((struct world *)ctx)->now_ms;
 }
 
-static void sleep_ms(void *ctx, unsigned ms)
+static void progress_some(struct world *w)
 {
-	struct world *w = ctx;
-	bool worth = false;
-
-	if (!w->call.in_alloc)
-		fail(w, F_BLOCKS, "the host waits in a call that must not");
-	for (int i = 0; i < w->nfence && !worth; i++) {
-		struct clk c = w->fence[i].vc;
-		if (!w->fence[i].used || w->fence[i].reached)
-			continue;
-		worth = !kernels_only(w, &c);
-		for (int k = 0; k < w->nhz && !worth; k++) {
-			worth = true;
-			for (int t = 0; t < NS; t++)
-				worth &= c.n[t] <= w->hz[k].at.n[t];
-		}
-	}
-	worth |= w->cfg.release_waits[SS_BACKING_HIP] || w->cfg.release_waits[SS_BACKING_VMM];
-	if (!worth)
-		fail(w, F_LATE, "the host waits, but every fence may cover work after its free");
-	w->now_ms += ms ? ms : 1;
-	w->call.slept += ms ? ms : 1;
-	if (w->call.slept > w->cfg.opt.oom_wait_ms + 64)
-		fail(w, F_BLOCKS, "the host has waited %lu ms", (unsigned long)w->call.slept);
 	for (int i = 0; i < w->nstreams; i++)
 		if (rnd(&w->rng) & 1)
 			progress(w, i, (int)(rnd(&w->rng) % 4));
+}
+
+static void moment(void *ctx)
+{
+	struct world *w = ctx;
+
+	if (w->cfg.restless && rnd(&w->rng) % 8 == 0)
+		progress_some(w);
+}
+
+/* Only an allocation that found no memory may sleep, for a bounded time, and only
+ * if there is something to hope for: a free in flight, or memory that cannot go back
+ * before the device is idle. */
+static void sleep_ms(void *ctx, unsigned ms)
+{
+	struct world *w = ctx;
+	bool worth = w->cfg.release_waits[SS_BACKING_HIP] || w->cfg.release_waits[SS_BACKING_VMM];
+
+	if (!w->call.in_alloc)
+		fail(w, F_BLOCKS, "the host waits in a call that must not");
+	for (int i = 0; i < w->nhz && !worth; i++)
+		for (int t = 0; t < NS; t++)
+			worth |= w->hz[i].at.n[t] > w->H.n[t];
+	if (!worth)
+		fail(w, F_LATE, "the host waits, but nothing that was freed is in flight");
+	w->now_ms += ms ? ms : 1;
+	w->call.slept += ms ? ms : 1;
+	if (w->call.slept > w->cfg.opt.oom_wait_ms + 1)
+		fail(w, F_BLOCKS, "the host has waited %lu ms", (unsigned long)w->call.slept);
+	progress_some(w);
 	device_leave(w, SS_OK);
 }
 
@@ -182,6 +201,8 @@ void device_fences(struct ss_driver *drv)
 	drv->fence_query = fence_query;
 	drv->fence_wait = fence_wait;
 	drv->fence_release = fence_release;
+	drv->stream_idle = stream_idle;
 	drv->now_ms = now_ms;
+	drv->pause = moment;
 	drv->sleep_ms = sleep_ms;
 }

@@ -201,6 +201,7 @@ void let_go(struct world *w, int slot, int stream)
 	h->lo = b->addr;
 	h->hi = b->addr + ((b->size + 511) & ~511ull);
 	h->at = limit;
+	h->at.n[stream >= 0 ? stream : w->null[b->dev]]++; /* the free itself */
 	if (b->hazardous)
 		h->vc = b->hz;
 	for (int t = 0; t < w->nstreams; t++) {
@@ -214,7 +215,7 @@ void let_go(struct world *w, int slot, int stream)
 		if (w->hz[i].lo < h->hi && h->lo < w->hz[i].hi)
 			w->hz[i].stream = -1;
 	h->stream = b->classic ? -1 : stream;
-	h->pos = stream >= 0 ? limit.n[stream] : 0;
+	h->pos = stream >= 0 ? limit.n[stream] + 1 : 0;
 	prune(w, &h->vc);
 	if (matters(w, h))
 		w->nhz++;

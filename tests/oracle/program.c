@@ -56,6 +56,7 @@ static void configure(struct config *c, uint64_t *s)
 	c->vram = vram[below(s, 7)] << 20;
 	c->vmm = chance(s, 3);
 	c->lazy_query = chance(s, 3);
+	c->restless = chance(s, 3);
 	c->release_waits[SS_BACKING_HIP] = chance(s, 2);
 	c->release_waits[SS_BACKING_VMM] = chance(s, 4);
 	ss_options_default(&c->opt);
