@@ -7,19 +7,9 @@
  *
  * Locks: queue->lock on a hit.
  */
-#include "core/internal.h"
+#include "core/hit.h"
 
 #define MAX_REQUEST (1ull << 46)
-
-static void used_add(struct ss_pool *pool, uint64_t size)
-{
-	uint64_t used = atomic_fetch_add_explicit(&pool->used, size, memory_order_relaxed) + size;
-	uint64_t high = atomic_load_explicit(&pool->used_high, memory_order_relaxed);
-
-	while (used > high && !atomic_compare_exchange_weak_explicit(
-		       &pool->used_high, &high, used, memory_order_relaxed, memory_order_relaxed))
-		;
-}
 
 static uint64_t align_of(const struct ss_pool *pool, uint64_t size)
 {
@@ -47,16 +37,18 @@ static struct ss_queue *queue_get(struct ss_pool *pool, struct ss_timeline *tl)
 
 /* ---- allocate ----------------------------------------------------------- */
 
-static void hand_out(struct ss_pool *pool, struct ss_block *b, size_t size, uint64_t id,
-		     bool classic, const void *stream)
+static void hand_out(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b, size_t size,
+		     uint64_t id, bool classic, const void *stream)
 {
 	struct ss_core *core = pool->core;
 
 	b->request = size;
 	b->id = id;
+	b->bin = (uint8_t)ss_bin(b->size);
+	b->slot = q->tl ? q->tl->slot : SS_SLOT_CLEAN;
 	b->classic = classic;
 	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
-	used_add(pool, b->size);
+	ss_used_add(pool, q, b->size);
 	if (core->journal)
 		ss_journal_alloc(core->journal, (void *)(uintptr_t)b->addr, size, stream);
 }
@@ -95,18 +87,6 @@ static void put_back(struct ss_pool *pool, struct ss_block *b)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* More than the program allowed the pool? Threads that ask at the same time may
- * get past it, up to the frame in which it lies. */
-static bool over_max(struct ss_pool *pool, uint64_t size)
-{
-	if (atomic_load(&pool->used) + size <= pool->max_bytes)
-		return false;
-	pthread_mutex_lock(&pool->lock);
-	pool->st.out_of_memory++;
-	pthread_mutex_unlock(&pool->lock);
-	return true;
-}
-
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
 			      size_t size, void **out)
 {
@@ -119,8 +99,6 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
-	if (__builtin_expect(pool->max_bytes != 0, 0) && over_max(pool, sz))
-		return SS_ERR_NOMEM;
 	q = queue_get(pool, tl);
 	if (__builtin_expect(!q, 0))
 		return SS_ERR_NOMEM;
@@ -139,7 +117,7 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 			return s;
 	}
 	ss_uncover(tl);
-	hand_out(pool, b, size, id, false, tl->native);
+	hand_out(pool, q, b, size, id, false, tl->native);
 	*out = (void *)(uintptr_t)b->addr;
 	return SS_OK;
 }
@@ -172,7 +150,7 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 		if (s != SS_OK)
 			return s;
 	}
-	hand_out(pool, b, size, id, true, NULL);
+	hand_out(pool, q ? q : pool->done, b, size, id, true, NULL);
 	*out = (void *)(uintptr_t)b->addr;
 	return SS_OK;
 }
@@ -214,22 +192,41 @@ static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss
 	return SS_OK;
 }
 
-/* Of two threads that free one block, one wins. */
-static bool claim(struct ss_block *b)
+/* The queue that handed b out, as b says it. */
+static struct ss_queue *home_of(struct ss_pool *pool, uint32_t slot)
 {
-	unsigned char live = SS_BLOCK_LIVE;
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 
-	return atomic_compare_exchange_strong_explicit(&b->state, &live, SS_BLOCK_QUEUED,
-						       memory_order_acq_rel,
-						       memory_order_relaxed);
+	return t && slot < t->cap ? atomic_load_explicit(&t->q[slot], memory_order_acquire)
+				  : pool->done;
 }
 
-static void account_free(struct ss_pool *pool, struct ss_block *b, const void *stream)
+static bool claim(struct ss_pool *pool, struct ss_block *b)
+{
+	bool mine = false, moved;
+
+	do {
+		uint32_t slot = __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
+		struct ss_queue *q = home_of(pool, slot);
+
+		if (!q)
+			return false;
+		ss_spin_lock(&q->lock);
+		mine = ss_claim_locked(b, slot);
+		/* Freed and handed out again meanwhile, elsewhere? */
+		moved = b->slot != slot;
+		ss_spin_unlock(&q->lock);
+	} while (!mine && moved);
+	return mine;
+}
+
+static void account_free(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b,
+			 const void *stream)
 {
 	if (pool->core->journal)
 		ss_journal_free(pool->core->journal, (void *)(uintptr_t)b->addr, b->request,
 				stream);
-	atomic_fetch_sub_explicit(&pool->used, b->size, memory_order_relaxed);
+	ss_used_add(pool, q, -b->size);
 }
 
 static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl,
@@ -249,12 +246,12 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	q = queue_get(pool, tl);
 	if (!q)
 		return SS_ERR_FAILED;
-	if (!claim(b))
+	if (!claim(pool, b))
 		return SS_ERR_INVALID;
 	if (!atomic_load_explicit(&tl->marked, memory_order_relaxed))
 		atomic_store_explicit(&tl->marked, true, memory_order_relaxed);
 	b->slot = tl->slot;
-	account_free(pool, b, tl->native);
+	account_free(pool, q, b, tl->native);
 	if (__builtin_expect(atomic_load_explicit(&core->dev[tl->dev].pressed,
 						  memory_order_relaxed) &&
 			     atomic_load_explicit(&pool->internal, memory_order_relaxed), 0)) {
@@ -307,9 +304,9 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	 * nor about those that nobody saw created. */
 	if (waited && !wide && (ss_distrusted(core) || ss_zombies(core, pool->dev)))
 		clean = false;
-	if (!claim(b))
+	if (!claim(pool, b))
 		return SS_ERR_INVALID;
-	account_free(pool, b, NULL);
+	account_free(pool, pool->done, b, NULL);
 	if (clean && pool->done && b->classic) {
 		b->slot = SS_SLOT_CLEAN;
 		b->n = 1;

@@ -38,7 +38,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	core->drv = *drv;
 	core->opt = *opt;
 	core->serial = atomic_fetch_add(&serials, 1) + 1;
-	core->stream_gen = 1;
+	core->stream_gen = core->serial << 32; /* no two cores have one in common */
 	core->next_queue_id = 1;
 	pthread_mutex_init(&core->order, NULL);
 	pthread_mutex_init(&core->pools, NULL);
@@ -163,7 +163,7 @@ bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size)
 
 static void sum_idle(struct ss_pool *pool, void *arg)
 {
-	uint64_t reserved = atomic_load(&pool->reserved), used = atomic_load(&pool->used);
+	uint64_t reserved = atomic_load(&pool->reserved), used = ss_pool_used(pool);
 
 	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
 }

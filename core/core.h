@@ -161,6 +161,14 @@ uint64_t ss_pool_access(const struct ss_pool *pool);
 /* Stream-ordered allocation. size > 0. */
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
 			      struct ss_timeline *tl, size_t size, void **out);
+/* The usual case of the above and of ss_free_async, at a fraction of the cost: in
+ * the device's current pool, on a stream with a handle of its own, nothing
+ * captures. 0, or whatever `miss` returns: not usual, and nothing was done. */
+typedef int ss_miss_alloc(void **out, size_t size, void *native);
+typedef int ss_miss_free(void *ptr, void *native);
+int ss_hit_alloc(struct ss_core *core, void **out, size_t size, void *native,
+		 ss_miss_alloc *miss);
+int ss_hit_free(struct ss_core *core, void *ptr, void *native, ss_miss_free *miss);
 /* hipMalloc: only bytes whose every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
 /* SS_ERR_FOREIGN: not ours (or freed already and forgotten): pass it on.

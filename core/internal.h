@@ -54,11 +54,12 @@ struct ss_block {
 		struct ss_epoch *epoch;  /* free, slot == SS_SLOT_EPOCH */
 		uint64_t id;             /* live: the unique id */
 	};
-	uint32_t slot;
+	uint32_t slot;                   /* of the mark; live: of the queue it came from */
 	uint32_t index;
 	atomic_uchar state;
 	bool classic;
 	bool exported;                   /* another process may map it: never reuse */
+	uint8_t bin;                     /* live or queued: of its size */
 };
 
 /* ---- placement: heap.c -------------------------------------------------- */
@@ -151,6 +152,7 @@ struct ss_pending {
 };
 
 struct ss_timeline {
+	/* Read and written by the stream's user: */
 	struct ss_core *core;
 	uint32_t slot;
 	int dev;
@@ -168,7 +170,8 @@ struct ss_timeline {
 	unsigned covers;
 	_Atomic uint64_t commanded;     /* a command stands behind this position */
 	_Atomic uint64_t now;           /* position of the next mark */
-	_Atomic uint64_t completed;     /* reached, however we know */
+	/* Written by whoever asks how far it is: */
+	_Alignas(64) _Atomic uint64_t completed; /* reached, however we know */
 	_Atomic uint64_t synced;        /* reached, and the application knows too */
 	struct ss_row *saw;
 	struct ss_pending *fences, **fences_tail;
@@ -248,9 +251,6 @@ static inline void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl,
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
 /* Drops the fences of a timeline that is gone. No lock held. */
 void ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
-/* Was the fence that has just been recorded at n reached? Asked a few times, of
- * which *looks keeps count over all streams that are asked. */
-bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
 /* A fresh position: what was freed before is at or below it, what is freed from
  * now on above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)
@@ -279,14 +279,17 @@ bool ss_fence_exact_pending(struct ss_core *core, int dev);
 /* What was freed on one stream of one pool. Bins hold blocks of one size each,
  * newest first; `own` holds what was merged. */
 struct ss_queue {
+	/* One cache line, written by whoever uses the stream: */
 	struct ss_spin lock;
 	uint32_t blocks;                /* in bins and overflow */
+	uint64_t bytes;                 /* in bins and overflow */
+	uint64_t id, hits, frees;
+	_Atomic uint64_t used;          /* what it counts of the pool's used bytes */
+	int64_t peak;                   /* the most that was */
+	struct ss_block *overflow;
+	struct ss_bin { uint64_t size; struct ss_block *head; } bin[SS_BINS];
 	struct ss_pool *pool;
 	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
-	struct { uint64_t size; struct ss_block *head; } bin[SS_BINS];
-	struct ss_block *overflow;
-	uint64_t bytes;                 /* in bins and overflow */
-	uint64_t hits, frees, id;
 	/* guarded by the pool's lock: */
 	uint64_t hits_counted, hits_flushed;
 	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
@@ -324,7 +327,14 @@ struct ss_pool {
 	atomic_bool threshold_set;      /* by the program or by the environment */
 
 	_Atomic(struct ss_queue_table *) queues;
-	_Atomic uint64_t used, used_high, reserved, reserved_high;
+	/* Used bytes (core/hit.h): the thread that counts alone, what it counted,
+	 * and the high-water mark. Apart from what is read on every hit, as is what
+	 * the slow path writes. */
+	_Atomic uintptr_t counter;
+	_Alignas(64) _Atomic uint64_t alone_used;
+	_Atomic uint64_t peak;
+	_Alignas(64) _Atomic uint64_t reserved;
+	_Atomic uint64_t reserved_high;
 
 	pthread_mutex_t lock;
 	struct ss_heap clean;
@@ -402,6 +412,13 @@ struct ss_core {
 
 void *ss_host_alloc(struct ss_core *core, size_t size); /* zeroed; counted */
 void ss_host_free(struct ss_core *core, void *p, size_t size);
+
+/* hit.c: bytes in use; see core/hit.h. */
+uint64_t ss_pool_used(struct ss_pool *pool);
+uint64_t ss_pool_used_high(struct ss_pool *pool);
+void ss_pool_peak(struct ss_pool *pool);
+/* The high-water mark starts again; `to_zero`: nothing is live either. */
+void ss_pool_used_reset(struct ss_pool *pool, bool to_zero);
 
 /* pool.c */
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);

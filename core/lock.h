@@ -15,6 +15,11 @@ struct ss_spin {
 	atomic_uint v;
 };
 
+static inline bool ss_spin_try(struct ss_spin *s)
+{
+	return !atomic_exchange_explicit(&s->v, 1, memory_order_acquire);
+}
+
 static inline void ss_spin_lock(struct ss_spin *s)
 {
 	if (__builtin_expect(!atomic_exchange_explicit(&s->v, 1, memory_order_acquire), 1))

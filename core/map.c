@@ -20,13 +20,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "core/internal.h"
+#include "core/hit.h"
 
-#define ADDRESS_BITS 48
-#define FRAME_BITS 21
-#define LEAF_BITS 14
-#define LEAVES (1u << (ADDRESS_BITS - FRAME_BITS - LEAF_BITS))
-#define CHUNK 4096u
+#define LEAVES (1u << (SS_ADDRESS_BITS - SS_FRAME_BITS - SS_LEAF_BITS))
 #define MAX_CHUNKS (1u << 20) /* four thousand million blocks */
 
 static void *map_zeroed(size_t size)
@@ -39,8 +35,16 @@ static void *map_zeroed(size_t size)
 
 void *ss_host_alloc(struct ss_core *core, size_t size)
 {
-	void *p = calloc(1, size);
+	void *p = NULL;
 
+	/* Aligned, so that no two streams or pools share a cache line. */
+	if (size < 64) {
+		p = calloc(1, size);
+	} else if (posix_memalign(&p, 64, size)) {
+		p = NULL;
+	} else {
+		memset(p, 0, size);
+	}
 	if (p)
 		atomic_fetch_add_explicit(&core->host_bytes, size, memory_order_relaxed);
 	return p;
@@ -58,35 +62,23 @@ void ss_host_free(struct ss_core *core, void *p, size_t size)
 
 struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr)
 {
-	_Atomic(struct ss_segment *) *leaf;
-	struct ss_segment *seg;
-
-	if (addr >> ADDRESS_BITS)
-		return NULL;
-	leaf = atomic_load_explicit(&core->frames[addr >> (FRAME_BITS + LEAF_BITS)],
-				    memory_order_acquire);
-	if (!leaf)
-		return NULL;
-	seg = atomic_load_explicit(&leaf[addr >> FRAME_BITS & ((1u << LEAF_BITS) - 1)],
-				   memory_order_acquire);
-	/* Recycled under our feet? Then the range does not match. */
-	return seg && addr - seg->base < seg->size ? seg : NULL;
+	return ss_map_segment_inline(core, addr);
 }
 
 static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struct ss_segment *seg)
 {
 	for (uint64_t a = base; a < base + size; a += SS_FRAME) {
-		uint64_t top = a >> (FRAME_BITS + LEAF_BITS);
+		uint64_t top = a >> (SS_FRAME_BITS + SS_LEAF_BITS);
 		_Atomic(struct ss_segment *) *leaf =
 			atomic_load_explicit(&core->frames[top], memory_order_relaxed);
 
 		if (!leaf) {
-			leaf = map_zeroed(sizeof(*leaf) << LEAF_BITS);
+			leaf = map_zeroed(sizeof(*leaf) << SS_LEAF_BITS);
 			if (!leaf)
 				return false;
 			atomic_store_explicit(&core->frames[top], leaf, memory_order_release);
 		}
-		atomic_store_explicit(&leaf[a >> FRAME_BITS & ((1u << LEAF_BITS) - 1)], seg,
+		atomic_store_explicit(&leaf[a >> SS_FRAME_BITS & ((1u << SS_LEAF_BITS) - 1)], seg,
 				      memory_order_release);
 	}
 	return true;
@@ -165,11 +157,11 @@ static struct ss_block *block_new(struct ss_core *core)
 	pthread_mutex_lock(&core->meta);
 	b = core->spare_blocks;
 	if (!b && core->chunk_count < MAX_CHUNKS) {
-		struct ss_block *chunk = ss_host_alloc(core, CHUNK * sizeof(*chunk));
+		struct ss_block *chunk = ss_host_alloc(core, SS_CHUNK * sizeof(*chunk));
 
 		if (chunk) {
-			for (uint32_t i = CHUNK; i-- > 0;) {
-				chunk[i].index = core->chunk_count * CHUNK + i;
+			for (uint32_t i = SS_CHUNK; i-- > 0;) {
+				chunk[i].index = core->chunk_count * SS_CHUNK + i;
 				chunk[i].left = b;
 				b = &chunk[i];
 			}
@@ -192,22 +184,9 @@ static void block_recycle(struct ss_core *core, struct ss_block *b)
 	pthread_mutex_unlock(&core->meta);
 }
 
-static struct ss_block *block_by_index(struct ss_core *core, uint32_t index)
-{
-	struct ss_block *chunk = __atomic_load_n(&core->chunks[index / CHUNK], __ATOMIC_ACQUIRE);
-
-	return &chunk[index % CHUNK];
-}
-
 struct ss_block *ss_block_at(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
 {
-	uint64_t off = addr - seg->base;
-	uint32_t v;
-
-	if (off % SS_GRAIN)
-		return NULL;
-	v = atomic_load_explicit(&seg->grains[off / SS_GRAIN], memory_order_acquire);
-	return v ? block_by_index(core, v - 1) : NULL;
+	return ss_block_at_inline(core, seg, addr);
 }
 
 struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
@@ -221,7 +200,7 @@ struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *se
 			g = g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w));
 			while (i-- > 0) /* down again: the last start below */
 				g = g * 64 + (63 - (unsigned)__builtin_clzll(seg->level[i][g]));
-			return block_by_index(core, atomic_load_explicit(&seg->grains[g],
+			return ss_block_by_index(core, atomic_load_explicit(&seg->grains[g],
 								memory_order_acquire) - 1);
 		}
 		if (g < 64)
@@ -370,14 +349,14 @@ void ss_map_finish(struct ss_core *core)
 		ss_host_free(core, seg, sizeof(*seg));
 	}
 	for (uint32_t i = 0; core->chunks && i < core->chunk_count; i++)
-		ss_host_free(core, core->chunks[i], CHUNK * sizeof(struct ss_block));
+		ss_host_free(core, core->chunks[i], SS_CHUNK * sizeof(struct ss_block));
 	if (core->chunks)
 		munmap(core->chunks, sizeof(*core->chunks) * MAX_CHUNKS);
 	for (unsigned i = 0; core->frames && i < LEAVES; i++) {
 		void *leaf = atomic_load(&core->frames[i]);
 
 		if (leaf)
-			munmap(leaf, sizeof(void *) << LEAF_BITS);
+			munmap(leaf, sizeof(void *) << SS_LEAF_BITS);
 	}
 	if (core->frames)
 		munmap(core->frames, sizeof(*core->frames) * LEAVES);

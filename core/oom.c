@@ -62,7 +62,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 	struct release *r = arg;
 
 	if (pool->core->dev[pool->dev].info.release_waits[pool->backing]) {
-		if (atomic_load(&pool->reserved) <= atomic_load(&pool->used))
+		if (atomic_load(&pool->reserved) <= ss_pool_used(pool))
 			return;
 		if (r->idle < 0)
 			r->idle = idle_soon(pool, r->end);
@@ -75,7 +75,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 
 static void sum_idle(struct ss_pool *pool, void *arg)
 {
-	*(uint64_t *)arg += atomic_load(&pool->reserved) - atomic_load(&pool->used);
+	*(uint64_t *)arg += atomic_load(&pool->reserved) - ss_pool_used(pool);
 }
 
 /* Would `size` fit if every idle byte went back? Giving back for nothing would
@@ -209,7 +209,7 @@ static void report_pool(struct ss_pool *pool, void *arg)
 		pool->classic ? "classic" : pool->is_default ? "default" : "user",
 		pool->backing == SS_BACKING_HSA ? "hsa" :
 		pool->backing == SS_BACKING_VMM ? "vmm" : "hip",
-		(uint64_t)pool->reserved, (uint64_t)pool->used, in_flight, pool->clean.bytes,
+		(uint64_t)pool->reserved, ss_pool_used(pool), in_flight, pool->clean.bytes,
 		largest ? largest->size : 0);
 	pthread_mutex_unlock(&pool->lock);
 }

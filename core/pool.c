@@ -59,7 +59,9 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->follow = pool->opportunistic = pool->internal = true;
 	pool->threshold_set = core->opt.threshold[dev].set;
 	pool->threshold = ss_amount_bytes(&core->opt.threshold[dev], total);
-	pool->used = pool->used_high = pool->reserved = pool->reserved_high = 0;
+	pool->reserved = pool->reserved_high = 0;
+	pool->counter = 0;
+	ss_pool_used_reset(pool, true);
 	pool->ids = 0;
 	pool->id_base = atomic_fetch_add(&core->next_queue_id, 1) << 40;
 	memset(&pool->st, 0, sizeof(pool->st));
@@ -150,8 +152,7 @@ enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
 	pthread_mutex_unlock(&core->pools);
 	if (!pool)
 		return SS_ERR_NOMEM;
-	/* Blocks are whole grains; and what is more than any device has is no cap. */
-	pool->max_bytes = max_bytes < 1ull << 62 ? ss_round(max_bytes, SS_GRAIN) : 0;
+	pool->max_bytes = max_bytes;
 	*out = pool;
 	return SS_OK;
 }
@@ -180,14 +181,18 @@ void ss_pool_reap(struct ss_pool *pool)
 	struct ss_pool **at;
 	bool gone;
 
-	if (!atomic_load(&pool->dying) || atomic_load(&pool->used))
+	if (!atomic_load(&pool->dying))
+		return;
+	/* Two last frees at once, each counted in its own queue: one sees both. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (ss_pool_used(pool))
 		return;
 	if (!core->dev[pool->dev].info.release_waits[pool->backing])
 		ss_release(pool, 0, UINT64_MAX);
 	pthread_mutex_lock(&core->pools);
 	for (at = &core->pool_list; *at && *at != pool; at = &(*at)->next)
 		;
-	gone = *at && atomic_load(&pool->dying) && !atomic_load(&pool->used) &&
+	gone = *at && atomic_load(&pool->dying) && !ss_pool_used(pool) &&
 	       !atomic_load(&pool->reserved);
 	if (gone)
 		*at = pool->next;
@@ -273,7 +278,7 @@ enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum
 		if (value)
 			return SS_ERR_INVALID;
 		if (attr == SS_ATTR_USED_HIGH)
-			pool->used_high = atomic_load(&pool->used);
+			ss_pool_used_reset(pool, false);
 		else
 			pool->reserved_high = atomic_load(&pool->reserved);
 		return SS_OK;
@@ -292,8 +297,8 @@ enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum
 	case SS_ATTR_RELEASE_THRESHOLD: *value = pool->threshold; break;
 	case SS_ATTR_RESERVED_CURRENT: *value = pool->reserved; break;
 	case SS_ATTR_RESERVED_HIGH: *value = pool->reserved_high; break;
-	case SS_ATTR_USED_CURRENT: *value = pool->used; break;
-	case SS_ATTR_USED_HIGH: *value = pool->used_high; break;
+	case SS_ATTR_USED_CURRENT: *value = ss_pool_used(pool); break;
+	case SS_ATTR_USED_HIGH: *value = ss_pool_used_high(pool); break;
 	default: return SS_ERR_INVALID;
 	}
 	return SS_OK;
@@ -311,28 +316,13 @@ static bool release_waits(const struct ss_pool *pool)
 	return pool->core->dev[pool->dev].info.release_waits[pool->backing];
 }
 
-/* Is there anything to give back, and would nobody have to wait for it? */
-static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
-{
-	bool any;
-
-	if (!release_waits(pool))
-		return true;
-	pthread_mutex_lock(&pool->lock);
-	ss_flush_all(pool);
-	ss_settle(pool);
-	any = pool->clean.bytes >= SS_FRAME && atomic_load(&pool->reserved) > keep;
-	pthread_mutex_unlock(&pool->lock);
-	return any && ss_device_idle(core, pool->dev, false);
-}
-
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool->st.trims++;
 	pthread_mutex_unlock(&pool->lock);
 	ss_fence_poll(core, NULL, -1);
-	if (trims_now(core, pool, keep)) {
+	if (!release_waits(pool)) {
 		ss_release(pool, keep, UINT64_MAX);
 		return SS_OK;
 	}
@@ -358,7 +348,7 @@ static void keep_house(struct ss_pool *pool, void *arg)
 	bool trim;
 
 	if (atomic_load(&pool->dying)) {
-		if (k->idle && !atomic_load(&pool->used))
+		if (k->idle && !ss_pool_used(pool))
 			ss_release(pool, 0, UINT64_MAX);
 		ss_pool_reap(pool);
 		return;
@@ -432,6 +422,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 		pthread_mutex_lock(&pool->lock);
 	}
 	atomic_fetch_sub(&core->dev[pool->dev].reserved, atomic_load(&pool->reserved));
-	pool->reserved = pool->used = 0;
+	pool->reserved = 0;
+	ss_pool_used_reset(pool, true);
 	pthread_mutex_unlock(&pool->lock);
 }

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Free queues: what was freed on one stream of one pool, ready for the next
- * allocation of the same size on that stream. This is the hot path: a spin lock
- * that only users of the same stream share, one bin, a few stores.
+ * allocation of the same size on that stream. The hot path uses the inlined
+ * pieces in core/hit.h: a spin lock that only users of the same stream share, one
+ * bin, a few stores.
  *
  * Locks: queue->lock; creating a queue takes pool->lock.
  */
 #include <stdlib.h>
 
-#include "core/internal.h"
-
-static unsigned hash(uint64_t size)
-{
-	return (unsigned)((size / SS_GRAIN * 0x9e3779b97f4a7c15ull) >> 56) % SS_BINS;
-}
+#include "core/hit.h"
 
 struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl)
 {
@@ -62,50 +58,22 @@ out:
 
 struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id)
 {
-	unsigned at = hash(size);
-	struct ss_block *b = NULL;
+	struct ss_block *b;
 
 	ss_spin_lock(&q->lock);
-	if (q->bin[at].size != size)
-		at = (at + 1) % SS_BINS;
-	if (q->bin[at].size == size) {
-		b = q->bin[at].head;
-		/* Same size does not mean same alignment where that is an option. */
-		if (b && (b->addr & (align - 1)))
-			b = NULL;
-	}
-	if (b) {
-		q->bin[at].head = b->left;
-		q->blocks--;
-		q->bytes -= size;
-		q->hits++;
+	b = ss_bin_pop(q, size, align);
+	if (b)
 		*id = q->id | q->hits;
-	}
 	ss_spin_unlock(&q->lock);
 	return b;
 }
 
 bool ss_queue_push(struct ss_queue *q, struct ss_block *b)
 {
-	unsigned at = hash(b->size);
-	struct ss_block **head;
 	bool room;
 
 	ss_spin_lock(&q->lock);
-	if (q->bin[at].size != b->size && q->bin[at].head)
-		at = (at + 1) % SS_BINS;
-	if (q->bin[at].size == b->size || !q->bin[at].head) {
-		q->bin[at].size = b->size;
-		head = &q->bin[at].head;
-	} else {
-		head = &q->overflow; /* until the next allocation takes it to the heap */
-	}
-	b->left = *head;
-	*head = b;
-	q->blocks++;
-	q->bytes += b->size;
-	q->frees++;
-	room = q->blocks < SS_QUEUE_MAX_BLOCKS;
+	room = ss_bin_push(q, b);
 	ss_spin_unlock(&q->lock);
 	return room;
 }

@@ -23,7 +23,7 @@ static uint64_t segment_size(const struct ss_pool *pool, uint64_t size)
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size)
 {
 	uint64_t busy = atomic_load(&pool->reserved) - pool->idle_bytes;
-	uint64_t high = atomic_load(&pool->used_high);
+	uint64_t high = ss_pool_used_high(pool);
 
 	/* Only what is cut off an idle segment keeps it from going back. That does
 	 * no harm while the segments in use leave room below the peak. */
@@ -47,10 +47,7 @@ bool ss_over_cap(const struct ss_pool *pool, uint64_t size)
 {
 	const struct ss_device_state *d = &pool->core->dev[pool->dev];
 
-	/* Memory comes in frames; that no more than max_bytes of it is handed out is
-	 * seen to where it is handed out. */
-	if (pool->max_bytes &&
-	    atomic_load(&pool->reserved) + size > ss_round(pool->max_bytes, SS_FRAME))
+	if (pool->max_bytes && atomic_load(&pool->reserved) + size > pool->max_bytes)
 		return true;
 	return d->limit && atomic_load(&d->reserved) + size > d->limit;
 }

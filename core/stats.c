@@ -45,8 +45,8 @@ static void visit(struct ss_pool *pool, void *arg)
 	s.hits = s.allocations - s.misses;
 	s.reserved = pool->reserved;
 	s.reserved_high = pool->reserved_high;
-	s.used = pool->used;
-	s.used_high = pool->used_high;
+	s.used = ss_pool_used(pool);
+	s.used_high = ss_pool_used_high(pool);
 	s.fences = pool->core->fences;
 	s.driver_calls = pool->core->driver_calls;
 	s.driver_ns = pool->core->driver_ns;
@@ -179,7 +179,7 @@ static void check_pool(struct ss_pool *pool, void *arg)
 	bins += pool->done->bytes;
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		bins += e->bytes;
-	if (live != atomic_load(&pool->used))
+	if (live != ss_pool_used(pool))
 		c->broken = "used bytes are not the sum of live blocks";
 	if (rest != bins + c->heap_bytes)
 		c->broken = "free bytes are in no heap, bin or epoch, or in two";

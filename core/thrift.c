@@ -29,7 +29,7 @@ void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 
 bool ss_thrift_allows(struct ss_pool *pool, unsigned calls)
 {
-	uint64_t high = atomic_load(&pool->used_high);
+	uint64_t high = ss_pool_used_high(pool);
 
 	if (high > pool->spent.used_high) {
 		pool->spent.used_high = high;

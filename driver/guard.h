@@ -24,7 +24,8 @@ struct ss_tls {
 
 /* Initial-exec, because a preloaded library has its block in static TLS and the
  * first access must not allocate. */
-extern __thread struct ss_tls ss_tls __attribute__((tls_model("initial-exec")));
+extern __thread struct ss_tls ss_tls
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static inline void ss_enter(void)
 {
@@ -38,7 +39,7 @@ static inline void ss_leave(void)
 
 /* Live captures, and streams among the capturing ones that join the null
  * stream. Counted up before the real begin and down after the real end. */
-extern _Atomic int ss_captures, ss_captures_blocking;
+extern _Atomic int ss_captures, ss_captures_blocking __attribute__((visibility("hidden")));
 
 static inline bool ss_capture_live(void)
 {

@@ -7,6 +7,7 @@
  *   E(kind, extra, name, node, since, (parameters), (arguments))
  *
  * kind   SERVE  answered here where it can be: hand-written do_<name>
+ *        HOT    the same, with the question whether to pass in the handler
  *        LATE   the same, also after the program began to exit
  *        WATCH  the real call with something before and after it: do_<name>
  *        NOTE   the real call; `extra` says what others may now look at
@@ -48,9 +49,9 @@
 	/* ---- memory: intercept.c ---- */ \
 	E(SERVE, 0, hipMalloc, 402, 502, (void **ptr, size_t size), (ptr, size)) \
 	E(LATE, 0, hipFree, 402, 502, (void *ptr), (ptr)) \
-	E(SERVE, 0, hipMallocAsync, 501, 502, \
+	E(HOT, 0, hipMallocAsync, 501, 502, \
 	  (void **ptr, size_t size, hipStream_t stream), (ptr, size, stream)) \
-	E(LATE, 0, hipFreeAsync, 501, 502, (void *ptr, hipStream_t stream), (ptr, stream)) \
+	E(HOT, 0, hipFreeAsync, 501, 502, (void *ptr, hipStream_t stream), (ptr, stream)) \
 	E(SERVE, 0, hipMallocFromPoolAsync, 501, 502, \
 	  (void **ptr, size_t size, hipMemPool_t pool, hipStream_t stream), \
 	  (ptr, size, pool, stream)) \

@@ -298,12 +298,24 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 	return true;
 }
 
-hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
+/* Nothing stands between a call and a hit. */
+static inline bool plain(hipStream_t stream)
 {
+	return likely((uintptr_t)stream > 2 && !(ss_tls.depth | ss_tls.error) &&
+		      atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON &&
+		      !ss_capture_live() && !ss_pools_native());
+}
+
+static int malloc_async(void **ptr, size_t size, void *native)
+{
+	hipStream_t stream = native;
 	struct ss_timeline *tl;
 	struct ss_pool *pool;
 	hipError_t err;
 
+	if (unlikely(ss_pass(SS_SERVE)))
+		return ss_real.hipMallocAsync ? ss_real.hipMallocAsync(ptr, size, stream)
+					      : ss_real_missing();
 	if (unlikely(!ptr))
 		return ss_fail(hipErrorInvalidValue);
 	tl = ss_stream(stream, &err);
@@ -314,6 +326,13 @@ hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
 	    alloc_async_rare(tl, ptr, size, stream, &err))
 		return err;
 	return alloc_on(tl, pool, size, ptr);
+}
+
+hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
+{
+	if (plain(stream) && likely(ptr))
+		return (hipError_t)ss_hit_alloc(ss_core, ptr, size, stream, malloc_async);
+	return (hipError_t)malloc_async(ptr, size, stream);
 }
 
 hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handle,
@@ -371,13 +390,17 @@ static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream
 	return ss_fail(ss_status_error(status));
 }
 
-hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
+static int free_async(void *ptr, void *native)
 {
+	hipStream_t stream = native;
 	struct ss_timeline *tl;
 	struct ss_block_info info;
 	enum ss_status status;
 	hipError_t err;
 
+	if (unlikely(ss_pass(SS_LATE)))
+		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream)
+					    : ss_real_missing();
 	/* InvalidValue up to 6.x, success since: success harms nobody. */
 	if (unlikely(!ptr))
 		return ss_said(hipSuccess);
@@ -402,6 +425,13 @@ hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
 	if (likely(status == SS_OK))
 		return ss_said(hipSuccess);
 	return free_rare(ptr, status, stream);
+}
+
+hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
+{
+	if (plain(stream))
+		return (hipError_t)ss_hit_free(ss_core, ptr, stream, free_async);
+	return (hipError_t)free_async(ptr, stream);
 }
 
 /* ---- hipMemGetInfo ------------------------------------------------------ */

@@ -70,6 +70,7 @@ hipError_t ss_real_missing(void);
 
 /* The hand-written half of every entry. */
 #define SS_HANDLER_SERVE(name, params) hipError_t do_##name params;
+#define SS_HANDLER_HOT(name, params) hipError_t do_##name params;
 #define SS_HANDLER_LATE(name, params) hipError_t do_##name params;
 #define SS_HANDLER_WATCH(name, params) hipError_t do_##name params;
 #define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;

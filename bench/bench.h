@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What the bench programs share: clocks, medians, and the sequence of sizes. */
+#ifndef SS_BENCH_H
+#define SS_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <hip/hip_runtime_api.h>
+
+#define CHECK(call) do { \
+	hipError_t err_ = (call); \
+	if (__builtin_expect(err_ != hipSuccess, 0)) \
+		die("%s: error %d", #call, (int)err_); \
+} while (0)
+void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+double now_ns(void);
+/* Sorts `v`. */
+double median(double *v, size_t n);
+
+/* A recorded allocation log as a loop that can be run over and over: whatever is
+ * live at its end is freed there. `size` 0 is a free of what is in `slot`. */
+struct op {
+	uint32_t slot;
+	uint64_t size;
+};
+struct trace {
+	struct op *op;
+	size_t count, pairs;
+	uint32_t slots; /* blocks live at once */
+};
+/* An RMM log, plain or .xz. Never returns NULL. */
+struct trace *trace_open(const char *path);
+
+/* A symbol of the process, such as somasim_call_count; NULL if there is none. */
+void *symbol(const char *name);
+
+#endif
