@@ -87,6 +87,18 @@ static void put_back(struct ss_pool *pool, struct ss_block *b)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+/* More than the program allowed the pool? Threads that ask at the same time may
+ * get past it, up to the frame in which it lies. */
+static bool over_max(struct ss_pool *pool, uint64_t size)
+{
+	if (ss_pool_used(pool) + size <= pool->max_bytes)
+		return false;
+	pthread_mutex_lock(&pool->lock);
+	pool->st.out_of_memory++;
+	pthread_mutex_unlock(&pool->lock);
+	return true;
+}
+
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
 			      size_t size, void **out)
 {
@@ -99,6 +111,8 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
+	if (__builtin_expect(pool->max_bytes != 0, 0) && over_max(pool, sz))
+		return SS_ERR_NOMEM;
 	q = queue_get(pool, tl);
 	if (__builtin_expect(!q, 0))
 		return SS_ERR_NOMEM;

@@ -103,10 +103,15 @@ struct ss_driver {
 	enum ss_status (*fence_wait)(void *ctx, int dev, void *native,
 				     const struct ss_fence *fence);
 	void (*fence_release)(void *ctx, struct ss_fence *fence);
+	/* SS_OK: nothing is left to do on the stream. May be NULL, and may fail to
+	 * know it; never blocks. */
+	enum ss_status (*stream_idle)(void *ctx, int dev, void *native);
 
 	/* Monotonic milliseconds and a bounded sleep (virtual in tests). */
 	uint64_t (*now_ms)(void *ctx);
 	void (*sleep_ms)(void *ctx, unsigned ms);
+	/* Lets others run for an instant. NULL where nothing moves meanwhile. */
+	void (*pause)(void *ctx);
 };
 
 #endif

@@ -247,10 +247,51 @@ bool ss_fence_exact_pending(struct ss_core *core, int dev)
 	return found;
 }
 
+/* A stream with nothing left to do reaches a new fence within microseconds: less
+ * than memory costs. So a new fence is looked at a few times; a stream that is
+ * busy is left alone after that. */
+#define LOOKS 64
+
+bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
+{
+	for (;; ++*looks) {
+		ss_fence_poll(core, tl, -1);
+		if (atomic_load(&tl->completed) >= n)
+			return true;
+		if (*looks >= LOOKS || !core->drv.pause)
+			return false;
+		core->drv.pause(core->drv.ctx);
+	}
+}
+
+/* Does the runtime know already that the stream has come to its end? Asking that
+ * is what the program's own query is, and costs the device nothing. */
+static bool known_idle(struct ss_core *core, struct ss_timeline *tl)
+{
+	enum ss_status s = SS_ERR_NOT_READY;
+	struct ss_token t;
+	bool may;
+
+	if (!core->drv.stream_idle)
+		return false;
+	t = ss_stream_query_begin(core, tl);
+	pthread_mutex_lock(&core->order);
+	may = can_record(tl, SS_FENCE_JOINING);
+	atomic_fetch_add(&tl->recording, may);
+	pthread_mutex_unlock(&core->order);
+	if (may) {
+		s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
+		atomic_fetch_sub(&tl->recording, 1);
+	}
+	ss_sync_end(core, &t, s == SS_OK, false);
+	return s == SS_OK;
+}
+
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 {
-	struct { struct ss_timeline *tl; uint64_t pos; } list[1024];
+	struct { struct ss_timeline *tl; uint64_t pos; bool idle; } list[1024];
 	uint32_t count = 0;
+	unsigned looks = 0;
 
 	if (ss_distrusted(core))
 		return false;
@@ -272,15 +313,18 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 	/* The null stream last, and only when every other has come to its end: then
 	 * the record on it joins nothing that is still pending. */
 	for (int null = 0; null <= 1; null++) {
-		for (uint32_t i = 0; i < count; i++)
-			if ((list[i].tl->kind == SS_TL_NULL) == null &&
-			    !ss_fence_request(core, list[i].tl, list[i].pos, SS_FENCE_JOINING))
-				return false;
 		for (uint32_t i = 0; i < count; i++) {
 			if ((list[i].tl->kind == SS_TL_NULL) != null)
 				continue;
-			ss_fence_poll(core, list[i].tl, -1);
-			if (atomic_load(&list[i].tl->completed) < list[i].pos)
+			list[i].idle = known_idle(core, list[i].tl);
+			if (!list[i].idle && !ss_fence_request(core, list[i].tl, list[i].pos,
+							       SS_FENCE_JOINING))
+				return false;
+		}
+		for (uint32_t i = 0; i < count; i++) {
+			if ((list[i].tl->kind == SS_TL_NULL) != null || list[i].idle)
+				continue;
+			if (!ss_fence_reached(core, list[i].tl, list[i].pos, &looks))
 				return false;
 		}
 	}

@@ -251,6 +251,9 @@ static inline void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl,
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
 /* Drops the fences of a timeline that is gone. No lock held. */
 void ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
+/* Was the fence that has just been recorded at n reached? Asked a few times, of
+ * which *looks keeps count over all streams that are asked. */
+bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
 /* A fresh position: what was freed before is at or below it, what is freed from
  * now on above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)

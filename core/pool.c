@@ -152,7 +152,8 @@ enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
 	pthread_mutex_unlock(&core->pools);
 	if (!pool)
 		return SS_ERR_NOMEM;
-	pool->max_bytes = max_bytes;
+	/* Blocks are whole grains; and what is more than any device has is no cap. */
+	pool->max_bytes = max_bytes < 1ull << 62 ? ss_round(max_bytes, SS_GRAIN) : 0;
 	*out = pool;
 	return SS_OK;
 }
@@ -316,13 +317,28 @@ static bool release_waits(const struct ss_pool *pool)
 	return pool->core->dev[pool->dev].info.release_waits[pool->backing];
 }
 
+/* Is there anything to give back, and would nobody have to wait for it? */
+static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
+{
+	bool any;
+
+	if (!release_waits(pool))
+		return true;
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	any = pool->clean.bytes >= SS_FRAME && atomic_load(&pool->reserved) > keep;
+	pthread_mutex_unlock(&pool->lock);
+	return any && ss_device_idle(core, pool->dev, false);
+}
+
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool->st.trims++;
 	pthread_mutex_unlock(&pool->lock);
 	ss_fence_poll(core, NULL, -1);
-	if (!release_waits(pool)) {
+	if (trims_now(core, pool, keep)) {
 		ss_release(pool, keep, UINT64_MAX);
 		return SS_OK;
 	}

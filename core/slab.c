@@ -47,7 +47,10 @@ bool ss_over_cap(const struct ss_pool *pool, uint64_t size)
 {
 	const struct ss_device_state *d = &pool->core->dev[pool->dev];
 
-	if (pool->max_bytes && atomic_load(&pool->reserved) + size > pool->max_bytes)
+	/* Memory comes in frames; that no more than max_bytes of it is handed out is
+	 * seen to where it is handed out. */
+	if (pool->max_bytes &&
+	    atomic_load(&pool->reserved) + size > ss_round(pool->max_bytes, SS_FRAME))
 		return true;
 	return d->limit && atomic_load(&d->reserved) + size > d->limit;
 }

@@ -103,9 +103,10 @@ static bool fence_due(struct ss_pool *pool, struct ss_queue *q)
 static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-	struct { struct ss_timeline *tl; uint64_t n; struct ss_queue *q; } want[64];
+	struct { struct ss_timeline *tl; uint64_t n; struct ss_queue *q; bool asked; } want[64];
 	struct ss_core *core = pool->core;
 	uint32_t count = 0;
+	unsigned looks = 0;
 	bool any = false;
 
 	for (uint32_t i = 0; t && i < t->cap && count < 64; i++) {
@@ -127,9 +128,11 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 			}
 	pthread_mutex_unlock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)
-		any |= ss_fence_request(core, want[i].tl, want[i].n, SS_FENCE_LATE);
-	if (any)
-		ss_fence_poll(core, NULL, -1);
+		any |= want[i].asked = ss_fence_request(core, want[i].tl, want[i].n,
+							SS_FENCE_LATE);
+	for (uint32_t i = 0; i < count; i++)
+		if (want[i].asked)
+			ss_fence_reached(core, want[i].tl, want[i].n, &looks);
 	pthread_mutex_lock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)
 		if (want[i].q)

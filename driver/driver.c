@@ -6,6 +6,7 @@
  * without it, by every thread that comes first at once.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,12 @@ static void sleep_ms(void *ctx, unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+static void pause_now(void *ctx)
+{
+	(void)ctx;
+	sched_yield();
+}
+
 struct ss_driver ss_rocm_driver(void)
 {
 	return (struct ss_driver){
@@ -243,9 +250,11 @@ struct ss_driver ss_rocm_driver(void)
 		.set_access = ss_rocm_vmm_access,
 		.fence_record = ss_rocm_fence_record,
 		.fence_query = ss_rocm_fence_query,
+		.stream_idle = ss_rocm_stream_idle,
 		.fence_wait = ss_rocm_fence_wait,
 		.fence_release = ss_rocm_fence_release,
 		.now_ms = now_ms,
 		.sleep_ms = sleep_ms,
+		.pause = pause_now,
 	};
 }

@@ -126,6 +126,27 @@ static enum ss_status query_event(const struct ss_fence *fence)
 	return ss_rocm_status(err);
 }
 
+/* In relaxed mode for the same reason. A null stream is left alone beside a capture. */
+enum ss_status ss_rocm_stream_idle(void *ctx, int dev, void *native)
+{
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	if (!native && ss_capture_live())
+		return SS_ERR_CAPTURE;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
+	if (err == hipSuccess) {
+		err = SS_HIP(hipStreamQuery, native);
+		(void)SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
+	}
+	ss_scope_close(&s);
+	return ss_rocm_status(err);
+}
+
 /* ---- counters ----------------------------------------------------------- */
 
 static uint64_t counter_read(const struct counter *c)

@@ -58,6 +58,7 @@ const char *ss_rocm_arch(int dev);
 	X(hipMemUnmap) \
 	X(hipPeekAtLastError) \
 	X(hipSetDevice) \
+	X(hipStreamQuery) \
 	X(hipStreamWaitEvent) \
 	X(hipStreamWriteValue64) \
 	X(hipThreadExchangeStreamCaptureMode)
@@ -146,6 +147,7 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 
 /* fence.c */
 enum ss_status ss_rocm_fence_record(void *ctx, int dev, void *native, struct ss_fence *out);
+enum ss_status ss_rocm_stream_idle(void *ctx, int dev, void *native);
 enum ss_status ss_rocm_fence_query(void *ctx, const struct ss_fence *fence);
 enum ss_status ss_rocm_fence_wait(void *ctx, int dev, void *native, const struct ss_fence *fence);
 void ss_rocm_fence_release(void *ctx, struct ss_fence *fence);

@@ -143,6 +143,68 @@ static void access_lists(hipMemPool_t pool, int devices)
 	OK(hipMemPoolSetAccess(pool, &d, 1));
 }
 
+static uint64_t reserved_by(hipMemPool_t pool)
+{
+	uint64_t v = 0;
+
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &v));
+	return v;
+}
+
+/* A trim gives back at once where nobody has to wait for it, and never waits. */
+static void trims(void)
+{
+	hipMemPool_t pool = make(0);
+	uint64_t keep = UINT64_MAX, before;
+	hipStream_t s;
+	void *p;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &keep));
+	OK(hipMallocFromPoolAsync(&p, 32 << 20, pool, s));
+	stall(s);
+	OK(hipMemsetAsync(p, 1, 32 << 20, s));
+	OK(hipFreeAsync(p, s));
+	before = reserved_by(pool);
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(before >= 32 << 20 && reserved_by(pool) == before);
+	release(s);
+	OK(hipStreamSynchronize(s));
+	CHECK(reserved_by(pool) == before || reserved_by(pool) == 0);
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(reserved_by(pool) == 0);
+	OK(hipStreamDestroy(s));
+	OK(hipMemPoolDestroy(pool));
+}
+
+/* maxSize is what the program may have, to the byte; memory comes in larger units. */
+static void maximum(void)
+{
+	hipMemPoolProps props;
+	hipMemPool_t pool;
+	hipStream_t s;
+	uint64_t max = 1024;
+	void *p, *q = &q;
+
+	if (runtime_major() < 6)
+		return;
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.location.type = hipMemLocationTypeDevice;
+	memcpy((char *)&props + 24, &max, sizeof(max)); /* reserved in older headers */
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	for (int i = 0; i < 3; i++) {
+		OK(hipMallocFromPoolAsync(&p, 1024, pool, s));
+		GIVES(hipErrorOutOfMemory, hipMallocFromPoolAsync(&q, 1, pool, s));
+		CHECK(!q);
+		OK(hipFreeAsync(p, s));
+		GIVES(hipErrorOutOfMemory, hipMallocFromPoolAsync(&q, 1025, pool, s));
+	}
+	OK(hipStreamDestroy(s));
+	OK(hipMemPoolDestroy(pool));
+}
+
 int main(void)
 {
 	hipMemPool_t pool, def, now;
@@ -155,6 +217,8 @@ int main(void)
 	OK(hipGetDeviceCount(&devices));
 	OK(hipDeviceGetAttribute(&supported, hipDeviceAttributeMemoryPoolsSupported, 0));
 	CHECK(supported == 1);
+	trims();
+	maximum();
 	create();
 	pool = make(0);
 	attributes(pool);
