@@ -345,7 +345,8 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	/* Giving back would wait for the device: remembered as a threshold for
 	 * the next call that waits anyway. */
 	pthread_mutex_lock(&pool->lock);
-	pool->trim_wanted = true;
+	/* What is allocated later is not meant. */
+	pool->trim_wanted = atomic_load(&pool->reserved) > keep;
 	pool->trim_keep = keep;
 	pthread_mutex_unlock(&pool->lock);
 	return SS_OK;
