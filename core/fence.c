@@ -293,7 +293,8 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 	uint32_t count = 0;
 	unsigned looks = 0;
 
-	if (ss_distrusted(core))
+	/* Nor is a device idle on which a destroyed stream still runs. */
+	if (ss_distrusted(core) || ss_zombies(core, dev))
 		return false;
 	pthread_mutex_lock(&core->order);
 	for (uint32_t i = 0; i < core->slot_count; i++) {
