@@ -24,9 +24,10 @@ static bool can_record(const struct ss_timeline *tl, enum ss_fence_how how)
 {
 	if (!tl->alive || tl->capturing)
 		return false;
-	/* Where no stream joins the null stream, a record on it joins nothing. */
+	/* Where no stream joins the null stream, a record on it joins nothing; but
+	 * there may be streams that we do not know. */
 	if (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING &&
-	    atomic_load(&tl->core->dev[tl->dev].joiners))
+	    (atomic_load(&tl->core->dev[tl->dev].joiners) || ss_distrusted(tl->core)))
 		return false;
 	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self());
 }
