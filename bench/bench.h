@@ -3,6 +3,7 @@
 #ifndef SS_BENCH_H
 #define SS_BENCH_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

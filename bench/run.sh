@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Every figure of the hot path in one table: value, limit, peer. Exits non-zero
+# where a limit is missed. run.sh [BUILD_DIR [TRACE..]]; see bench/README.md.
+set -uo pipefail
+build=$(realpath "${1:-build}") || exit 2
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+need() { # COMMAND-OR-LIBRARY PACKAGE
+	command -v "$1" >/dev/null || ldconfig -p | grep -q "$1" ||
+		{ echo "bench: $1 is missing: install $2" >&2; exit 2; }
+}
+need valgrind valgrind
+need libmimalloc.so libmimalloc-dev
+[ -x "$build/bench/bench_pair" ] || { echo "bench: $build has no bench programs" >&2; exit 2; }
+
+traces=("$@")
+if [ ${#traces[@]} = 0 ]; then
+	for f in "$here"/../../shared/traces/*.csv.xz; do [ -f "$f" ] && traces+=("$f"); done
+fi
+if [ ${#traces[@]} = 0 ]; then
+	"$build/cli/somashim" generate training >"$tmp/training.csv" || exit 2
+	traces=("$tmp/training.csv")
+fi
+small=$(ls -S -r "${traces[@]}" | head -1)
+for f in "${traces[@]}"; do case $f in *infer*) small=$f ;; esac done
+
+# No delays: the device costs what it must and nothing at random.
+export SOMASIM_QUIET=1 SOMASIM_SEED=1 SOMASIM_DELAY_US=0 LD_LIBRARY_PATH=$build/sim
+preload=$build/shim/libsomashim.so
+pass=$build/bench/libbench_pass.so
+shim() { env LD_PRELOAD="$preload" "$@"; }
+
+missed=0
+printf '%-46s %12s %12s  %s\n' figure value limit peer
+row() { # FIGURE VALUE LIMIT PEER; LIMIT "<= x", ">= x" or -
+	local mark=
+	if [ "$3" != - ] && ! awk -v v="$2" -v l="$3" 'BEGIN {
+		split(l, a, " "); exit v == "" || !(a[1] == "<=" ? v + 0 <= a[2] : v + 0 >= a[2]) }'
+	then
+		mark=" MISSED" missed=$((missed + 1))
+	fi
+	printf '%-46s %12s %12s  %s%s\n' "$1" "${2:-none}" "$3" "$4" "$mark"
+}
+val() { awk -v k="$1" '$1 == k { v = $2 } END { print v }' "$2"; }
+div() { awk -v a="$1" -v b="$2" -v f="${3:-%.2f}" 'BEGIN { if (b) printf f, a / b }'; }
+
+# Instructions inside counted() of a program, per what it says it did.
+# callgrind PRELOAD UNITS PROGRAM ARGS.. ; UNITS 0: the program prints them
+callgrind() {
+	local pre=$1 units=$2 ir
+	shift 2
+	SOMASIM_VRAM=${VRAM:-7G} LD_PRELOAD=$pre valgrind --tool=callgrind \
+		--callgrind-out-file=/dev/null --toggle-collect=counted "$@" \
+		>"$tmp/cg.out" 2>"$tmp/cg.err"
+	ir=$(sed -n 's/.*Collected : //p' "$tmp/cg.err")
+	[ "$units" = 0 ] && units=$(tail -1 "$tmp/cg.out")
+	div "${ir:-0}" "${units:-0}" %.0f
+}
+
+# ---- pairs ----
+for t in "${traces[@]}"; do
+	name=$(basename "$t" .csv.xz)
+	SOMASHIM_FREE_SYNC=never shim "$build/bench/bench_pair" "$t" >"$tmp/pair" || continue
+	mi=$(val mimalloc "$tmp/pair")
+	row "pair $name" "$(div "$(val async "$tmp/pair")" "$mi")" "<= 2.0" \
+		"mimalloc $mi ns, ours $(val async "$tmp/pair") ns"
+	row "hipMalloc pair $name" "$(div "$(val classic "$tmp/pair")" "$mi")" "<= 3.0" \
+		"ours $(val classic "$tmp/pair") ns"
+done
+pair_ir() { # WHICH
+	callgrind "$preload" 0 "$build/bench/bench_pair" "$small" "$1" 16
+}
+mi=$(pair_ir mimalloc)
+row "pair, instructions ($(basename "$small" .csv.xz))" "$(pair_ir async)" "<= 250" "mimalloc $mi"
+row "hipMalloc pair, instructions" "$(SOMASHIM_FREE_SYNC=never pair_ir classic)" "<= 400" \
+	"mimalloc $mi"
+row "hipMalloc pair under auto, instructions" "$(pair_ir classic)" - "mimalloc $mi"
+
+# ---- threads ----
+shim "$build/bench/bench_scale" "$small" >"$tmp/scale"
+row "2 threads / 2 processes" "$(val two "$tmp/scale")" ">= 0.95" "2 processes"
+row "32 threads / 2 threads" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
+
+# ---- watched calls ----
+for call in record wait sync query; do
+	with=$(callgrind "$preload" 2000 "$build/bench/bench_watch" $call 2000)
+	base=$(callgrind "$pass" 2000 "$build/bench/bench_watch" $call 2000)
+	row "watched $call, instructions added" "$((${with:-0} - ${base:-0}))" "<= 100" \
+		"pass-through wrapper $base"
+done
+
+# ---- across streams ----
+for how in events plain; do
+	SOMASHIM_STATS=1 shim "$build/bench/bench_cross" $how >"$tmp/cross" 2>"$tmp/stats"
+	cat "$tmp/cross" >>"$tmp/stats"
+	first=$(awk '$1 == "reserved" { print $2; exit }' "$tmp/cross")
+	row "cross-stream $how: reserved 100k / 1k" "$(div "$(val reserved "$tmp/cross")" "$first")" \
+		"<= 2" "$first bytes after 1k"
+	fences=$(sed -n 's/.*fences recorded \([0-9]*\).*/\1/p' "$tmp/stats" | tail -1)
+	row "cross-stream $how: fences per 64 frees" "$(div "$((${fences:-0} * 64))" 100000)" "<= 1" \
+		"$fences fences"
+	row "cross-stream $how: host waits" "$(val waits "$tmp/cross")" "<= 0" "the program's own"
+done
+
+# ---- slow paths ----
+"$build/bench/bench_heap" >"$tmp/heap" 2>/dev/null
+row "best fit among 1,000,000 ranges, ns" "$(val find "$tmp/heap")" "<= 2000" \
+	"with take and put back $(val take "$tmp/heap")"
+SOMASIM_COST=hipMalloc:50000,hipExtMallocWithFlags:50000 shim "$build/bench/bench_miss" >"$tmp/miss"
+row "hits of another stream during a miss" "$(val hits "$tmp/miss")" ">= 1000" \
+	"$(val ms "$tmp/miss") ms in the driver"
+
+# ---- host memory ----
+"$build/bench/bench_memory" >"$tmp/memory"
+row "host bytes per live block, counted" "$(val counted "$tmp/memory")" "<= 96" "uthash handle 56"
+row "host bytes per live block, resident" "$(val resident "$tmp/memory")" "<= 96" ""
+row "growth over 10 million pairs, bytes" "$(val growth "$tmp/memory")" "<= 65536" ""
+
+# ---- the classic loop ----
+export SOMASIM_COST=hipMalloc:14,hipExtMallocWithFlags:14,hipFree:20
+loop() { # PRELOAD FREE_SYNC HOW STREAMS: the median of 5
+	for _ in 1 2 3 4 5; do
+		LD_PRELOAD=$1 SOMASHIM_FREE_SYNC=$2 "$build/bench/bench_loop" "$3" "$4"
+	done | awk '{ print $2 }' | sort -n | sed -n 3p
+}
+for n in 1 4; do
+	alone=$(loop "" auto none $n) native=$(loop "" auto classic $n)
+	auto=$(loop "$preload" auto classic $n) never=$(loop "$preload" never classic $n)
+	limit1=- limit4=-
+	[ $n = 1 ] && limit1="<= 1.05" || limit4="<= 1.05"
+	row "classic loop, $n streams, auto / kernels" "$(div "$auto" "$alone")" "$limit1" \
+		"native $(div "$native" "$alone")"
+	row "classic loop, $n streams, never / kernels" "$(div "$never" "$alone")" "$limit4" \
+		"kernels $alone ms"
+	row "async loop, $n streams / kernels" \
+		"$(div "$(loop "$preload" auto async $n)" "$alone")" - ""
+done
+
+echo "$missed missed"
+[ "$missed" = 0 ]

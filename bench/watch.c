@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One watched call over and over, for callgrind: watch CALL N. Run once under the
+ * preload and once under the pass-through wrapper; the difference is what watching
+ * costs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+static hipStream_t a, b;
+static hipEvent_t event;
+
+/* Found by name: callgrind collects while it runs. */
+__attribute__((noipa)) void counted(const char *call, int n);
+__attribute__((noipa)) void counted(const char *call, int n)
+{
+	while (n-- > 0) {
+		if (call[0] == 'r')
+			CHECK(hipEventRecord(event, a));
+		else if (call[0] == 'w')
+			CHECK(hipStreamWaitEvent(b, event, 0));
+		else if (call[0] == 's')
+			CHECK(hipStreamSynchronize(a));
+		else
+			CHECK(hipEventQuery(event));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	void *p;
+
+	if (argc != 3 || !strchr("rwsq", argv[1][0]))
+		die("usage: watch record|wait|sync|query N");
+	CHECK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+	CHECK(hipStreamCreateWithFlags(&b, hipStreamNonBlocking));
+	CHECK(hipEventCreateWithFlags(&event, hipEventDisableTiming));
+	CHECK(hipMallocAsync(&p, 1 << 20, a));
+	CHECK(hipEventRecord(event, a));
+	CHECK(hipStreamSynchronize(a));
+	counted(argv[1], 16);
+	CHECK(hipDeviceSynchronize());
+	counted(argv[1], atoi(argv[2]));
+	return 0;
+}
