@@ -44,6 +44,16 @@
 	M(29, free_classic_unmarked, "hipFree without a wait leaves the bytes unmarked") \
 	M(30, absorb_keeps_none, "ranges taken over by event order lose their marks") \
 	M(31, sync_without_command, "waiting for a blocking stream proves what the null stream does") \
-	M(32, null_hit_without_command, "the null stream takes back what it freed without joining")
+	M(32, null_hit_without_command, "the null stream takes back what it freed without joining") \
+	M(33, failed_command_covers, "a record that failed stands for the null stream's frees") \
+	M(34, destroyed_meanwhile, "a wait stream by stream covers one destroyed meanwhile") \
+	M(35, zombies_forgotten, "hipFree's wait covers streams that were destroyed before") \
+	M(36, distrusted_clock, "event clocks are trusted after a bypass was seen") \
+	M(37, distrusted_epoch, "fences of known streams close an epoch after a bypass") \
+	M(38, captured_clock, "a record on a capturing stream has a clock") \
+	M(39, epoch_shared_too_long, "later frees join an epoch with older marks") \
+	M(40, null_fence_anywhere, "a fence joins the null stream in a call that does not") \
+	M(41, thread_exit_completes, "a thread's stream counts as completed when it exits") \
+	M(42, other_threads_fence, "a fence for another thread's stream lands on this thread's")
 
 #endif

@@ -413,7 +413,7 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 			continue;
 		if (!tl->alive)
 			n = tl->last;
-		if (same && (e->mark[count].slot != i || e->mark[count].n != n)) {
+		if (same && (e->mark[count].slot != i || (e->mark[count].n != n && !SS_MUTANT_IS(39)))) {
 			/* Something moved on: this free needs an epoch of its own. */
 			same = false;
 			fresh = ss_host_alloc(core,
@@ -436,7 +436,7 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 		if (SS_MUTANT_IS(9) && count)
 			fresh->mark[count - 1].n = 0;
 		fresh->dev = pool->dev;
-		if (ss_distrusted(core))
+		if (ss_distrusted(core) && !SS_MUTANT_IS(37))
 			fresh->wide = atomic_load(&core->dev[pool->dev].wide_now);
 		fresh->next = pool->epochs;
 		if (pool->epochs)

@@ -272,7 +272,8 @@ void ss_thread_exit(struct ss_core *core)
 			__atomic_store_n(&core->dev[dev].null, NULL, __ATOMIC_RELEASE);
 		}
 		ss_timeline_end(core, tl);
-		if (!atomic_load(&tl->marked) && !atomic_load(&core->dev[dev].classic))
+		if ((!atomic_load(&tl->marked) && !atomic_load(&core->dev[dev].classic)) ||
+		    SS_MUTANT_IS(41))
 			ss_complete(core, tl, tl->last, NULL, true);
 		else
 			atomic_fetch_add(&core->zombies, 1);
@@ -381,7 +382,7 @@ bool ss_zombies(struct ss_core *core, int dev)
 {
 	bool found = false, any = false;
 
-	if (!atomic_load_explicit(&core->zombies, memory_order_relaxed))
+	if (!atomic_load_explicit(&core->zombies, memory_order_relaxed) || SS_MUTANT_IS(35))
 		return false;
 	ss_fence_poll(core, NULL, -1);
 	pthread_mutex_lock(&core->order);
