@@ -295,6 +295,7 @@ struct ss_queue {
 	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
 	/* guarded by the pool's lock: */
 	uint64_t hits_counted, hits_flushed;
+	uint64_t kept[SS_BINS];         /* the bin's size, if it was asked for again */
 	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
 	bool idle;                      /* the stream was at its end when last asked */
 	struct ss_heap own;
@@ -308,6 +309,9 @@ bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
 struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id);
 /* Everything in the bins, as a list by ->left. */
 struct ss_block *ss_queue_drain(struct ss_queue *q);
+/* The blocks of sizes that nobody asked for again so far; `size` is being asked
+ * for. Pool lock held. */
+struct ss_block *ss_queue_drain_new(struct ss_queue *q, uint64_t size);
 
 /* ---- pools: pool.c, alloc.c, slab.c, vmm.c ------------------------------ */
 
@@ -440,6 +444,7 @@ void ss_unplace(struct ss_pool *pool, struct ss_block *b);
 bool ss_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n);
 /* Empties the bins of one queue / of all into the heaps. */
 void ss_flush(struct ss_pool *pool, struct ss_queue *q);
+void ss_flush_new(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
 void ss_flush_all(struct ss_pool *pool);
 /* What has completed becomes clean. */
 void ss_settle(struct ss_pool *pool);
@@ -486,8 +491,8 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
 /* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
  * before it. */
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q);
-/* May `calls` of the driver be spent on a tighter fit? */
-bool ss_thrift_allows(struct ss_pool *pool, unsigned calls);
+/* Calls of the driver that may be spent on a tighter fit; below 0: a debt. */
+int64_t ss_thrift(struct ss_pool *pool);
 
 /* oom.c: everything that can be tried when growing failed, in the order of the
  * design. SS_OK: try the allocation again. */

@@ -149,16 +149,24 @@ fail:
 
 /* ---- bins to heaps ------------------------------------------------------ */
 
-void ss_flush(struct ss_pool *pool, struct ss_queue *q)
+static void place_all(struct ss_pool *pool, struct ss_block *b)
 {
-	struct ss_block *b = ss_queue_drain(q);
-
 	while (b) {
 		struct ss_block *next = b->left;
 
 		ss_place(pool, b);
 		b = next;
 	}
+}
+
+void ss_flush(struct ss_pool *pool, struct ss_queue *q)
+{
+	place_all(pool, ss_queue_drain(q));
+}
+
+void ss_flush_new(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
+{
+	place_all(pool, ss_queue_drain_new(q, size));
 }
 
 void ss_flush_all(struct ss_pool *pool)

@@ -97,3 +97,28 @@ struct ss_block *ss_queue_drain(struct ss_queue *q)
 	ss_spin_unlock(&q->lock);
 	return list;
 }
+
+struct ss_block *ss_queue_drain_new(struct ss_queue *q, uint64_t size)
+{
+	struct ss_block *list = NULL, *b;
+	unsigned at = ss_bin(size);
+
+	ss_spin_lock(&q->lock);
+	if (q->bin[at].size != size)
+		at = (at + 1) % SS_BINS;
+	if (q->bin[at].size == size)
+		q->kept[at] = size;
+	for (unsigned i = 0; q->blocks && i < SS_BINS; i++) {
+		if (q->kept[i] == q->bin[i].size)
+			continue;
+		while ((b = q->bin[i].head)) {
+			q->bin[i].head = b->left;
+			b->left = list;
+			list = b;
+			q->blocks--;
+			q->bytes -= b->size;
+		}
+	}
+	ss_spin_unlock(&q->lock);
+	return list;
+}

@@ -11,6 +11,7 @@
  */
 #include "core/internal.h"
 
+#define WARM_UP 32           /* allocations: before, nothing is a loop */
 #define SHARED (4ull << 20) /* smaller blocks share a segment */
 
 /* How much to ask for when `size` bytes are missing: small blocks share, large
@@ -28,7 +29,8 @@ bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t s
 	/* Only what is cut off an idle segment keeps it from going back. That does
 	 * no harm while the segments in use leave room below the peak. */
 	return b->size == b->seg->size && b->size > segment_size(pool, size) &&
-	       busy + b->size > high - high / 8 && ss_thrift_allows(pool, 2);
+	       busy + b->size > high - high / 8 &&
+	       pool->spent.allocs >= WARM_UP && ss_thrift(pool) >= 2;
 }
 
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)

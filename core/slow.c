@@ -279,6 +279,8 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			ss_thrift_count(pool, q);
 		if (flush_first(q))
 			ss_flush(pool, q);
+		else if (q)
+			ss_flush_new(pool, q, size);
 		if (!grown && much_waits(pool, q))
 			collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);

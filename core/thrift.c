@@ -8,9 +8,8 @@
  */
 #include "core/internal.h"
 
-#define WARM_UP 32         /* allocations; no loop so far */
 #define FREE_CALLS 10      /* after each new peak */
-#define ALLOCS_PER_CALL 25 /* then */
+#define ALLOCS_PER_CALL 40 /* then */
 #define FREE_MISSES 32     /* growth for a tight fit costs hits, too */
 #define ALLOCS_PER_MISS 15
 
@@ -27,7 +26,7 @@ void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 	pool->spent.allocs += hits + 1;
 }
 
-bool ss_thrift_allows(struct ss_pool *pool, unsigned calls)
+int64_t ss_thrift(struct ss_pool *pool)
 {
 	uint64_t high = ss_pool_used_high(pool);
 
@@ -36,8 +35,9 @@ bool ss_thrift_allows(struct ss_pool *pool, unsigned calls)
 		pool->spent.calls_then = pool->spent.calls;
 		pool->spent.allocs_then = pool->spent.allocs;
 	}
-	return pool->spent.allocs >= WARM_UP &&
-	       pool->st.grown < FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS &&
-	       pool->spent.calls - pool->spent.calls_then + calls <=
-	       FREE_CALLS + (pool->spent.allocs - pool->spent.allocs_then) / ALLOCS_PER_CALL;
+	if (pool->st.misses >= FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS)
+		return INT64_MIN;
+	return (int64_t)(FREE_CALLS + (pool->spent.allocs - pool->spent.allocs_then) /
+			 ALLOCS_PER_CALL) -
+	       (int64_t)(pool->spent.calls - pool->spent.calls_then);
 }

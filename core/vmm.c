@@ -10,9 +10,9 @@
  * and completed out of runs that are too short and maps them there instead
  * (remapping): reserved memory then follows what is live, however sizes change.
  *
- * Chunks grow with the pool (one 64th of it, 2 MiB to 64 MiB): a few hundred
- * handles, file descriptors and mappings whatever its size, and little waste in
- * the last one.
+ * Chunks grow with the pool and with what is missing (2 MiB to 64 MiB): a few
+ * hundred handles, file descriptors and mappings whatever its size, little waste
+ * in the last one, and few calls to move memory for a large block.
  *
  * Locks: pool->lock, dropped for the driver. What a thread works on meanwhile is
  * in state QUEUED, which nobody else touches.
@@ -22,6 +22,10 @@
 #include "core/internal.h"
 
 #define MAX_CHUNK (64ull << 20)
+#define POOL_PARTS 128
+#define RUN_PARTS 8
+#define SLACK_PART 64 /* of the peak: what may be made new rather than moved */
+#define MOVE_PART 4   /* calls per allocation before the peak, as a credit */
 
 struct chunk {
 	void *handle;
@@ -40,11 +44,13 @@ struct ss_vmm {
 	uint32_t chunks;
 };
 
-static uint64_t chunk_size(const struct ss_pool *pool, const struct ss_vmm *v)
+static uint64_t chunk_size(const struct ss_pool *pool, const struct ss_vmm *v, uint64_t bytes)
 {
-	uint64_t share = atomic_load(&((struct ss_pool *)(uintptr_t)pool)->reserved) / 64;
+	uint64_t share = atomic_load(&((struct ss_pool *)(uintptr_t)pool)->reserved) / POOL_PARTS;
 	uint64_t size = v->unit;
 
+	if (share < bytes / RUN_PARTS)
+		share = bytes / RUN_PARTS;
 	while (size * 2 <= share && size * 2 <= MAX_CHUNK)
 		size *= 2;
 	return size;
@@ -177,33 +183,43 @@ struct donors {
 	struct ss_block *avoid[2]; /* neighbours of the target: they are the run */
 	struct ss_block *best;
 	struct chunk *victim;      /* releasing: the chunk in `best` */
+	uint64_t most;             /* gathering: no larger chunk than this */
 	uint64_t older_than, now;
 };
 
-/* First chunk that lies wholly in the clean range b; NULL if none does. */
-static struct chunk *whole_chunk(struct ss_vmm *v, const struct ss_block *b)
+/* The largest chunk of at most `most` bytes that lies wholly in the clean range b;
+ * NULL if none does. */
+static struct chunk *whole_chunk(struct ss_vmm *v, const struct ss_block *b, uint64_t most)
 {
 	uint64_t va = ss_round(b->addr, v->unit), end = b->addr + b->size;
+	struct chunk *best = NULL;
 
 	while (va + v->unit <= end) {
 		struct chunk *c = *frame_at(v, va);
 
-		if (c && c->va >= b->addr && c->va + c->size <= end)
-			return c;
+		if (c && c->va >= b->addr && c->va + c->size <= end && c->size <= most &&
+		    (!best || c->size > best->size))
+			best = c;
 		va = c ? c->va + c->size : va + v->unit;
 	}
-	return NULL;
+	return best;
 }
 
 static void pick_donor(struct ss_block *b, void *arg)
 {
 	struct donors *d = arg;
+	struct chunk *c;
 
 	if (b->size < d->v->unit || b == d->avoid[0] || b == d->avoid[1])
 		return;
-	/* The shortest run first: long ones serve as they are. */
-	if ((!d->best || b->size < d->best->size) && whole_chunk(d->v, b))
+	c = whole_chunk(d->v, b, d->most);
+	/* Large chunks first: fewer calls. Then the shortest run: long ones serve
+	 * as they are. */
+	if (c && (!d->best || c->size > d->victim->size ||
+		  (c->size == d->victim->size && b->size < d->best->size))) {
 		d->best = b;
+		d->victim = c;
+	}
 }
 
 /* Takes the chunk out of its clean range; the range it leaves is QUEUED until
@@ -244,6 +260,7 @@ static enum ss_status unmap_one(struct ss_pool *pool, struct ss_block *b, struct
 	s = SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va,
 					   c->size));
 	pthread_mutex_lock(&pool->lock);
+	pool->spent.calls++;
 	if (s == SS_OK) {
 		for (uint64_t va = c->va; va < c->va + c->size; va += pool->vmm->unit)
 			*frame_at(pool->vmm, va) = NULL;
@@ -264,6 +281,7 @@ static void chunk_destroy(struct ss_pool *pool, struct chunk *c)
 	atomic_fetch_sub(&core->dev[pool->dev].reserved, c->size);
 	pthread_mutex_lock(&pool->lock);
 	pool->st.released_bytes += c->size;
+	pool->spent.calls++;
 	pool->vmm->chunks--;
 	pthread_mutex_unlock(&pool->lock);
 	ss_host_free(core, c, sizeof(*c));
@@ -290,6 +308,7 @@ static struct chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_sta
 	pthread_mutex_lock(&pool->lock);
 	pool->vmm->chunks++;
 	pool->st.grown++;
+	pool->spent.calls++;
 	pthread_mutex_unlock(&pool->lock);
 	return c;
 }
@@ -303,7 +322,8 @@ static struct chunk *gather(struct ss_pool *pool, struct ss_block *target, uint6
 	uint64_t got = 0;
 
 	while (got < want) {
-		struct donors d = {.v = v};
+		/* One that overshoots would leave its own bytes unused. */
+		struct donors d = {.v = v, .most = want - got};
 		struct ss_block *b;
 		struct chunk *c;
 
@@ -311,9 +331,8 @@ static struct chunk *gather(struct ss_pool *pool, struct ss_block *target, uint6
 		d.avoid[0] = target->prev;
 		d.avoid[1] = target->next;
 		ss_heap_each(&pool->clean, pick_donor, &d);
-		c = d.best ? whole_chunk(v, d.best) : NULL;
-		/* One that overshoots would leave its own bytes unused. */
-		b = c && got + c->size <= want ? detach(pool, d.best, c) : NULL;
+		c = d.victim;
+		b = c ? detach(pool, d.best, c) : NULL;
 		pthread_mutex_unlock(&pool->lock);
 		if (!b || unmap_one(pool, b, c) != SS_OK)
 			break;
@@ -345,6 +364,7 @@ static uint64_t map_all(struct ss_pool *pool, uint64_t va, struct chunk **list)
 		c->va = va + done;
 		c->idle_since = 0;
 		pthread_mutex_lock(&pool->lock);
+		pool->spent.calls++;
 		for (uint64_t a = c->va; a < c->va + c->size; a += v->unit)
 			*frame_at(v, a) = c;
 		pthread_mutex_unlock(&pool->lock);
@@ -373,6 +393,16 @@ static uint64_t map_all(struct ss_pool *pool, uint64_t va, struct chunk **list)
 	return done;
 }
 
+/* Moving chunks keeps the pool small, but calls cost time: what lies within a
+ * small part of the peak is made new. Pool lock held. */
+static bool worth_moving(struct ss_pool *pool, uint64_t bytes, uint64_t unit)
+{
+	uint64_t high = ss_pool_used_high(pool);
+
+	return atomic_load(&pool->reserved) + bytes > high + high / SLACK_PART &&
+	       ss_thrift(pool) + (int64_t)(pool->spent.allocs_then / MOVE_PART) >= 0;
+}
+
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 			   uint64_t align, bool remap)
 {
@@ -381,6 +411,7 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	struct ss_block *target, *rest;
 	uint64_t got = 0, mapped, unit;
 	enum ss_status s = SS_OK;
+	bool may;
 
 	if (!pool->vmm && (s = vmm_make(pool)) != SS_OK)
 		return s;
@@ -404,10 +435,11 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		set_state(rest, SS_BLOCK_HOLE);
 		ss_heap_insert(&pool->vmm->holes, rest);
 	}
-	unit = chunk_size(pool, pool->vmm);
+	unit = chunk_size(pool, pool->vmm, find.bytes);
+	may = worth_moving(pool, find.bytes, unit);
 	pthread_mutex_unlock(&pool->lock);
 
-	list = remap ? gather(pool, target, find.bytes) : NULL;
+	list = remap && may ? gather(pool, target, find.bytes) : NULL;
 	for (tail = &list; *tail; tail = &(*tail)->next)
 		got += (*tail)->size;
 	while (got < find.bytes && s == SS_OK) {
