@@ -52,15 +52,10 @@ static uint64_t below(struct worker *w, uint64_t n)
 	return next(&w->rng) % n;
 }
 
-/* Sizes as programs have them: the same few again and again, else many small and
- * few large. */
+/* Sizes as programs have them: many small, few large. */
 static size_t size_of(struct worker *w)
 {
-	static const size_t often[] = { 256, 5000, 100000, 1 << 20, 3 << 20, 20 << 20 };
 	unsigned bits = (unsigned)below(w, 100);
-
-	if (below(w, 3))
-		return often[below(w, sizeof(often) / sizeof(often[0]))];
 
 	bits = bits < 60 ? 4 + (unsigned)below(w, 14) : bits < 95 ? 18 + (unsigned)below(w, 5)
 								  : 23 + (unsigned)below(w, 3);
@@ -154,47 +149,25 @@ static void take(struct worker *w, struct block *b)
 	put_stamp(b, s);
 }
 
-/* The last thing that happens to a block is a write, so that a next owner who
- * comes too early finds another stamp than its own. `may_wait` false, for blocks
- * that are not classic: nothing here waits for a stream. */
-static void give(struct worker *w, struct block *b, bool may_wait)
+static void give(struct worker *w, struct block *b)
 {
 	hipStream_t s = below(w, 2) ? b->last : streams[below(w, STREAMS)];
-	size_t at[3], len[3];
-	int n = pages(b, at, len);
 
-	if (may_wait && below(w, 2))
+	if (below(w, 2))
 		check_stamp(w, b, s);
 	else
 		move_to(b, s);
-	for (int i = 0; i < n; i++)
-		OK(hipMemsetAsync(b->p + at[i], (int)(~b->stamp & 255), len[i], s));
-	if (may_wait && (b->classic ? below(w, 8) != 0 : below(w, 16) == 0))
+	if (b->classic ? below(w, 8) != 0 : below(w, 16) == 0)
 		OK(hipFree(b->p));
 	else
-		OK(hipFreeAsync(b->p, s)); /* which waits, for a classic block */
+		OK(hipFreeAsync(b->p, s));
 	b->p = NULL;
 }
 
-/* Frees on a stream that is held: whoever takes the bytes must wait for it. No
- * other thread is kept waiting for long, and this one waits for nothing. */
-static void held(struct worker *w, struct block *live, hipStream_t s)
-{
-	struct timespec nap = { 0, 200000 };
-
-	if (!stall_fn || stall_fn(s) != 0)
-		return;
-	for (int i = 0; i < LIVE; i++)
-		if (live[i].p && !live[i].classic && live[i].last == s)
-			give(w, &live[i], false);
-	nanosleep(&nap, NULL);
-	release_fn(s);
-}
-
-static void disturb(struct worker *w, struct block *live)
+static void disturb(struct worker *w)
 {
 	hipStream_t s = streams[below(w, STREAMS)], t = streams[below(w, STREAMS)];
-	struct block *b;
+	struct timespec nap = { 0, 100000 };
 	hipEvent_t e;
 
 	switch (below(w, 6)) {
@@ -211,8 +184,11 @@ static void disturb(struct worker *w, struct block *live)
 		OK(hipEventDestroy(e));
 		break;
 	case 3:
-		b = &live[below(w, LIVE)];
-		held(w, live, b->p ? b->last : s);
+		/* Held for as long as a nap: nobody else waits for ever. */
+		if (stall_fn && stall_fn(s) == 0) {
+			nanosleep(&nap, NULL);
+			release_fn(s);
+		}
 		break;
 	case 4:
 		if (below(w, 10) == 0)
@@ -239,15 +215,15 @@ static void *work(void *arg)
 		struct block *b = &live[below(w, LIVE)];
 
 		if (below(w, 8) == 0)
-			disturb(w, live);
+			disturb(w);
 		else if (b->p)
-			give(w, b, true);
+			give(w, b);
 		else
 			take(w, b);
 	}
 	for (int i = 0; i < LIVE; i++) {
 		if (live[i].p)
-			give(w, &live[i], true);
+			give(w, &live[i]);
 		if (live[i].done)
 			OK(hipEventDestroy(live[i].done));
 	}
