@@ -57,8 +57,9 @@ static const struct ss_quirk table[] = {
 	  "giving back is counted as waiting" },
 	{ "V10", "clr#265", 600, 0, NULL, SS_Q_NOTE,
 	  "IPC export of a VMM address is a kernel BUG", "refused before it gets there" },
-	{ "V13", "xla#46576", 714, 714, NULL, SS_Q_ACCESS_PREFIX,
-	  "SetAccess on a peer after the owner corrupts the mapping", "the owner last" },
+	{ "V13", "xla#46576", 714, 714, NULL, SS_Q_PEER_SPOILS,
+	  "SetAccess on a peer after the owner corrupts the mapping",
+	  "the owner last; no VMM where there is another device" },
 	{ "V15", "llamacpp-rocm#87", 702, 702, "gfx1201", SS_Q_NO_VMM,
 	  "VMM hangs the GPU", "no VMM on this architecture" },
 	/* capture, IPC */

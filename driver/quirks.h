@@ -15,6 +15,7 @@ enum ss_quirk_flag {
 	SS_Q_QUERY_IN_CAPTURE = 1 << 4, /* hipEventQuery ends a foreign capture */
 	SS_Q_CHECK_FREE_ASYNC = 1 << 5, /* hipFreeAsync believes any pointer */
 	SS_Q_UNMAP_ONE = 1 << 6,        /* one chunk per hipMemUnmap */
+	SS_Q_PEER_SPOILS = 1 << 7,      /* no VMM beside other devices */
 };
 
 struct ss_quirk {

@@ -32,6 +32,7 @@ static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range *ranges;
 
 #define UNIT (2ull << 20)
+#define ACCESS_TRIES 8
 /* hipDeviceAttributeVirtualMemoryManagementSupported, which 5.2.3's header does
  * not name; the same number from 5.7.1 to 7.2.4. */
 #define VMM_ATTRIBUTE ((hipDeviceAttribute_t)89)
@@ -41,6 +42,8 @@ bool ss_rocm_vmm_usable(int dev)
 	int has = 0;
 
 	if (ss_rocm.quirks[dev] & SS_Q_NO_VMM)
+		return false;
+	if ((ss_rocm.quirks[dev] & SS_Q_PEER_SPOILS) && ss_rocm.devices > 1)
 		return false;
 	/* Before 6.4.2 released memory stays (hip#3781). */
 	if (ss_runtime()->version && ss_runtime()->major == 6 && ss_runtime()->minor < 4)
@@ -234,6 +237,7 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	char *from = va;
 	struct ss_scope s;
 	hipError_t err;
+	int tries = 0;
 	size_t n = 0;
 
 	(void)ctx;
@@ -250,7 +254,10 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	widen(dev, &from, &size);
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	err = SS_HIP(hipMemSetAccess, from, size, desc, n);
+	/* 7.1 refuses now and then what it takes the next time (rocm-systems#2667). */
+	do
+		err = SS_HIP(hipMemSetAccess, from, size, desc, n);
+	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
 }

@@ -205,6 +205,10 @@ static bool try_backing(int dev, const struct ss_options *options, enum ss_backi
 		at = steps[i].name;
 		ok = steps[i].run(&t);
 	}
+	/* A step that failed may have left work behind, on memory that now goes. */
+	for (int i = 0; i < 2; i++)
+		if (t.stream[i])
+			(void)REAL(hipStreamSynchronize, t.stream[i]);
 	ss_core_destroy(t.core);
 	for (int i = 0; i < 2; i++)
 		if (t.stream[i])
