@@ -17,13 +17,16 @@
 
 /* ---- making ------------------------------------------------------------- */
 
-static enum ss_backing backing_for(struct ss_core *core, bool classic)
+static enum ss_backing backing_for(struct ss_core *core, int dev, bool classic)
 {
 	enum ss_backing want = (enum ss_backing)core->opt.backing;
 
 	/* hipMalloc memory must stay exportable with hipIpcGetMemHandle and
 	 * visible to RDMA registration. */
 	if (want == SS_BACKING_AUTO || (want == SS_BACKING_VMM && classic))
+		return SS_BACKING_HIP;
+	/* Asked for, and not to be had on this device. */
+	if (want == SS_BACKING_VMM && !core->dev[dev].info.chunk_bytes)
 		return SS_BACKING_HIP;
 	return want;
 }
@@ -53,7 +56,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->classic = classic;
 	pool->is_default = is_default;
 	pool->dying = false;
-	pool->backing = backing_for(core, classic);
+	pool->backing = backing_for(core, dev, classic);
 	pool->max_bytes = 0;
 	pool->peers = 1ull << dev | (classic ? core->dev[dev].peers : 0);
 	pool->follow = pool->opportunistic = pool->internal = true;
