@@ -24,9 +24,10 @@ static bool can_record(const struct ss_timeline *tl, enum ss_fence_how how)
 {
 	if (!tl->alive || tl->capturing)
 		return false;
-	/* Where no stream joins the null stream, a record on it joins nothing. */
+	/* Where no stream joins the null stream, a record on it joins nothing; but
+	 * there may be streams that we do not know. */
 	if (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING && !SS_MUTANT_IS(40) &&
-	    atomic_load(&tl->core->dev[tl->dev].joiners))
+	    (atomic_load(&tl->core->dev[tl->dev].joiners) || ss_distrusted(tl->core)))
 		return false;
 	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self()) ||
 	       SS_MUTANT_IS(42);
@@ -299,7 +300,8 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 	uint32_t count = 0;
 	unsigned looks = 0;
 
-	if (ss_distrusted(core))
+	/* Nor is a device idle on which a destroyed stream still runs. */
+	if (ss_distrusted(core) || ss_zombies(core, dev))
 		return false;
 	pthread_mutex_lock(&core->order);
 	for (uint32_t i = 0; i < core->slot_count; i++) {
