@@ -240,10 +240,11 @@ bool ss_fence_exact_pending(struct ss_core *core, int dev)
 
 	pthread_mutex_lock(&core->order);
 	for (uint32_t i = 0; i < core->slot_count && !found; i++) {
-		if (core->slots[i]->dev != dev)
-			continue;
-		for (struct ss_pending *p = core->slots[i]->fences; p && !found; p = p->next)
-			found = p->exact || SS_MUTANT_IS(18);
+		const struct ss_timeline *tl = core->slots[i];
+
+		for (struct ss_pending *p = tl->fences; p && tl->dev == dev && !found; p = p->next)
+			found = (p->exact || SS_MUTANT_IS(18)) &&
+				p->pos > atomic_load(&tl->completed);
 	}
 	pthread_mutex_unlock(&core->order);
 	return found;
