@@ -61,6 +61,7 @@ struct ss_device_info {
 	char name[64];
 	uint64_t total_bytes;
 	uint64_t chunk_bytes; /* smallest chunk VMM should map; 0 = no VMM */
+	bool access_prefix; /* access only to ranges that are mapped from their start */
 	bool integrated;      /* an APU: host and device share memory */
 	bool release_waits[SS_BACKING_COUNT]; /* giving back waits for the device */
 };

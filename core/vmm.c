@@ -178,6 +178,23 @@ static void consider(struct ss_block *hole, void *arg)
 	s->bytes = bytes;
 }
 
+/* Where access is given from the start of the reservation only, the lowest hole
+ * must go first: what it lacks for the run, the next growth adds behind it. */
+static void lowest(struct ss_block *hole, void *arg)
+{
+	struct search *s = arg;
+	uint64_t run = ss_round(hole->addr - usable(hole->prev, s->slot), s->align);
+	uint64_t end = run + s->size;
+
+	if (s->hole && hole->addr > s->start)
+		return;
+	s->hole = hole;
+	s->start = hole->addr;
+	s->bytes = end > hole->addr ? ss_round(end - hole->addr, s->v->unit) : s->v->unit;
+	if (s->bytes > hole->size)
+		s->bytes = hole->size;
+}
+
 struct donors {
 	struct ss_vmm *v;
 	struct ss_block *avoid[2]; /* neighbours of the target: they are the run */
@@ -410,14 +427,14 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	struct chunk *list, **tail, *c;
 	struct ss_block *target, *rest;
 	uint64_t got = 0, mapped, unit;
+	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may;
 	enum ss_status s = SS_OK;
-	bool may;
 
 	if (!pool->vmm && (s = vmm_make(pool)) != SS_OK)
 		return s;
 	find.v = pool->vmm;
 	pthread_mutex_lock(&pool->lock);
-	ss_heap_each(&pool->vmm->holes, consider, &find);
+	ss_heap_each(&pool->vmm->holes, prefix ? lowest : consider, &find);
 	target = find.hole;
 	if (!target) {
 		pthread_mutex_unlock(&pool->lock);
@@ -439,7 +456,8 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	may = worth_moving(pool, find.bytes, unit);
 	pthread_mutex_unlock(&pool->lock);
 
-	list = remap && may ? gather(pool, target, find.bytes) : NULL;
+	/* Chunks that move leave holes below. */
+	list = remap && may && !prefix ? gather(pool, target, find.bytes) : NULL;
 	for (tail = &list; *tail; tail = &(*tail)->next)
 		got += (*tail)->size;
 	while (got < find.bytes && s == SS_OK) {
