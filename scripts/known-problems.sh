@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Does every test that docs/known-problems.md names exist, and every problem have
+# its row? known-problems.sh [SOURCE-DIR]
+set -eu
+root=${1:-$(dirname "$0")/..}
+page=$root/docs/known-problems.md
+bad=0
+
+wrong() {
+	echo "docs/known-problems.md: $*" >&2
+	bad=1
+}
+
+for id in $(seq -f 'C%.0f' 1 26) $(seq -f 'V%.0f' 1 16); do
+	[ "$(grep -c "^| $id |" "$page")" = 1 ] || wrong "not one row for $id"
+done
+# Of each `file: case`, the file, and in it a function or a test of that name.
+tests=$(grep -o '`tests/[^`]*`' "$page" | tr -d '`' | tr -d ' ' | sort -u)
+for test in $tests; do
+	file=${test%%:*} name=${test#"$file"}
+	name=${name#:}
+	if [ ! -f "$root/$file" ]; then
+		wrong "no file $file"
+	elif [ -n "$name" ] && ! grep -qE "(^|[^[:alnum:]_])$name\(|'$name'" "$root/$file"; then
+		wrong "no $name in $file"
+	fi
+done
+# Of each `quirk-name`, the name in the lists of meson's tests.
+for quirk in $(grep -o '`quirk-[a-z0-9-]*[a-z0-9]`' "$page" | tr -d '`' | sort -u); do
+	grep -qE "'(quirk-)?${quirk#quirk-}'" "$root/tests/shim/meson.build" || wrong "no test $quirk"
+done
+# Rows without a test say why: a sentence ends with a full stop.
+if grep -E '^\| [CV][0-9]+ \|' "$page" | grep -v '`tests/' | grep -vqE '\. \|$'; then
+	wrong "a row with neither a test nor a sentence"
+fi
+exit $bad

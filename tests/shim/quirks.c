@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pools of virtual memory on a runtime with a known defect (SOMASIM_QUIRKS, see
+ * docs/known-problems.md): what is handed out holds what is written, grows, goes
+ * back and comes again, and every figure stays true.
+ */
+#include <unistd.h>
+
+#include "test.h"
+
+#define MIB ((size_t)1 << 20)
+#define BLOCKS 24
+
+static hipMemPool_t pool;
+
+struct block { char *p; size_t size; int stamp; };
+
+static bool playing(const char *quirk)
+{
+	const char *q = getenv("SOMASIM_QUIRKS");
+
+	return q && strstr(q, quirk);
+}
+
+static void take(struct block *b, size_t size, int value, hipStream_t s)
+{
+	b->size = size;
+	b->stamp = value;
+	OK(hipMallocAsync((void **)&b->p, size, s));
+	CHECK(b->p);
+	OK(hipMemsetAsync(b->p, value, size, s)); /* at once: nothing has settled */
+}
+
+/* Every border of 2 MiB, and the ends. */
+static void check(const struct block *b, hipStream_t s)
+{
+	unsigned char got[128];
+
+	for (size_t at = 0; at < b->size; at += 2 * MIB) {
+		size_t from = at < 64 ? 0 : at - 64;
+
+		if (from + sizeof(got) > b->size)
+			from = b->size - sizeof(got);
+		OK(hipMemcpyAsync(got, b->p + from, sizeof(got), hipMemcpyDeviceToHost, s));
+		OK(hipStreamSynchronize(s));
+		for (size_t i = 0; i < sizeof(got); i++)
+			CHECK(got[i] == b->stamp);
+	}
+}
+
+static void give(struct block *b, hipStream_t s)
+{
+	check(b, s);
+	OK(hipFreeAsync(b->p, s));
+	b->p = NULL;
+}
+
+/* Grows by pieces, leaves gaps, gives them back, fills them with other sizes. */
+static void churn(hipStream_t s, int rounds)
+{
+	struct block b[BLOCKS];
+
+	memset(b, 0, sizeof(b));
+	for (int r = 0; r < rounds; r++) {
+		for (int i = 0; i < BLOCKS; i++)
+			if (!b[i].p)
+				take(&b[i], (1 + (size_t)(i * 7 + r * 5) % 11) * 700000, 1 + i + r,
+				     s);
+		for (int i = r % 3; i < BLOCKS; i += 3)
+			give(&b[i], s);
+		if (r & 1) {
+			OK(hipMemPoolTrimTo(pool, 0));
+			OK(hipDeviceSynchronize());
+		}
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		if (b[i].p)
+			give(&b[i], s);
+}
+
+/* Larger than what one handle may be. */
+static void large(hipStream_t s)
+{
+	struct block b;
+
+	take(&b, 300 * MIB, 77, s);
+	give(&b, s);
+}
+
+/* No address of a mapping leaves the process. */
+static void share(hipStream_t s)
+{
+	hipIpcMemHandle_t handle;
+	struct block b;
+
+	take(&b, 8 * MIB, 5, s);
+	OK(hipStreamSynchronize(s));
+	(void)hipIpcGetMemHandle(&handle, b.p);
+	give(&b, s);
+}
+
+/* A peer gets access before and after there is memory; nothing changes in it. */
+static void peers(hipStream_t s)
+{
+	hipMemAccessDesc d = { { hipMemLocationTypeDevice, 1 }, hipMemAccessFlagsProtReadWrite };
+	struct block a, b;
+	hipError_t err;
+	int n = 0;
+
+	OK(hipGetDeviceCount(&n));
+	if (n < 2)
+		return;
+	take(&a, 9 * MIB, 3, s);
+	OK(hipStreamSynchronize(s));
+	err = hipMemPoolSetAccess(pool, &d, 1);
+	CHECK(err == hipSuccess || err == hipErrorNotSupported);
+	take(&b, 30 * MIB, 4, s);
+	give(&b, s);
+	give(&a, s);
+}
+
+/* After everything went back, is the device's memory to be had? */
+static void returned(hipStream_t s, uint64_t before)
+{
+	uint64_t (*left)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
+	uint64_t reserved = 1;
+
+	CHECK(left);
+	OK(hipStreamSynchronize(s));
+	OK(hipDeviceSynchronize());
+	OK(hipMemPoolTrimTo(pool, 0));
+	OK(hipDeviceSynchronize());
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &reserved));
+	CHECK(reserved == 0);
+	/* What the runtime itself never gives back is not ours to return. */
+	if (!playing("release-leaks") && !playing("phys-kept"))
+		CHECK(left(0) + 8 * MIB >= before);
+}
+
+int main(void)
+{
+	uint64_t (*left)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
+	hipStream_t s;
+	uint64_t before;
+
+	CHECK(preloaded());
+	alarm(300);
+	if (!left)
+		return SKIP;
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipDeviceGetDefaultMemPool(&pool, 0));
+	OK(hipDeviceSynchronize());
+	before = left(0);
+	churn(s, 6);
+	large(s);
+	share(s);
+	returned(s, before);
+	peers(s);
+	OK(hipStreamDestroy(s));
+	return 0;
+}
