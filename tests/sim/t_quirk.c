@@ -76,8 +76,9 @@ int main(void)
 	OK(hipMemSetAccess(va, 2 * CHUNK, &rw, 1));
 	OK(hipMemset(va, 3, 2 * CHUNK));
 	OK(hipDeviceSynchronize());
+	/* The memset must have come within SOMASIM_SETTLE_US; this is after it. */
 	if (!strcmp(q, "map-settle"))
-		usleep(50000);
+		usleep(1500000);
 	OK(hipMemcpy(back, va, 16, hipMemcpyDeviceToHost));
 	CHECK(back[0] == (strcmp(q, "map-settle") ? 3 : 0));
 	OK(hipMemUnmap(va, 2 * CHUNK));
