@@ -149,7 +149,7 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 	uint64_t addr = b->addr, id = b->id;
 	int dev = b->dev, pool = b->pool;
 	struct ss_token t;
-	struct clk c;
+	struct clk c, null;
 
 	for (int i = 0; i < w->nstreams; i++)
 		if (w->s[i].alive && w->s[i].capturing)
@@ -164,6 +164,9 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 		for (int i = 0; i < w->nstreams; i++)
 			if (w->s[i].dev == dev && (wide || (w->s[i].alive && !w->s[i].unseen)))
 				clk_join(&c, &w->s[i].vc);
+		/* The null stream waits for blocking ones that nobody knows, too. */
+		stream_next(w, w->null[dev], &null);
+		clk_join(&c, &null);
 		if (!can_finish(w, &c))
 			return;
 		w->call.natively_waits = dev + 1;

@@ -19,6 +19,9 @@ struct progress {
 
 static int ops;
 
+/* Under the address sanitizer. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
 static double now(void)
 {
 	struct timespec ts;
@@ -35,8 +38,8 @@ static int report(uint64_t seed, int class, bool shrinking)
 	program_generate(&p, seed, ops);
 	run_isolated(&p, &r);
 	if (r.class == 0) {
-		printf("seed %lu failed (%d) but not when it was run again\n",
-		       (unsigned long)seed, class);
+		printf("seed %lu failed (%d), but not alone: host memory leaked, or one program "
+		       "left something to the next\n", (unsigned long)seed, class);
 		return 1;
 	}
 	if (shrinking) {
@@ -60,6 +63,11 @@ static void work(struct progress *pr, uint64_t start, uint64_t count, int job, i
 		if (pr->result.class)
 			_exit(1);
 		pr->done++;
+	}
+	if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check()) {
+		snprintf(pr->result.text, sizeof(pr->result.text), "host memory leaked");
+		pr->result.class = F_LEAK;
+		_exit(1);
 	}
 	_exit(0);
 }
