@@ -151,7 +151,11 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
-	if (only) {
+	if (__builtin_expect(core->opt.ipc_whole && size >= core->opt.ipc_whole, 0)) {
+		first_use(pool);
+		b = ss_ipc_whole(pool, size, &id);
+	}
+	if (!b && only) {
 		q = queue_get(pool, only);
 		b = q ? ss_queue_pop(q, sz, align, &id) : NULL;
 		ss_uncover(only);
@@ -280,7 +284,11 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	}
 	if (tl->kind == SS_TL_THREAD)
 		ss_fence_serve(core, tl, SS_FENCE_LATE);
-	room = ss_queue_push(q, b);
+	room = true;
+	if (__builtin_expect(b->exported, 0))
+		ss_ipc_keep(pool, b);
+	else
+		room = ss_queue_push(q, b);
 	if (__builtin_expect(!room, 0)) {
 		pthread_mutex_lock(&pool->lock);
 		ss_flush(pool, q);
@@ -321,7 +329,13 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	if (!claim(pool, b))
 		return SS_ERR_INVALID;
 	account_free(pool, pool->done, b, NULL);
-	if (clean && pool->done && b->classic) {
+	if (__builtin_expect(b->exported, 0)) {
+		/* Nothing left of its segment? Then it goes now: the real hipFree
+		 * waits for the device, as this call would have without us. */
+		b->slot = SS_SLOT_CLEAN;
+		ss_ipc_keep(pool, b);
+		ss_ipc_release(pool);
+	} else if (clean && pool->done && b->classic) {
 		b->slot = SS_SLOT_CLEAN;
 		b->n = 1;
 		if (!ss_queue_push(pool->done, b)) {

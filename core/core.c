@@ -163,7 +163,8 @@ bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size)
 
 static void sum_idle(struct ss_pool *pool, void *arg)
 {
-	uint64_t reserved = atomic_load(&pool->reserved), used = ss_pool_used(pool);
+	uint64_t reserved = atomic_load(&pool->reserved);
+	uint64_t used = ss_pool_used(pool) + atomic_load(&pool->kept);
 
 	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
 }

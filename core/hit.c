@@ -126,7 +126,7 @@ int ss_hit_free(struct ss_core *core, void *ptr, void *native, ss_miss_free *mis
 			     atomic_load_explicit(&r->dev->pressed, memory_order_relaxed), 0))
 		return miss(ptr, native);
 	b = ss_block_at_inline(core, seg, (uintptr_t)ptr);
-	if (__builtin_expect(!b || b->classic, 0))
+	if (__builtin_expect(!b || b->classic | b->exported, 0))
 		return miss(ptr, native);
 	q = r->q;
 	if (__builtin_expect(!ss_spin_try(&q->lock), 0))

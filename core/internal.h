@@ -46,7 +46,7 @@ enum ss_block_state {
 	SS_BLOCK_LIVE,       /* handed out */
 	SS_BLOCK_QUEUED,     /* free, in the bins of a queue */
 	SS_BLOCK_FREE,       /* free, in a heap or an epoch's list */
-	SS_BLOCK_HOLE,       /* addresses without memory behind them (VMM) */
+	SS_BLOCK_HOLE,       /* nobody's: no memory behind it (VMM), or kept for a peer */
 };
 
 /* One range of a segment. Descriptors never go back to the host allocator, so
@@ -114,8 +114,7 @@ struct ss_segment {
 	enum ss_backing backing;
 	void *native;                   /* what the driver gave (base may be above) */
 	uint64_t native_size;
-	bool exported;
-	bool whole;                     /* made for one block (IPC_WHOLE) */
+	uint64_t exported;              /* != 0: its number among those with a handle */
 };
 
 bool ss_map_init(struct ss_core *core);
@@ -350,6 +349,7 @@ struct ss_pool {
 	_Atomic uint64_t peak;
 	_Alignas(64) _Atomic uint64_t reserved;
 	_Atomic uint64_t reserved_high;
+	_Atomic uint64_t kept;          /* freed, but another process may map it */
 
 	pthread_mutex_t lock;
 	struct ss_heap clean;
@@ -421,6 +421,7 @@ struct ss_core {
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */
 	_Atomic uint64_t host_bytes;
 	_Atomic uint64_t next_queue_id;
+	_Atomic uint64_t next_export;
 	_Atomic uint64_t fences;
 	_Atomic uint64_t driver_calls, driver_ns;
 };
@@ -495,6 +496,16 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back);
 /* Gives idle memory back until `target` bytes are reserved, but only what has
  * been idle since `older_than` ms. Returns the bytes given back. */
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
+
+enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size);
+
+/* ipc.c. No lock held. An exported block that was freed: never again anybody's. */
+void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
+/* Gives segments back of which nothing is left but that. May wait for the device.
+ * Returns the bytes given back. */
+uint64_t ss_ipc_release(struct ss_pool *pool);
+/* A block that is a segment of its own, in state QUEUED; NULL: not to be had. */
+struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t *id);
 
 /* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
  * before it. */

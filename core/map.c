@@ -279,7 +279,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	seg->size = size;
 	seg->pool = pool;
 	seg->first = b;
-	seg->exported = seg->whole = false;
+	seg->exported = 0;
 	b->addr = base;
 	b->size = size;
 	b->request = 0;

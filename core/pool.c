@@ -65,6 +65,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->reserved = pool->reserved_high = 0;
 	pool->counter = 0;
 	ss_pool_used_reset(pool, true);
+	pool->kept = 0;
 	pool->ids = 0;
 	pool->id_base = atomic_fetch_add(&core->next_queue_id, 1) << 40;
 	memset(&pool->st, 0, sizeof(pool->st));
@@ -375,6 +376,7 @@ static void keep_house(struct ss_pool *pool, void *arg)
 	}
 	if ((release_waits(pool) && !k->idle) || !atomic_load(&pool->reserved))
 		return;
+	ss_ipc_release(pool); /* whatever the threshold: nobody can use it */
 	pthread_mutex_lock(&pool->lock);
 	trim = pool->trim_wanted;
 	target = pool->trim_keep;
@@ -444,5 +446,6 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	atomic_fetch_sub(&core->dev[pool->dev].reserved, atomic_load(&pool->reserved));
 	pool->reserved = 0;
 	ss_pool_used_reset(pool, true);
+	pool->kept = 0;
 	pthread_mutex_unlock(&pool->lock);
 }

@@ -79,7 +79,7 @@ static void check_pressure(struct ss_pool *pool)
 		atomic_store(&d->pressed, left < total / 16);
 }
 
-static enum ss_status add_segment(struct ss_pool *pool, uint64_t size)
+enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
 	struct ss_segment *seg;
@@ -233,10 +233,10 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 
 	if (give_back)
 		make_room(pool, want);
-	s = add_segment(pool, want);
+	s = ss_slab_add(pool, want);
 
 	if (s == SS_ERR_NOMEM && want > need)
-		s = add_segment(pool, need);
+		s = ss_slab_add(pool, need);
 	return s;
 }
 
@@ -260,8 +260,9 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 	ss_flush_all(pool);
 	ss_settle(pool);
 	pthread_mutex_unlock(&pool->lock);
-	given = pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
-						  slab_release(pool, target, older_than, false);
+	given = ss_ipc_release(pool);
+	given += pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
+						   slab_release(pool, target, older_than, false);
 	if (given)
 		atomic_store(&pool->core->dev[pool->dev].pressed, false);
 	return given;

@@ -37,6 +37,7 @@ hipError_t do_hipDeviceReset(void)
 
 	if (dev >= 0) {
 		ss_device_reset(ss_core, dev);
+		ss_import_reset(dev);
 		ss_rocm_device_reset(dev);
 	}
 	return ss_said(REAL(hipDeviceReset));

@@ -114,8 +114,12 @@
 	E(LATE, 0, hipMemGetAddressRange, 402, 502, \
 	  (hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr), (base, size, ptr)) \
 	E(LATE, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
+	/* ---- sharing between processes: ipc.c, import.c ---- */ \
 	E(SERVE, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
 	  (handle, ptr)) \
+	E(SERVE, 0, hipIpcOpenMemHandle, 402, 502, \
+	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
+	E(LATE, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
 	/* ---- memset.c ---- */ \
 	E(SERVE, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
 	E(SERVE, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
@@ -288,8 +292,6 @@
 	E(NOTE, SS_SEEN_HOSTFUNC, hipStreamAddCallback_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(NOTE, SS_SEEN_IPC, hipIpcOpenMemHandle, 402, 502, \
-	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
 	E(NOTE, SS_SEEN_IPC, hipMemExportToShareableHandle, 501, 502, \
 	  (void *handle, hipMemGenericAllocationHandle_t memory, \
 	   hipMemAllocationHandleType type, unsigned long long flags), \

@@ -153,7 +153,7 @@ hipError_t do_hipMalloc3D(hipPitchedPtr *ptr, hipExtent extent)
 
 /* As SyncAllStreams in the runtime: the null stream, which joins the blocking
  * ones (also those of other threads), then each non-blocking one. */
-static hipError_t sync_streams(int dev)
+hipError_t ss_sync_streams(int dev)
 {
 	void *few[STREAMS_AT_ONCE], **list = few;
 	size_t n, max = STREAMS_AT_ONCE;
@@ -192,7 +192,7 @@ static bool wait_for_device(int dev, struct ss_token *t)
 	*t = distrusted ? ss_device_sync_begin(ss_core, dev)
 			: ss_streams_sync_begin(ss_core, dev);
 	/* With a stream about that nobody saw, only the device knows them all. */
-	err = distrusted ? REAL(hipDeviceSynchronize) : sync_streams(dev);
+	err = distrusted ? REAL(hipDeviceSynchronize) : ss_sync_streams(dev);
 	ss_switch_close(&s);
 	if (err == hipSuccess)
 		return true;
@@ -252,11 +252,16 @@ static hipError_t free_here(void *ptr, const struct ss_block_info *info)
 hipError_t do_hipFree(void *ptr)
 {
 	struct ss_block_info info;
+	size_t size;
+	void *base;
 
 	if (ptr && ss_lookup(ss_core, ptr, &info))
 		return free_here(ptr, &info);
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
+	/* The runtime would unmap all that others opened beside it. */
+	if (ss_import_find(ptr, &base, &size))
+		return ss_fail(hipErrorInvalidValue);
 	return ss_said(REAL(hipFree, ptr));
 }
 

@@ -1,29 +1,116 @@
 /* SPDX-License-Identifier: MIT */
-/* What must not leave the process as it is: addresses inside our segments. */
+/*
+ * Handles for other processes: what leaves this one names a block, not the segment
+ * that it lies in. The other half is import.c.
+ *
+ * Locks: handles_lock (the segments' real handles). Leaf.
+ */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include <uthash.h>
+
+#include "shim/handle.h"
 #include "shim/shim.h"
 
-/* hipIpcOpenMemHandle opens the segment's base whatever the offset (observed on
- * 7.2.4 and 6.4.3): the wrong bytes, so only a block at the base has a handle. A
- * VMM address in there is a kernel BUG (clr#265). */
+_Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
+
+/* The runtime is asked once per segment: since 6.4 every handle costs the exporter
+ * a dma-buf descriptor, and two blocks of a segment must be seen to be in one. */
+struct real_handle {
+	void *segment;
+	uint64_t serial;
+	hipIpcMemHandle_t handle;
+	UT_hash_handle hh;
+};
+
+static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct real_handle *handles;
+
+static bool cached(const struct ss_ipc_place *place, hipIpcMemHandle_t *out)
+{
+	struct real_handle *r;
+
+	HASH_FIND_PTR(handles, &place->segment, r);
+	if (!r || r->serial != place->serial)
+		return false;
+	*out = r->handle;
+	return true;
+}
+
+static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHandle_t *out)
+{
+	struct real_handle *r;
+	hipError_t err;
+	bool found;
+
+	pthread_mutex_lock(&handles_lock);
+	found = cached(place, out);
+	pthread_mutex_unlock(&handles_lock);
+	if (found)
+		return hipSuccess;
+	/* Zeroes, because the runtime leaves what it does not use as it is. */
+	memset(out, 0, sizeof(*out));
+	err = REAL(hipIpcGetMemHandle, out, place->segment);
+	if (err != hipSuccess)
+		return err;
+	pthread_mutex_lock(&handles_lock);
+	/* Of two threads that ask at once, both must say the same. */
+	if (!cached(place, out)) {
+		HASH_FIND_PTR(handles, &place->segment, r);
+		if (!r && (r = calloc(1, sizeof(*r)))) {
+			r->segment = place->segment;
+			HASH_ADD_PTR(handles, segment, r);
+		}
+		if (r) {
+			r->serial = place->serial;
+			r->handle = *out;
+		}
+	}
+	pthread_mutex_unlock(&handles_lock);
+	return hipSuccess;
+}
+
 hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 {
-	struct ss_block_info info;
+	struct ss_ipc_place place;
+	hipIpcMemHandle_t real;
+	struct ss_handle h;
+	enum ss_status s;
+	hipError_t err;
 
-	if (!ptr || !ss_lookup(ss_core, ptr, &info))
-		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
-	if (!info.live || info.backing == SS_BACKING_VMM || info.base != info.segment)
-		return ss_fail(hipErrorInvalidValue);
 	ss_seen(-1, SS_SEEN_IPC);
-	return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
+	if (!ptr || !handle)
+		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
+	s = ss_ipc_export(ss_core, ptr, &place);
+	if (s == SS_ERR_FOREIGN)
+		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
+	if (s != SS_OK)
+		return ss_fail(hipErrorInvalidValue);
+	err = segment_handle(&place, &real);
+	if (err != hipSuccess)
+		return ss_said(err);
+	if (!place.offset) {
+		*handle = real;
+		return ss_said(hipSuccess);
+	}
+	memcpy(h.real, &real, sizeof(h.real));
+	h.segment_size = place.segment_size;
+	h.offset = place.offset;
+	h.size = place.size;
+	if (!ss_handle_pack(&h, handle))
+		return ss_fail(hipErrorInvalidValue);
+	return ss_said(hipSuccess);
 }
 
 SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,
 						 hsa_amd_ipc_memory_t *handle);
 
-/* UCX calls this with what hsa_amd_pointer_info says, and HIP itself does. */
+/* UCX calls this with what hsa_amd_pointer_info says, and HIP itself does. A VMM
+ * address in there is a kernel BUG (clr#265). */
 hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memory_t *handle)
 {
 	static _Atomic(void *) found;

@@ -233,8 +233,15 @@ hipError_t do_hipPointerGetAttribute(void *data, hipPointer_attribute attr, hipD
 {
 	struct ss_block_info info;
 
-	if (!data || !lookup(ptr, &info))
+	if (!data || !lookup(ptr, &info)) {
+		bool range = (int)attr == HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+			     (int)attr == HIP_POINTER_ATTRIBUTE_RANGE_SIZE;
+
+		if (data && range && ss_import_find(ptr, &info.base, &info.size) &&
+		    attribute(data, (int)attr, &info, ptr))
+			return ss_said(hipSuccess);
 		return ss_said(REAL(hipPointerGetAttribute, data, attr, ptr));
+	}
 	if (!info.live)
 		return ss_said(REAL(hipPointerGetAttribute, data, attr, &nobody));
 	if (attribute(data, (int)attr, &info, ptr))
@@ -284,8 +291,11 @@ hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevic
 {
 	struct ss_block_info info;
 
-	if (!lookup(ptr, &info))
-		return ss_said(REAL(hipMemGetAddressRange, base, size, ptr));
+	if (!lookup(ptr, &info)) {
+		if (!ss_import_find(ptr, &info.base, &info.size))
+			return ss_said(REAL(hipMemGetAddressRange, base, size, ptr));
+		info.live = true;
+	}
 	if (!info.live)
 		return ss_fail(hipErrorNotFound);
 	if (base)
@@ -299,8 +309,11 @@ hipError_t do_hipMemPtrGetInfo(void *ptr, size_t *size)
 {
 	struct ss_block_info info;
 
-	if (!lookup(ptr, &info))
-		return ss_said(REAL(hipMemPtrGetInfo, ptr, size));
+	if (!lookup(ptr, &info)) {
+		if (!size || !ss_import_find(ptr, &info.base, &info.size))
+			return ss_said(REAL(hipMemPtrGetInfo, ptr, size));
+		info.live = true;
+	}
 	if (!info.live || !size)
 		return ss_fail(hipErrorInvalidValue);
 	*size = info.size;

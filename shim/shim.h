@@ -191,6 +191,8 @@ void ss_debts_pay(void);   /* before anything that could tell */
 
 hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded);
 hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream);
+/* Waits for every stream of `dev`, the current device. */
+hipError_t ss_sync_streams(int dev);
 
 /* ---- pools.c ------------------------------------------------------------ */
 
@@ -214,6 +216,13 @@ bool ss_sync_memops(uint64_t id);
 
 /* Says what works; the best backing for pools that does on all devices. */
 enum ss_backing ss_selftest(const struct ss_options *options, int devices);
+
+/* ---- import.c ----------------------------------------------------------- */
+
+/* The block of another process that this points into, where it is not all that the
+ * runtime has mapped there. */
+bool ss_import_find(const void *ptr, void **base, size_t *size);
+void ss_import_reset(int dev);
 
 /* ---- banner.c ----------------------------------------------------------- */
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that other processes may map.
+ *
+ * Nobody tells when an importer lets go, so the bytes of an exported block are
+ * never handed out again: a free turns them into a hole. A segment with nothing
+ * but holes and idle memory goes back whole; the runtime keeps it for the peer.
+ *
+ * Locks: pool->lock, dropped for the driver.
+ */
+#include "core/internal.h"
+
+enum ss_status ss_ipc_export(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)
+{
+	uint64_t addr = (uintptr_t)ptr;
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_block *b = NULL;
+	struct ss_pool *pool;
+
+	if (!seg)
+		return SS_ERR_FOREIGN;
+	pool = seg->pool;
+	pthread_mutex_lock(&pool->lock);
+	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
+		b = ss_block_containing(core, seg, addr);
+	/* Only what HIP itself allocated has a handle: raw HSA memory is refused
+	 * there, and a VMM address in it is a kernel BUG (clr#265). */
+	if (!b || atomic_load(&b->state) != SS_BLOCK_LIVE || seg->backing != SS_BACKING_HIP) {
+		pthread_mutex_unlock(&pool->lock);
+		return SS_ERR_INVALID;
+	}
+	b->exported = true;
+	if (!seg->exported)
+		seg->exported = atomic_fetch_add(&core->next_export, 1) + 1;
+	out->segment = seg->native;
+	out->segment_size = seg->native_size;
+	out->serial = seg->exported;
+	out->offset = b->addr - (uintptr_t)seg->native;
+	out->size = b->request;
+	out->device = pool->dev;
+	pthread_mutex_unlock(&pool->lock);
+	return SS_OK;
+}
+
+void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->st.frees++;
+	b->request = 0;
+	atomic_fetch_add(&pool->kept, b->size);
+	atomic_store_explicit(&b->state, SS_BLOCK_HOLE, memory_order_release);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/* Is nothing of it live, nor on its way into a heap, nor in use by work that is
+ * still under way? Pool lock held. */
+static bool is_over(struct ss_core *core, const struct ss_segment *seg)
+{
+	bool hole = false;
+
+	for (const struct ss_block *b = seg->first; b; b = b->next) {
+		unsigned state = atomic_load(&b->state);
+
+		if (state == SS_BLOCK_HOLE)
+			hole = true;
+		else if (state != SS_BLOCK_FREE)
+			return false;
+		if (b->slot == SS_SLOT_CLEAN)
+			continue;
+		if (b->slot == SS_SLOT_EPOCH ||
+		    b->n > atomic_load(&ss_slot(core, b->slot)->completed))
+			return false;
+	}
+	return hole;
+}
+
+/* What the device refused to take back stays, but nobody gets it. */
+static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial)
+{
+	uint64_t base = ss_round((uintptr_t)native, SS_FRAME);
+	uint64_t end = ((uintptr_t)native + size) & ~(SS_FRAME - 1);
+	struct ss_segment *seg = ss_segment_new(pool->core, pool, base, end - base);
+
+	if (!seg)
+		return;
+	seg->backing = pool->backing;
+	seg->native = native;
+	seg->native_size = size;
+	seg->exported = serial;
+	seg->first->exported = true;
+	seg->prev = NULL;
+	seg->next = pool->segments;
+	if (seg->next)
+		seg->next->prev = seg;
+	pool->segments = seg;
+	pool->segment_count++;
+	atomic_fetch_add(&pool->kept, seg->size);
+	ss_account_reserved(pool, size);
+}
+
+uint64_t ss_ipc_release(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	struct ss_segment *seg;
+	uint64_t given = 0;
+
+	if (!atomic_load(&pool->kept))
+		return 0;
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	for (;;) {
+		uint64_t size, serial;
+		enum ss_status s;
+		void *native;
+
+		for (seg = pool->segments; seg; seg = seg->next)
+			if (seg->exported && is_over(core, seg))
+				break;
+		if (!seg)
+			break;
+		native = seg->native;
+		size = seg->native_size;
+		serial = seg->exported;
+		for (struct ss_block *b = seg->first; b; b = b->next) {
+			if (atomic_load(&b->state) == SS_BLOCK_HOLE)
+				atomic_fetch_sub(&pool->kept, b->size);
+			else
+				ss_unplace(pool, b);
+		}
+		if (seg->prev)
+			seg->prev->next = seg->next;
+		else
+			pool->segments = seg->next;
+		if (seg->next)
+			seg->next->prev = seg->prev;
+		pool->segment_count--;
+		ss_segment_forget(core, seg);
+		atomic_fetch_sub(&pool->reserved, size);
+		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);
+		pthread_mutex_unlock(&pool->lock);
+		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing,
+							  native, size));
+		pthread_mutex_lock(&pool->lock);
+		if (s != SS_OK) {
+			put_back(pool, native, size, serial);
+			break;
+		}
+		given += size;
+		pool->st.released_bytes += size;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return given;
+}
+
+/* ---- segments of one block (SOMASHIM_IPC_WHOLE) -------------------------- */
+
+/* An idle segment of just this size. Pool lock held. */
+static struct ss_block *idle_segment(struct ss_pool *pool, uint64_t size)
+{
+	ss_flush_all(pool);
+	ss_settle(pool);
+	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
+		struct ss_block *b = seg->first;
+
+		if (seg->native_size == size && b->size == size && b->slot == SS_SLOT_CLEAN &&
+		    atomic_load(&b->state) == SS_BLOCK_FREE)
+			return b;
+	}
+	return NULL;
+}
+
+struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t *id)
+{
+	uint64_t size = ss_round(request, SS_FRAME);
+	struct ss_block *b;
+
+	if (pool->backing != SS_BACKING_HIP)
+		return NULL;
+	/* Somebody else may take what was added for us. */
+	for (int tries = 0; tries < 4; tries++) {
+		enum ss_status s;
+
+		pthread_mutex_lock(&pool->lock);
+		b = idle_segment(pool, size);
+		if (b) {
+			ss_unplace(pool, b);
+			atomic_store(&b->state, SS_BLOCK_QUEUED);
+			*id = pool->id_base | ++pool->ids;
+		}
+		pthread_mutex_unlock(&pool->lock);
+		if (b)
+			return b;
+		s = ss_slab_add(pool, size);
+		if (s == SS_ERR_NOMEM && ss_release(pool, 0, UINT64_MAX))
+			s = ss_slab_add(pool, size);
+		if (s != SS_OK)
+			return NULL;
+	}
+	return NULL;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hipIpc* handles between real processes: this one exports, copies of it import.
+ * Their pipe carries handles and verdicts only.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define BLOCKS 6
+#define BYTES 100000
+
+static const char *self, *preload;
+
+struct order {
+	int count;
+	hipIpcMemHandle_t handle[BLOCKS];
+};
+
+struct child {
+	pid_t pid;
+	int to, from;
+};
+
+static struct child start(const char *role, bool shim)
+{
+	int down[2], up[2];
+	struct child c;
+
+	CHECK(!pipe(down) && !pipe(up));
+	c.pid = fork();
+	if (!c.pid) {
+		dup2(down[0], 3);
+		dup2(up[1], 4);
+		for (int fd = 5; fd < 64; fd++)
+			close(fd);
+		if (shim)
+			setenv("LD_PRELOAD", preload, 1);
+		else
+			unsetenv("LD_PRELOAD");
+		execl(self, self, role, NULL);
+		_exit(9);
+	}
+	close(down[0]);
+	close(up[1]);
+	c.to = down[1];
+	c.from = up[0];
+	return c;
+}
+
+static void finish(struct child *c, int want)
+{
+	int status;
+
+	close(c->to);
+	close(c->from);
+	CHECK(waitpid(c->pid, &status, 0) == c->pid);
+	if (want)
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == want);
+	else
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void tell(int fd, const void *data, size_t size)
+{
+	CHECK(write(fd, data, size) == (ssize_t)size);
+}
+
+static void hear(int fd, void *data, size_t size)
+{
+	for (size_t got = 0; got < size;) {
+		ssize_t n = read(fd, (char *)data + got, size - got);
+
+		CHECK(n > 0);
+		got += (size_t)n;
+	}
+}
+
+static void fill(void *p, int value)
+{
+	OK(hipMemset(p, value, BYTES));
+	OK(hipDeviceSynchronize());
+}
+
+static bool holds(void *p, int value)
+{
+	static unsigned char host[BYTES];
+
+	OK(hipMemcpy(host, p, BYTES, hipMemcpyDeviceToHost));
+	for (size_t i = 0; i < BYTES; i++)
+		if (host[i] != value)
+			return false;
+	return true;
+}
+
+/* ---- importers ---------------------------------------------------------- */
+
+/* hipIpcMemLazyEnablePeerAccess was 0 in 5.2's header, which newer releases refuse. */
+static unsigned flags(void)
+{
+	return 1;
+}
+
+static unsigned char *open_all(struct order *o, void **p)
+{
+	hear(3, o, sizeof(*o));
+	for (int i = 0; i < o->count; i++) {
+		OK(hipIpcOpenMemHandle(&p[i], o->handle[i], flags()));
+		CHECK(holds(p[i], 10 + i));
+	}
+	return p[0];
+}
+
+/* One mapping for all blocks of a segment; any order; contents both ways. */
+static int import(void)
+{
+	struct order o;
+	void *p[BLOCKS], *again, *base;
+	size_t size;
+	char go = 1;
+
+	CHECK(preloaded());
+	open_all(&o, p);
+	CHECK(sim_count("hipIpcOpenMemHandle") == 1);
+	OK(hipIpcOpenMemHandle(&again, o.handle[2], flags()));
+	CHECK(again == p[2] && sim_count("hipIpcOpenMemHandle") == 1);
+	OK(hipMemGetAddressRange(&base, &size, (char *)p[1] + 7));
+	CHECK(base == p[1] && size == BYTES);
+	GIVES(hipErrorInvalidValue, hipFree(p[1]));
+	GIVES(hipErrorInvalidValue, hipIpcCloseMemHandle((char *)p[1] + 512));
+	for (int i = 0; i < o.count; i++)
+		fill(p[i], 50 + i);
+	tell(4, &go, 1);
+	hear(3, &go, 1); /* it has freed some; what we have open stays ours */
+	for (int i = 0; i < o.count; i++)
+		CHECK(holds(p[i], 50 + i));
+	OK(hipIpcCloseMemHandle(p[0]));
+	GIVES(hipErrorInvalidValue, hipIpcCloseMemHandle(p[0]));
+	OK(hipIpcCloseMemHandle(p[2]));
+	for (int i = o.count - 1; i > 0; i--) {
+		CHECK(holds(p[i], 50 + i));
+		CHECK(sim_count("hipIpcCloseMemHandle") == 0);
+		OK(hipIpcCloseMemHandle(p[i]));
+	}
+	CHECK(sim_count("hipIpcCloseMemHandle") == 1);
+	tell(4, &go, 1);
+	return 0;
+}
+
+/* Without the shim: the block at offset 0 opens, all others are refused. */
+static int plain(void)
+{
+	struct order o;
+	char go = 1;
+	void *p;
+
+	CHECK(!preloaded());
+	hear(3, &o, sizeof(o));
+	OK(hipIpcOpenMemHandle(&p, o.handle[0], flags()));
+	CHECK(holds(p, 10));
+	OK(hipIpcCloseMemHandle(p));
+	for (int i = 1; i < o.count; i++)
+		CHECK(hipIpcOpenMemHandle(&p, o.handle[i], flags()) != hipSuccess);
+	tell(4, &go, 1);
+	return 0;
+}
+
+/* Every block is at offset 0 (SOMASHIM_IPC_WHOLE). */
+static int plain_whole(void)
+{
+	struct order o;
+	void *p[BLOCKS];
+	char go = 1;
+
+	open_all(&o, p);
+	for (int i = 0; i < o.count; i++)
+		OK(hipIpcCloseMemHandle(p[i]));
+	tell(4, &go, 1);
+	return 0;
+}
+
+/* Handles of nobody, and of ours with a byte changed. */
+static int hostile(void)
+{
+	struct order o;
+	unsigned seed = 1;
+	void *p[BLOCKS], *q;
+	char go = 1;
+
+	open_all(&o, p);
+	for (int i = 0; i < 2000; i++) {
+		hipIpcMemHandle_t h = o.handle[1 + i % (o.count - 1)];
+
+		seed = seed * 1103515245u + 12345u;
+		((unsigned char *)&h)[seed >> 8 & 63] ^= 1 << (seed >> 16 & 7);
+		CHECK(hipIpcOpenMemHandle(&q, h, flags()) != hipSuccess);
+		for (size_t k = 0; k < sizeof(h); k++)
+			((unsigned char *)&h)[k] = (unsigned char)(seed = seed * 69069 + 1);
+		CHECK(hipIpcOpenMemHandle(&q, h, flags()) != hipSuccess);
+	}
+	tell(4, &go, 1);
+	return 0;
+}
+
+/* Holds what it opened until it is killed, or until the other one is gone. */
+static int hold(void)
+{
+	struct order o;
+	void *p[BLOCKS];
+	char go = 1;
+
+	open_all(&o, p);
+	tell(4, &go, 1);
+	if (read(3, &go, 1) <= 0) { /* the exporter is dead */
+		for (int i = 0; i < o.count; i++)
+			CHECK(holds(p[i], 10 + i));
+		for (int i = 0; i < o.count; i++)
+			OK(hipIpcCloseMemHandle(p[i]));
+	}
+	return 0;
+}
+
+/* ---- the exporter ------------------------------------------------------- */
+
+static void export(struct order *o, void **p, int count)
+{
+	memset(o, 0, sizeof(*o));
+	o->count = count;
+	for (int i = 0; i < count; i++) {
+		OK(hipMalloc(&p[i], BYTES));
+		fill(p[i], 10 + i);
+		OK(hipIpcGetMemHandle(&o->handle[i], p[i]));
+	}
+}
+
+static void free_all(void **p, int count)
+{
+	for (int i = 0; i < count; i++)
+		OK(hipFree(p[i]));
+}
+
+/* Nothing that was exported is ever handed out again. */
+static void check_not_reused(void **p, int count)
+{
+	void *q[64];
+
+	for (int k = 0; k < 64; k++) {
+		OK(k % 2 ? hipMalloc(&q[k], BYTES) : hipMallocAsync(&q[k], BYTES, NULL));
+		for (int i = 0; i < count; i++)
+			CHECK(q[k] != p[i]);
+	}
+	for (int k = 0; k < 64; k++)
+		OK(k % 2 ? hipFree(q[k]) : hipFreeAsync(q[k], NULL));
+}
+
+static void two_ways(int importers)
+{
+	struct child c[8];
+	struct order o;
+	void *p[BLOCKS];
+	uint64_t freed;
+	char go = 1;
+
+	for (int n = 0; n < importers; n++) {
+		c[n] = start("import", true);
+		export(&o, p, BLOCKS);
+		tell(c[n].to, &o, sizeof(o));
+		hear(c[n].from, &go, 1);
+		for (int i = 0; i < BLOCKS; i++)
+			CHECK(holds(p[i], 50 + i));
+		/* All but one: the segment stays. */
+		freed = sim_count("hipFree");
+		free_all(p, BLOCKS - 1);
+		CHECK(sim_count("hipFree") == freed);
+		check_not_reused(p, BLOCKS - 1);
+		if (n % 2) {
+			OK(hipFree(p[BLOCKS - 1]));
+			CHECK(sim_count("hipFree") == freed + 1);
+			check_not_reused(p, 0);
+		}
+		tell(c[n].to, &go, 1);
+		if (n % 2 == 0) {
+			hear(c[n].from, &go, 1);
+			OK(hipFree(p[BLOCKS - 1]));
+			CHECK(sim_count("hipFree") == freed + 1);
+		}
+	}
+	for (int n = 0; n < importers; n++)
+		finish(&c[n], 0);
+}
+
+static void ask(const char *role, bool shim, int die)
+{
+	struct child c = start(role, shim);
+	struct order o;
+	void *p[BLOCKS];
+	char go;
+
+	export(&o, p, BLOCKS);
+	tell(c.to, &o, sizeof(o));
+	hear(c.from, &go, 1);
+	if (die)
+		kill(c.pid, die);
+	if (!strcmp(role, "hold") && !die)
+		tell(c.to, &go, 1);
+	finish(&c, die);
+	free_all(p, BLOCKS);
+}
+
+/* Exports, and dies while the other holds on. */
+static int doomed(void)
+{
+	struct order o;
+	void *p[BLOCKS];
+	char go;
+
+	export(&o, p, BLOCKS);
+	tell(4, &o, sizeof(o));
+	hear(3, &go, 1);
+	raise(SIGKILL);
+	return 1;
+}
+
+static void exporter_dies(void)
+{
+	struct child e = start("doomed", true), i = start("hold", true);
+	struct order o;
+	char go = 1;
+
+	hear(e.from, &o, sizeof(o));
+	tell(i.to, &o, sizeof(o));
+	hear(i.from, &go, 1);
+	tell(e.to, &go, 1);
+	finish(&e, SIGKILL);
+	finish(&i, 0);
+}
+
+static void corners(void)
+{
+	hipIpcMemHandle_t h, g;
+	void *p, *q;
+
+	OK(hipMalloc(&p, 1000));
+	OK(hipMalloc(&q, 1000));
+	OK(hipIpcGetMemHandle(&h, p));
+	OK(hipIpcGetMemHandle(&g, (char *)q + 100));
+	CHECK(hipIpcOpenMemHandle(&p, h, flags()) == hipErrorInvalidContext);
+	CHECK(hipIpcOpenMemHandle(&p, g, flags()) == hipErrorInvalidContext);
+	CHECK(hipIpcGetMemHandle(NULL, q) != hipSuccess);
+	CHECK(hipIpcGetMemHandle(&h, NULL) != hipSuccess);
+	CHECK(hipIpcCloseMemHandle(q) != hipSuccess);
+	OK(hipFree(q));
+	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&h, q));
+	GIVES(hipErrorInvalidValue, hipFree(q));
+}
+
+/* Pool memory on VMM must not reach the real call. */
+static int vmm(void)
+{
+	uint64_t before = sim_count("hipIpcGetMemHandle");
+	hipIpcMemHandle_t h;
+	void *p;
+
+	OK(hipMallocAsync(&p, 1 << 20, NULL));
+	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&h, p));
+	CHECK(sim_count("hipIpcGetMemHandle") == before);
+	OK(hipFreeAsync(p, NULL));
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *role = argc > 1 ? argv[1] : "";
+
+	self = argv[0];
+	preload = getenv("LD_PRELOAD");
+	sim_calls();
+	if (!strcmp(role, "import"))
+		return import();
+	if (!strcmp(role, "plain"))
+		return plain();
+	if (!strcmp(role, "plain-whole"))
+		return plain_whole();
+	if (!strcmp(role, "hostile"))
+		return hostile();
+	if (!strcmp(role, "hold"))
+		return hold();
+	if (!strcmp(role, "doomed"))
+		return doomed();
+	if (!strcmp(role, "vmm"))
+		return vmm();
+	CHECK(preloaded());
+	if (getenv("SOMASHIM_IPC_WHOLE")) {
+		ask("plain-whole", false, 0);
+		return 0;
+	}
+	ask("plain", false, 0);
+	ask("hostile", true, 0);
+	ask("hold", true, SIGKILL);
+	ask("hold", true, 0);
+	exporter_dies();
+	two_ways(7);
+	corners();
+	return 0;
+}
