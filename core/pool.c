@@ -55,6 +55,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->dev = dev;
 	pool->classic = classic;
 	pool->is_default = is_default;
+	pool->trim_wanted = false; /* of an earlier life */
 	pool->dying = false;
 	pool->backing = backing_for(core, dev, classic);
 	pool->max_bytes = 0;
