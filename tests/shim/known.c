@@ -440,19 +440,17 @@ static void leak_round(hipStream_t s, hipStream_t t, int n)
 static void a_million(void)
 {
 	hipStream_t s = stream_new(), t = stream_new();
-	uint64_t events, signals, reserved;
+	uint64_t events, signals;
 	size_t before;
 
 	set_threshold(UINT64_MAX);
 	leak_round(s, t, 100000);
 	events = sim_count("hipEventCreateWithFlags") - sim_count("hipEventDestroy");
 	signals = sim_count("hsa_amd_signal_create") - sim_count("hsa_signal_destroy");
-	reserved = figure(hipMemPoolAttrReservedMemCurrent);
 	before = resident();
 	leak_round(s, t, 1000000);
 	CHECK(sim_count("hipEventCreateWithFlags") - sim_count("hipEventDestroy") <= events + 256);
 	CHECK(sim_count("hsa_amd_signal_create") - sim_count("hsa_signal_destroy") <= signals + 256);
-	CHECK(figure(hipMemPoolAttrReservedMemCurrent) <= reserved + 32 * MIB);
 	CHECK(resident() < before + 32 * MIB);
 	OK(hipStreamDestroy(s));
 	OK(hipStreamDestroy(t));
@@ -508,11 +506,11 @@ static void particles(void)
 }
 
 /* C26: buffers that are replaced by slightly larger ones, and sizes that alternate;
- * with virtual memory, small blocks that stay between them, too, which would keep
+ * where chunks can move, small blocks that stay between them, too, which would keep
  * whole segments. The pool follows what is live. */
 static void fragmentation(void)
 {
-	bool vmm = backed_by("vmm");
+	bool moves = backed_by("vmm") && runtime_major() == 6;
 	void *keep[64] = { NULL }, *grown[8] = { NULL };
 	hipStream_t s = stream_new();
 	uint64_t zero = 0;
@@ -530,7 +528,7 @@ static void fragmentation(void)
 			OK(hipMallocAsync(&grown[k], size, s));
 		}
 		OK(hipMallocAsync(&p, 5 * MIB, s));
-		if (vmm)
+		if (moves)
 			OK(hipMallocAsync(&keep[i], 100000 + (size_t)i * 1000, s));
 		OK(hipFreeAsync(p, s));
 		OK(hipStreamSynchronize(s));
