@@ -32,7 +32,7 @@ struct cost {
 __thread struct sim_thread *sim_tls __attribute__((tls_model("initial-exec")));
 _Atomic unsigned char sim_special[SIM_MAX_CALLS];
 _Atomic int sim_dead;
-void (*sim_thread_gone)(struct sim_thread *t);
+void (*_Atomic sim_thread_gone)(struct sim_thread *t);
 
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_thread threads = { .next = &threads, .prev = &threads };
@@ -45,9 +45,10 @@ static pthread_key_t key;
 static void thread_exit(void *arg)
 {
 	struct sim_thread *t = arg;
+	void (*tell)(struct sim_thread *) = atomic_load(&sim_thread_gone);
 
-	if (sim_thread_gone)
-		sim_thread_gone(t);
+	if (tell)
+		tell(t);
 	pthread_mutex_lock(&calls_lock);
 	for (int i = 0; i < SIM_MAX_CALLS; i++)
 		gone[i] += atomic_load_explicit(&t->counts[i], memory_order_relaxed);

@@ -241,7 +241,7 @@ struct queue *thread_queue(int device)
 		h = t->hip = calloc(1, sizeof *h);
 		if (!h)
 			abort();
-		sim_thread_gone = thread_gone;
+		atomic_store(&sim_thread_gone, thread_gone);
 	}
 	if (!h->q[device])
 		h->q[device] = queue_new(device, true, false);

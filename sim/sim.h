@@ -98,7 +98,7 @@ struct sim_thread {
 extern __thread struct sim_thread *sim_tls __attribute__((tls_model("initial-exec")));
 extern _Atomic unsigned char sim_special[SIM_MAX_CALLS];
 extern _Atomic int sim_dead;
-extern void (*sim_thread_gone)(struct sim_thread *t);
+extern void (*_Atomic sim_thread_gone)(struct sim_thread *t);
 
 struct sim_thread *sim_thread_new(void);
 void sim_enter_slow(struct sim_thread *t, int id);
