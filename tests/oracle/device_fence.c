@@ -178,7 +178,8 @@ static void moment(void *ctx)
 static void sleep_ms(void *ctx, unsigned ms)
 {
 	struct world *w = ctx;
-	bool worth = w->cfg.release_waits[SS_BACKING_HIP] || w->cfg.release_waits[SS_BACKING_VMM];
+	bool worth = w->cfg.lazy_query || w->cfg.release_waits[SS_BACKING_HIP] ||
+		w->cfg.release_waits[SS_BACKING_VMM];
 
 	if (!w->call.in_alloc)
 		fail(w, F_BLOCKS, "the host waits in a call that must not");
