@@ -1,58 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocations, frees and pools of a program. */
+/* Allocations and frees of a program. */
 #include <string.h>
 
 #include "oracle.h"
-
-#define DEFAULT(d) (POOLS + (d))
-#define CLASSIC(d) (POOLS + DEVS + (d))
-
-static void pool_enter(struct world *w, int i, int dev, struct ss_pool *p)
-{
-	struct pool *q = &w->pool[i];
-
-	memset(q, 0, sizeof(*q));
-	if (!p || ss_pool_device(p) != dev) {
-		fail(w, F_STATUS, "device %d has no pool %d", dev, i);
-		return;
-	}
-	q->used = true;
-	q->dev = dev;
-	q->p = p;
-	q->handle = (uint64_t)(uintptr_t)ss_pool_handle(p);
-	q->follow = q->opportunistic = q->internal = true;
-	q->threshold = w->cfg.opt.threshold[dev].set ?
-		ss_amount_bytes(&w->cfg.opt.threshold[dev], w->cfg.vram) : 0;
-	q->threshold_set = w->cfg.opt.threshold[dev].set;
-	for (int k = 0; k < ALLP; k++)
-		if (k != i && w->pool[k].used && w->pool[k].handle == q->handle)
-			fail(w, F_STATUS, "two pools have one handle");
-}
-
-void pools_fetch(struct world *w, int dev)
-{
-	for (int d = 0; d < w->cfg.devices; d++)
-		if (dev < 0 || dev == d) {
-			pool_enter(w, DEFAULT(d), d, ss_pool_default(w->core, d));
-			pool_enter(w, CLASSIC(d), d, ss_pool_classic(w->core, d));
-		}
-}
-
-static int pick_pool(const struct world *w, int n, int dev)
-{
-	n %= POOLS + 2;
-	if (n >= POOLS)
-		return DEFAULT(dev);
-	return w->pool[n].used && !w->pool[n].dying && w->pool[n].dev == dev ? n : DEFAULT(dev);
-}
-
-static uint64_t attr(struct world *w, int pool, enum ss_attr a)
-{
-	uint64_t v = 0;
-
-	ss_pool_get_attr(w->core, w->pool[pool].p, a, &v);
-	return v;
-}
 
 /* A stream was made to wait: only for a fence that covers nothing after the free
  * it was recorded for (of the block, or of a neighbour that it had merged with). */
@@ -62,16 +12,19 @@ static void check_gates(struct world *w, int stream, const struct clk *next)
 		struct clk c = w->fence[w->call.gate[i]].vc;
 		bool fine = !kernels_only(w, &c);
 		if (w->call.gate_stream[i] != stream)
-			fail(w, F_LATE, "an allocation on stream %d makes stream %d wait", stream,
-			     w->call.gate_stream[i]);
+			fail(w, F_LATE, "an allocation on stream %d makes stream %d wait",
+			     stream, w->call.gate_stream[i]);
 		for (int k = 0; k < w->nhz && !fine; k++) {
 			fine = true;
 			for (int t = 0; t < w->nstreams; t++)
-				fine &= c.n[t] <= w->hz[k].at.n[t] || c.n[t] <= next->n[t];
+				fine &= c.n[t] <= w->hz[k].at.n[t] ||
+					c.n[t] <= next->n[t];
 		}
 		if (!fine)
-			fail(w, F_LATE, "stream %d waits for a fence of stream %d that covers work "
-			     "after the free", stream, w->fence[w->call.gate[i]].stream);
+			fail(w, F_LATE,
+			     "stream %d waits for a fence of stream %d that covers work "
+			     "after the free",
+			     stream, w->fence[w->call.gate[i]].stream);
 	}
 }
 
@@ -85,9 +38,10 @@ static bool plain_oom(const struct world *w, int dev, int pool, uint64_t size)
 }
 
 /* stream < 0: hipMalloc. Returns the block's address or 0. */
-static void allocate(struct world *w, int slot, int pool, int dev, int stream, uint64_t size)
+static void allocate(struct world *w, int slot, int pool, int dev, int stream,
+		     uint64_t size)
 {
-	uint64_t used = attr(w, pool, SS_ATTR_USED_CURRENT);
+	uint64_t used = pool_value(w, pool, SS_ATTR_USED_CURRENT);
 	uint64_t given = w->given[dev];
 	struct clk next;
 	void *ptr = NULL;
@@ -105,7 +59,8 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream, u
 		w->call.joining = dev + 1;
 	if (stream >= 0) {
 		w->s[stream].busy++;
-		st = ss_alloc_async(w->core, w->pool[pool].p, w->s[stream].tl, size, &ptr);
+		st = ss_alloc_async(w->core, w->pool[pool].p, w->s[stream].tl, size,
+				    &ptr);
 		w->s[stream].busy--;
 	} else {
 		st = ss_alloc_classic(w->core, dev, size, &ptr);
@@ -125,10 +80,13 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream, u
 		return;
 	if (st != SS_ERR_NOMEM && !w->call.injected)
 		fail(w, F_STATUS, "an allocation failed with status %d", st);
-	if (attr(w, pool, SS_ATTR_USED_CURRENT) != used || w->given[dev] > given)
-		fail(w, F_ATOMIC, "a failed allocation left used %lu (was %lu), reserved %lu "
-		     "(was %lu)", (unsigned long)attr(w, pool, SS_ATTR_USED_CURRENT),
-		     (unsigned long)used, (unsigned long)w->given[dev], (unsigned long)given);
+	if (pool_value(w, pool, SS_ATTR_USED_CURRENT) != used || w->given[dev] > given)
+		fail(w, F_ATOMIC,
+		     "a failed allocation left used %lu (was %lu), reserved %lu "
+		     "(was %lu)",
+		     (unsigned long)pool_value(w, pool, SS_ATTR_USED_CURRENT),
+		     (unsigned long)used, (unsigned long)w->given[dev],
+		     (unsigned long)given);
 	if (!w->call.injected && plain_oom(w, dev, pool, size))
 		fail(w, F_MISS, "an empty device has no room for %lu bytes",
 		     (unsigned long)size);
@@ -162,7 +120,8 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 		bool wide = w->distrusted && op->c & 1;
 		memset(&c, 0, sizeof(c));
 		for (int i = 0; i < w->nstreams; i++)
-			if (w->s[i].dev == dev && (wide || (w->s[i].alive && !w->s[i].unseen)))
+			if (w->s[i].dev == dev &&
+			    (wide || (w->s[i].alive && !w->s[i].unseen)))
 				clk_join(&c, &w->s[i].vc);
 		/* The null stream waits for blocking ones that nobody knows, too. */
 		stream_next(w, w->null[dev], &null);
@@ -182,7 +141,8 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 	let_go(w, slot, -1);
 	if (w->full)
 		return;
-	enum ss_status st = ss_free_classic(w->core, (void *)(uintptr_t)addr, waited ? &t : NULL);
+	enum ss_status st =
+		ss_free_classic(w->core, (void *)(uintptr_t)addr, waited ? &t : NULL);
 	if (st)
 		fail(w, F_STATUS, "hipFree of block %d gave status %d", slot, st);
 	pool_lost_block(w, pool);
@@ -197,7 +157,8 @@ static void op_free(struct world *w, const struct op *op)
 	if (s < 0 || w->s[s].capturing || !free_is_legal(w, b, s) ||
 	    (w->s[s].dev != b->dev && b->classic))
 		return;
-	void *ptr = (void *)(uintptr_t)(b->addr + (op->flags & OPF_INNER ? op->n % b->size : 0));
+	void *ptr = (void *)(uintptr_t)(b->addr +
+					(op->flags & OPF_INNER ? op->n % b->size : 0));
 	int pool = b->pool;
 	if (b->classic) {
 		if (ss_free_async(w->core, ptr, w->s[s].tl) != SS_ERR_CLASSIC)
@@ -242,10 +203,12 @@ static void swap(struct world *w, const struct op *op)
 	for (int i = 0; i < DEVICE_OPS; i++)
 		calls -= i == fences ? 0 : w->calls[i];
 	for (int i = 0; i < w->nstreams; i++) /* then it cannot join */
-		if (fences >= 0 && (w->call.injected || (w->s[i].alive && w->s[i].capturing)))
+		if (fences >= 0 &&
+		    (w->call.injected || (w->s[i].alive && w->s[i].capturing)))
 			return;
 	if (calls)
-		fail(w, F_MISS, "an allocation after a free of its size on its stream called "
+		fail(w, F_MISS,
+		     "an allocation after a free of its size on its stream called "
 		     "the driver");
 }
 
@@ -270,129 +233,6 @@ static void free_bad(struct world *w, const struct op *op)
 		     (unsigned long)addr, st);
 }
 
-static void pool_attr(struct world *w, const struct op *op)
-{
-	int i = op->a % (POOLS + DEVS);
-	struct pool *p = &w->pool[i];
-	uint64_t v = op->n, expect = SS_OK;
-	enum ss_attr a = SS_ATTR_REUSE_FOLLOW_EVENTS + op->b % 8;
-
-	if (!p->used || p->dying)
-		return;
-	if (a <= SS_ATTR_REUSE_INTERNAL)
-		v &= 1;
-	else if (a == SS_ATTR_RESERVED_HIGH || a == SS_ATTR_USED_HIGH)
-		v = op->c & 3 ? 0 : v;
-	if (a == SS_ATTR_RESERVED_CURRENT || a == SS_ATTR_USED_CURRENT ||
-	    (a > SS_ATTR_RELEASE_THRESHOLD && v))
-		expect = SS_ERR_INVALID;
-	enum ss_status st = ss_pool_set_attr(w->core, p->p, a, v);
-	if (st != expect)
-		fail(w, F_STATUS, "setting attribute %d to %lu gave status %d", a,
-		     (unsigned long)v, st);
-	if (st)
-		return;
-	if (a == SS_ATTR_REUSE_FOLLOW_EVENTS)
-		p->follow = v;
-	else if (a == SS_ATTR_REUSE_OPPORTUNISTIC)
-		p->opportunistic = v;
-	else if (a == SS_ATTR_REUSE_INTERNAL)
-		p->internal = v;
-	else if (a == SS_ATTR_RELEASE_THRESHOLD)
-		p->threshold = v, p->threshold_set = true;
-	else if (a == SS_ATTR_RESERVED_HIGH)
-		p->reserved_high = attr(w, i, SS_ATTR_RESERVED_CURRENT);
-	else if (a == SS_ATTR_USED_HIGH)
-		p->used_high = p->used_bytes;
-	if (a <= SS_ATTR_RELEASE_THRESHOLD && attr(w, i, a) != v)
-		fail(w, F_STATUS, "attribute %d reads %lu after %lu was set", a,
-		     (unsigned long)attr(w, i, a), (unsigned long)v);
-}
-
-static void pool_create(struct world *w, const struct op *op)
-{
-	int i = op->a % POOLS, dev = op->b % w->cfg.devices;
-	struct ss_pool *p = NULL;
-
-	if (w->pool[i].used)
-		return;
-	if (ss_pool_create(w->core, dev, op->flags & 1 ? op->n : 0, &p) || !p) {
-		fail(w, F_STATUS, "ss_pool_create failed");
-		return;
-	}
-	pool_enter(w, i, dev, p);
-	for (int a = 0; a < 3; a++)
-		if (!(op->c >> a & 1)) {
-			struct op off = { .kind = OP_POOL_ATTR, .a = (uint8_t)i, .b = (uint8_t)a };
-			pool_attr(w, &off);
-		}
-}
-
-static void pool_destroy(struct world *w, const struct op *op)
-{
-	struct pool *p = &w->pool[op->a % POOLS];
-	void *handle;
-
-	if (w->depth || !p->used || p->dying)
-		return;
-	handle = ss_pool_handle(p->p);
-	if (ss_pool_destroy(w->core, p->p))
-		fail(w, F_STATUS, "ss_pool_destroy failed");
-	if (ss_pool_from_handle(w->core, handle) || !ss_pool_is_handle(handle))
-		fail(w, F_STATUS, "a dead pool's handle is found");
-	p->dying = true;
-	w->ghosts[p->dev] = true;
-	if (!p->blocks)
-		p->used = false;
-}
-
-static void trim(struct world *w, int i, uint64_t keep)
-{
-	uint64_t before = attr(w, i, SS_ATTR_RESERVED_CURRENT), after;
-
-	w->pool[i].trimmed = true;
-	if (ss_pool_trim(w->core, w->pool[i].p, keep))
-		fail(w, F_STATUS, "ss_pool_trim failed");
-	after = attr(w, i, SS_ATTR_RESERVED_CURRENT);
-	if (!w->call.hooked && after < (before < keep ? before : keep))
-		fail(w, F_RELEASE, "trim to %lu left %lu", (unsigned long)keep,
-		     (unsigned long)after);
-}
-
-static void reset(struct world *w, int dev)
-{
-	struct clk all;
-
-	for (int i = 0; i < PAIRS; i++)
-		if (w->pair[i].used)
-			return;
-	if (w->depth || w->nstreams > NS - 6)
-		return;
-	for (int i = 0; i < w->nstreams; i++)
-		if (w->s[i].dev == dev)
-			w->s[i].stuck = 0;
-	ss_device_reset(w->core, dev);
-	device_clock(w, dev, true, &all);
-	finish(w, &all);
-	know(w, &all, true);
-	for (int i = 0; i < w->nstreams; i++)
-		if (w->s[i].alive && w->s[i].dev == dev)
-			stream_dies(w, i);
-	for (int i = 0; i < BLOCKS; i++)
-		if (w->blk[i].used && w->blk[i].dev == dev) {
-			w->stale[w->nstale++ % 16] = w->blk[i].addr;
-			w->blk[i].used = false;
-		}
-	for (int i = 0; i < ALLP; i++)
-		if (w->pool[i].used && w->pool[i].dev == dev)
-			w->pool[i].used = false;
-	device_forget(w, dev);
-	w->peers[dev] = 0;
-	w->ghosts[dev] = false;
-	w->null[dev] = stream_new(w, dev, SS_TL_NULL, NULL);
-	pools_fetch(w, dev);
-}
-
 void memory_finish(struct world *w)
 {
 	struct op f = { .kind = OP_FREE_CLASSIC, .flags = OPF_WAITED };
@@ -407,7 +247,7 @@ void memory_finish(struct world *w)
 		}
 	for (int i = 0; i < ALLP; i++)
 		if (w->pool[i].used && !w->fail_class)
-			trim(w, i, 0);
+			pool_trim(w, i, 0);
 	/* Where giving back waits, a trim is done at the next call that waits. */
 	for (int d = 0; d < w->cfg.devices; d++) {
 		w->call.natively_waits = d + 1;
@@ -416,8 +256,10 @@ void memory_finish(struct world *w)
 	w->call.natively_waits = 0;
 	for (int d = 0; d < w->cfg.devices; d++)
 		if (w->given[d] && !w->fail_class)
-			fail(w, F_LEAK, "device %d: %lu bytes stay reserved after all was freed, "
-			     "finished and trimmed", d, (unsigned long)w->given[d]);
+			fail(w, F_LEAK,
+			     "device %d: %lu bytes stay reserved after all was freed, "
+			     "finished and trimmed",
+			     d, (unsigned long)w->given[d]);
 	check_stats(w);
 }
 
@@ -427,19 +269,21 @@ bool op_memory(struct world *w, const struct op *op)
 
 	switch (op->kind) {
 	case OP_ALLOC:
-		if (w->blk[slot].used || (s = stream_at(w, op->b)) < 0 || w->s[s].capturing)
+		if (w->blk[slot].used || (s = stream_at(w, op->b)) < 0 ||
+		    w->s[s].capturing)
 			return true;
 		/* a slot that an operation inside this one fills is no slot of ours */
 		if (w->hook || w->depth)
 			slot = slot / 2 * 2 + (w->depth ? 1 : 0);
 		if (!w->blk[slot].used)
-			allocate(w, slot, pick_pool(w, op->c, w->s[s].dev), w->s[s].dev, s, op->n);
+			allocate(w, slot, pool_pick(w, op->c, w->s[s].dev), w->s[s].dev,
+				 s, op->n);
 		return true;
 	case OP_ALLOC_CLASSIC:
 		if (w->hook || w->depth)
 			slot = slot / 2 * 2 + (w->depth ? 1 : 0);
 		if (!w->blk[slot].used)
-			allocate(w, slot, CLASSIC(d), d, -1, op->n);
+			allocate(w, slot, POOL_CLASSIC(d), d, -1, op->n);
 		return true;
 	case OP_FREE:
 		op_free(w, op);
@@ -453,40 +297,6 @@ bool op_memory(struct world *w, const struct op *op)
 		return true;
 	case OP_FREE_BAD:
 		free_bad(w, op);
-		return true;
-	case OP_POOL_CREATE:
-		pool_create(w, op);
-		return true;
-	case OP_POOL_DESTROY:
-		pool_destroy(w, op);
-		return true;
-	case OP_POOL_ATTR:
-		pool_attr(w, op);
-		return true;
-	case OP_TRIM:
-		if (w->pool[op->a % ALLP].used && !w->pool[op->a % ALLP].dying)
-			trim(w, op->a % ALLP, op->n);
-		return true;
-	case OP_POOL_CURRENT:
-		s = pick_pool(w, op->a, d);
-		if (ss_pool_set_current(w->core, d, w->pool[s].p) ||
-		    ss_pool_current(w->core, d) != w->pool[s].p)
-			fail(w, F_STATUS, "the current pool is not the one that was set");
-		return true;
-	case OP_POOL_ACCESS:
-		s = pick_pool(w, op->a, d);
-		if (ss_pool_set_access(w->core, w->pool[s].p, op->c & 3) == SS_OK)
-			w->pool[s].peers |= op->c & 3;
-		return true;
-	case OP_PEERS:
-		if (ss_device_set_peers(w->core, d, op->c & 3) == SS_OK)
-			w->peers[d] |= op->c & 3;
-		return true;
-	case OP_HOUSEKEEP:
-		ss_housekeep(w->core, d, false);
-		return true;
-	case OP_RESET:
-		reset(w, d);
 		return true;
 	}
 	return false;

@@ -114,15 +114,15 @@ static struct segment *find(struct world *w, int dev, uint64_t addr, bool res, b
 {
 	for (int i = 0; i < w->nseg; i++) {
 		struct segment *g = &w->seg[i];
-		if (g->used && g->reservation == res && g->chunk == chunk && g->dev == dev &&
-		    g->addr == addr)
+		if (g->used && g->reservation == res && g->chunk == chunk &&
+		    g->dev == dev && g->addr == addr)
 			return g;
 	}
 	return NULL;
 }
 
-static enum ss_status segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
-				    uint64_t peers, void **ptr)
+static enum ss_status segment_alloc(void *ctx, int dev, enum ss_backing backing,
+				    size_t size, uint64_t peers, void **ptr)
 {
 	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_SEGMENT_ALLOC);
@@ -150,11 +150,13 @@ static void release_waits(struct world *w, int dev, enum ss_backing backing)
 	if (!w->cfg.release_waits[backing] || clk_done(w, &all))
 		return;
 	before = w->call.since ? *w->call.since : all;
-	if (!can_finish(w, &before) && !w->call.injected) /* a mapping that failed half way */
+	if (!can_finish(w, &before) &&
+	    !w->call.injected) /* a mapping that failed half way */
 		fail(w, F_BLOCKS, "giving memory back waits for a persistent kernel");
 	else if (w->call.natively_waits != dev + 1 && !w->call.in_alloc &&
 		 !clk_done(w, &before))
-		fail(w, F_RELEASE, "giving memory back waits for the device in a call that "
+		fail(w, F_RELEASE,
+		     "giving memory back waits for the device in a call that "
 		     "does not");
 	if (!can_finish(w, &all))
 		for (int i = 0; i < w->nstreams; i++)
@@ -172,7 +174,8 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 	device_enter(w, D_SEGMENT_FREE);
 	g = find(w, dev, (uint64_t)(uintptr_t)ptr, false, false);
 	if (!g || g->size != size || g->backing != backing) {
-		fail(w, F_DRIVER, "%p (%zu bytes) is given back but was never given", ptr, size);
+		fail(w, F_DRIVER, "%p (%zu bytes) is given back but was never given", ptr,
+		     size);
 		return SS_ERR_INVALID;
 	}
 	release_waits(w, dev, backing);
@@ -184,8 +187,8 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 	return device_leave(w, SS_OK);
 }
 
-static enum ss_status segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
-				     size_t size, uint64_t peers)
+static enum ss_status segment_access(void *ctx, int dev, enum ss_backing backing,
+				     void *ptr, size_t size, uint64_t peers)
 {
 	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_SEGMENT_ACCESS);
@@ -272,7 +275,8 @@ static enum ss_status map(void *ctx, int dev, void *va, size_t size, void *chunk
 		fail(w, F_DRIVER, "map of a chunk that is not ours, or mapped");
 	for (int i = 0; i < w->nseg; i++)
 		if (w->seg[i].used && w->seg[i].chunk && w->seg[i].addr &&
-		    w->seg[i].addr < addr + size && addr < w->seg[i].addr + w->seg[i].size)
+		    w->seg[i].addr < addr + size &&
+		    addr < w->seg[i].addr + w->seg[i].size)
 			fail(w, F_DRIVER, "map over a mapping at %p", va);
 	g->addr = addr;
 	return device_leave(w, SS_OK);
@@ -296,7 +300,8 @@ static enum ss_status unmap(void *ctx, int dev, void *va, size_t size)
 	return device_leave(w, SS_OK);
 }
 
-static enum ss_status set_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
+static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
+				 uint64_t peers)
 {
 	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_SET_ACCESS);
@@ -358,8 +363,8 @@ void device_check_leaks(struct world *w)
 	for (int i = 0; i < w->nseg; i++)
 		segments += w->seg[i].used;
 	if (segments || w->given[0] || w->given[1])
-		fail(w, F_LEAK, "%d segments (%lu and %lu bytes) were not given back", segments,
-		     (unsigned long)w->given[0], (unsigned long)w->given[1]);
+		fail(w, F_LEAK, "%d segments (%lu and %lu bytes) were not given back",
+		     segments, (unsigned long)w->given[0], (unsigned long)w->given[1]);
 	if (w->live_fences)
 		fail(w, F_LEAK, "%d fences were not released", w->live_fences);
 }

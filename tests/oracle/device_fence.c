@@ -29,7 +29,8 @@ static bool capture_forbids(struct world *w, int s)
 	return false;
 }
 
-static enum ss_status fence_record_on(struct world *w, int dev, int s, struct ss_fence *out)
+static enum ss_status fence_record_on(struct world *w, int dev, int s,
+				      struct ss_fence *out)
 {
 	enum ss_status st = device_enter(w, D_RECORD);
 	struct clk all;
@@ -47,8 +48,10 @@ static enum ss_status fence_record_on(struct world *w, int dev, int s, struct ss
 		if (w->s[s].kind == SS_TL_NULL && w->call.joining != dev + 1 && i != s &&
 		    w->s[i].kern[all.n[i]] > w->done.n[i] &&
 		    w->s[i].kern[all.n[i]] > w->s[s].vc.n[i])
-			fail(w, F_NULL_FENCE, "a fence on the null stream joins stream %d in a "
-			     "call that does not", i);
+			fail(w, F_NULL_FENCE,
+			     "a fence on the null stream joins stream %d in a "
+			     "call that does not",
+			     i);
 	enqueue(w, s, CMD_MARKER, NULL);
 	struct fence *f = &w->fence[w->nfence++];
 	*f = (struct fence){ .used = true, .dev = dev, .stream = s, .vc = w->s[s].vc };
@@ -85,7 +88,8 @@ static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
 		fail(w, F_DRIVER, "a fence is queried that was released");
 		return SS_ERR_INVALID;
 	}
-	if (!f->reached && clk_done(w, &f->vc) && !(w->cfg.lazy_query && rnd(&w->rng) & 1))
+	if (!f->reached && clk_done(w, &f->vc) &&
+	    !(w->cfg.lazy_query && rnd(&w->rng) & 1))
 		f->reached = true;
 	if (f->reached)
 		know(w, &f->vc, false);
@@ -110,7 +114,8 @@ static enum ss_status fence_wait_on(struct world *w, int s, struct fence *f)
 	return device_leave(w, SS_OK);
 }
 
-static enum ss_status fence_wait(void *ctx, int dev, void *native, const struct ss_fence *fence)
+static enum ss_status fence_wait(void *ctx, int dev, void *native,
+				 const struct ss_fence *fence)
 {
 	struct world *w = ctx;
 	int s = stream_of(w, dev, native, "a wait");
@@ -187,11 +192,13 @@ static void sleep_ms(void *ctx, unsigned ms)
 		for (int t = 0; t < NS; t++)
 			worth |= w->hz[i].at.n[t] > w->H.n[t];
 	if (!worth)
-		fail(w, F_LATE, "the host waits, but nothing that was freed is in flight");
+		fail(w, F_LATE,
+		     "the host waits, but nothing that was freed is in flight");
 	w->now_ms += ms ? ms : 1;
 	w->call.slept += ms ? ms : 1;
 	if (w->call.slept > w->cfg.opt.oom_wait_ms + 1)
-		fail(w, F_BLOCKS, "the host has waited %lu ms", (unsigned long)w->call.slept);
+		fail(w, F_BLOCKS, "the host has waited %lu ms",
+		     (unsigned long)w->call.slept);
 	progress_some(w);
 	device_leave(w, SS_OK);
 }

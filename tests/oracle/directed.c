@@ -168,7 +168,8 @@ static void host_sync(void)
 
 static void opportunistic(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
+	  free_(0, S(0)));
 	uint64_t before = given();
 	D(alloc(1, S(1), BIG)); /* still running; a fence is recorded */
 	CHECK(given() == before + BIG);
@@ -246,7 +247,8 @@ static void handle_reuse(void)
 
 static void destroyed_stream_hands_back(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
+	  free_(0, S(0)));
 	D(sdestroy(0));
 	uint64_t before = given();
 	D(alloc(1, S(1), BIG));
@@ -310,12 +312,28 @@ static void classic_interior(void)
 }
 
 static const struct d_test tests[] = {
-	T(same_stream), T(event_position), T(event_order), T(event_order_off), T(transitive),
-	T(transitive_too_early), T(rerecord), T(host_sync), T(opportunistic),
-	T(opportunistic_off), T(tainted), T(null_takes_blocking), T(null_not_nonblocking),
-	T(null_grants_only_itself), T(free_on_blocking_after_null), T(handle_reuse),
-	T(destroyed_stream_hands_back), T(two_threads), T(classic_epoch), T(classic_waited),
-	T(classic_ordered), T(classic_interior),
+	T(same_stream),
+	T(event_position),
+	T(event_order),
+	T(event_order_off),
+	T(transitive),
+	T(transitive_too_early),
+	T(rerecord),
+	T(host_sync),
+	T(opportunistic),
+	T(opportunistic_off),
+	T(tainted),
+	T(null_takes_blocking),
+	T(null_not_nonblocking),
+	T(null_grants_only_itself),
+	T(free_on_blocking_after_null),
+	T(handle_reuse),
+	T(destroyed_stream_hands_back),
+	T(two_threads),
+	T(classic_epoch),
+	T(classic_waited),
+	T(classic_ordered),
+	T(classic_interior),
 };
 
 static void run(const struct d_test *t)

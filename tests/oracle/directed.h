@@ -34,7 +34,8 @@ enum { NB = 0, BL = 1 };
 #define DOP(name) static inline struct op name
 DOP(stream)(int s, int kind)
 {
-	return (struct op){ .kind = OP_STREAM_CREATE, .a = (uint8_t)s, .c = (uint8_t)kind };
+	return (struct op){ .kind = OP_STREAM_CREATE, .a = (uint8_t)s,
+		.c = (uint8_t)kind };
 }
 DOP(sdestroy)(int s)
 {
@@ -74,8 +75,8 @@ DOP(dsync)(void)
 }
 DOP(alloc)(int b, int s, uint64_t n)
 {
-	return (struct op){ .kind = OP_ALLOC, .a = (uint8_t)b, .b = (uint8_t)s, .c = POOLS,
-		.n = n };
+	return (struct op){ .kind = OP_ALLOC, .a = (uint8_t)b, .b = (uint8_t)s,
+		.c = POOLS, .n = n };
 }
 DOP(free_)(int b, int s)
 {
@@ -93,7 +94,8 @@ DOP(cfree)(int b, bool waited)
 /* An attribute of the default pool of device 0, by its number. */
 DOP(attr)(int a, uint64_t n)
 {
-	return (struct op){ .kind = OP_POOL_ATTR, .a = POOLS, .b = (uint8_t)(a - 1), .n = n };
+	return (struct op){ .kind = OP_POOL_ATTR, .a = POOLS,
+		.b = (uint8_t)(a - 1), .n = n };
 }
 DOP(trim)(uint64_t keep)
 {

@@ -22,7 +22,8 @@ static void threshold_exact(void)
 
 static void threshold_other_stream(void)
 {
-	D(attr(4, 0), stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), alloc(1, S(1), BIG));
+	D(attr(4, 0), stream(0, NB), stream(1, NB), alloc(0, S(0), BIG),
+	  alloc(1, S(1), BIG));
 	D(stall(S(1)), free_(0, S(0)), free_(1, S(1)), ssync(S(0)));
 	CHECK(given() == BIG); /* S(1) still runs, and nobody waited for it */
 	D((struct op){ .kind = OP_RELEASE }, dsync());
@@ -57,7 +58,8 @@ static void decay(void)
 /* A fence that covers a kernel that came later is never waited for. */
 static void late_fence(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
+	  free_(0, S(0)));
 	D(stall(S(0)), alloc(1, S(1), BIG));
 	CHECK(!W->blk[1].used);
 	CHECK(d_stats().reuse_internal == 0);
@@ -66,7 +68,8 @@ static void late_fence(void)
 /* Memory is short: frees record fences of their own, and X waits for them. */
 static void internal(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
+	  free_(0, S(0)));
 	uint64_t p = 0;
 	D(alloc(1, S(1), BIG)); /* fails, and tells the core that memory is short */
 	D(alloc(0, S(0), BIG), kernel(S(0)));
@@ -97,7 +100,8 @@ static void failure_changes_nothing(void)
 	D(alloc(0, NUL, 4096));
 	uint64_t before = given();
 	struct ss_pool_stats st = d_stats();
-	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 }, alloc(1, NUL, BIG));
+	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 },
+	  alloc(1, NUL, BIG));
 	CHECK(!W->blk[1].used && given() == before);
 	CHECK(d_stats().used == st.used && d_stats().reserved == st.reserved);
 	D(alloc(1, NUL, 8 * BIG));
@@ -117,9 +121,11 @@ static void pool_dies_with_last_block(void)
 
 static void reset(void)
 {
-	D(stream(0, NB), alloc(0, S(0), BIG), kernel(S(0)), calloc_(1, BIG), free_(0, S(0)));
+	D(stream(0, NB), alloc(0, S(0), BIG), kernel(S(0)), calloc_(1, BIG),
+	  free_(0, S(0)));
 	D((struct op){ .kind = OP_RESET });
-	D((struct op){ .kind = OP_FREE_BAD, .a = 0, .b = NUL, .c = 1 }, alloc(2, NUL, BIG));
+	D((struct op){ .kind = OP_FREE_BAD, .a = 0, .b = NUL, .c = 1 },
+	  alloc(2, NUL, BIG));
 	CHECK(given() == BIG);
 }
 

@@ -38,8 +38,10 @@ static int report(uint64_t seed, int class, bool shrinking)
 	program_generate(&p, seed, ops);
 	run_isolated(&p, &r);
 	if (r.class == 0) {
-		printf("seed %lu failed (%d), but not alone: host memory leaked, or one program "
-		       "left something to the next\n", (unsigned long)seed, class);
+		printf("seed %lu failed (%d), but not alone: host memory leaked, or one "
+		       "program "
+		       "left something to the next\n",
+		       (unsigned long)seed, class);
 		return 1;
 	}
 	if (shrinking) {
@@ -74,8 +76,9 @@ static void work(struct progress *pr, uint64_t start, uint64_t count, int job, i
 
 static int run_many(uint64_t start, uint64_t count, int jobs, bool shrinking)
 {
-	struct progress *pr = mmap(NULL, (size_t)jobs * sizeof(*pr), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct progress *pr =
+		mmap(NULL, (size_t)jobs * sizeof(*pr), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[64];
 	uint64_t bad = 0, done = 0;
 	int class = 0, left = jobs;
@@ -96,7 +99,8 @@ static int run_many(uint64_t start, uint64_t count, int jobs, bool shrinking)
 			break;
 		left--;
 		pid[i] = 0;
-		if (status == 0 || (class && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		if (status == 0 ||
+		    (class && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
 			continue;
 		if (!class || pr[i].seed < bad) {
 			bad = pr[i].seed;
@@ -110,25 +114,31 @@ static int run_many(uint64_t start, uint64_t count, int jobs, bool shrinking)
 		done += pr[i].done;
 	if (class)
 		return report(bad, class, shrinking);
-	printf("%lu programs from seed %lu in %.1f s (%.3f ms each)\n", (unsigned long)done,
-	       (unsigned long)start, now() - t0, (now() - t0) * 1e3 * jobs / (double)(done + !done));
+	printf("%lu programs from seed %lu in %.1f s (%.3f ms each)\n",
+	       (unsigned long)done, (unsigned long)start, now() - t0,
+	       (now() - t0) * 1e3 * jobs / (double)(done + !done));
 	return done == count ? 0 : 1;
 }
 
 static int usage(void)
 {
 	fprintf(stderr, "usage: oracle --seed N [--ops M] [--verbose] [--shrink]\n"
-		"       oracle [--count N] [--start S] [--jobs J] [--ops M] [--no-shrink]\n");
+			"       oracle [--count N] [--start S] [--jobs J] [--ops M] "
+			"[--no-shrink]\n");
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "seed", required_argument, NULL, 's' }, { "ops", required_argument, NULL, 'o' },
-		{ "count", required_argument, NULL, 'c' }, { "start", required_argument, NULL, 'b' },
-		{ "jobs", required_argument, NULL, 'j' }, { "verbose", no_argument, NULL, 'v' },
-		{ "shrink", no_argument, NULL, 'k' }, { "no-shrink", no_argument, NULL, 'K' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "ops", required_argument, NULL, 'o' },
+		{ "count", required_argument, NULL, 'c' },
+		{ "start", required_argument, NULL, 'b' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "shrink", no_argument, NULL, 'k' },
+		{ "no-shrink", no_argument, NULL, 'K' },
 		{ NULL, 0, NULL, 0 },
 	};
 	uint64_t seed = 0, count = 10000, start = 1;

@@ -55,8 +55,10 @@ void kernel_touches(struct world *w, int t)
 		b->hazardous = prune(w, &b->hz);
 		int by = first_after(&b->hz, &c->vc);
 		if (by >= 0)
-			fail(w, F_ACCESS, "the kernel on stream %d touches block %d while "
-			     "kernel %d of stream %d may still use an earlier block there",
+			fail(w, F_ACCESS,
+			     "the kernel on stream %d touches block %d while "
+			     "kernel %d of stream %d may still use an earlier block "
+			     "there",
 			     t, i, b->hz.n[by], by);
 	}
 }
@@ -85,8 +87,9 @@ static void check_policy(struct world *w, const struct hazard *h, int pool, int 
 		return;
 	if (p->ever_opportunistic && w->H.n[h->stream] >= h->pos)
 		return;
-	fail(w, F_POLICY, "stream %d gets what stream %d freed by a rule that pool %d forbids",
-	     x, h->stream, pool);
+	fail(w, F_POLICY,
+	     "stream %d gets what stream %d freed by a rule that pool %d forbids", x,
+	     h->stream, pool);
 }
 
 void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size,
@@ -108,7 +111,8 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 		    w->blk[i].addr < hi)
 			fail(w, F_OVERLAP, "%#lx+%lu overlaps live block %d at %#lx+%lu",
 			     (unsigned long)lo, (unsigned long)size, i,
-			     (unsigned long)w->blk[i].addr, (unsigned long)w->blk[i].size);
+			     (unsigned long)w->blk[i].addr,
+			     (unsigned long)w->blk[i].size);
 	uint64_t covered = 0;
 	for (int i = 0; i < w->nseg; i++) {
 		const struct segment *g = &w->seg[i];
@@ -141,9 +145,11 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 			continue;
 		int by = first_after(&h->vc, &next);
 		if (by >= 0)
-			fail(w, F_ORDER, "%#lx+%lu is handed out on stream %d while kernel %d "
-			     "of stream %d may still use it", (unsigned long)lo,
-			     (unsigned long)size, stream, h->vc.n[by], by);
+			fail(w, F_ORDER,
+			     "%#lx+%lu is handed out on stream %d while kernel %d "
+			     "of stream %d may still use it",
+			     (unsigned long)lo, (unsigned long)size, stream, h->vc.n[by],
+			     by);
 		clk_join(&b->hz, &h->vc);
 		b->hazardous = true;
 	}
@@ -151,12 +157,14 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 	memset(&info, 0, sizeof(info));
 	if (!ss_lookup(w->core, ptr, &info) || !info.live || info.base != ptr ||
 	    info.size != size || info.device != dev || info.id == 0)
-		fail(w, F_STATUS, "ss_lookup disagrees about %#lx+%lu (live %d size %lu id %lu)",
+		fail(w, F_STATUS,
+		     "ss_lookup disagrees about %#lx+%lu (live %d size %lu id %lu)",
 		     (unsigned long)lo, (unsigned long)size, info.live,
 		     (unsigned long)info.size, (unsigned long)info.id);
 	for (int i = 0; i < BLOCKS; i++)
 		if (w->blk[i].used && w->blk[i].id == info.id)
-			fail(w, F_STATUS, "two live blocks have id %lu", (unsigned long)info.id);
+			fail(w, F_STATUS, "two live blocks have id %lu",
+			     (unsigned long)info.id);
 	b->used = true;
 	b->classic = stream < 0;
 	b->addr = lo;
@@ -229,14 +237,17 @@ void check_given_back(struct world *w, uint64_t addr, uint64_t size, bool device
 	for (int i = 0; i < BLOCKS; i++) {
 		const struct block *b = &w->blk[i];
 		if (b->used && b->addr < addr + size && addr < b->addr + b->size)
-			fail(w, F_OVERLAP, "memory at %#lx is given back under live block %d",
+			fail(w, F_OVERLAP,
+			     "memory at %#lx is given back under live block %d",
 			     (unsigned long)addr, i);
 	}
 	for (int i = 0; i < w->nhz && !device_waits; i++) {
 		struct hazard *h = &w->hz[i];
 		if (h->lo < addr + size && addr < h->hi && prune(w, &h->vc))
-			fail(w, F_ORDER, "memory at %#lx is given back while a freed block in "
-			     "it may still be in use", (unsigned long)addr);
+			fail(w, F_ORDER,
+			     "memory at %#lx is given back while a freed block in "
+			     "it may still be in use",
+			     (unsigned long)addr);
 	}
 }
 
@@ -266,7 +277,8 @@ void check_stats(struct world *w)
 		if (!p->used || p->dying)
 			continue;
 		for (int a = 0; a < 4; a++)
-			if (ss_pool_get_attr(w->core, p->p, SS_ATTR_RESERVED_CURRENT + a, &v[a]))
+			if (ss_pool_get_attr(w->core, p->p, SS_ATTR_RESERVED_CURRENT + a,
+					     &v[a]))
 				fail(w, F_STATS, "pool %d has no attribute %d", i,
 				     SS_ATTR_RESERVED_CURRENT + a);
 		if (v[2] != p->used_bytes)
@@ -280,19 +292,23 @@ void check_stats(struct world *w)
 			     (unsigned long)v[3], (unsigned long)p->used_high);
 		sum[p->dev] += v[0];
 		if (v[0] < v[2])
-			fail(w, F_STATS, "pool %d: less reserved (%lu) than used (%lu)", i,
-			     (unsigned long)v[0], (unsigned long)v[2]);
+			fail(w, F_STATS, "pool %d: less reserved (%lu) than used (%lu)",
+			     i, (unsigned long)v[0], (unsigned long)v[2]);
 		if (v[0] > p->reserved_high)
 			p->reserved_high = v[0];
 		if (v[1] < p->reserved_high || v[1] > w->given_high[p->dev])
-			fail(w, F_STATS, "pool %d: highest reserved is %lu, not between %lu and "
-			     "%lu", i, (unsigned long)v[1], (unsigned long)p->reserved_high,
+			fail(w, F_STATS,
+			     "pool %d: highest reserved is %lu, not between %lu and "
+			     "%lu",
+			     i, (unsigned long)v[1], (unsigned long)p->reserved_high,
 			     (unsigned long)w->given_high[p->dev]);
 	}
 	for (int d = 0; d < w->cfg.devices; d++)
 		/* Destroyed pools keep what is in flight. */
 		if (w->ghosts[d] ? sum[d] > w->given[d] : sum[d] != w->given[d])
-			fail(w, F_STATS, "device %d: pools say %lu bytes reserved, the driver gave "
-			     "%lu", d, (unsigned long)sum[d], (unsigned long)w->given[d]);
+			fail(w, F_STATS,
+			     "device %d: pools say %lu bytes reserved, the driver gave "
+			     "%lu",
+			     d, (unsigned long)sum[d], (unsigned long)w->given[d]);
 	w->nested = false;
 }

@@ -15,8 +15,9 @@
  * reached has shown, and everything ordered before it. Nothing else is known: a
  * command that ran without anybody having looked does not count as finished.
  * Synchronizing the null stream covers the blocking streams (a query does not);
- * synchronizing a device covers destroyed streams as well, waiting stream by stream does not. A
- * destroyed stream's commands go on, and the null stream joins it no longer.
+ * synchronizing a device covers destroyed streams as well, waiting stream by stream
+ * does not. A destroyed stream's commands go on, and the null stream joins it no
+ * longer.
  *
  * Programs are legal: a kernel touches every live block that it may touch, that
  * is one whose allocation (a position on stream X) is ordered before the kernel,
@@ -115,8 +116,8 @@ struct program {
 
 void program_generate(struct program *p, uint64_t seed, int ops);
 /* idioms.c: a stretch of program that is made of related operations. */
-int idiom_strew(struct op *out, int room, uint64_t *state, int streams, int events, int blocks,
-		uint64_t size);
+int idiom_strew(struct op *out, int room, uint64_t *state, int streams, int events,
+		int blocks, uint64_t size);
 void program_print(const struct program *p, FILE *out);
 void op_print(const struct op *op, FILE *out);
 uint64_t rnd(uint64_t *state);
@@ -130,7 +131,7 @@ struct stream {
 	void *native;
 	struct ss_timeline *tl;
 	int pairs, busy;          /* watched calls, and other calls, under way on it */
-	struct clk vc;            /* before a command enqueued now, implicit joins apart */
+	struct clk vc;            /* of a command enqueued now, implicit joins apart */
 	uint16_t stuck;           /* position of a persistent kernel, 0 = none */
 	uint16_t kern[MAXPOS];    /* last kernel at or before a position */
 	uint16_t node[MAXPOS];    /* node of the command at a position, 0 = none */
@@ -319,8 +320,9 @@ int pool_of(const struct world *w, const struct ss_pool *p);
 struct ss_driver device_driver(struct world *w);
 extern const char *const device_ops[];
 enum {
-	D_SEGMENT_ALLOC, D_RESERVE, D_CHUNK, D_MAP, D_SET_ACCESS, D_SEGMENT_ACCESS, D_RECORD,
-	D_WAIT, D_QUERY, D_MEM_INFO, D_SEGMENT_FREE, D_UNRESERVE, D_RELEASE, D_UNMAP,
+	D_SEGMENT_ALLOC, D_RESERVE, D_CHUNK, D_MAP, D_SET_ACCESS, D_SEGMENT_ACCESS,
+	D_RECORD, D_WAIT, D_QUERY, D_MEM_INFO, D_SEGMENT_FREE, D_UNRESERVE, D_RELEASE,
+	D_UNMAP,
 	DEVICE_OPS,
 };
 enum ss_status device_enter(struct world *w, int op);
@@ -345,6 +347,14 @@ int stream_at(struct world *w, int slot);
 void stream_dies(struct world *w, int s);
 bool op_sync(struct world *w, const struct op *op);
 bool op_memory(struct world *w, const struct op *op);
+/* pool.c */
+#define POOL_DEFAULT(d) (POOLS + (d))
+#define POOL_CLASSIC(d) (POOLS + DEVS + (d))
+bool op_pool(struct world *w, const struct op *op);
+/* The pool that a number means on a device: the default one if it has no such. */
+int pool_pick(const struct world *w, int n, int dev);
+uint64_t pool_value(const struct world *w, int pool, enum ss_attr a);
+void pool_trim(struct world *w, int i, uint64_t keep);
 /* The fixed pools of a device (-1: of all) as the core gives them. */
 void pools_fetch(struct world *w, int dev);
 /* Frees everything, synchronizes, trims: nothing may stay reserved. */

@@ -88,8 +88,10 @@ int stream_at(struct world *w, int slot)
 			for (int t = 0; t < w->nstreams; t++)
 				if (t != i && w->s[t].alive && w->s[t].tl == tl &&
 				    w->s[t].kind != SS_TL_NULL)
-					fail(w, F_STATUS, "a new per-thread stream has the "
-					     "timeline of stream %d", t);
+					fail(w, F_STATUS,
+					     "a new per-thread stream has the "
+					     "timeline of stream %d",
+					     t);
 		}
 	} else {
 		i = w->slot[slot];
@@ -99,7 +101,8 @@ int stream_at(struct world *w, int slot)
 	}
 	if (i < 0)
 		return -1;
-	if (!tl || (w->s[i].tl && tl != w->s[i].tl && slot >= 2) || ss_timeline_device(tl) != w->s[i].dev) {
+	if (!tl || (w->s[i].tl && tl != w->s[i].tl && slot >= 2) ||
+	    ss_timeline_device(tl) != w->s[i].dev) {
 		fail(w, F_STATUS, "the timeline of stream %d is wrong", i);
 		return -1;
 	}
@@ -197,8 +200,9 @@ static void op_stream(struct world *w, const struct op *op)
 			return;
 		if (!w->distrusted) {
 			stream_create(w, op, false);
-		} else if ((i = stream_new(w, op->b % w->cfg.devices, op->c & 1 ?
-				SS_TL_BLOCKING : SS_TL_NONBLOCKING, device_handle(w))) >= 0) {
+		} else if ((i = stream_new(w, op->b % w->cfg.devices,
+					   op->c & 1 ? SS_TL_BLOCKING : SS_TL_NONBLOCKING,
+					   device_handle(w))) >= 0) {
 			w->s[i].unseen = true;
 		}
 		return;
@@ -265,7 +269,7 @@ static void run_here(void *arg)
 	struct call saved = w->call;
 
 	memset(&w->call, 0, sizeof(w->call));
-	if (!op_sync(w, j->op) && !op_memory(w, j->op))
+	if (!op_sync(w, j->op) && !op_memory(w, j->op) && !op_pool(w, j->op))
 		op_stream(w, j->op);
 	bool hooked = w->call.hooked;
 	w->call = saved;
@@ -285,7 +289,8 @@ void run_op(struct world *w, const struct op *op)
 		fprintf(stderr, "%*s%3d: ", w->depth * 4, "", w->cur);
 		op_print(op, stderr);
 	}
-	on_thread(w->depth || w->cfg.threads <= 1 ? cur_thread : op->thread % w->cfg.threads,
+	on_thread(w->depth || w->cfg.threads <= 1 ? cur_thread
+						  : op->thread % w->cfg.threads,
 		  run_here, &j);
 	w->cur = cur;
 }

@@ -63,7 +63,8 @@ static void flags(struct world *w, const struct pair *p)
 	}
 }
 
-static bool begin(struct world *w, struct pair *p, const struct op *op, int kind, bool now)
+static bool begin(struct world *w, struct pair *p, const struct op *op, int kind,
+		  bool now)
 {
 	struct clk c;
 
@@ -195,11 +196,14 @@ static void sync_end(struct world *w, struct pair *p)
 
 	for (int i = 0; i < ALLP; i++)
 		keep[i] = kept(w, i);
-	ss_sync_end(w->core, &p->token, p->ok, !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
+	ss_sync_end(w->core, &p->token, p->ok,
+		    !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
 	for (int i = 0; i < ALLP && !w->call.hooked; i++)
 		if (kept(w, i) < keep[i] && !w->pool[i].trimmed)
-			fail(w, F_RELEASE, "a synchronization left pool %d %lu bytes, its threshold "
-			     "keeps %lu", i, (unsigned long)kept(w, i), (unsigned long)keep[i]);
+			fail(w, F_RELEASE,
+			     "a synchronization left pool %d %lu bytes, its threshold "
+			     "keeps %lu",
+			     i, (unsigned long)kept(w, i), (unsigned long)keep[i]);
 }
 
 static void end(struct world *w, struct pair *p)
@@ -286,8 +290,9 @@ static void unseen_record(struct world *w, const struct op *op, bool taint)
 
 bool op_sync(struct world *w, const struct op *op)
 {
-	static const uint8_t kinds[] = { OP_RECORD, OP_WAIT, OP_EVENT_SYNC, OP_STREAM_SYNC,
-		OP_DEVICE_SYNC, OP_EVENT_QUERY, OP_STREAM_QUERY, OP_RECORD };
+	static const uint8_t kinds[] = { OP_RECORD,	  OP_WAIT,	  OP_EVENT_SYNC,
+					 OP_STREAM_SYNC,  OP_DEVICE_SYNC, OP_EVENT_QUERY,
+					 OP_STREAM_QUERY, OP_RECORD };
 	struct pair now, *p = &w->pair[op->d % PAIRS];
 
 	switch (op->kind) {
