@@ -155,7 +155,8 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		pthread_mutex_unlock(&core->order);
 		return false;
 	}
-	while ((p = tl->fences) && !tl->drop) {
+	/* Another thread may have come while the lock was dropped: its turn then. */
+	while (!tl->polling && (p = tl->fences) && !tl->drop) {
 		enum ss_status s;
 
 		tl->polling = true;
@@ -172,7 +173,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		pending_free(core, p);
 		pthread_mutex_lock(&core->order);
 	}
-	if (tl->drop)
+	if (tl->drop && !tl->polling)
 		dropped = take_all(core, tl);
 	pthread_mutex_unlock(&core->order);
 	free_all(core, dropped);
