@@ -62,7 +62,7 @@ static const struct option table[] = {
 	{ "DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime" },
 	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen" },
 	{ "STATS", T_BOOL, AT(stats), "0", NULL, "print a table per device and pool at exit" },
-	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL, "try the backings at start and trust only what works" },
+	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL, "try the backings at start and say what works" },
 	{ "LOG", T_PATH, AT(log), "", NULL,
 	  "file for messages instead of stderr; %p is the process id" },
 	{ "JOURNAL", T_PATH, AT(journal), "", NULL,

@@ -2,8 +2,9 @@
 /*
  * SOMASHIM_SELFTEST=1: tries every backing on every device with a core of its own
  * before the program's first allocation is served - map, write, verify, reuse
- * across streams, give back and measure - and says what it found. Only what works
- * here is trusted: SOMASHIM_BACKING=auto takes VMM for pools where it passed.
+ * across streams, give back and measure - and says what it found. It changes
+ * nothing: SOMASHIM_BACKING=auto stays `hip` until VMM pools are bounded when
+ * streams trade small blocks (docs/decisions.md).
  *
  * Locks: none. All HIP calls are made at guard depth, like those of the driver.
  */
@@ -187,7 +188,7 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 	return true;
 }
 
-static bool try_backing(int dev, const struct ss_options *options, enum ss_backing backing)
+static void try_backing(int dev, const struct ss_options *options, enum ss_backing backing)
 {
 	static const char *const names[] = {
 		[SS_BACKING_HIP] = "hip", [SS_BACKING_HSA] = "hsa", [SS_BACKING_VMM] = "vmm",
@@ -198,7 +199,7 @@ static bool try_backing(int dev, const struct ss_options *options, enum ss_backi
 
 	if (backing == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev)) {
 		ss_say("selftest device %d %s: not offered on this runtime", dev, names[backing]);
-		return false;
+		return;
 	}
 	ok = prepare(&t, options, backing);
 	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
@@ -218,26 +219,19 @@ static bool try_backing(int dev, const struct ss_options *options, enum ss_backi
 		ss_say("selftest device %d %s: passed", dev, names[backing]);
 	else
 		ss_say("selftest device %d %s: failed: %s: %s", dev, names[backing], at, t.why);
-	return ok;
 }
 
-enum ss_backing ss_selftest(const struct ss_options *options, int devices)
+void ss_selftest(const struct ss_options *options, int devices)
 {
-	bool vmm = devices > 0;
 	struct ss_switch s;
 
 	for (int dev = 0; dev < devices; dev++) {
 		if (!ss_switch_open(&s, dev)) {
 			ss_say("selftest device %d: cannot be made current", dev);
-			return SS_BACKING_HIP;
+			continue;
 		}
-		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++) {
-			bool ok = try_backing(dev, options, (enum ss_backing)b);
-
-			if (b == SS_BACKING_VMM)
-				vmm &= ok;
-		}
+		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++)
+			try_backing(dev, options, (enum ss_backing)b);
 		ss_switch_close(&s);
 	}
-	return vmm ? SS_BACKING_VMM : SS_BACKING_HIP;
 }

@@ -214,8 +214,8 @@ bool ss_sync_memops(uint64_t id);
 
 /* ---- selftest.c --------------------------------------------------------- */
 
-/* Says what works; the best backing for pools that does on all devices. */
-enum ss_backing ss_selftest(const struct ss_options *options, int devices);
+/* Tries every backing on every device and says what works. */
+void ss_selftest(const struct ss_options *options, int devices);
 
 /* ---- import.c ----------------------------------------------------------- */
 

@@ -109,14 +109,9 @@ static bool start(void)
 	ss_options_read(&options, environ, NULL);
 	devices = options.disable ? 0 : ss_rocm_start(&options);
 	if (options.selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN) {
-		enum ss_backing best;
-
 		ss_options = options;
 		ss_out_open();
-		best = ss_selftest(&options, devices);
-
-		if (options.backing == SS_BACKING_AUTO)
-			options.backing = (int)best;
+		ss_selftest(&options, devices);
 	}
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&ss_state) == SS_UNKNOWN) {

@@ -19,7 +19,7 @@ expect() {
 }
 
 expect 0 'vmm: passed' A=1
-expect 0 'backing: vmm' A=1
+expect 0 'backing: hip' A=1
 expect 0 'vmm: not offered' SOMASIM_HIP_VERSION=5.7
 expect 1 'vmm: failed: map, write, verify' SOMASIM_QUIRKS=map-settle SOMASIM_SETTLE_US=10000
 expect 1 'vmm: failed: map, write, verify' SOMASIM_QUIRKS=map-fails
