@@ -54,7 +54,7 @@ export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}
 build=${BUILD:-build}
 run "$build" "unit oracle sim shim" -Dwerror=true
 run "$build-asan" "unit oracle sim shim" -Dwerror=true -Db_sanitize=address,undefined
-run "$build-tsan" "sim shim" -Dwerror=true -Db_sanitize=thread
+run "$build-tsan" "oracle sim shim" -Dwerror=true -Db_sanitize=thread
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]
