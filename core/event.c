@@ -143,7 +143,7 @@ struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_tim
 		t.a = event;
 		t.gen = e->gen;
 		t.dev = -1;
-		if (tl && tl->alive && (!tl->capturing || SS_MUTANT_IS(38))) {
+		if (tl && tl->alive && !tl->capturing) {
 			t.dev = (int32_t)tl->slot;
 			t.n = ss_position(tl);
 			t.b = ss_row_get_ref(tl);
@@ -372,7 +372,8 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 		for (uint32_t i = 0; i < s->count; i++) {
 			struct ss_timeline *tl = s->at[i].tl;
 			/* One that was destroyed meanwhile may have been left out. */
-			bool covered = (t->gen != SCOPE_JOINED || tl->kind != SS_TL_NONBLOCKING) &&
+			bool covered = (t->gen != SCOPE_JOINED || SS_MUTANT_IS(38) ||
+					tl->kind != SS_TL_NONBLOCKING) &&
 				       (s->wide || tl->alive || SS_MUTANT_IS(34));
 
 			idle &= covered || !tl->alive;

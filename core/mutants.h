@@ -50,7 +50,7 @@
 	M(35, zombies_forgotten, "hipFree's wait covers streams that were destroyed before") \
 	M(36, distrusted_clock, "event clocks are trusted after a bypass was seen") \
 	M(37, distrusted_epoch, "fences of known streams close an epoch after a bypass") \
-	M(38, captured_clock, "a record on a capturing stream has a clock") \
+	M(38, joined_nonblocking, "waiting for the null stream covers non-blocking streams") \
 	M(39, epoch_shared_too_long, "later frees join an epoch with older marks") \
 	M(40, null_fence_anywhere, "a fence joins the null stream in a call that does not") \
 	M(41, thread_exit_completes, "a thread's stream counts as completed when it exits") \

@@ -311,6 +311,52 @@ static void classic_interior(void)
 	CHECK(!w->blk[0].used);
 }
 
+/* One stream is destroyed while another thread waits for the null stream. */
+static void destroyed_meanwhile(void)
+{
+	D(stream(0, BL), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D((struct op){ .kind = OP_BEGIN, .b = NUL, .c = 3 }, sdestroy(0));
+	D((struct op){ .kind = OP_REAL }, (struct op){ .kind = OP_END });
+	uint64_t before = given();
+	D(alloc(1, S(1), BIG));
+	CHECK(given() == before + BIG);
+}
+
+static void null_sync_not_nonblocking(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
+	D(ssync(NUL));
+	uint64_t before = given();
+	D(alloc(1, S(1), BIG));
+	CHECK(given() == before + BIG);
+}
+
+/* ---- after a bypass was seen --------------------------------------------- */
+
+static void distrusted_clock(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB), event(0), alloc(0, S(0), BIG));
+	D(kernel(S(0)), free_(0, S(0)), record(0, S(0)), (struct op){ .kind = OP_DISTRUST });
+	D((struct op){ .kind = OP_UNSEEN_RECORD, .b = S(2) }, wait_(S(1), 0));
+	uint64_t before = given();
+	D(alloc(1, S(1), BIG));
+	CHECK(given() == before + BIG);
+}
+
+static void distrusted_epoch(void)
+{
+	struct op unseen = kernel(NUL);
+
+	unseen.flags = OPF_INNER; /* on a stream that nobody saw created */
+	D((struct op){ .kind = OP_DISTRUST }, (struct op){ .kind = OP_UNSEEN_STREAM });
+	D(calloc_(0, BIG), unseen, cfree(0, false), ssync(NUL));
+	uint64_t before = given();
+	D(calloc_(1, BIG));
+	CHECK(given() == before + BIG);
+	D(cfree(1, true), dsync(), calloc_(2, BIG), calloc_(3, BIG));
+	CHECK(given() == before + BIG);
+}
+
 static const struct d_test tests[] = {
 	T(same_stream),
 	T(event_position),
@@ -333,7 +379,8 @@ static const struct d_test tests[] = {
 	T(classic_epoch),
 	T(classic_waited),
 	T(classic_ordered),
-	T(classic_interior),
+	T(classic_interior), T(destroyed_meanwhile), T(null_sync_not_nonblocking),
+	T(distrusted_clock), T(distrusted_epoch),
 };
 
 static void run(const struct d_test *t)

@@ -69,6 +69,13 @@ static const struct step idiom[][STEPS] = {
 	  FREE(B1, S1), RECORD(S1), END(0), ALLOC(B2, S2) },
 	{ ALLOC(B1, S1), KERNEL(S1), FREE(B1, S1), ALLOC(B2, S2), ADVANCE, FREE(B2, S2),
 	  ALLOC(B2, S3) },
+	{ ALLOC(B1, S1), KERNEL(S1), FREE(B1, S1), BEGIN_STREAM(0, 0),
+	  { OP_STREAM_DESTROY, NO, S1, 0, 0 }, REAL(0), END(0), ALLOC(B2, S2) },
+	{ ALLOC(B1, S1), KERNEL(S1), FREE(B1, S1), BEGIN_STREAM(0, 0), REAL(0), END(0),
+	  ALLOC(B2, S2) },
+	/* after a bypass; does nothing before */
+	{ ALLOC(B1, S1), KERNEL(S1), FREE(B1, S1), RECORD(S1),
+	  { OP_UNSEEN_RECORD, E, S3, 0, 0 }, WAIT(S2), ALLOC(B2, S2) },
 	/* hipMalloc */
 	{ CLASSIC(B1), KERNEL(S1), KERNEL(S2), { OP_FREE_CLASSIC, B1, NO, 0, 0 },
 	  CLASSIC(B2) },

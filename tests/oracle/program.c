@@ -111,6 +111,10 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 	w[OP_KERNEL] = w[OP_KERNEL] ? w[OP_KERNEL] : 100;
 	if (!chance(s, 10))
 		w[OP_DISTRUST] = w[OP_UNSEEN_STREAM] = w[OP_RESET] = 0;
+	if (w[OP_UNSEEN_STREAM]) {
+		w[OP_DISTRUST] *= 5;
+		w[OP_UNSEEN_STREAM] *= 5;
+	}
 	if (chance(s, 2))
 		w[OP_STALL] = w[OP_CAPTURE] = 0;
 	for (int i = 0; i < OP_COUNT; i++)
