@@ -366,7 +366,8 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 		}
 		break;
 	case TOKEN_MANY:
-		idle = ok;
+		/* Of streams that nobody saw, only a device-wide wait speaks. */
+		idle = ok && (s->wide || !ss_distrusted(core));
 		if (ok && s->wide > atomic_load(&core->dev[dev].wide_done))
 			atomic_store(&core->dev[dev].wide_done, s->wide);
 		for (uint32_t i = 0; i < s->count; i++) {

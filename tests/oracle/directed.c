@@ -32,11 +32,12 @@ static void check(bool ok, const char *what)
 		w->fail_class = F_CRASH;
 }
 
-void d_start(uint64_t vram_mib, int backing)
+void d_start(uint64_t vram_mib, int backing, bool release_waits)
 {
 	memset(&prog.cfg, 0, sizeof(prog.cfg));
 	prog.cfg.devices = prog.cfg.threads = 1;
 	prog.cfg.vram = vram_mib << 20;
+	prog.cfg.release_waits[backing] = release_waits;
 	ss_options_default(&prog.cfg.opt);
 	prog.cfg.opt.backing = backing;
 	prog.cfg.opt.oom_wait_ms = 20;
@@ -357,6 +358,21 @@ static void distrusted_epoch(void)
 	CHECK(given() == before + BIG);
 }
 
+/* Where giving back waits for the device, a device is not idle because the streams
+ * that we know are. */
+static void distrusted_idle(void)
+{
+	struct op unseen = kernel(NUL);
+
+	unseen.kind = OP_STALL;
+	unseen.flags = OPF_INNER;
+	D(attr(4, 0), alloc(0, NUL, BIG), free_(0, NUL), (struct op){ .kind = OP_DISTRUST });
+	D((struct op){ .kind = OP_UNSEEN_STREAM }, unseen, ssync(NUL));
+	CHECK(given() == BIG);
+	D((struct op){ .kind = OP_RELEASE }, dsync());
+	CHECK(given() == 0);
+}
+
 static const struct d_test tests[] = {
 	T(same_stream),
 	T(event_position),
@@ -381,12 +397,13 @@ static const struct d_test tests[] = {
 	T(classic_ordered),
 	T(classic_interior), T(destroyed_meanwhile), T(null_sync_not_nonblocking),
 	T(distrusted_clock), T(distrusted_epoch),
+	{ "distrusted_idle", distrusted_idle, 0, true },
 };
 
 static void run(const struct d_test *t)
 {
 	test = t->name;
-	d_start(t->vram ? t->vram : 4096, SS_BACKING_HSA);
+	d_start(t->vram ? t->vram : 4096, SS_BACKING_HSA, t->release_waits);
 	t->fn();
 	d_end();
 }

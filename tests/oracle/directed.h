@@ -9,11 +9,12 @@ struct d_test {
 	const char *name;
 	void (*fn)(void);
 	uint64_t vram; /* MiB */
+	bool release_waits; /* as hipFree does */
 };
-#define T(f) { #f, f, 0 }
+#define T(f) { #f, f, 0, false }
 extern const struct d_test directed_memory[]; /* ends with a NULL name */
 
-void d_start(uint64_t vram_mib, int backing);
+void d_start(uint64_t vram_mib, int backing, bool release_waits);
 void d_op(struct op op);
 void d_end(void);
 void d_check(bool ok, const char *what, int at);

@@ -161,9 +161,9 @@ static void free_twice(void)
 
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
-	T(decay), { "late_fence", late_fence, 48 }, { "internal", internal, 48 },
-	{ "internal_off", internal_off, 48 }, { "makes_room", makes_room, 48 },
-	{ "failure_changes_nothing", failure_changes_nothing, 128 },
+	T(decay), { "late_fence", late_fence, 48, false }, { "internal", internal, 48, false },
+	{ "internal_off", internal_off, 48, false }, { "makes_room", makes_room, 48, false },
+	{ "failure_changes_nothing", failure_changes_nothing, 128, false },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
-	{ NULL, NULL, 0 },
+	{ NULL, NULL, 0, false },
 };
