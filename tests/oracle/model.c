@@ -123,7 +123,7 @@ void know(struct world *w, const struct clk *c, bool app)
 	for (int i = 0; i < BLOCKS; i++) {
 		struct block *b = &w->blk[i];
 		if (b->used && b->stream >= 0 && !b->host_time &&
-		    w->H.n[b->stream] >= b->pos)
+		    w->app.n[b->stream] >= b->pos)
 			b->host_time = ++w->time;
 	}
 }

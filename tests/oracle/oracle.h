@@ -155,7 +155,7 @@ struct block {
 	int dev, stream;          /* stream < 0: hipMalloc */
 	int pool;                 /* POOLS + dev: default, POOLS + DEVS + dev: classic */
 	uint16_t pos;             /* its allocation's position on `stream` */
-	uint32_t time, host_time; /* when handed out; when the host knew of it */
+	uint32_t time, host_time; /* when handed out; when the program knew of it */
 	uint64_t id;
 	struct clk hz;            /* what earlier owners may still be doing */
 	bool hazardous;
