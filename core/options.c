@@ -3,14 +3,15 @@
  * The one table of every SOMASHIM_ variable: name, type, default, help. The
  * parser, the defaults, the warnings and the printed tables all read it.
  *
- * Runs in constructors, before anything else of ours: it takes no lock, keeps
- * no state, and parses numbers itself because strtod() obeys the locale.
+ * Runs in constructors, before anything else of ours: it takes no lock and keeps
+ * no state.
  */
 #include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "core/options.h"
+#include "core/values.h"
 
 #define PREFIX "SOMASHIM_"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
@@ -77,155 +78,6 @@ static const struct option *option_find(const char *name) {
 	return o < table + ARRAY_LEN(table) ? o : NULL;
 }
 
-/* ---- numbers ------------------------------------------------------------ */
-
-/* Reads "12", "1.5": the whole part and the fraction in billionths. */
-static const char *parse_decimal(const char *s, uint64_t *whole, uint64_t *frac) {
-	*whole = *frac = 0;
-	if (!isdigit((unsigned char)*s)) {
-		return NULL;
-	}
-	for (; isdigit((unsigned char)*s); s++) {
-		if (__builtin_mul_overflow(*whole, 10, whole) ||
-				__builtin_add_overflow(*whole, (uint64_t)(*s - '0'), whole)) {
-			return NULL;
-		}
-	}
-	if (*s != '.') {
-		return s;
-	}
-	s++;
-	if (!isdigit((unsigned char)*s)) {
-		return NULL;
-	}
-	for (uint64_t unit = 100000000; isdigit((unsigned char)*s); s++, unit /= 10) {
-		*frac += unit * (uint64_t)(*s - '0');
-	}
-	return s;
-}
-
-static bool parse_size(const char *s, uint64_t *out) {
-	static const char units[] = "KMGT";
-	uint64_t whole, frac, unit = 1;
-
-	s = parse_decimal(s, &whole, &frac);
-	if (!s) {
-		return false;
-	}
-	const char *u = *s ? strchr(units, toupper((unsigned char)*s)) : NULL;
-	if (u) {
-		unit <<= 10 * (u - units + 1);
-		s++;
-		if (*s == 'i' || *s == 'I') {
-			s++;
-			if (*s != 'b' && *s != 'B') {
-				return false;
-			}
-		}
-	} else if (frac) {
-		return false; /* half a byte */
-	}
-	if (*s == 'b' || *s == 'B') {
-		s++;
-	}
-	uint64_t part = (uint64_t)((unsigned __int128)frac * unit / 1000000000);
-	return *s == '\0' && !__builtin_mul_overflow(whole, unit, &whole) &&
-		!__builtin_add_overflow(whole, part, out);
-}
-
-bool ss_amount_parse(const char *text, struct ss_amount *out) {
-	struct ss_amount a = { .set = true };
-	uint64_t whole, frac;
-
-	const char *end = parse_decimal(text, &whole, &frac);
-	if (end && strcmp(end, "%") == 0) {
-		if (whole > 100 || (whole == 100 && frac)) {
-			return false;
-		}
-		a.percent = (double)whole + (double)frac / 1e9;
-	} else if (!parse_size(text, &a.bytes)) {
-		return false;
-	}
-	*out = a;
-	return true;
-}
-
-uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total) {
-	if (a->percent > 0) {
-		return (uint64_t)((long double)total * a->percent / 100);
-	}
-	return a->bytes;
-}
-
-static bool parse_bool(const char *s, bool *out) {
-	static const char *const words[] = {
-		"0", "1", "no", "yes", "off", "on", "false", "true",
-	};
-	size_t i = 0;
-	while (i < ARRAY_LEN(words) && strcasecmp(s, words[i]) != 0) {
-		i++;
-	}
-	*out = i < ARRAY_LEN(words) ? i & 1 : *out;
-	return i < ARRAY_LEN(words);
-}
-
-/* Entries separated by commas: SIZE (all devices) or DEV:SIZE. */
-static bool parse_per_device(const char *s, struct ss_amount *out) {
-	struct ss_amount all[SS_MAX_DEVICES] = { 0 };
-
-	for (;;) {
-		char word[64];
-		size_t len = strcspn(s, ",");
-		if (len == 0 || len >= sizeof(word)) {
-			return false;
-		}
-		memcpy(word, s, len);
-		word[len] = '\0';
-
-		uint64_t first = 0, last = SS_MAX_DEVICES - 1, frac;
-		char *colon = strchr(word, ':');
-		if (colon) {
-			*colon = '\0';
-			const char *end = parse_decimal(word, &first, &frac);
-			if (!end || *end || frac || first >= SS_MAX_DEVICES) {
-				return false;
-			}
-			last = first;
-		}
-		struct ss_amount a = { .set = true, .bytes = UINT64_MAX };
-		const char *value = colon ? colon + 1 : word;
-		if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a)) {
-			return false;
-		}
-		for (uint64_t i = first; i <= last; i++) {
-			all[i] = a;
-		}
-		if (s[len] == '\0') {
-			memcpy(out, all, sizeof(all));
-			return true;
-		}
-		s += len + 1;
-	}
-}
-
-/* Copies the nth of "a|b|c". */
-static bool enum_value(const char *values, int n, char *out, size_t size) {
-	for (; n > 0 && values; n--) {
-		values = strchr(values, '|');
-		values = values ? values + 1 : NULL;
-	}
-	if (!values) {
-		return false;
-	}
-	size_t len = strcspn(values, "|");
-	if (len >= size) {
-		return false;
-	}
-	memcpy(out, values, len);
-	out[len] = '\0';
-	return true;
-}
-
 static bool option_set(struct ss_options *opt, const struct option *o, const char *value) {
 	void *field = (char *)opt + o->offset;
 	uint64_t n = 0, frac;
@@ -234,7 +86,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 
 	switch (o->type) {
 	case T_ENUM:
-		for (int i = 0; enum_value(o->values, i, word, sizeof(word)); i++) {
+		for (int i = 0; ss_enum_name(o->values, i, word, sizeof(word)); i++) {
 			if (strcasecmp(word, value) == 0) {
 				*(int *)field = i;
 				return true;
@@ -242,9 +94,9 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		}
 		return false;
 	case T_BOOL:
-		return parse_bool(value, field);
+		return ss_parse_bool(value, field);
 	case T_MS:
-		end = parse_decimal(value, &n, &frac);
+		end = ss_parse_decimal(value, &n, &frac);
 		if (!end || *end || frac) {
 			return false;
 		}
@@ -252,7 +104,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		return true;
 	case T_SIZE:
 	case T_POWER:
-		if ((strcasecmp(value, "off") != 0 && !parse_size(value, &n)) ||
+		if ((strcasecmp(value, "off") != 0 && !ss_parse_size(value, &n)) ||
 				(o->type == T_POWER && (n & (n - 1)))) {
 			return false;
 		}
@@ -261,7 +113,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 	case T_AMOUNT:
 		return ss_amount_parse(value, field);
 	case T_PER_DEVICE:
-		return parse_per_device(value, field);
+		return ss_parse_per_device(value, field);
 	case T_PATH:
 		if (strlen(value) >= sizeof(opt->log)) {
 			return false;
@@ -337,7 +189,7 @@ static void nearest_value(const char *values, const char *value, char *out, size
 	char word[32];
 	int best = 1000;
 
-	for (int i = 0; enum_value(values, i, word, sizeof(word)); i++) {
+	for (int i = 0; ss_enum_name(values, i, word, sizeof(word)); i++) {
 		if (distance(value, word) < best) {
 			best = distance(value, word);
 			snprintf(out, size, "%s", word);
@@ -424,53 +276,13 @@ void ss_options_print(FILE *out, bool markdown) {
 	}
 }
 
-static void format_size(uint64_t n, char *out, size_t size) {
-	static const char units[] = "\0KMGT";
-	int u = 0;
-	for (; u < 4 && n >= 1024 && n % 1024 == 0; u++) {
-		n /= 1024;
-	}
-	snprintf(out, size, "%llu%.1s", (unsigned long long)n, &units[u]);
-}
-
-static void format_amount(const struct ss_amount *a, char *out, size_t size) {
-	if (!a->set) {
-		out[0] = '\0';
-	} else if (a->percent > 0) {
-		snprintf(out, size, "%g%%", a->percent);
-	} else if (a->bytes == UINT64_MAX) {
-		snprintf(out, size, "max");
-	} else {
-		format_size(a->bytes, out, size);
-	}
-}
-
-static void format_per_device(const struct ss_amount *a, char *out, size_t size) {
-	char first[32], one[32];
-	bool same = true;
-	size_t used = 0;
-
-	format_amount(&a[0], first, sizeof(first));
-	for (int i = 0; i < SS_MAX_DEVICES; i++) {
-		format_amount(&a[i], one, sizeof(one));
-		same &= strcmp(first, one) == 0;
-		if (one[0] && used < size) {
-			used += (size_t)snprintf(out + used, size - used, "%s%d:%s",
-				used ? "," : "", i, one);
-		}
-	}
-	if (same) {
-		snprintf(out, size, "%s", first);
-	}
-}
-
 static void option_format(const struct ss_options *opt, const struct option *o, char *out,
 		size_t size) {
 	const void *field = (const char *)opt + o->offset;
 
 	switch (o->type) {
 	case T_ENUM:
-		if (!enum_value(o->values, *(const int *)field, out, size)) {
+		if (!ss_enum_name(o->values, *(const int *)field, out, size)) {
 			snprintf(out, size, "?");
 		}
 		break;
@@ -482,13 +294,13 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 		break;
 	case T_SIZE:
 	case T_POWER:
-		format_size(*(const uint64_t *)field, out, size);
+		ss_format_size(*(const uint64_t *)field, out, size);
 		break;
 	case T_AMOUNT:
-		format_amount(field, out, size);
+		ss_format_amount(field, out, size);
 		break;
 	case T_PER_DEVICE:
-		format_per_device(field, out, size);
+		ss_format_per_device(field, out, size);
 		break;
 	case T_PATH:
 		snprintf(out, size, "%s", (const char *)field);

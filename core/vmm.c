@@ -17,32 +17,12 @@
  * Locks: pool->lock, dropped for the driver. What a thread works on meanwhile is
  * in state QUEUED, which nobody else touches.
  */
-#include <stdlib.h>
+#include "core/vmm.h"
 
-#include "core/internal.h"
-
-#define MAX_CHUNK (64ull << 20)
 #define POOL_PARTS 128
 #define RUN_PARTS 8
 #define SLACK_PART 64 /* of the peak: what may be made new rather than moved */
 #define MOVE_PART 4   /* calls per allocation before the peak, as a credit */
-
-struct chunk {
-	void *handle;
-	uint64_t size;
-	uint64_t idle_since; /* ms; 0: not seen idle yet */
-	struct chunk *next;  /* in the lists of one operation */
-	uint64_t va;
-};
-
-struct ss_vmm {
-	struct ss_segment *seg;
-	uint64_t unit;          /* smallest chunk */
-	struct ss_heap holes;
-	struct chunk **frame;   /* chunk at each unit of the reservation */
-	uint64_t frames;
-	uint32_t chunks;
-};
 
 static uint64_t chunk_size(const struct ss_pool *pool, const struct ss_vmm *v, uint64_t bytes)
 {
@@ -51,94 +31,9 @@ static uint64_t chunk_size(const struct ss_pool *pool, const struct ss_vmm *v, u
 
 	if (share < bytes / RUN_PARTS)
 		share = bytes / RUN_PARTS;
-	while (size * 2 <= share && size * 2 <= MAX_CHUNK)
+	while (size * 2 <= share && size * 2 <= SS_MAX_CHUNK)
 		size *= 2;
 	return size;
-}
-
-static struct chunk **frame_at(struct ss_vmm *v, uint64_t va)
-{
-	return &v->frame[(va - v->seg->base) / v->unit];
-}
-
-static void set_state(struct ss_block *b, enum ss_block_state state)
-{
-	atomic_store_explicit(&b->state, state, memory_order_relaxed);
-}
-
-static bool is_state(const struct ss_block *b, enum ss_block_state state)
-{
-	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == state;
-}
-
-/* b becomes a hole, one with the holes beside it. Pool lock held. */
-static void hole_place(struct ss_pool *pool, struct ss_block *b)
-{
-	struct ss_vmm *v = pool->vmm;
-
-	set_state(b, SS_BLOCK_HOLE);
-	b->slot = SS_SLOT_CLEAN;
-	b->n = 0;
-	if (is_state(b->next, SS_BLOCK_HOLE)) {
-		ss_heap_remove(&v->holes, b->next);
-		ss_block_merge(pool->core, b);
-	}
-	if (is_state(b->prev, SS_BLOCK_HOLE)) {
-		b = b->prev;
-		ss_heap_remove(&v->holes, b);
-		ss_block_merge(pool->core, b);
-	}
-	ss_heap_insert(&v->holes, b);
-}
-
-/* ---- the reservation ---------------------------------------------------- */
-
-static enum ss_status vmm_make(struct ss_pool *pool)
-{
-	struct ss_core *core = pool->core;
-	const struct ss_device_info *info = &core->dev[pool->dev].info;
-	uint64_t size = ss_round(2 * info->total_bytes, MAX_CHUNK);
-	struct ss_vmm *v = ss_host_alloc(core, sizeof(*v));
-	enum ss_status s;
-	void *va;
-
-	if (!v)
-		return SS_ERR_FAILED;
-	if (!info->chunk_bytes) {
-		ss_host_free(core, v, sizeof(*v));
-		return SS_ERR_UNSUPPORTED;
-	}
-	v->unit = ss_round(info->chunk_bytes, SS_FRAME);
-	s = SS_DRIVE(core, core->drv.vmm_reserve(core->drv.ctx, pool->dev, size, &va));
-	if (s != SS_OK) {
-		ss_host_free(core, v, sizeof(*v));
-		return s;
-	}
-	v->frames = size / v->unit;
-	v->frame = calloc(v->frames, sizeof(*v->frame));
-	v->seg = v->frame && (uintptr_t)va % SS_FRAME == 0 ?
-		 ss_segment_new(core, pool, (uintptr_t)va, size) : NULL;
-	if (v->seg) {
-		v->seg->backing = SS_BACKING_VMM;
-		v->seg->native = va;
-		v->seg->native_size = size;
-		v->seg->prev = v->seg->next = NULL;
-		pthread_mutex_lock(&pool->lock);
-		if (!pool->vmm) {
-			pool->vmm = v;
-			pool->segments = v->seg;
-			pool->segment_count = 1;
-			hole_place(pool, v->seg->first);
-			pthread_mutex_unlock(&pool->lock);
-			return SS_OK;
-		}
-		pthread_mutex_unlock(&pool->lock); /* another thread was first */
-		ss_segment_forget(core, v->seg);
-	}
-	core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
-	free(v->frame);
-	ss_host_free(core, v, sizeof(*v));
-	return pool->vmm ? SS_OK : SS_ERR_FAILED;
 }
 
 /* ---- choosing ----------------------------------------------------------- */
@@ -153,7 +48,7 @@ struct search {
 
 static uint64_t usable(const struct ss_block *b, uint32_t slot)
 {
-	return is_state(b, SS_BLOCK_FREE) && (b->slot == SS_SLOT_CLEAN || b->slot == slot) ?
+	return ss_is_state(b, SS_BLOCK_FREE) && (b->slot == SS_SLOT_CLEAN || b->slot == slot) ?
 	       b->size : 0;
 }
 
@@ -199,20 +94,20 @@ struct donors {
 	struct ss_vmm *v;
 	struct ss_block *avoid[2]; /* neighbours of the target: they are the run */
 	struct ss_block *best;
-	struct chunk *victim;      /* releasing: the chunk in `best` */
+	struct ss_chunk *victim;      /* releasing: the chunk in `best` */
 	uint64_t most;             /* gathering: no larger chunk than this */
 	uint64_t older_than, now;
 };
 
 /* The largest chunk of at most `most` bytes that lies wholly in the clean range b;
  * NULL if none does. */
-static struct chunk *whole_chunk(struct ss_vmm *v, const struct ss_block *b, uint64_t most)
+static struct ss_chunk *whole_chunk(struct ss_vmm *v, const struct ss_block *b, uint64_t most)
 {
 	uint64_t va = ss_round(b->addr, v->unit), end = b->addr + b->size;
-	struct chunk *best = NULL;
+	struct ss_chunk *best = NULL;
 
 	while (va + v->unit <= end) {
-		struct chunk *c = *frame_at(v, va);
+		struct ss_chunk *c = *ss_frame_at(v, va);
 
 		if (c && c->va >= b->addr && c->va + c->size <= end && c->size <= most &&
 		    (!best || c->size > best->size))
@@ -225,7 +120,7 @@ static struct chunk *whole_chunk(struct ss_vmm *v, const struct ss_block *b, uin
 static void pick_donor(struct ss_block *b, void *arg)
 {
 	struct donors *d = arg;
-	struct chunk *c;
+	struct ss_chunk *c;
 
 	if (b->size < d->v->unit || b == d->avoid[0] || b == d->avoid[1])
 		return;
@@ -241,12 +136,12 @@ static void pick_donor(struct ss_block *b, void *arg)
 
 /* Takes the chunk out of its clean range; the range it leaves is QUEUED until
  * it is unmapped. NULL: host memory is out. Pool lock held. */
-static struct ss_block *detach(struct ss_pool *pool, struct ss_block *b, struct chunk *c)
+static struct ss_block *detach(struct ss_pool *pool, struct ss_block *b, struct ss_chunk *c)
 {
 	struct ss_block *mid = b, *rest;
 
 	ss_unplace(pool, b);
-	set_state(b, SS_BLOCK_QUEUED);
+	ss_set_state(b, SS_BLOCK_QUEUED);
 	if (c->va > b->addr) {
 		mid = ss_block_split(pool->core, b, c->va - b->addr);
 		if (!mid) {
@@ -268,81 +163,19 @@ static struct ss_block *detach(struct ss_pool *pool, struct ss_block *b, struct 
 
 /* ---- growing ------------------------------------------------------------ */
 
-/* Unmaps what was detached; the addresses become holes. No lock held. */
-static enum ss_status unmap_one(struct ss_pool *pool, struct ss_block *b, struct chunk *c)
-{
-	struct ss_core *core = pool->core;
-	enum ss_status s;
-
-	s = SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va,
-					   c->size));
-	pthread_mutex_lock(&pool->lock);
-	pool->spent.calls++;
-	if (s == SS_OK) {
-		for (uint64_t va = c->va; va < c->va + c->size; va += pool->vmm->unit)
-			*frame_at(pool->vmm, va) = NULL;
-		hole_place(pool, b);
-	} else {
-		ss_place(pool, b);
-	}
-	pthread_mutex_unlock(&pool->lock);
-	return s;
-}
-
-static void chunk_destroy(struct ss_pool *pool, struct chunk *c)
-{
-	struct ss_core *core = pool->core;
-
-	SS_DRIVE(core, core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size));
-	atomic_fetch_sub(&pool->reserved, c->size);
-	atomic_fetch_sub(&core->dev[pool->dev].reserved, c->size);
-	pthread_mutex_lock(&pool->lock);
-	pool->st.released_bytes += c->size;
-	pool->spent.calls++;
-	pool->vmm->chunks--;
-	pthread_mutex_unlock(&pool->lock);
-	ss_host_free(core, c, sizeof(*c));
-}
-
-static struct chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_status *s)
-{
-	struct ss_core *core = pool->core;
-	struct chunk *c;
-
-	if (ss_over_cap(pool, size)) {
-		*s = SS_ERR_NOMEM;
-		return NULL;
-	}
-	c = ss_host_alloc(core, sizeof(*c));
-	*s = c ? SS_DRIVE(core, core->drv.chunk_create(core->drv.ctx, pool->dev, size, &c->handle))
-	       : SS_ERR_FAILED;
-	if (*s != SS_OK) {
-		ss_host_free(core, c, sizeof(*c));
-		return NULL;
-	}
-	c->size = size;
-	ss_account_reserved(pool, size);
-	pthread_mutex_lock(&pool->lock);
-	pool->vmm->chunks++;
-	pool->st.grown++;
-	pool->spent.calls++;
-	pthread_mutex_unlock(&pool->lock);
-	return c;
-}
-
 /* Free chunks from runs other than the target's, until `want` bytes are
  * gathered; unmapped when this returns. */
-static struct chunk *gather(struct ss_pool *pool, struct ss_block *target, uint64_t want)
+static struct ss_chunk *gather(struct ss_pool *pool, struct ss_block *target, uint64_t want)
 {
 	struct ss_vmm *v = pool->vmm;
-	struct chunk *list = NULL, **tail = &list;
+	struct ss_chunk *list = NULL, **tail = &list;
 	uint64_t got = 0;
 
 	while (got < want) {
 		/* One that overshoots would leave its own bytes unused. */
 		struct donors d = {.v = v, .most = want - got};
 		struct ss_block *b;
-		struct chunk *c;
+		struct ss_chunk *c;
 
 		pthread_mutex_lock(&pool->lock);
 		d.avoid[0] = target->prev;
@@ -351,7 +184,7 @@ static struct chunk *gather(struct ss_pool *pool, struct ss_block *target, uint6
 		c = d.victim;
 		b = c ? detach(pool, d.best, c) : NULL;
 		pthread_mutex_unlock(&pool->lock);
-		if (!b || unmap_one(pool, b, c) != SS_OK)
+		if (!b || ss_chunk_unmap(pool, b, c) != SS_OK)
 			break;
 		c->next = NULL;
 		*tail = c;
@@ -362,52 +195,6 @@ static struct chunk *gather(struct ss_pool *pool, struct ss_block *target, uint6
 		pthread_mutex_unlock(&pool->lock);
 	}
 	return list;
-}
-
-/* Maps the chunks at [va, ..) one after the other; those that fail stay in the
- * list. Returns the bytes mapped. */
-static uint64_t map_all(struct ss_pool *pool, uint64_t va, struct chunk **list)
-{
-	struct ss_core *core = pool->core;
-	struct ss_vmm *v = pool->vmm;
-	uint64_t done = 0;
-	struct chunk *c;
-
-	while ((c = *list)) {
-		if (SS_DRIVE(core, core->drv.map(core->drv.ctx, pool->dev,
-						 (void *)(uintptr_t)(va + done), c->size,
-						 c->handle)) != SS_OK)
-			break;
-		c->va = va + done;
-		c->idle_since = 0;
-		pthread_mutex_lock(&pool->lock);
-		pool->spent.calls++;
-		for (uint64_t a = c->va; a < c->va + c->size; a += v->unit)
-			*frame_at(v, a) = c;
-		pthread_mutex_unlock(&pool->lock);
-		done += c->size;
-		*list = c->next;
-	}
-	if (done && (*list || SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
-								  (void *)(uintptr_t)va, done,
-								  pool->peers)) != SS_OK)) {
-		/* Memory that the device may not touch is no memory, and part of a
-		 * run would stay reserved after a call that failed. */
-		for (uint64_t a = va; a < va + done;) {
-			pthread_mutex_lock(&pool->lock);
-			c = *frame_at(v, a);
-			for (uint64_t f = a; f < a + c->size; f += v->unit)
-				*frame_at(v, f) = NULL;
-			pthread_mutex_unlock(&pool->lock);
-			SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev,
-						       (void *)(uintptr_t)a, c->size));
-			a += c->size;
-			c->next = *list;
-			*list = c;
-		}
-		done = 0;
-	}
-	return done;
 }
 
 /* Moving chunks keeps the pool small, but calls cost time: what lies within a
@@ -424,13 +211,13 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 			   uint64_t align, bool remap)
 {
 	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
-	struct chunk *list, **tail, *c;
+	struct ss_chunk *list, **tail, *c;
 	struct ss_block *target, *rest;
 	uint64_t got = 0, mapped, unit;
 	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may;
 	enum ss_status s = SS_OK;
 
-	if (!pool->vmm && (s = vmm_make(pool)) != SS_OK)
+	if (!pool->vmm && (s = ss_vmm_reserve(pool)) != SS_OK)
 		return s;
 	find.v = pool->vmm;
 	pthread_mutex_lock(&pool->lock);
@@ -441,15 +228,15 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		return SS_ERR_NOMEM;
 	}
 	ss_heap_remove(&pool->vmm->holes, target);
-	set_state(target, SS_BLOCK_QUEUED);
+	ss_set_state(target, SS_BLOCK_QUEUED);
 	if (target->size > find.bytes) {
 		rest = ss_block_split(pool->core, target, find.bytes);
 		if (!rest) {
-			hole_place(pool, target);
+			ss_hole_place(pool, target);
 			pthread_mutex_unlock(&pool->lock);
 			return SS_ERR_FAILED;
 		}
-		set_state(rest, SS_BLOCK_HOLE);
+		ss_set_state(rest, SS_BLOCK_HOLE);
 		ss_heap_insert(&pool->vmm->holes, rest);
 	}
 	unit = chunk_size(pool, pool->vmm, find.bytes);
@@ -463,7 +250,7 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	while (got < find.bytes && s == SS_OK) {
 		uint64_t want = find.bytes - got < unit ? find.bytes - got : unit;
 
-		c = chunk_make(pool, want, &s);
+		c = ss_chunk_make(pool, want, &s);
 		if (!c)
 			break;
 		*tail = c;
@@ -471,26 +258,26 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		got += c->size;
 	}
 	/* All or nothing: a run that is too short helps nobody. */
-	mapped = s == SS_OK ? map_all(pool, target->addr, &list) : 0;
+	mapped = s == SS_OK ? ss_chunk_map(pool, target->addr, &list) : 0;
 	if (s == SS_OK && mapped < find.bytes)
 		s = SS_ERR_FAILED;
 	pthread_mutex_lock(&pool->lock);
 	if (mapped && mapped < target->size) {
 		rest = ss_block_split(pool->core, target, mapped);
 		if (rest)
-			hole_place(pool, rest);
+			ss_hole_place(pool, rest);
 	}
 	if (mapped) {
 		target->slot = SS_SLOT_CLEAN;
 		target->n = 0;
 		ss_place(pool, target);
 	} else {
-		hole_place(pool, target);
+		ss_hole_place(pool, target);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	while ((c = list)) {
 		list = c->next;
-		chunk_destroy(pool, c);
+		ss_chunk_destroy(pool, c);
 	}
 	return s;
 }
@@ -504,7 +291,7 @@ static void pick_old(struct ss_block *b, void *arg)
 	uint64_t va = ss_round(b->addr, v->unit), end = b->addr + b->size;
 
 	while (va + v->unit <= end) {
-		struct chunk *c = *frame_at(v, va);
+		struct ss_chunk *c = *ss_frame_at(v, va);
 
 		va = c ? c->va + c->size : va + v->unit;
 		if (!c || c->va < b->addr || va > end)
@@ -526,7 +313,7 @@ uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_th
 	while (pool->vmm && atomic_load(&pool->reserved) > target) {
 		struct donors d = {.v = pool->vmm, .older_than = older_than, .now = now};
 		struct ss_block *b = NULL;
-		struct chunk *c;
+		struct ss_chunk *c;
 
 		pthread_mutex_lock(&pool->lock);
 		ss_heap_each(&pool->clean, pick_old, &d);
@@ -534,78 +321,10 @@ uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_th
 		if (d.best && atomic_load(&pool->reserved) >= target + c->size)
 			b = detach(pool, d.best, c);
 		pthread_mutex_unlock(&pool->lock);
-		if (!b || unmap_one(pool, b, c) != SS_OK)
+		if (!b || ss_chunk_unmap(pool, b, c) != SS_OK)
 			break;
 		given += c->size;
-		chunk_destroy(pool, c);
+		ss_chunk_destroy(pool, c);
 	}
 	return given;
-}
-
-enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
-{
-	struct ss_core *core = pool->core;
-	struct ss_vmm *v = pool->vmm;
-	enum ss_status s = SS_OK;
-	uint64_t before;
-
-	pthread_mutex_lock(&pool->lock);
-	before = pool->peers;
-	pool->peers = peers; /* chunks mapped meanwhile have it already */
-	pthread_mutex_unlock(&pool->lock);
-	for (uint64_t i = 0; i < v->frames && s == SS_OK; i++) {
-		uint64_t va = 0, size = 0;
-
-		pthread_mutex_lock(&pool->lock);
-		if (v->frame[i]) {
-			va = v->frame[i]->va;
-			size = v->frame[i]->size;
-		}
-		pthread_mutex_unlock(&pool->lock);
-		if (!size)
-			continue;
-		s = SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
-							(void *)(uintptr_t)va, size, peers));
-		i += size / v->unit - 1;
-	}
-	if (s != SS_OK) {
-		pthread_mutex_lock(&pool->lock);
-		pool->peers = before;
-		pthread_mutex_unlock(&pool->lock);
-	}
-	return s;
-}
-
-/* Pool lock not held; nobody else uses the pool. */
-void ss_vmm_drop(struct ss_pool *pool, bool give_back)
-{
-	struct ss_core *core = pool->core;
-	struct ss_vmm *v = pool->vmm;
-	void *va;
-	uint64_t size;
-
-	if (!v)
-		return;
-	va = v->seg->native;
-	size = v->seg->native_size;
-	for (uint64_t i = 0; i < v->frames; i++) {
-		struct chunk *c = v->frame[i];
-
-		if (!c)
-			continue;
-		if (give_back) {
-			core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va, c->size);
-			core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
-		}
-		i += c->size / v->unit - 1;
-		ss_host_free(core, c, sizeof(*c));
-	}
-	ss_segment_forget(core, v->seg);
-	if (give_back)
-		core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
-	pool->vmm = NULL;
-	pool->segments = NULL;
-	pool->segment_count = 0;
-	free(v->frame);
-	ss_host_free(core, v, sizeof(*v));
 }
