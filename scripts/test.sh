@@ -56,5 +56,14 @@ run "$build" "unit oracle sim shim" -Dwerror=true
 run "$build-asan" "unit oracle sim shim" -Dwerror=true -Db_sanitize=address,undefined
 run "$build-tsan" "oracle sim shim" -Dwerror=true -Db_sanitize=thread
 
+# Every ROCm that Debian has; a release that cannot be fetched is not a pass.
+echo "== rocm-matrix"
+scripts/rocm-matrix.sh "$build" 2>&1 | tee "$logs/out"
+rows() { grep -c "^[0-9][0-9.]*  *$1 " "$logs/out"; }
+[ "$(rows "[A-Za-z][A-Za-z]*")" != 0 ] || failed=$((failed + 1)) # it came to grief itself
+passed=$((passed + $(rows agrees)))
+failed=$((failed + $(rows DISAGREES)))
+skipped=$((skipped + $(rows skipped)))
+
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

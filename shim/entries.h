@@ -39,6 +39,14 @@
 #define SS_PROC_STATUS void
 #endif
 
+#if HIP_VERSION_MAJOR >= 7
+#define SS_RANGE_TYPE hipMemRangeHandleType
+#define SS_HTOD_SOURCE const void
+#else
+#define SS_RANGE_TYPE int
+#define SS_HTOD_SOURCE void
+#endif
+
 /* hipExtModuleLaunchKernel has C++ linkage in 5.x; later releases have both. */
 #define SS_EXT_MODULE_LAUNCH \
 	_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j
@@ -165,11 +173,11 @@
 	E(WATCH, 0, hipExtStreamCreateWithCUMask, 402, 502, \
 	  (hipStream_t *stream, uint32_t words, const uint32_t *mask), (stream, words, mask)) \
 	E(WATCH, 0, hipStreamDestroy, 402, 502, (hipStream_t stream), (stream)) \
-	E(WATCH, 0, hipStreamSynchronize, 402, 502, (hipStream_t stream), (stream)) \
+	E(HOT, 0, hipStreamSynchronize, 402, 502, (hipStream_t stream), (stream)) \
 	E(WATCH, 0, hipStreamSynchronize_spt, 502, 502, (hipStream_t stream), (stream)) \
 	E(WATCH, 0, hipStreamQuery, 402, 502, (hipStream_t stream), (stream)) \
 	E(WATCH, 0, hipStreamQuery_spt, 502, 502, (hipStream_t stream), (stream)) \
-	E(WATCH, 0, hipStreamWaitEvent, 402, 502, \
+	E(HOT, 0, hipStreamWaitEvent, 402, 502, \
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
 	E(WATCH, 0, hipStreamWaitEvent_spt, 502, 502, \
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
@@ -178,14 +186,14 @@
 	E(WATCH, 0, hipEventCreateWithFlags, 402, 502, (hipEvent_t *event, unsigned flags), \
 	  (event, flags)) \
 	E(WATCH, 0, hipEventDestroy, 402, 502, (hipEvent_t event), (event)) \
-	E(WATCH, 0, hipEventRecord, 402, 502, (hipEvent_t event, hipStream_t stream), \
+	E(HOT, 0, hipEventRecord, 402, 502, (hipEvent_t event, hipStream_t stream), \
 	  (event, stream)) \
 	E(WATCH, 0, hipEventRecord_spt, 502, 507, (hipEvent_t event, hipStream_t stream), \
 	  (event, stream)) \
 	E(WATCH, 0, hipEventRecordWithFlags, 604, 604, \
 	  (hipEvent_t event, hipStream_t stream, unsigned int flags), (event, stream, flags)) \
-	E(WATCH, 0, hipEventQuery, 402, 502, (hipEvent_t event), (event)) \
-	E(WATCH, 0, hipEventSynchronize, 402, 502, (hipEvent_t event), (event)) \
+	E(HOT, 0, hipEventQuery, 402, 502, (hipEvent_t event), (event)) \
+	E(HOT, 0, hipEventSynchronize, 402, 502, (hipEvent_t event), (event)) \
 	E(LOOK, 0, hipEventElapsedTime, 402, 502, \
 	  (float *ms, hipEvent_t start, hipEvent_t stop), (ms, start, stop)) \
 	E(WATCH, 0, hipIpcGetEventHandle, 402, 502, \
@@ -297,7 +305,8 @@
 	   hipMemAllocationHandleType type, unsigned long long flags), \
 	  (handle, memory, type, flags)) \
 	E(NOTE, SS_SEEN_IPC, hipMemGetHandleForAddressRange, 605, 702, \
-	  (void *handle, hipDeviceptr_t ptr, size_t size, int type, unsigned long long flags), \
+	  (void *handle, hipDeviceptr_t ptr, size_t size, SS_RANGE_TYPE type, \
+	   unsigned long long flags), \
 	  (handle, ptr, size, type, flags)) \
 	/* ---- work on a stream that may be new to us: stream.c ---- */ \
 	E(QUEUE, stream, hipLaunchKernel, 402, 502, \
@@ -371,7 +380,7 @@
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
 	E(QUEUE, stream, hipMemcpyHtoDAsync, 402, 502, \
-	  (hipDeviceptr_t dst, void *src, size_t size, hipStream_t stream), \
+	  (hipDeviceptr_t dst, SS_HTOD_SOURCE *src, size_t size, hipStream_t stream), \
 	  (dst, src, size, stream)) \
 	E(QUEUE, stream, hipMemcpyDtoHAsync, 402, 502, \
 	  (void *dst, hipDeviceptr_t src, size_t size, hipStream_t stream), \
