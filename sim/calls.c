@@ -3,7 +3,7 @@
  * Every exported call passes here: counted per thread, delayed by its
  * configured cost, or made to fail.
  *
- * Locks: calls_lock (thread list, rule list). Nothing is taken inside it.
+ * Locks: calls_lock (thread list, rule list); hold.lock. Nothing is taken inside.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "sim.h"
 
-enum { S_FAIL = 1, S_COST = 2, S_DEAD = 4, S_NODEV = 8 };
+enum { S_FAIL = 1, S_COST = 2, S_DEAD = 4, S_NODEV = 8, S_HOLD = 16 };
 
 struct rule {
 	char name[64];
@@ -41,6 +41,15 @@ static const char *names[SIM_MAX_CALLS];
 static struct rule *_Atomic rules, *retired;
 static struct cost *_Atomic costs;
 static pthread_key_t key;
+
+/* The next thread that calls `id` stops: before the call does anything, or when it
+ * has done everything but return. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	int id; /* -1: nobody will */
+	bool at_end, standing;
+} hold = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, -1, false, false };
 
 static void thread_exit(void *arg)
 {
@@ -89,6 +98,34 @@ static int default_code(const char *n)
 	return allocates(n) ? 2 : 999;
 }
 
+/* hold.lock held. */
+static void stand(void)
+{
+	hold.standing = true;
+	while (hold.standing)
+		pthread_cond_wait(&hold.cond, &hold.lock);
+}
+
+static void hold_enter(struct sim_thread *t, int id)
+{
+	pthread_mutex_lock(&hold.lock);
+	if (hold.id == id) {
+		hold.id = -1;
+		t->stops = hold.at_end;
+		if (!hold.at_end)
+			stand();
+	}
+	pthread_mutex_unlock(&hold.lock);
+}
+
+void sim_leave_slow(struct sim_thread *t)
+{
+	t->stops = false;
+	pthread_mutex_lock(&hold.lock);
+	stand();
+	pthread_mutex_unlock(&hold.lock);
+}
+
 void sim_enter_slow(struct sim_thread *t, int id)
 {
 	unsigned s = atomic_load(&sim_special[id]);
@@ -102,6 +139,8 @@ void sim_enter_slow(struct sim_thread *t, int id)
 		t->verdict = 100;
 		return;
 	}
+	if (s & S_HOLD)
+		hold_enter(t, id);
 	if (s & S_COST)
 		for (struct cost *c = atomic_load(&costs); c; c = c->next)
 			if (c->id == id) {
@@ -234,6 +273,9 @@ uint64_t somasim_total_calls(void);
 void somasim_fail(const char *spec);
 void somasim_fail_clear(void);
 uint64_t somasim_device_free_bytes(int device);
+int somasim_hold(const char *name, int at_end);
+int somasim_holds(void);
+void somasim_let_go(void);
 #pragma GCC visibility pop
 
 uint64_t somasim_call_count(const char *name)
@@ -286,6 +328,39 @@ uint64_t somasim_device_free_bytes(int device)
 		return 0;
 	sim_ipc_sweep(device);
 	return sim_free_bytes(device);
+}
+
+int somasim_hold(const char *name, int at_end)
+{
+	int id = sim_call_id(name);
+
+	if (id < 0)
+		return -1;
+	pthread_mutex_lock(&hold.lock);
+	hold.id = id;
+	hold.at_end = at_end;
+	pthread_mutex_unlock(&hold.lock);
+	atomic_fetch_or(&sim_special[id], S_HOLD);
+	return 0;
+}
+
+int somasim_holds(void)
+{
+	int yes;
+
+	pthread_mutex_lock(&hold.lock);
+	yes = hold.standing;
+	pthread_mutex_unlock(&hold.lock);
+	return yes;
+}
+
+void somasim_let_go(void)
+{
+	pthread_mutex_lock(&hold.lock);
+	hold.id = -1;
+	hold.standing = false;
+	pthread_cond_broadcast(&hold.cond);
+	pthread_mutex_unlock(&hold.lock);
 }
 
 /* A forked child has none of the worker threads: every call says so. */

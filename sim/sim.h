@@ -88,6 +88,7 @@ struct sim_thread {
 	_Atomic uint64_t counts[SIM_MAX_CALLS];
 	int depth;
 	int verdict;          /* result forced on this call, 0 = none */
+	bool stops;           /* before it returns from this call (somasim_hold) */
 	int device;           /* HIP: current device */
 	int last_error, last_command;
 	int capture_mode;
@@ -102,6 +103,7 @@ extern void (*_Atomic sim_thread_gone)(struct sim_thread *t);
 
 struct sim_thread *sim_thread_new(void);
 void sim_enter_slow(struct sim_thread *t, int id);
+void sim_leave_slow(struct sim_thread *t);
 void sim_register_names(int first, const char *const *names, int count);
 int sim_call_id(const char *name);
 
@@ -125,7 +127,8 @@ static inline struct sim_thread *sim_enter(int id)
 
 static inline void sim_leave(struct sim_thread *t)
 {
-	t->depth--;
+	if (--t->depth == 0 && unlikely(t->stops))
+		sim_leave_slow(t);
 }
 
 /* Calls that the device makes into its own exports are not the program's. */
