@@ -358,6 +358,8 @@ struct ss_pool {
 	struct ss_segment *segments;
 	struct ss_vmm *vmm;
 	uint32_t segment_count;
+	uint32_t queue_count;           /* of streams */
+	bool lags;                      /* a stream was not at its end when asked last */
 	uint64_t waited;                /* freed on other streams when they were asked last */
 	uint64_t idle_bytes;            /* of segments that are free from end to end */
 	/* thrift.c: what was spent on a tight fit, and since when */
@@ -462,8 +464,6 @@ enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
 unsigned ss_absorb(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row);
 /* After a gate: what q's stream freed up to n becomes x's. */
 bool ss_absorb_from(struct ss_pool *pool, struct ss_timeline *x, struct ss_queue *q, uint64_t n);
-/* Merges what q owns with the clean ranges beside it. */
-void ss_consolidate(struct ss_pool *pool, struct ss_queue *q);
 /* Marks b with everything the device's timelines have enqueued. False: host
  * memory is out (then b must not be reused). */
 bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
@@ -471,6 +471,14 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
  * placed. NULL: host memory is out. */
 struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size,
 			  uint64_t align);
+
+/* join.c. Pool lock held. */
+/* `size` bytes at `align` out of several ranges side by side that q's stream may
+ * use, not placed. NULL: no such run, or host memory is out. */
+struct ss_block *ss_join(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align);
+/* The bytes right before / after b that the timeline in `slot` may use. */
+uint64_t ss_join_before(const struct ss_block *b, uint32_t slot);
+uint64_t ss_join_after(const struct ss_block *b, uint32_t slot);
 
 /* slow.c. No lock held. Memory for x, whose queue is q, by whatever it takes (both
  * NULL: for nobody in particular); *id: what the block is to be called. */

@@ -4,9 +4,13 @@
  *
  * A range is in one of three places: the heap of the timeline whose mark it
  * carries (at once usable there), the list of the epoch it was freed in, or the
- * pool's clean heap (usable by anyone). Ranges of one place merge with their
- * neighbours; a timeline's range also swallows clean neighbours, which keeps a
- * single-stream program in one piece and costs the others no more than a fence.
+ * pool's clean heap (usable by anyone). Clean ranges merge with their neighbours,
+ * and ranges of one timeline with the same mark do. While only one stream uses the
+ * pool its ranges merge whatever their marks and swallow clean ones, which keeps
+ * them in one piece. Beside others it costs those no more than a fence, if the device
+ * is at its end by then. Where it lags, a fresh mark on old bytes would put them off
+ * again with every free beside them; there ranges keep their marks, and an
+ * allocation joins what it needs (core/join.c).
  * When a stream has seen another's free through an event, it takes the range
  * over: the range then carries its own present mark, which is ordered after the
  * old one.
@@ -47,10 +51,17 @@ static bool is_free(const struct ss_block *b)
 	       b->slot != SS_SLOT_EPOCH;
 }
 
-/* May a range marked `slot` swallow this neighbour? */
-static bool swallows(uint32_t slot, const struct ss_block *b)
+/* May range a swallow its neighbour b? */
+static bool swallows(const struct ss_pool *pool, const struct ss_block *a,
+		     const struct ss_block *b)
 {
-	return is_free(b) && (b->slot == slot || b->slot == SS_SLOT_CLEAN);
+	if (!is_free(b))
+		return false;
+	if (a->slot == SS_SLOT_CLEAN)
+		return b->slot == SS_SLOT_CLEAN;
+	if (pool->lags && pool->queue_count > 1)
+		return b->slot == a->slot && b->n == a->n;
+	return b->slot == a->slot || b->slot == SS_SLOT_CLEAN;
 }
 
 static uint64_t merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot)
@@ -79,12 +90,12 @@ void ss_place(struct ss_pool *pool, struct ss_block *b)
 		e->bytes += b->size;
 		return;
 	}
-	while (swallows(slot, b->next)) {
+	while (swallows(pool, b, b->next)) {
 		ss_heap_remove(heap_of(pool, b->next), b->next);
 		b->n = merged_mark(b, b->next, slot);
 		ss_block_merge(pool->core, b);
 	}
-	while (swallows(slot, b->prev)) {
+	while (swallows(pool, b, b->prev)) {
 		struct ss_block *prev = b->prev;
 
 		ss_heap_remove(heap_of(pool, prev), prev);
@@ -361,24 +372,6 @@ bool ss_absorb_from(struct ss_pool *pool, struct ss_timeline *x, struct ss_queue
 	}
 	atomic_store_explicit(&x->marked, true, memory_order_relaxed);
 	return any;
-}
-
-static void pick_beside_clean(struct ss_block *b, void *arg)
-{
-	if (swallows(SS_SLOT_CLEAN, b->prev) || swallows(SS_SLOT_CLEAN, b->next))
-		pick(arg, b);
-}
-
-void ss_consolidate(struct ss_pool *pool, struct ss_queue *q)
-{
-	struct mover m = {.pool = pool};
-	struct ss_block *b;
-
-	if (!pool->clean.count)
-		return;
-	ss_heap_each(&q->own, pick_beside_clean, &m);
-	while ((b = take(&m)))
-		ss_place(pool, b);
 }
 
 /* ---- epochs ------------------------------------------------------------- */

@@ -49,6 +49,7 @@ struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl)
 	q = atomic_load_explicit(&t->q[tl->slot], memory_order_relaxed);
 	if (!q) {
 		q = ss_queue_new(pool, tl);
+		pool->queue_count += q != NULL;
 		atomic_store_explicit(&t->q[tl->slot], q, memory_order_release);
 	}
 out:

@@ -43,10 +43,15 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 	uint64_t fresh = 0;
 	bool used_before;
 
-	if (!b || (w->tight && ss_slab_wasteful(pool, b, w->size)))
+	if (!b) {
+		b = own = ss_join(pool, q, w->size, w->align);
+		used_before = true;
+	} else if (w->tight && ss_slab_wasteful(pool, b, w->size)) {
 		return NULL;
-	used_before = b->n != 0;
-	b = ss_carve(pool, b, w->size, w->align);
+	} else {
+		used_before = b->n != 0;
+		b = ss_carve(pool, b, w->size, w->align);
+	}
 	if (b && rule)
 		++*rule;
 	else if (b)
@@ -135,8 +140,10 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 			ss_fence_reached(core, want[i].tl, want[i].n, &looks);
 	pthread_mutex_lock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)
-		if (want[i].q)
+		if (want[i].q) {
 			want[i].q->idle = atomic_load(&want[i].tl->completed) >= want[i].n;
+			pool->lags = !want[i].q->idle;
+		}
 	return any;
 }
 
@@ -193,7 +200,6 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	b = from_heaps(pool, q, w, NULL);
 	if (!b && x) {
 		rules = ss_absorb(pool, x, row);
-		ss_consolidate(pool, q);
 		b = from_heaps(pool, q, w,
 			       rules & SS_RULE_EVENT ? &pool->st.reuse_event :
 			       rules ? &pool->st.reuse_implicit : NULL);
@@ -202,8 +208,6 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	}
 	if (!b && fence_others(pool, q)) {
 		ss_settle(pool);
-		if (q)
-			ss_consolidate(pool, q);
 		b = from_heaps(pool, q, w, NULL);
 	}
 	ss_row_put(row);
@@ -290,8 +294,6 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			if (q)
 				ss_flush(pool, q);
 			ss_flush(pool, pool->done);
-			if (q)
-				ss_consolidate(pool, q);
 			b = from_heaps(pool, q, &w, NULL);
 		}
 		if (!b && others_hold(pool, q))

@@ -46,17 +46,11 @@ struct search {
 	uint64_t start, bytes;   /* of the part of the hole to fill */
 };
 
-static uint64_t usable(const struct ss_block *b, uint32_t slot)
-{
-	return ss_is_state(b, SS_BLOCK_FREE) && (b->slot == SS_SLOT_CLEAN || b->slot == slot) ?
-	       b->size : 0;
-}
-
 /* How many new bytes would this hole need to make a run of s->size? */
 static void consider(struct ss_block *hole, void *arg)
 {
 	struct search *s = arg;
-	uint64_t left = usable(hole->prev, s->slot), right = usable(hole->next, s->slot);
+	uint64_t left = ss_join_before(hole, s->slot), right = ss_join_after(hole, s->slot);
 	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes;
 
 	/* From the left end of the hole, or all of it where that joins both. */
@@ -78,7 +72,7 @@ static void consider(struct ss_block *hole, void *arg)
 static void lowest(struct ss_block *hole, void *arg)
 {
 	struct search *s = arg;
-	uint64_t run = ss_round(hole->addr - usable(hole->prev, s->slot), s->align);
+	uint64_t run = ss_round(hole->addr - ss_join_before(hole, s->slot), s->align);
 	uint64_t end = run + s->size;
 
 	if (s->hole && hole->addr > s->start)

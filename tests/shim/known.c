@@ -557,7 +557,7 @@ static const struct {
 	{ "small", small, NULL },
 	{ "free_figure", free_figure, NULL },
 	{ "captured_block", captured_block, NULL },
-	{ "a_million", a_million, "vmm" },
+	{ "a_million", a_million, NULL },
 	{ "particles", particles, NULL },
 	{ "fragmentation", fragmentation, NULL },
 };
