@@ -81,6 +81,17 @@ struct props {
 
 _Static_assert(sizeof(struct props) == sizeof(hipMemPoolProps), "hipMemPoolProps");
 
+/* "Reserved for future use, must be 0", says the header: a request of a release that
+ * we do not know is refused rather than half served. */
+static bool reserved_set(const struct props *props)
+{
+	unsigned char any = 0;
+
+	for (size_t i = 0; i < sizeof(props->reserved); i++)
+		any |= props->reserved[i];
+	return any || (ss_runtime()->major < 6 && props->max_size);
+}
+
 hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 {
 	struct ss_pool *pool = NULL;
@@ -91,20 +102,17 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 	if (!out || !given)
 		return ss_fail(hipErrorInvalidValue);
 	memcpy(&props, given, sizeof(props));
-	/* Shareable pools and other kinds of memory, right or wrong. */
+	/* Shareable pools and other kinds and places of memory, right or wrong. */
 	if (props.type != hipMemAllocationTypePinned ||
-	    props.handle_types != hipMemHandleTypeNone) {
+	    props.handle_types != hipMemHandleTypeNone ||
+	    props.location.type != hipMemLocationTypeDevice) {
 		err = REAL(hipMemPoolCreate, out, given);
 		if (err == hipSuccess)
 			native_add(*out);
 		return ss_said(err);
 	}
-	/* The reserved bytes are not looked at, as in the runtime: programs leave
-	 * them as they find them (so do AMD's own tests). */
-	if (props.location.type != hipMemLocationTypeDevice)
+	if (reserved_set(&props))
 		return ss_fail(hipErrorInvalidValue);
-	if (ss_runtime()->major < 6)
-		props.max_size = 0;
 	status = ss_pool_create(ss_core, props.location.id, props.max_size, &pool);
 	/* The error for a device that is none is InvalidValue here. */
 	if (status != SS_OK)

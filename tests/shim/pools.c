@@ -31,9 +31,24 @@ static void create(void)
 	props.location.id = -1;
 	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
 	props.location.id = 0;
-	props.reserved[63] = 1; /* uninitialized, in many programs */
+	/* "Must be 0"; the first eight are maxSize in a new runtime. */
+	for (int i = runtime_major() < 6 ? 0 : 8; i < 64; i += 11) {
+		props.reserved[i] = 1;
+		GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
+		props.reserved[i] = 0;
+	}
+	props.location.type = (hipMemLocationType)7;
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
+	props.location.type = hipMemLocationTypeDevice;
+	props.allocType = (hipMemAllocationType)0x40;
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.handleTypes = (hipMemAllocationHandleType)0x80; /* the runtime's to judge */
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
+	props.handleTypes = hipMemHandleTypeNone;
 	OK(hipMemPoolCreate(&pool, &props));
 	OK(hipMemPoolDestroy(pool));
+	GIVES(hipErrorInvalidValue, hipMemPoolDestroy(pool));
 	GIVES(hipErrorInvalidValue, hipMemPoolDestroy(NULL));
 	OK(hipDeviceGetDefaultMemPool(&def, 0));
 	GIVES(hipErrorInvalidValue, hipMemPoolDestroy(def));
@@ -205,6 +220,55 @@ static void maximum(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
+static uint64_t device_free(int dev)
+{
+	uint64_t (*bytes)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
+
+	if (!bytes) {
+		fprintf(stderr, "needs the software device\n");
+		exit(SKIP);
+	}
+	return bytes(dev);
+}
+
+/* What is handed out outlives its pool; the last free gives the memory back. */
+static void last_free(int dev)
+{
+	hipMemPool_t pool = make(dev);
+	uint64_t keep = UINT64_MAX, before, held;
+	void *p[2], *idle;
+	hipStream_t s;
+	int other;
+
+	OK(hipGetDevice(&other));
+	OK(hipSetDevice(dev));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipSetDevice(other)); /* the pool and the stream say which device */
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &keep));
+	OK(hipDeviceSynchronize()); /* nothing of earlier pools is left to give back */
+	before = device_free(dev);
+	for (int i = 0; i < 2; i++)
+		OK(hipMallocFromPoolAsync(&p[i], 32 << 20, pool, s));
+	OK(hipMallocFromPoolAsync(&idle, 32 << 20, pool, s));
+	OK(hipFreeAsync(idle, s));
+	OK(hipStreamSynchronize(s));
+	OK(hipMemPoolDestroy(pool));
+	for (int i = 0; i < 2; i++) {
+		held = before - device_free(dev);
+		CHECK(held >= (size_t)(2 - i) * (32 << 20));
+		OK(hipSetDevice(dev)); /* a memset of mapped memory goes by it */
+		OK(hipMemsetAsync(p[i], 1, 32 << 20, s));
+		OK(hipSetDevice(other));
+		OK(hipFreeAsync(p[i], s));
+	}
+	OK(hipSetDevice(dev));
+	OK(hipStreamSynchronize(s));
+	OK(hipDeviceSynchronize());
+	CHECK(device_free(dev) == before);
+	OK(hipStreamDestroy(s));
+	OK(hipSetDevice(other));
+}
+
 int main(void)
 {
 	hipMemPool_t pool, def, now;
@@ -223,6 +287,8 @@ int main(void)
 	pool = make(0);
 	attributes(pool);
 	access_lists(pool, devices);
+	for (int dev = 0; dev < devices; dev++)
+		last_free(dev);
 
 	OK(hipStreamCreate(&s));
 	OK(hipMallocFromPoolAsync(&p, 1 << 20, pool, s));
