@@ -45,7 +45,10 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	pthread_mutex_init(&core->meta, NULL);
 	core->slot_cap = MAX_SLOTS;
 	core->slots = calloc(core->slot_cap, sizeof(*core->slots));
-	if (!core->slots || !ss_map_init(core)) {
+	if (!core->slots || !ss_table_init(&core->by_handle) || !ss_table_init(&core->events) ||
+	    !ss_map_init(core)) {
+		ss_table_finish(&core->by_handle);
+		ss_table_finish(&core->events);
 		ss_map_finish(core);
 		free(core->slots);
 		free(core);
@@ -95,12 +98,12 @@ void ss_core_destroy(struct ss_core *core)
 		next = pool->next;
 		pool_free(core, pool);
 	}
-	HASH_CLEAR(hh, core->by_handle);
 	for (uint32_t i = 0; i < core->slot_count; i++) {
 		ss_fence_drop(core, core->slots[i]);
 		ss_row_put(core->slots[i]->saw);
 		ss_host_free(core, core->slots[i], sizeof(*core->slots[i]));
 	}
+	ss_table_finish(&core->by_handle);
 	ss_event_finish_all(core);
 	ss_journal_close(core->journal);
 	ss_map_finish(core);
@@ -289,8 +292,6 @@ void ss_device_reset(struct ss_core *core, int dev)
 		ss_fence_drop(core, tl);
 		pthread_mutex_lock(&core->order);
 		if (tl->alive) {
-			if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_NONBLOCKING)
-				HASH_DEL(core->by_handle, tl);
 			if (tl->kind == SS_TL_NULL)
 				__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);
 			ss_timeline_end(core, tl);

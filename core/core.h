@@ -108,6 +108,19 @@ struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
  * points, at which memory above the release threshold goes back. */
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
 
+/* The usual case of the above in one call, at a fraction of the cost: a stream with a
+ * handle of its own that is known, and nothing captures. `real` is called in between and
+ * its result returned (0: it succeeded); SS_NOT_USUAL: nothing was done or called. */
+#define SS_NOT_USUAL (-1)
+typedef int ss_real_record(void *event, void *native);
+typedef int ss_real_wait(void *native, void *event, unsigned flags);
+typedef int ss_real_sync(void *handle);
+int ss_record(struct ss_core *core, void *event, void *native, ss_real_record *real);
+int ss_wait(struct ss_core *core, void *native, void *event, unsigned flags, ss_real_wait *real);
+int ss_stream_sync(struct ss_core *core, void *native, ss_real_sync *real);
+/* A synchronization (`threshold`) or a query. */
+int ss_event_sync(struct ss_core *core, void *event, bool threshold, ss_real_sync *real);
+
 /* From now on event clocks and query results are not trusted (a bypass was
  * seen); completion then comes from fences and device-wide waits only. */
 void ss_distrust(struct ss_core *core, const char *why);

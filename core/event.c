@@ -9,22 +9,41 @@
  * that overlap each other, and records by calls that we cannot see leave the
  * event without a clock, and an event without a clock grants nothing.
  *
- * Locks: core->order, never held across a driver call.
+ * An event's record is found without a lock and has one of its own, so that streams
+ * that record and wait for events of their own share nothing.
+ *
+ * Locks: event->lock, then timeline->lock; core->order for which events there are. None
+ * is held across a driver call.
  */
 #include <stdlib.h>
 
 #include "core/internal.h"
 
+/* Begin and end are inlined into the calls that do both, or the tokens would be half
+ * of what a watched call costs. */
+#define INLINE static inline __attribute__((always_inline))
+
+enum event_state {
+	HAS_CLOCK = 1,
+	PROVED = 2,   /* the host has been granted all that the clock says */
+	STICKY = 4,   /* never has a clock */
+	OVERLAP = 8,  /* two records at once: the order is unknown */
+	INFLIGHT = 16 /* and above: records between begin and end */
+};
+
+/* Recycled, never freed; what may be read of one that is gone is its key and its
+ * generation. */
 struct ss_event {
-	void *handle;
+	struct ss_link link;
+	struct ss_spin lock;
+	uint32_t state;
 	uint64_t gen;      /* changes with every record, taint and rebirth */
-	uint32_t inflight; /* records between begin and end */
-	bool overlap;      /* two of them at once: the order is unknown */
-	bool sticky, has_clock;
-	uint32_t slot;
+	uint64_t born;     /* the first of this event at its handle */
+	uint32_t slot;     /* the clock: */
 	uint64_t pos;
+	uint64_t version;  /* of the row of `slot` that is copied here */
 	struct ss_row *row;
-	UT_hash_handle hh;
+	struct ss_event *spare;
 };
 
 enum token_kind {
@@ -32,6 +51,7 @@ enum token_kind {
 	TOKEN_RECORD,
 	TOKEN_WAIT,
 	TOKEN_EVENT,
+	TOKEN_PROVED, /* an event of which the host knows everything already */
 	TOKEN_STREAM,
 	TOKEN_MANY,
 };
@@ -43,45 +63,83 @@ enum { SCOPE_STREAMS, SCOPE_JOINED /* no non-blocking streams */, SCOPE_DEVICE }
 struct snapshot {
 	uint64_t wide;  /* a real device-wide wait: position of the device's own count */
 	uint32_t count;
-	struct { struct ss_timeline *tl; uint64_t pos; struct ss_row *row; unsigned cover; } at[];
+	struct { struct ss_timeline *tl; uint64_t pos, version; unsigned cover; } at[];
 };
 
-static void clock_clear(struct ss_event *e)
+static struct ss_event *event_listed(struct ss_core *core, void *handle)
 {
-	e->has_clock = false;
-	ss_row_put(e->row);
-	e->row = NULL;
+	return (struct ss_event *)ss_table_find(&core->events, handle);
 }
 
-static struct ss_event *event_find(struct ss_core *core, void *handle, bool make)
+/* Order lock held. */
+static struct ss_event *event_new(struct ss_core *core, void *handle)
 {
-	struct ss_event *e;
+	struct ss_event *e = core->spare_events;
 
-	HASH_FIND_PTR(core->events, &handle, e);
-	if (e || !make)
-		return e;
-	e = ss_host_alloc(core, sizeof(*e));
+	if (e)
+		core->spare_events = e->spare;
+	else
+		e = ss_host_alloc(core, sizeof(*e));
 	if (!e)
 		return NULL;
-	e->handle = handle;
-	e->gen = ++core->event_gen;
-	HASH_ADD_PTR(core->events, handle, e);
+	e->born = ++e->gen;
+	ss_table_add(&core->events, &e->link, handle);
 	return e;
 }
 
-void ss_event_add(struct ss_core *core, void *event)
+static struct ss_event *event_find_slow(struct ss_core *core, void *handle, bool make)
 {
 	struct ss_event *e;
 
 	pthread_mutex_lock(&core->order);
-	e = event_find(core, event, true);
-	if (e && !SS_MUTANT_IS(23)) {
-		clock_clear(e);
-		e->gen = ++core->event_gen;
-		e->sticky = e->overlap = false;
-		e->inflight = 0;
-	}
+	e = event_listed(core, handle);
+	if (!e && make)
+		e = event_new(core, handle);
 	pthread_mutex_unlock(&core->order);
+	return e;
+}
+
+/* Locked; NULL: unknown, or gone meanwhile. */
+INLINE struct ss_event *event_lock(struct ss_core *core, void *handle, bool make)
+{
+	struct ss_event *e = event_listed(core, handle);
+
+	if (__builtin_expect(!e, 0)) {
+		e = event_find_slow(core, handle, make);
+		if (!e)
+			return NULL;
+	}
+	ss_spin_lock(&e->lock);
+	if (__builtin_expect(atomic_load_explicit(&e->link.key, memory_order_relaxed) == handle,
+			     1))
+		return e;
+	ss_spin_unlock(&e->lock);
+	return NULL;
+}
+
+/* Whatever it was has no clock. Lock held. */
+static void clock_drop(struct ss_event *e)
+{
+	e->state &= ~(uint32_t)(HAS_CLOCK | PROVED);
+	e->gen++;
+}
+
+/* Nothing of an earlier life. Lock held. */
+static void rebirth(struct ss_event *e)
+{
+	e->state = 0;
+	e->born = ++e->gen;
+}
+
+void ss_event_add(struct ss_core *core, void *event)
+{
+	struct ss_event *e = event_lock(core, event, true);
+
+	if (!e)
+		return;
+	if (!SS_MUTANT_IS(23))
+		rebirth(e);
+	ss_spin_unlock(&e->lock);
 }
 
 void ss_event_forget(struct ss_core *core, void *event)
@@ -89,11 +147,14 @@ void ss_event_forget(struct ss_core *core, void *event)
 	struct ss_event *e;
 
 	pthread_mutex_lock(&core->order);
-	e = event_find(core, event, false);
+	e = event_listed(core, event);
 	if (e && !SS_MUTANT_IS(23)) {
-		HASH_DEL(core->events, e);
-		clock_clear(e);
-		ss_host_free(core, e, sizeof(*e));
+		ss_spin_lock(&e->lock);
+		rebirth(e);
+		ss_table_remove(&core->events, &e->link);
+		ss_spin_unlock(&e->lock);
+		e->spare = core->spare_events;
+		core->spare_events = e;
 	}
 	pthread_mutex_unlock(&core->order);
 }
@@ -104,151 +165,218 @@ void ss_event_taint(struct ss_core *core, void *event, bool sticky)
 
 	if (SS_MUTANT_IS(21))
 		return;
-	pthread_mutex_lock(&core->order);
-	e = event_find(core, event, true);
-	if (e) {
-		clock_clear(e);
-		e->gen = ++core->event_gen;
-		e->sticky |= sticky;
-	}
-	pthread_mutex_unlock(&core->order);
+	e = event_lock(core, event, true);
+	if (!e)
+		return;
+	clock_drop(e);
+	e->state |= sticky ? STICKY : 0;
+	ss_spin_unlock(&e->lock);
 }
 
 void ss_event_finish_all(struct ss_core *core)
 {
-	struct ss_event *e, *tmp;
+	struct ss_buckets *b = atomic_load(&core->events.buckets);
+	struct ss_event *e;
 
-	HASH_ITER(hh, core->events, e, tmp) {
-		HASH_DEL(core->events, e);
-		clock_clear(e);
+	for (size_t i = 0; i >> (64 - b->shift) == 0; i++)
+		while ((e = (struct ss_event *)atomic_load(&b->head[i])))
+			ss_event_forget(core, atomic_load(&e->link.key));
+	while ((e = core->spare_events)) {
+		core->spare_events = e->spare;
+		ss_row_put(e->row);
 		ss_host_free(core, e, sizeof(*e));
 	}
+	ss_table_finish(&core->events);
 }
 
 /* ---- record ------------------------------------------------------------- */
 
-struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
+/* Where tl is now, and what it has seen. Event locked. */
+INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
 {
-	struct ss_token t = {0};
-	struct ss_event *e;
+	e->pos = ss_position(tl);
+	if (__builtin_expect(e->slot == tl->slot && e->version == ss_version(tl), 1))
+		return;
+	ss_spin_lock(&tl->lock);
+	e->slot = tl->slot;
+	/* None has the version 0. */
+	e->version = ss_row_copy(&e->row, tl) ? ss_version(tl) : 0;
+	ss_spin_unlock(&tl->lock);
+}
 
-	pthread_mutex_lock(&core->order);
-	e = event_find(core, event, true);
-	if (e) {
-		e->overlap |= e->inflight > 0;
-		e->inflight++;
-		clock_clear(e);
-		e->gen = ++core->event_gen;
-		t.kind = TOKEN_RECORD;
-		t.a = event;
-		t.gen = e->gen;
-		t.dev = -1;
-		if (tl && tl->alive && !tl->capturing) {
-			t.dev = (int32_t)tl->slot;
-			t.n = ss_position(tl);
-			t.b = ss_row_get_ref(tl);
+INLINE struct ss_token record_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
+{
+	struct ss_event *e = event_lock(core, event, true);
+	struct ss_token t = {0};
+
+	if (__builtin_expect(!e, 0))
+		return t;
+	clock_drop(e);
+	if (__builtin_expect(e->state >= INFLIGHT, 0))
+		e->state |= OVERLAP;
+	e->state += INFLIGHT;
+	t.kind = TOKEN_RECORD;
+	t.a = e;
+	t.gen = e->gen;
+	if (tl && tl->alive && !tl->capturing) {
+		clock_read(e, tl);
+		t.b = tl;
+		if (tl->kind != SS_TL_NONBLOCKING && atomic_load(&tl->uncovered)) {
+			ss_spin_lock(&tl->lock);
 			t.cover = ss_cover_begin(tl);
+			ss_spin_unlock(&tl->lock);
 		}
 	}
-	pthread_mutex_unlock(&core->order);
+	ss_spin_unlock(&e->lock);
 	return t;
+}
+
+INLINE void record_end(struct ss_core *core, struct ss_token *t, bool ok)
+{
+	struct ss_timeline *tl = t->b;
+	struct ss_event *e = t->a;
+
+	if (t->kind != TOKEN_RECORD)
+		return;
+	ss_spin_lock(&e->lock);
+	/* Destroyed meanwhile, and perhaps another event by now? */
+	if (__builtin_expect(t->gen >= e->born, 1)) {
+		e->state -= INFLIGHT;
+		if (e->gen == t->gen && !(e->state & (SS_MUTANT_IS(20) ? STICKY : STICKY | OVERLAP)) &&
+		    tl && (ok || SS_MUTANT_IS(19))) {
+			e->state |= HAS_CLOCK;
+			if (SS_MUTANT_IS(15))
+				e->pos = ss_position(tl);
+		}
+		if (e->state < INFLIGHT)
+			e->state &= ~(uint32_t)OVERLAP;
+	}
+	ss_spin_unlock(&e->lock);
+	if (!tl)
+		return;
+	if (t->cover && (ok || SS_MUTANT_IS(33)))
+		ss_cover_end(tl, t->cover);
+	/* The application has just joined what a fence would join. */
+	if (ok)
+		ss_fence_serve(core, tl, SS_FENCE_JOINING);
+}
+
+struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
+{
+	return record_begin(core, event, tl);
 }
 
 void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok)
 {
-	struct ss_event *e;
-
-	if (t->kind != TOKEN_RECORD)
-		return;
-	pthread_mutex_lock(&core->order);
-	e = event_find(core, t->a, false);
-	/* A generation of its own tells a reborn event from the one we began. */
-	if (e && e->inflight)
-		e->inflight--;
-	if (e && e->gen == t->gen && (!e->overlap || SS_MUTANT_IS(20)) && !e->sticky &&
-	    t->dev >= 0 && (ok || SS_MUTANT_IS(19))) {
-		e->has_clock = true;
-		e->slot = (uint32_t)t->dev;
-		e->pos = SS_MUTANT_IS(15) ? ss_position(core->slots[t->dev]) : t->n;
-		e->row = t->b;
-		t->b = NULL;
-	}
-	if (e && !e->inflight)
-		e->overlap = false;
-	if ((ok || SS_MUTANT_IS(33)) && t->dev >= 0)
-		ss_cover_end(core->slots[t->dev], t->cover);
-	pthread_mutex_unlock(&core->order);
-	ss_row_put(t->b);
+	record_end(core, t, ok);
 	t->kind = TOKEN_NONE;
-	/* The application has just joined what a fence would join. */
-	if (ok && t->dev >= 0)
-		ss_fence_serve(core, core->slots[t->dev], SS_FENCE_JOINING);
+}
+
+int ss_record(struct ss_core *core, void *event, void *native, ss_real_record *real)
+{
+	struct ss_timeline *tl = ss_timeline_listed(core, native);
+	struct ss_token t;
+	int err;
+
+	if (__builtin_expect(!tl, 0))
+		return SS_NOT_USUAL;
+	t = record_begin(core, event, tl);
+	err = real(event, native);
+	record_end(core, &t, !err);
+	return err;
 }
 
 /* ---- wait, query, synchronize ------------------------------------------- */
 
-static struct ss_token event_begin(struct ss_core *core, void *event, int kind, uint32_t slot)
+INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kind)
 {
+	struct ss_event *e = event_lock(core, event, false);
 	struct ss_token t = {0};
-	struct ss_event *e;
 
-	pthread_mutex_lock(&core->order);
-	e = event_find(core, event, false);
-	if (e && e->has_clock && !e->inflight) {
-		t.kind = kind;
-		t.a = event;
+	if (__builtin_expect(!e, 0))
+		return t;
+	if ((e->state & HAS_CLOCK) && e->state < INFLIGHT) {
+		t.kind = kind == TOKEN_EVENT && (e->state & PROVED) ? TOKEN_PROVED : kind;
+		t.a = e;
 		t.gen = e->gen;
-		t.dev = (int32_t)slot;
+		if (kind == TOKEN_EVENT)
+			t.dev = core->slots[e->slot]->dev;
 	}
-	pthread_mutex_unlock(&core->order);
+	ss_spin_unlock(&e->lock);
 	return t;
 }
 
-/* The event if its clock is the one that `begin` saw. Order lock held. */
-static struct ss_event *event_unchanged(struct ss_core *core, const struct ss_token *t)
+/* Is the clock the one that `begin` saw? Event locked. */
+INLINE bool event_unchanged(struct ss_core *core, const struct ss_event *e, uint64_t gen)
 {
-	struct ss_event *e = event_find(core, t->a, false);
+	if (!(e->state & HAS_CLOCK) || (ss_distrusted(core) && !SS_MUTANT_IS(36)))
+		return false;
+	return (e->gen == gen && e->state < INFLIGHT) || SS_MUTANT_IS(16);
+}
 
-	if (!e || !e->has_clock || (ss_distrusted(core) && !SS_MUTANT_IS(36)))
-		return NULL;
-	return (e->gen == t->gen && !e->inflight) || SS_MUTANT_IS(16) ? e : NULL;
+INLINE struct ss_token wait_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
+{
+	struct ss_token t = {0};
+
+	if (!tl || tl->capturing)
+		return t;
+	t = event_begin(core, event, TOKEN_WAIT);
+	t.b = tl;
+	return t;
+}
+
+INLINE void wait_end(struct ss_core *core, struct ss_token *t, bool ok)
+{
+	struct ss_event *e = t->a;
+
+	if (t->kind != TOKEN_WAIT || (!ok && !SS_MUTANT_IS(19)))
+		return;
+	ss_spin_lock(&e->lock);
+	if (event_unchanged(core, e, t->gen)) {
+		struct ss_timeline *s = SS_MUTANT_IS(2) || SS_MUTANT_IS(3) ?
+					core->slots[e->slot] : NULL;
+
+		ss_row_merge_into(t->b, SS_MUTANT_IS(3) ? s->saw : e->row, e->slot,
+				  SS_MUTANT_IS(2) ? atomic_load(&s->now) : e->pos);
+	}
+	ss_spin_unlock(&e->lock);
 }
 
 struct ss_token ss_wait_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
 {
-	if (!tl || tl->capturing)
-		return (struct ss_token){0};
-	return event_begin(core, event, TOKEN_WAIT, tl->slot);
+	return wait_begin(core, event, tl);
 }
 
 void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok)
 {
-	struct ss_event *e;
-
-	if (t->kind != TOKEN_WAIT)
-		return;
-	pthread_mutex_lock(&core->order);
-	e = ok || SS_MUTANT_IS(19) ? event_unchanged(core, t) : NULL;
-	if (e) {
-		struct ss_timeline *x = core->slots[t->dev], *s = core->slots[e->slot];
-
-		ss_row_merge_into(x, SS_MUTANT_IS(3) ? s->saw : e->row, e->slot,
-				  SS_MUTANT_IS(2) ? atomic_load(&s->now) : e->pos);
-	}
-	pthread_mutex_unlock(&core->order);
+	wait_end(core, t, ok);
 	t->kind = TOKEN_NONE;
+}
+
+int ss_wait(struct ss_core *core, void *native, void *event, unsigned flags, ss_real_wait *real)
+{
+	struct ss_timeline *tl = ss_timeline_listed(core, native);
+	struct ss_token t;
+	int err;
+
+	if (__builtin_expect(!tl, 0))
+		return SS_NOT_USUAL;
+	t = wait_begin(core, event, tl);
+	err = real(native, event, flags);
+	wait_end(core, &t, !err);
+	return err;
 }
 
 struct ss_token ss_event_sync_begin(struct ss_core *core, void *event)
 {
-	return event_begin(core, event, TOKEN_EVENT, 0);
+	return event_begin(core, event, TOKEN_EVENT);
 }
 
 /* One stream. What a wait for a blocking stream proves reaches only as far as a
  * command on it that we saw: only that command has joined the null stream. A null
  * stream that nobody joins has nothing to make up for: a marker of ours on it would
  * only be seen, as work in flight, by whoever asks. */
-static struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
+INLINE struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
 {
 	bool alone = tl->kind == SS_TL_NONBLOCKING ||
 		     (tl->kind == SS_TL_NULL && !ss_distrusted(core) &&
@@ -257,14 +385,12 @@ static struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl
 
 	if (!alone)
 		ss_timeline_cover(core, tl, SS_FENCE_JOINING);
-	pthread_mutex_lock(&core->order);
 	t.kind = TOKEN_STREAM;
 	t.a = tl;
 	t.n = alone || SS_MUTANT_IS(31) ?
 	      ss_position(tl) : atomic_load(&tl->commanded);
-	t.b = ss_row_get_ref(tl);
+	t.gen = ss_version(tl);
 	t.dev = tl->dev;
-	pthread_mutex_unlock(&core->order);
 	return t;
 }
 
@@ -314,9 +440,11 @@ static struct ss_token many_begin(struct ss_core *core, int dev, bool destroyed_
 			    (!tl->alive && !destroyed_too))
 				continue;
 			s->at[s->count].tl = tl;
+			ss_spin_lock(&tl->lock);
 			s->at[s->count].pos = ss_position(tl);
-			s->at[s->count].cover = ss_cover_begin(tl);
-			s->at[s->count++].row = ss_row_get_ref(tl);
+			s->at[s->count].version = ss_version(tl);
+			s->at[s->count++].cover = ss_cover_begin(tl);
+			ss_spin_unlock(&tl->lock);
 		}
 		t.kind = TOKEN_MANY;
 		t.a = s;
@@ -340,72 +468,111 @@ bool ss_token_device_wide(const struct ss_token *t)
 	return t->kind == TOKEN_MANY && t->gen == SCOPE_DEVICE;
 }
 
-void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
+/* Grants what a wait for many has proved. True: all that the token names is at its
+ * end. */
+static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t scope, bool ok)
 {
-	struct snapshot *s = t->kind == TOKEN_MANY ? t->a : NULL;
-	struct ss_event *e;
-	bool idle = false;
-	int dev = t->dev;
+	/* Of streams that nobody saw, only a device-wide wait speaks. */
+	bool idle = ok && (s->wide || !ss_distrusted(core));
 
 	pthread_mutex_lock(&core->order);
-	ok |= SS_MUTANT_IS(19);
-	switch (t->kind) {
-	case TOKEN_EVENT:
-		e = ok ? event_unchanged(core, t) : NULL;
-		if (e) {
-			dev = core->slots[e->slot]->dev;
-			ss_complete(core, core->slots[e->slot], e->pos, e->row, true);
-		}
-		break;
-	case TOKEN_STREAM:
-		if (ok && !((struct ss_timeline *)t->a)->capturing) {
-			struct ss_timeline *tl = t->a;
+	if (ok && s->wide > atomic_load(&core->dev[dev].wide_done))
+		atomic_store(&core->dev[dev].wide_done, s->wide);
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct ss_timeline *tl = s->at[i].tl;
+		/* One that was destroyed meanwhile may have been left out. */
+		bool covered = (scope != SCOPE_JOINED || SS_MUTANT_IS(38) ||
+				tl->kind != SS_TL_NONBLOCKING) &&
+			       (s->wide || tl->alive || SS_MUTANT_IS(34));
 
-			ss_complete(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : t->n, t->b,
-				    true);
-		}
-		break;
-	case TOKEN_MANY:
-		/* Of streams that nobody saw, only a device-wide wait speaks. */
-		idle = ok && (s->wide || !ss_distrusted(core));
-		if (ok && s->wide > atomic_load(&core->dev[dev].wide_done))
-			atomic_store(&core->dev[dev].wide_done, s->wide);
-		for (uint32_t i = 0; i < s->count; i++) {
-			struct ss_timeline *tl = s->at[i].tl;
-			/* One that was destroyed meanwhile may have been left out. */
-			bool covered = (t->gen != SCOPE_JOINED || SS_MUTANT_IS(38) ||
-					tl->kind != SS_TL_NONBLOCKING) &&
-				       (s->wide || tl->alive || SS_MUTANT_IS(34));
-
-			idle &= covered || !tl->alive;
-			if (ok && covered && !tl->capturing) {
-				ss_complete(core, tl,
-					    SS_MUTANT_IS(22) ? ss_position(tl) : s->at[i].pos,
-					    s->at[i].row, true);
-				/* With the null stream and all it joins at their end,
-				 * there is nothing left that a command would join. */
-				ss_cover_end(tl, s->at[i].cover);
-				if (atomic_load(&tl->commanded) < s->at[i].pos)
-					atomic_store(&tl->commanded, s->at[i].pos);
-			}
-			ss_row_put(s->at[i].row);
-		}
-		free(s);
-		break;
-	default:
-		break;
+		idle &= covered || !tl->alive;
+		if (!ok || !covered || tl->capturing)
+			continue;
+		ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : s->at[i].pos,
+				 s->at[i].version, true);
+		/* With the null stream and all it joins at their end, there is nothing
+		 * left that a command would join. */
+		ss_cover_end(tl, s->at[i].cover);
+		if (atomic_load(&tl->commanded) < s->at[i].pos)
+			atomic_store(&tl->commanded, s->at[i].pos);
 	}
 	pthread_mutex_unlock(&core->order);
-	if (t->kind == TOKEN_STREAM)
-		ss_row_put(t->b);
-	/* Fences that this wait has proven are retired here, or a program that
-	 * never misses would pile them up. */
-	if (ok && t->kind == TOKEN_STREAM)
-		ss_fence_poll(core, t->a, -1);
-	else if (ok && t->kind == TOKEN_MANY)
-		ss_fence_poll(core, NULL, dev);
-	/* What a destroyed stream still runs is waited for only by a device-wide wait. */
-	if (ok && threshold && t->kind != TOKEN_NONE)
+	free(s);
+	return idle;
+}
+
+/* The housekeeping of a synchronization that succeeded. Where giving back waits for
+ * the device, there is none unless the device is idle. */
+static inline void keep_house(struct ss_core *core, int dev, bool idle)
+{
+	if (idle || atomic_load_explicit(&core->dev[dev].eager, memory_order_relaxed))
+		/* What a destroyed stream still runs is waited for only by a
+		 * device-wide wait. */
 		ss_housekeep(core, dev, idle && !ss_zombies(core, dev));
+}
+
+static void event_end(struct ss_core *core, struct ss_event *e, uint64_t gen)
+{
+	ss_spin_lock(&e->lock);
+	if (event_unchanged(core, e, gen)) {
+		ss_complete(core, core->slots[e->slot], e->pos, e->row, true);
+		e->state |= PROVED;
+	}
+	ss_spin_unlock(&e->lock);
+}
+
+INLINE void sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
+{
+	struct ss_timeline *tl = t->a;
+	bool idle = false;
+
+	ok |= SS_MUTANT_IS(19);
+	if (t->kind == TOKEN_MANY)
+		idle = many_end(core, t->a, t->dev, t->gen, ok);
+	if (!ok || t->kind == TOKEN_NONE)
+		return;
+	if (t->kind == TOKEN_EVENT) {
+		event_end(core, t->a, t->gen);
+	} else if (t->kind == TOKEN_STREAM) {
+		if (!tl->capturing)
+			ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : t->n,
+					 t->gen, true);
+		/* Fences that this wait has proven are retired here, or a program
+		 * that never misses would pile them up. */
+		if (atomic_load_explicit(&tl->pending, memory_order_relaxed))
+			ss_fence_poll(core, tl, -1);
+	} else if (t->kind == TOKEN_MANY) {
+		ss_fence_poll(core, NULL, t->dev);
+	}
+	if (threshold)
+		keep_house(core, t->dev, idle);
+}
+
+void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
+{
+	sync_end(core, t, ok, threshold);
 	t->kind = TOKEN_NONE;
+}
+
+int ss_stream_sync(struct ss_core *core, void *native, ss_real_sync *real)
+{
+	struct ss_timeline *tl = ss_timeline_listed(core, native);
+	struct ss_token t;
+	int err;
+
+	if (__builtin_expect(!tl || !tl->alive, 0))
+		return SS_NOT_USUAL;
+	t = stream_begin(core, tl);
+	err = real(native);
+	sync_end(core, &t, !err, true);
+	return err;
+}
+
+int ss_event_sync(struct ss_core *core, void *event, bool threshold, ss_real_sync *real)
+{
+	struct ss_token t = event_begin(core, event, TOKEN_EVENT);
+	int err = real(event);
+
+	sync_end(core, &t, !err, threshold);
+	return err;
 }

@@ -12,7 +12,7 @@
  * application call that joins all of them anyway, because recording on it does; the per-thread stream of
  * another thread has no handle here. Both are remembered as `wanted`.
  *
- * Locks: core->order. The driver is called without it; `polling` marks the
+ * Locks: core->order, timeline->lock. The driver is called without it; `polling` marks the
  * timeline whose fences a thread is asking about, so nobody releases them.
  */
 #include <sched.h>
@@ -68,13 +68,15 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		return false;
 	}
 	before = tl->fenced;
+	ss_spin_lock(&tl->lock);
 	p->pos = how == SS_FENCE_EXACT ? n : ss_position(tl);
-	p->row = ss_row_get_ref(tl);
+	cover = ss_cover_begin(tl);
+	ss_spin_unlock(&tl->lock);
+	p->row = ss_row_of(core, tl);
 	p->exact = how == SS_FENCE_EXACT;
 	p->next = NULL;
 	if (tl->fenced < p->pos)
 		tl->fenced = p->pos; /* others need not ask again */
-	cover = ss_cover_begin(tl);
 	native = tl->native;
 	dev = tl->dev;
 	atomic_fetch_add(&tl->recording, 1);
@@ -93,6 +95,7 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 			p->pos++;
 		*tl->fences_tail = p;
 		tl->fences_tail = &p->next;
+		atomic_fetch_add_explicit(&tl->pending, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&core->fences_pending, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&core->fences, 1, memory_order_relaxed);
 	} else if (tl->fenced == p->pos) {
@@ -114,6 +117,7 @@ static void pop(struct ss_core *core, struct ss_timeline *tl)
 	tl->fences = p->next;
 	if (!tl->fences)
 		tl->fences_tail = &tl->fences;
+	atomic_fetch_sub_explicit(&tl->pending, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&core->fences_pending, 1, memory_order_relaxed);
 }
 
@@ -182,16 +186,18 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 {
-	uint32_t count = atomic_load_explicit(&core->slot_count, memory_order_acquire);
+	uint32_t count;
 	bool any = false;
 
+	if (tl)
+		return atomic_load_explicit(&tl->pending, memory_order_relaxed) &&
+		       poll_one(core, tl);
 	if (!atomic_load_explicit(&core->fences_pending, memory_order_relaxed))
 		return false;
-	if (tl)
-		return poll_one(core, tl);
+	count = atomic_load_explicit(&core->slot_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++)
 		if (dev < 0 || core->slots[i]->dev == dev)
-			any |= poll_one(core, core->slots[i]);
+			any |= ss_fence_poll(core, core->slots[i], dev);
 	return any;
 }
 
@@ -288,11 +294,8 @@ static bool known_idle(struct ss_core *core, struct ss_timeline *tl)
 		s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
 		atomic_fetch_sub(&tl->recording, 1);
 	}
-	pthread_mutex_lock(&core->order);
 	if (s == SS_OK && t.a && !tl->capturing)
-		ss_complete(core, tl, t.n, t.b, false);
-	pthread_mutex_unlock(&core->order);
-	ss_row_put(t.b);
+		ss_complete_seen(core, tl, t.n, t.gen, false);
 	return s == SS_OK;
 }
 

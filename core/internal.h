@@ -4,7 +4,8 @@
  *
  * Lock order (never the other way round, none across a driver call):
  *   pool->lock  ->  queue->lock (spin)
- *   pool->lock  ->  core->order (streams, events, clocks, fences)
+ *   pool->lock  ->  core->order (which streams and events there are; fences)
+ *   core->order ->  event->lock (spin)  ->  timeline->lock (spin)
  *   core->pools (the list of pools) before any pool->lock
  *   core->meta (block descriptors, segments of the address map) is a leaf
  */
@@ -28,6 +29,7 @@
 #include "core/journal.h"
 #include "core/lock.h"
 #include "core/mutants.h"
+#include "core/table.h"
 
 #define SS_GRAIN 512ull            /* every block is a multiple of this */
 #define SS_FRAME (2ull << 20)      /* segments are multiples of this */
@@ -143,9 +145,9 @@ enum ss_fence_how {
 	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
 };
 
-/* What a timeline saw of every other, by slot. Immutable once shared. */
+/* What a timeline saw of every other, by slot. */
 struct ss_row {
-	uint32_t refs, count;
+	uint32_t cap, count;
 	uint64_t n[];
 };
 
@@ -160,14 +162,16 @@ struct ss_pending {
 
 struct ss_timeline {
 	/* Read and written by the stream's user: */
+	struct ss_link link;            /* by handle */
 	struct ss_core *core;
 	uint32_t slot;
 	int dev;
 	enum ss_timeline_kind kind;
 	void *native;
 	pthread_t thread;               /* SS_TL_THREAD: the only one that may record */
-	bool alive, seen;
-	bool capturing;
+	_Atomic uint64_t life;          /* of this stream in the slot; 0: it has ended */
+	atomic_bool alive, capturing;
+	bool seen;
 	bool joined;                    /* the null stream counts on joining it */
 	atomic_bool marked;             /* something may carry a mark of it */
 	atomic_bool wanted;             /* a fence that could not be recorded then */
@@ -180,13 +184,16 @@ struct ss_timeline {
 	/* Written by whoever asks how far it is: */
 	_Alignas(64) _Atomic uint64_t completed; /* reached, however we know */
 	_Atomic uint64_t synced;        /* reached, and the application knows too */
+	struct ss_spin lock;            /* saw, version, covers; alive, capturing with order */
 	struct ss_row *saw;
+	_Atomic uint64_t version;       /* of saw; grows in a slot for ever */
+	_Atomic uint64_t proved;        /* the version of which all is synced */
+	_Atomic uint32_t pending;       /* how many fences */
 	struct ss_pending *fences, **fences_tail;
 	uint64_t fenced;                /* highest position with a fence behind it */
 	uint64_t last;                  /* the final position, once retired */
 	atomic_uint recording;          /* threads inside the driver's fence_record for it */
 	bool polling, drop;             /* a thread is asking the driver; drop after */
-	UT_hash_handle hh;
 };
 
 /* Frees that share one set of marks: everything a device's timelines had
@@ -208,7 +215,7 @@ static inline void ss_uncover(struct ss_timeline *tl)
 		atomic_store_explicit(&tl->uncovered, 1, memory_order_relaxed);
 }
 /* Round a command on tl: what is hit or freed meanwhile stays uncovered, and so
- * does everything if the command fails. Order lock held. */
+ * does everything if the command fails. tl->lock held. */
 static inline unsigned ss_cover_begin(struct ss_timeline *tl)
 {
 	if (atomic_load(&tl->uncovered)) {
@@ -217,23 +224,35 @@ static inline unsigned ss_cover_begin(struct ss_timeline *tl)
 	}
 	return tl->covers;
 }
+/* No lock needed. */
 static inline void ss_cover_end(struct ss_timeline *tl, unsigned cover)
 {
-	atomic_compare_exchange_strong(&tl->uncovered, &cover, 0);
+	if (atomic_load_explicit(&tl->uncovered, memory_order_relaxed) == cover)
+		atomic_compare_exchange_strong(&tl->uncovered, &cover, 0);
 }
 void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
+static inline uint64_t ss_version(const struct ss_timeline *tl)
+{
+	return atomic_load_explicit(&tl->version, memory_order_acquire);
+}
 void ss_row_put(struct ss_row *row);
-/* The row of `tl`, referenced; order lock not held. */
+/* A copy of the row of `tl`; NULL: it saw nothing (or host memory is out). */
 struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl);
+/* Makes *to the same, in the memory it has where that is enough. False: host memory
+ * is out. tl->lock held. */
+bool ss_row_copy(struct ss_row **to, const struct ss_timeline *tl);
 static inline uint64_t ss_row_get(const struct ss_row *row, uint32_t slot)
 {
 	return row && slot < row->count ? row->n[slot] : 0;
 }
 struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
-/* Raises completed (and synced) of tl to pos and of everything in row. Order
- * lock held. */
+/* Raises completed (and synced) of tl to pos and of everything in row. */
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_row *row, bool synced);
+/* The same with what tl had seen by then: if that has changed since, it only counts
+ * for tl itself. */
+void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
+		      uint64_t version, bool synced);
 void ss_event_finish_all(struct ss_core *core);
 bool ss_token_device_wide(const struct ss_token *t);
 
@@ -267,9 +286,10 @@ static inline uint64_t ss_position(struct ss_timeline *tl)
 {
 	return atomic_fetch_add(&tl->now, 1);
 }
+/* Everything enqueued on x from now on is ordered after position n of `slot` and
+ * after `from`. */
 void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from, uint32_t slot,
 		       uint64_t n);
-struct ss_row *ss_row_get_ref(struct ss_timeline *tl); /* order lock held */
 /* Makes stream X wait on the device for an exact fence that covers (tl, n).
  * False: there is none. No lock held. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
@@ -382,9 +402,9 @@ struct ss_device_state {
 	uint64_t limit;                 /* bytes; 0 = none */
 	_Atomic uint64_t reserved;      /* all pools */
 	atomic_bool initial_done;
-	_Atomic uint64_t next_decay;
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
+	atomic_bool eager;              /* has pools that give back without a wait */
 	atomic_bool pressed;            /* near its limit: frees record their fence */
 };
 
@@ -396,15 +416,14 @@ struct ss_core {
 	uint64_t serial;                /* tells cores apart in thread-local caches */
 
 	pthread_mutex_t order;
-	struct ss_timeline *by_handle;
-	struct ss_event *events;
+	struct ss_table by_handle, events;
+	struct ss_event *spare_events;
 	struct ss_timeline **slots;
 	_Atomic uint32_t slot_count;
 	uint32_t slot_cap;
 	_Atomic uint64_t stream_gen;    /* grows when a handle leaves the table */
-	_Atomic uint64_t complete_seq;  /* grows when something completes */
+	uint64_t lives;                 /* streams there ever were */
 	_Atomic uint32_t fences_pending;
-	uint64_t event_gen;
 	atomic_bool distrust;
 	const char *distrust_why;
 
@@ -427,6 +446,12 @@ struct ss_core {
 	_Atomic uint64_t fences;
 	_Atomic uint64_t driver_calls, driver_ns;
 };
+
+/* NULL: look again with the order lock held. (The link is what a timeline begins with.) */
+static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const void *native)
+{
+	return (struct ss_timeline *)ss_table_find(&core->by_handle, native);
+}
 
 void *ss_host_alloc(struct ss_core *core, size_t size); /* zeroed; counted */
 void ss_host_free(struct ss_core *core, void *p, size_t size);

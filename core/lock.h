@@ -20,18 +20,22 @@ static inline bool ss_spin_try(struct ss_spin *s)
 	return !atomic_exchange_explicit(&s->v, 1, memory_order_acquire);
 }
 
-static inline void ss_spin_lock(struct ss_spin *s)
+/* The holder may have been preempted: give it the core. Out of line, so that it costs
+ * the others no register. */
+static __attribute__((noinline, cold, unused)) void ss_spin_wait(struct ss_spin *s)
 {
-	if (__builtin_expect(!atomic_exchange_explicit(&s->v, 1, memory_order_acquire), 1))
-		return;
 	for (unsigned i = 0;; i++) {
-		/* The holder may have been preempted: give it the core. */
 		if (i >= 64)
 			sched_yield();
-		if (!atomic_load_explicit(&s->v, memory_order_relaxed) &&
-		    !atomic_exchange_explicit(&s->v, 1, memory_order_acquire))
+		if (!atomic_load_explicit(&s->v, memory_order_relaxed) && ss_spin_try(s))
 			return;
 	}
+}
+
+static inline void ss_spin_lock(struct ss_spin *s)
+{
+	if (__builtin_expect(!ss_spin_try(s), 0))
+		ss_spin_wait(s);
 }
 
 static inline void ss_spin_unlock(struct ss_spin *s)

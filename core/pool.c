@@ -58,6 +58,8 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->trim_wanted = false; /* of an earlier life */
 	pool->dying = false;
 	pool->backing = backing_for(core, dev, classic);
+	if (!core->dev[dev].info.release_waits[pool->backing])
+		core->dev[dev].eager = true;
 	pool->max_bytes = 0;
 	pool->peers = 1ull << dev | (classic ? core->dev[dev].peers : 0);
 	pool->follow = pool->opportunistic = pool->internal = true;
@@ -244,20 +246,22 @@ int ss_pool_device(const struct ss_pool *pool)
 void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
 		   void *arg)
 {
-	struct ss_pool *pool, **list;
+	struct ss_pool *pool, *few[16], **list = few;
 	size_t n = 0, max = 0;
 
 	pthread_mutex_lock(&core->pools);
 	for (pool = core->pool_list; pool; pool = pool->next)
 		max += dev < 0 || pool->dev == dev;
-	list = malloc((max + 1) * sizeof(*list));
+	if (max > sizeof(few) / sizeof(few[0]))
+		list = malloc(max * sizeof(*list));
 	for (pool = core->pool_list; list && pool; pool = pool->next)
 		if (dev < 0 || pool->dev == dev)
 			list[n++] = pool;
 	pthread_mutex_unlock(&core->pools);
 	for (size_t i = 0; i < n; i++)
 		each(list[i], arg);
-	free(list);
+	if (list != few)
+		free(list);
 }
 
 /* ---- attributes --------------------------------------------------------- */

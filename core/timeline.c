@@ -17,7 +17,8 @@
  * since whatever it enqueues next joins that stream first - provided the stream
  * still exists then: ss_timeline_retire() says when it must be drained.
  *
- * Locks: core->order, below pool locks; never held across a driver call.
+ * Locks: core->order, below pool locks, for which streams there are; timeline->lock for
+ * what one of them saw. Never held across a driver call.
  */
 #include <stdlib.h>
 
@@ -30,93 +31,123 @@ struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot)
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* The core has one order lock, but rows outlive it in tokens: references are
- * counted atomically. */
 void ss_row_put(struct ss_row *row)
 {
-	if (row && __atomic_sub_fetch(&row->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		free(row);
+	free(row);
 }
 
-struct ss_row *ss_row_get_ref(struct ss_timeline *tl)
+/* Makes room for `count` entries; what is new is zero. */
+static bool row_fit(struct ss_row **row, uint32_t count)
 {
-	if (tl->saw)
-		__atomic_add_fetch(&tl->saw->refs, 1, __ATOMIC_RELAXED);
-	return tl->saw;
+	struct ss_row *bigger;
+	uint32_t cap = 8;
+
+	if (!*row || (*row)->cap < count) {
+		while (cap < count)
+			cap *= 2;
+		bigger = calloc(1, sizeof(*bigger) + cap * sizeof(bigger->n[0]));
+		if (!bigger)
+			return false;
+		if (*row)
+			memcpy(bigger, *row, sizeof(**row) + (*row)->count * sizeof((*row)->n[0]));
+		bigger->cap = cap;
+		free(*row);
+		*row = bigger;
+	}
+	while ((*row)->count < count)
+		(*row)->n[(*row)->count++] = 0;
+	return true;
+}
+
+bool ss_row_copy(struct ss_row **to, const struct ss_timeline *tl)
+{
+	uint32_t count = tl->saw ? tl->saw->count : 0;
+
+	if (*to)
+		(*to)->count = 0;
+	if (!count)
+		return true;
+	if (!row_fit(to, count))
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		(*to)->n[i] = tl->saw->n[i];
+	return true;
 }
 
 struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl)
 {
-	struct ss_row *row;
+	struct ss_row *row = NULL;
 
-	pthread_mutex_lock(&core->order);
-	row = ss_row_get_ref(tl);
-	pthread_mutex_unlock(&core->order);
+	ss_spin_lock(&tl->lock);
+	ss_row_copy(&row, tl);
+	ss_spin_unlock(&tl->lock);
 	return row;
 }
 
-/* Everything enqueued on x from now on is ordered after position n of `slot` and
- * after `from`. Rows are closed under this, so a known position brings nothing.
- * Out of host memory: nothing is granted, which only costs reuse. */
+/* Rows are closed under this, so a known position brings nothing. Out of host memory:
+ * nothing is granted, which only costs reuse. */
 void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from, uint32_t slot,
 		       uint64_t n)
 {
-	uint32_t count = x->saw ? x->saw->count : 0, need = slot + 1;
-	struct ss_row *row = x->saw;
+	uint32_t count = from && from->count > slot ? from->count : slot + 1;
+	struct ss_row *row;
 
-	if (slot == x->slot || ss_row_get(x->saw, slot) >= n)
+	if (slot == x->slot)
 		return;
-	if (from && from->count > need)
-		need = from->count;
-	if (need < count)
-		need = count;
-	if (!row || need > count || __atomic_load_n(&row->refs, __ATOMIC_ACQUIRE) > 1) {
-		row = calloc(1, sizeof(*row) + need * sizeof(row->n[0]));
-		if (!row)
-			return;
-		row->refs = 1;
-		row->count = need;
-		if (count)
-			memcpy(row->n, x->saw->n, count * sizeof(row->n[0]));
-		ss_row_put(x->saw);
-		x->saw = row;
+	ss_spin_lock(&x->lock);
+	if (ss_row_get(x->saw, slot) < n && row_fit(&x->saw, count)) {
+		row = x->saw;
+		for (uint32_t i = 0; from && i < from->count; i++)
+			if (row->n[i] < from->n[i])
+				row->n[i] = from->n[i];
+		if (row->n[slot] < n)
+			row->n[slot] = n;
+		atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
 	}
-	for (uint32_t i = 0; from && i < from->count; i++)
-		if (row->n[i] < from->n[i])
-			row->n[i] = from->n[i];
-	if (row->n[slot] < n)
-		row->n[slot] = n;
+	ss_spin_unlock(&x->lock);
 }
 
 /* ---- completion --------------------------------------------------------- */
 
-static bool raise_to(_Atomic uint64_t *v, uint64_t n)
+static void raise_to(_Atomic uint64_t *v, uint64_t n)
 {
 	uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
 
-	while (old < n)
-		if (atomic_compare_exchange_weak_explicit(v, &old, n, memory_order_release,
-							  memory_order_relaxed))
-			return true;
-	return false;
+	while (old < n && !atomic_compare_exchange_weak_explicit(v, &old, n,
+								 memory_order_release,
+								 memory_order_relaxed))
+		;
 }
 
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_row *row, bool synced)
 {
-	bool any = raise_to(&tl->completed, pos);
-
+	raise_to(&tl->completed, pos);
 	if (synced)
-		any |= raise_to(&tl->synced, pos);
+		raise_to(&tl->synced, pos);
 	for (uint32_t i = 0; row && i < row->count; i++) {
 		if (!row->n[i])
 			continue;
-		any |= raise_to(&core->slots[i]->completed, row->n[i]);
+		raise_to(&core->slots[i]->completed, row->n[i]);
 		if (synced)
-			any |= raise_to(&core->slots[i]->synced, row->n[i]);
+			raise_to(&core->slots[i]->synced, row->n[i]);
 	}
-	if (any)
-		atomic_fetch_add_explicit(&core->complete_seq, 1, memory_order_release);
+}
+
+void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
+		      uint64_t version, bool synced)
+{
+	if (atomic_load_explicit(&tl->proved, memory_order_relaxed) != version) {
+		ss_spin_lock(&tl->lock);
+		if (ss_version(tl) == version) {
+			ss_complete(core, tl, pos, tl->saw, synced);
+			if (synced)
+				atomic_store_explicit(&tl->proved, version,
+						      memory_order_relaxed);
+		}
+		ss_spin_unlock(&tl->lock);
+	}
+	ss_complete(core, tl, pos, NULL, synced);
 }
 
 /* ---- the table of streams ----------------------------------------------- */
@@ -161,14 +192,19 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 	tl->native = native;
 	tl->thread = pthread_self();
 	tl->alive = true;
+	tl->life = ++core->lives;
 	tl->seen = seen;
 	tl->capturing = tl->joined = tl->drop = false;
 	atomic_store(&tl->marked, false);
 	atomic_store(&tl->wanted, false);
 	atomic_store(&tl->uncovered, 0);
 	atomic_store(&tl->commanded, atomic_load(&tl->completed));
-	ss_row_put(tl->saw);
-	tl->saw = NULL;
+	ss_spin_lock(&tl->lock);
+	if (tl->saw)
+		tl->saw->count = 0;
+	atomic_store(&tl->version, ss_version(tl) + 1);
+	atomic_store(&tl->proved, ss_version(tl));
+	ss_spin_unlock(&tl->lock);
 	if (kind == SS_TL_BLOCKING || kind == SS_TL_THREAD)
 		atomic_fetch_add(&core->dev[dev].joiners, 1);
 	tl->fences_tail = &tl->fences;
@@ -176,12 +212,17 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 	return tl;
 }
 
-/* The timeline takes no more commands. Order lock held. */
+/* The timeline takes no more commands, and its handle is forgotten. Order lock held. */
 void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 {
+	if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_NONBLOCKING)
+		ss_table_remove(&core->by_handle, &tl->link);
+	ss_spin_lock(&tl->lock);
+	tl->life = 0;
 	tl->alive = false;
 	tl->capturing = false; /* or its marks would never complete */
 	tl->last = ss_position(tl);
+	ss_spin_unlock(&tl->lock);
 	if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_THREAD)
 		atomic_fetch_sub(&core->dev[tl->dev].joiners, 1);
 	atomic_fetch_add(&core->stream_gen, 1);
@@ -219,14 +260,15 @@ struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev)
 /* The calling thread's per-thread timelines, one per device. */
 static _Thread_local struct {
 	uint64_t serial;
-	struct ss_timeline *tl[SS_MAX_DEVICES];
+	struct { struct ss_timeline *tl; uint64_t life; } at[SS_MAX_DEVICES];
 } mine;
 
-/* A slot that was retired may be somebody else's by now. */
-static bool is_mine(const struct ss_timeline *tl, int dev)
+/* NULL: there is none. (A slot that was retired may be somebody else's by now.) */
+static struct ss_timeline *my_timeline(int dev)
 {
-	return tl && tl->alive && tl->kind == SS_TL_THREAD && tl->dev == dev &&
-	       (pthread_equal(tl->thread, pthread_self()) || SS_MUTANT_IS(14));
+	struct ss_timeline *tl = mine.at[dev].tl;
+
+	return tl && atomic_load(&tl->life) == mine.at[dev].life ? tl : NULL;
 }
 
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
@@ -239,14 +281,20 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 		memset(&mine, 0, sizeof(mine));
 		mine.serial = core->serial;
 	}
+	tl = my_timeline(dev);
+	if (tl)
+		return tl;
 	pthread_mutex_lock(&core->order);
-	tl = mine.tl[dev];
 	for (uint32_t i = 0; SS_MUTANT_IS(14) && i < core->slot_count; i++)
-		if (is_mine(core->slots[i], dev))
+		if (core->slots[i]->alive && core->slots[i]->kind == SS_TL_THREAD &&
+		    core->slots[i]->dev == dev)
 			tl = core->slots[i];
-	if (!is_mine(tl, dev))
+	if (!tl)
 		tl = timeline_new(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD, true);
-	mine.tl[dev] = tl;
+	if (tl) {
+		mine.at[dev].tl = tl;
+		mine.at[dev].life = atomic_load(&tl->life);
+	}
 	pthread_mutex_unlock(&core->order);
 	return tl;
 }
@@ -259,10 +307,10 @@ void ss_thread_exit(struct ss_core *core)
 	 * no fence: what was freed on it completes with the device. */
 	pthread_mutex_lock(&core->order);
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
-		struct ss_timeline *tl = mine.tl[dev];
+		struct ss_timeline *tl = my_timeline(dev);
 
-		mine.tl[dev] = NULL;
-		if (!is_mine(tl, dev))
+		mine.at[dev].tl = NULL;
+		if (!tl)
 			continue;
 		if (null_counts_on(core, tl)) {
 			/* It cannot be waited for: the null stream starts afresh, and
@@ -287,7 +335,7 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 	struct ss_timeline *tl, *old;
 
 	pthread_mutex_lock(&core->order);
-	HASH_FIND_PTR(core->by_handle, &native, old);
+	old = ss_timeline_listed(core, native);
 	if (old && (!seen || SS_MUTANT_IS(7))) {
 		/* Two threads asked about the same unknown handle. */
 		pthread_mutex_unlock(&core->order);
@@ -296,40 +344,25 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 	if (old) {
 		/* Destroyed by a route that we did not see. No fence is possible:
 		 * its marks complete with the device. */
-		HASH_DEL(core->by_handle, old);
 		ss_timeline_end(core, old);
 		atomic_fetch_add(&core->zombies, 1);
 	}
 	tl = timeline_new(core, dev, native, kind, seen);
 	if (tl)
-		HASH_ADD_PTR(core->by_handle, native, tl);
+		ss_table_add(&core->by_handle, &tl->link, native);
 	pthread_mutex_unlock(&core->order);
 	return tl;
 }
 
-static _Thread_local struct {
-	uint64_t serial, gen;
-	void *native;
-	struct ss_timeline *tl;
-} last_stream;
-
 struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native)
 {
-	uint64_t gen = atomic_load_explicit(&core->stream_gen, memory_order_acquire);
-	struct ss_timeline *tl;
+	struct ss_timeline *tl = ss_timeline_listed(core, native);
 
-	if (last_stream.native == native && last_stream.gen == gen &&
-	    last_stream.serial == core->serial)
-		return last_stream.tl;
+	if (__builtin_expect(tl != NULL, 1))
+		return tl;
 	pthread_mutex_lock(&core->order);
-	HASH_FIND_PTR(core->by_handle, &native, tl);
+	tl = ss_timeline_listed(core, native);
 	pthread_mutex_unlock(&core->order);
-	if (tl) {
-		last_stream.native = native;
-		last_stream.gen = gen;
-		last_stream.serial = core->serial;
-		last_stream.tl = tl;
-	}
 	return tl;
 }
 
@@ -358,8 +391,6 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 
 	pthread_mutex_lock(&core->order);
 	if (tl->alive) {
-		if (tl->kind != SS_TL_NULL && tl->kind != SS_TL_THREAD)
-			HASH_DEL(core->by_handle, tl);
 		must_join = null_counts_on(core, tl) && !SS_MUTANT_IS(28);
 		ss_timeline_end(core, tl);
 		/* Nothing was freed on it from the fence's position to here: a
@@ -436,7 +467,9 @@ void *ss_timeline_native(const struct ss_timeline *tl)
 void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, bool on)
 {
 	pthread_mutex_lock(&core->order);
-	__atomic_store_n(&tl->capturing, on, __ATOMIC_RELAXED);
+	ss_spin_lock(&tl->lock); /* no record has half begun */
+	tl->capturing = on;
+	ss_spin_unlock(&tl->lock);
 	pthread_mutex_unlock(&core->order);
 	if (on)
 		ss_fence_quiesce(tl);
@@ -444,7 +477,7 @@ void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, boo
 
 bool ss_timeline_capturing(const struct ss_timeline *tl)
 {
-	return __atomic_load_n(&tl->capturing, __ATOMIC_RELAXED);
+	return atomic_load_explicit(&tl->capturing, memory_order_relaxed);
 }
 
 void ss_distrust(struct ss_core *core, const char *why)

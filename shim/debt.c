@@ -23,6 +23,8 @@
 /* Waits skipped and waits made good, per device; equal: nobody is owed. */
 static _Atomic uint64_t owed[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
 static _Atomic unsigned seen[SS_MAX_DEVICES];
+/* Some device is; or was, when it was looked at last. */
+atomic_bool ss_owing;
 
 /* ---- who can look ------------------------------------------------------- */
 
@@ -140,6 +142,8 @@ void ss_only_used(int dev)
 void ss_debt_owe(int dev)
 {
 	atomic_fetch_add(&owed[dev], 1);
+	if (!atomic_load(&ss_owing))
+		atomic_store(&ss_owing, true);
 }
 
 void ss_debt_pay(int dev)
@@ -166,10 +170,22 @@ void ss_debt_pay(int dev)
 		;
 }
 
-void ss_debts_pay(void)
+static bool due(int dev)
 {
+	return atomic_load(&owed[dev]) != atomic_load(&paid[dev]);
+}
+
+void ss_debts_pay_slow(void)
+{
+	bool any = false;
+
 	for (int i = 0; i < ss_device_count(); i++)
-		if (unlikely(atomic_load_explicit(&owed[i], memory_order_acquire) !=
-			     atomic_load_explicit(&paid[i], memory_order_relaxed)))
+		if (due(i))
 			ss_debt_pay(i);
+	/* What is owed from now on is seen here or sets it again. */
+	atomic_store(&ss_owing, false);
+	for (int i = 0; i < ss_device_count(); i++)
+		any |= due(i);
+	if (any)
+		atomic_store(&ss_owing, true);
 }

@@ -306,9 +306,7 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 /* Nothing stands between a call and a hit. */
 static inline bool plain(hipStream_t stream)
 {
-	return likely((uintptr_t)stream > 2 && !(ss_tls.depth | ss_tls.error) &&
-		      atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON &&
-		      !ss_capture_live() && !ss_pools_native());
+	return likely((uintptr_t)stream > 2) && ss_plain() && !ss_pools_native();
 }
 
 static int malloc_async(void **ptr, size_t size, void *native)

@@ -38,6 +38,15 @@ static inline bool ss_pass(enum ss_entry_kind kind)
 	return ss_pass_slow(kind);
 }
 
+/* Nothing of ours stands between a call and the usual case: not while a capture is live,
+ * nor while an error of ours is remembered. */
+static inline bool ss_plain(void)
+{
+	return likely(!(ss_tls.depth | ss_tls.error) &&
+		      atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON &&
+		      !ss_capture_live());
+}
+
 static inline bool ss_exiting(void)
 {
 	return unlikely(atomic_load_explicit(&ss_state, memory_order_relaxed) == SS_EXITING);
@@ -185,7 +194,14 @@ struct ss_timeline *ss_only_timeline(int dev);
 void ss_only_used(int dev);
 void ss_debt_owe(int dev); /* before the free */
 void ss_debt_pay(int dev);
-void ss_debts_pay(void);   /* before anything that could tell */
+extern atomic_bool ss_owing;
+void ss_debts_pay_slow(void);
+/* Before anything that could tell. */
+static inline void ss_debts_pay(void)
+{
+	if (unlikely(atomic_load_explicit(&ss_owing, memory_order_acquire)))
+		ss_debts_pay_slow();
+}
 
 /* ---- intercept.c -------------------------------------------------------- */
 

@@ -11,6 +11,8 @@
 #include "driver/rocm.h"
 #include "shim/shim.h"
 
+#define NOINLINE __attribute__((noinline))
+
 /* 7.x follows a handle without asking whether it is one: garbage, and streams that
  * are gone, crash in most calls (observed on 7.2.4). There the answer that other
  * releases give is ours. */
@@ -20,6 +22,24 @@
 	if (unlikely(!tl && bad_ == hipErrorInvalidHandle && ss_runtime()->major >= 7)) \
 		return ss_fail(code); \
 } while (0)
+
+/* The usual case in one call of the core, what passes, or else the long way below. */
+#define HOT(is, name, args, usual, long_way) do { \
+	int e_; \
+	if (likely(is) && ss_plain() && likely(ss_real.name != NULL)) { \
+		ss_enter(); \
+		e_ = usual; \
+		ss_leave(); \
+		if (likely(e_ != SS_NOT_USUAL)) \
+			return (hipError_t)e_; \
+	} \
+	if (ss_pass(SS_WATCH)) \
+		return ss_real.name ? ss_real.name args : ss_real_missing(); \
+	return long_way args; \
+} while (0)
+
+/* What the core calls between begin and end. */
+#define REAL_CALL(type, name) (type *)(void (*)(void))ss_real.name
 
 /* ---- streams come and go ------------------------------------------------ */
 
@@ -142,9 +162,16 @@ static double now_ms(void)
 	return ss_said(e_); \
 } while (0)
 
-hipError_t do_hipStreamSynchronize(hipStream_t stream)
+static NOINLINE hipError_t stream_sync(hipStream_t stream)
 {
 	SYNCS(stream, hipStreamSynchronize, stream);
+}
+
+hipError_t do_hipStreamSynchronize(hipStream_t stream)
+{
+	HOT((uintptr_t)stream > 2, hipStreamSynchronize, (stream),
+	    ss_stream_sync(ss_core, stream, REAL_CALL(ss_real_sync, hipStreamSynchronize)),
+	    stream_sync);
 }
 
 hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
@@ -164,15 +191,29 @@ hipError_t do_hipStreamQuery_spt(hipStream_t stream)
 	ASKS(ss_spt(stream), hipStreamQuery_spt, stream);
 }
 
-hipError_t do_hipEventSynchronize(hipEvent_t event)
+static NOINLINE hipError_t event_sync(hipEvent_t event)
 {
 	PROVES(ss_event_sync_begin(ss_core, event), true, hipEventSynchronize, event);
 }
 
-hipError_t do_hipEventQuery(hipEvent_t event)
+hipError_t do_hipEventSynchronize(hipEvent_t event)
+{
+	HOT(true, hipEventSynchronize, (event),
+	    ss_event_sync(ss_core, event, true, REAL_CALL(ss_real_sync, hipEventSynchronize)),
+	    event_sync);
+}
+
+static NOINLINE hipError_t event_query(hipEvent_t event)
 {
 	ss_debts_pay();
 	PROVES(ss_event_sync_begin(ss_core, event), false, hipEventQuery, event);
+}
+
+hipError_t do_hipEventQuery(hipEvent_t event)
+{
+	HOT(!atomic_load_explicit(&ss_owing, memory_order_acquire), hipEventQuery, (event),
+	    ss_event_sync(ss_core, event, false, REAL_CALL(ss_real_sync, hipEventQuery)),
+	    event_query);
 }
 
 /* ---- wait --------------------------------------------------------------- */
@@ -192,9 +233,16 @@ hipError_t do_hipEventQuery(hipEvent_t event)
 	return ss_said(e_); \
 } while (0)
 
-hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags)
+static NOINLINE hipError_t wait_event(hipStream_t stream, hipEvent_t event, unsigned int flags)
 {
 	WAITS(stream, hipStreamWaitEvent, stream, event, flags);
+}
+
+hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags)
+{
+	HOT((uintptr_t)stream > 2, hipStreamWaitEvent, (stream, event, flags),
+	    ss_wait(ss_core, stream, event, flags, REAL_CALL(ss_real_wait, hipStreamWaitEvent)),
+	    wait_event);
 }
 
 hipError_t do_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags)
@@ -244,9 +292,15 @@ static hipError_t record_end(struct recording *r, hipEvent_t event, hipError_t e
 	return record_end(&r_, event, REAL(name, event, __VA_ARGS__)); \
 } while (0)
 
-hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
+static NOINLINE hipError_t record(hipEvent_t event, hipStream_t stream)
 {
 	RECORDS(stream, false, hipEventRecord, event, stream);
+}
+
+hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
+{
+	HOT((uintptr_t)stream > 2, hipEventRecord, (event, stream),
+	    ss_record(ss_core, event, stream, REAL_CALL(ss_real_record, hipEventRecord)), record);
 }
 
 hipError_t do_hipEventRecord_spt(hipEvent_t event, hipStream_t stream)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a handle to its record: a hash table that is read without a lock.
+ *
+ * Records hold a link and are recycled, never freed, so a reader may stand on one that
+ * leaves the table under its feet. The worst that comes of it is that the reader misses
+ * what is there: whoever finds nothing looks again with the writers' lock held.
+ */
+#ifndef SS_CORE_TABLE_H
+#define SS_CORE_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SS_NO_KEY ((void *)(uintptr_t)0x5353) /* nobody's handle */
+
+struct ss_link {
+	_Atomic(void *) key; /* NULL, SS_NO_KEY: not in the table (yet, any more) */
+	_Atomic(struct ss_link *) next;
+};
+
+struct ss_buckets {
+	struct ss_buckets *older; /* readers may still be in it */
+	unsigned shift;
+	_Atomic(struct ss_link *) head[];
+};
+
+struct ss_table {
+	_Atomic(struct ss_buckets *) buckets;
+	uint32_t count;
+};
+
+static inline size_t ss_table_hash(const struct ss_buckets *b, const void *key)
+{
+	return (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15ull >> b->shift;
+}
+
+static inline struct ss_link *ss_table_find(const struct ss_table *t, const void *key)
+{
+	struct ss_buckets *b = atomic_load_explicit(&t->buckets, memory_order_acquire);
+	struct ss_link *l = atomic_load_explicit(&b->head[ss_table_hash(b, key)],
+						 memory_order_acquire);
+
+	while (l && atomic_load_explicit(&l->key, memory_order_acquire) != key)
+		l = atomic_load_explicit(&l->next, memory_order_acquire);
+	return l;
+}
+
+/* The rest with a lock of the caller's. */
+bool ss_table_init(struct ss_table *t);
+void ss_table_finish(struct ss_table *t);
+/* The record is complete, and `key` is in no record of the table. Out of host memory
+ * the table only gets slower. */
+void ss_table_add(struct ss_table *t, struct ss_link *l, void *key);
+void ss_table_remove(struct ss_table *t, struct ss_link *l);
+
+#endif
