@@ -13,11 +13,14 @@
 
 #include <uthash.h>
 
+#include "driver/rocm.h"
 #include "shim/shim.h"
 
 struct member {
 	struct ss_timeline *tl;     /* the stream */
 	struct ss_timeline *origin; /* where its capture began */
+	hipStreamCaptureMode mode;  /* of that, and who began it */
+	pthread_t thread;
 	UT_hash_handle hh;
 };
 
@@ -36,9 +39,11 @@ static bool joins_null(const struct ss_timeline *tl)
 	return ss_timeline_kind(tl) != SS_TL_NONBLOCKING;
 }
 
-/* Lock held. False: no host memory, or it is in a capture already. */
-static bool member_add(struct ss_timeline *tl, struct ss_timeline *origin)
+/* Lock held. `by`: the member whose capture it joins, or NULL if it begins one.
+ * False: no host memory, or it is in a capture already. */
+static bool member_add(struct ss_timeline *tl, const struct member *by, hipStreamCaptureMode mode)
 {
+	struct ss_timeline *origin = by ? by->origin : tl;
 	struct member *m;
 
 	HASH_FIND_PTR(members, &tl, m);
@@ -49,6 +54,8 @@ static bool member_add(struct ss_timeline *tl, struct ss_timeline *origin)
 		return false;
 	m->tl = tl;
 	m->origin = origin;
+	m->mode = by ? by->mode : mode;
+	m->thread = by ? by->thread : pthread_self();
 	HASH_ADD_PTR(members, tl, m);
 	if (tl == origin)
 		atomic_fetch_add(&ss_captures, 1);
@@ -132,15 +139,44 @@ void ss_capture_event_clear(hipEvent_t event)
 void ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 {
 	struct captured_event *e;
+	struct member *by = NULL;
 	bool added = false;
 
 	pthread_mutex_lock(&capture_lock);
 	HASH_FIND_PTR(events, &event, e);
 	if (e)
-		added = member_add(tl, e->origin);
+		HASH_FIND_PTR(members, &e->origin, by);
+	if (by)
+		added = member_add(tl, by, by->mode);
 	pthread_mutex_unlock(&capture_lock);
 	if (added)
 		ss_timeline_set_capturing(ss_core, tl, true);
+}
+
+/* As the runtime has it from 6.0 on: beside a blocking stream of the device that is
+ * captured, hipMallocAsync is an error, which costs nobody his capture. Not so in
+ * relaxed mode, where the runtime's is a defect (C13): of the capture, or of the
+ * thread. A capture in thread-local mode is its own thread's affair. */
+bool ss_capture_refuses(int dev)
+{
+	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
+	struct member *m, *next;
+	bool refuses = false;
+
+	if (ss_runtime()->major < 6)
+		return false;
+	pthread_mutex_lock(&capture_lock);
+	HASH_ITER(hh, members, m, next)
+		refuses |= joins_null(m->tl) && ss_timeline_device(m->tl) == dev &&
+			   (m->mode == hipStreamCaptureModeGlobal ||
+			    (m->mode == hipStreamCaptureModeThreadLocal &&
+			     pthread_equal(m->thread, pthread_self())));
+	pthread_mutex_unlock(&capture_lock);
+	if (!refuses || REAL(hipThreadExchangeStreamCaptureMode, &mine) != hipSuccess)
+		return refuses;
+	refuses = mine != hipStreamCaptureModeRelaxed;
+	(void)REAL(hipThreadExchangeStreamCaptureMode, &mine);
+	return refuses;
 }
 
 void ss_capture_stream_gone(struct ss_timeline *tl)
@@ -162,14 +198,14 @@ void ss_capture_stream_gone(struct ss_timeline *tl)
 
 /* Announced before the real call, so that nothing of ours is enqueued on the
  * stream once it captures; taken back if the call fails. */
-static bool announce(struct ss_timeline *tl)
+static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode)
 {
 	bool added;
 
 	if (!tl)
 		return false;
 	pthread_mutex_lock(&capture_lock);
-	added = member_add(tl, tl);
+	added = member_add(tl, NULL, mode);
 	pthread_mutex_unlock(&capture_lock);
 	/* Waits for fences that are being recorded on it right now. */
 	if (added)
@@ -187,7 +223,7 @@ static hipError_t begun(struct ss_timeline *tl, bool added, hipError_t err)
 hipError_t do_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *tl = ss_stream_quiet(stream);
-	bool added = announce(tl);
+	bool added = announce(tl, mode);
 
 	return begun(tl, added, REAL(hipStreamBeginCapture, stream, mode));
 }
@@ -195,7 +231,7 @@ hipError_t do_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mod
 hipError_t do_hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *tl = ss_stream_quiet(ss_spt(stream));
-	bool added = announce(tl);
+	bool added = announce(tl, mode);
 
 	return begun(tl, added, REAL(hipStreamBeginCapture_spt, stream, mode));
 }
@@ -205,7 +241,7 @@ hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
 					   size_t count, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *tl = ss_stream_quiet(stream);
-	bool added = announce(tl);
+	bool added = announce(tl, mode);
 
 	return begun(tl, added,
 		     REAL(hipStreamBeginCaptureToGraph, stream, graph, deps, data, count, mode));

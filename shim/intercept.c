@@ -291,9 +291,14 @@ static __attribute__((noinline, cold)) bool
 alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t stream,
 		 hipError_t *err)
 {
-	if (ss_capture_live() && !ss_timeline_capturing(tl) && null_beside_capture(tl)) {
-		*err = ss_fail(hipErrorStreamCaptureImplicit);
-		return true;
+	if (size && atomic_load(&ss_captures_blocking) && !ss_timeline_capturing(tl)) {
+		*err = null_beside_capture(tl) ? hipErrorStreamCaptureImplicit :
+		       ss_capture_refuses(ss_timeline_device(tl)) ?
+		       hipErrorStreamCaptureUnsupported : hipSuccess;
+		if (*err != hipSuccess) {
+			*err = ss_fail(*err);
+			return true;
+		}
 	}
 	/* On a capturing stream it is a graph node. */
 	if (!ss_timeline_capturing(tl) && !ss_pool_native_current(ss_timeline_device(tl)) &&

@@ -169,6 +169,8 @@ void ss_capture_event_clear(hipEvent_t event);
 /* `tl` waits for an event that was recorded on a capturing stream. */
 void ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
 /* The stream is about to be destroyed. */
+/* Is hipMallocAsync on a stream of dev that is not captured an error now? */
+bool ss_capture_refuses(int dev);
 void ss_capture_stream_gone(struct ss_timeline *tl);
 
 /* ---- debt.c ------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Beside and inside a stream capture. */
+#include <pthread.h>
+
 #include "test.h"
 
 static hipStream_t a, b, n;
@@ -24,6 +26,55 @@ static void end(hipError_t want)
 		OK(hipGraphDestroy(graph));
 }
 
+static hipMemPool_t pool;
+
+struct attempt {
+	hipStream_t stream;
+	hipError_t got;
+};
+
+static void *try_elsewhere(void *arg)
+{
+	struct attempt *t = arg;
+	void *p;
+
+	t->got = hipMallocAsync(&p, 4096, t->stream);
+	if (t->got == hipSuccess)
+		OK(hipFreeAsync(p, t->stream));
+	return NULL;
+}
+
+static hipError_t elsewhere(hipStream_t stream)
+{
+	struct attempt t = { stream, hipErrorUnknown };
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, try_elsewhere, &t));
+	pthread_join(thread, NULL);
+	return t.got;
+}
+
+/* hipMallocAsync on a stream that does not capture, while a blocking one does: an
+ * error from 6.0 on, but in relaxed mode, of the capture or of the thread. */
+static void refused(hipStreamCaptureMode mode)
+{
+	bool strict = runtime_major() >= 6 && mode != hipStreamCaptureModeRelaxed;
+	hipError_t want = strict ? hipErrorStreamCaptureUnsupported : hipSuccess;
+	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
+	void *p = NULL;
+
+	GIVES(want, hipMallocAsync(&p, 4096, n));
+	if (p)
+		OK(hipFreeAsync(p, n));
+	GIVES(mode == hipStreamCaptureModeGlobal ? want : hipSuccess, elsewhere(n));
+	OK(hipThreadExchangeStreamCaptureMode(&mine));
+	CHECK(mine == hipStreamCaptureModeGlobal); /* the shim has left it alone */
+	OK(hipMallocAsync(&p, 4096, n));
+	OK(hipFreeAsync(p, n));
+	OK(hipThreadExchangeStreamCaptureMode(&mine));
+	CHECK(mine == hipStreamCaptureModeRelaxed);
+}
+
 /* Beside a capture on `a`, in every mode: pools serve, and the capture lives. */
 static void beside(hipStreamCaptureMode mode, bool blocking)
 {
@@ -33,14 +84,20 @@ static void beside(hipStreamCaptureMode mode, bool blocking)
 	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
 	OK(hipMallocAsync(&mine, 4096, a));
 	begin(mode);
-	OK(hipMallocAsync(&p, 100 << 20, b)); /* grows */
+	if (blocking)
+		refused(mode);
+	OK(hipMallocFromPoolAsync(&p, 100 << 20, pool, b)); /* grows */
 	OK(hipMemsetAsync(p, 1, 4096, b));
 	OK(hipFreeAsync(p, b));
-	OK(hipMallocAsync(&q, 100 << 20, b));
+	OK(hipMallocFromPoolAsync(&q, 100 << 20, pool, b));
 	CHECK(q == p);
 	OK(hipFreeAsync(q, b));
-	OK(hipMallocAsync(&q, 100 << 20, n)); /* asks for fences on b */
+	OK(hipMallocFromPoolAsync(&q, 100 << 20, pool, n)); /* asks for fences on b */
 	OK(hipFreeAsync(q, n));
+	if (!blocking) {
+		OK(hipMallocAsync(&q, 100 << 20, b));
+		OK(hipFreeAsync(q, b));
+	}
 	/* A block of ours has no place in a graph. */
 	GIVES(hipErrorInvalidValue, hipFreeAsync(mine, a));
 	if (blocking) {
@@ -101,6 +158,7 @@ static void classic(void)
 int main(void)
 {
 	CHECK(preloaded());
+	OK(hipDeviceGetDefaultMemPool(&pool, 0));
 	OK(hipStreamCreate(&b));
 	OK(hipStreamCreateWithFlags(&n, hipStreamNonBlocking));
 	for (int blocking = 0; blocking < 2; blocking++) {
