@@ -64,6 +64,8 @@ static const struct option table[] = {
 	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen" },
 	{ "STATS", T_BOOL, AT(stats), "0", NULL, "print a table per device and pool at exit" },
 	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL, "try the backings at start and say what works" },
+	{ "API_TABLE", T_BOOL, AT(api_table), "0", NULL,
+	  "take the table that the exports of AMD's builds jump through" },
 	{ "LOG", T_PATH, AT(log), "", NULL,
 	  "file for messages instead of stderr; %p is the process id" },
 	{ "JOURNAL", T_PATH, AT(journal), "", NULL,

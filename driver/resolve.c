@@ -36,7 +36,9 @@ struct objects {
 };
 
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct objects hip, hsa;
+static struct objects hip, hsa, tools;
+static const struct ss_real_fn *set;
+static atomic_uint set_count;
 static struct ss_runtime runtime;
 static atomic_bool runtime_known;
 
@@ -258,8 +260,19 @@ const struct ss_runtime *ss_runtime(void)
 	return &runtime;
 }
 
+void ss_runtime_set(const struct ss_real_fn *list, unsigned count)
+{
+	set = list;
+	atomic_store_explicit(&set_count, count, memory_order_release);
+}
+
 void *ss_runtime_symbol(const char *name)
 {
+	unsigned n = atomic_load_explicit(&set_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (!strcmp(set[i].name, name))
+			return set[i].fn;
 	return symbol_in(&hip, name);
 }
 
@@ -273,4 +286,11 @@ void *ss_hsa_symbol(const char *name)
 	if (!p && (atomic_load(&hsa.ready) || find(&hsa, "hsa_init", NULL, 0)))
 		p = symbol_in(&hsa, name);
 	return p;
+}
+
+void *ss_register_symbol(const char *name)
+{
+	if (!atomic_load(&tools.ready) && !find(&tools, name, NULL, 0))
+		return NULL;
+	return symbol_in(&tools, name);
 }

@@ -15,10 +15,19 @@ struct ss_runtime {
  * ours and may be tried again at any time. */
 bool ss_runtime_find(void);
 const struct ss_runtime *ss_runtime(void);
+/* The real functions, where those that the library exports lead back to us. Once,
+ * before the first call that could need them; the list stays. */
+struct ss_real_fn {
+	const char *name;
+	void *fn;
+};
+void ss_runtime_set(const struct ss_real_fn *list, unsigned count);
 /* The real function, or NULL. */
 void *ss_runtime_symbol(const char *name);
 /* The same in the HSA runtime, also in a process without HIP. */
 void *ss_hsa_symbol(const char *name);
+/* The same in librocprofiler-register, where there is one behind us. */
+void *ss_register_symbol(const char *name);
 static inline bool ss_runtime_at_least(const struct ss_runtime *rt, int major, int minor)
 {
 	return rt->major > major || (rt->major == major && rt->minor >= minor);

@@ -44,11 +44,7 @@ static inline hipError_t leave(struct sim_thread *t, int e)
 	return (hipError_t)e;
 }
 
-#pragma GCC visibility push(default)
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"
-
-#define E(name, node, params, args) \
-	hipError_t name params \
+#define BODY(name, args) \
 	{ \
 		struct sim_thread *t_ = sim_enter(ID_##name); \
 		int e_ = t_->verdict; \
@@ -56,6 +52,17 @@ static inline hipError_t leave(struct sim_thread *t, int e)
 			e_ = (int)i_##name args; \
 		return leave(t_, e_); \
 	}
+
+#ifdef SOMASIM_API_TABLE
+#include "amd/table.h"
+#else
+#define EXPORT(name, params, args, body) hipError_t name params body
+#endif
+
+#pragma GCC visibility push(default)
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define E(name, node, params, args) EXPORT(name, params, args, BODY(name, args))
 /* Exported by the real library, no part of this device. */
 #define N(name, node, params) \
 	hipError_t name params \
@@ -82,9 +89,9 @@ static hipError_t read_error(int id, int kind)
 	return sim_opt.no_device ? hipErrorNoDevice : e;
 }
 
-hipError_t hipGetLastError(void) { return read_error(ID_hipGetLastError, 0); }
-hipError_t hipPeekAtLastError(void) { return read_error(ID_hipPeekAtLastError, 1); }
-hipError_t hipExtGetLastError(void) { return read_error(ID_hipExtGetLastError, 2); }
+EXPORT(hipGetLastError, (void), (), { return read_error(ID_hipGetLastError, 0); })
+EXPORT(hipPeekAtLastError, (void), (), { return read_error(ID_hipPeekAtLastError, 1); })
+EXPORT(hipExtGetLastError, (void), (), { return read_error(ID_hipExtGetLastError, 2); })
 
 int hipGetStreamDeviceId(hipStream_t h)
 {

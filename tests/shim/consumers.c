@@ -189,10 +189,19 @@ int main(int argc, char **argv)
 		plugin(argv[2], RTLD_NOW | RTLD_LOCAL);
 	else if (!strcmp(how, "lazy"))
 		plugin(argv[2], RTLD_LAZY | RTLD_LOCAL);
-	else if (!strcmp(how, "deepbind"))
+	else if (!strcmp(how, "late-deepbind")) {
+		/* Here the runtime itself was loaded without the flag. */
+		CHECK(dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_LOCAL));
+		plugin(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	} else if (!strcmp(how, "deepbind"))
 		plugin(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	hip = dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_LOCAL);
 	CHECK(hip);
+	if (!strcmp(how, "past")) { /* what is seen without any help */
+		use(by_handle);
+		CHECK(calls("hipMalloc") == 1 && calls("hipFreeAsync") == 1);
+		return 0;
+	}
 	if (!strcmp(how, "handle"))
 		use(by_handle);
 	else if (!strcmp(how, "dlvsym"))

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SOMASHIM_API_TABLE: the one table that every export of AMD's own builds jumps
+ * through. Such a runtime hands it to rocprofiler-register on its first call, so
+ * that a tool may replace entries; with ours in it there is no way past the shim,
+ * neither by dlsym() nor by hipGetProcAddress nor from an RTLD_LOCAL copy.
+ *
+ * We stand in front of rocprofiler_register_library_api_table and not behind it as
+ * a tool (rocprofiler_set_api_table): a tool is asked for only where a profiler
+ * is wanted, and one of ours would be taken for it. A profiler that comes after us
+ * wraps our functions and sees the program's calls.
+ *
+ * Runs inside the runtime's own start: no call into HIP is allowed here.
+ *
+ * Locks: none; the runtime's start is serialized by the runtime.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/shim.h"
+#include "shim/table.h"
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+/* rocprofiler-register.h: what it returns where there is no tool. */
+#define NO_TOOLS 1
+
+struct table {
+	uint64_t size; /* bytes, this field included */
+	void *entry[];
+};
+
+static const struct { const char *name; unsigned at; void *ours; } slots[] = {
+#define T(name, at) { #name, at, (void *)name },
+	SS_TABLE(T)
+#undef T
+};
+
+#define SLOTS (sizeof(slots) / sizeof(slots[0]))
+
+static struct ss_real_fn taken[SLOTS];
+
+static bool wanted(void)
+{
+	struct ss_options options;
+
+	ss_options_read(&options, environ, NULL);
+	return options.api_table && !options.disable;
+}
+
+/* The object that holds an address; NULL: none. */
+static void *object_of(const void *p)
+{
+	Dl_info info;
+
+	return p && dladdr(p, &info) ? info.dli_fbase : NULL;
+}
+
+/* All or nothing: a table whose entries are not all of the library that registers
+ * it is not what we know. */
+static bool patch(struct table *t, const void *home)
+{
+	size_t have = t->size / sizeof(void *);
+	unsigned n = 0;
+
+	for (size_t i = 0; i < SLOTS; i++) {
+		/* One that was given up is NULL for ever. */
+		if (slots[i].at + 1 >= have || !t->entry[slots[i].at])
+			continue;
+		if (object_of(t->entry[slots[i].at]) != home)
+			return false;
+		taken[n++] = (struct ss_real_fn){slots[i].name, t->entry[slots[i].at]};
+	}
+	if (!n)
+		return false;
+	/* The real ones must be known before the first call comes our way. */
+	ss_runtime_set(taken, n);
+	for (size_t i = 0; i < SLOTS; i++)
+		if (slots[i].at + 1 < have && t->entry[slots[i].at])
+			t->entry[slots[i].at] = slots[i].ours;
+	return true;
+}
+
+SS_EXPORT int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
+						     uint32_t version, void **tables,
+						     uint64_t count, uint64_t *id);
+
+int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
+					   uint32_t version, void **tables, uint64_t count,
+					   uint64_t *id)
+{
+	static atomic_bool done;
+	__typeof__(rocprofiler_register_library_api_table) *next;
+
+	/* hip_compiler registers a table of its own, which is none of our business;
+	 * a second "hip" is a second runtime (shim/bypass.c). */
+	if (name && !strcmp(name, "hip") && tables && count && tables[0] && wanted() &&
+	    !atomic_exchange(&done, true) && !patch(tables[0], object_of((void *)import))) {
+		ss_say("SOMASHIM_API_TABLE: the runtime's table is not as expected and is left alone");
+		atomic_store(&done, false);
+	}
+	next = (__typeof__(next))ss_register_symbol("rocprofiler_register_library_api_table");
+	return next ? next(name, import, version, tables, count, id) : NO_TOOLS;
+}

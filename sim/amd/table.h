@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AMD's builds: an export is a jump through a table, which the first call fills and
+ * hands to rocprofiler-register, so that a tool can put its own functions there.
+ * The positions are those of hip_api_trace.hpp, as far as somashim wants them
+ * (scripts/rocm-check.py compares them with it); the others stay empty and their
+ * exports do not jump.
+ */
+#include <pthread.h>
+
+#include "shim/table.h"
+
+int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
+					   uint32_t version, void **tables, uint64_t count,
+					   uint64_t *id);
+
+#define TABLE_ENTRIES 506 /* of 7.2.4 */
+
+static struct {
+	size_t size;
+	void *entry[TABLE_ENTRIES];
+} table = { .size = sizeof table };
+
+/* One per export; pointers to them lie side by side in a section of their own. */
+struct slot {
+	const char *name;
+	void *own;
+	int at; /* in the table, from 1; 0: in no table */
+};
+extern struct slot *const __start_sim_slots[], *const __stop_sim_slots[];
+
+__attribute__((visibility("default"))) uint32_t rocprofiler_register_import_hip(void);
+uint32_t rocprofiler_register_import_hip(void)
+{
+	return 60400;
+}
+
+static void table_start(void)
+{
+	static const struct { const char *name; int at; } listed[] = {
+#define T(name, at) { #name, at },
+		SS_TABLE(T)
+#undef T
+	};
+	void *tables[] = { &table };
+	uint64_t id;
+
+	for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++)
+		for (struct slot *const *s = __start_sim_slots; s < __stop_sim_slots; s++)
+			if (!strcmp((*s)->name, listed[i].name)) {
+				table.entry[listed[i].at] = (*s)->own;
+				(*s)->at = listed[i].at + 1;
+			}
+	rocprofiler_register_library_api_table("hip", rocprofiler_register_import_hip, 60400, tables,
+					       1, &id);
+}
+
+static void *slot_function(const struct slot *s)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, table_start);
+	return s->at ? table.entry[s->at - 1] : s->own;
+}
+
+#define EXPORT(name, params, args, body) \
+	static hipError_t b_##name params body \
+	static struct slot slot_##name = { #name, (void *)b_##name, 0 }; \
+	static struct slot *const at_##name __attribute__((section("sim_slots"), used)) = \
+		&slot_##name; \
+	hipError_t name params \
+	{ \
+		return ((hipError_t (*) params)slot_function(&slot_##name)) args; \
+	}
