@@ -173,7 +173,9 @@ struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint6
 {
 	struct ss_block *best = ss_heap_best(h, size, align), *b = best;
 
-	for (int tries = 0; b && tries < 16; tries++) {
+	if (b && b->size == size)
+		return b;
+	for (int tries = 0; b && tries < 4; tries++) {
 		if (b->size != b->seg->size && fits(b, size, align))
 			return b;
 		b = at_least(h, b->size, b->addr + 1);

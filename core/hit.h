@@ -117,6 +117,7 @@ static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)
 		else
 			head = &q->overflow; /* until the next allocation empties it */
 	}
+	q->filled[(bin - q->bin) / 64] |= 1ull << (bin - q->bin) % 64;
 	b->left = *head;
 	*head = b;
 	q->bytes += b->size;

@@ -317,6 +317,7 @@ struct ss_queue {
 	_Atomic uint64_t used;          /* what it counts of the pool's used bytes */
 	int64_t peak;                   /* the most that was */
 	struct ss_block *overflow;
+	uint64_t filled[SS_BINS / 64];  /* bins that may hold something */
 	struct ss_bin { uint64_t size; struct ss_block *head; } bin[SS_BINS];
 	struct ss_pool *pool;
 	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
@@ -334,8 +335,8 @@ struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl);
 bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
 /* NULL: no block of this size. *id: what the block is to be called. */
 struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id);
-/* Everything in the bins, as a list by ->left. */
-struct ss_block *ss_queue_drain(struct ss_queue *q);
+/* The blocks of `size` bytes and more, as a list by ->left; 0: everything. */
+struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size);
 /* The blocks of sizes that nobody asked for again so far; `size` is being asked
  * for. Pool lock held. */
 struct ss_block *ss_queue_drain_new(struct ss_queue *q, uint64_t size);
@@ -384,6 +385,8 @@ struct ss_pool {
 	uint64_t idle_bytes;            /* of segments that are free from end to end */
 	/* thrift.c: what was spent on a tight fit, and since when */
 	struct { uint64_t allocs, calls, used_high, allocs_then, calls_then; } spent;
+	/* The peak of reserved bytes, and the allocations until it was seen */
+	struct { uint64_t peak, since; } steady;
 	bool trim_wanted;               /* a TrimTo that must not wait was asked for */
 	uint64_t trim_keep;
 	uint64_t ids, id_base;          /* of blocks that come from a heap */
@@ -480,6 +483,7 @@ void ss_unplace(struct ss_pool *pool, struct ss_block *b);
 bool ss_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n);
 /* Empties the bins of one queue / of all into the heaps. */
 void ss_flush(struct ss_pool *pool, struct ss_queue *q);
+void ss_flush_large(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
 void ss_flush_new(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
 void ss_flush_all(struct ss_pool *pool);
 /* What has completed becomes clean. */

@@ -172,7 +172,12 @@ static void place_all(struct ss_pool *pool, struct ss_block *b)
 
 void ss_flush(struct ss_pool *pool, struct ss_queue *q)
 {
-	place_all(pool, ss_queue_drain(q));
+	place_all(pool, ss_queue_drain(q, 0));
+}
+
+void ss_flush_large(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
+{
+	place_all(pool, ss_queue_drain(q, size));
 }
 
 void ss_flush_new(struct ss_pool *pool, struct ss_queue *q, uint64_t size)

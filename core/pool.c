@@ -422,10 +422,10 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 
 		if (!q)
 			continue;
-		ss_queue_drain(q);
+		ss_queue_drain(q, 0);
 		memset(&q->own, 0, sizeof(q->own));
 	}
-	ss_queue_drain(pool->done);
+	ss_queue_drain(pool->done, 0);
 	memset(&pool->clean, 0, sizeof(pool->clean));
 	pool->idle_bytes = 0;
 	while ((e = pool->epochs)) {

@@ -79,29 +79,60 @@ bool ss_queue_push(struct ss_queue *q, struct ss_block *b)
 	return room;
 }
 
-struct ss_block *ss_queue_drain(struct ss_queue *q)
+/* Puts what bin i holds before `list`. q->lock held. */
+static struct ss_block *empty(struct ss_queue *q, unsigned i, struct ss_block *list)
 {
-	struct ss_block *list, *b;
+	struct ss_block *b;
+
+	while ((b = q->bin[i].head)) {
+		q->bin[i].head = b->left;
+		b->left = list;
+		list = b;
+		q->blocks--;
+		q->bytes -= b->size;
+	}
+	q->filled[i / 64] &= ~(1ull << i % 64);
+	return list;
+}
+
+/* The first bin from i on that may hold something; SS_BINS: there is none. */
+static unsigned filled_from(const struct ss_queue *q, unsigned i)
+{
+	while (i < SS_BINS) {
+		uint64_t w = q->filled[i / 64] >> i % 64;
+
+		if (w)
+			return i + (unsigned)__builtin_ctzll(w);
+		i = (i / 64 + 1) * 64;
+	}
+	return i;
+}
+
+struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
+{
+	struct ss_block *list = NULL;
 
 	ss_spin_lock(&q->lock);
-	list = q->overflow;
-	q->overflow = NULL;
-	for (unsigned i = 0; q->blocks && i < SS_BINS; i++) {
-		while ((b = q->bin[i].head)) {
-			q->bin[i].head = b->left;
-			b->left = list;
-			list = b;
-		}
+	for (unsigned i = filled_from(q, 0); i < SS_BINS; i = filled_from(q, i + 1))
+		if (q->bin[i].size >= size)
+			list = empty(q, i, list);
+	if (!size) {
+		struct ss_block **end = &list;
+
+		while (*end)
+			end = &(*end)->left;
+		*end = q->overflow;
+		q->overflow = NULL;
+		q->blocks = 0;
+		q->bytes = 0;
 	}
-	q->blocks = 0;
-	q->bytes = 0;
 	ss_spin_unlock(&q->lock);
 	return list;
 }
 
 struct ss_block *ss_queue_drain_new(struct ss_queue *q, uint64_t size)
 {
-	struct ss_block *list = NULL, *b;
+	struct ss_block *list = NULL;
 	unsigned at = ss_bin(size);
 
 	ss_spin_lock(&q->lock);
@@ -109,17 +140,9 @@ struct ss_block *ss_queue_drain_new(struct ss_queue *q, uint64_t size)
 		at = (at + 1) % SS_BINS;
 	if (q->bin[at].size == size)
 		q->kept[at] = size;
-	for (unsigned i = 0; q->blocks && i < SS_BINS; i++) {
-		if (q->kept[i] == q->bin[i].size)
-			continue;
-		while ((b = q->bin[i].head)) {
-			q->bin[i].head = b->left;
-			b->left = list;
-			list = b;
-			q->blocks--;
-			q->bytes -= b->size;
-		}
-	}
+	for (unsigned i = filled_from(q, 0); i < SS_BINS; i = filled_from(q, i + 1))
+		if (q->kept[i] != q->bin[i].size)
+			list = empty(q, i, list);
 	ss_spin_unlock(&q->lock);
 	return list;
 }

@@ -10,6 +10,8 @@
 
 #define FREES_PER_FENCE 96      /* of a queue, in the long run */
 #define HITS_PER_FLUSH 16       /* of a queue's bins, before they are emptied early */
+#define STEADY 2048             /* allocations; and thrice as many as led to the last
+				 * peak of reserved bytes */
 #define MANY_STREAMS 64         /* a fence each, only to ask whether a device is idle */
 #define IDLE_SHARE (8ull << 20) /* bytes worth a fence on an idle stream */
 
@@ -152,8 +154,11 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 static bool much_waits(struct ss_pool *pool, struct ss_queue *q)
 {
 	uint64_t reserved = atomic_load(&pool->reserved), share = reserved / 32;
-	uint64_t known = ss_pool_used(pool) + pool->clean.bytes, waits;
+	uint64_t known, waits;
 
+	if (pool->queue_count < 2 && !pool->classic)
+		return false; /* nobody else ever freed anything here */
+	known = ss_pool_used(pool) + pool->clean.bytes;
 	if (q) {
 		ss_spin_lock(&q->lock);
 		known += q->bytes + q->own.bytes;
@@ -242,21 +247,48 @@ static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
 	return true;
 }
 
-/* Merging before a range is cut keeps long ranges long. Bins that served no hits
- * since they were emptied last are left alone, or sizes that alternate would
- * never be hits again. Pool lock held. */
-static bool flush_first(struct ss_queue *q)
+/* Merging before a range is cut keeps long ranges long, while the pool is still
+ * growing. Later it has what its program needs, cut as that needs it, and merges
+ * only where nothing else helps. Bins that served no hits since they were emptied
+ * last are left alone, or sizes that alternate would never be hits again. Pool lock
+ * held. */
+static void flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
-	bool first = false;
+	uint64_t peak = atomic_load(&pool->reserved_high);
+	bool all;
+
+	if (peak != pool->steady.peak) {
+		pool->steady.peak = peak;
+		pool->steady.since = pool->spent.allocs;
+	}
+	if (!q || pool->spent.allocs - pool->steady.since >= STEADY + 3 * pool->steady.since)
+		return;
+	ss_spin_lock(&q->lock);
+	all = q->hits - q->hits_flushed >= HITS_PER_FLUSH;
+	if (all)
+		q->hits_flushed = q->hits;
+	ss_spin_unlock(&q->lock);
+	if (all)
+		ss_flush(pool, q);
+	else
+		ss_flush_new(pool, q, size);
+}
+
+/* Bins may hold a larger block, or the neighbour of a range that is almost long
+ * enough. Small ones come last: they are many, and seldom help. Pool lock held. */
+static struct ss_block *from_bins(struct ss_pool *pool, struct ss_queue *q, struct want *w)
+{
+	struct ss_block *b = NULL;
 
 	if (q) {
-		ss_spin_lock(&q->lock);
-		first = q->hits - q->hits_flushed >= HITS_PER_FLUSH;
-		if (first)
-			q->hits_flushed = q->hits;
-		ss_spin_unlock(&q->lock);
+		ss_flush_large(pool, q, w->size);
+		b = from_heaps(pool, q, w, NULL);
+		if (b)
+			return b;
+		ss_flush(pool, q);
 	}
-	return first;
+	ss_flush(pool, pool->done);
+	return from_heaps(pool, q, w, NULL);
 }
 
 static bool cheap_to_ask(const struct ss_pool *pool)
@@ -281,21 +313,12 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		pthread_mutex_lock(&pool->lock);
 		if (!grown)
 			ss_thrift_count(pool, q);
-		if (flush_first(q))
-			ss_flush(pool, q);
-		else if (q)
-			ss_flush_new(pool, q, size);
+		flush_first(pool, q, size);
 		if (!grown && much_waits(pool, q))
 			collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
-		if (!b) {
-			/* Bins first: they may hold the neighbour of a range that
-			 * is almost long enough. */
-			if (q)
-				ss_flush(pool, q);
-			ss_flush(pool, pool->done);
-			b = from_heaps(pool, q, &w, NULL);
-		}
+		if (!b)
+			b = from_bins(pool, q, &w);
 		if (!b && others_hold(pool, q))
 			b = from_others(pool, q, x, &w);
 		if (b) {
