@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# conformance.sh [--quick] [--only REGEX] [-o FILE.json] [BUILD]: the shim's integration tests, the
+# stress, trace and random-program tests on the runtime and the device of this machine:
+# those under ROCM_PATH, else /opt/rocm, else the system's. The programs are compiled for
+# that runtime; the shim is the one in BUILD. Writes one JSON (conformance.json) with
+# the device, the versions and a verdict per test. Exits 1 if one failed, 77 if there is
+# no device. docs/hardware.md says how to run it as a job.
+set -uo pipefail
+quick=0 only=. out=conformance.json
+while [ $# -gt 0 ]; do
+	case $1 in
+	--quick) quick=1 ;;
+	--only) only=$2; shift ;;
+	-o) out=$2; shift ;;
+	-*) echo "usage: conformance.sh [--quick] [--only REGEX] [-o FILE.json] [BUILD]" >&2; exit 2 ;;
+	*) break ;;
+	esac
+	shift
+done
+out=$(realpath "$out")
+build=$(realpath "${1:-${BUILD:-$(dirname "$0")/../build}}")
+cd "$(dirname "$0")/.." || exit 1
+shim=$build/shim/libsomashim.so somashim=$build/cli/somashim
+[ -f "$shim" ] && [ -x "$somashim" ] || { echo "conformance: $build is not built" >&2; exit 1; }
+
+# ---- the runtime --------------------------------------------------------------
+rocm=${ROCM_PATH:-}
+[ -n "$rocm" ] || [ ! -e /opt/rocm/lib/libamdhip64.so ] || rocm=/opt/rocm
+include=(-isystem "${rocm:-/usr}/include")
+library=
+for dir in ${rocm:+"$rocm/lib" "$rocm/lib64"}; do
+	for name in libamdhip64.so libamdhip64.so.7 libamdhip64.so.6 libamdhip64.so.5; do
+		[ -n "$library" ] || [ ! -e "$dir/$name" ] || library=$dir/$name
+	done
+done
+if [ -n "$library" ]; then
+	export LD_LIBRARY_PATH=${library%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+elif [ -n "$rocm" ]; then
+	echo "conformance: no libamdhip64 in $rocm/lib" >&2
+	exit 1
+else
+	library=-lamdhip64
+fi
+
+unset LD_PRELOAD LD_AUDIT ${!SOMASHIM_@}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+timeout 600 "$somashim" doctor --json >"$work/doctor" 2>"$work/err"
+case $?:$(cat "$work/doctor") in
+77:* | *'"no runtime"'*)
+	echo "conformance: no device: $(sed -n 's/.*"verdict": "\([^"]*\)".*/\1/p' "$work/doctor")"
+	exit 77
+	;;
+esac
+
+# ---- the tests ----------------------------------------------------------------
+# compile NAME SOURCES...
+compile() {
+	local name=$1
+	shift
+	${CC:-cc} -O1 -g -D_GNU_SOURCE -D__HIP_PLATFORM_AMD__ -w "${include[@]}" "$@" "$library" \
+		-pthread -ldl -o "$work/$name" >"$work/$name.log" 2>&1
+}
+
+# verdict NAME SECONDS STATUS: and what the end of the log says where it is not good.
+verdict() {
+	local word
+	case $3 in
+	0) word=passed ;;
+	77) word=skipped ;;
+	124) word=timeout ;;
+	*) word=failed ;;
+	esac
+	printf '%-28s %-8s %ss\n' "$1" $word "$2"
+	printf '%s\t%s\t%s\t%s\n' "$1" $word "$2" \
+		"$([ $word = passed ] || tail -3 "$work/log" | tr '\n\t' '  ')" >>"$work/verdicts"
+}
+
+# run NAME "VARIABLE=VALUE ..." PROGRAM ARGUMENTS...
+run() {
+	local name=$1 variables=$2 program=$work/$3 start=$EPOCHREALTIME status
+	shift 3
+	[[ $name =~ $only ]] || return 0
+	if [ -x "$program" ]; then
+		# shellcheck disable=SC2086
+		timeout -k 10 "$limit" env $variables LD_PRELOAD="$shim" "$program" "$@" \
+			>"$work/log" 2>&1
+		status=$?
+	else
+		cp "$program.log" "$work/log"
+		status=126
+	fi
+	verdict "$name" "$(awk -v a="$start" -v b="$EPOCHREALTIME" \
+		'BEGIN { printf "%.2f", b - a }')" $status
+}
+
+limit=$((quick ? 120 : 1800))
+for name in capture corners exits failures forks freesync hits ipc order overlap peers pointers \
+	pools threads stress; do
+	compile $name tests/shim/$name.c
+done
+compile alloc_loop tests/apps/alloc_loop.c
+compile replay_hip tests/apps/replay_hip.c tests/apps/replay_log.c
+
+run alloc_loop "" alloc_loop
+for name in capture corners exits failures forks freesync hits ipc order overlap peers pointers \
+	pools threads; do
+	run $name "" $name
+done
+run freesync-always SOMASHIM_FREE_SYNC=always freesync
+run freesync-never SOMASHIM_FREE_SYNC=never freesync
+
+# What each backing and fence has to stand, where they are offered.
+seeds=$((quick ? 2 : 20)) steps=$((quick ? 100 : 2000))
+for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASHIM_FENCE=signal; do
+	run "stress-${how#*=}" $how stress 1 1 "$steps"
+	run "random-${how#*=}" $how stress 1000 "$seeds" 200
+	[ $quick = 0 ] || continue
+	for name in hits order pools; do
+		run "$name-${how#*=}" $how $name
+	done
+done
+
+# Traces: recorded ones beside the repository, and generated ones.
+kinds="training:6 serving:200 handoff:2000 amr:10"
+[ $quick = 0 ] || kinds="training:1 handoff:200"
+for kind in $kinds; do
+	"$somashim" generate --rounds "${kind#*:}" -o "$work/${kind%:*}.csv" \
+		"${kind%:*}" || exit 1
+done
+for log in "$work"/*.csv $([ $quick = 1 ] || ls ../shared/traces/*.csv.xz 2>/dev/null); do
+	name=$(basename "$log" .xz)
+	run "trace-${name%.csv}-classic" "" replay_hip --classic "$log"
+	run "trace-${name%.csv}-async" "" replay_hip --async "$log"
+	run "trace-${name%.csv}-streams" "" replay_hip --async --streams 4 --cross 20 "$log"
+done
+
+touch "$work/verdicts"
+# ---- the report ---------------------------------------------------------------
+python3 - "$work" "$out" "$(uname -sr)" "$library" "$(git describe --always --dirty 2>/dev/null)" <<-'EOF'
+	import json, re, sys, time
+	work, out, kernel, library, commit = sys.argv[1:]
+	doctor = json.load(open(work + '/doctor'))
+	said = '\n'.join(doctor['lines'])
+	def find(pattern):
+	    return re.findall(pattern, said, re.M)
+	rows = [line.rstrip('\n').split('\t') for line in open(work + '/verdicts')]
+	json.dump({
+	    'somashim': (find(r'^somashim (\S+)$') or [''])[0], 'commit': commit,
+	    'time': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
+	    'gpus': [{'name': g, 'description': d}
+	             for g, d in find(r'device \d+: ([^,]*), (.*)')],
+	    'arch': doctor['arch'], 'rocm': doctor['runtime'],
+	    'runtime': (find(r'runtime: (.*)') or [library])[0], 'kernel': kernel,
+	    'backing': (find(r'backing: (.*)') or [''])[0],
+	    'fence': (find(r'fences: (.*)') or [''])[0],
+	    'doctor': doctor['verdict'],
+	    'tests': [dict(zip(('name', 'verdict', 'seconds', 'said'),
+	                       (n, v, float(s), said))) for n, v, s, said in rows],
+	}, open(out, 'w'), indent=1)
+EOF
+count() { awk -F '\t' -v w="$1" '$2 == w { n++ } END { print n + 0 }' "$work/verdicts"; }
+[ -s "$work/verdicts" ] || { echo "conformance: no test is named like $only" >&2; exit 2; }
+bad=$(($(count failed) + $(count timeout)))
+echo "conformance: $(count passed) passed, $bad failed, $(count skipped) skipped: $out"
+[ $bad = 0 ]
