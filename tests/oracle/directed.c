@@ -415,9 +415,11 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
 			run(&tests[i]), n++;
-	for (const struct d_test *t = directed_memory; t->name; t++)
-		if (argc < 2 || strcmp(argv[1], t->name) == 0)
-			run(t), n++;
+	for (int i = 0; i < 2; i++)
+		for (const struct d_test *t = i ? directed_calls : directed_memory;
+		     t->name; t++)
+			if (argc < 2 || strcmp(argv[1], t->name) == 0)
+				run(t), n++;
 	printf("%zu directed tests, %d failures\n", n, failures);
 	return failures ? 1 : 0;
 }

@@ -12,7 +12,8 @@ struct d_test {
 	bool release_waits; /* as hipFree does */
 };
 #define T(f) { #f, f, 0, false }
-extern const struct d_test directed_memory[]; /* ends with a NULL name */
+/* End with a NULL name. */
+extern const struct d_test directed_memory[], directed_calls[];
 
 void d_start(uint64_t vram_mib, int backing, bool release_waits);
 void d_op(struct op op);
