@@ -138,7 +138,8 @@ hipError_t host_release(void *ptr)
 		return hipErrorInvalidValue;
 	if (!a.hip && a.kind != SIM_SIGNAL)
 		return hipSuccess;            /* raw HSA memory: nothing happens */
-	if (a.kind == SIM_MAPPED || a.kind == SIM_IMPORT || a.kind == SIM_LOCKED)
+	if (a.kind == SIM_MAPPED || a.kind == SIM_LOCKED ||
+	    (a.kind == SIM_IMPORT && a.ownertype != O_POOL))
 		return hipErrorInvalidValue;
 	if (a.ownertype == O_GRAPH)
 		return graph_mem_free(&a);

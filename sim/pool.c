@@ -169,7 +169,7 @@ static struct block *reuse(struct pool *p, size_t size, struct queue *q)
 	struct block *best = NULL;
 
 	for (struct block *b = p->blocks; b; b = b->next) {
-		if (b->state != B_IDLE || b->size < size || b->size > size + size / 8)
+		if (b->state != B_IDLE || b->imported || b->size < size || b->size > size + size / 8)
 			continue;
 		if (b->mark.q != q && b->mark.q && !(p->reuse[1] && finished(b)))
 			continue;
@@ -300,7 +300,8 @@ hipError_t pool_free_block(const struct sim_alloc *a, hipStream_t stream, bool a
 	p->idle += b->size;
 	p->used -= b->size;
 	if (b->imported) {
-		drop_block(p, b);
+		if (finished(b)) /* else at the next synchronization */
+			drop_block(p, b);
 	} else if (V6) {
 		PLT(hipMemGetInfo(&avail, &total));
 	}

@@ -78,32 +78,43 @@ hipError_t i_hipIpcCloseMemHandle(void *ptr)
 	return sim_ipc_close(ptr, true) ? hipSuccess : hipErrorInvalidValue;
 }
 
-/* ---- pools: the descriptor is a page that describes the pool ---- */
+/* ---- pools: the descriptor leads to a page that describes the pool ---- */
 
+/* As in the runtime, which looks at nothing but the size; the device is ours. */
 struct shared_pool {
-	uint64_t magic;
-	int32_t device, access[SIM_MAX_DEVICES];
+	int fd;
+	uint32_t state, count;
+	struct { int device, flags; } access[32];
 };
-#define POOL_MAGIC 0x736f6d61706f6f6cULL
+#define POOL_DEVICE 16 /* shift, in state */
+
+/* They came with 5.7. */
+#define POOLS_CAN_BE_SHARED (sim_opt.hip >= 57)
 
 hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h, hipMemAllocationHandleType type, unsigned flags)
 {
-	struct shared_pool page = { .magic = POOL_MAGIC };
+	struct shared_pool page = { .fd = -1 };
 	struct pool *p;
 	int fd;
 
-	if (!out || !h || flags || type != hipMemHandleTypePosixFileDescriptor)
+	if (!out || !h || flags)
+		return hipErrorInvalidValue;
+	if (!POOLS_CAN_BE_SHARED)
+		return hipErrorNotSupported;
+	if (type != hipMemHandleTypePosixFileDescriptor)
 		return hipErrorInvalidValue;
 	pthread_mutex_lock(&pool_lock);
 	p = pool_of(h);
-	if (p) {
-		page.device = p->device;
-		memcpy(page.access, p->access, sizeof page.access);
-	}
 	if (!p || p->handles != hipMemHandleTypePosixFileDescriptor || p->imported) {
 		pthread_mutex_unlock(&pool_lock);
 		return hipErrorInvalidValue;
 	}
+	page.state = (uint32_t)p->device << POOL_DEVICE;
+	for (int i = 0; i < sim_opt.devices; i++)
+		if (p->access[i]) {
+			page.access[page.count].device = i;
+			page.access[page.count++].flags = p->access[i];
+		}
 	pthread_mutex_unlock(&pool_lock);
 	fd = memfd_create("somasim-pool", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, &page, sizeof page) != (ssize_t)sizeof page) {
@@ -115,31 +126,38 @@ hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h, hipMem
 	return hipSuccess;
 }
 
-/* A descriptor by value or by pointer: descriptors are small numbers. */
-static int as_fd(void *handle)
-{
-	return (uintptr_t)handle < 65536 ? (int)(uintptr_t)handle : *(int *)handle;
-}
-
+/* The descriptor comes by value; what it leads to is mapped for writing. */
 hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle, hipMemAllocationHandleType type, unsigned flags)
 {
-	struct shared_pool page;
+	int fd = (int)(uintptr_t)handle, device;
+	struct shared_pool *page;
+	struct stat st;
 	struct pool *p;
-	int fd;
 
-	if (!out || !handle || flags || type != hipMemHandleTypePosixFileDescriptor)
+	if (!out || !handle || flags)
 		return hipErrorInvalidValue;
-	fd = as_fd(handle);
-	if (pread(fd, &page, sizeof page, 0) != (ssize_t)sizeof page || page.magic != POOL_MAGIC ||
-	    check_device(page.device))
+	if (!POOLS_CAN_BE_SHARED)
+		return hipErrorNotSupported;
+	if (type != hipMemHandleTypePosixFileDescriptor)
 		return hipErrorInvalidValue;
+	if (fstat(fd, &st))
+		return hipErrorOutOfMemory;
+	page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return hipErrorOutOfMemory;
+	device = (int)(page->state >> POOL_DEVICE);
+	/* The real one dereferences whatever is there. */
+	if (st.st_size < (off_t)sizeof *page || page->count > 32 || check_device(device))
+		sim_fault(page, "hipMemPoolImportFromShareableHandle", "not a pool's descriptor");
 	pthread_mutex_lock(&pool_lock);
-	p = pool_new(sim_opt.quirk[SIM_Q_IMPORT_DEVICE0] ? 0 : page.device, 0, 0);
+	p = pool_new(sim_opt.quirk[SIM_Q_IMPORT_DEVICE0] ? 0 : device, 0, 0);
 	p->imported = true;
-	for (int i = 0; i < SIM_MAX_DEVICES; i++)
-		p->access[i] |= page.access[i];
+	for (uint32_t i = 0; i < page->count; i++)
+		if (!check_device(page->access[i].device))
+			p->access[page->access[i].device] |= page->access[i].flags;
 	*out = (hipMemPool_t)p;
 	pthread_mutex_unlock(&pool_lock);
+	munmap(page, sizeof *page);
 	return hipSuccess;
 }
 
@@ -155,6 +173,8 @@ hipError_t i_hipMemPoolExportPointer(hipMemPoolPtrExportData *out, void *ptr)
 
 	if (!out || !ptr)
 		return hipErrorInvalidValue;
+	if (!POOLS_CAN_BE_SHARED)
+		return hipErrorNotSupported;
 	if (!hip_find(ptr, &a) || a.kind != SIM_DEVICE)
 		return hipErrorOutOfMemory;
 	if (sim_ipc_export(&a, &d.handle))
@@ -174,6 +194,8 @@ hipError_t i_hipMemPoolImportPointer(void **out, hipMemPool_t h, hipMemPoolPtrEx
 
 	if (!out || !h || !data)
 		return hipErrorInvalidValue;
+	if (!POOLS_CAN_BE_SHARED)
+		return hipErrorNotSupported;
 	memcpy(&d, data, sizeof d);
 	pthread_mutex_lock(&pool_lock);
 	p = pool_of(h);
@@ -185,7 +207,7 @@ hipError_t i_hipMemPoolImportPointer(void **out, hipMemPool_t h, hipMemPoolPtrEx
 	if (base) {
 		pool_add(p, base, d.size, true);
 		p->used += d.size;
-		*out = base + d.offset;
+		*out = base;
 	}
 	pthread_mutex_unlock(&pool_lock);
 	return base ? hipSuccess : hipErrorOutOfMemory;
