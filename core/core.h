@@ -150,6 +150,9 @@ enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool
 /* max_bytes 0 = no cap of its own. */
 enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
 			      struct ss_pool **out);
+/* Other processes may map its memory: call before anything is allocated from it. */
+void ss_pool_share(struct ss_pool *pool);
+bool ss_pool_shared(const struct ss_pool *pool);
 /* Live blocks stay valid; the last free gives the memory back. SS_ERR_INVALID
  * for a default or classic pool. A current pool falls back to the default. */
 enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool);
@@ -239,6 +242,10 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev);
 /* What hipMemGetInfo should say: raw numbers in, adjusted out. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
+/* Has every stream of dev reached its end right now? Asks with fences, never
+ * waits. Without `join_null` a device whose null stream was ever used beside
+ * blocking ones is not known to be idle, since asking there joins them. */
+bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* hipDeviceReset: pools, blocks and timelines of the device are gone; call
  * before the real reset. Nothing is given back to the driver. */
 void ss_device_reset(struct ss_core *core, int dev);

@@ -294,10 +294,6 @@ void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from, uint32_
  * False: there is none. No lock held. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
 
-/* Has every stream of dev reached its end right now? Asks with fences, never
- * waits. Without `join_null` a device whose null stream was ever used beside
- * blocking ones is not known to be idle, since asking there joins them. */
-bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* Is there a fence of dev that the host may wait for? */
 bool ss_fence_exact_pending(struct ss_core *core, int dev);
 
@@ -354,6 +350,7 @@ struct ss_pool {
 	uint64_t handle;
 	int dev;
 	bool classic, is_default;
+	bool shared;                    /* ss_pool_share */
 	atomic_bool dying;              /* destroyed; lives until its last block is freed */
 	enum ss_backing backing;
 	uint64_t max_bytes, peers;

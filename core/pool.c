@@ -57,6 +57,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->is_default = is_default;
 	pool->trim_wanted = false; /* of an earlier life */
 	pool->dying = false;
+	pool->shared = false;
 	pool->backing = backing_for(core, dev, classic);
 	if (!core->dev[dev].info.release_waits[pool->backing])
 		core->dev[dev].eager = true;
@@ -163,6 +164,18 @@ enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
 	pool->max_bytes = max_bytes < 1ull << 62 ? ss_round(max_bytes, SS_GRAIN) : 0;
 	*out = pool;
 	return SS_OK;
+}
+
+void ss_pool_share(struct ss_pool *pool)
+{
+	/* The only memory that has handles. */
+	pool->backing = SS_BACKING_HIP;
+	pool->shared = true;
+}
+
+bool ss_pool_shared(const struct ss_pool *pool)
+{
+	return pool->shared;
 }
 
 enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls about a device as a whole: synchronize, reset, peers. No lock. */
 #include "driver/rocm.h"
-#include "shim/shim.h"
+#include "shim/import.h"
 
 static struct ss_token device_begin(void)
 {
@@ -17,6 +17,7 @@ hipError_t do_hipDeviceSynchronize(void)
 	hipError_t err = REAL(hipDeviceSynchronize);
 
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
+	ss_import_settle(true);
 	return ss_said(err);
 }
 
@@ -26,6 +27,7 @@ hipError_t do_hipCtxSynchronize(void)
 	hipError_t err = REAL(hipCtxSynchronize);
 
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
+	ss_import_settle(true);
 	return ss_said(err);
 }
 

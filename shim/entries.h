@@ -421,6 +421,8 @@
 #define SS_HELPERS(H) \
 	H(hipError_t, hipGetDevice, (int *dev)) \
 	H(hipError_t, hipDeviceCanAccessPeer, (int *can, int dev, int peer)) \
+	H(hipError_t, hipDeviceGetUuid, (hipUUID *uuid, hipDevice_t dev)) \
+	H(hipError_t, hipDeviceGetPCIBusId, (char *id, int size, int dev)) \
 	H(hipError_t, hipStreamGetFlags, (hipStream_t stream, unsigned int *flags)) \
 	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
 	H(int, hipGetStreamDeviceId, (hipStream_t stream)) \

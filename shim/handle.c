@@ -11,7 +11,25 @@
  *
  *   [32:40) 0
  *   [40:48) 4 bits version, 24 bits frames of the segment, 36 bits grains of offset
+ *   [52:56) 16 bits serial, 16 bits device
  *   [56:64) 19 bits check, 45 bits size of the block
+ *
+ * A block at offset 0 has the runtime's handle, with a note where nobody looks:
+ *
+ *   [56:64) 9 bits check, 12 bits serial, 43 bits size of the block
+ *
+ * The serial is there because since 7.0 the HSA handle is no more than process and
+ * address: a later segment at the same place has the same one.
+ *
+ * hipMemPoolPtrExportData is [0:8) offset, [8:16) size, [16:48) HSA handle in the
+ * runtime, which ignores the offset here too and the size as well. So ours has an
+ * HSA handle that opens nothing until it is unmasked:
+ *
+ *   [0:8)   32 bits magic (no offset is that large), 32 bits check
+ *   [8:16)  as [40:48) above
+ *   [16:48) HSA handle, masked
+ *   [48:56) as above
+ *   [56:64) size of the block
  *
  * What arrives may be anything. The check catches chance; what a forger gets is
  * no more than the real handle gives him, as the importer verifies the range
@@ -25,10 +43,15 @@
 #define FRAME (2ull << 20)
 #define GRAIN 512ull
 #define SIZE_BITS 45
+#define NOTE_SIZE_BITS 43 /* ROCr shares no more than 8 TB at a time */
+#define SERIAL_BITS 12
 #define OFFSET_BITS 36
 #define FRAME_BITS 24
+#define MAGIC 0xf5304d41ull
+#define MASK 0xa5
 
-enum { AT_SIZE = 32, AT_OFFSET = 40, AT_PID = 48, AT_REST = 56 };
+enum { AT_SIZE = 32, AT_OFFSET = 40, AT_PID = 48, AT_DEVICE = 52, AT_REST = 56 };
+enum { PTR_CHECK = 0, PTR_WHERE = 8, PTR_HANDLE = 16, PTR_SIZE = 56, HANDLE_BYTES = 32 };
 
 static uint64_t word(const void *bytes, size_t at)
 {
@@ -43,56 +66,181 @@ static void set_word(void *bytes, size_t at, uint64_t v)
 	memcpy((char *)bytes + at, &v, sizeof(v));
 }
 
-/* FNV-1a of everything with the check itself left out. */
-static uint64_t check(const void *bytes, uint64_t size)
+static uint32_t half(const void *bytes, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, (const char *)bytes + at, sizeof(v));
+	return v;
+}
+
+static void set_half(void *bytes, size_t at, uint32_t v)
+{
+	memcpy((char *)bytes + at, &v, sizeof(v));
+}
+
+/* FNV-1a of [from, to) and `more`, in so many bits. */
+static uint64_t check(const void *bytes, size_t from, size_t to, uint64_t more, int bits)
 {
 	const unsigned char *b = bytes;
 	uint64_t h = 14695981039346656037ull;
 
-	for (size_t i = 0; i < AT_REST; i++)
+	for (size_t i = from; i < to; i++)
 		h = (h ^ b[i]) * 1099511628211ull;
 	for (int i = 0; i < 64; i += 8)
-		h = (h ^ (size >> i & 255)) * 1099511628211ull;
-	return (h ^ h >> 32) & ((1u << (64 - SIZE_BITS)) - 1);
+		h = (h ^ (more >> i & 255)) * 1099511628211ull;
+	return (h ^ h >> 32) & ((1ull << bits) - 1);
+}
+
+/* ---- what both kinds have in common ------------------------------------- */
+
+/* Is the real handle laid out as we know it, and does the rest fit? */
+static bool fits(const struct ss_handle *h)
+{
+	return word(h->real, AT_SIZE) == h->segment_size && !word(h->real, AT_OFFSET) &&
+	       !word(h->real, AT_REST) && half(h->real, AT_DEVICE) >> 16 == 0 &&
+	       h->serial && h->serial >> SERIAL_BITS == 0 && h->segment_size % FRAME == 0 &&
+	       h->segment_size && h->segment_size / FRAME >> FRAME_BITS == 0 &&
+	       h->offset % GRAIN == 0 && h->offset < h->segment_size && h->size &&
+	       h->size <= h->segment_size - h->offset;
+}
+
+static uint64_t where(const struct ss_handle *h)
+{
+	return VERSION << (FRAME_BITS + OFFSET_BITS) | h->segment_size / FRAME << OFFSET_BITS |
+	       h->offset / GRAIN;
+}
+
+/* From `w` and `size`; h->real as it came, with the words that were ours restored.
+ * False: no handle of ours says that. */
+static bool unfold(struct ss_handle *h, uint64_t w, uint64_t size)
+{
+	uint32_t device = half(h->real, AT_DEVICE);
+
+	h->offset = (w & ((1ull << OFFSET_BITS) - 1)) * GRAIN;
+	h->segment_size = (w >> OFFSET_BITS & ((1ull << FRAME_BITS) - 1)) * FRAME;
+	h->size = size;
+	h->serial = device >> 16;
+	h->pid = half(h->real, AT_PID);
+	set_word(h->real, AT_SIZE, h->segment_size);
+	set_word(h->real, AT_OFFSET, 0);
+	set_word(h->real, AT_REST, 0);
+	set_half(h->real, AT_DEVICE, device & 0xffff);
+	return w >> (FRAME_BITS + OFFSET_BITS) == VERSION && fits(h);
+}
+
+/* ---- hipIpcMemHandle_t -------------------------------------------------- */
+
+static uint64_t note_check(const void *bytes, uint64_t note)
+{
+	return check(bytes, 0, AT_REST, note, 64 - SERIAL_BITS - NOTE_SIZE_BITS);
 }
 
 bool ss_handle_pack(const struct ss_handle *h, void *out)
 {
-	if (word(h->real, AT_SIZE) != h->segment_size || word(h->real, AT_OFFSET) ||
-	    word(h->real, AT_REST) || h->segment_size % FRAME || h->offset % GRAIN ||
-	    h->segment_size / FRAME >> FRAME_BITS || h->offset / GRAIN >> OFFSET_BITS ||
-	    !h->size || h->size >> SIZE_BITS)
+	uint64_t note;
+
+	if (!fits(h))
 		return false;
 	memcpy(out, h->real, SS_HANDLE_BYTES);
+	if (!h->offset) {
+		note = (uint64_t)h->serial << NOTE_SIZE_BITS | h->size;
+		if (h->size >> NOTE_SIZE_BITS == 0)
+			set_word(out, AT_REST,
+				 note_check(out, note) << (SERIAL_BITS + NOTE_SIZE_BITS) | note);
+		return true;
+	}
 	set_word(out, AT_SIZE, 0);
-	set_word(out, AT_OFFSET, VERSION << (FRAME_BITS + OFFSET_BITS) |
-				 h->segment_size / FRAME << OFFSET_BITS | h->offset / GRAIN);
-	set_word(out, AT_REST, check(out, h->size) << SIZE_BITS | h->size);
+	set_word(out, AT_OFFSET, where(h));
+	set_half(out, AT_DEVICE, h->serial << 16 | half(h->real, AT_DEVICE));
+	set_word(out, AT_REST, check(out, 0, AT_REST, h->size, 64 - SIZE_BITS) << SIZE_BITS |
+			       h->size);
 	return true;
+}
+
+/* A handle of the runtime's: is there a note of ours? */
+static void read_note(struct ss_handle *h)
+{
+	uint64_t rest = word(h->real, AT_REST);
+	uint64_t note = rest & ((1ull << (SERIAL_BITS + NOTE_SIZE_BITS)) - 1);
+	uint64_t size = note & ((1ull << NOTE_SIZE_BITS) - 1);
+
+	if (!size || size > h->segment_size || !(note >> NOTE_SIZE_BITS) ||
+	    rest >> (SERIAL_BITS + NOTE_SIZE_BITS) != note_check(h->real, note))
+		return;
+	h->size = size;
+	h->serial = (uint32_t)(note >> NOTE_SIZE_BITS);
+	set_word(h->real, AT_REST, 0);
 }
 
 enum ss_handle_kind ss_handle_parse(const void *bytes, struct ss_handle *h)
 {
-	uint64_t where = word(bytes, AT_OFFSET), rest = word(bytes, AT_REST);
+	uint64_t w = word(bytes, AT_OFFSET), rest = word(bytes, AT_REST);
+	uint64_t size = rest & ((1ull << SIZE_BITS) - 1);
 
 	memset(h, 0, sizeof(*h));
 	memcpy(h->real, bytes, SS_HANDLE_BYTES);
-	memcpy(&h->pid, h->real + AT_PID, sizeof(h->pid));
 	h->segment_size = word(bytes, AT_SIZE);
-	h->size = h->segment_size;
-	/* No offset is as large as our version makes it: ours, but spoilt. */
-	if (h->segment_size)
-		return where >> (FRAME_BITS + OFFSET_BITS) == VERSION ? SS_HANDLE_BAD
-								      : SS_HANDLE_REAL;
-	h->size = rest & ((1ull << SIZE_BITS) - 1);
-	h->offset = (where & ((1ull << OFFSET_BITS) - 1)) * GRAIN;
-	h->segment_size = (where >> OFFSET_BITS & ((1ull << FRAME_BITS) - 1)) * FRAME;
-	if (where >> (FRAME_BITS + OFFSET_BITS) != VERSION ||
-	    rest >> SIZE_BITS != check(bytes, h->size) || !h->size || !h->offset ||
-	    h->offset >= h->segment_size || h->size > h->segment_size - h->offset)
+	if (h->segment_size) {
+		h->size = h->segment_size;
+		h->pid = half(bytes, AT_PID);
+		/* No offset is as large as our version makes it: ours, but spoilt. */
+		if (w >> (FRAME_BITS + OFFSET_BITS) == VERSION)
+			return SS_HANDLE_BAD;
+		read_note(h);
+		return SS_HANDLE_REAL;
+	}
+	if (rest >> SIZE_BITS != check(bytes, 0, AT_REST, size, 64 - SIZE_BITS) ||
+	    !unfold(h, w, size) || !h->offset)
 		return SS_HANDLE_BAD;
-	set_word(h->real, AT_SIZE, h->segment_size);
-	set_word(h->real, AT_OFFSET, 0);
-	set_word(h->real, AT_REST, 0);
 	return SS_HANDLE_OURS;
+}
+
+/* ---- hipMemPoolPtrExportData -------------------------------------------- */
+
+static void mask(unsigned char *handle)
+{
+	for (int i = 0; i < HANDLE_BYTES; i++)
+		handle[i] ^= MASK;
+}
+
+static uint64_t ptr_check(const void *bytes)
+{
+	return check(bytes, PTR_WHERE, SS_HANDLE_BYTES, 0, 32);
+}
+
+bool ss_pointer_pack(const struct ss_handle *h, void *out)
+{
+	unsigned char *o = out;
+
+	if (!fits(h))
+		return false;
+	set_word(o, PTR_WHERE, where(h));
+	memcpy(o + PTR_HANDLE, h->real, HANDLE_BYTES);
+	mask(o + PTR_HANDLE);
+	set_half(o, AT_PID, half(h->real, AT_PID));
+	set_half(o, AT_DEVICE, h->serial << 16 | half(h->real, AT_DEVICE));
+	set_word(o, PTR_SIZE, h->size);
+	set_word(o, PTR_CHECK, MAGIC << 32 | ptr_check(o));
+	return true;
+}
+
+bool ss_pointer_parse(const void *bytes, struct ss_handle *h)
+{
+	const unsigned char *b = bytes;
+
+	memset(h, 0, sizeof(*h));
+	if (word(b, PTR_CHECK) != (MAGIC << 32 | ptr_check(b)))
+		return false;
+	memcpy(h->real, b + PTR_HANDLE, HANDLE_BYTES);
+	mask(h->real);
+	memcpy(h->real + AT_PID, b + AT_PID, AT_REST - AT_PID);
+	return unfold(h, word(b, PTR_WHERE), word(b, PTR_SIZE));
+}
+
+bool ss_pointer_native(const void *bytes)
+{
+	uint64_t offset = word(bytes, 0), size = word(bytes, 8);
+
+	return size && size >> NOTE_SIZE_BITS == 0 && offset < size;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The 64 bytes of a hipIpcMemHandle_t: the runtime's, and ours. */
+/* What names memory to another process, in 64 bytes: the runtime's hipIpcMemHandle_t,
+ * ours, and our hipMemPoolPtrExportData. */
 #ifndef SS_SHIM_HANDLE_H
 #define SS_SHIM_HANDLE_H
 
@@ -20,11 +21,25 @@ struct ss_handle {
 	uint64_t segment_size;
 	uint64_t offset, size; /* of the block */
 	uint32_t pid;
+	uint32_t serial;       /* tells segments of one process apart; 0: not known */
 };
 
-/* False: this cannot be said in 64 bytes (a layout that we do not know). */
+/* A segment's number, as the handles have it: from 1, in 12 bits. */
+static inline uint32_t ss_handle_serial(uint64_t serial)
+{
+	return (uint32_t)(serial % 4095) + 1;
+}
+
+/* False: this cannot be said in 64 bytes (a layout that we do not know). A block at
+ * offset 0 stays a handle of the runtime's. */
 bool ss_handle_pack(const struct ss_handle *h, void *out);
-/* Takes any 64 bytes. For SS_HANDLE_OURS, offset + size lies in the segment. */
+/* Takes any 64 bytes. Unless BAD, offset + size lies in the segment. */
 enum ss_handle_kind ss_handle_parse(const void *bytes, struct ss_handle *h);
+
+/* The same for hipMemPoolPtrExportData; false: it is not ours. */
+bool ss_pointer_pack(const struct ss_handle *h, void *out);
+bool ss_pointer_parse(const void *bytes, struct ss_handle *h);
+/* Could it be the runtime's? It does not check what it is given. */
+bool ss_pointer_native(const void *bytes);
 
 #endif

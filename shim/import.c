@@ -1,135 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of other processes. The runtime maps whole segments; the blocks of one
- * segment that are open here share one mapping, which goes with the last of them.
- *
- * Handles that the runtime made itself, for whomever, are opened and closed by it
- * one for one, and only noted: a block of the same segment may come later.
- *
- * Locks: imports_lock. Leaf.
+ * Memory of other processes, from a handle (hipIpcOpenMemHandle) or into a pool
+ * (hipMemPoolImportPointer). The table of it is mappings.c. No lock.
  */
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/handle.h"
-#include "shim/shim.h"
-
-struct block {
-	size_t offset, size;
-	unsigned count;
-	struct block *next;
-};
-
-struct mapping {
-	char *base;
-	size_t size;
-	unsigned char handle[SS_HANDLE_BYTES];
-	int dev;
-	unsigned flags;
-	unsigned users, opens; /* what the program opened; what the runtime did */
-	bool shared;           /* some of it was opened by a handle of ours */
-	struct block *blocks;
-	struct mapping *next;
-};
-
-static pthread_mutex_t imports_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mapping *imports;
-static _Atomic int shared_count; /* how many mappings are shared */
-
-/* ---- the table; imports_lock held --------------------------------------- */
-
-static struct mapping *find_handle(const struct ss_handle *h, int dev)
-{
-	struct mapping *m;
-
-	for (m = imports; m; m = m->next)
-		if (m->dev == dev && !memcmp(m->handle, h->real, sizeof(m->handle)))
-			break;
-	return m;
-}
-
-static struct mapping *find_address(const void *ptr)
-{
-	struct mapping *m;
-
-	for (m = imports; m; m = m->next)
-		if ((uintptr_t)ptr - (uintptr_t)m->base < m->size)
-			break;
-	return m;
-}
-
-static bool attach(struct mapping *m, size_t offset, size_t size, bool ours)
-{
-	struct block *b;
-
-	for (b = m->blocks; b && b->offset != offset; b = b->next)
-		;
-	if (!b) {
-		b = calloc(1, sizeof(*b));
-		if (!b)
-			return false;
-		b->offset = offset;
-		b->next = m->blocks;
-		m->blocks = b;
-	}
-	b->size = size;
-	b->count++;
-	m->users++;
-	if (ours && !m->shared) {
-		m->shared = true;
-		atomic_fetch_add(&shared_count, 1);
-	}
-	return true;
-}
-
-static void detach(struct mapping *m, struct block *b)
-{
-	struct block **at;
-
-	m->users--;
-	if (--b->count)
-		return;
-	for (at = &m->blocks; *at != b; at = &(*at)->next)
-		;
-	*at = b->next;
-	free(b);
-}
-
-static struct mapping *add(const struct ss_handle *h, void *base, size_t size, int dev,
-			   unsigned flags)
-{
-	struct mapping *m = calloc(1, sizeof(*m));
-
-	if (!m)
-		return NULL;
-	m->base = base;
-	m->size = size;
-	memcpy(m->handle, h->real, sizeof(m->handle));
-	m->dev = dev;
-	m->flags = flags;
-	m->next = imports;
-	imports = m;
-	return m;
-}
-
-static void drop(struct mapping *m)
-{
-	struct mapping **at;
-	struct block *b;
-
-	for (at = &imports; *at != m; at = &(*at)->next)
-		;
-	*at = m->next;
-	if (m->shared)
-		atomic_fetch_sub(&shared_count, 1);
-	while ((b = m->blocks)) {
-		m->blocks = b->next;
-		free(b);
-	}
-	free(m);
-}
+#include "shim/import.h"
+#include "shim/mappings.h"
 
 /* ---- open --------------------------------------------------------------- */
 
@@ -143,47 +21,33 @@ static bool covers(void *base, uint64_t size)
 	       (start == base && real >= size);
 }
 
-static hipError_t publish(const struct ss_handle *h, bool ours, void *base, int dev,
-			  unsigned flags, void **ptr)
+/* On the current device, which is `dev`. */
+static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
+		      unsigned flags, void **ptr)
 {
-	struct mapping *m, *same = NULL;
-	void *extra = NULL;
-	bool ok = false;
+	void *base = NULL, *close = NULL;
+	hipIpcMemHandle_t real;
+	hipError_t err;
 
-	pthread_mutex_lock(&imports_lock);
-	/* Since 7.0 the runtime itself counts openings of one handle. */
-	for (m = imports; m && m->base != base; m = m->next)
-		;
-	if (!m && ours)
-		same = find_handle(h, dev);
-	if (same) /* another thread was faster */
-		extra = base;
-	else if (!m)
-		m = add(h, base, h->segment_size, dev, flags);
-	if (same)
-		m = same;
-	if (m) {
-		ok = attach(m, h->offset, h->size, ours);
-		if (ok && !extra)
-			m->opens++;
-		else if (!ok && !m->users)
-			drop(m);
-		if (ok)
-			*ptr = m->base + h->offset;
+	memcpy(&real, h->real, sizeof(real));
+	err = REAL(hipIpcOpenMemHandle, &base, real, flags);
+	if (err != hipSuccess)
+		return err;
+	if (h->serial && !covers(base, h->segment_size)) {
+		close = base;
+		err = hipErrorInvalidValue;
+	} else {
+		err = ss_mapping_add(h, ours, via, base, dev, flags, ptr, &close);
 	}
-	pthread_mutex_unlock(&imports_lock);
-	if (extra || !ok)
-		(void)REAL(hipIpcCloseMemHandle, base);
-	return ok ? hipSuccess : hipErrorOutOfMemory;
+	if (close)
+		(void)REAL(hipIpcCloseMemHandle, close);
+	return err;
 }
 
 hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned int flags)
 {
-	hipIpcMemHandle_t real;
 	enum ss_handle_kind kind;
 	struct ss_handle h;
-	struct mapping *m;
-	void *base = NULL;
 	hipError_t err;
 	bool ours;
 	int dev;
@@ -198,43 +62,29 @@ hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned
 	ours = kind == SS_HANDLE_OURS;
 	if (ours && h.pid == (uint32_t)getpid())
 		return ss_fail(hipErrorInvalidContext);
-	pthread_mutex_lock(&imports_lock);
-	m = find_handle(&h, dev);
-	if (m && (ours || m->shared)) {
-		/* The flags were right when it was mapped. */
-		err = flags != m->flags ? hipErrorInvalidValue :
-		      attach(m, h.offset, h.size, ours) ? hipSuccess : hipErrorOutOfMemory;
-		if (err == hipSuccess)
-			*ptr = m->base + h.offset;
-		pthread_mutex_unlock(&imports_lock);
-		return err == hipSuccess ? ss_said(err) : ss_fail(err);
-	}
-	pthread_mutex_unlock(&imports_lock);
-	memcpy(&real, h.real, sizeof(real));
-	err = REAL(hipIpcOpenMemHandle, &base, real, flags);
-	if (err != hipSuccess)
-		return ss_said(err);
-	if (ours && !covers(base, h.segment_size)) {
-		(void)REAL(hipIpcCloseMemHandle, base);
-		return ss_fail(hipErrorInvalidValue);
-	}
-	err = publish(&h, ours, base, dev, flags, ptr);
+	if (!ss_mapping_again(&h, ours, SS_VIA_HANDLE, dev, (int)flags, ptr, &err))
+		err = map(&h, ours, SS_VIA_HANDLE, dev, flags, ptr);
 	return err == hipSuccess ? ss_said(err) : ss_fail(err);
 }
 
-/* ---- close -------------------------------------------------------------- */
-
-/* The block that starts here; where the runtime alone has opened the mapping, any
- * address in it will do, as for the runtime. */
-static struct block *find_block(struct mapping *m, const void *ptr)
+hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
 {
-	size_t offset = (size_t)((const char *)ptr - m->base);
-	struct block *b;
+	struct ss_switch s;
+	hipError_t err;
 
-	for (b = m->blocks; b && b->offset != offset; b = b->next)
-		;
-	return b || m->shared ? b : m->blocks;
+	if (ss_mapping_again(h, true, SS_VIA_POOL, dev, -1, ptr, &err))
+		return err;
+	if (!ss_switch_open(&s, dev))
+		return hipErrorInvalidDevice;
+	err = map(h, true, SS_VIA_POOL, dev, 1, ptr);
+	/* hipIpcMemLazyEnablePeerAccess was 0 at first. */
+	if (err == hipErrorInvalidValue && ss_runtime()->major < 6)
+		err = map(h, true, SS_VIA_POOL, dev, 0, ptr);
+	ss_switch_close(&s);
+	return err;
 }
+
+/* ---- close -------------------------------------------------------------- */
 
 /* The real call waits for the device before it unmaps, and programs tell their
  * peer that they are done when it returns. */
@@ -250,69 +100,56 @@ static hipError_t only_wait(int dev)
 	return err;
 }
 
+/* It has left the table: should the runtime refuse, it stays mapped. */
+static hipError_t leave(const struct ss_departure *d)
+{
+	return d->close ? REAL(hipIpcCloseMemHandle, d->close) : only_wait(d->dev);
+}
+
 hipError_t do_hipIpcCloseMemHandle(void *ptr)
 {
-	struct mapping *m;
-	struct block *b = NULL;
-	bool known, last;
-	void *base = ptr;
-	hipError_t err;
-	int dev = 0;
+	struct ss_departure d = ss_mapping_leave(ptr, SS_VIA_HANDLE, -1);
 
-	pthread_mutex_lock(&imports_lock);
-	m = find_address(ptr);
-	known = m != NULL;
-	last = !known;
-	if (m && (b = find_block(m, ptr))) {
-		dev = m->dev;
-		base = m->shared ? m->base : ptr;
-		detach(m, b);
-		last = m->users < m->opens;
-		if (last)
-			m->opens--;
-		if (!m->users)
-			drop(m);
-	}
-	pthread_mutex_unlock(&imports_lock);
-	if (known && !b)
-		return ss_fail(hipErrorInvalidValue);
-	/* It has left the table: should the runtime refuse, it stays mapped. */
-	err = last ? REAL(hipIpcCloseMemHandle, base) : only_wait(dev);
-	return ss_said(err);
+	if (!d.known)
+		return ss_said(REAL(hipIpcCloseMemHandle, ptr));
+	return d.open ? ss_said(leave(&d)) : ss_fail(hipErrorInvalidValue);
 }
 
-bool ss_import_find(const void *ptr, void **base, size_t *size)
+bool ss_import_free(void *ptr, hipError_t *err)
 {
-	struct mapping *m;
-	struct block *b = NULL;
+	struct ss_departure d = ss_mapping_leave(ptr, SS_VIA_POOL, -1);
 
-	if (likely(!atomic_load_explicit(&shared_count, memory_order_relaxed)))
-		return false;
-	pthread_mutex_lock(&imports_lock);
-	m = find_address(ptr);
-	if (m && m->shared) {
-		size_t at = (size_t)((const char *)ptr - m->base);
-
-		for (b = m->blocks; b && (at - b->offset >= b->size || !b->offset); b = b->next)
-			;
-		if (b) {
-			*base = m->base + b->offset;
-			*size = b->size;
-		}
-	}
-	pthread_mutex_unlock(&imports_lock);
-	return b != NULL;
+	if (d.open)
+		*err = ss_said(leave(&d));
+	else if (d.shared)
+		/* The runtime would unmap all that others opened beside it. */
+		*err = ss_fail(hipErrorInvalidValue);
+	return d.open || d.shared;
 }
 
-void ss_import_reset(int dev)
+/* Nothing waits here: the mapping goes when its device is seen idle. */
+bool ss_import_free_async(void *ptr, int dev, hipError_t *err)
 {
-	struct mapping *m, *next;
+	struct ss_departure d = ss_mapping_leave(ptr, SS_VIA_POOL, dev);
 
-	pthread_mutex_lock(&imports_lock);
-	for (m = imports; m; m = next) {
-		next = m->next;
-		if (m->dev == dev)
-			drop(m);
-	}
-	pthread_mutex_unlock(&imports_lock);
+	if (d.open)
+		*err = ss_said(hipSuccess);
+	else if (d.shared)
+		*err = ss_fail(hipErrorInvalidValue);
+	return d.open || d.shared;
+}
+
+void ss_import_settle_slow(bool joins_null)
+{
+	uint64_t waits, asked, idle = 0;
+	void *base;
+
+	if (ss_capture_live() || ss_exiting())
+		return;
+	waits = ss_mappings_waiting(&asked);
+	for (int dev = 0; dev < ss_device_count(); dev++)
+		if (waits >> dev & 1 && ss_device_idle(ss_core, dev, joins_null))
+			idle |= 1ull << dev;
+	while (idle && (base = ss_mapping_settled(idle, asked)))
+		(void)REAL(hipIpcCloseMemHandle, base);
 }

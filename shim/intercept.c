@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "driver/rocm.h"
-#include "shim/shim.h"
+#include "shim/import.h"
 
 /* ---- hipMalloc ---------------------------------------------------------- */
 
@@ -252,16 +252,16 @@ static hipError_t free_here(void *ptr, const struct ss_block_info *info)
 hipError_t do_hipFree(void *ptr)
 {
 	struct ss_block_info info;
-	size_t size;
-	void *base;
+	hipError_t err;
 
+	if (unlikely(atomic_load(&ss_shared_here)) && ss_share_unref(ptr))
+		return ss_said(hipSuccess);
 	if (ptr && ss_lookup(ss_core, ptr, &info))
 		return free_here(ptr, &info);
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
-	/* The runtime would unmap all that others opened beside it. */
-	if (ss_import_find(ptr, &base, &size))
-		return ss_fail(hipErrorInvalidValue);
+	if (ptr && ss_import_free(ptr, &err))
+		return err;
 	return ss_said(REAL(hipFree, ptr));
 }
 
@@ -387,12 +387,14 @@ hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream)
 	return ss_said(REAL(hipFreeAsync, ptr, stream));
 }
 
-static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream)
+static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream, int dev)
 {
 	struct ss_block_info info;
+	hipError_t err;
 
 	if (status == SS_ERR_FOREIGN)
-		return ss_foreign_free_async(ptr, stream);
+		return ss_import_free_async(ptr, dev, &err) ? err
+							    : ss_foreign_free_async(ptr, stream);
 	if (status == SS_ERR_CLASSIC && ss_lookup(ss_core, ptr, &info))
 		return free_here(ptr, &info);
 	return ss_fail(ss_status_error(status));
@@ -429,10 +431,13 @@ static int free_async(void *ptr, void *native)
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
 	}
+	if (unlikely(atomic_load_explicit(&ss_shared_here, memory_order_relaxed)) &&
+	    ss_share_unref(ptr))
+		return ss_said(hipSuccess);
 	status = ss_free_async(ss_core, ptr, tl);
 	if (likely(status == SS_OK))
 		return ss_said(hipSuccess);
-	return free_rare(ptr, status, stream);
+	return free_rare(ptr, status, stream, ss_timeline_device(tl));
 }
 
 hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)

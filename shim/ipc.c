@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Handles for other processes: what leaves this one names a block, not the segment
- * that it lies in. The other half is import.c.
+ * that it lies in. The other half is import.c; share.c does the same for pools.
  *
  * Locks: handles_lock (the segments' real handles). Leaf.
  */
@@ -13,8 +13,7 @@
 
 #include <uthash.h>
 
-#include "shim/handle.h"
-#include "shim/shim.h"
+#include "shim/import.h"
 
 _Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
 
@@ -74,10 +73,42 @@ static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHand
 	return hipSuccess;
 }
 
+hipError_t ss_ipc_handle(const struct ss_ipc_place *place, struct ss_handle *h)
+{
+	hipIpcMemHandle_t real;
+	struct ss_switch s;
+	hipError_t err;
+
+	if (!ss_switch_open(&s, place->device))
+		return hipErrorInvalidDevice;
+	err = segment_handle(place, &real);
+	ss_switch_close(&s);
+	memset(h, 0, sizeof(*h));
+	memcpy(h->real, &real, sizeof(h->real));
+	h->segment_size = place->segment_size;
+	h->offset = place->offset;
+	h->size = place->size;
+	h->serial = ss_handle_serial(place->serial);
+	return err;
+}
+
+void *ss_ipc_segment(const struct ss_handle *h)
+{
+	struct real_handle *r, *next;
+	void *segment = NULL;
+
+	pthread_mutex_lock(&handles_lock);
+	HASH_ITER(hh, handles, r, next)
+		if (ss_handle_serial(r->serial) == h->serial &&
+		    !memcmp(&r->handle, h->real, sizeof(h->real)))
+			segment = r->segment;
+	pthread_mutex_unlock(&handles_lock);
+	return segment;
+}
+
 hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 {
 	struct ss_ipc_place place;
-	hipIpcMemHandle_t real;
 	struct ss_handle h;
 	enum ss_status s;
 	hipError_t err;
@@ -90,19 +121,15 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);
-	err = segment_handle(&place, &real);
+	err = ss_ipc_handle(&place, &h);
 	if (err != hipSuccess)
 		return ss_said(err);
-	if (!place.offset) {
-		*handle = real;
+	if (ss_handle_pack(&h, handle))
 		return ss_said(hipSuccess);
-	}
-	memcpy(h.real, &real, sizeof(h.real));
-	h.segment_size = place.segment_size;
-	h.offset = place.offset;
-	h.size = place.size;
-	if (!ss_handle_pack(&h, handle))
+	if (place.offset)
 		return ss_fail(hipErrorInvalidValue);
+	/* A layout that we do not know: the base is right in any. */
+	memcpy(handle, h.real, sizeof(*handle));
 	return ss_said(hipSuccess);
 }
 

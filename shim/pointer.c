@@ -78,7 +78,15 @@ static struct number {
 	unsigned value;
 	UT_hash_handle hh;
 } *numbers;
-static unsigned last_number, numbers_kept;
+static unsigned numbers_kept;
+
+/* Apart from the runtime's own, which count up from 1. */
+unsigned ss_buffer_number(void)
+{
+	static atomic_uint last;
+
+	return (atomic_fetch_add(&last, 1) + 1) | 1u << 31;
+}
 
 static void numbers_sweep(void)
 {
@@ -108,8 +116,7 @@ static unsigned number_of(const struct ss_block_info *b)
 		if (n) {
 			n->id = b->id;
 			n->ptr = b->base;
-			/* Apart from the runtime's own, which count up from 1. */
-			n->value = ++last_number | 1u << 31;
+			n->value = ss_buffer_number();
 			HASH_ADD(hh, numbers, id, sizeof(n->id), n);
 		}
 	}
@@ -229,16 +236,32 @@ hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *pt
 	return ss_said(hipSuccess);
 }
 
+/* Of memory of another process: what would show that it lies in something larger. */
+static bool imported(void *data, int attr, void *ptr)
+{
+	struct ss_block_info info = {0};
+	unsigned number;
+
+	if (!ptr || !ss_import_find(ptr, &info, &number))
+		return false;
+	switch (attr) {
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
+		memcpy(data, &number, sizeof(number));
+		return true;
+	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+		return attribute(data, attr, &info, ptr);
+	default:
+		return false;
+	}
+}
+
 hipError_t do_hipPointerGetAttribute(void *data, hipPointer_attribute attr, hipDeviceptr_t ptr)
 {
 	struct ss_block_info info;
 
 	if (!data || !lookup(ptr, &info)) {
-		bool range = (int)attr == HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
-			     (int)attr == HIP_POINTER_ATTRIBUTE_RANGE_SIZE;
-
-		if (data && range && ss_import_find(ptr, &info.base, &info.size) &&
-		    attribute(data, (int)attr, &info, ptr))
+		if (data && imported(data, (int)attr, ptr))
 			return ss_said(hipSuccess);
 		return ss_said(REAL(hipPointerGetAttribute, data, attr, ptr));
 	}
@@ -255,8 +278,16 @@ hipError_t do_hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribut
 {
 	struct ss_block_info info;
 
-	if (!count || !attrs || !data || !lookup(ptr, &info))
+	if (!count || !attrs || !data)
 		return ss_said(REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr));
+	if (!lookup(ptr, &info)) {
+		hipError_t err = REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr);
+
+		for (unsigned i = 0; i < count; i++)
+			if (data[i])
+				(void)imported(data[i], (int)attrs[i], ptr);
+		return ss_said(err);
+	}
 	for (unsigned i = 0; i < count; i++) {
 		if (!data[i])
 			continue;
@@ -290,9 +321,10 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
 {
 	struct ss_block_info info;
+	unsigned number;
 
 	if (!lookup(ptr, &info)) {
-		if (!ss_import_find(ptr, &info.base, &info.size))
+		if (!ss_import_find(ptr, &info, &number))
 			return ss_said(REAL(hipMemGetAddressRange, base, size, ptr));
 		info.live = true;
 	}
@@ -308,9 +340,10 @@ hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevic
 hipError_t do_hipMemPtrGetInfo(void *ptr, size_t *size)
 {
 	struct ss_block_info info;
+	unsigned number;
 
 	if (!lookup(ptr, &info)) {
-		if (!size || !ss_import_find(ptr, &info.base, &info.size))
+		if (!size || !ss_import_find(ptr, &info, &number))
 			return ss_said(REAL(hipMemPtrGetInfo, ptr, size));
 		info.live = true;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hipMemPool* family. Handles of ours are numbers that are never used twice;
- * pools that only the runtime can make (shareable, managed) stay its own.
+ * The hipMemPool* family but for its sharing (share.c). Handles of ours are numbers that
+ * are never used twice; pools that only the runtime can make (managed) stay its own.
  *
  * Locks: natives_lock (the native handles that passed through here). Leaf.
  */
@@ -19,7 +19,7 @@ static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
 static hipMemPool_t *natives;
 static size_t native_count, native_max;
 
-static void native_add(hipMemPool_t pool)
+void ss_pool_native_add(hipMemPool_t pool)
 {
 	pthread_mutex_lock(&natives_lock);
 	if (native_count == native_max) {
@@ -102,13 +102,14 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 	if (!out || !given)
 		return ss_fail(hipErrorInvalidValue);
 	memcpy(&props, given, sizeof(props));
-	/* Shareable pools and other kinds and places of memory, right or wrong. */
+	/* Other kinds and places of memory, right or wrong. */
 	if (props.type != hipMemAllocationTypePinned ||
-	    props.handle_types != hipMemHandleTypeNone ||
+	    (props.handle_types != hipMemHandleTypeNone &&
+	     props.handle_types != hipMemHandleTypePosixFileDescriptor) ||
 	    props.location.type != hipMemLocationTypeDevice) {
 		err = REAL(hipMemPoolCreate, out, given);
 		if (err == hipSuccess)
-			native_add(*out);
+			ss_pool_native_add(*out);
 		return ss_said(err);
 	}
 	if (reserved_set(&props))
@@ -118,6 +119,8 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 	if (status != SS_OK)
 		return ss_fail(status == SS_ERR_NO_DEVICE ? hipErrorInvalidValue
 							  : ss_status_error(status));
+	if (props.handle_types != hipMemHandleTypeNone)
+		ss_pool_share(pool);
 	*out = ss_pool_handle(pool);
 	return ss_said(hipSuccess);
 }
@@ -348,46 +351,6 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 		return ss_fail(ss_status_error(status));
 	atomic_store(&native_current[dev], NULL);
 	return ss_said(hipSuccess);
-}
-
-/* ---- sharing: native pools only ----------------------------------------- */
-
-hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t pool,
-						hipMemAllocationHandleType type,
-						unsigned int flags)
-{
-	if (!ss_pool_is_native(pool)) /* made without a handle type */
-		return ss_fail(hipErrorInvalidValue);
-	return ss_said(REAL(hipMemPoolExportToShareableHandle, handle, pool, type, flags));
-}
-
-hipError_t do_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *handle,
-						  hipMemAllocationHandleType type,
-						  unsigned int flags)
-{
-	hipError_t err = REAL(hipMemPoolImportFromShareableHandle, pool, handle, type, flags);
-
-	ss_seen(-1, SS_SEEN_IPC);
-	if (err == hipSuccess)
-		native_add(*pool);
-	return ss_said(err);
-}
-
-hipError_t do_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
-{
-	struct ss_block_info info;
-
-	if (ptr && ss_lookup(ss_core, ptr, &info))
-		return ss_fail(hipErrorInvalidValue);
-	return ss_said(REAL(hipMemPoolExportPointer, data, ptr));
-}
-
-hipError_t do_hipMemPoolImportPointer(void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data)
-{
-	if (!ss_pool_is_native(pool))
-		return ss_fail(hipErrorInvalidValue);
-	ss_seen(-1, SS_SEEN_IPC);
-	return ss_said(REAL(hipMemPoolImportPointer, ptr, pool, data));
 }
 
 /* ---- hipDeviceGetAttribute ---------------------------------------------- */

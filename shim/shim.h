@@ -216,6 +216,7 @@ hipError_t ss_sync_streams(int dev);
 
 /* A handle that the runtime gave out and we let through. */
 bool ss_pool_is_native(hipMemPool_t pool);
+void ss_pool_native_add(hipMemPool_t pool);
 /* The native pool that the program made current on `dev`, or NULL. */
 hipMemPool_t ss_pool_native_current(int dev);
 /* It ever made one current, on any device. */
@@ -229,17 +230,19 @@ static inline bool ss_pools_native(void)
 
 /* The program asked for synchronous memory operations on this block. */
 bool ss_sync_memops(uint64_t id);
+/* A BUFFER_ID that nothing else has or had. */
+unsigned ss_buffer_number(void);
 
 /* ---- selftest.c --------------------------------------------------------- */
 
 /* Tries every backing on every device and says what works. */
 void ss_selftest(const struct ss_options *options, int devices);
 
-/* ---- import.c ----------------------------------------------------------- */
+/* ---- mappings.c (more of it in shim/import.h) --------------------------- */
 
 /* The block of another process that this points into, where it is not all that the
- * runtime has mapped there. */
-bool ss_import_find(const void *ptr, void **base, size_t *size);
+ * runtime has mapped there: sets base, size and device of *out. */
+bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number);
 void ss_import_reset(int dev);
 
 /* ---- banner.c ----------------------------------------------------------- */

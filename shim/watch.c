@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "driver/rocm.h"
-#include "shim/shim.h"
+#include "shim/import.h"
 
 #define NOINLINE __attribute__((noinline))
 
@@ -120,6 +120,8 @@ hipError_t do_hipStreamDestroy(hipStream_t stream)
 	struct ss_token t_ = begin; \
 	hipError_t e_ = REAL(name, __VA_ARGS__); \
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, point); \
+	if (point) \
+		ss_import_settle(false); \
 	return ss_said(e_); \
 } while (0)
 
@@ -169,7 +171,7 @@ static NOINLINE hipError_t stream_sync(hipStream_t stream)
 
 hipError_t do_hipStreamSynchronize(hipStream_t stream)
 {
-	HOT((uintptr_t)stream > 2, hipStreamSynchronize, (stream),
+	HOT((uintptr_t)stream > 2 && !ss_import_ending(), hipStreamSynchronize, (stream),
 	    ss_stream_sync(ss_core, stream, REAL_CALL(ss_real_sync, hipStreamSynchronize)),
 	    stream_sync);
 }
@@ -198,7 +200,7 @@ static NOINLINE hipError_t event_sync(hipEvent_t event)
 
 hipError_t do_hipEventSynchronize(hipEvent_t event)
 {
-	HOT(true, hipEventSynchronize, (event),
+	HOT(!ss_import_ending(), hipEventSynchronize, (event),
 	    ss_event_sync(ss_core, event, true, REAL_CALL(ss_real_sync, hipEventSynchronize)),
 	    event_sync);
 }

@@ -3,80 +3,15 @@
  * hipIpc* handles between real processes: this one exports, copies of it import.
  * Their pipe carries handles and verdicts only.
  */
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "test.h"
+#include "procs.h"
 
 #define BLOCKS 6
 #define BYTES 100000
-
-static const char *self, *preload;
 
 struct order {
 	int count;
 	hipIpcMemHandle_t handle[BLOCKS];
 };
-
-struct child {
-	pid_t pid;
-	int to, from;
-};
-
-static struct child start(const char *role, bool shim)
-{
-	int down[2], up[2];
-	struct child c;
-
-	CHECK(!pipe(down) && !pipe(up));
-	c.pid = fork();
-	if (!c.pid) {
-		dup2(down[0], 3);
-		dup2(up[1], 4);
-		for (int fd = 5; fd < 64; fd++)
-			close(fd);
-		if (shim)
-			setenv("LD_PRELOAD", preload, 1);
-		else
-			unsetenv("LD_PRELOAD");
-		execl(self, self, role, NULL);
-		_exit(9);
-	}
-	close(down[0]);
-	close(up[1]);
-	c.to = down[1];
-	c.from = up[0];
-	return c;
-}
-
-static void finish(struct child *c, int want)
-{
-	int status;
-
-	close(c->to);
-	close(c->from);
-	CHECK(waitpid(c->pid, &status, 0) == c->pid);
-	if (want)
-		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == want);
-	else
-		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-static void tell(int fd, const void *data, size_t size)
-{
-	CHECK(write(fd, data, size) == (ssize_t)size);
-}
-
-static void hear(int fd, void *data, size_t size)
-{
-	for (size_t got = 0; got < size;) {
-		ssize_t n = read(fd, (char *)data + got, size - got);
-
-		CHECK(n > 0);
-		got += (size_t)n;
-	}
-}
 
 static void fill(void *p, int value)
 {
@@ -374,8 +309,7 @@ int main(int argc, char **argv)
 {
 	const char *role = argc > 1 ? argv[1] : "";
 
-	self = argv[0];
-	preload = getenv("LD_PRELOAD");
+	procs_init(argv[0]);
 	sim_calls();
 	if (!strcmp(role, "import"))
 		return import();

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which segments of other processes are mapped here. The runtime maps whole segments;
+ * the blocks of one that are open share its mapping, which goes with the last of them.
+ *
+ * Handles that the runtime made itself, for whomever, are opened and closed by it
+ * one for one, and only noted: a block of the same segment may come later.
+ *
+ * Locks: mappings_lock. Leaf.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/mappings.h"
+
+struct block {
+	size_t offset, size;
+	enum ss_via via;
+	unsigned count, number; /* how often it is open; its BUFFER_ID */
+	struct block *next;
+};
+
+struct mapping {
+	char *base;
+	size_t size;
+	unsigned char handle[SS_HANDLE_BYTES];
+	uint32_t serial;
+	int dev;
+	unsigned flags;
+	unsigned users, opens; /* what the program opened; what the runtime did */
+	bool shared;           /* some of it was opened by a handle of ours */
+	bool ending;           /* opened more often than used, until these are idle: */
+	uint64_t waits;        /* devices */
+	uint64_t since;        /* number of the last free that did not wait */
+	struct block *blocks;
+	struct mapping *next;
+};
+
+static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mapping *mappings;
+static atomic_int known_count; /* how many tell what lies in them */
+static uint64_t frees;
+atomic_int ss_mappings_ending;
+
+/* ---- the table; mappings_lock held -------------------------------------- */
+
+/* Since 7.0 the HSA handle only says process and address, where something else may
+ * lie by now; our own handles have a serial as well. */
+static struct mapping *find_handle(const struct ss_handle *h, int dev)
+{
+	struct mapping *m;
+
+	for (m = mappings; m; m = m->next)
+		if (m->dev == dev && !memcmp(m->handle, h->real, sizeof(m->handle)) &&
+		    m->serial == h->serial)
+			break;
+	return m;
+}
+
+static struct mapping *find_address(const void *ptr)
+{
+	struct mapping *m;
+
+	for (m = mappings; m; m = m->next)
+		if ((uintptr_t)ptr - (uintptr_t)m->base < m->size)
+			break;
+	return m;
+}
+
+static void set_ending(struct mapping *m, bool ending)
+{
+	if (m->ending != ending)
+		atomic_fetch_add(&ss_mappings_ending, ending ? 1 : -1);
+	m->ending = ending;
+}
+
+static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum ss_via via)
+{
+	struct block *b;
+
+	for (b = m->blocks; b && (b->offset != h->offset || b->via != via); b = b->next)
+		;
+	if (!b) {
+		b = calloc(1, sizeof(*b));
+		if (!b)
+			return false;
+		b->offset = h->offset;
+		b->via = via;
+		b->number = ss_buffer_number();
+		b->next = m->blocks;
+		m->blocks = b;
+	}
+	b->size = h->size;
+	b->count++;
+	m->users++;
+	if (m->users >= m->opens)
+		set_ending(m, false);
+	m->shared |= ours;
+	return true;
+}
+
+static void detach(struct mapping *m, struct block *b)
+{
+	struct block **at;
+
+	m->users--;
+	if (--b->count)
+		return;
+	for (at = &m->blocks; *at != b; at = &(*at)->next)
+		;
+	*at = b->next;
+	free(b);
+}
+
+static struct mapping *add(const struct ss_handle *h, void *base, int dev, unsigned flags)
+{
+	struct mapping *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->base = base;
+	m->size = h->segment_size;
+	m->serial = h->serial;
+	memcpy(m->handle, h->real, sizeof(m->handle));
+	m->dev = dev;
+	m->flags = flags;
+	m->next = mappings;
+	mappings = m;
+	if (m->serial)
+		atomic_fetch_add(&known_count, 1);
+	return m;
+}
+
+static void drop(struct mapping *m)
+{
+	struct mapping **at;
+	struct block *b;
+
+	for (at = &mappings; *at != m; at = &(*at)->next)
+		;
+	*at = m->next;
+	if (m->serial)
+		atomic_fetch_sub(&known_count, 1);
+	set_ending(m, false);
+	while ((b = m->blocks)) {
+		m->blocks = b->next;
+		free(b);
+	}
+	free(m);
+}
+
+/* ---- open --------------------------------------------------------------- */
+
+bool ss_mapping_again(const struct ss_handle *h, bool ours, enum ss_via via, int dev, int flags,
+		      void **ptr, hipError_t *err)
+{
+	struct mapping *m;
+	bool found;
+
+	pthread_mutex_lock(&mappings_lock);
+	m = find_handle(h, dev);
+	found = m && (ours || m->shared);
+	if (found) {
+		/* The flags were right when it was mapped. */
+		*err = flags >= 0 && (unsigned)flags != m->flags ? hipErrorInvalidValue :
+		       attach(m, h, ours, via) ? hipSuccess : hipErrorOutOfMemory;
+		if (*err == hipSuccess)
+			*ptr = m->base + h->offset;
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return found;
+}
+
+hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via, void *base,
+			  int dev, unsigned flags, void **ptr, void **close)
+{
+	struct mapping *m, *same = NULL;
+	hipError_t err = hipErrorOutOfMemory;
+
+	*close = base;
+	pthread_mutex_lock(&mappings_lock);
+	/* Since 7.0 the runtime itself counts openings of one handle, and takes what
+	 * was freed over there for what lies at its address now. */
+	for (m = mappings; m && m->base != base; m = m->next)
+		;
+	if (m && m->serial != h->serial) {
+		pthread_mutex_unlock(&mappings_lock);
+		return hipErrorInvalidValue;
+	}
+	if (!m && ours)
+		same = find_handle(h, dev); /* another thread was faster */
+	if (same)
+		m = same;
+	else if (!m)
+		m = add(h, base, dev, flags);
+	if (m && attach(m, h, ours, via)) {
+		*ptr = m->base + h->offset;
+		err = hipSuccess;
+		if (!same) {
+			m->opens++;
+			*close = NULL;
+		}
+	} else if (m && !m->users && !m->opens) {
+		drop(m);
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return err;
+}
+
+/* ---- close -------------------------------------------------------------- */
+
+/* The block that starts here; where the runtime alone has opened the mapping, any
+ * address in it will do, as for the runtime. */
+static struct block *find_block(struct mapping *m, const void *ptr, enum ss_via via)
+{
+	size_t offset = (size_t)((const char *)ptr - m->base);
+	struct block *b;
+
+	for (b = m->blocks; b && (b->offset != offset || b->via != via); b = b->next)
+		;
+	return b || m->shared || via != SS_VIA_HANDLE ? b : m->blocks;
+}
+
+struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later)
+{
+	struct ss_departure d = {0};
+	struct mapping *m;
+	struct block *b;
+
+	pthread_mutex_lock(&mappings_lock);
+	m = find_address(ptr);
+	d.known = m != NULL;
+	d.shared = m && m->shared;
+	b = m ? find_block(m, ptr, via) : NULL;
+	if (b) {
+		d.open = true;
+		d.dev = m->dev;
+		detach(m, b);
+		if (later >= 0) {
+			m->waits |= 1ull << m->dev | 1ull << later;
+			m->since = ++frees;
+		}
+		/* Closing waits for its device, and for no other. */
+		if (m->users < m->opens && (later >= 0 || m->waits & ~(1ull << m->dev))) {
+			set_ending(m, true);
+		} else if (m->users < m->opens) {
+			d.close = m->shared ? m->base : ptr;
+			m->opens--;
+			if (!m->opens)
+				drop(m);
+		}
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return d;
+}
+
+uint64_t ss_mappings_waiting(uint64_t *asked)
+{
+	uint64_t waits = 0;
+
+	pthread_mutex_lock(&mappings_lock);
+	*asked = frees;
+	for (struct mapping *m = mappings; m; m = m->next)
+		if (m->ending)
+			waits |= m->waits;
+	pthread_mutex_unlock(&mappings_lock);
+	return waits;
+}
+
+void *ss_mapping_settled(uint64_t idle, uint64_t asked)
+{
+	struct mapping *m;
+	void *base = NULL;
+
+	pthread_mutex_lock(&mappings_lock);
+	for (m = mappings; m; m = m->next)
+		if (m->ending && m->since <= asked && !(m->waits & ~idle))
+			break;
+	if (m) {
+		base = m->base;
+		m->opens--;
+		if (!m->opens)
+			drop(m);
+		else if (m->opens <= m->users)
+			set_ending(m, false);
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return base;
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number)
+{
+	struct mapping *m;
+	struct block *best = NULL;
+
+	if (likely(!atomic_load_explicit(&known_count, memory_order_relaxed)))
+		return false;
+	pthread_mutex_lock(&mappings_lock);
+	m = find_address(ptr);
+	if (m && m->serial) {
+		size_t at = (size_t)((const char *)ptr - m->base);
+
+		/* A handle of the runtime's opens the whole segment: the block in it
+		 * is meant where there is one. */
+		for (struct block *b = m->blocks; b; b = b->next)
+			if (at - b->offset < b->size && (!best || b->size < best->size))
+				best = b;
+		if (best) {
+			out->base = m->base + best->offset;
+			out->size = best->size;
+			out->device = m->dev;
+			*number = best->number;
+		}
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return best != NULL;
+}
+
+void ss_import_reset(int dev)
+{
+	struct mapping *m, *next;
+
+	pthread_mutex_lock(&mappings_lock);
+	for (m = mappings; m; m = next) {
+		next = m->next;
+		if (m->dev == dev)
+			drop(m);
+	}
+	pthread_mutex_unlock(&mappings_lock);
+}
