@@ -17,9 +17,11 @@ __attribute__((noipa)) void counted(const char *call, int n);
 __attribute__((noipa)) void counted(const char *call, int n)
 {
 	while (n-- > 0) {
-		if (call[0] == 'r')
+		if (call[0] == 'r' || call[0] == 'b')
 			CHECK(hipEventRecord(event, a));
-		else if (call[0] == 'w')
+		if (call[0] == 'r')
+			continue;
+		if (call[0] == 'w' || call[0] == 'b')
 			CHECK(hipStreamWaitEvent(b, event, 0));
 		else if (call[0] == 's')
 			CHECK(hipStreamSynchronize(a));
@@ -32,8 +34,8 @@ int main(int argc, char **argv)
 {
 	void *p;
 
-	if (argc != 3 || !strchr("rwsq", argv[1][0]))
-		die("usage: watch record|wait|sync|query N");
+	if (argc != 3 || !strchr("rwbsq", argv[1][0]))
+		die("usage: watch record|wait|both|sync|query N");
 	CHECK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
 	CHECK(hipStreamCreateWithFlags(&b, hipStreamNonBlocking));
 	CHECK(hipEventCreateWithFlags(&event, hipEventDisableTiming));

@@ -108,18 +108,27 @@ struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
  * points, at which memory above the release threshold goes back. */
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
 
-/* The usual case of the above in one call, at a fraction of the cost: a stream with a
- * handle of its own that is known, and nothing captures. `real` is called in between and
- * its result returned (0: it succeeded); SS_NOT_USUAL: nothing was done or called. */
-#define SS_NOT_USUAL (-1)
-typedef int ss_real_record(void *event, void *native);
-typedef int ss_real_wait(void *native, void *event, unsigned flags);
-typedef int ss_real_sync(void *handle);
-int ss_record(struct ss_core *core, void *event, void *native, ss_real_record *real);
-int ss_wait(struct ss_core *core, void *native, void *event, unsigned flags, ss_real_wait *real);
-int ss_stream_sync(struct ss_core *core, void *native, ss_real_sync *real);
+/* The usual case of the above in one call, at a fraction of the cost: handles that are
+ * known, of streams that have one of their own, and nothing captures. What is not usual
+ * goes the long way. Round the real call *depth is one higher. */
+struct ss_record_call {
+	int (*real)(void *event, void *native), (*long_way)(void *event, void *native);
+};
+struct ss_wait_call {
+	int (*real)(void *native, void *event, unsigned flags);
+	int (*long_way)(void *native, void *event, unsigned flags);
+};
+struct ss_sync_call {
+	int (*real)(void *handle), (*long_way)(void *handle);
+};
+int ss_record(struct ss_core *core, void *event, void *native, const struct ss_record_call *call,
+	      int *depth);
+int ss_wait(struct ss_core *core, void *native, void *event, unsigned flags,
+	    const struct ss_wait_call *call, int *depth);
+int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call *call, int *depth);
 /* A synchronization (`threshold`) or a query. */
-int ss_event_sync(struct ss_core *core, void *event, bool threshold, ss_real_sync *real);
+int ss_event_sync(struct ss_core *core, void *event, bool threshold,
+		  const struct ss_sync_call *call, int *depth);
 
 /* From now on event clocks and query results are not trusted (a bypass was
  * seen); completion then comes from fences and device-wide waits only. */

@@ -256,6 +256,18 @@ void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos
 void ss_event_finish_all(struct ss_core *core);
 bool ss_token_device_wide(const struct ss_token *t);
 
+enum ss_token_kind {
+	SS_TOKEN_NONE,
+	SS_TOKEN_RECORD,
+	SS_TOKEN_WAIT,
+	SS_TOKEN_EVENT,
+	SS_TOKEN_STREAM,
+	SS_TOKEN_MANY,
+};
+
+struct ss_event;
+int ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen);
+
 /* Waits, with no lock held, until no thread is recording on tl; the caller has
  * made sure that none begins. */
 void ss_fence_quiesce(struct ss_timeline *tl);
@@ -286,10 +298,24 @@ static inline uint64_t ss_position(struct ss_timeline *tl)
 {
 	return atomic_fetch_add(&tl->now, 1);
 }
-/* Everything enqueued on x from now on is ordered after position n of `slot` and
- * after `from`. */
-void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from, uint32_t slot,
-		       uint64_t n);
+/* Everything enqueued on x from now on is ordered after position n of `slot` and after
+ * `from`. Rows are closed under this, so a known position brings nothing. */
+void ss_row_raise(struct ss_timeline *x, const struct ss_row *from, uint32_t slot, uint64_t n);
+static inline void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from,
+				     uint32_t slot, uint64_t n)
+{
+	uint64_t *known;
+
+	ss_spin_lock(&x->lock);
+	known = x->saw && slot < x->saw->count ? &x->saw->n[slot] : NULL;
+	if (!known || (*known < n && from && from->count)) {
+		ss_row_raise(x, from, slot, n);
+	} else if (*known < n) {
+		*known = n;
+		atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
+	}
+	ss_spin_unlock(&x->lock);
+}
 /* Makes stream X wait on the device for an exact fence that covers (tl, n).
  * False: there is none. No lock held. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
@@ -404,7 +430,6 @@ struct ss_device_state {
 	atomic_bool initial_done;
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
-	atomic_bool eager;              /* has pools that give back without a wait */
 	atomic_bool pressed;            /* near its limit: frees record their fence */
 };
 
@@ -424,6 +449,7 @@ struct ss_core {
 	_Atomic uint64_t stream_gen;    /* grows when a handle leaves the table */
 	uint64_t lives;                 /* streams there ever were */
 	_Atomic uint32_t fences_pending;
+	atomic_bool eager;              /* some pools give back without a wait */
 	atomic_bool distrust;
 	const char *distrust_why;
 
@@ -451,6 +477,24 @@ struct ss_core {
 static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const void *native)
 {
 	return (struct ss_timeline *)ss_table_find(&core->by_handle, native);
+}
+
+/* Streams of dev that were destroyed and may still run. */
+bool ss_zombies(struct ss_core *core, int dev);
+
+static inline bool ss_eager(const struct ss_core *core)
+{
+	return atomic_load_explicit(&core->eager, memory_order_relaxed);
+}
+
+/* At a synchronization that succeeded. Where giving back waits for the device, there is
+ * nothing to do unless it is idle. */
+static inline void ss_keep_house(struct ss_core *core, int dev, bool idle)
+{
+	if (idle || ss_eager(core))
+		/* What a destroyed stream still runs is waited for only by a
+		 * device-wide wait. */
+		ss_housekeep(core, dev, idle && !ss_zombies(core, dev));
 }
 
 void *ss_host_alloc(struct ss_core *core, size_t size); /* zeroed; counted */
@@ -552,8 +596,6 @@ int64_t ss_thrift(struct ss_pool *pool);
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step,
 		      uint64_t *end);
 void ss_oom_report(struct ss_pool *pool, uint64_t size);
-/* Streams of dev that were destroyed and may still run. */
-bool ss_zombies(struct ss_core *core, int dev);
 
 /* Driver calls are timed for the statistics. */
 uint64_t ss_drive_begin(struct ss_core *core);

@@ -60,7 +60,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->shared = false;
 	pool->backing = backing_for(core, dev, classic);
 	if (!core->dev[dev].info.release_waits[pool->backing])
-		core->dev[dev].eager = true;
+		core->eager = true;
 	pool->max_bytes = 0;
 	pool->peers = 1ull << dev | (classic ? core->dev[dev].peers : 0);
 	pool->follow = pool->opportunistic = pool->internal = true;

@@ -4,20 +4,26 @@
 
 #include "core/table.h"
 
-#define FIRST_BITS 6
+#define FIRST 64
 
-static struct ss_buckets *buckets_new(unsigned bits)
+struct ss_link ss_table_end = {.key = &ss_table_end};
+
+static struct ss_buckets *buckets_new(size_t count)
 {
-	struct ss_buckets *b = calloc(1, sizeof(*b) + (sizeof(b->head[0]) << bits));
+	struct ss_buckets *b = malloc(sizeof(*b) + count * sizeof(b->head[0]));
 
-	if (b)
-		b->shift = 64 - bits;
+	if (!b)
+		return NULL;
+	b->mask = count - 1;
+	b->older = NULL;
+	for (size_t i = 0; i < count; i++)
+		atomic_init(&b->head[i], &ss_table_end);
 	return b;
 }
 
 bool ss_table_init(struct ss_table *t)
 {
-	t->buckets = buckets_new(FIRST_BITS);
+	t->buckets = buckets_new(FIRST);
 	return t->buckets != NULL;
 }
 
@@ -43,14 +49,14 @@ static void push(struct ss_buckets *b, struct ss_link *l)
 static void widen(struct ss_table *t)
 {
 	struct ss_buckets *old = atomic_load(&t->buckets);
-	struct ss_buckets *b = buckets_new(64 - old->shift + 1);
+	struct ss_buckets *b = buckets_new((old->mask + 1) * 2);
 
 	if (!b)
 		return;
-	for (size_t i = 0; i >> (64 - old->shift) == 0; i++) {
+	for (size_t i = 0; i <= old->mask; i++) {
 		struct ss_link *l = atomic_load(&old->head[i]), *next;
 
-		for (; l; l = next) {
+		for (; l != &ss_table_end; l = next) {
 			next = atomic_load(&l->next);
 			push(b, l);
 		}
@@ -61,9 +67,7 @@ static void widen(struct ss_table *t)
 
 void ss_table_add(struct ss_table *t, struct ss_link *l, void *key)
 {
-	struct ss_buckets *b = atomic_load(&t->buckets);
-
-	if (t->count++ >> (64 - b->shift))
+	if (t->count++ > atomic_load(&t->buckets)->mask)
 		widen(t);
 	atomic_store_explicit(&l->key, key, memory_order_release);
 	push(atomic_load(&t->buckets), l);
@@ -77,6 +81,17 @@ void ss_table_remove(struct ss_table *t, struct ss_link *l)
 	while (atomic_load(at) != l)
 		at = &atomic_load(at)->next;
 	atomic_store_explicit(at, atomic_load(&l->next), memory_order_release);
-	atomic_store_explicit(&l->key, SS_NO_KEY, memory_order_release);
+	/* Nobody's handle, from here on. */
+	atomic_store_explicit(&l->key, &ss_table_end, memory_order_release);
 	t->count--;
+}
+
+struct ss_link *ss_table_any(struct ss_table *t)
+{
+	struct ss_buckets *b = atomic_load(&t->buckets);
+
+	for (size_t i = 0; i <= b->mask; i++)
+		if (atomic_load(&b->head[i]) != &ss_table_end)
+			return atomic_load(&b->head[i]);
+	return NULL;
 }

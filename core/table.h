@@ -14,27 +14,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SS_NO_KEY ((void *)(uintptr_t)0x5353) /* nobody's handle */
-
 struct ss_link {
-	_Atomic(void *) key; /* NULL, SS_NO_KEY: not in the table (yet, any more) */
+	_Atomic(void *) key;
 	_Atomic(struct ss_link *) next;
 };
 
+/* Ends every chain; its key is its own address. */
+extern struct ss_link ss_table_end;
+
 struct ss_buckets {
+	uint64_t mask;
 	struct ss_buckets *older; /* readers may still be in it */
-	unsigned shift;
 	_Atomic(struct ss_link *) head[];
 };
 
 struct ss_table {
 	_Atomic(struct ss_buckets *) buckets;
-	uint32_t count;
+	uint64_t count;
 };
 
 static inline size_t ss_table_hash(const struct ss_buckets *b, const void *key)
 {
-	return (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15ull >> b->shift;
+	return (uint64_t)(uintptr_t)key * 0x61c88647u >> 32 & b->mask;
 }
 
 static inline struct ss_link *ss_table_find(const struct ss_table *t, const void *key)
@@ -43,8 +44,13 @@ static inline struct ss_link *ss_table_find(const struct ss_table *t, const void
 	struct ss_link *l = atomic_load_explicit(&b->head[ss_table_hash(b, key)],
 						 memory_order_acquire);
 
-	while (l && atomic_load_explicit(&l->key, memory_order_acquire) != key)
+	while (__builtin_expect(atomic_load_explicit(&l->key, memory_order_acquire) != key, 0)) {
+		if (l == &ss_table_end)
+			return NULL;
 		l = atomic_load_explicit(&l->next, memory_order_acquire);
+	}
+	if (!l)
+		__builtin_unreachable(); /* so that nobody asks again */
 	return l;
 }
 
@@ -55,5 +61,7 @@ void ss_table_finish(struct ss_table *t);
  * the table only gets slower. */
 void ss_table_add(struct ss_table *t, struct ss_link *l, void *key);
 void ss_table_remove(struct ss_table *t, struct ss_link *l);
+/* One of them; NULL: the table is empty. */
+struct ss_link *ss_table_any(struct ss_table *t);
 
 #endif

@@ -84,27 +84,24 @@ struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl)
 	return row;
 }
 
-/* Rows are closed under this, so a known position brings nothing. Out of host memory:
- * nothing is granted, which only costs reuse. */
-void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from, uint32_t slot,
-		       uint64_t n)
+/* x->lock held. Out of host memory: nothing is granted, which only costs reuse. */
+void ss_row_raise(struct ss_timeline *x, const struct ss_row *from, uint32_t slot, uint64_t n)
 {
 	uint32_t count = from && from->count > slot ? from->count : slot + 1;
-	struct ss_row *row;
+	struct ss_row *row = x->saw;
 
 	if (slot == x->slot)
 		return;
-	ss_spin_lock(&x->lock);
-	if (ss_row_get(x->saw, slot) < n && row_fit(&x->saw, count)) {
+	if (!row || row->count < count) {
+		if (!row_fit(&x->saw, count))
+			return;
 		row = x->saw;
-		for (uint32_t i = 0; from && i < from->count; i++)
-			if (row->n[i] < from->n[i])
-				row->n[i] = from->n[i];
-		if (row->n[slot] < n)
-			row->n[slot] = n;
-		atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
 	}
-	ss_spin_unlock(&x->lock);
+	for (uint32_t i = 0; from && i < from->count; i++)
+		row->n[i] = row->n[i] < from->n[i] ? from->n[i] : row->n[i];
+	if (row->n[slot] < n)
+		row->n[slot] = n;
+	atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
 }
 
 /* ---- completion --------------------------------------------------------- */
@@ -134,20 +131,28 @@ void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 	}
 }
 
+/* `version` is the latest that the host is not known to know. */
+static __attribute__((noinline)) void complete_row(struct ss_core *core, struct ss_timeline *tl,
+						   uint64_t pos, uint64_t version, bool synced)
+{
+	ss_spin_lock(&tl->lock);
+	if (ss_version(tl) == version) {
+		ss_complete(core, tl, pos, tl->saw, synced);
+		if (synced)
+			atomic_store_explicit(&tl->proved, version, memory_order_relaxed);
+	}
+	ss_spin_unlock(&tl->lock);
+}
+
 void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		      uint64_t version, bool synced)
 {
-	if (atomic_load_explicit(&tl->proved, memory_order_relaxed) != version) {
-		ss_spin_lock(&tl->lock);
-		if (ss_version(tl) == version) {
-			ss_complete(core, tl, pos, tl->saw, synced);
-			if (synced)
-				atomic_store_explicit(&tl->proved, version,
-						      memory_order_relaxed);
-		}
-		ss_spin_unlock(&tl->lock);
-	}
-	ss_complete(core, tl, pos, NULL, synced);
+	if (__builtin_expect(atomic_load_explicit(&tl->proved, memory_order_relaxed) != version,
+			     0))
+		complete_row(core, tl, pos, version, synced);
+	raise_to(&tl->completed, pos);
+	if (synced)
+		raise_to(&tl->synced, pos);
 }
 
 /* ---- the table of streams ----------------------------------------------- */
@@ -175,6 +180,7 @@ static struct ss_timeline *slot_take(struct ss_core *core)
 	tl->core = core;
 	tl->slot = count;
 	tl->now = 1;
+	tl->version = (uint64_t)count << 40; /* no two slots have one in common */
 	core->slots[count] = tl;
 	atomic_store_explicit(&core->slot_count, count + 1, memory_order_release);
 	return tl;

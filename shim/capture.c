@@ -39,6 +39,12 @@ static bool joins_null(const struct ss_timeline *tl)
 	return ss_timeline_kind(tl) != SS_TL_NONBLOCKING;
 }
 
+static void live(int more)
+{
+	atomic_fetch_add(&ss_captures, more);
+	atomic_fetch_add(&ss_unusual, more);
+}
+
 /* Lock held. `by`: the member whose capture it joins, or NULL if it begins one.
  * False: no host memory, or it is in a capture already. */
 static bool member_add(struct ss_timeline *tl, const struct member *by, hipStreamCaptureMode mode)
@@ -58,7 +64,7 @@ static bool member_add(struct ss_timeline *tl, const struct member *by, hipStrea
 	m->thread = by ? by->thread : pthread_self();
 	HASH_ADD_PTR(members, tl, m);
 	if (tl == origin)
-		atomic_fetch_add(&ss_captures, 1);
+		live(1);
 	if (joins_null(tl))
 		atomic_fetch_add(&ss_captures_blocking, 1);
 	return true;
@@ -71,7 +77,7 @@ static void member_drop(struct member *m)
 	if (joins_null(m->tl))
 		atomic_fetch_sub(&ss_captures_blocking, 1);
 	if (m->tl == m->origin)
-		atomic_fetch_sub(&ss_captures, 1);
+		live(-1);
 	free(m);
 }
 

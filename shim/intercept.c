@@ -311,7 +311,7 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 /* Nothing stands between a call and a hit. */
 static inline bool plain(hipStream_t stream)
 {
-	return likely((uintptr_t)stream > 2) && ss_plain() && !ss_pools_native();
+	return likely((uintptr_t)stream > 2) && ss_usual() && !ss_pools_native();
 }
 
 static int malloc_async(void **ptr, size_t size, void *native)

@@ -38,13 +38,13 @@ static inline bool ss_pass(enum ss_entry_kind kind)
 	return ss_pass_slow(kind);
 }
 
-/* Nothing of ours stands between a call and the usual case: not while a capture is live,
- * nor while an error of ours is remembered. */
-static inline bool ss_plain(void)
+/* Nothing stands between a call and the usual case: not while a capture is live, nor
+ * while an error of ours is remembered. */
+extern _Atomic int ss_unusual; /* live captures, and one more where the shim is not on */
+static inline bool ss_usual(void)
 {
-	return likely(!(ss_tls.depth | ss_tls.error) &&
-		      atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON &&
-		      !ss_capture_live());
+	return likely(!atomic_load_explicit(&ss_unusual, memory_order_acquire) &&
+		      !(ss_tls.depth | ss_tls.error));
 }
 
 static inline bool ss_exiting(void)

@@ -18,7 +18,7 @@
 #include "driver/rocm.h"
 #include "shim/shim.h"
 
-_Atomic int ss_state;
+_Atomic int ss_state, ss_unusual = 1;
 struct ss_core *ss_core;
 struct ss_options ss_options;
 
@@ -31,31 +31,39 @@ int ss_device_count(void)
 	return ss_rocm.devices;
 }
 
+static void set_state(int from, int to)
+{
+	if (atomic_compare_exchange_strong(&ss_state, &from, to) &&
+	    (from == SS_ON) != (to == SS_ON))
+		atomic_fetch_add(&ss_unusual, from == SS_ON ? 1 : -1);
+}
+
 /* ---- the ways out ------------------------------------------------------- */
 
 /* HIP in a forked child is undefined once the parent used it, and our locks may
  * be held by threads that do not exist here. */
 static void in_child(void)
 {
+	int state = atomic_load(&ss_state);
+
 	ss_tls.depth = 0;
-	if (atomic_load(&ss_state) != SS_UNKNOWN)
-		atomic_store(&ss_state, SS_OFF);
+	if (state != SS_UNKNOWN)
+		set_state(state, SS_OFF);
 }
 
 /* Runs early in exit(), before the destructors of objects that were built before
  * main(): those may free device memory after the runtime has gone. */
 static void at_exit(void)
 {
-	int on = SS_ON;
-
-	atomic_compare_exchange_strong(&ss_state, &on, SS_EXITING);
+	set_state(SS_ON, SS_EXITING);
 }
 
 /* Last of all, after the runtime's own destructors: no HIP from here. */
 __attribute__((destructor)) static void fini(void)
 {
-	int state = atomic_exchange(&ss_state, SS_OFF);
+	int state = atomic_load(&ss_state);
 
+	set_state(state, SS_OFF);
 	if (state != SS_ON && state != SS_EXITING)
 		return;
 	if (ss_options.stats)
@@ -88,14 +96,14 @@ static void create(int devices)
 	ss_core = ss_core_create(&driver, &ss_options);
 	if (!ss_core) {
 		ss_say("out of host memory: every call goes to the real runtime");
-		atomic_store_explicit(&ss_state, SS_OFF, memory_order_release);
+		set_state(SS_UNKNOWN, SS_OFF);
 		return;
 	}
 	ss_core_set_log(ss_core, ss_out());
 	have_key = pthread_key_create(&thread_key, thread_gone) == 0;
 	pthread_atfork(NULL, NULL, in_child);
 	atexit(at_exit);
-	atomic_store_explicit(&ss_state, devices ? SS_ON : SS_OFF, memory_order_release);
+	set_state(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 
 static bool start(void)
@@ -122,7 +130,7 @@ static bool start(void)
 		if (devices > 0)
 			create(devices);
 		else
-			atomic_store_explicit(&ss_state, SS_OFF, memory_order_release);
+			set_state(SS_UNKNOWN, SS_OFF);
 	}
 	pthread_mutex_unlock(&start_lock);
 	if (first && ss_options.verbose)

@@ -11,8 +11,6 @@
 #include "driver/rocm.h"
 #include "shim/import.h"
 
-#define NOINLINE __attribute__((noinline))
-
 /* 7.x follows a handle without asking whether it is one: garbage, and streams that
  * are gone, crash in most calls (observed on 7.2.4). There the answer that other
  * releases give is ours. */
@@ -23,23 +21,12 @@
 		return ss_fail(code); \
 } while (0)
 
-/* The usual case in one call of the core, what passes, or else the long way below. */
-#define HOT(is, name, args, usual, long_way) do { \
-	int e_; \
-	if (likely(is) && ss_plain() && likely(ss_real.name != NULL)) { \
-		ss_enter(); \
-		e_ = usual; \
-		ss_leave(); \
-		if (likely(e_ != SS_NOT_USUAL)) \
-			return (hipError_t)e_; \
-	} \
-	if (ss_pass(SS_WATCH)) \
-		return ss_real.name ? ss_real.name args : ss_real_missing(); \
-	return long_way args; \
-} while (0)
-
-/* What the core calls between begin and end. */
-#define REAL_CALL(type, name) (type *)(void (*)(void))ss_real.name
+/* What is hot goes straight to the core, which makes the real call itself, unless this
+ * process, thread or handle is out of the ordinary. All of these functions exist in
+ * every release. */
+#define USUAL(is) (likely(is) && ss_usual())
+#define LONG_WAY(name, args) \
+	(ss_pass(SS_WATCH) ? ss_real.name ? ss_real.name args : ss_real_missing() : name##_long args)
 
 /* ---- streams come and go ------------------------------------------------ */
 
@@ -164,16 +151,28 @@ static double now_ms(void)
 	return ss_said(e_); \
 } while (0)
 
-static NOINLINE hipError_t stream_sync(hipStream_t stream)
+static hipError_t hipStreamSynchronize_long(hipStream_t stream)
 {
 	SYNCS(stream, hipStreamSynchronize, stream);
 }
 
+static int real_stream_sync(void *stream)
+{
+	return ss_real.hipStreamSynchronize(stream);
+}
+
+static int long_stream_sync(void *stream)
+{
+	return LONG_WAY(hipStreamSynchronize, (stream));
+}
+
 hipError_t do_hipStreamSynchronize(hipStream_t stream)
 {
-	HOT((uintptr_t)stream > 2 && !ss_import_ending(), hipStreamSynchronize, (stream),
-	    ss_stream_sync(ss_core, stream, REAL_CALL(ss_real_sync, hipStreamSynchronize)),
-	    stream_sync);
+	static const struct ss_sync_call call = {real_stream_sync, long_stream_sync};
+
+	if (USUAL((uintptr_t)stream > 2 && !ss_import_ending()))
+		return (hipError_t)ss_stream_sync(ss_core, stream, &call, &ss_tls.depth);
+	return (hipError_t)long_stream_sync(stream);
 }
 
 hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
@@ -193,29 +192,53 @@ hipError_t do_hipStreamQuery_spt(hipStream_t stream)
 	ASKS(ss_spt(stream), hipStreamQuery_spt, stream);
 }
 
-static NOINLINE hipError_t event_sync(hipEvent_t event)
+static hipError_t hipEventSynchronize_long(hipEvent_t event)
 {
 	PROVES(ss_event_sync_begin(ss_core, event), true, hipEventSynchronize, event);
 }
 
-hipError_t do_hipEventSynchronize(hipEvent_t event)
+static int real_event_sync(void *event)
 {
-	HOT(!ss_import_ending(), hipEventSynchronize, (event),
-	    ss_event_sync(ss_core, event, true, REAL_CALL(ss_real_sync, hipEventSynchronize)),
-	    event_sync);
+	return ss_real.hipEventSynchronize(event);
 }
 
-static NOINLINE hipError_t event_query(hipEvent_t event)
+static int long_event_sync(void *event)
+{
+	return LONG_WAY(hipEventSynchronize, (event));
+}
+
+hipError_t do_hipEventSynchronize(hipEvent_t event)
+{
+	static const struct ss_sync_call call = {real_event_sync, long_event_sync};
+
+	if (USUAL(!ss_import_ending()))
+		return (hipError_t)ss_event_sync(ss_core, event, true, &call, &ss_tls.depth);
+	return (hipError_t)long_event_sync(event);
+}
+
+static hipError_t hipEventQuery_long(hipEvent_t event)
 {
 	ss_debts_pay();
 	PROVES(ss_event_sync_begin(ss_core, event), false, hipEventQuery, event);
 }
 
+static int real_event_query(void *event)
+{
+	return ss_real.hipEventQuery(event);
+}
+
+static int long_event_query(void *event)
+{
+	return LONG_WAY(hipEventQuery, (event));
+}
+
 hipError_t do_hipEventQuery(hipEvent_t event)
 {
-	HOT(!atomic_load_explicit(&ss_owing, memory_order_acquire), hipEventQuery, (event),
-	    ss_event_sync(ss_core, event, false, REAL_CALL(ss_real_sync, hipEventQuery)),
-	    event_query);
+	static const struct ss_sync_call call = {real_event_query, long_event_query};
+
+	if (USUAL(!atomic_load_explicit(&ss_owing, memory_order_acquire)))
+		return (hipError_t)ss_event_sync(ss_core, event, false, &call, &ss_tls.depth);
+	return (hipError_t)long_event_query(event);
 }
 
 /* ---- wait --------------------------------------------------------------- */
@@ -235,16 +258,28 @@ hipError_t do_hipEventQuery(hipEvent_t event)
 	return ss_said(e_); \
 } while (0)
 
-static NOINLINE hipError_t wait_event(hipStream_t stream, hipEvent_t event, unsigned int flags)
+static hipError_t hipStreamWaitEvent_long(hipStream_t stream, hipEvent_t event, unsigned flags)
 {
 	WAITS(stream, hipStreamWaitEvent, stream, event, flags);
 }
 
+static int real_wait(void *stream, void *event, unsigned flags)
+{
+	return ss_real.hipStreamWaitEvent(stream, event, flags);
+}
+
+static int long_wait(void *stream, void *event, unsigned flags)
+{
+	return LONG_WAY(hipStreamWaitEvent, (stream, event, flags));
+}
+
 hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags)
 {
-	HOT((uintptr_t)stream > 2, hipStreamWaitEvent, (stream, event, flags),
-	    ss_wait(ss_core, stream, event, flags, REAL_CALL(ss_real_wait, hipStreamWaitEvent)),
-	    wait_event);
+	static const struct ss_wait_call call = {real_wait, long_wait};
+
+	if (USUAL((uintptr_t)stream > 2))
+		return (hipError_t)ss_wait(ss_core, stream, event, flags, &call, &ss_tls.depth);
+	return (hipError_t)long_wait(stream, event, flags);
 }
 
 hipError_t do_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags)
@@ -294,15 +329,28 @@ static hipError_t record_end(struct recording *r, hipEvent_t event, hipError_t e
 	return record_end(&r_, event, REAL(name, event, __VA_ARGS__)); \
 } while (0)
 
-static NOINLINE hipError_t record(hipEvent_t event, hipStream_t stream)
+static hipError_t hipEventRecord_long(hipEvent_t event, hipStream_t stream)
 {
 	RECORDS(stream, false, hipEventRecord, event, stream);
 }
 
+static int real_record(void *event, void *stream)
+{
+	return ss_real.hipEventRecord(event, stream);
+}
+
+static int long_record(void *event, void *stream)
+{
+	return LONG_WAY(hipEventRecord, (event, stream));
+}
+
 hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
 {
-	HOT((uintptr_t)stream > 2, hipEventRecord, (event, stream),
-	    ss_record(ss_core, event, stream, REAL_CALL(ss_real_record, hipEventRecord)), record);
+	static const struct ss_record_call call = {real_record, long_record};
+
+	if (USUAL((uintptr_t)stream > 2))
+		return (hipError_t)ss_record(ss_core, event, stream, &call, &ss_tls.depth);
+	return (hipError_t)long_record(event, stream);
 }
 
 hipError_t do_hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
