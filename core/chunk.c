@@ -4,11 +4,47 @@
  * mapped, opened to devices, unmapped, given back. Which chunk goes where is
  * decided in vmm.c.
  *
- * Locks: pool->lock, dropped for the driver.
+ * Locks: pool->lock, dropped for the driver. Meanwhile pool->mapping keeps others
+ * from changing what is mapped (the frames), so whoever set it may read them.
  */
 #include <stdlib.h>
 
 #include "core/vmm.h"
+
+/* ---- turns -------------------------------------------------------------- */
+
+/* Access that is given from the start of the reservation (V1) must find no gap,
+ * and what two threads miss at once is often the same. A thread that waits here
+ * would wait for the same streams inside a map of its own (B7), so nothing hangs
+ * that would not hang without us. */
+bool ss_vmm_claim(struct ss_pool *pool, bool wait, bool *waited)
+{
+	bool mine;
+
+	pthread_mutex_lock(&pool->lock);
+	/* The runtime may call back from inside a map; that can't wait. */
+	if (pool->mapping && pthread_equal(pool->mapper, pthread_self()))
+		wait = false;
+	if (waited)
+		*waited = wait && pool->mapping;
+	while (wait && pool->mapping)
+		pthread_cond_wait(&pool->mapped, &pool->lock);
+	mine = !pool->mapping;
+	if (mine) {
+		pool->mapping = true;
+		pool->mapper = pthread_self();
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return mine;
+}
+
+void ss_vmm_unclaim(struct ss_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->mapping = false;
+	pthread_cond_broadcast(&pool->mapped);
+	pthread_mutex_unlock(&pool->lock);
+}
 
 /* ---- the reservation ---------------------------------------------------- */
 
@@ -43,21 +79,23 @@ enum ss_status ss_vmm_reserve(struct ss_pool *pool)
 		v->seg->native_size = size;
 		v->seg->prev = v->seg->next = NULL;
 		pthread_mutex_lock(&pool->lock);
-		if (!pool->vmm) {
-			pool->vmm = v;
-			pool->segments = v->seg;
-			pool->segment_count = 1;
-			ss_hole_place(pool, v->seg->first);
-			pthread_mutex_unlock(&pool->lock);
-			return SS_OK;
-		}
-		pthread_mutex_unlock(&pool->lock); /* another thread was first */
-		ss_segment_forget(core, v->seg);
+		pool->vmm = v;
+		pool->segments = v->seg;
+		pool->segment_count = 1;
+		ss_hole_place(pool, v->seg->first);
+		pthread_mutex_unlock(&pool->lock);
+		return SS_OK;
 	}
 	core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
 	free(v->frame);
 	ss_host_free(core, v, sizeof(*v));
-	return pool->vmm ? SS_OK : SS_ERR_FAILED;
+	return SS_ERR_FAILED;
+}
+
+/* A hole that may be filled: not one whose memory would not go (`exported`). */
+static bool is_gap(const struct ss_block *b)
+{
+	return ss_is_state(b, SS_BLOCK_HOLE) && !b->exported;
 }
 
 void ss_hole_place(struct ss_pool *pool, struct ss_block *b)
@@ -67,11 +105,11 @@ void ss_hole_place(struct ss_pool *pool, struct ss_block *b)
 	ss_set_state(b, SS_BLOCK_HOLE);
 	b->slot = SS_SLOT_CLEAN;
 	b->n = 0;
-	if (ss_is_state(b->next, SS_BLOCK_HOLE)) {
+	if (is_gap(b->next)) {
 		ss_heap_remove(&v->holes, b->next);
 		ss_block_merge(pool->core, b);
 	}
-	if (ss_is_state(b->prev, SS_BLOCK_HOLE)) {
+	if (is_gap(b->prev)) {
 		b = b->prev;
 		ss_heap_remove(&v->holes, b);
 		ss_block_merge(pool->core, b);
@@ -80,6 +118,12 @@ void ss_hole_place(struct ss_pool *pool, struct ss_block *b)
 }
 
 /* ---- chunks ------------------------------------------------------------- */
+
+static void frames_set(struct ss_vmm *v, uint64_t va, uint64_t size, struct ss_chunk *c)
+{
+	for (uint64_t a = va; a < va + size; a += v->unit)
+		*ss_frame_at(v, a) = c;
+}
 
 enum ss_status ss_chunk_unmap(struct ss_pool *pool, struct ss_block *b, struct ss_chunk *c)
 {
@@ -91,8 +135,7 @@ enum ss_status ss_chunk_unmap(struct ss_pool *pool, struct ss_block *b, struct s
 	pthread_mutex_lock(&pool->lock);
 	pool->spent.calls++;
 	if (s == SS_OK) {
-		for (uint64_t va = c->va; va < c->va + c->size; va += pool->vmm->unit)
-			*ss_frame_at(pool->vmm, va) = NULL;
+		frames_set(pool->vmm, c->va, c->size, NULL);
 		ss_hole_place(pool, b);
 	} else {
 		ss_place(pool, b);
@@ -116,7 +159,7 @@ void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c)
 	ss_host_free(core, c, sizeof(*c));
 }
 
-struct ss_chunk *ss_chunk_make(struct ss_pool *pool, uint64_t size, enum ss_status *s)
+static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_status *s)
 {
 	struct ss_core *core = pool->core;
 	struct ss_chunk *c;
@@ -142,83 +185,177 @@ struct ss_chunk *ss_chunk_make(struct ss_pool *pool, uint64_t size, enum ss_stat
 	return c;
 }
 
-uint64_t ss_chunk_map(struct ss_pool *pool, uint64_t va, struct ss_chunk **list)
+/* Opens [va, va + size), just mapped, to the pool's devices. Some versions accept
+ * only ranges that begin with the reservation (V1). */
+static enum ss_status open_range(struct ss_pool *pool, uint64_t va, uint64_t size)
 {
 	struct ss_core *core = pool->core;
-	struct ss_vmm *v = pool->vmm;
-	uint64_t done = 0;
+	uint64_t from = core->dev[pool->dev].info.access_prefix ? pool->vmm->seg->base : va;
+
+	return SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
+						   (void *)(uintptr_t)from, va + size - from,
+						   pool->peers));
+}
+
+/* Maps the chunks at [va, ..) one after the other; those that fail stay in the
+ * list. *done: the bytes mapped. */
+static enum ss_status map_all(struct ss_pool *pool, uint64_t va, struct ss_chunk **list,
+			      uint64_t *done)
+{
+	struct ss_core *core = pool->core;
 	struct ss_chunk *c;
 
-	while ((c = *list)) {
-		if (SS_DRIVE(core, core->drv.map(core->drv.ctx, pool->dev,
-						 (void *)(uintptr_t)(va + done), c->size,
-						 c->handle)) != SS_OK)
-			break;
-		c->va = va + done;
+	for (*done = 0; (c = *list); *done += c->size) {
+		enum ss_status s = SS_DRIVE(core, core->drv.map(core->drv.ctx, pool->dev,
+								(void *)(uintptr_t)(va + *done),
+								c->size, c->handle));
+
+		if (s != SS_OK)
+			return s;
+		c->va = va + *done;
 		c->idle_since = 0;
 		pthread_mutex_lock(&pool->lock);
 		pool->spent.calls++;
-		for (uint64_t a = c->va; a < c->va + c->size; a += v->unit)
-			*ss_frame_at(v, a) = c;
+		frames_set(pool->vmm, c->va, c->size, c);
 		pthread_mutex_unlock(&pool->lock);
-		done += c->size;
 		*list = c->next;
 	}
-	if (done && (*list || SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
-								  (void *)(uintptr_t)va, done,
-								  pool->peers)) != SS_OK)) {
-		/* Memory that the device may not touch is no memory, and part of a
-		 * run would stay reserved after a call that failed. */
-		for (uint64_t a = va; a < va + done;) {
-			pthread_mutex_lock(&pool->lock);
-			c = *ss_frame_at(v, a);
-			for (uint64_t f = a; f < a + c->size; f += v->unit)
-				*ss_frame_at(v, f) = NULL;
-			pthread_mutex_unlock(&pool->lock);
-			SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev,
-						       (void *)(uintptr_t)a, c->size));
-			a += c->size;
-			c->next = *list;
-			*list = c;
+	return SS_OK;
+}
+
+/* Takes back what map_all() did; what can be unmapped goes into the list again. */
+static bool unmap_all(struct ss_pool *pool, uint64_t va, uint64_t size, struct ss_chunk **list)
+{
+	struct ss_core *core = pool->core;
+	bool all = true;
+
+	for (uint64_t a = va, end = va + size; a < end;) {
+		struct ss_chunk *c = *ss_frame_at(pool->vmm, a);
+
+		a += c->size;
+		if (SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev,
+						   (void *)(uintptr_t)c->va, c->size)) != SS_OK) {
+			all = false;
+			continue;
 		}
-		done = 0;
+		pthread_mutex_lock(&pool->lock);
+		frames_set(pool->vmm, c->va, c->size, NULL);
+		pthread_mutex_unlock(&pool->lock);
+		c->next = *list;
+		*list = c;
 	}
-	return done;
+	return all;
+}
+
+enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
+			     struct ss_chunk *list, uint64_t unit)
+{
+	struct ss_core *core = pool->core;
+	struct ss_chunk **tail, *c;
+	enum ss_status s = SS_OK;
+	uint64_t got = 0, mapped;
+	bool stuck = false;
+
+	for (tail = &list; *tail; tail = &(*tail)->next)
+		got += (*tail)->size;
+	while (got < target->size && s == SS_OK) {
+		uint64_t left = target->size - got;
+
+		c = chunk_make(pool, left < unit ? left : unit, &s);
+		if (!c)
+			break;
+		*tail = c;
+		tail = &c->next;
+		got += c->size;
+	}
+	/* All or nothing: a run that is too short helps nobody, and memory that the
+	 * device may not touch is no memory. */
+	if (s == SS_OK) {
+		s = map_all(pool, target->addr, &list, &mapped);
+		if (s == SS_OK)
+			s = open_range(pool, target->addr, mapped);
+		if (s == SS_OK && core->drv.settle)
+			s = SS_DRIVE(core, core->drv.settle(core->drv.ctx, pool->dev,
+							    (void *)(uintptr_t)target->addr,
+							    mapped));
+		if (s != SS_OK)
+			stuck = !unmap_all(pool, target->addr, mapped, &list);
+	}
+	pthread_mutex_lock(&pool->lock);
+	if (s == SS_OK) {
+		target->slot = SS_SLOT_CLEAN;
+		target->n = 0;
+		ss_place(pool, target);
+	} else if (stuck) {
+		target->exported = true;
+		ss_set_state(target, SS_BLOCK_HOLE);
+	} else {
+		ss_hole_place(pool, target);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	while ((c = list)) {
+		list = c->next;
+		ss_chunk_destroy(pool, c);
+	}
+	return s;
 }
 
 /* ---- the whole pool ----------------------------------------------------- */
 
+/* Memory into every gap below the last chunk. */
+static enum ss_status fill_gaps(struct ss_pool *pool)
+{
+	for (;;) {
+		struct ss_block *b;
+		enum ss_status s;
+
+		pthread_mutex_lock(&pool->lock);
+		for (b = pool->vmm->seg->first; b && !(is_gap(b) && b->next); b = b->next)
+			;
+		if (b) {
+			ss_heap_remove(&pool->vmm->holes, b);
+			ss_set_state(b, SS_BLOCK_QUEUED);
+		}
+		pthread_mutex_unlock(&pool->lock);
+		if (!b)
+			return SS_OK;
+		s = ss_chunk_fill(pool, b, NULL, SS_MAX_CHUNK);
+		if (s != SS_OK)
+			return s;
+	}
+}
+
 enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
 {
 	struct ss_core *core = pool->core;
-	struct ss_vmm *v = pool->vmm;
 	enum ss_status s = SS_OK;
-	uint64_t before;
+	uint64_t before = pool->peers;
+	struct ss_vmm *v;
 
+	if (!ss_vmm_claim(pool, true, NULL))
+		return SS_ERR_FAILED;
+	v = pool->vmm;
+	/* Where a later part is not accepted alone, everything from the start is. */
+	if (v && core->dev[pool->dev].info.access_prefix)
+		s = fill_gaps(pool);
 	pthread_mutex_lock(&pool->lock);
-	before = pool->peers;
-	pool->peers = peers; /* chunks mapped meanwhile have it already */
+	if (s == SS_OK)
+		pool->peers = peers;
 	pthread_mutex_unlock(&pool->lock);
-	for (uint64_t i = 0; i < v->frames && s == SS_OK; i++) {
-		uint64_t va = 0, size = 0;
-
-		pthread_mutex_lock(&pool->lock);
-		if (v->frame[i]) {
-			va = v->frame[i]->va;
-			size = v->frame[i]->size;
-		}
-		pthread_mutex_unlock(&pool->lock);
-		if (!size)
-			continue;
-		s = SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
-							(void *)(uintptr_t)va, size, peers));
-		i += size / v->unit - 1;
+	for (uint64_t i = 0, n; v && i < v->frames && s == SS_OK; i += n) {
+		for (n = 0; i + n < v->frames && v->frame[i + n]; n++)
+			;
+		if (n)
+			s = open_range(pool, v->seg->base + i * v->unit, n * v->unit);
+		else
+			n = 1;
 	}
 	if (s != SS_OK) {
 		pthread_mutex_lock(&pool->lock);
 		pool->peers = before;
 		pthread_mutex_unlock(&pool->lock);
 	}
+	ss_vmm_unclaim(pool);
 	return s;
 }
 

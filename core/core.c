@@ -79,6 +79,7 @@ static void pool_free(struct ss_core *core, struct ss_pool *pool)
 	}
 	ss_host_free(core, pool->done, sizeof(*pool->done));
 	pthread_mutex_destroy(&pool->lock);
+	pthread_cond_destroy(&pool->mapped);
 	ss_host_free(core, pool, sizeof(*pool));
 }
 

@@ -61,7 +61,7 @@ struct ss_device_info {
 	char name[64];
 	uint64_t total_bytes;
 	uint64_t chunk_bytes; /* smallest chunk VMM should map; 0 = no VMM */
-	bool access_prefix; /* access only to ranges that are mapped from their start */
+	bool access_prefix;   /* access only to ranges that begin with the reservation */
 	bool integrated;      /* an APU: host and device share memory */
 	bool release_waits[SS_BACKING_COUNT]; /* giving back waits for the device */
 };
@@ -94,6 +94,12 @@ struct ss_driver {
 	enum ss_status (*unmap)(void *ctx, int dev, void *va, size_t size);
 	enum ss_status (*set_access)(void *ctx, int dev, void *va, size_t size,
 				     uint64_t peers);
+	/* What was mapped and opened this moment is known to be usable when this
+	 * returns; its contents are lost. May be NULL. */
+	enum ss_status (*settle)(void *ctx, int dev, void *va, size_t size);
+	/* The limit of the process, not of the device, that made a call fail with
+	 * SS_ERR_NOMEM since the last question; false: none did. May be NULL. */
+	bool (*limit)(void *ctx, char *out, size_t size);
 
 	/* Fences. record: everything enqueued on the stream before this call.
 	 * SS_ERR_CAPTURE where recording would disturb a live capture. query

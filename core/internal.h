@@ -401,6 +401,9 @@ struct ss_pool {
 	struct ss_epoch *epochs;
 	struct ss_segment *segments;
 	struct ss_vmm *vmm;
+	bool mapping;                   /* chunk.c: a thread changes what is mapped */
+	pthread_t mapper;
+	pthread_cond_t mapped;
 	uint32_t segment_count;
 	uint32_t queue_count;           /* of streams */
 	bool lags;                      /* a stream was not at its end when asked last */
@@ -569,6 +572,8 @@ void ss_account_reserved(struct ss_pool *pool, uint64_t size);
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 			   uint64_t align, bool remap);
 uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
+/* The chunks behind b are in use. Pool lock held. */
+void ss_vmm_touch(struct ss_pool *pool, const struct ss_block *b);
 enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers);
 void ss_vmm_drop(struct ss_pool *pool, bool give_back);
 /* Gives idle memory back until `target` bytes are reserved, but only what has

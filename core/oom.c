@@ -219,6 +219,7 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size)
 	struct ss_core *core = pool->core;
 	struct reporter r = {.out = core->log};
 	uint64_t left = 0, total = 0, mine;
+	char limit[160];
 
 	if (!r.out)
 		return;
@@ -231,6 +232,8 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size)
 	if (core->dev[pool->dev].limit)
 		fprintf(r.out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n",
 			core->dev[pool->dev].limit);
+	if (core->drv.limit && core->drv.limit(core->drv.ctx, limit, sizeof(limit)))
+		fprintf(r.out, "somashim:   a limit was hit: %s\n", limit);
 	if (pool->max_bytes)
 		fprintf(r.out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
 	ss_pools_each(core, pool->dev, report_pool, &r);

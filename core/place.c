@@ -151,6 +151,8 @@ struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t siz
 			goto fail;
 		ss_place(pool, rest);
 	}
+	if (pool->vmm)
+		ss_vmm_touch(pool, b);
 	return b;
 
 fail:

@@ -44,6 +44,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 		if (!pool)
 			return NULL;
 		pthread_mutex_init(&pool->lock, NULL);
+		pthread_cond_init(&pool->mapped, NULL);
 		pool->core = core;
 		pool->done = ss_queue_new(pool, NULL);
 		if (!pool->done) {

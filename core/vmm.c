@@ -20,20 +20,32 @@
 #include "core/vmm.h"
 
 #define POOL_PARTS 128
+#define MOST_CHUNKS 512
 #define RUN_PARTS 8
 #define SLACK_PART 64 /* of the peak: what may be made new rather than moved */
 #define MOVE_PART 4   /* calls per allocation before the peak, as a credit */
 
-static uint64_t chunk_size(const struct ss_pool *pool, const struct ss_vmm *v, uint64_t bytes)
+static uint64_t chunk_of(const struct ss_pool *pool, uint64_t share)
 {
-	uint64_t share = atomic_load(&((struct ss_pool *)(uintptr_t)pool)->reserved) / POOL_PARTS;
-	uint64_t size = v->unit;
+	uint64_t size = pool->vmm->unit;
 
-	if (share < bytes / RUN_PARTS)
-		share = bytes / RUN_PARTS;
 	while (size * 2 <= share && size * 2 <= SS_MAX_CHUNK)
 		size *= 2;
 	return size;
+}
+
+/* A chunk costs a descriptor on some versions, and a mapping on all: a large pool
+ * gets no small ones, whatever sizes it is asked for. A 512th may be waste. */
+static uint64_t least_chunk(const struct ss_pool *pool)
+{
+	return chunk_of(pool, atomic_load(&pool->reserved) / MOST_CHUNKS);
+}
+
+static uint64_t chunk_size(const struct ss_pool *pool, uint64_t bytes)
+{
+	uint64_t share = atomic_load(&pool->reserved) / POOL_PARTS;
+
+	return chunk_of(pool, share < bytes / RUN_PARTS ? bytes / RUN_PARTS : share);
 }
 
 /* ---- choosing ----------------------------------------------------------- */
@@ -42,6 +54,7 @@ struct search {
 	struct ss_vmm *v;
 	uint32_t slot;           /* of the asking timeline */
 	uint64_t size, align;
+	uint64_t step;           /* bytes come in multiples of it, where they fit */
 	struct ss_block *hole;
 	uint64_t start, bytes;   /* of the part of the hole to fill */
 };
@@ -54,7 +67,7 @@ static void consider(struct ss_block *hole, void *arg)
 	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes;
 
 	/* From the left end of the hole, or all of it where that joins both. */
-	bytes = end > hole->addr ? ss_round(end - hole->addr, s->v->unit) : s->v->unit;
+	bytes = end > hole->addr ? ss_round(end - hole->addr, s->step) : s->step;
 	if (bytes > hole->size) {
 		if (end > hole->addr + hole->size + right)
 			return;
@@ -79,7 +92,7 @@ static void lowest(struct ss_block *hole, void *arg)
 		return;
 	s->hole = hole;
 	s->start = hole->addr;
-	s->bytes = end > hole->addr ? ss_round(end - hole->addr, s->v->unit) : s->v->unit;
+	s->bytes = end > hole->addr ? ss_round(end - hole->addr, s->step) : s->step;
 	if (s->bytes > hole->size)
 		s->bytes = hole->size;
 }
@@ -89,7 +102,7 @@ struct donors {
 	struct ss_block *avoid[2]; /* neighbours of the target: they are the run */
 	struct ss_block *best;
 	struct ss_chunk *victim;      /* releasing: the chunk in `best` */
-	uint64_t most;             /* gathering: no larger chunk than this */
+	uint64_t most;             /* no larger chunk than this */
 	uint64_t older_than, now;
 };
 
@@ -201,19 +214,19 @@ static bool worth_moving(struct ss_pool *pool, uint64_t bytes, uint64_t unit)
 	       ss_thrift(pool) + (int64_t)(pool->spent.allocs_then / MOVE_PART) >= 0;
 }
 
-enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 			   uint64_t align, bool remap)
 {
 	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
-	struct ss_chunk *list, **tail, *c;
-	struct ss_block *target, *rest;
-	uint64_t got = 0, mapped, unit;
 	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may;
+	struct ss_block *target, *rest;
 	enum ss_status s = SS_OK;
+	uint64_t unit;
 
 	if (!pool->vmm && (s = ss_vmm_reserve(pool)) != SS_OK)
 		return s;
 	find.v = pool->vmm;
+	find.step = least_chunk(pool);
 	pthread_mutex_lock(&pool->lock);
 	ss_heap_each(&pool->vmm->holes, prefix ? lowest : consider, &find);
 	target = find.hole;
@@ -233,46 +246,27 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		ss_set_state(rest, SS_BLOCK_HOLE);
 		ss_heap_insert(&pool->vmm->holes, rest);
 	}
-	unit = chunk_size(pool, pool->vmm, find.bytes);
+	unit = chunk_size(pool, find.bytes);
 	may = worth_moving(pool, find.bytes, unit);
 	pthread_mutex_unlock(&pool->lock);
 
 	/* Chunks that move leave holes below. */
-	list = remap && may && !prefix ? gather(pool, target, find.bytes) : NULL;
-	for (tail = &list; *tail; tail = &(*tail)->next)
-		got += (*tail)->size;
-	while (got < find.bytes && s == SS_OK) {
-		uint64_t want = find.bytes - got < unit ? find.bytes - got : unit;
+	return ss_chunk_fill(pool, target, remap && may && !prefix ?
+			     gather(pool, target, find.bytes) : NULL, unit);
+}
 
-		c = ss_chunk_make(pool, want, &s);
-		if (!c)
-			break;
-		*tail = c;
-		tail = &c->next;
-		got += c->size;
-	}
-	/* All or nothing: a run that is too short helps nobody. */
-	mapped = s == SS_OK ? ss_chunk_map(pool, target->addr, &list) : 0;
-	if (s == SS_OK && mapped < find.bytes)
-		s = SS_ERR_FAILED;
-	pthread_mutex_lock(&pool->lock);
-	if (mapped && mapped < target->size) {
-		rest = ss_block_split(pool->core, target, mapped);
-		if (rest)
-			ss_hole_place(pool, rest);
-	}
-	if (mapped) {
-		target->slot = SS_SLOT_CLEAN;
-		target->n = 0;
-		ss_place(pool, target);
-	} else {
-		ss_hole_place(pool, target);
-	}
-	pthread_mutex_unlock(&pool->lock);
-	while ((c = list)) {
-		list = c->next;
-		ss_chunk_destroy(pool, c);
-	}
+enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+			   uint64_t align, bool remap)
+{
+	enum ss_status s = SS_OK;
+	bool waited;
+
+	if (!ss_vmm_claim(pool, true, &waited))
+		return SS_ERR_NOMEM;
+	/* What another thread mapped meanwhile may do: look again first. */
+	if (!waited)
+		s = grow(pool, x, size, align, remap);
+	ss_vmm_unclaim(pool);
 	return s;
 }
 
@@ -288,7 +282,7 @@ static void pick_old(struct ss_block *b, void *arg)
 		struct ss_chunk *c = *ss_frame_at(v, va);
 
 		va = c ? c->va + c->size : va + v->unit;
-		if (!c || c->va < b->addr || va > end)
+		if (!c || c->va < b->addr || va > end || c->size > d->most)
 			continue;
 		if (!c->idle_since)
 			c->idle_since = d->now ? d->now : 1;
@@ -299,20 +293,32 @@ static void pick_old(struct ss_block *b, void *arg)
 	}
 }
 
-uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+void ss_vmm_touch(struct ss_pool *pool, const struct ss_block *b)
 {
-	struct ss_core *core = pool->core;
-	uint64_t given = 0, now = core->drv.now_ms(core->drv.ctx);
+	uint64_t va = b->addr;
 
-	while (pool->vmm && atomic_load(&pool->reserved) > target) {
-		struct donors d = {.v = pool->vmm, .older_than = older_than, .now = now};
+	while (va < b->addr + b->size) {
+		struct ss_chunk *c = *ss_frame_at(pool->vmm, va);
+
+		c->idle_since = 0;
+		va = c->va + c->size;
+	}
+}
+
+static uint64_t release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+{
+	uint64_t given = 0, now = pool->core->drv.now_ms(pool->core->drv.ctx);
+
+	while (atomic_load(&pool->reserved) > target) {
+		struct donors d = {.v = pool->vmm, .older_than = older_than, .now = now,
+				   .most = atomic_load(&pool->reserved) - target};
 		struct ss_block *b = NULL;
 		struct ss_chunk *c;
 
 		pthread_mutex_lock(&pool->lock);
 		ss_heap_each(&pool->clean, pick_old, &d);
 		c = d.victim;
-		if (d.best && atomic_load(&pool->reserved) >= target + c->size)
+		if (c)
 			b = detach(pool, d.best, c);
 		pthread_mutex_unlock(&pool->lock);
 		if (!b || ss_chunk_unmap(pool, b, c) != SS_OK)
@@ -320,5 +326,18 @@ uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_th
 		given += c->size;
 		ss_chunk_destroy(pool, c);
 	}
+	return given;
+}
+
+uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+{
+	uint64_t given = 0;
+
+	/* Whoever grows just now would only want it back. */
+	if (!ss_vmm_claim(pool, false, NULL))
+		return 0;
+	if (pool->vmm)
+		given = release(pool, target, older_than);
+	ss_vmm_unclaim(pool);
 	return given;
 }

@@ -40,18 +40,24 @@ static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state sta
 	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == state;
 }
 
-/* The reservation of a pool that has none yet. No lock held. */
+/* One thread at a time changes what a pool maps, from claim to unclaim. With `wait`
+ * claim waits for its turn (*waited: it had to), but not for its own thread. False:
+ * another has it. No lock held. */
+bool ss_vmm_claim(struct ss_pool *pool, bool wait, bool *waited);
+void ss_vmm_unclaim(struct ss_pool *pool);
+
+/* The reservation of a pool that has none yet. Claimed, no lock held. */
 enum ss_status ss_vmm_reserve(struct ss_pool *pool);
 /* b becomes a hole, one with the holes beside it. Pool lock held. */
 void ss_hole_place(struct ss_pool *pool, struct ss_block *b);
 
-/* Chunks. No lock held.
- * Physical memory that is mapped nowhere; NULL: *s says why. */
-struct ss_chunk *ss_chunk_make(struct ss_pool *pool, uint64_t size, enum ss_status *s);
+/* Chunks. The pool is claimed, no lock held. */
 void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c);
-/* Maps the chunks at [va, ..) one after the other; those that fail stay in the
- * list. Returns the bytes mapped. */
-uint64_t ss_chunk_map(struct ss_pool *pool, uint64_t va, struct ss_chunk **list);
+/* Memory behind all of `target`, which is QUEUED: the chunks of the list, then new
+ * ones of up to `unit` bytes. It becomes a clean range, or if that fails the hole
+ * that it was. */
+enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
+			     struct ss_chunk *list, uint64_t unit);
 /* Unmaps the chunk behind b, which was detached; b becomes a hole. */
 enum ss_status ss_chunk_unmap(struct ss_pool *pool, struct ss_block *b, struct ss_chunk *c);
 

@@ -249,6 +249,8 @@ struct ss_driver ss_rocm_driver(void)
 		.map = ss_rocm_vmm_map,
 		.unmap = ss_rocm_vmm_unmap,
 		.set_access = ss_rocm_vmm_access,
+		.settle = ss_rocm_vmm_settle,
+		.limit = ss_rocm_limit,
 		.fence_record = ss_rocm_fence_record,
 		.fence_query = ss_rocm_fence_query,
 		.stream_idle = ss_rocm_stream_idle,

@@ -56,9 +56,13 @@ const char *ss_rocm_arch(int dev);
 	X(hipMemRelease) \
 	X(hipMemSetAccess) \
 	X(hipMemUnmap) \
+	X(hipMemcpyAsync) \
 	X(hipPeekAtLastError) \
 	X(hipSetDevice) \
+	X(hipStreamCreateWithFlags) \
+	X(hipStreamDestroy) \
 	X(hipStreamQuery) \
+	X(hipStreamSynchronize) \
 	X(hipStreamWaitEvent) \
 	X(hipStreamWriteValue64) \
 	X(hipThreadExchangeStreamCaptureMode)
@@ -144,6 +148,13 @@ enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
 enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk);
 enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size);
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers);
+enum ss_status ss_rocm_vmm_settle(void *ctx, int dev, void *va, size_t size);
+
+/* limits.c: after a call that failed. Was a soft limit in the way, and is it raised
+ * now? Is a limit in the way still? */
+bool ss_limit_raised(void);
+bool ss_limit_hit(void);
+bool ss_rocm_limit(void *ctx, char *out, size_t size);
 
 /* fence.c */
 enum ss_status ss_rocm_fence_record(void *ctx, int dev, void *native, struct ss_fence *out);

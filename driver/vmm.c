@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Virtual ranges and the chunks mapped into them.
- *
- * Locks: ranges_lock (which ranges there are, how far their mapped prefix
- * reaches). Not held across a call.
- */
-#include <pthread.h>
+/* Virtual ranges and the chunks mapped into them. No locks, no state. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver/rocm.h"
 
@@ -21,18 +16,11 @@ struct prop {
 	unsigned short usage;
 };
 
-struct range {
-	char *base;
-	size_t size;
-	unsigned char *mapped; /* one per unit */
-	struct range *next;
-};
-
-static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct range *ranges;
-
 #define UNIT (2ull << 20)
 #define ACCESS_TRIES 8
+#define SETTLE_MS 10 /* 2 were observed (rocm-systems#11693) */
+#define SETTLE_TRIES 50
+#define STAMP 64
 /* hipDeviceAttributeVirtualMemoryManagementSupported, which 5.2.3's header does
  * not name; the same number from 5.7.1 to 7.2.4. */
 #define VMM_ATTRIBUTE ((hipDeviceAttribute_t)89)
@@ -56,67 +44,26 @@ bool ss_rocm_vmm_usable(int dev)
 	       has;
 }
 
-/* The range that holds va, locked; NULL and unlocked if there is none. */
-static struct range *range_lock(const void *va)
-{
-	pthread_mutex_lock(&ranges_lock);
-	for (struct range *r = ranges; r; r = r->next)
-		if ((const char *)va >= r->base && (const char *)va < r->base + r->size)
-			return r;
-	pthread_mutex_unlock(&ranges_lock);
-	return NULL;
-}
-
-static void mark(const void *va, size_t size, bool on)
-{
-	struct range *r = range_lock(va);
-
-	if (!r)
-		return;
-	memset(r->mapped + ((const char *)va - r->base) / UNIT, on, size / UNIT);
-	pthread_mutex_unlock(&ranges_lock);
-}
-
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va)
 {
-	struct range *r = calloc(1, sizeof(*r));
 	struct ss_scope s;
 	void *p = NULL;
 	hipError_t err;
 
 	(void)ctx;
-	if (r)
-		r->mapped = calloc(1, size / UNIT);
-	if (!r || !r->mapped)
-		goto nomem;
 	if (!ss_scope_open(&s, dev))
-		goto nomem;
+		return SS_ERR_NO_DEVICE;
 	err = SS_HIP(hipMemAddressReserve, &p, size, UNIT, NULL, 0);
 	ss_scope_close(&s);
-	/* 5.7 says success and gives NULL. */
-	if (err != hipSuccess || !p) {
-		free(r->mapped);
-		free(r);
-		return err == hipSuccess ? SS_ERR_UNSUPPORTED : ss_rocm_status(err);
-	}
-	r->base = p;
-	r->size = size;
-	pthread_mutex_lock(&ranges_lock);
-	r->next = ranges;
-	ranges = r;
-	pthread_mutex_unlock(&ranges_lock);
+	if (err != hipSuccess)
+		return ss_rocm_status(err);
 	*va = p;
-	return SS_OK;
-nomem:
-	if (r)
-		free(r->mapped);
-	free(r);
-	return SS_ERR_NOMEM;
+	/* 5.7 says success and gives NULL. */
+	return p ? SS_OK : SS_ERR_UNSUPPORTED;
 }
 
 enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size)
 {
-	struct range **at, *r;
 	struct ss_scope s;
 	hipError_t err;
 
@@ -125,20 +72,7 @@ enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size)
 		return SS_ERR_NO_DEVICE;
 	err = SS_HIP(hipMemAddressFree, va, size);
 	ss_scope_close(&s);
-	if (err != hipSuccess)
-		return ss_rocm_status(err);
-	pthread_mutex_lock(&ranges_lock);
-	for (at = &ranges; (r = *at); at = &r->next)
-		if (r->base == va) {
-			*at = r->next;
-			break;
-		}
-	pthread_mutex_unlock(&ranges_lock);
-	if (r) {
-		free(r->mapped);
-		free(r);
-	}
-	return SS_OK;
+	return ss_rocm_status(err);
 }
 
 enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk)
@@ -154,11 +88,13 @@ enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk)
 	(void)ctx;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	err = SS_HIP(hipMemCreate, &h, size, (const hipMemAllocationProp *)&prop, 0);
+	do
+		err = SS_HIP(hipMemCreate, &h, size, (const hipMemAllocationProp *)&prop, 0);
+	while (err != hipSuccess && ss_limit_raised());
 	ss_scope_close(&s);
 	if (err == hipSuccess)
 		*chunk = (void *)h;
-	return ss_rocm_status(err);
+	return err != hipSuccess && ss_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
 }
 
 enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
@@ -186,11 +122,11 @@ enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	err = SS_HIP(hipMemMap, va, size, 0, (hipMemGenericAllocationHandle_t)chunk, 0);
+	do
+		err = SS_HIP(hipMemMap, va, size, 0, (hipMemGenericAllocationHandle_t)chunk, 0);
+	while (err != hipSuccess && ss_limit_raised());
 	ss_scope_close(&s);
-	if (err == hipSuccess)
-		mark(va, size, true);
-	return ss_rocm_status(err);
+	return err != hipSuccess && ss_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
 }
 
 enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
@@ -205,36 +141,12 @@ enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 		return SS_ERR_NO_DEVICE;
 	err = SS_HIP(hipMemUnmap, va, size);
 	ss_scope_close(&s);
-	if (err == hipSuccess)
-		mark(va, size, false);
 	return ss_rocm_status(err);
-}
-
-/* 7.0 to 7.2 compare a range that is not the first with the wrong handle
- * (rocm-systems#2516): access goes to everything from the start of the
- * reservation, where that is mapped without a gap. */
-static void widen(int dev, char **va, size_t *size)
-{
-	struct range *r;
-	size_t units;
-
-	if (!(ss_rocm.quirks[dev] & SS_Q_ACCESS_PREFIX))
-		return;
-	r = range_lock(*va);
-	if (!r)
-		return;
-	units = (size_t)(*va - r->base) / UNIT;
-	if (!memchr(r->mapped, 0, units)) {
-		*size += (size_t)(*va - r->base);
-		*va = r->base;
-	}
-	pthread_mutex_unlock(&ranges_lock);
 }
 
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
 	hipMemAccessDesc desc[SS_MAX_DEVICES];
-	char *from = va;
 	struct ss_scope s;
 	hipError_t err;
 	int tries = 0;
@@ -251,13 +163,66 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 		desc[n].location.id = d;
 		desc[n++].flags = hipMemAccessFlagsProtReadWrite;
 	}
-	widen(dev, &from, &size);
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
 	/* 7.1 refuses now and then what it takes the next time (rocm-systems#2667). */
 	do
-		err = SS_HIP(hipMemSetAccess, from, size, desc, n);
+		err = SS_HIP(hipMemSetAccess, va, size, desc, n);
 	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
+}
+
+/* Writes a stamp into every unit, and reads it back after a while. */
+static hipError_t stamp(char *va, size_t size, unsigned char value, hipStream_t stream, bool *kept)
+{
+	unsigned char out[STAMP], in[STAMP];
+	hipError_t err = hipSuccess;
+
+	*kept = true;
+	memset(out, value, sizeof(out));
+	for (size_t at = 0; at < size && err == hipSuccess; at += UNIT)
+		err = SS_HIP(hipMemcpyAsync, va + at, out, STAMP, hipMemcpyHostToDevice, stream);
+	if (err == hipSuccess)
+		err = SS_HIP(hipStreamSynchronize, stream);
+	usleep(SETTLE_MS * 1000);
+	for (size_t at = 0; at < size && err == hipSuccess && *kept; at += UNIT) {
+		err = SS_HIP(hipMemcpyAsync, in, va + at, STAMP, hipMemcpyDeviceToHost, stream);
+		if (err == hipSuccess)
+			err = SS_HIP(hipStreamSynchronize, stream);
+		*kept = err == hipSuccess && !memcmp(in, out, STAMP);
+	}
+	return err;
+}
+
+/* Where a fresh mapping loses what is stored at first (C2), it is waited for and
+ * tried, by a stream of our own, before anybody gets it. */
+enum ss_status ss_rocm_vmm_settle(void *ctx, int dev, void *va, size_t size)
+{
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+	hipStream_t stream;
+	bool kept = false;
+	hipError_t err;
+	struct ss_scope s;
+
+	(void)ctx;
+	if (!(ss_rocm.quirks[dev] & SS_Q_SETTLE))
+		return SS_OK;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
+	if (err != hipSuccess)
+		goto out;
+	err = SS_HIP(hipStreamCreateWithFlags, &stream, hipStreamNonBlocking);
+	if (err == hipSuccess) {
+		for (int i = 0; i < SETTLE_TRIES && err == hipSuccess && !kept; i++) {
+			usleep(SETTLE_MS * 1000);
+			err = stamp(va, size, (unsigned char)(0x5a + i), stream, &kept);
+		}
+		(void)SS_HIP(hipStreamDestroy, stream);
+	}
+	(void)SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
+out:
+	ss_scope_close(&s);
+	return err == hipSuccess && !kept ? SS_ERR_FAILED : ss_rocm_status(err);
 }

@@ -43,6 +43,7 @@ static void *run(void *arg)
 	default:
 		for (uint32_t i = 0; i < j->n; i++)
 			sim_signal_wait(j->deps[i], HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX);
+		sim_vmm_settle();
 		sim_device_work = "an HSA copy";
 		if (j->kind == J_COPY)
 			memmove(j->dst, j->src, j->size);

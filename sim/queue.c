@@ -152,6 +152,7 @@ static void *worker(void *arg)
 		for (int i = 0; i < c->ndeps; i++)
 			queue_wait(c->deps[i].q, c->deps[i].seq);
 		dawdle(q);
+		sim_vmm_settle();
 		sim_device_work = q->name;
 		cmd_run(c);
 		sim_device_work = NULL;

@@ -264,6 +264,8 @@ int sim_vmm_reserve(void **out, size_t size, size_t align, void *hint);
 int sim_vmm_unreserve(void *p, size_t size);
 int sim_vmm_map(void *p, size_t size, struct sim_phys *h, bool hip);
 int sim_vmm_unmap(void *p, size_t size, bool exact);
+/* Before device work: mappings whose time has come (quirk map-settle). */
+void sim_vmm_settle(void);
 int sim_vmm_access(void *p, size_t size, int device, int prot);
 int sim_vmm_get_access(const void *p, int device, int *prot);
 bool sim_vmm_reserved(const void *p);

@@ -229,51 +229,63 @@ out:
 }
 
 /* Quirk map-settle: for a while the range is backed by pages that nobody will
- * ever see again: loads give zeros, stores are lost. */
+ * ever see again: loads give zeros, stores are lost. The first command after that
+ * finds the real ones, however late this thread or that is. */
 struct settle {
 	uintptr_t base;
-	uint64_t gen;
+	uint64_t gen, due_us;
+	struct settle *next;
 };
 
-static void *settle(void *arg)
+static struct settle *unsettled;
+static atomic_int unsettled_count;
+
+static uint64_t now_us(void)
 {
-	struct settle *s = arg;
-	struct timespec ts = { sim_opt.settle_us / 1000000, sim_opt.settle_us % 1000000 * 1000 };
-	struct reservation *v;
-	struct sim_range *r;
+	struct timespec ts;
 
-	nanosleep(&ts, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+void sim_vmm_settle(void)
+{
+	if (!atomic_load(&unsettled_count))
+		return;
 	pthread_mutex_lock(&vmm_lock);
-	v = sim_reservation_of((void *)s->base, 1);
-	r = v ? sim_range_floor(v->maps, s->base) : NULL;
-	if (r && r->base == s->base) {
-		struct mapping *m = container_of(r, struct mapping, r);
+	for (struct settle **at = &unsettled, *s; (s = *at);) {
+		struct reservation *v = sim_reservation_of((void *)s->base, 1);
+		struct sim_range *r = v ? sim_range_floor(v->maps, s->base) : NULL;
+		struct mapping *m = r ? container_of(r, struct mapping, r) : NULL;
 
-		if (m->gen == s->gen && m->prot)
+		if (s->due_us > now_us()) {
+			at = &s->next;
+			continue;
+		}
+		if (m && r->base == s->base && m->gen == s->gen && m->prot)
 			map_real(m, PROT_READ | PROT_WRITE);
+		*at = s->next;
+		free(s);
+		atomic_fetch_sub(&unsettled_count, 1);
 	}
 	pthread_mutex_unlock(&vmm_lock);
-	free(s);
-	return NULL;
 }
 
 static void open_mapping(struct mapping *m)
 {
 	struct settle *s;
-	pthread_t th;
 
 	m->prot = true;
 	if (sim_opt.quirk[SIM_Q_MAP_SETTLE] && (s = malloc(sizeof *s))) {
 		s->base = m->r.base;
 		s->gen = m->gen;
+		s->due_us = now_us() + (uint64_t)sim_opt.settle_us;
+		s->next = unsettled;
+		unsettled = s;
+		atomic_fetch_add(&unsettled_count, 1);
 		mmap((void *)m->r.base, m->r.size, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-		if (!pthread_create(&th, NULL, settle, s)) {
-			pthread_detach(th);
-			return;
-		}
-		free(s);
-		map_real(m, PROT_NONE);
+		return;
 	}
 	mprotect((void *)m->r.base, m->r.size, PROT_READ | PROT_WRITE);
 }

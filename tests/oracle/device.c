@@ -49,6 +49,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	snprintf(out->name, sizeof(out->name), "oracle");
 	out->total_bytes = w->cfg.vram;
 	out->chunk_bytes = w->cfg.vmm ? 2 << 20 : 0;
+	out->access_prefix = w->cfg.access_prefix;
 	memcpy(out->release_waits, w->cfg.release_waits, sizeof(out->release_waits));
 	return dev < w->cfg.devices ? SS_OK : SS_ERR_NO_DEVICE;
 }
@@ -314,7 +315,20 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
 {
 	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_SET_ACCESS);
+	uint64_t from = (uint64_t)(uintptr_t)va, covered = 0;
+	struct segment *g = find(w, dev, from, true, false);
 
+	if (st)
+		return st;
+	if (w->cfg.access_prefix && (!g || g->addr != from))
+		fail(w, F_DRIVER, "access from %p on, where no reservation begins", va);
+	for (int i = 0; i < w->nseg; i++)
+		if (w->seg[i].used && w->seg[i].chunk && w->seg[i].addr >= from &&
+		    w->seg[i].addr < from + size)
+			covered += w->seg[i].size;
+	if (covered != size)
+		fail(w, F_DRIVER, "access to %zu bytes at %p, of which %lu are mapped", size, va,
+		     (unsigned long)covered);
 	return st ? st : device_leave(w, SS_OK);
 }
 
