@@ -14,7 +14,6 @@
  * loader's lock. Two threads that come first at once find the same thing twice.
  */
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/object.h"
 #include "driver/guard.h"
 #include "driver/resolve.h"
 
@@ -42,105 +42,6 @@ static atomic_uint set_count;
 static struct ss_runtime runtime;
 static atomic_bool runtime_known;
 
-/* ---- who exports a name: the object's own dynamic symbol table ---------- */
-
-struct dynamic {
-	const char *strings;
-	const ElfW(Sym) *symbols;
-	const uint32_t *gnu_hash, *hash;
-};
-
-static bool dynamic_of(const struct dl_phdr_info *info, struct dynamic *d)
-{
-	const ElfW(Dyn) *dyn = NULL;
-
-	memset(d, 0, sizeof(*d));
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dyn = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
-		ElfW(Addr) at = dyn->d_un.d_ptr;
-
-		/* glibc relocates these in place, except where the section is
-		 * read-only (the vDSO). */
-		if (at < info->dlpi_addr)
-			at += info->dlpi_addr;
-		switch (dyn->d_tag) {
-		case DT_STRTAB:
-			d->strings = (const void *)at;
-			break;
-		case DT_SYMTAB:
-			d->symbols = (const void *)at;
-			break;
-		case DT_GNU_HASH:
-			d->gnu_hash = (const void *)at;
-			break;
-		case DT_HASH:
-			d->hash = (const void *)at;
-			break;
-		default:
-			break;
-		}
-	}
-	return d->strings && d->symbols && (d->gnu_hash || d->hash);
-}
-
-static bool is_it(const struct dynamic *d, uint32_t i, const char *name)
-{
-	return d->symbols[i].st_shndx != SHN_UNDEF &&
-	       !strcmp(d->strings + d->symbols[i].st_name, name);
-}
-
-static bool in_gnu_hash(const struct dynamic *d, const char *name)
-{
-	const uint32_t *h = d->gnu_hash;
-	uint32_t buckets = h[0], first = h[1], bloom = h[2], hash = 5381, i;
-	const uint32_t *bucket = h + 4 + bloom * (sizeof(ElfW(Addr)) / 4);
-	const uint32_t *chain = bucket + buckets;
-
-	for (const char *c = name; *c; c++)
-		hash = hash * 33 + (unsigned char)*c;
-	if (!buckets)
-		return false;
-	i = bucket[hash % buckets];
-	if (i < first)
-		return false;
-	for (;; i++) {
-		uint32_t got = chain[i - first];
-
-		if ((got | 1) == (hash | 1) && is_it(d, i, name))
-			return true;
-		if (got & 1)
-			return false;
-	}
-}
-
-static bool exports(const struct dl_phdr_info *info, const char *name)
-{
-	struct dynamic d;
-
-	if (!dynamic_of(info, &d))
-		return false;
-	if (d.gnu_hash)
-		return in_gnu_hash(&d, name);
-	for (uint32_t i = 0; i < d.hash[1]; i++)
-		if (is_it(&d, i, name))
-			return true;
-	return false;
-}
-
-static bool holds(const struct dl_phdr_info *info, uintptr_t addr)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_LOAD && addr >= info->dlpi_addr + p->p_vaddr &&
-		    addr < info->dlpi_addr + p->p_vaddr + p->p_memsz)
-			return true;
-	}
-	return false;
-}
-
 /* ---- the list ----------------------------------------------------------- */
 
 struct search {
@@ -155,13 +56,13 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	struct search *s = arg;
 
 	(void)size;
-	if (holds(info, (uintptr_t)&ss_runtime_find)) {
+	if (ss_elf_holds(info, (uintptr_t)&ss_runtime_find)) {
 		s->passed_us = true;
 		s->before = s->count;
 		return 0;
 	}
 	/* The program itself has no name and no handle of its own. */
-	if (s->count == MAX_OBJECTS * 2 || !info->dlpi_name[0] || !exports(info, s->symbol))
+	if (s->count == MAX_OBJECTS * 2 || !info->dlpi_name[0] || !ss_elf_exports(info, s->symbol))
 		return 0;
 	s->name[s->count] = strdup(info->dlpi_name);
 	if (s->name[s->count])

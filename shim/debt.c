@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "driver/rocm.h"
+#include "shim/bypass.h"
 #include "shim/shim.h"
 
 /* Waits skipped and waits made good, per device; equal: nobody is owed. */
@@ -34,41 +35,29 @@ static const char *const readers[] = {
 	"libibverbs.so", "librccl.so", "libnccl", "librocshmem", "libmlx5.so",
 };
 
-struct walk {
-	unsigned long long adds;
-	bool reader;
-};
-
 static int is_reader(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-	struct walk *w = arg;
+	bool *reader = arg;
 
 	name = name ? name + 1 : "";
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
-		w->reader |= !strncmp(name, readers[i], strlen(readers[i]));
+		*reader |= !strncmp(name, readers[i], strlen(readers[i]));
 	return 0;
 }
 
-static int count_adds(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	((struct walk *)arg)->adds = info->dlpi_adds;
-	return 1;
-}
-
-/* Looks again only when something was loaded since. */
-static bool reader_loaded(void)
+/* Looks again only when something was loaded since: `loaded` counts. */
+static bool reader_loaded(unsigned long long loaded)
 {
 	static _Atomic unsigned long long known;
 	static atomic_bool found;
-	struct walk w = {0};
+	bool reader = false;
 
-	dl_iterate_phdr(count_adds, &w);
-	if (atomic_load(&known) != w.adds) {
-		dl_iterate_phdr(is_reader, &w);
-		if (w.reader)
+	if (atomic_load(&known) != loaded) {
+		dl_iterate_phdr(is_reader, &reader);
+		if (reader)
 			atomic_store(&found, true);
-		atomic_store(&known, w.adds);
+		atomic_store(&known, loaded);
 	}
 	return atomic_load(&found);
 }
@@ -125,8 +114,10 @@ static bool holds(int dev)
 
 struct ss_timeline *ss_only_timeline(int dev)
 {
+	unsigned long long loaded = ss_bypass_look();
+
 	if (ss_options.free_sync != SS_FREE_SYNC_AUTO || dev < 0 || dev >= SS_MAX_DEVICES ||
-	    !holds(dev) || host_sees(dev) || reader_loaded())
+	    !holds(dev) || host_sees(dev) || reader_loaded(loaded))
 		return NULL;
 	return ss_timeline_null(ss_core, dev);
 }

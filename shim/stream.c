@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "driver/rocm.h"
+#include "shim/bypass.h"
 #include "shim/shim.h"
 
 int ss_current_device(hipError_t *err)
@@ -54,7 +55,7 @@ static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 	if (!tl)
 		*err = hipErrorOutOfMemory;
 	ss_seen(dev, SS_SEEN_STREAM | SS_SEEN_UNKNOWN);
-	ss_distrust(ss_core, "a stream was created by a route that the shim does not see");
+	ss_bypassed("a stream was created past the shim");
 	return tl;
 }
 
@@ -88,6 +89,7 @@ void ss_stream_entered(hipStream_t stream, unsigned int flags)
 
 	if (dev < 0 || !stream)
 		return;
+	ss_bypass_look();
 	ss_timeline_add(ss_core, dev, stream,
 			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
 	ss_seen(dev, SS_SEEN_STREAM);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/bypass.h"
 #include "shim/shim.h"
 #include "shim/table.h"
 
@@ -41,6 +42,7 @@ static const struct { const char *name; unsigned at; void *ours; } slots[] = {
 #define SLOTS (sizeof(slots) / sizeof(slots[0]))
 
 static struct ss_real_fn taken[SLOTS];
+static atomic_bool is_taken;
 
 static bool wanted(void)
 {
@@ -80,7 +82,13 @@ static bool patch(struct table *t, const void *home)
 	for (size_t i = 0; i < SLOTS; i++)
 		if (slots[i].at + 1 < have && t->entry[slots[i].at])
 			t->entry[slots[i].at] = slots[i].ours;
+	atomic_store(&is_taken, true);
 	return true;
+}
+
+bool ss_table_taken(void)
+{
+	return atomic_load(&is_taken);
 }
 
 SS_EXPORT int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),

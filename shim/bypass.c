@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ways past the shim. Work that we do not see is harmless as long as nobody concludes
+ * from what we do see: so the first sign of one is said, and from then on event
+ * clocks and queries prove nothing, and hipFree waits for the device (ss_distrust).
+ *
+ * Signs in the list of loaded objects: a second HIP runtime, HIP linked into an object
+ * statically, and an object whose references to our entries are bound to the
+ * runtime (RTLD_DEEPBIND). References by dlsym() leave no trace there; they show when a
+ * stream comes along that nobody saw created (shim/stream.c).
+ *
+ * Locks: none. Two threads that look at once see the same.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/object.h"
+#include "shim/bypass.h"
+#include "shim/shim.h"
+
+#define RUNTIMES 8
+
+struct walk {
+	int runtimes;
+	struct dl_phdr_info runtime[RUNTIMES]; /* names stay valid: never unloaded while in use */
+	char why[512];
+};
+
+void ss_bypassed(const char *format, ...)
+{
+	static atomic_bool said;
+	char what[512];
+	va_list args;
+
+	if (atomic_exchange(&said, true))
+		return;
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	ss_say("%s: from now on event clocks and queries prove nothing, and hipFree waits", what);
+	ss_distrust(ss_core, "calls go past the shim");
+	/* Pays for the waits that were skipped while all was seen. */
+	ss_seen(-1, SS_SEEN_UNKNOWN);
+}
+
+/* ---- what an object is -------------------------------------------------- */
+
+static bool is_us(const struct dl_phdr_info *info)
+{
+	return ss_elf_holds(info, (uintptr_t)&ss_bypassed);
+}
+
+/* A runtime also registers code objects; an interposer has no reason to. */
+static bool is_runtime(const struct dl_phdr_info *info)
+{
+	return ss_elf_exports(info, "hipMalloc") && ss_elf_exports(info, "__hipRegisterFatBinary");
+}
+
+static const char *name_of(const struct dl_phdr_info *info)
+{
+	return info->dlpi_name[0] ? info->dlpi_name : "the program";
+}
+
+static bool is_entry(const char *name)
+{
+#define NAME(x) #x
+#define E(kind, extra, entry, node, since, params, args) NAME(entry),
+	static const char *const names[] = { SS_ENTRIES(E) };
+#undef E
+#undef NAME
+
+	if (strncmp(name, "hip", 3) && strncmp(name, "_Z24hip", 7))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* ---- one that holds HIP itself ------------------------------------------ */
+
+/* Device code is in a section of its own, which is not loaded: ask the file. */
+static bool has_device_code(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Shdr *sections = NULL, *names;
+	char *strings = NULL;
+	bool found = false;
+	Elf64_Ehdr head;
+	size_t size;
+
+	if (fd < 0)
+		return false;
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_shentsize != sizeof(*sections) ||
+	    head.e_shstrndx >= head.e_shnum)
+		goto out;
+	size = (size_t)head.e_shnum * sizeof(*sections);
+	sections = malloc(size);
+	if (!sections || pread(fd, sections, size, (off_t)head.e_shoff) != (ssize_t)size)
+		goto out;
+	names = &sections[head.e_shstrndx];
+	if (names->sh_size > 1 << 20 || !(strings = calloc(1, names->sh_size + 1)) ||
+	    pread(fd, strings, names->sh_size, (off_t)names->sh_offset) !=
+		    (ssize_t)names->sh_size)
+		goto out;
+	for (int i = 0; i < head.e_shnum; i++)
+		found |= sections[i].sh_name < names->sh_size &&
+			 !strcmp(strings + sections[i].sh_name, ".hip_fatbin");
+out:
+	free(strings);
+	free(sections);
+	close(fd);
+	return found;
+}
+
+/* ---- the list ----------------------------------------------------------- */
+
+static int find_runtimes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct walk *w = arg;
+
+	(void)size;
+	if (!is_us(info) && w->runtimes < RUNTIMES && is_runtime(info))
+		w->runtime[w->runtimes++] = *info;
+	return 0;
+}
+
+/* The first of the object's references to an entry of ours that leads to a runtime.
+ * *registers: it hands its device code to a runtime that is not its own. */
+static const char *bound_past(const struct walk *w, const struct dl_phdr_info *info,
+			      const struct ss_elf *elf, bool *registers)
+{
+	for (int t = 0; t < 2; t++)
+		for (size_t i = 0; elf->rela[t] && i < elf->relas[t]; i++) {
+			const Elf64_Rela *r = &elf->rela[t][i];
+			const Elf64_Sym *s = &elf->symbols[ELF64_R_SYM(r->r_info)];
+			const char *name = elf->strings + s->st_name;
+			uintptr_t at;
+
+			if (!ELF64_R_SYM(r->r_info) || s->st_shndx != SHN_UNDEF)
+				continue;
+			*registers |= !strcmp(name, "__hipRegisterFatBinary");
+			if (!is_entry(name))
+				continue;
+			at = __atomic_load_n((uintptr_t *)(info->dlpi_addr + r->r_offset),
+					     __ATOMIC_RELAXED);
+			for (int k = 0; k < w->runtimes; k++)
+				if (ss_elf_holds(&w->runtime[k], at))
+					return name;
+		}
+	return NULL;
+}
+
+static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct walk *w = arg;
+	bool registers = false;
+	const char *name;
+	struct ss_elf elf;
+
+	(void)size;
+	/* Another interposer goes to the runtime by right. */
+	if (is_us(info) || !ss_elf_dynamic(info, &elf) || ss_elf_exports(info, "hipMalloc"))
+		return 0;
+	name = bound_past(w, info, &elf, &registers);
+	if (name && !ss_table_taken())
+		snprintf(w->why, sizeof(w->why), "%s calls the runtime's %s past the shim",
+			 name_of(info), name);
+	else if (!registers && has_device_code(info->dlpi_name[0] ? info->dlpi_name
+								  : "/proc/self/exe"))
+		snprintf(w->why, sizeof(w->why), "%s has a HIP of its own, linked statically",
+			 name_of(info));
+	return w->why[0] != '\0';
+}
+
+static int count_adds(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(unsigned long long *)arg = info->dlpi_adds;
+	return 1;
+}
+
+unsigned long long ss_bypass_look(void)
+{
+	static _Atomic unsigned long long known;
+	unsigned long long adds = 0;
+	struct walk w = {0};
+
+	dl_iterate_phdr(count_adds, &adds);
+	if (atomic_load(&known) == adds || ss_distrusted(ss_core))
+		return adds;
+	atomic_store(&known, adds);
+	dl_iterate_phdr(find_runtimes, &w);
+	if (w.runtimes > 1)
+		snprintf(w.why, sizeof(w.why), "two HIP runtimes are loaded, %s and %s",
+			 name_of(&w.runtime[0]), name_of(&w.runtime[1]));
+	else
+		dl_iterate_phdr(inspect, &w);
+	if (w.why[0])
+		ss_bypassed("%s", w.why);
+	return adds;
+}
