@@ -41,8 +41,8 @@ bool ss_card_parse(const void *bytes, size_t size, struct ss_card *out)
 		return false;
 	memcpy(out, bytes, size);
 	if (memcmp(out->magic, magic, sizeof(magic)) || out->version != VERSION ||
-	    out->reserved || !out->devices || out->devices > SS_CARD_DEVICES ||
-	    out->reuse >> SS_CARD_REUSE || size != card_size(out->devices))
+	    out->reserved || !out->devices || out->reuse >> SS_CARD_REUSE ||
+	    size != card_size(out->devices))
 		return false;
 	for (unsigned i = 0; i < out->devices; i++)
 		if (!memchr(out->device[i].bus, 0, sizeof(out->device[i].bus)))
