@@ -359,7 +359,7 @@ enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
 	return s;
 }
 
-/* Pool lock not held; nobody else uses the pool. */
+/* No lock held. The pool is claimed, or nobody else uses it. */
 void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 {
 	struct ss_core *core = pool->core;
@@ -371,6 +371,12 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 		return;
 	va = v->seg->native;
 	size = v->seg->native_size;
+	pthread_mutex_lock(&pool->lock);
+	pool->vmm = NULL;
+	pool->segments = NULL;
+	pool->segment_count = 0;
+	ss_segment_forget(core, v->seg);
+	pthread_mutex_unlock(&pool->lock);
 	for (uint64_t i = 0; i < v->frames; i++) {
 		struct ss_chunk *c = v->frame[i];
 
@@ -383,12 +389,8 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 		i += c->size / v->unit - 1;
 		ss_host_free(core, c, sizeof(*c));
 	}
-	ss_segment_forget(core, v->seg);
 	if (give_back)
 		core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
-	pool->vmm = NULL;
-	pool->segments = NULL;
-	pool->segment_count = 0;
 	free(v->frame);
 	ss_host_free(core, v, sizeof(*v));
 }

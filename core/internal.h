@@ -434,6 +434,7 @@ struct ss_device_state {
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
 	atomic_bool pressed;            /* near its limit: frees record their fence */
+	_Atomic unsigned keeps;         /* vmm.c: times that given memory did not come back */
 };
 
 struct ss_core {

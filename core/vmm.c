@@ -22,6 +22,7 @@
 #define POOL_PARTS 128
 #define MOST_CHUNKS 512
 #define RUN_PARTS 8
+#define KEEPS_WHOLE 2 /* once may be chance: others use the device, too */
 #define SLACK_PART 64 /* of the peak: what may be made new rather than moved */
 #define MOVE_PART 4   /* calls per allocation before the peak, as a credit */
 
@@ -103,7 +104,7 @@ struct donors {
 	struct ss_block *best;
 	struct ss_chunk *victim;      /* releasing: the chunk in `best` */
 	uint64_t most;             /* no larger chunk than this */
-	uint64_t older_than, now;
+	uint64_t older_than, now, newest;
 };
 
 /* The largest chunk of at most `most` bytes that lies wholly in the clean range b;
@@ -286,6 +287,8 @@ static void pick_old(struct ss_block *b, void *arg)
 			continue;
 		if (!c->idle_since)
 			c->idle_since = d->now ? d->now : 1;
+		if (c->idle_since > d->newest)
+			d->newest = c->idle_since;
 		if (c->idle_since <= d->older_than && !d->best) {
 			d->best = b;
 			d->victim = c;
@@ -329,15 +332,55 @@ static uint64_t release(struct ss_pool *pool, uint64_t target, uint64_t older_th
 	return given;
 }
 
+/* Is all of the pool idle for as long? */
+static bool all_old(struct ss_pool *pool, uint64_t older_than)
+{
+	struct donors d = {.v = pool->vmm, .most = UINT64_MAX,
+			   .now = pool->core->drv.now_ms(pool->core->drv.ctx)};
+	bool idle;
+
+	pthread_mutex_lock(&pool->lock);
+	ss_heap_each(&pool->clean, pick_old, &d);
+	idle = pool->clean.bytes == atomic_load(&pool->reserved) && d.newest <= older_than;
+	pthread_mutex_unlock(&pool->lock);
+	return idle;
+}
+
+static uint64_t device_free(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	uint64_t left = 0;
+
+	SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL));
+	return left;
+}
+
+/* Whether memory came back is for the device to say. Some versions keep what was
+ * unmapped until its reservation goes (V7), or for ever (V6): what looks given
+ * back would be taken again and lost each time. Then only a pool of which nothing
+ * is in use gives back, with its reservation; and if that doesn't help, none. */
 uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 {
-	uint64_t given = 0;
+	_Atomic unsigned *keeps = &pool->core->dev[pool->dev].keeps;
+	uint64_t given = 0, before;
+	bool whole;
 
+	if (atomic_load(&pool->reserved) <= target || atomic_load(keeps) > KEEPS_WHOLE)
+		return 0;
 	/* Whoever grows just now would only want it back. */
 	if (!ss_vmm_claim(pool, false, NULL))
 		return 0;
-	if (pool->vmm)
+	whole = atomic_load(keeps) == KEEPS_WHOLE;
+	if (pool->vmm && (!whole || (!target && all_old(pool, older_than)))) {
+		before = device_free(pool);
 		given = release(pool, target, older_than);
+		if (given && whole && !pool->vmm->chunks)
+			ss_vmm_drop(pool, true);
+		if (given && device_free(pool) < before + given / 2)
+			atomic_fetch_add(keeps, 1);
+		else if (given && !whole)
+			atomic_store(keeps, 0);
+	}
 	ss_vmm_unclaim(pool);
 	return given;
 }

@@ -54,7 +54,7 @@ static const struct ss_quirk table[] = {
 	  "SetAccess on the tail fails now and then", "the same" },
 	{ "V7", "legacy-rocm-build#6021", 700, 702, NULL, SS_Q_NOTE,
 	  "physical memory stays until the reservation goes",
-	  "giving back is counted as waiting" },
+	  "if the device's figure says so, whole idle pools only" },
 	{ "V10", "clr#265", 600, 0, NULL, SS_Q_NOTE,
 	  "IPC export of a VMM address is a kernel BUG", "refused before it gets there" },
 	{ "V13", "xla#46576", 714, 714, NULL, SS_Q_PEER_SPOILS,
