@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ways past the shim, with the preload alone: the first sign of one is said, once, and
- * from then on an event's clock proves nothing and hipFree waits.
+ * from then on an event's clock and a query prove nothing and hipFree waits.
  *
  *   bypass PLUGIN [HOW WHAT]
  */
@@ -64,6 +64,38 @@ static bool clocks_are_trusted(void)
 	OK(hipStreamDestroy(a));
 	OK(hipStreamDestroy(b));
 	return p == q;
+}
+
+/* A stream was asked and is at its end: is what it freed another's without more ado? */
+static bool query_is_trusted(void)
+{
+	uint64_t before;
+	hipStream_t a, b;
+	bool without_ado;
+	void *p, *q;
+
+	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&b, hipStreamNonBlocking));
+	OK(hipMallocAsync(&p, LARGE, a));
+	OK(hipMemsetAsync(p, 1, LARGE, a));
+	OK(hipFreeAsync(p, a));
+	while (hipStreamQuery(a) == hipErrorNotReady)
+		usleep(1000);
+	before = sim_count("hipEventRecord"); /* a fence of ours */
+	OK(hipMallocAsync(&q, LARGE, b));
+	without_ado = q == p && sim_count("hipEventRecord") == before;
+	OK(hipFreeAsync(q, b));
+	OK(hipStreamSynchronize(b));
+	OK(hipStreamDestroy(a));
+	OK(hipStreamDestroy(b));
+	return without_ado;
+}
+
+/* The first time, a fence is on its way from before. */
+static bool queries_are_trusted(void)
+{
+	(void)query_is_trusted();
+	return query_is_trusted();
 }
 
 static void *let_go(void *arg)
@@ -156,7 +188,8 @@ static void act(const char *how)
 
 static int one(const char *how, const char *what)
 {
-	bool (*trusts)(void) = !strcmp(what, "clocks") ? clocks_are_trusted : waits_are_skipped;
+	bool (*trusts)(void) = !strcmp(what, "clocks") ? clocks_are_trusted :
+			       !strcmp(what, "queries") ? queries_are_trusted : waits_are_skipped;
 	bool from_the_start = !strcmp(how, "static"), never = !strcmp(how, "none");
 
 	CHECK(preloaded());
@@ -181,7 +214,7 @@ int main(int argc, char **argv)
 #else
 	static const char *const hows[] = {"none", "second", "stream", "deepbind"};
 #endif
-	static const char *const whats[] = {"clocks", "waits"};
+	static const char *const whats[] = {"clocks", "queries", "waits"};
 	int status;
 
 	plugin = argv[1];
@@ -192,7 +225,7 @@ int main(int argc, char **argv)
 		return status;
 	}
 	for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++)
-		for (size_t k = 0; k < 2; k++) {
+		for (size_t k = 0; k < 3; k++) {
 			pid_t pid = fork();
 
 			if (!pid) {
