@@ -9,9 +9,9 @@
 #include "core/internal.h"
 
 #define FREE_CALLS 10      /* after each new peak */
-#define ALLOCS_PER_CALL 40 /* then */
+#define ALLOCS_PER_CALL 32 /* then */
 #define FREE_MISSES 32     /* growth for a tight fit costs hits, too */
-#define ALLOCS_PER_MISS 15
+#define ALLOCS_PER_MISS 12
 
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 {

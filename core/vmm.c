@@ -19,12 +19,12 @@
  */
 #include "core/vmm.h"
 
-#define POOL_PARTS 128
+#define POOL_PARTS 256
 #define MOST_CHUNKS 512
 #define RUN_PARTS 8
 #define KEEPS_WHOLE 2 /* once may be chance: others use the device, too */
 #define SLACK_PART 64 /* of the peak: what may be made new rather than moved */
-#define MOVE_PART 4   /* calls per allocation before the peak, as a credit */
+#define MOVE_PART 2   /* calls per allocation before the peak, as a credit */
 
 static uint64_t chunk_of(const struct ss_pool *pool, uint64_t share)
 {
@@ -103,22 +103,33 @@ struct donors {
 	struct ss_block *avoid[2]; /* neighbours of the target: they are the run */
 	struct ss_block *best;
 	struct ss_chunk *victim;      /* releasing: the chunk in `best` */
-	uint64_t most;             /* no larger chunk than this */
+	uint64_t most;             /* no larger chunk than this, */
+	uint64_t room;             /* or, gathering, the smallest up to this */
 	uint64_t older_than, now, newest;
 };
 
-/* The largest chunk of at most `most` bytes that lies wholly in the clean range b;
- * NULL if none does. */
-static struct ss_chunk *whole_chunk(struct ss_vmm *v, const struct ss_block *b, uint64_t most)
+/* Is a a better chunk to move than b? Large ones mean few calls, but what exceeds
+ * the need is only moved along. */
+static bool better(const struct donors *d, const struct ss_chunk *a, const struct ss_chunk *b)
 {
+	if (a->size > d->room)
+		return false;
+	if (a->size <= d->most)
+		return !b || b->size > d->most || a->size > b->size;
+	return !b || a->size < b->size;
+}
+
+/* The best chunk that lies wholly in the clean range b; NULL if none does. */
+static struct ss_chunk *whole_chunk(const struct donors *d, const struct ss_block *b)
+{
+	struct ss_vmm *v = d->v;
 	uint64_t va = ss_round(b->addr, v->unit), end = b->addr + b->size;
 	struct ss_chunk *best = NULL;
 
 	while (va + v->unit <= end) {
 		struct ss_chunk *c = *ss_frame_at(v, va);
 
-		if (c && c->va >= b->addr && c->va + c->size <= end && c->size <= most &&
-		    (!best || c->size > best->size))
+		if (c && c->va >= b->addr && c->va + c->size <= end && better(d, c, best))
 			best = c;
 		va = c ? c->va + c->size : va + v->unit;
 	}
@@ -132,10 +143,9 @@ static void pick_donor(struct ss_block *b, void *arg)
 
 	if (b->size < d->v->unit || b == d->avoid[0] || b == d->avoid[1])
 		return;
-	c = whole_chunk(d->v, b, d->most);
-	/* Large chunks first: fewer calls. Then the shortest run: long ones serve
-	 * as they are. */
-	if (c && (!d->best || c->size > d->victim->size ||
+	c = whole_chunk(d, b);
+	/* Of two alike the one in the shorter run: long ones serve as they are. */
+	if (c && (better(d, c, d->victim) ||
 		  (c->size == d->victim->size && b->size < d->best->size))) {
 		d->best = b;
 		d->victim = c;
@@ -171,8 +181,22 @@ static struct ss_block *detach(struct ss_pool *pool, struct ss_block *b, struct 
 
 /* ---- growing ------------------------------------------------------------ */
 
-/* Free chunks from runs other than the target's, until `want` bytes are
- * gathered; unmapped when this returns. */
+/* What is behind the first `size` bytes of b becomes a hole. False: host memory is
+ * out. Pool lock held. */
+static bool shorten(struct ss_pool *pool, struct ss_block *b, uint64_t size)
+{
+	struct ss_block *rest;
+
+	if (b->size <= size)
+		return true;
+	rest = ss_block_split(pool->core, b, size);
+	if (rest)
+		ss_hole_place(pool, rest);
+	return rest != NULL;
+}
+
+/* Free chunks from runs other than the target's, until `want` bytes are gathered,
+ * and no more than the target holds; unmapped when this returns. */
 static struct ss_chunk *gather(struct ss_pool *pool, struct ss_block *target, uint64_t want)
 {
 	struct ss_vmm *v = pool->vmm;
@@ -180,8 +204,7 @@ static struct ss_chunk *gather(struct ss_pool *pool, struct ss_block *target, ui
 	uint64_t got = 0;
 
 	while (got < want) {
-		/* One that overshoots would leave its own bytes unused. */
-		struct donors d = {.v = v, .most = want - got};
+		struct donors d = {.v = v, .most = want - got, .room = target->size - got};
 		struct ss_block *b;
 		struct ss_chunk *c;
 
@@ -202,12 +225,16 @@ static struct ss_chunk *gather(struct ss_pool *pool, struct ss_block *target, ui
 		pool->st.remaps++;
 		pthread_mutex_unlock(&pool->lock);
 	}
+	pthread_mutex_lock(&pool->lock);
+	/* Host memory out: it will be filled as it is. */
+	shorten(pool, target, got > want ? got : want);
+	pthread_mutex_unlock(&pool->lock);
 	return list;
 }
 
 /* Moving chunks keeps the pool small, but calls cost time: what lies within a
  * small part of the peak is made new. Pool lock held. */
-static bool worth_moving(struct ss_pool *pool, uint64_t bytes, uint64_t unit)
+static bool worth_moving(struct ss_pool *pool, uint64_t bytes)
 {
 	uint64_t high = ss_pool_used_high(pool);
 
@@ -220,7 +247,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 {
 	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
 	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may;
-	struct ss_block *target, *rest;
+	struct ss_block *target;
 	enum ss_status s = SS_OK;
 	uint64_t unit;
 
@@ -237,23 +264,16 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	}
 	ss_heap_remove(&pool->vmm->holes, target);
 	ss_set_state(target, SS_BLOCK_QUEUED);
-	if (target->size > find.bytes) {
-		rest = ss_block_split(pool->core, target, find.bytes);
-		if (!rest) {
-			ss_hole_place(pool, target);
-			pthread_mutex_unlock(&pool->lock);
-			return SS_ERR_FAILED;
-		}
-		ss_set_state(rest, SS_BLOCK_HOLE);
-		ss_heap_insert(&pool->vmm->holes, rest);
-	}
 	unit = chunk_size(pool, find.bytes);
-	may = worth_moving(pool, find.bytes, unit);
-	pthread_mutex_unlock(&pool->lock);
-
 	/* Chunks that move leave holes below. */
-	return ss_chunk_fill(pool, target, remap && may && !prefix ?
-			     gather(pool, target, find.bytes) : NULL, unit);
+	may = remap && !prefix && worth_moving(pool, find.bytes);
+	if (!shorten(pool, target, find.bytes + (may ? SS_MAX_CHUNK : 0))) {
+		ss_hole_place(pool, target);
+		pthread_mutex_unlock(&pool->lock);
+		return SS_ERR_FAILED;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return ss_chunk_fill(pool, target, may ? gather(pool, target, find.bytes) : NULL, unit);
 }
 
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
