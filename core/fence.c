@@ -241,22 +241,6 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	return s == SS_OK;
 }
 
-bool ss_fence_exact_pending(struct ss_core *core, int dev)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&core->order);
-	for (uint32_t i = 0; i < core->slot_count && !found; i++) {
-		const struct ss_timeline *tl = core->slots[i];
-
-		for (struct ss_pending *p = tl->fences; p && tl->dev == dev && !found; p = p->next)
-			found = (p->exact || SS_MUTANT_IS(18)) &&
-				p->pos > atomic_load(&tl->completed);
-	}
-	pthread_mutex_unlock(&core->order);
-	return found;
-}
-
 /* A stream with nothing left to do reaches a new fence within microseconds: less
  * than memory costs. So a new fence is looked at a few times; a stream that is
  * busy is left alone after that. */

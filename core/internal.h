@@ -320,8 +320,6 @@ static inline void ss_row_merge_into(struct ss_timeline *x, const struct ss_row 
  * False: there is none. No lock held. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
 
-/* Is there a fence of dev that the host may wait for? */
-bool ss_fence_exact_pending(struct ss_core *core, int dev);
 
 /* ---- queues: queue.c ---------------------------------------------------- */
 

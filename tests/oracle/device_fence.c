@@ -178,8 +178,9 @@ static void moment(void *ctx)
 }
 
 /* Only an allocation that found no memory may sleep, for a bounded time, and only
- * if there is something to hope for: a free in flight, or memory that cannot go back
- * before the device is idle. */
+ * if there is something to hope for: a free in flight, a fence of the core that is
+ * (it does not see what was enqueued before), or memory that cannot go back before
+ * the device is idle. */
 static void sleep_ms(void *ctx, unsigned ms)
 {
 	struct world *w = ctx;
@@ -191,6 +192,8 @@ static void sleep_ms(void *ctx, unsigned ms)
 	for (int i = 0; i < w->nhz && !worth; i++)
 		for (int t = 0; t < NS; t++)
 			worth |= w->hz[i].at.n[t] > w->H.n[t];
+	for (int i = 0; i < w->nfence && !worth; i++)
+		worth = w->fence[i].used && !clk_done(w, &w->fence[i].vc);
 	if (!worth)
 		fail(w, F_LATE,
 		     "the host waits, but nothing that was freed is in flight");

@@ -68,10 +68,12 @@ static void late_fence(void)
 /* Memory is short: frees record fences of their own, and X waits for them. */
 static void internal(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), stall(S(0)),
 	  free_(0, S(0)));
 	uint64_t p = 0;
 	D(alloc(1, S(1), BIG)); /* fails, and tells the core that memory is short */
+	CHECK(!W->blk[1].used);
+	D((struct op){ .kind = OP_RELEASE });
 	D(alloc(0, S(0), BIG), kernel(S(0)));
 	p = at(0);
 	D(free_(0, S(0)), alloc(2, S(1), BIG));
@@ -93,6 +95,15 @@ static void makes_room(void)
 {
 	D(calloc_(0, BIG), cfree(0, true), alloc(1, NUL, BIG));
 	CHECK(W->blk[1].used);
+}
+
+/* What was freed behind a kernel fits once that ends: looked for, not given up. */
+static void makes_room_later(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
+	  free_(0, S(0)), alloc(1, S(1), BIG));
+	CHECK(W->blk[1].used);
+	D(kernel(S(1)));
 }
 
 static void failure_changes_nothing(void)
@@ -163,6 +174,7 @@ const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
 	T(decay), { "late_fence", late_fence, 48, false }, { "internal", internal, 48, false },
 	{ "internal_off", internal_off, 48, false }, { "makes_room", makes_room, 48, false },
+	{ "makes_room_later", makes_room_later, 48, false },
 	{ "failure_changes_nothing", failure_changes_nothing, 128, false },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
 	{ NULL, NULL, 0, false },

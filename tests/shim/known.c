@@ -551,8 +551,7 @@ static const struct {
 	{ "too_large", too_large, NULL },
 	{ "beside_waits", beside_waits, NULL },
 	{ "many_threads", many_threads, NULL },
-	/* Only where giving back waits is work that is still to end waited for. */
-	{ "grows_and_shrinks", grows_and_shrinks, "hsa" },
+	{ "grows_and_shrinks", grows_and_shrinks, NULL },
 	{ "free_waits", free_waits, NULL },
 	{ "small", small, NULL },
 	{ "free_figure", free_figure, NULL },
