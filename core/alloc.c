@@ -272,10 +272,10 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	b->slot = tl->slot;
 	account_free(pool, q, b, tl->native);
 	if (__builtin_expect(atomic_load_explicit(&core->dev[tl->dev].pressed,
-						  memory_order_relaxed) &&
-			     atomic_load_explicit(&pool->internal, memory_order_relaxed), 0)) {
-		/* A position that no other free can have, so that the fence
-		 * stands for exactly this one. */
+						  memory_order_relaxed), 0)) {
+		/* A position that no other free can have, so that the fence stands for
+		 * exactly this one: streams may wait for it where the pool's policy
+		 * allows that, and the host before it reports out of memory. */
 		b->n = atomic_fetch_add(&tl->now, 2) + 1;
 		ss_uncover(tl);
 		ss_fence_request(core, tl, b->n, SS_FENCE_EXACT);

@@ -209,19 +209,27 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 }
 
 /* Idle segments that are too short for the request make room for one that is
- * not, rather than raise the pool's peak. */
+ * not, rather than raise the pool's peak. No more goes than comes of what a threshold
+ * keeps. */
 static void make_room(struct ss_pool *pool, uint64_t want)
 {
 	uint64_t reserved = atomic_load(&pool->reserved);
-	uint64_t high = atomic_load(&pool->reserved_high);
+	uint64_t high = atomic_load(&pool->reserved_high), keep = 0, target;
 
 	if (reserved + want <= high || !reserved)
 		return;
+	target = high > want ? high - want : 0;
+	if (atomic_load(&pool->threshold_set))
+		keep = atomic_load(&pool->threshold);
+	if (keep > reserved)
+		keep = reserved;
+	if (keep > want && target < keep - want)
+		target = keep - want;
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
 	pthread_mutex_unlock(&pool->lock);
-	slab_release(pool, high > want ? high - want : 0, UINT64_MAX, true);
+	slab_release(pool, target, UINT64_MAX, !keep);
 }
 
 static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align,

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When idle memory goes back: thresholds by the environment and by the program,
+ * decay, memory that is reserved from the start, and whom nobody waits for.
+ *
+ *   release CASE     each in the environment that it says
+ */
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static hipMemPool_t pool;
+static hipStream_t s, t;
+
+static uint64_t figure(hipMemPool_t of, hipMemPoolAttr attr)
+{
+	uint64_t v = 0;
+
+	OK(hipMemPoolGetAttribute(of, attr, &v));
+	return v;
+}
+
+static uint64_t reserved(void)
+{
+	return figure(pool, hipMemPoolAttrReservedMemCurrent);
+}
+
+static void set_threshold(uint64_t v)
+{
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &v));
+}
+
+static hipMemPool_t make(int dev)
+{
+	hipMemPoolProps props;
+	hipMemPool_t made;
+
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.location.type = hipMemLocationTypeDevice;
+	props.location.id = dev;
+	OK(hipMemPoolCreate(&made, &props));
+	return made;
+}
+
+/* Three segments, all of them idle. */
+static void idle_96(void)
+{
+	void *p[3];
+
+	for (int i = 0; i < 3; i++)
+		OK(hipMallocAsync(&p[i], 32 * MIB, s));
+	for (int i = 0; i < 3; i++)
+		OK(hipFreeAsync(p[i], s));
+	CHECK(reserved() == 96 * MIB);
+}
+
+static void nap(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* SOMASHIM_RELEASE_THRESHOLD=48M: of every pool, until the program sets another. */
+static void by_environment(void)
+{
+	hipMemPool_t mine = make(0);
+
+	CHECK(figure(pool, hipMemPoolAttrReleaseThreshold) == 48 * MIB);
+	CHECK(figure(mine, hipMemPoolAttrReleaseThreshold) == 48 * MIB);
+	idle_96();
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 64 * MIB); /* exact: one more would leave 32 */
+	nap(1200);
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 64 * MIB); /* it does not decay */
+	set_threshold(0);
+	CHECK(figure(pool, hipMemPoolAttrReleaseThreshold) == 0);
+	CHECK(figure(mine, hipMemPoolAttrReleaseThreshold) == 48 * MIB);
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 0);
+	OK(hipMemPoolDestroy(mine));
+}
+
+/* SOMASHIM_RELEASE_THRESHOLD=0:64M,1:10% on two devices of 1 GiB. */
+static void by_device(void)
+{
+	hipMemPool_t other = make(1), def;
+
+	CHECK(figure(pool, hipMemPoolAttrReleaseThreshold) == 64 * MIB);
+	CHECK(figure(other, hipMemPoolAttrReleaseThreshold) == 1024 * MIB / 10);
+	OK(hipDeviceGetDefaultMemPool(&def, 1));
+	CHECK(figure(def, hipMemPoolAttrReleaseThreshold) == 1024 * MIB / 10);
+	OK(hipMemPoolDestroy(other));
+}
+
+/* Nothing set, SOMASHIM_DECAY_MS=200: what is idle stays for as long, and no longer. */
+static void decays(void)
+{
+	CHECK(figure(pool, hipMemPoolAttrReleaseThreshold) == 0);
+	idle_96();
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 96 * MIB);
+	nap(300);
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 0);
+	/* Where the program has said how much stays, no clock says otherwise. */
+	set_threshold(UINT64_MAX);
+	idle_96();
+	OK(hipDeviceSynchronize());
+	nap(300);
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 96 * MIB);
+}
+
+/* SOMASHIM_DECAY_MS=0: at the next synchronization, as HIP documents a threshold of 0. */
+static void at_once(void)
+{
+	idle_96();
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 0);
+}
+
+/* SOMASHIM_INITIAL=100M: there before the first block, and blocks come out of it. */
+static void from_the_start(void)
+{
+	uint64_t segments;
+	void *p;
+
+	set_threshold(UINT64_MAX);
+	OK(hipMallocAsync(&p, 4096, s));
+	CHECK(reserved() >= 100 * MIB);
+	segments = reserved();
+	OK(hipFreeAsync(p, s));
+	OK(hipMallocAsync(&p, 90 * MIB, s));
+	CHECK(reserved() == segments);
+	OK(hipFreeAsync(p, s));
+}
+
+/* A synchronization of s, or a trim, does not wait for t, which stands. Where giving
+ * back need not wait for the device, what s has freed goes at once. */
+static void nobody_waits(void)
+{
+	const char *backing = getenv("SOMASHIM_BACKING");
+	bool free_waits = !backing || !strcmp(backing, "hip");
+	hipEvent_t e;
+	void *p, *q;
+
+	set_threshold(0);
+	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
+	for (int how = 0; how < 3; how++) {
+		OK(hipMallocAsync(&p, 64 * MIB, s));
+		OK(hipMallocAsync(&q, 64 * MIB, t));
+		stall(t);
+		OK(hipMemsetAsync(q, 1, 64 * MIB, t));
+		OK(hipFreeAsync(q, t));
+		OK(hipFreeAsync(p, s));
+		OK(hipEventRecord(e, s));
+		if (how == 0) {
+			OK(hipStreamSynchronize(s));
+		} else if (how == 1) {
+			OK(hipEventSynchronize(e));
+		} else {
+			while (hipEventQuery(e) != hipSuccess)
+				;
+			OK(hipMemPoolTrimTo(pool, 0));
+		}
+		CHECK(reserved() == (free_waits ? 128 : 64) * MIB);
+		release(t);
+		OK(hipDeviceSynchronize());
+		CHECK(reserved() == 0);
+	}
+	OK(hipEventDestroy(e));
+}
+
+/* With memory short of what is asked for, but not of what is free, what a threshold
+ * keeps is kept: sizes that do not fit bring more, they do not push out. */
+static void under_pressure(void)
+{
+	void *p[10], *q;
+
+	set_threshold(UINT64_MAX);
+	for (int i = 0; i < 10; i++)
+		OK(hipMallocAsync(&p[i], 20 * MIB, s));
+	for (int i = 0; i < 10; i++)
+		OK(hipFreeAsync(p[i], s));
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() == 200 * MIB);
+	for (int i = 30; i < 60; i += 7) {
+		OK(hipMallocAsync(&q, (uint64_t)i * MIB, s));
+		CHECK(reserved() >= 200 * MIB);
+		OK(hipFreeAsync(q, s));
+		OK(hipDeviceSynchronize());
+		CHECK(reserved() >= 200 * MIB);
+	}
+	/* Out of memory is another matter: then all of it is there to be had. */
+	OK(hipMallocAsync(&q, 1000 * MIB, s));
+	OK(hipFreeAsync(q, s));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "by_environment", by_environment }, { "by_device", by_device },
+	{ "decays", decays }, { "at_once", at_once }, { "from_the_start", from_the_start },
+	{ "nobody_waits", nobody_waits }, { "under_pressure", under_pressure },
+};
+
+int main(int argc, char **argv)
+{
+	CHECK(preloaded());
+	alarm(60);
+	OK(hipDeviceGetDefaultMemPool(&pool, 0));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&t, hipStreamNonBlocking));
+	for (size_t i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(cases[i].name, argv[1])) {
+			cases[i].run();
+			return 0;
+		}
+	fprintf(stderr, "usage: release CASE\n");
+	return 2;
+}
