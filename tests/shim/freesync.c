@@ -75,12 +75,51 @@ static double then(hipError_t err, double t0)
 	return now_ms() - t0;
 }
 
+static void callback(hipStream_t stream, hipError_t status, void *arg)
+{
+	*(volatile int *)arg = 1;
+}
+
+static char page[8192];
+
+/* Calls after which somebody can look for good. */
+static hipError_t opens(const char *what, void *block)
+{
+	static int called;
+	hipIpcMemHandle_t handle;
+	hipIpcEventHandle_t event_handle;
+	hipEvent_t event;
+	hipStream_t s;
+	void *p;
+
+	if (!strcmp(what, "create"))
+		return hipStreamCreateWithFlags(&s, hipStreamNonBlocking);
+	if (!strcmp(what, "create-blocking"))
+		return hipStreamCreate(&s);
+	if (!strcmp(what, "pinned"))
+		return hipHostMalloc(&p, 4096, 0);
+	if (!strcmp(what, "register"))
+		return hipHostRegister(page, sizeof(page), 0);
+	if (!strcmp(what, "managed"))
+		return hipMallocManaged(&p, 4096, hipMemAttachGlobal);
+	if (!strcmp(what, "fine"))
+		return hipExtMallocWithFlags(&p, 4096, hipDeviceMallocFinegrained);
+	if (!strcmp(what, "hostfunc"))
+		return hipStreamAddCallback(NULL, callback, &called, 0);
+	if (!strcmp(what, "per-thread"))
+		return hipMemsetAsync(block, 0, 256, hipStreamPerThread);
+	if (!strcmp(what, "export"))
+		return hipIpcGetMemHandle(&handle, block);
+	CHECK(!strcmp(what, "export-event"));
+	OK(hipEventCreateWithFlags(&event, hipEventDisableTiming | hipEventInterprocess));
+	return hipIpcGetEventHandle(&event_handle, event);
+}
+
 static void skips(const char *what)
 {
 	bool never_waits = !strcmp(what, "skip");
 	hipEvent_t start, stop;
-	hipStream_t s;
-	void *p, *q, *host;
+	void *p, *q;
 	float ms;
 	double t0;
 
@@ -105,51 +144,93 @@ static void skips(const char *what)
 		CHECK(then(hipEventElapsedTime(&ms, start, stop), t0) > HOLD_MS / 4);
 	else if (!strcmp(what, "query"))
 		CHECK(then(hipStreamQuery(NULL), t0) > HOLD_MS / 4);
-	else if (!strcmp(what, "create"))
-		CHECK(then(hipStreamCreateWithFlags(&s, hipStreamNonBlocking), t0) > HOLD_MS / 4);
-	else if (!strcmp(what, "pinned"))
-		CHECK(then(hipHostMalloc(&host, 4096, 0), t0) > HOLD_MS / 4);
-	else
-		CHECK(never_waits);
+	else if (!never_waits)
+		CHECK(then(opens(what, q), t0) > HOLD_MS / 4);
 	joined();
 	OK(hipFree(q));
 }
 
-static void callback(hipStream_t stream, hipError_t status, void *arg)
-{
-	*(volatile int *)arg = 1;
-}
-
-/* After each of these, hipFree waits. */
+/* After each of these, hipFree waits. `plain`: it always does. */
 static void waits(const char *what)
 {
 	hipStream_t s = NULL;
-	void *p, *host;
-	int called = 0;
+	void *p;
 
 	if (!strcmp(what, "second"))
 		OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	else if (!strcmp(what, "blocking"))
 		OK(hipStreamCreate(&s));
-	else if (!strcmp(what, "has-pinned"))
-		OK(hipHostMalloc(&host, 4096, 0));
-	else if (!strcmp(what, "managed"))
-		OK(hipMallocManaged(&host, 4096, hipMemAttachGlobal));
-	else if (!strcmp(what, "hostfunc"))
-		OK(hipStreamAddCallback(NULL, callback, &called, 0));
-	else if (!strcmp(what, "per-thread")) {
-		p = block();
-		OK(hipMemsetAsync(p, 0, SIZE, hipStreamPerThread));
-		OK(hipFree(p));
-	} else if (!strcmp(what, "export")) {
-		hipIpcMemHandle_t handle;
-
-		p = block();
-		(void)hipIpcGetMemHandle(&handle, p);
-	}
+	else if (strcmp(what, "plain"))
+		OK(opens(what, block()));
 	p = block();
 	CHECK(timed_free(s, p) > HOLD_MS / 4);
 	joined();
+}
+
+/* Another stream is ordered after the first by hipFree alone. */
+static void ordered(const char *what)
+{
+	bool later = !strcmp(what, "created-later");
+	unsigned char got[2] = {0, 0};
+	hipStream_t s = NULL;
+	void *p = block(), *q = block();
+
+	if (!later)
+		OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	busy(NULL, q);
+	OK(hipFree(p));
+	if (later)
+		OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipMemcpyAsync(&got[0], q, 1, hipMemcpyDeviceToHost, s));
+	OK(hipMemcpyAsync(&got[1], (char *)q + SIZE - 1, 1, hipMemcpyDeviceToHost, s));
+	OK(hipStreamSynchronize(s));
+	CHECK(got[0] == 1 && got[1] == 1);
+	joined();
+}
+
+/* Another process that has a block open is told when hipFree has returned. */
+static void imported(const char *self)
+{
+	hipIpcMemHandle_t handle;
+	int to[2], status;
+	void *p, *q;
+	pid_t pid;
+
+	CHECK(pipe(to) == 0);
+	pid = fork();
+	if (!pid) {
+		dup2(to[0], 0);
+		close(to[1]);
+		execl(self, self, "importer", "", (char *)NULL);
+		_exit(127);
+	}
+	p = block();
+	q = block();
+	OK(hipIpcGetMemHandle(&handle, q));
+	CHECK(write(to[1], &handle, sizeof(handle)) == sizeof(handle));
+	busy(NULL, q);
+	OK(hipFree(p));
+	CHECK(write(to[1], "", 1) == 1);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	CHECK(WEXITSTATUS(status) == 0);
+	joined();
+}
+
+static void importer(void)
+{
+	unsigned char got[2] = {0, 0};
+	hipIpcMemHandle_t handle;
+	hipStream_t s;
+	char *p, told;
+
+	CHECK(read(0, &handle, sizeof(handle)) == sizeof(handle));
+	OK(hipIpcOpenMemHandle((void **)&p, handle, 1));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	CHECK(read(0, &told, 1) == 1);
+	OK(hipMemcpyAsync(&got[0], p, 1, hipMemcpyDeviceToHost, s));
+	OK(hipMemcpyAsync(&got[1], p + SIZE - 1, 1, hipMemcpyDeviceToHost, s));
+	OK(hipStreamSynchronize(s));
+	CHECK(got[0] == 1 && got[1] == 1);
 }
 
 /* With `never`, the bytes stay out of reach until the work is over. */
@@ -164,42 +245,67 @@ static void gated(void)
 	OK(hipFree(q));
 }
 
+enum { AUTO = 1, ALWAYS = 2, NEVER = 4 };
+
+/* Each in a process of its own: most of them end the mode for good. */
+static const struct {
+	const char *kind, *what;
+	int modes;
+} ways[] = {
+	/* the wait is skipped, and made good by who could tell */
+	{ "skips", "skip", AUTO }, { "skips", "event", AUTO }, { "skips", "elapsed", AUTO },
+	{ "skips", "query", AUTO }, { "skips", "create", AUTO },
+	{ "skips", "create-blocking", AUTO }, { "skips", "pinned", AUTO },
+	{ "skips", "register", AUTO }, { "skips", "managed", AUTO }, { "skips", "fine", AUTO },
+	{ "skips", "hostfunc", AUTO }, { "skips", "per-thread", AUTO },
+	{ "skips", "export", AUTO }, { "skips", "export-event", AUTO },
+	/* it is not skipped */
+	{ "waits", "plain", ALWAYS },
+	{ "waits", "second", AUTO | ALWAYS }, { "waits", "blocking", AUTO | ALWAYS },
+	{ "waits", "pinned", AUTO | ALWAYS }, { "waits", "register", AUTO | ALWAYS },
+	{ "waits", "managed", AUTO | ALWAYS }, { "waits", "fine", AUTO | ALWAYS },
+	{ "waits", "hostfunc", AUTO | ALWAYS }, { "waits", "per-thread", AUTO | ALWAYS },
+	{ "waits", "export", AUTO | ALWAYS }, { "waits", "export-event", AUTO | ALWAYS },
+	/* what a program gets from it */
+	{ "ordered", "second", AUTO | ALWAYS }, { "ordered", "created-later", AUTO | ALWAYS },
+	{ "imported", "", AUTO | ALWAYS },
+	{ "gated", "", NEVER },
+};
+
 int main(int argc, char **argv)
 {
-	static const char *const skipped[] = {"skip", "event", "elapsed", "query", "create",
-					      "pinned"};
-	static const char *const waited[] = {"second", "blocking", "has-pinned", "managed",
-					     "hostfunc", "per-thread", "export"};
-	const char *mode = getenv("SOMASHIM_FREE_SYNC");
-	int status;
+	const char *set = getenv("SOMASHIM_FREE_SYNC");
+	int mode = !set ? AUTO : !strcmp(set, "always") ? ALWAYS : NEVER, status;
 
+	CHECK(preloaded());
 	if (argc == 3) {
 		if (!strcmp(argv[1], "skips"))
 			skips(argv[2]);
 		else if (!strcmp(argv[1], "waits"))
 			waits(argv[2]);
+		else if (!strcmp(argv[1], "ordered"))
+			ordered(argv[2]);
+		else if (!strcmp(argv[1], "imported"))
+			imported(argv[0]);
+		else if (!strcmp(argv[1], "importer"))
+			importer();
 		else
 			gated();
 		return 0;
 	}
-	/* Each way in a process of its own: most of them end the mode for good. */
-	for (unsigned i = 0; i < 6 + 7 + 1; i++) {
-		const char *kind = i < 6 ? "skips" : i < 13 ? "waits" : "gated";
-		const char *what = i < 6 ? skipped[i] : i < 13 ? waited[i - 6] : "";
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		pid_t pid;
 
-		if (mode && !strcmp(mode, "never") ? i < 13 : i == 13)
-			continue;
-		if (mode && !strcmp(mode, "always") && i < 6)
+		if (!(ways[i].modes & mode))
 			continue;
 		pid = fork();
 		if (!pid) {
-			execl(argv[0], argv[0], kind, what, (char *)NULL);
+			execl(argv[0], argv[0], ways[i].kind, ways[i].what, (char *)NULL);
 			_exit(127);
 		}
 		CHECK(waitpid(pid, &status, 0) == pid);
 		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			fprintf(stderr, "%s %s: failed\n", kind, what);
+			fprintf(stderr, "%s %s: failed\n", ways[i].kind, ways[i].what);
 			return 1;
 		}
 	}
