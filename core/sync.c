@@ -50,9 +50,14 @@ bool ss_stream_uncovered(const struct ss_timeline *tl)
 
 struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl)
 {
-	/* A handle may be another stream by now where calls go past us. */
-	return tl && tl->alive && !ss_distrusted(core) ? stream_begin(core, tl)
-							  : (struct ss_token){0};
+	struct ss_token t = {0};
+
+	if (!tl || !tl->alive)
+		return t;
+	/* The command that the program counts on is enqueued in any case. But a handle
+	 * may be another stream by now where calls go past us: that proves nothing. */
+	t = stream_begin(core, tl);
+	return ss_distrusted(core) ? (struct ss_token){0} : t;
 }
 
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl)
