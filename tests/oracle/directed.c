@@ -358,14 +358,6 @@ static void distrusted_epoch(void)
 	CHECK(given() == before + BIG);
 }
 
-/* A query still enqueues the command that makes its answer true. */
-static void distrusted_query(void)
-{
-	D(stream(0, BL), stream(1, NB), alloc(0, NUL, BIG), kernel(NUL), free_(0, S(0)));
-	D((struct op){ .kind = OP_DISTRUST }, alloc(1, S(0), BIG));
-	D((struct op){ .kind = OP_STREAM_QUERY, .b = S(0) }, kernel(S(1)));
-}
-
 /* Where giving back waits for the device, a device is not idle because the streams
  * that we know are. */
 static void distrusted_idle(void)
@@ -404,7 +396,7 @@ static const struct d_test tests[] = {
 	T(classic_waited),
 	T(classic_ordered),
 	T(classic_interior), T(destroyed_meanwhile), T(null_sync_not_nonblocking),
-	T(distrusted_clock), T(distrusted_epoch), T(distrusted_query),
+	T(distrusted_clock), T(distrusted_epoch),
 	{ "distrusted_idle", distrusted_idle, 0, true },
 };
 

@@ -166,6 +166,17 @@ static void null_waits_after_failure(void)
 	CHECK(!grows(1, NUL));
 }
 
+/* After a bypass a query proves nothing to us, and still enqueues the command that
+ * makes its answer true for the program. (The sync has reached the end of S(0), where
+ * there is no command.) */
+static void distrusted_query(void)
+{
+	D(stream(0, BL), stream(1, NB), alloc(0, NUL, BIG));
+	D(begin(0, STREAM_SYNC, 0, S(0)), kernel(NUL), free_(0, S(0)));
+	D((struct op){ .kind = OP_DISTRUST }, alloc(1, S(0), BIG), real(0), end(0));
+	D((struct op){ .kind = OP_STREAM_QUERY, .b = S(0) }, kernel(S(1)));
+}
+
 /* ---- marks of ranges -------------------------------------------------------- */
 
 static void split_keeps_marks(void)
@@ -245,7 +256,7 @@ const struct d_test directed_calls[] = {
 	T(freed_in_record), T(recorded_in_wait), T(records_overlap), T(freed_in_sync),
 	T(recorded_in_sync), T(failed_calls), T(event_reborn), T(slot_waits),
 	T(null_free_is_for_null), T(null_joins), T(null_joins_after_failure),
-	T(null_waits_after_failure),
+	T(null_waits_after_failure), T(distrusted_query),
 	T(split_keeps_marks), T(merge_keeps_marks), T(epoch_of_all), T(mixed_frees),
 	T(opportunistic_elsewhere), { NULL, NULL, 0, false },
 };
