@@ -12,6 +12,11 @@
 /* Each gets its own name as argv[0] and returns the exit status. */
 int ss_cmd_options(int argc, char **argv);
 int ss_cmd_run(int argc, char **argv);
+/* attend.c: runs a program as a child, as if it were us, and returns its status as
+ * waitpid has it. *started: there was something to run. */
+int ss_attend(char **argv, bool *started);
+/* Ends this process as that one ended; its result is main's. */
+int ss_end_as(int status);
 int ss_cmd_replay(int argc, char **argv);
 int ss_cmd_generate(int argc, char **argv);
 int ss_cmd_doctor(int argc, char **argv);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `somashim run PROGRAM`: becomes the program, with the preload in place. It
- * execs instead of forking, so that signals, exit status, job control and the
- * process id are the program's own.
+ * `somashim run PROGRAM`: runs the program with the preload and the auditor in place, and
+ * says at the end whether they were used. With --quiet nothing is said, so it becomes
+ * the program.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "shim/report.h"
 
 /* Beside this binary in a build tree and in an installation that was moved; the
  * configured place is the last resort. */
@@ -57,6 +60,64 @@ static bool prepend(const char *variable, const char *path) {
 	return ok;
 }
 
+/* ---- what is said at the end -------------------------------------------- */
+
+/* A file that every process of the program can map, as SOMASHIM_REPORT. */
+static struct ss_report *report_open(char *path, size_t size) {
+	const char *dir = getenv("TMPDIR");
+
+	snprintf(path, size, "%s/somashim-run.XXXXXX", dir && *dir ? dir : "/tmp");
+	int fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0) {
+		return NULL;
+	}
+	struct ss_report *r = ftruncate(fd, SS_REPORT_BYTES) == 0 ?
+		mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+	close(fd);
+	if (r == MAP_FAILED || setenv("SOMASHIM_REPORT", path, 1) != 0) {
+		unlink(path);
+		return NULL;
+	}
+	r->magic = SS_REPORT_MAGIC;
+	return r;
+}
+
+static void report_print(const struct ss_report *r, const char *program) {
+	static const char *const routes[SS_ROUTES] = {
+		[SS_ROUTE_LINK] = "bound by name",
+		[SS_ROUTE_PAST] = "bound past the preload, turned round by the auditor",
+		[SS_ROUTE_DLSYM] = "by dlsym()",
+		[SS_ROUTE_PROC] = "by hipGetProcAddress()",
+		[SS_ROUTE_TABLE] = "by the runtime's API table",
+	};
+	const char *separator = "; references: ";
+
+	fprintf(stderr, "somashim: ");
+	if (r->used) {
+		fprintf(stderr, "used in %u process%s", r->used, r->used == 1 ? "" : "es");
+		for (int i = 0; i < SS_ROUTES; i++) {
+			if (r->route[i]) {
+				fprintf(stderr, "%s%u %s", separator, r->route[i], routes[i]);
+				separator = ", ";
+			}
+		}
+		if (r->bypassed) {
+			fprintf(stderr, "; in %u, calls went past it", r->bypassed);
+		}
+	} else if (r->off) {
+		fprintf(stderr, "not used: no device was found, or SOMASHIM_DISABLE is set");
+	} else if (r->unused) {
+		fprintf(stderr, "NOT USED, although %s has HIP: no call of it came by (linked "
+			"statically, or none was made)", program);
+	} else if (r->loaded) {
+		fprintf(stderr, "not used: %s made no call into HIP", program);
+	} else {
+		fprintf(stderr, "NOT LOADED: %s is linked statically, has more rights than its "
+			"caller, or is for another machine", program);
+	}
+	fprintf(stderr, "\n");
+}
+
 int ss_cmd_run(int argc, char **argv) {
 	char path[PATH_MAX + 256];
 	bool quiet = false;
@@ -95,9 +156,19 @@ int ss_cmd_run(int argc, char **argv) {
 	if (!quiet) {
 		setenv("SOMASHIM_STATS", "1", 0);
 	}
-	execvp(argv[i], argv + i);
-	/* As a shell says it. */
-	int status = errno == ENOENT ? 127 : 126;
-	ss_cli_error("run: %s: %s", argv[i], strerror(errno));
-	return status;
+	struct ss_report *report = quiet ? NULL : report_open(path, sizeof(path));
+	if (!report) {
+		execvp(argv[i], argv + i);
+		/* As a shell says it. */
+		int failed = errno == ENOENT ? 127 : 126;
+		ss_cli_error("run: %s: %s", argv[i], strerror(errno));
+		return failed;
+	}
+	bool started;
+	int status = ss_attend(argv + i, &started);
+	unlink(path);
+	if (started) {
+		report_print(report, argv[i]);
+	}
+	return ss_end_as(status);
 }

@@ -23,7 +23,8 @@ cc = os.environ.get('CC', 'gcc').split()
 # In a C++ header only; the mangled names, which the symbol check compares, carry the types.
 cxx_only = re.compile(r'_Z\d+hip\w+|hipExtModuleLaunchKernel|hipHccModuleLaunchKernel')
 # Exported beside the entries.
-beside = {'hsa_amd_ipc_memory_create', 'rocprofiler_register_library_api_table'}
+beside = {'hsa_amd_ipc_memory_create', 'rocprofiler_register_library_api_table',
+          'somashim_report'}
 # What the shim decides by the version it finds, or writes down for itself:
 # (expression, value, first release, last release).
 decided = [

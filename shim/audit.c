@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shim/report.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* What an object is, in the low bits of its cookie; the rest is its link map. */
@@ -53,8 +55,9 @@ static bool equal(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* The address of the function `name` where `map` itself defines it, else 0. */
-static uintptr_t defined(const struct link_map *map, const char *name)
+/* The address of `name`, a function or (STT_OBJECT) data, where `map` itself defines it,
+ * else 0. */
+static uintptr_t defined(const struct link_map *map, const char *name, int type)
 {
 	const Elf64_Sym *symbols = NULL;
 	const uint32_t *table = NULL;
@@ -83,12 +86,22 @@ static uintptr_t defined(const struct link_map *map, const char *name)
 		const Elf64_Sym *s = &symbols[i];
 
 		if ((table[i - first] | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
-		    ELF64_ST_TYPE(s->st_info) == STT_FUNC && equal(strings + s->st_name, name))
+		    ELF64_ST_TYPE(s->st_info) == type && equal(strings + s->st_name, name))
 			return map->l_addr + s->st_value;
 		if (table[i - first] & 1)
 			break;
 	}
 	return 0;
+}
+
+/* One more reference that leads to us; `somashim run` tells. */
+static void count(enum ss_route route)
+{
+	union ss_report_page *page =
+		(union ss_report_page *)defined(shim, "somashim_report", STT_OBJECT);
+
+	if (page)
+		ss_report_add(&page->r.route[route]);
 }
 
 EXPORT unsigned int la_version(unsigned int version)
@@ -122,12 +135,16 @@ EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refco
 	uintptr_t at = 0;
 
 	(void)ndx;
-	(void)flags;
 	/* Another interposer asks for what is behind it: were that us, and it what is
 	 * behind us, a call would never end. */
-	if (from == OTHER && to == RUNTIME && shim && !defined(self, name))
-		at = defined(shim, name);
-	else if (from == RUNTIME && to == SHIM) /* a call to itself that the preload caught */
-		at = defined(self, name);
+	if (from == OTHER && to == RUNTIME && shim && !defined(self, name, STT_FUNC)) {
+		at = defined(shim, name, STT_FUNC);
+		if (at)
+			count(*flags & LA_SYMB_DLSYM ? SS_ROUTE_DLSYM : SS_ROUTE_PAST);
+	} else if (from == OTHER && to == SHIM) {
+		count(*flags & LA_SYMB_DLSYM ? SS_ROUTE_DLSYM : SS_ROUTE_LINK);
+	} else if (from == RUNTIME && to == SHIM) { /* a call to itself that the preload caught */
+		at = defined(self, name, STT_FUNC);
+	}
 	return at ? at : sym->st_value;
 }

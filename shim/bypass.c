@@ -21,6 +21,7 @@
 
 #include "driver/object.h"
 #include "shim/bypass.h"
+#include "shim/report.h"
 #include "shim/shim.h"
 
 #define RUNTIMES 8
@@ -43,6 +44,7 @@ void ss_bypassed(const char *format, ...)
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	ss_say("%s: from now on event clocks and queries prove nothing, and hipFree waits", what);
+	ss_report_add(&somashim_report.r.bypassed);
 	ss_distrust(ss_core, "calls go past the shim");
 	/* Pays for the waits that were skipped while all was seen. */
 	ss_seen(-1, SS_SEEN_UNKNOWN);
@@ -205,4 +207,17 @@ unsigned long long ss_bypass_look(void)
 	if (w.why[0])
 		ss_bypassed("%s", w.why);
 	return adds;
+}
+
+bool ss_bypass_hip_here(void)
+{
+	struct walk w = {0};
+
+	/* Who does not ask need not wait. */
+	if (somashim_report.r.magic != SS_REPORT_MAGIC)
+		return false;
+	dl_iterate_phdr(find_runtimes, &w);
+	if (!w.runtimes)
+		dl_iterate_phdr(inspect, &w);
+	return w.runtimes || w.why[0];
 }

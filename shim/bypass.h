@@ -8,6 +8,8 @@
 /* Looks at the loaded objects for a way past the shim, if there are new ones since the
  * last look. Returns how many were loaded, ever. */
 unsigned long long ss_bypass_look(void);
+/* Is there HIP in this process at all? Nothing is started for the answer. */
+bool ss_bypass_hip_here(void);
 /* A call went past: said once. What is known by events and queries is no longer trusted. */
 void ss_bypassed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

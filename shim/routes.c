@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "shim/report.h"
 #include "shim/shim.h"
 
 /* Deprecated or not, they must be there. */
@@ -29,6 +30,7 @@ static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 		memcpy(&real, (const char *)&ss_real + routes[i].real, sizeof(real));
 		if (real == *fn) {
 			*fn = routes[i].ours;
+			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
 			return ss_said(err);
 		}
 	}
@@ -37,6 +39,7 @@ static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 	for (size_t i = 0; symbol && i < sizeof(routes) / sizeof(routes[0]); i++)
 		if (!strcmp(routes[i].name, symbol)) {
 			*fn = routes[i].ours;
+			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
 			break;
 		}
 	return ss_said(err);

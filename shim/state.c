@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "driver/rocm.h"
+#include "shim/bypass.h"
+#include "shim/report.h"
 #include "shim/shim.h"
 
 _Atomic int ss_state, ss_unusual = 1;
@@ -64,6 +66,8 @@ __attribute__((destructor)) static void fini(void)
 	int state = atomic_load(&ss_state);
 
 	set_state(state, SS_OFF);
+	if (state == SS_UNKNOWN && ss_bypass_hip_here())
+		ss_report_add(&somashim_report.r.unused);
 	if (state != SS_ON && state != SS_EXITING)
 		return;
 	if (ss_options.stats)
@@ -133,6 +137,8 @@ static bool start(void)
 			set_state(SS_UNKNOWN, SS_OFF);
 	}
 	pthread_mutex_unlock(&start_lock);
+	if (first)
+		ss_report_add(devices > 0 ? &somashim_report.r.used : &somashim_report.r.off);
 	if (first && ss_options.verbose)
 		ss_banner(devices);
 	return true;

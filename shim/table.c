@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "shim/bypass.h"
+#include "shim/report.h"
 #include "shim/shim.h"
 #include "shim/table.h"
 
@@ -83,6 +84,7 @@ static bool patch(struct table *t, const void *home)
 		if (slots[i].at + 1 < have && t->entry[slots[i].at])
 			t->entry[slots[i].at] = slots[i].ours;
 	atomic_store(&is_taken, true);
+	ss_report_add(&somashim_report.r.route[SS_ROUTE_TABLE]);
 	return true;
 }
 

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `somashim run`: as if it were not there, and what it says at the end.
+#   run.sh SOMASHIM ALLOC_LOOP CONSUMERS PLUGIN STATIC SIM
+set -u
+somashim=$1 app=$2 consumers=$3 plugin=$4 static=$5 sim=$6
+dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-run-test.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=6.4 SOMASHIM_STATS=0 TMPDIR=$dir
+unset LD_PRELOAD LD_AUDIT
+
+fail() { echo "$*"; cat "$dir/err" 2>/dev/null; exit 1; }
+
+# says STATUS PATTERN COMMAND...
+says() {
+	local want=$1 pattern=$2 got=0
+	shift 2
+	"$somashim" run -- "$@" >"$dir/out" 2>"$dir/err" || got=$?
+	[ $got = "$want" ] || fail "$*: status $got, not $want"
+	[ "$(grep -ci '^somashim: .*used\|^somashim: .*not loaded' "$dir/err")" = 1 ] ||
+		fail "$*: not one verdict"
+	grep -q "$pattern" "$dir/err" || fail "$*: no '$pattern'"
+}
+
+says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
+says 0 'used in 2 processes;' sh -c "'$app' 3; '$app' 3"
+says 0 '[0-9]* by dlsym()' "$consumers" handle "$plugin"
+says 0 '[0-9]* by dlsym()' "$consumers" dlvsym "$plugin"
+says 0 '4 by hipGetProcAddress()' "$consumers" proc "$plugin"
+says 0 '[0-9]* bound past the preload, turned round' "$consumers" deepbind "$plugin"
+SOMASHIM_API_TABLE=1 LD_LIBRARY_PATH=$sim/amd:$sim says 0 "1 by the runtime's API table" "$app" 3
+says 0 'not used: .*true made no call' /bin/true
+says 0 'NOT USED, although .*static-hip' "$static-hip"
+says 0 'NOT LOADED: .*static is linked statically' "$static"
+SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
+SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3
+
+# It ends as the program ends; what was counted is not lost with one that is killed.
+says 7 'not used' sh -c 'exit 7'
+says 143 'not used' sh -c 'kill -TERM $$'
+says 137 'used in 1 process' sh -c "'$app' 3; kill -KILL \$\$"
+"$somashim" run "$dir/none" 2>"$dir/err"
+[ $? = 127 ] && ! grep -q 'LOADED\|used' "$dir/err" || fail "no such program"
+LD_PRELOAD=libsomashim.so "$somashim" run true 2>/dev/null && fail "twice"
+
+# What is there is kept, ours is first.
+LD_PRELOAD=libm.so.6 LD_AUDIT= "$somashim" run sh -c 'echo "$LD_PRELOAD|$LD_AUDIT"' 2>"$dir/err" |
+	grep -q '/libsomashim\.so:libm\.so\.6|/.*/libsomashim-audit\.so$' || fail "LD_PRELOAD is lost"
+
+# until COMMAND: for ten seconds.
+until_true() {
+	for _ in $(seq 200); do
+		"$@" && return 0
+		sleep 0.05
+	done
+	return 1
+}
+state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
+is() { case $(state "$1") in $2) ;; *) false ;; esac; }
+gone() { [ -z "$(state "$1")" ] || [ "$(state "$1")" = Z ]; }
+
+# starts SCRIPT: $run and $child.
+starts() {
+	rm -f "$dir/pid" "$dir/got"
+	"$somashim" run bash -c "echo \$\$ >$dir/new; mv $dir/new $dir/pid; $1" 2>"$dir/err" &
+	run=$!
+	until_true test -s "$dir/pid" || fail "did not start"
+	child=$(cat "$dir/pid")
+}
+
+# Signals sent to it go to the program, which decides.
+starts "trap 'echo usr1 >$dir/got' USR1; trap 'exit 5' TERM; while :; do sleep 0.05; done"
+kill -USR1 $run
+until_true test -s "$dir/got" || fail "SIGUSR1 did not arrive"
+kill -TERM $run
+wait $run
+[ $? = 5 ] || fail "SIGTERM was not the program's"
+
+# Stopped and continued together.
+starts "while :; do sleep 0.05; done"
+kill -STOP "$child"
+until_true is $run T || fail "not stopped with the program"
+kill -CONT $run
+until_true is "$child" '[RS]' || fail "not continued"
+kill -TERM $run
+wait $run
+[ $? = 143 ] || fail "SIGTERM did not end it"
+
+# And the program does not outlive it.
+starts "while :; do sleep 0.05; done"
+kill -KILL $run
+wait $run 2>/dev/null
+until_true gone "$child" || fail "the program is left behind"
+rm -f "$dir"/somashim-run.*
+exit 0

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that the preload cannot serve: linked statically, or with a HIP of its own. */
+#ifdef STATIC_HIP
+__attribute__((section(".hip_fatbin"), used)) static const char code[64] = "code";
+#endif
+
+int main(void)
+{
+	return 0;
+}
