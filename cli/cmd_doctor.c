@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/driver.h"
 #include "driver/quirks.h"
 
 #define PATIENCE_S 120
@@ -55,6 +56,8 @@ struct report {
 	size_t count;
 	int major, minor;
 	char arch[64];
+	char best[SS_MAX_DEVICES][8]; /* backing of each device */
+	int devices;
 	bool failed; /* a backing that is offered does not work */
 };
 
@@ -66,6 +69,14 @@ static void keep(struct report *r, char *line) {
 	}
 	if ((at = strstr(line, " gfx"))) {
 		sscanf(at, " %63[a-z0-9]", r->arch);
+	}
+	int dev;
+	char best[8];
+	if ((at = strstr(line, "selftest device ")) &&
+			sscanf(at, "selftest device %d: best: %7[a-z]", &dev, best) == 2 &&
+			dev >= 0 && dev < SS_MAX_DEVICES) {
+		strcpy(r->best[dev], best);
+		r->devices = dev >= r->devices ? dev + 1 : r->devices;
 	}
 	r->failed |= strstr(line, "selftest") && strstr(line, ": failed");
 	if (r->count < sizeof(r->line) / sizeof(r->line[0])) {
@@ -161,7 +172,11 @@ int ss_cmd_doctor(int argc, char **argv) {
 	if (json) {
 		printf(", \"runtime\": \"%d.%d\", \"arch\": ", r.major, r.minor);
 		json_string(r.arch);
-		printf(", \"lines\": [");
+		printf(", \"best\": [");
+		for (int i = 0; i < r.devices; i++) {
+			printf("%s\"%s\"", i ? ", " : "", r.best[i]);
+		}
+		printf("], \"lines\": [");
 	}
 	for (size_t i = 0; i < r.count; i++) {
 		if (json) {

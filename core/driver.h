@@ -42,6 +42,13 @@ enum ss_backing {
 	SS_BACKING_COUNT,
 };
 
+static inline const char *ss_backing_name(enum ss_backing backing)
+{
+	static const char *const names[SS_BACKING_COUNT] = { "auto", "hip", "hsa", "vmm" };
+
+	return names[backing];
+}
+
 enum ss_fence_kind {
 	SS_FENCE_AUTO = 0,
 	SS_FENCE_EVENT,  /* a pooled event, timing disabled */
@@ -60,6 +67,7 @@ struct ss_fence {
 struct ss_device_info {
 	char name[64];
 	uint64_t total_bytes;
+	enum ss_backing best; /* of stream-ordered pools, for SS_BACKING_AUTO */
 	uint64_t chunk_bytes; /* smallest chunk VMM should map; 0 = no VMM */
 	bool access_prefix;   /* access only to ranges that begin with the reservation */
 	bool integrated;      /* an APU: host and device share memory */

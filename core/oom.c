@@ -227,8 +227,7 @@ static void report_pool(struct ss_pool *pool, void *arg)
 	fprintf(r->out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
 		", in flight %" PRIu64 ", clean %" PRIu64 ", largest free run %" PRIu64 "\n",
 		pool->classic ? "classic" : pool->is_default ? "default" : "user",
-		pool->backing == SS_BACKING_HSA ? "hsa" :
-		pool->backing == SS_BACKING_VMM ? "vmm" : "hip",
+		ss_backing_name(pool->backing),
 		(uint64_t)pool->reserved, ss_pool_used(pool), in_flight, pool->clean.bytes,
 		largest ? largest->size : 0);
 	pthread_mutex_unlock(&pool->lock);

@@ -21,6 +21,8 @@ static enum ss_backing backing_for(struct ss_core *core, int dev, bool classic)
 {
 	enum ss_backing want = (enum ss_backing)core->opt.backing;
 
+	if (want == SS_BACKING_AUTO && !classic)
+		want = core->dev[dev].info.best;
 	/* hipMalloc memory must stay exportable with hipIpcGetMemHandle and
 	 * visible to RDMA registration. */
 	if (want == SS_BACKING_AUTO || (want == SS_BACKING_VMM && classic))

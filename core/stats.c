@@ -40,8 +40,7 @@ static void visit(struct ss_pool *pool, void *arg)
 	s.device = pool->dev;
 	snprintf(kind, sizeof(kind), "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
 	s.kind = pool->classic ? "classic" : pool->is_default ? "default" : kind;
-	s.backing = pool->backing == SS_BACKING_HSA ? "hsa" :
-		    pool->backing == SS_BACKING_VMM ? "vmm" : "hip";
+	s.backing = ss_backing_name(pool->backing);
 	s.hits = s.allocations - s.misses;
 	s.reserved = pool->reserved;
 	s.reserved_high = pool->reserved_high;

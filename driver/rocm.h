@@ -27,6 +27,12 @@ void ss_rocm_device_reset(int dev);
 void ss_rocm_stream_gone(void *native);
 enum ss_fence_kind ss_rocm_fence_kind(void);
 const char *ss_rocm_arch(int dev);
+/* What a self-test found; tells ss_rocm_best() and ss_rocm_auto(). */
+void ss_rocm_tried(int dev, enum ss_backing backing, bool passed);
+/* The best backing of stream-ordered pools as far as there is evidence, and what
+ * SOMASHIM_BACKING=auto takes; *why in a few words. */
+enum ss_backing ss_rocm_best(int dev, const char **why);
+enum ss_backing ss_rocm_auto(int dev, const char **why);
 
 /* ---- shared by the driver's files --------------------------------------- */
 
@@ -139,8 +145,11 @@ enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing,
 enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
 				     size_t size, uint64_t peers);
 
-/* vmm.c */
+/* backing.c */
+enum ss_verdict { SS_UNTRIED, SS_PASSED, SS_FAILED };
 bool ss_rocm_vmm_usable(int dev);
+
+/* vmm.c */
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va);
 enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size);
 enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk);

@@ -21,28 +21,6 @@ struct prop {
 #define SETTLE_MS 10 /* 2 were observed (rocm-systems#11693) */
 #define SETTLE_TRIES 50
 #define STAMP 64
-/* hipDeviceAttributeVirtualMemoryManagementSupported, which 5.2.3's header does
- * not name; the same number from 5.7.1 to 7.2.4. */
-#define VMM_ATTRIBUTE ((hipDeviceAttribute_t)89)
-
-bool ss_rocm_vmm_usable(int dev)
-{
-	int has = 0;
-
-	if (ss_rocm.quirks[dev] & SS_Q_NO_VMM)
-		return false;
-	if ((ss_rocm.quirks[dev] & SS_Q_PEER_SPOILS) && ss_rocm.devices > 1)
-		return false;
-	/* Before 6.4.2 released memory stays (hip#3781). */
-	if (ss_runtime()->version && ss_runtime()->major == 6 && ss_runtime()->minor < 4)
-		return false;
-	if (!ss_rocm.f.hipMemAddressReserve || !ss_rocm.f.hipMemMap || !ss_rocm.f.hipMemCreate ||
-	    !ss_rocm.f.hipMemSetAccess || !ss_rocm.f.hipMemUnmap || !ss_rocm.f.hipMemRelease)
-		return false;
-	return SS_HIP(hipDeviceGetAttribute, &has,
-		      VMM_ATTRIBUTE, dev) == hipSuccess &&
-	       has;
-}
 
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va)
 {

@@ -45,14 +45,15 @@ void ss_say(const char *format, ...)
 	fprintf(ss_out(), "somashim: %s\n", line);
 }
 
-static const char *backing_name(void)
+static void say_backing(FILE *f, int dev)
 {
-	static const char *const names[] = {
-		[SS_BACKING_AUTO] = "hip (auto)", [SS_BACKING_HIP] = "hip",
-		[SS_BACKING_HSA] = "hsa", [SS_BACKING_VMM] = "vmm",
-	};
+	enum ss_backing is = (enum ss_backing)ss_options.backing;
+	const char *why = NULL;
 
-	return names[ss_options.backing];
+	if (is == SS_BACKING_AUTO)
+		is = ss_rocm_auto(dev, &why);
+	fprintf(f, "  backing: %s%s%s%s\n", ss_backing_name(is), why ? " (auto: " : "",
+		why ? why : "", why ? ")" : "");
 }
 
 /* In memory first, so that lines of other threads do not come between. */
@@ -82,12 +83,11 @@ void ss_banner(int devices)
 			ss_rocm_arch(i) ? ", " : "", ss_rocm_arch(i) ? ss_rocm_arch(i) : "",
 			(double)info.total_bytes / (1ull << 30),
 			info.integrated ? ", integrated" : "");
+		say_backing(f, i);
 	}
-	if (devices > 0) {
-		fprintf(f, "  backing: %s\n", backing_name());
+	if (devices > 0)
 		fprintf(f, "  fences: %s\n",
 			ss_rocm_fence_kind() == SS_FENCE_SIGNAL ? "signal" : "event");
-	}
 	ss_options_print_changed(&ss_options, f);
 	fclose(f);
 	fputs(text, ss_out());

@@ -2,9 +2,9 @@
 /*
  * SOMASHIM_SELFTEST=1: tries every backing on every device with a core of its own
  * before the program's first allocation is served - map, write, verify, reuse
- * across streams, give back and measure - and says what it found. It changes
- * nothing: SOMASHIM_BACKING=auto stays `hip` until VMM pools are bounded when
- * streams trade small blocks (docs/decisions.md).
+ * across streams, leave and fill gaps, let a peer in, give back and measure - says
+ * what it found, and leaves the verdicts to driver/backing.c, which decides what
+ * SOMASHIM_BACKING=auto is.
  *
  * Locks: none. All HIP calls are made at guard depth, like those of the driver.
  */
@@ -30,10 +30,12 @@ struct trial {
 	struct ss_timeline *tl[2];
 	void *block[3];
 	unsigned char *host;
+	int devices;
 	char why[160];
 };
 
 static const size_t sizes[3] = { 33 * MIB + 512, 1 * MIB, 48 * MIB };
+static const size_t refill = 40 * MIB;
 
 static bool failed(struct trial *t, const char *what, int code)
 {
@@ -111,29 +113,96 @@ static bool step_reuse(struct trial *t)
 	return true;
 }
 
-static bool step_return(struct trial *t)
+static bool give_back(struct trial *t)
 {
-	struct ss_driver driver = ss_rocm_driver();
-	struct ss_token token;
-	uint64_t left = 0;
+	struct ss_token token = ss_streams_sync_begin(t->core, t->dev);
 
-	for (int i = 0; i < 3; i++)
-		STEP(t, ss_free_async(t->core, t->block[i], t->tl[0]));
-	token = ss_streams_sync_begin(t->core, t->dev);
 	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
 	STEP(t, REAL(hipStreamSynchronize, t->stream[1]));
 	STEP(t, REAL(hipStreamSynchronize, NULL));
 	ss_sync_end(t->core, &token, true, false);
 	STEP(t, ss_pool_trim(t->core, t->pool, 0));
 	ss_housekeep(t->core, t->dev, true);
-	STEP(t, driver.mem_info(driver.ctx, t->dev, &left, NULL));
-	if (left + SLACK < t->free_before) {
-		snprintf(t->why, sizeof(t->why),
-			 "%" PRIu64 " bytes free before, %" PRIu64 " after giving all back",
-			 t->free_before, left);
-		return false;
-	}
 	return true;
+}
+
+/* Has the device's free figure come up to this? */
+static bool came_back(struct trial *t, uint64_t expected)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	uint64_t left = 0;
+
+	STEP(t, driver.mem_info(driver.ctx, t->dev, &left, NULL));
+	if (left + SLACK >= expected)
+		return true;
+	snprintf(t->why, sizeof(t->why), "%" PRIu64 " bytes free, %" PRIu64 " expected", left,
+		 expected);
+	return false;
+}
+
+/* The memory of one block goes while those round it live; what comes next fills
+ * the gap, or goes round it. */
+static bool step_gap(struct trial *t)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	uint64_t left = 0;
+
+	STEP(t, driver.mem_info(driver.ctx, t->dev, &left, NULL));
+	STEP(t, ss_free_async(t->core, t->block[0], t->tl[0]));
+	if (!give_back(t) || !came_back(t, left + sizes[0] - SLACK))
+		return false;
+	STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], refill, &t->block[0]));
+	STEP(t, REAL(hipMemsetAsync, t->block[0], 0x3c, refill, t->stream[0]));
+	return holds(t, t->block[0], refill, 0x3c, t->stream[0]) &&
+	       holds(t, t->block[1], sizes[1], 0x5a + 1, t->stream[0]) &&
+	       holds(t, t->block[2], sizes[2], 0x5a + 2, t->stream[0]);
+}
+
+/* A device that comes later reads what is there and what is made after that. */
+static bool peer_reads(struct trial *t, int peer)
+{
+	struct ss_switch s;
+	hipStream_t stream;
+	bool ok;
+
+	if (!ss_switch_open(&s, peer))
+		return failed(t, "the peer cannot be made current", peer);
+	ok = REAL(hipStreamCreateWithFlags, &stream, hipStreamNonBlocking) == hipSuccess;
+	if (ok) {
+		ok = holds(t, t->block[0], refill, 0x3c, stream) &&
+		     holds(t, t->block[1], sizes[1], 0x77, stream) &&
+		     holds(t, t->block[2], sizes[2], 0x5a + 2, stream);
+		(void)REAL(hipStreamDestroy, stream);
+	}
+	ss_switch_close(&s);
+	return ok;
+}
+
+static bool step_peers(struct trial *t)
+{
+	uint64_t peers = 1ull << t->dev;
+	int can;
+
+	for (int i = 0; i < t->devices; i++)
+		if (i != t->dev && REAL(hipDeviceCanAccessPeer, &can, i, t->dev) == hipSuccess &&
+		    can)
+			peers |= 1ull << i;
+	STEP(t, ss_pool_set_access(t->core, t->pool, peers));
+	STEP(t, ss_free_async(t->core, t->block[1], t->tl[0]));
+	STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[1], &t->block[1]));
+	STEP(t, REAL(hipMemsetAsync, t->block[1], 0x77, sizes[1], t->stream[0]));
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	for (int i = 0; i < t->devices; i++)
+		if (i != t->dev && (peers >> i & 1) && !peer_reads(t, i))
+			return false;
+	return true;
+}
+
+static bool step_return(struct trial *t)
+{
+	for (int i = 0; i < 3; i++)
+		STEP(t, ss_free_async(t->core, t->block[i], t->tl[0]));
+	return give_back(t) && came_back(t, t->free_before);
 }
 
 /* What classic memory must be able to do; only hip-backed memory can. */
@@ -158,6 +227,8 @@ static const struct {
 } steps[] = {
 	{ "map, write, verify", step_map },
 	{ "reuse across streams", step_reuse },
+	{ "leave and fill a gap", step_gap },
+	{ "let peers in", step_peers },
 	{ "give back", step_return },
 	{ "share", step_share },
 };
@@ -188,17 +259,15 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 	return true;
 }
 
-static void try_backing(int dev, const struct ss_options *options, enum ss_backing backing)
+static void try_backing(int dev, int devices, const struct ss_options *options,
+			enum ss_backing backing)
 {
-	static const char *const names[] = {
-		[SS_BACKING_HIP] = "hip", [SS_BACKING_HSA] = "hsa", [SS_BACKING_VMM] = "vmm",
-	};
-	struct trial t = { .dev = dev };
-	const char *at = "prepare";
+	struct trial t = { .dev = dev, .devices = devices };
+	const char *at = "prepare", *name = ss_backing_name(backing);
 	bool ok;
 
 	if (backing == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev)) {
-		ss_say("selftest device %d %s: not offered on this runtime", dev, names[backing]);
+		ss_say("selftest device %d %s: not offered on this runtime", dev, name);
 		return;
 	}
 	ok = prepare(&t, options, backing);
@@ -215,15 +284,18 @@ static void try_backing(int dev, const struct ss_options *options, enum ss_backi
 		if (t.stream[i])
 			(void)REAL(hipStreamDestroy, t.stream[i]);
 	free(t.host);
+	ss_rocm_tried(dev, backing, ok);
 	if (ok)
-		ss_say("selftest device %d %s: passed", dev, names[backing]);
+		ss_say("selftest device %d %s: passed", dev, name);
 	else
-		ss_say("selftest device %d %s: failed: %s: %s", dev, names[backing], at, t.why);
+		ss_say("selftest device %d %s: failed: %s: %s", dev, name, at, t.why);
 }
 
 void ss_selftest(const struct ss_options *options, int devices)
 {
+	enum ss_backing best;
 	struct ss_switch s;
+	const char *why;
 
 	for (int dev = 0; dev < devices; dev++) {
 		if (!ss_switch_open(&s, dev)) {
@@ -231,7 +303,9 @@ void ss_selftest(const struct ss_options *options, int devices)
 			continue;
 		}
 		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++)
-			try_backing(dev, options, (enum ss_backing)b);
+			try_backing(dev, devices, options, (enum ss_backing)b);
 		ss_switch_close(&s);
+		best = ss_rocm_best(dev, &why);
+		ss_say("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
 	}
 }

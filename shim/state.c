@@ -110,6 +110,22 @@ static void create(int devices)
 	set_state(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 
+/* By the first thread that comes; the others wait for what it finds. */
+static void selftest(const struct ss_options *options, int devices)
+{
+	static atomic_int stage; /* 1: under way, 2: done */
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&stage, &none, 1)) {
+		ss_options = *options;
+		ss_out_open();
+		ss_selftest(options, devices);
+		atomic_store(&stage, 2);
+	}
+	while (atomic_load(&stage) != 2)
+		usleep(1000);
+}
+
 static bool start(void)
 {
 	struct ss_options options;
@@ -120,11 +136,8 @@ static bool start(void)
 		return false;
 	ss_options_read(&options, environ, NULL);
 	devices = options.disable ? 0 : ss_rocm_start(&options);
-	if (options.selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN) {
-		ss_options = options;
-		ss_out_open();
-		ss_selftest(&options, devices);
-	}
+	if (options.selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
+		selftest(&options, devices);
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&ss_state) == SS_UNKNOWN) {
 		first = true;

@@ -18,18 +18,40 @@ expect() {
 	fi
 }
 
+# What a sound runtime, and each quirk of the device, leads to (docs/known-problems.md).
 expect 0 'vmm: passed' A=1
-expect 0 'backing: hip' A=1
+expect 0 'best: vmm' A=1
+for quirk in setaccess-some setaccess-tail setaccess-host unmap-partial fd-per-handle \
+	create-chunk granularity-2m ipc-vmm threshold-ignored pool-oom-leaks; do
+	expect 0 'best: vmm' SOMASIM_QUIRKS=$quirk
+done
+expect 0 'best: vmm' SOMASIM_QUIRKS=create-cap SOMASIM_CREATE_CAP=128M
+expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2
+expect 0 'device 1: best: vmm' SOMASIM_DEVICES=2 SOMASIM_QUIRKS=setaccess-tail
+expect 0 'best: vmm' SOMASIM_HIP_VERSION=6.4
+expect 0 'best: hip (the quirk table' SOMASIM_HIP_VERSION=5.7
 expect 0 'vmm: not offered' SOMASIM_HIP_VERSION=5.7
+expect 0 'best: hip (the device has no vmm' SOMASIM_QUIRKS=no-vmm
+expect 0 'best: hip (the quirk table' SOMASIM_ARCH=gfx1201
+expect 0 'best: vmm' SOMASIM_ARCH=gfx1200 SOMASIM_QUIRKS=map-settle
+expect 1 'best: hip (the self-test of vmm failed' SOMASIM_QUIRKS=map-settle SOMASIM_SETTLE_US=10000
 expect 1 'vmm: failed: map, write, verify' SOMASIM_QUIRKS=map-settle SOMASIM_SETTLE_US=10000
 expect 1 'vmm: failed: map, write, verify' SOMASIM_QUIRKS=map-fails
-expect 1 'backing: hip' SOMASIM_QUIRKS=map-fails
-expect 1 'vmm: failed: give back' SOMASIM_QUIRKS=phys-kept
-expect 1 'vmm: failed: give back' SOMASIM_QUIRKS=release-leaks
+expect 1 'best: hip (the self-test of vmm failed' SOMASIM_QUIRKS=map-fails SOMASIM_HIP_VERSION=6.4
+expect 1 'backing: hip (auto: the self-test of vmm failed' SOMASIM_QUIRKS=map-fails
+expect 1 'vmm: failed: leave and fill a gap' SOMASIM_QUIRKS=phys-kept
+expect 1 'vmm: failed: leave and fill a gap' SOMASIM_QUIRKS=release-leaks
+expect 1 'best: hip' SOMASIM_QUIRKS=phys-kept
+expect 1 'best: hip' SOMASIM_QUIRKS=release-leaks
+expect 1 'vmm: failed: let peers in' SOMASIM_QUIRKS=peer-setaccess SOMASIM_DEVICES=2
+# Only raw HSA memory works: for one device.
+expect 1 'best: hsa' SOMASIM_FAIL=hipExtMallocWithFlags:%1=2 SOMASIM_QUIRKS=no-vmm
+expect 1 'best: hip' SOMASIM_FAIL=hipExtMallocWithFlags:%1=2 SOMASIM_QUIRKS=no-vmm SOMASIM_DEVICES=2
 expect 77 'no device' SOMASIM_NO_DEVICE=1
 
 SOMASIM_QUIRKS=release-leaks "$doctor" doctor --json |
 	python3 -c 'import json, sys
 d = json.load(sys.stdin)
 assert d["verdict"].startswith("usable"), d["verdict"]
+assert d["best"] == ["hip"], d["best"]
 assert d["runtime"] == "7.2" and any(q["id"] == "V7" for q in d["quirks"])' || exit 1

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which backing works here: what the quirk table says of the runtime, what is loaded
+ * in the process, and what the self-test saw. No locks.
+ */
+#include <link.h>
+#include <string.h>
+
+#include "driver/rocm.h"
+
+/* hipDeviceAttributeVirtualMemoryManagementSupported, which 5.2.3's header does
+ * not name; the same number from 5.7.1 to 7.2.4. */
+#define VMM_ATTRIBUTE ((hipDeviceAttribute_t)89)
+
+static _Atomic unsigned char verdicts[SS_MAX_DEVICES][SS_BACKING_COUNT];
+
+/* UCX exports device memory on its own, through hsa_amd_ipc_memory_create; with a
+ * VMM address that is a kernel BUG (clr#265). */
+static int is_exporter(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	static const char *const names[] = { "libucp.so", "libuct_rocm", "libucm_rocm" };
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	bool *found = arg;
+
+	name = name ? name + 1 : "";
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		*found |= !strncmp(name, names[i], strlen(names[i]));
+	return *found;
+}
+
+static bool vmm_refused(int dev, const char **why)
+{
+	unsigned quirks = ss_rocm.quirks[dev];
+	bool exporter = false;
+	int has = 0;
+
+	*why = NULL;
+	if (quirks & SS_Q_NO_VMM)
+		*why = "the quirk table forbids vmm";
+	else if ((quirks & SS_Q_PEER_SPOILS) && ss_rocm.devices > 1)
+		*why = "the quirk table forbids vmm beside other devices";
+	/* Before 6.4.2 released memory stays (hip#3781). */
+	else if (ss_runtime()->version && ss_runtime()->major == 6 && ss_runtime()->minor < 4)
+		*why = "the runtime is older than 6.4";
+	else if (!ss_rocm.f.hipMemAddressReserve || !ss_rocm.f.hipMemMap ||
+		 !ss_rocm.f.hipMemCreate || !ss_rocm.f.hipMemSetAccess ||
+		 !ss_rocm.f.hipMemUnmap || !ss_rocm.f.hipMemRelease)
+		*why = "the runtime has no vmm";
+	else if (SS_HIP(hipDeviceGetAttribute, &has, VMM_ATTRIBUTE, dev) != hipSuccess || !has)
+		*why = "the device has no vmm";
+	else if (dl_iterate_phdr(is_exporter, &exporter), exporter)
+		*why = "UCX is loaded";
+	return *why != NULL;
+}
+
+bool ss_rocm_vmm_usable(int dev)
+{
+	const char *why;
+
+	return !vmm_refused(dev, &why);
+}
+
+void ss_rocm_tried(int dev, enum ss_backing backing, bool passed)
+{
+	verdicts[dev][backing] = passed ? SS_PASSED : SS_FAILED;
+}
+
+enum ss_backing ss_rocm_best(int dev, const char **why)
+{
+	if (!vmm_refused(dev, why)) {
+		*why = verdicts[dev][SS_BACKING_VMM] == SS_PASSED ? "the self-test passed" :
+		       verdicts[dev][SS_BACKING_VMM] == SS_FAILED ? "the self-test of vmm failed" :
+		       "vmm was not tried (SOMASHIM_SELFTEST=1)";
+		if (verdicts[dev][SS_BACKING_VMM] == SS_PASSED)
+			return SS_BACKING_VMM;
+	}
+	/* HIP takes raw HSA memory to be the first device's (hip-runtime B8). */
+	if (verdicts[dev][SS_BACKING_HIP] == SS_FAILED &&
+	    verdicts[dev][SS_BACKING_HSA] == SS_PASSED && ss_rocm.devices == 1) {
+		*why = "the self-test of hip failed";
+		return SS_BACKING_HSA;
+	}
+	return SS_BACKING_HIP;
+}
+
+enum ss_backing ss_rocm_auto(int dev, const char **why)
+{
+	enum ss_backing best = ss_rocm_best(dev, why);
+
+	if (best != SS_BACKING_VMM || !(ss_rocm.quirks[dev] & SS_Q_VMM_ON_REQUEST))
+		return best;
+	*why = "vmm is for those who ask for it";
+	return SS_BACKING_HIP;
+}
