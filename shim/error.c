@@ -7,6 +7,9 @@
  * be right in both, an error of ours is put where it belongs: by a real call that
  * fails with the same error and changes nothing. Where there is no such call the
  * thread remembers it here, until the next call that would have replaced it.
+ *
+ * The first success of ours after it is put there too. Not every one: a hit makes no
+ * call, so up to 6.x an error of the runtime's own stays until its own next success.
  */
 #include "shim/shim.h"
 
@@ -54,33 +57,48 @@ static hipError_t fail_really(hipError_t err)
 	}
 }
 
+/* In ss_tls.error: the runtime has it, and is to hear of the next success. */
+#define PLACED (-1)
+
+static void succeed_really(void)
+{
+	int dev;
+
+	(void)REAL(hipGetDevice, &dev);
+}
+
 hipError_t ss_fail(hipError_t err)
 {
 	if (err == hipSuccess)
 		return err;
 	ss_tls.error = hipSuccess;
-	if (!ss_exiting() && fail_really(err) != err)
-		ss_tls.error = err;
+	if (ss_exiting())
+		return err;
+	ss_tls.error = fail_really(err) == err ? PLACED : (int)err;
 	return err;
 }
 
 hipError_t ss_said_slow(hipError_t err)
 {
-	if (err != hipSuccess || ss_runtime()->major < 7)
+	if (ss_tls.error == PLACED && err == hipSuccess && !ss_exiting())
+		succeed_really();
+	if (ss_tls.error == PLACED || err != hipSuccess || ss_runtime()->major < 7)
 		ss_tls.error = hipSuccess;
 	return err;
 }
 
 static hipError_t last(hipError_t real, bool reset)
 {
-	hipError_t mine = (hipError_t)ss_tls.error;
+	int mine = ss_tls.error;
 
 	if (likely(mine == hipSuccess))
 		return real;
 	if (reset)
 		ss_tls.error = hipSuccess;
+	if (mine == PLACED)
+		return real;
 	/* What the runtime remembers is younger than what we do. */
-	return real != hipSuccess ? real : mine;
+	return real != hipSuccess ? real : (hipError_t)mine;
 }
 
 hipError_t do_hipGetLastError(void)

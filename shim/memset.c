@@ -4,7 +4,7 @@
  * allocation of its own and makes the host wait anywhere else (hip_memory.cpp),
  * that is for nearly every block of a segment. So the asynchronous call is made
  * in its place, on the same stream, and the bounds that the runtime would have
- * checked are the block's.
+ * checked are the block's. So too for a block of another process.
  */
 #include <stdint.h>
 
@@ -15,14 +15,19 @@ enum verdict { REAL_CALL, ASYNC_CALL, BAD_RANGE };
 static enum verdict judge(const void *dst, size_t bytes)
 {
 	struct ss_block_info info;
+	unsigned number;
 
 	/* Beside a capture the runtime has its own say (906). */
-	if (!dst || !bytes || ss_capture_live() || !ss_lookup(ss_core, dst, &info))
+	if (!dst || !bytes || ss_capture_live())
 		return REAL_CALL;
-	if (!info.live)
-		return BAD_RANGE;
-	if (ss_sync_memops(info.id))
+	if (ss_lookup(ss_core, dst, &info)) {
+		if (!info.live)
+			return BAD_RANGE;
+		if (ss_sync_memops(info.id))
+			return REAL_CALL;
+	} else if (!ss_import_find(dst, &info, &number)) {
 		return REAL_CALL;
+	}
 	if (bytes > info.size - (size_t)((const char *)dst - (const char *)info.base))
 		return BAD_RANGE;
 	return ASYNC_CALL;
@@ -93,9 +98,13 @@ hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, 
 
 static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 {
+	size_t rows;
+
 	if (!e->depth)
 		return 0;
-	return extent(p->pitch, e->width, times(p->ysize, e->depth - 1) + e->height);
+	if (__builtin_add_overflow(times(p->ysize, e->depth - 1), e->height, &rows))
+		return SIZE_MAX;
+	return extent(p->pitch, e->width, rows);
 }
 
 hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)

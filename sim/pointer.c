@@ -74,9 +74,9 @@ hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute, 
 			return hipErrorInvalidValue;
 		*(void **)data = p;
 		break;
-	case 6: *(unsigned *)data = (unsigned)a.sync_memops; break;
-	case 7: *(uint64_t *)data = a.hip ? a.id : 0; break;
-	case 8: *(int *)data = a.kind == SIM_MANAGED; break;
+	case 6: *(bool *)data = a.sync_memops; break;
+	case 7: *(uint32_t *)data = a.hip ? (uint32_t)a.id : 0; break;
+	case 8: *(bool *)data = a.kind == SIM_MANAGED; break;
 	case 9: *(int *)data = owner_device(&a); break;
 	case 10:
 		if (!V7)
@@ -86,8 +86,8 @@ hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute, 
 	case 11: *(void **)data = base; break;
 	/* Four bytes only, as the real one: the upper half is the caller's. */
 	case 12: *(uint32_t *)data = (uint32_t)size; break;
-	case 13: *(unsigned *)data = 1; break;
-	case 16: *(int *)data = 3; break;
+	case 13: *(bool *)data = true; break;
+	case 16: *(uint32_t *)data = a.flags; break;
 	case 5: case 14: case 15: case 17: return hipErrorNotSupported;
 	default: return hipErrorInvalidValue;
 	}
@@ -105,7 +105,7 @@ hipError_t i_hipDrvPointerGetAttributes(unsigned n, hipPointer_attribute *attrib
 
 static void set_sync(struct sim_alloc *a, void *arg)
 {
-	a->sync_memops = *(unsigned *)arg != 0;
+	a->sync_memops = *(bool *)arg;
 }
 
 hipError_t i_hipPointerSetAttribute(const void *value, hipPointer_attribute attribute, hipDeviceptr_t p)

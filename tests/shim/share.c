@@ -135,6 +135,12 @@ static int import(void)
 	OK(hipMemPoolImportPointer(&again, pool, &o.data[2]));
 	CHECK(again == p[2] && sim_count("hipIpcOpenMemHandle") == 1);
 	allocates(pool, p, o.count);
+	/* The host does not wait for a memset, and it ends with the block. */
+	OK(hipStreamSynchronize(NULL));
+	stall(NULL);
+	OK(hipMemset((char *)p[3] + 64, 13, 100));
+	release(NULL);
+	GIVES(hipErrorInvalidValue, hipMemset(p[3], 0, BYTES + 1));
 	GIVES(hipErrorInvalidValue, hipIpcCloseMemHandle(p[1]));
 	GIVES(hipErrorInvalidValue, hipFree((char *)p[1] + 512));
 	GIVES(hipErrorInvalidValue, hipFreeAsync((char *)p[1] + 512, NULL));
