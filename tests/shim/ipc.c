@@ -3,6 +3,9 @@
  * hipIpc* handles between real processes: this one exports, copies of it import.
  * Their pipe carries handles and verdicts only.
  */
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
 #include "procs.h"
 
 #define BLOCKS 6
@@ -291,17 +294,55 @@ static void corners(void)
 	GIVES(hipErrorInvalidValue, hipFree(q));
 }
 
-/* Pool memory on VMM must not reach the real call. */
+/* What a sharing library does (UCX, rocm_ipc_md.c): it asks ROCr what the pointer
+ * belongs to and exports all of that. */
+static hsa_status_t export_as_ucx(void *ptr)
+{
+	hsa_status_t (*look)(const void *, hsa_amd_pointer_info_t *, void *(*)(size_t), uint32_t *,
+			    hsa_agent_t **) = sim_call("hsa_amd_pointer_info");
+	hsa_status_t (*create)(void *, size_t, hsa_amd_ipc_memory_t *) =
+		sim_call("hsa_amd_ipc_memory_create");
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+	hsa_amd_ipc_memory_t handle;
+
+	CHECK(look && create && look(ptr, &info, NULL, NULL, NULL) == HSA_STATUS_SUCCESS);
+	if (info.type == HSA_EXT_POINTER_TYPE_UNKNOWN) {
+		info.agentBaseAddress = ptr;
+		info.sizeInBytes = 1 << 20;
+	}
+	return create(info.agentBaseAddress, info.sizeInBytes, &handle);
+}
+
+/* Pool memory on VMM must not reach the real calls, from whatever side: the device
+ * ends the process if it does. */
 static int vmm(void)
 {
 	uint64_t before = sim_count("hipIpcGetMemHandle");
+	uint64_t raw = sim_count("hsa_amd_ipc_memory_create");
+	hsa_status_t (*create)(void *, size_t, hsa_amd_ipc_memory_t *) =
+		sim_call("hsa_amd_ipc_memory_create");
+	hipMemPoolPtrExportData d;
+	hsa_amd_ipc_memory_t handle;
 	hipIpcMemHandle_t h;
-	void *p;
+	void *p, *q;
 
 	OK(hipMallocAsync(&p, 1 << 20, NULL));
 	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&h, p));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&d, p));
 	CHECK(sim_count("hipIpcGetMemHandle") == before);
+	CHECK(export_as_ucx(p) == HSA_STATUS_ERROR_INVALID_ARGUMENT);
+	for (int i = 0; i < 3; i++) /* any range that touches it */
+		CHECK(create((char *)p + (i - 1) * 4096, 8192, &handle) ==
+		      HSA_STATUS_ERROR_INVALID_ARGUMENT);
 	OK(hipFreeAsync(p, NULL));
+	OK(hipStreamSynchronize(NULL));
+	CHECK(create(p, 4096, &handle) == HSA_STATUS_ERROR_INVALID_ARGUMENT);
+	CHECK(sim_count("hsa_amd_ipc_memory_create") == raw);
+	/* hipMalloc memory is never of that kind. */
+	OK(hipMalloc(&q, 1 << 20));
+	CHECK(export_as_ucx(q) == HSA_STATUS_SUCCESS);
+	CHECK(sim_count("hsa_amd_ipc_memory_create") == raw + 1);
+	OK(hipFree(q));
 	return 0;
 }
 
