@@ -142,7 +142,8 @@ for path in sorted(glob.glob(source + '/shim/*.c') + glob.glob(source + '/driver
 # ---- values and sizes: the built shim has those of its own headers ----------
 used = set()
 for path in glob.glob(source + '/shim/*.[ch]') + glob.glob(source + '/driver/*.[ch]'):
-    used |= set(re.findall(r'\b(?:hip|HIP_)\w+\b', open(path).read()))
+    text = re.sub(r'/\*.*?\*/', '', open(path).read(), flags=re.S)
+    used |= set(re.findall(r'\b(?:hip|HIP_)\w+\b', text))
 probes = []
 for name in sorted(used - names):
     for probe in ('(long)(%s)' % name, '(long)sizeof(%s)' % name):
