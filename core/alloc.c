@@ -81,9 +81,12 @@ static bool null_joins(struct ss_core *core, struct ss_timeline *tl, struct ss_b
 	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_JOINING);
 }
 
+/* It was counted as handed out. */
 static void put_back(struct ss_pool *pool, struct ss_block *b)
 {
 	pthread_mutex_lock(&pool->lock);
+	pool->st.allocations--;
+	pool->st.reuse_same_stream--;
 	ss_place(pool, b);
 	pthread_mutex_unlock(&pool->lock);
 }

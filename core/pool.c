@@ -33,6 +33,31 @@ static enum ss_backing backing_for(struct ss_core *core, int dev, bool classic)
 	return want;
 }
 
+/* A pool that is born again counts from nothing. */
+static void counts_reset(struct ss_pool *pool)
+{
+	struct ss_queue_table *t = atomic_load(&pool->queues);
+
+	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
+		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
+
+		if (!q)
+			continue;
+		ss_spin_lock(&q->lock);
+		q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
+		q->hits = q->frees = 0;
+		ss_spin_unlock(&q->lock);
+		q->hits_counted = q->hits_flushed = q->fences = q->frees_fenced = 0;
+		q->idle = false;
+	}
+	pool->ids = 0;
+	pool->id_base = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
+	memset(&pool->st, 0, sizeof(pool->st));
+	memset(&pool->spent, 0, sizeof(pool->spent));
+	memset(&pool->steady, 0, sizeof(pool->steady));
+	pool->waited = 0;
+}
+
 /* core->pools held. */
 static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, bool is_default)
 {
@@ -73,9 +98,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->counter = 0;
 	ss_pool_used_reset(pool, true);
 	pool->kept = 0;
-	pool->ids = 0;
-	pool->id_base = atomic_fetch_add(&core->next_queue_id, 1) << 40;
-	memset(&pool->st, 0, sizeof(pool->st));
+	counts_reset(pool);
 	pool->next = core->pool_list;
 	core->pool_list = pool;
 	HASH_ADD(hh, core->pool_by_handle, handle, sizeof(pool->handle), pool);

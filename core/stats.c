@@ -23,7 +23,7 @@ static void visit(struct ss_pool *pool, void *arg)
 
 	pthread_mutex_lock(&pool->lock);
 	s = pool->st;
-	s.allocations = pool->ids;
+	s.allocations += pool->ids;
 	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
 		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
 

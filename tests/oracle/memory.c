@@ -177,6 +177,7 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 	b->id = info.id;
 	struct pool *p = &w->pool[pool];
 	p->used_bytes += (size + 511) & ~511ull;
+	p->allocations++;
 	if (p->used_bytes > p->used_high)
 		p->used_high = p->used_bytes;
 }
@@ -228,6 +229,7 @@ void let_go(struct world *w, int slot, int stream)
 	if (matters(w, h))
 		w->nhz++;
 	w->pool[b->pool].used_bytes -= (b->size + 511) & ~511ull;
+	w->pool[b->pool].frees++;
 	w->stale[w->nstale++ % 16] = b->addr;
 	b->used = false;
 }
@@ -268,9 +270,49 @@ int pool_of(const struct world *w, const struct ss_pool *p)
 	return -1;
 }
 
+/* What the core counts of a pool, against what the model has. The rules by which
+ * memory is handed out add up to no more than the hits: memory that nobody had before
+ * is none. */
+static void check_counts(const struct ss_pool_stats *s, void *arg)
+{
+	struct world *w = arg;
+	const struct pool *p = NULL;
+	unsigned long number = 0;
+	int numbered = sscanf(s->kind, "pool %lu", &number);
+
+	for (int i = 0; i < ALLP && !p; i++) {
+		const struct pool *q = &w->pool[i];
+		if (!q->used || q->dev != s->device)
+			continue;
+		if (numbered ? i < POOLS && (q->handle & 0xffffffffffffull) == number :
+			       i == (*s->kind == 'd' ? POOL_DEFAULT(q->dev) :
+						       POOL_CLASSIC(q->dev)))
+			p = q;
+	}
+	if (!p || p->dying)
+		return;
+	if (s->allocations != p->allocations || s->frees != p->frees)
+		fail(w, F_STATS,
+		     "the %s pool counts %lu allocations and %lu frees, not %lu and %lu",
+		     s->kind, (unsigned long)s->allocations, (unsigned long)s->frees,
+		     (unsigned long)p->allocations, (unsigned long)p->frees);
+	if (s->hits + s->misses != s->allocations ||
+	    s->reuse_same_stream + s->reuse_event + s->reuse_completed +
+			    s->reuse_implicit > s->allocations)
+		fail(w, F_STATS,
+		     "the %s pool has %lu hits, %lu misses; reuse on the same stream %lu, "
+		     "by events %lu, completed %lu, joined %lu of %lu",
+		     s->kind, (unsigned long)s->hits, (unsigned long)s->misses,
+		     (unsigned long)s->reuse_same_stream, (unsigned long)s->reuse_event,
+		     (unsigned long)s->reuse_completed, (unsigned long)s->reuse_implicit,
+		     (unsigned long)s->allocations);
+}
+
 void check_stats(struct world *w)
 {
 	uint64_t sum[DEVS] = {0}, v[4];
+
+	ss_stats(w->core, check_counts, w);
 
 	for (int i = 0; i < ALLP; i++) {
 		struct pool *p = &w->pool[i];

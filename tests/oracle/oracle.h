@@ -187,6 +187,7 @@ struct pool {
 	int dev;
 	struct ss_pool *p;
 	uint64_t handle, used_bytes, used_high, reserved, reserved_high, threshold;
+	uint64_t allocations, frees; /* of its whole life */
 	uint64_t peers;
 	bool follow, opportunistic, internal;
 	bool threshold_set;
