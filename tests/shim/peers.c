@@ -2,6 +2,54 @@
 /* Several devices: current device, peers, reset. */
 #include "test.h"
 
+static uint64_t grants(void)
+{
+	return sim_count("hsa_amd_agents_allow_access");
+}
+
+/* What is allocated already, and what comes later. The device has one address space,
+ * so what tells is that the runtime is asked. */
+static void reach(void)
+{
+	hipMemAccessDesc access = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
+	hipMemPoolProps props;
+	hipMemPool_t pool;
+	void *old, *later;
+	uint64_t n;
+
+	OK(hipSetDevice(0));
+	OK(hipMalloc(&old, 4096));
+	OK(hipSetDevice(1));
+	n = grants();
+	OK(hipDeviceEnablePeerAccess(0, 0));
+	CHECK(grants() > n);
+	OK(hipSetDevice(0));
+	n = grants();
+	OK(hipMalloc(&later, 256 << 20));
+	CHECK(grants() > n);
+	OK(hipFree(later));
+	OK(hipFree(old));
+	OK(hipSetDevice(1));
+	OK(hipDeviceDisablePeerAccess(0));
+	GIVES(hipErrorPeerAccessNotEnabled, hipDeviceDisablePeerAccess(0));
+	OK(hipSetDevice(0));
+
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.location.type = hipMemLocationTypeDevice;
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipMallocFromPoolAsync(&old, 4096, pool, NULL));
+	n = grants();
+	OK(hipMemPoolSetAccess(pool, &access, 1));
+	CHECK(grants() > n);
+	n = grants();
+	OK(hipMallocFromPoolAsync(&later, 256 << 20, pool, NULL));
+	CHECK(grants() > n);
+	OK(hipFreeAsync(later, NULL));
+	OK(hipFreeAsync(old, NULL));
+	OK(hipMemPoolDestroy(pool));
+}
+
 int main(void)
 {
 	hipMemPool_t pool0, pool1;
@@ -18,6 +66,7 @@ int main(void)
 	OK(hipDeviceGetDefaultMemPool(&pool0, 0));
 	OK(hipDeviceGetDefaultMemPool(&pool1, 1));
 	CHECK(pool0 != pool1);
+	reach();
 	OK(hipStreamCreate(&s0));
 	OK(hipSetDevice(1));
 	OK(hipStreamCreate(&s1));
