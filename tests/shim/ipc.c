@@ -350,7 +350,7 @@ int main(int argc, char **argv)
 {
 	const char *role = argc > 1 ? argv[1] : "";
 
-	procs_init(argv[0]);
+	signal(SIGPIPE, SIG_IGN);
 	sim_calls();
 	if (!strcmp(role, "import"))
 		return import();

@@ -19,15 +19,7 @@ struct child {
 	int to, from;
 };
 
-static const char *self, *preload;
-
-static inline void procs_init(const char *argv0)
-{
-	self = argv0;
-	preload = getenv("LD_PRELOAD");
-	signal(SIGPIPE, SIG_IGN);
-}
-
+/* `shim`: as this process has it. */
 static inline struct child start(const char *role, bool shim)
 {
 	int down[2], up[2];
@@ -44,11 +36,9 @@ static inline struct child start(const char *role, bool shim)
 		dup2(out, 4);
 		for (int fd = 5; fd < 256; fd++)
 			close(fd);
-		if (shim)
-			setenv("LD_PRELOAD", preload, 1);
-		else
+		if (!shim)
 			unsetenv("LD_PRELOAD");
-		execl(self, self, role, NULL);
+		execl("/proc/self/exe", "child", role, NULL);
 		_exit(9);
 	}
 	close(down[0]);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools that are shared with oneself, and arguments of all kinds. */
+#include <sys/mman.h>
+
+#include "share.h"
+
+/* ---- in one process ------------------------------------------------------ */
+
+/* Exported and imported here: one block, open twice, gone with the last free. */
+void same_process(void)
+{
+	hipMemPool_t pool = shareable(0), imported;
+	hipMemPoolPtrExportData data, stale;
+	void *p[3], *q;
+	int fd = export_pool(pool);
+
+	imported = import_pool(fd);
+	close(fd);
+	CHECK(imported != pool);
+	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd, imported, POSIX_FD, 0));
+	for (int i = 0; i < 3; i++)
+		OK(hipMallocFromPoolAsync(&p[i], BYTES, pool, NULL));
+	for (int first = 0; first < 2; first++) {
+		fill(p[first], 7);
+		OK(hipMemPoolExportPointer(&data, p[first]));
+		OK(hipMemPoolImportPointer(&q, imported, &data));
+		CHECK(holds(q, 7));
+		fill(q, 8);
+		CHECK(holds(p[first], 8));
+		OK(first ? hipFree(q) : hipFreeAsync(p[first], NULL));
+		CHECK(holds(first ? p[first] : q, 8));
+		OK(first ? hipFreeAsync(p[first], NULL) : hipFree(q));
+		GIVES(hipErrorInvalidValue, hipFreeAsync(p[first], NULL));
+		stale = data;
+		GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(&q, imported, &stale));
+	}
+	OK(hipFreeAsync(p[2], NULL));
+	OK(hipDeviceSynchronize());
+	OK(hipMemPoolDestroy(imported));
+	OK(hipMemPoolDestroy(pool));
+}
+
+/* ---- arguments ----------------------------------------------------------- */
+
+static void refused(void *handle)
+{
+	hipMemPool_t pool;
+
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolImportFromShareableHandle(&pool, handle, POSIX_FD, 0));
+}
+
+/* Descriptors of all kinds, some of which would keep a reader waiting for ever. */
+static void hostile_descriptors(hipMemPool_t pool)
+{
+	unsigned char card[8192];
+	int fd = export_pool(pool), pipes[2], sockets[2], fds, m, bad = 1000000;
+	ssize_t size = pread(fd, card, sizeof(card), 0);
+
+	CHECK(size > 0);
+	CHECK(pwrite(fd, card, 1, 0) < 0 && ftruncate(fd, 0) < 0); /* sealed */
+	CHECK(!pipe(pipes) && !socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	fds = open_fds();
+	refused(by_value(pipes[0]));
+	refused(by_value(sockets[0]));
+	refused(&pipes[1]);
+	refused(by_value(bad));
+	refused(&bad);
+	refused((void *)8);           /* closed, and nothing to read there */
+	refused((void *)(~0ull - 64));
+	m = open("/proc/self/exe", O_RDONLY);
+	refused(by_value(m));
+	close(m);
+	m = open("/dev/zero", O_RDONLY);
+	refused(by_value(m));
+	close(m);
+	/* All of it, but not sealed; sealed, but not all of it; a bit changed. */
+	for (int i = -1; i < (int)size * 8 + 1; i += i < 512 ? 1 : 61) {
+		size_t bytes = i == (int)size * 8 ? (size_t)size - 1 : (size_t)size;
+		hipMemPool_t made;
+		hipError_t err;
+
+		m = memfd_create("test", MFD_ALLOW_SEALING);
+		if (i >= 0 && i < (int)size * 8)
+			card[i >> 3] ^= 1 << (i & 7);
+		CHECK(write(m, card, bytes) == (ssize_t)bytes);
+		if (i >= 0 && i < (int)size * 8)
+			card[i >> 3] ^= 1 << (i & 7);
+		if (i >= 0)
+			CHECK(!fcntl(m, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW |
+						     F_SEAL_SEAL));
+		err = hipMemPoolImportFromShareableHandle(&made, by_value(m), POSIX_FD, 0);
+		if (i < 128 || i == (int)size * 8) /* before that come magic and counts */
+			CHECK(err == hipErrorInvalidValue || i >= 96);
+		if (err == hipSuccess)
+			OK(hipMemPoolDestroy(made));
+		else
+			CHECK(err == hipErrorInvalidValue || err == hipErrorInvalidDevice);
+		close(m);
+	}
+	CHECK(open_fds() == fds);
+	for (int i = 0; i < 2; i++) {
+		close(pipes[i]);
+		close(sockets[i]);
+	}
+	close(fd);
+}
+
+void arguments(void)
+{
+	hipMemPool_t pool = shareable(0), other;
+	hipMemPoolPtrExportData data;
+	hipMemPoolProps props;
+	int fd = export_pool(pool), fd2 = export_pool(pool);
+	void *p, *q;
+
+	CHECK(fd != fd2 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	close(fd2); /* each is the caller's own */
+	OK(hipMallocFromPoolAsync(&p, BYTES, pool, NULL));
+	OK(hipMemPoolExportPointer(&data, p));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(NULL, pool, POSIX_FD, 0));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd2, NULL, POSIX_FD, 0));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd2, pool, POSIX_FD, 1));
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolExportToShareableHandle(&fd2, pool, hipMemHandleTypeNone, 0));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(NULL, by_value(fd), POSIX_FD, 0));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(&other, NULL, POSIX_FD, 0));
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolImportFromShareableHandle(&other, by_value(fd), hipMemHandleTypeNone, 0));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(&other, by_value(fd), POSIX_FD, 1));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(NULL, p));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&data, NULL));
+	CHECK(hipMemPoolExportPointer(&data, &data) != hipSuccess);
+	OK(hipMemPoolExportPointer(&data, p));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(NULL, pool, &data));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(&q, NULL, &data));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(&q, pool, NULL));
+	/* A pool that was not made to be shared has no descriptor. */
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.location.type = hipMemLocationTypeDevice;
+	OK(hipMemPoolCreate(&other, &props));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd2, other, POSIX_FD, 0));
+	OK(hipMemPoolDestroy(other));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd2, other, POSIX_FD, 0));
+	hostile_descriptors(pool);
+	OK(hipFreeAsync(p, NULL));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&data, p));
+	OK(hipDeviceSynchronize());
+	OK(hipMemPoolDestroy(pool));
+	close(fd);
+}
+
+/* Reuse flags travel with the descriptor, as in the runtime. */
+void attributes(void)
+{
+	hipMemPool_t pool = shareable(0), copy;
+	int off = 0, on = 1, fd;
+
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolReuseAllowOpportunistic, &off));
+	fd = export_pool(pool);
+	copy = import_pool(fd);
+	OK(hipMemPoolGetAttribute(copy, hipMemPoolReuseAllowOpportunistic, &on));
+	CHECK(on == 0);
+	OK(hipMemPoolGetAttribute(copy, hipMemPoolReuseFollowEventDependencies, &on));
+	CHECK(on == 1);
+	close(fd);
+	OK(hipMemPoolDestroy(copy));
+	OK(hipMemPoolDestroy(pool));
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* Many processes, the programs of the HIP guide, processes without us, two devices. */
+#include "share.h"
+
+/* ---- every process shares with every other ------------------------------ */
+
+/* Has a pool of its own with a block for each, and opens its block of each. */
+int peer(void)
+{
+	void *own[BLOCKS + 2], *theirs[BLOCKS + 2];
+	hipMemPoolPtrExportData data[BLOCKS + 2];
+	hipMemPool_t pool = shareable(0), imported;
+	int me, n, fd;
+	char go = 1;
+
+	hear(3, &me, sizeof(me));
+	hear(3, &n, sizeof(n));
+	for (int i = 0; i < n; i++) {
+		OK(hipMallocFromPoolAsync(&own[i], BYTES, pool, NULL));
+		fill(own[i], me * 16 + i);
+		OK(hipMemPoolExportPointer(&data[i], own[i]));
+	}
+	fd = export_pool(pool);
+	send_fd(4, fd);
+	close(fd);
+	tell(4, data, sizeof(data[0]) * (size_t)n);
+	for (int i = 0; i < n; i++) {
+		hipMemPoolPtrExportData d;
+
+		fd = receive_fd(3);
+		hear(3, &d, sizeof(d));
+		imported = import_pool(fd);
+		close(fd);
+		OK(hipMemPoolImportPointer(&theirs[i], imported, &d));
+		CHECK(holds(theirs[i], i * 16 + me));
+	}
+	tell(4, &go, 1);
+	hear(3, &go, 1); /* all have looked */
+	for (int i = 0; i < n; i++)
+		fill(theirs[i], 128 + (i * 16 + me) % 128);
+	tell(4, &go, 1);
+	hear(3, &go, 1); /* all have written */
+	for (int i = 0; i < n; i++)
+		CHECK(holds(own[i], 128 + (me * 16 + i) % 128));
+	for (int i = 0; i < n; i++)
+		OK(hipFree(theirs[i]));
+	tell(4, &go, 1);
+	hear(3, &go, 1); /* importers have freed: now the exporters */
+	for (int i = 0; i < n; i++)
+		OK(hipFreeAsync(own[i], NULL));
+	OK(hipDeviceSynchronize());
+	return 0;
+}
+
+void all_to_all(int n)
+{
+	hipMemPoolPtrExportData data[8][8];
+	struct child c[8];
+	int fd[8];
+	char go = 1;
+
+	for (int i = 0; i < n; i++) {
+		c[i] = start("peer", true);
+		tell(c[i].to, &i, sizeof(i));
+		tell(c[i].to, &n, sizeof(n));
+	}
+	for (int i = 0; i < n; i++) {
+		fd[i] = receive_fd(c[i].from);
+		hear(c[i].from, data[i], sizeof(data[0][0]) * (size_t)n);
+	}
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < n; k++) {
+			send_fd(c[i].to, fd[k]);
+			tell(c[i].to, &data[k][i], sizeof(data[0][0]));
+		}
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < n; i++)
+			hear(c[i].from, &go, 1);
+		for (int i = 0; i < n; i++)
+			tell(c[i].to, &go, 1);
+	}
+	for (int i = 0; i < n; i++) {
+		close(fd[i]);
+		finish(&c[i], 0);
+	}
+}
+
+/* ---- both programs of the HIP guide's interprocess section --------------- */
+
+/* A pointer of hipMalloc, imported into a pool that was made here. */
+int guide_pointer(void)
+{
+	hipMemPoolPtrExportData data;
+	hipMemPool_t pool;
+	void *p;
+	int v = 0;
+	char go = 1;
+
+	hear(3, &data, sizeof(data));
+	pool = shareable(0);
+	OK(hipMemPoolImportPointer(&p, pool, &data));
+	OK(hipMemcpy(&v, p, sizeof(v), hipMemcpyDeviceToHost));
+	CHECK(v == 4711);
+	v = 1147;
+	OK(hipMemcpy(p, &v, sizeof(v), hipMemcpyHostToDevice));
+	OK(hipFree(p));
+	tell(4, &go, 1);
+	return 0;
+}
+
+/* Its descriptor is passed on by address. */
+int guide_handle(void)
+{
+	int descriptor = receive_fd(3), v = 5, w = 0;
+	hipMemPool_t pool;
+	void *p;
+	char go = 1;
+
+	OK(hipMemPoolImportFromShareableHandle(&pool, &descriptor, POSIX_FD, 0));
+	OK(hipMallocFromPoolAsync(&p, sizeof(int), pool, 0));
+	OK(hipMemcpy(p, &v, sizeof(v), hipMemcpyHostToDevice));
+	OK(hipMemcpy(&w, p, sizeof(w), hipMemcpyDeviceToHost));
+	CHECK(w == 5);
+	OK(hipFree(p));
+	OK(hipMemPoolDestroy(pool));
+	tell(4, &go, 1);
+	return 0;
+}
+
+void guide(void)
+{
+	struct child c = start("guide-pointer", true);
+	hipMemPoolPtrExportData data;
+	hipMemPool_t pool;
+	void *p, *other;
+	int v = 4711, descriptor;
+	char go;
+
+	OK(hipMalloc(&other, sizeof(int)));
+	OK(hipMalloc(&p, sizeof(int)));
+	OK(hipMemcpy(p, &v, sizeof(v), hipMemcpyHostToDevice));
+	OK(hipMemPoolExportPointer(&data, p));
+	tell(c.to, &data, sizeof(data));
+	hear(c.from, &go, 1);
+	OK(hipMemcpy(&v, p, sizeof(v), hipMemcpyDeviceToHost));
+	CHECK(v == 1147);
+	OK(hipFree(p));
+	OK(hipFree(other));
+	finish(&c, 0);
+
+	c = start("guide-handle", true);
+	pool = shareable(0);
+	OK(hipMallocFromPoolAsync(&p, sizeof(int), pool, 0));
+	OK(hipMemPoolExportToShareableHandle(&descriptor, pool, POSIX_FD, 0));
+	send_fd(c.to, descriptor);
+	OK(hipFree(p));
+	OK(hipMemPoolDestroy(pool)); /* the descriptor outlives it */
+	hear(c.from, &go, 1);
+	close(descriptor);
+	finish(&c, 0);
+}
+
+/* ---- a process without us exports --------------------------------------- */
+
+int plain_exporter(void)
+{
+	hipMemPool_t pool = shareable(0);
+	struct order o;
+	void *p[2];
+	char go;
+
+	CHECK(!preloaded());
+	export(&o, pool, p, 2, 0);
+	hand_over(4, pool, &o);
+	hear(3, &go, 1);
+	CHECK(holds(p[0], 60) && holds(p[1], 61));
+	return 0;
+}
+
+void from_plain(void)
+{
+	struct child c = start("plain-exporter", false);
+	hipMemPool_t pool, ours = shareable(0);
+	struct order o;
+	int fd = receive_fd(c.from);
+	void *p[2];
+	char go = 1;
+
+	hear(c.from, &o, sizeof(o));
+	pool = import_pool(fd);
+	close(fd);
+	for (int i = 0; i < 2; i++) {
+		/* Into the runtime's pool, and into one of ours. */
+		OK(hipMemPoolImportPointer(&p[i], i ? ours : pool, &o.data[i]));
+		CHECK(holds(p[i], 10 + i));
+		fill(p[i], 60 + i);
+	}
+	OK(hipFree(p[0]));
+	OK(hipFreeAsync(p[1], NULL));
+	OK(hipDeviceSynchronize());
+	tell(c.to, &go, 1);
+	finish(&c, 0);
+	OK(hipMemPoolDestroy(pool));
+	OK(hipMemPoolDestroy(ours));
+}
+
+/* ---- two devices --------------------------------------------------------- */
+
+int right_device(void)
+{
+	hipMemLocation where = {hipMemLocationTypeDevice, 0};
+	hipPointerAttribute_t a;
+	hipMemAccessFlags f;
+	hipMemPool_t pool;
+	struct order o;
+	void *p[BLOCKS], *q;
+	char go = 1;
+
+	pool = open_all(&o, p);
+	for (int i = 0; i < o.count; i++) {
+		OK(hipPointerGetAttributes(&a, p[i]));
+		CHECK(a.device == o.device);
+	}
+	OK(hipSetDevice(0));
+	OK(hipMallocFromPoolAsync(&q, BYTES, pool, NULL));
+	OK(hipPointerGetAttributes(&a, q));
+	CHECK(a.device == o.device);
+	OK(hipMemPoolGetAccess(&f, pool, &where));
+	CHECK(f == hipMemAccessFlagsProtReadWrite);
+	where.id = 1;
+	OK(hipMemPoolGetAccess(&f, pool, &where));
+	CHECK(f == (o.device ? hipMemAccessFlagsProtReadWrite : hipMemAccessFlagsProtNone));
+	for (int i = 0; i < o.count; i++)
+		OK(hipFree(p[i]));
+	OK(hipFree(q));
+	tell(4, &go, 1);
+	return 0;
+}
+
+void devices(void)
+{
+	for (int dev = 0; dev < DEVICES; dev++) {
+		hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0},
+					   hipMemAccessFlagsProtReadWrite};
+		struct child c = start("right-device", true);
+		hipMemPool_t pool = shareable(dev);
+		struct order o;
+		void *p[BLOCKS];
+		char go;
+
+		if (dev)
+			OK(hipMemPoolSetAccess(pool, &access, 1));
+		export(&o, pool, p, 3, dev);
+		hand_over(c.to, pool, &o);
+		hear(c.from, &go, 1);
+		finish(&c, 0);
+	}
+}
