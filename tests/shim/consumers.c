@@ -165,6 +165,10 @@ static void ucx(void)
 	hipError_t (*alloc)(void **, size_t) = (hipError_t (*)(void **, size_t))by_default("hipMalloc");
 	hipError_t (*give)(void *) = (hipError_t (*)(void *))by_default("hipFree");
 	hipError_t (*sync)(void) = (hipError_t (*)(void))by_default("hipDeviceSynchronize");
+	hipError_t (*alloc_async)(void **, size_t, hipStream_t) =
+		(hipError_t (*)(void **, size_t, hipStream_t))by_default("hipMallocAsync");
+	hipError_t (*free_async)(void *, hipStream_t) =
+		(hipError_t (*)(void *, hipStream_t))by_default("hipFreeAsync");
 	void *p;
 
 	/* hsa_* of the runtime are no business of ours: these are the real ones. */
@@ -175,6 +179,11 @@ static void ucx(void)
 	CHECK(patched);
 	CHECK(alloc(&p, 64 << 20) == hipSuccess && seen_alloc);
 	CHECK(give(p) == hipSuccess && sync() == hipSuccess && sync() == hipSuccess);
+	CHECK(seen_free);
+	/* Pools too, whatever they are made of. */
+	seen_alloc = seen_free = 0;
+	CHECK(alloc_async(&p, 64 << 20, NULL) == hipSuccess && seen_alloc);
+	CHECK(free_async(p, NULL) == hipSuccess && sync() == hipSuccess && sync() == hipSuccess);
 	CHECK(seen_free);
 }
 

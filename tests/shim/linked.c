@@ -18,5 +18,7 @@ int main(void)
 	/* An address is the same however it is asked for. */
 	CHECK(dlsym(dlopen("libamdhip64.so.5", RTLD_LAZY), "hipMalloc") ==
 	      dlsym(RTLD_DEFAULT, "hipMalloc"));
+	CHECK(dlvsym(RTLD_DEFAULT, "hipMalloc", "hip_4.2") == dlsym(RTLD_DEFAULT, "hipMalloc"));
+	CHECK(dlvsym(RTLD_DEFAULT, "hipMallocAsync", "hip_5.1") == (void *)hipMallocAsync);
 	return 0;
 }
