@@ -121,6 +121,34 @@ out:
 	return found;
 }
 
+/* Once per object: files do not change. */
+static bool first_look(const struct dl_phdr_info *info)
+{
+	static _Atomic uint64_t known[1024];
+	uint64_t key = info->dlpi_addr;
+
+	for (const char *c = info->dlpi_name; *c; c++)
+		key = (key ^ (unsigned char)*c) * 0x100000001b3;
+	return atomic_exchange(&known[key >> 7 & 1023], key) != key;
+}
+
+/* How often the runtime's code is mapped: the loader's list has only our namespace. */
+static int mapped_runtimes(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[4096];
+	int n = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *base = strrchr(line, '/');
+
+		n += base && strstr(line, " r-xp ") && !strncmp(base, "/libamdhip64.", 13);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
 /* ---- the list ----------------------------------------------------------- */
 
 static int find_runtimes(struct dl_phdr_info *info, size_t size, void *arg)
@@ -174,7 +202,7 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 	if (name && !ss_table_taken())
 		snprintf(w->why, sizeof(w->why), "%s calls the runtime's %s past the shim",
 			 name_of(info), name);
-	else if (!registers && has_device_code(info->dlpi_name[0] ? info->dlpi_name
+	else if (!registers && first_look(info) && has_device_code(info->dlpi_name[0] ? info->dlpi_name
 								  : "/proc/self/exe"))
 		snprintf(w->why, sizeof(w->why), "%s has a HIP of its own, linked statically",
 			 name_of(info));
@@ -202,6 +230,8 @@ unsigned long long ss_bypass_look(void)
 	if (w.runtimes > 1)
 		snprintf(w.why, sizeof(w.why), "two HIP runtimes are loaded, %s and %s",
 			 name_of(&w.runtime[0]), name_of(&w.runtime[1]));
+	else if (mapped_runtimes() > 1)
+		snprintf(w.why, sizeof(w.why), "two HIP runtimes are loaded, one by dlmopen()");
 	else
 		dl_iterate_phdr(inspect, &w);
 	if (w.why[0])

@@ -180,6 +180,8 @@ static void act(const char *how)
 		CHECK(dlopen(plugin, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND));
 	else if (!strcmp(how, "second"))
 		second_runtime(handle);
+	else if (!strcmp(how, "namespace"))
+		CHECK(dlmopen(LM_ID_NEWLM, "libamdhip64.so.5", RTLD_NOW));
 	else if (!strcmp(how, "stream"))
 		unseen_stream(handle);
 	else if (!strcmp(how, "none")) /* as programs do all the time */
@@ -201,6 +203,7 @@ static int one(const char *how, const char *what)
 	CHECK(said("prove nothing") == !never);
 	CHECK(never || said(!strcmp(how, "deepbind") ? "shim_plugin" :
 			    !strcmp(how, "second") ? "two HIP runtimes" :
+			    !strcmp(how, "namespace") ? "dlmopen" :
 			    !strcmp(how, "static") ? "linked statically" : "a stream") == 1);
 	return 0;
 }
@@ -212,7 +215,8 @@ int main(int argc, char **argv)
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	static const char *const hows[] = {"none", "second", "stream"};
 #else
-	static const char *const hows[] = {"none", "second", "stream", "deepbind"};
+	static const char *const hows[] = {"none", "second", "stream", "deepbind",
+					    "namespace"};
 #endif
 	static const char *const whats[] = {"clocks", "queries", "waits"};
 	int status;
