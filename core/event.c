@@ -147,20 +147,25 @@ void ss_event_add(struct ss_core *core, void *event)
 		event_unlock(e, rebirth(e, event_lock(e)));
 }
 
+/* Order lock held. */
+static void unlist(struct ss_core *core, struct ss_event *e)
+{
+	uint32_t state = rebirth(e, event_lock(e));
+
+	ss_table_remove(&core->events, &e->link);
+	event_unlock(e, state);
+	e->spare = core->spare_events;
+	core->spare_events = e;
+}
+
 void ss_event_forget(struct ss_core *core, void *event)
 {
 	struct ss_event *e;
 
 	pthread_mutex_lock(&core->order);
 	e = event_listed(core, event);
-	if (e && !SS_MUTANT_IS(23)) {
-		uint32_t state = rebirth(e, event_lock(e));
-
-		ss_table_remove(&core->events, &e->link);
-		event_unlock(e, state);
-		e->spare = core->spare_events;
-		core->spare_events = e;
-	}
+	if (e && !SS_MUTANT_IS(23))
+		unlist(core, e);
 	pthread_mutex_unlock(&core->order);
 }
 
@@ -180,7 +185,7 @@ void ss_event_finish_all(struct ss_core *core)
 	struct ss_event *e;
 
 	while ((e = (struct ss_event *)ss_table_any(&core->events)))
-		ss_event_forget(core, atomic_load(&e->link.key));
+		unlist(core, e);
 	while ((e = core->spare_events)) {
 		core->spare_events = e->spare;
 		ss_row_put(e->row);
@@ -401,6 +406,10 @@ INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 	s = SS_MUTANT_IS(2) || SS_MUTANT_IS(3) ? core->slots[e->slot] : NULL;
 	ss_row_merge_into(x, SS_MUTANT_IS(3) ? s->saw : e->row, e->slot,
 			  SS_MUTANT_IS(2) ? atomic_load(&s->now) : e->pos);
+	if (SS_MUTANT_IS(43) && core->slots[e->slot]->kind == SS_TL_BLOCKING) {
+		s = ss_timeline_null(core, x->dev);
+		ss_row_merge_into(x, NULL, s->slot, atomic_load(&s->now));
+	}
 	event_unlock(e, 0);
 }
 

@@ -54,6 +54,9 @@
 	M(39, epoch_shared_too_long, "later frees join an epoch with older marks") \
 	M(40, null_fence_anywhere, "a fence joins the null stream in a call that does not") \
 	M(41, thread_exit_completes, "a thread's stream counts as completed when it exits") \
-	M(42, other_threads_fence, "a fence for another thread's stream lands on this thread's")
+	M(42, other_threads_fence, "a fence for another thread's stream lands on this thread's") \
+	M(43, null_transitive, "a wait for a blocking stream grants what the null stream freed") \
+	M(44, distrusted_idle, "after a bypass a device is idle when the streams known are") \
+	M(45, distrusted_query, "after a bypass a query enqueues no command")
 
 #endif

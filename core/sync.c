@@ -52,7 +52,7 @@ struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *
 {
 	struct ss_token t = {0};
 
-	if (!tl || !tl->alive)
+	if (!tl || !tl->alive || (ss_distrusted(core) && SS_MUTANT_IS(45)))
 		return t;
 	/* The command that the program counts on is enqueued in any case. But a handle
 	 * may be another stream by now where calls go past us: that proves nothing. */
@@ -128,7 +128,7 @@ bool ss_token_device_wide(const struct ss_token *t)
 static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t scope, bool ok)
 {
 	/* Of streams that nobody saw, only a device-wide wait speaks. */
-	bool idle = ok && (s->wide || !ss_distrusted(core));
+	bool idle = ok && (s->wide || !ss_distrusted(core) || SS_MUTANT_IS(44));
 
 	pthread_mutex_lock(&core->order);
 	if (ok && s->wide > atomic_load(&core->dev[dev].wide_done))

@@ -143,6 +143,15 @@ static void null_free_is_for_null(void)
 	CHECK(!grows(3, S(0)));
 }
 
+/* The null stream's order is passed on to nobody: a record on S(0) joins what is on
+ * the null stream by then. */
+static void null_not_transitive(void)
+{
+	D(stream(0, BL), stream(1, NB), event(0), alloc(0, NUL, BIG), record(0, S(0)));
+	D(kernel(NUL), free_(0, NUL), wait_(S(1), 0));
+	CHECK(grows(1, S(1)));
+}
+
 /* The same within the null stream: before it hands on what it freed it joins. */
 static void null_joins(void)
 {
@@ -255,7 +264,7 @@ static void opportunistic_elsewhere(void)
 const struct d_test directed_calls[] = {
 	T(freed_in_record), T(recorded_in_wait), T(records_overlap), T(freed_in_sync),
 	T(recorded_in_sync), T(failed_calls), T(event_reborn), T(slot_waits),
-	T(null_free_is_for_null), T(null_joins), T(null_joins_after_failure),
+	T(null_free_is_for_null), T(null_not_transitive), T(null_joins), T(null_joins_after_failure),
 	T(null_waits_after_failure), T(distrusted_query),
 	T(split_keeps_marks), T(merge_keeps_marks), T(epoch_of_all), T(mixed_frees),
 	T(opportunistic_elsewhere), { NULL, NULL, 0, false },
