@@ -17,9 +17,7 @@ static uint64_t align_of(const struct ss_pool *pool, uint64_t size)
 
 	if (large && size >= large)
 		return large;
-	/* What programs observe of hipMalloc today (RDMA and dmabuf users count
-	 * on pages). */
-	return pool->classic && size >= 65536 ? 4096 : SS_GRAIN;
+	return pool->classic && size >= SS_CLASSIC_LARGE ? SS_CLASSIC_ALIGN : SS_GRAIN;
 }
 
 static struct ss_queue *queue_get(struct ss_pool *pool, struct ss_timeline *tl)

@@ -59,6 +59,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 		core->devices = SS_MAX_DEVICES;
 	if (opt->journal[0])
 		core->journal = ss_journal_open(opt->journal);
+	core->classic_odd = core->journal || opt->ipc_whole || opt->align_large;
 	return core;
 }
 
@@ -146,6 +147,22 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return b != NULL;
+}
+
+enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev)
+{
+	struct ss_segment *seg = ss_map_segment(core, (uintptr_t)ptr);
+	struct ss_block *b = seg ? ss_block_at(core, seg, (uintptr_t)ptr) : NULL;
+	struct ss_block_info info;
+
+	if (b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE) {
+		*dev = seg->pool->dev;
+		return SS_OK;
+	}
+	if (!seg || !ss_lookup(core, ptr, &info))
+		return SS_ERR_FOREIGN;
+	*dev = info.device;
+	return info.live ? SS_OK : SS_ERR_INVALID;
 }
 
 bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size)

@@ -214,6 +214,11 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
 			     void **out);
 enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only);
+/* The usual case of both, at a fraction of the cost, where the null stream is that one.
+ * False, or -1 in place of the block's device: it is not usual, and nothing was done. `may`
+ * is asked, once the device is known, whether the above still holds. */
+bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out);
+int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev));
 
 struct ss_block_info {
 	void *base;        /* first byte of the block */
@@ -230,6 +235,10 @@ struct ss_block_info {
 /* True if `ptr` lies in memory of ours. `live` false: in a segment of ours, but
  * in no block that is handed out. */
 bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out);
+/* What a free asks, without a lock where `ptr` is the first byte of a live block. SS_OK:
+ * it lies in a live block, on device *dev; SS_ERR_INVALID: ours, but not live;
+ * SS_ERR_FOREIGN. */
+enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev);
 /* True if [ptr, ptr+size) touches a reservation or segment of ours. */
 bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size);
 

@@ -3,7 +3,8 @@
  * hipMallocAsync and hipFreeAsync where nothing is out of the ordinary: a stream
  * that the thread used last, the device's current pool, a block of the right size
  * in the bin. Everything else goes the caller's long way, which ends in alloc.c and
- * knows every case; the ordering rules are the same.
+ * knows every case; the ordering rules are the same. And hipMalloc and hipFree as long as
+ * one timeline orders all work of the device.
  *
  * Locks: queue->lock.
  */
@@ -33,7 +34,7 @@ static bool refill(struct ss_core *core, void *native)
 	if (!r->q)
 		return false;
 	/* The last free of a pool that is gone has more to do. */
-	r->frees = r->pool->is_default ? r->pool : NULL;
+	r->frees = r->pool->is_default && !r->pool->classic ? r->pool : NULL;
 	r->max = core->opt.align_large ? core->opt.align_large - 1 : 1ull << 46;
 	r->slot = tl->slot;
 	r->tl = tl;
@@ -126,7 +127,7 @@ int ss_hit_free(struct ss_core *core, void *ptr, void *native, ss_miss_free *mis
 			     atomic_load_explicit(&r->dev->pressed, memory_order_relaxed), 0))
 		return miss(ptr, native);
 	b = ss_block_at_inline(core, seg, (uintptr_t)ptr);
-	if (__builtin_expect(!b || b->classic | b->exported, 0))
+	if (__builtin_expect(!b || b->exported, 0))
 		return miss(ptr, native);
 	q = r->q;
 	if (__builtin_expect(!ss_spin_try(&q->lock), 0))
@@ -139,10 +140,101 @@ int ss_hit_free(struct ss_core *core, void *ptr, void *native, ss_miss_free *mis
 	ss_uncover(r->tl); /* after the position: a record in between covers it */
 	if (__builtin_expect(!ss_bin_push(q, b), 0))
 		return ss_hit_full(q, b->size);
-	if (__builtin_expect(!ss_used_alone(r->frees, (uintptr_t)r, -b->size), 0))
+	if (__builtin_expect(!ss_used_less(r->frees, (uintptr_t)r, b->size), 0))
 		return ss_used_shared(r->frees, q, -b->size);
 	ss_spin_unlock(&q->lock);
 	return SS_OK;
+}
+
+/* ---- hipMalloc and hipFree while one timeline orders all work ------------ */
+
+/* The queue of the null stream, which is that timeline; NULL: not usual. */
+static inline struct ss_queue *only_queue(struct ss_core *core, struct ss_device_state *d,
+					  const struct ss_pool *pool)
+{
+	struct ss_timeline *only = __atomic_load_n(&d->null, __ATOMIC_ACQUIRE);
+	struct ss_queue_table *t;
+
+	/* The journal and the options for sharing want the long way. */
+	if (__builtin_expect(core->classic_odd || !only, 0))
+		return NULL;
+	t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	if (__builtin_expect(!t || only->slot >= t->cap, 0))
+		return NULL;
+	return atomic_load_explicit(&t->q[only->slot], memory_order_acquire);
+}
+
+bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
+{
+	struct ss_device_state *d = &core->dev[dev];
+	struct ss_pool *pool = atomic_load_explicit(&d->classic, memory_order_acquire);
+	struct ss_queue *q = pool ? only_queue(core, d, pool) : NULL;
+	struct ss_block *b;
+	uint64_t sz;
+
+	if (__builtin_expect(!q || size - 1 >= 1ull << 46, 0))
+		return false;
+	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
+	if (__builtin_expect(!ss_spin_try(&q->lock), 0))
+		return false;
+	b = ss_bin_pop(q, sz, sz >= SS_CLASSIC_LARGE ? SS_CLASSIC_ALIGN : SS_GRAIN);
+	if (__builtin_expect(!b, 0)) {
+		ss_spin_unlock(&q->lock);
+		return false;
+	}
+	b->request = size;
+	b->id = q->id | q->hits;
+	b->slot = q->tl->slot;
+	b->classic = true;
+	*out = (void *)(uintptr_t)b->addr;
+	ss_uncover(q->tl);
+	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
+	if (__builtin_expect(!ss_used_alone(pool, ss_self(), sz), 0))
+		ss_used_shared(pool, q, sz);
+	else
+		ss_spin_unlock(&q->lock);
+	return true;
+}
+
+int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev))
+{
+	struct ss_segment *seg = ss_map_segment_inline(core, (uintptr_t)ptr);
+	struct ss_device_state *d;
+	struct ss_pool *pool;
+	struct ss_queue *q;
+	struct ss_block *b;
+	int dev;
+
+	if (__builtin_expect(!seg, 0))
+		return -1;
+	pool = seg->pool;
+	dev = pool->dev;
+	d = &core->dev[dev];
+	if (__builtin_expect(!pool->classic || atomic_load_explicit(&d->pressed,
+								    memory_order_relaxed), 0))
+		return -1;
+	q = only_queue(core, d, pool);
+	b = ss_block_at_inline(core, seg, (uintptr_t)ptr);
+	if (__builtin_expect(!q || !b, 0))
+		return -1;
+	if (__builtin_expect(b->exported, 0) || __builtin_expect(!may(dev), 0) ||
+	    __builtin_expect(!ss_spin_try(&q->lock), 0))
+		return -1;
+	if (__builtin_expect(!ss_claim_locked(b, q->tl->slot), 0)) {
+		ss_spin_unlock(&q->lock);
+		return -1;
+	}
+	if (__builtin_expect(!atomic_load_explicit(&q->tl->marked, memory_order_relaxed), 0))
+		atomic_store_explicit(&q->tl->marked, true, memory_order_relaxed);
+	b->n = atomic_load_explicit(&q->tl->now, memory_order_acquire);
+	ss_uncover(q->tl); /* after the position: a record in between covers it */
+	if (__builtin_expect(!ss_bin_push(q, b), 0))
+		ss_hit_full(q, b->size);
+	else if (__builtin_expect(!ss_used_less(pool, ss_self(), b->size), 0))
+		ss_used_shared(pool, q, -b->size);
+	else
+		ss_spin_unlock(&q->lock);
+	return dev;
 }
 
 /* ---- bytes in use, seldom ----------------------------------------------- */

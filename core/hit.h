@@ -67,11 +67,22 @@ static inline bool ss_used_alone(struct ss_pool *pool, uintptr_t self, uint64_t 
 	return true;
 }
 
-/* For any thread, with q->lock held; unlocks it. */
-enum ss_status ss_used_shared(struct ss_pool *pool, struct ss_queue *q, uint64_t delta);
+/* The same for what is given back, which makes no new peak. */
+static inline bool ss_used_less(struct ss_pool *pool, uintptr_t self, uint64_t size)
+{
+	if (atomic_load_explicit(&pool->counter, memory_order_relaxed) != self)
+		return false;
+	ss_put(&pool->alone_used, ss_get(&pool->alone_used) - size);
+	return true;
+}
+
+/* For any thread, with q->lock held; unlocks it. (Never inlined: what a hit does not need
+ * must not cost it registers.) */
+__attribute__((noinline)) enum ss_status ss_used_shared(struct ss_pool *pool, struct ss_queue *q,
+							uint64_t delta);
 /* The same, with q->lock not held. */
 void ss_used_add(struct ss_pool *pool, struct ss_queue *q, uint64_t delta);
-enum ss_status ss_hit_full(struct ss_queue *q, uint64_t size);
+__attribute__((noinline)) enum ss_status ss_hit_full(struct ss_queue *q, uint64_t size);
 
 /* ---- bins --------------------------------------------------------------- */
 
@@ -104,20 +115,20 @@ static inline struct ss_block *ss_bin_pop(struct ss_queue *q, uint64_t size, uin
 
 static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)
 {
-	struct ss_bin *bin = &q->bin[b->bin];
-	struct ss_block **head = &bin->head;
+	unsigned i = b->bin;
+	struct ss_block **head = &q->bin[i].head;
 
-	if (__builtin_expect(bin->size != b->size, 0)) {
-		if (bin->head) {
-			bin = &q->bin[(b->bin + 1) % SS_BINS];
-			head = &bin->head;
+	if (__builtin_expect(q->bin[i].size != b->size, 0)) {
+		if (*head) {
+			i = (i + 1) % SS_BINS;
+			head = &q->bin[i].head;
 		}
-		if (bin->size == b->size || !bin->head)
-			bin->size = b->size;
+		if (q->bin[i].size == b->size || !*head)
+			q->bin[i].size = b->size;
 		else
 			head = &q->overflow; /* until the next allocation empties it */
 	}
-	q->filled[(bin - q->bin) / 64] |= 1ull << (bin - q->bin) % 64;
+	q->filled[i] = 1;
 	b->left = *head;
 	*head = b;
 	q->bytes += b->size;
@@ -154,6 +165,8 @@ static inline struct ss_block *ss_block_by_index(struct ss_core *core, uint32_t 
 	struct ss_block *chunk = __atomic_load_n(&core->chunks[index / SS_CHUNK],
 						 __ATOMIC_ACQUIRE);
 
+	if (!chunk)
+		__builtin_unreachable(); /* so that nobody asks */
 	return &chunk[index % SS_CHUNK];
 }
 

@@ -32,6 +32,9 @@
 #include "core/table.h"
 
 #define SS_GRAIN 512ull            /* every block is a multiple of this */
+/* What programs observe of hipMalloc today (RDMA and dmabuf users count on pages). */
+#define SS_CLASSIC_LARGE 65536
+#define SS_CLASSIC_ALIGN 4096
 #define SS_FRAME (2ull << 20)      /* segments are multiples of this */
 #define SS_SLOT_CLEAN UINT32_MAX   /* no mark: every access has completed */
 #define SS_SLOT_EPOCH (UINT32_MAX - 1) /* marks of many timelines: block->epoch */
@@ -337,7 +340,7 @@ struct ss_queue {
 	_Atomic uint64_t used;          /* what it counts of the pool's used bytes */
 	int64_t peak;                   /* the most that was */
 	struct ss_block *overflow;
-	uint64_t filled[SS_BINS / 64];  /* bins that may hold something */
+	uint8_t filled[SS_BINS];        /* 1: this bin may hold something */
 	struct ss_bin { uint64_t size; struct ss_block *head; } bin[SS_BINS];
 	struct ss_pool *pool;
 	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
@@ -440,6 +443,7 @@ struct ss_core {
 	struct ss_options opt;
 	struct ss_journal *journal;
 	FILE *log;                      /* where reports go; NULL: nowhere */
+	bool classic_odd;               /* hipMalloc has more to do than usual */
 	uint64_t serial;                /* tells cores apart in thread-local caches */
 
 	pthread_mutex_t order;

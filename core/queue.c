@@ -91,21 +91,16 @@ static struct ss_block *empty(struct ss_queue *q, unsigned i, struct ss_block *l
 		q->blocks--;
 		q->bytes -= b->size;
 	}
-	q->filled[i / 64] &= ~(1ull << i % 64);
+	q->filled[i] = 0;
 	return list;
 }
 
 /* The first bin from i on that may hold something; SS_BINS: there is none. */
 static unsigned filled_from(const struct ss_queue *q, unsigned i)
 {
-	while (i < SS_BINS) {
-		uint64_t w = q->filled[i / 64] >> i % 64;
+	const uint8_t *at = memchr(q->filled + i, 1, SS_BINS - i);
 
-		if (w)
-			return i + (unsigned)__builtin_ctzll(w);
-		i = (i / 64 + 1) * 64;
-	}
-	return i;
+	return at ? (unsigned)(at - q->filled) : SS_BINS;
 }
 
 struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)

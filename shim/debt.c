@@ -23,7 +23,7 @@
 
 /* Waits skipped and waits made good, per device; equal: nobody is owed. */
 static _Atomic uint64_t owed[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
-static _Atomic unsigned seen[SS_MAX_DEVICES];
+_Atomic unsigned ss_seen_bits[SS_MAX_DEVICES];
 /* Some device is; or was, when it was looked at last. */
 atomic_bool ss_owing;
 
@@ -46,20 +46,45 @@ static int is_reader(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Looks again only when something was loaded since: `loaded` counts. */
-static bool reader_loaded(unsigned long long loaded)
+#if defined(__x86_64__)
+#define LOOK_TICKS (1ull << 18) /* a tenth of a millisecond: less than a reader takes to load */
+static uint64_t ticks(void)
+{
+	return __builtin_ia32_rdtsc() | 1;
+}
+#else
+#define LOOK_TICKS 1
+static uint64_t ticks(void)
+{
+	return 0;
+}
+#endif
+
+static __attribute__((noinline)) void look_again(void)
 {
 	static _Atomic unsigned long long known;
-	static atomic_bool found;
+	unsigned long long loaded = ss_bypass_look();
 	bool reader = false;
 
-	if (atomic_load(&known) != loaded) {
-		dl_iterate_phdr(is_reader, &reader);
-		if (reader)
-			atomic_store(&found, true);
-		atomic_store(&known, loaded);
-	}
-	return atomic_load(&found);
+	/* Only when something was loaded since: `loaded` counts. */
+	if (atomic_load(&known) == loaded)
+		return;
+	dl_iterate_phdr(is_reader, &reader);
+	if (reader)
+		ss_seen(-1, SS_SEEN_READER);
+	atomic_store(&known, loaded);
+}
+
+/* Whatever was loaded lately. Walking the loader's list costs more than a hit. */
+static inline void look(void)
+{
+	static _Atomic uint64_t last;
+	uint64_t now = ticks();
+
+	if (likely(now - atomic_load_explicit(&last, memory_order_relaxed) < LOOK_TICKS))
+		return;
+	look_again();
+	atomic_store_explicit(&last, now, memory_order_relaxed);
 }
 
 /* An APU, or a GPU that reaches pageable memory (XNACK): the host sees what a
@@ -84,9 +109,9 @@ static bool host_sees(int dev)
 static void mark(int dev, unsigned what)
 {
 	/* Nearly always set already: keep the line shared. */
-	if ((atomic_load_explicit(&seen[dev], memory_order_relaxed) & what) == what)
+	if ((atomic_load_explicit(&ss_seen_bits[dev], memory_order_relaxed) & what) == what)
 		return;
-	atomic_fetch_or(&seen[dev], what);
+	atomic_fetch_or(&ss_seen_bits[dev], what);
 	ss_debt_pay(dev);
 }
 
@@ -102,39 +127,53 @@ void ss_seen(int dev, unsigned what)
 
 unsigned ss_seen_on(int dev)
 {
-	return atomic_load(&seen[dev]);
+	return atomic_load(&ss_seen_bits[dev]) & ~SS_ONLY_POSSIBLE;
 }
 
 /* ---- the mode ----------------------------------------------------------- */
 
-static bool holds(int dev)
+/* Asked once, and from then on a matter of what is seen. */
+static bool possible(int dev)
 {
-	return !atomic_load(&seen[dev]) && !ss_distrusted(ss_core) && !ss_capture_live();
+	if (ss_options.free_sync != SS_FREE_SYNC_AUTO || atomic_load(&ss_seen_bits[dev]) ||
+	    ss_distrusted(ss_core) || host_sees(dev))
+		return false;
+	atomic_fetch_or(&ss_seen_bits[dev], SS_ONLY_POSSIBLE);
+	return true;
 }
 
-struct ss_timeline *ss_only_timeline(int dev)
+static inline bool holds(int dev)
 {
-	unsigned long long loaded = ss_bypass_look();
-
-	if (ss_options.free_sync != SS_FREE_SYNC_AUTO || dev < 0 || dev >= SS_MAX_DEVICES ||
-	    !holds(dev) || host_sees(dev) || reader_loaded(loaded))
-		return NULL;
-	return ss_timeline_null(ss_core, dev);
+	return likely(atomic_load(&ss_seen_bits[dev]) == SS_ONLY_POSSIBLE || possible(dev)) &&
+	       !ss_capture_live();
 }
 
-void ss_only_used(int dev)
+bool ss_only_holds(int dev)
 {
-	if (likely(holds(dev)))
-		return;
-	ss_debt_owe(dev);
-	ss_debt_pay(dev);
+	look();
+	return (unsigned)dev < SS_MAX_DEVICES && holds(dev);
 }
 
-void ss_debt_owe(int dev)
+static void owe(int dev)
 {
 	atomic_fetch_add(&owed[dev], 1);
 	if (!atomic_load(&ss_owing))
 		atomic_store(&ss_owing, true);
+}
+
+bool ss_only_owe(int dev)
+{
+	look();
+	if (!holds(dev))
+		return false;
+	owe(dev);
+	return true;
+}
+
+void ss_only_ended(int dev)
+{
+	owe(dev);
+	ss_debt_pay(dev);
 }
 
 void ss_debt_pay(int dev)

@@ -55,8 +55,8 @@
 
 #define SS_ENTRIES(E) \
 	/* ---- memory: intercept.c ---- */ \
-	E(SERVE, 0, hipMalloc, 402, 502, (void **ptr, size_t size), (ptr, size)) \
-	E(LATE, 0, hipFree, 402, 502, (void *ptr), (ptr)) \
+	E(HOT, 0, hipMalloc, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(HOT, 0, hipFree, 402, 502, (void *ptr), (ptr)) \
 	E(HOT, 0, hipMallocAsync, 501, 502, \
 	  (void **ptr, size_t size, hipStream_t stream), (ptr, size, stream)) \
 	E(HOT, 0, hipFreeAsync, 501, 502, (void *ptr, hipStream_t stream), (ptr, stream)) \

@@ -26,10 +26,10 @@ static hipError_t malloc_guard(void)
 /* hipMalloc and everything that is one inside. */
 hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
 {
-	struct ss_timeline *only;
 	enum ss_status status;
 	hipError_t err;
 	void *p = NULL;
+	bool only;
 	int dev;
 
 	if (!ptr)
@@ -46,9 +46,13 @@ hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
 	dev = ss_current_device(&err);
 	if (dev < 0)
 		return ss_said(err);
-	only = ss_only_timeline(dev);
-	status = only ? ss_alloc_only(ss_core, only, size, &p)
-		      : ss_alloc_classic(ss_core, dev, size, &p);
+	only = ss_only_holds(dev);
+	if (!only)
+		status = ss_alloc_classic(ss_core, dev, size, &p);
+	else if (likely(ss_hit_only_alloc(ss_core, dev, size, &p)))
+		status = SS_OK;
+	else
+		status = ss_alloc_only(ss_core, ss_timeline_null(ss_core, dev), size, &p);
 	if (only)
 		ss_only_used(dev);
 	if (likely(status == SS_OK)) {
@@ -62,9 +66,22 @@ hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
 	return ss_said(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
 }
 
+static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
+{
+	if (unlikely(ss_pass(SS_SERVE)))
+		return ss_real.hipMalloc ? ss_real.hipMalloc(ptr, size) : ss_real_missing();
+	return ss_alloc_here(ptr, size, true);
+}
+
 hipError_t do_hipMalloc(void **ptr, size_t size)
 {
-	return ss_alloc_here(ptr, size, true);
+	/* The one device there is, and one timeline. */
+	if (ss_usual() && likely(ptr && ss_rocm.devices == 1) && ss_only_holds(0) &&
+	    likely(ss_hit_only_alloc(ss_core, 0, size, ptr))) {
+		ss_only_used(0);
+		return hipSuccess;
+	}
+	return malloc_long(ptr, size);
 }
 
 hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
@@ -218,30 +235,27 @@ static hipError_t wait_beside_capture(int dev)
 	return err;
 }
 
-/* A classic free of a block of ours. */
-static hipError_t free_here(void *ptr, const struct ss_block_info *info)
+/* A classic free of a live block of ours on `dev`. */
+static hipError_t free_here(void *ptr, int dev)
 {
-	struct ss_timeline *only = ss_only_timeline(info->device);
 	struct ss_token t = {0};
 	enum ss_status status;
 	bool waited = false;
 
-	if (!info->live)
-		return ss_fail(hipErrorInvalidValue);
 	if (ss_exiting())
 		return hipSuccess; /* the memory goes with the process */
+	if (ss_only_owe(dev)) {
+		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
+		ss_only_used(dev);
+		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	}
 	if (ss_capture_live()) {
-		hipError_t err = wait_beside_capture(info->device);
+		hipError_t err = wait_beside_capture(dev);
 
 		if (err != hipSuccess)
 			return ss_said(err);
-	} else if (only) {
-		ss_debt_owe(info->device);
-		status = ss_free_only(ss_core, ptr, only);
-		ss_only_used(info->device);
-		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
-		waited = wait_for_device(info->device, &t);
+		waited = wait_for_device(dev, &t);
 	}
 	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);
 	if (status != SS_OK)
@@ -249,20 +263,45 @@ static hipError_t free_here(void *ptr, const struct ss_block_info *info)
 	return ss_said(hipSuccess);
 }
 
-hipError_t do_hipFree(void *ptr)
+/* Nobody's, or the runtime's. */
+static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 {
-	struct ss_block_info info;
 	hipError_t err;
 
-	if (unlikely(atomic_load(&ss_shared_here)) && ss_share_unref(ptr))
-		return ss_said(hipSuccess);
-	if (ptr && ss_lookup(ss_core, ptr, &info))
-		return free_here(ptr, &info);
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
 	if (ptr && ss_import_free(ptr, &err))
 		return err;
 	return ss_said(REAL(hipFree, ptr));
+}
+
+static __attribute__((noinline)) hipError_t free_long(void *ptr)
+{
+	enum ss_status status;
+	int dev;
+
+	if (unlikely(ss_pass(SS_LATE)))
+		return ss_real.hipFree ? ss_real.hipFree(ptr) : ss_real_missing();
+	if (unlikely(atomic_load(&ss_shared_here)) && ss_share_unref(ptr))
+		return ss_said(hipSuccess);
+	status = ptr ? ss_where(ss_core, ptr, &dev) : SS_ERR_FOREIGN;
+	if (likely(status == SS_OK))
+		return free_here(ptr, dev);
+	return status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
+}
+
+hipError_t do_hipFree(void *ptr)
+{
+	int dev;
+
+	if (ss_usual() && likely(!atomic_load(&ss_shared_here))) {
+		dev = ss_hit_only_free(ss_core, ptr, ss_only_owe);
+		if (likely(dev >= 0)) {
+			ss_only_used(dev);
+			return hipSuccess;
+		}
+	}
+	return free_long(ptr);
 }
 
 /* ---- hipMallocAsync ----------------------------------------------------- */
@@ -311,7 +350,7 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 /* Nothing stands between a call and a hit. */
 static inline bool plain(hipStream_t stream)
 {
-	return likely((uintptr_t)stream > 2) && ss_usual() && !ss_pools_native();
+	return likely((uintptr_t)stream > 2) && ss_usual();
 }
 
 static int malloc_async(void **ptr, size_t size, void *native)
@@ -389,14 +428,13 @@ hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream)
 
 static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream, int dev)
 {
-	struct ss_block_info info;
 	hipError_t err;
 
 	if (status == SS_ERR_FOREIGN)
 		return ss_import_free_async(ptr, dev, &err) ? err
 							    : ss_foreign_free_async(ptr, stream);
-	if (status == SS_ERR_CLASSIC && ss_lookup(ss_core, ptr, &info))
-		return free_here(ptr, &info);
+	if (status == SS_ERR_CLASSIC && ss_where(ss_core, ptr, &dev) == SS_OK)
+		return free_here(ptr, dev);
 	return ss_fail(ss_status_error(status));
 }
 

@@ -342,7 +342,8 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 		err = REAL(hipDeviceSetMemPool, dev, handle);
 		if (err == hipSuccess) {
 			atomic_store(&native_current[dev], handle);
-			atomic_store(&ss_native_current_set, true);
+			if (!atomic_exchange(&ss_native_current_set, true))
+				atomic_fetch_add(&ss_unusual, 1);
 		}
 		return ss_said(err);
 	}

@@ -39,8 +39,9 @@ static inline bool ss_pass(enum ss_entry_kind kind)
 }
 
 /* Nothing stands between a call and the usual case: not while a capture is live, nor
- * while an error of ours is remembered. */
-extern _Atomic int ss_unusual; /* live captures, and one more where the shim is not on */
+ * while an error of ours is remembered, nor if the program ever made a pool of the runtime
+ * its current one. */
+extern _Atomic int ss_unusual; /* captures, and one more for each other reason */
 static inline bool ss_usual(void)
 {
 	return likely(!atomic_load_explicit(&ss_unusual, memory_order_acquire) &&
@@ -187,14 +188,24 @@ enum ss_seen {
 	SS_SEEN_PEER = 1 << 6,
 	SS_SEEN_IPC = 1 << 7,
 	SS_SEEN_THREAD = 1 << 8,   /* a per-thread stream */
+	SS_SEEN_READER = 1 << 9,   /* a library that reads device memory behind HIP's back */
 };
 void ss_seen(int dev, unsigned what); /* dev -1: all devices; before the real call */
 unsigned ss_seen_on(int dev);
-/* The one timeline that orders all work of dev, while hipFree may skip its wait;
- * else NULL. After using it: ss_only_used(), which pays if the mode ended. */
-struct ss_timeline *ss_only_timeline(int dev);
-void ss_only_used(int dev);
-void ss_debt_owe(int dev); /* before the free */
+/* May hipFree of a block on dev skip its wait, because the null stream orders all work
+ * there? After using it: ss_only_used(), which pays if that ended meanwhile. */
+bool ss_only_holds(int dev);
+/* The same, and then the debt is announced. */
+bool ss_only_owe(int dev);
+void ss_only_ended(int dev);
+/* What was seen there, and whether the mode is possible at all. */
+extern _Atomic unsigned ss_seen_bits[SS_MAX_DEVICES];
+#define SS_ONLY_POSSIBLE (1u << 31)
+static inline void ss_only_used(int dev)
+{
+	if (unlikely(atomic_load(&ss_seen_bits[dev]) != SS_ONLY_POSSIBLE || ss_capture_live()))
+		ss_only_ended(dev);
+}
 void ss_debt_pay(int dev);
 extern atomic_bool ss_owing;
 void ss_debts_pay_slow(void);

@@ -15,6 +15,9 @@ int ss_current_device(hipError_t *err)
 {
 	int dev = -1;
 
+	*err = hipSuccess;
+	if (ss_device_count() == 1)
+		return 0; /* no other can be current */
 	*err = REAL(hipGetDevice, &dev);
 	return *err == hipSuccess ? dev : -1;
 }
