@@ -150,7 +150,7 @@ python3 - "$work" "$out" "$(uname -sr)" "$library" "$(git describe --always --di
 	    'somashim': (find(r'^somashim (\S+)$') or [''])[0], 'commit': commit,
 	    'time': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
 	    'gpus': [{'name': g, 'description': d}
-	             for g, d in find(r'device \d+: ([^,]*), (.*)')],
+	             for g, d in find(r'^ +device \d+: ([^,\n]*), (.*)')],
 	    'arch': doctor['arch'], 'rocm': doctor['runtime'],
 	    'runtime': (find(r'runtime: (.*)') or [library])[0], 'kernel': kernel,
 	    'backing': (find(r'backing: (.*)') or [''])[0],
