@@ -239,6 +239,9 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 	uint64_t want = segment_size(pool, need);
 	enum ss_status s;
 
+	/* Segments that were exported and are over go first, if nobody has to wait. */
+	if (atomic_load(&pool->kept) && ss_device_idle(pool->core, pool->dev, false))
+		ss_ipc_release(pool);
 	if (give_back)
 		make_room(pool, want);
 	s = ss_slab_add(pool, want);

@@ -341,6 +341,7 @@ int main(int argc, char **argv)
 	arguments();
 	attributes();
 	same_process();
+	loop();
 	guide();
 	ask("plain", false, 0);
 	ask("hostile", true, 0);

@@ -125,6 +125,7 @@ void devices(void);
 
 /* share_args.c */
 void same_process(void);
+void loop(void);
 void arguments(void);
 void attributes(void);
 

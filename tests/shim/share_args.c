@@ -40,6 +40,50 @@ void same_process(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
+/* Exported bytes are not reused; so the segments they were in have to go back. */
+void loop(void)
+{
+	hipMemPoolPtrExportData data;
+	hipIpcMemHandle_t handle;
+	hipStream_t s;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	for (int way = 0; way < 3; way++) {
+		hipMemPool_t pool = shareable(0);
+		size_t before, least, total;
+		void *p;
+
+		OK(hipDeviceSynchronize());
+		OK(hipMemGetInfo(&before, &total));
+		least = before;
+		for (int i = 0; i < 600; i++) {
+			size_t now;
+
+			if (way)
+				OK(hipMallocFromPoolAsync(&p, 1 << 20, pool, s));
+			else
+				OK(hipMalloc(&p, 1 << 20));
+			OK(hipMemsetAsync(p, i, 1 << 20, s));
+			if (way)
+				OK(hipMemPoolExportPointer(&data, p));
+			else
+				OK(hipIpcGetMemHandle(&handle, p));
+			if (way == 2)
+				OK(hipFreeAsync(p, s));
+			else
+				OK(hipFree(p));
+			OK(hipStreamSynchronize(s));
+			OK(hipMemGetInfo(&now, &total));
+			if (now < least)
+				least = now;
+		}
+		CHECK(before - least <= 128u << 20);
+		OK(hipDeviceSynchronize());
+		OK(hipMemPoolDestroy(pool));
+	}
+	OK(hipStreamDestroy(s));
+}
+
 /* ---- arguments ----------------------------------------------------------- */
 
 static void refused(void *handle)
