@@ -19,7 +19,7 @@ struct ss_tls {
 	/* What hipGetLastError must say although the runtime's own memory of it
 	 * does not (see shim/error.c); hipSuccess = nothing. */
 	int error;
-	bool exit_hooked; /* this thread tells the core when it ends */
+	uint64_t own_streams; /* devices on which this thread has a per-thread stream */
 };
 
 /* Initial-exec, because a preloaded library has its block in static TLS and the

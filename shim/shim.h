@@ -154,7 +154,10 @@ struct ss_pin;
 struct ss_pin *ss_pin_stream(hipStream_t stream);
 void ss_unpin_stream(struct ss_pin *pin);
 void ss_pin_drain(hipStream_t stream);
-void ss_thread_hook(void);
+/* The calling thread has a timeline of its own on `dev`. */
+void ss_thread_hook(int dev);
+/* Waits for the calling thread's stream, which is about to go with it. */
+void ss_thread_drain(int dev);
 
 /* Makes `dev` current for the calling thread until it is closed. */
 struct ss_switch { int old; bool switched; };

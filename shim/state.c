@@ -25,8 +25,10 @@ struct ss_core *ss_core;
 struct ss_options ss_options;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_key_t thread_key;
-static bool have_key;
+
+/* glibc's, for the destructors of thread-local objects. */
+extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
+extern void *__dso_handle __attribute__((visibility("hidden")));
 
 int ss_device_count(void)
 {
@@ -75,20 +77,35 @@ __attribute__((destructor)) static void fini(void)
 	fflush(ss_out());
 }
 
+/* The runtime takes a thread's stream down in a destructor of a thread-local object,
+ * and while commands are in flight on it then, another thread's use of the null stream
+ * may trip over it (7.2.4: WaitActiveStreams). A program that has waited for its
+ * stream runs no such risk; nor may it because of a marker of ours. So ours is waited
+ * for first. It costs no time: the runtime's destructor waits as well. */
 static void thread_gone(void *arg)
 {
-	(void)arg;
-	if (atomic_load(&ss_state) == SS_ON)
-		ss_thread_exit(ss_core);
+	uint64_t streams = ss_tls.own_streams;
+
+	ss_tls.own_streams = 0; /* a later destructor may need one again */
+	if (atomic_load(&ss_state) != SS_ON)
+		return;
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
+		if (streams >> dev & 1)
+			ss_thread_drain(dev);
+	ss_thread_exit(ss_core);
 }
 
-/* Called by a thread that gets a timeline of its own. */
-void ss_thread_hook(void)
+/* Not a key of pthreads: those end after all thread-local objects. Destructors run last
+ * in, first out, so the runtime's must be entered before: any call of it does that. */
+void ss_thread_hook(int dev)
 {
-	if (ss_tls.exit_hooked || !have_key)
-		return;
-	ss_tls.exit_hooked = true;
-	pthread_setspecific(thread_key, &ss_tls);
+	int current;
+
+	if (!ss_tls.own_streams) {
+		(void)REAL(hipGetDevice, &current);
+		__cxa_thread_atexit_impl(thread_gone, NULL, &__dso_handle);
+	}
+	ss_tls.own_streams |= (uint64_t)1 << dev;
 }
 
 /* ---- the way in --------------------------------------------------------- */
@@ -104,7 +121,6 @@ static void create(int devices)
 		return;
 	}
 	ss_core_set_log(ss_core, ss_out());
-	have_key = pthread_key_create(&thread_key, thread_gone) == 0;
 	pthread_atfork(NULL, NULL, in_child);
 	atexit(at_exit);
 	set_state(SS_UNKNOWN, devices ? SS_ON : SS_OFF);

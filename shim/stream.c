@@ -74,7 +74,7 @@ struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err)
 	if (dev < 0)
 		return NULL;
 	if (stream == SS_PER_THREAD) {
-		ss_thread_hook();
+		ss_thread_hook(dev);
 		ss_seen(dev, SS_SEEN_STREAM | SS_SEEN_THREAD);
 		tl = ss_timeline_thread(ss_core, dev);
 	} else {
@@ -161,4 +161,27 @@ void ss_switch_close(struct ss_switch *s)
 {
 	if (s->switched)
 		(void)REAL(hipSetDevice, s->old);
+}
+
+/* ---- threads that end --------------------------------------------------- */
+
+/* A wait of ours, legal beside any capture but that of the stream itself. */
+void ss_thread_drain(int dev)
+{
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+	struct ss_timeline *tl = ss_timeline_thread(ss_core, dev);
+	struct ss_token t;
+	struct ss_switch s;
+	hipError_t err;
+
+	if (!tl || ss_timeline_capturing(tl) || !ss_switch_open(&s, dev))
+		return;
+	err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
+	if (err == hipSuccess) {
+		t = ss_stream_sync_begin(ss_core, tl);
+		err = REAL(hipStreamSynchronize, SS_PER_THREAD);
+		ss_sync_end(ss_core, &t, err == hipSuccess, false);
+		(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
+	}
+	ss_switch_close(&s);
 }

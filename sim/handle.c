@@ -219,6 +219,19 @@ hipError_t i_hipEventDestroy(hipEvent_t h)
 
 /* ---- per-thread default streams ---- */
 
+static _Atomic uint64_t left_busy;
+
+#pragma GCC visibility push(default)
+uint64_t somasim_threads_left_busy(void);
+#pragma GCC visibility pop
+
+/* Streams that went with their thread while commands were in flight: where the real
+ * runtime may crash, in another thread that joins them just then. */
+uint64_t somasim_threads_left_busy(void)
+{
+	return atomic_load(&left_busy);
+}
+
 static void thread_gone(struct sim_thread *t)
 {
 	struct tls_hip *h = t->hip;
@@ -226,8 +239,11 @@ static void thread_gone(struct sim_thread *t)
 	if (!h || atomic_load(&sim_dead))
 		return;
 	for (int i = 0; i < SIM_MAX_DEVICES; i++)
-		if (h->q[i])
+		if (h->q[i]) {
+			if (!queue_done(h->q[i], atomic_load(&h->q[i]->enqueued)))
+				atomic_fetch_add(&left_busy, 1);
 			queue_close(h->q[i]);
+		}
 	free(h);
 	t->hip = NULL;
 }
