@@ -10,7 +10,7 @@ static void check_gates(struct world *w, int stream, const struct clk *next)
 {
 	for (int i = 0; i < w->call.gates; i++) {
 		struct clk c = w->fence[w->call.gate[i]].vc;
-		bool fine = !kernels_only(w, &c);
+		bool fine = !kernels_only(w, &c) || w->fence[w->call.gate[i]].raced;
 		if (w->call.gate_stream[i] != stream)
 			fail(w, F_LATE, "an allocation on stream %d makes stream %d wait",
 			     stream, w->call.gate_stream[i]);

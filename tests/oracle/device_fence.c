@@ -54,7 +54,8 @@ static enum ss_status fence_record_on(struct world *w, int dev, int s,
 			     i);
 	enqueue(w, s, CMD_MARKER, NULL);
 	struct fence *f = &w->fence[w->nfence++];
-	*f = (struct fence){ .used = true, .dev = dev, .stream = s, .vc = w->s[s].vc };
+	*f = (struct fence){ .used = true, .dev = dev, .stream = s, .vc = w->s[s].vc,
+			     .raced = w->call.hooked };
 	w->live_fences++;
 	clk_join(&w->call.fenced, &f->vc);
 	*out = (struct ss_fence){ .h = f, .value = (uint64_t)w->nfence, .device = dev };

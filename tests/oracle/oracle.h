@@ -178,6 +178,7 @@ struct segment {
 
 struct fence {
 	bool used, reached, gone;
+	bool raced; /* recorded while other threads did something: its place is chance */
 	int dev, stream;
 	struct clk vc;
 };
