@@ -90,6 +90,43 @@ static void internal_off(void)
 	CHECK(!W->blk[2].used && d_stats().reuse_internal == 0);
 }
 
+#define MIB (1ull << 20)
+
+/* A device that lags: 4 MiB in one segment with 3 MiB clean, and 1 MiB that stream 0
+ * frees beside them while it runs. */
+static uint64_t lagging(void)
+{
+	uint64_t freed;
+
+	D(stream(0, NB), stream(1, NB), alloc(0, S(1), MIB), alloc(1, S(0), 3 * MIB));
+	D(stall(S(1)), free_(0, S(1)), alloc(2, S(0), MIB));
+	CHECK(given() == 8 * MIB); /* stream 1 was asked, and is not at its end */
+	freed = at(2);
+	D(stall(S(0)), free_(2, S(0)));
+	return freed;
+}
+
+/* What is clean stays so, whatever is freed beside it. */
+static void lag_leaves_clean(void)
+{
+	lagging();
+	D(alloc(3, S(1), 3 * MIB));
+	CHECK(W->blk[3].used && given() == 8 * MIB);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
+/* A block out of both, and the rest keeps its marks. */
+static void lag_joins(void)
+{
+	uint64_t p = lagging();
+
+	D(alloc(3, S(0), 3 * MIB + MIB / 2));
+	CHECK(at(3) == p);
+	D(alloc(4, S(1), MIB), alloc(5, S(1), MIB / 2));
+	CHECK(W->blk[5].used && given() == 8 * MIB);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
 /* What fits after other pools' idle memory went back succeeds. */
 static void makes_room(void)
 {
@@ -173,6 +210,7 @@ static void free_twice(void)
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
 	T(decay), { "late_fence", late_fence, 48, false }, { "internal", internal, 48, false },
+	{ "lag_leaves_clean", lag_leaves_clean, 0, false }, { "lag_joins", lag_joins, 0, false },
 	{ "internal_off", internal_off, 48, false }, { "makes_room", makes_room, 48, false },
 	{ "makes_room_later", makes_room_later, 48, false },
 	{ "failure_changes_nothing", failure_changes_nothing, 128, false },
