@@ -10,8 +10,8 @@
 
 #define FREES_PER_FENCE 96      /* of a queue, in the long run */
 #define HITS_PER_FLUSH 16       /* of a queue's bins, before they are emptied early */
-#define STEADY 2048             /* allocations; and thrice as many as led to the last
-				 * peak of reserved bytes */
+#define STEADY 2048             /* allocations without a new peak of reserved bytes */
+#define STEADY_AT_MOST 16384
 #define MANY_STREAMS 64         /* a fence each, only to ask whether a device is idle */
 #define IDLE_SHARE (8ull << 20) /* bytes worth a fence on an idle stream */
 
@@ -247,6 +247,15 @@ static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
 	return true;
 }
 
+/* How many allocations without a new peak say that there will be none: more where it
+ * took more to get there, but not for ever. */
+static uint64_t steady_after(uint64_t since)
+{
+	uint64_t allocs = STEADY + 3 * since;
+
+	return allocs < STEADY_AT_MOST ? allocs : STEADY_AT_MOST;
+}
+
 /* Merging before a range is cut keeps long ranges long, while the pool is still
  * growing. Later it has what its program needs, cut as that needs it, and merges
  * only where nothing else helps. Bins that served no hits since they were emptied
@@ -255,13 +264,16 @@ static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
 static void flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
 	uint64_t peak = atomic_load(&pool->reserved_high);
-	bool all;
+	bool steady, all;
 
-	if (peak != pool->steady.peak) {
+	steady = pool->spent.allocs - pool->steady.since >= steady_after(pool->steady.since);
+	/* Once that stands, a little more now and then is no new phase. */
+	if (peak > pool->steady.peak + (steady ? pool->steady.peak / 64 : 0)) {
 		pool->steady.peak = peak;
 		pool->steady.since = pool->spent.allocs;
+		steady = false;
 	}
-	if (!q || pool->spent.allocs - pool->steady.since >= STEADY + 3 * pool->steady.since)
+	if (!q || steady)
 		return;
 	ss_spin_lock(&q->lock);
 	all = q->hits - q->hits_flushed >= HITS_PER_FLUSH;
