@@ -151,6 +151,7 @@ void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c)
 	SS_DRIVE(core, core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size));
 	atomic_fetch_sub(&pool->reserved, c->size);
 	atomic_fetch_sub(&core->dev[pool->dev].reserved, c->size);
+	ss_cap_give(pool, c->size);
 	pthread_mutex_lock(&pool->lock);
 	pool->st.released_bytes += c->size;
 	pool->spent.calls++;
@@ -164,7 +165,7 @@ static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_
 	struct ss_core *core = pool->core;
 	struct ss_chunk *c;
 
-	if (ss_over_cap(pool, size)) {
+	if (!ss_cap_take(pool, size)) {
 		*s = SS_ERR_NOMEM;
 		return NULL;
 	}
@@ -172,6 +173,7 @@ static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_
 	*s = c ? SS_DRIVE(core, core->drv.chunk_create(core->drv.ctx, pool->dev, size, &c->handle))
 	       : SS_ERR_FAILED;
 	if (*s != SS_OK) {
+		ss_cap_give(pool, size);
 		ss_host_free(core, c, sizeof(*c));
 		return NULL;
 	}

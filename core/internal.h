@@ -431,6 +431,7 @@ struct ss_device_state {
 	uint64_t peers;
 	uint64_t limit;                 /* bytes; 0 = none */
 	_Atomic uint64_t reserved;      /* all pools */
+	_Atomic uint64_t taken;         /* of the limit */
 	atomic_bool initial_done;
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
@@ -570,7 +571,10 @@ enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t siz
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size);
 /* Can the pool grow for `size` without a new peak? */
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back);
-bool ss_over_cap(const struct ss_pool *pool, uint64_t size);
+/* Before the device is asked for `size` bytes. False: a cap forbids it. Given again
+ * when the device gave none, or has them back. */
+bool ss_cap_take(struct ss_pool *pool, uint64_t size);
+void ss_cap_give(struct ss_pool *pool, uint64_t size);
 void ss_account_reserved(struct ss_pool *pool, uint64_t size);
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 			   uint64_t align, bool remap);

@@ -148,6 +148,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 		}
 		given += size;
 		pool->st.released_bytes += size;
+		ss_cap_give(pool, size);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return given;

@@ -6,6 +6,7 @@
  * Locks: pool locks one at a time; none across a driver call or a sleep.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "core/internal.h"
 
@@ -83,11 +84,14 @@ static void sum_idle(struct ss_pool *pool, void *arg)
 static bool could_fit(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
+	const struct ss_device_state *d = &core->dev[pool->dev];
 	uint64_t idle = 0, left = 0;
 
 	if (pool->max_bytes && size > pool->max_bytes)
 		return false;
 	ss_pools_each(core, pool->dev, sum_idle, &idle);
+	if (d->limit && size + atomic_load(&d->taken) > d->limit + idle)
+		return false;
 	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL)) != SS_OK)
 		return true;
 	return size <= left + idle;
@@ -196,67 +200,72 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 
 /* ---- the report --------------------------------------------------------- */
 
-struct reporter {
-	FILE *out;
-	uint64_t waiting;
-};
-
 static void report_pool(struct ss_pool *pool, void *arg)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-	struct reporter *r = arg;
+	uint64_t in_flight = 0, run;
 	struct ss_block *largest;
-	uint64_t in_flight = 0;
+	FILE *out = arg;
 
 	if (!atomic_load(&pool->reserved))
 		return;
 	pthread_mutex_lock(&pool->lock);
+	largest = ss_heap_largest(&pool->clean);
+	run = largest ? largest->size : 0;
 	for (uint32_t i = 0; t && i < t->cap; i++) {
 		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
 
-		if (!q)
+		if (!q || !(largest = ss_heap_largest(&q->own)))
 			continue;
-		if (q->own.bytes)
-			fprintf(r->out, "somashim:     stream %p holds %" PRIu64
-				" free bytes\n", q->tl->native, q->own.bytes);
+		fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
+			q->tl->native, q->own.bytes);
 		in_flight += q->own.bytes;
+		run = largest->size > run ? largest->size : run;
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		in_flight += e->bytes;
-	largest = ss_heap_largest(&pool->clean);
-	fprintf(r->out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
+	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
 		", in flight %" PRIu64 ", clean %" PRIu64 ", largest free run %" PRIu64 "\n",
 		pool->classic ? "classic" : pool->is_default ? "default" : "user",
 		ss_backing_name(pool->backing),
-		(uint64_t)pool->reserved, ss_pool_used(pool), in_flight, pool->clean.bytes,
-		largest ? largest->size : 0);
+		atomic_load(&pool->reserved), ss_pool_used(pool), in_flight, pool->clean.bytes,
+		run);
 	pthread_mutex_unlock(&pool->lock);
 }
 
+/* In memory first: one report is one piece, whatever other threads say. */
 void ss_oom_report(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
-	struct reporter r = {.out = core->log};
 	uint64_t left = 0, total = 0, mine;
-	char limit[160];
+	char limit[160], *text = NULL;
+	size_t length = 0;
+	FILE *out;
 
-	if (!r.out)
+	out = core->log ? open_memstream(&text, &length) : NULL;
+	if (!out)
 		return;
 	SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total));
 	mine = atomic_load(&core->dev[pool->dev].reserved);
-	fprintf(r.out, "somashim: out of memory: %" PRIu64 " bytes on device %d; the device has %"
+	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; the device has %"
 		PRIu64 " of %" PRIu64 " free, this process's pools hold %" PRIu64
 		", others about %" PRIu64 "\n", size, pool->dev, left, total, mine,
 		total > left + mine ? total - left - mine : 0);
 	if (core->dev[pool->dev].limit)
-		fprintf(r.out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n",
+		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n",
 			core->dev[pool->dev].limit);
 	if (core->drv.limit && core->drv.limit(core->drv.ctx, limit, sizeof(limit)))
-		fprintf(r.out, "somashim:   a limit was hit: %s\n", limit);
+		fprintf(out, "somashim:   a limit was hit: %s\n", limit);
 	if (pool->max_bytes)
-		fprintf(r.out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
-	ss_pools_each(core, pool->dev, report_pool, &r);
-	fprintf(r.out, "somashim:   tried: completed frees, merging, idle memory of all pools, "
-		"device-side and bounded host waiting\n");
-	fflush(r.out);
+		fprintf(out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
+	ss_pools_each(core, pool->dev, report_pool, out);
+	fprintf(out, "somashim:   tried: %s\n", could_fit(pool, size) ?
+		"completed frees, merging, idle memory of all pools, device-side and bounded "
+		"host waiting" :
+		"nothing, since it is more than what is free and what is idle together");
+	fclose(out);
+	if (text)
+		fputs(text, core->log);
+	fflush(core->log);
+	free(text);
 }

@@ -488,6 +488,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 		pthread_mutex_lock(&pool->lock);
 	}
 	atomic_fetch_sub(&core->dev[pool->dev].reserved, atomic_load(&pool->reserved));
+	ss_cap_give(pool, atomic_load(&pool->reserved));
 	pool->reserved = 0;
 	ss_pool_used_reset(pool, true);
 	pool->kept = 0;

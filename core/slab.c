@@ -45,16 +45,25 @@ bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
 	return atomic_load(&pool->reserved) + want <= atomic_load(&pool->reserved_high) + idle;
 }
 
-bool ss_over_cap(const struct ss_pool *pool, uint64_t size)
+bool ss_cap_take(struct ss_pool *pool, uint64_t size)
 {
-	const struct ss_device_state *d = &pool->core->dev[pool->dev];
+	struct ss_device_state *d = &pool->core->dev[pool->dev];
 
 	/* Memory comes in frames; that no more than max_bytes of it is handed out is
 	 * seen to where it is handed out. */
 	if (pool->max_bytes &&
 	    atomic_load(&pool->reserved) + size > ss_round(pool->max_bytes, SS_FRAME))
+		return false;
+	/* First taken, then asked for: two threads at once stay below it, too. */
+	if (atomic_fetch_add(&d->taken, size) + size <= d->limit || !d->limit)
 		return true;
-	return d->limit && atomic_load(&d->reserved) + size > d->limit;
+	ss_cap_give(pool, size);
+	return false;
+}
+
+void ss_cap_give(struct ss_pool *pool, uint64_t size)
+{
+	atomic_fetch_sub(&pool->core->dev[pool->dev].taken, size);
 }
 
 void ss_account_reserved(struct ss_pool *pool, uint64_t size)
@@ -87,17 +96,20 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 	enum ss_status s;
 	void *ptr;
 
-	if (ss_over_cap(pool, size))
+	if (!ss_cap_take(pool, size))
 		return SS_ERR_NOMEM;
 	s = SS_DRIVE(core, core->drv.segment_alloc(core->drv.ctx, pool->dev, pool->backing, size,
 						   pool->peers, &ptr));
-	if (s != SS_OK)
+	if (s != SS_OK) {
+		ss_cap_give(pool, size);
 		return s;
+	}
 	base = ss_round((uintptr_t)ptr, SS_FRAME);
 	end = ((uintptr_t)ptr + size) & ~(SS_FRAME - 1);
 	seg = end > base ? ss_segment_new(core, pool, base, end - base) : NULL;
 	if (!seg) {
 		core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing, ptr, size);
+		ss_cap_give(pool, size);
 		return SS_ERR_FAILED;
 	}
 	seg->backing = pool->backing;
@@ -185,6 +197,7 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 		if (s == SS_OK) {
 			given += size;
 			pool->st.released_bytes += size;
+			ss_cap_give(pool, size);
 			continue;
 		}
 		/* The device keeps it, so we keep it too. */

@@ -65,6 +65,11 @@
 	  (ptr, size, pool, stream)) \
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
+	/* Asks hipMemGetInfo when it fails, and means the device. */ \
+	E(PASS, 0, hipMemCreate, 501, 502, \
+	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
+	   const hipMemAllocationProp *prop, unsigned long long flags), \
+	  (handle, size, prop, flags)) \
 	E(SERVE, 0, hipMallocPitch, 402, 502, \
 	  (void **ptr, size_t *pitch, size_t width, size_t height), \
 	  (ptr, pitch, width, height)) \

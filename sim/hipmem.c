@@ -72,9 +72,28 @@ void hip_device_release(void *base)
 	t->depth--;
 }
 
+static _Atomic uint64_t told;
+
+/* The real one asks too (for its log, or to decide): a preload is re-entered. */
+void ask_free(void)
+{
+	size_t avail = 0, total;
+
+	PLT(hipMemGetInfo(&avail, &total));
+	atomic_store(&told, avail);
+}
+
+#pragma GCC visibility push(default)
+uint64_t somasim_told_free(void);
+#pragma GCC visibility pop
+
+uint64_t somasim_told_free(void)
+{
+	return atomic_load(&told);
+}
+
 hipError_t device_malloc(void **ptr, size_t size, unsigned flags, int device)
 {
-	size_t avail, total;
 	void *p;
 
 	if (!ptr)
@@ -85,8 +104,7 @@ hipError_t device_malloc(void **ptr, size_t size, unsigned flags, int device)
 	}
 	p = hip_device_memory(device, size, flags);
 	if (!p) {
-		/* The real one asks too (for its log): a preload is re-entered. */
-		PLT(hipMemGetInfo(&avail, &total));
+		ask_free();
 		return hipErrorOutOfMemory;
 	}
 	*ptr = p;

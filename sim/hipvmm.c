@@ -76,7 +76,6 @@ hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size, con
 {
 	int type, handle;
 	hipMemLocation at;
-	size_t avail, total;
 	struct sim_phys *h;
 
 	if (!out || !prop || flags || !size || size % 2048)
@@ -90,7 +89,7 @@ hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size, con
 		return hipErrorInvalidValue;
 	h = sim_phys_create(at.id, SIM_ALIGN(size, SIM_PAGE), handle == hipMemHandleTypePosixFileDescriptor);
 	if (!h) {
-		PLT(hipMemGetInfo(&avail, &total));
+		ask_free();
 		return hipErrorOutOfMemory;
 	}
 	*out = (hipMemGenericAllocationHandle_t)h;

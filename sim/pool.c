@@ -194,11 +194,10 @@ static hipError_t pool_alloc(struct pool *p, void **out, size_t size, struct que
 			ptr = p->max && p->reserved + size > p->max ? NULL : hip_device_memory(p->device, size, 0);
 		}
 		if (!ptr) {
-			size_t avail, total;
 
 			if (sim_opt.quirk[SIM_Q_POOL_OOM_LEAKS])
 				p->reserved += size;
-			PLT(hipMemGetInfo(&avail, &total));
+			ask_free();
 			*out = NULL;
 			/* 5.2 reports success with no memory. */
 			return V52 ? hipSuccess : hipErrorOutOfMemory;
@@ -275,7 +274,6 @@ hipError_t pool_free_block(const struct sim_alloc *a, hipStream_t stream, bool a
 	struct stream *s;
 	struct pool *p;
 	uint64_t seq = 0;
-	size_t avail, total;
 	hipError_t e;
 
 	if (async && (e = resolve(stream, &q, &s)))
@@ -303,7 +301,7 @@ hipError_t pool_free_block(const struct sim_alloc *a, hipStream_t stream, bool a
 		if (finished(b)) /* else at the next synchronization */
 			drop_block(p, b);
 	} else if (V6) {
-		PLT(hipMemGetInfo(&avail, &total));
+		ask_free();
 	}
 	if (p->dead) {
 		pool_release_idle(p, 0);

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bounded memory: what fits after idle memory went back is had, what can't fit
+ * changes nothing and is reported once, what is in flight is waited for, and a limit
+ * of the process holds for everything that speaks of memory. A device of 1 GiB.
+ *
+ *   oom CASE      each in the environment that it says
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static hipMemPool_t pool;
+static hipStream_t s, t;
+
+static uint64_t figure(hipMemPool_t of, hipMemPoolAttr attr)
+{
+	uint64_t v = 0;
+
+	OK(hipMemPoolGetAttribute(of, attr, &v));
+	return v;
+}
+
+static uint64_t device_free(void)
+{
+	uint64_t (*fn)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
+
+	CHECK(fn);
+	return fn(0);
+}
+
+static void keep_all(hipMemPool_t of)
+{
+	uint64_t all = UINT64_MAX;
+
+	OK(hipMemPoolSetAttribute(of, hipMemPoolAttrReleaseThreshold, &all));
+}
+
+/* Everything that was said since the last question. */
+static const char *said(void)
+{
+	static char text[1 << 16];
+	static long at;
+	FILE *f = fopen(getenv("SOMASHIM_LOG"), "r");
+	size_t n;
+
+	CHECK(f && !fseek(f, at, SEEK_SET));
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	at += (long)n;
+	fclose(f);
+	return text;
+}
+
+static int count(const char *text, const char *word)
+{
+	int n = 0;
+
+	while ((text = strstr(text, word))) {
+		n++;
+		text += strlen(word);
+	}
+	return n;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Idle memory of another pool, and of hipMalloc, is to be had. */
+static void others_idle(void)
+{
+	hipMemPoolProps props;
+	hipMemPool_t other;
+	void *p, *q;
+
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.location.type = hipMemLocationTypeDevice;
+	OK(hipMemPoolCreate(&other, &props));
+	keep_all(other);
+	keep_all(pool);
+	OK(hipMallocFromPoolAsync(&p, 600 * MIB, other, s));
+	OK(hipFreeAsync(p, s));
+	OK(hipStreamSynchronize(s));
+	CHECK(figure(other, hipMemPoolAttrReservedMemCurrent) >= 600 * MIB);
+	OK(hipMallocAsync(&p, 800 * MIB, t));
+	CHECK(figure(other, hipMemPoolAttrReservedMemCurrent) <= 200 * MIB);
+	OK(hipFreeAsync(p, t));
+	OK(hipStreamSynchronize(t));
+	OK(hipMalloc(&q, 800 * MIB));
+	OK(hipFree(q));
+	OK(hipMallocAsync(&p, 800 * MIB, s));
+	OK(hipFreeAsync(p, s));
+	OK(hipMemPoolDestroy(other));
+}
+
+/* One report for one failure, with who holds what; nothing has changed. */
+static void report(void)
+{
+	uint64_t reserved, used, left;
+	const char *text;
+	void *p, *q, *other;
+
+	keep_all(pool);
+	OK(hipExtMallocWithFlags(&other, 64 * MIB, hipDeviceMallocFinegrained)); /* not ours */
+	OK(hipMallocAsync(&p, 200 * MIB, s));
+	OK(hipMallocAsync(&q, 40 * MIB, s));
+	stall(s);
+	OK(hipMemsetAsync(q, 1, 4096, s));
+	OK(hipFreeAsync(q, s)); /* in flight */
+	reserved = figure(pool, hipMemPoolAttrReservedMemCurrent);
+	used = figure(pool, hipMemPoolAttrUsedMemCurrent);
+	left = device_free();
+	(void)said();
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 2048 * MIB, t));
+	text = said();
+	CHECK(count(text, "out of memory: 2147483648 bytes on device 0") == 1);
+	CHECK(count(text, "out of memory") == 1);
+	CHECK(strstr(text, "default pool (") && strstr(text, "used 209715200"));
+	CHECK(strstr(text, "in flight 41943040") && strstr(text, "largest free run 41943040"));
+	CHECK(strstr(text, "others about 67108864"));
+	CHECK(strstr(text, "tried: nothing"));
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 740 * MIB, t));
+	text = said();
+	CHECK(count(text, "out of memory") == 1 && strstr(text, "tried: completed frees"));
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) == reserved);
+	CHECK(figure(pool, hipMemPoolAttrUsedMemCurrent) == used);
+	CHECK(device_free() == left);
+	release(s);
+	OK(hipFreeAsync(p, s));
+	OK(hipFree(other));
+}
+
+static void *let_go(void *arg)
+{
+	usleep(100000);
+	release(arg);
+	return NULL;
+}
+
+/* What is in flight is waited for, and no longer than is asked. SOMASHIM_OOM_WAIT_MS=1000 */
+static void in_flight(void)
+{
+	uint64_t from;
+	pthread_t thread;
+	void *p, *q;
+
+	OK(hipMallocAsync(&p, 600 * MIB, s));
+	stall(s);
+	OK(hipMemsetAsync(p, 1, 4096, s));
+	OK(hipFreeAsync(p, s));
+	CHECK(!pthread_create(&thread, NULL, let_go, s));
+	OK(hipMallocAsync(&q, 700 * MIB, t));
+	pthread_join(thread, NULL);
+	OK(hipFreeAsync(q, t));
+	OK(hipStreamSynchronize(t));
+
+	OK(hipMallocAsync(&p, 600 * MIB, s));
+	stall(s);
+	OK(hipMemsetAsync(p, 1, 4096, s));
+	OK(hipFreeAsync(p, s));
+	from = now_ms();
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 700 * MIB, t));
+	CHECK(now_ms() - from >= 900 && now_ms() - from < 10000);
+	release(s);
+}
+
+static void *take(void *arg)
+{
+	hipError_t err;
+	void *p;
+
+	err = hipMallocAsync(&p, 80 * MIB, arg);
+	CHECK(err == hipSuccess || err == hipErrorOutOfMemory);
+	return NULL;
+}
+
+/* SOMASHIM_LIMIT=128M, or 12.5%. */
+static void limit(void)
+{
+	const char *call = getenv("SOMASHIM_BACKING") && !strcmp(getenv("SOMASHIM_BACKING"), "vmm") ?
+		"hipMemCreate" : "hipExtMallocWithFlags";
+	int (*hold)(const char *, int) = (int (*)(const char *, int))sim_call("somasim_hold");
+	int (*holds)(void) = (int (*)(void))sim_call("somasim_holds");
+	void (*go)(void) = (void (*)(void))sim_call("somasim_let_go");
+	uint64_t before = device_free();
+	size_t left, total;
+	pthread_t thread;
+	void *p, *q;
+
+	CHECK(hold && holds && go);
+	OK(hipMemGetInfo(&left, &total));
+	CHECK(total == 128 * MIB && left == 128 * MIB);
+	OK(hipMallocAsync(&p, 60 * MIB, s));
+	OK(hipMemGetInfo(&left, &total));
+	CHECK(total == 128 * MIB && left == 68 * MIB);
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 70 * MIB, s));
+	CHECK(strstr(said(), "SOMASHIM_LIMIT is 134217728"));
+	GIVES(hipErrorOutOfMemory, hipMalloc(&q, 70 * MIB));
+	(void)hipGetLastError();
+	OK(hipMalloc(&q, 66 * MIB));
+	CHECK(before - device_free() <= 128 * MIB);
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) +
+	      66 * MIB <= 128 * MIB);
+	OK(hipFree(q));
+	OK(hipFreeAsync(p, s));
+	OK(hipStreamSynchronize(s));
+	OK(hipMemGetInfo(&left, &total));
+	CHECK(left == 128 * MIB); /* what is idle is free */
+	OK(hipMallocAsync(&p, 120 * MIB, t)); /* and can be had, in one piece */
+	OK(hipFreeAsync(p, t));
+	OK(hipStreamSynchronize(t));
+	OK(hipMemPoolTrimTo(pool, 0));
+	OK(hipDeviceSynchronize());
+	CHECK(device_free() == before);
+
+	/* Two at once: while one thread stands before the call. */
+	if (!getenv("SOMASHIM_BACKING") || strcmp(getenv("SOMASHIM_BACKING"), "hsa")) {
+		CHECK(hold(call, 0) == 0);
+		CHECK(!pthread_create(&thread, NULL, take, s));
+		while (!holds())
+			sched_yield();
+		if (!strcmp(call, "hipExtMallocWithFlags"))
+			take(t);
+		go();
+		pthread_join(thread, NULL);
+		take(t);
+		CHECK(before - device_free() <= 128 * MIB);
+	}
+}
+
+/* Idle bytes are free for the program, and not for the runtime when it asks. */
+static void free_figure(void)
+{
+	uint64_t (*told)(void) = (uint64_t (*)(void))sim_call("somasim_told_free");
+	hipMemGenericAllocationHandle_t h;
+	hipMemAllocationProp prop;
+	size_t left, total;
+	void *p;
+
+	CHECK(told);
+	keep_all(pool);
+	OK(hipMallocAsync(&p, 300 * MIB, s));
+	OK(hipFreeAsync(p, s));
+	OK(hipStreamSynchronize(s));
+	OK(hipMemGetInfo(&left, &total));
+	CHECK(left >= device_free() + 296 * MIB && left <= total);
+	/* Calls of the runtime that fail and ask themselves. */
+	memset(&prop, 0, sizeof(prop));
+	((int *)&prop)[0] = hipMemAllocationTypePinned;
+	((int *)&prop)[2] = hipMemLocationTypeDevice;
+	GIVES(hipErrorOutOfMemory, hipMemCreate(&h, 2048 * MIB, &prop, 0));
+	CHECK(told() == (device_free() & ~(uint64_t)1023));
+	GIVES(hipErrorOutOfMemory, hipExtMallocWithFlags(&p, 2048 * MIB,
+							 hipDeviceMallocFinegrained));
+	CHECK(told() == (device_free() & ~(uint64_t)1023));
+}
+
+/* The device's own figure: all that was ours is back. */
+static void goes_back(void)
+{
+	uint64_t before = device_free(), zero = 0;
+	void *p[16];
+
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &zero));
+	for (int i = 0; i < 16; i++)
+		OK(hipMallocAsync(&p[i], (1 + (size_t)i) * 3 * MIB, i & 1 ? s : t));
+	CHECK(before - device_free() >= 400 * MIB);
+	for (int i = 0; i < 16; i++)
+		OK(hipFreeAsync(p[i], i & 1 ? s : t));
+	OK(hipDeviceSynchronize());
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) == 0);
+	CHECK(device_free() == before);
+}
+
+/* SOMASHIM_ALIGN_LARGE=2M; and what holds without it. */
+static void aligned(void)
+{
+	bool set = getenv("SOMASHIM_ALIGN_LARGE") != NULL;
+	bool crooked = false;
+	void *p[64];
+
+	for (int kind = 0; kind < 2; kind++)
+		for (int round = 0; round < 3; round++) {
+			for (int i = 0; i < 64; i++) {
+				size_t size = i % 3 == 0 ? 2 * MIB + (size_t)i * 4096 + 512 :
+					      i % 3 == 1 ? 65536 + (size_t)i * 512 :
+							   512 + (size_t)i * 700;
+				uintptr_t at;
+
+				OK(kind ? hipMalloc(&p[i], size) :
+					  hipMallocAsync(&p[i], size, i & 1 ? s : t));
+				at = (uintptr_t)p[i];
+				CHECK(at % 512 == 0);
+				if (kind && size >= 65536)
+					CHECK(at % 4096 == 0);
+				if (size >= 2 * MIB && at % (2 * MIB)) {
+					crooked = true;
+					CHECK(!set);
+				}
+			}
+			for (int i = 0; i < 64; i++)
+				OK(kind ? hipFree(p[i]) : hipFreeAsync(p[i], i & 1 ? s : t));
+		}
+	/* Or this says nothing; whole segments are aligned as they are. */
+	CHECK(crooked || set || strcmp(getenv("SOMASHIM_BACKING"), "vmm"));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "others_idle", others_idle }, { "report", report }, { "in_flight", in_flight },
+	{ "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
+	{ "aligned", aligned },
+};
+
+int main(int argc, char **argv)
+{
+	CHECK(preloaded() && argc == 2 && getenv("SOMASHIM_LOG"));
+	alarm(120);
+	if (!sim_call("somasim_device_free_bytes"))
+		return SKIP;
+	unlink(getenv("SOMASHIM_LOG"));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&t, hipStreamNonBlocking));
+	OK(hipDeviceGetDefaultMemPool(&pool, 0));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(argv[1], cases[i].name)) {
+			cases[i].run();
+			unlink(getenv("SOMASHIM_LOG"));
+			return 0;
+		}
+	CHECK(!"such a case");
+	return 1;
+}
