@@ -13,7 +13,8 @@
 static bool mine(const struct ss_block *b, uint32_t slot)
 {
 	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == SS_BLOCK_FREE &&
-	       (b->slot == slot || b->slot == SS_SLOT_CLEAN);
+	       (b->slot == slot || b->slot == SS_SLOT_CLEAN ||
+		(SS_MUTANT_IS(47) && b->slot != SS_SLOT_EPOCH));
 }
 
 uint64_t ss_join_before(const struct ss_block *b, uint32_t slot)
@@ -79,6 +80,8 @@ static struct ss_block *cut(struct ss_pool *pool, struct ss_block *b, uint64_t a
 		ss_place(pool, b);
 		return NULL;
 	}
+	if (SS_MUTANT_IS(46))
+		(behind ? rest : b)->slot = SS_SLOT_CLEAN;
 	ss_place(pool, behind ? rest : b);
 	return behind ? b : rest;
 }

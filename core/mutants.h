@@ -57,6 +57,8 @@
 	M(42, other_threads_fence, "a fence for another thread's stream lands on this thread's") \
 	M(43, null_transitive, "a wait for a blocking stream grants what the null stream freed") \
 	M(44, distrusted_idle, "after a bypass a device is idle when the streams known are") \
-	M(45, distrusted_query, "after a bypass a query enqueues no command")
+	M(45, distrusted_query, "after a bypass a query enqueues no command") \
+	M(46, join_rest_clean, "what is left of a joined range loses its mark") \
+	M(47, join_unseen, "an allocation joins ranges that it may not use")
 
 #endif

@@ -127,6 +127,19 @@ static void lag_joins(void)
 	D((struct op){ .kind = OP_RELEASE });
 }
 
+/* What is left of a range of the stream's own is still its own. */
+static void lag_keeps_marks(void)
+{
+	lagging();
+	D(alloc(3, S(0), 2 * MIB), event(0), record(0, S(0)), free_(3, S(0)));
+	/* 1 MiB and 2 MiB side by side, freed before and after the event. */
+	D(alloc(4, S(0), 2 * MIB + MIB / 2), alloc(5, S(1), MIB));
+	CHECK(given() == 8 * MIB);
+	D(alloc(6, S(1), MIB), alloc(7, S(1), MIB / 2));
+	CHECK(given() == 12 * MIB); /* the clean MiB, and then not what stream 0 freed */
+	D((struct op){ .kind = OP_RELEASE });
+}
+
 /* What fits after other pools' idle memory went back succeeds. */
 static void makes_room(void)
 {
@@ -211,6 +224,7 @@ const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
 	T(decay), { "late_fence", late_fence, 48, false }, { "internal", internal, 48, false },
 	{ "lag_leaves_clean", lag_leaves_clean, 0, false }, { "lag_joins", lag_joins, 0, false },
+	{ "lag_keeps_marks", lag_keeps_marks, 0, false },
 	{ "internal_off", internal_off, 48, false }, { "makes_room", makes_room, 48, false },
 	{ "makes_room_later", makes_room_later, 48, false },
 	{ "failure_changes_nothing", failure_changes_nothing, 128, false },
