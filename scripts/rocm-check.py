@@ -192,7 +192,10 @@ header = root + '/usr/include/hip/amd_detail/hip_api_trace.hpp'
 if os.path.exists(header) and os.path.exists(source + '/shim/table.h'):
     body = re.search(r'struct HipDispatchTable \{(.*?)\n\};', open(header).read(), re.S).group(1)
     order = re.findall(r'^\s*t_\w+\s+(\w+)_fn;', body, re.M)
-    for name, slot in re.findall(r'T\((\w+), (\d+)\)', open(source + '/shim/table.h').read()):
+    slots = re.findall(r'T\((\w+), (\d+)\)', open(source + '/shim/table.h').read())
+    for name in sorted((names & set(order)) - {name for name, slot in slots}):
+        bad.append('%s: not in shim/table.h, at position %d' % (name, order.index(name)))
+    for name, slot in slots:
         if int(slot) < len(order) and order[int(slot)] != name:
             bad.append('%s: position %s of the API table is %s' % (name, slot, order[int(slot)]))
         elif name in order and order.index(name) != int(slot):

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# rocm-matrix.sh [BUILD]: somashim against every release of ROCm that Debian has. Each
-# libamdhip64 is fetched from the mirror that apt uses here, with the HSA runtime and
-# the libc it needs, into BUILD/rocm-matrix: no root, no change to the system. For
-# each: rocm-check.py compares headers and symbols, and a preloaded program starts
-# under that release's own loader, meets hipErrorNoDevice and ends cleanly, with
-# and without the auditor. Prints one row per release; exits 1 where one
-# disagrees, 77 where none could be fetched.
+# rocm-matrix.sh [BUILD [RELEASE...]]: somashim against every release of ROCm that
+# Debian has, or those named (6.4.3). Each libamdhip64 is fetched from the mirror that apt
+# uses here, with the HSA runtime and the libc it needs, into BUILD/rocm-matrix: no
+# root, no change to the system. For each: rocm-check.py compares headers and symbols,
+# and a preloaded program starts under that release's own loader, meets
+# hipErrorNoDevice and ends cleanly, with and without the auditor. Prints one row per
+# release; exits 1 where one disagrees, 77 where none could be fetched.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=$(cd "${1:-${BUILD:-build}}" && pwd) || exit 1
@@ -38,7 +38,7 @@ with() {
 # fetch DIR RELEASE PACKAGE MIRROR SUITES: unpacks into DIR/root, or says why not.
 fetch() {
 	local dir=$1 release=$2 package=$3 mirror=$4 suites=${5//:/ } suite=${5##*:} version
-	mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial" "$dir/new" || return 1
+	mkdir -p "$dir/state/lists/partial" "$dir/state/none" "$dir/cache/archives/partial" "$dir/new" || return 1
 	: >"$dir/status"
 	cat >"$dir/apt.conf" <<-EOF
 		Dir::State "$dir/state";
@@ -47,7 +47,7 @@ fetch() {
 		Dir::Etc::sourcelist "$dir/sources.list";
 		Dir::Etc::sourceparts "-";
 		Dir::Etc::preferences "-";
-		Dir::Etc::preferencesparts "-";
+		Dir::Etc::preferencesparts "$dir/state/none";
 		APT::Architecture "amd64";
 		APT::Architectures "amd64";
 		APT::Sandbox::User "$(id -un)";
@@ -128,6 +128,7 @@ row() {
 }
 
 while read -r release package suites; do
+	[ $# -lt 2 ] || [[ " ${*:2} " == *" $release "* ]] || continue
 	dir=$build/rocm-matrix/$release
 	mkdir -p "$dir"
 	reason="apt names no mirror here"

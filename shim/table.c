@@ -40,6 +40,18 @@ static const struct { const char *name; unsigned at; void *ours; } slots[] = {
 #undef T
 };
 
+/* Every entry has its place in the table, but for the C++ names: where this does not
+ * compile, shim/table.h lacks one (hip_api_trace.hpp has its position). */
+enum {
+#define T(name, at) HAS_##name,
+	SS_TABLE(T)
+#undef T
+	HAS_SS_EXT_MODULE_LAUNCH, HAS_SS_HCC_MODULE_LAUNCH, HAS_ALL
+};
+#define E(kind, extra, name, node, since, params, args) + (HAS_##name < HAS_ALL)
+_Static_assert((0 SS_ENTRIES(E)) == HAS_ALL, "shim/table.h has what shim/entries.h lacks");
+#undef E
+
 #define SLOTS (sizeof(slots) / sizeof(slots[0]))
 
 static struct ss_real_fn taken[SLOTS];

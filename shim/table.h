@@ -33,7 +33,7 @@
 	T(hipLaunchHostFunc, 213) T(hipLaunchKernel, 214) T(hipMalloc, 215) \
 	T(hipMalloc3D, 216) T(hipMallocAsync, 219) T(hipMallocFromPoolAsync, 220) \
 	T(hipMallocHost, 221) T(hipMallocManaged, 222) T(hipMallocPitch, 224) \
-	T(hipMemAllocHost, 228) T(hipMemAllocPitch, 229) \
+	T(hipMemAllocHost, 228) T(hipMemAllocPitch, 229) T(hipMemCreate, 230) \
 	T(hipMemExportToShareableHandle, 231) T(hipMemGetAddressRange, 233) \
 	T(hipMemGetInfo, 236) T(hipMemPoolCreate, 240) T(hipMemPoolDestroy, 241) \
 	T(hipMemPoolExportPointer, 242) T(hipMemPoolExportToShareableHandle, 243) \
