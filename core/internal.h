@@ -57,11 +57,12 @@ enum ss_block_state {
 /* One range of a segment. Descriptors never go back to the host allocator, so
  * a stale pointer to one can be read (and then rejected) at any time. */
 struct ss_block {
+	/* What a search of a heap reads, side by side: */
 	uint64_t addr, size;
+	struct ss_block *left, *right;   /* heap tree, bin or epoch list */
 	uint64_t request;                /* bytes asked for, while live */
 	struct ss_block *prev, *next;    /* neighbours by address */
 	struct ss_segment *seg;
-	struct ss_block *left, *right;   /* heap tree, bin or epoch list */
 	union {
 		uint64_t n;              /* free: position of the mark on `slot` */
 		struct ss_epoch *epoch;  /* free, slot == SS_SLOT_EPOCH */
