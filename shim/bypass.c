@@ -24,11 +24,9 @@
 #include "shim/report.h"
 #include "shim/shim.h"
 
-#define RUNTIMES 8
-
 struct walk {
 	int runtimes;
-	struct dl_phdr_info runtime[RUNTIMES]; /* names stay valid: never unloaded while in use */
+	struct dl_phdr_info runtime; /* the first; stays, since we have a handle of it */
 	char why[512];
 };
 
@@ -156,9 +154,15 @@ static int find_runtimes(struct dl_phdr_info *info, size_t size, void *arg)
 	struct walk *w = arg;
 
 	(void)size;
-	if (!is_us(info) && w->runtimes < RUNTIMES && is_runtime(info))
-		w->runtime[w->runtimes++] = *info;
-	return 0;
+	if (is_us(info) || !is_runtime(info))
+		return 0;
+	if (w->runtimes++ == 0) {
+		w->runtime = *info;
+		return 0;
+	}
+	snprintf(w->why, sizeof(w->why), "two HIP runtimes are loaded, %s and %s",
+		 name_of(&w->runtime), name_of(info));
+	return 1;
 }
 
 /* The first of the object's references to an entry of ours that leads to a runtime.
@@ -180,9 +184,8 @@ static const char *bound_past(const struct walk *w, const struct dl_phdr_info *i
 				continue;
 			at = __atomic_load_n((uintptr_t *)(info->dlpi_addr + r->r_offset),
 					     __ATOMIC_RELAXED);
-			for (int k = 0; k < w->runtimes; k++)
-				if (ss_elf_holds(&w->runtime[k], at))
-					return name;
+			if (w->runtimes && ss_elf_holds(&w->runtime, at))
+				return name;
 		}
 	return NULL;
 }
@@ -199,7 +202,7 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 	if (is_us(info) || !ss_elf_dynamic(info, &elf) || ss_elf_exports(info, "hipMalloc"))
 		return 0;
 	name = bound_past(w, info, &elf, &registers);
-	if (name && !ss_table_taken())
+	if (name)
 		snprintf(w->why, sizeof(w->why), "%s calls the runtime's %s past the shim",
 			 name_of(info), name);
 	else if (!registers && first_look(info) && has_device_code(info->dlpi_name[0] ? info->dlpi_name
@@ -225,17 +228,17 @@ unsigned long long ss_bypass_look(void)
 	dl_iterate_phdr(count_adds, &adds);
 	if (atomic_load(&known) == adds || ss_distrusted(ss_core))
 		return adds;
-	atomic_store(&known, adds);
 	dl_iterate_phdr(find_runtimes, &w);
-	if (w.runtimes > 1)
-		snprintf(w.why, sizeof(w.why), "two HIP runtimes are loaded, %s and %s",
-			 name_of(&w.runtime[0]), name_of(&w.runtime[1]));
-	else if (mapped_runtimes() > 1)
+	if (!w.why[0] && mapped_runtimes() > 1)
 		snprintf(w.why, sizeof(w.why), "two HIP runtimes are loaded, one by dlmopen()");
-	else
+	if (ss_table_taken()) /* then the runtime's functions lead to us */
+		w.runtimes = 0;
+	if (!w.why[0])
 		dl_iterate_phdr(inspect, &w);
 	if (w.why[0])
 		ss_bypassed("%s", w.why);
+	/* Last, so that nobody goes on before it is known. */
+	atomic_store(&known, adds);
 	return adds;
 }
 
