@@ -49,7 +49,7 @@ hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned
 	enum ss_handle_kind kind;
 	struct ss_handle h;
 	hipError_t err;
-	bool ours;
+	bool ours, any;
 	int dev;
 
 	ss_seen(-1, SS_SEEN_IPC);
@@ -60,9 +60,11 @@ hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned
 	if (!ptr || dev < 0)
 		return ss_said(REAL(hipIpcOpenMemHandle, ptr, handle, flags));
 	ours = kind == SS_HANDLE_OURS;
+	/* hipIpcMemLazyEnablePeerAccess was 0 at first, and either did. */
+	any = ss_runtime()->major < 6 && flags <= 1;
 	if (ours && h.pid == (uint32_t)getpid())
 		return ss_fail(hipErrorInvalidContext);
-	if (!ss_mapping_again(&h, ours, SS_VIA_HANDLE, dev, (int)flags, ptr, &err))
+	if (!ss_mapping_again(&h, ours, SS_VIA_HANDLE, dev, any ? -1 : (int)flags, ptr, &err))
 		err = map(&h, ours, SS_VIA_HANDLE, dev, flags, ptr);
 	return err == hipSuccess ? ss_said(err) : ss_fail(err);
 }
@@ -77,7 +79,6 @@ hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
 	if (!ss_switch_open(&s, dev))
 		return hipErrorInvalidDevice;
 	err = map(h, true, SS_VIA_POOL, dev, 1, ptr);
-	/* hipIpcMemLazyEnablePeerAccess was 0 at first. */
 	if (err == hipErrorInvalidValue && ss_runtime()->major < 6)
 		err = map(h, true, SS_VIA_POOL, dev, 0, ptr);
 	ss_switch_close(&s);

@@ -230,6 +230,11 @@ static void two_ways(int importers)
 		else
 			OK(hipFreeAsync(p[0], NULL));
 		check_not_reused(pool, p, n % 2 ? BLOCKS : 1);
+		if (n % 2) { /* while it still has all of it open */
+			OK(hipDeviceSynchronize());
+			OK(hipMemPoolTrimTo(pool, 0));
+			CHECK(reserved(pool) == 0);
+		}
 		tell(c[n].to, &go, 1);
 		hear(c[n].from, &go, 1);
 		if (n % 2 == 0)
@@ -324,6 +329,7 @@ int main(int argc, char **argv)
 		{"hostile", hostile}, {"doomed", doomed}, {"peer", peer},
 		{"guide-pointer", guide_pointer}, {"guide-handle", guide_handle},
 		{"plain-exporter", plain_exporter}, {"right-device", right_device},
+		{"no-device", no_device}, {"crowd", crowd},
 	};
 	int count = 0;
 
@@ -346,6 +352,7 @@ int main(int argc, char **argv)
 	ask("plain", false, 0);
 	ask("hostile", true, 0);
 	ask("lazy", true, 0);
+	ask("crowd", true, 0);
 	no_leak();
 	two_ways(4);
 	if (!getenv("SHARE_NATIVE_CANNOT"))

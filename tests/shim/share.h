@@ -118,6 +118,8 @@ int guide_pointer(void);
 int guide_handle(void);
 int plain_exporter(void);
 int right_device(void);
+int no_device(void);
+int crowd(void);
 void all_to_all(int n);
 void guide(void);
 void from_plain(void);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many processes, the programs of the HIP guide, processes without us, two devices. */
+/* Many processes, many threads, the programs of the HIP guide, processes without us, two
+ * devices. */
+#include <pthread.h>
+
 #include "share.h"
 
 /* ---- every process shares with every other ------------------------------ */
@@ -83,6 +86,61 @@ void all_to_all(int n)
 		close(fd[i]);
 		finish(&c[i], 0);
 	}
+}
+
+/* ---- many threads --------------------------------------------------------- */
+
+static struct order crowd_order;
+static hipMemPool_t crowd_pool;
+
+static void *one_of_them(void *arg)
+{
+	unsigned seed = (unsigned)(uintptr_t)arg * 7919 + 1;
+	hipStream_t s;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	for (int i = 0; i < 150; i++) {
+		int which = (int)((seed = seed * 1103515245 + 12345) >> 16) % crowd_order.count;
+		unsigned char got[64];
+		void *p;
+
+		OK(hipMemPoolImportPointer(&p, crowd_pool, &crowd_order.data[which]));
+		OK(hipMemcpyAsync(got, (char *)p + 1000, sizeof(got), hipMemcpyDeviceToHost, s));
+		if (seed >> 28 & 1)
+			OK(hipStreamSynchronize(s));
+		if (i % 3)
+			OK(hipFreeAsync(p, s));
+		else
+			OK(hipFree(p));
+		OK(hipStreamSynchronize(s));
+		CHECK(got[0] == 10 + which && got[63] == 10 + which);
+	}
+	OK(hipStreamDestroy(s));
+	return NULL;
+}
+
+/* All import and free the same few blocks; at the end nothing is mapped. */
+int crowd(void)
+{
+	void *p[BLOCKS];
+	pthread_t t[4];
+	char go = 1;
+
+	crowd_pool = open_all(&crowd_order, p);
+	for (int i = 0; i < crowd_order.count; i++)
+		OK(hipFreeAsync(p[i], NULL));
+	for (uintptr_t i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, one_of_them, (void *)i));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(t[i], NULL));
+	for (int i = 0; i < 2000 && sim_count("hipIpcCloseMemHandle") <
+					    sim_count("hipIpcOpenMemHandle"); i++) {
+		OK(hipDeviceSynchronize());
+		usleep(1000);
+	}
+	CHECK(sim_count("hipIpcCloseMemHandle") == sim_count("hipIpcOpenMemHandle"));
+	tell(4, &go, 1);
+	return 0;
 }
 
 /* ---- both programs of the HIP guide's interprocess section --------------- */
@@ -237,8 +295,33 @@ int right_device(void)
 	return 0;
 }
 
+/* It does not see the device that the pool is on. */
+int no_device(void)
+{
+	hipMemPool_t pool;
+	int fd = receive_fd(3);
+	char go = 1;
+
+	GIVES(hipErrorInvalidDevice,
+	      hipMemPoolImportFromShareableHandle(&pool, by_value(fd), POSIX_FD, 0));
+	tell(4, &go, 1);
+	return 0;
+}
+
 void devices(void)
 {
+	struct child blind;
+	int fd;
+	char seen;
+
+	setenv("SOMASIM_DEVICES", "1", 1);
+	blind = start("no-device", true);
+	setenv("SOMASIM_DEVICES", "2", 1);
+	fd = export_pool(shareable(1));
+	send_fd(blind.to, fd);
+	close(fd);
+	hear(blind.from, &seen, 1);
+	finish(&blind, 0);
 	for (int dev = 0; dev < DEVICES; dev++) {
 		hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0},
 					   hipMemAccessFlagsProtReadWrite};
