@@ -268,8 +268,6 @@ void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bo
 	im->share = share;
 	im->next = imports;
 	imports = im;
-	pthread_mutex_unlock(&ipc_lock);
-
 	a.r.base = (uintptr_t)p;
 	a.r.size = im->size;
 	a.size = size ? size : im->size;
@@ -278,7 +276,8 @@ void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bo
 	a.id = sim_next_id();
 	a.access = ~0u;
 	a.slot = -1;
-	sim_map_add(&a);
+	sim_map_add(&a); /* before another thread can be given the same mapping */
+	pthread_mutex_unlock(&ipc_lock);
 	return p;
 }
 
