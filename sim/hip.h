@@ -275,7 +275,9 @@ void ipc_event_wait(struct ipc_event *ev, uint64_t n);
 #undef N
 #undef X
 
-/* Through the PLT on purpose: the real library re-enters these exports. */
+/* Through the PLT on purpose: the real library re-enters these exports (of those that it
+ * calls so, hipGetDevice and hipModuleLaunchKernel are left out: nobody intercepts the one,
+ * and only hipLaunchByPtr leads to the other). */
 #define PLT(call) call
 /* hipMemGetInfo by the PLT: hipmem.c */
 void ask_free(void);

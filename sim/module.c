@@ -77,7 +77,7 @@ hipError_t i_hipMemcpyToSymbolAsync(const void *sym, const void *src, size_t n, 
 	char *p;
 	hipError_t e = symbol_at(sym, n, off, &p);
 
-	return e ? e : i_hipMemcpyAsync(p, src, n, kind, h);
+	return e ? e : PLT(hipMemcpyAsync(p, src, n, kind, h));
 }
 
 hipError_t i_hipMemcpyFromSymbol(void *dst, const void *sym, size_t n, size_t off, hipMemcpyKind kind)
@@ -93,7 +93,7 @@ hipError_t i_hipMemcpyFromSymbolAsync(void *dst, const void *sym, size_t n, size
 	char *p;
 	hipError_t e = symbol_at(sym, n, off, &p);
 
-	return e ? e : i_hipMemcpyAsync(dst, p, n, kind, h);
+	return e ? e : PLT(hipMemcpyAsync(dst, p, n, kind, h));
 }
 
 /* ---- modules ---- */
