@@ -82,13 +82,3 @@ enum ss_backing ss_rocm_best(int dev, const char **why)
 	}
 	return SS_BACKING_HIP;
 }
-
-enum ss_backing ss_rocm_auto(int dev, const char **why)
-{
-	enum ss_backing best = ss_rocm_best(dev, why);
-
-	if (best != SS_BACKING_VMM || !(ss_rocm.quirks[dev] & SS_Q_VMM_ON_REQUEST))
-		return best;
-	*why = "vmm is for those who ask for it";
-	return SS_BACKING_HIP;
-}

@@ -159,7 +159,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 		out->integrated = integrated != 0;
 	/* 4 KiB is what the runtime asks for, but page tables like 2 MiB. */
 	out->chunk_bytes = ss_rocm_vmm_usable(dev) ? 2ull << 20 : 0;
-	out->best = ss_rocm_auto(dev, &why);
+	out->best = ss_rocm_best(dev, &why);
 	out->access_prefix = ss_rocm.quirks[dev] & SS_Q_ACCESS_PREFIX;
 	out->release_waits[SS_BACKING_HIP] = true;
 	out->release_waits[SS_BACKING_HSA] = false;

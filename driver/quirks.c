@@ -62,10 +62,6 @@ static const struct ss_quirk table[] = {
 	  "the owner last; no VMM where there is another device" },
 	{ "V15", "llamacpp-rocm#87", 700, 0, "gfx1201", SS_Q_NO_VMM,
 	  "VMM hangs the GPU", "no VMM on this architecture" },
-	/* The shim's own. */
-	{ "S1", "docs/decisions.md", 0, 0, NULL, SS_Q_VMM_ON_REQUEST,
-	  "VMM pools grow where streams trade small blocks",
-	  "auto does not take VMM, whatever the self-test says" },
 	/* capture, IPC */
 	{ "O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
 	  "hipEventQuery on an unrelated stream ends a capture",

@@ -17,11 +17,10 @@ enum ss_quirk_flag {
 	SS_Q_UNMAP_ONE = 1 << 6,        /* one chunk per hipMemUnmap */
 	SS_Q_PEER_SPOILS = 1 << 7,      /* no VMM beside other devices */
 	SS_Q_SETTLE = 1 << 8,           /* a fresh mapping is tried before it is used */
-	SS_Q_VMM_ON_REQUEST = 1 << 9,   /* SOMASHIM_BACKING=auto is never VMM */
 };
 
 struct ss_quirk {
-	const char *id;      /* C1..C26 and V1..V16: docs/known-problems.md; S: our own */
+	const char *id;      /* C1..C26 and V1..V16: docs/known-problems.md */
 	const char *ref;     /* a public thread, or where it was observed */
 	int from, to;        /* 100 * major + minor, inclusive; 0 = open */
 	const char *arch;    /* prefix of gcnArchName; NULL = any */

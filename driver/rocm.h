@@ -27,12 +27,11 @@ void ss_rocm_device_reset(int dev);
 void ss_rocm_stream_gone(void *native);
 enum ss_fence_kind ss_rocm_fence_kind(void);
 const char *ss_rocm_arch(int dev);
-/* What a self-test found; tells ss_rocm_best() and ss_rocm_auto(). */
+/* What a self-test found; tells ss_rocm_best(). */
 void ss_rocm_tried(int dev, enum ss_backing backing, bool passed);
-/* The best backing of stream-ordered pools as far as there is evidence, and what
+/* The best backing of stream-ordered pools as far as there is evidence, which
  * SOMASHIM_BACKING=auto takes; *why in a few words. */
 enum ss_backing ss_rocm_best(int dev, const char **why);
-enum ss_backing ss_rocm_auto(int dev, const char **why);
 
 /* ---- shared by the driver's files --------------------------------------- */
 

@@ -51,7 +51,7 @@ static void say_backing(FILE *f, int dev)
 	const char *why = NULL;
 
 	if (is == SS_BACKING_AUTO)
-		is = ss_rocm_auto(dev, &why);
+		is = ss_rocm_best(dev, &why);
 	fprintf(f, "  backing: %s%s%s%s\n", ss_backing_name(is), why ? " (auto: " : "",
 		why ? why : "", why ? ")" : "");
 }
