@@ -19,7 +19,7 @@
 #define MIB (1u << 20)
 #define PROBE 4096u
 #define SETTLE_MS 20
-#define SLACK (8ull * MIB) /* other processes move the free figure a little */
+#define SLACK (4ull * MIB) /* other processes move the free figure a little */
 
 struct trial {
 	struct ss_core *core;
@@ -34,8 +34,8 @@ struct trial {
 	char why[160];
 };
 
-static const size_t sizes[3] = { 33 * MIB + 512, 1 * MIB, 48 * MIB };
-static const size_t refill = 40 * MIB;
+static const size_t sizes[3] = { 17 * MIB + 512, 1 * MIB, 24 * MIB };
+static const size_t refill = 20 * MIB;
 
 static bool failed(struct trial *t, const char *what, int code)
 {
