@@ -18,6 +18,8 @@
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 double now_ns(void);
+/* Of this thread: what others do on the machine does not count. */
+double cpu_ns(void);
 /* Sorts `v`. */
 double median(double *v, size_t n);
 

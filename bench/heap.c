@@ -2,7 +2,6 @@
 /* Best fit among a million free ranges: nanoseconds per search, and per search with
  * the range taken out and put back. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "bench/bench.h"
 #include "core/internal.h"
@@ -12,15 +11,6 @@
 #define ROUNDS 5
 
 static uint64_t seed = 1;
-
-/* Of this thread: what others do on the machine is not what is asked. */
-static double cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
 
 static uint64_t size_at_random(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What an allocation and its free cost, for one recorded log run over and over:
- * pair TRACE prints nanoseconds per pair, medians of interleaved rounds;
- * pair TRACE WHICH N runs one peer N times inside counted() for callgrind.
+ * pair TRACE WHICH prints nanoseconds per pair for it and for mimalloc, medians of rounds
+ * that take turns; pair TRACE WHICH N runs it N times inside counted() for callgrind.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -50,7 +50,6 @@ static void run_mimalloc(const struct trace *t)
 static const struct { const char *name; body *run; } peers[] = {
 	{"async", run_async}, {"classic", run_classic}, {"mimalloc", run_mimalloc},
 };
-#define PEERS (sizeof(peers) / sizeof(peers[0]))
 
 /* Found by name: callgrind collects while it runs. */
 __attribute__((noipa)) void counted(body *run, const struct trace *t, int n);
@@ -60,15 +59,23 @@ __attribute__((noipa)) void counted(body *run, const struct trace *t, int n)
 		run(t);
 }
 
+static body *peer(const char *name)
+{
+	for (size_t p = 0; p < sizeof(peers) / sizeof(peers[0]); p++)
+		if (!strcmp(name, peers[p].name))
+			return peers[p].run;
+	die("unknown peer %s", name);
+}
+
 int main(int argc, char **argv)
 {
-	static double ns[PEERS][ROUNDS];
-	double m[PEERS];
+	double ns[2][ROUNDS];
+	body *run[2];
 	struct trace *t;
 	void *lib;
 
-	if (argc != 2 && argc != 4)
-		die("usage: pair TRACE [WHICH N]");
+	if (argc != 3 && argc != 4)
+		die("usage: pair TRACE async|classic|mimalloc [N]");
 	t = trace_open(argv[1]);
 	ptr = calloc(t->slots, sizeof(*ptr));
 	/* Not linked: it would become the process's malloc. */
@@ -79,33 +86,27 @@ int main(int argc, char **argv)
 	*(void **)&mi_free = dlsym(lib, "mi_free");
 	if (!mi_malloc || !mi_free)
 		die("libmimalloc without mi_malloc");
-	/* hipMalloc before there is a stream: one timeline orders the device. */
-	run_classic(t);
-	if (argc == 2 || strcmp(argv[2], "classic"))
+	run[0] = peer(argv[2]);
+	run[1] = run_mimalloc;
+	/* hipMalloc's own mode has no stream: one timeline orders the device. */
+	if (run[0] == run_async)
 		CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
-	for (size_t p = 0; p < PEERS; p++) {
-		if (argc == 4 && strcmp(argv[2], peers[p].name))
-			continue;
-		for (int i = 0; i < WARM; i++)
-			peers[p].run(t);
-		if (argc == 2)
-			continue;
-		counted(peers[p].run, t, atoi(argv[3]));
+	for (int i = 0; i < WARM; i++) {
+		run[0](t);
+		run[1](t);
+	}
+	if (argc == 4) {
+		counted(run[0], t, atoi(argv[3]));
 		printf("%zu\n", t->pairs * (size_t)atoi(argv[3]));
 		return 0;
 	}
-	if (argc == 4)
-		die("unknown peer %s", argv[2]);
 	for (int r = 0; r < ROUNDS; r++)
-		for (size_t p = 0; p < PEERS; p++) {
-			double start = now_ns();
+		for (int p = 0; p < 2; p++) {
+			double start = cpu_ns();
 
-			peers[p].run(t);
-			ns[p][r] = (now_ns() - start) / (double)t->pairs;
+			run[p](t);
+			ns[p][r] = (cpu_ns() - start) / (double)t->pairs;
 		}
-	for (size_t p = 0; p < PEERS; p++) {
-		m[p] = median(ns[p], ROUNDS);
-		printf("%s %.1f\n", peers[p].name, m[p]);
-	}
+	printf("ours %.1f\nmimalloc %.1f\n", median(ns[0], ROUNDS), median(ns[1], ROUNDS));
 	return 0;
 }
