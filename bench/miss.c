@@ -27,9 +27,11 @@ int main(void)
 	pthread_t thread;
 	double start = 0;
 	long hits = 0;
-	void *p;
+	void *p, *kept;
 
 	CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+	/* Idle memory would go back to make room for the miss. */
+	CHECK(hipMallocAsync(&kept, 4096, stream));
 	CHECK(hipMallocAsync(&p, 4096, stream));
 	CHECK(hipFreeAsync(p, stream));
 	if (pthread_create(&thread, NULL, misses, NULL))
