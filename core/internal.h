@@ -296,6 +296,9 @@ void ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
 /* Was the fence that has just been recorded at n reached? Asked a few times, of
  * which *looks keeps count over all streams that are asked. */
 bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
+/* Is tl at its end, as the runtime knows without a fence? Then what was freed on it has
+ * completed. No lock held. */
+bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl);
 /* A fresh position: what was freed before is at or below it, what is freed from
  * now on above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)

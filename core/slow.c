@@ -84,25 +84,32 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
 	return pool->epochs != NULL;
 }
 
-/* Is a fence on q's stream worth it? One per FREES_PER_FENCE frees in the long
- * run; a few at the start, and two for every growth that went before, because a
- * fence is much cheaper than memory. A stream that had come to its end when it
- * was asked last is asked for every good share of the pool. */
-static bool fence_due(struct ss_pool *pool, struct ss_queue *q)
+/* How to learn how far q's stream is: by a fence, one per FREES_PER_FENCE frees in the long
+ * run, a few at the start, and two for every growth that went before, because a fence is
+ * much cheaper than memory. A stream that had come to its end when it was asked last is
+ * only asked whether it has again, which costs the device nothing, for every good share of
+ * the pool. (One that joins the null stream would need a command for that.) */
+enum asking { ASK_NOTHING, ASK_IDLE, ASK_FENCE };
+
+static enum asking asking(struct ss_pool *pool, struct ss_queue *q)
 {
 	uint64_t frees, share = atomic_load(&pool->reserved) / 32;
+	enum asking how = ASK_NOTHING;
 
 	ss_spin_lock(&q->lock);
 	frees = q->frees;
 	ss_spin_unlock(&q->lock);
 	if (frees == q->frees_fenced || !q->own.count)
-		return false;
-	if (!(q->idle && q->own.bytes >= (share > IDLE_SHARE ? share : IDLE_SHARE)) &&
-	    q->fences >= 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
-		return false;
-	q->fences++;
-	q->frees_fenced = frees;
-	return true;
+		return ASK_NOTHING;
+	if (q->fences < 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
+		how = ASK_FENCE;
+	if (q->idle && q->tl->kind == SS_TL_NONBLOCKING && pool->core->drv.stream_idle &&
+	    q->own.bytes >= (share > IDLE_SHARE ? share : IDLE_SHARE))
+		how = ASK_IDLE;
+	if (how != ASK_NOTHING)
+		q->frees_fenced = frees;
+	q->fences += how == ASK_FENCE;
+	return how;
 }
 
 /* Records the fences that would make waiting memory usable. Called with the pool
@@ -110,7 +117,13 @@ static bool fence_due(struct ss_pool *pool, struct ss_queue *q)
 static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-	struct { struct ss_timeline *tl; uint64_t n; struct ss_queue *q; bool asked; } want[64];
+	struct {
+		struct ss_timeline *tl;
+		uint64_t n;
+		struct ss_queue *q;
+		enum asking how;
+		bool asked;
+	} want[64];
 	struct ss_core *core = pool->core;
 	uint32_t count = 0;
 	unsigned looks = 0;
@@ -119,26 +132,29 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 	for (uint32_t i = 0; t && i < t->cap && count < 64; i++) {
 		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
 
-		if (q && q != mine && atomic_load(&pool->opportunistic) &&
-		    fence_due(pool, q)) {
-			want[count].tl = q->tl;
-			want[count].q = q;
-			want[count++].n = atomic_load(&q->tl->now);
-		}
+		if (!q || q == mine || !atomic_load(&pool->opportunistic))
+			continue;
+		want[count].how = asking(pool, q);
+		want[count].tl = q->tl;
+		want[count].q = q;
+		want[count].n = atomic_load(&q->tl->now);
+		count += want[count].how != ASK_NOTHING;
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		for (uint32_t i = 0; i < e->count && count < 64; i++)
 			if (!ss_mark_done(pool, e->mark[i].slot, e->mark[i].n)) {
 				want[count].tl = ss_slot(core, e->mark[i].slot);
 				want[count].q = NULL;
+				want[count].how = ASK_FENCE;
 				want[count++].n = e->mark[i].n;
 			}
 	pthread_mutex_unlock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)
-		any |= want[i].asked = ss_fence_request(core, want[i].tl, want[i].n,
-							SS_FENCE_LATE);
+		any |= want[i].asked =
+			want[i].how == ASK_IDLE ? ss_stream_at_end(core, want[i].tl) :
+			ss_fence_request(core, want[i].tl, want[i].n, SS_FENCE_LATE);
 	for (uint32_t i = 0; i < count; i++)
-		if (want[i].asked)
+		if (want[i].asked && want[i].how == ASK_FENCE)
 			ss_fence_reached(core, want[i].tl, want[i].n, &looks);
 	pthread_mutex_lock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)

@@ -171,6 +171,16 @@ static enum ss_status fence_query(void *ctx, const struct ss_fence *fence) {
 	return st;
 }
 
+static enum ss_status stream_idle(void *ctx, int dev, void *native) {
+	struct ss_fake *fake = ctx;
+
+	ss_fake_lock(fake);
+	struct ss_fake_stream *s = stream_get(fake, dev, native);
+	bool idle = fake->config.idle || s->done == s->enqueued;
+	ss_fake_unlock(fake);
+	return idle ? SS_OK : SS_ERR_NOT_READY;
+}
+
 static enum ss_status fence_wait(void *ctx, int dev, void *native,
 		const struct ss_fence *fence) {
 	struct ss_fake *fake = ctx;
@@ -245,6 +255,7 @@ void ss_fake_stream_ops(struct ss_driver *drv) {
 	drv->fence_query = fence_query;
 	drv->fence_wait = fence_wait;
 	drv->fence_release = fence_release;
+	drv->stream_idle = stream_idle;
 	drv->now_ms = now_ms;
 	drv->sleep_ms = sleep_ms;
 }
