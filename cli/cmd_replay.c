@@ -206,7 +206,7 @@ static bool parse(int argc, char **argv, struct args *a) {
 		} else if ((v = ss_cli_value(argc, argv, &i, "--lag"))) {
 			a->config.lag = ss_cli_number("--lag", v, 1 << 24);
 		} else if ((v = ss_cli_value(argc, argv, &i, "--vram"))) {
-			a->config.vram = ss_cli_number("--vram", v, 1ull << 44);
+			a->config.vram = ss_cli_number("--vram", v, 8ull << 40);
 		} else if ((v = ss_cli_value(argc, argv, &i, "--device"))) {
 			a->device = (int)ss_cli_number("--device", v, 1024);
 		} else if (strcmp(argv[i], "--classic") == 0) {
@@ -226,8 +226,13 @@ static bool parse(int argc, char **argv, struct args *a) {
 	}
 	if (!a->path) {
 		usage();
+		return false;
 	}
-	return a->path;
+	if (a->json && (a->try || a->advise)) {
+		ss_cli_error("replay: --json prints one run, --try and --advise compare many");
+		return false;
+	}
+	return true;
 }
 
 int ss_cmd_replay(int argc, char **argv) {

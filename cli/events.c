@@ -11,6 +11,8 @@
 #include "cli/cli.h"
 #include "core/journal.h"
 
+#define MOST (4ull << 40)
+
 struct live {
 	uint64_t pointer, size;
 	uint32_t block;
@@ -77,8 +79,8 @@ const char *ss_events_alloc(struct ss_events *ev, uint64_t pointer, uint64_t siz
 	if (size == 0) {
 		return NULL; /* HIP hands out NULL */
 	}
-	if (size > UINT64_MAX / 4 || ev->blocks == UINT32_MAX) {
-		return "the size is beyond any device";
+	if (size > MOST || m->used + rounded(size) > MOST || ev->blocks == UINT32_MAX) {
+		return "more is live than any device has";
 	}
 	l = checked(calloc(1, sizeof(*l)));
 	*l = (struct live){ .pointer = pointer, .size = size, .block = ev->blocks++ };
@@ -114,15 +116,14 @@ static bool read_rmm(struct ss_events *ev, const char *path, char *err, size_t e
 	struct ss_log *log = ss_log_open(path, err, err_size);
 	int st = -1;
 
-	for (unsigned long long n = 1; log && (st = ss_log_next(log, &e, err, err_size)) == 1; n++) {
+	while (log && (st = ss_log_next(log, &e, err, err_size)) == 1) {
 		if (e.is_free) {
 			ss_events_free(ev, e.pointer, e.stream, e.time_us);
 			continue;
 		}
 		const char *wrong = ss_events_alloc(ev, e.pointer, e.size, e.stream, e.time_us);
 		if (wrong) {
-			snprintf(err, err_size, "entry %llu (0x%llx): %s", n,
-				(unsigned long long)e.pointer, wrong);
+			snprintf(err, err_size, "line %llu: %s", e.line, wrong);
 			st = -1;
 			break;
 		}

@@ -371,6 +371,7 @@ int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t 
 			continue;
 		}
 		const char *wrong = parse_line(log->text, out, &skip);
+		out->line = log->line;
 		if (wrong) {
 			snprintf(err, err_size, "line %llu: %s", log->line, wrong);
 			return -1;

@@ -25,6 +25,7 @@ struct ss_log_entry {
 	bool is_free;
 	uint64_t thread, pointer, size, stream;
 	uint64_t time_us; /* since midnight */
+	unsigned long long line; /* where it stands */
 };
 struct ss_log;
 /* Opens an RMM CSV (plain; .xz through xz -dc); NULL and a message in `err`. */

@@ -84,6 +84,9 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 	return true;
 }
 
+/* What the levels below reach: 16 TiB, a reservation of twice a device's memory. */
+#define MOST (1ull << 44)
+
 /* Lays the grain table and the bitmaps for `size` bytes out in one mapping. */
 static size_t table_layout(uint64_t size, size_t level_words[SS_MAP_LEVELS], int *levels)
 {
@@ -252,7 +255,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 				  uint64_t size)
 {
 	struct ss_segment *seg = NULL, **at;
-	struct ss_block *b = block_new(core);
+	struct ss_block *b = size <= MOST ? block_new(core) : NULL;
 
 	if (!b)
 		return NULL;

@@ -43,6 +43,39 @@ status 2 "$somashim" replay "$dir/none"
 printf 'Thread,Time,Action,Pointer,Size,Stream\n1,00:00:00.0,allocate,0x1,x,0x0\n' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
 grep -q 'line 2: the size' "$dir/err" || fail "replay: the line is not named"
+# malformed ROWS WORD: what is wrong with them is said, and where.
+malformed() {
+	{
+		echo 'Thread,Time,Action,Pointer,Size,Stream'
+		printf "$1"
+	} >"$dir/bad"
+	for how in "" "--backing vmm" "--json"; do
+		status 2 "$somashim" replay $how "$dir/bad"
+		grep -q "$2" "$dir/err" || fail "replay: '$2' is not in: $(cat "$dir/err")"
+	done
+}
+a=1,00:00:00.0,allocate
+malformed "" 'no allocation'
+malformed "$a,0x10,5\n" 'line 2: fewer'
+malformed "$a,0x10,5,0x0,9\n" 'line 2: more'
+malformed "$a,0x10,5,0x0\n$a,0x10,5,0x0\n" 'line 3: the pointer is allocated already'
+malformed "$a,0x10,9223372036854775807,0x0\n" 'line 2: more is live than any device'
+malformed "$a,0x10,4398046511104,0x0\n\n$a,0x20,1,0x0\n" 'line 4: more is live'
+malformed "$a,0x10,4398046511105,0x0\n" 'line 2: more is live'
+malformed "$a,0x10,5,0x0\n1,25:00:00.0,free,0x10,5,0x0\n" 'line 3: the time'
+malformed "$a,0x10,5,0x0\n1,00:00:00.0,fre" 'line 3: '
+printf '\200\004cos\nsystem\n.' >"$dir/bad"
+status 2 "$somashim" replay "$dir/bad"
+grep -q 'would run code' "$dir/err" || fail "a pickle that runs code: $(cat "$dir/err")"
+printf '\200\004}.' >"$dir/bad"
+status 2 "$somashim" replay "$dir/bad"
+# The largest that is accepted still runs.
+{ echo 'Thread,Time,Action,Pointer,Size,Stream'; echo "$a,0x10,4398046511104,0x0"; } >"$dir/big"
+for backing in hip hsa vmm; do
+	status 0 "$somashim" replay --backing $backing "$dir/big"
+	grep -q 'host metadata  *[1-9]' "$dir/out" || fail "replay: no host memory"
+done
+status 2 "$somashim" replay --json --advise "$dir/a"
 status 2 "$somashim" replay --backing nothing "$dir/a"
 status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
