@@ -331,6 +331,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		       uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id)
 {
 	struct want w = {.size = size, .align = align, .tight = pool->backing != SS_BACKING_VMM};
+	uint64_t before = atomic_load(&pool->reserved);
 	enum ss_status s = SS_OK;
 	struct ss_block *b;
 	unsigned oom_step = 0;
@@ -376,6 +377,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		if (s != SS_OK)
 			break;
 	}
+	/* A gap that was filled on the way to more goes again, where nobody has to wait. */
+	if (grown && atomic_load(&pool->reserved) > before &&
+	    !pool->core->dev[pool->dev].info.release_waits[pool->backing])
+		ss_release(pool, before, UINT64_MAX);
 	pthread_mutex_lock(&pool->lock);
 	pool->st.out_of_memory += s == SS_ERR_NOMEM;
 	pthread_mutex_unlock(&pool->lock);
