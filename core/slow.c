@@ -275,9 +275,9 @@ static uint64_t steady_after(uint64_t since)
 /* Merging before a range is cut keeps long ranges long, while the pool is still
  * growing. Later it has what its program needs, cut as that needs it, and merges
  * only where nothing else helps. Bins that served no hits since they were emptied
- * last are left alone, or sizes that alternate would never be hits again. Pool lock
- * held. */
-static void flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
+ * last are left alone, or sizes that alternate would never be hits again. True: it
+ * is growing. Pool lock held. */
+static bool flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
 	uint64_t peak = atomic_load(&pool->reserved_high);
 	bool steady, all;
@@ -290,7 +290,7 @@ static void flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 		steady = false;
 	}
 	if (!q || steady)
-		return;
+		return !steady;
 	ss_spin_lock(&q->lock);
 	all = q->hits - q->hits_flushed >= HITS_PER_FLUSH;
 	if (all)
@@ -300,6 +300,7 @@ static void flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 		ss_flush(pool, q);
 	else
 		ss_flush_new(pool, q, size);
+	return true;
 }
 
 /* Bins may hold a larger block, or the neighbour of a range that is almost long
@@ -342,8 +343,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		pthread_mutex_lock(&pool->lock);
 		if (!grown)
 			ss_thrift_count(pool, q);
-		flush_first(pool, q, size);
-		if (!grown && much_waits(pool, q))
+		if (flush_first(pool, q, size) && !grown && much_waits(pool, q))
 			collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
 		if (!b)
