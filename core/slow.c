@@ -284,7 +284,7 @@ static bool flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 
 	steady = pool->spent.allocs - pool->steady.since >= steady_after(pool->steady.since);
 	/* Once that stands, a little more now and then is no new phase. */
-	if (peak > pool->steady.peak + (steady ? pool->steady.peak / 64 : 0)) {
+	if (peak > pool->steady.peak + (steady ? pool->steady.peak / 16 : 0)) {
 		pool->steady.peak = peak;
 		pool->steady.since = pool->spent.allocs;
 		steady = false;
