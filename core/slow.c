@@ -279,12 +279,14 @@ static uint64_t steady_after(uint64_t since)
  * is growing. Pool lock held. */
 static bool flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
-	uint64_t peak = atomic_load(&pool->reserved_high);
+	uint64_t peak = atomic_load(&pool->reserved_high), more;
 	bool steady, all;
 
 	steady = pool->spent.allocs - pool->steady.since >= steady_after(pool->steady.since);
-	/* Once that stands, a little more now and then is no new phase. */
-	if (peak > pool->steady.peak + (steady ? pool->steady.peak / 16 : 0)) {
+	/* Once that stands, a little more now and then is no new phase; with several
+	 * streams, whose memory is in more pieces, less of it. */
+	more = pool->steady.peak / (pool->queue_count > 1 ? 64 : 16);
+	if (peak > pool->steady.peak + (steady ? more : 0)) {
 		pool->steady.peak = peak;
 		pool->steady.since = pool->spent.allocs;
 		steady = false;
