@@ -2,7 +2,8 @@
 /*
  * The loop of the training course: 100 times an allocation of 16 MiB, a kernel of
  * 200 us, a free; loop classic|async|none STREAMS, a thread per stream. Prints
- * milliseconds; `none` is the kernels alone.
+ * milliseconds, and the blocks that the device was asked for per stream; `none` is the
+ * kernels alone.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,6 +18,16 @@
 
 static char how;
 static int streams;
+
+/* What the device itself has left; nothing goes back within the loop. */
+static double left(void)
+{
+	uint64_t (*bytes)(int) = symbol("somasim_device_free_bytes");
+
+	if (!bytes)
+		die("not on the software device");
+	return (double)bytes(0);
+}
 
 /* What the kernel takes of the device. */
 __attribute__((visibility("default"))) void somasim_kernel_busy(void **args);
@@ -64,18 +75,20 @@ static void *worker(void *arg)
 int main(int argc, char **argv)
 {
 	pthread_t thread[16];
-	double start;
+	double start, ms, before;
 
 	if (argc != 3 || (streams = atoi(argv[2])) < 1 || streams > 16)
 		die("usage: loop classic|async|none STREAMS");
 	how = argv[1][0];
 	CHECK(hipFree(NULL));
+	before = left();
 	start = now_ns();
 	for (int i = 0; i < streams; i++)
 		if (pthread_create(&thread[i], NULL, worker, NULL))
 			die("no thread");
 	for (int i = 0; i < streams; i++)
 		pthread_join(thread[i], NULL);
-	printf("ms %.2f\n", (now_ns() - start) / 1e6);
+	ms = (now_ns() - start) / 1e6;
+	printf("ms %.2f blocks %.1f\n", ms, (before - left()) / BLOCK / streams);
 	return 0;
 }

@@ -129,20 +129,25 @@ row "growth over 10 million pairs, bytes" "$(val growth "$tmp/memory")" "<= 6553
 
 # ---- the classic loop ----
 export SOMASIM_COST=hipMalloc:14,hipExtMallocWithFlags:14,hipFree:20
-loop() { # PRELOAD FREE_SYNC HOW STREAMS: the median of 5
+loop() { # PRELOAD FREE_SYNC HOW STREAMS: the median of 5; blocks: the most of them
 	for _ in 1 2 3 4 5; do
 		LD_PRELOAD=$1 SOMASHIM_FREE_SYNC=$2 "$build/bench/bench_loop" "$3" "$4"
-	done | awk '{ print $2 }' | sort -n | sed -n 3p
+	done >"$tmp/loop"
+	awk '{ print $2 }' "$tmp/loop" | sort -n | sed -n 3p
 }
+blocks() { awk '{ print $4 }' "$tmp/loop" | sort -n | tail -1; }
 for n in 1 4; do
 	alone=$(loop "" auto none $n) native=$(loop "" auto classic $n)
-	auto=$(loop "$preload" auto classic $n) never=$(loop "$preload" never classic $n)
+	auto=$(loop "$preload" auto classic $n) auto_blocks=$(blocks)
+	never=$(loop "$preload" never classic $n) never_blocks=$(blocks)
 	limit1=- limit4=-
 	[ $n = 1 ] && limit1="<= 1.05" || limit4="<= 1.05"
 	row "classic loop, $n streams, auto / kernels" "$(div "$auto" "$alone")" "$limit1" \
 		"native $(div "$native" "$alone")"
 	row "classic loop, $n streams, never / kernels" "$(div "$never" "$alone")" "$limit4" \
 		"kernels $alone ms"
+	row "classic loop, $n streams, auto, blocks per stream" "$auto_blocks" "<= 8" ""
+	row "classic loop, $n streams, never, blocks per stream" "$never_blocks" "<= 8" ""
 	row "async loop, $n streams / kernels" \
 		"$(div "$(loop "$preload" auto async $n)" "$alone")" - ""
 done

@@ -10,8 +10,9 @@
 
 #include "bench/bench.h"
 
-#define ROUNDS 5
+#define ROUNDS 11
 #define SECONDS 0.25
+#define WARM 400000 /* pairs, as in pair.c */
 #define MAX_THREADS 64
 
 static const struct trace *trace;
@@ -25,7 +26,7 @@ static void *worker(void *arg)
 	double end = 1e300; /* until it is known */
 
 	CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
-	for (int r = -2; r < 0 || now_ns() < end; r++) {
+	for (int r = -(int)(WARM / trace->pairs) - 1; r < 0 || now_ns() < end; r++) {
 		if (r == 0) {
 			ready++;
 			while (!go)

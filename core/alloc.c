@@ -9,8 +9,6 @@
  */
 #include "core/hit.h"
 
-#define MAX_REQUEST (1ull << 46)
-
 static uint64_t align_of(const struct ss_pool *pool, uint64_t size)
 {
 	uint64_t large = pool->core->opt.align_large;
@@ -43,7 +41,7 @@ static void hand_out(struct ss_pool *pool, struct ss_queue *q, struct ss_block *
 	b->request = size;
 	b->id = id;
 	b->bin = (uint8_t)ss_bin(b->size);
-	b->slot = q->tl ? q->tl->slot : SS_SLOT_CLEAN;
+	__atomic_store_n(&b->slot, q->tl ? q->tl->slot : SS_SLOT_CLEAN, __ATOMIC_RELAXED);
 	b->classic = classic;
 	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
 	ss_used_add(pool, q, b->size);
@@ -109,7 +107,7 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	struct ss_block *b;
 	enum ss_status s;
 
-	if (!size || size > MAX_REQUEST)
+	if (!size || size > SS_MAX_REQUEST)
 		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
@@ -149,7 +147,7 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
-	if (!size || size > MAX_REQUEST)
+	if (!size || size > SS_MAX_REQUEST)
 		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
@@ -231,11 +229,11 @@ static bool claim(struct ss_pool *pool, struct ss_block *b)
 
 		if (!q)
 			return false;
-		ss_spin_lock(&q->lock);
-		mine = ss_claim_locked(b, slot);
+		ss_bias_lock(&q->lock);
+		mine = ss_claim_locked(b, slot, b->addr);
 		/* Freed and handed out again meanwhile, elsewhere? */
 		moved = b->slot != slot;
-		ss_spin_unlock(&q->lock);
+		ss_bias_unlock(&q->lock);
 	} while (!mine && moved);
 	return mine;
 }
@@ -268,9 +266,11 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		return SS_ERR_FAILED;
 	if (!claim(pool, b))
 		return SS_ERR_INVALID;
+	if (b->slot != tl->slot)
+		atomic_fetch_add_explicit(&pool->crossed, 1, memory_order_relaxed);
 	if (!atomic_load_explicit(&tl->marked, memory_order_relaxed))
 		atomic_store_explicit(&tl->marked, true, memory_order_relaxed);
-	b->slot = tl->slot;
+	__atomic_store_n(&b->slot, tl->slot, __ATOMIC_RELAXED);
 	account_free(pool, q, b, tl->native);
 	if (__builtin_expect(atomic_load_explicit(&core->dev[tl->dev].pressed,
 						  memory_order_relaxed), 0)) {
@@ -291,11 +291,8 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		ss_ipc_keep(pool, b);
 	else
 		room = ss_queue_push(q, b);
-	if (__builtin_expect(!room, 0)) {
-		pthread_mutex_lock(&pool->lock);
-		ss_flush(pool, q);
-		pthread_mutex_unlock(&pool->lock);
-	}
+	if (__builtin_expect(!room, 0))
+		ss_queue_empty(q);
 	if (__builtin_expect(atomic_load_explicit(&pool->dying, memory_order_acquire), 0))
 		ss_pool_reap(pool);
 	return SS_OK;
@@ -334,21 +331,18 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	if (__builtin_expect(b->exported, 0)) {
 		/* Nothing left of its segment? Then it goes now: the real hipFree
 		 * waits for the device, as this call would have without us. */
-		b->slot = SS_SLOT_CLEAN;
+		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
 		ss_ipc_keep(pool, b);
 		ss_ipc_release(pool);
 	} else if (clean && pool->done && b->classic) {
-		b->slot = SS_SLOT_CLEAN;
+		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
 		b->n = 1;
-		if (!ss_queue_push(pool->done, b)) {
-			pthread_mutex_lock(&pool->lock);
-			ss_flush(pool, pool->done);
-			pthread_mutex_unlock(&pool->lock);
-		}
+		if (!ss_queue_push(pool->done, b))
+			ss_queue_empty(pool->done);
 	} else {
 		pthread_mutex_lock(&pool->lock);
 		pool->st.frees++;
-		b->slot = SS_SLOT_CLEAN;
+		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
 		b->n = 1;
 		/* Out of host memory for the marks: the bytes are lost to reuse,
 		 * never handed out too early. */

@@ -77,11 +77,9 @@ enum ss_status ss_vmm_reserve(struct ss_pool *pool)
 		v->seg->backing = SS_BACKING_VMM;
 		v->seg->native = va;
 		v->seg->native_size = size;
-		v->seg->prev = v->seg->next = NULL;
 		pthread_mutex_lock(&pool->lock);
 		pool->vmm = v;
-		pool->segments = v->seg;
-		pool->segment_count = 1;
+		ss_segment_link(pool, v->seg);
 		ss_hole_place(pool, v->seg->first);
 		pthread_mutex_unlock(&pool->lock);
 		return SS_OK;
@@ -375,8 +373,7 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 	size = v->seg->native_size;
 	pthread_mutex_lock(&pool->lock);
 	pool->vmm = NULL;
-	pool->segments = NULL;
-	pool->segment_count = 0;
+	ss_segment_unlink(pool, v->seg);
 	ss_segment_forget(core, v->seg);
 	pthread_mutex_unlock(&pool->lock);
 	for (uint64_t i = 0; i < v->frames; i++) {

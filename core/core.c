@@ -38,7 +38,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	core->drv = *drv;
 	core->opt = *opt;
 	core->serial = atomic_fetch_add(&serials, 1) + 1;
-	core->stream_gen = core->serial << 32; /* no two cores have one in common */
+	core->recent_gen = core->serial << 32; /* no two cores have one in common */
 	core->next_queue_id = 1;
 	pthread_mutex_init(&core->order, NULL);
 	pthread_mutex_init(&core->pools, NULL);
@@ -73,12 +73,12 @@ static void pool_free(struct ss_core *core, struct ss_pool *pool)
 	struct ss_queue_table *t = atomic_load(&pool->queues), *older;
 
 	for (uint32_t i = 0; t && i < t->cap; i++)
-		ss_host_free(core, atomic_load(&t->q[i]), sizeof(struct ss_queue));
+		ss_queue_free(core, atomic_load(&t->q[i]));
 	for (; t; t = older) {
 		older = t->older;
 		ss_host_free(core, t, sizeof(*t) + t->cap * sizeof(t->q[0]));
 	}
-	ss_host_free(core, pool->done, sizeof(*pool->done));
+	ss_queue_free(core, pool->done);
 	pthread_mutex_destroy(&pool->lock);
 	pthread_cond_destroy(&pool->mapped);
 	ss_host_free(core, pool, sizeof(*pool));
@@ -129,8 +129,9 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 		return false;
 	pool = seg->pool;
 	pthread_mutex_lock(&pool->lock);
+	ss_lease_freeze(pool, true);
 	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
-		b = ss_block_containing(core, seg, addr);
+		b = ss_block_last_start(core, seg, addr);
 	if (b) {
 		memset(out, 0, sizeof(*out));
 		out->base = (void *)(uintptr_t)b->addr;
@@ -145,6 +146,7 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 		out->live = atomic_load_explicit(&b->state, memory_order_acquire) ==
 			    SS_BLOCK_LIVE;
 	}
+	ss_lease_freeze(pool, false);
 	pthread_mutex_unlock(&pool->lock);
 	return b != NULL;
 }
@@ -319,5 +321,6 @@ void ss_device_reset(struct ss_core *core, int dev)
 		ss_fence_quiesce(tl);
 	}
 	d->peers = 0;
-	atomic_store(&d->pressed, false);
+	ss_pressed_set(core, dev, false);
+	ss_recent_end(core);
 }

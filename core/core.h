@@ -134,6 +134,9 @@ int ss_event_sync(struct ss_core *core, void *event, bool threshold,
  * seen); completion then comes from fences and device-wide waits only. */
 void ss_distrust(struct ss_core *core, const char *why);
 bool ss_distrusted(const struct ss_core *core);
+/* The program has functions of its own run on streams, which may allocate: from now on
+ * no hipMalloc waits for work that may stand behind one, but for lack of memory. */
+void ss_patience_never(struct ss_core *core);
 
 /* ---- pools: pool.c ------------------------------------------------------ */
 
@@ -189,11 +192,15 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
 /* The usual case of the above and of ss_free_async, at a fraction of the cost: in
  * the device's current pool, on a stream with a handle of its own, nothing
  * captures. 0, or whatever `miss` returns: not usual, and nothing was done. */
+/* `native` is any handle, `core` may be NULL: that is not usual either. Nor is anything
+ * while *shut (which see) is not 0; after it has grown, ss_hits_end() makes threads look. */
+void ss_hits_gate(struct ss_core *core, const _Atomic int *shut);
+void ss_hits_end(struct ss_core *core);
 typedef int ss_miss_alloc(void **out, size_t size, void *native);
 typedef int ss_miss_free(void *ptr, void *native);
-int ss_hit_alloc(struct ss_core *core, void **out, size_t size, void *native,
+int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
 		 ss_miss_alloc *miss);
-int ss_hit_free(struct ss_core *core, void *ptr, void *native, ss_miss_free *miss);
+int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
 /* hipMalloc: only bytes whose every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
 /* SS_ERR_FOREIGN: not ours (or freed already and forgotten): pass it on.
@@ -282,6 +289,7 @@ struct ss_pool_stats {
 	const char *backing;
 	uint64_t allocations, frees, hits, misses;
 	uint64_t reuse_same_stream, reuse_event, reuse_completed, reuse_internal, reuse_implicit;
+	uint64_t waits;      /* allocations that waited for what was in flight */
 	uint64_t segments, grown, released_bytes, remaps, trims;
 	uint64_t reserved, reserved_high, used, used_high;
 	uint64_t fences, driver_calls, driver_ns;

@@ -127,6 +127,9 @@ struct ss_driver {
 	void (*sleep_ms)(void *ctx, unsigned ms);
 	/* Lets others run for an instant. NULL where nothing moves meanwhile. */
 	void (*pause)(void *ctx);
+	/* A short sleep of about `us` microseconds; how many it took. NULL: nobody
+	 * waits for less than out of memory. */
+	uint64_t (*nap)(void *ctx, unsigned us);
 };
 
 #endif

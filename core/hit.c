@@ -10,32 +10,50 @@
  */
 #include "core/hit.h"
 
-_Thread_local struct ss_recent ss_recent __attribute__((tls_model("initial-exec")));
+void ss_hits_gate(struct ss_core *core, const _Atomic int *shut)
+{
+	core->shut = shut;
+}
+
+void ss_hits_end(struct ss_core *core)
+{
+	ss_recent_end(core);
+}
 
 /* Not before the long way has made the timeline, the pool and the queue. */
 static bool refill(struct ss_core *core, void *native)
 {
-	uint64_t gen = atomic_load_explicit(&core->stream_gen, memory_order_acquire);
-	struct ss_timeline *tl = ss_timeline_find(core, native);
-	struct ss_recent *r = &ss_recent;
+	struct ss_device_state *dev;
+	struct ss_timeline *tl;
 	struct ss_queue_table *t;
+	struct ss_thread *r;
+	struct ss_pool *pool;
+	uint64_t gen;
 
+	if (!core || (uintptr_t)native <= 2)
+		return false;
+	gen = atomic_load_explicit(&core->recent_gen, memory_order_acquire);
+	/* The journal, and blocks of an alignment of their own, go the long way. */
+	if ((core->shut && atomic_load(core->shut)) || core->journal || core->opt.align_large)
+		return false;
+	tl = ss_timeline_find(core, native);
+	r = ss_thread_record();
+	if (!tl || r == &ss_nobody)
+		return false;
 	r->gen = 0;
-	if (!tl || core->journal)
-		return false;
-	r->dev = &core->dev[tl->dev];
-	r->pool = atomic_load_explicit(&r->dev->current, memory_order_acquire);
+	dev = &core->dev[tl->dev];
+	pool = atomic_load_explicit(&dev->current, memory_order_acquire);
 	/* With a maximum, more is to be asked. */
-	if (!r->pool || r->pool->max_bytes)
+	if (!pool || pool->max_bytes)
 		return false;
-	t = atomic_load_explicit(&r->pool->queues, memory_order_acquire);
+	t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	r->q = t && tl->slot < t->cap ?
 	       atomic_load_explicit(&t->q[tl->slot], memory_order_acquire) : NULL;
 	if (!r->q)
 		return false;
-	/* The last free of a pool that is gone has more to do. */
-	r->frees = r->pool->is_default && !r->pool->classic ? r->pool : NULL;
-	r->max = core->opt.align_large ? core->opt.align_large - 1 : 1ull << 46;
+	r->count = ss_count_of(pool, r->q);
+	/* The last free of a pool that is gone has more to do, and near the limit every free. */
+	r->frees = pool->is_default && !pool->classic && !atomic_load(&dev->pressed) ? pool : NULL;
 	r->slot = tl->slot;
 	r->tl = tl;
 	r->native = native;
@@ -44,297 +62,363 @@ static bool refill(struct ss_core *core, void *native)
 	return true;
 }
 
-static __attribute__((noinline)) int alloc_again(struct ss_core *core, void **out, size_t size,
-						 void *native, ss_miss_alloc *miss)
+static __attribute__((noinline)) int alloc_again(void **out, size_t size, void *native,
+						 struct ss_core *core, ss_miss_alloc *miss)
 {
-	return refill(core, native) ? ss_hit_alloc(core, out, size, native, miss)
+	return refill(core, native) ? ss_hit_alloc(out, size, native, core, miss)
 				    : miss(out, size, native);
 }
 
-static __attribute__((noinline)) int free_again(struct ss_core *core, void *ptr, void *native,
+static __attribute__((noinline)) int free_again(void *ptr, void *native, struct ss_core *core,
 						ss_miss_free *miss)
 {
-	return refill(core, native) ? ss_hit_free(core, ptr, native, miss) : miss(ptr, native);
+	return refill(core, native) ? ss_hit_free(ptr, native, core, miss) : miss(ptr, native);
 }
 
-static inline bool recent(const struct ss_recent *r, struct ss_core *core, void *native)
+static inline bool recent(const struct ss_thread *r, struct ss_core *core, void *native)
 {
 	return __builtin_expect(r->native == native &&
-				r->gen == atomic_load_explicit(&core->stream_gen,
-							       memory_order_acquire) &&
-				atomic_load_explicit(&r->dev->current, memory_order_acquire) ==
-				r->pool, 1);
+				r->gen == atomic_load_explicit(&core->recent_gen,
+							       memory_order_acquire), 1);
 }
 
-/* The address of thread-local data, kept in a register. */
-static inline struct ss_recent *here(void)
+/* Once as the owner of the queue's lock and once as anybody. */
+static inline bool enter(struct ss_queue *q, struct ss_thread *r, bool owner)
 {
-	struct ss_recent *r = &ss_recent;
-
-	__asm__("" : "+r"(r));
-	return r;
+	return __builtin_expect(owner ? ss_bias_enter(&q->lock, r) : ss_bias_try(&q->lock), 1);
 }
 
+static inline void leave(struct ss_queue *q, struct ss_thread *r, bool owner)
+{
+	if (owner)
+		ss_bias_leave(r);
+	else
+		ss_bias_unlock(&q->lock);
+}
 
 /* Everything that needs a call is a tail call, or this would save registers. A
  * lock that is taken is a reason for the long way. */
-int ss_hit_alloc(struct ss_core *core, void **out, size_t size, void *native, ss_miss_alloc *miss)
+#define TWICE static inline __attribute__((always_inline))
+static int alloc_shared(void **out, size_t size, void *native, struct ss_core *core,
+			ss_miss_alloc *miss);
+static int free_shared(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
+
+TWICE int hand_out(void **out, size_t size, struct ss_thread *r, struct ss_queue *q,
+		   struct ss_block *b, bool owner)
 {
-	struct ss_recent *r = here();
+	b->request = size;
+	b->id = q->id | q->hits;
+	__atomic_store_n(&b->slot, r->slot, __ATOMIC_RELAXED);
+	b->classic = false;
+	*out = (void *)(uintptr_t)b->addr;
+	ss_near_put(q, b);
+	ss_uncover(r->tl);
+	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
+	if (__builtin_expect(!ss_count_add(r->count, b->size), 0))
+		return ss_count_peak(q, r->count);
+	leave(q, r, owner);
+	return SS_OK;
+}
+
+/* What the queue's bins don't have its lease may (core/lease.c). */
+static __attribute__((noinline)) int alloc_leased(void **out, size_t size, void *native,
+						  struct ss_core *core, ss_miss_alloc *miss)
+{
+	struct ss_thread *r = ss_thread;
+	struct ss_queue *q = r->q;
+	struct ss_block *b = NULL;
+
+	if (size - 1 >= SS_MAX_REQUEST || !ss_bias_lock_try(&q->lock))
+		return miss(out, size, native);
+	if (ss_leases(q))
+		b = ss_lease_take(q, ss_round(size, SS_GRAIN), 1);
+	if (b)
+		return hand_out(out, size, r, q, b, false);
+	ss_bias_unlock(&q->lock);
+	return miss(out, size, native);
+}
+
+TWICE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
+		    ss_miss_alloc *miss, bool owner)
+{
+	struct ss_thread *r = ss_thread;
 	struct ss_queue *q;
 	struct ss_block *b;
 	uint64_t sz;
 
 	if (!recent(r, core, native))
-		return alloc_again(core, out, size, native, miss);
-	if (__builtin_expect(size - 1 >= r->max, 0))
-		return miss(out, size, native);
+		return alloc_again(out, size, native, core, miss);
+	/* What is 0 or overflows is in no bin. */
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	q = r->q;
-	if (__builtin_expect(!ss_spin_try(&q->lock), 0))
-		return miss(out, size, native);
+	if (!enter(q, r, owner))
+		return owner ? alloc_shared(out, size, native, core, miss)
+			     : miss(out, size, native);
 	b = ss_bin_pop(q, sz, 1);
 	if (__builtin_expect(!b, 0)) {
-		ss_spin_unlock(&q->lock);
-		return miss(out, size, native);
+		leave(q, r, owner);
+		return alloc_leased(out, size, native, core, miss);
 	}
-	b->request = size;
-	b->id = q->id | q->hits;
-	b->slot = r->slot;
-	b->classic = false;
-	*out = (void *)(uintptr_t)b->addr;
-	ss_uncover(r->tl);
-	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
-	if (__builtin_expect(!ss_used_alone(r->pool, (uintptr_t)r, sz), 0))
-		return ss_used_shared(r->pool, q, sz);
-	ss_spin_unlock(&q->lock);
+	return hand_out(out, size, r, q, b, owner);
+}
+
+/* Whatever is not among what was handed out of late. q->lock held. */
+static struct ss_block *find(struct ss_core *core, struct ss_pool *pool, struct ss_queue *q,
+			     uint64_t addr)
+{
+	struct ss_segment *seg = ss_map_segment_inline(core, addr);
+	uint64_t off;
+
+	if (q->near_gone != atomic_load(&pool->gone))
+		ss_near_forget(q);
+	return seg && seg->pool == pool && ss_segment_has(seg, addr, &off) ?
+	       ss_block_at_inline(core, seg, off) : NULL;
+}
+
+/* b, which was claimed, goes into its bin. */
+TWICE int take_back(struct ss_queue *q, struct ss_timeline *tl, struct ss_count *count,
+		    struct ss_block *b, struct ss_thread *r, bool owner)
+{
+	b->n = atomic_load_explicit(&tl->now, memory_order_acquire);
+	ss_uncover(tl); /* after the position: a record in between covers it */
+	if (__builtin_expect(!ss_bin_push(q, b), 0))
+		return ss_hit_full(q, b->size);
+	ss_count_less(count, b->size);
+	leave(q, r, owner);
 	return SS_OK;
 }
 
-int ss_hit_free(struct ss_core *core, void *ptr, void *native, ss_miss_free *miss)
+static __attribute__((noinline)) int free_far(void *ptr, void *native, struct ss_core *core,
+					      ss_miss_free *miss)
 {
-	struct ss_recent *r = here();
-	struct ss_segment *seg;
+	struct ss_thread *r = ss_thread;
+	struct ss_queue *q = r->q;
 	struct ss_block *b;
-	struct ss_queue *q;
 
-	if (__builtin_expect(r->native != native ||
-			     r->gen != atomic_load_explicit(&core->stream_gen,
-							    memory_order_acquire), 0))
-		return free_again(core, ptr, native, miss);
-	seg = ss_map_segment_inline(core, (uintptr_t)ptr);
-	if (__builtin_expect(!seg || seg->pool != r->frees ||
-			     atomic_load_explicit(&r->dev->pressed, memory_order_relaxed), 0))
+	if (!ss_bias_lock_try(&q->lock))
 		return miss(ptr, native);
-	b = ss_block_at_inline(core, seg, (uintptr_t)ptr);
-	if (__builtin_expect(!b || b->exported, 0))
+	b = find(core, r->frees, q, (uintptr_t)ptr);
+	if (b && ss_claim_hit(b, r->slot, (uintptr_t)ptr))
+		return take_back(q, r->tl, r->count, b, r, false);
+	ss_bias_unlock(&q->lock);
+	return miss(ptr, native);
+}
+
+TWICE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss,
+		   bool owner)
+{
+	struct ss_thread *r = ss_thread;
+	struct ss_pool *pool = r->frees;
+	struct ss_queue *q = r->q;
+	struct ss_block *b;
+
+	if (!recent(r, core, native))
+		return free_again(ptr, native, core, miss);
+	if (__builtin_expect(!pool, 0))
 		return miss(ptr, native);
-	q = r->q;
-	if (__builtin_expect(!ss_spin_try(&q->lock), 0))
-		return miss(ptr, native);
-	if (__builtin_expect(!ss_claim_locked(b, r->slot), 0)) {
-		ss_spin_unlock(&q->lock);
-		return miss(ptr, native);
+	if (!enter(q, r, owner))
+		return owner ? free_shared(ptr, native, core, miss) : miss(ptr, native);
+	b = ss_near_get(q, pool, (uintptr_t)ptr);
+	/* (What was found may have been another's by the time that it was looked at.) */
+	if (__builtin_expect(!b || !ss_claim_hit(b, r->slot, (uintptr_t)ptr), 0)) {
+		leave(q, r, owner);
+		return free_far(ptr, native, core, miss);
 	}
-	b->n = atomic_load_explicit(&r->tl->now, memory_order_acquire);
-	ss_uncover(r->tl); /* after the position: a record in between covers it */
-	if (__builtin_expect(!ss_bin_push(q, b), 0))
-		return ss_hit_full(q, b->size);
-	if (__builtin_expect(!ss_used_less(r->frees, (uintptr_t)r, b->size), 0))
-		return ss_used_shared(r->frees, q, -b->size);
-	ss_spin_unlock(&q->lock);
-	return SS_OK;
+	return take_back(q, r->tl, r->count, b, r, owner);
+}
+
+static __attribute__((noinline)) int alloc_shared(void **out, size_t size, void *native,
+						  struct ss_core *core, ss_miss_alloc *miss)
+{
+	return hit_alloc(out, size, native, core, miss, false);
+}
+
+static __attribute__((noinline)) int free_shared(void *ptr, void *native, struct ss_core *core,
+						 ss_miss_free *miss)
+{
+	return hit_free(ptr, native, core, miss, false);
+}
+
+int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
+		 ss_miss_alloc *miss)
+{
+	return hit_alloc(out, size, native, core, miss, true);
+}
+
+int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
+{
+	return hit_free(ptr, native, core, miss, true);
 }
 
 /* ---- hipMalloc and hipFree while one timeline orders all work ------------ */
 
-/* The queue of the null stream, which is that timeline; NULL: not usual. */
-static inline struct ss_queue *only_queue(struct ss_core *core, struct ss_device_state *d,
-					  const struct ss_pool *pool)
+/* The queue of the null stream, which is that timeline, as refill(). */
+static bool only_refill(struct ss_core *core, int dev)
 {
+	uint64_t gen = atomic_load_explicit(&core->recent_gen, memory_order_acquire);
+	struct ss_device_state *d = &core->dev[dev];
+	struct ss_thread *r = ss_thread_record();
 	struct ss_timeline *only = __atomic_load_n(&d->null, __ATOMIC_ACQUIRE);
 	struct ss_queue_table *t;
 
-	/* The journal and the options for sharing want the long way. */
-	if (__builtin_expect(core->classic_odd || !only, 0))
-		return NULL;
-	t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-	if (__builtin_expect(!t || only->slot >= t->cap, 0))
-		return NULL;
-	return atomic_load_explicit(&t->q[only->slot], memory_order_acquire);
+	/* The journal and the options for sharing want the long way, and near the limit
+	 * every free does. */
+	if (!only || core->classic_odd || atomic_load(&d->pressed) || r == &ss_nobody)
+		return false;
+	r->only_gen = 0;
+	r->only_pool = atomic_load_explicit(&d->classic, memory_order_acquire);
+	t = r->only_pool ? atomic_load_explicit(&r->only_pool->queues, memory_order_acquire) : NULL;
+	r->only_q = t && only->slot < t->cap ?
+		    atomic_load_explicit(&t->q[only->slot], memory_order_acquire) : NULL;
+	if (!r->only_q)
+		return false;
+	r->only_count = ss_count_of(r->only_pool, r->only_q);
+	r->only_dev = dev;
+	r->only_gen = gen;
+	atomic_store_explicit(&only->marked, true, memory_order_relaxed);
+	return true;
+}
+
+static inline bool only_recent(const struct ss_thread *r, struct ss_core *core)
+{
+	return __builtin_expect(r->only_gen == atomic_load_explicit(&core->recent_gen,
+								    memory_order_acquire), 1);
+}
+
+TWICE bool only_hand_out(size_t size, void **out, struct ss_thread *r, struct ss_queue *q,
+			 struct ss_block *b, bool owner)
+{
+	b->request = size;
+	b->id = q->id | q->hits;
+	__atomic_store_n(&b->slot, q->tl->slot, __ATOMIC_RELAXED);
+	b->classic = true;
+	*out = (void *)(uintptr_t)b->addr;
+	ss_near_put(q, b);
+	ss_uncover(q->tl);
+	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
+	if (__builtin_expect(!ss_count_add(r->only_count, b->size), 0))
+		ss_count_peak(q, r->only_count);
+	else
+		leave(q, r, owner);
+	return true;
+}
+
+static inline uint64_t only_align(uint64_t sz)
+{
+	return sz >= SS_CLASSIC_LARGE ? SS_CLASSIC_ALIGN : SS_GRAIN;
+}
+
+static __attribute__((noinline)) bool only_leased(size_t size, void **out)
+{
+	uint64_t sz = ss_round(size, SS_GRAIN);
+	struct ss_thread *r = ss_thread;
+	struct ss_queue *q = r->only_q;
+	struct ss_block *b = NULL;
+
+	if (size - 1 >= SS_MAX_REQUEST || !ss_bias_lock_try(&q->lock))
+		return false;
+	if (ss_leases(q))
+		b = ss_lease_take(q, sz, only_align(sz));
+	if (b)
+		return only_hand_out(size, out, r, q, b, false);
+	ss_bias_unlock(&q->lock);
+	return false;
+}
+
+TWICE bool only_alloc(struct ss_core *core, size_t size, void **out, bool owner)
+{
+	struct ss_thread *r = ss_thread;
+	struct ss_queue *q = r->only_q;
+	struct ss_block *b;
+	uint64_t sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
+
+	if (!enter(q, r, owner))
+		return false;
+	b = ss_bin_pop(q, sz, only_align(sz));
+	if (__builtin_expect(!b, 0)) {
+		leave(q, r, owner);
+		return only_leased(size, out);
+	}
+	return only_hand_out(size, out, r, q, b, owner);
+}
+
+static __attribute__((noinline)) bool only_alloc_again(struct ss_core *core, int dev, size_t size,
+						       void **out)
+{
+	return only_refill(core, dev) && only_alloc(core, size, out, false);
 }
 
 bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
 {
-	struct ss_device_state *d = &core->dev[dev];
-	struct ss_pool *pool = atomic_load_explicit(&d->classic, memory_order_acquire);
-	struct ss_queue *q = pool ? only_queue(core, d, pool) : NULL;
-	struct ss_block *b;
-	uint64_t sz;
+	const struct ss_thread *r = ss_thread;
 
-	if (__builtin_expect(!q || size - 1 >= 1ull << 46, 0))
-		return false;
-	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
-	if (__builtin_expect(!ss_spin_try(&q->lock), 0))
-		return false;
-	b = ss_bin_pop(q, sz, sz >= SS_CLASSIC_LARGE ? SS_CLASSIC_ALIGN : SS_GRAIN);
-	if (__builtin_expect(!b, 0)) {
-		ss_spin_unlock(&q->lock);
-		return false;
+	if (__builtin_expect(!only_recent(r, core) || r->only_dev != dev ||
+			     atomic_load_explicit(&r->only_q->lock.owner,
+						  memory_order_relaxed) != r, 0))
+		return only_alloc_again(core, dev, size, out);
+	return only_alloc(core, size, out, true);
+}
+
+static __attribute__((noinline)) int only_free_far(struct ss_core *core, void *ptr,
+						   bool (*may)(int dev))
+{
+	struct ss_thread *r = ss_thread;
+	struct ss_queue *q = r->only_q;
+	struct ss_block *b;
+
+	if (!ss_bias_lock_try(&q->lock))
+		return -1;
+	b = find(core, r->only_pool, q, (uintptr_t)ptr);
+	ss_bias_unlock(&q->lock);
+	/* (Not asked with the lock held.) */
+	if (!b || !may(r->only_dev) || !ss_bias_lock_try(&q->lock))
+		return -1;
+	if (!ss_claim_hit(b, q->tl->slot, (uintptr_t)ptr)) {
+		ss_bias_unlock(&q->lock);
+		return -1;
 	}
-	b->request = size;
-	b->id = q->id | q->hits;
-	b->slot = q->tl->slot;
-	b->classic = true;
-	*out = (void *)(uintptr_t)b->addr;
-	ss_uncover(q->tl);
-	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
-	if (__builtin_expect(!ss_used_alone(pool, ss_self(), sz), 0))
-		ss_used_shared(pool, q, sz);
-	else
-		ss_spin_unlock(&q->lock);
-	return true;
+	take_back(q, q->tl, r->only_count, b, r, false);
+	return r->only_dev;
+}
+
+TWICE int only_free(struct ss_core *core, void *ptr, bool (*may)(int dev), bool owner)
+{
+	struct ss_thread *r = ss_thread;
+	struct ss_queue *q = r->only_q;
+	struct ss_block *b;
+
+	if (!enter(q, r, owner))
+		return -1;
+	b = ss_near_get(q, r->only_pool, (uintptr_t)ptr);
+	leave(q, r, owner);
+	if (__builtin_expect(!b, 0))
+		return only_free_far(core, ptr, may);
+	if (__builtin_expect(!may(r->only_dev), 0) || !enter(q, r, owner))
+		return -1;
+	if (__builtin_expect(!ss_claim_hit(b, q->tl->slot, (uintptr_t)ptr), 0)) {
+		leave(q, r, owner);
+		return -1;
+	}
+	take_back(q, q->tl, r->only_count, b, r, owner);
+	return r->only_dev;
+}
+
+static __attribute__((noinline)) int only_free_again(struct ss_core *core, void *ptr,
+						     bool (*may)(int dev))
+{
+	struct ss_segment *seg = ss_map_segment_inline(core, (uintptr_t)ptr);
+
+	return seg && seg->pool->classic && only_refill(core, seg->pool->dev) ?
+	       only_free(core, ptr, may, false) : -1;
 }
 
 int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev))
 {
-	struct ss_segment *seg = ss_map_segment_inline(core, (uintptr_t)ptr);
-	struct ss_device_state *d;
-	struct ss_pool *pool;
-	struct ss_queue *q;
-	struct ss_block *b;
-	int dev;
+	const struct ss_thread *r = ss_thread;
 
-	if (__builtin_expect(!seg, 0))
-		return -1;
-	pool = seg->pool;
-	dev = pool->dev;
-	d = &core->dev[dev];
-	if (__builtin_expect(!pool->classic || atomic_load_explicit(&d->pressed,
-								    memory_order_relaxed), 0))
-		return -1;
-	q = only_queue(core, d, pool);
-	b = ss_block_at_inline(core, seg, (uintptr_t)ptr);
-	if (__builtin_expect(!q || !b, 0))
-		return -1;
-	if (__builtin_expect(b->exported, 0) || __builtin_expect(!may(dev), 0) ||
-	    __builtin_expect(!ss_spin_try(&q->lock), 0))
-		return -1;
-	if (__builtin_expect(!ss_claim_locked(b, q->tl->slot), 0)) {
-		ss_spin_unlock(&q->lock);
-		return -1;
-	}
-	if (__builtin_expect(!atomic_load_explicit(&q->tl->marked, memory_order_relaxed), 0))
-		atomic_store_explicit(&q->tl->marked, true, memory_order_relaxed);
-	b->n = atomic_load_explicit(&q->tl->now, memory_order_acquire);
-	ss_uncover(q->tl); /* after the position: a record in between covers it */
-	if (__builtin_expect(!ss_bin_push(q, b), 0))
-		ss_hit_full(q, b->size);
-	else if (__builtin_expect(!ss_used_less(pool, ss_self(), b->size), 0))
-		ss_used_shared(pool, q, -b->size);
-	else
-		ss_spin_unlock(&q->lock);
-	return dev;
-}
-
-/* ---- bytes in use, seldom ----------------------------------------------- */
-
-static bool claim_counter(struct ss_pool *pool)
-{
-	uintptr_t who = atomic_load_explicit(&pool->counter, memory_order_relaxed), me = ss_self();
-
-	if (!who && atomic_compare_exchange_strong(&pool->counter, &who, me))
-		return true;
-	if (who != me && who != SS_COUNTER_SHARED)
-		atomic_store_explicit(&pool->counter, SS_COUNTER_SHARED, memory_order_relaxed);
-	return who == me;
-}
-
-/* The same for any thread; unlocks q. */
-enum ss_status ss_used_shared(struct ss_pool *pool, struct ss_queue *q, uint64_t delta)
-{
-	bool peak = false;
-
-	if (claim_counter(pool)) {
-		ss_used_alone(pool, ss_self(), delta);
-	} else {
-		ss_put(&q->used, ss_get(&q->used) + delta);
-		peak = (int64_t)ss_get(&q->used) > q->peak;
-		if (peak)
-			q->peak = (int64_t)ss_get(&q->used);
-	}
-	ss_spin_unlock(&q->lock);
-	if (peak)
-		ss_pool_peak(pool);
-	return SS_OK;
-}
-
-void ss_used_add(struct ss_pool *pool, struct ss_queue *q, uint64_t delta)
-{
-	ss_spin_lock(&q->lock);
-	ss_used_shared(pool, q, delta);
-	/* Off the hit path the sum is affordable: threads that take turns are seen. */
-	if ((int64_t)delta > 0 &&
-	    atomic_load_explicit(&pool->counter, memory_order_relaxed) == SS_COUNTER_SHARED)
-		ss_pool_peak(pool);
-}
-
-enum ss_status ss_hit_full(struct ss_queue *q, uint64_t size)
-{
-	struct ss_pool *pool = q->pool;
-
-	ss_used_shared(pool, q, -size);
-	pthread_mutex_lock(&pool->lock);
-	ss_flush(pool, q);
-	pthread_mutex_unlock(&pool->lock);
-	return SS_OK;
-}
-
-uint64_t ss_pool_used(struct ss_pool *pool)
-{
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-	uint64_t sum = ss_get(&pool->alone_used) + ss_get(&pool->done->used);
-
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
-
-		sum += q ? ss_get(&q->used) : 0;
-	}
-	/* A block's two ends may be seen out of order. */
-	return (int64_t)sum < 0 ? 0 : sum;
-}
-
-void ss_pool_peak(struct ss_pool *pool)
-{
-	uint64_t used = ss_pool_used(pool), peak = ss_get(&pool->peak);
-
-	while (used > peak && !atomic_compare_exchange_weak(&pool->peak, &peak, used))
-		;
-}
-
-uint64_t ss_pool_used_high(struct ss_pool *pool)
-{
-	if (ss_get((_Atomic uint64_t *)&pool->counter) == SS_COUNTER_SHARED)
-		ss_pool_peak(pool);
-	return ss_get(&pool->peak);
-}
-
-void ss_pool_used_reset(struct ss_pool *pool, bool to_zero)
-{
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-
-	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
-		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
-
-		if (!q)
-			continue;
-		ss_spin_lock(&q->lock);
-		if (to_zero)
-			ss_put(&q->used, 0);
-		q->peak = (int64_t)ss_get(&q->used);
-		ss_spin_unlock(&q->lock);
-	}
-	if (to_zero)
-		ss_put(&pool->alone_used, 0);
-	ss_put(&pool->peak, ss_pool_used(pool));
+	if (__builtin_expect(!only_recent(r, core) ||
+			     atomic_load_explicit(&r->only_q->lock.owner,
+						  memory_order_relaxed) != r, 0))
+		return only_free_again(core, ptr, may);
+	return only_free(core, ptr, may, true);
 }

@@ -18,29 +18,6 @@
 
 #define SS_COUNTER_SHARED ((uintptr_t)1)
 
-/* What a thread used last: valid while gen is the core's stream_gen and pool the
- * device's current pool. Generations differ between cores. */
-struct ss_recent {
-	uint64_t gen;
-	void *native;
-	struct ss_timeline *tl;
-	struct ss_device_state *dev;
-	struct ss_pool *pool;
-	struct ss_pool *frees; /* the same, where a free is no more than a push */
-	struct ss_queue *q;
-	uint64_t max;          /* sizes from here on have an alignment of their own */
-	uint32_t slot;
-};
-
-/* Initial-exec, as in driver/guard.h. */
-extern _Thread_local struct ss_recent ss_recent
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-
-static inline uintptr_t ss_self(void)
-{
-	return (uintptr_t)&ss_recent;
-}
-
 /* ---- bytes in use ------------------------------------------------------- */
 
 static inline uint64_t ss_get(const _Atomic uint64_t *v)
@@ -53,58 +30,72 @@ static inline void ss_put(_Atomic uint64_t *v, uint64_t n)
 	atomic_store_explicit(v, n, memory_order_relaxed);
 }
 
-/* Adds `delta`, which may be negative, if `self` counts for the pool alone. */
-static inline bool ss_used_alone(struct ss_pool *pool, uintptr_t self, uint64_t delta)
+/* Adds `delta`, which may be negative. False: that is more than there ever was. */
+static inline bool ss_count_add(struct ss_count *c, uint64_t delta)
 {
-	uint64_t used;
+	uint64_t used = ss_get(&c->used) + delta;
 
-	if (atomic_load_explicit(&pool->counter, memory_order_relaxed) != self)
-		return false;
-	used = ss_get(&pool->alone_used) + delta;
-	ss_put(&pool->alone_used, used);
-	if ((int64_t)used > (int64_t)ss_get(&pool->peak))
-		ss_put(&pool->peak, used);
-	return true;
+	ss_put(&c->used, used);
+	return (int64_t)used <= (int64_t)ss_get(&c->peak);
 }
 
-/* The same for what is given back, which makes no new peak. */
-static inline bool ss_used_less(struct ss_pool *pool, uintptr_t self, uint64_t size)
+/* Of what is given back, which makes no new peak. */
+static inline void ss_count_less(struct ss_count *c, uint64_t size)
 {
-	if (atomic_load_explicit(&pool->counter, memory_order_relaxed) != self)
-		return false;
-	ss_put(&pool->alone_used, ss_get(&pool->alone_used) - size);
-	return true;
+	ss_put(&c->used, ss_get(&c->used) - size);
 }
 
-/* For any thread, with q->lock held; unlocks it. (Never inlined: what a hit does not need
- * must not cost it registers.) */
-__attribute__((noinline)) enum ss_status ss_used_shared(struct ss_pool *pool, struct ss_queue *q,
-							uint64_t delta);
-/* The same, with q->lock not held. */
+/* The three that follow are never inlined: what a hit does not need must not cost it
+ * registers. q->lock held; they unlock it. */
+#define SS_APART __attribute__((noinline))
+/* What *c counts is a new peak of it. */
+SS_APART enum ss_status ss_count_peak(struct ss_queue *q, struct ss_count *c);
+/* Counts for any thread. */
+SS_APART enum ss_status ss_used_shared(struct ss_pool *pool, struct ss_queue *q, uint64_t delta);
+SS_APART enum ss_status ss_hit_full(struct ss_queue *q, uint64_t size);
+/* The same as ss_used_shared with q->lock not held. */
 void ss_used_add(struct ss_pool *pool, struct ss_queue *q, uint64_t delta);
-__attribute__((noinline)) enum ss_status ss_hit_full(struct ss_queue *q, uint64_t size);
+/* Where the calling thread counts: the pool's, if it counts alone, else q's. */
+struct ss_count *ss_count_of(struct ss_pool *pool, struct ss_queue *q);
 
 /* ---- bins --------------------------------------------------------------- */
 
+/* A product's middle bits depend on all that are set in a size. (One instruction, since the
+ * factor fits into it.) */
 static inline unsigned ss_bin(uint64_t size)
 {
-	return (unsigned)((size / SS_GRAIN * 0x9e3779b97f4a7c15ull) >> 56) % SS_BINS;
+	return (unsigned)(size * 0x61c88647 >> 32) % SS_BINS;
+}
+
+/* The compiler computes it once, then. */
+static inline struct ss_bin *ss_bin_at(struct ss_queue *q, unsigned i)
+{
+	struct ss_bin *bin = &q->bin[i];
+
+	__asm__("" : "+r"(bin));
+	return bin;
+}
+
+/* Its neighbour, where a size goes whose bin holds another one. */
+static inline unsigned ss_bin_next(unsigned i)
+{
+	return (i + 1) % SS_BINS;
 }
 
 /* q->lock held, here and below. */
 static inline struct ss_block *ss_bin_pop(struct ss_queue *q, uint64_t size, uint64_t align)
 {
-	struct ss_bin *bin = &q->bin[ss_bin(size)];
+	struct ss_bin *bin = ss_bin_at(q, ss_bin(size));
 	struct ss_block *b;
 
 	if (__builtin_expect(bin->size != size, 0)) {
-		bin = &q->bin[(ss_bin(size) + 1) % SS_BINS];
+		bin = ss_bin_at(q, ss_bin_next(ss_bin(size)));
 		if (bin->size != size)
 			return NULL;
 	}
 	b = bin->head;
 	/* Same size does not mean same alignment where that is an option. */
-	if (!b || (b->addr & (align - 1)))
+	if (__builtin_expect(!b || (b->addr & (align - 1)), 0))
 		return NULL;
 	bin->head = b->left;
 	q->blocks--;
@@ -116,17 +107,21 @@ static inline struct ss_block *ss_bin_pop(struct ss_queue *q, uint64_t size, uin
 static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)
 {
 	unsigned i = b->bin;
-	struct ss_block **head = &q->bin[i].head;
+	struct ss_bin *bin = ss_bin_at(q, i);
+	struct ss_block **head = &bin->head;
 
-	if (__builtin_expect(q->bin[i].size != b->size, 0)) {
+	if (__builtin_expect(bin->size != b->size, 0)) {
 		if (*head) {
-			i = (i + 1) % SS_BINS;
-			head = &q->bin[i].head;
+			i = ss_bin_next(i);
+			bin = ss_bin_at(q, i);
+			head = &bin->head;
 		}
-		if (q->bin[i].size == b->size || !*head)
-			q->bin[i].size = b->size;
-		else
+		if (bin->size == b->size || !*head) {
+			bin->size = b->size;
+			q->assigned++;
+		} else {
 			head = &q->overflow; /* until the next allocation empties it */
+		}
 	}
 	q->filled[i] = 1;
 	b->left = *head;
@@ -142,11 +137,20 @@ static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)
 #define SS_FRAME_BITS 21
 #define SS_LEAF_BITS 14
 #define SS_CHUNK 4096u
+#define SS_MAX_CHUNKS (1u << 20) /* four thousand million blocks */
+
+/* Where in it addr is; false: not in it. */
+static inline bool ss_segment_has(const struct ss_segment *seg, uint64_t addr, uint64_t *off)
+{
+	*off = addr - __atomic_load_n(&seg->base, __ATOMIC_RELAXED);
+	return *off < __atomic_load_n(&seg->size, __ATOMIC_RELAXED);
+}
 
 static inline struct ss_segment *ss_map_segment_inline(struct ss_core *core, uint64_t addr)
 {
 	_Atomic(struct ss_segment *) *leaf;
 	struct ss_segment *seg;
+	uint64_t off;
 
 	if (addr >> SS_ADDRESS_BITS)
 		return NULL;
@@ -157,7 +161,7 @@ static inline struct ss_segment *ss_map_segment_inline(struct ss_core *core, uin
 	seg = atomic_load_explicit(&leaf[addr >> SS_FRAME_BITS & ((1u << SS_LEAF_BITS) - 1)],
 				   memory_order_acquire);
 	/* Recycled under our feet? Then the range does not match. */
-	return seg && addr - seg->base < seg->size ? seg : NULL;
+	return seg && ss_segment_has(seg, addr, &off) ? seg : NULL;
 }
 
 static inline struct ss_block *ss_block_by_index(struct ss_core *core, uint32_t index)
@@ -171,9 +175,8 @@ static inline struct ss_block *ss_block_by_index(struct ss_core *core, uint32_t 
 }
 
 static inline struct ss_block *ss_block_at_inline(struct ss_core *core,
-						  struct ss_segment *seg, uint64_t addr)
+						  struct ss_segment *seg, uint64_t off)
 {
-	uint64_t off = addr - seg->base;
 	uint32_t v;
 
 	if (off % SS_GRAIN)
@@ -182,12 +185,73 @@ static inline struct ss_block *ss_block_at_inline(struct ss_core *core,
 	return v ? ss_block_by_index(core, v - 1) : NULL;
 }
 
+/* q->lock held, here and below: what was handed out at addr, if that was of late. */
+static inline struct ss_near *ss_near(struct ss_queue *q, uint64_t addr)
+{
+	return &q->near[addr / SS_GRAIN * 0x9e3779b97f4a7c15ull >> 54];
+}
+
+static inline void ss_near_put(struct ss_queue *q, struct ss_block *b)
+{
+	struct ss_near *at = ss_near(q, b->addr);
+
+	at->addr = b->addr;
+	at->b = b;
+}
+
+__attribute__((noinline)) void ss_near_forget(struct ss_queue *q);
+
+static inline struct ss_block *ss_near_get(struct ss_queue *q, const struct ss_pool *pool,
+					   uint64_t addr)
+{
+	const struct ss_near *at = ss_near(q, addr);
+
+	if (__builtin_expect(at->addr != addr || q->near_gone !=
+			     atomic_load_explicit(&pool->gone, memory_order_acquire), 0))
+		return NULL;
+	return at->b;
+}
+
 /* Of two threads that free one block, one wins: a live block names the queue it was
  * handed out by, and is claimed under that queue's lock. */
-static inline bool ss_claim_locked(struct ss_block *b, uint32_t slot)
+static inline bool ss_claim_locked(struct ss_block *b, uint32_t slot, uint64_t addr)
 {
-	if (atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE ||
-	    b->slot != slot)
+	if (__builtin_expect(atomic_load_explicit(&b->state, memory_order_acquire) !=
+			     SS_BLOCK_LIVE || b->slot != slot || b->addr != addr, 0))
+		return false;
+	atomic_store_explicit(&b->state, SS_BLOCK_QUEUED, memory_order_relaxed);
+	return true;
+}
+
+/* Slot, state and flags in one word. The descriptor may be another's by now, who writes
+ * parts of it under another lock: then it is not a live block of ours, whatever part of that
+ * is seen. (The thread sanitizer cannot know.) */
+#ifdef __SANITIZE_THREAD__
+#define SS_ACQUIRED(b) (void)atomic_load_explicit(&(b)->state, memory_order_acquire)
+__attribute__((no_sanitize_thread, noinline, unused)) static
+#else
+#define SS_ACQUIRED(b) atomic_thread_fence(memory_order_acquire)
+static inline
+#endif
+uint64_t ss_block_word(const struct ss_block *b)
+{
+	return *(const volatile uint64_t *)(const void *)&b->slot;
+}
+
+/* The same for what was not exported either: all of that in one word. */
+static inline bool ss_claim_hit(struct ss_block *b, uint32_t slot, uint64_t addr)
+{
+	const uint64_t mask = 0x00ff00ffffffffffull;
+
+	_Static_assert(offsetof(struct ss_block, slot) % 8 == 0 &&
+		       offsetof(struct ss_block, state) == offsetof(struct ss_block, slot) + 4 &&
+		       offsetof(struct ss_block, exported) == offsetof(struct ss_block, slot) + 6 &&
+		       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the mask");
+	if (__builtin_expect((ss_block_word(b) & mask) !=
+			     ((uint64_t)SS_BLOCK_LIVE << 32 | slot), 0))
+		return false;
+	SS_ACQUIRED(b);
+	if (__builtin_expect(b->addr != addr, 0))
 		return false;
 	atomic_store_explicit(&b->state, SS_BLOCK_QUEUED, memory_order_relaxed);
 	return true;

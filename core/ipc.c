@@ -88,12 +88,7 @@ static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t
 	seg->native_size = size;
 	seg->exported = serial;
 	seg->first->exported = true;
-	seg->prev = NULL;
-	seg->next = pool->segments;
-	if (seg->next)
-		seg->next->prev = seg;
-	pool->segments = seg;
-	pool->segment_count++;
+	ss_segment_link(pool, seg);
 	atomic_fetch_add(&pool->kept, seg->size);
 	ss_account_reserved(pool, size);
 }
@@ -128,13 +123,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 			else
 				ss_unplace(pool, b);
 		}
-		if (seg->prev)
-			seg->prev->next = seg->next;
-		else
-			pool->segments = seg->next;
-		if (seg->next)
-			seg->next->prev = seg->prev;
-		pool->segment_count--;
+		ss_segment_unlink(pool, seg);
 		ss_segment_forget(core, seg);
 		atomic_fetch_sub(&pool->reserved, size);
 		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);

@@ -90,10 +90,9 @@ static struct ss_block *cut(struct ss_pool *pool, struct ss_block *b, uint64_t a
 static void merge(struct ss_queue *q, struct ss_block *b)
 {
 	uint32_t slot = q->tl->slot;
-	uint64_t x = b->slot == slot ? b->n : 0, y = b->next->slot == slot ? b->next->n : 0;
 
+	b->n = ss_merged_mark(b, b->next, slot);
 	b->slot = slot;
-	b->n = x > y ? x : y;
 	ss_block_merge(q->pool->core, b);
 }
 

@@ -23,7 +23,6 @@
 #include "core/hit.h"
 
 #define LEAVES (1u << (SS_ADDRESS_BITS - SS_FRAME_BITS - SS_LEAF_BITS))
-#define MAX_CHUNKS (1u << 20) /* four thousand million blocks */
 
 static void *map_zeroed(size_t size)
 {
@@ -132,77 +131,71 @@ static uint64_t table_span(const struct ss_segment *seg)
 	       SS_GRAIN;
 }
 
-static void start_set(struct ss_segment *seg, uint64_t addr, uint32_t value)
+/* Streams split and merge what is leased to them at the same time, each under its own
+ * lock, and words of the bitmaps may be shared: hence the atomic operations. */
+static void level_set(struct ss_segment *seg, int i, uint64_t g)
+{
+	for (; i < seg->levels; i++, g /= 64)
+		if (atomic_fetch_or(&seg->level[i][g / 64], 1ull << g % 64))
+			return; /* the summary is set already */
+}
+
+static void level_clear(struct ss_segment *seg, uint64_t g)
+{
+	for (int i = 0; i < seg->levels; i++, g /= 64) {
+		uint64_t bit = 1ull << g % 64, old = atomic_fetch_and(&seg->level[i][g / 64], ~bit);
+
+		/* A start below, set since its word was empty, may have found this very
+		 * summary still set. */
+		if (i && atomic_load(&seg->level[i - 1][g])) {
+			level_set(seg, i, g);
+			return;
+		}
+		if (old & ~bit)
+			return;
+	}
+}
+
+void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value)
 {
 	uint64_t g = (addr - seg->base) / SS_GRAIN;
 
 	atomic_store_explicit(&seg->grains[g], value, memory_order_release);
-	for (int i = 0; i < seg->levels; i++, g /= 64) {
-		uint64_t *w = &seg->level[i][g / 64];
-		uint64_t old = *w;
-
-		if (value)
-			*w |= 1ull << g % 64;
-		else
-			*w &= ~(1ull << g % 64);
-		/* The summary changes only when the word was or became empty. */
-		if (value ? old != 0 : *w != 0)
-			break;
-	}
+	if (value)
+		level_set(seg, 0, g);
+	else
+		level_clear(seg, g);
 }
 
-/* ---- block descriptors -------------------------------------------------- */
-
-static struct ss_block *block_new(struct ss_core *core)
-{
-	struct ss_block *b;
-
-	pthread_mutex_lock(&core->meta);
-	b = core->spare_blocks;
-	if (!b && core->chunk_count < MAX_CHUNKS) {
-		struct ss_block *chunk = ss_host_alloc(core, SS_CHUNK * sizeof(*chunk));
-
-		if (chunk) {
-			for (uint32_t i = SS_CHUNK; i-- > 0;) {
-				chunk[i].index = core->chunk_count * SS_CHUNK + i;
-				chunk[i].left = b;
-				b = &chunk[i];
-			}
-			__atomic_store_n(&core->chunks[core->chunk_count], chunk, __ATOMIC_RELEASE);
-			core->chunk_count++;
-		}
-	}
-	if (b)
-		core->spare_blocks = b->left;
-	pthread_mutex_unlock(&core->meta);
-	return b;
-}
-
-static void block_recycle(struct ss_core *core, struct ss_block *b)
-{
-	atomic_store_explicit(&b->state, SS_BLOCK_UNUSED, memory_order_relaxed);
-	pthread_mutex_lock(&core->meta);
-	b->left = core->spare_blocks;
-	core->spare_blocks = b;
-	pthread_mutex_unlock(&core->meta);
-}
+/* ---- blocks ------------------------------------------------------------- */
 
 struct ss_block *ss_block_at(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
 {
-	return ss_block_at_inline(core, seg, addr);
+	return ss_block_at_inline(core, seg, addr - seg->base);
 }
 
 struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
 {
+	struct ss_block *b;
+
+	ss_lease_freeze(seg->pool, true);
+	b = ss_block_last_start(core, seg, addr);
+	ss_lease_freeze(seg->pool, false);
+	return b;
+}
+
+struct ss_block *ss_block_last_start(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+{
 	uint64_t g = (addr - seg->base) / SS_GRAIN;
 
 	for (int i = 0; i < seg->levels; i++) {
-		uint64_t w = seg->level[i][g / 64] & (~0ull >> (63 - g % 64));
+		uint64_t w = atomic_load(&seg->level[i][g / 64]) & (~0ull >> (63 - g % 64));
 
 		if (w) {
 			g = g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w));
 			while (i-- > 0) /* down again: the last start below */
-				g = g * 64 + (63 - (unsigned)__builtin_clzll(seg->level[i][g]));
+				g = g * 64 + (63 - (unsigned)__builtin_clzll(
+							   atomic_load(&seg->level[i][g])));
 			return ss_block_by_index(core, atomic_load_explicit(&seg->grains[g],
 								memory_order_acquire) - 1);
 		}
@@ -213,49 +206,12 @@ struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *se
 	return NULL;
 }
 
-struct ss_block *ss_block_split(struct ss_core *core, struct ss_block *b, uint64_t size)
-{
-	struct ss_block *rest = block_new(core);
-
-	if (!rest)
-		return NULL;
-	rest->addr = b->addr + size - (SS_MUTANT_IS(12) ? SS_GRAIN : 0);
-	rest->size = b->size - size;
-	rest->request = 0;
-	rest->seg = b->seg;
-	rest->classic = b->classic;
-	rest->exported = false;
-	rest->slot = SS_MUTANT_IS(13) ? SS_SLOT_CLEAN : b->slot;
-	rest->n = b->n;
-	rest->prev = b;
-	rest->next = b->next;
-	if (b->next)
-		b->next->prev = rest;
-	b->next = rest;
-	b->size = size;
-	atomic_store_explicit(&rest->state, atomic_load_explicit(&b->state, memory_order_relaxed),
-			      memory_order_relaxed);
-	start_set(b->seg, rest->addr, rest->index + 1);
-	return rest;
-}
-
-void ss_block_merge(struct ss_core *core, struct ss_block *b)
-{
-	struct ss_block *gone = b->next;
-
-	start_set(b->seg, gone->addr, 0);
-	b->size += gone->size;
-	b->next = gone->next;
-	if (b->next)
-		b->next->prev = b;
-	block_recycle(core, gone);
-}
-
 struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
 				  uint64_t size)
 {
+	struct ss_spares own = {0}; /* the pool's are for those who hold its lock */
 	struct ss_segment *seg = NULL, **at;
-	struct ss_block *b = size <= MOST ? block_new(core) : NULL;
+	struct ss_block *b = size <= MOST ? ss_block_new(core, &own) : NULL;
 
 	if (!b)
 		return NULL;
@@ -278,8 +234,9 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 		if (!tables_make(seg))
 			goto fail_seg;
 	}
-	seg->base = base;
-	seg->size = size;
+	/* A free may be looking at what it was before. */
+	__atomic_store_n(&seg->base, base, __ATOMIC_RELAXED);
+	__atomic_store_n(&seg->size, size, __ATOMIC_RELAXED);
 	seg->pool = pool;
 	seg->first = b;
 	seg->exported = 0;
@@ -291,46 +248,73 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	b->slot = SS_SLOT_CLEAN;
 	b->n = 0;
 	b->classic = b->exported = false;
+	ss_set_lessee(b, 0);
 	atomic_store_explicit(&b->state, SS_BLOCK_HOLE, memory_order_relaxed);
-	start_set(seg, base, b->index + 1);
+	ss_start_set(seg, base, b->index + 1);
 	pthread_mutex_lock(&core->meta);
 	if (!frames_set(core, base, size, seg)) {
 		frames_set(core, base, size, NULL);
 		pthread_mutex_unlock(&core->meta);
-		start_set(seg, base, 0);
+		ss_start_set(seg, base, 0);
 		munmap((void *)seg->grains, seg->table_bytes);
 		goto fail_seg;
 	}
 	pthread_mutex_unlock(&core->meta);
+	ss_spares_return(core, &own, 0);
 	return seg;
 
 fail_seg:
 	ss_host_free(core, seg, sizeof(*seg));
 fail:
-	block_recycle(core, b);
+	ss_block_recycle(core, &own, b);
+	ss_spares_return(core, &own, 0);
 	return NULL;
 }
 
 void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 {
 	struct ss_block *b = seg->first, *next;
+	struct ss_spares own = {0};
 
+	atomic_fetch_add(&seg->pool->gone, 1);
 	pthread_mutex_lock(&core->meta);
 	frames_set(core, seg->base, seg->size, NULL);
 	pthread_mutex_unlock(&core->meta);
 	for (; b; b = next) {
 		next = b->next;
-		start_set(seg, b->addr, 0);
-		block_recycle(core, b);
+		ss_start_set(seg, b->addr, 0);
+		ss_block_recycle(core, &own, b);
 	}
+	ss_spares_return(core, &own, 0);
 	/* Zero already, but large: hand the pages back to the kernel. */
 	if (seg->table_bytes > 256 * 1024)
 		madvise((void *)seg->grains, seg->table_bytes, MADV_DONTNEED);
 	pthread_mutex_lock(&core->meta);
-	seg->size = 0;
+	__atomic_store_n(&seg->size, 0, __ATOMIC_RELAXED);
 	seg->next = core->spare_segments;
 	core->spare_segments = seg;
 	pthread_mutex_unlock(&core->meta);
+}
+
+void ss_segment_link(struct ss_pool *pool, struct ss_segment *seg)
+{
+	seg->prev = NULL;
+	seg->next = pool->segments;
+	if (seg->next)
+		seg->next->prev = seg;
+	pool->segments = seg;
+	pool->segment_count++;
+}
+
+void ss_segment_unlink(struct ss_pool *pool, struct ss_segment *seg)
+{
+	if (seg->prev)
+		seg->prev->next = seg->next;
+	else
+		pool->segments = seg->next;
+	if (seg->next)
+		seg->next->prev = seg->prev;
+	pool->segment_count--;
 }
 
 /* ---- for core.c --------------------------------------------------------- */
@@ -338,7 +322,7 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 bool ss_map_init(struct ss_core *core)
 {
 	core->frames = map_zeroed(sizeof(*core->frames) * LEAVES);
-	core->chunks = map_zeroed(sizeof(*core->chunks) * MAX_CHUNKS);
+	core->chunks = map_zeroed(sizeof(*core->chunks) * SS_MAX_CHUNKS);
 	return core->frames && core->chunks;
 }
 
@@ -354,7 +338,7 @@ void ss_map_finish(struct ss_core *core)
 	for (uint32_t i = 0; core->chunks && i < core->chunk_count; i++)
 		ss_host_free(core, core->chunks[i], SS_CHUNK * sizeof(struct ss_block));
 	if (core->chunks)
-		munmap(core->chunks, sizeof(*core->chunks) * MAX_CHUNKS);
+		munmap(core->chunks, sizeof(*core->chunks) * SS_MAX_CHUNKS);
 	for (unsigned i = 0; core->frames && i < LEAVES; i++) {
 		void *leaf = atomic_load(&core->frames[i]);
 

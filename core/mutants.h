@@ -59,6 +59,9 @@
 	M(44, distrusted_idle, "after a bypass a device is idle when the streams known are") \
 	M(45, distrusted_query, "after a bypass a query enqueues no command") \
 	M(46, join_rest_clean, "what is left of a joined range loses its mark") \
-	M(47, join_unseen, "an allocation joins ranges that it may not use")
+	M(47, join_unseen, "an allocation joins ranges that it may not use") \
+	M(48, lease_drops_mark, "a range merged in a lease keeps only the lower part's mark") \
+	M(49, lease_takes_others, "what others lease is divided by whoever freed it") \
+	M(50, lease_unseen, "a lease takes in what other streams freed")
 
 #endif

@@ -169,12 +169,14 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 {
 	struct ss_core *core = pool->core;
 	struct release r = {.idle = -1};
+	uint64_t before;
+	bool waited;
 
 	/* One allocation waits once, whatever it waits for. */
 	if (step == 0)
 		*end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
 	r.end = *end;
-	atomic_store(&core->dev[pool->dev].pressed, true);
+	ss_pressed_set(core, pool->dev, true);
 	if (!could_fit(pool, size))
 		return SS_ERR_NOMEM;
 	switch (step) {
@@ -191,10 +193,13 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 			return SS_OK;
 		/* fall through */
 	default: /* as often as something ends, until the time is over */
-		if (!wait_on_host(core, pool, *end))
-			return SS_ERR_NOMEM;
+		waited = wait_on_host(core, pool, *end);
+		/* What ended between the last step and this one is in flight no more, but
+		 * was not idle then. */
+		before = atomic_load(&core->dev[pool->dev].reserved);
 		ss_pools_each(core, pool->dev, release_idle, &r);
-		return SS_OK;
+		return waited || atomic_load(&core->dev[pool->dev].reserved) < before ?
+		       SS_OK : SS_ERR_NOMEM;
 	}
 }
 
@@ -233,7 +238,8 @@ static void report_pool(struct ss_pool *pool, void *arg)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* In memory first: one report is one piece, whatever other threads say. */
+/* In memory first: one report is one piece, whatever other threads say. Where there is
+ * no host memory for that either, it is said as it comes. */
 void ss_oom_report(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
@@ -243,6 +249,8 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size)
 	FILE *out;
 
 	out = core->log ? open_memstream(&text, &length) : NULL;
+	if (!out)
+		out = core->log;
 	if (!out)
 		return;
 	SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total));
@@ -263,7 +271,8 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size)
 		"completed frees, merging, idle memory of all pools, device-side and bounded "
 		"host waiting" :
 		"nothing, since it is more than what is free and what is idle together");
-	fclose(out);
+	if (out != core->log)
+		fclose(out);
 	if (text)
 		fputs(text, core->log);
 	fflush(core->log);

@@ -21,6 +21,7 @@ enum type {
 	T_ENUM,       /* int, one of `values` */
 	T_BOOL,
 	T_MS,         /* uint64_t milliseconds */
+	T_COUNT,      /* uint64_t */
 	T_SIZE,       /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
 	T_AMOUNT,     /* struct ss_amount */
@@ -54,6 +55,8 @@ static const struct option table[] = {
 	  "the most this process may take of each device" },
 	{ "DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
 	  "age at which idle memory goes back; 0 = at the next synchronization" },
+	{ "STEADY", T_COUNT, AT(steady), "2048", NULL,
+	  "allocations without a new peak after which a pool is settled for speed" },
 	{ "OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
 	  "longest wait for frees in flight before out of memory is reported" },
 	{ "ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
@@ -100,6 +103,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 	case T_BOOL:
 		return ss_parse_bool(value, field);
 	case T_MS:
+	case T_COUNT:
 		end = ss_parse_decimal(value, &n, &frac);
 		if (!end || *end || frac) {
 			return false;
@@ -204,6 +208,7 @@ static void nearest_value(const char *values, const char *value, char *out, size
 static const char *const type_texts[] = {
 	[T_BOOL] = "0|1",
 	[T_MS] = "milliseconds",
+	[T_COUNT] = "number",
 	[T_SIZE] = "size",
 	[T_POWER] = "size (power of 2)",
 	[T_AMOUNT] = "size or percent",
@@ -294,6 +299,7 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 		snprintf(out, size, "%d", *(const bool *)field);
 		break;
 	case T_MS:
+	case T_COUNT:
 		snprintf(out, size, "%llu", *(const unsigned long long *)field);
 		break;
 	case T_SIZE:

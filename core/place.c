@@ -64,7 +64,7 @@ static bool swallows(const struct ss_pool *pool, const struct ss_block *a,
 	return b->slot == a->slot || b->slot == SS_SLOT_CLEAN;
 }
 
-static uint64_t merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot)
+uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot)
 {
 	uint64_t x = a->slot == slot ? a->n : 0, y = b->slot == slot ? b->n : 0;
 
@@ -77,6 +77,9 @@ void ss_place(struct ss_pool *pool, struct ss_block *b)
 {
 	uint32_t slot = b->slot;
 
+	/* Freed on another stream than the one that divides what lies round it. */
+	if (ss_lessee(b))
+		ss_lease_end(pool, ss_lessee_queue(pool, ss_lessee(b)));
 	atomic_store_explicit(&b->state, SS_BLOCK_FREE, memory_order_relaxed);
 	b->request = 0;
 	if (slot == SS_SLOT_EPOCH) {
@@ -92,14 +95,14 @@ void ss_place(struct ss_pool *pool, struct ss_block *b)
 	}
 	while (swallows(pool, b, b->next)) {
 		ss_heap_remove(heap_of(pool, b->next), b->next);
-		b->n = merged_mark(b, b->next, slot);
+		b->n = ss_merged_mark(b, b->next, slot);
 		ss_block_merge(pool->core, b);
 	}
 	while (swallows(pool, b, b->prev)) {
 		struct ss_block *prev = b->prev;
 
 		ss_heap_remove(heap_of(pool, prev), prev);
-		prev->n = merged_mark(prev, b, slot);
+		prev->n = ss_merged_mark(prev, b, slot);
 		prev->slot = slot;
 		ss_block_merge(pool->core, prev);
 		b = prev;
@@ -174,17 +177,14 @@ static void place_all(struct ss_pool *pool, struct ss_block *b)
 
 void ss_flush(struct ss_pool *pool, struct ss_queue *q)
 {
+	ss_lease_end(pool, q);
 	place_all(pool, ss_queue_drain(q, 0));
 }
 
 void ss_flush_large(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
+	ss_lease_end(pool, q);
 	place_all(pool, ss_queue_drain(q, size));
-}
-
-void ss_flush_new(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
-{
-	place_all(pool, ss_queue_drain_new(q, size));
 }
 
 void ss_flush_all(struct ss_pool *pool)
@@ -300,6 +300,7 @@ void ss_settle(struct ss_pool *pool)
 			b->n = 1;
 			ss_place(pool, b);
 		}
+		ss_patience_completed(pool, e);
 		epoch_unlink(pool, e);
 	}
 }
@@ -444,6 +445,7 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 		if (SS_MUTANT_IS(9) && count)
 			fresh->mark[count - 1].n = 0;
 		fresh->dev = pool->dev;
+		fresh->since = core->drv.now_ms(core->drv.ctx);
 		if (ss_distrusted(core) && !SS_MUTANT_IS(37))
 			fresh->wide = atomic_load(&core->dev[pool->dev].wide_now);
 		fresh->next = pool->epochs;
@@ -455,5 +457,6 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 	pthread_mutex_unlock(&core->order);
 	b->slot = SS_SLOT_EPOCH;
 	b->epoch = e;
+	ss_patience_freed(pool, e, b->size);
 	return true;
 }

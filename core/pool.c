@@ -43,19 +43,21 @@ static void counts_reset(struct ss_pool *pool)
 
 		if (!q)
 			continue;
-		ss_spin_lock(&q->lock);
+		ss_bias_lock(&q->lock);
 		q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
 		q->hits = q->frees = 0;
-		ss_spin_unlock(&q->lock);
-		q->hits_counted = q->hits_flushed = q->fences = q->frees_fenced = 0;
+		ss_bias_unlock(&q->lock);
+		q->hits_counted = q->fences = q->frees_fenced = 0;
+		q->lease_in = q->lease_wait = 0;
+		memset(&q->demand, 0, sizeof(q->demand));
 		q->idle = false;
 	}
 	pool->ids = 0;
 	pool->id_base = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
 	memset(&pool->st, 0, sizeof(pool->st));
 	memset(&pool->spent, 0, sizeof(pool->spent));
-	memset(&pool->steady, 0, sizeof(pool->steady));
 	pool->waited = 0;
+	pool->crossed = 0;
 }
 
 /* core->pools held. */
@@ -96,6 +98,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->threshold = ss_amount_bytes(&core->opt.threshold[dev], total);
 	pool->reserved = pool->reserved_high = 0;
 	pool->counter = 0;
+	ss_recent_end(core);
 	ss_pool_used_reset(pool, true);
 	pool->kept = 0;
 	counts_reset(pool);
@@ -171,6 +174,7 @@ enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool
 	if (pool->dev != dev)
 		return SS_ERR_DEVICE;
 	atomic_store(&core->dev[dev].current, pool);
+	ss_recent_end(core);
 	return SS_OK;
 }
 
@@ -216,6 +220,7 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 	HASH_DEL(core->pool_by_handle, pool);
 	atomic_compare_exchange_strong(&core->dev[pool->dev].current, &expected,
 				       atomic_load(&core->dev[pool->dev].def));
+	ss_recent_end(core);
 	atomic_store_explicit(&pool->dying, true, memory_order_release);
 	pthread_mutex_unlock(&core->pools);
 	ss_pool_reap(pool);
@@ -455,6 +460,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	struct ss_epoch *e;
 
 	pthread_mutex_lock(&pool->lock);
+	ss_lease_end_all(pool);
 	t = atomic_load(&pool->queues);
 	for (uint32_t i = 0; t && i < t->cap; i++) {
 		struct ss_queue *q = atomic_load(&t->q[i]);
@@ -469,6 +475,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	pool->idle_bytes = 0;
 	while ((e = pool->epochs)) {
 		pool->epochs = e->next;
+		ss_patience_completed(pool, e);
 		ss_host_free(core, e, sizeof(*e) + e->count * sizeof(e->mark[0]));
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -478,8 +485,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 		void *native = seg->native;
 		uint64_t size = seg->native_size;
 
-		pool->segments = seg->next;
-		pool->segment_count--;
+		ss_segment_unlink(pool, seg);
 		ss_segment_forget(core, seg);
 		if (!give_back)
 			continue;

@@ -23,6 +23,14 @@ struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl)
 	return q;
 }
 
+void ss_queue_free(struct ss_core *core, struct ss_queue *q)
+{
+	if (!q)
+		return;
+	ss_host_free(core, q->lease, sizeof(*q->lease));
+	ss_host_free(core, q, sizeof(*q));
+}
+
 struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl)
 {
 	struct ss_queue_table *t, *bigger;
@@ -61,11 +69,13 @@ struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align,
 {
 	struct ss_block *b;
 
-	ss_spin_lock(&q->lock);
+	ss_bias_lock(&q->lock);
 	b = ss_bin_pop(q, size, align);
+	if (!b && ss_leases(q))
+		b = ss_lease_take(q, size, align);
 	if (b)
 		*id = q->id | q->hits;
-	ss_spin_unlock(&q->lock);
+	ss_bias_unlock(&q->lock);
 	return b;
 }
 
@@ -73,10 +83,41 @@ bool ss_queue_push(struct ss_queue *q, struct ss_block *b)
 {
 	bool room;
 
-	ss_spin_lock(&q->lock);
+	ss_bias_lock(&q->lock);
 	room = ss_bin_push(q, b);
-	ss_spin_unlock(&q->lock);
+	ss_bias_unlock(&q->lock);
 	return room;
+}
+
+bool ss_queue_knows(struct ss_queue *q, uint64_t size)
+{
+	unsigned i = ss_bin(size);
+	bool known;
+
+	ss_bias_lock(&q->lock);
+	known = q->bin[i].size == size || q->bin[(i + 1) % SS_BINS].size == size;
+	ss_bias_unlock(&q->lock);
+	return known;
+}
+
+void ss_near_forget(struct ss_queue *q)
+{
+	memset(q->near, 0, sizeof(q->near));
+	q->near_gone = atomic_load(&q->pool->gone);
+}
+
+void ss_queue_empty(struct ss_queue *q)
+{
+	bool done;
+
+	ss_bias_lock(&q->lock);
+	done = ss_lease_collect(q);
+	ss_bias_unlock(&q->lock);
+	if (done)
+		return;
+	pthread_mutex_lock(&q->pool->lock);
+	ss_flush(q->pool, q);
+	pthread_mutex_unlock(&q->pool->lock);
 }
 
 /* Puts what bin i holds before `list`. q->lock held. */
@@ -107,7 +148,7 @@ struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
 {
 	struct ss_block *list = NULL;
 
-	ss_spin_lock(&q->lock);
+	ss_bias_lock(&q->lock);
 	for (unsigned i = filled_from(q, 0); i < SS_BINS; i = filled_from(q, i + 1))
 		if (q->bin[i].size >= size)
 			list = empty(q, i, list);
@@ -121,23 +162,6 @@ struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
 		q->blocks = 0;
 		q->bytes = 0;
 	}
-	ss_spin_unlock(&q->lock);
-	return list;
-}
-
-struct ss_block *ss_queue_drain_new(struct ss_queue *q, uint64_t size)
-{
-	struct ss_block *list = NULL;
-	unsigned at = ss_bin(size);
-
-	ss_spin_lock(&q->lock);
-	if (q->bin[at].size != size)
-		at = (at + 1) % SS_BINS;
-	if (q->bin[at].size == size)
-		q->kept[at] = size;
-	for (unsigned i = filled_from(q, 0); i < SS_BINS; i = filled_from(q, i + 1))
-		if (q->kept[i] != q->bin[i].size)
-			list = empty(q, i, list);
-	ss_spin_unlock(&q->lock);
+	ss_bias_unlock(&q->lock);
 	return list;
 }

@@ -12,6 +12,9 @@
 #include "core/internal.h"
 
 #define WARM_UP 32           /* allocations: before, nothing is a loop */
+#define HARMLESS 88          /* percent of the peak that segments in use may reach */
+#define HARMLESS_LEAST 25
+#define SMALL (64ull << 20) /* a pool of this size is not worth calls */
 #define SHARED (4ull << 20) /* smaller blocks share a segment */
 
 /* How much to ask for when `size` bytes are missing: small blocks share, large
@@ -21,16 +24,26 @@ static uint64_t segment_size(const struct ss_pool *pool, uint64_t size)
 	return size < SHARED ? SHARED : ss_round(size, SS_FRAME);
 }
 
-bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size)
+bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
+		      bool growing)
 {
 	uint64_t busy = atomic_load(&pool->reserved) - pool->idle_bytes;
 	uint64_t high = ss_pool_used_high(pool);
+	int64_t thrift, percent;
 
-	/* Only what is cut off an idle segment keeps it from going back. That does
-	 * no harm while the segments in use leave room below the peak. */
-	return b->size == b->seg->size && b->size > segment_size(pool, size) &&
-	       busy + b->size > high - high / 8 &&
-	       pool->spent.allocs >= WARM_UP && ss_thrift(pool) >= 2;
+	if (b->size != b->seg->size || b->size <= segment_size(pool, size) ||
+	    high < SMALL || pool->spent.allocs < WARM_UP)
+		return false;
+	thrift = ss_thrift(pool);
+	if (thrift < 2 || !ss_thrift_misses(pool))
+		return false;
+	/* Only what is cut off an idle segment keeps it from going back. That does no
+	 * harm while the segments in use leave room below the peak. Calls that were
+	 * saved up are spent on more room, as long as that may lower the peak. */
+	percent = growing ? HARMLESS - (thrift - 2) : HARMLESS;
+	if (percent < HARMLESS_LEAST)
+		percent = HARMLESS_LEAST;
+	return busy + b->size > high / 100 * (uint64_t)percent;
 }
 
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
@@ -81,11 +94,10 @@ void ss_account_reserved(struct ss_pool *pool, uint64_t size)
 static void check_pressure(struct ss_pool *pool)
 {
 	struct ss_core *core = pool->core;
-	struct ss_device_state *d = &core->dev[pool->dev];
 	uint64_t left = 0, total = 0;
 
 	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total)) == SS_OK)
-		atomic_store(&d->pressed, left < total / 16);
+		ss_pressed_set(core, pool->dev, left < total / 16);
 }
 
 enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
@@ -116,12 +128,7 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 	seg->native = ptr;
 	seg->native_size = size;
 	pthread_mutex_lock(&pool->lock);
-	seg->prev = NULL;
-	seg->next = pool->segments;
-	if (seg->next)
-		seg->next->prev = seg;
-	pool->segments = seg;
-	pool->segment_count++;
+	ss_segment_link(pool, seg);
 	pool->st.grown++;
 	pool->spent.calls++;
 	ss_account_reserved(pool, size);
@@ -157,17 +164,6 @@ static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t
 	return best;
 }
 
-static void unlink_segment(struct ss_pool *pool, struct ss_segment *seg)
-{
-	if (seg->prev)
-		seg->prev->next = seg->next;
-	else
-		pool->segments = seg->next;
-	if (seg->next)
-		seg->next->prev = seg->prev;
-	pool->segment_count--;
-}
-
 static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
 			     bool limit)
 {
@@ -185,7 +181,7 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 		/* It leaves our tables before it leaves the device: afterwards its
 		 * addresses may be anybody's. */
 		ss_unplace(pool, seg->first);
-		unlink_segment(pool, seg);
+		ss_segment_unlink(pool, seg);
 		ss_segment_forget(core, seg);
 		atomic_fetch_sub(&pool->reserved, size);
 		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);
@@ -206,12 +202,7 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 			seg->backing = pool->backing;
 			seg->native = native;
 			seg->native_size = size;
-			seg->prev = NULL;
-			seg->next = pool->segments;
-			if (seg->next)
-				seg->next->prev = seg;
-			pool->segments = seg;
-			pool->segment_count++;
+			ss_segment_link(pool, seg);
 			ss_account_reserved(pool, size);
 			ss_place(pool, seg->first);
 		}
@@ -287,7 +278,12 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 	given = ss_ipc_release(pool);
 	given += pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
 						   slab_release(pool, target, older_than, false);
-	if (given)
-		atomic_store(&pool->core->dev[pool->dev].pressed, false);
+	if (!given)
+		return 0;
+	ss_pressed_set(pool->core, pool->dev, false);
+	/* What comes back for it is to be placed as tightly as it was. */
+	pthread_mutex_lock(&pool->lock);
+	ss_unsteady(pool);
+	pthread_mutex_unlock(&pool->lock);
 	return given;
 }

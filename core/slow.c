@@ -9,16 +9,14 @@
 #include "core/internal.h"
 
 #define FREES_PER_FENCE 96      /* of a queue, in the long run */
-#define HITS_PER_FLUSH 16       /* of a queue's bins, before they are emptied early */
-#define STEADY 2048             /* allocations without a new peak of reserved bytes */
-#define STEADY_AT_MOST 16384
 #define MANY_STREAMS 64         /* a fence each, only to ask whether a device is idle */
 #define IDLE_SHARE (8ull << 20) /* bytes worth a fence on an idle stream */
 
 /* What is asked for, and what it became. */
 struct want {
 	uint64_t size, align, id;
-	bool tight; /* rather grow than cut up an idle segment */
+	bool tight;   /* rather grow than cut up an idle segment */
+	bool growing; /* the pool is not steady */
 };
 
 static bool whole(const struct ss_block *b)
@@ -48,7 +46,7 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 	if (!b) {
 		b = own = ss_join(pool, q, w->size, w->align);
 		used_before = true;
-	} else if (w->tight && ss_slab_wasteful(pool, b, w->size)) {
+	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->growing)) {
 		return NULL;
 	} else {
 		used_before = b->n != 0;
@@ -75,9 +73,9 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
 
 		if (!q || q == mine)
 			continue;
-		ss_spin_lock(&q->lock);
-		holds = q->blocks != 0;
-		ss_spin_unlock(&q->lock);
+		ss_bias_lock(&q->lock);
+		holds = q->blocks || ss_leases(q);
+		ss_bias_unlock(&q->lock);
 		if (holds || q->own.count)
 			return true;
 	}
@@ -96,9 +94,9 @@ static enum asking asking(struct ss_pool *pool, struct ss_queue *q)
 	uint64_t frees, share = atomic_load(&pool->reserved) / 32;
 	enum asking how = ASK_NOTHING;
 
-	ss_spin_lock(&q->lock);
+	ss_bias_lock(&q->lock);
 	frees = q->frees;
-	ss_spin_unlock(&q->lock);
+	ss_bias_unlock(&q->lock);
 	if (frees == q->frees_fenced || !q->own.count)
 		return ASK_NOTHING;
 	if (q->fences < 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
@@ -140,7 +138,7 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 		want[count].n = atomic_load(&q->tl->now);
 		count += want[count].how != ASK_NOTHING;
 	}
-	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
+	for (struct ss_epoch *e = ss_epochs_due(pool) ? pool->epochs : NULL; e; e = e->next)
 		for (uint32_t i = 0; i < e->count && count < 64; i++)
 			if (!ss_mark_done(pool, e->mark[i].slot, e->mark[i].n)) {
 				want[count].tl = ss_slot(core, e->mark[i].slot);
@@ -176,9 +174,9 @@ static bool much_waits(struct ss_pool *pool, struct ss_queue *q)
 		return false; /* nobody else ever freed anything here */
 	known = ss_pool_used(pool) + pool->clean.bytes;
 	if (q) {
-		ss_spin_lock(&q->lock);
+		ss_bias_lock(&q->lock);
 		known += q->bytes + q->own.bytes;
-		ss_spin_unlock(&q->lock);
+		ss_bias_unlock(&q->lock);
 	}
 	waits = reserved > known ? reserved - known : 0;
 	if (waits < pool->waited)
@@ -263,46 +261,17 @@ static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
 	return true;
 }
 
-/* How many allocations without a new peak say that there will be none: more where it
- * took more to get there, but not for ever. */
-static uint64_t steady_after(uint64_t since)
-{
-	uint64_t allocs = STEADY + 3 * since;
-
-	return allocs < STEADY_AT_MOST ? allocs : STEADY_AT_MOST;
-}
-
 /* Merging before a range is cut keeps long ranges long, while the pool is still
  * growing. Later it has what its program needs, cut as that needs it, and merges
- * only where nothing else helps. Bins that served no hits since they were emptied
- * last are left alone, or sizes that alternate would never be hits again. True: it
- * is growing. Pool lock held. */
+ * only where nothing else helps, or sizes that alternate would never be hits. True:
+ * it is growing. Pool lock held. */
 static bool flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
-	uint64_t peak = atomic_load(&pool->reserved_high), more;
-	bool steady, all;
+	bool steady = ss_steady(pool, q ? q : pool->done, size);
 
-	steady = pool->spent.allocs - pool->steady.since >= steady_after(pool->steady.since);
-	/* Once that stands, a little more now and then is no new phase; with several
-	 * streams, whose memory is in more pieces, less of it. */
-	more = pool->steady.peak / (pool->queue_count > 1 ? 64 : 16);
-	if (peak > pool->steady.peak + (steady ? more : 0)) {
-		pool->steady.peak = peak;
-		pool->steady.since = pool->spent.allocs;
-		steady = false;
-	}
-	if (!q || steady)
-		return !steady;
-	ss_spin_lock(&q->lock);
-	all = q->hits - q->hits_flushed >= HITS_PER_FLUSH;
-	if (all)
-		q->hits_flushed = q->hits;
-	ss_spin_unlock(&q->lock);
-	if (all)
+	if (q && !steady)
 		ss_flush(pool, q);
-	else
-		ss_flush_new(pool, q, size);
-	return true;
+	return !steady;
 }
 
 /* Bins may hold a larger block, or the neighbour of a range that is almost long
@@ -322,6 +291,29 @@ static struct ss_block *from_bins(struct ss_pool *pool, struct ss_queue *q, stru
 	return from_heaps(pool, q, w, NULL);
 }
 
+/* From now on q divides by itself what only its stream uses, b that it is about to get
+ * included, unless other streams would miss what its merging puts off. After leases that did not last the next comes later.
+ * Pool lock held. */
+static void lease(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
+{
+	if ((pool->lags && pool->queue_count > 1) || atomic_load(&pool->dying))
+		return;
+	if (q->lease_in)
+		q->lease_in--;
+	else
+		ss_lease_make(pool, q, b);
+}
+
+/* b with a descriptor that shares no cache line with what other streams write. Pool lock
+ * held. */
+static struct ss_block *at_home(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
+{
+	ss_bias_lock(&q->lock);
+	b = ss_block_rehome(pool->core, &q->spares, &pool->spares, b);
+	ss_bias_unlock(&q->lock);
+	return b;
+}
+
 static bool cheap_to_ask(const struct ss_pool *pool)
 {
 	const struct ss_core *core = pool->core;
@@ -339,13 +331,18 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	struct ss_block *b;
 	unsigned oom_step = 0;
 	uint64_t oom_end = 0;
-	bool grown = false, give_back;
+	struct ss_wait wait = {0};
+	bool grown = false, again = false, give_back;
 
 	for (;;) {
+		if (!x)
+			ss_patience(pool, size, align, &wait);
 		pthread_mutex_lock(&pool->lock);
-		if (!grown)
+		if (!grown && !again)
 			ss_thrift_count(pool, q);
-		if (flush_first(pool, q, size) && !grown && much_waits(pool, q))
+		w.growing = flush_first(pool, q, size);
+		w.tight &= w.growing;
+		if (w.growing && !grown && much_waits(pool, q))
 			collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
 		if (!b)
@@ -354,6 +351,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			b = from_others(pool, q, x, &w);
 		if (b) {
 			pool->st.misses += grown;
+			if (q && pool->queue_count > 1)
+				b = at_home(pool, q, b);
+			if (q && !w.growing)
+				lease(pool, q, b);
 			pthread_mutex_unlock(&pool->lock);
 			*out = b;
 			*id = w.id;
@@ -361,6 +362,11 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		}
 		pthread_mutex_unlock(&pool->lock);
 
+		again = !x && ss_patience(pool, size, align, &wait);
+		if (again) {
+			w.tight = false;
+			continue;
+		}
 		/* Asking whether the device is idle costs a fence per stream. */
 		if (w.tight && !ss_slab_room(pool, size, cheap_to_ask(pool))) {
 			w.tight = false;

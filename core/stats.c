@@ -29,11 +29,11 @@ static void visit(struct ss_pool *pool, void *arg)
 
 		if (!q)
 			continue;
-		ss_spin_lock(&q->lock);
+		ss_bias_lock(&q->lock);
 		s.allocations += q->hits;
 		s.frees += q->frees;
 		*(q == pool->done ? &s.reuse_completed : &s.reuse_same_stream) += q->hits;
-		ss_spin_unlock(&q->lock);
+		ss_bias_unlock(&q->lock);
 	}
 	s.segments = pool->segment_count;
 	pthread_mutex_unlock(&pool->lock);
@@ -77,11 +77,11 @@ static void print(const struct ss_pool_stats *s, void *arg)
 		s->reuse_implicit, s->reuse_internal);
 	fprintf(out, "somashim:   segments %" PRIu64 " (grown %" PRIu64
 		" times), reserved %.1f MiB (high %.1f), used %.1f MiB (high %.1f), "
-		"given back %.1f MiB, trims %" PRIu64 ", remaps %" PRIu64 "\n",
+		"given back %.1f MiB, trims %" PRIu64 ", remaps %" PRIu64 ", waits %" PRIu64 "\n",
 		s->segments, s->grown, (double)s->reserved / mib,
 		(double)s->reserved_high / mib, (double)s->used / mib,
 		(double)s->used_high / mib, (double)s->released_bytes / mib, s->trims,
-		s->remaps);
+		s->remaps, s->waits);
 }
 
 void ss_stats_print(struct ss_core *core, FILE *out)
@@ -107,6 +107,7 @@ struct checker {
 	const struct ss_heap *heap;
 	struct ss_pool *pool;
 	uint32_t slot;
+	uint64_t live, rest;
 };
 
 static void check_range(struct ss_block *b, void *arg)
@@ -130,42 +131,53 @@ static void check_heap(struct checker *c, const struct ss_heap *h, uint32_t slot
 		c->broken = "a heap's bytes do not add up";
 }
 
-static void check_segment(struct checker *c, struct ss_segment *seg, uint64_t *live, uint64_t *rest)
+/* The blocks from b on, which tile [at, ..); where they end. */
+static uint64_t check_blocks(struct checker *c, struct ss_segment *seg, struct ss_block *b,
+			     uint64_t at, uint32_t lessee)
 {
 	struct ss_core *core = c->pool->core;
-	uint64_t at = seg->base;
 
-	for (struct ss_block *b = seg->first; b; b = b->next) {
+	for (; b; b = b->next) {
 		unsigned state = atomic_load(&b->state);
 
 		if (b->addr != at || !b->size || b->size % SS_GRAIN)
 			c->broken = "blocks of a segment do not tile it";
-		if (b->seg != seg || ss_block_at(core, seg, b->addr) != b)
-			c->broken = "the address map does not know a block";
-		if (ss_block_containing(core, seg, b->addr + b->size - 1) != b)
-			c->broken = "the address map does not find a block's last byte";
 		if (b->next && b->next->prev != b)
 			c->broken = "neighbours disagree";
+		if (ss_lessee(b) != lessee)
+			c->broken = "a block is leased to another stream than its neighbours";
+		at = b->addr + b->size;
+		if (state == SS_BLOCK_LEASED) {
+			uint64_t end = check_blocks(c, seg, b->left, b->addr, ss_lessee(b->left));
+
+			if (lessee || !ss_lessee(b->left) || end != at)
+				c->broken = "a leased run is not what stands for it";
+			continue;
+		}
+		if (b->seg != seg || ss_block_at(core, seg, b->addr) != b)
+			c->broken = "the address map does not know a block";
+		if (ss_block_last_start(core, seg, b->addr + b->size - 1) != b)
+			c->broken = "the address map does not find a block's last byte";
 		if (state == SS_BLOCK_UNUSED)
 			c->broken = "an unused descriptor is in a segment";
-		*(state == SS_BLOCK_LIVE ? live : rest) += state == SS_BLOCK_HOLE ? 0 : b->size;
-		at = b->addr + b->size;
+		*(state == SS_BLOCK_LIVE ? &c->live : &c->rest) +=
+			state == SS_BLOCK_HOLE ? 0 : b->size;
 	}
-	if (at != seg->base + seg->size)
-		c->broken = "blocks do not fill their segment";
+	return at;
 }
 
 static void check_pool(struct ss_pool *pool, void *arg)
 {
 	struct ss_queue_table *t = atomic_load(&pool->queues);
-	uint64_t live = 0, rest = 0, bins = 0;
 	struct checker *c = arg;
+	uint64_t bins = 0;
 
 	c->pool = pool;
-	c->heap_bytes = 0;
+	c->heap_bytes = c->live = c->rest = 0;
 	pthread_mutex_lock(&pool->lock);
 	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next)
-		check_segment(c, seg, &live, &rest);
+		if (check_blocks(c, seg, seg->first, seg->base, 0) != seg->base + seg->size)
+			c->broken = "blocks do not fill their segment";
 	check_heap(c, &pool->clean, SS_SLOT_CLEAN);
 	for (uint32_t i = 0; t && i < t->cap; i++) {
 		struct ss_queue *q = atomic_load(&t->q[i]);
@@ -173,16 +185,18 @@ static void check_pool(struct ss_pool *pool, void *arg)
 		if (!q)
 			continue;
 		check_heap(c, &q->own, i);
+		if (q->lease)
+			check_heap(c, &q->lease->heap, i);
 		bins += q->bytes;
 	}
 	bins += pool->done->bytes;
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		bins += e->bytes;
-	if (live != ss_pool_used(pool))
+	if (c->live != ss_pool_used(pool))
 		c->broken = "used bytes are not the sum of live blocks";
-	if (rest != bins + c->heap_bytes)
+	if (c->rest != bins + c->heap_bytes)
 		c->broken = "free bytes are in no heap, bin or epoch, or in two";
-	if (atomic_load(&pool->reserved) < live + rest)
+	if (atomic_load(&pool->reserved) < c->live + c->rest)
 		c->broken = "reserved bytes are fewer than what the segments hold";
 	pthread_mutex_unlock(&pool->lock);
 }

@@ -18,10 +18,10 @@ void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 	uint64_t hits = 0;
 
 	if (q) {
-		ss_spin_lock(&q->lock);
+		ss_bias_lock(&q->lock);
 		hits = q->hits - q->hits_counted;
 		q->hits_counted = q->hits;
-		ss_spin_unlock(&q->lock);
+		ss_bias_unlock(&q->lock);
 	}
 	pool->spent.allocs += hits + 1;
 }
@@ -35,9 +35,12 @@ int64_t ss_thrift(struct ss_pool *pool)
 		pool->spent.calls_then = pool->spent.calls;
 		pool->spent.allocs_then = pool->spent.allocs;
 	}
-	if (pool->st.misses >= FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS)
-		return INT64_MIN;
 	return (int64_t)(FREE_CALLS + (pool->spent.allocs - pool->spent.allocs_then) /
 			 ALLOCS_PER_CALL) -
 	       (int64_t)(pool->spent.calls - pool->spent.calls_then);
+}
+
+bool ss_thrift_misses(const struct ss_pool *pool)
+{
+	return pool->st.misses < FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS;
 }

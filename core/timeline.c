@@ -231,7 +231,7 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 	ss_spin_unlock(&tl->lock);
 	if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_THREAD)
 		atomic_fetch_sub(&core->dev[tl->dev].joiners, 1);
-	atomic_fetch_add(&core->stream_gen, 1);
+	ss_recent_end(core);
 }
 
 /* Does the null stream of tl's device count on joining tl with its next command? */

@@ -19,12 +19,13 @@
  */
 #include "core/vmm.h"
 
-#define POOL_PARTS 256
-#define MOST_CHUNKS 512
-#define RUN_PARTS 8
+#define POOL_PARTS 512
+#define MOST_CHUNKS 768
+#define RUN_PARTS 16
 #define KEEPS_WHOLE 2 /* once may be chance: others use the device, too */
-#define SLACK_PART 64 /* of the peak: what may be made new rather than moved */
-#define MOVE_PART 2   /* calls per allocation before the peak, as a credit */
+#define SLACK_PART 64 /* of the peak: what may be made new rather than moved, */
+#define DEBT_PART 24  /* where more was moved than the allocations since then pay for, */
+#define MOST_DEBT 5   /* unless the debt is a call for so many of all allocations */
 
 static uint64_t chunk_of(const struct ss_pool *pool, uint64_t share)
 {
@@ -36,7 +37,7 @@ static uint64_t chunk_of(const struct ss_pool *pool, uint64_t share)
 }
 
 /* A chunk costs a descriptor on some versions, and a mapping on all: a large pool
- * gets no small ones, whatever sizes it is asked for. A 512th may be waste. */
+ * gets no small ones, whatever sizes it is asked for. A 768th may be waste. */
 static uint64_t least_chunk(const struct ss_pool *pool)
 {
 	return chunk_of(pool, atomic_load(&pool->reserved) / MOST_CHUNKS);
@@ -233,13 +234,21 @@ static struct ss_chunk *gather(struct ss_pool *pool, struct ss_block *target, ui
 }
 
 /* Moving chunks keeps the pool small, but calls cost time: what lies within a
- * small part of the peak is made new. Pool lock held. */
-static bool worth_moving(struct ss_pool *pool, uint64_t bytes)
+ * small part of the peak, which the `size` bytes asked for may raise, is made new.
+ * The part is larger for a pool that moved much already: it has less to move then.
+ * Beyond that it goes into debt. Pool lock held. */
+static bool worth_moving(struct ss_pool *pool, uint64_t size, uint64_t bytes)
 {
-	uint64_t high = ss_pool_used_high(pool);
+	uint64_t reserved = atomic_load(&pool->reserved) + bytes;
+	uint64_t used = ss_pool_used(pool) + size, high = ss_pool_used_high(pool);
+	int64_t thrift = ss_thrift(pool);
 
-	return atomic_load(&pool->reserved) + bytes > high + high / SLACK_PART &&
-	       ss_thrift(pool) + (int64_t)(pool->spent.allocs_then / MOVE_PART) >= 0;
+	if (high < used)
+		high = used;
+	if (thrift >= 0)
+		return reserved > high + high / SLACK_PART;
+	return reserved > high + high / DEBT_PART &&
+	       thrift + (int64_t)(pool->spent.allocs / MOST_DEBT) >= 0;
 }
 
 static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
@@ -266,7 +275,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	ss_set_state(target, SS_BLOCK_QUEUED);
 	unit = chunk_size(pool, find.bytes);
 	/* Chunks that move leave holes below. */
-	may = remap && !prefix && worth_moving(pool, find.bytes);
+	may = remap && !prefix && worth_moving(pool, size, find.bytes);
 	if (!shorten(pool, target, find.bytes + (may ? SS_MAX_CHUNK : 0))) {
 		ss_hole_place(pool, target);
 		pthread_mutex_unlock(&pool->lock);

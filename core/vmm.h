@@ -30,16 +30,6 @@ static inline struct ss_chunk **ss_frame_at(struct ss_vmm *v, uint64_t va)
 	return &v->frame[(va - v->seg->base) / v->unit];
 }
 
-static inline void ss_set_state(struct ss_block *b, enum ss_block_state state)
-{
-	atomic_store_explicit(&b->state, state, memory_order_relaxed);
-}
-
-static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state state)
-{
-	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == state;
-}
-
 /* One thread at a time changes what a pool maps, from claim to unclaim. With `wait`
  * claim waits for its turn (*waited: it had to), but not for its own thread. False:
  * another has it. No lock held. */

@@ -229,6 +229,19 @@ static void sleep_ms(void *ctx, unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+static uint64_t nap(void *ctx, unsigned us)
+{
+	struct timespec from, to, t = { 0, (long)us * 1000 };
+	int64_t ns;
+
+	(void)ctx;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	nanosleep(&t, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
+	return (uint64_t)ns / 1000;
+}
+
 static void pause_now(void *ctx)
 {
 	(void)ctx;
@@ -261,5 +274,6 @@ struct ss_driver ss_rocm_driver(void)
 		.now_ms = now_ms,
 		.sleep_ms = sleep_ms,
 		.pause = pause_now,
+		.nap = nap,
 	};
 }

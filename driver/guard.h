@@ -39,7 +39,8 @@ static inline void ss_leave(void)
 
 /* Live captures, and streams among the capturing ones that join the null
  * stream. Counted up before the real begin and down after the real end. */
-extern _Atomic int ss_captures, ss_captures_blocking __attribute__((visibility("hidden")));
+extern _Atomic int ss_captures __attribute__((visibility("hidden")));
+extern _Atomic int ss_captures_blocking __attribute__((visibility("hidden")));
 
 static inline bool ss_capture_live(void)
 {

@@ -104,7 +104,7 @@ struct ss_rocm {
 };
 
 /* Written once, before the core exists; the peers change. */
-extern struct ss_rocm ss_rocm;
+extern struct ss_rocm ss_rocm __attribute__((visibility("hidden")));
 extern _Atomic uint64_t ss_rocm_peers[SS_MAX_DEVICES];
 
 /* A call that the application did not ask for must leave the application's last

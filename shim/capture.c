@@ -42,7 +42,7 @@ static bool joins_null(const struct ss_timeline *tl)
 static void live(int more)
 {
 	atomic_fetch_add(&ss_captures, more);
-	atomic_fetch_add(&ss_unusual, more);
+	ss_unusual_add(more);
 }
 
 /* Lock held. `by`: the member whose capture it joins, or NULL if it begins one.

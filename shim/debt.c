@@ -14,15 +14,28 @@
  *
  * Locks: none.
  */
+#include <dlfcn.h>
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+#include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/thread.h"
 #include "driver/rocm.h"
 #include "shim/bypass.h"
 #include "shim/shim.h"
 
-/* Waits skipped and waits made good, per device; equal: nobody is owed. */
-static _Atomic uint64_t owed[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
+/* Waits skipped, waits that somebody has begun to make good, and that are made good, per
+ * device; owed and paid equal: nobody is owed. A free that skips its wait while one is owed
+ * that nobody has begun to pay need not say so again: whoever pays begins later, and
+ * makes every running thread execute a barrier before it waits (ss_thread_barrier). So
+ * either the free finds that it has begun, or what its thread enqueued before is seen by
+ * that wait. */
+static _Atomic uint64_t owed[SS_MAX_DEVICES], begun[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
 _Atomic unsigned ss_seen_bits[SS_MAX_DEVICES];
 /* Some device is; or was, when it was looked at last. */
 atomic_bool ss_owing;
@@ -60,27 +73,77 @@ static uint64_t ticks(void)
 }
 #endif
 
+/* A library of ours that was loaded when the runtime had started and is never unloaded:
+ * whatever is loaded later hangs behind it in the loader's list, so as long as nothing does
+ * there is nothing to look for. (Our auditor, because it is there; it does nothing here.) What
+ * dlmopen() loads is in another list, of which r_version speaks since glibc 2.35: it is 1
+ * while there is none. Where that is not so, the clock says when to look. */
+static struct link_map *_Atomic mark, *_Atomic looked_behind;
+
+static bool sees_namespaces(void)
+{
+	int minor = 0;
+
+#if defined(__GLIBC__)
+	sscanf(gnu_get_libc_version(), "2.%d", &minor);
+#endif
+	return minor >= 35 && _r_debug.r_version == 1;
+}
+
+static inline bool nothing_behind(const struct link_map *map)
+{
+	return likely(map && !__atomic_load_n(&map->l_next, __ATOMIC_RELAXED) &&
+		      __atomic_load_n(&_r_debug.r_version, __ATOMIC_RELAXED) == 1);
+}
+
+void ss_loads_mark(void)
+{
+	static atomic_bool once;
+	struct link_map *map = NULL;
+	char path[PATH_MAX];
+	const char *slash;
+	Dl_info info;
+	void *lib;
+
+	if (atomic_exchange(&once, true) || !sees_namespaces() || !dladdr(&ss_owing, &info) ||
+	    !(slash = strrchr(info.dli_fname, '/')))
+		return;
+	snprintf(path, sizeof(path), "%.*s/libsomashim-audit.so", (int)(slash - info.dli_fname),
+		 info.dli_fname);
+	lib = access(path, R_OK) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (lib && !dlinfo(lib, RTLD_DI_LINKMAP, &map))
+		atomic_store(&mark, map);
+}
+
 static __attribute__((noinline)) void look_again(void)
 {
+	struct link_map *before = atomic_load(&mark);
 	static _Atomic unsigned long long known;
 	unsigned long long loaded = ss_bypass_look();
 	bool reader = false;
 
 	/* Only when something was loaded since: `loaded` counts. */
-	if (atomic_load(&known) == loaded)
-		return;
-	dl_iterate_phdr(is_reader, &reader);
-	if (reader)
-		ss_seen(-1, SS_SEEN_READER);
-	atomic_store(&known, loaded);
+	if (atomic_load(&known) != loaded) {
+		dl_iterate_phdr(is_reader, &reader);
+		if (reader)
+			ss_seen(-1, SS_SEEN_READER);
+		atomic_store(&known, loaded);
+	}
+	atomic_store_explicit(&looked_behind, before, memory_order_release);
 }
 
-/* Whatever was loaded lately. Walking the loader's list costs more than a hit. */
+/* Whatever was loaded lately. Walking the loader's list costs more than a hit, and so does
+ * reading the clock. */
 static inline void look(void)
 {
+	const struct link_map *last_then = atomic_load_explicit(&looked_behind,
+								memory_order_acquire);
 	static _Atomic uint64_t last;
-	uint64_t now = ticks();
+	uint64_t now;
 
+	if (nothing_behind(last_then))
+		return;
+	now = ticks();
 	if (likely(now - atomic_load_explicit(&last, memory_order_relaxed) < LOOK_TICKS))
 		return;
 	look_again();
@@ -106,7 +169,7 @@ static bool host_sees(int dev)
 	return a == 2;
 }
 
-static void mark(int dev, unsigned what)
+static void note(int dev, unsigned what)
 {
 	/* Nearly always set already: keep the line shared. */
 	if ((atomic_load_explicit(&ss_seen_bits[dev], memory_order_relaxed) & what) == what)
@@ -117,12 +180,14 @@ static void mark(int dev, unsigned what)
 
 void ss_seen(int dev, unsigned what)
 {
+	if (what & SS_SEEN_HOSTFUNC)
+		ss_patience_never(ss_core);
 	if (dev >= 0 && dev < SS_MAX_DEVICES) {
-		mark(dev, what);
+		note(dev, what);
 		return;
 	}
 	for (int i = 0; i < ss_device_count() && i < SS_MAX_DEVICES; i++)
-		mark(i, what);
+		note(i, what);
 }
 
 unsigned ss_seen_on(int dev)
@@ -154,9 +219,10 @@ bool ss_only_holds(int dev)
 	return (unsigned)dev < SS_MAX_DEVICES && holds(dev);
 }
 
-static void owe(int dev)
+static inline void owe(int dev)
 {
-	atomic_fetch_add(&owed[dev], 1);
+	if (unlikely(atomic_load(&owed[dev]) <= atomic_load(&begun[dev]) || !ss_thread_barriers()))
+		atomic_fetch_add(&owed[dev], 1);
 	if (!atomic_load(&ss_owing))
 		atomic_store(&ss_owing, true);
 }
@@ -178,7 +244,7 @@ void ss_only_ended(int dev)
 
 void ss_debt_pay(int dev)
 {
-	uint64_t due = atomic_load(&owed[dev]), old = atomic_load(&paid[dev]);
+	uint64_t due = atomic_load(&owed[dev]), old = atomic_load(&paid[dev]), last;
 	struct ss_switch s;
 	struct ss_token t;
 	hipError_t err;
@@ -186,6 +252,11 @@ void ss_debt_pay(int dev)
 	/* Paid only once the wait is over: until then others wait for themselves. */
 	if (old >= due || !ss_switch_open(&s, dev))
 		return;
+	last = atomic_load(&begun[dev]);
+	while (last < due && !atomic_compare_exchange_weak(&begun[dev], &last, due))
+		;
+	if (ss_thread_barriers())
+		ss_thread_barrier();
 	t = ss_stream_sync_begin(ss_core, ss_timeline_null(ss_core, dev));
 	/* A synchronization enqueues a marker, which a query of another thread would
 	 * see as work in flight; an idle stream needs none. Only while it is the one

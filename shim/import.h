@@ -20,7 +20,7 @@ bool ss_import_free_async(void *ptr, int dev, hipError_t *err);
 
 /* A block that was exported here and imported here too is open more than once; a free
  * then only counts. False: this is the last. */
-extern atomic_int ss_shared_here;
+extern atomic_int ss_shared_here SS_HIDDEN;
 bool ss_share_unref(void *ptr);
 
 /* At a synchronization point: mappings go whose last use has ended. */

@@ -93,77 +93,6 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 	return ss_alloc_here(ptr, size, false);
 }
 
-/* ---- pitched ------------------------------------------------------------ */
-
-/* The runtime's imagePitchAlignment, which it shows as this attribute. */
-static size_t pitch_unit(void)
-{
-	hipError_t err;
-	int unit = 0, dev = ss_current_device(&err);
-
-	if (dev < 0 || REAL(hipDeviceGetAttribute, &unit, hipDeviceAttributeTexturePitchAlignment,
-			    dev) != hipSuccess ||
-	    unit <= 0 || (unit & (unit - 1)))
-		unit = 256;
-	return (size_t)unit;
-}
-
-/* As ihipMallocPitch: an empty extent is success and NULL. */
-static hipError_t pitched(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
-{
-	size_t unit, bytes;
-
-	if (!ptr || !pitch)
-		return ss_fail(hipErrorInvalidValue);
-	if (!width || !height || !depth) {
-		if (ss_capture_live()) {
-			hipError_t err = malloc_guard();
-
-			if (err != hipSuccess)
-				return ss_said(err);
-		}
-		*ptr = NULL;
-		return ss_said(hipSuccess);
-	}
-	unit = pitch_unit();
-	if (width > SIZE_MAX - unit)
-		return ss_fail(hipErrorInvalidValue);
-	*pitch = (width + unit - 1) & ~(unit - 1);
-	if (__builtin_mul_overflow(*pitch, height, &bytes) ||
-	    __builtin_mul_overflow(bytes, depth, &bytes))
-		return ss_fail(hipErrorOutOfMemory);
-	return ss_alloc_here(ptr, bytes, true);
-}
-
-hipError_t do_hipMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
-{
-	return pitched(ptr, pitch, width, height, 1);
-}
-
-hipError_t do_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height,
-			       unsigned int element)
-{
-	if (!width || !height || (element != 4 && element != 8 && element != 16))
-		return ss_fail(hipErrorInvalidValue);
-	return pitched((void **)ptr, pitch, width, height, 1);
-}
-
-hipError_t do_hipMalloc3D(hipPitchedPtr *ptr, hipExtent extent)
-{
-	hipError_t err;
-	size_t pitch = 0;
-
-	if (!ptr)
-		return ss_fail(hipErrorInvalidValue);
-	err = pitched(&ptr->ptr, &pitch, extent.width, extent.height, extent.depth);
-	if (err == hipSuccess) {
-		ptr->pitch = pitch;
-		ptr->xsize = extent.width;
-		ptr->ysize = extent.height;
-	}
-	return err;
-}
-
 /* ---- hipFree ------------------------------------------------------------ */
 
 #define STREAMS_AT_ONCE 64
@@ -347,10 +276,15 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 	return true;
 }
 
-/* Nothing stands between a call and a hit. */
-static inline bool plain(hipStream_t stream)
+/* Of what stands between a call and a hit, the core knows the rest: ss_unusual. */
+static inline bool plain(void)
 {
-	return likely((uintptr_t)stream > 2) && ss_usual();
+	return likely(!(ss_tls.depth | ss_tls.error));
+}
+
+static inline struct ss_core *hits_core(void)
+{
+	return atomic_load_explicit(&ss_hits_core, memory_order_acquire);
 }
 
 static int malloc_async(void **ptr, size_t size, void *native)
@@ -377,8 +311,8 @@ static int malloc_async(void **ptr, size_t size, void *native)
 
 hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
 {
-	if (plain(stream) && likely(ptr))
-		return (hipError_t)ss_hit_alloc(ss_core, ptr, size, stream, malloc_async);
+	if (plain() && likely(ptr))
+		return (hipError_t)ss_hit_alloc(ptr, size, stream, hits_core(), malloc_async);
 	return (hipError_t)malloc_async(ptr, size, stream);
 }
 
@@ -480,8 +414,8 @@ static int free_async(void *ptr, void *native)
 
 hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
 {
-	if (plain(stream))
-		return (hipError_t)ss_hit_free(ss_core, ptr, stream, free_async);
+	if (plain())
+		return (hipError_t)ss_hit_free(ptr, stream, hits_core(), free_async);
 	return (hipError_t)free_async(ptr, stream);
 }
 

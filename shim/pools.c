@@ -343,7 +343,7 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 		if (err == hipSuccess) {
 			atomic_store(&native_current[dev], handle);
 			if (!atomic_exchange(&ss_native_current_set, true))
-				atomic_fetch_add(&ss_unusual, 1);
+				ss_unusual_add(1);
 		}
 		return ss_said(err);
 	}

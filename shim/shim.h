@@ -11,6 +11,8 @@
 #include "shim/entries.h"
 
 #define SS_EXPORT __attribute__((visibility("default")))
+/* What is not defined in the same file is taken for another library's otherwise. */
+#define SS_HIDDEN __attribute__((visibility("hidden")))
 
 /* ---- state.c: whether the shim is in the way at all --------------------- */
 
@@ -23,9 +25,11 @@ enum ss_state {
 
 enum ss_entry_kind { SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_LOOK, SS_PASS, SS_ERROR };
 
-extern _Atomic int ss_state;
-extern struct ss_core *ss_core;
-extern struct ss_options ss_options;
+extern _Atomic int ss_state SS_HIDDEN;
+extern struct ss_core *ss_core SS_HIDDEN;
+/* The same for who has not looked at the state; NULL until it is complete. */
+extern struct ss_core *_Atomic ss_hits_core SS_HIDDEN;
+extern struct ss_options ss_options SS_HIDDEN;
 
 int ss_device_count(void);
 bool ss_pass_slow(enum ss_entry_kind kind);
@@ -41,7 +45,8 @@ static inline bool ss_pass(enum ss_entry_kind kind)
 /* Nothing stands between a call and the usual case: not while a capture is live, nor
  * while an error of ours is remembered, nor if the program ever made a pool of the runtime
  * its current one. */
-extern _Atomic int ss_unusual; /* captures, and one more for each other reason */
+extern _Atomic int ss_unusual SS_HIDDEN; /* captures, and one more for each other reason */
+void ss_unusual_add(int more);
 static inline bool ss_usual(void)
 {
 	return likely(!atomic_load_explicit(&ss_unusual, memory_order_acquire) &&
@@ -64,7 +69,7 @@ struct ss_real {
 #undef H
 };
 
-extern struct ss_real ss_real;
+extern struct ss_real ss_real SS_HIDDEN;
 /* False: no runtime is loaded yet. */
 bool ss_real_resolve(void);
 /* What a call of a function that the runtime does not have returns. */
@@ -202,7 +207,7 @@ bool ss_only_holds(int dev);
 bool ss_only_owe(int dev);
 void ss_only_ended(int dev);
 /* What was seen there, and whether the mode is possible at all. */
-extern _Atomic unsigned ss_seen_bits[SS_MAX_DEVICES];
+extern _Atomic unsigned ss_seen_bits[SS_MAX_DEVICES] SS_HIDDEN;
 #define SS_ONLY_POSSIBLE (1u << 31)
 static inline void ss_only_used(int dev)
 {
@@ -210,7 +215,9 @@ static inline void ss_only_used(int dev)
 		ss_only_ended(dev);
 }
 void ss_debt_pay(int dev);
-extern atomic_bool ss_owing;
+/* Once, before the first use of the mode, with no lock held. */
+void ss_loads_mark(void);
+extern atomic_bool ss_owing SS_HIDDEN;
 void ss_debts_pay_slow(void);
 /* Before anything that could tell. */
 static inline void ss_debts_pay(void)
@@ -234,7 +241,7 @@ void ss_pool_native_add(hipMemPool_t pool);
 /* The native pool that the program made current on `dev`, or NULL. */
 hipMemPool_t ss_pool_native_current(int dev);
 /* It ever made one current, on any device. */
-extern atomic_bool ss_native_current_set;
+extern atomic_bool ss_native_current_set SS_HIDDEN;
 static inline bool ss_pools_native(void)
 {
 	return unlikely(atomic_load_explicit(&ss_native_current_set, memory_order_relaxed));

@@ -22,6 +22,7 @@
 
 _Atomic int ss_state, ss_unusual = 1;
 struct ss_core *ss_core;
+struct ss_core *_Atomic ss_hits_core;
 struct ss_options ss_options;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,11 +36,18 @@ int ss_device_count(void)
 	return ss_rocm.devices;
 }
 
+void ss_unusual_add(int more)
+{
+	atomic_fetch_add(&ss_unusual, more);
+	if (more > 0 && ss_core)
+		ss_hits_end(ss_core);
+}
+
 static void set_state(int from, int to)
 {
 	if (atomic_compare_exchange_strong(&ss_state, &from, to) &&
 	    (from == SS_ON) != (to == SS_ON))
-		atomic_fetch_add(&ss_unusual, from == SS_ON ? 1 : -1);
+		ss_unusual_add(from == SS_ON ? 1 : -1);
 }
 
 /* ---- the ways out ------------------------------------------------------- */
@@ -121,6 +129,8 @@ static void create(int devices)
 		return;
 	}
 	ss_core_set_log(ss_core, ss_out());
+	ss_hits_gate(ss_core, &ss_unusual);
+	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	pthread_atfork(NULL, NULL, in_child);
 	atexit(at_exit);
 	set_state(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
@@ -154,6 +164,8 @@ static bool start(void)
 	devices = options.disable ? 0 : ss_rocm_start(&options);
 	if (options.selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
 		selftest(&options, devices);
+	if (devices > 0 && options.free_sync == SS_FREE_SYNC_AUTO)
+		ss_loads_mark();
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&ss_state) == SS_UNKNOWN) {
 		first = true;

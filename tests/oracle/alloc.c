@@ -76,7 +76,9 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 				    &ptr);
 		w->s[stream].busy--;
 	} else {
+		w->call.in_classic = true;
 		st = ss_alloc_classic(w->core, dev, size, &ptr);
+		w->call.in_classic = false;
 	}
 	w->call.in_alloc = false;
 	if (w->verbose)

@@ -178,6 +178,26 @@ static void moment(void *ctx)
 		progress_some(w);
 }
 
+/* Only hipMalloc may, while something that was freed is in flight, and not for long. */
+static uint64_t nap(void *ctx, unsigned us)
+{
+	struct world *w = ctx;
+	bool worth = false;
+
+	for (int i = 0; i < w->nfence && !worth; i++)
+		worth = w->fence[i].used;
+	if (!w->call.in_classic || !worth)
+		fail(w, F_BLOCKS, "the host waits in a call that must not");
+	w->now_ms += (w->call.napped + us) / 1000 - w->call.napped / 1000;
+	w->call.napped += us;
+	if (w->call.napped > 2100000)
+		fail(w, F_BLOCKS, "hipMalloc has waited %lu us",
+		     (unsigned long)w->call.napped);
+	progress_some(w);
+	device_leave(w, SS_OK);
+	return us;
+}
+
 /* Only an allocation that found no memory may sleep, for a bounded time, and only
  * if there is something to hope for: a free in flight, a fence of the core that is
  * (it does not see what was enqueued before), or memory that cannot go back before
@@ -216,5 +236,6 @@ void device_fences(struct ss_driver *drv)
 	drv->stream_idle = stream_idle;
 	drv->now_ms = now_ms;
 	drv->pause = moment;
+	drv->nap = nap;
 	drv->sleep_ms = sleep_ms;
 }

@@ -32,7 +32,7 @@ static void check(bool ok, const char *what)
 		w->fail_class = F_CRASH;
 }
 
-void d_start(uint64_t vram_mib, int backing, bool release_waits)
+static void d_start(uint64_t vram_mib, int backing, bool release_waits, bool steady)
 {
 	memset(&prog.cfg, 0, sizeof(prog.cfg));
 	prog.cfg.devices = prog.cfg.threads = 1;
@@ -41,6 +41,8 @@ void d_start(uint64_t vram_mib, int backing, bool release_waits)
 	ss_options_default(&prog.cfg.opt);
 	prog.cfg.opt.backing = backing;
 	prog.cfg.opt.oom_wait_ms = 20;
+	if (steady)
+		prog.cfg.opt.steady = 0;
 	prog.count = 0;
 	w = world_create(&prog, getenv("DIRECTED_VERBOSE") != NULL);
 	CHECK(world_start(w));
@@ -400,26 +402,27 @@ static const struct d_test tests[] = {
 	{ "distrusted_idle", distrusted_idle, 0, true },
 };
 
-static void run(const struct d_test *t)
+static void run(const struct d_test *t, bool steady)
 {
 	test = t->name;
-	d_start(t->vram ? t->vram : 4096, SS_BACKING_HSA, t->release_waits);
+	d_start(t->vram ? t->vram : 4096, SS_BACKING_HSA, t->release_waits, steady);
 	t->fn();
 	d_end();
 }
 
 int main(int argc, char **argv)
 {
+	static const struct d_test *const more[] = { directed_memory, directed_calls,
+						     directed_lease };
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
-			run(&tests[i]), n++;
-	for (int i = 0; i < 2; i++)
-		for (const struct d_test *t = i ? directed_calls : directed_memory;
-		     t->name; t++)
+			run(&tests[i], false), n++;
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		for (const struct d_test *t = more[i]; t->name; t++)
 			if (argc < 2 || strcmp(argv[1], t->name) == 0)
-				run(t), n++;
+				run(t, more[i] == directed_lease), n++;
 	printf("%zu directed tests, %d failures\n", n, failures);
 	return failures ? 1 : 0;
 }

@@ -13,9 +13,8 @@ struct d_test {
 };
 #define T(f) { #f, f, 0, false }
 /* End with a NULL name. */
-extern const struct d_test directed_memory[], directed_calls[];
+extern const struct d_test directed_memory[], directed_calls[], directed_lease[];
 
-void d_start(uint64_t vram_mib, int backing, bool release_waits);
 void d_op(struct op op);
 void d_end(void);
 void d_check(bool ok, const char *what, int at);

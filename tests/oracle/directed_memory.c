@@ -46,6 +46,56 @@ static void trim_in_flight(void)
 	CHECK(given() == BIG);
 }
 
+#define MIB (1ull << 20)
+
+/* The pool holds 2 MiB and 8 BIG, has been asked for one more MiB, over and over, and
+ * is steady. */
+static void make_steady(void)
+{
+	struct ss_timeline *tl = ss_timeline_null(W->core, 0);
+	struct ss_pool *pool = ss_pool_default(W->core, 0);
+	void *p;
+
+	D(attr(4, 1ull << 40), alloc(0, NUL, 2 * MIB), alloc(1, NUL, 8 * BIG));
+	D(alloc(2, NUL, MIB), free_(2, NUL));
+	for (int i = 0; i < 5000; i++) {
+		CHECK(ss_alloc_async(W->core, pool, tl, MIB, &p) == SS_OK);
+		CHECK(ss_free_async(W->core, p, tl) == SS_OK);
+		W->pool[POOL_DEFAULT(0)].allocations++;
+		W->pool[POOL_DEFAULT(0)].frees++;
+	}
+	D(alloc(2, NUL, MIB), alloc(3, NUL, MIB), free_(2, NUL), free_(3, NUL));
+}
+
+/* What was freed merges before a longer range is cut up. */
+static void check_learning(void)
+{
+	uint64_t before = given();
+
+	for (int i = 4; i < 8; i++)
+		D(alloc(i, NUL, MIB));
+	D(alloc(8, NUL, 8 * MIB), free_(8, NUL), free_(4, NUL), free_(5, NUL));
+	D(alloc(4, NUL, 2 * MIB), alloc(8, NUL, 8 * MIB));
+	CHECK(given() == before + 12 * MIB);
+}
+
+/* A pool that was steady and gave its memory back learns anew. */
+static void learns_again(void)
+{
+	make_steady();
+	D(free_(0, NUL), free_(1, NUL), ssync(NUL), trim(0));
+	CHECK(given() == 0);
+	check_learning();
+}
+
+/* And so does one of which more is used than before. */
+static void learns_more(void)
+{
+	make_steady();
+	D(alloc(2, NUL, 4 * MIB), alloc(3, NUL, 2 * MIB), free_(1, NUL));
+	check_learning();
+}
+
 static void decay(void)
 {
 	D(alloc(0, NUL, BIG), free_(0, NUL), ssync(NUL));
@@ -90,7 +140,6 @@ static void internal_off(void)
 	CHECK(!W->blk[2].used && d_stats().reuse_internal == 0);
 }
 
-#define MIB (1ull << 20)
 
 /* A device that lags: 4 MiB in one segment with 3 MiB clean, and 1 MiB that stream 0
  * frees beside them while it runs. */
@@ -137,6 +186,48 @@ static void lag_keeps_marks(void)
 	CHECK(given() == 8 * MIB);
 	D(alloc(6, S(1), MIB), alloc(7, S(1), MIB / 2));
 	CHECK(given() == 12 * MIB); /* the clean MiB, and then not what stream 0 freed */
+	D((struct op){ .kind = OP_RELEASE });
+}
+
+/* A device that lags behind hipMalloc, kernel, hipFree without a wait: beyond eight
+ * blocks the host waits for the oldest. */
+static void waits_for_oldest(void)
+{
+	for (int i = 0; i < 40; i++)
+		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
+	CHECK(given() <= 8 * BIG);
+}
+
+/* One that stands still gets more memory, after waits that become ever rarer; and
+ * where the program's own functions may run on a stream there is none. */
+static void waits_not_long(void)
+{
+	uint64_t then;
+
+	D(stall(NUL));
+	for (int i = 0; i < 40; i++)
+		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
+	CHECK(given() == 40 * BIG && W->now_ms > 0 && W->now_ms < 500);
+	then = W->now_ms;
+	ss_patience_never(W->core);
+	for (int i = 0; i < 40; i++)
+		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
+	CHECK(given() == 80 * BIG && W->now_ms == then);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
+/* Nor does anybody wait while a stream captures. */
+static void waits_not_in_capture(void)
+{
+	const struct op capture = { .kind = OP_CAPTURE, .a = S(1) };
+
+	D(stream(0, NB), stream(1, NB), stall(S(0)));
+	for (int i = 0; i < 14; i++)
+		D(calloc_(0, BIG), kernel(S(0)), cfree(0, false));
+	D(capture, calloc_(1, BIG));
+	CHECK(given() == 15 * BIG && W->now_ms == 0);
+	D(capture, calloc_(2, BIG));
+	CHECK(given() == 16 * BIG && W->now_ms > 0);
 	D((struct op){ .kind = OP_RELEASE });
 }
 
@@ -222,9 +313,11 @@ static void free_twice(void)
 
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
-	T(decay), { "late_fence", late_fence, 48, false }, { "internal", internal, 48, false },
+	T(learns_again), T(learns_more), T(decay), { "late_fence", late_fence, 48, false },
+	{ "internal", internal, 48, false },
 	{ "lag_leaves_clean", lag_leaves_clean, 0, false }, { "lag_joins", lag_joins, 0, false },
 	{ "lag_keeps_marks", lag_keeps_marks, 0, false },
+	T(waits_for_oldest), T(waits_not_long), T(waits_not_in_capture),
 	{ "internal_off", internal_off, 48, false }, { "makes_room", makes_room, 48, false },
 	{ "makes_room_later", makes_room_later, 48, false },
 	{ "failure_changes_nothing", failure_changes_nothing, 128, false },

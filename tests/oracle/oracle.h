@@ -264,8 +264,8 @@ struct world {
 		int natively_waits; /* 1 + device: the call waits for it */
 		struct clk fenced;  /* what fences recorded in the call stand behind */
 		const struct clk *since; /* what was enqueued before the call */
-		bool in_alloc, injected, hooked;
-		uint64_t slept;
+		bool in_alloc, in_classic, injected, hooked;
+		uint64_t slept, napped; /* ms, us */
 		int gates, gate[16], gate_stream[16]; /* fences that streams wait for */
 	} call;
 };

@@ -72,6 +72,8 @@ static void configure(struct config *c, uint64_t *s)
 	c->release_waits[SS_BACKING_HIP] = chance(s, 2);
 	c->release_waits[SS_BACKING_VMM] = chance(s, 4);
 	ss_options_default(&c->opt);
+	if (c->seed & 2)
+		c->opt.steady = 0; /* leases from the first miss on */
 	c->opt.backing = (int)below(s, c->vmm ? 4 : 3);
 	c->opt.fence = (int)below(s, 3);
 	c->opt.decay_ms = decay[below(s, 4)];
@@ -85,6 +87,28 @@ static void configure(struct config *c, uint64_t *s)
 		c->opt.initial = (struct ss_amount){ .bytes = 8 << 20, .set = true };
 	if (chance(s, 16))
 		c->opt.limit = (struct ss_amount){ .bytes = 64 << 20, .set = true };
+}
+
+/* Memory by hipMalloc alone, in large blocks that are freed without a wait, on a device
+ * that falls behind: what makes hipMalloc wait. */
+static void lag(struct program *p)
+{
+	p->cfg.vram = 65536ull << 20;
+	for (int i = 0; i < p->count; i++) {
+		struct op *op = &p->op[i];
+
+		if (op->kind == OP_ALLOC)
+			op->kind = OP_ALLOC_CLASSIC;
+		else if (op->kind == OP_FREE)
+			op->kind = OP_FREE_CLASSIC;
+		else if (op->kind == OP_ADVANCE || op->kind == OP_STREAM_SYNC ||
+			 op->kind == OP_DEVICE_SYNC)
+			op->kind = OP_KERNEL;
+		if (op->kind == OP_ALLOC_CLASSIC)
+			op->n = (4ull << 20) + op->n % (8ull << 20);
+		if (op->kind == OP_FREE_CLASSIC)
+			op->flags &= (uint8_t)~OPF_WAITED;
+	}
 }
 
 void program_generate(struct program *p, uint64_t seed, int ops)
@@ -224,6 +248,8 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 			break;
 		}
 	}
+	if (seed % 16 == 5)
+		lag(p);
 }
 
 /* ---- printing ------------------------------------------------------------- */

@@ -107,14 +107,6 @@ static void *let_go(void *arg)
 	return arg;
 }
 
-static double now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
 /* Does hipFree come back while the null stream is held? */
 static bool waits_are_skipped(void)
 {

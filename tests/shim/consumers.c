@@ -3,24 +3,13 @@
  * The ways in which programs reach HIP, each with the auditor beside the preload:
  * whatever the way, the runtime must not see an allocation.
  */
-#include <dlfcn.h>
 #include <elf.h>
-#include <hip/hip_runtime_api.h>
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 #include <link.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#define CHECK(cond) do { \
-	if (!(cond)) { \
-		fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
-		exit(1); \
-	} \
-} while (0)
+#include "test.h"
 
 static void *hip;
 
@@ -31,7 +20,7 @@ static uint64_t calls(const char *name)
 
 	if (!count) {
 		fprintf(stderr, "needs the software device\n");
-		exit(77);
+		exit(SKIP);
 	}
 	return count(name);
 }

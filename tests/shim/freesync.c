@@ -15,14 +15,6 @@
 #define SIZE (1u << 20)
 #define HOLD_MS 150
 
-static double now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
 static pthread_t releaser;
 
 static void *let_go(void *stream)

@@ -17,17 +17,9 @@
 
 static hipMemPool_t pool;
 
-static uint64_t device_free(void)
-{
-	return ((uint64_t (*)(int))sim_call("somasim_device_free_bytes"))(0);
-}
-
 static uint64_t reserved(void)
 {
-	uint64_t v = 0;
-
-	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &v));
-	return v;
+	return figure(pool, hipMemPoolAttrReservedMemCurrent);
 }
 
 static hipStream_t stream_new(void)
@@ -232,7 +224,7 @@ int main(void)
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));
 	s = stream_new();
 	OK(hipDeviceSynchronize());
-	before = device_free();
+	before = device_free(0);
 	cycles(s);
 	if (playing("release-leaks"))
 		return 0; /* nothing ever comes back */
@@ -246,7 +238,7 @@ int main(void)
 	OK(hipMemPoolTrimTo(pool, 0));
 	OK(hipDeviceSynchronize());
 	CHECK(reserved() == 0);
-	CHECK(device_free() + 8 * MIB >= before);
+	CHECK(device_free(0) + 8 * MIB >= before);
 	OK(hipStreamDestroy(s));
 	return 0;
 }

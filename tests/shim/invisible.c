@@ -82,14 +82,9 @@ static void large(void)
 
 static void pool_of(hipStream_t s)
 {
-	hipMemPool_t made, def, got = NULL;
-	hipMemPoolProps props;
+	hipMemPool_t made = make_pool(0, hipMemHandleTypeNone), def, got = NULL;
 	void *p, *q;
 
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.location.type = hipMemLocationTypeDevice;
-	OK(hipMemPoolCreate(&made, &props));
 	OK(hipDeviceGetDefaultMemPool(&def, 0));
 	OK(hipMallocFromPoolAsync(&p, 3000, made, s));
 	OK(hipMallocAsync(&q, 3000, s));

@@ -46,10 +46,7 @@ static bool said(const char *word)
 
 static uint64_t reserved(void)
 {
-	uint64_t v = 0;
-
-	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &v));
-	return v;
+	return figure(pool, hipMemPoolAttrReservedMemCurrent);
 }
 
 static int open_files(void)

@@ -6,30 +6,13 @@
  */
 #include <mpi.h>
 
+#define BYTES 70000
 #include "test.h"
 
-#define BYTES 70000
 #define MOST 16
 #define ROUNDS 3
 
 static int me, ranks;
-
-static void fill(void *p, int value)
-{
-	OK(hipMemset(p, value, BYTES));
-	OK(hipDeviceSynchronize());
-}
-
-static bool holds(const void *p, int value)
-{
-	static unsigned char host[BYTES];
-
-	OK(hipMemcpy(host, p, BYTES, hipMemcpyDeviceToHost));
-	for (size_t i = 0; i < BYTES; i++)
-		if (host[i] != value)
-			return false;
-	return true;
-}
 
 static int question(int owner, int reader, int round)
 {
@@ -88,15 +71,9 @@ static void pooled(int round)
 {
 	hipMemPoolPtrExportData out[MOST], in[MOST];
 	void *own[MOST], *theirs[MOST];
-	hipMemPoolProps props;
-	hipMemPool_t pool;
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypePosixFileDescriptor);
 	hipStream_t s;
 
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.handleTypes = hipMemHandleTypePosixFileDescriptor;
-	props.location.type = hipMemLocationTypeDevice;
-	OK(hipMemPoolCreate(&pool, &props));
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	for (int i = 0; i < ranks; i++) {
 		OK(hipMallocFromPoolAsync(&own[i], BYTES, pool, s));

@@ -18,22 +18,6 @@
 static hipMemPool_t pool;
 static hipStream_t s, t;
 
-static uint64_t figure(hipMemPool_t of, hipMemPoolAttr attr)
-{
-	uint64_t v = 0;
-
-	OK(hipMemPoolGetAttribute(of, attr, &v));
-	return v;
-}
-
-static uint64_t device_free(void)
-{
-	uint64_t (*fn)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
-
-	CHECK(fn);
-	return fn(0);
-}
-
 static void keep_all(hipMemPool_t of)
 {
 	uint64_t all = UINT64_MAX;
@@ -68,25 +52,12 @@ static int count(const char *text, const char *word)
 	return n;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* Idle memory of another pool, and of hipMalloc, is to be had. */
 static void others_idle(void)
 {
-	hipMemPoolProps props;
-	hipMemPool_t other;
+	hipMemPool_t other = make_pool(0, hipMemHandleTypeNone);
 	void *p, *q;
 
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.location.type = hipMemLocationTypeDevice;
-	OK(hipMemPoolCreate(&other, &props));
 	keep_all(other);
 	keep_all(pool);
 	OK(hipMallocFromPoolAsync(&p, 600 * MIB, other, s));
@@ -120,7 +91,7 @@ static void report(void)
 	OK(hipFreeAsync(q, s)); /* in flight */
 	reserved = figure(pool, hipMemPoolAttrReservedMemCurrent);
 	used = figure(pool, hipMemPoolAttrUsedMemCurrent);
-	left = device_free();
+	left = device_free(0);
 	(void)said();
 	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 2048 * MIB, t));
 	text = said();
@@ -135,7 +106,7 @@ static void report(void)
 	CHECK(count(text, "out of memory") == 1 && strstr(text, "tried: completed frees"));
 	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) == reserved);
 	CHECK(figure(pool, hipMemPoolAttrUsedMemCurrent) == used);
-	CHECK(device_free() == left);
+	CHECK(device_free(0) == left);
 	release(s);
 	OK(hipFreeAsync(p, s));
 	OK(hipFree(other));
@@ -193,7 +164,7 @@ static void limit(void)
 	int (*hold)(const char *, int) = (int (*)(const char *, int))sim_call("somasim_hold");
 	int (*holds)(void) = (int (*)(void))sim_call("somasim_holds");
 	void (*go)(void) = (void (*)(void))sim_call("somasim_let_go");
-	uint64_t before = device_free();
+	uint64_t before = device_free(0);
 	size_t left, total;
 	pthread_t thread;
 	void *p, *q;
@@ -209,7 +180,7 @@ static void limit(void)
 	GIVES(hipErrorOutOfMemory, hipMalloc(&q, 70 * MIB));
 	(void)hipGetLastError();
 	OK(hipMalloc(&q, 66 * MIB));
-	CHECK(before - device_free() <= 128 * MIB);
+	CHECK(before - device_free(0) <= 128 * MIB);
 	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) +
 	      66 * MIB <= 128 * MIB);
 	OK(hipFree(q));
@@ -222,7 +193,7 @@ static void limit(void)
 	OK(hipStreamSynchronize(t));
 	OK(hipMemPoolTrimTo(pool, 0));
 	OK(hipDeviceSynchronize());
-	CHECK(device_free() == before);
+	CHECK(device_free(0) == before);
 
 	/* Two at once: while one thread stands before the call. */
 	if (!getenv("SOMASHIM_BACKING") || strcmp(getenv("SOMASHIM_BACKING"), "hsa")) {
@@ -235,7 +206,7 @@ static void limit(void)
 		go();
 		pthread_join(thread, NULL);
 		take(t);
-		CHECK(before - device_free() <= 128 * MIB);
+		CHECK(before - device_free(0) <= 128 * MIB);
 	}
 }
 
@@ -254,33 +225,33 @@ static void free_figure(void)
 	OK(hipFreeAsync(p, s));
 	OK(hipStreamSynchronize(s));
 	OK(hipMemGetInfo(&left, &total));
-	CHECK(left >= device_free() + 296 * MIB && left <= total);
+	CHECK(left >= device_free(0) + 296 * MIB && left <= total);
 	/* Calls of the runtime that fail and ask themselves. */
 	memset(&prop, 0, sizeof(prop));
 	((int *)&prop)[0] = hipMemAllocationTypePinned;
 	((int *)&prop)[2] = hipMemLocationTypeDevice;
 	GIVES(hipErrorOutOfMemory, hipMemCreate(&h, 2048 * MIB, &prop, 0));
-	CHECK(told() == (device_free() & ~(uint64_t)1023));
+	CHECK(told() == (device_free(0) & ~(uint64_t)1023));
 	GIVES(hipErrorOutOfMemory, hipExtMallocWithFlags(&p, 2048 * MIB,
 							 hipDeviceMallocFinegrained));
-	CHECK(told() == (device_free() & ~(uint64_t)1023));
+	CHECK(told() == (device_free(0) & ~(uint64_t)1023));
 }
 
 /* The device's own figure: all that was ours is back. */
 static void goes_back(void)
 {
-	uint64_t before = device_free(), zero = 0;
+	uint64_t before = device_free(0), zero = 0;
 	void *p[16];
 
 	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &zero));
 	for (int i = 0; i < 16; i++)
 		OK(hipMallocAsync(&p[i], (1 + (size_t)i) * 3 * MIB, i & 1 ? s : t));
-	CHECK(before - device_free() >= 400 * MIB);
+	CHECK(before - device_free(0) >= 400 * MIB);
 	for (int i = 0; i < 16; i++)
 		OK(hipFreeAsync(p[i], i & 1 ? s : t));
 	OK(hipDeviceSynchronize());
 	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) == 0);
-	CHECK(device_free() == before);
+	CHECK(device_free(0) == before);
 }
 
 /* SOMASHIM_ALIGN_LARGE=2M; and what holds without it. */

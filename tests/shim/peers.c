@@ -12,7 +12,6 @@ static uint64_t grants(void)
 static void reach(void)
 {
 	hipMemAccessDesc access = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
-	hipMemPoolProps props;
 	hipMemPool_t pool;
 	void *old, *later;
 	uint64_t n;
@@ -34,10 +33,7 @@ static void reach(void)
 	GIVES(hipErrorPeerAccessNotEnabled, hipDeviceDisablePeerAccess(0));
 	OK(hipSetDevice(0));
 
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.location.type = hipMemLocationTypeDevice;
-	OK(hipMemPoolCreate(&pool, &props));
+	pool = make_pool(0, hipMemHandleTypeNone);
 	OK(hipMallocFromPoolAsync(&old, 4096, pool, NULL));
 	n = grants();
 	OK(hipMemPoolSetAccess(pool, &access, 1));

@@ -2,19 +2,6 @@
 /* The hipMemPool* family: values, widths, errors, dead handles. */
 #include "test.h"
 
-static hipMemPool_t make(int dev)
-{
-	hipMemPoolProps props;
-	hipMemPool_t pool;
-
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.location.type = hipMemLocationTypeDevice;
-	props.location.id = dev;
-	OK(hipMemPoolCreate(&pool, &props));
-	return pool;
-}
-
 static void create(void)
 {
 	hipMemPoolProps props;
@@ -169,7 +156,7 @@ static uint64_t reserved_by(hipMemPool_t pool)
 /* A trim gives back at once where nobody has to wait for it, and never waits. */
 static void trims(void)
 {
-	hipMemPool_t pool = make(0);
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
 	uint64_t keep = UINT64_MAX, before;
 	hipStream_t s;
 	void *p;
@@ -220,21 +207,10 @@ static void maximum(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
-static uint64_t device_free(int dev)
-{
-	uint64_t (*bytes)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
-
-	if (!bytes) {
-		fprintf(stderr, "needs the software device\n");
-		exit(SKIP);
-	}
-	return bytes(dev);
-}
-
 /* What is handed out outlives its pool; the last free gives the memory back. */
 static void last_free(int dev)
 {
-	hipMemPool_t pool = make(dev);
+	hipMemPool_t pool = make_pool(dev, hipMemHandleTypeNone);
 	uint64_t keep = UINT64_MAX, before, held;
 	void *p[2], *idle;
 	hipStream_t s;
@@ -284,7 +260,7 @@ int main(void)
 	trims();
 	maximum();
 	create();
-	pool = make(0);
+	pool = make_pool(0, hipMemHandleTypeNone);
 	attributes(pool);
 	access_lists(pool, devices);
 	for (int dev = 0; dev < devices; dev++)

@@ -77,6 +77,16 @@ static inline void hear(int fd, void *data, size_t size)
 	}
 }
 
+/* Of a child that has opened all there is: true if the exporter dies before it says
+ * to go on. */
+static inline bool orphaned(void)
+{
+	char go = 1;
+
+	tell(4, &go, 1);
+	return read(3, &go, 1) <= 0;
+}
+
 union fd_message {
 	char bytes[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;

@@ -15,14 +15,6 @@
 static hipMemPool_t pool;
 static hipStream_t s, t;
 
-static uint64_t figure(hipMemPool_t of, hipMemPoolAttr attr)
-{
-	uint64_t v = 0;
-
-	OK(hipMemPoolGetAttribute(of, attr, &v));
-	return v;
-}
-
 static uint64_t reserved(void)
 {
 	return figure(pool, hipMemPoolAttrReservedMemCurrent);
@@ -31,19 +23,6 @@ static uint64_t reserved(void)
 static void set_threshold(uint64_t v)
 {
 	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &v));
-}
-
-static hipMemPool_t make(int dev)
-{
-	hipMemPoolProps props;
-	hipMemPool_t made;
-
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.location.type = hipMemLocationTypeDevice;
-	props.location.id = dev;
-	OK(hipMemPoolCreate(&made, &props));
-	return made;
 }
 
 /* Three segments, all of them idle. */
@@ -68,7 +47,7 @@ static void nap(long ms)
 /* SOMASHIM_RELEASE_THRESHOLD=48M: of every pool, until the program sets another. */
 static void by_environment(void)
 {
-	hipMemPool_t mine = make(0);
+	hipMemPool_t mine = make_pool(0, hipMemHandleTypeNone);
 
 	CHECK(figure(pool, hipMemPoolAttrReleaseThreshold) == 48 * MIB);
 	CHECK(figure(mine, hipMemPoolAttrReleaseThreshold) == 48 * MIB);
@@ -89,7 +68,7 @@ static void by_environment(void)
 /* SOMASHIM_RELEASE_THRESHOLD=0:64M,1:10% on two devices of 1 GiB. */
 static void by_device(void)
 {
-	hipMemPool_t other = make(1), def;
+	hipMemPool_t other = make_pool(1, hipMemHandleTypeNone), def;
 
 	CHECK(figure(pool, hipMemPoolAttrReleaseThreshold) == 64 * MIB);
 	CHECK(figure(other, hipMemPoolAttrReleaseThreshold) == 1024 * MIB / 10);

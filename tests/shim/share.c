@@ -130,11 +130,9 @@ static int hold(void)
 {
 	struct order o;
 	void *p[BLOCKS];
-	char go = 1;
 
 	open_all(&o, p);
-	tell(4, &go, 1);
-	if (read(3, &go, 1) <= 0) { /* the exporter is dead */
+	if (orphaned()) {
 		for (int i = 0; i < o.count; i++)
 			CHECK(holds(p[i], 10 + i));
 		for (int i = 0; i < o.count; i++)
@@ -147,7 +145,6 @@ static int hold(void)
 /* Without the shim: nothing of ours opens, least of all at the wrong place. */
 static int plain(void)
 {
-	hipMemPoolProps props;
 	hipMemPool_t pool;
 	struct order o;
 	char go = 1;
@@ -157,11 +154,7 @@ static int plain(void)
 	CHECK(!preloaded());
 	hear(3, &o, sizeof(o));
 	CHECK(hipMemPoolImportFromShareableHandle(&pool, by_value(fd), POSIX_FD, 0) != hipSuccess);
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.handleTypes = POSIX_FD;
-	props.location.type = hipMemLocationTypeDevice;
-	OK(hipMemPoolCreate(&pool, &props));
+	pool = shareable(0);
 	for (int i = 0; i < o.count; i++)
 		CHECK(hipMemPoolImportPointer(&p, pool, &o.data[i]) != hipSuccess);
 	tell(4, &go, 1);
@@ -308,18 +301,17 @@ static void exporter_dies(void)
 /* Neither descriptors nor device memory, however the others went. */
 static void no_leak(void)
 {
-	uint64_t (*left)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
 	uint64_t before;
 	int fds;
 
 	ask("hold", true, SIGKILL);
 	fds = open_fds();
-	before = left(0);
+	before = device_free(0);
 	for (int i = 0; i < 4; i++) {
 		ask("hold", true, i % 2 ? SIGKILL : 0);
 		exporter_dies();
 	}
-	CHECK(open_fds() == fds && left(0) == before);
+	CHECK(open_fds() == fds && device_free(0) == before);
 }
 
 int main(int argc, char **argv)

@@ -3,10 +3,10 @@
 #ifndef TEST_SHARE_H
 #define TEST_SHARE_H
 
+#define BYTES 100000
 #include "procs.h"
 
 #define BLOCKS 6
-#define BYTES 100000
 #define POSIX_FD hipMemHandleTypePosixFileDescriptor
 #define DEVICES 2 /* where a test has them */
 
@@ -17,33 +17,7 @@ struct order {
 
 static inline hipMemPool_t shareable(int device)
 {
-	hipMemPoolProps props;
-	hipMemPool_t pool;
-
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.handleTypes = POSIX_FD;
-	props.location.type = hipMemLocationTypeDevice;
-	props.location.id = device;
-	OK(hipMemPoolCreate(&pool, &props));
-	return pool;
-}
-
-static inline void fill(void *p, int value)
-{
-	OK(hipMemset(p, value, BYTES));
-	OK(hipDeviceSynchronize());
-}
-
-static inline bool holds(void *p, int value)
-{
-	static unsigned char host[BYTES];
-
-	OK(hipMemcpy(host, p, BYTES, hipMemcpyDeviceToHost));
-	for (size_t i = 0; i < BYTES; i++)
-		if (host[i] != value)
-			return false;
-	return true;
+	return make_pool(device, POSIX_FD);
 }
 
 static inline void *by_value(int fd)
@@ -106,10 +80,7 @@ static inline void hand_over(int to, hipMemPool_t pool, const struct order *o)
 
 static inline uint64_t reserved(hipMemPool_t pool)
 {
-	uint64_t v;
-
-	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &v));
-	return v;
+	return figure(pool, hipMemPoolAttrReservedMemCurrent);
 }
 
 /* share_many.c: the roles of children, and what starts them. */

@@ -154,7 +154,6 @@ void arguments(void)
 {
 	hipMemPool_t pool = shareable(0), other;
 	hipMemPoolPtrExportData data;
-	hipMemPoolProps props;
 	int fd = export_pool(pool), fd2 = export_pool(pool);
 	void *p, *q;
 
@@ -180,10 +179,7 @@ void arguments(void)
 	GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(&q, NULL, &data));
 	GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(&q, pool, NULL));
 	/* A pool that was not made to be shared has no descriptor. */
-	memset(&props, 0, sizeof(props));
-	props.allocType = hipMemAllocationTypePinned;
-	props.location.type = hipMemLocationTypeDevice;
-	OK(hipMemPoolCreate(&other, &props));
+	other = make_pool(0, hipMemHandleTypeNone);
 	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd2, other, POSIX_FD, 0));
 	OK(hipMemPoolDestroy(other));
 	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd2, other, POSIX_FD, 0));

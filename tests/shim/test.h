@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SKIP 77
 
@@ -78,6 +79,75 @@ static inline void release(hipStream_t stream)
 
 	CHECK(fn && fn(stream) == 0);
 }
+
+/* Device memory that is left, by the device's own figure. */
+static inline uint64_t device_free(int dev)
+{
+	uint64_t (*bytes)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
+
+	if (!bytes) {
+		fprintf(stderr, "needs the software device\n");
+		exit(SKIP);
+	}
+	return bytes(dev);
+}
+
+static inline double now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+/* A pool on `dev`, to be shared by handles of these types. */
+static inline hipMemPool_t make_pool(int dev, hipMemAllocationHandleType types)
+{
+	hipMemPoolProps props;
+	hipMemPool_t pool;
+
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.handleTypes = types;
+	props.location.type = hipMemLocationTypeDevice;
+	props.location.id = dev;
+	OK(hipMemPoolCreate(&pool, &props));
+	return pool;
+}
+
+static inline bool backed_by(const char *backing)
+{
+	const char *is = getenv("SOMASHIM_BACKING");
+
+	return is && !strcmp(is, backing);
+}
+
+static inline uint64_t figure(hipMemPool_t pool, hipMemPoolAttr attr)
+{
+	uint64_t v = 0;
+
+	OK(hipMemPoolGetAttribute(pool, attr, &v));
+	return v;
+}
+
+#ifdef BYTES /* blocks of so many bytes, all of one value */
+static inline void fill(void *p, int value)
+{
+	OK(hipMemset(p, value, BYTES));
+	OK(hipDeviceSynchronize());
+}
+
+static inline bool holds(const void *p, int value)
+{
+	static unsigned char host[BYTES];
+
+	OK(hipMemcpy(host, p, BYTES, hipMemcpyDeviceToHost));
+	for (size_t i = 0; i < BYTES; i++)
+		if (host[i] != value)
+			return false;
+	return true;
+}
+#endif
 
 /* Is the shim in the way at all? Its hipMalloc is not the runtime's. */
 static inline bool preloaded(void)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of memory: blocks, the heaps that free ones are in, segments and the map of
+ * addresses. Part of core/internal.h. */
+#ifndef SS_CORE_BLOCK_H
+#define SS_CORE_BLOCK_H
+
+#include <stdatomic.h>
+
+#include "core/core.h"
+
+#define SS_MAX_REQUEST (1ull << 46)
+#define SS_GRAIN 512ull            /* every block is a multiple of this */
+/* What programs observe of hipMalloc today (RDMA and dmabuf users count on pages). */
+#define SS_CLASSIC_LARGE 65536
+#define SS_CLASSIC_ALIGN 4096
+#define SS_FRAME (2ull << 20)      /* segments are multiples of this */
+#define SS_SLOT_CLEAN UINT32_MAX   /* no mark: every access has completed */
+#define SS_SLOT_EPOCH (UINT32_MAX - 1) /* marks of many timelines: block->epoch */
+
+static inline uint64_t ss_round(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+enum ss_block_state {
+	SS_BLOCK_UNUSED = 0, /* descriptor not in use */
+	SS_BLOCK_LIVE,       /* handed out */
+	SS_BLOCK_QUEUED,     /* free, in the bins of a queue */
+	SS_BLOCK_FREE,       /* free, in a heap or an epoch's list */
+	SS_BLOCK_HOLE,       /* nobody's: no memory behind it (VMM), or kept for a peer */
+	SS_BLOCK_LEASED,     /* stands for a run of blocks that a stream divides (lease.c) */
+};
+
+/* One range of a segment. Descriptors never go back to the host allocator, so
+ * a stale pointer to one can be read (and then rejected) at any time. */
+struct ss_block {
+	/* What a search of a heap reads, and what a hit does, side by side: */
+	uint64_t addr, size;
+	struct ss_block *left, *right;   /* heap tree, bin or epoch list */
+	union {
+		uint64_t n;              /* free: position of the mark on `slot` */
+		struct ss_epoch *epoch;  /* free, slot == SS_SLOT_EPOCH */
+		uint64_t id;             /* live: the unique id */
+	};
+	uint32_t slot;                   /* of the mark; live: of the queue it came from */
+	atomic_uchar state;
+	bool classic;
+	bool exported;                   /* another process may map it: never reuse */
+	uint8_t bin;                     /* live or queued: of its size */
+	uint64_t request;                /* bytes asked for, while live */
+	struct ss_block *prev, *next;    /* neighbours by address */
+	struct ss_segment *seg;
+	uint32_t index;
+	_Atomic uint32_t lessee;         /* slot + 1 of the stream it is leased to, or 0 */
+};
+
+static inline uint32_t ss_lessee(const struct ss_block *b)
+{
+	return atomic_load_explicit(&b->lessee, memory_order_relaxed);
+}
+
+static inline void ss_set_lessee(struct ss_block *b, uint32_t lessee)
+{
+	atomic_store_explicit(&b->lessee, lessee, memory_order_relaxed);
+}
+
+static inline void ss_set_state(struct ss_block *b, unsigned state)
+{
+	atomic_store_explicit(&b->state, state, memory_order_relaxed);
+}
+
+static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state state)
+{
+	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == state;
+}
+
+/* Descriptors kept for splitting, under the lock of whoever keeps them: no two streams
+ * that split at the same time share a lock, or a cache line of descriptors. */
+struct ss_spares {
+	struct ss_block *head;
+	uint32_t count;
+};
+
+/* ---- placement: heap.c -------------------------------------------------- */
+
+#define SS_HEAP_FL 32
+#define SS_HEAP_SL 16
+
+/* Free ranges by size: bins of a quarter to a sixteenth of a power of two, in
+ * each a treap by (size, address). Guarded by the pool's lock. */
+struct ss_heap {
+	struct ss_block *bin[SS_HEAP_FL * SS_HEAP_SL];
+	uint32_t fl;
+	uint16_t sl[SS_HEAP_FL];
+	uint64_t bytes;
+	uint32_t count;
+};
+
+void ss_heap_insert(struct ss_heap *h, struct ss_block *b);
+void ss_heap_remove(struct ss_heap *h, struct ss_block *b);
+/* The smallest range that holds `size` bytes at `align`, lowest address first;
+ * NULL if there is none. */
+struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t align);
+/* The same, but not one that is a whole segment, unless there is nothing else
+ * among the next few. */
+struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint64_t align);
+struct ss_block *ss_heap_largest(const struct ss_heap *h);
+/* Calls `each` for every range; `each` must not change the heap. */
+void ss_heap_each(const struct ss_heap *h, void (*each)(struct ss_block *, void *), void *arg);
+
+/* ---- addresses: map.c --------------------------------------------------- */
+
+#define SS_MAP_LEVELS 6
+
+struct ss_segment {
+	uint64_t base, size;
+	struct ss_pool *pool;
+	struct ss_block *first;
+	_Atomic(uint32_t) *grains;      /* block index + 1 at each block's first grain */
+	_Atomic uint64_t *level[SS_MAP_LEVELS]; /* bitmap of block starts and its summaries */
+	int levels;
+	size_t table_bytes;
+	uint64_t idle_since;            /* ms, when the last byte became free */
+	struct ss_segment *prev, *next; /* of the pool; next: also the spare list */
+	enum ss_backing backing;
+	void *native;                   /* what the driver gave (base may be above) */
+	uint64_t native_size;
+	uint64_t exported;              /* != 0: its number among those with a handle */
+};
+
+bool ss_map_init(struct ss_core *core);
+void ss_map_finish(struct ss_core *core);
+struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr);
+/* A descriptor and its tables for [base, base+size), entered in the address
+ * map as one block in state HOLE. NULL: host memory is out. */
+struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
+				  uint64_t size);
+void ss_segment_forget(struct ss_core *core, struct ss_segment *seg);
+/* Into and out of the pool's list. Pool lock held. */
+void ss_segment_link(struct ss_pool *pool, struct ss_segment *seg);
+void ss_segment_unlink(struct ss_pool *pool, struct ss_segment *seg);
+/* The block that starts at / contains addr. `_at` needs no lock; `_containing`
+ * needs the pool's. */
+struct ss_block *ss_block_at(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
+struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
+/* The block of the last start up to addr; nobody splits or merges meanwhile. */
+struct ss_block *ss_block_last_start(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
+/* Cuts b after `size` bytes; the new second part inherits marks and state.
+ * NULL: host memory is out and nothing changed. */
+struct ss_block *ss_block_split(struct ss_core *core, struct ss_block *b, uint64_t size);
+/* b swallows its next neighbour. */
+void ss_block_merge(struct ss_core *core, struct ss_block *b);
+/* The same with other spare descriptors than the pool's, which need the pool's lock. */
+struct ss_block *ss_block_split_with(struct ss_core *core, struct ss_spares *own,
+				     struct ss_block *b, uint64_t size);
+void ss_block_merge_with(struct ss_core *core, struct ss_spares *own, struct ss_block *b);
+/* A block in state LEASED stands in its segment's list for all from first to last, which
+ * become a list of their own (->left); and back. NULL: host memory is out. */
+struct ss_block *ss_block_wrap(struct ss_core *core, struct ss_spares *own,
+			       struct ss_block *first, struct ss_block *last);
+void ss_block_unwrap(struct ss_core *core, struct ss_spares *own, struct ss_block *run,
+		     struct ss_block *last);
+/* Another descriptor for b, of `own`; b, which nobody holds, goes to `theirs`. Returns
+ * b if host memory is out. */
+struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
+				 struct ss_spares *theirs, struct ss_block *b);
+/* A descriptor, and back. NULL: host memory is out. */
+struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own);
+void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b);
+/* A block starts at addr, `value` - 1 being its index; 0: none does. */
+void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value);
+/* All but `keep` of them go back to the core. */
+void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leases: what only one stream uses of a steady pool, that stream divides by itself.
+ *
+ * A run of neighbouring blocks - live ones that the stream was given, what it freed,
+ * what is clean - leaves the segment's list and hangs from one block in its place
+ * (SS_BLOCK_LEASED). From then on it is split, merged and searched under the queue's
+ * lock alone: an allocation that no bin can serve takes what fits, and what the bins
+ * hold goes back as far as that needs. So streams of a steady pool share nothing, not
+ * even where sizes change all the time. Every mark in a run is one of the lessee's own
+ * timeline (0: clean when it came), so what is merged carries the later of two.
+ *
+ * Whoever needs more than that (growth, another stream's memory, giving back, an
+ * address inside a block) takes the pool's lock and ends the lease; then the run is
+ * part of its segment again, as if nothing had been. A block of the run that another
+ * stream freed waits in that stream's bins, and ends the lease when it is placed.
+ *
+ * Locks: pool->lock, then queue->lock, to make and to end; queue->lock to use.
+ */
+#include "core/hit.h"
+
+#define MOST_WAIT 4096 /* misses before the next lease, after ones that did not pay */
+#define NEAR 8 /* times the size: a larger bin is not cut up before smaller ones are tried */
+
+struct ss_queue *ss_lessee_queue(struct ss_pool *pool, uint32_t lessee)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+
+	return atomic_load_explicit(&t->q[lessee - 1], memory_order_acquire);
+}
+
+/* ---- using it: q->lock held ---------------------------------------------- */
+
+static void join_next(struct ss_queue *q, struct ss_block *b)
+{
+	if (b->next->n > b->n && !SS_MUTANT_IS(48))
+		b->n = b->next->n;
+	ss_block_merge_with(q->pool->core, &q->spares, b);
+}
+
+/* b becomes free in its run. */
+static void put(struct ss_queue *q, struct ss_block *b)
+{
+	struct ss_heap *h = &q->lease->heap;
+
+	if (ss_is_state(b->next, SS_BLOCK_FREE)) {
+		ss_heap_remove(h, b->next);
+		join_next(q, b);
+	}
+	if (ss_is_state(b->prev, SS_BLOCK_FREE)) {
+		b = b->prev;
+		ss_heap_remove(h, b);
+		join_next(q, b);
+	}
+	ss_set_state(b, SS_BLOCK_FREE);
+	b->request = 0;
+	ss_heap_insert(h, b);
+}
+
+/* What bin i holds of the run goes there: all, or one block that is no whole segment
+ * (which could go back instead). True: any did. */
+static bool empty_bin(struct ss_queue *q, unsigned i, bool all)
+{
+	struct ss_block **at = &q->bin[i].head, *b;
+	uint32_t me = q->tl->slot + 1;
+	bool any = false;
+
+	while ((b = *at) && (all || !any)) {
+		if ((ss_lessee(b) != me && !SS_MUTANT_IS(49)) ||
+		    (!all && b->size == b->seg->size)) {
+			at = &b->left;
+			continue;
+		}
+		*at = b->left;
+		q->blocks--;
+		q->bytes -= b->size;
+		put(q, b);
+		any = true;
+	}
+	if (!q->bin[i].head)
+		q->filled[i] = 0;
+	return any;
+}
+
+/* The bins by their sizes. */
+static void sort_bins(struct ss_queue *q)
+{
+	struct ss_lease *l = q->lease;
+	unsigned at;
+
+	l->count = 0;
+	for (unsigned i = 0; i < SS_BINS; i++) {
+		if (!q->bin[i].size)
+			continue;
+		for (at = l->count++; at && q->bin[l->order[at - 1]].size > q->bin[i].size; at--)
+			l->order[at] = l->order[at - 1];
+		l->order[at] = (uint8_t)i;
+	}
+	l->assigned = q->assigned;
+}
+
+/* Empties bins until `size` bytes are free in one piece: first one block that is not
+ * much larger, then the neighbours that smaller ones may be, then what is left. */
+static struct ss_block *from_bins(struct ss_queue *q, uint64_t size, uint64_t align)
+{
+	struct ss_heap *h = &q->lease->heap;
+	const uint8_t *order = q->lease->order;
+	unsigned larger = 0, count;
+	struct ss_block *b;
+
+	if (q->lease->assigned != q->assigned)
+		sort_bins(q);
+	count = q->lease->count;
+	while (larger < count && q->bin[order[larger]].size < size)
+		larger++;
+	for (unsigned i = larger; i < count && q->bin[order[i]].size / NEAR <= size; i++)
+		if (q->bin[order[i]].head && empty_bin(q, order[i], false) &&
+		    (b = ss_heap_best(h, size, align)))
+			return b;
+	for (unsigned i = larger; i-- > 0;)
+		if (q->bin[order[i]].head && empty_bin(q, order[i], true) &&
+		    (b = ss_heap_best(h, size, align)))
+			return b;
+	for (unsigned i = larger; i < count; i++)
+		if (q->bin[order[i]].head && empty_bin(q, order[i], true) &&
+		    (b = ss_heap_best(h, size, align)))
+			return b;
+	return NULL;
+}
+
+/* Cuts [start, start + size) out of b, which is in no heap. NULL: host memory is out. */
+static struct ss_block *cut(struct ss_queue *q, struct ss_block *b, uint64_t start, uint64_t size)
+{
+	struct ss_core *core = q->pool->core;
+	struct ss_block *rest;
+
+	ss_set_state(b, SS_BLOCK_QUEUED); /* so that its parts do not merge with it again */
+	if (b->addr < start) {
+		rest = ss_block_split_with(core, &q->spares, b, start - b->addr);
+		put(q, b);
+		if (!rest)
+			return NULL;
+		b = rest;
+	}
+	if (b->size > size) {
+		rest = ss_block_split_with(core, &q->spares, b, size);
+		if (!rest) {
+			put(q, b);
+			return NULL;
+		}
+		put(q, rest);
+	}
+	return b;
+}
+
+struct ss_block *ss_lease_take(struct ss_queue *q, uint64_t size, uint64_t align)
+{
+	struct ss_lease *l = q->lease;
+	struct ss_block *b;
+
+	b = ss_heap_best_part(&l->heap, size, align);
+	if (!b)
+		b = from_bins(q, size, align);
+	if (!b)
+		return NULL;
+	ss_heap_remove(&l->heap, b);
+	b = cut(q, b, ss_round(b->addr, align), size);
+	if (!b)
+		return NULL;
+	b->bin = (uint8_t)ss_bin(size);
+	q->hits++;
+	l->taken++;
+	return b;
+}
+
+bool ss_lease_collect(struct ss_queue *q)
+{
+	uint32_t before = q->blocks;
+
+	if (!ss_leases(q))
+		return false;
+	for (unsigned i = 0; i < SS_BINS; i++)
+		if (q->filled[i])
+			empty_bin(q, i, true);
+	return q->blocks <= before / 2;
+}
+
+/* ---- making and ending it: pool->lock held -------------------------------- */
+
+/* What q's stream may have for itself: with q->lock held it stays what it is. */
+static bool is_mine(const struct ss_block *b, uint32_t slot)
+{
+	switch (atomic_load_explicit(&b->state, memory_order_acquire)) {
+	case SS_BLOCK_LIVE:
+		/* (Should it have been freed to this very stream meanwhile, it is on its way
+		 * into the bins, and belongs to the run just as well.) */
+		return __atomic_load_n(&b->slot, __ATOMIC_RELAXED) == slot && !b->exported;
+	case SS_BLOCK_FREE:
+		return b->slot == slot || (b->slot == SS_SLOT_CLEAN) ||
+		       (SS_MUTANT_IS(50) && b->slot != SS_SLOT_EPOCH);
+	case SS_BLOCK_QUEUED:
+		return ss_lessee(b) == slot + 1; /* in its bins */
+	default:
+		return false;
+	}
+}
+
+static void name_list(struct ss_block *b, uint32_t lessee)
+{
+	for (; b; b = b->left)
+		if (!ss_lessee(b))
+			ss_set_lessee(b, lessee);
+}
+
+/* The free range b leaves the pool's heaps for q's lease, under a descriptor that shares
+ * no cache line with what other streams write. */
+static struct ss_block *adopt(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
+{
+	ss_unplace(pool, b);
+	if (b->slot == SS_SLOT_CLEAN)
+		b->n = 0;
+	b->slot = q->tl->slot;
+	ss_set_state(b, SS_BLOCK_QUEUED);
+	if (pool->queue_count > 1)
+		b = ss_block_rehome(pool->core, &q->spares, &pool->spares, b);
+	ss_set_lessee(b, q->tl->slot + 1);
+	return b;
+}
+
+/* The run from `first` to `last` is q's, unless host memory is out. */
+static void lease_run(struct ss_pool *pool, struct ss_queue *q, struct ss_block *first,
+		      struct ss_block *last)
+{
+	struct ss_block *run = ss_block_wrap(pool->core, &pool->spares, first, last), *b;
+
+	if (!run) {
+		for (b = first; b != last->next; b = b->next)
+			ss_set_lessee(b, 0);
+		return;
+	}
+	if (pool->vmm)
+		ss_vmm_touch(pool, run);
+	for (b = first; b; b = b->next)
+		ss_set_lessee(b, q->tl->slot + 1);
+	run->right = q->lease->runs;
+	q->lease->runs = run;
+}
+
+static void each_lease(struct ss_pool *pool, void (*each)(struct ss_pool *, struct ss_queue *))
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+
+	for (uint32_t i = 0; t && i < t->cap; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+
+		if (q && ss_leases(q))
+			each(pool, q);
+	}
+}
+
+void ss_lease_end_all(struct ss_pool *pool)
+{
+	each_lease(pool, ss_lease_end);
+}
+
+static void freeze(struct ss_pool *pool, struct ss_queue *q)
+{
+	ss_bias_lock(&q->lock);
+}
+
+static void thaw(struct ss_pool *pool, struct ss_queue *q)
+{
+	ss_bias_unlock(&q->lock);
+}
+
+/* Leases begin and end with the pool's lock held, so the same are found twice. Nobody
+ * else takes two of these locks. */
+void ss_lease_freeze(struct ss_pool *pool, bool on)
+{
+	each_lease(pool, on ? freeze : thaw);
+}
+
+void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *given)
+{
+	struct ss_block *b, *next, *list = NULL;
+	uint32_t slot = q->tl->slot;
+	struct ss_lease *l = q->lease;
+
+	if (l && l->runs)
+		return;
+	if (!l && !(l = ss_host_alloc(pool->core, sizeof(*l))))
+		return;
+	ss_bias_lock(&q->lock);
+	q->lease = l;
+	l->taken = l->blocks = 0;
+	l->assigned = UINT64_MAX;
+	for (unsigned i = 0; i < SS_BINS; i++)
+		name_list(q->bin[i].head, slot + 1);
+	name_list(q->overflow, slot + 1);
+	ss_set_lessee(given, slot + 1);
+	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next)
+		for (b = seg->first; b; b = next) {
+			struct ss_block *first = NULL, *last = NULL;
+
+			for (; b && is_mine(b, slot); b = b->next) {
+				if (ss_is_state(b, SS_BLOCK_FREE)) {
+					b = adopt(pool, q, b);
+					b->left = list;
+					list = b;
+				}
+				first = first ? first : b;
+				last = b;
+				l->blocks++;
+			}
+			next = b ? b->next : NULL;
+			if (first)
+				lease_run(pool, q, first, last);
+		}
+	while ((b = list)) {
+		list = b->left;
+		if (ss_lessee(b))
+			put(q, b);
+		else
+			ss_place(pool, b);
+	}
+	ss_bias_unlock(&q->lock);
+}
+
+void ss_lease_end(struct ss_pool *pool, struct ss_queue *q)
+{
+	struct ss_lease *l = q->lease;
+	struct ss_block *run, *b, *last = NULL, *list = NULL;
+
+	if (!ss_leases(q))
+		return;
+	ss_bias_lock(&q->lock);
+	while ((run = l->runs)) {
+		l->runs = run->right;
+		for (b = run->left; b; last = b, b = b->next) {
+			ss_set_lessee(b, 0);
+			if (!ss_is_state(b, SS_BLOCK_FREE))
+				continue;
+			ss_set_state(b, SS_BLOCK_QUEUED);
+			b->left = list;
+			list = b;
+		}
+		ss_block_unwrap(pool->core, &pool->spares, run, last);
+	}
+	memset(&l->heap, 0, sizeof(l->heap));
+	ss_bias_unlock(&q->lock);
+	/* Did it serve more than it cost to make? */
+	q->lease_wait = l->taken * 8 >= l->blocks ? q->lease_wait / 2 :
+			q->lease_wait < MOST_WAIT ? q->lease_wait * 2 + 4 : q->lease_wait;
+	q->lease_in = q->lease_wait;
+	while ((b = list)) {
+		list = b->left;
+		if (!b->n) {
+			b->slot = SS_SLOT_CLEAN;
+			b->n = 1;
+		}
+		ss_place(pool, b);
+	}
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the core keeps per thread: a record that is never unmapped, so that other threads
+ * may look at it at any time, and that a later thread may get once its own has ended.
+ */
+#ifndef SS_CORE_THREAD_H
+#define SS_CORE_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ss_bias;
+
+struct ss_thread {
+	/* The biased lock that it holds or is about to (core/lock.h). Only the thread
+	 * itself writes it. */
+	_Atomic(struct ss_bias *) inside;
+	/* What it used last: valid while gen is the core's recent_gen. Generations differ
+	 * between cores. */
+	uint64_t gen;
+	void *native;
+	struct ss_timeline *tl;
+	struct ss_queue *q;    /* of the device's current pool */
+	struct ss_count *count; /* where the bytes of that are counted (core/hit.h) */
+	struct ss_pool *frees; /* the pool, where a free is no more than a push */
+	uint32_t slot;
+	/* The same for hipMalloc and hipFree while one timeline orders all work of `only_dev`. */
+	int only_dev;
+	uint64_t only_gen;
+	struct ss_queue *only_q;
+	struct ss_count *only_count;
+	struct ss_pool *only_pool;
+	struct ss_thread *spare;
+};
+
+/* The calling thread's. Initial-exec, as in driver/guard.h. Never NULL: a thread that has no
+ * record yet stands at one that is nobody's, in which nothing is valid. */
+extern _Thread_local struct ss_thread *ss_thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern struct ss_thread ss_nobody __attribute__((visibility("hidden")));
+
+/* Makes a record if the thread has none. &ss_nobody: host memory is out. */
+struct ss_thread *ss_thread_record(void);
+
+/* Makes every running thread of the process execute a full barrier. */
+void ss_thread_barrier(void);
+/* Can it be had? */
+bool ss_thread_barriers(void);
+/* How many there were. */
+uint64_t ss_thread_barrier_count(void);
+
+#endif
