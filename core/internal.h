@@ -187,6 +187,7 @@ struct ss_device_state {
 	atomic_bool initial_done;
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
+	_Atomic uint64_t settled;       /* ranges and epochs that were seen to be idle */
 	atomic_bool pressed;            /* near its limit: frees record their fence */
 	_Atomic unsigned keeps;         /* vmm.c: times that given memory did not come back */
 };
@@ -411,9 +412,15 @@ struct ss_wait { uint64_t us, completed; unsigned fitted; bool over; };
 bool ss_patience(struct ss_pool *pool, uint64_t size, uint64_t align, struct ss_wait *w);
 
 /* oom.c: everything that can be tried when growing failed, in the order of the
- * design. SS_OK: try the allocation again. */
-enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step,
-		      uint64_t *end);
+ * design. SS_OK: try the allocation again. *l: of this allocation, first zero. */
+struct ss_ladder {
+	unsigned step;
+	uint64_t end;       /* of waiting, ms */
+	uint64_t settled;   /* of the device, when idle memory was given back last */
+	bool over;          /* then the time was */
+};
+enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+		      struct ss_ladder *l);
 void ss_oom_report(struct ss_pool *pool, uint64_t size);
 
 /* Driver calls are timed for the statistics. */

@@ -10,6 +10,15 @@
 
 #include "core/internal.h"
 
+static void settle(struct ss_pool *pool, void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&pool->lock);
+	ss_flush_all(pool);
+	ss_settle(pool);
+	pthread_mutex_unlock(&pool->lock);
+}
+
 /* Fences for all that waits in queues and epochs of one pool. */
 static void fence_everything(struct ss_pool *pool, void *arg)
 {
@@ -30,10 +39,7 @@ static void fence_everything(struct ss_pool *pool, void *arg)
 		if (waits && q->tl->alive)
 			ss_fence_request(core, q->tl, atomic_load(&q->tl->now), SS_FENCE_LATE);
 	}
-	pthread_mutex_lock(&pool->lock);
-	ss_flush_all(pool);
-	ss_settle(pool);
-	pthread_mutex_unlock(&pool->lock);
+	settle(pool, NULL);
 }
 
 /* Where giving back waits for the whole device, a kernel that never ends would
@@ -145,47 +151,52 @@ static void in_flight(struct ss_pool *pool, void *arg)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* Looks, for a bounded time, whether anything that was freed is let go of. A fence
- * may stand behind a kernel that never ends as well: that is why nobody sleeps in
- * the runtime for it, and why this ends. */
-static bool wait_on_host(struct ss_core *core, struct ss_pool *pool, uint64_t end)
+/* Looks, for a bounded time, whether anything that was freed is let go of: more than
+ * l->settled, whoever saw it, and be it since the last step. That a fence is reached is
+ * not enough, since asking records some itself. A fence may stand behind a kernel that
+ * never ends as well: that is why nobody sleeps in the runtime for it, and why this ends. */
+static bool wait_on_host(struct ss_core *core, struct ss_pool *pool, struct ss_ladder *l)
 {
 	for (;;) {
+		uint64_t now = core->drv.now_ms(core->drv.ctx), settled;
 		bool any = false;
 
-		ss_pools_each(core, pool->dev, in_flight, &any);
-		if (!any)
-			return false;
-		if (ss_fence_poll(core, NULL, -1))
+		ss_fence_poll(core, NULL, -1);
+		ss_pools_each(core, pool->dev, settle, NULL);
+		settled = atomic_load(&core->dev[pool->dev].settled);
+		l->over = now >= l->end;
+		if (settled != l->settled) {
+			l->settled = settled;
 			return true;
-		if (core->drv.now_ms(core->drv.ctx) >= end)
+		}
+		ss_pools_each(core, pool->dev, in_flight, &any);
+		if (!any || l->over)
 			return false;
 		core->drv.sleep_ms(core->drv.ctx, 1);
 	}
 }
 
-enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size, unsigned step,
-		      uint64_t *end)
+enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
+		      struct ss_ladder *l)
 {
 	struct ss_core *core = pool->core;
 	struct release r = {.idle = -1};
-	uint64_t before;
-	bool waited;
 
 	/* One allocation waits once, whatever it waits for. */
-	if (step == 0)
-		*end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
-	r.end = *end;
+	if (l->step == 0)
+		l->end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
+	r.end = l->end;
 	ss_pressed_set(core, pool->dev, true);
-	if (!could_fit(pool, size))
+	if (l->over || !could_fit(pool, size))
 		return SS_ERR_NOMEM;
-	switch (step) {
+	switch (l->step++) {
 	case 0: /* what has completed, merged across streams */
 		ss_pools_each(core, pool->dev, fence_everything, NULL);
 		ss_fence_poll(core, NULL, -1);
 		ss_pools_each(core, pool->dev, fence_everything, NULL);
 		return SS_OK;
 	case 1: /* idle memory of every pool of the device */
+		l->settled = atomic_load(&core->dev[pool->dev].settled);
 		ss_pools_each(core, pool->dev, release_idle, &r);
 		return SS_OK;
 	case 2:
@@ -193,13 +204,10 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 			return SS_OK;
 		/* fall through */
 	default: /* as often as something ends, until the time is over */
-		waited = wait_on_host(core, pool, *end);
-		/* What ended between the last step and this one is in flight no more, but
-		 * was not idle then. */
-		before = atomic_load(&core->dev[pool->dev].reserved);
+		if (!wait_on_host(core, pool, l))
+			return SS_ERR_NOMEM;
 		ss_pools_each(core, pool->dev, release_idle, &r);
-		return waited || atomic_load(&core->dev[pool->dev].reserved) < before ?
-		       SS_OK : SS_ERR_NOMEM;
+		return SS_OK;
 	}
 }
 

@@ -277,6 +277,7 @@ void ss_settle(struct ss_pool *pool)
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	struct ss_epoch *e, *next;
 	struct ss_block *b;
+	uint64_t count = 0;
 
 	for (uint32_t i = 0; t && i < t->cap; i++) {
 		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
@@ -288,6 +289,7 @@ void ss_settle(struct ss_pool *pool)
 		while ((b = take(&m))) {
 			b->slot = SS_SLOT_CLEAN;
 			ss_place(pool, b);
+			count++;
 		}
 	}
 	for (e = pool->epochs; e; e = next) {
@@ -302,7 +304,10 @@ void ss_settle(struct ss_pool *pool)
 		}
 		ss_patience_completed(pool, e);
 		epoch_unlink(pool, e);
+		count++;
 	}
+	if (count)
+		atomic_fetch_add(&pool->core->dev[pool->dev].settled, count);
 }
 
 static void pick_usable(struct ss_block *b, void *arg)

@@ -329,8 +329,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	uint64_t before = atomic_load(&pool->reserved);
 	enum ss_status s = SS_OK;
 	struct ss_block *b;
-	unsigned oom_step = 0;
-	uint64_t oom_end = 0;
+	struct ss_ladder ladder = {0};
 	struct ss_wait wait = {0};
 	bool grown = false, again = false, give_back;
 
@@ -381,7 +380,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		s = ss_grow(pool, x, size, align, give_back);
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)
-			s = ss_oom(pool, x, size, oom_step++, &oom_end);
+			s = ss_oom(pool, x, size, &ladder);
 		if (s != SS_OK)
 			break;
 	}

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "oracle.h"
 #include "directed.h"
@@ -32,12 +33,15 @@ static void check(bool ok, const char *what)
 		w->fail_class = F_CRASH;
 }
 
-static void d_start(uint64_t vram_mib, int backing, bool release_waits, bool steady)
+static void d_start(const struct d_test *t, bool steady)
 {
+	int backing = t->prefix ? SS_BACKING_VMM : SS_BACKING_HSA;
+
 	memset(&prog.cfg, 0, sizeof(prog.cfg));
 	prog.cfg.devices = prog.cfg.threads = 1;
-	prog.cfg.vram = vram_mib << 20;
-	prog.cfg.release_waits[backing] = release_waits;
+	prog.cfg.vram = (t->vram ? t->vram : 4096) << 20;
+	prog.cfg.release_waits[backing] = t->release_waits;
+	prog.cfg.vmm = prog.cfg.access_prefix = t->prefix;
 	ss_options_default(&prog.cfg.opt);
 	prog.cfg.opt.backing = backing;
 	prog.cfg.opt.oom_wait_ms = 20;
@@ -399,13 +403,14 @@ static const struct d_test tests[] = {
 	T(classic_ordered),
 	T(classic_interior), T(destroyed_meanwhile), T(null_sync_not_nonblocking),
 	T(distrusted_clock), T(distrusted_epoch),
-	{ "distrusted_idle", distrusted_idle, 0, true },
+	{ "distrusted_idle", distrusted_idle, .release_waits = true },
 };
 
 static void run(const struct d_test *t, bool steady)
 {
 	test = t->name;
-	d_start(t->vram ? t->vram : 4096, SS_BACKING_HSA, t->release_waits, steady);
+	alarm(60); /* SIGALRM ends a test that never does */
+	d_start(t, steady);
 	t->fn();
 	d_end();
 }

@@ -10,8 +10,9 @@ struct d_test {
 	void (*fn)(void);
 	uint64_t vram; /* MiB */
 	bool release_waits; /* as hipFree does */
+	bool prefix;        /* VMM with access from the start of the reservation only */
 };
-#define T(f) { #f, f, 0, false }
+#define T(f) { .name = #f, .fn = f }
 /* End with a NULL name. */
 extern const struct d_test directed_memory[], directed_calls[], directed_lease[];
 

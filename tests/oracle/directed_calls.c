@@ -267,5 +267,5 @@ const struct d_test directed_calls[] = {
 	T(null_free_is_for_null), T(null_not_transitive), T(null_joins), T(null_joins_after_failure),
 	T(null_waits_after_failure), T(distrusted_query),
 	T(split_keeps_marks), T(merge_keeps_marks), T(epoch_of_all), T(mixed_frees),
-	T(opportunistic_elsewhere), { NULL, NULL, 0, false },
+	T(opportunistic_elsewhere), { .name = NULL },
 };

@@ -70,5 +70,5 @@ static void lease_not_others(void)
 
 const struct d_test directed_lease[] = {
 	T(lease_divides), T(lease_ends_for_others), T(lease_interior), T(lease_keeps_marks),
-	T(lease_not_others), { NULL, NULL, 0, false },
+	T(lease_not_others), { .name = NULL },
 };

@@ -260,6 +260,15 @@ static void failure_changes_nothing(void)
 	CHECK(!W->blk[1].used && given() == before && d_stats().out_of_memory >= 1);
 }
 
+/* Chunks that were given back for it must not be mapped and given back for ever. */
+static void prefix_no_run(void)
+{
+	D(stream(0, NB), alloc(0, S(0), 4 * MIB), alloc(1, S(0), 4 * MIB),
+	  alloc(2, S(0), 4 * MIB), alloc(3, S(0), 4 * MIB));
+	D(free_(0, S(0)), free_(2, S(0)), ssync(S(0)), alloc(4, S(0), 8 * MIB));
+	CHECK(!W->blk[4].used && d_stats().out_of_memory == 1);
+}
+
 static void pool_dies_with_last_block(void)
 {
 	D((struct op){ .kind = OP_POOL_CREATE, .a = 0, .c = 7 });
@@ -313,14 +322,15 @@ static void free_twice(void)
 
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
-	T(learns_again), T(learns_more), T(decay), { "late_fence", late_fence, 48, false },
-	{ "internal", internal, 48, false },
-	{ "lag_leaves_clean", lag_leaves_clean, 0, false }, { "lag_joins", lag_joins, 0, false },
-	{ "lag_keeps_marks", lag_keeps_marks, 0, false },
+	T(learns_again), T(learns_more), T(decay), { "late_fence", late_fence, .vram = 48 },
+	{ "internal", internal, .vram = 48 },
+	T(lag_leaves_clean), T(lag_joins),
+	T(lag_keeps_marks),
 	T(waits_for_oldest), T(waits_not_long), T(waits_not_in_capture),
-	{ "internal_off", internal_off, 48, false }, { "makes_room", makes_room, 48, false },
-	{ "makes_room_later", makes_room_later, 48, false },
-	{ "failure_changes_nothing", failure_changes_nothing, 128, false },
+	{ "internal_off", internal_off, .vram = 48 }, { "makes_room", makes_room, .vram = 48 },
+	{ "makes_room_later", makes_room_later, .vram = 48 },
+	{ "failure_changes_nothing", failure_changes_nothing, .vram = 128 },
+	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
-	{ NULL, NULL, 0, false },
+	{ .name = NULL },
 };
