@@ -153,6 +153,7 @@ struct ss_pool {
 	pthread_cond_t mapped;
 	uint32_t segment_count;
 	uint32_t queue_count;           /* of streams */
+	uint32_t next_other;            /* whom a steady stream asks first for memory */
 	bool lags;                      /* a stream was not at its end when asked last */
 	_Atomic uint64_t crossed;       /* blocks freed on another stream than they came from */
 	uint64_t waited;                /* freed on other streams when they were asked last */
@@ -326,6 +327,8 @@ void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
 /* Everything is the pool's again; its free ranges are placed. Pool lock held. */
 void ss_lease_end(struct ss_pool *pool, struct ss_queue *q);
 void ss_lease_end_all(struct ss_pool *pool);
+/* Has q leased a free block that would serve another stream at once? */
+bool ss_lease_offers(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align);
 /* Nobody divides what is leased until the same with `on` false. Pool lock held. */
 void ss_lease_freeze(struct ss_pool *pool, bool on);
 /* The queue that `lessee` of a block names. Pool lock held. */

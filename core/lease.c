@@ -265,7 +265,7 @@ void ss_lease_end_all(struct ss_pool *pool)
 
 static void freeze(struct ss_pool *pool, struct ss_queue *q)
 {
-	ss_bias_lock(&q->lock);
+	ss_bias_visit(&q->lock);
 }
 
 static void thaw(struct ss_pool *pool, struct ss_queue *q)
@@ -290,7 +290,7 @@ void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *gi
 		return;
 	if (!l && !(l = ss_host_alloc(pool->core, sizeof(*l))))
 		return;
-	ss_bias_lock(&q->lock);
+	ss_bias_visit(&q->lock);
 	q->lease = l;
 	l->taken = l->blocks = 0;
 	l->assigned = UINT64_MAX;
@@ -326,6 +326,27 @@ void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *gi
 	ss_bias_unlock(&q->lock);
 }
 
+/* Is it completed, and long enough? */
+static bool serves(struct ss_pool *pool, const struct ss_block *b, uint64_t size, uint64_t align)
+{
+	return b && ss_round(b->addr, align) - b->addr + size <= b->size &&
+	       (!b->n || ss_mark_done(pool, b->slot, b->n));
+}
+
+bool ss_lease_offers(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align)
+{
+	bool found = false;
+
+	ss_bias_visit(&q->lock);
+	if (ss_leases(q)) {
+		found = serves(pool, ss_heap_best_part(&q->lease->heap, size, align), size, align);
+		for (unsigned i = 0; i < SS_BINS && !found; i++)
+			found = q->bin[i].size >= size && serves(pool, q->bin[i].head, size, align);
+	}
+	ss_bias_unlock(&q->lock);
+	return found;
+}
+
 void ss_lease_end(struct ss_pool *pool, struct ss_queue *q)
 {
 	struct ss_lease *l = q->lease;
@@ -333,7 +354,7 @@ void ss_lease_end(struct ss_pool *pool, struct ss_queue *q)
 
 	if (!ss_leases(q))
 		return;
-	ss_bias_lock(&q->lock);
+	ss_bias_visit(&q->lock);
 	while ((run = l->runs)) {
 		l->runs = run->right;
 		for (b = run->left; b; last = b, b = b->next) {

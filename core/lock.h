@@ -21,9 +21,10 @@
  * load of owner comes after that, then it finds NULL and backs out. What the owner did
  * inside is published by its release store of ->inside, which we read with acquire.
  *
- * - `owner` is only ever set to a thread by that thread itself, while it holds the plain lock: so
- *   what it loads later is current enough (it is its own store, or a NULL that came
- *   after), and everything that earlier holders did is known to it already.
+ * - `owner` is set to a thread by that thread itself, while it holds the plain lock: what it
+ *   loads later is current enough (its own store, or a NULL that came after). Or it is set
+ *   back by a visitor that took it and is done with what the lock guards: after the
+ *   visitor's barrier the owner loads NULL or that, and with acquire all that the visitor did.
  * - `inside` is the thread's, not the lock's: a late store by a thread that is no owner any
  *   more says nothing about anybody else. It is in a record that is never unmapped
  *   (core/thread.h). A thread that ended leaves NULL there, so its locks can be taken; and if
@@ -34,6 +35,9 @@
  * - `plain` is set while somebody holds the lock the plain way, which can't be while the owner
  *   is inside: so whoever releases it knows how it was taken. (v may be 1 even then, of
  *   somebody who waits.)
+ * - Whoever only looks in - a miss that needs what other streams freed, statistics - visits:
+ *   it leaves the lock to its owner as it was. Else 32 streams of which one misses would pay
+ *   exchanges for long.
  * - A forked child has the bias of the thread that forked. What other threads were inside of
  *   stays locked there, as every other lock does.
  *
@@ -87,9 +91,10 @@ struct ss_bias {
 	_Atomic(struct ss_thread *) owner; /* who may enter without an exchange */
 	struct ss_spin s;
 	bool plain;                     /* whoever is inside came without being owner */
+	uint32_t mistakes;              /* times that an owner lost it */
 	uint32_t streak;                /* times that `last` took it with nobody between */
 	struct ss_thread *last;
-	uint32_t mistakes;              /* times that an owner lost it */
+	struct ss_thread *back;         /* visited: whose it is afterwards */
 };
 
 /* The owner's way in and out. False: not the owner, or inside of a lock already. */
@@ -101,7 +106,7 @@ static inline bool ss_bias_enter(struct ss_bias *l, struct ss_thread *me)
 	 * was left before.) */
 	atomic_store_explicit(&me->inside, l, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&l->owner, memory_order_relaxed) == me, 1)) {
+	if (__builtin_expect(atomic_load_explicit(&l->owner, memory_order_acquire) == me, 1)) {
 		atomic_signal_fence(memory_order_seq_cst);
 		return true;
 	}
@@ -132,7 +137,6 @@ static inline bool ss_bias_lock_try(struct ss_bias *l)
 	return ss_bias_enter(l, ss_thread) || ss_bias_try(l);
 }
 
-
 static inline void ss_bias_lock(struct ss_bias *l)
 {
 	if (ss_bias_enter(l, ss_thread))
@@ -140,6 +144,9 @@ static inline void ss_bias_lock(struct ss_bias *l)
 	ss_spin_lock(&l->s);
 	ss_bias_taken(l);
 }
+
+/* For who comes by on behalf of another queue. */
+void ss_bias_visit(struct ss_bias *l);
 
 /* However it was taken. */
 void ss_bias_unlock(struct ss_bias *l);

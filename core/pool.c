@@ -43,7 +43,7 @@ static void counts_reset(struct ss_pool *pool)
 
 		if (!q)
 			continue;
-		ss_bias_lock(&q->lock);
+		ss_bias_visit(&q->lock);
 		q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
 		q->hits = q->frees = 0;
 		ss_bias_unlock(&q->lock);

@@ -148,7 +148,7 @@ struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
 {
 	struct ss_block *list = NULL;
 
-	ss_bias_lock(&q->lock);
+	ss_bias_visit(&q->lock);
 	for (unsigned i = filled_from(q, 0); i < SS_BINS; i = filled_from(q, i + 1))
 		if (q->bin[i].size >= size)
 			list = empty(q, i, list);

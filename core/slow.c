@@ -73,7 +73,7 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
 
 		if (!q || q == mine)
 			continue;
-		ss_bias_lock(&q->lock);
+		ss_bias_visit(&q->lock);
 		holds = q->blocks || ss_leases(q);
 		ss_bias_unlock(&q->lock);
 		if (holds || q->own.count)
@@ -94,7 +94,7 @@ static enum asking asking(struct ss_pool *pool, struct ss_queue *q)
 	uint64_t frees, share = atomic_load(&pool->reserved) / 32;
 	enum asking how = ASK_NOTHING;
 
-	ss_bias_lock(&q->lock);
+	ss_bias_visit(&q->lock);
 	frees = q->frees;
 	ss_bias_unlock(&q->lock);
 	if (frees == q->frees_fenced || !q->own.count)
@@ -199,6 +199,28 @@ static void collect(struct ss_pool *pool, struct ss_queue *q)
 	ss_settle(pool);
 }
 
+/* In a steady pool that one other stream has it is enough: what the rest divide by
+ * themselves stays theirs. Pool lock held. */
+static struct ss_block *from_one(struct ss_pool *pool, struct ss_queue *q, struct want *w)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	uint32_t cap = t ? t->cap : 0, first = pool->next_other;
+	struct ss_block *b = NULL;
+
+	for (uint32_t i = 0; i < cap && !b; i++) {
+		uint32_t at = (first + i) % cap;
+		struct ss_queue *other = atomic_load_explicit(&t->q[at], memory_order_acquire);
+
+		if (!other || other == q || !ss_lease_offers(pool, other, w->size, w->align))
+			continue;
+		pool->next_other = at + 1;
+		ss_flush(pool, other);
+		ss_settle(pool);
+		b = from_heaps(pool, q, w, NULL);
+	}
+	return b;
+}
+
 /* Memory that other streams freed. Called and returns with the pool lock held,
  * drops it for the driver. */
 static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
@@ -214,9 +236,12 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	if (x)
 		row = ss_row_of(core, x);
 	pthread_mutex_lock(&pool->lock);
-	ss_flush_all(pool);
-	ss_settle(pool);
-	b = from_heaps(pool, q, w, NULL);
+	b = w->growing ? NULL : from_one(pool, q, w);
+	if (!b) {
+		ss_flush_all(pool);
+		ss_settle(pool);
+		b = from_heaps(pool, q, w, NULL);
+	}
 	if (!b && x) {
 		rules = ss_absorb(pool, x, row);
 		b = from_heaps(pool, q, w,

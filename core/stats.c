@@ -29,7 +29,7 @@ static void visit(struct ss_pool *pool, void *arg)
 
 		if (!q)
 			continue;
-		ss_bias_lock(&q->lock);
+		ss_bias_visit(&q->lock);
 		s.allocations += q->hits;
 		s.frees += q->frees;
 		*(q == pool->done ? &s.reuse_completed : &s.reuse_same_stream) += q->hits;

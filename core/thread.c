@@ -80,6 +80,7 @@ static void ended(void *arg)
 
 	ss_thread = &ss_nobody;
 	t->gen = t->only_gen = 0;
+	atomic_store_explicit(&t->over, true, memory_order_relaxed);
 	pthread_mutex_lock(&records);
 	t->spare = spares;
 	spares = t;
@@ -131,6 +132,7 @@ static __attribute__((noinline)) struct ss_thread *record_new(void)
 		ended(t);
 		return &ss_nobody;
 	}
+	atomic_store_explicit(&t->over, false, memory_order_relaxed);
 	ss_thread = t;
 	return t;
 }
@@ -142,11 +144,10 @@ struct ss_thread *ss_thread_record(void)
 
 /* ---- biased locks ------------------------------------------------------- */
 
+/* Nobody owns l from now on, and who did is not inside. l->s held. */
 static __attribute__((noinline)) void unbias(struct ss_bias *l, struct ss_thread *owner)
 {
 	atomic_store(&l->owner, NULL);
-	l->mistakes += l->mistakes < 32;
-	l->streak = 0;
 	if (owner != ss_thread)
 		ss_thread_barrier();
 	for (unsigned i = 0; atomic_load_explicit(&owner->inside, memory_order_acquire) == l; i++)
@@ -158,8 +159,15 @@ void ss_bias_taken(struct ss_bias *l)
 {
 	struct ss_thread *owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
-	if (__builtin_expect(owner != NULL, 0))
+	if (__builtin_expect(owner != NULL, 0)) {
 		unbias(l, owner);
+		if (owner == ss_thread) { /* it came while somebody visited */
+			l->back = owner;
+		} else {
+			l->mistakes += l->mistakes < 32;
+			l->streak = 0;
+		}
+	}
 	l->plain = true;
 	if (l->last == ss_thread) {
 		l->streak++;
@@ -167,6 +175,22 @@ void ss_bias_taken(struct ss_bias *l)
 		l->last = ss_thread;
 		l->streak = 0;
 	}
+}
+
+void ss_bias_visit(struct ss_bias *l)
+{
+	struct ss_thread *owner;
+
+	if (ss_bias_enter(l, ss_thread))
+		return;
+	ss_spin_lock(&l->s);
+	owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+	if (owner) {
+		unbias(l, owner);
+		/* Nobody waits for one who is gone. */
+		l->back = atomic_load_explicit(&owner->over, memory_order_relaxed) ? NULL : owner;
+	}
+	l->plain = true;
 }
 
 static uint32_t enough(const struct ss_bias *l)
@@ -178,15 +202,23 @@ static uint32_t enough(const struct ss_bias *l)
 
 void ss_bias_unlock(struct ss_bias *l)
 {
+	struct ss_thread *owner;
+
 	if (!l->plain) {
 		ss_bias_leave(ss_thread);
 		return;
 	}
-	if (__builtin_expect(l->streak >= enough(l), 0) && ss_thread != &ss_nobody &&
-	    ss_thread_barriers()) {
+	owner = l->back;
+	if (__builtin_expect(!owner && l->streak >= enough(l) && l->last == ss_thread, 0) &&
+	    ss_thread != &ss_nobody && ss_thread_barriers()) {
 		l->streak = 0;
-		atomic_store_explicit(&l->owner, ss_thread, memory_order_relaxed);
+		owner = ss_thread;
 	}
 	l->plain = false;
+	if (owner) {
+		l->back = NULL;
+		/* The last that is done inside: it may enter before l->s is free. */
+		atomic_store_explicit(&l->owner, owner, memory_order_release);
+	}
 	ss_spin_unlock(&l->s);
 }

@@ -32,6 +32,7 @@ struct ss_thread {
 	struct ss_queue *only_q;
 	struct ss_count *only_count;
 	struct ss_pool *only_pool;
+	atomic_bool over; /* its thread has ended */
 	struct ss_thread *spare;
 };
 

@@ -101,7 +101,7 @@ void ss_pool_used_reset(struct ss_pool *pool, bool to_zero)
 
 		if (!q)
 			continue;
-		ss_bias_lock(&q->lock);
+		ss_bias_visit(&q->lock);
 		if (to_zero)
 			ss_put(&q->count.used, 0);
 		ss_put(&q->count.peak, ss_get(&q->count.used));

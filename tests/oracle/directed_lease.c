@@ -29,6 +29,18 @@ static void lease_ends_for_others(void)
 	CHECK(at(3) == p && given() == 4 * MIB);
 }
 
+/* Nor do all streams lose what they divide because one of them has what another needs. */
+static void lease_ends_for_one(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB), alloc(0, S(0), 4 * MIB));
+	D(alloc(1, S(1), 4 * MIB), free_(0, S(0)), free_(1, S(1)), ssync(S(0)), ssync(S(1)));
+	D(alloc(2, S(2), 2 * MIB));
+	uint64_t own = d_stats().reuse_same_stream;
+
+	D(alloc(3, S(0), MIB), alloc(4, S(1), MIB));
+	CHECK(d_stats().reuse_same_stream == own + 1 && given() == 8 * MIB);
+}
+
 /* An address inside a block is known while its stream divides what lies round it. */
 static void lease_interior(void)
 {
@@ -69,6 +81,6 @@ static void lease_not_others(void)
 }
 
 const struct d_test directed_lease[] = {
-	T(lease_divides), T(lease_ends_for_others), T(lease_interior), T(lease_keeps_marks),
-	T(lease_not_others), { .name = NULL },
+	T(lease_divides), T(lease_ends_for_others), T(lease_ends_for_one),
+	T(lease_interior), T(lease_keeps_marks), T(lease_not_others), { .name = NULL },
 };

@@ -44,6 +44,13 @@ static void take(struct guarded *g)
 	ss_bias_unlock(&g->lock);
 }
 
+static void visit(struct guarded *g)
+{
+	ss_bias_visit(&g->lock);
+	use(g);
+	ss_bias_unlock(&g->lock);
+}
+
 static double seconds(void)
 {
 	struct timespec ts;
@@ -64,7 +71,7 @@ static bool is_owner(const struct guarded *g, const struct ss_thread *t)
 static struct guarded storm[STORM];
 static atomic_bool stop;
 
-/* Uses its own all the time, the others' now and then; and forgets their mistakes, so that
+/* Uses its own all the time, takes the others' now and then and visits them; and forgets their mistakes, so that
  * it has hardly lost the lock before it owns it again. */
 static void *storm_thread(void *arg)
 {
@@ -82,7 +89,8 @@ static void *storm_thread(void *arg)
 		storm[seed >> 20 & 3].lock.mistakes = 0;
 		use(&storm[seed >> 20 & 3]);
 		ss_bias_unlock(&storm[seed >> 20 & 3].lock);
-		++*count;
+		visit(&storm[seed >> 22 & 3]);
+		*count += 2;
 	}
 	return count;
 }
@@ -114,7 +122,8 @@ static void test_storm(void **state)
 		assert_true(ss_thread_barrier_count() - before > 10);
 }
 
-/* One owner against one who takes the lock from it as soon as it is owner. */
+/* One owner against one who takes the lock from it as soon as it is owner, and one who
+ * visits it. */
 static struct guarded duel;
 static atomic_bool duel_over;
 
@@ -133,12 +142,20 @@ static void *duel_owner(void *arg)
 	return NULL;
 }
 
+static void *duel_visitor(void *arg)
+{
+	while (!atomic_load_explicit(&duel_over, memory_order_relaxed))
+		visit(&duel);
+	return NULL;
+}
+
 static void test_duel(void **state)
 {
 	double end = seconds() + 1;
-	pthread_t owner;
+	pthread_t owner, visitor;
 
 	assert_int_equal(pthread_create(&owner, NULL, duel_owner, NULL), 0);
+	assert_int_equal(pthread_create(&visitor, NULL, duel_visitor, NULL), 0);
 	while (seconds() < end) {
 		for (int i = 0; i < 100000 && !atomic_load(&duel.lock.owner); i++)
 			;
@@ -151,7 +168,47 @@ static void test_duel(void **state)
 	}
 	atomic_store(&duel_over, true);
 	pthread_join(owner, NULL);
+	pthread_join(visitor, NULL);
 	assert_int_equal(duel.wrong, 0);
+}
+
+/* ---- visits ------------------------------------------------------------- */
+
+static struct guarded visited;
+static atomic_int visits;
+
+static void *visit_often(void *arg)
+{
+	for (int i = 0; i < 1000; i++)
+		visit(&visited);
+	atomic_store(&visits, 1);
+	return NULL;
+}
+
+/* Whoever comes by leaves the lock to its owner, be the owner at it or not; and does not
+ * become owner by it. */
+static void test_visit(void **state)
+{
+	struct ss_thread *me = ss_thread_record();
+	uint64_t n = OFTEN;
+	pthread_t other;
+
+	for (int i = 0; i < OFTEN; i++)
+		take(&visited);
+	assert_int_equal(pthread_create(&other, NULL, visit_often, NULL), 0);
+	for (; !atomic_load(&visits); n++)
+		take(&visited);
+	pthread_join(other, NULL);
+	if (ss_thread_barriers())
+		assert_true(is_owner(&visited, me));
+	assert_int_equal(visited.lock.mistakes, 0);
+	assert_int_equal(visited.n, n + 1000);
+	assert_int_equal(visited.wrong, 0);
+	/* Nobody's stays nobody's. */
+	visited.lock.owner = NULL;
+	assert_int_equal(pthread_create(&other, NULL, visit_often, NULL), 0);
+	pthread_join(other, NULL);
+	assert_null(atomic_load(&visited.lock.owner));
 }
 
 /* ---- bounded ------------------------------------------------------------ */
@@ -226,10 +283,12 @@ static void test_ended(void **state)
 	pthread_join(thread, &first);
 	assert_int_equal(pthread_create(&thread, NULL, own_again, NULL), 0);
 	pthread_join(thread, &second);
+	visit(&left);
+	assert_null(atomic_load(&left.lock.owner)); /* nobody is waited for who is gone */
 	if (ss_thread_barriers())
 		assert_ptr_equal(first, second);
 	take(&left);
-	assert_int_equal(left.n, 2 * OFTEN + 3);
+	assert_int_equal(left.n, 2 * OFTEN + 4);
 	assert_int_equal(left.wrong, 0);
 }
 
@@ -317,6 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_duel),
+		cmocka_unit_test(test_visit),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_nested),
