@@ -222,10 +222,11 @@ enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, siz
 			     void **out);
 enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only);
 /* The usual case of both, at a fraction of the cost, where the null stream is that one.
- * False, or -1 in place of the block's device: it is not usual, and nothing was done. `may`
- * is asked, once the device is known, whether the above still holds. */
+ * False, or -1 in place of the block's device: it is not usual, and nothing was done. `now`
+ * is asked, once the device is known, whether the above still holds; with a lock held, so it
+ * calls nobody, and says no where it would have to. Then `may` is asked. */
 bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out);
-int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev));
+int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool (*may)(int dev));
 
 struct ss_block_info {
 	void *base;        /* first byte of the block */

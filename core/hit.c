@@ -40,7 +40,7 @@ static bool refill(struct ss_core *core, void *native)
 	r = ss_thread_record();
 	if (!tl || r == &ss_nobody)
 		return false;
-	r->gen = 0;
+	r->gen = r->free_gen = 0;
 	dev = &core->dev[tl->dev];
 	pool = atomic_load_explicit(&dev->current, memory_order_acquire);
 	/* With a maximum, more is to be asked. */
@@ -51,15 +51,26 @@ static bool refill(struct ss_core *core, void *native)
 	       atomic_load_explicit(&t->q[tl->slot], memory_order_acquire) : NULL;
 	if (!r->q)
 		return false;
+	ss_near_renew(r->q);
 	r->count = ss_count_of(pool, r->q);
 	/* The last free of a pool that is gone has more to do, and near the limit every free. */
 	r->frees = pool->is_default && !pool->classic && !atomic_load(&dev->pressed) ? pool : NULL;
-	r->slot = tl->slot;
+	r->free_gen = r->frees ? gen : 0;
+	r->live = ss_live_word(tl->slot, false);
 	r->tl = tl;
 	r->native = native;
 	r->gen = gen;
 	atomic_store_explicit(&tl->marked, true, memory_order_relaxed);
 	return true;
+}
+
+/* gen: r's for what is to be done. */
+static inline bool recent(const struct ss_thread *r, uint64_t gen, struct ss_core *core,
+			  void *native)
+{
+	return __builtin_expect(r->native == native &&
+				gen == atomic_load_explicit(&core->recent_gen,
+							    memory_order_acquire), 1);
 }
 
 static __attribute__((noinline)) int alloc_again(void **out, size_t size, void *native,
@@ -72,14 +83,8 @@ static __attribute__((noinline)) int alloc_again(void **out, size_t size, void *
 static __attribute__((noinline)) int free_again(void *ptr, void *native, struct ss_core *core,
 						ss_miss_free *miss)
 {
-	return refill(core, native) ? ss_hit_free(ptr, native, core, miss) : miss(ptr, native);
-}
-
-static inline bool recent(const struct ss_thread *r, struct ss_core *core, void *native)
-{
-	return __builtin_expect(r->native == native &&
-				r->gen == atomic_load_explicit(&core->recent_gen,
-							       memory_order_acquire), 1);
+	return !recent(ss_thread, ss_thread->gen, core, native) && refill(core, native) &&
+	       ss_thread->frees ? ss_hit_free(ptr, native, core, miss) : miss(ptr, native);
 }
 
 /* Once as the owner of the queue's lock and once as anybody. */
@@ -106,14 +111,14 @@ static int free_shared(void *ptr, void *native, struct ss_core *core, ss_miss_fr
 TWICE int hand_out(void **out, size_t size, struct ss_thread *r, struct ss_queue *q,
 		   struct ss_block *b, bool owner)
 {
+	uint64_t addr = b->addr;
+
 	b->request = size;
 	b->id = q->id | q->hits;
-	__atomic_store_n(&b->slot, r->slot, __ATOMIC_RELAXED);
-	b->classic = false;
-	*out = (void *)(uintptr_t)b->addr;
-	ss_near_put(q, b);
+	*out = (void *)(uintptr_t)addr;
+	ss_near_put(q, b, addr);
 	ss_uncover(r->tl);
-	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
+	ss_live(b, r->live);
 	if (__builtin_expect(!ss_count_add(r->count, b->size), 0))
 		return ss_count_peak(q, r->count);
 	leave(q, r, owner);
@@ -146,7 +151,7 @@ TWICE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
 	struct ss_block *b;
 	uint64_t sz;
 
-	if (!recent(r, core, native))
+	if (!recent(r, r->gen, core, native))
 		return alloc_again(out, size, native, core, miss);
 	/* What is 0 or overflows is in no bin. */
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
@@ -162,28 +167,42 @@ TWICE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
 	return hand_out(out, size, r, q, b, owner);
 }
 
-/* Whatever is not among what was handed out of late. q->lock held. */
-static struct ss_block *find(struct ss_core *core, struct ss_pool *pool, struct ss_queue *q,
-			     uint64_t addr)
+/* Whatever is not among what was handed out of late. */
+static struct ss_block *find(struct ss_core *core, struct ss_pool *pool, uint64_t addr)
 {
 	struct ss_segment *seg = ss_map_segment_inline(core, addr);
 	uint64_t off;
 
-	if (q->near_gone != atomic_load(&pool->gone))
-		ss_near_forget(q);
 	return seg && seg->pool == pool && ss_segment_has(seg, addr, &off) ?
 	       ss_block_at_inline(core, seg, off) : NULL;
+}
+
+/* Where its bin holds another size. */
+static __attribute__((noinline)) int take_back_elsewhere(struct ss_queue *q, struct ss_count *count,
+							 struct ss_block *b)
+{
+	if (!ss_bin_push(q, b))
+		return ss_hit_full(q, b->size);
+	ss_count_less(count, b->size);
+	ss_bias_unlock(&q->lock);
+	return SS_OK;
 }
 
 /* b, which was claimed, goes into its bin. */
 TWICE int take_back(struct ss_queue *q, struct ss_timeline *tl, struct ss_count *count,
 		    struct ss_block *b, struct ss_thread *r, bool owner)
 {
+	uint64_t i = b->bin, size = b->size;
+	struct ss_bin *bin = &q->bin[i];
+
 	b->n = atomic_load_explicit(&tl->now, memory_order_acquire);
 	ss_uncover(tl); /* after the position: a record in between covers it */
-	if (__builtin_expect(!ss_bin_push(q, b), 0))
-		return ss_hit_full(q, b->size);
-	ss_count_less(count, b->size);
+	if (__builtin_expect(bin->size != size, 0))
+		return take_back_elsewhere(q, count, b);
+	q->filled[i] = 1;
+	if (__builtin_expect(!ss_bin_put(q, b, &bin->head, size), 0))
+		return ss_hit_full(q, size);
+	ss_count_less(count, size);
 	leave(q, r, owner);
 	return SS_OK;
 }
@@ -197,8 +216,8 @@ static __attribute__((noinline)) int free_far(void *ptr, void *native, struct ss
 
 	if (!ss_bias_lock_try(&q->lock))
 		return miss(ptr, native);
-	b = find(core, r->frees, q, (uintptr_t)ptr);
-	if (b && ss_claim_hit(b, r->slot, (uintptr_t)ptr))
+	b = find(core, r->frees, (uintptr_t)ptr);
+	if (b && ss_claim_hit(b, r->live, (uintptr_t)ptr))
 		return take_back(q, r->tl, r->count, b, r, false);
 	ss_bias_unlock(&q->lock);
 	return miss(ptr, native);
@@ -208,19 +227,15 @@ TWICE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *
 		   bool owner)
 {
 	struct ss_thread *r = ss_thread;
-	struct ss_pool *pool = r->frees;
 	struct ss_queue *q = r->q;
 	struct ss_block *b;
 
-	if (!recent(r, core, native))
+	if (!recent(r, r->free_gen, core, native))
 		return free_again(ptr, native, core, miss);
-	if (__builtin_expect(!pool, 0))
-		return miss(ptr, native);
 	if (!enter(q, r, owner))
 		return owner ? free_shared(ptr, native, core, miss) : miss(ptr, native);
-	b = ss_near_get(q, pool, (uintptr_t)ptr);
 	/* (What was found may have been another's by the time that it was looked at.) */
-	if (__builtin_expect(!b || !ss_claim_hit(b, r->slot, (uintptr_t)ptr), 0)) {
+	if (__builtin_expect(!ss_near_get(q, (uintptr_t)ptr, &b) || !ss_claim_hit(b, r->live, (uintptr_t)ptr), 0)) {
 		leave(q, r, owner);
 		return free_far(ptr, native, core, miss);
 	}
@@ -272,7 +287,10 @@ static bool only_refill(struct ss_core *core, int dev)
 		    atomic_load_explicit(&t->q[only->slot], memory_order_acquire) : NULL;
 	if (!r->only_q)
 		return false;
+	ss_near_renew(r->only_q);
 	r->only_count = ss_count_of(r->only_pool, r->only_q);
+	r->only_tl = only;
+	r->only_live = ss_live_word(only->slot, true);
 	r->only_dev = dev;
 	r->only_gen = gen;
 	atomic_store_explicit(&only->marked, true, memory_order_relaxed);
@@ -288,14 +306,14 @@ static inline bool only_recent(const struct ss_thread *r, struct ss_core *core)
 TWICE bool only_hand_out(size_t size, void **out, struct ss_thread *r, struct ss_queue *q,
 			 struct ss_block *b, bool owner)
 {
+	uint64_t addr = b->addr;
+
 	b->request = size;
 	b->id = q->id | q->hits;
-	__atomic_store_n(&b->slot, q->tl->slot, __ATOMIC_RELAXED);
-	b->classic = true;
-	*out = (void *)(uintptr_t)b->addr;
-	ss_near_put(q, b);
-	ss_uncover(q->tl);
-	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
+	*out = (void *)(uintptr_t)addr;
+	ss_near_put(q, b, addr);
+	ss_uncover(r->only_tl);
+	ss_live(b, r->only_live);
 	if (__builtin_expect(!ss_count_add(r->only_count, b->size), 0))
 		ss_count_peak(q, r->only_count);
 	else
@@ -325,16 +343,20 @@ static __attribute__((noinline)) bool only_leased(size_t size, void **out)
 	return false;
 }
 
-TWICE bool only_alloc(struct ss_core *core, size_t size, void **out, bool owner)
+static bool only_alloc_shared(size_t size, void **out);
+static int only_free_shared(struct ss_core *core, void *ptr, bool (*now)(int dev),
+			    bool (*may)(int dev));
+
+TWICE bool only_alloc(struct ss_thread *r, size_t size, void **out, bool owner)
 {
-	struct ss_thread *r = ss_thread;
+	uint64_t sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	struct ss_queue *q = r->only_q;
 	struct ss_block *b;
-	uint64_t sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 
 	if (!enter(q, r, owner))
-		return false;
-	b = ss_bin_pop(q, sz, only_align(sz));
+		return owner && only_alloc_shared(size, out);
+	/* A classic pool hands out no size but with the alignment of that size. */
+	b = ss_bin_pop(q, sz, 1);
 	if (__builtin_expect(!b, 0)) {
 		leave(q, r, owner);
 		return only_leased(size, out);
@@ -342,21 +364,24 @@ TWICE bool only_alloc(struct ss_core *core, size_t size, void **out, bool owner)
 	return only_hand_out(size, out, r, q, b, owner);
 }
 
+static __attribute__((noinline)) bool only_alloc_shared(size_t size, void **out)
+{
+	return only_alloc(ss_thread, size, out, false);
+}
+
 static __attribute__((noinline)) bool only_alloc_again(struct ss_core *core, int dev, size_t size,
 						       void **out)
 {
-	return only_refill(core, dev) && only_alloc(core, size, out, false);
+	return only_refill(core, dev) && only_alloc_shared(size, out);
 }
 
 bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
 {
-	const struct ss_thread *r = ss_thread;
+	struct ss_thread *r = ss_thread;
 
-	if (__builtin_expect(!only_recent(r, core) || r->only_dev != dev ||
-			     atomic_load_explicit(&r->only_q->lock.owner,
-						  memory_order_relaxed) != r, 0))
+	if (__builtin_expect(!only_recent(r, core) || r->only_dev != dev, 0))
 		return only_alloc_again(core, dev, size, out);
-	return only_alloc(core, size, out, true);
+	return only_alloc(r, size, out, true);
 }
 
 static __attribute__((noinline)) int only_free_far(struct ss_core *core, void *ptr,
@@ -368,57 +393,56 @@ static __attribute__((noinline)) int only_free_far(struct ss_core *core, void *p
 
 	if (!ss_bias_lock_try(&q->lock))
 		return -1;
-	b = find(core, r->only_pool, q, (uintptr_t)ptr);
+	b = find(core, r->only_pool, (uintptr_t)ptr);
 	ss_bias_unlock(&q->lock);
 	/* (Not asked with the lock held.) */
 	if (!b || !may(r->only_dev) || !ss_bias_lock_try(&q->lock))
 		return -1;
-	if (!ss_claim_hit(b, q->tl->slot, (uintptr_t)ptr)) {
+	if (!ss_claim_hit(b, r->only_live, (uintptr_t)ptr)) {
 		ss_bias_unlock(&q->lock);
 		return -1;
 	}
-	take_back(q, q->tl, r->only_count, b, r, false);
+	take_back(q, r->only_tl, r->only_count, b, r, false);
 	return r->only_dev;
 }
 
-TWICE int only_free(struct ss_core *core, void *ptr, bool (*may)(int dev), bool owner)
+TWICE int only_free(struct ss_thread *r, struct ss_core *core, void *ptr, bool (*now)(int dev),
+		    bool (*may)(int dev), bool owner)
 {
-	struct ss_thread *r = ss_thread;
 	struct ss_queue *q = r->only_q;
 	struct ss_block *b;
 
 	if (!enter(q, r, owner))
-		return -1;
-	b = ss_near_get(q, r->only_pool, (uintptr_t)ptr);
-	leave(q, r, owner);
-	if (__builtin_expect(!b, 0))
-		return only_free_far(core, ptr, may);
-	if (__builtin_expect(!may(r->only_dev), 0) || !enter(q, r, owner))
-		return -1;
-	if (__builtin_expect(!ss_claim_hit(b, q->tl->slot, (uintptr_t)ptr), 0)) {
+		return owner ? only_free_shared(core, ptr, now, may) : -1;
+	if (__builtin_expect(!ss_near_get(q, (uintptr_t)ptr, &b) || !now(r->only_dev) ||
+			     !ss_claim_hit(b, r->only_live, (uintptr_t)ptr), 0)) {
 		leave(q, r, owner);
-		return -1;
+		return only_free_far(core, ptr, may);
 	}
-	take_back(q, q->tl, r->only_count, b, r, owner);
+	take_back(q, r->only_tl, r->only_count, b, r, owner);
 	return r->only_dev;
 }
 
+static __attribute__((noinline)) int only_free_shared(struct ss_core *core, void *ptr,
+						      bool (*now)(int dev), bool (*may)(int dev))
+{
+	return only_free(ss_thread, core, ptr, now, may, false);
+}
+
 static __attribute__((noinline)) int only_free_again(struct ss_core *core, void *ptr,
-						     bool (*may)(int dev))
+						     bool (*now)(int dev), bool (*may)(int dev))
 {
 	struct ss_segment *seg = ss_map_segment_inline(core, (uintptr_t)ptr);
 
 	return seg && seg->pool->classic && only_refill(core, seg->pool->dev) ?
-	       only_free(core, ptr, may, false) : -1;
+	       only_free_shared(core, ptr, now, may) : -1;
 }
 
-int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev))
+int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool (*may)(int dev))
 {
-	const struct ss_thread *r = ss_thread;
+	struct ss_thread *r = ss_thread;
 
-	if (__builtin_expect(!only_recent(r, core) ||
-			     atomic_load_explicit(&r->only_q->lock.owner,
-						  memory_order_relaxed) != r, 0))
-		return only_free_again(core, ptr, may);
-	return only_free(core, ptr, may, true);
+	if (__builtin_expect(!only_recent(r, core), 0))
+		return only_free_again(core, ptr, now, may);
+	return only_free(r, core, ptr, now, may, true);
 }

@@ -62,22 +62,24 @@ struct ss_count *ss_count_of(struct ss_pool *pool, struct ss_queue *q);
 
 /* A product's middle bits depend on all that are set in a size. (One instruction, since the
  * factor fits into it.) */
-static inline unsigned ss_bin(uint64_t size)
+static inline uint64_t ss_bin(uint64_t size)
 {
-	return (unsigned)(size * 0x61c88647 >> 32) % SS_BINS;
+	return (size * 0x61c88647 >> 32) % SS_BINS;
 }
 
-/* The compiler computes it once, then. */
-static inline struct ss_bin *ss_bin_at(struct ss_queue *q, unsigned i)
+/* That bin, by its offset in bytes: two instructions less. */
+static inline struct ss_bin *ss_bin_of(struct ss_queue *q, uint64_t size)
 {
-	struct ss_bin *bin = &q->bin[i];
+	uint64_t off = size * 0x61c88647 >> 28 & (SS_BINS - 1) << 4;
+	struct ss_bin *bin = (struct ss_bin *)(void *)((char *)q->bin + off);
 
-	__asm__("" : "+r"(bin));
+	_Static_assert(sizeof(*bin) == 16, "the shift");
+	__asm__("" : "+r"(bin)); /* computed once */
 	return bin;
 }
 
 /* Its neighbour, where a size goes whose bin holds another one. */
-static inline unsigned ss_bin_next(unsigned i)
+static inline uint64_t ss_bin_next(uint64_t i)
 {
 	return (i + 1) % SS_BINS;
 }
@@ -85,11 +87,11 @@ static inline unsigned ss_bin_next(unsigned i)
 /* q->lock held, here and below. */
 static inline struct ss_block *ss_bin_pop(struct ss_queue *q, uint64_t size, uint64_t align)
 {
-	struct ss_bin *bin = ss_bin_at(q, ss_bin(size));
+	struct ss_bin *bin = ss_bin_of(q, size);
 	struct ss_block *b;
 
 	if (__builtin_expect(bin->size != size, 0)) {
-		bin = ss_bin_at(q, ss_bin_next(ss_bin(size)));
+		bin = &q->bin[ss_bin_next((uint64_t)(bin - q->bin))];
 		if (bin->size != size)
 			return NULL;
 	}
@@ -104,16 +106,27 @@ static inline struct ss_block *ss_bin_pop(struct ss_queue *q, uint64_t size, uin
 	return b;
 }
 
+/* Before *head. False: the queue is full. */
+static inline bool ss_bin_put(struct ss_queue *q, struct ss_block *b, struct ss_block **head,
+			      uint64_t size)
+{
+	b->left = *head;
+	*head = b;
+	q->bytes += size;
+	q->frees++;
+	return ++q->blocks < SS_QUEUE_MAX_BLOCKS;
+}
+
 static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)
 {
-	unsigned i = b->bin;
-	struct ss_bin *bin = ss_bin_at(q, i);
+	uint64_t i = b->bin;
+	struct ss_bin *bin = &q->bin[i];
 	struct ss_block **head = &bin->head;
 
-	if (__builtin_expect(bin->size != b->size, 0)) {
+	if (bin->size != b->size) {
 		if (*head) {
 			i = ss_bin_next(i);
-			bin = ss_bin_at(q, i);
+			bin = &q->bin[i];
 			head = &bin->head;
 		}
 		if (bin->size == b->size || !*head) {
@@ -124,11 +137,7 @@ static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)
 		}
 	}
 	q->filled[i] = 1;
-	b->left = *head;
-	*head = b;
-	q->bytes += b->size;
-	q->frees++;
-	return ++q->blocks < SS_QUEUE_MAX_BLOCKS;
+	return ss_bin_put(q, b, head, b->size);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -185,31 +194,28 @@ static inline struct ss_block *ss_block_at_inline(struct ss_core *core,
 	return v ? ss_block_by_index(core, v - 1) : NULL;
 }
 
-/* q->lock held, here and below: what was handed out at addr, if that was of late. */
+/* q->lock held, here and below: what was handed out at addr, if that was of late. (The
+ * middle bits of a product again.) */
 static inline struct ss_near *ss_near(struct ss_queue *q, uint64_t addr)
 {
-	return &q->near[addr / SS_GRAIN * 0x9e3779b97f4a7c15ull >> 54];
+	return &q->near[(addr * 0x61c88647 >> 32) % SS_NEAR];
 }
 
-static inline void ss_near_put(struct ss_queue *q, struct ss_block *b)
+static inline void ss_near_put(struct ss_queue *q, struct ss_block *b, uint64_t addr)
 {
-	struct ss_near *at = ss_near(q, b->addr);
+	struct ss_near *at = ss_near(q, addr);
 
-	at->addr = b->addr;
+	at->addr = addr;
 	at->b = b;
 }
 
-__attribute__((noinline)) void ss_near_forget(struct ss_queue *q);
-
-static inline struct ss_block *ss_near_get(struct ss_queue *q, const struct ss_pool *pool,
-					   uint64_t addr)
+/* False: nothing. (NULL is found where nothing was handed out: the block of no pool.) */
+static inline bool ss_near_get(struct ss_queue *q, uint64_t addr, struct ss_block **b)
 {
 	const struct ss_near *at = ss_near(q, addr);
 
-	if (__builtin_expect(at->addr != addr || q->near_gone !=
-			     atomic_load_explicit(&pool->gone, memory_order_acquire), 0))
-		return NULL;
-	return at->b;
+	*b = at->b;
+	return __builtin_expect(at->addr == addr, 1);
 }
 
 /* Of two threads that free one block, one wins: a live block names the queue it was
@@ -238,17 +244,30 @@ uint64_t ss_block_word(const struct ss_block *b)
 	return *(const volatile uint64_t *)(const void *)&b->slot;
 }
 
-/* The same for what was not exported either: all of that in one word. */
-static inline bool ss_claim_hit(struct ss_block *b, uint32_t slot, uint64_t addr)
+/* Live, handed out by this queue, classic or not, and not exported. */
+static inline uint64_t ss_live_word(uint32_t slot, bool classic)
 {
-	const uint64_t mask = 0x00ff00ffffffffffull;
-
 	_Static_assert(offsetof(struct ss_block, slot) % 8 == 0 &&
 		       offsetof(struct ss_block, state) == offsetof(struct ss_block, slot) + 4 &&
+		       offsetof(struct ss_block, classic) == offsetof(struct ss_block, slot) + 5 &&
 		       offsetof(struct ss_block, exported) == offsetof(struct ss_block, slot) + 6 &&
-		       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the mask");
-	if (__builtin_expect((ss_block_word(b) & mask) !=
-			     ((uint64_t)SS_BLOCK_LIVE << 32 | slot), 0))
+		       offsetof(struct ss_block, bin) == offsetof(struct ss_block, slot) + 7 &&
+		       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the word");
+	return (uint64_t)classic << 40 | (uint64_t)SS_BLOCK_LIVE << 32 | slot;
+}
+
+/* b is live from now on. At once, since it is read at once: a load of more than what was
+ * stored last has to wait for the cache. */
+static inline void ss_live(struct ss_block *b, uint64_t live)
+{
+	__atomic_store_n((uint64_t *)(void *)&b->slot, live | (uint64_t)b->bin << 56,
+			 __ATOMIC_RELEASE);
+}
+
+/* The same for what is a hit: all of that in one word, but for the bin. */
+static inline bool ss_claim_hit(struct ss_block *b, uint64_t live, uint64_t addr)
+{
+	if (__builtin_expect((ss_block_word(b) ^ live) << 8, 0))
 		return false;
 	SS_ACQUIRED(b);
 	if (__builtin_expect(b->addr != addr, 0))

@@ -60,7 +60,8 @@ struct ss_queue {
 	struct ss_bin { uint64_t size; struct ss_block *head; } bin[SS_BINS];
 	/* What hits handed out of late, by address: of its pool, and the one live block
 	 * that starts there if its state, slot and address say so, unless segments have
-	 * gone since, whose addresses may be another pool's now. */
+	 * gone since, whose addresses may be another pool's now: then every thread's record
+	 * is void, and who renews its own calls ss_near_renew. */
 	struct ss_near { uint64_t addr; struct ss_block *b; } near[SS_NEAR];
 	uint64_t near_gone;
 	uint64_t assigned;              /* times that a bin got a size */
@@ -106,6 +107,8 @@ struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align,
 void ss_queue_empty(struct ss_queue *q);
 /* The blocks of `size` bytes and more, as a list by ->left; 0: everything. */
 struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size);
+/* Forgets what hits handed out of late if segments have gone. q->lock not held. */
+void ss_near_renew(struct ss_queue *q);
 /* Has q a bin for blocks of `size` bytes, because some were freed? */
 bool ss_queue_knows(struct ss_queue *q, uint64_t size);
 

@@ -277,6 +277,7 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 	struct ss_spares own = {0};
 
 	atomic_fetch_add(&seg->pool->gone, 1);
+	ss_recent_end(core);
 	pthread_mutex_lock(&core->meta);
 	frames_set(core, seg->base, seg->size, NULL);
 	pthread_mutex_unlock(&core->meta);

@@ -11,12 +11,16 @@
 
 #include "core/hit.h"
 
+/* An entry that was not used yet is that of NULL, which is looked for at the first. */
+static struct ss_block nothing;
+
 struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl)
 {
 	struct ss_queue *q = ss_host_alloc(pool->core, sizeof(*q));
 
 	if (!q)
 		return NULL;
+	q->near[0].b = &nothing;
 	q->pool = pool;
 	q->tl = tl;
 	q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
@@ -100,10 +104,17 @@ bool ss_queue_knows(struct ss_queue *q, uint64_t size)
 	return known;
 }
 
-void ss_near_forget(struct ss_queue *q)
+void ss_near_renew(struct ss_queue *q)
 {
-	memset(q->near, 0, sizeof(q->near));
-	q->near_gone = atomic_load(&q->pool->gone);
+	uint64_t gone = atomic_load(&q->pool->gone);
+
+	ss_bias_lock(&q->lock);
+	if (q->near_gone != gone) {
+		memset(q->near, 0, sizeof(q->near));
+		q->near[0].b = &nothing;
+	}
+	q->near_gone = gone;
+	ss_bias_unlock(&q->lock);
 }
 
 void ss_queue_empty(struct ss_queue *q)

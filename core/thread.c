@@ -26,7 +26,7 @@ _Thread_local struct ss_thread *ss_thread __attribute__((tls_model("initial-exec
 
 /* ---- barriers ----------------------------------------------------------- */
 
-static atomic_bool barriers;
+atomic_bool ss_thread_barrier_known;
 static _Atomic uint64_t barrier_count;
 
 /* When the library is loaded: in a process that has several threads by then, the kernel
@@ -34,14 +34,9 @@ static _Atomic uint64_t barrier_count;
 static __attribute__((constructor)) void barriers_register(void)
 {
 #if !defined(__SANITIZE_THREAD__)
-	atomic_store(&barriers, !syscall(SYS_membarrier,
+	atomic_store(&ss_thread_barrier_known, !syscall(SYS_membarrier,
 					 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 #endif
-}
-
-bool ss_thread_barriers(void)
-{
-	return atomic_load_explicit(&barriers, memory_order_relaxed);
 }
 
 uint64_t ss_thread_barrier_count(void)
@@ -59,7 +54,7 @@ void ss_thread_barrier(void)
 	/* Forbidden since (a seccomp filter): then no lock is biased any more. A store
 	 * does not stay in its core for anything near this time, and so the last owners'
 	 * are seen now. */
-	atomic_store(&barriers, false);
+	atomic_store(&ss_thread_barrier_known, false);
 	atomic_thread_fence(memory_order_seq_cst);
 	nanosleep(&ample, NULL);
 }
@@ -79,7 +74,7 @@ static void ended(void *arg)
 	struct ss_thread *t = arg;
 
 	ss_thread = &ss_nobody;
-	t->gen = t->only_gen = 0;
+	t->gen = t->free_gen = t->only_gen = 0;
 	atomic_store_explicit(&t->over, true, memory_order_relaxed);
 	pthread_mutex_lock(&records);
 	t->spare = spares;

@@ -24,11 +24,14 @@ struct ss_thread {
 	struct ss_timeline *tl;
 	struct ss_queue *q;    /* of the device's current pool */
 	struct ss_count *count; /* where the bytes of that are counted (core/hit.h) */
-	struct ss_pool *frees; /* the pool, where a free is no more than a push */
-	uint32_t slot;
+	struct ss_pool *frees; /* the pool, where a free is no more than a push, */
+	uint64_t free_gen;     /* and gen again; else 0 */
+	uint64_t live;         /* what a block of its says while it is live (core/hit.h) */
 	/* The same for hipMalloc and hipFree while one timeline orders all work of `only_dev`. */
 	int only_dev;
 	uint64_t only_gen;
+	uint64_t only_live;
+	struct ss_timeline *only_tl;
 	struct ss_queue *only_q;
 	struct ss_count *only_count;
 	struct ss_pool *only_pool;
@@ -48,7 +51,11 @@ struct ss_thread *ss_thread_record(void);
 /* Makes every running thread of the process execute a full barrier. */
 void ss_thread_barrier(void);
 /* Can it be had? */
-bool ss_thread_barriers(void);
+extern atomic_bool ss_thread_barrier_known __attribute__((visibility("hidden")));
+static inline bool ss_thread_barriers(void)
+{
+	return atomic_load_explicit(&ss_thread_barrier_known, memory_order_relaxed);
+}
 /* How many there were. */
 uint64_t ss_thread_barrier_count(void);
 

@@ -8,6 +8,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -26,6 +29,17 @@ struct ss_tls {
  * first access must not allocate. */
 extern __thread struct ss_tls ss_tls
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Neither inside a real call nor with an error to report: one load for both. */
+static inline bool ss_tls_clear(void)
+{
+	uint64_t both;
+
+	_Static_assert(offsetof(struct ss_tls, error) == offsetof(struct ss_tls, depth) + 4 &&
+		       sizeof(both) == 8, "side by side");
+	memcpy(&both, (const char *)&ss_tls + offsetof(struct ss_tls, depth), sizeof(both));
+	return likely(!both);
+}
 
 static inline void ss_enter(void)
 {

@@ -73,6 +73,7 @@ verdict() {
 	*) word=failed ;;
 	esac
 	printf '%-28s %-8s %ss\n' "$1" $word "$2"
+	case $word in timeout | failed) tail -3 "$work/log" | sed 's/^/    /' ;; esac
 	printf '%s\t%s\t%s\t%s\n' "$1" $word "$2" \
 		"$([ $word = passed ] || tail -3 "$work/log" | tr '\n\t' '  ')" >>"$work/verdicts"
 }

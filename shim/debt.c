@@ -78,7 +78,8 @@ static uint64_t ticks(void)
  * there is nothing to look for. (Our auditor, because it is there; it does nothing here.) What
  * dlmopen() loads is in another list, of which r_version speaks since glibc 2.35: it is 1
  * while there is none. Where that is not so, the clock says when to look. */
-static struct link_map *_Atomic mark, *_Atomic looked_behind;
+static struct link_map *_Atomic mark;
+struct link_map *_Atomic ss_looked_behind;
 
 static bool sees_namespaces(void)
 {
@@ -88,12 +89,6 @@ static bool sees_namespaces(void)
 	sscanf(gnu_get_libc_version(), "2.%d", &minor);
 #endif
 	return minor >= 35 && _r_debug.r_version == 1;
-}
-
-static inline bool nothing_behind(const struct link_map *map)
-{
-	return likely(map && !__atomic_load_n(&map->l_next, __ATOMIC_RELAXED) &&
-		      __atomic_load_n(&_r_debug.r_version, __ATOMIC_RELAXED) == 1);
 }
 
 void ss_loads_mark(void)
@@ -129,19 +124,17 @@ static __attribute__((noinline)) void look_again(void)
 			ss_seen(-1, SS_SEEN_READER);
 		atomic_store(&known, loaded);
 	}
-	atomic_store_explicit(&looked_behind, before, memory_order_release);
+	atomic_store_explicit(&ss_looked_behind, before, memory_order_release);
 }
 
 /* Whatever was loaded lately. Walking the loader's list costs more than a hit, and so does
- * reading the clock. */
-static inline void look(void)
+ * reading the clock, where there is something behind. */
+static void look(void)
 {
-	const struct link_map *last_then = atomic_load_explicit(&looked_behind,
-								memory_order_acquire);
 	static _Atomic uint64_t last;
 	uint64_t now;
 
-	if (nothing_behind(last_then))
+	if (ss_nothing_loaded())
 		return;
 	now = ticks();
 	if (likely(now - atomic_load_explicit(&last, memory_order_relaxed) < LOOK_TICKS))
@@ -231,6 +224,14 @@ bool ss_only_owe(int dev)
 {
 	look();
 	if (!holds(dev))
+		return false;
+	owe(dev);
+	return true;
+}
+
+bool ss_only_owe_now(int dev)
+{
+	if (!ss_only_holds_now(dev))
 		return false;
 	owe(dev);
 	return true;

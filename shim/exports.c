@@ -19,12 +19,8 @@
 	}
 
 #define EXPORT_SERVE(extra, name, params, args) EXPORT_HANDLED(SS_SERVE, name, params, args)
-/* Looks for itself whether the call is for us (shim/intercept.c). */
-#define EXPORT_HOT(extra, name, params, args) \
-	hipError_t name params \
-	{ \
-		return do_##name args; \
-	}
+/* Looks for itself whether the call is for us, and is the export itself: SS_HOT in shim.h. */
+#define EXPORT_HOT(extra, name, params, args)
 #define EXPORT_LATE(extra, name, params, args) EXPORT_HANDLED(SS_LATE, name, params, args)
 #define EXPORT_WATCH(extra, name, params, args) EXPORT_HANDLED(SS_WATCH, name, params, args)
 #define EXPORT_ERROR(extra, name, params, args) EXPORT_HANDLED(SS_ERROR, name, params, args)

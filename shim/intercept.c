@@ -76,13 +76,15 @@ static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 hipError_t do_hipMalloc(void **ptr, size_t size)
 {
 	/* The one device there is, and one timeline. */
-	if (ss_usual() && likely(ptr && ss_rocm.devices == 1) && ss_only_holds(0) &&
+	if (ss_usual() && likely(ptr && ss_rocm.devices == 1) &&
+	    (ss_only_holds_now(0) || ss_only_holds(0)) &&
 	    likely(ss_hit_only_alloc(ss_core, 0, size, ptr))) {
 		ss_only_used(0);
 		return hipSuccess;
 	}
 	return malloc_long(ptr, size);
 }
+SS_HOT(hipMalloc)
 
 hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 {
@@ -224,7 +226,7 @@ hipError_t do_hipFree(void *ptr)
 	int dev;
 
 	if (ss_usual() && likely(!atomic_load(&ss_shared_here))) {
-		dev = ss_hit_only_free(ss_core, ptr, ss_only_owe);
+		dev = ss_hit_only_free(ss_core, ptr, ss_only_owe_now, ss_only_owe);
 		if (likely(dev >= 0)) {
 			ss_only_used(dev);
 			return hipSuccess;
@@ -232,6 +234,7 @@ hipError_t do_hipFree(void *ptr)
 	}
 	return free_long(ptr);
 }
+SS_HOT(hipFree)
 
 /* ---- hipMallocAsync ----------------------------------------------------- */
 
@@ -276,12 +279,6 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 	return true;
 }
 
-/* Of what stands between a call and a hit, the core knows the rest: ss_unusual. */
-static inline bool plain(void)
-{
-	return likely(!(ss_tls.depth | ss_tls.error));
-}
-
 static inline struct ss_core *hits_core(void)
 {
 	return atomic_load_explicit(&ss_hits_core, memory_order_acquire);
@@ -311,10 +308,12 @@ static int malloc_async(void **ptr, size_t size, void *native)
 
 hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
 {
-	if (plain() && likely(ptr))
+	/* Of what stands between a call and a hit, the core knows the rest: ss_unusual. */
+	if (ss_tls_clear() && likely(ptr))
 		return (hipError_t)ss_hit_alloc(ptr, size, stream, hits_core(), malloc_async);
 	return (hipError_t)malloc_async(ptr, size, stream);
 }
+SS_HOT(hipMallocAsync)
 
 hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handle,
 				     hipStream_t stream)
@@ -414,10 +413,11 @@ static int free_async(void *ptr, void *native)
 
 hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
 {
-	if (plain())
+	if (ss_tls_clear())
 		return (hipError_t)ss_hit_free(ptr, stream, hits_core(), free_async);
 	return (hipError_t)free_async(ptr, stream);
 }
+SS_HOT(hipFreeAsync)
 
 /* ---- hipMemGetInfo ------------------------------------------------------ */
 

@@ -4,6 +4,7 @@
 #define SS_SHIM_H
 
 #include <hip/hip_runtime_api.h>
+#include <link.h>
 
 #include "core/core.h"
 #include "driver/guard.h"
@@ -49,8 +50,7 @@ extern _Atomic int ss_unusual SS_HIDDEN; /* captures, and one more for each othe
 void ss_unusual_add(int more);
 static inline bool ss_usual(void)
 {
-	return likely(!atomic_load_explicit(&ss_unusual, memory_order_acquire) &&
-		      !(ss_tls.depth | ss_tls.error));
+	return likely(!atomic_load_explicit(&ss_unusual, memory_order_acquire)) && ss_tls_clear();
 }
 
 static inline bool ss_exiting(void)
@@ -86,6 +86,10 @@ hipError_t ss_real_missing(void);
 /* The hand-written half of every entry. */
 #define SS_HANDLER_SERVE(name, params) hipError_t do_##name params;
 #define SS_HANDLER_HOT(name, params) hipError_t do_##name params;
+/* Behind a handler of that kind: another name of it, which costs a jump less than a call. */
+#define SS_HOT(name) \
+	extern __typeof__(do_##name) name \
+		__attribute__((alias("do_" #name), visibility("default")));
 #define SS_HANDLER_LATE(name, params) hipError_t do_##name params;
 #define SS_HANDLER_WATCH(name, params) hipError_t do_##name params;
 #define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;
@@ -203,12 +207,30 @@ unsigned ss_seen_on(int dev);
 /* May hipFree of a block on dev skip its wait, because the null stream orders all work
  * there? After using it: ss_only_used(), which pays if that ended meanwhile. */
 bool ss_only_holds(int dev);
-/* The same, and then the debt is announced. */
+/* The same, and then the debt is announced; the second as far as it can be said without a
+ * call, else false. */
 bool ss_only_owe(int dev);
+bool ss_only_owe_now(int dev);
 void ss_only_ended(int dev);
 /* What was seen there, and whether the mode is possible at all. */
 extern _Atomic unsigned ss_seen_bits[SS_MAX_DEVICES] SS_HIDDEN;
 #define SS_ONLY_POSSIBLE (1u << 31)
+/* What the loader's list ends with if nothing was loaded since debt.c looked last; NULL: it
+ * cannot be told that way. */
+extern struct link_map *_Atomic ss_looked_behind SS_HIDDEN;
+static inline bool ss_nothing_loaded(void)
+{
+	const struct link_map *map = atomic_load_explicit(&ss_looked_behind, memory_order_acquire);
+
+	return likely(map && !__atomic_load_n(&map->l_next, __ATOMIC_RELAXED) &&
+		      __atomic_load_n(&_r_debug.r_version, __ATOMIC_RELAXED) == 1);
+}
+/* Is ss_only_holds() true, without a call? */
+static inline bool ss_only_holds_now(int dev)
+{
+	return ss_nothing_loaded() &&
+	       likely(atomic_load(&ss_seen_bits[dev]) == SS_ONLY_POSSIBLE) && !ss_capture_live();
+}
 static inline void ss_only_used(int dev)
 {
 	if (unlikely(atomic_load(&ss_seen_bits[dev]) != SS_ONLY_POSSIBLE || ss_capture_live()))

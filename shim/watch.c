@@ -174,6 +174,7 @@ hipError_t do_hipStreamSynchronize(hipStream_t stream)
 		return (hipError_t)ss_stream_sync(ss_core, stream, &call, &ss_tls.depth);
 	return (hipError_t)long_stream_sync(stream);
 }
+SS_HOT(hipStreamSynchronize)
 
 hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
 {
@@ -215,6 +216,7 @@ hipError_t do_hipEventSynchronize(hipEvent_t event)
 		return (hipError_t)ss_event_sync(ss_core, event, true, &call, &ss_tls.depth);
 	return (hipError_t)long_event_sync(event);
 }
+SS_HOT(hipEventSynchronize)
 
 static hipError_t hipEventQuery_long(hipEvent_t event)
 {
@@ -240,6 +242,7 @@ hipError_t do_hipEventQuery(hipEvent_t event)
 		return (hipError_t)ss_event_sync(ss_core, event, false, &call, &ss_tls.depth);
 	return (hipError_t)long_event_query(event);
 }
+SS_HOT(hipEventQuery)
 
 /* ---- wait --------------------------------------------------------------- */
 
@@ -281,6 +284,7 @@ hipError_t do_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned 
 		return (hipError_t)ss_wait(ss_core, stream, event, flags, &call, &ss_tls.depth);
 	return (hipError_t)long_wait(stream, event, flags);
 }
+SS_HOT(hipStreamWaitEvent)
 
 hipError_t do_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags)
 {
@@ -352,6 +356,7 @@ hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
 		return (hipError_t)ss_record(ss_core, event, stream, &call, &ss_tls.depth);
 	return (hipError_t)long_record(event, stream);
 }
+SS_HOT(hipEventRecord)
 
 hipError_t do_hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
 {
