@@ -91,6 +91,7 @@ struct ss_lease {
 	unsigned count;
 };
 
+/* With q->lock or the pool's held. */
 static inline bool ss_leases(const struct ss_queue *q)
 {
 	return q->lease && q->lease->runs;

@@ -335,14 +335,14 @@ static bool serves(struct ss_pool *pool, const struct ss_block *b, uint64_t size
 
 bool ss_lease_offers(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align)
 {
-	bool found = false;
+	bool found;
 
+	if (!ss_leases(q))
+		return false;
 	ss_bias_visit(&q->lock);
-	if (ss_leases(q)) {
-		found = serves(pool, ss_heap_best_part(&q->lease->heap, size, align), size, align);
-		for (unsigned i = 0; i < SS_BINS && !found; i++)
-			found = q->bin[i].size >= size && serves(pool, q->bin[i].head, size, align);
-	}
+	found = serves(pool, ss_heap_best_part(&q->lease->heap, size, align), size, align);
+	for (unsigned i = 0; i < SS_BINS && !found; i++)
+		found = q->bin[i].size >= size && serves(pool, q->bin[i].head, size, align);
 	ss_bias_unlock(&q->lock);
 	return found;
 }

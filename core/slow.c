@@ -73,10 +73,12 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
 
 		if (!q || q == mine)
 			continue;
+		if (q->own.count || ss_leases(q))
+			return true;
 		ss_bias_visit(&q->lock);
-		holds = q->blocks || ss_leases(q);
+		holds = q->blocks != 0;
 		ss_bias_unlock(&q->lock);
-		if (holds || q->own.count)
+		if (holds)
 			return true;
 	}
 	return pool->epochs != NULL;
