@@ -70,6 +70,11 @@
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
 	  (handle, size, prop, flags)) \
+	/* ---- host memory that is none: host.c ---- */ \
+	E(LATE, 0, hipHostFree, 402, 502, (void *ptr), (ptr)) \
+	E(LATE, 0, hipFreeHost, 402, 502, (void *ptr), (ptr)) \
+	E(LATE, 0, hipHostUnregister, 402, 502, (void *ptr), (ptr)) \
+	/* ---- pitched: pitch.c ---- */ \
 	E(SERVE, 0, hipMallocPitch, 402, 502, \
 	  (void **ptr, size_t *pitch, size_t width, size_t height), \
 	  (ptr, pitch, width, height)) \

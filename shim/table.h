@@ -24,11 +24,12 @@
 	T(hipEventQuery, 80) T(hipEventRecord, 81) T(hipEventSynchronize, 82) \
 	T(hipExtLaunchKernel, 84) T(hipExtLaunchMultiKernelMultiDevice, 85) \
 	T(hipExtMallocWithFlags, 86) T(hipExtStreamCreateWithCUMask, 87) T(hipFree, 90) \
-	T(hipFreeAsync, 92) T(hipGetLastError, 109) T(hipGraphAddEventRecordNode, 121) \
+	T(hipFreeAsync, 92) T(hipFreeHost, 93) T(hipGetLastError, 109) \
+	T(hipGraphAddEventRecordNode, 121) \
 	T(hipGraphEventRecordNodeSetEvent, 139) T(hipGraphExecEventRecordNodeSetEvent, 144) \
-	T(hipGraphLaunch, 166) T(hipHostAlloc, 193) T(hipHostMalloc, 197) \
-	T(hipHostRegister, 198) T(hipIpcCloseMemHandle, 203) T(hipIpcGetEventHandle, 204) \
-	T(hipIpcGetMemHandle, 205) T(hipIpcOpenEventHandle, 206) \
+	T(hipGraphLaunch, 166) T(hipHostAlloc, 193) T(hipHostFree, 194) T(hipHostMalloc, 197) \
+	T(hipHostRegister, 198) T(hipHostUnregister, 199) \
+	T(hipIpcCloseMemHandle, 203) T(hipIpcGetEventHandle, 204) T(hipIpcGetMemHandle, 205) T(hipIpcOpenEventHandle, 206) \
 	T(hipIpcOpenMemHandle, 207) T(hipLaunchCooperativeKernel, 211) \
 	T(hipLaunchHostFunc, 213) T(hipLaunchKernel, 214) T(hipMalloc, 215) \
 	T(hipMalloc3D, 216) T(hipMallocAsync, 219) T(hipMallocFromPoolAsync, 220) \

@@ -279,9 +279,14 @@ hipError_t i_hipHostUnregister(void *host)
 
 	if (!host)
 		return hipErrorInvalidValue;
-	if (!sim_find(host, &a) || a.kind != SIM_LOCKED || !a.hip || a.r.base != (uintptr_t)host)
+	if (!hip_find(host, &a) || !a.hip || a.r.base != (uintptr_t)host ||
+	    (a.kind != SIM_LOCKED && a.kind != SIM_DEVICE) || a.ownertype == O_POOL)
 		return hipErrorHostMemoryNotRegistered;
 	wait_owner(&a);
+	if (a.kind == SIM_DEVICE) {
+		hip_device_release(host); /* 7.2 forgets that too */
+		return hipSuccess;
+	}
 	sim_map_remove(host, &a);
 	return hipSuccess;
 }

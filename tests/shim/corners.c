@@ -102,12 +102,46 @@ static void pitched(void)
 		OK(hipFree(p));
 }
 
+/* Calls for host memory that are given a block: they must not take its neighbours along. */
+static void as_host(void)
+{
+	void *p, *q;
+	int v = 0;
+
+	/* The first block of a segment among them, whichever it is. */
+	OK(hipMalloc(&p, 4096));
+	OK(hipMalloc(&q, 4096));
+	OK(hipMemset(q, 5, 4096));
+	OK(hipHostFree(p));
+	GIVES(hipErrorInvalidValue, hipFree(p));
+	OK(hipMalloc(&p, 4096));
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* but programs call it */
+	OK(hipFreeHost(p));
+#pragma GCC diagnostic pop
+	GIVES(hipErrorInvalidValue, hipHostFree(p));
+	OK(hipMalloc(&p, 4096));
+	GIVES(hipErrorHostMemoryNotRegistered, hipHostUnregister(p));
+	OK(hipMemcpy(&v, q, sizeof(v), hipMemcpyDefault));
+	CHECK(v == 0x05050505);
+	OK(hipMallocAsync(&p, 4096, NULL));
+	OK(hipHostFree(p));
+	GIVES(hipErrorInvalidValue, hipHostFree(p));
+	OK(hipFree(q));
+
+	/* What is host memory is the runtime's, as before. */
+	OK(hipHostFree(NULL));
+	OK(hipHostMalloc(&p, 4096, 0));
+	OK(hipHostFree(p));
+}
+
 int main(void)
 {
 	size_t free1, total, free2;
 	void *p;
 
 	CHECK(preloaded());
+	as_host(); /* first, so that p is the first block of its segment */
 	classic();
 	async();
 	pitched();
