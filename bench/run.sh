@@ -90,17 +90,20 @@ row "32 threads / 2 threads" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
 # own threads run as they like, and what it does for a call depends on them.
 watch() { # PRELOAD CALL: instructions outside the runtime and calls into it, for 2000
 	SOMASIM_VRAM=7G LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file="$tmp/cg" \
-		--toggle-collect=counted "$build/bench/bench_watch" "$2" 2000 >/dev/null 2>&1
-	awk -f "$here/outside.awk" "$tmp/cg"
+		--toggle-collect=counted "$build/bench/bench_watch" "$2" 2000 >/dev/null 2>&1 &&
+		awk -f "$here/outside.awk" "$tmp/cg"
 }
 for call in record wait both sync query; do
-	read -r with calls < <(watch "$preload" $call)
-	read -r base same < <(watch "$pass" $call)
+	added= calls_added= with= base=
+	if read -r with calls < <(watch "$preload" $call) &&
+	   read -r base same < <(watch "$pass" $call); then
+		added=$(((with - base) / 2000)) calls_added=$(div $((calls - same)) 2000)
+	fi
 	limit="<= 100" what=$call
 	[ $call = both ] && limit="<= 200" what="record and wait for it"
-	row "watched $what, instructions added" "$(((with - base) / 2000))" "$limit" \
-		"pass-through wrapper $((base / 2000))"
-	row "watched $what, calls of the runtime added" "$(div $((calls - same)) 2000)" "<= 0.01" ""
+	row "watched $what, instructions added" "$added" "$limit" \
+		"pass-through wrapper $((${base:-0} / 2000))"
+	row "watched $what, calls of the runtime added" "$calls_added" "<= 0.01" ""
 done
 
 # ---- across streams ----

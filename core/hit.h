@@ -60,17 +60,19 @@ struct ss_count *ss_count_of(struct ss_pool *pool, struct ss_queue *q);
 
 /* ---- bins --------------------------------------------------------------- */
 
-/* A product's middle bits depend on all that are set in a size. (One instruction, since the
- * factor fits into it.) */
+/* A product's middle bits depend on all that are set in a size, or in an address. (One
+ * instruction, since the factor fits into it.) */
+#define SS_FACTOR 0x61c88647
+
 static inline uint64_t ss_bin(uint64_t size)
 {
-	return (size * 0x61c88647 >> 32) % SS_BINS;
+	return (size * SS_FACTOR >> 32) % SS_BINS;
 }
 
 /* That bin, by its offset in bytes: two instructions less. */
 static inline struct ss_bin *ss_bin_of(struct ss_queue *q, uint64_t size)
 {
-	uint64_t off = size * 0x61c88647 >> 28 & (SS_BINS - 1) << 4;
+	uint64_t off = size * SS_FACTOR >> 28 & (SS_BINS - 1) << 4;
 	struct ss_bin *bin = (struct ss_bin *)(void *)((char *)q->bin + off);
 
 	_Static_assert(sizeof(*bin) == 16, "the shift");
@@ -194,11 +196,10 @@ static inline struct ss_block *ss_block_at_inline(struct ss_core *core,
 	return v ? ss_block_by_index(core, v - 1) : NULL;
 }
 
-/* q->lock held, here and below: what was handed out at addr, if that was of late. (The
- * middle bits of a product again.) */
+/* q->lock held, here and below: what was handed out at addr, if that was of late. */
 static inline struct ss_near *ss_near(struct ss_queue *q, uint64_t addr)
 {
-	return &q->near[(addr * 0x61c88647 >> 32) % SS_NEAR];
+	return &q->near[(addr * SS_FACTOR >> 32) % SS_NEAR];
 }
 
 static inline void ss_near_put(struct ss_queue *q, struct ss_block *b, uint64_t addr)
