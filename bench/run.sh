@@ -10,7 +10,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 need() { # COMMAND-OR-LIBRARY PACKAGE
-	command -v "$1" >/dev/null || ldconfig -p | grep -q "$1" ||
+	command -v "$1" >/dev/null || ldconfig -p | grep -F "$1" >/dev/null ||
 		{ echo "bench: $1 is missing: install $2" >&2; exit 2; }
 }
 need valgrind valgrind
@@ -135,27 +135,37 @@ row "growth over 10 million pairs, bytes" "$(val growth "$tmp/memory")" "<= 6553
 
 # ---- the classic loop ----
 export SOMASIM_COST=hipMalloc:14,hipExtMallocWithFlags:14,hipFree:20
-loop() { # PRELOAD FREE_SYNC HOW STREAMS: the median of 5; blocks: the most of them
-	for _ in 1 2 3 4 5; do
-		LD_PRELOAD=$1 SOMASHIM_FREE_SYNC=$2 "$build/bench/bench_loop" "$3" "$4"
+# Interleaved: each round runs every way once, and a figure is the median of what it
+# took over what the kernels alone took in the same round.
+loops() { # STREAMS
+	local way library sync how
+	for _ in $(seq 15); do
+		while read -r way library sync how; do
+			echo "$way $(LD_PRELOAD=${library#-} SOMASHIM_FREE_SYNC=$sync \
+				"$build/bench/bench_loop" "$how" "$1")"
+		done <<-END
+			alone - auto none
+			native - auto classic
+			auto $preload auto classic
+			never $preload never classic
+			async $preload auto async
+		END
 	done >"$tmp/loop"
-	awk '{ print $2 }' "$tmp/loop" | sort -n | sed -n 3p
 }
-blocks() { awk '{ print $4 }' "$tmp/loop" | sort -n | tail -1; }
+took() { # WAY
+	awk -v way="$1" '$1 == "alone" { alone = $3 } $1 == way { print $3 / alone }' "$tmp/loop" |
+		sort -n | sed -n 8p | xargs printf %.2f
+}
+blocks() { awk -v way="$1" '$1 == way { print $5 }' "$tmp/loop" | sort -n | tail -1; }
 for n in 1 4; do
-	alone=$(loop "" auto none $n) native=$(loop "" auto classic $n)
-	auto=$(loop "$preload" auto classic $n) auto_blocks=$(blocks)
-	never=$(loop "$preload" never classic $n) never_blocks=$(blocks)
+	loops $n
 	limit1=- limit4=-
 	[ $n = 1 ] && limit1="<= 1.05" || limit4="<= 1.05"
-	row "classic loop, $n streams, auto / kernels" "$(div "$auto" "$alone")" "$limit1" \
-		"native $(div "$native" "$alone")"
-	row "classic loop, $n streams, never / kernels" "$(div "$never" "$alone")" "$limit4" \
-		"kernels $alone ms"
-	row "classic loop, $n streams, auto, blocks per stream" "$auto_blocks" "<= 8" ""
-	row "classic loop, $n streams, never, blocks per stream" "$never_blocks" "<= 8" ""
-	row "async loop, $n streams / kernels" \
-		"$(div "$(loop "$preload" auto async $n)" "$alone")" - ""
+	row "classic loop, $n streams, auto / kernels" "$(took auto)" "$limit1" "native $(took native)"
+	row "classic loop, $n streams, never / kernels" "$(took never)" "$limit4" ""
+	row "classic loop, $n streams, auto, blocks per stream" "$(blocks auto)" "<= 8" ""
+	row "classic loop, $n streams, never, blocks per stream" "$(blocks never)" "<= 8" ""
+	row "async loop, $n streams / kernels" "$(took async)" - ""
 done
 
 echo "$missed missed"
