@@ -125,6 +125,7 @@ bool queue_done(struct queue *q, uint64_t seq);
 /* Everything enqueued so far on a stream, joined if it is the null stream. */
 void queue_drain(struct queue *q);
 void device_drain(int device);
+void device_finish(int device);
 bool device_idle_null(int device);
 struct queue *null_queue(int device);
 struct queue *thread_queue(int device);

@@ -139,10 +139,10 @@ void wait_owner(const struct sim_alloc *a)
 {
 	if (a->kind == SIM_HOST || a->kind == SIM_MANAGED || a->kind == SIM_LOCKED || a->device < 0) {
 		for (int i = 0; i < sim_opt.devices; i++)
-			device_drain(i);
+			device_finish(i);
 		return;
 	}
-	device_drain(a->device);
+	device_finish(a->device);
 	pools_release(a->device);
 }
 

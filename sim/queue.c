@@ -275,12 +275,8 @@ struct snapshot {
 	size_t n, cap;
 };
 
-static void snap(struct snapshot *s, struct queue *q)
+static void list_queue(struct snapshot *s, struct queue *q, uint64_t seq)
 {
-	uint64_t seq = atomic_load(&q->enqueued);
-
-	if (!seq || queue_done(q, seq))
-		return;
 	if (s->n == s->cap) {
 		s->cap = s->cap ? s->cap * 2 : 16;
 		s->d = realloc(s->d, s->cap * sizeof *s->d);
@@ -288,6 +284,14 @@ static void snap(struct snapshot *s, struct queue *q)
 			abort();
 	}
 	s->d[s->n++] = (struct dep){ queue_ref(q), seq };
+}
+
+static void snap(struct snapshot *s, struct queue *q)
+{
+	uint64_t seq = atomic_load(&q->enqueued);
+
+	if (seq && !queue_done(q, seq))
+		list_queue(s, q, seq);
 }
 
 static void snap_wait(struct snapshot *s)
@@ -329,6 +333,26 @@ void device_drain(int device)
 		snap(&s, b);
 	pthread_mutex_unlock(&dev[device].lock);
 	snap_wait(&s);
+}
+
+/* As SyncAllStreams of the runtime: stream after stream, each to the end that it has
+ * when its turn comes, work that came meanwhile included. */
+void device_finish(int device)
+{
+	struct snapshot s = { 0 };
+
+	pthread_once(&once, init);
+	pthread_mutex_lock(&dev[device].lock);
+	if (dev[device].null)
+		list_queue(&s, dev[device].null, 0);
+	for (struct queue *b = dev[device].list.next; b != &dev[device].list; b = b->next)
+		list_queue(&s, b, 0);
+	pthread_mutex_unlock(&dev[device].lock);
+	for (size_t i = 0; i < s.n; i++) {
+		queue_wait(s.d[i].q, atomic_load(&s.d[i].q->enqueued));
+		queue_unref(s.d[i].q);
+	}
+	free(s.d);
 }
 
 /* What a query of the null stream asks: nothing left on it or joined to it. */
