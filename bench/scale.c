@@ -1,103 +1,200 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Throughput of threads that have a stream each: scale TRACE prints the medians of
- * 2 threads over 2 processes, and of 32 threads over 2 threads, each run in a
- * process of its own; scale TRACE N is one such run and prints pairs per second.
+ * 2 threads over 2 processes, and of 32 threads over 2 threads. All of them are there
+ * from the beginning, warm, and take turns of a tenth of a second: a processor of a
+ * shared machine may be twice as fast a second later. scale TRACE THREADS is one process
+ * that has every turn, for a profiler; it prints pairs per second.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "bench/bench.h"
 
-#define ROUNDS 11
-#define SECONDS 0.25
+#define ROUNDS 41
+#define TURN_US 100000
+#define ALONE_US 2000000
 #define WARM 400000 /* pairs, as in pair.c */
-#define MAX_THREADS 64
+
+enum { NOBODY, THREADS, PROCESSES, MANY, GROUPS };
+static const struct { int processes, threads; } group[GROUPS] = {
+	[THREADS] = {1, 2}, [PROCESSES] = {2, 1}, [MANY] = {1, 32},
+};
+
+/* What all processes share. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	atomic_int turn;
+	int warm, running;
+	uint64_t pairs; /* of this turn */
+} *shared;
 
 static const struct trace *trace;
-static atomic_int ready, go;
+static int mine;
+
+static void pass(void **ptr, hipStream_t stream)
+{
+	for (const struct op *o = trace->op; o < trace->op + trace->count; o++)
+		if (o->size)
+			CHECK(hipMallocAsync(&ptr[o->slot], o->size, stream));
+		else
+			CHECK(hipFreeAsync(ptr[o->slot], stream));
+}
 
 static void *worker(void *arg)
 {
 	void **ptr = calloc(trace->slots, sizeof(*ptr));
-	uint64_t *pairs = arg;
 	hipStream_t stream;
-	double end = 1e300; /* until it is known */
 
 	CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
-	for (int r = -(int)(WARM / trace->pairs) - 1; r < 0 || now_ns() < end; r++) {
-		if (r == 0) {
-			ready++;
-			while (!go)
-				usleep(100);
-			end = now_ns() + SECONDS * 1e9;
-		}
-		for (const struct op *o = trace->op; o < trace->op + trace->count; o++)
-			if (o->size)
-				CHECK(hipMallocAsync(&ptr[o->slot], o->size, stream));
-			else
-				CHECK(hipFreeAsync(ptr[o->slot], stream));
-		*pairs += r >= 0 ? trace->pairs : 0;
+	for (size_t pairs = 0; pairs < WARM; pairs += trace->pairs)
+		pass(ptr, stream);
+	pthread_mutex_lock(&shared->lock);
+	shared->warm++;
+	for (;;) {
+		uint64_t pairs = 0;
+
+		pthread_cond_broadcast(&shared->changed);
+		while (shared->turn != mine)
+			pthread_cond_wait(&shared->changed, &shared->lock);
+		shared->running++;
+		pthread_mutex_unlock(&shared->lock);
+		for (; shared->turn == mine; pairs += trace->pairs)
+			pass(ptr, stream);
+		pthread_mutex_lock(&shared->lock);
+		shared->running--;
+		shared->pairs += pairs;
 	}
-	return NULL;
+	return arg;
 }
 
-static int run(int n)
+static void start(int threads)
 {
-	static struct { _Alignas(64) uint64_t pairs; } count[MAX_THREADS];
-	pthread_t thread[MAX_THREADS];
-	double sum = 0, start;
+	pthread_t thread;
 
-	for (int i = 0; i < n; i++)
-		if (pthread_create(&thread[i], NULL, worker, &count[i]))
+	for (int i = 0; i < threads; i++)
+		if (pthread_create(&thread, NULL, worker, NULL))
 			die("no thread");
-	while (ready < n)
-		usleep(1000);
-	start = now_ns();
-	go = 1;
-	for (int i = 0; i < n; i++) {
-		pthread_join(thread[i], NULL);
-		sum += (double)count[i].pairs;
-	}
-	printf("%.0f\n", sum / (now_ns() - start) * 1e9);
-	return 0;
 }
 
-/* `procs` runs at once, of `threads` each; their sum. */
-static double measure(const char *self, const char *path, int procs, int threads)
+static void set_turn(int turn)
 {
-	char line[4096];
-	FILE *f[8];
-	double sum = 0, x;
+	pthread_mutex_lock(&shared->lock);
+	shared->turn = turn;
+	if (turn)
+		shared->pairs = 0;
+	pthread_cond_broadcast(&shared->changed);
+	while (!turn && shared->running)
+		pthread_cond_wait(&shared->changed, &shared->lock);
+	pthread_mutex_unlock(&shared->lock);
+}
 
-	snprintf(line, sizeof(line), "exec '%s' '%s' %d", self, path, threads);
-	for (int i = 0; i < procs; i++)
-		f[i] = popen(line, "r");
-	for (int i = 0; i < procs; i++) {
-		if (!f[i] || fscanf(f[i], "%lf", &x) != 1)
-			die("a run failed");
-		sum += x;
-		pclose(f[i]);
-	}
-	return sum;
+/* Pairs per second in one turn. */
+static double take_turn(int g, useconds_t us)
+{
+	double from = now_ns();
+
+	set_turn(g);
+	usleep(us);
+	set_turn(NOBODY);
+	return (double)shared->pairs / (now_ns() - from) * 1e9;
+}
+
+static void wait_warm(int threads)
+{
+	pthread_mutex_lock(&shared->lock);
+	while (shared->warm < threads)
+		pthread_cond_wait(&shared->changed, &shared->lock);
+	pthread_mutex_unlock(&shared->lock);
+}
+
+static void map(int fd)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (shared == MAP_FAILED)
+		die("no memory");
+}
+
+static int share(void)
+{
+	int fd = memfd_create("bench", 0);
+	pthread_mutexattr_t ma;
+	pthread_condattr_t ca;
+
+	if (fd < 0 || ftruncate(fd, sizeof(*shared)))
+		die("no memory");
+	map(fd);
+	pthread_mutexattr_init(&ma);
+	pthread_mutexattr_setpshared(&ma, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(&shared->lock, &ma);
+	pthread_condattr_init(&ca);
+	pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED);
+	pthread_cond_init(&shared->changed, &ca);
+	return fd;
+}
+
+/* A process of its own, from the start: HIP does not live through a fork. */
+static pid_t member(const char *self, const char *path, int fd, int g)
+{
+	char fd_arg[16], g_arg[16];
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	snprintf(fd_arg, sizeof(fd_arg), "%d", fd);
+	snprintf(g_arg, sizeof(g_arg), "%d", g);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	execl(self, self, path, fd_arg, g_arg, (char *)NULL);
+	_exit(127);
+}
+
+/* A run that fails must not be waited for. */
+static void on_child(int sig)
+{
+	(void)sig;
+	_exit(1);
 }
 
 int main(int argc, char **argv)
 {
 	double two[ROUNDS], many[ROUNDS];
+	int fd, threads = 0;
 
-	if (argc == 3) {
-		trace = trace_open(argv[1]);
-		return run(atoi(argv[2]));
-	}
-	if (argc != 2)
+	if (argc < 2 || argc > 4)
 		die("usage: scale TRACE [THREADS]");
+	trace = trace_open(argv[1]);
+	if (argc == 4) {
+		map(atoi(argv[2]));
+		mine = atoi(argv[3]);
+		start(group[mine].threads);
+		for (;;)
+			pause();
+	}
+	fd = share();
+	if (argc == 3) {
+		mine = THREADS;
+		start(atoi(argv[2]));
+		wait_warm(atoi(argv[2]));
+		printf("%.0f\n", take_turn(mine, ALONE_US));
+		return 0;
+	}
+	signal(SIGCHLD, on_child);
+	for (int g = 1; g < GROUPS; g++)
+		for (int p = 0; p < group[g].processes; p++) {
+			member(argv[0], argv[1], fd, g);
+			threads += group[g].threads;
+		}
+	wait_warm(threads);
 	for (int r = 0; r < ROUNDS; r++) {
-		double t = measure(argv[0], argv[1], 1, 2);
+		double t = take_turn(THREADS, TURN_US);
 
-		two[r] = t / measure(argv[0], argv[1], 2, 1);
-		many[r] = measure(argv[0], argv[1], 1, 32) / t;
+		two[r] = t / take_turn(PROCESSES, TURN_US);
+		many[r] = take_turn(MANY, TURN_US) / t;
 	}
 	printf("two %.3f\nmany %.3f\n", median(two, ROUNDS), median(many, ROUNDS));
 	return 0;

@@ -2,55 +2,122 @@
 /*
  * Blocks: descriptors, and how one range becomes two and two become one.
  *
- * Descriptors are taken from whoever's spare ones the caller has the lock of (a pool's or
- * a queue's), and from the core where those are out. They are never freed.
+ * Descriptors are made in batches, each a whole number of cache lines. A batch belongs to
+ * whoever took descriptors from it (a queue or a pool, which live as long as the core)
+ * until all of them are back, so no two streams ever write to one line: a descriptor that
+ * somebody else has no more use for is sent home. They are never freed.
  *
- * Locks: the lock of the spare descriptors; core->meta, a leaf, for the core's.
+ * Locks: the lock of the spare descriptors' owner; core->meta, a leaf, for batches.
  */
+#include <utlist.h>
+
 #include "core/hit.h"
 
-/* A chunk of them more. core->meta held. */
-static void make_blocks(struct ss_core *core)
+#define BATCH 32u
+
+struct ss_batch {
+	struct ss_spares *owner;      /* NULL: whole */
+	struct ss_block *free;        /* those at home */
+	uint32_t count;
+	struct ss_batch *prev, *next; /* of the owner's, or of the whole; not in use with none free */
+};
+
+_Static_assert(BATCH * sizeof(struct ss_block) % 128 == 0, "a batch shares a line");
+
+/* Behind the descriptors of a chunk. */
+static struct ss_batch *batches_of(struct ss_block *chunk)
 {
-	struct ss_block *chunk, *b = NULL;
+	return (struct ss_batch *)(chunk + SS_CHUNK);
+}
+
+size_t ss_chunk_bytes(void)
+{
+	return SS_CHUNK * sizeof(struct ss_block) + SS_CHUNK / BATCH * sizeof(struct ss_batch);
+}
+
+static struct ss_batch *batch_of(const struct ss_core *core, const struct ss_block *b)
+{
+	return &batches_of(core->chunks[b->index / SS_CHUNK])[b->index % SS_CHUNK / BATCH];
+}
+
+/* A chunk of them more. core->meta held. */
+static void make_batches(struct ss_core *core)
+{
+	struct ss_block *chunk;
 
 	if (core->chunk_count == SS_MAX_CHUNKS)
 		return;
-	chunk = ss_host_alloc(core, SS_CHUNK * sizeof(*chunk));
+	chunk = ss_host_alloc(core, ss_chunk_bytes());
 	if (!chunk)
 		return;
 	for (uint32_t i = SS_CHUNK; i-- > 0;) {
+		struct ss_batch *batch = &batches_of(chunk)[i / BATCH];
+
 		chunk[i].index = core->chunk_count * SS_CHUNK + i;
-		chunk[i].left = b;
-		b = &chunk[i];
+		chunk[i].left = batch->free;
+		batch->free = &chunk[i];
+		if (++batch->count == BATCH)
+			DL_PREPEND(core->whole, batch);
 	}
 	__atomic_store_n(&core->chunks[core->chunk_count], chunk, __ATOMIC_RELEASE);
 	core->chunk_count++;
-	core->spare_blocks = b;
 }
 
-#define SPARES 32 /* go to and fro at once: two dozen cache lines that nobody else has */
+/* core->meta held. */
+static void send_home(struct ss_core *core, struct ss_block *b)
+{
+	struct ss_batch *batch = batch_of(core, b);
 
-struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own)
+	b->left = batch->free;
+	batch->free = b;
+	if (!batch->count++)
+		DL_PREPEND(batch->owner->mine, batch);
+	if (batch->count < BATCH)
+		return;
+	DL_DELETE(batch->owner->mine, batch);
+	batch->owner = NULL;
+	DL_PREPEND(core->whole, batch);
+}
+
+static void send_away_home(struct ss_core *core, struct ss_spares *own)
+{
+	struct ss_block *b;
+
+	while ((b = own->away)) {
+		own->away = b->left;
+		send_home(core, b);
+	}
+	own->away_count = 0;
+}
+
+/* core->meta held, own->head empty. */
+static void refill(struct ss_core *core, struct ss_spares *own)
+{
+	struct ss_batch *batch;
+
+	send_away_home(core, own);
+	batch = own->mine;
+	if (batch) {
+		DL_DELETE(own->mine, batch);
+	} else {
+		if (!core->whole)
+			make_batches(core);
+		batch = core->whole;
+		if (!batch)
+			return;
+		DL_DELETE(core->whole, batch);
+		batch->owner = own;
+	}
+	own->head = batch->free;
+	own->count = batch->count;
+	batch->free = NULL;
+	batch->count = 0;
+}
+
+static struct ss_block *pop(struct ss_spares *own)
 {
 	struct ss_block *b = own->head;
 
-	if (!b) {
-		pthread_mutex_lock(&core->meta);
-		for (unsigned i = 0; i < SPARES; i++) {
-			if (!core->spare_blocks)
-				make_blocks(core);
-			if (!core->spare_blocks)
-				break;
-			b = core->spare_blocks;
-			core->spare_blocks = b->left;
-			b->left = own->head;
-			own->head = b;
-			own->count++;
-		}
-		pthread_mutex_unlock(&core->meta);
-		b = own->head;
-	}
 	if (b) {
 		own->head = b->left;
 		own->count--;
@@ -58,27 +125,51 @@ struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own)
 	return b;
 }
 
+struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own)
+{
+	if (!own->head) {
+		pthread_mutex_lock(&core->meta);
+		refill(core, own);
+		pthread_mutex_unlock(&core->meta);
+	}
+	return pop(own);
+}
+
+struct ss_block *ss_block_new_alone(struct ss_core *core)
+{
+	struct ss_block *b;
+
+	pthread_mutex_lock(&core->meta);
+	if (!core->spares.head)
+		refill(core, &core->spares);
+	b = pop(&core->spares);
+	pthread_mutex_unlock(&core->meta);
+	return b;
+}
+
 void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep)
 {
 	pthread_mutex_lock(&core->meta);
-	while (own->count > keep) {
-		struct ss_block *b = own->head;
-
-		own->head = b->left;
-		own->count--;
-		b->left = core->spare_blocks;
-		core->spare_blocks = b;
-	}
+	send_away_home(core, own);
+	while (own->count > keep)
+		send_home(core, pop(own));
 	pthread_mutex_unlock(&core->meta);
 }
 
 void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b)
 {
 	atomic_store_explicit(&b->state, SS_BLOCK_UNUSED, memory_order_relaxed);
-	b->left = own->head;
-	own->head = b;
-	if (++own->count > 4 * SPARES)
-		ss_spares_return(core, own, 2 * SPARES);
+	if (batch_of(core, b)->owner == own) {
+		b->left = own->head;
+		own->head = b;
+		if (++own->count > 4 * BATCH)
+			ss_spares_return(core, own, 2 * BATCH);
+	} else {
+		b->left = own->away;
+		own->away = b;
+		if (++own->away_count == BATCH)
+			ss_spares_return(core, own, own->count);
+	}
 }
 
 struct ss_block *ss_block_split_with(struct ss_core *core, struct ss_spares *own,
@@ -172,9 +263,9 @@ void ss_block_unwrap(struct ss_core *core, struct ss_spares *own, struct ss_bloc
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 				 struct ss_spares *theirs, struct ss_block *b)
 {
-	struct ss_block *home = ss_block_new(core, own);
+	struct ss_block *home;
 
-	if (!home)
+	if (batch_of(core, b)->owner == own || !(home = ss_block_new(core, own)))
 		return b;
 	home->addr = b->addr;
 	home->size = b->size;

@@ -77,10 +77,12 @@ static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state sta
 }
 
 /* Descriptors kept for splitting, under the lock of whoever keeps them: no two streams
- * that split at the same time share a lock, or a cache line of descriptors. */
+ * that split at the same time share a lock, or a cache line of descriptors (block.c). */
 struct ss_spares {
-	struct ss_block *head;
-	uint32_t count;
+	struct ss_block *head;      /* of its own batches */
+	struct ss_block *away;      /* of others', on their way home */
+	uint32_t count, away_count;
+	struct ss_batch *mine;      /* batches of its own with some at home; core->meta */
 };
 
 /* ---- placement: heap.c -------------------------------------------------- */
@@ -163,15 +165,17 @@ struct ss_block *ss_block_wrap(struct ss_core *core, struct ss_spares *own,
 void ss_block_unwrap(struct ss_core *core, struct ss_spares *own, struct ss_block *run,
 		     struct ss_block *last);
 /* Another descriptor for b, of `own`; b, which nobody holds, goes to `theirs`. Returns
- * b if host memory is out. */
+ * b if it is of `own` already, or host memory is out. */
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 				 struct ss_spares *theirs, struct ss_block *b);
 /* A descriptor, and back. NULL: host memory is out. */
 struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own);
+struct ss_block *ss_block_new_alone(struct ss_core *core); /* of the core's own */
 void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b);
 /* A block starts at addr, `value` - 1 being its index; 0: none does. */
 void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value);
-/* All but `keep` of them go back to the core. */
+/* Those of others, and all but `keep` of its own, go home. */
 void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep);
+size_t ss_chunk_bytes(void);
 
 #endif

@@ -55,7 +55,6 @@ struct ss_queue {
 	struct ss_count count;          /* what it counts of the pool's used bytes */
 	struct ss_block *overflow;
 	struct ss_lease *lease;         /* what it divides by itself; NULL: nothing so far */
-	struct ss_spares spares;
 	uint8_t filled[SS_BINS];        /* 1: this bin may hold something */
 	struct ss_bin { uint64_t size; struct ss_block *head; } bin[SS_BINS];
 	/* What hits handed out of late, by address: of its pool, and the one live block
@@ -65,6 +64,7 @@ struct ss_queue {
 	struct ss_near { uint64_t addr; struct ss_block *b; } near[SS_NEAR];
 	uint64_t near_gone;
 	uint64_t assigned;              /* times that a bin got a size */
+	struct ss_spares spares;
 	struct ss_pool *pool;
 	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
 	/* guarded by the pool's lock: */
@@ -232,7 +232,8 @@ struct ss_core {
 	pthread_mutex_t meta;
 	struct ss_block **chunks;       /* block descriptors, 4096 at a time */
 	uint32_t chunk_count;
-	struct ss_block *spare_blocks;
+	struct ss_batch *whole;         /* batches of descriptors (block.c) that nobody has */
+	struct ss_spares spares;        /* core->meta */
 	struct ss_segment *spare_segments;
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */
 	_Atomic uint64_t host_bytes;

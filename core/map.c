@@ -36,10 +36,11 @@ void *ss_host_alloc(struct ss_core *core, size_t size)
 {
 	void *p = NULL;
 
-	/* Aligned, so that no two streams or pools share a cache line. */
+	/* Aligned, so that no two streams or pools share a cache line, nor two lines that a
+	 * processor fetches together. */
 	if (size < 64) {
 		p = calloc(1, size);
-	} else if (posix_memalign(&p, 64, size)) {
+	} else if (posix_memalign(&p, 128, size)) {
 		p = NULL;
 	} else {
 		memset(p, 0, size);
@@ -209,9 +210,10 @@ struct ss_block *ss_block_last_start(struct ss_core *core, struct ss_segment *se
 struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
 				  uint64_t size)
 {
-	struct ss_spares own = {0}; /* the pool's are for those who hold its lock */
 	struct ss_segment *seg = NULL, **at;
-	struct ss_block *b = size <= MOST ? ss_block_new(core, &own) : NULL;
+	/* (The pool's are for those who hold its lock.) */
+	struct ss_block *b = size <= MOST ? ss_block_new_alone(core) : NULL;
+	struct ss_spares none = {0};
 
 	if (!b)
 		return NULL;
@@ -260,21 +262,20 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 		goto fail_seg;
 	}
 	pthread_mutex_unlock(&core->meta);
-	ss_spares_return(core, &own, 0);
 	return seg;
 
 fail_seg:
 	ss_host_free(core, seg, sizeof(*seg));
 fail:
-	ss_block_recycle(core, &own, b);
-	ss_spares_return(core, &own, 0);
+	ss_block_recycle(core, &none, b);
+	ss_spares_return(core, &none, 0);
 	return NULL;
 }
 
 void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 {
 	struct ss_block *b = seg->first, *next;
-	struct ss_spares own = {0};
+	struct ss_spares none = {0};
 
 	atomic_fetch_add(&seg->pool->gone, 1);
 	ss_recent_end(core);
@@ -284,9 +285,9 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 	for (; b; b = next) {
 		next = b->next;
 		ss_start_set(seg, b->addr, 0);
-		ss_block_recycle(core, &own, b);
+		ss_block_recycle(core, &none, b);
 	}
-	ss_spares_return(core, &own, 0);
+	ss_spares_return(core, &none, 0);
 	/* Zero already, but large: hand the pages back to the kernel. */
 	if (seg->table_bytes > 256 * 1024)
 		madvise((void *)seg->grains, seg->table_bytes, MADV_DONTNEED);
@@ -337,7 +338,7 @@ void ss_map_finish(struct ss_core *core)
 		ss_host_free(core, seg, sizeof(*seg));
 	}
 	for (uint32_t i = 0; core->chunks && i < core->chunk_count; i++)
-		ss_host_free(core, core->chunks[i], SS_CHUNK * sizeof(struct ss_block));
+		ss_host_free(core, core->chunks[i], ss_chunk_bytes());
 	if (core->chunks)
 		munmap(core->chunks, sizeof(*core->chunks) * SS_MAX_CHUNKS);
 	for (unsigned i = 0; core->frames && i < LEAVES; i++) {

@@ -6,7 +6,7 @@
  *
  * Locks: pool->lock, dropped for every driver call.
  */
-#include "core/internal.h"
+#include "core/hit.h"
 
 #define FREES_PER_FENCE 96      /* of a queue, in the long run */
 #define MANY_STREAMS 64         /* a fence each, only to ask whether a device is idle */
@@ -341,6 +341,31 @@ static struct ss_block *at_home(struct ss_pool *pool, struct ss_queue *q, struct
 	return b;
 }
 
+/* True: others stood in line for it. */
+static bool lock_pool(struct ss_pool *pool)
+{
+	if (!pthread_mutex_trylock(&pool->lock))
+		return false;
+	pthread_mutex_lock(&pool->lock);
+	return true;
+}
+
+/* Has the pool less than all its streams need when each is at its peak? As long as it has,
+ * threads that stand in line pass one block round: then memory is better than the line,
+ * which leaves processors idle. Pool lock held. */
+static bool below_peaks(struct ss_pool *pool)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	uint64_t peaks = 0;
+
+	for (uint32_t i = 0; t && i < t->cap; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+
+		peaks += q ? ss_get(&q->count.peak) : 0;
+	}
+	return atomic_load(&pool->reserved) < peaks;
+}
+
 static bool cheap_to_ask(const struct ss_pool *pool)
 {
 	const struct ss_core *core = pool->core;
@@ -358,12 +383,12 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	struct ss_block *b;
 	struct ss_ladder ladder = {0};
 	struct ss_wait wait = {0};
-	bool grown = false, again = false, give_back;
+	bool grown = false, tried = false, again = false, crowded, give_back;
 
 	for (;;) {
 		if (!x)
 			ss_patience(pool, size, align, &wait);
-		pthread_mutex_lock(&pool->lock);
+		crowded = lock_pool(pool) && q && !tried;
 		if (!grown && !again)
 			ss_thrift_count(pool, q);
 		w.growing = flush_first(pool, q, size);
@@ -373,7 +398,8 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		b = from_heaps(pool, q, &w, NULL);
 		if (!b)
 			b = from_bins(pool, q, &w);
-		if (!b && others_hold(pool, q))
+		crowded &= !w.growing && below_peaks(pool);
+		if (!b && !crowded && others_hold(pool, q))
 			b = from_others(pool, q, x, &w);
 		if (b) {
 			pool->st.misses += grown;
@@ -405,6 +431,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		}
 		w.tight = false;
 		s = ss_grow(pool, x, size, align, give_back);
+		tried = true;
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)
 			s = ss_oom(pool, x, size, &ladder);

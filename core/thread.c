@@ -14,7 +14,7 @@
 
 #include "core/lock.h"
 
-#define LINE 64
+#define LINE 128 /* two lines, which a processor fetches together */
 #define BIAS_FIRST 64u      /* uses in a row that make an owner, */
 #define BIAS_STEP 3         /* eight times as many after every mistake, */
 #define BIAS_MOST 32768u    /* up to so many */
