@@ -15,7 +15,7 @@
 /* What is asked for, and what it became. */
 struct want {
 	uint64_t size, align, id;
-	bool tight;   /* rather grow than cut up an idle segment */
+	bool tight;   /* rather grow than cut up an idle segment that is larger */
 	bool growing; /* the pool is not steady */
 };
 
@@ -384,22 +384,24 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	struct ss_block *b;
 	struct ss_ladder ladder = {0};
 	struct ss_wait wait = {0};
-	bool grown = false, tried = false, again = false, crowded, give_back;
+	bool first = true, grown = false, again = false, crowded, line, give_back;
 
 	for (;;) {
 		if (!x)
 			ss_patience(pool, size, align, &wait);
-		crowded = lock_pool(pool) && q && !tried;
+		line = lock_pool(pool);
 		if (!grown && !again)
 			ss_thrift_count(pool, q);
 		w.growing = flush_first(pool, q, size);
-		w.tight &= w.growing;
 		if (w.growing && !grown && much_waits(pool, q))
 			collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
 		if (!b)
 			b = from_bins(pool, q, &w);
-		crowded &= !w.growing && below_peaks(pool);
+		if (first)
+			crowded = line && q && !w.growing && below_peaks(pool);
+		first = false;
+		w.tight &= !crowded;
 		if (!b && !crowded && others_hold(pool, q))
 			b = from_others(pool, q, x, &w);
 		if (b) {
@@ -431,8 +433,8 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			continue;
 		}
 		w.tight = false;
+		crowded = false;
 		s = ss_grow(pool, x, size, align, give_back);
-		tried = true;
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)
 			s = ss_oom(pool, x, size, &ladder);
