@@ -16,28 +16,43 @@
 #define BATCH 32u
 
 struct ss_batch {
-	struct ss_spares *owner;      /* NULL: whole */
 	struct ss_block *free;        /* those at home */
 	uint32_t count;
-	struct ss_batch *prev, *next; /* of the owner's, or of the whole; not in use with none free */
+	struct ss_batch *prev, *next; /* of its owner's, or of the whole ones; without any: of none */
+};
+
+/* What is behind the descriptors of a chunk. Everybody reads the owners, and they seldom
+ * change; the batches are for who holds core->meta. */
+struct tail {
+	struct ss_spares *owner[SS_CHUNK / BATCH]; /* NULL: whole */
+	struct ss_batch batch[SS_CHUNK / BATCH];
 };
 
 _Static_assert(BATCH * sizeof(struct ss_block) % 128 == 0, "a batch shares a line");
 
-/* Behind the descriptors of a chunk. */
-static struct ss_batch *batches_of(struct ss_block *chunk)
+static struct tail *tail_of(struct ss_block *chunk)
 {
-	return (struct ss_batch *)(chunk + SS_CHUNK);
+	return (struct tail *)(chunk + SS_CHUNK);
 }
 
 size_t ss_chunk_bytes(void)
 {
-	return SS_CHUNK * sizeof(struct ss_block) + SS_CHUNK / BATCH * sizeof(struct ss_batch);
+	return SS_CHUNK * sizeof(struct ss_block) + sizeof(struct tail);
 }
 
-static struct ss_batch *batch_of(const struct ss_core *core, const struct ss_block *b)
+static struct tail *tail_for(const struct ss_core *core, const struct ss_block *b)
 {
-	return &batches_of(core->chunks[b->index / SS_CHUNK])[b->index % SS_CHUNK / BATCH];
+	return tail_of(core->chunks[b->index / SS_CHUNK]);
+}
+
+static uint32_t batch_of(const struct ss_block *b)
+{
+	return b->index % SS_CHUNK / BATCH;
+}
+
+static bool owns(const struct ss_core *core, const struct ss_spares *own, const struct ss_block *b)
+{
+	return tail_for(core, b)->owner[batch_of(b)] == own;
 }
 
 /* A chunk of them more. core->meta held. */
@@ -51,7 +66,7 @@ static void make_batches(struct ss_core *core)
 	if (!chunk)
 		return;
 	for (uint32_t i = SS_CHUNK; i-- > 0;) {
-		struct ss_batch *batch = &batches_of(chunk)[i / BATCH];
+		struct ss_batch *batch = &tail_of(chunk)->batch[i / BATCH];
 
 		chunk[i].index = core->chunk_count * SS_CHUNK + i;
 		chunk[i].left = batch->free;
@@ -66,16 +81,18 @@ static void make_batches(struct ss_core *core)
 /* core->meta held. */
 static void send_home(struct ss_core *core, struct ss_block *b)
 {
-	struct ss_batch *batch = batch_of(core, b);
+	struct tail *tail = tail_for(core, b);
+	struct ss_batch *batch = &tail->batch[batch_of(b)];
+	struct ss_spares **owner = &tail->owner[batch_of(b)];
 
 	b->left = batch->free;
 	batch->free = b;
 	if (!batch->count++)
-		DL_PREPEND(batch->owner->mine, batch);
+		DL_PREPEND((*owner)->mine, batch);
 	if (batch->count < BATCH)
 		return;
-	DL_DELETE(batch->owner->mine, batch);
-	batch->owner = NULL;
+	DL_DELETE((*owner)->mine, batch);
+	*owner = NULL;
 	DL_PREPEND(core->whole, batch);
 }
 
@@ -90,28 +107,39 @@ static void send_away_home(struct ss_core *core, struct ss_spares *own)
 	own->away_count = 0;
 }
 
+static void take(struct ss_spares *own, struct ss_batch *batch)
+{
+	struct ss_block *b;
+
+	while ((b = batch->free)) {
+		batch->free = b->left;
+		b->left = own->head;
+		own->head = b;
+	}
+	own->count += batch->count;
+	batch->count = 0;
+}
+
 /* core->meta held, own->head empty. */
 static void refill(struct ss_core *core, struct ss_spares *own)
 {
 	struct ss_batch *batch;
 
 	send_away_home(core, own);
-	batch = own->mine;
-	if (batch) {
+	while ((batch = own->mine) && own->count < BATCH) {
 		DL_DELETE(own->mine, batch);
-	} else {
-		if (!core->whole)
-			make_batches(core);
-		batch = core->whole;
-		if (!batch)
-			return;
-		DL_DELETE(core->whole, batch);
-		batch->owner = own;
+		take(own, batch);
 	}
-	own->head = batch->free;
-	own->count = batch->count;
-	batch->free = NULL;
-	batch->count = 0;
+	if (own->count)
+		return;
+	if (!core->whole)
+		make_batches(core);
+	batch = core->whole;
+	if (!batch)
+		return;
+	DL_DELETE(core->whole, batch);
+	tail_for(core, batch->free)->owner[batch_of(batch->free)] = own;
+	take(own, batch);
 }
 
 static struct ss_block *pop(struct ss_spares *own)
@@ -159,11 +187,11 @@ void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep
 void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b)
 {
 	atomic_store_explicit(&b->state, SS_BLOCK_UNUSED, memory_order_relaxed);
-	if (batch_of(core, b)->owner == own) {
+	if (owns(core, own, b)) {
 		b->left = own->head;
 		own->head = b;
-		if (++own->count > 4 * BATCH)
-			ss_spares_return(core, own, 2 * BATCH);
+		if (++own->count > 8 * BATCH)
+			ss_spares_return(core, own, 4 * BATCH);
 	} else {
 		b->left = own->away;
 		own->away = b;
@@ -265,7 +293,7 @@ struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 {
 	struct ss_block *home;
 
-	if (batch_of(core, b)->owner == own || !(home = ss_block_new(core, own)))
+	if (owns(core, own, b) || !(home = ss_block_new(core, own)))
 		return b;
 	home->addr = b->addr;
 	home->size = b->size;

@@ -75,7 +75,8 @@ struct ss_queue {
 	struct ss_demand {              /* steady.c: the peak of used bytes (0: to be seen), */
 		uint64_t peak, at, took; /* allocations when it was, and that it took */
 		uint64_t misses, novel; /* of them no hits; of sizes not seen before */
-		unsigned waves;         /* how often it was almost reached since */
+		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
+		unsigned waves;         /* how often the peak was almost reached since */
 		bool near_peak;
 	} demand;
 	struct ss_heap own;
@@ -399,6 +400,8 @@ struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t *
 bool ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
 /* Memory went back: what comes again for it is to be placed as tightly as it was. */
 void ss_unsteady(struct ss_pool *pool);
+/* The most bytes that q's stream had in use at once, as far as a slow path saw its fewest. */
+uint64_t ss_peak_of(struct ss_queue *q);
 
 /* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
  * before it. */

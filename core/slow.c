@@ -6,7 +6,7 @@
  *
  * Locks: pool->lock, dropped for every driver call.
  */
-#include "core/hit.h"
+#include "core/internal.h"
 
 #define FREES_PER_FENCE 96      /* of a queue, in the long run */
 #define MANY_STREAMS 64         /* a fence each, only to ask whether a device is idle */
@@ -362,7 +362,7 @@ static bool below_peaks(struct ss_pool *pool)
 	for (uint32_t i = 0; t && i < t->cap; i++) {
 		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
 
-		peaks += q ? ss_get(&q->count.peak) : 0;
+		peaks += q ? ss_peak_of(q) : 0;
 	}
 	return atomic_load(&pool->reserved) < peaks + peaks / 4;
 }

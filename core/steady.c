@@ -8,7 +8,9 @@
  * time will be like the last, unless its sizes are new ones. The allocations until the
  * peak was reached say how long one time may be. Each stream of a program with many
  * threads goes through its own times, and is judged by its own bytes; where one thread
- * counts for the whole pool, by those of the pool. Blocks that change hands are found
+ * counts for the whole pool, by those of the pool. A queue's count is relative: it begins
+ * at 0 when a second thread comes, and what was live then is freed on it all the same; so
+ * its bytes are those above the fewest there were. Blocks that change hands are found
  * only where others' bins are looked at, which a steady stream puts off: then none is.
  *
  * Called with the pool's lock held.
@@ -26,12 +28,17 @@ bool ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 	bool alone = atomic_load_explicit(&pool->counter, memory_order_relaxed) !=
 		     SS_COUNTER_SHARED;
 	const struct ss_count *count = alone ? &pool->alone : &q->count;
-	uint64_t used = ss_get(&count->used) + size, high = ss_get(&count->peak), allocs, least;
+	int64_t now = (int64_t)ss_get(&count->used);
 	struct ss_demand *d = &q->demand;
+	uint64_t used, high, allocs, least;
 	bool steady;
 
 	if (!pool->core->opt.steady)
 		return true;
+	if (now < d->low)
+		d->low = now;
+	used = (uint64_t)(now - d->low) + size;
+	high = ss_get(&count->peak) - (uint64_t)d->low;
 	d->misses++;
 	d->novel += !ss_queue_knows(q, size);
 	if (used >= high - high / 8) {
@@ -47,9 +54,14 @@ bool ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 	/* Once that stands, a little more now and then is no new phase. */
 	if (high <= d->peak + (steady ? d->peak / MORE_PART : 0))
 		return steady;
-	*d = (struct ss_demand){.peak = high, .at = d->at + allocs, .misses = d->misses,
+	*d = (struct ss_demand){.peak = high, .low = d->low, .at = d->at + allocs, .misses = d->misses,
 				.took = d->peak ? d->took + allocs : 0};
 	return false;
+}
+
+uint64_t ss_peak_of(struct ss_queue *q)
+{
+	return ss_get(&q->count.peak) - (uint64_t)q->demand.low;
 }
 
 void ss_unsteady(struct ss_pool *pool)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What two threads share that allocate and free on a stream each, as long as they hit:
+ * nothing that one of them writes. So there is no lock that both take, no counter that
+ * both count in, and no line of memory that goes to and fro between their processors.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "core/core.h"
+#include "driver/fake.h"
+#include "tests/lines/touch.h"
+
+#define PAIRS 1000 /* in a pass */
+#define ALONE 100  /* passes */
+#define WARM 300
+#define PASSES 60  /* then, of which */
+#define HITS 20    /* consist of hits */
+#define LIVE 48 /* blocks at once, per thread */
+
+struct way {
+	unsigned sizes;     /* how many different ones */
+	unsigned bytes;     /* the largest */
+	bool varied;        /* one block's size tells nothing of the next */
+	unsigned forgiven;  /* shared accesses per pass */
+};
+
+static struct ss_core *core;
+static pthread_barrier_t barrier;
+static const struct way *way;
+static uint64_t shared;
+static unsigned passes_of_hits;
+static atomic_uint misses; /* of both, in this pass */
+static __thread struct ss_timeline *stream;
+
+static int long_alloc(void **out, size_t size, void *native)
+{
+	misses++;
+	return ss_alloc_async(core, ss_pool_default(core, 0), stream, size, out);
+}
+
+static int long_free(void *p, void *native)
+{
+	misses++;
+	return ss_free_async(core, p, stream);
+}
+
+static uint64_t next(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return *seed >> 33;
+}
+
+static void put(void **p, size_t size, void *native)
+{
+	if (*p && ss_hit_free(*p, native, core, long_free))
+		abort();
+	*p = NULL;
+	if (size && ss_hit_alloc(p, size, native, core, long_alloc))
+		abort();
+}
+
+/* The same over and over, as programs do. To `meet` is to have all that one needs at the
+ * same time, so that there is enough for both. */
+static void run(unsigned passes, void *native, bool meet)
+{
+	size_t unit = way->bytes / way->sizes;
+	void *live[LIVE] = { NULL };
+
+	while (passes--) {
+		uint64_t seed = 1;
+
+		for (unsigned i = 0; i < LIVE; i++)
+			put(&live[i], way->varied ? way->bytes : (i % way->sizes + 1) * unit, native);
+		if (meet)
+			pthread_barrier_wait(&barrier);
+		for (unsigned i = 0; i < PAIRS; i++) {
+			unsigned slot = next(&seed) % LIVE;
+			uint64_t n = way->varied ? next(&seed) : slot;
+
+			put(&live[slot], (n % way->sizes + 1) * unit, native);
+		}
+		for (unsigned i = 0; i < LIVE; i++)
+			put(&live[i], 0, native);
+	}
+}
+
+static void show(const struct touched *t)
+{
+	print_message("line %zx: reads %u and %u, writes %u and %u\n", (size_t)t->line,
+		      t->reads[0], t->reads[1], t->writes[0], t->writes[1]);
+}
+
+struct side { int who; void *native; struct ss_timeline *tl; };
+
+static void *worker(void *arg)
+{
+	const struct side *side = arg;
+
+	void *early[LIVE] = { NULL };
+
+	/* One is there first, as the main thread is in programs, with much that lives on. */
+	stream = side->tl;
+	for (int turn = 0; turn < 2; turn++) {
+		for (int i = 0; side->who == turn && i < LIVE; i++)
+			put(&early[i], way->bytes, side->native);
+		pthread_barrier_wait(&barrier);
+	}
+	for (int i = 0; i < LIVE; i++)
+		put(&early[i], 0, side->native);
+	run(ALONE, side->native, false); /* memory changes hands */
+	pthread_barrier_wait(&barrier);
+	run(WARM, side->native, true);
+	for (unsigned i = 0; i < PASSES; i++) {
+		if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			touch_reset();
+			misses = 0;
+		}
+		pthread_barrier_wait(&barrier);
+		touch_begin(side->who);
+		run(1, side->native, false);
+		touch_end();
+		if (pthread_barrier_wait(&barrier) != PTHREAD_BARRIER_SERIAL_THREAD || misses)
+			continue;
+		shared += touch_shared(show);
+		passes_of_hits++;
+	}
+	return NULL;
+}
+
+static void share(const struct way *w)
+{
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_driver driver = ss_fake_driver(fake);
+	struct ss_options options;
+	struct side side[2];
+	pthread_t thread[2];
+	char native[2];
+
+	way = w;
+	shared = passes_of_hits = 0;
+	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	core = ss_core_create(&driver, &options);
+	assert_non_null(core);
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (int i = 0; i < 2; i++) {
+		side[i] = (struct side){ i, &native[i], ss_timeline_add(core, 0, &native[i],
+								SS_TL_NONBLOCKING, true) };
+		assert_non_null(side[i].tl);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, worker, &side[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	assert_in_range(passes_of_hits, HITS, PASSES);
+	assert_in_range(shared, 0, w->forgiven * passes_of_hits);
+	ss_core_destroy(core);
+	ss_fake_destroy(fake);
+}
+
+/* A few sizes: what serves is a bin. */
+static void test_hits(void **state)
+{
+	share(&(struct way){ .sizes = 4, .bytes = 1 << 20, .forgiven = 0 });
+}
+
+/* Many: the streams divide what they have by themselves, too. (They may have parts of one
+ * segment, whose tables by address they share.) */
+static void test_divided(void **state)
+{
+	share(&(struct way){ .sizes = 40, .bytes = 4 << 20, .varied = true, .forgiven = 20 });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hits),
+		cmocka_unit_test(test_divided),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
