@@ -77,7 +77,7 @@ static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state sta
 }
 
 /* Descriptors kept for splitting, under the lock of whoever keeps them: no two streams
- * that split at the same time share a lock, or a cache line of descriptors (block.c). */
+ * that split at the same time share a lock, or a cache line of descriptors (descriptor.c). */
 struct ss_spares {
 	struct ss_block *head;      /* of its own batches */
 	struct ss_block *away;      /* of others', on their way home */
@@ -174,8 +174,11 @@ struct ss_block *ss_block_new_alone(struct ss_core *core); /* of the core's own 
 void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b);
 /* A block starts at addr, `value` - 1 being its index; 0: none does. */
 void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value);
+/* Is b of one of own's batches? b is in use, by the caller. */
+bool ss_descriptor_owned(const struct ss_core *core, const struct ss_spares *own,
+			 const struct ss_block *b);
 /* Those of others, and all but `keep` of its own, go home. */
 void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep);
-size_t ss_chunk_bytes(void);
+size_t ss_chunk_bytes(void); /* of host memory, for SS_CHUNK descriptors */
 
 #endif

@@ -233,7 +233,7 @@ struct ss_core {
 	pthread_mutex_t meta;
 	struct ss_block **chunks;       /* block descriptors, 4096 at a time */
 	uint32_t chunk_count;
-	struct ss_batch *whole;         /* batches of descriptors (block.c) that nobody has */
+	struct ss_batch *whole;         /* batches (descriptor.c) that nobody has */
 	struct ss_spares spares;        /* core->meta */
 	struct ss_segment *spare_segments;
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */

@@ -319,8 +319,8 @@ static struct ss_block *from_bins(struct ss_pool *pool, struct ss_queue *q, stru
 }
 
 /* From now on q divides by itself what only its stream uses, b that it is about to get
- * included, unless other streams would miss what its merging puts off. After leases that did not last the next comes later.
- * Pool lock held. */
+ * included, unless other streams would miss what its merging puts off. After leases that
+ * did not last the next comes later. Pool lock held. */
 static void lease(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
 {
 	if ((pool->lags && pool->queue_count > 1) || atomic_load(&pool->dying))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors of blocks (core/block.c): whoever gets one shares its cache lines with
+ * Descriptors of blocks (core/descriptor.c): whoever gets one shares its cache lines with
  * nobody else, wherever descriptors went before, and none is lost or given twice.
  */
 #include <setjmp.h>
