@@ -35,8 +35,10 @@ bool ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 
 	if (!pool->core->opt.steady)
 		return true;
-	if (now < d->low)
+	if (now < d->low) { /* no new peak: the old one was that much more */
+		d->peak += d->peak ? (uint64_t)(d->low - now) : 0;
 		d->low = now;
+	}
 	used = (uint64_t)(now - d->low) + size;
 	high = ss_get(&count->peak) - (uint64_t)d->low;
 	d->misses++;
