@@ -28,7 +28,7 @@ struct tail {
 	struct ss_batch batch[SS_CHUNK / BATCH];
 };
 
-_Static_assert(BATCH * sizeof(struct ss_block) % 128 == 0, "a batch shares a line");
+_Static_assert(BATCH * sizeof(struct ss_block) % SS_LINES == 0, "a batch shares a line");
 
 static struct tail *tail_of(struct ss_block *chunk)
 {

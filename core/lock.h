@@ -53,6 +53,10 @@
 
 #include "core/thread.h"
 
+/* What has an owner begins at a multiple of this: two cache lines, which processors fetch
+ * together. */
+#define SS_LINES 128
+
 struct ss_spin {
 	atomic_uint v;
 };

@@ -36,11 +36,10 @@ void *ss_host_alloc(struct ss_core *core, size_t size)
 {
 	void *p = NULL;
 
-	/* Aligned, so that no two streams or pools share a cache line, nor two lines that a
-	 * processor fetches together. */
+	/* So that no two streams or pools share cache lines. */
 	if (size < 64) {
 		p = calloc(1, size);
-	} else if (posix_memalign(&p, 128, size)) {
+	} else if (posix_memalign(&p, SS_LINES, size)) {
 		p = NULL;
 	} else {
 		memset(p, 0, size);

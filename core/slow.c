@@ -351,9 +351,9 @@ static bool lock_pool(struct ss_pool *pool)
 }
 
 /* Has the pool less than all its streams need when each is at its peak, with a quarter for
- * what does not fit (lease.c settles at 1.16 to 1.25)? As long as it has,
- * threads that stand in line pass one block round: then memory is better than the line,
- * which leaves processors idle. Pool lock held. */
+ * what does not fit (lease.c settles at 1.16 to 1.25)? As long as it has, threads that
+ * stand in line pass one block round: then memory is better than the line, which leaves
+ * processors idle. Pool lock held. */
 static bool below_peaks(struct ss_pool *pool)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
@@ -384,7 +384,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	struct ss_block *b;
 	struct ss_ladder ladder = {0};
 	struct ss_wait wait = {0};
-	bool first = true, grown = false, again = false, crowded, line, give_back;
+	bool first = true, grown = false, again = false, line, crowded, give_back;
 
 	for (;;) {
 		if (!x)
@@ -398,8 +398,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		b = from_heaps(pool, q, &w, NULL);
 		if (!b)
 			b = from_bins(pool, q, &w);
-		if (first)
-			crowded = line && q && !w.growing && below_peaks(pool);
+		crowded = first && line && q && !w.growing && below_peaks(pool);
 		first = false;
 		w.tight &= !crowded;
 		if (!b && !crowded && others_hold(pool, q))
@@ -433,7 +432,6 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			continue;
 		}
 		w.tight = false;
-		crowded = false;
 		s = ss_grow(pool, x, size, align, give_back);
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)

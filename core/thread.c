@@ -14,7 +14,6 @@
 
 #include "core/lock.h"
 
-#define LINE 128 /* two lines, which a processor fetches together */
 #define BIAS_FIRST 64u      /* uses in a row that make an owner, */
 #define BIAS_STEP 3         /* eight times as many after every mistake, */
 #define BIAS_MOST 32768u    /* up to so many */
@@ -118,7 +117,8 @@ static __attribute__((noinline)) struct ss_thread *record_new(void)
 		void *p;
 
 		/* A line of its own, or two: it is written on every hit. */
-		if (posix_memalign(&p, LINE, (sizeof(*t) + LINE - 1) / LINE * LINE))
+		if (posix_memalign(&p, SS_LINES,
+				   (sizeof(*t) + SS_LINES - 1) / SS_LINES * SS_LINES))
 			return &ss_nobody;
 		t = memset(p, 0, sizeof(*t));
 	}

@@ -103,7 +103,6 @@ struct side { int who; void *native; struct ss_timeline *tl; };
 static void *worker(void *arg)
 {
 	const struct side *side = arg;
-
 	void *early[LIVE] = { NULL };
 
 	/* One is there first, as the main thread is in programs, with much that lives on. */

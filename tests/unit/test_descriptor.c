@@ -39,7 +39,7 @@ static bool one_line(const struct ss_block *a, const struct ss_block *b)
 {
 	uintptr_t a_last = (uintptr_t)(a + 1) - 1, b_first = (uintptr_t)b;
 
-	return a_last / 128 == b_first / 128;
+	return a_last / SS_LINES == b_first / SS_LINES;
 }
 
 static void test_lines(void **state)
