@@ -8,9 +8,12 @@
  */
 #include "core/internal.h"
 
-#define FREE_CALLS 10      /* after each new peak */
-#define ALLOCS_PER_CALL 32 /* then */
-#define FREE_MISSES 32     /* growth for a tight fit costs hits, too */
+#define FREE_CALLS 10          /* after each new peak */
+#define ALLOCS_PER_CALL 32     /* then; where chunks move, */
+#define ALLOCS_PER_SWAP 22     /* where segments of the right size take the room of others, */
+#define ALLOCS_PER_SWAP_FIT 64 /* and there, as long as the pool fits its program well */
+#define FITS_PERCENT 103       /* of the used peak */
+#define FREE_MISSES 32         /* growth for a tight fit costs hits, too */
 #define ALLOCS_PER_MISS 12
 
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
@@ -26,6 +29,15 @@ void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 	pool->spent.allocs += hits + 1;
 }
 
+/* A pool that was never much larger than what was in use has little to win. */
+static uint64_t allocs_per_call(const struct ss_pool *pool, uint64_t high)
+{
+	if (pool->backing == SS_BACKING_VMM)
+		return ALLOCS_PER_CALL;
+	return atomic_load(&pool->reserved_high) > high / 100 * FITS_PERCENT ?
+	       ALLOCS_PER_SWAP : ALLOCS_PER_SWAP_FIT;
+}
+
 int64_t ss_thrift(struct ss_pool *pool)
 {
 	uint64_t high = ss_pool_used_high(pool);
@@ -36,7 +48,7 @@ int64_t ss_thrift(struct ss_pool *pool)
 		pool->spent.allocs_then = pool->spent.allocs;
 	}
 	return (int64_t)(FREE_CALLS + (pool->spent.allocs - pool->spent.allocs_then) /
-			 ALLOCS_PER_CALL) -
+			 allocs_per_call(pool, high)) -
 	       (int64_t)(pool->spent.calls - pool->spent.calls_then);
 }
 
