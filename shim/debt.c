@@ -183,6 +183,28 @@ void ss_seen(int dev, unsigned what)
 		note(i, what);
 }
 
+void ss_seen_early(unsigned what)
+{
+	for (int i = 0; i < SS_MAX_DEVICES; i++)
+		atomic_fetch_or(&ss_seen_bits[i], what);
+	if (!ss_pass(SS_NOTE))
+		ss_debts_pay();
+}
+
+/* A stream of one device is ordered after none of another's, the null streams too, so a
+ * wait for one device is something that a copy on another can tell. */
+void ss_device_visited(int dev)
+{
+	static _Atomic uint64_t visited;
+	uint64_t bit = 1ull << dev, all = atomic_load_explicit(&visited, memory_order_relaxed);
+
+	if (all & bit)
+		return;
+	all = atomic_fetch_or(&visited, bit) | bit;
+	if (all & (all - 1))
+		ss_seen(-1, SS_SEEN_DEVICES);
+}
+
 unsigned ss_seen_on(int dev)
 {
 	return atomic_load(&ss_seen_bits[dev]) & ~SS_ONLY_POSSIBLE;
@@ -193,6 +215,7 @@ unsigned ss_seen_on(int dev)
 /* Asked once, and from then on a matter of what is seen. */
 static bool possible(int dev)
 {
+	ss_device_visited(dev);
 	if (ss_options.free_sync != SS_FREE_SYNC_AUTO || atomic_load(&ss_seen_bits[dev]) ||
 	    ss_distrusted(ss_core) || host_sees(dev))
 		return false;

@@ -45,6 +45,34 @@ hipError_t do_hipDeviceReset(void)
 	return ss_said(REAL(hipDeviceReset));
 }
 
+/* ---- which device is current -------------------------------------------- */
+
+hipError_t do_hipSetDevice(int dev)
+{
+	if (dev >= 0 && dev < ss_device_count() && dev < SS_MAX_DEVICES)
+		ss_device_visited(dev);
+	return ss_said(REAL(hipSetDevice, dev));
+}
+
+/* A context is a device. */
+#define CONTEXT(name, params, args) \
+	hipError_t do_##name params \
+	{ \
+		hipError_t err = REAL(name, RAW args), ignored; \
+		int dev = ss_current_device(&ignored); \
+		if (dev >= 0 && dev < SS_MAX_DEVICES) \
+			ss_device_visited(dev); \
+		return ss_said(err); \
+	}
+#define RAW(...) __VA_ARGS__
+
+CONTEXT(hipCtxCreate, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev_), (ctx, flags, dev_))
+CONTEXT(hipCtxPopCurrent, (hipCtx_t *ctx), (ctx))
+CONTEXT(hipCtxPushCurrent, (hipCtx_t ctx), (ctx))
+CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
+
+/* ---- peers --------------------------------------------------------------- */
+
 static _Atomic uint64_t peers[SS_MAX_DEVICES];
 
 /* The calling device may touch all of `peer`'s memory from now on. Disabling it

@@ -42,9 +42,32 @@
 #if HIP_VERSION_MAJOR >= 7
 #define SS_RANGE_TYPE hipMemRangeHandleType
 #define SS_HTOD_SOURCE const void
+#define SS_LAUNCH_CONFIG hipLaunchConfig_t
+#define SS_DRV_LAUNCH_CONFIG HIP_LAUNCH_CONFIG
 #else
 #define SS_RANGE_TYPE int
 #define SS_HTOD_SOURCE void
+#define SS_LAUNCH_CONFIG void
+#define SS_DRV_LAUNCH_CONFIG void
+#endif
+#if HIP_VERSION_MAJOR > 7 || (HIP_VERSION_MAJOR == 7 && HIP_VERSION_MINOR >= 1)
+#define SS_COPY_ATTRIBUTES hipMemcpyAttributes
+#define SS_COPY_OPS struct hipMemcpy3DBatchOp
+#define SS_PEER_COPY hipMemcpy3DPeerParms
+#else
+#define SS_COPY_ATTRIBUTES void
+#define SS_COPY_OPS void
+#define SS_PEER_COPY void
+#endif
+#if HIP_VERSION_MAJOR > 6 || (HIP_VERSION_MAJOR == 6 && HIP_VERSION_MINOR >= 4)
+#define SS_MEM_OPS hipStreamBatchMemOpParams
+#else
+#define SS_MEM_OPS void
+#endif
+#if HIP_VERSION_MAJOR > 5 || (HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR >= 5)
+#define SS_LAUNCH_LIST hipFunctionLaunchParams
+#else
+#define SS_LAUNCH_LIST void
 #endif
 
 /* hipExtModuleLaunchKernel has C++ linkage in 5.x; later releases have both. */
@@ -235,8 +258,6 @@
 	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
 	   hipEvent_t start, hipEvent_t stop), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop)) \
-	E(PASS, 0, hipExtLaunchMultiKernelMultiDevice, 402, 502, \
-	  (hipLaunchParams *list, int count, unsigned int flags), (list, count, flags)) \
 	E(WATCH, 0, hipGraphAddEventRecordNode, 405, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   hipEvent_t event), \
@@ -245,6 +266,14 @@
 	  (hipGraphNode_t node, hipEvent_t event), (node, event)) \
 	E(WATCH, 0, hipGraphExecEventRecordNodeSetEvent, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipEvent_t event), (exec, node, event)) \
+	E(NOTE, SS_SEEN_HOSTFUNC, hipGraphAddHostNode, 405, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   const hipHostNodeParams *params), \
+	  (node, graph, deps, count, params)) \
+	E(WATCH, 0, hipGraphLaunch, 403, 502, (hipGraphExec_t exec, hipStream_t stream), \
+	  (exec, stream)) \
+	E(WATCH, 0, hipGraphLaunch_spt, 503, 507, (hipGraphExec_t exec, hipStream_t stream), \
+	  (exec, stream)) \
 	E(WATCH, 0, hipGraphAddNode, 505, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_NODE_PARAMS *params), \
@@ -261,13 +290,13 @@
 	/* These two say success and do nothing (hip_context.cpp), so blocks live on. */ \
 	E(PASS, 0, hipDevicePrimaryCtxReset, 402, 502, (hipDevice_t dev), (dev)) \
 	E(PASS, 0, hipDevicePrimaryCtxRelease, 402, 502, (hipDevice_t dev), (dev)) \
-	E(PASS, 0, hipSetDevice, 402, 502, (int dev), (dev)) \
-	E(PASS, 0, hipCtxCreate, 402, 502, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev), \
+	E(WATCH, 0, hipSetDevice, 402, 502, (int dev), (dev)) \
+	E(WATCH, 0, hipCtxCreate, 402, 502, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev), \
 	  (ctx, flags, dev)) \
 	E(PASS, 0, hipCtxDestroy, 402, 502, (hipCtx_t ctx), (ctx)) \
-	E(PASS, 0, hipCtxPopCurrent, 402, 502, (hipCtx_t *ctx), (ctx)) \
-	E(PASS, 0, hipCtxPushCurrent, 402, 502, (hipCtx_t ctx), (ctx)) \
-	E(PASS, 0, hipCtxSetCurrent, 402, 502, (hipCtx_t ctx), (ctx)) \
+	E(WATCH, 0, hipCtxPopCurrent, 402, 502, (hipCtx_t *ctx), (ctx)) \
+	E(WATCH, 0, hipCtxPushCurrent, 402, 502, (hipCtx_t ctx), (ctx)) \
+	E(WATCH, 0, hipCtxSetCurrent, 402, 502, (hipCtx_t ctx), (ctx)) \
 	E(WATCH, 0, hipDeviceEnablePeerAccess, 402, 502, (int peer, unsigned int flags), \
 	  (peer, flags)) \
 	E(PASS, 0, hipDeviceDisablePeerAccess, 402, 502, (int peer), (peer)) \
@@ -318,6 +347,9 @@
 	  (void *handle, hipDeviceptr_t ptr, size_t size, SS_RANGE_TYPE type, \
 	   unsigned long long flags), \
 	  (handle, ptr, size, type, flags)) \
+	E(WATCH, 0, hipModuleGetGlobal, 402, 502, \
+	  (hipDeviceptr_t *ptr, size_t *size, hipModule_t module, const char *name), \
+	  (ptr, size, module, name)) \
 	/* ---- work on a stream that may be new to us: stream.c ---- */ \
 	E(QUEUE, stream, hipLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
@@ -360,9 +392,6 @@
 	E(QUEUE, stream, hipMemset3DAsync, 402, 502, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
-	E(QUEUE, stream, hipGraphLaunch, 403, 502, \
-	  (hipGraphExec_t exec, hipStream_t stream), \
-	  (exec, stream)) \
 	E(QUEUE, ss_spt(stream), hipMemcpyAsync_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
@@ -383,9 +412,6 @@
 	E(QUEUE, ss_spt(stream), hipMemset3DAsync_spt, 503, 507, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
-	E(QUEUE, ss_spt(stream), hipGraphLaunch_spt, 503, 507, \
-	  (hipGraphExec_t exec, hipStream_t stream), \
-	  (exec, stream)) \
 	E(QUEUE, stream, hipMemcpyWithStream, 402, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
@@ -414,6 +440,156 @@
 	E(QUEUE, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
+	E(QUEUE, stream, hipStreamWaitValue32, 404, 502, \
+	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags, uint32_t mask), \
+	  (stream, ptr, value, flags, mask)) \
+	E(QUEUE, stream, hipStreamWaitValue64, 404, 502, \
+	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags, uint64_t mask), \
+	  (stream, ptr, value, flags, mask)) \
+	E(QUEUE, stream, hipStreamWriteValue32, 404, 502, \
+	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags), \
+	  (stream, ptr, value, flags)) \
+	E(QUEUE, stream, hipStreamWriteValue64, 404, 502, \
+	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags), \
+	  (stream, ptr, value, flags)) \
+	E(QUEUE, stream, hipStreamBatchMemOp, 604, 604, \
+	  (hipStream_t stream, unsigned int count, SS_MEM_OPS *ops, unsigned int flags), \
+	  (stream, count, ops, flags)) \
+	E(QUEUE, stream, hipSignalExternalSemaphoresAsync, 403, 502, \
+	  (const hipExternalSemaphore_t *list, \
+	   const hipExternalSemaphoreSignalParams *params, unsigned int count, hipStream_t stream), \
+	  (list, params, count, stream)) \
+	E(QUEUE, stream, hipWaitExternalSemaphoresAsync, 403, 502, \
+	  (const hipExternalSemaphore_t *list, \
+	   const hipExternalSemaphoreWaitParams *params, unsigned int count, hipStream_t stream), \
+	  (list, params, count, stream)) \
+	E(QUEUE, stream, hipMemPrefetchAsync, 402, 502, \
+	  (const void *ptr, size_t size, int dev, hipStream_t stream), \
+	  (ptr, size, dev, stream)) \
+	E(QUEUE, stream, hipMemPrefetchAsync_v2, 701, 702, \
+	  (const void *ptr, size_t size, hipMemLocation where, unsigned int flags, \
+	   hipStream_t stream), \
+	  (ptr, size, where, flags, stream)) \
+	E(QUEUE, stream, hipStreamAttachMemAsync, 402, 502, \
+	  (hipStream_t stream, void *ptr, size_t size, unsigned int flags), \
+	  (stream, ptr, size, flags)) \
+	E(QUEUE, stream, hipMemMapArrayAsync, 501, 502, \
+	  (hipArrayMapInfo *list, unsigned int count, hipStream_t stream), \
+	  (list, count, stream)) \
+	E(QUEUE, stream, hipMemcpyAtoHAsync, 602, 604, \
+	  (void *dst, hipArray_t src, size_t offset, size_t size, hipStream_t stream), \
+	  (dst, src, offset, size, stream)) \
+	E(QUEUE, stream, hipMemcpyHtoAAsync, 602, 604, \
+	  (hipArray_t dst, size_t offset, const void *src, size_t size, hipStream_t stream), \
+	  (dst, offset, src, size, stream)) \
+	E(QUEUE, stream, hipMemcpyToSymbolAsync, 402, 502, \
+	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
+	   hipStream_t stream), \
+	  (symbol, src, size, offset, kind, stream)) \
+	E(QUEUE, stream, hipMemcpyFromSymbolAsync, 402, 502, \
+	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
+	   hipStream_t stream), \
+	  (dst, symbol, size, offset, kind, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemcpyToSymbolAsync_spt, 503, 507, \
+	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
+	   hipStream_t stream), \
+	  (symbol, src, size, offset, kind, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemcpyFromSymbolAsync_spt, 503, 507, \
+	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
+	   hipStream_t stream), \
+	  (dst, symbol, size, offset, kind, stream)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpyToSymbol_spt, 502, 502, \
+	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (symbol, src, size, offset, kind)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpyFromSymbol_spt, 502, 502, \
+	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (dst, symbol, size, offset, kind)) \
+	E(QUEUE, stream, hipMemcpyParam2DAsync, 402, 502, \
+	  (const hip_Memcpy2D *p, hipStream_t stream), \
+	  (p, stream)) \
+	E(QUEUE, stream, hipDrvMemcpy3DAsync, 402, 502, \
+	  (const HIP_MEMCPY3D *p, hipStream_t stream), \
+	  (p, stream)) \
+	E(QUEUE, stream, hipMemcpy3DPeerAsync, 701, 702, \
+	  (SS_PEER_COPY *p, hipStream_t stream), \
+	  (p, stream)) \
+	E(QUEUE, stream, hipMemcpyBatchAsync, 701, 702, \
+	  (void **dst, void **src, size_t *sizes, size_t count, SS_COPY_ATTRIBUTES *attrs, \
+	   size_t *which, size_t attr_count, size_t *failed, hipStream_t stream), \
+	  (dst, src, sizes, count, attrs, which, attr_count, failed, stream)) \
+	E(QUEUE, stream, hipMemcpy3DBatchAsync, 701, 702, \
+	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
+	   hipStream_t stream), \
+	  (count, ops, failed, flags, stream)) \
+	E(QUEUE, stream, hipMemcpy2DToArrayAsync, 403, 502, \
+	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
+	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, x, y, src, pitch, width, height, kind, stream)) \
+	E(QUEUE, stream, hipMemcpy2DFromArrayAsync, 402, 502, \
+	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
+	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, pitch, src, x, y, width, height, kind, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemcpy2DToArrayAsync_spt, 503, 507, \
+	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
+	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, x, y, src, pitch, width, height, kind, stream)) \
+	E(QUEUE, ss_spt(stream), hipMemcpy2DFromArrayAsync_spt, 503, 507, \
+	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
+	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
+	  (dst, pitch, src, x, y, width, height, kind, stream)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpy2DToArray_spt, 502, 502, \
+	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
+	   size_t height, hipMemcpyKind kind), \
+	  (dst, x, y, src, pitch, width, height, kind)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpy2DFromArray_spt, 502, 502, \
+	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
+	   size_t height, hipMemcpyKind kind), \
+	  (dst, pitch, src, x, y, width, height, kind)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpyFromArray_spt, 503, 507, \
+	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
+	  (dst, src, x, y, size, kind)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpy2D_spt, 502, 502, \
+	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
+	   size_t height, hipMemcpyKind kind), \
+	  (dst, dpitch, src, spitch, width, height, kind)) \
+	E(QUEUE, SS_PER_THREAD, hipMemcpy3D_spt, 502, 502, \
+	  (const struct hipMemcpy3DParms *p), \
+	  (p)) \
+	E(QUEUE, stream, hipMemsetD2D8Async, 701, 702, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, size_t height, \
+	   hipStream_t stream), \
+	  (dst, pitch, value, width, height, stream)) \
+	E(QUEUE, stream, hipMemsetD2D16Async, 701, 702, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height, \
+	   hipStream_t stream), \
+	  (dst, pitch, value, width, height, stream)) \
+	E(QUEUE, stream, hipMemsetD2D32Async, 701, 702, \
+	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
+	   hipStream_t stream), \
+	  (dst, pitch, value, width, height, stream)) \
+	E(QUEUE, stream, hipConfigureCall, 402, 502, \
+	  (dim3 grid, dim3 block, size_t shared, hipStream_t stream), \
+	  (grid, block, shared, stream)) \
+	E(QUEUE, stream, hipModuleLaunchCooperativeKernel, 505, 507, \
+	  (hipFunction_t f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int lx, \
+	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
+	   void **params), \
+	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params)) \
+	E(QUEUE, ss_streams_in(config, 1, 0, 32), hipLaunchKernelExC, 605, 702, \
+	  (const SS_LAUNCH_CONFIG *config, const void *function, void **args), \
+	  (config, function, args)) \
+	E(QUEUE, ss_streams_in(config, 1, 0, 32), hipDrvLaunchKernelEx, 605, 702, \
+	  (const SS_DRV_LAUNCH_CONFIG *config, hipFunction_t f, void **params, void **extra), \
+	  (config, f, params, extra)) \
+	E(QUEUE, ss_streams_in(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
+	  (hipLaunchParams *list, int count, unsigned int flags), \
+	  (list, count, flags)) \
+	E(QUEUE, ss_streams_in(list, (unsigned)count, 56, 48), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
+	  (hipLaunchParams *list, int count, unsigned int flags), \
+	  (list, count, flags)) \
+	E(QUEUE, ss_streams_in(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
+	  (SS_LAUNCH_LIST *list, unsigned int count, unsigned int flags), \
+	  (list, count, flags)) \
 	/* ---- other ways to the same functions: routes.c ---- */ \
 	E(WATCH, 0, hipGetProcAddress, 601, 604, \
 	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
@@ -436,15 +612,6 @@
 	H(hipError_t, hipStreamGetFlags, (hipStream_t stream, unsigned int *flags)) \
 	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
 	H(int, hipGetStreamDeviceId, (hipStream_t stream)) \
-	H(hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status)) \
-	H(hipError_t, hipMemsetD2D8Async, \
-	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, \
-	   size_t height, hipStream_t stream)) \
-	H(hipError_t, hipMemsetD2D16Async, \
-	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, \
-	   size_t height, hipStream_t stream)) \
-	H(hipError_t, hipMemsetD2D32Async, \
-	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, \
-	   size_t height, hipStream_t stream))
+	H(hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status))
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Launches and graph nodes that record events. What they record, and when, is
  * not ours to know: such an event has no clock - during the call, since it may
- * be recorded at any point of it, and after it.
+ * be recorded at any point of it, and after it. And graphs, of which we do not know
+ * what they do: one may write to the host when nothing else does.
  */
 #include <string.h>
 
@@ -16,6 +17,7 @@ static void taint(hipEvent_t event, bool sticky)
 
 #define LAUNCHES(start, stop, name, ...) do { \
 	hipError_t e_; \
+	ss_stream_used(stream); \
 	taint(start, false); \
 	taint(stop, false); \
 	e_ = REAL(name, __VA_ARGS__); \
@@ -60,6 +62,20 @@ EXT_MODULE_LAUNCH(SS_EXT_MODULE_LAUNCH)
 HCC_MODULE_LAUNCH(hipHccModuleLaunchKernel)
 HCC_MODULE_LAUNCH(SS_HCC_MODULE_LAUNCH)
 
+hipError_t do_hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
+{
+	ss_stream_used(stream);
+	ss_seen(-1, SS_SEEN_GRAPH);
+	return ss_said(REAL(hipGraphLaunch, exec, stream));
+}
+
+hipError_t do_hipGraphLaunch_spt(hipGraphExec_t exec, hipStream_t stream)
+{
+	ss_stream_used(ss_spt(stream));
+	ss_seen(-1, SS_SEEN_GRAPH);
+	return ss_said(REAL(hipGraphLaunch_spt, exec, stream));
+}
+
 /* ---- graph nodes: recorded by every launch, for good -------------------- */
 
 #define NODE(event, name, ...) do { \
@@ -95,6 +111,8 @@ static hipEvent_t event_of(const void *params)
 	if (!params)
 		return NULL;
 	memcpy(&type, params, sizeof(type));
+	if (type == hipGraphNodeTypeHost)
+		ss_seen(-1, SS_SEEN_HOSTFUNC);
 	if (type == 7)
 		memcpy(&event, (const char *)params + 16, sizeof(event));
 	return event;

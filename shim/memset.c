@@ -52,6 +52,7 @@ static size_t extent(size_t pitch, size_t width, size_t rows)
 
 #define MEMSET(bytes, dst, sync, async, stream, ...) do { \
 	enum verdict v_ = judge(dst, bytes); \
+	ss_stream_used(stream); \
 	if (v_ == BAD_RANGE) \
 		return ss_fail(hipErrorInvalidValue); \
 	if (v_ == ASYNC_CALL && ss_real.async) \

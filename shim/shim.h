@@ -157,6 +157,9 @@ static inline void ss_stream_used(hipStream_t stream)
 	if ((uintptr_t)stream > 1)
 		(void)ss_stream_quiet(stream);
 }
+/* The same for `count` structures of `size` bytes, with a stream `at` bytes in each. Returns
+ * NULL, a stream that is known. */
+hipStream_t ss_streams_in(const void *list, unsigned int count, size_t size, size_t at);
 /* While a thread waits for a stream on its own account, the stream must not be
  * destroyed. */
 struct ss_pin;
@@ -201,9 +204,15 @@ enum ss_seen {
 	SS_SEEN_IPC = 1 << 7,
 	SS_SEEN_THREAD = 1 << 8,   /* a per-thread stream */
 	SS_SEEN_READER = 1 << 9,   /* a library that reads device memory behind HIP's back */
+	SS_SEEN_GRAPH = 1 << 10,   /* a launched graph, which may have host nodes and copies */
+	SS_SEEN_DEVICES = 1 << 11, /* a second device was current: its streams join none here */
 };
 void ss_seen(int dev, unsigned what); /* dev -1: all devices; before the real call */
 unsigned ss_seen_on(int dev);
+/* The same for every device there may be, before the shim has started too. */
+void ss_seen_early(unsigned what);
+/* dev is current: the program uses it, or will. */
+void ss_device_visited(int dev);
 /* May hipFree of a block on dev skip its wait, because the null stream orders all work
  * there? After using it: ss_only_used(), which pays if that ended meanwhile. */
 bool ss_only_holds(int dev);

@@ -6,6 +6,7 @@
  * through by whoever is about to destroy it.
  */
 #include <sched.h>
+#include <string.h>
 
 #include "driver/rocm.h"
 #include "shim/bypass.h"
@@ -96,6 +97,17 @@ void ss_stream_entered(hipStream_t stream, unsigned int flags)
 	ss_timeline_add(ss_core, dev, stream,
 			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
 	ss_seen(dev, SS_SEEN_STREAM);
+}
+
+hipStream_t ss_streams_in(const void *list, unsigned int count, size_t size, size_t at)
+{
+	for (unsigned int i = 0; list && i < count; i++) {
+		hipStream_t stream;
+
+		memcpy(&stream, (const char *)list + i * size + at, sizeof(stream));
+		ss_stream_used(stream);
+	}
+	return NULL;
 }
 
 /* ---- pins --------------------------------------------------------------- */

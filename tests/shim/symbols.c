@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies to and from symbols are seen although nothing of ours is called by that name: the
- * runtime's own go through its hipMemcpyAsync. So a stream that is used for nothing else is
- * known, and a hipFree waits for it.
+ * Copies to and from symbols are seen: a stream that is used for nothing else is known, and
+ * a hipFree waits for it.
  */
 #include "test.h"
 
