@@ -147,7 +147,8 @@ void ss_segment_unlink(struct ss_pool *pool, struct ss_segment *seg);
  * needs the pool's. */
 struct ss_block *ss_block_at(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
 struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
-/* The block of the last start up to addr; nobody splits or merges meanwhile. */
+/* The block of the last start up to addr; nobody splits or merges meanwhile, or it is
+ * a guess: the one that holds addr if that is live, else any or none. */
 struct ss_block *ss_block_last_start(struct ss_core *core, struct ss_segment *seg, uint64_t addr);
 /* Cuts b after `size` bytes; the new second part inherits marks and state.
  * NULL: host memory is out and nothing changed. */

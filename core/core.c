@@ -151,6 +151,25 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 	return b != NULL;
 }
 
+/* A live block stays what it is, for it is the caller's, and so does the mark of its start,
+ * so what is found without a lock is either that block or does not hold ptr. */
+bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left)
+{
+	uint64_t addr = (uintptr_t)ptr, size;
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
+
+	if (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE ||
+	    __atomic_load_n(&b->seg, __ATOMIC_RELAXED) != seg)
+		return false;
+	/* The runtime's own pools, too, give out more than they are asked for. */
+	size = __atomic_load_n(b->classic ? &b->request : &b->size, __ATOMIC_RELAXED);
+	if (addr - b->addr > size || ss_map_segment(core, addr) != seg)
+		return false;
+	*left = size - (addr - b->addr);
+	return true;
+}
+
 enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev)
 {
 	struct ss_segment *seg = ss_map_segment(core, (uintptr_t)ptr);

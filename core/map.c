@@ -192,12 +192,17 @@ struct ss_block *ss_block_last_start(struct ss_core *core, struct ss_segment *se
 		uint64_t w = atomic_load(&seg->level[i][g / 64]) & (~0ull >> (63 - g % 64));
 
 		if (w) {
+			uint32_t v;
+
 			g = g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w));
-			while (i-- > 0) /* down again: the last start below */
-				g = g * 64 + (63 - (unsigned)__builtin_clzll(
-							   atomic_load(&seg->level[i][g])));
-			return ss_block_by_index(core, atomic_load_explicit(&seg->grains[g],
-								memory_order_acquire) - 1);
+			while (i-- > 0) { /* down again: the last start below */
+				w = atomic_load(&seg->level[i][g]);
+				if (!w)
+					return NULL; /* gone meanwhile */
+				g = g * 64 + (63 - (unsigned)__builtin_clzll(w));
+			}
+			v = atomic_load_explicit(&seg->grains[g], memory_order_acquire);
+			return v ? ss_block_by_index(core, v - 1) : NULL;
 		}
 		if (g < 64)
 			return NULL;

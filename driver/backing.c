@@ -67,7 +67,11 @@ void ss_rocm_tried(int dev, enum ss_backing backing, bool passed)
 
 enum ss_backing ss_rocm_best(int dev, const char **why)
 {
-	if (!vmm_refused(dev, why)) {
+	/* Mapped memory is refused to copies that are made while a device is current that
+	 * it was not opened to (ValidateMemAccess, hip-runtime B7); pools know no such thing. */
+	if (ss_rocm.devices > 1) {
+		*why = "vmm is for one device unless it is asked for";
+	} else if (!vmm_refused(dev, why)) {
 		*why = verdicts[dev][SS_BACKING_VMM] == SS_PASSED ? "the self-test passed" :
 		       verdicts[dev][SS_BACKING_VMM] == SS_FAILED ? "the self-test of vmm failed" :
 		       "vmm was not tried (SOMASHIM_SELFTEST=1)";

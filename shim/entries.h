@@ -12,6 +12,8 @@
  *        WATCH  the real call with something before and after it: do_<name>
  *        NOTE   the real call; `extra` says what others may now look at
  *        QUEUE  the real call, after the stream `extra` has been made known
+ *        COPY   the same, of `size` bytes from src to dst, if they lie inside of a block
+ *        FILL   the same for `count` values of `extra` bytes at dst, on `stream`
  *        LOOK   the real call, after skipped waits have been made good
  *        PASS   the real call, listed because its meaning matters to ordering
  *        ERROR  do_<name>, and too harmless a call to start the shim
@@ -161,7 +163,7 @@
 	E(SERVE, 0, hipIpcOpenMemHandle, 402, 502, \
 	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
 	E(LATE, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
-	/* ---- memset.c ---- */ \
+	/* ---- bounds.c ---- */ \
 	E(SERVE, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
 	E(SERVE, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
 	  (dst, value, size)) \
@@ -372,30 +374,30 @@
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
 	   void **params, void **extra), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra)) \
-	E(QUEUE, stream, hipMemcpyAsync, 402, 502, \
+	E(COPY, stream, hipMemcpyAsync, 402, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
-	E(QUEUE, stream, hipMemcpy2DAsync, 402, 502, \
+	E(WATCH, 0, hipMemcpy2DAsync, 402, 502, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
 	E(QUEUE, stream, hipMemcpy3DAsync, 402, 502, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(QUEUE, stream, hipMemsetAsync, 402, 502, \
-	  (void *dst, int value, size_t size, hipStream_t stream), \
-	  (dst, value, size, stream)) \
-	E(QUEUE, stream, hipMemset2DAsync, 402, 502, \
+	E(FILL, 1, hipMemsetAsync, 402, 502, \
+	  (void *dst, int value, size_t count, hipStream_t stream), \
+	  (dst, value, count, stream)) \
+	E(WATCH, 0, hipMemset2DAsync, 402, 502, \
 	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(QUEUE, stream, hipMemset3DAsync, 402, 502, \
+	E(WATCH, 0, hipMemset3DAsync, 402, 502, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemcpyAsync_spt, 502, 502, \
+	E(COPY, ss_spt(stream), hipMemcpyAsync_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemcpy2DAsync_spt, 503, 507, \
+	E(WATCH, 0, hipMemcpy2DAsync_spt, 503, 507, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
@@ -405,39 +407,39 @@
 	E(QUEUE, ss_spt(stream), hipMemsetAsync_spt, 503, 507, \
 	  (void *dst, int value, size_t size, hipStream_t stream), \
 	  (dst, value, size, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemset2DAsync_spt, 503, 507, \
+	E(WATCH, 0, hipMemset2DAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemset3DAsync_spt, 503, 507, \
+	E(WATCH, 0, hipMemset3DAsync_spt, 503, 507, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
-	E(QUEUE, stream, hipMemcpyWithStream, 402, 502, \
+	E(COPY, stream, hipMemcpyWithStream, 402, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
-	E(QUEUE, stream, hipMemcpyHtoDAsync, 402, 502, \
+	E(COPY, stream, hipMemcpyHtoDAsync, 402, 502, \
 	  (hipDeviceptr_t dst, SS_HTOD_SOURCE *src, size_t size, hipStream_t stream), \
 	  (dst, src, size, stream)) \
-	E(QUEUE, stream, hipMemcpyDtoHAsync, 402, 502, \
+	E(COPY, stream, hipMemcpyDtoHAsync, 402, 502, \
 	  (void *dst, hipDeviceptr_t src, size_t size, hipStream_t stream), \
 	  (dst, src, size, stream)) \
-	E(QUEUE, stream, hipMemcpyDtoDAsync, 402, 502, \
+	E(COPY, stream, hipMemcpyDtoDAsync, 402, 502, \
 	  (hipDeviceptr_t dst, hipDeviceptr_t src, size_t size, hipStream_t stream), \
 	  (dst, src, size, stream)) \
-	E(QUEUE, stream, hipMemcpyPeerAsync, 402, 502, \
+	E(COPY, stream, hipMemcpyPeerAsync, 402, 502, \
 	  (void *dst, int dst_dev, const void *src, int src_dev, size_t size, \
 	   hipStream_t stream), \
 	  (dst, dst_dev, src, src_dev, size, stream)) \
-	E(QUEUE, stream, hipMemsetD8Async, 402, 502, \
+	E(FILL, 1, hipMemsetD8Async, 402, 502, \
 	  (hipDeviceptr_t dst, unsigned char value, size_t count, hipStream_t stream), \
 	  (dst, value, count, stream)) \
-	E(QUEUE, stream, hipMemsetD16Async, 402, 502, \
+	E(FILL, 2, hipMemsetD16Async, 402, 502, \
 	  (hipDeviceptr_t dst, unsigned short value, size_t count, hipStream_t stream), \
 	  (dst, value, count, stream)) \
-	E(QUEUE, stream, hipMemsetD32Async, 402, 502, \
+	E(FILL, 4, hipMemsetD32Async, 402, 502, \
 	  (hipDeviceptr_t dst, int value, size_t count, hipStream_t stream), \
 	  (dst, value, count, stream)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
+	E(COPY, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
 	E(QUEUE, stream, hipStreamWaitValue32, 404, 502, \
@@ -548,7 +550,7 @@
 	E(QUEUE, SS_PER_THREAD, hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpy2D_spt, 502, 502, \
+	E(WATCH, 0, hipMemcpy2D_spt, 502, 502, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
@@ -590,6 +592,37 @@
 	E(QUEUE, ss_streams_in(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
 	  (SS_LAUNCH_LIST *list, unsigned int count, unsigned int flags), \
 	  (list, count, flags)) \
+	/* ---- copies that wait, or are done by graphs ---- */ \
+	E(COPY, NULL, hipMemcpy, 402, 502, \
+	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
+	  (dst, src, size, kind)) \
+	E(COPY, NULL, hipMemcpyHtoD, 402, 502, \
+	  (hipDeviceptr_t dst, SS_HTOD_SOURCE *src, size_t size), \
+	  (dst, src, size)) \
+	E(COPY, NULL, hipMemcpyDtoH, 402, 502, \
+	  (void *dst, hipDeviceptr_t src, size_t size), \
+	  (dst, src, size)) \
+	E(COPY, NULL, hipMemcpyDtoD, 402, 502, \
+	  (hipDeviceptr_t dst, hipDeviceptr_t src, size_t size), \
+	  (dst, src, size)) \
+	E(COPY, NULL, hipMemcpyPeer, 402, 502, \
+	  (void *dst, int dst_dev, const void *src, int src_dev, size_t size), \
+	  (dst, dst_dev, src, src_dev, size)) \
+	E(WATCH, 0, hipMemcpy2D, 402, 502, \
+	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
+	   size_t height, hipMemcpyKind kind), \
+	  (dst, dpitch, src, spitch, width, height, kind)) \
+	E(COPY, NULL, hipGraphAddMemcpyNode1D, 403, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   void *dst, const void *src, size_t size, hipMemcpyKind kind), \
+	  (node, graph, deps, count, dst, src, size, kind)) \
+	E(COPY, NULL, hipGraphMemcpyNodeSetParams1D, 405, 502, \
+	  (hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind), \
+	  (node, dst, src, size, kind)) \
+	E(COPY, NULL, hipGraphExecMemcpyNodeSetParams1D, 405, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, void *dst, const void *src, size_t size, \
+	   hipMemcpyKind kind), \
+	  (exec, node, dst, src, size, kind)) \
 	/* ---- other ways to the same functions: routes.c ---- */ \
 	E(WATCH, 0, hipGetProcAddress, 601, 604, \
 	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \

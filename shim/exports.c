@@ -6,6 +6,8 @@
  * The exports have no version node, so that references with one bind to them
  * (ld.so takes an unversioned definition for any version that is asked for).
  */
+#include <stdint.h>
+
 #include "shim/shim.h"
 
 #define FORWARD(name, args) (ss_real.name ? ss_real.name args : ss_real_missing())
@@ -43,6 +45,18 @@
 	EXPORT_PLAIN(SS_NOTE, ss_seen(-1, extra), name, params, args)
 #define EXPORT_QUEUE(extra, name, params, args) \
 	EXPORT_PLAIN(SS_QUEUE, ss_stream_used(extra), name, params, args)
+/* `size` bytes from src to dst: not across the end of a block. */
+#define EXPORT_COPY(extra, name, params, args) \
+	EXPORT_PLAIN(SS_COPY, \
+		     if (ss_beyond(dst, size) || ss_beyond(src, size)) \
+			     return ss_fail(hipErrorInvalidValue); \
+		     ss_stream_used(extra), name, params, args)
+/* `count` values of `extra` bytes each. */
+#define EXPORT_FILL(extra, name, params, args) \
+	EXPORT_PLAIN(SS_FILL, \
+		     if (count > SIZE_MAX / (extra) || ss_beyond(dst, count * (extra))) \
+			     return ss_fail(hipErrorInvalidValue); \
+		     ss_stream_used(stream), name, params, args)
 #define EXPORT_LOOK(extra, name, params, args) \
 	EXPORT_PLAIN(SS_LOOK, ss_debts_pay(), name, params, args)
 #define EXPORT_PASS(extra, name, params, args) \

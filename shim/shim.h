@@ -24,7 +24,9 @@ enum ss_state {
 	SS_EXITING,     /* the program is going: nothing is served any more */
 };
 
-enum ss_entry_kind { SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_LOOK, SS_PASS, SS_ERROR };
+enum ss_entry_kind {
+	SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_COPY, SS_FILL, SS_LOOK, SS_PASS, SS_ERROR
+};
 
 extern _Atomic int ss_state SS_HIDDEN;
 extern struct ss_core *ss_core SS_HIDDEN;
@@ -96,6 +98,8 @@ hipError_t ss_real_missing(void);
 #define SS_HANDLER_NOTE(name, params)
 #define SS_HANDLER_PASS(name, params)
 #define SS_HANDLER_QUEUE(name, params)
+#define SS_HANDLER_COPY(name, params)
+#define SS_HANDLER_FILL(name, params)
 #define SS_HANDLER_LOOK(name, params)
 #define SS_HANDLER(kind, name, params) SS_HANDLER_##kind(name, params)
 #define E(kind, extra, name, node, since, params, args) SS_HANDLER(kind, name, params)
@@ -160,6 +164,14 @@ static inline void ss_stream_used(hipStream_t stream)
 /* The same for `count` structures of `size` bytes, with a stream `at` bytes in each. Returns
  * NULL, a stream that is known. */
 hipStream_t ss_streams_in(const void *list, unsigned int count, size_t size, size_t at);
+/* Would `size` bytes from ptr on leave a block of ours? The runtime, which refuses what
+ * leaves an allocation, knows only segments. */
+static inline bool ss_beyond(const void *ptr, size_t size)
+{
+	uint64_t left;
+
+	return ss_bytes_left(ss_core, ptr, &left) && unlikely(size > left);
+}
 /* While a thread waits for a stream on its own account, the stream must not be
  * destroyed. */
 struct ss_pin;

@@ -109,6 +109,73 @@ static void sets(char *p, size_t size, hipStream_t null)
 	OK(hipMemset(p, 0, 0));
 }
 
+/* What would leave a classic block is refused, however it is copied, and its neighbours
+ * in the segment keep their bytes; what lies inside of it is done. */
+static void copies(void)
+{
+	enum { N = 8, SIZE = 1000, MUCH = 20000 };
+	static char host[MUCH], got[SIZE];
+	hipPitchedPtr cube = {.pitch = 100, .xsize = 100, .ysize = 4};
+	hipExtent deep = {.width = 100, .height = 4, .depth = 3};
+	hipMemcpyKind in = hipMemcpyHostToDevice, out = hipMemcpyDeviceToHost;
+	hipError_t bad = hipErrorInvalidValue;
+	char *p[N], *mid, *to;
+	hipGraphNode_t node;
+	hipGraph_t graph;
+	hipStream_t s;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipGraphCreate(&graph, 0));
+	for (int i = 0; i < N; i++) {
+		OK(hipMalloc((void **)&p[i], SIZE));
+		OK(hipMemset(p[i], i, SIZE));
+	}
+	OK(hipDeviceSynchronize());
+	memset(host, 0x77, sizeof(host));
+	mid = p[3];
+	to = mid + 10;
+	for (size_t size = MUCH; size > SIZE; size = size > SIZE + 1 ? SIZE + 1 : 0) {
+		GIVES(bad, hipMemcpy(mid, host, size, in));
+		GIVES(bad, hipMemcpy(host, mid, size, out));
+		GIVES(bad, hipMemcpyAsync(mid, host, size, in, s));
+		GIVES(bad, hipMemcpyAsync(to, host, size - 10, in, s));
+		GIVES(bad, hipMemcpyWithStream(mid, host, size, in, s));
+		GIVES(bad, hipMemcpyHtoD((hipDeviceptr_t)mid, host, size));
+		GIVES(bad, hipMemcpyDtoH(host, (hipDeviceptr_t)mid, size));
+		GIVES(bad, hipMemcpyDtoD((hipDeviceptr_t)mid, (hipDeviceptr_t)p[1], size));
+		GIVES(bad, hipMemcpyDtoDAsync((hipDeviceptr_t)mid, (hipDeviceptr_t)p[1], size, s));
+		GIVES(bad, hipMemcpyPeer(mid, 0, host, 0, size));
+		GIVES(bad, hipMemcpyPeerAsync(mid, 0, p[1], 0, size, s));
+		GIVES(bad, hipMemcpy2D(mid, size - 1, host, size - 1, 1, 2, in));
+		GIVES(bad, hipMemcpy2DAsync(mid, size - 1, host, size - 1, 1, 2, in, s));
+		GIVES(bad, hipMemset2DAsync(mid, size - 1, 1, 1, 2, s));
+		GIVES(bad, hipMemsetAsync(mid, 1, size, s));
+		GIVES(bad, hipMemsetD8Async((hipDeviceptr_t)mid, 1, size, s));
+		GIVES(bad, hipMemsetD16Async((hipDeviceptr_t)mid, 1, size / 2 + 1, s));
+		GIVES(bad, hipMemsetD32Async((hipDeviceptr_t)mid, 1, size / 4 + 1, s));
+		GIVES(bad, hipGraphAddMemcpyNode1D(&node, graph, NULL, 0, mid, host, size, in));
+	}
+	GIVES(bad, hipMemsetD32Async((hipDeviceptr_t)mid, 1, SIZE_MAX / 2, s));
+	cube.ptr = mid;
+	GIVES(bad, hipMemset3DAsync(cube, 1, deep, s));
+	OK(hipDeviceSynchronize());
+	for (int i = 0; i < N; i++) {
+		OK(hipMemcpy(got, p[i], SIZE, out));
+		for (int k = 0; k < SIZE; k++)
+			CHECK(got[k] == i);
+	}
+	OK(hipMemcpyAsync(to, host, SIZE - 10, in, s));
+	OK(hipMemcpy2DAsync(mid, 10, host, 20, 10, 1, in, s));
+	OK(hipStreamSynchronize(s));
+	OK(hipMemcpy(got, mid, SIZE, out));
+	for (int k = 0; k < SIZE; k++)
+		CHECK(got[k] == 0x77);
+	for (int i = 0; i < N; i++)
+		OK(hipFree(p[i]));
+	OK(hipGraphDestroy(graph));
+	OK(hipStreamDestroy(s));
+}
+
 int main(void)
 {
 	struct attributes a, gone;
@@ -120,6 +187,7 @@ int main(void)
 	size_t bytes;
 
 	CHECK(preloaded());
+	copies();
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	OK(hipMalloc((void **)&q, 1000));
 	OK(hipMalloc((void **)&p, 8192));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMemset of a block. The runtime does it asynchronously at the start of an
+ * What is written in rows, and hipMemset of a block: bounds first. The runtime knows those of
+ * segments, so the block's are checked in its place.
+ *
+ * The runtime does it asynchronously at the start of an
  * allocation of its own and makes the host wait anywhere else (hip_memory.cpp),
  * that is for nearly every block of a segment. So the asynchronous call is made
- * in its place, on the same stream, and the bounds that the runtime would have
- * checked are the block's. So too for a block of another process.
+ * in its place, on the same stream. So too for a block of another process.
  */
 #include <stdint.h>
 
@@ -48,6 +50,59 @@ static size_t extent(size_t pitch, size_t width, size_t rows)
 	if (!width || !rows)
 		return 0;
 	return __builtin_add_overflow(times(pitch, rows - 1), width, &n) ? SIZE_MAX : n;
+}
+
+#define IN_ROWS(bytes, dst, stream, call) do { \
+	if (ss_beyond(dst, bytes)) \
+		return ss_fail(hipErrorInvalidValue); \
+	ss_stream_used(stream); \
+	return ss_said(call); \
+} while (0)
+
+hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height,
+			       hipStream_t stream)
+{
+	IN_ROWS(extent(pitch, width, height), dst, stream,
+		REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
+}
+
+hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t width,
+				   size_t height, hipStream_t stream)
+{
+	IN_ROWS(extent(pitch, width, height), dst, ss_spt(stream),
+		REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
+}
+
+#define COPY_2D(stream, name, ...) do { \
+	if (ss_beyond(src, extent(spitch, width, height))) \
+		return ss_fail(hipErrorInvalidValue); \
+	IN_ROWS(extent(dpitch, width, height), dst, stream, REAL(name, __VA_ARGS__)); \
+} while (0)
+
+hipError_t do_hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			  size_t height, hipMemcpyKind kind)
+{
+	COPY_2D(NULL, hipMemcpy2D, dst, dpitch, src, spitch, width, height, kind);
+}
+
+hipError_t do_hipMemcpy2D_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
+			      size_t width, size_t height, hipMemcpyKind kind)
+{
+	COPY_2D(SS_PER_THREAD, hipMemcpy2D_spt, dst, dpitch, src, spitch, width, height, kind);
+}
+
+hipError_t do_hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+			       size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream)
+{
+	COPY_2D(stream, hipMemcpy2DAsync, dst, dpitch, src, spitch, width, height, kind, stream);
+}
+
+hipError_t do_hipMemcpy2DAsync_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
+				   size_t width, size_t height, hipMemcpyKind kind,
+				   hipStream_t stream)
+{
+	COPY_2D(ss_spt(stream), hipMemcpy2DAsync_spt, dst, dpitch, src, spitch, width, height,
+		kind, stream);
 }
 
 #define MEMSET(bytes, dst, sync, async, stream, ...) do { \
@@ -106,6 +161,19 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 	if (__builtin_add_overflow(times(p->ysize, e->depth - 1), e->height, &rows))
 		return SIZE_MAX;
 	return extent(p->pitch, e->width, rows);
+}
+
+hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
+{
+	IN_ROWS(volume(&dst, &box), dst.ptr, stream,
+		REAL(hipMemset3DAsync, dst, value, box, stream));
+}
+
+hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
+				   hipStream_t stream)
+{
+	IN_ROWS(volume(&dst, &box), dst.ptr, ss_spt(stream),
+		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
 }
 
 hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
