@@ -163,6 +163,35 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 	return extent(p->pitch, e->width, rows);
 }
 
+/* From where the pitched memory begins to the last byte of a box in it. */
+static size_t reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
+{
+	size_t row, rows;
+
+	if (!box->width || !box->height || !box->depth)
+		return 0;
+	if (__builtin_add_overflow(at->z, box->depth - 1, &rows) ||
+	    __builtin_add_overflow(times(p->ysize, rows), at->y, &rows) ||
+	    __builtin_add_overflow(rows, box->height, &rows) ||
+	    __builtin_add_overflow(at->x, box->width, &row))
+		return SIZE_MAX;
+	return extent(p->pitch, row, rows);
+}
+
+bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
+{
+	ss_stream_used(stream);
+	/* (In an array the width counts elements, whose size it knows.) */
+	return p && !p->srcArray && !p->dstArray &&
+	       (ss_beyond(p->srcPtr.ptr, reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
+		ss_beyond(p->dstPtr.ptr, reach(&p->dstPtr, &p->dstPos, &p->extent)));
+}
+
+bool ss_beyond_rows(const hipMemsetParams *p)
+{
+	return p && ss_beyond(p->dst, extent(p->pitch, times(p->width, p->elementSize), p->height));
+}
+
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
 {
 	IN_ROWS(volume(&dst, &box), dst.ptr, stream,

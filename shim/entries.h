@@ -14,6 +14,7 @@
  *        QUEUE  the real call, after the stream `extra` has been made known
  *        COPY   the same, of `size` bytes from src to dst, if they lie inside of a block
  *        FILL   the same for `count` values of `extra` bytes at dst, on `stream`
+ *        BOUND  the real call, unless `extra` says that it leaves a block
  *        LOOK   the real call, after skipped waits have been made good
  *        PASS   the real call, listed because its meaning matters to ordering
  *        ERROR  do_<name>, and too harmless a call to start the shim
@@ -381,7 +382,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(QUEUE, stream, hipMemcpy3DAsync, 402, 502, \
+	E(BOUND, ss_beyond_box(p, stream), hipMemcpy3DAsync, 402, 502, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(FILL, 1, hipMemsetAsync, 402, 502, \
@@ -401,7 +402,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemcpy3DAsync_spt, 503, 507, \
+	E(BOUND, ss_beyond_box(p, ss_spt(stream)), hipMemcpy3DAsync_spt, 503, 507, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(QUEUE, ss_spt(stream), hipMemsetAsync_spt, 503, 507, \
@@ -554,7 +555,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpy3D_spt, 502, 502, \
+	E(BOUND, ss_beyond_box(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
 	  (const struct hipMemcpy3DParms *p), \
 	  (p)) \
 	E(QUEUE, stream, hipMemsetD2D8Async, 701, 702, \
@@ -612,6 +613,24 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
+	E(BOUND, ss_beyond_box(p, NULL), hipMemcpy3D, 402, 502, \
+	  (const struct hipMemcpy3DParms *p), (p)) \
+	E(BOUND, ss_beyond_box(p, NULL), hipGraphAddMemcpyNode, 403, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   const hipMemcpy3DParms *p), \
+	  (node, graph, deps, count, p)) \
+	E(BOUND, ss_beyond_box(p, NULL), hipGraphMemcpyNodeSetParams, 404, 502, \
+	  (hipGraphNode_t node, const hipMemcpy3DParms *p), (node, p)) \
+	E(BOUND, ss_beyond_box(p, NULL), hipGraphExecMemcpyNodeSetParams, 405, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p), (exec, node, p)) \
+	E(BOUND, ss_beyond_rows(p), hipGraphAddMemsetNode, 403, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   const hipMemsetParams *p), \
+	  (node, graph, deps, count, p)) \
+	E(BOUND, ss_beyond_rows(p), hipGraphMemsetNodeSetParams, 404, 502, \
+	  (hipGraphNode_t node, const hipMemsetParams *p), (node, p)) \
+	E(BOUND, ss_beyond_rows(p), hipGraphExecMemsetNodeSetParams, 405, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *p), (exec, node, p)) \
 	E(COPY, NULL, hipGraphAddMemcpyNode1D, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   void *dst, const void *src, size_t size, hipMemcpyKind kind), \

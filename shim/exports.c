@@ -57,6 +57,8 @@
 		     if (count > SIZE_MAX / (extra) || ss_beyond(dst, count * (extra))) \
 			     return ss_fail(hipErrorInvalidValue); \
 		     ss_stream_used(stream), name, params, args)
+#define EXPORT_BOUND(extra, name, params, args) \
+	EXPORT_PLAIN(SS_BOUND, if (extra) return ss_fail(hipErrorInvalidValue), name, params, args)
 #define EXPORT_LOOK(extra, name, params, args) \
 	EXPORT_PLAIN(SS_LOOK, ss_debts_pay(), name, params, args)
 #define EXPORT_PASS(extra, name, params, args) \

@@ -25,7 +25,8 @@ enum ss_state {
 };
 
 enum ss_entry_kind {
-	SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_COPY, SS_FILL, SS_LOOK, SS_PASS, SS_ERROR
+	SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_COPY, SS_FILL, SS_BOUND, SS_LOOK, SS_PASS,
+	SS_ERROR
 };
 
 extern _Atomic int ss_state SS_HIDDEN;
@@ -100,6 +101,7 @@ hipError_t ss_real_missing(void);
 #define SS_HANDLER_QUEUE(name, params)
 #define SS_HANDLER_COPY(name, params)
 #define SS_HANDLER_FILL(name, params)
+#define SS_HANDLER_BOUND(name, params)
 #define SS_HANDLER_LOOK(name, params)
 #define SS_HANDLER(kind, name, params) SS_HANDLER_##kind(name, params)
 #define E(kind, extra, name, node, since, params, args) SS_HANDLER(kind, name, params)
@@ -172,6 +174,9 @@ static inline bool ss_beyond(const void *ptr, size_t size)
 
 	return ss_bytes_left(ss_core, ptr, &left) && unlikely(size > left);
 }
+/* Would a copy between two pointers, on `stream`, or a node's memset? */
+bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream);
+bool ss_beyond_rows(const hipMemsetParams *p);
 /* While a thread waits for a stream on its own account, the stream must not be
  * destroyed. */
 struct ss_pin;

@@ -26,10 +26,13 @@
 	T(hipExtLaunchMultiKernelMultiDevice, 85) T(hipExtMallocWithFlags, 86) \
 	T(hipExtStreamCreateWithCUMask, 87) T(hipFree, 90) T(hipFreeAsync, 92) \
 	T(hipFreeHost, 93) T(hipGetLastError, 109) T(hipGraphAddEventRecordNode, 121) \
-	T(hipGraphAddHostNode, 123) T(hipGraphAddMemcpyNode1D, 128) \
+	T(hipGraphAddHostNode, 123) T(hipGraphAddMemcpyNode, 127) \
+	T(hipGraphAddMemcpyNode1D, 128) T(hipGraphAddMemsetNode, 131) \
 	T(hipGraphEventRecordNodeSetEvent, 139) T(hipGraphExecEventRecordNodeSetEvent, 144) \
-	T(hipGraphExecMemcpyNodeSetParams1D, 149) T(hipGraphLaunch, 166) \
-	T(hipGraphMemcpyNodeSetParams1D, 171) T(hipHostAlloc, 193) T(hipHostFree, 194) \
+	T(hipGraphExecMemcpyNodeSetParams, 148) T(hipGraphExecMemcpyNodeSetParams1D, 149) \
+	T(hipGraphExecMemsetNodeSetParams, 152) T(hipGraphLaunch, 166) \
+	T(hipGraphMemcpyNodeSetParams, 170) T(hipGraphMemcpyNodeSetParams1D, 171) \
+	T(hipGraphMemsetNodeSetParams, 175) T(hipHostAlloc, 193) T(hipHostFree, 194) \
 	T(hipHostMalloc, 197) T(hipHostRegister, 198) T(hipHostUnregister, 199) \
 	T(hipIpcCloseMemHandle, 203) T(hipIpcGetEventHandle, 204) T(hipIpcGetMemHandle, 205) \
 	T(hipIpcOpenEventHandle, 206) T(hipIpcOpenMemHandle, 207) \
@@ -45,7 +48,7 @@
 	T(hipMemPoolImportPointer, 247) T(hipMemPoolSetAccess, 248) \
 	T(hipMemPoolSetAttribute, 249) T(hipMemPoolTrimTo, 250) T(hipMemPrefetchAsync, 251) \
 	T(hipMemPtrGetInfo, 252) T(hipMemcpy, 259) T(hipMemcpy2D, 260) T(hipMemcpy2DAsync, 261) \
-	T(hipMemcpy2DFromArrayAsync, 263) T(hipMemcpy2DToArrayAsync, 265) \
+	T(hipMemcpy2DFromArrayAsync, 263) T(hipMemcpy2DToArrayAsync, 265) T(hipMemcpy3D, 266) \
 	T(hipMemcpy3DAsync, 267) T(hipMemcpyAsync, 268) T(hipMemcpyDtoD, 270) \
 	T(hipMemcpyDtoDAsync, 271) T(hipMemcpyDtoH, 272) T(hipMemcpyDtoHAsync, 273) \
 	T(hipMemcpyFromSymbolAsync, 276) T(hipMemcpyHtoD, 278) T(hipMemcpyHtoDAsync, 279) \

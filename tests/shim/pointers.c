@@ -119,6 +119,8 @@ static void copies(void)
 	hipExtent deep = {.width = 100, .height = 4, .depth = 3};
 	hipMemcpyKind in = hipMemcpyHostToDevice, out = hipMemcpyDeviceToHost;
 	hipError_t bad = hipErrorInvalidValue;
+	hipMemcpy3DParms box = {.srcPtr = {.ptr = host, .pitch = 100, .ysize = 4}, .kind = in};
+	hipMemsetParams rows = {.elementSize = 4, .width = SIZE / 4, .height = 2, .pitch = SIZE};
 	char *p[N], *mid, *to;
 	hipGraphNode_t node;
 	hipGraph_t graph;
@@ -134,6 +136,8 @@ static void copies(void)
 	memset(host, 0x77, sizeof(host));
 	mid = p[3];
 	to = mid + 10;
+	box.extent = deep;
+	rows.dst = mid;
 	for (size_t size = MUCH; size > SIZE; size = size > SIZE + 1 ? SIZE + 1 : 0) {
 		GIVES(bad, hipMemcpy(mid, host, size, in));
 		GIVES(bad, hipMemcpy(host, mid, size, out));
@@ -158,6 +162,18 @@ static void copies(void)
 	GIVES(bad, hipMemsetD32Async((hipDeviceptr_t)mid, 1, SIZE_MAX / 2, s));
 	cube.ptr = mid;
 	GIVES(bad, hipMemset3DAsync(cube, 1, deep, s));
+	box.dstPtr = cube;
+	GIVES(bad, hipMemcpy3D(&box));
+	GIVES(bad, hipMemcpy3DAsync(&box, s));
+	GIVES(bad, hipGraphAddMemcpyNode(&node, graph, NULL, 0, &box));
+	box.extent.depth = 2;
+	box.dstPos.z = 1;
+	GIVES(bad, hipMemcpy3D(&box));
+	GIVES(bad, hipGraphAddMemsetNode(&node, graph, NULL, 0, &rows));
+	rows.height = 1;
+	OK(hipGraphAddMemsetNode(&node, graph, NULL, 0, &rows));
+	rows.width++;
+	GIVES(bad, hipGraphMemsetNodeSetParams(node, &rows));
 	OK(hipDeviceSynchronize());
 	for (int i = 0; i < N; i++) {
 		OK(hipMemcpy(got, p[i], SIZE, out));
