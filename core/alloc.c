@@ -247,6 +247,27 @@ static void account_free(struct ss_pool *pool, struct ss_queue *q, struct ss_blo
 	ss_used_add(pool, q, -b->size);
 }
 
+/* So many are plenty for whoever runs out of memory. Each holds an event, and a stream
+ * that only ever takes back what it freed never asks how far it is. */
+#define MOST_EXACT 32
+#define FREES_PER_LOOK 16 /* a call of the runtime, too */
+
+/* Is there room for a fence of this very free? One without is covered by a later fence. */
+static bool fence_room(struct ss_core *core, struct ss_timeline *tl)
+{
+	unsigned crowded;
+
+	if (atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT)
+		return true;
+	/* (Two threads that count as one look once less.) */
+	crowded = atomic_load_explicit(&tl->crowded, memory_order_relaxed);
+	atomic_store_explicit(&tl->crowded, crowded + 1, memory_order_relaxed);
+	if (crowded % FREES_PER_LOOK)
+		return false;
+	ss_fence_poll(core, tl, -1);
+	return atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT;
+}
+
 static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl,
 			      bool classic_too)
 {
@@ -273,7 +294,8 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	__atomic_store_n(&b->slot, tl->slot, __ATOMIC_RELAXED);
 	account_free(pool, q, b, tl->native);
 	if (__builtin_expect(atomic_load_explicit(&core->dev[tl->dev].pressed,
-						  memory_order_relaxed), 0)) {
+						  memory_order_relaxed), 0) &&
+	    fence_room(core, tl)) {
 		/* A position that no other free can have, so that the fence stands for
 		 * exactly this one: streams may wait for it where the pool's policy
 		 * allows that, and the host before it reports out of memory. */

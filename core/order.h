@@ -66,6 +66,7 @@ struct ss_timeline {
 	_Atomic uint64_t version;       /* of saw; grows in a slot for ever */
 	_Atomic uint64_t proved;        /* the version of which all is synced */
 	_Atomic uint32_t pending;       /* how many fences */
+	atomic_uint crowded;            /* frees that found too many for one of their own */
 	struct ss_pending *fences, **fences_tail;
 	uint64_t fenced;                /* highest position with a fence behind it */
 	uint64_t last;                  /* the final position, once retired */
