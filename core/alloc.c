@@ -186,8 +186,10 @@ enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, siz
 
 /* ---- free --------------------------------------------------------------- */
 
-/* The live block of this pointer; interior pointers too, as HIP has it. */
-static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss_block **out)
+/* The live block of this pointer, and where it starts: interior pointers too, as HIP has
+ * it. */
+static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss_block **out,
+				uint64_t *start)
 {
 	uint64_t addr = (uintptr_t)ptr;
 	struct ss_segment *seg = ss_map_segment(core, addr);
@@ -202,11 +204,14 @@ static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss
 		pthread_mutex_lock(&pool->lock);
 		if (ss_map_segment(core, addr) == seg)
 			b = ss_block_containing(core, seg, addr);
+		if (b && addr - b->addr < b->size)
+			addr = b->addr;
 		pthread_mutex_unlock(&pool->lock);
 	}
 	if (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE)
 		return SS_ERR_INVALID;
 	*out = b;
+	*start = addr;
 	return SS_OK;
 }
 
@@ -219,7 +224,9 @@ static struct ss_queue *home_of(struct ss_pool *pool, uint32_t slot)
 				  : pool->done;
 }
 
-static bool claim(struct ss_pool *pool, struct ss_block *b)
+/* The block at addr, if it is live. What was found there may have been freed meanwhile, and
+ * its descriptor be another live block's, which this free is not about. */
+static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
 {
 	bool mine = false, moved;
 
@@ -230,7 +237,7 @@ static bool claim(struct ss_pool *pool, struct ss_block *b)
 		if (!q)
 			return false;
 		ss_bias_lock(&q->lock);
-		mine = ss_claim_locked(b, slot, b->addr);
+		mine = ss_claim_locked(b, slot, addr);
 		/* Freed and handed out again meanwhile, elsewhere? */
 		moved = b->slot != slot;
 		ss_bias_unlock(&q->lock);
@@ -247,13 +254,35 @@ static void account_free(struct ss_pool *pool, struct ss_queue *q, struct ss_blo
 	ss_used_add(pool, q, -b->size);
 }
 
+/* So many are plenty for whoever runs out of memory. Each holds an event, and a stream
+ * that only ever takes back what it freed never asks how far it is. */
+#define MOST_EXACT 32
+#define FREES_PER_LOOK 16 /* a call of the runtime, too */
+
+/* Is there room for a fence of this very free? One without is covered by a later fence. */
+static bool fence_room(struct ss_core *core, struct ss_timeline *tl)
+{
+	unsigned crowded;
+
+	if (atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT)
+		return true;
+	/* (Two threads that count as one look once less.) */
+	crowded = atomic_load_explicit(&tl->crowded, memory_order_relaxed);
+	atomic_store_explicit(&tl->crowded, crowded + 1, memory_order_relaxed);
+	if (crowded % FREES_PER_LOOK)
+		return false;
+	ss_fence_poll(core, tl, -1);
+	return atomic_load_explicit(&tl->pending, memory_order_relaxed) < MOST_EXACT;
+}
+
 static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl,
 			      bool classic_too)
 {
 	struct ss_block *b;
 	struct ss_pool *pool;
 	struct ss_queue *q;
-	enum ss_status s = find_live(core, ptr, &b);
+	uint64_t addr;
+	enum ss_status s = find_live(core, ptr, &b, &addr);
 	bool room;
 
 	if (s != SS_OK)
@@ -264,7 +293,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	q = queue_get(pool, tl);
 	if (!q)
 		return SS_ERR_FAILED;
-	if (!claim(pool, b))
+	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
 	if (b->slot != tl->slot)
 		atomic_fetch_add_explicit(&pool->crossed, 1, memory_order_relaxed);
@@ -273,7 +302,8 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	__atomic_store_n(&b->slot, tl->slot, __ATOMIC_RELAXED);
 	account_free(pool, q, b, tl->native);
 	if (__builtin_expect(atomic_load_explicit(&core->dev[tl->dev].pressed,
-						  memory_order_relaxed), 0)) {
+						  memory_order_relaxed), 0) &&
+	    fence_room(core, tl)) {
 		/* A position that no other free can have, so that the fence stands for
 		 * exactly this one: streams may wait for it where the pool's policy
 		 * allows that, and the host before it reports out of memory. */
@@ -312,7 +342,8 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 {
 	struct ss_block *b;
 	struct ss_pool *pool;
-	enum ss_status s = find_live(core, ptr, &b);
+	uint64_t addr;
+	enum ss_status s = find_live(core, ptr, &b, &addr);
 	bool clean = waited != NULL || SS_MUTANT_IS(29);
 	bool wide = waited && ss_token_device_wide(waited);
 
@@ -325,7 +356,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	 * nor about those that nobody saw created. */
 	if (waited && !wide && (ss_distrusted(core) || ss_zombies(core, pool->dev)))
 		clean = false;
-	if (!claim(pool, b))
+	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
 	account_free(pool, pool->done, b, NULL);
 	if (__builtin_expect(b->exported, 0)) {

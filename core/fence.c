@@ -91,6 +91,8 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		if (atomic_load(&tl->commanded) < p->pos)
 			atomic_store(&tl->commanded, p->pos);
 		ss_cover_end(tl, cover);
+		if (how == SS_FENCE_LAST)
+			tl->sealed = p->pos;
 		if (SS_MUTANT_IS(4))
 			p->pos++;
 		*tl->fences_tail = p;
@@ -149,6 +151,13 @@ static void free_all(struct ss_core *core, struct ss_pending *p)
 	}
 }
 
+/* How far tl has come by a fence at pos. Behind the last one of a stream that is gone
+ * nothing was enqueued, though an epoch may have counted on after it. Order lock held. */
+static uint64_t proved_by(const struct ss_timeline *tl, uint64_t pos)
+{
+	return !tl->alive && tl->sealed && pos >= tl->sealed ? tl->last : pos;
+}
+
 static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 {
 	struct ss_pending *p, *dropped = NULL;
@@ -170,7 +179,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		tl->polling = false;
 		if (s != SS_OK)
 			break;
-		ss_complete(core, tl, p->pos, p->row, false);
+		ss_complete(core, tl, proved_by(tl, p->pos), p->row, false);
 		any = true;
 		pop(core, tl);
 		pthread_mutex_unlock(&core->order);

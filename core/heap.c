@@ -210,6 +210,10 @@ static void walk(struct ss_block *t, void (*each)(struct ss_block *, void *), vo
 
 void ss_heap_each(const struct ss_heap *h, void (*each)(struct ss_block *, void *), void *arg)
 {
-	for (unsigned i = 0; i < SS_HEAP_FL * SS_HEAP_SL; i++)
-		walk(h->bin[i], each, arg);
+	for (uint32_t rest = h->fl; rest; rest &= rest - 1) {
+		unsigned fl = (unsigned)__builtin_ctz(rest);
+
+		for (uint32_t sl = h->sl[fl]; sl; sl &= sl - 1)
+			walk(h->bin[fl * SS_HEAP_SL + (unsigned)__builtin_ctz(sl)], each, arg);
+	}
 }

@@ -195,7 +195,9 @@ struct ss_device_state {
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
 	_Atomic uint64_t settled;       /* ranges and epochs that were seen to be idle */
 	atomic_bool pressed;            /* near its limit: frees record their fence */
-	_Atomic unsigned keeps;         /* vmm.c: times that given memory did not come back */
+	/* keeps.c: times that given memory did not come back; when to doubt that, ms */
+	_Atomic unsigned keeps;
+	_Atomic uint64_t keeps_until, keeps_wait;
 };
 
 struct ss_core {

@@ -19,6 +19,7 @@ enum ss_fence_how {
 	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
 	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
 	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
+	SS_FENCE_LAST,    /* inside the stream's destruction: nothing comes behind it */
 };
 
 /* What a timeline saw of every other, by slot. */
@@ -65,9 +66,11 @@ struct ss_timeline {
 	_Atomic uint64_t version;       /* of saw; grows in a slot for ever */
 	_Atomic uint64_t proved;        /* the version of which all is synced */
 	_Atomic uint32_t pending;       /* how many fences */
+	atomic_uint crowded;            /* frees that found too many for one of their own */
 	struct ss_pending *fences, **fences_tail;
 	uint64_t fenced;                /* highest position with a fence behind it */
 	uint64_t last;                  /* the final position, once retired */
+	uint64_t sealed;                /* of its SS_FENCE_LAST; 0: there is none */
 	atomic_uint recording;          /* threads inside the driver's fence_record for it */
 	bool polling, drop;             /* a thread is asking the driver; drop after */
 };

@@ -215,6 +215,7 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 		atomic_fetch_add(&core->dev[dev].joiners, 1);
 	tl->fences_tail = &tl->fences;
 	tl->fenced = atomic_load(&tl->completed);
+	tl->sealed = 0;
 	return tl;
 }
 
@@ -392,19 +393,22 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	 * gave may be in use on any stream, marked or not. */
 	marked = atomic_load(&tl->marked) || atomic_load(&core->dev[tl->dev].classic);
 	if (marked && !SS_MUTANT_IS(10))
-		fenced = ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LATE);
+		fenced = ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LAST);
 	ss_fence_poll(core, tl, -1);
 
 	pthread_mutex_lock(&core->order);
 	if (tl->alive) {
 		must_join = null_counts_on(core, tl) && !SS_MUTANT_IS(28);
 		ss_timeline_end(core, tl);
-		/* Nothing was freed on it from the fence's position to here: a
-		 * stream that is being destroyed may not be used. */
+		/* Nothing was enqueued on it from the fence's position to here, since a
+		 * stream that is being destroyed may not be used; but a hipFree may have
+		 * marked it in between, and the last position is that fence's, too. */
 		if (!marked || SS_MUTANT_IS(10))
 			ss_complete(core, tl, tl->last, NULL, true);
-		else if (fenced)
-			tl->last = tl->fenced;
+		else if (fenced && atomic_load(&tl->completed) >= tl->sealed)
+			ss_complete(core, tl, tl->last, NULL, false);
+		if (fenced)
+			tl->fenced = tl->last;
 		if (atomic_load(&tl->completed) < tl->last)
 			atomic_fetch_add(&core->zombies, 1);
 		if (fenced && atomic_load(&tl->completed) >= tl->last)

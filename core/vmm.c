@@ -22,7 +22,6 @@
 #define POOL_PARTS 512
 #define MOST_CHUNKS 768
 #define RUN_PARTS 16
-#define KEEPS_WHOLE 2 /* once may be chance: others use the device, too */
 #define SLACK_PART 64 /* of the peak: what may be made new rather than moved, */
 #define DEBT_PART 24  /* where more was moved than the allocations since then pay for, */
 #define MOST_DEBT 5   /* unless the debt is a call for so many of all allocations */
@@ -337,11 +336,11 @@ void ss_vmm_touch(struct ss_pool *pool, const struct ss_block *b)
 	}
 }
 
-static uint64_t release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+static uint64_t release(struct ss_pool *pool, uint64_t target, uint64_t older_than, bool one)
 {
 	uint64_t given = 0, now = pool->core->drv.now_ms(pool->core->drv.ctx);
 
-	while (atomic_load(&pool->reserved) > target) {
+	while (atomic_load(&pool->reserved) > target && !(one && given)) {
 		struct donors d = {.v = pool->vmm, .older_than = older_than, .now = now,
 				   .most = atomic_load(&pool->reserved) - target};
 		struct ss_block *b = NULL;
@@ -375,41 +374,41 @@ static bool all_old(struct ss_pool *pool, uint64_t older_than)
 	return idle;
 }
 
-static uint64_t device_free(struct ss_pool *pool)
+/* As the runtime is known to give back (keeps.c). */
+static uint64_t give(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 {
-	struct ss_core *core = pool->core;
-	uint64_t left = 0;
+	bool idle = !target && all_old(pool, older_than);
+	enum ss_giving how = ss_keeps_how(pool, idle);
+	uint64_t given = 0, more;
+	struct ss_witness w;
 
-	SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL));
-	return left;
+	while (how != SS_GIVE_NOTHING) {
+		ss_keeps_begin(pool, &w);
+		more = release(pool, target, older_than, how == SS_GIVE_ONE);
+		if (!more)
+			break;
+		given += more;
+		if (how == SS_GIVE_WHOLE && !pool->vmm->chunks)
+			ss_vmm_drop(pool, true);
+		ss_keeps_end(pool, &w, more, how);
+		if (how != SS_GIVE_ONE)
+			break;
+		how = ss_keeps_how(pool, idle);
+	}
+	return given;
 }
 
-/* Whether memory came back is for the device to say. Some versions keep what was
- * unmapped until its reservation goes (V7), or for ever (V6): what looks given
- * back would be taken again and lost each time. Then only a pool of which nothing
- * is in use gives back, with its reservation; and if that doesn't help, none. */
 uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 {
-	_Atomic unsigned *keeps = &pool->core->dev[pool->dev].keeps;
-	uint64_t given = 0, before;
-	bool whole;
+	uint64_t given = 0;
 
-	if (atomic_load(&pool->reserved) <= target || atomic_load(keeps) > KEEPS_WHOLE)
+	if (atomic_load(&pool->reserved) <= target || ss_keeps_all(pool))
 		return 0;
 	/* Whoever grows just now would only want it back. */
 	if (!ss_vmm_claim(pool, false, NULL))
 		return 0;
-	whole = atomic_load(keeps) == KEEPS_WHOLE;
-	if (pool->vmm && (!whole || (!target && all_old(pool, older_than)))) {
-		before = device_free(pool);
-		given = release(pool, target, older_than);
-		if (given && whole && !pool->vmm->chunks)
-			ss_vmm_drop(pool, true);
-		if (given && device_free(pool) < before + given / 2)
-			atomic_fetch_add(keeps, 1);
-		else if (given && !whole)
-			atomic_store(keeps, 0);
-	}
+	if (pool->vmm)
+		given = give(pool, target, older_than);
 	ss_vmm_unclaim(pool);
 	return given;
 }

@@ -41,6 +41,16 @@ enum ss_status ss_vmm_reserve(struct ss_pool *pool);
 /* b becomes a hole, one with the holes beside it. Pool lock held. */
 void ss_hole_place(struct ss_pool *pool, struct ss_block *b);
 
+/* keeps.c: what to give back of a pool (`idle`: all of it could be), as far as is known
+ * whether the runtime keeps it; and the device's figures round a release. */
+enum ss_giving { SS_GIVE_NOTHING, SS_GIVE_ONE, SS_GIVE_PARTS, SS_GIVE_WHOLE };
+struct ss_witness { uint64_t left, reserved, taken; };
+enum ss_giving ss_keeps_how(struct ss_pool *pool, bool idle);
+bool ss_keeps_all(struct ss_pool *pool);
+void ss_keeps_begin(struct ss_pool *pool, struct ss_witness *w);
+void ss_keeps_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given,
+		  enum ss_giving how);
+
 /* Chunks. The pool is claimed, no lock held. */
 void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c);
 /* Memory behind all of `target`, which is QUEUED: the chunks of the list, then new

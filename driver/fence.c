@@ -21,7 +21,8 @@
  * same handle until its last value has arrived: values of two streams would
  * arrive out of order. */
 struct counter {
-	void *native;          /* NULL: of no stream any more */
+	void *native;          /* NULL: the null stream */
+	bool spare;            /* of no stream any more */
 	pthread_t thread;      /* for the per-thread stream */
 	int dev;
 	_Atomic uint64_t last; /* value of the newest fence */
@@ -206,7 +207,7 @@ static struct counter *counter_make(int dev)
 
 static bool is_mine(const struct counter *c, int dev, void *native)
 {
-	return c->native == native && c->dev == dev &&
+	return !c->spare && c->native == native && c->dev == dev &&
 	       (native != SS_NATIVE_PER_THREAD || pthread_equal(c->thread, pthread_self()));
 }
 
@@ -216,11 +217,12 @@ static struct counter *counter_of(int dev, void *native)
 
 	pthread_mutex_lock(&pool_lock);
 	for (c = counters; c && !is_mine(c, dev, native); c = c->next)
-		if (!spare && !c->native && c->dev == dev && !atomic_load(&c->dead) &&
+		if (!spare && c->spare && c->dev == dev && !atomic_load(&c->dead) &&
 		    counter_read(c) >= atomic_load(&c->last))
 			spare = c;
 	if (!c && spare) {
 		c = spare;
+		c->spare = false;
 		c->native = native;
 		c->thread = pthread_self();
 	}
@@ -332,7 +334,7 @@ void ss_rocm_fence_reset(int dev)
 	for (struct counter *c = counters; c; c = c->next)
 		if (c->dev == dev) {
 			atomic_store(&c->dead, true);
-			c->native = NULL;
+			c->spare = true;
 		}
 	pthread_mutex_unlock(&pool_lock);
 }
@@ -344,6 +346,6 @@ void ss_rocm_fence_forget(void *native)
 	pthread_mutex_lock(&pool_lock);
 	for (struct counter *c = counters; c; c = c->next)
 		if (c->native == native)
-			c->native = NULL;
+			c->spare = true;
 	pthread_mutex_unlock(&pool_lock);
 }

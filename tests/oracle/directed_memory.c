@@ -320,6 +320,28 @@ static void free_twice(void)
 	CHECK(ss_free_classic(W->core, &here, NULL) == SS_ERR_FOREIGN);
 }
 
+/* What is joined is in use, however long a part of it was idle before: it decays from
+ * when it is free again. */
+static void join_decays_late(void)
+{
+	uint64_t p;
+
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), 2 * MIB), alloc(1, S(0), 2 * MIB));
+	D(alloc(2, S(1), 2 * MIB), stall(S(1)), free_(2, S(1)), alloc(3, S(0), 2 * MIB));
+	CHECK(given() == 8 * MIB); /* stream 1 was asked: the device lags */
+	p = at(0);
+	D((struct op){ .kind = OP_TICK, .n = 1000 }, free_(0, S(0)), ssync(S(0)));
+	D((struct op){ .kind = OP_TICK, .n = 900 });
+	D(stall(S(0)), free_(1, S(0)), alloc(4, S(0), 3 * MIB));
+	CHECK(at(4) == p + MIB && given() == 8 * MIB);
+	D((struct op){ .kind = OP_RELEASE }, free_(4, S(0)), ssync(S(0)));
+	D((struct op){ .kind = OP_TICK, .n = 500 }, ssync(S(0)));
+	CHECK(given() == 8 * MIB);
+	for (int i = 0; i < 2; i++)
+		D((struct op){ .kind = OP_TICK, .n = 1500 }, dsync());
+	CHECK(given() == 2 * MIB);
+}
+
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
 	T(learns_again), T(learns_more), T(decay), { "late_fence", late_fence, .vram = 48 },
@@ -331,6 +353,7 @@ const struct d_test directed_memory[] = {
 	{ "makes_room_later", makes_room_later, .vram = 48 },
 	{ "failure_changes_nothing", failure_changes_nothing, .vram = 128 },
 	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
+	{ "join_decays_late", join_decays_late, .prefix = true },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
 	{ .name = NULL },
 };

@@ -134,6 +134,51 @@ static void function(void)
 	CHECK(inside == 0 && !overlaps);
 }
 
+static void *destroyer(void *stream)
+{
+	OK(hipStreamDestroy(stream));
+	return NULL;
+}
+
+/* A free by another thread, while a stream is being destroyed that the shim has already
+ * recorded its last fence on: nothing comes behind that, so the free needs no other. */
+static void destroyed(void)
+{
+	int (*hold)(const char *, int) = (int (*)(const char *, int))sim_call("somasim_hold");
+	int (*holds)(void) = (int (*)(void))sim_call("somasim_holds");
+	void (*let_go)(void) = (void (*)(void))sim_call("somasim_let_go");
+	const char *fence = getenv("SOMASHIM_FENCE");
+	void *p, *q = NULL, *scratch;
+	struct timespec ts = {0, 1000000};
+	hipStream_t stream, other;
+	pthread_t thread;
+
+	CHECK(hold && holds && let_go);
+	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+	OK(hipMalloc(&p, BLOCK));
+	OK(hipMallocAsync(&scratch, 4096, stream));
+	launch(p, 1, stream);
+	OK(hipFreeAsync(scratch, stream));
+	CHECK(hold(fence && !strcmp(fence, "signal") ? "hipStreamWriteValue64" :
+						       "hipEventRecord", 1) == 0);
+	CHECK(pthread_create(&thread, NULL, destroyer, stream) == 0);
+	while (!holds())
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	OK(hipFree(p));
+	let_go();
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 200 && q != p; i++) {
+		OK(hipMalloc(&q, BLOCK));
+		if (q != p)
+			OK(hipFree(q));
+		OK(hipStreamSynchronize(other));
+		OK(hipStreamSynchronize(NULL));
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	}
+	CHECK(q == p && !overlaps);
+}
+
 int main(int argc, char **argv)
 {
 	static const size_t sizes[] = {sizeof(void *), sizeof(uint64_t), 0};
@@ -150,6 +195,8 @@ int main(int argc, char **argv)
 		bounded(hipStreamDefault);
 	else if (!strcmp(argv[1], "value"))
 		value();
+	else if (!strcmp(argv[1], "destroyed"))
+		destroyed();
 	else
 		function();
 	return 0;

@@ -54,6 +54,86 @@ static void fresh(void)
 	OK(hipDeviceSynchronize());
 }
 
+static int go;
+static char kernel;
+
+static void body(void **args)
+{
+	struct timespec ts = {0, 1000000};
+
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+		nanosleep(&ts, NULL);
+	memset(*(void **)args[0], 1, 4096);
+}
+
+/* Gives the null stream commands, and asks for memory on b, until b has p or a while is
+ * over. */
+static bool taken_by_b(void *p)
+{
+	struct timespec ts = {0, 1000000};
+	hipEvent_t e;
+	bool taken;
+
+	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
+	for (int i = 0; i < 8 && !(taken = comes_back(p, b)); i++) {
+		OK(hipEventRecord(e, NULL));
+		for (int k = 0; k < 5; k++) {
+			(void)hipStreamQuery(NULL);
+			nanosleep(&ts, NULL);
+		}
+	}
+	return taken;
+}
+
+/* What shows how far a stream is passes on to no other before its end: here `a` is gone,
+ * but not its kernel, when the null stream needs the like. */
+static void runs_on(void)
+{
+	void (*reg)(const void *, void (*)(void **), const size_t *) =
+		(void (*)(const void *, void (*)(void **), const size_t *))
+		sim_call("somasim_register_kernel_args");
+	static const size_t sizes[] = {sizeof(void *), 0};
+	hipStream_t blocking;
+	void *p, *q, *args[] = {&p};
+
+	CHECK(reg);
+	reg(&kernel, body, sizes);
+	OK(hipStreamCreate(&blocking));
+	OK(hipMallocAsync(&p, SIZE, a));
+	OK(hipLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, a));
+	OK(hipFreeAsync(p, a));
+	OK(hipStreamDestroy(a));
+	OK(hipMallocAsync(&q, 4096, NULL));
+	OK(hipMemsetAsync(q, 0, 4096, NULL));
+	OK(hipFreeAsync(q, NULL));
+	CHECK(!taken_by_b(p));
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	OK(hipStreamDestroy(blocking));
+	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+	fresh();
+}
+
+/* And what ended with the device says nothing of what came after. */
+static void after_a_reset(void)
+{
+	void *p, *q;
+
+	OK(hipMallocAsync(&q, SIZE, a));
+	OK(hipFreeAsync(q, a));
+	(void)comes_back(q, b); /* a has a fence */
+	OK(hipDeviceReset());
+	others = 0;
+	OK(hipStreamCreate(&a)); /* so that the null stream has something to join */
+	OK(hipStreamCreateWithFlags(&b, hipStreamNonBlocking));
+	OK(hipMallocAsync(&p, SIZE, NULL));
+	stall(NULL);
+	OK(hipMemsetAsync(p, 1, SIZE, NULL));
+	OK(hipFreeAsync(p, NULL));
+	CHECK(!taken_by_b(p));
+	release(NULL);
+	OK(hipDeviceSynchronize());
+}
+
 int main(void)
 {
 	hipEvent_t e, old;
@@ -134,6 +214,11 @@ int main(void)
 
 	OK(hipEventDestroy(e));
 	OK(hipEventDestroy(old));
+	OK(hipStreamDestroy(a));
+	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+	fresh();
+	runs_on();
+	after_a_reset();
 	OK(hipStreamDestroy(a));
 	OK(hipStreamDestroy(b));
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Descriptors of blocks (core/descriptor.c): whoever gets one shares its cache lines with
- * nobody else, wherever descriptors went before, and none is lost or given twice.
+ * nobody else, wherever descriptors went before, and none is lost or given twice. And a
+ * free is about an address, whatever became of the descriptor that was found there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,11 +84,39 @@ static void test_lines(void **state)
 	assert_in_range(core->chunk_count, 1, 2);
 }
 
+/* A free that found the block's descriptor just before another free recycled it, and that
+ * looks at it again when it is another's, who is live by the same stream. */
+static void test_recycled(void **state)
+{
+	struct ss_timeline *tl = ss_timeline_null(core, 0);
+	struct ss_pool *pool = ss_pool_default(core, 0);
+	struct ss_segment *seg;
+	struct ss_block *b;
+	uint64_t addr;
+	char *p;
+
+	assert_int_equal(ss_alloc_async(core, pool, tl, 4096, (void **)&p), SS_OK);
+	addr = (uintptr_t)p;
+	seg = ss_map_segment(core, addr);
+	b = ss_block_at(core, seg, addr);
+	assert_non_null(b);
+	b->addr = addr + 8192;
+	assert_int_equal(ss_free_async(core, p, tl), SS_ERR_INVALID);
+	assert_int_equal(ss_free_classic(core, p, NULL), SS_ERR_INVALID);
+	assert_int_equal(b->state, SS_BLOCK_LIVE);
+	assert_int_equal(ss_free_async(core, p + 300, tl), SS_ERR_INVALID);
+	b->addr = addr;
+	assert_int_equal(ss_free_async(core, p + 300, tl), SS_OK); /* as HIP has it */
+	assert_int_equal(ss_free_async(core, p, tl), SS_ERR_INVALID);
+}
+
 int main(void)
 {
 	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
 	struct ss_driver driver = ss_fake_driver(fake);
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_recycled),
+	};
 	struct ss_options options;
 	int failed;
 

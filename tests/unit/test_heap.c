@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Placement (core/heap.c): every range of a heap is visited once, the smallest first, and
+ * where there is none nothing is looked at, for a stream's heap holds few ranges mostly.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/internal.h"
+
+#define MOST 2000
+#define STEPS 200
+
+static struct ss_heap heap;
+static struct ss_block block[MOST];
+static bool in[MOST];
+
+struct visit {
+	unsigned count;
+	uint64_t size, addr, bytes;
+};
+
+static void each(struct ss_block *b, void *arg)
+{
+	struct visit *v = arg;
+
+	assert_true(in[b - block]);
+	assert_true(b->size > v->size || (b->size == v->size && b->addr > v->addr));
+	v->size = b->size;
+	v->addr = b->addr;
+	v->bytes += b->size;
+	v->count++;
+}
+
+static void check(unsigned count, uint64_t bytes)
+{
+	struct visit v = { 0 };
+
+	ss_heap_each(&heap, each, &v);
+	assert_int_equal(v.count, count);
+	assert_int_equal(v.bytes, bytes);
+	assert_int_equal(heap.count, count);
+}
+
+static void test_each(void **state)
+{
+	uint64_t seed = 1, bytes = 0;
+	unsigned count = 0;
+
+	check(0, 0);
+	for (int step = 0; step < STEPS; step++) {
+		/* Full and empty in turn. */
+		for (int n = 0; n < MOST / 10; n++) {
+			int i;
+
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			i = (int)((seed >> 33) % MOST);
+			if (in[i] != (step / 20 % 2 == 1))
+				continue;
+			in[i] = !in[i];
+			if (in[i]) {
+				block[i].addr = (uint64_t)i << 44;
+				block[i].size = (1 + (seed >> 40) % 64) << (8 + (seed >> 20) % 28);
+				ss_heap_insert(&heap, &block[i]);
+			} else {
+				ss_heap_remove(&heap, &block[i]);
+			}
+			count = in[i] ? count + 1 : count - 1;
+			bytes = in[i] ? bytes + block[i].size : bytes - block[i].size;
+		}
+		check(count, bytes);
+	}
+	for (int i = 0; i < MOST; i++)
+		if (in[i])
+			ss_heap_remove(&heap, &block[i]);
+	memset(in, 0, sizeof(in));
+	check(0, 0);
+}
+
+static void test_few(void **state)
+{
+	block[0].addr = 1 << 20;
+	block[0].size = 1 << 20;
+	ss_heap_insert(&heap, &block[0]);
+	in[0] = true;
+	for (int i = 0; i < SS_HEAP_FL * SS_HEAP_SL; i++)
+		if (heap.bin[i] != &block[0])
+			heap.bin[i] = (struct ss_block *)1; /* who looks falls */
+	check(1, 1 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_each), cmocka_unit_test(test_few) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
