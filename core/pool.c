@@ -217,26 +217,6 @@ bool ss_pool_shared(const struct ss_pool *pool)
 	return pool->shared;
 }
 
-enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
-{
-	struct ss_pool *expected = pool;
-
-	pthread_mutex_lock(&core->pools);
-	if (pool->is_default || atomic_load(&pool->dying)) {
-		pthread_mutex_unlock(&core->pools);
-		return SS_ERR_INVALID;
-	}
-	HASH_DEL(core->pool_by_handle, pool);
-	atomic_compare_exchange_strong(&core->dev[pool->dev].current, &expected,
-				       atomic_load(&core->dev[pool->dev].def));
-	ss_recent_end(core);
-	atomic_fetch_add(&pool->users, 1);
-	atomic_store_explicit(&pool->dying, true, memory_order_release);
-	pthread_mutex_unlock(&core->pools);
-	ss_pool_leave(pool);
-	return SS_OK;
-}
-
 void *ss_pool_handle(const struct ss_pool *pool)
 {
 	return (void *)(uintptr_t)pool->handle;
@@ -346,6 +326,56 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	pool->trim_wanted = atomic_load(&pool->reserved) > keep;
 	pool->trim_keep = keep;
 	pthread_mutex_unlock(&pool->lock);
+	return SS_OK;
+}
+
+static void left_over(struct ss_pool *pool, void *arg)
+{
+	*(bool *)arg |= atomic_load(&pool->dying) && !ss_pool_used(pool) &&
+			atomic_load(&pool->reserved);
+}
+
+static void let_loose(struct ss_pool *pool, void *arg)
+{
+	(void)arg;
+	if (atomic_load(&pool->dying) && !ss_pool_used(pool))
+		ss_release(pool, 0, UINT64_MAX);
+}
+
+/* What the program may count on: with a pool its memory goes, if nobody has to wait for
+ * that. So the device is asked, as for TrimTo; and what others left that were destroyed
+ * while it was at work goes, too. */
+static void give_up(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	bool any = false;
+
+	ss_fence_poll(core, NULL, -1);
+	if (!release_waits(pool))
+		ss_release(pool, 0, UINT64_MAX);
+	ss_pools_each(core, pool->dev, left_over, &any);
+	if (any && ss_device_idle(core, pool->dev, false))
+		ss_pools_each(core, pool->dev, let_loose, NULL);
+}
+
+enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
+{
+	struct ss_pool *expected = pool;
+
+	pthread_mutex_lock(&core->pools);
+	if (pool->is_default || atomic_load(&pool->dying)) {
+		pthread_mutex_unlock(&core->pools);
+		return SS_ERR_INVALID;
+	}
+	HASH_DEL(core->pool_by_handle, pool);
+	atomic_compare_exchange_strong(&core->dev[pool->dev].current, &expected,
+				       atomic_load(&core->dev[pool->dev].def));
+	ss_recent_end(core);
+	atomic_fetch_add(&pool->users, 1);
+	atomic_store_explicit(&pool->dying, true, memory_order_release);
+	pthread_mutex_unlock(&core->pools);
+	give_up(pool);
+	ss_pool_leave(pool);
 	return SS_OK;
 }
 

@@ -138,6 +138,46 @@ static void giving_back(void)
 	OK(hipMemPoolDestroy(next));
 }
 
+/* ---- what is left ---------------------------------------------------------- */
+
+/* Nothing, where nobody has to wait for that. */
+static void nothing_left(void)
+{
+	uint64_t before;
+	hipStream_t busy;
+	void *p, *q;
+
+	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&busy, hipStreamNonBlocking));
+	OK(hipMalloc(&q, 4096));
+	before = device_free(0);
+	for (int i = 0; i < 48; i++) {
+		hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
+
+		OK(hipMallocFromPoolAsync(&p, 1 << 20, pool, stream));
+		OK(hipMemsetAsync(p, 1, 1 << 20, stream));
+		if (i == 16)
+			stall(busy);
+		if (i == 16)
+			OK(hipMemsetAsync(q, 1, 4096, busy));
+		if (i == 32)
+			release(busy);
+		if (i == 32)
+			while (hipStreamQuery(busy) != hipSuccess)
+				usleep(100);
+		if (i % 2)
+			OK(hipFreeAsync(p, stream));
+		while (hipStreamQuery(stream) != hipSuccess)
+			usleep(100);
+		/* Nor does it matter who is last. */
+		if (i % 2 == 0)
+			OK(hipFreeAsync(p, stream));
+		OK(hipMemPoolDestroy(pool));
+		if (i < 16 || i >= 32)
+			CHECK(device_free(0) == before);
+	}
+}
+
 /* ---- all at once ---------------------------------------------------------- */
 
 #define MAKERS 2
@@ -232,6 +272,8 @@ int main(int argc, char **argv)
 		growth();
 	else if (!strcmp(what, "giving_back"))
 		giving_back();
+	else if (!strcmp(what, "nothing_left"))
+		nothing_left();
 	else if (!strcmp(what, "threads"))
 		threads();
 	else
