@@ -132,7 +132,8 @@ struct ss_pool {
 	bool shared;                    /* ss_pool_share */
 	atomic_bool dying;              /* destroyed; lives until its last block is freed */
 	_Atomic uint32_t users;         /* lives.c; or SS_POOL_GONE, where nobody can be */
-	enum ss_backing backing;
+	/* Changes only while it has no memory (vmm.c). */
+	_Atomic(enum ss_backing) backing;
 	uint64_t max_bytes, peers;
 	atomic_bool follow, opportunistic, internal;
 	_Atomic uint64_t threshold;
@@ -242,6 +243,7 @@ struct ss_core {
 	struct ss_segment *spare_segments;
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */
 	_Atomic uint64_t host_bytes;
+	_Atomic uint64_t addresses;     /* in reservations (chunk.c) */
 	_Atomic uint64_t next_queue_id;
 	_Atomic uint64_t next_export;
 	_Atomic uint64_t fences;

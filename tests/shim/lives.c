@@ -2,6 +2,7 @@
 /* Pools that end while somebody is at work in them, who did not name them: with the current
  * pool a thread allocates from it, at a synchronization all idle memory goes back. */
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -178,6 +179,40 @@ static void nothing_left(void)
 	}
 }
 
+/* ---- many ------------------------------------------------------------------ */
+
+#define MANY 100
+
+/* Pools that have more addresses each than memory: there are enough for all, and some are
+ * left for others. On a device of 1 TiB. */
+static void many(void)
+{
+	size_t others = 16ull << 40;
+	hipMemPool_t pool[MANY];
+	uint64_t before;
+	void *p[MANY];
+
+	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+	before = device_free(0);
+	for (int turn = 0; turn < 2; turn++) {
+		for (int i = 0; i < MANY; i++) {
+			pool[i] = make_pool(0, hipMemHandleTypeNone);
+			OK(hipMallocFromPoolAsync(&p[i], i % 2 ? 4096 : 8 << 20, pool[i], stream));
+			OK(hipMemsetAsync(p[i], 1, 4096, stream));
+		}
+		void *room = mmap(NULL, others, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		CHECK(room != MAP_FAILED && munmap(room, others) == 0);
+		for (int i = 0; i < MANY; i++)
+			OK(hipFreeAsync(p[i], stream));
+		OK(hipStreamSynchronize(stream));
+		for (int i = 0; i < MANY; i++)
+			OK(hipMemPoolDestroy(pool[i]));
+		CHECK(device_free(0) == before);
+	}
+}
+
 /* ---- all at once ---------------------------------------------------------- */
 
 #define MAKERS 2
@@ -274,6 +309,8 @@ int main(int argc, char **argv)
 		giving_back();
 	else if (!strcmp(what, "nothing_left"))
 		nothing_left();
+	else if (!strcmp(what, "many"))
+		many();
 	else if (!strcmp(what, "threads"))
 		threads();
 	else
