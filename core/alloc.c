@@ -136,6 +136,23 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	return SS_OK;
 }
 
+enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
+				void **out)
+{
+	struct ss_pool *pool = ss_pool_current(core, tl->dev);
+	enum ss_status s;
+
+	/* That is never destroyed, and nobody need count who uses it. */
+	if (__builtin_expect(pool == ss_pool_default(core, tl->dev), 1))
+		return pool ? ss_alloc_async(core, pool, tl, size, out) : SS_ERR_NO_DEVICE;
+	pool = ss_pool_current_enter(core, tl->dev);
+	if (!pool)
+		return SS_ERR_NO_DEVICE;
+	s = ss_alloc_async(core, pool, tl, size, out);
+	ss_pool_leave(pool);
+	return s;
+}
+
 static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_timeline *only,
 				    size_t size, void **out)
 {
@@ -363,8 +380,10 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 		/* Nothing left of its segment? Then it goes now: the real hipFree
 		 * waits for the device, as this call would have without us. */
 		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
+		ss_pool_enter(pool); /* not gone: b is in no heap yet */
 		ss_ipc_keep(pool, b);
 		ss_ipc_release(pool);
+		ss_pool_leave(pool);
 	} else if (clean && pool->done && b->classic) {
 		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
 		b->n = 1;

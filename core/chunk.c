@@ -48,11 +48,41 @@ void ss_vmm_unclaim(struct ss_pool *pool)
 
 /* ---- the reservation ---------------------------------------------------- */
 
+#define ADDRESSES (1ull << 47) /* of a process */
+
+/* Addresses for twice what the device has leave room for holes. But the program and the
+ * runtime need some, too: many pools have to do with less, and get none of the second half. */
+static enum ss_status reserve(struct ss_pool *pool, uint64_t *size, void **va)
+{
+	struct ss_core *core = pool->core;
+	uint64_t once = ss_round(core->dev[pool->dev].info.total_bytes, SS_MAX_CHUNK);
+	uint64_t taken = atomic_load(&core->addresses);
+	enum ss_status s = SS_ERR_NOMEM;
+
+	for (int times = taken + 2 * once <= ADDRESSES / 4 ? 2 : 1; times && s == SS_ERR_NOMEM; times--) {
+		*size = (uint64_t)times * once;
+		if (taken + *size <= ADDRESSES / 2)
+			s = SS_DRIVE(core, core->drv.vmm_reserve(core->drv.ctx, pool->dev, *size,
+								 va));
+	}
+	if (s == SS_OK)
+		atomic_fetch_add(&core->addresses, *size);
+	return s;
+}
+
+static void unreserve(struct ss_pool *pool, void *va, uint64_t size)
+{
+	struct ss_core *core = pool->core;
+
+	core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
+	atomic_fetch_sub(&core->addresses, size);
+}
+
 enum ss_status ss_vmm_reserve(struct ss_pool *pool)
 {
 	struct ss_core *core = pool->core;
 	const struct ss_device_info *info = &core->dev[pool->dev].info;
-	uint64_t size = ss_round(2 * info->total_bytes, SS_MAX_CHUNK);
+	uint64_t size;
 	struct ss_vmm *v = ss_host_alloc(core, sizeof(*v));
 	enum ss_status s;
 	void *va;
@@ -64,7 +94,7 @@ enum ss_status ss_vmm_reserve(struct ss_pool *pool)
 		return SS_ERR_UNSUPPORTED;
 	}
 	v->unit = ss_round(info->chunk_bytes, SS_FRAME);
-	s = SS_DRIVE(core, core->drv.vmm_reserve(core->drv.ctx, pool->dev, size, &va));
+	s = reserve(pool, &size, &va);
 	if (s != SS_OK) {
 		ss_host_free(core, v, sizeof(*v));
 		return s;
@@ -84,7 +114,7 @@ enum ss_status ss_vmm_reserve(struct ss_pool *pool)
 		pthread_mutex_unlock(&pool->lock);
 		return SS_OK;
 	}
-	core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
+	unreserve(pool, va, size);
 	free(v->frame);
 	ss_host_free(core, v, sizeof(*v));
 	return SS_ERR_FAILED;
@@ -389,7 +419,9 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 		ss_host_free(core, c, sizeof(*c));
 	}
 	if (give_back)
-		core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
+		unreserve(pool, va, size);
+	else
+		atomic_fetch_sub(&core->addresses, size);
 	free(v->frame);
 	ss_host_free(core, v, sizeof(*v));
 }

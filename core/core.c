@@ -96,10 +96,11 @@ void ss_core_destroy(struct ss_core *core)
 		ss_pool_drop_memory(pool, true);
 		pool_free(core, pool);
 	}
-	for (pool = core->spare_pools; pool; pool = next) {
-		next = pool->next;
-		pool_free(core, pool);
-	}
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
+		for (pool = core->dev[dev].spare_pools; pool; pool = next) {
+			next = pool->next;
+			pool_free(core, pool);
+		}
 	for (uint32_t i = 0; i < core->slot_count; i++) {
 		ss_fence_drop(core, core->slots[i]);
 		ss_row_put(core->slots[i]->saw);
@@ -291,20 +292,14 @@ enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers
 static void reset_pool(struct ss_pool *pool, void *arg)
 {
 	struct ss_core *core = pool->core;
-	struct ss_pool **at;
 
+	(void)arg;
 	ss_pool_drop_memory(pool, false);
 	pthread_mutex_lock(&core->pools);
 	if (!atomic_load(&pool->dying))
 		HASH_DEL(core->pool_by_handle, pool);
+	/* It ends when it is left. */
 	atomic_store(&pool->dying, true);
-	for (at = &core->pool_list; *at && *at != pool; at = &(*at)->next)
-		;
-	if (*at) {
-		*at = pool->next;
-		pool->next = core->spare_pools;
-		core->spare_pools = pool;
-	}
 	pthread_mutex_unlock(&core->pools);
 }
 

@@ -171,6 +171,10 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool);
 /* A pool handle is a number that is never used twice, so a dead one is known. */
 void *ss_pool_handle(const struct ss_pool *pool);
 struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle);
+/* The same where more is done than to ask for figures: until it is let go of (NULL: nothing)
+ * the pool is no other, whoever destroys it meanwhile. Not a lock. */
+struct ss_pool *ss_pool_hold(struct ss_core *core, void *handle);
+void ss_pool_let_go(struct ss_pool *pool);
 bool ss_pool_is_handle(const void *handle); /* ours, dead or alive */
 int ss_pool_device(const struct ss_pool *pool);
 
@@ -186,9 +190,12 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t peers);
 uint64_t ss_pool_access(const struct ss_pool *pool);
 
-/* Stream-ordered allocation. size > 0. */
+/* Stream-ordered allocation. size > 0. The pool is held, or one that is never destroyed. */
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
 			      struct ss_timeline *tl, size_t size, void **out);
+/* ... from the current pool of tl's device. */
+enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
+				void **out);
 /* The usual case of the above and of ss_free_async, at a fraction of the cost: in
  * the device's current pool, on a stream with a handle of its own, nothing
  * captures. 0, or whatever `miss` returns: not usual, and nothing was done. */

@@ -122,6 +122,8 @@ struct ss_queue_table {
 	_Atomic(struct ss_queue *) q[];
 };
 
+#define SS_POOL_GONE (1u << 31)
+
 struct ss_pool {
 	struct ss_core *core;
 	uint64_t handle;
@@ -129,7 +131,9 @@ struct ss_pool {
 	bool classic, is_default;
 	bool shared;                    /* ss_pool_share */
 	atomic_bool dying;              /* destroyed; lives until its last block is freed */
-	enum ss_backing backing;
+	_Atomic uint32_t users;         /* lives.c; or SS_POOL_GONE, where nobody can be */
+	/* Changes only while it has no memory (vmm.c). */
+	_Atomic(enum ss_backing) backing;
 	uint64_t max_bytes, peers;
 	atomic_bool follow, opportunistic, internal;
 	_Atomic uint64_t threshold;
@@ -186,6 +190,7 @@ struct ss_device_state {
 	_Atomic(struct ss_pool *) def, classic;
 	_Atomic(struct ss_pool *) current;
 	struct ss_timeline *null;
+	struct ss_pool *spare_pools;    /* core->pools */
 	uint64_t peers;
 	uint64_t limit;                 /* bytes; 0 = none */
 	_Atomic uint64_t reserved;      /* all pools */
@@ -226,7 +231,7 @@ struct ss_core {
 	atomic_bool hasty;              /* no allocation waits for what is in flight */
 
 	pthread_mutex_t pools;
-	struct ss_pool *pool_list, *pool_by_handle, *spare_pools;
+	struct ss_pool *pool_list, *pool_by_handle;
 	uint64_t next_handle;
 	_Atomic uint32_t zombies;       /* retired streams, perhaps still running */
 	struct ss_device_state dev[SS_MAX_DEVICES];
@@ -240,6 +245,7 @@ struct ss_core {
 	struct ss_segment *spare_segments;
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */
 	_Atomic uint64_t host_bytes;
+	_Atomic uint64_t addresses;     /* in reservations (chunk.c) */
 	_Atomic uint64_t next_queue_id;
 	_Atomic uint64_t next_export;
 	_Atomic uint64_t fences;
@@ -294,14 +300,21 @@ void ss_pool_used_reset(struct ss_pool *pool, bool to_zero);
 
 /* pool.c */
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
-/* Gives a destroyed pool's memory back once nothing of it is live. */
-void ss_pool_reap(struct ss_pool *pool);
 /* Forgets every range and segment; `give_back` also tells the driver. */
 void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
-/* Calls `each` for the pools of dev (-1: of all) with no lock held. */
+void ss_device_init(struct ss_core *core, int dev);
+
+/* lives.c. No lock held. A pool stays what it is from enter to leave. False: it is gone;
+ * who has a live block of it, or core->pools and found it in a list, gets in. */
+bool ss_pool_enter(struct ss_pool *pool);
+void ss_pool_leave(struct ss_pool *pool);
+/* Entered. NULL as ss_pool_current(). */
+struct ss_pool *ss_pool_current_enter(struct ss_core *core, int dev);
+/* Gives a destroyed pool's memory back once nothing of it is live. */
+void ss_pool_reap(struct ss_pool *pool);
+/* Calls `each` for the pools of dev (-1: of all), entered. */
 void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
 		   void *arg);
-void ss_device_init(struct ss_core *core, int dev);
 
 /* place.c: free ranges between queues, heaps and epochs. Pool lock held. */
 void ss_place(struct ss_pool *pool, struct ss_block *b);

@@ -4,8 +4,7 @@
  * thresholds and decay.
  *
  * A pool's handle is a number that is never used twice, so a dead handle is
- * known as one. Pool structs are recycled, never freed: a free that races with
- * the end of its pool reads a pool, not garbage.
+ * known as one. How a pool ends is in lives.c.
  *
  * Locks: core->pools for the lists, then one pool->lock at a time.
  */
@@ -63,11 +62,11 @@ static void counts_reset(struct ss_pool *pool)
 /* core->pools held. */
 static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, bool is_default)
 {
-	struct ss_pool *pool = core->spare_pools;
+	struct ss_pool *pool = core->dev[dev].spare_pools;
 	uint64_t total = core->dev[dev].info.total_bytes;
 
 	if (pool) {
-		core->spare_pools = pool->next;
+		core->dev[dev].spare_pools = pool->next;
 	} else {
 		pool = ss_host_alloc(core, sizeof(*pool));
 		if (!pool)
@@ -75,6 +74,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 		pthread_mutex_init(&pool->lock, NULL);
 		pthread_cond_init(&pool->mapped, NULL);
 		pool->core = core;
+		pool->users = SS_POOL_GONE;
 		pool->done = ss_queue_new(pool, NULL);
 		if (!pool->done) {
 			ss_host_free(core, pool, sizeof(*pool));
@@ -105,6 +105,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->next = core->pool_list;
 	core->pool_list = pool;
 	HASH_ADD(hh, core->pool_by_handle, handle, sizeof(pool->handle), pool);
+	atomic_fetch_and(&pool->users, ~SS_POOL_GONE);
 	return pool;
 }
 
@@ -169,13 +170,21 @@ struct ss_pool *ss_pool_current(struct ss_core *core, int dev)
 
 enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool *pool)
 {
-	if (!ss_pool_default(core, dev) || !pool || atomic_load(&pool->dying))
+	enum ss_status s = SS_OK;
+
+	if (!ss_pool_default(core, dev) || !pool)
 		return SS_ERR_INVALID;
-	if (pool->dev != dev)
-		return SS_ERR_DEVICE;
-	atomic_store(&core->dev[dev].current, pool);
+	/* No pool that is being destroyed becomes current. */
+	pthread_mutex_lock(&core->pools);
+	if (atomic_load(&pool->dying))
+		s = SS_ERR_INVALID;
+	else if (pool->dev != dev)
+		s = SS_ERR_DEVICE;
+	else
+		atomic_store(&core->dev[dev].current, pool);
+	pthread_mutex_unlock(&core->pools);
 	ss_recent_end(core);
-	return SS_OK;
+	return s;
 }
 
 enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
@@ -208,73 +217,9 @@ bool ss_pool_shared(const struct ss_pool *pool)
 	return pool->shared;
 }
 
-enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
-{
-	struct ss_pool *expected = pool;
-
-	pthread_mutex_lock(&core->pools);
-	if (pool->is_default || atomic_load(&pool->dying)) {
-		pthread_mutex_unlock(&core->pools);
-		return SS_ERR_INVALID;
-	}
-	HASH_DEL(core->pool_by_handle, pool);
-	atomic_compare_exchange_strong(&core->dev[pool->dev].current, &expected,
-				       atomic_load(&core->dev[pool->dev].def));
-	ss_recent_end(core);
-	atomic_store_explicit(&pool->dying, true, memory_order_release);
-	pthread_mutex_unlock(&core->pools);
-	ss_pool_reap(pool);
-	return SS_OK;
-}
-
-void ss_pool_reap(struct ss_pool *pool)
-{
-	struct ss_core *core = pool->core;
-	struct ss_pool **at;
-	bool gone;
-
-	if (!atomic_load(&pool->dying))
-		return;
-	/* Two last frees at once, each counted in its own queue: one sees both. */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (ss_pool_used(pool))
-		return;
-	if (!core->dev[pool->dev].info.release_waits[pool->backing])
-		ss_release(pool, 0, UINT64_MAX);
-	pthread_mutex_lock(&core->pools);
-	for (at = &core->pool_list; *at && *at != pool; at = &(*at)->next)
-		;
-	gone = *at && atomic_load(&pool->dying) && !ss_pool_used(pool) &&
-	       !atomic_load(&pool->reserved);
-	if (gone)
-		*at = pool->next;
-	pthread_mutex_unlock(&core->pools);
-	if (!gone)
-		return;
-	/* Its addresses go as well before the pool may be born again elsewhere. */
-	ss_pool_drop_memory(pool, true);
-	pthread_mutex_lock(&core->pools);
-	pool->next = core->spare_pools;
-	core->spare_pools = pool;
-	pthread_mutex_unlock(&core->pools);
-}
-
 void *ss_pool_handle(const struct ss_pool *pool)
 {
 	return (void *)(uintptr_t)pool->handle;
-}
-
-struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle)
-{
-	uint64_t key = (uintptr_t)handle;
-	struct ss_pool *pool;
-
-	if (!ss_pool_is_handle(handle))
-		return NULL;
-	pthread_mutex_lock(&core->pools);
-	HASH_FIND(hh, core->pool_by_handle, &key, sizeof(key), pool);
-	pthread_mutex_unlock(&core->pools);
-	return pool;
 }
 
 bool ss_pool_is_handle(const void *handle)
@@ -285,27 +230,6 @@ bool ss_pool_is_handle(const void *handle)
 int ss_pool_device(const struct ss_pool *pool)
 {
 	return pool->dev;
-}
-
-void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
-		   void *arg)
-{
-	struct ss_pool *pool, *few[16], **list = few;
-	size_t n = 0, max = 0;
-
-	pthread_mutex_lock(&core->pools);
-	for (pool = core->pool_list; pool; pool = pool->next)
-		max += dev < 0 || pool->dev == dev;
-	if (max > sizeof(few) / sizeof(few[0]))
-		list = malloc(max * sizeof(*list));
-	for (pool = core->pool_list; list && pool; pool = pool->next)
-		if (dev < 0 || pool->dev == dev)
-			list[n++] = pool;
-	pthread_mutex_unlock(&core->pools);
-	for (size_t i = 0; i < n; i++)
-		each(list[i], arg);
-	if (list != few)
-		free(list);
 }
 
 /* ---- attributes --------------------------------------------------------- */
@@ -402,6 +326,56 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	pool->trim_wanted = atomic_load(&pool->reserved) > keep;
 	pool->trim_keep = keep;
 	pthread_mutex_unlock(&pool->lock);
+	return SS_OK;
+}
+
+static void left_over(struct ss_pool *pool, void *arg)
+{
+	*(bool *)arg |= atomic_load(&pool->dying) && !ss_pool_used(pool) &&
+			atomic_load(&pool->reserved);
+}
+
+static void let_loose(struct ss_pool *pool, void *arg)
+{
+	(void)arg;
+	if (atomic_load(&pool->dying) && !ss_pool_used(pool))
+		ss_release(pool, 0, UINT64_MAX);
+}
+
+/* What the program may count on: with a pool its memory goes, if nobody has to wait for
+ * that. So the device is asked, as for TrimTo; and what others left that were destroyed
+ * while it was at work goes, too. */
+static void give_up(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	bool any = false;
+
+	ss_fence_poll(core, NULL, -1);
+	if (!release_waits(pool))
+		ss_release(pool, 0, UINT64_MAX);
+	ss_pools_each(core, pool->dev, left_over, &any);
+	if (any && ss_device_idle(core, pool->dev, false))
+		ss_pools_each(core, pool->dev, let_loose, NULL);
+}
+
+enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
+{
+	struct ss_pool *expected = pool;
+
+	pthread_mutex_lock(&core->pools);
+	if (pool->is_default || atomic_load(&pool->dying)) {
+		pthread_mutex_unlock(&core->pools);
+		return SS_ERR_INVALID;
+	}
+	HASH_DEL(core->pool_by_handle, pool);
+	atomic_compare_exchange_strong(&core->dev[pool->dev].current, &expected,
+				       atomic_load(&core->dev[pool->dev].def));
+	ss_recent_end(core);
+	atomic_fetch_add(&pool->users, 1);
+	atomic_store_explicit(&pool->dying, true, memory_order_release);
+	pthread_mutex_unlock(&core->pools);
+	give_up(pool);
+	ss_pool_leave(pool);
 	return SS_OK;
 }
 

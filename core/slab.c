@@ -258,10 +258,13 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		       uint64_t align, bool give_back)
 {
-	enum ss_status s = pool->backing == SS_BACKING_VMM ?
-			   ss_vmm_grow(pool, x, size, align, give_back) :
-			   slab_grow(pool, size, align, give_back);
+	bool vmm = pool->backing == SS_BACKING_VMM;
+	enum ss_status s = vmm ? ss_vmm_grow(pool, x, size, align, give_back)
+			       : slab_grow(pool, size, align, give_back);
 
+	/* There were no addresses. */
+	if (vmm && s == SS_ERR_NOMEM && pool->backing != SS_BACKING_VMM)
+		s = slab_grow(pool, size, align, false);
 	if (s == SS_OK)
 		check_pressure(pool);
 	return s;

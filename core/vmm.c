@@ -259,8 +259,12 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	enum ss_status s = SS_OK;
 	uint64_t unit;
 
-	if (!pool->vmm && (s = ss_vmm_reserve(pool)) != SS_OK)
+	if (!pool->vmm && (s = ss_vmm_reserve(pool)) != SS_OK) {
+		/* Without addresses of its own it lives on whole segments. */
+		if (s == SS_ERR_NOMEM)
+			pool->backing = SS_BACKING_HIP;
 		return s;
+	}
 	find.v = pool->vmm;
 	find.step = least_chunk(pool);
 	pthread_mutex_lock(&pool->lock);
@@ -293,7 +297,7 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	if (!ss_vmm_claim(pool, true, &waited))
 		return SS_ERR_NOMEM;
 	/* What another thread mapped meanwhile may do: look again first. */
-	if (!waited)
+	if (!waited && pool->backing == SS_BACKING_VMM)
 		s = grow(pool, x, size, align, remap);
 	ss_vmm_unclaim(pool);
 	return s;

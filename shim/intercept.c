@@ -238,6 +238,7 @@ SS_HOT(hipFree)
 
 /* ---- hipMallocAsync ----------------------------------------------------- */
 
+/* pool NULL: the current one. */
 static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
 				  void **ptr)
 {
@@ -245,7 +246,8 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 	void *p = NULL;
 
 	if (likely(size != 0))
-		status = ss_alloc_async(ss_core, pool, tl, size, &p);
+		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
+			      : ss_alloc_current(ss_core, tl, size, &p);
 	*ptr = p; /* NULL for nothing, and where it failed */
 	return likely(status == SS_OK) ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 }
@@ -288,7 +290,6 @@ static int malloc_async(void **ptr, size_t size, void *native)
 {
 	hipStream_t stream = native;
 	struct ss_timeline *tl;
-	struct ss_pool *pool;
 	hipError_t err;
 
 	if (unlikely(ss_pass(SS_SERVE)))
@@ -299,11 +300,10 @@ static int malloc_async(void **ptr, size_t size, void *native)
 	tl = ss_stream(stream, &err);
 	if (unlikely(!tl))
 		return ss_fail(err);
-	pool = ss_pool_current(ss_core, ss_timeline_device(tl));
-	if ((unlikely(!pool) || ss_capture_live() || ss_pools_native()) &&
-	    alloc_async_rare(tl, ptr, size, stream, &err))
+	if ((unlikely(!ss_pool_current(ss_core, ss_timeline_device(tl))) || ss_capture_live() ||
+	     ss_pools_native()) && alloc_async_rare(tl, ptr, size, stream, &err))
 		return err;
-	return alloc_on(tl, pool, size, ptr);
+	return alloc_on(tl, NULL, size, ptr);
 }
 
 hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
@@ -324,8 +324,7 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 
 	if (!ptr || !handle)
 		return ss_fail(hipErrorInvalidValue);
-	pool = ss_pool_from_handle(ss_core, handle);
-	if (!pool) {
+	if (!ss_pool_from_handle(ss_core, handle)) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
 		return ss_said(REAL(hipMallocFromPoolAsync, ptr, size, handle, stream));
@@ -341,7 +340,12 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
 	}
-	return alloc_on(tl, pool, size, ptr);
+	pool = ss_pool_hold(ss_core, handle);
+	if (!pool)
+		return ss_fail(hipErrorInvalidValue);
+	err = alloc_on(tl, pool, size, ptr);
+	ss_pool_let_go(pool);
+	return err;
 }
 
 /* ---- hipFreeAsync ------------------------------------------------------- */

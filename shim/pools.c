@@ -127,7 +127,7 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 
 hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 {
-	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	struct ss_pool *pool = ss_pool_hold(ss_core, handle);
 	enum ss_status status;
 
 	if (!handle)
@@ -140,6 +140,7 @@ hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 		return ss_said(REAL(hipMemPoolDestroy, handle));
 	}
 	status = ss_pool_destroy(ss_core, pool);
+	ss_pool_let_go(pool);
 	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
@@ -171,7 +172,11 @@ hipError_t do_hipMemPoolSetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, v
 	} else {
 		return ss_fail(hipErrorInvalidValue);
 	}
+	pool = ss_pool_hold(ss_core, handle);
+	if (!pool)
+		return ss_fail(hipErrorInvalidValue);
 	status = ss_pool_set_attr(ss_core, pool, (enum ss_attr)attr, v);
+	ss_pool_let_go(pool);
 	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
@@ -202,7 +207,7 @@ hipError_t do_hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, v
 
 hipError_t do_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep)
 {
-	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	struct ss_pool *pool = ss_pool_hold(ss_core, handle);
 	enum ss_status status;
 
 	if (!handle)
@@ -210,6 +215,7 @@ hipError_t do_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep)
 	if (!pool)
 		return NOT_OURS(handle, hipMemPoolTrimTo, handle, keep);
 	status = ss_pool_trim(ss_core, pool, keep);
+	ss_pool_let_go(pool);
 	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
@@ -241,25 +247,16 @@ static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDes
 	return hipSuccess;
 }
 
-hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list, size_t count)
+static hipError_t set_access(struct ss_pool *pool, const hipMemAccessDesc *list, size_t count,
+			     int devices)
 {
-	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
-	int devices = ss_device_count();
-	enum ss_status status;
-	uint64_t peers;
+	uint64_t peers = ss_pool_access(pool);
 
-	if (!handle || !list || !count)
-		return ss_fail(hipErrorInvalidValue);
-	if (!pool)
-		return NOT_OURS(handle, hipMemPoolSetAccess, handle, list, count);
-	if (count > (size_t)devices)
-		return ss_fail(hipErrorInvalidDevice);
-	peers = ss_pool_access(pool);
 	for (size_t i = 0; i < count; i++) {
 		hipError_t err = access_check(pool, &list[i], devices);
 
 		if (err != hipSuccess)
-			return ss_fail(err);
+			return err;
 		if (list[i].flags == hipMemAccessFlagsProtNone)
 			peers &= ~(1ull << list[i].location.id);
 		else
@@ -267,8 +264,24 @@ hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *l
 	}
 	if (peers & ~(1ull << ss_pool_device(pool)))
 		ss_seen(ss_pool_device(pool), SS_SEEN_PEER);
-	status = ss_pool_set_access(ss_core, pool, peers);
-	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	return ss_status_error(ss_pool_set_access(ss_core, pool, peers));
+}
+
+hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list, size_t count)
+{
+	int devices = ss_device_count();
+	struct ss_pool *pool;
+	hipError_t err;
+
+	if (!handle || !list || !count)
+		return ss_fail(hipErrorInvalidValue);
+	pool = ss_pool_hold(ss_core, handle);
+	if (!pool)
+		return NOT_OURS(handle, hipMemPoolSetAccess, handle, list, count);
+	err = count > (size_t)devices ? hipErrorInvalidDevice
+				      : set_access(pool, list, count, devices);
+	ss_pool_let_go(pool);
+	return err == hipSuccess ? ss_said(err) : ss_fail(err);
 }
 
 hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
@@ -330,12 +343,13 @@ hipError_t do_hipDeviceGetMemPool(hipMemPool_t *out, int dev)
 
 hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 {
-	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
+	struct ss_pool *pool;
 	enum ss_status status;
 	hipError_t err;
 
 	if (!handle || dev < 0 || dev >= ss_device_count())
 		return ss_fail(hipErrorInvalidValue);
+	pool = ss_pool_hold(ss_core, handle);
 	if (!pool) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
@@ -348,6 +362,7 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 		return ss_said(err);
 	}
 	status = ss_pool_set_current(ss_core, dev, pool);
+	ss_pool_let_go(pool);
 	if (status != SS_OK)
 		return ss_fail(ss_status_error(status));
 	atomic_store(&native_current[dev], NULL);
