@@ -222,7 +222,8 @@ static bool can_access(int peer, int dev)
 	return REAL(hipDeviceCanAccessPeer, &can, peer, dev) == hipSuccess && can;
 }
 
-/* One entry of the list; hipSuccess and the bit to change, or the error. */
+/* One entry of the list. A peer that is to read only may write as well: so it is in every
+ * release. */
 static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDesc *d, int devices)
 {
 	int owner = ss_pool_device(pool);
@@ -232,10 +233,10 @@ static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDes
 		return hipErrorInvalidValue;
 	if (d->location.id < 0 || d->location.id >= devices)
 		return hipErrorInvalidDevice;
-	if (d->flags == hipMemAccessFlagsProtRead)
-		return hipErrorNotSupported;
 	if (d->location.id == owner)
-		return d->flags == hipMemAccessFlagsProtNone ? hipErrorInvalidDevice : hipSuccess;
+		return d->flags == hipMemAccessFlagsProtNone ? hipErrorInvalidDevice :
+		       d->flags == hipMemAccessFlagsProtRead && ss_runtime()->major >= 7 ?
+		       hipErrorNotSupported : hipSuccess;
 	if (d->flags != hipMemAccessFlagsProtNone && !can_access(d->location.id, owner))
 		return hipErrorInvalidDevice;
 	return hipSuccess;
@@ -246,29 +247,43 @@ hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *l
 	struct ss_pool *pool = ss_pool_from_handle(ss_core, handle);
 	int devices = ss_device_count();
 	enum ss_status status;
-	uint64_t peers;
+	uint64_t peers, readers;
 
-	if (!handle || !list || !count)
+	if (!handle || !list)
 		return ss_fail(hipErrorInvalidValue);
 	if (!pool)
 		return NOT_OURS(handle, hipMemPoolSetAccess, handle, list, count);
 	if (count > (size_t)devices)
 		return ss_fail(hipErrorInvalidDevice);
+	if (!count)
+		return ss_said(hipSuccess);
 	peers = ss_pool_access(pool);
+	readers = ss_pool_readers(pool);
 	for (size_t i = 0; i < count; i++) {
 		hipError_t err = access_check(pool, &list[i], devices);
+		uint64_t bit;
 
 		if (err != hipSuccess)
 			return ss_fail(err);
-		if (list[i].flags == hipMemAccessFlagsProtNone)
-			peers &= ~(1ull << list[i].location.id);
-		else
-			peers |= 1ull << list[i].location.id;
+		bit = 1ull << list[i].location.id;
+		peers = list[i].flags == hipMemAccessFlagsProtNone ? peers & ~bit : peers | bit;
+		readers = list[i].flags == hipMemAccessFlagsProtRead ? readers | bit : readers & ~bit;
 	}
 	if (peers & ~(1ull << ss_pool_device(pool)))
 		ss_seen(ss_pool_device(pool), SS_SEEN_PEER);
 	status = ss_pool_set_access(ss_core, pool, peers);
-	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	if (status != SS_OK)
+		return ss_fail(ss_status_error(status));
+	/* What the owner is told says nothing. */
+	ss_pool_set_readers(pool, readers & ~(1ull << ss_pool_device(pool)));
+	return ss_said(hipSuccess);
+}
+
+static hipMemAccessFlags pool_flags(const struct ss_pool *pool, int dev)
+{
+	return !(ss_pool_access(pool) >> dev & 1) ? hipMemAccessFlagsProtNone :
+	       ss_pool_readers(pool) >> dev & 1 ? hipMemAccessFlagsProtRead :
+	       hipMemAccessFlagsProtReadWrite;
 }
 
 hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
@@ -283,8 +298,7 @@ hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
 	if (location->type != hipMemLocationTypeDevice || location->id < 0 ||
 	    location->id >= ss_device_count())
 		return ss_fail(hipErrorInvalidValue);
-	*flags = ss_pool_access(pool) >> location->id & 1 ? hipMemAccessFlagsProtReadWrite
-							  : hipMemAccessFlagsProtNone;
+	*flags = pool_flags(pool, location->id);
 	return ss_said(hipSuccess);
 }
 
