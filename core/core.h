@@ -189,6 +189,10 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
  * segments. */
 enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t peers);
 uint64_t ss_pool_access(const struct ss_pool *pool);
+/* Which of them were to read only. Nothing is made of it: they may write as well, as in
+ * the runtime; but who asks hears what was said. */
+void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers);
+uint64_t ss_pool_readers(const struct ss_pool *pool);
 
 /* Stream-ordered allocation. size > 0. The pool is held, or one that is never destroyed. */
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,

@@ -293,30 +293,39 @@ bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl)
 	return s == SS_OK;
 }
 
-bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
-{
-	struct { struct ss_timeline *tl; uint64_t pos; bool idle; } list[1024];
-	uint32_t count = 0;
-	unsigned looks = 0;
+struct asked {
+	struct ss_timeline *tl;
+	uint64_t pos;
+	bool idle;
+};
 
-	/* Nor is a device idle on which a destroyed stream still runs. */
-	if (ss_distrusted(core) || ss_zombies(core, dev))
-		return false;
+/* The streams of dev, and how far each has come now; *count may be more than there is room
+ * for. False: one of them may not be asked. */
+static bool list_streams(struct ss_core *core, int dev, bool join_null, struct asked *list,
+			 uint32_t max, uint32_t *count)
+{
+	bool may = true;
+
+	*count = 0;
 	pthread_mutex_lock(&core->order);
-	for (uint32_t i = 0; i < core->slot_count; i++) {
+	for (uint32_t i = 0; i < core->slot_count && may; i++) {
 		struct ss_timeline *tl = core->slots[i];
 
 		if (tl->dev != dev || !tl->alive)
 			continue;
-		if (count == 1024 || (tl->kind == SS_TL_NULL && !join_null &&
-				    atomic_load(&core->dev[dev].joiners))) {
-			pthread_mutex_unlock(&core->order);
-			return false;
-		}
-		list[count].tl = tl;
-		list[count++].pos = ss_position(tl);
+		may = tl->kind != SS_TL_NULL || join_null || !atomic_load(&core->dev[dev].joiners);
+		if (*count < max)
+			list[*count] = (struct asked){tl, ss_position(tl), false};
+		++*count;
 	}
 	pthread_mutex_unlock(&core->order);
+	return may;
+}
+
+static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count)
+{
+	unsigned looks = 0;
+
 	/* The null stream last, and only when every other has come to its end: then
 	 * the record on it joins nothing that is still pending. */
 	for (int null = 0; null <= 1; null++) {
@@ -336,4 +345,31 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 		}
 	}
 	return true;
+}
+
+bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
+{
+	/* The threads of an application may have little stack. */
+	struct asked few[16], *list = few;
+	uint32_t count, max = sizeof(few) / sizeof(few[0]);
+	bool idle = false;
+
+	/* Nor is a device idle on which a destroyed stream still runs. */
+	if (ss_distrusted(core) || ss_zombies(core, dev))
+		return false;
+	while (list_streams(core, dev, join_null, list, max, &count)) {
+		if (count <= max) {
+			idle = all_at_end(core, list, count);
+			break;
+		}
+		max = count + 16;
+		if (list != few)
+			free(list);
+		list = malloc(max * sizeof(*list));
+		if (!list)
+			return false;
+	}
+	if (list != few)
+		free(list);
+	return idle;
 }

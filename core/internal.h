@@ -135,6 +135,7 @@ struct ss_pool {
 	/* Changes only while it has no memory (vmm.c). */
 	_Atomic(enum ss_backing) backing;
 	uint64_t max_bytes, peers;
+	_Atomic uint64_t readers;       /* of the peers, see ss_pool_set_readers */
 	atomic_bool follow, opportunistic, internal;
 	_Atomic uint64_t threshold;
 	atomic_bool threshold_set;      /* by the program or by the environment */

@@ -8,6 +8,7 @@
  */
 #include <ctype.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/options.h"
@@ -148,21 +149,21 @@ bool ss_options_set(struct ss_options *opt, const char *name, const char *value)
 
 /* ---- the environment ---------------------------------------------------- */
 
-static int least(int a, int b) {
-	return a < b ? a : b;
+static unsigned char least(int a, int b) {
+	return (unsigned char)(a < b ? a : b);
 }
 
 /* Edit distance where a swap of neighbours counts one; case is ignored. */
 static int distance(const char *a, const char *b) {
 	enum { MAX = 40 };
-	int d[MAX + 1][MAX + 1];
+	unsigned char d[MAX + 1][MAX + 1]; /* on any thread's stack */
 	int la = (int)strnlen(a, MAX), lb = (int)strnlen(b, MAX);
 
 	for (int j = 0; j <= lb; j++) {
-		d[0][j] = j;
+		d[0][j] = (unsigned char)j;
 	}
 	for (int i = 1; i <= la; i++) {
-		d[i][0] = i;
+		d[i][0] = (unsigned char)i;
 		for (int j = 1; j <= lb; j++) {
 			int ca = toupper((unsigned char)a[i - 1]);
 			int cb = toupper((unsigned char)b[j - 1]);
@@ -319,14 +320,18 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 }
 
 void ss_options_print_changed(const struct ss_options *opt, FILE *out) {
-	struct ss_options def;
-	ss_options_default(&def);
+	/* Not on the stack: the thread may have little of it. */
+	struct { struct ss_options def; char now[1024], then[1024]; } *t = malloc(sizeof(*t));
+	if (!t) {
+		return;
+	}
+	ss_options_default(&t->def);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		char now[1024], then[1024];
-		option_format(opt, &table[i], now, sizeof(now));
-		option_format(&def, &table[i], then, sizeof(then));
-		if (strcmp(now, then) != 0) {
-			fprintf(out, PREFIX "%s=%s\n", table[i].name, now);
+		option_format(opt, &table[i], t->now, sizeof(t->now));
+		option_format(&t->def, &table[i], t->then, sizeof(t->then));
+		if (strcmp(t->now, t->then) != 0) {
+			fprintf(out, PREFIX "%s=%s\n", table[i].name, t->now);
 		}
 	}
+	free(t);
 }

@@ -287,6 +287,16 @@ uint64_t ss_pool_access(const struct ss_pool *pool)
 	return pool->peers;
 }
 
+void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers)
+{
+	atomic_store(&pool->readers, readers);
+}
+
+uint64_t ss_pool_readers(const struct ss_pool *pool)
+{
+	return atomic_load(&pool->readers);
+}
+
 /* ---- giving back -------------------------------------------------------- */
 
 static bool release_waits(const struct ss_pool *pool)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/journal.h"
 #include "driver/rocm.h"
@@ -10,14 +11,31 @@
 
 static FILE *_Atomic log_file;
 
+/* stderr has no buffer, and glibc up to 2.36 makes one of 8 KiB on the stack then, which
+ * may be all that the thread has. So there is a stream of our own. (Never closed: the
+ * descriptor is not ours.) */
+static void stderr_open(void)
+{
+	static char buffer[BUFSIZ];
+	FILE *none = NULL, *f = fdopen(STDERR_FILENO, "w");
+
+	if (!f)
+		return;
+	setvbuf(f, buffer, _IOLBF, sizeof(buffer));
+	atomic_compare_exchange_strong(&log_file, &none, f);
+}
+
 void ss_out_open(void)
 {
 	char path[sizeof(ss_options.log) + 32];
 	FILE *f;
 
-	if (atomic_load(&log_file) || !ss_options.log[0] ||
-	    !ss_path_expand(ss_options.log, path, sizeof(path)))
+	if (atomic_load(&log_file))
 		return;
+	if (!ss_options.log[0] || !ss_path_expand(ss_options.log, path, sizeof(path))) {
+		stderr_open();
+		return;
+	}
 	f = fopen(path, "ae");
 	if (!f) {
 		fprintf(stderr, "somashim: cannot open SOMASHIM_LOG %s\n", path);

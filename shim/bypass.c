@@ -134,16 +134,18 @@ static bool first_look(const struct dl_phdr_info *info)
 static int mapped_runtimes(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
-	char line[4096];
+	char *line = NULL; /* may be long, and the stack small */
+	size_t size = 0;
 	int n = 0;
 
-	while (f && fgets(line, sizeof(line), f)) {
+	while (f && getline(&line, &size, f) > 0) {
 		const char *base = strrchr(line, '/');
 
 		n += base && strstr(line, " r-xp ") && !strncmp(base, "/libamdhip64.", 13);
 	}
 	if (f)
 		fclose(f);
+	free(line);
 	return n;
 }
 

@@ -8,6 +8,7 @@
  * which nobody can make us wait for. No lock.
  */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -78,12 +79,15 @@ int ss_card_write(const struct ss_card *card, size_t size)
 
 bool ss_card_read(int fd, struct ss_card *out)
 {
-	char bytes[sizeof(*out) + 1];
 	int seals = fcntl(fd, F_GET_SEALS);
+	bool good = false;
 	ssize_t size;
+	char *bytes; /* many for a stack */
 
-	if (seals < 0 || (seals & SEALS) != SEALS)
+	if (seals < 0 || (seals & SEALS) != SEALS || !(bytes = malloc(sizeof(*out) + 1)))
 		return false;
-	size = pread(fd, bytes, sizeof(bytes), 0);
-	return size > 0 && ss_card_parse(bytes, (size_t)size, out);
+	size = pread(fd, bytes, sizeof(*out) + 1, 0);
+	good = size > 0 && ss_card_parse(bytes, (size_t)size, out);
+	free(bytes);
+	return good;
 }

@@ -18,9 +18,9 @@
 #if defined(__GLIBC__)
 #include <gnu/libc-version.h>
 #endif
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,17 +95,19 @@ void ss_loads_mark(void)
 {
 	static atomic_bool once;
 	struct link_map *map = NULL;
-	char path[PATH_MAX];
 	const char *slash;
+	char *path;
 	Dl_info info;
 	void *lib;
 
 	if (atomic_exchange(&once, true) || !sees_namespaces() || !dladdr(&ss_owing, &info) ||
 	    !(slash = strrchr(info.dli_fname, '/')))
 		return;
-	snprintf(path, sizeof(path), "%.*s/libsomashim-audit.so", (int)(slash - info.dli_fname),
-		 info.dli_fname);
+	if (asprintf(&path, "%.*s/libsomashim-audit.so", (int)(slash - info.dli_fname),
+		     info.dli_fname) < 0)
+		return;
 	lib = access(path, R_OK) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	free(path);
 	if (lib && !dlinfo(lib, RTLD_DI_LINKMAP, &map))
 		atomic_store(&mark, map);
 }

@@ -8,8 +8,9 @@
  * fails with the same error and changes nothing. Where there is no such call the
  * thread remembers it here, until the next call that would have replaced it.
  *
- * The first success of ours after it is put there too. Not every one: a hit makes no
- * call, so up to 6.x an error of the runtime's own stays until its own next success.
+ * The first success of ours after an error, ours or one that went through here, is put
+ * there too. Not every one: a hit makes no call. So what remains is an error of a call
+ * that we do not stand in front of: up to 6.x it stays until the runtime's own next success.
  */
 #include "shim/shim.h"
 
@@ -57,7 +58,7 @@ static hipError_t fail_really(hipError_t err)
 	}
 }
 
-/* In ss_tls.error: the runtime has it, and is to hear of the next success. */
+/* In ss_tls.error: the runtime has one, and is to hear of the next success. */
 #define PLACED (-1)
 
 static void succeed_really(void)
@@ -74,16 +75,29 @@ hipError_t ss_fail(hipError_t err)
 	ss_tls.error = hipSuccess;
 	if (ss_exiting())
 		return err;
-	ss_tls.error = fail_really(err) == err ? PLACED : (int)err;
+	if (fail_really(err) == err) {
+		ss_tls.error = PLACED;
+	} else {
+		/* What the runtime still remembers is older, and younger from now on. */
+		(void)REAL(hipGetLastError);
+		ss_tls.error = (int)err;
+	}
 	return err;
 }
 
 hipError_t ss_said_slow(hipError_t err)
 {
-	if (ss_tls.error == PLACED && err == hipSuccess && !ss_exiting())
-		succeed_really();
-	if (ss_tls.error == PLACED || err != hipSuccess || ss_runtime()->major < 7)
+	bool replaces = ss_tls.error == PLACED || ss_runtime()->major < 7;
+
+	if (err == hipErrorNotReady && ss_runtime()->major >= 7)
+		return err; /* is not remembered, and said often */
+	if (err != hipSuccess) {
+		ss_tls.error = PLACED;
+	} else if (replaces) {
+		if (!ss_exiting())
+			succeed_really();
 		ss_tls.error = hipSuccess;
+	}
 	return err;
 }
 

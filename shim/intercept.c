@@ -386,9 +386,10 @@ static int free_async(void *ptr, void *native)
 	if (unlikely(ss_pass(SS_LATE)))
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream)
 					    : ss_real_missing();
-	/* InvalidValue up to 6.x, success since: success harms nobody. */
+	/* Before the runtime looks at the stream, in every release. */
 	if (unlikely(!ptr))
-		return ss_said(hipSuccess);
+		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue)
+					       : ss_said(hipSuccess);
 	if (ss_exiting()) {
 		if (ss_lookup(ss_core, ptr, &info))
 			return hipSuccess;

@@ -228,7 +228,8 @@ static bool can_access(int peer, int dev)
 	return REAL(hipDeviceCanAccessPeer, &can, peer, dev) == hipSuccess && can;
 }
 
-/* One entry of the list; hipSuccess and the bit to change, or the error. */
+/* One entry of the list. A peer that is to read only may write as well: so it is in every
+ * release. */
 static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDesc *d, int devices)
 {
 	int owner = ss_pool_device(pool);
@@ -238,10 +239,10 @@ static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDes
 		return hipErrorInvalidValue;
 	if (d->location.id < 0 || d->location.id >= devices)
 		return hipErrorInvalidDevice;
-	if (d->flags == hipMemAccessFlagsProtRead)
-		return hipErrorNotSupported;
 	if (d->location.id == owner)
-		return d->flags == hipMemAccessFlagsProtNone ? hipErrorInvalidDevice : hipSuccess;
+		return d->flags == hipMemAccessFlagsProtNone ? hipErrorInvalidDevice :
+		       d->flags == hipMemAccessFlagsProtRead && ss_runtime()->major >= 7 ?
+		       hipErrorNotSupported : hipSuccess;
 	if (d->flags != hipMemAccessFlagsProtNone && !can_access(d->location.id, owner))
 		return hipErrorInvalidDevice;
 	return hipSuccess;
@@ -250,36 +251,43 @@ static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDes
 static hipError_t set_access(struct ss_pool *pool, const hipMemAccessDesc *list, size_t count,
 			     int devices)
 {
-	uint64_t peers = ss_pool_access(pool);
+	uint64_t peers = ss_pool_access(pool), readers = ss_pool_readers(pool);
+	enum ss_status status;
 
 	for (size_t i = 0; i < count; i++) {
 		hipError_t err = access_check(pool, &list[i], devices);
+		uint64_t bit;
 
 		if (err != hipSuccess)
 			return err;
-		if (list[i].flags == hipMemAccessFlagsProtNone)
-			peers &= ~(1ull << list[i].location.id);
-		else
-			peers |= 1ull << list[i].location.id;
+		bit = 1ull << list[i].location.id;
+		peers = list[i].flags == hipMemAccessFlagsProtNone ? peers & ~bit : peers | bit;
+		readers = list[i].flags == hipMemAccessFlagsProtRead ? readers | bit : readers & ~bit;
 	}
 	if (peers & ~(1ull << ss_pool_device(pool)))
 		ss_seen(ss_pool_device(pool), SS_SEEN_PEER);
-	return ss_status_error(ss_pool_set_access(ss_core, pool, peers));
+	status = ss_pool_set_access(ss_core, pool, peers);
+	/* What the owner is told says nothing. */
+	if (status == SS_OK)
+		ss_pool_set_readers(pool, readers & ~(1ull << ss_pool_device(pool)));
+	return ss_status_error(status);
 }
 
 hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list, size_t count)
 {
 	int devices = ss_device_count();
 	struct ss_pool *pool;
-	hipError_t err;
+	hipError_t err = hipSuccess;
 
-	if (!handle || !list || !count)
+	if (!handle || !list)
 		return ss_fail(hipErrorInvalidValue);
 	pool = ss_pool_hold(ss_core, handle);
 	if (!pool)
 		return NOT_OURS(handle, hipMemPoolSetAccess, handle, list, count);
-	err = count > (size_t)devices ? hipErrorInvalidDevice
-				      : set_access(pool, list, count, devices);
+	if (count > (size_t)devices)
+		err = hipErrorInvalidDevice;
+	else if (count)
+		err = set_access(pool, list, count, devices);
 	ss_pool_let_go(pool);
 	return err == hipSuccess ? ss_said(err) : ss_fail(err);
 }
@@ -296,8 +304,7 @@ hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
 	if (location->type != hipMemLocationTypeDevice || location->id < 0 ||
 	    location->id >= ss_device_count())
 		return ss_fail(hipErrorInvalidValue);
-	*flags = ss_pool_access(pool) >> location->id & 1 ? hipMemAccessFlagsProtReadWrite
-							  : hipMemAccessFlagsProtNone;
+	*flags = pool_flags(pool, location->id);
 	return ss_said(hipSuccess);
 }
 

@@ -236,15 +236,20 @@ static const struct {
 static bool prepare(struct trial *t, const struct ss_options *options, enum ss_backing backing)
 {
 	struct ss_driver driver = ss_rocm_driver();
-	struct ss_options mine = *options;
+	struct ss_options *mine; /* large for a stack */
 
-	mine.backing = (int)backing;
-	mine.journal[0] = '\0';
-	mine.limit.set = mine.initial.set = false;
-	mine.limit.bytes = mine.initial.bytes = 0;
 	STEP(t, driver.mem_info(driver.ctx, t->dev, &t->free_before, NULL));
 	t->host = malloc(PROBE);
-	t->core = ss_core_create(&driver, &mine);
+	mine = malloc(sizeof(*mine));
+	if (mine) {
+		*mine = *options;
+		mine->backing = (int)backing;
+		mine->journal[0] = '\0';
+		mine->limit.set = mine->initial.set = false;
+		mine->limit.bytes = mine->initial.bytes = 0;
+		t->core = ss_core_create(&driver, mine);
+		free(mine);
+	}
 	if (!t->core || !t->host)
 		return failed(t, "out of host memory", 0);
 	t->pool = ss_pool_default(t->core, t->dev);

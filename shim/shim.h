@@ -118,12 +118,13 @@ SS_ENTRIES(E)
 
 /* Returns `err`, having made it this thread's last error. */
 hipError_t ss_fail(hipError_t err);
-/* An application's real call succeeded or failed on its own: up to 6.x that
- * replaces the last error, so an answer of ours is forgotten. */
+/* An application's call succeeded, or failed in the runtime on its own: up to 6.x that
+ * replaces the last error. A failure takes this thread off the fast paths, until the
+ * next success of ours has been heard of. */
 hipError_t ss_said_slow(hipError_t err);
 static inline hipError_t ss_said(hipError_t err)
 {
-	return likely(ss_tls.error == 0) ? err : ss_said_slow(err);
+	return likely(!(ss_tls.error | (int)err)) ? err : ss_said_slow(err);
 }
 hipError_t ss_status_error(enum ss_status status);
 

@@ -154,30 +154,32 @@ static void selftest(const struct ss_options *options, int devices)
 
 static bool start(void)
 {
-	struct ss_options options;
+	/* Not on the stack: the thread may have little of it. */
+	struct ss_options *options;
 	bool first = false;
 	int devices;
 
-	if (!ss_real_resolve())
+	if (!ss_real_resolve() || !(options = malloc(sizeof(*options))))
 		return false;
-	ss_options_read(&options, environ, NULL);
-	devices = options.disable ? 0 : ss_rocm_start(&options);
-	if (options.selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
-		selftest(&options, devices);
-	if (devices > 0 && options.free_sync == SS_FREE_SYNC_AUTO)
+	ss_options_read(options, environ, NULL);
+	devices = options->disable ? 0 : ss_rocm_start(options);
+	if (options->selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
+		selftest(options, devices);
+	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
 		ss_loads_mark();
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&ss_state) == SS_UNKNOWN) {
 		first = true;
-		ss_options = options;
+		ss_options = *options;
 		ss_out_open();
-		ss_options_read(&options, environ, ss_out()); /* now with warnings */
+		ss_options_read(options, environ, ss_out()); /* now with warnings */
 		if (devices > 0)
 			create(devices);
 		else
 			set_state(SS_UNKNOWN, SS_OFF);
 	}
 	pthread_mutex_unlock(&start_lock);
+	free(options);
 	if (first)
 		ss_report_add(devices > 0 ? &somashim_report.r.used : &somashim_report.r.off);
 	if (first && ss_options.verbose)

@@ -59,10 +59,15 @@ static atomic_bool is_taken;
 
 static bool wanted(void)
 {
-	struct ss_options options;
+	struct ss_options *options = malloc(sizeof(*options)); /* large for a stack */
+	bool is;
 
-	ss_options_read(&options, environ, NULL);
-	return options.api_table && !options.disable;
+	if (!options)
+		return false;
+	ss_options_read(options, environ, NULL);
+	is = options->api_table && !options->disable;
+	free(options);
+	return is;
 }
 
 /* The object that holds an address; NULL: none. */

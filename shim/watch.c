@@ -158,7 +158,7 @@ static hipError_t hipStreamSynchronize_long(hipStream_t stream)
 
 static int real_stream_sync(void *stream)
 {
-	return ss_real.hipStreamSynchronize(stream);
+	return ss_said(ss_real.hipStreamSynchronize(stream));
 }
 
 static int long_stream_sync(void *stream)
@@ -200,7 +200,7 @@ static hipError_t hipEventSynchronize_long(hipEvent_t event)
 
 static int real_event_sync(void *event)
 {
-	return ss_real.hipEventSynchronize(event);
+	return ss_said(ss_real.hipEventSynchronize(event));
 }
 
 static int long_event_sync(void *event)
@@ -226,7 +226,7 @@ static hipError_t hipEventQuery_long(hipEvent_t event)
 
 static int real_event_query(void *event)
 {
-	return ss_real.hipEventQuery(event);
+	return ss_said(ss_real.hipEventQuery(event));
 }
 
 static int long_event_query(void *event)
@@ -268,7 +268,7 @@ static hipError_t hipStreamWaitEvent_long(hipStream_t stream, hipEvent_t event, 
 
 static int real_wait(void *stream, void *event, unsigned flags)
 {
-	return ss_real.hipStreamWaitEvent(stream, event, flags);
+	return ss_said(ss_real.hipStreamWaitEvent(stream, event, flags));
 }
 
 static int long_wait(void *stream, void *event, unsigned flags)
@@ -340,7 +340,7 @@ static hipError_t hipEventRecord_long(hipEvent_t event, hipStream_t stream)
 
 static int real_record(void *event, void *stream)
 {
-	return ss_real.hipEventRecord(event, stream);
+	return ss_said(ss_real.hipEventRecord(event, stream));
 }
 
 static int long_record(void *event, void *stream)

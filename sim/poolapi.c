@@ -168,7 +168,7 @@ hipError_t i_hipMemPoolSetAccess(hipMemPool_t h, const hipMemAccessDesc *list, s
 	struct pool *p;
 	hipError_t e = hipSuccess;
 
-	if (!h || (n && !list))
+	if (!h || !list) /* the list is asked for even if it is empty (hip_mempool.cpp) */
 		return hipErrorInvalidValue;
 	if (n > (size_t)sim_opt.devices)
 		return hipErrorInvalidDevice;

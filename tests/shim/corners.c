@@ -43,7 +43,9 @@ static void async(void)
 	p = (void *)7;
 	GIVES(hipErrorOutOfMemory, hipMallocAsync(&p, (size_t)1 << 50, s));
 	CHECK(!p);
-	OK(hipFreeAsync(NULL, s));
+	/* Before anything else is looked at. */
+	GIVES(runtime_major() < 7 ? hipErrorInvalidValue : hipSuccess, hipFreeAsync(NULL, s));
+	GIVES(runtime_major() < 7 ? hipErrorInvalidValue : hipSuccess, hipFreeAsync(NULL, bad));
 	GIVES(hipErrorInvalidValue, hipFreeAsync(&local, s));
 	OK(hipMallocAsync(&p, 100, s));
 	OK(hipFreeAsync(p, s));

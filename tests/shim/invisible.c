@@ -179,6 +179,54 @@ static void cubes(void)
 
 /* ---- the last error -------------------------------------------------------- */
 
+/* An error of the runtime's, and then a success of ours: what there is to be read. It has
+ * none of its own for NotSupported and the like, which ours then are. */
+static void runtimes_error(hipStream_t s)
+{
+	bool keeps = runtime_major() >= 7;
+	uint64_t calls;
+	hipEvent_t e;
+	void *p;
+
+	OK(hipEventCreate(&e));
+	for (int i = 0; i < 100; i++) {
+		OK(hipMallocAsync(&p, 5000, s));
+		OK(hipFreeAsync(p, s));
+	}
+	stall(s);
+	OK(hipMemsetAsync(p, 1, 100, s));
+	OK(hipEventRecord(e, s));
+	for (int way = 0; way < 5; way++) {
+		hipError_t err = way < 2 ? hipErrorNotReady : hipErrorInvalidValue;
+
+		if (way == 0)
+			GIVES(err, hipEventQuery(e));
+		else if (way == 1)
+			GIVES(err, hipStreamQuery(s));
+		else
+			GIVES(err, hipMemsetAsync((void *)8, 1, 1, s));
+		if (way == 3) {
+			OK(hipMalloc(&p, 5000));
+			OK(hipMallocAsync(&p, 5000, s));
+		} else {
+			OK(hipMallocAsync(&p, 5000, s));
+			OK(hipFreeAsync(p, s));
+		}
+		if (way == 4) {
+			/* Only once. */
+			calls = sim_calls();
+			OK(hipMallocAsync(&p, 5000, s));
+			OK(hipFreeAsync(p, s));
+			CHECK(sim_calls() == calls);
+		}
+		GIVES(keeps && err != hipErrorNotReady ? err : hipSuccess, hipGetLastError());
+		GIVES(hipSuccess, hipGetLastError());
+	}
+	release(s);
+	OK(hipStreamSynchronize(s));
+	OK(hipEventDestroy(e));
+}
+
 /* Up to 6.x the result of the last call, whatever it was; since 7.0 the last error,
  * until it is read. Whoever answered. */
 static void last_error(hipStream_t s)
@@ -216,6 +264,7 @@ static void last_error(hipStream_t s)
 	GIVES(hipErrorInvalidDevice, hipSetDevice(99));
 	GIVES(hipErrorInvalidDevice, hipGetLastError());
 	GIVES(hipSuccess, hipGetLastError());
+	runtimes_error(s);
 	if (!ext || runtime_major() < 7)
 		return;
 	/* This one forgets with every success, and leaves the other alone. */

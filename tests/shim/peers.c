@@ -46,6 +46,35 @@ static void reach(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
+static void gives(hipMemPool_t pool, hipMemAccessFlags flags)
+{
+	hipMemAccessDesc d = {{hipMemLocationTypeDevice, 1}, flags};
+	hipMemAccessFlags got = (hipMemAccessFlags)7;
+
+	OK(hipMemPoolSetAccess(pool, &d, 1));
+	OK(hipMemPoolGetAccess(&got, pool, &d.location));
+	CHECK(got == flags);
+}
+
+/* A peer that is to read only, which no release enforces: reported as it was set. */
+static void readers(void)
+{
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
+	uint64_t n;
+	void *p;
+
+	OK(hipMallocFromPoolAsync(&p, 4096, pool, NULL));
+	n = grants();
+	gives(pool, hipMemAccessFlagsProtRead);
+	CHECK(grants() > n);
+	gives(pool, hipMemAccessFlagsProtReadWrite);
+	gives(pool, hipMemAccessFlagsProtRead);
+	gives(pool, hipMemAccessFlagsProtNone);
+	gives(pool, hipMemAccessFlagsProtReadWrite);
+	OK(hipFreeAsync(p, NULL));
+	OK(hipMemPoolDestroy(pool));
+}
+
 int main(void)
 {
 	hipMemPool_t pool0, pool1;
@@ -63,6 +92,7 @@ int main(void)
 	OK(hipDeviceGetDefaultMemPool(&pool1, 1));
 	CHECK(pool0 != pool1);
 	reach();
+	readers();
 	OK(hipStreamCreate(&s0));
 	OK(hipSetDevice(1));
 	OK(hipStreamCreate(&s1));

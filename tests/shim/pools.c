@@ -115,7 +115,12 @@ static void access_lists(hipMemPool_t pool, int devices)
 	d.flags = hipMemAccessFlagsProtNone;
 	GIVES(hipErrorInvalidDevice, hipMemPoolSetAccess(pool, &d, 1));
 	d.flags = hipMemAccessFlagsProtRead;
-	GIVES(hipErrorNotSupported, hipMemPoolSetAccess(pool, &d, 1));
+	GIVES(runtime_major() < 7 ? hipSuccess : hipErrorNotSupported,
+	      hipMemPoolSetAccess(pool, &d, 1));
+	OK(hipMemPoolGetAccess(&flags, pool, &where));
+	CHECK(flags == hipMemAccessFlagsProtReadWrite);
+	OK(hipMemPoolSetAccess(pool, &d, 0));
+	GIVES(hipErrorInvalidValue, hipMemPoolSetAccess(pool, NULL, 0));
 	d.flags = (hipMemAccessFlags)7;
 	GIVES(hipErrorInvalidValue, hipMemPoolSetAccess(pool, &d, 1));
 	d.flags = hipMemAccessFlagsProtReadWrite;
