@@ -296,6 +296,11 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 void ss_pool_reap(struct ss_pool *pool);
 /* Forgets every range and segment; `give_back` also tells the driver. */
 void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
+/* Memory of ours that hipDeviceReset does not take? */
+static inline bool ss_pool_outlives(const struct ss_pool *pool)
+{
+	return pool->backing != SS_BACKING_HIP;
+}
 /* Calls `each` for the pools of dev (-1: of all) with no lock held. */
 void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
 		   void *arg);
