@@ -268,6 +268,11 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev);
 /* What hipMemGetInfo should say: raw numbers in, adjusted out. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
+/* Idle memory goes back to dev, because a call of the runtime's own found none there. If
+ * it may, this waits as an allocation of ours does, until *end (0: not set yet). True: some
+ * went back; asked again, there may be more. */
+bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
+
 /* Has every stream of dev reached its end right now? Asks with fences, never
  * waits. Without `join_null` a device whose null stream was ever used beside
  * blocking ones is not known to be idle, since asking there joins them. */

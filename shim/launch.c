@@ -103,7 +103,9 @@ static hipEvent_t event_of(const void *params)
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,
 			      size_t count, SS_NODE_PARAMS *params)
 {
-	NODE(event_of(params), hipGraphAddNode, node, graph, deps, count, params);
+	taint(event_of(params), true);
+	/* One that allocates may find none. */
+	return ss_said(REAL_AGAIN(-1, hipGraphAddNode, node, graph, deps, count, params));
 }
 
 hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)
