@@ -289,12 +289,27 @@ enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers
 	return ss_pool_set_access(core, pool, peers);
 }
 
+static void keeps(struct ss_pool *pool, void *arg)
+{
+	if (ss_pool_outlives(pool) && (pool->vmm || atomic_load(&pool->reserved)))
+		*(uint64_t *)arg |= ss_pool_access(pool);
+}
+
+uint64_t ss_device_keeps(struct ss_core *core, int dev)
+{
+	uint64_t peers = 0;
+
+	if (dev >= 0 && dev < core->devices)
+		ss_pools_each(core, dev, keeps, &peers);
+	return peers;
+}
+
 static void reset_pool(struct ss_pool *pool, void *arg)
 {
+	const bool *idle = arg;
 	struct ss_core *core = pool->core;
 
-	(void)arg;
-	ss_pool_drop_memory(pool, false);
+	ss_pool_drop_memory(pool, *idle && ss_pool_outlives(pool));
 	pthread_mutex_lock(&core->pools);
 	if (!atomic_load(&pool->dying))
 		HASH_DEL(core->pool_by_handle, pool);
@@ -303,7 +318,7 @@ static void reset_pool(struct ss_pool *pool, void *arg)
 	pthread_mutex_unlock(&core->pools);
 }
 
-void ss_device_reset(struct ss_core *core, int dev)
+void ss_device_reset(struct ss_core *core, int dev, bool idle)
 {
 	struct ss_device_state *d;
 
@@ -316,7 +331,7 @@ void ss_device_reset(struct ss_core *core, int dev)
 	atomic_store(&d->classic, NULL);
 	atomic_store(&d->current, NULL);
 	pthread_mutex_unlock(&core->pools);
-	ss_pools_each(core, dev, reset_pool, NULL);
+	ss_pools_each(core, dev, reset_pool, &idle);
 
 	for (uint32_t i = 0; i < atomic_load(&core->slot_count); i++) {
 		struct ss_timeline *tl = core->slots[i];

@@ -282,13 +282,21 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev);
 /* What hipMemGetInfo should say: raw numbers in, adjusted out. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
+/* Idle memory goes back to dev, because a call of the runtime's own found none there. If
+ * it may, this waits as an allocation of ours does, until *end (0: not set yet). True: some
+ * went back; asked again, there may be more. */
+bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
+
 /* Has every stream of dev reached its end right now? Asks with fences, never
  * waits. Without `join_null` a device whose null stream was ever used beside
  * blocking ones is not known to be idle, since asking there joins them. */
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
+/* The devices (a bit each) that may touch memory on dev which the real reset leaves alone,
+ * since HIP does not know it for an allocation of its own; 0: there is none. */
+uint64_t ss_device_keeps(struct ss_core *core, int dev);
 /* hipDeviceReset: pools, blocks and timelines of the device are gone; call
- * before the real reset. Nothing is given back to the driver. */
-void ss_device_reset(struct ss_core *core, int dev);
+ * before the real reset. With `idle` nothing runs on those devices: it goes back. */
+void ss_device_reset(struct ss_core *core, int dev, bool idle);
 /* Peer access as hipDeviceEnablePeerAccess has it: `dev`'s classic memory
  * becomes visible to the devices in `peers`. */
 enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers);

@@ -313,6 +313,11 @@ void ss_pool_leave(struct ss_pool *pool);
 struct ss_pool *ss_pool_current_enter(struct ss_core *core, int dev);
 /* Gives a destroyed pool's memory back once nothing of it is live. */
 void ss_pool_reap(struct ss_pool *pool);
+/* Memory of ours that hipDeviceReset does not take? */
+static inline bool ss_pool_outlives(const struct ss_pool *pool)
+{
+	return pool->backing != SS_BACKING_HIP;
+}
 /* Calls `each` for the pools of dev (-1: of all), entered. */
 void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
 		   void *arg);

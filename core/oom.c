@@ -62,6 +62,7 @@ static bool idle_soon(struct ss_pool *pool, uint64_t end)
 struct release {
 	int idle; /* -1: not asked yet */
 	uint64_t end;
+	uint64_t given;
 };
 
 static void release_idle(struct ss_pool *pool, void *arg)
@@ -76,7 +77,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 		if (!r->idle)
 			return;
 	}
-	ss_release(pool, 0, UINT64_MAX);
+	r->given += ss_release(pool, 0, UINT64_MAX);
 	ss_pool_reap(pool);
 }
 
@@ -208,6 +209,31 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 			return SS_ERR_NOMEM;
 		ss_pools_each(core, pool->dev, release_idle, &r);
 		return SS_OK;
+	}
+}
+
+bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
+{
+	struct release r = {.idle = may_wait ? -1 : 0};
+	bool any;
+
+	if (dev < 0 || dev >= core->devices)
+		return false;
+	if (!*end)
+		*end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
+	r.end = *end;
+	if (may_wait)
+		ss_pools_each(core, dev, fence_everything, NULL);
+	for (;;) {
+		any = false;
+		ss_fence_poll(core, NULL, -1);
+		ss_pools_each(core, dev, release_idle, &r);
+		if (r.given || !may_wait)
+			return r.given != 0;
+		ss_pools_each(core, dev, in_flight, &any);
+		if (!any || core->drv.now_ms(core->drv.ctx) >= r.end)
+			return false;
+		core->drv.sleep_ms(core->drv.ctx, 1);
 	}
 }
 

@@ -31,14 +31,35 @@ hipError_t do_hipCtxSynchronize(void)
 	return ss_said(err);
 }
 
-/* Takes all memory and streams of the current device, without waiting. */
+/* Is everything at its end on these devices? */
+static bool wait_for(uint64_t devices)
+{
+	bool idle = true;
+
+	for (int dev = 0; dev < ss_device_count() && idle; dev++) {
+		struct ss_switch s;
+
+		if (!(devices >> dev & 1))
+			continue;
+		idle = ss_switch_open(&s, dev);
+		if (!idle)
+			break;
+		idle = REAL(hipDeviceSynchronize) == hipSuccess;
+		ss_switch_close(&s);
+	}
+	return idle;
+}
+
+/* Takes all memory and streams of the current device, without waiting. What HIP does
+ * not know for an allocation (raw HSA memory, chunks and their reservation) it leaves: that
+ * goes back here, once nothing runs that may use it. Where that cannot be said it is lost. */
 hipError_t do_hipDeviceReset(void)
 {
 	hipError_t err;
 	int dev = ss_current_device(&err);
 
 	if (dev >= 0) {
-		ss_device_reset(ss_core, dev);
+		ss_device_reset(ss_core, dev, wait_for(ss_device_keeps(ss_core, dev)));
 		ss_import_reset(dev);
 		ss_rocm_device_reset(dev);
 	}

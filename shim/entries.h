@@ -16,6 +16,9 @@
  *        FILL   the same for `count` values of `extra` bytes at dst, on `stream`
  *        BOUND  the real call, unless `extra` says that it leaves a block
  *        LOOK   the real call, after skipped waits have been made good
+ *        TRY    the real call, and where it finds no memory again, after what lies idle
+ *               in pools of ours on the device `extra` (HERE: the current) went back
+ *        START  QUEUE and TRY, on the device of the stream
  *        PASS   the real call, listed because its meaning matters to ordering
  *        ERROR  do_<name>, and too harmless a call to start the shim
  * node   the version node it has in libamdhip64 (402 = hip_4.2)
@@ -40,6 +43,24 @@
 #define SS_NODE_PARAMS void
 #define SS_EDGE_DATA void
 #define SS_PROC_STATUS void
+#endif
+
+#if HIP_VERSION_MAJOR > 7 || (HIP_VERSION_MAJOR == 7 && HIP_VERSION_MINOR >= 2)
+#define SS_LIBRARY hipLibrary_t
+#define SS_LIBRARY_OPTION hipLibraryOption
+#else
+#define SS_LIBRARY void *
+#define SS_LIBRARY_OPTION void
+#endif
+#if HIP_VERSION_MAJOR > 6 || (HIP_VERSION_MAJOR == 6 && HIP_VERSION_MINOR >= 1)
+#define SS_GRAPH_PARAMS hipGraphInstantiateParams
+#else
+#define SS_GRAPH_PARAMS void
+#endif
+#if HIP_VERSION_MAJOR > 5 || (HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR >= 5)
+#define SS_ALLOC_PARAMS hipMemAllocNodeParams
+#else
+#define SS_ALLOC_PARAMS void
 #endif
 
 #if HIP_VERSION_MAJOR >= 7
@@ -92,10 +113,74 @@
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	/* Asks hipMemGetInfo when it fails, and means the device. */ \
-	E(PASS, 0, hipMemCreate, 501, 502, \
+	E(TRY, ss_device_of_prop(prop), hipMemCreate, 501, 502, \
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
 	  (handle, size, prop, flags)) \
+	/* ---- other memory of the device: again.c ---- */ \
+	E(SERVE, 0, hipMallocManaged, 402, 502, \
+	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
+	E(TRY, HERE, hipMallocArray, 402, 502, \
+	  (hipArray_t *array, const hipChannelFormatDesc *desc, size_t width, size_t height, \
+	   unsigned int flags), \
+	  (array, desc, width, height, flags)) \
+	E(TRY, HERE, hipMalloc3DArray, 402, 502, \
+	  (hipArray_t *array, const struct hipChannelFormatDesc *desc, \
+	   struct hipExtent extent, unsigned int flags), \
+	  (array, desc, extent, flags)) \
+	E(TRY, HERE, hipArrayCreate, 402, 502, \
+	  (hipArray_t *array, const HIP_ARRAY_DESCRIPTOR *desc), (array, desc)) \
+	E(TRY, HERE, hipArray3DCreate, 402, 502, \
+	  (hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *desc), (array, desc)) \
+	E(TRY, HERE, hipMallocMipmappedArray, 402, 502, \
+	  (hipMipmappedArray_t *array, const struct hipChannelFormatDesc *desc, \
+	   struct hipExtent extent, unsigned int levels, unsigned int flags), \
+	  (array, desc, extent, levels, flags)) \
+	E(TRY, HERE, hipMipmappedArrayCreate, 402, 502, \
+	  (hipMipmappedArray_t *array, HIP_ARRAY3D_DESCRIPTOR *desc, unsigned int levels), \
+	  (array, desc, levels)) \
+	/* Code and its variables lie there, too. */ \
+	E(TRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
+	  (module, path)) \
+	E(TRY, HERE, hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
+	  (module, image)) \
+	E(TRY, HERE, hipModuleLoadDataEx, 402, 502, \
+	  (hipModule_t *module, const void *image, unsigned int count, \
+	   hipJitOption *options, void **values), \
+	  (module, image, count, options, values)) \
+	E(TRY, HERE, hipModuleLoadFatBinary, 701, 702, \
+	  (hipModule_t *module, const void *image), (module, image)) \
+	E(TRY, HERE, hipLibraryLoadData, 702, 702, \
+	  (SS_LIBRARY *library, const void *code, hipJitOption *jit, void **jit_values, \
+	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
+	   unsigned int count), \
+	  (library, code, jit, jit_values, jit_count, options, values, count)) \
+	E(TRY, HERE, hipLibraryLoadFromFile, 702, 702, \
+	  (SS_LIBRARY *library, const char *path, hipJitOption *jit, void **jit_values, \
+	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
+	   unsigned int count), \
+	  (library, path, jit, jit_values, jit_count, options, values, count)) \
+	/* Graphs have memory of their own, some when they are made, some when they run. */ \
+	E(TRY, HERE, hipGraphAddMemAllocNode, 505, 507, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   SS_ALLOC_PARAMS *params), \
+	  (node, graph, deps, count, params)) \
+	E(TRY, HERE, hipGraphInstantiate, 403, 502, \
+	  (hipGraphExec_t *exec, hipGraph_t graph, hipGraphNode_t *bad, char *log, \
+	   size_t size), \
+	  (exec, graph, bad, log, size)) \
+	E(TRY, HERE, hipGraphInstantiateWithFlags, 405, 502, \
+	  (hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags), \
+	  (exec, graph, flags)) \
+	E(TRY, HERE, hipGraphInstantiateWithParams, 601, 604, \
+	  (hipGraphExec_t *exec, hipGraph_t graph, SS_GRAPH_PARAMS *params), \
+	  (exec, graph, params)) \
+	E(START, stream, hipGraphUpload, 503, 507, \
+	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
+	E(START, stream, hipGraphLaunch, 403, 502, \
+	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
+	E(START, ss_spt(stream), hipGraphLaunch_spt, 503, 507, \
+	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
 	/* ---- host memory that is none: host.c ---- */ \
 	E(LATE, 0, hipHostFree, 402, 502, (void *ptr), (ptr)) \
 	E(LATE, 0, hipFreeHost, 402, 502, (void *ptr), (ptr)) \
@@ -273,10 +358,6 @@
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipHostNodeParams *params), \
 	  (node, graph, deps, count, params)) \
-	E(WATCH, 0, hipGraphLaunch, 403, 502, (hipGraphExec_t exec, hipStream_t stream), \
-	  (exec, stream)) \
-	E(WATCH, 0, hipGraphLaunch_spt, 503, 507, (hipGraphExec_t exec, hipStream_t stream), \
-	  (exec, stream)) \
 	E(WATCH, 0, hipGraphAddNode, 505, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_NODE_PARAMS *params), \
@@ -330,8 +411,6 @@
 	E(NOTE, SS_SEEN_PINNED, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
 	E(NOTE, SS_SEEN_PINNED, hipHostRegister, 402, 502, \
 	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(NOTE, SS_SEEN_MANAGED, hipMallocManaged, 402, 502, \
-	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
 	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc_spt, 503, 507, \

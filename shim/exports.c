@@ -64,6 +64,23 @@
 #define EXPORT_PASS(extra, name, params, args) \
 	EXPORT_PLAIN(SS_PASS, (void)0, name, params, args)
 
+#define EXPORT_MEMORY(kind, before, dev, name, params, args) \
+	hipError_t name params \
+	{ \
+		if (unlikely(ss_pass(kind))) \
+			return FORWARD(name, args); \
+		before; \
+		return ss_said(SS_AGAIN(dev, FORWARD(name, args))); \
+	}
+
+#define HERE (-1)
+#define EXPORT_TRY(extra, name, params, args) \
+	EXPORT_MEMORY(SS_TRY, (void)0, extra, name, params, args)
+/* We do not know what a graph does: it may write to the host when nothing else does. */
+#define EXPORT_START(extra, name, params, args) \
+	EXPORT_MEMORY(SS_START, ss_stream_used(extra); ss_seen(-1, SS_SEEN_GRAPH), \
+		      ss_device_of(extra), name, params, args)
+
 #define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)
 #define E(kind, extra, name, node, since, params, args) EXPORT(kind, extra, name, params, args)
 SS_ENTRIES(E)

@@ -90,7 +90,7 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 {
 	if (flags != hipDeviceMallocDefault) {
 		ss_seen(-1, SS_SEEN_FINE);
-		return ss_said(REAL(hipExtMallocWithFlags, ptr, size, flags));
+		return ss_said(REAL_AGAIN(-1, hipExtMallocWithFlags, ptr, size, flags));
 	}
 	return ss_alloc_here(ptr, size, false);
 }
@@ -277,7 +277,7 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 	if (!ss_timeline_capturing(tl) && !ss_pool_native_current(ss_timeline_device(tl)) &&
 	    ss_pool_current(ss_core, ss_timeline_device(tl)))
 		return false;
-	*err = ss_said(REAL(hipMallocAsync, ptr, size, stream));
+	*err = ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size, stream));
 	return true;
 }
 
@@ -327,7 +327,8 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	if (!ss_pool_from_handle(ss_core, handle)) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
-		return ss_said(REAL(hipMallocFromPoolAsync, ptr, size, handle, stream));
+		return ss_said(REAL_AGAIN(ss_device_of(stream), hipMallocFromPoolAsync, ptr, size,
+					  handle, stream));
 	}
 	tl = ss_stream(stream, &err);
 	if (!tl)
@@ -336,7 +337,8 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 		/* The runtime does not know our pool; the node comes from the
 		 * graph memory of the device anyway. */
 		if (ss_timeline_capturing(tl))
-			return ss_said(REAL(hipMallocAsync, ptr, size, stream));
+			return ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size,
+						  stream));
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
 	}

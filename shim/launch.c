@@ -2,8 +2,7 @@
 /*
  * Launches and graph nodes that record events. What they record, and when, is
  * not ours to know: such an event has no clock - during the call, since it may
- * be recorded at any point of it, and after it. And graphs, of which we do not know
- * what they do: one may write to the host when nothing else does.
+ * be recorded at any point of it, and after it.
  */
 #include <string.h>
 
@@ -62,20 +61,6 @@ EXT_MODULE_LAUNCH(SS_EXT_MODULE_LAUNCH)
 HCC_MODULE_LAUNCH(hipHccModuleLaunchKernel)
 HCC_MODULE_LAUNCH(SS_HCC_MODULE_LAUNCH)
 
-hipError_t do_hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
-{
-	ss_stream_used(stream);
-	ss_seen(-1, SS_SEEN_GRAPH);
-	return ss_said(REAL(hipGraphLaunch, exec, stream));
-}
-
-hipError_t do_hipGraphLaunch_spt(hipGraphExec_t exec, hipStream_t stream)
-{
-	ss_stream_used(ss_spt(stream));
-	ss_seen(-1, SS_SEEN_GRAPH);
-	return ss_said(REAL(hipGraphLaunch_spt, exec, stream));
-}
-
 /* ---- graph nodes: recorded by every launch, for good -------------------- */
 
 #define NODE(event, name, ...) do { \
@@ -121,7 +106,9 @@ static hipEvent_t event_of(const void *params)
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,
 			      size_t count, SS_NODE_PARAMS *params)
 {
-	NODE(event_of(params), hipGraphAddNode, node, graph, deps, count, params);
+	taint(event_of(params), true);
+	/* One that allocates may find none. */
+	return ss_said(REAL_AGAIN(-1, hipGraphAddNode, node, graph, deps, count, params));
 }
 
 hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)

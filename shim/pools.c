@@ -292,6 +292,13 @@ hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *l
 	return err == hipSuccess ? ss_said(err) : ss_fail(err);
 }
 
+static hipMemAccessFlags pool_flags(const struct ss_pool *pool, int dev)
+{
+	return !(ss_pool_access(pool) >> dev & 1) ? hipMemAccessFlagsProtNone :
+	       ss_pool_readers(pool) >> dev & 1 ? hipMemAccessFlagsProtRead :
+	       hipMemAccessFlagsProtReadWrite;
+}
+
 hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
 				  hipMemLocation *location)
 {

@@ -26,7 +26,7 @@ enum ss_state {
 
 enum ss_entry_kind {
 	SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_COPY, SS_FILL, SS_BOUND, SS_LOOK, SS_PASS,
-	SS_ERROR
+	SS_TRY, SS_START, SS_ERROR,
 };
 
 extern _Atomic int ss_state SS_HIDDEN;
@@ -103,6 +103,8 @@ hipError_t ss_real_missing(void);
 #define SS_HANDLER_FILL(name, params)
 #define SS_HANDLER_BOUND(name, params)
 #define SS_HANDLER_LOOK(name, params)
+#define SS_HANDLER_TRY(name, params)
+#define SS_HANDLER_START(name, params)
 #define SS_HANDLER(kind, name, params) SS_HANDLER_##kind(name, params)
 #define E(kind, extra, name, node, since, params, args) SS_HANDLER(kind, name, params)
 SS_ENTRIES(E)
@@ -274,6 +276,31 @@ static inline void ss_debts_pay(void)
 	if (unlikely(atomic_load_explicit(&ss_owing, memory_order_acquire)))
 		ss_debts_pay_slow();
 }
+
+/* ---- again.c ------------------------------------------------------------ */
+
+/* The runtime's last error of this thread, before a call that may be made again. */
+int ss_again_before(void);
+/* It found no memory on dev (-1: the current device). True: memory of ours went back
+ * there, and the thread's error is `before` as if nobody had asked yet. */
+bool ss_again(int dev, int before, uint64_t *end);
+int ss_device_of(hipStream_t stream);
+int ss_device_of_prop(const void *prop); /* of hipMemCreate */
+
+/* What `call`, a real one that asks for device memory, returns when it lacks none that is
+ * idle with us. */
+#define SS_AGAIN(dev, call) __extension__({ \
+	int before_ = ss_again_before(); \
+	uint64_t end_ = 0; \
+	hipError_t again_; \
+	do { \
+		ss_enter(); \
+		again_ = (call); \
+		ss_leave(); \
+	} while (unlikely(again_ == hipErrorOutOfMemory) && ss_again(dev, before_, &end_)); \
+	again_; })
+#define REAL_AGAIN(dev, name, ...) \
+	SS_AGAIN(dev, ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 
 /* ---- intercept.c -------------------------------------------------------- */
 

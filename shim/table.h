@@ -12,34 +12,36 @@
 #define SS_SHIM_TABLE_H
 
 #define SS_TABLE(T) \
-	T(hipConfigureCall, 13) T(hipCtxCreate, 16) T(hipCtxDestroy, 17) \
-	T(hipCtxDisablePeerAccess, 18) T(hipCtxEnablePeerAccess, 19) T(hipCtxPopCurrent, 26) \
-	T(hipCtxPushCurrent, 27) T(hipCtxSetCurrent, 29) T(hipCtxSynchronize, 31) \
-	T(hipDeviceDisablePeerAccess, 38) T(hipDeviceEnablePeerAccess, 39) \
-	T(hipDeviceGetAttribute, 41) T(hipDeviceGetDefaultMemPool, 44) \
-	T(hipDeviceGetMemPool, 47) T(hipDevicePrimaryCtxRelease, 56) \
-	T(hipDevicePrimaryCtxReset, 57) T(hipDeviceReset, 60) T(hipDeviceSetMemPool, 64) \
-	T(hipDeviceSynchronize, 66) T(hipDrvMemcpy3DAsync, 74) \
+	T(hipArray3DCreate, 1) T(hipArrayCreate, 3) T(hipConfigureCall, 13) T(hipCtxCreate, 16) \
+	T(hipCtxDestroy, 17) T(hipCtxDisablePeerAccess, 18) T(hipCtxEnablePeerAccess, 19) \
+	T(hipCtxPopCurrent, 26) T(hipCtxPushCurrent, 27) T(hipCtxSetCurrent, 29) \
+	T(hipCtxSynchronize, 31) T(hipDeviceDisablePeerAccess, 38) \
+	T(hipDeviceEnablePeerAccess, 39) T(hipDeviceGetAttribute, 41) \
+	T(hipDeviceGetDefaultMemPool, 44) T(hipDeviceGetMemPool, 47) \
+	T(hipDevicePrimaryCtxRelease, 56) T(hipDevicePrimaryCtxReset, 57) T(hipDeviceReset, 60) \
+	T(hipDeviceSetMemPool, 64) T(hipDeviceSynchronize, 66) T(hipDrvMemcpy3DAsync, 74) \
 	T(hipDrvPointerGetAttributes, 75) T(hipEventCreate, 76) T(hipEventCreateWithFlags, 77) \
 	T(hipEventDestroy, 78) T(hipEventElapsedTime, 79) T(hipEventQuery, 80) \
 	T(hipEventRecord, 81) T(hipEventSynchronize, 82) T(hipExtLaunchKernel, 84) \
 	T(hipExtLaunchMultiKernelMultiDevice, 85) T(hipExtMallocWithFlags, 86) \
 	T(hipExtStreamCreateWithCUMask, 87) T(hipFree, 90) T(hipFreeAsync, 92) \
 	T(hipFreeHost, 93) T(hipGetLastError, 109) T(hipGraphAddEventRecordNode, 121) \
-	T(hipGraphAddHostNode, 123) T(hipGraphAddMemcpyNode, 127) \
-	T(hipGraphAddMemcpyNode1D, 128) T(hipGraphAddMemsetNode, 131) \
-	T(hipGraphEventRecordNodeSetEvent, 139) T(hipGraphExecEventRecordNodeSetEvent, 144) \
-	T(hipGraphExecMemcpyNodeSetParams, 148) T(hipGraphExecMemcpyNodeSetParams1D, 149) \
-	T(hipGraphExecMemsetNodeSetParams, 152) T(hipGraphLaunch, 166) \
+	T(hipGraphAddHostNode, 123) T(hipGraphAddMemAllocNode, 125) \
+	T(hipGraphAddMemcpyNode, 127) T(hipGraphAddMemcpyNode1D, 128) \
+	T(hipGraphAddMemsetNode, 131) T(hipGraphEventRecordNodeSetEvent, 139) \
+	T(hipGraphExecEventRecordNodeSetEvent, 144) T(hipGraphExecMemcpyNodeSetParams, 148) \
+	T(hipGraphExecMemcpyNodeSetParams1D, 149) T(hipGraphExecMemsetNodeSetParams, 152) \
+	T(hipGraphInstantiate, 159) T(hipGraphInstantiateWithFlags, 160) T(hipGraphLaunch, 166) \
 	T(hipGraphMemcpyNodeSetParams, 170) T(hipGraphMemcpyNodeSetParams1D, 171) \
-	T(hipGraphMemsetNodeSetParams, 175) T(hipHostAlloc, 193) T(hipHostFree, 194) \
-	T(hipHostMalloc, 197) T(hipHostRegister, 198) T(hipHostUnregister, 199) \
-	T(hipIpcCloseMemHandle, 203) T(hipIpcGetEventHandle, 204) T(hipIpcGetMemHandle, 205) \
-	T(hipIpcOpenEventHandle, 206) T(hipIpcOpenMemHandle, 207) \
+	T(hipGraphMemsetNodeSetParams, 175) T(hipGraphUpload, 185) T(hipHostAlloc, 193) \
+	T(hipHostFree, 194) T(hipHostMalloc, 197) T(hipHostRegister, 198) \
+	T(hipHostUnregister, 199) T(hipIpcCloseMemHandle, 203) T(hipIpcGetEventHandle, 204) \
+	T(hipIpcGetMemHandle, 205) T(hipIpcOpenEventHandle, 206) T(hipIpcOpenMemHandle, 207) \
 	T(hipLaunchCooperativeKernel, 211) T(hipLaunchCooperativeKernelMultiDevice, 212) \
 	T(hipLaunchHostFunc, 213) T(hipLaunchKernel, 214) T(hipMalloc, 215) T(hipMalloc3D, 216) \
-	T(hipMallocAsync, 219) T(hipMallocFromPoolAsync, 220) T(hipMallocHost, 221) \
-	T(hipMallocManaged, 222) T(hipMallocPitch, 224) T(hipMemAllocHost, 228) \
+	T(hipMalloc3DArray, 217) T(hipMallocArray, 218) T(hipMallocAsync, 219) \
+	T(hipMallocFromPoolAsync, 220) T(hipMallocHost, 221) T(hipMallocManaged, 222) \
+	T(hipMallocMipmappedArray, 223) T(hipMallocPitch, 224) T(hipMemAllocHost, 228) \
 	T(hipMemAllocPitch, 229) T(hipMemCreate, 230) T(hipMemExportToShareableHandle, 231) \
 	T(hipMemGetAddressRange, 233) T(hipMemGetInfo, 236) T(hipMemMapArrayAsync, 239) \
 	T(hipMemPoolCreate, 240) T(hipMemPoolDestroy, 241) T(hipMemPoolExportPointer, 242) \
@@ -57,9 +59,10 @@
 	T(hipMemset2D, 289) T(hipMemset2DAsync, 290) T(hipMemset3D, 291) \
 	T(hipMemset3DAsync, 292) T(hipMemsetAsync, 293) T(hipMemsetD16, 294) \
 	T(hipMemsetD16Async, 295) T(hipMemsetD32, 296) T(hipMemsetD32Async, 297) \
-	T(hipMemsetD8, 298) T(hipMemsetD8Async, 299) T(hipModuleGetGlobal, 304) \
-	T(hipModuleLaunchCooperativeKernel, 306) \
+	T(hipMemsetD8, 298) T(hipMemsetD8Async, 299) T(hipMipmappedArrayCreate, 300) \
+	T(hipModuleGetGlobal, 304) T(hipModuleLaunchCooperativeKernel, 306) \
 	T(hipModuleLaunchCooperativeKernelMultiDevice, 307) T(hipModuleLaunchKernel, 308) \
+	T(hipModuleLoad, 309) T(hipModuleLoadData, 310) T(hipModuleLoadDataEx, 311) \
 	T(hipPeekAtLastError, 320) T(hipPointerGetAttribute, 321) \
 	T(hipPointerGetAttributes, 322) T(hipPointerSetAttribute, 323) T(hipSetDevice, 327) \
 	T(hipSignalExternalSemaphoresAsync, 330) T(hipStreamAddCallback, 331) \
@@ -84,15 +87,18 @@
 	T(hipEventRecord_spt, 417) T(hipLaunchCooperativeKernel_spt, 418) \
 	T(hipLaunchKernel_spt, 419) T(hipGraphLaunch_spt, 420) \
 	T(hipStreamBeginCapture_spt, 421) T(hipStreamEndCapture_spt, 422) \
-	T(hipLaunchHostFunc_spt, 426) T(hipGraphAddNode, 437) T(hipExtGetLastError, 439) \
+	T(hipLaunchHostFunc_spt, 426) T(hipGraphAddNode, 437) \
+	T(hipGraphInstantiateWithParams, 438) T(hipExtGetLastError, 439) \
 	T(hipGetProcAddress, 442) T(hipStreamBeginCaptureToGraph, 443) \
 	T(hipMemcpyAtoHAsync, 449) T(hipMemcpyHtoAAsync, 450) T(hipGraphNodeSetParams, 456) \
 	T(hipGraphExecNodeSetParams, 457) T(hipStreamBatchMemOp, 463) \
 	T(hipEventRecordWithFlags, 473) T(hipLaunchKernelExC, 474) T(hipDrvLaunchKernelEx, 475) \
 	T(hipMemGetHandleForAddressRange, 476) T(hipMemsetD2D8, 478) T(hipMemsetD2D8Async, 479) \
 	T(hipMemsetD2D16, 480) T(hipMemsetD2D16Async, 481) T(hipMemsetD2D32, 482) \
-	T(hipMemsetD2D32Async, 483) T(hipMemcpyBatchAsync, 487) T(hipMemcpy3DBatchAsync, 488) \
-	T(hipMemcpy3DPeerAsync, 490) T(hipGetDriverEntryPoint, 491) \
-	T(hipGetDriverEntryPoint_spt, 492) T(hipMemPrefetchAsync_v2, 493)
+	T(hipMemsetD2D32Async, 483) T(hipModuleLoadFatBinary, 486) T(hipMemcpyBatchAsync, 487) \
+	T(hipMemcpy3DBatchAsync, 488) T(hipMemcpy3DPeerAsync, 490) \
+	T(hipGetDriverEntryPoint, 491) T(hipGetDriverEntryPoint_spt, 492) \
+	T(hipMemPrefetchAsync_v2, 493) T(hipLibraryLoadData, 496) \
+	T(hipLibraryLoadFromFile, 497)
 
 #endif

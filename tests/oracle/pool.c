@@ -156,18 +156,35 @@ static void reset(struct world *w, int dev)
 	for (int i = 0; i < w->nstreams; i++)
 		if (w->s[i].dev == dev)
 			w->s[i].stuck = 0;
-	ss_device_reset(w->core, dev);
-	device_clock(w, dev, true, &all);
-	finish(w, &all);
-	know(w, &all, true);
-	for (int i = 0; i < w->nstreams; i++)
-		if (w->s[i].alive && w->s[i].dev == dev)
-			stream_dies(w, i);
 	for (int i = 0; i < BLOCKS; i++)
 		if (w->blk[i].used && w->blk[i].dev == dev) {
 			w->stale[w->nstale++ % 16] = w->blk[i].addr;
 			w->blk[i].used = false;
 		}
+	device_clock(w, dev, true, &all);
+	if (w->nstreams & 1) {
+		/* After a wait, and what HIP leaves alone goes back. */
+		uint64_t peers = ss_device_keeps(w->core, dev);
+
+		for (int d = 0; d < w->cfg.devices; d++) {
+			if (d != dev && !(peers >> d & 1))
+				continue;
+			for (int i = 0; i < w->nstreams; i++)
+				if (w->s[i].dev == d)
+					w->s[i].stuck = 0;
+			device_clock(w, d, true, &all);
+			finish(w, &all);
+			know(w, &all, true);
+		}
+		ss_device_reset(w->core, dev, true);
+	} else {
+		ss_device_reset(w->core, dev, false);
+		finish(w, &all);
+		know(w, &all, true);
+	}
+	for (int i = 0; i < w->nstreams; i++)
+		if (w->s[i].alive && w->s[i].dev == dev)
+			stream_dies(w, i);
 	for (int i = 0; i < ALLP; i++)
 		if (w->pool[i].used && w->pool[i].dev == dev)
 			w->pool[i].used = false;

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hipDeviceReset takes all memory of the device, whatever it is made of: nothing is
+ * lost from one reset to the next, and pointers from before are nobody's.
+ */
+#include "test.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define HELD (400 * MIB) /* of 1 GiB: a third one does not fit beside two */
+
+static void *some(bool pool)
+{
+	void *p;
+
+	if (pool)
+		OK(hipMallocAsync(&p, HELD, NULL));
+	else
+		OK(hipMalloc(&p, HELD));
+	OK(hipMemset(p, 1, MIB));
+	return p;
+}
+
+int main(void)
+{
+	uint64_t before;
+	hipMemPool_t mine;
+	void *p, *q;
+
+	CHECK(preloaded());
+	before = device_free(0);
+	for (int i = 0; i < 12; i++) {
+		p = some(i & 1);
+		if (i & 2) {
+			/* A pool of the program's, and blocks that were freed. */
+			mine = make_pool(0, hipMemHandleTypeNone);
+			OK(hipMallocFromPoolAsync(&q, 64 * MIB, mine, NULL));
+			OK(hipMemsetAsync(q, 1, MIB, NULL));
+			OK(hipFreeAsync(q, NULL));
+			OK(hipMallocFromPoolAsync(&q, 32 * MIB, mine, NULL));
+		}
+		OK(hipDeviceReset());
+		CHECK(device_free(0) + 16 * MIB >= before);
+		CHECK(hipFree(p) != hipSuccess);
+		(void)hipGetLastError();
+	}
+	/* With work under way. */
+	p = some(true);
+	for (int i = 0; i < 20; i++)
+		OK(hipMemsetAsync(p, i, 8 * MIB, NULL));
+	OK(hipDeviceReset());
+	CHECK(device_free(0) + 16 * MIB >= before);
+	p = some(false);
+	OK(hipFree(p));
+	return 0;
+}
