@@ -70,7 +70,6 @@ struct ss_queue {
 	/* guarded by the pool's lock: */
 	uint64_t hits_counted;
 	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
-	bool idle;                      /* the stream was at its end when last asked */
 	uint32_t lease_in, lease_wait;  /* misses until the next lease is made */
 	struct ss_demand {              /* steady.c: the peak of used bytes (0: to be seen), */
 		uint64_t peak, at, took; /* allocations when it was, and that it took */
@@ -164,6 +163,7 @@ struct ss_pool {
 	uint32_t segment_count;
 	uint32_t queue_count;           /* of streams */
 	uint32_t next_other;            /* whom a steady stream asks first for memory */
+	uint32_t next_asked;            /* which stream is asked first how far it is */
 	bool lags;                      /* a stream was not at its end when asked last */
 	_Atomic uint64_t crossed;       /* blocks freed on another stream than they came from */
 	uint64_t waited;                /* freed on other streams when they were asked last */

@@ -49,7 +49,6 @@ static void counts_reset(struct ss_pool *pool)
 		q->hits_counted = q->fences = q->frees_fenced = 0;
 		q->lease_in = q->lease_wait = 0;
 		memset(&q->demand, 0, sizeof(q->demand));
-		q->idle = false;
 	}
 	pool->ids = 0;
 	pool->id_base = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;

@@ -86,29 +86,54 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
 
 /* How to learn how far q's stream is: by a fence, one per FREES_PER_FENCE frees in the long
  * run, a few at the start, and two for every growth that went before, because a fence is
- * much cheaper than memory. A stream that had come to its end when it was asked last is
- * only asked whether it has again, which costs the device nothing, for every good share of
- * the pool. (One that joins the null stream would need a command for that.) */
-enum asking { ASK_NOTHING, ASK_IDLE, ASK_FENCE };
+ * much cheaper than memory. Before that the stream is asked whether it is at its end, which
+ * costs the device nothing; also without a fence to follow where `much` waits. (One that joins
+ * the null stream would need a command for that.) */
+enum { ASK_IDLE = 1, ASK_FENCE = 2 };
 
-static enum asking asking(struct ss_pool *pool, struct ss_queue *q)
+static bool may_be_asked(const struct ss_queue *q)
 {
-	uint64_t frees, share = atomic_load(&pool->reserved) / 32;
-	enum asking how = ASK_NOTHING;
+	return q->tl->kind == SS_TL_NONBLOCKING && q->pool->core->drv.stream_idle;
+}
 
+/* Do such streams hold a good share of the pool? Each for itself may hold little of it: a
+ * producer can have a hundred consumers. Pool lock held. */
+static bool much_elsewhere(struct ss_pool *pool, const struct ss_queue *mine)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	uint64_t share = atomic_load(&pool->reserved) / 32, bytes = 0;
+
+	if (share < IDLE_SHARE)
+		share = IDLE_SHARE;
+	for (uint32_t i = 0; t && i < t->cap && bytes < share; i++) {
+		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+
+		if (q && q != mine && may_be_asked(q))
+			bytes += q->own.bytes;
+	}
+	return bytes >= share;
+}
+
+static unsigned asking(struct ss_pool *pool, struct ss_queue *q, bool much)
+{
+	unsigned how = 0;
+	uint64_t frees;
+
+	if (!q->own.count)
+		return 0;
 	ss_bias_visit(&q->lock);
 	frees = q->frees;
 	ss_bias_unlock(&q->lock);
-	if (frees == q->frees_fenced || !q->own.count)
-		return ASK_NOTHING;
-	if (q->fences < 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
+	/* Asked already, and a fence will tell? */
+	if (frees == q->frees_fenced && (!much || atomic_load(&q->tl->pending)))
+		return 0;
+	if (frees != q->frees_fenced &&
+	    q->fences < 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
 		how = ASK_FENCE;
-	if (q->idle && q->tl->kind == SS_TL_NONBLOCKING && pool->core->drv.stream_idle &&
-	    q->own.bytes >= (share > IDLE_SHARE ? share : IDLE_SHARE))
-		how = ASK_IDLE;
-	if (how != ASK_NOTHING)
+	if ((how || much) && may_be_asked(q))
+		how |= ASK_IDLE;
+	if (how)
 		q->frees_fenced = frees;
-	q->fences += how == ASK_FENCE;
 	return how;
 }
 
@@ -121,24 +146,27 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 		struct ss_timeline *tl;
 		uint64_t n;
 		struct ss_queue *q;
-		enum asking how;
-		bool asked;
+		unsigned how;
 	} want[64];
+	bool any = false, lags = false, much = much_elsewhere(pool, mine);
+	uint32_t count = 0, cap = t ? t->cap : 0, first = pool->next_asked;
 	struct ss_core *core = pool->core;
-	uint32_t count = 0;
 	unsigned looks = 0;
-	bool any = false;
 
-	for (uint32_t i = 0; t && i < t->cap && count < 64; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+	/* In turns, where they are more than fit. */
+	for (uint32_t i = 0; i < cap && count < 64; i++) {
+		uint32_t at = (first + i) % cap;
+		struct ss_queue *q = atomic_load_explicit(&t->q[at], memory_order_acquire);
 
 		if (!q || q == mine || !atomic_load(&pool->opportunistic))
 			continue;
-		want[count].how = asking(pool, q);
+		want[count].how = asking(pool, q, much);
 		want[count].tl = q->tl;
 		want[count].q = q;
 		want[count].n = atomic_load(&q->tl->now);
-		count += want[count].how != ASK_NOTHING;
+		count += want[count].how != 0;
+		if (count == 64)
+			pool->next_asked = at + 1;
 	}
 	for (struct ss_epoch *e = ss_epochs_due(pool) ? pool->epochs : NULL; e; e = e->next)
 		for (uint32_t i = 0; i < e->count && count < 64; i++)
@@ -149,18 +177,25 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 				want[count++].n = e->mark[i].n;
 			}
 	pthread_mutex_unlock(&pool->lock);
+	for (uint32_t i = 0; i < count; i++) {
+		if (want[i].how & ASK_IDLE && ss_stream_at_end(core, want[i].tl))
+			want[i].how = ASK_IDLE;
+		else if (want[i].how & ASK_FENCE &&
+			 ss_fence_request(core, want[i].tl, want[i].n, SS_FENCE_LATE))
+			want[i].how = ASK_FENCE;
+		else
+			want[i].how = 0;
+		any |= want[i].how != 0;
+	}
 	for (uint32_t i = 0; i < count; i++)
-		any |= want[i].asked =
-			want[i].how == ASK_IDLE ? ss_stream_at_end(core, want[i].tl) :
-			ss_fence_request(core, want[i].tl, want[i].n, SS_FENCE_LATE);
-	for (uint32_t i = 0; i < count; i++)
-		if (want[i].asked && want[i].how == ASK_FENCE)
+		if (want[i].how == ASK_FENCE)
 			ss_fence_reached(core, want[i].tl, want[i].n, &looks);
 	pthread_mutex_lock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)
 		if (want[i].q) {
-			want[i].q->idle = atomic_load(&want[i].tl->completed) >= want[i].n;
-			pool->lags = !want[i].q->idle;
+			want[i].q->fences += want[i].how == ASK_FENCE;
+			lags |= atomic_load(&want[i].tl->completed) < want[i].n;
+			pool->lags = lags;
 		}
 	return any;
 }

@@ -257,6 +257,8 @@ void memory_finish(struct world *w)
 	for (int i = 0; i < BLOCKS; i++)
 		if (w->blk[i].used)
 			free_classic(w, i, &f);
+	/* What failed for the frees is no reason for a synchronization to fail. */
+	w->call.injected = false;
 	for (int round = 0; round < 2; round++)
 		for (int d = 0; d < w->cfg.devices; d++) {
 			struct op sync = { .kind = OP_DEVICE_SYNC, .b = (uint8_t)d };
