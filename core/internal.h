@@ -87,6 +87,7 @@ struct ss_lease {
 	struct ss_heap heap;
 	struct ss_block *runs;          /* in state LEASED, by ->right; NULL: no lease */
 	uint64_t taken, blocks;         /* allocations it served; blocks it was made of */
+	uint64_t clean;                 /* since when all is, at the latest, that came clean */
 	uint64_t assigned;              /* when `order` was made: */
 	uint8_t order[256];             /* the bins that have a size, by that */
 	unsigned count;
@@ -195,6 +196,9 @@ struct ss_device_state {
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
 	_Atomic uint64_t settled;       /* ranges and epochs that were seen to be idle */
 	atomic_bool pressed;            /* near its limit: frees record their fence */
+	atomic_bool strict;             /* house.c: look at every synchronization */
+	_Atomic uint64_t look;          /* ... and when else, ms */
+	_Atomic uint32_t busy;          /* slot + 1 of a stream that was not at its end then */
 	_Atomic unsigned keeps;         /* vmm.c: times that given memory did not come back */
 };
 
@@ -218,7 +222,6 @@ struct ss_core {
 	const _Atomic int *shut;        /* see ss_hits_gate; or NULL */
 	uint64_t lives;                 /* streams there ever were */
 	_Atomic uint32_t fences_pending;
-	atomic_bool eager;              /* some pools give back without a wait */
 	atomic_bool distrust;
 	const char *distrust_why;
 	atomic_bool hasty;              /* no allocation waits for what is in flight */
@@ -265,19 +268,21 @@ static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const
 /* Streams of dev that were destroyed and may still run. */
 bool ss_zombies(struct ss_core *core, int dev);
 
-static inline bool ss_eager(const struct ss_core *core)
+/* house.c: at a synchronization that succeeded, with tl at pos (NULL: with many); `idle`:
+ * all of the device is at its end. */
+void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
+		       bool idle);
+static inline void ss_keep_house(struct ss_core *core, int dev, struct ss_timeline *tl,
+				 uint64_t pos, bool idle)
 {
-	return atomic_load_explicit(&core->eager, memory_order_relaxed);
+	if (atomic_load_explicit(&core->dev[dev].reserved, memory_order_relaxed))
+		ss_keep_house_now(core, dev, tl, pos, idle);
 }
-
-/* At a synchronization that succeeded. Where giving back waits for the device, there is
- * nothing to do unless it is idle. */
-static inline void ss_keep_house(struct ss_core *core, int dev, bool idle)
+/* Something of dev is to go at any synchronization, not only now and then. */
+static inline void ss_strict(struct ss_core *core, int dev)
 {
-	if (idle || ss_eager(core))
-		/* What a destroyed stream still runs is waited for only by a
-		 * device-wide wait. */
-		ss_housekeep(core, dev, idle && !ss_zombies(core, dev));
+	if (!atomic_load(&core->dev[dev].strict))
+		atomic_store(&core->dev[dev].strict, true);
 }
 
 void *ss_host_alloc(struct ss_core *core, size_t size); /* zeroed; counted */
@@ -296,6 +301,10 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 void ss_pool_reap(struct ss_pool *pool);
 /* Forgets every range and segment; `give_back` also tells the driver. */
 void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
+static inline bool ss_release_waits(const struct ss_pool *pool)
+{
+	return pool->core->dev[pool->dev].info.release_waits[pool->backing];
+}
 /* Memory of ours that hipDeviceReset does not take? */
 static inline bool ss_pool_outlives(const struct ss_pool *pool)
 {

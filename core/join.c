@@ -129,5 +129,7 @@ struct ss_block *ss_join(struct ss_pool *pool, struct ss_queue *q, uint64_t size
 		}
 		merge(q, b);
 	}
+	if (b && pool->vmm)
+		ss_vmm_touch(pool, b);
 	return b;
 }
