@@ -363,6 +363,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	enum ss_status s = find_live(core, ptr, &b, &addr);
 	bool clean = waited != NULL || SS_MUTANT_IS(29);
 	bool wide = waited && ss_token_device_wide(waited);
+	uint64_t now;
 
 	if (waited)
 		ss_sync_end(core, waited, true, false);
@@ -376,6 +377,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
 	account_free(pool, pool->done, b, NULL);
+	now = core->drv.now_ms(core->drv.ctx);
 	if (__builtin_expect(b->exported, 0)) {
 		/* Nothing left of its segment? Then it goes now: the real hipFree
 		 * waits for the device, as this call would have without us. */
@@ -386,14 +388,14 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 		ss_pool_leave(pool);
 	} else if (clean && pool->done && b->classic) {
 		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
-		b->n = 1;
+		b->n = now ? now : 1;
 		if (!ss_queue_push(pool->done, b))
 			ss_queue_empty(pool->done);
 	} else {
 		pthread_mutex_lock(&pool->lock);
 		pool->st.frees++;
 		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
-		b->n = 1;
+		b->n = now ? now : 1;
 		/* Out of host memory for the marks: the bytes are lost to reuse,
 		 * never handed out too early. */
 		if (clean || ss_epoch_mark(pool, b))

@@ -40,7 +40,9 @@ struct ss_block {
 	uint64_t addr, size;
 	struct ss_block *left, *right;   /* heap tree, bin or epoch list */
 	union {
-		uint64_t n;              /* free: position of the mark on `slot` */
+		/* free: position of the mark on `slot`; clean: since when at the latest,
+		 * in ms, or 0 if nobody ever had it */
+		uint64_t n;
 		struct ss_epoch *epoch;  /* free, slot == SS_SLOT_EPOCH */
 		uint64_t id;             /* live: the unique id */
 	};

@@ -458,26 +458,29 @@ struct ss_token ss_event_sync_begin(struct ss_core *core, void *event)
 	return event_begin(core, event, SS_TOKEN_EVENT);
 }
 
-/* Grants what the event proves. The device it was recorded on; -1: it had no clock. */
-int ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen)
+/* Grants what the event proves. */
+struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
+				  uint64_t *pos)
 {
 	struct ss_timeline *tl;
 
 	if (!lock_unchanged(core, e, gen))
-		return -1;
+		return NULL;
 	tl = core->slots[e->slot];
 	ss_complete(core, tl, e->pos, e->row, true);
 	atomic_store_explicit(&e->proved, gen, memory_order_relaxed);
+	*pos = e->pos;
 	event_unlock(e, 0);
-	return tl->dev;
+	return tl;
 }
 
 int ss_event_sync(struct ss_core *core, void *event, bool threshold,
 		  const struct ss_sync_call *call, int *depth)
 {
 	struct ss_event *e = event_listed(core, event);
-	uint64_t gen;
-	int err, dev;
+	struct ss_timeline *tl;
+	uint64_t gen, pos;
+	int err;
 
 	if (unlikely(!e))
 		return call->long_way(event);
@@ -487,10 +490,10 @@ int ss_event_sync(struct ss_core *core, void *event, bool threshold,
 	--*depth;
 	/* The host knows already? Then nothing is left but the housekeeping. */
 	if (err || !gen || (likely(atomic_load_explicit(&e->proved, memory_order_relaxed) == gen) &&
-			    !(threshold && ss_eager(core))))
+			    !threshold))
 		return err;
-	dev = ss_event_done(core, e, gen);
-	if (threshold && dev >= 0)
-		ss_keep_house(core, dev, false);
+	tl = ss_event_done(core, e, gen, &pos);
+	if (threshold && tl)
+		ss_keep_house(core, tl->dev, tl, pos, false);
 	return err;
 }

@@ -373,3 +373,61 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 		free(list);
 	return idle;
 }
+
+/* As ss_stream_at_end(), but no command of ours makes up for what it has not joined. */
+static bool at_end(struct ss_core *core, struct ss_timeline *tl)
+{
+	bool joins = tl->kind != SS_TL_NONBLOCKING &&
+		     (tl->kind != SS_TL_NULL || atomic_load(&core->dev[tl->dev].joiners));
+	uint64_t pos = joins ? atomic_load(&tl->commanded) : ss_position(tl);
+	uint64_t version = ss_version(tl);
+	bool may;
+
+	pthread_mutex_lock(&core->order);
+	may = can_record(tl, SS_FENCE_JOINING);
+	atomic_fetch_add(&tl->recording, may);
+	pthread_mutex_unlock(&core->order);
+	if (!may)
+		return false;
+	may = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native)) == SS_OK;
+	atomic_fetch_sub(&tl->recording, 1);
+	if (may && !tl->capturing)
+		ss_complete_seen(core, tl, pos, version, false);
+	return may;
+}
+
+/* The next stream of dev but the null stream, in a slot from *at on. */
+static struct ss_timeline *next_alive(struct ss_core *core, int dev, uint32_t *at)
+{
+	struct ss_timeline *found = NULL;
+
+	pthread_mutex_lock(&core->order);
+	while (!found && *at < core->slot_count) {
+		struct ss_timeline *tl = core->slots[(*at)++];
+
+		if (tl->dev == dev && tl->alive && tl->kind != SS_TL_NULL)
+			found = tl;
+	}
+	pthread_mutex_unlock(&core->order);
+	return found;
+}
+
+bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
+{
+	struct ss_timeline *tl = *busy, *null = ss_timeline_null(core, dev);
+	uint32_t at = 0;
+
+	*busy = NULL;
+	if (!core->drv.stream_idle || !null || ss_distrusted(core) || ss_zombies(core, dev))
+		return false;
+	if (!tl || !atomic_load(&tl->alive) || tl->dev != dev || tl->kind == SS_TL_NULL)
+		tl = next_alive(core, dev, &at);
+	for (; tl; tl = next_alive(core, dev, &at))
+		if (!at_end(core, tl)) {
+			*busy = tl;
+			return false;
+		}
+	if (!at_end(core, null))
+		*busy = null;
+	return !*busy;
+}

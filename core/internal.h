@@ -86,6 +86,7 @@ struct ss_lease {
 	struct ss_heap heap;
 	struct ss_block *runs;          /* in state LEASED, by ->right; NULL: no lease */
 	uint64_t taken, blocks;         /* allocations it served; blocks it was made of */
+	uint64_t clean;                 /* since when all is, at the latest, that came clean */
 	uint64_t assigned;              /* when `order` was made: */
 	uint8_t order[256];             /* the bins that have a size, by that */
 	unsigned count;
@@ -204,6 +205,9 @@ struct ss_device_state {
 	/* keeps.c: times that given memory did not come back; when to doubt that, ms */
 	_Atomic unsigned keeps;
 	_Atomic uint64_t keeps_until, keeps_wait;
+	atomic_bool strict;             /* house.c: look at every synchronization */
+	_Atomic uint64_t look;          /* ... and when else, ms */
+	_Atomic uint32_t busy;          /* slot + 1 of a stream that was not at its end then */
 };
 
 struct ss_core {
@@ -226,7 +230,6 @@ struct ss_core {
 	const _Atomic int *shut;        /* see ss_hits_gate; or NULL */
 	uint64_t lives;                 /* streams there ever were */
 	_Atomic uint32_t fences_pending;
-	atomic_bool eager;              /* some pools give back without a wait */
 	atomic_bool distrust;
 	const char *distrust_why;
 	atomic_bool hasty;              /* no allocation waits for what is in flight */
@@ -274,19 +277,21 @@ static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const
 /* Streams of dev that were destroyed and may still run. */
 bool ss_zombies(struct ss_core *core, int dev);
 
-static inline bool ss_eager(const struct ss_core *core)
+/* house.c: at a synchronization that succeeded, with tl at pos (NULL: with many); `idle`:
+ * all of the device is at its end. */
+void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
+		       bool idle);
+static inline void ss_keep_house(struct ss_core *core, int dev, struct ss_timeline *tl,
+				 uint64_t pos, bool idle)
 {
-	return atomic_load_explicit(&core->eager, memory_order_relaxed);
+	if (atomic_load_explicit(&core->dev[dev].reserved, memory_order_relaxed))
+		ss_keep_house_now(core, dev, tl, pos, idle);
 }
-
-/* At a synchronization that succeeded. Where giving back waits for the device, there is
- * nothing to do unless it is idle. */
-static inline void ss_keep_house(struct ss_core *core, int dev, bool idle)
+/* Something of dev is to go at any synchronization, not only now and then. */
+static inline void ss_strict(struct ss_core *core, int dev)
 {
-	if (idle || ss_eager(core))
-		/* What a destroyed stream still runs is waited for only by a
-		 * device-wide wait. */
-		ss_housekeep(core, dev, idle && !ss_zombies(core, dev));
+	if (!atomic_load(&core->dev[dev].strict))
+		atomic_store(&core->dev[dev].strict, true);
 }
 
 void *ss_host_alloc(struct ss_core *core, size_t size); /* zeroed; counted */
@@ -313,6 +318,10 @@ void ss_pool_leave(struct ss_pool *pool);
 struct ss_pool *ss_pool_current_enter(struct ss_core *core, int dev);
 /* Gives a destroyed pool's memory back once nothing of it is live. */
 void ss_pool_reap(struct ss_pool *pool);
+static inline bool ss_release_waits(const struct ss_pool *pool)
+{
+	return pool->core->dev[pool->dev].info.release_waits[pool->backing];
+}
 /* Memory of ours that hipDeviceReset does not take? */
 static inline bool ss_pool_outlives(const struct ss_pool *pool)
 {

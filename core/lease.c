@@ -217,8 +217,11 @@ static void name_list(struct ss_block *b, uint32_t lessee)
 static struct ss_block *adopt(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
 {
 	ss_unplace(pool, b);
-	if (b->slot == SS_SLOT_CLEAN)
+	if (b->slot == SS_SLOT_CLEAN) {
+		if (b->n > q->lease->clean)
+			q->lease->clean = b->n;
 		b->n = 0;
+	}
 	b->slot = q->tl->slot;
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	if (pool->queue_count > 1)
@@ -292,7 +295,7 @@ void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *gi
 		return;
 	ss_bias_visit(&q->lock);
 	q->lease = l;
-	l->taken = l->blocks = 0;
+	l->taken = l->blocks = l->clean = 0;
 	l->assigned = UINT64_MAX;
 	for (unsigned i = 0; i < SS_BINS; i++)
 		name_list(q->bin[i].head, slot + 1);
@@ -377,7 +380,7 @@ void ss_lease_end(struct ss_pool *pool, struct ss_queue *q)
 		list = b->left;
 		if (!b->n) {
 			b->slot = SS_SLOT_CLEAN;
-			b->n = 1;
+			b->n = l->clean;
 		}
 		ss_place(pool, b);
 	}

@@ -61,6 +61,8 @@ struct ss_timeline {
 	/* Written by whoever asks how far it is: */
 	_Alignas(64) _Atomic uint64_t completed; /* reached, however we know */
 	_Atomic uint64_t synced;        /* reached, and the application knows too */
+	/* The last two synchronizations of it: where it was by then (ss_freed_by) */
+	struct { _Atomic uint64_t pos, ms; } noted[2];
 	struct ss_spin lock;            /* saw, version, covers; alive, capturing with order */
 	struct ss_row *saw;
 	_Atomic uint64_t version;       /* of saw; grows in a slot for ever */
@@ -132,6 +134,10 @@ struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
 /* Raises completed (and synced) of tl to pos and of everything in row. */
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_row *row, bool synced);
+/* The program has synchronized with tl at pos, at `now` ms. */
+void ss_note(struct ss_timeline *tl, uint64_t pos, uint64_t now);
+/* When was what carries mark n of tl free, at the latest? */
+uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now);
 /* The same with what tl had seen by then: if that has changed since, it only counts
  * for tl itself. */
 void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
@@ -149,7 +155,9 @@ enum ss_token_kind {
 };
 
 struct ss_event;
-int ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen);
+/* Whose stream it was recorded on, and where; NULL: it had no clock. */
+struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
+				  uint64_t *pos);
 
 /* Waits, with no lock held, until no thread is recording on tl; the caller has
  * made sure that none begins. */
@@ -178,6 +186,10 @@ bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, 
 /* Is tl at its end, as the runtime knows without a fence? Then what was freed on it has
  * completed. No lock held. */
 bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl);
+/* Is every stream of dev? Asks nothing of the device, and the null stream only when no
+ * other has anything left to join. False: *busy is one that is not, or NULL; on entry one to
+ * ask first. */
+bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy);
 /* A fresh position: what was freed before is at or below it, what is freed from
  * now on above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)

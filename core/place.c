@@ -108,7 +108,8 @@ void ss_place(struct ss_pool *pool, struct ss_block *b)
 		b = prev;
 	}
 	if (b->size == b->seg->size) {
-		b->seg->idle_since = pool->core->drv.now_ms(pool->core->drv.ctx);
+		if (slot == SS_SLOT_CLEAN)
+			b->seg->idle_since = b->n ? b->n : pool->core->drv.now_ms(pool->core->drv.ctx);
 		pool->idle_bytes += b->size;
 	}
 	ss_heap_insert(heap_of(pool, b), b);
@@ -275,9 +276,9 @@ static void epoch_unlink(struct ss_pool *pool, struct ss_epoch *e)
 void ss_settle(struct ss_pool *pool)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	uint64_t count = 0, now = pool->core->drv.now_ms(pool->core->drv.ctx);
 	struct ss_epoch *e, *next;
 	struct ss_block *b;
-	uint64_t count = 0;
 
 	for (uint32_t i = 0; t && i < t->cap; i++) {
 		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
@@ -288,6 +289,7 @@ void ss_settle(struct ss_pool *pool)
 		ss_heap_each(&q->own, pick_done, &m);
 		while ((b = take(&m))) {
 			b->slot = SS_SLOT_CLEAN;
+			b->n = ss_freed_by(q->tl, b->n, now);
 			ss_place(pool, b);
 			count++;
 		}
@@ -299,7 +301,7 @@ void ss_settle(struct ss_pool *pool)
 		while ((b = e->blocks)) {
 			ss_unplace(pool, b);
 			b->slot = SS_SLOT_CLEAN;
-			b->n = 1;
+			b->n = now ? now : 1;
 			ss_place(pool, b);
 		}
 		ss_patience_completed(pool, e);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools as objects: making and destroying them, attributes, trimming, release
- * thresholds and decay.
+ * Pools as objects: making and destroying them, attributes, trimming.
  *
  * A pool's handle is a number that is never used twice, so a dead handle is
  * known as one. How a pool ends is in lives.c.
@@ -88,13 +87,13 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->dying = false;
 	pool->shared = false;
 	pool->backing = backing_for(core, dev, classic);
-	if (!core->dev[dev].info.release_waits[pool->backing])
-		core->eager = true;
 	pool->max_bytes = 0;
 	pool->peers = 1ull << dev | (classic ? core->dev[dev].peers : 0);
 	pool->follow = pool->opportunistic = pool->internal = true;
 	pool->threshold_set = core->opt.threshold[dev].set;
 	pool->threshold = ss_amount_bytes(&core->opt.threshold[dev], total);
+	if (pool->threshold_set || !core->opt.decay_ms)
+		ss_strict(core, dev);
 	pool->reserved = pool->reserved_high = 0;
 	pool->counter = 0;
 	ss_recent_end(core);
@@ -249,6 +248,7 @@ enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum
 	case SS_ATTR_RELEASE_THRESHOLD:
 		pool->threshold = value;
 		pool->threshold_set = true;
+		ss_strict(core, pool->dev);
 		return SS_OK;
 	case SS_ATTR_RESERVED_HIGH:
 	case SS_ATTR_USED_HIGH:
@@ -298,17 +298,12 @@ uint64_t ss_pool_readers(const struct ss_pool *pool)
 
 /* ---- giving back -------------------------------------------------------- */
 
-static bool release_waits(const struct ss_pool *pool)
-{
-	return pool->core->dev[pool->dev].info.release_waits[pool->backing];
-}
-
 /* Is there anything to give back, and would nobody have to wait for it? */
 static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 {
 	bool any;
 
-	if (!release_waits(pool))
+	if (!ss_release_waits(pool))
 		return true;
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
@@ -335,6 +330,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	pool->trim_wanted = atomic_load(&pool->reserved) > keep;
 	pool->trim_keep = keep;
 	pthread_mutex_unlock(&pool->lock);
+	ss_strict(core, pool->dev);
 	return SS_OK;
 }
 
@@ -360,7 +356,7 @@ static void give_up(struct ss_pool *pool)
 	bool any = false;
 
 	ss_fence_poll(core, NULL, -1);
-	if (!release_waits(pool))
+	if (!ss_release_waits(pool))
 		ss_release(pool, 0, UINT64_MAX);
 	ss_pools_each(core, pool->dev, left_over, &any);
 	if (any && ss_device_idle(core, pool->dev, false))
@@ -383,56 +379,10 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 	atomic_fetch_add(&pool->users, 1);
 	atomic_store_explicit(&pool->dying, true, memory_order_release);
 	pthread_mutex_unlock(&core->pools);
+	ss_strict(core, pool->dev);
 	give_up(pool);
 	ss_pool_leave(pool);
 	return SS_OK;
-}
-
-struct keeper {
-	uint64_t now;
-	bool idle;
-};
-
-static void keep_house(struct ss_pool *pool, void *arg)
-{
-	const struct keeper *k = arg;
-	struct ss_core *core = pool->core;
-	uint64_t decay = core->opt.decay_ms, target;
-	bool trim;
-
-	if (atomic_load(&pool->dying)) {
-		if (k->idle && !ss_pool_used(pool))
-			ss_release(pool, 0, UINT64_MAX);
-		ss_pool_reap(pool);
-		return;
-	}
-	if ((release_waits(pool) && !k->idle) || !atomic_load(&pool->reserved))
-		return;
-	ss_ipc_release(pool); /* whatever the threshold: nobody can use it */
-	pthread_mutex_lock(&pool->lock);
-	trim = pool->trim_wanted;
-	target = pool->trim_keep;
-	pool->trim_wanted = false;
-	pthread_mutex_unlock(&pool->lock);
-	if (trim)
-		ss_release(pool, target, UINT64_MAX);
-	if (atomic_load(&pool->threshold_set)) {
-		target = SS_MUTANT_IS(11) ? 0 : atomic_load(&pool->threshold);
-		if (atomic_load(&pool->reserved) > target)
-			ss_release(pool, target, UINT64_MAX);
-	} else if (k->now >= decay) {
-		ss_release(pool, 0, decay ? k->now - decay : UINT64_MAX);
-	}
-}
-
-void ss_housekeep(struct ss_core *core, int dev, bool device_idle)
-{
-	struct keeper k = {.idle = device_idle};
-
-	if (dev < 0 || dev >= core->devices || !atomic_load(&core->dev[dev].def))
-		return;
-	k.now = core->drv.now_ms(core->drv.ctx);
-	ss_pools_each(core, dev, keep_house, &k);
 }
 
 void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)

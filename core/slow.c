@@ -232,6 +232,7 @@ static void collect(struct ss_pool *pool, struct ss_queue *q)
 	ss_fence_poll(pool->core, NULL, -1);
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
+	ss_settle(pool); /* what is known already needs no fence */
 	fence_others(pool, q);
 	ss_settle(pool);
 }

@@ -129,6 +129,7 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 {
 	/* Of streams that nobody saw, only a device-wide wait speaks. */
 	bool idle = ok && (s->wide || !ss_distrusted(core) || SS_MUTANT_IS(44));
+	uint64_t now = core->drv.now_ms(core->drv.ctx);
 
 	pthread_mutex_lock(&core->order);
 	if (ok && s->wide > atomic_load(&core->dev[dev].wide_done))
@@ -145,6 +146,7 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 			continue;
 		ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : s->at[i].pos,
 				 s->at[i].version, true);
+		ss_note(tl, s->at[i].pos, now);
 		/* With the null stream and all it joins at their end, there is nothing
 		 * left that a command would join. */
 		ss_cover_end(tl, s->at[i].cover);
@@ -160,6 +162,7 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 {
 	struct ss_timeline *tl = t->a;
 	int kind = t->kind, dev = t->dev;
+	uint64_t pos = t->n;
 	bool idle = false;
 
 	ok |= SS_MUTANT_IS(19);
@@ -169,7 +172,8 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 	if (!ok || kind == SS_TOKEN_NONE)
 		return;
 	if (kind == SS_TOKEN_EVENT) {
-		dev = ss_event_done(core, t->a, t->gen);
+		tl = ss_event_done(core, t->a, t->gen, &pos);
+		dev = tl ? tl->dev : -1;
 	} else if (kind == SS_TOKEN_STREAM) {
 		if (!tl->capturing)
 			ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : t->n,
@@ -179,9 +183,10 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 		ss_fence_poll(core, tl, -1);
 	} else if (kind == SS_TOKEN_MANY) {
 		ss_fence_poll(core, NULL, dev);
+		tl = NULL;
 	}
 	if (threshold && dev >= 0)
-		ss_keep_house(core, dev, idle);
+		ss_keep_house(core, dev, tl, pos, idle);
 }
 
 int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call *call, int *depth)
@@ -203,7 +208,6 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 	ss_complete_seen(core, tl, pos, version, true);
 	if (__builtin_expect(atomic_load_explicit(&tl->pending, memory_order_relaxed) != 0, 0))
 		ss_fence_poll(core, tl, -1);
-	if (__builtin_expect(ss_eager(core), 0))
-		ss_keep_house(core, tl->dev, false);
+	ss_keep_house(core, tl->dev, tl, pos, false);
 	return err;
 }

@@ -155,6 +155,34 @@ void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos
 		raise_to(&tl->synced, pos);
 }
 
+/* Marks are no time. But what is freed carries a mark below the next synchronization's
+ * position, and that is one. Nothing but the age of idle memory depends on it. */
+void ss_note(struct ss_timeline *tl, uint64_t pos, uint64_t now)
+{
+	uint64_t last = atomic_load_explicit(&tl->noted[0].ms, memory_order_relaxed);
+
+	if (last != now) {
+		atomic_store_explicit(&tl->noted[1].pos, atomic_load(&tl->noted[0].pos),
+				      memory_order_relaxed);
+		atomic_store_explicit(&tl->noted[1].ms, last, memory_order_relaxed);
+		atomic_store_explicit(&tl->noted[0].ms, now, memory_order_relaxed);
+	}
+	atomic_store_explicit(&tl->noted[0].pos, pos, memory_order_relaxed);
+}
+
+uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now)
+{
+	uint64_t ms;
+
+	for (int i = 1; i >= 0; i--) {
+		ms = atomic_load_explicit(&tl->noted[i].ms, memory_order_relaxed);
+		if (ms && ms < now && n <= atomic_load_explicit(&tl->noted[i].pos,
+								memory_order_relaxed))
+			return ms;
+	}
+	return now ? now : 1;
+}
+
 /* ---- the table of streams ----------------------------------------------- */
 
 static bool slot_idle(const struct ss_timeline *tl)

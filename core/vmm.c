@@ -318,7 +318,7 @@ static void pick_old(struct ss_block *b, void *arg)
 		if (!c || c->va < b->addr || va > end || c->size > d->most)
 			continue;
 		if (!c->idle_since)
-			c->idle_since = d->now ? d->now : 1;
+			c->idle_since = b->n ? b->n : d->now ? d->now : 1;
 		if (c->idle_since > d->newest)
 			d->newest = c->idle_since;
 		if (c->idle_since <= d->older_than && !d->best) {
