@@ -9,6 +9,7 @@
  * kind   SERVE  answered here where it can be: hand-written do_<name>
  *        HOT    the same, with the question whether to pass in the handler
  *        LATE   the same, also after the program began to exit
+ *        OWN    SERVE; what must not reach the runtime then: late_<name> (late.c)
  *        WATCH  the real call with something before and after it: do_<name>
  *        NOTE   the real call; `extra` says what others may now look at
  *        QUEUE  the real call, after the stream `extra` has been made known
@@ -107,7 +108,7 @@
 	E(HOT, 0, hipMallocAsync, 501, 502, \
 	  (void **ptr, size_t size, hipStream_t stream), (ptr, size, stream)) \
 	E(HOT, 0, hipFreeAsync, 501, 502, (void *ptr, hipStream_t stream), (ptr, stream)) \
-	E(SERVE, 0, hipMallocFromPoolAsync, 501, 502, \
+	E(OWN, 0, hipMallocFromPoolAsync, 501, 502, \
 	  (void **ptr, size_t size, hipMemPool_t pool, hipStream_t stream), \
 	  (ptr, size, pool, stream)) \
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
@@ -199,33 +200,33 @@
 	/* ---- pools: pools.c ---- */ \
 	E(SERVE, 0, hipMemPoolCreate, 501, 502, \
 	  (hipMemPool_t *pool, const hipMemPoolProps *props), (pool, props)) \
-	E(SERVE, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
-	E(SERVE, 0, hipMemPoolSetAttribute, 501, 502, \
+	E(OWN, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
+	E(OWN, 0, hipMemPoolSetAttribute, 501, 502, \
 	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
-	E(SERVE, 0, hipMemPoolGetAttribute, 501, 502, \
+	E(OWN, 0, hipMemPoolGetAttribute, 501, 502, \
 	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
-	E(SERVE, 0, hipMemPoolTrimTo, 501, 502, (hipMemPool_t pool, size_t keep), (pool, keep)) \
-	E(SERVE, 0, hipMemPoolSetAccess, 501, 502, \
+	E(OWN, 0, hipMemPoolTrimTo, 501, 502, (hipMemPool_t pool, size_t keep), (pool, keep)) \
+	E(OWN, 0, hipMemPoolSetAccess, 501, 502, \
 	  (hipMemPool_t pool, const hipMemAccessDesc *list, size_t count), \
 	  (pool, list, count)) \
-	E(SERVE, 0, hipMemPoolGetAccess, 501, 502, \
+	E(OWN, 0, hipMemPoolGetAccess, 501, 502, \
 	  (hipMemAccessFlags *flags, hipMemPool_t pool, hipMemLocation *location), \
 	  (flags, pool, location)) \
 	E(SERVE, 0, hipDeviceGetDefaultMemPool, 501, 502, (hipMemPool_t *pool, int dev), \
 	  (pool, dev)) \
 	E(SERVE, 0, hipDeviceGetMemPool, 501, 502, (hipMemPool_t *pool, int dev), (pool, dev)) \
-	E(SERVE, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
-	E(SERVE, 0, hipMemPoolExportToShareableHandle, 501, 502, \
+	E(OWN, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
+	E(OWN, 0, hipMemPoolExportToShareableHandle, 501, 502, \
 	  (void *handle, hipMemPool_t pool, hipMemAllocationHandleType type, \
 	   unsigned int flags), \
 	  (handle, pool, type, flags)) \
-	E(SERVE, 0, hipMemPoolImportFromShareableHandle, 501, 502, \
+	E(OWN, 0, hipMemPoolImportFromShareableHandle, 501, 502, \
 	  (hipMemPool_t *pool, void *handle, hipMemAllocationHandleType type, \
 	   unsigned int flags), \
 	  (pool, handle, type, flags)) \
-	E(SERVE, 0, hipMemPoolExportPointer, 501, 502, \
+	E(OWN, 0, hipMemPoolExportPointer, 501, 502, \
 	  (hipMemPoolPtrExportData *data, void *ptr), (data, ptr)) \
-	E(SERVE, 0, hipMemPoolImportPointer, 501, 502, \
+	E(OWN, 0, hipMemPoolImportPointer, 501, 502, \
 	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
 	E(SERVE, 0, hipDeviceGetAttribute, 402, 502, \
 	  (int *value, hipDeviceAttribute_t attr, int dev), (value, attr, dev)) \
@@ -244,7 +245,7 @@
 	  (hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr), (base, size, ptr)) \
 	E(LATE, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
 	/* ---- sharing between processes: ipc.c, import.c ---- */ \
-	E(SERVE, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
+	E(OWN, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
 	  (handle, ptr)) \
 	E(SERVE, 0, hipIpcOpenMemHandle, 402, 502, \
 	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \

@@ -21,6 +21,13 @@
 	}
 
 #define EXPORT_SERVE(extra, name, params, args) EXPORT_HANDLED(SS_SERVE, name, params, args)
+#define EXPORT_OWN(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		if (unlikely(ss_pass(SS_SERVE))) \
+			return ss_late() ? late_##name args : FORWARD(name, args); \
+		return do_##name args; \
+	}
 /* Looks for itself whether the call is for us, and is the export itself: SS_HOT in shim.h. */
 #define EXPORT_HOT(extra, name, params, args)
 #define EXPORT_LATE(extra, name, params, args) EXPORT_HANDLED(SS_LATE, name, params, args)

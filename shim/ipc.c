@@ -142,11 +142,13 @@ hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memor
 {
 	static _Atomic(void *) found;
 	void *real = atomic_load_explicit(&found, memory_order_relaxed);
+	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
 	struct ss_block_info info;
 
-	if (atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON &&
-	    ss_owns_range(ss_core, ptr, size) &&
-	    (!ss_lookup(ss_core, ptr, &info) || info.backing == SS_BACKING_VMM))
+	/* In a forked child the core's locks may be held: nothing of ours is shared there. */
+	if (state != SS_UNKNOWN && ss_core && ss_owns_range(ss_core, ptr, size) &&
+	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) ||
+	     info.backing == SS_BACKING_VMM))
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	if (!real) {
 		real = ss_hsa_symbol("hsa_amd_ipc_memory_create");

@@ -61,6 +61,15 @@ static inline bool ss_exiting(void)
 	return unlikely(atomic_load_explicit(&ss_state, memory_order_relaxed) == SS_EXITING);
 }
 
+/* Nothing is served any more, but blocks and pools of ours are about: the program is going,
+ * or this is a forked child. */
+static inline bool ss_late(void)
+{
+	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
+
+	return !ss_tls.depth && (state == SS_EXITING || state == SS_OFF) && ss_core;
+}
+
 /* ---- real.c: the functions that we stand in front of -------------------- */
 
 struct ss_real {
@@ -93,6 +102,9 @@ hipError_t ss_real_missing(void);
 #define SS_HOT(name) \
 	extern __typeof__(do_##name) name \
 		__attribute__((alias("do_" #name), visibility("default")));
+#define SS_HANDLER_OWN(name, params) \
+	hipError_t do_##name params; \
+	hipError_t late_##name params;
 #define SS_HANDLER_LATE(name, params) hipError_t do_##name params;
 #define SS_HANDLER_WATCH(name, params) hipError_t do_##name params;
 #define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;

@@ -70,12 +70,13 @@ static void at_exit(void)
 	set_state(SS_ON, SS_EXITING);
 }
 
-/* Last of all, after the runtime's own destructors: no HIP from here. */
+/* Last of all, after the runtime's own destructors: no HIP from here. A thread that still
+ * runs may bring blocks of ours until the process is gone. */
 __attribute__((destructor)) static void fini(void)
 {
 	int state = atomic_load(&ss_state);
 
-	set_state(state, SS_OFF);
+	set_state(state, state == SS_ON || state == SS_EXITING ? SS_EXITING : SS_OFF);
 	if (state == SS_UNKNOWN && ss_bypass_hip_here())
 		ss_report_add(&somashim_report.r.unused);
 	if (state != SS_ON && state != SS_EXITING)

@@ -1,14 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is freed late: from atexit handlers and from destructors. */
+/*
+ * Memory that is freed late, and pools that are used late: from atexit handlers and from
+ * destructors. The handler that is registered before the shim starts runs when nothing is
+ * served any more, as a static object's destructor does in C++.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "test.h"
 
+
 static void *blocks[6];
+static hipMemPool_t pool;
 static hipStream_t stream;
+static int card; /* what the pool has been exported to */
+
+static void uses_pool(void)
+{
+	hipMemLocation where = { hipMemLocationTypeDevice, 0 };
+	hipMemAccessFlags flags = hipMemAccessFlagsProtNone;
+	hipMemAccessDesc access = { where, hipMemAccessFlagsProtReadWrite };
+	uint64_t keep = 1 << 20;
+	void *p;
+
+	CHECK(figure(pool, hipMemPoolAttrUsedMemCurrent) == 4096);
+	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &keep));
+	CHECK(figure(pool, hipMemPoolAttrReleaseThreshold) == keep);
+	OK(hipMemPoolGetAccess(&flags, pool, &where));
+	CHECK(flags == hipMemAccessFlagsProtReadWrite);
+	OK(hipMemPoolSetAccess(pool, &access, 1));
+	OK(hipDeviceSetMemPool(0, pool));
+	OK(hipMallocFromPoolAsync(&p, 4096, pool, stream));
+	OK(hipMemsetAsync(p, 1, 4096, stream));
+	OK(hipFreeAsync(p, stream));
+	OK(hipStreamSynchronize(stream));
+	OK(hipFreeAsync(blocks[5], stream));
+	OK(hipMemPoolTrimTo(pool, 0));
+}
+
+/* What lies around the block must not go to anybody. */
+static void shares_nothing(void)
+{
+	hipMemPoolPtrExportData data;
+	hipIpcMemHandle_t handle;
+	hipMemPool_t other_pool;
+	void *p;
+	int fd;
+
+	memset(&data, 0, sizeof(data));
+	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&handle, blocks[2]));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&data, blocks[5]));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(&p, pool, &data));
+	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(
+		&other_pool, (void *)(intptr_t)card, hipMemHandleTypePosixFileDescriptor, 0));
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolExportToShareableHandle(&fd, pool, hipMemHandleTypePosixFileDescriptor, 0));
+}
 
 static void early_handler(void)
 {
 	OK(hipFree(blocks[0]));
 	OK(hipFreeAsync(blocks[1], NULL));
+	shares_nothing();
+	uses_pool();
 }
 
 static void late_handler(void)
@@ -23,16 +78,56 @@ __attribute__((destructor)) static void last(void)
 	if (!blocks[4])
 		return;
 	OK(hipFree(blocks[4]));
-	OK(hipFreeAsync(blocks[5], stream));
+	OK(hipMemPoolTrimTo(pool, 0));
+	OK(hipMemPoolDestroy(pool));
 }
 
-int main(void)
+/* A thread that goes on until there is no process any more. */
+static void *works(void *ready)
 {
-	atexit(early_handler); /* before the shim starts, so it runs after */
+	hipStream_t s;
+	void *p;
+
+	OK(hipStreamCreate(&s));
+	for (;;) {
+		OK(hipMallocFromPoolAsync(&p, 1000, pool, s));
+		OK(hipFreeAsync(p, s));
+		atomic_store((atomic_bool *)ready, true);
+	}
+	return NULL;
+}
+
+static void slowly(void)
+{
+	usleep(50000);
+}
+
+static int worker(void)
+{
+	static atomic_bool ready;
+	pthread_t thread;
+
+	atexit(slowly);
+	pool = make_pool(0, hipMemHandleTypeNone);
+	CHECK(!pthread_create(&thread, NULL, works, &ready));
+	while (!atomic_load(&ready))
+		usleep(100);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
 	CHECK(preloaded());
+	if (argc > 1 && !strcmp(argv[1], "worker"))
+		return worker();
+	atexit(early_handler); /* before the shim starts, so it runs after */
 	OK(hipStreamCreate(&stream));
+	pool = make_pool(0, hipMemHandleTypePosixFileDescriptor);
+	OK(hipMemPoolExportToShareableHandle(&card, pool, hipMemHandleTypePosixFileDescriptor, 0));
 	for (int i = 0; i < 6; i++) {
-		if (i & 1)
+		if (i == 5)
+			OK(hipMallocFromPoolAsync(&blocks[i], 4096, pool, stream));
+		else if (i & 1)
 			OK(hipMallocAsync(&blocks[i], 4096, stream));
 		else
 			OK(hipMalloc(&blocks[i], 4096));

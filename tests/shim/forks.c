@@ -26,12 +26,29 @@ static void *busy(void *arg)
 	return NULL;
 }
 
+/* What is the parent's does not reach the child's runtime. */
+static void in_child(hipMemPool_t pool, void *p)
+{
+	hipIpcMemHandle_t handle;
+	uint64_t v;
+	void *q;
+
+	GIVES(hipErrorNotInitialized, hipMallocFromPoolAsync(&q, 4096, pool, NULL));
+	GIVES(hipErrorNotInitialized,
+	      hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &v));
+	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&handle, p));
+	OK(hipMemPoolTrimTo(pool, 0));
+	OK(hipMemPoolDestroy(pool));
+}
+
 int main(void)
 {
 	pthread_t threads[3];
+	hipMemPool_t pool;
 	void *p;
 
 	CHECK(preloaded());
+	pool = make_pool(0, hipMemHandleTypeNone);
 	OK(hipMalloc(&p, 1000));
 	for (int i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, busy, NULL);
@@ -44,6 +61,7 @@ int main(void)
 			/* What HIP says in a child is its own affair. */
 			(void)hipGetLastError();
 			(void)hipPeekAtLastError();
+			in_child(pool, p);
 			_exit(0);
 		}
 		alarm(30); /* a lock left behind would hang here */

@@ -138,7 +138,7 @@ void fragmentation(void)
 	 * piece, 1.13 to 1.42 by what the cases before left behind. */
 	most = backed_by("vmm") ? 6 : 5;
 	CHECK(figure(pool, hipMemPoolAttrReservedMemHigh) * 4 <= figure(pool, hipMemPoolAttrUsedMemHigh) * most);
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 64 && moves; i++)
 		OK(hipFreeAsync(keep[i], s));
 	for (int k = 0; k < 8; k++)
 		OK(hipFreeAsync(grown[k], s));
