@@ -256,3 +256,23 @@ bool ss_bypass_hip_here(void)
 		dl_iterate_phdr(inspect, &w);
 	return w.runtimes || w.why[0];
 }
+
+static int find_behind(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	bool *passed_us = arg;
+
+	(void)size;
+	if (is_us(info)) {
+		*passed_us = true;
+		return 0;
+	}
+	/* 2: one that came first is, or calls, another. */
+	return is_runtime(info) ? *passed_us ? 1 : 2 : 0;
+}
+
+bool ss_bypass_hip_behind(void)
+{
+	bool passed_us = false;
+
+	return dl_iterate_phdr(find_behind, &passed_us) == 1;
+}

@@ -10,6 +10,9 @@
 unsigned long long ss_bypass_look(void);
 /* Is there HIP in this process at all? Nothing is started for the answer. */
 bool ss_bypass_hip_here(void);
+/* The same, and it was loaded behind us: so it was initialized before, and its destructors
+ * run after what our constructor gives to atexit(). */
+bool ss_bypass_hip_behind(void);
 /* A call went past: said once. What is known by events and queries is no longer trusted. */
 void ss_bypassed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -148,9 +148,10 @@ static bool wait_for_device(int dev, struct ss_token *t)
 	return false;
 }
 
-/* Beside a capture: nothing of ours may touch a null stream, but the real hipFree
- * may (it waits inside). So a page is allocated to be freed. */
-static hipError_t wait_beside_capture(int dev)
+/* Beside a capture nothing of ours may touch a null stream, but the real hipFree
+ * may (it waits inside); and after exit() began we do not know any more which streams there
+ * are, but it does. So a page is allocated to be freed. */
+static hipError_t wait_inside(int dev)
 {
 	void *page = NULL;
 	struct ss_switch s;
@@ -162,6 +163,8 @@ static hipError_t wait_beside_capture(int dev)
 		return err;
 	if (REAL(hipExtMallocWithFlags, &page, 4096, hipDeviceMallocDefault) == hipSuccess)
 		err = REAL(hipFree, page);
+	else if (!ss_capture_live())
+		err = REAL(hipDeviceSynchronize);
 	ss_switch_close(&s);
 	return err;
 }
@@ -173,15 +176,16 @@ static hipError_t free_here(void *ptr, int dev)
 	enum ss_status status;
 	bool waited = false;
 
+	/* The memory goes with the process. */
 	if (ss_exiting())
-		return hipSuccess; /* the memory goes with the process */
+		return ss_waits_late() ? wait_inside(dev) : hipSuccess;
 	if (ss_only_owe(dev)) {
 		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
 		ss_only_used(dev);
 		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 	}
 	if (ss_capture_live()) {
-		hipError_t err = wait_beside_capture(dev);
+		hipError_t err = wait_inside(dev);
 
 		if (err != hipSuccess)
 			return ss_said(err);
@@ -394,7 +398,7 @@ static int free_async(void *ptr, void *native)
 					       : ss_said(hipSuccess);
 	if (ss_exiting()) {
 		if (ss_lookup(ss_core, ptr, &info))
-			return hipSuccess;
+			return info.classic ? free_here(ptr, info.device) : hipSuccess;
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
 	}
 	tl = ss_stream(stream, &err);

@@ -70,6 +70,9 @@ static inline bool ss_late(void)
 	return !ss_tls.depth && (state == SS_EXITING || state == SS_OFF) && ss_core;
 }
 
+/* exit() has begun, but the runtime is sure to be there still: hipFree waits. */
+bool ss_waits_late(void);
+
 /* ---- real.c: the functions that we stand in front of -------------------- */
 
 struct ss_real {

@@ -3,8 +3,9 @@
  * When the shim wakes up, and when it must not be in the way any more.
  *
  * Nothing happens before the first intercepted call: a process that never
- * touches HIP pays for loading one library. From then on the state only moves
- * forward: unknown -> on or off -> exiting.
+ * touches HIP pays for loading one library, and for a look at what else is
+ * loaded. From then on the state only moves forward: unknown -> on or off ->
+ * exiting.
  *
  * Locks: start_lock, round the creation of the core, which calls no HIP; the
  * runtime is asked before, by every thread that comes first at once. (Waiting
@@ -67,7 +68,35 @@ static void in_child(void)
  * main(): those may free device memory after the runtime has gone. */
 static void at_exit(void)
 {
+	bool on = atomic_load(&ss_state) == SS_ON;
+
 	set_state(SS_ON, SS_EXITING);
+	/* Nobody pays from here on, and whoever looks at the device is not seen. The
+	 * runtime was loaded before this was registered, so it goes later. */
+	if (on && !ss_tls.depth)
+		ss_debts_pay();
+}
+
+/* Those destructors may also read what a hipFree has waited for. While they run, the
+ * runtime is there if it was loaded with the program: what is given to atexit() here,
+ * before the program's own constructors, runs behind their counterparts and in front
+ * of the runtime's. Of a runtime that came later nobody knows when it goes. */
+static atomic_bool waits_late;
+
+static void program_gone(void)
+{
+	atomic_store(&waits_late, false);
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	if (ss_bypass_hip_behind() && !atexit(program_gone))
+		atomic_store(&waits_late, true);
+}
+
+bool ss_waits_late(void)
+{
+	return atomic_load(&waits_late) && !ss_tls.depth;
 }
 
 /* Last of all, after the runtime's own destructors: no HIP from here. A thread that still

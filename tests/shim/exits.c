@@ -8,13 +8,32 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#define BYTES (4 << 20)
 #include "test.h"
 
 
-static void *blocks[6];
+static void *blocks[6], *result;
+static unsigned char *pinned;
 static hipMemPool_t pool;
-static hipStream_t stream;
+static hipStream_t stream, other;
+static hipEvent_t event;
 static int card; /* what the pool has been exported to */
+
+/* hipFree is what this program waits with. */
+static void waits(void)
+{
+	const char *mode = getenv("SOMASHIM_FREE_SYNC");
+
+	OK(hipMemsetAsync(result, 5, BYTES, stream));
+	OK(hipMemcpyAsync(pinned, result, BYTES, hipMemcpyDeviceToHost, stream));
+	/* Whoever waits must not ask one that is gone. */
+	OK(hipStreamDestroy(other));
+	OK(hipFree(result));
+	if (mode && !strcmp(mode, "never"))
+		return;
+	for (size_t i = 0; i < BYTES; i++)
+		CHECK(pinned[i] == 5);
+}
 
 static void uses_pool(void)
 {
@@ -64,6 +83,7 @@ static void early_handler(void)
 	OK(hipFreeAsync(blocks[1], NULL));
 	shares_nothing();
 	uses_pool();
+	waits();
 }
 
 static void late_handler(void)
@@ -80,6 +100,24 @@ __attribute__((destructor)) static void last(void)
 	OK(hipFree(blocks[4]));
 	OK(hipMemPoolTrimTo(pool, 0));
 	OK(hipMemPoolDestroy(pool));
+}
+
+/* A wait that was skipped, because there was nobody to notice, is made good before somebody
+ * could. */
+static void asks(void)
+{
+	OK(hipEventQuery(event));
+}
+
+static int owes(void)
+{
+	atexit(asks);
+	OK(hipEventCreate(&event));
+	OK(hipMalloc(&result, BYTES));
+	OK(hipMemsetAsync(result, 1, BYTES, NULL));
+	OK(hipEventRecord(event, NULL));
+	OK(hipFree(result));
+	return 0;
 }
 
 /* A thread that goes on until there is no process any more. */
@@ -110,6 +148,7 @@ static int worker(void)
 	atexit(slowly);
 	pool = make_pool(0, hipMemHandleTypeNone);
 	CHECK(!pthread_create(&thread, NULL, works, &ready));
+	CHECK(!pthread_detach(thread));
 	while (!atomic_load(&ready))
 		usleep(100);
 	return 0;
@@ -120,8 +159,14 @@ int main(int argc, char **argv)
 	CHECK(preloaded());
 	if (argc > 1 && !strcmp(argv[1], "worker"))
 		return worker();
+	if (argc > 1 && !strcmp(argv[1], "owes"))
+		return owes();
 	atexit(early_handler); /* before the shim starts, so it runs after */
 	OK(hipStreamCreate(&stream));
+	OK(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+	OK(hipMalloc(&result, BYTES));
+	OK(hipHostMalloc((void **)&pinned, BYTES, 0));
+	memset(pinned, 0, BYTES);
 	pool = make_pool(0, hipMemHandleTypePosixFileDescriptor);
 	OK(hipMemPoolExportToShareableHandle(&card, pool, hipMemHandleTypePosixFileDescriptor, 0));
 	for (int i = 0; i < 6; i++) {
