@@ -88,7 +88,7 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->dying = false;
 	pool->shared = false;
 	pool->backing = backing_for(core, dev, classic);
-	if (!core->dev[dev].info.release_waits[pool->backing])
+	if (!core->dev[dev].info.release_waits[atomic_load(&pool->backing)])
 		core->eager = true;
 	pool->max_bytes = 0;
 	pool->peers = 1ull << dev | (classic ? core->dev[dev].peers : 0);
@@ -290,7 +290,7 @@ uint64_t ss_pool_access(const struct ss_pool *pool)
 
 static bool release_waits(const struct ss_pool *pool)
 {
-	return pool->core->dev[pool->dev].info.release_waits[pool->backing];
+	return pool->core->dev[pool->dev].info.release_waits[atomic_load(&pool->backing)];
 }
 
 /* Is there anything to give back, and would nobody have to wait for it? */
