@@ -150,7 +150,8 @@ static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t
 		const struct ss_block *b = seg->first;
 		bool over = seg->native_size > excess;
 
-		if (b->size != seg->size || b->slot != SS_SLOT_CLEAN || seg->exported ||
+		if (b->size != seg->size || seg->exported ||
+		    __atomic_load_n(&b->slot, __ATOMIC_RELAXED) != SS_SLOT_CLEAN ||
 		    atomic_load_explicit(&b->state, memory_order_relaxed) != SS_BLOCK_FREE)
 			continue;
 		if (seg->idle_since > older_than || (over && !limit))

@@ -219,7 +219,7 @@ static void many(void)
 #define OTHERS 2
 #define POOLS 200
 
-static volatile bool over;
+static _Atomic bool over;
 
 static void *keeps_house(void *arg)
 {
