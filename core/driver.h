@@ -124,6 +124,7 @@ struct ss_driver {
 
 	/* Monotonic milliseconds and a bounded sleep (virtual in tests). */
 	uint64_t (*now_ms)(void *ctx);
+	bool real_time; /* which the processor's own counter goes with */
 	void (*sleep_ms)(void *ctx, unsigned ms);
 	/* Lets others run for an instant. NULL where nothing moves meanwhile. */
 	void (*pause)(void *ctx);

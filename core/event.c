@@ -488,8 +488,10 @@ int ss_event_sync(struct ss_core *core, void *event, bool threshold,
 	++*depth;
 	err = call->real(event);
 	--*depth;
+	if (unlikely(err))
+		return call->failed(err);
 	/* The host knows already? Then nothing is left but the housekeeping. */
-	if (err || !gen || (likely(atomic_load_explicit(&e->proved, memory_order_relaxed) == gen) &&
+	if (!gen || (likely(atomic_load_explicit(&e->proved, memory_order_relaxed) == gen) &&
 			    !threshold))
 		return err;
 	tl = ss_event_done(core, e, gen, &pos);

@@ -98,6 +98,28 @@ static void wishes(struct ss_pool *pool, void *arg)
 		k->others = true;
 }
 
+/* Its next synchronization looks, too. */
+static void remember_busy(struct ss_device_state *d, struct ss_timeline *busy)
+{
+	uint64_t old = atomic_load(&d->hurry), bits = busy ? SS_HURRY_BUSY * (busy->slot + 1) : 0;
+
+	while (!atomic_compare_exchange_weak(&d->hurry, &old,
+					     (old & (SS_HURRY_BUSY - 1)) | bits))
+		;
+	if (busy)
+		atomic_store_explicit(&busy->noted_at, 0, memory_order_relaxed);
+}
+
+void ss_strict(struct ss_core *core, int dev)
+{
+	if (atomic_fetch_or(&core->dev[dev].hurry, SS_HURRY_STRICT) & SS_HURRY_STRICT)
+		return;
+	pthread_mutex_lock(&core->order);
+	for (uint32_t i = 0; i < core->slot_count; i++)
+		atomic_store_explicit(&core->slots[i]->noted_at, 0, memory_order_relaxed);
+	pthread_mutex_unlock(&core->order);
+}
+
 void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
 		       bool idle)
 {
@@ -105,10 +127,11 @@ void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, ui
 	struct ss_device_state *d = &core->dev[dev];
 	uint64_t decay = core->opt.decay_ms;
 	struct ss_timeline *busy = NULL;
+	uint64_t hurry;
 	uint32_t slot;
 
 	if (tl)
-		ss_note(tl, pos, k.now);
+		ss_note(core, tl, pos, k.now);
 	if (idle) {
 		/* What a destroyed stream still runs is waited for only by a device-wide
 		 * wait. */
@@ -116,10 +139,11 @@ void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, ui
 		return;
 	}
 	/* With the stream that was in the way last time, it is time again. */
-	slot = atomic_load_explicit(&d->busy, memory_order_relaxed);
+	hurry = atomic_load_explicit(&d->hurry, memory_order_relaxed);
+	slot = (uint32_t)(hurry / SS_HURRY_BUSY);
 	k.decays = k.now >= atomic_load_explicit(&d->look, memory_order_relaxed) || !decay ||
 		   (slot && tl && tl->slot + 1 == slot);
-	if (!k.decays && !atomic_load_explicit(&d->strict, memory_order_relaxed))
+	if (!k.decays && !(hurry & SS_HURRY_STRICT))
 		return;
 	if (k.decays)
 		atomic_store_explicit(&d->look, k.now + decay / LOOKS + 1, memory_order_relaxed);
@@ -127,7 +151,7 @@ void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, ui
 	if (k.waits) {
 		busy = slot ? ss_slot(core, slot - 1) : NULL;
 		k.idle = ss_device_at_end(core, dev, &busy);
-		atomic_store_explicit(&d->busy, busy ? busy->slot + 1 : 0, memory_order_relaxed);
+		remember_busy(d, busy);
 		if (busy && k.decays)
 			atomic_store_explicit(&d->look, k.now + 1, memory_order_relaxed);
 	}

@@ -205,9 +205,9 @@ struct ss_device_state {
 	/* keeps.c: times that given memory did not come back; when to doubt that, ms */
 	_Atomic unsigned keeps;
 	_Atomic uint64_t keeps_until, keeps_wait;
-	atomic_bool strict;             /* house.c: look at every synchronization */
-	_Atomic uint64_t look;          /* ... and when else, ms */
-	_Atomic uint32_t busy;          /* slot + 1 of a stream that was not at its end then */
+	/* house.c: what makes a synchronization look, and when else it does, ms */
+	_Atomic uint64_t hurry;
+	_Atomic uint64_t look;
 };
 
 struct ss_core {
@@ -281,18 +281,36 @@ bool ss_zombies(struct ss_core *core, int dev);
  * all of the device is at its end. */
 void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
 		       bool idle);
+/* To read the clock costs as much as the rest of what a synchronization is made to do, so
+ * within some milliseconds, in which little ages, it is only said how far tl was. */
+#if defined(__x86_64__)
+#define SS_NOTE_TICKS (1ull << 23)
+static inline uint64_t ss_ticks(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#else
+#define SS_NOTE_TICKS 0
+static inline uint64_t ss_ticks(void)
+{
+	return 0;
+}
+#endif
+#define SS_HURRY_STRICT 1ull /* something is to go at any synchronization */
+#define SS_HURRY_CLOCK 2ull  /* the clock is not the processor's, or nothing is kept at all */
+#define SS_HURRY_BUSY 4ull   /* times slot + 1 of the stream that was not at its end last time */
 static inline void ss_keep_house(struct ss_core *core, int dev, struct ss_timeline *tl,
 				 uint64_t pos, bool idle)
 {
-	if (atomic_load_explicit(&core->dev[dev].reserved, memory_order_relaxed))
+	if (tl && !idle &&
+	    ss_ticks() - atomic_load_explicit(&tl->noted_at, memory_order_relaxed) <
+		    SS_NOTE_TICKS)
+		atomic_store_explicit(&tl->noted[0].pos, pos, memory_order_relaxed);
+	else if (atomic_load_explicit(&core->dev[dev].reserved, memory_order_relaxed))
 		ss_keep_house_now(core, dev, tl, pos, idle);
 }
 /* Something of dev is to go at any synchronization, not only now and then. */
-static inline void ss_strict(struct ss_core *core, int dev)
-{
-	if (!atomic_load(&core->dev[dev].strict))
-		atomic_store(&core->dev[dev].strict, true);
-}
+void ss_strict(struct ss_core *core, int dev);
 
 void *ss_host_alloc(struct ss_core *core, size_t size); /* zeroed; counted */
 void ss_host_free(struct ss_core *core, void *p, size_t size);

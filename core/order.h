@@ -63,6 +63,7 @@ struct ss_timeline {
 	_Atomic uint64_t synced;        /* reached, and the application knows too */
 	/* The last two synchronizations of it: where it was by then (ss_freed_by) */
 	struct { _Atomic uint64_t pos, ms; } noted[2];
+	_Atomic uint64_t noted_at;      /* ticks */
 	struct ss_spin lock;            /* saw, version, covers; alive, capturing with order */
 	struct ss_row *saw;
 	_Atomic uint64_t version;       /* of saw; grows in a slot for ever */
@@ -135,7 +136,7 @@ struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_row *row, bool synced);
 /* The program has synchronized with tl at pos, at `now` ms. */
-void ss_note(struct ss_timeline *tl, uint64_t pos, uint64_t now);
+void ss_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now);
 /* When was what carries mark n of tl free, at the latest? */
 uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now);
 /* The same with what tl had seen by then: if that has changed since, it only counts

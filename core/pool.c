@@ -121,6 +121,8 @@ void ss_device_init(struct ss_core *core, int dev)
 		d->info = info;
 		d->limit = ss_amount_bytes(&core->opt.limit, info.total_bytes);
 		d->wide_now = 1;
+		if (!core->drv.real_time || !core->opt.decay_ms)
+			d->hurry = SS_HURRY_CLOCK;
 		d->known = true;
 	}
 	if (!atomic_load(&d->def)) {

@@ -146,7 +146,7 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 			continue;
 		ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : s->at[i].pos,
 				 s->at[i].version, true);
-		ss_note(tl, s->at[i].pos, now);
+		ss_note(core, tl, s->at[i].pos, now);
 		/* With the null stream and all it joins at their end, there is nothing
 		 * left that a command would join. */
 		ss_cover_end(tl, s->at[i].cover);
@@ -204,7 +204,7 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 	err = call->real(native);
 	--*depth;
 	if (__builtin_expect(err, 0))
-		return err;
+		return call->failed(err);
 	ss_complete_seen(core, tl, pos, version, true);
 	if (__builtin_expect(atomic_load_explicit(&tl->pending, memory_order_relaxed) != 0, 0))
 		ss_fence_poll(core, tl, -1);

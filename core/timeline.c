@@ -157,8 +157,9 @@ void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos
 
 /* Marks are no time. But what is freed carries a mark below the next synchronization's
  * position, and that is one. Nothing but the age of idle memory depends on it. */
-void ss_note(struct ss_timeline *tl, uint64_t pos, uint64_t now)
+void ss_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now)
 {
+	uint64_t hurry = atomic_load_explicit(&core->dev[tl->dev].hurry, memory_order_relaxed);
 	uint64_t last = atomic_load_explicit(&tl->noted[0].ms, memory_order_relaxed);
 
 	if (last != now) {
@@ -168,6 +169,8 @@ void ss_note(struct ss_timeline *tl, uint64_t pos, uint64_t now)
 		atomic_store_explicit(&tl->noted[0].ms, now, memory_order_relaxed);
 	}
 	atomic_store_explicit(&tl->noted[0].pos, pos, memory_order_relaxed);
+	if (!(hurry & (SS_HURRY_BUSY - 1)) && hurry / SS_HURRY_BUSY != tl->slot + 1)
+		atomic_store_explicit(&tl->noted_at, ss_ticks(), memory_order_relaxed);
 }
 
 uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now)

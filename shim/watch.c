@@ -151,6 +151,12 @@ static double now_ms(void)
 	return ss_said(e_); \
 } while (0)
 
+/* (A success needs no word: whoever takes the short way has no error to forget.) */
+static int failed(int err)
+{
+	return ss_said((hipError_t)err);
+}
+
 static hipError_t hipStreamSynchronize_long(hipStream_t stream)
 {
 	SYNCS(stream, hipStreamSynchronize, stream);
@@ -158,7 +164,7 @@ static hipError_t hipStreamSynchronize_long(hipStream_t stream)
 
 static int real_stream_sync(void *stream)
 {
-	return ss_said(ss_real.hipStreamSynchronize(stream));
+	return ss_real.hipStreamSynchronize(stream);
 }
 
 static int long_stream_sync(void *stream)
@@ -168,7 +174,7 @@ static int long_stream_sync(void *stream)
 
 hipError_t do_hipStreamSynchronize(hipStream_t stream)
 {
-	static const struct ss_sync_call call = {real_stream_sync, long_stream_sync};
+	static const struct ss_sync_call call = {real_stream_sync, long_stream_sync, failed};
 
 	if (USUAL((uintptr_t)stream > 2 && !ss_import_ending()))
 		return (hipError_t)ss_stream_sync(ss_core, stream, &call, &ss_tls.depth);
@@ -200,7 +206,7 @@ static hipError_t hipEventSynchronize_long(hipEvent_t event)
 
 static int real_event_sync(void *event)
 {
-	return ss_said(ss_real.hipEventSynchronize(event));
+	return ss_real.hipEventSynchronize(event);
 }
 
 static int long_event_sync(void *event)
@@ -210,7 +216,7 @@ static int long_event_sync(void *event)
 
 hipError_t do_hipEventSynchronize(hipEvent_t event)
 {
-	static const struct ss_sync_call call = {real_event_sync, long_event_sync};
+	static const struct ss_sync_call call = {real_event_sync, long_event_sync, failed};
 
 	if (USUAL(!ss_import_ending()))
 		return (hipError_t)ss_event_sync(ss_core, event, true, &call, &ss_tls.depth);
@@ -226,7 +232,7 @@ static hipError_t hipEventQuery_long(hipEvent_t event)
 
 static int real_event_query(void *event)
 {
-	return ss_said(ss_real.hipEventQuery(event));
+	return ss_real.hipEventQuery(event);
 }
 
 static int long_event_query(void *event)
@@ -236,7 +242,7 @@ static int long_event_query(void *event)
 
 hipError_t do_hipEventQuery(hipEvent_t event)
 {
-	static const struct ss_sync_call call = {real_event_query, long_event_query};
+	static const struct ss_sync_call call = {real_event_query, long_event_query, failed};
 
 	if (USUAL(!atomic_load_explicit(&ss_owing, memory_order_acquire)))
 		return (hipError_t)ss_event_sync(ss_core, event, false, &call, &ss_tls.depth);
