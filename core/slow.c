@@ -91,9 +91,11 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
  * the null stream would need a command for that.) */
 enum { ASK_IDLE = 1, ASK_FENCE = 2 };
 
+/* (The slot may be another stream's just now: it is looked at again before it is asked.) */
 static bool may_be_asked(const struct ss_queue *q)
 {
-	return q->tl->kind == SS_TL_NONBLOCKING && q->pool->core->drv.stream_idle;
+	return __atomic_load_n(&q->tl->kind, __ATOMIC_RELAXED) == SS_TL_NONBLOCKING &&
+	       q->pool->core->drv.stream_idle;
 }
 
 /* Do such streams hold a good share of the pool? Each for itself may hold little of it: a
