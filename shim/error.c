@@ -125,7 +125,8 @@ hipError_t do_hipPeekAtLastError(void)
 	return last(REAL(hipPeekAtLastError), false);
 }
 
+/* What it forgets is the result of the last command; the last error stays for the others. */
 hipError_t do_hipExtGetLastError(void)
 {
-	return last(REAL(hipExtGetLastError), true);
+	return last(REAL(hipExtGetLastError), false);
 }
