@@ -96,7 +96,7 @@ static hipEvent_t event_of(const void *params)
 	if (!params)
 		return NULL;
 	memcpy(&type, params, sizeof(type));
-	if (type == hipGraphNodeTypeHost)
+	if (type == 3) /* a host node; 4 in 5.2, which has no such call */
 		ss_seen(-1, SS_SEEN_HOSTFUNC);
 	if (type == 7)
 		memcpy(&event, (const char *)params + 16, sizeof(event));
