@@ -120,7 +120,7 @@ struct ss_wait_call {
 };
 struct ss_sync_call {
 	int (*real)(void *handle), (*long_way)(void *handle);
-	int (*failed)(int err); /* what real() returned goes through it */
+	int (*failed)(int err); /* an error of real() goes through it */
 };
 int ss_record(struct ss_core *core, void *event, void *native, const struct ss_record_call *call,
 	      int *depth);

@@ -285,16 +285,8 @@ void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, ui
  * within some milliseconds, in which little ages, it is only said how far tl was. */
 #if defined(__x86_64__)
 #define SS_NOTE_TICKS (1ull << 23)
-static inline uint64_t ss_ticks(void)
-{
-	return __builtin_ia32_rdtsc();
-}
 #else
 #define SS_NOTE_TICKS 0
-static inline uint64_t ss_ticks(void)
-{
-	return 0;
-}
 #endif
 #define SS_HURRY_STRICT 1ull /* something is to go at any synchronization */
 #define SS_HURRY_CLOCK 2ull  /* the clock is not the processor's, or nothing is kept at all */

@@ -74,7 +74,7 @@ void ss_pool_reap(struct ss_pool *pool)
 	pthread_mutex_unlock(&core->pools);
 	if (!alive)
 		return;
-	if (!core->dev[pool->dev].info.release_waits[atomic_load(&pool->backing)])
+	if (!ss_release_waits(pool))
 		ss_release(pool, 0, UINT64_MAX);
 	if (atomic_fetch_sub(&pool->users, 1) == 1)
 		end(pool);

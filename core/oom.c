@@ -69,7 +69,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 {
 	struct release *r = arg;
 
-	if (pool->core->dev[pool->dev].info.release_waits[atomic_load(&pool->backing)]) {
+	if (ss_release_waits(pool)) {
 		if (atomic_load(&pool->reserved) <= ss_pool_used(pool))
 			return;
 		if (r->idle < 0)

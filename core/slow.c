@@ -305,7 +305,7 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
 {
 	struct ss_core *core = pool->core;
-	bool waits = core->dev[pool->dev].info.release_waits[atomic_load(&pool->backing)], any;
+	bool waits = ss_release_waits(pool), any;
 	struct ss_timeline *tl = q ? q->tl : NULL;
 
 	pthread_mutex_lock(&pool->lock);
@@ -409,7 +409,7 @@ static bool cheap_to_ask(const struct ss_pool *pool)
 {
 	const struct ss_core *core = pool->core;
 
-	return !core->dev[pool->dev].info.release_waits[atomic_load(&pool->backing)] ||
+	return !ss_release_waits(pool) ||
 	       atomic_load(&core->slot_count) < MANY_STREAMS;
 }
 
@@ -479,7 +479,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	}
 	/* A gap that was filled on the way to more goes again, where nobody has to wait. */
 	if (grown && atomic_load(&pool->reserved) > before &&
-	    !pool->core->dev[pool->dev].info.release_waits[atomic_load(&pool->backing)])
+	    !ss_release_waits(pool))
 		ss_release(pool, before, UINT64_MAX);
 	pthread_mutex_lock(&pool->lock);
 	pool->st.out_of_memory += s == SS_ERR_NOMEM;

@@ -11,6 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The processor's own counter of time; 0 where there is none that we know. */
+static inline uint64_t ss_ticks(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
 struct ss_bias;
 
 struct ss_thread {

@@ -3,7 +3,7 @@
  * What is written in rows, and hipMemset of a block: bounds first. The runtime knows those of
  * segments, so the block's are checked in its place.
  *
- * The runtime does it asynchronously at the start of an
+ * The runtime does hipMemset asynchronously at the start of an
  * allocation of its own and makes the host wait anywhere else (hip_memory.cpp),
  * that is for nearly every block of a segment. So the asynchronous call is made
  * in its place, on the same stream. So too for a block of another process.

@@ -61,16 +61,8 @@ static int is_reader(struct dl_phdr_info *info, size_t size, void *arg)
 
 #if defined(__x86_64__)
 #define LOOK_TICKS (1ull << 18) /* a tenth of a millisecond: less than a reader takes to load */
-static uint64_t ticks(void)
-{
-	return __builtin_ia32_rdtsc() | 1;
-}
 #else
 #define LOOK_TICKS 1
-static uint64_t ticks(void)
-{
-	return 0;
-}
 #endif
 
 /* A library of ours that was loaded when the runtime had started and is never unloaded:
@@ -138,7 +130,7 @@ static void look(void)
 
 	if (ss_nothing_loaded())
 		return;
-	now = ticks();
+	now = ss_ticks();
 	if (likely(now - atomic_load_explicit(&last, memory_order_relaxed) < LOOK_TICKS))
 		return;
 	look_again();
