@@ -124,6 +124,8 @@ struct ss_queue_table {
 
 #define SS_POOL_GONE (1u << 31)
 
+#define SS_PEAK_KINDS 64 /* sizes told apart at the peak */
+
 struct ss_pool {
 	struct ss_core *core;
 	uint64_t handle;
@@ -169,6 +171,11 @@ struct ss_pool {
 	_Atomic uint64_t crossed;       /* blocks freed on another stream than they came from */
 	uint64_t waited;                /* freed on other streams when they were asked last */
 	uint64_t idle_bytes;            /* of segments that are free from end to end */
+	struct {                        /* peak.c */
+		struct ss_kind { uint64_t size, home; uint32_t count; } kind[SS_PEAK_KINDS];
+		unsigned kinds;
+		uint64_t used_high, allocs; /* when that was noted */
+	} peak;
 	/* thrift.c: what was spent on a tight fit, and since when */
 	struct { uint64_t allocs, calls, used_high, allocs_then, calls_then; } spent;
 	struct {                        /* patience.c */
@@ -450,6 +457,16 @@ void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q);
 int64_t ss_thrift(struct ss_pool *pool);
 /* May an allocation that something would serve be a miss for a tighter fit? */
 bool ss_thrift_misses(const struct ss_pool *pool);
+/* How much to grow by, in bytes, where less is missing: a `part`th of a pool that goes on
+ * growing, 0 for others. */
+uint64_t ss_thrift_ahead(const struct ss_pool *pool, unsigned part);
+
+/* peak.c. Pool lock held: `size` bytes are asked for. Notes what is live if that is near the
+ * most that ever was. */
+void ss_peak_note(struct ss_pool *pool, uint64_t size);
+/* Would it hurt at the next peak if a block of `size` lay in a segment of `segment` bytes?
+ * Fewer of them are live than were then, and in a pool that fitted they lay better. */
+bool ss_peak_lacks(struct ss_pool *pool, uint64_t size, uint64_t segment);
 
 /* patience.c. Pool lock held: is it time to ask how far the streams are for the sake of
  * epochs? What was freed into e, and that all of it is free now. */

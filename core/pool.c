@@ -53,6 +53,7 @@ static void counts_reset(struct ss_pool *pool)
 	pool->id_base = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
 	memset(&pool->st, 0, sizeof(pool->st));
 	memset(&pool->spent, 0, sizeof(pool->spent));
+	memset(&pool->peak, 0, sizeof(pool->peak));
 	pool->waited = 0;
 	pool->crossed = 0;
 }

@@ -16,12 +16,37 @@
 #define HARMLESS_LEAST 25
 #define SMALL (64ull << 20) /* a pool of this size is not worth calls */
 #define SHARED (4ull << 20) /* smaller blocks share a segment */
+#define AHEAD_PART 64       /* of the pool: the segment of one that goes on growing, */
+#define SPARING_PART 32     /* and of several blocks that fill it better than one, */
+#define SPARING_LEAST (8ull << 20)
+#define WASTE_PART 8        /* if that would leave more of it unused */
 
-/* How much to ask for when `size` bytes are missing: small blocks share, large
- * ones get what they need and no more. */
+/* How much to ask for when `size` bytes are missing: small blocks share, large ones get
+ * what they need and no more, unless several of them fit so much better: segments are whole
+ * frames. Pool lock held. */
 static uint64_t segment_size(const struct ss_pool *pool, uint64_t size)
 {
-	return size < SHARED ? SHARED : ss_round(size, SS_FRAME);
+	uint64_t ahead = ss_thrift_ahead(pool, AHEAD_PART);
+	uint64_t most = atomic_load(&pool->reserved) / SPARING_PART;
+	uint64_t n = (ahead > SHARED ? ahead : SHARED) / size, best, want;
+
+	if (!n)
+		n = 1;
+	best = ss_round(n * size, SS_FRAME);
+	if (size < SHARED / 4)
+		return best;
+	if (most < SPARING_LEAST)
+		most = SPARING_LEAST;
+	for (uint64_t more = n + 1; (best - n * size) * WASTE_PART > best; more++) {
+		want = ss_round(more * size, SS_FRAME);
+		if (want > most)
+			break;
+		if ((want - more * size) * n < (best - n * size) * more) {
+			best = want;
+			n = more;
+		}
+	}
+	return best;
 }
 
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
@@ -37,6 +62,8 @@ bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t s
 	thrift = ss_thrift(pool);
 	if (thrift < 2 || !ss_thrift_misses(pool))
 		return false;
+	if (ss_peak_lacks(pool, size, b->size))
+		return true;
 	/* Only what is cut off an idle segment keeps it from going back. That does no
 	 * harm while the segments in use leave room below the peak. Calls that were
 	 * saved up are spent on more room, as long as that may lower the peak. */
@@ -48,11 +75,12 @@ bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t s
 
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
 {
-	uint64_t want = segment_size(pool, size), idle;
+	uint64_t want, idle;
 
 	if (pool->backing == SS_BACKING_VMM)
 		return give_back;
 	pthread_mutex_lock(&pool->lock);
+	want = segment_size(pool, size);
 	idle = give_back ? pool->idle_bytes : 0;
 	pthread_mutex_unlock(&pool->lock);
 	return atomic_load(&pool->reserved) + want <= atomic_load(&pool->reserved_high) + idle;
@@ -241,8 +269,12 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 				bool give_back)
 {
 	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
-	uint64_t want = segment_size(pool, need);
 	enum ss_status s;
+	uint64_t want;
+
+	pthread_mutex_lock(&pool->lock);
+	want = segment_size(pool, align > SS_FRAME ? need : size);
+	pthread_mutex_unlock(&pool->lock);
 
 	/* Segments that were exported and are over go first, if nobody has to wait. */
 	if (atomic_load(&pool->kept) && ss_device_idle(pool->core, pool->dev, false))

@@ -431,6 +431,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		if (!grown && !again)
 			ss_thrift_count(pool, q);
 		w.growing = flush_first(pool, q, size);
+		ss_peak_note(pool, size);
 		if (w.growing && !grown && much_waits(pool, q))
 			collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);

@@ -15,6 +15,7 @@
 #define FITS_PERCENT 103       /* of the used peak */
 #define FREE_MISSES 32         /* growth for a tight fit costs hits, too */
 #define ALLOCS_PER_MISS 12
+#define MISSES_PERCENT 8       /* of the allocations; a pool with more grows ahead of them */
 
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 {
@@ -55,4 +56,10 @@ int64_t ss_thrift(struct ss_pool *pool)
 bool ss_thrift_misses(const struct ss_pool *pool)
 {
 	return pool->st.misses < FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS;
+}
+
+uint64_t ss_thrift_ahead(const struct ss_pool *pool, unsigned part)
+{
+	return pool->st.misses * 100 > pool->spent.allocs * MISSES_PERCENT ?
+	       atomic_load(&pool->reserved) / part : 0;
 }

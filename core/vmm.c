@@ -24,7 +24,8 @@
 #define RUN_PARTS 16
 #define SLACK_PART 64 /* of the peak: what may be made new rather than moved, */
 #define DEBT_PART 24  /* where more was moved than the allocations since then pay for, */
-#define MOST_DEBT 5   /* unless the debt is a call for so many of all allocations */
+#define MOST_DEBT 3   /* unless the debt is a call for so many of all allocations */
+#define AHEAD_PART 128 /* of the pool: the least by which one that goes on growing grows */
 
 static uint64_t chunk_of(const struct ss_pool *pool, uint64_t share)
 {
@@ -232,26 +233,33 @@ static struct ss_chunk *gather(struct ss_pool *pool, struct ss_block *target, ui
 	return list;
 }
 
+/* Does the pool stay within a `part`th of its peak, which the `size` bytes asked for may
+ * raise, when it grows by `bytes`? Pool lock held. */
+static bool within(struct ss_pool *pool, uint64_t size, uint64_t bytes, unsigned part)
+{
+	uint64_t used = ss_pool_used(pool) + size, high = ss_pool_used_high(pool);
+
+	if (high < used)
+		high = used;
+	return atomic_load(&pool->reserved) + bytes <= high + high / part;
+}
+
 /* Moving chunks keeps the pool small, but calls cost time: what lies within a
- * small part of the peak, which the `size` bytes asked for may raise, is made new.
+ * small part of the peak is made new.
  * The part is larger for a pool that moved much already: it has less to move then.
  * Beyond that it goes into debt. Pool lock held. */
 static bool worth_moving(struct ss_pool *pool, uint64_t size, uint64_t bytes)
 {
-	uint64_t reserved = atomic_load(&pool->reserved) + bytes;
-	uint64_t used = ss_pool_used(pool) + size, high = ss_pool_used_high(pool);
 	int64_t thrift = ss_thrift(pool);
 
-	if (high < used)
-		high = used;
 	if (thrift >= 0)
-		return reserved > high + high / SLACK_PART;
-	return reserved > high + high / DEBT_PART &&
+		return !within(pool, size, bytes, SLACK_PART);
+	return !within(pool, size, bytes, DEBT_PART) &&
 	       thrift + (int64_t)(pool->spent.allocs / MOST_DEBT) >= 0;
 }
 
 static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-			   uint64_t align, bool remap)
+			   uint64_t align, bool remap, uint64_t ahead)
 {
 	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
 	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may;
@@ -274,6 +282,9 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		pthread_mutex_unlock(&pool->lock);
 		return SS_ERR_NOMEM;
 	}
+	/* What nobody asked for yet goes to the end, where it joins what comes next. */
+	if (find.bytes < ahead && !target->next && within(pool, size, ahead, DEBT_PART))
+		find.bytes = ss_round(ahead, find.step);
 	ss_heap_remove(&pool->vmm->holes, target);
 	ss_set_state(target, SS_BLOCK_QUEUED);
 	unit = chunk_size(pool, find.bytes);
@@ -292,13 +303,19 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 			   uint64_t align, bool remap)
 {
 	enum ss_status s = SS_OK;
+	uint64_t ahead;
 	bool waited;
 
+	pthread_mutex_lock(&pool->lock);
+	ahead = ss_thrift_ahead(pool, AHEAD_PART);
+	pthread_mutex_unlock(&pool->lock);
 	if (!ss_vmm_claim(pool, true, &waited))
 		return SS_ERR_NOMEM;
 	/* What another thread mapped meanwhile may do: look again first. */
 	if (!waited && pool->backing == SS_BACKING_VMM)
-		s = grow(pool, x, size, align, remap);
+		s = grow(pool, x, size, align, remap, ahead);
+	if (s == SS_ERR_NOMEM && ahead && pool->backing == SS_BACKING_VMM)
+		s = grow(pool, x, size, align, remap, 0);
 	ss_vmm_unclaim(pool);
 	return s;
 }
