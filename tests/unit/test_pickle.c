@@ -91,6 +91,9 @@ static void test_malformed(void **state) {
 	assert_null(LOAD("Nr\xff\xff\xff\xff."));
 	assert_null(LOAD("\x8e\xff\xff\xff\xff\xff\xff\xff\xff" "x."));
 	assert_null(LOAD("\x8b\xff\xff\xff\xff" "x."));
+	/* A memo that is far beyond what there is: 5 bytes that want 24 MiB. */
+	assert_null(LOAD("\x80\x02Nr\x40\x42\x0f\0."));
+	assert_non_null(strstr(err, "a memo out of range"));
 	assert_null(LOAD("\xff."));
 	assert_non_null(strstr(err, "unknown instruction"));
 }
