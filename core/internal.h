@@ -224,6 +224,7 @@ struct ss_core {
 	struct ss_timeline **slots;
 	_Atomic uint32_t slot_count;
 	uint32_t slot_cap;
+	uint32_t slots_ended;           /* of streams that are no more; order lock */
 	/* Grows when something ends that threads remember (core/thread.h): a handle that
 	 * leaves the table, a device's current pool, its pressure, who counts alone. */
 	_Atomic uint64_t recent_gen;
