@@ -214,6 +214,7 @@ struct ss_core {
 	struct ss_driver drv;
 	struct ss_options opt;
 	struct ss_journal *journal;
+	int journal_error;
 	FILE *log;                      /* where reports go; NULL: nowhere */
 	bool classic_odd;               /* hipMalloc has more to do than usual */
 	uint64_t serial;                /* tells cores apart in thread-local caches */
