@@ -93,7 +93,7 @@ static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type typ
 		return;
 	}
 	struct ss_pickle_items *to = d->stack[from - 1].items;
-	if (grow(d, &to->v, &to->space, to->count + n, sizeof(*to->v))) {
+	if (n && grow(d, &to->v, &to->space, to->count + n, sizeof(*to->v))) {
 		memcpy(to->v + to->count, d->stack + from, n * sizeof(*to->v));
 		to->count += n;
 		d->depth = from;

@@ -49,6 +49,11 @@ static void test_values(void **state) {
 	assert_null(ss_pickle_get(a, "a"));
 	ss_pickle_free(doc);
 
+	doc = LOAD("\x80\x04](e."); /* nothing is added to nothing */
+	assert_non_null(doc);
+	assert_int_equal(ss_pickle_count(ss_pickle_root(doc)), 0);
+	ss_pickle_free(doc);
+
 	doc = LOAD("\x80\x02" "\x8a\x02\x00\xff" ".");
 	assert_int_equal(ss_pickle_root(doc)->i, -256);
 	ss_pickle_free(doc);
