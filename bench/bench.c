@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "bench/bench.h"
-#include "core/journal.h"
+#include "cli/log.h"
 
 void die(const char *format, ...)
 {
@@ -80,11 +80,13 @@ struct trace *trace_open(const char *path)
 	struct live *live = NULL;
 	struct ss_log_entry e;
 	size_t cap = 0, n = 0, max = 0;
-	struct ss_log *log;
+	struct ss_input in;
+	struct ss_log *log = NULL;
 	char err[256];
 	int more;
 
-	log = ss_log_open(path, err, sizeof(err));
+	if (ss_input_open(&in, path, err, sizeof(err)))
+		log = ss_log_open(&in, err, sizeof(err));
 	if (!t || !log)
 		die("%s: %s", path, err);
 	/* live[0..n) is in use, the slots behind it are spare. */
@@ -124,6 +126,7 @@ struct trace *trace_open(const char *path)
 	while (n > 0)
 		add(t, &cap, live[--n].slot, 0);
 	ss_log_close(log);
+	ss_input_close(&in);
 	free(live);
 	if (!t->pairs)
 		die("%s: no allocations", path);

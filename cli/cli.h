@@ -23,6 +23,8 @@ int ss_cmd_doctor(int argc, char **argv);
 
 /* Prints "somashim: ..." on stderr; returns 2, the status of a wrong call. */
 int ss_cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* --help or -h: the usage then goes to stdout and is what was asked for. */
+bool ss_cli_help(const char *arg);
 /* "--name=VALUE" or "--name VALUE": moves *i on and returns the value, NULL if
  * argv[*i] is another argument. A missing value ends the process. */
 const char *ss_cli_value(int argc, char **argv, int *i, const char *name);
@@ -51,8 +53,8 @@ struct ss_events {
 	void *maps;             /* while reading */
 };
 
-/* Reads an RMM CSV (.xz too) or a PyTorch memory snapshot, told apart by their
- * first byte. False and a message in `err` for anything else. */
+/* Reads an RMM CSV or a PyTorch memory snapshot, told apart by their first byte, of
+ * a file as ss_input_open has it. False and a message in `err` for anything else. */
 bool ss_events_read(struct ss_events *ev, const char *path, int device, char *err,
 		    size_t err_size);
 void ss_events_finish(struct ss_events *ev);

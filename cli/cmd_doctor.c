@@ -158,6 +158,13 @@ int ss_cmd_doctor(int argc, char **argv) {
 		if (strcmp(argv[i], "--probe") == 0) {
 			return probe();
 		}
+		if (ss_cli_help(argv[i])) {
+			puts("usage: somashim doctor [--json]\n"
+				"  tries the runtime, the devices and every backing, and lists known "
+				"defects\n"
+				"  --json  one object");
+			return 0;
+		}
 		if (strcmp(argv[i], "--json") != 0) {
 			return ss_cli_error("doctor: unknown option %s", argv[i]);
 		}

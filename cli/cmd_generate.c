@@ -57,13 +57,17 @@ void ss_gen_free(struct ss_gen *g, unsigned thread, uint64_t stream, struct ss_g
 	}
 }
 
-static int usage(void) {
-	ss_cli_error("usage: somashim generate [--seed N] [--rounds N] [--scale X] [-o FILE] "
-		"KIND");
+static int usage(FILE *out) {
+	fputs("usage: somashim generate [--seed N] [--rounds N] [--scale X] [-o FILE] KIND\n"
+		"  --seed N    the same seed writes the same log\n"
+		"  --rounds N  its length; 0 = as the kind has it\n"
+		"  --scale X   multiplies the sizes\n"
+		"  -o FILE     where it goes, instead of stdout\n"
+		"kinds:\n", out);
 	for (size_t i = 0; i < ss_gen_kind_count; i++) {
-		fprintf(stderr, "  %-12s %s\n", ss_gen_kinds[i].name, ss_gen_kinds[i].help);
+		fprintf(out, "  %-12s %s\n", ss_gen_kinds[i].name, ss_gen_kinds[i].help);
 	}
-	return 2;
+	return out == stderr ? 2 : 0;
 }
 
 int ss_cmd_generate(int argc, char **argv) {
@@ -84,18 +88,26 @@ int ss_cmd_generate(int argc, char **argv) {
 			}
 		} else if ((v = ss_cli_value(argc, argv, &i, "-o"))) {
 			path = v;
-		} else if (argv[i][0] == '-' || kind) {
-			return usage();
+		} else if (ss_cli_help(argv[i])) {
+			return usage(stdout);
+		} else if (argv[i][0] == '-') {
+			return ss_cli_error("generate: unknown option %s", argv[i]);
+		} else if (kind) {
+			return ss_cli_error("generate: one kind, not '%s' too", argv[i]);
 		} else {
 			kind = argv[i];
 		}
 	}
+	if (!kind) {
+		return usage(stderr);
+	}
 	size_t k = 0;
-	while (k < ss_gen_kind_count && (!kind || strcmp(ss_gen_kinds[k].name, kind) != 0)) {
+	while (k < ss_gen_kind_count && strcmp(ss_gen_kinds[k].name, kind) != 0) {
 		k++;
 	}
 	if (k == ss_gen_kind_count) {
-		return usage();
+		ss_cli_error("generate: there is no kind '%s'", kind);
+		return usage(stderr);
 	}
 	if (path && !(g.out = fopen(path, "w"))) {
 		return ss_cli_error("generate: %s: %s", path, strerror(errno));

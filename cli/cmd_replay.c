@@ -162,9 +162,10 @@ static int try_variants(const struct args *a, const struct ss_events *ev) {
 	return 0;
 }
 
-static int usage(void) {
-	return ss_cli_error("usage: somashim replay [OPTIONS] LOG\n"
-		"  LOG is an RMM CSV (.xz too) or a PyTorch memory snapshot\n"
+static int usage(FILE *out) {
+	fputs("usage: somashim replay [OPTIONS] LOG\n"
+		"  LOG is an RMM CSV or a PyTorch memory snapshot, as it is or packed by gzip,\n"
+		"  xz or zstd; - is standard input\n"
 		"  --backing hip|hsa|vmm   where memory comes from (default: auto)\n"
 		"  --set NAME=VALUE        any option, without its SOMASHIM_\n"
 		"  --classic               as hipMalloc and hipFree\n"
@@ -173,7 +174,8 @@ static int usage(void) {
 		"  --device N              of a snapshot\n"
 		"  --try                   what each option would change\n"
 		"  --advise                which option is best, as a line to export\n"
-		"  --json                  one object");
+		"  --json                  one object\n", out);
+	return out == stderr ? 2 : 0;
 }
 
 static bool set_option(struct ss_options *options, const char *text) {
@@ -181,26 +183,40 @@ static bool set_option(struct ss_options *options, const char *text) {
 	const char *value = strchr(text, '=');
 
 	if (!value || (size_t)(value - text) >= sizeof(name)) {
+		ss_cli_error("replay: --set wants NAME=VALUE, not %s", text);
 		return false;
 	}
 	memcpy(name, text, (size_t)(value - text));
 	name[value - text] = '\0';
 	const char *bare = strncasecmp(name, "SOMASHIM_", 9) == 0 ? name + 9 : name;
-	return ss_options_set(options, bare, value + 1);
+	if (!ss_options_set(options, bare, value + 1)) {
+		ss_cli_error("replay: --set %s: no such option, or not a value of it; "
+			"`somashim options` lists them", text);
+		return false;
+	}
+	return true;
 }
 
 static bool parse(int argc, char **argv, struct args *a) {
+	bool options = true;
 	const char *v;
 
 	for (int i = 1; i < argc; i++) {
-		if ((v = ss_cli_value(argc, argv, &i, "--backing"))) {
+		if (!options || argv[i][0] != '-' || strcmp(argv[i], "-") == 0) {
+			if (a->path) {
+				ss_cli_error("replay: one log, not %s too", argv[i]);
+				return false;
+			}
+			a->path = argv[i];
+		} else if (strcmp(argv[i], "--") == 0) {
+			options = false;
+		} else if ((v = ss_cli_value(argc, argv, &i, "--backing"))) {
 			if (!ss_options_set(&a->options, "BACKING", v)) {
 				ss_cli_error("replay: there is no backing %s", v);
 				return false;
 			}
 		} else if ((v = ss_cli_value(argc, argv, &i, "--set"))) {
 			if (!set_option(&a->options, v)) {
-				ss_cli_error("replay: %s is no option", v);
 				return false;
 			}
 		} else if ((v = ss_cli_value(argc, argv, &i, "--lag"))) {
@@ -217,15 +233,15 @@ static bool parse(int argc, char **argv, struct args *a) {
 			a->advise = true;
 		} else if (strcmp(argv[i], "--json") == 0) {
 			a->json = true;
-		} else if (argv[i][0] == '-' || a->path) {
-			usage();
-			return false;
+		} else if (ss_cli_help(argv[i])) {
+			exit(usage(stdout));
 		} else {
-			a->path = argv[i];
+			ss_cli_error("replay: unknown option %s", argv[i]);
+			return false;
 		}
 	}
 	if (!a->path) {
-		usage();
+		usage(stderr);
 		return false;
 	}
 	if (a->json && (a->try || a->advise)) {
@@ -247,8 +263,7 @@ int ss_cmd_replay(int argc, char **argv) {
 		return 2;
 	}
 	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err))) {
-		return ss_cli_error("replay: %s%s%s", strstr(err, a.path) ? "" : a.path,
-			strstr(err, a.path) ? "" : ": ", err);
+		return ss_cli_error("replay: %s: %s", a.path, err);
 	}
 	if (!a.config.vram) {
 		a.config.vram = (2 * ev.peak + GIB - 1) / GIB * GIB;

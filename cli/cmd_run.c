@@ -118,6 +118,13 @@ static void report_print(const struct ss_report *r, const char *program) {
 	fprintf(stderr, "\n");
 }
 
+static int usage(FILE *out) {
+	fputs("usage: somashim run [--quiet] [--] PROGRAM [ARGS]\n"
+		"  runs PROGRAM with libsomashim.so in LD_PRELOAD and says at the end how it was used\n"
+		"  --quiet, -q  become the program and say nothing\n", out);
+	return out == stderr ? 2 : 0;
+}
+
 int ss_cmd_run(int argc, char **argv) {
 	char path[PATH_MAX + 256];
 	bool quiet = false;
@@ -128,13 +135,16 @@ int ss_cmd_run(int argc, char **argv) {
 			i++;
 			break;
 		}
+		if (ss_cli_help(argv[i])) {
+			return usage(stdout);
+		}
 		if (strcmp(argv[i], "--quiet") != 0 && strcmp(argv[i], "-q") != 0) {
 			return ss_cli_error("run: unknown option %s", argv[i]);
 		}
 		quiet = true;
 	}
 	if (i >= argc) {
-		return ss_cli_error("usage: somashim run [--quiet] [--] PROGRAM [ARGS]");
+		return usage(stderr);
 	}
 	const char *preload = getenv("LD_PRELOAD");
 	if (preload && strstr(preload, "libsomashim.so")) {

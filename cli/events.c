@@ -9,7 +9,7 @@
 #include <uthash.h>
 
 #include "cli/cli.h"
-#include "core/journal.h"
+#include "cli/log.h"
 
 #define MOST (4ull << 40)
 
@@ -72,12 +72,12 @@ const char *ss_events_alloc(struct ss_events *ev, uint64_t pointer, uint64_t siz
 	struct maps *m = ev->maps;
 	struct live *l;
 
+	if (size == 0) {
+		return NULL; /* HIP hands out NULL, others whatever is near */
+	}
 	HASH_FIND(hh, m->live, &pointer, sizeof(pointer), l);
 	if (l) {
 		return "the pointer is allocated already";
-	}
-	if (size == 0) {
-		return NULL; /* HIP hands out NULL */
 	}
 	if (size > MOST || m->used + rounded(size) > MOST || ev->blocks == UINT32_MAX) {
 		return "more is live than any device has";
@@ -111,9 +111,9 @@ void ss_events_free(struct ss_events *ev, uint64_t pointer, uint64_t stream, uin
 	free(l);
 }
 
-static bool read_rmm(struct ss_events *ev, const char *path, char *err, size_t err_size) {
+static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_t err_size) {
 	struct ss_log_entry e;
-	struct ss_log *log = ss_log_open(path, err, err_size);
+	struct ss_log *log = ss_log_open(in, err, err_size);
 	int st = -1;
 
 	while (log && (st = ss_log_next(log, &e, err, err_size)) == 1) {
@@ -135,21 +135,24 @@ static bool read_rmm(struct ss_events *ev, const char *path, char *err, size_t e
 bool ss_events_read(struct ss_events *ev, const char *path, int device, char *err,
 		size_t err_size) {
 	struct maps maps = { 0 };
+	struct ss_input in;
 	bool ok;
 
 	memset(ev, 0, sizeof(*ev));
+	if (!ss_input_open(&in, path, err, err_size)) {
+		return false;
+	}
 	ev->maps = &maps;
-	FILE *file = fopen(path, "rb");
-	int first = file ? fgetc(file) : EOF;
-	if (first == 0x80) { /* a pickle of protocol 2 or later */
-		ungetc(first, file);
-		ok = ss_snapshot_read(ev, file, device, err, err_size);
+	if (in.first == 0x80) { /* a pickle of protocol 2 or later */
+		ok = ss_snapshot_read(ev, in.file, device, err, err_size);
+		if (ok && !ss_input_complete(&in)) {
+			snprintf(err, err_size, "%s -dc failed", in.tool);
+			ok = false;
+		}
 	} else {
-		ok = read_rmm(ev, path, err, err_size);
+		ok = read_rmm(ev, &in, err, err_size);
 	}
-	if (file) {
-		fclose(file);
-	}
+	ss_input_close(&in);
 	if (ok && ev->count == 0) {
 		snprintf(err, err_size, "no allocation in it");
 		ok = false;

@@ -64,13 +64,17 @@ uint64_t ss_cli_number(const char *name, const char *text, uint64_t max) {
 	return a.bytes;
 }
 
+bool ss_cli_help(const char *arg) {
+	return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
+
 static int usage(FILE *out) {
 	fputs("usage:\n", out);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		fprintf(out, "  somashim %s %s\n        %s\n", commands[i].name,
 			commands[i].args, commands[i].help);
 	}
-	fputs("  somashim --version\n", out);
+	fputs("  somashim COMMAND --help\n  somashim --version\n", out);
 	return out == stderr ? 2 : 0;
 }
 
@@ -82,14 +86,18 @@ int main(int argc, char **argv) {
 		puts("somashim " SOMASHIM_VERSION);
 		return 0;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+	bool help = strcmp(argv[1], "help") == 0;
+	if (ss_cli_help(argv[1]) || (help && argc == 2)) {
 		return usage(stdout);
 	}
+	const char *name = help ? argv[2] : argv[1];
 	for (size_t i = 0; i < COMMANDS; i++) {
-		if (strcmp(argv[1], commands[i].name) == 0) {
-			return commands[i].run(argc - 1, argv + 1);
+		if (strcmp(name, commands[i].name) == 0) {
+			char option[] = "--help", *asked[] = { argv[1], option, NULL };
+			return help ? commands[i].run(2, asked) :
+				commands[i].run(argc - 1, argv + 1);
 		}
 	}
-	ss_cli_error("there is no command '%s'", argv[1]);
+	ss_cli_error("there is no command '%s'", name);
 	return usage(stderr);
 }

@@ -12,6 +12,7 @@
 
 struct ss_pickle_doc {
 	const unsigned char *p, *end;
+	size_t size;
 	struct ss_pickle *stack, *memo;
 	size_t depth, stack_space, memo_count, memo_space;
 	size_t *marks, mark_count, mark_space;
@@ -92,7 +93,7 @@ static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type typ
 		return;
 	}
 	struct ss_pickle_items *to = d->stack[from - 1].items;
-	if (grow(d, &to->v, &to->space, to->count + n, sizeof(*to->v))) {
+	if (n && grow(d, &to->v, &to->space, to->count + n, sizeof(*to->v))) {
 		memcpy(to->v + to->count, d->stack + from, n * sizeof(*to->v));
 		to->count += n;
 		d->depth = from;
@@ -174,7 +175,9 @@ static void push_float(struct ss_pickle_doc *d) {
 }
 
 static void memo_put(struct ss_pickle_doc *d, uint64_t at) {
-	if (d->wrong || d->depth == 0 || at > d->memo_count + 1000000) {
+	/* Who pickles counts from 0, so that no memo is above the bytes there are. One
+	 * that claims more wants us to run out of memory. */
+	if (d->wrong || d->depth == 0 || at >= d->size) {
 		d->wrong = d->wrong ? d->wrong : "a memo out of range";
 		return;
 	}
@@ -272,6 +275,7 @@ struct ss_pickle_doc *ss_pickle_load(const unsigned char *data, size_t size, cha
 	}
 	d->p = data;
 	d->end = data + size;
+	d->size = size;
 	const unsigned char *at = data;
 	while (!done && !d->wrong) {
 		at = d->p;

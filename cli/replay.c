@@ -230,7 +230,9 @@ static bool start(struct run *r) {
 			ss_timeline_add(r->core, 0, handle, SS_TL_NONBLOCKING, true) :
 			ss_timeline_null(r->core, 0);
 		if (!r->timelines[i]) {
-			return broken(r, 0, "out of memory");
+			snprintf(r->err, r->err_size, "%u streams, and there is room for %u at once",
+				r->ev->stream_count, i);
+			return false;
 		}
 	}
 	r->time_us = r->ev->list[0].time_us;

@@ -6,6 +6,10 @@
 #include "cli/cli.h"
 #include "cli/pickle.h"
 
+/* Of a trace entry; PyTorch writes ten. Each is looked for among all, so a dictionary of
+ * a million that is referred to a million times would never end. */
+#define MOST_KEYS 256
+
 static unsigned char *read_all(FILE *file, size_t *size) {
 	unsigned char *data = NULL;
 	size_t space = 0;
@@ -60,10 +64,16 @@ static bool int_of(const struct ss_pickle *entry, const char *key, uint64_t *out
 
 static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_t n, char *err,
 		size_t err_size) {
-	const struct ss_pickle *action = ss_pickle_get(entry, "action");
+	const struct ss_pickle *action;
 	uint64_t addr, size = 0, stream = 0, time_us = 0;
-	bool alloc = ss_pickle_is(action, "alloc");
+	bool alloc;
 
+	if (entry->type == SS_PICKLE_DICT && entry->items->count > 2 * MOST_KEYS) {
+		snprintf(err, err_size, "trace entry %zu has more than %d keys", n, MOST_KEYS);
+		return false;
+	}
+	action = ss_pickle_get(entry, "action");
+	alloc = ss_pickle_is(action, "alloc");
 	/* The request is when the program called free; a completed free that
 	 * was never requested is the same for blocks that no stream held. */
 	if (!alloc && !ss_pickle_is(action, "free_requested") &&
@@ -109,6 +119,11 @@ bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, s
 		goto out;
 	}
 	const struct ss_pickle *trace = find_trace(ss_pickle_root(doc), device);
+	if (!trace && device >= 0 &&
+			ss_pickle_count(ss_pickle_get(ss_pickle_root(doc), "device_traces"))) {
+		snprintf(err, err_size, "the snapshot has no device %d", device);
+		goto out;
+	}
 	if (!trace) {
 		snprintf(err, err_size, "no device_traces with events: not a memory snapshot "
 			"with recorded history");

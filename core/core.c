@@ -5,6 +5,7 @@
  *
  * Locks: core->pools, pool locks and core->order, each alone.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -57,8 +58,8 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	core->devices = drv->device_count(drv->ctx);
 	if (core->devices > SS_MAX_DEVICES)
 		core->devices = SS_MAX_DEVICES;
-	if (opt->journal[0])
-		core->journal = ss_journal_open(opt->journal);
+	if (opt->journal[0] && !(core->journal = ss_journal_open(opt->journal)))
+		core->journal_error = errno;
 	core->classic_odd = core->journal || opt->ipc_whole || opt->align_large;
 	return core;
 }
@@ -66,6 +67,11 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 void ss_core_set_log(struct ss_core *core, FILE *log)
 {
 	core->log = log;
+}
+
+int ss_core_journal_error(const struct ss_core *core)
+{
+	return core->journal_error;
 }
 
 static void pool_free(struct ss_core *core, struct ss_pool *pool)

@@ -24,6 +24,9 @@ void ss_core_destroy(struct ss_core *core);
 /* Where reports (out of memory, bypasses) are written; NULL: nowhere, as at
  * first. Not thread safe: call it before anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);
+/* Why the log of allocations that was asked for is not written (errno); 0: it is, or was
+ * not asked for. */
+int ss_core_journal_error(const struct ss_core *core);
 
 /* ---- streams: timeline.c ------------------------------------------------ */
 

@@ -221,6 +221,7 @@ struct ss_core {
 	struct ss_driver drv;
 	struct ss_options opt;
 	struct ss_journal *journal;
+	int journal_error;
 	FILE *log;                      /* where reports go; NULL: nowhere */
 	bool classic_odd;               /* hipMalloc has more to do than usual */
 	uint64_t serial;                /* tells cores apart in thread-local caches */
@@ -231,6 +232,7 @@ struct ss_core {
 	struct ss_timeline **slots;
 	_Atomic uint32_t slot_count;
 	uint32_t slot_cap;
+	uint32_t slots_ended;           /* of streams that are no more; order lock */
 	/* Grows when something ends that threads remember (core/thread.h): a handle that
 	 * leaves the table, a device's current pool, its pressure, who counts alone. */
 	_Atomic uint64_t recent_gen;

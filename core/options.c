@@ -229,8 +229,10 @@ static void warn_value(FILE *warn, const struct option *o, const char *value) {
 		nearest_value(o->values, value, near + strlen(near), 32);
 		strcat(near, "?");
 	}
-	fprintf(warn, "somashim: " PREFIX "%s=%.64s is not a %s%s The default (%s) is used\n",
-		o->name, value, type_text(o), near[0] ? near : ".",
+	const char *is = o->type == T_ENUM || o->type == T_BOOL ? "none of" :
+		o->type == T_MS ? "not a number of" : "not a";
+	fprintf(warn, "somashim: " PREFIX "%s=%.64s is %s %s%s The default (%s) is used\n",
+		o->name, value, is, type_text(o), near[0] ? near : ".",
 		o->def[0] ? o->def : "unset");
 }
 

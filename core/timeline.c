@@ -200,9 +200,13 @@ static struct ss_timeline *slot_take(struct ss_core *core)
 	uint32_t count = atomic_load_explicit(&core->slot_count, memory_order_relaxed);
 	struct ss_timeline *tl;
 
-	for (uint32_t i = 0; i < count; i++)
-		if (slot_idle(core->slots[i]))
+	/* Nobody looks while nothing has ended: a program that makes thousands of streams
+	 * would pay for all of them with each. */
+	for (uint32_t i = 0; core->slots_ended && i < count; i++)
+		if (slot_idle(core->slots[i])) {
+			core->slots_ended--;
 			return core->slots[i];
+		}
 	if (count == core->slot_cap)
 		return NULL;
 	tl = ss_host_alloc(core, sizeof(*tl));
@@ -257,6 +261,7 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 		ss_table_remove(&core->by_handle, &tl->link);
 	ss_spin_lock(&tl->lock);
 	tl->life = 0;
+	core->slots_ended += tl->alive;
 	tl->alive = false;
 	tl->capturing = false; /* or its marks would never complete */
 	tl->last = ss_position(tl);

@@ -3,7 +3,8 @@
 # The main job, side by side: a plain HIP program replays an allocation log once
 # without and once with the preload, as hipMalloc/hipFree and as
 # hipMallocAsync/hipFreeAsync. Every block's contents are proven.
-#   scripts/demo.sh [LOG.csv[.xz] ...]
+#   scripts/demo.sh [LOG ...]
+# A log is an RMM CSV or a PyTorch memory snapshot, packed by xz, gzip, zstd or not.
 # Runs on the AMD GPU if there is one that works, else on the software device.
 set -euo pipefail
 for log in "$@"; do

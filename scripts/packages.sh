@@ -14,8 +14,14 @@ install_packages() {
 	[ -n "$missing" ] || return 0
 	echo "installing:$missing"
 	local sudo=""
-	[ "$(id -u)" = 0 ] || sudo="sudo"
-	$sudo apt-get update -qq
+	if [ "$(id -u)" != 0 ]; then
+		sudo="sudo"
+		command -v sudo >/dev/null || {
+			echo "neither root nor sudo; as root: apt-get install$missing" >&2
+			return 1
+		}
+	fi
+	$sudo apt-get update -qq || return 1
 	# shellcheck disable=SC2086
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 		--no-install-recommends $missing >/dev/null

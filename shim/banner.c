@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What the shim says: to stderr, or to SOMASHIM_LOG. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/journal.h"
@@ -38,7 +40,8 @@ void ss_out_open(void)
 	}
 	f = fopen(path, "ae");
 	if (!f) {
-		fprintf(stderr, "somashim: cannot open SOMASHIM_LOG %s\n", path);
+		fprintf(stderr, "somashim: cannot open SOMASHIM_LOG %s: %s\n", path,
+			strerror(errno));
 		return;
 	}
 	setvbuf(f, NULL, _IOLBF, 0);

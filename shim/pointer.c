@@ -328,12 +328,12 @@ hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevic
 			return ss_said(REAL(hipMemGetAddressRange, base, size, ptr));
 		info.live = true;
 	}
+	if (!base || !size)
+		return ss_fail(hipErrorInvalidValue);
 	if (!info.live)
 		return ss_fail(hipErrorNotFound);
-	if (base)
-		*base = info.base;
-	if (size)
-		*size = info.size;
+	*base = info.base;
+	*size = info.size;
 	return ss_said(hipSuccess);
 }
 

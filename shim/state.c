@@ -14,6 +14,7 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "driver/rocm.h"
@@ -159,6 +160,9 @@ static void create(int devices)
 		return;
 	}
 	ss_core_set_log(ss_core, ss_out());
+	if (ss_core_journal_error(ss_core))
+		ss_say("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
+		       strerror(ss_core_journal_error(ss_core)));
 	ss_hits_gate(ss_core, &ss_unusual);
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	pthread_atfork(NULL, NULL, in_child);
@@ -233,7 +237,7 @@ bool ss_pass_slow(enum ss_entry_kind kind)
 	}
 	if (kind == SS_ERROR) {
 		ss_real_resolve();
-		return true;
+		return ss_tls.error == hipSuccess; /* looking for it may have cost it */
 	}
 	/* Ours from here: the banner and the core's first questions. */
 	ss_enter();

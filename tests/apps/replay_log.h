@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An RMM CSV log in memory, for programs that share nothing with somashim. */
+/* A log in memory: RMM CSV or a PyTorch memory snapshot. */
 #ifndef REPLAY_LOG_H
 #define REPLAY_LOG_H
 

@@ -73,12 +73,15 @@ static void decays(bool by_event)
 		nap(by_event ? 400 : 0);
 	}
 	CHECK(reserved() < 4 * MIB);
-	/* One that goes on with less than it had. */
+	/* One that goes on with less than it had. (On a machine that is slow enough the
+	 * memory has come of age at once.) */
+	double from = now_ms();
 	use_96(s);
 	for (int i = 0; i < 40; i++) {
 		OK(hipMemsetAsync(keep, 1, 4096, s));
 		sync_with(s, by_event);
-		CHECK(i > 2 || reserved() >= 96 * MIB);
+		bool there = reserved() >= 96 * MIB;
+		CHECK(i > 2 || there || now_ms() - from > 150);
 		nap(20);
 	}
 	CHECK(reserved() < 4 * MIB);

@@ -35,6 +35,13 @@ says 0 'NOT LOADED: .*static is linked statically' "$static"
 SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
 SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3
 
+# A log that cannot be written is no secret, and one that can be is a log.
+SOMASHIM_JOURNAL="$dir" says 0 "cannot open SOMASHIM_JOURNAL $dir: Is a directory" "$app" 3
+SOMASHIM_LOG="$dir" says 0 "cannot open SOMASHIM_LOG $dir: Is a directory" "$app" 3
+SOMASHIM_JOURNAL="$dir/log.%p.csv" says 0 'used in 1 process' "$app" 3
+"$somashim" replay --json "$dir"/log.*.csv >"$dir/out" || fail "the log is none"
+grep -q '"allocations": 6, "frees": 6,' "$dir/out" || fail "the log: $(cat "$dir/out")"
+
 # It ends as the program ends; what was counted is not lost with one that is killed.
 says 7 'not used' sh -c 'exit 7'
 says 143 'not used' sh -c 'kill -TERM $$'

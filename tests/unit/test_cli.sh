@@ -24,6 +24,18 @@ status 0 "$somashim" options
 grep -q '^SOMASHIM_BACKING .*auto|hip|hsa|vmm' "$dir/out" || fail "options: no BACKING"
 status 0 "$somashim" options --markdown
 
+# Help is what was asked for: on stdout, status 0. What is wrong is named.
+for command in run replay generate doctor options; do
+	for ask in "$command --help" "$command -h" "help $command"; do
+		status 0 "$somashim" $ask
+		grep -q "^usage: somashim $command" "$dir/out" || fail "$ask: $(cat "$dir/out")"
+		[ ! -s "$dir/err" ] || fail "$ask: $(cat "$dir/err")"
+	done
+	status 2 "$somashim" $command --nonsense
+	[ -s "$dir/err" ] || fail "$command --nonsense: nothing is said"
+done
+status 2 "$somashim" help nothing
+
 # generate: the same seed is the same log, another is another.
 for kind in training serving dataframe handoff amr oneshot weightsync powers; do
 	status 0 "$somashim" generate --rounds 2 --seed 3 -o "$dir/a" $kind
@@ -37,6 +49,7 @@ done
 status 2 "$somashim" generate
 status 2 "$somashim" generate training --scale 0
 status 2 "$somashim" generate nothing
+grep -q "no kind 'nothing'" "$dir/err" || fail "generate: the kind is not named"
 
 # replay: malformed logs are named with line and reason.
 status 2 "$somashim" replay "$dir/none"
@@ -67,6 +80,16 @@ malformed "$a,0x10,5,0x0\n1,00:00:00.0,fre" 'line 3: '
 printf '\200\004cos\nsystem\n.' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
 grep -q 'would run code' "$dir/err" || fail "a pickle that runs code: $(cat "$dir/err")"
+# A dictionary of many keys as each of many entries: refused, not searched for ever.
+{
+	printf '\200\004}(X\015\000\000\000device_traces](](}q\000('
+	awk 'BEGIN { for (i = 0; i < 70000; i++) printf "NN" }'
+	printf 'X\006\000\000\000actionX\004\000\000\000oomsu'
+	awk 'BEGIN { for (i = 0; i < 70000; i++) printf "h" }' | sed 's/h/h@/g' | tr '@' '\000'
+	printf 'eeu.'
+} >"$dir/bad"
+status 2 timeout 20 "$somashim" replay "$dir/bad"
+grep -q 'entry 0 has more than' "$dir/err" || fail "many keys: $(cat "$dir/err")"
 printf '\200\004}.' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
 # The largest that is accepted still runs.
@@ -76,6 +99,12 @@ for backing in hip hsa vmm; do
 	grep -q 'host metadata  *[1-9]' "$dir/out" || fail "replay: no host memory"
 done
 status 2 "$somashim" replay --json --advise "$dir/a"
+# Standard input is a log too; -- ends the options.
+status 0 sh -c '"$1" replay --json - <"$2"' sh "$somashim" "$dir/a"
+status 0 sh -c 'cat "$2" | "$1" replay -- -' sh "$somashim" "$dir/a"
+status 0 sh -c 'cat "$2" | "$1" replay /dev/stdin' sh "$somashim" "$dir/a"
+status 2 sh -c 'gzip -c "$2" | "$1" replay -' sh "$somashim" "$dir/a"
+grep -q 'unpack it' "$dir/err" || fail "packed, from a pipe: $(cat "$dir/err")"
 status 2 "$somashim" replay --backing nothing "$dir/a"
 status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
