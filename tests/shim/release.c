@@ -157,30 +157,39 @@ static void nobody_waits(void)
 }
 
 /* A trim means what is idle when it is asked for, whenever that goes: what a stream still
- * works with stays for the threshold to keep. */
-static void trim_of_the_idle(void)
+ * works with stays for the threshold to keep. And what is idle goes at once if all is. */
+static void trim_beside(unsigned flags)
 {
+	hipStream_t done, busy;
 	const char *backing = getenv("SOMASHIM_BACKING");
 	bool free_waits = !backing || !strcmp(backing, "hip");
 	void *p, *q;
 
 	set_threshold(UINT64_MAX);
-	OK(hipMallocAsync(&p, 64 * MIB, s));
-	OK(hipMallocAsync(&q, 64 * MIB, t));
-	stall(t);
-	OK(hipMemsetAsync(q, 1, 64 * MIB, t));
-	OK(hipFreeAsync(q, t));
-	OK(hipFreeAsync(p, s));
-	OK(hipStreamSynchronize(s));
+	OK(hipStreamCreateWithFlags(&done, flags));
+	OK(hipStreamCreateWithFlags(&busy, flags));
+	OK(hipMallocAsync(&p, 64 * MIB, done));
+	OK(hipMallocAsync(&q, 64 * MIB, busy));
+	stall(busy);
+	OK(hipMemsetAsync(q, 1, 64 * MIB, busy));
+	OK(hipFreeAsync(q, busy));
+	OK(hipFreeAsync(p, done));
+	OK(hipStreamSynchronize(done));
 	OK(hipMemPoolTrimTo(pool, 0));
 	CHECK(reserved() == (free_waits ? 128 : 64) * MIB);
-	release(t);
-	OK(hipStreamSynchronize(t));
-	CHECK(reserved() == 64 * MIB);
-	OK(hipDeviceSynchronize());
+	release(busy);
+	OK(hipStreamSynchronize(busy));
 	CHECK(reserved() == 64 * MIB);
 	OK(hipMemPoolTrimTo(pool, 0));
 	CHECK(reserved() == 0);
+	OK(hipStreamDestroy(done));
+	OK(hipStreamDestroy(busy));
+}
+
+static void trim_of_the_idle(void)
+{
+	trim_beside(hipStreamNonBlocking);
+	trim_beside(hipStreamDefault);
 }
 
 /* With memory short of what is asked for, but not of what is free, what a threshold
