@@ -290,8 +290,8 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
 
 /* Has every stream of dev reached its end right now? Asks with fences, never
- * waits. Without `join_null` a device whose null stream was ever used beside blocking
- * ones is asked by queries, since a fence there joins them. */
+ * waits. Without `join_null` a device whose null stream was ever used beside
+ * blocking ones is not known to be idle, since asking there joins them. */
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* The devices (a bit each) that may touch memory on dev which the real reset leaves alone,
  * since HIP does not know it for an allocation of its own; 0: there is none. */

@@ -347,6 +347,33 @@ static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count)
 	return true;
 }
 
+bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
+{
+	/* The threads of an application may have little stack. */
+	struct asked few[16], *list = few;
+	uint32_t count, max = sizeof(few) / sizeof(few[0]);
+	bool idle = false;
+
+	/* Nor is a device idle on which a destroyed stream still runs. */
+	if (ss_distrusted(core) || ss_zombies(core, dev))
+		return false;
+	while (list_streams(core, dev, join_null, list, max, &count)) {
+		if (count <= max) {
+			idle = all_at_end(core, list, count);
+			break;
+		}
+		max = count + 16;
+		if (list != few)
+			free(list);
+		list = malloc(max * sizeof(*list));
+		if (!list)
+			return false;
+	}
+	if (list != few)
+		free(list);
+	return idle;
+}
+
 /* As ss_stream_at_end(), but no command of ours makes up for what it has not joined. */
 static bool at_end(struct ss_core *core, struct ss_timeline *tl)
 {
@@ -430,34 +457,4 @@ bool ss_device_busy(struct ss_core *core, int dev)
 			busy |= can_ask(core, tl);
 		}
 	return busy || (!others && !at_end(core, null) && can_ask(core, null));
-}
-
-bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
-{
-	/* The threads of an application may have little stack. */
-	struct asked few[16], *list = few;
-	uint32_t count, max = sizeof(few) / sizeof(few[0]);
-	struct ss_timeline *busy = NULL;
-	bool idle = false, asked = false;
-
-	/* Nor is a device idle on which a destroyed stream still runs. */
-	if (ss_distrusted(core) || ss_zombies(core, dev))
-		return false;
-	while (list_streams(core, dev, join_null, list, max, &count)) {
-		if (count <= max) {
-			idle = all_at_end(core, list, count);
-			asked = true;
-			break;
-		}
-		max = count + 16;
-		if (list != few)
-			free(list);
-		list = malloc(max * sizeof(*list));
-		if (!list)
-			return false;
-	}
-	if (list != few)
-		free(list);
-	/* A query asks the null stream too, and joins nothing. */
-	return asked || join_null ? idle : ss_device_at_end(core, dev, &busy);
 }

@@ -303,6 +303,7 @@ uint64_t ss_pool_readers(const struct ss_pool *pool)
 /* Is there anything to give back, and would nobody have to wait for it? */
 static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 {
+	struct ss_timeline *busy = NULL;
 	bool any;
 
 	if (!ss_release_waits(pool))
@@ -312,7 +313,9 @@ static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 	ss_settle(pool);
 	any = pool->clean.bytes >= SS_FRAME && atomic_load(&pool->reserved) > keep;
 	pthread_mutex_unlock(&pool->lock);
-	return any && ss_device_idle(core, pool->dev, false);
+	/* A query may ask a null stream that a fence would make join the blocking ones. */
+	return any && (ss_device_idle(core, pool->dev, false) ||
+		       ss_device_at_end(core, pool->dev, &busy));
 }
 
 /* A trim means what is idle when it is asked for. Where the threshold would not give back
