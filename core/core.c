@@ -158,6 +158,21 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 	return b != NULL;
 }
 
+/* An address in memory of ours that is in no live block at first sight. Where hipMalloc's is
+ * not handed out there is no allocation, and what is behind the bytes that were asked for is
+ * none of them; what was freed to a pool stays with the runtime's, too, for a while. */
+static bool stray(struct ss_core *core, const void *ptr, uint64_t *left)
+{
+	struct ss_block_info info;
+	uint64_t at;
+
+	if (!ss_lookup(core, ptr, &info) || !info.pool->classic)
+		return false;
+	at = (uintptr_t)ptr - (uintptr_t)info.base;
+	*left = info.live && at < info.size ? info.size - at : 0;
+	return true;
+}
+
 /* A live block stays what it is, for it is the caller's, and so does the mark of its start,
  * so what is found without a lock is either that block or does not hold ptr. */
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left)
@@ -166,13 +181,15 @@ bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left)
 	struct ss_segment *seg = ss_map_segment(core, addr);
 	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
 
+	if (!seg)
+		return false;
 	if (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE ||
 	    __atomic_load_n(&b->seg, __ATOMIC_RELAXED) != seg)
-		return false;
+		return stray(core, ptr, left);
 	/* The runtime's own pools, too, give out more than they are asked for. */
 	size = __atomic_load_n(b->classic ? &b->request : &b->size, __ATOMIC_RELAXED);
 	if (addr - b->addr > size || ss_map_segment(core, addr) != seg)
-		return false;
+		return stray(core, ptr, left);
 	*left = size - (addr - b->addr);
 	return true;
 }

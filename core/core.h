@@ -258,8 +258,9 @@ struct ss_block_info {
 /* True if `ptr` lies in memory of ours. `live` false: in a segment of ours, but
  * in no block that is handed out. */
 bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out);
-/* How many bytes from ptr on belong to the live block it points into. False: it points into
- * none. Takes no lock. */
+/* How many bytes from ptr on belong to the live block it points into; 0 also where it points
+ * into memory that hipMalloc has not handed out. False: it points into neither. Takes no lock
+ * where there is a live block, or nothing of ours. */
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left);
 /* What a free asks, without a lock where `ptr` is the first byte of a live block. SS_OK:
  * it lies in a live block, on device *dev; SS_ERR_INVALID: ours, but not live;

@@ -396,6 +396,17 @@ static bool at_end(struct ss_core *core, struct ss_timeline *tl)
 	return may;
 }
 
+/* Can a query tell? Not of another thread's stream, nor of one that is captured. */
+static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
+{
+	bool can;
+
+	pthread_mutex_lock(&core->order);
+	can = can_record(tl, SS_FENCE_JOINING);
+	pthread_mutex_unlock(&core->order);
+	return can;
+}
+
 /* The next stream of dev but the null stream, in a slot from *at on. */
 static struct ss_timeline *next_alive(struct ss_core *core, int dev, uint32_t *at)
 {
@@ -430,4 +441,20 @@ bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
 	if (!at_end(core, null))
 		*busy = null;
 	return !*busy;
+}
+
+bool ss_device_busy(struct ss_core *core, int dev)
+{
+	struct ss_timeline *tl, *null = ss_timeline_null(core, dev);
+	bool others = false, busy = false;
+	uint32_t at = 0;
+
+	if (!core->drv.stream_idle || !null || ss_distrusted(core))
+		return false;
+	while ((tl = next_alive(core, dev, &at)))
+		if (!at_end(core, tl)) {
+			others = true;
+			busy |= can_ask(core, tl);
+		}
+	return busy || (!others && !at_end(core, null) && can_ask(core, null));
 }

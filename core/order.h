@@ -191,6 +191,8 @@ bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl);
  * other has anything left to join. False: *busy is one that is not, or NULL; on entry one to
  * ask first. */
 bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy);
+/* The same for all of them: is any known to have something left to do? */
+bool ss_device_busy(struct ss_core *core, int dev);
 /* A fresh position: what was freed before is at or below it, what is freed from
  * now on above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)

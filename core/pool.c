@@ -304,6 +304,7 @@ uint64_t ss_pool_readers(const struct ss_pool *pool)
 /* Is there anything to give back, and would nobody have to wait for it? */
 static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 {
+	struct ss_timeline *busy = NULL;
 	bool any;
 
 	if (!ss_release_waits(pool))
@@ -313,7 +314,27 @@ static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 	ss_settle(pool);
 	any = pool->clean.bytes >= SS_FRAME && atomic_load(&pool->reserved) > keep;
 	pthread_mutex_unlock(&pool->lock);
-	return any && ss_device_idle(core, pool->dev, false);
+	/* A query may ask a null stream that a fence would make join the blocking ones. */
+	return any && (ss_device_idle(core, pool->dev, false) ||
+		       ss_device_at_end(core, pool->dev, &busy));
+}
+
+/* A trim means what is idle when it is asked for. Where the threshold would not give back
+ * the rest at the next synchronization anyway, memory that the device has not done with
+ * is none of it. Which memory that is, only the streams know that were asked; while none is
+ * known to be busy, all of it may be idle. */
+static uint64_t trim_leaves(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
+{
+	uint64_t reserved, idle;
+
+	if (!atomic_load(&pool->threshold_set) || !ss_device_busy(core, pool->dev))
+		return keep;
+	pthread_mutex_lock(&pool->lock);
+	ss_settle(pool);
+	reserved = atomic_load(&pool->reserved);
+	idle = pool->clean.bytes;
+	pthread_mutex_unlock(&pool->lock);
+	return reserved > idle && reserved - idle > keep ? reserved - idle : keep;
 }
 
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
@@ -328,6 +349,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	}
 	/* Giving back would wait for the device: remembered as a threshold for
 	 * the next call that waits anyway. */
+	keep = trim_leaves(core, pool, keep);
 	pthread_mutex_lock(&pool->lock);
 	/* What is allocated later is not meant. */
 	pool->trim_wanted = atomic_load(&pool->reserved) > keep;

@@ -31,10 +31,19 @@ int ss_rocm_peek(void)
 
 hipError_t ss_rocm_settle(int earlier, hipError_t err)
 {
-	if (ss_rocm.f.hipGetLastError)
-		(void)ss_rocm.f.hipGetLastError();
-	if (earlier != hipSuccess)
-		ss_tls.error = earlier;
+	bool keeps = ss_runtime()->major >= 7;
+	int dev;
+
+	/* What is not ready is no error to them. */
+	if (!keeps || err != hipErrorNotReady) {
+		if (ss_rocm.f.hipGetLastError)
+			(void)ss_rocm.f.hipGetLastError();
+		if (earlier != hipSuccess)
+			ss_tls.error = earlier;
+	}
+	/* But it was the last command, until the next. */
+	if (keeps)
+		(void)ss_rocm.f.hipGetDevice(&dev);
 	return err;
 }
 

@@ -22,6 +22,8 @@ struct ss_tls {
 	/* What hipGetLastError must say although the runtime's own memory of it
 	 * does not (see shim/error.c); hipSuccess = nothing. */
 	int error;
+	/* The same for hipExtGetLastError: an error of ours that was the last command. */
+	int command;
 	uint64_t own_streams; /* devices on which this thread has a per-thread stream */
 };
 

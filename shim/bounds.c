@@ -18,6 +18,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 {
 	struct ss_block_info info;
 	unsigned number;
+	size_t at;
 
 	/* Beside a capture the runtime has its own say (906). */
 	if (!dst || !bytes || ss_capture_live())
@@ -30,7 +31,9 @@ static enum verdict judge(const void *dst, size_t bytes)
 	} else if (!ss_import_find(dst, &info, &number)) {
 		return REAL_CALL;
 	}
-	if (bytes > info.size - (size_t)((const char *)dst - (const char *)info.base))
+	at = (size_t)((const char *)dst - (const char *)info.base);
+	/* A block is longer than what was asked for: dst may lie behind that. */
+	if (at > info.size || bytes > info.size - at)
 		return BAD_RANGE;
 	return ASYNC_CALL;
 }

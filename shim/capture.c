@@ -185,6 +185,26 @@ bool ss_capture_refuses(int dev)
 	return refuses;
 }
 
+/* From 7.0 on the runtime neither makes nor ends a pool, nor makes one current, beside a
+ * capture that is not relaxed: anybody's in global mode, this thread's own in thread-local
+ * mode, whatever the thread's own mode is and whichever the device. It costs nobody his
+ * capture. */
+bool ss_capture_forbids_pools(void)
+{
+	struct member *m, *next;
+	bool forbids = false;
+
+	if (likely(!ss_capture_live()) || ss_runtime()->major < 7)
+		return false;
+	pthread_mutex_lock(&capture_lock);
+	HASH_ITER(hh, members, m, next)
+		forbids |= m->mode == hipStreamCaptureModeGlobal ||
+			   (m->mode == hipStreamCaptureModeThreadLocal &&
+			    pthread_equal(m->thread, pthread_self()));
+	pthread_mutex_unlock(&capture_lock);
+	return forbids;
+}
+
 void ss_capture_stream_gone(struct ss_timeline *tl)
 {
 	struct member *m;

@@ -73,6 +73,7 @@ hipError_t ss_fail(hipError_t err)
 	if (err == hipSuccess)
 		return err;
 	ss_tls.error = hipSuccess;
+	ss_tls.command = hipSuccess;
 	if (ss_exiting())
 		return err;
 	if (fail_really(err) == err) {
@@ -80,7 +81,7 @@ hipError_t ss_fail(hipError_t err)
 	} else {
 		/* What the runtime still remembers is older, and younger from now on. */
 		(void)REAL(hipGetLastError);
-		ss_tls.error = (int)err;
+		ss_tls.error = ss_tls.command = (int)err;
 	}
 	return err;
 }
@@ -89,6 +90,7 @@ hipError_t ss_said_slow(hipError_t err)
 {
 	bool replaces = ss_tls.error == PLACED || ss_runtime()->major < 7;
 
+	ss_tls.command = hipSuccess;
 	if (err == hipErrorNotReady && ss_runtime()->major >= 7)
 		return err; /* is not remembered, and said often */
 	if (err != hipSuccess) {
@@ -101,32 +103,41 @@ hipError_t ss_said_slow(hipError_t err)
 	return err;
 }
 
-static hipError_t last(hipError_t real, bool reset)
+hipError_t do_hipGetLastError(void)
 {
+	hipError_t real = REAL(hipGetLastError);
 	int mine = ss_tls.error;
 
 	if (likely(mine == hipSuccess))
 		return real;
-	if (reset)
-		ss_tls.error = hipSuccess;
-	if (mine == PLACED)
-		return real;
+	/* What was the last command is that still: the next has to be heard of. */
+	ss_tls.error = ss_tls.command ? PLACED : hipSuccess;
 	/* What the runtime remembers is younger than what we do. */
-	return real != hipSuccess ? real : (hipError_t)mine;
+	return real != hipSuccess || mine == PLACED ? real : (hipError_t)mine;
 }
 
-hipError_t do_hipGetLastError(void)
-{
-	return last(REAL(hipGetLastError), true);
-}
-
+/* To the runtime this is a command that failed. */
 hipError_t do_hipPeekAtLastError(void)
 {
-	return last(REAL(hipPeekAtLastError), false);
+	hipError_t real = REAL(hipPeekAtLastError);
+	int mine = ss_tls.error;
+
+	if (likely(mine == hipSuccess) || mine == PLACED)
+		return real;
+	if (real != hipSuccess)
+		return real;
+	ss_tls.command = mine;
+	return (hipError_t)mine;
 }
 
-/* What it forgets is the result of the last command; the last error stays for the others. */
+/* The result of the last command, which it forgets; the last error stays for the others. */
 hipError_t do_hipExtGetLastError(void)
 {
-	return last(REAL(hipExtGetLastError), false);
+	hipError_t real = REAL(hipExtGetLastError);
+	int mine = ss_tls.command;
+
+	if (likely(mine == hipSuccess))
+		return real;
+	ss_tls.command = hipSuccess;
+	return (hipError_t)mine;
 }

@@ -114,6 +114,9 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 	}
 	if (reserved_set(&props))
 		return ss_fail(hipErrorInvalidValue);
+	if (props.location.id >= 0 && props.location.id < ss_device_count() &&
+	    ss_capture_forbids_pools())
+		return ss_fail(hipErrorStreamCaptureUnsupported);
 	status = ss_pool_create(ss_core, props.location.id, props.max_size, &pool);
 	/* The error for a device that is none is InvalidValue here. */
 	if (status != SS_OK)
@@ -127,11 +130,14 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 
 hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 {
-	struct ss_pool *pool = ss_pool_hold(ss_core, handle);
+	struct ss_pool *pool;
 	enum ss_status status;
 
 	if (!handle)
 		return ss_fail(hipErrorInvalidValue);
+	if (ss_capture_forbids_pools())
+		return ss_fail(hipErrorStreamCaptureUnsupported);
+	pool = ss_pool_hold(ss_core, handle);
 	if (!pool) {
 		if (ss_pool_is_handle(handle))
 			return ss_fail(hipErrorInvalidValue);
@@ -363,6 +369,8 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 
 	if (!handle || dev < 0 || dev >= ss_device_count())
 		return ss_fail(hipErrorInvalidValue);
+	if (ss_capture_forbids_pools())
+		return ss_fail(hipErrorStreamCaptureUnsupported);
 	pool = ss_pool_hold(ss_core, handle);
 	if (!pool) {
 		if (!ss_pool_is_native(handle))

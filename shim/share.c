@@ -78,15 +78,21 @@ hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t which
 	return ss_said(hipSuccess);
 }
 
-/* The runtime takes the descriptor by value; its guide's example passes the address
- * of one. -1: neither. */
+static bool is_descriptor(int fd)
+{
+	return fd >= 0 && fcntl(fd, F_GETFD) >= 0;
+}
+
+/* The runtime takes the descriptor by value, from the lower half of the handle: the upper
+ * one may never have been written. Its guide's example passes the address of one.
+ * -1: neither. */
 static int as_descriptor(const void *handle)
 {
 	uintptr_t value = (uintptr_t)handle;
-	int fd = -1, probe;
+	int low = (int)(uint32_t)value, fd = -1, probe;
 
-	if (value <= INT32_MAX && fcntl((int)value, F_GETFD) >= 0)
-		return (int)value;
+	if (value <= INT32_MAX && is_descriptor(low))
+		return low;
 	/* Is anything there to be read? The kernel knows, and says so without a signal. */
 	probe = memfd_create("somashim", MFD_CLOEXEC);
 	if (probe < 0)
@@ -95,7 +101,7 @@ static int as_descriptor(const void *handle)
 	    pread(probe, &fd, sizeof(fd), 0) != sizeof(fd))
 		fd = -1;
 	close(probe);
-	return fd >= 0 && fcntl(fd, F_GETFD) >= 0 ? fd : -1;
+	return is_descriptor(fd) ? fd : is_descriptor(low) ? low : -1;
 }
 
 /* What the runtime's own descriptors lead to; it believes every byte (observed 5.7

@@ -219,9 +219,11 @@ void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl);
 void ss_capture_event_clear(hipEvent_t event);
 /* `tl` waits for an event that was recorded on a capturing stream. */
 void ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
-/* The stream is about to be destroyed. */
 /* Is hipMallocAsync on a stream of dev that is not captured an error now? */
 bool ss_capture_refuses(int dev);
+/* Is it an error now to make or end a pool, or to make one current? */
+bool ss_capture_forbids_pools(void);
+/* The stream is about to be destroyed. */
 void ss_capture_stream_gone(struct ss_timeline *tl);
 
 /* ---- debt.c ------------------------------------------------------------- */

@@ -64,11 +64,21 @@ hipError_t guard_device_sync(void)
 	return guard_any(hipErrorStreamCaptureUnsupported, false, true);
 }
 
+/* Pools as objects: beside a capture in global mode, or one of this thread that is not
+ * relaxed. The thread's own mode is not asked, and the capture lives on. */
 hipError_t guard_mempool(void)
 {
+	bool hit = false;
+
 	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)) || !V7)
 		return hipSuccess;
-	return guard_any(hipErrorStreamCaptureUnsupported, false, false);
+	pthread_mutex_lock(&cap_lock);
+	for (struct capture *c = captures; c; c = c->next)
+		hit |= c->mode == hipStreamCaptureModeGlobal ||
+		       (c->mode == hipStreamCaptureModeThreadLocal &&
+			pthread_equal(c->thread, pthread_self()));
+	pthread_mutex_unlock(&cap_lock);
+	return hit ? hipErrorStreamCaptureUnsupported : hipSuccess;
 }
 
 hipError_t guard_stream(struct stream *s)

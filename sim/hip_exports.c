@@ -85,6 +85,8 @@ static hipError_t read_error(int id, int kind)
 		t->last_command = 0;
 	if (kind == 0)
 		t->last_error = 0;
+	if (kind == 1 && V7 && e) /* a command that failed */
+		t->last_command = (int)e;
 	sim_leave(t);
 	return sim_opt.no_device ? hipErrorNoDevice : e;
 }

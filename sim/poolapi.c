@@ -18,15 +18,16 @@ struct props6 {                       /* from 6.0: maxSize before reserved */
 
 hipError_t i_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *props)
 {
-	hipError_t e = guard_mempool();
+	hipError_t e;
 
-	if (e)
-		return e;
 	if (!out || !props || props->allocType != hipMemAllocationTypePinned ||
 	    props->location.type != hipMemLocationTypeDevice || check_device(props->location.id))
 		return hipErrorInvalidValue;
 	if (props->handleTypes != hipMemHandleTypeNone && props->handleTypes != hipMemHandleTypePosixFileDescriptor)
 		return hipErrorInvalidValue;
+	e = guard_mempool();
+	if (e)
+		return e;
 	pthread_mutex_lock(&pool_lock);
 	*out = (hipMemPool_t)pool_new(props->location.id, (int)props->handleTypes,
 				      V6 ? ((const struct props6 *)(const void *)props)->max : 0);
@@ -37,8 +38,11 @@ hipError_t i_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *props)
 hipError_t i_hipMemPoolDestroy(hipMemPool_t h)
 {
 	struct pool *p;
-	hipError_t e = guard_mempool();
+	hipError_t e;
 
+	if (!h)
+		return hipErrorInvalidValue;
+	e = guard_mempool();
 	if (e)
 		return e;
 	pthread_mutex_lock(&pool_lock);
@@ -81,13 +85,14 @@ hipError_t i_hipDeviceGetMemPool(hipMemPool_t *out, int device)
 
 hipError_t i_hipDeviceSetMemPool(int device, hipMemPool_t h)
 {
-	hipError_t e = guard_mempool();
 	struct pool *p;
+	hipError_t e;
 
-	if (e)
-		return e;
 	if (!h || check_device(device))
 		return hipErrorInvalidValue;
+	e = guard_mempool();
+	if (e)
+		return e;
 	pthread_mutex_lock(&pool_lock);
 	pool_default(device);
 	p = pool_of(h);

@@ -75,6 +75,58 @@ static void refused(hipStreamCaptureMode mode)
 	CHECK(mine == hipStreamCaptureModeRelaxed);
 }
 
+/* Pools as objects: none is made, ended or made current beside a capture that is not
+ * relaxed, from 7.0 on; another thread's in thread-local mode is nobody else's affair. */
+static hipError_t object(hipMemPool_t *other)
+{
+	hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
+				  .location = { hipMemLocationTypeDevice, 0 } };
+	hipMemPool_t made = NULL;
+	hipError_t err;
+
+	GIVES(hipErrorInvalidValue, hipMemPoolCreate(NULL, &props));
+	GIVES(hipErrorInvalidValue, hipMemPoolDestroy(NULL));
+	GIVES(hipErrorInvalidValue, hipDeviceSetMemPool(0, NULL));
+	err = hipDeviceSetMemPool(0, *other);
+	GIVES(err, hipMemPoolCreate(&made, &props));
+	GIVES(err, hipMemPoolDestroy(made ? made : *other));
+	if (err == hipSuccess)
+		OK(hipDeviceSetMemPool(0, pool));
+	return err;
+}
+
+static void *object_elsewhere(void *arg)
+{
+	return (void *)(uintptr_t)object(arg);
+}
+
+static void objects(hipStreamCaptureMode mode)
+{
+	hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
+				  .location = { hipMemLocationTypeDevice, 0 } };
+	hipError_t refused = runtime_major() >= 7 ? hipErrorStreamCaptureUnsupported : hipSuccess;
+	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
+	hipMemPool_t other, now;
+	pthread_t thread;
+	void *got;
+
+	OK(hipMemPoolCreate(&other, &props));
+	begin(mode);
+	GIVES(mode == hipStreamCaptureModeRelaxed ? hipSuccess : refused, object(&other));
+	/* The thread's own mode is not asked. */
+	OK(hipThreadExchangeStreamCaptureMode(&mine));
+	GIVES(mode == hipStreamCaptureModeRelaxed ? hipSuccess : refused, object(&other));
+	OK(hipThreadExchangeStreamCaptureMode(&mine));
+	CHECK(!pthread_create(&thread, NULL, object_elsewhere, &other));
+	pthread_join(thread, &got);
+	GIVES(mode == hipStreamCaptureModeGlobal ? refused : hipSuccess,
+	      (hipError_t)(uintptr_t)got);
+	end(hipSuccess);
+	OK(hipDeviceGetMemPool(&now, 0));
+	CHECK(now == pool);
+	OK(hipMemPoolDestroy(other));
+}
+
 /* Beside a capture on `a`, in every mode: pools serve, and the capture lives. */
 static void beside(hipStreamCaptureMode mode, bool blocking)
 {
@@ -176,6 +228,8 @@ int main(void)
 		beside(hipStreamCaptureModeThreadLocal, blocking);
 		beside(hipStreamCaptureModeRelaxed, blocking);
 		spreads();
+		for (int mode = 0; mode <= hipStreamCaptureModeRelaxed; mode++)
+			objects((hipStreamCaptureMode)mode);
 		OK(hipStreamDestroy(a));
 	}
 	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));

@@ -236,6 +236,7 @@ static void last_error(hipStream_t s)
 	hipError_t (*ext)(void) = (hipError_t (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT,
 									"hipExtGetLastError");
 	hipError_t after = runtime_major() < 7 ? hipSuccess : hipErrorInvalidValue;
+	hipStream_t other;
 	void *p, *q;
 	int dev;
 
@@ -276,6 +277,28 @@ static void last_error(hipStream_t s)
 	OK(hipMalloc(&p, 5000));
 	GIVES(hipSuccess, ext());
 	OK(hipFree(p));
+	GIVES(hipErrorInvalidValue, hipGetLastError());
+	GIVES(hipSuccess, hipGetLastError());
+	GIVES(hipErrorInvalidValue, hipMalloc(NULL, 5));
+	GIVES(hipErrorInvalidValue, hipGetLastError());
+	GIVES(hipErrorInvalidValue, ext());
+	GIVES(hipSuccess, ext());
+	/* What the shim asks meanwhile, in vain, is none of the program's commands; nor is an
+	 * error that is set aside for that the last one again. */
+	GIVES(hipErrorInvalidValue, hipMalloc(NULL, 5));
+	OK(hipMallocAsync(&p, 90 << 20, s));
+	stall(s);
+	OK(hipMemsetAsync(p, 1, 5000, s));
+	OK(hipFreeAsync(p, s));
+	OK(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+	OK(hipMallocAsync(&q, 90 << 20, other)); /* asks for a fence on s, and looks at it */
+	GIVES(hipSuccess, ext());
+	OK(hipFreeAsync(q, other));
+	GIVES(hipErrorInvalidValue, hipPeekAtLastError());
+	GIVES(hipErrorInvalidValue, ext());
+	GIVES(hipSuccess, ext());
+	release(s);
+	OK(hipStreamDestroy(other));
 	GIVES(hipErrorInvalidValue, hipGetLastError());
 	GIVES(hipSuccess, hipGetLastError());
 }

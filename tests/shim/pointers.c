@@ -192,6 +192,54 @@ static void copies(void)
 	OK(hipStreamDestroy(s));
 }
 
+/* An address behind a classic block, in its last bytes that nobody asked for or in what is
+ * free of the segment, is in no allocation, nor is one in a block that was freed. What was
+ * freed to a pool still is, with the runtime's as well. */
+static void strays(void)
+{
+	hipMemcpyKind in = hipMemcpyHostToDevice, out = hipMemcpyDeviceToHost;
+	hipPitchedPtr cube = {.pitch = 16, .xsize = 16, .ysize = 2};
+	hipExtent box = {.width = 8, .height = 2, .depth = 1};
+	hipError_t bad = hipErrorInvalidValue;
+	char *p, *gone, *last, *pooled;
+	static char host[64];
+	hipStream_t s;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipMalloc((void **)&p, 184));
+	OK(hipMalloc((void **)&gone, 184));
+	OK(hipMalloc((void **)&last, 8));
+	OK(hipMallocAsync((void **)&pooled, 4096, s));
+	OK(hipFree(gone));
+	for (int i = 0; i < 4; i++) {
+		char *at = i == 0 ? p + 184 : i == 1 ? p + 185 : i == 2 ? gone : last + 40000;
+
+		GIVES(bad, hipMemset(at, 1, 32));
+		GIVES(bad, hipMemset(at, 1, 200));
+		GIVES(bad, hipMemsetAsync(at, 1, 32, s));
+		GIVES(bad, hipMemsetD32((hipDeviceptr_t)at, 1, 8));
+		GIVES(bad, hipMemsetD32Async((hipDeviceptr_t)at, 1, 8, s));
+		GIVES(bad, hipMemset2D(at, 16, 1, 8, 2));
+		GIVES(bad, hipMemset2DAsync(at, 16, 1, 8, 2, s));
+		cube.ptr = at;
+		GIVES(bad, hipMemset3D(cube, 1, box));
+		GIVES(bad, hipMemset3DAsync(cube, 1, box, s));
+		GIVES(bad, hipMemcpy(at, host, 8, in));
+		GIVES(bad, hipMemcpy(host, at, 8, out));
+		GIVES(bad, hipMemcpyAsync(at, host, 8, in, s));
+		GIVES(bad, hipMemcpy2D(at, 16, host, 16, 8, 2, in));
+		OK(hipMemcpyAsync(at, host, 0, in, s));
+	}
+	OK(hipMemset(p, 1, 184));
+	OK(hipMemset(p + 183, 1, 1));
+	OK(hipFreeAsync(pooled, s));
+	OK(hipMemsetAsync(pooled, 1, 4096, s));
+	OK(hipStreamSynchronize(s));
+	OK(hipStreamDestroy(s));
+	OK(hipFree(p));
+	OK(hipFree(last));
+}
+
 int main(void)
 {
 	struct attributes a, gone;
@@ -204,6 +252,7 @@ int main(void)
 
 	CHECK(preloaded());
 	copies();
+	strays();
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	OK(hipMalloc((void **)&q, 1000));
 	OK(hipMalloc((void **)&p, 8192));

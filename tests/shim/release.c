@@ -156,6 +156,42 @@ static void nobody_waits(void)
 	OK(hipEventDestroy(e));
 }
 
+/* A trim means what is idle when it is asked for, whenever that goes: what a stream still
+ * works with stays for the threshold to keep. And what is idle goes at once if all is. */
+static void trim_beside(unsigned flags)
+{
+	hipStream_t done, busy;
+	const char *backing = getenv("SOMASHIM_BACKING");
+	bool free_waits = !backing || !strcmp(backing, "hip");
+	void *p, *q;
+
+	set_threshold(UINT64_MAX);
+	OK(hipStreamCreateWithFlags(&done, flags));
+	OK(hipStreamCreateWithFlags(&busy, flags));
+	OK(hipMallocAsync(&p, 64 * MIB, done));
+	OK(hipMallocAsync(&q, 64 * MIB, busy));
+	stall(busy);
+	OK(hipMemsetAsync(q, 1, 64 * MIB, busy));
+	OK(hipFreeAsync(q, busy));
+	OK(hipFreeAsync(p, done));
+	OK(hipStreamSynchronize(done));
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(reserved() == (free_waits ? 128 : 64) * MIB);
+	release(busy);
+	OK(hipStreamSynchronize(busy));
+	CHECK(reserved() == 64 * MIB);
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(reserved() == 0);
+	OK(hipStreamDestroy(done));
+	OK(hipStreamDestroy(busy));
+}
+
+static void trim_of_the_idle(void)
+{
+	trim_beside(hipStreamNonBlocking);
+	trim_beside(hipStreamDefault);
+}
+
 /* With memory short of what is asked for, but not of what is free, what a threshold
  * keeps is kept: sizes that do not fit bring more, they do not push out. */
 static void under_pressure(void)
@@ -188,6 +224,7 @@ static const struct {
 	{ "by_environment", by_environment }, { "by_device", by_device },
 	{ "decays", decays }, { "at_once", at_once }, { "from_the_start", from_the_start },
 	{ "nobody_waits", nobody_waits }, { "under_pressure", under_pressure },
+	{ "trim_of_the_idle", trim_of_the_idle },
 };
 
 int main(int argc, char **argv)

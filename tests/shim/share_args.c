@@ -171,6 +171,10 @@ void arguments(void)
 	GIVES(hipErrorInvalidValue,
 	      hipMemPoolImportFromShareableHandle(&other, by_value(fd), hipMemHandleTypeNone, 0));
 	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(&other, by_value(fd), POSIX_FD, 1));
+	/* A handle of 64 bits, of which the lower were received. */
+	OK(hipMemPoolImportFromShareableHandle(
+		&other, (void *)((uintptr_t)fd | (uintptr_t)0x5555aaaa << 32), POSIX_FD, 0));
+	OK(hipMemPoolDestroy(other));
 	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(NULL, p));
 	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&data, NULL));
 	CHECK(hipMemPoolExportPointer(&data, &data) != hipSuccess);
