@@ -152,7 +152,7 @@ static bool fits(const struct ss_block *b, uint64_t size, uint64_t align)
 
 struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t align)
 {
-	struct ss_block *b;
+	struct ss_block *b, *sure;
 
 	if (!h->count)
 		return NULL;
@@ -166,7 +166,12 @@ struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t a
 			return b;
 		b = at_least(h, b->size, b->addr + 1);
 	}
-	return b ? at_least(h, size + align - SS_GRAIN, 0) : NULL;
+	/* What is in between fits by chance only, but it may be what was just made for it, and
+	 * then nothing else would do: who grows and does not find it grows for ever. */
+	sure = b ? at_least(h, size + align - SS_GRAIN, 0) : NULL;
+	while (!sure && b && !fits(b, size, align))
+		b = at_least(h, b->size, b->addr + 1);
+	return sure ? sure : b;
 }
 
 struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint64_t align)

@@ -93,9 +93,29 @@ static void test_few(void **state)
 	check(1, 1 << 20);
 }
 
+/* The one range that fits an alignment is found behind many that are long enough and lie
+ * badly. */
+static void test_aligned(void **state)
+{
+	const uint64_t align = 2 << 20, size = align + SS_GRAIN;
+	struct ss_heap h = { 0 };
+
+	for (int i = 0; i < 100; i++) {
+		block[i].addr = ((uint64_t)i << 30) + SS_GRAIN;
+		block[i].size = size + (uint64_t)i * SS_GRAIN;
+		ss_heap_insert(&h, &block[i]);
+	}
+	assert_null(ss_heap_best(&h, size, align));
+	block[100].addr = (uint64_t)100 << 30;
+	block[100].size = size + 200 * SS_GRAIN;
+	ss_heap_insert(&h, &block[100]);
+	assert_ptr_equal(ss_heap_best(&h, size, align), &block[100]);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_each), cmocka_unit_test(test_few) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_each), cmocka_unit_test(test_few),
+		cmocka_unit_test(test_aligned) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
