@@ -10,7 +10,8 @@
 
 #define FREES_PER_FENCE 96      /* of a queue, in the long run */
 #define MANY_STREAMS 64         /* a fence each, only to ask whether a device is idle */
-#define IDLE_SHARE (8ull << 20) /* bytes worth a fence on an idle stream */
+#define IDLE_SHARE (8ull << 20) /* bytes worth a fence on an idle stream, */
+#define NULL_SHARES 4           /* and so many such where only a fence can tell */
 
 /* What is asked for, and what it became. */
 struct want {
@@ -87,8 +88,9 @@ static bool others_hold(struct ss_pool *pool, const struct ss_queue *mine)
 /* How to learn how far q's stream is: by a fence, one per FREES_PER_FENCE frees in the long
  * run, a few at the start, and two for every growth that went before, because a fence is
  * much cheaper than memory. Before that the stream is asked whether it is at its end, which
- * costs the device nothing; also without a fence to follow where `much` waits. (One that joins
- * the null stream would need a command for that.) */
+ * costs the device nothing; also without a fence to follow where `much` waits. One that joins
+ * the null stream would need a command for that: it gets a fence for several shares of the
+ * pool, however few frees that was. */
 enum { ASK_IDLE = 1, ASK_FENCE = 2 };
 
 /* (The slot may be another stream's just now: it is looked at again before it is asked.) */
@@ -98,15 +100,21 @@ static bool may_be_asked(const struct ss_queue *q)
 	       q->pool->core->drv.stream_idle;
 }
 
+/* A good share of the pool, in bytes. */
+static uint64_t good_share(const struct ss_pool *pool)
+{
+	uint64_t share = atomic_load(&pool->reserved) / 32;
+
+	return share > IDLE_SHARE ? share : IDLE_SHARE;
+}
+
 /* Do such streams hold a good share of the pool? Each for itself may hold little of it: a
  * producer can have a hundred consumers. Pool lock held. */
 static bool much_elsewhere(struct ss_pool *pool, const struct ss_queue *mine)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-	uint64_t share = atomic_load(&pool->reserved) / 32, bytes = 0;
+	uint64_t share = good_share(pool), bytes = 0;
 
-	if (share < IDLE_SHARE)
-		share = IDLE_SHARE;
 	for (uint32_t i = 0; t && i < t->cap && bytes < share; i++) {
 		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
 
@@ -130,7 +138,8 @@ static unsigned asking(struct ss_pool *pool, struct ss_queue *q, bool much)
 	if (frees == q->frees_fenced && (!much || atomic_load(&q->tl->pending)))
 		return 0;
 	if (frees != q->frees_fenced &&
-	    q->fences < 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown)
+	    (q->fences < 16 + frees / FREES_PER_FENCE + 2 * pool->st.grown ||
+	     (!may_be_asked(q) && q->own.bytes >= NULL_SHARES * good_share(pool))))
 		how = ASK_FENCE;
 	if ((how || much) && may_be_asked(q))
 		how |= ASK_IDLE;
@@ -206,8 +215,7 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
  * should be known before idle segments are cut up? Pool lock held. */
 static bool much_waits(struct ss_pool *pool, struct ss_queue *q)
 {
-	uint64_t reserved = atomic_load(&pool->reserved), share = reserved / 32;
-	uint64_t known, waits;
+	uint64_t reserved = atomic_load(&pool->reserved), known, waits;
 
 	if (pool->queue_count < 2 && !pool->classic)
 		return false; /* nobody else ever freed anything here */
@@ -220,7 +228,7 @@ static bool much_waits(struct ss_pool *pool, struct ss_queue *q)
 	waits = reserved > known ? reserved - known : 0;
 	if (waits < pool->waited)
 		pool->waited = waits;
-	if (waits - pool->waited < (share > IDLE_SHARE ? share : IDLE_SHARE))
+	if (waits - pool->waited < good_share(pool))
 		return false;
 	pool->waited = waits;
 	return true;
