@@ -16,6 +16,7 @@
 #define HARMLESS_LEAST 25
 #define SMALL (64ull << 20) /* a pool of this size is not worth calls */
 #define SHARED (4ull << 20) /* smaller blocks share a segment */
+#define KEPT_PART 4         /* of the peak: kept above it for a threshold, whatever fits */
 #define AHEAD_PART 64       /* of the pool: the segment of one that goes on growing, */
 #define SPARING_PART 32     /* and of several blocks that fill it better than one, */
 #define SPARING_LEAST (8ull << 20)
@@ -73,6 +74,47 @@ bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t s
 	return busy + b->size > high / 100 * (uint64_t)percent;
 }
 
+/* Is seg wholly clean? Pool lock held. */
+static bool is_idle(const struct ss_segment *seg)
+{
+	const struct ss_block *b = seg->first;
+
+	return b->size == seg->size && !seg->exported &&
+	       __atomic_load_n(&b->slot, __ATOMIC_RELAXED) == SS_SLOT_CLEAN &&
+	       atomic_load_explicit(&b->state, memory_order_relaxed) == SS_BLOCK_FREE;
+}
+
+/* What must stay reserved when `want` bytes come for others. Of what a threshold keeps no more
+ * goes than comes. But segments do not add up, and each exchange would add the rest to the
+ * pool: one that is so much larger than what was ever in use may lose it. */
+static uint64_t floor_of(struct ss_pool *pool, uint64_t want)
+{
+	uint64_t most = ss_pool_used_high(pool), reserved = atomic_load(&pool->reserved);
+	uint64_t keep = 0;
+
+	most += most / KEPT_PART;
+	if (most > reserved)
+		most = reserved;
+	if (atomic_load(&pool->threshold_set))
+		keep = atomic_load(&pool->threshold);
+	if (keep > most)
+		keep = most;
+	return keep > want ? keep - want : 0;
+}
+
+/* Bytes that may go for `want` others. Pool lock held. */
+static uint64_t giveable(struct ss_pool *pool, uint64_t want)
+{
+	uint64_t reserved = atomic_load(&pool->reserved), floor = floor_of(pool, want), bytes = 0;
+
+	if (!floor)
+		return pool->idle_bytes;
+	for (const struct ss_segment *seg = pool->segments; seg; seg = seg->next)
+		if (is_idle(seg) && seg->native_size + floor <= reserved)
+			bytes += seg->native_size;
+	return bytes;
+}
+
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
 {
 	uint64_t want, idle;
@@ -81,7 +123,7 @@ bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
 		return give_back;
 	pthread_mutex_lock(&pool->lock);
 	want = segment_size(pool, size);
-	idle = give_back ? pool->idle_bytes : 0;
+	idle = give_back ? giveable(pool, want) : 0;
 	pthread_mutex_unlock(&pool->lock);
 	return atomic_load(&pool->reserved) + want <= atomic_load(&pool->reserved_high) + idle;
 }
@@ -165,24 +207,20 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 	return SS_OK;
 }
 
-/* The next segment to give back: wholly clean, idle for long enough, and small
- * enough that `target` stays, unless it is but a `limit`: then the smallest that
- * gets below it. Otherwise the largest first: fewest calls. Pool lock held. */
-static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t older_than,
-				 bool limit)
+/* The next segment to give back: wholly clean, idle for long enough, and small enough that
+ * `floor` stays. The smallest that gets down to `target`, or else the largest: fewest calls.
+ * Pool lock held. */
+static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t floor,
+				 uint64_t older_than)
 {
-	uint64_t excess = atomic_load(&pool->reserved) - target;
+	uint64_t reserved = atomic_load(&pool->reserved), excess = reserved - target;
 	struct ss_segment *seg, *best = NULL;
 
 	for (seg = pool->segments; seg; seg = seg->next) {
-		const struct ss_block *b = seg->first;
 		bool over = seg->native_size > excess;
 
-		if (b->size != seg->size || seg->exported ||
-		    __atomic_load_n(&b->slot, __ATOMIC_RELAXED) != SS_SLOT_CLEAN ||
-		    atomic_load_explicit(&b->state, memory_order_relaxed) != SS_BLOCK_FREE)
-			continue;
-		if (seg->idle_since > older_than || (over && !limit))
+		if (!is_idle(seg) || seg->idle_since > older_than ||
+		    seg->native_size + floor > reserved)
 			continue;
 		if (!best || (over ? best->native_size < excess ||
 				     seg->native_size < best->native_size :
@@ -193,8 +231,8 @@ static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t
 	return best;
 }
 
-static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
-			     bool limit)
+static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t floor,
+			     uint64_t older_than)
 {
 	struct ss_core *core = pool->core;
 	uint64_t given = 0;
@@ -202,7 +240,7 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 
 	pthread_mutex_lock(&pool->lock);
 	while (atomic_load(&pool->reserved) > target &&
-	       (seg = victim(pool, target, older_than, limit))) {
+	       (seg = victim(pool, target, floor, older_than))) {
 		void *native = seg->native;
 		uint64_t size = seg->native_size;
 		enum ss_status s;
@@ -242,27 +280,18 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t old
 }
 
 /* Idle segments that are too short for the request make room for one that is
- * not, rather than raise the pool's peak. No more goes than comes of what a threshold
- * keeps. */
+ * not, rather than raise the pool's peak. */
 static void make_room(struct ss_pool *pool, uint64_t want)
 {
-	uint64_t reserved = atomic_load(&pool->reserved);
-	uint64_t high = atomic_load(&pool->reserved_high), keep = 0, target;
+	uint64_t high = atomic_load(&pool->reserved_high);
 
-	if (reserved + want <= high || !reserved)
+	if (atomic_load(&pool->reserved) + want <= high || !atomic_load(&pool->reserved))
 		return;
-	target = high > want ? high - want : 0;
-	if (atomic_load(&pool->threshold_set))
-		keep = atomic_load(&pool->threshold);
-	if (keep > reserved)
-		keep = reserved;
-	if (keep > want && target < keep - want)
-		target = keep - want;
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
 	pthread_mutex_unlock(&pool->lock);
-	slab_release(pool, target, UINT64_MAX, !keep);
+	slab_release(pool, high > want ? high - want : 0, floor_of(pool, want), UINT64_MAX);
 }
 
 static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align,
@@ -313,7 +342,7 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 	pthread_mutex_unlock(&pool->lock);
 	given = ss_ipc_release(pool);
 	given += pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
-						   slab_release(pool, target, older_than, false);
+						   slab_release(pool, target, target, older_than);
 	if (!given)
 		return 0;
 	ss_pressed_set(pool->core, pool->dev, false);

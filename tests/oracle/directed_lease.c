@@ -75,7 +75,7 @@ static void lease_not_others(void)
 	D(alloc(2, S(0), MIB), alloc(3, S(0), MIB), alloc(4, S(0), 2 * MIB), stall(S(0)));
 	D(free_(3, S(0)), alloc(5, S(0), 4 * MIB)); /* the MiB between them is free now */
 	CHECK(given() == 12 * MIB);
-	D(free_(2, S(1)), free_(0, S(1)), alloc(6, S(1), MIB + MIB / 2));
+	D(free_(2, S(1)), free_(0, S(1)), alloc(6, S(1), 2 * MIB));
 	CHECK(given() == 16 * MIB);
 	D((struct op){ .kind = OP_RELEASE });
 }

@@ -92,7 +92,7 @@ static void learns_again(void)
 static void learns_more(void)
 {
 	make_steady();
-	D(alloc(2, NUL, 4 * MIB), alloc(3, NUL, 2 * MIB), free_(1, NUL));
+	D(alloc(2, NUL, 4 * MIB), alloc(3, NUL, 2 * MIB));
 	check_learning();
 }
 
