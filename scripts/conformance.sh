@@ -102,7 +102,8 @@ for name in capture corners exits failures forks freesync hits ipc order overlap
 	compile $name tests/shim/$name.c
 done
 compile alloc_loop tests/apps/alloc_loop.c
-compile replay_hip tests/apps/replay_hip.c tests/apps/replay_log.c
+compile replay_hip -I. tests/apps/replay_hip.c tests/apps/replay_log.c \
+	cli/events.c cli/input.c cli/log.c cli/pickle.c cli/snapshot.c
 
 run alloc_loop "" alloc_loop
 for name in capture corners exits failures forks freesync hits ipc order overlap peers pointers \

@@ -12,6 +12,8 @@
 
 #include "hip.h"
 
+#define LAZY_BYTES (64ull << 20) /* never given back */
+
 static struct {
 	pthread_mutex_t lock;
 	struct queue list;
@@ -189,6 +191,9 @@ static void start_worker(struct queue *q)
 	}
 	pthread_attr_destroy(&attr);
 	q->worker = true;
+	/* As the runtime's hardware queues, their scratch and the code of its own kernels. */
+	if (sim_opt.quirk[SIM_Q_LAZY_QUEUES])
+		sim_charge(q->device, LAZY_BYTES);
 }
 
 static uint64_t append(struct queue *q, struct cmd *c)

@@ -22,7 +22,7 @@ expect() {
 expect 0 'vmm: passed' A=1
 expect 0 'best: vmm' A=1
 for quirk in setaccess-some setaccess-tail setaccess-host unmap-partial fd-per-handle \
-	create-chunk granularity-2m ipc-vmm threshold-ignored pool-oom-leaks; do
+	create-chunk granularity-2m ipc-vmm threshold-ignored pool-oom-leaks lazy-queues; do
 	expect 0 'best: vmm' SOMASIM_QUIRKS=$quirk
 done
 expect 0 'best: vmm' SOMASIM_QUIRKS=create-cap SOMASIM_CREATE_CAP=128M
