@@ -20,7 +20,7 @@ int main(void)
 	hipMemPool_t pool;
 	hipEvent_t event;
 	Dl_info where;
-	void *p;
+	void *p[CONSUMERS];
 
 	if (!sim)
 		return SKIP;
@@ -36,12 +36,15 @@ int main(void)
 	for (int i = 0; i < CONSUMERS; i++)
 		OK(hipStreamCreateWithFlags(&to[i], hipStreamNonBlocking));
 	for (int round = 0; round < ROUNDS; round++) {
+		/* All of them first: whoever has work of this round can't be known to be done
+		 * with the last. */
+		for (int i = 0; i < CONSUMERS; i++)
+			OK(hipMallocAsync(&p[i], BLOCK, from));
+		OK(hipEventRecord(event, from));
 		for (int i = 0; i < CONSUMERS; i++) {
-			OK(hipMallocAsync(&p, BLOCK, from));
-			OK(hipEventRecord(event, from));
 			OK(hipStreamWaitEvent(to[i], event, 0));
-			OK(hipMemsetAsync(p, i, 4096, to[i]));
-			OK(hipFreeAsync(p, to[i]));
+			OK(hipMemsetAsync(p[i], i, 4096, to[i]));
+			OK(hipFreeAsync(p[i], to[i]));
 		}
 		for (int i = 0; i < CONSUMERS; i++)
 			while (query(to[i]) == hipErrorNotReady)
