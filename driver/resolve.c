@@ -134,9 +134,8 @@ bool ss_runtime_find(void)
 	if (!find(&hip, "hipMalloc", found.path, sizeof(found.path)))
 		return false;
 	ss_enter();
-	/* (Of a runtime that calls us through its table, what was in there before.) */
-	get_version = (int (*)(int *))ss_runtime_symbol("hipRuntimeGetVersion");
-	peek = (int (*)(void))ss_runtime_symbol("hipPeekAtLastError");
+	get_version = (int (*)(int *))symbol_in(&hip, "hipRuntimeGetVersion");
+	peek = (int (*)(void))symbol_in(&hip, "hipPeekAtLastError");
 	earlier = peek ? peek() : 0;
 	if (get_version && get_version(&v) == 0 && v > 0) {
 		/* major * 10^7 + minor * 10^5 + patch (hip_version.h) */
