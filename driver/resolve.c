@@ -126,8 +126,8 @@ static int soname_major(const char *path)
 bool ss_runtime_find(void)
 {
 	struct ss_runtime found = {0};
-	int (*get_version)(int *), (*peek)(void);
-	int v = 0, earlier;
+	int (*get_version)(int *);
+	int v = 0;
 
 	if (atomic_load_explicit(&runtime_known, memory_order_acquire))
 		return true;
@@ -135,8 +135,6 @@ bool ss_runtime_find(void)
 		return false;
 	ss_enter();
 	get_version = (int (*)(int *))symbol_in(&hip, "hipRuntimeGetVersion");
-	peek = (int (*)(void))symbol_in(&hip, "hipPeekAtLastError");
-	earlier = peek ? peek() : 0;
 	if (get_version && get_version(&v) == 0 && v > 0) {
 		/* major * 10^7 + minor * 10^5 + patch (hip_version.h) */
 		found.version = v;
@@ -146,10 +144,6 @@ bool ss_runtime_find(void)
 		/* Some versions refuse to say so without a device. */
 		found.major = soname_major(found.path);
 	}
-	/* Up to 6.x that success of ours has replaced the program's error, for which it may
-	 * be about to ask: hipGetLastError can be the first call that comes by here. */
-	if (earlier && peek() == 0)
-		ss_tls.error = earlier;
 	ss_leave();
 	if (!found.major)
 		found.major = 5;
