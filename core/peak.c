@@ -29,10 +29,11 @@ static struct ss_kind *find(struct ss_pool *pool, uint64_t size)
 /* `home`: the size of the segment it lies in; 0: it has none yet. */
 static void count(struct ss_pool *pool, uint64_t size, uint64_t home)
 {
-	struct ss_kind *k = find(pool, size);
+	struct ss_kind *k;
 
 	if (size < LARGE)
 		return;
+	k = find(pool, size);
 	if (!k && pool->peak.kinds < SS_PEAK_KINDS) {
 		k = &pool->peak.kind[pool->peak.kinds++];
 		*k = (struct ss_kind){.size = size};
