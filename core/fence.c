@@ -252,7 +252,8 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 
 /* A stream with nothing left to do reaches a new fence within microseconds: less
  * than memory costs. So a new fence is looked at a few times; a stream that is
- * busy is left alone after that. */
+ * busy is left alone after that, and at once where an older fence has not been reached
+ * either: to yield costs little on a quiet machine only. */
 #define LOOKS 64
 
 bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
@@ -261,7 +262,8 @@ bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, 
 		ss_fence_poll(core, tl, -1);
 		if (atomic_load(&tl->completed) >= n)
 			return true;
-		if (*looks >= LOOKS || !core->drv.pause)
+		if (*looks >= LOOKS || !core->drv.pause ||
+		    atomic_load_explicit(&tl->pending, memory_order_relaxed) > 1)
 			return false;
 		core->drv.pause(core->drv.ctx);
 	}

@@ -174,6 +174,7 @@ static void moment(void *ctx)
 {
 	struct world *w = ctx;
 
+	w->moments++;
 	if (w->cfg.restless && rnd(&w->rng) % 8 == 0)
 		progress_some(w);
 }

@@ -115,6 +115,20 @@ static void late_fence(void)
 	CHECK(d_stats().reuse_internal == 0);
 }
 
+/* A stream that has not reached an older fence will not reach a new one in a moment. */
+static void busy_left_alone(void)
+{
+	uint64_t then;
+
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), stall(S(0)));
+	D(free_(0, S(0)), alloc(1, S(1), BIG));
+	then = W->moments;
+	CHECK(then > 0);
+	D(alloc(2, S(0), BIG), kernel(S(0)), free_(2, S(0)), alloc(3, S(1), BIG));
+	CHECK(given() == 3 * BIG && W->moments == then);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
 /* Memory is short: frees record fences of their own, and X waits for them. */
 static void internal(void)
 {
@@ -346,7 +360,7 @@ const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
 	T(learns_again), T(learns_more), T(decay), { "late_fence", late_fence, .vram = 48 },
 	{ "internal", internal, .vram = 48 },
-	T(lag_leaves_clean), T(lag_joins),
+	T(busy_left_alone), T(lag_leaves_clean), T(lag_joins),
 	T(lag_keeps_marks),
 	T(waits_for_oldest), T(waits_not_long), T(waits_not_in_capture),
 	{ "internal_off", internal_off, .vram = 48 }, { "makes_room", makes_room, .vram = 48 },

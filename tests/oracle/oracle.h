@@ -252,6 +252,7 @@ struct world {
 	int nfence, live_fences;
 	uint64_t given[DEVS], given_high[DEVS];
 	uint64_t now_ms;
+	uint64_t moments;               /* that the core let pass to look again */
 	uint64_t next_addr, next_handle;
 	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
 	int nspare, nspare_handle;
