@@ -26,7 +26,9 @@
 #define SHORTEST_MS 50       /* what a busy machine alone may take */
 #define LONGEST_MS 2000
 #define RAREST 16            /* one wait in so many allocations, as a power of two */
-#define NAP_US 50
+#define NAP_US 50            /* at least, */
+#define NAP_PART 8
+#define LONGEST_NAP_US 1000
 #define FITS_MOST 16         /* looks of one allocation at what another thread added */
 
 /* ---- who freed what ----------------------------------------------------- */
@@ -112,6 +114,13 @@ static uint64_t limit_us(const struct ss_pool *pool)
 	return 1000 * (ms < LONGEST_MS ? ms : LONGEST_MS);
 }
 
+static uint64_t nap_us(const struct ss_pool *pool)
+{
+	uint64_t us = 1000 * pool->patience.took / NAP_PART;
+
+	return us < NAP_US ? NAP_US : us < LONGEST_NAP_US ? us : LONGEST_NAP_US;
+}
+
 /* Will a fence tell when the oldest epoch has completed? And how many streams are
  * there? Pool lock held. */
 static bool told(struct ss_pool *pool, uint64_t *streams)
@@ -178,7 +187,7 @@ static bool look(struct ss_pool *pool, uint64_t size, uint64_t align)
 static bool sit_out(struct ss_pool *pool, uint64_t size, uint64_t align, struct ss_wait *w)
 {
 	struct ss_core *core = pool->core;
-	uint64_t start = w->us, completed = pool->patience.completed;
+	uint64_t start = w->us, completed = pool->patience.completed, us;
 
 	while (better_wait(pool, size, look(pool, size, align))) {
 		/* As long as epochs complete, the device does not stand still. */
@@ -189,8 +198,9 @@ static bool sit_out(struct ss_pool *pool, uint64_t size, uint64_t align, struct 
 		if (w->us - start >= limit_us(pool) || w->us >= LONGEST_MS * 1000)
 			return false;
 		pool->st.waits += !w->us;
+		us = nap_us(pool);
 		pthread_mutex_unlock(&pool->lock);
-		w->us += core->drv.nap(core->drv.ctx, NAP_US) + 1;
+		w->us += core->drv.nap(core->drv.ctx, us) + 1;
 		pthread_mutex_lock(&pool->lock);
 	}
 	return true;
