@@ -42,6 +42,30 @@ void ss_fence_quiesce(struct ss_timeline *tl)
 		sched_yield();
 }
 
+/* Must nobody ask for tl's fences now? What a stream was that is gone, any may be that is
+ * captured: the runtime goes by addresses. Order lock held. */
+static bool off_limits(const struct ss_core *core, const struct ss_timeline *tl)
+{
+	return core->dev[tl->dev].info.query_spoils && !SS_MUTANT_IS(51) &&
+	       (tl->alive ? tl->capturing : core->capturing > 0);
+}
+
+void ss_fence_unasked(struct ss_core *core, const struct ss_timeline *tl)
+{
+	bool asked = core->dev[tl->dev].info.query_spoils;
+
+	while (asked) {
+		asked = false;
+		pthread_mutex_lock(&core->order);
+		for (uint32_t i = 0; i < core->slot_count; i++)
+			asked |= core->slots[i]->polling &&
+				 (core->slots[i] == tl || !core->slots[i]->alive);
+		pthread_mutex_unlock(&core->order);
+		if (asked)
+			sched_yield();
+	}
+}
+
 bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		      enum ss_fence_how how)
 {
@@ -169,7 +193,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		return false;
 	}
 	/* Another thread may have come while the lock was dropped: its turn then. */
-	while (!tl->polling && (p = tl->fences) && !tl->drop) {
+	while (!tl->polling && (p = tl->fences) && !tl->drop && !off_limits(core, tl)) {
 		enum ss_status s;
 
 		tl->polling = true;
@@ -232,7 +256,7 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	for (p = tl->fences; p; p = p->next)
 		if ((p->exact && p->pos == n) || (SS_MUTANT_IS(18) && p->pos >= n))
 			break;
-	if (!p || tl->polling || x->capturing || !x->alive || x->kind == SS_TL_NULL) {
+	if (!p || tl->polling || off_limits(core, tl) || x->capturing || !x->alive || x->kind == SS_TL_NULL) {
 		pthread_mutex_unlock(&core->order);
 		return false;
 	}
@@ -252,8 +276,7 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 
 /* A stream with nothing left to do reaches a new fence within microseconds: less
  * than memory costs. So a new fence is looked at a few times; a stream that is
- * busy is left alone after that, and at once where an older fence has not been reached
- * either: to yield costs little on a quiet machine only. */
+ * busy is left alone after that. */
 #define LOOKS 64
 
 bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
@@ -262,8 +285,7 @@ bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, 
 		ss_fence_poll(core, tl, -1);
 		if (atomic_load(&tl->completed) >= n)
 			return true;
-		if (*looks >= LOOKS || !core->drv.pause ||
-		    atomic_load_explicit(&tl->pending, memory_order_relaxed) > 1)
+		if (*looks >= LOOKS || !core->drv.pause)
 			return false;
 		core->drv.pause(core->drv.ctx);
 	}

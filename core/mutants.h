@@ -62,6 +62,7 @@
 	M(47, join_unseen, "an allocation joins ranges that it may not use") \
 	M(48, lease_drops_mark, "a range merged in a lease keeps only the lower part's mark") \
 	M(49, lease_takes_others, "what others lease is divided by whoever freed it") \
-	M(50, lease_unseen, "a lease takes in what other streams freed")
+	M(50, lease_unseen, "a lease takes in what other streams freed") \
+	M(51, fence_of_captured, "a fence is asked for while its stream is captured")
 
 #endif

@@ -198,8 +198,10 @@ static bool fence_others(struct ss_pool *pool, const struct ss_queue *mine)
 			want[i].how = 0;
 		any |= want[i].how != 0;
 	}
+	/* A stream that has not reached an older fence is busy: to look again and again costs
+	 * little on a quiet machine only. */
 	for (uint32_t i = 0; i < count; i++)
-		if (want[i].how == ASK_FENCE)
+		if (want[i].how == ASK_FENCE && atomic_load(&want[i].tl->pending) <= 1)
 			ss_fence_reached(core, want[i].tl, want[i].n, &looks);
 	pthread_mutex_lock(&pool->lock);
 	for (uint32_t i = 0; i < count; i++)

@@ -263,6 +263,7 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 	tl->life = 0;
 	core->slots_ended += tl->alive;
 	tl->alive = false;
+	core->capturing -= tl->capturing;
 	tl->capturing = false; /* or its marks would never complete */
 	tl->last = ss_position(tl);
 	ss_spin_unlock(&tl->lock);
@@ -514,11 +515,14 @@ void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, boo
 {
 	pthread_mutex_lock(&core->order);
 	ss_spin_lock(&tl->lock); /* no record has half begun */
+	core->capturing += (uint32_t)on - tl->capturing;
 	tl->capturing = on;
 	ss_spin_unlock(&tl->lock);
 	pthread_mutex_unlock(&core->order);
-	if (on)
-		ss_fence_quiesce(tl);
+	if (!on)
+		return;
+	ss_fence_quiesce(tl);
+	ss_fence_unasked(core, tl);
 }
 
 bool ss_timeline_capturing(const struct ss_timeline *tl)

@@ -66,6 +66,10 @@ static const struct ss_quirk table[] = {
 	{ "O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
 	  "hipEventQuery on an unrelated stream ends a capture",
 	  "queries run inside a relaxed mode exchange" },
+	{ "O4", "observed on 6.4.3", 600, 701, NULL, SS_Q_QUERY_BEFORE,
+	  "hipEventQuery ends a capture on the stream where the event was recorded before it, or "
+	  "on another of the same handle",
+	  "fences are not asked for while their stream, or any if it is gone, is captured" },
 	{ "O3", "observed on 7.2.4", 700, 0, NULL, SS_Q_NOTE,
 	  "an invalid stream handle is followed, and crashes",
 	  "handles are checked before they are passed on" },

@@ -142,7 +142,7 @@ void ss_capture_event_clear(hipEvent_t event)
 	pthread_mutex_unlock(&capture_lock);
 }
 
-void ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
+bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 {
 	struct captured_event *e;
 	struct member *by = NULL;
@@ -157,6 +157,7 @@ void ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 	pthread_mutex_unlock(&capture_lock);
 	if (added)
 		ss_timeline_set_capturing(ss_core, tl, true);
+	return added;
 }
 
 /* As the runtime has it from 6.0 on: beside a blocking stream of the device that is

@@ -217,8 +217,9 @@ void ss_switch_close(struct ss_switch *s);
 bool ss_capture_event_is(hipEvent_t event);
 void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl);
 void ss_capture_event_clear(hipEvent_t event);
-/* `tl` waits for an event that was recorded on a capturing stream. */
-void ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
+/* Before `tl` waits for an event that was recorded on a capturing stream. True: it was in no capture
+ * yet, and is now; ss_capture_stream_gone() if the wait fails. */
+bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
 /* Is hipMallocAsync on a stream of dev that is not captured an error now? */
 bool ss_capture_refuses(int dev);
 /* Is it an error now to make or end a pool, or to make one current? */

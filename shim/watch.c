@@ -258,12 +258,14 @@ SS_HOT(hipEventQuery)
 	hipError_t e_; \
 	bool joins_; \
 	REFUSE(tl_, handle, hipErrorInvalidHandle); \
-	joins_ = ss_capture_live() && tl_ && ss_capture_event_is(event); \
+	/* Announced before, as a capture is (capture.c). */ \
+	joins_ = ss_capture_live() && tl_ && ss_capture_event_is(event) && \
+		 ss_capture_join(tl_, event); \
 	t_ = ss_wait_begin(ss_core, event, tl_); \
 	e_ = REAL(name, stream, event, flags); \
 	ss_wait_end(ss_core, &t_, e_ == hipSuccess); \
-	if (joins_ && e_ == hipSuccess) \
-		ss_capture_join(tl_, event); \
+	if (joins_ && e_ != hipSuccess) \
+		ss_capture_stream_gone(tl_); \
 	return ss_said(e_); \
 } while (0)
 

@@ -74,6 +74,7 @@ static hipError_t record(hipEvent_t event, hipStream_t h)
 	pthread_mutex_lock(&ev->lock);
 	old = ev->rec;
 	ev->rec = r;
+	ev->on = h;
 	ev->cap_id = 0;
 	free(ev->nodes);
 	ev->nodes = NULL;

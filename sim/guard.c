@@ -95,12 +95,23 @@ hipError_t guard_stream(struct stream *s)
 	return e;
 }
 
+/* 6.4.3 takes an event for a captured one when the stream on which it was last recorded is
+ * captured now, however long before that was, and be it another stream of the same handle;
+ * in every mode. (5.7.1 and 7.2.4 do not; observed.) */
+static struct capture *capture_of(struct event *ev)
+{
+	struct capture *c = capture_by_id(ev->cap_id);
+	struct stream *s = stream_of(ev->on);
+
+	return c || !V6 || V7 || !s ? c : s->cap;
+}
+
 hipError_t guard_event_query(struct event *ev, bool sync)
 {
 	struct capture *c;
 
 	pthread_mutex_lock(&cap_lock);
-	c = capture_by_id(ev->cap_id);
+	c = capture_of(ev);
 	if (c && V6)
 		c->invalid = true;
 	pthread_mutex_unlock(&cap_lock);

@@ -179,6 +179,7 @@ hipEvent_t event_handle_new(unsigned flags)
 	e->rec = NULL;
 	e->ipc = NULL;
 	e->ipc_seq = 0;
+	e->on = NULL;
 	e->cap_id = 0;
 	e->nodes = NULL;
 	e->nnodes = 0;

@@ -176,6 +176,7 @@ struct event {
 	struct rec *rec;
 	struct ipc_event *ipc;
 	uint64_t ipc_seq;
+	hipStream_t on; /* where it was recorded last */
 	/* captured */
 	uint64_t cap_id;
 	struct node **nodes;

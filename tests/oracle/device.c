@@ -49,6 +49,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	snprintf(out->name, sizeof(out->name), "oracle");
 	out->total_bytes = w->cfg.vram;
 	out->chunk_bytes = w->cfg.vmm ? 2 << 20 : 0;
+	out->query_spoils = w->cfg.query_spoils;
 	out->access_prefix = w->cfg.access_prefix;
 	memcpy(out->release_waits, w->cfg.release_waits, sizeof(out->release_waits));
 	return dev < w->cfg.devices ? SS_OK : SS_ERR_NO_DEVICE;

@@ -75,11 +75,9 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 	return st;
 }
 
-static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
+static enum ss_status fence_query_of(struct world *w, struct fence *f)
 {
-	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_QUERY);
-	struct fence *f = fence->h;
 
 	if (st)
 		return st;
@@ -95,6 +93,32 @@ static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
 	if (f->reached)
 		know(w, &f->vc, false);
 	return device_leave(w, f->reached ? SS_OK : SS_ERR_NOT_READY);
+}
+
+/* As 6.4.3: a capture ends where a fence is asked for that was recorded before it on its
+ * stream, or on one that is gone and may have had the same address. Whoever asks has them in
+ * his hands: no capture begins meanwhile. */
+static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
+{
+	struct world *w = ctx;
+	struct fence *f = fence->h;
+	bool gone = !w->s[f->stream].alive;
+	int count = w->nstreams;
+	enum ss_status st;
+
+	for (int i = 0; i < count; i++) {
+		if (!gone && i != f->stream)
+			continue;
+		w->s[i].busy++;
+		if (w->cfg.query_spoils && w->s[i].alive && w->s[i].capturing)
+			fail(w, F_DRIVER, "a fence of stream %d is asked for while stream %d is "
+			     "captured", f->stream, i);
+	}
+	st = fence_query_of(w, f);
+	for (int i = 0; i < count; i++)
+		if (gone || i == f->stream)
+			w->s[i].busy--;
+	return st;
 }
 
 static enum ss_status fence_wait_on(struct world *w, int s, struct fence *f)

@@ -102,7 +102,7 @@ struct config {
 	uint64_t seed;
 	int devices, threads;
 	uint64_t vram;
-	bool vmm, access_prefix, lazy_query;
+	bool vmm, access_prefix, lazy_query, query_spoils;
 	bool restless; /* streams move on while the core looks at them */
 	bool release_waits[SS_BACKING_COUNT];
 	struct ss_options opt;

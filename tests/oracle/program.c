@@ -67,6 +67,7 @@ static void configure(struct config *c, uint64_t *s)
 	c->vram = vram[below(s, 7)] << 20;
 	c->vmm = chance(s, 3);
 	c->access_prefix = c->seed % 2;
+	c->query_spoils = c->seed / 4 % 2;
 	c->lazy_query = chance(s, 3);
 	c->restless = chance(s, 3);
 	c->release_waits[SS_BACKING_HIP] = chance(s, 2);
@@ -370,12 +371,13 @@ void program_print(const struct program *p, FILE *out)
 
 	fprintf(out,
 		"seed %lu: %d devices of %lu MiB%s, %d threads, backing %d, fence %d, "
-		"decay %lu, threshold %ld, oom wait %lu%s%s%s\n",
+		"decay %lu, threshold %ld, oom wait %lu%s%s%s%s\n",
 		(unsigned long)c->seed, c->devices, (unsigned long)(c->vram >> 20),
 		!c->vmm ? "" : c->access_prefix ? " with VMM (prefix)" : " with VMM", c->threads, c->opt.backing, c->opt.fence,
 		(unsigned long)c->opt.decay_ms,
 		c->opt.threshold[0].set ? (long)c->opt.threshold[0].bytes : -1L,
 		(unsigned long)c->opt.oom_wait_ms, c->lazy_query ? ", lazy queries" : "",
+		c->query_spoils ? ", queries spoil captures" : "",
 		c->release_waits[SS_BACKING_HIP] ? ", hip release waits" : "",
 		c->release_waits[SS_BACKING_VMM] ? ", vmm release waits" : "");
 	for (int i = 0; i < p->count; i++) {

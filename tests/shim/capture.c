@@ -192,6 +192,47 @@ static void spreads(void)
 	OK(hipEventDestroy(back));
 }
 
+static void busy(hipStream_t stream, hipError_t err, void *arg)
+{
+	struct timespec ts = {0, 20000000};
+
+	nanosleep(&ts, NULL);
+}
+
+/* Fences from before the capture, on the stream or on one that is gone and had the same
+ * handle: 6.4.3 ends the capture when it is asked for them. */
+static void fences_before(hipStreamCaptureMode mode, bool gone)
+{
+	hipStream_t more[16], old = a;
+	int count = 0;
+	void *p, *q;
+
+	OK(hipMemPoolTrimTo(pool, 0));
+	OK(hipDeviceSynchronize());
+	OK(hipMallocAsync(&p, 100 << 20, a));
+	OK(hipStreamAddCallback(a, busy, NULL, 0));
+	OK(hipFreeAsync(p, a));
+	OK(hipMallocFromPoolAsync(&q, 100 << 20, pool, n)); /* asks for a fence on a */
+	if (gone) {
+		OK(hipStreamDestroy(a));
+		do {
+			OK(hipStreamCreateWithFlags(&more[count], hipStreamNonBlocking));
+			a = more[count++];
+		} while (a != old && count < 16);
+	}
+	begin(mode);
+	OK(hipMallocFromPoolAsync(&p, 200 << 20, pool, n)); /* looks at those there are */
+	OK(hipFreeAsync(p, n));
+	OK(hipFreeAsync(q, n));
+	end(hipSuccess);
+	while (count--)
+		if (more[count] != a)
+			OK(hipStreamDestroy(more[count]));
+	OK(hipDeviceSynchronize());
+	OK(hipMallocAsync(&q, 300 << 20, n)); /* nothing is lost by that */
+	OK(hipFreeAsync(q, n));
+}
+
 /* hipMalloc and hipFree are what the mode says. */
 static void classic(void)
 {
@@ -230,6 +271,8 @@ int main(void)
 		spreads();
 		for (int mode = 0; mode <= hipStreamCaptureModeRelaxed; mode++)
 			objects((hipStreamCaptureMode)mode);
+		for (int k = 0; k < 6; k++)
+			fences_before((hipStreamCaptureMode)(k / 2), k % 2);
 		OK(hipStreamDestroy(a));
 	}
 	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
