@@ -36,7 +36,6 @@ struct worker {
 
 static hipStream_t streams[STREAMS];
 static uint64_t seed;
-static int (*stall_fn)(hipStream_t), (*release_fn)(hipStream_t);
 
 static uint64_t next(uint64_t *s)
 {
@@ -185,9 +184,9 @@ static void disturb(struct worker *w)
 		break;
 	case 3:
 		/* Held for as long as a nap: nobody else waits for ever. */
-		if (stall_fn && stall_fn(s) == 0) {
+		if (try_stall(s)) {
 			nanosleep(&nap, NULL);
-			release_fn(s);
+			release(s);
 		}
 		break;
 	case 4:
@@ -274,8 +273,6 @@ int main(int argc, char **argv)
 	int bad = 0;
 
 	CHECK(preloaded());
-	stall_fn = (int (*)(hipStream_t))sim_call("somasim_stall_stream");
-	release_fn = (int (*)(hipStream_t))sim_call("somasim_release_stream");
 	printf("stress: seeds %llu to %llu, %d steps in each of %d threads\n",
 	       (unsigned long long)first, (unsigned long long)(first + (uint64_t)seeds - 1), steps,
 	       THREADS);

@@ -3,8 +3,6 @@
 #ifndef TEST_SHIM_H
 #define TEST_SHIM_H
 
-#include <dlfcn.h>
-#include <hip/hip_runtime_api.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SKIP 77
+#include "device.h"
 
 #define CHECK(cond) do { \
 	if (!(cond)) { \
@@ -31,66 +29,6 @@
 } while (0)
 
 #define OK(call) GIVES(hipSuccess, call)
-
-/* The software device's own calls; on a real device there are none. */
-static inline void *sim_call(const char *name)
-{
-	return dlsym(RTLD_DEFAULT, name);
-}
-
-static inline uint64_t sim_calls(void)
-{
-	uint64_t (*total)(void) = (uint64_t (*)(void))sim_call("somasim_total_calls");
-
-	if (!total) {
-		fprintf(stderr, "needs the software device\n");
-		exit(SKIP);
-	}
-	return total();
-}
-
-static inline uint64_t sim_count(const char *name)
-{
-	uint64_t (*count)(const char *) =
-		(uint64_t (*)(const char *))sim_call("somasim_call_count");
-
-	if (!count) {
-		fprintf(stderr, "needs the software device\n");
-		exit(SKIP);
-	}
-	return count(name);
-}
-
-/* Holds a stream, and lets it go again. */
-static inline void stall(hipStream_t stream)
-{
-	int (*fn)(hipStream_t) = (int (*)(hipStream_t))sim_call("somasim_stall_stream");
-
-	if (!fn) {
-		fprintf(stderr, "needs the software device\n");
-		exit(SKIP);
-	}
-	CHECK(fn(stream) == 0);
-}
-
-static inline void release(hipStream_t stream)
-{
-	int (*fn)(hipStream_t) = (int (*)(hipStream_t))sim_call("somasim_release_stream");
-
-	CHECK(fn && fn(stream) == 0);
-}
-
-/* Device memory that is left, by the device's own figure. */
-static inline uint64_t device_free(int dev)
-{
-	uint64_t (*bytes)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
-
-	if (!bytes) {
-		fprintf(stderr, "needs the software device\n");
-		exit(SKIP);
-	}
-	return bytes(dev);
-}
 
 static inline double now_ms(void)
 {

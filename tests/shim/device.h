@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a test wants of the device itself: to hold a stream, to count the calls that reached
+ * it, to say what memory it has left. The software device has calls of its own for that. On
+ * a real one a stream is held by a value that it waits for, and memory is the runtime's
+ * figure; both are asked for past the shim, which is not to know. Calls are not counted
+ * there: such a test is skipped.
+ */
+#ifndef TEST_SHIM_DEVICE_H
+#define TEST_SHIM_DEVICE_H
+
+#include <dlfcn.h>
+#include <hip/hip_runtime_api.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SKIP 77
+#define HELD_AT_ONCE 16
+
+/* The software device's own calls; on a real device there are none. */
+static inline void *sim_call(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+static inline void *sim_must(const char *name)
+{
+	void *fn = sim_call(name);
+
+	if (!fn) {
+		fprintf(stderr, "needs the software device\n");
+		exit(SKIP);
+	}
+	return fn;
+}
+
+static inline uint64_t sim_calls(void)
+{
+	return ((uint64_t (*)(void))sim_must("somasim_total_calls"))();
+}
+
+static inline uint64_t sim_count(const char *name)
+{
+	return ((uint64_t (*)(const char *))sim_must("somasim_call_count"))(name);
+}
+
+static inline int is_runtime(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	if (strncmp(base ? base + 1 : info->dlpi_name, "libamdhip64.so", 14))
+		return 0;
+	*(void **)arg = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+	return 1;
+}
+
+/* The runtime's own function. */
+static inline void *runtime_call(const char *name)
+{
+	void *runtime = NULL, *fn;
+
+	dl_iterate_phdr(is_runtime, &runtime);
+	fn = runtime ? dlsym(runtime, name) : NULL;
+	if (!fn) {
+		fprintf(stderr, "the runtime has no %s\n", name);
+		exit(SKIP);
+	}
+	return fn;
+}
+
+#define RUNTIME(call) ((__typeof__(&call))runtime_call(#call))
+
+static struct held {
+	hipStream_t stream;
+	int on;
+	volatile uint64_t *value; /* the stream goes on when it is 1; a reset takes it along */
+} held_streams[HELD_AT_ONCE];
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static inline void must(int ok, const char *what)
+{
+	if (!ok) {
+		fprintf(stderr, "%s failed\n", what);
+		exit(1);
+	}
+}
+
+/* Holds a stream, until release(). False: it is held already. Any thread. */
+static inline int try_stall(hipStream_t stream)
+{
+	int (*fn)(hipStream_t) = (int (*)(hipStream_t))sim_call("somasim_stall_stream");
+	struct held *h = held_streams;
+	int free;
+
+	if (fn)
+		return !fn(stream);
+	pthread_mutex_lock(&held_lock);
+	while (h < held_streams + HELD_AT_ONCE && h->on)
+		h++;
+	free = h < held_streams + HELD_AT_ONCE;
+	if (free) {
+		must(!RUNTIME(hipHostMalloc)((void **)&h->value, sizeof(*h->value), 0),
+		     "hipHostMalloc");
+		*h->value = 0;
+		h->on = 1;
+		h->stream = stream;
+	}
+	pthread_mutex_unlock(&held_lock);
+	if (free)
+		must(!RUNTIME(hipStreamWaitValue64)(stream, (void *)h->value, 1,
+						    hipStreamWaitValueEq, UINT64_MAX),
+		     "hipStreamWaitValue64");
+	return free;
+}
+
+static inline void stall(hipStream_t stream)
+{
+	must(try_stall(stream), "to hold a stream");
+}
+
+static inline void release(hipStream_t stream)
+{
+	int (*fn)(hipStream_t) = (int (*)(hipStream_t))sim_call("somasim_release_stream");
+
+	if (fn) {
+		must(!fn(stream), "somasim_release_stream");
+		return;
+	}
+	pthread_mutex_lock(&held_lock);
+	for (struct held *h = held_streams; h < held_streams + HELD_AT_ONCE; h++)
+		if (h->on && h->stream == stream) {
+			*h->value = 1;
+			h->on = 0;
+		}
+	pthread_mutex_unlock(&held_lock);
+}
+
+/* Device memory that is left, by the device's own figure. */
+static inline uint64_t device_free(int dev)
+{
+	uint64_t (*bytes)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
+	size_t left = 0, total = 0;
+	int before = 0;
+
+	if (bytes)
+		return bytes(dev);
+	must(!hipGetDevice(&before) && !hipSetDevice(dev), "hipSetDevice");
+	must(!RUNTIME(hipMemGetInfo)(&left, &total), "hipMemGetInfo");
+	must(!hipSetDevice(before), "hipSetDevice");
+	return left;
+}
+
+#endif
