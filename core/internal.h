@@ -67,6 +67,7 @@ struct ss_queue {
 	struct ss_spares spares;
 	struct ss_pool *pool;
 	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
+	uint32_t slot;                  /* its place in the table; before all, without a stream */
 	/* guarded by the pool's lock: */
 	uint64_t hits_counted;
 	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
@@ -192,6 +193,18 @@ struct ss_pool {
 	struct ss_pool *next;           /* core's list */
 	UT_hash_handle hh;
 };
+
+/* The pool's queues one after another: first (NULL, or pool->done to begin with that), then
+ * what follows q. NULL: no more. One that comes meanwhile may be left out. */
+static inline struct ss_queue *ss_queue_after(struct ss_pool *pool, const struct ss_queue *q)
+{
+	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
+	struct ss_queue *next = NULL;
+
+	for (uint32_t i = q ? q->slot + 1 : 0; t && i < t->cap && !next; i++)
+		next = atomic_load_explicit(&t->q[i], memory_order_acquire);
+	return next;
+}
 
 struct ss_device_state {
 	bool known;
@@ -402,6 +415,17 @@ struct ss_block *ss_join(struct ss_pool *pool, struct ss_queue *q, uint64_t size
 /* The bytes right before / after b that the timeline in `slot` may use. */
 uint64_t ss_join_before(const struct ss_block *b, uint32_t slot);
 uint64_t ss_join_after(const struct ss_block *b, uint32_t slot);
+
+/* others.c. Pool lock held. Do other streams than mine's, or epochs, hold free memory? */
+bool ss_others_hold(struct ss_pool *pool, const struct ss_queue *mine);
+/* Records the fences that would make waiting memory usable; drops the lock meanwhile. True if
+ * any was recorded, or a stream turned out to be at its end. */
+bool ss_others_ask(struct ss_pool *pool, const struct ss_queue *mine);
+/* Has so much been freed on other streams since they were asked last that it should be known
+ * before idle segments are cut up? */
+bool ss_others_freed_much(struct ss_pool *pool, struct ss_queue *mine);
+/* Makes what other streams freed known, as far as it completed; drops the lock meanwhile. */
+void ss_others_collect(struct ss_pool *pool, struct ss_queue *mine);
 
 /* slow.c. No lock held. Memory for x, whose queue is q, by whatever it takes (both
  * NULL: for nobody in particular); *id: what the block is to be called. */

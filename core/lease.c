@@ -251,14 +251,9 @@ static void lease_run(struct ss_pool *pool, struct ss_queue *q, struct ss_block 
 
 static void each_lease(struct ss_pool *pool, void (*each)(struct ss_pool *, struct ss_queue *))
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
-
-		if (q && ss_leases(q))
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
+		if (ss_leases(q))
 			each(pool, q);
-	}
 }
 
 void ss_lease_end_all(struct ss_pool *pool)

@@ -22,16 +22,11 @@ static void settle(struct ss_pool *pool, void *arg)
 /* Fences for all that waits in queues and epochs of one pool. */
 static void fence_everything(struct ss_pool *pool, void *arg)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	struct ss_core *core = pool->core;
-	uint32_t cap = t ? t->cap : 0;
 
-	for (uint32_t i = 0; i < cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		bool waits;
 
-		if (!q)
-			continue;
 		pthread_mutex_lock(&pool->lock);
 		ss_flush(pool, q);
 		waits = q->own.count != 0;
@@ -107,16 +102,13 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 /* Makes x wait on the device for frees whose fences stand for nothing else. */
 static bool wait_on_device(struct ss_pool *pool, struct ss_timeline *x, uint64_t size)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-
 	if (!x || !atomic_load(&pool->internal))
 		return false;
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		struct ss_block *b;
 		uint64_t n = 0;
 
-		if (!q || q->tl == x)
+		if (q->tl == x)
 			continue;
 		pthread_mutex_lock(&pool->lock);
 		b = ss_heap_best(&q->own, size, SS_GRAIN);
@@ -137,15 +129,11 @@ static bool wait_on_device(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 /* Does a fence stand behind anything that was freed and is still in use? */
 static void in_flight(struct ss_pool *pool, void *arg)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	bool *any = arg;
 
 	pthread_mutex_lock(&pool->lock);
-	for (uint32_t i = 0; t && i < t->cap && !*any; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
-
-		*any = q && q->own.count && atomic_load(&q->tl->pending);
-	}
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
+		*any |= q->own.count && atomic_load(&q->tl->pending);
 	for (struct ss_epoch *e = pool->epochs; e && !*any; e = e->next)
 		for (uint32_t i = 0; i < e->count && !*any; i++)
 			*any = atomic_load(&ss_slot(pool->core, e->mark[i].slot)->pending);
@@ -241,7 +229,6 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 
 static void report_pool(struct ss_pool *pool, void *arg)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	uint64_t in_flight = 0, run;
 	struct ss_block *largest;
 	FILE *out = arg;
@@ -251,10 +238,8 @@ static void report_pool(struct ss_pool *pool, void *arg)
 	pthread_mutex_lock(&pool->lock);
 	largest = ss_heap_largest(&pool->clean);
 	run = largest ? largest->size : 0;
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
-
-		if (!q || !(largest = ss_heap_largest(&q->own)))
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
+		if (!(largest = ss_heap_largest(&q->own)))
 			continue;
 		fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
 			q->tl->native, q->own.bytes);

@@ -190,14 +190,8 @@ void ss_flush_large(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 
 void ss_flush_all(struct ss_pool *pool)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
-
-		if (q)
-			ss_flush(pool, q);
-	}
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
+		ss_flush(pool, q);
 	if (pool->done)
 		ss_flush(pool, pool->done);
 }
@@ -275,16 +269,14 @@ static void epoch_unlink(struct ss_pool *pool, struct ss_epoch *e)
 
 void ss_settle(struct ss_pool *pool)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	uint64_t count = 0, now = pool->core->drv.now_ms(pool->core->drv.ctx);
 	struct ss_epoch *e, *next;
 	struct ss_block *b;
 
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		struct mover m = {.pool = pool};
 
-		if (!q || !q->own.count)
+		if (!q->own.count)
 			continue;
 		ss_heap_each(&q->own, pick_done, &m);
 		while ((b = take(&m))) {
@@ -324,17 +316,15 @@ unsigned ss_absorb(struct ss_pool *pool, struct ss_timeline *x, const struct ss_
 {
 	unsigned rules = 0;
 
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	bool follow = atomic_load_explicit(&pool->follow, memory_order_relaxed) ||
 		      SS_MUTANT_IS(25);
 	struct ss_core *core = pool->core;
 	struct ss_block *b;
 
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		struct mover m = {.pool = pool, .row = row};
 
-		if (!q || q->tl == x || !q->own.count)
+		if (q->tl == x || !q->own.count)
 			continue;
 		/* The next command on the null stream joins every blocking stream
 		 * that still exists by then. */

@@ -34,13 +34,7 @@ static enum ss_backing backing_for(struct ss_core *core, int dev, bool classic)
 /* A pool that is born again counts from nothing. */
 static void counts_reset(struct ss_pool *pool)
 {
-	struct ss_queue_table *t = atomic_load(&pool->queues);
-
-	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
-		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
-
-		if (!q)
-			continue;
+	for (struct ss_queue *q = pool->done; q; q = ss_queue_after(pool, q)) {
 		ss_bias_visit(&q->lock);
 		q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
 		q->hits = q->frees = 0;
@@ -413,18 +407,12 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 {
 	struct ss_core *core = pool->core;
-	struct ss_queue_table *t;
 	struct ss_segment *seg;
 	struct ss_epoch *e;
 
 	pthread_mutex_lock(&pool->lock);
 	ss_lease_end_all(pool);
-	t = atomic_load(&pool->queues);
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load(&t->q[i]);
-
-		if (!q)
-			continue;
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		ss_queue_drain(q, 0);
 		memset(&q->own, 0, sizeof(q->own));
 	}

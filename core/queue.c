@@ -23,6 +23,7 @@ struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl)
 	q->near[0].b = &nothing;
 	q->pool = pool;
 	q->tl = tl;
+	q->slot = tl ? tl->slot : UINT32_MAX;
 	q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
 	return q;
 }

@@ -16,7 +16,6 @@ struct visitor {
 
 static void visit(struct ss_pool *pool, void *arg)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	struct visitor *v = arg;
 	struct ss_pool_stats s;
 	char kind[32];
@@ -24,11 +23,7 @@ static void visit(struct ss_pool *pool, void *arg)
 	pthread_mutex_lock(&pool->lock);
 	s = pool->st;
 	s.allocations += pool->ids;
-	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
-		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
-
-		if (!q)
-			continue;
+	for (struct ss_queue *q = pool->done; q; q = ss_queue_after(pool, q)) {
 		ss_bias_visit(&q->lock);
 		s.allocations += q->hits;
 		s.frees += q->frees;
@@ -168,7 +163,6 @@ static uint64_t check_blocks(struct checker *c, struct ss_segment *seg, struct s
 
 static void check_pool(struct ss_pool *pool, void *arg)
 {
-	struct ss_queue_table *t = atomic_load(&pool->queues);
 	struct checker *c = arg;
 	uint64_t bins = 0;
 
@@ -179,14 +173,10 @@ static void check_pool(struct ss_pool *pool, void *arg)
 		if (check_blocks(c, seg, seg->first, seg->base, 0) != seg->base + seg->size)
 			c->broken = "blocks do not fill their segment";
 	check_heap(c, &pool->clean, SS_SLOT_CLEAN);
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load(&t->q[i]);
-
-		if (!q)
-			continue;
-		check_heap(c, &q->own, i);
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
+		check_heap(c, &q->own, q->slot);
 		if (q->lease)
-			check_heap(c, &q->lease->heap, i);
+			check_heap(c, &q->lease->heap, q->slot);
 		bins += q->bytes;
 	}
 	bins += pool->done->bytes;

@@ -68,12 +68,6 @@ uint64_t ss_peak_of(struct ss_queue *q)
 
 void ss_unsteady(struct ss_pool *pool)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-
-	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
-		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
-
-		if (q)
-			q->demand.peak = 0;
-	}
+	for (struct ss_queue *q = pool->done; q; q = ss_queue_after(pool, q))
+		q->demand.peak = 0;
 }

@@ -229,7 +229,7 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 	if (!tl)
 		return NULL;
 	tl->dev = dev;
-	__atomic_store_n(&tl->kind, kind, __ATOMIC_RELAXED); /* slow.c reads it without a lock */
+	__atomic_store_n(&tl->kind, kind, __ATOMIC_RELAXED); /* others.c reads it without a lock */
 	tl->native = native;
 	tl->thread = pthread_self();
 	tl->alive = true;

@@ -65,14 +65,10 @@ enum ss_status ss_hit_full(struct ss_queue *q, uint64_t size)
 
 uint64_t ss_pool_used(struct ss_pool *pool)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	uint64_t sum = ss_get(&pool->alone.used) + ss_get(&pool->done->count.used);
 
-	for (uint32_t i = 0; t && i < t->cap; i++) {
-		struct ss_queue *q = atomic_load_explicit(&t->q[i], memory_order_acquire);
-
-		sum += q ? ss_get(&q->count.used) : 0;
-	}
+	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
+		sum += ss_get(&q->count.used);
 	/* A block's two ends may be seen out of order. */
 	return (int64_t)sum < 0 ? 0 : sum;
 }
@@ -94,13 +90,7 @@ uint64_t ss_pool_used_high(struct ss_pool *pool)
 
 void ss_pool_used_reset(struct ss_pool *pool, bool to_zero)
 {
-	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
-
-	for (uint32_t i = 0; i <= (t ? t->cap : 0); i++) {
-		struct ss_queue *q = t && i < t->cap ? atomic_load(&t->q[i]) : pool->done;
-
-		if (!q)
-			continue;
+	for (struct ss_queue *q = pool->done; q; q = ss_queue_after(pool, q)) {
 		ss_bias_visit(&q->lock);
 		if (to_zero)
 			ss_put(&q->count.used, 0);
