@@ -166,8 +166,7 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 	return extent(p->pitch, e->width, rows);
 }
 
-/* From where the pitched memory begins to the last byte of a box in it. */
-static size_t reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
+size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
 {
 	size_t row, rows;
 
@@ -186,13 +185,18 @@ bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
 	ss_stream_used(stream);
 	/* (In an array the width counts elements, whose size it knows.) */
 	return p && !p->srcArray && !p->dstArray &&
-	       (ss_beyond(p->srcPtr.ptr, reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
-		ss_beyond(p->dstPtr.ptr, reach(&p->dstPtr, &p->dstPos, &p->extent)));
+	       (ss_beyond(p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
+		ss_beyond(p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &p->extent)));
 }
 
+/* For a node the runtime also looks whether all rows, with their pitch and wherever they begin,
+ * are more than the whole allocation; for a single row, too. */
 bool ss_beyond_rows(const hipMemsetParams *p)
 {
-	return p && ss_beyond(p->dst, extent(p->pitch, times(p->width, p->elementSize), p->height));
+	struct ss_block_info info;
+
+	return p && (ss_beyond(p->dst, extent(p->pitch, times(p->width, p->elementSize), p->height)) ||
+		     (ss_lookup(ss_core, p->dst, &info) && times(p->pitch, p->height) > info.size));
 }
 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
