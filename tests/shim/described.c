@@ -211,6 +211,38 @@ static void sets(hipGraph_t graph)
 	OK(hipGraphExecDestroy(run));
 }
 
+/* What hipGraphAddNode takes: the kind, and behind 16 bytes a memset, behind 32 a copy. (The
+ * software device knows none of them.) */
+static void nodes(hipGraph_t graph)
+{
+	typedef hipError_t add_node(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t,
+				    void *);
+	add_node *add = (add_node *)dlsym(RTLD_DEFAULT, "hipGraphAddNode");
+	hipError_t bad = hipErrorInvalidValue;
+	size_t params[32] = {2};
+	hipMemsetParams *m = (hipMemsetParams *)(params + 2);
+	hipMemcpy3DParms *c = (hipMemcpy3DParms *)(params + 4);
+	hipGraphNode_t node;
+
+	if (version < 60000000)
+		return;
+	CHECK(add);
+	*m = (hipMemsetParams){.dst = mid, .elementSize = 1, .width = SIZE + 1, .height = 1};
+	GIVES(bad, add(&node, graph, NULL, 0, params));
+	m->width = SIZE;
+	CHECK(add(&node, graph, NULL, 0, params) != bad);
+	memset(params, 0, sizeof(params));
+	params[0] = 1;
+	c->srcPtr = (hipPitchedPtr){host, SIZE + 1, SIZE + 1, 1};
+	c->dstPtr = (hipPitchedPtr){mid, SIZE + 1, SIZE + 1, 1};
+	c->extent = (hipExtent){SIZE + 1, 1, 1};
+	c->kind = hipMemcpyHostToDevice;
+	GIVES(bad, add(&node, graph, NULL, 0, params));
+	c->extent.width = SIZE;
+	CHECK(add(&node, graph, NULL, 0, params) != bad);
+	GIVES(bad, add(NULL, NULL, NULL, 0, NULL) == hipSuccess ? hipSuccess : bad);
+}
+
 int main(void)
 {
 	hipGraph_t copies, fills;
@@ -230,6 +262,7 @@ int main(void)
 	rows();
 	boxes(copies);
 	sets(fills);
+	nodes(fills);
 	OK(hipDeviceSynchronize());
 	for (int i = 0; i < N; i++) {
 		OK(hipMemcpy(got, p[i], SIZE, hipMemcpyDeviceToHost));
