@@ -643,15 +643,15 @@
 	E(BOUND, ss_beyond_box(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
 	  (const struct hipMemcpy3DParms *p), \
 	  (p)) \
-	E(QUEUE, stream, hipMemsetD2D8Async, 701, 702, \
+	E(WATCH, 0, hipMemsetD2D8Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(QUEUE, stream, hipMemsetD2D16Async, 701, 702, \
+	E(WATCH, 0, hipMemsetD2D16Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(QUEUE, stream, hipMemsetD2D32Async, 701, 702, \
+	E(WATCH, 0, hipMemsetD2D32Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
