@@ -44,7 +44,7 @@ decided = [
     ('__builtin_offsetof(hipFunctionLaunchParams, hStream)', 40, 507, 799),
     ('__builtin_offsetof(hipLaunchConfig_t, stream)', 32, 702, 799),
     ('__builtin_offsetof(HIP_LAUNCH_CONFIG, hStream)', 32, 702, 799),
-    ('hipGraphNodeTypeMemcpy', 1, 502, 799), ('hipGraphNodeTypeMemset', 2, 502, 799),
+    ('hipGraphNodeTypeMemcpy', 1, 507, 799), ('hipGraphNodeTypeMemset', 2, 507, 799),
     ('__builtin_offsetof(hipGraphNodeParams, memset)', 16, 604, 799),
     ('__builtin_offsetof(hipGraphNodeParams, memcpy.copyParams)', 32, 604, 799),
     ('sizeof(hip_Memcpy2D)', 128, 502, 799),
