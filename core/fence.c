@@ -398,9 +398,9 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 	return idle;
 }
 
-/* As ss_stream_at_end(), but no command of ours makes up for what it has not joined. */
-static bool at_end(struct ss_core *core, struct ss_timeline *tl)
+enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
 {
+	enum ss_status s;
 	bool joins = tl->kind != SS_TL_NONBLOCKING &&
 		     (tl->kind != SS_TL_NULL || atomic_load(&core->dev[tl->dev].joiners));
 	uint64_t pos = joins ? atomic_load(&tl->commanded) : ss_position(tl);
@@ -412,12 +412,17 @@ static bool at_end(struct ss_core *core, struct ss_timeline *tl)
 	atomic_fetch_add(&tl->recording, may);
 	pthread_mutex_unlock(&core->order);
 	if (!may)
-		return false;
-	may = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native)) == SS_OK;
+		return SS_ERR_NOT_READY;
+	s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
 	atomic_fetch_sub(&tl->recording, 1);
-	if (may && !tl->capturing)
+	if (s == SS_OK && !tl->capturing)
 		ss_complete_seen(core, tl, pos, version, false);
-	return may;
+	return s;
+}
+
+static bool at_end(struct ss_core *core, struct ss_timeline *tl)
+{
+	return ss_stream_ask(core, tl) == SS_OK;
 }
 
 /* Can a query tell? Not of another thread's stream, nor of one that is captured. */

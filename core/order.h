@@ -190,6 +190,8 @@ bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, 
 /* Is tl at its end, as the runtime knows without a fence? Then what was freed on it has
  * completed. No lock held. */
 bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl);
+/* The same, but no command of ours makes up for what it has not joined. */
+enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl);
 /* Is every stream of dev? Asks nothing of the device, and the null stream only when no
  * other has anything left to join. False: *busy is one that is not, or NULL; on entry one to
  * ask first. */

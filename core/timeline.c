@@ -422,26 +422,36 @@ void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fen
 
 bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 {
-	bool must_join = false, marked, fenced = false;
+	bool must_join = false, ended, marked, fenced = false;
+	enum ss_status asked = SS_ERR_NOT_READY;
 
 	if (SS_MUTANT_IS(7))
 		return false;
+	/* A fence joins a blocking stream with the null stream, and its destruction then waits
+	 * for that one's work, which may wait for whoever destroys. None is needed if the stream is
+	 * at its end and a command stands behind all that was hit and freed on it. Nor is there one
+	 * where it can't be asked, after a capture that failed: a device-wide wait tells then. */
+	if (core->drv.stream_idle && !ss_distrusted(core) && !ss_stream_uncovered(tl))
+		asked = ss_stream_ask(core, tl);
+	ended = asked == SS_OK;
 	/* A fence first, while the handle still is the stream. Whatever hipMalloc
 	 * gave may be in use on any stream, marked or not. */
 	marked = atomic_load(&tl->marked) || atomic_load(&core->dev[tl->dev].classic);
-	if (marked && !SS_MUTANT_IS(10))
+	if (marked && !ended && asked != SS_ERR_CAPTURE && !SS_MUTANT_IS(10))
 		fenced = ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LAST);
 	ss_fence_poll(core, tl, -1);
 
 	pthread_mutex_lock(&core->order);
 	if (tl->alive) {
-		must_join = null_counts_on(core, tl) && !SS_MUTANT_IS(28);
+		must_join = null_counts_on(core, tl) && !ended && !SS_MUTANT_IS(28);
 		ss_timeline_end(core, tl);
 		/* Nothing was enqueued on it from the fence's position to here, since a
 		 * stream that is being destroyed may not be used; but a hipFree may have
 		 * marked it in between, and the last position is that fence's, too. */
 		if (!marked || SS_MUTANT_IS(10))
 			ss_complete(core, tl, tl->last, NULL, true);
+		else if (ended)
+			ss_complete(core, tl, tl->last, NULL, false);
 		else if (fenced && atomic_load(&tl->completed) >= tl->sealed)
 			ss_complete(core, tl, tl->last, NULL, false);
 		if (fenced)

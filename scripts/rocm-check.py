@@ -26,7 +26,8 @@ cxx_only = re.compile(r'_Z\d+hip\w+|hipExtModuleLaunchKernel|hipHccModuleLaunchK
 beside = {'hsa_amd_ipc_memory_create', 'rocprofiler_register_library_api_table',
           'somashim_report', '__hipRegisterManagedVar'}
 # Types that the shim knows by pointer only.
-passed = {'HIP_MEMCPY3D', 'hipExternalSemaphoreSignalParams', 'hipExternalSemaphoreWaitParams'}
+passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalSemaphoreSignalParams',
+          'hipExternalSemaphoreWaitParams'}
 # What the shim decides by the version it finds, or writes down for itself:
 # (expression, value, first release, last release).
 decided = [
@@ -43,7 +44,31 @@ decided = [
     ('__builtin_offsetof(hipFunctionLaunchParams, hStream)', 40, 507, 799),
     ('__builtin_offsetof(hipLaunchConfig_t, stream)', 32, 702, 799),
     ('__builtin_offsetof(HIP_LAUNCH_CONFIG, hStream)', 32, 702, 799),
-]
+    ('hipGraphNodeTypeMemcpy', 1, 507, 799), ('hipGraphNodeTypeMemset', 2, 507, 799),
+    ('__builtin_offsetof(hipGraphNodeParams, memset)', 16, 604, 799),
+    ('__builtin_offsetof(hipGraphNodeParams, memcpy.copyParams)', 32, 604, 799),
+    ('sizeof(hip_Memcpy2D)', 128, 502, 799),
+    ('hipMemoryTypeUnified', 3, 502, 599), ('hipMemoryTypeUnified', 11, 600, 799),
+    ('hipMemoryTypeManaged', 3, 600, 799),
+    ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, pitch)', 8, 600, 699),
+    ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, elementSize)', 20, 600, 699),
+    ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, width)', 24, 600, 699),
+    ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, height)', 32, 600, 699),
+] + [('__builtin_offsetof(%s, %s)' % (name, member), at, first, last)
+     # shim/described.c: what both sides have, and the copy
+     for name, first, last, members, offsets in (
+         ('hip_Memcpy2D', 502, 799, 'XInBytes Y MemoryType Device Pitch WidthInBytes Height',
+          ((0, 8, 16, 32, 48), (56, 64, 72, 88, 104), (112, 120))),
+         ('HIP_MEMCPY3D', 502, 599,
+          'XInBytes Y Z MemoryType Device Pitch Height WidthInBytes Height Depth',
+          ((0, 4, 8, 16, 32, 48, 52), (56, 60, 64, 72, 88, 104, 108), (112, 116, 120))),
+         ('HIP_MEMCPY3D', 600, 799,
+          'XInBytes Y Z MemoryType Device Pitch Height WidthInBytes Height Depth',
+          ((0, 8, 16, 32, 48, 64, 72), (80, 88, 96, 112, 128, 144, 152), (160, 168, 176))))
+     for side, places in zip(('src', 'dst', ''), offsets)
+     for member, at in zip(
+         [side + m for m in (members.split()[-len(places):] if not side else
+                             members.split()[:len(places)])], places)]
 # The members that the shim reads or writes.
 members = {
     'hipPointerAttribute_t': 'device devicePointer hostPointer isManaged allocationFlags',

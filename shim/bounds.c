@@ -55,6 +55,13 @@ static size_t extent(size_t pitch, size_t width, size_t rows)
 	return __builtin_add_overflow(times(pitch, rows - 1), width, &n) ? SIZE_MAX : n;
 }
 
+/* What the runtime refuses anywhere but at the start of raw memory. */
+#define RAW_ROWS(sync, stream, ...) do { \
+	const struct ss_rows r_ = {__VA_ARGS__}; \
+	if (ss_rows_raw(r_.dst, sync)) \
+		return ss_rows_fill(&r_, stream); \
+} while (0)
+
 #define IN_ROWS(bytes, dst, stream, call) do { \
 	if (ss_beyond(dst, bytes)) \
 		return ss_fail(hipErrorInvalidValue); \
@@ -65,6 +72,7 @@ static size_t extent(size_t pitch, size_t width, size_t rows)
 hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height,
 			       hipStream_t stream)
 {
+	RAW_ROWS(false, stream, dst, pitch, height, 1, 1, value, width, height);
 	IN_ROWS(extent(pitch, width, height), dst, stream,
 		REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
 }
@@ -72,6 +80,7 @@ hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width,
 hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t width,
 				   size_t height, hipStream_t stream)
 {
+	RAW_ROWS(false, ss_spt(stream), dst, pitch, height, 1, 1, value, width, height);
 	IN_ROWS(extent(pitch, width, height), dst, ss_spt(stream),
 		REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
 }
@@ -145,12 +154,14 @@ hipError_t do_hipMemsetD32(hipDeviceptr_t dst, int value, size_t count)
 
 hipError_t do_hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
+	RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, value, width, height);
 	MEMSET(extent(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
 	       pitch, value, width, height);
 }
 
 hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
+	RAW_ROWS(true, SS_PER_THREAD, dst, pitch, height, 1, 1, value, width, height);
 	MEMSET(extent(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
 	       SS_PER_THREAD, dst, pitch, value, width, height);
 }
@@ -166,8 +177,7 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 	return extent(p->pitch, e->width, rows);
 }
 
-/* From where the pitched memory begins to the last byte of a box in it. */
-static size_t reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
+size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
 {
 	size_t row, rows;
 
@@ -186,17 +196,23 @@ bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
 	ss_stream_used(stream);
 	/* (In an array the width counts elements, whose size it knows.) */
 	return p && !p->srcArray && !p->dstArray &&
-	       (ss_beyond(p->srcPtr.ptr, reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
-		ss_beyond(p->dstPtr.ptr, reach(&p->dstPtr, &p->dstPos, &p->extent)));
+	       (ss_beyond(p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
+		ss_beyond(p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &p->extent)));
 }
 
+/* For a node the runtime also looks whether all rows, with their pitch and wherever they begin,
+ * are more than the whole allocation; for a single row, too. */
 bool ss_beyond_rows(const hipMemsetParams *p)
 {
-	return p && ss_beyond(p->dst, extent(p->pitch, times(p->width, p->elementSize), p->height));
+	struct ss_block_info info;
+
+	return p && (ss_beyond(p->dst, extent(p->pitch, times(p->width, p->elementSize), p->height)) ||
+		     (ss_lookup(ss_core, p->dst, &info) && times(p->pitch, p->height) > info.size));
 }
 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
 {
+	RAW_ROWS(false, stream, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
 	IN_ROWS(volume(&dst, &box), dst.ptr, stream,
 		REAL(hipMemset3DAsync, dst, value, box, stream));
 }
@@ -204,17 +220,20 @@ hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipS
 hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
 				   hipStream_t stream)
 {
+	RAW_ROWS(false, ss_spt(stream), dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
 	IN_ROWS(volume(&dst, &box), dst.ptr, ss_spt(stream),
 		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
 }
 
 hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
 {
+	RAW_ROWS(true, NULL, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
 	MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D, hipMemset3DAsync, NULL, dst, value, box);
 }
 
 hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 {
+	RAW_ROWS(true, SS_PER_THREAD, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
 	MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
 	       value, box);
 }
@@ -222,6 +241,7 @@ hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width,
 			    size_t height)
 {
+	RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, (int)value, width, height);
 	MEMSET(extent(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
 	       pitch, value, width, height);
 }
@@ -229,6 +249,7 @@ hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char valu
 hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width,
 			     size_t height)
 {
+	RAW_ROWS(true, NULL, dst, pitch, height, 1, 2, (int)value, width, height);
 	MEMSET(extent(pitch, times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
 	       NULL, dst, pitch, value, width, height);
 }
@@ -236,6 +257,19 @@ hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short va
 hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width,
 			     size_t height)
 {
+	RAW_ROWS(true, NULL, dst, pitch, height, 1, 4, (int)value, width, height);
 	MEMSET(extent(pitch, times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
 	       NULL, dst, pitch, value, width, height);
 }
+
+#define MEMSET_D2D_ASYNC(name, type, element) \
+	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
+			     size_t height, hipStream_t stream) \
+	{ \
+		RAW_ROWS(false, stream, dst, pitch, height, 1, element, (int)value, width, height); \
+		IN_ROWS(extent(pitch, times(width, element), height), dst, stream, \
+			REAL(name, dst, pitch, value, width, height, stream)); \
+	}
+MEMSET_D2D_ASYNC(hipMemsetD2D8Async, unsigned char, 1)
+MEMSET_D2D_ASYNC(hipMemsetD2D16Async, unsigned short, 2)
+MEMSET_D2D_ASYNC(hipMemsetD2D32Async, unsigned int, 4)

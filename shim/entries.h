@@ -64,6 +64,11 @@
 #define SS_ALLOC_PARAMS void
 #endif
 
+#if HIP_VERSION_MAJOR == 6
+#define SS_DRV_FILL HIP_MEMSET_NODE_PARAMS
+#else
+#define SS_DRV_FILL hipMemsetParams
+#endif
 #if HIP_VERSION_MAJOR >= 7
 #define SS_RANGE_TYPE hipMemRangeHandleType
 #define SS_HTOD_SOURCE const void
@@ -587,10 +592,10 @@
 	E(QUEUE, SS_PER_THREAD, hipMemcpyFromSymbol_spt, 502, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
-	E(QUEUE, stream, hipMemcpyParam2DAsync, 402, 502, \
+	E(BOUND, ss_beyond_2d(p, stream), hipMemcpyParam2DAsync, 402, 502, \
 	  (const hip_Memcpy2D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(QUEUE, stream, hipDrvMemcpy3DAsync, 402, 502, \
+	E(BOUND, ss_beyond_3d(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
 	  (const HIP_MEMCPY3D *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(QUEUE, stream, hipMemcpy3DPeerAsync, 701, 702, \
@@ -638,15 +643,15 @@
 	E(BOUND, ss_beyond_box(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
 	  (const struct hipMemcpy3DParms *p), \
 	  (p)) \
-	E(QUEUE, stream, hipMemsetD2D8Async, 701, 702, \
+	E(WATCH, 0, hipMemsetD2D8Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(QUEUE, stream, hipMemsetD2D16Async, 701, 702, \
+	E(WATCH, 0, hipMemsetD2D16Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(QUEUE, stream, hipMemsetD2D32Async, 701, 702, \
+	E(WATCH, 0, hipMemsetD2D32Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
@@ -711,6 +716,27 @@
 	  (hipGraphNode_t node, const hipMemsetParams *p), (node, p)) \
 	E(BOUND, ss_beyond_rows(p), hipGraphExecMemsetNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *p), (exec, node, p)) \
+	E(BOUND, ss_beyond_2d(p, NULL), hipMemcpyParam2D, 402, 502, \
+	  (const hip_Memcpy2D *p), (p)) \
+	E(BOUND, ss_beyond_2d(p, NULL), hipDrvMemcpy2DUnaligned, 403, 502, \
+	  (const hip_Memcpy2D *p), (p)) \
+	E(BOUND, ss_beyond_3d(p, NULL), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
+	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphAddMemcpyNode, 506, 604, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   const HIP_MEMCPY3D *p, hipCtx_t ctx), \
+	  (node, graph, deps, count, p, ctx)) \
+	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphMemcpyNodeSetParams, 600, 604, \
+	  (hipGraphNode_t node, const HIP_MEMCPY3D *p), (node, p)) \
+	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphExecMemcpyNodeSetParams, 602, 604, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, const HIP_MEMCPY3D *p, hipCtx_t ctx), \
+	  (exec, node, p, ctx)) \
+	E(BOUND, ss_beyond_fill(p), hipDrvGraphAddMemsetNode, 506, 604, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   const SS_DRV_FILL *p, hipCtx_t ctx), \
+	  (node, graph, deps, count, p, ctx)) \
+	E(BOUND, ss_beyond_fill(p), hipDrvGraphExecMemsetNodeSetParams, 602, 604, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, const SS_DRV_FILL *p, hipCtx_t ctx), \
+	  (exec, node, p, ctx)) \
 	E(COPY, NULL, hipGraphAddMemcpyNode1D, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   void *dst, const void *src, size_t size, hipMemcpyKind kind), \

@@ -103,9 +103,29 @@ static hipEvent_t event_of(const void *params)
 	return event;
 }
 
+/* A copy's parameters stand behind 16 bytes more. */
+static bool beyond(const void *params)
+{
+	int type;
+
+	if (!params)
+		return false;
+	memcpy(&type, params, sizeof(type));
+	return type == 1 ? ss_beyond_box((const void *)((const char *)params + 32), NULL) :
+	       type == 2 && ss_beyond_rows((const void *)((const char *)params + 16));
+}
+
+#define ANY_NODE(name, ...) do { \
+	if (beyond(params)) \
+		return ss_fail(hipErrorInvalidValue); \
+	NODE(event_of(params), name, __VA_ARGS__); \
+} while (0)
+
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,
 			      size_t count, SS_NODE_PARAMS *params)
 {
+	if (beyond(params))
+		return ss_fail(hipErrorInvalidValue);
 	taint(event_of(params), true);
 	/* One that allocates may find none. */
 	return ss_said(REAL_AGAIN(-1, hipGraphAddNode, node, graph, deps, count, params));
@@ -113,11 +133,11 @@ hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipG
 
 hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)
 {
-	NODE(event_of(params), hipGraphNodeSetParams, node, params);
+	ANY_NODE(hipGraphNodeSetParams, node, params);
 }
 
 hipError_t do_hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
 					SS_NODE_PARAMS *params)
 {
-	NODE(event_of(params), hipGraphExecNodeSetParams, exec, node, params);
+	ANY_NODE(hipGraphExecNodeSetParams, exec, node, params);
 }

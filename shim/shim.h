@@ -194,7 +194,21 @@ static inline bool ss_beyond(const void *ptr, size_t size)
 }
 /* Would a copy between two pointers, on `stream`, or a node's memset? */
 bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream);
+bool ss_beyond_2d(const hip_Memcpy2D *p, hipStream_t stream);
+bool ss_beyond_3d(const HIP_MEMCPY3D *p, hipStream_t stream);
 bool ss_beyond_rows(const hipMemsetParams *p);
+bool ss_beyond_fill(const void *p); /* of the driver API */
+/* From where the pitched memory begins to the last byte of a box in it. */
+size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
+/* Memsets in rows of raw HSA memory. False: the real call can do it; `sync`: one that waits. */
+struct ss_rows {
+	void *dst;
+	size_t pitch, slice, depth, element; /* slice: rows */
+	int value;
+	size_t width, height;                /* width: elements */
+};
+bool ss_rows_raw(const void *dst, bool sync);
+hipError_t ss_rows_fill(const struct ss_rows *r, hipStream_t stream);
 /* While a thread waits for a stream on its own account, the stream must not be
  * destroyed. */
 struct ss_pin;

@@ -19,7 +19,8 @@
 	T(hipDeviceEnablePeerAccess, 39) T(hipDeviceGetAttribute, 41) \
 	T(hipDeviceGetDefaultMemPool, 44) T(hipDeviceGetMemPool, 47) \
 	T(hipDevicePrimaryCtxRelease, 56) T(hipDevicePrimaryCtxReset, 57) T(hipDeviceReset, 60) \
-	T(hipDeviceSetMemPool, 64) T(hipDeviceSynchronize, 66) T(hipDrvMemcpy3DAsync, 74) \
+	T(hipDeviceSetMemPool, 64) T(hipDeviceSynchronize, 66) T(hipDrvGraphAddMemcpyNode, 71) \
+	T(hipDrvMemcpy2DUnaligned, 72) T(hipDrvMemcpy3D, 73) T(hipDrvMemcpy3DAsync, 74) \
 	T(hipDrvPointerGetAttributes, 75) T(hipEventCreate, 76) T(hipEventCreateWithFlags, 77) \
 	T(hipEventDestroy, 78) T(hipEventElapsedTime, 79) T(hipEventQuery, 80) \
 	T(hipEventRecord, 81) T(hipEventSynchronize, 82) T(hipExtLaunchKernel, 84) \
@@ -54,6 +55,7 @@
 	T(hipMemcpy3DAsync, 267) T(hipMemcpyAsync, 268) T(hipMemcpyDtoD, 270) \
 	T(hipMemcpyDtoDAsync, 271) T(hipMemcpyDtoH, 272) T(hipMemcpyDtoHAsync, 273) \
 	T(hipMemcpyFromSymbolAsync, 276) T(hipMemcpyHtoD, 278) T(hipMemcpyHtoDAsync, 279) \
+	T(hipMemcpyParam2D, 280) \
 	T(hipMemcpyParam2DAsync, 281) T(hipMemcpyPeer, 282) T(hipMemcpyPeerAsync, 283) \
 	T(hipMemcpyToSymbolAsync, 286) T(hipMemcpyWithStream, 287) T(hipMemset, 288) \
 	T(hipMemset2D, 289) T(hipMemset2DAsync, 290) T(hipMemset3D, 291) \
@@ -87,11 +89,13 @@
 	T(hipEventRecord_spt, 417) T(hipLaunchCooperativeKernel_spt, 418) \
 	T(hipLaunchKernel_spt, 419) T(hipGraphLaunch_spt, 420) \
 	T(hipStreamBeginCapture_spt, 421) T(hipStreamEndCapture_spt, 422) \
-	T(hipLaunchHostFunc_spt, 426) T(hipGraphAddNode, 437) \
+	T(hipLaunchHostFunc_spt, 426) T(hipDrvGraphAddMemsetNode, 428) T(hipGraphAddNode, 437) \
 	T(hipGraphInstantiateWithParams, 438) T(hipExtGetLastError, 439) \
 	T(hipGetProcAddress, 442) T(hipStreamBeginCaptureToGraph, 443) \
-	T(hipMemcpyAtoHAsync, 449) T(hipMemcpyHtoAAsync, 450) T(hipGraphNodeSetParams, 456) \
-	T(hipGraphExecNodeSetParams, 457) T(hipStreamBatchMemOp, 463) \
+	T(hipMemcpyAtoHAsync, 449) T(hipMemcpyHtoAAsync, 450) \
+	T(hipDrvGraphExecMemcpyNodeSetParams, 453) T(hipDrvGraphExecMemsetNodeSetParams, 454) \
+	T(hipGraphNodeSetParams, 456) T(hipGraphExecNodeSetParams, 457) \
+	T(hipDrvGraphMemcpyNodeSetParams, 460) T(hipStreamBatchMemOp, 463) \
 	T(hipEventRecordWithFlags, 473) T(hipLaunchKernelExC, 474) T(hipDrvLaunchKernelEx, 475) \
 	T(hipMemGetHandleForAddressRange, 476) T(hipMemsetD2D8, 478) T(hipMemsetD2D8Async, 479) \
 	T(hipMemsetD2D16, 480) T(hipMemsetD2D16Async, 481) T(hipMemsetD2D32, 482) \

@@ -55,7 +55,7 @@ static size_t extent(const struct cmd *c, size_t pitch, size_t slice)
 	return (c->copy.depth - 1) * slice + (c->copy.height - 1) * pitch + c->copy.width;
 }
 
-static hipError_t run_copy(hipStream_t h, struct cmd *c, hipMemcpyKind kind, bool wait)
+hipError_t submit_copy(hipStream_t h, struct cmd *c, hipMemcpyKind kind, bool wait)
 {
 	size_t dn = extent(c, c->copy.dpitch, c->copy.dslice), sn = extent(c, c->copy.spitch, c->copy.sslice);
 	bool dhost, shost;
@@ -99,71 +99,71 @@ static hipError_t run_copy(hipStream_t h, struct cmd *c, hipMemcpyKind kind, boo
 
 hipError_t i_hipMemcpy(void *dst, const void *src, size_t n, hipMemcpyKind kind)
 {
-	return run_copy(NULL, copy_cmd(dst, src, n), kind, true);
+	return submit_copy(NULL, copy_cmd(dst, src, n), kind, true);
 }
 
 hipError_t i_hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h)
 {
-	return run_copy(h, copy_cmd(dst, src, n), kind, false);
+	return submit_copy(h, copy_cmd(dst, src, n), kind, false);
 }
 
 hipError_t i_hipMemcpyWithStream(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h)
 {
-	return run_copy(h, copy_cmd(dst, src, n), kind, true);
+	return submit_copy(h, copy_cmd(dst, src, n), kind, true);
 }
 
 hipError_t i_hipMemcpy_spt(void *dst, const void *src, size_t n, hipMemcpyKind kind)
 {
-	return run_copy(hipStreamPerThread, copy_cmd(dst, src, n), kind, true);
+	return submit_copy(hipStreamPerThread, copy_cmd(dst, src, n), kind, true);
 }
 
 hipError_t i_hipMemcpyHtoD(hipDeviceptr_t dst, void *src, size_t n)
 {
-	return run_copy(NULL, copy_cmd(dst, src, n), hipMemcpyHostToDevice, true);
+	return submit_copy(NULL, copy_cmd(dst, src, n), hipMemcpyHostToDevice, true);
 }
 
 hipError_t i_hipMemcpyDtoH(void *dst, hipDeviceptr_t src, size_t n)
 {
-	return run_copy(NULL, copy_cmd(dst, src, n), hipMemcpyDeviceToHost, true);
+	return submit_copy(NULL, copy_cmd(dst, src, n), hipMemcpyDeviceToHost, true);
 }
 
 hipError_t i_hipMemcpyDtoD(hipDeviceptr_t dst, hipDeviceptr_t src, size_t n)
 {
-	return run_copy(NULL, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, true);
+	return submit_copy(NULL, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, true);
 }
 
 hipError_t i_hipMemcpyHtoDAsync(hipDeviceptr_t dst, void *src, size_t n, hipStream_t h)
 {
-	return run_copy(h, copy_cmd(dst, src, n), hipMemcpyHostToDevice, false);
+	return submit_copy(h, copy_cmd(dst, src, n), hipMemcpyHostToDevice, false);
 }
 
 hipError_t i_hipMemcpyDtoHAsync(void *dst, hipDeviceptr_t src, size_t n, hipStream_t h)
 {
-	return run_copy(h, copy_cmd(dst, src, n), hipMemcpyDeviceToHost, false);
+	return submit_copy(h, copy_cmd(dst, src, n), hipMemcpyDeviceToHost, false);
 }
 
 hipError_t i_hipMemcpyDtoDAsync(hipDeviceptr_t dst, hipDeviceptr_t src, size_t n, hipStream_t h)
 {
-	return run_copy(h, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, false);
+	return submit_copy(h, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, false);
 }
 
 hipError_t i_hipMemcpyPeer(void *dst, int ddev, const void *src, int sdev, size_t n)
 {
 	if (ddev < 0 || ddev >= sim_opt.devices || sdev < 0 || sdev >= sim_opt.devices)
 		return hipErrorInvalidDevice;
-	return run_copy(NULL, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, true);
+	return submit_copy(NULL, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, true);
 }
 
 hipError_t i_hipMemcpyPeerAsync(void *dst, int ddev, const void *src, int sdev, size_t n, hipStream_t h)
 {
 	if (ddev < 0 || ddev >= sim_opt.devices || sdev < 0 || sdev >= sim_opt.devices)
 		return hipErrorInvalidDevice;
-	return run_copy(h, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, false);
+	return submit_copy(h, copy_cmd(dst, src, n), hipMemcpyDeviceToDevice, false);
 }
 
 /* ---- 2D ---- */
 
-static hipError_t copy2d(hipStream_t h, void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows,
+hipError_t submit_rows(hipStream_t h, void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows,
 			 hipMemcpyKind kind, bool wait)
 {
 	struct cmd *c;
@@ -176,56 +176,22 @@ static hipError_t copy2d(hipStream_t h, void *dst, size_t dp, const void *src, s
 	c->copy.height = rows;
 	c->copy.dpitch = dp;
 	c->copy.spitch = sp;
-	return run_copy(h, c, kind, wait);
+	return submit_copy(h, c, kind, wait);
 }
 
 hipError_t i_hipMemcpy2D(void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind)
 {
-	return copy2d(NULL, dst, dp, src, sp, w, rows, kind, true);
+	return submit_rows(NULL, dst, dp, src, sp, w, rows, kind, true);
 }
 
 hipError_t i_hipMemcpy2D_spt(void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind)
 {
-	return copy2d(hipStreamPerThread, dst, dp, src, sp, w, rows, kind, true);
+	return submit_rows(hipStreamPerThread, dst, dp, src, sp, w, rows, kind, true);
 }
 
 hipError_t i_hipMemcpy2DAsync(void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind, hipStream_t h)
 {
-	return copy2d(h, dst, dp, src, sp, w, rows, kind, false);
-}
-
-static hipError_t param2d(const hip_Memcpy2D *p, hipStream_t h, bool wait)
-{
-	char *d;
-	const char *s;
-	size_t dp, sp;
-
-	if (!p)
-		return hipErrorInvalidValue;
-	/* The type's numbers changed in 6.0; which field is set did not. */
-	d = p->dstHost && !p->dstDevice ? p->dstHost : p->dstArray ? p->dstArray->data : p->dstDevice;
-	s = p->srcHost && !p->srcDevice ? p->srcHost : p->srcArray ? p->srcArray->data : p->srcDevice;
-	dp = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-	sp = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-	if (!d || !s)
-		return hipErrorInvalidValue;
-	return copy2d(h, d + p->dstY * dp + p->dstXInBytes, dp, s + p->srcY * sp + p->srcXInBytes, sp,
-		      p->WidthInBytes, p->Height, hipMemcpyDefault, wait);
-}
-
-hipError_t i_hipMemcpyParam2D(const hip_Memcpy2D *p)
-{
-	return param2d(p, NULL, true);
-}
-
-hipError_t i_hipMemcpyParam2DAsync(const hip_Memcpy2D *p, hipStream_t h)
-{
-	return param2d(p, h, false);
-}
-
-hipError_t i_hipDrvMemcpy2DUnaligned(const hip_Memcpy2D *p)
-{
-	return param2d(p, NULL, true);
+	return submit_rows(h, dst, dp, src, sp, w, rows, kind, false);
 }
 
 /* ---- 3D ---- */
@@ -278,7 +244,7 @@ static hipError_t copy3d(const hipMemcpy3DParms *p, hipStream_t h, bool wait)
 	hipError_t e;
 	struct cmd *c = copy3d_cmd(p, &e);
 
-	return c ? run_copy(h, c, p->kind, wait) : e;
+	return c ? submit_copy(h, c, p->kind, wait) : e;
 }
 
 hipError_t i_hipMemcpy3D(const struct hipMemcpy3DParms *p)
@@ -296,41 +262,6 @@ hipError_t i_hipMemcpy3DAsync(const struct hipMemcpy3DParms *p, hipStream_t h)
 	return copy3d(p, h, false);
 }
 
-static hipError_t drv3d(const HIP_MEMCPY3D *p, hipStream_t h, bool wait)
-{
-	struct cmd *c;
-	char *d;
-	const char *s;
-
-	if (!p)
-		return hipErrorInvalidValue;
-	d = p->dstHost ? p->dstHost : p->dstArray ? p->dstArray->data : p->dstDevice;
-	s = p->srcHost ? p->srcHost : p->srcArray ? p->srcArray->data : p->srcDevice;
-	if (!d || !s)
-		return hipErrorInvalidValue;
-	c = cmd_new(C_COPY);
-	c->copy.dpitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-	c->copy.spitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-	c->copy.dslice = c->copy.dpitch * (p->dstHeight ? p->dstHeight : p->Height);
-	c->copy.sslice = c->copy.spitch * (p->srcHeight ? p->srcHeight : p->Height);
-	c->copy.dst = d + p->dstZ * c->copy.dslice + p->dstY * c->copy.dpitch + p->dstXInBytes;
-	c->copy.src = s + p->srcZ * c->copy.sslice + p->srcY * c->copy.spitch + p->srcXInBytes;
-	c->copy.width = p->WidthInBytes;
-	c->copy.height = p->Height;
-	c->copy.depth = p->Depth;
-	return run_copy(h, c, hipMemcpyDefault, wait);
-}
-
-hipError_t i_hipDrvMemcpy3D(const HIP_MEMCPY3D *p)
-{
-	return drv3d(p, NULL, true);
-}
-
-hipError_t i_hipDrvMemcpy3DAsync(const HIP_MEMCPY3D *p, hipStream_t h)
-{
-	return drv3d(p, h, false);
-}
-
 /* ---- arrays ---- */
 
 static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, void *p, const void *q, size_t x,
@@ -343,8 +274,8 @@ static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, voi
 		return hipErrorInvalidValue;
 	ap = array_pitch(a);
 	if (to)
-		return copy2d(h, (char *)to->data + y * ap + x, ap, q, pitch, w, rows, kind, wait);
-	return copy2d(h, p, pitch, (const char *)from->data + y * ap + x, ap, w, rows, kind, wait);
+		return submit_rows(h, (char *)to->data + y * ap + x, ap, q, pitch, w, rows, kind, wait);
+	return submit_rows(h, p, pitch, (const char *)from->data + y * ap + x, ap, w, rows, kind, wait);
 }
 
 hipError_t i_hipMemcpy2DToArray(hipArray *dst, size_t x, size_t y, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind)
@@ -371,28 +302,28 @@ hipError_t i_hipMemcpyToArray(hipArray *dst, size_t x, size_t y, const void *src
 {
 	if (!dst || !dst->data)
 		return hipErrorInvalidValue;
-	return run_copy(NULL, copy_cmd((char *)dst->data + y * array_pitch(dst) + x, src, n), kind, true);
+	return submit_copy(NULL, copy_cmd((char *)dst->data + y * array_pitch(dst) + x, src, n), kind, true);
 }
 
 hipError_t i_hipMemcpyFromArray(void *dst, hipArray_const_t src, size_t x, size_t y, size_t n, hipMemcpyKind kind)
 {
 	if (!src || !src->data)
 		return hipErrorInvalidValue;
-	return run_copy(NULL, copy_cmd(dst, (char *)src->data + y * array_pitch(src) + x, n), kind, true);
+	return submit_copy(NULL, copy_cmd(dst, (char *)src->data + y * array_pitch(src) + x, n), kind, true);
 }
 
 hipError_t i_hipMemcpyHtoA(hipArray *dst, size_t off, const void *src, size_t n)
 {
 	if (!dst || !dst->data)
 		return hipErrorInvalidValue;
-	return run_copy(NULL, copy_cmd((char *)dst->data + off, src, n), hipMemcpyHostToDevice, true);
+	return submit_copy(NULL, copy_cmd((char *)dst->data + off, src, n), hipMemcpyHostToDevice, true);
 }
 
 hipError_t i_hipMemcpyAtoH(void *dst, hipArray *src, size_t off, size_t n)
 {
 	if (!src || !src->data)
 		return hipErrorInvalidValue;
-	return run_copy(NULL, copy_cmd(dst, (char *)src->data + off, n), hipMemcpyDeviceToHost, true);
+	return submit_copy(NULL, copy_cmd(dst, (char *)src->data + off, n), hipMemcpyDeviceToHost, true);
 }
 
 static hipError_t array_new(hipArray **out, int bits[4], size_t w, size_t rows, size_t depth)

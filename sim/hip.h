@@ -264,6 +264,10 @@ void kernel_run(const struct cmd *c);
 /* ---- copies ---- */
 struct cmd *copy_cmd(void *dst, const void *src, size_t n);
 struct cmd *copy3d_cmd(const hipMemcpy3DParms *p, hipError_t *e);
+struct cmd *drv3d_cmd(const HIP_MEMCPY3D *p);
+hipError_t submit_copy(hipStream_t h, struct cmd *c, hipMemcpyKind kind, bool wait);
+hipError_t submit_rows(hipStream_t h, void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows,
+		  hipMemcpyKind kind, bool wait);
 hipError_t check_copy(const void *dst, const void *src, size_t n, hipMemcpyKind kind);
 void ipc_event_done(struct ipc_event *ev, uint64_t n);
 uint64_t ipc_event_recorded(struct ipc_event *ev);

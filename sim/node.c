@@ -147,6 +147,30 @@ hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 	return c ? replace(in_exec(x, node), c) : e;
 }
 
+/* (No structure of the program is kept of these.) */
+hipError_t i_hipDrvGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const HIP_MEMCPY3D *p, hipCtx_t ctx)
+{
+	struct cmd *c = drv3d_cmd(p);
+
+	(void)ctx;
+	return c ? add(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipDrvGraphMemcpyNodeSetParams(hipGraphNode_t node, const HIP_MEMCPY3D *p)
+{
+	struct cmd *c = drv3d_cmd(p);
+
+	return c ? replace(node_of(node), c) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const HIP_MEMCPY3D *p, hipCtx_t ctx)
+{
+	struct cmd *c = drv3d_cmd(p);
+
+	(void)ctx;
+	return c ? replace(in_exec(x, node), c) : hipErrorInvalidValue;
+}
+
 hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *dst, const void *src, size_t size, hipMemcpyKind kind)
 {
 	hipError_t e = check_copy(dst, src, size, kind);
@@ -198,9 +222,13 @@ hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g, co
 
 static struct cmd *set_of(const hipMemsetParams *p)
 {
+	struct sim_alloc a;
 	struct cmd *c;
 
 	if (!p || !p->dst || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) || !p->height)
+		return NULL;
+	/* All rows with their pitch, wherever they begin (ihipGraphMemsetParams_validate). */
+	if (hip_find(p->dst, &a) && a.hip && p->pitch * p->height > a.size)
 		return NULL;
 	c = cmd_new(C_SET);
 	c->set.dst = p->dst;
@@ -249,6 +277,39 @@ hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 	struct cmd *c = set_of(p);
 
 	return c ? replace(in_exec(x, node), c) : hipErrorInvalidValue;
+}
+
+/* HIP_MEMSET_NODE_PARAMS, which 6.x takes here. */
+static hipMemsetParams drv_set(const void *p)
+{
+	const struct { void *dst; size_t pitch; unsigned value, elem; size_t width, height; } *f = p;
+
+	if (V7)
+		return *(const hipMemsetParams *)p;
+	return (hipMemsetParams){ .dst = f->dst, .elementSize = f->elem, .height = f->height,
+				  .pitch = f->pitch, .value = f->value, .width = f->width };
+}
+
+hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemsetParams *p, hipCtx_t ctx)
+{
+	hipMemsetParams m;
+
+	(void)ctx;
+	if (!p)
+		return hipErrorInvalidValue;
+	m = drv_set(p);
+	return i_hipGraphAddMemsetNode(out, g, deps, n, &m);
+}
+
+hipError_t i_hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipMemsetParams *p, hipCtx_t ctx)
+{
+	hipMemsetParams m;
+
+	(void)ctx;
+	if (!p)
+		return hipErrorInvalidValue;
+	m = drv_set(p);
+	return i_hipGraphExecMemsetNodeSetParams(x, node, &m);
 }
 
 /* ---- host functions, events, empty, children ---- */

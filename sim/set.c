@@ -23,6 +23,9 @@ static hipError_t set(hipStream_t h, void *dst, uint32_t v, int elem, size_t w, 
 		return hipErrorUnknown;
 	if (a.hip && a.kind != SIM_MAPPED && n > a.size - ((uintptr_t)dst - a.r.base))
 		return hipErrorInvalidValue;
+	/* Rows of raw memory: as long as the object that is made for them, from the start. */
+	if (!a.hip && a.kind != SIM_MAPPED && pitch && V6 && (uintptr_t)dst != a.r.base)
+		return hipErrorInvalidValue;
 	wait = !async && ((uintptr_t)dst != a.r.base || !a.hip || a.sync_memops ||
 			  a.kind == SIM_HOST || a.kind == SIM_LOCKED || a.kind == SIM_MANAGED);
 	c = cmd_new(C_SET);

@@ -97,6 +97,10 @@ hipError_t i_hipStreamQuery(hipStream_t h)
 
 	if (e)
 		return e;
+	if (s && s->spoiled && V7) {
+		queue_unref(q);
+		return hipErrorStreamCaptureUnsupported;
+	}
 	if (atomic_load(&captures_live)) {
 		e = s ? guard_stream(s) : hipSuccess;
 		if (!e && !(s && stream_capturing(s)))
@@ -119,6 +123,11 @@ hipError_t i_hipStreamSynchronize(hipStream_t h)
 
 	if (e)
 		return e;
+	/* After a capture that failed it is "capturing" for good. */
+	if (s && s->spoiled && V7) {
+		queue_unref(q);
+		return hipErrorStreamCaptureUnsupported;
+	}
 	if (atomic_load(&captures_live)) {
 		e = s ? guard_stream(s) : hipSuccess;
 		if (!e)

@@ -59,9 +59,9 @@ static void param2d(void)
 }
 static void drv3d(void)
 {
-	HIP_MEMCPY3D p = {0};
+	size_t p[32] = {0};	/* it is longer since 6.0 */
 
-	(void)hipDrvMemcpy3DAsync(&p, hipStreamPerThread);
+	(void)hipDrvMemcpy3DAsync((HIP_MEMCPY3D *)p, hipStreamPerThread);
 }
 static void prefetch(void) { (void)hipMemPrefetchAsync(dst, 256, 0, hipStreamPerThread); }
 static void configure(void)
