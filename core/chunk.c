@@ -389,6 +389,26 @@ enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
 	return s;
 }
 
+void ss_vmm_leave(struct ss_pool *pool, void *arg)
+{
+	struct ss_core *core = pool->core;
+	struct ss_vmm *v;
+
+	(void)arg;
+	if (pool->backing != SS_BACKING_VMM || !ss_vmm_claim(pool, false, NULL))
+		return;
+	v = pool->vmm;
+	for (uint64_t i = 0; v && i < v->frames; i++) {
+		const struct ss_chunk *c = v->frame[i];
+
+		if (!c)
+			continue;
+		core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va, c->size);
+		core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
+		i += c->size / v->unit - 1;
+	}
+}
+
 /* No lock held. The pool is claimed, or nobody else uses it. */
 void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 {

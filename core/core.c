@@ -341,6 +341,25 @@ static void reset_pool(struct ss_pool *pool, void *arg)
 	pthread_mutex_unlock(&core->pools);
 }
 
+static void look_for_vmm(struct ss_pool *pool, void *arg)
+{
+	*(bool *)arg |= pool->backing == SS_BACKING_VMM && atomic_load(&pool->reserved);
+}
+
+bool ss_must_unmap(struct ss_core *core, int dev)
+{
+	bool any = false;
+
+	if (dev < core->devices && core->dev[dev].info.unmap_at_exit)
+		ss_pools_each(core, dev, look_for_vmm, &any);
+	return any;
+}
+
+void ss_unmap(struct ss_core *core, int dev)
+{
+	ss_pools_each(core, dev, ss_vmm_leave, NULL);
+}
+
 void ss_device_reset(struct ss_core *core, int dev, bool idle)
 {
 	struct ss_device_state *d;

@@ -21,6 +21,10 @@ struct ss_timeline;
  * tools only (the shim never tears down): it gives everything back. */
 struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_options *opt);
 void ss_core_destroy(struct ss_core *core);
+/* Must what is mapped on the device be unmapped before the process ends? And that: all work of
+ * the device is at its end, and nobody uses its memory again. */
+bool ss_must_unmap(struct ss_core *core, int dev);
+void ss_unmap(struct ss_core *core, int dev);
 /* Where reports (out of memory, bypasses) are written; NULL: nowhere, as at
  * first. Not thread safe: call it before anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);

@@ -71,6 +71,7 @@ struct ss_device_info {
 	uint64_t chunk_bytes; /* smallest chunk VMM should map; 0 = no VMM */
 	/* A fence must not be asked for while its stream is captured, or any if it is gone. */
 	bool query_spoils;
+	bool unmap_at_exit; /* or the runtime crashes then */
 	bool access_prefix;   /* access only to ranges that begin with the reservation */
 	bool integrated;      /* an APU: host and device share memory */
 	bool release_waits[SS_BACKING_COUNT]; /* giving back waits for the device */

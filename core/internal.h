@@ -455,6 +455,9 @@ uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_th
 void ss_vmm_touch(struct ss_pool *pool, const struct ss_block *b);
 enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers);
 void ss_vmm_drop(struct ss_pool *pool, bool give_back);
+/* The process ends: unmaps everything, and stays claimed, so that nobody maps any more. The
+ * tables stay for threads that still run. */
+void ss_vmm_leave(struct ss_pool *pool, void *arg);
 /* Gives idle memory back until `target` bytes are reserved, but only what has
  * been idle since `older_than` ms. Returns the bytes given back. */
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);

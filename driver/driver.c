@@ -171,6 +171,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	out->best = ss_rocm_best(dev, &why);
 	out->query_spoils = ss_rocm.fence == SS_FENCE_EVENT &&
 			    ss_rocm.quirks[dev] & SS_Q_QUERY_BEFORE;
+	out->unmap_at_exit = ss_rocm.quirks[dev] & SS_Q_EXIT_MAPPED;
 	out->access_prefix = ss_rocm.quirks[dev] & SS_Q_ACCESS_PREFIX;
 	out->release_waits[SS_BACKING_HIP] = true;
 	out->release_waits[SS_BACKING_HSA] = false;

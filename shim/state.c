@@ -86,7 +86,18 @@ static atomic_bool waits_late;
 
 static void program_gone(void)
 {
+	struct ss_switch s;
+
 	atomic_store(&waits_late, false);
+	if (atomic_load(&ss_state) != SS_EXITING || ss_tls.depth)
+		return;
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
+		if (!ss_must_unmap(ss_core, dev) || !ss_switch_open(&s, dev))
+			continue;
+		if (REAL(hipDeviceSynchronize) == hipSuccess)
+			ss_unmap(ss_core, dev);
+		ss_switch_close(&s);
+	}
 }
 
 __attribute__((constructor)) static void init(void)

@@ -72,6 +72,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_POOL_OOM_LEAKS] = "pool-oom-leaks",
 	[SIM_Q_IMPORT_DEVICE0] = "import-device0",
 	[SIM_Q_LAZY_QUEUES] = "lazy-queues",
+	[SIM_Q_EXIT_MAPPED] = "exit-mapped",
 };
 
 static bool parse_size(const char *s, uint64_t *out)

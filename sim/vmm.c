@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <inttypes.h>
+
 #include "vmm.h"
 
 __thread const char *sim_device_work __attribute__((tls_model("initial-exec")));
@@ -25,6 +27,20 @@ pthread_mutex_t vmm_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_range *reservations;
 static uint64_t next_gen;
 static struct sigaction old_segv, old_bus;
+
+/* Mappings that somebody has access to. */
+static uint64_t open_count;
+
+/* Quirk exit-mapped: the runtime takes access away from each at its end, after the devices
+ * that had it. */
+__attribute__((destructor)) static void end(void)
+{
+	if (sim_opt.quirk[SIM_Q_EXIT_MAPPED] && open_count) {
+		fprintf(stderr, "somasim: %" PRIu64 " mappings at exit\n", open_count);
+		signal(SIGSEGV, SIG_DFL);
+		raise(SIGSEGV);
+	}
+}
 
 /* ---- faults ---- */
 
@@ -219,6 +235,7 @@ int sim_vmm_unmap(void *p, size_t size, bool exact)
 		sim_range_remove(&v->maps, r);
 		sim_map_remove((void *)r->base, &a);
 		m->h->maps--;
+		open_count -= m->prot;
 		sim_phys_drop(m->h);
 		free(m);
 	}
@@ -276,6 +293,7 @@ static void open_mapping(struct mapping *m)
 	struct settle *s;
 
 	m->prot = true;
+	open_count++;
 	if (sim_opt.quirk[SIM_Q_MAP_SETTLE] && (s = malloc(sizeof *s))) {
 		s->base = m->r.base;
 		s->gen = m->gen;
@@ -344,6 +362,7 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 		} else if (!prot && !a.access && m->prot) {
 			mprotect((void *)r->base, r->size, PROT_NONE);
 			m->prot = false;
+			open_count--;
 		}
 		/* V13: a grant to a peer after the owner's spoils the mapping. */
 		if (sim_opt.quirk[SIM_Q_PEER_SETACCESS] && prot && device >= 0 && device != a.device &&
