@@ -75,6 +75,42 @@ static void others_idle(void)
 	OK(hipMemPoolDestroy(other));
 }
 
+static hipError_t take_one(bool classic, void **p, uint64_t size)
+{
+	return classic ? hipMalloc(p, size) : hipMallocAsync(p, size, s);
+}
+
+static void give_one(bool classic, void *p)
+{
+	OK(classic ? hipFree(p) : hipFreeAsync(p, s));
+	OK(hipStreamSynchronize(s));
+}
+
+/* A block that is a good part of the device, freed and allocated again: what is small and
+ * came in between has not cut it up, or the rest of the device would be too little. Nor where
+ * there is no room beside it, for whoever needs that. */
+static void large_again(void)
+{
+	const uint64_t sizes[] = {640 * MIB + 1, 1000 * MIB};
+	void *large, *small[8];
+
+	for (int i = 0; i < 4; i++) {
+		bool classic = i & 1;
+		uint64_t size = sizes[i / 2];
+
+		OK(take_one(classic, &large, size));
+		give_one(classic, large);
+		for (int k = 0; k < 8; k++)
+			OK(take_one(classic, &small[k], MIB / 2 << k / 2));
+		OK(take_one(classic, &large, 640 * MIB));
+		give_one(classic, large);
+		OK(take_one(!classic, &large, 900 * MIB));
+		give_one(!classic, large);
+		for (int k = 0; k < 8; k++)
+			give_one(classic, small[k]);
+	}
+}
+
 /* One report for one failure, with who holds what; nothing has changed. */
 static void report(void)
 {
@@ -291,7 +327,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "others_idle", others_idle }, { "report", report }, { "in_flight", in_flight },
+	{ "others_idle", others_idle }, { "large_again", large_again }, { "report", report }, { "in_flight", in_flight },
 	{ "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };
