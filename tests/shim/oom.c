@@ -111,6 +111,28 @@ static void large_again(void)
 	}
 }
 
+/* hipFree that did not wait, on a device that is at its end all the same; streams that join
+ * the null stream have no command behind the free that could tell. */
+static void idle_device(void)
+{
+	hipStream_t blocking;
+	void *p, *q;
+
+	OK(hipStreamCreate(&blocking));
+	for (int i = 0; i < 16; i++) {
+		OK(i & 1 ? hipMalloc(&p, 900 * MIB) : hipMallocAsync(&p, 900 * MIB, blocking));
+		OK(hipMemsetAsync(p, 1, MIB, i & 2 ? blocking : NULL));
+		OK(hipDeviceSynchronize());
+		OK(hipFree(p));
+		if (i & 4)
+			OK(hipMalloc(&q, 800 * MIB));
+		else
+			OK(hipMallocAsync(&q, 800 * MIB, i & 8 ? s : blocking));
+		OK(hipFree(q));
+	}
+	OK(hipStreamDestroy(blocking));
+}
+
 /* One report for one failure, with who holds what; nothing has changed. */
 static void report(void)
 {
@@ -327,7 +349,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "others_idle", others_idle }, { "large_again", large_again }, { "report", report }, { "in_flight", in_flight },
+	{ "others_idle", others_idle }, { "large_again", large_again },
+	{ "idle_device", idle_device }, { "report", report }, { "in_flight", in_flight },
 	{ "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };
