@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `somashim`: picks the subcommand; each has a file of its own. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +79,7 @@ static int usage(FILE *out) {
 	return out == stderr ? 2 : 0;
 }
 
-int main(int argc, char **argv) {
+static int command(int argc, char **argv) {
 	if (argc < 2) {
 		return usage(stderr);
 	}
@@ -100,4 +101,14 @@ int main(int argc, char **argv) {
 	}
 	ss_cli_error("there is no command '%s'", name);
 	return usage(stderr);
+}
+
+/* What was asked for and could not be written is no success. */
+int main(int argc, char **argv) {
+	int status = command(argc, argv);
+
+	if ((fflush(stdout) || ferror(stdout)) && !status) {
+		return ss_cli_error("cannot write: %s", strerror(errno));
+	}
+	return status;
 }

@@ -300,6 +300,8 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
  * waits. Without `join_null` a device whose null stream was ever used beside
  * blocking ones is not known to be idle, since asking there joins them. */
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
+/* The null stream and all that join it? *busy: not yet, but a fence will tell. */
+bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
 /* The devices (a bit each) that may touch memory on dev which the real reset leaves alone,
  * since HIP does not know it for an allocation of its own; 0: there is none. */
 uint64_t ss_device_keeps(struct ss_core *core, int dev);

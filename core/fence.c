@@ -319,13 +319,16 @@ bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl)
 
 struct asked {
 	struct ss_timeline *tl;
-	uint64_t pos;
+	uint64_t pos, version;
 	bool idle;
 };
 
+/* Who is asked, and whether the null stream may be joined with the others for it. */
+enum who { ALL_BUT_JOIN, ALL, JOINED };
+
 /* The streams of dev, and how far each has come now; *count may be more than there is room
  * for. False: one of them may not be asked. */
-static bool list_streams(struct ss_core *core, int dev, bool join_null, struct asked *list,
+static bool list_streams(struct ss_core *core, int dev, enum who who, struct asked *list,
 			 uint32_t max, uint32_t *count)
 {
 	bool may = true;
@@ -335,18 +338,21 @@ static bool list_streams(struct ss_core *core, int dev, bool join_null, struct a
 	for (uint32_t i = 0; i < core->slot_count && may; i++) {
 		struct ss_timeline *tl = core->slots[i];
 
-		if (tl->dev != dev || !tl->alive)
+		if (tl->dev != dev || !tl->alive ||
+		    (who == JOINED && tl->kind == SS_TL_NONBLOCKING))
 			continue;
-		may = tl->kind != SS_TL_NULL || join_null || !atomic_load(&core->dev[dev].joiners);
+		may = tl->kind != SS_TL_NULL || who != ALL_BUT_JOIN ||
+		      !atomic_load(&core->dev[dev].joiners);
 		if (*count < max)
-			list[*count] = (struct asked){tl, ss_position(tl), false};
+			list[*count] = (struct asked){tl, ss_position(tl), ss_version(tl), false};
 		++*count;
 	}
 	pthread_mutex_unlock(&core->order);
 	return may;
 }
 
-static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count)
+/* *busy: or a fence will tell. */
+static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count, bool *busy)
 {
 	unsigned looks = 0;
 
@@ -364,26 +370,33 @@ static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count)
 		for (uint32_t i = 0; i < count; i++) {
 			if ((list[i].tl->kind == SS_TL_NULL) != null || list[i].idle)
 				continue;
-			if (!ss_fence_reached(core, list[i].tl, list[i].pos, &looks))
+			*busy = !ss_fence_reached(core, list[i].tl, list[i].pos, &looks);
+			if (*busy)
 				return false;
 		}
 	}
+	/* What each had before it, joined or not, is over: a query alone proves of a stream
+	 * that joins others only what a command stands behind. */
+	for (uint32_t i = 0; i < count; i++)
+		if (!list[i].tl->capturing)
+			ss_complete_seen(core, list[i].tl, list[i].pos, list[i].version, false);
 	return true;
 }
 
-bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
+static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 {
 	/* The threads of an application may have little stack. */
 	struct asked few[16], *list = few;
 	uint32_t count, max = sizeof(few) / sizeof(few[0]);
 	bool idle = false;
 
+	*busy = false;
 	/* Nor is a device idle on which a destroyed stream still runs. */
 	if (ss_distrusted(core) || ss_zombies(core, dev))
 		return false;
-	while (list_streams(core, dev, join_null, list, max, &count)) {
+	while (list_streams(core, dev, who, list, max, &count)) {
 		if (count <= max) {
-			idle = all_at_end(core, list, count);
+			idle = all_at_end(core, list, count, busy);
 			break;
 		}
 		max = count + 16;
@@ -396,6 +409,18 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 	if (list != few)
 		free(list);
 	return idle;
+}
+
+bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
+{
+	bool busy;
+
+	return idle(core, dev, join_null ? ALL : ALL_BUT_JOIN, &busy);
+}
+
+bool ss_null_idle(struct ss_core *core, int dev, bool *busy)
+{
+	return idle(core, dev, JOINED, busy);
 }
 
 enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)

@@ -19,10 +19,27 @@ static void settle(struct ss_pool *pool, void *arg)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+/* The next stream from *i on that the newest epoch waits for, which has the latest mark of
+ * each; NULL: no more. */
+static struct ss_timeline *next_waited(struct ss_pool *pool, uint32_t *i)
+{
+	struct ss_timeline *tl = NULL;
+	const struct ss_epoch *e;
+
+	pthread_mutex_lock(&pool->lock);
+	e = pool->epochs;
+	for (; e && *i < e->count && !tl; ++*i)
+		if (!ss_mark_done(pool, e->mark[*i].slot, e->mark[*i].n))
+			tl = ss_slot(pool->core, e->mark[*i].slot);
+	pthread_mutex_unlock(&pool->lock);
+	return tl;
+}
+
 /* Fences for all that waits in queues and epochs of one pool. */
 static void fence_everything(struct ss_pool *pool, void *arg)
 {
 	struct ss_core *core = pool->core;
+	struct ss_timeline *tl;
 
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		bool waits;
@@ -34,6 +51,9 @@ static void fence_everything(struct ss_pool *pool, void *arg)
 		if (waits && q->tl->alive)
 			ss_fence_request(core, q->tl, atomic_load(&q->tl->now), SS_FENCE_LATE);
 	}
+	for (uint32_t i = 0; (tl = next_waited(pool, &i));)
+		if (tl->alive)
+			ss_fence_request(core, tl, atomic_load(&tl->now), SS_FENCE_LATE);
 	settle(pool, NULL);
 }
 
@@ -126,18 +146,61 @@ static bool wait_on_device(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	return false;
 }
 
-/* Does a fence stand behind anything that was freed and is still in use? */
+/* Does a fence stand behind anything that was freed and is still in use? And on which
+ * devices does something wait for the null stream? */
+struct flight {
+	bool fenced;
+	uint64_t null;
+};
+
+static void waits_for(struct ss_pool *pool, struct flight *f, uint32_t slot, uint64_t n)
+{
+	const struct ss_timeline *tl = ss_slot(pool->core, slot);
+
+	if (atomic_load(&tl->pending))
+		f->fenced = true;
+	else if (tl->kind == SS_TL_NULL && !ss_mark_done(pool, slot, n))
+		f->null |= 1ull << tl->dev;
+}
+
 static void in_flight(struct ss_pool *pool, void *arg)
 {
-	bool *any = arg;
+	struct flight *f = arg;
 
 	pthread_mutex_lock(&pool->lock);
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
-		*any |= q->own.count && atomic_load(&q->tl->pending);
-	for (struct ss_epoch *e = pool->epochs; e && !*any; e = e->next)
-		for (uint32_t i = 0; i < e->count && !*any; i++)
-			*any = atomic_load(&ss_slot(pool->core, e->mark[i].slot)->pending);
+		if (q->own.count)
+			waits_for(pool, f, q->slot, atomic_load(&q->tl->now));
+	for (struct ss_epoch *e = pool->epochs; e && !f->fenced; e = e->next)
+		for (uint32_t i = 0; i < e->count && !f->fenced; i++)
+			waits_for(pool, f, e->mark[i].slot, e->mark[i].n);
 	pthread_mutex_unlock(&pool->lock);
+}
+
+/* A nap, where something is on its way back. No fence can tell of a null stream that others
+ * join, but it can be found at its end, once they are: that is asked less and less often, and
+ * known once. *ms: 1 at first. */
+static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
+{
+	uint64_t now = core->drv.now_ms(core->drv.ctx);
+	struct flight f = {0};
+	bool idle = false, wait = false, busy;
+
+	ss_pools_each(core, dev, in_flight, &f);
+	if (!*ms || now >= end)
+		return false;
+	if (!f.fenced) {
+		for (int d = 0; d < core->devices; d++)
+			if (f.null >> d & 1) {
+				idle |= ss_null_idle(core, d, &busy);
+				wait |= busy;
+			}
+		*ms = idle ? 0 : 2 * *ms;
+		if (idle || !wait)
+			return idle;
+	}
+	core->drv.sleep_ms(core->drv.ctx, *ms < end - now ? *ms : (unsigned)(end - now));
+	return true;
 }
 
 /* Looks, for a bounded time, whether anything that was freed is let go of: more than
@@ -146,23 +209,21 @@ static void in_flight(struct ss_pool *pool, void *arg)
  * never ends as well: that is why nobody sleeps in the runtime for it, and why this ends. */
 static bool wait_on_host(struct ss_core *core, struct ss_pool *pool, struct ss_ladder *l)
 {
-	for (;;) {
-		uint64_t now = core->drv.now_ms(core->drv.ctx), settled;
-		bool any = false;
+	unsigned ms = 1;
+
+	do {
+		uint64_t settled;
 
 		ss_fence_poll(core, NULL, -1);
 		ss_pools_each(core, pool->dev, settle, NULL);
 		settled = atomic_load(&core->dev[pool->dev].settled);
-		l->over = now >= l->end;
+		l->over = core->drv.now_ms(core->drv.ctx) >= l->end;
 		if (settled != l->settled) {
 			l->settled = settled;
 			return true;
 		}
-		ss_pools_each(core, pool->dev, in_flight, &any);
-		if (!any || l->over)
-			return false;
-		core->drv.sleep_ms(core->drv.ctx, 1);
-	}
+	} while (nap(core, pool->dev, l->end, &ms));
+	return false;
 }
 
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
@@ -203,7 +264,7 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 {
 	struct release r = {.idle = may_wait ? -1 : 0};
-	bool any;
+	unsigned ms = 1;
 
 	if (dev < 0 || dev >= core->devices)
 		return false;
@@ -212,17 +273,11 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 	r.end = *end;
 	if (may_wait)
 		ss_pools_each(core, dev, fence_everything, NULL);
-	for (;;) {
-		any = false;
+	do {
 		ss_fence_poll(core, NULL, -1);
 		ss_pools_each(core, dev, release_idle, &r);
-		if (r.given || !may_wait)
-			return r.given != 0;
-		ss_pools_each(core, dev, in_flight, &any);
-		if (!any || core->drv.now_ms(core->drv.ctx) >= r.end)
-			return false;
-		core->drv.sleep_ms(core->drv.ctx, 1);
-	}
+	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
+	return r.given != 0;
 }
 
 /* ---- the report --------------------------------------------------------- */

@@ -21,6 +21,8 @@
 #define SPARING_PART 32     /* and of several blocks that fill it better than one, */
 #define SPARING_LEAST (8ull << 20)
 #define WASTE_PART 8        /* if that would leave more of it unused */
+#define GOOD_PART 8         /* of a device: what a pool would miss that needs it in one piece */
+#define BESIDE_PART 16      /* of the peak: growth, rather than that */
 
 /* How much to ask for when `size` bytes are missing: small blocks share, large ones get
  * what they need and no more, unless several of them fit so much better: segments are whole
@@ -50,6 +52,27 @@ static uint64_t segment_size(const struct ss_pool *pool, uint64_t size)
 	return best;
 }
 
+/* What the pools may have of the device. */
+static uint64_t device_bytes(const struct ss_pool *pool)
+{
+	const struct ss_device_state *d = &pool->core->dev[pool->dev];
+
+	return d->limit && d->limit < d->info.total_bytes ? d->limit : d->info.total_bytes;
+}
+
+/* Would a block of `size` keep a good part of the device from going back, or from being used
+ * once more as it was? What it could have beside is too little for that again. (What was never
+ * in use as a whole is no such block, but reserved from the start.) */
+static bool missed(const struct ss_pool *pool, const struct ss_block *b, uint64_t size,
+		   uint64_t high)
+{
+	uint64_t good = device_bytes(pool) / GOOD_PART, total = b->seg->size;
+	/* It was made for one block, of which b is the rest, or which is free. */
+	bool one = b->prev ? !b->prev->prev && !b->next : !b->next || !b->next->next;
+
+	return good > SMALL && high + SS_FRAME > total && (one ? total : b->size) >= good + size;
+}
+
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
 		      bool growing)
 {
@@ -57,8 +80,12 @@ bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t s
 	uint64_t high = ss_pool_used_high(pool);
 	int64_t thrift, percent;
 
+	if (high < SMALL)
+		return false;
+	if (missed(pool, b, size, high))
+		return ss_thrift(pool) >= 2;
 	if (b->size != b->seg->size || b->size <= segment_size(pool, size) ||
-	    high < SMALL || pool->spent.allocs < WARM_UP)
+	    pool->spent.allocs < WARM_UP)
 		return false;
 	thrift = ss_thrift(pool);
 	if (thrift < 2 || !ss_thrift_misses(pool))
@@ -115,17 +142,32 @@ static uint64_t giveable(struct ss_pool *pool, uint64_t want)
 	return bytes;
 }
 
+/* How large the pool may become for a tight fit, if nothing goes back: no larger than it was
+ * already, but for a little beside what would be missed. Pool lock held. */
+static uint64_t ceiling(struct ss_pool *pool, uint64_t want)
+{
+	uint64_t high = atomic_load(&pool->reserved_high), most = device_bytes(pool);
+	uint64_t beside = ss_pool_used_high(pool), reserved = atomic_load(&pool->reserved);
+
+	beside += beside / BESIDE_PART;
+	return reserved > most / GOOD_PART && beside > high &&
+	       atomic_load(&pool->core->dev[pool->dev].reserved) + want <= most - most / BESIDE_PART ?
+	       beside : high;
+}
+
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
 {
 	uint64_t want, idle;
+	bool room;
 
 	if (pool->backing == SS_BACKING_VMM)
 		return give_back;
 	pthread_mutex_lock(&pool->lock);
 	want = segment_size(pool, size);
 	idle = give_back ? giveable(pool, want) : 0;
+	room = atomic_load(&pool->reserved) + want <= ceiling(pool, want) + idle;
 	pthread_mutex_unlock(&pool->lock);
-	return atomic_load(&pool->reserved) + want <= atomic_load(&pool->reserved_high) + idle;
+	return room;
 }
 
 bool ss_cap_take(struct ss_pool *pool, uint64_t size)

@@ -157,7 +157,7 @@ static hipError_t wait_inside(int dev)
 	struct ss_switch s;
 	hipError_t err;
 
-	err = REAL(hipFree, NULL); /* the guard */
+	err = REAL(hipFree, NULL); /* the guard: beside some captures that is an error */
 	if (err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ||
 	    !ss_switch_open(&s, dev))
 		return err;
@@ -169,8 +169,21 @@ static hipError_t wait_inside(int dev)
 	return err;
 }
 
-/* A classic free of a live block of ours on `dev`. */
-static hipError_t free_here(void *ptr, int dev)
+/* hipFreeAsync has no such guard, and costs nobody his capture. */
+static hipError_t wait_inside_relaxed(int dev)
+{
+	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+	hipError_t err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
+
+	if (err != hipSuccess)
+		return err;
+	err = wait_inside(dev);
+	(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
+	return err;
+}
+
+/* A classic free of a live block of ours on `dev`; `async`: by hipFreeAsync. */
+static hipError_t free_here(void *ptr, int dev, bool async)
 {
 	struct ss_token t = {0};
 	enum ss_status status;
@@ -185,7 +198,7 @@ static hipError_t free_here(void *ptr, int dev)
 		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 	}
 	if (ss_capture_live()) {
-		hipError_t err = wait_inside(dev);
+		hipError_t err = async ? wait_inside_relaxed(dev) : wait_inside(dev);
 
 		if (err != hipSuccess)
 			return ss_said(err);
@@ -221,7 +234,7 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 		return ss_said(hipSuccess);
 	status = ptr ? ss_where(ss_core, ptr, &dev) : SS_ERR_FOREIGN;
 	if (likely(status == SS_OK))
-		return free_here(ptr, dev);
+		return free_here(ptr, dev, false);
 	return status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
 }
 
@@ -337,7 +350,7 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	tl = ss_stream(stream, &err);
 	if (!tl)
 		return ss_fail(err);
-	if (ss_capture_live()) {
+	if (size && ss_capture_live()) {
 		/* The runtime does not know our pool; the node comes from the
 		 * graph memory of the device anyway. */
 		if (ss_timeline_capturing(tl))
@@ -377,7 +390,7 @@ static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream
 		return ss_import_free_async(ptr, dev, &err) ? err
 							    : ss_foreign_free_async(ptr, stream);
 	if (status == SS_ERR_CLASSIC && ss_where(ss_core, ptr, &dev) == SS_OK)
-		return free_here(ptr, dev);
+		return free_here(ptr, dev, true);
 	return ss_fail(ss_status_error(status));
 }
 
@@ -398,7 +411,7 @@ static int free_async(void *ptr, void *native)
 					       : ss_said(hipSuccess);
 	if (ss_exiting()) {
 		if (ss_lookup(ss_core, ptr, &info))
-			return info.classic ? free_here(ptr, info.device) : hipSuccess;
+			return info.classic ? free_here(ptr, info.device, true) : hipSuccess;
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
 	}
 	tl = ss_stream(stream, &err);

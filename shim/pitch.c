@@ -21,7 +21,8 @@ static size_t pitch_unit(void)
 /* As ihipMallocPitch: an empty extent is success and NULL. */
 static hipError_t pitched(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
 {
-	size_t unit, bytes;
+	size_t unit, bytes, row;
+	hipError_t err;
 
 	if (!ptr || !pitch)
 		return ss_fail(hipErrorInvalidValue);
@@ -30,11 +31,14 @@ static hipError_t pitched(void **ptr, size_t *pitch, size_t width, size_t height
 	unit = pitch_unit();
 	if (width > SIZE_MAX - unit)
 		return ss_fail(hipErrorInvalidValue);
-	*pitch = (width + unit - 1) & ~(unit - 1);
-	if (__builtin_mul_overflow(*pitch, height, &bytes) ||
+	row = (width + unit - 1) & ~(unit - 1);
+	if (__builtin_mul_overflow(row, height, &bytes) ||
 	    __builtin_mul_overflow(bytes, depth, &bytes))
 		return ss_fail(hipErrorOutOfMemory);
-	return ss_alloc_here(ptr, bytes, true);
+	err = ss_alloc_here(ptr, bytes, true);
+	if (err == hipSuccess)
+		*pitch = row;
+	return err;
 }
 
 hipError_t do_hipMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)

@@ -372,7 +372,7 @@ hipError_t i_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, 
 hipError_t i_hipMalloc3D(hipPitchedPtr *out, hipExtent ext)
 {
 	hipError_t e = guard_unsafe();
-	size_t pitch = SIM_ALIGN(ext.width, 256);
+	size_t pitch = ext.width && ext.height && ext.depth ? SIM_ALIGN(ext.width, 256) : 0;
 
 	if (e)
 		return e;

@@ -132,11 +132,12 @@ static void beside(hipStreamCaptureMode mode, bool blocking)
 {
 	hipError_t (*ext)(void) = (hipError_t (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT,
 									"hipExtGetLastError");
-	void *p, *q, *mine;
+	void *p, *q, *mine, *plain;
 	hipEvent_t e;
 
 	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
 	OK(hipMallocAsync(&mine, 4096, a));
+	OK(hipMalloc(&plain, 4096));
 	begin(mode);
 	if (blocking)
 		refused(mode);
@@ -165,6 +166,11 @@ static void beside(hipStreamCaptureMode mode, bool blocking)
 		}
 	}
 	OK(hipFreeAsync(mine, b));
+	/* It waits, but is no hipFree, which would end the capture. */
+	OK(hipFreeAsync(plain, b));
+	GIVES(hipErrorInvalidValue, hipFreeAsync(plain, b));
+	OK(hipMallocFromPoolAsync(&q, 0, pool, NULL));
+	CHECK(!q);
 	/* What is recorded on it is a place in the graph: no clock. */
 	OK(hipEventRecord(e, a));
 	end(hipSuccess);

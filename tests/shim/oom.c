@@ -75,6 +75,64 @@ static void others_idle(void)
 	OK(hipMemPoolDestroy(other));
 }
 
+static hipError_t take_one(bool classic, void **p, uint64_t size)
+{
+	return classic ? hipMalloc(p, size) : hipMallocAsync(p, size, s);
+}
+
+static void give_one(bool classic, void *p)
+{
+	OK(classic ? hipFree(p) : hipFreeAsync(p, s));
+	OK(hipStreamSynchronize(s));
+}
+
+/* A block that is a good part of the device, freed and allocated again: what is small and
+ * came in between has not cut it up, or the rest of the device would be too little. Nor where
+ * there is no room beside it, for whoever needs that. */
+static void large_again(void)
+{
+	const uint64_t sizes[] = {640 * MIB + 1, 1000 * MIB};
+	void *large, *small[8];
+
+	for (int i = 0; i < 4; i++) {
+		bool classic = i & 1;
+		uint64_t size = sizes[i / 2];
+
+		OK(take_one(classic, &large, size));
+		give_one(classic, large);
+		for (int k = 0; k < 8; k++)
+			OK(take_one(classic, &small[k], MIB / 2 << k / 2));
+		OK(take_one(classic, &large, 640 * MIB));
+		give_one(classic, large);
+		OK(take_one(!classic, &large, 900 * MIB));
+		give_one(!classic, large);
+		for (int k = 0; k < 8; k++)
+			give_one(classic, small[k]);
+	}
+}
+
+/* hipFree that did not wait, on a device that is at its end all the same; streams that join
+ * the null stream have no command behind the free that could tell. */
+static void idle_device(void)
+{
+	hipStream_t blocking;
+	void *p, *q;
+
+	OK(hipStreamCreate(&blocking));
+	for (int i = 0; i < 16; i++) {
+		OK(i & 1 ? hipMalloc(&p, 900 * MIB) : hipMallocAsync(&p, 900 * MIB, blocking));
+		OK(hipMemsetAsync(p, 1, MIB, i & 2 ? blocking : NULL));
+		OK(hipDeviceSynchronize());
+		OK(hipFree(p));
+		if (i & 4)
+			OK(hipMalloc(&q, 800 * MIB));
+		else
+			OK(hipMallocAsync(&q, 800 * MIB, i & 8 ? s : blocking));
+		OK(hipFree(q));
+	}
+	OK(hipStreamDestroy(blocking));
+}
+
 /* One report for one failure, with who holds what; nothing has changed. */
 static void report(void)
 {
@@ -291,7 +349,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "others_idle", others_idle }, { "report", report }, { "in_flight", in_flight },
+	{ "others_idle", others_idle }, { "large_again", large_again },
+	{ "idle_device", idle_device }, { "report", report }, { "in_flight", in_flight },
 	{ "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };

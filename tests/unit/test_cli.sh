@@ -36,6 +36,14 @@ for command in run replay generate doctor options; do
 done
 status 2 "$somashim" help nothing
 
+# What cannot be written is no success.
+if [ -c /dev/full ]; then
+	for command in options --help --version "generate serving"; do
+		"$somashim" $command >/dev/full 2>"$dir/err" && fail "$command: written to nowhere"
+		grep -q 'cannot write: No space' "$dir/err" || fail "$command: $(cat "$dir/err")"
+	done
+fi
+
 # generate: the same seed is the same log, another is another.
 for kind in training serving dataframe handoff amr oneshot weightsync powers; do
 	status 0 "$somashim" generate --rounds 2 --seed 3 -o "$dir/a" $kind
