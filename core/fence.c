@@ -42,12 +42,11 @@ void ss_fence_quiesce(struct ss_timeline *tl)
 		sched_yield();
 }
 
-/* Must nobody ask for tl's fences now? What a stream was that is gone, any may be that is
- * captured: the runtime goes by addresses. Order lock held. */
-static bool off_limits(const struct ss_core *core, const struct ss_timeline *tl)
+/* What a stream was that is gone, any may be that is captured: the runtime goes by addresses. */
+bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
 {
 	return core->dev[tl->dev].info.query_spoils && !SS_MUTANT_IS(51) &&
-	       (tl->alive ? tl->capturing : core->capturing > 0);
+	       (tl->alive ? ss_timeline_capturing(tl) : atomic_load(&core->capturing) > 0);
 }
 
 void ss_fence_unasked(struct ss_core *core, const struct ss_timeline *tl)
@@ -193,7 +192,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		return false;
 	}
 	/* Another thread may have come while the lock was dropped: its turn then. */
-	while (!tl->polling && (p = tl->fences) && !tl->drop && !off_limits(core, tl)) {
+	while (!tl->polling && (p = tl->fences) && !tl->drop && !ss_fence_off_limits(core, tl)) {
 		enum ss_status s;
 
 		tl->polling = true;
@@ -256,7 +255,8 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	for (p = tl->fences; p; p = p->next)
 		if ((p->exact && p->pos == n) || (SS_MUTANT_IS(18) && p->pos >= n))
 			break;
-	if (!p || tl->polling || off_limits(core, tl) || x->capturing || !x->alive || x->kind == SS_TL_NULL) {
+	if (!p || tl->polling || ss_fence_off_limits(core, tl) || x->capturing || !x->alive ||
+	    x->kind == SS_TL_NULL) {
 		pthread_mutex_unlock(&core->order);
 		return false;
 	}

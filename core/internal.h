@@ -251,7 +251,7 @@ struct ss_core {
 	_Atomic uint64_t recent_gen;
 	const _Atomic int *shut;        /* see ss_hits_gate; or NULL */
 	uint64_t lives;                 /* streams there ever were */
-	uint32_t capturing;             /* streams; order lock */
+	_Atomic uint32_t capturing;     /* streams; changed with the order lock held */
 	_Atomic uint32_t fences_pending;
 	atomic_bool distrust;
 	const char *distrust_why;

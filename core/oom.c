@@ -157,7 +157,7 @@ static void waits_for(struct ss_pool *pool, struct flight *f, uint32_t slot, uin
 {
 	const struct ss_timeline *tl = ss_slot(pool->core, slot);
 
-	if (atomic_load(&tl->pending))
+	if (atomic_load(&tl->pending) && !ss_fence_off_limits(pool->core, tl))
 		f->fenced = true;
 	else if (tl->kind == SS_TL_NULL && !ss_mark_done(pool, slot, n))
 		f->null |= 1ull << tl->dev;

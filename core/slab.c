@@ -144,15 +144,17 @@ static uint64_t giveable(struct ss_pool *pool, uint64_t want)
 
 /* How large the pool may become for a tight fit, if nothing goes back: no larger than it was
  * already, but for a little beside what would be missed. Pool lock held. */
-static uint64_t ceiling(struct ss_pool *pool, uint64_t want)
+static uint64_t ceiling(struct ss_pool *pool, uint64_t size, uint64_t want)
 {
 	uint64_t high = atomic_load(&pool->reserved_high), most = device_bytes(pool);
-	uint64_t beside = ss_pool_used_high(pool), reserved = atomic_load(&pool->reserved);
+	uint64_t used = ss_pool_used_high(pool), beside = used + used / BESIDE_PART;
+	struct ss_block *b;
 
-	beside += beside / BESIDE_PART;
-	return reserved > most / GOOD_PART && beside > high &&
-	       atomic_load(&pool->core->dev[pool->dev].reserved) + want <= most - most / BESIDE_PART ?
-	       beside : high;
+	if (beside <= high || atomic_load(&pool->core->dev[pool->dev].reserved) + want >
+				      most - most / BESIDE_PART)
+		return high;
+	b = ss_heap_best_part(&pool->clean, size, SS_GRAIN);
+	return b && missed(pool, b, size, used) ? beside : high;
 }
 
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
@@ -165,7 +167,7 @@ bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
 	pthread_mutex_lock(&pool->lock);
 	want = segment_size(pool, size);
 	idle = give_back ? giveable(pool, want) : 0;
-	room = atomic_load(&pool->reserved) + want <= ceiling(pool, want) + idle;
+	room = atomic_load(&pool->reserved) + want <= ceiling(pool, size, want) + idle;
 	pthread_mutex_unlock(&pool->lock);
 	return room;
 }
