@@ -163,6 +163,8 @@ struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint
 /* Waits, with no lock held, until no thread is recording on tl; the caller has
  * made sure that none begins. */
 void ss_fence_quiesce(struct ss_timeline *tl);
+/* May a marker be recorded on tl, or the stream be asked? Order lock held. */
+bool ss_fence_may(const struct ss_timeline *tl, enum ss_fence_how how);
 /* Must nobody ask for tl's fences now? For certain with the order lock held. */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl);
 /* Waits until nobody asks for fences of its own, or of a stream that is gone, where that would
