@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "core/internal.h"
+#include "core/vmm.h"
 
 #define MAX_SLOTS 65536
 
@@ -331,8 +332,14 @@ static void reset_pool(struct ss_pool *pool, void *arg)
 {
 	const bool *idle = arg;
 	struct ss_core *core = pool->core;
+	bool vmm = pool->backing == SS_BACKING_VMM;
 
-	ss_pool_drop_memory(pool, *idle && ss_pool_outlives(pool));
+	/* A thread that maps just now comes to its end first. */
+	if (!vmm || ss_vmm_claim(pool, true, NULL)) {
+		ss_pool_drop_memory(pool, *idle && ss_pool_outlives(pool));
+		if (vmm)
+			ss_vmm_unclaim(pool);
+	}
 	pthread_mutex_lock(&core->pools);
 	if (!atomic_load(&pool->dying))
 		HASH_DEL(core->pool_by_handle, pool);
