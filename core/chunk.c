@@ -389,16 +389,11 @@ enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
 	return s;
 }
 
-void ss_vmm_leave(struct ss_pool *pool, void *arg)
+static void give_all(struct ss_pool *pool, const struct ss_vmm *v)
 {
 	struct ss_core *core = pool->core;
-	struct ss_vmm *v;
 
-	(void)arg;
-	if (pool->backing != SS_BACKING_VMM || !ss_vmm_claim(pool, false, NULL))
-		return;
-	v = pool->vmm;
-	for (uint64_t i = 0; v && i < v->frames; i++) {
+	for (uint64_t i = 0; i < v->frames; i++) {
 		const struct ss_chunk *c = v->frame[i];
 
 		if (!c)
@@ -407,6 +402,13 @@ void ss_vmm_leave(struct ss_pool *pool, void *arg)
 		core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
 		i += c->size / v->unit - 1;
 	}
+}
+
+void ss_vmm_leave(struct ss_pool *pool, void *arg)
+{
+	(void)arg;
+	if (pool->backing == SS_BACKING_VMM && ss_vmm_claim(pool, false, NULL) && pool->vmm)
+		give_all(pool, pool->vmm);
 }
 
 /* No lock held. The pool is claimed, or nobody else uses it. */
@@ -426,15 +428,13 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 	ss_segment_unlink(pool, v->seg);
 	ss_segment_forget(core, v->seg);
 	pthread_mutex_unlock(&pool->lock);
+	if (give_back)
+		give_all(pool, v);
 	for (uint64_t i = 0; i < v->frames; i++) {
 		struct ss_chunk *c = v->frame[i];
 
 		if (!c)
 			continue;
-		if (give_back) {
-			core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va, c->size);
-			core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
-		}
 		i += c->size / v->unit - 1;
 		ss_host_free(core, c, sizeof(*c));
 	}

@@ -10,27 +10,44 @@
 
 #include "core/internal.h"
 
+/* Asks the runtime; that tl is at its end completes it to pos, if it `proves` anything. */
+static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, bool proves, uint64_t pos,
+			  uint64_t version)
+{
+	enum ss_status s;
+	bool may;
+
+	pthread_mutex_lock(&core->order);
+	may = ss_fence_may(tl, SS_FENCE_JOINING);
+	atomic_fetch_add(&tl->recording, may);
+	pthread_mutex_unlock(&core->order);
+	if (!may)
+		return SS_ERR_NOT_READY;
+	s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
+	atomic_fetch_sub(&tl->recording, 1);
+	if (s == SS_OK && proves && !tl->capturing)
+		ss_complete_seen(core, tl, pos, version, false);
+	return s;
+}
+
 bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl)
 {
-	enum ss_status s = SS_ERR_NOT_READY;
 	struct ss_token t;
-	bool may;
 
 	/* After a bypass a query proves nothing. */
 	if (!core->drv.stream_idle || ss_distrusted(core))
 		return false;
 	t = ss_stream_query_begin(core, tl);
-	pthread_mutex_lock(&core->order);
-	may = ss_fence_may(tl, SS_FENCE_JOINING);
-	atomic_fetch_add(&tl->recording, may);
-	pthread_mutex_unlock(&core->order);
-	if (may) {
-		s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
-		atomic_fetch_sub(&tl->recording, 1);
-	}
-	if (s == SS_OK && t.a && !tl->capturing)
-		ss_complete_seen(core, tl, t.n, t.gen, false);
-	return s == SS_OK;
+	return ask(core, tl, t.a != NULL, t.n, t.gen) == SS_OK;
+}
+
+enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
+{
+	bool joins = tl->kind != SS_TL_NONBLOCKING &&
+		     (tl->kind != SS_TL_NULL || atomic_load(&core->dev[tl->dev].joiners));
+	uint64_t pos = joins ? atomic_load(&tl->commanded) : ss_position(tl);
+
+	return ask(core, tl, true, pos, ss_version(tl));
 }
 
 struct asked {
@@ -137,28 +154,6 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
 bool ss_null_idle(struct ss_core *core, int dev, bool *busy)
 {
 	return idle(core, dev, JOINED, busy);
-}
-
-enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
-{
-	enum ss_status s;
-	bool joins = tl->kind != SS_TL_NONBLOCKING &&
-		     (tl->kind != SS_TL_NULL || atomic_load(&core->dev[tl->dev].joiners));
-	uint64_t pos = joins ? atomic_load(&tl->commanded) : ss_position(tl);
-	uint64_t version = ss_version(tl);
-	bool may;
-
-	pthread_mutex_lock(&core->order);
-	may = ss_fence_may(tl, SS_FENCE_JOINING);
-	atomic_fetch_add(&tl->recording, may);
-	pthread_mutex_unlock(&core->order);
-	if (!may)
-		return SS_ERR_NOT_READY;
-	s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
-	atomic_fetch_sub(&tl->recording, 1);
-	if (s == SS_OK && !tl->capturing)
-		ss_complete_seen(core, tl, pos, version, false);
-	return s;
 }
 
 static bool at_end(struct ss_core *core, struct ss_timeline *tl)

@@ -17,8 +17,8 @@ enum ss_quirk_flag {
 	SS_Q_UNMAP_ONE = 1 << 6,        /* one chunk per hipMemUnmap */
 	SS_Q_PEER_SPOILS = 1 << 7,      /* no VMM beside other devices */
 	SS_Q_SETTLE = 1 << 8,           /* a fresh mapping is tried before it is used */
-	SS_Q_EXIT_MAPPED = 1 << 10,     /* mappings at the end of the process crash it */
 	SS_Q_QUERY_BEFORE = 1 << 9,     /* hipEventQuery ends its stream's later capture */
+	SS_Q_EXIT_MAPPED = 1 << 10,     /* mappings at the end of the process crash it */
 };
 
 struct ss_quirk {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks that share a segment look like allocations of their own. */
+#define BYTES 1000
 #include "test.h"
 
 /* The same 32 bytes in every version. */
@@ -113,8 +114,8 @@ static void sets(char *p, size_t size, hipStream_t null)
  * in the segment keep their bytes; what lies inside of it is done. */
 static void copies(void)
 {
-	enum { N = 8, SIZE = 1000, MUCH = 20000 };
-	static char host[MUCH], got[SIZE];
+	enum { N = 8, SIZE = BYTES, MUCH = 20000 };
+	static char host[MUCH];
 	hipPitchedPtr cube = {.pitch = 100, .xsize = 100, .ysize = 4};
 	hipExtent deep = {.width = 100, .height = 4, .depth = 3};
 	hipMemcpyKind in = hipMemcpyHostToDevice, out = hipMemcpyDeviceToHost;
@@ -130,9 +131,8 @@ static void copies(void)
 	OK(hipGraphCreate(&graph, 0));
 	for (int i = 0; i < N; i++) {
 		OK(hipMalloc((void **)&p[i], SIZE));
-		OK(hipMemset(p[i], i, SIZE));
+		fill(p[i], i);
 	}
-	OK(hipDeviceSynchronize());
 	memset(host, 0x77, sizeof(host));
 	mid = p[3];
 	to = mid + 10;
@@ -175,17 +175,12 @@ static void copies(void)
 	rows.width++;
 	GIVES(bad, hipGraphMemsetNodeSetParams(node, &rows));
 	OK(hipDeviceSynchronize());
-	for (int i = 0; i < N; i++) {
-		OK(hipMemcpy(got, p[i], SIZE, out));
-		for (int k = 0; k < SIZE; k++)
-			CHECK(got[k] == i);
-	}
+	for (int i = 0; i < N; i++)
+		CHECK(holds(p[i], i));
 	OK(hipMemcpyAsync(to, host, SIZE - 10, in, s));
 	OK(hipMemcpy2DAsync(mid, 10, host, 20, 10, 1, in, s));
 	OK(hipStreamSynchronize(s));
-	OK(hipMemcpy(got, mid, SIZE, out));
-	for (int k = 0; k < SIZE; k++)
-		CHECK(got[k] == 0x77);
+	CHECK(holds(mid, 0x77));
 	for (int i = 0; i < N; i++)
 		OK(hipFree(p[i]));
 	OK(hipGraphDestroy(graph));
