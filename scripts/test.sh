@@ -8,9 +8,25 @@ cd "$(dirname "$0")/.." || exit 1
 
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
+: >"$logs/failures"
 trap 'rm -rf "$logs"' EXIT
 
 count() { sed -n "s/^$1: *\([0-9]*\).*/\1/p" "$logs/out" | tail -1; }
+
+# What the tests of DIR that did not pass said: it is printed once more at the
+# end, where a log that was cut short still has it.
+failures() {
+	python3 - "$1/meson-logs/testlog.json" "$1" <<-'EOF'
+		import json, sys
+		for line in open(sys.argv[1]):
+		    test = json.loads(line)
+		    if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL"):
+		        said = test.get("stdout", "") + test.get("stderr", "")
+		        print("==", sys.argv[2], test["name"], test["result"],
+		              test["returncode"], "%.1f s" % test["duration"])
+		        print("\n".join(said.splitlines()[-40:]))
+	EOF
+}
 
 # run DIR "SUITES" MESON_OPTIONS...
 run() {
@@ -39,6 +55,7 @@ run() {
 		failed=$((failed + 1))
 		return
 	fi
+	failures "$dir" >>"$logs/failures"
 	passed=$((passed + $(count Ok) + $(count 'Expected Fail')))
 	failed=$((failed + $(count Fail) + $(count 'Unexpected Pass') + $(count Timeout)))
 	skipped=$((skipped + $(count Skipped)))
@@ -67,5 +84,6 @@ passed=$((passed + $(rows agrees)))
 failed=$((failed + $(rows DISAGREES)))
 skipped=$((skipped + $(rows skipped)))
 
+cat "$logs/failures"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]
