@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was freed on one stream of one pool (queue.c), and what a stream divides by itself
+ * (lease.c). Guarded by the queue's lock, the part below its bins by its pool's.
+ */
+#ifndef SS_CORE_QUEUE_H
+#define SS_CORE_QUEUE_H
+
+#include "core/block.h"
+#include "core/lock.h"
+
+struct ss_core;
+struct ss_pool;
+struct ss_timeline;
+
+#define SS_BINS 256
+#define SS_NEAR 1024
+#define SS_QUEUE_MAX_BLOCKS 4096 /* beyond this a queue goes to the heap */
+
+/* Bytes in use as somebody counts them (core/hit.h), and the most that was. */
+struct ss_count {
+	_Atomic uint64_t used, peak;
+};
+
+/* What was freed on one stream of one pool. Bins hold blocks of one size each,
+ * newest first; `own` holds what was merged. */
+struct ss_queue {
+	/* Two cache lines, written by whoever uses the stream: */
+	struct ss_bias lock;
+	uint32_t blocks;                /* in bins and overflow */
+	uint64_t bytes;                 /* in bins and overflow */
+	uint64_t id, hits, frees;
+	struct ss_count count;          /* what it counts of the pool's used bytes */
+	struct ss_block *overflow;
+	struct ss_lease *lease;         /* what it divides by itself; NULL: nothing so far */
+	uint8_t filled[SS_BINS];        /* 1: this bin may hold something */
+	struct ss_bin { uint64_t size; struct ss_block *head; } bin[SS_BINS];
+	/* What hits handed out of late, by address: of its pool, and the one live block
+	 * that starts there if its state, slot and address say so, unless segments have
+	 * gone since, whose addresses may be another pool's now: then every thread's record
+	 * is void, and who renews its own calls ss_near_renew. */
+	struct ss_near { uint64_t addr; struct ss_block *b; } near[SS_NEAR];
+	uint64_t near_gone;
+	uint64_t assigned;              /* times that a bin got a size */
+	struct ss_spares spares;
+	struct ss_pool *pool;
+	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
+	uint32_t slot;                  /* its place in the table; before all, without a stream */
+	/* guarded by the pool's lock: */
+	uint64_t hits_counted;
+	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
+	uint32_t lease_in, lease_wait;  /* misses until the next lease is made */
+	struct ss_demand {              /* steady.c: the peak of used bytes (0: to be seen), */
+		uint64_t peak, at, took; /* allocations when it was, and that it took */
+		uint64_t misses, novel; /* of them no hits; of sizes not seen before */
+		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
+		unsigned waves;         /* how often the peak was almost reached since */
+		bool near_peak;
+	} demand;
+	struct ss_heap own;
+};
+
+/* What a queue divides by itself (lease.c). Guarded by its lock. */
+struct ss_lease {
+	struct ss_heap heap;
+	struct ss_block *runs;          /* in state LEASED, by ->right; NULL: no lease */
+	uint64_t taken, blocks;         /* allocations it served; blocks it was made of */
+	uint64_t clean;                 /* since when all is, at the latest, that came clean */
+	uint64_t assigned;              /* when `order` was made: */
+	uint8_t order[256];             /* the bins that have a size, by that */
+	unsigned count;
+};
+
+/* With q->lock or the pool's held. */
+static inline bool ss_leases(const struct ss_queue *q)
+{
+	return q->lease && q->lease->runs;
+}
+
+struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl);
+void ss_queue_free(struct ss_core *core, struct ss_queue *q); /* at the core's end */
+struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl);
+/* False: the queue is full and should be settled. */
+bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
+/* NULL: no block of this size. *id: what the block is to be called. */
+struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id);
+/* What its bins hold goes to where it can be merged: it is full. No lock held. */
+void ss_queue_empty(struct ss_queue *q);
+/* The blocks of `size` bytes and more, as a list by ->left; 0: everything. */
+struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size);
+/* Forgets what hits handed out of late if segments have gone. q->lock not held. */
+void ss_near_renew(struct ss_queue *q);
+/* Has q a bin for blocks of `size` bytes, because some were freed? */
+bool ss_queue_knows(struct ss_queue *q, uint64_t size);
+
+#endif
