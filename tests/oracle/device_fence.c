@@ -70,7 +70,9 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 	if (s < 0)
 		return SS_ERR_FAILED;
 	w->s[s].busy++; /* nobody destroys a stream that a call has in its hands */
+	w->recording++;
 	enum ss_status st = fence_record_on(w, dev, s, out);
+	w->recording--;
 	w->s[s].busy--;
 	return st;
 }
@@ -203,11 +205,12 @@ static void moment(void *ctx)
 		progress_some(w);
 }
 
-/* Only hipMalloc may, while something that was freed is in flight, and not for long. */
+/* Only hipMalloc may, while something that was freed is in flight (another thread may be about
+ * to record the fence that tells), and not for long. */
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct world *w = ctx;
-	bool worth = false;
+	bool worth = w->recording != 0;
 
 	for (int i = 0; i < w->nfence && !worth; i++)
 		worth = w->fence[i].used;
