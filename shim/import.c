@@ -94,7 +94,11 @@ static hipError_t only_wait(int dev)
 	struct ss_switch s;
 	hipError_t err;
 
-	if (ss_exiting() || ss_capture_live() || !ss_switch_open(&s, dev))
+	if (ss_exiting() && !ss_waits_late())
+		return hipSuccess;
+	if (ss_exiting() || ss_capture_live())
+		return ss_wait_inside(dev);
+	if (!ss_switch_open(&s, dev))
 		return hipSuccess;
 	err = ss_sync_streams(dev);
 	ss_switch_close(&s);

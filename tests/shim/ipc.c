@@ -141,6 +141,57 @@ static int hold(void)
 	return 0;
 }
 
+static void *left[BLOCKS];
+static unsigned char *seen;
+
+/* Each by itself, and each close waits for what still reads. */
+static void closes_late(void)
+{
+	for (int i = 0; i < BLOCKS; i++) {
+		OK(hipMemcpyAsync(seen, left[i], BYTES, hipMemcpyDeviceToHost, NULL));
+		OK(hipIpcCloseMemHandle(left[i]));
+		for (size_t k = 0; k < BYTES; k++)
+			CHECK(seen[k] == 10 + i);
+	}
+	tell(4, "", 1);
+}
+
+/* The same beside a capture, which goes on. */
+static int captures(void)
+{
+	hipStream_t s, t;
+	hipGraph_t graph;
+	struct order o;
+	void *p[BLOCKS];
+
+	open_all(&o, p);
+	OK(hipHostMalloc((void **)&seen, BYTES, 0));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&t, hipStreamNonBlocking));
+	OK(hipStreamBeginCapture(t, hipStreamCaptureModeGlobal));
+	for (int i = 0; i < BLOCKS; i++) {
+		OK(hipMemcpyAsync(seen, p[i], BYTES, hipMemcpyDeviceToHost, s));
+		OK(hipIpcCloseMemHandle(p[i]));
+		for (size_t k = 0; k < BYTES; k++)
+			CHECK(seen[k] == 10 + i);
+	}
+	OK(hipMemsetAsync(seen, 0, BYTES, t));
+	OK(hipStreamEndCapture(t, &graph));
+	OK(hipGraphDestroy(graph));
+	tell(4, "", 1);
+	return 0;
+}
+
+static int late(void)
+{
+	struct order o;
+
+	atexit(closes_late);
+	open_all(&o, left);
+	OK(hipHostMalloc((void **)&seen, BYTES, 0));
+	return 0;
+}
+
 /* ---- the exporter ------------------------------------------------------- */
 
 static void export(struct order *o, void **p, int count)
@@ -343,6 +394,10 @@ int main(int argc, char **argv)
 		return hostile();
 	if (!strcmp(role, "hold"))
 		return hold();
+	if (!strcmp(role, "late"))
+		return late();
+	if (!strcmp(role, "captures"))
+		return captures();
 	if (!strcmp(role, "doomed"))
 		return doomed();
 	if (!strcmp(role, "vmm"))
@@ -354,6 +409,8 @@ int main(int argc, char **argv)
 	}
 	ask("plain", false, 0);
 	ask("hostile", true, 0);
+	ask("late", true, 0);
+	ask("captures", true, 0);
 	ask("hold", true, SIGKILL);
 	ask("hold", true, 0);
 	exporter_dies();

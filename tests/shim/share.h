@@ -97,6 +97,7 @@ void from_plain(void);
 void devices(void);
 
 /* share_args.c */
+int late(void);
 void same_process(void);
 void loop(void);
 void arguments(void);

@@ -40,6 +40,41 @@ void same_process(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
+/* ---- after exit() -------------------------------------------------------- */
+
+static void *left[BLOCKS];
+static unsigned char *seen;
+
+/* The runtime frees by whole allocations, and knows nothing of the blocks in one. */
+static void frees_late(void)
+{
+	for (int i = 0; i < BLOCKS; i++) {
+		OK(hipMemcpyAsync(seen, left[i], BYTES, hipMemcpyDeviceToHost, NULL));
+		if (i % 2) {
+			OK(hipFreeAsync(left[i], NULL));
+			OK(hipStreamSynchronize(NULL));
+		} else {
+			OK(hipFree(left[i])); /* and waits */
+		}
+		for (size_t k = 0; k < BYTES; k++)
+			CHECK(seen[k] == 10 + i);
+		CHECK(hipFree(left[i]) != hipSuccess);
+	}
+	tell(4, "", 1);
+}
+
+int late(void)
+{
+	struct order o;
+
+	atexit(frees_late);
+	open_all(&o, left);
+	OK(hipHostMalloc((void **)&seen, BYTES, 0));
+	return 0;
+}
+
+/* ---- again and again ------------------------------------------------------ */
+
 /* Exported bytes are not reused; so the segments they were in have to go back. */
 void loop(void)
 {
