@@ -10,36 +10,60 @@
  */
 #include "core/internal.h"
 
-enum ss_status ss_ipc_export(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)
+/* The live block at `addr`, if handles can be made for it. Pool lock held. */
+static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
+				  struct ss_segment *seg, uint64_t addr)
+{
+	struct ss_block *b = NULL;
+
+	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
+		b = ss_block_containing(core, seg, addr);
+	/* Only what HIP itself allocated has a handle: raw HSA memory is refused
+	 * there, and a VMM address in it is a kernel BUG (clr#265). */
+	return b && atomic_load(&b->state) == SS_BLOCK_LIVE && seg->backing == SS_BACKING_HIP ?
+	       b : NULL;
+}
+
+enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)
 {
 	uint64_t addr = (uintptr_t)ptr;
 	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_block *b = NULL;
+	struct ss_block *b;
 	struct ss_pool *pool;
 
 	if (!seg)
 		return SS_ERR_FOREIGN;
 	pool = seg->pool;
 	pthread_mutex_lock(&pool->lock);
-	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
-		b = ss_block_containing(core, seg, addr);
-	/* Only what HIP itself allocated has a handle: raw HSA memory is refused
-	 * there, and a VMM address in it is a kernel BUG (clr#265). */
-	if (!b || atomic_load(&b->state) != SS_BLOCK_LIVE || seg->backing != SS_BACKING_HIP) {
-		pthread_mutex_unlock(&pool->lock);
-		return SS_ERR_INVALID;
+	b = shareable(core, pool, seg, addr);
+	if (b) {
+		if (!seg->serial)
+			seg->serial = atomic_fetch_add(&core->next_export, 1) + 1;
+		out->segment = seg->native;
+		out->segment_size = seg->native_size;
+		out->serial = seg->serial;
+		out->offset = b->addr - (uintptr_t)seg->native;
+		out->size = b->request;
+		out->device = pool->dev;
 	}
-	b->exported = true;
-	if (!seg->exported)
-		seg->exported = atomic_fetch_add(&core->next_export, 1) + 1;
-	out->segment = seg->native;
-	out->segment_size = seg->native_size;
-	out->serial = seg->exported;
-	out->offset = b->addr - (uintptr_t)seg->native;
-	out->size = b->request;
-	out->device = pool->dev;
 	pthread_mutex_unlock(&pool->lock);
-	return SS_OK;
+	return b ? SS_OK : SS_ERR_INVALID;
+}
+
+void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place)
+{
+	uint64_t addr = (uintptr_t)place->segment + place->offset;
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_pool *pool = seg ? seg->pool : NULL;
+	struct ss_block *b;
+
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	b = shareable(core, pool, seg, addr);
+	if (b)
+		b->exported = true;
+	pthread_mutex_unlock(&pool->lock);
 }
 
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
@@ -86,7 +110,7 @@ static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t
 	seg->backing = pool->backing;
 	seg->native = native;
 	seg->native_size = size;
-	seg->exported = serial;
+	seg->serial = serial;
 	seg->first->exported = true;
 	ss_segment_link(pool, seg);
 	atomic_fetch_add(&pool->kept, seg->size);
@@ -110,13 +134,13 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 		void *native;
 
 		for (seg = pool->segments; seg; seg = seg->next)
-			if (seg->exported && is_over(core, seg))
+			if (seg->serial && is_over(core, seg))
 				break;
 		if (!seg)
 			break;
 		native = seg->native;
 		size = seg->native_size;
-		serial = seg->exported;
+		serial = seg->serial;
 		for (struct ss_block *b = seg->first; b; b = b->next) {
 			if (atomic_load(&b->state) == SS_BLOCK_HOLE)
 				atomic_fetch_sub(&pool->kept, b->size);

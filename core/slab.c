@@ -106,7 +106,7 @@ static bool is_idle(const struct ss_segment *seg)
 {
 	const struct ss_block *b = seg->first;
 
-	return b->size == seg->size && !seg->exported &&
+	return b->size == seg->size &&
 	       __atomic_load_n(&b->slot, __ATOMIC_RELAXED) == SS_SLOT_CLEAN &&
 	       atomic_load_explicit(&b->state, memory_order_relaxed) == SS_BLOCK_FREE;
 }
