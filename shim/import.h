@@ -14,6 +14,10 @@ void *ss_ipc_segment(const struct ss_handle *h);
 /* Opens a block of another process on `dev`, for a pool. */
 hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr);
 
+/* Does ptr lie in an imported block that does not start its mapping? A handle that the
+ * runtime makes for it would open somewhere else. */
+bool ss_import_inside(const void *ptr);
+
 /* A free of what may have been imported. False: it was not, and nothing was done. */
 bool ss_import_free(void *ptr, hipError_t *err);
 bool ss_import_free_async(void *ptr, int dev, hipError_t *err);

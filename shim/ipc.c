@@ -117,7 +117,7 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	if (!ptr || !handle)
 		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
 	s = ss_ipc_find(ss_core, ptr, &place);
-	if (s == SS_ERR_FOREIGN)
+	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
 		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);

@@ -291,32 +291,52 @@ void *ss_mapping_settled(uint64_t idle, uint64_t asked)
 
 /* ---- questions ---------------------------------------------------------- */
 
+/* A handle of the runtime's opens the whole segment: the block in it is meant where
+ * there is one. */
+static struct block *block_at(const struct mapping *m, const void *ptr)
+{
+	size_t at = (size_t)((const char *)ptr - m->base);
+	struct block *best = NULL;
+
+	for (struct block *b = m->blocks; b; b = b->next)
+		if (at - b->offset < b->size && (!best || b->size < best->size))
+			best = b;
+	return best;
+}
+
 bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number)
 {
 	struct mapping *m;
-	struct block *best = NULL;
+	struct block *b = NULL;
 
 	if (likely(!atomic_load_explicit(&known_count, memory_order_relaxed)))
 		return false;
 	pthread_mutex_lock(&mappings_lock);
 	m = find_address(ptr);
-	if (m && m->serial) {
-		size_t at = (size_t)((const char *)ptr - m->base);
-
-		/* A handle of the runtime's opens the whole segment: the block in it
-		 * is meant where there is one. */
-		for (struct block *b = m->blocks; b; b = b->next)
-			if (at - b->offset < b->size && (!best || b->size < best->size))
-				best = b;
-		if (best) {
-			out->base = m->base + best->offset;
-			out->size = best->size;
-			out->device = m->dev;
-			*number = best->number;
-		}
+	if (m && m->serial)
+		b = block_at(m, ptr);
+	if (b) {
+		out->base = m->base + b->offset;
+		out->size = b->size;
+		out->device = m->dev;
+		*number = b->number;
 	}
 	pthread_mutex_unlock(&mappings_lock);
-	return best != NULL;
+	return b != NULL;
+}
+
+bool ss_import_inside(const void *ptr)
+{
+	const struct mapping *m;
+	const struct block *b;
+	bool inside;
+
+	pthread_mutex_lock(&mappings_lock);
+	m = find_address(ptr);
+	b = m ? block_at(m, ptr) : NULL;
+	inside = b && b->offset;
+	pthread_mutex_unlock(&mappings_lock);
+	return inside;
 }
 
 void ss_import_reset(int dev)

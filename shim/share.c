@@ -273,7 +273,7 @@ hipError_t do_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
 		return ss_fail(hipErrorInvalidValue);
 	ss_seen(-1, SS_SEEN_IPC);
 	s = ss_ipc_find(ss_core, ptr, &place);
-	if (s == SS_ERR_FOREIGN)
+	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
 		return ss_said(REAL(hipMemPoolExportPointer, data, ptr));
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);

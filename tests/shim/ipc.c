@@ -37,6 +37,7 @@ static unsigned char *open_all(struct order *o, void **p)
 /* One mapping for all blocks of a segment; any order; contents both ways. */
 static int import(void)
 {
+	hipMemPoolPtrExportData data;
 	struct order o;
 	void *p[BLOCKS], *again, *base;
 	size_t size;
@@ -49,6 +50,10 @@ static int import(void)
 	CHECK(again == p[2] && sim_count("hipIpcOpenMemHandle") == 1);
 	OK(hipMemGetAddressRange(&base, &size, (char *)p[1] + 7));
 	CHECK(base == p[1] && size == BYTES);
+	/* The runtime would hand on the start of the segment for any block in it. */
+	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&o.handle[1], p[1]));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&data, p[1]));
+	CHECK(!sim_count("hipIpcGetMemHandle") && !sim_count("hipMemPoolExportPointer"));
 	GIVES(hipErrorInvalidValue, hipFree(p[1]));
 	GIVES(hipErrorInvalidValue, hipIpcCloseMemHandle((char *)p[1] + 512));
 	for (int i = 0; i < o.count; i++)
