@@ -105,10 +105,20 @@ static hipError_t only_wait(int dev)
 	return err;
 }
 
-/* It has left the table: should the runtime refuse, it stays mapped. */
+/* The runtime waits for the mapping's own device when it closes. The mapping has left the
+ * table: should the runtime refuse, it stays. */
 static hipError_t leave(const struct ss_departure *d)
 {
-	return d->close ? REAL(hipIpcCloseMemHandle, d->close) : only_wait(d->dev);
+	hipError_t err = hipSuccess, one;
+
+	for (int dev = 0; dev < ss_device_count(); dev++) {
+		if (!(d->devices >> dev & 1) || (d->close && dev == d->dev))
+			continue;
+		one = only_wait(dev);
+		if (err == hipSuccess)
+			err = one;
+	}
+	return d->close ? REAL(hipIpcCloseMemHandle, d->close) : err;
 }
 
 hipError_t do_hipIpcCloseMemHandle(void *ptr)

@@ -27,6 +27,7 @@ struct mapping {
 	unsigned char handle[SS_HANDLE_BYTES];
 	uint32_t serial;
 	int dev;
+	uint64_t devices;      /* it was opened on: since 7.0 one mapping may serve several */
 	unsigned flags;
 	unsigned users, opens; /* what the program opened; what the runtime did */
 	bool shared;           /* some of it was opened by a handle of ours */
@@ -75,7 +76,8 @@ static void set_ending(struct mapping *m, bool ending)
 	m->ending = ending;
 }
 
-static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum ss_via via)
+static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum ss_via via,
+		   int dev)
 {
 	struct block *b;
 
@@ -97,6 +99,7 @@ static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum
 	if (m->users >= m->opens)
 		set_ending(m, false);
 	m->shared |= ours;
+	m->devices |= 1ull << dev;
 	return true;
 }
 
@@ -164,7 +167,7 @@ bool ss_mapping_again(const struct ss_handle *h, bool ours, enum ss_via via, int
 	if (found) {
 		/* The flags were right when it was mapped. */
 		*err = flags >= 0 && (unsigned)flags != m->flags ? hipErrorInvalidValue :
-		       attach(m, h, ours, via) ? hipSuccess : hipErrorOutOfMemory;
+		       attach(m, h, ours, via, dev) ? hipSuccess : hipErrorOutOfMemory;
 		if (*err == hipSuccess)
 			*ptr = m->base + h->offset;
 	}
@@ -194,7 +197,7 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 		m = same;
 	else if (!m)
 		m = add(h, base, dev, flags);
-	if (m && attach(m, h, ours, via)) {
+	if (m && attach(m, h, ours, via, dev)) {
 		*ptr = m->base + h->offset;
 		err = hipSuccess;
 		if (!same) {
@@ -236,6 +239,7 @@ struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later)
 	if (b) {
 		d.open = true;
 		d.dev = m->dev;
+		d.devices = m->devices;
 		detach(m, b);
 		if (later >= 0) {
 			m->waits |= 1ull << m->dev | 1ull << later;

@@ -321,6 +321,7 @@ int main(int argc, char **argv)
 		{"hostile", hostile}, {"doomed", doomed}, {"peer", peer},
 		{"guide-pointer", guide_pointer}, {"guide-handle", guide_handle},
 		{"plain-exporter", plain_exporter}, {"right-device", right_device},
+		{"both-devices", both_devices},
 		{"no-device", no_device}, {"crowd", crowd}, {"late", late},
 	};
 	int count = 0;
