@@ -4,11 +4,12 @@
  *
  * Nobody tells when an importer lets go, so the bytes of an exported block are
  * never handed out again: a free turns them into a hole. A segment with nothing
- * but holes and idle memory goes back whole; the runtime keeps it for the peer.
+ * but holes and idle memory goes back whole; the runtime keeps it for the peer. Where
+ * it is seen to keep it for good (hip#3886), the rest of a segment is used up first.
  *
  * Locks: pool->lock, dropped for the driver.
  */
-#include "core/internal.h"
+#include "core/vmm.h"
 
 /* The live block at `addr`, if handles can be made for it. Pool lock held. */
 static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
@@ -76,26 +77,41 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* Is nothing of it live, nor on its way into a heap, nor in use by work that is
- * still under way? Pool lock held. */
-static bool is_over(struct ss_core *core, const struct ss_segment *seg)
+/* Bytes of it that were exported, if nothing is live, nor on its way into a heap, nor in
+ * use by work that is still under way; else 0. Pool lock held. */
+static uint64_t is_over(struct ss_core *core, const struct ss_segment *seg)
 {
-	bool hole = false;
+	uint64_t holes = 0;
 
 	for (const struct ss_block *b = seg->first; b; b = b->next) {
 		unsigned state = atomic_load(&b->state);
 
 		if (state == SS_BLOCK_HOLE)
-			hole = true;
+			holes += b->size;
 		else if (state != SS_BLOCK_FREE)
-			return false;
+			return 0;
 		if (b->slot == SS_SLOT_CLEAN)
 			continue;
 		if (b->slot == SS_SLOT_EPOCH ||
 		    b->n > atomic_load(&ss_slot(core, b->slot)->completed))
-			return false;
+			return 0;
 	}
-	return hole;
+	return holes;
+}
+
+/* One that is to go back. The first block of a segment that the runtime keeps costs it all of
+ * the segment: there, much of it must have been used up. Pool lock held. */
+static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
+{
+	struct ss_segment *seg;
+
+	for (seg = pool->segments; seg; seg = seg->next) {
+		uint64_t holes = seg->serial ? is_over(pool->core, seg) : 0;
+
+		if (holes && (!kept || holes >= seg->size / 2))
+			break;
+	}
+	return seg;
 }
 
 /* What the device refused to take back stays, but nobody gets it. */
@@ -117,7 +133,7 @@ static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t
 	ss_account_reserved(pool, size);
 }
 
-uint64_t ss_ipc_release(struct ss_pool *pool)
+uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 {
 	struct ss_core *core = pool->core;
 	struct ss_segment *seg;
@@ -128,19 +144,12 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
-	for (;;) {
-		uint64_t size, serial;
+	while ((seg = find_over(pool, !all && ss_keeps_exports(pool)))) {
+		uint64_t size = seg->native_size, serial = seg->serial;
+		void *native = seg->native;
+		struct ss_witness w;
 		enum ss_status s;
-		void *native;
 
-		for (seg = pool->segments; seg; seg = seg->next)
-			if (seg->serial && is_over(core, seg))
-				break;
-		if (!seg)
-			break;
-		native = seg->native;
-		size = seg->native_size;
-		serial = seg->serial;
 		for (struct ss_block *b = seg->first; b; b = b->next) {
 			if (atomic_load(&b->state) == SS_BLOCK_HOLE)
 				atomic_fetch_sub(&pool->kept, b->size);
@@ -152,8 +161,14 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 		atomic_fetch_sub(&pool->reserved, size);
 		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);
 		pthread_mutex_unlock(&pool->lock);
+		ss_keeps_begin(pool, &w);
+		w.reserved += size;
 		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing,
 							  native, size));
+		if (s == SS_OK) {
+			ss_cap_give(pool, size);
+			ss_keeps_exports_end(pool, &w, size);
+		}
 		pthread_mutex_lock(&pool->lock);
 		if (s != SS_OK) {
 			put_back(pool, native, size, serial);
@@ -161,7 +176,6 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 		}
 		given += size;
 		pool->st.released_bytes += size;
-		ss_cap_give(pool, size);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return given;
