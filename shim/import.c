@@ -168,3 +168,19 @@ void ss_import_settle_slow(bool joins_null)
 	while (idle && (base = ss_mapping_settled(idle, asked)))
 		(void)REAL(hipIpcCloseMemHandle, base);
 }
+
+/* A device on which some stream is always at work is never seen idle. To close waits for no
+ * more than the call in front of which it is done, but the next close would wait for what
+ * was enqueued meanwhile, and that may be for the caller: so one at a time. */
+void ss_import_close_one(int dev)
+{
+	uint64_t asked;
+	void *base;
+
+	if (ss_capture_live() || ss_exiting())
+		return;
+	(void)ss_mappings_waiting(&asked);
+	base = ss_mapping_settled(1ull << dev, asked);
+	if (base)
+		(void)REAL(hipIpcCloseMemHandle, base);
+}

@@ -34,6 +34,8 @@ static inline bool ss_import_ending(void)
 	return unlikely(atomic_load_explicit(&ss_mappings_ending, memory_order_relaxed));
 }
 void ss_import_settle_slow(bool joins_null);
+/* Before a call that waits for `dev` anyway. */
+void ss_import_close_one(int dev);
 static inline void ss_import_settle(bool joins_null)
 {
 	if (ss_import_ending())

@@ -323,6 +323,7 @@ int main(int argc, char **argv)
 		{"plain-exporter", plain_exporter}, {"right-device", right_device},
 		{"both-devices", both_devices},
 		{"no-device", no_device}, {"crowd", crowd}, {"late", late},
+		{"never-idle", never_idle},
 	};
 	int count = 0;
 
@@ -347,6 +348,7 @@ int main(int argc, char **argv)
 	ask("lazy", true, 0);
 	ask("crowd", true, 0);
 	ask("late", true, 0);
+	ask("never-idle", true, 0);
 	no_leak();
 	two_ways(4);
 	if (!getenv("SHARE_NATIVE_CANNOT"))

@@ -99,6 +99,7 @@ void devices(void);
 
 /* share_args.c */
 int late(void);
+int never_idle(void);
 void same_process(void);
 void loop(void);
 void arguments(void);
