@@ -384,7 +384,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
 		ss_pool_enter(pool); /* not gone: b is in no heap yet */
 		ss_ipc_keep(pool, b);
-		ss_ipc_release(pool);
+		ss_ipc_release(pool, false);
 		ss_pool_leave(pool);
 	} else if (clean && pool->done && b->classic) {
 		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);

@@ -131,7 +131,7 @@ struct ss_segment {
 	enum ss_backing backing;
 	void *native;                   /* what the driver gave (base may be above) */
 	uint64_t native_size;
-	uint64_t exported;              /* != 0: its number among those with a handle */
+	uint64_t serial;                /* != 0: its number among those that got a handle */
 };
 
 bool ss_map_init(struct ss_core *core);

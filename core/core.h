@@ -273,9 +273,8 @@ enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev);
 /* True if [ptr, ptr+size) touches a reservation or segment of ours. */
 bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size);
 
-/* Where a block lies that is to be shared with other processes. From now on its
- * bytes are never handed out again. SS_ERR_FOREIGN: not ours; SS_ERR_INVALID: not
- * live, or of a backing that has no handles. */
+/* Where a block lies that is to be shared with other processes. SS_ERR_FOREIGN: not
+ * ours; SS_ERR_INVALID: not live, or of a backing that has no handles. */
 struct ss_ipc_place {
 	void *segment;
 	size_t segment_size;
@@ -284,7 +283,9 @@ struct ss_ipc_place {
 	size_t size;       /* of the block, as requested */
 	int device;
 };
-enum ss_status ss_ipc_export(struct ss_core *core, const void *ptr, struct ss_ipc_place *out);
+enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out);
+/* It is shared: from now on its bytes are never handed out again. */
+void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place);
 
 /* Bytes the device could give this process beyond what it reports as free. */
 uint64_t ss_idle_bytes(struct ss_core *core, int dev);

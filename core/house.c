@@ -39,7 +39,7 @@ static void keep_house(struct ss_pool *pool, void *arg)
 	}
 	if ((ss_release_waits(pool) && !k->idle) || !atomic_load(&pool->reserved))
 		return;
-	ss_ipc_release(pool); /* whatever the threshold: nobody can use it */
+	ss_ipc_release(pool, false); /* whatever the threshold: nobody can use it */
 	pthread_mutex_lock(&pool->lock);
 	trim = pool->trim_wanted;
 	target = pool->trim_keep;

@@ -144,6 +144,9 @@ struct ss_device_state {
 	/* keeps.c: times that given memory did not come back; when to doubt that, ms */
 	_Atomic unsigned keeps;
 	_Atomic uint64_t keeps_until, keeps_wait;
+	/* The same of what was exported. */
+	_Atomic unsigned pins;
+	_Atomic uint64_t pins_until, pins_wait;
 	/* house.c: what makes a synchronization look, and when else it does, ms */
 	_Atomic uint64_t hurry;
 	_Atomic uint64_t look;
@@ -385,9 +388,9 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size);
 
 /* ipc.c. No lock held. An exported block that was freed: never again anybody's. */
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
-/* Gives segments back of which nothing is left but that. May wait for the device.
- * Returns the bytes given back. */
-uint64_t ss_ipc_release(struct ss_pool *pool);
+/* Gives segments back of which nothing is left but that; `all`: even where the device is
+ * seen to gain nothing by it. May wait for the device. Returns the bytes given back. */
+uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 /* A block that is a segment of its own, in state QUEUED; NULL: not to be had. */
 struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t *id);
 

@@ -4,42 +4,67 @@
  *
  * Nobody tells when an importer lets go, so the bytes of an exported block are
  * never handed out again: a free turns them into a hole. A segment with nothing
- * but holes and idle memory goes back whole; the runtime keeps it for the peer.
+ * but holes and idle memory goes back whole; the runtime keeps it for the peer. Where
+ * it is seen to keep it for good (hip#3886), the rest of a segment is used up first.
  *
  * Locks: pool->lock, dropped for the driver.
  */
-#include "core/internal.h"
+#include "core/vmm.h"
 
-enum ss_status ss_ipc_export(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)
+/* The live block at `addr`, if handles can be made for it. Pool lock held. */
+static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
+				  struct ss_segment *seg, uint64_t addr)
+{
+	struct ss_block *b = NULL;
+
+	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
+		b = ss_block_containing(core, seg, addr);
+	/* Only what HIP itself allocated has a handle: raw HSA memory is refused
+	 * there, and a VMM address in it is a kernel BUG (clr#265). */
+	return b && atomic_load(&b->state) == SS_BLOCK_LIVE && seg->backing == SS_BACKING_HIP ?
+	       b : NULL;
+}
+
+enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)
 {
 	uint64_t addr = (uintptr_t)ptr;
 	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_block *b = NULL;
+	struct ss_block *b;
 	struct ss_pool *pool;
 
 	if (!seg)
 		return SS_ERR_FOREIGN;
 	pool = seg->pool;
 	pthread_mutex_lock(&pool->lock);
-	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
-		b = ss_block_containing(core, seg, addr);
-	/* Only what HIP itself allocated has a handle: raw HSA memory is refused
-	 * there, and a VMM address in it is a kernel BUG (clr#265). */
-	if (!b || atomic_load(&b->state) != SS_BLOCK_LIVE || seg->backing != SS_BACKING_HIP) {
-		pthread_mutex_unlock(&pool->lock);
-		return SS_ERR_INVALID;
+	b = shareable(core, pool, seg, addr);
+	if (b) {
+		if (!seg->serial)
+			seg->serial = atomic_fetch_add(&core->next_export, 1) + 1;
+		out->segment = seg->native;
+		out->segment_size = seg->native_size;
+		out->serial = seg->serial;
+		out->offset = b->addr - (uintptr_t)seg->native;
+		out->size = b->request;
+		out->device = pool->dev;
 	}
-	b->exported = true;
-	if (!seg->exported)
-		seg->exported = atomic_fetch_add(&core->next_export, 1) + 1;
-	out->segment = seg->native;
-	out->segment_size = seg->native_size;
-	out->serial = seg->exported;
-	out->offset = b->addr - (uintptr_t)seg->native;
-	out->size = b->request;
-	out->device = pool->dev;
 	pthread_mutex_unlock(&pool->lock);
-	return SS_OK;
+	return b ? SS_OK : SS_ERR_INVALID;
+}
+
+void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place)
+{
+	uint64_t addr = (uintptr_t)place->segment + place->offset;
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_pool *pool = seg ? seg->pool : NULL;
+	struct ss_block *b;
+
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	b = shareable(core, pool, seg, addr);
+	if (b)
+		b->exported = true;
+	pthread_mutex_unlock(&pool->lock);
 }
 
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
@@ -52,26 +77,41 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* Is nothing of it live, nor on its way into a heap, nor in use by work that is
- * still under way? Pool lock held. */
-static bool is_over(struct ss_core *core, const struct ss_segment *seg)
+/* Bytes of it that were exported, if nothing is live, nor on its way into a heap, nor in
+ * use by work that is still under way; else 0. Pool lock held. */
+static uint64_t is_over(struct ss_core *core, const struct ss_segment *seg)
 {
-	bool hole = false;
+	uint64_t holes = 0;
 
 	for (const struct ss_block *b = seg->first; b; b = b->next) {
 		unsigned state = atomic_load(&b->state);
 
 		if (state == SS_BLOCK_HOLE)
-			hole = true;
+			holes += b->size;
 		else if (state != SS_BLOCK_FREE)
-			return false;
+			return 0;
 		if (b->slot == SS_SLOT_CLEAN)
 			continue;
 		if (b->slot == SS_SLOT_EPOCH ||
 		    b->n > atomic_load(&ss_slot(core, b->slot)->completed))
-			return false;
+			return 0;
 	}
-	return hole;
+	return holes;
+}
+
+/* One that is to go back. The first block of a segment that the runtime keeps costs it all of
+ * the segment: there, much of it must have been used up. Pool lock held. */
+static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
+{
+	struct ss_segment *seg;
+
+	for (seg = pool->segments; seg; seg = seg->next) {
+		uint64_t holes = seg->serial ? is_over(pool->core, seg) : 0;
+
+		if (holes && (!kept || holes >= seg->size / 2))
+			break;
+	}
+	return seg;
 }
 
 /* What the device refused to take back stays, but nobody gets it. */
@@ -86,14 +126,14 @@ static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t
 	seg->backing = pool->backing;
 	seg->native = native;
 	seg->native_size = size;
-	seg->exported = serial;
+	seg->serial = serial;
 	seg->first->exported = true;
 	ss_segment_link(pool, seg);
 	atomic_fetch_add(&pool->kept, seg->size);
 	ss_account_reserved(pool, size);
 }
 
-uint64_t ss_ipc_release(struct ss_pool *pool)
+uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 {
 	struct ss_core *core = pool->core;
 	struct ss_segment *seg;
@@ -104,19 +144,12 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
-	for (;;) {
-		uint64_t size, serial;
+	while ((seg = find_over(pool, !all && ss_keeps_exports(pool)))) {
+		uint64_t size = seg->native_size, serial = seg->serial;
+		void *native = seg->native;
+		struct ss_witness w;
 		enum ss_status s;
-		void *native;
 
-		for (seg = pool->segments; seg; seg = seg->next)
-			if (seg->exported && is_over(core, seg))
-				break;
-		if (!seg)
-			break;
-		native = seg->native;
-		size = seg->native_size;
-		serial = seg->exported;
 		for (struct ss_block *b = seg->first; b; b = b->next) {
 			if (atomic_load(&b->state) == SS_BLOCK_HOLE)
 				atomic_fetch_sub(&pool->kept, b->size);
@@ -128,8 +161,14 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 		atomic_fetch_sub(&pool->reserved, size);
 		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);
 		pthread_mutex_unlock(&pool->lock);
+		ss_keeps_begin(pool, &w);
+		w.reserved += size;
 		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing,
 							  native, size));
+		if (s == SS_OK) {
+			ss_cap_give(pool, size);
+			ss_keeps_exports_end(pool, &w, size);
+		}
 		pthread_mutex_lock(&pool->lock);
 		if (s != SS_OK) {
 			put_back(pool, native, size, serial);
@@ -137,7 +176,6 @@ uint64_t ss_ipc_release(struct ss_pool *pool)
 		}
 		given += size;
 		pool->st.released_bytes += size;
-		ss_cap_give(pool, size);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return given;

@@ -72,30 +72,70 @@ static void believe(struct ss_pool *pool, unsigned keeps, uint64_t wait)
 	atomic_store(&d->keeps, keeps);
 }
 
+/* Has nobody else in this process moved the figure? */
+static bool alone(struct ss_pool *pool, const struct ss_witness *w, uint64_t given)
+{
+	struct ss_device_state *d = device(pool);
+
+	return w->taken == w->reserved && atomic_load(&d->reserved) == w->reserved - given &&
+	       atomic_load(&d->taken) == w->taken - given;
+}
+
 void ss_keeps_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given,
 		  enum ss_giving how)
 {
 	struct ss_device_state *d = device(pool);
 	unsigned keeps = atomic_load(&d->keeps);
 	uint64_t left = device_free(pool);
-	bool alone = w->taken == w->reserved &&
-		     atomic_load(&d->reserved) == w->reserved - given &&
-		     atomic_load(&d->taken) == w->taken - given;
+	bool told = alone(pool, w, given);
 	bool back = left >= w->left + given / 2;
 
-	if (how == SS_GIVE_PARTS && alone) {
+	if (how == SS_GIVE_PARTS && told) {
 		if (back)
 			atomic_store(&d->keeps, 0);
 		else
 			believe(pool, keeps + 1, DOUBT_MS);
 	} else if (how == SS_GIVE_WHOLE && keeps == KEEPS_WHOLE) {
-		if (alone && !back)
+		if (told && !back)
 			believe(pool, keeps + 1, DOUBT_MS);
 	} else if (how != SS_GIVE_PARTS) {
 		/* What somebody else gave back is no reason for more losses. */
-		if (alone && back && left <= w->left + 2 * given)
+		if (told && back && left <= w->left + 2 * given)
 			believe(pool, how == SS_GIVE_ONE ? 0 : KEEPS_WHOLE, DOUBT_MS);
 		else
 			believe(pool, keeps, 2 * atomic_load(&d->keeps_wait));
 	}
+}
+
+/* ---- what was exported ------------------------------------------------------ */
+
+/* From 7.0 on it may be kept for good (hip#3886); for as long as a peer has it open it
+ * always is. */
+
+bool ss_keeps_exports(struct ss_pool *pool)
+{
+	return atomic_load(&device(pool)->pins) >= KEEPS_WHOLE &&
+	       now_ms(pool) < atomic_load(&device(pool)->pins_until);
+}
+
+void ss_keeps_exports_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given)
+{
+	struct ss_device_state *d = device(pool);
+	uint64_t left = device_free(pool), wait = DOUBT_MS;
+	unsigned pins = atomic_load(&d->pins);
+
+	if (!alone(pool, w, given))
+		return;
+	if (left >= w->left + given / 2) {
+		atomic_store(&d->pins, 0);
+		return;
+	}
+	/* Was it doubted in vain? */
+	if (pins >= KEEPS_WHOLE && now_ms(pool) >= atomic_load(&d->pins_until))
+		wait = 2 * atomic_load(&d->pins_wait);
+	else if (pins >= KEEPS_WHOLE)
+		return;
+	atomic_store(&d->pins_wait, wait);
+	atomic_store(&d->pins_until, now_ms(pool) + wait);
+	atomic_store(&d->pins, pins + 1);
 }

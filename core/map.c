@@ -245,7 +245,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	__atomic_store_n(&seg->size, size, __ATOMIC_RELAXED);
 	seg->pool = pool;
 	seg->first = b;
-	seg->exported = 0;
+	seg->serial = 0;
 	b->addr = base;
 	b->size = size;
 	b->request = 0;

@@ -106,7 +106,7 @@ static bool is_idle(const struct ss_segment *seg)
 {
 	const struct ss_block *b = seg->first;
 
-	return b->size == seg->size && !seg->exported &&
+	return b->size == seg->size &&
 	       __atomic_load_n(&b->slot, __ATOMIC_RELAXED) == SS_SLOT_CLEAN &&
 	       atomic_load_explicit(&b->state, memory_order_relaxed) == SS_BLOCK_FREE;
 }
@@ -351,7 +351,7 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 
 	/* Segments that were exported and are over go first, if nobody has to wait. */
 	if (atomic_load(&pool->kept) && ss_device_idle(pool->core, pool->dev, false))
-		ss_ipc_release(pool);
+		ss_ipc_release(pool, false);
 	if (give_back)
 		make_room(pool, want);
 	s = ss_slab_add(pool, want);
@@ -384,7 +384,7 @@ uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 	ss_flush_all(pool);
 	ss_settle(pool);
 	pthread_mutex_unlock(&pool->lock);
-	given = ss_ipc_release(pool);
+	given = ss_ipc_release(pool, older_than == UINT64_MAX);
 	given += pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
 						   slab_release(pool, target, target, older_than);
 	if (!given)

@@ -50,6 +50,9 @@ bool ss_keeps_all(struct ss_pool *pool);
 void ss_keeps_begin(struct ss_pool *pool, struct ss_witness *w);
 void ss_keeps_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given,
 		  enum ss_giving how);
+/* The same of segments that were exported: does it keep them? */
+bool ss_keeps_exports(struct ss_pool *pool);
+void ss_keeps_exports_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given);
 
 /* Chunks. The pool is claimed, no lock held. */
 void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c);

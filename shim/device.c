@@ -8,6 +8,8 @@ static struct ss_token device_begin(void)
 	hipError_t err;
 	int dev = ss_current_device(&err);
 
+	if (dev >= 0 && ss_import_ending())
+		ss_import_close_one(dev);
 	return dev < 0 ? (struct ss_token){0} : ss_device_sync_begin(ss_core, dev);
 }
 

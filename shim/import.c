@@ -94,17 +94,31 @@ static hipError_t only_wait(int dev)
 	struct ss_switch s;
 	hipError_t err;
 
-	if (ss_exiting() || ss_capture_live() || !ss_switch_open(&s, dev))
+	if (ss_exiting() && !ss_waits_late())
+		return hipSuccess;
+	if (ss_exiting() || ss_capture_live())
+		return ss_wait_inside(dev);
+	if (!ss_switch_open(&s, dev))
 		return hipSuccess;
 	err = ss_sync_streams(dev);
 	ss_switch_close(&s);
 	return err;
 }
 
-/* It has left the table: should the runtime refuse, it stays mapped. */
+/* The runtime waits for the mapping's own device when it closes. The mapping has left the
+ * table: should the runtime refuse, it stays. */
 static hipError_t leave(const struct ss_departure *d)
 {
-	return d->close ? REAL(hipIpcCloseMemHandle, d->close) : only_wait(d->dev);
+	hipError_t err = hipSuccess, one;
+
+	for (int dev = 0; dev < ss_device_count(); dev++) {
+		if (!(d->devices >> dev & 1) || (d->close && dev == d->dev))
+			continue;
+		one = only_wait(dev);
+		if (err == hipSuccess)
+			err = one;
+	}
+	return d->close ? REAL(hipIpcCloseMemHandle, d->close) : err;
 }
 
 hipError_t do_hipIpcCloseMemHandle(void *ptr)
@@ -152,5 +166,21 @@ void ss_import_settle_slow(bool joins_null)
 		if (waits >> dev & 1 && ss_device_idle(ss_core, dev, joins_null))
 			idle |= 1ull << dev;
 	while (idle && (base = ss_mapping_settled(idle, asked)))
+		(void)REAL(hipIpcCloseMemHandle, base);
+}
+
+/* A device on which some stream is always at work is never seen idle. To close waits for no
+ * more than the call in front of which it is done, but the next close would wait for what
+ * was enqueued meanwhile, and that may be for the caller: so one at a time. */
+void ss_import_close_one(int dev)
+{
+	uint64_t asked;
+	void *base;
+
+	if (ss_capture_live() || ss_exiting())
+		return;
+	(void)ss_mappings_waiting(&asked);
+	base = ss_mapping_settled(1ull << dev, asked);
+	if (base)
 		(void)REAL(hipIpcCloseMemHandle, base);
 }

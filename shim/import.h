@@ -14,6 +14,10 @@ void *ss_ipc_segment(const struct ss_handle *h);
 /* Opens a block of another process on `dev`, for a pool. */
 hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr);
 
+/* Does ptr lie in an imported block that does not start its mapping? A handle that the
+ * runtime makes for it would open somewhere else. */
+bool ss_import_inside(const void *ptr);
+
 /* A free of what may have been imported. False: it was not, and nothing was done. */
 bool ss_import_free(void *ptr, hipError_t *err);
 bool ss_import_free_async(void *ptr, int dev, hipError_t *err);
@@ -30,6 +34,8 @@ static inline bool ss_import_ending(void)
 	return unlikely(atomic_load_explicit(&ss_mappings_ending, memory_order_relaxed));
 }
 void ss_import_settle_slow(bool joins_null);
+/* Before a call that waits for `dev` anyway. */
+void ss_import_close_one(int dev);
 static inline void ss_import_settle(bool joins_null)
 {
 	if (ss_import_ending())

@@ -151,15 +151,13 @@ static bool wait_for_device(int dev, struct ss_token *t)
 /* Beside a capture nothing of ours may touch a null stream, but the real hipFree
  * may (it waits inside); and after exit() began we do not know any more which streams there
  * are, but it does. So a page is allocated to be freed. */
-static hipError_t wait_inside(int dev)
+static hipError_t wait_by_page(int dev)
 {
+	hipError_t err = hipSuccess;
 	void *page = NULL;
 	struct ss_switch s;
-	hipError_t err;
 
-	err = REAL(hipFree, NULL); /* the guard: beside some captures that is an error */
-	if (err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ||
-	    !ss_switch_open(&s, dev))
+	if (!ss_switch_open(&s, dev))
 		return err;
 	if (REAL(hipExtMallocWithFlags, &page, 4096, hipDeviceMallocDefault) == hipSuccess)
 		err = REAL(hipFree, page);
@@ -169,17 +167,31 @@ static hipError_t wait_inside(int dev)
 	return err;
 }
 
-/* hipFreeAsync has no such guard, and costs nobody his capture. */
-static hipError_t wait_inside_relaxed(int dev)
+static hipError_t wait_inside(int dev)
+{
+	hipError_t err = REAL(hipFree, NULL); /* the guard: beside some captures that is an error */
+
+	return err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ? err
+									       : wait_by_page(dev);
+}
+
+/* hipFreeAsync has no such guard, nor has hipIpcCloseMemHandle, and costs nobody his
+ * capture. */
+static hipError_t relaxed(hipError_t (*wait)(int), int dev)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
 	hipError_t err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
 
 	if (err != hipSuccess)
 		return err;
-	err = wait_inside(dev);
+	err = wait(dev);
 	(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
 	return err;
+}
+
+hipError_t ss_wait_inside(int dev)
+{
+	return relaxed(wait_by_page, dev);
 }
 
 /* A classic free of a live block of ours on `dev`; `async`: by hipFreeAsync. */
@@ -198,7 +210,7 @@ static hipError_t free_here(void *ptr, int dev, bool async)
 		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
 	}
 	if (ss_capture_live()) {
-		hipError_t err = async ? wait_inside_relaxed(dev) : wait_inside(dev);
+		hipError_t err = async ? relaxed(wait_inside, dev) : wait_inside(dev);
 
 		if (err != hipSuccess)
 			return ss_said(err);
@@ -216,10 +228,10 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 {
 	hipError_t err;
 
-	if (ss_exiting())
-		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
 	if (ptr && ss_import_free(ptr, &err))
 		return err;
+	if (ss_exiting())
+		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
 	return ss_said(REAL(hipFree, ptr));
 }
 
@@ -412,6 +424,8 @@ static int free_async(void *ptr, void *native)
 	if (ss_exiting()) {
 		if (ss_lookup(ss_core, ptr, &info))
 			return info.classic ? free_here(ptr, info.device, true) : hipSuccess;
+		if (ss_import_free_async(ptr, 0, &err))
+			return err;
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
 	}
 	tl = ss_stream(stream, &err);

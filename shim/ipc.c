@@ -116,20 +116,21 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	ss_seen(-1, SS_SEEN_IPC);
 	if (!ptr || !handle)
 		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
-	s = ss_ipc_export(ss_core, ptr, &place);
-	if (s == SS_ERR_FOREIGN)
+	s = ss_ipc_find(ss_core, ptr, &place);
+	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
 		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);
 	err = ss_ipc_handle(&place, &h);
 	if (err != hipSuccess)
 		return ss_said(err);
-	if (ss_handle_pack(&h, handle))
-		return ss_said(hipSuccess);
-	if (place.offset)
-		return ss_fail(hipErrorInvalidValue);
-	/* A layout that we do not know: the base is right in any. */
-	memcpy(handle, h.real, sizeof(*handle));
+	if (!ss_handle_pack(&h, handle)) {
+		if (place.offset)
+			return ss_fail(hipErrorInvalidValue);
+		/* A layout that we do not know: the base is right in any. */
+		memcpy(handle, h.real, sizeof(*handle));
+	}
+	ss_ipc_export(ss_core, &place);
 	return ss_said(hipSuccess);
 }
 

@@ -27,6 +27,7 @@ struct mapping {
 	unsigned char handle[SS_HANDLE_BYTES];
 	uint32_t serial;
 	int dev;
+	uint64_t devices;      /* it was opened on: since 7.0 one mapping may serve several */
 	unsigned flags;
 	unsigned users, opens; /* what the program opened; what the runtime did */
 	bool shared;           /* some of it was opened by a handle of ours */
@@ -75,7 +76,8 @@ static void set_ending(struct mapping *m, bool ending)
 	m->ending = ending;
 }
 
-static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum ss_via via)
+static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum ss_via via,
+		   int dev)
 {
 	struct block *b;
 
@@ -97,6 +99,7 @@ static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum
 	if (m->users >= m->opens)
 		set_ending(m, false);
 	m->shared |= ours;
+	m->devices |= 1ull << dev;
 	return true;
 }
 
@@ -164,7 +167,7 @@ bool ss_mapping_again(const struct ss_handle *h, bool ours, enum ss_via via, int
 	if (found) {
 		/* The flags were right when it was mapped. */
 		*err = flags >= 0 && (unsigned)flags != m->flags ? hipErrorInvalidValue :
-		       attach(m, h, ours, via) ? hipSuccess : hipErrorOutOfMemory;
+		       attach(m, h, ours, via, dev) ? hipSuccess : hipErrorOutOfMemory;
 		if (*err == hipSuccess)
 			*ptr = m->base + h->offset;
 	}
@@ -194,7 +197,7 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 		m = same;
 	else if (!m)
 		m = add(h, base, dev, flags);
-	if (m && attach(m, h, ours, via)) {
+	if (m && attach(m, h, ours, via, dev)) {
 		*ptr = m->base + h->offset;
 		err = hipSuccess;
 		if (!same) {
@@ -236,6 +239,7 @@ struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later)
 	if (b) {
 		d.open = true;
 		d.dev = m->dev;
+		d.devices = m->devices;
 		detach(m, b);
 		if (later >= 0) {
 			m->waits |= 1ull << m->dev | 1ull << later;
@@ -291,32 +295,52 @@ void *ss_mapping_settled(uint64_t idle, uint64_t asked)
 
 /* ---- questions ---------------------------------------------------------- */
 
+/* A handle of the runtime's opens the whole segment: the block in it is meant where
+ * there is one. */
+static struct block *block_at(const struct mapping *m, const void *ptr)
+{
+	size_t at = (size_t)((const char *)ptr - m->base);
+	struct block *best = NULL;
+
+	for (struct block *b = m->blocks; b; b = b->next)
+		if (at - b->offset < b->size && (!best || b->size < best->size))
+			best = b;
+	return best;
+}
+
 bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number)
 {
 	struct mapping *m;
-	struct block *best = NULL;
+	struct block *b = NULL;
 
 	if (likely(!atomic_load_explicit(&known_count, memory_order_relaxed)))
 		return false;
 	pthread_mutex_lock(&mappings_lock);
 	m = find_address(ptr);
-	if (m && m->serial) {
-		size_t at = (size_t)((const char *)ptr - m->base);
-
-		/* A handle of the runtime's opens the whole segment: the block in it
-		 * is meant where there is one. */
-		for (struct block *b = m->blocks; b; b = b->next)
-			if (at - b->offset < b->size && (!best || b->size < best->size))
-				best = b;
-		if (best) {
-			out->base = m->base + best->offset;
-			out->size = best->size;
-			out->device = m->dev;
-			*number = best->number;
-		}
+	if (m && m->serial)
+		b = block_at(m, ptr);
+	if (b) {
+		out->base = m->base + b->offset;
+		out->size = b->size;
+		out->device = m->dev;
+		*number = b->number;
 	}
 	pthread_mutex_unlock(&mappings_lock);
-	return best != NULL;
+	return b != NULL;
+}
+
+bool ss_import_inside(const void *ptr)
+{
+	const struct mapping *m;
+	const struct block *b;
+	bool inside;
+
+	pthread_mutex_lock(&mappings_lock);
+	m = find_address(ptr);
+	b = m ? block_at(m, ptr) : NULL;
+	inside = b && b->offset;
+	pthread_mutex_unlock(&mappings_lock);
+	return inside;
 }
 
 void ss_import_reset(int dev)

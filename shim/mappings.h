@@ -24,7 +24,8 @@ struct ss_departure {
 	bool open;   /* and was open, until now */
 	bool shared; /* other blocks of ours may lie in it */
 	void *close; /* the runtime is to close this now; NULL: nothing */
-	int dev;
+	int dev;     /* that of the mapping, */
+	uint64_t devices; /* and all that it was opened on */
 };
 
 /* The block that starts at ptr is let go. `later` >= 0: the device whose streams may

@@ -272,15 +272,18 @@ hipError_t do_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
 	if (!data || !ptr)
 		return ss_fail(hipErrorInvalidValue);
 	ss_seen(-1, SS_SEEN_IPC);
-	s = ss_ipc_export(ss_core, ptr, &place);
-	if (s == SS_ERR_FOREIGN)
+	s = ss_ipc_find(ss_core, ptr, &place);
+	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
 		return ss_said(REAL(hipMemPoolExportPointer, data, ptr));
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);
 	err = ss_ipc_handle(&place, &h);
 	if (err != hipSuccess)
 		return ss_fail(err);
-	return ss_pointer_pack(&h, data) ? ss_said(hipSuccess) : ss_fail(hipErrorInvalidValue);
+	if (!ss_pointer_pack(&h, data))
+		return ss_fail(hipErrorInvalidValue);
+	ss_ipc_export(ss_core, &place);
+	return ss_said(hipSuccess);
 }
 
 /* For pointers of a process without us. */

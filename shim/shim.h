@@ -340,6 +340,8 @@ hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded);
 hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream);
 /* Waits for every stream of `dev`, the current device. */
 hipError_t ss_sync_streams(int dev);
+/* The same where nothing of ours may touch a stream: the runtime waits. */
+hipError_t ss_wait_inside(int dev);
 
 /* ---- pools.c ------------------------------------------------------------ */
 

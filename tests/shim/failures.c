@@ -5,6 +5,32 @@
 static void (*fail)(const char *);
 static void (*fail_clear)(void);
 
+/* Who gets no handle shares nothing: the block is used again, and its memory goes back. */
+static void no_handle(void)
+{
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypePosixFileDescriptor);
+	hipMemPoolPtrExportData data;
+	void *first = NULL, *p, *q;
+	hipIpcMemHandle_t handle;
+
+	fail("hipIpcGetMemHandle:%1");
+	for (int i = 0; i < 2; i++) {
+		OK(hipMallocFromPoolAsync(&p, 4096, pool, NULL));
+		OK(hipMallocFromPoolAsync(&q, 4096, pool, NULL));
+		CHECK(!first || p == first || q == first);
+		first = p;
+		CHECK(hipIpcGetMemHandle(&handle, p) != hipSuccess);
+		CHECK(hipMemPoolExportPointer(&data, p) != hipSuccess);
+		OK(hipFreeAsync(p, NULL));
+		OK(hipFreeAsync(q, NULL));
+	}
+	OK(hipDeviceSynchronize());
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) == 0);
+	OK(hipMemPoolDestroy(pool));
+	fail_clear();
+}
+
 int main(void)
 {
 	uint64_t before = 0, after = 0;
@@ -71,5 +97,6 @@ int main(void)
 	OK(hipFreeAsync(p, s));
 	OK(hipStreamDestroy(s));
 	OK(hipEventDestroy(e));
+	no_handle();
 	return 0;
 }

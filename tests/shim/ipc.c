@@ -37,6 +37,7 @@ static unsigned char *open_all(struct order *o, void **p)
 /* One mapping for all blocks of a segment; any order; contents both ways. */
 static int import(void)
 {
+	hipMemPoolPtrExportData data;
 	struct order o;
 	void *p[BLOCKS], *again, *base;
 	size_t size;
@@ -49,6 +50,10 @@ static int import(void)
 	CHECK(again == p[2] && sim_count("hipIpcOpenMemHandle") == 1);
 	OK(hipMemGetAddressRange(&base, &size, (char *)p[1] + 7));
 	CHECK(base == p[1] && size == BYTES);
+	/* The runtime would hand on the start of the segment for any block in it. */
+	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&o.handle[1], p[1]));
+	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&data, p[1]));
+	CHECK(!sim_count("hipIpcGetMemHandle") && !sim_count("hipMemPoolExportPointer"));
 	GIVES(hipErrorInvalidValue, hipFree(p[1]));
 	GIVES(hipErrorInvalidValue, hipIpcCloseMemHandle((char *)p[1] + 512));
 	for (int i = 0; i < o.count; i++)
@@ -141,6 +146,57 @@ static int hold(void)
 	return 0;
 }
 
+static void *left[BLOCKS];
+static unsigned char *seen;
+
+/* Each by itself, and each close waits for what still reads. */
+static void closes_late(void)
+{
+	for (int i = 0; i < BLOCKS; i++) {
+		OK(hipMemcpyAsync(seen, left[i], BYTES, hipMemcpyDeviceToHost, NULL));
+		OK(hipIpcCloseMemHandle(left[i]));
+		for (size_t k = 0; k < BYTES; k++)
+			CHECK(seen[k] == 10 + i);
+	}
+	tell(4, "", 1);
+}
+
+/* The same beside a capture, which goes on. */
+static int captures(void)
+{
+	hipStream_t s, t;
+	hipGraph_t graph;
+	struct order o;
+	void *p[BLOCKS];
+
+	open_all(&o, p);
+	OK(hipHostMalloc((void **)&seen, BYTES, 0));
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&t, hipStreamNonBlocking));
+	OK(hipStreamBeginCapture(t, hipStreamCaptureModeGlobal));
+	for (int i = 0; i < BLOCKS; i++) {
+		OK(hipMemcpyAsync(seen, p[i], BYTES, hipMemcpyDeviceToHost, s));
+		OK(hipIpcCloseMemHandle(p[i]));
+		for (size_t k = 0; k < BYTES; k++)
+			CHECK(seen[k] == 10 + i);
+	}
+	OK(hipMemsetAsync(seen, 0, BYTES, t));
+	OK(hipStreamEndCapture(t, &graph));
+	OK(hipGraphDestroy(graph));
+	tell(4, "", 1);
+	return 0;
+}
+
+static int late(void)
+{
+	struct order o;
+
+	atexit(closes_late);
+	open_all(&o, left);
+	OK(hipHostMalloc((void **)&seen, BYTES, 0));
+	return 0;
+}
+
 /* ---- the exporter ------------------------------------------------------- */
 
 static void export(struct order *o, void **p, int count)
@@ -206,8 +262,11 @@ static void two_ways(int importers)
 			CHECK(sim_count("hipFree") == freed + 1);
 		}
 	}
-	for (int n = 0; n < importers; n++)
+	for (int n = 0; n < importers; n++) {
+		if (n % 2) /* its last word is still to come */
+			hear(c[n].from, &go, 1);
 		finish(&c[n], 0);
+	}
 }
 
 static void ask(const char *role, bool shim, int die)
@@ -343,6 +402,10 @@ int main(int argc, char **argv)
 		return hostile();
 	if (!strcmp(role, "hold"))
 		return hold();
+	if (!strcmp(role, "late"))
+		return late();
+	if (!strcmp(role, "captures"))
+		return captures();
 	if (!strcmp(role, "doomed"))
 		return doomed();
 	if (!strcmp(role, "vmm"))
@@ -354,6 +417,8 @@ int main(int argc, char **argv)
 	}
 	ask("plain", false, 0);
 	ask("hostile", true, 0);
+	ask("late", true, 0);
+	ask("captures", true, 0);
 	ask("hold", true, SIGKILL);
 	ask("hold", true, 0);
 	exporter_dies();

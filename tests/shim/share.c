@@ -321,7 +321,9 @@ int main(int argc, char **argv)
 		{"hostile", hostile}, {"doomed", doomed}, {"peer", peer},
 		{"guide-pointer", guide_pointer}, {"guide-handle", guide_handle},
 		{"plain-exporter", plain_exporter}, {"right-device", right_device},
-		{"no-device", no_device}, {"crowd", crowd},
+		{"both-devices", both_devices},
+		{"no-device", no_device}, {"crowd", crowd}, {"late", late},
+		{"never-idle", never_idle},
 	};
 	int count = 0;
 
@@ -345,6 +347,8 @@ int main(int argc, char **argv)
 	ask("hostile", true, 0);
 	ask("lazy", true, 0);
 	ask("crowd", true, 0);
+	ask("late", true, 0);
+	ask("never-idle", true, 0);
 	no_leak();
 	two_ways(4);
 	if (!getenv("SHARE_NATIVE_CANNOT"))

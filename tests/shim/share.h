@@ -90,6 +90,7 @@ int guide_handle(void);
 int plain_exporter(void);
 int right_device(void);
 int no_device(void);
+int both_devices(void);
 int crowd(void);
 void all_to_all(int n);
 void guide(void);
@@ -97,6 +98,8 @@ void from_plain(void);
 void devices(void);
 
 /* share_args.c */
+int late(void);
+int never_idle(void);
 void same_process(void);
 void loop(void);
 void arguments(void);

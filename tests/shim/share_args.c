@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools that are shared with oneself, and arguments of all kinds. */
+/* Pools that are shared with oneself, imports at their end, and arguments of all kinds. */
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "share.h"
@@ -39,6 +40,88 @@ void same_process(void)
 	OK(hipMemPoolDestroy(imported));
 	OK(hipMemPoolDestroy(pool));
 }
+
+/* ---- after exit() -------------------------------------------------------- */
+
+static void *left[BLOCKS];
+static unsigned char *seen;
+
+/* The runtime frees by whole allocations, and knows nothing of the blocks in one. */
+static void frees_late(void)
+{
+	for (int i = 0; i < BLOCKS; i++) {
+		OK(hipMemcpyAsync(seen, left[i], BYTES, hipMemcpyDeviceToHost, NULL));
+		if (i % 2) {
+			OK(hipFreeAsync(left[i], NULL));
+			OK(hipStreamSynchronize(NULL));
+		} else {
+			OK(hipFree(left[i])); /* and waits */
+		}
+		for (size_t k = 0; k < BYTES; k++)
+			CHECK(seen[k] == 10 + i);
+		CHECK(hipFree(left[i]) != hipSuccess);
+	}
+	tell(4, "", 1);
+}
+
+int late(void)
+{
+	struct order o;
+
+	atexit(frees_late);
+	open_all(&o, left);
+	OK(hipHostMalloc((void **)&seen, BYTES, 0));
+	return 0;
+}
+
+/* ---- a device that is never idle ------------------------------------------ */
+
+static void *scratch;
+
+/* By the time that the other thread's wait returns, there is work again. */
+static void *works(void *stream)
+{
+	int (*holds_one)(void) = (int (*)(void))sim_must("somasim_holds");
+
+	while (!holds_one())
+		usleep(100);
+	OK(hipMemsetAsync(scratch, 1, BYTES, stream));
+	((void (*)(void))sim_must("somasim_let_go"))();
+	return NULL;
+}
+
+/* Who waits for all of the device lets go of what was freed. */
+int never_idle(void)
+{
+	int (*hold_next)(const char *, int) =
+		(int (*)(const char *, int))sim_must("somasim_hold");
+	struct order o;
+	void *p[BLOCKS];
+	hipMemPool_t pool = open_all(&o, p);
+	hipStream_t busy;
+	pthread_t t;
+
+	OK(hipStreamCreateWithFlags(&busy, hipStreamNonBlocking));
+	OK(hipMalloc(&scratch, BYTES));
+	for (uint64_t round = 1; round <= 3; round++) {
+		for (int i = 0; i < o.count; i++)
+			OK(hipFreeAsync(p[i], NULL));
+		stall(busy);
+		hold_next("hipDeviceSynchronize", 1);
+		CHECK(!pthread_create(&t, NULL, works, busy));
+		OK(hipDeviceSynchronize());
+		CHECK(sim_count("hipIpcCloseMemHandle") == round);
+		CHECK(!pthread_join(t, NULL));
+		release(busy);
+		OK(hipStreamSynchronize(busy)); /* before it is held again */
+		for (int i = 0; i < o.count; i++)
+			OK(hipMemPoolImportPointer(&p[i], pool, &o.data[i]));
+	}
+	tell(4, "", 1);
+	return 0;
+}
+
+/* ---- again and again ------------------------------------------------------ */
 
 /* Exported bytes are not reused; so the segments they were in have to go back. */
 void loop(void)

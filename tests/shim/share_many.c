@@ -308,6 +308,58 @@ int no_device(void)
 	return 0;
 }
 
+/* Imported on both devices. Since 7.0 that is one mapping, and whoever lets go of the last
+ * of it waits for both. */
+int both_devices(void)
+{
+	hipMemPool_t pools[DEVICES];
+	unsigned char *seen;
+	struct order o;
+	hipStream_t s;
+	void *p[DEVICES];
+	char go = 1;
+
+	close(receive_fd(3));
+	hear(3, &o, sizeof(o));
+	OK(hipHostMalloc((void **)&seen, BYTES, 0));
+	for (int round = 0; round < 8; round++) {
+		for (int dev = 0; dev < DEVICES; dev++) {
+			OK(hipSetDevice(dev));
+			pools[dev] = shareable(dev);
+			OK(hipMemPoolImportPointer(&p[dev], pools[dev], &o.data[0]));
+		}
+		OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+		memset(seen, 0, BYTES);
+		OK(hipMemcpyAsync(seen, p[1], BYTES, hipMemcpyDeviceToHost, s));
+		for (int dev = 0; dev < DEVICES; dev++)
+			OK(hipFree(p[dev]));
+		for (size_t k = 0; k < BYTES; k++)
+			CHECK(seen[k] == 10);
+		OK(hipStreamDestroy(s));
+		for (int dev = 0; dev < DEVICES; dev++)
+			OK(hipMemPoolDestroy(pools[dev]));
+	}
+	tell(4, &go, 1);
+	return 0;
+}
+
+static void with_device(const char *role, int dev)
+{
+	hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
+	struct child c = start(role, true);
+	hipMemPool_t pool = shareable(dev);
+	struct order o;
+	void *p[BLOCKS];
+	char go;
+
+	if (dev)
+		OK(hipMemPoolSetAccess(pool, &access, 1));
+	export(&o, pool, p, 3, dev);
+	hand_over(c.to, pool, &o);
+	hear(c.from, &go, 1);
+	finish(&c, 0);
+}
+
 void devices(void)
 {
 	struct child blind;
@@ -323,19 +375,7 @@ void devices(void)
 	hear(blind.from, &seen, 1);
 	finish(&blind, 0);
 	for (int dev = 0; dev < DEVICES; dev++) {
-		hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0},
-					   hipMemAccessFlagsProtReadWrite};
-		struct child c = start("right-device", true);
-		hipMemPool_t pool = shareable(dev);
-		struct order o;
-		void *p[BLOCKS];
-		char go;
-
-		if (dev)
-			OK(hipMemPoolSetAccess(pool, &access, 1));
-		export(&o, pool, p, 3, dev);
-		hand_over(c.to, pool, &o);
-		hear(c.from, &go, 1);
-		finish(&c, 0);
+		with_device("right-device", dev);
+		with_device("both-devices", dev);
 	}
 }

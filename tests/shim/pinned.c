@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A runtime that never takes back what was exported (hip#3886): each block costs what it
+ * costs there, not the whole segment that it lay in.
+ */
+#include "test.h"
+
+#define ROUNDS 200
+#define MB (1ull << 20)
+
+/* What the device has lost, where the same without us loses ROUNDS * size. */
+static uint64_t lost(size_t size, bool async)
+{
+	uint64_t before = device_free(0);
+	hipMemPoolPtrExportData data;
+	hipIpcMemHandle_t handle;
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypePosixFileDescriptor);
+	void *p;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (async)
+			OK(hipMallocFromPoolAsync(&p, size, pool, NULL));
+		else
+			OK(hipMalloc(&p, size));
+		if (async)
+			OK(hipMemPoolExportPointer(&data, p));
+		else
+			OK(hipIpcGetMemHandle(&handle, p));
+		if (async)
+			OK(hipFreeAsync(p, NULL));
+		else
+			OK(hipFree(p));
+		OK(hipStreamSynchronize(NULL));
+	}
+	OK(hipDeviceSynchronize());
+	OK(hipMemPoolDestroy(pool));
+	return before - device_free(0);
+}
+
+int main(void)
+{
+	CHECK(preloaded());
+	for (int async = 0; async < 2; async++) {
+		/* Two segments to find out, one to use up. */
+		CHECK(lost(1000, async) <= 24 * MB);
+		CHECK(lost(100000, async) <= 3 * ROUNDS * 100000ull + 24 * MB);
+	}
+	return 0;
+}
