@@ -101,10 +101,12 @@ static inline void ss_uncover(struct ss_timeline *tl)
 		atomic_store_explicit(&tl->uncovered, 1, memory_order_relaxed);
 }
 /* Round a command on tl: what is hit or freed meanwhile stays uncovered, and so
- * does everything if the command fails. tl->lock held. */
+ * does everything if the command fails. Commands between whose beginnings there was neither a
+ * hit nor a free have one number: whichever is enqueued first, it covers as much. tl->lock
+ * held. */
 static inline unsigned ss_cover_begin(struct ss_timeline *tl)
 {
-	if (atomic_load(&tl->uncovered)) {
+	if (atomic_load(&tl->uncovered) == 1) {
 		tl->covers = tl->covers < 2 ? 2 : tl->covers + 1;
 		atomic_store(&tl->uncovered, tl->covers);
 	}

@@ -2,10 +2,11 @@
 /*
  * Statistics, and the checks that tests make on the core's own structures.
  *
- * Locks: one pool's at a time; queues below it.
+ * Locks: one pool's at a time; queues below it. At exit only that of the list of pools.
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/internal.h"
 
@@ -14,38 +15,52 @@ struct visitor {
 	void *arg;
 };
 
-static void visit(struct ss_pool *pool, void *arg)
+/* Under the pool's lock, or (`late`) of figures that others may be changing. */
+__attribute__((no_sanitize("thread")))
+static void counted(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
 {
-	struct visitor *v = arg;
-	struct ss_pool_stats s;
+	*s = pool->st;
+	s->allocations += pool->ids;
+	for (struct ss_queue *q = pool->done; q; q = ss_queue_after(pool, q)) {
+		if (!late)
+			ss_bias_visit(&q->lock);
+		s->allocations += q->hits;
+		s->frees += q->frees;
+		*(q == pool->done ? &s->reuse_completed : &s->reuse_same_stream) += q->hits;
+		if (!late)
+			ss_bias_unlock(&q->lock);
+	}
+	s->segments = pool->segment_count;
+}
+
+static void tell(struct ss_pool *pool, struct ss_pool_stats *s, const struct visitor *v)
+{
 	char kind[32];
 
-	pthread_mutex_lock(&pool->lock);
-	s = pool->st;
-	s.allocations += pool->ids;
-	for (struct ss_queue *q = pool->done; q; q = ss_queue_after(pool, q)) {
-		ss_bias_visit(&q->lock);
-		s.allocations += q->hits;
-		s.frees += q->frees;
-		*(q == pool->done ? &s.reuse_completed : &s.reuse_same_stream) += q->hits;
-		ss_bias_unlock(&q->lock);
-	}
-	s.segments = pool->segment_count;
-	pthread_mutex_unlock(&pool->lock);
-	s.device = pool->dev;
+	s->device = pool->dev;
 	snprintf(kind, sizeof(kind), "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
-	s.kind = pool->classic ? "classic" : pool->is_default ? "default" : kind;
-	s.backing = ss_backing_name(pool->backing);
-	s.hits = s.allocations - s.misses;
-	s.reserved = pool->reserved;
-	s.reserved_high = pool->reserved_high;
-	s.used = ss_pool_used(pool);
-	s.used_high = ss_pool_used_high(pool);
-	s.fences = pool->core->fences;
-	s.driver_calls = pool->core->driver_calls;
-	s.driver_ns = pool->core->driver_ns;
-	if (s.allocations)
-		v->each(&s, v->arg);
+	s->kind = pool->classic ? "classic" : pool->is_default ? "default" : kind;
+	s->backing = ss_backing_name(pool->backing);
+	s->hits = s->allocations - s->misses;
+	s->reserved = pool->reserved;
+	s->reserved_high = pool->reserved_high;
+	s->used = ss_pool_used(pool);
+	s->used_high = ss_pool_used_high(pool);
+	s->fences = pool->core->fences;
+	s->driver_calls = pool->core->driver_calls;
+	s->driver_ns = pool->core->driver_ns;
+	if (s->allocations)
+		v->each(s, v->arg);
+}
+
+static void visit(struct ss_pool *pool, void *arg)
+{
+	struct ss_pool_stats s;
+
+	pthread_mutex_lock(&pool->lock);
+	counted(pool, &s, false);
+	pthread_mutex_unlock(&pool->lock);
+	tell(pool, &s, arg);
 }
 
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg)
@@ -79,9 +94,25 @@ static void print(const struct ss_pool_stats *s, void *arg)
 		s->remaps, s->waits);
 }
 
+/* exit() may have been called by a signal's handler, in the very thread that holds what is asked
+ * for here: so the list of pools is waited for no longer than anybody else keeps it, and no
+ * other lock is taken. */
 void ss_stats_print(struct ss_core *core, FILE *out)
 {
-	ss_stats(core, print, out);
+	struct visitor v = {print, out};
+	struct ss_pool_stats s;
+	struct timespec end;
+	bool locked;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
+	locked = !pthread_mutex_timedlock(&core->pools, &end);
+	for (struct ss_pool *pool = core->pool_list; pool; pool = pool->next) {
+		counted(pool, &s, true);
+		tell(pool, &s, &v);
+	}
+	if (locked)
+		pthread_mutex_unlock(&core->pools);
 	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms, "
 		"host memory for metadata %.1f KiB\n",
 		(uint64_t)core->fences, (uint64_t)core->driver_calls,

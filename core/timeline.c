@@ -186,34 +186,55 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 	return tl;
 }
 
+/* Is tl, which ends, at its end already? A query tells, which enqueues nothing, if a command
+ * stands behind all that was hit and freed on it. */
+static bool ended_before(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked)
+{
+	*asked = SS_ERR_NOT_READY;
+	if (core->drv.stream_idle && !ss_distrusted(core) && !ss_stream_uncovered(tl))
+		*asked = ss_stream_ask(core, tl);
+	return *asked == SS_OK;
+}
+
+/* The runtime takes the stream down with the thread, so there is no fence. Order lock held. */
+static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
+{
+	struct ss_device_state *d = &core->dev[tl->dev];
+
+	if (null_counts_on(core, tl) && !ended) {
+		/* It cannot be waited for: the null stream starts afresh, and
+		 * what was freed on the old one completes with the device. */
+		ss_timeline_end(core, d->null);
+		atomic_fetch_add(&core->zombies, 1);
+		__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);
+	}
+	ss_timeline_end(core, tl);
+	if ((!atomic_load(&tl->marked) && !atomic_load(&d->classic)) || SS_MUTANT_IS(41))
+		ss_complete(core, tl, tl->last, NULL, true);
+	else if (ended)
+		ss_complete(core, tl, tl->last, NULL, false);
+	else
+		atomic_fetch_add(&core->zombies, 1);
+}
+
 void ss_thread_exit(struct ss_core *core)
 {
 	if (mine.serial != core->serial)
 		return;
-	/* The runtime may already have taken the stream down with the thread, so
-	 * no fence: what was freed on it completes with the device. */
-	pthread_mutex_lock(&core->order);
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
 		struct ss_timeline *tl = my_timeline(dev);
+		enum ss_status asked;
+		bool ended;
 
-		mine.at[dev].tl = NULL;
 		if (!tl)
 			continue;
-		if (null_counts_on(core, tl)) {
-			/* It cannot be waited for: the null stream starts afresh, and
-			 * what was freed on the old one completes with the device. */
-			ss_timeline_end(core, core->dev[dev].null);
-			atomic_fetch_add(&core->zombies, 1);
-			__atomic_store_n(&core->dev[dev].null, NULL, __ATOMIC_RELEASE);
-		}
-		ss_timeline_end(core, tl);
-		if ((!atomic_load(&tl->marked) && !atomic_load(&core->dev[dev].classic)) ||
-		    SS_MUTANT_IS(41))
-			ss_complete(core, tl, tl->last, NULL, true);
-		else
-			atomic_fetch_add(&core->zombies, 1);
+		ended = ended_before(core, tl, &asked);
+		pthread_mutex_lock(&core->order);
+		if (my_timeline(dev)) /* not if a reset has taken it */
+			thread_end(core, tl, ended);
+		mine.at[dev].tl = NULL;
+		pthread_mutex_unlock(&core->order);
 	}
-	pthread_mutex_unlock(&core->order);
 }
 
 struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
@@ -266,17 +287,15 @@ void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fen
 bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 {
 	bool must_join = false, ended, marked, fenced = false;
-	enum ss_status asked = SS_ERR_NOT_READY;
+	enum ss_status asked;
 
 	if (SS_MUTANT_IS(7))
 		return false;
 	/* A fence joins a blocking stream with the null stream, and its destruction then waits
-	 * for that one's work, which may wait for whoever destroys. None is needed if the stream is
-	 * at its end and a command stands behind all that was hit and freed on it. Nor is there one
-	 * where it can't be asked, after a capture that failed: a device-wide wait tells then. */
-	if (core->drv.stream_idle && !ss_distrusted(core) && !ss_stream_uncovered(tl))
-		asked = ss_stream_ask(core, tl);
-	ended = asked == SS_OK;
+	 * for that one's work, which may wait for whoever destroys. None is needed if the stream
+	 * has ended before. Nor is there one where it can't be asked, after a capture that failed:
+	 * a device-wide wait tells then. */
+	ended = ended_before(core, tl, &asked);
 	/* A fence first, while the handle still is the stream. Whatever hipMalloc
 	 * gave may be in use on any stream, marked or not. */
 	marked = atomic_load(&tl->marked) || atomic_load(&core->dev[tl->dev].classic);

@@ -221,6 +221,25 @@ void ss_capture_stream_gone(struct ss_timeline *tl)
 		end(tl);
 }
 
+/* A reset takes the streams of the device, and captures with them. */
+void ss_capture_device_gone(int dev)
+{
+	struct member *m, *next;
+	struct ss_timeline *tl;
+
+	while (ss_capture_live()) {
+		tl = NULL;
+		pthread_mutex_lock(&capture_lock);
+		HASH_ITER(hh, members, m, next)
+			if (ss_timeline_device(m->tl) == dev)
+				tl = m->tl;
+		pthread_mutex_unlock(&capture_lock);
+		if (!tl)
+			break;
+		ss_capture_stream_gone(tl);
+	}
+}
+
 /* ---- the calls ---------------------------------------------------------- */
 
 /* Announced before the real call, so that nothing of ours is enqueued on the

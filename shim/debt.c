@@ -264,7 +264,7 @@ void ss_debt_pay(int dev)
 {
 	uint64_t due = atomic_load(&owed[dev]), old = atomic_load(&paid[dev]), last;
 	struct ss_switch s;
-	struct ss_token t;
+	struct ss_token t = {0};
 	hipError_t err;
 
 	/* Paid only once the wait is over: until then others wait for themselves. */
@@ -275,7 +275,10 @@ void ss_debt_pay(int dev)
 		;
 	if (ss_thread_barriers())
 		ss_thread_barrier();
-	t = ss_stream_sync_begin(ss_core, ss_timeline_null(ss_core, dev));
+	/* From exit() on nobody wants to know; and a signal's handler may have called it where a
+	 * lock is held that is taken here. */
+	if (!ss_exiting())
+		t = ss_stream_sync_begin(ss_core, ss_timeline_null(ss_core, dev));
 	/* A synchronization enqueues a marker, which a query of another thread would
 	 * see as work in flight; an idle stream needs none. Only while it is the one
 	 * stream, or the query says nothing of those that it joins. */

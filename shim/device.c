@@ -61,6 +61,7 @@ hipError_t do_hipDeviceReset(void)
 	int dev = ss_current_device(&err);
 
 	if (dev >= 0) {
+		ss_capture_device_gone(dev);
 		ss_device_reset(ss_core, dev, wait_for(ss_device_keeps(ss_core, dev)));
 		ss_import_reset(dev);
 		ss_rocm_device_reset(dev);

@@ -238,8 +238,9 @@ bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
 bool ss_capture_refuses(int dev);
 /* Is it an error now to make or end a pool, or to make one current? */
 bool ss_capture_forbids_pools(void);
-/* The stream is about to be destroyed. */
+/* The stream is about to be destroyed, or all of a device are. */
 void ss_capture_stream_gone(struct ss_timeline *tl);
+void ss_capture_device_gone(int dev);
 
 /* ---- debt.c ------------------------------------------------------------- */
 

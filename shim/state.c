@@ -137,7 +137,7 @@ static void thread_gone(void *arg)
 	uint64_t streams = ss_tls.own_streams;
 
 	ss_tls.own_streams = 0; /* a later destructor may need one again */
-	if (atomic_load(&ss_state) != SS_ON)
+	if (!streams || atomic_load(&ss_state) != SS_ON)
 		return;
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
 		if (streams >> dev & 1)
@@ -145,15 +145,29 @@ static void thread_gone(void *arg)
 	ss_thread_exit(ss_core);
 }
 
-/* Not a key of pthreads: those end after all thread-local objects. Destructors run last
- * in, first out, so the runtime's must be entered before: any call of it does that. */
+/* A key of pthreads ends after all thread-local objects: so it is only for those that
+ * free in a key's destructor, after that, where nobody asks for thread-local ones any more. */
+static pthread_key_t gone_key;
+static bool have_gone_key;
+
+static void gone_key_make(void)
+{
+	have_gone_key = !pthread_key_create(&gone_key, thread_gone);
+}
+
+/* Destructors run last in, first out, so the runtime's must be entered before: any call of
+ * it does that. */
 void ss_thread_hook(int dev)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int current;
 
 	if (!ss_tls.own_streams) {
 		(void)REAL(hipGetDevice, &current);
 		__cxa_thread_atexit_impl(thread_gone, NULL, &__dso_handle);
+		pthread_once(&once, gone_key_make);
+		if (have_gone_key)
+			(void)pthread_setspecific(gone_key, &gone_key);
 	}
 	ss_tls.own_streams |= (uint64_t)1 << dev;
 }

@@ -20,6 +20,26 @@ static void *some(bool pool)
 	return p;
 }
 
+/* The streams go, and what was being captured on them: nobody is refused afterwards. */
+static void in_a_capture(void)
+{
+	hipStream_t s;
+	void *p;
+
+	for (int i = 0; i < 2; i++) {
+		OK(hipStreamCreate(&s));
+		OK(hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
+		OK(hipMallocAsync(&p, MIB, s));
+		OK(hipDeviceReset());
+		(void)hipGetLastError();
+		OK(hipStreamCreate(&s));
+		OK(hipMallocAsync(&p, MIB, s));
+		OK(hipMemsetAsync(p, 1, MIB, s));
+		OK(hipFreeAsync(p, s));
+		OK(hipStreamDestroy(s));
+	}
+}
+
 int main(void)
 {
 	uint64_t before;
@@ -51,5 +71,6 @@ int main(void)
 	CHECK(device_free(0) + 16 * MIB >= before);
 	p = some(false);
 	OK(hipFree(p));
+	in_a_capture();
 	return 0;
 }

@@ -54,6 +54,50 @@ static void *leave_late(void *arg)
 	return arg;
 }
 
+/* Threads that end leave nothing behind: the device is idle then, though nobody has waited for
+ * all of it, and a later thread's stream takes an earlier one's place. */
+static pthread_key_t last;
+
+static void free_last(void *p)
+{
+	if ((uintptr_t)p >> 20 & 1)
+		OK(hipFree(p));
+	else
+		OK(hipFreeAsync(p, hipStreamPerThread));
+}
+
+static void *come_and_go(void *arg)
+{
+	void *p;
+
+	OK(hipMallocAsync(&p, 1 << 20, hipStreamPerThread));
+	OK(hipMemsetAsync(p, 1, 1 << 20, hipStreamPerThread));
+	if (arg)
+		CHECK(!pthread_setspecific(last, p));
+	else
+		OK(hipFreeAsync(p, hipStreamPerThread));
+	return NULL;
+}
+
+static void leave_nothing(bool in_a_key)
+{
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
+	pthread_t t[16];
+
+	OK(hipDeviceSetMemPool(0, pool));
+	for (int round = 0; round < 12; round++) {
+		for (int i = 0; i < 16; i++)
+			CHECK(!pthread_create(&t[i], NULL, come_and_go, in_a_key ? &last : NULL));
+		for (int i = 0; i < 16; i++)
+			pthread_join(t[i], NULL);
+	}
+	CHECK(figure(pool, hipMemPoolAttrUsedMemCurrent) == 0);
+	CHECK(figure(pool, hipMemPoolAttrReservedMemHigh) <= 64 << 20);
+	OK(hipMemPoolTrimTo(pool, 0));
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) == 0);
+	OK(hipMemPoolDestroy(pool));
+}
+
 static uint64_t markers(void)
 {
 	return sim_count("hipEventRecord") + sim_count("hipStreamWriteValue64");
@@ -94,5 +138,8 @@ int main(void)
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));
 	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used));
 	CHECK(used == 0);
+	CHECK(!pthread_key_create(&last, free_last));
+	leave_nothing(false);
+	leave_nothing(true);
 	return 0;
 }

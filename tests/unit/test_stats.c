@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table at exit (core/stats.c): exit() may be called by the handler of a signal that came
+ * to a thread inside the core, which then holds for ever what it held.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/hit.h"
+#include "driver/fake.h"
+
+static struct ss_core *core;
+
+static void table(char *text, size_t size)
+{
+	FILE *out = fmemopen(text, size, "w");
+
+	assert_non_null(out);
+	alarm(60);
+	ss_stats_print(core, out);
+	alarm(0);
+	fclose(out);
+}
+
+static void test_locks_held(void **state)
+{
+	struct ss_timeline *tl = ss_timeline_null(core, 0);
+	struct ss_pool *pool = ss_pool_default(core, 0);
+	char before[4096], after[4096];
+	struct ss_queue *q;
+	void *p;
+
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(ss_alloc_current(core, tl, 4096, &p), SS_OK);
+		assert_int_equal(ss_free_async(core, p, tl), SS_OK);
+	}
+	table(before, sizeof(before));
+	assert_non_null(strstr(before, "allocations 1000, frees 1000"));
+	pthread_mutex_lock(&pool->lock);
+	for (q = pool->done; q; q = ss_queue_after(pool, q))
+		ss_spin_lock(&q->lock.s);
+	table(after, sizeof(after));
+	assert_string_equal(after, before);
+	pthread_mutex_lock(&core->pools);
+	table(after, sizeof(after));
+	assert_string_equal(after, before);
+	pthread_mutex_unlock(&core->pools);
+	for (q = pool->done; q; q = ss_queue_after(pool, q))
+		ss_spin_unlock(&q->lock.s);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+int main(void)
+{
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_driver driver = ss_fake_driver(fake);
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_locks_held) };
+	struct ss_options options;
+	int failed;
+
+	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	core = ss_core_create(&driver, &options);
+	if (!core)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	ss_core_destroy(core);
+	ss_fake_destroy(fake);
+	return failed;
+}
