@@ -175,7 +175,8 @@ struct ss_pool {
 	struct {                        /* peak.c */
 		struct ss_kind { uint64_t size, home; uint32_t count; } kind[SS_PEAK_KINDS];
 		unsigned kinds;
-		uint64_t used_high, allocs; /* when that was noted */
+		uint64_t used_high, allocs; /* when that was noted, */
+		unsigned looked;        /* and at how many blocks that took */
 	} peak;
 	/* thrift.c: what was spent on a tight fit, and since when */
 	struct { uint64_t allocs, calls, used_high, allocs_then, calls_then; } spent;
