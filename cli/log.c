@@ -12,6 +12,7 @@
 #include "cli/log.h"
 
 #define MOST_FIELDS 64
+#define MOST_TEXT 65536 /* a line that is longer is none */
 
 enum column { THREAD, TIME, ACTION, POINTER, SIZE, STREAM, COLUMNS };
 
@@ -22,24 +23,38 @@ static const char *const names[COLUMNS] = {
 struct ss_log {
 	struct ss_input *in;
 	unsigned long long line;
-	char *text;
-	size_t text_size;
+	char text[MOST_TEXT];
 	int field[COLUMNS]; /* where each column stands */
 	int fields;         /* of every line */
 	char reason[64];    /* what is wrong, where it has a number in it */
 };
 
-/* The next line without its end; false at the end of the file. */
-static bool next_line(struct ss_log *log) {
-	ssize_t n = getline(&log->text, &log->text_size, log->in->file);
-	if (n < 0) {
-		return false;
+/* The next line without its end: 1, 0 at the end of the file, -1 for what is no text, which
+ * nobody can tell how long it is. */
+static int next_line(struct ss_log *log) {
+	size_t n = 0;
+	int c;
+
+	while ((c = getc_unlocked(log->in->file)) != EOF && c != '\n') {
+		if (c == '\0' || n == sizeof(log->text) - 1) {
+			log->line++;
+			return -1;
+		}
+		log->text[n++] = (char)c;
 	}
-	while (n > 0 && (log->text[n - 1] == '\n' || log->text[n - 1] == '\r')) {
-		log->text[--n] = '\0';
+	if (c == EOF && n == 0) {
+		return 0;
 	}
+	while (n > 0 && log->text[n - 1] == '\r') {
+		n--;
+	}
+	log->text[n] = '\0';
 	log->line++;
-	return true;
+	return 1;
+}
+
+static void no_text(const struct ss_log *log, char *err, size_t err_size) {
+	snprintf(err, err_size, "line %llu: not text, or longer than any row", log->line);
 }
 
 /* Cuts the line at its commas, in place. How many fields it has, at most `most`
@@ -108,7 +123,10 @@ struct ss_log *ss_log_open(struct ss_input *in, char *err, size_t err_size) {
 		return NULL;
 	}
 	log->in = in;
-	if (!next_line(log)) {
+	int got = next_line(log);
+	if (got < 0) {
+		no_text(log, err, err_size);
+	} else if (got == 0) {
 		snprintf(err, err_size, "%s", strerror(errno));
 	} else if (read_header(log, err, err_size)) {
 		return log;
@@ -217,7 +235,12 @@ int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t 
 	for (;;) {
 		bool skip = false;
 
-		if (!next_line(log)) {
+		int got = next_line(log);
+		if (got < 0) {
+			no_text(log, err, err_size);
+			return -1;
+		}
+		if (got == 0) {
 			if (ferror(log->in->file) || !ss_input_complete(log->in)) {
 				snprintf(err, err_size, "after line %llu: cannot read on",
 					log->line);
@@ -241,8 +264,5 @@ int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t 
 }
 
 void ss_log_close(struct ss_log *log) {
-	if (log) {
-		free(log->text);
-		free(log);
-	}
+	free(log);
 }

@@ -94,7 +94,8 @@ struct ss_pool {
 	struct {                        /* peak.c */
 		struct ss_kind { uint64_t size, home; uint32_t count; } kind[SS_PEAK_KINDS];
 		unsigned kinds;
-		uint64_t used_high, allocs; /* when that was noted */
+		uint64_t used_high, allocs; /* when that was noted, */
+		unsigned looked;        /* and at how many blocks that took */
 	} peak;
 	/* thrift.c: what was spent on a tight fit, and since when */
 	struct { uint64_t allocs, calls, used_high, allocs_then, calls_then; } spent;
@@ -360,9 +361,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		       uint64_t align, bool give_back);
 /* Would it be wasteful to cut `size` bytes off b, rather than to grow by them? While the
- * pool is growing, what calls were saved up may go into that. */
+ * pool is growing, what calls were saved up may go into that. *cramped: the device may be too
+ * small for it in the end. */
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
-		      bool growing);
+		      bool growing, bool *cramped);
 /* Can the pool grow for `size` without a new peak? */
 bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back);
 /* Before the device is asked for `size` bytes. False: a cap forbids it. Given again
@@ -430,6 +432,8 @@ void ss_patience_completed(struct ss_pool *pool, const struct ss_epoch *e);
  * allocation. */
 struct ss_wait { uint64_t us, completed; unsigned fitted; bool over; };
 bool ss_patience(struct ss_pool *pool, uint64_t size, uint64_t align, struct ss_wait *w);
+/* A wait was for nothing: the next allocations do without. Pool lock held. */
+void ss_patience_failed(struct ss_pool *pool);
 
 /* oom.c: everything that can be tried when growing failed, in the order of the
  * design. SS_OK: try the allocation again. *l: of this allocation, first zero. */
@@ -439,6 +443,8 @@ struct ss_ladder {
 	uint64_t settled;   /* of the device, when idle memory was given back last */
 	bool over;          /* then the time was */
 };
+/* Is the device found idle before `end` (ms)? Naps. No lock held. */
+bool ss_idle_soon(struct ss_pool *pool, uint64_t end);
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		      struct ss_ladder *l);
 void ss_oom_report(struct ss_pool *pool, uint64_t size);

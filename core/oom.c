@@ -59,7 +59,7 @@ static void fence_everything(struct ss_pool *pool, void *arg)
 
 /* Where giving back waits for the whole device, a kernel that never ends would
  * make the wait for ever: then only a device that is known to be idle gives. */
-static bool idle_soon(struct ss_pool *pool, uint64_t end)
+bool ss_idle_soon(struct ss_pool *pool, uint64_t end)
 {
 	struct ss_core *core = pool->core;
 
@@ -88,7 +88,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 		if (atomic_load(&pool->reserved) <= ss_pool_used(pool))
 			return;
 		if (r->idle < 0)
-			r->idle = idle_soon(pool, r->end);
+			r->idle = ss_idle_soon(pool, r->end);
 		if (!r->idle)
 			return;
 	}

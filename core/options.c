@@ -17,6 +17,7 @@
 #define PREFIX "SOMASHIM_"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define FOR_EVER (UINT64_MAX / 4) /* a count or time that others can be added to */
 
 enum type {
 	T_ENUM,       /* int, one of `values` */
@@ -109,7 +110,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		if (!end || *end || frac) {
 			return false;
 		}
-		*(uint64_t *)field = n;
+		*(uint64_t *)field = n < FOR_EVER ? n : FOR_EVER;
 		return true;
 	case T_SIZE:
 	case T_POWER:

@@ -206,6 +206,14 @@ static bool sit_out(struct ss_pool *pool, uint64_t size, uint64_t align, struct 
 	return true;
 }
 
+void ss_patience_failed(struct ss_pool *pool)
+{
+	unsigned failed = pool->patience.failed;
+
+	pool->patience.skip = (1u << failed) - 1;
+	pool->patience.failed += failed < RAREST;
+}
+
 bool ss_patience(struct ss_pool *pool, uint64_t size, uint64_t align, struct ss_wait *w)
 {
 	struct ss_core *core = pool->core;
@@ -237,10 +245,8 @@ bool ss_patience(struct ss_pool *pool, uint64_t size, uint64_t align, struct ss_
 		} else {
 			w->over = true;
 			/* Threads that waited together have failed once. */
-			if (failed == pool->patience.failed) {
-				pool->patience.skip = (1u << failed) - 1;
-				pool->patience.failed += failed < RAREST;
-			}
+			if (failed == pool->patience.failed)
+				ss_patience_failed(pool);
 		}
 	}
 	w->completed = pool->patience.completed;

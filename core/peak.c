@@ -16,6 +16,7 @@
 #define NEAR_PART 32        /* of the peak: demand that is as good as it */
 #define LOOKED_AT 1024      /* blocks; a pool of more is not counted to the end */
 #define ALLOCS_BETWEEN 64   /* at the same peak */
+#define LOOKED_PER_SMALL 16
 #define FITS_PERCENT 108    /* of the used peak: such a pool has nothing to win */
 
 static struct ss_kind *find(struct ss_pool *pool, uint64_t size)
@@ -58,17 +59,21 @@ void ss_peak_note(struct ss_pool *pool, uint64_t size)
 	if (pool->backing == SS_BACKING_VMM ||
 	    ss_pool_used(pool) + size < high - high / NEAR_PART)
 		return;
-	if (high == pool->peak.used_high &&
-	    pool->spent.allocs < pool->peak.allocs + ALLOCS_BETWEEN)
+	/* For a small block nobody asks what is found: there it is to be no more work than the
+	 * allocation. */
+	if (pool->spent.allocs < pool->peak.allocs +
+	    (high == pool->peak.used_high ? ALLOCS_BETWEEN :
+	     size < LARGE ? pool->peak.looked / LOOKED_PER_SMALL : 0))
 		return;
 	pool->peak.used_high = high;
 	pool->peak.allocs = pool->spent.allocs;
 	pool->peak.kinds = 0;
 	count(pool, size, 0);
-	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next)
+	for (struct ss_segment *seg = pool->segments; seg && left; seg = seg->next)
 		for (struct ss_block *b = seg->first; b && left; b = b->next, left--)
 			if (live(b))
 				count(pool, b->size, seg->size);
+	pool->peak.looked = LOOKED_AT - left;
 }
 
 bool ss_peak_lacks(struct ss_pool *pool, uint64_t size, uint64_t segment)
@@ -81,7 +86,7 @@ bool ss_peak_lacks(struct ss_pool *pool, uint64_t size, uint64_t segment)
 
 	if (!k || (fits && segment <= k->home))
 		return false;
-	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next)
+	for (struct ss_segment *seg = pool->segments; seg && left; seg = seg->next)
 		for (struct ss_block *b = seg->first; b && left; b = b->next, left--)
 			now += b->size == size && live(b);
 	return now < k->count;

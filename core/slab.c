@@ -73,8 +73,24 @@ static bool missed(const struct ss_pool *pool, const struct ss_block *b, uint64_
 	return good > SMALL && high + SS_FRAME > total && (one ? total : b->size) >= good + size;
 }
 
+/* With `size` cut off the idle segment b, would segments in use hold so much beside what is
+ * live that a program which has all of its device in use could not have it again, in other
+ * sizes? Or a good part of the device, for one that is on its way there? */
+static bool cramps(struct ss_pool *pool, const struct ss_block *b, uint64_t size, uint64_t high)
+{
+	const struct ss_device_state *d = &pool->core->dev[pool->dev];
+	uint64_t reserved = atomic_load(&pool->reserved), all = atomic_load(&d->reserved);
+	uint64_t most = device_bytes(pool), good = most / GOOD_PART, spare = 0;
+	uint64_t others = all > reserved ? all - reserved : 0;
+
+	if (most > high + others)
+		spare = (most - high - others) / 2; /* segments are whole frames */
+	return good > SMALL && reserved - pool->idle_bytes + b->size >
+			       ss_pool_used(pool) + size + (spare < good ? spare : good);
+}
+
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
-		      bool growing)
+		      bool growing, bool *cramped)
 {
 	uint64_t busy = atomic_load(&pool->reserved) - pool->idle_bytes;
 	uint64_t high = ss_pool_used_high(pool);
@@ -83,9 +99,13 @@ bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t s
 	if (high < SMALL)
 		return false;
 	if (missed(pool, b, size, high))
-		return ss_thrift(pool) >= 2;
-	if (b->size != b->seg->size || b->size <= segment_size(pool, size) ||
-	    pool->spent.allocs < WARM_UP)
+		return *cramped = ss_thrift(pool) >= 2;
+	if (b->size != b->seg->size || b->size <= segment_size(pool, size))
+		return false;
+	*cramped = cramps(pool, b, size, high) && (growing || ss_thrift(pool) >= 2);
+	if (*cramped)
+		return true;
+	if (pool->spent.allocs < WARM_UP)
 		return false;
 	thrift = ss_thrift(pool);
 	if (thrift < 2 || !ss_thrift_misses(pool))

@@ -15,6 +15,7 @@ struct want {
 	uint64_t size, align, id;
 	bool tight;   /* rather grow than cut up an idle segment that is larger */
 	bool growing; /* the pool is not steady */
+	bool cramped; /* or the device may be too small in the end */
 };
 
 static bool whole(const struct ss_block *b)
@@ -44,7 +45,8 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 	if (!b) {
 		b = own = ss_join(pool, q, w->size, w->align);
 		used_before = true;
-	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->growing)) {
+	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->growing,
+						&w->cramped)) {
 		return NULL;
 	} else {
 		used_before = b->n != 0;
@@ -119,11 +121,35 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	return b;
 }
 
+/* hipFree has not waited, so hipMalloc may: for a bounded time, and seldom where it was for
+ * nothing. */
+static bool idle_at_last(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+	bool skip, idle;
+
+	if (!pool->classic || atomic_load(&core->hasty) || atomic_load(&core->capturing))
+		return false;
+	pthread_mutex_lock(&pool->lock);
+	skip = pool->patience.skip;
+	pool->patience.skip -= skip;
+	pthread_mutex_unlock(&pool->lock);
+	if (skip)
+		return false;
+	idle = ss_idle_soon(pool, core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms);
+	if (!idle) {
+		pthread_mutex_lock(&pool->lock);
+		ss_patience_failed(pool);
+		pthread_mutex_unlock(&pool->lock);
+	}
+	return idle;
+}
+
 /* Before asking the device for more: what this very stream freed may be idle by
  * now, and idle memory can move (remapping) or make room (whole segments). Where
  * giving back would wait for the device, it must be known to be idle. True: it
  * costs no wait. No lock held. */
-static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
+static bool may_give_back(struct ss_pool *pool, struct ss_queue *q, bool cramped)
 {
 	struct ss_core *core = pool->core;
 	bool waits = ss_release_waits(pool), any;
@@ -134,7 +160,8 @@ static bool may_give_back(struct ss_pool *pool, struct ss_queue *q)
 	pthread_mutex_unlock(&pool->lock);
 	if (!any)
 		return !waits;
-	if (waits && !ss_device_idle(core, pool->dev, tl && tl->kind == SS_TL_NULL))
+	if (waits && !ss_device_idle(core, pool->dev, tl && tl->kind == SS_TL_NULL) &&
+	    !(cramped && idle_at_last(pool)))
 		return false;
 	if (tl) {
 		/* hipMallocAsync on the null stream joins it natively. */
@@ -282,7 +309,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			w.tight = false;
 			continue;
 		}
-		give_back = !ss_slab_room(pool, size, false) && may_give_back(pool, q);
+		give_back = !ss_slab_room(pool, size, false) && may_give_back(pool, q, w.cramped);
 		if (w.tight && !ss_slab_room(pool, size, give_back)) {
 			w.tight = false;
 			continue;

@@ -65,8 +65,12 @@ enum ss_status ss_hit_full(struct ss_queue *q, uint64_t size)
 
 uint64_t ss_pool_used(struct ss_pool *pool)
 {
-	uint64_t sum = ss_get(&pool->alone.used) + ss_get(&pool->done->count.used);
+	uint64_t sum = ss_get(&pool->alone.used);
 
+	/* One thread's streams may be thousands, each with a cache line of its own. */
+	if (atomic_load(&pool->counter) != SS_COUNTER_SHARED)
+		return sum;
+	sum += ss_get(&pool->done->count.used);
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
 		sum += ss_get(&q->count.used);
 	/* A block's two ends may be seen out of order. */

@@ -111,6 +111,24 @@ static void large_again(void)
 	}
 }
 
+/* All of the device, in pieces of one size and then of another. What is idle is not cut up, or
+ * the rests would be missing at the end; nor by a program that has never had so much before. */
+static void other_sizes(void)
+{
+	static const unsigned pieces[] = {4, 9, 1, 4, 7, 10, 13, 28, 9};
+	void *p[28];
+
+	for (unsigned i = 0; i < 2 * sizeof(pieces) / sizeof(pieces[0]); i++) {
+		unsigned n = pieces[i / 2];
+		uint64_t size = (i < 2 ? 600 : 1024) / n / 2 * 2 * MIB;
+
+		for (unsigned k = 0; k < n; k++)
+			OK(take_one(i & 1, &p[k], size));
+		for (unsigned k = 0; k < n; k++)
+			give_one(i & 1, p[k]);
+	}
+}
+
 /* hipFree that did not wait, on a device that is at its end all the same; streams that join
  * the null stream have no command behind the free that could tell. */
 static void idle_device(void)
@@ -350,8 +368,8 @@ static const struct {
 	void (*run)(void);
 } cases[] = {
 	{ "others_idle", others_idle }, { "large_again", large_again },
-	{ "idle_device", idle_device }, { "report", report }, { "in_flight", in_flight },
-	{ "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
+	{ "other_sizes", other_sizes }, { "idle_device", idle_device }, { "report", report },
+	{ "in_flight", in_flight }, { "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };
 

@@ -85,6 +85,13 @@ malformed "$a,0x10,4398046511104,0x0\n\n$a,0x20,1,0x0\n" 'line 4: more is live'
 malformed "$a,0x10,4398046511105,0x0\n" 'line 2: more is live'
 malformed "$a,0x10,5,0x0\n1,25:00:00.0,free,0x10,5,0x0\n" 'line 3: the time'
 malformed "$a,0x10,5,0x0\n1,00:00:00.0,fre" 'line 3: '
+# What has no lines is not read for ever, nor into all of the memory.
+malformed "$a,0x10,5,0x0\n\0\0\0" 'line 3: not text'
+if [ -c /dev/zero ]; then
+	status 2 timeout 20 "$somashim" replay /dev/zero
+	grep -q 'line 1: not text' "$dir/err" || fail "/dev/zero: $(cat "$dir/err")"
+fi
+status 2 sh -c 'yes "" | tr "\n" x | timeout 20 "$1" replay -' sh "$somashim"
 printf '\200\004cos\nsystem\n.' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
 grep -q 'would run code' "$dir/err" || fail "a pickle that runs code: $(cat "$dir/err")"
