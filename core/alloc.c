@@ -60,7 +60,7 @@ static void first_use(struct ss_pool *pool)
 	bytes = ss_amount_bytes(&pool->core->opt.initial, d->info.total_bytes);
 	/* It is a wish: if the device is too full, growing on demand goes on. */
 	if (bytes)
-		ss_grow(pool, NULL, bytes, SS_GRAIN, false);
+		ss_grow(pool, NULL, bytes, SS_GRAIN, 0, false);
 }
 
 /* A block that the null stream takes because its next command joins the blocking

@@ -356,17 +356,17 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		       uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id);
 
 /* slab.c, and vmm.c below it. No lock held. ss_grow adds memory so that x (NULL:
- * nobody in particular) finds a run of `size` at `align`; with `give_back`, idle
- * memory may move or go back for it. */
+ * nobody in particular) finds a run of `size` at `align`, in a segment of `instead` at most
+ * (0: as large as seems good); with `give_back`, idle memory may move or go back for it. */
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-		       uint64_t align, bool give_back);
+		       uint64_t align, uint64_t instead, bool give_back);
 /* Would it be wasteful to cut `size` bytes off b, rather than to grow by them? While the
- * pool is growing, what calls were saved up may go into that. *cramped: the device may be too
- * small for it in the end. */
+ * pool is growing, what calls were saved up may go into that. *instead: the device may be too
+ * small for it in the end, and how large a segment would hold as much as b; or 0. */
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
-		      bool growing, bool *cramped);
-/* Can the pool grow for `size` without a new peak? */
-bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back);
+		      bool growing, uint64_t *instead);
+/* Can the pool grow for `size` (see ss_grow) without a new peak? */
+bool ss_slab_room(struct ss_pool *pool, uint64_t size, uint64_t instead, bool give_back);
 /* Before the device is asked for `size` bytes. False: a cap forbids it. Given again
  * when the device gave none, or has them back. */
 bool ss_cap_take(struct ss_pool *pool, uint64_t size);

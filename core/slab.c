@@ -22,6 +22,8 @@
 #define SPARING_LEAST (8ull << 20)
 #define WASTE_PART 8        /* if that would leave more of it unused */
 #define GOOD_PART 8         /* of a device: what a pool would miss that needs it in one piece */
+#define CRAMP_PART 64        /* in rests, while it may still need all of it in other sizes: */
+#define CRAMPED_FROM 3       /* it has had such a part in use */
 #define BESIDE_PART 16      /* of the peak: growth, rather than that */
 
 /* How much to ask for when `size` bytes are missing: small blocks share, large ones get
@@ -76,36 +78,45 @@ static bool missed(const struct ss_pool *pool, const struct ss_block *b, uint64_
 /* With `size` cut off the idle segment b, would segments in use hold so much beside what is
  * live that a program which has all of its device in use could not have it again, in other
  * sizes? Or a good part of the device, for one that is on its way there? */
-static bool cramps(struct ss_pool *pool, const struct ss_block *b, uint64_t size, uint64_t high)
+static bool cramps(struct ss_pool *pool, const struct ss_block *b, uint64_t size, uint64_t high,
+		   bool growing)
 {
 	const struct ss_device_state *d = &pool->core->dev[pool->dev];
 	uint64_t reserved = atomic_load(&pool->reserved), all = atomic_load(&d->reserved);
 	uint64_t most = device_bytes(pool), good = most / GOOD_PART, spare = 0;
 	uint64_t others = all > reserved ? all - reserved : 0;
+	uint64_t rests = growing && high + others > most / CRAMPED_FROM ? most / CRAMP_PART : good;
 
 	if (most > high + others)
 		spare = (most - high - others) / 2; /* segments are whole frames */
-	return good > SMALL && reserved - pool->idle_bytes + b->size >
-			       ss_pool_used(pool) + size + (spare < good ? spare : good);
+	return good > SMALL &&
+	       reserved - pool->idle_bytes + b->size >
+		       ss_pool_used(pool) + size + (spare < rests ? spare : rests);
 }
 
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
-		      bool growing, bool *cramped)
+		      bool growing, uint64_t *instead)
 {
 	uint64_t busy = atomic_load(&pool->reserved) - pool->idle_bytes;
 	uint64_t high = ss_pool_used_high(pool);
 	int64_t thrift, percent;
+	bool missing, one;
 
+	*instead = 0;
 	if (high < SMALL)
 		return false;
-	if (missed(pool, b, size, high))
-		return *cramped = ss_thrift(pool) >= 2;
-	if (b->size != b->seg->size || b->size <= segment_size(pool, size))
+	missing = missed(pool, b, size, high);
+	if (!missing && b->size != b->seg->size)
 		return false;
-	*cramped = cramps(pool, b, size, high) && (growing || ss_thrift(pool) >= 2);
-	if (*cramped)
+	one = b->size <= segment_size(pool, size); /* as it would grow by one */
+	if (missing ? ss_thrift(pool) >= 2 :
+	    (!one || b->size % size >= SS_FRAME) && cramps(pool, b, size, high, growing) &&
+	    (growing || ss_thrift(pool) >= 2)) {
+		/* Of what fits into b all; the rest is what makes the difference. */
+		*instead = b->size - b->size % size;
 		return true;
-	if (pool->spent.allocs < WARM_UP)
+	}
+	if (missing || one || pool->spent.allocs < WARM_UP)
 		return false;
 	thrift = ss_thrift(pool);
 	if (thrift < 2 || !ss_thrift_misses(pool))
@@ -177,7 +188,16 @@ static uint64_t ceiling(struct ss_pool *pool, uint64_t size, uint64_t want)
 	return b && missed(pool, b, size, used) ? beside : high;
 }
 
-bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
+/* A segment for `size` bytes, of `instead` at most (0: as large as seems good). Pool lock
+ * held. */
+static uint64_t segment_within(const struct ss_pool *pool, uint64_t size, uint64_t instead)
+{
+	uint64_t want = segment_size(pool, size), most = ss_round(instead, SS_FRAME);
+
+	return instead && most < want ? most : want;
+}
+
+bool ss_slab_room(struct ss_pool *pool, uint64_t size, uint64_t instead, bool give_back)
 {
 	uint64_t want, idle;
 	bool room;
@@ -185,7 +205,7 @@ bool ss_slab_room(struct ss_pool *pool, uint64_t size, bool give_back)
 	if (pool->backing == SS_BACKING_VMM)
 		return give_back;
 	pthread_mutex_lock(&pool->lock);
-	want = segment_size(pool, size);
+	want = segment_within(pool, size, instead);
 	idle = give_back ? giveable(pool, want) : 0;
 	room = atomic_load(&pool->reserved) + want <= ceiling(pool, size, want) + idle;
 	pthread_mutex_unlock(&pool->lock);
@@ -359,14 +379,15 @@ static void make_room(struct ss_pool *pool, uint64_t want)
 }
 
 static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align,
-				bool give_back)
+				uint64_t instead, bool give_back)
 {
 	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
 	enum ss_status s;
 	uint64_t want;
 
 	pthread_mutex_lock(&pool->lock);
-	want = segment_size(pool, align > SS_FRAME ? need : size);
+	want = segment_within(pool, align > SS_FRAME ? need : size, instead);
+	want = want < need ? need : want;
 	pthread_mutex_unlock(&pool->lock);
 
 	/* Segments that were exported and are over go first, if nobody has to wait. */
@@ -382,15 +403,15 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 }
 
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-		       uint64_t align, bool give_back)
+		       uint64_t align, uint64_t instead, bool give_back)
 {
 	bool vmm = pool->backing == SS_BACKING_VMM;
 	enum ss_status s = vmm ? ss_vmm_grow(pool, x, size, align, give_back)
-			       : slab_grow(pool, size, align, give_back);
+			       : slab_grow(pool, size, align, instead, give_back);
 
 	/* There were no addresses. */
 	if (vmm && s == SS_ERR_NOMEM && pool->backing != SS_BACKING_VMM)
-		s = slab_grow(pool, size, align, false);
+		s = slab_grow(pool, size, align, instead, false);
 	if (s == SS_OK)
 		check_pressure(pool);
 	return s;

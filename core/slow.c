@@ -15,7 +15,7 @@ struct want {
 	uint64_t size, align, id;
 	bool tight;   /* rather grow than cut up an idle segment that is larger */
 	bool growing; /* the pool is not steady */
-	bool cramped; /* or the device may be too small in the end */
+	uint64_t instead; /* of an idle segment: what the device is too small to cut up; or 0 */
 };
 
 static bool whole(const struct ss_block *b)
@@ -46,7 +46,7 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 		b = own = ss_join(pool, q, w->size, w->align);
 		used_before = true;
 	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->growing,
-						&w->cramped)) {
+						&w->instead)) {
 		return NULL;
 	} else {
 		used_before = b->n != 0;
@@ -305,17 +305,18 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			continue;
 		}
 		/* Asking whether the device is idle costs a fence per stream. */
-		if (w.tight && !ss_slab_room(pool, size, cheap_to_ask(pool))) {
+		if (w.tight && !ss_slab_room(pool, size, w.instead, cheap_to_ask(pool))) {
 			w.tight = false;
 			continue;
 		}
-		give_back = !ss_slab_room(pool, size, false) && may_give_back(pool, q, w.cramped);
-		if (w.tight && !ss_slab_room(pool, size, give_back)) {
+		give_back = !ss_slab_room(pool, size, w.instead, false) &&
+			    may_give_back(pool, q, w.instead != 0);
+		if (w.tight && !ss_slab_room(pool, size, w.instead, give_back)) {
 			w.tight = false;
 			continue;
 		}
 		w.tight = false;
-		s = ss_grow(pool, x, size, align, give_back);
+		s = ss_grow(pool, x, size, align, w.instead, give_back);
 		grown |= s == SS_OK;
 		if (s == SS_ERR_NOMEM)
 			s = ss_oom(pool, x, size, &ladder);

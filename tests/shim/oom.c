@@ -111,6 +111,20 @@ static void large_again(void)
 	}
 }
 
+/* As many blocks each time, and each time twice as large, until they have all but a fortieth of
+ * the device. */
+static void doubled_sizes(void)
+{
+	static void *p[250];
+
+	for (size_t size = MIB; size <= 4 * MIB; size *= 2) {
+		for (int i = 0; i < 250; i++)
+			OK(hipMalloc(&p[i], size));
+		for (int i = 0; i < 250; i++)
+			OK(hipFree(p[i]));
+	}
+}
+
 /* All of the device, in pieces of one size and then of another. What is idle is not cut up, or
  * the rests would be missing at the end; nor by a program that has never had so much before. */
 static void other_sizes(void)
@@ -368,7 +382,8 @@ static const struct {
 	void (*run)(void);
 } cases[] = {
 	{ "others_idle", others_idle }, { "large_again", large_again },
-	{ "other_sizes", other_sizes }, { "idle_device", idle_device }, { "report", report },
+	{ "doubled_sizes", doubled_sizes }, { "other_sizes", other_sizes },
+	{ "idle_device", idle_device }, { "report", report },
 	{ "in_flight", in_flight }, { "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };
