@@ -70,9 +70,9 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 	if (s < 0)
 		return SS_ERR_FAILED;
 	w->s[s].busy++; /* nobody destroys a stream that a call has in its hands */
-	w->recording++;
+	w->fencing++;
 	enum ss_status st = fence_record_on(w, dev, s, out);
-	w->recording--;
+	w->fencing--;
 	w->s[s].busy--;
 	return st;
 }
@@ -116,7 +116,9 @@ static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
 			fail(w, F_DRIVER, "a fence of stream %d is asked for while stream %d is "
 			     "captured", f->stream, i);
 	}
+	w->fencing++;
 	st = fence_query_of(w, f);
+	w->fencing--;
 	for (int i = 0; i < count; i++)
 		if (gone || i == f->stream)
 			w->s[i].busy--;
@@ -206,11 +208,11 @@ static void moment(void *ctx)
 }
 
 /* Only hipMalloc may, while something that was freed is in flight (another thread may be about
- * to record the fence that tells), and not for long. */
+ * to record the fence that tells, or to say that it is reached), and not for long. */
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct world *w = ctx;
-	bool worth = w->recording != 0;
+	bool worth = w->fencing != 0;
 
 	for (int i = 0; i < w->nfence && !worth; i++)
 		worth = w->fence[i].used;
@@ -233,7 +235,8 @@ static uint64_t nap(void *ctx, unsigned us)
 static void sleep_ms(void *ctx, unsigned ms)
 {
 	struct world *w = ctx;
-	bool worth = w->cfg.lazy_query || w->cfg.release_waits[SS_BACKING_HIP] ||
+	bool worth = w->fencing || w->cfg.lazy_query ||
+		w->cfg.release_waits[SS_BACKING_HIP] ||
 		w->cfg.release_waits[SS_BACKING_VMM];
 
 	if (!w->call.in_alloc)

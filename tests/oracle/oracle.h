@@ -250,7 +250,7 @@ struct world {
 	int nseg;
 	struct fence *fence;      /* [FENCES] */
 	int nfence, live_fences;
-	int recording;                  /* fences that a call is about to record */
+	int fencing;                    /* calls about to record a fence, or to ask for one */
 	uint64_t given[DEVS], given_high[DEVS];
 	uint64_t now_ms;
 	uint64_t moments;               /* that the core let pass to look again */
