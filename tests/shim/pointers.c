@@ -123,6 +123,9 @@ static void copies(void)
 	hipMemcpy3DParms box = {.srcPtr = {.ptr = host, .pitch = 100, .ysize = 4}, .kind = in};
 	hipMemsetParams rows = {.elementSize = 4, .width = SIZE / 4, .height = 2, .pitch = SIZE};
 	char *p[N], *mid, *to;
+	/* Not in every release. */
+	hipError_t (*set_spt)(void *, int, size_t, hipStream_t) =
+		(hipError_t (*)(void *, int, size_t, hipStream_t))sim_call("hipMemsetAsync_spt");
 	hipGraphNode_t node;
 	hipGraph_t graph;
 	hipStream_t s;
@@ -154,6 +157,8 @@ static void copies(void)
 		GIVES(bad, hipMemcpy2DAsync(mid, size - 1, host, size - 1, 1, 2, in, s));
 		GIVES(bad, hipMemset2DAsync(mid, size - 1, 1, 1, 2, s));
 		GIVES(bad, hipMemsetAsync(mid, 1, size, s));
+		if (set_spt)
+			GIVES(bad, set_spt(mid, 1, size, s));
 		GIVES(bad, hipMemsetD8Async((hipDeviceptr_t)mid, 1, size, s));
 		GIVES(bad, hipMemsetD16Async((hipDeviceptr_t)mid, 1, size / 2 + 1, s));
 		GIVES(bad, hipMemsetD32Async((hipDeviceptr_t)mid, 1, size / 4 + 1, s));
