@@ -5,10 +5,12 @@
  *
  * It is written inside the application's calls: no lock, no heap, no stdio,
  * errno untouched. Each line is one write(2) on an O_APPEND descriptor, so the
- * kernel has it when the call returns and lines of threads never mix.
+ * kernel has it when the call returns and lines of threads never mix. A line that
+ * cannot be written whole (a full disk) is the last, and that is said once.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@
 
 struct ss_journal {
 	int fd;
+	atomic_bool over; /* a line could not be written */
 	long utc_offset; /* read once: localtime() locks, which a fork may hold */
 };
 
@@ -84,13 +87,27 @@ static char *put_text(char *p, const char *s) {
 	return p + len;
 }
 
+static void end(struct ss_journal *j, int err) {
+	char said[160], why[96];
+	int len;
+
+	if (atomic_exchange(&j->over, true)) {
+		return;
+	}
+	len = snprintf(said, sizeof(said), "somashim: the log of allocations ends here: %s\n",
+		       strerror_r(err, why, sizeof(why)));
+	if (write(STDERR_FILENO, said, (size_t)len) < 0) {
+		return; /* nobody listens */
+	}
+}
+
 static void put_line(struct ss_journal *j, const char *action, const void *ptr, size_t size,
 		const void *stream) {
 	char line[192], *p = line;
 	int saved = errno;
 	struct timespec now;
 
-	if (!j) {
+	if (!j || atomic_load_explicit(&j->over, memory_order_relaxed)) {
 		return;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -119,6 +136,9 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	do {
 		n = write(j->fd, line, (size_t)(p - line));
 	} while (n < 0 && errno == EINTR);
+	if (n != p - line) {
+		end(j, n < 0 ? errno : ENOSPC);
+	}
 	errno = saved;
 }
 

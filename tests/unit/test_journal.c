@@ -8,6 +8,9 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,6 +160,49 @@ static void test_killed(void **state) {
 	}
 	assert_int_equal(n, 100);
 	close_log(log);
+}
+
+/* A log that has no room ends with the last line that had, and says so. */
+static void test_full(void **state) {
+	char text[4096] = "", *end;
+	int n = 0, st, fd;
+
+	file_path("full.csv");
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct rlimit all, few;
+		struct ss_journal *j = ss_journal_open(path);
+		snprintf(text, sizeof(text), "%s.err", path);
+		fd = open(text, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		dup2(fd, STDERR_FILENO);
+		getrlimit(RLIMIT_FSIZE, &all);
+		few = all;
+		few.rlim_cur = 1000;
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &few);
+		for (uintptr_t i = 0; i < 100; i++) {
+			ss_journal_alloc(j, (void *)i, 1, NULL);
+		}
+		setrlimit(RLIMIT_FSIZE, &all);
+		ss_journal_alloc(j, (void *)4711, 1, NULL);
+		_exit(0);
+	}
+	waitpid(pid, &st, 0);
+	assert_int_equal(st, 0);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(read(fd, text, sizeof(text) - 1), 1000);
+	close(fd);
+	for (char *line = text; (end = strchr(line, '\n')); line = end + 1) {
+		n++;
+	}
+	assert_in_range(n, 15, 99);
+	snprintf(text, sizeof(text), "%s.err", path);
+	fd = open(text, O_RDONLY);
+	memset(text, 0, sizeof(text));
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	assert_non_null(strstr(text, "the log of allocations ends here: "));
+	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
 }
 
 static void test_read_forms(void **state) {
@@ -315,6 +361,7 @@ int main(void) {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_read_forms),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_columns),
