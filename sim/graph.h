@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs, inside: shared by graph.c (life and launch) and node.c (the nodes). */
+/* Graphs, inside: shared by graph.c (life and launch), node.c and nodemem.c (the nodes). */
 #ifndef GRAPH_SIM_H
 #define GRAPH_SIM_H
 
@@ -31,6 +31,9 @@ struct exec {
 };
 
 struct node *node_of(hipGraphNode_t h);
+/* Adds a node for c, which is freed if that fails. */
+hipError_t node_create(hipGraphNode_t *out, hipGraph_t h, const hipGraphNode_t *deps, size_t n, struct cmd *c,
+		       struct node **made);
 struct exec *exec_of(hipGraphExec_t h);
 void node_free(struct node *n);
 void node_depend(struct node *n, struct node *on);

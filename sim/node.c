@@ -5,8 +5,8 @@
 
 #include "graph.h"
 
-static hipError_t add(hipGraphNode_t *out, hipGraph_t h, const hipGraphNode_t *deps, size_t n, struct cmd *c,
-		      struct node **made)
+hipError_t node_create(hipGraphNode_t *out, hipGraph_t h, const hipGraphNode_t *deps, size_t n, struct cmd *c,
+		       struct node **made)
 {
 	struct graph *g = graph_of(h);
 
@@ -65,7 +65,7 @@ hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g, const hipG
 
 	if (!c)
 		return e;
-	e = add(out, g, deps, n, c, &x);
+	e = node_create(out, g, deps, n, c, &x);
 	if (!e)
 		x->kernel = *p;
 	return e;
@@ -115,7 +115,7 @@ hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipG
 
 	if (!c)
 		return e;
-	e = add(out, g, deps, n, c, &x);
+	e = node_create(out, g, deps, n, c, &x);
 	if (!e)
 		x->copy = *p;
 	return e;
@@ -153,7 +153,7 @@ hipError_t i_hipDrvGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const h
 	struct cmd *c = drv3d_cmd(p);
 
 	(void)ctx;
-	return c ? add(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
+	return c ? node_create(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipDrvGraphMemcpyNodeSetParams(hipGraphNode_t node, const HIP_MEMCPY3D *p)
@@ -175,7 +175,7 @@ hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g, const hi
 {
 	hipError_t e = check_copy(dst, src, size, kind);
 
-	return e ? e : add(out, g, deps, n, copy_cmd(dst, src, size), NULL);
+	return e ? e : node_create(out, g, deps, n, copy_cmd(dst, src, size), NULL);
 }
 
 hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind)
@@ -207,7 +207,7 @@ hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g, 
 	hipError_t e;
 	struct cmd *c = symbol_copy(dst, NULL, sym, false, size, off, &e);
 
-	return c ? add(out, g, deps, n, c, NULL) : e;
+	return c ? node_create(out, g, deps, n, c, NULL) : e;
 }
 
 hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const void *sym, const void *src, size_t size, size_t off, hipMemcpyKind kind)
@@ -215,7 +215,7 @@ hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g, co
 	hipError_t e;
 	struct cmd *c = symbol_copy(NULL, src, sym, true, size, off, &e);
 
-	return c ? add(out, g, deps, n, c, NULL) : e;
+	return c ? node_create(out, g, deps, n, c, NULL) : e;
 }
 
 /* ---- memsets ---- */
@@ -249,7 +249,7 @@ hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipG
 
 	if (!c)
 		return hipErrorInvalidValue;
-	e = add(out, g, deps, n, c, &x);
+	e = node_create(out, g, deps, n, c, &x);
 	if (!e)
 		x->set = *p;
 	return e;
@@ -330,7 +330,7 @@ hipError_t i_hipGraphAddHostNode(hipGraphNode_t *out, hipGraph_t g, const hipGra
 {
 	struct cmd *c = host_of(p);
 
-	return c ? add(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
+	return c ? node_create(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodeParams *p)
@@ -360,7 +360,7 @@ hipError_t i_hipGraphExecHostNodeSetParams(hipGraphExec_t x, hipGraphNode_t node
 
 hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n)
 {
-	return add(out, g, deps, n, cmd_new(C_MARKER), NULL);
+	return node_create(out, g, deps, n, cmd_new(C_MARKER), NULL);
 }
 
 static struct cmd *event_cmd(enum cmd_kind kind, hipEvent_t event)
@@ -373,12 +373,12 @@ static struct cmd *event_cmd(enum cmd_kind kind, hipEvent_t event)
 
 hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
 {
-	return event_of(event) ? add(out, g, deps, n, event_cmd(C_EVENT_RECORD, event), NULL) : hipErrorInvalidValue;
+	return event_of(event) ? node_create(out, g, deps, n, event_cmd(C_EVENT_RECORD, event), NULL) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
 {
-	return event_of(event) ? add(out, g, deps, n, event_cmd(C_EVENT_WAIT, event), NULL) : hipErrorInvalidValue;
+	return event_of(event) ? node_create(out, g, deps, n, event_cmd(C_EVENT_WAIT, event), NULL) : hipErrorInvalidValue;
 }
 
 static hipError_t get_event(struct node *n, enum cmd_kind kind, hipEvent_t *out)
@@ -411,7 +411,7 @@ hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g, const 
 
 	if (!graph_of(child))
 		return hipErrorInvalidValue;
-	e = add(out, g, deps, n, cmd_new(C_GRAPH), &x);
+	e = node_create(out, g, deps, n, cmd_new(C_GRAPH), &x);
 	if (!e)
 		x->child = graph_copy((struct graph *)child);
 	return e;
@@ -437,80 +437,5 @@ hipError_t i_hipGraphExecChildGraphNodeSetParams(hipGraphExec_t x, hipGraphNode_
 	old = n->child;
 	n->child = graph_copy((struct graph *)child);
 	graph_free(old);
-	return hipSuccess;
-}
-
-/* ---- memory ---- */
-
-struct alloc_params {                 /* hipMemAllocNodeParams */
-	hipMemPoolProps props;
-	const hipMemAccessDesc *access;
-	size_t naccess, size;
-	void *dptr;
-};
-
-hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *params)
-{
-	struct alloc_params *p = params;
-	struct graph_alloc *ga;
-	struct cmd *c;
-	hipError_t e;
-
-	if (!p || !p->size || check_device(p->props.location.id))
-		return hipErrorInvalidValue;
-	e = graph_alloc_new(p->size, p->props.location.id, &ga);
-	if (e)
-		return e;
-	c = cmd_new(C_ALLOC);
-	c->mem.ga = ga;
-	c->mem.ptr = ga->ptr;
-	c->mem.size = p->size;
-	c->mem.device = p->props.location.id;
-	p->dptr = ga->ptr;
-	return add(out, g, deps, n, c, NULL);
-}
-
-hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *ptr)
-{
-	struct sim_alloc a;
-	struct cmd *c;
-
-	if (!ptr || !hip_find(ptr, &a) || a.ownertype != O_GRAPH)
-		return hipErrorInvalidValue;
-	c = cmd_new(C_FREE);
-	c->mem.ga = a.owner;
-	c->mem.ptr = ptr;
-	atomic_fetch_add(&c->mem.ga->refs, 1);
-	return add(out, g, deps, n, c, NULL);
-}
-
-hipError_t i_hipDrvGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipDeviceptr_t ptr)
-{
-	return i_hipGraphAddMemFreeNode(out, g, deps, n, ptr);
-}
-
-hipError_t i_hipGraphMemAllocNodeGetParams(hipGraphNode_t node, void *params)
-{
-	struct node *n = node_of(node);
-	struct alloc_params *p = params;
-
-	if (!n || !p || n->cmd->kind != C_ALLOC)
-		return hipErrorInvalidValue;
-	memset(p, 0, sizeof *p);
-	p->props.allocType = hipMemAllocationTypePinned;
-	p->props.location.type = hipMemLocationTypeDevice;
-	p->props.location.id = n->cmd->mem.device;
-	p->size = n->cmd->mem.size;
-	p->dptr = n->cmd->mem.ptr;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *ptr)
-{
-	struct node *n = node_of(node);
-
-	if (!n || !ptr || n->cmd->kind != C_FREE)
-		return hipErrorInvalidValue;
-	*(void **)ptr = n->cmd->mem.ptr;
 	return hipSuccess;
 }
