@@ -46,7 +46,8 @@ struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev);
 /* hipStreamPerThread of the calling thread on `dev`; retired by the thread's
  * own ss_thread_exit(). NULL when host memory is out. */
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev);
-void ss_thread_exit(struct ss_core *core);
+/* `late`: the runtime has taken its streams down, and must not be asked for them any more. */
+void ss_thread_exit(struct ss_core *core, bool late);
 /* A stream enters after its real create and starts with no history. `seen` is
  * false for a handle nobody saw created (some way into HIP bypassed us). */
 struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,

@@ -217,7 +217,7 @@ static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 		atomic_fetch_add(&core->zombies, 1);
 }
 
-void ss_thread_exit(struct ss_core *core)
+void ss_thread_exit(struct ss_core *core, bool late)
 {
 	if (mine.serial != core->serial)
 		return;
@@ -228,7 +228,7 @@ void ss_thread_exit(struct ss_core *core)
 
 		if (!tl)
 			continue;
-		ended = ended_before(core, tl, &asked);
+		ended = !late && ended_before(core, tl, &asked);
 		pthread_mutex_lock(&core->order);
 		if (my_timeline(dev)) /* not if a reset has taken it */
 			thread_end(core, tl, ended);

@@ -137,22 +137,31 @@ static void thread_gone(void *arg)
 	uint64_t streams = ss_tls.own_streams;
 
 	ss_tls.own_streams = 0; /* a later destructor may need one again */
-	if (!streams || atomic_load(&ss_state) != SS_ON)
+	if (atomic_load(&ss_state) != SS_ON)
 		return;
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
 		if (streams >> dev & 1)
 			ss_thread_drain(dev);
-	ss_thread_exit(ss_core);
+	ss_thread_exit(ss_core, false);
 }
 
 /* A key of pthreads ends after all thread-local objects: so it is only for those that
- * free in a key's destructor, after that, where nobody asks for thread-local ones any more. */
+ * free in a key's destructor, after that, where nobody asks for thread-local ones any more.
+ * To the runtime the stream is no more: a call for it makes a later thread's crash (7.2.4). */
 static pthread_key_t gone_key;
 static bool have_gone_key;
 
+static void key_gone(void *arg)
+{
+	if (!ss_tls.own_streams || atomic_load(&ss_state) != SS_ON)
+		return;
+	ss_tls.own_streams = 0;
+	ss_thread_exit(ss_core, true);
+}
+
 static void gone_key_make(void)
 {
-	have_gone_key = !pthread_key_create(&gone_key, thread_gone);
+	have_gone_key = !pthread_key_create(&gone_key, key_gone);
 }
 
 /* Destructors run last in, first out, so the runtime's must be entered before: any call of

@@ -66,17 +66,19 @@ state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
 is() { case $(state "$1") in $2) ;; *) false ;; esac; }
 gone() { [ -z "$(state "$1")" ] || [ "$(state "$1")" = Z ]; }
 
-# starts SCRIPT: $run and $child.
+# starts TRAPS: $run and $child, which has set them.
 starts() {
 	rm -f "$dir/pid" "$dir/got"
-	"$somashim" run bash -c "echo \$\$ >$dir/new; mv $dir/new $dir/pid; $1" 2>"$dir/err" &
+	"$somashim" run bash -c "$1
+		echo \$\$ >$dir/new; mv $dir/new $dir/pid
+		while :; do sleep 0.05; done" 2>"$dir/err" &
 	run=$!
 	until_true test -s "$dir/pid" || fail "did not start"
 	child=$(cat "$dir/pid")
 }
 
 # Signals sent to it go to the program, which decides.
-starts "trap 'echo usr1 >$dir/got' USR1; trap 'exit 5' TERM; while :; do sleep 0.05; done"
+starts "trap 'echo usr1 >$dir/got' USR1; trap 'exit 5' TERM"
 kill -USR1 $run
 until_true test -s "$dir/got" || fail "SIGUSR1 did not arrive"
 kill -TERM $run
@@ -84,7 +86,7 @@ wait $run
 [ $? = 5 ] || fail "SIGTERM was not the program's"
 
 # Stopped and continued together.
-starts "while :; do sleep 0.05; done"
+starts ""
 kill -STOP "$child"
 until_true is $run T || fail "not stopped with the program"
 kill -CONT $run
@@ -94,7 +96,7 @@ wait $run
 [ $? = 143 ] || fail "SIGTERM did not end it"
 
 # And the program does not outlive it.
-starts "while :; do sleep 0.05; done"
+starts ""
 kill -KILL $run
 wait $run 2>/dev/null
 until_true gone "$child" || fail "the program is left behind"
