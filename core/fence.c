@@ -228,7 +228,7 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 		return false;
 	count = atomic_load_explicit(&core->slot_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++)
-		if (dev < 0 || core->slots[i]->dev == dev)
+		if (dev < 0 || __atomic_load_n(&core->slots[i]->dev, __ATOMIC_RELAXED) == dev)
 			any |= ss_fence_poll(core, core->slots[i], dev);
 	return any;
 }

@@ -71,8 +71,9 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 
 	if (!tl)
 		return NULL;
-	tl->dev = dev;
-	__atomic_store_n(&tl->kind, kind, __ATOMIC_RELAXED); /* others.c reads it without a lock */
+	/* (Read without a lock in fence.c and others.c.) */
+	__atomic_store_n(&tl->dev, dev, __ATOMIC_RELAXED);
+	__atomic_store_n(&tl->kind, kind, __ATOMIC_RELAXED);
 	tl->native = native;
 	tl->thread = pthread_self();
 	tl->alive = true;
