@@ -56,29 +56,55 @@ void ss_block_merge(struct ss_core *core, struct ss_block *b)
 	ss_block_merge_with(core, &b->seg->pool->spares, b);
 }
 
-struct ss_block *ss_block_wrap(struct ss_core *core, struct ss_spares *own,
-			       struct ss_block *first, struct ss_block *last)
+/* A run from `first` to the address `end`, that lies between prev and next. */
+static struct ss_block *new_run(struct ss_core *core, struct ss_spares *own,
+				struct ss_block *first, uint64_t end, struct ss_block *prev,
+				struct ss_block *next)
 {
 	struct ss_block *run = ss_block_new(core, own);
 
 	if (!run)
 		return NULL;
 	run->addr = first->addr;
-	run->size = last->addr + last->size - first->addr;
+	run->size = end - first->addr;
 	run->seg = first->seg;
 	run->request = run->n = 0;
 	run->slot = SS_SLOT_CLEAN;
 	run->classic = run->exported = false;
 	ss_set_lessee(run, 0);
 	ss_set_state(run, SS_BLOCK_LEASED);
-	run->prev = first->prev;
-	run->next = last->next;
-	*(run->prev ? &run->prev->next : &run->seg->first) = run;
-	if (run->next)
-		run->next->prev = run;
+	run->prev = prev;
+	run->next = next;
+	*(prev ? &prev->next : &run->seg->first) = run;
+	if (next)
+		next->prev = run;
 	run->left = first;
-	first->prev = last->next = NULL;
+	first->prev = NULL;
 	return run;
+}
+
+struct ss_block *ss_block_wrap(struct ss_core *core, struct ss_spares *own,
+			       struct ss_block *first, struct ss_block *last)
+{
+	struct ss_block *run = new_run(core, own, first, last->addr + last->size, first->prev,
+				       last->next);
+
+	if (run)
+		last->next = NULL;
+	return run;
+}
+
+struct ss_block *ss_block_wrap_rest(struct ss_core *core, struct ss_spares *own,
+				    struct ss_block *run, struct ss_block *b)
+{
+	struct ss_block *last = b->prev;
+	struct ss_block *rest = new_run(core, own, b, run->addr + run->size, run, run->next);
+
+	if (!rest)
+		return NULL;
+	last->next = NULL;
+	run->size = b->addr - run->addr;
+	return rest;
 }
 
 void ss_block_unwrap(struct ss_core *core, struct ss_spares *own, struct ss_block *run,

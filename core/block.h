@@ -167,6 +167,10 @@ struct ss_block *ss_block_wrap(struct ss_core *core, struct ss_spares *own,
 			       struct ss_block *first, struct ss_block *last);
 void ss_block_unwrap(struct ss_core *core, struct ss_spares *own, struct ss_block *run,
 		     struct ss_block *last);
+/* Such a run ends before b, which is not its first; what begins with b hangs from the
+ * block that is returned. NULL: host memory is out. */
+struct ss_block *ss_block_wrap_rest(struct ss_core *core, struct ss_spares *own,
+				    struct ss_block *run, struct ss_block *b);
 /* Another descriptor for b, of `own`; b, which nobody holds, goes to `theirs`. Returns
  * b if it is of `own` already, or host memory is out. */
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,

@@ -188,6 +188,7 @@ void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep
 void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b)
 {
 	atomic_store_explicit(&b->state, SS_BLOCK_UNUSED, memory_order_relaxed);
+	b->right = NULL;
 	if (ss_descriptor_owned(core, own, b)) {
 		b->left = own->head;
 		own->head = b;

@@ -181,9 +181,11 @@ static struct ss_block *find(struct ss_core *core, struct ss_pool *pool, uint64_
 static __attribute__((noinline)) int take_back_elsewhere(struct ss_queue *q, struct ss_count *count,
 							 struct ss_block *b)
 {
+	uint64_t size = b->size; /* b may be part of another range afterwards */
+
 	if (!ss_bin_push(q, b))
-		return ss_hit_full(q, b->size);
-	ss_count_less(count, b->size);
+		return ss_hit_full(q, size);
+	ss_count_less(count, size);
 	ss_bias_unlock(&q->lock);
 	return SS_OK;
 }

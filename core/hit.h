@@ -108,6 +108,26 @@ static inline struct ss_block *ss_bin_pop(struct ss_queue *q, uint64_t size, uin
 	return b;
 }
 
+#define SS_NOVEL_FEW 4        /* and one */
+#define SS_NOVEL_PART 16      /* of the allocations may have a size not seen of late, */
+#define SS_NOVEL_OF 8192      /* of the last so many, and half as many before them */
+
+/* An allocation that no bin served: have many of late had a size that no bin has, because
+ * none of it was freed? */
+static inline bool ss_varied(struct ss_queue *q, uint64_t size)
+{
+	uint64_t i = ss_bin(size), of = q->hits + q->asked - q->novel_from;
+
+	if (q->bin[i].size != size && q->bin[ss_bin_next(i)].size != size)
+		q->novel++;
+	if (of >= 2 * SS_NOVEL_OF) {
+		q->novel /= 2;
+		q->novel_from += of / 2;
+		of /= 2;
+	}
+	return q->novel > SS_NOVEL_FEW + of / SS_NOVEL_PART;
+}
+
 /* Before *head. False: the queue is full. */
 static inline bool ss_bin_put(struct ss_queue *q, struct ss_block *b, struct ss_block **head,
 			      uint64_t size)
@@ -126,6 +146,8 @@ static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)
 	struct ss_block **head = &bin->head;
 
 	if (bin->size != b->size) {
+		if (ss_leases(q) && q->lease->merges && ss_lease_return(q, b))
+			return true;
 		if (*head) {
 			i = ss_bin_next(i);
 			bin = &q->bin[i];

@@ -289,6 +289,8 @@ void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *,
 
 /* place.c: free ranges between queues, heaps and epochs. Pool lock held. */
 void ss_place(struct ss_pool *pool, struct ss_block *b);
+/* All of a list by ->left. */
+void ss_place_all(struct ss_pool *pool, struct ss_block *list);
 void ss_unplace(struct ss_pool *pool, struct ss_block *b);
 /* The mark on `slot` of what a and b become together; what is clean has none. */
 uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot);
@@ -315,12 +317,23 @@ struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t siz
 /* lease.c */
 /* Leases what q's stream alone uses of the pool to it, and b, which it is about to be
  * given. Pool lock held. */
-void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b);
+void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b, bool merges);
 /* Everything is the pool's again; its free ranges are placed. Pool lock held. */
 void ss_lease_end(struct ss_pool *pool, struct ss_queue *q);
+/* The same, but for the placing: a list by ->left. q->lock held, too. */
+struct ss_block *ss_lease_undo(struct ss_pool *pool, struct ss_queue *q);
 void ss_lease_end_all(struct ss_pool *pool);
-/* Has q leased a free block that would serve another stream at once? */
-bool ss_lease_offers(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align);
+/* Has q leased free memory that would serve another stream? *out: `size` bytes at `align`
+ * of it, in state QUEUED; NULL: its bins hold such a block, or host memory is out. */
+enum ss_offer {
+	SS_OFFER_NONE,
+	SS_OFFER_LATER, /* when its mark has completed */
+	SS_OFFER_NOW,
+};
+enum ss_offer ss_lease_give(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
+			    uint64_t align, struct ss_block **out);
+/* b, which q's stream is about to be given, belongs to its lease, too. */
+void ss_lease_add(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b);
 /* Nobody divides what is leased until the same with `on` false. Pool lock held. */
 void ss_lease_freeze(struct ss_pool *pool, bool on);
 /* The queue that `lessee` of a block names. Pool lock held. */
@@ -328,6 +341,9 @@ struct ss_queue *ss_lessee_queue(struct ss_pool *pool, uint32_t lessee);
 /* `size` bytes at `align` of what q holds by lease, in state QUEUED; NULL: it has no
  * such run. q->lock held. */
 struct ss_block *ss_lease_take(struct ss_queue *q, uint64_t size, uint64_t align);
+/* b, which was freed, goes back into its run at once. False: that is not q's, which has a
+ * lease that merges. q->lock held. */
+bool ss_lease_return(struct ss_queue *q, struct ss_block *b);
 /* Takes what is in q's bins back into its lease. False: that is not much. q->lock held. */
 bool ss_lease_collect(struct ss_queue *q);
 
@@ -341,6 +357,9 @@ uint64_t ss_join_after(const struct ss_block *b, uint32_t slot);
 
 /* others.c. Pool lock held. Do other streams than mine's, or epochs, hold free memory? */
 bool ss_others_hold(struct ss_pool *pool, const struct ss_queue *mine);
+/* Asks q's stream whether it is at its end, where that puts nothing on the device; drops the
+ * lock meanwhile. True: it is. */
+bool ss_others_done(struct ss_pool *pool, struct ss_queue *q);
 /* Records the fences that would make waiting memory usable; drops the lock meanwhile. True if
  * any was recorded, or a stream turned out to be at its end. */
 bool ss_others_ask(struct ss_pool *pool, const struct ss_queue *mine);
@@ -398,7 +417,7 @@ struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t *
 
 /* steady.c. Pool lock held. Is the demand of q's stream known, which asks for `size`
  * bytes now? */
-bool ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
+enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
 /* Memory went back: what comes again for it is to be placed as tightly as it was. */
 void ss_unsteady(struct ss_pool *pool);
 /* The most bytes that q's stream had in use at once, as far as a slow path saw its fewest. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leases: what only one stream uses of a steady pool, that stream divides by itself.
+ * Leases: what only one stream uses of a pool whose demand is known, it divides by itself.
  *
  * A run of neighbouring blocks - live ones that the stream was given, what it freed,
  * what is clean - leaves the segment's list and hangs from one block in its place
@@ -10,16 +10,20 @@
  * even where sizes change all the time. Every mark in a run is one of the lessee's own
  * timeline (0: clean when it came), so what is merged carries the later of two.
  *
- * Whoever needs more than that (growth, another stream's memory, giving back, an
- * address inside a block) takes the pool's lock and ends the lease; then the run is
- * part of its segment again, as if nothing had been. A block of the run that another
+ * Whoever needs more than that (growth, giving back, an address inside a block) takes the
+ * pool's lock and ends the lease; then the run is part of its segment again, as if nothing had
+ * been. Another stream that needs memory is given one block of it, which leaves the run or
+ * becomes one by itself in the other's lease; after a good many of those the lease is made
+ * anew. A block of the run that another
  * stream freed waits in that stream's bins, and ends the lease when it is placed.
  *
  * Locks: pool->lock, then queue->lock, to make and to end; queue->lock to use.
  */
 #include "core/hit.h"
 
-#define MOST_WAIT 4096 /* misses before the next lease, after ones that did not pay */
+#define WAIT_PART 8 /* of its blocks: the most misses until the next, after ones that did not pay */
+#define LEAST_TAKEN 1024 /* before it is known that it was made for another demand */
+#define WHOLE (4ull << 20) /* no idle segment that is larger is cut unasked */
 #define NEAR 8 /* times the size: a larger bin is not cut up before smaller ones are tried */
 
 struct ss_queue *ss_lessee_queue(struct ss_pool *pool, uint32_t lessee)
@@ -57,6 +61,20 @@ static void put(struct ss_queue *q, struct ss_block *b)
 	ss_heap_insert(h, b);
 }
 
+/* Is b, in a bin, all of its segment? That lies far from the block, and large blocks that wait
+ * in a bin are asked again and again: `right`, which only a heap uses, remembers. */
+static bool is_whole(struct ss_block *b)
+{
+	static struct ss_block yes;
+
+	if (b->right == &yes)
+		return true;
+	if (b->size != b->seg->size)
+		return false;
+	b->right = &yes;
+	return true;
+}
+
 /* What bin i holds of the run goes there: all, or one block that is no whole segment
  * (which could go back instead). True: any did. */
 static bool empty_bin(struct ss_queue *q, unsigned i, bool all)
@@ -66,8 +84,7 @@ static bool empty_bin(struct ss_queue *q, unsigned i, bool all)
 	bool any = false;
 
 	while ((b = *at) && (all || !any)) {
-		if ((ss_lessee(b) != me && !SS_MUTANT_IS(49)) ||
-		    (!all && b->size == b->seg->size)) {
+		if ((!all && is_whole(b)) || (ss_lessee(b) != me && !SS_MUTANT_IS(49))) {
 			at = &b->left;
 			continue;
 		}
@@ -82,19 +99,33 @@ static bool empty_bin(struct ss_queue *q, unsigned i, bool all)
 	return any;
 }
 
+/* What all bins hold of the run goes there. */
+static void collect(struct ss_queue *q)
+{
+	for (unsigned i = 0; i < SS_BINS; i++)
+		if (q->filled[i])
+			empty_bin(q, i, true);
+}
+
 /* The bins by their sizes. */
 static void sort_bins(struct ss_queue *q)
 {
 	struct ss_lease *l = q->lease;
 	unsigned at;
 
-	l->count = 0;
-	for (unsigned i = 0; i < SS_BINS; i++) {
-		if (!q->bin[i].size)
-			continue;
-		for (at = l->count++; at && q->bin[l->order[at - 1]].size > q->bin[i].size; at--)
+	/* A bin that has a size keeps one. */
+	for (unsigned i = 0; i < SS_BINS; i++)
+		if (q->bin[i].size && !l->sorted[i]) {
+			l->sorted[i] = true;
+			l->order[l->count++] = (uint8_t)i;
+		}
+	/* Of most the order is what it was. */
+	for (unsigned i = 1; i < l->count; i++) {
+		uint8_t bin = l->order[i];
+
+		for (at = i; at && q->bin[l->order[at - 1]].size > q->bin[bin].size; at--)
 			l->order[at] = l->order[at - 1];
-		l->order[at] = (uint8_t)i;
+		l->order[at] = bin;
 	}
 	l->assigned = q->assigned;
 }
@@ -108,6 +139,8 @@ static struct ss_block *from_bins(struct ss_queue *q, uint64_t size, uint64_t al
 	unsigned larger = 0, count;
 	struct ss_block *b;
 
+	if (!q->blocks)
+		return NULL;
 	if (q->lease->assigned != q->assigned)
 		sort_bins(q);
 	count = q->lease->count;
@@ -153,15 +186,27 @@ static struct ss_block *cut(struct ss_queue *q, struct ss_block *b, uint64_t sta
 	return b;
 }
 
+/* Is b an idle segment that is larger than what the pool would grow by? Where sizes do not come
+ * again, whether that is cut is to be weighed (ss_slab_wasteful). */
+static bool too_large(const struct ss_block *b, uint64_t size)
+{
+	return b->size == b->seg->size && b->size != size && b->size > WHOLE;
+}
+
 struct ss_block *ss_lease_take(struct ss_queue *q, uint64_t size, uint64_t align)
 {
 	struct ss_lease *l = q->lease;
 	struct ss_block *b;
 
+	/* Sizes come again now, or do not any more: it will be another lease. */
+	if (ss_varied(q, size) != l->merges && l->taken >= LEAST_TAKEN)
+		return NULL;
+	if (l->merges && q->blocks)
+		collect(q);
 	b = ss_heap_best_part(&l->heap, size, align);
-	if (!b)
+	if (!b && !l->merges)
 		b = from_bins(q, size, align);
-	if (!b)
+	if (!b || (l->merges && too_large(b, size)))
 		return NULL;
 	ss_heap_remove(&l->heap, b);
 	b = cut(q, b, ss_round(b->addr, align), size);
@@ -173,19 +218,34 @@ struct ss_block *ss_lease_take(struct ss_queue *q, uint64_t size, uint64_t align
 	return b;
 }
 
+bool ss_lease_return(struct ss_queue *q, struct ss_block *b)
+{
+	struct ss_bin *bin = &q->bin[b->bin];
+
+	if (ss_lessee(b) != q->tl->slot + 1)
+		return false;
+	/* Should it come again, it will be known. */
+	bin = bin->head ? &q->bin[ss_bin_next(b->bin)] : bin;
+	if (!bin->head && bin->size != b->size) {
+		bin->size = b->size;
+		q->assigned++;
+	}
+	put(q, b);
+	q->frees++;
+	return true;
+}
+
 bool ss_lease_collect(struct ss_queue *q)
 {
 	uint32_t before = q->blocks;
 
 	if (!ss_leases(q))
 		return false;
-	for (unsigned i = 0; i < SS_BINS; i++)
-		if (q->filled[i])
-			empty_bin(q, i, true);
+	collect(q);
 	return q->blocks <= before / 2;
 }
 
-/* ---- making and ending it: pool->lock held -------------------------------- */
+/* ---- making it: pool->lock held ------------------------------------------- */
 
 /* What q's stream may have for itself: with q->lock held it stays what it is. */
 static bool is_mine(const struct ss_block *b, uint32_t slot)
@@ -278,7 +338,7 @@ void ss_lease_freeze(struct ss_pool *pool, bool on)
 	each_lease(pool, on ? freeze : thaw);
 }
 
-void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *given)
+void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *given, bool merges)
 {
 	struct ss_block *b, *next, *list = NULL;
 	uint32_t slot = q->tl->slot;
@@ -290,7 +350,8 @@ void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *gi
 		return;
 	ss_bias_visit(&q->lock);
 	q->lease = l;
-	l->taken = l->blocks = l->clean = 0;
+	l->taken = l->blocks = l->clean = l->torn = 0;
+	l->merges = merges;
 	l->assigned = UINT64_MAX;
 	for (unsigned i = 0; i < SS_BINS; i++)
 		name_list(q->bin[i].head, slot + 1);
@@ -324,35 +385,124 @@ void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *gi
 	ss_bias_unlock(&q->lock);
 }
 
-/* Is it completed, and long enough? */
-static bool serves(struct ss_pool *pool, const struct ss_block *b, uint64_t size, uint64_t align)
+/* ---- one block of it: pool->lock held ------------------------------------ */
+
+/* Is it long enough, and completed? */
+static enum ss_offer serves(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
+			    uint64_t align)
 {
-	return b && ss_round(b->addr, align) - b->addr + size <= b->size &&
-	       (!b->n || ss_mark_done(pool, b->slot, b->n));
+	if (!b || ss_round(b->addr, align) - b->addr + size > b->size)
+		return SS_OFFER_NONE;
+	return !b->n || ss_mark_done(pool, b->slot, b->n) || SS_MUTANT_IS(52) ? SS_OFFER_NOW :
+										SS_OFFER_LATER;
 }
 
-bool ss_lease_offers(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align)
+/* Can q have so much to give? Looked at without its lock, which costs its owner a visit: what
+ * it had a moment ago will do. (The thread sanitizer cannot know.) */
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize_thread, noinline))
+#endif
+static bool may_have(const struct ss_queue *q, uint64_t size)
 {
-	bool found;
+	const volatile uint64_t *binned = &q->bytes, *merged = &q->lease->heap.bytes;
 
-	if (!ss_leases(q))
-		return false;
+	return *binned + *merged >= size;
+}
+
+/* The run of l that begins with b, which lies in one. NULL: host memory is out. */
+static struct ss_block *run_from(struct ss_pool *pool, struct ss_lease *l, struct ss_block *b)
+{
+	struct ss_block *run = l->runs, *rest;
+
+	while (b->addr - run->addr >= run->size)
+		run = run->right;
+	if (run->left == b)
+		return run;
+	rest = ss_block_wrap_rest(pool->core, &pool->spares, run, b);
+	if (rest) {
+		rest->right = l->runs;
+		l->runs = rest;
+	}
+	return rest;
+}
+
+/* `size` bytes at `align` of the free range b leave the lease. NULL: host memory is out. */
+static struct ss_block *take_out(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b,
+				 uint64_t size, uint64_t align)
+{
+	struct ss_lease *l = q->lease;
+	struct ss_block *run, **at;
+
+	ss_heap_remove(&l->heap, b);
+	b = cut(q, b, ss_round(b->addr, align), size);
+	if (!b)
+		return NULL;
+	if ((b->next && !run_from(pool, l, b->next)) || !(run = run_from(pool, l, b))) {
+		put(q, b);
+		return NULL;
+	}
+	for (at = &l->runs; *at != run; at = &(*at)->right)
+		;
+	*at = run->right;
+	ss_block_unwrap(pool->core, &pool->spares, run, b);
+	ss_set_lessee(b, 0);
+	l->torn++;
+	return b;
+}
+
+enum ss_offer ss_lease_give(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
+			    uint64_t align, struct ss_block **out)
+{
+	struct ss_block *b;
+	enum ss_offer best, next;
+	unsigned bin = 0;
+
+	*out = NULL;
+	if (!ss_leases(q) || !may_have(q, size))
+		return SS_OFFER_NONE;
 	ss_bias_visit(&q->lock);
-	found = serves(pool, ss_heap_best_part(&q->lease->heap, size, align), size, align);
-	for (unsigned i = 0; i < SS_BINS && !found; i++)
-		found = q->bin[i].size >= size && serves(pool, q->bin[i].head, size, align);
+	b = ss_heap_best_part(&q->lease->heap, size, align);
+	best = serves(pool, b, size, align);
+	if (best != SS_OFFER_NOW) {
+		b = NULL;
+		for (unsigned i = 0; i < SS_BINS; i++) {
+			next = q->bin[i].size < size ? SS_OFFER_NONE :
+			       serves(pool, q->bin[i].head, size, align);
+			if (next > best || (next == SS_OFFER_NOW && q->bin[i].size < q->bin[bin].size))
+				bin = i;
+			best = next > best ? next : best;
+		}
+		if (best == SS_OFFER_NOW && empty_bin(q, bin, false))
+			b = ss_heap_best_part(&q->lease->heap, size, align);
+		/* (Neighbours may have been freed later.) */
+		if (serves(pool, b, size, align) != SS_OFFER_NOW)
+			b = NULL;
+	}
+	if (b)
+		*out = take_out(pool, q, b, size, align);
 	ss_bias_unlock(&q->lock);
-	return found;
+	return best;
 }
 
-void ss_lease_end(struct ss_pool *pool, struct ss_queue *q)
+void ss_lease_add(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
+{
+	ss_bias_visit(&q->lock);
+	ss_set_lessee(b, q->tl->slot + 1);
+	lease_run(pool, q, b, b);
+	q->lease->torn++;
+	ss_bias_unlock(&q->lock);
+}
+
+/* ---- ending it ------------------------------------------------------------ */
+
+struct ss_block *ss_lease_undo(struct ss_pool *pool, struct ss_queue *q)
 {
 	struct ss_lease *l = q->lease;
 	struct ss_block *run, *b, *last = NULL, *list = NULL;
+	uint64_t wait;
 
 	if (!ss_leases(q))
-		return;
-	ss_bias_visit(&q->lock);
+		return NULL;
 	while ((run = l->runs)) {
 		l->runs = run->right;
 		for (b = run->left; b; last = b, b = b->next) {
@@ -360,23 +510,31 @@ void ss_lease_end(struct ss_pool *pool, struct ss_queue *q)
 			if (!ss_is_state(b, SS_BLOCK_FREE))
 				continue;
 			ss_set_state(b, SS_BLOCK_QUEUED);
+			if (!b->n) {
+				b->slot = SS_SLOT_CLEAN;
+				b->n = l->clean;
+			}
 			b->left = list;
 			list = b;
 		}
 		ss_block_unwrap(pool->core, &pool->spares, run, last);
 	}
 	memset(&l->heap, 0, sizeof(l->heap));
-	ss_bias_unlock(&q->lock);
 	/* Did it serve more than it cost to make? */
-	q->lease_wait = l->taken * 8 >= l->blocks ? q->lease_wait / 2 :
-			q->lease_wait < MOST_WAIT ? q->lease_wait * 2 + 4 : q->lease_wait;
+	wait = l->taken * 8 >= l->blocks ? q->lease_wait / 2 : q->lease_wait * 2 + 4;
+	q->lease_wait = wait < l->blocks / WAIT_PART ? wait : (uint32_t)(l->blocks / WAIT_PART);
 	q->lease_in = q->lease_wait;
-	while ((b = list)) {
-		list = b->left;
-		if (!b->n) {
-			b->slot = SS_SLOT_CLEAN;
-			b->n = l->clean;
-		}
-		ss_place(pool, b);
-	}
+	return list;
+}
+
+void ss_lease_end(struct ss_pool *pool, struct ss_queue *q)
+{
+	struct ss_block *list;
+
+	if (!ss_leases(q))
+		return;
+	ss_bias_visit(&q->lock);
+	list = ss_lease_undo(pool, q);
+	ss_bias_unlock(&q->lock);
+	ss_place_all(pool, list);
 }

@@ -90,6 +90,18 @@ static unsigned asking(struct ss_pool *pool, struct ss_queue *q, bool much)
 	return how;
 }
 
+bool ss_others_done(struct ss_pool *pool, struct ss_queue *q)
+{
+	bool done;
+
+	if (!may_be_asked(q) || !atomic_load(&pool->opportunistic))
+		return false;
+	pthread_mutex_unlock(&pool->lock);
+	done = ss_stream_at_end(pool->core, q->tl);
+	pthread_mutex_lock(&pool->lock);
+	return done;
+}
+
 /* Records the fences that would make waiting memory usable. Called with the pool
  * lock held, drops it meanwhile. True if any was recorded. */
 bool ss_others_ask(struct ss_pool *pool, const struct ss_queue *mine)

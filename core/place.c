@@ -166,7 +166,7 @@ fail:
 
 /* ---- bins to heaps ------------------------------------------------------ */
 
-static void place_all(struct ss_pool *pool, struct ss_block *b)
+void ss_place_all(struct ss_pool *pool, struct ss_block *b)
 {
 	while (b) {
 		struct ss_block *next = b->left;
@@ -176,16 +176,21 @@ static void place_all(struct ss_pool *pool, struct ss_block *b)
 	}
 }
 
-void ss_flush(struct ss_pool *pool, struct ss_queue *q)
-{
-	ss_lease_end(pool, q);
-	place_all(pool, ss_queue_drain(q, 0));
-}
-
 void ss_flush_large(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
-	ss_lease_end(pool, q);
-	place_all(pool, ss_queue_drain(q, size));
+	struct ss_block *leased, *freed;
+
+	ss_bias_visit(&q->lock);
+	leased = ss_lease_undo(pool, q);
+	freed = ss_queue_drain(q, size);
+	ss_bias_unlock(&q->lock);
+	ss_place_all(pool, leased);
+	ss_place_all(pool, freed);
+}
+
+void ss_flush(struct ss_pool *pool, struct ss_queue *q)
+{
+	ss_flush_large(pool, q, 0);
 }
 
 void ss_flush_all(struct ss_pool *pool)

@@ -413,10 +413,10 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	pthread_mutex_lock(&pool->lock);
 	ss_lease_end_all(pool);
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
-		ss_queue_drain(q, 0);
+		ss_queue_clear(q);
 		memset(&q->own, 0, sizeof(q->own));
 	}
-	ss_queue_drain(pool->done, 0);
+	ss_queue_clear(pool->done);
 	memset(&pool->clean, 0, sizeof(pool->clean));
 	pool->idle_bytes = 0;
 	while ((e = pool->epochs)) {

@@ -94,15 +94,15 @@ bool ss_queue_push(struct ss_queue *q, struct ss_block *b)
 	return room;
 }
 
-bool ss_queue_knows(struct ss_queue *q, uint64_t size)
+bool ss_queue_asked(struct ss_queue *q, uint64_t size)
 {
-	unsigned i = ss_bin(size);
-	bool known;
+	bool varied;
 
 	ss_bias_lock(&q->lock);
-	known = q->bin[i].size == size || q->bin[(i + 1) % SS_BINS].size == size;
+	q->asked++;
+	varied = ss_varied(q, size);
 	ss_bias_unlock(&q->lock);
-	return known;
+	return varied;
 }
 
 void ss_near_renew(struct ss_queue *q)
@@ -130,6 +130,13 @@ void ss_queue_empty(struct ss_queue *q)
 	pthread_mutex_lock(&q->pool->lock);
 	ss_flush(q->pool, q);
 	pthread_mutex_unlock(&q->pool->lock);
+}
+
+void ss_queue_clear(struct ss_queue *q)
+{
+	ss_bias_visit(&q->lock);
+	ss_queue_drain(q, 0);
+	ss_bias_unlock(&q->lock);
 }
 
 /* Puts what bin i holds before `list`. q->lock held. */
@@ -160,7 +167,6 @@ struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
 {
 	struct ss_block *list = NULL;
 
-	ss_bias_visit(&q->lock);
 	for (unsigned i = filled_from(q, 0); i < SS_BINS; i = filled_from(q, i + 1))
 		if (q->bin[i].size >= size)
 			list = empty(q, i, list);
@@ -174,6 +180,5 @@ struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
 		q->blocks = 0;
 		q->bytes = 0;
 	}
-	ss_bias_unlock(&q->lock);
 	return list;
 }

@@ -42,6 +42,9 @@ struct ss_queue {
 	struct ss_near { uint64_t addr; struct ss_block *b; } near[SS_NEAR];
 	uint64_t near_gone;
 	uint64_t assigned;              /* times that a bin got a size */
+	uint64_t asked;                 /* allocations that were no hit */
+	uint64_t novel, novel_from;     /* of late, since so many allocations: of sizes that
+	                                 * no bin had */
 	struct ss_spares spares;
 	struct ss_pool *pool;
 	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
@@ -52,7 +55,7 @@ struct ss_queue {
 	uint32_t lease_in, lease_wait;  /* misses until the next lease is made */
 	struct ss_demand {              /* steady.c: the peak of used bytes (0: to be seen), */
 		uint64_t peak, at, took; /* allocations when it was, and that it took */
-		uint64_t misses, novel; /* of them no hits; of sizes not seen before */
+		uint64_t misses;        /* of them no hits */
 		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
 		unsigned waves;         /* how often the peak was almost reached since */
 		bool near_peak;
@@ -60,14 +63,24 @@ struct ss_queue {
 	struct ss_heap own;
 };
 
+/* What is known of a stream's demand (steady.c). */
+enum ss_demand_state {
+	SS_GROWING, /* nothing: its pool is kept tight */
+	SS_MERGING, /* how much, but its sizes do not come again: tight, and divided by itself */
+	SS_STEADY,  /* what it was will be again: it is kept fast */
+};
+
 /* What a queue divides by itself (lease.c). Guarded by its lock. */
 struct ss_lease {
 	struct ss_heap heap;
 	struct ss_block *runs;          /* in state LEASED, by ->right; NULL: no lease */
 	uint64_t taken, blocks;         /* allocations it served; blocks it was made of */
+	bool merges;                    /* at once, what no bin has a place for */
+	uint64_t torn;                  /* blocks that came alone or went: runs that could be one */
 	uint64_t clean;                 /* since when all is, at the latest, that came clean */
 	uint64_t assigned;              /* when `order` was made: */
-	uint8_t order[256];             /* the bins that have a size, by that */
+	uint8_t order[SS_BINS];         /* the bins that have a size, by that */
+	bool sorted[SS_BINS];           /* these */
 	unsigned count;
 };
 
@@ -75,6 +88,12 @@ struct ss_lease {
 static inline bool ss_leases(const struct ss_queue *q)
 {
 	return q->lease && q->lease->runs;
+}
+
+/* Has it a lease of long runs, still? With the pool's lock held. */
+static inline bool ss_lease_whole(const struct ss_queue *q)
+{
+	return ss_leases(q) && q->lease->torn <= 8 + q->lease->blocks / 8;
 }
 
 struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl);
@@ -86,11 +105,13 @@ bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
 struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id);
 /* What its bins hold goes to where it can be merged: it is full. No lock held. */
 void ss_queue_empty(struct ss_queue *q);
-/* The blocks of `size` bytes and more, as a list by ->left; 0: everything. */
+/* The blocks of `size` bytes and more, as a list by ->left; 0: everything. q->lock held. */
 struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size);
+/* Forgets what it holds. q->lock not held. */
+void ss_queue_clear(struct ss_queue *q);
 /* Forgets what hits handed out of late if segments have gone. q->lock not held. */
 void ss_near_renew(struct ss_queue *q);
-/* Has q a bin for blocks of `size` bytes, because some were freed? */
-bool ss_queue_knows(struct ss_queue *q, uint64_t size);
+/* Counts an allocation of `size` bytes that is no hit. True: see ss_varied. */
+bool ss_queue_asked(struct ss_queue *q, uint64_t size);
 
 #endif

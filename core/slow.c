@@ -14,7 +14,7 @@
 struct want {
 	uint64_t size, align, id;
 	bool tight;   /* rather grow than cut up an idle segment that is larger */
-	bool growing; /* the pool is not steady */
+	enum ss_demand_state demand;
 	uint64_t instead; /* of an idle segment: what the device is too small to cut up; or 0 */
 };
 
@@ -45,7 +45,7 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 	if (!b) {
 		b = own = ss_join(pool, q, w->size, w->align);
 		used_before = true;
-	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->growing,
+	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->demand != SS_STEADY,
 						&w->instead)) {
 		return NULL;
 	} else {
@@ -62,21 +62,36 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 	return b;
 }
 
-/* In a steady pool that one other stream has it is enough: what the rest divide by
- * themselves stays theirs. Pool lock held. */
+/* Where streams divide by themselves what is theirs it is enough that one other has it: the
+ * rest stays theirs. Pool lock held, dropped to ask. */
 static struct ss_block *from_one(struct ss_pool *pool, struct ss_queue *q, struct want *w)
 {
 	struct ss_queue_table *t = atomic_load_explicit(&pool->queues, memory_order_acquire);
 	uint32_t cap = t ? t->cap : 0, first = pool->next_other;
 	struct ss_block *b = NULL;
+	bool asked = false;
 
 	for (uint32_t i = 0; i < cap && !b; i++) {
 		uint32_t at = (first + i) % cap;
 		struct ss_queue *other = atomic_load_explicit(&t->q[at], memory_order_acquire);
+		enum ss_offer offer;
 
-		if (!other || other == q || !ss_lease_offers(pool, other, w->size, w->align))
+		if (!other || other == q)
+			continue;
+		offer = ss_lease_give(pool, other, w->size, w->align, &b);
+		if (offer == SS_OFFER_LATER && !asked) {
+			asked = true;
+			if (ss_others_done(pool, other))
+				offer = ss_lease_give(pool, other, w->size, w->align, &b);
+		}
+		if (offer != SS_OFFER_NOW)
 			continue;
 		pool->next_other = at + 1;
+		if (b) {
+			pool->st.reuse_completed++;
+			w->id = pool->id_base | ++pool->ids;
+			break;
+		}
 		ss_flush(pool, other);
 		ss_settle(pool);
 		b = from_heaps(pool, q, w, NULL);
@@ -99,7 +114,7 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	if (x)
 		row = ss_row_of(core, x);
 	pthread_mutex_lock(&pool->lock);
-	b = w->growing ? NULL : from_one(pool, q, w);
+	b = w->demand == SS_GROWING ? NULL : from_one(pool, q, w);
 	if (!b) {
 		ss_flush_all(pool);
 		ss_settle(pool);
@@ -176,15 +191,17 @@ static bool may_give_back(struct ss_pool *pool, struct ss_queue *q, bool cramped
 
 /* Merging before a range is cut keeps long ranges long, while the pool is still
  * growing. Later it has what its program needs, cut as that needs it, and merges
- * only where nothing else helps, or sizes that alternate would never be hits. True:
- * it is growing. Pool lock held. */
-static bool flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
+ * only where nothing else helps, or sizes that alternate would never be hits. Pool
+ * lock held. */
+static enum ss_demand_state flush_first(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
-	bool steady = ss_steady(pool, q ? q : pool->done, size);
+	enum ss_demand_state is = ss_steady(pool, q ? q : pool->done, size);
 
-	if (q && !steady)
+	if (q && is != SS_STEADY && !(is == SS_MERGING && ss_lease_whole(q)))
 		ss_flush(pool, q);
-	return !steady;
+	else if (q && ss_leases(q) && !ss_lease_whole(q))
+		ss_lease_end(pool, q);
+	return is;
 }
 
 /* Bins may hold a larger block, or the neighbour of a range that is almost long
@@ -207,14 +224,16 @@ static struct ss_block *from_bins(struct ss_pool *pool, struct ss_queue *q, stru
 /* From now on q divides by itself what only its stream uses, b that it is about to get
  * included, unless other streams would miss what its merging puts off. After leases that
  * did not last the next comes later. Pool lock held. */
-static void lease(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b)
+static void lease(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b, bool merges)
 {
 	if ((pool->lags && pool->queue_count > 1) || atomic_load(&pool->dying))
 		return;
-	if (q->lease_in)
+	if (ss_leases(q))
+		ss_lease_add(pool, q, b);
+	else if (q->lease_in)
 		q->lease_in--;
 	else
-		ss_lease_make(pool, q, b);
+		ss_lease_make(pool, q, b, merges);
 }
 
 /* b with a descriptor that shares no cache line with what other streams write. Pool lock
@@ -274,14 +293,16 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		line = lock_pool(pool);
 		if (!grown && !again)
 			ss_thrift_count(pool, q);
-		w.growing = flush_first(pool, q, size);
+		w.demand = flush_first(pool, q, size);
 		ss_peak_note(pool, size);
-		if (w.growing && !grown && ss_others_freed_much(pool, q))
+		if (w.demand == SS_GROWING && !grown && ss_others_freed_much(pool, q))
 			ss_others_collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
+		if (!b && q && w.demand != SS_GROWING && ss_leases(q))
+			b = from_one(pool, q, &w);
 		if (!b)
 			b = from_bins(pool, q, &w);
-		crowded = first && line && q && !w.growing && below_peaks(pool);
+		crowded = first && line && q && w.demand == SS_STEADY && below_peaks(pool);
 		first = false;
 		w.tight &= !crowded;
 		if (!b && !crowded && ss_others_hold(pool, q))
@@ -290,8 +311,8 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			pool->st.misses += grown;
 			if (q && pool->queue_count > 1)
 				b = at_home(pool, q, b);
-			if (q && !w.growing)
-				lease(pool, q, b);
+			if (q && w.demand != SS_GROWING)
+				lease(pool, q, b, w.demand == SS_MERGING);
 			pthread_mutex_unlock(&pool->lock);
 			*out = b;
 			*id = w.id;

@@ -41,6 +41,55 @@ static void lease_ends_for_one(void)
 	CHECK(d_stats().reuse_same_stream == own + 1 && given() == 8 * MIB);
 }
 
+/* One block of what a stream divides goes to another, and it divides the rest as before. */
+static void lease_gives(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB));
+	D(alloc(2, S(0), MIB / 2), alloc(3, S(0), MIB / 2), alloc(9, S(0), MIB));
+	uint64_t p = at(1), own;
+
+	D(free_(1, S(0)), free_(3, S(0)), ssync(S(0)), alloc(4, S(1), MIB / 2));
+	CHECK(at(4) == p + MIB + MIB / 2 && given() == 4 * MIB);
+	own = d_stats().reuse_same_stream;
+	D(alloc(5, S(1), MIB / 2), alloc(6, S(0), MIB / 4), free_(6, S(0)), alloc(7, S(0), MIB / 2));
+	CHECK(at(5) == p && at(6) == p + MIB / 2 && at(7) == p + MIB / 2);
+	CHECK(d_stats().reuse_same_stream == own + 2 && given() == 4 * MIB);
+	/* What was given merges with what it was part of, once both are free. */
+	D(free_(4, S(1)), free_(5, S(1)), free_(7, S(0)), free_(0, S(0)), free_(2, S(0)));
+	D(free_(9, S(0)));
+	D(ssync(S(0)), ssync(S(1)), alloc(8, S(1), 4 * MIB));
+	CHECK(given() == 4 * MIB);
+}
+
+/* What has not completed is not given. */
+static void lease_gives_completed(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), 2 * MIB), alloc(1, S(0), MIB));
+	uint64_t p = at(1);
+
+	D(alloc(2, S(0), MIB), free_(1, S(0)), ssync(S(0)), stall(S(0)), kernel(S(0)));
+	D(free_(0, S(0)), alloc(3, S(1), MIB));
+	CHECK(at(3) == p && given() == 4 * MIB);
+	D(alloc(4, S(1), MIB));
+	CHECK(given() == 8 * MIB);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
+/* Sizes that do not come again: what is freed is one piece at once, and one is not lost. */
+static void lease_merges(void)
+{
+	struct op half = alloc(0, S(0), MIB / 2);
+
+	D(stream(0, NB), half);
+	for (unsigned i = 1; i < 40; i++)
+		D(alloc(1, S(0), i * 3072), alloc(2, S(0), i * 5120), free_(1, S(0)), free_(2, S(0)));
+	uint64_t own = d_stats().reuse_same_stream;
+
+	D(alloc(1, S(0), 700 << 10), alloc(2, S(0), 900 << 10), free_(1, S(0)), free_(2, S(0)));
+	D(alloc(3, S(0), 1600 << 10), alloc(4, S(0), 1 << 20));
+	CHECK(d_stats().reuse_same_stream == own + 4 && given() == 4 * MIB);
+}
+
 /* An address inside a block is known while its stream divides what lies round it. */
 static void lease_interior(void)
 {
@@ -82,5 +131,6 @@ static void lease_not_others(void)
 
 const struct d_test directed_lease[] = {
 	T(lease_divides), T(lease_ends_for_others), T(lease_ends_for_one),
+	T(lease_gives), T(lease_gives_completed), T(lease_merges),
 	T(lease_interior), T(lease_keeps_marks), T(lease_not_others), { .name = NULL },
 };
