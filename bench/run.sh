@@ -85,6 +85,28 @@ shim "$build/bench/bench_scale" "$small" >"$tmp/scale"
 row "2 threads / 2 processes" "$(val two "$tmp/scale")" ">= 0.95" "2 processes"
 row "32 threads / 2 threads" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
 
+# Sizes of which none comes again soon: no bin serves them. 50 blocks up to 1 MiB are live.
+awk 'BEGIN {
+	srand(1)
+	print "Thread,Time,Action,Pointer,Size,Stream"
+	for (i = 0; i < 20050; i++) {
+		at = i < 20000 ? int(rand() * 50) : i - 20000
+		if (at in size) printf "1,00:00:00.0,free,0x%x,%d,0x0\n", at + 1, size[at]
+		size[at] = 512 + int(rand() * 1048576)
+		if (i < 20000) printf "1,00:00:00.0,allocate,0x%x,%d,0x0\n", at + 1, size[at]
+	}
+}' >"$tmp/varied.csv"
+shim "$build/bench/bench_pair" "$tmp/varied.csv" async >"$tmp/pair"
+row "pair, sizes that do not come again" \
+	"$(div "$(val ours "$tmp/pair")" "$(val mimalloc "$tmp/pair")")" - \
+	"mimalloc $(val mimalloc "$tmp/pair") ns, ours $(val ours "$tmp/pair") ns"
+one=$(shim "$build/bench/bench_scale" "$tmp/varied.csv" 1)
+for n in 2 32; do
+	row "such sizes, $n threads / 1 thread" \
+		"$(div "$(shim "$build/bench/bench_scale" "$tmp/varied.csv" $n)" "$one")" - \
+		"1 thread $(div "$one" 1000000 %.1f) million pairs a second"
+done
+
 # ---- watched calls ----
 # Without what the runtime itself does, which is called as often either way: the device's
 # own threads run as they like, and what it does for a call depends on them.
