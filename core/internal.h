@@ -324,7 +324,8 @@ void ss_lease_end(struct ss_pool *pool, struct ss_queue *q);
 struct ss_block *ss_lease_undo(struct ss_pool *pool, struct ss_queue *q);
 void ss_lease_end_all(struct ss_pool *pool);
 /* Has q leased free memory that would serve another stream? *out: `size` bytes at `align`
- * of it, in state QUEUED; NULL: its bins hold such a block, or host memory is out. */
+ * of it, in state QUEUED; NULL: a large segment would be cut, or its bins hold such a block,
+ * or host memory is out. */
 enum ss_offer {
 	SS_OFFER_NONE,
 	SS_OFFER_LATER, /* when its mark has completed */

@@ -187,7 +187,7 @@ static struct ss_block *cut(struct ss_queue *q, struct ss_block *b, uint64_t sta
 }
 
 /* Is b an idle segment that is larger than what the pool would grow by? Where sizes do not come
- * again, whether that is cut is to be weighed (ss_slab_wasteful). */
+ * again, and for other streams, whether that is cut is to be weighed (ss_slab_wasteful). */
 static bool too_large(const struct ss_block *b, uint64_t size)
 {
 	return b->size == b->seg->size && b->size != size && b->size > WHOLE;
@@ -478,7 +478,7 @@ enum ss_offer ss_lease_give(struct ss_pool *pool, struct ss_queue *q, uint64_t s
 		if (serves(pool, b, size, align) != SS_OFFER_NOW)
 			b = NULL;
 	}
-	if (b)
+	if (b && !too_large(b, size))
 		*out = take_out(pool, q, b, size, align);
 	ss_bias_unlock(&q->lock);
 	return best;

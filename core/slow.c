@@ -255,17 +255,16 @@ static bool lock_pool(struct ss_pool *pool)
 	return true;
 }
 
-/* Has the pool less than all its streams need when each is at its peak, with a quarter for
- * what does not fit (lease.c settles at 1.16 to 1.25)? As long as it has, threads that
- * stand in line pass one block round: then memory is better than the line, which leaves
- * processors idle. Pool lock held. */
+/* Has the pool less than all its streams need when each is at its peak? As long as it has,
+ * threads that stand in line pass one block round: then memory is better than the line, which
+ * leaves processors idle. Pool lock held. */
 static bool below_peaks(struct ss_pool *pool)
 {
 	uint64_t peaks = 0;
 
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
 		peaks += ss_peak_of(q);
-	return atomic_load(&pool->reserved) < peaks + peaks / 4;
+	return atomic_load(&pool->reserved) < peaks;
 }
 
 static bool cheap_to_ask(const struct ss_pool *pool)
