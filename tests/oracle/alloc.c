@@ -95,6 +95,9 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 		return;
 	if (st != SS_ERR_NOMEM && !w->call.injected)
 		fail(w, F_STATUS, "an allocation failed with status %d", st);
+	/* What is reserved at the first use of a device stays, whatever becomes of that use. */
+	if (!given && w->cfg.opt.initial.set)
+		given = w->cfg.opt.initial.bytes;
 	if (pool_value(w, pool, SS_ATTR_USED_CURRENT) != used ||
 	    (w->given[dev] > given && !keeps_growth(w, stream)))
 		fail(w, F_ATOMIC,
