@@ -315,7 +315,7 @@ enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers
 
 static void keeps(struct ss_pool *pool, void *arg)
 {
-	if (ss_pool_outlives(pool) && (pool->vmm || atomic_load(&pool->reserved)))
+	if (pool->vmm || atomic_load(&pool->reserved))
 		*(uint64_t *)arg |= ss_pool_access(pool);
 }
 

@@ -304,8 +304,7 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* The null stream and all that join it? *busy: not yet, but a fence will tell. */
 bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
-/* The devices (a bit each) that may touch memory on dev which the real reset leaves alone,
- * since HIP does not know it for an allocation of its own; 0: there is none. */
+/* The devices (a bit each) that may touch what the pools of dev have; 0: they have nothing. */
 uint64_t ss_device_keeps(struct ss_core *core, int dev);
 /* hipDeviceReset: pools, blocks and timelines of the device are gone; call
  * before the real reset. With `idle` nothing runs on those devices: it goes back. */

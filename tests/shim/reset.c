@@ -3,6 +3,9 @@
  * hipDeviceReset takes all memory of the device, whatever it is made of: nothing is
  * lost from one reset to the next, and pointers from before are nobody's.
  */
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "test.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -40,6 +43,29 @@ static void in_a_capture(void)
 	}
 }
 
+/* Nothing runs any more that may touch what goes. */
+static atomic_int late;
+
+static void is_late(hipStream_t s, hipError_t err, void *arg)
+{
+	(void)s, (void)err, (void)arg;
+	usleep(50000);
+	atomic_store(&late, 1);
+}
+
+static void under_way(void)
+{
+	hipStream_t s;
+	void *p;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipMalloc(&p, 4096));
+	OK(hipStreamAddCallback(s, is_late, NULL, 0));
+	OK(hipMemsetAsync(p, 1, 4096, s));
+	OK(hipDeviceReset());
+	CHECK(atomic_load(&late));
+}
+
 int main(void)
 {
 	uint64_t before;
@@ -75,5 +101,6 @@ int main(void)
 	p = some(false);
 	OK(hipFree(p));
 	in_a_capture();
+	under_way();
 	return 0;
 }
