@@ -429,6 +429,8 @@ uint64_t ss_peak_of(struct ss_queue *q);
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q);
 /* Calls of the driver that may be spent on a tighter fit; below 0: a debt. */
 int64_t ss_thrift(struct ss_pool *pool);
+/* Are chunks moved more often than a hundredth of the allocations on top of that? */
+bool ss_thrift_over(struct ss_pool *pool);
 /* May an allocation that something would serve be a miss for a tighter fit? */
 bool ss_thrift_misses(const struct ss_pool *pool);
 /* How much to grow by, in bytes, where less is missing: a `part`th of a pool that goes on

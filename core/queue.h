@@ -59,6 +59,7 @@ struct ss_queue {
 		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
 		unsigned waves;         /* how often the peak was almost reached since */
 		bool near_peak;
+		bool costly;            /* to be kept fast: calls of the driver */
 	} demand;
 	struct ss_heap own;
 };
@@ -66,7 +67,7 @@ struct ss_queue {
 /* What is known of a stream's demand (steady.c). */
 enum ss_demand_state {
 	SS_GROWING, /* nothing: its pool is kept tight */
-	SS_MERGING, /* how much, but its sizes do not come again: tight, and divided by itself */
+	SS_MERGING, /* how much, but bins do not serve it well: tight, and divided by itself */
 	SS_STEADY,  /* what it was will be again: it is kept fast */
 };
 

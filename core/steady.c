@@ -6,8 +6,8 @@
  * sizes do not come again, bins serve nothing: there what was freed still merges at once,
  * but in what the stream divides, without the pool's lock.
  *
- * Where the bytes in use came near their peak and went again, several times, the next
- * time will be like the last; also where they did not go for much longer than that takes.
+ * Where the bytes in use came back to their peak and went again, several times, the next
+ * time will be like the last; also where they did not for much longer than that takes.
  * The allocations until the peak was reached say how long one time may be. Each stream of a program with many
  * threads goes through its own times, and is judged by its own bytes; where one thread
  * counts for the whole pool, by those of the pool. A queue's count is relative: it begins
@@ -15,11 +15,16 @@
  * its bytes are those above the fewest there were. Blocks that change hands are found
  * only where others' bins are looked at, which a steady stream puts off: then none is.
  *
+ * A stream that is kept fast takes what lies on top of a bin, wherever that is, so what
+ * is live when a large block comes lies scattered. Where chunks have to move for that again
+ * and again, nothing is fast: such a stream merges, until its demand is another.
+ *
  * Called with the pool's lock held.
  */
 #include "core/hit.h"
 
-#define WAVES 3        /* times that the bytes in use came near their peak */
+#define WAVES 3        /* times that the bytes in use came back to their peak, */
+#define NEAR_PART 64   /* of it: what comes again comes as high again, chance does not */
 #define LONGEST 8192   /* allocations of one time, that are waited for */
 #define PLATEAU 16     /* times as many without a higher peak will do without waves */
 #define CROSSED_PART 16 /* of the blocks may be freed on another stream */
@@ -44,7 +49,7 @@ enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_
 	used = (uint64_t)(now - d->low) + size;
 	high = ss_get(&count->peak) - (uint64_t)d->low;
 	d->misses++;
-	if (used >= high - high / 8) {
+	if (used >= high - high / NEAR_PART) {
 		d->near_peak = true;
 	} else if (d->near_peak && used < high - high / 4) {
 		d->near_peak = false;
@@ -55,8 +60,10 @@ enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_
 	known = (d->waves >= WAVES ? allocs >= least : allocs >= PLATEAU * least) &&
 		atomic_load(&pool->crossed) * CROSSED_PART <= pool->spent.allocs;
 	/* Once that stands, a little more now and then is no new phase. */
-	if (high <= d->peak + (known ? d->peak / MORE_PART : 0))
-		return !known ? SS_GROWING : varied ? SS_MERGING : SS_STEADY;
+	if (high <= d->peak + (known ? d->peak / MORE_PART : 0)) {
+		d->costly |= known && ss_thrift_over(pool);
+		return !known ? SS_GROWING : varied || d->costly ? SS_MERGING : SS_STEADY;
+	}
 	*d = (struct ss_demand){.peak = high, .low = d->low, .at = d->at + allocs, .misses = d->misses,
 				.took = d->peak ? d->took + allocs : 0};
 	return SS_GROWING;

@@ -13,9 +13,11 @@
 #define ALLOCS_PER_SWAP 22     /* where segments of the right size take the room of others, */
 #define ALLOCS_PER_SWAP_FIT 64 /* and there, as long as the pool fits its program well */
 #define FITS_PERCENT 103       /* of the used peak */
+#define OVER_PART 100          /* of the allocations: a debt that is not worth it */
 #define FREE_MISSES 32         /* growth for a tight fit costs hits, too */
 #define ALLOCS_PER_MISS 12
-#define MISSES_PERCENT 8       /* of the allocations; a pool with more grows ahead of them */
+#define MISSES_PERCENT 8       /* of the allocations; a pool with more grows ahead of them, */
+#define MANY_PERCENT 10        /* and with so many twice as far */
 
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 {
@@ -53,6 +55,13 @@ int64_t ss_thrift(struct ss_pool *pool)
 	       (int64_t)(pool->spent.calls - pool->spent.calls_then);
 }
 
+bool ss_thrift_over(struct ss_pool *pool)
+{
+	return pool->backing == SS_BACKING_VMM &&
+	       ss_thrift(pool) + (int64_t)((pool->spent.allocs - pool->spent.allocs_then) /
+					   OVER_PART) < 0;
+}
+
 bool ss_thrift_misses(const struct ss_pool *pool)
 {
 	return pool->st.misses < FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS;
@@ -60,6 +69,9 @@ bool ss_thrift_misses(const struct ss_pool *pool)
 
 uint64_t ss_thrift_ahead(const struct ss_pool *pool, unsigned part)
 {
-	return pool->st.misses * 100 > pool->spent.allocs * MISSES_PERCENT ?
-	       atomic_load(&pool->reserved) / part : 0;
+	uint64_t misses = pool->st.misses * 100, ahead = atomic_load(&pool->reserved) / part;
+
+	if (misses <= pool->spent.allocs * MISSES_PERCENT)
+		return 0;
+	return misses > pool->spent.allocs * MANY_PERCENT ? 2 * ahead : ahead;
 }
