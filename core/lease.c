@@ -23,6 +23,7 @@
 
 #define WAIT_PART 8 /* of its blocks: the most misses until the next, after ones that did not pay */
 #define LEAST_TAKEN 1024 /* before it is known that it was made for another demand */
+#define JUDGED_AGAIN 65536 /* allocations, where only the slow path knows how things stand */
 #define WHOLE (4ull << 20) /* no idle segment that is larger is cut unasked */
 #define NEAR 8 /* times the size: a larger bin is not cut up before smaller ones are tried */
 
@@ -102,9 +103,12 @@ static bool empty_bin(struct ss_queue *q, unsigned i, bool all)
 /* What all bins hold of the run goes there. */
 static void collect(struct ss_queue *q)
 {
-	for (unsigned i = 0; i < SS_BINS; i++)
-		if (q->filled[i])
-			empty_bin(q, i, true);
+	const uint8_t *end = q->filled + SS_BINS, *at = q->filled;
+
+	while ((at = memchr(at, 1, (size_t)(end - at)))) {
+		empty_bin(q, (unsigned)(at - q->filled), true);
+		at++;
+	}
 }
 
 /* The bins by their sizes. */
@@ -197,10 +201,16 @@ struct ss_block *ss_lease_take(struct ss_queue *q, uint64_t size, uint64_t align
 {
 	struct ss_lease *l = q->lease;
 	struct ss_block *b;
+	bool merges;
 
 	/* Sizes come again now, or do not any more: it will be another lease. */
-	if (ss_varied(q, size) != l->merges && l->taken >= LEAST_TAKEN)
+	merges = ss_varied(q, size) || q->merging;
+	if (merges != l->merges && l->taken >= LEAST_TAKEN)
 		return NULL;
+	if (q->merging && l->taken % JUDGED_AGAIN == JUDGED_AGAIN - 1) {
+		l->taken++;
+		return NULL;
+	}
 	if (l->merges && q->blocks)
 		collect(q);
 	b = ss_heap_best_part(&l->heap, size, align);

@@ -43,6 +43,7 @@ struct ss_queue {
 	uint64_t near_gone;
 	uint64_t assigned;              /* times that a bin got a size */
 	uint64_t asked;                 /* allocations that were no hit */
+	bool merging;                   /* though sizes come again: as the slow path found last */
 	uint64_t novel, novel_from;     /* of late, since so many allocations: of sizes that
 	                                 * no bin had */
 	struct ss_spares spares;
@@ -57,8 +58,8 @@ struct ss_queue {
 		uint64_t peak, at, took; /* allocations when it was, and that it took */
 		uint64_t misses;        /* of them no hits */
 		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
-		unsigned waves;         /* how often the peak was almost reached since */
-		bool near_peak;
+		unsigned waves, returns; /* since: it was almost reached; it was reached again */
+		bool near_peak, at_peak;
 		bool costly;            /* to be kept fast: calls of the driver */
 	} demand;
 	struct ss_heap own;

@@ -23,14 +23,16 @@
  */
 #include "core/hit.h"
 
-#define WAVES 3        /* times that the bytes in use came back to their peak, */
-#define NEAR_PART 64   /* of it: what comes again comes as high again, chance does not */
+#define WAVES 3        /* times that the bytes in use came near their peak, */
+#define NEAR_PART 8    /* of it; what comes again as it was comes as high again: */
+#define EXACT_PART 64
 #define LONGEST 8192   /* allocations of one time, that are waited for */
 #define PLATEAU 16     /* times as many without a higher peak will do without waves */
 #define CROSSED_PART 16 /* of the blocks may be freed on another stream */
 #define MORE_PART 128  /* of the peak: a rise that is no more of the same */
 
-enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
+static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
+				  bool varied)
 {
 	bool alone = atomic_load_explicit(&pool->counter, memory_order_relaxed) !=
 		     SS_COUNTER_SHARED;
@@ -38,10 +40,8 @@ enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_
 	int64_t now = (int64_t)ss_get(&count->used);
 	struct ss_demand *d = &q->demand;
 	uint64_t used, high, allocs, least;
-	bool varied = ss_queue_asked(q, size), known;
+	bool level, known;
 
-	if (!pool->core->opt.steady)
-		return varied ? SS_MERGING : SS_STEADY;
 	if (now < d->low) { /* no new peak: the old one was that much more */
 		d->peak += d->peak ? (uint64_t)(d->low - now) : 0;
 		d->low = now;
@@ -49,24 +49,44 @@ enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_
 	used = (uint64_t)(now - d->low) + size;
 	high = ss_get(&count->peak) - (uint64_t)d->low;
 	d->misses++;
+	d->at_peak |= used >= high - high / EXACT_PART;
 	if (used >= high - high / NEAR_PART) {
 		d->near_peak = true;
 	} else if (d->near_peak && used < high - high / 4) {
-		d->near_peak = false;
 		d->waves++;
+		d->returns += d->at_peak;
+		d->near_peak = d->at_peak = false;
 	}
 	allocs = q->hits_counted + d->misses - d->at;
 	least = pool->core->opt.steady + (d->took < LONGEST ? d->took : LONGEST);
-	known = (d->waves >= WAVES ? allocs >= least : allocs >= PLATEAU * least) &&
+	level = allocs >= PLATEAU * least;
+	known = (level || (d->waves >= WAVES && allocs >= least)) &&
 		atomic_load(&pool->crossed) * CROSSED_PART <= pool->spent.allocs;
 	/* Once that stands, a little more now and then is no new phase. */
-	if (high <= d->peak + (known ? d->peak / MORE_PART : 0)) {
-		d->costly |= known && ss_thrift_over(pool);
-		return !known ? SS_GROWING : varied || d->costly ? SS_MERGING : SS_STEADY;
+	if (high > d->peak + (known ? d->peak / MORE_PART : 0)) {
+		*d = (struct ss_demand){.peak = high, .low = d->low, .at = d->at + allocs,
+					.misses = d->misses, .took = d->peak ? d->took + allocs : 0};
+		return SS_GROWING;
 	}
-	*d = (struct ss_demand){.peak = high, .low = d->low, .at = d->at + allocs, .misses = d->misses,
-				.took = d->peak ? d->took + allocs : 0};
-	return SS_GROWING;
+	if (!known)
+		return SS_GROWING;
+	d->costly |= ss_thrift_over(pool);
+	return (level || d->returns >= WAVES) && !varied && !d->costly ? SS_STEADY : SS_MERGING;
+}
+
+enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
+{
+	bool varied = ss_queue_asked(q, size), merging;
+	enum ss_demand_state is = pool->core->opt.steady ? judge(pool, q, size, varied) :
+				  varied ? SS_MERGING : SS_STEADY;
+
+	merging = is == SS_MERGING && !varied;
+	if (q->merging != merging) {
+		ss_bias_lock(&q->lock);
+		q->merging = merging;
+		ss_bias_unlock(&q->lock);
+	}
+	return is;
 }
 
 uint64_t ss_peak_of(struct ss_queue *q)

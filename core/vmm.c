@@ -24,7 +24,9 @@
 #define RUN_PARTS 16
 #define SLACK_PART 64 /* of the peak: what may be made new rather than moved, */
 #define DEBT_PART 24  /* where more was moved than the allocations since then pay for, */
-#define MOST_DEBT 3   /* unless the debt is a call for so many of all allocations */
+#define MOST_DEBT 3   /* unless the debt is a call for so many of all allocations, */
+#define LARGE_PART 4  /* and so many more where it would exceed the peak by such a part: */
+#define LARGE_DEBT 128 /* early in a program there are few allocations to count on */
 #define AHEAD_PART 128 /* of the pool: the least by which one that goes on growing grows */
 
 static uint64_t chunk_of(const struct ss_pool *pool, uint64_t share)
@@ -254,6 +256,8 @@ static bool worth_moving(struct ss_pool *pool, uint64_t size, uint64_t bytes)
 
 	if (thrift >= 0)
 		return !within(pool, size, bytes, SLACK_PART);
+	if (!within(pool, size, bytes, LARGE_PART))
+		thrift += LARGE_DEBT;
 	return !within(pool, size, bytes, DEBT_PART) &&
 	       thrift + (int64_t)(pool->spent.allocs / MOST_DEBT) >= 0;
 }
