@@ -16,8 +16,9 @@
  * only where others' bins are looked at, which a steady stream puts off: then none is.
  *
  * A stream that is kept fast takes what lies on top of a bin, wherever that is, so what
- * is live when a large block comes lies scattered. Where chunks have to move for that again
- * and again, nothing is fast: such a stream merges, until its demand is another.
+ * is live when a large block comes lies scattered. Where the pool has to be a good part
+ * larger for that, or chunks have to move again and again, it merges instead, until its
+ * demand is another.
  *
  * Called with the pool's lock held.
  */
@@ -26,10 +27,22 @@
 #define WAVES 3        /* times that the bytes in use came near their peak, */
 #define NEAR_PART 8    /* of it; what comes again as it was comes as high again: */
 #define EXACT_PART 64
+#define MANY_WAVES 24  /* that do not: then it is not going to */
 #define LONGEST 8192   /* allocations of one time, that are waited for */
 #define PLATEAU 16     /* times as many without a higher peak will do without waves */
 #define CROSSED_PART 16 /* of the blocks may be freed on another stream */
+#define FITS_PART 8    /* of the pool's peak: one that is larger by more is kept tight, */
+#define LARGER_PART 4  /* and one that became so much larger when it was kept fast */
 #define MORE_PART 128  /* of the peak: a rise that is no more of the same */
+
+/* May a pool be kept fast that one stream at a time uses? What it has already is too large, or
+ * what it came to have. (Where several do, each keeps rests of its own.) Pool lock held. */
+static bool fits(struct ss_pool *pool, bool fast)
+{
+	uint64_t high = ss_pool_used_high(pool);
+
+	return atomic_load(&pool->reserved) <= high + high / (fast ? LARGER_PART : FITS_PART);
+}
 
 static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
 				  bool varied)
@@ -40,7 +53,7 @@ static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint
 	int64_t now = (int64_t)ss_get(&count->used);
 	struct ss_demand *d = &q->demand;
 	uint64_t used, high, allocs, least;
-	bool level, known;
+	bool level, again, known;
 
 	if (now < d->low) { /* no new peak: the old one was that much more */
 		d->peak += d->peak ? (uint64_t)(d->low - now) : 0;
@@ -60,7 +73,8 @@ static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint
 	allocs = q->hits_counted + d->misses - d->at;
 	least = pool->core->opt.steady + (d->took < LONGEST ? d->took : LONGEST);
 	level = allocs >= PLATEAU * least;
-	known = (level || (d->waves >= WAVES && allocs >= least)) &&
+	again = level || (d->returns >= WAVES && allocs >= least);
+	known = (again || (d->waves >= (varied ? WAVES : MANY_WAVES) && allocs >= least)) &&
 		atomic_load(&pool->crossed) * CROSSED_PART <= pool->spent.allocs;
 	/* Once that stands, a little more now and then is no new phase. */
 	if (high > d->peak + (known ? d->peak / MORE_PART : 0)) {
@@ -70,8 +84,9 @@ static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint
 	}
 	if (!known)
 		return SS_GROWING;
-	d->costly |= ss_thrift_over(pool);
-	return (level || d->returns >= WAVES) && !varied && !d->costly ? SS_STEADY : SS_MERGING;
+	d->costly |= ss_thrift_over(pool) || (alone && !fits(pool, d->fast));
+	d->fast = again && !d->costly;
+	return d->fast && !varied ? SS_STEADY : SS_MERGING;
 }
 
 enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_t size)

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# How a pool is kept once its demand is known may cost a little memory and few calls of
+# the driver, and growing few misses. test_tight.sh SOMASHIM
+set -eu
+somashim=$1
+here=$(dirname "$0")
+log=$(mktemp "${TMPDIR:-/tmp}/somashim-tight.XXXXXX")
+trap 'rm -f "$log"' EXIT
+
+# replay BACKING WHAT KEY OPERATOR LIMIT ...
+replay() {
+	backing=$1 what=$2
+	shift 2
+	json=$("$somashim" replay --backing "$backing" --json "$log")
+	while [ $# != 0 ]; do
+		echo "$json" | awk -v key="\"$1\": " -v less="$2" -v limit="$3" -v what="$what, $backing" '{
+			at = index($0, key)
+			v = at ? substr($0, at + length(key)) + 0 : "none"
+			printf "%s: %s%s (%s %s)\n", what, key, v, less, limit
+			exit v == "none" || (less == "<=" ? v > limit : v < limit) }' || exit 1
+		shift 3
+	done
+}
+
+# Exactly periodic: known soon, and kept fast only where that is cheap.
+for seed in 11 34 39; do
+	awk -v seed=$((seed * 7919)) -v sizes=20 -v steps=100 -v rounds=90 -f "$here/loop.awk" >"$log"
+	replay vmm "loop $seed" ratio "<=" 1.15 driver_calls_per_100_after_peak "<=" 5
+done
+awk -v seed=$((50 * 7919)) -v sizes=20 -v steps=100 -v rounds=90 -f "$here/loop.awk" >"$log"
+replay hip "loop 50" ratio "<=" 1.4
+
+# Random lifetimes: a demand that only comes near its peak is nobody's to be kept fast.
+for seed in 2 45; do
+	"$somashim" generate --seed $seed -o "$log" powers
+	replay hip "powers $seed" ratio "<=" 1.12
+done
+
+# Nothing is freed while it grows: it grows ahead.
+awk -v seed=7 -v blocks=200 -v steps=7 -f "$here/steps.awk" >"$log"
+for backing in hip vmm; do
+	replay $backing steps hit_rate ">=" 0.9 ratio "<=" 1.05
+done
