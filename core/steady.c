@@ -7,10 +7,13 @@
  * but in what the stream divides, without the pool's lock.
  *
  * Where the bytes in use came back to their peak and went again, several times, the next
- * time will be like the last; also where they did not for much longer than that takes.
- * The allocations until the peak was reached say how long one time may be. Each stream of a program with many
- * threads goes through its own times, and is judged by its own bytes; where one thread
- * counts for the whole pool, by those of the pool. A queue's count is relative: it begins
+ * time will be like the last; also where they stayed near it for much longer than that takes. What
+ * comes near its peak again and again, but not back to it, is known, too, but merges: random
+ * lifetimes do that. (While a stream is kept tight each slow path empties its bins, so nothing is
+ * higher than what those see.) The allocations until the peak was reached say how long one
+ * time may be. Each stream of a program with many threads goes through its own times, and is
+ * judged by its own bytes; where one thread counts for the whole pool, by those of the pool.
+ * A queue's count is relative: it begins
  * at 0 when a second thread comes, and what was live then is freed on it all the same; so
  * its bytes are those above the fewest there were. Blocks that change hands are found
  * only where others' bins are looked at, which a steady stream puts off: then none is.
@@ -29,7 +32,7 @@
 #define EXACT_PART 64
 #define MANY_WAVES 24  /* that do not: then it is not going to */
 #define LONGEST 8192   /* allocations of one time, that are waited for */
-#define PLATEAU 16     /* times as many without a higher peak will do without waves */
+#define PLATEAU 16     /* times as many without a higher peak will do where there are no waves */
 #define CROSSED_PART 16 /* of the blocks may be freed on another stream */
 #define FITS_PART 8    /* of the pool's peak: one that is larger by more is kept tight, */
 #define LARGER_PART 4  /* and one that became so much larger when it was kept fast */
@@ -73,8 +76,8 @@ static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint
 	allocs = q->hits_counted + d->misses - d->at;
 	least = pool->core->opt.steady + (d->took < LONGEST ? d->took : LONGEST);
 	level = allocs >= PLATEAU * least;
-	again = level || (d->returns >= WAVES && allocs >= least);
-	known = (again || (d->waves >= (varied ? WAVES : MANY_WAVES) && allocs >= least)) &&
+	again = d->returns >= WAVES ? allocs >= least : level && d->waves < WAVES;
+	known = (again || level || (d->waves >= (varied ? WAVES : MANY_WAVES) && allocs >= least)) &&
 		atomic_load(&pool->crossed) * CROSSED_PART <= pool->spent.allocs;
 	/* Once that stands, a little more now and then is no new phase. */
 	if (high > d->peak + (known ? d->peak / MORE_PART : 0)) {

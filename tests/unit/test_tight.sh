@@ -37,6 +37,14 @@ for seed in 2 45; do
 	replay hip "powers $seed" ratio "<=" 1.12
 done
 
+for seed in 2 6; do
+	awk -v seed=$((seed * 7919)) -v live=100 -v allocations=200000 -f "$here/lives.awk" >"$log"
+	replay hip "lives $seed" ratio "<=" 1.12
+done
+# Nor after a long time, as a level demand would be.
+awk -v seed=$((3 * 7919)) -v live=150 -v allocations=200000 -f "$here/lives.awk" >"$log"
+replay hip "lives 3" ratio "<=" 1.05
+
 # Nothing is freed while it grows: it grows ahead.
 awk -v seed=7 -v blocks=200 -v steps=7 -f "$here/steps.awk" >"$log"
 for backing in hip vmm; do
