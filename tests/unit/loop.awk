@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 # A program of random allocations and frees, run over and over: seed, sizes, steps, rounds.
-function random(n) { state = (state * 16807) % 2147483647; return state % n }
 BEGIN {
-	state = seed
+	begin()
 	for (i = 0; i < sizes; i++)
 		size[i] = 512 * int(1 + exp(random(10000) / 10000 * log(262144)))
-	print "Thread,Time,Action,Pointer,Size,Stream"
 	for (i = 0; i < steps; i++) {
 		if (live && random(2)) {
 			at = random(2) ? live - 1 : random(live)
@@ -18,9 +16,5 @@ BEGIN {
 	}
 	while (live) { what[i] = "free"; which[i++] = stack[--live] }
 	for (round = 0; round < rounds; round++)
-		for (k = 0; k < i; k++) {
-			t++
-			printf "1,00:00:%02d.%06d,%s,0x%x,%d,0x0\n", t / 1000000, t % 1000000,
-				what[k], 512 * (which[k] + 1), bytes[which[k]]
-		}
+		for (k = 0; k < i; k++) say(what[k], which[k], bytes[which[k]])
 }

@@ -8,6 +8,13 @@ here=$(dirname "$0")
 log=$(mktemp "${TMPDIR:-/tmp}/somashim-tight.XXXXXX")
 trap 'rm -f "$log"' EXIT
 
+# generate KIND SEED OPTIONS...
+generate() {
+	kind=$1 first=$2
+	shift 2
+	awk -v seed="$first" "$@" -f "$here/log.awk" -f "$here/$kind.awk" >"$log"
+}
+
 # replay BACKING WHAT KEY OPERATOR LIMIT ...
 replay() {
 	backing=$1 what=$2
@@ -25,10 +32,10 @@ replay() {
 
 # Exactly periodic: known soon, and kept fast only where that is cheap.
 for seed in 11 34 39; do
-	awk -v seed=$((seed * 7919)) -v sizes=20 -v steps=100 -v rounds=90 -f "$here/loop.awk" >"$log"
+	generate loop $((seed * 7919)) -v sizes=20 -v steps=100 -v rounds=90
 	replay vmm "loop $seed" ratio "<=" 1.15 driver_calls_per_100_after_peak "<=" 5
 done
-awk -v seed=$((50 * 7919)) -v sizes=20 -v steps=100 -v rounds=90 -f "$here/loop.awk" >"$log"
+generate loop $((50 * 7919)) -v sizes=20 -v steps=100 -v rounds=90
 replay hip "loop 50" ratio "<=" 1.4
 
 # Random lifetimes: a demand that only comes near its peak is nobody's to be kept fast.
@@ -38,15 +45,15 @@ for seed in 2 45; do
 done
 
 for seed in 2 6; do
-	awk -v seed=$((seed * 7919)) -v live=100 -v allocations=200000 -f "$here/lives.awk" >"$log"
+	generate lives $((seed * 7919)) -v live=100 -v allocations=200000
 	replay hip "lives $seed" ratio "<=" 1.12
 done
 # Nor after a long time, as a level demand would be.
-awk -v seed=$((3 * 7919)) -v live=150 -v allocations=200000 -f "$here/lives.awk" >"$log"
+generate lives $((3 * 7919)) -v live=150 -v allocations=200000
 replay hip "lives 3" ratio "<=" 1.05
 
 # Nothing is freed while it grows: it grows ahead.
-awk -v seed=7 -v blocks=200 -v steps=7 -f "$here/steps.awk" >"$log"
+generate steps 7 -v blocks=200 -v steps=7
 for backing in hip vmm; do
 	replay $backing steps hit_rate ">=" 0.9 ratio "<=" 1.05
 done
