@@ -56,7 +56,8 @@ struct ss_pool {
 	_Atomic uint32_t users;         /* lives.c; or SS_POOL_GONE, where nobody can be */
 	/* Changes only while it has no memory (vmm.c). */
 	_Atomic(enum ss_backing) backing;
-	uint64_t max_bytes, peers;
+	_Atomic uint64_t max_bytes;     /* 0: none; who remembers a pool reads it of the next */
+	uint64_t peers;
 	_Atomic uint64_t readers;       /* of the peers, see ss_pool_set_readers */
 	atomic_bool follow, opportunistic, internal;
 	_Atomic uint64_t threshold;

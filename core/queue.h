@@ -60,7 +60,6 @@ struct ss_queue {
 		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
 		unsigned waves, returns; /* since: it was almost reached; it was reached again */
 		bool near_peak, at_peak;
-		uint64_t tops, next_top; /* without waves: it was reached, once in so many */
 		bool fast, costly;      /* it is kept fast; that costs memory, or calls */
 	} demand;
 	struct ss_heap own;

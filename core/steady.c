@@ -7,7 +7,7 @@
  * but in what the stream divides, without the pool's lock.
  *
  * Where the bytes in use came back to their peak and went again, several times, the next
- * time will be like the last; also where they have no waves, but keep reaching it. What
+ * time will be like the last; also where they have no waves for much longer than that takes. What
  * comes near its peak again and again, but not back to it, is known, too, but merges: random
  * lifetimes do that. (While a stream is kept tight each slow path empties its bins, so nothing is
  * higher than what those see.) The allocations until the peak was reached say how long one
@@ -34,8 +34,6 @@
 #define MANY_WAVES 24  /* that do not: then it is not going to */
 #define LONGEST 8192   /* allocations of one time, that are waited for */
 #define PLATEAU 16     /* times as many without a higher peak will do where there are no waves */
-#define TOP_PART 512   /* of the peak: without waves it has to be reached as closely, */
-#define TOPS_PART 4    /* in one of so many times SOMASHIM_STEADY allocations */
 #define CROSSED_PART 16 /* of the blocks may be freed on another stream */
 #define FITS_PART 5    /* of the pool's peak: one that is larger by more is kept tight, */
 #define LARGER_PART 3  /* and one that became so much larger when it was kept fast */
@@ -78,16 +76,11 @@ static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint
 	}
 	allocs = q->hits_counted + d->misses - d->at;
 	least = pool->core->opt.steady + (d->took < LONGEST ? d->took : LONGEST);
-	if (used >= high - high / TOP_PART && allocs >= d->next_top) {
-		d->tops++;
-		d->next_top = allocs + pool->core->opt.steady;
-	}
 	level = allocs >= PLATEAU * least;
 	/* Once it is kept fast, few see how high it gets. */
 	again = d->fast ||
 		(d->returns >= WAVES && d->returns * CHANCE >= d->waves && allocs >= least) ||
-		(level && d->waves < WAVES &&
-		 d->tops * TOPS_PART * pool->core->opt.steady >= allocs);
+		(level && d->waves < WAVES);
 	known = (again || level || (d->waves >= (varied ? WAVES : MANY_WAVES) && allocs >= least)) &&
 		atomic_load(&pool->crossed) * CROSSED_PART <= pool->spent.allocs;
 	/* Once that stands, a little more now and then is no new phase. */
