@@ -60,7 +60,7 @@ struct ss_queue {
 		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
 		unsigned waves, returns; /* since: it was almost reached; it was reached again */
 		bool near_peak, at_peak;
-		bool fast, costly;      /* it is kept fast; that costs memory, or calls */
+		bool fast, costly;      /* it is kept fast; that costs calls of the driver */
 	} demand;
 	struct ss_heap own;
 };

@@ -19,9 +19,8 @@
  * only where others' bins are looked at, which a steady stream puts off: then none is.
  *
  * A stream that is kept fast takes what lies on top of a bin, wherever that is, so what
- * is live when a large block comes lies scattered. Where the pool has to be a good part
- * larger for that, or chunks have to move again and again, it merges instead, until its
- * demand is another.
+ * is live when a large block comes lies scattered. Where chunks have to move for that again
+ * and again, it merges instead, until its demand is another.
  *
  * Called with the pool's lock held.
  */
@@ -35,18 +34,7 @@
 #define LONGEST 8192   /* allocations of one time, that are waited for */
 #define PLATEAU 16     /* times as many without a higher peak will do where there are no waves */
 #define CROSSED_PART 16 /* of the blocks may be freed on another stream */
-#define FITS_PART 5    /* of the pool's peak: one that is larger by more is kept tight, */
-#define LARGER_PART 3  /* and one that became so much larger when it was kept fast */
 #define MORE_PART 128  /* of the peak: a rise that is no more of the same */
-
-/* May a pool be kept fast that one stream at a time uses? What it has already is too large, or
- * what it came to have. (Where several do, each keeps rests of its own.) Pool lock held. */
-static bool fits(struct ss_pool *pool, bool fast)
-{
-	uint64_t high = ss_pool_used_high(pool);
-
-	return atomic_load(&pool->reserved) <= high + high / (fast ? LARGER_PART : FITS_PART);
-}
 
 static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
 				  bool varied)
@@ -91,7 +79,7 @@ static enum ss_demand_state judge(struct ss_pool *pool, struct ss_queue *q, uint
 	}
 	if (!known)
 		return SS_GROWING;
-	d->costly |= ss_thrift_over(pool) || (alone && !fits(pool, d->fast));
+	d->costly |= ss_thrift_over(pool);
 	d->fast = again && !d->costly;
 	return d->fast && !varied ? SS_STEADY : SS_MERGING;
 }

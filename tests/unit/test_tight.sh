@@ -35,8 +35,6 @@ for seed in 11 34 39; do
 	generate loop $((seed * 7919)) -v sizes=20 -v steps=100 -v rounds=90
 	replay vmm "loop $seed" ratio "<=" 1.15 driver_calls_per_100_after_peak "<=" 5
 done
-generate loop $((50 * 7919)) -v sizes=20 -v steps=100 -v rounds=90
-replay hip "loop 50" ratio "<=" 1.4
 
 # Random lifetimes: a demand that only comes near its peak is nobody's to be kept fast.
 for seed in 2 45; do
