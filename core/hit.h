@@ -108,6 +108,14 @@ static inline struct ss_block *ss_bin_pop(struct ss_queue *q, uint64_t size, uin
 	return b;
 }
 
+/* The first bin from i on that may hold something; SS_BINS: there is none. */
+static inline unsigned ss_filled_from(const struct ss_queue *q, unsigned i)
+{
+	const uint8_t *at = memchr(q->filled + i, 1, SS_BINS - i);
+
+	return at ? (unsigned)(at - q->filled) : SS_BINS;
+}
+
 #define SS_NOVEL_FEW 4        /* and one */
 #define SS_NOVEL_PART 16      /* of the allocations may have a size not seen of late, */
 #define SS_NOVEL_OF 8192      /* of the last so many, and half as many before them */

@@ -103,12 +103,8 @@ static bool empty_bin(struct ss_queue *q, unsigned i, bool all)
 /* What all bins hold of the run goes there. */
 static void collect(struct ss_queue *q)
 {
-	const uint8_t *end = q->filled + SS_BINS, *at = q->filled;
-
-	while ((at = memchr(at, 1, (size_t)(end - at)))) {
-		empty_bin(q, (unsigned)(at - q->filled), true);
-		at++;
-	}
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
+		empty_bin(q, i, true);
 }
 
 /* The bins by their sizes. */

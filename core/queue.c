@@ -155,19 +155,11 @@ static struct ss_block *empty(struct ss_queue *q, unsigned i, struct ss_block *l
 	return list;
 }
 
-/* The first bin from i on that may hold something; SS_BINS: there is none. */
-static unsigned filled_from(const struct ss_queue *q, unsigned i)
-{
-	const uint8_t *at = memchr(q->filled + i, 1, SS_BINS - i);
-
-	return at ? (unsigned)(at - q->filled) : SS_BINS;
-}
-
 struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
 {
 	struct ss_block *list = NULL;
 
-	for (unsigned i = filled_from(q, 0); i < SS_BINS; i = filled_from(q, i + 1))
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
 		if (q->bin[i].size >= size)
 			list = empty(q, i, list);
 	if (!size) {
