@@ -7,16 +7,16 @@
  * but in what the stream divides, without the pool's lock.
  *
  * Where the bytes in use came back to their peak and went again, several times, the next
- * time will be like the last; also where they have no waves for much longer than that takes. What
- * comes near its peak again and again, but not back to it, is known, too, but merges: random
- * lifetimes do that. (While a stream is kept tight each slow path empties its bins, so nothing is
- * higher than what those see.) The allocations until the peak was reached say how long one
- * time may be. Each stream of a program with many threads goes through its own times, and is
- * judged by its own bytes; where one thread counts for the whole pool, by those of the pool.
- * A queue's count is relative: it begins
- * at 0 when a second thread comes, and what was live then is freed on it all the same; so
- * its bytes are those above the fewest there were. Blocks that change hands are found
- * only where others' bins are looked at, which a steady stream puts off: then none is.
+ * time will be like the last; also where they have no waves for much longer than that
+ * takes. What comes near its peak again and again, but not back to it, is known, too, but
+ * merges: random lifetimes do that. (While a stream is kept tight each slow path empties its
+ * bins, so nothing is higher than what those see.) The allocations until the peak was reached
+ * say how long one time may be. Each stream of a program with many threads goes through its
+ * own times, and is judged by its own bytes; where one thread counts for the whole pool, by
+ * those of the pool. A queue's count is relative: it begins at 0 when a second thread comes,
+ * and what was live then is freed on it all the same; so its bytes are those above the fewest
+ * there were. Blocks that change hands are found only where others' bins are looked at, which
+ * a steady stream puts off: then none is.
  *
  * A stream that is kept fast takes what lies on top of a bin, wherever that is, so what
  * is live when a large block comes lies scattered. Where chunks have to move for that again

@@ -52,9 +52,9 @@ static bool wait_for(uint64_t devices)
 	return idle;
 }
 
-/* Takes all memory and streams of the current device, without waiting. A small block lies in a
- * slab of the runtime's own there, which stays mapped; ours lies in a segment that goes, and a
- * memset that was under way faulted on the real 7.2.4. So this waits. What HIP does
+/* The real one takes all memory and streams of the current device without waiting. But a small
+ * block lies in a slab of the runtime's there, which stays mapped; ours lies in a segment that
+ * goes, and a memset that was under way faulted on the real 7.2.4. So this waits. What HIP does
  * not know for an allocation (raw HSA memory, chunks and their reservation) it leaves: that
  * goes back here, once nothing runs that may use it. Where that cannot be said it is lost. */
 hipError_t do_hipDeviceReset(void)
