@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "core/internal.h"
+#include "core/lease.h"
 #include "core/vmm.h"
 
 #define MAX_SLOTS 65536

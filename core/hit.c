@@ -125,7 +125,7 @@ TWICE int hand_out(void **out, size_t size, struct ss_thread *r, struct ss_queue
 	return SS_OK;
 }
 
-/* What the queue's bins don't have its lease may (core/lease.c). */
+/* What the queue's bins don't have its lease may (core/divide.c). */
 static __attribute__((noinline)) int alloc_leased(void **out, size_t size, void *native,
 						  struct ss_core *core, ss_miss_alloc *miss)
 {

@@ -14,7 +14,7 @@
 #ifndef SS_CORE_HIT_H
 #define SS_CORE_HIT_H
 
-#include "core/internal.h"
+#include "core/lease.h"
 
 #define SS_COUNTER_SHARED ((uintptr_t)1)
 

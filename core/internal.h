@@ -315,40 +315,6 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
 struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size,
 			  uint64_t align);
 
-/* lease.c */
-/* Leases what q's stream alone uses of the pool to it, and b, which it is about to be
- * given. Pool lock held. */
-void ss_lease_make(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b, bool merges);
-/* Everything is the pool's again; its free ranges are placed. Pool lock held. */
-void ss_lease_end(struct ss_pool *pool, struct ss_queue *q);
-/* The same, but for the placing: a list by ->left. q->lock held, too. */
-struct ss_block *ss_lease_undo(struct ss_pool *pool, struct ss_queue *q);
-void ss_lease_end_all(struct ss_pool *pool);
-/* Has q leased free memory that would serve another stream? *out: `size` bytes at `align`
- * of it, in state QUEUED; NULL: a large segment would be cut, or its bins hold such a block,
- * or host memory is out. */
-enum ss_offer {
-	SS_OFFER_NONE,
-	SS_OFFER_LATER, /* when its mark has completed */
-	SS_OFFER_NOW,
-};
-enum ss_offer ss_lease_give(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
-			    uint64_t align, struct ss_block **out);
-/* b, which q's stream is about to be given, belongs to its lease, too. */
-void ss_lease_add(struct ss_pool *pool, struct ss_queue *q, struct ss_block *b);
-/* Nobody divides what is leased until the same with `on` false. Pool lock held. */
-void ss_lease_freeze(struct ss_pool *pool, bool on);
-/* The queue that `lessee` of a block names. Pool lock held. */
-struct ss_queue *ss_lessee_queue(struct ss_pool *pool, uint32_t lessee);
-/* `size` bytes at `align` of what q holds by lease, in state QUEUED; NULL: it has no
- * such run. q->lock held. */
-struct ss_block *ss_lease_take(struct ss_queue *q, uint64_t size, uint64_t align);
-/* b, which was freed, goes back into its run at once. False: that is not q's, which has a
- * lease that merges. q->lock held. */
-bool ss_lease_return(struct ss_queue *q, struct ss_block *b);
-/* Takes what is in q's bins back into its lease. False: that is not much. q->lock held. */
-bool ss_lease_collect(struct ss_queue *q);
-
 /* join.c. Pool lock held. */
 /* `size` bytes at `align` out of several ranges side by side that q's stream may
  * use, not placed. NULL: no such run, or host memory is out. */

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "core/internal.h"
+#include "core/lease.h"
 
 static struct ss_queue *queue_of(struct ss_pool *pool, uint32_t slot)
 {

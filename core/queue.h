@@ -72,7 +72,7 @@ enum ss_demand_state {
 	SS_STEADY,  /* what it was will be again: it is kept fast */
 };
 
-/* What a queue divides by itself (lease.c). Guarded by its lock. */
+/* What a queue divides by itself (lease.c, divide.c). Guarded by its lock. */
 struct ss_lease {
 	struct ss_heap heap;
 	struct ss_block *runs;          /* in state LEASED, by ->right; NULL: no lease */

@@ -7,6 +7,7 @@
  * Locks: pool->lock, dropped for every driver call.
  */
 #include "core/internal.h"
+#include "core/lease.h"
 
 #define MANY_STREAMS 64 /* a fence each, only to ask whether a device is idle */
 
