@@ -374,6 +374,9 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	 * nor about those that nobody saw created. */
 	if (waited && !wide && (ss_distrusted(core) || ss_zombies(core, pool->dev)))
 		clean = false;
+	/* Nor about those of other devices that may work with memory of this one. */
+	if (atomic_load(&core->visited) >> pool->dev & 1 || ss_pool_access(pool) & ~(1ull << pool->dev))
+		clean = false;
 	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
 	account_free(pool, pool->done, b, NULL);

@@ -196,6 +196,24 @@ bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left)
 	return true;
 }
 
+void ss_timeline_visits(struct ss_core *core, struct ss_timeline *tl, const void *ptr)
+{
+	uint64_t addr = (uintptr_t)ptr, bits = UINT64_MAX;
+	struct ss_segment *seg = ptr ? ss_map_segment(core, addr) : NULL;
+	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
+
+	if (ptr && (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE ||
+		    __atomic_load_n(&b->seg, __ATOMIC_RELAXED) != seg))
+		return;
+	if (ptr)
+		bits = 1ull << seg->pool->dev;
+	bits &= ~(1ull << tl->dev);
+	if (!(bits & ~atomic_load(&tl->visits)))
+		return;
+	atomic_fetch_or(&tl->visits, bits);
+	atomic_fetch_or(&core->visited, bits);
+}
+
 enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev)
 {
 	struct ss_segment *seg = ss_map_segment(core, (uintptr_t)ptr);
@@ -269,6 +287,7 @@ enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, ui
 {
 	struct { void *ptr; uint64_t size; } *list = NULL;
 	enum ss_status s = SS_OK;
+	uint64_t before;
 	size_t n = 0;
 
 	peers |= 1ull << pool->dev;
@@ -289,18 +308,17 @@ enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, ui
 		}
 	}
 	/* First the wish, so that a segment made meanwhile has it. */
-	pool->peers |= peers;
+	before = pool->peers;
+	pool->peers = before | peers;
 	pthread_mutex_unlock(&pool->lock);
 	for (size_t i = 0; i < n && s == SS_OK; i++)
 		s = SS_DRIVE(core, core->drv.segment_access(core->drv.ctx, pool->dev,
 							    pool->backing, list[i].ptr,
 							    list[i].size, peers));
 	free(list);
-	if (s == SS_OK) {
-		pthread_mutex_lock(&pool->lock);
-		pool->peers = peers;
-		pthread_mutex_unlock(&pool->lock);
-	}
+	pthread_mutex_lock(&pool->lock);
+	pool->peers = s == SS_OK ? peers : before;
+	pthread_mutex_unlock(&pool->lock);
 	return s;
 }
 
@@ -322,11 +340,15 @@ static void keeps(struct ss_pool *pool, void *arg)
 
 uint64_t ss_device_keeps(struct ss_core *core, int dev)
 {
-	uint64_t peers = 0;
+	uint64_t devices = 0, others = 0;
 
-	if (dev >= 0 && dev < core->devices)
-		ss_pools_each(core, dev, keeps, &peers);
-	return peers;
+	if (dev < 0 || dev >= core->devices)
+		return 0;
+	ss_pools_each(core, dev, keeps, &devices);
+	for (int other = 0; other < core->devices && !others; other++)
+		if (other != dev)
+			ss_pools_each(core, other, keeps, &others);
+	return others ? devices | 1ull << dev : devices;
 }
 
 static void reset_pool(struct ss_pool *pool, void *arg)

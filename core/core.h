@@ -267,6 +267,11 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
  * into memory that hipMalloc has not handed out. False: it points into neither. Takes no lock
  * where there is a live block, or nothing of ours. */
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left);
+/* A command that is about to be enqueued on tl's stream uses the live block that ptr points into,
+ * or whatever it likes (NULL). That may be of another device: a copy needs no peer access, and
+ * the real hipFree, which does not wait for that stream, leaves the memory until the command has
+ * run. So does ours from then on. */
+void ss_timeline_visits(struct ss_core *core, struct ss_timeline *tl, const void *ptr);
 /* What a free asks, without a lock where `ptr` is the first byte of a live block. SS_OK:
  * it lies in a live block, on device *dev; SS_ERR_INVALID: ours, but not live;
  * SS_ERR_FOREIGN. */
@@ -304,7 +309,8 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* The null stream and all that join it? *busy: not yet, but a fence will tell. */
 bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
-/* The devices (a bit each) that may touch what the pools of dev have; 0: they have nothing. */
+/* The devices (a bit each) that are to be idle before dev loses its memory and its streams: those
+ * that may touch what its pools have, and dev itself, if pools of another have anything. */
 uint64_t ss_device_keeps(struct ss_core *core, int dev);
 /* hipDeviceReset: pools, blocks and timelines of the device are gone; call
  * before the real reset. With `idle` nothing runs on those devices: it goes back. */

@@ -57,7 +57,7 @@ struct ss_pool {
 	/* Changes only while it has no memory (vmm.c). */
 	_Atomic(enum ss_backing) backing;
 	_Atomic uint64_t max_bytes;     /* 0: none; who remembers a pool reads it of the next */
-	uint64_t peers;
+	_Atomic uint64_t peers;         /* that have access, a bit each */
 	_Atomic uint64_t readers;       /* of the peers, see ss_pool_set_readers */
 	atomic_bool follow, opportunistic, internal;
 	_Atomic uint64_t threshold;
@@ -180,6 +180,7 @@ struct ss_core {
 	atomic_bool distrust;
 	const char *distrust_why;
 	atomic_bool hasty;              /* no allocation waits for what is in flight */
+	_Atomic uint64_t visited;       /* devices that streams of others have worked with */
 
 	pthread_mutex_t pools;
 	struct ss_pool *pool_list, *pool_by_handle;

@@ -51,6 +51,7 @@ struct ss_timeline {
 	bool seen;
 	bool joined;                    /* the null stream counts on joining it */
 	atomic_bool marked;             /* something may carry a mark of it */
+	_Atomic uint64_t visits;        /* devices of others whose memory it works with */
 	atomic_bool wanted;             /* a fence that could not be recorded then */
 	/* 0: a command stands behind every hit and free; 1: not; else the number of
 	 * a command under way that will. */

@@ -390,7 +390,8 @@ bool ss_absorb_from(struct ss_pool *pool, struct ss_timeline *x, struct ss_queue
 /* Does tl belong to what may touch the pool's memory? */
 static bool concerns(const struct ss_pool *pool, const struct ss_timeline *tl)
 {
-	if (tl->dev != pool->dev && !(pool->peers >> tl->dev & 1))
+	if (tl->dev != pool->dev && !(pool->peers >> tl->dev & 1) &&
+	    !(atomic_load(&tl->visits) >> pool->dev & 1))
 		return false;
 	return tl->alive || atomic_load(&tl->completed) < tl->last;
 }

@@ -81,6 +81,7 @@ static struct ss_timeline *timeline_new(struct ss_core *core, int dev, void *nat
 	tl->seen = seen;
 	tl->capturing = tl->joined = tl->drop = false;
 	atomic_store(&tl->marked, false);
+	atomic_store(&tl->visits, 0);
 	atomic_store(&tl->wanted, false);
 	atomic_store(&tl->uncovered, 0);
 	atomic_store(&tl->commanded, atomic_load(&tl->completed));
@@ -197,6 +198,16 @@ static bool ended_before(struct ss_core *core, struct ss_timeline *tl, enum ss_s
 	return *asked == SS_OK;
 }
 
+/* What hipMalloc gave may be in use on any stream, marked or not, of any device. */
+static bool may_be_marked(struct ss_core *core, const struct ss_timeline *tl)
+{
+	bool any = atomic_load(&tl->marked);
+
+	for (int dev = 0; dev < core->devices && !any; dev++)
+		any = atomic_load(&core->dev[dev].classic) != NULL;
+	return any;
+}
+
 /* The runtime takes the stream down with the thread, so there is no fence. Order lock held. */
 static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 {
@@ -210,7 +221,7 @@ static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 		__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);
 	}
 	ss_timeline_end(core, tl);
-	if ((!atomic_load(&tl->marked) && !atomic_load(&d->classic)) || SS_MUTANT_IS(41))
+	if (!may_be_marked(core, tl) || SS_MUTANT_IS(41))
 		ss_complete(core, tl, tl->last, NULL, true);
 	else if (ended)
 		ss_complete(core, tl, tl->last, NULL, false);
@@ -297,9 +308,8 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	 * has ended before. Nor is there one where it can't be asked, after a capture that failed:
 	 * a device-wide wait tells then. */
 	ended = ended_before(core, tl, &asked);
-	/* A fence first, while the handle still is the stream. Whatever hipMalloc
-	 * gave may be in use on any stream, marked or not. */
-	marked = atomic_load(&tl->marked) || atomic_load(&core->dev[tl->dev].classic);
+	/* A fence first, while the handle still is the stream. */
+	marked = may_be_marked(core, tl);
 	if (marked && !ended && asked != SS_ERR_CAPTURE && !SS_MUTANT_IS(10))
 		fenced = ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LAST);
 	ss_fence_poll(core, tl, -1);

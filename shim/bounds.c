@@ -63,7 +63,7 @@ static size_t extent(size_t pitch, size_t width, size_t rows)
 } while (0)
 
 #define IN_ROWS(bytes, dst, stream, call) do { \
-	if (ss_beyond(dst, bytes)) \
+	if (ss_beyond_on(stream, dst, bytes)) \
 		return ss_fail(hipErrorInvalidValue); \
 	ss_stream_used(stream); \
 	return ss_said(call); \
@@ -86,7 +86,7 @@ hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t wi
 }
 
 #define COPY_2D(stream, name, ...) do { \
-	if (ss_beyond(src, extent(spitch, width, height))) \
+	if (ss_beyond_on(stream, src, extent(spitch, width, height))) \
 		return ss_fail(hipErrorInvalidValue); \
 	IN_ROWS(extent(dpitch, width, height), dst, stream, REAL(name, __VA_ARGS__)); \
 } while (0)
@@ -120,6 +120,8 @@ hipError_t do_hipMemcpy2DAsync_spt(void *dst, size_t dpitch, const void *src, si
 #define MEMSET(bytes, dst, sync, async, stream, ...) do { \
 	enum verdict v_ = judge(dst, bytes); \
 	ss_stream_used(stream); \
+	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed))) \
+		ss_visit(stream, dst); \
 	if (v_ == BAD_RANGE) \
 		return ss_fail(hipErrorInvalidValue); \
 	if (v_ == ASYNC_CALL && ss_real.async) \
@@ -196,8 +198,8 @@ bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
 	ss_stream_used(stream);
 	/* (In an array the width counts elements, whose size it knows.) */
 	return p && !p->srcArray && !p->dstArray &&
-	       (ss_beyond(p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
-		ss_beyond(p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &p->extent)));
+	       (ss_beyond_on(stream, p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
+		ss_beyond_on(stream, p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &p->extent)));
 }
 
 /* For a node the runtime also looks whether all rows, with their pitch and wherever they begin,

@@ -187,6 +187,8 @@ void ss_seen_early(unsigned what)
 
 /* A stream of one device is ordered after none of another's, the null streams too, so a
  * wait for one device is something that a copy on another can tell. */
+atomic_bool ss_abroad;
+
 void ss_device_visited(int dev)
 {
 	static _Atomic uint64_t visited;
@@ -195,8 +197,18 @@ void ss_device_visited(int dev)
 	if (all & bit)
 		return;
 	all = atomic_fetch_or(&visited, bit) | bit;
-	if (all & (all - 1))
+	if (all & (all - 1)) {
+		atomic_store(&ss_abroad, true);
 		ss_seen(-1, SS_SEEN_DEVICES);
+	}
+}
+
+void ss_visit(hipStream_t stream, const void *ptr)
+{
+	struct ss_timeline *tl = ss_stream_quiet(stream);
+
+	if (tl)
+		ss_timeline_visits(ss_core, tl, ptr);
 }
 
 unsigned ss_seen_on(int dev)

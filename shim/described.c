@@ -53,7 +53,8 @@ static bool by_device(const void *p, unsigned at)
 }
 
 /* As amd::BufferRect: a pitch of 0 is that of a dense copy. */
-static bool side_beyond(const struct layout *l, const struct side *s, const void *p)
+static bool side_beyond(const struct layout *l, const struct side *s, const void *p,
+			hipStream_t stream)
 {
 	size_t width = number(l, p, l->width), height = number(l, p, l->height);
 	size_t depth = l->depth == NONE ? 1 : number(l, p, l->depth);
@@ -66,13 +67,13 @@ static bool side_beyond(const struct layout *l, const struct side *s, const void
 	if (!by_device(p, s->type))
 		return false;
 	memcpy(&ptr, (const char *)p + s->device, sizeof(ptr));
-	return ss_beyond(ptr, ss_reach(&whole, &at, &box));
+	return ss_beyond_on(stream, ptr, ss_reach(&whole, &at, &box));
 }
 
 static bool beyond(const struct layout *l, const void *p, hipStream_t stream)
 {
 	ss_stream_used(stream);
-	return p && (side_beyond(l, &l->src, p) || side_beyond(l, &l->dst, p));
+	return p && (side_beyond(l, &l->src, p, stream) || side_beyond(l, &l->dst, p, stream));
 }
 
 bool ss_beyond_2d(const hip_Memcpy2D *p, hipStream_t stream)

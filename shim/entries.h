@@ -13,7 +13,8 @@
  *        WATCH  the real call with something before and after it: do_<name>
  *        NOTE   the real call; `extra` says what others may now look at
  *        QUEUE  the real call, after the stream `extra` has been made known
- *        COPY   the same, of `size` bytes from src to dst, if they lie inside of a block
+ *        MOVE   the same, which may use memory of any device
+ *        COPY   QUEUE, of `size` bytes from src to dst, if they lie inside of a block
  *        FILL   the same for `count` values of `extra` bytes at dst, on `stream`
  *        BOUND  the real call, unless `extra` says that it leaves a block
  *        LOOK   the real call, after skipped waits have been made good
@@ -490,7 +491,7 @@
 	E(BOUND, ss_beyond_box(p, ss_spt(stream)), hipMemcpy3DAsync_spt, 503, 507, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, (ss_stream_used(ss_spt(stream)), ss_beyond(dst, size)), hipMemsetAsync_spt, 503, 507, \
+	E(BOUND, (ss_stream_used(ss_spt(stream)), ss_beyond_on(ss_spt(stream), dst, size)), hipMemsetAsync_spt, 503, 507, \
 	  (void *dst, int value, size_t size, hipStream_t stream), \
 	  (dst, value, size, stream)) \
 	E(WATCH, 0, hipMemset2DAsync_spt, 503, 507, \
@@ -528,19 +529,19 @@
 	E(COPY, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
-	E(QUEUE, stream, hipStreamWaitValue32, 404, 502, \
+	E(MOVE, stream, hipStreamWaitValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags, uint32_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(QUEUE, stream, hipStreamWaitValue64, 404, 502, \
+	E(MOVE, stream, hipStreamWaitValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags, uint64_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(QUEUE, stream, hipStreamWriteValue32, 404, 502, \
+	E(MOVE, stream, hipStreamWriteValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(QUEUE, stream, hipStreamWriteValue64, 404, 502, \
+	E(MOVE, stream, hipStreamWriteValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(QUEUE, stream, hipStreamBatchMemOp, 604, 604, \
+	E(MOVE, stream, hipStreamBatchMemOp, 604, 604, \
 	  (hipStream_t stream, unsigned int count, SS_MEM_OPS *ops, unsigned int flags), \
 	  (stream, count, ops, flags)) \
 	E(QUEUE, stream, hipSignalExternalSemaphoresAsync, 403, 502, \
@@ -564,32 +565,32 @@
 	E(QUEUE, stream, hipMemMapArrayAsync, 501, 502, \
 	  (hipArrayMapInfo *list, unsigned int count, hipStream_t stream), \
 	  (list, count, stream)) \
-	E(QUEUE, stream, hipMemcpyAtoHAsync, 602, 604, \
+	E(MOVE, stream, hipMemcpyAtoHAsync, 602, 604, \
 	  (void *dst, hipArray_t src, size_t offset, size_t size, hipStream_t stream), \
 	  (dst, src, offset, size, stream)) \
-	E(QUEUE, stream, hipMemcpyHtoAAsync, 602, 604, \
+	E(MOVE, stream, hipMemcpyHtoAAsync, 602, 604, \
 	  (hipArray_t dst, size_t offset, const void *src, size_t size, hipStream_t stream), \
 	  (dst, offset, src, size, stream)) \
-	E(QUEUE, stream, hipMemcpyToSymbolAsync, 402, 502, \
+	E(MOVE, stream, hipMemcpyToSymbolAsync, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(QUEUE, stream, hipMemcpyFromSymbolAsync, 402, 502, \
+	E(MOVE, stream, hipMemcpyFromSymbolAsync, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemcpyToSymbolAsync_spt, 503, 507, \
+	E(MOVE, ss_spt(stream), hipMemcpyToSymbolAsync_spt, 503, 507, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemcpyFromSymbolAsync_spt, 503, 507, \
+	E(MOVE, ss_spt(stream), hipMemcpyFromSymbolAsync_spt, 503, 507, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpyToSymbol_spt, 502, 502, \
+	E(MOVE, SS_PER_THREAD, hipMemcpyToSymbol_spt, 502, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpyFromSymbol_spt, 502, 502, \
+	E(MOVE, SS_PER_THREAD, hipMemcpyFromSymbol_spt, 502, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
 	E(BOUND, ss_beyond_2d(p, stream), hipMemcpyParam2DAsync, 402, 502, \
@@ -598,42 +599,42 @@
 	E(BOUND, ss_beyond_3d(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
 	  (const HIP_MEMCPY3D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(QUEUE, stream, hipMemcpy3DPeerAsync, 701, 702, \
+	E(MOVE, stream, hipMemcpy3DPeerAsync, 701, 702, \
 	  (SS_PEER_COPY *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(QUEUE, stream, hipMemcpyBatchAsync, 701, 702, \
+	E(MOVE, stream, hipMemcpyBatchAsync, 701, 702, \
 	  (void **dst, void **src, size_t *sizes, size_t count, SS_COPY_ATTRIBUTES *attrs, \
 	   size_t *which, size_t attr_count, size_t *failed, hipStream_t stream), \
 	  (dst, src, sizes, count, attrs, which, attr_count, failed, stream)) \
-	E(QUEUE, stream, hipMemcpy3DBatchAsync, 701, 702, \
+	E(MOVE, stream, hipMemcpy3DBatchAsync, 701, 702, \
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
-	E(QUEUE, stream, hipMemcpy2DToArrayAsync, 403, 502, \
+	E(MOVE, stream, hipMemcpy2DToArrayAsync, 403, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(QUEUE, stream, hipMemcpy2DFromArrayAsync, 402, 502, \
+	E(MOVE, stream, hipMemcpy2DFromArrayAsync, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemcpy2DToArrayAsync_spt, 503, 507, \
+	E(MOVE, ss_spt(stream), hipMemcpy2DToArrayAsync_spt, 503, 507, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(QUEUE, ss_spt(stream), hipMemcpy2DFromArrayAsync_spt, 503, 507, \
+	E(MOVE, ss_spt(stream), hipMemcpy2DFromArrayAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpy2DToArray_spt, 502, 502, \
+	E(MOVE, SS_PER_THREAD, hipMemcpy2DToArray_spt, 502, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpy2DFromArray_spt, 502, 502, \
+	E(MOVE, SS_PER_THREAD, hipMemcpy2DFromArray_spt, 502, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(QUEUE, SS_PER_THREAD, hipMemcpyFromArray_spt, 503, 507, \
+	E(MOVE, SS_PER_THREAD, hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
 	E(WATCH, 0, hipMemcpy2D_spt, 502, 502, \

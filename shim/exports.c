@@ -52,16 +52,18 @@
 	EXPORT_PLAIN(SS_NOTE, ss_seen(-1, extra), name, params, args)
 #define EXPORT_QUEUE(extra, name, params, args) \
 	EXPORT_PLAIN(SS_QUEUE, ss_stream_used(extra), name, params, args)
+#define EXPORT_MOVE(extra, name, params, args) \
+	EXPORT_PLAIN(SS_MOVE, ss_stream_used(extra); ss_visit_any(extra), name, params, args)
 /* `size` bytes from src to dst: not across the end of a block. */
 #define EXPORT_COPY(extra, name, params, args) \
 	EXPORT_PLAIN(SS_COPY, \
-		     if (ss_beyond(dst, size) || ss_beyond(src, size)) \
+		     if (ss_beyond_on(extra, dst, size) || ss_beyond_on(extra, src, size)) \
 			     return ss_fail(hipErrorInvalidValue); \
 		     ss_stream_used(extra), name, params, args)
 /* `count` values of `extra` bytes each. */
 #define EXPORT_FILL(extra, name, params, args) \
 	EXPORT_PLAIN(SS_FILL, \
-		     if (count > SIZE_MAX / (extra) || ss_beyond(dst, count * (extra))) \
+		     if (count > SIZE_MAX / (extra) || ss_beyond_on(stream, dst, count * (extra))) \
 			     return ss_fail(hipErrorInvalidValue); \
 		     ss_stream_used(stream), name, params, args)
 #define EXPORT_BOUND(extra, name, params, args) \
@@ -85,7 +87,8 @@
 	EXPORT_MEMORY(SS_TRY, (void)0, extra, name, params, args)
 /* We do not know what a graph does: it may write to the host when nothing else does. */
 #define EXPORT_START(extra, name, params, args) \
-	EXPORT_MEMORY(SS_START, ss_stream_used(extra); ss_seen(-1, SS_SEEN_GRAPH), \
+	EXPORT_MEMORY(SS_START, ss_stream_used(extra); ss_seen(-1, SS_SEEN_GRAPH); \
+		      ss_visit_any(extra), \
 		      ss_device_of(extra), name, params, args)
 
 #define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)

@@ -38,7 +38,7 @@ hipError_t ss_rows_fill(const struct ss_rows *r, hipStream_t stream)
 	if (r->pitch < end)
 		return ss_fail(hipErrorInvalidValue);
 	box = (hipExtent){end, rows, r->depth};
-	if (ss_beyond(r->dst, ss_reach(&whole, &(struct hipPos){0, 0, 0}, &box)))
+	if (ss_beyond_on(stream, r->dst, ss_reach(&whole, &(struct hipPos){0, 0, 0}, &box)))
 		return ss_fail(hipErrorInvalidValue);
 	ss_stream_used(stream);
 	if (r->pitch == end) {	/* without a gap: one */

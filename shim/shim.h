@@ -25,7 +25,7 @@ enum ss_state {
 };
 
 enum ss_entry_kind {
-	SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_COPY, SS_FILL, SS_BOUND, SS_LOOK, SS_PASS,
+	SS_SERVE, SS_LATE, SS_WATCH, SS_NOTE, SS_QUEUE, SS_MOVE, SS_COPY, SS_FILL, SS_BOUND, SS_LOOK, SS_PASS,
 	SS_TRY, SS_START, SS_ERROR,
 };
 
@@ -114,6 +114,7 @@ hipError_t ss_real_missing(void);
 #define SS_HANDLER_NOTE(name, params)
 #define SS_HANDLER_PASS(name, params)
 #define SS_HANDLER_QUEUE(name, params)
+#define SS_HANDLER_MOVE(name, params)
 #define SS_HANDLER_COPY(name, params)
 #define SS_HANDLER_FILL(name, params)
 #define SS_HANDLER_BOUND(name, params)
@@ -191,6 +192,24 @@ static inline bool ss_beyond(const void *ptr, size_t size)
 	uint64_t left;
 
 	return ss_bytes_left(ss_core, ptr, &left) && unlikely(size > left);
+}
+/* The process uses more than one device. */
+extern atomic_bool ss_abroad;
+/* A command on this stream uses what ptr points to; NULL: nobody knows what. */
+void ss_visit(hipStream_t stream, const void *ptr);
+static inline void ss_visit_any(hipStream_t stream)
+{
+	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed)))
+		ss_visit(stream, NULL);
+}
+/* Would `size` bytes from ptr on, for a command on this stream, leave a block of ours? */
+static inline bool ss_beyond_on(hipStream_t stream, const void *ptr, size_t size)
+{
+	if (ss_beyond(ptr, size))
+		return true;
+	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed)) && ptr)
+		ss_visit(stream, ptr);
+	return false;
 }
 /* Would a copy between two pointers, on `stream`, or a node's memset? */
 bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream);
