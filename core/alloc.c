@@ -363,6 +363,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	enum ss_status s = find_live(core, ptr, &b, &addr);
 	bool clean = waited != NULL || SS_MUTANT_IS(29);
 	bool wide = waited && ss_token_device_wide(waited);
+	struct ss_timeline *null;
 	uint64_t now;
 
 	if (waited)
@@ -405,8 +406,8 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 			ss_place(pool, b);
 		pthread_mutex_unlock(&pool->lock);
 	}
-	if (!waited)
-		ss_fence_serve(core, ss_timeline_null(core, pool->dev), SS_FENCE_JOINING);
+	if (!waited && (null = ss_timeline_null(core, pool->dev)))
+		ss_fence_serve(core, null, SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
 		ss_pool_reap(pool);
 	return SS_OK;

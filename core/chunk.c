@@ -172,11 +172,17 @@ enum ss_status ss_chunk_unmap(struct ss_pool *pool, struct ss_block *b, struct s
 	return s;
 }
 
-void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c)
+bool ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c)
 {
 	struct ss_core *core = pool->core;
 
-	SS_DRIVE(core, core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size));
+	if (SS_DRIVE(core, core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size)) !=
+	    SS_OK) {
+		/* It stays reserved, and counts against the limit. */
+		c->next = pool->vmm->unreleased;
+		pool->vmm->unreleased = c;
+		return false;
+	}
 	atomic_fetch_sub(&pool->reserved, c->size);
 	atomic_fetch_sub(&core->dev[pool->dev].reserved, c->size);
 	ss_cap_give(pool, c->size);
@@ -186,6 +192,7 @@ void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c)
 	pool->vmm->chunks--;
 	pthread_mutex_unlock(&pool->lock);
 	ss_host_free(core, c, sizeof(*c));
+	return true;
 }
 
 static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_status *s)
@@ -262,7 +269,9 @@ static bool unmap_all(struct ss_pool *pool, uint64_t va, uint64_t size, struct s
 	for (uint64_t a = va, end = va + size; a < end;) {
 		struct ss_chunk *c = *ss_frame_at(pool->vmm, a);
 
-		a += c->size;
+		a += c ? c->size : pool->vmm->unit;
+		if (!c)
+			continue;
 		if (SS_DRIVE(core, core->drv.unmap(core->drv.ctx, pool->dev,
 						   (void *)(uintptr_t)c->va, c->size)) != SS_OK) {
 			all = false;
@@ -319,6 +328,8 @@ enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
 	} else if (stuck) {
 		target->exported = true;
 		ss_set_state(target, SS_BLOCK_HOLE);
+		target->right = pool->vmm->stuck;
+		pool->vmm->stuck = target;
 	} else {
 		ss_hole_place(pool, target);
 	}
@@ -331,6 +342,40 @@ enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
 }
 
 /* ---- the whole pool ----------------------------------------------------- */
+
+uint64_t ss_chunks_retry(struct ss_pool *pool)
+{
+	struct ss_vmm *v = pool->vmm;
+	struct ss_block *b, *again = v->stuck;
+	struct ss_chunk *list = v->unreleased, *c;
+	uint64_t given = 0;
+
+	v->stuck = NULL;
+	v->unreleased = NULL;
+	while ((b = again)) {
+		bool all = unmap_all(pool, b->addr, b->size, &list);
+
+		again = b->right;
+		pthread_mutex_lock(&pool->lock);
+		b->right = NULL;
+		if (all) {
+			b->exported = false;
+			ss_hole_place(pool, b);
+		} else {
+			b->right = v->stuck;
+			v->stuck = b;
+		}
+		pthread_mutex_unlock(&pool->lock);
+	}
+	while ((c = list)) {
+		uint64_t size = c->size;
+
+		list = c->next;
+		if (ss_chunk_destroy(pool, c))
+			given += size;
+	}
+	return given;
+}
 
 /* Memory into every gap below the last chunk. */
 static enum ss_status fill_gaps(struct ss_pool *pool)
@@ -416,6 +461,7 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 {
 	struct ss_core *core = pool->core;
 	struct ss_vmm *v = pool->vmm;
+	struct ss_chunk *c;
 	void *va;
 	uint64_t size;
 
@@ -431,11 +477,16 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 	if (give_back)
 		give_all(pool, v);
 	for (uint64_t i = 0; i < v->frames; i++) {
-		struct ss_chunk *c = v->frame[i];
-
+		c = v->frame[i];
 		if (!c)
 			continue;
 		i += c->size / v->unit - 1;
+		ss_host_free(core, c, sizeof(*c));
+	}
+	while ((c = v->unreleased)) {
+		v->unreleased = c->next;
+		if (give_back)
+			core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
 		ss_host_free(core, c, sizeof(*c));
 	}
 	if (give_back)

@@ -110,7 +110,7 @@ void ss_core_destroy(struct ss_core *core)
 			pool_free(core, pool);
 		}
 	for (uint32_t i = 0; i < core->slot_count; i++) {
-		ss_fence_drop(core, core->slots[i]);
+		ss_fence_dropped(core, ss_fence_drop(core, core->slots[i]));
 		ss_row_put(core->slots[i]->saw);
 		ss_host_free(core, core->slots[i], sizeof(*core->slots[i]));
 	}
@@ -407,21 +407,27 @@ void ss_device_reset(struct ss_core *core, int dev, bool idle)
 
 	for (uint32_t i = 0; i < atomic_load(&core->slot_count); i++) {
 		struct ss_timeline *tl = core->slots[i];
+		struct ss_pending *fences = NULL;
+		bool here;
 
-		if (tl->dev != dev)
-			continue;
-		ss_fence_drop(core, tl);
+		/* A free slot may become a stream of another device at any time. */
 		pthread_mutex_lock(&core->order);
-		if (tl->alive) {
+		here = tl->dev == dev;
+		if (here)
+			fences = ss_fence_drop(core, tl);
+		if (here && tl->alive) {
 			if (tl->kind == SS_TL_NULL)
 				__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);
 			ss_timeline_end(core, tl);
 			ss_complete(core, tl, tl->last, NULL, true);
 		}
 		pthread_mutex_unlock(&core->order);
-		ss_fence_quiesce(tl);
+		ss_fence_dropped(core, fences);
+		if (here)
+			ss_fence_quiesce(tl);
 	}
 	d->peers = 0;
+	atomic_store(&d->initial_done, false);
 	ss_pressed_set(core, dev, false);
 	ss_recent_end(core);
 }

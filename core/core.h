@@ -41,13 +41,14 @@ enum ss_timeline_kind {
 	SS_TL_THREAD,      /* hipStreamPerThread of one thread; blocking */
 };
 
-/* The null timeline of a device; never fails once the device is known. */
+/* The null timeline of a device. NULL when host memory is out, or all slots are taken. */
 struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev);
 /* hipStreamPerThread of the calling thread on `dev`; retired by the thread's
  * own ss_thread_exit(). NULL when host memory is out. */
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev);
-/* `late`: the runtime has taken its streams down, and must not be asked for them any more. */
-void ss_thread_exit(struct ss_core *core, bool late);
+/* `late`: the runtime has taken its streams down, and must not be asked for them any more;
+ * `drained`: the devices (a bit each) whose stream the thread has just waited for. */
+void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained);
 /* A stream enters after its real create and starts with no history. `seen` is
  * false for a handle nobody saw created (some way into HIP bypassed us). */
 struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,

@@ -233,16 +233,16 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 	return any;
 }
 
-void ss_fence_drop(struct ss_core *core, struct ss_timeline *tl)
+struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl)
 {
-	struct ss_pending *list = NULL;
+	if (!tl->polling)
+		return take_all(core, tl);
+	tl->drop = true;
+	return NULL;
+}
 
-	pthread_mutex_lock(&core->order);
-	if (tl->polling)
-		tl->drop = true;
-	else
-		list = take_all(core, tl);
-	pthread_mutex_unlock(&core->order);
+void ss_fence_dropped(struct ss_core *core, struct ss_pending *list)
+{
 	free_all(core, list);
 }
 

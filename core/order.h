@@ -189,8 +189,10 @@ static inline void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl,
 /* Polls outstanding fences of tl (NULL: of all timelines of dev). True if
  * anything completed. No lock held. */
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
-/* Drops the fences of a timeline that is gone. No lock held. */
-void ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
+/* Drops the fences of a timeline that is gone: a list for ss_fence_dropped. Order lock held. */
+struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
+/* No lock held. */
+void ss_fence_dropped(struct ss_core *core, struct ss_pending *list);
 /* Was the fence that has just been recorded at n reached? Asked a few times, of
  * which *looks keeps count over all streams that are asked. */
 bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);

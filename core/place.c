@@ -403,10 +403,9 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 	uint32_t count = 0, i, max = 0;
 	bool same;
 
-	ss_timeline_null(core, pool->dev);
 	for (int d = 0; d < core->devices; d++)
-		if (pool->peers >> d & 1)
-			ss_timeline_null(core, d);
+		if ((d == pool->dev || pool->peers >> d & 1) && !ss_timeline_null(core, d))
+			return false;
 	pthread_mutex_lock(&core->order);
 	for (i = 0; i < core->slot_count; i++)
 		max += concerns(pool, core->slots[i]);

@@ -229,7 +229,7 @@ static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 		atomic_fetch_add(&core->zombies, 1);
 }
 
-void ss_thread_exit(struct ss_core *core, bool late)
+void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 {
 	if (mine.serial != core->serial)
 		return;
@@ -240,7 +240,8 @@ void ss_thread_exit(struct ss_core *core, bool late)
 
 		if (!tl)
 			continue;
-		ended = !late && ended_before(core, tl, &asked);
+		ended = !late && (ended_before(core, tl, &asked) ||
+				  ((drained >> dev & 1) && !ss_stream_uncovered(tl)));
 		pthread_mutex_lock(&core->order);
 		if (my_timeline(dev)) /* not if a reset has taken it */
 			thread_end(core, tl, ended);

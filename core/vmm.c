@@ -315,6 +315,8 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	pthread_mutex_unlock(&pool->lock);
 	if (!ss_vmm_claim(pool, true, &waited))
 		return SS_ERR_NOMEM;
+	if (pool->vmm)
+		ss_chunks_retry(pool);
 	/* What another thread mapped meanwhile may do: look again first. */
 	if (!waited && pool->backing == SS_BACKING_VMM)
 		s = grow(pool, x, size, align, remap, ahead);
@@ -363,7 +365,7 @@ void ss_vmm_touch(struct ss_pool *pool, const struct ss_block *b)
 
 static uint64_t release(struct ss_pool *pool, uint64_t target, uint64_t older_than, bool one)
 {
-	uint64_t given = 0, now = pool->core->drv.now_ms(pool->core->drv.ctx);
+	uint64_t given = 0, size, now = pool->core->drv.now_ms(pool->core->drv.ctx);
 
 	while (atomic_load(&pool->reserved) > target && !(one && given)) {
 		struct donors d = {.v = pool->vmm, .older_than = older_than, .now = now,
@@ -379,8 +381,10 @@ static uint64_t release(struct ss_pool *pool, uint64_t target, uint64_t older_th
 		pthread_mutex_unlock(&pool->lock);
 		if (!b || ss_chunk_unmap(pool, b, c) != SS_OK)
 			break;
-		given += c->size;
-		ss_chunk_destroy(pool, c);
+		size = c->size;
+		if (!ss_chunk_destroy(pool, c))
+			break;
+		given += size;
 	}
 	return given;
 }
@@ -433,7 +437,9 @@ uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_th
 	if (!ss_vmm_claim(pool, false, NULL))
 		return 0;
 	if (pool->vmm)
-		given = give(pool, target, older_than);
+		given = ss_chunks_retry(pool);
+	if (pool->vmm)
+		given += give(pool, target, older_than);
 	ss_vmm_unclaim(pool);
 	return given;
 }

@@ -23,6 +23,10 @@ struct ss_vmm {
 	struct ss_chunk **frame; /* chunk at each unit of the reservation */
 	uint64_t frames;
 	uint32_t chunks;
+	/* What the driver would not take, to be tried again: chunks that were not released, by
+	 * ->next, and holes with chunks that were not unmapped, by ->right. */
+	struct ss_chunk *unreleased;
+	struct ss_block *stuck;
 };
 
 static inline struct ss_chunk **ss_frame_at(struct ss_vmm *v, uint64_t va)
@@ -55,7 +59,10 @@ bool ss_keeps_exports(struct ss_pool *pool);
 void ss_keeps_exports_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given);
 
 /* Chunks. The pool is claimed, no lock held. */
-void ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c);
+/* False: the driver would not take it. */
+bool ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c);
+/* Tries again what the driver would not take. Returns the bytes given back. */
+uint64_t ss_chunks_retry(struct ss_pool *pool);
 /* Memory behind all of `target`, which is QUEUED: the chunks of the list, then new
  * ones of up to `unit` bytes. It becomes a clean range, or if that fails the hole
  * that it was. */

@@ -37,8 +37,8 @@ static hipEvent_t idle[SS_MAX_DEVICES][IDLE_MAX];
 static unsigned idle_count[SS_MAX_DEVICES];
 static uint32_t generation[SS_MAX_DEVICES]; /* grows with every device reset */
 static struct counter *counters;
-static volatile uint64_t *page;
-static unsigned page_used = SLOTS;
+static volatile uint64_t *page[SS_MAX_DEVICES];
+static unsigned page_left[SS_MAX_DEVICES];
 
 /* ---- events ------------------------------------------------------------- */
 
@@ -182,19 +182,19 @@ static struct counter *counter_make(int dev)
 	}
 	if (!c->value) {
 		pthread_mutex_lock(&pool_lock);
-		if (page_used < SLOTS)
-			c->value = &page[page_used++];
+		if (page_left[dev])
+			c->value = &page[dev][--page_left[dev]];
 		pthread_mutex_unlock(&pool_lock);
 	}
 	/* hipHostMalloc is guarded: no new page beside a capture. */
 	if (!c->value && !ss_capture_live() &&
 	    SS_HIP(hipHostMalloc, &p, SLOTS * sizeof(uint64_t), 0) == hipSuccess) {
 		pthread_mutex_lock(&pool_lock);
-		page = p;
+		page[dev] = p;
 		for (int i = 0; i < SLOTS; i++)
-			page[i] = 0;
-		page_used = 1;
-		c->value = &page[0];
+			page[dev][i] = 0;
+		page_left[dev] = SLOTS - 1;
+		c->value = &page[dev][SLOTS - 1];
 		pthread_mutex_unlock(&pool_lock);
 	}
 	ss_scope_close(&s);
@@ -331,6 +331,7 @@ void ss_rocm_fence_reset(int dev)
 	pthread_mutex_lock(&pool_lock);
 	generation[dev]++;
 	idle_count[dev] = 0;
+	page_left[dev] = 0; /* it goes with the device's other memory */
 	for (struct counter *c = counters; c; c = c->next)
 		if (c->dev == dev) {
 			atomic_store(&c->dead, true);

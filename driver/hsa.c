@@ -158,7 +158,9 @@ static enum ss_status status(hsa_status_t s)
 {
 	if (s == HSA_STATUS_SUCCESS)
 		return SS_OK;
-	return s == HSA_STATUS_ERROR_OUT_OF_RESOURCES ? SS_ERR_NOMEM : SS_ERR_FAILED;
+	/* (The second: more than a single allocation may have.) */
+	return s == HSA_STATUS_ERROR_OUT_OF_RESOURCES || s == HSA_STATUS_ERROR_INVALID_ALLOCATION ?
+		       SS_ERR_NOMEM : SS_ERR_FAILED;
 }
 
 /* The call replaces the set of agents, so those that HIP gave access to by

@@ -66,6 +66,8 @@ hipError_t do_hipDeviceReset(void)
 		ss_capture_device_gone(dev);
 		ss_device_reset(ss_core, dev, wait_for(ss_device_keeps(ss_core, dev)));
 		ss_import_reset(dev);
+		ss_pool_native_reset(dev);
+		ss_share_reset(dev);
 		ss_rocm_device_reset(dev);
 	}
 	return ss_said(REAL(hipDeviceReset));

@@ -110,8 +110,8 @@ hipError_t do_hipGetLastError(void)
 
 	if (likely(mine == hipSuccess))
 		return real;
-	/* What was the last command is that still: the next has to be heard of. */
-	ss_tls.error = ss_tls.command ? PLACED : hipSuccess;
+	/* What was the last command is that still, to the runtime, too: the next has to be heard of. */
+	ss_tls.error = mine == PLACED || ss_tls.command ? PLACED : hipSuccess;
 	/* What the runtime remembers is younger than what we do. */
 	return real != hipSuccess || mine == PLACED ? real : (hipError_t)mine;
 }

@@ -26,6 +26,8 @@ bool ss_import_free_async(void *ptr, int dev, hipError_t *err);
  * then only counts. False: this is the last. */
 extern atomic_int ss_shared_here SS_HIDDEN;
 bool ss_share_unref(void *ptr);
+/* dev was reset, and pools of the runtime's with it. */
+void ss_share_reset(int dev);
 
 /* At a synchronization point: mappings go whose last use has ended. */
 extern atomic_int ss_mappings_ending;

@@ -3,7 +3,7 @@
  * What a pointer is, so that nobody sees that blocks share a segment.
  *
  * Locks: sync_lock (blocks whose memory operations must be synchronous), numbers_lock
- * (the numbers that blocks were shown under; lookups are made under it). Otherwise leaves.
+ * (the numbers that blocks were shown under); lookups are made under both. Otherwise leaves.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,50 +18,69 @@
 /* The runtime keeps the flag per allocation of its own, which here is the whole
  * segment: there it must be set too, for the copies that it makes, while the rest
  * of the segment only gets slower. Ids are never used twice, so a freed block
- * needs no clearing. */
+ * needs no clearing; it is forgotten when twice as many are known as after the last time. */
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t *sync_ids;
-static size_t sync_max;
+static struct synced {
+	uint64_t id;
+	void *ptr;
+	UT_hash_handle hh;
+} *synced;
+static unsigned synced_kept;
 static _Atomic size_t sync_count;
 
 bool ss_sync_memops(uint64_t id)
 {
-	bool found = false;
+	struct synced *s;
 
 	if (likely(!atomic_load_explicit(&sync_count, memory_order_relaxed)))
 		return false;
 	pthread_mutex_lock(&sync_lock);
-	for (size_t i = 0; i < sync_count && !found; i++)
-		found = sync_ids[i] == id;
+	HASH_FIND(hh, synced, &id, sizeof(id), s);
 	pthread_mutex_unlock(&sync_lock);
-	return found;
+	return s != NULL;
 }
 
-static bool sync_memops_set(uint64_t id, bool on)
+static bool is_gone(void *ptr, uint64_t id)
 {
+	struct ss_block_info info;
+
+	return !ss_lookup(ss_core, ptr, &info) || !info.live || info.id != id;
+}
+
+static void synced_sweep(void)
+{
+	struct synced *s, *next;
+
+	HASH_ITER(hh, synced, s, next)
+		if (is_gone(s->ptr, s->id)) {
+			HASH_DEL(synced, s);
+			free(s);
+		}
+	synced_kept = HASH_COUNT(synced);
+}
+
+static bool sync_memops_set(const struct ss_block_info *b, bool on)
+{
+	struct synced *s;
 	bool ok = true;
-	size_t i;
 
 	pthread_mutex_lock(&sync_lock);
-	for (i = 0; i < sync_count && sync_ids[i] != id; i++)
-		;
-	if (!on && i < sync_count) {
-		sync_ids[i] = sync_ids[sync_count - 1];
-		sync_count--;
-	} else if (on && i == sync_count) {
-		if (sync_count == sync_max) {
-			size_t max = sync_max ? sync_max * 2 : 16;
-			uint64_t *grown = realloc(sync_ids, max * sizeof(*grown));
-
-			ok = grown != NULL;
-			if (ok) {
-				sync_ids = grown;
-				sync_max = max;
-			}
+	HASH_FIND(hh, synced, &b->id, sizeof(b->id), s);
+	if (!on && s) {
+		HASH_DEL(synced, s);
+		free(s);
+	} else if (on && !s) {
+		if (HASH_COUNT(synced) >= 2 * synced_kept + 64)
+			synced_sweep();
+		s = malloc(sizeof(*s));
+		ok = s != NULL;
+		if (ok) {
+			s->id = b->id;
+			s->ptr = b->base;
+			HASH_ADD(hh, synced, id, sizeof(s->id), s);
 		}
-		if (ok)
-			sync_ids[sync_count++] = id;
 	}
+	atomic_store(&sync_count, HASH_COUNT(synced));
 	pthread_mutex_unlock(&sync_lock);
 	return ok;
 }
@@ -91,10 +110,9 @@ unsigned ss_buffer_number(void)
 static void numbers_sweep(void)
 {
 	struct number *n, *next;
-	struct ss_block_info info;
 
 	HASH_ITER(hh, numbers, n, next)
-		if (!ss_lookup(ss_core, n->ptr, &info) || !info.live || info.id != n->id) {
+		if (is_gone(n->ptr, n->id)) {
 			HASH_DEL(numbers, n);
 			free(n);
 		}
@@ -309,7 +327,7 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 	if (!info.live || attr != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return ss_said(REAL(hipPointerSetAttribute, value, attr, &nobody));
 	on = *(const bool *)value;
-	if (!sync_memops_set(info.id, on))
+	if (!sync_memops_set(&info, on))
 		return ss_fail(hipErrorOutOfMemory);
 	if (on || !atomic_load(&sync_count))
 		return ss_said(REAL(hipPointerSetAttribute, value, attr, ptr));

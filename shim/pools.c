@@ -143,6 +143,9 @@ hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 			return ss_fail(hipErrorInvalidValue);
 		/* The one call that the runtime checks itself. */
 		native_drop(handle);
+		for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
+			if (ss_pool_native_current(dev) == handle)
+				ss_pool_native_reset(dev);
 		return ss_said(REAL(hipMemPoolDestroy, handle));
 	}
 	status = ss_pool_destroy(ss_core, pool);
@@ -345,6 +348,11 @@ hipMemPool_t ss_pool_native_current(int dev)
 	return atomic_load_explicit(&native_current[dev], memory_order_relaxed);
 }
 
+void ss_pool_native_reset(int dev)
+{
+	atomic_store(&native_current[dev], NULL);
+}
+
 hipError_t do_hipDeviceGetMemPool(hipMemPool_t *out, int dev)
 {
 	struct ss_pool *pool;
@@ -387,7 +395,7 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 	ss_pool_let_go(pool);
 	if (status != SS_OK)
 		return ss_fail(ss_status_error(status));
-	atomic_store(&native_current[dev], NULL);
+	ss_pool_native_reset(dev);
 	return ss_said(hipSuccess);
 }
 

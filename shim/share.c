@@ -286,11 +286,20 @@ hipError_t do_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
 	return ss_said(hipSuccess);
 }
 
+static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
+static hipMemPool_t natives[SS_MAX_DEVICES];
+
+/* The runtime's pools have gone. */
+void ss_share_reset(int dev)
+{
+	pthread_mutex_lock(&natives_lock);
+	natives[dev] = NULL;
+	pthread_mutex_unlock(&natives_lock);
+}
+
 /* For pointers of a process without us. */
 static hipMemPool_t native_pool(int dev)
 {
-	static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
-	static hipMemPool_t natives[SS_MAX_DEVICES];
 	hipMemPoolProps props;
 	hipMemPool_t pool, mine = NULL;
 

@@ -237,7 +237,7 @@ void ss_pin_drain(hipStream_t stream);
 /* The calling thread has a timeline of its own on `dev`. */
 void ss_thread_hook(int dev);
 /* Waits for the calling thread's stream, which is about to go with it. */
-void ss_thread_drain(int dev);
+bool ss_thread_drain(int dev);
 
 /* Makes `dev` current for the calling thread until it is closed. */
 struct ss_switch { int old; bool switched; };
@@ -370,6 +370,8 @@ bool ss_pool_is_native(hipMemPool_t pool);
 void ss_pool_native_add(hipMemPool_t pool);
 /* The native pool that the program made current on `dev`, or NULL. */
 hipMemPool_t ss_pool_native_current(int dev);
+/* It is none of the runtime's any more, after a reset or its end. */
+void ss_pool_native_reset(int dev);
 /* It ever made one current, on any device. */
 extern atomic_bool ss_native_current_set SS_HIDDEN;
 static inline bool ss_pools_native(void)

@@ -134,15 +134,15 @@ __attribute__((destructor)) static void fini(void)
  * for first. It costs no time: the runtime's destructor waits as well. */
 static void thread_gone(void *arg)
 {
-	uint64_t streams = ss_tls.own_streams;
+	uint64_t streams = ss_tls.own_streams, drained = 0;
 
 	ss_tls.own_streams = 0; /* a later destructor may need one again */
 	if (atomic_load(&ss_state) != SS_ON)
 		return;
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
 		if (streams >> dev & 1)
-			ss_thread_drain(dev);
-	ss_thread_exit(ss_core, false);
+			drained |= (uint64_t)ss_thread_drain(dev) << dev;
+	ss_thread_exit(ss_core, false, drained);
 }
 
 /* A key of pthreads ends after all thread-local objects: so it is only for those that
@@ -156,7 +156,7 @@ static void key_gone(void *arg)
 	if (!ss_tls.own_streams || atomic_load(&ss_state) != SS_ON)
 		return;
 	ss_tls.own_streams = 0;
-	ss_thread_exit(ss_core, true);
+	ss_thread_exit(ss_core, true, 0);
 }
 
 static void gone_key_make(void)

@@ -178,7 +178,7 @@ void ss_switch_close(struct ss_switch *s)
 /* ---- threads that end --------------------------------------------------- */
 
 /* A wait of ours, legal beside any capture but that of the stream itself. */
-void ss_thread_drain(int dev)
+bool ss_thread_drain(int dev)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
 	struct ss_timeline *tl = ss_timeline_thread(ss_core, dev);
@@ -187,7 +187,7 @@ void ss_thread_drain(int dev)
 	hipError_t err;
 
 	if (!tl || ss_timeline_capturing(tl) || !ss_switch_open(&s, dev))
-		return;
+		return false;
 	err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
 	if (err == hipSuccess) {
 		t = ss_stream_sync_begin(ss_core, tl);
@@ -196,4 +196,5 @@ void ss_thread_drain(int dev)
 		(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
 	}
 	ss_switch_close(&s);
+	return err == hipSuccess;
 }

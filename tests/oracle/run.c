@@ -178,7 +178,7 @@ static void thread_exit(struct world *w)
 			return;
 	if (w->depth)
 		return;
-	ss_thread_exit(w->core, false);
+	ss_thread_exit(w->core, false, 0);
 	for (int d = 0; d < DEVS; d++)
 		if (w->pt[cur_thread][d] >= 0)
 			stream_dies(w, w->pt[cur_thread][d]);

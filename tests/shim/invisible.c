@@ -281,6 +281,19 @@ static void last_error(hipStream_t s)
 	GIVES(hipErrorInvalidValue, hipGetLastError());
 	GIVES(hipErrorInvalidValue, ext());
 	GIVES(hipSuccess, ext());
+	/* The error was read; the last command is a success that no call was made for. */
+	for (int hit = 0; hit < 3; hit++) {
+		OK(hipMallocAsync(&p, 5000, s));
+		OK(hipFreeAsync(p, s));
+		GIVES(hipErrorInvalidValue, hipMalloc(NULL, 5));
+		GIVES(hipErrorInvalidValue, hipGetLastError());
+		OK(hipMallocAsync(&p, 5000, s));
+		if (hit != 1)
+			OK(hipFreeAsync(p, s));
+		GIVES(hipSuccess, ext());
+		if (hit == 1)
+			OK(hipFreeAsync(p, s));
+	}
 	/* What the shim asks meanwhile, in vain, is none of the program's commands; nor is an
 	 * error that is set aside for that the last one again. */
 	GIVES(hipErrorInvalidValue, hipMalloc(NULL, 5));

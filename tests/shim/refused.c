@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* What the runtime refuses once, or has taken with it:
+ *   release  hipMemRelease fails (vmm)
+ *   capture  a capture begins while a pool grows (vmm, 6.4: no unmap beside it)
+ *   page     fences count in pinned memory, and the device is reset
+ *   current  the current pool is the runtime's, and is destroyed; then one more, and a reset */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static hipStream_t stream;
+
+static uint64_t reserved(void)
+{
+	hipMemPool_t pool;
+	uint64_t n = 0;
+
+	OK(hipDeviceGetDefaultMemPool(&pool, 0));
+	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &n));
+	return n;
+}
+
+static void trim(void)
+{
+	hipMemPool_t pool;
+
+	OK(hipDeviceGetDefaultMemPool(&pool, 0));
+	OK(hipDeviceSynchronize());
+	OK(hipMemPoolTrimTo(pool, 0));
+}
+
+static void use(uint64_t size)
+{
+	void *p;
+
+	OK(hipMallocAsync(&p, size, stream));
+	OK(hipFreeAsync(p, stream));
+}
+
+static void not_released(void)
+{
+	void (*fail)(const char *) = sim_must("somasim_fail");
+	void (*clear)(void) = sim_must("somasim_fail_clear");
+	uint64_t before, held;
+
+	use(MIB);
+	trim();
+	before = device_free(0);
+	for (int i = 0; i < 4; i++) {
+		use(256 * MIB);
+		fail("hipMemRelease:%1");
+		trim();
+		clear();
+		/* It says what it has still. */
+		held = reserved();
+		CHECK(held > 0 && before - device_free(0) == held);
+		trim();
+		CHECK(reserved() == 0 && device_free(0) == before);
+	}
+}
+
+static void *grow(void *arg)
+{
+	void *p = NULL;
+
+	if (hipMallocAsync(&p, 256 * MIB, stream) == hipSuccess)
+		OK(hipFreeAsync(p, stream));
+	return arg;
+}
+
+static void not_unmapped(void)
+{
+	int (*hold)(const char *, int) = sim_must("somasim_hold");
+	int (*held)(void) = sim_must("somasim_holds");
+	void (*let_go)(void) = sim_must("somasim_let_go");
+	hipStream_t capturing;
+	hipGraph_t graph;
+	pthread_t thread;
+	uint64_t before;
+
+	OK(hipStreamCreate(&capturing));
+	use(MIB);
+	trim();
+	before = device_free(0);
+	for (int i = 0; i < 4; i++) {
+		hold("hipMemMap", 1);
+		CHECK(!pthread_create(&thread, NULL, grow, NULL));
+		while (!held())
+			usleep(1000);
+		OK(hipStreamBeginCapture(capturing, hipStreamCaptureModeRelaxed));
+		let_go();
+		pthread_join(thread, NULL);
+		OK(hipStreamEndCapture(capturing, &graph));
+		OK(hipGraphDestroy(graph));
+		trim();
+		CHECK(reserved() == 0 && device_free(0) == before);
+		/* Nor is anything left that stands in the way. */
+		use(256 * MIB);
+		trim();
+	}
+}
+
+static void round_of(void)
+{
+	hipStream_t a, b;
+	void *p;
+
+	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&b, hipStreamNonBlocking));
+	for (int i = 0; i < 4; i++) {
+		OK(hipMallocAsync(&p, 32 * MIB, a));
+		OK(hipMemsetAsync(p, 1, 32 * MIB, a));
+		OK(hipFreeAsync(p, a));
+		OK(hipMallocAsync(&p, 32 * MIB, b));
+		OK(hipFreeAsync(p, b));
+	}
+	OK(hipStreamDestroy(a));
+	OK(hipStreamDestroy(b));
+}
+
+static void taken_page(void)
+{
+	uint64_t written = sim_count("hipStreamWriteValue64");
+	unsigned char *h[8];
+
+	round_of();
+	CHECK(sim_count("hipStreamWriteValue64") > written); /* fences count */
+	OK(hipDeviceReset());
+	for (int i = 0; i < 8; i++) {
+		OK(hipHostMalloc((void **)&h[i], 4096, 0));
+		memset(h[i], 0x77, 4096);
+	}
+	round_of();
+	OK(hipDeviceSynchronize());
+	for (int i = 0; i < 8; i++)
+		for (int k = 0; k < 4096; k++)
+			CHECK(h[i][k] == 0x77);
+}
+
+static void default_again(void)
+{
+	uint64_t calls = sim_count("hipMallocAsync");
+	hipMemPool_t def, now;
+	void *p;
+
+	OK(hipDeviceGetDefaultMemPool(&def, 0));
+	OK(hipDeviceGetMemPool(&now, 0));
+	CHECK(now == def);
+	OK(hipMallocAsync(&p, MIB, NULL));
+	CHECK(sim_count("hipMallocAsync") == calls);
+	OK(hipFreeAsync(p, NULL));
+}
+
+static void gone_pool(void)
+{
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypeWin32);
+
+	OK(hipDeviceSetMemPool(0, pool));
+	OK(hipMemPoolDestroy(pool));
+	default_again();
+	pool = make_pool(0, hipMemHandleTypeWin32);
+	OK(hipDeviceSetMemPool(0, pool));
+	OK(hipDeviceReset());
+	default_again();
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	CHECK(preloaded());
+	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+	if (!strcmp(what, "release"))
+		not_released();
+	else if (!strcmp(what, "capture"))
+		not_unmapped();
+	else if (!strcmp(what, "page"))
+		taken_page();
+	else if (!strcmp(what, "current"))
+		gone_pool();
+	else
+		return 2;
+	return 0;
+}
