@@ -45,8 +45,7 @@ static size_t times(size_t a, size_t b)
 	return __builtin_mul_overflow(a, b, &n) ? SIZE_MAX : n;
 }
 
-/* From the first byte to the last of `rows` rows. */
-static size_t extent(size_t pitch, size_t width, size_t rows)
+size_t ss_extent(size_t pitch, size_t width, size_t rows)
 {
 	size_t n;
 
@@ -73,7 +72,7 @@ hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width,
 			       hipStream_t stream)
 {
 	RAW_ROWS(false, stream, dst, pitch, height, 1, 1, value, width, height);
-	IN_ROWS(extent(pitch, width, height), dst, stream,
+	IN_ROWS(ss_extent(pitch, width, height), dst, stream,
 		REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
 }
 
@@ -81,14 +80,14 @@ hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t wi
 				   size_t height, hipStream_t stream)
 {
 	RAW_ROWS(false, ss_spt(stream), dst, pitch, height, 1, 1, value, width, height);
-	IN_ROWS(extent(pitch, width, height), dst, ss_spt(stream),
+	IN_ROWS(ss_extent(pitch, width, height), dst, ss_spt(stream),
 		REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
 }
 
 #define COPY_2D(stream, name, ...) do { \
-	if (ss_beyond_on(stream, src, extent(spitch, width, height))) \
+	if (ss_beyond_on(stream, src, ss_extent(spitch, width, height))) \
 		return ss_fail(hipErrorInvalidValue); \
-	IN_ROWS(extent(dpitch, width, height), dst, stream, REAL(name, __VA_ARGS__)); \
+	IN_ROWS(ss_extent(dpitch, width, height), dst, stream, REAL(name, __VA_ARGS__)); \
 } while (0)
 
 hipError_t do_hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -157,14 +156,14 @@ hipError_t do_hipMemsetD32(hipDeviceptr_t dst, int value, size_t count)
 hipError_t do_hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, value, width, height);
-	MEMSET(extent(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
+	MEMSET(ss_extent(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
 	       pitch, value, width, height);
 }
 
 hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
 	RAW_ROWS(true, SS_PER_THREAD, dst, pitch, height, 1, 1, value, width, height);
-	MEMSET(extent(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
+	MEMSET(ss_extent(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
 	       SS_PER_THREAD, dst, pitch, value, width, height);
 }
 
@@ -176,7 +175,7 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 		return 0;
 	if (__builtin_add_overflow(times(p->ysize, e->depth - 1), e->height, &rows))
 		return SIZE_MAX;
-	return extent(p->pitch, e->width, rows);
+	return ss_extent(p->pitch, e->width, rows);
 }
 
 size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
@@ -190,16 +189,36 @@ size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent
 	    __builtin_add_overflow(rows, box->height, &rows) ||
 	    __builtin_add_overflow(at->x, box->width, &row))
 		return SIZE_MAX;
-	return extent(p->pitch, row, rows);
+	return ss_extent(p->pitch, row, rows);
+}
+
+bool ss_beyond_one(hipStream_t stream, const void *ptr, size_t size)
+{
+	ss_stream_used(stream);
+	return ss_beyond_on(stream, ptr, size);
+}
+
+/* Of an array, in bytes. */
+static size_t element(hipArray_const_t array)
+{
+	hipChannelFormatDesc d;
+
+	return REAL(hipGetChannelDesc, &d, array) == hipSuccess ? (size_t)(d.x + d.y + d.z + d.w) / 8 : 0;
 }
 
 bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
 {
+	hipExtent box;
+
 	ss_stream_used(stream);
-	/* (In an array the width counts elements, whose size it knows.) */
-	return p && !p->srcArray && !p->dstArray &&
-	       (ss_beyond_on(stream, p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &p->extent)) ||
-		ss_beyond_on(stream, p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &p->extent)));
+	if (!p || (p->srcArray && p->dstArray))
+		return false;
+	box = p->extent;
+	/* Beside an array the width counts its elements. */
+	if (p->srcArray || p->dstArray)
+		box.width = times(box.width, element(p->srcArray ? p->srcArray : p->dstArray));
+	return (!p->srcArray && ss_beyond_on(stream, p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &box))) ||
+	       (!p->dstArray && ss_beyond_on(stream, p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &box)));
 }
 
 /* For a node the runtime also looks whether all rows, with their pitch and wherever they begin,
@@ -208,7 +227,7 @@ bool ss_beyond_rows(const hipMemsetParams *p)
 {
 	struct ss_block_info info;
 
-	return p && (ss_beyond(p->dst, extent(p->pitch, times(p->width, p->elementSize), p->height)) ||
+	return p && (ss_beyond(p->dst, ss_extent(p->pitch, times(p->width, p->elementSize), p->height)) ||
 		     (ss_lookup(ss_core, p->dst, &info) && times(p->pitch, p->height) > info.size));
 }
 
@@ -244,7 +263,7 @@ hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char valu
 			    size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, (int)value, width, height);
-	MEMSET(extent(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
+	MEMSET(ss_extent(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
 	       pitch, value, width, height);
 }
 
@@ -252,7 +271,7 @@ hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short va
 			     size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 2, (int)value, width, height);
-	MEMSET(extent(pitch, times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
+	MEMSET(ss_extent(pitch, times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
@@ -260,7 +279,7 @@ hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int valu
 			     size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 4, (int)value, width, height);
-	MEMSET(extent(pitch, times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
+	MEMSET(ss_extent(pitch, times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
@@ -269,7 +288,7 @@ hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int valu
 			     size_t height, hipStream_t stream) \
 	{ \
 		RAW_ROWS(false, stream, dst, pitch, height, 1, element, (int)value, width, height); \
-		IN_ROWS(extent(pitch, times(width, element), height), dst, stream, \
+		IN_ROWS(ss_extent(pitch, times(width, element), height), dst, stream, \
 			REAL(name, dst, pitch, value, width, height, stream)); \
 	}
 MEMSET_D2D_ASYNC(hipMemsetD2D8Async, unsigned char, 1)

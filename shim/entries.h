@@ -565,32 +565,40 @@
 	E(QUEUE, stream, hipMemMapArrayAsync, 501, 502, \
 	  (hipArrayMapInfo *list, unsigned int count, hipStream_t stream), \
 	  (list, count, stream)) \
-	E(MOVE, stream, hipMemcpyAtoHAsync, 602, 604, \
+	E(BOUND, ss_beyond_one(stream, dst, size), \
+	  hipMemcpyAtoHAsync, 602, 604, \
 	  (void *dst, hipArray_t src, size_t offset, size_t size, hipStream_t stream), \
 	  (dst, src, offset, size, stream)) \
-	E(MOVE, stream, hipMemcpyHtoAAsync, 602, 604, \
+	E(BOUND, ss_beyond_one(stream, src, size), \
+	  hipMemcpyHtoAAsync, 602, 604, \
 	  (hipArray_t dst, size_t offset, const void *src, size_t size, hipStream_t stream), \
 	  (dst, offset, src, size, stream)) \
-	E(MOVE, stream, hipMemcpyToSymbolAsync, 402, 502, \
+	E(BOUND, ss_beyond_one(stream, src, size), \
+	  hipMemcpyToSymbolAsync, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(MOVE, stream, hipMemcpyFromSymbolAsync, 402, 502, \
+	E(BOUND, ss_beyond_one(stream, dst, size), \
+	  hipMemcpyFromSymbolAsync, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(MOVE, ss_spt(stream), hipMemcpyToSymbolAsync_spt, 503, 507, \
+	E(BOUND, ss_beyond_one(ss_spt(stream), src, size), \
+	  hipMemcpyToSymbolAsync_spt, 503, 507, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(MOVE, ss_spt(stream), hipMemcpyFromSymbolAsync_spt, 503, 507, \
+	E(BOUND, ss_beyond_one(ss_spt(stream), dst, size), \
+	  hipMemcpyFromSymbolAsync_spt, 503, 507, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(MOVE, SS_PER_THREAD, hipMemcpyToSymbol_spt, 502, 502, \
+	E(BOUND, ss_beyond_one(SS_PER_THREAD, src, size), \
+	  hipMemcpyToSymbol_spt, 502, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(MOVE, SS_PER_THREAD, hipMemcpyFromSymbol_spt, 502, 502, \
+	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, size), \
+	  hipMemcpyFromSymbol_spt, 502, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
 	E(BOUND, ss_beyond_2d(p, stream), hipMemcpyParam2DAsync, 402, 502, \
@@ -610,31 +618,38 @@
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
-	E(MOVE, stream, hipMemcpy2DToArrayAsync, 403, 502, \
+	E(BOUND, ss_beyond_one(stream, src, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DToArrayAsync, 403, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(MOVE, stream, hipMemcpy2DFromArrayAsync, 402, 502, \
+	E(BOUND, ss_beyond_one(stream, dst, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DFromArrayAsync, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(MOVE, ss_spt(stream), hipMemcpy2DToArrayAsync_spt, 503, 507, \
+	E(BOUND, ss_beyond_one(ss_spt(stream), src, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DToArrayAsync_spt, 503, 507, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(MOVE, ss_spt(stream), hipMemcpy2DFromArrayAsync_spt, 503, 507, \
+	E(BOUND, ss_beyond_one(ss_spt(stream), dst, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DFromArrayAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(MOVE, SS_PER_THREAD, hipMemcpy2DToArray_spt, 502, 502, \
+	E(BOUND, ss_beyond_one(SS_PER_THREAD, src, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DToArray_spt, 502, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(MOVE, SS_PER_THREAD, hipMemcpy2DFromArray_spt, 502, 502, \
+	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DFromArray_spt, 502, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(MOVE, SS_PER_THREAD, hipMemcpyFromArray_spt, 503, 507, \
+	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, size), \
+	  hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
 	E(WATCH, 0, hipMemcpy2D_spt, 502, 502, \
@@ -656,6 +671,36 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
+	E(BOUND, ss_beyond_one(NULL, src, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DToArray, 402, 502, \
+	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
+	   size_t height, hipMemcpyKind kind), \
+	  (dst, x, y, src, pitch, width, height, kind)) \
+	E(BOUND, ss_beyond_one(NULL, dst, ss_extent(pitch, width, height)), \
+	  hipMemcpy2DFromArray, 402, 502, \
+	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
+	   size_t height, hipMemcpyKind kind), \
+	  (dst, pitch, src, x, y, width, height, kind)) \
+	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyToArray, 402, 502, \
+	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t size, hipMemcpyKind kind), \
+	  (dst, x, y, src, size, kind)) \
+	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyFromArray, 402, 502, \
+	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
+	  (dst, src, x, y, size, kind)) \
+	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyDtoA, 602, 604, \
+	  (hipArray_t dst, size_t offset, hipDeviceptr_t src, size_t size), \
+	  (dst, offset, src, size)) \
+	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyAtoD, 602, 604, \
+	  (hipDeviceptr_t dst, hipArray_t src, size_t offset, size_t size), \
+	  (dst, src, offset, size)) \
+	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyToSymbol, 402, 502, \
+	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (symbol, src, size, offset, kind)) \
+	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyFromSymbol, 402, 502, \
+	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (dst, symbol, size, offset, kind)) \
+	E(PASS, 0, hipGetChannelDesc, 402, 502, \
+	  (hipChannelFormatDesc *desc, hipArray_const_t array), (desc, array)) \
 	E(QUEUE, stream, hipConfigureCall, 402, 502, \
 	  (dim3 grid, dim3 block, size_t shared, hipStream_t stream), \
 	  (grid, block, shared, stream)) \

@@ -211,6 +211,9 @@ static inline bool ss_beyond_on(hipStream_t stream, const void *ptr, size_t size
 		ss_visit(stream, ptr);
 	return false;
 }
+bool ss_beyond_one(hipStream_t stream, const void *ptr, size_t size);
+/* From the first byte to the last of `rows` rows. */
+size_t ss_extent(size_t pitch, size_t width, size_t rows);
 /* Would a copy between two pointers, on `stream`, or a node's memset? */
 bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream);
 bool ss_beyond_2d(const hip_Memcpy2D *p, hipStream_t stream);

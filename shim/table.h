@@ -51,7 +51,10 @@
 	T(hipMemPoolImportPointer, 247) T(hipMemPoolSetAccess, 248) \
 	T(hipMemPoolSetAttribute, 249) T(hipMemPoolTrimTo, 250) T(hipMemPrefetchAsync, 251) \
 	T(hipMemPtrGetInfo, 252) T(hipMemcpy, 259) T(hipMemcpy2D, 260) T(hipMemcpy2DAsync, 261) \
-	T(hipMemcpy2DFromArrayAsync, 263) T(hipMemcpy2DToArrayAsync, 265) T(hipMemcpy3D, 266) \
+	T(hipMemcpy2DFromArray, 262) T(hipMemcpy2DFromArrayAsync, 263) T(hipMemcpy2DToArray, 264) \
+	T(hipMemcpy2DToArrayAsync, 265) T(hipMemcpy3D, 266) T(hipMemcpyFromArray, 274) \
+	T(hipMemcpyFromSymbol, 275) T(hipMemcpyToArray, 284) T(hipMemcpyToSymbol, 285) \
+	T(hipGetChannelDesc, 101) \
 	T(hipMemcpy3DAsync, 267) T(hipMemcpyAsync, 268) T(hipMemcpyDtoD, 270) \
 	T(hipMemcpyDtoDAsync, 271) T(hipMemcpyDtoH, 272) T(hipMemcpyDtoHAsync, 273) \
 	T(hipMemcpyFromSymbolAsync, 276) T(hipMemcpyHtoD, 278) T(hipMemcpyHtoDAsync, 279) \
@@ -92,6 +95,7 @@
 	T(hipLaunchHostFunc_spt, 426) T(hipDrvGraphAddMemsetNode, 428) T(hipGraphAddNode, 437) \
 	T(hipGraphInstantiateWithParams, 438) T(hipExtGetLastError, 439) \
 	T(hipGetProcAddress, 442) T(hipStreamBeginCaptureToGraph, 443) \
+	T(hipMemcpyAtoD, 446) T(hipMemcpyDtoA, 447) \
 	T(hipMemcpyAtoHAsync, 449) T(hipMemcpyHtoAAsync, 450) \
 	T(hipDrvGraphExecMemcpyNodeSetParams, 453) T(hipDrvGraphExecMemsetNodeSetParams, 454) \
 	T(hipGraphNodeSetParams, 456) T(hipGraphExecNodeSetParams, 457) \

@@ -407,6 +407,14 @@ hipError_t i_hipFreeArray(hipArray *a)
 	return e;
 }
 
+hipError_t i_hipGetChannelDesc(hipChannelFormatDesc *desc, hipArray_const_t array)
+{
+	if (!desc || !array)
+		return hipErrorInvalidValue;
+	*desc = array->desc;
+	return hipSuccess;
+}
+
 hipError_t i_hipArrayDestroy(hipArray *a)
 {
 	return i_hipFreeArray(a);

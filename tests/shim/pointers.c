@@ -240,6 +240,49 @@ static void strays(void)
 	OK(hipFree(last));
 }
 
+/* Beside an array it is the block that must not be left. */
+static void arrays(hipStream_t s)
+{
+	enum { COLS = 64, ROWS = 4, ALL = COLS * 4 * ROWS }; /* 32 bits each */
+	hipChannelFormatDesc bits = {32, 0, 0, 0, hipChannelFormatKindUnsigned};
+	const hipMemcpyKind kind = hipMemcpyDeviceToDevice;
+	const hipError_t bad = hipErrorInvalidValue;
+	hipMemcpy3DParms box = {.extent = {COLS, ROWS, 1}, .kind = kind};
+	unsigned char host[ALL];
+	hipArray_t array;
+	char *p, *next;
+
+	OK(hipMallocArray(&array, &bits, COLS, ROWS, 0));
+	OK(hipMalloc((void **)&p, ALL - 1));
+	OK(hipMalloc((void **)&next, ALL));
+	OK(hipMemset(next, 7, ALL));
+	memset(host, 1, sizeof(host));
+	OK(hipMemcpy2DToArray(array, 0, 0, host, COLS * 4, COLS * 4, ROWS, hipMemcpyHostToDevice));
+	GIVES(bad, hipMemcpy2DFromArray(p, COLS * 4, array, 0, 0, COLS * 4, ROWS, kind));
+	GIVES(bad, hipMemcpy2DFromArrayAsync(p, COLS * 4, array, 0, 0, COLS * 4, ROWS, kind, s));
+	GIVES(bad, hipMemcpy2DToArray(array, 0, 0, p, COLS * 4, COLS * 4, ROWS, kind));
+	GIVES(bad, hipMemcpy2DToArrayAsync(array, 0, 0, p, COLS * 4, COLS * 4, ROWS, kind, s));
+	box.srcArray = array;
+	box.dstPtr = (hipPitchedPtr){p, COLS * 4, COLS * 4, ROWS};
+	GIVES(bad, hipMemcpy3D(&box));
+	box.srcArray = NULL;
+	box.srcPtr = box.dstPtr;
+	box.dstArray = array;
+	GIVES(bad, hipMemcpy3DAsync(&box, s));
+	/* One row less fits, and so does all of it elsewhere. */
+	OK(hipMemcpy2DFromArray(p, COLS * 4, array, 0, 0, COLS * 4, ROWS - 1, kind));
+	box.extent.height--;
+	OK(hipMemcpy3D(&box));
+	CHECK(hipMemcpy(host, next, ALL, hipMemcpyDeviceToHost) == hipSuccess && host[0] == 7 &&
+	      host[ALL - 1] == 7);
+	OK(hipMemcpy2DFromArray(next, COLS * 4, array, 0, 0, COLS * 4, ROWS, kind));
+	CHECK(hipMemcpy(host, next, ALL, hipMemcpyDeviceToHost) == hipSuccess && host[0] == 1 &&
+	      host[ALL - 1] == 1);
+	OK(hipFreeArray(array));
+	OK(hipFree(p));
+	OK(hipFree(next));
+}
+
 int main(void)
 {
 	struct attributes a, gone;
@@ -254,6 +297,7 @@ int main(void)
 	copies();
 	strays();
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	arrays(s);
 	OK(hipMalloc((void **)&q, 1000));
 	OK(hipMalloc((void **)&p, 8192));
 	block(p, 8192, s);
