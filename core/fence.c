@@ -68,26 +68,23 @@ void ss_fence_unasked(struct ss_core *core, const struct ss_timeline *tl)
 bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		      enum ss_fence_how how)
 {
-	struct ss_pending *p;
+	struct ss_pending once, *kept = malloc(sizeof(*kept)), *p = kept ? kept : &once;
 	uint64_t before;
 	enum ss_status s;
 	unsigned cover;
 	void *native;
 	int dev;
 
-	p = malloc(sizeof(*p));
-	if (!p)
-		return false;
 	pthread_mutex_lock(&core->order);
 	if (n != UINT64_MAX && tl->fenced >= n) {
 		pthread_mutex_unlock(&core->order);
-		free(p);
+		free(kept);
 		return true;
 	}
 	if (!ss_fence_may(tl, how)) {
 		atomic_store_explicit(&tl->wanted, tl->alive, memory_order_relaxed);
 		pthread_mutex_unlock(&core->order);
-		free(p);
+		free(kept);
 		return false;
 	}
 	before = tl->fenced;
@@ -114,6 +111,10 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		if (atomic_load(&tl->commanded) < p->pos)
 			atomic_store(&tl->commanded, p->pos);
 		ss_cover_end(tl, cover);
+	}
+	/* Host memory is out: the command stands where the program counts on one, but nobody will
+	 * know when it has been reached. */
+	if (s == SS_OK && kept) {
 		if (how == SS_FENCE_LAST)
 			tl->sealed = p->pos;
 		if (SS_MUTANT_IS(4))
@@ -127,11 +128,13 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		tl->fenced = before;
 	}
 	pthread_mutex_unlock(&core->order);
-	if (s != SS_OK) {
-		ss_row_put(p->row);
-		free(p);
-	}
-	return s == SS_OK;
+	if (s == SS_OK && kept)
+		return true;
+	if (s == SS_OK)
+		core->drv.fence_release(core->drv.ctx, &p->fence);
+	ss_row_put(p->row);
+	free(kept);
+	return false;
 }
 
 /* Unlinks the first fence of tl. Order lock held. */
