@@ -94,11 +94,21 @@ static bool cramps(struct ss_pool *pool, const struct ss_block *b, uint64_t size
 		       ss_pool_used(pool) + size + (spare < rests ? spare : rests);
 }
 
+/* How large the pool may become beside what it was in use with. */
+static uint64_t beside(const struct ss_pool *pool, uint64_t used, uint64_t want)
+{
+	uint64_t most = device_bytes(pool);
+
+	return atomic_load(&pool->core->dev[pool->dev].reserved) + want > most - most / BESIDE_PART ?
+		       0 : used + used / BESIDE_PART;
+}
+
 bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
 		      bool growing, uint64_t *instead)
 {
 	uint64_t busy = atomic_load(&pool->reserved) - pool->idle_bytes;
 	uint64_t high = ss_pool_used_high(pool);
+	uint64_t want = segment_size(pool, size);
 	int64_t thrift, percent;
 	bool missing, one;
 
@@ -108,8 +118,9 @@ bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t s
 	missing = missed(pool, b, size, high);
 	if (!missing && b->size != b->seg->size)
 		return false;
-	one = b->size <= segment_size(pool, size); /* as it would grow by one */
-	if (missing ? ss_thrift(pool) >= 2 :
+	one = b->size <= want; /* as it would grow by one */
+	/* (Growth beside the peak costs a call, and an exchange two.) */
+	if (missing ? ss_thrift(pool) >= 2 || atomic_load(&pool->reserved) + want <= beside(pool, high, want) :
 	    (!one || b->size % size >= SS_FRAME) && cramps(pool, b, size, high, growing) &&
 	    (growing || ss_thrift(pool) >= 2)) {
 		/* Of what fits into b all; the rest is what makes the difference. */
@@ -177,15 +188,14 @@ static uint64_t giveable(struct ss_pool *pool, uint64_t want)
  * already, but for a little beside what would be missed. Pool lock held. */
 static uint64_t ceiling(struct ss_pool *pool, uint64_t size, uint64_t want)
 {
-	uint64_t high = atomic_load(&pool->reserved_high), most = device_bytes(pool);
-	uint64_t used = ss_pool_used_high(pool), beside = used + used / BESIDE_PART;
+	uint64_t high = atomic_load(&pool->reserved_high), used = ss_pool_used_high(pool);
+	uint64_t most = beside(pool, used, want);
 	struct ss_block *b;
 
-	if (beside <= high || atomic_load(&pool->core->dev[pool->dev].reserved) + want >
-				      most - most / BESIDE_PART)
+	if (most <= high)
 		return high;
 	b = ss_heap_best_part(&pool->clean, size, SS_GRAIN);
-	return b && missed(pool, b, size, used) ? beside : high;
+	return b && missed(pool, b, size, used) ? most : high;
 }
 
 /* A segment for `size` bytes, of `instead` at most (0: as large as seems good). Pool lock

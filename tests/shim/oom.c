@@ -143,6 +143,26 @@ static void other_sizes(void)
 	}
 }
 
+/* Three quarters of the device in one piece, after pieces whose exchange for it has cost all calls
+ * that a tight fit may cost; a small block; and once more. */
+static void small_between(void)
+{
+	void *p[12], *small;
+
+	for (int i = 0; i < 2; i++) {
+		for (unsigned k = 0; k < 12; k++)
+			OK(hipMalloc(&p[k], 64 * MIB));
+		for (unsigned k = 0; k < 12; k++)
+			OK(hipFree(p[k]));
+		OK(hipMalloc(&p[0], 768 * MIB));
+		OK(hipFree(p[0]));
+	}
+	OK(hipMalloc(&small, 15360));
+	OK(hipMalloc(&p[0], 768 * MIB));
+	OK(hipFree(p[0]));
+	OK(hipFree(small));
+}
+
 /* hipFree that did not wait, on a device that is at its end all the same; streams that join
  * the null stream have no command behind the free that could tell. */
 static void idle_device(void)
@@ -383,7 +403,7 @@ static const struct {
 } cases[] = {
 	{ "others_idle", others_idle }, { "large_again", large_again },
 	{ "doubled_sizes", doubled_sizes }, { "other_sizes", other_sizes },
-	{ "idle_device", idle_device }, { "report", report },
+	{ "small_between", small_between }, { "idle_device", idle_device }, { "report", report },
 	{ "in_flight", in_flight }, { "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };
