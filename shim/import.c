@@ -60,10 +60,10 @@ hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned
 	if (!ptr || dev < 0)
 		return ss_said(REAL(hipIpcOpenMemHandle, ptr, handle, flags));
 	ours = kind == SS_HANDLE_OURS;
-	/* hipIpcMemLazyEnablePeerAccess was 0 at first, and either did. */
+	/* hipIpcMemLazyEnablePeerAccess, 1, was 0 at first, and either did. */
 	any = ss_runtime()->major < 6 && flags <= 1;
 	if (ours && h.pid == (uint32_t)getpid())
-		return ss_fail(hipErrorInvalidContext);
+		return ss_fail(any || flags == 1 ? hipErrorInvalidContext : hipErrorInvalidValue);
 	if (!ss_mapping_again(&h, ours, SS_VIA_HANDLE, dev, any ? -1 : (int)flags, ptr, &err))
 		err = map(&h, ours, SS_VIA_HANDLE, dev, flags, ptr);
 	return err == hipSuccess ? ss_said(err) : ss_fail(err);

@@ -326,6 +326,9 @@ static void corners(void)
 	OK(hipIpcGetMemHandle(&g, (char *)q + 100));
 	CHECK(hipIpcOpenMemHandle(&p, h, flags()) == hipErrorInvalidContext);
 	CHECK(hipIpcOpenMemHandle(&p, g, flags()) == hipErrorInvalidContext);
+	CHECK(hipIpcOpenMemHandle(&p, h, 2) == hipErrorInvalidValue);
+	if (runtime_major() >= 6)
+		CHECK(hipIpcOpenMemHandle(&p, h, 0) == hipErrorInvalidValue);
 	CHECK(hipIpcGetMemHandle(NULL, q) != hipSuccess);
 	CHECK(hipIpcGetMemHandle(&h, NULL) != hipSuccess);
 	CHECK(hipIpcCloseMemHandle(q) != hipSuccess);
