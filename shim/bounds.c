@@ -119,7 +119,7 @@ hipError_t do_hipMemcpy2DAsync_spt(void *dst, size_t dpitch, const void *src, si
 #define MEMSET(bytes, dst, sync, async, stream, ...) do { \
 	enum verdict v_ = judge(dst, bytes); \
 	ss_stream_used(stream); \
-	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed))) \
+	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed)) && dst) \
 		ss_visit(stream, dst); \
 	if (v_ == BAD_RANGE) \
 		return ss_fail(hipErrorInvalidValue); \

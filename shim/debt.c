@@ -197,10 +197,10 @@ void ss_device_visited(int dev)
 	if (all & bit)
 		return;
 	all = atomic_fetch_or(&visited, bit) | bit;
-	if (all & (all - 1)) {
+	if (dev) /* 0 is current without a call */
 		atomic_store(&ss_abroad, true);
+	if (all & (all - 1))
 		ss_seen(-1, SS_SEEN_DEVICES);
-	}
 }
 
 void ss_visit(hipStream_t stream, const void *ptr)

@@ -193,7 +193,7 @@ static inline bool ss_beyond(const void *ptr, size_t size)
 
 	return ss_bytes_left(ss_core, ptr, &left) && unlikely(size > left);
 }
-/* The process uses more than one device. */
+/* The process uses another device than the first, perhaps beside it. */
 extern atomic_bool ss_abroad;
 /* A command on this stream uses what ptr points to; NULL: nobody knows what. */
 void ss_visit(hipStream_t stream, const void *ptr);

@@ -187,7 +187,6 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 
 	CHECK(preloaded());
-	OK(hipSetDevice(0));
 	if (!strcmp(what, "copy"))
 		copy(argc > 2 && !strcmp(argv[2], "peer"));
 	else if (!strcmp(what, "destroy"))
