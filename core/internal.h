@@ -50,13 +50,14 @@ struct ss_pool {
 	struct ss_core *core;
 	uint64_t handle;
 	int dev;
-	bool classic, is_default;
+	/* (Who remembers a pool that is gone reads these, and max_bytes, of the next.) */
+	atomic_bool classic, is_default;
 	bool shared;                    /* ss_pool_share */
 	atomic_bool dying;              /* destroyed; lives until its last block is freed */
 	_Atomic uint32_t users;         /* lives.c; or SS_POOL_GONE, where nobody can be */
 	/* Changes only while it has no memory (vmm.c). */
 	_Atomic(enum ss_backing) backing;
-	_Atomic uint64_t max_bytes;     /* 0: none; who remembers a pool reads it of the next */
+	_Atomic uint64_t max_bytes;     /* 0: none */
 	_Atomic uint64_t peers;         /* that have access, a bit each */
 	_Atomic uint64_t readers;       /* of the peers, see ss_pool_set_readers */
 	atomic_bool follow, opportunistic, internal;
