@@ -175,18 +175,26 @@ static bool stray(struct ss_core *core, const void *ptr, uint64_t *left)
 	return true;
 }
 
-/* A live block stays what it is, for it is the caller's, and so does the mark of its start,
- * so what is found without a lock is either that block or does not hold ptr. */
+/* The live block that begins last before addr, or at it. It stays what it is, for it is the
+ * caller's, and so does the mark of its start, so what is found without a lock is either that
+ * block or does not hold addr. */
+static struct ss_block *live_before(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+{
+	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
+
+	return b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
+	       __atomic_load_n(&b->seg, __ATOMIC_RELAXED) == seg ? b : NULL;
+}
+
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left)
 {
 	uint64_t addr = (uintptr_t)ptr, size;
 	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
+	struct ss_block *b = live_before(core, seg, addr);
 
 	if (!seg)
 		return false;
-	if (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE ||
-	    __atomic_load_n(&b->seg, __ATOMIC_RELAXED) != seg)
+	if (!b)
 		return stray(core, ptr, left);
 	/* The runtime's own pools, too, give out more than they are asked for. */
 	size = __atomic_load_n(b->classic ? &b->request : &b->size, __ATOMIC_RELAXED);
@@ -200,10 +208,8 @@ void ss_timeline_visits(struct ss_core *core, struct ss_timeline *tl, const void
 {
 	uint64_t addr = (uintptr_t)ptr, bits = UINT64_MAX;
 	struct ss_segment *seg = ptr ? ss_map_segment(core, addr) : NULL;
-	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
 
-	if (ptr && (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE ||
-		    __atomic_load_n(&b->seg, __ATOMIC_RELAXED) != seg))
+	if (ptr && !live_before(core, seg, addr))
 		return;
 	if (ptr)
 		bits = 1ull << seg->pool->dev;

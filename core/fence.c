@@ -167,7 +167,7 @@ static struct ss_pending *take_all(struct ss_core *core, struct ss_timeline *tl)
 	return list;
 }
 
-static void free_all(struct ss_core *core, struct ss_pending *p)
+void ss_fence_dropped(struct ss_core *core, struct ss_pending *p)
 {
 	while (p) {
 		struct ss_pending *next = p->next;
@@ -215,7 +215,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 	if (tl->drop && !tl->polling)
 		dropped = take_all(core, tl);
 	pthread_mutex_unlock(&core->order);
-	free_all(core, dropped);
+	ss_fence_dropped(core, dropped);
 	return any;
 }
 
@@ -244,11 +244,6 @@ struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl)
 	return NULL;
 }
 
-void ss_fence_dropped(struct ss_core *core, struct ss_pending *list)
-{
-	free_all(core, list);
-}
-
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n)
 {
 	struct ss_pending *p, *dropped = NULL;
@@ -273,7 +268,7 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	if (tl->drop)
 		dropped = take_all(core, tl);
 	pthread_mutex_unlock(&core->order);
-	free_all(core, dropped);
+	ss_fence_dropped(core, dropped);
 	return s == SS_OK;
 }
 

@@ -185,10 +185,10 @@ void ss_seen_early(unsigned what)
 		ss_debts_pay();
 }
 
-/* A stream of one device is ordered after none of another's, the null streams too, so a
- * wait for one device is something that a copy on another can tell. */
 atomic_bool ss_abroad;
 
+/* A stream of one device is ordered after none of another's, the null streams too, so a
+ * wait for one device is something that a copy on another can tell. */
 void ss_device_visited(int dev)
 {
 	static _Atomic uint64_t visited;

@@ -491,7 +491,7 @@
 	E(BOUND, ss_beyond_box(p, ss_spt(stream)), hipMemcpy3DAsync_spt, 503, 507, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, (ss_stream_used(ss_spt(stream)), ss_beyond_on(ss_spt(stream), dst, size)), hipMemsetAsync_spt, 503, 507, \
+	E(BOUND, ss_beyond_one(ss_spt(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
 	  (void *dst, int value, size_t size, hipStream_t stream), \
 	  (dst, value, size, stream)) \
 	E(WATCH, 0, hipMemset2DAsync_spt, 503, 507, \

@@ -211,6 +211,7 @@ static inline bool ss_beyond_on(hipStream_t stream, const void *ptr, size_t size
 		ss_visit(stream, ptr);
 	return false;
 }
+/* The same of a stream that may not be known yet. */
 bool ss_beyond_one(hipStream_t stream, const void *ptr, size_t size);
 /* From the first byte to the last of `rows` rows. */
 size_t ss_extent(size_t pitch, size_t width, size_t rows);
@@ -239,7 +240,7 @@ void ss_unpin_stream(struct ss_pin *pin);
 void ss_pin_drain(hipStream_t stream);
 /* The calling thread has a timeline of its own on `dev`. */
 void ss_thread_hook(int dev);
-/* Waits for the calling thread's stream, which is about to go with it. */
+/* Waits for the calling thread's stream, which is about to go with it. False: in vain. */
 bool ss_thread_drain(int dev);
 
 /* Makes `dev` current for the calling thread until it is closed. */
