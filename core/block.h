@@ -132,6 +132,7 @@ struct ss_segment {
 	void *native;                   /* what the driver gave (base may be above) */
 	uint64_t native_size;
 	uint64_t serial;                /* != 0: its number among those that got a handle */
+	bool opening;                   /* a device is given access: it does not go back now */
 };
 
 bool ss_map_init(struct ss_core *core);

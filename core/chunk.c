@@ -400,24 +400,15 @@ static enum ss_status fill_gaps(struct ss_pool *pool)
 	}
 }
 
-enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
+enum ss_status ss_vmm_open(struct ss_pool *pool)
 {
-	struct ss_core *core = pool->core;
+	struct ss_vmm *v = pool->vmm;
 	enum ss_status s = SS_OK;
-	uint64_t before = pool->peers;
-	struct ss_vmm *v;
 
-	if (!ss_vmm_claim(pool, true, NULL))
-		return SS_ERR_FAILED;
-	v = pool->vmm;
 	/* Where a later part is not accepted alone, everything from the start is. */
-	if (v && core->dev[pool->dev].info.access_prefix)
+	if (pool->core->dev[pool->dev].info.access_prefix)
 		s = fill_gaps(pool);
-	pthread_mutex_lock(&pool->lock);
-	if (s == SS_OK)
-		pool->peers = peers;
-	pthread_mutex_unlock(&pool->lock);
-	for (uint64_t i = 0, n; v && i < v->frames && s == SS_OK; i += n) {
+	for (uint64_t i = 0, n; i < v->frames && s == SS_OK; i += n) {
 		for (n = 0; i + n < v->frames && v->frame[i + n]; n++)
 			;
 		if (n)
@@ -425,12 +416,6 @@ enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers)
 		else
 			n = 1;
 	}
-	if (s != SS_OK) {
-		pthread_mutex_lock(&pool->lock);
-		pool->peers = before;
-		pthread_mutex_unlock(&pool->lock);
-	}
-	ss_vmm_unclaim(pool);
 	return s;
 }
 

@@ -289,53 +289,60 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
 
 /* ---- peers and reset ---------------------------------------------------- */
 
-enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t peers)
+/* Pool lock held, but not during the driver's calls. Segments that come meanwhile see to
+ * themselves (ss_slab_add). */
+static enum ss_status open_segments(struct ss_pool *pool)
 {
-	struct { void *ptr; uint64_t size; } *list = NULL;
+	struct ss_core *core = pool->core;
 	enum ss_status s = SS_OK;
-	uint64_t before;
-	size_t n = 0;
 
-	peers |= 1ull << pool->dev;
-	pthread_mutex_lock(&pool->lock);
-	if (pool->vmm) {
+	for (struct ss_segment *seg = pool->segments; seg && s == SS_OK; seg = seg->next) {
+		seg->opening = true; /* it stays where it is, and so does what comes after it */
 		pthread_mutex_unlock(&pool->lock);
-		return ss_vmm_access(pool, peers);
+		s = SS_DRIVE(core, core->drv.segment_access(core->drv.ctx, pool->dev, seg->backing,
+							    seg->native, seg->native_size,
+							    pool->peers));
+		pthread_mutex_lock(&pool->lock);
+		seg->opening = false;
 	}
-	if ((peers & ~pool->peers) && pool->segment_count) {
-		list = malloc(pool->segment_count * sizeof(*list));
-		if (!list) {
-			pthread_mutex_unlock(&pool->lock);
-			return SS_ERR_FAILED;
-		}
-		for (struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
-			list[n].ptr = seg->native;
-			list[n++].size = seg->native_size;
-		}
-	}
-	/* First the wish, so that a segment made meanwhile has it. */
-	before = pool->peers;
-	pool->peers = before | peers;
-	pthread_mutex_unlock(&pool->lock);
-	for (size_t i = 0; i < n && s == SS_OK; i++)
-		s = SS_DRIVE(core, core->drv.segment_access(core->drv.ctx, pool->dev,
-							    pool->backing, list[i].ptr,
-							    list[i].size, peers));
-	free(list);
-	pthread_mutex_lock(&pool->lock);
-	pool->peers = s == SS_OK ? peers : before;
-	pthread_mutex_unlock(&pool->lock);
 	return s;
 }
 
-enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers)
+enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t give,
+				  uint64_t take)
 {
-	struct ss_pool *pool = ss_pool_classic(core, dev);
+	uint64_t own = 1ull << pool->dev, before, more;
+	enum ss_status s = SS_OK;
 
-	if (!pool)
-		return SS_ERR_NO_DEVICE;
-	core->dev[dev].peers = peers;
-	return ss_pool_set_access(core, pool, peers);
+	(void)core;
+	if (!ss_vmm_claim(pool, true, NULL))
+		return SS_ERR_FAILED;
+	pthread_mutex_lock(&pool->lock);
+	before = pool->peers;
+	/* First the wish, so that memory that comes meanwhile has it. */
+	pool->peers = (before & ~take) | give | own;
+	more = pool->peers & ~before;
+	if (more && !pool->vmm)
+		s = open_segments(pool);
+	pthread_mutex_unlock(&pool->lock);
+	if (more && pool->vmm)
+		s = ss_vmm_open(pool);
+	if (s != SS_OK) {
+		pthread_mutex_lock(&pool->lock);
+		pool->peers = before;
+		pthread_mutex_unlock(&pool->lock);
+	}
+	ss_vmm_unclaim(pool);
+	return s;
+}
+
+enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers)
+{
+	struct ss_pool *pool;
+
+	atomic_fetch_or(&core->dev[dev].peers, peers); /* for pools to come */
+	pool = ss_pool_classic(core, dev);
+	return pool ? ss_pool_set_access(core, pool, peers, 0) : SS_ERR_NO_DEVICE;
 }
 
 static void keeps(struct ss_pool *pool, void *arg)
@@ -432,7 +439,6 @@ void ss_device_reset(struct ss_core *core, int dev, bool idle)
 		if (here)
 			ss_fence_quiesce(tl);
 	}
-	d->peers = 0;
 	atomic_store(&d->initial_done, false);
 	ss_pressed_set(core, dev, false);
 	ss_recent_end(core);

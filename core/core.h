@@ -195,13 +195,15 @@ enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum
 /* Keeps at least `keep` bytes, gives the rest of the idle memory back where
  * nothing is in flight; never waits for the device. */
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep);
-/* Bit per device; the owner's bit is always set. Reaches existing and later
- * segments. */
-enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t peers);
+/* Devices (a bit each) that get access, and others that lose it; the owner always has it.
+ * Reaches existing and later segments. Threads may call at the same time: each waits for the
+ * one before. Failure: those who had no access before have none. */
+enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t give,
+				  uint64_t take);
 uint64_t ss_pool_access(const struct ss_pool *pool);
 /* Which of them were to read only. Nothing is made of it: they may write as well, as in
  * the runtime; but who asks hears what was said. */
-void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers);
+void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers, uint64_t others);
 uint64_t ss_pool_readers(const struct ss_pool *pool);
 
 /* Stream-ordered allocation. size > 0. The pool is held, or one that is never destroyed. */
@@ -316,9 +318,9 @@ uint64_t ss_device_keeps(struct ss_core *core, int dev);
 /* hipDeviceReset: pools, blocks and timelines of the device are gone; call
  * before the real reset. With `idle` nothing runs on those devices: it goes back. */
 void ss_device_reset(struct ss_core *core, int dev, bool idle);
-/* Peer access as hipDeviceEnablePeerAccess has it: `dev`'s classic memory
- * becomes visible to the devices in `peers`. */
-enum ss_status ss_device_set_peers(struct ss_core *core, int dev, uint64_t peers);
+/* Peer access as hipDeviceEnablePeerAccess has it: `dev`'s classic memory becomes visible to the
+ * devices in `peers`, too, and stays so: a reset takes nothing from them. */
+enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);
 /* A point where the application waits for the whole device natively, or knows
  * it idle: memory that was marked goes back now. Also drives decay. */
 void ss_housekeep(struct ss_core *core, int dev, bool device_idle);

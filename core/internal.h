@@ -135,7 +135,7 @@ struct ss_device_state {
 	_Atomic(struct ss_pool *) current;
 	struct ss_timeline *null;
 	struct ss_pool *spare_pools;    /* core->pools */
-	uint64_t peers;
+	_Atomic uint64_t peers;         /* of its classic memory */
 	uint64_t limit;                 /* bytes; 0 = none */
 	_Atomic uint64_t reserved;      /* all pools */
 	_Atomic uint64_t taken;         /* of the limit */
@@ -366,7 +366,8 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 uint64_t ss_vmm_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
 /* The chunks behind b are in use. Pool lock held. */
 void ss_vmm_touch(struct ss_pool *pool, const struct ss_block *b);
-enum ss_status ss_vmm_access(struct ss_pool *pool, uint64_t peers);
+/* What is mapped becomes accessible to pool->peers. Claimed. */
+enum ss_status ss_vmm_open(struct ss_pool *pool);
 void ss_vmm_drop(struct ss_pool *pool, bool give_back);
 /* The process ends: unmaps everything, and stays claimed, so that nobody maps any more. The
  * tables stay for threads that still run. */

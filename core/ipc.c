@@ -106,7 +106,7 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 	struct ss_segment *seg;
 
 	for (seg = pool->segments; seg; seg = seg->next) {
-		uint64_t holes = seg->serial ? is_over(pool->core, seg) : 0;
+		uint64_t holes = seg->serial && !seg->opening ? is_over(pool->core, seg) : 0;
 
 		if (holes && (!kept || holes >= seg->size / 2))
 			break;

@@ -84,7 +84,8 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	pool->shared = false;
 	pool->backing = backing_for(core, dev, classic);
 	pool->max_bytes = 0;
-	pool->peers = 1ull << dev | (classic ? core->dev[dev].peers : 0);
+	pool->peers = 1ull << dev | (classic ? atomic_load(&core->dev[dev].peers) : 0);
+	pool->readers = 0;
 	pool->follow = pool->opportunistic = pool->internal = true;
 	pool->threshold_set = core->opt.threshold[dev].set;
 	pool->threshold = ss_amount_bytes(&core->opt.threshold[dev], total);
@@ -284,9 +285,10 @@ uint64_t ss_pool_access(const struct ss_pool *pool)
 	return pool->peers;
 }
 
-void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers)
+void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers, uint64_t others)
 {
-	atomic_store(&pool->readers, readers);
+	atomic_fetch_or(&pool->readers, readers);
+	atomic_fetch_and(&pool->readers, ~others);
 }
 
 uint64_t ss_pool_readers(const struct ss_pool *pool)

@@ -148,7 +148,7 @@ static bool is_idle(const struct ss_segment *seg)
 {
 	const struct ss_block *b = seg->first;
 
-	return b->size == seg->size &&
+	return b->size == seg->size && !seg->opening &&
 	       __atomic_load_n(&b->slot, __ATOMIC_RELAXED) == SS_SLOT_CLEAN &&
 	       atomic_load_explicit(&b->state, memory_order_relaxed) == SS_BLOCK_FREE;
 }
@@ -268,14 +268,14 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
 	struct ss_segment *seg;
-	uint64_t base, end;
+	uint64_t base, end, peers = pool->peers;
 	enum ss_status s;
 	void *ptr;
 
 	if (!ss_cap_take(pool, size))
 		return SS_ERR_NOMEM;
 	s = SS_DRIVE(core, core->drv.segment_alloc(core->drv.ctx, pool->dev, pool->backing, size,
-						   pool->peers, &ptr));
+						   peers, &ptr));
 	if (s != SS_OK) {
 		ss_cap_give(pool, size);
 		return s;
@@ -292,6 +292,21 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 	seg->native = ptr;
 	seg->native_size = size;
 	pthread_mutex_lock(&pool->lock);
+	/* Who was given access meanwhile has it to what is in the list, which this is not yet. */
+	while (s == SS_OK && pool->peers & ~peers) {
+		peers = pool->peers;
+		pthread_mutex_unlock(&pool->lock);
+		s = SS_DRIVE(core, core->drv.segment_access(core->drv.ctx, pool->dev, pool->backing,
+							    ptr, size, peers));
+		pthread_mutex_lock(&pool->lock);
+	}
+	if (s != SS_OK) {
+		pthread_mutex_unlock(&pool->lock);
+		ss_segment_forget(core, seg);
+		core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing, ptr, size);
+		ss_cap_give(pool, size);
+		return s;
+	}
 	ss_segment_link(pool, seg);
 	pool->st.grown++;
 	pool->spent.calls++;

@@ -202,9 +202,9 @@ static enum ss_status mem_info(void *ctx, int dev, uint64_t *free_bytes, uint64_
 	return SS_OK;
 }
 
-void ss_rocm_set_peers(int dev, uint64_t peers)
+void ss_rocm_add_peers(int dev, uint64_t peers)
 {
-	atomic_store(&ss_rocm_peers[dev], peers);
+	atomic_fetch_or(&ss_rocm_peers[dev], peers);
 }
 
 void ss_rocm_device_reset(int dev)

@@ -20,7 +20,7 @@
 int ss_rocm_start(const struct ss_options *opt);
 struct ss_driver ss_rocm_driver(void);
 /* `dev`'s memory is mapped for the devices in `peers` by the runtime itself. */
-void ss_rocm_set_peers(int dev, uint64_t peers);
+void ss_rocm_add_peers(int dev, uint64_t peers);
 /* Before the real hipDeviceReset: events of the device are about to vanish. */
 void ss_rocm_device_reset(int dev);
 /* Before the real hipStreamDestroy: the handle may come back as another. */

@@ -101,14 +101,13 @@ CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
 
 /* ---- peers --------------------------------------------------------------- */
 
-static _Atomic uint64_t peers[SS_MAX_DEVICES];
-
 /* The calling device may touch all of `peer`'s memory from now on. Disabling it
  * only stops future mappings (device.cpp), so that needs no counterpart. */
 hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
 	hipError_t ignored, err;
 	int dev = ss_current_device(&ignored);
+	enum ss_status s;
 
 	ss_seen(-1, SS_SEEN_PEER);
 	err = REAL(hipDeviceEnablePeerAccess, peer, flags);
@@ -116,8 +115,7 @@ hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 	if ((err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled) || dev < 0 ||
 	    peer < 0 || peer >= SS_MAX_DEVICES)
 		return ss_said(err);
-	atomic_fetch_or(&peers[peer], 1ull << dev);
-	ss_rocm_set_peers(peer, atomic_load(&peers[peer]));
-	ss_device_set_peers(ss_core, peer, atomic_load(&peers[peer]));
-	return ss_said(err);
+	ss_rocm_add_peers(peer, 1ull << dev);
+	s = ss_device_add_peers(ss_core, peer, 1ull << dev);
+	return s == SS_OK ? ss_said(err) : ss_fail(ss_status_error(s));
 }

@@ -250,8 +250,8 @@ static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDes
 		return hipErrorInvalidDevice;
 	if (d->location.id == owner)
 		return d->flags == hipMemAccessFlagsProtNone ? hipErrorInvalidDevice :
-		       d->flags == hipMemAccessFlagsProtRead && ss_runtime()->major >= 7 ?
-		       hipErrorNotSupported : hipSuccess;
+		       d->flags == hipMemAccessFlagsProtRead && ss_runtime_at_least(ss_runtime(), 7, 3) ?
+		       hipErrorNotSupported : hipSuccess; /* (7.2.4, run: success) */
 	if (d->flags != hipMemAccessFlagsProtNone && !can_access(d->location.id, owner))
 		return hipErrorInvalidDevice;
 	return hipSuccess;
@@ -260,7 +260,7 @@ static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDes
 static hipError_t set_access(struct ss_pool *pool, const hipMemAccessDesc *list, size_t count,
 			     int devices)
 {
-	uint64_t peers = ss_pool_access(pool), readers = ss_pool_readers(pool);
+	uint64_t give = 0, take = 0, readers = 0, own = 1ull << ss_pool_device(pool);
 	enum ss_status status;
 
 	for (size_t i = 0; i < count; i++) {
@@ -270,15 +270,19 @@ static hipError_t set_access(struct ss_pool *pool, const hipMemAccessDesc *list,
 		if (err != hipSuccess)
 			return err;
 		bit = 1ull << list[i].location.id;
-		peers = list[i].flags == hipMemAccessFlagsProtNone ? peers & ~bit : peers | bit;
-		readers = list[i].flags == hipMemAccessFlagsProtRead ? readers | bit : readers & ~bit;
+		give &= ~bit; /* the last entry of a device counts */
+		take &= ~bit;
+		readers &= ~bit;
+		*(list[i].flags == hipMemAccessFlagsProtNone ? &take : &give) |= bit;
+		if (list[i].flags == hipMemAccessFlagsProtRead)
+			readers |= bit;
 	}
-	if (peers & ~(1ull << ss_pool_device(pool)))
+	if (give & ~own)
 		ss_seen(ss_pool_device(pool), SS_SEEN_PEER);
-	status = ss_pool_set_access(ss_core, pool, peers);
+	status = ss_pool_set_access(ss_core, pool, give, take);
 	/* What the owner is told says nothing. */
 	if (status == SS_OK)
-		ss_pool_set_readers(pool, readers & ~(1ull << ss_pool_device(pool)));
+		ss_pool_set_readers(pool, readers & ~own, (give | take) & ~readers);
 	return ss_status_error(status);
 }
 

@@ -153,7 +153,7 @@ static hipError_t import_pool(const struct ss_card *card, struct ss_pool **out)
 	}
 	if (access) {
 		ss_seen(owner, SS_SEEN_PEER);
-		s = ss_pool_set_access(ss_core, pool, access | 1ull << owner);
+		s = ss_pool_set_access(ss_core, pool, access, 0);
 		if (s != SS_OK) {
 			(void)ss_pool_destroy(ss_core, pool);
 			return ss_status_error(s);

@@ -373,9 +373,12 @@ struct access_arg {
 	uint32_t mask;
 };
 
-static void add_access(struct sim_alloc *a, void *arg)
+/* Who is not in the list loses what it had, as in the runtime. */
+static void be_accessible(struct sim_alloc *a, void *arg)
 {
-	a->access |= ((struct access_arg *)arg)->mask;
+	a->access = ((struct access_arg *)arg)->mask;
+	if (a->device >= 0)
+		a->access |= 1u << a->device;
 }
 
 hsa_status_t i_hsa_amd_agents_allow_access(uint32_t n, const hsa_agent_t *list, const uint32_t *flags, const void *ptr)
@@ -392,7 +395,7 @@ hsa_status_t i_hsa_amd_agents_allow_access(uint32_t n, const hsa_agent_t *list, 
 		if (dev >= 0)
 			a.mask |= 1u << dev;
 	}
-	return sim_update(ptr, add_access, &a) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR;
+	return sim_update(ptr, be_accessible, &a) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR;
 }
 
 hsa_status_t i_hsa_amd_pointer_info(const void *ptr, hsa_amd_pointer_info_t *info, void *(*alloc)(size_t), uint32_t *n, hsa_agent_t **accessible)

@@ -189,7 +189,6 @@ static void reset(struct world *w, int dev)
 		if (w->pool[i].used && w->pool[i].dev == dev)
 			w->pool[i].used = false;
 	device_forget(w, dev);
-	w->peers[dev] = 0;
 	w->ghosts[dev] = false;
 	w->null[dev] = stream_new(w, dev, SS_TL_NULL, NULL);
 	pools_fetch(w, dev);
@@ -221,11 +220,11 @@ bool op_pool(struct world *w, const struct op *op)
 		return true;
 	case OP_POOL_ACCESS:
 		s = pool_pick(w, op->a, d);
-		if (ss_pool_set_access(w->core, w->pool[s].p, op->c & 3) == SS_OK)
+		if (ss_pool_set_access(w->core, w->pool[s].p, op->c & 3, 0) == SS_OK)
 			w->pool[s].peers |= op->c & 3;
 		return true;
 	case OP_PEERS:
-		if (ss_device_set_peers(w->core, d, op->c & 3) == SS_OK)
+		if (ss_device_add_peers(w->core, d, op->c & 3) == SS_OK)
 			w->peers[d] |= op->c & 3;
 		return true;
 	case OP_HOUSEKEEP:

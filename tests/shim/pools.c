@@ -117,7 +117,7 @@ static void access_lists(hipMemPool_t pool, int devices)
 	d.flags = hipMemAccessFlagsProtNone;
 	GIVES(hipErrorInvalidDevice, hipMemPoolSetAccess(pool, &d, 1));
 	d.flags = hipMemAccessFlagsProtRead;
-	GIVES(runtime_major() < 7 ? hipSuccess : hipErrorNotSupported,
+	GIVES(runtime_version() <= 702 ? hipSuccess : hipErrorNotSupported,
 	      hipMemPoolSetAccess(pool, &d, 1));
 	OK(hipMemPoolGetAccess(&flags, pool, &where));
 	CHECK(flags == hipMemAccessFlagsProtReadWrite);

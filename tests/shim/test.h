@@ -96,12 +96,18 @@ static inline bool preloaded(void)
 	       strstr(info.dli_fname, "libsomashim") != NULL;
 }
 
-static inline int runtime_major(void)
+/* 100 * major + minor */
+static inline int runtime_version(void)
 {
 	int v = 0;
 
 	(void)hipRuntimeGetVersion(&v);
-	return v / 10000000;
+	return v / 10000000 * 100 + v / 100000 % 100;
+}
+
+static inline int runtime_major(void)
+{
+	return runtime_version() / 100;
 }
 
 #endif
