@@ -1,148 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a pointer is, so that nobody sees that blocks share a segment.
- *
- * Locks: sync_lock (blocks whose memory operations must be synchronous), numbers_lock
- * (the numbers that blocks were shown under); lookups are made under both. Otherwise leaves.
- */
-#include <pthread.h>
-#include <stdlib.h>
+/* What a pointer is, so that nobody sees that blocks share a segment. */
 #include <string.h>
 
-#include <uthash.h>
-
 #include "shim/shim.h"
-
-/* ---- SYNC_MEMOPS -------------------------------------------------------- */
-
-/* The runtime keeps the flag per allocation of its own, which here is the whole
- * segment: there it must be set too, for the copies that it makes, while the rest
- * of the segment only gets slower. Ids are never used twice, so a freed block
- * needs no clearing; it is forgotten when twice as many are known as after the last time. */
-static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct synced {
-	uint64_t id;
-	void *ptr;
-	UT_hash_handle hh;
-} *synced;
-static unsigned synced_kept;
-static _Atomic size_t sync_count;
-
-bool ss_sync_memops(uint64_t id)
-{
-	struct synced *s;
-
-	if (likely(!atomic_load_explicit(&sync_count, memory_order_relaxed)))
-		return false;
-	pthread_mutex_lock(&sync_lock);
-	HASH_FIND(hh, synced, &id, sizeof(id), s);
-	pthread_mutex_unlock(&sync_lock);
-	return s != NULL;
-}
-
-static bool is_gone(void *ptr, uint64_t id)
-{
-	struct ss_block_info info;
-
-	return !ss_lookup(ss_core, ptr, &info) || !info.live || info.id != id;
-}
-
-static void synced_sweep(void)
-{
-	struct synced *s, *next;
-
-	HASH_ITER(hh, synced, s, next)
-		if (is_gone(s->ptr, s->id)) {
-			HASH_DEL(synced, s);
-			free(s);
-		}
-	synced_kept = HASH_COUNT(synced);
-}
-
-static bool sync_memops_set(const struct ss_block_info *b, bool on)
-{
-	struct synced *s;
-	bool ok = true;
-
-	pthread_mutex_lock(&sync_lock);
-	HASH_FIND(hh, synced, &b->id, sizeof(b->id), s);
-	if (!on && s) {
-		HASH_DEL(synced, s);
-		free(s);
-	} else if (on && !s) {
-		if (HASH_COUNT(synced) >= 2 * synced_kept + 64)
-			synced_sweep();
-		s = malloc(sizeof(*s));
-		ok = s != NULL;
-		if (ok) {
-			s->id = b->id;
-			s->ptr = b->base;
-			HASH_ADD(hh, synced, id, sizeof(s->id), s);
-		}
-	}
-	atomic_store(&sync_count, HASH_COUNT(synced));
-	pthread_mutex_unlock(&sync_lock);
-	return ok;
-}
-
-/* ---- BUFFER_ID ---------------------------------------------------------- */
-
-/* The attribute has 32 bits, too few for an id of ours: a block that is asked
- * about gets a number. Numbers are never used twice; those of freed blocks are
- * forgotten whenever twice as many are known as after the last time. */
-static pthread_mutex_t numbers_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct number {
-	uint64_t id;
-	void *ptr;
-	unsigned value;
-	UT_hash_handle hh;
-} *numbers;
-static unsigned numbers_kept;
-
-/* Apart from the runtime's own, which count up from 1. */
-unsigned ss_buffer_number(void)
-{
-	static atomic_uint last;
-
-	return (atomic_fetch_add(&last, 1) + 1) | 1u << 31;
-}
-
-static void numbers_sweep(void)
-{
-	struct number *n, *next;
-
-	HASH_ITER(hh, numbers, n, next)
-		if (is_gone(n->ptr, n->id)) {
-			HASH_DEL(numbers, n);
-			free(n);
-		}
-	numbers_kept = HASH_COUNT(numbers);
-}
-
-/* 0: no host memory. */
-static unsigned number_of(const struct ss_block_info *b)
-{
-	struct number *n;
-	unsigned value = 0;
-
-	pthread_mutex_lock(&numbers_lock);
-	HASH_FIND(hh, numbers, &b->id, sizeof(b->id), n);
-	if (!n) {
-		if (HASH_COUNT(numbers) >= 2 * numbers_kept + 64)
-			numbers_sweep();
-		n = malloc(sizeof(*n));
-		if (n) {
-			n->id = b->id;
-			n->ptr = b->base;
-			n->value = ss_buffer_number();
-			HASH_ADD(hh, numbers, id, sizeof(n->id), n);
-		}
-	}
-	if (n)
-		value = n->value;
-	pthread_mutex_unlock(&numbers_lock);
-	return value;
-}
 
 /* ---- one attribute ------------------------------------------------------ */
 
@@ -173,8 +33,8 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 		v.b = ss_sync_memops(b->id);
 		size = sizeof(v.b);
 		break;
-	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
-		v.u = number_of(b);
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID: /* 32 bits, too few for an id of ours */
+		v.u = ss_buffer_number_of(b);
 		if (!v.u)
 			return false;
 		size = sizeof(v.u);
@@ -327,9 +187,12 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 	if (!info.live || attr != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return ss_said(REAL(hipPointerSetAttribute, value, attr, &nobody));
 	on = *(const bool *)value;
-	if (!sync_memops_set(&info, on))
+	if (!ss_sync_memops_set(&info, on))
 		return ss_fail(hipErrorOutOfMemory);
-	if (on || !atomic_load(&sync_count))
+	/* The runtime keeps the flag per allocation of its own, which here is the whole segment:
+	 * there it must be set too, for the copies that it makes, while the rest of the segment
+	 * only gets slower. */
+	if (on || !ss_sync_memops_any())
 		return ss_said(REAL(hipPointerSetAttribute, value, attr, ptr));
 	return ss_said(hipSuccess);
 }

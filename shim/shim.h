@@ -383,12 +383,16 @@ static inline bool ss_pools_native(void)
 	return unlikely(atomic_load_explicit(&ss_native_current_set, memory_order_relaxed));
 }
 
-/* ---- pointer.c ---------------------------------------------------------- */
+/* ---- remark.c ----------------------------------------------------------- */
 
-/* The program asked for synchronous memory operations on this block. */
+/* The program asked for synchronous memory operations on this block, or on any at all. */
 bool ss_sync_memops(uint64_t id);
-/* A BUFFER_ID that nothing else has or had. */
+bool ss_sync_memops_any(void);
+/* False: no host memory. */
+bool ss_sync_memops_set(const struct ss_block_info *b, bool on);
+/* A BUFFER_ID that nothing else has or had; a block's own (0: no host memory). */
 unsigned ss_buffer_number(void);
+unsigned ss_buffer_number_of(const struct ss_block_info *b);
 
 /* ---- selftest.c --------------------------------------------------------- */
 
