@@ -13,7 +13,7 @@
 
 struct ss_block;
 
-/* ---- order: timeline.c, event.c, fence.c -------------------------------- */
+/* ---- order: timeline.c, event.c, record.c, wait.c, fence.c ------------- */
 
 enum ss_fence_how {
 	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */

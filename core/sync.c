@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Synchronization with streams and devices: watched calls that prove to the host how far
- * they are. Pairs round the real call, as in event.c.
+ * they are. Pairs round the real call, as in event.h.
  *
  * Locks: core->order for which streams there are, timeline->lock. None is held across a
  * driver call.
