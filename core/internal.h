@@ -439,7 +439,8 @@ struct ss_ladder {
 bool ss_idle_soon(struct ss_pool *pool, uint64_t end);
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		      struct ss_ladder *l);
-void ss_oom_report(struct ss_pool *pool, uint64_t size);
+/* `refused`: the last try failed for another reason. */
+void ss_oom_report(struct ss_pool *pool, uint64_t size, bool refused);
 
 /* Driver calls are timed for the statistics. */
 uint64_t ss_drive_begin(struct ss_core *core);

@@ -314,7 +314,7 @@ static void report_pool(struct ss_pool *pool, void *arg)
 
 /* In memory first: one report is one piece, whatever other threads say. Where there is
  * no host memory for that either, it is said as it comes. */
-void ss_oom_report(struct ss_pool *pool, uint64_t size)
+void ss_oom_report(struct ss_pool *pool, uint64_t size, bool refused)
 {
 	struct ss_core *core = pool->core;
 	uint64_t left = 0, total = 0, mine;
@@ -338,6 +338,8 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size)
 			core->dev[pool->dev].limit);
 	if (core->drv.limit && core->drv.limit(core->drv.ctx, limit, sizeof(limit)))
 		fprintf(out, "somashim:   a limit was hit: %s\n", limit);
+	if (refused)
+		fputs("somashim:   the driver failed, and did not say that memory is short\n", out);
 	if (pool->max_bytes)
 		fprintf(out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
 	ss_pools_each(core, pool->dev, report_pool, out);

@@ -434,7 +434,7 @@ enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t siz
 	enum ss_status s = vmm ? ss_vmm_grow(pool, x, size, align, give_back)
 			       : slab_grow(pool, size, align, instead, give_back);
 
-	/* There were no addresses. */
+	/* There were no addresses, or the driver has no use for them. */
 	if (vmm && s == SS_ERR_NOMEM && pool->backing != SS_BACKING_VMM)
 		s = slab_grow(pool, size, align, instead, false);
 	if (s == SS_OK)

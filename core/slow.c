@@ -286,6 +286,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	struct ss_ladder ladder = {0};
 	struct ss_wait wait = {0};
 	bool first = true, grown = false, again = false, line, crowded, give_back;
+	bool refused = false;
 
 	for (;;) {
 		if (!x)
@@ -339,7 +340,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		w.tight = false;
 		s = ss_grow(pool, x, size, align, w.instead, give_back);
 		grown |= s == SS_OK;
-		if (s == SS_ERR_NOMEM)
+		/* Whatever the driver refuses for: with less it may do it, and programs know what to
+		 * do without memory, but not what to do about an unknown error. */
+		refused = s == SS_ERR_FAILED;
+		if (s == SS_ERR_NOMEM || refused)
 			s = ss_oom(pool, x, size, &ladder);
 		if (s != SS_OK)
 			break;
@@ -352,6 +356,6 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	pool->st.out_of_memory += s == SS_ERR_NOMEM;
 	pthread_mutex_unlock(&pool->lock);
 	if (s == SS_ERR_NOMEM)
-		ss_oom_report(pool, size);
+		ss_oom_report(pool, size, refused);
 	return s;
 }

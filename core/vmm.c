@@ -303,6 +303,13 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	return ss_chunk_fill(pool, target, may ? gather(pool, target, find.bytes) : NULL, unit);
 }
 
+/* A driver that refuses the first chunk refuses them all, for all that is known: the pool lives
+ * on whole segments from then on. */
+static bool is_empty(const struct ss_vmm *v)
+{
+	return !v || (!v->chunks && !v->stuck);
+}
+
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 			   uint64_t align, bool remap)
 {
@@ -322,6 +329,11 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		s = grow(pool, x, size, align, remap, ahead);
 	if (s == SS_ERR_NOMEM && ahead && pool->backing == SS_BACKING_VMM)
 		s = grow(pool, x, size, align, remap, 0);
+	if ((s == SS_ERR_FAILED || s == SS_ERR_UNSUPPORTED) && is_empty(pool->vmm)) {
+		ss_vmm_drop(pool, true);
+		pool->backing = SS_BACKING_HIP;
+		s = SS_ERR_NOMEM;
+	}
 	ss_vmm_unclaim(pool);
 	return s;
 }

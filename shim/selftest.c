@@ -26,6 +26,7 @@ struct trial {
 	struct ss_core *core;
 	struct ss_pool *pool;
 	int dev;
+	enum ss_backing backing;
 	uint64_t free_before;
 	hipStream_t stream[2];
 	struct ss_timeline *tl[2];
@@ -74,8 +75,13 @@ static bool holds(struct trial *t, const unsigned char *p, size_t size, int valu
 
 static bool step_map(struct trial *t)
 {
+	struct ss_block_info info;
+
 	for (int i = 0; i < 3; i++) {
 		STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[i], &t->block[i]));
+		if (!ss_lookup(t->core, t->block[i], &info) || info.backing != t->backing)
+			return failed(t, "the driver refused, and it is another kind of memory",
+				      (int)info.backing);
 		/* At once: a fresh mapping must take stores from the first moment. */
 		STEP(t, REAL(hipMemsetAsync, t->block[i], 0x5a + i, sizes[i], t->stream[0]));
 	}
@@ -277,6 +283,7 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 	struct ss_driver driver = ss_rocm_driver();
 	struct ss_options *mine; /* large for a stack */
 
+	t->backing = backing;
 	t->host = malloc(PROBE);
 	mine = malloc(sizeof(*mine));
 	if (mine) {

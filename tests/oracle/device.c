@@ -21,8 +21,8 @@ enum ss_status device_enter(struct world *w, int op)
 	w->calls[op]++;
 	if (w->hook && w->hook_at == 0)
 		run_hook(w);
-	if (w->inject[op].on && --w->inject[op].nth == 0) {
-		w->inject[op].on = false;
+	if (w->inject[op].on && (w->inject[op].always || --w->inject[op].nth == 0)) {
+		w->inject[op].on = w->inject[op].always;
 		w->call.injected = true;
 		return w->inject[op].status;
 	}

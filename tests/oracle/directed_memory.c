@@ -266,12 +266,21 @@ static void failure_changes_nothing(void)
 	D(alloc(0, NUL, 4096));
 	uint64_t before = given();
 	struct ss_pool_stats st = d_stats();
-	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 },
-	  alloc(1, NUL, BIG));
+	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 });
+	W->inject[D_SEGMENT_ALLOC].always = true;
+	D(alloc(1, NUL, BIG));
 	CHECK(!W->blk[1].used && given() == before);
 	CHECK(d_stats().used == st.used && d_stats().reserved == st.reserved);
+	W->inject[D_SEGMENT_ALLOC].always = W->inject[D_SEGMENT_ALLOC].on = false;
 	D(alloc(1, NUL, 8 * BIG));
 	CHECK(!W->blk[1].used && given() == before && d_stats().out_of_memory >= 1);
+}
+
+/* A device that refuses once, whatever it says, is asked again. */
+static void refused_once(void)
+{
+	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 }, alloc(1, NUL, BIG));
+	CHECK(W->blk[1].used && d_stats().out_of_memory == 0);
 }
 
 /* Chunks that were given back for it must not be mapped and given back for ever. */
@@ -366,6 +375,7 @@ const struct d_test directed_memory[] = {
 	{ "internal_off", internal_off, .vram = 48 }, { "makes_room", makes_room, .vram = 48 },
 	{ "makes_room_later", makes_room_later, .vram = 48 },
 	{ "failure_changes_nothing", failure_changes_nothing, .vram = 128 },
+	{ "refused_once", refused_once, .vram = 128 },
 	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
 	{ "join_decays_late", join_decays_late, .prefix = true },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),

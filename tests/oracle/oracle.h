@@ -257,7 +257,7 @@ struct world {
 	uint64_t next_addr, next_handle;
 	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
 	int nspare, nspare_handle;
-	struct { uint8_t nth; uint8_t status; bool on; } inject[16];
+	struct { uint8_t nth; uint8_t status; bool on, always; } inject[16];
 	uint64_t calls[16];
 	int hook, hook_at, hook_pc; /* operations to run inside the next driver call */
 	int depth, cur;           /* nesting; op under way */

@@ -2,11 +2,13 @@
 /* What the runtime refuses once, or has taken with it:
  *   release  hipMemRelease fails (vmm)
  *   capture  a capture begins while a pool grows (vmm, 6.4: no unmap beside it)
+ *   map      hipMemAddressReserve, hipMemMap, hipMemSetAccess fail (vmm)
  *   page     fences count in pinned memory, and the device is reset
  *   current  the current pool is the runtime's, and is destroyed; then one more, and a reset */
 #include <pthread.h>
 #include <unistd.h>
 
+#define BYTES 65536
 #include "test.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -60,6 +62,49 @@ static void not_released(void)
 		trim();
 		CHECK(reserved() == 0 && device_free(0) == before);
 	}
+}
+
+/* A driver that has no virtual memory for us, from the start or later. */
+static void not_mapped(void)
+{
+	static const char *const calls[] = {"hipMemAddressReserve:%1", "hipMemMap:%1",
+					    "hipMemSetAccess:%1"};
+	void (*fail)(const char *) = sim_must("somasim_fail");
+	void (*clear)(void) = sim_must("somasim_fail_clear");
+	uint64_t before = device_free(0);
+
+	for (size_t i = 0; i < 3; i++) {
+		hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
+		void *p, *q;
+
+		fail(calls[i]);
+		OK(hipMallocFromPoolAsync(&p, MIB, pool, stream));
+		fill(p, 5);
+		OK(hipMallocFromPoolAsync(&q, MIB, pool, stream));
+		fill(q, 6);
+		CHECK(holds(p, 5) && holds(q, 6));
+		OK(hipFreeAsync(p, stream));
+		OK(hipFreeAsync(q, stream));
+		clear();
+		OK(hipStreamSynchronize(stream));
+		OK(hipMemPoolDestroy(pool));
+
+		if (!i) /* it has its addresses */
+			continue;
+		pool = make_pool(0, hipMemHandleTypeNone);
+		OK(hipMallocFromPoolAsync(&p, MIB, pool, stream));
+		fill(p, 7);
+		fail(calls[i]);
+		GIVES(hipErrorOutOfMemory, hipMallocFromPoolAsync(&q, 256 * MIB, pool, stream));
+		CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) < 64 * MIB && holds(p, 7));
+		clear();
+		OK(hipMallocFromPoolAsync(&q, 256 * MIB, pool, stream));
+		OK(hipFreeAsync(p, stream));
+		OK(hipFreeAsync(q, stream));
+		OK(hipStreamSynchronize(stream));
+		OK(hipMemPoolDestroy(pool));
+	}
+	CHECK(device_free(0) == before);
 }
 
 static void *grow(void *arg)
@@ -177,6 +222,8 @@ int main(int argc, char **argv)
 		not_released();
 	else if (!strcmp(what, "capture"))
 		not_unmapped();
+	else if (!strcmp(what, "map"))
+		not_mapped();
 	else if (!strcmp(what, "page"))
 		taken_page();
 	else if (!strcmp(what, "current"))
