@@ -6,6 +6,7 @@ static void create(void)
 {
 	hipMemPoolProps props;
 	hipMemPool_t pool, def;
+	void *p;
 
 	memset(&props, 0, sizeof(props));
 	GIVES(hipErrorInvalidValue, hipMemPoolCreate(NULL, &props));
@@ -18,13 +19,16 @@ static void create(void)
 	props.location.id = -1;
 	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
 	props.location.id = 0;
-	/* "Must be 0"; the first eight are maxSize in a new runtime, as its header says. */
+	/* "Must be 0", but no runtime looks; the first eight are maxSize in a new one, as its
+	 * header says. */
 	for (size_t i = sizeof(props.reserved) < 64 || runtime_major() < 6 ? 0 : 8;
-	     i < sizeof(props.reserved); i += 11) {
-		props.reserved[i] = 1;
-		GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
-		props.reserved[i] = 0;
-	}
+	     i < sizeof(props.reserved); i++)
+		props.reserved[i] = 0xa5;
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipMallocFromPoolAsync(&p, 1 << 20, pool, NULL));
+	OK(hipFreeAsync(p, NULL));
+	OK(hipMemPoolDestroy(pool));
+	memset(props.reserved, 0, sizeof(props.reserved));
 	props.location.type = (hipMemLocationType)7;
 	GIVES(hipErrorInvalidValue, hipMemPoolCreate(&pool, &props));
 	props.location.type = hipMemLocationTypeDevice;
