@@ -216,8 +216,12 @@ void ss_timeline_visits(struct ss_core *core, struct ss_timeline *tl, const void
 	bits &= ~(1ull << tl->dev);
 	if (!(bits & ~atomic_load(&tl->visits)))
 		return;
-	atomic_fetch_or(&tl->visits, bits);
+	/* Who marks goes twice through the timelines. And who finds the second set relies on
+	 * the first. */
+	pthread_mutex_lock(&core->order);
 	atomic_fetch_or(&core->visited, bits);
+	atomic_fetch_or(&tl->visits, bits);
+	pthread_mutex_unlock(&core->order);
 }
 
 enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev)
@@ -339,10 +343,21 @@ enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, ui
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers)
 {
 	struct ss_pool *pool;
+	enum ss_status s = SS_OK;
 
 	atomic_fetch_or(&core->dev[dev].peers, peers); /* for pools to come */
 	pool = ss_pool_classic(core, dev);
-	return pool ? ss_pool_set_access(core, pool, peers, 0) : SS_ERR_NO_DEVICE;
+	if (!pool)
+		return SS_ERR_NO_DEVICE;
+	/* Unless it goes with a reset, and the next has it. */
+	if (!ss_pool_enter(pool))
+		return SS_OK;
+	if (atomic_load(&core->dev[dev].classic) == pool)
+		s = ss_pool_set_access(core, pool, peers, 0);
+	if (atomic_load(&pool->dying))
+		s = SS_OK;
+	ss_pool_leave(pool);
+	return s;
 }
 
 static void keeps(struct ss_pool *pool, void *arg)
@@ -368,13 +383,11 @@ static void reset_pool(struct ss_pool *pool, void *arg)
 {
 	const bool *idle = arg;
 	struct ss_core *core = pool->core;
-	bool vmm = pool->backing == SS_BACKING_VMM;
 
-	/* A thread that maps just now comes to its end first. */
-	if (!vmm || ss_vmm_claim(pool, true, NULL)) {
+	/* A thread that maps or gives access just now comes to its end first. */
+	if (ss_vmm_claim(pool, true, NULL)) {
 		ss_pool_drop_memory(pool, *idle && ss_pool_outlives(pool));
-		if (vmm)
-			ss_vmm_unclaim(pool);
+		ss_vmm_unclaim(pool);
 	}
 	pthread_mutex_lock(&core->pools);
 	if (!atomic_load(&pool->dying))

@@ -143,6 +143,9 @@ struct ss_device_state {
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
 	_Atomic uint64_t settled;       /* ranges and epochs that were seen to be idle */
+	/* Threads that give memory back just now, and how often one did. */
+	_Atomic uint32_t giving;
+	_Atomic uint64_t gave;
 	atomic_bool pressed;            /* near its limit: frees record their fence */
 	/* keeps.c: times that given memory did not come back; when to doubt that, ms */
 	_Atomic unsigned keeps;
@@ -237,6 +240,22 @@ void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, ui
 #else
 #define SS_NOTE_TICKS 0
 #endif
+/* Round what gives the pool's memory back: whoever finds none on the device meanwhile waits for
+ * it (oom.c). */
+static inline void ss_giving(const struct ss_pool *pool)
+{
+	atomic_fetch_add(&pool->core->dev[pool->dev].giving, 1);
+}
+
+static inline void ss_gave(const struct ss_pool *pool, uint64_t bytes)
+{
+	struct ss_device_state *d = &pool->core->dev[pool->dev];
+
+	if (bytes)
+		atomic_fetch_add(&d->gave, 1);
+	atomic_fetch_sub(&d->giving, 1);
+}
+
 #define SS_HURRY_STRICT 1ull /* something is to go at any synchronization */
 #define SS_HURRY_CLOCK 2ull  /* the clock is not the processor's, or nothing is kept at all */
 #define SS_HURRY_BUSY 4ull   /* times slot + 1 of the stream that was not at its end last time */
@@ -433,6 +452,7 @@ struct ss_ladder {
 	unsigned step;
 	uint64_t end;       /* of waiting, ms */
 	uint64_t settled;   /* of the device, when idle memory was given back last */
+	uint64_t gave;      /* likewise */
 	bool over;          /* then the time was */
 };
 /* Is the device found idle before `end` (ms)? Naps. No lock held. */

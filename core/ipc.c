@@ -141,6 +141,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 
 	if (!atomic_load(&pool->kept))
 		return 0;
+	ss_giving(pool);
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
@@ -178,6 +179,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		pool->st.released_bytes += size;
 	}
 	pthread_mutex_unlock(&pool->lock);
+	ss_gave(pool, given);
 	return given;
 }
 

@@ -107,11 +107,17 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
 	const struct ss_device_state *d = &core->dev[pool->dev];
-	uint64_t idle = 0, left = 0;
+	uint64_t idle = 0, left = 0, reserved, taken;
 
 	if (pool->max_bytes && size > pool->max_bytes)
 		return false;
 	ss_pools_each(core, pool->dev, sum_idle, &idle);
+	/* What is on its way back is in neither figure. Between looking at one and the next
+	 * memory moves on from the one to the other only. */
+	reserved = atomic_load(&d->reserved);
+	taken = atomic_load(&d->taken);
+	if (taken > reserved)
+		idle += taken - reserved;
 	if (d->limit && size + atomic_load(&d->taken) > d->limit + idle)
 		return false;
 	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL)) != SS_OK)
@@ -189,7 +195,7 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 	ss_pools_each(core, dev, in_flight, &f);
 	if (!*ms || now >= end)
 		return false;
-	if (!f.fenced) {
+	if (!f.fenced && !atomic_load(&core->dev[dev].giving)) {
 		for (int d = 0; d < core->devices; d++)
 			if (f.null >> d & 1) {
 				idle |= ss_null_idle(core, d, &busy);
@@ -204,26 +210,29 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 }
 
 /* Looks, for a bounded time, whether anything that was freed is let go of: more than
- * l->settled, whoever saw it, and be it since the last step. That a fence is reached is
+ * l->settled, whoever saw it, and be it since the last step; or whether another thread has
+ * given memory back. That a fence is reached is
  * not enough, since asking records some itself. A fence may stand behind a kernel that
  * never ends as well: that is why nobody sleeps in the runtime for it, and why this ends. */
 static bool wait_on_host(struct ss_core *core, struct ss_pool *pool, struct ss_ladder *l)
 {
+	const struct ss_device_state *d = &core->dev[pool->dev];
 	unsigned ms = 1;
 
-	do {
-		uint64_t settled;
+	for (bool last = false;; last = !nap(core, pool->dev, l->end, &ms)) {
+		uint64_t settled, gave = atomic_load(&d->gave);
 
 		ss_fence_poll(core, NULL, -1);
 		ss_pools_each(core, pool->dev, settle, NULL);
-		settled = atomic_load(&core->dev[pool->dev].settled);
+		settled = atomic_load(&d->settled);
 		l->over = core->drv.now_ms(core->drv.ctx) >= l->end;
-		if (settled != l->settled) {
+		if (settled != l->settled || gave != l->gave) {
 			l->settled = settled;
 			return true;
 		}
-	} while (nap(core, pool->dev, l->end, &ms));
-	return false;
+		if (last)
+			return false;
+	}
 }
 
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
@@ -248,6 +257,7 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 	case 1: /* idle memory of every pool of the device */
 		l->settled = atomic_load(&core->dev[pool->dev].settled);
 		ss_pools_each(core, pool->dev, release_idle, &r);
+		l->gave = atomic_load(&core->dev[pool->dev].gave);
 		return SS_OK;
 	case 2:
 		if (wait_on_device(pool, x, size))
@@ -257,6 +267,7 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 		if (!wait_on_host(core, pool, l))
 			return SS_ERR_NOMEM;
 		ss_pools_each(core, pool->dev, release_idle, &r);
+		l->gave = atomic_load(&core->dev[pool->dev].gave);
 		return SS_OK;
 	}
 }
@@ -264,6 +275,7 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 {
 	struct release r = {.idle = may_wait ? -1 : 0};
+	uint64_t gave;
 	unsigned ms = 1;
 
 	if (dev < 0 || dev >= core->devices)
@@ -271,13 +283,15 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 	if (!*end)
 		*end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
 	r.end = *end;
+	gave = atomic_load(&core->dev[dev].gave);
 	if (may_wait)
 		ss_pools_each(core, dev, fence_everything, NULL);
 	do {
 		ss_fence_poll(core, NULL, -1);
 		ss_pools_each(core, dev, release_idle, &r);
 	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
-	return r.given != 0;
+	return r.given || (core->drv.now_ms(core->drv.ctx) < r.end &&
+			   atomic_load(&core->dev[dev].gave) != gave);
 }
 
 /* ---- the report --------------------------------------------------------- */

@@ -348,9 +348,12 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	 * the next call that waits anyway. */
 	keep = trim_leaves(core, pool, keep);
 	pthread_mutex_lock(&pool->lock);
-	/* What is allocated later is not meant. */
-	pool->trim_wanted = atomic_load(&pool->reserved) > keep;
-	pool->trim_keep = keep;
+	/* What is allocated later is not meant. Another that is remembered still is done, too. */
+	if (atomic_load(&pool->reserved) > keep) {
+		if (!pool->trim_wanted || pool->trim_keep > keep)
+			pool->trim_keep = keep;
+		pool->trim_wanted = true;
+	}
 	pthread_mutex_unlock(&pool->lock);
 	ss_strict(core, pool->dev);
 	return SS_OK;
@@ -413,6 +416,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	struct ss_segment *seg;
 	struct ss_epoch *e;
 
+	ss_giving(pool);
 	pthread_mutex_lock(&pool->lock);
 	ss_lease_end_all(pool);
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
@@ -448,4 +452,5 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	ss_pool_used_reset(pool, true);
 	pool->kept = 0;
 	pthread_mutex_unlock(&pool->lock);
+	ss_gave(pool, 1);
 }

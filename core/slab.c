@@ -444,15 +444,18 @@ enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t siz
 
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
 {
-	uint64_t given;
+	uint64_t given, more;
 
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
 	pthread_mutex_unlock(&pool->lock);
 	given = ss_ipc_release(pool, older_than == UINT64_MAX);
-	given += pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
-						   slab_release(pool, target, target, older_than);
+	ss_giving(pool);
+	more = pool->backing == SS_BACKING_VMM ? ss_vmm_release(pool, target, older_than) :
+						 slab_release(pool, target, target, older_than);
+	ss_gave(pool, more);
+	given += more;
 	if (!given)
 		return 0;
 	ss_pressed_set(pool->core, pool->dev, false);

@@ -37,8 +37,8 @@
  * that wait. */
 static _Atomic uint64_t owed[SS_MAX_DEVICES], begun[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
 _Atomic unsigned ss_seen_bits[SS_MAX_DEVICES];
-/* Some device is; or was, when it was looked at last. */
-atomic_bool ss_owing;
+/* Not 0 when some device is; or was, when it was looked at last. Counts what was owed since. */
+_Atomic uint64_t ss_owing;
 
 /* ---- who can look ------------------------------------------------------- */
 
@@ -156,13 +156,19 @@ static bool host_sees(int dev)
 	return a == 2;
 }
 
+static inline bool due(int dev)
+{
+	return atomic_load(&owed[dev]) != atomic_load(&paid[dev]);
+}
+
 static void note(int dev, unsigned what)
 {
 	/* Nearly always set already: keep the line shared. */
-	if ((atomic_load_explicit(&ss_seen_bits[dev], memory_order_relaxed) & what) == what)
-		return;
-	atomic_fetch_or(&ss_seen_bits[dev], what);
-	ss_debt_pay(dev);
+	if ((atomic_load(&ss_seen_bits[dev]) & what) != what)
+		atomic_fetch_or(&ss_seen_bits[dev], what);
+	/* Who set it may be paying still. */
+	if (unlikely(due(dev)))
+		ss_debt_pay(dev);
 }
 
 void ss_seen(int dev, unsigned what)
@@ -191,16 +197,17 @@ atomic_bool ss_abroad;
  * wait for one device is something that a copy on another can tell. */
 void ss_device_visited(int dev)
 {
-	static _Atomic uint64_t visited;
-	uint64_t bit = 1ull << dev, all = atomic_load_explicit(&visited, memory_order_relaxed);
+	static _Atomic uint64_t visited, said; /* the second when all know */
+	uint64_t bit = 1ull << dev, all;
 
-	if (all & bit)
+	if (likely(atomic_load_explicit(&said, memory_order_acquire) & bit))
 		return;
 	all = atomic_fetch_or(&visited, bit) | bit;
 	if (dev) /* 0 is current without a call */
 		atomic_store(&ss_abroad, true);
 	if (all & (all - 1))
 		ss_seen(-1, SS_SEEN_DEVICES);
+	atomic_fetch_or(&said, bit);
 }
 
 void ss_visit(hipStream_t stream, const void *ptr)
@@ -243,10 +250,13 @@ bool ss_only_holds(int dev)
 
 static inline void owe(int dev)
 {
-	if (unlikely(atomic_load(&owed[dev]) <= atomic_load(&begun[dev]) || !ss_thread_barriers()))
+	bool more = unlikely(atomic_load(&owed[dev]) <= atomic_load(&begun[dev]) ||
+			     !ss_thread_barriers());
+
+	if (more)
 		atomic_fetch_add(&owed[dev], 1);
-	if (!atomic_load(&ss_owing))
-		atomic_store(&ss_owing, true);
+	if (more || !atomic_load(&ss_owing))
+		atomic_fetch_add(&ss_owing, 1);
 }
 
 bool ss_only_owe(int dev)
@@ -294,7 +304,8 @@ void ss_debt_pay(int dev)
 	/* A synchronization enqueues a marker, which a query of another thread would
 	 * see as work in flight; an idle stream needs none. Only while it is the one
 	 * stream, or the query says nothing of those that it joins. */
-	err = holds(dev) ? REAL(hipStreamQuery, NULL) : hipErrorNotReady;
+	err = atomic_load(&ss_seen_bits[dev]) == SS_ONLY_POSSIBLE && !ss_capture_live() ?
+	      REAL(hipStreamQuery, NULL) : hipErrorNotReady;
 	if (err != hipSuccess)
 		err = REAL(hipStreamSynchronize, NULL);
 	ss_sync_end(ss_core, &t, err == hipSuccess, false);
@@ -304,22 +315,17 @@ void ss_debt_pay(int dev)
 		;
 }
 
-static bool due(int dev)
-{
-	return atomic_load(&owed[dev]) != atomic_load(&paid[dev]);
-}
-
 void ss_debts_pay_slow(void)
 {
+	uint64_t known = atomic_load(&ss_owing);
 	bool any = false;
 
 	for (int i = 0; i < ss_device_count(); i++)
 		if (due(i))
 			ss_debt_pay(i);
-	/* What is owed from now on is seen here or sets it again. */
-	atomic_store(&ss_owing, false);
 	for (int i = 0; i < ss_device_count(); i++)
 		any |= due(i);
-	if (any)
-		atomic_store(&ss_owing, true);
+	/* What is owed since then has counted. */
+	if (!any)
+		atomic_compare_exchange_strong(&ss_owing, &known, 0);
 }

@@ -67,6 +67,19 @@ bool ss_pool_is_native(hipMemPool_t pool)
 	(ss_pool_is_native(pool) ? ss_said(REAL(name, __VA_ARGS__)) \
 				 : ss_fail(hipErrorInvalidValue))
 
+/* Device -> the native pool that the program made current, or NULL. */
+static _Atomic(hipMemPool_t) native_current[SS_MAX_DEVICES];
+atomic_bool ss_native_current_set;
+
+static void native_not_current(hipMemPool_t pool)
+{
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
+		hipMemPool_t was = pool;
+
+		atomic_compare_exchange_strong(&native_current[dev], &was, NULL);
+	}
+}
+
 /* ---- create, destroy ---------------------------------------------------- */
 
 /* 88 bytes in every version; the eight after win32SecurityAttributes are maxSize
@@ -132,9 +145,7 @@ hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 			return ss_fail(hipErrorInvalidValue);
 		/* The one call that the runtime checks itself. */
 		native_drop(handle);
-		for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
-			if (ss_pool_native_current(dev) == handle)
-				ss_pool_native_reset(dev);
+		native_not_current(handle);
 		return ss_said(REAL(hipMemPoolDestroy, handle));
 	}
 	status = ss_pool_destroy(ss_core, pool);
@@ -331,10 +342,6 @@ hipError_t do_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int dev)
 	*out = ss_pool_handle(pool);
 	return ss_said(hipSuccess);
 }
-
-/* Device -> the native pool that the program made current, or NULL. */
-static _Atomic(hipMemPool_t) native_current[SS_MAX_DEVICES];
-atomic_bool ss_native_current_set;
 
 hipMemPool_t ss_pool_native_current(int dev)
 {

@@ -324,7 +324,7 @@ static inline void ss_only_used(int dev)
 void ss_debt_pay(int dev);
 /* Once, before the first use of the mode, with no lock held. */
 void ss_loads_mark(void);
-extern atomic_bool ss_owing SS_HIDDEN;
+extern _Atomic uint64_t ss_owing SS_HIDDEN;
 void ss_debts_pay_slow(void);
 /* Before anything that could tell. */
 static inline void ss_debts_pay(void)
