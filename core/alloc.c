@@ -7,6 +7,8 @@
  *
  * Locks: queue->lock on a hit.
  */
+#include <inttypes.h>
+
 #include "core/hit.h"
 
 static uint64_t align_of(const struct ss_pool *pool, uint64_t size)
@@ -59,8 +61,9 @@ static void first_use(struct ss_pool *pool)
 		return;
 	bytes = ss_amount_bytes(&pool->core->opt.initial, d->info.total_bytes);
 	/* It is a wish: if the device is too full, growing on demand goes on. */
-	if (bytes)
-		ss_grow(pool, NULL, bytes, SS_GRAIN, 0, false);
+	if (bytes && ss_grow(pool, NULL, bytes, SS_GRAIN, 0, false) != SS_OK && pool->core->log)
+		fprintf(pool->core->log, "somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
+			" bytes to reserve\n", pool->dev, bytes);
 }
 
 /* A block that the null stream takes because its next command joins the blocking

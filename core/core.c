@@ -69,6 +69,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 void ss_core_set_log(struct ss_core *core, FILE *log)
 {
 	core->log = log;
+	ss_journal_set_log(core->journal, log);
 }
 
 int ss_core_journal_error(const struct ss_core *core)
@@ -386,6 +387,7 @@ static void reset_pool(struct ss_pool *pool, void *arg)
 
 	/* A thread that maps or gives access just now comes to its end first. */
 	if (ss_vmm_claim(pool, true, NULL)) {
+		ss_stats_ended(pool);
 		ss_pool_drop_memory(pool, *idle && ss_pool_outlives(pool));
 		ss_vmm_unclaim(pool);
 	}

@@ -53,6 +53,7 @@ struct ss_pool {
 	/* (Who remembers a pool that is gone reads these, and max_bytes, of the next.) */
 	atomic_bool classic, is_default;
 	bool shared;                    /* ss_pool_share */
+	atomic_bool counted;            /* ss_stats_ended */
 	atomic_bool dying;              /* destroyed; lives until its last block is freed */
 	_Atomic uint32_t users;         /* lives.c; or SS_POOL_GONE, where nobody can be */
 	/* Changes only while it has no memory (vmm.c). */
@@ -143,6 +144,8 @@ struct ss_device_state {
 	_Atomic uint64_t wide_now, wide_done; /* real device-wide waits */
 	_Atomic uint32_t joiners;       /* live streams that join the null stream */
 	_Atomic uint64_t settled;       /* ranges and epochs that were seen to be idle */
+	struct ss_pool_stats ended;     /* of pools that are no more; core->pools */
+	uint64_t ended_count;
 	/* Threads that give memory back just now, and how often one did. */
 	_Atomic uint32_t giving;
 	_Atomic uint64_t gave;
@@ -459,6 +462,8 @@ struct ss_ladder {
 bool ss_idle_soon(struct ss_pool *pool, uint64_t end);
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		      struct ss_ladder *l);
+/* Adds the pool's counts to those of the pools that are no more, once in its life. */
+void ss_stats_ended(struct ss_pool *pool);
 /* `refused`: the last try failed for another reason. */
 void ss_oom_report(struct ss_pool *pool, uint64_t size, bool refused);
 

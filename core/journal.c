@@ -20,11 +20,13 @@
 #include <unistd.h>
 
 #include "core/journal.h"
+#include "core/sink.h"
 
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream"
 
 struct ss_journal {
-	int fd;
+	struct ss_sink sink;
+	_Atomic(FILE *) log; /* where the end is said; NULL: stderr */
 	atomic_bool over; /* a line could not be written */
 	long utc_offset; /* read once: localtime() locks, which a fork may hold */
 };
@@ -89,6 +91,8 @@ static char *put_text(char *p, const char *s) {
 
 static void end(struct ss_journal *j, int err) {
 	char said[160], why[96];
+	FILE *log = atomic_load(&j->log);
+	struct ss_sink to;
 	int len;
 
 	if (atomic_exchange(&j->over, true)) {
@@ -96,7 +100,9 @@ static void end(struct ss_journal *j, int err) {
 	}
 	len = snprintf(said, sizeof(said), "somashim: the log of allocations ends here: %s\n",
 		       strerror_r(err, why, sizeof(why)));
-	if (write(STDERR_FILENO, said, (size_t)len) < 0) {
+	if (log) {
+		fputs(said, log);
+	} else if (ss_sink_borrow(&to, STDERR_FILENO) && ss_sink_write(&to, said, (size_t)len) < 0) {
 		return; /* nobody listens */
 	}
 }
@@ -134,7 +140,7 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 
 	ssize_t n;
 	do {
-		n = write(j->fd, line, (size_t)(p - line));
+		n = ss_sink_write(&j->sink, line, (size_t)(p - line));
 	} while (n < 0 && errno == EINTR);
 	if (n != p - line) {
 		end(j, n < 0 ? errno : ENOSPC);
@@ -146,6 +152,7 @@ struct ss_journal *ss_journal_open(const char *pattern) {
 	char path[1024];
 	struct stat st;
 	struct tm tm;
+	int err;
 	time_t now = time(NULL);
 
 	if (!ss_path_expand(pattern, path, sizeof(path))) {
@@ -156,41 +163,38 @@ struct ss_journal *ss_journal_open(const char *pattern) {
 	if (!j) {
 		return NULL;
 	}
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	if (fd < 0) {
+	if (!ss_sink_open(&j->sink, path)) {
 		goto error_alloc;
-	}
-	/* Programs that close "all" descriptors stop at a low number; ours
-	 * must not come back as one of their files. */
-	j->fd = fcntl(fd, F_DUPFD_CLOEXEC, 512);
-	if (j->fd < 0) {
-		j->fd = fd;
-	} else {
-		close(fd);
 	}
 	if (localtime_r(&now, &tm)) {
 		j->utc_offset = tm.tm_gmtoff;
 	}
-	if (fstat(j->fd, &st) == 0 && (st.st_size == 0 || !S_ISREG(st.st_mode))) {
+	if (fstat(j->sink.fd, &st) == 0 && (st.st_size == 0 || !S_ISREG(st.st_mode))) {
 		static const char header[] = HEADER "\n";
-		if (write(j->fd, header, sizeof(header) - 1) < 0) {
+		if (ss_sink_write(&j->sink, header, sizeof(header) - 1) < 0) {
 			goto error_fd;
 		}
 	}
 	return j;
 
 error_fd:
-	fd = errno;
-	close(j->fd);
-	errno = fd;
+	err = errno;
+	ss_sink_close(&j->sink);
+	errno = err;
 error_alloc:
 	free(j);
 	return NULL;
 }
 
+void ss_journal_set_log(struct ss_journal *j, FILE *log) {
+	if (j) {
+		atomic_store(&j->log, log);
+	}
+}
+
 void ss_journal_close(struct ss_journal *j) {
 	if (j) {
-		close(j->fd);
+		ss_sink_close(&j->sink);
 		free(j);
 	}
 }

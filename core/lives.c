@@ -50,6 +50,7 @@ static void end(struct ss_pool *pool)
 	pthread_mutex_unlock(&core->pools);
 	if (!gone)
 		return;
+	ss_stats_ended(pool);
 	/* Its addresses go as well before the pool may be born again. */
 	ss_pool_drop_memory(pool, true);
 	pthread_mutex_lock(&core->pools);

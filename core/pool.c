@@ -51,6 +51,7 @@ static void counts_reset(struct ss_pool *pool)
 	memset(&pool->peak, 0, sizeof(pool->peak));
 	pool->waited = 0;
 	pool->crossed = 0;
+	pool->counted = false;
 }
 
 /* core->pools held. */
@@ -410,6 +411,16 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 	return SS_OK;
 }
 
+/* What is live goes with the device. Pool lock held. */
+static void journal_dropped(struct ss_pool *pool)
+{
+	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next)
+		for (struct ss_block *b = seg->first; b; b = b->next)
+			if (atomic_load(&b->state) == SS_BLOCK_LIVE)
+				ss_journal_free(pool->core->journal, (void *)(uintptr_t)b->addr,
+						b->request, NULL);
+}
+
 void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 {
 	struct ss_core *core = pool->core;
@@ -419,6 +430,8 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	ss_giving(pool);
 	pthread_mutex_lock(&pool->lock);
 	ss_lease_end_all(pool);
+	if (core->journal)
+		journal_dropped(pool);
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		ss_queue_clear(q);
 		memset(&q->own, 0, sizeof(q->own));

@@ -70,6 +70,55 @@ void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, v
 	ss_pools_each(core, -1, visit, &v);
 }
 
+void ss_stats_ended(struct ss_pool *pool)
+{
+	struct ss_device_state *d = &pool->core->dev[pool->dev];
+	struct ss_pool_stats s, *to = &d->ended;
+
+	if (atomic_exchange(&pool->counted, true))
+		return;
+	pthread_mutex_lock(&pool->lock);
+	counted(pool, &s, false);
+	pthread_mutex_unlock(&pool->lock);
+	s.reserved_high = pool->reserved_high;
+	s.used_high = ss_pool_used_high(pool);
+	if (!s.allocations)
+		return;
+	pthread_mutex_lock(&pool->core->pools);
+	d->ended_count++;
+	to->allocations += s.allocations;
+	to->frees += s.frees;
+	to->misses += s.misses;
+	to->out_of_memory += s.out_of_memory;
+	to->grown += s.grown;
+	to->released_bytes += s.released_bytes;
+	if (to->reserved_high < s.reserved_high)
+		to->reserved_high = s.reserved_high;
+	if (to->used_high < s.used_high)
+		to->used_high = s.used_high;
+	pthread_mutex_unlock(&pool->core->pools);
+}
+
+/* What a destroyed pool, or a reset device, had. */
+static void print_ended(const struct ss_device_state *d, int dev, FILE *out)
+{
+	const struct ss_pool_stats *s = &d->ended;
+	double mib = 1 << 20;
+
+	if (!d->ended_count)
+		return;
+	fprintf(out, "somashim: device %d, %" PRIu64 " pools that are no more (destroyed or reset)\n",
+		dev, d->ended_count);
+	fprintf(out, "somashim:   allocations %" PRIu64 ", frees %" PRIu64 ", hits %" PRIu64
+		" (%.1f %%), misses %" PRIu64 ", out of memory %" PRIu64 "\n",
+		s->allocations, s->frees, s->allocations - s->misses,
+		100.0 * (double)(s->allocations - s->misses) / (double)s->allocations,
+		s->misses, s->out_of_memory);
+	fprintf(out, "somashim:   grown %" PRIu64 " times, the largest reserved %.1f MiB, used %.1f MiB, "
+		"given back %.1f MiB\n", s->grown, (double)s->reserved_high / mib,
+		(double)s->used_high / mib, (double)s->released_bytes / mib);
+}
+
 static void print(const struct ss_pool_stats *s, void *arg)
 {
 	FILE *out = arg;
@@ -111,6 +160,8 @@ void ss_stats_print(struct ss_core *core, FILE *out)
 		counted(pool, &s, true);
 		tell(pool, &s, &v);
 	}
+	for (int dev = 0; dev < core->devices; dev++)
+		print_ended(&core->dev[dev], dev, out);
 	if (locked)
 		pthread_mutex_unlock(&core->pools);
 	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms, "

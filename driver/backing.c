@@ -53,11 +53,9 @@ static bool vmm_refused(int dev, const char **why)
 	return *why != NULL;
 }
 
-bool ss_rocm_vmm_usable(int dev)
+bool ss_rocm_vmm_usable(int dev, const char **why)
 {
-	const char *why;
-
-	return !vmm_refused(dev, &why);
+	return !vmm_refused(dev, why);
 }
 
 void ss_rocm_tried(int dev, enum ss_backing backing, bool passed)

@@ -146,7 +146,7 @@ enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backin
 
 /* backing.c */
 enum ss_verdict { SS_UNTRIED, SS_PASSED, SS_FAILED };
-bool ss_rocm_vmm_usable(int dev);
+bool ss_rocm_vmm_usable(int dev, const char **why);
 
 /* vmm.c */
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va);

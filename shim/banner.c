@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the shim says: to stderr, or to SOMASHIM_LOG. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,44 +9,56 @@
 #include <unistd.h>
 
 #include "core/journal.h"
+#include "core/sink.h"
 #include "driver/rocm.h"
 #include "shim/shim.h"
 
 static FILE *_Atomic log_file;
+static struct ss_sink sink;
+static bool closed; /* stderr, when the program began */
 
-/* stderr has no buffer, and glibc up to 2.36 makes one of 8 KiB on the stack then, which
- * may be all that the thread has. So there is a stream of our own. (Never closed: the
- * descriptor is not ours.) */
-static void stderr_open(void)
+__attribute__((constructor)) static void look(void)
 {
-	static char buffer[BUFSIZ];
-	FILE *none = NULL, *f = fdopen(STDERR_FILENO, "w");
-
-	if (!f)
-		return;
-	setvbuf(f, buffer, _IOLBF, sizeof(buffer));
-	atomic_compare_exchange_strong(&log_file, &none, f);
+	closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
 }
 
+static ssize_t put(void *cookie, const char *text, size_t size)
+{
+	struct ss_sink now;
+	ssize_t n = -1;
+
+	(void)cookie;
+	/* stderr may be sent elsewhere at any time; a log stays what it was. */
+	if (sink.fd >= 0)
+		n = ss_sink_write(&sink, text, size);
+	else if (!closed && ss_sink_borrow(&now, STDERR_FILENO))
+		n = ss_sink_write(&now, text, size);
+	return n < 0 ? (ssize_t)size : n; /* nobody listens: no reason to keep it */
+}
+
+/* A stream of our own: stderr has no buffer, and glibc up to 2.36 makes one of 8 KiB on the stack
+ * then, which may be all that the thread has. Never closed. */
 void ss_out_open(void)
 {
+	static char buffer[BUFSIZ];
+	static const cookie_io_functions_t io = {.write = put};
 	char path[sizeof(ss_options.log) + 32];
+	bool named = ss_options.log[0] && ss_path_expand(ss_options.log, path, sizeof(path));
+	int err = 0;
 	FILE *f;
 
 	if (atomic_load(&log_file))
 		return;
-	if (!ss_options.log[0] || !ss_path_expand(ss_options.log, path, sizeof(path))) {
-		stderr_open();
+	sink.fd = -1;
+	if (named && !ss_sink_open(&sink, path))
+		err = errno;
+	f = fopencookie(NULL, "w", io);
+	if (!f)
 		return;
-	}
-	f = fopen(path, "ae");
-	if (!f) {
-		fprintf(stderr, "somashim: cannot open SOMASHIM_LOG %s: %s\n", path,
-			strerror(errno));
-		return;
-	}
-	setvbuf(f, NULL, _IOLBF, 0);
+	setvbuf(f, buffer, _IOLBF, sizeof(buffer));
 	atomic_store(&log_file, f);
+	if (err)
+		ss_say("cannot open SOMASHIM_LOG %s: %s", path, strerror(err));
 }
 
 FILE *ss_out(void)
@@ -69,11 +82,15 @@ void ss_say(const char *format, ...)
 static void say_backing(FILE *f, int dev)
 {
 	enum ss_backing is = (enum ss_backing)ss_options.backing;
-	const char *why = NULL;
+	const char *why = NULL, *how = "auto: ";
 
-	if (is == SS_BACKING_AUTO)
+	if (is == SS_BACKING_AUTO) {
 		is = ss_rocm_best(dev, &why);
-	fprintf(f, "  backing: %s%s%s%s\n", ss_backing_name(is), why ? " (auto: " : "",
+	} else if (is == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev, &why)) {
+		is = SS_BACKING_HIP;
+		how = "not vmm: ";
+	}
+	fprintf(f, "  backing: %s%s%s%s%s\n", ss_backing_name(is), why ? " (" : "", why ? how : "",
 		why ? why : "", why ? ")" : "");
 }
 

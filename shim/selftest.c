@@ -316,10 +316,10 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 			enum ss_backing backing)
 {
 	struct trial t = { .dev = dev, .devices = devices };
-	const char *at = "prepare", *name = ss_backing_name(backing);
+	const char *at = "prepare", *name = ss_backing_name(backing), *why;
 	bool ok;
 
-	if (backing == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev)) {
+	if (backing == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev, &why)) {
 		ss_say("selftest device %d %s: not offered on this runtime", dev, name);
 		return;
 	}

@@ -186,6 +186,7 @@ void ss_thread_hook(int dev)
 static void create(int devices)
 {
 	struct ss_driver driver = ss_rocm_driver();
+	const char *why;
 
 	ss_core = ss_core_create(&driver, &ss_options);
 	if (!ss_core) {
@@ -194,6 +195,9 @@ static void create(int devices)
 		return;
 	}
 	ss_core_set_log(ss_core, ss_out());
+	for (int i = 0; i < devices && ss_options.backing == SS_BACKING_VMM; i++)
+		if (!ss_rocm_vmm_usable(i, &why))
+			ss_say("device %d: SOMASHIM_BACKING=vmm is not used, but hip: %s", i, why);
 	if (ss_core_journal_error(ss_core))
 		ss_say("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
 		       strerror(ss_core_journal_error(ss_core)));
