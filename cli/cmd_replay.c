@@ -259,6 +259,8 @@ int ss_cmd_replay(int argc, char **argv) {
 	int status = 0;
 
 	ss_options_read(&a.options, environ, stderr);
+	/* What a program writes is no place for what is only played. */
+	a.options.journal[0] = a.options.log[0] = a.options.report[0] = '\0';
 	if (!parse(argc, argv, &a)) {
 		return 2;
 	}

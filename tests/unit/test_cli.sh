@@ -126,6 +126,13 @@ status 0 "$somashim" replay --lag 8 "$dir/a"
 status 0 "$somashim" replay --classic "$dir/a"
 status 0 "$somashim" replay --try --advise "$dir/a"
 
+# What the environment tells programs to write is not written into by a replay.
+echo mine >"$dir/mine"
+for variable in JOURNAL LOG REPORT; do
+	status 0 env "SOMASHIM_$variable=$dir/mine" "$somashim" replay "$dir/a"
+	[ "$(cat "$dir/mine")" = mine ] || fail "replay wrote into SOMASHIM_$variable"
+done
+
 # run: exit status and signals are the program's; not twice.
 if "$somashim" run -q true 2>"$dir/err"; then
 	status 7 "$somashim" run --quiet -- sh -c 'exit 7'
