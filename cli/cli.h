@@ -50,6 +50,7 @@ struct ss_events {
 	uint64_t unknown_frees; /* of blocks from before the log began */
 	uint64_t peak;          /* live requests, each rounded up to 512 B */
 	size_t peak_at;         /* the event that reached it first */
+	unsigned long long cut; /* line of the log that ends in its middle; 0: none does */
 	void *maps;             /* while reading */
 };
 

@@ -267,6 +267,9 @@ int ss_cmd_replay(int argc, char **argv) {
 	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err))) {
 		return ss_cli_error("replay: %s: %s", a.path, err);
 	}
+	if (ev.cut) {
+		ss_cli_error("replay: %s: line %llu is cut off, and left out", a.path, ev.cut);
+	}
 	if (!a.config.vram) {
 		a.config.vram = (2 * ev.peak + GIB - 1) / GIB * GIB;
 		a.config.vram = a.config.vram < 64 * GIB ? 64 * GIB : a.config.vram;

@@ -112,7 +112,7 @@ void ss_events_free(struct ss_events *ev, uint64_t pointer, uint64_t stream, uin
 }
 
 static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_t err_size) {
-	struct ss_log_entry e;
+	struct ss_log_entry e = { 0 };
 	struct ss_log *log = ss_log_open(in, err, err_size);
 	int st = -1;
 
@@ -129,6 +129,7 @@ static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_
 		}
 	}
 	ss_log_close(log);
+	ev->cut = st == 0 && e.cut ? e.line : 0;
 	return st == 0;
 }
 

@@ -26,6 +26,7 @@ struct ss_log {
 	char text[MOST_TEXT];
 	int field[COLUMNS]; /* where each column stands */
 	int fields;         /* of every line */
+	bool unended;       /* the line is the last, and has no end */
 	char reason[64];    /* what is wrong, where it has a number in it */
 };
 
@@ -49,6 +50,7 @@ static int next_line(struct ss_log *log) {
 		n--;
 	}
 	log->text[n] = '\0';
+	log->unended = c == EOF;
 	log->line++;
 	return 1;
 }
@@ -231,7 +233,17 @@ static const char *parse_line(struct ss_log *log, struct ss_log_entry *out, bool
 	return NULL;
 }
 
+/* 0 if everything was read, else -1 as ss_log_next. */
+static int at_end(struct ss_log *log, unsigned long long line, char *err, size_t err_size) {
+	if (ferror(log->in->file) || !ss_input_complete(log->in)) {
+		snprintf(err, err_size, "after line %llu: cannot read on", line);
+		return -1;
+	}
+	return 0;
+}
+
 int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t err_size) {
+	out->cut = false;
 	for (;;) {
 		bool skip = false;
 
@@ -241,18 +253,17 @@ int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t 
 			return -1;
 		}
 		if (got == 0) {
-			if (ferror(log->in->file) || !ss_input_complete(log->in)) {
-				snprintf(err, err_size, "after line %llu: cannot read on",
-					log->line);
-				return -1;
-			}
-			return 0;
+			return at_end(log, log->line, err, err_size);
 		}
 		if (log->text[0] == '\0') {
 			continue;
 		}
 		const char *wrong = parse_line(log, out, &skip);
 		out->line = log->line;
+		if (wrong && log->unended) {
+			out->cut = true;
+			return at_end(log, log->line - 1, err, err_size);
+		}
 		if (wrong) {
 			snprintf(err, err_size, "line %llu: %s", log->line, wrong);
 			return -1;

@@ -34,13 +34,16 @@ struct ss_log_entry {
 	uint64_t thread, pointer, size, stream;
 	uint64_t time_us; /* since midnight */
 	unsigned long long line; /* where it stands */
+	bool cut; /* at the end: that line was cut off in its middle, and left out */
 };
 
 struct ss_log;
 
 /* Reads the header. NULL and a message in `err`; `in` remains the caller's. */
 struct ss_log *ss_log_open(struct ss_input *in, char *err, size_t err_size);
-/* 1: an entry; 0: the end; -1: malformed, `err` names the line and the reason. */
+/* 1: an entry; 0: the end; -1: malformed, `err` names the line and the reason. A last
+ * line without its end that is malformed was being written when the disk was full or the
+ * program was killed: it is left out. */
 int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t err_size);
 void ss_log_close(struct ss_log *log);
 

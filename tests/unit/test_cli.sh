@@ -84,7 +84,7 @@ malformed "$a,0x10,9223372036854775807,0x0\n" 'line 2: more is live than any dev
 malformed "$a,0x10,4398046511104,0x0\n\n$a,0x20,1,0x0\n" 'line 4: more is live'
 malformed "$a,0x10,4398046511105,0x0\n" 'line 2: more is live'
 malformed "$a,0x10,5,0x0\n1,25:00:00.0,free,0x10,5,0x0\n" 'line 3: the time'
-malformed "$a,0x10,5,0x0\n1,00:00:00.0,fre" 'line 3: '
+malformed "$a,0x10,5,0x0\n1,00:00:00.0,fre\n" 'line 3: '
 # What has no lines is not read for ever, nor into all of the memory.
 malformed "$a,0x10,5,0x0\n\0\0\0" 'line 3: not text'
 if [ -c /dev/zero ]; then
@@ -107,6 +107,17 @@ status 2 timeout 20 "$somashim" replay "$dir/bad"
 grep -q 'entry 0 has more than' "$dir/err" || fail "many keys: $(cat "$dir/err")"
 printf '\200\004}.' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
+# A log ends in the middle of a line where the disk was full or the program was killed.
+for last in 1,00:00:00.0,fre 1,00:00:00.0,free,0x 1 "$a,0x20,5,0x"; do
+	printf "Thread,Time,Action,Pointer,Size,Stream\n$a,0x10,5,0x0\n$last" >"$dir/cut"
+	status 0 "$somashim" replay --json "$dir/cut"
+	grep -q '"allocations": 1, "frees": 0,' "$dir/out" || fail "cut off: $(cat "$dir/out")"
+	grep -q 'line 3 is cut off' "$dir/err" || fail "cut off: $(cat "$dir/err")"
+done
+# A last line that is whole counts, with its end or without.
+printf "Thread,Time,Action,Pointer,Size,Stream\n$a,0x10,5,0x0" >"$dir/cut"
+status 0 "$somashim" replay "$dir/cut"
+[ ! -s "$dir/err" ] || fail "not cut off: $(cat "$dir/err")"
 # The largest that is accepted still runs.
 { echo 'Thread,Time,Action,Pointer,Size,Stream'; echo "$a,0x10,4398046511104,0x0"; } >"$dir/big"
 for backing in hip hsa vmm; do
