@@ -18,6 +18,16 @@
 #include "driver/quirks.h"
 
 #define PATIENCE_S 120
+#define NO_DEVICE 100 /* hipErrorNoDevice */
+#define COUNT_FAILED "hipGetDeviceCount failed: "
+
+static void tell_error(int err) {
+	const char *(*get_name)(int);
+
+	*(void **)&get_name = dlsym(RTLD_DEFAULT, "hipGetErrorName");
+	fprintf(stderr, "somashim: " COUNT_FAILED "%s (%d)\n", get_name ? get_name(err) : "error",
+		err);
+}
 
 /* In the child: any runtime will do, the newest first. */
 static int probe(void) {
@@ -43,6 +53,10 @@ static int probe(void) {
 		return 3;
 	}
 	err = get_count(&count);
+	if (err && err != NO_DEVICE) {
+		tell_error(err);
+		return 1;
+	}
 	if (err || count == 0) {
 		fprintf(stderr, "somashim: no device (error %d)\n", err);
 		return 77;
@@ -59,6 +73,7 @@ struct report {
 	char best[SS_MAX_DEVICES][8]; /* backing of each device */
 	int devices;
 	bool failed; /* a backing that is offered does not work */
+	char wrong[128]; /* what stood in the way of all tests */
 };
 
 static void keep(struct report *r, char *line) {
@@ -69,6 +84,9 @@ static void keep(struct report *r, char *line) {
 	}
 	if ((at = strstr(line, " gfx"))) {
 		sscanf(at, " %63[a-z0-9]", r->arch);
+	}
+	if ((at = strstr(line, COUNT_FAILED))) {
+		snprintf(r->wrong, sizeof(r->wrong), "the runtime fails: %s", at);
 	}
 	int dev;
 	char best[8];
@@ -82,6 +100,29 @@ static void keep(struct report *r, char *line) {
 	if (r->count < sizeof(r->line) / sizeof(r->line[0])) {
 		r->line[r->count++] = strdup(line);
 	}
+}
+
+/* Takes our library out of LD_PRELOAD, which `run` puts in again, and what would keep it
+ * from being tested or have it write where the user's programs do. */
+static void clean_environment(void) {
+	static const char *const names[] = {
+		"SOMASHIM_DISABLE", "SOMASHIM_LOG", "SOMASHIM_JOURNAL", "SOMASHIM_REPORT",
+	};
+	char *list = getenv("LD_PRELOAD"), *rest = list ? calloc(1, strlen(list) + 1) : NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unsetenv(names[i]);
+	}
+	if (!rest) {
+		return;
+	}
+	for (char *one = strtok(list, ": "); one; one = strtok(NULL, ": ")) {
+		if (!strstr(one, "libsomashim.so")) {
+			strcat(strcat(rest, *rest ? ":" : ""), one);
+		}
+	}
+	setenv("LD_PRELOAD", rest, 1);
+	free(rest);
 }
 
 /* Runs the probe in a child with the preload and reads what it says. Its status
@@ -100,7 +141,7 @@ static int examine(struct report *r) {
 		close(pipes[1]);
 		setenv("SOMASHIM_SELFTEST", "1", 1);
 		setenv("SOMASHIM_VERBOSE", "1", 1);
-		unsetenv("SOMASHIM_LOG");
+		clean_environment();
 		alarm(PATIENCE_S);
 		char self[] = "/proc/self/exe", *args[] = {
 			"somashim", "--quiet", "--", self, "doctor", "--probe", NULL };
@@ -121,6 +162,16 @@ static int examine(struct report *r) {
 	return status;
 }
 
+/* Every device was tried, and one of its backings does. */
+static bool tested(const struct report *r) {
+	for (int i = 0; i < r->devices; i++) {
+		if (!r->best[i][0]) {
+			return false;
+		}
+	}
+	return r->devices > 0;
+}
+
 static const char *verdict(const struct report *r, int status) {
 	if (status == -1) {
 		return "cannot run the probe";
@@ -129,21 +180,48 @@ static const char *verdict(const struct report *r, int status) {
 		return WTERMSIG(status) == SIGALRM ? "a backing hangs" : "the probe died";
 	}
 	switch (WEXITSTATUS(status)) {
-	case 0: return r->failed ? "usable, but a backing that is offered fails" : "good";
+	case 0:
+		if (!tested(r)) {
+			return "nothing was tested";
+		}
+		return r->failed ? "usable, but a backing that is offered fails" : "good";
 	case 77: return "no device";
 	case 3: return "no runtime";
-	default: return "the runtime fails";
+	default: return r->wrong[0] ? r->wrong : "the runtime fails";
 	}
 }
 
+/* How many bytes at `s` are a character of UTF-8; 0: it is none. */
+static int utf8(const unsigned char *s) {
+	unsigned c = s[0];
+	int n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 :
+		c >= 0xf0 && c < 0xf5 ? 4 : 0;
+
+	for (int i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80) {
+			return 0;
+		}
+	}
+	/* Longer than need be, halves of pairs, past the last one. */
+	if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) ||
+			(c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f)) {
+		return 0;
+	}
+	return n;
+}
+
+/* A path is any bytes; JSON is UTF-8. */
 static void json_string(const char *s) {
 	putchar('"');
-	for (; *s; s++) {
+	for (int n; *s; s += n ? n : 1) {
+		n = utf8((const unsigned char *)s);
 		if (*s == '"' || *s == '\\') {
 			putchar('\\');
 		}
-		if ((unsigned char)*s >= ' ') {
-			putchar(*s);
+		if (n == 0) {
+			fputs("\xef\xbf\xbd", stdout); /* U+FFFD */
+		} else if ((unsigned char)*s >= ' ') {
+			printf("%.*s", n, s);
 		}
 	}
 	putchar('"');

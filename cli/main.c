@@ -107,7 +107,7 @@ static int command(int argc, char **argv) {
 int main(int argc, char **argv) {
 	int status = command(argc, argv);
 
-	if ((fflush(stdout) || ferror(stdout)) && !status) {
+	if (fflush(stdout) || ferror(stdout)) {
 		return ss_cli_error("cannot write: %s", strerror(errno));
 	}
 	return status;

@@ -50,6 +50,34 @@ expect 1 'vmm: failed: let peers in' SOMASIM_QUIRKS=peer-setaccess SOMASIM_DEVIC
 expect 1 'best: hsa' SOMASIM_FAIL=hipExtMallocWithFlags:%1=2 SOMASIM_QUIRKS=no-vmm
 expect 1 'best: hip' SOMASIM_FAIL=hipExtMallocWithFlags:%1=2 SOMASIM_QUIRKS=no-vmm SOMASIM_DEVICES=2
 expect 77 'no device' SOMASIM_NO_DEVICE=1
+# A runtime that cannot count its devices is not one without.
+expect 1 'verdict: the runtime fails: hipGetDeviceCount failed: hipErrorUnknown (999)' \
+	SOMASIM_FAIL=hipGetDeviceCount:%1
+# What the user has set is no reason to test nothing, nor a place to write to.
+expect 0 'best: vmm' SOMASHIM_DISABLE=1
+expect 0 'best: vmm' LD_PRELOAD="$(dirname "$doctor")/../shim/libsomashim.so"
+expect 0 'best: vmm' LD_PRELOAD="libm.so.6:$(dirname "$doctor")/../shim/libsomashim.so libdl.so.2"
+dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-doctor.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+expect 0 'best: vmm' SOMASHIM_JOURNAL="$dir/journal" SOMASHIM_REPORT="$dir/report"
+[ -z "$(ls "$dir")" ] || { echo "doctor wrote: $(ls "$dir")"; exit 1; }
+
+# Whatever it has to say, what cannot be written is a failure that has a word.
+if [ -c /dev/full ]; then
+	SOMASIM_NO_DEVICE=1 "$doctor" doctor >/dev/full 2>"$dir/err"
+	[ $? = 2 ] && grep -q 'cannot write: No space' "$dir/err" || {
+		echo "doctor >/dev/full: $(cat "$dir/err")"
+		exit 1
+	}
+fi
+
+# A path need not be UTF-8, JSON must.
+odd=$dir/$(printf 'l\351\303\251\355\240\200')
+mkdir "$odd" && cp "$(dirname "$doctor")"/../sim/lib*.so.[0-9] "$odd" &&
+	LD_LIBRARY_PATH="$odd" "$doctor" doctor --json | python3 -c 'import json, sys
+d = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+assert d["verdict"] == "good", d["verdict"]
+assert any("l\ufffd\u00e9\ufffd\ufffd\ufffd/libamdhip64" in l for l in d["lines"]), d["lines"]' || exit 1
 
 SOMASIM_QUIRKS=release-leaks "$doctor" doctor --json |
 	python3 -c 'import json, sys
