@@ -82,6 +82,7 @@ struct ss_replay_result {
 	uint64_t host_bytes;         /* of metadata, at the peak */
 	uint64_t end_reserved;
 	double seconds;
+	bool refused; /* it did not begin: the log asks for what there is not */
 };
 
 struct ss_replay_config {
@@ -96,5 +97,14 @@ struct ss_replay_config {
  * block is not backed or not aligned, an invariant of the core does not hold. */
 bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config,
 	       struct ss_replay_result *out, char *err, size_t err_size);
+
+/* 0 of nothing. */
+double ss_ratio(uint64_t a, uint64_t b);
+double ss_calls_per_100(const struct ss_replay_result *r);
+
+/* variants.c: replays with one option changed at a time and prints a row for each
+ * (all), the best as a line to export (advise), or both. Returns the exit status. */
+int ss_try(const char *path, const struct ss_events *ev, const struct ss_replay_config *config,
+	   bool all, bool advise);
 
 #endif

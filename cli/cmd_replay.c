@@ -17,26 +17,12 @@ struct args {
 	bool json, try, advise;
 };
 
-/* What --try changes, one at a time, and --advise chooses from. The first is
- * the run as it was asked for. */
-static const struct {
-	const char *name, *value;
-} variants[] = {
-	{ NULL, NULL },
-	{ "BACKING", "hip" }, { "BACKING", "hsa" }, { "BACKING", "vmm" },
-	{ "DECAY_MS", "0" }, { "DECAY_MS", "100" }, { "DECAY_MS", "10000" },
-	{ "RELEASE_THRESHOLD", "0" }, { "RELEASE_THRESHOLD", "max" },
-	{ "ALIGN_LARGE", "2M" }, { "IPC_WHOLE", "2M" },
-};
-
-#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
-
-static double ratio(uint64_t a, uint64_t b) {
+double ss_ratio(uint64_t a, uint64_t b) {
 	return b ? (double)a / (double)b : 0;
 }
 
-static double calls_per_100(const struct ss_replay_result *r) {
-	return 100 * ratio(r->driver_calls_after, r->allocations_after);
+double ss_calls_per_100(const struct ss_replay_result *r) {
+	return 100 * ss_ratio(r->driver_calls_after, r->allocations_after);
 }
 
 static void print_json(const struct ss_events *ev, const struct ss_replay_result *r) {
@@ -48,11 +34,11 @@ static void print_json(const struct ss_events *ev, const struct ss_replay_result
 		"\"released_bytes\": %llu, \"host_bytes\": %llu, \"streams\": %u, "
 		"\"unknown_frees\": %llu, \"seconds\": %.3f}\n",
 		(unsigned long long)r->reserved_peak, (unsigned long long)r->used_peak,
-		ratio(r->reserved_peak, r->used_peak), (unsigned long long)r->allocations,
+		ss_ratio(r->reserved_peak, r->used_peak), (unsigned long long)r->allocations,
 		(unsigned long long)r->frees, (unsigned long long)r->failed,
-		(unsigned long long)r->hits, ratio(r->hits, r->allocations),
+		(unsigned long long)r->hits, ss_ratio(r->hits, r->allocations),
 		(unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
-		(unsigned long long)r->allocations_after, calls_per_100(r),
+		(unsigned long long)r->allocations_after, ss_calls_per_100(r),
 		(unsigned long long)r->set_access, (unsigned long long)r->fences,
 		(unsigned long long)r->remaps, (unsigned long long)r->released,
 		(unsigned long long)r->host_bytes, ev->stream_count,
@@ -65,12 +51,12 @@ static void print_text(const struct ss_events *ev, const struct ss_replay_result
 		(unsigned long long)r->failed);
 	printf("used peak        %llu bytes\n", (unsigned long long)r->used_peak);
 	printf("reserved peak    %llu bytes, %.4f of used\n",
-		(unsigned long long)r->reserved_peak, ratio(r->reserved_peak, r->used_peak));
+		(unsigned long long)r->reserved_peak, ss_ratio(r->reserved_peak, r->used_peak));
 	printf("hits             %llu (%.2f %%)\n", (unsigned long long)r->hits,
-		100 * ratio(r->hits, r->allocations));
+		100 * ss_ratio(r->hits, r->allocations));
 	printf("driver calls     %llu, of them %llu after the peak (%.2f per 100 allocations)\n",
 		(unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
-		calls_per_100(r));
+		ss_calls_per_100(r));
 	printf("fences           %llu\n", (unsigned long long)r->fences);
 	printf("given back       %llu bytes, %llu remaps\n", (unsigned long long)r->released,
 		(unsigned long long)r->remaps);
@@ -83,81 +69,17 @@ static void print_text(const struct ss_events *ev, const struct ss_replay_result
 	}
 }
 
-static void variant_name(size_t i, char *out, size_t size) {
-	if (variants[i].name) {
-		snprintf(out, size, "SOMASHIM_%s=%s", variants[i].name, variants[i].value);
-	} else {
-		snprintf(out, size, "(as asked)");
-	}
-}
-
-/* Lower is better. Memory comes first: a hundredth of the peak outweighs what
- * is left of driver calls once they are few; failures outweigh everything. */
-static double cost(const struct ss_replay_result *r) {
-	double calls = calls_per_100(r), hits = ratio(r->hits, r->allocations);
-
-	return 1e6 * ratio(r->failed, r->allocations) + ratio(r->reserved_peak, r->used_peak) +
-		(hits < 0.9 ? 10 * (0.9 - hits) : 0) + (calls > 5 ? (calls - 5) / 10 : 0) +
-		calls / 1000;
-}
-
-static bool run_variant(const struct args *a, const struct ss_events *ev, size_t i,
-		struct ss_replay_result *r) {
-	struct ss_replay_config config = a->config;
-	struct ss_options options = a->options;
+/* The exit status of one replay, which is said if it is none. */
+static int play(const struct args *a, const struct ss_events *ev, struct ss_replay_result *r) {
 	char err[256];
 
-	config.options = &options;
-	if (variants[i].name) {
-		ss_options_set(&options, variants[i].name, variants[i].value);
-	}
-	if (!ss_replay(ev, &config, r, err, sizeof(err))) {
+	if (!ss_replay(ev, &a->config, r, err, sizeof(err))) {
 		ss_cli_error("replay: %s: %s", a->path, err);
-		return false;
+		return r->refused ? 2 : 1;
 	}
-	return true;
-}
-
-static int try_variants(const struct args *a, const struct ss_events *ev) {
-	struct ss_replay_result results[VARIANTS];
-	char name[64];
-	size_t best = 0;
-
-	if (a->try) {
-		printf("%-36s %15s %8s %7s %10s %9s\n", "", "reserved peak", "of used", "hits",
-			"driver", "after/100");
-	}
-	for (size_t i = 0; i < VARIANTS; i++) {
-		struct ss_replay_result *r = &results[i];
-		if (!run_variant(a, ev, i, r)) {
-			return 1;
-		}
-		if (cost(r) < cost(&results[best])) {
-			best = i;
-		}
-		variant_name(i, name, sizeof(name));
-		if (a->try) {
-			printf("%-36s %15llu %8.4f %6.2f%% %10llu %9.2f%s\n", name,
-				(unsigned long long)r->reserved_peak,
-				ratio(r->reserved_peak, r->used_peak),
-				100 * ratio(r->hits, r->allocations),
-				(unsigned long long)r->driver_calls, calls_per_100(r),
-				r->failed ? " out of memory" : "");
-		}
-	}
-	if (!a->advise) {
-		return 0;
-	}
-	if (best == 0) {
-		printf("# nothing that was tried is better than the options as they are\n");
-	} else {
-		variant_name(best, name, sizeof(name));
-		printf("# reserved peak %.4f of used instead of %.4f, %.2f driver calls per 100 "
-			"instead of %.2f\n",
-			ratio(results[best].reserved_peak, results[best].used_peak),
-			ratio(results[0].reserved_peak, results[0].used_peak),
-			calls_per_100(&results[best]), calls_per_100(&results[0]));
-		printf("export %s\n", name);
+	if (r->failed) {
+		ss_cli_error("replay: %s: out of memory: %llu of %llu allocations failed", a->path,
+			(unsigned long long)r->failed, (unsigned long long)r->allocations);
 	}
 	return 0;
 }
@@ -189,6 +111,11 @@ static bool set_option(struct ss_options *options, const char *text) {
 	memcpy(name, text, (size_t)(value - text));
 	name[value - text] = '\0';
 	const char *bare = strncasecmp(name, "SOMASHIM_", 9) == 0 ? name + 9 : name;
+	if (strlen(value + 1) >= sizeof(options->log)) {
+		ss_cli_error("replay: --set %s: the value is too long, %zu characters at most", name,
+			sizeof(options->log) - 1);
+		return false;
+	}
 	if (!ss_options_set(options, bare, value + 1)) {
 		ss_cli_error("replay: --set %s: no such option, or not a value of it; "
 			"`somashim options` lists them", text);
@@ -275,14 +202,14 @@ int ss_cmd_replay(int argc, char **argv) {
 		a.config.vram = a.config.vram < 64 * GIB ? 64 * GIB : a.config.vram;
 	}
 	a.config.progress = ev.count > 200000 && isatty(STDERR_FILENO);
+	a.config.options = &a.options;
 	if (a.try || a.advise) {
-		status = try_variants(&a, &ev);
-	} else if (!run_variant(&a, &ev, 0, &result)) {
-		status = 1;
-	} else if (a.json) {
-		print_json(&ev, &result);
+		status = ss_try(a.path, &ev, &a.config, a.try, a.advise);
 	} else {
-		print_text(&ev, &result);
+		status = play(&a, &ev, &result);
+		if (status == 0) {
+			(a.json ? print_json : print_text)(&ev, &result);
+		}
 	}
 	ss_events_finish(&ev);
 	return status;

@@ -246,7 +246,8 @@ bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config
 
 	memset(out, 0, sizeof(*out));
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	bool ok = start(&r) && events(&r, out);
+	out->refused = !start(&r);
+	bool ok = !out->refused && events(&r, out);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	out->seconds = (double)(to.tv_sec - from.tv_sec) +
 		(double)(to.tv_nsec - from.tv_nsec) / 1e9;

@@ -136,6 +136,41 @@ status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
 status 0 "$somashim" replay --classic "$dir/a"
 status 0 "$somashim" replay --try --advise "$dir/a"
+grep -q '^# a log has no synchronizations' "$dir/out" || fail "--try: no footnote"
+grep -q '^# IPC_WHOLE is for hipMalloc' "$dir/out" || fail "--try: no footnote on IPC_WHOLE"
+status 0 "$somashim" replay --try --classic "$dir/a"
+grep -q '^# IPC_WHOLE' "$dir/out" && fail "--try --classic: a footnote on IPC_WHOLE"
+
+# Advice is for what is clearly better: not a device's worth of calls for half a hundredth of
+# the peak, and not the first of two that are alike after the peak alone.
+# advised KIND WORD
+advised() {
+	status 0 "$somashim" generate --seed 3 --rounds 3 -o "$dir/kind" "$1"
+	status 0 "$somashim" replay --advise "$dir/kind"
+	tail -n 1 "$dir/out" | grep -q "$2" || fail "$1 is advised: $(cat "$dir/out")"
+}
+advised oneshot '^# nothing'
+advised handoff '^# nothing'
+advised weightsync '^export SOMASHIM_RELEASE_THRESHOLD=max$'
+advised amr '^export SOMASHIM_BACKING=vmm$'
+grep -q '^# run somashim doctor first' "$dir/out" || fail "vmm is advised without a word"
+
+# What does not fit is counted and said; what cannot begin is refused as what cannot be read.
+status 0 "$somashim" replay --json --vram 20M "$dir/kind"
+grep -q 'out of memory: [1-9][0-9]* of [0-9]* allocations failed' "$dir/err" ||
+	fail "--vram: $(cat "$dir/err")"
+awk 'BEGIN {
+	print "Thread,Time,Action,Pointer,Size,Stream"
+	for (i = 1; i <= 65600; i++)
+		printf "1,00:00:00.0,allocate,%d,512,%d\n", i * 512, i
+}' >"$dir/streams"
+for how in --json --try; do
+	status 2 "$somashim" replay $how "$dir/streams"
+	grep -q 'room for 65536' "$dir/err" || fail "many streams: $(cat "$dir/err")"
+done
+long=$(printf '%0512d' 0)
+status 2 "$somashim" replay --set "LOG=$long" "$dir/a"
+grep -q 'LOG: the value is too long' "$dir/err" || fail "a long path: $(cat "$dir/err")"
 
 # What the environment tells programs to write is not written into by a replay.
 echo mine >"$dir/mine"
