@@ -62,19 +62,34 @@ static bool prepend(const char *variable, const char *path) {
 
 /* ---- what is said at the end -------------------------------------------- */
 
+/* In TMPDIR, or in /tmp where that is not to be written to. */
+static int report_create(char *path, size_t size) {
+	const char *dirs[] = { getenv("TMPDIR"), "/tmp" };
+	int fd = -1;
+
+	for (size_t i = 0; i < 2 && fd < 0; i++) {
+		if (dirs[i] && *dirs[i]) {
+			snprintf(path, size, "%s/somashim-run.XXXXXX", dirs[i]);
+			fd = mkostemp(path, O_CLOEXEC);
+		}
+	}
+	return fd;
+}
+
 /* A file that every process of the program can map, as SOMASHIM_REPORT. */
 static struct ss_report *report_open(char *path, size_t size) {
-	const char *dir = getenv("TMPDIR");
-
-	snprintf(path, size, "%s/somashim-run.XXXXXX", dir && *dir ? dir : "/tmp");
-	int fd = mkostemp(path, O_CLOEXEC);
+	int fd = report_create(path, size);
 	if (fd < 0) {
+		ss_cli_error("run: %s: %s: how it is used will not be said", path, strerror(errno));
 		return NULL;
 	}
 	struct ss_report *r = ftruncate(fd, SS_REPORT_BYTES) == 0 ?
 		mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+	int error = errno;
 	close(fd);
 	if (r == MAP_FAILED || setenv("SOMASHIM_REPORT", path, 1) != 0) {
+		ss_cli_error("run: %s: %s: how it is used will not be said", path,
+			strerror(r == MAP_FAILED ? error : errno));
 		unlink(path);
 		return NULL;
 	}
@@ -108,9 +123,10 @@ static void report_print(const struct ss_report *r, const char *program) {
 		fprintf(stderr, "not used: no device was found, or SOMASHIM_DISABLE is set");
 	} else if (r->unused) {
 		fprintf(stderr, "NOT USED, although %s has HIP: no call of it came by (linked "
-			"statically, or none was made)", program);
+			"statically, in another link namespace, or none was made)", program);
 	} else if (r->loaded) {
-		fprintf(stderr, "not used: %s made no call into HIP", program);
+		fprintf(stderr, "not used: no call into HIP of %s reached the library (none was "
+			"made, or in another link namespace: dlmopen)", program);
 	} else {
 		fprintf(stderr, "NOT LOADED: %s is linked statically, has more rights than its "
 			"caller, or is for another machine", program);
