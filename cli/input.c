@@ -2,6 +2,8 @@
 /* Opens what replay reads, through the tool that unpacks it if it is compressed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,15 +11,16 @@
 
 #include "cli/log.h"
 
-/* One byte is enough: no CSV and no pickle begins with one of these, and what is
- * not of that format after all is refused by the tool. */
-static const char *tool_of(int first) {
-	switch (first) {
-	case 0x1f: return "gzip";
-	case 0x28: return "zstd";
-	case 0xfd: return "xz";
-	default: return NULL;
+#define MAGIC 4
+
+/* One byte is enough for two of them: no CSV and no pickle begins with it, and what is not
+ * of that format after all is refused by the tool. zstd's is a bracket, as a pickle of
+ * protocol 0 begins. */
+static const char *tool_of(const unsigned char *magic, size_t n) {
+	if (n == MAGIC && memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0) {
+		return "zstd";
 	}
+	return magic[0] == 0x1f ? "gzip" : magic[0] == 0xfd ? "xz" : NULL;
 }
 
 /* Without a shell and without the name: a path is data, never a command. */
@@ -43,16 +46,65 @@ static FILE *unpack(struct ss_input *in, int fd) {
 	return file;
 }
 
-/* The first byte, EOF if there is none or an error; errno tells which. */
-static int first_byte(int fd) {
-	unsigned char byte;
+/* As many as there are up to `most`; if none, errno tells why, 0 for the end. */
+static size_t read_up_to(int fd, unsigned char *to, size_t most) {
+	size_t got = 0;
 	ssize_t n;
 
 	do {
-		n = read(fd, &byte, 1);
-	} while (n < 0 && errno == EINTR);
+		n = read(fd, to + got, most - got);
+		got += n > 0 ? (size_t)n : 0;
+	} while (got < most && (n > 0 || (n < 0 && errno == EINTR)));
 	errno = n < 0 ? errno : 0;
-	return n == 1 ? byte : EOF;
+	return got;
+}
+
+static bool write_all(int fd, const unsigned char *from, size_t size) {
+	while (size > 0) {
+		ssize_t n = write(fd, from, size);
+		if (n < 0 && errno != EINTR) {
+			return false;
+		}
+		from += n > 0 ? n : 0;
+		size -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+/* What comes by a pipe as a file without a name: `magic` is gone from the pipe, and the
+ * tool needs it. The file, at its start, or -1. */
+static int spool(int fd, const unsigned char *magic, size_t n) {
+	const char *dir = getenv("TMPDIR");
+	unsigned char data[16384];
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/somashim-log.XXXXXX", dir && *dir ? dir : "/tmp");
+	int file = mkostemp(path, O_CLOEXEC);
+	if (file < 0) {
+		return -1;
+	}
+	unlink(path);
+	bool ok = write_all(file, magic, n);
+	while (ok && (n = read_up_to(fd, data, sizeof(data))) > 0) {
+		ok = write_all(file, data, n);
+	}
+	if (!ok || errno || lseek(file, 0, SEEK_SET) < 0) {
+		close(file);
+		return -1;
+	}
+	return file;
+}
+
+/* The stream of what is not packed. */
+static FILE *plain(int fd, const unsigned char *magic, size_t n) {
+	FILE *file = fdopen(fd, "r");
+
+	if (file && lseek(fd, -(off_t)n, SEEK_CUR) < 0) {
+		while (n > 0) { /* a pipe; the C library takes back as many */
+			ungetc(magic[--n], file);
+		}
+	}
+	return file;
 }
 
 bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_size) {
@@ -64,38 +116,41 @@ bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_
 		snprintf(err, err_size, "%s", strerror(errno));
 		return false;
 	}
-	int first = first_byte(fd);
-	if (first == EOF) {
+	unsigned char magic[MAGIC];
+	size_t n = read_up_to(fd, magic, MAGIC);
+	if (n == 0) {
 		snprintf(err, err_size, "%s", errno ? strerror(errno) : "the file is empty");
 		goto error_fd;
 	}
-	in->tool = tool_of(first);
-	if (!in->tool) {
-		in->file = fdopen(fd, "r");
-	} else if (lseek(fd, -1, SEEK_CUR) < 0) {
-		/* The byte that told is gone, and the tool would miss it. */
-		snprintf(err, err_size, "compressed, and no file: unpack it before (%s -dc)",
-			in->tool);
-		goto error_fd;
-	} else {
-		in->file = unpack(in, fd);
+	in->tool = tool_of(magic, n);
+	if (in->tool && lseek(fd, -(off_t)n, SEEK_CUR) < 0) {
+		int file = spool(fd, magic, n);
+		if (file < 0) {
+			snprintf(err, err_size, "packed, and cannot be put into a temporary file: "
+				"%s", strerror(errno));
+			goto error_fd;
+		}
+		close(fd);
+		fd = file;
 	}
+	in->file = in->tool ? unpack(in, fd) : plain(fd, magic, n);
 	if (!in->file) {
 		snprintf(err, err_size, "%s", strerror(errno));
 		goto error_fd;
 	}
-	if (in->tool) {
-		close(fd);
-		first = getc(in->file);
-		if (first == EOF) {
-			snprintf(err, err_size, ss_input_complete(in) ? "the file is empty" :
-				"%s -dc failed", in->tool);
-			ss_input_close(in);
-			return false;
-		}
+	in->first = magic[0];
+	if (!in->tool) {
+		return true;
 	}
-	in->first = first;
-	ungetc(first, in->file);
+	close(fd);
+	in->first = getc(in->file);
+	if (in->first == EOF) {
+		snprintf(err, err_size, ss_input_complete(in) ? "the file is empty" :
+			"%s -dc failed", in->tool);
+		ss_input_close(in);
+		return false;
+	}
+	ungetc(in->first, in->file);
 	return true;
 
 error_fd:

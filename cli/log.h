@@ -18,8 +18,8 @@ struct ss_input {
 	pid_t pid;        /* of that, 0 once it was waited for */
 };
 
-/* Opens a file, "-" for standard input. gzip, xz and zstd are known by their first
- * byte and unpacked by the tool of that name. False and a message in `err`,
+/* Opens a file, "-" for standard input. gzip, xz and zstd are known by how they
+ * begin and unpacked by the tool of that name. False and a message in `err`,
  * for an empty file too. */
 bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_size);
 /* Once everything is read: false when the unpacking failed, so that what came is

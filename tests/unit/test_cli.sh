@@ -129,8 +129,26 @@ status 2 "$somashim" replay --json --advise "$dir/a"
 status 0 sh -c '"$1" replay --json - <"$2"' sh "$somashim" "$dir/a"
 status 0 sh -c 'cat "$2" | "$1" replay -- -' sh "$somashim" "$dir/a"
 status 0 sh -c 'cat "$2" | "$1" replay /dev/stdin' sh "$somashim" "$dir/a"
-status 2 sh -c 'gzip -c "$2" | "$1" replay -' sh "$somashim" "$dir/a"
-grep -q 'unpack it' "$dir/err" || fail "packed, from a pipe: $(cat "$dir/err")"
+# Packed it may come by a pipe too, in pieces or cut off.
+for tool in gzip xz zstd; do
+	command -v $tool >/dev/null || continue
+	status 0 sh -c '"$3" -c "$2" | "$1" replay -' sh "$somashim" "$dir/a" $tool
+	status 0 sh -c '"$3" -c "$2" | { dd bs=1 count=2 2>/dev/null; sleep 0.1; cat; } |
+		"$1" replay -' sh "$somashim" "$dir/a" $tool
+	status 2 sh -c '"$3" -c "$2" | head -c 100 | "$1" replay -' sh "$somashim" "$dir/a" $tool
+	status 2 env "TMPDIR=$dir/none" sh -c '"$3" -c "$2" | "$1" replay -' sh "$somashim" "$dir/a" $tool
+	grep -q 'temporary file: No such file' "$dir/err" || fail "spool: $(cat "$dir/err")"
+done
+# A pickle of protocol 0 begins as zstd does.
+printf '(dp0\nVdevice_traces\np1\n(lp2\ns.' >"$dir/bad"
+for how in 'replay "$2"' 'replay - <"$2"' 'replay /dev/stdin <"$2"'; do
+	status 2 sh -c "\"\$1\" $how" sh "$somashim" "$dir/bad"
+	grep -q 'protocol 0' "$dir/err" || fail "protocol 0: $(cat "$dir/err")"
+done
+for short in T Th Thr; do # not even as long as a mark
+	status 2 sh -c 'printf "$2" | "$1" replay -' sh "$somashim" $short
+	grep -q 'line 1: expected the header' "$dir/err" || fail "$short: $(cat "$dir/err")"
+done
 status 2 "$somashim" replay --backing nothing "$dir/a"
 status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
