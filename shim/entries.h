@@ -552,10 +552,10 @@
 	  (const hipExternalSemaphore_t *list, \
 	   const hipExternalSemaphoreWaitParams *params, unsigned int count, hipStream_t stream), \
 	  (list, params, count, stream)) \
-	E(QUEUE, stream, hipMemPrefetchAsync, 402, 502, \
+	E(BOUND, ss_beyond_one(stream, ptr, size), hipMemPrefetchAsync, 402, 502, \
 	  (const void *ptr, size_t size, int dev, hipStream_t stream), \
 	  (ptr, size, dev, stream)) \
-	E(QUEUE, stream, hipMemPrefetchAsync_v2, 701, 702, \
+	E(BOUND, ss_beyond_one(stream, ptr, size), hipMemPrefetchAsync_v2, 701, 702, \
 	  (const void *ptr, size_t size, hipMemLocation where, unsigned int flags, \
 	   hipStream_t stream), \
 	  (ptr, size, where, flags, stream)) \

@@ -122,9 +122,9 @@ hipError_t do_hipPeekAtLastError(void)
 	hipError_t real = REAL(hipPeekAtLastError);
 	int mine = ss_tls.error;
 
-	if (likely(mine == hipSuccess) || mine == PLACED)
-		return real;
-	if (real != hipSuccess)
+	if (unlikely(real != hipSuccess) && mine == hipSuccess)
+		ss_tls.error = PLACED;
+	if (likely(mine == hipSuccess) || mine == PLACED || real != hipSuccess)
 		return real;
 	ss_tls.command = mine;
 	return (hipError_t)mine;

@@ -173,6 +173,8 @@ static void cubes(void)
 	GIVES(hipErrorInvalidValue, hipMemset3D(cube, 5, make_hipExtent(10, 2, 4)));
 	cube.ysize = SIZE_MAX;
 	GIVES(hipErrorInvalidValue, hipMemset3D(cube, 5, make_hipExtent(10, 3, 2)));
+	OK(hipMemPrefetchAsync(cube.ptr, sizeof(got), 0, NULL));
+	GIVES(hipErrorInvalidValue, hipMemPrefetchAsync(cube.ptr, sizeof(got) + 1, 0, NULL));
 	OK(hipFree(cube.ptr));
 	OK(hipFree(gap));
 }
@@ -294,6 +296,14 @@ static void last_error(hipStream_t s)
 		if (hit == 1)
 			OK(hipFreeAsync(p, s));
 	}
+	/* An older one that was looked at, which is a command that failed. */
+	OK(hipMallocAsync(&p, 5000, s));
+	CHECK(hipMemcpy(&dev, (void *)8, 4, (hipMemcpyKind)77) != hipSuccess);
+	OK(hipGetDevice(&dev));
+	CHECK(hipPeekAtLastError() != hipSuccess);
+	OK(hipFreeAsync(p, s));
+	GIVES(hipSuccess, ext());
+	(void)hipGetLastError();
 	/* What the shim asks meanwhile, in vain, is none of the program's commands; nor is an
 	 * error that is set aside for that the last one again. */
 	GIVES(hipErrorInvalidValue, hipMalloc(NULL, 5));
