@@ -7,8 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <hsa/hsa_ext_amd.h>
-
+#include "reach.h"
 #include "test.h"
 
 #define DEVICES 8
@@ -45,20 +44,6 @@ static void *allocate(void *arg)
 		else
 			OK(hipMalloc(&block[dev][i], 64 << 20));
 	return NULL;
-}
-
-/* Devices that the runtime lets at p. */
-static uint32_t reach(void *p)
-{
-	hsa_status_t (*look)(const void *, hsa_amd_pointer_info_t *, void *(*)(size_t), uint32_t *,
-			     hsa_agent_t **) = sim_must("hsa_amd_pointer_info");
-	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
-	hsa_agent_t *list = NULL;
-	uint32_t n = 0;
-
-	CHECK(look(p, &info, malloc, &n, &list) == HSA_STATUS_SUCCESS);
-	free(list);
-	return n;
 }
 
 static void round_of(bool pools)

@@ -10,9 +10,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include <hsa/hsa_ext_amd.h>
-
 #include "device.h"
+#include "reach.h"
 #include "test.h"
 
 #define MIB ((size_t)1 << 20)
@@ -205,19 +204,6 @@ static void transit(const char *how)
 }
 
 /* ---- reset -------------------------------------------------------------- */
-
-static uint32_t reach(void *p)
-{
-	hsa_status_t (*look)(const void *, hsa_amd_pointer_info_t *, void *(*)(size_t), uint32_t *,
-			     hsa_agent_t **) = sim_must("hsa_amd_pointer_info");
-	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
-	hsa_agent_t *list = NULL;
-	uint32_t n = 0;
-
-	CHECK(look(p, &info, malloc, &n, &list) == HSA_STATUS_SUCCESS);
-	free(list);
-	return n;
-}
 
 static void *enable(void *arg)
 {
