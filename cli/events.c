@@ -150,7 +150,7 @@ bool ss_events_read(struct ss_events *ev, const char *path, int device, char *er
 			snprintf(err, err_size, "%s -dc failed", in.tool);
 			ok = false;
 		}
-	} else if (in.first == '(') {
+	} else if (in.first == '(' || in.first == '}') {
 		snprintf(err, err_size, "a pickle of protocol 0 or 1: write it with protocol 2 or "
 			"later");
 		ok = false;

@@ -139,7 +139,10 @@ for tool in gzip xz zstd; do
 	status 2 env "TMPDIR=$dir/none" sh -c '"$3" -c "$2" | "$1" replay -' sh "$somashim" "$dir/a" $tool
 	grep -q 'temporary file: No such file' "$dir/err" || fail "spool: $(cat "$dir/err")"
 done
-# A pickle of protocol 0 begins as zstd does.
+# A pickle of protocol 0 begins as zstd does; those of protocol 1 have no mark either.
+printf '}q\001(U\015device_traces]u.' >"$dir/bad"
+status 2 "$somashim" replay "$dir/bad"
+grep -q 'protocol 0 or 1' "$dir/err" || fail "protocol 1: $(cat "$dir/err")"
 printf '(dp0\nVdevice_traces\np1\n(lp2\ns.' >"$dir/bad"
 for how in 'replay "$2"' 'replay - <"$2"' 'replay /dev/stdin <"$2"'; do
 	status 2 sh -c "\"\$1\" $how" sh "$somashim" "$dir/bad"
