@@ -2,7 +2,8 @@
 /*
  * Statistics, and the checks that tests make on the core's own structures.
  *
- * Locks: one pool's at a time; queues below it. At exit only that of the list of pools.
+ * Locks: one pool's at a time; queues below it. core->pools, alone, for the counts of pools that
+ * are no more; at exit it is the only one.
  */
 #include <inttypes.h>
 #include <stdlib.h>
