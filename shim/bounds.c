@@ -198,8 +198,7 @@ bool ss_beyond_one(hipStream_t stream, const void *ptr, size_t size)
 	return ss_beyond_on(stream, ptr, size);
 }
 
-/* Of an array, in bytes. */
-static size_t element(hipArray_const_t array)
+size_t ss_element(hipArray_const_t array)
 {
 	hipChannelFormatDesc d;
 
@@ -216,7 +215,7 @@ bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
 	box = p->extent;
 	/* Beside an array the width counts its elements. */
 	if (p->srcArray || p->dstArray)
-		box.width = times(box.width, element(p->srcArray ? p->srcArray : p->dstArray));
+		box.width = times(box.width, ss_element(p->srcArray ? p->srcArray : p->dstArray));
 	return (!p->srcArray && ss_beyond_on(stream, p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &box))) ||
 	       (!p->dstArray && ss_beyond_on(stream, p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &box)));
 }

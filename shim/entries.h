@@ -25,7 +25,7 @@
  *        ERROR  do_<name>, and too harmless a call to start the shim
  * node   the version node it has in libamdhip64 (402 = hip_4.2)
  * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1,
- *        604 = 6.4.3, 702 = 7.2.4)
+ *        604 = 6.4.3, 702 = 7.2.4, 715 = the sources of July 2026)
  *
  * All return hipError_t. Types that the headers lack are void.
  */
@@ -222,6 +222,12 @@
 	  (pool, dev)) \
 	E(SERVE, 0, hipDeviceGetMemPool, 501, 502, (hipMemPool_t *pool, int dev), (pool, dev)) \
 	E(OWN, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
+	E(SERVE, 0, hipMemGetMemPool, 702, 715, \
+	  (hipMemPool_t *pool, hipMemLocation *where, hipMemAllocationType type), \
+	  (pool, where, type)) \
+	E(OWN, 0, hipMemSetMemPool, 702, 715, \
+	  (hipMemLocation *where, hipMemAllocationType type, hipMemPool_t pool), \
+	  (where, type, pool)) \
 	E(OWN, 0, hipMemPoolExportToShareableHandle, 501, 502, \
 	  (void *handle, hipMemPool_t pool, hipMemAllocationHandleType type, \
 	   unsigned int flags), \
@@ -309,6 +315,16 @@
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
 	E(WATCH, 0, hipStreamWaitEvent_spt, 502, 502, \
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
+	/* ---- streams of execution contexts: context.c ---- */ \
+	E(WATCH, 0, hipExecutionCtxStreamCreate, 714, 715, \
+	  (hipStream_t *stream, void *context, unsigned int flags, int priority), \
+	  (stream, context, flags, priority)) \
+	E(WATCH, 0, hipExecutionCtxDestroy, 714, 715, (void *context), (context)) \
+	E(WATCH, 0, hipExecutionCtxSynchronize, 714, 715, (void *context), (context)) \
+	E(WATCH, 0, hipExecutionCtxRecordEvent, 714, 715, (void *context, hipEvent_t event), \
+	  (context, event)) \
+	E(PASS, 0, hipExecutionCtxWaitEvent, 714, 715, (void *context, hipEvent_t event), \
+	  (context, event)) \
 	/* ---- events: watch.c ---- */ \
 	E(WATCH, 0, hipEventCreate, 402, 502, (hipEvent_t *event), (event)) \
 	E(WATCH, 0, hipEventCreateWithFlags, 402, 502, (hipEvent_t *event, unsigned flags), \
@@ -559,6 +575,27 @@
 	  (const void *ptr, size_t size, hipMemLocation where, unsigned int flags, \
 	   hipStream_t stream), \
 	  (ptr, size, where, flags, stream)) \
+	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipMemPrefetchBatchAsync, 702, 715, \
+	  (void **list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
+	   size_t places, unsigned long long flags, hipStream_t stream), \
+	  (list, sizes, count, where, which, places, flags, stream)) \
+	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipMemDiscardBatchAsync, 702, 715, \
+	  (void **list, size_t *sizes, size_t count, unsigned long long flags, hipStream_t stream), \
+	  (list, sizes, count, flags, stream)) \
+	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipDrvMemDiscardBatchAsync, 702, 715, \
+	  (hipDeviceptr_t *list, size_t *sizes, size_t count, unsigned long long flags, \
+	   hipStream_t stream), \
+	  (list, sizes, count, flags, stream)) \
+	E(BOUND, ss_beyond_list(stream, list, sizes, count), \
+	  hipMemDiscardAndPrefetchBatchAsync, 702, 715, \
+	  (void **list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
+	   size_t places, unsigned long long flags, hipStream_t stream), \
+	  (list, sizes, count, where, which, places, flags, stream)) \
+	E(BOUND, ss_beyond_list(stream, list, sizes, count), \
+	  hipDrvMemDiscardAndPrefetchBatchAsync, 702, 715, \
+	  (hipDeviceptr_t *list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
+	   size_t places, unsigned long long flags, hipStream_t stream), \
+	  (list, sizes, count, where, which, places, flags, stream)) \
 	E(QUEUE, stream, hipStreamAttachMemAsync, 402, 502, \
 	  (hipStream_t stream, void *ptr, size_t size, unsigned int flags), \
 	  (stream, ptr, size, flags)) \
@@ -607,14 +644,15 @@
 	E(BOUND, ss_beyond_3d(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
 	  (const HIP_MEMCPY3D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(MOVE, stream, hipMemcpy3DPeerAsync, 701, 702, \
+	E(BOUND, ss_beyond_peers(p, NULL), hipMemcpy3DPeer, 701, 702, (SS_PEER_COPY *p), (p)) \
+	E(BOUND, ss_beyond_peers(p, stream), hipMemcpy3DPeerAsync, 701, 702, \
 	  (SS_PEER_COPY *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(MOVE, stream, hipMemcpyBatchAsync, 701, 702, \
+	E(WATCH, 0, hipMemcpyBatchAsync, 701, 702, \
 	  (void **dst, void **src, size_t *sizes, size_t count, SS_COPY_ATTRIBUTES *attrs, \
 	   size_t *which, size_t attr_count, size_t *failed, hipStream_t stream), \
 	  (dst, src, sizes, count, attrs, which, attr_count, failed, stream)) \
-	E(MOVE, stream, hipMemcpy3DBatchAsync, 701, 702, \
+	E(WATCH, 0, hipMemcpy3DBatchAsync, 701, 702, \
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
@@ -798,6 +836,9 @@
 	E(WATCH, 0, hipGetProcAddress, 601, 604, \
 	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
 	  (symbol, fn, version, flags, status)) \
+	E(WATCH, 0, hipGetProcAddress_spt, 702, 715, \
+	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
+	  (symbol, fn, version, flags, status)) \
 	E(WATCH, 0, hipGetDriverEntryPoint, 701, 702, \
 	  (const char *symbol, void **fn, unsigned long long flags, \
 	   SS_ENTRY_STATUS *status), \
@@ -816,6 +857,7 @@
 	H(hipError_t, hipStreamGetFlags, (hipStream_t stream, unsigned int *flags)) \
 	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
 	H(int, hipGetStreamDeviceId, (hipStream_t stream)) \
+	H(hipError_t, hipExecutionCtxGetDevice, (int *dev, void *context)) \
 	H(hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status))
 
 #endif

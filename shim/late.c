@@ -41,6 +41,13 @@ hipError_t late_hipDeviceSetMemPool(int dev, hipMemPool_t pool)
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipDeviceSetMemPool, dev, pool);
 }
 
+hipError_t late_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
+				 hipMemPool_t pool)
+{
+	return ss_pool_is_handle(pool) ? hipSuccess :
+	       PASS(hipMemSetMemPool, where, type, pool);
+}
+
 /* Where the handler asks the core alone, which makes no call for it. */
 #define ANSWERED(pool, name, ...) \
 	(!ss_pool_is_handle(pool) ? PASS(name, __VA_ARGS__) : \

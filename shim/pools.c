@@ -22,6 +22,9 @@ static size_t native_count, native_max;
 void ss_pool_native_add(hipMemPool_t pool)
 {
 	pthread_mutex_lock(&natives_lock);
+	for (size_t i = 0; i < native_count; i++)
+		if (natives[i] == pool)
+			goto known;
 	if (native_count == native_max) {
 		size_t max = native_max ? native_max * 2 : 16;
 		hipMemPool_t *grown = realloc(natives, max * sizeof(*grown));
@@ -33,6 +36,7 @@ void ss_pool_native_add(hipMemPool_t pool)
 	}
 	if (native_count < native_max)
 		natives[native_count++] = pool;
+known:
 	pthread_mutex_unlock(&natives_lock);
 }
 
@@ -369,34 +373,83 @@ hipError_t do_hipDeviceGetMemPool(hipMemPool_t *out, int dev)
 	return ss_said(hipSuccess);
 }
 
+static hipError_t make_current(int dev, struct ss_pool *pool)
+{
+	enum ss_status status = ss_pool_set_current(ss_core, dev, pool);
+
+	ss_pool_let_go(pool);
+	if (status != SS_OK)
+		return ss_fail(ss_status_error(status));
+	ss_pool_native_reset(dev);
+	return ss_said(hipSuccess);
+}
+
+static hipError_t native_made_current(int dev, hipMemPool_t handle, hipError_t err)
+{
+	if (err == hipSuccess) {
+		atomic_store(&native_current[dev], handle);
+		if (!atomic_exchange(&ss_native_current_set, true))
+			ss_unusual_add(1);
+	}
+	return ss_said(err);
+}
+
 hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 {
 	struct ss_pool *pool;
-	enum ss_status status;
-	hipError_t err;
 
 	if (!handle || dev < 0 || dev >= ss_device_count())
 		return ss_fail(hipErrorInvalidValue);
 	if (ss_capture_forbids_pools())
 		return ss_fail(hipErrorStreamCaptureUnsupported);
 	pool = ss_pool_hold(ss_core, handle);
+	if (pool)
+		return make_current(dev, pool);
+	if (!ss_pool_is_native(handle))
+		return ss_fail(hipErrorInvalidValue);
+	return native_made_current(dev, handle, REAL(hipDeviceSetMemPool, dev, handle));
+}
+
+/* By place and kind of memory (7.14). Ours are pinned memory of a device; a managed pool
+ * can be current as well, beside them, and is the runtime's. */
+static bool place_is_ours(const hipMemLocation *where, hipMemAllocationType type)
+{
+	return where && where->type == hipMemLocationTypeDevice && where->id >= 0 &&
+	       where->id < ss_device_count() && type == hipMemAllocationTypePinned;
+}
+
+hipError_t do_hipMemGetMemPool(hipMemPool_t *out, hipMemLocation *where, hipMemAllocationType type)
+{
+	hipError_t err;
+
+	if (out && place_is_ours(where, type))
+		return do_hipDeviceGetMemPool(out, where->id);
+	err = REAL(hipMemGetMemPool, out, where, type);
+	if (err == hipSuccess)
+		ss_pool_native_add(*out);
+	return ss_said(err);
+}
+
+hipError_t do_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
+			       hipMemPool_t handle)
+{
+	struct ss_pool *pool;
+	hipError_t err;
+
+	if (ss_capture_forbids_pools())
+		return ss_fail(hipErrorStreamCaptureUnsupported);
+	pool = handle ? ss_pool_hold(ss_core, handle) : NULL;
 	if (!pool) {
-		if (!ss_pool_is_native(handle))
+		if (handle && !ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
-		err = REAL(hipDeviceSetMemPool, dev, handle);
-		if (err == hipSuccess) {
-			atomic_store(&native_current[dev], handle);
-			if (!atomic_exchange(&ss_native_current_set, true))
-				ss_unusual_add(1);
-		}
-		return ss_said(err);
+		err = REAL(hipMemSetMemPool, where, type, handle);
+		return place_is_ours(where, type) ? native_made_current(where->id, handle, err) :
+						    ss_said(err);
 	}
-	status = ss_pool_set_current(ss_core, dev, pool);
+	if (place_is_ours(where, type) && where->id == ss_pool_device(pool))
+		return make_current(where->id, pool);
 	ss_pool_let_go(pool);
-	if (status != SS_OK)
-		return ss_fail(ss_status_error(status));
-	ss_pool_native_reset(dev);
-	return ss_said(hipSuccess);
+	return ss_fail(hipErrorInvalidValue);
 }
 
 /* ---- hipDeviceGetAttribute ---------------------------------------------- */

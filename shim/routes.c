@@ -51,6 +51,12 @@ hipError_t do_hipGetProcAddress(const char *symbol, void **fn, int version, uint
 	return reroute(symbol, fn, REAL(hipGetProcAddress, symbol, fn, version, flags, status));
 }
 
+hipError_t do_hipGetProcAddress_spt(const char *symbol, void **fn, int version, uint64_t flags,
+				    SS_PROC_STATUS *status)
+{
+	return reroute(symbol, fn, REAL(hipGetProcAddress_spt, symbol, fn, version, flags, status));
+}
+
 hipError_t do_hipGetDriverEntryPoint(const char *symbol, void **fn, unsigned long long flags,
 				     SS_ENTRY_STATUS *status)
 {

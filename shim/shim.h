@@ -174,7 +174,12 @@ static inline hipStream_t ss_spt(hipStream_t stream)
 {
 	return stream ? stream : SS_PER_THREAD;
 }
-void ss_stream_entered(hipStream_t stream, unsigned int flags);
+void ss_stream_entered(hipStream_t stream, unsigned int flags, int dev);
+/* It is about to be destroyed, or to become unusable: `tl` ends. */
+void ss_stream_leaves(hipStream_t stream, struct ss_timeline *tl);
+/* 916 for a stream whose execution context was destroyed, else hipSuccess. */
+hipError_t ss_context_detached(hipStream_t stream);
+void ss_context_forget(hipStream_t stream);
 /* Work is about to be enqueued on this stream: a stream of a thread, or one that
  * nobody saw created, becomes known now. */
 static inline void ss_stream_used(hipStream_t stream)
@@ -221,6 +226,11 @@ bool ss_beyond_2d(const hip_Memcpy2D *p, hipStream_t stream);
 bool ss_beyond_3d(const HIP_MEMCPY3D *p, hipStream_t stream);
 bool ss_beyond_rows(const hipMemsetParams *p);
 bool ss_beyond_fill(const void *p); /* of the driver API */
+/* One of a list of ranges, or a copy between two devices (hipMemcpy3DPeerParms)? */
+bool ss_beyond_list(hipStream_t stream, void *const *list, const size_t *sizes, size_t count);
+bool ss_beyond_peers(const void *p, hipStream_t stream);
+/* The size of an array's element in bytes; 0: unknown. */
+size_t ss_element(hipArray_const_t array);
 /* From where the pitched memory begins to the last byte of a box in it. */
 size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
 /* Memsets in rows of raw HSA memory. False: the real call can do it; `sync`: one that waits. */

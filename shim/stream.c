@@ -32,7 +32,9 @@ static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 	unsigned int flags = 0;
 	hipDevice_t dev = -1;
 
-	*err = hipSuccess;
+	*err = ss_context_detached(stream);
+	if (*err != hipSuccess)
+		return NULL;
 	if (ss_real.hipStreamGetDevice)
 		*err = REAL(hipStreamGetDevice, stream, &dev);
 	if (*err == hipSuccess)
@@ -86,14 +88,12 @@ struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err)
 	return tl;
 }
 
-void ss_stream_entered(hipStream_t stream, unsigned int flags)
+void ss_stream_entered(hipStream_t stream, unsigned int flags, int dev)
 {
-	hipError_t err;
-	int dev = ss_current_device(&err);
-
 	if (dev < 0 || !stream)
 		return;
 	ss_bypass_look();
+	ss_context_forget(stream); /* an older one's handle */
 	ss_timeline_add(ss_core, dev, stream,
 			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
 	ss_seen(dev, SS_SEEN_STREAM);

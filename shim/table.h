@@ -107,6 +107,12 @@
 	T(hipMemcpy3DBatchAsync, 488) T(hipMemcpy3DPeerAsync, 490) \
 	T(hipGetDriverEntryPoint, 491) T(hipGetDriverEntryPoint_spt, 492) \
 	T(hipMemPrefetchAsync_v2, 493) T(hipLibraryLoadData, 496) \
-	T(hipLibraryLoadFromFile, 497)
+	T(hipLibraryLoadFromFile, 497) \
+	T(hipMemcpy3DPeer, 489) T(hipGetProcAddress_spt, 506) T(hipMemGetMemPool, 512) \
+	T(hipMemSetMemPool, 511) T(hipMemPrefetchBatchAsync, 517) T(hipMemDiscardBatchAsync, 537) \
+	T(hipDrvMemDiscardBatchAsync, 538) T(hipMemDiscardAndPrefetchBatchAsync, 539) \
+	T(hipDrvMemDiscardAndPrefetchBatchAsync, 540) T(hipExecutionCtxStreamCreate, 522) \
+	T(hipExecutionCtxDestroy, 521) T(hipExecutionCtxSynchronize, 533) \
+	T(hipExecutionCtxRecordEvent, 532) T(hipExecutionCtxWaitEvent, 534)
 
 #endif

@@ -32,8 +32,10 @@
 
 static hipError_t created(hipError_t err, hipStream_t *stream, unsigned int flags)
 {
+	hipError_t none;
+
 	if (err == hipSuccess && stream)
-		ss_stream_entered(*stream, flags);
+		ss_stream_entered(*stream, flags, ss_current_device(&none));
 	return ss_said(err);
 }
 
@@ -73,18 +75,8 @@ hipError_t do_hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t words,
 	return created(REAL(hipExtStreamCreateWithCUMask, stream, words, mask), stream, 0);
 }
 
-hipError_t do_hipStreamDestroy(hipStream_t stream)
+void ss_stream_leaves(hipStream_t stream, struct ss_timeline *tl)
 {
-	enum ss_timeline_kind kind;
-	struct ss_timeline *tl;
-	hipError_t err;
-	int dev;
-
-	REFUSE(tl, stream, hipErrorContextIsDestroyed);
-	if (!tl || (uintptr_t)stream <= 2)
-		return ss_said(REAL(hipStreamDestroy, stream));
-	dev = ss_timeline_device(tl);
-	kind = ss_timeline_kind(tl);
 	if (ss_capture_live())
 		ss_capture_stream_gone(tl);
 	/* The null stream may have taken what this one freed, counting on being
@@ -93,8 +85,27 @@ hipError_t do_hipStreamDestroy(hipStream_t stream)
 		(void)REAL(hipStreamSynchronize, stream);
 	ss_rocm_stream_gone(stream);
 	ss_pin_drain(stream);
+}
+
+hipError_t do_hipStreamDestroy(hipStream_t stream)
+{
+	enum ss_timeline_kind kind;
+	struct ss_timeline *tl;
+	hipError_t err;
+	int dev;
+
+	REFUSE(tl, stream, hipErrorContextIsDestroyed);
+	if (!tl || (uintptr_t)stream <= 2) {
+		ss_context_forget(stream); /* detached */
+		return ss_said(REAL(hipStreamDestroy, stream));
+	}
+	dev = ss_timeline_device(tl);
+	kind = ss_timeline_kind(tl);
+	ss_stream_leaves(stream, tl);
 	err = REAL(hipStreamDestroy, stream);
-	if (err != hipSuccess)
+	if (err == hipSuccess)
+		ss_context_forget(stream);
+	else
 		ss_timeline_add(ss_core, dev, stream, kind, true);
 	return ss_said(err);
 }

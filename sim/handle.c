@@ -265,7 +265,7 @@ struct queue *thread_queue(int device)
 	return queue_ref(h->q[device]);
 }
 
-hipError_t resolve(hipStream_t h, struct queue **q, struct stream **s)
+hipError_t resolve_any(hipStream_t h, struct queue **q, struct stream **s)
 {
 	struct stream *st;
 
@@ -288,6 +288,17 @@ hipError_t resolve(hipStream_t h, struct queue **q, struct stream **s)
 		return hipErrorContextIsDestroyed;
 	*s = st;
 	return hipSuccess;
+}
+
+hipError_t resolve(hipStream_t h, struct queue **q, struct stream **s)
+{
+	hipError_t e = resolve_any(h, q, s);
+
+	if (!e && *s && atomic_load(&(*s)->detached)) {
+		queue_unref(*q);
+		return (hipError_t)916; /* hipErrorStreamDetached */
+	}
+	return e;
 }
 
 hipError_t submit(hipStream_t h, struct cmd *c, bool wait)

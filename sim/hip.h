@@ -163,6 +163,7 @@ struct stream {
 	/* capture.c, under its lock */
 	struct capture *cap;
 	bool spoiled;
+	_Atomic bool detached;        /* its execution context is gone (context.c) */
 	struct node **leaf;
 	size_t nleaf;
 };
@@ -192,6 +193,8 @@ hipEvent_t event_handle_new(unsigned flags);
 
 /* The queue behind a handle, referenced; s is NULL for the implicit streams. */
 hipError_t resolve(hipStream_t h, struct queue **q, struct stream **s);
+/* The same of a stream whose execution context is gone. */
+hipError_t resolve_any(hipStream_t h, struct queue **q, struct stream **s);
 /* Enqueue, or record into the stream's capture. Takes the command. */
 hipError_t submit(hipStream_t h, struct cmd *c, bool wait);
 #define SPT(h) ((h) ? (h) : hipStreamPerThread)
@@ -221,6 +224,7 @@ static inline int cur_device(void)
 	return sim_self()->device;
 }
 hipError_t check_device(int device);
+hipError_t stream_create_on(int device, hipStream_t *out, unsigned flags, int priority);
 bool hip_find(const void *p, struct sim_alloc *a);   /* what HIP knows, raw HSA included */
 hipError_t device_malloc(void **ptr, size_t size, unsigned flags, int device);
 void *hip_device_memory(int device, size_t size, unsigned flags);

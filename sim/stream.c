@@ -5,7 +5,7 @@
 
 #include "hip.h"
 
-static hipError_t create(hipStream_t *out, unsigned flags, int priority)
+hipError_t stream_create_on(int device, hipStream_t *out, unsigned flags, int priority)
 {
 	struct queue *q;
 
@@ -13,7 +13,7 @@ static hipError_t create(hipStream_t *out, unsigned flags, int priority)
 		return hipErrorInvalidValue;
 	if (flags != hipStreamDefault && flags != hipStreamNonBlocking)
 		return hipErrorInvalidValue;
-	q = queue_new(cur_device(), flags != hipStreamNonBlocking, false);
+	q = queue_new(device, flags != hipStreamNonBlocking, false);
 	q->priority = priority < -1 ? -1 : priority > 1 ? 1 : priority;
 	*out = stream_handle_new(q, flags, q->priority);
 	if (!*out) {
@@ -21,6 +21,11 @@ static hipError_t create(hipStream_t *out, unsigned flags, int priority)
 		return hipErrorOutOfMemory;
 	}
 	return hipSuccess;
+}
+
+static hipError_t create(hipStream_t *out, unsigned flags, int priority)
+{
+	return stream_create_on(cur_device(), out, flags, priority);
 }
 
 hipError_t i_hipStreamCreate(hipStream_t *s)
@@ -434,7 +439,7 @@ static int stall(hipStream_t h, int on)
 	struct stream *s;
 
 	(void)t;
-	if (resolve(h, &q, &s))
+	if (resolve_any(h, &q, &s))
 		return -1;
 	pthread_mutex_lock(&q->lock);
 	q->stalled = on;

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that take a list of copies or ranges (7.1 and later): bounds, as in bounds.c. The
+ * structures are declared here, since the headers of Debian 12 lack them.
+ */
+#include <stdint.h>
+
+#include "shim/shim.h"
+
+/* hipMemcpyAttributes, and what in its flags makes of a pointer the place of a pointer
+ * that the device reads when the copy runs. */
+struct attributes {
+	int order;
+	hipMemLocation src, dst;
+	unsigned int flags;
+};
+#define INDIRECT_SRC 0x400
+#define INDIRECT_DST 0x800
+
+struct operand { /* hipMemcpy3DOperand */
+	int type; /* 1: a pointer, 2: an array */
+	union {
+		struct { void *ptr; size_t row, rows; hipMemLocation hint; } ptr;
+		struct { hipArray_t array; size_t x, y, z; } array;
+	};
+};
+
+struct box_copy { /* hipMemcpy3DBatchOp */
+	struct operand src, dst;
+	hipExtent extent;
+	int order;
+	unsigned int flags;
+};
+
+struct peer_copy { /* hipMemcpy3DPeerParms */
+	hipArray_t src_array;
+	struct hipPos src_pos;
+	hipPitchedPtr src;
+	int src_device;
+	hipArray_t dst_array;
+	struct hipPos dst_pos;
+	hipPitchedPtr dst;
+	int dst_device;
+	hipExtent extent;
+};
+
+#if HIP_VERSION_MAJOR > 7 || (HIP_VERSION_MAJOR == 7 && HIP_VERSION_MINOR >= 1)
+_Static_assert(sizeof(struct attributes) == sizeof(hipMemcpyAttributes) &&
+	       sizeof(struct box_copy) == sizeof(struct hipMemcpy3DBatchOp) &&
+	       sizeof(struct peer_copy) == sizeof(hipMemcpy3DPeerParms), "as in the headers");
+#endif
+
+bool ss_beyond_list(hipStream_t stream, void *const *list, const size_t *sizes, size_t count)
+{
+	ss_stream_used(stream);
+	for (size_t i = 0; list && sizes && i < count; i++)
+		if (ss_beyond_on(stream, list[i], sizes[i]))
+			return true;
+	return false;
+}
+
+bool ss_beyond_peers(const void *given, hipStream_t stream)
+{
+	const struct peer_copy *p = given;
+	hipMemcpy3DParms same;
+
+	if (!p)
+		return false;
+	same = (hipMemcpy3DParms){
+		.srcArray = p->src_array, .srcPos = p->src_pos, .srcPtr = p->src,
+		.dstArray = p->dst_array, .dstPos = p->dst_pos, .dstPtr = p->dst,
+		.extent = p->extent,
+	};
+	return ss_beyond_box(&same, stream);
+}
+
+/* The first copy that leaves a block, or `count`. */
+static size_t first_beyond(hipStream_t stream, void *const *dst, void *const *src,
+			   const size_t *sizes, size_t count, const struct attributes *attrs,
+			   const size_t *which, size_t attr_count)
+{
+	for (size_t i = 0, at = 0; i < count; i++) {
+		unsigned int flags = 0;
+
+		while (at + 1 < attr_count && which[at + 1] <= i)
+			at++;
+		if (attr_count && which[at] <= i)
+			flags = attrs[at].flags;
+		if (flags & (INDIRECT_SRC | INDIRECT_DST))
+			ss_visit_any(stream);
+		if (ss_beyond_on(stream, dst[i], flags & INDIRECT_DST ? sizeof(void *) : sizes[i]) ||
+		    ss_beyond_on(stream, src[i], flags & INDIRECT_SRC ? sizeof(void *) : sizes[i]))
+			return i;
+	}
+	return count;
+}
+
+/* Up to 7.2 the copies before the one that is refused are made, and `failed` names it (7.2.4,
+ * run); later releases look at all of them first, and say of no copy that it was (the
+ * sources of July 2026). */
+hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t count,
+				  SS_COPY_ATTRIBUTES *attrs, size_t *which, size_t attr_count,
+				  size_t *failed, hipStream_t stream)
+{
+	bool known = attrs && which, first = ss_runtime_at_least(ss_runtime(), 7, 3);
+	size_t bad = count;
+	hipError_t err;
+
+	ss_stream_used(stream);
+	if (dst && src && sizes)
+		bad = first_beyond(stream, dst, src, sizes, count, (const void *)attrs, which,
+				   known ? attr_count : 0);
+	if (bad == count)
+		return ss_said(REAL(hipMemcpyBatchAsync, dst, src, sizes, count, attrs, which,
+				    attr_count, failed, stream));
+	if (!first && !attr_count && bad) {
+		err = REAL(hipMemcpyBatchAsync, dst, src, sizes, bad, NULL, NULL, 0, failed, stream);
+		if (err != hipSuccess)
+			return ss_said(err);
+	}
+	if (failed)
+		*failed = first ? SIZE_MAX : bad;
+	return ss_fail(hipErrorInvalidValue);
+}
+
+static bool operand_set(const struct operand *o, const hipExtent *e, size_t element,
+			hipPitchedPtr *ptr, hipArray_t *array)
+{
+	size_t row = o->ptr.row ? o->ptr.row : e->width;
+
+	if (o->type == 2) {
+		*array = o->array.array;
+		return true;
+	}
+	if (__builtin_mul_overflow(row, element, &row))
+		return false;
+	*ptr = (hipPitchedPtr){.ptr = o->ptr.ptr, .pitch = row,
+			       .ysize = o->ptr.rows ? o->ptr.rows : e->height};
+	return true;
+}
+
+static bool beyond(const struct box_copy *op, hipStream_t stream)
+{
+	hipMemcpy3DParms p = {.extent = op->extent};
+	size_t element = op->src.type == 2 ? ss_element(op->src.array.array) :
+			 op->dst.type == 2 ? ss_element(op->dst.array.array) : 1;
+
+	return !operand_set(&op->src, &op->extent, element, &p.srcPtr, &p.srcArray) ||
+	       !operand_set(&op->dst, &op->extent, element, &p.dstPtr, &p.dstArray) ||
+	       ss_beyond_box(&p, stream);
+}
+
+/* One after the other in every release. */
+hipError_t do_hipMemcpy3DBatchAsync(size_t count, SS_COPY_OPS *ops, size_t *failed,
+				    unsigned long long flags, hipStream_t stream)
+{
+	const struct box_copy *list = (const void *)ops;
+	size_t good = 0;
+	hipError_t err;
+
+	ss_stream_used(stream);
+	while (list && good < count && !beyond(&list[good], stream))
+		good++;
+	if (!list || good == count || flags)
+		return ss_said(REAL(hipMemcpy3DBatchAsync, count, ops, failed, flags, stream));
+	if (good) {
+		err = REAL(hipMemcpy3DBatchAsync, good, ops, failed, flags, stream);
+		if (err != hipSuccess)
+			return ss_said(err);
+	}
+	if (failed)
+		*failed = good;
+	return ss_fail(hipErrorInvalidValue);
+}
