@@ -56,8 +56,10 @@ static void first_use(struct ss_pool *pool)
 	struct ss_device_state *d = &pool->core->dev[pool->dev];
 	uint64_t bytes;
 
+	/* A pool that the program made may be gone soon, or not be allowed as much. */
 	if (atomic_load_explicit(&d->initial_done, memory_order_relaxed) ||
-	    !pool->core->opt.initial.set || atomic_exchange(&d->initial_done, true))
+	    !pool->core->opt.initial.set || !(pool->classic || pool->is_default) ||
+	    atomic_exchange(&d->initial_done, true))
 		return;
 	bytes = ss_amount_bytes(&pool->core->opt.initial, d->info.total_bytes);
 	/* It is a wish: if the device is too full, growing on demand goes on. */
@@ -94,12 +96,17 @@ static void put_back(struct ss_pool *pool, struct ss_block *b)
  * get past it, up to the frame in which it lies. */
 static bool over_max(struct ss_pool *pool, uint64_t size)
 {
-	if (ss_pool_used(pool) + size <= pool->max_bytes)
-		return false;
+	return ss_pool_used(pool) + size > pool->max_bytes;
+}
+
+/* What no step could make room for. */
+static enum ss_status hopeless(struct ss_pool *pool, size_t size)
+{
 	pthread_mutex_lock(&pool->lock);
 	pool->st.out_of_memory++;
 	pthread_mutex_unlock(&pool->lock);
-	return true;
+	ss_oom_report(pool, size, &(struct ss_ladder){0}, false);
+	return SS_ERR_NOMEM;
 }
 
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
@@ -111,11 +118,11 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	enum ss_status s;
 
 	if (!size || size > SS_MAX_REQUEST)
-		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
+		return size ? hopeless(pool, size) : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
 	if (__builtin_expect(pool->max_bytes != 0, 0) && over_max(pool, sz))
-		return SS_ERR_NOMEM;
+		return hopeless(pool, size);
 	q = queue_get(pool, tl);
 	if (__builtin_expect(!q, 0))
 		return SS_ERR_NOMEM;
@@ -168,12 +175,12 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
 	if (!size || size > SS_MAX_REQUEST)
-		return size ? SS_ERR_NOMEM : SS_ERR_INVALID;
+		return size ? hopeless(pool, size) : SS_ERR_INVALID;
 	sz = (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1);
 	align = align_of(pool, sz);
 	if (__builtin_expect(core->opt.ipc_whole && size >= core->opt.ipc_whole, 0)) {
 		first_use(pool);
-		b = ss_ipc_whole(pool, size, &id);
+		b = ss_ipc_whole(pool, size, align, &id);
 	}
 	if (!b && only) {
 		q = queue_get(pool, only);

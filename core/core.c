@@ -276,8 +276,12 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev)
 
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-	uint64_t idle = ss_idle_bytes(core, dev), left, limit, reserved;
+	uint64_t idle, left, limit, reserved;
 
+	/* Programs size what they will need before they allocate. */
+	if (core->opt.limit.set)
+		(void)ss_pool_default(core, dev);
+	idle = ss_idle_bytes(core, dev);
 	limit = dev >= 0 && dev < SS_MAX_DEVICES ? core->dev[dev].limit : 0;
 	left = *free_bytes + idle;
 	if (left > *total_bytes)

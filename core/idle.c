@@ -53,7 +53,7 @@ enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
 struct asked {
 	struct ss_timeline *tl;
 	uint64_t pos, version;
-	bool idle;
+	bool null, idle;
 };
 
 /* Who is asked, and whether the null stream may be joined with the others for it. */
@@ -77,7 +77,8 @@ static bool list_streams(struct ss_core *core, int dev, enum who who, struct ask
 		may = tl->kind != SS_TL_NULL || who != ALL_BUT_JOIN ||
 		      !atomic_load(&core->dev[dev].joiners);
 		if (*count < max)
-			list[*count] = (struct asked){tl, ss_position(tl), ss_version(tl), false};
+			list[*count] = (struct asked){tl, ss_position(tl), ss_version(tl),
+							  tl->kind == SS_TL_NULL, false};
 		++*count;
 	}
 	pthread_mutex_unlock(&core->order);
@@ -93,7 +94,7 @@ static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count,
 	 * the record on it joins nothing that is still pending. */
 	for (int null = 0; null <= 1; null++) {
 		for (uint32_t i = 0; i < count; i++) {
-			if ((list[i].tl->kind == SS_TL_NULL) != null)
+			if (list[i].null != null)
 				continue;
 			list[i].idle = ss_stream_at_end(core, list[i].tl);
 			if (!list[i].idle && !ss_fence_request(core, list[i].tl, list[i].pos,
@@ -101,7 +102,7 @@ static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count,
 				return false;
 		}
 		for (uint32_t i = 0; i < count; i++) {
-			if ((list[i].tl->kind == SS_TL_NULL) != null || list[i].idle)
+			if (list[i].null != null || list[i].idle)
 				continue;
 			*busy = !ss_fence_reached(core, list[i].tl, list[i].pos, &looks);
 			if (*busy)

@@ -399,6 +399,9 @@ void ss_vmm_leave(struct ss_pool *pool, void *arg);
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
 
 enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size);
+/* The same for a segment that a block is to have for itself; what is idle makes room, where
+ * nobody has to wait for that. */
+enum ss_status ss_slab_whole(struct ss_pool *pool, uint64_t size);
 
 /* ipc.c. No lock held. An exported block that was freed: never again anybody's. */
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
@@ -406,7 +409,9 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
  * seen to gain nothing by it. May wait for the device. Returns the bytes given back. */
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 /* A block that is a segment of its own, in state QUEUED; NULL: not to be had. */
-struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t *id);
+/* Exported bytes that were freed and stay as long as what is live beside them. No lock held. */
+uint64_t ss_ipc_pinned(struct ss_pool *pool);
+struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id);
 
 /* steady.c. Pool lock held. Is the demand of q's stream known, which asks for `size`
  * bytes now? */
@@ -460,12 +465,15 @@ struct ss_ladder {
 };
 /* Is the device found idle before `end` (ms)? Naps. No lock held. */
 bool ss_idle_soon(struct ss_pool *pool, uint64_t end);
+/* hipFree has not waited, so hipMalloc may: for a bounded time, and seldom where it was for
+ * nothing. No lock held. */
+bool ss_idle_at_last(struct ss_pool *pool);
 enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		      struct ss_ladder *l);
 /* Adds the pool's counts to those of the pools that are no more, once in its life. */
 void ss_stats_ended(struct ss_pool *pool);
 /* `refused`: the last try failed for another reason. */
-void ss_oom_report(struct ss_pool *pool, uint64_t size, bool refused);
+void ss_oom_report(struct ss_pool *pool, uint64_t size, const struct ss_ladder *l, bool refused);
 
 /* Driver calls are timed for the statistics. */
 uint64_t ss_drive_begin(struct ss_core *core);

@@ -99,6 +99,27 @@ static uint64_t is_over(struct ss_core *core, const struct ss_segment *seg)
 	return holes;
 }
 
+uint64_t ss_ipc_pinned(struct ss_pool *pool)
+{
+	uint64_t pinned = 0;
+
+	if (!atomic_load(&pool->kept))
+		return 0;
+	pthread_mutex_lock(&pool->lock);
+	for (const struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
+		uint64_t holes = 0;
+		bool live = false;
+
+		for (const struct ss_block *b = seg->serial ? seg->first : NULL; b; b = b->next) {
+			holes += atomic_load(&b->state) == SS_BLOCK_HOLE ? b->size : 0;
+			live |= atomic_load(&b->state) == SS_BLOCK_LIVE;
+		}
+		pinned += live ? holes : 0;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return pinned;
+}
+
 /* One that is to go back. The first block of a segment that the runtime keeps costs it all of
  * the segment: there, much of it must have been used up. Pool lock held. */
 static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
@@ -200,31 +221,49 @@ static struct ss_block *idle_segment(struct ss_pool *pool, uint64_t size)
 	return NULL;
 }
 
-struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t *id)
+static struct ss_block *take_idle(struct ss_pool *pool, uint64_t size, uint64_t *id)
+{
+	struct ss_block *b;
+
+	pthread_mutex_lock(&pool->lock);
+	b = idle_segment(pool, size);
+	if (b) {
+		ss_unplace(pool, b);
+		atomic_store(&b->state, SS_BLOCK_QUEUED);
+		*id = pool->id_base | ++pool->ids;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return b;
+}
+
+/* Where hipFree does not wait a host that is ahead of the device would take a segment for
+ * every free that is under way: hipMalloc waits instead, from eight on, as in patience.c. */
+static bool much_under_way(struct ss_pool *pool, uint64_t size)
+{
+	uint64_t used = ss_pool_used(pool), reserved = atomic_load(&pool->reserved);
+	uint64_t most = 7 * size > ss_pool_used_high(pool) ? 7 * size : ss_pool_used_high(pool);
+
+	return reserved > used && reserved - used >= most;
+}
+
+/* What does not come this way is asked for like any other block, and gets what steps there
+ * are when memory is short. */
+struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id)
 {
 	uint64_t size = ss_round(request, SS_FRAME);
 	struct ss_block *b;
 
-	if (pool->backing != SS_BACKING_HIP)
+	/* A segment begins where the runtime wants. */
+	if (pool->backing != SS_BACKING_HIP || align > SS_FRAME)
 		return NULL;
 	/* Somebody else may take what was added for us. */
 	for (int tries = 0; tries < 4; tries++) {
-		enum ss_status s;
-
-		pthread_mutex_lock(&pool->lock);
-		b = idle_segment(pool, size);
-		if (b) {
-			ss_unplace(pool, b);
-			atomic_store(&b->state, SS_BLOCK_QUEUED);
-			*id = pool->id_base | ++pool->ids;
-		}
-		pthread_mutex_unlock(&pool->lock);
+		b = take_idle(pool, size, id);
+		if (!b && much_under_way(pool, size) && ss_idle_at_last(pool))
+			b = take_idle(pool, size, id);
 		if (b)
 			return b;
-		s = ss_slab_add(pool, size);
-		if (s == SS_ERR_NOMEM && ss_release(pool, 0, UINT64_MAX))
-			s = ss_slab_add(pool, size);
-		if (s != SS_OK)
+		if (ss_slab_whole(pool, size) != SS_OK)
 			return NULL;
 	}
 	return NULL;

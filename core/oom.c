@@ -98,7 +98,25 @@ static void release_idle(struct ss_pool *pool, void *arg)
 
 static void sum_idle(struct ss_pool *pool, void *arg)
 {
-	*(uint64_t *)arg += atomic_load(&pool->reserved) - ss_pool_used(pool);
+	uint64_t used = ss_pool_used(pool) + ss_ipc_pinned(pool), reserved = atomic_load(&pool->reserved);
+
+	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
+}
+
+/* A pool at its maxSize has room only where it gives back itself. */
+static bool at_max(const struct ss_pool *pool, uint64_t size)
+{
+	return pool->max_bytes &&
+	       atomic_load(&pool->reserved) + size > ss_round(pool->max_bytes, SS_FRAME);
+}
+
+static void each_giver(struct ss_pool *pool, uint64_t size, void (*fn)(struct ss_pool *, void *),
+		       void *arg)
+{
+	if (at_max(pool, size))
+		fn(pool, arg);
+	else
+		ss_pools_each(pool->core, pool->dev, fn, arg);
 }
 
 /* Would `size` fit if every idle byte went back? Giving back for nothing would
@@ -109,7 +127,7 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 	const struct ss_device_state *d = &core->dev[pool->dev];
 	uint64_t idle = 0, left = 0, reserved, taken;
 
-	if (pool->max_bytes && size > pool->max_bytes)
+	if (pool->max_bytes && ss_pool_used(pool) + size > ss_round(pool->max_bytes, SS_FRAME))
 		return false;
 	ss_pools_each(core, pool->dev, sum_idle, &idle);
 	/* What is on its way back is in neither figure. Between looking at one and the next
@@ -256,7 +274,7 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 		return SS_OK;
 	case 1: /* idle memory of every pool of the device */
 		l->settled = atomic_load(&core->dev[pool->dev].settled);
-		ss_pools_each(core, pool->dev, release_idle, &r);
+		each_giver(pool, size, release_idle, &r);
 		l->gave = atomic_load(&core->dev[pool->dev].gave);
 		return SS_OK;
 	case 2:
@@ -266,7 +284,7 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 	default: /* as often as something ends, until the time is over */
 		if (!wait_on_host(core, pool, l))
 			return SS_ERR_NOMEM;
-		ss_pools_each(core, pool->dev, release_idle, &r);
+		each_giver(pool, size, release_idle, &r);
 		l->gave = atomic_load(&core->dev[pool->dev].gave);
 		return SS_OK;
 	}
@@ -318,20 +336,28 @@ static void report_pool(struct ss_pool *pool, void *arg)
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		in_flight += e->bytes;
 	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
-		", in flight %" PRIu64 ", clean %" PRIu64 ", largest free run %" PRIu64 "\n",
+		", in flight %" PRIu64 ", clean %" PRIu64 ", exported %" PRIu64
+		", largest free run %" PRIu64 "\n",
 		pool->classic ? "classic" : pool->is_default ? "default" : "user",
 		ss_backing_name(pool->backing),
 		atomic_load(&pool->reserved), ss_pool_used(pool), in_flight, pool->clean.bytes,
-		run);
+		atomic_load(&pool->kept), run);
 	pthread_mutex_unlock(&pool->lock);
 }
 
 /* In memory first: one report is one piece, whatever other threads say. Where there is
  * no host memory for that either, it is said as it comes. */
-void ss_oom_report(struct ss_pool *pool, uint64_t size, bool refused)
+void ss_oom_report(struct ss_pool *pool, uint64_t size, const struct ss_ladder *l, bool refused)
 {
+	static const char *const tried[] = { /* by step */
+		"nothing, since it is more than what is free and what is idle together",
+		"completed frees, merging",
+		"completed frees, merging, idle memory",
+		"completed frees, merging, idle memory, device-side and bounded host waiting",
+	};
 	struct ss_core *core = pool->core;
 	uint64_t left = 0, total = 0, mine;
+	enum ss_status s;
 	char limit[160], *text = NULL;
 	size_t length = 0;
 	FILE *out;
@@ -341,12 +367,16 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size, bool refused)
 		out = core->log;
 	if (!out)
 		return;
-	SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total));
+	s = SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total));
 	mine = atomic_load(&core->dev[pool->dev].reserved);
-	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; the device has %"
-		PRIu64 " of %" PRIu64 " free, this process's pools hold %" PRIu64
-		", others about %" PRIu64 "\n", size, pool->dev, left, total, mine,
-		total > left + mine ? total - left - mine : 0);
+	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; ", size, pool->dev);
+	if (s == SS_OK)
+		fprintf(out, "the device has %" PRIu64 " of %" PRIu64 " free, this process's pools hold %"
+			PRIu64 ", others about %" PRIu64 "\n", left, total, mine,
+			total > left + mine ? total - left - mine : 0);
+	else
+		fprintf(out, "what the device has free it does not say, this process's pools hold %"
+			PRIu64 "\n", mine);
 	if (core->dev[pool->dev].limit)
 		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n",
 			core->dev[pool->dev].limit);
@@ -357,10 +387,7 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size, bool refused)
 	if (pool->max_bytes)
 		fprintf(out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
 	ss_pools_each(core, pool->dev, report_pool, out);
-	fprintf(out, "somashim:   tried: %s\n", could_fit(pool, size) ?
-		"completed frees, merging, idle memory of all pools, device-side and bounded "
-		"host waiting" :
-		"nothing, since it is more than what is free and what is idle together");
+	fprintf(out, "somashim:   tried: %s\n", tried[l->step < 3 ? l->step : 3]);
 	if (out != core->log)
 		fclose(out);
 	if (text)

@@ -403,6 +403,23 @@ static void make_room(struct ss_pool *pool, uint64_t want)
 	slab_release(pool, high > want ? high - want : 0, floor_of(pool, want), UINT64_MAX);
 }
 
+enum ss_status ss_slab_whole(struct ss_pool *pool, uint64_t size)
+{
+	enum ss_status s;
+	bool free;
+
+	if (atomic_load(&pool->reserved) + size <= atomic_load(&pool->reserved_high) &&
+	    (s = ss_slab_add(pool, size)) != SS_ERR_NOMEM)
+		return s;
+	free = !ss_release_waits(pool) || ss_device_idle(pool->core, pool->dev, false);
+	if (free)
+		make_room(pool, size);
+	s = ss_slab_add(pool, size);
+	if (s == SS_ERR_NOMEM && free && ss_release(pool, 0, UINT64_MAX))
+		s = ss_slab_add(pool, size);
+	return s;
+}
+
 static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t align,
 				uint64_t instead, bool give_back)
 {

@@ -137,9 +137,7 @@ static struct ss_block *from_others(struct ss_pool *pool, struct ss_queue *q,
 	return b;
 }
 
-/* hipFree has not waited, so hipMalloc may: for a bounded time, and seldom where it was for
- * nothing. */
-static bool idle_at_last(struct ss_pool *pool)
+bool ss_idle_at_last(struct ss_pool *pool)
 {
 	struct ss_core *core = pool->core;
 	bool skip, idle;
@@ -177,7 +175,7 @@ static bool may_give_back(struct ss_pool *pool, struct ss_queue *q, bool cramped
 	if (!any)
 		return !waits;
 	if (waits && !ss_device_idle(core, pool->dev, tl && tl->kind == SS_TL_NULL) &&
-	    !(cramped && idle_at_last(pool)))
+	    !(cramped && ss_idle_at_last(pool)))
 		return false;
 	if (tl) {
 		/* hipMallocAsync on the null stream joins it natively. */
@@ -356,6 +354,6 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 	pool->st.out_of_memory += s == SS_ERR_NOMEM;
 	pthread_mutex_unlock(&pool->lock);
 	if (s == SS_ERR_NOMEM)
-		ss_oom_report(pool, size, refused);
+		ss_oom_report(pool, size, &ladder, refused);
 	return s;
 }

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What may be taken, and from whom: segments of their own for blocks that are shared, pools
+ * with a maxSize, a limit that is asked for before the first allocation, memory reserved at the
+ * start, and exported memory, which is not idle. A device of 1 GiB.
+ *
+ *   bounded CASE      each in the environment that tests/shim/meson.build says
+ */
+#include <unistd.h>
+
+#include "test.h"
+
+#define MIB ((size_t)1 << 20)
+
+static hipStream_t s, t;
+
+static uint64_t left(void)
+{
+	return ((uint64_t (*)(int))sim_must("somasim_device_free_bytes"))(0);
+}
+
+static const char *said(void)
+{
+	static char text[1 << 16];
+	FILE *f = fopen(getenv("SOMASHIM_LOG"), "r");
+
+	text[0] = '\0';
+	if (f) {
+		text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+		fclose(f);
+	}
+	return text;
+}
+
+/* From 6.0 on. */
+static hipMemPool_t pool_of_at_most(uint64_t bytes)
+{
+	hipMemPoolProps props;
+	hipMemPool_t pool;
+
+	memset(&props, 0, sizeof(props));
+	props.allocType = hipMemAllocationTypePinned;
+	props.location.type = hipMemLocationTypeDevice;
+	memcpy((char *)&props + 24, &bytes, sizeof(bytes));
+	OK(hipMemPoolCreate(&pool, &props));
+	return pool;
+}
+
+static uint64_t reserved(hipMemPool_t pool)
+{
+	return figure(pool, hipMemPoolAttrReservedMemCurrent);
+}
+
+/* Nobody waits for a kernel that never ends: neither what is refused nor what fits. */
+static void whole_busy(void)
+{
+	void *a, *b, *k, *p;
+
+	OK(hipMalloc(&k, MIB));
+	OK(hipMalloc(&a, 400 * MIB));
+	OK(hipMalloc(&b, 400 * MIB));
+	OK(hipFree(a));
+	OK(hipFree(b));
+	OK(hipDeviceSynchronize());
+	stall(s);
+	OK(hipMemsetAsync(k, 1, MIB, s));
+	GIVES(hipErrorOutOfMemory, hipMalloc(&p, 600 * MIB));
+	OK(hipMalloc(&p, 300 * MIB));
+	release(s);
+}
+
+/* One live block: what was for another size goes back. */
+static void whole_sizes(void)
+{
+	uint64_t least = UINT64_MAX;
+	void *p;
+
+	for (int i = 0; i < 60; i++) {
+		OK(hipMalloc(&p, 16 * MIB + (size_t)(i * 37 % 50) * 2 * MIB));
+		OK(hipMemsetAsync(p, 1, 4096, s));
+		OK(hipFree(p));
+		least = left() < least ? left() : least;
+	}
+	CHECK(least >= (1024 - 150) * MIB);
+}
+
+/* hipFree does not wait, hipMalloc does. */
+static void whole_never(void)
+{
+	uint64_t least = UINT64_MAX;
+	void *p;
+
+	for (int i = 0; i < 60; i++) {
+		OK(hipMalloc(&p, 16 * MIB));
+		for (int k = 0; k < 4; k++)
+			OK(hipMemsetAsync(p, k, 16 * MIB, s));
+		OK(hipFree(p));
+		least = left() < least ? left() : least;
+	}
+	OK(hipDeviceSynchronize());
+	CHECK(least >= 512 * MIB);
+}
+
+static void whole_align(void)
+{
+	void *p;
+
+	for (int i = 0; i < 5; i++) {
+		OK(hipMalloc(&p, 64 * MIB));
+		CHECK((uintptr_t)p % (64 * MIB) == 0);
+	}
+}
+
+/* A pool at its maxSize takes from nobody else: that would not help it. */
+static void max_alone(void)
+{
+	hipMemPool_t small = pool_of_at_most(64 * MIB), other = make_pool(0, hipMemHandleTypeNone);
+	uint64_t all = UINT64_MAX;
+	void *p, *list[32];
+
+	OK(hipMemPoolSetAttribute(other, hipMemPoolAttrReleaseThreshold, &all));
+	OK(hipMallocFromPoolAsync(&p, 512 * MIB, other, s));
+	OK(hipFreeAsync(p, s));
+	OK(hipStreamSynchronize(s));
+	CHECK(reserved(other) >= 512 * MIB);
+	for (int i = 0; i < 32; i++)
+		OK(hipMallocFromPoolAsync(&list[i], 2 * MIB, small, s));
+	for (int i = 0; i < 32; i += 2)
+		OK(hipFreeAsync(list[i], s));
+	OK(hipStreamSynchronize(s));
+	GIVES(hipErrorOutOfMemory, hipMallocFromPoolAsync(&p, 20 * MIB, small, s));
+	CHECK(reserved(other) >= 512 * MIB);
+	/* More than it may hold is refused with a report as well. */
+	CHECK(strstr(said(), "maxSize is 67108864"));
+	GIVES(hipErrorOutOfMemory, hipMallocFromPoolAsync(&p, 33 * MIB, small, s));
+	CHECK(strstr(said(), "34603008 bytes"));
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&p, (size_t)1 << 47, s));
+	CHECK(strstr(said(), "140737488355328 bytes"));
+}
+
+/* Programs size what they will use before they allocate. */
+static void limit_first(void)
+{
+	size_t has, total;
+
+	for (int dev = 0; dev < 2; dev++) {
+		OK(hipSetDevice(dev));
+		OK(hipMemGetInfo(&has, &total));
+		CHECK(has == 512 * MIB && total == 512 * MIB);
+	}
+}
+
+/* Exported and freed beside what is live: it will not come, whoever waits. */
+static void exported(void)
+{
+	hipIpcMemHandle_t h;
+	void *p[900], *q;
+
+	for (int i = 0; i < 900; i++)
+		OK(hipMalloc(&p[i], MIB));
+	for (int i = 0; i < 900; i++)
+		if (i % 4) {
+			OK(hipIpcGetMemHandle(&h, p[i]));
+			OK(hipFree(p[i]));
+		}
+	OK(hipMallocAsync(&q, MIB, t));
+	stall(t);
+	OK(hipMemsetAsync(q, 1, MIB, t));
+	OK(hipFreeAsync(q, t));
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 600 * MIB, s));
+	release(t);
+	CHECK(strstr(said(), "tried: nothing"));
+	CHECK(strstr(said(), "exported 7")); /* of some 700 MB */
+}
+
+/* What is reserved at the start is for the device's own pools. */
+static void initial(void)
+{
+	hipMemPool_t one = make_pool(0, hipMemHandleTypeNone), two, usual;
+	void *p;
+
+	OK(hipMallocFromPoolAsync(&p, MIB, one, s));
+	CHECK(reserved(one) < 512 * MIB);
+	if (runtime_major() >= 6) {
+		two = pool_of_at_most(64 * MIB);
+		OK(hipMallocFromPoolAsync(&p, MIB, two, s));
+	}
+	OK(hipMallocAsync(&p, MIB, s));
+	OK(hipDeviceGetDefaultMemPool(&usual, 0));
+	CHECK(reserved(usual) >= 512 * MIB);
+	CHECK(!strstr(said(), "SOMASHIM_INITIAL"));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct { const char *name; void (*run)(void); } cases[] = {
+		{"whole_busy", whole_busy}, {"whole_sizes", whole_sizes}, {"whole_never", whole_never},
+		{"whole_align", whole_align}, {"max_alone", max_alone}, {"limit_first", limit_first},
+		{"exported", exported}, {"initial", initial},
+	};
+
+	CHECK(argc == 2 && getenv("SOMASHIM_LOG"));
+	alarm(100);
+	(void)sim_must("somasim_device_free_bytes");
+	unlink(getenv("SOMASHIM_LOG"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(argv[1], cases[i].name)) {
+			if (cases[i].run != limit_first) {
+				OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+				OK(hipStreamCreateWithFlags(&t, hipStreamNonBlocking));
+			}
+			cases[i].run();
+			unlink(getenv("SOMASHIM_LOG"));
+			return 0;
+		}
+	CHECK(!"such a case");
+	return 1;
+}
