@@ -460,5 +460,7 @@ void ss_device_reset(struct ss_core *core, int dev, bool idle)
 	}
 	atomic_store(&d->initial_done, false);
 	ss_pressed_set(core, dev, false);
+	atomic_store(&core->dev[dev].woken, false);
+	atomic_store(&core->dev[dev].low, false);
 	ss_recent_end(core);
 }

@@ -305,6 +305,13 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
  * it may, this waits as an allocation of ours does, until *end (0: not set yet). True: some
  * went back; asked again, there may be more. */
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
+/* The same where the runtime will not say that it found none: until dev has `size` bytes free, if
+ * what lies idle can help. */
+void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait);
+/* Has dev less free than the runtime may need for itself? Then what is freed goes back. */
+bool ss_scarce(struct ss_core *core, int dev);
+/* A free has waited for all of dev. */
+void ss_freed_idle(struct ss_core *core, int dev);
 
 /* Has every stream of dev reached its end right now? Asks with fences, never
  * waits. Without `join_null` a device whose null stream was ever used beside

@@ -51,8 +51,10 @@ static void keep_house(struct ss_pool *pool, void *arg)
 		target = SS_MUTANT_IS(11) ? 0 : atomic_load(&pool->threshold);
 		if (atomic_load(&pool->reserved) > target)
 			ss_release(pool, target, UINT64_MAX);
-	} else if (k->decays && k->now >= decay) {
-		ss_release(pool, 0, decay ? k->now - decay : UINT64_MAX);
+	} else {
+		if (k->decays && k->now >= decay)
+			ss_release(pool, 0, decay ? k->now - decay : UINT64_MAX);
+		ss_relieve(pool);
 	}
 }
 
@@ -71,6 +73,17 @@ void ss_housekeep(struct ss_core *core, int dev, bool device_idle)
 	house(core, dev, &k);
 }
 
+bool ss_scarce(struct ss_core *core, int dev)
+{
+	return ss_device_low(core, dev);
+}
+
+void ss_freed_idle(struct ss_core *core, int dev)
+{
+	if (ss_device_low(core, dev))
+		ss_housekeep(core, dev, !ss_zombies(core, dev));
+}
+
 /* Is anything idle in it that should go? */
 static void wishes(struct ss_pool *pool, void *arg)
 {
@@ -83,7 +96,7 @@ static void wishes(struct ss_pool *pool, void *arg)
 	} else if (atomic_load(&pool->threshold_set)) {
 		wants = reserved > atomic_load(&pool->threshold);
 	} else {
-		wants = k->decays;
+		wants = k->decays || ss_device_low(pool->core, pool->dev);
 	}
 	if (!wants) {
 		pthread_mutex_lock(&pool->lock);

@@ -150,6 +150,8 @@ struct ss_device_state {
 	_Atomic uint32_t giving;
 	_Atomic uint64_t gave;
 	atomic_bool pressed;            /* near its limit: frees record their fence */
+	atomic_bool woken;              /* the null stream has its queue (slab.c) */
+	atomic_bool low;                /* less free than the runtime may need for itself */
 	/* keeps.c: times that given memory did not come back; when to doubt that, ms */
 	_Atomic unsigned keeps;
 	_Atomic uint64_t keeps_until, keeps_wait;
@@ -402,6 +404,12 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size);
 /* The same for a segment that a block is to have for itself; what is idle makes room, where
  * nobody has to wait for that. */
 enum ss_status ss_slab_whole(struct ss_pool *pool, uint64_t size);
+/* Gives back, of what is idle, what the runtime lacks for itself. No lock held. */
+void ss_relieve(struct ss_pool *pool);
+static inline bool ss_device_low(struct ss_core *core, int dev)
+{
+	return __builtin_expect(atomic_load_explicit(&core->dev[dev].low, memory_order_relaxed), 0);
+}
 
 /* ipc.c. No lock held. An exported block that was freed: never again anybody's. */
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);

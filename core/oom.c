@@ -264,6 +264,8 @@ enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size
 		l->end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
 	r.end = l->end;
 	ss_pressed_set(core, pool->dev, true);
+	atomic_store(&core->dev[pool->dev].low, true);
+	ss_strict(core, pool->dev);
 	if (l->over || !could_fit(pool, size))
 		return SS_ERR_NOMEM;
 	switch (l->step++) {
@@ -310,6 +312,18 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
 	return r.given || (core->drv.now_ms(core->drv.ctx) < r.end &&
 			   atomic_load(&core->dev[dev].gave) != gave);
+}
+
+void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
+{
+	uint64_t end = 0, left, total;
+
+	if (dev < 0 || dev >= core->devices)
+		return;
+	while (ss_idle_bytes(core, dev) &&
+	       SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK &&
+	       left < size && ss_give_back(core, dev, may_wait, &end))
+		;
 }
 
 /* ---- the report --------------------------------------------------------- */

@@ -29,6 +29,61 @@ bool ss_again(int dev, int before, uint64_t *end)
 	return false;
 }
 
+/* ---- graphs that allocate ------------------------------------------------ */
+
+/* Up to 7.2 nobody is told when a graph finds no memory for its nodes: what uses it fails, or
+ * crashes. So before a graph is made, uploaded or launched there has to be room for the
+ * largest that was made so far on its device, as there is natively. */
+static struct {
+	_Atomic uint64_t open;    /* bytes of the nodes since the last look, */
+	_Atomic uint64_t largest; /* and the most that one look found */
+} graphs[SS_MAX_DEVICES];
+static atomic_bool any_graph;
+
+void ss_graph_wants(int dev, uint64_t bytes)
+{
+	hipError_t err;
+
+	if (dev < 0)
+		dev = ss_current_device(&err);
+	if (dev < 0 || dev >= SS_MAX_DEVICES)
+		return;
+	atomic_fetch_add(&graphs[dev].open, bytes);
+	atomic_store(&any_graph, true);
+}
+
+/* hipMemAllocNodeParams: where, and how much. 5.2's header has none. */
+void ss_graph_wants_node(const void *params)
+{
+	const struct { hipMemPoolProps props; const void *access; size_t count, bytes; } *p = params;
+
+	if (p)
+		ss_graph_wants(p->props.location.type == hipMemLocationTypeDevice ?
+			       p->props.location.id : -1, p->bytes);
+}
+
+void ss_graph_room(int dev)
+{
+	uint64_t open, largest;
+	hipError_t err;
+
+	if (likely(!atomic_load_explicit(&any_graph, memory_order_relaxed)) || ss_exiting())
+		return;
+	if (dev < 0)
+		dev = ss_current_device(&err);
+	if (dev < 0 || dev >= SS_MAX_DEVICES)
+		return;
+	open = atomic_exchange(&graphs[dev].open, 0);
+	largest = atomic_load(&graphs[dev].largest);
+	while (open > largest && !atomic_compare_exchange_weak(&graphs[dev].largest, &largest, open))
+		;
+	largest = open > largest ? open : largest;
+	if (largest)
+		ss_give_room(ss_core, dev, largest, !ss_capture_live());
+}
+
+/* ---- where --------------------------------------------------------------- */
+
 int ss_device_of(hipStream_t stream)
 {
 	struct ss_timeline *tl = ss_stream_quiet(stream);

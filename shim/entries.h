@@ -168,7 +168,7 @@
 	   unsigned int count), \
 	  (library, path, jit, jit_values, jit_count, options, values, count)) \
 	/* Graphs have memory of their own, some when they are made, some when they run. */ \
-	E(TRY, HERE, hipGraphAddMemAllocNode, 505, 507, \
+	E(WATCH, 0, hipGraphAddMemAllocNode, 505, 507, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_ALLOC_PARAMS *params), \
 	  (node, graph, deps, count, params)) \

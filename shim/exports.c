@@ -79,6 +79,7 @@
 		if (unlikely(ss_pass(kind))) \
 			return FORWARD(name, args); \
 		before; \
+		ss_graph_room(dev); \
 		return ss_said(SS_AGAIN(dev, FORWARD(name, args))); \
 	}
 

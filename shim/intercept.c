@@ -204,7 +204,7 @@ static hipError_t free_here(void *ptr, int dev, bool async)
 	/* The memory goes with the process. */
 	if (ss_exiting())
 		return ss_waits_late() ? wait_inside(dev) : hipSuccess;
-	if (ss_only_owe(dev)) {
+	if (!ss_scarce(ss_core, dev) && ss_only_owe(dev)) {
 		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
 		ss_only_used(dev);
 		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
@@ -220,6 +220,8 @@ static hipError_t free_here(void *ptr, int dev, bool async)
 	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);
 	if (status != SS_OK)
 		return ss_fail(ss_status_error(status));
+	if (waited)
+		ss_freed_idle(ss_core, dev);
 	return ss_said(hipSuccess);
 }
 
@@ -306,6 +308,8 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 	if (!ss_timeline_capturing(tl) && !ss_pool_native_current(ss_timeline_device(tl)) &&
 	    ss_pool_current(ss_core, ss_timeline_device(tl)))
 		return false;
+	if (ss_timeline_capturing(tl))
+		ss_graph_wants(ss_timeline_device(tl), size);
 	*err = ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size, stream));
 	return true;
 }
@@ -365,9 +369,11 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	if (size && ss_capture_live()) {
 		/* The runtime does not know our pool; the node comes from the
 		 * graph memory of the device anyway. */
-		if (ss_timeline_capturing(tl))
+		if (ss_timeline_capturing(tl)) {
+			ss_graph_wants(ss_timeline_device(tl), size);
 			return ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size,
 						  stream));
+		}
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
 	}

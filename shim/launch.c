@@ -121,6 +121,16 @@ static bool beyond(const void *params)
 	NODE(event_of(params), name, __VA_ARGS__); \
 } while (0)
 
+hipError_t do_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph,
+				      const hipGraphNode_t *deps, size_t count,
+				      SS_ALLOC_PARAMS *params)
+{
+	ss_graph_wants_node(params);
+	return ss_said(REAL_AGAIN(-1, hipGraphAddMemAllocNode, node, graph, deps, count, params));
+}
+
+#define NODE_ALLOCATES 10 /* hipGraphNodeTypeMemAlloc */
+
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,
 			      size_t count, SS_NODE_PARAMS *params)
 {
@@ -128,6 +138,8 @@ hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipG
 		return ss_fail(hipErrorInvalidValue);
 	taint(event_of(params), true);
 	/* One that allocates may find none. */
+	if (params && *(const int *)(const void *)params == NODE_ALLOCATES)
+		ss_graph_wants_node((const char *)params + 16);
 	return ss_said(REAL_AGAIN(-1, hipGraphAddNode, node, graph, deps, count, params));
 }
 

@@ -365,6 +365,11 @@ int ss_device_of_prop(const void *prop); /* of hipMemCreate */
 		ss_leave(); \
 	} while (unlikely(again_ == hipErrorOutOfMemory) && ss_again(dev, before_, &end_)); \
 	again_; })
+/* A graph node takes so many bytes (dev -1: of the current device; hipMemAllocNodeParams) when its
+ * graph runs; before that there must be room, since nobody says when there is none. */
+void ss_graph_wants(int dev, uint64_t bytes);
+void ss_graph_wants_node(const void *params);
+void ss_graph_room(int dev);
 #define REAL_AGAIN(dev, name, ...) \
 	SS_AGAIN(dev, ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 

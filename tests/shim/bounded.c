@@ -191,12 +191,79 @@ static void initial(void)
 	CHECK(!strstr(said(), "SOMASHIM_INITIAL"));
 }
 
+/* What the runtime needs for itself it does not say that it lacks: so a device that was full has
+ * some free as soon as the program has freed something, whatever idle memory is kept for. */
+static void low_water(void)
+{
+	void *p[80];
+	int n = 0;
+
+	while (n < 80 && hipMalloc(&p[n], 16 * MIB) == hipSuccess)
+		n++;
+	CHECK(n > 40 && left() < 16 * MIB);
+	for (int i = 0; i < n; i++) {
+		OK(hipFree(p[i]));
+		CHECK(left() >= 16 * MIB);
+	}
+	CHECK(left() < 512 * MIB); /* the rest is kept */
+	for (n = 0; n < 80 && hipMallocAsync(&p[n], 16 * MIB, s) == hipSuccess; n++)
+		;
+	CHECK(n > 40 && left() < 16 * MIB);
+	for (int i = 0; i < n; i++)
+		OK(hipFreeAsync(p[i], s));
+	OK(hipStreamSynchronize(s));
+	CHECK(left() >= 16 * MIB);
+}
+
+/* The null stream gets its queue while there is room for it. */
+static void woken(void)
+{
+	uint64_t before = sim_count("hipStreamQuery");
+	void *p, *q;
+
+	OK(hipMalloc(&p, 64 * MIB));
+	CHECK(sim_count("hipStreamQuery") == before);
+	OK(hipMalloc(&q, 512 * MIB));
+	CHECK(sim_count("hipStreamQuery") == before + 1);
+	OK(hipFree(q));
+	OK(hipFree(p));
+}
+
+/* Before a graph runs there is room for what it allocates; nobody says when there is none. */
+static void graph_room(void)
+{
+	struct { hipMemPoolProps props; const void *access; size_t count, bytes; void *p; } node;
+	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *) =
+		(hipError_t (*)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *))
+		dlsym(RTLD_DEFAULT, "hipGraphAddMemAllocNode");
+	hipGraphExec_t exec;
+	hipGraphNode_t n;
+	hipGraph_t graph;
+	void *p;
+
+	CHECK(add);
+	OK(hipMalloc(&p, 400 * MIB));
+	OK(hipFree(p));
+	OK(hipDeviceSynchronize());
+	CHECK(left() < 700 * MIB);
+	memset(&node, 0, sizeof(node));
+	node.props.allocType = hipMemAllocationTypePinned;
+	node.props.location.type = hipMemLocationTypeDevice;
+	node.bytes = 450 * MIB;
+	OK(hipGraphCreate(&graph, 0));
+	OK(add(&n, graph, NULL, 0, &node)); /* the software device takes it here */
+	CHECK(left() < 250 * MIB);
+	OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+	CHECK(left() >= 450 * MIB);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } cases[] = {
 		{"whole_busy", whole_busy}, {"whole_sizes", whole_sizes}, {"whole_never", whole_never},
 		{"whole_align", whole_align}, {"max_alone", max_alone}, {"limit_first", limit_first},
-		{"exported", exported}, {"initial", initial},
+		{"exported", exported}, {"initial", initial}, {"low_water", low_water},
+		{"woken", woken}, {"graph_room", graph_room},
 	};
 
 	CHECK(argc == 2 && getenv("SOMASHIM_LOG"));
