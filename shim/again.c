@@ -82,6 +82,16 @@ void ss_graph_room(int dev)
 		ss_give_room(ss_core, dev, largest, !ss_capture_live());
 }
 
+/* Nor is anybody told that there is no room for the heap of kernels. */
+hipError_t do_hipDeviceSetLimit(enum hipLimit_t which, size_t size)
+{
+	hipError_t err = REAL(hipDeviceSetLimit, which, size), none;
+
+	if (err == hipSuccess && which == hipLimitMallocHeapSize)
+		ss_give_room(ss_core, ss_current_device(&none), size, !ss_capture_live());
+	return ss_said(err);
+}
+
 /* ---- where --------------------------------------------------------------- */
 
 int ss_device_of(hipStream_t stream)

@@ -167,6 +167,8 @@
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, path, jit, jit_values, jit_count, options, values, count)) \
+	/* The heap of kernels that call malloc() is taken when the first of them is launched. */ \
+	E(WATCH, 0, hipDeviceSetLimit, 503, 507, (enum hipLimit_t which, size_t size), (which, size)) \
 	/* Graphs have memory of their own, some when they are made, some when they run. */ \
 	E(WATCH, 0, hipGraphAddMemAllocNode, 505, 507, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \

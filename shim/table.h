@@ -19,7 +19,7 @@
 	T(hipDeviceEnablePeerAccess, 39) T(hipDeviceGetAttribute, 41) \
 	T(hipDeviceGetDefaultMemPool, 44) T(hipDeviceGetMemPool, 47) \
 	T(hipDevicePrimaryCtxRelease, 56) T(hipDevicePrimaryCtxReset, 57) T(hipDeviceReset, 60) \
-	T(hipDeviceSetMemPool, 64) T(hipDeviceSynchronize, 66) T(hipDrvGraphAddMemcpyNode, 71) \
+	T(hipDeviceSetLimit, 63) T(hipDeviceSetMemPool, 64) T(hipDeviceSynchronize, 66) T(hipDrvGraphAddMemcpyNode, 71) \
 	T(hipDrvMemcpy2DUnaligned, 72) T(hipDrvMemcpy3D, 73) T(hipDrvMemcpy3DAsync, 74) \
 	T(hipDrvPointerGetAttributes, 75) T(hipEventCreate, 76) T(hipEventCreateWithFlags, 77) \
 	T(hipEventDestroy, 78) T(hipEventElapsedTime, 79) T(hipEventQuery, 80) \

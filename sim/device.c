@@ -305,6 +305,13 @@ hipError_t i_hipDeviceGetLimit(size_t *v, enum hipLimit_t limit)
 	return hipSuccess;
 }
 
+/* Kernels here have no heap. */
+hipError_t i_hipDeviceSetLimit(enum hipLimit_t limit, size_t v)
+{
+	return limit == hipLimitMallocHeapSize || limit == hipLimitPrintfFifoSize ?
+	       hipSuccess : hipErrorUnsupportedLimit;
+}
+
 hipError_t i_hipDeviceSetCacheConfig(hipFuncCache_t c) { return hipSuccess; }
 hipError_t i_hipDeviceSetSharedMemConfig(hipSharedMemConfig c) { return hipSuccess; }
 hipError_t i_hipCtxSetCacheConfig(hipFuncCache_t c) { return hipSuccess; }

@@ -82,6 +82,7 @@ E(hipDevicePrimaryCtxSetFlags, 4.2, (hipDevice_t dev, unsigned int flags), (dev,
 E(hipDeviceReset, 4.2, (void), ())
 E(hipDeviceSetCacheConfig, 4.2, (hipFuncCache_t cacheConfig), (cacheConfig))
 E(hipDeviceSetGraphMemAttribute, 4.5, (int device, int attr, void *value), (device, attr, value))
+E(hipDeviceSetLimit, 5.3, (enum hipLimit_t limit, size_t value), (limit, value))
 E(hipDeviceSetMemPool, 5.1, (int device, hipMemPool_t mem_pool), (device, mem_pool))
 E(hipDeviceSetSharedMemConfig, 4.2, (hipSharedMemConfig config), (config))
 E(hipDeviceSynchronize, 4.2, (void), ())

@@ -230,7 +230,7 @@ static void woken(void)
 }
 
 /* Before a graph runs there is room for what it allocates; nobody says when there is none. */
-static void graph_room(void)
+static void room(bool heap)
 {
 	struct { hipMemPoolProps props; const void *access; size_t count, bytes; void *p; } node;
 	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *) =
@@ -253,8 +253,27 @@ static void graph_room(void)
 	OK(hipGraphCreate(&graph, 0));
 	OK(add(&n, graph, NULL, 0, &node)); /* the software device takes it here */
 	CHECK(left() < 250 * MIB);
+	if (heap) { /* nor of the heap of kernels that call malloc() */
+		hipError_t (*limit)(int, size_t) =
+			(hipError_t (*)(int, size_t))dlsym(RTLD_DEFAULT, "hipDeviceSetLimit");
+
+		CHECK(limit);
+		OK(limit(2, 300 * MIB));
+		CHECK(left() >= 300 * MIB);
+		return;
+	}
 	OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
 	CHECK(left() >= 450 * MIB);
+}
+
+static void graph_room(void)
+{
+	room(false);
+}
+
+static void heap_room(void)
+{
+	room(true);
 }
 
 int main(int argc, char **argv)
@@ -263,7 +282,7 @@ int main(int argc, char **argv)
 		{"whole_busy", whole_busy}, {"whole_sizes", whole_sizes}, {"whole_never", whole_never},
 		{"whole_align", whole_align}, {"max_alone", max_alone}, {"limit_first", limit_first},
 		{"exported", exported}, {"initial", initial}, {"low_water", low_water},
-		{"woken", woken}, {"graph_room", graph_room},
+		{"woken", woken}, {"graph_room", graph_room}, {"heap_room", heap_room},
 	};
 
 	CHECK(argc == 2 && getenv("SOMASHIM_LOG"));
