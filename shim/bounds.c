@@ -29,7 +29,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 		if (ss_sync_memops(info.id))
 			return REAL_CALL;
 	} else if (!ss_import_find(dst, &info, &number)) {
-		return REAL_CALL;
+		return ss_beyond(dst, bytes) ? BAD_RANGE : REAL_CALL;
 	}
 	at = (size_t)((const char *)dst - (const char *)info.base);
 	/* A block is longer than what was asked for: dst may lie behind that. */
@@ -225,9 +225,11 @@ bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
 bool ss_beyond_rows(const hipMemsetParams *p)
 {
 	struct ss_block_info info;
+	unsigned number;
 
 	return p && (ss_beyond(p->dst, ss_extent(p->pitch, times(p->width, p->elementSize), p->height)) ||
-		     (ss_lookup(ss_core, p->dst, &info) && times(p->pitch, p->height) > info.size));
+		     ((ss_lookup(ss_core, p->dst, &info) || ss_import_find(p->dst, &info, &number)) &&
+		      times(p->pitch, p->height) > info.size));
 }
 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)

@@ -41,7 +41,6 @@
 
 #define VERSION 1ull
 #define FRAME (2ull << 20)
-#define GRAIN 512ull
 #define SIZE_BITS 45
 #define NOTE_SIZE_BITS 43 /* ROCr shares no more than 8 TB at a time */
 #define SERIAL_BITS 12
@@ -101,14 +100,14 @@ static bool fits(const struct ss_handle *h)
 	       !word(h->real, AT_REST) && half(h->real, AT_DEVICE) >> 16 == 0 &&
 	       h->serial && h->serial >> SERIAL_BITS == 0 && h->segment_size % FRAME == 0 &&
 	       h->segment_size && h->segment_size / FRAME >> FRAME_BITS == 0 &&
-	       h->offset % GRAIN == 0 && h->offset < h->segment_size && h->size &&
+	       h->offset % SS_HANDLE_GRAIN == 0 && h->offset < h->segment_size && h->size &&
 	       h->size <= h->segment_size - h->offset;
 }
 
 static uint64_t where(const struct ss_handle *h)
 {
 	return VERSION << (FRAME_BITS + OFFSET_BITS) | h->segment_size / FRAME << OFFSET_BITS |
-	       h->offset / GRAIN;
+	       h->offset / SS_HANDLE_GRAIN;
 }
 
 /* From `w` and `size`; h->real as it came, with the words that were ours restored.
@@ -117,7 +116,7 @@ static bool unfold(struct ss_handle *h, uint64_t w, uint64_t size)
 {
 	uint32_t device = half(h->real, AT_DEVICE);
 
-	h->offset = (w & ((1ull << OFFSET_BITS) - 1)) * GRAIN;
+	h->offset = (w & ((1ull << OFFSET_BITS) - 1)) * SS_HANDLE_GRAIN;
 	h->segment_size = (w >> OFFSET_BITS & ((1ull << FRAME_BITS) - 1)) * FRAME;
 	h->size = size;
 	h->serial = device >> 16;

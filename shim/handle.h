@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define SS_HANDLE_BYTES 64
+#define SS_HANDLE_GRAIN 512ull /* a block that is named to others begins at a multiple of it */
 
 enum ss_handle_kind {
 	SS_HANDLE_REAL, /* the runtime's: opens a whole allocation at its base */

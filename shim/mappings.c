@@ -40,9 +40,8 @@ struct mapping {
 
 static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *mappings;
-static atomic_int known_count; /* how many tell what lies in them */
 static uint64_t frees;
-atomic_int ss_mappings_ending;
+atomic_int ss_mappings_ending, ss_imports;
 
 /* ---- the table; mappings_lock held -------------------------------------- */
 
@@ -131,7 +130,7 @@ static struct mapping *add(const struct ss_handle *h, void *base, int dev, unsig
 	m->next = mappings;
 	mappings = m;
 	if (m->serial)
-		atomic_fetch_add(&known_count, 1);
+		atomic_fetch_add(&ss_imports, 1);
 	return m;
 }
 
@@ -144,7 +143,7 @@ static void drop(struct mapping *m)
 		;
 	*at = m->next;
 	if (m->serial)
-		atomic_fetch_sub(&known_count, 1);
+		atomic_fetch_sub(&ss_imports, 1);
 	set_ending(m, false);
 	while ((b = m->blocks)) {
 		m->blocks = b->next;
@@ -313,7 +312,7 @@ bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number
 	struct mapping *m;
 	struct block *b = NULL;
 
-	if (likely(!atomic_load_explicit(&known_count, memory_order_relaxed)))
+	if (likely(!atomic_load_explicit(&ss_imports, memory_order_relaxed)))
 		return false;
 	pthread_mutex_lock(&mappings_lock);
 	m = find_address(ptr);
@@ -327,6 +326,30 @@ bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number
 	}
 	pthread_mutex_unlock(&mappings_lock);
 	return b != NULL;
+}
+
+/* As for our own: a pool gives out more than it is asked for (up to where another block may
+ * begin), and what was freed to one may be touched until it goes. */
+bool ss_import_left_slow(const void *ptr, uint64_t *left)
+{
+	const struct mapping *m;
+	bool known;
+
+	*left = 0;
+	pthread_mutex_lock(&mappings_lock);
+	m = find_address(ptr);
+	known = m && m->serial && !m->ending;
+	for (const struct block *b = known ? m->blocks : NULL; b; b = b->next) {
+		size_t at = (size_t)((const char *)ptr - m->base) - b->offset;
+		size_t size = b->size;
+
+		if (b->via == SS_VIA_POOL)
+			size = (size + SS_HANDLE_GRAIN - 1) / SS_HANDLE_GRAIN * SS_HANDLE_GRAIN;
+		if (at < size && size - at > *left)
+			*left = size - at;
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return known;
 }
 
 bool ss_import_inside(const void *ptr)

@@ -190,13 +190,23 @@ static inline void ss_stream_used(hipStream_t stream)
 /* The same for `count` structures of `size` bytes, with a stream `at` bytes in each. Returns
  * NULL, a stream that is known. */
 hipStream_t ss_streams_in(const void *list, unsigned int count, size_t size, size_t at);
-/* Would `size` bytes from ptr on leave a block of ours? The runtime, which refuses what
- * leaves an allocation, knows only segments. */
+/* mappings.c: how many bytes from ptr on belong to the block of another process that it points
+ * into; 0 where it points beside all that are open there. False: it is in no such memory. */
+extern atomic_int ss_imports SS_HIDDEN; /* mappings of which we know what lies in them */
+bool ss_import_left_slow(const void *ptr, uint64_t *left);
+static inline bool ss_import_left(const void *ptr, uint64_t *left)
+{
+	return unlikely(atomic_load_explicit(&ss_imports, memory_order_relaxed)) &&
+	       ss_import_left_slow(ptr, left);
+}
+/* Would `size` bytes from ptr on leave a block of ours, or one that is open here? The runtime,
+ * which refuses what leaves an allocation, knows only segments. */
 static inline bool ss_beyond(const void *ptr, size_t size)
 {
 	uint64_t left;
 
-	return ss_bytes_left(ss_core, ptr, &left) && unlikely(size > left);
+	return (ss_bytes_left(ss_core, ptr, &left) || ss_import_left(ptr, &left)) &&
+	       unlikely(size > left);
 }
 /* The process uses another device than the first, perhaps beside it. */
 extern atomic_bool ss_abroad;
