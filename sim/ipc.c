@@ -240,6 +240,11 @@ out:
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static void set_device(struct sim_alloc *a, void *arg)
+{
+	a->device = *(int *)arg;
+}
+
 void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bool share)
 {
 	struct import *im;
@@ -251,6 +256,8 @@ void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bo
 		for (im = imports; im; im = im->next)
 			if (im->share && im->token == h->token && im->pid == h->pid) {
 				im->refs++;
+				/* The mapping is of the device that opened it last. */
+				sim_update(im->base, set_device, &device);
 				pthread_mutex_unlock(&ipc_lock);
 				return im->base;
 			}

@@ -12,12 +12,12 @@
 
 #include "pool.h"
 
-/* [0:32) HSA handle, [32:40) size, [40:48) offset, [48:52) pid. */
+/* [0:32) HSA handle, [32:40) size, [40:48) offset, [48:52) pid, [52:56) the owner's device. */
 struct ipc_handle {
 	struct sim_ipc_handle hsa;
 	uint64_t size, offset;
-	uint32_t pid;
-	uint32_t unused[3];
+	uint32_t pid, device;
+	uint32_t unused[2];
 };
 _Static_assert(sizeof(struct ipc_handle) == sizeof(hipIpcMemHandle_t), "64 bytes");
 
@@ -42,6 +42,7 @@ hipError_t i_hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *ptr)
 	h.size = a.size;
 	h.offset = (uintptr_t)ptr - a.r.base;
 	h.pid = (uint32_t)getpid();
+	h.device = V7 ? (uint32_t)cur_device() : 0;
 	memcpy(out, &h, sizeof h);
 	return hipSuccess;
 }
@@ -59,6 +60,9 @@ hipError_t i_hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned 
 		return hipErrorInvalidValue;
 	if (h.pid == (uint32_t)getpid())
 		return hipErrorInvalidContext;
+	/* By the owner's numbering, whatever this process sees. */
+	if (V7 && h.device >= (uint32_t)sim_opt.devices)
+		return hipErrorInvalidValue;
 	/* The offset is not looked at: who opens gets the segment's base. From
 	 * 7.0 on a second open of the same handle is the same mapping. */
 	p = sim_ipc_import(&h.hsa, h.size, cur_device(), V7 && !h.offset);
@@ -71,7 +75,11 @@ hipError_t i_hipIpcOpenMemHandle(void **out, hipIpcMemHandle_t handle, unsigned 
 hipError_t i_hipIpcCloseMemHandle(void *ptr)
 {
 	struct sim_alloc a;
+	struct queue *q = null_queue(cur_device());
 
+	/* Before anything else, whatever device the mapping is of. */
+	queue_drain(q);
+	queue_unref(q);
 	if (!ptr || !hip_find(ptr, &a) || a.kind != SIM_IMPORT || a.ownertype == O_POOL)
 		return hipErrorInvalidValue;
 	device_drain(a.device);

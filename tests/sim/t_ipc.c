@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Two processes: memory, interior offsets, death of either, events, pools. */
+#include <pthread.h>
 #include <sys/wait.h>
 
 #include "test.h"
@@ -24,6 +25,61 @@ static void hear(int fd, void *p, size_t n)
 	CHECK(read(fd, p, n) == (ssize_t)n);
 }
 
+static void *lets_go(void *stream)
+{
+	usleep(50000);
+	release(stream);
+	return NULL;
+}
+
+/* Opened on two devices: since 7.0 one mapping, of the device that opened it last. Closing
+ * waits for that one, and for the null stream of the current device. */
+static void on_two_devices(const struct msg *m)
+{
+	hipStream_t blocking, free;
+	hipPointerAttribute_t a;
+	hipIpcMemHandle_t other = m->mem;
+	int devices, version, far = 2;
+	void *p[2], *q;
+	pthread_t t;
+
+	OK(hipGetDeviceCount(&devices));
+	OK(hipRuntimeGetVersion(&version));
+	if (devices < 2)
+		return;
+	OK(hipStreamCreate(&blocking));
+	OK(hipStreamCreateWithFlags(&free, hipStreamNonBlocking));
+	OK(hipMalloc(&q, 4096));
+	for (int dev = 0; dev < 2; dev++) {
+		OK(hipSetDevice(dev));
+		OK(hipIpcOpenMemHandle(&p[dev], m->mem, LAZY));
+	}
+	OK(hipPointerGetAttributes(&a, p[0]));
+	CHECK((p[0] == p[1]) == (version >= 70000000) && a.device == (p[0] == p[1]));
+	stall(free);
+	OK(hipMemsetAsync(q, 1, 4096, free));
+	OK(hipIpcCloseMemHandle(p[1]));
+	EXPECT(hipStreamQuery(free), hipErrorNotReady);
+	OK(hipIpcOpenMemHandle(&p[1], m->mem, LAZY));
+	release(free);
+	OK(hipStreamSynchronize(free));
+	OK(hipSetDevice(0));
+	stall(blocking);
+	OK(hipMemsetAsync(q, 1, 4096, blocking));
+	CHECK(!pthread_create(&t, NULL, lets_go, blocking));
+	OK(hipIpcCloseMemHandle(p[1]));
+	OK(hipStreamQuery(blocking));
+	CHECK(!pthread_join(t, NULL));
+	OK(hipIpcCloseMemHandle(p[0]));
+	OK(hipFree(q));
+	OK(hipStreamDestroy(blocking));
+	OK(hipStreamDestroy(free));
+	/* One that this process does not see; older handles do not name it. */
+	memcpy((char *)&other + 52, &far, sizeof far);
+	if (version >= 70000000)
+		EXPECT(hipIpcOpenMemHandle(&q, other, LAZY), hipErrorInvalidValue);
+}
+
 static int importer(int in, int out)
 {
 	struct msg m;
@@ -32,6 +88,7 @@ static int importer(int in, int out)
 	hipMemPool_t pool;
 
 	hear(in, &m, sizeof m);
+	on_two_devices(&m);
 	OK(hipIpcOpenMemHandle((void **)&p, m.mem, LAZY));
 	OK(hipMemcpy(back, p, 4096, hipMemcpyDeviceToHost));
 	CHECK(back[0] == 42 && back[4095] == 42);
