@@ -105,19 +105,27 @@ static hipError_t only_wait(int dev)
 	return err;
 }
 
-/* The runtime waits for the mapping's own device when it closes. The mapping has left the
- * table: should the runtime refuse, it stays. */
-static hipError_t leave(const struct ss_departure *d)
+/* The runtime waits for one device when it closes, since 7.0 for that which opened the mapping
+ * last, and nothing in it may be in use on any other. */
+static hipError_t wait_for(uint64_t devices)
 {
 	hipError_t err = hipSuccess, one;
 
 	for (int dev = 0; dev < ss_device_count(); dev++) {
-		if (!(d->devices >> dev & 1) || (d->close && dev == d->dev))
+		if (!(devices >> dev & 1))
 			continue;
 		one = only_wait(dev);
 		if (err == hipSuccess)
 			err = one;
 	}
+	return err;
+}
+
+/* The mapping has left the table: should the runtime refuse, it stays. */
+static hipError_t leave(const struct ss_departure *d)
+{
+	hipError_t err = wait_for(d->devices);
+
 	return d->close ? REAL(hipIpcCloseMemHandle, d->close) : err;
 }
 
@@ -158,14 +166,15 @@ void ss_import_settle_slow(bool joins_null)
 {
 	uint64_t waits, asked, idle = 0;
 	void *base;
+	int dev;
 
 	if (ss_capture_live() || ss_exiting())
 		return;
 	waits = ss_mappings_waiting(&asked);
-	for (int dev = 0; dev < ss_device_count(); dev++)
+	for (dev = 0; dev < ss_device_count(); dev++)
 		if (waits >> dev & 1 && ss_device_idle(ss_core, dev, joins_null))
 			idle |= 1ull << dev;
-	while (idle && (base = ss_mapping_settled(idle, asked)))
+	while (idle && (base = ss_mapping_settled(idle, asked, &dev)))
 		(void)REAL(hipIpcCloseMemHandle, base);
 }
 
@@ -180,7 +189,7 @@ void ss_import_close_one(int dev)
 	if (ss_capture_live() || ss_exiting())
 		return;
 	(void)ss_mappings_waiting(&asked);
-	base = ss_mapping_settled(1ull << dev, asked);
+	base = ss_mapping_settled(1ull << dev, asked, &dev);
 	if (base)
 		(void)REAL(hipIpcCloseMemHandle, base);
 }

@@ -17,6 +17,7 @@
 struct block {
 	size_t offset, size;
 	enum ss_via via;
+	uint64_t devices;       /* it was opened on */
 	unsigned count, number; /* how often it is open; its BUFFER_ID */
 	struct block *next;
 };
@@ -26,13 +27,13 @@ struct mapping {
 	size_t size;
 	unsigned char handle[SS_HANDLE_BYTES];
 	uint32_t serial;
-	int dev;
-	uint64_t devices;      /* it was opened on: since 7.0 one mapping may serve several */
+	int dev;               /* that opened it first, */
+	uint64_t devices;      /* and all: since 7.0 one mapping may serve several */
 	unsigned flags;
 	unsigned users, opens; /* what the program opened; what the runtime did */
 	bool shared;           /* some of it was opened by a handle of ours */
 	bool ending;           /* opened more often than used, until these are idle: */
-	uint64_t waits;        /* devices */
+	uint64_t waits;        /* devices, and those above */
 	uint64_t since;        /* number of the last free that did not wait */
 	struct block *blocks;
 	struct mapping *next;
@@ -98,6 +99,7 @@ static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum
 	if (m->users >= m->opens)
 		set_ending(m, false);
 	m->shared |= ours;
+	b->devices |= 1ull << dev;
 	m->devices |= 1ull << dev;
 	return true;
 }
@@ -186,6 +188,8 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 	 * was freed over there for what lies at its address now. */
 	for (m = mappings; m && m->base != base; m = m->next)
 		;
+	if (m) /* Whatever comes of it, the mapping is of this device now, until the next opening. */
+		m->devices |= 1ull << dev;
 	if (m && m->serial != h->serial) {
 		pthread_mutex_unlock(&mappings_lock);
 		return hipErrorInvalidValue;
@@ -196,14 +200,14 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 		m = same;
 	else if (!m)
 		m = add(h, base, dev, flags);
+	if (m && !same)
+		m->opens++; /* before it is compared with the users */
 	if (m && attach(m, h, ours, via, dev)) {
 		*ptr = m->base + h->offset;
 		err = hipSuccess;
-		if (!same) {
-			m->opens++;
+		if (!same)
 			*close = NULL;
-		}
-	} else if (m && !m->users && !m->opens) {
+	} else if (m && !same && !--m->opens) {
 		drop(m);
 	}
 	pthread_mutex_unlock(&mappings_lock);
@@ -237,15 +241,15 @@ struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later)
 	b = m ? find_block(m, ptr, via) : NULL;
 	if (b) {
 		d.open = true;
-		d.dev = m->dev;
-		d.devices = m->devices;
-		detach(m, b);
+		d.devices = b->devices;
+		d.dev = __builtin_ctzll(b->devices);
 		if (later >= 0) {
-			m->waits |= 1ull << m->dev | 1ull << later;
+			m->waits |= b->devices | 1ull << later;
 			m->since = ++frees;
 		}
-		/* Closing waits for its device, and for no other. */
-		if (m->users < m->opens && (later >= 0 || m->waits & ~(1ull << m->dev))) {
+		detach(m, b);
+		/* What was freed before and has not been waited for. */
+		if (m->users < m->opens && (later >= 0 || m->waits & ~d.devices)) {
 			set_ending(m, true);
 		} else if (m->users < m->opens) {
 			d.close = m->shared ? m->base : ptr;
@@ -266,21 +270,23 @@ uint64_t ss_mappings_waiting(uint64_t *asked)
 	*asked = frees;
 	for (struct mapping *m = mappings; m; m = m->next)
 		if (m->ending)
-			waits |= m->waits;
+			waits |= m->waits | m->devices;
 	pthread_mutex_unlock(&mappings_lock);
 	return waits;
 }
 
-void *ss_mapping_settled(uint64_t idle, uint64_t asked)
+/* Closing waits for a device that opened it, and only the runtime knows which. */
+void *ss_mapping_settled(uint64_t idle, uint64_t asked, int *dev)
 {
 	struct mapping *m;
 	void *base = NULL;
 
 	pthread_mutex_lock(&mappings_lock);
 	for (m = mappings; m; m = m->next)
-		if (m->ending && m->since <= asked && !(m->waits & ~idle))
+		if (m->ending && m->since <= asked && !((m->waits | m->devices) & ~idle))
 			break;
 	if (m) {
+		*dev = m->dev;
 		base = m->base;
 		m->opens--;
 		if (!m->opens)

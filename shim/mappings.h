@@ -23,9 +23,9 @@ struct ss_departure {
 	bool known;  /* ptr lies in a mapping of ours */
 	bool open;   /* and was open, until now */
 	bool shared; /* other blocks of ours may lie in it */
-	void *close; /* the runtime is to close this now; NULL: nothing */
-	int dev;     /* that of the mapping, */
-	uint64_t devices; /* and all that it was opened on */
+	uint64_t devices; /* that it was opened on: to be waited for, */
+	int dev;     /* one of them, */
+	void *close; /* before the runtime is to close this; NULL: nothing */
 };
 
 /* The block that starts at ptr is let go. `later` >= 0: the device whose streams may
@@ -35,7 +35,7 @@ struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later);
 /* The devices (bit each) that mappings wait for whose last use may not have ended;
  * *asked goes to the next. */
 uint64_t ss_mappings_waiting(uint64_t *asked);
-/* One to close, whose devices were all found `idle` since. NULL: no more. */
-void *ss_mapping_settled(uint64_t idle, uint64_t asked);
+/* One to close, with *dev current; its devices were all found `idle` since. NULL: no more. */
+void *ss_mapping_settled(uint64_t idle, uint64_t asked, int *dev);
 
 #endif

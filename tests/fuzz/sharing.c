@@ -144,12 +144,13 @@ static void made(const uint8_t *data, size_t size)
 
 /* ---- the table of mappings ---------------------------------------------- */
 
-/* A runtime that maps each handle anew, or (since 7.0) counts openings of one. */
+/* A runtime that maps each handle anew, or (since 7.0) counts openings of one; such a mapping
+ * is of the device that opened it last, which is what each close waits for. */
 #define SEGMENTS 4
 #define MOST 64
 
 static struct { int refs, segment, dev; unsigned busy, news; } mapped[MOST];
-static struct { void *ptr; enum ss_via via; int block, segment; } opened[MOST];
+static struct { void *ptr; enum ss_via via; int block, segment, dev; } opened[MOST];
 static int open_count;
 
 static char *address(int i)
@@ -185,8 +186,9 @@ static void *runtime_open(int segment, int dev, bool counts)
 	int i;
 
 	for (i = 0; counts && i < MOST; i++)
-		if (mapped[i].refs && mapped[i].segment / 2 == segment / 2 && mapped[i].dev == dev) {
+		if (mapped[i].refs && mapped[i].segment / 2 == segment / 2) {
 			mapped[i].refs++;
+			mapped[i].dev = dev;
 			return address(i);
 		}
 	for (i = 0; i < MOST && mapped[i].refs; i++)
@@ -233,8 +235,9 @@ static void open_one(int segment, int block, bool pool, bool counts, int dev)
 	/* It shows that segment, at that offset. */
 	base = (char *)ptr - h.offset;
 	CHECK(mapped[slot_of(base)].refs && mapped[slot_of(base)].segment == segment &&
-	      mapped[slot_of(base)].dev == dev);
+	      (counts || mapped[slot_of(base)].dev == dev));
 	opened[open_count].ptr = ptr;
+	opened[open_count].dev = dev;
 	opened[open_count].via = via;
 	opened[open_count].segment = segment;
 	opened[open_count++].block = block;
@@ -258,13 +261,15 @@ static void leave_one(int which, int later)
 		later = -1;
 	i = slot_of((char *)opened[which].ptr - opened[which].block * MB2);
 	if (later >= 0)
-		mapped[i].busy |= 1u << later | 1u << mapped[i].dev;
+		mapped[i].busy |= 1u << later | 1u << opened[which].dev;
 	mapped[i].news |= later >= 0 && asking;
 	d = ss_mapping_leave(opened[which].ptr, opened[which].via, later);
 	CHECK(d.known && d.open);
+	/* Which are waited for: where it was opened, it may be in use. */
+	CHECK(d.devices >> opened[which].dev & 1 && d.devices >> d.dev & 1);
 	opened[which] = opened[--open_count];
-	if (d.close) /* which waits for its device */
-		runtime_close(d.close, 1u << mapped[i].dev);
+	if (d.close)
+		runtime_close(d.close, (unsigned)d.devices);
 }
 
 /* `leave`: another thread frees something meanwhile. */
@@ -272,14 +277,18 @@ static void settle(unsigned idle, int leave)
 {
 	uint64_t asked;
 	void *base;
+	int dev;
 
 	CHECK((ss_mappings_waiting(&asked) != 0) == (ss_mappings_ending != 0));
 	asking = true;
 	if (leave >= 0)
 		leave_one(leave, 0);
 	asking = false;
-	while ((base = ss_mapping_settled(idle, asked)))
+	while ((base = ss_mapping_settled(idle, asked, &dev))) {
+		/* At a synchronization nobody waits for more. */
+		CHECK(idle >> dev & 1 && idle >> mapped[slot_of(base)].dev & 1);
 		runtime_close(base, idle);
+	}
 	for (int i = 0; i < MOST; i++)
 		mapped[i].news = 0;
 }
