@@ -121,21 +121,55 @@ static hipError_t wait_for(uint64_t devices)
 	return err;
 }
 
-/* The mapping has left the table: should the runtime refuse, it stays. */
-static hipError_t leave(const struct ss_departure *d)
+/* The real call begins with the null stream of whatever device is current, which may be at work
+ * for long on something else. The mapping has left the table: should the runtime refuse, it
+ * stays. */
+static hipError_t close_on(int dev, void *base)
 {
-	hipError_t err = wait_for(d->devices);
+	struct ss_switch s;
+	bool open = !ss_exiting() && ss_switch_open(&s, dev);
+	hipError_t err = REAL(hipIpcCloseMemHandle, base);
 
-	return d->close ? REAL(hipIpcCloseMemHandle, d->close) : err;
+	if (open)
+		ss_switch_close(&s);
+	return err;
+}
+
+/* What the program's own call of it waits for, too. */
+static hipError_t wait_for_null(uint64_t devices_done)
+{
+	hipError_t err;
+	int dev = ss_current_device(&err);
+
+	if (dev < 0 || devices_done >> dev & 1 || ss_exiting())
+		return hipSuccess;
+	return ss_capture_live() ? ss_wait_inside(dev) : REAL(hipStreamSynchronize, NULL);
 }
 
 hipError_t do_hipIpcCloseMemHandle(void *ptr)
 {
 	struct ss_departure d = ss_mapping_leave(ptr, SS_VIA_HANDLE, -1);
+	hipError_t err, null;
 
 	if (!d.known)
 		return ss_said(REAL(hipIpcCloseMemHandle, ptr));
-	return d.open ? ss_said(leave(&d)) : ss_fail(hipErrorInvalidValue);
+	if (!d.open)
+		return ss_fail(hipErrorInvalidValue);
+	err = wait_for(d.devices);
+	null = wait_for_null(d.devices);
+	if (d.close)
+		err = close_on(d.dev, d.close);
+	else if (err == hipSuccess)
+		err = null;
+	return ss_said(err);
+}
+
+/* As hipFree, which waits for the memory's device and no other. */
+static hipError_t leave(const struct ss_departure *d)
+{
+	hipError_t err = wait_for(d->devices);
+
+	return d->close ? close_on(d->dev, d->close) : err;
 }
 
 bool ss_import_free(void *ptr, hipError_t *err)
@@ -175,7 +209,7 @@ void ss_import_settle_slow(bool joins_null)
 		if (waits >> dev & 1 && ss_device_idle(ss_core, dev, joins_null))
 			idle |= 1ull << dev;
 	while (idle && (base = ss_mapping_settled(idle, asked, &dev)))
-		(void)REAL(hipIpcCloseMemHandle, base);
+		(void)close_on(dev, base);
 }
 
 /* A device on which some stream is always at work is never seen idle. To close waits for no
@@ -191,5 +225,5 @@ void ss_import_close_one(int dev)
 	(void)ss_mappings_waiting(&asked);
 	base = ss_mapping_settled(1ull << dev, asked, &dev);
 	if (base)
-		(void)REAL(hipIpcCloseMemHandle, base);
+		(void)close_on(dev, base);
 }

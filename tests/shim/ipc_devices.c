@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory of another process on two devices: each close waits for who may still use what it
- * closes.
+ * closes, and nobody waits for the other device.
  */
 #include <pthread.h>
 
@@ -91,12 +91,61 @@ static void reader(bool pool, int first, int current)
 	close_waits(p, pool, s, 10);
 }
 
+/* The real close waits for the null stream of the current device; so does one that leaves
+ * the mapping to others. */
+static void current_null(void)
+{
+	void *p = open_piece(0, 1, false), *q = open_piece(1, 1, false);
+	hipStream_t s;
+
+	for (int i = 0; i < PIECES; i++) {
+		s = reads(i ? q : p, 0, hipStreamDefault);
+		close_waits(i ? q : p, false, s, 10 + i);
+	}
+}
+
+/* What was freed is closed when its device is idle, by whoever synchronizes: with a device
+ * that is not, and that happens to be current, it has nothing to do. */
+static void other_device(bool sync_frees)
+{
+	hipStream_t busy, idle;
+	void *p, *mine;
+	uint64_t closes = sim_count("hipIpcCloseMemHandle");
+
+	OK(hipSetDevice(0));
+	OK(hipMalloc(&mine, BYTES));
+	OK(hipStreamCreate(&busy));
+	p = open_piece(0, 1, true);
+	OK(hipStreamCreateWithFlags(&idle, hipStreamNonBlocking));
+	OK(hipMemsetAsync(p, 10, BYTES, idle));
+	if (!sync_frees)
+		OK(hipFreeAsync(p, idle));
+	OK(hipSetDevice(0));
+	stall(busy);
+	OK(hipMemsetAsync(mine, 1, BYTES, busy));
+	if (sync_frees)
+		OK(hipFree(p)); /* of memory on device 1 */
+	for (int i = 0; sim_count("hipIpcCloseMemHandle") == closes; i++) {
+		CHECK(i < 5000);
+		OK(hipStreamSynchronize(idle));
+		usleep(1000);
+	}
+	GIVES(hipErrorNotReady, hipStreamQuery(busy));
+	release(busy);
+	OK(hipStreamDestroy(busy));
+	OK(hipStreamDestroy(idle));
+	OK(hipFree(mine));
+}
+
 static int import(void)
 {
 	hear(3, &o, sizeof(o));
 	OK(hipHostMalloc((void **)&seen, BYTES, 0));
 	for (int i = 0; i < 8; i++)
 		reader(i & 1, i >> 1 & 1, i >> 2 & 1);
+	current_null();
+	other_device(false);
+	other_device(true);
 	tell(4, "", 1);
 	return 0;
 }
