@@ -295,6 +295,8 @@ struct ss_ipc_place {
 enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out);
 /* It is shared: from now on its bytes are never handed out again. */
 void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place);
+/* Was the live block at ptr, in the segment of that number? */
+bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial);
 
 /* Bytes the device could give this process beyond what it reports as free. */
 uint64_t ss_idle_bytes(struct ss_core *core, int dev);

@@ -67,6 +67,23 @@ void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial)
+{
+	uint64_t addr = (uintptr_t)ptr;
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_pool *pool = seg ? seg->pool : NULL;
+	struct ss_block *b;
+	bool is;
+
+	if (!pool)
+		return false;
+	pthread_mutex_lock(&pool->lock);
+	b = shareable(core, pool, seg, addr);
+	is = b && b->exported && seg->serial == serial;
+	pthread_mutex_unlock(&pool->lock);
+	return is;
+}
+
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 {
 	pthread_mutex_lock(&pool->lock);

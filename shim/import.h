@@ -8,8 +8,9 @@
 
 /* Names a block that is being exported; the runtime is asked once per segment. */
 hipError_t ss_ipc_handle(const struct ss_ipc_place *place, struct ss_handle *h);
-/* The segment of this very process that `h` names; NULL: it names none. */
-void *ss_ipc_segment(const struct ss_handle *h);
+/* Where the segment of this very process that `h` names is or was, and its number; NULL: it
+ * names none. */
+void *ss_ipc_segment(const struct ss_handle *h, uint64_t *serial);
 
 /* Opens a block of another process on `dev`, for a pool. */
 hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr);

@@ -92,7 +92,7 @@ hipError_t ss_ipc_handle(const struct ss_ipc_place *place, struct ss_handle *h)
 	return err;
 }
 
-void *ss_ipc_segment(const struct ss_handle *h)
+void *ss_ipc_segment(const struct ss_handle *h, uint64_t *serial)
 {
 	struct real_handle *r, *next;
 	void *segment = NULL;
@@ -100,8 +100,10 @@ void *ss_ipc_segment(const struct ss_handle *h)
 	pthread_mutex_lock(&handles_lock);
 	HASH_ITER(hh, handles, r, next)
 		if (ss_handle_serial(r->serial) == h->serial &&
-		    !memcmp(&r->handle, h->real, sizeof(h->real)))
+		    !memcmp(&r->handle, h->real, sizeof(h->real))) {
 			segment = r->segment;
+			*serial = r->serial;
+		}
 	pthread_mutex_unlock(&handles_lock);
 	return segment;
 }

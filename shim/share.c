@@ -209,14 +209,17 @@ atomic_int ss_shared_here; /* how many entries */
 /* The block that `h` names is our own: it is open once more. False: it is not. */
 static bool share_ref(const struct ss_handle *h, void **ptr, hipError_t *err)
 {
-	char *segment = ss_ipc_segment(h);
 	struct ss_block_info info;
 	struct shared *s;
+	uint64_t serial;
+	char *segment = ss_ipc_segment(h, &serial);
 
 	if (!segment)
 		return false;
 	*err = hipErrorInvalidValue;
-	if (!ss_lookup(ss_core, segment + h->offset, &info) || !info.live ||
+	/* The segment may have gone, and another be there. */
+	if (!ss_ipc_exported(ss_core, segment + h->offset, serial) ||
+	    !ss_lookup(ss_core, segment + h->offset, &info) || !info.live ||
 	    info.base != segment + h->offset || info.size != h->size)
 		return true;
 	pthread_mutex_lock(&shared_lock);

@@ -341,6 +341,7 @@ int main(int argc, char **argv)
 	arguments();
 	attributes();
 	same_process();
+	stale();
 	loop();
 	guide();
 	ask("plain", false, 0);

@@ -101,6 +101,7 @@ void devices(void);
 int late(void);
 int never_idle(void);
 void same_process(void);
+void stale(void);
 void loop(void);
 void arguments(void);
 void attributes(void);

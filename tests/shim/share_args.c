@@ -41,6 +41,29 @@ void same_process(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
+/* What was exported has gone, all of its segment with it, and another block lies there. */
+void stale(void)
+{
+	hipMemPool_t pool = shareable(0);
+	hipMemPoolPtrExportData data, other;
+	void *p, *q, *r = NULL;
+
+	for (int round = 0; round < 3; round++) {
+		OK(hipMallocFromPoolAsync(&p, 8 << 20, pool, NULL));
+		OK(hipMemPoolExportPointer(&data, p));
+		OK(hipStreamSynchronize(NULL));
+		OK(hipFree(p));
+		OK(hipMalloc(&q, 8 << 20));
+		CHECK(round || q == p || !sim_call("somasim_total_calls"));
+		if (round == 1) /* as one that is named to others itself */
+			OK(hipMemPoolExportPointer(&other, q));
+		CHECK(hipMemPoolImportPointer(&r, pool, &data) != hipSuccess && !r);
+		OK(hipFree(q));
+		GIVES(hipErrorInvalidValue, hipFree(q));
+	}
+	OK(hipMemPoolDestroy(pool));
+}
+
 /* ---- after exit() -------------------------------------------------------- */
 
 static void *left[BLOCKS];
