@@ -195,6 +195,12 @@ enum ss_handle_kind ss_handle_parse(const void *bytes, struct ss_handle *h)
 	return SS_HANDLE_OURS;
 }
 
+void ss_handle_renumber(void *real, uint32_t devices, uint32_t dev)
+{
+	if (half(real, AT_DEVICE) >= devices)
+		set_half(real, AT_DEVICE, dev);
+}
+
 /* ---- hipMemPoolPtrExportData -------------------------------------------- */
 
 static void mask(unsigned char *handle)

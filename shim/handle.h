@@ -37,7 +37,11 @@ bool ss_handle_pack(const struct ss_handle *h, void *out);
 /* Takes any 64 bytes. Unless BAD, offset + size lies in the segment. */
 enum ss_handle_kind ss_handle_parse(const void *bytes, struct ss_handle *h);
 
-/* The same for hipMemPoolPtrExportData; false: it is not ours. */
+/* The owner's device is a number of his process, and newer runtimes refuse one that this process
+ * has not: then it is made `dev`, one of `devices` here. */
+void ss_handle_renumber(void *real, uint32_t devices, uint32_t dev);
+
+/* hipMemPoolPtrExportData in the same way; false: it is not ours. */
 bool ss_pointer_pack(const struct ss_handle *h, void *out);
 bool ss_pointer_parse(const void *bytes, struct ss_handle *h);
 /* Could it be the runtime's? It does not check what it is given. */

@@ -30,6 +30,9 @@ static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int
 	hipError_t err;
 
 	memcpy(&real, h->real, sizeof(real));
+	/* hipMemPoolImportPointer does not ask who the owner is. */
+	if (via == SS_VIA_POOL)
+		ss_handle_renumber(&real, (uint32_t)ss_device_count(), (uint32_t)dev);
 	err = REAL(hipIpcOpenMemHandle, &base, real, flags);
 	if (err != hipSuccess)
 		return err;

@@ -295,15 +295,26 @@ int right_device(void)
 	return 0;
 }
 
-/* It does not see the device that the pool is on. */
+/* It does not see the device that the pool is on, nor any of that number: pointers do not ask
+ * for one, in the runtime either, and the memory may well be of a device that it does see. */
 int no_device(void)
 {
 	hipMemPool_t pool;
 	int fd = receive_fd(3);
+	struct order o;
 	char go = 1;
+	void *p;
 
 	GIVES(hipErrorInvalidDevice,
 	      hipMemPoolImportFromShareableHandle(&pool, by_value(fd), POSIX_FD, 0));
+	hear(3, &o, sizeof(o));
+	pool = shareable(0);
+	for (int i = 0; i < o.count; i++) {
+		OK(hipMemPoolImportPointer(&p, pool, &o.data[i]));
+		CHECK(holds(p, 10 + i));
+		OK(hipFree(p));
+	}
+	OK(hipMemPoolDestroy(pool));
 	tell(4, &go, 1);
 	return 0;
 }
@@ -363,15 +374,21 @@ static void with_device(const char *role, int dev)
 void devices(void)
 {
 	struct child blind;
+	hipMemPool_t pool;
+	struct order o;
+	void *p[2];
 	int fd;
 	char seen;
 
 	setenv("SOMASIM_DEVICES", "1", 1);
 	blind = start("no-device", true);
 	setenv("SOMASIM_DEVICES", "2", 1);
-	fd = export_pool(shareable(1));
+	pool = shareable(1);
+	fd = export_pool(pool);
 	send_fd(blind.to, fd);
 	close(fd);
+	export(&o, pool, p, 2, 1);
+	tell(blind.to, &o, sizeof(o));
 	hear(blind.from, &seen, 1);
 	finish(&blind, 0);
 	for (int dev = 0; dev < DEVICES; dev++) {
