@@ -9,86 +9,7 @@
 #include "shim/import.h"
 #include "shim/mappings.h"
 
-/* ---- open --------------------------------------------------------------- */
-
-/* Is what the runtime mapped as large as the handle says? */
-static bool covers(void *base, uint64_t size)
-{
-	hipDeviceptr_t start = NULL;
-	size_t real = 0;
-
-	return REAL(hipMemGetAddressRange, &start, &real, base) != hipSuccess ||
-	       (start == base && real >= size);
-}
-
-/* On the current device, which is `dev`. */
-static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
-		      unsigned flags, void **ptr)
-{
-	void *base = NULL, *close = NULL;
-	hipIpcMemHandle_t real;
-	hipError_t err;
-
-	memcpy(&real, h->real, sizeof(real));
-	/* hipMemPoolImportPointer does not ask who the owner is. */
-	if (via == SS_VIA_POOL)
-		ss_handle_renumber(&real, (uint32_t)ss_device_count(), (uint32_t)dev);
-	err = REAL(hipIpcOpenMemHandle, &base, real, flags);
-	if (err != hipSuccess)
-		return err;
-	if (h->serial && !covers(base, h->segment_size)) {
-		close = base;
-		err = hipErrorInvalidValue;
-	} else {
-		err = ss_mapping_add(h, ours, via, base, dev, flags, ptr, &close);
-	}
-	if (close)
-		(void)REAL(hipIpcCloseMemHandle, close);
-	return err;
-}
-
-hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned int flags)
-{
-	enum ss_handle_kind kind;
-	struct ss_handle h;
-	hipError_t err;
-	bool ours, any;
-	int dev;
-
-	ss_seen(-1, SS_SEEN_IPC);
-	kind = ss_handle_parse(&handle, &h);
-	dev = ss_current_device(&err);
-	if (kind == SS_HANDLE_BAD)
-		return ss_fail(hipErrorInvalidValue);
-	if (!ptr || dev < 0)
-		return ss_said(REAL(hipIpcOpenMemHandle, ptr, handle, flags));
-	ours = kind == SS_HANDLE_OURS;
-	/* hipIpcMemLazyEnablePeerAccess, 1, was 0 at first, and either did. */
-	any = ss_runtime()->major < 6 && flags <= 1;
-	if (ours && h.pid == (uint32_t)getpid())
-		return ss_fail(any || flags == 1 ? hipErrorInvalidContext : hipErrorInvalidValue);
-	if (!ss_mapping_again(&h, ours, SS_VIA_HANDLE, dev, any ? -1 : (int)flags, ptr, &err))
-		err = map(&h, ours, SS_VIA_HANDLE, dev, flags, ptr);
-	return err == hipSuccess ? ss_said(err) : ss_fail(err);
-}
-
-hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
-{
-	struct ss_switch s;
-	hipError_t err;
-
-	if (ss_mapping_again(h, true, SS_VIA_POOL, dev, -1, ptr, &err))
-		return err;
-	if (!ss_switch_open(&s, dev))
-		return hipErrorInvalidDevice;
-	err = map(h, true, SS_VIA_POOL, dev, 1, ptr);
-	if (err == hipErrorInvalidValue && ss_runtime()->major < 6)
-		err = map(h, true, SS_VIA_POOL, dev, 0, ptr);
-	ss_switch_close(&s);
-	return err;
-}
-
-/* ---- close -------------------------------------------------------------- */
+/* ---- what a close waits for --------------------------------------------- */
 
 /* The real call waits for the device before it unmaps, and programs tell their
  * peer that they are done when it returns. */
@@ -137,6 +58,106 @@ static hipError_t close_on(int dev, void *base)
 		ss_switch_close(&s);
 	return err;
 }
+
+/* ---- open --------------------------------------------------------------- */
+
+/* Is what the runtime mapped as large as the handle says? */
+static bool covers(void *base, uint64_t size)
+{
+	hipDeviceptr_t start = NULL;
+	size_t real = 0;
+
+	return REAL(hipMemGetAddressRange, &start, &real, base) != hipSuccess ||
+	       (start == base && real >= size);
+}
+
+/* On the current device, which is `dev`. */
+static hipError_t map_once(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
+			   unsigned flags, void **ptr, void **base)
+{
+	void *close = NULL;
+	hipIpcMemHandle_t real;
+	hipError_t err;
+
+	memcpy(&real, h->real, sizeof(real));
+	/* hipMemPoolImportPointer does not ask who the owner is. */
+	if (via == SS_VIA_POOL)
+		ss_handle_renumber(&real, (uint32_t)ss_device_count(), (uint32_t)dev);
+	err = REAL(hipIpcOpenMemHandle, base, real, flags);
+	if (err != hipSuccess)
+		return err;
+	if (h->serial && !covers(*base, h->segment_size)) {
+		close = *base;
+		err = hipErrorInvalidValue;
+	} else {
+		err = ss_mapping_add(h, ours, via, *base, dev, flags, ptr, &close);
+	}
+	if (close)
+		(void)REAL(hipIpcCloseMemHandle, close);
+	return err;
+}
+
+/* What was freed here without a wait may still be mapped where its segment's successor is to be
+ * found over there; since 7.0 the runtime takes one for the other. */
+static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
+		      unsigned flags, void **ptr)
+{
+	void *base = NULL;
+	hipError_t err = map_once(h, ours, via, dev, flags, ptr, &base);
+	struct ss_departure old = {0};
+
+	if (err == hipErrorInvalidValue && base)
+		old = ss_mapping_over(h, base);
+	if (!old.opens)
+		return err;
+	(void)wait_for(old.devices);
+	while (old.opens--)
+		(void)close_on(old.dev, old.close);
+	return map_once(h, ours, via, dev, flags, ptr, &base);
+}
+
+hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned int flags)
+{
+	enum ss_handle_kind kind;
+	struct ss_handle h;
+	hipError_t err;
+	bool ours, any;
+	int dev;
+
+	ss_seen(-1, SS_SEEN_IPC);
+	kind = ss_handle_parse(&handle, &h);
+	dev = ss_current_device(&err);
+	if (kind == SS_HANDLE_BAD)
+		return ss_fail(hipErrorInvalidValue);
+	if (!ptr || dev < 0)
+		return ss_said(REAL(hipIpcOpenMemHandle, ptr, handle, flags));
+	ours = kind == SS_HANDLE_OURS;
+	/* hipIpcMemLazyEnablePeerAccess, 1, was 0 at first, and either did. */
+	any = ss_runtime()->major < 6 && flags <= 1;
+	if (ours && h.pid == (uint32_t)getpid())
+		return ss_fail(any || flags == 1 ? hipErrorInvalidContext : hipErrorInvalidValue);
+	if (!ss_mapping_again(&h, ours, SS_VIA_HANDLE, dev, any ? -1 : (int)flags, ptr, &err))
+		err = map(&h, ours, SS_VIA_HANDLE, dev, flags, ptr);
+	return err == hipSuccess ? ss_said(err) : ss_fail(err);
+}
+
+hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
+{
+	struct ss_switch s;
+	hipError_t err;
+
+	if (ss_mapping_again(h, true, SS_VIA_POOL, dev, -1, ptr, &err))
+		return err;
+	if (!ss_switch_open(&s, dev))
+		return hipErrorInvalidDevice;
+	err = map(h, true, SS_VIA_POOL, dev, 1, ptr);
+	if (err == hipErrorInvalidValue && ss_runtime()->major < 6)
+		err = map(h, true, SS_VIA_POOL, dev, 0, ptr);
+	ss_switch_close(&s);
+	return err;
+}
+
+/* ---- close --------------------------------------------------------------- */
 
 /* What the program's own call of it waits for, too. */
 static hipError_t wait_for_null(uint64_t devices_done)

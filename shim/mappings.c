@@ -262,6 +262,25 @@ struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later)
 	return d;
 }
 
+struct ss_departure ss_mapping_over(const struct ss_handle *h, void *base)
+{
+	struct ss_departure d = {0};
+	struct mapping *m;
+
+	pthread_mutex_lock(&mappings_lock);
+	for (m = mappings; m && m->base != base; m = m->next)
+		;
+	if (m && !m->users && m->serial != h->serial) {
+		d.close = base;
+		d.opens = m->opens;
+		d.dev = m->dev;
+		d.devices = m->waits | m->devices;
+		drop(m);
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return d;
+}
+
 uint64_t ss_mappings_waiting(uint64_t *asked)
 {
 	uint64_t waits = 0;

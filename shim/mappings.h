@@ -26,11 +26,17 @@ struct ss_departure {
 	uint64_t devices; /* that it was opened on: to be waited for, */
 	int dev;     /* one of them, */
 	void *close; /* before the runtime is to close this; NULL: nothing */
+	unsigned opens; /* ss_mapping_over: so often */
 };
 
 /* The block that starts at ptr is let go. `later` >= 0: the device whose streams may
  * still use it; then its mapping stays until ss_mapping_settled says so. */
 struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later);
+
+/* The runtime has opened `base` for h, and that is another segment, which h's has replaced over
+ * there. If nobody uses it any more it leaves the table: d.close is to be closed d.opens times,
+ * after which h opens. Else d.opens is 0. */
+struct ss_departure ss_mapping_over(const struct ss_handle *h, void *base);
 
 /* The devices (bit each) that mappings wait for whose last use may not have ended;
  * *asked goes to the next. */

@@ -218,20 +218,36 @@ static void open_one(int segment, int block, bool pool, bool counts, int dev)
 	bool ours = pool || block;
 	void *ptr = NULL, *base, *close = NULL;
 	hipError_t err = hipSuccess;
+	struct ss_departure old;
 
 	if (open_count == MOST)
 		return;
 	if (!ss_mapping_again(&h, ours, via, dev, pool ? -1 : 1, &ptr, &err)) {
-		base = runtime_open(segment, dev, counts);
-		if (!base)
-			return;
-		err = ss_mapping_add(&h, ours, via, base, dev, 1, &ptr, &close);
-		CHECK(err == hipSuccess || close == base);
-		if (close)
-			runtime_close(close, ~0u);
+		for (int tries = 0; tries < 2; tries++) {
+			base = runtime_open(segment, dev, counts);
+			if (!base)
+				return;
+			err = ss_mapping_add(&h, ours, via, base, dev, 1, &ptr, &close);
+			CHECK(err == hipSuccess || close == base);
+			if (close)
+				runtime_close(close, ~0u);
+			if (err == hipSuccess)
+				break;
+			old = ss_mapping_over(&h, base);
+			for (unsigned i = 0; i < old.opens; i++)
+				runtime_close(base, (unsigned)old.devices);
+			if (!old.opens)
+				break;
+		}
 	}
-	if (err != hipSuccess)
+	if (err != hipSuccess) {
+		int k = 0;
+
+		while (k < open_count && opened[k].segment != (segment ^ 1))
+			k++;
+		CHECK(counts && k < open_count); /* which is still in use, where this lies now */
 		return;
+	}
 	/* It shows that segment, at that offset. */
 	base = (char *)ptr - h.offset;
 	CHECK(mapped[slot_of(base)].refs && mapped[slot_of(base)].segment == segment &&
