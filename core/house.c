@@ -73,17 +73,6 @@ void ss_housekeep(struct ss_core *core, int dev, bool device_idle)
 	house(core, dev, &k);
 }
 
-bool ss_scarce(struct ss_core *core, int dev)
-{
-	return ss_device_low(core, dev);
-}
-
-void ss_freed_idle(struct ss_core *core, int dev)
-{
-	if (ss_device_low(core, dev))
-		ss_housekeep(core, dev, !ss_zombies(core, dev));
-}
-
 /* Is anything idle in it that should go? */
 static void wishes(struct ss_pool *pool, void *arg)
 {

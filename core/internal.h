@@ -150,7 +150,7 @@ struct ss_device_state {
 	_Atomic uint32_t giving;
 	_Atomic uint64_t gave;
 	atomic_bool pressed;            /* near its limit: frees record their fence */
-	atomic_bool woken;              /* the null stream has its queue (slab.c) */
+	atomic_bool woken;              /* the null stream has its queue (scarce.c) */
 	atomic_bool low;                /* less free than the runtime may need for itself */
 	/* keeps.c: times that given memory did not come back; when to doubt that, ms */
 	_Atomic unsigned keeps;
@@ -404,7 +404,13 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size);
 /* The same for a segment that a block is to have for itself; what is idle makes room, where
  * nobody has to wait for that. */
 enum ss_status ss_slab_whole(struct ss_pool *pool, uint64_t size);
-/* Gives back, of what is idle, what the runtime lacks for itself. No lock held. */
+
+/* scarce.c: what the runtime needs for itself. No lock held. */
+/* Before the pool takes `more`: the null stream gets its queue while there is room for it. */
+void ss_wake_null(struct ss_pool *pool, uint64_t more);
+/* After it has grown: what is left of the device. */
+void ss_look_left(struct ss_pool *pool);
+/* Gives back, of what is idle, what the runtime lacks. */
 void ss_relieve(struct ss_pool *pool);
 static inline bool ss_device_low(struct ss_core *core, int dev)
 {

@@ -314,18 +314,6 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 			   atomic_load(&core->dev[dev].gave) != gave);
 }
 
-void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
-{
-	uint64_t end = 0, left, total;
-
-	if (dev < 0 || dev >= core->devices)
-		return;
-	while (ss_idle_bytes(core, dev) &&
-	       SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK &&
-	       left < size && ss_give_back(core, dev, may_wait, &end))
-		;
-}
-
 /* ---- the report --------------------------------------------------------- */
 
 static void report_pool(struct ss_pool *pool, void *arg)

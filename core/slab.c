@@ -16,9 +16,6 @@
 #define HARMLESS_LEAST 25
 #define SMALL (64ull << 20) /* a pool of this size is not worth calls */
 #define SHARED (4ull << 20) /* smaller blocks share a segment */
-#define LOW_PART 64         /* of the device, */
-#define LOW_MOST (64ull << 20) /* and at most: to be left free for the runtime */
-#define WAKE_PART 4         /* of the device */
 #define KEPT_PART 4         /* of the peak: kept above it for a threshold, whatever fits */
 #define AHEAD_PART 64       /* of the pool: the segment of one that goes on growing, */
 #define SPARING_PART 32     /* and of several blocks that fill it better than one, */
@@ -256,61 +253,6 @@ void ss_account_reserved(struct ss_pool *pool, uint64_t size)
 	atomic_fetch_add(&pool->core->dev[pool->dev].reserved, size);
 }
 
-/* The runtime needs device memory for itself, also where no call of it can say that there is none: for a
- * queue, for the code of a kernel that is launched for the first time (7.2.4: it crashes).
- * Natively what the program has freed is there for that. */
-static uint64_t low_water(uint64_t total)
-{
-	return total / LOW_PART < LOW_MOST ? total / LOW_PART : LOW_MOST;
-}
-
-/* A stream's queue is made with the stream, but the null stream's when somebody asks for it first:
- * be it ourselves, whether it is idle, on a device that is full by then. So it is asked while there
- * is room, once the process is about to use much of the device. No lock held. */
-static void wake_null(struct ss_pool *pool, uint64_t used, uint64_t total)
-{
-	struct ss_core *core = pool->core;
-	struct ss_device_state *d = &core->dev[pool->dev];
-
-	if (used < total / WAKE_PART || atomic_load(&d->woken) || !core->drv.stream_idle)
-		return;
-	if (core->drv.stream_idle(core->drv.ctx, pool->dev, NULL) != SS_ERR_CAPTURE)
-		atomic_store(&d->woken, true);
-}
-
-/* Memory is short: from now on a free records its own fence, which is what
- * ReuseAllowInternalDependencies can wait for. */
-static void check_pressure(struct ss_pool *pool)
-{
-	struct ss_core *core = pool->core;
-	uint64_t left = 0, total = 0;
-
-	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total)) != SS_OK)
-		return;
-	ss_pressed_set(core, pool->dev, left < total / 16);
-	if (left < low_water(total)) {
-		atomic_store(&core->dev[pool->dev].low, true);
-		ss_strict(core, pool->dev);
-	}
-}
-
-void ss_relieve(struct ss_pool *pool)
-{
-	struct ss_core *core = pool->core;
-	struct ss_device_state *d = &core->dev[pool->dev];
-	uint64_t left = 0, total = 0, reserved = atomic_load(&pool->reserved), missing;
-
-	if (!atomic_load(&d->low) ||
-	    SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total)) != SS_OK)
-		return;
-	if (left < low_water(total)) {
-		missing = low_water(total) - left;
-		ss_release(pool, reserved > missing ? reserved - missing : 0, UINT64_MAX);
-	} else {
-		atomic_store(&d->low, false);
-	}
-}
-
 enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
@@ -452,11 +394,10 @@ static void make_room(struct ss_pool *pool, uint64_t want)
 
 enum ss_status ss_slab_whole(struct ss_pool *pool, uint64_t size)
 {
-	struct ss_device_state *d = &pool->core->dev[pool->dev];
 	enum ss_status s;
 	bool free;
 
-	wake_null(pool, atomic_load(&d->taken) + size, d->info.total_bytes);
+	ss_wake_null(pool, size);
 	if (atomic_load(&pool->reserved) + size <= atomic_load(&pool->reserved_high) &&
 	    (s = ss_slab_add(pool, size)) != SS_ERR_NOMEM)
 		return s;
@@ -497,10 +438,9 @@ enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t siz
 		       uint64_t align, uint64_t instead, bool give_back)
 {
 	bool vmm = pool->backing == SS_BACKING_VMM;
-	struct ss_device_state *d = &pool->core->dev[pool->dev];
 	enum ss_status s;
 
-	wake_null(pool, atomic_load(&d->taken) + size, d->info.total_bytes);
+	ss_wake_null(pool, size);
 	s = vmm ? ss_vmm_grow(pool, x, size, align, give_back)
 		: slab_grow(pool, size, align, instead, give_back);
 
@@ -508,7 +448,7 @@ enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t siz
 	if (vmm && s == SS_ERR_NOMEM && pool->backing != SS_BACKING_VMM)
 		s = slab_grow(pool, size, align, instead, false);
 	if (s == SS_OK)
-		check_pressure(pool);
+		ss_look_left(pool);
 	return s;
 }
 
