@@ -15,18 +15,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Every key here is a pointer or a handle: eight bytes, one multiplication. The
- * middle bits choose the bucket, since uthash takes the low ones. */
-#define HASH_FUNCTION(key, length, hash) do { \
-	uint64_t key_; \
-	memcpy(&key_, (key), sizeof(key_)); \
-	(hash) = (unsigned)(key_ * 0x9e3779b97f4a7c15ull >> 32); \
-} while (0)
-#define HASH_KEYCMP(a, b, length) memcmp((a), (b), sizeof(uint64_t))
-#include <uthash.h>
-
 #include "core/block.h"
 #include "core/core.h"
+#include "core/hash.h"
 #include "core/journal.h"
 #include "core/lock.h"
 #include "core/mutants.h"

@@ -54,6 +54,15 @@ static void counts_reset(struct ss_pool *pool)
 	pool->counted = false;
 }
 
+/* For the next birth. core->pools held. */
+static void set_aside(struct ss_pool *pool)
+{
+	struct ss_device_state *d = &pool->core->dev[pool->dev];
+
+	pool->next = d->spare_pools;
+	d->spare_pools = pool;
+}
+
 /* core->pools held. */
 static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, bool is_default)
 {
@@ -98,11 +107,26 @@ static struct ss_pool *pool_new(struct ss_core *core, int dev, bool classic, boo
 	ss_pool_used_reset(pool, true);
 	pool->kept = 0;
 	counts_reset(pool);
+	HASH_ADD(hh, core->pool_by_handle, handle, sizeof(pool->handle), pool);
+	if (!SS_HASH_HAS(pool)) {
+		set_aside(pool);
+		return NULL;
+	}
 	pool->next = core->pool_list;
 	core->pool_list = pool;
-	HASH_ADD(hh, core->pool_by_handle, handle, sizeof(pool->handle), pool);
 	atomic_fetch_and(&pool->users, ~SS_POOL_GONE);
 	return pool;
+}
+
+/* The pool that was made last, which nobody has seen yet. core->pools held since. */
+static void pool_unmake(struct ss_pool *pool)
+{
+	struct ss_core *core = pool->core;
+
+	atomic_fetch_or(&pool->users, SS_POOL_GONE);
+	core->pool_list = pool->next;
+	HASH_DEL(core->pool_by_handle, pool);
+	set_aside(pool);
 }
 
 /* First use of a device: ask the driver (no lock held), then make its pools. */
@@ -125,8 +149,10 @@ void ss_device_init(struct ss_core *core, int dev)
 	}
 	if (!atomic_load(&d->def)) {
 		classic = pool_new(core, dev, true, true);
-		def = pool_new(core, dev, false, true);
-		if (def && classic) {
+		def = classic ? pool_new(core, dev, false, true) : NULL;
+		if (classic && !def)
+			pool_unmake(classic);
+		if (def) {
 			atomic_store(&d->classic, classic);
 			atomic_store(&d->current, def);
 			atomic_store_explicit(&d->def, def, memory_order_release);

@@ -11,8 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include <uthash.h>
-
+#include "core/hash.h"
 #include "driver/rocm.h"
 #include "shim/shim.h"
 
@@ -63,6 +62,10 @@ static bool member_add(struct ss_timeline *tl, const struct member *by, hipStrea
 	m->mode = by ? by->mode : mode;
 	m->thread = by ? by->thread : pthread_self();
 	HASH_ADD_PTR(members, tl, m);
+	if (!SS_HASH_HAS(m)) {
+		free(m);
+		return false;
+	}
 	if (tl == origin)
 		live(1);
 	if (joins_null(tl))
@@ -122,6 +125,10 @@ void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl)
 		if (e) {
 			e->event = event;
 			HASH_ADD_PTR(events, event, e);
+			if (!SS_HASH_HAS(e)) {
+				free(e);
+				e = NULL;
+			}
 		}
 	}
 	if (m && e)
@@ -243,20 +250,20 @@ void ss_capture_device_gone(int dev)
 /* ---- the calls ---------------------------------------------------------- */
 
 /* Announced before the real call, so that nothing of ours is enqueued on the
- * stream once it captures; taken back if the call fails. */
-static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode)
+ * stream once it captures; taken back if the call fails. False: no host memory for
+ * that, so no capture either. */
+static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode, bool *added)
 {
-	bool added;
-
+	*added = false;
 	if (!tl)
-		return false;
+		return true;
 	pthread_mutex_lock(&capture_lock);
-	added = member_add(tl, NULL, mode);
+	*added = member_add(tl, NULL, mode);
 	pthread_mutex_unlock(&capture_lock);
 	/* Waits for fences that are being recorded on it right now. */
-	if (added)
+	if (*added)
 		ss_timeline_set_capturing(ss_core, tl, true);
-	return added;
+	return *added || ss_timeline_capturing(tl);
 }
 
 static hipError_t begun(struct ss_timeline *tl, bool added, hipError_t err)
@@ -269,16 +276,20 @@ static hipError_t begun(struct ss_timeline *tl, bool added, hipError_t err)
 hipError_t do_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *tl = ss_stream_quiet(stream);
-	bool added = announce(tl, mode);
+	bool added;
 
+	if (!announce(tl, mode, &added))
+		return ss_fail(hipErrorOutOfMemory);
 	return begun(tl, added, REAL(hipStreamBeginCapture, stream, mode));
 }
 
 hipError_t do_hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *tl = ss_stream_quiet(ss_spt(stream));
-	bool added = announce(tl, mode);
+	bool added;
 
+	if (!announce(tl, mode, &added))
+		return ss_fail(hipErrorOutOfMemory);
 	return begun(tl, added, REAL(hipStreamBeginCapture_spt, stream, mode));
 }
 
@@ -287,8 +298,10 @@ hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
 					   size_t count, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *tl = ss_stream_quiet(stream);
-	bool added = announce(tl, mode);
+	bool added;
 
+	if (!announce(tl, mode, &added))
+		return ss_fail(hipErrorOutOfMemory);
 	return begun(tl, added,
 		     REAL(hipStreamBeginCaptureToGraph, stream, graph, deps, data, count, mode));
 }

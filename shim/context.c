@@ -12,8 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include <uthash.h>
-
+#include "core/hash.h"
 #include "shim/import.h"
 
 #define DETACHED ((hipError_t)916) /* hipErrorStreamDetached */
@@ -44,7 +43,12 @@ static void join(hipStream_t stream, void *context)
 	if (!m && (m = calloc(1, sizeof(*m)))) {
 		m->stream = stream;
 		HASH_ADD(hh, members, stream, sizeof(m->stream), m);
-		atomic_fetch_add(&count, 1);
+		if (SS_HASH_HAS(m)) {
+			atomic_fetch_add(&count, 1);
+		} else {
+			free(m);
+			m = NULL;
+		}
 	}
 	if (m)
 		m->context = context;

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "core/hash.h"
 #include "shim/import.h"
 
 _Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
@@ -63,6 +62,10 @@ static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHand
 		if (!r && (r = calloc(1, sizeof(*r)))) {
 			r->segment = place->segment;
 			HASH_ADD_PTR(handles, segment, r);
+			if (!SS_HASH_HAS(r)) {
+				free(r);
+				r = NULL;
+			}
 		}
 		if (r) {
 			r->serial = place->serial;

@@ -10,8 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include <uthash.h>
-
+#include "core/hash.h"
 #include "shim/shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,6 +65,10 @@ static struct remark *find_or_add(const struct ss_block_info *b)
 		r->id = b->id;
 		r->ptr = b->base;
 		HASH_ADD(hh, remarks, id, sizeof(r->id), r);
+		if (!SS_HASH_HAS(r)) {
+			free(r);
+			r = NULL;
+		}
 	}
 	return r;
 }
