@@ -87,7 +87,8 @@ struct ss_driver {
 				   uint64_t *total_bytes);
 
 	/* Whole segments. `size` is a multiple of 2 MiB. `peers` (bit per
-	 * device) get access too. */
+	 * device) get access too. Where that fails there may be a segment all the
+	 * same, *ptr, which is to be freed; otherwise *ptr stays as it was. */
 	enum ss_status (*segment_alloc)(void *ctx, int dev, enum ss_backing backing,
 					size_t size, uint64_t peers, void **ptr);
 	enum ss_status (*segment_free)(void *ctx, int dev, enum ss_backing backing,

@@ -73,6 +73,7 @@ struct ss_pool {
 	struct ss_queue *done;          /* bins of completed blocks (classic) */
 	struct ss_epoch *epochs;
 	struct ss_segment *segments;
+	struct ss_unfreed *unfreed;     /* unfreed.c */
 	struct ss_vmm *vmm;
 	bool mapping;                   /* chunk.c: a thread changes what is mapped */
 	pthread_t mapper;
@@ -407,6 +408,19 @@ static inline bool ss_device_low(struct ss_core *core, int dev)
 {
 	return __builtin_expect(atomic_load_explicit(&core->dev[dev].low, memory_order_relaxed), 0);
 }
+
+/* unfreed.c. No lock held. What stands for a segment that may have to be kept; NULL: host
+ * memory is out. It is done with when the segment is in use, or is given back. */
+struct ss_unfreed *ss_unfreed_new(struct ss_pool *pool);
+void ss_unfreed_done(struct ss_pool *pool, struct ss_unfreed *u);
+/* A segment that was kept, of `size` bytes (0: any), which count as taken but no longer as
+ * reserved, and what stands for it. NULL: none. */
+void *ss_unfreed_take(struct ss_pool *pool, uint64_t size, struct ss_unfreed **u);
+/* Back to the driver; what it does not take is kept. False: it was not taken. */
+bool ss_unfreed_give(struct ss_pool *pool, struct ss_unfreed *u, void *native, uint64_t size);
+/* All that was kept back to the driver. Returns the bytes that went. */
+uint64_t ss_unfreed_retry(struct ss_pool *pool);
+void ss_unfreed_drop(struct ss_pool *pool, bool give_back);
 
 /* ipc.c. No lock held. An exported block that was freed: never again anybody's. */
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);

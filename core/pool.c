@@ -336,7 +336,7 @@ static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 	pthread_mutex_lock(&pool->lock);
 	ss_flush_all(pool);
 	ss_settle(pool);
-	any = pool->clean.bytes >= SS_FRAME && atomic_load(&pool->reserved) > keep;
+	any = (pool->clean.bytes >= SS_FRAME || pool->unfreed) && atomic_load(&pool->reserved) > keep;
 	pthread_mutex_unlock(&pool->lock);
 	/* A query may ask a null stream that a fence would make join the blocking ones. */
 	return any && (ss_device_idle(core, pool->dev, false) ||
@@ -472,6 +472,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	}
 	pthread_mutex_unlock(&pool->lock);
 	ss_vmm_drop(pool, give_back);
+	ss_unfreed_drop(pool, give_back);
 	pthread_mutex_lock(&pool->lock);
 	while ((seg = pool->segments)) {
 		void *native = seg->native;

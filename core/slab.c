@@ -253,29 +253,50 @@ void ss_account_reserved(struct ss_pool *pool, uint64_t size)
 	atomic_fetch_add(&pool->core->dev[pool->dev].reserved, size);
 }
 
+/* Memory for a segment, opened to the peers. *ptr: what must go back, should this or what
+ * follows fail, by means of *spare; NULL: nothing. */
+static enum ss_status take(struct ss_pool *pool, uint64_t size, uint64_t peers, void **ptr,
+			   struct ss_unfreed **spare)
+{
+	struct ss_core *core = pool->core;
+	enum ss_status s;
+
+	*ptr = ss_unfreed_take(pool, size, spare);
+	if (*ptr)
+		return SS_DRIVE(core, core->drv.segment_access(core->drv.ctx, pool->dev,
+							       pool->backing, *ptr, size, peers));
+	if (!ss_cap_take(pool, size))
+		return SS_ERR_NOMEM;
+	*spare = ss_unfreed_new(pool);
+	s = *spare ? SS_DRIVE(core, core->drv.segment_alloc(core->drv.ctx, pool->dev, pool->backing,
+							    size, peers, ptr))
+		   : SS_ERR_FAILED;
+	if (!*ptr) {
+		ss_cap_give(pool, size);
+		if (*spare)
+			ss_unfreed_done(pool, *spare);
+	}
+	return s;
+}
+
 enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_core *core = pool->core;
 	struct ss_segment *seg;
 	uint64_t base, end, peers = pool->peers;
+	struct ss_unfreed *spare;
 	enum ss_status s;
 	void *ptr;
 
-	if (!ss_cap_take(pool, size))
-		return SS_ERR_NOMEM;
-	s = SS_DRIVE(core, core->drv.segment_alloc(core->drv.ctx, pool->dev, pool->backing, size,
-						   peers, &ptr));
-	if (s != SS_OK) {
-		ss_cap_give(pool, size);
-		return s;
-	}
+	s = take(pool, size, peers, &ptr, &spare);
+	if (s != SS_OK)
+		goto undo;
 	base = ss_round((uintptr_t)ptr, SS_FRAME);
 	end = ((uintptr_t)ptr + size) & ~(SS_FRAME - 1);
 	seg = end > base ? ss_segment_new(core, pool, base, end - base) : NULL;
 	if (!seg) {
-		core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing, ptr, size);
-		ss_cap_give(pool, size);
-		return SS_ERR_FAILED;
+		s = SS_ERR_FAILED;
+		goto undo;
 	}
 	seg->backing = pool->backing;
 	seg->native = ptr;
@@ -292,9 +313,7 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 	if (s != SS_OK) {
 		pthread_mutex_unlock(&pool->lock);
 		ss_segment_forget(core, seg);
-		core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing, ptr, size);
-		ss_cap_give(pool, size);
-		return s;
+		goto undo;
 	}
 	ss_segment_link(pool, seg);
 	pool->st.grown++;
@@ -302,7 +321,12 @@ enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size)
 	ss_account_reserved(pool, size);
 	ss_place(pool, seg->first);
 	pthread_mutex_unlock(&pool->lock);
+	ss_unfreed_done(pool, spare);
 	return SS_OK;
+undo:
+	if (ptr)
+		ss_unfreed_give(pool, spare, ptr, size);
+	return s;
 }
 
 /* The next segment to give back: wholly clean, idle for long enough, and small enough that
@@ -333,7 +357,7 @@ static uint64_t slab_release(struct ss_pool *pool, uint64_t target, uint64_t flo
 			     uint64_t older_than)
 {
 	struct ss_core *core = pool->core;
-	uint64_t given = 0;
+	uint64_t given = ss_unfreed_retry(pool);
 	struct ss_segment *seg;
 
 	pthread_mutex_lock(&pool->lock);
@@ -416,15 +440,20 @@ static enum ss_status slab_grow(struct ss_pool *pool, uint64_t size, uint64_t al
 	uint64_t need = ss_round(size + (align > SS_FRAME ? align : 0), SS_FRAME);
 	enum ss_status s;
 	uint64_t want;
+	bool unfreed;
 
 	pthread_mutex_lock(&pool->lock);
 	want = segment_within(pool, align > SS_FRAME ? need : size, instead);
 	want = want < need ? need : want;
+	unfreed = pool->unfreed && !atomic_load(&pool->core->capturing);
 	pthread_mutex_unlock(&pool->lock);
 
-	/* Segments that were exported and are over go first, if nobody has to wait. */
-	if (atomic_load(&pool->kept) && ss_device_idle(pool->core, pool->dev, false))
+	/* Segments that were exported and are over go first, and what would not go before, if
+	 * nobody has to wait. */
+	if ((atomic_load(&pool->kept) || unfreed) && ss_device_idle(pool->core, pool->dev, false)) {
 		ss_ipc_release(pool, false);
+		ss_unfreed_retry(pool);
+	}
 	if (give_back)
 		make_room(pool, want);
 	s = ss_slab_add(pool, want);

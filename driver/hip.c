@@ -20,15 +20,10 @@ enum ss_status ss_rocm_segment_alloc(void *ctx, int dev, enum ss_backing backing
 	ss_scope_close(&s);
 	if (status != SS_OK)
 		return status;
-	if (peers & ~(1ull << dev)) {
-		status = ss_rocm_segment_access(ctx, dev, backing, p, size, peers);
-		if (status != SS_OK) {
-			(void)ss_rocm_segment_free(ctx, dev, backing, p, size);
-			return status;
-		}
-	}
 	*ptr = p;
-	return SS_OK;
+	if (peers & ~(1ull << dev))
+		status = ss_rocm_segment_access(ctx, dev, backing, p, size, peers);
+	return status;
 }
 
 enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,

@@ -189,19 +189,18 @@ enum ss_status ss_rocm_hsa_access(int dev, void *ptr, uint64_t peers)
 enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr)
 {
 	enum ss_status s;
+	void *p = NULL;
 
 	if (!ss_rocm_hsa_ready(dev))
 		return SS_ERR_UNSUPPORTED;
 	ss_enter();
 	s = status((hsa_amd_memory_pool_allocate ? hsa_amd_memory_pool_allocate :
-		    ss_rocm.f.hsa_amd_memory_pool_allocate)(ss_rocm.hsa[dev].pool, size, 0, ptr));
+		    ss_rocm.f.hsa_amd_memory_pool_allocate)(ss_rocm.hsa[dev].pool, size, 0, &p));
 	ss_leave();
 	if (s != SS_OK)
 		return s;
-	s = ss_rocm_hsa_access(dev, *ptr, peers);
-	if (s != SS_OK)
-		ss_rocm_hsa_free(*ptr);
-	return s;
+	*ptr = p;
+	return ss_rocm_hsa_access(dev, p, peers);
 }
 
 enum ss_status ss_rocm_hsa_free(void *ptr)

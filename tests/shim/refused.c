@@ -3,6 +3,7 @@
  *   release  hipMemRelease fails (vmm)
  *   capture  a capture begins while a pool grows (vmm, 6.4: no unmap beside it)
  *   map      hipMemAddressReserve, hipMemMap, hipMemSetAccess fail (vmm)
+ *   opened   a peer is not let in, beside a capture (hip: no hipFree then, either)
  *   page     fences count in pinned memory, and the device is reset
  *   current  the current pool is the runtime's, and is destroyed; then one more, and a reset */
 #include <pthread.h>
@@ -105,6 +106,48 @@ static void not_mapped(void)
 		OK(hipMemPoolDestroy(pool));
 	}
 	CHECK(device_free(0) == before);
+}
+
+/* A segment that is good for nothing, and cannot go there and then. */
+static void not_opened(void)
+{
+	void (*fail)(const char *) = sim_must("somasim_fail");
+	void (*clear)(void) = sim_must("somasim_fail_clear");
+	hipMemAccessDesc peer = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
+	hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
+	uint64_t before = device_free(0), held;
+	hipGraph_t graph;
+	void *p;
+
+	OK(hipMemPoolSetAccess(pool, &peer, 1));
+	for (int i = 0; i < 4; i++) {
+		hipStream_t capturing;
+
+		OK(hipStreamCreateWithFlags(&capturing, hipStreamNonBlocking));
+		OK(hipStreamBeginCapture(capturing, hipStreamCaptureModeRelaxed));
+		fail("hsa_amd_agents_allow_access:%1,hsa_amd_memory_pool_free:%1");
+		for (int k = 0; k < 4; k++)
+			GIVES(hipErrorOutOfMemory,
+			      hipMallocFromPoolAsync(&p, 64 * MIB, pool, stream));
+		clear();
+		/* It says what it has, which is no more than once. */
+		held = figure(pool, hipMemPoolAttrReservedMemCurrent);
+		CHECK(before - device_free(0) == held && held < 128 * MIB);
+		OK(hipStreamEndCapture(capturing, &graph));
+		OK(hipGraphDestroy(graph));
+		OK(hipStreamDestroy(capturing));
+		if (i & 1) { /* it is to be had, now that it can be opened */
+			OK(hipMallocFromPoolAsync(&p, 64 * MIB, pool, stream));
+			fill(p, 5);
+			CHECK(holds(p, 5) && figure(pool, hipMemPoolAttrReservedMemCurrent) == held);
+			OK(hipFreeAsync(p, stream));
+		}
+		OK(hipDeviceSynchronize());
+		OK(hipMemPoolTrimTo(pool, 0));
+		CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) == 0);
+		CHECK(device_free(0) == before);
+	}
+	OK(hipMemPoolDestroy(pool));
 }
 
 static void *grow(void *arg)
@@ -224,6 +267,8 @@ int main(int argc, char **argv)
 		not_unmapped();
 	else if (!strcmp(what, "map"))
 		not_mapped();
+	else if (!strcmp(what, "opened"))
+		not_opened();
 	else if (!strcmp(what, "page"))
 		taken_page();
 	else if (!strcmp(what, "current"))
