@@ -360,6 +360,13 @@ void ss_others_collect(struct ss_pool *pool, struct ss_queue *mine);
 enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timeline *x,
 		       uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id);
 
+/* Did the driver not want to, for a reason of its own? Want of memory is none, and what a
+ * capture forbids, or a device that is gone, the program is to hear of as that. */
+static inline bool ss_refused(enum ss_status s)
+{
+	return s != SS_OK && s != SS_ERR_NOMEM && s != SS_ERR_CAPTURE && s != SS_ERR_NO_DEVICE;
+}
+
 /* slab.c, and vmm.c below it. No lock held. ss_grow adds memory so that x (NULL:
  * nobody in particular) finds a run of `size` at `align`, in a segment of `instead` at most
  * (0: as large as seems good); with `give_back`, idle memory may move or go back for it. */

@@ -478,7 +478,7 @@ enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t siz
 		s = slab_grow(pool, size, align, instead, false);
 	if (s == SS_OK)
 		ss_look_left(pool);
-	return s;
+	return ss_refused(s) ? SS_ERR_FAILED : s;
 }
 
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)

@@ -329,7 +329,7 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		s = grow(pool, x, size, align, remap, ahead);
 	if (s == SS_ERR_NOMEM && ahead && pool->backing == SS_BACKING_VMM)
 		s = grow(pool, x, size, align, remap, 0);
-	if ((s == SS_ERR_FAILED || s == SS_ERR_UNSUPPORTED) && is_empty(pool->vmm)) {
+	if (ss_refused(s) && is_empty(pool->vmm)) {
 		ss_vmm_drop(pool, true);
 		pool->backing = SS_BACKING_HIP;
 		s = SS_ERR_NOMEM;

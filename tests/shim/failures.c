@@ -51,6 +51,9 @@ int main(void)
 
 	/* The device gives no more. */
 	OK(hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &before));
+	fail("hipExtMallocWithFlags:%1=1"); /* whatever it says */
+	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 1 << 30, s));
+	fail_clear();
 	fail("hipExtMallocWithFlags:%1");
 	q = (void *)7;
 	GIVES(hipErrorOutOfMemory, hipMallocAsync(&q, 1 << 30, s));

@@ -69,12 +69,13 @@ static void not_released(void)
 static void not_mapped(void)
 {
 	static const char *const calls[] = {"hipMemAddressReserve:%1", "hipMemMap:%1",
-					    "hipMemSetAccess:%1"};
+					    "hipMemSetAccess:%1", "hipMemSetAccess:%1=1",
+					    "hipMemMap:%1=801", "hipMemCreate:%1=600"};
 	void (*fail)(const char *) = sim_must("somasim_fail");
 	void (*clear)(void) = sim_must("somasim_fail_clear");
 	uint64_t before = device_free(0);
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
 		void *p, *q;
 
