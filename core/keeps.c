@@ -14,6 +14,7 @@
 #include "core/vmm.h"
 
 #define KEEPS_WHOLE 2      /* once may be chance: others use the device, too */
+#define UNKNOWN UINT64_MAX /* a figure that the device did not give */
 #define DOUBT_MS 10000     /* at first; doubled each time that it was right */
 
 static uint64_t now_ms(const struct ss_pool *pool)
@@ -31,8 +32,8 @@ static uint64_t device_free(const struct ss_pool *pool)
 	struct ss_core *core = pool->core;
 	uint64_t left = 0;
 
-	SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL));
-	return left;
+	return SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL)) == SS_OK ?
+		       left : UNKNOWN;
 }
 
 enum ss_giving ss_keeps_how(struct ss_pool *pool, bool idle)
@@ -72,12 +73,13 @@ static void believe(struct ss_pool *pool, unsigned keeps, uint64_t wait)
 	atomic_store(&d->keeps, keeps);
 }
 
-/* Has nobody else in this process moved the figure? */
-static bool alone(struct ss_pool *pool, const struct ss_witness *w, uint64_t given)
+/* Are both figures known, and has nobody else in this process moved them? */
+static bool alone(struct ss_pool *pool, const struct ss_witness *w, uint64_t given, uint64_t left)
 {
 	struct ss_device_state *d = device(pool);
 
-	return w->taken == w->reserved && atomic_load(&d->reserved) == w->reserved - given &&
+	return w->left != UNKNOWN && left != UNKNOWN && w->taken == w->reserved &&
+	       atomic_load(&d->reserved) == w->reserved - given &&
 	       atomic_load(&d->taken) == w->taken - given;
 }
 
@@ -87,7 +89,7 @@ void ss_keeps_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t giv
 	struct ss_device_state *d = device(pool);
 	unsigned keeps = atomic_load(&d->keeps);
 	uint64_t left = device_free(pool);
-	bool told = alone(pool, w, given);
+	bool told = alone(pool, w, given, left);
 	bool back = left >= w->left + given / 2;
 
 	if (how == SS_GIVE_PARTS && told) {
@@ -124,7 +126,7 @@ void ss_keeps_exports_end(struct ss_pool *pool, const struct ss_witness *w, uint
 	uint64_t left = device_free(pool), wait = DOUBT_MS;
 	unsigned pins = atomic_load(&d->pins);
 
-	if (!alone(pool, w, given))
+	if (!alone(pool, w, given, left))
 		return;
 	if (left >= w->left + given / 2) {
 		atomic_store(&d->pins, 0);
