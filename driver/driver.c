@@ -210,6 +210,7 @@ void ss_rocm_add_peers(int dev, uint64_t peers)
 void ss_rocm_device_reset(int dev)
 {
 	ss_rocm_fence_reset(dev);
+	ss_rocm_settle_reset(dev);
 }
 
 void ss_rocm_stream_gone(void *native)

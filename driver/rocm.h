@@ -156,7 +156,12 @@ enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
 enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk);
 enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size);
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers);
+
+/* settle.c */
 enum ss_status ss_rocm_vmm_settle(void *ctx, int dev, void *va, size_t size);
+/* Does no trial run in [va, va + size) any more? In the scope of the device. */
+bool ss_rocm_settle_ended(int dev, void *va, size_t size);
+void ss_rocm_settle_reset(int dev);
 
 /* limits.c: after a call that failed. Was a soft limit in the way, and is it raised
  * now? Is a limit in the way still? */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Virtual ranges and the chunks mapped into them. No locks, no state. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "driver/rocm.h"
 
 /* The layout since 5.3 (driver_types.h). 5.2's header, which this may be compiled
@@ -18,9 +14,6 @@ struct prop {
 
 #define UNIT (2ull << 20)
 #define ACCESS_TRIES 8
-#define SETTLE_MS 10 /* 2 were observed (rocm-systems#11693) */
-#define SETTLE_TRIES 50
-#define STAMP 64
 
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va)
 {
@@ -117,7 +110,8 @@ enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	err = SS_HIP(hipMemUnmap, va, size);
+	err = ss_rocm_settle_ended(dev, va, size) ? SS_HIP(hipMemUnmap, va, size)
+						  : hipErrorUnknown;
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
 }
@@ -149,58 +143,4 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
-}
-
-/* Writes a stamp into every unit, and reads it back after a while. */
-static hipError_t stamp(char *va, size_t size, unsigned char value, hipStream_t stream, bool *kept)
-{
-	unsigned char out[STAMP], in[STAMP];
-	hipError_t err = hipSuccess;
-
-	*kept = true;
-	memset(out, value, sizeof(out));
-	for (size_t at = 0; at < size && err == hipSuccess; at += UNIT)
-		err = SS_HIP(hipMemcpyAsync, va + at, out, STAMP, hipMemcpyHostToDevice, stream);
-	if (err == hipSuccess)
-		err = SS_HIP(hipStreamSynchronize, stream);
-	usleep(SETTLE_MS * 1000);
-	for (size_t at = 0; at < size && err == hipSuccess && *kept; at += UNIT) {
-		err = SS_HIP(hipMemcpyAsync, in, va + at, STAMP, hipMemcpyDeviceToHost, stream);
-		if (err == hipSuccess)
-			err = SS_HIP(hipStreamSynchronize, stream);
-		*kept = err == hipSuccess && !memcmp(in, out, STAMP);
-	}
-	return err;
-}
-
-/* Where a fresh mapping loses what is stored at first (C2), it is waited for and
- * tried, by a stream of our own, before anybody gets it. */
-enum ss_status ss_rocm_vmm_settle(void *ctx, int dev, void *va, size_t size)
-{
-	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-	hipStream_t stream;
-	bool kept = false;
-	hipError_t err;
-	struct ss_scope s;
-
-	(void)ctx;
-	if (!(ss_rocm.quirks[dev] & SS_Q_SETTLE))
-		return SS_OK;
-	if (!ss_scope_open(&s, dev))
-		return SS_ERR_NO_DEVICE;
-	err = SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
-	if (err != hipSuccess)
-		goto out;
-	err = SS_HIP(hipStreamCreateWithFlags, &stream, hipStreamNonBlocking);
-	if (err == hipSuccess) {
-		for (int i = 0; i < SETTLE_TRIES && err == hipSuccess && !kept; i++) {
-			usleep(SETTLE_MS * 1000);
-			err = stamp(va, size, (unsigned char)(0x5a + i), stream, &kept);
-		}
-		(void)SS_HIP(hipStreamDestroy, stream);
-	}
-	(void)SS_HIP(hipThreadExchangeStreamCaptureMode, &mode);
-out:
-	ss_scope_close(&s);
-	return err == hipSuccess && !kept ? SS_ERR_FAILED : ss_rocm_status(err);
 }

@@ -4,6 +4,7 @@
  *   capture  a capture begins while a pool grows (vmm, 6.4: no unmap beside it)
  *   map      hipMemAddressReserve, hipMemMap, hipMemSetAccess fail (vmm)
  *   opened   a peer is not let in, beside a capture (hip: no hipFree then, either)
+ *   settle   what tries a fresh mapping fails, on a slow device (vmm, gfx12)
  *   page     fences count in pinned memory, and the device is reset
  *   current  the current pool is the runtime's, and is destroyed; then one more, and a reset */
 #include <pthread.h>
@@ -151,6 +152,36 @@ static void not_opened(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
+/* What is unmapped is worked with no more, or the device would fault. */
+static void not_settled(void)
+{
+	static const char *const calls[] = {"hipMemcpyAsync:2", "hipMemcpyAsync:%1",
+					    "hipStreamSynchronize:1", "hipStreamSynchronize:%1"};
+	void (*fail)(const char *) = sim_must("somasim_fail");
+	void (*clear)(void) = sim_must("somasim_fail_clear");
+	uint64_t before = device_free(0);
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		hipMemPool_t pool = make_pool(0, hipMemHandleTypeNone);
+		void *p;
+
+		OK(hipMallocFromPoolAsync(&p, 8 * MIB, pool, stream));
+		fill(p, 5);
+		OK(hipFreeAsync(p, stream));
+		fail(calls[i]);
+		if (hipMallocFromPoolAsync(&p, 16 * MIB, pool, stream) == hipSuccess)
+			OK(hipFreeAsync(p, stream));
+		clear();
+		OK(hipMallocFromPoolAsync(&p, 16 * MIB, pool, stream));
+		fill(p, 7);
+		CHECK(holds(p, 7));
+		OK(hipFreeAsync(p, stream));
+		OK(hipStreamSynchronize(stream));
+		OK(hipMemPoolDestroy(pool));
+		CHECK(device_free(0) == before);
+	}
+}
+
 static void *grow(void *arg)
 {
 	void *p = NULL;
@@ -270,6 +301,8 @@ int main(int argc, char **argv)
 		not_mapped();
 	else if (!strcmp(what, "opened"))
 		not_opened();
+	else if (!strcmp(what, "settle"))
+		not_settled();
 	else if (!strcmp(what, "page"))
 		taken_page();
 	else if (!strcmp(what, "current"))
