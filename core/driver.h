@@ -69,6 +69,7 @@ struct ss_device_info {
 	uint64_t total_bytes;
 	enum ss_backing best; /* of stream-ordered pools, for SS_BACKING_AUTO */
 	uint64_t chunk_bytes; /* smallest chunk VMM should map; 0 = no VMM */
+	bool no_hsa;          /* no segments from HSA */
 	/* A fence must not be asked for while its stream is captured, or any if it is gone. */
 	bool query_spoils;
 	bool unmap_at_exit; /* or the runtime crashes then */

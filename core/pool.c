@@ -27,7 +27,8 @@ static enum ss_backing backing_for(struct ss_core *core, int dev, bool classic)
 	if (want == SS_BACKING_AUTO || (want == SS_BACKING_VMM && classic))
 		return SS_BACKING_HIP;
 	/* Asked for, and not to be had on this device. */
-	if (want == SS_BACKING_VMM && !core->dev[dev].info.chunk_bytes)
+	if ((want == SS_BACKING_VMM && !core->dev[dev].info.chunk_bytes) ||
+	    (want == SS_BACKING_HSA && core->dev[dev].info.no_hsa))
 		return SS_BACKING_HIP;
 	return want;
 }

@@ -53,9 +53,14 @@ static bool vmm_refused(int dev, const char **why)
 	return *why != NULL;
 }
 
-bool ss_rocm_vmm_usable(int dev, const char **why)
+bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why)
 {
-	return !vmm_refused(dev, why);
+	*why = NULL;
+	if (backing == SS_BACKING_VMM)
+		return !vmm_refused(dev, why);
+	if (backing == SS_BACKING_HSA && !ss_rocm_hsa_ready(dev))
+		*why = "HSA does not show the device's memory";
+	return !*why;
 }
 
 void ss_rocm_tried(int dev, enum ss_backing backing, bool passed)

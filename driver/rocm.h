@@ -29,6 +29,8 @@ enum ss_fence_kind ss_rocm_fence_kind(void);
 const char *ss_rocm_arch(int dev);
 /* What a self-test found; tells ss_rocm_best(). */
 void ss_rocm_tried(int dev, enum ss_backing backing, bool passed);
+/* Can the device be had with that backing at all? If not, *why in a few words. */
+bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why);
 /* The best backing of stream-ordered pools as far as there is evidence, which
  * SOMASHIM_BACKING=auto takes; *why in a few words. */
 enum ss_backing ss_rocm_best(int dev, const char **why);
@@ -146,7 +148,6 @@ enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backin
 
 /* backing.c */
 enum ss_verdict { SS_UNTRIED, SS_PASSED, SS_FAILED };
-bool ss_rocm_vmm_usable(int dev, const char **why);
 
 /* vmm.c */
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va);

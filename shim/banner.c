@@ -86,9 +86,9 @@ static void say_backing(FILE *f, int dev)
 
 	if (is == SS_BACKING_AUTO) {
 		is = ss_rocm_best(dev, &why);
-	} else if (is == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev, &why)) {
+	} else if (!ss_rocm_usable(dev, is, &why)) {
+		how = is == SS_BACKING_VMM ? "not vmm: " : "not hsa: ";
 		is = SS_BACKING_HIP;
-		how = "not vmm: ";
 	}
 	fprintf(f, "  backing: %s%s%s%s%s\n", ss_backing_name(is), why ? " (" : "", why ? how : "",
 		why ? why : "", why ? ")" : "");

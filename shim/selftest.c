@@ -319,7 +319,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 	const char *at = "prepare", *name = ss_backing_name(backing), *why;
 	bool ok;
 
-	if (backing == SS_BACKING_VMM && !ss_rocm_vmm_usable(dev, &why)) {
+	if (!ss_rocm_usable(dev, backing, &why)) {
 		ss_say("selftest device %d %s: not offered on this runtime", dev, name);
 		return;
 	}

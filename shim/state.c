@@ -185,6 +185,7 @@ void ss_thread_hook(int dev)
 
 static void create(int devices)
 {
+	enum ss_backing backing = (enum ss_backing)ss_options.backing;
 	struct ss_driver driver = ss_rocm_driver();
 	const char *why;
 
@@ -195,9 +196,10 @@ static void create(int devices)
 		return;
 	}
 	ss_core_set_log(ss_core, ss_out());
-	for (int i = 0; i < devices && ss_options.backing == SS_BACKING_VMM; i++)
-		if (!ss_rocm_vmm_usable(i, &why))
-			ss_say("device %d: SOMASHIM_BACKING=vmm is not used, but hip: %s", i, why);
+	for (int i = 0; i < devices; i++)
+		if (!ss_rocm_usable(i, backing, &why))
+			ss_say("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
+			       ss_backing_name(backing), why);
 	if (ss_core_journal_error(ss_core))
 		ss_say("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
 		       strerror(ss_core_journal_error(ss_core)));

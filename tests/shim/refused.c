@@ -5,6 +5,7 @@
  *   map      hipMemAddressReserve, hipMemMap, hipMemSetAccess fail (vmm)
  *   opened   a peer is not let in, beside a capture (hip: no hipFree then, either)
  *   settle   what tries a fresh mapping fails, on a slow device (vmm, gfx12)
+ *   agents   HSA says nothing of its agents (hsa)
  *   page     fences count in pinned memory, and the device is reset
  *   current  the current pool is the runtime's, and is destroyed; then one more, and a reset */
 #include <pthread.h>
@@ -150,6 +151,23 @@ static void not_opened(void)
 		CHECK(device_free(0) == before);
 	}
 	OK(hipMemPoolDestroy(pool));
+}
+
+/* As without vmm: hip, and that is said. */
+static void no_agents(void)
+{
+	char text[512] = "";
+	FILE *log;
+	void *p;
+
+	OK(hipMallocAsync(&p, MIB, stream));
+	OK(hipFreeAsync(p, stream));
+	OK(hipMalloc(&p, MIB));
+	OK(hipFree(p));
+	log = fopen(getenv("SOMASHIM_LOG"), "r");
+	CHECK(log && fread(text, 1, sizeof(text) - 1, log) &&
+	      strstr(text, "SOMASHIM_BACKING=hsa is not used, but hip"));
+	fclose(log);
 }
 
 /* What is unmapped is worked with no more, or the device would fault. */
@@ -303,6 +321,8 @@ int main(int argc, char **argv)
 		not_opened();
 	else if (!strcmp(what, "settle"))
 		not_settled();
+	else if (!strcmp(what, "agents"))
+		no_agents();
 	else if (!strcmp(what, "page"))
 		taken_page();
 	else if (!strcmp(what, "current"))
