@@ -319,7 +319,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	pool = b->seg->pool;
 	q = queue_get(pool, tl);
 	if (!q)
-		return SS_ERR_FAILED;
+		return SS_ERR_NOMEM;
 	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
 	if (b->slot != tl->slot)
@@ -410,10 +410,14 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 		pool->st.frees++;
 		__atomic_store_n(&b->slot, SS_SLOT_CLEAN, __ATOMIC_RELAXED);
 		b->n = now ? now : 1;
-		/* Out of host memory for the marks: the bytes are lost to reuse,
-		 * never handed out too early. */
-		if (clean || ss_epoch_mark(pool, b))
+		/* Out of host memory for the marks: they are made later (ss_settle), when
+		 * they stand for no less; until then nobody gets it. */
+		if (clean || ss_epoch_mark(pool, b)) {
 			ss_place(pool, b);
+		} else {
+			b->right = pool->unmarked;
+			pool->unmarked = b;
+		}
 		pthread_mutex_unlock(&pool->lock);
 	}
 	if (!waited && (null = ss_timeline_null(core, pool->dev)))

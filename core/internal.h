@@ -72,6 +72,7 @@ struct ss_pool {
 	struct ss_heap clean;
 	struct ss_queue *done;          /* bins of completed blocks (classic) */
 	struct ss_epoch *epochs;
+	struct ss_block *unmarked;      /* freed without host memory for an epoch; by ->right */
 	struct ss_segment *segments;
 	struct ss_unfreed *unfreed;     /* unfreed.c */
 	struct ss_vmm *vmm;

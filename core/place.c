@@ -279,6 +279,14 @@ void ss_settle(struct ss_pool *pool)
 	struct ss_epoch *e, *next;
 	struct ss_block *b;
 
+	while (__builtin_expect((b = pool->unmarked) != NULL, 0)) {
+		struct ss_block *more = b->right;
+
+		if (!ss_epoch_mark(pool, b))
+			break;
+		pool->unmarked = more;
+		ss_place(pool, b);
+	}
 	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
 		struct mover m = {.pool = pool};
 

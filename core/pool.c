@@ -466,6 +466,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	ss_queue_clear(pool->done);
 	memset(&pool->clean, 0, sizeof(pool->clean));
 	pool->idle_bytes = 0;
+	pool->unmarked = NULL;
 	while ((e = pool->epochs)) {
 		pool->epochs = e->next;
 		ss_patience_completed(pool, e);

@@ -265,6 +265,8 @@ static void check_pool(struct ss_pool *pool, void *arg)
 	bins += pool->done->bytes;
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		bins += e->bytes;
+	for (const struct ss_block *b = pool->unmarked; b; b = b->right)
+		bins += b->size;
 	if (c->live != ss_pool_used(pool))
 		c->broken = "used bytes are not the sum of live blocks";
 	if (c->rest != bins + c->heap_bytes)

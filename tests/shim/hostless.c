@@ -168,6 +168,37 @@ static void many(void)
 	}
 }
 
+/* hipFree that does not wait, and hipFreeAsync on a stream that is new to the pool: at worst
+ * the free has to be made once more. */
+static void frees(void)
+{
+	uint64_t before = device_free(0);
+	hipStream_t stream[3];
+	void *p[8];
+
+	for (int i = 0; i < 3; i++)
+		OK(hipStreamCreateWithFlags(&stream[i], hipStreamNonBlocking));
+	for (int round = 0; round < 8; round++) {
+		for (int i = 0; i < 8; i++) {
+			OK(hipMalloc(&p[i], 32 << 20));
+			OK(hipMemsetAsync(p[i], 1, 4096, stream[i % 3]));
+		}
+		for (int i = 0; i < 8; i++) {
+			atomic_store(&left, round);
+			OK(hipFree(p[i]));
+			atomic_store(&left, 0);
+			if (i < 7) /* the next needs marks of its own */
+				OK(hipMemsetAsync(p[7], 1, 4096, stream[i % 3]));
+		}
+		OK(hipDeviceSynchronize());
+	}
+	OK(hipMallocAsync(&p[0], 512, stream[0]));
+	THROUGH(hipFreeAsync(p[0], stream[1]));
+	OK(hipDeviceSynchronize());
+	OK(hipDeviceSynchronize());
+	CHECK(device_free(0) == before);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(preloaded());
@@ -178,6 +209,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < MOST / 2; i++)
 		first_elsewhere(i);
 	alarm(60);
+	frees();
 	many();
 	return 0;
 }
