@@ -54,7 +54,7 @@ static const struct option table[] = {
 	{ "INITIAL", T_AMOUNT, AT(initial), "", NULL,
 	  "memory reserved at the first use of a device" },
 	{ "LIMIT", T_AMOUNT, AT(limit), "", NULL,
-	  "the most this process may take of each device" },
+	  "the most that pools of this process may take of each device" },
 	{ "DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
 	  "age at which idle memory goes back; 0 = at the next synchronization" },
 	{ "STEADY", T_COUNT, AT(steady), "2048", NULL,
