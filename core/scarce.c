@@ -19,17 +19,22 @@ static uint64_t low_water(uint64_t total)
 }
 
 /* A stream's queue is made with the stream, but the null stream's when somebody asks for it first:
- * be it ourselves, whether it is idle, on a device that is full by then. */
-void ss_wake_null(struct ss_pool *pool, uint64_t more)
+ * be it ourselves, whether it is idle, on a device that is full by then. `used`: of the device. */
+static void wake_null(struct ss_pool *pool, uint64_t used)
 {
 	struct ss_core *core = pool->core;
 	struct ss_device_state *d = &core->dev[pool->dev];
 
-	if (atomic_load(&d->taken) + more < d->info.total_bytes / WAKE_PART ||
-	    atomic_load(&d->woken) || !core->drv.stream_idle)
+	if (used < d->info.total_bytes / WAKE_PART || atomic_load(&d->woken) ||
+	    !core->drv.stream_idle)
 		return;
 	if (core->drv.stream_idle(core->drv.ctx, pool->dev, NULL) != SS_ERR_CAPTURE)
 		atomic_store(&d->woken, true);
+}
+
+void ss_wake_null(struct ss_pool *pool, uint64_t more)
+{
+	wake_null(pool, atomic_load(&pool->core->dev[pool->dev].taken) + more);
 }
 
 /* Memory is short: from now on a free records its own fence, which is what
@@ -41,6 +46,7 @@ void ss_look_left(struct ss_pool *pool)
 
 	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total)) != SS_OK)
 		return;
+	wake_null(pool, total - left); /* others use it as well */
 	ss_pressed_set(core, pool->dev, left < total / 16);
 	if (left < low_water(total)) {
 		atomic_store(&core->dev[pool->dev].low, true);

@@ -216,17 +216,32 @@ static void low_water(void)
 }
 
 /* The null stream gets its queue while there is room for it. */
-static void woken(void)
+static void wakes(bool others)
 {
 	uint64_t before = sim_count("hipStreamQuery");
 	void *p, *q;
 
 	OK(hipMalloc(&p, 64 * MIB));
 	CHECK(sim_count("hipStreamQuery") == before);
-	OK(hipMalloc(&q, 512 * MIB));
+	if (others) {
+		OK(hipExtMallocWithFlags(&q, 512 * MIB, hipDeviceMallocFinegrained));
+		OK(hipMalloc(&p, 64 * MIB));
+	} else {
+		OK(hipMalloc(&q, 512 * MIB));
+	}
 	CHECK(sim_count("hipStreamQuery") == before + 1);
 	OK(hipFree(q));
 	OK(hipFree(p));
+}
+
+static void woken(void)
+{
+	wakes(false);
+}
+
+static void woken_others(void)
+{
+	wakes(true);
 }
 
 /* Before a graph runs there is room for what it allocates; nobody says when there is none. */
@@ -282,7 +297,7 @@ int main(int argc, char **argv)
 		{"whole_busy", whole_busy}, {"whole_sizes", whole_sizes}, {"whole_never", whole_never},
 		{"whole_align", whole_align}, {"max_alone", max_alone}, {"limit_first", limit_first},
 		{"exported", exported}, {"initial", initial}, {"low_water", low_water},
-		{"woken", woken}, {"graph_room", graph_room}, {"heap_room", heap_room},
+		{"woken", woken}, {"woken_others", woken_others}, {"graph_room", graph_room}, {"heap_room", heap_room},
 	};
 
 	CHECK(argc == 2 && getenv("SOMASHIM_LOG"));
