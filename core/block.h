@@ -110,6 +110,10 @@ struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t a
 /* The same, but not one that is a whole segment, unless there is nothing else
  * among the next few. */
 struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint64_t align);
+/* The smallest range below `line`, or with `above` from there on, that is among the next so many
+ * of those that fit; NULL if none is. */
+struct ss_block *ss_heap_best_side(const struct ss_heap *h, uint64_t size, uint64_t align,
+				   uint64_t line, bool above);
 struct ss_block *ss_heap_largest(const struct ss_heap *h);
 /* Calls `each` for every range; `each` must not change the heap. */
 void ss_heap_each(const struct ss_heap *h, void (*each)(struct ss_block *, void *), void *arg);

@@ -93,7 +93,7 @@ enum ss_status ss_vmm_reserve(struct ss_pool *pool)
 		ss_host_free(core, v, sizeof(*v));
 		return SS_ERR_UNSUPPORTED;
 	}
-	v->unit = ss_round(info->chunk_bytes, SS_FRAME);
+	v->unit = info->chunk_bytes;
 	s = reserve(pool, &size, &va);
 	if (s != SS_OK) {
 		ss_host_free(core, v, sizeof(*v));
@@ -298,9 +298,11 @@ enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
 	for (tail = &list; *tail; tail = &(*tail)->next)
 		got += (*tail)->size;
 	while (got < target->size && s == SS_OK) {
-		uint64_t left = target->size - got;
+		uint64_t left = target->size - got, off = (target->addr + got) % SS_FRAME;
+		/* Page tables like frames: behind smaller chunks the next one ends with a frame. */
+		uint64_t most = off && unit >= SS_FRAME ? SS_FRAME - off : unit;
 
-		c = chunk_make(pool, left < unit ? left : unit, &s);
+		c = chunk_make(pool, left < most ? left : most, &s);
 		if (!c)
 			break;
 		*tail = c;

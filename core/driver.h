@@ -68,7 +68,8 @@ struct ss_device_info {
 	char name[64];
 	uint64_t total_bytes;
 	enum ss_backing best; /* of stream-ordered pools, for SS_BACKING_AUTO */
-	uint64_t chunk_bytes; /* smallest chunk VMM should map; 0 = no VMM */
+	/* Smallest chunk VMM should map, a power of two or a multiple of 2 MiB; 0 = no VMM. */
+	uint64_t chunk_bytes;
 	bool no_hsa;          /* no segments from HSA */
 	/* A fence must not be asked for while its stream is captured, or any if it is gone. */
 	bool query_spoils;

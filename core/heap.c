@@ -12,6 +12,8 @@
  */
 #include "core/internal.h"
 
+#define SIDE_TRIES 64 /* ranges looked at for one on the right side of a line */
+
 /* Bin of a size: the position of its top bit, then the next four bits. */
 static unsigned bin_of(uint64_t size)
 {
@@ -186,6 +188,19 @@ struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint6
 		b = at_least(h, b->size, b->addr + 1);
 	}
 	return best;
+}
+
+struct ss_block *ss_heap_best_side(const struct ss_heap *h, uint64_t size, uint64_t align,
+				   uint64_t line, bool above)
+{
+	struct ss_block *b = ss_heap_best(h, size, align);
+
+	for (int tries = 0; b && tries < SIDE_TRIES; tries++) {
+		if ((b->addr >= line) == above && fits(b, size, align))
+			return b;
+		b = at_least(h, b->size, b->addr + 1);
+	}
+	return NULL;
 }
 
 struct ss_block *ss_heap_largest(const struct ss_heap *h)

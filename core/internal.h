@@ -448,6 +448,14 @@ void ss_unsteady(struct ss_pool *pool);
 /* The most bytes that q's stream had in use at once, as far as a slow path saw its fewest. */
 uint64_t ss_peak_of(struct ss_queue *q);
 
+/* stays.c. Pool lock held. A block of `size` was asked for that was no hit; those of the list by
+ * ->left were freed; what was freed of late was not seen. */
+void ss_stays_asked(struct ss_pool *pool, uint64_t size);
+void ss_stays_freed(struct ss_pool *pool, const struct ss_block *list);
+void ss_stays_forget(struct ss_pool *pool);
+/* Are blocks of `size` asked for to be kept? */
+bool ss_stays(const struct ss_pool *pool, uint64_t size);
+
 /* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
  * before it. */
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q);
@@ -457,6 +465,8 @@ int64_t ss_thrift(struct ss_pool *pool);
 bool ss_thrift_over(struct ss_pool *pool);
 /* May an allocation that something would serve be a miss for a tighter fit? */
 bool ss_thrift_misses(const struct ss_pool *pool);
+/* Is the pool one that goes on growing, in steps that are many for the allocations it serves? */
+bool ss_thrift_often(const struct ss_pool *pool);
 /* How much to grow by, in bytes, where less is missing: a `part`th of a pool that goes on
  * growing, 0 for others. */
 uint64_t ss_thrift_ahead(const struct ss_pool *pool, unsigned part);

@@ -185,6 +185,7 @@ void ss_flush_large(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 	leased = ss_lease_undo(pool, q);
 	freed = ss_queue_drain(q, size);
 	ss_bias_unlock(&q->lock);
+	ss_stays_freed(pool, freed);
 	ss_place_all(pool, leased);
 	ss_place_all(pool, freed);
 }

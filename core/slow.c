@@ -8,6 +8,7 @@
  */
 #include "core/internal.h"
 #include "core/lease.h"
+#include "core/vmm.h"
 
 #define MANY_STREAMS 64 /* a fence each, only to ask whether a device is idle */
 
@@ -16,6 +17,7 @@ struct want {
 	uint64_t size, align, id;
 	bool tight;   /* rather grow than cut up an idle segment that is larger */
 	enum ss_demand_state demand;
+	bool together; /* rather among what comes and goes than not at all (stays.c) */
 	uint64_t instead; /* of an idle segment: what the device is too small to cut up; or 0 */
 };
 
@@ -33,17 +35,39 @@ static bool better(const struct ss_block *a, const struct ss_block *b)
 	return whole(a) != whole(b) ? whole(b) : a->size < b->size;
 }
 
+/* Is there memory apart for what stays, and is this such a block? */
+static bool stays(const struct ss_pool *pool, const struct want *w)
+{
+	return pool->vmm && pool->vmm->apart && !w->together && w->demand == SS_GROWING &&
+	       ss_stays(pool, w->size);
+}
+
+/* The best range of h: for what stays only from the memory apart, for the rest only from there if
+ * there is no other room. */
+static struct ss_block *best_of(const struct ss_pool *pool, const struct ss_heap *h,
+				const struct want *w, bool apart)
+{
+	struct ss_block *b = NULL;
+
+	if (pool->vmm && pool->vmm->apart)
+		b = ss_heap_best_side(h, w->size, w->align, ss_stays_from(pool->vmm), apart);
+	return b || apart ? b : ss_heap_best_part(h, w->size, w->align);
+}
+
 /* The better of what q owns and what is clean, cut to size. Pool lock held. */
 static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, struct want *w,
 				   uint64_t *rule)
 {
-	struct ss_block *own = q ? ss_heap_best_part(&q->own, w->size, w->align) : NULL;
-	struct ss_block *clean = ss_heap_best_part(&pool->clean, w->size, w->align);
+	bool apart = stays(pool, w);
+	struct ss_block *own = q ? best_of(pool, &q->own, w, apart) : NULL;
+	struct ss_block *clean = best_of(pool, &pool->clean, w, apart);
 	struct ss_block *b = better(clean, own) ? clean : own;
 	uint64_t fresh = 0;
 	bool used_before;
 
-	if (!b) {
+	if (!b && apart) {
+		return NULL;
+	} else if (!b) {
 		b = own = ss_join(pool, q, w->size, w->align);
 		used_before = true;
 	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->demand != SS_STEADY,
@@ -294,6 +318,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			ss_thrift_count(pool, q);
 		w.demand = flush_first(pool, q, size);
 		ss_peak_note(pool, size);
+		if (w.demand != SS_GROWING)
+			ss_stays_forget(pool);
+		else if (first)
+			ss_stays_asked(pool, size);
 		if (w.demand == SS_GROWING && !grown && ss_others_freed_much(pool, q))
 			ss_others_collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
@@ -338,6 +366,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		w.tight = false;
 		s = ss_grow(pool, x, size, align, w.instead, give_back);
 		grown |= s == SS_OK;
+		if (s != SS_OK && stays(pool, &w)) {
+			w.together = true;
+			continue;
+		}
 		/* Whatever the driver refuses for: with less it may do it, and programs know what to
 		 * do without memory, but not what to do about an unknown error. */
 		refused = s == SS_ERR_FAILED;

@@ -17,6 +17,8 @@
 #define FREE_MISSES 32         /* growth for a tight fit costs hits, too */
 #define ALLOCS_PER_MISS 12
 #define MISSES_PERCENT 8       /* of the allocations; a pool with more grows ahead of them, */
+#define OFTEN 12               /* misses that are no mere beginning, where they are */
+#define OFTEN_PERCENT 6        /* of the allocations */
 #define MANY_PERCENT 10        /* and with so many twice as far */
 
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
@@ -65,6 +67,12 @@ bool ss_thrift_over(struct ss_pool *pool)
 bool ss_thrift_misses(const struct ss_pool *pool)
 {
 	return pool->st.misses < FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS;
+}
+
+bool ss_thrift_often(const struct ss_pool *pool)
+{
+	return pool->st.misses >= OFTEN &&
+	       pool->st.misses * 100 > pool->spent.allocs * OFTEN_PERCENT;
 }
 
 uint64_t ss_thrift_ahead(const struct ss_pool *pool, unsigned part)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A pool on virtual memory, inside: its reservation and its chunks (chunk.c) as
- * vmm.c uses them. */
+/* A pool on virtual memory, inside: its reservation and its chunks (chunk.c), which of them are
+ * to be had (donor.c), and what lies apart (stays.c), as vmm.c uses them. */
 #ifndef SS_CORE_VMM_H
 #define SS_CORE_VMM_H
 
@@ -16,6 +16,14 @@ struct ss_chunk {
 	uint64_t va;
 };
 
+struct ss_stay {
+	uint64_t size, first, last; /* when it was asked for, in allocations of the pool */
+	uint32_t count;
+	bool freed;
+};
+
+#define SS_STAYS 512 /* sizes looked at (stays.c) */
+
 struct ss_vmm {
 	struct ss_segment *seg;
 	uint64_t unit;           /* smallest chunk */
@@ -27,6 +35,9 @@ struct ss_vmm {
 	 * ->next, and holes with chunks that were not unmapped, by ->right. */
 	struct ss_chunk *unreleased;
 	struct ss_block *stuck;
+	bool apart;              /* blocks that stay have memory of their own */
+	bool stays_nothing;      /* nothing stands in `stay` */
+	struct ss_stay stay[SS_STAYS];
 };
 
 static inline struct ss_chunk **ss_frame_at(struct ss_vmm *v, uint64_t va)
@@ -44,6 +55,9 @@ void ss_vmm_unclaim(struct ss_pool *pool);
 enum ss_status ss_vmm_reserve(struct ss_pool *pool);
 /* b becomes a hole, one with the holes beside it. Pool lock held. */
 void ss_hole_place(struct ss_pool *pool, struct ss_block *b);
+
+/* stays.c: where the addresses of blocks that stay begin. */
+uint64_t ss_stays_from(const struct ss_vmm *v);
 
 /* keeps.c: what to give back of a pool (`idle`: all of it could be), as far as is known
  * whether the runtime keeps it; and the device's figures round a release. */
@@ -70,5 +84,14 @@ enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
 			     struct ss_chunk *list, uint64_t unit);
 /* Unmaps the chunk behind b, which was detached; b becomes a hole. */
 enum ss_status ss_chunk_unmap(struct ss_pool *pool, struct ss_block *b, struct ss_chunk *c);
+
+/* donor.c. Free chunks from other runs than the target's, which is QUEUED, until `want` bytes are
+ * gathered, and no more than the target holds; unmapped when this returns. The target becomes as
+ * long as what was gathered, or wanted, and `extra`. */
+struct ss_chunk *ss_chunks_gather(struct ss_pool *pool, struct ss_block *target, uint64_t want,
+				  uint64_t extra, bool fine);
+/* What is behind the first `size` bytes of b becomes a hole. False: host memory is out. Pool lock
+ * held. */
+bool ss_hole_shorten(struct ss_pool *pool, struct ss_block *b, uint64_t size);
 
 #endif

@@ -166,8 +166,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	if (SS_HIP(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
 	    hipSuccess)
 		out->integrated = integrated != 0;
-	/* 4 KiB is what the runtime asks for, but page tables like 2 MiB. */
-	out->chunk_bytes = ss_rocm_usable(dev, SS_BACKING_VMM, &why) ? 2ull << 20 : 0;
+	out->chunk_bytes = ss_rocm_usable(dev, SS_BACKING_VMM, &why) ? ss_rocm_vmm_least(dev) : 0;
 	out->no_hsa = !ss_rocm_usable(dev, SS_BACKING_HSA, &why);
 	out->best = ss_rocm_best(dev, &why);
 	out->query_spoils = ss_rocm.fence == SS_FENCE_EVENT &&

@@ -13,7 +13,7 @@
 struct ss_fake_config {
 	int devices;          /* 0 = 1 */
 	uint64_t vram;        /* per device; 0 = 64 GiB */
-	bool vmm;             /* offers VMM (chunk_bytes = 2 MiB) */
+	bool vmm;             /* offers VMM (chunk_bytes = 256 KiB) */
 	bool idle;            /* every fence is reached as soon as it is recorded */
 	bool hip_release_waits; /* what release_waits[SS_BACKING_HIP] says */
 };

@@ -8,7 +8,7 @@
 
 #include "driver/fake.h"
 
-#define SS_FAKE_CHUNK ((size_t)2 << 20)
+#define SS_FAKE_CHUNK ((size_t)256 << 10)
 
 enum ss_fake_op {
 	OP_DEVICE_COUNT, OP_DEVICE_INFO, OP_MEM_INFO,

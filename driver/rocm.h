@@ -58,6 +58,7 @@ enum ss_backing ss_rocm_best(int dev, const char **why);
 	X(hipMemAddressFree) \
 	X(hipMemAddressReserve) \
 	X(hipMemCreate) \
+	X(hipMemGetAllocationGranularity) \
 	X(hipMemGetInfo) \
 	X(hipMemMap) \
 	X(hipMemRelease) \
@@ -150,6 +151,10 @@ enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backin
 enum ss_verdict { SS_UNTRIED, SS_PASSED, SS_FAILED };
 
 /* vmm.c */
+/* The smallest chunk in bytes: a power of two, or a multiple of 2 MiB; 0: none that we could use.
+ * In the scope of dev. */
+#define SS_LEAST_CHUNK (256ull << 10)
+uint64_t ss_rocm_vmm_least(int dev);
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va);
 enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size);
 enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk);

@@ -13,7 +13,7 @@
 
 #include "driver/rocm.h"
 
-#define UNIT (2ull << 20)
+#define UNIT SS_LEAST_CHUNK
 #define SETTLE_MS 10 /* 2 were observed (rocm-systems#11693) */
 #define SETTLE_TRIES 50
 #define STAMP 64

@@ -15,6 +15,30 @@ struct prop {
 #define UNIT (2ull << 20)
 #define ACCESS_TRIES 8
 
+static struct prop prop_of(int dev)
+{
+	return (struct prop){
+		.type = hipMemAllocationTypePinned,
+		.location = { hipMemLocationTypeDevice, dev },
+	};
+}
+
+/* The runtimes ask for 4 KiB, or for 2 MiB (gfx1201). Page tables like 2 MiB, but where blocks are
+ * smaller than that it is the memory between them that counts. */
+uint64_t ss_rocm_vmm_least(int dev)
+{
+	struct prop prop = prop_of(dev);
+	size_t least = 0;
+	uint64_t size = SS_LEAST_CHUNK;
+
+	if (SS_HIP(hipMemGetAllocationGranularity, &least, (const hipMemAllocationProp *)&prop,
+		   hipMemAllocationGranularityMinimum) != hipSuccess || !least)
+		return UNIT;
+	while (size < least && size < UNIT)
+		size *= 2;
+	return size % least == 0 ? size : least % UNIT == 0 ? least : 0;
+}
+
 enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va)
 {
 	struct ss_scope s;
@@ -48,10 +72,7 @@ enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size)
 
 enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk)
 {
-	struct prop prop = {
-		.type = hipMemAllocationTypePinned,
-		.location = { hipMemLocationTypeDevice, dev },
-	};
+	struct prop prop = prop_of(dev);
 	hipMemGenericAllocationHandle_t h = 0;
 	struct ss_scope s;
 	hipError_t err;

@@ -48,7 +48,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	memset(out, 0, sizeof(*out));
 	snprintf(out->name, sizeof(out->name), "oracle");
 	out->total_bytes = w->cfg.vram;
-	out->chunk_bytes = w->cfg.vmm ? 2 << 20 : 0;
+	out->chunk_bytes = w->cfg.vmm ? w->cfg.chunk : 0;
 	out->query_spoils = w->cfg.query_spoils;
 	out->access_prefix = w->cfg.access_prefix;
 	memcpy(out->release_waits, w->cfg.release_waits, sizeof(out->release_waits));
@@ -249,7 +249,7 @@ static enum ss_status chunk_create(void *ctx, int dev, size_t size, void **chunk
 
 	if (st)
 		return st;
-	if (size == 0 || size % (2 << 20))
+	if (size == 0 || size % w->cfg.chunk)
 		fail(w, F_DRIVER, "chunk of %zu bytes", size);
 	if (!(g = segment_new(w)) || !give(w, dev, size))
 		return SS_ERR_NOMEM;

@@ -42,6 +42,7 @@ static void d_start(const struct d_test *t, bool steady)
 	prog.cfg.vram = (t->vram ? t->vram : 4096) << 20;
 	prog.cfg.release_waits[backing] = t->release_waits;
 	prog.cfg.vmm = prog.cfg.access_prefix = t->prefix;
+	prog.cfg.chunk = 2 << 20;
 	ss_options_default(&prog.cfg.opt);
 	prog.cfg.opt.backing = backing;
 	prog.cfg.opt.oom_wait_ms = 20;

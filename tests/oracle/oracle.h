@@ -57,7 +57,7 @@
 #define DEVS 2
 #define THREADS 4     /* model threads; 0 runs on the main thread */
 #define MAXOPS 512
-#define SEGMENTS 512
+#define SEGMENTS 4096
 #define HAZARDS 1024
 #define FENCES 4096
 
@@ -101,7 +101,7 @@ struct op {
 struct config {
 	uint64_t seed;
 	int devices, threads;
-	uint64_t vram;
+	uint64_t vram, chunk; /* bytes; chunk: the smallest that is mapped */
 	bool vmm, access_prefix, lazy_query, query_spoils;
 	bool restless; /* streams move on while the core looks at them */
 	bool release_waits[SS_BACKING_COUNT];

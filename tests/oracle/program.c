@@ -67,6 +67,7 @@ static void configure(struct config *c, uint64_t *s)
 	c->vram = vram[below(s, 7)] << 20;
 	c->vmm = chance(s, 3);
 	c->access_prefix = c->seed % 2;
+	c->chunk = (c->seed / 8 % 4 ? 256 : 2048) << 10;
 	c->query_spoils = c->seed / 4 % 2;
 	c->lazy_query = chance(s, 3);
 	c->restless = chance(s, 3);

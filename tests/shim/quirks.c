@@ -10,6 +10,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define BLOCKS 24
+#define KEPT 100
 
 static hipMemPool_t pool;
 
@@ -76,6 +77,24 @@ static void churn(hipStream_t s, int rounds)
 	for (int i = 0; i < BLOCKS; i++)
 		if (b[i].p)
 			give(&b[i], s);
+}
+
+/* Keeps some of what it asks for, among what comes and goes: many small steps of growth, in
+ * chunks as small as the runtime takes them, and what stays apart from the rest. */
+static void build_up(hipStream_t s)
+{
+	static struct block kept[KEPT];
+	struct block b[3];
+
+	for (int i = 0; i < KEPT; i++) {
+		for (int j = 0; j < 3; j++)
+			take(&b[j], 900000 + (size_t)j * 700000, 50 + j, s);
+		take(&kept[i], i & 1 ? 1300000 : 3000000, 1 + i, s);
+		for (int j = 0; j < 3; j++)
+			give(&b[j], s);
+	}
+	for (int i = 0; i < KEPT; i++)
+		give(&kept[i], s);
 }
 
 /* Larger than what one handle may be. */
@@ -154,6 +173,8 @@ int main(void)
 	OK(hipDeviceSynchronize());
 	before = device_free(0);
 	churn(s, 6);
+	returned(s, before);
+	build_up(s);
 	large(s);
 	share(s);
 	returned(s, before);

@@ -55,3 +55,10 @@ generate steps 7 -v blocks=200 -v steps=7
 for backing in hip vmm; do
 	replay $backing steps hit_rate ">=" 0.9 ratio "<=" 1.05
 done
+
+# Layers of which each keeps some blocks among others that it frees: smaller chunks move what lies
+# between (1.13 without), and what stays lies apart (1.07 with the rest; 1.11 to 1.14 without both).
+for seed in 3 4 10 13; do
+	generate layers $((seed * 7919)) -v layers=$((8 + seed % 9)) -v unit=$((400000 + seed * 50000))
+	replay vmm "layers $seed" ratio "<=" 1.055
+done
