@@ -107,23 +107,31 @@ bool ss_hole_shorten(struct ss_pool *pool, struct ss_block *b, uint64_t size)
 }
 
 /* What was gathered for `bytes` in small pieces goes back to the device: larger chunks in its place
- * cost fewer calls the next time they move. */
+ * cost fewer calls the next time they move. (`fine`: the pool is still made of small ones.) Not
+ * where the device is known to keep it. */
 static void give_small(struct ss_pool *pool, struct ss_chunk **list, uint64_t bytes, bool fine)
 {
 	uint64_t least = fine || bytes / SMALL_PART > SS_FRAME ? bytes / SMALL_PART : SS_FRAME;
+	uint64_t given = 0, size;
 	struct ss_chunk **at, *c;
+	struct ss_witness w;
 	unsigned small = 0;
 
 	for (c = *list; c; c = c->next)
 		small += c->size < least;
-	for (at = list; small >= MANY && (c = *at);) {
-		if (c->size < least) {
-			*at = c->next;
-			ss_chunk_destroy(pool, c);
-		} else {
+	if (small < MANY || ss_keeps_how(pool, false) != SS_GIVE_PARTS)
+		return;
+	ss_keeps_begin(pool, &w);
+	for (at = list; (c = *at);) {
+		size = c->size;
+		if (size >= least) {
 			at = &c->next;
+			continue;
 		}
+		*at = c->next;
+		given += ss_chunk_destroy(pool, c) ? size : 0;
 	}
+	ss_keeps_end(pool, &w, given, SS_GIVE_PARTS);
 }
 
 struct ss_chunk *ss_chunks_gather(struct ss_pool *pool, struct ss_block *target, uint64_t want,

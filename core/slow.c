@@ -17,7 +17,8 @@ struct want {
 	uint64_t size, align, id;
 	bool tight;   /* rather grow than cut up an idle segment that is larger */
 	enum ss_demand_state demand;
-	bool together; /* rather among what comes and goes than not at all (stays.c) */
+	bool apart;    /* from the memory of what stays, or rather from new (stays.c) */
+	bool together; /* it can't be had */
 	uint64_t instead; /* of an idle segment: what the device is too small to cut up; or 0 */
 };
 
@@ -36,36 +37,38 @@ static bool better(const struct ss_block *a, const struct ss_block *b)
 }
 
 /* Is there memory apart for what stays, and is this such a block? */
-static bool stays(const struct ss_pool *pool, const struct want *w)
+static bool stays(struct ss_pool *pool, const struct want *w)
 {
 	return pool->vmm && pool->vmm->apart && !w->together && w->demand == SS_GROWING &&
-	       ss_stays(pool, w->size);
+	       ss_stays_apart(pool, w->size);
 }
 
 /* The best range of h: for what stays only from the memory apart, for the rest only from there if
  * there is no other room. */
 static struct ss_block *best_of(const struct ss_pool *pool, const struct ss_heap *h,
-				const struct want *w, bool apart)
+				const struct want *w)
 {
 	struct ss_block *b = NULL;
 
 	if (pool->vmm && pool->vmm->apart)
-		b = ss_heap_best_side(h, w->size, w->align, ss_stays_from(pool->vmm), apart);
-	return b || apart ? b : ss_heap_best_part(h, w->size, w->align);
+		b = ss_heap_best_side(h, w->size, w->align, ss_stays_from(pool->vmm),
+				       w->apart);
+	return b || w->apart ? b : ss_heap_best_part(h, w->size, w->align);
 }
 
 /* The better of what q owns and what is clean, cut to size. Pool lock held. */
 static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, struct want *w,
 				   uint64_t *rule)
 {
-	bool apart = stays(pool, w);
-	struct ss_block *own = q ? best_of(pool, &q->own, w, apart) : NULL;
-	struct ss_block *clean = best_of(pool, &pool->clean, w, apart);
-	struct ss_block *b = better(clean, own) ? clean : own;
+	struct ss_block *own, *clean, *b;
 	uint64_t fresh = 0;
 	bool used_before;
 
-	if (!b && apart) {
+	w->apart = stays(pool, w);
+	own = q ? best_of(pool, &q->own, w) : NULL;
+	clean = best_of(pool, &pool->clean, w);
+	b = better(clean, own) ? clean : own;
+	if (!b && w->apart) {
 		return NULL;
 	} else if (!b) {
 		b = own = ss_join(pool, q, w->size, w->align);
@@ -366,7 +369,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		w.tight = false;
 		s = ss_grow(pool, x, size, align, w.instead, give_back);
 		grown |= s == SS_OK;
-		if (s != SS_OK && stays(pool, &w)) {
+		if (s != SS_OK && w.apart && !w.together) {
 			w.together = true;
 			continue;
 		}

@@ -35,7 +35,8 @@
 #define EARLY (8ull << 20) /* and the least while it is small: */
 #define EARLY_UPTO (128ull << 20) /* most of its growth is misses then */
 #define STAYS_PART 32  /* of the pool: made ahead for what stays, */
-#define STAYS_OVER 16  /* as long as that is no larger part of the peak */
+#define STAYS_OVER 16  /* as long as that is no larger part of the peak, */
+#define STAYS_MOST 10  /* and apart at all: what was mistaken for it leaves its place unused */
 
 /* The largest chunk that is no more than `share`, and no less than `least`. */
 static uint64_t chunk_of(const struct ss_pool *pool, uint64_t share, uint64_t least)
@@ -133,6 +134,11 @@ static bool within(struct ss_pool *pool, uint64_t size, uint64_t bytes, unsigned
 	return atomic_load(&pool->reserved) + bytes <= high + high / part;
 }
 
+bool ss_stays_apart(struct ss_pool *pool, uint64_t size)
+{
+	return ss_stays(pool, size) && within(pool, size, 0, STAYS_MOST);
+}
+
 /* Moving chunks keeps the pool small, but calls cost time: what lies within a
  * small part of the peak is made new.
  * The part is larger for a pool that moved much already: it has less to move then.
@@ -200,7 +206,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	pthread_mutex_lock(&pool->lock);
 	fine = ss_thrift_often(pool);
 	/* Nothing may lie apart where memory without gaps is wanted. */
-	stays = more && !prefix && ss_stays(pool, size);
+	stays = more && !prefix && ss_stays_apart(pool, size);
 	find.v = pool->vmm;
 	find.step = step_of(pool, fine);
 	if (stays)

@@ -56,6 +56,8 @@ enum ss_status ss_vmm_reserve(struct ss_pool *pool);
 /* b becomes a hole, one with the holes beside it. Pool lock held. */
 void ss_hole_place(struct ss_pool *pool, struct ss_block *b);
 
+/* vmm.c: is a block of `size` to lie among what stays? Pool lock held. */
+bool ss_stays_apart(struct ss_pool *pool, uint64_t size);
 /* stays.c: where the addresses of blocks that stay begin. */
 uint64_t ss_stays_from(const struct ss_vmm *v);
 
