@@ -20,6 +20,8 @@
 #define PROBE 4096u
 #define SETTLE_MS 20
 #define MAPPED_AGAIN 3
+#define SMALL_BLOCKS 40
+#define SMALL_SIZE (1200u << 10)
 #define SLACK (4ull * MIB) /* other processes move the free figure a little */
 
 struct trial {
@@ -205,6 +207,37 @@ static bool step_peers(struct trial *t)
 	return true;
 }
 
+/* Many steps of growth, in the smallest chunks that are mapped: every byte of every block. */
+static bool small_steps(struct trial *t, void *block[SMALL_BLOCKS], unsigned char *host)
+{
+	for (int i = 0; i < SMALL_BLOCKS; i++) {
+		STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], SMALL_SIZE, &block[i]));
+		STEP(t, REAL(hipMemsetAsync, block[i], 1 + i, SMALL_SIZE, t->stream[0]));
+	}
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	for (int i = 0; i < SMALL_BLOCKS; i++) {
+		memset(host, 0, SMALL_SIZE);
+		STEP(t, REAL(hipMemcpyAsync, host, block[i], SMALL_SIZE, hipMemcpyDeviceToHost,
+			     t->stream[0]));
+		STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+		for (size_t at = 0; at < SMALL_SIZE; at++)
+			if (host[at] != 1 + i)
+				return failed(t, "what was written in small steps is lost", i);
+		STEP(t, ss_free_async(t->core, block[i], t->tl[0]));
+	}
+	return true;
+}
+
+static bool step_small(struct trial *t)
+{
+	void *block[SMALL_BLOCKS];
+	unsigned char *host = malloc(SMALL_SIZE);
+	bool ok = host ? small_steps(t, block, host) : failed(t, "out of host memory", 0);
+
+	free(host);
+	return ok;
+}
+
 static bool step_return(struct trial *t)
 {
 	for (int i = 0; i < 3; i++)
@@ -254,6 +287,7 @@ static const struct {
 	{ "reuse across streams", step_reuse },
 	{ "leave and fill a gap", step_gap },
 	{ "let peers in", step_peers },
+	{ "grow in small steps", step_small },
 	{ "give back", step_return },
 	{ "map again", step_again },
 	{ "share", step_share },
