@@ -187,13 +187,14 @@ static uint64_t ahead_of(struct ss_pool *pool, uint64_t size, uint64_t bytes, bo
 	return reserved < EARLY_UPTO && bytes < EARLY ? EARLY - bytes : 0;
 }
 
-/* `more`: than is missing, and apart from what does not stay, where that is better. */
+/* `more`: than is missing, and apart from what does not stay, where that is better. *more: so it
+ * was. */
 static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-			   uint64_t align, bool remap, bool more)
+			   uint64_t align, bool remap, bool *more)
 {
 	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
 	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may, fine, stays;
-	uint64_t unit, ahead, extra = 0;
+	uint64_t unit, bytes, ahead, extra = 0;
 	struct ss_block *target;
 	enum ss_status s = SS_OK;
 
@@ -206,7 +207,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	pthread_mutex_lock(&pool->lock);
 	fine = ss_thrift_often(pool);
 	/* Nothing may lie apart where memory without gaps is wanted. */
-	stays = more && !prefix && ss_stays_apart(pool, size);
+	stays = *more && !prefix && ss_stays_apart(pool, size);
 	find.v = pool->vmm;
 	find.step = step_of(pool, fine);
 	if (stays)
@@ -215,30 +216,33 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	target = find.hole;
 	if (!target) {
 		pthread_mutex_unlock(&pool->lock);
+		*more = stays;
 		return SS_ERR_NOMEM;
 	}
 	pool->vmm->apart |= stays;
+	bytes = find.bytes;
 	/* What nobody asked for yet goes to the end, where it joins what comes next. */
-	ahead = more ? ss_thrift_ahead(pool, AHEAD_PART) : 0;
-	if (find.bytes < ahead && !target->next && within(pool, size, ahead, DEBT_PART))
-		find.bytes = ss_round(ahead, find.step);
-	if (more && fine && !prefix)
-		extra = ss_round(ahead_of(pool, size, find.bytes, stays), find.step);
-	if (extra > target->size - find.bytes)
-		extra = target->size - find.bytes;
+	ahead = *more ? ss_thrift_ahead(pool, AHEAD_PART) : 0;
+	if (bytes < ahead && !target->next && within(pool, size, ahead, DEBT_PART))
+		bytes = ss_round(ahead, find.step);
+	if (*more && fine && !prefix)
+		extra = ss_round(ahead_of(pool, size, bytes, stays), find.step);
+	if (extra > target->size - bytes)
+		extra = target->size - bytes;
+	*more = stays || bytes > find.bytes || extra;
 	ss_heap_remove(&pool->vmm->holes, target);
 	ss_set_state(target, SS_BLOCK_QUEUED);
-	unit = chunk_size(pool, find.bytes, fine);
+	unit = chunk_size(pool, bytes, fine);
 	/* Chunks that move leave holes below. */
-	may = remap && !prefix && worth_moving(pool, size, find.bytes);
-	if (!ss_hole_shorten(pool, target, find.bytes + extra + (may ? SS_MAX_CHUNK : 0))) {
+	may = remap && !prefix && worth_moving(pool, size, bytes);
+	if (!ss_hole_shorten(pool, target, bytes + extra + (may ? SS_MAX_CHUNK : 0))) {
 		ss_hole_place(pool, target);
 		pthread_mutex_unlock(&pool->lock);
 		return SS_ERR_FAILED;
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return ss_chunk_fill(pool, target,
-			     may ? ss_chunks_gather(pool, target, find.bytes, extra, fine) : NULL, unit);
+			     may ? ss_chunks_gather(pool, target, bytes, extra, fine) : NULL, unit);
 }
 
 /* A driver that refuses the first chunk refuses them all, for all that is known: the pool lives
@@ -252,7 +256,7 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 			   uint64_t align, bool remap)
 {
 	enum ss_status s = SS_OK;
-	bool waited;
+	bool waited, more = true;
 
 	if (!ss_vmm_claim(pool, true, &waited))
 		return SS_ERR_NOMEM;
@@ -260,9 +264,11 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		ss_chunks_retry(pool);
 	/* What another thread mapped meanwhile may do: look again first. */
 	if (!waited && pool->backing == SS_BACKING_VMM)
-		s = grow(pool, x, size, align, remap, true);
-	if (s == SS_ERR_NOMEM && pool->backing == SS_BACKING_VMM)
-		s = grow(pool, x, size, align, remap, false);
+		s = grow(pool, x, size, align, remap, &more);
+	if (s == SS_ERR_NOMEM && more && pool->backing == SS_BACKING_VMM) {
+		more = false;
+		s = grow(pool, x, size, align, remap, &more);
+	}
 	if (ss_refused(s) && is_empty(pool->vmm)) {
 		ss_vmm_drop(pool, true);
 		pool->backing = SS_BACKING_HIP;
