@@ -147,8 +147,29 @@ void ss_hole_place(struct ss_pool *pool, struct ss_block *b)
 
 /* ---- chunks ------------------------------------------------------------- */
 
+/* The first chunk at frame *at or above; *at is then behind it. NULL: there is none. What nothing
+ * was ever mapped in, most of a reservation, is not looked at. */
+static struct ss_chunk *next_chunk(const struct ss_vmm *v, uint64_t *at)
+{
+	while (*at < v->end[0] || *at < v->end[1]) {
+		struct ss_chunk *c;
+
+		if (*at >= v->end[0] && *at < v->frames / 2)
+			*at = v->frames / 2;
+		c = v->frame[*at];
+		*at += c ? c->size / v->unit : 1;
+		if (c)
+			return c;
+	}
+	return NULL;
+}
+
 static void frames_set(struct ss_vmm *v, uint64_t va, uint64_t size, struct ss_chunk *c)
 {
+	uint64_t *end = &v->end[va >= ss_stays_from(v)], last = (va + size - v->seg->base) / v->unit;
+
+	if (c && *end < last)
+		*end = last;
 	for (uint64_t a = va; a < va + size; a += v->unit)
 		*ss_frame_at(v, a) = c;
 }
@@ -191,6 +212,7 @@ bool ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c)
 	pool->spent.calls++;
 	pool->vmm->chunks--;
 	pthread_mutex_unlock(&pool->lock);
+	atomic_fetch_sub(&core->handles, 1);
 	ss_host_free(core, c, sizeof(*c));
 	return true;
 }
@@ -215,6 +237,7 @@ static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_
 	c->size = size;
 	ss_account_reserved(pool, size);
 	pthread_mutex_lock(&pool->lock);
+	atomic_fetch_add(&core->handles, 1);
 	pool->vmm->chunks++;
 	pool->st.grown++;
 	pool->spent.calls++;
@@ -406,17 +429,17 @@ enum ss_status ss_vmm_open(struct ss_pool *pool)
 {
 	struct ss_vmm *v = pool->vmm;
 	enum ss_status s = SS_OK;
+	struct ss_chunk *c;
 
 	/* Where a later part is not accepted alone, everything from the start is. */
 	if (pool->core->dev[pool->dev].info.access_prefix)
 		s = fill_gaps(pool);
-	for (uint64_t i = 0, n; i < v->frames && s == SS_OK; i += n) {
-		for (n = 0; i + n < v->frames && v->frame[i + n]; n++)
-			;
-		if (n)
-			s = open_range(pool, v->seg->base + i * v->unit, n * v->unit);
-		else
-			n = 1;
+	for (uint64_t at = 0, end; s == SS_OK && (c = next_chunk(v, &at));) {
+		uint64_t va = c->va;
+
+		for (end = va + c->size; at < v->frames && (c = v->frame[at]); end += c->size)
+			at += c->size / v->unit;
+		s = open_range(pool, va, end - va);
 	}
 	return s;
 }
@@ -424,15 +447,11 @@ enum ss_status ss_vmm_open(struct ss_pool *pool)
 static void give_all(struct ss_pool *pool, const struct ss_vmm *v)
 {
 	struct ss_core *core = pool->core;
+	const struct ss_chunk *c;
 
-	for (uint64_t i = 0; i < v->frames; i++) {
-		const struct ss_chunk *c = v->frame[i];
-
-		if (!c)
-			continue;
+	for (uint64_t at = 0; (c = next_chunk(v, &at));) {
 		core->drv.unmap(core->drv.ctx, pool->dev, (void *)(uintptr_t)c->va, c->size);
 		core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
-		i += c->size / v->unit - 1;
 	}
 }
 
@@ -463,15 +482,13 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 	pthread_mutex_unlock(&pool->lock);
 	if (give_back)
 		give_all(pool, v);
-	for (uint64_t i = 0; i < v->frames; i++) {
-		c = v->frame[i];
-		if (!c)
-			continue;
-		i += c->size / v->unit - 1;
+	for (uint64_t at = 0; (c = next_chunk(v, &at));) {
+		atomic_fetch_sub(&core->handles, 1);
 		ss_host_free(core, c, sizeof(*c));
 	}
 	while ((c = v->unreleased)) {
 		v->unreleased = c->next;
+		atomic_fetch_sub(&core->handles, 1);
 		if (give_back)
 			core->drv.chunk_release(core->drv.ctx, pool->dev, c->handle, c->size);
 		ss_host_free(core, c, sizeof(*c));

@@ -200,6 +200,7 @@ struct ss_core {
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */
 	_Atomic uint64_t host_bytes;
 	_Atomic uint64_t addresses;     /* in reservations (chunk.c) */
+	_Atomic uint32_t handles;       /* chunks of all pools */
 	_Atomic uint64_t next_queue_id;
 	_Atomic uint64_t next_export;
 	_Atomic uint64_t fences;

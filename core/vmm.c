@@ -25,7 +25,8 @@
 #define MOST_CHUNKS 768
 #define RUN_PARTS 12
 #define FINE_UPTO (12ull << 20)  /* growth that is worth smaller chunks than a frame, */
-#define FINE_STEP (512ull << 10) /* in steps of so much */
+#define FINE_STEP (512ull << 10) /* in steps of so much, */
+#define FINE_HANDLES 1024        /* while all pools together have no more chunks than that */
 #define SLACK_PART 56 /* of the peak: what may be made new rather than moved, */
 #define DEBT_PART 24  /* where more was moved than the allocations since then pay for, */
 #define MOST_DEBT 3   /* unless the debt is a call for so many of all allocations, */
@@ -205,9 +206,10 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 		return s;
 	}
 	pthread_mutex_lock(&pool->lock);
-	fine = ss_thrift_often(pool);
-	/* Nothing may lie apart where memory without gaps is wanted. */
-	stays = *more && !prefix && ss_stays_apart(pool, size);
+	/* Where memory without gaps is wanted nothing moves, nor may anything lie apart. */
+	fine = !prefix && ss_thrift_often(pool) &&
+	       atomic_load(&pool->core->handles) < FINE_HANDLES;
+	stays = !prefix && *more && ss_stays_apart(pool, size);
 	find.v = pool->vmm;
 	find.step = step_of(pool, fine);
 	if (stays)
@@ -225,7 +227,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	ahead = *more ? ss_thrift_ahead(pool, AHEAD_PART) : 0;
 	if (bytes < ahead && !target->next && within(pool, size, ahead, DEBT_PART))
 		bytes = ss_round(ahead, find.step);
-	if (*more && fine && !prefix)
+	if (*more && fine)
 		extra = ss_round(ahead_of(pool, size, bytes, stays), find.step);
 	if (extra > target->size - bytes)
 		extra = target->size - bytes;

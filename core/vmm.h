@@ -30,6 +30,7 @@ struct ss_vmm {
 	struct ss_heap holes;
 	struct ss_chunk **frame; /* chunk at each unit of the reservation */
 	uint64_t frames;
+	uint64_t end[2];         /* of the frames that ever had one, below what stays and in it */
 	uint32_t chunks;
 	/* What the driver would not take, to be tried again: chunks that were not released, by
 	 * ->next, and holes with chunks that were not unmapped, by ->right. */
