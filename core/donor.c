@@ -108,7 +108,7 @@ bool ss_hole_shorten(struct ss_pool *pool, struct ss_block *b, uint64_t size)
 
 /* What was gathered for `bytes` in small pieces goes back to the device: larger chunks in its place
  * cost fewer calls the next time they move. (`fine`: the pool is still made of small ones.) Not
- * where the device is known to keep it. */
+ * where the device is known to keep it, or others may want it more. */
 static void give_small(struct ss_pool *pool, struct ss_chunk **list, uint64_t bytes, bool fine)
 {
 	uint64_t least = fine || bytes / SMALL_PART > SS_FRAME ? bytes / SMALL_PART : SS_FRAME;
@@ -119,7 +119,9 @@ static void give_small(struct ss_pool *pool, struct ss_chunk **list, uint64_t by
 
 	for (c = *list; c; c = c->next)
 		small += c->size < least;
-	if (small < MANY || ss_keeps_how(pool, false) != SS_GIVE_PARTS)
+	if (small < MANY || ss_keeps_how(pool, false) != SS_GIVE_PARTS ||
+	    atomic_load(&pool->core->dev[pool->dev].pressed) ||
+	    ss_device_low(pool->core, pool->dev))
 		return;
 	ss_keeps_begin(pool, &w);
 	for (at = list; (c = *at);) {
