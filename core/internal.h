@@ -76,7 +76,7 @@ struct ss_pool {
 	struct ss_segment *segments;
 	struct ss_unfreed *unfreed;     /* unfreed.c */
 	struct ss_vmm *vmm;
-	bool mapping;                   /* chunk.c: a thread changes what is mapped */
+	bool mapping;                   /* reserve.c: a thread changes what is mapped */
 	pthread_t mapper;
 	pthread_cond_t mapped;
 	uint32_t segment_count;
@@ -199,7 +199,7 @@ struct ss_core {
 	struct ss_segment *spare_segments;
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* radix root */
 	_Atomic uint64_t host_bytes;
-	_Atomic uint64_t addresses;     /* in reservations (chunk.c) */
+	_Atomic uint64_t addresses;     /* in reservations (reserve.c) */
 	_Atomic uint32_t handles;       /* chunks of all pools */
 	_Atomic uint64_t next_queue_id;
 	_Atomic uint64_t next_export;
@@ -448,14 +448,6 @@ enum ss_demand_state ss_steady(struct ss_pool *pool, struct ss_queue *q, uint64_
 void ss_unsteady(struct ss_pool *pool);
 /* The most bytes that q's stream had in use at once, as far as a slow path saw its fewest. */
 uint64_t ss_peak_of(struct ss_queue *q);
-
-/* stays.c. Pool lock held. A block of `size` was asked for that was no hit; those of the list by
- * ->left were freed; what was freed of late was not seen. */
-void ss_stays_asked(struct ss_pool *pool, uint64_t size);
-void ss_stays_freed(struct ss_pool *pool, const struct ss_block *list);
-void ss_stays_forget(struct ss_pool *pool);
-/* Are blocks of `size` asked for to be kept? */
-bool ss_stays(const struct ss_pool *pool, uint64_t size);
 
 /* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
  * before it. */

@@ -21,6 +21,7 @@
 
 #include "core/internal.h"
 #include "core/lease.h"
+#include "core/vmm.h"
 
 static struct ss_queue *queue_of(struct ss_pool *pool, uint32_t slot)
 {

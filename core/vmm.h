@@ -52,15 +52,23 @@ static inline struct ss_chunk **ss_frame_at(struct ss_vmm *v, uint64_t va)
 bool ss_vmm_claim(struct ss_pool *pool, bool wait, bool *waited);
 void ss_vmm_unclaim(struct ss_pool *pool);
 
-/* The reservation of a pool that has none yet. Claimed, no lock held. */
+/* The reservation of a pool that has none yet, and its end. Claimed, no lock held. */
 enum ss_status ss_vmm_reserve(struct ss_pool *pool);
+void ss_vmm_unreserve(struct ss_pool *pool, void *va, uint64_t size);
 /* b becomes a hole, one with the holes beside it. Pool lock held. */
 void ss_hole_place(struct ss_pool *pool, struct ss_block *b);
 
-/* vmm.c: is a block of `size` to lie among what stays? Pool lock held. */
-bool ss_stays_apart(struct ss_pool *pool, uint64_t size);
-/* stays.c: where the addresses of blocks that stay begin. */
+/* stays.c. Pool lock held. A block of `size` was asked for that was no hit; those of the list by
+ * ->left were freed; what was freed of late was not seen. */
+void ss_stays_asked(struct ss_pool *pool, uint64_t size);
+void ss_stays_freed(struct ss_pool *pool, const struct ss_block *list);
+void ss_stays_forget(struct ss_pool *pool);
+/* Are blocks of `size` asked for to be kept? */
+bool ss_stays(const struct ss_pool *pool, uint64_t size);
+/* Where the addresses of blocks that stay begin. */
 uint64_t ss_stays_from(const struct ss_vmm *v);
+/* vmm.c: is a block of `size` to lie there? Pool lock held. */
+bool ss_stays_apart(struct ss_pool *pool, uint64_t size);
 
 /* keeps.c: what to give back of a pool (`idle`: all of it could be), as far as is known
  * whether the runtime keeps it; and the device's figures round a release. */
