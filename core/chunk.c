@@ -43,11 +43,13 @@ void ss_hole_place(struct ss_pool *pool, struct ss_block *b)
  * was ever mapped in, most of a reservation, is not looked at. */
 static struct ss_chunk *next_chunk(const struct ss_vmm *v, uint64_t *at)
 {
+	uint64_t half = v->frames / 2; /* ss_stays_from() */
+
 	while (*at < v->end[0] || *at < v->end[1]) {
 		struct ss_chunk *c;
 
-		if (*at >= v->end[0] && *at < v->frames / 2)
-			*at = v->frames / 2;
+		if (*at >= v->end[0] && *at < half)
+			*at = half;
 		c = v->frame[*at];
 		*at += c ? c->size / v->unit : 1;
 		if (c)

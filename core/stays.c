@@ -71,5 +71,5 @@ bool ss_stays(const struct ss_pool *pool, uint64_t size)
 
 uint64_t ss_stays_from(const struct ss_vmm *v)
 {
-	return v->seg->base + ss_round(v->seg->size / 2, SS_FRAME);
+	return v->seg->base + v->frames / 2 * v->unit;
 }

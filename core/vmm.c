@@ -169,12 +169,8 @@ static void set_apart(struct ss_pool *pool)
 	ss_heap_remove(&v->holes, b);
 	rest = ss_block_split(pool->core, b, from - b->addr);
 	ss_heap_insert(&v->holes, b);
-	if (!rest)
-		return;
-	ss_set_state(rest, SS_BLOCK_HOLE);
-	rest->slot = SS_SLOT_CLEAN;
-	rest->n = 0;
-	ss_heap_insert(&v->holes, rest);
+	if (rest)
+		ss_heap_insert(&v->holes, rest);
 }
 
 /* What is made beyond the `bytes` that `size` lacks, since more of the kind will come. Pool lock

@@ -32,7 +32,7 @@ struct ss_fake_chunk {
 	UT_hash_handle hh;
 };
 
-struct ss_fake_slot { /* one 2 MiB page of a reservation */
+struct ss_fake_slot { /* one SS_FAKE_CHUNK of a reservation */
 	struct ss_fake_chunk *chunk;
 	bool access;
 };

@@ -63,6 +63,15 @@ for seed in 3 4 10 13; do
 	generate layers $((seed * 7919)) -v layers=$((8 + seed % 9)) -v unit=$((400000 + seed * 50000))
 	replay vmm "layers $seed" ratio "<=" 1.055
 done
+# While it is small it grows by more than is missing (0.77 without).
+generate layers $((3 * 7919)) -v layers=11 -v unit=550000
+replay vmm "layers 3" hit_rate ">=" 0.8
+
+# Small chunks that move together come back as large ones, which move while there are calls for it
+# (1.105 if they stay small).
+"$somashim" generate --seed 5 --scale 2 -o "$log" handoff
+replay vmm "handoff 5" ratio "<=" 1.06
+
 # What only seems to stay takes the room of others in the end (1.27 if it never did), and at
 # once where there is no other memory: nothing fails on a device that is almost full.
 generate mistaken 7 -v more=40
