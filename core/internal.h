@@ -369,18 +369,29 @@ static inline bool ss_refused(enum ss_status s)
 	return s != SS_OK && s != SS_ERR_NOMEM && s != SS_ERR_CAPTURE && s != SS_ERR_NO_DEVICE;
 }
 
+/* fit.c. Pool lock held. Why the pool should rather grow than cut up an idle segment. */
+struct ss_fit {
+	uint64_t instead; /* the device is too small for it in the end: how large a segment would
+			   * hold as much; or 0 */
+	bool beside;      /* be it for a little more than its peak */
+};
+
+/* Would it be wasteful to cut `size` bytes off b, rather than to grow by them? While the
+ * pool is growing, what calls were saved up may go into that. */
+bool ss_fit_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size, bool growing,
+		     struct ss_fit *fit);
+/* How large the pool may become for that, if nothing goes back. */
+uint64_t ss_fit_ceiling(struct ss_pool *pool, uint64_t size, const struct ss_fit *fit);
+/* A segment for `size` bytes, of `instead` at most (0: as large as seems good). */
+uint64_t ss_fit_size(const struct ss_pool *pool, uint64_t size, uint64_t instead);
+
 /* slab.c, and vmm.c below it. No lock held. ss_grow adds memory so that x (NULL:
  * nobody in particular) finds a run of `size` at `align`, in a segment of `instead` at most
  * (0: as large as seems good); with `give_back`, idle memory may move or go back for it. */
 enum ss_status ss_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 		       uint64_t align, uint64_t instead, bool give_back);
-/* Would it be wasteful to cut `size` bytes off b, rather than to grow by them? While the
- * pool is growing, what calls were saved up may go into that. *instead: the device may be too
- * small for it in the end, and how large a segment would hold as much as b; or 0. */
-bool ss_slab_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t size,
-		      bool growing, uint64_t *instead);
-/* Can the pool grow for `size` (see ss_grow) without a new peak? */
-bool ss_slab_room(struct ss_pool *pool, uint64_t size, uint64_t instead, bool give_back);
+/* Can the pool grow for `size` without a new peak, but for what fit->beside allows? */
+bool ss_slab_room(struct ss_pool *pool, uint64_t size, const struct ss_fit *fit, bool give_back);
 /* Before the device is asked for `size` bytes. False: a cap forbids it. Given again
  * when the device gave none, or has them back. */
 bool ss_cap_take(struct ss_pool *pool, uint64_t size);

@@ -19,7 +19,7 @@ struct want {
 	enum ss_demand_state demand;
 	bool apart;    /* from the memory of what stays, or rather from new (stays.c) */
 	bool together; /* it can't be had */
-	uint64_t instead; /* of an idle segment: what the device is too small to cut up; or 0 */
+	struct ss_fit fit; /* why not to cut up the idle segment */
 };
 
 static bool whole(const struct ss_block *b)
@@ -73,8 +73,8 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 	} else if (!b) {
 		b = own = ss_join(pool, q, w->size, w->align);
 		used_before = true;
-	} else if (w->tight && ss_slab_wasteful(pool, b, w->size, w->demand != SS_STEADY,
-						&w->instead)) {
+	} else if (w->tight && ss_fit_wasteful(pool, b, w->size, w->demand != SS_STEADY,
+					       &w->fit)) {
 		return NULL;
 	} else {
 		used_before = b->n != 0;
@@ -356,18 +356,18 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			continue;
 		}
 		/* Asking whether the device is idle costs a fence per stream. */
-		if (w.tight && !ss_slab_room(pool, size, w.instead, cheap_to_ask(pool))) {
+		if (w.tight && !ss_slab_room(pool, size, &w.fit, cheap_to_ask(pool))) {
 			w.tight = false;
 			continue;
 		}
-		give_back = !ss_slab_room(pool, size, w.instead, false) &&
-			    may_give_back(pool, q, w.instead != 0);
-		if (w.tight && !ss_slab_room(pool, size, w.instead, give_back)) {
+		give_back = !ss_slab_room(pool, size, &w.fit, false) &&
+			    may_give_back(pool, q, w.fit.instead != 0);
+		if (w.tight && !ss_slab_room(pool, size, &w.fit, give_back)) {
 			w.tight = false;
 			continue;
 		}
 		w.tight = false;
-		s = ss_grow(pool, x, size, align, w.instead, give_back);
+		s = ss_grow(pool, x, size, align, w.fit.instead, give_back);
 		grown |= s == SS_OK;
 		if (s != SS_OK && w.apart && !w.together) {
 			w.together = true;

@@ -57,6 +57,13 @@ for backing in hip vmm; do
 	replay $backing steps hit_rate ">=" 0.9 ratio "<=" 1.05
 done
 
+# Large blocks come back to segments of their own, although a small one is there still when they
+# do (1.21 if it lies in one of them).
+for large in 128 256; do
+	generate homes 1 -v rounds=40 -v large=$((large << 20))
+	replay hip "homes $large" ratio "<=" 1.05 driver_calls_per_100_after_peak "<=" 5
+done
+
 # Layers of which each keeps some blocks among others that it frees: smaller chunks move what lies
 # between (1.13 without), and what stays lies apart (1.07 with the rest; 1.11 to 1.14 without both).
 for seed in 3 4 10 13; do
