@@ -471,6 +471,10 @@ bool ss_thrift_over(struct ss_pool *pool);
 bool ss_thrift_misses(const struct ss_pool *pool);
 /* Is the pool one that goes on growing, in steps that are many for the allocations it serves? */
 bool ss_thrift_often(const struct ss_pool *pool);
+/* Has it missed too seldom to tell how it goes on? */
+bool ss_thrift_young(const struct ss_pool *pool);
+/* Are its misses more than 90 % hits allow, and not only because it is young? */
+bool ss_thrift_many(const struct ss_pool *pool);
 /* How much to grow by, in bytes, where less is missing: a `part`th of a pool that goes on
  * growing, 0 for others. */
 uint64_t ss_thrift_ahead(const struct ss_pool *pool, unsigned part);

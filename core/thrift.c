@@ -19,7 +19,8 @@
 #define MISSES_PERCENT 8       /* of the allocations; a pool with more grows ahead of them, */
 #define OFTEN 12               /* misses that are no mere beginning, where they are */
 #define OFTEN_PERCENT 6        /* of the allocations */
-#define MANY_PERCENT 10        /* and with so many twice as far */
+#define MANY_PERCENT 10        /* and with so many twice as far; */
+#define YOUNG 40               /* misses that do not say yet how it goes on */
 
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q)
 {
@@ -69,17 +70,32 @@ bool ss_thrift_misses(const struct ss_pool *pool)
 	return pool->st.misses < FREE_MISSES + pool->spent.allocs / ALLOCS_PER_MISS;
 }
 
+/* Are more than `percent` of the allocations misses? */
+static bool exceeds(const struct ss_pool *pool, unsigned percent)
+{
+	return pool->st.misses * 100 > pool->spent.allocs * percent;
+}
+
 bool ss_thrift_often(const struct ss_pool *pool)
 {
-	return pool->st.misses >= OFTEN &&
-	       pool->st.misses * 100 > pool->spent.allocs * OFTEN_PERCENT;
+	return pool->st.misses >= OFTEN && exceeds(pool, OFTEN_PERCENT);
+}
+
+bool ss_thrift_young(const struct ss_pool *pool)
+{
+	return pool->st.misses < YOUNG;
+}
+
+bool ss_thrift_many(const struct ss_pool *pool)
+{
+	return !ss_thrift_young(pool) && exceeds(pool, MANY_PERCENT);
 }
 
 uint64_t ss_thrift_ahead(const struct ss_pool *pool, unsigned part)
 {
-	uint64_t misses = pool->st.misses * 100, ahead = atomic_load(&pool->reserved) / part;
+	uint64_t ahead = atomic_load(&pool->reserved) / part;
 
-	if (misses <= pool->spent.allocs * MISSES_PERCENT)
+	if (!exceeds(pool, MISSES_PERCENT))
 		return 0;
-	return misses > pool->spent.allocs * MANY_PERCENT ? 2 * ahead : ahead;
+	return exceeds(pool, MANY_PERCENT) ? 2 * ahead : ahead;
 }

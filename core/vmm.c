@@ -33,6 +33,7 @@
 #define LARGE_PART 4  /* and so many more where it would exceed the peak by such a part: */
 #define LARGE_DEBT 128 /* early in a program there are few allocations to count on */
 #define AHEAD_PART 128 /* of the pool: the least by which one that goes on growing grows, */
+#define MANY_TIMES 2   /* as much, where misses are many */
 #define EARLY (8ull << 20) /* and the least while it is small: */
 #define EARLY_UPTO (128ull << 20) /* most of its growth is misses then */
 #define STAYS_PART 32  /* of the pool: made ahead for what stays, */
@@ -124,15 +125,20 @@ static void lowest(struct ss_block *hole, void *arg)
 
 /* ---- growing ------------------------------------------------------------ */
 
-/* Does the pool stay within a `part`th of its peak, which the `size` bytes asked for may
- * raise, when it grows by `bytes`? Pool lock held. */
-static bool within(struct ss_pool *pool, uint64_t size, uint64_t bytes, unsigned part)
+/* The peak, which the `size` bytes asked for may raise, and a `part`th of it. Pool lock held. */
+static uint64_t bound(struct ss_pool *pool, uint64_t size, unsigned part)
 {
 	uint64_t used = ss_pool_used(pool) + size, high = ss_pool_used_high(pool);
 
 	if (high < used)
 		high = used;
-	return atomic_load(&pool->reserved) + bytes <= high + high / part;
+	return high + high / part;
+}
+
+/* Does the pool stay within that when it grows by `bytes`? Pool lock held. */
+static bool within(struct ss_pool *pool, uint64_t size, uint64_t bytes, unsigned part)
+{
+	return atomic_load(&pool->reserved) + bytes <= bound(pool, size, part);
 }
 
 bool ss_stays_apart(struct ss_pool *pool, uint64_t size)
@@ -173,6 +179,24 @@ static void set_apart(struct ss_pool *pool)
 		ss_heap_insert(&v->holes, rest);
 }
 
+/* The `bytes` that `size` lacks, and what comes next in a pool that goes on growing. One that
+ * still does when it is no longer young grows by more, be it by as much as its slack allows: also
+ * where what is missing is large, as long as that raises the peak. Pool lock held. */
+static uint64_t with_next(struct ss_pool *pool, uint64_t size, uint64_t bytes, uint64_t step)
+{
+	uint64_t want = ss_thrift_ahead(pool, AHEAD_PART);
+	uint64_t most = bound(pool, size, DEBT_PART), reserved = atomic_load(&pool->reserved);
+
+	if (ss_thrift_many(pool)) {
+		want *= MANY_TIMES;
+		if (ss_pool_used(pool) + size >= ss_pool_used_high(pool))
+			want += bytes;
+		if (reserved + want > most)
+			want = most > reserved ? (most - reserved) / step * step : 0;
+	}
+	return want > bytes && reserved + want <= most ? ss_round(want, step) : bytes;
+}
+
 /* What is made beyond the `bytes` that `size` lacks, since more of the kind will come. Pool lock
  * held. */
 static uint64_t ahead_of(struct ss_pool *pool, uint64_t size, uint64_t bytes, bool stays)
@@ -191,7 +215,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 {
 	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
 	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may, fine, stays;
-	uint64_t unit, bytes, ahead, extra = 0;
+	uint64_t unit, bytes, extra = 0;
 	struct ss_block *target;
 	enum ss_status s = SS_OK;
 
@@ -219,10 +243,11 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	}
 	pool->vmm->apart |= stays;
 	bytes = find.bytes;
-	/* What nobody asked for yet goes to the end, where it joins what comes next. */
-	ahead = *more ? ss_thrift_ahead(pool, AHEAD_PART) : 0;
-	if (bytes < ahead && !target->next && within(pool, size, ahead, DEBT_PART))
-		bytes = ss_round(ahead, find.step);
+	/* In a young pool that goes to the end only, where it joins what comes next. */
+	if (*more && (!target->next || !ss_thrift_young(pool)))
+		bytes = with_next(pool, size, bytes, find.step);
+	if (bytes > target->size)
+		bytes = target->size;
 	if (*more && fine)
 		extra = ss_round(ahead_of(pool, size, bytes, stays), find.step);
 	if (extra > target->size - bytes)
@@ -230,7 +255,8 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	*more = stays || bytes > find.bytes || extra;
 	ss_heap_remove(&pool->vmm->holes, target);
 	ss_set_state(target, SS_BLOCK_QUEUED);
-	unit = chunk_size(pool, bytes, fine);
+	/* (Few chunks for what is still in one piece.) */
+	unit = chunk_size(pool, bytes > find.bytes ? 2 * bytes : bytes, fine);
 	/* Chunks that move leave holes below. */
 	may = remap && !prefix && worth_moving(pool, size, bytes);
 	if (!ss_hole_shorten(pool, target, bytes + extra + (may ? SS_MAX_CHUNK : 0))) {
