@@ -91,6 +91,11 @@ static bool read_header(struct ss_log *log, char *err, size_t err_size) {
 	char *field[MOST_FIELDS], *text = log->text;
 
 	text += strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a spreadsheet's mark */
+	if (strncmp(text, "version https://git-lfs", 23) == 0) {
+		snprintf(err, err_size, "line 1: a Git LFS pointer, not the log: fetch that with "
+			"git lfs pull");
+		return false;
+	}
 	log->fields = split(text, field, MOST_FIELDS);
 	for (int c = 0; c < COLUMNS; c++) {
 		log->field[c] = -1;

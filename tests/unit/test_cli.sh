@@ -152,6 +152,10 @@ for short in T Th Thr; do # not even as long as a mark
 	status 2 sh -c 'printf "$2" | "$1" replay -' sh "$somashim" $short
 	grep -q 'line 1: expected the header' "$dir/err" || fail "$short: $(cat "$dir/err")"
 done
+# A clone of a repository whose large files were not fetched.
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$dir/bad"
+status 2 "$somashim" replay "$dir/bad"
+grep -q 'a Git LFS pointer' "$dir/err" || fail "pointer: $(cat "$dir/err")"
 status 2 "$somashim" replay --backing nothing "$dir/a"
 status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
