@@ -9,6 +9,7 @@
  */
 #include <inttypes.h>
 
+#include "core/grow.h"
 #include "core/hit.h"
 
 static uint64_t align_of(const struct ss_pool *pool, uint64_t size)

@@ -7,7 +7,7 @@
  *
  * All functions are called with the pool's lock held.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 #define WARM_UP 32           /* allocations: before, nothing is a loop */
 #define HARMLESS 88          /* percent of the peak that segments in use may reach */

@@ -12,7 +12,7 @@
  *
  * Locks: those of what it calls, one at a time.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 #define LOOKS 4 /* in the time of decay: idle memory stays a fourth of it longer at most */
 

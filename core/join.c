@@ -7,7 +7,7 @@
  *
  * All functions are called with the pool's lock held.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 /* May `slot` take b as it is? */
 static bool mine(const struct ss_block *b, uint32_t slot)

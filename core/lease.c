@@ -21,6 +21,7 @@
  *
  * Locks: pool->lock, then queue->lock; the latter alone to use one.
  */
+#include "core/grow.h"
 #include "core/hit.h"
 
 #define WAIT_PART 8 /* of its blocks: the most misses until the next, after ones that did not pay */

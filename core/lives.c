@@ -17,7 +17,7 @@
  */
 #include <stdlib.h>
 
-#include "core/internal.h"
+#include "core/grow.h"
 
 bool ss_pool_enter(struct ss_pool *pool)
 {

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/internal.h"
+#include "core/grow.h"
 
 static void settle(struct ss_pool *pool, void *arg)
 {

@@ -10,7 +10,7 @@
  *
  * All functions are called with the pool's lock held.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 #define LARGE (1ull << 20)  /* bytes */
 #define NEAR_PART 32        /* of the peak: demand that is as good as it */

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "core/internal.h"
+#include "core/grow.h"
 #include "core/lease.h"
 
 #define HANDLE_TAG 0x5330000000000000ull /* no address: bits 48..63 are not canonical */

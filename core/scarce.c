@@ -7,7 +7,7 @@
  *
  * Locks: none held.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 #define LOW_PART 64            /* of the device, */
 #define LOW_MOST (64ull << 20) /* and at most: to be left free */

@@ -9,7 +9,7 @@
  *
  * Locks: pool->lock, dropped for the driver.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 #define KEPT_PART 4 /* of the peak: kept above it for a threshold, whatever fits */
 

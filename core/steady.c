@@ -24,6 +24,7 @@
  *
  * Called with the pool's lock held.
  */
+#include "core/grow.h"
 #include "core/hit.h"
 
 #define WAVES 3        /* times that the bytes in use came near their peak, */

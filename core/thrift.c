@@ -6,7 +6,7 @@
  *
  * All functions are called with the pool's lock held.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 #define FREE_CALLS 10          /* after each new peak */
 #define ALLOCS_PER_CALL 32     /* then; where chunks move, */

@@ -7,7 +7,7 @@
  *
  * Locks: pool->lock, dropped for the driver.
  */
-#include "core/internal.h"
+#include "core/grow.h"
 
 struct ss_unfreed {
 	void *native;

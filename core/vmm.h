@@ -4,7 +4,7 @@
 #ifndef SS_CORE_VMM_H
 #define SS_CORE_VMM_H
 
-#include "core/internal.h"
+#include "core/grow.h"
 
 #define SS_MAX_CHUNK (64ull << 20)
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/internal.h"
+#include "core/grow.h"
 #include "driver/fake.h"
 
 #define OLD ((void *)0x1000)
