@@ -15,7 +15,7 @@
 #define FITS_PERCENT 103       /* of the used peak */
 #define OVER_PART 100          /* of the allocations: a debt that is not worth it */
 #define FREE_MISSES 32         /* growth for a tight fit costs hits, too: so many at first, */
-#define ALLOCS_PER_MISS 12     /* then no more of all */
+#define MISSES_PER_1000 87     /* then no more of all */
 #define MISSES_PERCENT 8       /* of the allocations; a pool with more grows ahead of them, */
 #define OFTEN 12               /* misses that are no mere beginning, where they are */
 #define OFTEN_PERCENT 6        /* of the allocations */
@@ -67,7 +67,7 @@ bool ss_thrift_over(struct ss_pool *pool)
 
 bool ss_thrift_misses(const struct ss_pool *pool)
 {
-	uint64_t may = pool->spent.allocs / ALLOCS_PER_MISS;
+	uint64_t may = pool->spent.allocs * MISSES_PER_1000 / 1000;
 
 	return pool->st.misses < (may > FREE_MISSES ? may : FREE_MISSES);
 }
