@@ -135,6 +135,7 @@ struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 	home->seg = b->seg;
 	home->n = b->n;
 	home->slot = b->slot;
+	home->past = b->past;
 	home->classic = b->classic;
 	home->exported = b->exported;
 	home->bin = b->bin;

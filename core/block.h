@@ -33,12 +33,22 @@ enum ss_block_state {
 	SS_BLOCK_LEASED,     /* stands for a run of blocks that a stream divides (lease.c) */
 };
 
+/* What was asked for before a block, and how often the peak had been reached by then (recur.c);
+ * key 0: nobody followed it. (A lease leaves something else there: one wrong guess.) */
+struct ss_past {
+	uint32_t key, peaks;
+};
+
 /* One range of a segment. Descriptors never go back to the host allocator, so
  * a stale pointer to one can be read (and then rejected) at any time. */
 struct ss_block {
 	/* What a search of a heap reads, and what a hit does, side by side: */
 	uint64_t addr, size;
-	struct ss_block *left, *right;   /* heap tree, bin or epoch list */
+	struct ss_block *left;           /* heap tree, bin or epoch list */
+	union {
+		struct ss_block *right;
+		struct ss_past past;     /* live, and then in a bin; if it was followed */
+	};
 	union {
 		/* free: position of the mark on `slot`; clean: since when at the latest,
 		 * in ms, or 0 if nobody ever had it */
@@ -110,10 +120,15 @@ struct ss_block *ss_heap_best(const struct ss_heap *h, uint64_t size, uint64_t a
 /* The same, but not one that is a whole segment, unless there is nothing else
  * among the next few. */
 struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint64_t align);
-/* The smallest range below `line`, or with `above` from there on, that is among the next so many
- * of those that fit; NULL if none is. */
-struct ss_block *ss_heap_best_side(const struct ss_heap *h, uint64_t size, uint64_t align,
-				   uint64_t line, bool above);
+/* The smallest range that holds it between the addresses `from` and `to`, among the next so many
+ * of those that are long enough; NULL if none does. */
+struct ss_block *ss_heap_best_within(const struct ss_heap *h, uint64_t size, uint64_t align,
+				     uint64_t from, uint64_t to);
+/* Where in b that is. */
+static inline uint64_t ss_start_in(const struct ss_block *b, uint64_t align, uint64_t from)
+{
+	return ss_round(b->addr > from ? b->addr : from, align);
+}
 struct ss_block *ss_heap_largest(const struct ss_heap *h);
 /* Calls `each` for every range; `each` must not change the heap. */
 void ss_heap_each(const struct ss_heap *h, void (*each)(struct ss_block *, void *), void *arg);

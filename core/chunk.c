@@ -392,5 +392,6 @@ void ss_vmm_drop(struct ss_pool *pool, bool give_back)
 	else
 		atomic_fetch_sub(&core->addresses, size);
 	free(v->frame);
+	ss_host_free(core, v->recur, sizeof(*v->recur));
 	ss_host_free(core, v, sizeof(*v));
 }

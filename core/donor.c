@@ -32,21 +32,61 @@ static bool better(const struct donors *d, const struct ss_chunk *a, const struc
 	return !b || a->size < b->size;
 }
 
+/* The first chunk that lies wholly in b, at *va or above; *va is then behind it. */
+static struct ss_chunk *next_whole(const struct ss_vmm *v, const struct ss_block *b, uint64_t *va)
+{
+	uint64_t end = b->addr + b->size;
+
+	while (*va + v->unit <= end) {
+		struct ss_chunk *c = v->frame[(*va - v->seg->base) / v->unit];
+
+		*va = c ? c->va + c->size : *va + v->unit;
+		if (c && c->va >= b->addr && c->va + c->size <= end)
+			return c;
+	}
+	return NULL;
+}
+
 /* The best chunk that lies wholly in the clean range b; NULL if none does. */
 static struct ss_chunk *whole_chunk(const struct donors *d, const struct ss_block *b)
 {
-	struct ss_vmm *v = d->v;
-	uint64_t va = ss_round(b->addr, v->unit), end = b->addr + b->size;
-	struct ss_chunk *best = NULL;
+	uint64_t va = ss_round(b->addr, d->v->unit);
+	struct ss_chunk *best = NULL, *c;
 
-	while (va + v->unit <= end) {
-		struct ss_chunk *c = *ss_frame_at(v, va);
-
-		if (c && c->va >= b->addr && c->va + c->size <= end && better(d, c, best))
+	while ((c = next_whole(d->v, b, &va)))
+		if (better(d, c, best))
 			best = c;
-		va = c ? c->va + c->size : va + v->unit;
-	}
 	return best;
+}
+
+uint64_t ss_chunks_movable(const struct ss_vmm *v, const struct ss_block *b)
+{
+	uint64_t va = ss_round(b->addr, v->unit), bytes = 0;
+	const struct ss_chunk *c;
+
+	while ((c = next_whole(v, b, &va)))
+		bytes += c->size;
+	return bytes;
+}
+
+struct sum {
+	const struct ss_vmm *v;
+	uint64_t bytes;
+};
+
+static void add_movable(struct ss_block *b, void *arg)
+{
+	struct sum *sum = arg;
+
+	sum->bytes += ss_chunks_movable(sum->v, b);
+}
+
+uint64_t ss_chunks_movable_all(const struct ss_pool *pool)
+{
+	struct sum sum = {.v = pool->vmm};
+
+	ss_heap_each(&pool->clean, add_movable, &sum);
+	return sum.bytes;
 }
 
 static void pick_donor(struct ss_block *b, void *arg)

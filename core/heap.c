@@ -12,7 +12,7 @@
  */
 #include "core/internal.h"
 
-#define SIDE_TRIES 64 /* ranges looked at for one on the right side of a line */
+#define WITHIN_TRIES 64 /* ranges looked at for one between two addresses */
 
 /* Bin of a size: the position of its top bit, then the next four bits. */
 static unsigned bin_of(uint64_t size)
@@ -190,13 +190,15 @@ struct ss_block *ss_heap_best_part(const struct ss_heap *h, uint64_t size, uint6
 	return best;
 }
 
-struct ss_block *ss_heap_best_side(const struct ss_heap *h, uint64_t size, uint64_t align,
-				   uint64_t line, bool above)
+struct ss_block *ss_heap_best_within(const struct ss_heap *h, uint64_t size, uint64_t align,
+				     uint64_t from, uint64_t to)
 {
 	struct ss_block *b = ss_heap_best(h, size, align);
 
-	for (int tries = 0; b && tries < SIDE_TRIES; tries++) {
-		if ((b->addr >= line) == above && fits(b, size, align))
+	for (int tries = 0; b && tries < WITHIN_TRIES; tries++) {
+		uint64_t end = b->addr + b->size;
+
+		if (ss_start_in(b, align, from) + size <= (end < to ? end : to))
 			return b;
 		b = at_least(h, b->size, b->addr + 1);
 	}

@@ -144,7 +144,7 @@ static inline bool ss_bin_put(struct ss_queue *q, struct ss_block *b, struct ss_
 	*head = b;
 	q->bytes += size;
 	q->frees++;
-	return ++q->blocks < SS_QUEUE_MAX_BLOCKS;
+	return ++q->blocks < q->most;
 }
 
 static inline bool ss_bin_push(struct ss_queue *q, struct ss_block *b)

@@ -330,10 +330,10 @@ bool ss_absorb_from(struct ss_pool *pool, struct ss_timeline *x, struct ss_queue
 /* Marks b with everything the device's timelines have enqueued. False: host
  * memory is out (then b must not be reused). */
 bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
-/* Cuts `size` bytes at `align` out of the placed range b and returns them, not
+/* Cuts `size` bytes at `start` out of the placed range b and returns them, not
  * placed. NULL: host memory is out. */
 struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size,
-			  uint64_t align);
+			  uint64_t start);
 
 /* join.c. Pool lock held. */
 /* `size` bytes at `align` out of several ranges side by side that q's stream may

@@ -64,6 +64,7 @@
 	M(49, lease_takes_others, "what others lease is divided by whoever freed it") \
 	M(50, lease_unseen, "a lease takes in what other streams freed") \
 	M(51, fence_of_captured, "a fence is asked for while its stream is captured") \
-	M(52, lease_gives_early, "a lease gives away what has not completed")
+	M(52, lease_gives_early, "a lease gives away what has not completed") \
+	M(53, recur_unseen, "what stays has the lowest room, whoever freed that")
 
 #endif

@@ -136,6 +136,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 
 void ss_options_default(struct ss_options *opt) {
 	memset(opt, 0, sizeof(*opt));
+	opt->recur = 64ull << 20;
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		if (table[i].def[0]) {
 			option_set(opt, &table[i], table[i].def);

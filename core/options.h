@@ -30,6 +30,7 @@ struct ss_options {
 	uint64_t oom_wait_ms;
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* classic blocks this large get own segments; 0 = off */
+	uint64_t recur;              /* bytes in use from which what recurs is followed; tests lower it */
 	bool disable, verbose, stats, selftest, api_table;
 	char log[512], journal[512], report[512]; /* paths as given; "" = off */
 };

@@ -134,9 +134,9 @@ void ss_unplace(struct ss_pool *pool, struct ss_block *b)
 		b->right->left = b->left;
 }
 
-struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size, uint64_t align)
+struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t size, uint64_t start)
 {
-	uint64_t pad = ss_round(b->addr, align) - b->addr;
+	uint64_t pad = start - b->addr;
 	struct ss_block *rest, *head;
 
 	ss_unplace(pool, b);
@@ -187,6 +187,7 @@ void ss_flush_large(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 	freed = ss_queue_drain(q, size);
 	ss_bias_unlock(&q->lock);
 	ss_stays_freed(pool, freed);
+	ss_recur_freed(pool, freed);
 	ss_place_all(pool, leased);
 	ss_place_all(pool, freed);
 }

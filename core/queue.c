@@ -21,6 +21,7 @@ struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl)
 	if (!q)
 		return NULL;
 	q->near[0].b = &nothing;
+	q->most = SS_QUEUE_MAX_BLOCKS;
 	q->pool = pool;
 	q->tl = tl;
 	q->slot = tl ? tl->slot : UINT32_MAX;
@@ -103,6 +104,16 @@ bool ss_queue_asked(struct ss_queue *q, uint64_t size)
 	varied = ss_varied(q, size);
 	ss_bias_unlock(&q->lock);
 	return varied;
+}
+
+void ss_queue_unbin(struct ss_queue *q, bool on)
+{
+	if (q->unbinned == on)
+		return;
+	q->unbinned = on;
+	ss_bias_lock(&q->lock);
+	q->most = on ? 1 : SS_QUEUE_MAX_BLOCKS;
+	ss_bias_unlock(&q->lock);
 }
 
 void ss_near_renew(struct ss_queue *q)

@@ -27,7 +27,8 @@ struct ss_count {
 struct ss_queue {
 	/* Two cache lines, written by whoever uses the stream: */
 	struct ss_bias lock;
-	uint32_t blocks;                /* in bins and overflow */
+	uint32_t blocks;                /* in bins and overflow, */
+	uint32_t most;                  /* until it is full */
 	uint64_t bytes;                 /* in bins and overflow */
 	uint64_t id, hits, frees;
 	struct ss_count count;          /* what it counts of the pool's used bytes */
@@ -62,6 +63,7 @@ struct ss_queue {
 		bool near_peak, at_peak;
 		bool fast, costly;      /* it is kept fast; that costs calls of the driver */
 	} demand;
+	bool unbinned;                  /* it is full with one: ss_queue_unbin */
 	struct ss_heap own;
 };
 
@@ -107,6 +109,9 @@ bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
 struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id);
 /* What its bins hold goes to where it can be merged: it is full. No lock held. */
 void ss_queue_empty(struct ss_queue *q);
+/* From now on its bins hold nothing (or as much as they can): each free goes to where it can be
+ * merged. The pool's lock held. */
+void ss_queue_unbin(struct ss_queue *q, bool on);
 /* The blocks of `size` bytes and more, as a list by ->left; 0: everything. q->lock held. */
 struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size);
 /* Forgets what it holds. q->lock not held. */

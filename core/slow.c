@@ -19,6 +19,7 @@ struct want {
 	enum ss_demand_state demand;
 	bool apart;    /* from the memory of what stays, or rather from new (stays.c) */
 	bool together; /* it can't be had */
+	struct ss_past past; /* what was asked for before (recur.c) */
 	struct ss_fit fit; /* why not to cut up the idle segment */
 };
 
@@ -50,9 +51,10 @@ static struct ss_block *best_of(const struct ss_pool *pool, const struct ss_heap
 {
 	struct ss_block *b = NULL;
 
-	if (pool->vmm && pool->vmm->apart)
-		b = ss_heap_best_side(h, w->size, w->align, ss_stays_from(pool->vmm),
-				       w->apart);
+	if (pool->vmm && pool->vmm->apart && w->apart)
+		b = ss_heap_best_within(h, w->size, w->align, ss_stays_from(pool->vmm), UINT64_MAX);
+	else if (pool->vmm && pool->vmm->apart)
+		b = ss_heap_best_within(h, w->size, w->align, 0, ss_stays_from(pool->vmm));
 	return b || w->apart ? b : ss_heap_best_part(h, w->size, w->align);
 }
 
@@ -61,29 +63,32 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 				   uint64_t *rule)
 {
 	struct ss_block *own, *clean, *b;
-	uint64_t fresh = 0;
-	bool used_before;
+	uint64_t fresh = 0, start;
+	bool used_before = true;
 
 	w->apart = stays(pool, w);
-	own = q ? best_of(pool, &q->own, w) : NULL;
-	clean = best_of(pool, &pool->clean, w);
-	b = better(clean, own) ? clean : own;
+	b = w->apart ? NULL : ss_recur_spot(pool, q, &w->past, w->size, w->align, &start);
+	if (!b) {
+		own = q ? best_of(pool, &q->own, w) : NULL;
+		clean = best_of(pool, &pool->clean, w);
+		b = better(clean, own) ? clean : own;
+		start = b ? ss_start_in(b, w->align, 0) : 0;
+	}
 	if (!b && w->apart) {
 		return NULL;
 	} else if (!b) {
-		b = own = ss_join(pool, q, w->size, w->align);
-		used_before = true;
+		b = ss_join(pool, q, w->size, w->align);
 	} else if (w->tight && ss_fit_wasteful(pool, b, w->size, w->demand != SS_STEADY,
 					       &w->fit)) {
 		return NULL;
 	} else {
 		used_before = b->n != 0;
-		b = ss_carve(pool, b, w->size, w->align);
+		b = ss_carve(pool, b, w->size, start);
 	}
 	if (b && rule)
 		++*rule;
 	else if (b)
-		++*(own == b || (own && b->slot != SS_SLOT_CLEAN) ? &pool->st.reuse_same_stream :
+		++*(b->slot != SS_SLOT_CLEAN ? &pool->st.reuse_same_stream :
 		    used_before ? &pool->st.reuse_completed : &fresh);
 	if (b)
 		w->id = pool->id_base | ++pool->ids;
@@ -223,6 +228,8 @@ static enum ss_demand_state flush_first(struct ss_pool *pool, struct ss_queue *q
 {
 	enum ss_demand_state is = ss_steady(pool, q ? q : pool->done, size);
 
+	if (ss_recur_serves(pool))
+		is = SS_GROWING;
 	if (q && is != SS_STEADY && !(is == SS_MERGING && ss_lease_whole(q)))
 		ss_flush(pool, q);
 	else if (q && ss_leases(q) && !ss_lease_whole(q))
@@ -321,11 +328,21 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			ss_thrift_count(pool, q);
 		w.demand = flush_first(pool, q, size);
 		ss_peak_note(pool, size);
-		if (w.demand != SS_GROWING)
+		if (q && grown)
+			ss_recur_begin(pool, q, size);
+		else if (w.demand != SS_GROWING)
+			ss_recur_end(pool);
+		if (w.demand != SS_GROWING) {
 			ss_stays_forget(pool);
-		else if (first)
+		} else if (first) {
 			ss_stays_asked(pool, size);
-		if (w.demand == SS_GROWING && !grown && ss_others_freed_much(pool, q))
+			w.past = ss_recur_asked(pool, size);
+		}
+		if (q)
+			ss_queue_unbin(q, ss_recur_places(pool));
+		/* (Where bins hold nothing this would be a hit otherwise: it asks the device nothing.) */
+		if (w.demand == SS_GROWING && !grown && !(q && q->unbinned) &&
+		    ss_others_freed_much(pool, q))
 			ss_others_collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
 		if (!b && q && w.demand != SS_GROWING && ss_leases(q))
@@ -339,6 +356,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			b = from_others(pool, q, x, &w);
 		if (b) {
 			pool->st.misses += grown;
+			b->past = w.past;
 			if (q && pool->queue_count > 1)
 				b = at_home(pool, q, b);
 			if (q && w.demand != SS_GROWING)

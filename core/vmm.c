@@ -5,10 +5,11 @@
  *
  * The reservation is tiled by blocks like any segment; addresses without memory
  * behind them are blocks in state HOLE. Growing maps chunks into the hole where
- * the fewest new bytes complete a long enough run, so a pool stays in one piece.
+ * the fewest bytes complete a long enough run, so a pool stays in one piece.
  * Before it asks the device for more it takes chunks of which every byte is free
  * and completed out of runs that are too short and maps them there instead
- * (remapping): reserved memory then follows what is live, however sizes change.
+ * (remapping), and then chooses the hole for which the fewest bytes are new:
+ * reserved memory follows what is live, however sizes change.
  *
  * Chunks grow with the pool and with what is missing (2 MiB to 64 MiB): a few
  * hundred handles, file descriptors and mappings whatever its size, little waste
@@ -32,6 +33,7 @@
 #define MOST_DEBT 3   /* unless the debt is a call for so many of all allocations, */
 #define LARGE_PART 4  /* and so many more where it would exceed the peak by such a part: */
 #define LARGE_DEBT 128 /* early in a program there are few allocations to count on */
+#define RECUR_DEBT 384 /* so many where the program recurs: soon nothing moves there any more */
 #define AHEAD_PART 128 /* of the pool: the least by which one that goes on growing grows, */
 #define MANY_TIMES 2   /* as much, where misses are many */
 #define EARLY (8ull << 20) /* and the least while it is small: */
@@ -72,16 +74,35 @@ struct search {
 	uint32_t slot;           /* of the asking timeline */
 	uint64_t size, align;
 	uint64_t step;           /* bytes come in multiples of it, where they fit */
+	bool moving;             /* free chunks will be moved there, of which there are */
+	uint64_t movable;        /* so many bytes in all */
 	struct ss_block *hole;
 	uint64_t start, bytes;   /* of the part of the hole to fill */
+	uint64_t made;           /* bytes of it that will be new */
 };
 
-/* How many new bytes would this hole need to make a run of s->size? */
+/* What a range beside the hole holds is no donor: it is part of the run. */
+static uint64_t beside(const struct search *s, const struct ss_block *b)
+{
+	return ss_is_state(b, SS_BLOCK_FREE) && b->slot == SS_SLOT_CLEAN ?
+	       ss_chunks_movable(s->v, b) : 0;
+}
+
+/* How much of `bytes` in this hole would have to be made, rather than moved there? */
+static uint64_t made(const struct search *s, const struct ss_block *hole, uint64_t bytes)
+{
+	uint64_t have = s->movable - beside(s, hole->prev) - beside(s, hole->next);
+
+	return s->moving && bytes > have ? bytes - have : 0;
+}
+
+/* How many bytes would this hole need to make a run of s->size? The fewest new ones count, then
+ * the fewest. */
 static void consider(struct ss_block *hole, void *arg)
 {
 	struct search *s = arg;
 	uint64_t left = ss_join_before(hole, s->slot), right = ss_join_after(hole, s->slot);
-	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes;
+	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes, fresh;
 
 	/* From the left end of the hole, or all of it where that joins both. */
 	bytes = end > hole->addr ? ss_round(end - hole->addr, s->step) : s->step;
@@ -90,11 +111,14 @@ static void consider(struct ss_block *hole, void *arg)
 			return;
 		bytes = hole->size;
 	}
-	if (s->hole && (bytes > s->bytes || (bytes == s->bytes && hole->addr > s->start)))
+	fresh = made(s, hole, bytes);
+	if (s->hole && (fresh != s->made ? fresh > s->made :
+			bytes > s->bytes || (bytes == s->bytes && hole->addr > s->start)))
 		return;
 	s->hole = hole;
 	s->start = hole->addr;
 	s->bytes = bytes;
+	s->made = fresh;
 }
 
 /* For a block that stays. */
@@ -156,7 +180,9 @@ static bool worth_moving(struct ss_pool *pool, uint64_t size, uint64_t bytes)
 
 	if (thrift >= 0)
 		return !within(pool, size, bytes, SLACK_PART);
-	if (!within(pool, size, bytes, LARGE_PART))
+	if (ss_recur_places(pool))
+		thrift += RECUR_DEBT;
+	else if (!within(pool, size, bytes, LARGE_PART))
 		thrift += LARGE_DEBT;
 	return !within(pool, size, bytes, DEBT_PART) &&
 	       thrift + (int64_t)(pool->spent.allocs / MOST_DEBT) >= 0;
@@ -235,6 +261,13 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	if (stays)
 		set_apart(pool);
 	ss_heap_each(&pool->vmm->holes, stays ? consider_apart : prefix ? lowest : consider, &find);
+	/* What the cheapest hole needs may lie beside it already, and all be new then. */
+	if (find.hole && remap && !prefix && !stays && worth_moving(pool, size, find.bytes)) {
+		find.moving = true;
+		find.movable = ss_chunks_movable_all(pool);
+		find.hole = NULL;
+		ss_heap_each(&pool->vmm->holes, consider, &find);
+	}
 	target = find.hole;
 	if (!target) {
 		pthread_mutex_unlock(&pool->lock);

@@ -24,6 +24,23 @@ struct ss_stay {
 
 #define SS_STAYS 512 /* sizes looked at (stays.c) */
 
+#define SS_FATE_BITS 14
+
+/* What recurs in a pool (recur.c). */
+struct ss_recur {
+	bool on;                 /* sizes are followed, */
+	uint64_t from;           /* and not before so many allocations of the pool */
+	uint64_t moved;          /* allocations when chunks moved last: */
+	uint64_t held;           /* so many later its stream may be kept fast */
+	uint64_t sizes;          /* asked for of late */
+	unsigned known, novel;   /* of late: what came before them was known, or not */
+	uint32_t peaks;          /* allocations near the peak; */
+	bool at_peak;            /* it was, and is not away yet, */
+	bool left;               /* but has been */
+	uint64_t line;           /* address below which what stays should lie; 0: not known */
+	uint32_t fate[1u << SS_FATE_BITS]; /* by key: the key with its lowest bit, 1: it stayed */
+};
+
 struct ss_vmm {
 	struct ss_segment *seg;
 	uint64_t unit;           /* smallest chunk */
@@ -38,6 +55,7 @@ struct ss_vmm {
 	struct ss_block *stuck;
 	bool apart;              /* blocks that stay have memory of their own */
 	bool stays_nothing;      /* nothing stands in `stay` */
+	struct ss_recur *recur;  /* NULL: nothing moved so far */
 	struct ss_stay stay[SS_STAYS];
 };
 
@@ -70,6 +88,21 @@ uint64_t ss_stays_from(const struct ss_vmm *v);
 /* vmm.c: is a block of `size` to lie there? Pool lock held. */
 bool ss_stays_apart(struct ss_pool *pool, uint64_t size);
 
+/* recur.c. Pool lock held. `size` bytes were asked for, the last for which chunks moved: from now
+ * on what q's stream asks for is followed. The end of that. */
+void ss_recur_begin(struct ss_pool *pool, const struct ss_queue *q, uint64_t size);
+void ss_recur_end(struct ss_pool *pool);
+/* Has the peak been left since, so that it says where what recurs belongs? */
+bool ss_recur_places(const struct ss_pool *pool);
+/* Is it of use, so that the pool is kept tight? */
+bool ss_recur_serves(const struct ss_pool *pool);
+/* `size` bytes are asked for. Those of the list by ->left were freed. */
+struct ss_past ss_recur_asked(struct ss_pool *pool, uint64_t size);
+void ss_recur_freed(struct ss_pool *pool, struct ss_block *list);
+/* The range where a block with that past belongs, and at which address; NULL: anywhere. */
+struct ss_block *ss_recur_spot(struct ss_pool *pool, struct ss_queue *q, const struct ss_past *past,
+			       uint64_t size, uint64_t align, uint64_t *start);
+
 /* keeps.c: what to give back of a pool (`idle`: all of it could be), as far as is known
  * whether the runtime keeps it; and the device's figures round a release. */
 enum ss_giving { SS_GIVE_NOTHING, SS_GIVE_ONE, SS_GIVE_PARTS, SS_GIVE_WHOLE };
@@ -96,7 +129,11 @@ enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
 /* Unmaps the chunk behind b, which was detached; b becomes a hole. */
 enum ss_status ss_chunk_unmap(struct ss_pool *pool, struct ss_block *b, struct ss_chunk *c);
 
-/* donor.c. Free chunks from other runs than the target's, which is QUEUED, until `want` bytes are
+/* donor.c. Bytes of the chunks that lie wholly in the range b and could move; in all clean
+ * ranges. Pool lock held. */
+uint64_t ss_chunks_movable(const struct ss_vmm *v, const struct ss_block *b);
+uint64_t ss_chunks_movable_all(const struct ss_pool *pool);
+/* Free chunks from other runs than the target's, which is QUEUED, until `want` bytes are
  * gathered, and no more than the target holds; unmapped when this returns. The target becomes as
  * long as what was gathered, or wanted, and `extra`. */
 struct ss_chunk *ss_chunks_gather(struct ss_pool *pool, struct ss_block *target, uint64_t want,

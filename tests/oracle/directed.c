@@ -35,13 +35,14 @@ static void check(bool ok, const char *what)
 
 static void d_start(const struct d_test *t, bool steady)
 {
-	int backing = t->prefix ? SS_BACKING_VMM : SS_BACKING_HSA;
+	int backing = t->prefix || t->vmm ? SS_BACKING_VMM : SS_BACKING_HSA;
 
 	memset(&prog.cfg, 0, sizeof(prog.cfg));
 	prog.cfg.devices = prog.cfg.threads = 1;
 	prog.cfg.vram = (t->vram ? t->vram : 4096) << 20;
 	prog.cfg.release_waits[backing] = t->release_waits;
-	prog.cfg.vmm = prog.cfg.access_prefix = t->prefix;
+	prog.cfg.vmm = backing == SS_BACKING_VMM;
+	prog.cfg.access_prefix = t->prefix;
 	prog.cfg.chunk = 2 << 20;
 	ss_options_default(&prog.cfg.opt);
 	prog.cfg.opt.backing = backing;

@@ -11,6 +11,7 @@ struct d_test {
 	uint64_t vram; /* MiB */
 	bool release_waits; /* as hipFree does */
 	bool prefix;        /* VMM with access from the start of the reservation only */
+	bool vmm;           /* VMM as it should be */
 };
 #define T(f) { .name = #f, .fn = f }
 /* End with a NULL name. */

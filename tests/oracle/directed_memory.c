@@ -365,6 +365,39 @@ static void join_decays_late(void)
 	CHECK(given() == 2 * MIB);
 }
 
+/* A layer: what stays until its large blocks are gone is asked for among what does not. */
+static void layer(int stays)
+{
+	D(alloc(1, S(0), 8 * MIB), alloc(stays, S(0), 8 * MIB), free_(1, S(0)));
+	D(alloc(2, S(0), 4 * MIB), alloc(3, S(0), 4 * MIB), free_(2, S(0)), free_(3, S(0)));
+	D(alloc(1, S(0), 8 * MIB), free_(1, S(0)), alloc(4, S(0), 2 * BIG));
+	D(alloc(5, S(0), 2 * BIG), free_(4, S(0)), free_(5, S(0)));
+}
+
+/* What stays has the lowest room, once the program did the same some times; but not while
+ * another stream may still work there. */
+static void recurs(void)
+{
+	uint64_t p, before;
+
+	D(stream(0, NB), stream(1, NB));
+	for (int i = 0; i < 8; i++)
+		D(alloc(1, S(0), 8 * MIB), alloc(2, S(0), 4 * MIB), free_(1, S(0)), free_(2, S(0)));
+	for (int i = 0; i < 6; i++) {
+		layer(0);
+		D(free_(0, S(0)));
+	}
+	before = given();
+	layer(0);
+	p = at(0);
+	CHECK(p < at(1) && p < at(2) && p < at(4) && p < at(5));
+	D(event(0), record(0, S(0)), wait_(S(1), 0), stall(S(1)), kernel(S(1)), free_(0, S(1)));
+	D(trim(1ull << 40)); /* what it freed is where all can see it */
+	layer(6);
+	CHECK(at(6) != p);
+	CHECK(given() <= before + 8 * MIB);
+}
+
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
 	T(learns_again), T(learns_more), T(decay), { "late_fence", late_fence, .vram = 48 },
@@ -378,6 +411,7 @@ const struct d_test directed_memory[] = {
 	{ "refused_once", refused_once, .vram = 128 },
 	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
 	{ "join_decays_late", join_decays_late, .prefix = true },
+	{ "recurs", recurs, .vmm = true },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
 	{ .name = NULL },
 };
