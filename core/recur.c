@@ -27,6 +27,7 @@
 #define NEAR_PART 32     /* of the peak: it has returned, */
 #define AWAY_PART 4      /* and is gone */
 #define STAYS_PART 8     /* of the peak: larger blocks are what it is made of */
+#define LOOSE_PART 16    /* of the peak: a pool that grows beyond that is not kept tight by it */
 #define LOOKED_AT 1024   /* blocks, for the lowest room */
 #define COUNTED 16384    /* at the peak */
 #define JUDGED 256       /* allocations: more than half of them new is no recurrence, */
@@ -54,14 +55,15 @@ void ss_recur_end(struct ss_pool *pool)
 
 void ss_recur_begin(struct ss_pool *pool, const struct ss_queue *q, uint64_t size)
 {
-	uint64_t high = ss_pool_used_high(pool);
+	uint64_t high = ss_pool_used_high(pool), used = ss_pool_used(pool) + size;
+	uint64_t reserved = atomic_load(&pool->reserved);
 	struct ss_vmm *v = pool->vmm;
 	struct ss_recur *r;
 
 	/* (Where memory without gaps is wanted nothing moves; and several threads ask in no order.) */
 	if (!v || pool->core->dev[pool->dev].info.access_prefix ||
 	    high < pool->core->opt.recur || size < high / LARGE_PART ||
-	    ss_pool_used(pool) + size < high / NEAR_HALF ||
+	    used < high / NEAR_HALF ||
 	    atomic_load(&pool->counter) == SS_COUNTER_SHARED ||
 	    q->novel * NOVEL_PART > q->hits + q->asked - q->novel_from)
 		return;
@@ -70,6 +72,13 @@ void ss_recur_begin(struct ss_pool *pool, const struct ss_queue *q, uint64_t siz
 		return;
 	r = v->recur;
 	r->moved = pool->spent.allocs;
+	/* On a device that lags there is nothing to move, and what is asked for again is new. */
+	if (ss_recur_places(pool) && r->known + r->novel >= LEARNT && used <= high &&
+	    reserved > r->reserved && reserved > high + high / LOOSE_PART) {
+		ss_recur_end(pool);
+		r->from = r->moved + r->held;
+	}
+	r->reserved = reserved;
 	if (r->on || r->moved < r->from)
 		return;
 	r->on = true;

@@ -31,7 +31,8 @@ struct ss_recur {
 	bool on;                 /* sizes are followed, */
 	uint64_t from;           /* and not before so many allocations of the pool */
 	uint64_t moved;          /* allocations when chunks moved last: */
-	uint64_t held;           /* so many later its stream may be kept fast */
+	uint64_t reserved;       /* bytes after that */
+	uint64_t held;           /* so many allocations later its stream may be kept fast */
 	uint64_t sizes;          /* asked for of late */
 	unsigned known, novel;   /* of late: what came before them was known, or not */
 	uint32_t peaks;          /* allocations near the peak; */
