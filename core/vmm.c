@@ -8,8 +8,8 @@
  * the fewest bytes complete a long enough run, so a pool stays in one piece.
  * Before it asks the device for more it takes chunks of which every byte is free
  * and completed out of runs that are too short and maps them there instead
- * (remapping), and then chooses the hole for which the fewest bytes are new:
- * reserved memory follows what is live, however sizes change.
+ * (remapping), and then a byte that would be new counts twice: reserved memory
+ * follows what is live, however sizes change.
  *
  * Chunks grow with the pool and with what is missing (2 MiB to 64 MiB): a few
  * hundred handles, file descriptors and mappings whatever its size, little waste
@@ -33,7 +33,8 @@
 #define MOST_DEBT 3   /* unless the debt is a call for so many of all allocations, */
 #define LARGE_PART 4  /* and so many more where it would exceed the peak by such a part: */
 #define LARGE_DEBT 128 /* early in a program there are few allocations to count on */
-#define RECUR_DEBT 384 /* so many where the program recurs: soon nothing moves there any more */
+#define RECUR_DEBT 384 /* so many where the program recurs: soon nothing moves there any more, */
+#define RECUR_WEIGHT 32 /* but what is made stays */
 #define AHEAD_PART 128 /* of the pool: the least by which one that goes on growing grows, */
 #define MANY_TIMES 2   /* as much, where misses are many */
 #define EARLY (8ull << 20) /* and the least while it is small: */
@@ -74,11 +75,11 @@ struct search {
 	uint32_t slot;           /* of the asking timeline */
 	uint64_t size, align;
 	uint64_t step;           /* bytes come in multiples of it, where they fit */
-	bool moving;             /* free chunks will be moved there, of which there are */
-	uint64_t movable;        /* so many bytes in all */
+	unsigned weight;         /* of a byte that will be new, beside one that moves; or 0 */
+	uint64_t movable;        /* bytes of free chunks that may move there */
 	struct ss_block *hole;
 	uint64_t start, bytes;   /* of the part of the hole to fill */
-	uint64_t made;           /* bytes of it that will be new */
+	uint64_t cost;           /* those bytes, and what those of them that will be new weigh */
 };
 
 /* What a range beside the hole holds is no donor: it is part of the run. */
@@ -93,16 +94,16 @@ static uint64_t made(const struct search *s, const struct ss_block *hole, uint64
 {
 	uint64_t have = s->movable - beside(s, hole->prev) - beside(s, hole->next);
 
-	return s->moving && bytes > have ? bytes - have : 0;
+	return bytes > have ? bytes - have : 0;
 }
 
-/* How many bytes would this hole need to make a run of s->size? The fewest new ones count, then
- * the fewest. */
+/* How many bytes would this hole need to make a run of s->size? Those that are new cost memory, and
+ * as many calls as those that move. */
 static void consider(struct ss_block *hole, void *arg)
 {
 	struct search *s = arg;
 	uint64_t left = ss_join_before(hole, s->slot), right = ss_join_after(hole, s->slot);
-	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes, fresh;
+	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes, cost;
 
 	/* From the left end of the hole, or all of it where that joins both. */
 	bytes = end > hole->addr ? ss_round(end - hole->addr, s->step) : s->step;
@@ -111,14 +112,13 @@ static void consider(struct ss_block *hole, void *arg)
 			return;
 		bytes = hole->size;
 	}
-	fresh = made(s, hole, bytes);
-	if (s->hole && (fresh != s->made ? fresh > s->made :
-			bytes > s->bytes || (bytes == s->bytes && hole->addr > s->start)))
+	cost = bytes + (s->weight ? s->weight * made(s, hole, bytes) : 0);
+	if (s->hole && (cost > s->cost || (cost == s->cost && hole->addr > s->start)))
 		return;
 	s->hole = hole;
 	s->start = hole->addr;
 	s->bytes = bytes;
-	s->made = fresh;
+	s->cost = cost;
 }
 
 /* For a block that stays. */
@@ -263,7 +263,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	ss_heap_each(&pool->vmm->holes, stays ? consider_apart : prefix ? lowest : consider, &find);
 	/* What the cheapest hole needs may lie beside it already, and all be new then. */
 	if (find.hole && remap && !prefix && !stays && worth_moving(pool, size, find.bytes)) {
-		find.moving = true;
+		find.weight = ss_recur_places(pool) ? RECUR_WEIGHT : 1;
 		find.movable = ss_chunks_movable_all(pool);
 		find.hole = NULL;
 		ss_heap_each(&pool->vmm->holes, consider, &find);
