@@ -53,19 +53,34 @@ void ss_recur_end(struct ss_pool *pool)
 		pool->vmm->recur->on = false;
 }
 
-void ss_recur_begin(struct ss_pool *pool, const struct ss_queue *q, uint64_t size)
+/* Have most of the sizes that q's stream asked for of late not been seen before? */
+static bool is_novel(struct ss_queue *q)
+{
+	bool novel;
+
+	ss_bias_lock(&q->lock);
+	novel = q->novel * NOVEL_PART > q->hits + q->asked - q->novel_from;
+	ss_bias_unlock(&q->lock);
+	return novel;
+}
+
+/* Several threads ask in no order. */
+static bool is_shared(struct ss_pool *pool)
+{
+	return atomic_load(&pool->counter) == SS_COUNTER_SHARED;
+}
+
+void ss_recur_begin(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 {
 	uint64_t high = ss_pool_used_high(pool), used = ss_pool_used(pool) + size;
 	uint64_t reserved = atomic_load(&pool->reserved);
 	struct ss_vmm *v = pool->vmm;
 	struct ss_recur *r;
 
-	/* (Where memory without gaps is wanted nothing moves; and several threads ask in no order.) */
+	/* (Where memory without gaps is wanted nothing moves.) */
 	if (!v || pool->core->dev[pool->dev].info.access_prefix ||
 	    high < pool->core->opt.recur || size < high / LARGE_PART ||
-	    used < high / NEAR_HALF ||
-	    atomic_load(&pool->counter) == SS_COUNTER_SHARED ||
-	    q->novel * NOVEL_PART > q->hits + q->asked - q->novel_from)
+	    used < high / NEAR_HALF || is_shared(pool) || is_novel(q))
 		return;
 	/* (Without host memory chunks go on moving.) */
 	if (!v->recur && !(v->recur = ss_host_alloc(pool->core, sizeof(*v->recur))))
@@ -131,6 +146,10 @@ struct ss_past ss_recur_asked(struct ss_pool *pool, uint64_t size)
 	uint64_t high, used, mixed = size * 0x9e3779b97f4a7c15ull;
 	struct ss_past past = {0};
 
+	if (r && is_shared(pool)) {
+		ss_recur_end(pool);
+		r = NULL;
+	}
 	if (!r)
 		return past;
 	/* Five bits a step: what is older than thirteen allocations does not count. */

@@ -91,7 +91,7 @@ bool ss_stays_apart(struct ss_pool *pool, uint64_t size);
 
 /* recur.c. Pool lock held. `size` bytes were asked for, the last for which chunks moved: from now
  * on what q's stream asks for is followed. The end of that. */
-void ss_recur_begin(struct ss_pool *pool, const struct ss_queue *q, uint64_t size);
+void ss_recur_begin(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
 void ss_recur_end(struct ss_pool *pool);
 /* Has the peak been left since, so that it says where what recurs belongs? */
 bool ss_recur_places(const struct ss_pool *pool);
