@@ -27,7 +27,7 @@
 #define NEAR_PART 32     /* of the peak: it has returned, */
 #define AWAY_PART 4      /* and is gone */
 #define STAYS_PART 8     /* of the peak: larger blocks are what it is made of */
-#define LOOSE_PART 16    /* of the peak: a pool that grows beyond that is not kept tight by it */
+#define LAGS_PART 4      /* of what is free */
 #define LOOKED_AT 1024   /* blocks, for the lowest room */
 #define COUNTED 16384    /* at the peak */
 #define JUDGED 256       /* allocations: more than half of them new is no recurrence, */
@@ -64,16 +64,24 @@ static bool is_novel(struct ss_queue *q)
 	return novel;
 }
 
+/* Is much of what is free not completed, just after that was asked for? Then nothing can move, and
+ * bins waste less. */
+static bool lags(struct ss_pool *pool, const struct ss_queue *q)
+{
+	uint64_t used = ss_pool_used(pool), reserved = atomic_load(&pool->reserved);
+
+	return reserved > used && q->own.bytes > (reserved - used) / LAGS_PART;
+}
+
 /* Several threads ask in no order. */
 static bool is_shared(struct ss_pool *pool)
 {
 	return atomic_load(&pool->counter) == SS_COUNTER_SHARED;
 }
 
-void ss_recur_begin(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
+void ss_recur_begin(struct ss_pool *pool, struct ss_queue *q, uint64_t size, bool moved)
 {
 	uint64_t high = ss_pool_used_high(pool), used = ss_pool_used(pool) + size;
-	uint64_t reserved = atomic_load(&pool->reserved);
 	struct ss_vmm *v = pool->vmm;
 	struct ss_recur *r;
 
@@ -82,19 +90,18 @@ void ss_recur_begin(struct ss_pool *pool, struct ss_queue *q, uint64_t size)
 	    high < pool->core->opt.recur || size < high / LARGE_PART ||
 	    used < high / NEAR_HALF || is_shared(pool) || is_novel(q))
 		return;
-	/* (Without host memory chunks go on moving.) */
-	if (!v->recur && !(v->recur = ss_host_alloc(pool->core, sizeof(*v->recur))))
-		return;
-	r = v->recur;
-	r->moved = pool->spent.allocs;
-	/* On a device that lags there is nothing to move, and what is asked for again is new. */
-	if (ss_recur_places(pool) && r->known + r->novel >= LEARNT && used <= high &&
-	    reserved > r->reserved && reserved > high + high / LOOSE_PART) {
+	if (lags(pool, q)) {
 		ss_recur_end(pool);
-		r->from = r->moved + r->held;
+		return;
 	}
-	r->reserved = reserved;
-	if (r->on || r->moved < r->from)
+	/* (Without host memory chunks go on moving.) */
+	if (!v->recur && moved)
+		v->recur = ss_host_alloc(pool->core, sizeof(*v->recur));
+	r = v->recur;
+	if (!r)
+		return;
+	r->moved = pool->spent.allocs;
+	if (r->on || r->moved < r->from || !moved)
 		return;
 	r->on = true;
 	r->left = false;

@@ -312,7 +312,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		       uint64_t size, uint64_t align, struct ss_block **out, uint64_t *id)
 {
 	struct want w = {.size = size, .align = align, .tight = pool->backing != SS_BACKING_VMM};
-	uint64_t before = atomic_load(&pool->reserved);
+	uint64_t before = atomic_load(&pool->reserved), remaps = 0;
 	enum ss_status s = SS_OK;
 	struct ss_block *b;
 	struct ss_ladder ladder = {0};
@@ -328,8 +328,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			ss_thrift_count(pool, q);
 		w.demand = flush_first(pool, q, size);
 		ss_peak_note(pool, size);
+		if (first)
+			remaps = pool->st.remaps;
 		if (q && grown)
-			ss_recur_begin(pool, q, size);
+			ss_recur_begin(pool, q, size, pool->st.remaps != remaps);
 		else if (w.demand != SS_GROWING)
 			ss_recur_end(pool);
 		if (w.demand != SS_GROWING) {

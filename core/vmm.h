@@ -31,8 +31,7 @@ struct ss_recur {
 	bool on;                 /* sizes are followed, */
 	uint64_t from;           /* and not before so many allocations of the pool */
 	uint64_t moved;          /* allocations when chunks moved last: */
-	uint64_t reserved;       /* bytes after that */
-	uint64_t held;           /* so many allocations later its stream may be kept fast */
+	uint64_t held;           /* so many later its stream may be kept fast */
 	uint64_t sizes;          /* asked for of late */
 	unsigned known, novel;   /* of late: what came before them was known, or not */
 	uint32_t peaks;          /* allocations near the peak; */
@@ -89,9 +88,9 @@ uint64_t ss_stays_from(const struct ss_vmm *v);
 /* vmm.c: is a block of `size` to lie there? Pool lock held. */
 bool ss_stays_apart(struct ss_pool *pool, uint64_t size);
 
-/* recur.c. Pool lock held. `size` bytes were asked for, the last for which chunks moved: from now
- * on what q's stream asks for is followed. The end of that. */
-void ss_recur_begin(struct ss_pool *pool, struct ss_queue *q, uint64_t size);
+/* recur.c. Pool lock held. The pool grew for `size` bytes that q's stream asks for; with `moved` by
+ * chunks that moved: from now on what is asked for is followed. The end of that. */
+void ss_recur_begin(struct ss_pool *pool, struct ss_queue *q, uint64_t size, bool moved);
 void ss_recur_end(struct ss_pool *pool);
 /* Has the peak been left since, so that it says where what recurs belongs? */
 bool ss_recur_places(const struct ss_pool *pool);

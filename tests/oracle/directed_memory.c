@@ -380,12 +380,18 @@ static void recurs(void)
 {
 	uint64_t p, before;
 
-	D(stream(0, NB), stream(1, NB));
-	for (int i = 0; i < 8; i++)
+	D(stream(0, NB), stream(1, NB), attr(4, 1ull << 40));
+	for (int i = 0; i < 12; i++)
 		D(alloc(1, S(0), 8 * MIB), alloc(2, S(0), 4 * MIB), free_(1, S(0)), free_(2, S(0)));
+	/* Chunks move for a large block. */
+	D(alloc(4, S(0), BIG), alloc(0, S(0), 2 * MIB), alloc(5, S(0), BIG), alloc(3, S(0), 2 * MIB));
+	D(alloc(6, S(0), 2 * BIG), alloc(7, S(0), 8 * MIB));
+	D(free_(4, S(0)), free_(5, S(0)), free_(6, S(0)), ssync(S(0)), alloc(4, S(0), 3 * BIG));
+	CHECK(d_stats().remaps > 0);
+	D(free_(4, S(0)), free_(0, S(0)), free_(3, S(0)), free_(7, S(0)), ssync(S(0)));
 	for (int i = 0; i < 6; i++) {
 		layer(0);
-		D(free_(0, S(0)));
+		D(free_(0, S(0)), ssync(S(0)));
 	}
 	before = given();
 	layer(0);
