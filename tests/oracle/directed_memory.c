@@ -370,7 +370,7 @@ static void layer(int stays)
 {
 	D(alloc(1, S(0), 8 * MIB), alloc(stays, S(0), 8 * MIB), free_(1, S(0)));
 	D(alloc(2, S(0), 4 * MIB), alloc(3, S(0), 4 * MIB), free_(2, S(0)), free_(3, S(0)));
-	D(alloc(1, S(0), 8 * MIB), free_(1, S(0)), alloc(4, S(0), 2 * BIG));
+	D(alloc(1, S(0), 8 * MIB), free_(1, S(0)), ssync(S(0)), alloc(4, S(0), 2 * BIG));
 	D(alloc(5, S(0), 2 * BIG), free_(4, S(0)), free_(5, S(0)));
 }
 
