@@ -14,7 +14,8 @@
  * For that the slow path has to see each allocation and each free, so bins hold nothing meanwhile
  * (queue->most), and a stream counts as growing though its demand is known (slow.c). A program
  * that asks for something new each time is let go of soon; and so is, after a while, one for
- * which nothing moves any more, the later the more often that was followed by moves again.
+ * which nothing moves any more, the later the more often that was followed by moves again. And
+ * where the device lags nothing can move: there bins waste less.
  *
  * All functions are called with the pool's lock held.
  */
