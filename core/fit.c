@@ -126,7 +126,7 @@ bool ss_fit_wasteful(struct ss_pool *pool, const struct ss_block *b, uint64_t si
 		fit->instead = b->size - b->size % size;
 		return true;
 	}
-	if (missing || one || pool->spent.allocs < WARM_UP)
+	if (missing || one || pool->spent.allocs < WARM_UP || ss_turns(pool))
 		return false;
 	thrift = ss_thrift(pool);
 	if (thrift < 2 || !ss_thrift_misses(pool))

@@ -72,6 +72,16 @@ void ss_unsteady(struct ss_pool *pool);
 /* The most bytes that q's stream had in use at once, as far as a slow path saw its fewest. */
 uint64_t ss_peak_of(struct ss_queue *q);
 
+/* turns.c. Pool lock held. Do the pool's blocks go in turn? */
+bool ss_turns(struct ss_pool *pool);
+/* `size` bytes are asked for, by no hit; and this is the block. */
+void ss_turns_asked(struct ss_pool *pool, uint64_t size);
+void ss_turns_got(struct ss_pool *pool, const struct ss_block *b);
+/* Of all ranges that are long enough, b among them, the one with which the pool will lack least
+ * (b, if that cannot be said); NULL: it should rather grow, if it may. */
+struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
+			       uint64_t align, bool may_grow, struct ss_block *b);
+
 /* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
  * before it. */
 void ss_thrift_count(struct ss_pool *pool, struct ss_queue *q);
@@ -80,6 +90,7 @@ int64_t ss_thrift(struct ss_pool *pool);
 /* Are chunks moved more often than a hundredth of the allocations on top of that? */
 bool ss_thrift_over(struct ss_pool *pool);
 /* May an allocation that something would serve be a miss for a tighter fit? */
+int64_t ss_thrift_misses_left(const struct ss_pool *pool);
 bool ss_thrift_misses(const struct ss_pool *pool);
 /* Is the pool one that goes on growing, in steps that are many for the allocations it serves? */
 bool ss_thrift_often(const struct ss_pool *pool);

@@ -36,6 +36,7 @@ struct ss_queue_table {
 #define SS_POOL_GONE (1u << 31)
 
 #define SS_PEAK_KINDS 64 /* sizes told apart at the peak */
+#define SS_TURNS 32 /* blocks between being handed out and going */
 
 struct ss_pool {
 	struct ss_core *core;
@@ -93,6 +94,19 @@ struct ss_pool {
 		uint64_t used_high, allocs; /* when that was noted, */
 		unsigned looked;        /* and at how many blocks that took */
 	} peak;
+	struct {                        /* turns.c */
+		/* What was handed out of late, the first first. (Who reads a block here knows of
+		 * its state only.) */
+		struct ss_turn {
+			const struct ss_block *block;
+			const struct ss_segment *seg;
+			uint64_t size;
+		} line[SS_TURNS];
+		unsigned count;
+		unsigned run;           /* times that only the first went, of late */
+		unsigned sizes;         /* that these are of: */
+		double mean, variance;  /* bytes */
+	} turns;
 	/* thrift.c: what was spent on a tight fit, and since when */
 	struct { uint64_t allocs, calls, used_high, allocs_then, calls_then; } spent;
 	struct {                        /* patience.c */

@@ -50,6 +50,7 @@ static void counts_reset(struct ss_pool *pool)
 	memset(&pool->st, 0, sizeof(pool->st));
 	memset(&pool->spent, 0, sizeof(pool->spent));
 	memset(&pool->peak, 0, sizeof(pool->peak));
+	memset(&pool->turns, 0, sizeof(pool->turns));
 	pool->waited = 0;
 	pool->crossed = 0;
 	pool->counted = false;

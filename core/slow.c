@@ -72,6 +72,13 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 		own = q ? best_of(pool, &q->own, w) : NULL;
 		clean = best_of(pool, &pool->clean, w);
 		b = better(clean, own) ? clean : own;
+		if (b && ss_turns(pool)) {
+			b = ss_turns_best(pool, q, w->size, w->align, w->tight, b);
+			if (!b) {
+				w->fit = (struct ss_fit){.beside = true};
+				return NULL;
+			}
+		}
 		start = b ? ss_start_in(b, w->align, 0) : 0;
 	}
 	if (!b && w->apart) {
@@ -329,6 +336,8 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 		w.demand = flush_first(pool, q, size);
 		ss_peak_note(pool, size);
 		if (first)
+			ss_turns_asked(pool, size);
+		if (first)
 			remaps = pool->st.remaps;
 		if (q && grown)
 			ss_recur_begin(pool, q, size, pool->st.remaps != remaps);
@@ -361,6 +370,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			b->past = w.past;
 			if (q && pool->queue_count > 1)
 				b = at_home(pool, q, b);
+			ss_turns_got(pool, b);
 			if (q && w.demand != SS_GROWING)
 				lease(pool, q, b, w.demand == SS_MERGING);
 			pthread_mutex_unlock(&pool->lock);

@@ -65,11 +65,16 @@ bool ss_thrift_over(struct ss_pool *pool)
 					   OVER_PART) < 0;
 }
 
-bool ss_thrift_misses(const struct ss_pool *pool)
+int64_t ss_thrift_misses_left(const struct ss_pool *pool)
 {
 	uint64_t may = pool->spent.allocs * MISSES_PER_1000 / 1000;
 
-	return pool->st.misses < (may > FREE_MISSES ? may : FREE_MISSES);
+	return (int64_t)(may > FREE_MISSES ? may : FREE_MISSES) - (int64_t)pool->st.misses;
+}
+
+bool ss_thrift_misses(const struct ss_pool *pool)
+{
+	return ss_thrift_misses_left(pool) > 0;
 }
 
 /* Are more than `percent` of the allocations misses? */

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that go in turn: one part of a program makes buffers of ever other sizes, another takes
+ * them over and frees each when it is done with it, the first first. By best fit a pool of whole
+ * segments comes to a third more than was ever in use: a small buffer in a large segment keeps
+ * that from the large one that comes next, or from going back for it.
+ *
+ * But of such a program all is known except sizes: at the next allocation but k the k+1 oldest
+ * blocks will be gone, and k others there, of a size as before on average. So for each place that
+ * a block may have it can be said what the pool is expected to lack until that block goes, and
+ * the least of that is where it belongs. A segment of its own, for which idle ones go back, is one
+ * of those places. It has a price, which depends on how many calls and misses the pool may have.
+ *
+ * All functions are called with the pool's lock held.
+ */
+#include "core/grow.h"
+
+#define SMALL (64ull << 20)  /* a pool of this size is not worth calls */
+#define IN_TURN 32           /* looks by which blocks went in turn: then they do; with one that */
+#define SURE 128             /* did not half of those are forgotten, of so many at most */
+#define SIZES 256            /* that the average is of */
+#define WASTE 1.5            /* lost with each byte that is free in a segment in use: what comes */
+#define SPREAD 1.5           /* loses some, too, and differs by more than sizes taken one by one */
+#define PRICE_PART 100       /* of the used peak: a call, if none was saved up; it halves with */
+#define HALVES 7             /* so many */
+#define MISS_CALLS 5         /* and a miss */
+#define LONGER_PART 8192     /* of what is left of a range: only to tell ranges apart */
+#define BESIDE_PART 16       /* of the peak: what the pool may be above it (fit.c) */
+#define SEGMENTS 128         /* and */
+#define BLOCKS 512           /* of them: a pool of more is not looked at */
+#define NEVER (SS_TURNS + 2) /* goes what is in none */
+
+struct place {
+	const struct ss_segment *seg;
+	struct ss_block *range; /* the shortest that is long enough */
+	double size;
+	unsigned gone;          /* the allocation at which all of it is free; 0: it is */
+};
+
+struct view {
+	struct place place[SEGMENTS];
+	unsigned count;
+	unsigned turns;                /* until what is asked for goes */
+	double live[SS_TURNS + 2];     /* bytes, so many allocations from now, of what is there now; */
+	double busy[SS_TURNS + 2];     /* of the segments that they keep; */
+	double more[SS_TURNS + 2];     /* of what comes until then, */
+	double spread[SS_TURNS + 2];   /* and how much that may be off */
+	double cap, size;
+	uint64_t need, align;
+};
+
+bool ss_turns(struct ss_pool *pool)
+{
+	return pool->turns.run >= IN_TURN && pool->backing != SS_BACKING_VMM &&
+	       ss_pool_used_high(pool) >= SMALL;
+}
+
+void ss_turns_asked(struct ss_pool *pool, uint64_t size)
+{
+	unsigned n = pool->turns.count, first = 0, kept = 0, old = 0;
+	double weight, off = (double)size - pool->turns.mean;
+
+	if (pool->turns.sizes < SIZES)
+		pool->turns.sizes++;
+	weight = 1.0 / pool->turns.sizes;
+	pool->turns.mean += off * weight;
+	pool->turns.variance += (off * off * (1 - weight) - pool->turns.variance) * weight;
+
+	/* What is older than one that went did not go in its turn, and is none of these. */
+	while (first < n && !ss_is_state(pool->turns.line[first].block, SS_BLOCK_LIVE))
+		first++;
+	for (unsigned i = first; i < n; i++)
+		if (!ss_is_state(pool->turns.line[i].block, SS_BLOCK_LIVE))
+			old = i + 1;
+	if (old)
+		pool->turns.run /= 2;
+	else if (first && pool->turns.run < SURE)
+		pool->turns.run++;
+	for (unsigned i = old ? old : first; i < n; i++)
+		pool->turns.line[kept++] = pool->turns.line[i];
+	pool->turns.count = kept;
+}
+
+void ss_turns_got(struct ss_pool *pool, const struct ss_block *b)
+{
+	if (pool->turns.count == SS_TURNS) {
+		pool->turns.count = pool->turns.run = 0;
+		return;
+	}
+	pool->turns.line[pool->turns.count++] =
+		(struct ss_turn){.block = b, .seg = b->seg, .size = b->size};
+}
+
+/* Square root; without libm, which a library that is preloaded had better not bring along. */
+static double root(double x)
+{
+	double r = x > 1 ? x : 1;
+
+	if (x <= 0)
+		return 0;
+	for (double next = (r + x / r) / 2; next < r; next = (r + x / r) / 2)
+		r = next;
+	return r;
+}
+
+/* By how much a sum exceeds 0 on average (where it does not: by nothing), if it is `mean` more or
+ * less than that and normally distributed: the loss function of that at multiples of 1/4. */
+static double excess(double mean, double spread)
+{
+	static const double loss[] = {
+		0.398942, 0.286345, 0.197797, 0.131167, 0.083315, 0.050587, 0.029307, 0.016174, 0.008491,
+		0.004235, 0.002004, 0.000899, 0.000382, 0.000154, 0.000058, 0.000021, 0};
+	double z = spread > 0 ? (mean < 0 ? -mean : mean) / spread * 4 : 99, part, low = 0;
+
+	if (z < 16) {
+		part = z - (double)(int)z;
+		low = (loss[(int)z] * (1 - part) + loss[(int)z + 1] * part) * spread;
+	}
+	return mean > 0 ? mean + low : low;
+}
+
+/* When will all of seg be free? */
+static unsigned gone(const struct ss_pool *pool, const struct ss_segment *seg, unsigned *left)
+{
+	unsigned live = 0, mine = 0, last = 0;
+
+	for (const struct ss_block *b = seg->first; b && *left; b = b->next, --*left)
+		live += ss_is_state(b, SS_BLOCK_LIVE) || ss_is_state(b, SS_BLOCK_LEASED);
+	for (unsigned i = 0; i < pool->turns.count; i++)
+		if (pool->turns.line[i].seg == seg) {
+			mine++;
+			last = i + 1;
+		}
+	/* (What is on its way back from another stream will soon have come.) */
+	return live > mine ? NEVER : last ? last :
+	       seg->first->size != seg->size || !ss_is_state(seg->first, SS_BLOCK_FREE);
+}
+
+static bool look(struct ss_pool *pool, struct view *v)
+{
+	double rest = (double)ss_pool_used(pool);
+	unsigned n = pool->turns.count, left = BLOCKS;
+
+	v->count = 0;
+	v->turns = n + 1;
+	if (pool->segment_count > SEGMENTS)
+		return false;
+	for (const struct ss_segment *seg = pool->segments; seg; seg = seg->next)
+		v->place[v->count++] = (struct place){
+			.seg = seg, .size = (double)seg->size, .gone = gone(pool, seg, &left)};
+	for (unsigned i = 0; i < n; i++)
+		rest -= (double)pool->turns.line[i].size;
+	for (unsigned k = n + 1; k > 0; k--) {
+		if (k <= n)
+			rest += k < n ? (double)pool->turns.line[k].size : 0;
+		v->live[k] = rest;
+		v->busy[k] = 0;
+		for (unsigned i = 0; i < v->count; i++)
+			v->busy[k] += v->place[i].gone > k ? v->place[i].size : 0;
+		v->more[k] = k * pool->turns.mean;
+		v->spread[k] = root(k * pool->turns.variance * SPREAD);
+	}
+	return left != 0;
+}
+
+/* What the pool is expected to lack until the block goes, if a segment that would else be free
+ * at `gone` is in use until then. */
+static double lack(const struct view *v, unsigned gone, double segment)
+{
+	double sum = 0;
+
+	for (unsigned k = 1; k <= v->turns; k++) {
+		bool there = k < v->turns;
+		double live = v->live[k] + (there ? v->size : 0);
+		double busy = v->busy[k] + (there && k >= gone ? segment : 0);
+
+		sum += excess(live + (busy - live) * WASTE + v->more[k] - v->cap, v->spread[k]);
+	}
+	return sum;
+}
+
+static void consider(struct ss_block *b, void *arg)
+{
+	struct view *v = arg;
+
+	if (ss_start_in(b, v->align, 0) + v->need > b->addr + b->size)
+		return;
+	for (unsigned i = 0; i < v->count; i++)
+		if (v->place[i].seg == b->seg) {
+			if (!v->place[i].range || v->place[i].range->size > b->size)
+				v->place[i].range = b;
+			return;
+		}
+}
+
+static double twice(double x, int64_t times)
+{
+	for (; times > 0 && x < 1e18; times--)
+		x *= 2;
+	for (; times < 0 && x > 1; times++)
+		x /= 2;
+	return x;
+}
+
+/* What a segment of `want` bytes more costs, in bytes that the pool might lack; < 0: it cannot be
+ * had for the others that are idle. */
+static double price(struct ss_pool *pool, const struct view *v, double want)
+{
+	double over = (double)atomic_load(&pool->reserved) + want - v->cap;
+	double unit = (double)ss_pool_used_high(pool) / PRICE_PART;
+	bool goes[SEGMENTS] = {false};
+	unsigned calls = 1;
+
+	if (!ss_thrift_misses(pool))
+		return -1;
+	while (over > 0) {
+		unsigned best = SEGMENTS;
+
+		for (unsigned i = 0; i < v->count; i++) {
+			const struct place *p = &v->place[i];
+			bool enough = p->size >= over;
+
+			if (p->gone || goes[i])
+				continue;
+			if (best == SEGMENTS ||
+			    (enough ? v->place[best].size < over || p->size < v->place[best].size :
+			     p->size > v->place[best].size))
+				best = i;
+		}
+		if (best == SEGMENTS)
+			return -1;
+		goes[best] = true;
+		over -= v->place[best].size;
+		calls++;
+	}
+	return twice(unit, -ss_thrift(pool) / HALVES) * calls +
+	       twice(unit, -ss_thrift_misses_left(pool) / HALVES) * MISS_CALLS;
+}
+
+struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
+			       uint64_t align, bool may_grow, struct ss_block *b)
+{
+	uint64_t used = ss_pool_used_high(pool), high = atomic_load(&pool->reserved_high);
+	uint64_t want = ss_fit_size(pool, size, 0);
+	double least = 0, cost, more;
+	struct place *best = NULL;
+	struct view v = {.size = (double)size, .need = size, .align = align};
+
+	used += used / BESIDE_PART;
+	v.cap = (double)(used > high ? used : high);
+	if (!look(pool, &v))
+		return b;
+	if (q)
+		ss_heap_each(&q->own, consider, &v);
+	ss_heap_each(&pool->clean, consider, &v);
+	for (struct place *p = v.place; p < v.place + v.count; p++) {
+		if (!p->range)
+			continue;
+		cost = lack(&v, p->gone, p->size) + (double)p->range->size / LONGER_PART;
+		if (!best || cost < least) {
+			best = p;
+			least = cost;
+		}
+	}
+	if (!best)
+		return b;
+	more = may_grow ? price(pool, &v, (double)want) : -1;
+	if (more >= 0 && lack(&v, 0, (double)want) + more < least)
+		return NULL;
+	return best->range;
+}
