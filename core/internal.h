@@ -36,7 +36,7 @@ struct ss_queue_table {
 #define SS_POOL_GONE (1u << 31)
 
 #define SS_PEAK_KINDS 64 /* sizes told apart at the peak */
-#define SS_TURNS 32 /* blocks between being handed out and going */
+#define SS_TURNS 64 /* blocks between being handed out and going */
 
 struct ss_pool {
 	struct ss_core *core;
@@ -101,9 +101,10 @@ struct ss_pool {
 			const struct ss_block *block;
 			const struct ss_segment *seg;
 			uint64_t size;
+			unsigned passed; /* by so many that were younger */
 		} line[SS_TURNS];
 		unsigned count;
-		unsigned run;           /* times that only the first went, of late */
+		unsigned run;           /* times that the first went, of late */
 		unsigned sizes;         /* that these are of: */
 		double mean, variance;  /* bytes */
 	} turns;

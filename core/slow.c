@@ -353,7 +353,7 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			ss_queue_unbin(q, ss_recur_places(pool));
 		/* (Where bins hold nothing this would be a hit otherwise: it asks the device nothing.) */
 		if (w.demand == SS_GROWING && !grown && !(q && q->unbinned) &&
-		    ss_others_freed_much(pool, q))
+		    (ss_turns(pool) || ss_others_freed_much(pool, q)))
 			ss_others_collect(pool, q);
 		b = from_heaps(pool, q, &w, NULL);
 		if (!b && q && w.demand != SS_GROWING && ss_leases(q))

@@ -16,8 +16,10 @@
 #include "core/grow.h"
 
 #define SMALL (64ull << 20)  /* a pool of this size is not worth calls */
-#define IN_TURN 32           /* looks by which blocks went in turn: then they do; with one that */
-#define SURE 128             /* did not half of those are forgotten, of so many at most */
+#define IN_TURN 32           /* times that a block went in its turn: then they do; */
+#define OUT_OF_TURN 2        /* so many fewer for one that did not, */
+#define SURE 128             /* of so many at most */
+#define STAYS 16             /* blocks that went before one that is older: that has no turn */
 #define SIZES 256            /* that the average is of */
 #define WASTE 1.5            /* lost with each byte that is free in a segment in use: what comes */
 #define SPREAD 1.5           /* loses some, too, and differs by more than sizes taken one by one */
@@ -57,7 +59,9 @@ bool ss_turns(struct ss_pool *pool)
 
 void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 {
-	unsigned n = pool->turns.count, first = 0, kept = 0, old = 0;
+	struct ss_turn *line = pool->turns.line;
+	unsigned n = pool->turns.count, kept = 0;
+	bool went = false, in_turn = true;
 	double weight, off = (double)size - pool->turns.mean;
 
 	if (pool->turns.sizes < SIZES)
@@ -66,19 +70,24 @@ void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 	pool->turns.mean += off * weight;
 	pool->turns.variance += (off * off * (1 - weight) - pool->turns.variance) * weight;
 
-	/* What is older than one that went did not go in its turn, and is none of these. */
-	while (first < n && !ss_is_state(pool->turns.line[first].block, SS_BLOCK_LIVE))
-		first++;
-	for (unsigned i = first; i < n; i++)
-		if (!ss_is_state(pool->turns.line[i].block, SS_BLOCK_LIVE))
-			old = i + 1;
-	if (old)
-		pool->turns.run /= 2;
-	else if (first && pool->turns.run < SURE)
-		pool->turns.run++;
-	for (unsigned i = old ? old : first; i < n; i++)
-		pool->turns.line[kept++] = pool->turns.line[i];
+	for (unsigned i = 0; i < n; i++) {
+		if (ss_is_state(line[i].block, SS_BLOCK_LIVE))
+			continue;
+		went = true;
+		for (unsigned older = 0; older < i; older++)
+			if (ss_is_state(line[older].block, SS_BLOCK_LIVE)) {
+				line[older].passed++;
+				in_turn = false;
+			}
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (ss_is_state(line[i].block, SS_BLOCK_LIVE) && line[i].passed < STAYS)
+			line[kept++] = line[i];
 	pool->turns.count = kept;
+	if (!in_turn)
+		pool->turns.run -= pool->turns.run < OUT_OF_TURN ? pool->turns.run : OUT_OF_TURN;
+	else if (went && pool->turns.run < SURE)
+		pool->turns.run++;
 }
 
 void ss_turns_got(struct ss_pool *pool, const struct ss_block *b)
