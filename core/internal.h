@@ -104,7 +104,8 @@ struct ss_pool {
 			unsigned passed; /* by so many that were younger */
 		} line[SS_TURNS];
 		unsigned count;
-		unsigned run;           /* times that the first went, of late */
+		unsigned run;           /* blocks that went in their turn less those that did not, of late */
+		unsigned rests, left_out; /* allocations to leave out each time, and now */
 		unsigned sizes;         /* that these are of: */
 		double mean, variance;  /* bytes */
 	} turns;

@@ -16,10 +16,11 @@
 #include "core/grow.h"
 
 #define SMALL (64ull << 20)  /* a pool of this size is not worth calls */
-#define IN_TURN 32           /* times that a block went in its turn: then they do; */
-#define OUT_OF_TURN 2        /* so many fewer for one that did not, */
+#define IN_TURN 32           /* more blocks went in their turn than did not: then they do; */
 #define SURE 128             /* of so many at most */
 #define STAYS 16             /* blocks that went before one that is older: that has no turn */
+#define RESTS 16             /* allocations until they are looked at again, if they do not; twice */
+#define RESTS_MOST 1024      /* as many the next time */
 #define SIZES 256            /* that the average is of */
 #define WASTE 1.5            /* lost with each byte that is free in a segment in use: what comes */
 #define SPREAD 1.5           /* loses some, too, and differs by more than sizes taken one by one */
@@ -53,57 +54,78 @@ struct view {
 
 bool ss_turns(struct ss_pool *pool)
 {
-	return pool->turns.run >= IN_TURN && pool->backing != SS_BACKING_VMM &&
-	       ss_pool_used_high(pool) >= SMALL;
+	return pool->turns.run >= IN_TURN && ss_pool_used_high(pool) >= SMALL;
+}
+
+/* It costs a look at every block in the line, and most programs are not like that. */
+static void rest(struct ss_pool *pool)
+{
+	pool->turns.count = pool->turns.run = 0;
+	pool->turns.rests = pool->turns.rests * 2 + RESTS;
+	if (pool->turns.rests > RESTS_MOST)
+		pool->turns.rests = RESTS_MOST;
+	pool->turns.left_out = pool->turns.rests;
 }
 
 void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_turn *line = pool->turns.line;
-	unsigned n = pool->turns.count, kept = 0;
-	bool went = false, in_turn = true;
+	unsigned n = pool->turns.count, went = 0, kept = 0;
 	double weight, off = (double)size - pool->turns.mean;
+	bool in_turn = true;
 
+	if (pool->backing == SS_BACKING_VMM)
+		return;
 	if (pool->turns.sizes < SIZES)
 		pool->turns.sizes++;
 	weight = 1.0 / pool->turns.sizes;
 	pool->turns.mean += off * weight;
 	pool->turns.variance += (off * off * (1 - weight) - pool->turns.variance) * weight;
 
-	for (unsigned i = 0; i < n; i++) {
-		if (ss_is_state(line[i].block, SS_BLOCK_LIVE))
-			continue;
-		went = true;
-		for (unsigned older = 0; older < i; older++)
-			if (ss_is_state(line[older].block, SS_BLOCK_LIVE)) {
-				line[older].passed++;
-				in_turn = false;
-			}
+	for (unsigned i = n; i-- > 0;) {
+		if (ss_is_state(line[i].block, SS_BLOCK_LIVE)) {
+			line[i].passed += went;
+			in_turn &= !went;
+		} else {
+			line[i].passed = STAYS;
+			went++;
+		}
 	}
+	if (!went)
+		return;
 	for (unsigned i = 0; i < n; i++)
-		if (ss_is_state(line[i].block, SS_BLOCK_LIVE) && line[i].passed < STAYS)
+		if (line[i].passed < STAYS)
 			line[kept++] = line[i];
 	pool->turns.count = kept;
-	if (!in_turn)
-		pool->turns.run -= pool->turns.run < OUT_OF_TURN ? pool->turns.run : OUT_OF_TURN;
-	else if (went && pool->turns.run < SURE)
-		pool->turns.run++;
+	if (!in_turn && !pool->turns.run)
+		rest(pool);
+	else if (!in_turn)
+		pool->turns.run--;
+	else if (pool->turns.run < SURE && ++pool->turns.run == IN_TURN)
+		pool->turns.rests = 0;
 }
 
 void ss_turns_got(struct ss_pool *pool, const struct ss_block *b)
 {
+	if (pool->backing == SS_BACKING_VMM)
+		return;
+	if (pool->turns.left_out) {
+		pool->turns.left_out--;
+		return;
+	}
 	if (pool->turns.count == SS_TURNS) {
-		pool->turns.count = pool->turns.run = 0;
+		rest(pool);
 		return;
 	}
 	pool->turns.line[pool->turns.count++] =
 		(struct ss_turn){.block = b, .seg = b->seg, .size = b->size};
 }
 
-/* Square root; without libm, which a library that is preloaded had better not bring along. */
-static double root(double x)
+/* Square root of x, of which `most` is no less; without libm, which a library that is preloaded had
+ * better not bring along. */
+static double root(double x, double most)
 {
-	double r = x > 1 ? x : 1;
+	double r = most;
 
 	if (x <= 0)
 		return 0;
@@ -147,27 +169,31 @@ static unsigned gone(const struct ss_pool *pool, const struct ss_segment *seg, u
 
 static bool look(struct ss_pool *pool, struct view *v)
 {
-	double rest = (double)ss_pool_used(pool);
+	double live = (double)ss_pool_used(pool), busy = 0, spread;
 	unsigned n = pool->turns.count, left = BLOCKS;
 
-	v->count = 0;
-	v->turns = n + 1;
 	if (pool->segment_count > SEGMENTS)
 		return false;
-	for (const struct ss_segment *seg = pool->segments; seg; seg = seg->next)
-		v->place[v->count++] = (struct place){
-			.seg = seg, .size = (double)seg->size, .gone = gone(pool, seg, &left)};
+	v->turns = n + 1;
+	for (const struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
+		struct place *p = &v->place[v->count++];
+
+		*p = (struct place){.seg = seg, .size = (double)seg->size, .gone = gone(pool, seg, &left)};
+		if (p->gone > n + 1)
+			busy += p->size;
+		else if (p->gone)
+			v->busy[p->gone - 1] += p->size;
+	}
 	for (unsigned i = 0; i < n; i++)
-		rest -= (double)pool->turns.line[i].size;
+		live -= (double)pool->turns.line[i].size;
+	spread = (n + 2) * pool->turns.variance * SPREAD;
+	spread = spread > 1 ? spread : 1;
 	for (unsigned k = n + 1; k > 0; k--) {
-		if (k <= n)
-			rest += k < n ? (double)pool->turns.line[k].size : 0;
-		v->live[k] = rest;
-		v->busy[k] = 0;
-		for (unsigned i = 0; i < v->count; i++)
-			v->busy[k] += v->place[i].gone > k ? v->place[i].size : 0;
+		v->busy[k] = busy += v->busy[k];
+		live += k < n ? (double)pool->turns.line[k].size : 0;
+		v->live[k] = live;
 		v->more[k] = k * pool->turns.mean;
-		v->spread[k] = root(k * pool->turns.variance * SPREAD);
+		spread = v->spread[k] = root(k * pool->turns.variance * SPREAD, spread);
 	}
 	return left != 0;
 }
