@@ -78,9 +78,9 @@ bool ss_turns(struct ss_pool *pool);
 void ss_turns_asked(struct ss_pool *pool, uint64_t size);
 void ss_turns_got(struct ss_pool *pool, const struct ss_block *b);
 /* Of all ranges that are long enough, b among them, the one with which the pool will lack least
- * (b, if that cannot be said); NULL: it should rather grow, if it may. */
+ * (b, if that cannot be said). NULL: the pool should rather grow, for *fit (NULL: it is not to). */
 struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
-			       uint64_t align, bool may_grow, struct ss_block *b);
+			       uint64_t align, struct ss_block *b, struct ss_fit *fit);
 
 /* thrift.c. Pool lock held. Counts an allocation by q that was no hit, and the hits
  * before it. */
@@ -90,8 +90,9 @@ int64_t ss_thrift(struct ss_pool *pool);
 /* Are chunks moved more often than a hundredth of the allocations on top of that? */
 bool ss_thrift_over(struct ss_pool *pool);
 /* May an allocation that something would serve be a miss for a tighter fit? */
-int64_t ss_thrift_misses_left(const struct ss_pool *pool);
 bool ss_thrift_misses(const struct ss_pool *pool);
+/* And how many may? Below 0: so many too many were. */
+int64_t ss_thrift_misses_left(const struct ss_pool *pool);
 /* Is the pool one that goes on growing, in steps that are many for the allocations it serves? */
 bool ss_thrift_often(const struct ss_pool *pool);
 /* Has it missed too seldom to tell how it goes on? */

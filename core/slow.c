@@ -73,11 +73,9 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 		clean = best_of(pool, &pool->clean, w);
 		b = better(clean, own) ? clean : own;
 		if (b && ss_turns(pool)) {
-			b = ss_turns_best(pool, q, w->size, w->align, w->tight, b);
-			if (!b) {
-				w->fit = (struct ss_fit){.beside = true};
+			b = ss_turns_best(pool, q, w->size, w->align, b, w->tight ? &w->fit : NULL);
+			if (!b)
 				return NULL;
-			}
 		}
 		start = b ? ss_start_in(b, w->align, 0) : 0;
 	}

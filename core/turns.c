@@ -25,10 +25,13 @@
 #define WASTE 1.5            /* lost with each byte that is free in a segment in use: what comes */
 #define SPREAD 1.5           /* loses some, too, and differs by more than sizes taken one by one */
 #define PRICE_PART 100       /* of the used peak: a call, if none was saved up; it halves with */
-#define HALVES 7             /* so many */
-#define MISS_CALLS 5         /* and a miss */
+#define HALVES 7             /* so many; */
+#define MISS_CALLS 8         /* as much as so many calls, a miss, which halves with */
+#define MISS_HALVES 4        /* so many, until there are more than there may be */
+#define MISSES_OVER 16       /* by so many */
 #define LONGER_PART 8192     /* of what is left of a range: only to tell ranges apart */
-#define BESIDE_PART 16       /* of the peak: what the pool may be above it (fit.c) */
+#define FITS_PART 32         /* of the used peak: a pool that is no more above it fits well as it is */
+#define BESIDE_PART 16       /* what one may be above it that does not (fit.c) */
 #define SEGMENTS 128         /* and */
 #define BLOCKS 512           /* of them: a pool of more is not looked at */
 #define NEVER (SS_TURNS + 2) /* goes what is in none */
@@ -246,7 +249,7 @@ static double price(struct ss_pool *pool, const struct view *v, double want)
 	bool goes[SEGMENTS] = {false};
 	unsigned calls = 1;
 
-	if (!ss_thrift_misses(pool))
+	if (ss_thrift_misses_left(pool) <= -MISSES_OVER)
 		return -1;
 	while (over > 0) {
 		unsigned best = SEGMENTS;
@@ -269,19 +272,22 @@ static double price(struct ss_pool *pool, const struct view *v, double want)
 		calls++;
 	}
 	return twice(unit, -ss_thrift(pool) / HALVES) * calls +
-	       twice(unit, -ss_thrift_misses_left(pool) / HALVES) * MISS_CALLS;
+	       twice(unit, -ss_thrift_misses_left(pool) / MISS_HALVES) * MISS_CALLS;
 }
 
 struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
-			       uint64_t align, bool may_grow, struct ss_block *b)
+			       uint64_t align, struct ss_block *b, struct ss_fit *fit)
 {
 	uint64_t used = ss_pool_used_high(pool), high = atomic_load(&pool->reserved_high);
 	uint64_t want = ss_fit_size(pool, size, 0);
 	double least = 0, cost, more;
+	struct ss_fit may;
 	struct place *best = NULL;
 	struct view v = {.size = (double)size, .need = size, .align = align};
 
-	used += used / BESIDE_PART;
+	may = (struct ss_fit){.beside = high > used + used / FITS_PART};
+	if (may.beside)
+		used += used / BESIDE_PART;
 	v.cap = (double)(used > high ? used : high);
 	if (!look(pool, &v))
 		return b;
@@ -299,8 +305,9 @@ struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_
 	}
 	if (!best)
 		return b;
-	more = may_grow ? price(pool, &v, (double)want) : -1;
-	if (more >= 0 && lack(&v, 0, (double)want) + more < least)
-		return NULL;
-	return best->range;
+	more = fit ? price(pool, &v, (double)want) : -1;
+	if (more < 0 || lack(&v, 0, (double)want) + more >= least)
+		return best->range;
+	*fit = may;
+	return NULL;
 }
