@@ -18,9 +18,12 @@
 #define SMALL (64ull << 20)  /* a pool of this size is not worth calls */
 #define IN_TURN 32           /* more blocks went in their turn than did not: then they do; */
 #define SURE 128             /* of so many at most */
+#define TOGETHER 2           /* that go before the next comes: more, and that is no turn */
 #define STAYS 16             /* blocks that went before one that is older: that has no turn */
 #define RESTS 16             /* allocations until they are looked at again, if they do not; twice */
 #define RESTS_MOST 1024      /* as many the next time */
+#define SHARE_PART 10        /* of the used peak: in a pool of which less goes in turn it is other
+			      * blocks that decide what it lacks */
 #define SIZES 256            /* that the average is of */
 #define WASTE 1.5            /* lost with each byte that is free in a segment in use: what comes */
 #define SPREAD 1.5           /* loses some, too, and differs by more than sizes taken one by one */
@@ -57,7 +60,12 @@ struct view {
 
 bool ss_turns(struct ss_pool *pool)
 {
-	return pool->turns.run >= IN_TURN && ss_pool_used_high(pool) >= SMALL;
+	double used;
+
+	if (pool->turns.run < IN_TURN)
+		return false;
+	used = (double)ss_pool_used_high(pool);
+	return used >= SMALL && (pool->turns.count + 1) * pool->turns.mean >= used / SHARE_PART;
 }
 
 /* It costs a look at every block in the line, and most programs are not like that. */
@@ -73,7 +81,7 @@ static void rest(struct ss_pool *pool)
 void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 {
 	struct ss_turn *line = pool->turns.line;
-	unsigned n = pool->turns.count, went = 0, kept = 0;
+	unsigned n = pool->turns.count, went = 0, kept = 0, wrong;
 	double weight, off = (double)size - pool->turns.mean;
 	bool in_turn = true;
 
@@ -100,10 +108,11 @@ void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 		if (line[i].passed < STAYS)
 			line[kept++] = line[i];
 	pool->turns.count = kept;
-	if (!in_turn && !pool->turns.run)
+	wrong = went > TOGETHER ? went : !in_turn;
+	if (wrong > pool->turns.run)
 		rest(pool);
-	else if (!in_turn)
-		pool->turns.run--;
+	else if (wrong)
+		pool->turns.run -= wrong;
 	else if (pool->turns.run < SURE && ++pool->turns.run == IN_TURN)
 		pool->turns.rests = 0;
 }
