@@ -62,7 +62,7 @@ bool ss_turns(struct ss_pool *pool)
 {
 	double used;
 
-	if (pool->turns.run < IN_TURN)
+	if (pool->turns.run < IN_TURN || pool->lags)
 		return false;
 	used = (double)ss_pool_used_high(pool);
 	return used >= SMALL && (pool->turns.count + 1) * pool->turns.mean >= used / SHARE_PART;
