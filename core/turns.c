@@ -62,7 +62,7 @@ bool ss_turns(struct ss_pool *pool)
 {
 	double used;
 
-	if (pool->turns.run < IN_TURN || pool->lags)
+	if (pool->turns.run < IN_TURN)
 		return false;
 	used = (double)ss_pool_used_high(pool);
 	return used >= SMALL && (pool->turns.count + 1) * pool->turns.mean >= used / SHARE_PART;
@@ -109,7 +109,9 @@ void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 			line[kept++] = line[i];
 	pool->turns.count = kept;
 	wrong = went > TOGETHER ? went : !in_turn;
-	if (wrong > pool->turns.run)
+	if (pool->lags)
+		pool->turns.run = 0;
+	else if (wrong > pool->turns.run)
 		rest(pool);
 	else if (wrong)
 		pool->turns.run -= wrong;

@@ -90,10 +90,10 @@ in_turn 1.17 -v live=40          # 1.25
 in_turn 1.13 -v live=8 -v kept=20 # 1.15; 1.18 if a segment that one of those is in counts as soon free
 in_turn 1.19 -v live=8 -v late=20 # 1.24
 in_turn 1.13 -v live=8 -v keeps=100 # 1.16, or if those wait for their turn
-# Where the device lags it is not known what will be free (5.9 if that is believed).
-generate turns 7919 -v allocations=4000 -v live=8
+# Where the device lags it is not known when what others freed is back (6.0 if that is believed).
+"$somashim" generate --seed 101 -o "$log" handoff
 lag=4
-replay hip "in turn, behind" ratio "<=" 3.5
+replay hip "handoff 101, behind" ratio "<=" 3.5
 lag=0
 
 # Many of the blocks stay: it grows ahead by as much as the slack allows (0.76, 0.54 and 0.72 if by
