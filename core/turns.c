@@ -2,7 +2,7 @@
 /*
  * Blocks that go in turn: one part of a program makes buffers of ever other sizes, another takes
  * them over and frees each when it is done with it, the first first. By best fit a pool of whole
- * segments comes to a third more than was ever in use: a small buffer in a large segment keeps
+ * segments comes to a quarter more than was ever in use: a small buffer in a large segment keeps
  * that from the large one that comes next, or from going back for it.
  *
  * But of such a program all is known except sizes: at the next allocation but k the k+1 oldest
