@@ -333,10 +333,10 @@ enum ss_status ss_slow(struct ss_pool *pool, struct ss_queue *q, struct ss_timel
 			ss_thrift_count(pool, q);
 		w.demand = flush_first(pool, q, size);
 		ss_peak_note(pool, size);
-		if (first)
+		if (first) {
 			ss_turns_asked(pool, size);
-		if (first)
 			remaps = pool->st.remaps;
+		}
 		if (q && grown)
 			ss_recur_begin(pool, q, size, pool->st.remaps != remaps);
 		else if (w.demand != SS_GROWING)

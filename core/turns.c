@@ -34,7 +34,6 @@
 #define MISSES_OVER 16       /* by so many */
 #define LONGER_PART 8192     /* of what is left of a range: only to tell ranges apart */
 #define FITS_PART 32         /* of the used peak: a pool that is no more above it fits well as it is */
-#define BESIDE_PART 16       /* what one may be above it that does not (fit.c) */
 #define SEGMENTS 128         /* and */
 #define BLOCKS 512           /* of them: a pool of more is not looked at */
 #define NEVER (SS_TURNS + 2) /* goes what is in none */
@@ -52,9 +51,8 @@ struct view {
 	unsigned turns;                /* until what is asked for goes */
 	double live[SS_TURNS + 2];     /* bytes, so many allocations from now, of what is there now; */
 	double busy[SS_TURNS + 2];     /* of the segments that they keep; */
-	double more[SS_TURNS + 2];     /* of what comes until then, */
-	double spread[SS_TURNS + 2];   /* and how much that may be off */
-	double cap, size;
+	double spread[SS_TURNS + 2];   /* how much what comes until then may be off its mean */
+	double cap, size, mean;
 	uint64_t need, align;
 };
 
@@ -206,7 +204,6 @@ static bool look(struct ss_pool *pool, struct view *v)
 		v->busy[k] = busy += v->busy[k];
 		live += k < n ? (double)pool->turns.line[k].size : 0;
 		v->live[k] = live;
-		v->more[k] = k * pool->turns.mean;
 		spread = v->spread[k] = root(k * pool->turns.variance * SPREAD, spread);
 	}
 	return left != 0;
@@ -223,7 +220,7 @@ static double lack(const struct view *v, unsigned gone, double segment)
 		double live = v->live[k] + (there ? v->size : 0);
 		double busy = v->busy[k] + (there && k >= gone ? segment : 0);
 
-		sum += excess(live + (busy - live) * WASTE + v->more[k] - v->cap, v->spread[k]);
+		sum += excess(live + (busy - live) * WASTE + k * v->mean - v->cap, v->spread[k]);
 	}
 	return sum;
 }
@@ -289,17 +286,14 @@ static double price(struct ss_pool *pool, const struct view *v, double want)
 struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_t size,
 			       uint64_t align, struct ss_block *b, struct ss_fit *fit)
 {
-	uint64_t used = ss_pool_used_high(pool), high = atomic_load(&pool->reserved_high);
-	uint64_t want = ss_fit_size(pool, size, 0);
+	uint64_t used = ss_pool_used_high(pool), want = ss_fit_size(pool, size, 0);
+	struct ss_fit may = {
+		.beside = atomic_load(&pool->reserved_high) > used + used / FITS_PART};
+	struct view v = {.size = (double)size, .need = size, .align = align,
+			 .mean = pool->turns.mean, .cap = (double)ss_fit_ceiling(pool, size, &may)};
 	double least = 0, cost, more;
-	struct ss_fit may;
 	struct place *best = NULL;
-	struct view v = {.size = (double)size, .need = size, .align = align};
 
-	may = (struct ss_fit){.beside = high > used + used / FITS_PART};
-	if (may.beside)
-		used += used / BESIDE_PART;
-	v.cap = (double)(used > high ? used : high);
 	if (!look(pool, &v))
 		return b;
 	if (q)

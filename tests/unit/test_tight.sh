@@ -90,6 +90,9 @@ in_turn 1.17 -v live=40          # 1.25
 in_turn 1.13 -v live=8 -v kept=20 # 1.15; 1.18 if a segment that one of those is in counts as soon free
 in_turn 1.19 -v live=8 -v late=20 # 1.24
 in_turn 1.13 -v live=8 -v keeps=100 # 1.16, or if those wait for their turn
+# Meshes that are regridded drop a level at once: that is not in turn (1.077 if it is).
+"$somashim" generate --seed 801 --scale 0.17 -o "$log" amr
+replay hip "amr 801" ratio "<=" 1.05
 # Where the device lags it is not known when what others freed is back (6.0 if that is believed).
 "$somashim" generate --seed 101 -o "$log" handoff
 lag=4
