@@ -59,6 +59,13 @@ void ss_vmm_leave(struct ss_pool *pool, void *arg);
  * been idle since `older_than` ms. Returns the bytes given back. */
 uint64_t ss_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
 
+/* Of two idle segments, does that of `size` bytes go before that of `other`, if `excess` are to
+ * go? The smallest that suffices, or else the largest: fewest calls. */
+static inline bool ss_goes_first(uint64_t size, uint64_t other, uint64_t excess)
+{
+	return size > excess ? other < excess || size < other : other < excess && size > other;
+}
+
 enum ss_status ss_slab_add(struct ss_pool *pool, uint64_t size);
 /* The same for a segment that a block is to have for itself; what is idle makes room, where
  * nobody has to wait for that. */

@@ -186,15 +186,10 @@ static struct ss_segment *victim(struct ss_pool *pool, uint64_t target, uint64_t
 	struct ss_segment *seg, *best = NULL;
 
 	for (seg = pool->segments; seg; seg = seg->next) {
-		bool over = seg->native_size > excess;
-
 		if (!is_idle(seg) || seg->idle_since > older_than ||
 		    seg->native_size + floor > reserved)
 			continue;
-		if (!best || (over ? best->native_size < excess ||
-				     seg->native_size < best->native_size :
-			      best->native_size < excess &&
-			      seg->native_size > best->native_size))
+		if (!best || ss_goes_first(seg->native_size, best->native_size, excess))
 			best = seg;
 	}
 	return best;

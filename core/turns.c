@@ -263,14 +263,11 @@ static double price(struct ss_pool *pool, const struct view *v, double want)
 		unsigned best = SEGMENTS;
 
 		for (unsigned i = 0; i < v->count; i++) {
-			const struct place *p = &v->place[i];
-			bool enough = p->size >= over;
-
-			if (p->gone || goes[i])
+			if (v->place[i].gone || goes[i])
 				continue;
-			if (best == SEGMENTS ||
-			    (enough ? v->place[best].size < over || p->size < v->place[best].size :
-			     p->size > v->place[best].size))
+			if (best == SEGMENTS || ss_goes_first(v->place[i].seg->size,
+							      v->place[best].seg->size,
+							      (uint64_t)over))
 				best = i;
 		}
 		if (best == SEGMENTS)
