@@ -12,12 +12,6 @@
 
 /* ---- holes -------------------------------------------------------------- */
 
-/* A hole that may be filled: not one whose memory would not go (`exported`). */
-static bool is_gap(const struct ss_block *b)
-{
-	return ss_is_state(b, SS_BLOCK_HOLE) && !b->exported;
-}
-
 void ss_hole_place(struct ss_pool *pool, struct ss_block *b)
 {
 	struct ss_vmm *v = pool->vmm;
@@ -25,11 +19,11 @@ void ss_hole_place(struct ss_pool *pool, struct ss_block *b)
 	ss_set_state(b, SS_BLOCK_HOLE);
 	b->slot = SS_SLOT_CLEAN;
 	b->n = 0;
-	if (is_gap(b->next)) {
+	if (ss_is_gap(b->next)) {
 		ss_heap_remove(&v->holes, b->next);
 		ss_block_merge(pool->core, b);
 	}
-	if (is_gap(b->prev)) {
+	if (ss_is_gap(b->prev)) {
 		b = b->prev;
 		ss_heap_remove(&v->holes, b);
 		ss_block_merge(pool->core, b);
@@ -304,7 +298,7 @@ static enum ss_status fill_gaps(struct ss_pool *pool)
 		enum ss_status s;
 
 		pthread_mutex_lock(&pool->lock);
-		for (b = pool->vmm->seg->first; b && !(is_gap(b) && b->next); b = b->next)
+		for (b = pool->vmm->seg->first; b && !(ss_is_gap(b) && b->next); b = b->next)
 			;
 		if (b) {
 			ss_heap_remove(&pool->vmm->holes, b);

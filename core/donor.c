@@ -13,7 +13,7 @@
 
 struct donors {
 	struct ss_vmm *v;
-	struct ss_block *avoid[2]; /* neighbours of the target: they are the run */
+	const struct ss_gap *gap;  /* gathering: what it is for */
 	struct ss_block *best;
 	struct ss_chunk *victim;      /* releasing: the chunk in `best` */
 	uint64_t most;             /* no larger chunk than this, */
@@ -89,19 +89,48 @@ uint64_t ss_chunks_movable_all(const struct ss_pool *pool)
 	return sum.bytes;
 }
 
+/* What is free in the run is part of it. */
+static bool in_run(const struct donors *d, const struct ss_block *b)
+{
+	return b->addr < d->gap->to && b->addr + b->size > d->gap->from;
+}
+
 static void pick_donor(struct ss_block *b, void *arg)
 {
 	struct donors *d = arg;
 	struct ss_chunk *c;
 
-	if (b->size < d->v->unit || b == d->avoid[0] || b == d->avoid[1])
+	if (b->size < d->v->unit || in_run(d, b))
 		return;
 	c = whole_chunk(d, b);
-	/* Of two alike the one in the shorter run: long ones serve as they are. */
+	/* Of two alike the one in the shorter run: long ones serve as they are. (And the lower one:
+	 * the heap's order is that of addresses, which differ from run to run.) */
 	if (c && (better(d, c, d->victim) ||
-		  (c->size == d->victim->size && b->size < d->best->size))) {
+		  (c->size == d->victim->size &&
+		   (b->size < d->best->size ||
+		    (b->size == d->best->size && b->addr < d->best->addr))))) {
 		d->best = b;
 		d->victim = c;
+	}
+}
+
+/* The next one behind the target, and then from the start: what is free there is next in turn, so
+ * it is the hole that goes on. */
+static void pick_behind(struct donors *d, const struct ss_block *target)
+{
+	struct ss_block *b = target->next ? target->next : d->v->seg->first;
+
+	for (; b != target && !d->best; b = b->next ? b->next : d->v->seg->first) {
+		uint64_t va = ss_round(b->addr, d->v->unit);
+		struct ss_chunk *c;
+
+		if (!ss_is_state(b, SS_BLOCK_FREE) || b->slot != SS_SLOT_CLEAN || in_run(d, b))
+			continue;
+		while (!d->best && (c = next_whole(d->v, b, &va)))
+			if (c->size <= d->room) {
+				d->best = b;
+				d->victim = c;
+			}
 	}
 }
 
@@ -176,22 +205,25 @@ static void give_small(struct ss_pool *pool, struct ss_chunk **list, uint64_t by
 	ss_keeps_end(pool, &w, given, SS_GIVE_PARTS);
 }
 
-struct ss_chunk *ss_chunks_gather(struct ss_pool *pool, struct ss_block *target, uint64_t want,
-				  uint64_t extra, bool fine)
+struct ss_chunk *ss_chunks_gather(struct ss_pool *pool, struct ss_block *target,
+				  const struct ss_gap *gap, uint64_t want, uint64_t extra,
+				  bool fine)
 {
 	struct ss_vmm *v = pool->vmm;
 	struct ss_chunk *list = NULL, **tail = &list;
 	uint64_t got = 0;
 
 	while (got < want) {
-		struct donors d = {.v = v, .most = want - got, .room = target->size - got};
+		struct donors d = {.v = v, .gap = gap, .most = want - got,
+				   .room = target->size - got};
 		struct ss_block *b;
 		struct ss_chunk *c;
 
 		pthread_mutex_lock(&pool->lock);
-		d.avoid[0] = target->prev;
-		d.avoid[1] = target->next;
-		ss_heap_each(&pool->clean, pick_donor, &d);
+		if (ss_turns(pool))
+			pick_behind(&d, target);
+		if (!d.best)
+			ss_heap_each(&pool->clean, pick_donor, &d);
 		c = d.victim;
 		b = c ? detach(pool, d.best, c) : NULL;
 		pthread_mutex_unlock(&pool->lock);

@@ -355,6 +355,8 @@ struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t siz
 /* `size` bytes at `align` out of several ranges side by side that q's stream may
  * use, not placed. NULL: no such run, or host memory is out. */
 struct ss_block *ss_join(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align);
+/* May that in `slot` take b (NULL: no) as it is? */
+bool ss_joins(const struct ss_block *b, uint32_t slot);
 /* The bytes right before / after b that the timeline in `slot` may use. */
 uint64_t ss_join_before(const struct ss_block *b, uint32_t slot);
 uint64_t ss_join_after(const struct ss_block *b, uint32_t slot);

@@ -9,10 +9,9 @@
  */
 #include "core/grow.h"
 
-/* May `slot` take b as it is? */
-static bool mine(const struct ss_block *b, uint32_t slot)
+bool ss_joins(const struct ss_block *b, uint32_t slot)
 {
-	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == SS_BLOCK_FREE &&
+	return b && ss_is_state(b, SS_BLOCK_FREE) &&
 	       (b->slot == slot || b->slot == SS_SLOT_CLEAN ||
 		(SS_MUTANT_IS(47) && b->slot != SS_SLOT_EPOCH));
 }
@@ -21,7 +20,7 @@ uint64_t ss_join_before(const struct ss_block *b, uint32_t slot)
 {
 	uint64_t bytes = 0;
 
-	while ((b = b->prev) && mine(b, slot))
+	while ((b = b->prev) && ss_joins(b, slot))
 		bytes += b->size;
 	return bytes;
 }
@@ -30,7 +29,7 @@ uint64_t ss_join_after(const struct ss_block *b, uint32_t slot)
 {
 	uint64_t bytes = 0;
 
-	while ((b = b->next) && mine(b, slot))
+	while ((b = b->next) && ss_joins(b, slot))
 		bytes += b->size;
 	return bytes;
 }
@@ -49,7 +48,7 @@ static void consider(struct ss_block *b, void *arg)
 	struct ss_block *first = b;
 	uint64_t bytes;
 
-	while (mine(first->prev, slot)) {
+	while (ss_joins(first->prev, slot)) {
 		first = first->prev;
 		if (first->slot == slot)
 			return;

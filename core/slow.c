@@ -72,7 +72,10 @@ static struct ss_block *from_heaps(struct ss_pool *pool, struct ss_queue *q, str
 		own = q ? best_of(pool, &q->own, w) : NULL;
 		clean = best_of(pool, &pool->clean, w);
 		b = better(clean, own) ? clean : own;
-		if (b && ss_turns(pool)) {
+		if (b && pool->vmm) {
+			if (!w->apart)
+				b = ss_turns_next(pool, q, w->size, w->align, b);
+		} else if (b && ss_turns(pool)) {
 			b = ss_turns_best(pool, q, w->size, w->align, b, w->tight ? &w->fit : NULL);
 			if (!b)
 				return NULL;

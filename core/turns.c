@@ -83,8 +83,6 @@ void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 	double weight, off = (double)size - pool->turns.mean;
 	bool in_turn = true;
 
-	if (pool->backing == SS_BACKING_VMM)
-		return;
 	if (pool->turns.sizes < SIZES)
 		pool->turns.sizes++;
 	weight = 1.0 / pool->turns.sizes;
@@ -119,8 +117,6 @@ void ss_turns_asked(struct ss_pool *pool, uint64_t size)
 
 void ss_turns_got(struct ss_pool *pool, const struct ss_block *b)
 {
-	if (pool->backing == SS_BACKING_VMM)
-		return;
 	if (pool->turns.left_out) {
 		pool->turns.left_out--;
 		return;
@@ -312,4 +308,32 @@ struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_
 		return best->range;
 	*fit = may;
 	return NULL;
+}
+
+const struct ss_block *ss_turns_last(struct ss_pool *pool)
+{
+	unsigned i = pool->turns.count;
+
+	if (!ss_turns(pool))
+		return NULL;
+	while (i-- > 0)
+		if (ss_is_state(pool->turns.line[i].block, SS_BLOCK_LIVE))
+			return pool->turns.line[i].block;
+	return NULL;
+}
+
+struct ss_block *ss_turns_next(struct ss_pool *pool, const struct ss_queue *q, uint64_t size,
+			       uint64_t align, struct ss_block *b)
+{
+	const struct ss_block *last = ss_turns_last(pool), *at = last;
+
+	for (unsigned left = BLOCKS; last && left; left--) {
+		at = at->next ? at->next : last->seg->first;
+		if (at == last)
+			break;
+		if (ss_joins(at, q ? q->tl->slot : SS_SLOT_CLEAN) &&
+		    ss_start_in(at, align, 0) + size <= at->addr + at->size)
+			return (struct ss_block *)at;
+	}
+	return b;
 }

@@ -4,8 +4,8 @@
  * chunks mapped into it.
  *
  * The reservation is tiled by blocks like any segment; addresses without memory
- * behind them are blocks in state HOLE. Growing maps chunks into the hole where
- * the fewest bytes complete a long enough run, so a pool stays in one piece.
+ * behind them are blocks in state HOLE. Growing maps chunks into the holes where
+ * the fewest bytes complete a long enough run (hole.c), so a pool stays in one piece.
  * Before it asks the device for more it takes chunks of which every byte is free
  * and completed out of runs that are too short and maps them there instead
  * (remapping), and then a byte that would be new counts twice: reserved memory
@@ -33,8 +33,7 @@
 #define MOST_DEBT 3   /* unless the debt is a call for so many of all allocations, */
 #define LARGE_PART 4  /* and so many more where it would exceed the peak by such a part: */
 #define LARGE_DEBT 128 /* early in a program there are few allocations to count on */
-#define RECUR_DEBT 384 /* so many where the program recurs: soon nothing moves there any more, */
-#define RECUR_WEIGHT 32 /* but what is made stays */
+#define RECUR_DEBT 384 /* so many where the program recurs: soon nothing moves there any more */
 #define AHEAD_PART 128 /* of the pool: the least by which one that goes on growing grows, */
 #define MANY_TIMES 2   /* as much, where misses are many */
 #define EARLY (8ull << 20) /* and the least while it is small: */
@@ -66,85 +65,6 @@ static uint64_t chunk_size(const struct ss_pool *pool, uint64_t bytes, bool fine
 
 	return chunk_of(pool, share < bytes / RUN_PARTS ? bytes / RUN_PARTS : share,
 			fine && bytes < FINE_UPTO ? 0 : SS_FRAME);
-}
-
-/* ---- choosing ----------------------------------------------------------- */
-
-struct search {
-	struct ss_vmm *v;
-	uint32_t slot;           /* of the asking timeline */
-	uint64_t size, align;
-	uint64_t step;           /* bytes come in multiples of it, where they fit */
-	unsigned weight;         /* of a byte that will be new, beside one that moves; or 0 */
-	uint64_t movable;        /* bytes of free chunks that may move there */
-	struct ss_block *hole;
-	uint64_t start, bytes;   /* of the part of the hole to fill */
-	uint64_t cost;           /* those bytes, and what those of them that will be new weigh */
-};
-
-/* What a range beside the hole holds is no donor: it is part of the run. */
-static uint64_t beside(const struct search *s, const struct ss_block *b)
-{
-	return ss_is_state(b, SS_BLOCK_FREE) && b->slot == SS_SLOT_CLEAN ?
-	       ss_chunks_movable(s->v, b) : 0;
-}
-
-/* How much of `bytes` in this hole would have to be made, rather than moved there? */
-static uint64_t made(const struct search *s, const struct ss_block *hole, uint64_t bytes)
-{
-	uint64_t have = s->movable - beside(s, hole->prev) - beside(s, hole->next);
-
-	return bytes > have ? bytes - have : 0;
-}
-
-/* How many bytes would this hole need to make a run of s->size? Those that are new cost memory, and
- * as many calls as those that move. */
-static void consider(struct ss_block *hole, void *arg)
-{
-	struct search *s = arg;
-	uint64_t left = ss_join_before(hole, s->slot), right = ss_join_after(hole, s->slot);
-	uint64_t run = ss_round(hole->addr - left, s->align), end = run + s->size, bytes, cost;
-
-	/* From the left end of the hole, or all of it where that joins both. */
-	bytes = end > hole->addr ? ss_round(end - hole->addr, s->step) : s->step;
-	if (bytes > hole->size) {
-		if (end > hole->addr + hole->size + right)
-			return;
-		bytes = hole->size;
-	}
-	cost = bytes + (s->weight ? s->weight * made(s, hole, bytes) : 0);
-	if (s->hole && (cost > s->cost || (cost == s->cost && hole->addr > s->start)))
-		return;
-	s->hole = hole;
-	s->start = hole->addr;
-	s->bytes = bytes;
-	s->cost = cost;
-}
-
-/* For a block that stays. */
-static void consider_apart(struct ss_block *hole, void *arg)
-{
-	struct search *s = arg;
-
-	if (hole->addr >= ss_stays_from(s->v))
-		consider(hole, arg);
-}
-
-/* Where access is given from the start of the reservation only, the lowest hole
- * must go first: what it lacks for the run, the next growth adds behind it. */
-static void lowest(struct ss_block *hole, void *arg)
-{
-	struct search *s = arg;
-	uint64_t run = ss_round(hole->addr - ss_join_before(hole, s->slot), s->align);
-	uint64_t end = run + s->size;
-
-	if (s->hole && hole->addr > s->start)
-		return;
-	s->hole = hole;
-	s->start = hole->addr;
-	s->bytes = end > hole->addr ? ss_round(end - hole->addr, s->step) : s->step;
-	if (s->bytes > hole->size)
-		s->bytes = hole->size;
 }
 
 /* ---- growing ------------------------------------------------------------ */
@@ -194,15 +114,10 @@ static void set_apart(struct ss_pool *pool)
 {
 	struct ss_vmm *v = pool->vmm;
 	uint64_t from = ss_stays_from(v);
-	struct ss_block *b = ss_block_containing(pool->core, v->seg, from), *rest;
+	struct ss_block *b = ss_block_containing(pool->core, v->seg, from);
 
-	if (!ss_is_state(b, SS_BLOCK_HOLE) || b->exported || b->addr == from)
-		return;
-	ss_heap_remove(&v->holes, b);
-	rest = ss_block_split(pool->core, b, from - b->addr);
-	ss_heap_insert(&v->holes, b);
-	if (rest)
-		ss_heap_insert(&v->holes, rest);
+	if (ss_is_gap(b))
+		ss_hole_split(pool, b, from - b->addr);
 }
 
 /* The `bytes` that `size` lacks, and what comes next in a pool that goes on growing. One that
@@ -235,12 +150,12 @@ static uint64_t ahead_of(struct ss_pool *pool, uint64_t size, uint64_t bytes, bo
 }
 
 /* `more`: than is missing, and apart from what does not stay, where that is better. *more: so it
- * was. */
+ * was. Of several holes that a run lacks this fills the first; who asked comes again. */
 static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
 			   uint64_t align, bool remap, bool *more)
 {
-	struct search find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
-	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may, fine, stays;
+	struct ss_gap find = {.slot = x ? x->slot : SS_SLOT_CLEAN, .size = size, .align = align};
+	bool prefix = pool->core->dev[pool->dev].info.access_prefix, may, fine, stays, whole;
 	uint64_t unit, bytes, extra = 0;
 	struct ss_block *target;
 	enum ss_status s = SS_OK;
@@ -256,32 +171,28 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	fine = !prefix && ss_thrift_often(pool) &&
 	       atomic_load(&pool->core->handles) < FINE_HANDLES;
 	stays = !prefix && *more && ss_stays_apart(pool, size);
-	find.v = pool->vmm;
 	find.step = step_of(pool, fine);
 	if (stays)
 		set_apart(pool);
-	ss_heap_each(&pool->vmm->holes, stays ? consider_apart : prefix ? lowest : consider, &find);
-	/* What the cheapest hole needs may lie beside it already, and all be new then. */
-	if (find.hole && remap && !prefix && !stays && worth_moving(pool, size, find.bytes)) {
-		find.weight = ss_recur_places(pool) ? RECUR_WEIGHT : 1;
-		find.movable = ss_chunks_movable_all(pool);
-		find.hole = NULL;
-		ss_heap_each(&pool->vmm->holes, consider, &find);
-	}
-	target = find.hole;
+	ss_gap_find(pool, &find, stays ? SS_GAP_APART : prefix ? SS_GAP_LOWEST : SS_GAP_ANY);
+	/* What the cheapest needs may lie beside it already, and all be new then. */
+	if (find.hole && remap && !prefix && !stays && worth_moving(pool, size, find.total))
+		ss_gap_find(pool, &find, SS_GAP_MOVING);
+	target = find.hole ? ss_hole_split(pool, find.hole, find.start - find.hole->addr) : NULL;
 	if (!target) {
 		pthread_mutex_unlock(&pool->lock);
 		*more = stays;
-		return SS_ERR_NOMEM;
+		return find.hole ? SS_ERR_FAILED : SS_ERR_NOMEM;
 	}
 	pool->vmm->apart |= stays;
 	bytes = find.bytes;
+	whole = bytes == find.total;
 	/* In a young pool that goes to the end only, where it joins what comes next. */
-	if (*more && (!target->next || !ss_thrift_young(pool)))
+	if (*more && whole && (!target->next || !ss_thrift_young(pool)))
 		bytes = with_next(pool, size, bytes, find.step);
 	if (bytes > target->size)
 		bytes = target->size;
-	if (*more && fine)
+	if (*more && whole && fine)
 		extra = ss_round(ahead_of(pool, size, bytes, stays), find.step);
 	if (extra > target->size - bytes)
 		extra = target->size - bytes;
@@ -291,7 +202,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	/* (Few chunks for what is still in one piece.) */
 	unit = chunk_size(pool, bytes > find.bytes ? 2 * bytes : bytes, fine);
 	/* Chunks that move leave holes below. */
-	may = remap && !prefix && worth_moving(pool, size, bytes);
+	may = remap && !prefix && worth_moving(pool, size, whole ? bytes : find.total);
 	if (!ss_hole_shorten(pool, target, bytes + extra + (may ? SS_MAX_CHUNK : 0))) {
 		ss_hole_place(pool, target);
 		pthread_mutex_unlock(&pool->lock);
@@ -299,7 +210,8 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return ss_chunk_fill(pool, target,
-			     may ? ss_chunks_gather(pool, target, bytes, extra, fine) : NULL, unit);
+			     may ? ss_chunks_gather(pool, target, &find, bytes, extra, fine) : NULL,
+			     unit);
 }
 
 /* A driver that refuses the first chunk refuses them all, for all that is known: the pool lives

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A pool on virtual memory, inside: its reservation and its chunks (chunk.c), which of them are
- * to be had (donor.c), and what lies apart (stays.c), as vmm.c uses them. */
+ * to be had (donor.c) and which holes to be filled (hole.c), and what lies apart (stays.c), as
+ * vmm.c uses them. */
 #ifndef SS_CORE_VMM_H
 #define SS_CORE_VMM_H
 
@@ -64,6 +65,12 @@ static inline struct ss_chunk **ss_frame_at(struct ss_vmm *v, uint64_t va)
 	return &v->frame[(va - v->seg->base) / v->unit];
 }
 
+/* A hole that may be filled: not one whose memory would not go (`exported`). */
+static inline bool ss_is_gap(const struct ss_block *b)
+{
+	return b && ss_is_state(b, SS_BLOCK_HOLE) && !b->exported;
+}
+
 /* One thread at a time changes what a pool maps, from claim to unclaim. With `wait`
  * claim waits for its turn (*waited: it had to), but not for its own thread. False:
  * another has it. No lock held. */
@@ -116,6 +123,27 @@ void ss_keeps_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t giv
 bool ss_keeps_exports(struct ss_pool *pool);
 void ss_keeps_exports_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given);
 
+/* hole.c. A run that is long enough once memory is where it lacks some. */
+struct ss_gap {
+	uint32_t slot;         /* of the asking timeline, */
+	uint64_t size, align;  /* of what it asks for */
+	uint64_t step;         /* bytes come in multiples of it, where they fit */
+	struct ss_block *hole; /* the first to be filled; NULL: there is no such run */
+	uint64_t start, bytes; /* which part of it; */
+	uint64_t total;        /* bytes that lack in all its holes */
+	uint64_t from, to;     /* the addresses of the run: its chunks are to stay */
+};
+enum ss_gap_kind {
+	SS_GAP_ANY,    /* the cheapest, */
+	SS_GAP_MOVING, /* if free chunks move there as well, */
+	SS_GAP_APART,  /* among what stays, */
+	SS_GAP_LOWEST  /* or the lowest */
+};
+/* Pool lock held. */
+void ss_gap_find(struct ss_pool *pool, struct ss_gap *gap, enum ss_gap_kind kind);
+/* What of the hole b is behind its first `bytes`, now a hole of its own. NULL: host memory is out. */
+struct ss_block *ss_hole_split(struct ss_pool *pool, struct ss_block *b, uint64_t bytes);
+
 /* Chunks. The pool is claimed, no lock held. */
 /* False: the driver would not take it. */
 bool ss_chunk_destroy(struct ss_pool *pool, struct ss_chunk *c);
@@ -133,11 +161,12 @@ enum ss_status ss_chunk_unmap(struct ss_pool *pool, struct ss_block *b, struct s
  * ranges. Pool lock held. */
 uint64_t ss_chunks_movable(const struct ss_vmm *v, const struct ss_block *b);
 uint64_t ss_chunks_movable_all(const struct ss_pool *pool);
-/* Free chunks from other runs than the target's, which is QUEUED, until `want` bytes are
- * gathered, and no more than the target holds; unmapped when this returns. The target becomes as
- * long as what was gathered, or wanted, and `extra`. */
-struct ss_chunk *ss_chunks_gather(struct ss_pool *pool, struct ss_block *target, uint64_t want,
-				  uint64_t extra, bool fine);
+/* Free chunks from other runs than `gap`, of which the target, QUEUED, is to be filled, until
+ * `want` bytes are gathered, and no more than the target holds; unmapped when this returns. The
+ * target becomes as long as what was gathered, or wanted, and `extra`. */
+struct ss_chunk *ss_chunks_gather(struct ss_pool *pool, struct ss_block *target,
+				  const struct ss_gap *gap, uint64_t want, uint64_t extra,
+				  bool fine);
 /* What is behind the first `size` bytes of b becomes a hole. False: host memory is out. Pool lock
  * held. */
 bool ss_hole_shorten(struct ss_pool *pool, struct ss_block *b, uint64_t size);
