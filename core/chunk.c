@@ -134,15 +134,23 @@ static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_
 }
 
 /* Opens [va, va + size), just mapped, to the pool's devices. Some versions accept
- * only ranges that begin with the reservation (V1). */
+ * only ranges that begin with the reservation (V3); the same refuse such a range now and then,
+ * however often they are asked, and take its end alone (V1; seen with 7.2.4 on an emulated device
+ * that had work to do). */
 static enum ss_status open_range(struct ss_pool *pool, uint64_t va, uint64_t size)
 {
 	struct ss_core *core = pool->core;
 	uint64_t from = core->dev[pool->dev].info.access_prefix ? pool->vmm->seg->base : va;
+	enum ss_status s;
 
-	return SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
-						   (void *)(uintptr_t)from, va + size - from,
-						   pool->peers));
+	for (;;) {
+		s = SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
+							(void *)(uintptr_t)from, va + size - from,
+							pool->peers));
+		if (!ss_refused(s) || from == va)
+			return s;
+		from = va;
+	}
 }
 
 /* Maps the chunks at [va, ..) one after the other; those that fail stay in the

@@ -326,7 +326,9 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 {
 	uintptr_t at = (uintptr_t)p, end = at + size;
 	struct grant g = { device < 0 ? 0 : 1u << device, prot };
+	struct mapping *last = NULL;
 	struct reservation *v;
+	bool open_before = false;
 	int e = -EINVAL;
 
 	pthread_mutex_lock(&vmm_lock);
@@ -338,8 +340,13 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 
 		if (!r || r->base != x || r->base + r->size > end)
 			goto out;
+		last = container_of(r, struct mapping, r);
+		open_before |= x == at && last->prot;
 		x = r->base + r->size;
 	}
+	/* V1, as seen on 7.2.4: what is accessible already may not be part of it. */
+	if (sim_opt.quirk[SIM_Q_SETACCESS_WHOLE] && open_before && last && !last->prot)
+		goto out;
 	/* V1 to V3: anything but a range that starts at the reservation. */
 	if (sim_opt.quirk[SIM_Q_SETACCESS_TAIL] && at != v->r.base)
 		goto out;
