@@ -90,7 +90,7 @@ struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_
 			       uint64_t align, struct ss_block *b, struct ss_fit *fit);
 /* On virtual memory: the block that came last, of those that go in turn (NULL: none do), and of
  * all ranges that are long enough the next one behind it (b, if there is none). */
-const struct ss_block *ss_turns_last(struct ss_pool *pool);
+struct ss_block *ss_turns_last(struct ss_pool *pool);
 struct ss_block *ss_turns_next(struct ss_pool *pool, const struct ss_queue *q, uint64_t size,
 			       uint64_t align, struct ss_block *b);
 

@@ -94,6 +94,9 @@ static void from_right(struct search *s, struct ss_block *hole)
 	uint64_t end = hole->addr + hole->size, kept = 0;
 	struct ss_gap run = s->best;
 
+	/* (What stays has its memory for itself.) */
+	if (end == ss_stays_from(s->v))
+		return;
 	run.hole = hole;
 	run.to = end;
 	for (struct ss_block *b = hole->next; b && ss_joins(b, run.slot); b = b->next) {
@@ -149,7 +152,7 @@ static void lowest(struct ss_block *hole, void *arg)
 }
 
 /* The run that is in turn rather than the cheapest, if it is not much dearer. */
-static void next_in_turn(struct search *s, const struct ss_block *b)
+static void next_in_turn(struct search *s, struct ss_block *b)
 {
 	struct search turn = *s;
 
@@ -158,7 +161,7 @@ static void next_in_turn(struct search *s, const struct ss_block *b)
 	if (!ss_is_gap(b))
 		return;
 	turn.best.hole = NULL;
-	from_left(&turn, (struct ss_block *)b);
+	from_left(&turn, b);
 	if (turn.best.hole && turn.made <= s->made &&
 	    turn.best.total <= TURN_TIMES * s->best.total)
 		*s = turn;
@@ -172,7 +175,7 @@ void ss_gap_find(struct ss_pool *pool, struct ss_gap *gap, enum ss_gap_kind kind
 		[SS_GAP_APART] = consider_apart,
 		[SS_GAP_LOWEST] = lowest,
 	};
-	const struct ss_block *last = ss_turns_last(pool);
+	struct ss_block *last = ss_turns_last(pool);
 	struct search s = {.v = pool->vmm, .best = *gap, .in_turn = last != NULL};
 
 	s.best.hole = NULL;

@@ -100,7 +100,7 @@ struct ss_pool {
 		struct ss_turn {
 			const struct ss_block *block;
 			const struct ss_segment *seg;
-			uint64_t size;
+			uint64_t addr, size;
 			unsigned passed; /* by so many that were younger */
 		} line[SS_TURNS];
 		unsigned count;

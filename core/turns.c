@@ -13,7 +13,7 @@
  *
  * All functions are called with the pool's lock held.
  */
-#include "core/grow.h"
+#include "core/vmm.h"
 
 #define SMALL (64ull << 20)  /* a pool of this size is not worth calls */
 #define IN_TURN 32           /* more blocks went in their turn than did not: then they do; */
@@ -126,7 +126,7 @@ void ss_turns_got(struct ss_pool *pool, const struct ss_block *b)
 		return;
 	}
 	pool->turns.line[pool->turns.count++] =
-		(struct ss_turn){.block = b, .seg = b->seg, .size = b->size};
+		(struct ss_turn){.block = b, .seg = b->seg, .addr = b->addr, .size = b->size};
 }
 
 /* Square root of x, of which `most` is no less; without libm, which a library that is preloaded had
@@ -310,22 +310,29 @@ struct ss_block *ss_turns_best(struct ss_pool *pool, struct ss_queue *q, uint64_
 	return NULL;
 }
 
-const struct ss_block *ss_turns_last(struct ss_pool *pool)
+struct ss_block *ss_turns_last(struct ss_pool *pool)
 {
-	unsigned i = pool->turns.count;
+	const struct ss_segment *seg = pool->vmm ? pool->vmm->seg : NULL;
+	const struct ss_turn *line = pool->turns.line;
+	unsigned i = pool->turns.count, left = BLOCKS;
+	struct ss_block *b;
 
-	if (!ss_turns(pool))
+	if (!seg || !ss_turns(pool))
 		return NULL;
-	while (i-- > 0)
-		if (ss_is_state(pool->turns.line[i].block, SS_BLOCK_LIVE))
-			return pool->turns.line[i].block;
+	while (i > 0 && (line[i - 1].seg != seg || !ss_is_state(line[i - 1].block, SS_BLOCK_LIVE)))
+		i--;
+	/* By address, in the segment's list: the descriptor may be another block's by now, and what a
+	 * stream has on lease is not in there, but its own to change. */
+	for (b = i > 0 ? seg->first : NULL; b && left; b = b->next, left--)
+		if (b->addr == line[i - 1].addr)
+			return ss_is_state(b, SS_BLOCK_LIVE) ? b : NULL;
 	return NULL;
 }
 
 struct ss_block *ss_turns_next(struct ss_pool *pool, const struct ss_queue *q, uint64_t size,
 			       uint64_t align, struct ss_block *b)
 {
-	const struct ss_block *last = ss_turns_last(pool), *at = last;
+	struct ss_block *last = ss_turns_last(pool), *at = last;
 
 	for (unsigned left = BLOCKS; last && left; left--) {
 		at = at->next ? at->next : last->seg->first;
@@ -333,7 +340,7 @@ struct ss_block *ss_turns_next(struct ss_pool *pool, const struct ss_queue *q, u
 			break;
 		if (ss_joins(at, q ? q->tl->slot : SS_SLOT_CLEAN) &&
 		    ss_start_in(at, align, 0) + size <= at->addr + at->size)
-			return (struct ss_block *)at;
+			return at;
 	}
 	return b;
 }

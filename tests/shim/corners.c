@@ -143,7 +143,8 @@ static void as_host(void)
  * anyone ask (where the software device does as it does). */
 static void destroyed(void)
 {
-	uint64_t records, waits;
+	bool counts = sim_call("somasim_call_count") != NULL;
+	uint64_t records = 0, waits = 0;
 	hipStream_t idle, used, failed;
 	hipGraph_t graph;
 	void *live, *p, *q;
@@ -165,13 +166,17 @@ static void destroyed(void)
 	OK(hipStreamBeginCapture(failed, hipStreamCaptureModeRelaxed));
 	(void)hipStreamQuery(failed);
 	(void)hipStreamEndCapture(failed, &graph);
-	records = sim_count("hipEventRecord");
-	waits = sim_count("hipStreamSynchronize");
+	if (counts) {
+		records = sim_count("hipEventRecord");
+		waits = sim_count("hipStreamSynchronize");
+	}
 	OK(hipStreamDestroy(idle));
 	OK(hipStreamDestroy(used));
 	OK(hipStreamDestroy(failed));
-	CHECK(sim_count("hipEventRecord") == records);
-	CHECK(sim_count("hipStreamSynchronize") <= waits + (getenv("SOMASIM_QUIRKS") ? 1 : 0));
+	if (counts) {
+		CHECK(sim_count("hipEventRecord") == records);
+		CHECK(sim_count("hipStreamSynchronize") <= waits + (getenv("SOMASIM_QUIRKS") ? 1 : 0));
+	}
 	release(NULL);
 	OK(hipDeviceSynchronize());
 	OK(hipFree(live));
