@@ -319,9 +319,12 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
 	uint64_t from = (uint64_t)(uintptr_t)va, covered = 0;
 	struct segment *g = find(w, dev, from, true, false);
 
-	if (st)
+	if (st) {
+		w->refused_end = g ? from + size : 0;
 		return st;
-	if (w->cfg.access_prefix && (!g || g->addr != from))
+	}
+	/* (The end of what was refused as a whole may be tried.) */
+	if (w->cfg.access_prefix && !g && from + size != w->refused_end)
 		fail(w, F_DRIVER, "access from %p on, where no reservation begins", va);
 	for (int i = 0; i < w->nseg; i++)
 		if (w->seg[i].used && w->seg[i].chunk && w->seg[i].addr >= from &&

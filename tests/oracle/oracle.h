@@ -254,6 +254,7 @@ struct world {
 	uint64_t given[DEVS], given_high[DEVS];
 	uint64_t now_ms;
 	uint64_t moments;               /* that the core let pass to look again */
+	uint64_t refused_end;           /* of a range that access was last refused to as a whole */
 	uint64_t next_addr, next_handle;
 	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
 	int nspare, nspare_handle;
