@@ -140,9 +140,14 @@ static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_
 static enum ss_status open_range(struct ss_pool *pool, uint64_t va, uint64_t size)
 {
 	struct ss_core *core = pool->core;
-	uint64_t from = core->dev[pool->dev].info.access_prefix ? pool->vmm->seg->base : va;
+	const struct ss_vmm *v = pool->vmm;
+	uint64_t from = va;
 	enum ss_status s;
 
+	/* (From where there is no gap, be it one that the driver made.) */
+	if (core->dev[pool->dev].info.access_prefix)
+		while (from > v->seg->base && v->frame[(from - v->seg->base) / v->unit - 1])
+			from = v->frame[(from - v->seg->base) / v->unit - 1]->va;
 	for (;;) {
 		s = SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
 							(void *)(uintptr_t)from, va + size - from,
@@ -238,8 +243,10 @@ enum ss_status ss_chunk_fill(struct ss_pool *pool, struct ss_block *target,
 			s = SS_DRIVE(core, core->drv.settle(core->drv.ctx, pool->dev,
 							    (void *)(uintptr_t)target->addr,
 							    mapped));
+		/* What the driver does not want here it may take elsewhere: out of the way with the
+		 * hole, until the next growth. */
 		if (s != SS_OK)
-			stuck = !unmap_all(pool, target->addr, mapped, &list);
+			stuck = !unmap_all(pool, target->addr, mapped, &list) || ss_refused(s);
 	}
 	pthread_mutex_lock(&pool->lock);
 	if (s == SS_OK) {

@@ -38,6 +38,7 @@
 #define MANY_TIMES 2   /* as much, where misses are many */
 #define EARLY (8ull << 20) /* and the least while it is small: */
 #define EARLY_UPTO (128ull << 20) /* most of its growth is misses then */
+#define PLACES 3       /* where what the driver refused is tried besides */
 #define STAYS_PART 32  /* of the pool: made ahead for what stays, */
 #define STAYS_OVER 16  /* as long as that is no larger part of the peak, */
 #define STAYS_MOST 10  /* and apart at all: what was mistaken for it leaves its place unused */
@@ -218,7 +219,7 @@ static enum ss_status grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
  * on whole segments from then on. */
 static bool is_empty(const struct ss_vmm *v)
 {
-	return !v || (!v->chunks && !v->stuck);
+	return !v || !v->chunks;
 }
 
 enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
@@ -235,6 +236,10 @@ enum ss_status ss_vmm_grow(struct ss_pool *pool, struct ss_timeline *x, uint64_t
 	if (!waited && pool->backing == SS_BACKING_VMM)
 		s = grow(pool, x, size, align, remap, &more);
 	if (s == SS_ERR_NOMEM && more && pool->backing == SS_BACKING_VMM) {
+		more = false;
+		s = grow(pool, x, size, align, remap, &more);
+	}
+	for (int i = 0; i < PLACES && ss_refused(s) && pool->vmm && pool->vmm->stuck; i++) {
 		more = false;
 		s = grow(pool, x, size, align, remap, &more);
 	}

@@ -51,7 +51,8 @@ struct ss_vmm {
 	uint64_t end[2];         /* of the frames that ever had one, below what stays and in it */
 	uint32_t chunks;
 	/* What the driver would not take, to be tried again: chunks that were not released, by
-	 * ->next, and holes with chunks that were not unmapped, by ->right. */
+	 * ->next, and holes with chunks that were not unmapped, or where it refused them, by
+	 * ->right. */
 	struct ss_chunk *unreleased;
 	struct ss_block *stuck;
 	bool apart;              /* blocks that stay have memory of their own */

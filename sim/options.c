@@ -55,6 +55,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_SETACCESS_TAIL] = "setaccess-tail",
 	[SIM_Q_SETACCESS_SOME] = "setaccess-some",
 	[SIM_Q_SETACCESS_WHOLE] = "setaccess-whole",
+	[SIM_Q_SETACCESS_LOST] = "setaccess-lost",
 	[SIM_Q_SETACCESS_HOST] = "setaccess-host",
 	[SIM_Q_PHYS_KEPT] = "phys-kept",
 	[SIM_Q_RELEASE_LEAKS] = "release-leaks",

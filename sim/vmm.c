@@ -341,6 +341,8 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 		if (!r || r->base != x || r->base + r->size > end)
 			goto out;
 		last = container_of(r, struct mapping, r);
+		if (sim_opt.quirk[SIM_Q_SETACCESS_LOST] && (r->base - v->r.base) / SIM_BIG % 37 == 5)
+			goto out;
 		open_before |= x == at && last->prot;
 		x = r->base + r->size;
 	}

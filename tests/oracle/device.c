@@ -318,13 +318,16 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
 	enum ss_status st = device_enter(w, D_SET_ACCESS);
 	uint64_t from = (uint64_t)(uintptr_t)va, covered = 0;
 	struct segment *g = find(w, dev, from, true, false);
+	bool behind = false; /* another chunk */
 
 	if (st) {
 		w->refused_end = g ? from + size : 0;
 		return st;
 	}
-	/* (The end of what was refused as a whole may be tried.) */
-	if (w->cfg.access_prefix && !g && from + size != w->refused_end)
+	/* (The end of what was refused as a whole may be tried, and what lies behind a gap.) */
+	for (int i = 0; i < w->nseg; i++)
+		behind |= w->seg[i].used && w->seg[i].chunk && w->seg[i].addr + w->seg[i].size == from;
+	if (w->cfg.access_prefix && !g && from + size != w->refused_end && behind)
 		fail(w, F_DRIVER, "access from %p on, where no reservation begins", va);
 	for (int i = 0; i < w->nseg; i++)
 		if (w->seg[i].used && w->seg[i].chunk && w->seg[i].addr >= from &&
