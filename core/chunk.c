@@ -140,14 +140,15 @@ static struct ss_chunk *chunk_make(struct ss_pool *pool, uint64_t size, enum ss_
 static enum ss_status open_range(struct ss_pool *pool, uint64_t va, uint64_t size)
 {
 	struct ss_core *core = pool->core;
-	const struct ss_vmm *v = pool->vmm;
+	struct ss_vmm *v = pool->vmm;
+	const struct ss_chunk *c;
 	uint64_t from = va;
 	enum ss_status s;
 
 	/* (From where there is no gap, be it one that the driver made.) */
 	if (core->dev[pool->dev].info.access_prefix)
-		while (from > v->seg->base && v->frame[(from - v->seg->base) / v->unit - 1])
-			from = v->frame[(from - v->seg->base) / v->unit - 1]->va;
+		while (from > v->seg->base && (c = *ss_frame_at(v, from - v->unit)))
+			from = c->va;
 	for (;;) {
 		s = SS_DRIVE(core, core->drv.set_access(core->drv.ctx, pool->dev,
 							(void *)(uintptr_t)from, va + size - from,

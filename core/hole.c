@@ -50,31 +50,35 @@ static void weigh(struct search *s, const struct ss_gap *run, uint64_t kept)
 	s->cost = cost;
 }
 
+/* Bytes of the hole, from its left end, that a run to `end` lacks; all of it where the run goes on
+ * behind it. */
+static uint64_t lacks(const struct ss_block *hole, uint64_t end, uint64_t step)
+{
+	uint64_t bytes = end > hole->addr ? ss_round(end - hole->addr, step) : step;
+
+	return bytes < hole->size ? bytes : hole->size;
+}
+
 /* The run that begins with what is free before the hole. */
 static void from_left(struct search *s, struct ss_block *hole)
 {
 	struct ss_gap run = s->best;
 	struct ss_block *b = hole;
-	uint64_t end, part, kept = 0;
+	uint64_t end, kept = 0;
 
 	run.hole = hole;
 	run.start = hole->addr;
 	run.total = 0;
 	run.from = hole->addr - ss_join_before(hole, run.slot);
 	end = ss_round(run.from, run.align) + run.size;
+	run.bytes = lacks(hole, end, run.step);
 	while (b->addr > run.from) {
 		b = b->prev;
 		kept += held(s, b);
 	}
 	b = hole;
 	for (unsigned holes = 1;; holes++) {
-		/* From its left end, or all of it where the run goes on. */
-		part = end > b->addr ? ss_round(end - b->addr, run.step) : run.step;
-		if (part > b->size)
-			part = b->size;
-		if (b == hole)
-			run.bytes = part;
-		run.total += part;
+		run.total += lacks(b, end, run.step);
 		run.to = b->addr + b->size;
 		for (b = b->next; run.to < end && b && ss_joins(b, run.slot); b = b->next) {
 			kept += held(s, b);
@@ -138,17 +142,13 @@ static void lowest(struct ss_block *hole, void *arg)
 	struct search *s = arg;
 	struct ss_gap *g = &s->best;
 	uint64_t run = ss_round(hole->addr - ss_join_before(hole, g->slot), g->align);
-	uint64_t end = run + g->size;
 
 	if (g->hole && hole->addr > g->start)
 		return;
 	g->hole = hole;
 	g->start = g->from = hole->addr;
 	g->to = hole->addr + hole->size;
-	g->bytes = end > hole->addr ? ss_round(end - hole->addr, g->step) : g->step;
-	if (g->bytes > hole->size)
-		g->bytes = hole->size;
-	g->total = g->bytes;
+	g->total = g->bytes = lacks(hole, run + g->size, g->step);
 }
 
 /* The run that is in turn rather than the cheapest, if it is not much dearer. */

@@ -357,9 +357,8 @@ struct ss_block *ss_carve(struct ss_pool *pool, struct ss_block *b, uint64_t siz
 struct ss_block *ss_join(struct ss_pool *pool, struct ss_queue *q, uint64_t size, uint64_t align);
 /* May that in `slot` take b (NULL: no) as it is? */
 bool ss_joins(const struct ss_block *b, uint32_t slot);
-/* The bytes right before / after b that the timeline in `slot` may use. */
+/* The bytes right before b that the timeline in `slot` may use. */
 uint64_t ss_join_before(const struct ss_block *b, uint32_t slot);
-uint64_t ss_join_after(const struct ss_block *b, uint32_t slot);
 
 /* others.c. Pool lock held. Do other streams than mine's, or epochs, hold free memory? */
 bool ss_others_hold(struct ss_pool *pool, const struct ss_queue *mine);

@@ -25,7 +25,7 @@ uint64_t ss_join_before(const struct ss_block *b, uint32_t slot)
 	return bytes;
 }
 
-uint64_t ss_join_after(const struct ss_block *b, uint32_t slot)
+static uint64_t join_after(const struct ss_block *b, uint32_t slot)
 {
 	uint64_t bytes = 0;
 
@@ -53,7 +53,7 @@ static void consider(struct ss_block *b, void *arg)
 		if (first->slot == slot)
 			return;
 	}
-	bytes = first->size + ss_join_after(first, slot);
+	bytes = first->size + join_after(first, slot);
 	if (ss_round(first->addr, s->align) + s->size > first->addr + bytes)
 		return;
 	if (!s->first || bytes < s->bytes || (bytes == s->bytes && first->addr < s->first->addr)) {

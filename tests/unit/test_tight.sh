@@ -147,6 +147,8 @@ replay vmm "handoff 5" ratio "<=" 1.06 driver_calls_per_100_after_peak "<=" 1.5
 # (1.10).
 "$somashim" generate --seed 389 -o "$log" handoff
 replay vmm "handoff 389" ratio "<=" 1.05
+"$somashim" generate --seed 60407 --scale 0.38 -o "$log" handoff
+replay vmm "handoff 60407" ratio "<=" 1.08
 
 # A run may also end with what is free behind a hole (6.5 calls if it has to begin before it).
 "$somashim" generate --seed 2 -o "$log" serving
