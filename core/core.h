@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "core/driver.h"
-#include "core/options.h"
+#include "core/base/options.h"
 
 struct ss_core;
 struct ss_pool;

@@ -1,67 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address -> segment -> block.
+ * The address map, and the life of segment descriptors.
  *
- * A radix tree over 2 MiB frames finds the segment, a table with one word per
- * 512 B grain finds the block that starts at an address; both are read without
- * a lock. The tables are reserved address space of which the kernel backs only
- * the pages that hold a block's start: 4 bytes for a small block, a page for a
- * large one. A bitmap of block starts with 64-ary summaries above it finds the
- * block that contains an address.
+ * The tables of a segment are reserved address space of which the kernel backs only the pages
+ * that hold a block's start: 4 bytes for a small block, a page for a large one.
  *
- * Segment and block descriptors are recycled, never freed, and a recycled
- * segment keeps its tables mapped: a racing reader (a double free, a pointer of
- * somebody else) reads zeros or a descriptor that does not match, never
- * unmapped memory.
+ * Segment and block descriptors are recycled, never freed, and a recycled segment keeps its
+ * tables mapped. So a reader that comes too late (a double free, a pointer of somebody else)
+ * reads zeros or a descriptor that does not match, never unmapped memory.
  *
- * Locks: core->meta guards the spare lists and the frame tables' growth.
+ * Locks: map->lock, a leaf, guards the spare segments and the growth of the frame tables.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "core/hit.h"
+#include "core/base/lock.h"
+#include "core/range/address_map.h"
+#include "core/range/descriptor.h"
 
+#define LEVELS 6
 #define LEAVES (1u << (SS_ADDRESS_BITS - SS_FRAME_BITS - SS_LEAF_BITS))
-
-static void *map_zeroed(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-void *ss_host_alloc(struct ss_core *core, size_t size)
-{
-	void *p = NULL;
-
-	/* So that no two streams or pools share cache lines. */
-	if (size < 64) {
-		p = calloc(1, size);
-	} else if (posix_memalign(&p, SS_LINES, size)) {
-		p = NULL;
-	} else {
-		memset(p, 0, size);
-	}
-	if (p)
-		atomic_fetch_add_explicit(&core->host_bytes, size, memory_order_relaxed);
-	return p;
-}
-
-void ss_host_free(struct ss_core *core, void *p, size_t size)
-{
-	if (!p)
-		return;
-	atomic_fetch_sub_explicit(&core->host_bytes, size, memory_order_relaxed);
-	free(p);
-}
 
 /* ---- segments ----------------------------------------------------------- */
 
 struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr)
 {
-	return ss_map_segment_inline(core, addr);
+	return ss_map_segment_inline(core->map, addr);
 }
 
 static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struct ss_segment *seg)
@@ -69,13 +34,13 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 	for (uint64_t a = base; a < base + size; a += SS_FRAME) {
 		uint64_t top = a >> (SS_FRAME_BITS + SS_LEAF_BITS);
 		_Atomic(struct ss_segment *) *leaf =
-			atomic_load_explicit(&core->frames[top], memory_order_relaxed);
+			atomic_load_explicit(&core->map->frames[top], memory_order_relaxed);
 
 		if (!leaf) {
-			leaf = map_zeroed(sizeof(*leaf) << SS_LEAF_BITS);
+			leaf = ss_host_map(sizeof(*leaf) << SS_LEAF_BITS);
 			if (!leaf)
 				return false;
-			atomic_store_explicit(&core->frames[top], leaf, memory_order_release);
+			atomic_store_explicit(&core->map->frames[top], leaf, memory_order_release);
 		}
 		atomic_store_explicit(&leaf[a >> SS_FRAME_BITS & ((1u << SS_LEAF_BITS) - 1)], seg,
 				      memory_order_release);
@@ -83,11 +48,11 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 	return true;
 }
 
-/* What the levels below reach: 16 TiB, a reservation of twice a device's memory. */
+/* 16 TiB, what LEVELS of 64 reach: more than a reservation of twice a device's memory. */
 #define MOST (1ull << 44)
 
 /* Lays the grain table and the bitmaps for `size` bytes out in one mapping. */
-static size_t table_layout(uint64_t size, size_t level_words[SS_MAP_LEVELS], int *levels)
+static size_t table_layout(uint64_t size, size_t level_words[LEVELS], int *levels)
 {
 	uint64_t grains = size / SS_GRAIN;
 	size_t bytes = grains * sizeof(uint32_t);
@@ -104,7 +69,7 @@ static size_t table_layout(uint64_t size, size_t level_words[SS_MAP_LEVELS], int
 
 static bool tables_make(struct ss_segment *seg)
 {
-	size_t words[SS_MAP_LEVELS];
+	size_t words[LEVELS];
 	/* Tables are sized for the next power of two, so that a recycled
 	 * descriptor fits more than one size of segment. */
 	uint64_t span = SS_FRAME;
@@ -113,7 +78,7 @@ static bool tables_make(struct ss_segment *seg)
 	while (span < seg->size)
 		span *= 2;
 	seg->table_bytes = table_layout(span, words, &seg->levels);
-	p = map_zeroed(seg->table_bytes);
+	p = ss_host_map(seg->table_bytes);
 	if (!p)
 		return false;
 	seg->grains = (void *)p;
@@ -131,8 +96,8 @@ static uint64_t table_span(const struct ss_segment *seg)
 	       SS_GRAIN;
 }
 
-/* Streams split and merge what is leased to them at the same time, each under its own
- * lock, and words of the bitmaps may be shared: hence the atomic operations. */
+/* Streams split and merge at the same time, each under its own lock, and may share a word of a
+ * bitmap: hence the atomic operations. */
 static void level_set(struct ss_segment *seg, int i, uint64_t g)
 {
 	for (; i < seg->levels; i++, g /= 64)
@@ -145,8 +110,8 @@ static void level_clear(struct ss_segment *seg, uint64_t g)
 	for (int i = 0; i < seg->levels; i++, g /= 64) {
 		uint64_t bit = 1ull << g % 64, old = atomic_fetch_and(&seg->level[i][g / 64], ~bit);
 
-		/* A start below, set since its word was empty, may have found this very
-		 * summary still set. */
+		/* Another stream may have set a start below since the word was empty, and
+		 * have found this summary bit still set. */
 		if (i && atomic_load(&seg->level[i - 1][g])) {
 			level_set(seg, i, g);
 			return;
@@ -169,22 +134,13 @@ void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-struct ss_block *ss_block_at(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg, uint64_t addr)
 {
-	return ss_block_at_inline(core, seg, addr - seg->base);
+	return ss_block_at_inline(core->map, seg, addr - seg->base);
 }
 
-struct ss_block *ss_block_containing(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
-{
-	struct ss_block *b;
-
-	ss_lease_freeze(seg->pool, true);
-	b = ss_block_last_start(core, seg, addr);
-	ss_lease_freeze(seg->pool, false);
-	return b;
-}
-
-struct ss_block *ss_block_last_start(struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+struct ss_block *ss_block_last_start(const struct ss_core *core, const struct ss_segment *seg,
+				     uint64_t addr)
 {
 	uint64_t g = (addr - seg->base) / SS_GRAIN;
 
@@ -202,7 +158,7 @@ struct ss_block *ss_block_last_start(struct ss_core *core, struct ss_segment *se
 				g = g * 64 + (63 - (unsigned)__builtin_clzll(w));
 			}
 			v = atomic_load_explicit(&seg->grains[g], memory_order_acquire);
-			return v ? ss_block_by_index(core, v - 1) : NULL;
+			return v ? ss_block_by_index(core->map, v - 1) : NULL;
 		}
 		if (g < 64)
 			return NULL;
@@ -215,14 +171,14 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 				  uint64_t size)
 {
 	struct ss_segment *seg = NULL, **at;
-	/* (The pool's are for those who hold its lock.) */
+	/* The spare descriptors of a pool would need the pool's lock. */
 	struct ss_block *b = size <= MOST ? ss_block_new_alone(core) : NULL;
 	struct ss_spares none = {0};
 
 	if (!b)
 		return NULL;
-	pthread_mutex_lock(&core->meta);
-	for (at = &core->spare_segments; *at; at = &(*at)->next) {
+	pthread_mutex_lock(&core->map->lock);
+	for (at = &core->map->spare_segments; *at; at = &(*at)->next) {
 		uint64_t span = table_span(*at);
 
 		if (span >= size && (span == SS_FRAME || span / 2 < size)) {
@@ -231,7 +187,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 			break;
 		}
 	}
-	pthread_mutex_unlock(&core->meta);
+	pthread_mutex_unlock(&core->map->lock);
 	if (!seg) {
 		seg = ss_host_alloc(core, sizeof(*seg));
 		if (!seg)
@@ -244,28 +200,28 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	__atomic_store_n(&seg->base, base, __ATOMIC_RELAXED);
 	__atomic_store_n(&seg->size, size, __ATOMIC_RELAXED);
 	seg->pool = pool;
-	seg->first = b;
-	seg->serial = 0;
+	seg->serial = seg->idle_since = 0;
+	seg->opening = false;
 	b->addr = base;
 	b->size = size;
 	b->request = 0;
 	b->seg = seg;
-	b->prev = b->next = NULL;
+	atomic_store_explicit(&b->prev, NULL, memory_order_relaxed);
 	b->slot = SS_SLOT_CLEAN;
 	b->n = 0;
 	b->classic = b->exported = false;
-	ss_set_lessee(b, 0);
-	atomic_store_explicit(&b->state, SS_BLOCK_HOLE, memory_order_relaxed);
+	ss_set_home(b, 0);
+	atomic_store_explicit(&b->state, SS_BLOCK_GAP, memory_order_relaxed);
 	ss_start_set(seg, base, b->index + 1);
-	pthread_mutex_lock(&core->meta);
+	pthread_mutex_lock(&core->map->lock);
 	if (!frames_set(core, base, size, seg)) {
 		frames_set(core, base, size, NULL);
-		pthread_mutex_unlock(&core->meta);
+		pthread_mutex_unlock(&core->map->lock);
 		ss_start_set(seg, base, 0);
 		munmap((void *)seg->grains, seg->table_bytes);
 		goto fail_seg;
 	}
-	pthread_mutex_unlock(&core->meta);
+	pthread_mutex_unlock(&core->map->lock);
 	return seg;
 
 fail_seg:
@@ -278,16 +234,15 @@ fail:
 
 void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 {
-	struct ss_block *b = seg->first, *next;
+	struct ss_block *b = ss_segment_first(core, seg), *next;
 	struct ss_spares none = {0};
 
-	atomic_fetch_add(&seg->pool->gone, 1);
 	ss_recent_end(core);
-	pthread_mutex_lock(&core->meta);
+	pthread_mutex_lock(&core->map->lock);
 	frames_set(core, seg->base, seg->size, NULL);
-	pthread_mutex_unlock(&core->meta);
+	pthread_mutex_unlock(&core->map->lock);
 	for (; b; b = next) {
-		next = b->next;
+		next = ss_block_next(core, b);
 		ss_start_set(seg, b->addr, 0);
 		ss_block_recycle(core, &none, b);
 	}
@@ -295,62 +250,53 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 	/* Zero already, but large: hand the pages back to the kernel. */
 	if (seg->table_bytes > 256 * 1024)
 		madvise((void *)seg->grains, seg->table_bytes, MADV_DONTNEED);
-	pthread_mutex_lock(&core->meta);
+	pthread_mutex_lock(&core->map->lock);
 	__atomic_store_n(&seg->size, 0, __ATOMIC_RELAXED);
-	seg->next = core->spare_segments;
-	core->spare_segments = seg;
-	pthread_mutex_unlock(&core->meta);
+	seg->next = core->map->spare_segments;
+	core->map->spare_segments = seg;
+	pthread_mutex_unlock(&core->map->lock);
 }
 
-void ss_segment_link(struct ss_pool *pool, struct ss_segment *seg)
-{
-	seg->prev = NULL;
-	seg->next = pool->segments;
-	if (seg->next)
-		seg->next->prev = seg;
-	pool->segments = seg;
-	pool->segment_count++;
-}
-
-void ss_segment_unlink(struct ss_pool *pool, struct ss_segment *seg)
-{
-	if (seg->prev)
-		seg->prev->next = seg->next;
-	else
-		pool->segments = seg->next;
-	if (seg->next)
-		seg->next->prev = seg->prev;
-	pool->segment_count--;
-}
-
-/* ---- for core.c --------------------------------------------------------- */
+/* ---- the map as a whole -------------------------------------------------- */
 
 bool ss_map_init(struct ss_core *core)
 {
-	core->frames = map_zeroed(sizeof(*core->frames) * LEAVES);
-	core->chunks = map_zeroed(sizeof(*core->chunks) * SS_MAX_CHUNKS);
-	return core->frames && core->chunks;
+	struct ss_map *map = ss_host_alloc(core, sizeof(*map));
+
+	core->map = map;
+	if (!map)
+		return false;
+	pthread_mutex_init(&map->lock, NULL);
+	map->frames = ss_host_map(sizeof(*map->frames) * LEAVES);
+	map->slabs = ss_host_map(sizeof(*map->slabs) * SS_MAX_SLABS);
+	return map->frames && map->slabs;
 }
 
 void ss_map_finish(struct ss_core *core)
 {
+	struct ss_map *map = core->map;
 	struct ss_segment *seg, *next;
 
-	for (seg = core->spare_segments; seg; seg = next) {
+	if (!map)
+		return;
+	for (seg = map->spare_segments; seg; seg = next) {
 		next = seg->next;
 		munmap((void *)seg->grains, seg->table_bytes);
 		ss_host_free(core, seg, sizeof(*seg));
 	}
-	for (uint32_t i = 0; core->chunks && i < core->chunk_count; i++)
-		ss_host_free(core, core->chunks[i], ss_chunk_bytes());
-	if (core->chunks)
-		munmap(core->chunks, sizeof(*core->chunks) * SS_MAX_CHUNKS);
-	for (unsigned i = 0; core->frames && i < LEAVES; i++) {
-		void *leaf = atomic_load(&core->frames[i]);
+	for (uint32_t i = 0; map->slabs && i < map->slab_count; i++)
+		ss_host_free(core, map->slabs[i], ss_slab_bytes());
+	if (map->slabs)
+		munmap(map->slabs, sizeof(*map->slabs) * SS_MAX_SLABS);
+	for (unsigned i = 0; map->frames && i < LEAVES; i++) {
+		void *leaf = atomic_load(&map->frames[i]);
 
 		if (leaf)
 			munmap(leaf, sizeof(void *) << SS_LEAF_BITS);
 	}
-	if (core->frames)
-		munmap(core->frames, sizeof(*core->frames) * LEAVES);
+	if (map->frames)
+		munmap(map->frames, sizeof(*map->frames) * LEAVES);
+	pthread_mutex_destroy(&map->lock);
+	ss_host_free(core, map, sizeof(*map));
+	core->map = NULL;
 }

@@ -51,7 +51,7 @@
 
 #include <sched.h>
 
-#include "core/thread.h"
+#include "core/base/thread.h"
 
 /* What has an owner begins at a multiple of this: two cache lines, which processors fetch
  * together. */

@@ -2,7 +2,7 @@
 /* The writers' half of core/table.h. Locks: the caller's. */
 #include <stdlib.h>
 
-#include "core/table.h"
+#include "core/base/table.h"
 
 #define FIRST 64
 

@@ -7,13 +7,13 @@
  * until all of them are back, so no two streams ever write to one line: a descriptor that
  * somebody else has no more use for is sent home.
  *
- * Locks: the lock of the spare descriptors' owner; core->meta, a leaf, for batches.
+ * Locks: the lock of the spare descriptors' owner; core->map->lock, a leaf, for batches.
  */
 #include <utlist.h>
 
-#include "core/hit.h"
-
-#define BATCH 32u
+#include "core/base/lock.h"
+#include "core/range/address_map.h"
+#include "core/range/descriptor.h"
 
 struct ss_batch {
 	struct ss_block *free;        /* those at home */
@@ -21,33 +21,33 @@ struct ss_batch {
 	struct ss_batch *prev, *next; /* of its owner's, or of the whole ones; without any: of none */
 };
 
-/* What is behind the descriptors of a chunk. Everybody reads the owners, and they seldom
- * change; the batches are for who holds core->meta. */
+/* What is behind the descriptors of a slab. Everybody reads the owners, and they seldom
+ * change; the batches are for who holds core->map->lock. */
 struct tail {
-	struct ss_spares *owner[SS_CHUNK / BATCH]; /* NULL: whole */
-	struct ss_batch batch[SS_CHUNK / BATCH];
+	struct ss_spares *owner[SS_SLAB / SS_BATCH]; /* NULL: whole */
+	struct ss_batch batch[SS_SLAB / SS_BATCH];
 };
 
-_Static_assert(BATCH * sizeof(struct ss_block) % SS_LINES == 0, "a batch shares a line");
+_Static_assert(SS_BATCH * sizeof(struct ss_block) % SS_LINES == 0, "a batch shares a line");
 
-static struct tail *tail_of(struct ss_block *chunk)
+static struct tail *tail_of(struct ss_block *slab)
 {
-	return (struct tail *)(chunk + SS_CHUNK);
+	return (struct tail *)(slab + SS_SLAB);
 }
 
-size_t ss_chunk_bytes(void)
+size_t ss_slab_bytes(void)
 {
-	return SS_CHUNK * sizeof(struct ss_block) + sizeof(struct tail);
+	return SS_SLAB * sizeof(struct ss_block) + sizeof(struct tail);
 }
 
 static struct tail *tail_for(const struct ss_core *core, const struct ss_block *b)
 {
-	return tail_of(core->chunks[b->index / SS_CHUNK]);
+	return tail_of(core->map->slabs[b->index / SS_SLAB]);
 }
 
 static uint32_t batch_of(const struct ss_block *b)
 {
-	return b->index % SS_CHUNK / BATCH;
+	return b->index % SS_SLAB / SS_BATCH;
 }
 
 bool ss_descriptor_owned(const struct ss_core *core, const struct ss_spares *own,
@@ -56,30 +56,30 @@ bool ss_descriptor_owned(const struct ss_core *core, const struct ss_spares *own
 	return tail_for(core, b)->owner[batch_of(b)] == own;
 }
 
-/* A chunk of them more. core->meta held. */
+/* A slab of them more. core->map->lock held. */
 static void make_batches(struct ss_core *core)
 {
-	struct ss_block *chunk;
+	struct ss_block *slab;
 
-	if (core->chunk_count == SS_MAX_CHUNKS)
+	if (core->map->slab_count == SS_MAX_SLABS)
 		return;
-	chunk = ss_host_alloc(core, ss_chunk_bytes());
-	if (!chunk)
+	slab = ss_host_alloc(core, ss_slab_bytes());
+	if (!slab)
 		return;
-	for (uint32_t i = SS_CHUNK; i-- > 0;) {
-		struct ss_batch *batch = &tail_of(chunk)->batch[i / BATCH];
+	for (uint32_t i = SS_SLAB; i-- > 0;) {
+		struct ss_batch *batch = &tail_of(slab)->batch[i / SS_BATCH];
 
-		chunk[i].index = core->chunk_count * SS_CHUNK + i;
-		chunk[i].left = batch->free;
-		batch->free = &chunk[i];
-		if (++batch->count == BATCH)
-			DL_PREPEND(core->whole, batch);
+		slab[i].index = core->map->slab_count * SS_SLAB + i;
+		slab[i].left = batch->free;
+		batch->free = &slab[i];
+		if (++batch->count == SS_BATCH)
+			DL_PREPEND(core->map->whole, batch);
 	}
-	__atomic_store_n(&core->chunks[core->chunk_count], chunk, __ATOMIC_RELEASE);
-	core->chunk_count++;
+	__atomic_store_n(&core->map->slabs[core->map->slab_count], slab, __ATOMIC_RELEASE);
+	core->map->slab_count++;
 }
 
-/* core->meta held. */
+/* core->map->lock held. */
 static void send_home(struct ss_core *core, struct ss_block *b)
 {
 	struct tail *tail = tail_for(core, b);
@@ -90,11 +90,11 @@ static void send_home(struct ss_core *core, struct ss_block *b)
 	batch->free = b;
 	if (!batch->count++)
 		DL_PREPEND((*owner)->mine, batch);
-	if (batch->count < BATCH)
+	if (batch->count < SS_BATCH)
 		return;
 	DL_DELETE((*owner)->mine, batch);
 	*owner = NULL;
-	DL_PREPEND(core->whole, batch);
+	DL_PREPEND(core->map->whole, batch);
 }
 
 static void send_away_home(struct ss_core *core, struct ss_spares *own)
@@ -121,24 +121,24 @@ static void take(struct ss_spares *own, struct ss_batch *batch)
 	batch->count = 0;
 }
 
-/* core->meta held, own->head empty. */
+/* core->map->lock held, own->head empty. */
 static void refill(struct ss_core *core, struct ss_spares *own)
 {
 	struct ss_batch *batch;
 
 	send_away_home(core, own);
-	while ((batch = own->mine) && own->count < BATCH) {
+	while ((batch = own->mine) && own->count < SS_BATCH) {
 		DL_DELETE(own->mine, batch);
 		take(own, batch);
 	}
 	if (own->count)
 		return;
-	if (!core->whole)
+	if (!core->map->whole)
 		make_batches(core);
-	batch = core->whole;
+	batch = core->map->whole;
 	if (!batch)
 		return;
-	DL_DELETE(core->whole, batch);
+	DL_DELETE(core->map->whole, batch);
 	tail_for(core, batch->free)->owner[batch_of(batch->free)] = own;
 	take(own, batch);
 }
@@ -157,9 +157,9 @@ static struct ss_block *pop(struct ss_spares *own)
 struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own)
 {
 	if (!own->head) {
-		pthread_mutex_lock(&core->meta);
+		pthread_mutex_lock(&core->map->lock);
 		refill(core, own);
-		pthread_mutex_unlock(&core->meta);
+		pthread_mutex_unlock(&core->map->lock);
 	}
 	return pop(own);
 }
@@ -168,21 +168,21 @@ struct ss_block *ss_block_new_alone(struct ss_core *core)
 {
 	struct ss_block *b;
 
-	pthread_mutex_lock(&core->meta);
-	if (!core->spares.head)
-		refill(core, &core->spares);
-	b = pop(&core->spares);
-	pthread_mutex_unlock(&core->meta);
+	pthread_mutex_lock(&core->map->lock);
+	if (!core->map->spares.head)
+		refill(core, &core->map->spares);
+	b = pop(&core->map->spares);
+	pthread_mutex_unlock(&core->map->lock);
 	return b;
 }
 
 void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep)
 {
-	pthread_mutex_lock(&core->meta);
+	pthread_mutex_lock(&core->map->lock);
 	send_away_home(core, own);
 	while (own->count > keep)
 		send_home(core, pop(own));
-	pthread_mutex_unlock(&core->meta);
+	pthread_mutex_unlock(&core->map->lock);
 }
 
 void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b)
@@ -192,12 +192,12 @@ void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_blo
 	if (ss_descriptor_owned(core, own, b)) {
 		b->left = own->head;
 		own->head = b;
-		if (++own->count > 8 * BATCH)
-			ss_spares_return(core, own, 4 * BATCH);
+		if (++own->count > 8 * SS_BATCH)
+			ss_spares_return(core, own, 4 * SS_BATCH);
 	} else {
 		b->left = own->away;
 		own->away = b;
-		if (++own->away_count == BATCH)
+		if (++own->away_count == SS_BATCH)
 			ss_spares_return(core, own, own->count);
 	}
 }

@@ -6,8 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/options.h"
-#include "core/values.h"
+#include "core/base/options.h"
+#include "core/base/values.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/sink.h"
+#include "core/base/sink.h"
 
 #define HIGH 512 /* above what such programs close, where the limit allows it */
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of threads, and what a biased lock does when it is not its owner who comes
- * (core/lock.h says why that is right).
+ * Records of threads, and the barrier that all threads of the process execute at once.
  *
- * Locks: `records`, a leaf, round the spare ones.
+ * Locks: `records`, a leaf, guards the spare records.
  */
 #include <linux/membarrier.h>
 #include <stdlib.h>
@@ -12,15 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/lock.h"
-
-#define BIAS_FIRST 64u      /* uses in a row that make an owner, */
-#define BIAS_STEP 3         /* eight times as many after every mistake, */
-#define BIAS_MOST 32768u    /* up to so many */
+#include "core/base/lock.h"
 
 /* Inside of something, whatever that is: so it enters no lock without an exchange. And no
  * stream has this handle. */
-struct ss_thread ss_nobody = { .inside = (struct ss_bias *)1, .native = &ss_nobody };
+struct ss_thread ss_nobody = { .inside = (struct ss_bias *)1, .stream.native = &ss_nobody };
 _Thread_local struct ss_thread *ss_thread __attribute__((tls_model("initial-exec"))) = &ss_nobody;
 
 /* ---- barriers ----------------------------------------------------------- */
@@ -73,7 +68,7 @@ static void ended(void *arg)
 	struct ss_thread *t = arg;
 
 	ss_thread = &ss_nobody;
-	t->gen = t->free_gen = t->only_gen = 0;
+	t->stream.gen = t->stream.free_gen = t->classic.gen = t->classic.free_gen = 0;
 	atomic_store_explicit(&t->over, true, memory_order_relaxed);
 	pthread_mutex_lock(&records);
 	t->spare = spares;
@@ -137,83 +132,3 @@ struct ss_thread *ss_thread_record(void)
 	return ss_thread != &ss_nobody ? ss_thread : record_new();
 }
 
-/* ---- biased locks ------------------------------------------------------- */
-
-/* Nobody owns l from now on, and who did is not inside. l->s held. */
-static __attribute__((noinline)) void unbias(struct ss_bias *l, struct ss_thread *owner)
-{
-	atomic_store(&l->owner, NULL);
-	if (owner != ss_thread)
-		ss_thread_barrier();
-	for (unsigned i = 0; atomic_load_explicit(&owner->inside, memory_order_acquire) == l; i++)
-		if (i >= 64)
-			sched_yield();
-}
-
-void ss_bias_taken(struct ss_bias *l)
-{
-	struct ss_thread *owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
-
-	if (__builtin_expect(owner != NULL, 0)) {
-		unbias(l, owner);
-		if (owner == ss_thread) { /* it came while somebody visited */
-			l->back = owner;
-		} else {
-			l->mistakes += l->mistakes < 32;
-			l->streak = 0;
-		}
-	}
-	l->plain = true;
-	if (l->last == ss_thread) {
-		l->streak++;
-	} else {
-		l->last = ss_thread;
-		l->streak = 0;
-	}
-}
-
-void ss_bias_visit(struct ss_bias *l)
-{
-	struct ss_thread *owner;
-
-	if (ss_bias_enter(l, ss_thread))
-		return;
-	ss_spin_lock(&l->s);
-	owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
-	if (owner) {
-		unbias(l, owner);
-		/* Nobody waits for one who is gone. */
-		l->back = atomic_load_explicit(&owner->over, memory_order_relaxed) ? NULL : owner;
-	}
-	l->plain = true;
-}
-
-static uint32_t enough(const struct ss_bias *l)
-{
-	uint32_t shift = l->mistakes * BIAS_STEP;
-
-	return shift >= 9 ? BIAS_MOST : BIAS_FIRST << shift;
-}
-
-void ss_bias_unlock(struct ss_bias *l)
-{
-	struct ss_thread *owner;
-
-	if (!l->plain) {
-		ss_bias_leave(ss_thread);
-		return;
-	}
-	owner = l->back;
-	if (__builtin_expect(!owner && l->streak >= enough(l) && l->last == ss_thread, 0) &&
-	    ss_thread != &ss_nobody && ss_thread_barriers()) {
-		l->streak = 0;
-		owner = ss_thread;
-	}
-	l->plain = false;
-	if (owner) {
-		l->back = NULL;
-		/* The last that is done inside: it may enter before l->s is free. */
-		atomic_store_explicit(&l->owner, owner, memory_order_release);
-	}
-	ss_spin_unlock(&l->s);
-}

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/options.h"
-#include "core/values.h"
+#include "core/base/options.h"
+#include "core/base/values.h"
 
 #define PREFIX "SOMASHIM_"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/journal.h"
-#include "core/sink.h"
+#include "core/base/journal.h"
+#include "core/base/sink.h"
 
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream"
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* What this process has taken of each device, over all pools, and its limit. */
+#ifndef SS_BACKING_DEVICE_MEMORY_H
+#define SS_BACKING_DEVICE_MEMORY_H
+
+#include "core/backing/memory.h"
+
+/* All of it may be read without a lock. */
+struct ss_device_memory {
+	uint64_t limit;             /* bytes; 0: none */
+	_Atomic uint64_t reserved;  /* bytes of all pools */
+	_Atomic uint64_t taken;     /* the same, and what is being asked for or given back */
+	_Atomic uint32_t giving;    /* threads that give memory back just now */
+	_Atomic uint64_t gave;      /* how often one did */
+	atomic_bool pressed;        /* near the end of its memory: frees record their own fence */
+	atomic_bool low;            /* less is left than the runtime may need for itself */
+	atomic_bool woken;          /* the null stream has its hardware queue */
+	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported segments. */
+	struct ss_retention {
+		_Atomic unsigned kept;  /* times that given memory did not come back */
+		_Atomic uint64_t until, wait; /* ms: when to doubt that again, and how long after */
+	} chunks, exports;
+};
+
+struct ss_devices {
+	struct ss_device_memory dev[SS_MAX_DEVICES];
+	_Atomic uint64_t addresses; /* bytes in reservations */
+	_Atomic uint32_t chunks;    /* of all pools */
+};
+
+/* False: host memory is out. */
+bool ss_devices_init(struct ss_core *core);
+void ss_devices_finish(struct ss_core *core);
+
+static inline struct ss_device_memory *ss_device_memory(struct ss_core *core, int dev)
+{
+	return &core->backing->dev[dev];
+}
+
+/* Before the device is asked for `size` bytes. False: the limit or the pool's maxSize forbids it.
+ * Given again when the device gave none, or has them back. */
+bool ss_cap_take(struct ss_memory *m, uint64_t size);
+void ss_cap_give(struct ss_memory *m, uint64_t size);
+/* The pool has `size` bytes more reserved, or (ss_reserved_less) fewer. */
+void ss_reserved_more(struct ss_memory *m, uint64_t size);
+void ss_reserved_less(struct ss_memory *m, uint64_t size);
+
+/* Frees record fences of their own from now on, or no longer. */
+void ss_pressed_set(struct ss_core *core, int dev, bool pressed);
+static inline bool ss_pressed(struct ss_core *core, int dev)
+{
+	return atomic_load_explicit(&ss_device_memory(core, dev)->pressed, memory_order_relaxed);
+}
+static inline bool ss_device_low(struct ss_core *core, int dev)
+{
+	return atomic_load_explicit(&ss_device_memory(core, dev)->low, memory_order_relaxed);
+}
+
+/* Around what gives memory back: whoever finds none on the device meanwhile waits for it. */
+void ss_giving_begin(struct ss_core *core, int dev);
+void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes);
+
+/* ---- headroom.c: what the runtime needs for itself. No lock held. ----------- */
+
+/* Before a pool takes `more` bytes: the null stream gets its queue while there is room for it. */
+void ss_headroom_before(struct ss_memory *m, uint64_t more);
+/* After it has grown: sets `pressed` and `low` by what is left of the device. */
+void ss_headroom_after(struct ss_memory *m);
+/* Gives back, of what is idle in the pool, what the runtime lacks. */
+void ss_headroom_restore(struct ss_memory *m);
+
+/* ---- retention.c: does the runtime give back what is released? -------------- */
+
+enum ss_giving { SS_GIVE_NOTHING, SS_GIVE_ONE, SS_GIVE_PARTS, SS_GIVE_WHOLE };
+struct ss_witness { uint64_t left, reserved, taken; };
+
+/* What to give back of a pool on vmm (`idle`: all of it could go). */
+enum ss_giving ss_retention_how(struct ss_memory *m, bool idle);
+bool ss_retention_all(struct ss_memory *m);
+/* The device's figures around a release. */
+void ss_retention_begin(struct ss_memory *m, struct ss_witness *w);
+void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,
+		      enum ss_giving how);
+/* The same of segments that were exported. */
+bool ss_retention_exports(struct ss_memory *m);
+void ss_retention_exports_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of one pool: whole segments (hip, hsa), or one reservation of addresses with chunks
+ * mapped into it (vmm); the completed free ranges in it; and how it grows and goes back.
+ *
+ * Lock order: memory->lock, then the locks of the layers below and of stream caches. It is never
+ * held across a driver call.
+ */
+#ifndef SS_BACKING_MEMORY_H
+#define SS_BACKING_MEMORY_H
+
+#include <pthread.h>
+
+#include "core/base/state.h"
+#include "core/range/address_map.h"
+#include "core/range/free_index.h"
+
+struct ss_vmm;
+struct ss_unreturned;
+
+struct ss_memory {
+	struct ss_core *core;
+	struct ss_pool *pool;             /* whose it is; opaque here */
+	int dev;
+	/* Changes only while there is no memory: to hip where vmm turns out not to work. */
+	_Atomic(enum ss_backing) backing;
+	_Atomic uint64_t max_bytes;       /* the pool's maxSize; 0: none */
+	_Atomic uint64_t peers;           /* devices that have access, a bit each */
+	_Atomic uint64_t reserved;        /* bytes taken from the device */
+	_Atomic uint64_t reserved_high;
+
+	pthread_mutex_t lock;
+	struct ss_spares spares;
+	struct ss_free_index clean;       /* completed free ranges, usable by anybody */
+	struct ss_segment *segments;
+	uint32_t segment_count;
+	uint64_t idle_bytes;              /* of clean ranges that are whole segments */
+	_Atomic uint64_t forgotten;       /* segments that went: their addresses may be others' now */
+	struct ss_unreturned *unreturned; /* segments that the driver would not take back */
+	struct ss_vmm *vmm;               /* NULL: no reservation (yet) */
+	/* One thread at a time changes what is mapped (reservation.c). */
+	bool mapping;
+	pthread_t mapper;
+	pthread_cond_t mapped;
+	/* Statistics, under the lock: */
+	uint64_t grown, released_bytes, moved; /* chunks moved */
+	uint64_t calls;                   /* of the driver, that changed what is reserved or mapped */
+
+	/* Makes everything of the pool that has completed a clean range, the asking stream's own
+	 * included. Called and returns with the lock held. Set by the layer above. */
+	void (*gather)(struct ss_memory *m);
+};
+
+/* `backing` is what was asked for; what this device cannot do becomes hip. False: host memory is
+ * out. A memory may be set up again after ss_memory_drop. */
+void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *pool, int dev,
+		    enum ss_backing backing);
+void ss_memory_finish(struct ss_memory *m);
+/* Forgets every segment and reservation; `give_back`: the driver gets them back. The caller has
+ * emptied every structure that holds blocks of it. No lock held. */
+void ss_memory_drop(struct ss_memory *m, bool give_back);
+
+/* ---- clean ranges: clean_range.c. Lock held. ------------------------------ */
+
+/* b, which nobody holds, becomes a clean range, one with the clean ranges beside it. */
+void ss_clean_insert(struct ss_memory *m, struct ss_block *b);
+void ss_clean_remove(struct ss_memory *m, struct ss_block *b);
+/* Takes [start, start + size) out of the clean range b, in state QUEUED; the rest stays clean.
+ * NULL: host memory is out and nothing changed. */
+struct ss_block *ss_clean_cut(struct ss_memory *m, struct ss_block *b, uint64_t start, uint64_t size);
+/* The chunks behind b are in use from now on (vmm; otherwise nothing happens). */
+void ss_memory_touch(struct ss_memory *m, const struct ss_block *b);
+
+/* ---- growing ---------------------------------------------------------------- */
+
+/* Did the driver refuse for a reason of its own? Want of memory is none, and what a capture
+ * forbids, or a device that is gone, the application is to hear of as that. */
+static inline bool ss_refused(enum ss_status s)
+{
+	return s != SS_OK && s != SS_ERR_NOMEM && s != SS_ERR_CAPTURE && s != SS_ERR_NO_DEVICE;
+}
+
+/* How much to grow by. */
+struct ss_growth {
+	uint64_t size, align; /* of the block that is missing */
+	uint64_t segment;     /* hip, hsa: bytes of the new segment, at least size; 0: size */
+	uint64_t ahead;       /* vmm: bytes to add beyond what is missing, if that is at the end */
+	uint32_t slot;        /* vmm: free ranges of this timeline (SS_SLOT_CLEAN: none) count as
+	                       * part of the run that is completed */
+	bool move;            /* idle memory may go back (segments) or move (chunks) for it, since
+	                       * nobody would have to wait */
+};
+
+/* Adds memory so that a run of growth->size at growth->align exists, which is clean but for the
+ * ranges of growth->slot in it. SS_ERR_NOMEM: the device, the limit or maxSize has no room;
+ * SS_ERR_FAILED: the driver refused; nothing changed then. The caller looks again on SS_OK:
+ * another thread may have been faster, or a run may need a second growth. No lock held. */
+enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth);
+/* A segment of just this size for one block; idle memory makes room where nobody waits for
+ * that (`free`). No lock held. */
+enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free);
+
+/* ---- giving back ------------------------------------------------------------ */
+
+/* Does giving back wait for the device? */
+static inline bool ss_release_waits(const struct ss_memory *m)
+{
+	return m->core->info[m->dev].release_waits[m->backing];
+}
+
+/* Gives clean memory back until `target` bytes are reserved, but only what has been idle since
+ * `older_than` ms (UINT64_MAX: all). Gathers first. Returns the bytes given back. No lock held. */
+uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
+/* Tries again what the driver would not take. Returns the bytes that went. No lock held. */
+uint64_t ss_memory_retry(struct ss_memory *m);
+/* How many bytes idle whole segments could make room for `want` new ones. Lock held. */
+uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want, uint64_t floor);
+
+/* ---- access by peers: no lock held ------------------------------------------ */
+
+/* Devices in `give` get access to all present and later memory, those in `take` lose it; the owner
+ * always has it. On failure those who had none before have none. */
+enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t take);
+
+/* ---- one thread changes what is mapped: reservation.c ------------------------ */
+
+/* With `wait` it waits for its turn (*waited: it had to), but never for its own thread. False:
+ * another thread has it. No lock held. */
+bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited);
+void ss_memory_unclaim(struct ss_memory *m);
+/* The process ends: unmaps everything and stays claimed, so that nobody maps any more. */
+void ss_memory_unmap_all(struct ss_memory *m);
+
+#endif

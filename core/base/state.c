@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Host memory and the clock, as every layer of the core uses them. Takes no lock. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "core/base/lock.h"
+#include "core/base/state.h"
+
+void *ss_host_alloc(struct ss_core *core, size_t size)
+{
+	void *p = NULL;
+
+	if (size < 64) {
+		p = calloc(1, size);
+	} else if (posix_memalign(&p, SS_LINES, size)) {
+		p = NULL;
+	} else {
+		memset(p, 0, size);
+	}
+	if (p)
+		atomic_fetch_add_explicit(&core->host_bytes, size, memory_order_relaxed);
+	return p;
+}
+
+void ss_host_free(struct ss_core *core, void *p, size_t size)
+{
+	if (!p)
+		return;
+	atomic_fetch_sub_explicit(&core->host_bytes, size, memory_order_relaxed);
+	free(p);
+}
+
+void *ss_host_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+uint64_t ss_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t ss_now_ms(const struct ss_core *core)
+{
+	return core->drv.now_ms(core->drv.ctx);
+}
+
+void ss_driver_call_count(struct ss_core *core, uint64_t t0)
+{
+	atomic_fetch_add_explicit(&core->driver_calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&core->driver_ns, ss_now_ns() - t0, memory_order_relaxed);
+}

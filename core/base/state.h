@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * struct ss_core: what every layer needs (driver, options, counters), and one pointer per layer
+ * to a state that only that layer can look into.
+ */
+#ifndef SS_BASE_STATE_H
+#define SS_BASE_STATE_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "core/base/options.h"
+#include "core/driver.h"
+
+struct ss_journal;
+struct ss_map;      /* range/: addresses, segments, descriptors */
+struct ss_order;    /* order/: streams, events, fences */
+struct ss_devices;  /* backing/: what each device has given */
+struct ss_pools;    /* pool/: the pools as objects */
+
+struct ss_core {
+	struct ss_driver drv;
+	struct ss_options opt;
+	FILE *log;                   /* where reports go; NULL: nowhere */
+	struct ss_journal *journal;  /* NULL: none is written */
+	int journal_error;           /* errno of a journal that could not be opened */
+	uint64_t serial;             /* tells cores apart in thread-local caches; never 0 */
+	int devices;
+	struct ss_device_info info[SS_MAX_DEVICES]; /* filled at the first use of a device */
+
+	/* Threads remember the stream and pool that they used last, together with this number
+	 * (base/thread.h). It grows when something that they may remember ends. */
+	_Atomic uint64_t recent_gen;
+
+	_Atomic uint64_t host_bytes; /* of ss_host_alloc() */
+	_Atomic uint64_t driver_calls, driver_ns;
+
+	struct ss_map *map;
+	struct ss_order *order;
+	struct ss_devices *backing;
+	struct ss_pools *pools;
+};
+
+/* Everything that threads remember of their last call is void from now on. */
+static inline void ss_recent_end(struct ss_core *core)
+{
+	atomic_fetch_add(&core->recent_gen, 1);
+}
+
+/* Zeroed memory of the host, counted in core->host_bytes. Objects of 64 bytes and more start on
+ * a cache line pair of their own, so that two streams never write to one line. NULL: none left. */
+void *ss_host_alloc(struct ss_core *core, size_t size);
+/* `size` is what was asked for. NULL is allowed. */
+void ss_host_free(struct ss_core *core, void *p, size_t size);
+/* Zeroed address space of which the kernel backs only what is touched; NULL: none left. */
+void *ss_host_map(size_t size);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t ss_now_ns(void);
+/* Milliseconds of the driver's clock, which tests make virtual. */
+uint64_t ss_now_ms(const struct ss_core *core);
+/* Counts one driver call that began at `t0` (ss_now_ns). */
+void ss_driver_call_count(struct ss_core *core, uint64_t t0);
+
+/* Makes a driver call and adds it to the statistics. No lock may be held. */
+#define SS_DRIVE(core, call) __extension__({ \
+	uint64_t ss_t0 = ss_now_ns(); \
+	enum ss_status ss_s = (call); \
+	ss_driver_call_count(core, ss_t0); \
+	ss_s; })
+
+#endif

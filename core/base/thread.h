@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the core keeps per thread. A record is never unmapped, so that other threads may look at
+ * it at any time; when its thread has ended a later thread may get it.
+ */
+#ifndef SS_BASE_THREAD_H
+#define SS_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ss_bias;
+struct ss_count;
+struct ss_pool;
+struct ss_stream_cache;
+struct ss_timeline;
+
+/* The stream cache that the thread used last, so that a hit need not look it up. Valid while
+ * `gen` is the core's recent_gen; no two cores ever have a generation in common. Only
+ * cache/fast_path.c reads and writes it. */
+struct ss_recent {
+	uint64_t gen;
+	void *native;                  /* the stream's handle */
+	struct ss_timeline *tl;
+	struct ss_stream_cache *cache;
+	struct ss_count *count;        /* where used bytes are counted */
+	struct ss_pool *pool;
+	uint64_t live;                 /* state word of a live block of this cache */
+	uint64_t free_gen;             /* `gen` where a free is a push and no more, else 0 */
+	int dev;
+};
+
+struct ss_thread {
+	/* The biased lock that the thread holds or is about to take (base/lock.h). Only the
+	 * thread itself writes it. */
+	_Atomic(struct ss_bias *) inside;
+	struct ss_recent stream;  /* of hipMallocAsync and hipFreeAsync */
+	struct ss_recent classic; /* of hipMalloc and hipFree under one timeline */
+	atomic_bool over;         /* the thread has ended */
+	struct ss_thread *spare;
+};
+
+/* The calling thread's record. Initial-exec, so that reading it is one load. Never NULL: a thread
+ * without a record has &ss_nobody, in which nothing is valid. */
+extern _Thread_local struct ss_thread *ss_thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern struct ss_thread ss_nobody __attribute__((visibility("hidden")));
+
+/* Makes a record if the thread has none. &ss_nobody: host memory is out. */
+struct ss_thread *ss_thread_record(void);
+
+/* Makes every running thread of the process execute a full barrier. */
+void ss_thread_barrier(void);
+/* Whether the kernel offers that barrier. */
+extern atomic_bool ss_thread_barrier_known __attribute__((visibility("hidden")));
+static inline bool ss_thread_barriers(void)
+{
+	return atomic_load_explicit(&ss_thread_barrier_known, memory_order_relaxed);
+}
+/* How often it was used (tests). */
+uint64_t ss_thread_barrier_count(void);
+
+/* The processor's own clock counter; 0 where this code knows none. */
+static inline uint64_t ss_ticks(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the layers above ask of the order: positions and marks, which use comes after which, and
+ * fences. Streams, events and synchronizations as the application sees them are in core/core.h.
+ *
+ * A mark (slot, n) is a point on a timeline: everything that was enqueued on it until then.
+ */
+#ifndef SS_ORDER_ORDER_H
+#define SS_ORDER_ORDER_H
+
+#include "core/base/mutants.h"
+#include "core/base/state.h"
+#include "core/core.h"
+
+/* ---- the part of a timeline that others may look at ---------------------- */
+
+/* struct ss_timeline begins with this. */
+struct ss_progress {
+	uint32_t slot;              /* of this stream among all timelines */
+	atomic_bool marked;         /* something may carry a mark of it */
+	/* 0: a command stands behind every hit and free; 1: none does yet; else the number of a
+	 * command under way that will. */
+	atomic_uint uncovered;
+	_Atomic uint64_t now;       /* position of the next mark */
+	_Alignas(64) _Atomic uint64_t completed; /* highest position known to be reached */
+	_Atomic uint64_t synced;    /* the same, as far as the application knows it too */
+};
+
+static inline struct ss_progress *ss_progress(struct ss_timeline *tl)
+{
+	return (struct ss_progress *)(void *)tl;
+}
+
+static inline uint32_t ss_timeline_slot(const struct ss_timeline *tl)
+{
+	return ((const struct ss_progress *)(const void *)tl)->slot;
+}
+
+/* Position that a free on tl puts on its block now. */
+static inline uint64_t ss_timeline_now(struct ss_timeline *tl)
+{
+	return atomic_load_explicit(&ss_progress(tl)->now, memory_order_acquire);
+}
+
+/* Something carries a mark of tl from now on. */
+static inline void ss_timeline_marked(struct ss_timeline *tl)
+{
+	if (!atomic_load_explicit(&ss_progress(tl)->marked, memory_order_relaxed))
+		atomic_store_explicit(&ss_progress(tl)->marked, true, memory_order_relaxed);
+}
+
+/* A hit or a free took place on tl, and no command of the application stands behind it. */
+static inline void ss_uncover(struct ss_timeline *tl)
+{
+	if (atomic_load_explicit(&ss_progress(tl)->uncovered, memory_order_relaxed) != 1)
+		atomic_store_explicit(&ss_progress(tl)->uncovered, 1, memory_order_relaxed);
+}
+
+/* The timeline of a slot that has been used. It is never freed, but may be another stream's. */
+struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
+bool ss_timeline_alive(const struct ss_timeline *tl);
+/* Has mark n of the timeline been reached? `any`: however we know; else only if the application
+ * itself has synchronized with it. */
+bool ss_mark_reached(struct ss_core *core, uint32_t slot, uint64_t n, bool any);
+/* The position below which a command of the application, or of ours, stands on tl. */
+uint64_t ss_timeline_commanded(const struct ss_timeline *tl);
+/* Milliseconds at which what carries mark n of tl was free, at the latest; never 0. */
+uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now);
+
+/* ---- the state of this layer --------------------------------------------- */
+
+/* Called after a synchronization that succeeded: of tl, which was at pos (NULL: of several
+ * streams); `idle`: all of the device is at its end. No lock held. */
+typedef void ss_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
+			     bool idle);
+
+/* False: host memory is out. */
+bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized);
+void ss_order_finish(struct ss_core *core);
+/* The device has handed out hipMalloc memory, which any stream may use without a mark. */
+void ss_order_classic(struct ss_core *core, int dev);
+/* Every synchronization on dev is to be reported, not only one in some milliseconds. */
+void ss_order_strict(struct ss_core *core, int dev);
+/* The next synchronization of this stream (NULL: of none) is to be reported as well. */
+void ss_order_watch(struct ss_core *core, int dev, struct ss_timeline *tl);
+/* The timelines of a device end, for a reset: all their marks count as completed. */
+void ss_order_reset(struct ss_core *core, int dev);
+/* How many streams capture just now. */
+uint32_t ss_order_capturing(const struct ss_core *core);
+/* Live streams of dev but the null stream. */
+uint32_t ss_order_streams(struct ss_core *core, int dev);
+/* Slots that are or were in use. */
+uint32_t ss_order_slots(const struct ss_core *core);
+/* Fences recorded so far, for the statistics. */
+uint64_t ss_order_fences(const struct ss_core *core);
+/* Do live streams join the null stream of dev with its next command? */
+bool ss_order_joiners(const struct ss_core *core, int dev);
+
+/* ---- marks of many timelines --------------------------------------------- */
+
+struct ss_mark {
+	uint32_t slot;
+	uint64_t n;
+};
+
+/* The positions of all timelines that may work with memory of `dev` to which the devices in
+ * `access` (a bit each) have access, destroyed ones that may still run included. Stores at most
+ * `max`; returns how many there are. From then on all of them count as marked. */
+size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_mark *out, size_t max);
+/* A number that the next device-wide wait of the application passes; 0 while the streams that we
+ * know are all there are. */
+uint64_t ss_wide_needed(struct ss_core *core, int dev);
+bool ss_wide_reached(struct ss_core *core, int dev, uint64_t wide);
+/* Streams of dev that were destroyed and may still run. */
+bool ss_zombies(struct ss_core *core, int dev);
+/* Devices, a bit each, with whose memory streams of other devices have worked. */
+uint64_t ss_order_visited(const struct ss_core *core);
+/* A command on tl works with memory of the devices in `bits`. */
+void ss_order_visit(struct ss_core *core, struct ss_timeline *tl, uint64_t bits);
+
+/* ---- rows: what a timeline has seen of the others ------------------------- */
+
+struct ss_row;
+/* A copy of the row of tl; NULL: it saw nothing, or host memory is out. */
+struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl);
+uint64_t ss_row_get(const struct ss_row *row, uint32_t slot);
+void ss_row_put(struct ss_row *row);
+/* May x, a null timeline, take what tl's stream freed, because its next command joins that
+ * stream? Then tl must be drained before it is destroyed. */
+bool ss_null_joins(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl);
+
+/* ---- fences --------------------------------------------------------------- */
+
+enum ss_fence_how {
+	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
+	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
+	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
+	SS_FENCE_LAST,    /* inside the stream's destruction: nothing comes behind it */
+};
+
+/* Asks for a fence that covers position n of tl (UINT64_MAX: a new one), unless one is on its way.
+ * A fence that cannot be recorded now is remembered and served by ss_fence_serve. False: none.
+ * No lock held. */
+bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n, enum ss_fence_how how);
+/* Records a fence that somebody asked for when it was not possible. No lock held. */
+void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
+/* Asks for outstanding fences of tl (NULL: of all timelines of dev, -1: of all). True if anything
+ * completed. Never waits. No lock held. */
+bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
+/* Fences of tl that have not been reached. */
+uint32_t ss_fence_pending(const struct ss_timeline *tl);
+/* Is a fence on its way that covers position n of tl? */
+bool ss_fence_asked(struct ss_core *core, struct ss_timeline *tl, uint64_t n);
+/* Must nobody ask for tl's fences now, since that would end a capture? */
+bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl);
+/* Was the fence that has just been recorded at n reached? Asked a few times; *looks counts them over
+ * all streams that are asked. */
+bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
+/* Makes stream x wait on the device for an exact fence that covers (tl, n). False: there is none. */
+bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
+/* Is there room for a fence of a single free on tl? Looks for reached ones now and then. */
+bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl);
+/* A position for one free alone, so that an exact fence stands for just that. */
+uint64_t ss_position_alone(struct ss_timeline *tl);
+
+/* ---- is a stream, or a device, at its end? -------------------------------- */
+
+/* As the runtime knows without a fence. Then what was freed on tl has completed. */
+bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl);
+/* May that be asked of the stream at no cost to the device? */
+bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl);
+/* Every stream of dev, asked without enqueuing anything. *busy: on entry one to ask first, on
+ * return one that is not at its end; NULL: none. */
+bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy);
+/* Is any stream of dev known to have something left to do? */
+bool ss_device_busy(struct ss_core *core, int dev);
+bool ss_token_device_wide(const struct ss_token *t);
+
+#endif
