@@ -336,6 +336,8 @@ void ss_housekeep(struct ss_core *core, int dev, bool device_idle);
 
 /* ---- statistics --------------------------------------------------------- */
 
+#define SS_LADDER_ROWS 14
+
 struct ss_pool_stats {
 	int device;
 	const char *kind;    /* "default", "classic", "pool 3" */
@@ -347,7 +349,11 @@ struct ss_pool_stats {
 	uint64_t reserved, reserved_high, used, used_high;
 	uint64_t fences, driver_calls, driver_ns;
 	uint64_t out_of_memory;
+	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder helped */
 };
+/* Name and cost of row i of the ladder, the steps that an allocation goes through which is no hit
+ * (pool/ladder.c); NULL: there are fewer. */
+const char *ss_ladder_row(unsigned i, const char **cost);
 /* Calls `each` once per pool that ever served something. */
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
 /* The table that SOMASHIM_STATS=1 prints. Safe at exit: calls no driver. */

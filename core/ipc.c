@@ -9,7 +9,7 @@
  *
  * Locks: pool->lock, dropped for the driver.
  */
-#include "core/vmm.h"
+#include "core/pool/pool_state.h"
 
 /* The live block at `addr`, if handles can be made for it. Pool lock held. */
 static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
@@ -18,7 +18,7 @@ static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
 	struct ss_block *b = NULL;
 
 	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
-		b = ss_block_containing(core, seg, addr);
+		b = ss_block_last_start(core, seg, addr);
 	/* Only what HIP itself allocated has a handle: raw HSA memory is refused
 	 * there, and a VMM address in it is a kernel BUG (clr#265). */
 	return b && atomic_load(&b->state) == SS_BLOCK_LIVE && seg->backing == SS_BACKING_HIP ?
@@ -35,19 +35,19 @@ enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_
 	if (!seg)
 		return SS_ERR_FOREIGN;
 	pool = seg->pool;
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	b = shareable(core, pool, seg, addr);
 	if (b) {
 		if (!seg->serial)
-			seg->serial = atomic_fetch_add(&core->next_export, 1) + 1;
+			seg->serial = atomic_fetch_add(&core->pools->next_export, 1) + 1;
 		out->segment = seg->native;
 		out->segment_size = seg->native_size;
 		out->serial = seg->serial;
 		out->offset = b->addr - (uintptr_t)seg->native;
 		out->size = b->request;
-		out->device = pool->dev;
+		out->device = pool->mem.dev;
 	}
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 	return b ? SS_OK : SS_ERR_INVALID;
 }
 
@@ -60,11 +60,11 @@ void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place)
 
 	if (!pool)
 		return;
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	b = shareable(core, pool, seg, addr);
 	if (b)
 		b->exported = true;
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 }
 
 bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial)
@@ -77,21 +77,21 @@ bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial)
 
 	if (!pool)
 		return false;
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	b = shareable(core, pool, seg, addr);
 	is = b && b->exported && seg->serial == serial;
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 	return is;
 }
 
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 {
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	pool->st.frees++;
 	b->request = 0;
 	atomic_fetch_add(&pool->kept, b->size);
-	atomic_store_explicit(&b->state, SS_BLOCK_HOLE, memory_order_release);
-	pthread_mutex_unlock(&pool->lock);
+	atomic_store_explicit(&b->state, SS_BLOCK_GAP, memory_order_release);
+	ss_pool_unlock(pool);
 }
 
 /* Bytes of it that were exported, if nothing is live, nor on its way into a heap, nor in
@@ -103,7 +103,7 @@ static uint64_t is_over(struct ss_core *core, const struct ss_segment *seg)
 	for (const struct ss_block *b = seg->first; b; b = b->next) {
 		unsigned state = atomic_load(&b->state);
 
-		if (state == SS_BLOCK_HOLE)
+		if (state == SS_BLOCK_GAP)
 			holes += b->size;
 		else if (state != SS_BLOCK_FREE)
 			return 0;
@@ -122,18 +122,18 @@ uint64_t ss_ipc_pinned(struct ss_pool *pool)
 
 	if (!atomic_load(&pool->kept))
 		return 0;
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	for (const struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
 		uint64_t holes = 0;
 		bool live = false;
 
 		for (const struct ss_block *b = seg->serial ? seg->first : NULL; b; b = b->next) {
-			holes += atomic_load(&b->state) == SS_BLOCK_HOLE ? b->size : 0;
+			holes += atomic_load(&b->state) == SS_BLOCK_GAP ? b->size : 0;
 			live |= atomic_load(&b->state) == SS_BLOCK_LIVE;
 		}
 		pinned += live ? holes : 0;
 	}
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 	return pinned;
 }
 
@@ -180,7 +180,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 	if (!atomic_load(&pool->kept))
 		return 0;
 	ss_giving(pool);
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	ss_flush_all(pool);
 	ss_settle(pool);
 	while ((seg = find_over(pool, !all && ss_keeps_exports(pool)))) {
@@ -190,7 +190,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		enum ss_status s;
 
 		for (struct ss_block *b = seg->first; b; b = b->next) {
-			if (atomic_load(&b->state) == SS_BLOCK_HOLE)
+			if (atomic_load(&b->state) == SS_BLOCK_GAP)
 				atomic_fetch_sub(&pool->kept, b->size);
 			else
 				ss_unplace(pool, b);
@@ -198,17 +198,17 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		ss_segment_unlink(pool, seg);
 		ss_segment_forget(core, seg);
 		atomic_fetch_sub(&pool->reserved, size);
-		atomic_fetch_sub(&core->dev[pool->dev].reserved, size);
-		pthread_mutex_unlock(&pool->lock);
+		atomic_fetch_sub(&core->dev[pool->mem.dev].reserved, size);
+		ss_pool_unlock(pool);
 		ss_keeps_begin(pool, &w);
 		w.reserved += size;
-		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->dev, pool->backing,
+		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->mem.dev, pool->backing,
 							  native, size));
 		if (s == SS_OK) {
 			ss_cap_give(pool, size);
 			ss_keeps_exports_end(pool, &w, size);
 		}
-		pthread_mutex_lock(&pool->lock);
+		ss_pool_lock(pool);
 		if (s != SS_OK) {
 			put_back(pool, native, size, serial);
 			break;
@@ -216,7 +216,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		given += size;
 		pool->st.released_bytes += size;
 	}
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 	ss_gave(pool, given);
 	return given;
 }
@@ -242,14 +242,14 @@ static struct ss_block *take_idle(struct ss_pool *pool, uint64_t size, uint64_t 
 {
 	struct ss_block *b;
 
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	b = idle_segment(pool, size);
 	if (b) {
 		ss_unplace(pool, b);
 		atomic_store(&b->state, SS_BLOCK_QUEUED);
 		*id = pool->id_base | ++pool->ids;
 	}
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 	return b;
 }
 

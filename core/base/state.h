@@ -16,7 +16,8 @@ struct ss_journal;
 struct ss_map;      /* range/: addresses, segments, descriptors */
 struct ss_order;    /* order/: streams, events, fences */
 struct ss_devices;  /* backing/: what each device has given */
-struct ss_pools;    /* pool/: the pools as objects */
+struct ss_fast_path; /* cache/: which pools the hot path serves */
+struct ss_pools;     /* pool/: the pools as objects */
 
 struct ss_core {
 	struct ss_driver drv;
@@ -38,6 +39,7 @@ struct ss_core {
 	struct ss_map *map;
 	struct ss_order *order;
 	struct ss_devices *backing;
+	struct ss_fast_path *fast;
 	struct ss_pools *pools;
 };
 

@@ -1,223 +1,273 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dividing what is leased (lease.c): a stream's misses, and what goes back, under its queue's lock
- * alone. A free range is cut at the best fit; where none is long enough, what the bins hold of the
- * run goes back into it, as far as that needs.
+ * The arena of a stream: ranges that it cuts and merges under its own lock.
  *
- * Locks: queue->lock, held by the caller.
+ * Neighbours of one home merge whatever their marks, and the result carries the later mark: the
+ * stream itself may always reuse them, and others wait a little longer. What the stream freed of
+ * other arenas does not merge before it has completed. A stream that only frees what another
+ * allocates would otherwise put a fresh mark on the same long range again and again, and on a
+ * device that lags nobody could ever reuse it.
+ *
+ * Locks: cache->lock, held by the caller.
  */
-#include "core/hit.h"
+#include "core/cache/bin.h"
 
-#define LEAST_TAKEN 1024 /* before it is known that it was made for another demand */
-#define JUDGED_AGAIN 65536 /* allocations, where only the slow path knows how things stand */
-#define WHOLE (4ull << 20) /* no idle segment that is larger is cut unasked */
-#define NEAR 8 /* times the size: a larger bin is not cut up before smaller ones are tried */
-
-static void join_next(struct ss_queue *q, struct ss_block *b)
+static struct ss_free_index *index_of(struct ss_stream_cache *q, const struct ss_block *b)
 {
-	if (b->next->n > b->n && !SS_MUTANT_IS(48))
-		b->n = b->next->n;
-	ss_block_merge_with(q->pool->core, &q->spares, b);
+	return ss_home(b) == q->slot + 1 ? &q->own : &q->foreign;
 }
 
-void ss_lease_put(struct ss_queue *q, struct ss_block *b)
+static void insert(struct ss_stream_cache *q, struct ss_block *b)
 {
-	struct ss_heap *h = &q->lease->heap;
-
-	if (ss_is_state(b->next, SS_BLOCK_FREE)) {
-		ss_heap_remove(h, b->next);
-		join_next(q, b);
-	}
-	if (ss_is_state(b->prev, SS_BLOCK_FREE)) {
-		b = b->prev;
-		ss_heap_remove(h, b);
-		join_next(q, b);
-	}
 	ss_set_state(b, SS_BLOCK_FREE);
-	b->request = 0;
-	ss_heap_insert(h, b);
+	ss_index_insert(index_of(q, b), b);
 }
 
-/* Is b, in a bin, all of its segment? That lies far from the block, and large blocks that wait
- * in a bin are asked again and again: `right`, which only a heap uses, remembers. */
-static bool is_whole(struct ss_block *b)
+static void extract(struct ss_stream_cache *q, struct ss_block *b)
 {
-	static struct ss_block yes;
-
-	if (b->right == &yes)
-		return true;
-	if (b->size != b->seg->size)
-		return false;
-	b->right = &yes;
-	return true;
+	ss_index_remove(index_of(q, b), b);
+	ss_set_state(b, SS_BLOCK_QUEUED);
 }
 
-bool ss_lease_empty(struct ss_queue *q, unsigned i, bool all)
+/* Is b (NULL: no) a free range of the arena itself? Nobody else can make it one. */
+static bool merges(const struct ss_stream_cache *q, const struct ss_block *b)
 {
-	struct ss_block **at = &q->bin[i].head, *b;
-	uint32_t me = q->tl->slot + 1;
-	bool any = false;
+	return ss_is_free_on(b, q->slot) && ss_home(b) == q->slot + 1;
+}
 
-	while ((b = *at) && (all || !any)) {
-		if ((!all && is_whole(b)) || (ss_lessee(b) != me && !SS_MUTANT_IS(49))) {
-			at = &b->left;
-			continue;
+/* a swallows b, its right neighbour. */
+static void merge(struct ss_stream_cache *q, struct ss_block *a, struct ss_block *b)
+{
+	if (!SS_MUTANT_IS(48))
+		a->n = ss_merged_mark(a, b, q->slot);
+	ss_block_merge(q->set->core, &q->spares, a);
+}
+
+void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
+{
+	struct ss_block *next, *prev;
+
+	if (ss_home(b) == q->slot + 1) {
+		next = ss_block_next(q->set->core, b);
+		if (merges(q, next)) {
+			ss_index_remove(&q->own, next);
+			merge(q, b, next);
 		}
-		*at = b->left;
-		q->blocks--;
-		q->bytes -= b->size;
-		ss_lease_put(q, b);
-		any = true;
+		prev = ss_block_prev(b);
+		if (merges(q, prev)) {
+			ss_index_remove(&q->own, prev);
+			merge(q, prev, b);
+			b = prev;
+		}
 	}
-	if (!q->bin[i].head)
+	insert(q, b);
+}
+
+void ss_arena_drain(struct ss_stream_cache *q)
+{
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1)) {
+		struct ss_block *b = q->bin[i].head, *next;
+
+		q->bin[i].head = NULL;
 		q->filled[i] = 0;
-	return any;
-}
-
-/* What all bins hold of the run goes there. */
-static void collect(struct ss_queue *q)
-{
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
-		ss_lease_empty(q, i, true);
-}
-
-/* The bins by their sizes. */
-static void sort_bins(struct ss_queue *q)
-{
-	struct ss_lease *l = q->lease;
-	unsigned at;
-
-	/* A bin that has a size keeps one. */
-	for (unsigned i = 0; i < SS_BINS; i++)
-		if (q->bin[i].size && !l->sorted[i]) {
-			l->sorted[i] = true;
-			l->order[l->count++] = (uint8_t)i;
+		for (; b; b = next) {
+			next = b->left;
+			ss_arena_put(q, b);
 		}
-	/* Of most the order is what it was. */
-	for (unsigned i = 1; i < l->count; i++) {
-		uint8_t bin = l->order[i];
-
-		for (at = i; at && q->bin[l->order[at - 1]].size > q->bin[bin].size; at--)
-			l->order[at] = l->order[at - 1];
-		l->order[at] = bin;
 	}
-	l->assigned = q->assigned;
+	q->blocks = 0;
+	q->bytes = 0;
 }
 
-/* Empties bins until `size` bytes are free in one piece: first one block that is not
- * much larger, then the neighbours that smaller ones may be, then what is left. */
-static struct ss_block *from_bins(struct ss_queue *q, uint64_t size, uint64_t align)
+/* Cuts `size` bytes at `align` out of b, which was extracted; the rest stays in the arena. */
+static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint64_t size,
+			    uint64_t align)
 {
-	struct ss_heap *h = &q->lease->heap;
-	const uint8_t *order = q->lease->order;
-	unsigned larger = 0, count;
-	struct ss_block *b;
-
-	if (!q->blocks)
-		return NULL;
-	if (q->lease->assigned != q->assigned)
-		sort_bins(q);
-	count = q->lease->count;
-	while (larger < count && q->bin[order[larger]].size < size)
-		larger++;
-	for (unsigned i = larger; i < count && q->bin[order[i]].size / NEAR <= size; i++)
-		if (q->bin[order[i]].head && ss_lease_empty(q, order[i], false) &&
-		    (b = ss_heap_best(h, size, align)))
-			return b;
-	for (unsigned i = larger; i-- > 0;)
-		if (q->bin[order[i]].head && ss_lease_empty(q, order[i], true) &&
-		    (b = ss_heap_best(h, size, align)))
-			return b;
-	for (unsigned i = larger; i < count; i++)
-		if (q->bin[order[i]].head && ss_lease_empty(q, order[i], true) &&
-		    (b = ss_heap_best(h, size, align)))
-			return b;
-	return NULL;
-}
-
-struct ss_block *ss_lease_cut(struct ss_queue *q, struct ss_block *b, uint64_t start, uint64_t size)
-{
-	struct ss_core *core = q->pool->core;
+	struct ss_core *core = q->set->core;
+	uint64_t pad = ss_start_in(b, align) - b->addr;
 	struct ss_block *rest;
 
-	ss_set_state(b, SS_BLOCK_QUEUED); /* so that its parts do not merge with it again */
-	if (b->addr < start) {
-		rest = ss_block_split_with(core, &q->spares, b, start - b->addr);
-		ss_lease_put(q, b);
+	if (pad) {
+		rest = ss_block_split(core, &q->spares, b, pad);
+		insert(q, b);
 		if (!rest)
 			return NULL;
 		b = rest;
 	}
 	if (b->size > size) {
-		rest = ss_block_split_with(core, &q->spares, b, size);
+		rest = ss_block_split(core, &q->spares, b, size);
 		if (!rest) {
-			ss_lease_put(q, b);
+			ss_arena_put(q, b);
 			return NULL;
 		}
-		ss_lease_put(q, rest);
+		if (SS_MUTANT_IS(46))
+			rest->n = 0;
+		insert(q, rest);
 	}
 	return b;
 }
 
-bool ss_lease_keeps(const struct ss_block *b, uint64_t size)
+/* Would cutting `size` off b divide an idle segment that is better given back whole? */
+static bool spoils(const struct ss_block *b, uint64_t size)
 {
-	return b->size == b->seg->size && b->size != size && b->size > WHOLE;
+	return ss_is_whole(b) && b->size != size && b->size > SS_CUT_FREELY;
 }
 
-struct ss_block *ss_lease_take(struct ss_queue *q, uint64_t size, uint64_t align)
+struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
 {
-	struct ss_lease *l = q->lease;
+	struct ss_block *b = ss_index_best(&q->own, size, align);
+
+	/* An exact fit costs nothing; before anything is cut up, everything merges. */
+	if (!b || b->size != size) {
+		if (q->blocks)
+			ss_arena_drain(q);
+		b = may_cut ? ss_index_best(&q->own, size, align)
+			    : ss_index_best_part(&q->own, size, align);
+		if (b && !may_cut && spoils(b, size))
+			b = NULL;
+		if (!b)
+			b = ss_index_best_part(&q->foreign, size, align);
+		if (!b || (!may_cut && spoils(b, size)))
+			return NULL;
+	}
+	extract(q, b);
+	b = cut(q, b, size, align);
+	if (b)
+		b->bin = (uint8_t)ss_bin(size);
+	return b;
+}
+
+struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align)
+{
+	struct ss_block *b = ss_index_best(&q->own, size, align);
+
+	return b && spoils(b, size) ? b : NULL;
+}
+
+void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
+{
+	if (q->set->count > 1)
+		b = ss_block_rehome(q->set->core, &q->spares, &q->set->memory->spares, b);
+	if (b->n > q->clean_since)
+		q->clean_since = b->n;
+	b->n = 0;
+	ss_set_slot(b, q->slot);
+	ss_set_home(b, q->slot + 1);
+	ss_memory_touch(q->set->memory, b);
+	ss_arena_put(q, b);
+}
+
+/* ---- for other streams ---------------------------------------------------- */
+
+static bool completed(const struct ss_stream_cache *q, const struct ss_block *b, bool any)
+{
+	return !b->n || ss_mark_reached(q->set->core, q->slot, b->n, any) || SS_MUTANT_IS(52);
+}
+
+/* The smallest completed block on top of a bin that is long enough, out of its bin. */
+static struct ss_block *give_from_bin(struct ss_stream_cache *q, uint64_t size, uint64_t align,
+				      bool any, bool *later)
+{
+	struct ss_bin *best = NULL;
 	struct ss_block *b;
-	bool merges;
 
-	/* Sizes come again now, or do not any more: it will be another lease. */
-	merges = ss_varied(q, size) || q->merging;
-	if (merges != l->merges && l->taken >= LEAST_TAKEN)
-		return NULL;
-	if (q->merging && l->taken % JUDGED_AGAIN == JUDGED_AGAIN - 1) {
-		l->taken++;
-		return NULL;
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1)) {
+		b = q->bin[i].head;
+		if (!b || !ss_fits(b, size, align) || spoils(b, size))
+			continue;
+		if (!completed(q, b, any))
+			*later = true;
+		else if (!best || b->size < best->size)
+			best = &q->bin[i];
 	}
-	if (l->merges && q->blocks)
-		collect(q);
-	b = ss_heap_best_part(&l->heap, size, align);
-	if (!b && !l->merges)
-		b = from_bins(q, size, align);
-	if (!b || (l->merges && ss_lease_keeps(b, size)))
+	if (!best)
 		return NULL;
-	ss_heap_remove(&l->heap, b);
-	b = ss_lease_cut(q, b, ss_round(b->addr, align), size);
-	if (!b)
-		return NULL;
-	b->bin = (uint8_t)ss_bin(size);
-	q->hits++;
-	l->taken++;
+	b = best->head;
+	best->head = b->left;
+	q->blocks--;
+	q->bytes -= b->size;
 	return b;
 }
 
-bool ss_lease_return(struct ss_queue *q, struct ss_block *b)
+struct ss_block *ss_arena_give(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool any,
+			       bool *later)
 {
-	struct ss_bin *bin = &q->bin[b->bin];
+	struct ss_block *b = NULL, *at[2];
 
-	if (ss_lessee(b) != q->tl->slot + 1)
-		return false;
-	/* Should it come again, it will be known. */
-	bin = bin->head ? &q->bin[ss_bin_next(b->bin)] : bin;
-	if (!bin->head && bin->size != b->size) {
-		bin->size = b->size;
-		q->assigned++;
+	at[0] = ss_index_best_part(&q->own, size, align);
+	at[1] = ss_index_best_part(&q->foreign, size, align);
+	for (int i = 0; i < 2 && !b; i++) {
+		if (!at[i] || spoils(at[i], size))
+			continue;
+		if (completed(q, at[i], any))
+			b = at[i];
+		else
+			*later = true;
 	}
-	ss_lease_put(q, b);
-	q->frees++;
-	return true;
+	if (b)
+		extract(q, b);
+	else
+		b = give_from_bin(q, size, align, any, later);
+	b = b ? cut(q, b, size, align) : NULL;
+	if (b)
+		ss_set_home(b, 0);
+	return b;
 }
 
-bool ss_lease_collect(struct ss_queue *q)
-{
-	uint32_t before = q->blocks;
+struct pick {
+	struct ss_block *list; /* by ->request: the index must not change meanwhile */
+	ss_range_test *may;
+	const void *arg;
+};
 
-	if (!ss_leases(q))
-		return false;
-	collect(q);
-	return q->blocks <= before / 2;
+static void pick(struct ss_block *b, void *arg)
+{
+	struct pick *p = arg;
+
+	if (!p->may(b, p->arg))
+		return;
+	b->request = (uintptr_t)p->list;
+	p->list = b;
+}
+
+struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, ss_range_test *may,
+				  const void *arg)
+{
+	struct pick p = {.may = may, .arg = arg};
+	struct ss_block *list = NULL, *b;
+
+	if (!foreign_only) {
+		ss_arena_drain(q);
+		ss_index_each(&q->own, pick, &p);
+	}
+	ss_index_each(&q->foreign, pick, &p);
+	while ((b = p.list)) {
+		p.list = (struct ss_block *)(uintptr_t)b->request;
+		extract(q, b);
+		b->request = 0;
+		b->left = list;
+		list = b;
+	}
+	return list;
+}
+
+/* A figure of a moment ago will do. (The thread sanitizer cannot know that.) */
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize_thread, noinline))
+#endif
+uint64_t ss_cache_free_hint(const struct ss_stream_cache *q)
+{
+	const volatile uint64_t *own = &q->own.bytes, *foreign = &q->foreign.bytes, *bins = &q->bytes;
+
+	return *own + *foreign + *bins;
+}
+
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize_thread, noinline))
+#endif
+uint64_t ss_cache_foreign_hint(const struct ss_stream_cache *q)
+{
+	const volatile uint64_t *foreign = &q->foreign.bytes;
+
+	return *foreign;
 }

@@ -1,187 +1,249 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Free queues: what was freed on one stream of one pool, ready for the next
- * allocation of the same size on that stream. The hot path uses the inlined
- * pieces in core/hit.h: a spin lock that only users of the same stream share, one
- * bin, a few stores.
+ * The stream caches of a pool: which there are, and one block in and out of one.
  *
- * Locks: queue->lock; creating a queue takes pool->lock.
+ * Locks: cache->lock; a new cache takes memory->lock.
  */
-#include <stdlib.h>
+#include "core/cache/bin.h"
+#include "core/cache/fast_path.h"
 
-#include "core/hit.h"
+struct ss_cache_table {
+	uint32_t cap;
+	struct ss_cache_table *older; /* readers may still be in it */
+	_Atomic(struct ss_stream_cache *) q[];
+};
 
-/* An entry that was not used yet is that of NULL, which is looked for at the first. */
+/* Entries of `near` that were never used say address 0; looking for that finds this one. */
 static struct ss_block nothing;
 
-struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl)
+/* ---- which caches there are ------------------------------------------------ */
+
+uint64_t ss_cache_new_ids(struct ss_core *core)
 {
-	struct ss_queue *q = ss_host_alloc(pool->core, sizeof(*q));
+	return atomic_fetch_add(&core->fast->next_ids, 1) << 40;
+}
+
+static struct ss_stream_cache *cache_new(struct ss_caches *set, struct ss_timeline *tl)
+{
+	struct ss_stream_cache *q = ss_host_alloc(set->core, sizeof(*q));
 
 	if (!q)
 		return NULL;
 	q->near[0].b = &nothing;
-	q->most = SS_QUEUE_MAX_BLOCKS;
-	q->pool = pool;
+	q->set = set;
 	q->tl = tl;
-	q->slot = tl ? tl->slot : UINT32_MAX;
-	q->id = atomic_fetch_add(&pool->core->next_queue_id, 1) << 40;
+	q->slot = tl ? ss_timeline_slot(tl) : UINT32_MAX;
+	q->id = ss_cache_new_ids(set->core);
 	return q;
 }
 
-void ss_queue_free(struct ss_core *core, struct ss_queue *q)
+bool ss_caches_init(struct ss_caches *set, struct ss_core *core, struct ss_memory *memory)
 {
-	if (!q)
-		return;
-	ss_host_free(core, q->lease, sizeof(*q->lease));
-	ss_host_free(core, q, sizeof(*q));
+	set->core = core;
+	set->memory = memory;
+	set->done = cache_new(set, NULL);
+	return set->done != NULL;
 }
 
-struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl)
+void ss_caches_finish(struct ss_caches *set)
 {
-	struct ss_queue_table *t, *bigger;
-	struct ss_queue *q = NULL;
+	struct ss_cache_table *t = atomic_load(&set->table), *older;
 
-	pthread_mutex_lock(&pool->lock);
-	t = atomic_load_explicit(&pool->queues, memory_order_relaxed);
-	if (!t || tl->slot >= t->cap) {
-		uint32_t cap = t ? t->cap : 8;
+	for (uint32_t i = 0; t && i < t->cap; i++)
+		ss_host_free(set->core, atomic_load(&t->q[i]), sizeof(struct ss_stream_cache));
+	for (; t; t = older) {
+		older = t->older;
+		ss_host_free(set->core, t, sizeof(*t) + t->cap * sizeof(t->q[0]));
+	}
+	ss_host_free(set->core, set->done, sizeof(*set->done));
+}
 
-		while (cap <= tl->slot)
-			cap *= 2;
-		bigger = ss_host_alloc(pool->core, sizeof(*t) + cap * sizeof(t->q[0]));
-		if (!bigger)
-			goto out;
-		bigger->cap = cap;
-		bigger->older = t; /* a reader may still be in it */
-		for (uint32_t i = 0; t && i < t->cap; i++)
-			atomic_store_explicit(&bigger->q[i], atomic_load(&t->q[i]),
-					      memory_order_relaxed);
-		atomic_store_explicit(&pool->queues, bigger, memory_order_release);
-		t = bigger;
+/* A table with room for `slot`. memory->lock held. NULL: host memory is out. */
+static struct ss_cache_table *table_for(struct ss_caches *set, uint32_t slot)
+{
+	struct ss_cache_table *t = atomic_load_explicit(&set->table, memory_order_relaxed), *bigger;
+	uint32_t cap = t ? t->cap : 8;
+
+	if (t && slot < t->cap)
+		return t;
+	while (cap <= slot)
+		cap *= 2;
+	bigger = ss_host_alloc(set->core, sizeof(*t) + cap * sizeof(t->q[0]));
+	if (!bigger)
+		return NULL;
+	bigger->cap = cap;
+	bigger->older = t;
+	for (uint32_t i = 0; t && i < t->cap; i++)
+		atomic_store_explicit(&bigger->q[i], atomic_load(&t->q[i]), memory_order_relaxed);
+	atomic_store_explicit(&set->table, bigger, memory_order_release);
+	return bigger;
+}
+
+static SS_APART struct ss_stream_cache *cache_make(struct ss_caches *set, struct ss_timeline *tl)
+{
+	struct ss_stream_cache *q = NULL;
+	struct ss_cache_table *t;
+	uint32_t slot = ss_timeline_slot(tl);
+
+	pthread_mutex_lock(&set->memory->lock);
+	t = table_for(set, slot);
+	if (t)
+		q = atomic_load_explicit(&t->q[slot], memory_order_relaxed);
+	if (t && !q) {
+		q = cache_new(set, tl);
+		set->count += q != NULL;
+		atomic_store_explicit(&t->q[slot], q, memory_order_release);
 	}
-	q = atomic_load_explicit(&t->q[tl->slot], memory_order_relaxed);
-	if (!q) {
-		q = ss_queue_new(pool, tl);
-		pool->queue_count += q != NULL;
-		atomic_store_explicit(&t->q[tl->slot], q, memory_order_release);
-	}
-out:
-	pthread_mutex_unlock(&pool->lock);
+	pthread_mutex_unlock(&set->memory->lock);
 	return q;
 }
 
-struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id)
+struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t slot)
+{
+	struct ss_cache_table *t = atomic_load_explicit(&set->table, memory_order_acquire);
+
+	return t && slot < t->cap ? atomic_load_explicit(&t->q[slot], memory_order_acquire) : NULL;
+}
+
+struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *tl)
+{
+	struct ss_stream_cache *q = ss_cache_of_slot(set, ss_timeline_slot(tl));
+
+	return q ? q : cache_make(set, tl);
+}
+
+struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q)
+{
+	struct ss_cache_table *t = atomic_load_explicit(&set->table, memory_order_acquire);
+	struct ss_stream_cache *next = NULL;
+
+	for (uint32_t i = q ? q->slot + 1 : 0; t && i < t->cap && !next; i++)
+		next = atomic_load_explicit(&t->q[i], memory_order_acquire);
+	return next;
+}
+
+void ss_caches_freeze(struct ss_caches *set, bool on)
+{
+	for (struct ss_stream_cache *q = ss_cache_after(set, NULL); q; q = ss_cache_after(set, q))
+		if (on)
+			ss_bias_visit(&q->lock);
+		else
+			ss_bias_unlock(&q->lock);
+}
+
+struct ss_block *ss_cache_drain(struct ss_stream_cache *q)
+{
+	struct ss_block *list = NULL, *b;
+
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1)) {
+		while ((b = q->bin[i].head)) {
+			q->bin[i].head = b->left;
+			b->left = list;
+			list = b;
+		}
+		q->filled[i] = 0;
+	}
+	q->blocks = 0;
+	q->bytes = 0;
+	return list;
+}
+
+void ss_cache_clear(struct ss_stream_cache *q)
+{
+	ss_bias_visit(&q->lock);
+	ss_cache_drain(q);
+	memset(&q->own, 0, sizeof(q->own));
+	memset(&q->foreign, 0, sizeof(q->foreign));
+	ss_bias_unlock(&q->lock);
+}
+
+/* ---- one block --------------------------------------------------------------- */
+
+struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align, uint64_t *id)
 {
 	struct ss_block *b;
 
 	ss_bias_lock(&q->lock);
 	b = ss_bin_pop(q, size, align);
-	if (!b && ss_leases(q))
-		b = ss_lease_take(q, size, align);
+	if (!b && q->tl) {
+		b = ss_arena_take(q, size, align, false);
+		q->hits += b != NULL;
+	}
 	if (b)
 		*id = q->id | q->hits;
 	ss_bias_unlock(&q->lock);
 	return b;
 }
 
-bool ss_queue_push(struct ss_queue *q, struct ss_block *b)
+enum ss_push ss_bin_push_slow(struct ss_stream_cache *q, struct ss_block *b)
 {
-	bool room;
+	uint64_t i = b->bin;
 
-	ss_bias_lock(&q->lock);
-	room = ss_bin_push(q, b);
-	ss_bias_unlock(&q->lock);
-	return room;
+	if (q->bin[i].size != b->size && q->bin[i].head)
+		i = ss_bin_next(i);
+	if (q->bin[i].size != b->size && q->bin[i].head) {
+		/* Both candidates are taken by other sizes. */
+		if (!q->tl)
+			return SS_NOT_PUSHED;
+		q->frees++;
+		ss_arena_put(q, b);
+		return SS_PUSHED;
+	}
+	q->bin[i].size = b->size;
+	q->filled[i] = 1;
+	if (ss_bin_put(q, b, &q->bin[i].head, b->size))
+		return SS_PUSHED;
+	if (!q->tl)
+		return SS_PUSHED_FULL;
+	ss_arena_drain(q);
+	return SS_PUSHED;
 }
 
-bool ss_queue_asked(struct ss_queue *q, uint64_t size)
+enum ss_push ss_cache_push(struct ss_stream_cache *q, struct ss_block *b)
 {
-	bool varied;
+	enum ss_push pushed;
 
 	ss_bias_lock(&q->lock);
-	q->asked++;
-	varied = ss_varied(q, size);
+	pushed = ss_bin_push_slow(q, b);
 	ss_bias_unlock(&q->lock);
-	return varied;
+	return pushed;
 }
 
-void ss_queue_unbin(struct ss_queue *q, bool on)
+bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr, bool *moved)
 {
-	if (q->unbinned == on)
-		return;
-	q->unbinned = on;
+	bool mine;
+
 	ss_bias_lock(&q->lock);
-	q->most = on ? 1 : SS_QUEUE_MAX_BLOCKS;
+	mine = atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
+	       b->slot == q->slot && b->addr == addr;
+	if (mine)
+		ss_set_state(b, SS_BLOCK_QUEUED);
+	*moved = b->slot != q->slot;
 	ss_bias_unlock(&q->lock);
+	return mine;
 }
 
-void ss_near_renew(struct ss_queue *q)
+void ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t request, uint64_t id,
+		       bool classic)
 {
-	uint64_t gone = atomic_load(&q->pool->gone);
+	b->request = request;
+	b->id = id;
+	b->bin = (uint8_t)ss_bin(b->size);
+	b->classic = classic;
+	ss_set_slot(b, q->slot);
+	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
+	ss_used_add(q, b->size);
+}
+
+void ss_near_renew(struct ss_stream_cache *q)
+{
+	uint64_t forgotten = atomic_load(&q->set->memory->forgotten);
 
 	ss_bias_lock(&q->lock);
-	if (q->near_gone != gone) {
+	if (q->near_forgotten != forgotten) {
 		memset(q->near, 0, sizeof(q->near));
 		q->near[0].b = &nothing;
 	}
-	q->near_gone = gone;
+	q->near_forgotten = forgotten;
 	ss_bias_unlock(&q->lock);
-}
-
-void ss_queue_empty(struct ss_queue *q)
-{
-	bool done;
-
-	ss_bias_lock(&q->lock);
-	done = ss_lease_collect(q);
-	ss_bias_unlock(&q->lock);
-	if (done)
-		return;
-	pthread_mutex_lock(&q->pool->lock);
-	ss_flush(q->pool, q);
-	pthread_mutex_unlock(&q->pool->lock);
-}
-
-void ss_queue_clear(struct ss_queue *q)
-{
-	ss_bias_visit(&q->lock);
-	ss_queue_drain(q, 0);
-	ss_bias_unlock(&q->lock);
-}
-
-/* Puts what bin i holds before `list`. q->lock held. */
-static struct ss_block *empty(struct ss_queue *q, unsigned i, struct ss_block *list)
-{
-	struct ss_block *b;
-
-	while ((b = q->bin[i].head)) {
-		q->bin[i].head = b->left;
-		b->left = list;
-		list = b;
-		q->blocks--;
-		q->bytes -= b->size;
-	}
-	q->filled[i] = 0;
-	return list;
-}
-
-struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size)
-{
-	struct ss_block *list = NULL;
-
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
-		if (q->bin[i].size >= size)
-			list = empty(q, i, list);
-	if (!size) {
-		struct ss_block **end = &list;
-
-		while (*end)
-			end = &(*end)->left;
-		*end = q->overflow;
-		q->overflow = NULL;
-		q->blocks = 0;
-		q->bytes = 0;
-	}
-	return list;
 }

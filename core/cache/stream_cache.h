@@ -1,124 +1,146 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was freed on one stream of one pool (queue.c), and what a stream divides by itself
- * (lease.c). Guarded by the queue's lock, the part below its bins by its pool's.
+ * What one stream holds of one pool: bins of exact sizes, and an arena that the stream divides
+ * by itself. An allocation that either can serve, and a free on the stream, take the cache's
+ * own lock and nothing else.
+ *
+ * What was freed goes into the bin of its size. When a bin cannot serve, all bins are emptied
+ * into the arena, where neighbours merge, and the best fit is cut: so a range is cut up only
+ * when merging did not help. Every mark in the cache is one of its own timeline.
  */
-#ifndef SS_CORE_QUEUE_H
-#define SS_CORE_QUEUE_H
+#ifndef SS_CACHE_STREAM_CACHE_H
+#define SS_CACHE_STREAM_CACHE_H
 
-#include "core/block.h"
-#include "core/lock.h"
-
-struct ss_core;
-struct ss_pool;
-struct ss_timeline;
+#include "core/backing/memory.h"
+#include "core/base/lock.h"
+#include "core/order/order.h"
+#include "core/range/free_index.h"
 
 #define SS_BINS 256
 #define SS_NEAR 1024
-#define SS_QUEUE_MAX_BLOCKS 4096 /* beyond this a queue goes to the heap */
+#define SS_CACHE_MOST 4096 /* blocks in bins; more go into the arena */
+/* Larger idle segments are not cut without the pool's say: they could go back as a whole. */
+#define SS_CUT_FREELY (4ull << 20)
 
-/* Bytes in use as somebody counts them (core/hit.h), and the most that was. */
+/* Bytes in use as one thread or one stream counts them, and the most that was. */
 struct ss_count {
 	_Atomic uint64_t used, peak;
 };
 
-/* What was freed on one stream of one pool. Bins hold blocks of one size each,
- * newest first; `own` holds what was merged. */
-struct ss_queue {
+struct ss_stream_cache {
 	/* Two cache lines, written by whoever uses the stream: */
 	struct ss_bias lock;
-	uint32_t blocks;                /* in bins and overflow, */
-	uint32_t most;                  /* until it is full */
-	uint64_t bytes;                 /* in bins and overflow */
-	uint64_t id, hits, frees;
-	struct ss_count count;          /* what it counts of the pool's used bytes */
-	struct ss_block *overflow;
-	struct ss_lease *lease;         /* what it divides by itself; NULL: nothing so far */
-	uint8_t filled[SS_BINS];        /* 1: this bin may hold something */
-	struct ss_bin { uint64_t size; struct ss_block *head; } bin[SS_BINS];
-	/* What hits handed out of late, by address: of its pool, and the one live block
-	 * that starts there if its state, slot and address say so, unless segments have
-	 * gone since, whose addresses may be another pool's now: then every thread's record
-	 * is void, and who renews its own calls ss_near_renew. */
-	struct ss_near { uint64_t addr; struct ss_block *b; } near[SS_NEAR];
-	uint64_t near_gone;
-	uint64_t assigned;              /* times that a bin got a size */
-	uint64_t asked;                 /* allocations that were no hit */
-	bool merging;                   /* though sizes come again: as the slow path found last */
-	uint64_t novel, novel_from;     /* of late, since so many allocations: of sizes that
-	                                 * no bin had */
+	uint32_t blocks;              /* in bins */
+	uint64_t bytes;               /* in bins */
+	uint64_t id, hits, frees;     /* id: upper bits of the ids of its blocks */
+	struct ss_count count;        /* its part of the pool's used bytes */
+	uint8_t filled[SS_BINS];      /* 1: this bin may hold something */
+	struct ss_bin {
+		uint64_t size;
+		struct ss_block *head; /* newest first, by ->left */
+	} bin[SS_BINS];
+	/* What was handed out lately, by address, so that a free need not search. An entry is right
+	 * if the block says so itself. Emptied when segments have gone (near_forgotten), since their
+	 * addresses may be another pool's by now. */
+	struct ss_near {
+		uint64_t addr;
+		struct ss_block *b;
+	} near[SS_NEAR];
+	uint64_t near_forgotten;
+	/* The arena: free ranges that were cut from it, merged, and what was freed on this stream
+	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
+	struct ss_free_index own, foreign;
+	uint64_t clean_since;         /* ms: since when all is idle, at the latest, that came clean */
 	struct ss_spares spares;
-	struct ss_pool *pool;
-	struct ss_timeline *tl;         /* NULL: the queue of completed blocks */
-	uint32_t slot;                  /* its place in the table; before all, without a stream */
-	/* guarded by the pool's lock: */
-	uint64_t hits_counted;
-	uint64_t fences, frees_fenced;  /* fences asked for; frees at the last one */
-	uint32_t lease_in, lease_wait;  /* misses until the next lease is made */
-	struct ss_demand {              /* steady.c: the peak of used bytes (0: to be seen), */
-		uint64_t peak, at, took; /* allocations when it was, and that it took */
-		uint64_t misses;        /* of them no hits */
-		int64_t low;            /* the fewest bytes in use; negative: see ss_peak_of */
-		unsigned waves, returns; /* since: it was almost reached; it was reached again */
-		bool near_peak, at_peak;
-		bool fast, costly;      /* it is kept fast; that costs calls of the driver */
-	} demand;
-	bool unbinned;                  /* it is full with one: ss_queue_unbin */
-	struct ss_heap own;
+	struct ss_caches *set;
+	struct ss_timeline *tl;       /* NULL: the cache of completed blocks */
+	uint32_t slot;                /* of tl; UINT32_MAX without one */
+	/* Guarded by the pool's lock: */
+	uint64_t hits_counted;        /* of `hits`, in the pool's count of allocations */
+	uint64_t fences, frees_fenced; /* fences asked for; `frees` when the last was */
 };
 
-/* What is known of a stream's demand (steady.c). */
-enum ss_demand_state {
-	SS_GROWING, /* nothing: its pool is kept tight */
-	SS_MERGING, /* how much, but bins do not serve it well: tight, and divided by itself */
-	SS_STEADY,  /* what it was will be again: it is kept fast */
+/* The caches of one pool. */
+struct ss_caches {
+	struct ss_core *core;
+	struct ss_memory *memory;
+	_Atomic(struct ss_cache_table *) table; /* by slot */
+	struct ss_stream_cache *done;  /* of blocks that have completed (hipMalloc) */
+	uint32_t count;                /* caches of streams that there are; memory->lock */
+	/* The first thread that uses the pool counts alone, in `alone`; from the second on every
+	 * cache counts for itself (used_bytes.c). */
+	_Atomic uintptr_t counter;
+	_Alignas(64) struct ss_count alone;
 };
 
-/* What a queue divides by itself (lease.c, divide.c). Guarded by its lock. */
-struct ss_lease {
-	struct ss_heap heap;
-	struct ss_block *runs;          /* in state LEASED, by ->right; NULL: no lease */
-	uint64_t taken, blocks;         /* allocations it served; blocks it was made of */
-	bool merges;                    /* at once, what no bin has a place for */
-	uint64_t torn;                  /* blocks that came alone or went: runs that could be one */
-	uint64_t clean;                 /* since when all is, at the latest, that came clean */
-	uint64_t assigned;              /* when `order` was made: */
-	uint8_t order[SS_BINS];         /* the bins that have a size, by that */
-	bool sorted[SS_BINS];           /* these */
-	unsigned count;
-};
+/* `memory` outlives it. False: host memory is out. */
+bool ss_caches_init(struct ss_caches *set, struct ss_core *core, struct ss_memory *memory);
+void ss_caches_finish(struct ss_caches *set);
+/* The cache of tl; made if there is none. Takes memory->lock for that. NULL: host memory is out. */
+struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *tl);
+/* The cache of a slot; NULL: there is none. */
+struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t slot);
+/* The caches of streams one after another: first (NULL, or set->done to begin with that), then
+ * what follows q. NULL: no more. */
+struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q);
+/* A new range of block ids. */
+uint64_t ss_cache_new_ids(struct ss_core *core);
+/* All blocks of the bins, as a list by ->left, in state QUEUED. q->lock held. */
+struct ss_block *ss_cache_drain(struct ss_stream_cache *q);
+/* Forgets everything that it holds. Lock not held. */
+void ss_cache_clear(struct ss_stream_cache *q);
+/* Locks the arenas of all streams, or unlocks them, so that blocks can be walked. memory->lock
+ * held; nobody else ever holds two of these locks. */
+void ss_caches_freeze(struct ss_caches *set, bool on);
 
-/* With q->lock or the pool's held. */
-static inline bool ss_leases(const struct ss_queue *q)
-{
-	return q->lease && q->lease->runs;
-}
+/* ---- one block. q->lock not held. ------------------------------------------ */
 
-/* Has it a lease of long runs, still? With the pool's lock held. */
-static inline bool ss_lease_whole(const struct ss_queue *q)
-{
-	return ss_leases(q) && q->lease->torn <= 8 + q->lease->blocks / 8;
-}
+/* From the bins or the arena, in state QUEUED; *id: what the block is to be called. NULL: none. */
+struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align, uint64_t *id);
+/* b, which was claimed, with its mark set, goes back. The cache of a stream takes every block. That
+ * of completed blocks, which has no arena, may have no bin for it, or have its bins full. */
+enum ss_push { SS_PUSHED, SS_PUSHED_FULL, SS_NOT_PUSHED };
+enum ss_push ss_cache_push(struct ss_stream_cache *q, struct ss_block *b);
+/* Takes the live block at addr from its owner, if q handed it out. *moved: it did not, any more.
+ * Of two threads that free one block only one succeeds. */
+bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr, bool *moved);
+/* b, QUEUED, is live from now on. `request`: bytes asked for. */
+void ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t request, uint64_t id,
+		       bool classic);
 
-struct ss_queue *ss_queue_new(struct ss_pool *pool, struct ss_timeline *tl);
-void ss_queue_free(struct ss_core *core, struct ss_queue *q); /* at the core's end */
-struct ss_queue *ss_queue_slow(struct ss_pool *pool, struct ss_timeline *tl);
-/* False: the queue is full and should be settled. */
-bool ss_queue_push(struct ss_queue *q, struct ss_block *b);
-/* NULL: no block of this size. *id: what the block is to be called. */
-struct ss_block *ss_queue_pop(struct ss_queue *q, uint64_t size, uint64_t align, uint64_t *id);
-/* What its bins hold goes to where it can be merged: it is full. No lock held. */
-void ss_queue_empty(struct ss_queue *q);
-/* From now on its bins hold nothing (or as much as they can): each free goes to where it can be
- * merged. The pool's lock held. */
-void ss_queue_unbin(struct ss_queue *q, bool on);
-/* The blocks of `size` bytes and more, as a list by ->left; 0: everything. q->lock held. */
-struct ss_block *ss_queue_drain(struct ss_queue *q, uint64_t size);
-/* Forgets what it holds. q->lock not held. */
-void ss_queue_clear(struct ss_queue *q);
-/* Forgets what hits handed out of late if segments have gone. q->lock not held. */
-void ss_near_renew(struct ss_queue *q);
-/* Counts an allocation of `size` bytes that is no hit. True: see ss_varied. */
-bool ss_queue_asked(struct ss_queue *q, uint64_t size);
+/* ---- the arena: arena.c. q->lock held. -------------------------------------- */
+
+/* b, QUEUED, with a mark of q's timeline (n 0: clean), becomes free in the arena. */
+void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b);
+/* Empties the bins into the arena. */
+void ss_arena_drain(struct ss_stream_cache *q);
+/* `size` bytes at `align`, in state QUEUED. An idle segment above SS_CUT_FREELY is cut only with
+ * `cut`. NULL: no such range, or host memory is out. */
+struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool cut);
+/* The smallest idle segment in the arena that such a block would be cut from; NULL: none. */
+struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align);
+/* b, which was taken out of the clean ranges, belongs to the arena from now on. memory->lock held. */
+void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
+/* `size` bytes at `align` that have completed, for another stream, in state QUEUED and of no home.
+ * `any`: see ss_mark_reached. *later: there is such a range, but it has not completed. */
+struct ss_block *ss_arena_give(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool any,
+			       bool *later);
+/* Takes every range out of the arena and the bins for which `may` is true. They are QUEUED and
+ * linked by ->left, with their marks. */
+typedef bool ss_range_test(const struct ss_block *b, const void *arg);
+struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, ss_range_test *may,
+				  const void *arg);
+/* Free bytes in bins and arena, and of them what is home elsewhere; without the lock: hints. */
+uint64_t ss_cache_free_hint(const struct ss_stream_cache *q);
+uint64_t ss_cache_foreign_hint(const struct ss_stream_cache *q);
+
+/* ---- bytes in use: used_bytes.c ---------------------------------------------- */
+
+/* Adds `delta` (may be negative as two's complement) to what is in use. q->lock not held. */
+void ss_used_add(struct ss_stream_cache *q, uint64_t delta);
+uint64_t ss_used(struct ss_caches *set);
+uint64_t ss_used_high(struct ss_caches *set);
+/* The high-water mark starts again; `to_zero`: nothing is live either. */
+void ss_used_reset(struct ss_caches *set, bool to_zero);
 
 #endif

@@ -1,43 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMalloc on a device that lags: when to ask how far its streams are, and when to
- * wait for them rather than to grow.
+ * hipMalloc on a device that lags: when to ask how far its streams are, and when to wait for them
+ * rather than to grow.
  *
- * Where hipFree does not wait, a host that is ahead of the device frees faster than the
- * device lets go: an allocator that never waits would hold a block for every free that
- * is under way. So beyond a bound an allocation waits for the oldest of them. That costs
- * nothing as long as the device has the rest to do, and the real hipFree would have
- * waited for all of it.
+ * Where hipFree does not wait, a host that is ahead of the device frees faster than the device
+ * lets go, and an allocator that never waits would hold a block for every free under way. So
+ * beyond a bound an allocation waits for the oldest of them. That costs nothing as long as the
+ * device has the rest to do; the real hipFree would have waited for all of it.
  *
- * Each thread that frees has a share of what may be under way. Without that, the first
- * to wake up takes all that came free, and the streams of the others stand still until
- * the work that it enqueues then is done, too.
+ * Each thread that frees has a share of what may be under way. Otherwise the first thread to wake
+ * up would take all that came free, and the streams of the others would stand still until the
+ * work that it enqueues then is done, too.
  *
- * The work in front of a fence may itself wait for what this thread does next (for a
- * value, for another process). So a wait is not much longer than work took of late, and
- * each that was for nothing makes the next ones rarer.
+ * The work in front of a fence may itself wait for what this thread does next. So a wait is not
+ * much longer than work took lately, and each that was for nothing makes the next ones rarer.
  *
- * Locks: pool->lock, then core->order. None while waiting.
+ * Locks: the pool's. None while waiting.
  */
-#include "core/internal.h"
+#include "core/pool/request.h"
 
-#define FLOOR (32ull << 20)  /* under way, below which growth is no matter */
+#define FLOOR (32ull << 20)  /* bytes under way, below which growth does not matter */
 #define PER_STREAM 7         /* blocks under way; the eighth is in use */
 #define SHORTEST_MS 50       /* what a busy machine alone may take */
 #define LONGEST_MS 2000
-#define RAREST 16            /* one wait in so many allocations, as a power of two */
-#define NAP_US 50            /* at least, */
-#define NAP_PART 8
-#define LONGEST_NAP_US 1000
+#define RAREST 16            /* at least one wait in 2^16 allocations */
+#define NAP_US 50            /* at least this, */
+#define NAP_PART 8           /* or this part of what an epoch took lately, */
+#define LONGEST_NAP_US 1000  /* at most this */
 #define FITS_MOST 16         /* looks of one allocation at what another thread added */
 
-/* ---- who freed what ----------------------------------------------------- */
+/* ---- who freed what ----------------------------------------------------------------- */
 
-/* Threads by the order in which they came. More than there is room for share. */
+/* Threads are numbered as they come. More than SS_FREERS share. */
 static unsigned self(void)
 {
-	static _Thread_local unsigned number
-		__attribute__((tls_model("initial-exec")));
+	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
 	static _Atomic unsigned threads;
 
 	if (!number)
@@ -45,211 +42,238 @@ static unsigned self(void)
 	return number - 1;
 }
 
-void ss_patience_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size)
+void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size)
 {
-	struct ss_freer *f = &pool->patience.by[self()];
+	struct ss_freer *f = &pool->pressure.by[self()];
 
 	f->bytes += size;
-	f->last = pool->core->drv.now_ms(pool->core->drv.ctx) + 1;
+	f->last = ss_now_ms(ss_core_of(pool)) + 1;
 	e->by[self()] += size;
-	atomic_fetch_add(&pool->patience.bytes, size);
+	atomic_fetch_add(&pool->pressure.bytes, size);
 }
 
-void ss_patience_completed(struct ss_pool *pool, const struct ss_epoch *e)
+void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e)
 {
-	uint64_t most = 2 * pool->patience.took + 1;
-	uint64_t took = pool->core->drv.now_ms(pool->core->drv.ctx) - e->since;
+	uint64_t most = 2 * pool->pressure.took + 1;
+	uint64_t took = ss_now_ms(ss_core_of(pool)) - e->since;
 
-	/* Nobody may have looked for long: that is not how long it took. */
-	pool->patience.took = took < most ? took : most;
-	pool->patience.completed++;
+	/* Nobody may have looked for long, so one epoch at most doubles the estimate. */
+	pool->pressure.took = took < most ? took : most;
+	pool->pressure.completed++;
 	for (unsigned i = 0; i < SS_FREERS; i++) {
-		pool->patience.by[i].bytes -= e->by[i];
-		atomic_fetch_sub(&pool->patience.bytes, e->by[i]);
+		pool->pressure.by[i].bytes -= e->by[i];
+		atomic_fetch_sub(&pool->pressure.bytes, e->by[i]);
 	}
 }
 
 void ss_patience_never(struct ss_core *core)
 {
-	atomic_store(&core->hasty, true);
+	atomic_store(&core->pools->hasty, true);
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------- */
 
-/* Is a fence on its way for all that e waits for? Order lock held. */
+/* Is a fence on its way for all that e waits for? */
 static bool asked_for(struct ss_pool *pool, const struct ss_epoch *e)
 {
-	for (uint32_t i = 0; i < e->count; i++) {
-		const struct ss_timeline *tl = ss_slot(pool->core, e->mark[i].slot);
+	struct ss_core *core = ss_core_of(pool);
 
-		if (!ss_mark_done(pool, e->mark[i].slot, e->mark[i].n) &&
-		    (tl->fenced < e->mark[i].n ||
-		     !(atomic_load(&tl->pending) + atomic_load(&tl->recording))))
+	for (uint32_t i = 0; i < e->count; i++)
+		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n) &&
+		    !ss_fence_asked(core, ss_slot(core, e->mark[i].slot), e->mark[i].n))
 			return false;
-	}
 	return !e->wide;
 }
 
-/* A fence for every stream is not cheap, but what comes back in large pieces comes late:
- * so there is one when a fifth of what is under way has none. */
-bool ss_epochs_due(struct ss_pool *pool)
+bool ss_pressure_due(struct ss_pool *pool)
 {
 	uint64_t asked = 0, open = 0;
 
-	if (!pool->classic || atomic_load(&pool->core->dev[pool->dev].pressed))
+	if (!pool->classic || ss_pressed(ss_core_of(pool), pool->mem.dev))
 		return true;
-	pthread_mutex_lock(&pool->core->order);
+	/* A fence for every stream is not cheap, but what comes back in large pieces comes late:
+	 * so there is one when a fifth of what is under way has none. */
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		*(asked_for(pool, e) ? &asked : &open) += e->bytes;
-	pthread_mutex_unlock(&pool->core->order);
 	return 4 * open >= asked;
 }
 
-/* ---- waiting ------------------------------------------------------------ */
+/* ---- waiting ----------------------------------------------------------------------------- */
 
 static uint64_t limit_us(const struct ss_pool *pool)
 {
-	uint64_t ms = 4 * pool->patience.took + SHORTEST_MS;
+	uint64_t ms = 4 * pool->pressure.took + SHORTEST_MS;
 
 	return 1000 * (ms < LONGEST_MS ? ms : LONGEST_MS);
 }
 
 static uint64_t nap_us(const struct ss_pool *pool)
 {
-	uint64_t us = 1000 * pool->patience.took / NAP_PART;
+	uint64_t us = 1000 * pool->pressure.took / NAP_PART;
 
 	return us < NAP_US ? NAP_US : us < LONGEST_NAP_US ? us : LONGEST_NAP_US;
 }
 
-/* Will a fence tell when the oldest epoch has completed? And how many streams are
- * there? Pool lock held. */
-static bool told(struct ss_pool *pool, uint64_t *streams)
+/* Will a fence tell when the oldest epoch has completed? */
+static bool is_told(struct ss_pool *pool)
 {
-	struct ss_core *core = pool->core;
 	const struct ss_epoch *e = pool->epochs;
-	bool yes;
 
 	while (e && e->next)
 		e = e->next;
-	pthread_mutex_lock(&core->order);
-	yes = e && asked_for(pool, e);
-	*streams = 0;
-	for (uint32_t i = 0; i < core->slot_count; i++) {
-		const struct ss_timeline *tl = core->slots[i];
-
-		yes &= !tl->alive || !tl->capturing;
-		*streams += tl->dev == pool->dev && tl->alive && tl->kind != SS_TL_NULL;
-	}
-	pthread_mutex_unlock(&core->order);
-	*streams += !*streams;
-	return yes;
+	return e && asked_for(pool, e) && !ss_order_capturing(ss_core_of(pool));
 }
 
-/* Is it better to wait than to grow, or (it fits) than to take what other threads have
- * a share in? Pool lock held. */
+/* Bytes that may be under way. */
+static uint64_t bound(struct ss_pool *pool, uint64_t size)
+{
+	uint64_t streams = ss_order_streams(ss_core_of(pool), pool->mem.dev);
+	uint64_t high = ss_used_high(&pool->caches), bytes = PER_STREAM * (streams + !streams) * size;
+
+	bytes = bytes > high ? bytes : high;
+	return bytes > FLOOR ? bytes : FLOOR;
+}
+
+/* Is it better to wait than to grow, or (`fits`) than to take what other threads have a share in?
+ * Pool lock held. */
 static bool better_wait(struct ss_pool *pool, uint64_t size, bool fits)
 {
-	const struct ss_freer *by = pool->patience.by, *mine = &by[self()];
-	uint64_t all = atomic_load(&pool->patience.bytes), bound, share, now;
-	uint64_t others = 0, streams, high;
+	const struct ss_freer *by = pool->pressure.by, *mine = &by[self()];
+	uint64_t all = atomic_load(&pool->pressure.bytes), share, now, others = 0;
 
-	if (all < FLOOR / 2 || (fits && !mine->bytes) || !told(pool, &streams))
+	if (all < FLOOR / 2 || (fits && !mine->bytes) || !is_told(pool))
 		return false;
-	high = ss_pool_used_high(pool);
-	bound = PER_STREAM * streams * size;
-	bound = bound > high ? bound : high;
-	bound = bound > FLOOR ? bound : FLOOR;
 	if (!fits)
-		return all >= bound;
-	now = pool->core->drv.now_ms(pool->core->drv.ctx) + 1;
+		return all >= bound(pool, size);
+	now = ss_now_ms(ss_core_of(pool)) + 1;
 	for (unsigned i = 0; i < SS_FREERS; i++)
-		/* One that has nothing under way may be waiting for it. */
+		/* A thread with nothing under way may be waiting for it. */
 		others += &by[i] != mine && by[i].last &&
 			  (by[i].bytes || now - by[i].last <= limit_us(pool) / 1000);
-	share = bound / (others + 1);
+	share = bound(pool, size) / (others + 1);
 	return mine->bytes >= share &&
-	       pool->clean.bytes + (all - mine->bytes) < size + others * share;
+	       pool->mem.clean.bytes + (all - mine->bytes) < size + others * share;
 }
 
-/* Does it fit, with what has completed by now? Called with the pool lock held, drops it
+/* Does it fit, with what has completed by now? Pool lock held, dropped meanwhile. */
+static bool fits_now(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+
+	ss_pool_unlock(pool);
+	ss_fence_poll(ss_core_of(pool), NULL, -1);
+	ss_pool_lock(pool);
+	ss_reclaim_epochs(pool);
+	return ss_index_best(&pool->mem.clean, r->size, r->align) != NULL;
+}
+
+/* Naps until it is no longer better to wait. False: that takes too long. Pool lock held, dropped
  * meanwhile. */
-static bool look(struct ss_pool *pool, uint64_t size, uint64_t align)
+static bool sit_out(struct ss_request *r)
 {
-	pthread_mutex_unlock(&pool->lock);
-	ss_fence_poll(pool->core, NULL, -1);
-	pthread_mutex_lock(&pool->lock);
-	ss_settle(pool);
-	return ss_heap_best(&pool->clean, size, align) != NULL;
-}
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_pressure *w = &r->pressure;
+	uint64_t start = w->us, completed = pool->pressure.completed, us;
 
-/* Naps until it is no longer better to wait. False: that takes too long. Called with the
- * pool lock held, drops it meanwhile. */
-static bool sit_out(struct ss_pool *pool, uint64_t size, uint64_t align, struct ss_wait *w)
-{
-	struct ss_core *core = pool->core;
-	uint64_t start = w->us, completed = pool->patience.completed, us;
-
-	while (better_wait(pool, size, look(pool, size, align))) {
+	while (better_wait(pool, r->size, fits_now(r))) {
 		/* As long as epochs complete, the device does not stand still. */
-		if (completed != pool->patience.completed) {
-			completed = pool->patience.completed;
+		if (completed != pool->pressure.completed) {
+			completed = pool->pressure.completed;
 			start = w->us;
 		}
 		if (w->us - start >= limit_us(pool) || w->us >= LONGEST_MS * 1000)
 			return false;
 		pool->st.waits += !w->us;
 		us = nap_us(pool);
-		pthread_mutex_unlock(&pool->lock);
-		w->us += core->drv.nap(core->drv.ctx, us) + 1;
-		pthread_mutex_lock(&pool->lock);
+		ss_pool_unlock(pool);
+		w->us += core->drv.nap(core->drv.ctx, (unsigned)us) + 1;
+		ss_pool_lock(pool);
 	}
 	return true;
 }
 
-void ss_patience_failed(struct ss_pool *pool)
+/* A wait was for nothing: the next allocations do without. Pool lock held. */
+static void failed(struct ss_pool *pool)
 {
-	unsigned failed = pool->patience.failed;
+	unsigned times = pool->pressure.failed;
 
-	pool->patience.skip = (1u << failed) - 1;
-	pool->patience.failed += failed < RAREST;
+	pool->pressure.skip = (1u << times) - 1;
+	pool->pressure.failed += times < RAREST;
 }
 
-bool ss_patience(struct ss_pool *pool, uint64_t size, uint64_t align, struct ss_wait *w)
+/* Waits where that is better. True: it is worth looking again before the pool grows. */
+static bool press(struct ss_request *r)
 {
-	struct ss_core *core = pool->core;
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_pressure *w = &r->pressure;
 	uint64_t before = w->us;
 	bool again, fits;
-	unsigned failed;
+	unsigned times;
 
-	if (!pool->classic || atomic_load(&pool->patience.bytes) < FLOOR / 2 ||
-	    !core->drv.nap || atomic_load(&core->hasty))
+	if (!pool->classic || r->tl || atomic_load(&pool->pressure.bytes) < FLOOR / 2 ||
+	    !core->drv.nap || atomic_load(&core->pools->hasty))
 		return false;
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	/* Others may have made something known of which this thread has seen one half. */
-	again = w->completed != pool->patience.completed;
-	fits = ss_heap_best(&pool->clean, size, align) != NULL;
-	/* Or by growth: what another thread added this one may take. */
-	if (fits && w->fitted < FITS_MOST && better_wait(pool, size, false)) {
+	again = w->completed != pool->pressure.completed;
+	fits = ss_index_best(&pool->mem.clean, r->size, r->align) != NULL;
+	/* What another thread added this one may take. */
+	if (fits && w->fitted < FITS_MOST && better_wait(pool, r->size, false)) {
 		w->fitted++;
 		again = true;
 	}
-	if (!w->over && better_wait(pool, size, fits)) {
-		failed = pool->patience.failed;
-		if (pool->patience.skip && !w->us) {
-			pool->patience.skip--;
+	if (!w->over && better_wait(pool, r->size, fits)) {
+		times = pool->pressure.failed;
+		if (pool->pressure.skip && !w->us) {
+			pool->pressure.skip--;
 			w->over = true;
-		} else if (sit_out(pool, size, align, w)) {
+		} else if (sit_out(r)) {
 			again = true;
 			if (w->us > before)
-				pool->patience.failed /= 2;
+				pool->pressure.failed /= 2;
 		} else {
 			w->over = true;
 			/* Threads that waited together have failed once. */
-			if (failed == pool->patience.failed)
-				ss_patience_failed(pool);
+			if (times == pool->pressure.failed)
+				failed(pool);
 		}
 	}
-	w->completed = pool->patience.completed;
-	pthread_mutex_unlock(&pool->lock);
+	w->completed = pool->pressure.completed;
+	ss_pool_unlock(pool);
 	return again && !w->over;
+}
+
+enum ss_next ss_step_share(struct ss_request *r)
+{
+	press(r);
+	return SS_NEXT;
+}
+
+enum ss_next ss_step_wait(struct ss_request *r)
+{
+	return press(r) ? SS_AGAIN : SS_NEXT;
+}
+
+bool ss_pressure_idle(struct ss_pool *pool)
+{
+	struct ss_core *core = ss_core_of(pool);
+	bool skip, idle;
+
+	if (!pool->classic || atomic_load(&core->pools->hasty) || ss_order_capturing(core))
+		return false;
+	ss_pool_lock(pool);
+	skip = pool->pressure.skip;
+	pool->pressure.skip -= skip;
+	ss_pool_unlock(pool);
+	if (skip)
+		return false;
+	idle = ss_idle_soon(core, pool->mem.dev, ss_now_ms(core) + core->opt.oom_wait_ms);
+	if (!idle) {
+		ss_pool_lock(pool);
+		failed(pool);
+		ss_pool_unlock(pool);
+	}
+	return idle;
 }

@@ -1,162 +1,156 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When idle memory goes back: at once where a threshold, a trim or the end of a pool says
- * so, else when it was idle for SOMASHIM_DECAY_MS. Only in calls of the program that
- * synchronize. Where giving back waits for the device (release_waits) it has to be at its
- * end: such a call waits for it all natively, or every stream, asked one by one, turns out
- * to have nothing left to do. Nobody waits here, and nothing is enqueued.
+ * When idle memory goes back: at once where a threshold, a trim or the end of a pool says so, else
+ * when it was idle for SOMASHIM_DECAY_MS. Only calls of the application drive this: those that
+ * synchronize, and now and then one that allocates or frees. Where giving back waits for the device
+ * it has to be at its end: the call waited for all of it natively, or every stream, asked one by
+ * one, turns out to have nothing left to do. Nobody waits here, and nothing is enqueued.
  *
- * To look for what is idle empties the bins, and asking costs a call per stream: so for
- * decay's sake that is done a few times in its span only. What a program frees between
- * two looks is as old as its stream's last synchronization says (ss_freed_by).
+ * Looking for what is idle empties the bins, and asking costs a call per stream, so decay looks a
+ * few times in its span only. What a program frees between two looks is as old as its stream's last
+ * synchronization says.
  *
  * Locks: those of what it calls, one at a time.
  */
-#include "core/grow.h"
+#include "core/pool/pool_state.h"
 
-#define LOOKS 4 /* in the time of decay: idle memory stays a fourth of it longer at most */
+#define LOOKS 4 /* in the span of decay: idle memory stays a fourth of it longer at most */
 
-struct keeper {
+struct look {
 	uint64_t now;
-	bool idle;
-	bool decays; /* it is time to look */
-	bool waits;  /* something is to go where that waits for the device, */
-	bool others; /* or elsewhere */
+	bool idle;   /* the device is at its end */
+	bool decays; /* it is time to look for old memory */
+	bool waits;  /* something is to go whose giving back waits for the device, */
+	bool others; /* or does not */
 };
 
-static void keep_house(struct ss_pool *pool, void *arg)
+static void decay_pool(struct ss_pool *pool, void *arg)
 {
-	const struct keeper *k = arg;
-	struct ss_core *core = pool->core;
-	uint64_t decay = core->opt.decay_ms, target;
+	const struct look *k = arg;
+	uint64_t decay = ss_core_of(pool)->opt.decay_ms, target;
 	bool trim;
 
 	if (atomic_load(&pool->dying)) {
-		if (k->idle && !ss_pool_used(pool))
-			ss_release(pool, 0, UINT64_MAX);
+		if (k->idle && !ss_used(&pool->caches))
+			ss_pool_release(pool, 0, UINT64_MAX);
 		ss_pool_reap(pool);
 		return;
 	}
-	if ((ss_release_waits(pool) && !k->idle) || !atomic_load(&pool->reserved))
+	if ((ss_release_waits(&pool->mem) && !k->idle) || !ss_reserved(pool))
 		return;
 	ss_ipc_release(pool, false); /* whatever the threshold: nobody can use it */
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	trim = pool->trim_wanted;
 	target = pool->trim_keep;
 	pool->trim_wanted = false;
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 	if (trim)
-		ss_release(pool, target, UINT64_MAX);
+		ss_pool_release(pool, target, UINT64_MAX);
 	if (atomic_load(&pool->threshold_set)) {
 		target = SS_MUTANT_IS(11) ? 0 : atomic_load(&pool->threshold);
-		if (atomic_load(&pool->reserved) > target)
-			ss_release(pool, target, UINT64_MAX);
-	} else {
-		if (k->decays && k->now >= decay)
-			ss_release(pool, 0, decay ? k->now - decay : UINT64_MAX);
-		ss_relieve(pool);
+		if (ss_reserved(pool) > target)
+			ss_pool_release(pool, target, UINT64_MAX);
+		return;
 	}
-}
-
-static void house(struct ss_core *core, int dev, struct keeper *k)
-{
-	ss_pools_each(core, dev, keep_house, k);
+	if (k->decays && k->now >= decay)
+		ss_pool_release(pool, 0, decay ? k->now - decay : UINT64_MAX);
+	ss_headroom_restore(&pool->mem);
 }
 
 void ss_housekeep(struct ss_core *core, int dev, bool device_idle)
 {
-	struct keeper k = {.idle = device_idle, .decays = true};
+	struct look k = {.idle = device_idle, .decays = true};
 
-	if (dev < 0 || dev >= core->devices || !atomic_load(&core->dev[dev].def))
+	if (dev < 0 || dev >= core->devices || !atomic_load(&ss_device_pools(core, dev)->def))
 		return;
-	k.now = core->drv.now_ms(core->drv.ctx);
-	house(core, dev, &k);
+	k.now = ss_now_ms(core);
+	ss_pools_each(core, dev, decay_pool, &k);
 }
 
-/* Is anything idle in it that should go? */
+void ss_freed_idle(struct ss_core *core, int dev)
+{
+	if (ss_device_low(core, dev))
+		ss_housekeep(core, dev, !ss_zombies(core, dev));
+}
+
+/* Is anything idle in the pool that should go? */
 static void wishes(struct ss_pool *pool, void *arg)
 {
-	uint64_t reserved = atomic_load(&pool->reserved);
-	struct keeper *k = arg;
+	uint64_t reserved = ss_reserved(pool);
+	struct look *k = arg;
 	bool wants;
 
-	if (atomic_load(&pool->dying)) {
+	if (atomic_load(&pool->dying))
 		wants = true;
-	} else if (atomic_load(&pool->threshold_set)) {
+	else if (atomic_load(&pool->threshold_set))
 		wants = reserved > atomic_load(&pool->threshold);
-	} else {
-		wants = k->decays || ss_device_low(pool->core, pool->dev);
-	}
+	else
+		wants = k->decays || ss_device_low(ss_core_of(pool), pool->mem.dev);
 	if (!wants) {
-		pthread_mutex_lock(&pool->lock);
+		ss_pool_lock(pool);
 		wants = pool->trim_wanted;
-		pthread_mutex_unlock(&pool->lock);
+		ss_pool_unlock(pool);
 	}
-	if (!wants || !reserved || reserved <= ss_pool_used(pool))
+	if (!wants || !reserved || reserved <= ss_used(&pool->caches))
 		return;
-	if (ss_release_waits(pool))
+	if (ss_release_waits(&pool->mem))
 		k->waits = true;
 	else
 		k->others = true;
 }
 
-/* Its next synchronization looks, too. */
-static void remember_busy(struct ss_device_state *d, struct ss_timeline *busy)
+void ss_decay_strict(struct ss_core *core, int dev)
 {
-	uint64_t old = atomic_load(&d->hurry), bits = busy ? SS_HURRY_BUSY * (busy->slot + 1) : 0;
-
-	while (!atomic_compare_exchange_weak(&d->hurry, &old,
-					     (old & (SS_HURRY_BUSY - 1)) | bits))
-		;
-	if (busy)
-		atomic_store_explicit(&busy->noted_at, 0, memory_order_relaxed);
+	ss_order_strict(core, dev);
 }
 
-void ss_strict(struct ss_core *core, int dev)
+/* `decays`: it is time for memory that is old; else only for what must go at once. */
+static void look(struct ss_core *core, int dev, bool decays)
 {
-	if (atomic_fetch_or(&core->dev[dev].hurry, SS_HURRY_STRICT) & SS_HURRY_STRICT)
-		return;
-	pthread_mutex_lock(&core->order);
-	for (uint32_t i = 0; i < core->slot_count; i++)
-		atomic_store_explicit(&core->slots[i]->noted_at, 0, memory_order_relaxed);
-	pthread_mutex_unlock(&core->order);
-}
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct look k = {.now = ss_now_ms(core), .decays = decays};
+	struct ss_timeline *busy;
 
-void ss_keep_house_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
-		       bool idle)
-{
-	struct keeper k = {.now = core->drv.now_ms(core->drv.ctx)};
-	struct ss_device_state *d = &core->dev[dev];
-	uint64_t decay = core->opt.decay_ms;
-	struct ss_timeline *busy = NULL;
-	uint64_t hurry;
-	uint32_t slot;
-
-	if (tl)
-		ss_note(core, tl, pos, k.now);
-	if (idle) {
-		/* What a destroyed stream still runs is waited for only by a device-wide
-		 * wait. */
-		ss_housekeep(core, dev, !ss_zombies(core, dev));
-		return;
-	}
-	/* With the stream that was in the way last time, it is time again. */
-	hurry = atomic_load_explicit(&d->hurry, memory_order_relaxed);
-	slot = (uint32_t)(hurry / SS_HURRY_BUSY);
-	k.decays = k.now >= atomic_load_explicit(&d->look, memory_order_relaxed) || !decay ||
-		   (slot && tl && tl->slot + 1 == slot);
-	if (!k.decays && !(hurry & SS_HURRY_STRICT))
-		return;
-	if (k.decays)
-		atomic_store_explicit(&d->look, k.now + decay / LOOKS + 1, memory_order_relaxed);
+	if (decays)
+		atomic_store_explicit(&d->look, k.now + core->opt.decay_ms / LOOKS + 1,
+				      memory_order_relaxed);
 	ss_pools_each(core, dev, wishes, &k);
 	if (k.waits) {
-		busy = slot ? ss_slot(core, slot - 1) : NULL;
+		busy = atomic_load(&d->busy);
 		k.idle = ss_device_at_end(core, dev, &busy);
-		remember_busy(d, busy);
-		if (busy && k.decays)
+		/* The next synchronization of the stream that was in the way looks again. */
+		atomic_store(&d->busy, busy);
+		ss_order_watch(core, dev, busy);
+		if (busy && decays)
 			atomic_store_explicit(&d->look, k.now + 1, memory_order_relaxed);
 	}
 	if (k.idle || k.others)
-		house(core, dev, &k);
+		ss_pools_each(core, dev, decay_pool, &k);
+}
+
+static bool is_due(struct ss_core *core, int dev)
+{
+	return ss_now_ms(core) >= atomic_load_explicit(&ss_device_pools(core, dev)->look,
+						       memory_order_relaxed);
+}
+
+void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
+			   bool idle)
+{
+	(void)pos;
+	if (!atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed))
+		return;
+	/* What a destroyed stream still runs only a device-wide wait waits for. */
+	if (idle)
+		ss_housekeep(core, dev, !ss_zombies(core, dev));
+	else
+		look(core, dev, is_due(core, dev) || !core->opt.decay_ms ||
+					(tl && tl == atomic_load(&ss_device_pools(core, dev)->busy)));
+}
+
+void ss_decay_tick(struct ss_core *core, int dev)
+{
+	if (core->opt.decay_ms && is_due(core, dev) &&
+	    atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed))
+		look(core, dev, true);
 }

@@ -1,71 +1,63 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the device has no more memory: what is tried before the program sees it,
- * and the report when nothing helped.
+ * When the device has no more memory: the last steps of the ladder, and the same for calls of the
+ * runtime's own that found none.
  *
  * Locks: pool locks one at a time; none across a driver call or a sleep.
  */
-#include <inttypes.h>
-#include <stdlib.h>
+#include "core/pool/request.h"
 
-#include "core/grow.h"
-
-static void settle(struct ss_pool *pool, void *arg)
+static void reclaim(struct ss_pool *pool, void *arg)
 {
 	(void)arg;
-	pthread_mutex_lock(&pool->lock);
-	ss_flush_all(pool);
-	ss_settle(pool);
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_lock(pool);
+	ss_reclaim_all(pool);
+	ss_pool_unlock(pool);
 }
 
-/* The next stream from *i on that the newest epoch waits for, which has the latest mark of
- * each; NULL: no more. */
+/* The next stream from *i on that the newest epoch, which has the latest mark of each, waits for;
+ * NULL: no more. */
 static struct ss_timeline *next_waited(struct ss_pool *pool, uint32_t *i)
 {
 	struct ss_timeline *tl = NULL;
 	const struct ss_epoch *e;
 
-	pthread_mutex_lock(&pool->lock);
+	ss_pool_lock(pool);
 	e = pool->epochs;
 	for (; e && *i < e->count && !tl; ++*i)
-		if (!ss_mark_done(pool, e->mark[*i].slot, e->mark[*i].n))
-			tl = ss_slot(pool->core, e->mark[*i].slot);
-	pthread_mutex_unlock(&pool->lock);
+		if (!ss_pool_mark_done(pool, e->mark[*i].slot, e->mark[*i].n))
+			tl = ss_slot(ss_core_of(pool), e->mark[*i].slot);
+	ss_pool_unlock(pool);
 	return tl;
 }
 
-/* Fences for all that waits in queues and epochs of one pool. */
-static void fence_everything(struct ss_pool *pool, void *arg)
+static void fence(struct ss_core *core, struct ss_timeline *tl)
 {
-	struct ss_core *core = pool->core;
-	struct ss_timeline *tl;
-
-	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
-		bool waits;
-
-		pthread_mutex_lock(&pool->lock);
-		ss_flush(pool, q);
-		waits = q->own.count != 0;
-		pthread_mutex_unlock(&pool->lock);
-		if (waits && q->tl->alive)
-			ss_fence_request(core, q->tl, atomic_load(&q->tl->now), SS_FENCE_LATE);
-	}
-	for (uint32_t i = 0; (tl = next_waited(pool, &i));)
-		if (tl->alive)
-			ss_fence_request(core, tl, atomic_load(&tl->now), SS_FENCE_LATE);
-	settle(pool, NULL);
+	if (ss_timeline_alive(tl))
+		ss_fence_request(core, tl, ss_timeline_now(tl), SS_FENCE_LATE);
 }
 
-/* Where giving back waits for the whole device, a kernel that never ends would
- * make the wait for ever: then only a device that is known to be idle gives. */
-bool ss_idle_soon(struct ss_pool *pool, uint64_t end)
+/* Fences for all that waits in arenas and epochs of one pool. */
+static void fence_everything(struct ss_pool *pool, void *arg)
 {
-	struct ss_core *core = pool->core;
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_timeline *tl;
 
+	reclaim(pool, arg);
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q))
+		if (ss_cache_free_hint(q))
+			fence(core, q->tl);
+	for (uint32_t i = 0; (tl = next_waited(pool, &i));)
+		fence(core, tl);
+	reclaim(pool, arg);
+}
+
+bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end)
+{
 	/* Each asking records fences: ask less and less often. */
-	for (unsigned ms = 1; !ss_device_idle(core, pool->dev, true); ms *= 2) {
-		uint64_t now = core->drv.now_ms(core->drv.ctx);
+	for (unsigned ms = 1; !ss_device_idle(core, dev, true); ms *= 2) {
+		uint64_t now = ss_now_ms(core);
 
 		if (now >= end)
 			return false;
@@ -74,104 +66,157 @@ bool ss_idle_soon(struct ss_pool *pool, uint64_t end)
 	return true;
 }
 
+/* ---- giving back ------------------------------------------------------------------------ */
+
 struct release {
 	int idle; /* -1: not asked yet */
 	uint64_t end;
 	uint64_t given;
 };
 
+/* Where giving back waits for the whole device, a kernel that never ends would make the wait
+ * endless: then only a device that is known to be idle gives. */
 static void release_idle(struct ss_pool *pool, void *arg)
 {
 	struct release *r = arg;
 
-	if (ss_release_waits(pool)) {
-		if (atomic_load(&pool->reserved) <= ss_pool_used(pool))
+	if (ss_release_waits(&pool->mem)) {
+		if (ss_reserved(pool) <= ss_used(&pool->caches))
 			return;
 		if (r->idle < 0)
-			r->idle = ss_idle_soon(pool, r->end);
+			r->idle = ss_idle_soon(ss_core_of(pool), pool->mem.dev, r->end);
 		if (!r->idle)
 			return;
 	}
-	r->given += ss_release(pool, 0, UINT64_MAX);
+	r->given += ss_pool_release(pool, 0, UINT64_MAX);
 	ss_pool_reap(pool);
 }
 
 static void sum_idle(struct ss_pool *pool, void *arg)
 {
-	uint64_t used = ss_pool_used(pool) + ss_ipc_pinned(pool), reserved = atomic_load(&pool->reserved);
+	uint64_t used = ss_used(&pool->caches) + ss_ipc_pinned(pool), reserved = ss_reserved(pool);
 
 	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
 }
 
 /* A pool at its maxSize has room only where it gives back itself. */
-static bool at_max(const struct ss_pool *pool, uint64_t size)
+static void each_giver(struct ss_request *q, struct release *r)
 {
-	return pool->max_bytes &&
-	       atomic_load(&pool->reserved) + size > ss_round(pool->max_bytes, SS_FRAME);
-}
+	uint64_t max = atomic_load(&q->pool->mem.max_bytes);
 
-static void each_giver(struct ss_pool *pool, uint64_t size, void (*fn)(struct ss_pool *, void *),
-		       void *arg)
-{
-	if (at_max(pool, size))
-		fn(pool, arg);
+	if (max && ss_reserved(q->pool) + q->size > ss_round(max, SS_FRAME))
+		release_idle(q->pool, r);
 	else
-		ss_pools_each(pool->core, pool->dev, fn, arg);
+		ss_pools_each(ss_core_of(q->pool), q->pool->mem.dev, release_idle, r);
 }
 
-/* Would `size` fit if every idle byte went back? Giving back for nothing would
- * only make the next allocations slow. */
+/* ---- the steps ------------------------------------------------------------------------------ */
+
+/* Would the block fit if every idle byte went back? Giving back for nothing would only make the
+ * next allocations slow. */
 static bool could_fit(struct ss_pool *pool, uint64_t size)
 {
-	struct ss_core *core = pool->core;
-	const struct ss_device_state *d = &core->dev[pool->dev];
-	uint64_t idle = 0, left = 0, reserved, taken;
+	struct ss_core *core = ss_core_of(pool);
+	const struct ss_device_memory *d = ss_device_memory(core, pool->mem.dev);
+	uint64_t max = atomic_load(&pool->mem.max_bytes), idle = 0, left = 0, reserved, taken;
 
-	if (pool->max_bytes && ss_pool_used(pool) + size > ss_round(pool->max_bytes, SS_FRAME))
+	if (max && ss_used(&pool->caches) + size > ss_round(max, SS_FRAME))
 		return false;
-	ss_pools_each(core, pool->dev, sum_idle, &idle);
-	/* What is on its way back is in neither figure. Between looking at one and the next
-	 * memory moves on from the one to the other only. */
+	ss_pools_each(core, pool->mem.dev, sum_idle, &idle);
+	/* What is on its way back is in neither figure. Memory moves from the first to the second
+	 * only, so they are read in this order. */
 	reserved = atomic_load(&d->reserved);
 	taken = atomic_load(&d->taken);
 	if (taken > reserved)
 		idle += taken - reserved;
 	if (d->limit && size + atomic_load(&d->taken) > d->limit + idle)
 		return false;
-	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL)) != SS_OK)
+	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->mem.dev, &left, NULL)) != SS_OK)
 		return true;
 	return size <= left + idle;
 }
 
-/* Makes x wait on the device for frees whose fences stand for nothing else. */
-static bool wait_on_device(struct ss_pool *pool, struct ss_timeline *x, uint64_t size)
+enum ss_next ss_step_possible(struct ss_request *r)
 {
-	if (!x || !atomic_load(&pool->internal))
-		return false;
-	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
-		struct ss_block *b;
-		uint64_t n = 0;
+	struct ss_core *core = ss_core_of(r->pool);
+	int dev = r->pool->mem.dev;
 
-		if (q->tl == x)
-			continue;
-		pthread_mutex_lock(&pool->lock);
-		b = ss_heap_best(&q->own, size, SS_GRAIN);
-		if (b)
-			n = b->n;
-		pthread_mutex_unlock(&pool->lock);
-		if (!b || !ss_fence_gate(pool->core, x, q->tl, n))
-			continue;
-		pthread_mutex_lock(&pool->lock);
-		if (ss_absorb_from(pool, x, q, n))
-			pool->st.reuse_internal++;
-		pthread_mutex_unlock(&pool->lock);
-		return true;
-	}
-	return false;
+	/* An allocation waits once, whatever it waits for. */
+	if (!r->oom.end)
+		r->oom.end = ss_now_ms(core) + core->opt.oom_wait_ms;
+	ss_pressed_set(core, dev, true);
+	atomic_store(&ss_device_memory(core, dev)->low, true);
+	ss_decay_strict(core, dev);
+	r->status = SS_ERR_NOMEM;
+	return r->oom.over || !could_fit(r->pool, r->size) ? SS_GIVE_UP : SS_NEXT;
 }
 
-/* Does a fence stand behind anything that was freed and is still in use? And on which
- * devices does something wait for the null stream? */
+enum ss_next ss_step_fences(struct ss_request *r)
+{
+	struct ss_core *core = ss_core_of(r->pool);
+
+	ss_pools_each(core, r->pool->mem.dev, fence_everything, NULL);
+	ss_fence_poll(core, NULL, -1);
+	ss_pools_each(core, r->pool->mem.dev, fence_everything, NULL);
+	return SS_AGAIN;
+}
+
+static void release_for(struct ss_request *r)
+{
+	struct release release = {.idle = -1, .end = r->oom.end};
+
+	each_giver(r, &release);
+	r->oom.gave = atomic_load(&ss_device_memory(ss_core_of(r->pool), r->pool->mem.dev)->gave);
+}
+
+enum ss_next ss_step_release(struct ss_request *r)
+{
+	r->oom.settled = atomic_load(&ss_device_pools(ss_core_of(r->pool), r->pool->mem.dev)->settled);
+	release_for(r);
+	return SS_AGAIN;
+}
+
+/* The smallest range of q that would do, with its mark; 0: none. */
+static uint64_t waiting_mark(struct ss_stream_cache *q, uint64_t size)
+{
+	struct ss_block *b;
+	uint64_t n;
+
+	ss_bias_visit(&q->lock);
+	ss_arena_drain(q);
+	b = ss_index_best(&q->own, size, SS_GRAIN);
+	if (!b)
+		b = ss_index_best(&q->foreign, size, SS_GRAIN);
+	n = b ? b->n : 0;
+	ss_bias_unlock(&q->lock);
+	return n;
+}
+
+/* ReuseAllowInternalDependencies: the stream waits on the device for frees whose fences stand for
+ * nothing else. */
+enum ss_next ss_step_device_wait(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	uint64_t n;
+
+	if (!r->tl || !atomic_load(&pool->internal))
+		return SS_NEXT;
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q)) {
+		if (q == r->cache || !(n = waiting_mark(q, r->size)) ||
+		    !ss_fence_gate(ss_core_of(pool), r->tl, q->tl, n))
+			continue;
+		ss_pool_lock(pool);
+		if (ss_reclaim_gated(pool, r->tl, q, n))
+			pool->st.reuse_internal++;
+		ss_pool_unlock(pool);
+		return SS_AGAIN;
+	}
+	return SS_NEXT;
+}
+
+/* Does a fence stand behind anything that was freed and is still in use? And on which devices does
+ * something wait for the null stream? */
 struct flight {
 	bool fenced;
 	uint64_t null;
@@ -179,41 +224,41 @@ struct flight {
 
 static void waits_for(struct ss_pool *pool, struct flight *f, uint32_t slot, uint64_t n)
 {
-	const struct ss_timeline *tl = ss_slot(pool->core, slot);
+	struct ss_timeline *tl = ss_slot(ss_core_of(pool), slot);
 
-	if (atomic_load(&tl->pending) && !ss_fence_off_limits(pool->core, tl))
+	if (ss_fence_pending(tl) && !ss_fence_off_limits(ss_core_of(pool), tl))
 		f->fenced = true;
-	else if (tl->kind == SS_TL_NULL && !ss_mark_done(pool, slot, n))
-		f->null |= 1ull << tl->dev;
+	else if (ss_timeline_kind(tl) == SS_TL_NULL && !ss_pool_mark_done(pool, slot, n))
+		f->null |= 1ull << ss_timeline_device(tl);
 }
 
 static void in_flight(struct ss_pool *pool, void *arg)
 {
 	struct flight *f = arg;
 
-	pthread_mutex_lock(&pool->lock);
-	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q))
-		if (q->own.count)
-			waits_for(pool, f, q->slot, atomic_load(&q->tl->now));
+	ss_pool_lock(pool);
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q))
+		if (ss_cache_free_hint(q))
+			waits_for(pool, f, q->slot, ss_timeline_now(q->tl));
 	for (struct ss_epoch *e = pool->epochs; e && !f->fenced; e = e->next)
 		for (uint32_t i = 0; i < e->count && !f->fenced; i++)
 			waits_for(pool, f, e->mark[i].slot, e->mark[i].n);
-	pthread_mutex_unlock(&pool->lock);
+	ss_pool_unlock(pool);
 }
 
-/* A nap, where something is on its way back. No fence can tell of a null stream that others
- * join, but it can be found at its end, once they are: that is asked less and less often, and
- * known once. *ms: 1 at first. */
+/* Naps, if something is on its way back. No fence tells of a null stream that others join, but it
+ * can be found at its end once they are: that is asked less and less often. *ms: 1 at first. */
 static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 {
-	uint64_t now = core->drv.now_ms(core->drv.ctx);
-	struct flight f = {0};
+	uint64_t now = ss_now_ms(core);
 	bool idle = false, wait = false, busy;
+	struct flight f = {0};
 
 	ss_pools_each(core, dev, in_flight, &f);
 	if (!*ms || now >= end)
 		return false;
-	if (!f.fenced && !atomic_load(&core->dev[dev].giving)) {
+	if (!f.fenced && !atomic_load(&ss_device_memory(core, dev)->giving)) {
 		for (int d = 0; d < core->devices; d++)
 			if (f.null >> d & 1) {
 				idle |= ss_null_idle(core, d, &busy);
@@ -227,173 +272,71 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 	return true;
 }
 
-/* Looks, for a bounded time, whether anything that was freed is let go of: more than
- * l->settled, whoever saw it, and be it since the last step; or whether another thread has
- * given memory back. That a fence is reached is
- * not enough, since asking records some itself. A fence may stand behind a kernel that
- * never ends as well: that is why nobody sleeps in the runtime for it, and why this ends. */
-static bool wait_on_host(struct ss_core *core, struct ss_pool *pool, struct ss_ladder *l)
+/* Looks, for a bounded time, whether anything that was freed is let go of, or another thread has
+ * given memory back. That a fence is reached is not enough, since asking records some itself; and
+ * one may stand behind a kernel that never ends, which is why nobody sleeps in the runtime for it. */
+enum ss_next ss_step_host_wait(struct ss_request *r)
 {
-	const struct ss_device_state *d = &core->dev[pool->dev];
+	struct ss_core *core = ss_core_of(r->pool);
+	int dev = r->pool->mem.dev;
 	unsigned ms = 1;
 
-	for (bool last = false;; last = !nap(core, pool->dev, l->end, &ms)) {
-		uint64_t settled, gave = atomic_load(&d->gave);
+	for (bool last = false;; last = !nap(core, dev, r->oom.end, &ms)) {
+		uint64_t gave = atomic_load(&ss_device_memory(core, dev)->gave), settled;
 
 		ss_fence_poll(core, NULL, -1);
-		ss_pools_each(core, pool->dev, settle, NULL);
-		settled = atomic_load(&d->settled);
-		l->over = core->drv.now_ms(core->drv.ctx) >= l->end;
-		if (settled != l->settled || gave != l->gave) {
-			l->settled = settled;
-			return true;
+		ss_pools_each(core, dev, reclaim, NULL);
+		settled = atomic_load(&ss_device_pools(core, dev)->settled);
+		r->oom.over = ss_now_ms(core) >= r->oom.end;
+		if (settled != r->oom.settled || gave != r->oom.gave) {
+			r->oom.settled = settled;
+			release_for(r);
+			return SS_AGAIN;
 		}
-		if (last)
-			return false;
+		if (last) {
+			r->status = SS_ERR_NOMEM;
+			return SS_GIVE_UP;
+		}
 	}
 }
 
-enum ss_status ss_oom(struct ss_pool *pool, struct ss_timeline *x, uint64_t size,
-		      struct ss_ladder *l)
-{
-	struct ss_core *core = pool->core;
-	struct release r = {.idle = -1};
-
-	/* One allocation waits once, whatever it waits for. */
-	if (l->step == 0)
-		l->end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
-	r.end = l->end;
-	ss_pressed_set(core, pool->dev, true);
-	atomic_store(&core->dev[pool->dev].low, true);
-	ss_strict(core, pool->dev);
-	if (l->over || !could_fit(pool, size))
-		return SS_ERR_NOMEM;
-	switch (l->step++) {
-	case 0: /* what has completed, merged across streams */
-		ss_pools_each(core, pool->dev, fence_everything, NULL);
-		ss_fence_poll(core, NULL, -1);
-		ss_pools_each(core, pool->dev, fence_everything, NULL);
-		return SS_OK;
-	case 1: /* idle memory of every pool of the device */
-		l->settled = atomic_load(&core->dev[pool->dev].settled);
-		each_giver(pool, size, release_idle, &r);
-		l->gave = atomic_load(&core->dev[pool->dev].gave);
-		return SS_OK;
-	case 2:
-		if (wait_on_device(pool, x, size))
-			return SS_OK;
-		/* fall through */
-	default: /* as often as something ends, until the time is over */
-		if (!wait_on_host(core, pool, l))
-			return SS_ERR_NOMEM;
-		each_giver(pool, size, release_idle, &r);
-		l->gave = atomic_load(&core->dev[pool->dev].gave);
-		return SS_OK;
-	}
-}
+/* ---- for calls of the runtime's own ---------------------------------------------------------- */
 
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 {
 	struct release r = {.idle = may_wait ? -1 : 0};
-	uint64_t gave;
 	unsigned ms = 1;
+	uint64_t gave;
 
 	if (dev < 0 || dev >= core->devices)
 		return false;
 	if (!*end)
-		*end = core->drv.now_ms(core->drv.ctx) + core->opt.oom_wait_ms;
+		*end = ss_now_ms(core) + core->opt.oom_wait_ms;
 	r.end = *end;
-	gave = atomic_load(&core->dev[dev].gave);
+	gave = atomic_load(&ss_device_memory(core, dev)->gave);
 	if (may_wait)
 		ss_pools_each(core, dev, fence_everything, NULL);
 	do {
 		ss_fence_poll(core, NULL, -1);
 		ss_pools_each(core, dev, release_idle, &r);
 	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
-	return r.given || (core->drv.now_ms(core->drv.ctx) < r.end &&
-			   atomic_load(&core->dev[dev].gave) != gave);
+	return r.given || (ss_now_ms(core) < r.end &&
+			   atomic_load(&ss_device_memory(core, dev)->gave) != gave);
 }
 
-/* ---- the report --------------------------------------------------------- */
-
-static void report_pool(struct ss_pool *pool, void *arg)
+void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
 {
-	uint64_t in_flight = 0, run;
-	struct ss_block *largest;
-	FILE *out = arg;
+	uint64_t end = 0, left, total;
 
-	if (!atomic_load(&pool->reserved))
+	if (dev < 0 || dev >= core->devices)
 		return;
-	pthread_mutex_lock(&pool->lock);
-	largest = ss_heap_largest(&pool->clean);
-	run = largest ? largest->size : 0;
-	for (struct ss_queue *q = ss_queue_after(pool, NULL); q; q = ss_queue_after(pool, q)) {
-		if (!(largest = ss_heap_largest(&q->own)))
-			continue;
-		fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
-			q->tl->native, q->own.bytes);
-		in_flight += q->own.bytes;
-		run = largest->size > run ? largest->size : run;
-	}
-	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
-		in_flight += e->bytes;
-	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
-		", in flight %" PRIu64 ", clean %" PRIu64 ", exported %" PRIu64
-		", largest free run %" PRIu64 "\n",
-		pool->classic ? "classic" : pool->is_default ? "default" : "user",
-		ss_backing_name(pool->backing),
-		atomic_load(&pool->reserved), ss_pool_used(pool), in_flight, pool->clean.bytes,
-		atomic_load(&pool->kept), run);
-	pthread_mutex_unlock(&pool->lock);
+	while (ss_idle_bytes(core, dev) &&
+	       SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK &&
+	       left < size && ss_give_back(core, dev, may_wait, &end))
+		;
 }
 
-/* In memory first: one report is one piece, whatever other threads say. Where there is
- * no host memory for that either, it is said as it comes. */
-void ss_oom_report(struct ss_pool *pool, uint64_t size, const struct ss_ladder *l, bool refused)
+bool ss_scarce(struct ss_core *core, int dev)
 {
-	static const char *const tried[] = { /* by step */
-		"nothing, since it is more than what is free and what is idle together",
-		"completed frees, merging",
-		"completed frees, merging, idle memory",
-		"completed frees, merging, idle memory, device-side and bounded host waiting",
-	};
-	struct ss_core *core = pool->core;
-	uint64_t left = 0, total = 0, mine;
-	enum ss_status s;
-	char limit[160], *text = NULL;
-	size_t length = 0;
-	FILE *out;
-
-	out = core->log ? open_memstream(&text, &length) : NULL;
-	if (!out)
-		out = core->log;
-	if (!out)
-		return;
-	s = SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total));
-	mine = atomic_load(&core->dev[pool->dev].reserved);
-	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; ", size, pool->dev);
-	if (s == SS_OK)
-		fprintf(out, "the device has %" PRIu64 " of %" PRIu64 " free, this process's pools hold %"
-			PRIu64 ", others about %" PRIu64 "\n", left, total, mine,
-			total > left + mine ? total - left - mine : 0);
-	else
-		fprintf(out, "what the device has free it does not say, this process's pools hold %"
-			PRIu64 "\n", mine);
-	if (core->dev[pool->dev].limit)
-		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n",
-			core->dev[pool->dev].limit);
-	if (core->drv.limit && core->drv.limit(core->drv.ctx, limit, sizeof(limit)))
-		fprintf(out, "somashim:   a limit was hit: %s\n", limit);
-	if (refused)
-		fputs("somashim:   the driver failed, and did not say that memory is short\n", out);
-	if (pool->max_bytes)
-		fprintf(out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
-	ss_pools_each(core, pool->dev, report_pool, out);
-	fprintf(out, "somashim:   tried: %s\n", tried[l->step < 3 ? l->step : 3]);
-	if (out != core->log)
-		fclose(out);
-	if (text)
-		fputs(text, core->log);
-	fflush(core->log);
-	free(text);
+	return ss_device_low(core, dev);
 }

@@ -2,22 +2,21 @@
 /*
  * How long a pool lives: who uses it just now, and its end.
  *
- * A destroyed pool goes when nothing of it is live, reserved or in use: a thread that
- * asked the device for memory, or gives some back, does so with no lock held, and would
- * find another pool in its place. So whoever does more to a pool than take or free a block
- * is counted in pool->users, and the last to leave a dying pool ends it.
+ * A destroyed pool goes when nothing of it is live, reserved or in use. A thread that asks the
+ * device for memory, or gives some back, does so with no lock held, and would find another pool in
+ * its place. So whoever does more to a pool than take or free a block is counted in pool->users,
+ * and the last to leave a dying pool ends it.
  *
- * Pool structs are recycled, never freed: a free that races with the end of its pool
- * reads a pool, not garbage. A hit is not counted, as it needs no pool but only a block: where
- * there is one, there is reserved memory, and the pool stays. And should it have looked
- * for its queue before the end and take a block after the next birth, that is at least of
- * the same device: a pool is born again there only.
+ * Pools are recycled, never freed: a free that races with the end of its pool reads a pool. A hit
+ * is not counted, since it needs a block, and where there is one there is reserved memory, and the
+ * pool stays. Should a hit have looked for its cache before the end and take a block after the
+ * next birth, that is at least of the same device: a pool is born again there only.
  *
- * Locks: core->pools. No pool->lock inside.
+ * Locks: pools->lock. No pool lock inside.
  */
 #include <stdlib.h>
 
-#include "core/grow.h"
+#include "core/pool/pool_state.h"
 
 bool ss_pool_enter(struct ss_pool *pool)
 {
@@ -27,56 +26,56 @@ bool ss_pool_enter(struct ss_pool *pool)
 	return false;
 }
 
-/* Dying, unused, and nothing of it left: nobody finds it any more. */
+/* Ends a dying pool that nobody uses and of which nothing is left. */
 static void end(struct ss_pool *pool)
 {
-	struct ss_core *core = pool->core;
+	struct ss_core *core = ss_core_of(pool);
 	struct ss_pool **at;
 	uint32_t nobody = 0;
 	bool gone;
 
-	pthread_mutex_lock(&core->pools);
-	/* Who enters without the lock looks for a current pool, and that is another. */
+	pthread_mutex_lock(&core->pools->lock);
+	/* Whoever enters without the lock looks for a current pool, which is another one. */
 	gone = atomic_load(&pool->dying) &&
 	       atomic_compare_exchange_strong(&pool->users, &nobody, SS_POOL_GONE);
-	if (gone && (ss_pool_used(pool) || atomic_load(&pool->reserved))) {
+	if (gone && (ss_used(&pool->caches) || ss_reserved(pool))) {
 		atomic_fetch_and(&pool->users, ~SS_POOL_GONE);
 		gone = false;
 	}
-	for (at = &core->pool_list; gone && *at != pool; at = &(*at)->next)
+	for (at = &core->pools->list; gone && *at != pool; at = &(*at)->next)
 		;
 	if (gone)
 		*at = pool->next;
-	pthread_mutex_unlock(&core->pools);
+	pthread_mutex_unlock(&core->pools->lock);
 	if (!gone)
 		return;
 	ss_stats_ended(pool);
-	/* Its addresses go as well before the pool may be born again. */
+	/* Its addresses go, too, before the pool may be born again. */
 	ss_pool_drop_memory(pool, true);
-	pthread_mutex_lock(&core->pools);
-	pool->next = core->dev[pool->dev].spare_pools;
-	core->dev[pool->dev].spare_pools = pool;
-	pthread_mutex_unlock(&core->pools);
+	pthread_mutex_lock(&core->pools->lock);
+	pool->next = ss_device_pools(core, pool->mem.dev)->spare;
+	ss_device_pools(core, pool->mem.dev)->spare = pool;
+	pthread_mutex_unlock(&core->pools->lock);
 }
 
 void ss_pool_reap(struct ss_pool *pool)
 {
-	struct ss_core *core = pool->core;
+	struct ss_core *core = ss_core_of(pool);
 	bool alive;
 
 	if (!atomic_load(&pool->dying))
 		return;
-	/* Two last frees at once, each counted in its own queue: one sees both. */
+	/* Two last frees at once, each counted in a cache of its own: one of them sees both. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (ss_pool_used(pool))
+	if (ss_used(&pool->caches))
 		return;
-	pthread_mutex_lock(&core->pools);
+	pthread_mutex_lock(&core->pools->lock);
 	alive = atomic_load(&pool->dying) && ss_pool_enter(pool);
-	pthread_mutex_unlock(&core->pools);
+	pthread_mutex_unlock(&core->pools->lock);
 	if (!alive)
 		return;
-	if (!ss_release_waits(pool))
-		ss_release(pool, 0, UINT64_MAX);
+	if (!ss_release_waits(&pool->mem))
+		ss_pool_release(pool, 0, UINT64_MAX);
 	if (atomic_fetch_sub(&pool->users, 1) == 1)
 		end(pool);
 }
@@ -109,11 +108,11 @@ static struct ss_pool *find(struct ss_core *core, void *handle, bool enter)
 
 	if (!ss_pool_is_handle(handle))
 		return NULL;
-	pthread_mutex_lock(&core->pools);
-	HASH_FIND(hh, core->pool_by_handle, &key, sizeof(key), pool);
+	pthread_mutex_lock(&core->pools->lock);
+	HASH_FIND(hh, core->pools->by_handle, &key, sizeof(key), pool);
 	if (pool && enter)
 		ss_pool_enter(pool);
-	pthread_mutex_unlock(&core->pools);
+	pthread_mutex_unlock(&core->pools->lock);
 	return pool;
 }
 
@@ -139,15 +138,15 @@ void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *,
 	struct ss_pool *pool, *few[16], **list = few;
 	size_t n = 0, max = 0;
 
-	pthread_mutex_lock(&core->pools);
-	for (pool = core->pool_list; pool; pool = pool->next)
-		max += dev < 0 || pool->dev == dev;
+	pthread_mutex_lock(&core->pools->lock);
+	for (pool = core->pools->list; pool; pool = pool->next)
+		max += dev < 0 || pool->mem.dev == dev;
 	if (max > sizeof(few) / sizeof(few[0]))
 		list = malloc(max * sizeof(*list));
-	for (pool = core->pool_list; list && pool; pool = pool->next)
-		if ((dev < 0 || pool->dev == dev) && ss_pool_enter(pool))
+	for (pool = core->pools->list; list && pool; pool = pool->next)
+		if ((dev < 0 || pool->mem.dev == dev) && ss_pool_enter(pool))
 			list[n++] = pool;
-	pthread_mutex_unlock(&core->pools);
+	pthread_mutex_unlock(&core->pools->lock);
 	for (size_t i = 0; i < n; i++) {
 		each(list[i], arg);
 		ss_pool_leave(list[i]);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Epochs: one set of marks for many hipFree calls. What hipMalloc gave may be in use on any stream,
+ * so a free that did not wait marks all of them; frees between which no stream has moved on
+ * share an epoch.
+ *
+ * Locks: the pool's, held by the caller.
+ */
+#include <stdlib.h>
+
+#include "core/pool/pool_state.h"
+
+#define FEW 64 /* marks that fit on the stack of any thread */
+
+static size_t epoch_bytes(uint32_t count)
+{
+	return sizeof(struct ss_epoch) + count * sizeof(struct ss_mark);
+}
+
+/* Do the marks say what the newest epoch says? */
+static bool same(const struct ss_epoch *e, const struct ss_mark *mark, size_t count, uint64_t wide)
+{
+	if (!e || wide || e->wide || e->count != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (e->mark[i].slot != mark[i].slot ||
+		    (e->mark[i].n != mark[i].n && !SS_MUTANT_IS(39)))
+			return false;
+	return true;
+}
+
+static struct ss_epoch *epoch_new(struct ss_pool *pool, const struct ss_mark *mark, size_t count,
+				  uint64_t wide)
+{
+	struct ss_epoch *e = ss_host_alloc(ss_core_of(pool), epoch_bytes((uint32_t)count));
+
+	if (!e)
+		return NULL;
+	memcpy(e->mark, mark, count * sizeof(*mark));
+	e->count = (uint32_t)count;
+	if (SS_MUTANT_IS(9) && count)
+		e->mark[count - 1].n = 0;
+	e->wide = wide;
+	e->since = ss_now_ms(ss_core_of(pool));
+	e->next = pool->epochs;
+	if (e->next)
+		e->next->prev = e;
+	pool->epochs = e;
+	return e;
+}
+
+bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
+{
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t access = atomic_load(&pool->mem.peers);
+	uint64_t wide = ss_wide_needed(core, pool->mem.dev);
+	struct ss_mark few[FEW], *mark = few;
+	size_t max = FEW, count;
+	struct ss_epoch *e = NULL;
+
+	/* The null streams count whether or not they were ever used. */
+	for (int d = 0; d < core->devices; d++)
+		if (access >> d & 1 && !ss_timeline_null(core, d))
+			return false;
+	while ((count = ss_marks_take(core, pool->mem.dev, access, mark, max)) > max) {
+		if (mark != few)
+			free(mark);
+		max = count + FEW;
+		mark = malloc(max * sizeof(*mark));
+		if (!mark)
+			return false;
+	}
+	e = same(pool->epochs, mark, count, wide) ? pool->epochs : epoch_new(pool, mark, count, wide);
+	if (mark != few)
+		free(mark);
+	if (!e)
+		return false;
+	ss_set_slot(b, SS_SLOT_EPOCH);
+	b->epoch = e;
+	ss_pressure_freed(pool, e, b->size);
+	return true;
+}
+
+void ss_epoch_insert(struct ss_block *b)
+{
+	struct ss_epoch *e = b->epoch;
+
+	ss_set_state(b, SS_BLOCK_FREE);
+	b->request = 0;
+	b->left = NULL;
+	b->right = e->blocks;
+	if (e->blocks)
+		e->blocks->left = b;
+	e->blocks = b;
+	e->bytes += b->size;
+}
+
+/* Mutant 17: what the null stream's next command is ordered after counts as completed. */
+static bool only_ordered(struct ss_pool *pool, const struct ss_mark *m)
+{
+	struct ss_timeline *null = ss_timeline_null(ss_core_of(pool), pool->mem.dev);
+	struct ss_row *row = ss_row_of(ss_core_of(pool), null);
+	bool yes = m->slot == ss_timeline_slot(null) || m->n <= ss_row_get(row, m->slot);
+
+	ss_row_put(row);
+	return yes;
+}
+
+bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e)
+{
+	if (e->wide && !ss_wide_reached(ss_core_of(pool), pool->mem.dev, e->wide))
+		return false;
+	for (uint32_t i = 0; i < e->count; i++)
+		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n) &&
+		    !(SS_MUTANT_IS(17) && only_ordered(pool, &e->mark[i])))
+			return false;
+	return true;
+}
+
+void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e)
+{
+	ss_pressure_completed(pool, e);
+	if (e->prev)
+		e->prev->next = e->next;
+	else
+		pool->epochs = e->next;
+	if (e->next)
+		e->next->prev = e->prev;
+	ss_host_free(ss_core_of(pool), e, epoch_bytes(e->count));
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Free: what the hot path did not serve.
+ *
+ * Locks: cache->lock; the pool's for hipFree that did not wait.
+ */
+#include "core/base/journal.h"
+#include "core/pool/pool_state.h"
+
+/* The live block of this pointer, and where it starts. Interior pointers free the block that
+ * contains them, as in HIP. */
+static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss_block **out,
+				uint64_t *start)
+{
+	uint64_t addr = (uintptr_t)ptr;
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_block *b;
+
+	if (!seg)
+		return SS_ERR_FOREIGN;
+	b = ss_block_at(core, seg, addr);
+	if (!b) {
+		b = ss_block_last_start(core, seg, addr);
+		if (b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
+		    addr - b->addr < b->size)
+			addr = b->addr;
+	}
+	if (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE)
+		return SS_ERR_INVALID;
+	*out = b;
+	*start = addr;
+	return SS_OK;
+}
+
+/* Takes the block at addr from its owner, if it is live. What was found there may have been freed
+ * meanwhile, and its descriptor be another live block's, which this free is not about. */
+static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
+{
+	bool mine = false, moved;
+
+	do {
+		uint32_t slot = __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
+		struct ss_stream_cache *q = slot == SS_SLOT_CLEAN ?
+						    pool->caches.done :
+						    ss_cache_of_slot(&pool->caches, slot);
+
+		if (!q)
+			return false;
+		mine = ss_cache_claim(q, b, addr, &moved);
+	} while (!mine && moved);
+	return mine;
+}
+
+static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_block *b,
+		    const void *stream)
+{
+	struct ss_core *core = ss_core_of(pool);
+
+	if (core->journal)
+		ss_journal_free(core->journal, (void *)(uintptr_t)b->addr, b->request, stream);
+	ss_used_add(q, -b->size);
+}
+
+static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl, bool classic_too)
+{
+	struct ss_stream_cache *q;
+	struct ss_pool *pool;
+	struct ss_block *b;
+	uint64_t addr;
+	enum ss_status s = find_live(core, ptr, &b, &addr);
+
+	if (s != SS_OK)
+		return s;
+	if (b->classic && !classic_too)
+		return SS_ERR_CLASSIC;
+	pool = b->seg->pool;
+	q = ss_cache_get(&pool->caches, tl);
+	if (!q)
+		return SS_ERR_NOMEM;
+	if (!claim(pool, b, addr))
+		return SS_ERR_INVALID;
+	ss_timeline_marked(tl);
+	ss_set_slot(b, q->slot);
+	account(pool, q, b, ss_timeline_native(tl));
+	if (__builtin_expect(ss_pressed(core, ss_timeline_device(tl)), 0) && ss_fence_room(core, tl)) {
+		/* A position that no other free can have, so that the fence stands for exactly
+		 * this one: streams may wait for it where the pool's policy allows that, and
+		 * the host before it reports out of memory. */
+		b->n = ss_position_alone(tl);
+		ss_uncover(tl);
+		ss_fence_request(core, tl, b->n, SS_FENCE_EXACT);
+	} else {
+		b->n = ss_timeline_now(tl);
+		ss_uncover(tl); /* after the position: a record in between covers it */
+	}
+	if (ss_timeline_kind(tl) == SS_TL_THREAD)
+		ss_fence_serve(core, tl, SS_FENCE_LATE);
+	if (__builtin_expect(b->exported, 0))
+		ss_ipc_keep(pool, b);
+	else
+		ss_cache_push(q, b);
+	if (__builtin_expect(atomic_load_explicit(&pool->dying, memory_order_acquire), 0))
+		ss_pool_reap(pool);
+	return SS_OK;
+}
+
+enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl)
+{
+	return free_on(core, ptr, tl, false);
+}
+
+enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only)
+{
+	return free_on(core, ptr, only, true);
+}
+
+/* ---- hipFree ------------------------------------------------------------------------ */
+
+/* Does a wait for every stream that we know prove the block completed? It says nothing about
+ * destroyed streams, those that nobody saw created, nor streams of other devices. */
+static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
+{
+	int dev = pool->mem.dev;
+
+	if (!wide && (ss_distrusted(core) || ss_zombies(core, dev)))
+		return false;
+	return !(ss_order_visited(core) >> dev & 1) && !(ss_pool_access(pool) & ~(1ull << dev));
+}
+
+/* An exported block. If nothing is left of its segment it goes now: the real hipFree waits for the
+ * device, as this call would have without us. */
+static void free_exported(struct ss_pool *pool, struct ss_block *b)
+{
+	ss_set_slot(b, SS_SLOT_CLEAN);
+	ss_pool_enter(pool); /* it cannot be gone: the block is in no index yet */
+	ss_ipc_keep(pool, b);
+	ss_ipc_release(pool, false);
+	ss_pool_leave(pool);
+}
+
+/* A completed block goes into the bins of those; false: it did not. */
+static bool push_done(struct ss_pool *pool, struct ss_block *b)
+{
+	enum ss_push pushed;
+
+	if (!b->classic)
+		return false;
+	pushed = ss_cache_push(pool->caches.done, b);
+	if (pushed == SS_PUSHED_FULL) {
+		ss_pool_lock(pool);
+		ss_reclaim_done(pool);
+		ss_pool_unlock(pool);
+	}
+	return pushed != SS_NOT_PUSHED;
+}
+
+/* Into the clean ranges, or marked with everything that the device's streams have enqueued. Out of
+ * host memory for the marks they are made later, when they stand for no less; until then nobody
+ * gets the block. */
+static void free_marked(struct ss_pool *pool, struct ss_block *b, bool clean)
+{
+	ss_pool_lock(pool);
+	pool->st.frees++;
+	if (clean || ss_epoch_mark(pool, b)) {
+		ss_reclaim_put(pool, b);
+	} else {
+		b->right = pool->unmarked;
+		pool->unmarked = b;
+	}
+	ss_pool_unlock(pool);
+}
+
+enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited)
+{
+	bool wide = waited && ss_token_device_wide(waited), clean;
+	struct ss_timeline *null;
+	struct ss_pool *pool;
+	struct ss_block *b;
+	uint64_t addr, now;
+	enum ss_status s = find_live(core, ptr, &b, &addr);
+
+	if (waited)
+		ss_sync_end(core, waited, true, false);
+	if (s != SS_OK)
+		return s;
+	pool = b->seg->pool;
+	clean = (waited && proves(core, pool, wide)) || SS_MUTANT_IS(29);
+	if (!claim(pool, b, addr))
+		return SS_ERR_INVALID;
+	account(pool, pool->caches.done, b, NULL);
+	now = ss_now_ms(core);
+	ss_set_slot(b, SS_SLOT_CLEAN);
+	b->n = now ? now : 1;
+	if (__builtin_expect(b->exported, 0))
+		free_exported(pool, b);
+	else if (!clean || !push_done(pool, b))
+		free_marked(pool, b, clean);
+	if (!waited && (null = ss_timeline_null(core, pool->mem.dev)))
+		ss_fence_serve(core, null, SS_FENCE_JOINING);
+	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
+		ss_pool_reap(pool);
+	ss_decay_tick(core, pool->mem.dev);
+	return SS_OK;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The steps of the ladder that take memory from the device.
+ *
+ * Locks: the pool's, dropped for every driver call.
+ */
+#include "core/pool/request.h"
+
+#define MANY_STREAMS 64 /* asking whether a device is idle costs a fence for each */
+
+/* The segment that the pool would add, with room for the worst start. Pool lock held. */
+static uint64_t segment_for(struct ss_request *r, struct ss_view *v)
+{
+	ss_view(r, v);
+	return ss_place_segment(v, r->size);
+}
+
+/* Bytes that the threshold keeps when `want` others come. Segments do not add up: one that is so
+ * much larger than what was ever in use may lose it. */
+static uint64_t floor_for(const struct ss_pool *pool, const struct ss_view *v, uint64_t want)
+{
+	uint64_t most = v->used_high + v->used_high / 4, keep = 0;
+
+	if (most > v->reserved)
+		most = v->reserved;
+	if (atomic_load(&pool->threshold_set))
+		keep = atomic_load(&pool->threshold);
+	if (keep > most)
+		keep = most;
+	return keep > want ? keep - want : 0;
+}
+
+/* Can the pool grow by `want` without a new peak, if idle segments go back for it (`give`)? */
+static bool within_peak(struct ss_request *r, bool give)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_view v;
+	uint64_t want, idle;
+
+	ss_pool_lock(pool);
+	want = segment_for(r, &v);
+	idle = give ? ss_memory_giveable(&pool->mem, want, floor_for(pool, &v, want)) : 0;
+	ss_pool_unlock(pool);
+	return v.reserved + want <= v.reserved_high + idle;
+}
+
+/* May idle memory go back, or move, at no wait for anybody? Where giving back waits for the device
+ * it must be found idle. What this very stream freed may have completed by now. */
+static bool may_move(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	bool waits = ss_release_waits(&pool->mem), any;
+
+	ss_pool_lock(pool);
+	any = ss_pool_free_hint(pool) >= SS_FRAME;
+	ss_pool_unlock(pool);
+	if (!any)
+		return !waits;
+	if (waits && !ss_device_idle(core, pool->mem.dev,
+				     r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL))
+		return false;
+	if (r->tl) {
+		/* hipMallocAsync on the null stream joins the blocking streams natively. */
+		ss_fence_request(core, r->tl, ss_timeline_now(r->tl), SS_FENCE_JOINING);
+		ss_fence_poll(core, r->tl, -1);
+	}
+	return true;
+}
+
+static bool cheap_to_ask(const struct ss_pool *pool)
+{
+	return !ss_release_waits(&pool->mem) || ss_order_slots(ss_core_of(pool)) < MANY_STREAMS;
+}
+
+enum ss_next ss_step_cut(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	bool yes;
+
+	/* A segment of the right size in exchange for idle ones fits better. */
+	if (!r->passed || (within_peak(r, cheap_to_ask(pool)) &&
+			   (within_peak(r, false) || may_move(r))))
+		return SS_NEXT;
+	r->cut = true;
+	ss_pool_lock(pool);
+	yes = ss_look(r, NULL);
+	ss_pool_unlock(pool);
+	return yes ? SS_FOUND : SS_NEXT;
+}
+
+enum ss_next ss_step_grow(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = SS_SLOT_CLEAN};
+	enum ss_status s;
+	struct ss_view v;
+
+	if (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, false))
+		growth.move = may_move(r);
+	ss_pool_lock(pool);
+	growth.segment = segment_for(r, &v);
+	growth.ahead = ss_place_ahead(&v);
+	atomic_store(&pool->mem.keep, floor_for(pool, &v, 0));
+	ss_pool_unlock(pool);
+	if (r->cache)
+		growth.slot = r->cache->slot;
+	s = ss_memory_grow(&pool->mem, &growth);
+	r->grown |= s == SS_OK;
+	if (s == SS_OK)
+		return SS_AGAIN;
+	/* Whatever the driver refuses for, it may do it with less, and programs know what to do
+	 * without memory, but not what to do about an unknown error. */
+	r->refused = s == SS_ERR_FAILED;
+	r->status = s;
+	return s == SS_ERR_NOMEM || r->refused ? SS_NEXT : SS_GIVE_UP;
+}

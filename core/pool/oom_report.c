@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The report on an allocation that failed: who holds the device's memory, and what was tried.
+ *
+ * Locks: pool locks one at a time, none across a driver call.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/pool/request.h"
+
+struct figures {
+	uint64_t in_flight, largest;
+};
+
+static void add_index(struct figures *f, const struct ss_free_index *x)
+{
+	const struct ss_block *b = ss_index_largest(x);
+
+	f->in_flight += x->bytes;
+	if (b && b->size > f->largest)
+		f->largest = b->size;
+}
+
+static void report_pool(struct ss_pool *pool, void *arg)
+{
+	struct figures all = {0};
+	const struct ss_block *b;
+	FILE *out = arg;
+
+	if (!ss_reserved(pool))
+		return;
+	ss_pool_lock(pool);
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q)) {
+		struct figures f = {0};
+
+		ss_bias_visit(&q->lock);
+		ss_arena_drain(q);
+		add_index(&f, &q->own);
+		add_index(&f, &q->foreign);
+		ss_bias_unlock(&q->lock);
+		if (!f.in_flight)
+			continue;
+		fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
+			ss_timeline_native(q->tl), f.in_flight);
+		all.in_flight += f.in_flight;
+		all.largest = f.largest > all.largest ? f.largest : all.largest;
+	}
+	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
+		all.in_flight += e->bytes;
+	b = ss_index_largest(&pool->mem.clean);
+	if (b && b->size > all.largest)
+		all.largest = b->size;
+	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
+		", in flight %" PRIu64 ", clean %" PRIu64 ", exported %" PRIu64
+		", largest free run %" PRIu64 "\n",
+		pool->classic ? "classic" : pool->is_default ? "default" : "user",
+		ss_backing_name(pool->mem.backing), ss_reserved(pool), ss_used(&pool->caches),
+		all.in_flight, pool->mem.clean.bytes, atomic_load(&pool->kept), all.largest);
+	ss_pool_unlock(pool);
+}
+
+static void report_device(const struct ss_request *r, FILE *out)
+{
+	struct ss_core *core = ss_core_of(r->pool);
+	int dev = r->pool->mem.dev;
+	const struct ss_device_memory *d = ss_device_memory(core, dev);
+	uint64_t left = 0, total = 0, mine = atomic_load(&d->reserved);
+	char limit[160];
+
+	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; ", r->size, dev);
+	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK)
+		fprintf(out, "the device has %" PRIu64 " of %" PRIu64
+			" free, this process's pools hold %" PRIu64 ", others about %" PRIu64 "\n",
+			left, total, mine, total > left + mine ? total - left - mine : 0);
+	else
+		fprintf(out, "what the device has free it does not say, this process's pools hold %"
+			PRIu64 "\n", mine);
+	if (d->limit)
+		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n", d->limit);
+	if (core->drv.limit && core->drv.limit(core->drv.ctx, limit, sizeof(limit)))
+		fprintf(out, "somashim:   a limit was hit: %s\n", limit);
+	if (r->refused)
+		fputs("somashim:   the driver failed, and did not say that memory is short\n", out);
+	if (r->pool->mem.max_bytes)
+		fprintf(out, "somashim:   the pool's maxSize is %" PRIu64 "\n",
+			atomic_load(&r->pool->mem.max_bytes));
+}
+
+/* In memory first, so that reports of several threads do not mix. Where there is no host memory
+ * for that either, it is written as it comes. */
+void ss_oom_report(const struct ss_request *r)
+{
+	struct ss_core *core = ss_core_of(r->pool);
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = core->log ? open_memstream(&text, &length) : NULL;
+
+	if (!out)
+		out = core->log;
+	if (!out)
+		return;
+	report_device(r, out);
+	ss_pools_each(core, r->pool->mem.dev, report_pool, out);
+	fputs("somashim:   tried: ", out);
+	if (r->done)
+		ss_ladder_tried(r, out);
+	else
+		fputs("nothing, since it is more than there can ever be", out);
+	fputc('\n', out);
+	if (out != core->log)
+		fclose(out);
+	if (text)
+		fputs(text, core->log);
+	fflush(core->log);
+	free(text);
+}

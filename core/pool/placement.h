@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Placement as pure functions of a view of the pool: how large the next segment is, and whether
+ * an idle segment may be cut. docs/placement.md says why. Best fit itself is in range/ and cache/.
+ */
+#ifndef SS_POOL_PLACEMENT_H
+#define SS_POOL_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Figures of one pool, in bytes and counts. */
+struct ss_view {
+	bool vmm;
+	uint64_t used, used_high;         /* the block that is asked for not included */
+	uint64_t reserved, reserved_high;
+	uint64_t idle;                    /* of segments that are free from end to end */
+	uint64_t device;                  /* what all pools may take of the device */
+	uint64_t device_reserved;         /* what they have */
+	uint64_t allocations, misses;     /* so far; a miss is an allocation that the pool grew for */
+	bool calls_left;                  /* see ss_budget_left */
+};
+
+/* Driver calls for a tighter fit are paid for by allocations. */
+struct ss_budget {
+	uint64_t allocations;             /* of the pool, as the ladder sees them */
+	uint64_t high;                    /* used peak, and the figures when it was reached: */
+	uint64_t calls_then, allocations_then;
+};
+
+/* Are two more driver calls paid for? `calls`: of the pool so far. */
+bool ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t calls);
+
+/* Bytes of the segment to add for a block of `size`: small blocks share one, large ones get what
+ * they need. */
+uint64_t ss_place_segment(const struct ss_view *v, uint64_t size);
+/* May `size` bytes be cut off an idle segment of `segment` bytes, rather than to add a segment of
+ * their own within the peak? */
+bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size);
+/* vmm: bytes to grow by beyond what is missing, in a pool that goes on growing. */
+uint64_t ss_place_ahead(const struct ss_view *v);
+
+#endif

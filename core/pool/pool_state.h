@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A pool, and the pools of a core, as the files of this layer see them.
+ *
+ * Lock order (none is held across a driver call; from left to right only):
+ *   pools->lock -> pool->mem.lock -> cache->lock -> order's locks -> map->lock
+ * No thread holds two of one kind, but for the caches of one pool, which ss_caches_freeze() locks
+ * while it holds that pool's mem.lock.
+ */
+#ifndef SS_POOL_POOL_STATE_H
+#define SS_POOL_POOL_STATE_H
+
+#include "core/backing/device_memory.h"
+#include "core/base/hash.h"
+#include "core/cache/stream_cache.h"
+#include "core/pool/placement.h"
+
+#define SS_POOL_GONE (1u << 31)
+#define SS_FREERS 16 /* threads told apart by what they freed */
+
+struct ss_pool {
+	struct ss_memory mem;           /* its lock is the pool's lock */
+	struct ss_caches caches;
+	uint64_t handle;
+	/* Whoever remembers a pool that is gone reads these of the next one. */
+	atomic_bool classic, is_default;
+	bool shared;                    /* other processes may map all of it */
+	atomic_bool counted;            /* its statistics are among those of ended pools */
+	atomic_bool dying;              /* destroyed; lives until its last block is freed */
+	_Atomic uint32_t users;         /* pool_lifetime.c; or SS_POOL_GONE */
+	_Atomic uint64_t readers;       /* peers that asked to read only */
+	atomic_bool follow, opportunistic, internal; /* the reuse attributes */
+	_Atomic uint64_t threshold;
+	atomic_bool threshold_set;      /* by the program or by the environment */
+	_Atomic uint64_t kept;          /* bytes freed, but another process may map them */
+	/* The rest is guarded by mem.lock. */
+	struct ss_epoch *epochs;        /* newest first */
+	struct ss_block *unmarked;      /* freed without host memory for an epoch; by ->right */
+	uint32_t next_giver;            /* slot of the stream that is asked for memory first */
+	uint32_t next_asked;            /* slot of the stream that is asked first how far it is */
+	bool trim_wanted;               /* a trim that must not wait was asked for: */
+	uint64_t trim_keep;
+	uint64_t ids, id_base;          /* of blocks that the ladder served */
+	struct ss_budget budget;        /* placement.h */
+	struct {                        /* backpressure.c */
+		_Atomic uint64_t bytes; /* in epochs */
+		struct ss_freer {
+			uint64_t bytes, last;
+		} by[SS_FREERS];
+		uint64_t took;          /* ms that an epoch took lately */
+		uint64_t completed;     /* epochs */
+		unsigned failed, skip;  /* waits that were for nothing; so many to leave out */
+	} pressure;
+	struct ss_pool_stats st;        /* what the ladder counts */
+	struct ss_pool *next;           /* list of pools, or of spare ones */
+	UT_hash_handle hh;
+};
+
+struct ss_pools {
+	pthread_mutex_t lock;
+	struct ss_pool *list, *by_handle;
+	uint64_t next_handle;
+	atomic_bool hasty;              /* no hipMalloc waits for what is in flight */
+	_Atomic uint64_t next_export;
+	struct ss_device_pools {
+		atomic_bool known;
+		_Atomic(struct ss_pool *) def, classic, current;
+		struct ss_pool *spare;      /* pools that are gone, for the next; lock */
+		_Atomic uint64_t peers;     /* with access to its classic memory */
+		atomic_bool initial_done;
+		_Atomic uint64_t settled;   /* ranges and epochs that were seen to complete */
+		_Atomic uint64_t look;      /* ms: when decay looks next */
+		_Atomic(struct ss_timeline *) busy; /* not at its end when decay looked */
+		struct ss_pool_stats ended; /* of pools that are no more; lock */
+		uint64_t ended_count;
+	} dev[SS_MAX_DEVICES];
+};
+
+static inline struct ss_device_pools *ss_device_pools(struct ss_core *core, int dev)
+{
+	return &core->pools->dev[dev];
+}
+
+static inline struct ss_core *ss_core_of(const struct ss_pool *pool)
+{
+	return pool->mem.core;
+}
+
+static inline void ss_pool_lock(struct ss_pool *pool)
+{
+	pthread_mutex_lock(&pool->mem.lock);
+}
+
+static inline void ss_pool_unlock(struct ss_pool *pool)
+{
+	pthread_mutex_unlock(&pool->mem.lock);
+}
+
+static inline uint64_t ss_reserved(const struct ss_pool *pool)
+{
+	return atomic_load(&pool->mem.reserved);
+}
+
+/* ---- device.c ---------------------------------------------------------------- */
+
+/* A pool of the device; makes the device's pools at its first use. Takes pools->lock. `which` is
+ * an offset in struct ss_device_pools. NULL: a bad device, or the driver has none. */
+struct ss_pool *ss_device_pool(struct ss_core *core, int dev, size_t which);
+/* SOMASHIM_INITIAL: reserves at the first use of a device. No lock held. */
+void ss_device_initial(struct ss_pool *pool);
+/* The hot path looks again at which pool is current, and how. pools->lock held. */
+void ss_device_current_changed(struct ss_core *core, int dev);
+
+/* ---- core/pool.c ---------------------------------------------------------------- */
+
+/* pools->lock held. NULL: host memory is out. */
+struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
+/* Undoes that for a pool which nobody has seen. pools->lock held since. */
+void ss_pool_unmake(struct ss_pool *pool);
+void ss_pool_free(struct ss_pool *pool);
+/* Forgets every block and segment; `give_back` also tells the driver. No lock held. */
+void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
+
+/* ---- pool_lifetime.c: no lock held --------------------------------------------- */
+
+/* A pool stays what it is from enter to leave. False: it is gone. */
+bool ss_pool_enter(struct ss_pool *pool);
+void ss_pool_leave(struct ss_pool *pool);
+/* The current pool of dev, entered; NULL as ss_pool_current(). */
+struct ss_pool *ss_pool_current_enter(struct ss_core *core, int dev);
+/* Gives a destroyed pool's memory back once nothing of it is live. */
+void ss_pool_reap(struct ss_pool *pool);
+/* Calls `each` for the pools of dev (-1: of all), entered. */
+void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *), void *arg);
+
+/* ---- reclaim.c: what has become usable. Pool lock held. -------------------------- */
+
+/* b, which nobody holds, with its mark (slot, n) set, goes where it belongs: into the stream's
+ * arena, into an epoch's list, or among the clean ranges. */
+void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
+/* Every epoch that has completed becomes clean. */
+void ss_reclaim_epochs(struct ss_pool *pool);
+/* What has completed of every stream becomes clean, merged; `done` bins too. */
+void ss_reclaim_all(struct ss_pool *pool);
+/* What other streams freed of blocks that are not theirs, likewise. Cheap. */
+void ss_reclaim_foreign(struct ss_pool *pool);
+/* Empties the bins of completed blocks into the clean ranges. */
+void ss_reclaim_done(struct ss_pool *pool);
+/* What x may use by event order, or by the null stream's joins, moves into x's arena. */
+enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
+unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row);
+/* After x was made to wait for it: what tl freed up to n moves into x's arena. */
+bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
+		      uint64_t n);
+bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n);
+/* Free bytes that no lock was taken for; an upper bound of what the pool could find. */
+uint64_t ss_pool_free_hint(struct ss_pool *pool);
+
+/* ---- epoch.c: marks of many timelines. Pool lock held. --------------------------- */
+
+struct ss_epoch {
+	struct ss_epoch *prev, *next;
+	struct ss_block *blocks;      /* by ->right, with ->left back */
+	uint64_t bytes;
+	uint64_t since;               /* ms */
+	uint64_t by[SS_FREERS];       /* of bytes, as they were freed */
+	uint64_t wide;                /* needs a device-wide wait; 0: no */
+	uint32_t count;
+	struct ss_mark mark[];
+};
+
+/* Marks b with everything that may use the pool's memory. False: host memory is out, and b must
+ * not be reused yet. */
+bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
+void ss_epoch_insert(struct ss_block *b);
+bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
+void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
+
+/* ---- backpressure.c --------------------------------------------------------------- */
+
+/* Bytes were freed into e; all of e has completed. Pool lock held. */
+void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size);
+void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e);
+/* Is it time to ask how far the streams are for the sake of epochs? Pool lock held. */
+bool ss_pressure_due(struct ss_pool *pool);
+/* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle.
+ * No lock held. */
+bool ss_pressure_idle(struct ss_pool *pool);
+
+/* ---- other files -------------------------------------------------------------------- */
+
+/* Idle bytes that exported blocks hold as long as what is live beside them (core/ipc.c). */
+uint64_t ss_ipc_pinned(struct ss_pool *pool);
+/* An exported block that was freed: never again anybody's. No lock held. */
+void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
+/* Gives segments back of which nothing is left but that; `all`: even where the device is seen to
+ * gain nothing. May wait for the device. Returns the bytes. No lock held. */
+uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
+/* A block that is a segment of its own, QUEUED; NULL: not to be had. No lock held. */
+struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id);
+
+/* Gives idle memory back as ss_memory_release() does, exported segments included. */
+uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
+/* Is the device found idle before `end` (ms)? Naps. No lock held. */
+bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end);
+/* Adds the pool's counts to those of the pools that are no more, once in its life. */
+void ss_stats_ended(struct ss_pool *pool);
+/* Something of dev is to go at any synchronization, not only now and then (decay.c). */
+void ss_decay_strict(struct ss_core *core, int dev);
+/* order's callback (decay.c). */
+ss_synchronized ss_decay_synchronized;
+/* Now and then an allocation drives decay as well. No lock held. */
+void ss_decay_tick(struct ss_core *core, int dev);
+
+#endif

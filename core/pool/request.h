@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An allocation that was no hit, and the steps that the ladder (ladder.c) tries for it. A step is
+ * called with no lock held.
+ */
+#ifndef SS_POOL_REQUEST_H
+#define SS_POOL_REQUEST_H
+
+#include "core/pool/pool_state.h"
+
+struct ss_request {
+	struct ss_pool *pool;
+	struct ss_stream_cache *cache; /* NULL: hipMalloc, which takes only what has completed */
+	struct ss_timeline *tl;        /* of the cache */
+	uint64_t size, align;
+	struct ss_block *block;        /* found, in state QUEUED */
+	uint64_t id;                   /* what it is to be called */
+	enum ss_status status;         /* why the ladder gave up */
+	uint64_t done;                 /* a bit for each row of the ladder that was tried */
+	bool counted;                  /* in the pool's count of allocations */
+	bool grown;                    /* the pool grew for it */
+	bool passed;                   /* an idle segment was left alone, since growing may fit better */
+	bool cut;                      /* it may be cut all the same */
+	bool refused;                  /* the driver failed, and did not say that memory is short */
+	struct ss_pressure {           /* backpressure.c */
+		uint64_t us, completed;
+		unsigned fitted;
+		bool over;
+	} pressure;
+	struct {                       /* oom.c */
+		uint64_t end;          /* of waiting, ms; 0: not begun */
+		uint64_t settled, gave; /* of the device, when idle memory was given back last */
+		bool over;
+	} oom;
+};
+
+enum ss_next {
+	SS_NEXT,    /* nothing found: the next step */
+	SS_FOUND,   /* r->block */
+	SS_AGAIN,   /* there may be memory now: from the first step on */
+	SS_GIVE_UP, /* r->status */
+};
+
+typedef enum ss_next ss_step(struct ss_request *r);
+
+/* reuse.c */
+ss_step ss_step_own, ss_step_other_streams, ss_step_gather, ss_step_event_order, ss_step_ask;
+/* backpressure.c */
+ss_step ss_step_share, ss_step_wait;
+/* growth.c */
+ss_step ss_step_cut, ss_step_grow;
+/* oom.c */
+ss_step ss_step_possible, ss_step_fences, ss_step_release, ss_step_device_wait, ss_step_host_wait;
+
+/* The view of the pool for placement. Pool lock held. */
+void ss_view(struct ss_request *r, struct ss_view *v);
+/* Best fit among the stream's own and the clean ranges. Pool lock held. True: r->block; *rule (NULL:
+ * by where it came from) is counted. */
+bool ss_look(struct ss_request *r, uint64_t *rule);
+
+/* Memory by whatever it takes (ladder.c). No lock held. */
+enum ss_status ss_ladder(struct ss_request *r);
+/* Names of the rows that were tried for r, for the report. */
+void ss_ladder_tried(const struct ss_request *r, FILE *out);
+/* oom_report.c */
+void ss_oom_report(const struct ss_request *r);
+
+#endif

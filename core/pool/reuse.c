@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The steps of the ladder that find memory which the pool has: the stream's own, what has
+ * completed, and what other streams hold.
+ *
+ * Locks: the pool's, dropped for every driver call.
+ */
+#include "core/pool/request.h"
+
+#define FREES_PER_FENCE 96      /* of a stream, in the long run */
+#define FIRST_FENCES 16
+#define GOOD_SHARE (8ull << 20) /* bytes, or a 32nd of the pool: worth a fence on an idle stream, */
+#define NULL_SHARES 4           /* and so many of them where only a fence can tell */
+#define ASKED 64                /* streams that are asked at a time */
+
+/* ---- what the stream and the pool have ------------------------------------------- */
+
+void ss_view(struct ss_request *r, struct ss_view *v)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_device_memory *d = ss_device_memory(core, pool->mem.dev);
+	uint64_t total = core->info[pool->mem.dev].total_bytes;
+
+	v->vmm = pool->mem.backing == SS_BACKING_VMM;
+	v->used = ss_used(&pool->caches);
+	v->used_high = ss_used_high(&pool->caches);
+	v->reserved = ss_reserved(pool);
+	v->reserved_high = atomic_load(&pool->mem.reserved_high);
+	v->idle = pool->mem.idle_bytes;
+	v->device = d->limit && d->limit < total ? d->limit : total;
+	v->device_reserved = atomic_load(&d->reserved);
+	v->allocations = pool->budget.allocations;
+	v->misses = pool->st.misses;
+	v->calls_left = ss_budget_left(&pool->budget, v->used_high, pool->mem.calls);
+}
+
+/* Allocations since the ladder was here last, for this stream. q->lock held. */
+static void count_allocations(struct ss_request *r)
+{
+	struct ss_stream_cache *q = r->cache;
+
+	if (r->counted)
+		return;
+	r->counted = true;
+	r->pool->budget.allocations++;
+	if (q) {
+		r->pool->budget.allocations += q->hits - q->hits_counted;
+		q->hits_counted = q->hits;
+	}
+}
+
+struct neighbours {
+	struct ss_stream_cache *q;
+	struct ss_block *list; /* by ->request: the index must not change meanwhile */
+};
+
+static bool is_own(const struct ss_stream_cache *q, const struct ss_block *b)
+{
+	return ss_is_free_on(b, q->slot) && ss_home(b) == q->slot + 1;
+}
+
+static void pick_neighbour(struct ss_block *b, void *arg)
+{
+	struct neighbours *n = arg;
+
+	if (!is_own(n->q, ss_block_prev(b)) && !is_own(n->q, ss_block_next(n->q->set->core, b)))
+		return;
+	b->request = (uintptr_t)n->list;
+	n->list = b;
+}
+
+/* Clean ranges beside free ranges of the stream become part of its arena, and merge there.
+ * q->lock held. */
+static void adopt_neighbours(struct ss_pool *pool, struct ss_stream_cache *q)
+{
+	struct neighbours n = {.q = q};
+	struct ss_block *b;
+
+	ss_index_each(&pool->mem.clean, pick_neighbour, &n);
+	while ((b = n.list)) {
+		n.list = (struct ss_block *)(uintptr_t)b->request;
+		b->request = 0;
+		ss_clean_remove(&pool->mem, b);
+		ss_arena_adopt(q, b);
+	}
+}
+
+static bool found(struct ss_request *r, struct ss_block *b, uint64_t *rule)
+{
+	struct ss_pool *pool = r->pool;
+
+	if (!b)
+		return false;
+	if (rule)
+		++*rule;
+	pool->st.misses += r->grown;
+	r->block = b;
+	r->id = pool->id_base | ++pool->ids;
+	return true;
+}
+
+/* From the stream's arena, with what lies clean beside it. */
+static struct ss_block *from_arena(struct ss_request *r)
+{
+	struct ss_stream_cache *q = r->cache;
+	struct ss_block *b, *idle;
+	struct ss_view view;
+
+	ss_bias_lock(&q->lock);
+	count_allocations(r);
+	if (r->pool->mem.clean.count && q->own.count)
+		adopt_neighbours(r->pool, q);
+	b = ss_arena_take(q, r->size, r->align, r->cut);
+	if (!b && !r->cut && (idle = ss_arena_idle(q, r->size, r->align))) {
+		ss_view(r, &view);
+		view.idle += idle->size; /* it counts as in use, being in an arena */
+		r->passed = !ss_place_cut(&view, idle->size, r->size);
+		if (!r->passed)
+			b = ss_arena_take(q, r->size, r->align, true);
+	}
+	ss_bias_unlock(&q->lock);
+	return b;
+}
+
+/* The clean range b goes to the stream, whole if it is the only one. Where other streams use the
+ * pool, too, it gets a frame of it: enough for more than one small block. */
+static struct ss_block *adopt(struct ss_request *r, struct ss_block *b)
+{
+	struct ss_memory *m = &r->pool->mem;
+	struct ss_stream_cache *q = r->cache;
+	uint64_t start = ss_start_in(b, r->align), most = b->addr + b->size - start, piece;
+
+	if (!q)
+		return ss_clean_cut(m, b, start, r->size);
+	if (q->set->count == 1) {
+		ss_clean_remove(m, b);
+	} else {
+		piece = ss_round(r->size, SS_FRAME);
+		b = ss_clean_cut(m, b, start, piece < most ? piece : most);
+		if (!b)
+			return NULL;
+	}
+	ss_bias_lock(&q->lock);
+	ss_arena_adopt(q, b);
+	b = ss_arena_take(q, r->size, r->align, true);
+	ss_bias_unlock(&q->lock);
+	return b;
+}
+
+/* From the clean ranges. *before: somebody had that memory before. */
+static struct ss_block *from_clean(struct ss_request *r, bool *before)
+{
+	struct ss_memory *m = &r->pool->mem;
+	struct ss_block *b = ss_index_best_part(&m->clean, r->size, r->align);
+	struct ss_view view;
+
+	if (!b)
+		return NULL;
+	if (m->backing != SS_BACKING_VMM && ss_is_whole(b) && b->size != r->size && !r->cut) {
+		ss_view(r, &view);
+		if (!ss_place_cut(&view, b->size, r->size)) {
+			r->passed = true;
+			return NULL;
+		}
+	}
+	*before = b->n != 0;
+	return adopt(r, b);
+}
+
+bool ss_look(struct ss_request *r, uint64_t *rule)
+{
+	struct ss_pool_stats *st = &r->pool->st;
+	struct ss_block *b = NULL;
+	bool before = false;
+
+	r->passed = false;
+	if (r->cache)
+		b = from_arena(r);
+	else
+		count_allocations(r);
+	if (found(r, b, rule ? rule : &st->reuse_same_stream))
+		return true;
+	b = from_clean(r, &before);
+	return found(r, b, rule ? rule : before ? &st->reuse_completed : NULL);
+}
+
+enum ss_next ss_step_own(struct ss_request *r)
+{
+	bool yes;
+
+	ss_pool_lock(r->pool);
+	yes = ss_look(r, NULL);
+	ss_pool_unlock(r->pool);
+	return yes ? SS_FOUND : SS_NEXT;
+}
+
+/* ---- what other streams have ------------------------------------------------------- */
+
+/* Does only the asking stream use the pool? Then the rest of this file has nothing to find. */
+static bool is_alone(const struct ss_request *r)
+{
+	const struct ss_pool *pool = r->pool;
+
+	return r->cache && r->cache->set->count == 1 && !pool->epochs && !pool->unmarked &&
+	       !ss_cache_free_hint(pool->caches.done);
+}
+
+/* Makes what was freed on the stream known, if the runtime says that it is at its end. Pool lock
+ * held, dropped meanwhile. */
+static bool at_end(struct ss_pool *pool, struct ss_stream_cache *q)
+{
+	bool yes;
+
+	if (!ss_stream_can_ask(ss_core_of(pool), q->tl) || !atomic_load(&pool->opportunistic))
+		return false;
+	ss_pool_unlock(pool);
+	yes = ss_stream_at_end(ss_core_of(pool), q->tl);
+	ss_pool_lock(pool);
+	return yes;
+}
+
+static struct ss_block *give(struct ss_request *r, struct ss_stream_cache *q, bool *later)
+{
+	bool any = r->pool->classic || atomic_load(&r->pool->opportunistic);
+	struct ss_block *b;
+
+	ss_bias_visit(&q->lock);
+	b = ss_arena_give(q, r->size, r->align, any || SS_MUTANT_IS(24), later);
+	ss_bias_unlock(&q->lock);
+	return b;
+}
+
+/* One completed range of one stream, which keeps the rest. Streams are asked in turns. Pool lock
+ * held, dropped to ask one of them how far it is. */
+static struct ss_block *from_one(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	uint32_t first = pool->next_giver;
+	struct ss_stream_cache *q;
+	struct ss_block *b = NULL;
+	bool asked = false, later;
+
+	for (int round = 0; round < 2 && !b; round++)
+		for (q = ss_cache_after(&pool->caches, NULL); q && !b; q = ss_cache_after(&pool->caches, q)) {
+			if (q == r->cache || (q->slot < first) != (round == 1) ||
+			    ss_cache_free_hint(q) < r->size)
+				continue;
+			later = false;
+			b = give(r, q, &later);
+			if (!b && later && !asked) {
+				asked = true;
+				if (at_end(pool, q))
+					b = give(r, q, &later);
+			}
+			if (b)
+				pool->next_giver = q->slot + 1;
+		}
+	if (b && r->cache)
+		ss_set_home(b, r->cache->slot + 1);
+	return b;
+}
+
+enum ss_next ss_step_other_streams(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	bool yes;
+
+	if (is_alone(r))
+		return SS_NEXT;
+	ss_fence_poll(ss_core_of(pool), NULL, -1);
+	ss_pool_lock(pool);
+	ss_reclaim_epochs(pool);
+	ss_reclaim_done(pool);
+	ss_reclaim_foreign(pool);
+	yes = ss_look(r, NULL) || found(r, from_one(r), &pool->st.reuse_completed);
+	ss_pool_unlock(pool);
+	return yes ? SS_FOUND : SS_NEXT;
+}
+
+enum ss_next ss_step_gather(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	bool yes = false;
+
+	if (is_alone(r))
+		return SS_NEXT;
+	ss_pool_lock(pool);
+	if (ss_pool_free_hint(pool) >= r->size) {
+		ss_reclaim_all(pool);
+		yes = ss_look(r, NULL);
+	}
+	ss_pool_unlock(pool);
+	return yes ? SS_FOUND : SS_NEXT;
+}
+
+enum ss_next ss_step_event_order(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_row *row;
+	unsigned rules;
+	bool yes = false;
+
+	if (is_alone(r) || (!r->tl && !SS_MUTANT_IS(17)))
+		return SS_NEXT;
+	row = r->tl ? ss_row_of(ss_core_of(pool), r->tl) : NULL;
+	ss_pool_lock(pool);
+	if (ss_pool_free_hint(pool) >= r->size) {
+		rules = ss_reclaim_ordered(pool, r->tl ? r->tl : ss_timeline_null(ss_core_of(pool),
+										  pool->mem.dev), row);
+		yes = rules && ss_look(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event
+								: &pool->st.reuse_implicit);
+	}
+	ss_pool_unlock(pool);
+	ss_row_put(row);
+	return yes ? SS_FOUND : SS_NEXT;
+}
+
+/* ---- asking how far the streams are -------------------------------------------------- */
+
+/* How: by a query, which costs the device nothing; by a fence, one per FREES_PER_FENCE frees in the
+ * long run, a few at the start, and two for every growth that went before, because a fence is much
+ * cheaper than memory. A stream that joins others would need a command before a query says
+ * anything, so it gets a fence when it holds several good shares of the pool. */
+enum { ASK_IDLE = 1, ASK_FENCE = 2 };
+
+struct asked {
+	struct ss_timeline *tl;
+	struct ss_stream_cache *q; /* NULL: asked for the sake of an epoch */
+	uint64_t n;
+	unsigned how;
+};
+
+static uint64_t good_share(const struct ss_pool *pool)
+{
+	uint64_t share = ss_reserved(pool) / 32;
+
+	return share > GOOD_SHARE ? share : GOOD_SHARE;
+}
+
+/* Do streams that can be asked hold a good share together? A producer may have a hundred
+ * consumers. */
+static bool much_elsewhere(const struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	uint64_t share = good_share(pool), bytes = 0;
+
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q && bytes < share;
+	     q = ss_cache_after(&pool->caches, q))
+		if (q != r->cache && ss_stream_can_ask(ss_core_of(pool), q->tl))
+			bytes += ss_cache_free_hint(q);
+	return bytes >= share;
+}
+
+static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool much)
+{
+	bool can = ss_stream_can_ask(ss_core_of(pool), q->tl);
+	unsigned how = 0;
+	uint64_t frees;
+
+	if (!ss_cache_free_hint(q))
+		return 0;
+	ss_bias_visit(&q->lock);
+	frees = q->frees;
+	ss_bias_unlock(&q->lock);
+	/* Asked already, and a fence will tell? */
+	if (frees == q->frees_fenced && (!much || ss_fence_pending(q->tl)))
+		return 0;
+	if (frees != q->frees_fenced &&
+	    (q->fences < FIRST_FENCES + frees / FREES_PER_FENCE + 2 * pool->mem.grown ||
+	     (!can && ss_cache_free_hint(q) >= NULL_SHARES * good_share(pool))))
+		how = ASK_FENCE;
+	if ((how || much) && can)
+		how |= ASK_IDLE;
+	if (how)
+		q->frees_fenced = frees;
+	return how;
+}
+
+/* Who is to be asked; fills `want`. Pool lock held. */
+static unsigned list_asked(struct ss_request *r, struct asked *want)
+{
+	struct ss_pool *pool = r->pool;
+	bool much = much_elsewhere(r);
+	uint32_t first = pool->next_asked;
+	struct ss_stream_cache *q;
+	unsigned count = 0;
+
+	for (int round = 0; round < 2 && atomic_load(&pool->opportunistic); round++)
+		for (q = ss_cache_after(&pool->caches, NULL); q && count < ASKED;
+		     q = ss_cache_after(&pool->caches, q)) {
+			if (q == r->cache || (q->slot < first) != (round == 1))
+				continue;
+			want[count] = (struct asked){q->tl, q, ss_timeline_now(q->tl),
+						     how_to_ask(pool, q, much)};
+			count += want[count].how != 0;
+			if (count == ASKED)
+				pool->next_asked = q->slot + 1;
+		}
+	for (struct ss_epoch *e = ss_pressure_due(pool) ? pool->epochs : NULL; e; e = e->next)
+		for (uint32_t i = 0; i < e->count && count < ASKED; i++)
+			if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
+				want[count++] = (struct asked){ss_slot(ss_core_of(pool), e->mark[i].slot),
+							       NULL, e->mark[i].n, ASK_FENCE};
+	return count;
+}
+
+/* True: a stream was at its end, or a fence is on its way. No lock held. */
+static bool ask(struct ss_core *core, struct asked *want, unsigned count)
+{
+	unsigned looks = 0;
+	bool any = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct asked *a = &want[i];
+
+		if (a->how & ASK_IDLE && ss_stream_at_end(core, a->tl))
+			a->how = ASK_IDLE;
+		else if (a->how & ASK_FENCE && ss_fence_request(core, a->tl, a->n, SS_FENCE_LATE))
+			a->how = ASK_FENCE;
+		else
+			a->how = 0;
+		any |= a->how != 0;
+	}
+	/* A stream that has not reached an older fence is busy; looking again and again would only
+	 * pay on a quiet machine. */
+	for (unsigned i = 0; i < count; i++)
+		if (want[i].how == ASK_FENCE && ss_fence_pending(want[i].tl) <= 1)
+			ss_fence_reached(core, want[i].tl, want[i].n, &looks);
+	return any;
+}
+
+enum ss_next ss_step_ask(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	struct asked want[ASKED];
+	unsigned count;
+	bool yes = false;
+
+	if (is_alone(r))
+		return SS_NEXT;
+	ss_pool_lock(pool);
+	count = list_asked(r, want);
+	ss_pool_unlock(pool);
+	if (!count || !ask(ss_core_of(pool), want, count))
+		return SS_NEXT;
+	ss_pool_lock(pool);
+	for (unsigned i = 0; i < count; i++)
+		if (want[i].q)
+			want[i].q->fences += want[i].how == ASK_FENCE;
+	if (ss_pool_free_hint(pool) >= r->size) {
+		ss_reclaim_all(pool);
+		yes = ss_look(r, NULL);
+	}
+	ss_pool_unlock(pool);
+	return yes ? SS_FOUND : SS_NEXT;
+}
