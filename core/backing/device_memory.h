@@ -7,7 +7,7 @@
 
 /* All of it may be read without a lock. */
 struct ss_device_memory {
-	uint64_t limit;             /* bytes; 0: none */
+	uint64_t limit;             /* bytes; 0: none. Set with core->info[dev], before any pool */
 	_Atomic uint64_t reserved;  /* bytes of all pools */
 	_Atomic uint64_t taken;     /* the same, and what is being asked for or given back */
 	_Atomic uint32_t giving;    /* threads that give memory back just now */
@@ -62,7 +62,8 @@ void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes);
 
 /* ---- headroom.c: what the runtime needs for itself. No lock held. ----------- */
 
-/* Before a pool takes `more` bytes: the null stream gets its queue while there is room for it. */
+/* Before a pool takes `more` bytes: the null stream gets its queue while there is room for it.
+ * This and the next are part of ss_memory_grow. */
 void ss_headroom_before(struct ss_memory *m, uint64_t more);
 /* After it has grown: sets `pressed` and `low` by what is left of the device. */
 void ss_headroom_after(struct ss_memory *m);
@@ -71,17 +72,24 @@ void ss_headroom_restore(struct ss_memory *m);
 
 /* ---- retention.c: does the runtime give back what is released? -------------- */
 
-enum ss_giving { SS_GIVE_NOTHING, SS_GIVE_ONE, SS_GIVE_PARTS, SS_GIVE_WHOLE };
+enum ss_giving {
+	SS_GIVE_NOTHING,
+	SS_GIVE_ONE,   /* one chunk, to find out whether it comes back */
+	SS_GIVE_PARTS, /* whatever chunks are idle */
+	SS_GIVE_WHOLE  /* all, and the reservation with it */
+};
+/* The device's figures before a release: free bytes, and those of struct ss_device_memory. */
 struct ss_witness { uint64_t left, reserved, taken; };
 
 /* What to give back of a pool on vmm (`idle`: all of it could go). */
 enum ss_giving ss_retention_how(struct ss_memory *m, bool idle);
+/* Is nothing of a pool on vmm worth giving back for now? */
 bool ss_retention_all(struct ss_memory *m);
-/* The device's figures around a release. */
+/* Around a release of `given` bytes, which tells whether they came back. */
 void ss_retention_begin(struct ss_memory *m, struct ss_witness *w);
 void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,
 		      enum ss_giving how);
-/* The same of segments that were exported. */
+/* The same of segments that were exported: does the runtime keep them? */
 bool ss_retention_exports(struct ss_memory *m);
 void ss_retention_exports_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given);
 

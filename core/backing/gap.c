@@ -1,205 +1,164 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a pool on virtual memory grows: which holes must be filled so that a run is long enough.
+ * Gaps: addresses of a pool's reservation that have no memory, and which of them to fill so that a
+ * run is long enough for a block.
  *
- * A run begins with what is free before a hole, or in the hole if only what lies behind it is
- * free, and may go on over several holes. The one that lacks the fewest bytes is the cheapest, be
- * they new or moved there.
+ * A run begins with what is free right before a gap. It ends in the gap, or with what is free
+ * right behind it if the gap is filled whole.
  *
- * Where buffers go in turn (turns.c) all that is free lies between the block that came last and
- * the oldest. A hole in there cuts it in two, and chunks that are taken from where they are most
- * leave one more: each large buffer then moves as many again. So there the run that begins
- * behind the last block comes first, and what it lacks is taken from behind its hole (donor.c):
- * that moves the hole on, and makes no other.
- *
- * All functions are called with the pool's lock held.
+ * All functions are called with the memory's lock held. Free ranges of a stream are under that
+ * stream's lock and may change while they are looked at. Then a run turns out shorter than it
+ * seemed, and the caller grows again.
  */
-#include "core/vmm.h"
-
-#define MOST_HOLES 8    /* of one run; each takes a growth of its own */
-#define RECUR_WEIGHT 32 /* of a byte that is new where the program recurs: what is made stays */
-#define TURN_TIMES 3    /* as much as the cheapest run may lack the one that is in turn */
+#include "core/backing/vmm.h"
 
 struct search {
-	const struct ss_vmm *v;
-	unsigned weight;     /* of a byte that will be new, beside one that moves; or 0 */
-	uint64_t movable;    /* bytes of free chunks that may move there */
-	bool in_turn;        /* is what is free in order, to be kept so? */
-	struct ss_gap best;
-	uint64_t made, cost; /* of its bytes: those that will be new; all, and what those weigh */
+	struct ss_memory *m;
+	struct ss_run *run;
 };
 
-/* What of the range b could move, were it not part of the run. */
-static uint64_t held(const struct search *s, const struct ss_block *b)
+static bool is_gap(const struct ss_block *b)
 {
-	return s->weight && b->slot == SS_SLOT_CLEAN ? ss_chunks_movable(s->v, b) : 0;
+	return ss_is_state(b, SS_BLOCK_GAP) && !b->exported;
 }
 
-/* New bytes cost memory, and as many calls as those that move. */
-static void weigh(struct search *s, const struct ss_gap *run, uint64_t kept)
+static bool is_usable(const struct ss_block *b, uint32_t slot)
 {
-	uint64_t have = s->movable - kept;
-	uint64_t made = s->weight && run->total > have ? run->total - have : 0;
-	uint64_t cost = run->total + s->weight * made;
+	return ss_is_free_on(b, slot) || ss_is_free_on(b, SS_SLOT_CLEAN);
+}
 
-	if (s->best.hole &&
-	    (cost > s->cost || (cost == s->cost && run->start >= s->best.start)))
+/* Where the free memory right before the gap begins, as far as a run needs it. */
+static uint64_t run_start(const struct ss_block *gap, const struct ss_run *run)
+{
+	uint64_t at = gap->addr;
+	const struct ss_block *b = gap;
+
+	while (gap->addr - at < run->size + run->align && (b = ss_block_prev(b)) &&
+	       is_usable(b, run->slot) && b->addr + b->size == at)
+		at = b->addr;
+	return at;
+}
+
+/* Where the free memory right behind the gap ends, as far as a run needs it. */
+static uint64_t run_end(const struct ss_core *core, const struct ss_block *gap,
+			const struct ss_run *run, uint64_t need)
+{
+	uint64_t at = gap->addr + gap->size;
+	const struct ss_block *b = gap;
+
+	while (at < need && (b = ss_block_next(core, b)) && is_usable(b, run->slot) && b->addr == at)
+		at += b->size;
+	return at;
+}
+
+/* Bytes of the gap, from its start, that a run up to `end` lacks. At least one step, so that who
+ * does not find a run that seems to exist already gets on. */
+static uint64_t missing(const struct ss_block *gap, uint64_t end, uint64_t step)
+{
+	uint64_t bytes = end > gap->addr ? ss_round(end - gap->addr, step) : step;
+
+	return bytes < gap->size ? bytes : gap->size;
+}
+
+static void consider(struct ss_block *gap, void *arg)
+{
+	struct search *s = arg;
+	struct ss_run *run = s->run;
+	uint64_t from = run_start(gap, run), end = ss_round(from, run->align) + run->size;
+	uint64_t bytes = missing(gap, end, run->step), to = gap->addr + gap->size;
+
+	if (run->gap && (bytes > run->bytes || (bytes == run->bytes && gap->addr > run->gap->addr)))
 		return;
-	s->best = *run;
-	s->made = made;
-	s->cost = cost;
-}
-
-/* Bytes of the hole, from its left end, that a run to `end` lacks; all of it where the run goes on
- * behind it. */
-static uint64_t lacks(const struct ss_block *hole, uint64_t end, uint64_t step)
-{
-	uint64_t bytes = end > hole->addr ? ss_round(end - hole->addr, step) : step;
-
-	return bytes < hole->size ? bytes : hole->size;
-}
-
-/* The run that begins with what is free before the hole. */
-static void from_left(struct search *s, struct ss_block *hole)
-{
-	struct ss_gap run = s->best;
-	struct ss_block *b = hole;
-	uint64_t end, kept = 0;
-
-	run.hole = hole;
-	run.start = hole->addr;
-	run.total = 0;
-	run.from = hole->addr - ss_join_before(hole, run.slot);
-	end = ss_round(run.from, run.align) + run.size;
-	run.bytes = lacks(hole, end, run.step);
-	while (b->addr > run.from) {
-		b = b->prev;
-		kept += held(s, b);
-	}
-	b = hole;
-	for (unsigned holes = 1;; holes++) {
-		run.total += lacks(b, end, run.step);
-		run.to = b->addr + b->size;
-		for (b = b->next; run.to < end && b && ss_joins(b, run.slot); b = b->next) {
-			kept += held(s, b);
-			run.to += b->size;
-		}
-		if (run.to >= end)
-			break;
-		if (!ss_is_gap(b) || holes == MOST_HOLES)
+	if (bytes == gap->size) {
+		to = run_end(s->m->core, gap, run, end);
+		if (to < end)
 			return;
 	}
-	weigh(s, &run, kept);
+	run->gap = gap;
+	run->bytes = bytes;
+	run->from = from;
+	run->to = to;
 }
 
-/* The run that ends with what is free behind the hole. */
-static void from_right(struct search *s, struct ss_block *hole)
+/* Where access is given from the start of the reservation only, the lowest gap goes first. What it
+ * lacks for the run, the next growth adds behind it. */
+static void consider_lowest(struct ss_block *gap, void *arg)
 {
-	uint64_t end = hole->addr + hole->size, kept = 0;
-	struct ss_gap run = s->best;
+	struct search *s = arg;
+	struct ss_run *run = s->run;
+	uint64_t from;
 
-	/* (What stays has its memory for itself.) */
-	if (end == ss_stays_from(s->v))
+	if (run->gap && gap->addr > run->gap->addr)
 		return;
-	run.hole = hole;
-	run.to = end;
-	for (struct ss_block *b = hole->next; b && ss_joins(b, run.slot); b = b->next) {
-		kept += held(s, b);
-		run.to += b->size;
+	from = run_start(gap, run);
+	run->gap = gap;
+	run->bytes = missing(gap, ss_round(from, run->align) + run->size, run->step);
+	run->from = from;
+	run->to = gap->addr + gap->size;
+}
+
+void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest)
+{
+	struct search s = {.m = m, .run = run};
+
+	run->gap = NULL;
+	ss_index_each(&m->vmm->gaps, lowest ? consider_lowest : consider, &s);
+}
+
+static void consider_below(struct ss_block *gap, void *arg)
+{
+	struct search *s = arg;
+	struct ss_run *run = s->run;
+
+	if (ss_block_next(s->m->core, gap) && !(run->gap && gap->addr > run->gap->addr))
+		run->gap = gap;
+}
+
+struct ss_block *ss_gap_below(struct ss_memory *m)
+{
+	struct ss_run run = {0};
+	struct search s = {.m = m, .run = &run};
+
+	ss_index_each(&m->vmm->gaps, consider_below, &s);
+	return run.gap;
+}
+
+void ss_gap_insert(struct ss_memory *m, struct ss_block *b)
+{
+	struct ss_free_index *gaps = &m->vmm->gaps;
+	struct ss_block *side;
+
+	ss_set_state(b, SS_BLOCK_GAP);
+	ss_set_slot(b, SS_SLOT_CLEAN);
+	ss_set_home(b, 0);
+	b->n = 0;
+	side = ss_block_next(m->core, b);
+	if (is_gap(side)) {
+		ss_index_remove(gaps, side);
+		ss_block_merge(m->core, &m->spares, b);
 	}
-	if (run.to == end || run.to - end >= run.size)
-		return;
-	run.bytes = ss_round(end - ((run.to - run.size) & ~(run.align - 1)), run.step);
-	if (run.bytes >= hole->size)
-		return;
-	run.total = run.bytes;
-	run.start = run.from = end - run.bytes;
-	weigh(s, &run, kept);
-}
-
-static void consider(struct ss_block *hole, void *arg)
-{
-	struct search *s = arg;
-
-	from_left(s, hole);
-	if (!s->in_turn)
-		from_right(s, hole);
-}
-
-/* For a block that stays. */
-static void consider_apart(struct ss_block *hole, void *arg)
-{
-	struct search *s = arg;
-
-	if (hole->addr >= ss_stays_from(s->v))
-		from_left(s, hole);
-}
-
-/* Where access is given from the start of the reservation only, the lowest hole
- * must go first: what it lacks for the run, the next growth adds behind it. */
-static void lowest(struct ss_block *hole, void *arg)
-{
-	struct search *s = arg;
-	struct ss_gap *g = &s->best;
-	uint64_t run = ss_round(hole->addr - ss_join_before(hole, g->slot), g->align);
-
-	if (g->hole && hole->addr > g->start)
-		return;
-	g->hole = hole;
-	g->start = g->from = hole->addr;
-	g->to = hole->addr + hole->size;
-	g->total = g->bytes = lacks(hole, run + g->size, g->step);
-}
-
-/* The run that is in turn rather than the cheapest, if it is not much dearer. */
-static void next_in_turn(struct search *s, struct ss_block *b)
-{
-	struct search turn = *s;
-
-	while (b && ss_joins(b, s->best.slot))
-		b = b->next;
-	if (!ss_is_gap(b))
-		return;
-	turn.best.hole = NULL;
-	from_left(&turn, b);
-	if (turn.best.hole && turn.made <= s->made &&
-	    turn.best.total <= TURN_TIMES * s->best.total)
-		*s = turn;
-}
-
-void ss_gap_find(struct ss_pool *pool, struct ss_gap *gap, enum ss_gap_kind kind)
-{
-	static void (*const each[])(struct ss_block *, void *) = {
-		[SS_GAP_ANY] = consider,
-		[SS_GAP_MOVING] = consider,
-		[SS_GAP_APART] = consider_apart,
-		[SS_GAP_LOWEST] = lowest,
-	};
-	struct ss_block *last = ss_turns_last(pool);
-	struct search s = {.v = pool->vmm, .best = *gap, .in_turn = last != NULL};
-
-	s.best.hole = NULL;
-	if (kind == SS_GAP_MOVING) {
-		s.weight = ss_recur_places(pool) ? RECUR_WEIGHT : 1;
-		s.movable = ss_chunks_movable_all(pool);
+	side = ss_block_prev(b);
+	if (is_gap(side)) {
+		ss_index_remove(gaps, side);
+		ss_block_merge(m->core, &m->spares, side);
+		b = side;
 	}
-	ss_heap_each(&pool->vmm->holes, each[kind], &s);
-	if (kind == SS_GAP_MOVING && last && s.best.hole)
-		next_in_turn(&s, last->next);
-	*gap = s.best;
+	ss_index_insert(gaps, b);
 }
 
-struct ss_block *ss_hole_split(struct ss_pool *pool, struct ss_block *b, uint64_t bytes)
+void ss_gap_take(struct ss_memory *m, struct ss_block *b)
 {
-	struct ss_vmm *v = pool->vmm;
+	ss_index_remove(&m->vmm->gaps, b);
+	ss_set_state(b, SS_BLOCK_QUEUED);
+}
+
+void ss_gap_shorten(struct ss_memory *m, struct ss_block *b, uint64_t size)
+{
 	struct ss_block *rest;
 
-	if (!bytes)
-		return b;
-	ss_heap_remove(&v->holes, b);
-	rest = ss_block_split(pool->core, b, bytes);
-	ss_heap_insert(&v->holes, b);
+	if (b->size <= size)
+		return;
+	rest = ss_block_split(m->core, &m->spares, b, size);
 	if (rest)
-		ss_heap_insert(&v->holes, rest);
-	return rest;
+		ss_gap_insert(m, rest);
 }

@@ -1,95 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the runtime needs for itself. It takes device memory where no call can say that there
- * is none: for a queue, for the code of a kernel that is launched for the first time, for
- * graphs (7.2.4 crashes, or goes on without). Natively what the program has freed is there for
- * that; here it may lie idle in a pool.
+ * Device memory that the runtime needs for itself. It takes some where no call can report that
+ * there is none: for a queue, for the code of a kernel at its first launch, for graphs (7.2.4
+ * crashes then, or goes on without). Without this library, memory that the application has freed
+ * is there for it; with it, that memory may lie idle in a pool.
  *
- * Locks: none held.
+ * Locks: none is held.
  */
-#include "core/grow.h"
+#include "core/backing/device_memory.h"
 
-#define LOW_PART 64            /* of the device, */
-#define LOW_MOST (64ull << 20) /* and at most: to be left free */
-#define WAKE_PART 4            /* of the device */
+#define LOW_PART 64            /* this part of the device is left free, */
+#define LOW_MOST (64ull << 20) /* but no more than this */
+#define WAKE_PART 4            /* the null stream gets its queue when this part is used */
+#define PRESSED_PART 16        /* frees record fences when less than this part is left */
 
 static uint64_t low_water(uint64_t total)
 {
 	return total / LOW_PART < LOW_MOST ? total / LOW_PART : LOW_MOST;
 }
 
-/* A stream's queue is made with the stream, but the null stream's when somebody asks for it first:
- * be it ourselves, whether it is idle, on a device that is full by then. `used`: of the device. */
-static void wake_null(struct ss_pool *pool, uint64_t used)
+/* The queue of a stream is made with the stream, but that of the null stream when somebody first
+ * asks for it: perhaps ourselves, whether it is idle, when the device is full. So ask early. */
+static void wake_null(struct ss_memory *m, uint64_t used)
 {
-	struct ss_core *core = pool->core;
-	struct ss_device_state *d = &core->dev[pool->dev];
+	struct ss_core *core = m->core;
+	struct ss_device_memory *d = ss_device_memory(core, m->dev);
 
-	if (used < d->info.total_bytes / WAKE_PART || atomic_load(&d->woken) ||
+	if (used < core->info[m->dev].total_bytes / WAKE_PART || atomic_load(&d->woken) ||
 	    !core->drv.stream_idle)
 		return;
-	if (core->drv.stream_idle(core->drv.ctx, pool->dev, NULL) != SS_ERR_CAPTURE)
+	if (core->drv.stream_idle(core->drv.ctx, m->dev, NULL) != SS_ERR_CAPTURE)
 		atomic_store(&d->woken, true);
 }
 
-void ss_wake_null(struct ss_pool *pool, uint64_t more)
+static bool left_of(struct ss_memory *m, uint64_t *left, uint64_t *total)
 {
-	wake_null(pool, atomic_load(&pool->core->dev[pool->dev].taken) + more);
+	struct ss_core *core = m->core;
+
+	*left = *total = 0;
+	return SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, m->dev, left, total)) == SS_OK;
 }
 
-/* Memory is short: from now on a free records its own fence, which is what
- * ReuseAllowInternalDependencies can wait for. */
-void ss_look_left(struct ss_pool *pool)
+void ss_headroom_before(struct ss_memory *m, uint64_t more)
 {
-	struct ss_core *core = pool->core;
-	uint64_t left = 0, total = 0;
+	wake_null(m, atomic_load(&ss_device_memory(m->core, m->dev)->taken) + more);
+}
 
-	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total)) != SS_OK)
+void ss_headroom_after(struct ss_memory *m)
+{
+	uint64_t left, total;
+
+	if (!left_of(m, &left, &total))
 		return;
-	wake_null(pool, total - left); /* others use it as well */
-	ss_pressed_set(core, pool->dev, left < total / 16);
-	if (left < low_water(total)) {
-		atomic_store(&core->dev[pool->dev].low, true);
-		ss_strict(core, pool->dev);
-	}
+	wake_null(m, total - left); /* other processes use it as well */
+	/* What ReuseAllowInternalDependencies can wait for is a fence of the free itself. */
+	ss_pressed_set(m->core, m->dev, left < total / PRESSED_PART);
+	if (left < low_water(total))
+		atomic_store(&ss_device_memory(m->core, m->dev)->low, true);
 }
 
-void ss_relieve(struct ss_pool *pool)
+void ss_headroom_restore(struct ss_memory *m)
 {
-	struct ss_core *core = pool->core;
-	struct ss_device_state *d = &core->dev[pool->dev];
-	uint64_t left = 0, total = 0, reserved = atomic_load(&pool->reserved), missing;
+	struct ss_device_memory *d = ss_device_memory(m->core, m->dev);
+	uint64_t left, total, reserved = atomic_load(&m->reserved), missing;
 
-	if (!atomic_load(&d->low) ||
-	    SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total)) != SS_OK)
+	if (!atomic_load(&d->low) || !left_of(m, &left, &total))
 		return;
 	if (left < low_water(total)) {
 		missing = low_water(total) - left;
-		ss_release(pool, reserved > missing ? reserved - missing : 0, UINT64_MAX);
+		ss_memory_release(m, reserved > missing ? reserved - missing : 0, UINT64_MAX);
 	} else {
 		atomic_store(&d->low, false);
 	}
-}
-
-bool ss_scarce(struct ss_core *core, int dev)
-{
-	return ss_device_low(core, dev);
-}
-
-void ss_freed_idle(struct ss_core *core, int dev)
-{
-	if (ss_device_low(core, dev))
-		ss_housekeep(core, dev, !ss_zombies(core, dev));
-}
-
-void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
-{
-	uint64_t end = 0, left, total;
-
-	if (dev < 0 || dev >= core->devices)
-		return;
-	while (ss_idle_bytes(core, dev) &&
-	       SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK &&
-	       left < size && ss_give_back(core, dev, may_wait, &end))
-		;
 }

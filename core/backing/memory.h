@@ -28,6 +28,10 @@ struct ss_memory {
 	_Atomic uint64_t peers;           /* devices that have access, a bit each */
 	_Atomic uint64_t reserved;        /* bytes taken from the device */
 	_Atomic uint64_t reserved_high;
+	/* Bytes that a release threshold keeps when idle segments are exchanged for a new one; 0: none.
+	 * The layer above sets it, to no more than a little above what was ever in use: segments of
+	 * other sizes do not add up, and each exchange would leave the rest in the pool. */
+	_Atomic uint64_t keep;
 
 	pthread_mutex_t lock;
 	struct ss_spares spares;
@@ -47,22 +51,27 @@ struct ss_memory {
 	uint64_t calls;                   /* of the driver, that changed what is reserved or mapped */
 
 	/* Makes everything of the pool that has completed a clean range, the asking stream's own
-	 * included. Called and returns with the lock held. Set by the layer above. */
+	 * included. Called and returns with the lock held. Set by the layer above, which may leave it
+	 * NULL: there is nothing to gather then. */
 	void (*gather)(struct ss_memory *m);
 };
 
-/* `backing` is what was asked for; what this device cannot do becomes hip. False: host memory is
- * out. A memory may be set up again after ss_memory_drop. */
+/* m is zeroed before the first time, and may be set up again after ss_memory_drop. `backing` is what
+ * was asked for (auto: the device's best); what this device cannot do becomes hip. core->info[dev]
+ * is known. No lock held, and nobody else uses m. */
 void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *pool, int dev,
 		    enum ss_backing backing);
+/* The end of m, which was dropped. */
 void ss_memory_finish(struct ss_memory *m);
-/* Forgets every segment and reservation; `give_back`: the driver gets them back. The caller has
- * emptied every structure that holds blocks of it. No lock held. */
+/* Forgets every segment and reservation, and the clean ranges; `give_back`: the driver gets them
+ * back. The caller has emptied every other structure that holds blocks of it, and has claimed m or
+ * is alone with it. No lock held. */
 void ss_memory_drop(struct ss_memory *m, bool give_back);
 
 /* ---- clean ranges: clean_range.c. Lock held. ------------------------------ */
 
-/* b, which nobody holds, becomes a clean range, one with the clean ranges beside it. */
+/* b, which nobody else holds, becomes a clean range, one with the clean ranges beside it. The
+ * caller has set b->n: milliseconds since when it is idle at the latest, 0 if nobody ever had it. */
 void ss_clean_insert(struct ss_memory *m, struct ss_block *b);
 void ss_clean_remove(struct ss_memory *m, struct ss_block *b);
 /* Takes [start, start + size) out of the clean range b, in state QUEUED; the rest stays clean.
@@ -84,7 +93,8 @@ static inline bool ss_refused(enum ss_status s)
 struct ss_growth {
 	uint64_t size, align; /* of the block that is missing */
 	uint64_t segment;     /* hip, hsa: bytes of the new segment, at least size; 0: size */
-	uint64_t ahead;       /* vmm: bytes to add beyond what is missing, if that is at the end */
+	uint64_t ahead;       /* vmm: bytes to add beyond what is missing, if new memory comes at the
+	                       * end and there is room for them */
 	uint32_t slot;        /* vmm: free ranges of this timeline (SS_SLOT_CLEAN: none) count as
 	                       * part of the run that is completed */
 	bool move;            /* idle memory may go back (segments) or move (chunks) for it, since
@@ -93,8 +103,9 @@ struct ss_growth {
 
 /* Adds memory so that a run of growth->size at growth->align exists, which is clean but for the
  * ranges of growth->slot in it. SS_ERR_NOMEM: the device, the limit or maxSize has no room;
- * SS_ERR_FAILED: the driver refused; nothing changed then. The caller looks again on SS_OK:
- * another thread may have been faster, or a run may need a second growth. No lock held. */
+ * SS_ERR_FAILED: the driver refused. Then nothing was added, but with `move` idle memory may have
+ * gone back. The caller looks again on SS_OK: another thread may have been faster, or a run may need
+ * a second growth. No lock held. */
 enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth);
 /* A segment of just this size for one block; idle memory makes room where nobody waits for
  * that (`free`). No lock held. */
@@ -113,8 +124,19 @@ static inline bool ss_release_waits(const struct ss_memory *m)
 uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
 /* Tries again what the driver would not take. Returns the bytes that went. No lock held. */
 uint64_t ss_memory_retry(struct ss_memory *m);
-/* How many bytes idle whole segments could make room for `want` new ones. Lock held. */
-uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want, uint64_t floor);
+/* How many bytes of idle whole segments may go to make room for `want` new ones: what m->keep
+ * keeps stays. 0 on vmm, where chunks move instead. Lock held. */
+uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want);
+
+/* ---- one segment: segment.c. Lock held. --------------------------------------- */
+
+/* Takes seg out of all tables, before the driver gets it back: afterwards its addresses may be
+ * anybody's. No block of it is in an index or in anybody's hands. Its bytes are no longer reserved,
+ * but count against the limit until ss_cap_give. */
+void ss_segment_detach(struct ss_memory *m, struct ss_segment *seg);
+/* Memory of the driver becomes a segment, and counts as reserved; it is one block in state GAP.
+ * NULL: host memory is out. */
+struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size);
 
 /* ---- access by peers: no lock held ------------------------------------------ */
 

@@ -1,119 +1,129 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The addresses of a pool on virtual memory, and whose turn it is to change what is mapped
- * there. What is mapped is chunk.c's.
+ * The addresses of a pool on virtual memory, and which thread may change what is mapped there.
  *
- * Locks: pool->lock, dropped for the driver.
+ * Locks: the memory's lock, dropped for the driver.
  */
 #include <stdlib.h>
 
-#include "core/vmm.h"
-
-/* ---- turns -------------------------------------------------------------- */
-
-/* Access that is given from the start of the reservation (V1) must find no gap,
- * and what two threads miss at once is often the same. A thread that waits here
- * would wait for the same streams inside a map of its own (B7), so nothing hangs
- * that would not hang without us. */
-bool ss_vmm_claim(struct ss_pool *pool, bool wait, bool *waited)
-{
-	bool mine;
-
-	pthread_mutex_lock(&pool->lock);
-	/* The runtime may call back from inside a map; that can't wait. */
-	if (pool->mapping && pthread_equal(pool->mapper, pthread_self()))
-		wait = false;
-	if (waited)
-		*waited = wait && pool->mapping;
-	while (wait && pool->mapping)
-		pthread_cond_wait(&pool->mapped, &pool->lock);
-	mine = !pool->mapping;
-	if (mine) {
-		pool->mapping = true;
-		pool->mapper = pthread_self();
-	}
-	pthread_mutex_unlock(&pool->lock);
-	return mine;
-}
-
-void ss_vmm_unclaim(struct ss_pool *pool)
-{
-	pthread_mutex_lock(&pool->lock);
-	pool->mapping = false;
-	pthread_cond_broadcast(&pool->mapped);
-	pthread_mutex_unlock(&pool->lock);
-}
-
-/* ---- the reservation ---------------------------------------------------- */
+#include "core/backing/segment.h"
+#include "core/backing/vmm.h"
 
 #define ADDRESSES (1ull << 47) /* of a process */
 
-/* Addresses for twice what the device has leave room for holes. But the program and the
- * runtime need some, too: many pools have to do with less, and get none of the second half. */
-static enum ss_status reserve(struct ss_pool *pool, uint64_t *size, void **va)
+/* ---- one thread changes what is mapped ------------------------------------------ */
+
+/* Where access is given from the start of the reservation there must be no gap below, and two
+ * threads often miss the same memory at once. A thread that waits here would wait for the same
+ * streams inside a map of its own, so nothing hangs that would not hang without us. */
+bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 {
-	struct ss_core *core = pool->core;
-	uint64_t once = ss_round(core->dev[pool->dev].info.total_bytes, SS_MAX_CHUNK);
-	uint64_t taken = atomic_load(&core->addresses);
+	bool mine;
+
+	pthread_mutex_lock(&m->lock);
+	/* The runtime may call back from inside a map, and that call must not wait for itself. */
+	if (m->mapping && pthread_equal(m->mapper, pthread_self()))
+		wait = false;
+	if (waited)
+		*waited = wait && m->mapping;
+	while (wait && m->mapping)
+		pthread_cond_wait(&m->mapped, &m->lock);
+	mine = !m->mapping;
+	if (mine) {
+		m->mapping = true;
+		m->mapper = pthread_self();
+	}
+	pthread_mutex_unlock(&m->lock);
+	return mine;
+}
+
+void ss_memory_unclaim(struct ss_memory *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->mapping = false;
+	pthread_cond_broadcast(&m->mapped);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- the reservation ---------------------------------------------------------------- */
+
+/* Twice the addresses that the device has memory leave room for gaps. But the application and the
+ * runtime need addresses, too: many pools have to do with less, and get none of the second half. */
+static enum ss_status reserve(struct ss_memory *m, uint64_t unit, uint64_t *size, void **va)
+{
+	struct ss_core *core = m->core;
+	uint64_t once = ss_round(core->info[m->dev].total_bytes, SS_CHUNK_MOST);
+	uint64_t taken = atomic_load(&core->backing->addresses);
 	enum ss_status s = SS_ERR_NOMEM;
 
-	for (int times = taken + 2 * once <= ADDRESSES / 4 ? 2 : 1; times && s == SS_ERR_NOMEM; times--) {
-		*size = (uint64_t)times * once;
+	for (uint64_t times = taken + 2 * once <= ADDRESSES / 4 ? 2 : 1; times && s == SS_ERR_NOMEM;
+	     times--) {
+		*size = times * once / unit * unit;
 		if (taken + *size <= ADDRESSES / 2)
-			s = SS_DRIVE(core, core->drv.vmm_reserve(core->drv.ctx, pool->dev, *size,
-								 va));
+			s = SS_DRIVE(core, core->drv.vmm_reserve(core->drv.ctx, m->dev, *size, va));
 	}
-	if (s == SS_OK)
-		atomic_fetch_add(&core->addresses, *size);
 	return s;
 }
 
-void ss_vmm_unreserve(struct ss_pool *pool, void *va, uint64_t size)
+enum ss_status ss_reservation_new(struct ss_memory *m)
 {
-	struct ss_core *core = pool->core;
-
-	core->drv.vmm_unreserve(core->drv.ctx, pool->dev, va, size);
-	atomic_fetch_sub(&core->addresses, size);
-}
-
-enum ss_status ss_vmm_reserve(struct ss_pool *pool)
-{
-	struct ss_core *core = pool->core;
-	const struct ss_device_info *info = &core->dev[pool->dev].info;
-	uint64_t size;
-	struct ss_vmm *v = ss_host_alloc(core, sizeof(*v));
+	struct ss_core *core = m->core;
+	uint64_t chunk = core->info[m->dev].chunk_bytes, size;
+	struct ss_vmm *v;
 	enum ss_status s;
 	void *va;
 
+	v = ss_host_alloc(core, sizeof(*v));
 	if (!v)
 		return SS_ERR_FAILED;
-	if (!info->chunk_bytes) {
-		ss_host_free(core, v, sizeof(*v));
-		return SS_ERR_UNSUPPORTED;
-	}
-	v->unit = info->chunk_bytes;
-	s = reserve(pool, &size, &va);
-	if (s != SS_OK) {
-		ss_host_free(core, v, sizeof(*v));
-		return s;
-	}
-	v->frames = size / v->unit;
-	v->frame = calloc(v->frames, sizeof(*v->frame));
+	/* Page tables like frames, so no chunk is smaller. */
+	v->unit = chunk > SS_FRAME ? chunk : SS_FRAME;
+	s = reserve(m, v->unit, &size, &va);
+	if (s != SS_OK)
+		goto fail;
+	atomic_fetch_add(&core->backing->addresses, size);
+	v->frame = calloc(size / v->unit, sizeof(*v->frame));
 	v->seg = v->frame && (uintptr_t)va % SS_FRAME == 0 ?
-		 ss_segment_new(core, pool, (uintptr_t)va, size) : NULL;
-	if (v->seg) {
-		v->seg->backing = SS_BACKING_VMM;
-		v->seg->native = va;
-		v->seg->native_size = size;
-		pthread_mutex_lock(&pool->lock);
-		pool->vmm = v;
-		ss_segment_link(pool, v->seg);
-		ss_hole_place(pool, v->seg->first);
-		pthread_mutex_unlock(&pool->lock);
-		return SS_OK;
+		 ss_segment_new(core, m->pool, (uintptr_t)va, size) : NULL;
+	if (!v->seg) {
+		s = SS_ERR_FAILED;
+		goto fail_addresses;
 	}
-	ss_vmm_unreserve(pool, va, size);
+	v->seg->backing = SS_BACKING_VMM;
+	v->seg->native = va;
+	v->seg->native_size = size;
+	pthread_mutex_lock(&m->lock);
+	m->vmm = v;
+	ss_segment_link(m, v->seg);
+	ss_gap_insert(m, ss_segment_first(core, v->seg));
+	pthread_mutex_unlock(&m->lock);
+	return SS_OK;
+
+fail_addresses:
+	core->drv.vmm_unreserve(core->drv.ctx, m->dev, va, size);
+	atomic_fetch_sub(&core->backing->addresses, size);
+	free(v->frame);
+fail:
+	ss_host_free(core, v, sizeof(*v));
+	return s;
+}
+
+void ss_reservation_end(struct ss_memory *m, bool give_back)
+{
+	struct ss_core *core = m->core;
+	struct ss_vmm *v = m->vmm;
+	void *va = v->seg->native;
+	uint64_t size = v->seg->native_size;
+
+	pthread_mutex_lock(&m->lock);
+	m->vmm = NULL;
+	ss_segment_unlink(m, v->seg);
+	ss_segment_forget(core, v->seg);
+	pthread_mutex_unlock(&m->lock);
+	ss_chunks_end(m, v, give_back);
+	if (give_back)
+		core->drv.vmm_unreserve(core->drv.ctx, m->dev, va, size);
+	atomic_fetch_sub(&core->backing->addresses, size);
 	free(v->frame);
 	ss_host_free(core, v, sizeof(*v));
-	return SS_ERR_FAILED;
 }

@@ -1,143 +1,135 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does the runtime give back what is unmapped and released? The device's free figure
- * says so. Some versions keep it until its reservation goes (V7), or for ever (V6): what
- * looks given back would be taken again and lost each time. Then only a pool of which
- * nothing is in use gives back, with its reservation; and if that doesn't help, none.
+ * Does the runtime give back what is unmapped and released? The device's free figure tells. Some
+ * versions keep the memory until its reservation goes (7.0 to 7.2), or for good. Memory that only
+ * looks given back would be taken again and lost each time. So on such a version a pool gives back
+ * only when nothing of it is in use, and with its reservation; if that does not help, it gives back
+ * nothing.
  *
- * The figure is everybody's. A release beside which other pools grew or shrank says
- * nothing. What other processes take is not seen, so what was found out is doubted now
- * and then, with one chunk, and ever more seldom: where the runtime keeps it, it is lost.
+ * The free figure belongs to everybody. A release during which other pools grew or shrank says
+ * nothing, and other processes are not seen at all. So what was found out is doubted now and then,
+ * with one chunk, and ever more seldom: where the runtime does keep it, that chunk is lost.
  *
- * No lock is held.
+ * Locks: none is held.
  */
-#include "core/vmm.h"
+#include "core/backing/vmm.h"
 
-#define KEEPS_WHOLE 2      /* once may be chance: others use the device, too */
-#define UNKNOWN UINT64_MAX /* a figure that the device did not give */
-#define DOUBT_MS 10000     /* at first; doubled each time that it was right */
+#define KEPT_PARTS 2       /* so often in vain: parts do not come back (once may be chance) */
+#define UNKNOWN UINT64_MAX /* the device did not tell */
+#define DOUBT_MS 10000     /* until the first doubt; doubled each time the doubt was wrong */
 
-static uint64_t now_ms(const struct ss_pool *pool)
+static struct ss_device_memory *device(const struct ss_memory *m)
 {
-	return pool->core->drv.now_ms(pool->core->drv.ctx);
+	return ss_device_memory(m->core, m->dev);
 }
 
-static struct ss_device_state *device(const struct ss_pool *pool)
+static uint64_t device_free(const struct ss_memory *m)
 {
-	return &pool->core->dev[pool->dev];
-}
-
-static uint64_t device_free(const struct ss_pool *pool)
-{
-	struct ss_core *core = pool->core;
+	struct ss_core *core = m->core;
 	uint64_t left = 0;
 
-	return SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, NULL)) == SS_OK ?
+	return SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, m->dev, &left, NULL)) == SS_OK ?
 		       left : UNKNOWN;
 }
 
-enum ss_giving ss_keeps_how(struct ss_pool *pool, bool idle)
+static bool is_doubted(const struct ss_memory *m, const struct ss_retention *r)
 {
-	struct ss_device_state *d = device(pool);
-	unsigned keeps = atomic_load(&d->keeps);
+	return ss_now_ms(m->core) >= atomic_load(&r->until);
+}
 
-	if (keeps < KEEPS_WHOLE)
+static void believe(const struct ss_memory *m, struct ss_retention *r, unsigned kept, uint64_t wait)
+{
+	atomic_store(&r->wait, wait);
+	atomic_store(&r->until, ss_now_ms(m->core) + wait);
+	atomic_store(&r->kept, kept);
+}
+
+enum ss_giving ss_retention_how(struct ss_memory *m, bool idle)
+{
+	struct ss_retention *r = &device(m)->chunks;
+	unsigned kept = atomic_load(&r->kept);
+
+	if (kept < KEPT_PARTS)
 		return SS_GIVE_PARTS;
-	if (keeps == KEEPS_WHOLE && idle)
+	if (kept == KEPT_PARTS && idle)
 		return SS_GIVE_WHOLE;
-	if (now_ms(pool) < atomic_load(&d->keeps_until))
+	if (!is_doubted(m, r))
 		return SS_GIVE_NOTHING;
-	return idle && atomic_load(&pool->reserved) <= SS_MAX_CHUNK ? SS_GIVE_WHOLE : SS_GIVE_ONE;
+	return idle && atomic_load(&m->reserved) <= SS_CHUNK_MOST ? SS_GIVE_WHOLE : SS_GIVE_ONE;
 }
 
-bool ss_keeps_all(struct ss_pool *pool)
+bool ss_retention_all(struct ss_memory *m)
 {
-	return atomic_load(&device(pool)->keeps) > KEEPS_WHOLE &&
-	       now_ms(pool) < atomic_load(&device(pool)->keeps_until);
+	struct ss_retention *r = &device(m)->chunks;
+
+	return atomic_load(&r->kept) > KEPT_PARTS && !is_doubted(m, r);
 }
 
-/* What is under way is taken of the limit before it is reserved. */
-void ss_keeps_begin(struct ss_pool *pool, struct ss_witness *w)
+void ss_retention_begin(struct ss_memory *m, struct ss_witness *w)
 {
-	w->reserved = atomic_load(&device(pool)->reserved);
-	w->taken = atomic_load(&device(pool)->taken);
-	w->left = device_free(pool);
+	w->reserved = atomic_load(&device(m)->reserved);
+	w->taken = atomic_load(&device(m)->taken);
+	w->left = device_free(m);
 }
 
-static void believe(struct ss_pool *pool, unsigned keeps, uint64_t wait)
+/* Are both free figures known, and has nobody else in this process moved them? A call that is under
+ * way has taken its bytes, but not reserved them. */
+static bool is_alone(struct ss_memory *m, const struct ss_witness *w, uint64_t given, uint64_t left)
 {
-	struct ss_device_state *d = device(pool);
-
-	atomic_store(&d->keeps_wait, wait);
-	atomic_store(&d->keeps_until, now_ms(pool) + wait);
-	atomic_store(&d->keeps, keeps);
-}
-
-/* Are both figures known, and has nobody else in this process moved them? */
-static bool alone(struct ss_pool *pool, const struct ss_witness *w, uint64_t given, uint64_t left)
-{
-	struct ss_device_state *d = device(pool);
-
 	return w->left != UNKNOWN && left != UNKNOWN && w->taken == w->reserved &&
-	       atomic_load(&d->reserved) == w->reserved - given &&
-	       atomic_load(&d->taken) == w->taken - given;
+	       atomic_load(&device(m)->reserved) == w->reserved - given &&
+	       atomic_load(&device(m)->taken) == w->taken - given;
 }
 
-void ss_keeps_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given,
-		  enum ss_giving how)
+void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,
+		      enum ss_giving how)
 {
-	struct ss_device_state *d = device(pool);
-	unsigned keeps = atomic_load(&d->keeps);
-	uint64_t left = device_free(pool);
-	bool told = alone(pool, w, given, left);
+	struct ss_retention *r = &device(m)->chunks;
+	unsigned kept = atomic_load(&r->kept);
+	uint64_t left = device_free(m);
+	bool alone = is_alone(m, w, given, left);
 	bool back = left >= w->left + given / 2;
 
-	if (how == SS_GIVE_PARTS && told) {
+	if (how == SS_GIVE_PARTS && alone) {
 		if (back)
-			atomic_store(&d->keeps, 0);
+			atomic_store(&r->kept, 0);
 		else
-			believe(pool, keeps + 1, DOUBT_MS);
-	} else if (how == SS_GIVE_WHOLE && keeps == KEEPS_WHOLE) {
-		if (told && !back)
-			believe(pool, keeps + 1, DOUBT_MS);
+			believe(m, r, kept + 1, DOUBT_MS);
+	} else if (how == SS_GIVE_WHOLE && kept == KEPT_PARTS) {
+		if (alone && !back)
+			believe(m, r, kept + 1, DOUBT_MS);
 	} else if (how != SS_GIVE_PARTS) {
-		/* What somebody else gave back is no reason for more losses. */
-		if (told && back && left <= w->left + 2 * given)
-			believe(pool, how == SS_GIVE_ONE ? 0 : KEEPS_WHOLE, DOUBT_MS);
+		/* Memory that another process gave back is no reason to lose more of ours. */
+		if (alone && back && left <= w->left + 2 * given)
+			believe(m, r, how == SS_GIVE_ONE ? 0 : KEPT_PARTS, DOUBT_MS);
 		else
-			believe(pool, keeps, 2 * atomic_load(&d->keeps_wait));
+			believe(m, r, kept, 2 * atomic_load(&r->wait));
 	}
 }
 
-/* ---- what was exported ------------------------------------------------------ */
+/* ---- exported segments -------------------------------------------------------- */
 
-/* From 7.0 on it may be kept for good (hip#3886); for as long as a peer has it open it
- * always is. */
+/* A segment is kept while a peer has it open, and from 7.0 on perhaps for good (hip#3886). */
 
-bool ss_keeps_exports(struct ss_pool *pool)
+bool ss_retention_exports(struct ss_memory *m)
 {
-	return atomic_load(&device(pool)->pins) >= KEEPS_WHOLE &&
-	       now_ms(pool) < atomic_load(&device(pool)->pins_until);
+	struct ss_retention *r = &device(m)->exports;
+
+	return atomic_load(&r->kept) >= KEPT_PARTS && !is_doubted(m, r);
 }
 
-void ss_keeps_exports_end(struct ss_pool *pool, const struct ss_witness *w, uint64_t given)
+void ss_retention_exports_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given)
 {
-	struct ss_device_state *d = device(pool);
-	uint64_t left = device_free(pool), wait = DOUBT_MS;
-	unsigned pins = atomic_load(&d->pins);
+	struct ss_retention *r = &device(m)->exports;
+	unsigned kept = atomic_load(&r->kept);
+	uint64_t left = device_free(m);
 
-	if (!alone(pool, w, given, left))
+	if (!is_alone(m, w, given, left))
 		return;
-	if (left >= w->left + given / 2) {
-		atomic_store(&d->pins, 0);
-		return;
-	}
-	/* Was it doubted in vain? */
-	if (pins >= KEEPS_WHOLE && now_ms(pool) >= atomic_load(&d->pins_until))
-		wait = 2 * atomic_load(&d->pins_wait);
-	else if (pins >= KEEPS_WHOLE)
-		return;
-	atomic_store(&d->pins_wait, wait);
-	atomic_store(&d->pins_until, now_ms(pool) + wait);
-	atomic_store(&d->pins, pins + 1);
+	if (left >= w->left + given / 2)
+		atomic_store(&r->kept, 0);
+	else if (kept < KEPT_PARTS)
+		believe(m, r, kept + 1, DOUBT_MS);
+	else if (is_doubted(m, r))
+		believe(m, r, kept + 1, 2 * atomic_load(&r->wait));
 }

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which events there are, and what takes an event's clock away.
+ * Which events exist, and what takes an event's clock away.
  *
- * Locks: core->order (which there are), then the bit LOCKED of an event.
+ * Locks: order->lock for which events exist, then the bit LOCKED of an event.
  */
-#include <stdlib.h>
-
-#include "core/event.h"
+#include "core/order/event.h"
 
 /* Order lock held. */
 static struct ss_event *event_new(struct ss_core *core, void *handle)
 {
-	struct ss_event *e = core->spare_events;
+	struct ss_event *e = core->order->spare_events;
 
 	if (e)
-		core->spare_events = e->spare;
+		core->order->spare_events = e->spare;
 	else
 		e = ss_host_alloc(core, sizeof(*e));
 	if (!e)
 		return NULL;
 	atomic_store(&e->state, atomic_load(&e->state) | NO_CLOCK);
-	ss_table_add(&core->events, &e->link, handle);
+	ss_table_add(&core->order->events, &e->link, handle);
 	return e;
 }
 
@@ -30,11 +28,11 @@ struct ss_event *ss_event_find(struct ss_core *core, void *handle, bool make)
 
 	if (likely(e != NULL))
 		return e;
-	pthread_mutex_lock(&core->order);
+	pthread_mutex_lock(&core->order->lock);
 	e = ss_event_listed(core, handle);
 	if (!e && make)
 		e = event_new(core, handle);
-	pthread_mutex_unlock(&core->order);
+	pthread_mutex_unlock(&core->order->lock);
 	return e;
 }
 
@@ -57,8 +55,8 @@ uint32_t ss_clock_drop(struct ss_event *e, uint32_t state)
 	return state | NO_CLOCK;
 }
 
-/* Nothing of an earlier life; but a record of that which has not ended yet leaves this
- * one without a clock until then. */
+/* A new event at an old address, or the end of an event. Nothing of the old one counts. If a
+ * record of the old one is still in progress, the new one has no clock until that has ended. */
 static uint32_t rebirth(struct ss_event *e, uint32_t state)
 {
 	state = ss_clock_drop(e, state) & ~(uint32_t)STICKY;
@@ -78,21 +76,21 @@ static void unlist(struct ss_core *core, struct ss_event *e)
 {
 	uint32_t state = rebirth(e, ss_event_lock(e));
 
-	ss_table_remove(&core->events, &e->link);
+	ss_table_remove(&core->order->events, &e->link);
 	ss_event_unlock(e, state);
-	e->spare = core->spare_events;
-	core->spare_events = e;
+	e->spare = core->order->spare_events;
+	core->order->spare_events = e;
 }
 
 void ss_event_forget(struct ss_core *core, void *event)
 {
 	struct ss_event *e;
 
-	pthread_mutex_lock(&core->order);
+	pthread_mutex_lock(&core->order->lock);
 	e = ss_event_listed(core, event);
 	if (e && !SS_MUTANT_IS(23))
 		unlist(core, e);
-	pthread_mutex_unlock(&core->order);
+	pthread_mutex_unlock(&core->order->lock);
 }
 
 void ss_event_taint(struct ss_core *core, void *event, bool sticky)
@@ -106,16 +104,18 @@ void ss_event_taint(struct ss_core *core, void *event, bool sticky)
 	ss_event_unlock(e, sticky ? state | STICKY : state);
 }
 
-void ss_event_finish_all(struct ss_core *core)
+void ss_events_finish(struct ss_core *core)
 {
+	struct ss_order *o = core->order;
+	struct ss_link *l;
 	struct ss_event *e;
 
-	while ((e = (struct ss_event *)ss_table_any(&core->events)))
-		unlist(core, e);
-	while ((e = core->spare_events)) {
-		core->spare_events = e->spare;
+	while ((l = ss_table_any(&o->events)))
+		unlist(core, ss_container_of(l, struct ss_event, link));
+	while ((e = o->spare_events)) {
+		o->spare_events = e->spare;
 		ss_row_put(e->row);
 		ss_host_free(core, e, sizeof(*e));
 	}
-	ss_table_finish(&core->events);
+	ss_table_finish(&o->events);
 }

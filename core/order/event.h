@@ -1,61 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event, for event.c (which there are), record.c and wait.c (the watched calls).
+ * One event: event.c (which events exist), record.c and wait.c (the watched calls).
  *
- * Every watched call is a pair round the real one. `begin` reads positions, so that
- * whatever is freed while the real call runs lies above them; `end` grants them
- * if the call succeeded. An event's clock is valid between the end of one record
- * and the begin of the next: a wait or query that overlaps a record, two records
- * that overlap each other, and records by calls that we cannot see leave the
- * event without a clock, and an event without a clock grants nothing.
+ * Every watched call is a pair around the real one. `begin` reads positions, so that whatever is
+ * freed while the real call runs lies above them. `end` grants them if the call succeeded. An
+ * event's clock is valid between the end of one record and the begin of the next. A wait or query
+ * that overlaps a record, two records that overlap each other, and records by calls that we cannot
+ * see leave the event without a clock, and an event without a clock grants nothing.
  *
- * An event's record is found without a lock, and one word of its own says whether it
- * is locked and what is under way, so that streams that record and wait for events of
- * their own share nothing. A record writes the clock when it begins and shows it when
- * it ends: where nobody else has looked at the event meanwhile, both are one exchange.
+ * An event is found without a lock, and one word of it says whether it is locked and which records
+ * are in progress. So streams that record and wait for events of their own share nothing. A record
+ * writes the clock when it begins and makes it valid when it ends. If no other thread has looked
+ * at the event meanwhile, each of these is one compare-and-exchange.
  *
- * Locks: the bit LOCKED of an event, then timeline->lock; core->order for which events
- * there are. None is held across a driver call.
+ * Locks: order->lock for which events exist; then the bit LOCKED of an event; then
+ * timeline->lock. None is held across a driver call.
  */
-#ifndef SOMASHIM_CORE_EVENT_H
-#define SOMASHIM_CORE_EVENT_H
+#ifndef SS_ORDER_EVENT_H
+#define SS_ORDER_EVENT_H
 
-#include "core/internal.h"
+#include "core/order/timeline.h"
 
-/* Begin and end are inlined into the calls that do both, or the tokens would be half
- * of what a watched call costs. */
+/* Begin and end are inlined into the calls that do both. Otherwise the tokens would be half of
+ * what a watched call costs. */
 #define INLINE static inline __attribute__((always_inline))
 #define RARE static __attribute__((noinline, cold))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum event_state {
-	LOCKED = 1,    /* whoever holds it may change all but the key */
+	LOCKED = 1,    /* its holder may change everything but the key */
 	NO_CLOCK = 2,
-	STICKY = 4,    /* it never has one again */
-	OVERLAP = 8,   /* records overlapped: the order is unknown until they have ended */
-	INFLIGHT = 16, /* and above: records between begin and end */
+	STICKY = 4,    /* it never has a clock again */
+	OVERLAP = 8,   /* records overlapped: the order is unknown until all have ended */
+	INFLIGHT = 16, /* one record in progress; the bits above count them */
 };
 
-/* Recycled, never freed; what may be read of one that is gone is its key, its state and
- * its generation. */
+/* Events are recycled, never freed. Of a forgotten one only the key, the state and the
+ * generation may be read. */
 struct ss_event {
 	struct ss_link link;
 	_Atomic uint32_t state;  /* 0: the clock is valid */
-	uint32_t slot;           /* the clock: */
-	uint64_t pos;            /* ... 0: none yet */
-	uint64_t version;        /* of the row of `slot` that is copied here */
-	struct ss_row *row;
-	_Atomic uint64_t gen;    /* changes with every record, taint and rebirth */
-	_Atomic uint64_t proved; /* the generation of which the host knows all */
+	uint32_t slot;           /* the clock: the timeline it was recorded on, */
+	uint64_t pos;            /* the position there; 0: none yet */
+	struct ss_row *row;      /* and the row of that timeline */
+	uint64_t version;        /* of `row` */
+	_Atomic uint64_t gen;    /* changes with every record, taint and new life */
+	_Atomic uint64_t proved; /* the generation of which everything is synced */
 	struct ss_event *spare;
 };
 
+/* NULL: unknown, or missed. To be sure look again with the order lock held. */
 INLINE struct ss_event *ss_event_listed(struct ss_core *core, void *handle)
 {
-	return (struct ss_event *)ss_table_find(&core->events, handle);
+	struct ss_link *l = ss_table_find(&core->order->events, handle);
+
+	return l ? ss_container_of(l, struct ss_event, link) : NULL;
 }
 
+/* `make`: an event that is not known begins. NULL: it is unknown, or host memory is out. */
 struct ss_event *ss_event_find(struct ss_core *core, void *handle, bool make);
 
 INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
@@ -65,7 +68,7 @@ INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
 						       memory_order_relaxed);
 }
 
-/* Returns what the state was. */
+/* Returns the state before. */
 uint32_t ss_event_lock(struct ss_event *e);
 
 INLINE void ss_event_unlock(struct ss_event *e, uint32_t state)
@@ -73,18 +76,20 @@ INLINE void ss_event_unlock(struct ss_event *e, uint32_t state)
 	atomic_store_explicit(&e->state, state, memory_order_release);
 }
 
+/* Does the record still belong to this handle? */
 INLINE bool is_still(const struct ss_event *e, const void *handle)
 {
 	return atomic_load_explicit(&e->link.key, memory_order_relaxed) == handle;
 }
 
+/* Locked. */
 INLINE void next_gen(struct ss_event *e)
 {
 	atomic_store_explicit(&e->gen, atomic_load_explicit(&e->gen, memory_order_relaxed) + 1,
 			      memory_order_release);
 }
 
-/* No clock, until it is recorded again. Locked; returns the new state. */
+/* The event has no clock until it is recorded again. Locked; returns the new state. */
 uint32_t ss_clock_drop(struct ss_event *e, uint32_t state);
 
 #endif

@@ -1,54 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Is a stream, or all of a device, at its end? Asking the runtime costs the device nothing, and
- * proves what the program's own query would; where that proves too little, a fence does.
+ * Is a whole device at its end? Every stream is asked first, which costs the device nothing. Where
+ * the answer proves too little, a fence is recorded.
  *
- * Locks: core->order. The driver is called without it; `recording` keeps the stream from being
- * destroyed, or captured, meanwhile.
+ * Locks: order->lock, for the list of streams. The driver is called without it.
  */
 #include <stdlib.h>
 
-#include "core/internal.h"
-
-/* Asks the runtime; that tl is at its end completes it to pos, if it `proves` anything. */
-static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, bool proves, uint64_t pos,
-			  uint64_t version)
-{
-	enum ss_status s;
-	bool may;
-
-	pthread_mutex_lock(&core->order);
-	may = ss_fence_may(tl, SS_FENCE_JOINING);
-	atomic_fetch_add(&tl->recording, may);
-	pthread_mutex_unlock(&core->order);
-	if (!may)
-		return SS_ERR_NOT_READY;
-	s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
-	atomic_fetch_sub(&tl->recording, 1);
-	if (s == SS_OK && proves && !tl->capturing)
-		ss_complete_seen(core, tl, pos, version, false);
-	return s;
-}
-
-bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl)
-{
-	struct ss_token t;
-
-	/* After a bypass a query proves nothing. */
-	if (!core->drv.stream_idle || ss_distrusted(core))
-		return false;
-	t = ss_stream_query_begin(core, tl);
-	return ask(core, tl, t.a != NULL, t.n, t.gen) == SS_OK;
-}
-
-enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
-{
-	bool joins = tl->kind != SS_TL_NONBLOCKING &&
-		     (tl->kind != SS_TL_NULL || atomic_load(&core->dev[tl->dev].joiners));
-	uint64_t pos = joins ? atomic_load(&tl->commanded) : ss_position(tl);
-
-	return ask(core, tl, true, pos, ss_version(tl));
-}
+#include "core/order/timeline.h"
 
 struct asked {
 	struct ss_timeline *tl;
@@ -56,42 +15,46 @@ struct asked {
 	bool null, idle;
 };
 
-/* Who is asked, and whether the null stream may be joined with the others for it. */
-enum who { ALL_BUT_JOIN, ALL, JOINED };
+enum who {
+	ALL_BUT_JOIN, /* every stream, but nothing may join the null stream with others */
+	ALL,          /* every stream; the null stream may be joined */
+	JOINED,       /* the null stream and the streams that join it */
+};
 
-/* The streams of dev, and how far each has come now; *count may be more than there is room
- * for. False: one of them may not be asked. */
+/* Lists the streams of dev and where each is now. *count may be larger than `max`. False: one of
+ * them may not be asked. */
 static bool list_streams(struct ss_core *core, int dev, enum who who, struct asked *list,
 			 uint32_t max, uint32_t *count)
 {
+	struct ss_order *o = core->order;
 	bool may = true;
 
 	*count = 0;
-	pthread_mutex_lock(&core->order);
-	for (uint32_t i = 0; i < core->slot_count && may; i++) {
-		struct ss_timeline *tl = core->slots[i];
+	pthread_mutex_lock(&o->lock);
+	for (uint32_t i = 0; i < o->slot_count && may; i++) {
+		struct ss_timeline *tl = o->slots[i];
 
 		if (tl->dev != dev || !tl->alive ||
 		    (who == JOINED && tl->kind == SS_TL_NONBLOCKING))
 			continue;
 		may = tl->kind != SS_TL_NULL || who != ALL_BUT_JOIN ||
-		      !atomic_load(&core->dev[dev].joiners);
+		      !atomic_load(&o->dev[dev].joiners);
 		if (*count < max)
 			list[*count] = (struct asked){tl, ss_position(tl), ss_version(tl),
 							  tl->kind == SS_TL_NULL, false};
 		++*count;
 	}
-	pthread_mutex_unlock(&core->order);
+	pthread_mutex_unlock(&o->lock);
 	return may;
 }
 
-/* *busy: or a fence will tell. */
+/* False: not all are at their end. Then *busy says that a fence was recorded which will tell. */
 static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count, bool *busy)
 {
 	unsigned looks = 0;
 
-	/* The null stream last, and only when every other has come to its end: then
-	 * the record on it joins nothing that is still pending. */
+	/* The null stream comes last, and only when every other stream is at its end. Then a
+	 * fence on it joins nothing that is still in flight. */
 	for (int null = 0; null <= 1; null++) {
 		for (uint32_t i = 0; i < count; i++) {
 			if (list[i].null != null)
@@ -109,8 +72,8 @@ static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count,
 				return false;
 		}
 	}
-	/* What each had before it, joined or not, is over: a query alone proves of a stream
-	 * that joins others only what a command stands behind. */
+	/* A query alone proves less for a stream that joins others: only what a command stands
+	 * behind. But now everything that each could have joined has completed, too. */
 	for (uint32_t i = 0; i < count; i++)
 		if (!list[i].tl->capturing)
 			ss_complete_seen(core, list[i].tl, list[i].pos, list[i].version, false);
@@ -125,7 +88,8 @@ static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 	bool idle = false;
 
 	*busy = false;
-	/* Nor is a device idle on which a destroyed stream still runs. */
+	/* After a bypass there may be streams that we do not know. And a device is not idle while
+	 * a destroyed stream still runs. */
 	if (ss_distrusted(core) || ss_zombies(core, dev))
 		return false;
 	while (list_streams(core, dev, who, list, max, &count)) {
@@ -162,30 +126,31 @@ static bool at_end(struct ss_core *core, struct ss_timeline *tl)
 	return ss_stream_ask(core, tl) == SS_OK;
 }
 
-/* Can a query tell? Not of another thread's stream, nor of one that is captured. */
+/* Can a query tell? It cannot for another thread's stream, or for one that is captured. */
 static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
 {
 	bool can;
 
-	pthread_mutex_lock(&core->order);
-	can = ss_fence_may(tl, SS_FENCE_JOINING);
-	pthread_mutex_unlock(&core->order);
+	pthread_mutex_lock(&core->order->lock);
+	can = ss_fence_may(core, tl, SS_FENCE_JOINING);
+	pthread_mutex_unlock(&core->order->lock);
 	return can;
 }
 
-/* The next stream of dev but the null stream, in a slot from *at on. */
+/* The next live stream of dev in a slot from *at on. The null stream is left out. */
 static struct ss_timeline *next_alive(struct ss_core *core, int dev, uint32_t *at)
 {
+	struct ss_order *o = core->order;
 	struct ss_timeline *found = NULL;
 
-	pthread_mutex_lock(&core->order);
-	while (!found && *at < core->slot_count) {
-		struct ss_timeline *tl = core->slots[(*at)++];
+	pthread_mutex_lock(&o->lock);
+	while (!found && *at < o->slot_count) {
+		struct ss_timeline *tl = o->slots[(*at)++];
 
 		if (tl->dev == dev && tl->alive && tl->kind != SS_TL_NULL)
 			found = tl;
 	}
-	pthread_mutex_unlock(&core->order);
+	pthread_mutex_unlock(&o->lock);
 	return found;
 }
 

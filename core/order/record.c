@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recording events: begin and end of the watched calls (event.h).
+ * hipEventRecord and its like: begin and end of the watched calls (event.h).
  *
  * Locks: the bit LOCKED of an event, then timeline->lock.
  */
-#include "core/event.h"
+#include "core/order/event.h"
 
-/* The row of tl. Event locked. */
+/* Copies the row of tl into the clock. Event locked. */
 static __attribute__((noinline)) void row_read(struct ss_event *e, struct ss_timeline *tl)
 {
 	ss_spin_lock(&tl->lock);
-	e->slot = tl->slot;
-	/* None has the version 0. */
+	e->slot = tl->progress.slot;
+	/* No row has the version 0. */
 	e->version = ss_row_copy(&e->row, tl) ? ss_version(tl) : 0;
 	ss_spin_unlock(&tl->lock);
 }
 
-/* Where tl is now, and what it has seen. Event locked. */
+/* Writes the clock: where tl is now, and what it has seen. Event locked. */
 INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
 {
 	next_gen(e);
@@ -25,13 +25,13 @@ INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
 		row_read(e, tl);
 }
 
-/* The number of the command under way, see ss_cover_begin(). */
+/* See ss_cover_begin(). A command on a non-blocking stream covers nothing. */
 INLINE unsigned cover_begin(struct ss_timeline *tl)
 {
 	unsigned cover;
 
 	if (tl->kind == SS_TL_NONBLOCKING ||
-	    !atomic_load_explicit(&tl->uncovered, memory_order_relaxed))
+	    !atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed))
 		return 0;
 	ss_spin_lock(&tl->lock);
 	cover = ss_cover_begin(tl);
@@ -39,7 +39,8 @@ INLINE unsigned cover_begin(struct ss_timeline *tl)
 	return cover;
 }
 
-/* Nobody else is at the event: which is what it says, and its end (below) likewise. */
+/* The usual case: the clock is valid, and no other thread is at the event. False: not so, and
+ * nothing was done. The same for end_alone(). */
 INLINE bool begin_alone(struct ss_event *e, const void *event, struct ss_timeline *tl)
 {
 	if (unlikely(!change(e, 0, INFLIGHT | LOCKED)))
@@ -58,6 +59,7 @@ INLINE bool end_alone(struct ss_event *e)
 	return change(e, INFLIGHT, 0);
 }
 
+/* The other cases. tl NULL: a record without a clock. */
 RARE void begin_beside(struct ss_event *e, const void *event, struct ss_timeline *tl)
 {
 	uint32_t state = ss_event_lock(e);
@@ -83,13 +85,13 @@ RARE void end_beside(struct ss_event *e, struct ss_timeline *tl, bool ok)
 	ss_event_unlock(e, state);
 }
 
-/* What the application's command has done beside. */
+/* What else the application's command has done. */
 INLINE void recorded(struct ss_core *core, struct ss_timeline *tl, unsigned cover, bool ok)
 {
 	if (cover && (ok || SS_MUTANT_IS(33)))
 		ss_cover_end(tl, cover);
 	/* It has just joined what a fence would join. */
-	if (ok)
+	if (ok && unlikely(atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
 		ss_fence_serve(core, tl, SS_FENCE_JOINING);
 }
 

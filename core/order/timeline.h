@@ -1,221 +1,150 @@
 /* SPDX-License-Identifier: MIT */
-/* What is ordered after what: timelines, fences, epochs, rows of positions. Part of
- * core/internal.h. */
-#ifndef SS_CORE_ORDER_H
-#define SS_CORE_ORDER_H
+/*
+ * One timeline, its row and its fences, and what the files of core/order call of each other.
+ * Only files of core/order include this.
+ */
+#ifndef SS_ORDER_TIMELINE_H
+#define SS_ORDER_TIMELINE_H
 
-#include <stdatomic.h>
+#include "core/order/state.h"
 
-#include "core/core.h"
-#include "core/lock.h"
-#include "core/mutants.h"
-#include "core/table.h"
+/* ---- one timeline -------------------------------------------------------- */
 
-struct ss_block;
-
-/* ---- order: timeline.c, event.c, record.c, wait.c, fence.c ------------- */
-
-enum ss_fence_how {
-	SS_FENCE_LATE,    /* stands behind whatever was enqueued until now */
-	SS_FENCE_EXACT,   /* called inside the free of mark n itself */
-	SS_FENCE_JOINING, /* inside a call that joins the null stream anyway */
-	SS_FENCE_LAST,    /* inside the stream's destruction: nothing comes behind it */
-};
-
-/* What a timeline saw of every other, by slot. */
+/* The highest position of every other timeline, by slot, that a timeline is ordered after. */
 struct ss_row {
 	uint32_t cap, count;
 	uint64_t n[];
 };
 
-/* A fence on its way: when it is reached, `pos` and all of `row` completed. */
+/* A fence that was recorded. When it is reached, `pos` and all of `row` have completed. */
 struct ss_pending {
 	struct ss_fence fence;
 	uint64_t pos;
 	struct ss_row *row;
-	bool exact; /* recorded in the very free it stands for: covers nothing later */
+	bool exact; /* recorded inside the free that it stands for, so it covers nothing later */
 	struct ss_pending *next;
 };
 
+/* A stream, or the slot of one that has ended. It is never freed before the core is. */
 struct ss_timeline {
-	/* Read and written by the stream's user: */
+	struct ss_progress progress;    /* first: order.h relies on it */
+
+	/* Written when a stream begins or ends (order lock), and read by its user: */
 	struct ss_link link;            /* by handle */
-	struct ss_core *core;
-	uint32_t slot;
 	int dev;
 	enum ss_timeline_kind kind;
 	void *native;
-	pthread_t thread;               /* SS_TL_THREAD: the only one that may record */
-	_Atomic uint64_t life;          /* of this stream in the slot; 0: it has ended */
+	pthread_t thread;               /* SS_TL_THREAD: only this thread can record on it */
+	_Atomic uint64_t life;          /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
-	bool seen;
-	bool joined;                    /* the null stream counts on joining it */
-	atomic_bool marked;             /* something may carry a mark of it */
-	_Atomic uint64_t visits;        /* devices of others whose memory it works with */
-	atomic_bool wanted;             /* a fence that could not be recorded then */
-	/* 0: a command stands behind every hit and free; 1: not; else the number of
-	 * a command under way that will. */
-	atomic_uint uncovered;
-	unsigned covers;
+	bool seen;                      /* its creation was seen */
+	bool joined;                    /* the null stream took memory that it freed */
+	atomic_bool wanted;             /* somebody asked for a fence when none could be recorded */
+	unsigned covers;                /* number of the last command under way (ss_cover_begin) */
+	_Atomic uint64_t visits;        /* other devices whose memory it works with, a bit each */
 	_Atomic uint64_t commanded;     /* a command stands behind this position */
-	_Atomic uint64_t now;           /* position of the next mark */
+
 	/* Written by whoever asks how far it is: */
-	_Alignas(64) _Atomic uint64_t completed; /* reached, however we know */
-	_Atomic uint64_t synced;        /* reached, and the application knows too */
-	/* The last two synchronizations of it: where it was by then (ss_freed_by) */
-	struct { _Atomic uint64_t pos, ms; } noted[2];
-	_Atomic uint64_t noted_at;      /* ticks */
-	struct ss_spin lock;            /* saw, version, covers; alive, capturing with order */
+	_Alignas(64) struct { _Atomic uint64_t pos, ms; } noted[2]; /* its last synchronizations */
+	_Atomic uint64_t noted_at;      /* ss_ticks() of the last one; 0: the next is reported */
+	struct ss_spin lock;            /* saw, version, covers; with order->lock alive, capturing */
 	struct ss_row *saw;
-	_Atomic uint64_t version;       /* of saw; grows in a slot for ever */
-	_Atomic uint64_t proved;        /* the version of which all is synced */
-	_Atomic uint32_t pending;       /* how many fences */
+	_Atomic uint64_t version;       /* of saw; never the same twice, in any slot */
+	_Atomic uint64_t proved;        /* the version of which everything is synced */
+
+	/* Fences. Guarded by order->lock; what is atomic is read without it. */
+	_Atomic uint32_t pending;       /* how many are in the list */
 	atomic_uint crowded;            /* frees that found too many for one of their own */
-	struct ss_pending *fences, **fences_tail;
-	uint64_t fenced;                /* highest position with a fence behind it */
-	uint64_t last;                  /* the final position, once retired */
-	uint64_t sealed;                /* of its SS_FENCE_LAST; 0: there is none */
-	atomic_uint recording;          /* threads inside the driver's fence_record for it */
-	bool polling, drop;             /* a thread is asking the driver; drop after */
+	atomic_uint recording;          /* threads inside a driver call that uses `native` */
+	struct ss_pending *fences, **fences_tail; /* the oldest first */
+	_Atomic uint64_t fenced;        /* highest position with a fence behind it */
+	uint64_t last;                  /* the final position, once the stream has ended */
+	uint64_t sealed;                /* position of its SS_FENCE_LAST; 0: there is none */
+	bool polling;                   /* a thread uses the first fences without the lock */
+	bool drop;                      /* ... and releases all of them when it is done */
 };
 
-#define SS_FREERS 16 /* threads told apart by what they freed */
+#define ss_container_of(ptr, type, member) \
+	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
-/* Frees that share one set of marks: everything a device's timelines had
- * enqueued. Refcounted by the blocks that carry it. */
-struct ss_epoch {
-	struct ss_epoch *prev, *next;   /* of the pool */
-	struct ss_block *blocks;
-	uint64_t bytes;
-	uint64_t since;                 /* ms */
-	uint64_t by[SS_FREERS];         /* of bytes, as they were freed */
-	uint64_t wide;                  /* needs a device-wide wait (0 = no) */
-	int dev;
-	uint32_t count;
-	struct { uint32_t slot; uint64_t n; } mark[];
-};
-
-void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl); /* order lock held */
-static inline void ss_uncover(struct ss_timeline *tl)
-{
-	if (atomic_load_explicit(&tl->uncovered, memory_order_relaxed) != 1)
-		atomic_store_explicit(&tl->uncovered, 1, memory_order_relaxed);
-}
-/* Round a command on tl: what is hit or freed meanwhile stays uncovered, and so
- * does everything if the command fails. Commands between whose beginnings there was neither a
- * hit nor a free have one number: whichever is enqueued first, it covers as much. tl->lock
- * held. */
-static inline unsigned ss_cover_begin(struct ss_timeline *tl)
-{
-	if (atomic_load(&tl->uncovered) == 1) {
-		tl->covers = tl->covers < 2 ? 2 : tl->covers + 1;
-		atomic_store(&tl->uncovered, tl->covers);
-	}
-	return tl->covers;
-}
-/* No lock needed. */
-static inline void ss_cover_end(struct ss_timeline *tl, unsigned cover)
-{
-	if (atomic_load_explicit(&tl->uncovered, memory_order_relaxed) == cover)
-		atomic_compare_exchange_strong(&tl->uncovered, &cover, 0);
-}
-void ss_timeline_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 static inline uint64_t ss_version(const struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&tl->version, memory_order_acquire);
 }
-void ss_row_put(struct ss_row *row);
-/* A copy of the row of `tl`; NULL: it saw nothing (or host memory is out). */
-struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl);
-/* Makes *to the same, in the memory it has where that is enough. False: host memory
- * is out. tl->lock held. */
-bool ss_row_copy(struct ss_row **to, const struct ss_timeline *tl);
-static inline uint64_t ss_row_get(const struct ss_row *row, uint32_t slot)
-{
-	return row && slot < row->count ? row->n[slot] : 0;
-}
-struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot);
-/* Raises completed (and synced) of tl to pos and of everything in row. */
-void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
-		 const struct ss_row *row, bool synced);
-/* The program has synchronized with tl at pos, at `now` ms. */
-void ss_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now);
-/* When was what carries mark n of tl free, at the latest? */
-uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now);
-/* The same with what tl had seen by then: if that has changed since, it only counts
- * for tl itself. */
-void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
-		      uint64_t version, bool synced);
-void ss_event_finish_all(struct ss_core *core);
-bool ss_token_device_wide(const struct ss_token *t);
 
-enum ss_token_kind {
-	SS_TOKEN_NONE,
-	SS_TOKEN_RECORD,
-	SS_TOKEN_WAIT,
-	SS_TOKEN_EVENT,
-	SS_TOKEN_STREAM,
-	SS_TOKEN_MANY,
-};
-
-struct ss_event;
-/* Whose stream it was recorded on, and where; NULL: it had no clock. */
-struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
-				  uint64_t *pos);
-
-/* Waits, with no lock held, until no thread is recording on tl; the caller has
- * made sure that none begins. */
-void ss_fence_quiesce(struct ss_timeline *tl);
-/* May a marker be recorded on tl, or the stream be asked? Order lock held. */
-bool ss_fence_may(const struct ss_timeline *tl, enum ss_fence_how how);
-/* Must nobody ask for tl's fences now? For certain with the order lock held. */
-bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl);
-/* Waits until nobody asks for fences of its own, or of a stream that is gone, where that would
- * end the capture which is about to begin on it. */
-void ss_fence_unasked(struct ss_core *core, const struct ss_timeline *tl);
-/* Asks for a fence that covers position n of tl, unless one is on its way; a
- * fence that cannot be recorded now is remembered and served by ss_fence_serve.
- * No lock held. */
-bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
-		      enum ss_fence_how how);
-/* Records a fence that somebody asked for while it was not possible: on the null
- * stream in a call that joins it, on a per-thread stream by its own thread. */
-static inline void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl,
-				  enum ss_fence_how how)
-{
-	if (atomic_load_explicit(&tl->wanted, memory_order_relaxed))
-		ss_fence_request(core, tl, UINT64_MAX, how);
-}
-/* Polls outstanding fences of tl (NULL: of all timelines of dev). True if
- * anything completed. No lock held. */
-bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
-/* Drops the fences of a timeline that is gone: a list for ss_fence_dropped. Order lock held. */
-struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
-/* No lock held. */
-void ss_fence_dropped(struct ss_core *core, struct ss_pending *list);
-/* Was the fence that has just been recorded at n reached? Asked a few times, of
- * which *looks keeps count over all streams that are asked. */
-bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
-/* Is tl at its end, as the runtime knows without a fence? Then what was freed on it has
- * completed. No lock held. */
-bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl);
-/* The same, but no command of ours makes up for what it has not joined. */
-enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl);
-/* Is every stream of dev? Asks nothing of the device, and the null stream only when no
- * other has anything left to join. False: *busy is one that is not, or NULL; on entry one to
- * ask first. */
-bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy);
-/* The same for all of them: is any known to have something left to do? */
-bool ss_device_busy(struct ss_core *core, int dev);
-/* A fresh position: what was freed before is at or below it, what is freed from
- * now on above it. */
+/* Reads a position and begins the next one: what was freed before is at or below it, what is
+ * freed from now on lies above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)
 {
-	return atomic_fetch_add(&tl->now, 1);
+	return atomic_fetch_add(&tl->progress.now, 1);
 }
-/* Everything enqueued on x from now on is ordered after position n of `slot` and after
- * `from`. Rows are closed under this, so a known position brings nothing. */
+
+static inline bool ss_kind_joins(enum ss_timeline_kind kind)
+{
+	return kind == SS_TL_BLOCKING || kind == SS_TL_THREAD;
+}
+
+/* ---- commands that cover hits and frees ---------------------------------- */
+
+/* Does the next command of ours on tl have to make up for hits or frees (ss_fence_cover)? */
+static inline bool ss_needs_cover(const struct ss_timeline *tl)
+{
+	return tl->kind != SS_TL_NONBLOCKING &&
+	       atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed);
+}
+
+/* Call this before a command is enqueued on tl, and ss_cover_end() when that succeeded. A hit or
+ * a free in between stays uncovered, and after a command that failed all of them do. Returns the
+ * number of the command. Commands share a number if there was no hit and no free between their
+ * beginnings, since they cover the same. tl->lock held. */
+static inline unsigned ss_cover_begin(struct ss_timeline *tl)
+{
+	if (atomic_load(&tl->progress.uncovered) == 1) {
+		tl->covers = tl->covers < 2 ? 2 : tl->covers + 1;
+		atomic_store(&tl->progress.uncovered, tl->covers);
+	}
+	return tl->covers;
+}
+
+/* No lock needed. */
+static inline void ss_cover_end(struct ss_timeline *tl, unsigned cover)
+{
+	if (atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed) == cover)
+		atomic_compare_exchange_strong(&tl->progress.uncovered, &cover, 0);
+}
+
+/* ---- stream_table.c: which streams exist ---------------------------------- */
+
+/* NULL: unknown, or missed. To be sure look again with the order lock held. */
+static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const void *native)
+{
+	struct ss_link *l = ss_table_find(&core->order->by_handle, native);
+
+	return l ? ss_container_of(l, struct ss_timeline, link) : NULL;
+}
+
+/* A new stream in a slot of its own; its handle is not listed yet. NULL: host memory is out, or
+ * all slots are taken. Order lock held. */
+struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *native,
+				      enum ss_timeline_kind kind, bool seen);
+/* A live stream takes no more commands, and its handle is forgotten. Order lock held. */
+void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl);
+
+/* ---- null_stream.c --------------------------------------------------------- */
+
+/* Does the null stream of tl's device rely on joining tl with its next command? Order lock held. */
+bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl);
+
+/* ---- row.c: what a timeline has seen -------------------------------------- */
+
+/* Makes *to a copy of tl's row. It reuses the memory of *to where that is enough. False: host
+ * memory is out. tl->lock held. */
+bool ss_row_copy(struct ss_row **to, const struct ss_timeline *tl);
+/* The slow half of ss_row_merge_into(). x->lock held. */
 void ss_row_raise(struct ss_timeline *x, const struct ss_row *from, uint32_t slot, uint64_t n);
+/* Everything that is enqueued on x from now on is ordered after position n of `slot` and after
+ * `from`, the row that `slot` had at n. Whoever knows n knows that row already, so a position
+ * that is not new changes nothing. Takes x->lock. */
 static inline void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from,
 				     uint32_t slot, uint64_t n)
 {
@@ -231,8 +160,86 @@ static inline void ss_row_merge_into(struct ss_timeline *x, const struct ss_row 
 	}
 	ss_spin_unlock(&x->lock);
 }
-/* Makes stream X wait on the device for an exact fence that covers (tl, n).
- * False: there is none. No lock held. */
-bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
+
+/* ---- completion.c: what has completed -------------------------------------- */
+
+/* Raises `completed`, and `synced` if the application knows too, of tl to pos and of every
+ * timeline in `row` (NULL: none) to its position there. Needs no lock but what keeps the row. */
+void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
+		 const struct ss_row *row, bool synced);
+/* The same with tl's row as it was in `version`. If the row has changed since, only tl itself is
+ * raised. Takes tl->lock. */
+void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
+		      uint64_t version, bool synced);
+
+/* ---- sync_report.c: synchronizations that are reported --------------------- */
+
+/* A synchronization with tl at pos returned at `now` (milliseconds). */
+void ss_sync_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now);
+/* The slow half of ss_sync_report(). */
+void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
+			bool idle);
+/* To read the clock costs as much as the rest of a synchronization. So within this many ticks, in
+ * which memory hardly ages, only the position is noted. */
+#if defined(__x86_64__)
+#define SS_REPORT_TICKS (1ull << 23)
+#else
+#define SS_REPORT_TICKS 0
+#endif
+/* Arguments as of ss_synchronized. No lock held. */
+static inline void ss_sync_report(struct ss_core *core, int dev, struct ss_timeline *tl,
+				  uint64_t pos, bool idle)
+{
+	if (tl && !idle &&
+	    ss_ticks() - atomic_load_explicit(&tl->noted_at, memory_order_relaxed) <
+		    SS_REPORT_TICKS)
+		atomic_store_explicit(&tl->noted[0].pos, pos, memory_order_relaxed);
+	else
+		ss_sync_report_now(core, dev, tl, pos, idle);
+}
+
+/* ---- fence_poll.c and fence.c ----------------------------------------------- */
+
+/* Unlinks the fences of a timeline. Returns the list, for ss_fence_dropped(); a thread that
+ * polls them just now releases them itself. Order lock held. */
+struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl);
+/* Releases a list of fences. No lock held. */
+void ss_fence_dropped(struct ss_core *core, struct ss_pending *list);
+/* May a fence be recorded on tl, or the stream be asked? Order lock held. */
+bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum ss_fence_how how);
+/* Enqueues a command on tl if hits or frees on it have none. No lock held. */
+void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
+/* Waits until no thread is inside a driver call that uses tl's handle. The caller has made sure
+ * that none begins. No lock held. */
+void ss_fence_quiesce(struct ss_timeline *tl);
+
+/* ---- watched calls ------------------------------------------------------------ */
+
+enum ss_token_kind {
+	SS_TOKEN_NONE,
+	SS_TOKEN_RECORD,
+	SS_TOKEN_WAIT,
+	SS_TOKEN_EVENT,
+	SS_TOKEN_STREAM,
+	SS_TOKEN_MANY,
+};
+
+/* wait.c: the host has waited for generation `gen` of an event. Completes what its clock covers.
+ * Returns the timeline that it was recorded on, and its position there; NULL: it had no clock. */
+struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
+				  uint64_t *pos);
+/* event.c: for the end of the core. */
+void ss_events_finish(struct ss_core *core);
+
+/* ---- stream_query.c and stream_end.c ------------------------------------------- */
+
+/* Asks the runtime whether tl is at its end, and completes what that proves. Unlike
+ * ss_stream_at_end() it enqueues no command, so what the stream has not joined stays open. */
+enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl);
+/* Is tl, which is about to end, at its end already? It is asked only if a command stands behind
+ * all hits and frees on it. *asked: the driver's answer, or SS_ERR_NOT_READY. No lock held. */
+bool ss_stream_ended(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked);
+/* May memory carry a mark of tl, or be in use on it without one? */
+bool ss_stream_may_be_marked(const struct ss_core *core, const struct ss_timeline *tl);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for events, asking for them, and what is known then (event.h).
+ * hipStreamWaitEvent, hipEventSynchronize and hipEventQuery: begin and end of the watched calls,
+ * and what they grant (event.h).
  *
  * Locks: the bit LOCKED of an event, then timeline->lock.
  */
-#include "core/event.h"
+#include "core/order/event.h"
 
+/* The slow half of clock_now(): another thread may hold the event. */
 RARE uint64_t clock_then(struct ss_event *e)
 {
 	uint32_t state = ss_event_lock(e);
@@ -15,8 +17,8 @@ RARE uint64_t clock_then(struct ss_event *e)
 	return state ? 0 : gen;
 }
 
-/* The generation of a clock that is valid now; 0: there is none. The generation is read
- * first: a record that begins in between changes it. */
+/* The generation of the clock, if that is valid now; 0: it is not. The generation is read first,
+ * since a record that begins in between changes it. */
 INLINE uint64_t clock_now(struct ss_event *e)
 {
 	uint64_t gen = atomic_load_explicit(&e->gen, memory_order_acquire);
@@ -26,7 +28,7 @@ INLINE uint64_t clock_now(struct ss_event *e)
 	return gen;
 }
 
-/* Somebody is at the event, or was. */
+/* The slow half of lock_unchanged(): another thread is or was at the event. */
 RARE bool lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen)
 {
 	uint32_t state = ss_event_lock(e);
@@ -39,13 +41,13 @@ RARE bool lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen)
 	return false;
 }
 
-/* Is the clock the one that `begin` saw? True: the event is locked. */
+/* Is the clock still the one that `begin` saw, and is it trusted? True: the event is locked. */
 INLINE bool lock_unchanged(struct ss_core *core, struct ss_event *e, uint64_t gen)
 {
 	if (unlikely(!change(e, 0, LOCKED)))
 		return lock_beside(core, e, gen);
 	if (likely(atomic_load_explicit(&e->gen, memory_order_relaxed) == gen) &&
-	    likely(!atomic_load_explicit(&core->distrust, memory_order_relaxed)))
+	    likely(!atomic_load_explicit(&core->order->distrust, memory_order_relaxed)))
 		return true;
 	ss_event_unlock(e, 0);
 	return (SS_MUTANT_IS(16) || SS_MUTANT_IS(36)) && lock_beside(core, e, gen);
@@ -63,6 +65,7 @@ INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kind)
 	return t;
 }
 
+/* Stream x waits for what the event stood for when the call began. */
 INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 		     struct ss_timeline *x)
 {
@@ -70,12 +73,12 @@ INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 
 	if (!lock_unchanged(core, e, gen))
 		return;
-	s = SS_MUTANT_IS(2) || SS_MUTANT_IS(3) ? core->slots[e->slot] : NULL;
+	s = SS_MUTANT_IS(2) || SS_MUTANT_IS(3) ? core->order->slots[e->slot] : NULL;
 	ss_row_merge_into(x, SS_MUTANT_IS(3) ? s->saw : e->row, e->slot,
-			  SS_MUTANT_IS(2) ? atomic_load(&s->now) : e->pos);
-	if (SS_MUTANT_IS(43) && core->slots[e->slot]->kind == SS_TL_BLOCKING) {
+			  SS_MUTANT_IS(2) ? atomic_load(&s->progress.now) : e->pos);
+	if (SS_MUTANT_IS(43) && core->order->slots[e->slot]->kind == SS_TL_BLOCKING) {
 		s = ss_timeline_null(core, x->dev);
-		ss_row_merge_into(x, NULL, s->slot, atomic_load(&s->now));
+		ss_row_merge_into(x, NULL, s->progress.slot, atomic_load(&s->progress.now));
 	}
 	ss_event_unlock(e, 0);
 }
@@ -125,7 +128,6 @@ struct ss_token ss_event_sync_begin(struct ss_core *core, void *event)
 	return event_begin(core, event, SS_TOKEN_EVENT);
 }
 
-/* Grants what the event proves. */
 struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
 				  uint64_t *pos)
 {
@@ -133,7 +135,7 @@ struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint
 
 	if (!lock_unchanged(core, e, gen))
 		return NULL;
-	tl = core->slots[e->slot];
+	tl = core->order->slots[e->slot];
 	ss_complete(core, tl, e->pos, e->row, true);
 	atomic_store_explicit(&e->proved, gen, memory_order_relaxed);
 	*pos = e->pos;
@@ -157,12 +159,12 @@ int ss_event_sync(struct ss_core *core, void *event, bool threshold,
 	--*depth;
 	if (unlikely(err))
 		return call->failed(err);
-	/* The host knows already? Then nothing is left but the housekeeping. */
+	/* If everything is synced already, nothing is left but to report it. */
 	if (!gen || (likely(atomic_load_explicit(&e->proved, memory_order_relaxed) == gen) &&
 			    !threshold))
 		return err;
 	tl = ss_event_done(core, e, gen, &pos);
 	if (threshold && tl)
-		ss_keep_house(core, tl->dev, tl, pos, false);
+		ss_sync_report(core, tl->dev, tl, pos, false);
 	return err;
 }

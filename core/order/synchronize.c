@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronization with streams and devices: watched calls that prove to the host how far
- * they are. Pairs round the real call, as in event.h.
+ * Waiting for streams and devices, and asking for them: watched calls that prove to the host how
+ * far streams have come. They are pairs around the real call, as in event.h.
  *
- * Locks: core->order for which streams there are, timeline->lock. None is held across a
- * driver call.
+ * Locks: order->lock for which streams exist, then timeline->lock. None is held across a driver
+ * call.
  */
 #include <stdlib.h>
 
-#include "core/internal.h"
+#include "core/order/timeline.h"
 
-/* What an SS_TOKEN_MANY reaches (its gen). */
-enum { SCOPE_STREAMS, SCOPE_JOINED /* no non-blocking streams */, SCOPE_DEVICE };
+/* What a token of kind SS_TOKEN_MANY covers. It is in the token's `gen`. */
+enum {
+	SCOPE_STREAMS, /* all live streams */
+	SCOPE_JOINED,  /* the null stream and the streams that join it */
+	SCOPE_DEVICE,  /* everything on the device, destroyed streams included */
+};
 
-/* Several timelines at once: a device, or the null stream with all it joins. */
+/* Where all timelines of a device were when the call began. */
 struct snapshot {
-	uint64_t wide;  /* a real device-wide wait: position of the device's own count */
+	uint64_t wide;  /* number of a device-wide wait; 0: it is none */
 	uint32_t count;
 	struct { struct ss_timeline *tl; uint64_t pos, version; unsigned cover; } at[];
 };
 
-/* One stream. What a wait for a blocking stream proves reaches only as far as a
- * command on it that we saw: only that command has joined the null stream. A null
- * stream that nobody joins has nothing to make up for: a marker of ours on it would
- * only be seen, as work in flight, by whoever asks. */
+/* One stream. What a wait for a blocking stream proves ends at the last command on it that we
+ * saw, since only that command has joined the null stream. So hits and frees behind it get a
+ * command first. A null stream that no stream joins needs none; a marker of ours there would only
+ * look like work in flight to whoever asks. */
 static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
 {
 	bool alone = tl->kind == SS_TL_NONBLOCKING ||
 		     (tl->kind == SS_TL_NULL && !ss_distrusted(core) &&
-		      !atomic_load(&core->dev[tl->dev].joiners));
+		      !ss_order_joiners(core, tl->dev));
 	struct ss_token t = {0};
 
 	if (!alone)
-		ss_timeline_cover(core, tl, SS_FENCE_JOINING);
+		ss_fence_cover(core, tl, SS_FENCE_JOINING);
 	t.kind = SS_TOKEN_STREAM;
 	t.a = tl;
 	t.n = alone || SS_MUTANT_IS(31) ?
@@ -42,20 +46,14 @@ static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timel
 	return t;
 }
 
-bool ss_stream_uncovered(const struct ss_timeline *tl)
-{
-	return tl && tl->kind != SS_TL_NONBLOCKING &&
-	       atomic_load_explicit(&tl->uncovered, memory_order_relaxed);
-}
-
 struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl)
 {
 	struct ss_token t = {0};
 
 	if (!tl || !tl->alive || (ss_distrusted(core) && SS_MUTANT_IS(45)))
 		return t;
-	/* The command that the program counts on is enqueued in any case. But a handle
-	 * may be another stream by now where calls go past us: that proves nothing. */
+	/* The command that the application relies on is enqueued in any case. But after a bypass
+	 * the handle may be another stream by now, so the answer proves nothing. */
 	t = stream_begin(core, tl);
 	return ss_distrusted(core) ? (struct ss_token){0} : t;
 }
@@ -76,20 +74,21 @@ struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *t
 static struct ss_token many_begin(struct ss_core *core, int dev, bool destroyed_too)
 {
 	struct ss_token t = {.dev = dev, .gen = destroyed_too ? SCOPE_DEVICE : SCOPE_STREAMS};
+	struct ss_order *o = core->order;
 	struct snapshot *s;
 	uint32_t count;
 
-	/* The null timeline exists whether or not it was ever used. */
+	/* The null stream exists even if we have never seen it in use. */
 	if (!ss_timeline_null(core, dev))
 		return t;
-	pthread_mutex_lock(&core->order);
-	count = core->slot_count;
+	pthread_mutex_lock(&o->lock);
+	count = o->slot_count;
 	s = malloc(sizeof(*s) + count * sizeof(s->at[0]));
 	if (s) {
-		s->wide = destroyed_too ? atomic_fetch_add(&core->dev[dev].wide_now, 1) : 0;
+		s->wide = destroyed_too ? atomic_fetch_add(&o->dev[dev].wide_now, 1) : 0;
 		s->count = 0;
 		for (uint32_t i = 0; i < count; i++) {
-			struct ss_timeline *tl = core->slots[i];
+			struct ss_timeline *tl = o->slots[i];
 
 			if ((tl->dev != dev && !SS_MUTANT_IS(27)) ||
 			    (!tl->alive && !destroyed_too))
@@ -104,7 +103,7 @@ static struct ss_token many_begin(struct ss_core *core, int dev, bool destroyed_
 		t.kind = SS_TOKEN_MANY;
 		t.a = s;
 	}
-	pthread_mutex_unlock(&core->order);
+	pthread_mutex_unlock(&o->lock);
 	return t;
 }
 
@@ -123,20 +122,21 @@ bool ss_token_device_wide(const struct ss_token *t)
 	return t->kind == SS_TOKEN_MANY && t->gen == SCOPE_DEVICE;
 }
 
-/* Grants what a wait for many has proved. True: all that the token names is at its
+/* Grants what a wait for many streams has proved. True: everything that the token covers is at its
  * end. */
 static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t scope, bool ok)
 {
-	/* Of streams that nobody saw, only a device-wide wait speaks. */
+	struct ss_order *o = core->order;
+	/* Only a device-wide wait covers streams that we do not know. */
 	bool idle = ok && (s->wide || !ss_distrusted(core) || SS_MUTANT_IS(44));
-	uint64_t now = core->drv.now_ms(core->drv.ctx);
+	uint64_t now = ss_now_ms(core);
 
-	pthread_mutex_lock(&core->order);
-	if (ok && s->wide > atomic_load(&core->dev[dev].wide_done))
-		atomic_store(&core->dev[dev].wide_done, s->wide);
+	pthread_mutex_lock(&o->lock);
+	if (ok && s->wide > atomic_load(&o->dev[dev].wide_done))
+		atomic_store(&o->dev[dev].wide_done, s->wide);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct ss_timeline *tl = s->at[i].tl;
-		/* One that was destroyed meanwhile may have been left out. */
+		/* A wait stream by stream may have left out one that was destroyed meanwhile. */
 		bool covered = (scope != SCOPE_JOINED || SS_MUTANT_IS(38) ||
 				tl->kind != SS_TL_NONBLOCKING) &&
 			       (s->wide || tl->alive || SS_MUTANT_IS(34));
@@ -146,14 +146,14 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 			continue;
 		ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : s->at[i].pos,
 				 s->at[i].version, true);
-		ss_note(core, tl, s->at[i].pos, now);
-		/* With the null stream and all it joins at their end, there is nothing
-		 * left that a command would join. */
+		ss_sync_note(core, tl, s->at[i].pos, now);
+		/* The null stream and all that join it were at their end, so a command would
+		 * have had nothing to join. */
 		ss_cover_end(tl, s->at[i].cover);
 		if (atomic_load(&tl->commanded) < s->at[i].pos)
 			atomic_store(&tl->commanded, s->at[i].pos);
 	}
-	pthread_mutex_unlock(&core->order);
+	pthread_mutex_unlock(&o->lock);
 	free(s);
 	return idle;
 }
@@ -178,15 +178,15 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 		if (!tl->capturing)
 			ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : t->n,
 					 t->gen, true);
-		/* Fences that this wait has proven are retired here, or a program
-		 * that never misses would pile them up. */
+		/* Fences that this wait has proved are released here. Otherwise they would pile
+		 * up in a program that never misses. */
 		ss_fence_poll(core, tl, -1);
 	} else if (kind == SS_TOKEN_MANY) {
 		ss_fence_poll(core, NULL, dev);
 		tl = NULL;
 	}
 	if (threshold && dev >= 0)
-		ss_keep_house(core, dev, tl, pos, idle);
+		ss_sync_report(core, dev, tl, pos, idle);
 }
 
 int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call *call, int *depth)
@@ -195,8 +195,8 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 	uint64_t pos, version;
 	int err;
 
-	/* A blocking stream may have to be joined with the null stream first. */
-	if (__builtin_expect(!tl || ss_stream_uncovered(tl), 0))
+	/* A blocking stream may need a command first. */
+	if (__builtin_expect(!tl || ss_needs_cover(tl), 0))
 		return call->long_way(native);
 	pos = tl->kind == SS_TL_NONBLOCKING ? ss_position(tl) : atomic_load(&tl->commanded);
 	version = ss_version(tl);
@@ -208,6 +208,6 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 	ss_complete_seen(core, tl, pos, version, true);
 	if (__builtin_expect(atomic_load_explicit(&tl->pending, memory_order_relaxed) != 0, 0))
 		ss_fence_poll(core, tl, -1);
-	ss_keep_house(core, tl->dev, tl, pos, false);
+	ss_sync_report(core, tl->dev, tl, pos, false);
 	return err;
 }

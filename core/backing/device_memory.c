@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this process has taken of each device, and the limits on that.
+ *
+ * Locks: none; all figures are atomic.
+ */
+#include "core/backing/device_memory.h"
+
+bool ss_devices_init(struct ss_core *core)
+{
+	core->backing = ss_host_alloc(core, sizeof(*core->backing));
+	return core->backing != NULL;
+}
+
+void ss_devices_finish(struct ss_core *core)
+{
+	ss_host_free(core, core->backing, sizeof(*core->backing));
+	core->backing = NULL;
+}
+
+bool ss_cap_take(struct ss_memory *m, uint64_t size)
+{
+	struct ss_device_memory *d = ss_device_memory(m->core, m->dev);
+	uint64_t max = atomic_load(&m->max_bytes);
+
+	/* Memory comes in frames. That no more than max_bytes of it is handed out is the business
+	 * of who hands it out. */
+	if (max && atomic_load(&m->reserved) + size > ss_round(max, SS_FRAME))
+		return false;
+	/* Taken before it is asked for, so that two threads at once stay below the limit, too. */
+	if (atomic_fetch_add(&d->taken, size) + size <= d->limit || !d->limit)
+		return true;
+	ss_cap_give(m, size);
+	return false;
+}
+
+void ss_cap_give(struct ss_memory *m, uint64_t size)
+{
+	atomic_fetch_sub(&ss_device_memory(m->core, m->dev)->taken, size);
+}
+
+void ss_reserved_more(struct ss_memory *m, uint64_t size)
+{
+	uint64_t now = atomic_fetch_add(&m->reserved, size) + size;
+	uint64_t high = atomic_load(&m->reserved_high);
+
+	while (now > high && !atomic_compare_exchange_weak(&m->reserved_high, &high, now))
+		;
+	atomic_fetch_add(&ss_device_memory(m->core, m->dev)->reserved, size);
+}
+
+void ss_reserved_less(struct ss_memory *m, uint64_t size)
+{
+	atomic_fetch_sub(&m->reserved, size);
+	atomic_fetch_sub(&ss_device_memory(m->core, m->dev)->reserved, size);
+}
+
+void ss_pressed_set(struct ss_core *core, int dev, bool pressed)
+{
+	/* Threads remember pools whose frees need no fence. */
+	if (atomic_exchange(&ss_device_memory(core, dev)->pressed, pressed) != pressed)
+		ss_recent_end(core);
+}
+
+void ss_giving_begin(struct ss_core *core, int dev)
+{
+	atomic_fetch_add(&ss_device_memory(core, dev)->giving, 1);
+}
+
+void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes)
+{
+	struct ss_device_memory *d = ss_device_memory(core, dev);
+
+	if (bytes)
+		atomic_fetch_add(&d->gave, 1);
+	atomic_fetch_sub(&d->giving, 1);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of one pool from outside: it comes and goes, grows and gives back, whatever its
+ * backing.
+ *
+ * Locks: the memory's lock; none is held across a driver call.
+ */
+#include <string.h>
+
+#include "core/backing/segment.h"
+#include "core/backing/vmm.h"
+
+static enum ss_backing possible(const struct ss_device_info *info, enum ss_backing asked)
+{
+	if (asked == SS_BACKING_AUTO)
+		asked = info->best;
+	if (asked == SS_BACKING_AUTO || (asked == SS_BACKING_VMM && !info->chunk_bytes) ||
+	    (asked == SS_BACKING_HSA && info->no_hsa))
+		return SS_BACKING_HIP;
+	return asked;
+}
+
+void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *pool, int dev,
+		    enum ss_backing backing)
+{
+	if (!m->core) {
+		pthread_mutex_init(&m->lock, NULL);
+		pthread_cond_init(&m->mapped, NULL);
+	}
+	m->core = core;
+	m->pool = pool;
+	m->dev = dev;
+	m->backing = possible(&core->info[dev], backing);
+	m->max_bytes = 0;
+	m->peers = 1ull << dev;
+	m->reserved_high = 0;
+	m->keep = 0;
+	m->grown = m->released_bytes = m->moved = m->calls = 0;
+}
+
+void ss_memory_finish(struct ss_memory *m)
+{
+	if (!m->core)
+		return;
+	ss_spares_return(m->core, &m->spares, 0);
+	pthread_cond_destroy(&m->mapped);
+	pthread_mutex_destroy(&m->lock);
+	m->core = NULL;
+}
+
+void ss_memory_drop(struct ss_memory *m, bool give_back)
+{
+	ss_giving_begin(m->core, m->dev);
+	pthread_mutex_lock(&m->lock);
+	memset(&m->clean, 0, sizeof(m->clean));
+	m->idle_bytes = 0;
+	pthread_mutex_unlock(&m->lock);
+	ss_vmm_drop(m, give_back);
+	ss_segments_drop(m, give_back);
+	ss_giving_end(m->core, m->dev, 1);
+}
+
+enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth)
+{
+	bool vmm = m->backing == SS_BACKING_VMM;
+	enum ss_status s;
+
+	ss_headroom_before(m, growth->size);
+	s = vmm ? ss_vmm_grow(m, growth) : ss_segments_grow(m, growth, growth->move);
+	/* There were no addresses, or the driver does not map anything. */
+	if (vmm && s == SS_ERR_NOMEM && m->backing != SS_BACKING_VMM)
+		s = ss_segments_grow(m, growth, false);
+	if (s == SS_OK)
+		ss_headroom_after(m);
+	return ss_refused(s) ? SS_ERR_FAILED : s;
+}
+
+enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free)
+{
+	enum ss_status s;
+
+	ss_headroom_before(m, size);
+	if (free)
+		ss_segments_make_room(m, size);
+	s = ss_segment_add(m, size);
+	if (s == SS_ERR_NOMEM && free && ss_memory_release(m, 0, UINT64_MAX))
+		s = ss_segment_add(m, size);
+	return s;
+}
+
+uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_than)
+{
+	uint64_t given;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->gather)
+		m->gather(m);
+	pthread_mutex_unlock(&m->lock);
+	ss_giving_begin(m->core, m->dev);
+	given = m->backing == SS_BACKING_VMM ? ss_vmm_release(m, target, older_than) :
+		ss_segments_release(m, target, target, older_than);
+	ss_giving_end(m->core, m->dev, given);
+	if (given)
+		ss_pressed_set(m->core, m->dev, false);
+	return given;
+}
+
+uint64_t ss_memory_retry(struct ss_memory *m)
+{
+	uint64_t given = ss_unreturned_retry(m);
+
+	if (m->backing == SS_BACKING_VMM && ss_memory_claim(m, false, NULL)) {
+		given += ss_vmm_retry(m);
+		ss_memory_unclaim(m);
+	}
+	return given;
+}
+
+enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t take)
+{
+	uint64_t before, more;
+	enum ss_status s = SS_OK;
+
+	if (!ss_memory_claim(m, true, NULL))
+		return SS_ERR_FAILED;
+	pthread_mutex_lock(&m->lock);
+	before = atomic_load(&m->peers);
+	/* First, so that memory that comes meanwhile has it, too. */
+	atomic_store(&m->peers, (before & ~take) | give | 1ull << m->dev);
+	more = atomic_load(&m->peers) & ~before;
+	if (more && !m->vmm)
+		s = ss_segments_open(m);
+	pthread_mutex_unlock(&m->lock);
+	if (more && m->vmm)
+		s = ss_vmm_open(m);
+	if (s != SS_OK)
+		atomic_store(&m->peers, before);
+	ss_memory_unclaim(m);
+	return s;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole segments, and those that the driver would not take back. Only backing/ includes this. */
+#ifndef SS_BACKING_SEGMENT_H
+#define SS_BACKING_SEGMENT_H
+
+#include "core/backing/device_memory.h"
+
+/* ---- segment.c ---------------------------------------------------------------- */
+
+/* The memory's list of segments. Lock held. */
+void ss_segment_link(struct ss_memory *m, struct ss_segment *seg);
+void ss_segment_unlink(struct ss_memory *m, struct ss_segment *seg);
+
+/* As ss_memory_grow, ss_memory_release and ss_memory_drop, on hip and hsa. No lock held. `move`
+ * takes the place of growth->move. What ss_segments_release gives back leaves `floor` bytes. */
+enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *growth, bool move);
+uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floor,
+			     uint64_t older_than);
+void ss_segments_drop(struct ss_memory *m, bool give_back);
+/* A new segment of `size` bytes, which is a clean range. No lock held. */
+enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
+/* Idle segments go back where `want` more bytes would raise the peak. No lock held. */
+void ss_segments_make_room(struct ss_memory *m, uint64_t want);
+/* Gives m->peers access to all segments. Lock held, but dropped for the driver. */
+enum ss_status ss_segments_open(struct ss_memory *m);
+
+/* ---- unreturned.c. No lock held. -------------------------------------------------- */
+
+/* Stands for a segment that may have to be kept. NULL: host memory is out. */
+struct ss_unreturned *ss_unreturned_new(struct ss_memory *m);
+/* It is not needed any more: the segment is in use, or back with the driver. */
+void ss_unreturned_done(struct ss_memory *m, struct ss_unreturned *u);
+/* A kept segment of `size` bytes (0: of any size) and what stands for it. It still counts against
+ * the limit, but is no longer reserved. NULL: there is none. */
+void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturned **u);
+/* Gives a segment to the driver, and keeps it if the driver refuses. False: it refused. */
+bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size);
+/* Gives all kept segments to the driver. Returns the bytes that went. */
+uint64_t ss_unreturned_retry(struct ss_memory *m);
+void ss_unreturned_drop(struct ss_memory *m, bool give_back);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams that are captured into a graph. Nothing of ours may touch them then, and on some
+ * runtimes a question about certain fences would end the capture.
+ *
+ * Locks: order->lock, then timeline->lock.
+ */
+#include "core/order/timeline.h"
+
+/* Waits until no thread polls a fence of tl, or of a stream that has ended, where that would end
+ * the capture that is about to begin on tl. */
+static void wait_for_polls(struct ss_core *core, const struct ss_timeline *tl)
+{
+	struct ss_order *o = core->order;
+	bool polled = core->info[tl->dev].query_spoils;
+
+	while (polled) {
+		polled = false;
+		pthread_mutex_lock(&o->lock);
+		for (uint32_t i = 0; i < o->slot_count; i++)
+			polled |= o->slots[i]->polling &&
+				  (o->slots[i] == tl || !o->slots[i]->alive);
+		pthread_mutex_unlock(&o->lock);
+		if (polled)
+			sched_yield();
+	}
+}
+
+void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, bool on)
+{
+	struct ss_order *o = core->order;
+
+	pthread_mutex_lock(&o->lock);
+	ss_spin_lock(&tl->lock); /* no record is half begun */
+	o->capturing += (uint32_t)on - tl->capturing;
+	tl->capturing = on;
+	ss_spin_unlock(&tl->lock);
+	pthread_mutex_unlock(&o->lock);
+	if (!on)
+		return;
+	ss_fence_quiesce(tl);
+	wait_for_polls(core, tl);
+}
+
+bool ss_timeline_capturing(const struct ss_timeline *tl)
+{
+	return atomic_load_explicit(&tl->capturing, memory_order_relaxed);
+}
+
+uint32_t ss_order_capturing(const struct ss_core *core)
+{
+	return atomic_load(&core->order->capturing);
+}

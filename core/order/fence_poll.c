@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking for the fences that fence.c recorded, and releasing them.
+ *
+ * Locks: order->lock. The driver is called without it; meanwhile `polling` marks the timeline
+ * whose first fences a thread uses, so that nobody else releases them.
+ */
+#include <stdlib.h>
+
+#include "core/order/timeline.h"
+
+/* Once a stream is gone its handle may be that of any other stream, perhaps of one that is
+ * captured: the runtime goes by addresses. */
+bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
+{
+	return core->info[tl->dev].query_spoils && !SS_MUTANT_IS(51) &&
+	       (tl->alive ? atomic_load(&tl->capturing) :
+			    atomic_load(&core->order->capturing) > 0);
+}
+
+/* Unlinks the first fence of tl. Order lock held. */
+static void pop(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_pending *p = tl->fences;
+
+	tl->fences = p->next;
+	if (!tl->fences)
+		tl->fences_tail = &tl->fences;
+	atomic_fetch_sub_explicit(&tl->pending, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&core->order->fences_pending, 1, memory_order_relaxed);
+}
+
+static void pending_free(struct ss_core *core, struct ss_pending *p)
+{
+	core->drv.fence_release(core->drv.ctx, &p->fence);
+	ss_row_put(p->row);
+	free(p);
+}
+
+/* Unlinks all fences of tl. Order lock held. */
+static struct ss_pending *take_all(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_pending *list = tl->fences;
+
+	while (tl->fences)
+		pop(core, tl);
+	tl->drop = false;
+	return list;
+}
+
+struct ss_pending *ss_fence_drop(struct ss_core *core, struct ss_timeline *tl)
+{
+	if (!tl->polling)
+		return take_all(core, tl);
+	tl->drop = true;
+	return NULL;
+}
+
+void ss_fence_dropped(struct ss_core *core, struct ss_pending *p)
+{
+	while (p) {
+		struct ss_pending *next = p->next;
+
+		pending_free(core, p);
+		p = next;
+	}
+}
+
+/* How far tl has come when its fence at pos is reached. Nothing was enqueued behind the last fence
+ * of a stream that has ended, even if later positions were handed out. Order lock held. */
+static uint64_t proved_by(const struct ss_timeline *tl, uint64_t pos)
+{
+	return !tl->alive && tl->sealed && pos >= tl->sealed ? tl->last : pos;
+}
+
+static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_order *o = core->order;
+	struct ss_pending *p, *dropped = NULL;
+	bool any = false;
+
+	pthread_mutex_lock(&o->lock);
+	if (tl->polling) {
+		pthread_mutex_unlock(&o->lock);
+		return false;
+	}
+	/* Another thread may begin to poll while the lock is dropped. Then it goes on instead. */
+	while (!tl->polling && (p = tl->fences) && !tl->drop && !ss_fence_off_limits(core, tl)) {
+		enum ss_status s;
+
+		tl->polling = true;
+		pthread_mutex_unlock(&o->lock);
+		s = SS_DRIVE(core, core->drv.fence_query(core->drv.ctx, &p->fence));
+		pthread_mutex_lock(&o->lock);
+		tl->polling = false;
+		if (s != SS_OK)
+			break;
+		ss_complete(core, tl, proved_by(tl, p->pos), p->row, false);
+		any = true;
+		pop(core, tl);
+		pthread_mutex_unlock(&o->lock);
+		pending_free(core, p);
+		pthread_mutex_lock(&o->lock);
+	}
+	if (tl->drop && !tl->polling)
+		dropped = take_all(core, tl);
+	pthread_mutex_unlock(&o->lock);
+	ss_fence_dropped(core, dropped);
+	return any;
+}
+
+bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
+{
+	struct ss_order *o = core->order;
+	uint32_t count;
+	bool any = false;
+
+	if (tl)
+		return atomic_load_explicit(&tl->pending, memory_order_relaxed) &&
+		       poll_one(core, tl);
+	if (!atomic_load_explicit(&o->fences_pending, memory_order_relaxed))
+		return false;
+	count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
+	for (uint32_t i = 0; i < count; i++)
+		if (dev < 0 || __atomic_load_n(&o->slots[i]->dev, __ATOMIC_RELAXED) == dev)
+			any |= ss_fence_poll(core, o->slots[i], dev);
+	return any;
+}
+
+/* A stream with nothing left to do reaches a new fence within microseconds. That is cheaper than
+ * new memory, so a new fence is asked for this many times. After that the stream is busy. */
+#define LOOKS 64
+
+bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
+{
+	for (;; ++*looks) {
+		ss_fence_poll(core, tl, -1);
+		if (atomic_load(&tl->progress.completed) >= n)
+			return true;
+		if (*looks >= LOOKS || !core->drv.pause)
+			return false;
+		core->drv.pause(core->drv.ctx);
+	}
+}
+
+bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n)
+{
+	struct ss_order *o = core->order;
+	struct ss_pending *p, *dropped = NULL;
+	enum ss_status s;
+
+	pthread_mutex_lock(&o->lock);
+	for (p = tl->fences; p; p = p->next)
+		if ((p->exact && p->pos == n) || (SS_MUTANT_IS(18) && p->pos >= n))
+			break;
+	if (!p || tl->polling || ss_fence_off_limits(core, tl) || x->capturing || !x->alive ||
+	    x->kind == SS_TL_NULL) {
+		pthread_mutex_unlock(&o->lock);
+		return false;
+	}
+	tl->polling = true; /* so that p stays */
+	pthread_mutex_unlock(&o->lock);
+	s = SS_DRIVE(core, core->drv.fence_wait(core->drv.ctx, x->dev, x->native, &p->fence));
+	pthread_mutex_lock(&o->lock);
+	tl->polling = false;
+	if (s == SS_OK)
+		ss_row_merge_into(x, p->row, tl->progress.slot, p->pos);
+	if (tl->drop)
+		dropped = take_all(core, tl);
+	pthread_mutex_unlock(&o->lock);
+	ss_fence_dropped(core, dropped);
+	return s == SS_OK;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the null stream of a device and its blocking streams owe each other.
+ *
+ * HIP joins the null stream with the blocking streams only when a command is enqueued, and neither
+ * a free nor a hit enqueues one. So a mark of the null timeline is satisfied only by commands that
+ * were seen to be enqueued on the null stream after the free (a record, a synchronization). Such a
+ * command joins every blocking stream, also those of threads that we do not know.
+ *
+ * The other way round the null stream may take what a blocking stream freed, because the next
+ * command on the null stream joins that stream first. But the stream must exist until then: if the
+ * null stream relies on it, ss_timeline_retire() says that it must be drained.
+ *
+ * Locks: order->lock.
+ */
+#include "core/order/timeline.h"
+
+bool ss_order_joiners(const struct ss_core *core, int dev)
+{
+	return atomic_load(&core->order->dev[dev].joiners) > 0;
+}
+
+bool ss_null_joins(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl)
+{
+	struct ss_order *o = core->order;
+	bool joins;
+
+	if (x->kind != SS_TL_NULL || __atomic_load_n(&tl->dev, __ATOMIC_RELAXED) != x->dev ||
+	    (__atomic_load_n(&tl->kind, __ATOMIC_RELAXED) != SS_TL_BLOCKING && !SS_MUTANT_IS(6)))
+		return false;
+	pthread_mutex_lock(&o->lock);
+	joins = tl->alive && !tl->capturing;
+	tl->joined |= joins;
+	pthread_mutex_unlock(&o->lock);
+	return joins;
+}
+
+bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl)
+{
+	const struct ss_timeline *null = core->order->dev[tl->dev].null;
+
+	if (!ss_kind_joins(tl->kind))
+		return false;
+	return tl->joined || (null && atomic_load(&null->progress.uncovered));
+}

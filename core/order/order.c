@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state of the layer as a whole: its beginning, its end, and the reset of a device.
+ *
+ * Locks: order->lock.
+ */
+#include <stdlib.h>
+
+#include "core/order/timeline.h"
+
+#define MAX_SLOTS 65536
+
+bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
+{
+	struct ss_order *o = ss_host_alloc(core, sizeof(*o));
+
+	if (!o)
+		return false;
+	o->synchronized = synchronized;
+	o->slot_cap = MAX_SLOTS;
+	o->slots = calloc(o->slot_cap, sizeof(struct ss_timeline *));
+	if (!o->slots)
+		goto no_slots;
+	if (!ss_table_init(&o->by_handle))
+		goto no_handles;
+	if (!ss_table_init(&o->events))
+		goto no_events;
+	pthread_mutex_init(&o->lock, NULL);
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
+		o->dev[dev].wide_now = 1; /* 0 says that no such wait is needed */
+		if (!core->drv.real_time || !core->opt.decay_ms)
+			o->dev[dev].hurry = SS_HURRY_CLOCK;
+	}
+	core->order = o;
+	return true;
+
+no_events:
+	ss_table_finish(&o->by_handle);
+no_handles:
+	free(o->slots);
+no_slots:
+	ss_host_free(core, o, sizeof(*o));
+	return false;
+}
+
+void ss_order_finish(struct ss_core *core)
+{
+	struct ss_order *o = core->order;
+
+	if (!o)
+		return;
+	for (uint32_t i = 0; i < o->slot_count; i++) {
+		ss_fence_dropped(core, ss_fence_drop(core, o->slots[i]));
+		ss_row_put(o->slots[i]->saw);
+		ss_host_free(core, o->slots[i], sizeof(*o->slots[i]));
+	}
+	ss_table_finish(&o->by_handle);
+	ss_events_finish(core);
+	pthread_mutex_destroy(&o->lock);
+	free(o->slots);
+	ss_host_free(core, o, sizeof(*o));
+	core->order = NULL;
+}
+
+void ss_order_classic(struct ss_core *core, int dev)
+{
+	if (!atomic_load_explicit(&core->order->dev[dev].classic, memory_order_relaxed))
+		atomic_store(&core->order->dev[dev].classic, true);
+}
+
+void ss_order_reset(struct ss_core *core, int dev)
+{
+	struct ss_order *o = core->order;
+
+	for (uint32_t i = 0; i < atomic_load(&o->slot_count); i++) {
+		struct ss_timeline *tl = o->slots[i];
+		struct ss_pending *fences = NULL;
+		bool here;
+
+		/* A slot whose stream has ended may become a stream of another device whenever
+		 * the lock is not held. So everything is decided at once, and only what was
+		 * unlinked here is released below. */
+		pthread_mutex_lock(&o->lock);
+		here = tl->dev == dev;
+		if (here)
+			fences = ss_fence_drop(core, tl);
+		if (here && tl->alive) {
+			if (tl->kind == SS_TL_NULL)
+				__atomic_store_n(&o->dev[dev].null, NULL, __ATOMIC_RELEASE);
+			ss_timeline_end(core, tl);
+			ss_complete(core, tl, tl->last, NULL, true);
+		}
+		pthread_mutex_unlock(&o->lock);
+		ss_fence_dropped(core, fences);
+		if (here)
+			ss_fence_quiesce(tl);
+	}
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state of this layer: which streams and events exist, and what is known of each device.
+ * Only files of core/order include this.
+ *
+ * Lock order: order->lock, then the LOCKED bit of an event, then timeline->lock. None of them is
+ * held across a driver call.
+ */
+#ifndef SS_ORDER_STATE_H
+#define SS_ORDER_STATE_H
+
+#include <pthread.h>
+
+#include "core/base/lock.h"
+#include "core/base/table.h"
+#include "core/order/order.h"
+
+struct ss_event;
+
+/* Bits of order_device.hurry. They make every synchronization of the device be reported. */
+#define SS_HURRY_STRICT 1ull /* ss_order_strict() was called */
+#define SS_HURRY_CLOCK 2ull  /* the driver's time is virtual, or idle memory is not kept at all */
+#define SS_HURRY_BUSY 4ull   /* factor of (slot + 1) of the stream in ss_order_watch() */
+
+struct ss_order_device {
+	struct ss_timeline *null;      /* read without the lock; NULL until it is first used */
+	/* Device-wide waits of the application are numbered. */
+	_Atomic uint64_t wide_now;     /* number of the next one */
+	_Atomic uint64_t wide_done;    /* highest number whose wait has returned */
+	_Atomic uint32_t joiners;      /* live streams that join the null stream */
+	_Atomic uint32_t streams;      /* live streams but the null stream */
+	atomic_bool classic;           /* it has handed out hipMalloc memory */
+	_Atomic uint64_t hurry;        /* SS_HURRY_*; sync_report.c */
+};
+
+struct ss_order {
+	/* Read by every watched call, and seldom written. Tables are written with the lock held. */
+	struct ss_table by_handle;     /* timelines */
+	struct ss_table events;
+	struct ss_timeline **slots;    /* an entry never changes once it is set */
+	ss_synchronized *synchronized;
+	atomic_bool distrust;          /* the application got past the shim */
+	const char *distrust_why;      /* for whoever looks with a debugger */
+	uint32_t slot_cap;
+
+	_Alignas(64) pthread_mutex_t lock;
+	struct ss_event *spare_events; /* forgotten events, for reuse */
+	uint64_t lives;                /* streams that ever existed */
+	uint32_t slots_ended;          /* slots of streams that have ended and of no other since */
+	/* These are written with the lock held, and read without it. */
+	_Atomic uint32_t slot_count;
+	_Atomic uint32_t capturing;    /* streams */
+	_Atomic uint32_t zombies;      /* ended streams that may still run; an upper bound, and 0 only
+					* if there are none */
+	_Atomic uint32_t fences_pending;
+	_Atomic uint64_t fences;       /* recorded so far */
+	_Atomic uint64_t visited;      /* devices whose memory streams of other devices work with */
+
+	struct ss_order_device dev[SS_MAX_DEVICES];
+};
+
+#endif

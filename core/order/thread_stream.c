@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hipStreamPerThread: one stream per thread and device, which ends with its thread.
+ *
+ * Locks: order->lock.
+ */
+#include <string.h>
+
+#include "core/order/timeline.h"
+
+/* The calling thread's streams in the core that it used last. */
+static _Thread_local struct {
+	uint64_t serial; /* of that core */
+	struct { struct ss_timeline *tl; uint64_t life; } at[SS_MAX_DEVICES];
+} mine;
+
+/* NULL: there is none, or it was reset. Its slot may be another stream's by now. */
+static struct ss_timeline *my_timeline(int dev)
+{
+	struct ss_timeline *tl = mine.at[dev].tl;
+
+	return tl && atomic_load(&tl->life) == mine.at[dev].life ? tl : NULL;
+}
+
+struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
+{
+	struct ss_order *o = core->order;
+	struct ss_timeline *tl;
+
+	if (dev < 0 || dev >= SS_MAX_DEVICES)
+		return NULL;
+	if (mine.serial != core->serial) {
+		memset(&mine, 0, sizeof(mine));
+		mine.serial = core->serial;
+	}
+	tl = my_timeline(dev);
+	if (tl)
+		return tl;
+	pthread_mutex_lock(&o->lock);
+	for (uint32_t i = 0; SS_MUTANT_IS(14) && i < o->slot_count; i++)
+		if (o->slots[i]->alive && o->slots[i]->kind == SS_TL_THREAD &&
+		    o->slots[i]->dev == dev)
+			tl = o->slots[i];
+	if (!tl)
+		tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD, true);
+	if (tl) {
+		mine.at[dev].tl = tl;
+		mine.at[dev].life = atomic_load(&tl->life);
+	}
+	pthread_mutex_unlock(&o->lock);
+	return tl;
+}
+
+/* The runtime takes the stream down with the thread, so there is no last fence. `ended`: the
+ * stream is known to be at its end. Order lock held. */
+static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
+{
+	struct ss_order *o = core->order;
+	struct ss_order_device *d = &o->dev[tl->dev];
+
+	if (ss_null_relies_on(core, tl) && !ended) {
+		/* The stream cannot be waited for. So the null timeline starts afresh, and what
+		 * was freed on the old one completes with the device. */
+		ss_timeline_end(core, d->null);
+		atomic_fetch_add(&o->zombies, 1);
+		__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);
+	}
+	ss_timeline_end(core, tl);
+	if (!ss_stream_may_be_marked(core, tl) || SS_MUTANT_IS(41))
+		ss_complete(core, tl, tl->last, NULL, true);
+	else if (ended)
+		ss_complete(core, tl, tl->last, NULL, false);
+	else
+		atomic_fetch_add(&o->zombies, 1);
+}
+
+void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
+{
+	if (mine.serial != core->serial)
+		return;
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
+		struct ss_timeline *tl = my_timeline(dev);
+		enum ss_status asked;
+		bool ended;
+
+		if (!tl)
+			continue;
+		ended = !late && (ss_stream_ended(core, tl, &asked) ||
+				  ((drained >> dev & 1) && !ss_needs_cover(tl)));
+		pthread_mutex_lock(&core->order->lock);
+		if (my_timeline(dev)) /* not if a reset has ended it meanwhile */
+			thread_end(core, tl, ended);
+		mine.at[dev].tl = NULL;
+		pthread_mutex_unlock(&core->order->lock);
+	}
+}
