@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "core/options.h"
+#include "core/base/options.h"
 
 int ss_cmd_options(int argc, char **argv) {
 	bool markdown = argc == 2 && strcmp(argv[1], "--markdown") == 0;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/options.h"
+#include "core/base/options.h"
 
 #define GIB (1ull << 30)
 

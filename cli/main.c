@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "core/options.h"
+#include "core/base/options.h"
 
 static const struct {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `somashim replay --try` and `--advise`: what each option would make of a log. */
 #include "cli/cli.h"
-#include "core/options.h"
+#include "core/base/options.h"
 
 /* What is changed, one at a time. The first is the run as it was asked for. */
 static const struct {

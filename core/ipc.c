@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that other processes may map.
+ * Memory that other processes may map.
  *
- * Nobody tells when an importer lets go, so the bytes of an exported block are
- * never handed out again: a free turns them into a hole. A segment with nothing
- * but holes and idle memory goes back whole; the runtime keeps it for the peer. Where
- * it is seen to keep it for good (hip#3886), the rest of a segment is used up first.
+ * Nobody tells when an importer lets go, so the bytes of an exported block are never handed out
+ * again: a free turns them into a gap. A segment with nothing but gaps and idle memory goes back
+ * whole; the runtime keeps it for the peer. Where it is seen to keep it for good (hip#3886), the
+ * rest of a segment is used up first.
  *
- * Locks: pool->lock, dropped for the driver.
+ * Locks: the pool's, dropped for the driver.
  */
 #include "core/pool/pool_state.h"
+
+/* The pool whose segment holds the address; NULL: none of ours. *seg: that segment. */
+static struct ss_pool *pool_of(struct ss_core *core, uint64_t addr, struct ss_segment **seg)
+{
+	*seg = ss_map_segment(core, addr);
+	return *seg ? (*seg)->pool : NULL;
+}
 
 /* The live block at `addr`, if handles can be made for it. Pool lock held. */
 static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
@@ -19,22 +26,22 @@ static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
 
 	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
 		b = ss_block_last_start(core, seg, addr);
-	/* Only what HIP itself allocated has a handle: raw HSA memory is refused
-	 * there, and a VMM address in it is a kernel BUG (clr#265). */
-	return b && atomic_load(&b->state) == SS_BLOCK_LIVE && seg->backing == SS_BACKING_HIP ?
-	       b : NULL;
+	/* Only what HIP itself allocated has a handle: raw HSA memory is refused there, and a
+	 * VMM address in it is a kernel BUG (clr#265). */
+	return b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
+			       seg->backing == SS_BACKING_HIP && addr - b->addr < b->size ?
+		       b : NULL;
 }
 
 enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)
 {
 	uint64_t addr = (uintptr_t)ptr;
-	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_segment *seg;
+	struct ss_pool *pool = pool_of(core, addr, &seg);
 	struct ss_block *b;
-	struct ss_pool *pool;
 
-	if (!seg)
+	if (!pool)
 		return SS_ERR_FOREIGN;
-	pool = seg->pool;
 	ss_pool_lock(pool);
 	b = shareable(core, pool, seg, addr);
 	if (b) {
@@ -54,8 +61,8 @@ enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_
 void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place)
 {
 	uint64_t addr = (uintptr_t)place->segment + place->offset;
-	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_pool *pool = seg ? seg->pool : NULL;
+	struct ss_segment *seg;
+	struct ss_pool *pool = pool_of(core, addr, &seg);
 	struct ss_block *b;
 
 	if (!pool)
@@ -69,16 +76,15 @@ void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place)
 
 bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial)
 {
-	uint64_t addr = (uintptr_t)ptr;
-	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_pool *pool = seg ? seg->pool : NULL;
+	struct ss_segment *seg;
+	struct ss_pool *pool = pool_of(core, (uintptr_t)ptr, &seg);
 	struct ss_block *b;
 	bool is;
 
 	if (!pool)
 		return false;
 	ss_pool_lock(pool);
-	b = shareable(core, pool, seg, addr);
+	b = shareable(core, pool, seg, (uintptr_t)ptr);
 	is = b && b->exported && seg->serial == serial;
 	ss_pool_unlock(pool);
 	return is;
@@ -94,26 +100,31 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 	ss_pool_unlock(pool);
 }
 
-/* Bytes of it that were exported, if nothing is live, nor on its way into a heap, nor in
- * use by work that is still under way; else 0. Pool lock held. */
-static uint64_t is_over(struct ss_core *core, const struct ss_segment *seg)
-{
-	uint64_t holes = 0;
+/* ---- segments that go back -------------------------------------------------------- */
 
-	for (const struct ss_block *b = seg->first; b; b = b->next) {
+/* What the blocks of a segment are. */
+struct contents {
+	uint64_t gaps;  /* bytes that were exported */
+	bool live;
+	bool busy;      /* something is live, in a bin or an arena, or still in use by the device */
+};
+
+/* Pool lock held, the caches frozen. */
+static struct contents look_into(struct ss_core *core, const struct ss_segment *seg)
+{
+	struct contents c = {0};
+
+	for (const struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b)) {
 		unsigned state = atomic_load(&b->state);
 
+		c.gaps += state == SS_BLOCK_GAP ? b->size : 0;
+		c.live |= state == SS_BLOCK_LIVE;
 		if (state == SS_BLOCK_GAP)
-			holes += b->size;
-		else if (state != SS_BLOCK_FREE)
-			return 0;
-		if (b->slot == SS_SLOT_CLEAN)
-			continue;
-		if (b->slot == SS_SLOT_EPOCH ||
-		    b->n > atomic_load(&ss_slot(core, b->slot)->completed))
-			return 0;
+			c.busy |= b->slot != SS_SLOT_CLEAN && !ss_mark_reached(core, b->slot, b->n, true);
+		else
+			c.busy |= !ss_is_free_on(b, SS_SLOT_CLEAN);
 	}
-	return holes;
+	return c;
 }
 
 uint64_t ss_ipc_pinned(struct ss_pool *pool)
@@ -123,90 +134,91 @@ uint64_t ss_ipc_pinned(struct ss_pool *pool)
 	if (!atomic_load(&pool->kept))
 		return 0;
 	ss_pool_lock(pool);
-	for (const struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
-		uint64_t holes = 0;
-		bool live = false;
+	ss_caches_freeze(&pool->caches, true);
+	for (const struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next) {
+		struct contents c = {0};
 
-		for (const struct ss_block *b = seg->serial ? seg->first : NULL; b; b = b->next) {
-			holes += atomic_load(&b->state) == SS_BLOCK_GAP ? b->size : 0;
-			live |= atomic_load(&b->state) == SS_BLOCK_LIVE;
-		}
-		pinned += live ? holes : 0;
+		if (seg->serial)
+			c = look_into(ss_core_of(pool), seg);
+		pinned += c.live ? c.gaps : 0;
 	}
+	ss_caches_freeze(&pool->caches, false);
 	ss_pool_unlock(pool);
 	return pinned;
 }
 
-/* One that is to go back. The first block of a segment that the runtime keeps costs it all of
- * the segment: there, much of it must have been used up. Pool lock held. */
+/* A segment that is to go back; NULL: none. The first block of a segment that the runtime keeps
+ * (`kept`) costs it all of the segment: there, much of it must have been used up. Pool lock held. */
 static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 {
 	struct ss_segment *seg;
 
-	for (seg = pool->segments; seg; seg = seg->next) {
-		uint64_t holes = seg->serial && !seg->opening ? is_over(pool->core, seg) : 0;
+	ss_caches_freeze(&pool->caches, true);
+	for (seg = pool->mem.segments; seg; seg = seg->next) {
+		struct contents c = {.busy = true};
 
-		if (holes && (!kept || holes >= seg->size / 2))
+		if (seg->serial && !seg->opening)
+			c = look_into(ss_core_of(pool), seg);
+		if (!c.busy && c.gaps && (!kept || c.gaps >= seg->size / 2))
 			break;
 	}
+	ss_caches_freeze(&pool->caches, false);
 	return seg;
 }
 
-/* What the device refused to take back stays, but nobody gets it. */
+/* What the device refused to take back stays, but nobody gets it. Pool lock held. */
 static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial)
 {
-	uint64_t base = ss_round((uintptr_t)native, SS_FRAME);
-	uint64_t end = ((uintptr_t)native + size) & ~(SS_FRAME - 1);
-	struct ss_segment *seg = ss_segment_new(pool->core, pool, base, end - base);
+	struct ss_segment *seg = ss_segment_attach(&pool->mem, native, size);
 
 	if (!seg)
 		return;
-	seg->backing = pool->backing;
-	seg->native = native;
-	seg->native_size = size;
 	seg->serial = serial;
-	seg->first->exported = true;
-	ss_segment_link(pool, seg);
+	ss_segment_first(ss_core_of(pool), seg)->exported = true;
 	atomic_fetch_add(&pool->kept, seg->size);
-	ss_account_reserved(pool, size);
+}
+
+/* Takes the segment, of which nothing is in use, out of the pool. Pool lock held. */
+static void detach(struct ss_pool *pool, struct ss_segment *seg)
+{
+	struct ss_core *core = ss_core_of(pool);
+
+	for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b)) {
+		if (ss_is_state(b, SS_BLOCK_GAP))
+			atomic_fetch_sub(&pool->kept, b->size);
+		else
+			ss_clean_remove(&pool->mem, b);
+	}
+	ss_segment_detach(&pool->mem, seg);
 }
 
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 {
-	struct ss_core *core = pool->core;
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_memory *m = &pool->mem;
 	struct ss_segment *seg;
 	uint64_t given = 0;
 
 	if (!atomic_load(&pool->kept))
 		return 0;
-	ss_giving(pool);
+	ss_giving_begin(core, m->dev);
 	ss_pool_lock(pool);
-	ss_flush_all(pool);
-	ss_settle(pool);
-	while ((seg = find_over(pool, !all && ss_keeps_exports(pool)))) {
+	ss_reclaim_all(pool);
+	while ((seg = find_over(pool, !all && ss_retention_exports(m)))) {
 		uint64_t size = seg->native_size, serial = seg->serial;
 		void *native = seg->native;
 		struct ss_witness w;
 		enum ss_status s;
 
-		for (struct ss_block *b = seg->first; b; b = b->next) {
-			if (atomic_load(&b->state) == SS_BLOCK_GAP)
-				atomic_fetch_sub(&pool->kept, b->size);
-			else
-				ss_unplace(pool, b);
-		}
-		ss_segment_unlink(pool, seg);
-		ss_segment_forget(core, seg);
-		atomic_fetch_sub(&pool->reserved, size);
-		atomic_fetch_sub(&core->dev[pool->mem.dev].reserved, size);
+		detach(pool, seg);
 		ss_pool_unlock(pool);
-		ss_keeps_begin(pool, &w);
+		ss_retention_begin(m, &w);
 		w.reserved += size;
-		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, pool->mem.dev, pool->backing,
-							  native, size));
+		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
+							  size));
 		if (s == SS_OK) {
-			ss_cap_give(pool, size);
-			ss_keeps_exports_end(pool, &w, size);
+			ss_cap_give(m, size);
+			ss_retention_exports_end(m, &w, size);
 		}
 		ss_pool_lock(pool);
 		if (s != SS_OK) {
@@ -214,73 +226,79 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 			break;
 		}
 		given += size;
-		pool->st.released_bytes += size;
+		m->released_bytes += size;
 	}
 	ss_pool_unlock(pool);
-	ss_gave(pool, given);
+	ss_giving_end(core, m->dev, given);
 	return given;
 }
 
-/* ---- segments of one block (SOMASHIM_IPC_WHOLE) -------------------------- */
+/* ---- segments of one block (SOMASHIM_IPC_WHOLE) -------------------------------------- */
 
 /* An idle segment of just this size. Pool lock held. */
-static struct ss_block *idle_segment(struct ss_pool *pool, uint64_t size)
+static struct ss_block *take_idle(struct ss_pool *pool, uint64_t size)
 {
-	ss_flush_all(pool);
-	ss_settle(pool);
-	for (struct ss_segment *seg = pool->segments; seg; seg = seg->next) {
-		struct ss_block *b = seg->first;
+	struct ss_core *core = ss_core_of(pool);
 
-		if (seg->native_size == size && b->size == size && b->slot == SS_SLOT_CLEAN &&
-		    atomic_load(&b->state) == SS_BLOCK_FREE)
-			return b;
+	ss_reclaim_all(pool);
+	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next) {
+		struct ss_block *b = ss_segment_first(core, seg);
+
+		if (seg->native_size != size || b->size != size || !ss_is_free_on(b, SS_SLOT_CLEAN))
+			continue;
+		ss_clean_remove(&pool->mem, b);
+		ss_set_state(b, SS_BLOCK_QUEUED);
+		return b;
 	}
 	return NULL;
 }
 
-static struct ss_block *take_idle(struct ss_pool *pool, uint64_t size, uint64_t *id)
+static struct ss_block *take(struct ss_pool *pool, uint64_t size, uint64_t *id)
 {
 	struct ss_block *b;
 
 	ss_pool_lock(pool);
-	b = idle_segment(pool, size);
-	if (b) {
-		ss_unplace(pool, b);
-		atomic_store(&b->state, SS_BLOCK_QUEUED);
+	b = take_idle(pool, size);
+	if (b)
 		*id = pool->id_base | ++pool->ids;
-	}
 	ss_pool_unlock(pool);
 	return b;
 }
 
-/* Where hipFree does not wait a host that is ahead of the device would take a segment for
- * every free that is under way: hipMalloc waits instead, from eight on, as in patience.c. */
+/* Where hipFree does not wait, a host that is ahead of the device would take a segment for every
+ * free that is under way: hipMalloc waits instead, from eight on (backpressure.c). */
 static bool much_under_way(struct ss_pool *pool, uint64_t size)
 {
-	uint64_t used = ss_pool_used(pool), reserved = atomic_load(&pool->reserved);
-	uint64_t most = 7 * size > ss_pool_used_high(pool) ? 7 * size : ss_pool_used_high(pool);
+	uint64_t used = ss_used(&pool->caches), reserved = ss_reserved(pool);
+	uint64_t high = ss_used_high(&pool->caches), most = 7 * size > high ? 7 * size : high;
 
 	return reserved > used && reserved - used >= most;
 }
 
-/* What does not come this way is asked for like any other block, and gets what steps there
- * are when memory is short. */
+/* Is the device idle, or does giving back not wait for it? */
+static bool is_free(struct ss_pool *pool)
+{
+	return !ss_release_waits(&pool->mem) || ss_device_idle(ss_core_of(pool), pool->mem.dev, false);
+}
+
+/* What does not come this way is asked for like any other block, with all steps that there are
+ * when memory is short. */
 struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id)
 {
 	uint64_t size = ss_round(request, SS_FRAME);
 	struct ss_block *b;
 
 	/* A segment begins where the runtime wants. */
-	if (pool->backing != SS_BACKING_HIP || align > SS_FRAME)
+	if (pool->mem.backing != SS_BACKING_HIP || align > SS_FRAME)
 		return NULL;
-	/* Somebody else may take what was added for us. */
+	/* Another thread may take what was added for this one. */
 	for (int tries = 0; tries < 4; tries++) {
-		b = take_idle(pool, size, id);
-		if (!b && much_under_way(pool, size) && ss_idle_at_last(pool))
-			b = take_idle(pool, size, id);
+		b = take(pool, size, id);
+		if (!b && much_under_way(pool, size) && ss_pressure_idle(pool))
+			b = take(pool, size, id);
 		if (b)
 			return b;
-		if (ss_slab_whole(pool, size) != SS_OK)
+		if (ss_memory_add_whole(&pool->mem, size, is_free(pool)) != SS_OK)
 			return NULL;
 	}
 	return NULL;

@@ -8,7 +8,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include "core/driver.h"
-#include "core/options.h"
+#include "core/base/options.h"
 #include "driver/guard.h"
 #include "driver/quirks.h"
 #include "driver/resolve.h"

@@ -28,7 +28,7 @@ cc="$cc -fno-strict-aliasing -I."
 # A copy, so that nothing changes under the run.
 cp -r core "$dir/core" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
 cd "$dir" || exit 1
-table=$(sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), "\(.*\)").*/\1 \2 \3/p' core/mutants.h)
+table=$(sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), "\(.*\)").*/\1 \2 \3/p' core/base/mutants.h)
 [ -n "$list" ] || list="0 $(echo "$table" | cut -d' ' -f1)"
 
 # The tests are the same for all.

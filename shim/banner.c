@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/journal.h"
-#include "core/sink.h"
+#include "core/base/journal.h"
+#include "core/base/sink.h"
 #include "driver/rocm.h"
 #include "shim/shim.h"
 

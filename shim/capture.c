@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "driver/rocm.h"
 #include "shim/shim.h"
 

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "shim/import.h"
 
 #define DETACHED ((hipError_t)916) /* hipErrorStreamDetached */

@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/thread.h"
+#include "core/base/thread.h"
 #include "driver/rocm.h"
 #include "shim/bypass.h"
 #include "shim/shim.h"

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "shim/shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -57,8 +57,6 @@ static const struct option table[] = {
 	  "the most that pools of this process may take of each device" },
 	{ "DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
 	  "age at which idle memory goes back; 0 = at the next synchronization" },
-	{ "STEADY", T_COUNT, AT(steady), "2048", NULL,
-	  "allocations without a new peak after which a pool is settled for speed" },
 	{ "OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
 	  "longest wait for frees in flight before out of memory is reported" },
 	{ "ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
@@ -136,7 +134,6 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 
 void ss_options_default(struct ss_options *opt) {
 	memset(opt, 0, sizeof(*opt));
-	opt->recur = 64ull << 20;
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		if (table[i].def[0]) {
 			option_set(opt, &table[i], table[i].def);

@@ -26,11 +26,9 @@ struct ss_options {
 	struct ss_amount initial;    /* reserved at the first use of a device */
 	struct ss_amount limit;      /* cap per process and device */
 	uint64_t decay_ms;
-	uint64_t steady;             /* allocations without a new peak; 0 = at once */
 	uint64_t oom_wait_ms;
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* classic blocks this large get own segments; 0 = off */
-	uint64_t recur;              /* bytes in use from which what recurs is followed; tests lower it */
 	bool disable, verbose, stats, selftest, api_table;
 	char log[512], journal[512], report[512]; /* paths as given; "" = off */
 };

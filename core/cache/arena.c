@@ -230,16 +230,36 @@ static void pick(struct ss_block *b, void *arg)
 	p->list = b;
 }
 
+/* Takes what `may` is true for out of a bin. Returns it before `list`. */
+static struct ss_block *extract_bin(struct ss_stream_cache *q, unsigned i, const struct pick *p,
+				    struct ss_block *list)
+{
+	struct ss_block **at = &q->bin[i].head, *b;
+
+	while ((b = *at)) {
+		if (!p->may(b, p->arg)) {
+			at = &b->left;
+			continue;
+		}
+		*at = b->left;
+		b->left = list;
+		list = b;
+		q->blocks--;
+		q->bytes -= b->size;
+	}
+	q->filled[i] = q->bin[i].head != NULL;
+	return list;
+}
+
+/* Block by block: neighbours that merged first would carry the later mark. */
 struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, ss_range_test *may,
 				  const void *arg)
 {
 	struct pick p = {.may = may, .arg = arg};
 	struct ss_block *list = NULL, *b;
 
-	if (!foreign_only) {
-		ss_arena_drain(q);
+	if (!foreign_only)
 		ss_index_each(&q->own, pick, &p);
-	}
 	ss_index_each(&q->foreign, pick, &p);
 	while ((b = p.list)) {
 		p.list = (struct ss_block *)(uintptr_t)b->request;
@@ -248,6 +268,9 @@ struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, 
 		b->left = list;
 		list = b;
 	}
+	for (unsigned i = foreign_only ? SS_BINS : ss_filled_from(q, 0); i < SS_BINS;
+	     i = ss_filled_from(q, i + 1))
+		list = extract_bin(q, i, &p, list);
 	return list;
 }
 

@@ -108,10 +108,10 @@ static inline void leave(struct ss_stream_cache *q, struct ss_thread *t, bool ow
 		ss_bias_unlock(&q->lock);
 }
 
-/* Now and then an allocation goes the long way. */
+/* Now and then a free goes the long way, which drives decay. */
 static inline bool looks(const struct ss_stream_cache *q)
 {
-	return __builtin_expect(q->hits % SS_HITS_PER_LOOK == SS_HITS_PER_LOOK - 1, 0);
+	return __builtin_expect(q->frees % SS_FREES_PER_LOOK == SS_FREES_PER_LOOK - 1, 0);
 }
 
 /* ---- in and out of the cache. Lock held; it is released. ---------------------- */
@@ -224,10 +224,6 @@ TWICE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
 	if (!enter(q, t, owner))
 		return owner ? alloc_shared(out, size, native, core, miss)
 			     : miss(out, size, native);
-	if (looks(q)) {
-		leave(q, t, owner);
-		return miss(out, size, native);
-	}
 	b = ss_bin_pop(q, (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1), 1);
 	if (__builtin_expect(!b, 0))
 		return alloc_from_arena(out, size, native, miss);
@@ -245,7 +241,7 @@ static SS_APART int free_far(void *ptr, void *native, struct ss_core *core, ss_m
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->stream;
-	struct ss_block *b = find(core, r, (uintptr_t)ptr);
+	struct ss_block *b = looks(r->cache) ? NULL : find(core, r, (uintptr_t)ptr);
 
 	if (!b || !ss_bias_lock_try(&r->cache->lock))
 		return miss(ptr, native);
@@ -265,7 +261,7 @@ TWICE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *
 		return free_again(ptr, native, core, miss);
 	if (!enter(r->cache, t, owner))
 		return owner ? free_shared(ptr, native, core, miss) : miss(ptr, native);
-	if (__builtin_expect(!ss_near_get(r->cache, (uintptr_t)ptr, &b) ||
+	if (__builtin_expect(!ss_near_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
 			     !ss_claim_hit(b, r->live, (uintptr_t)ptr), 0)) {
 		leave(r->cache, t, owner);
 		return free_far(ptr, native, core, miss);
@@ -337,10 +333,6 @@ TWICE bool only_alloc(struct ss_thread *t, size_t size, void **out, bool owner)
 
 	if (!enter(q, t, owner))
 		return owner && only_alloc_shared(size, out);
-	if (looks(q)) {
-		leave(q, t, owner);
-		return false;
-	}
 	/* A size has one alignment here, so what a bin holds is aligned. */
 	b = ss_bin_pop(q, (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1), 1);
 	if (__builtin_expect(!b, 0))
@@ -372,7 +364,7 @@ static SS_APART int only_free_far(struct ss_core *core, void *ptr, bool (*may)(i
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->classic;
-	struct ss_block *b = find(core, r, (uintptr_t)ptr);
+	struct ss_block *b = looks(r->cache) ? NULL : find(core, r, (uintptr_t)ptr);
 
 	/* `may` calls the shim, so it is asked without the lock. */
 	if (!b || !may(r->dev) || !ss_bias_lock_try(&r->cache->lock))
@@ -393,7 +385,8 @@ TWICE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (
 
 	if (!enter(r->cache, t, owner))
 		return owner ? only_free_shared(core, ptr, now, may) : -1;
-	if (__builtin_expect(!ss_near_get(r->cache, (uintptr_t)ptr, &b) || !now(r->dev) ||
+	if (__builtin_expect(!ss_near_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
+			     !now(r->dev) ||
 			     !ss_claim_hit(b, r->live, (uintptr_t)ptr), 0)) {
 		leave(r->cache, t, owner);
 		return only_free_far(core, ptr, may);

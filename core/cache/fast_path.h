@@ -8,8 +8,8 @@
 
 #include "core/cache/stream_cache.h"
 
-/* Hits that a stream serves before one allocation takes the long way, which drives decay. */
-#define SS_HITS_PER_LOOK 128
+/* Frees on a stream after which one takes the long way, which drives decay. */
+#define SS_FREES_PER_LOOK 128
 
 struct ss_fast_path {
 	/* Caches of each device's current pool, and of its pool for hipMalloc; NULL: the long way.

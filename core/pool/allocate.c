@@ -106,7 +106,6 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	}
 	ss_uncover(tl);
 	hand_out(&r, q, size, false, ss_timeline_native(tl), out);
-	ss_decay_tick(core, pool->mem.dev);
 	return SS_OK;
 }
 
@@ -155,7 +154,6 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 	if (!r.block && (s = ladder(&r)) != SS_OK)
 		return s;
 	hand_out(&r, r.cache ? r.cache : pool->caches.done, size, true, NULL, out);
-	ss_decay_tick(core, dev);
 	return SS_OK;
 }
 

@@ -2,7 +2,7 @@
 /*
  * When idle memory goes back: at once where a threshold, a trim or the end of a pool says so, else
  * when it was idle for SOMASHIM_DECAY_MS. Only calls of the application drive this: those that
- * synchronize, and now and then one that allocates or frees. Where giving back waits for the device
+ * synchronize, and now and then one that frees. Where giving back waits for the device
  * it has to be at its end: the call waited for all of it natively, or every stream, asked one by
  * one, turns out to have nothing left to do. Nobody waits here, and nothing is enqueued.
  *
@@ -101,6 +101,7 @@ static void wishes(struct ss_pool *pool, void *arg)
 
 void ss_decay_strict(struct ss_core *core, int dev)
 {
+	atomic_store(&ss_device_pools(core, dev)->strict, true);
 	ss_order_strict(core, dev);
 }
 
@@ -111,6 +112,8 @@ static void look(struct ss_core *core, int dev, bool decays)
 	struct look k = {.now = ss_now_ms(core), .decays = decays};
 	struct ss_timeline *busy;
 
+	if (!decays && !atomic_load(&d->strict))
+		return;
 	if (decays)
 		atomic_store_explicit(&d->look, k.now + core->opt.decay_ms / LOOKS + 1,
 				      memory_order_relaxed);

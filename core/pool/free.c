@@ -101,6 +101,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		ss_cache_push(q, b);
 	if (__builtin_expect(atomic_load_explicit(&pool->dying, memory_order_acquire), 0))
 		ss_pool_reap(pool);
+	ss_decay_tick(core, ss_timeline_device(tl));
 	return SS_OK;
 }
 

@@ -8,16 +8,9 @@
 
 #define MANY_STREAMS 64 /* asking whether a device is idle costs a fence for each */
 
-/* The segment that the pool would add, with room for the worst start. Pool lock held. */
-static uint64_t segment_for(struct ss_request *r, struct ss_view *v)
-{
-	ss_view(r, v);
-	return ss_place_segment(v, r->size);
-}
-
-/* Bytes that the threshold keeps when `want` others come. Segments do not add up: one that is so
- * much larger than what was ever in use may lose it. */
-static uint64_t floor_for(const struct ss_pool *pool, const struct ss_view *v, uint64_t want)
+/* Bytes that the release threshold keeps in an exchange. Segments do not add up: a pool that is so
+ * much larger than what was ever in use may lose the rest. */
+static uint64_t kept_by_threshold(const struct ss_pool *pool, const struct ss_view *v)
 {
 	uint64_t most = v->used_high + v->used_high / 4, keep = 0;
 
@@ -25,9 +18,15 @@ static uint64_t floor_for(const struct ss_pool *pool, const struct ss_view *v, u
 		most = v->reserved;
 	if (atomic_load(&pool->threshold_set))
 		keep = atomic_load(&pool->threshold);
-	if (keep > most)
-		keep = most;
-	return keep > want ? keep - want : 0;
+	return keep < most ? keep : most;
+}
+
+/* The segment that the pool would add. Pool lock held. */
+static uint64_t segment_for(struct ss_request *r, struct ss_view *v)
+{
+	ss_view(r, v);
+	atomic_store(&r->pool->mem.keep, kept_by_threshold(r->pool, v));
+	return ss_place_segment(v, r->size);
 }
 
 /* Can the pool grow by `want` without a new peak, if idle segments go back for it (`give`)? */
@@ -39,7 +38,7 @@ static bool within_peak(struct ss_request *r, bool give)
 
 	ss_pool_lock(pool);
 	want = segment_for(r, &v);
-	idle = give ? ss_memory_giveable(&pool->mem, want, floor_for(pool, &v, want)) : 0;
+	idle = give ? ss_memory_giveable(&pool->mem, want) : 0;
 	ss_pool_unlock(pool);
 	return v.reserved + want <= v.reserved_high + idle;
 }
@@ -101,7 +100,6 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	ss_pool_lock(pool);
 	growth.segment = segment_for(r, &v);
 	growth.ahead = ss_place_ahead(&v);
-	atomic_store(&pool->mem.keep, floor_for(pool, &v, 0));
 	ss_pool_unlock(pool);
 	if (r->cache)
 		growth.slot = r->cache->slot;

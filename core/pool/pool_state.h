@@ -68,6 +68,7 @@ struct ss_pools {
 		struct ss_pool *spare;      /* pools that are gone, for the next; lock */
 		_Atomic uint64_t peers;     /* with access to its classic memory */
 		atomic_bool initial_done;
+		atomic_bool strict;         /* something is to go at any synchronization */
 		_Atomic uint64_t settled;   /* ranges and epochs that were seen to complete */
 		_Atomic uint64_t look;      /* ms: when decay looks next */
 		_Atomic(struct ss_timeline *) busy; /* not at its end when decay looked */
@@ -209,7 +210,7 @@ void ss_stats_ended(struct ss_pool *pool);
 void ss_decay_strict(struct ss_core *core, int dev);
 /* order's callback (decay.c). */
 ss_synchronized ss_decay_synchronized;
-/* Now and then an allocation drives decay as well. No lock held. */
+/* Frees drive decay as well, now and then. No lock held. */
 void ss_decay_tick(struct ss_core *core, int dev);
 
 #endif

@@ -33,7 +33,7 @@ static void check(bool ok, const char *what)
 		w->fail_class = F_CRASH;
 }
 
-static void d_start(const struct d_test *t, bool steady)
+static void d_start(const struct d_test *t)
 {
 	int backing = t->prefix || t->vmm ? SS_BACKING_VMM : SS_BACKING_HSA;
 
@@ -47,8 +47,6 @@ static void d_start(const struct d_test *t, bool steady)
 	ss_options_default(&prog.cfg.opt);
 	prog.cfg.opt.backing = backing;
 	prog.cfg.opt.oom_wait_ms = 20;
-	if (steady)
-		prog.cfg.opt.steady = 0;
 	prog.count = 0;
 	w = world_create(&prog, getenv("DIRECTED_VERBOSE") != NULL);
 	CHECK(world_start(w));
@@ -408,11 +406,11 @@ static const struct d_test tests[] = {
 	{ "distrusted_idle", distrusted_idle, .release_waits = true },
 };
 
-static void run(const struct d_test *t, bool steady)
+static void run(const struct d_test *t)
 {
 	test = t->name;
 	alarm(60); /* SIGALRM ends a test that never does */
-	d_start(t, steady);
+	d_start(t);
 	t->fn();
 	d_end();
 }
@@ -425,11 +423,11 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
-			run(&tests[i], false), n++;
+			run(&tests[i]), n++;
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		for (const struct d_test *t = more[i]; t->name; t++)
 			if (argc < 2 || strcmp(argv[1], t->name) == 0)
-				run(t, more[i] == directed_lease), n++;
+				run(t), n++;
 	printf("%zu directed tests, %d failures\n", n, failures);
 	return failures ? 1 : 0;
 }

@@ -74,9 +74,6 @@ static void configure(struct config *c, uint64_t *s)
 	c->release_waits[SS_BACKING_HIP] = chance(s, 2);
 	c->release_waits[SS_BACKING_VMM] = chance(s, 4);
 	ss_options_default(&c->opt);
-	if (c->seed & 2)
-		c->opt.steady = 0; /* leases from the first miss on */
-	c->opt.recur = c->seed & 16 ? 1 : 64 << 20;
 	c->opt.backing = (int)below(s, c->vmm ? 4 : 3);
 	c->opt.fence = (int)below(s, 3);
 	c->opt.decay_ms = decay[below(s, 4)];

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "core/lock.h"
+#include "core/base/lock.h"
 
 #define OFTEN 200 /* takes in a row after which a lock without mistakes has an owner */
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cli/log.h"
-#include "core/journal.h"
+#include "core/base/journal.h"
 
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream\n"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/options.h"
+#include "core/base/options.h"
 
 #define GIB (1ull << 30)
 
@@ -89,9 +89,7 @@ static void test_set(void **state) {
 	assert_false(ss_options_set(&opt, "BACKING", "vm"));
 	/* "For ever" is not over at once: what is added to it stays more than it was. */
 	assert_true(ss_options_set(&opt, "OOM_WAIT_MS", "18446744073709551615"));
-	assert_true(ss_options_set(&opt, "STEADY", "18446744073709551615"));
 	assert_true(opt.oom_wait_ms > UINT32_MAX && opt.oom_wait_ms <= UINT64_MAX / 2);
-	assert_true(opt.steady > UINT32_MAX && opt.steady <= UINT64_MAX / 2);
 	assert_false(ss_options_set(&opt, "DECAY_MS", "1s"));
 	assert_false(ss_options_set(&opt, "DECAY_MS", "99999999999999999999"));
 	assert_false(ss_options_set(&opt, "NOTHING", "1"));

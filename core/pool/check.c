@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks that tests make on the structures of the core: every byte of every segment is in one
+ * block, and every free block in one place.
+ *
+ * Locks: one pool's at a time, with its caches frozen. No other thread may be in the core.
+ */
+#include "core/pool/pool_state.h"
+
+struct checker {
+	const char *broken;
+	struct ss_pool *pool;
+	uint32_t slot;      /* of the index that is walked, */
+	uint32_t home;      /* and of its blocks; 0: any */
+	uint64_t indexed;   /* bytes in indexes */
+	uint64_t live, rest;
+};
+
+static void check_range(struct ss_block *b, void *arg)
+{
+	struct checker *c = arg;
+
+	c->indexed += b->size;
+	if (!ss_is_free_on(b, c->slot))
+		c->broken = "a range in an index is not free, or has another timeline's mark";
+	if (c->home && ss_home(b) != c->home)
+		c->broken = "a range is in an arena that is not its home";
+}
+
+static void check_index(struct checker *c, const struct ss_free_index *x, uint32_t slot, uint32_t home)
+{
+	uint64_t before = c->indexed;
+
+	c->slot = slot;
+	c->home = home;
+	ss_index_each(x, check_range, c);
+	if (c->indexed - before != x->bytes)
+		c->broken = "the bytes of an index do not add up";
+}
+
+/* The blocks of a segment tile it. */
+static void check_segment(struct checker *c, const struct ss_segment *seg)
+{
+	struct ss_core *core = ss_core_of(c->pool);
+	struct ss_block *prev = NULL;
+	uint64_t at = seg->base;
+
+	for (struct ss_block *b = ss_segment_first(core, seg); b; prev = b, b = ss_block_next(core, b)) {
+		unsigned state = atomic_load(&b->state);
+
+		if (b->addr != at || !b->size || b->size % SS_GRAIN || b->seg != seg)
+			c->broken = "blocks of a segment do not tile it";
+		if (ss_block_prev(b) != prev)
+			c->broken = "neighbours disagree";
+		if (ss_block_last_start(core, seg, b->addr + b->size - 1) != b)
+			c->broken = "the address map does not find a block's last byte";
+		if (state == SS_BLOCK_UNUSED)
+			c->broken = "an unused descriptor is in a segment";
+		at = b->addr + b->size;
+		*(state == SS_BLOCK_LIVE ? &c->live : &c->rest) += state == SS_BLOCK_GAP ? 0 : b->size;
+	}
+	if (at != seg->base + seg->size)
+		c->broken = "blocks do not fill their segment";
+}
+
+static void check_pool(struct ss_pool *pool, void *arg)
+{
+	struct checker *c = arg;
+	uint64_t queued = pool->caches.done->bytes;
+
+	c->pool = pool;
+	c->indexed = c->live = c->rest = 0;
+	ss_pool_lock(pool);
+	ss_caches_freeze(&pool->caches, true);
+	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
+		check_segment(c, seg);
+	check_index(c, &pool->mem.clean, SS_SLOT_CLEAN, 0);
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q)) {
+		check_index(c, &q->own, q->slot, q->slot + 1);
+		check_index(c, &q->foreign, q->slot, 0);
+		queued += q->bytes;
+	}
+	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
+		queued += e->bytes;
+	for (const struct ss_block *b = pool->unmarked; b; b = b->right)
+		queued += b->size;
+	if (c->live != ss_used(&pool->caches))
+		c->broken = "used bytes are not the sum of live blocks";
+	if (c->rest != queued + c->indexed)
+		c->broken = "free bytes are in no index, bin or epoch, or in two";
+	if (ss_reserved(pool) < c->live + c->rest)
+		c->broken = "reserved bytes are fewer than what the segments hold";
+	ss_caches_freeze(&pool->caches, false);
+	ss_pool_unlock(pool);
+}
+
+const char *ss_check(struct ss_core *core)
+{
+	struct checker c = {0};
+
+	ss_pools_each(core, -1, check_pool, &c);
+	return c.broken;
+}

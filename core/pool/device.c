@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices: the pools that each begins with, its peers, its reset, and what it looks like from
+ * outside.
+ *
+ * Locks: pools->lock, then pool locks one at a time.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "core/cache/fast_path.h"
+#include "core/pool/pool_state.h"
+
+static bool is_device(const struct ss_core *core, int dev)
+{
+	return dev >= 0 && dev < core->devices;
+}
+
+/* ---- the first use ------------------------------------------------------------------ */
+
+void ss_device_current_changed(struct ss_core *core, int dev)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct ss_pool *pool = atomic_load(&d->current), *classic = atomic_load(&d->classic);
+
+	/* With a maximum there is more to ask. */
+	atomic_store(&core->fast->current[dev],
+		     pool && !atomic_load(&pool->mem.max_bytes) ? &pool->caches : NULL);
+	atomic_store(&core->fast->frees[dev], pool && pool->is_default);
+	atomic_store(&core->fast->classic[dev], classic ? &classic->caches : NULL);
+	ss_recent_end(core);
+}
+
+static void learn(struct ss_core *core, int dev, const struct ss_device_info *info)
+{
+	core->info[dev] = *info;
+	ss_device_memory(core, dev)->limit = ss_amount_bytes(&core->opt.limit, info->total_bytes);
+}
+
+/* Asks the driver, with no lock held, then makes the device's pools. */
+static void device_init(struct ss_core *core, int dev)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct ss_device_info info = {0};
+	struct ss_pool *def, *classic;
+
+	if (core->drv.device_info(core->drv.ctx, dev, &info) != SS_OK)
+		return;
+	pthread_mutex_lock(&core->pools->lock);
+	if (!atomic_load(&d->known)) {
+		learn(core, dev, &info);
+		atomic_store(&d->known, true);
+	}
+	if (!atomic_load(&d->def)) {
+		classic = ss_pool_new(core, dev, true, true);
+		def = classic ? ss_pool_new(core, dev, false, true) : NULL;
+		if (classic && !def)
+			ss_pool_unmake(classic);
+		if (def) {
+			ss_order_classic(core, dev);
+			atomic_store(&d->classic, classic);
+			atomic_store(&d->current, def);
+			ss_device_current_changed(core, dev);
+			atomic_store_explicit(&d->def, def, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&core->pools->lock);
+}
+
+struct ss_pool *ss_device_pool(struct ss_core *core, int dev, size_t which)
+{
+	_Atomic(struct ss_pool *) *at;
+	struct ss_pool *pool;
+
+	if (!is_device(core, dev))
+		return NULL;
+	at = (void *)((char *)ss_device_pools(core, dev) + which);
+	pool = atomic_load_explicit(at, memory_order_acquire);
+	if (__builtin_expect(!pool, 0)) {
+		device_init(core, dev);
+		pool = atomic_load_explicit(at, memory_order_acquire);
+	}
+	return pool;
+}
+
+void ss_device_initial(struct ss_pool *pool)
+{
+	struct ss_core *core = ss_core_of(pool);
+	int dev = pool->mem.dev;
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct ss_growth growth = {.align = SS_GRAIN, .slot = SS_SLOT_CLEAN};
+
+	/* A pool that the program made may be gone soon, or not be allowed as much. */
+	if (atomic_load_explicit(&d->initial_done, memory_order_relaxed) || !core->opt.initial.set ||
+	    !(pool->classic || pool->is_default) || atomic_exchange(&d->initial_done, true))
+		return;
+	growth.size = ss_amount_bytes(&core->opt.initial, core->info[dev].total_bytes);
+	/* It is a wish: if the device is too full, growing on demand goes on. */
+	if (growth.size && ss_memory_grow(&pool->mem, &growth) != SS_OK && core->log)
+		fprintf(core->log, "somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
+			" bytes to reserve\n", dev, growth.size);
+}
+
+/* ---- from outside ---------------------------------------------------------------------- */
+
+static void sum_idle(struct ss_pool *pool, void *arg)
+{
+	uint64_t reserved = ss_reserved(pool);
+	uint64_t used = ss_used(&pool->caches) + atomic_load(&pool->kept);
+
+	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
+}
+
+uint64_t ss_idle_bytes(struct ss_core *core, int dev)
+{
+	uint64_t idle = 0;
+
+	ss_pools_each(core, dev, sum_idle, &idle);
+	return idle;
+}
+
+void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	uint64_t idle, left, limit, reserved;
+
+	/* Programs size what they will need before they allocate. */
+	if (core->opt.limit.set)
+		(void)ss_pool_default(core, dev);
+	idle = ss_idle_bytes(core, dev);
+	limit = dev >= 0 && dev < SS_MAX_DEVICES ? ss_device_memory(core, dev)->limit : 0;
+	left = *free_bytes + idle;
+	if (left > *total_bytes)
+		left = *total_bytes;
+	if (limit && limit < *total_bytes) {
+		reserved = atomic_load(&ss_device_memory(core, dev)->reserved);
+		*total_bytes = limit;
+		reserved -= reserved < idle ? reserved : idle;
+		if (left > limit - (reserved < limit ? reserved : limit))
+			left = limit - (reserved < limit ? reserved : limit);
+	}
+	*free_bytes = left;
+}
+
+/* ---- peers --------------------------------------------------------------------------------- */
+
+enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers)
+{
+	enum ss_status s = SS_OK;
+	struct ss_pool *pool;
+
+	if (!is_device(core, dev))
+		return SS_ERR_NO_DEVICE;
+	atomic_fetch_or(&ss_device_pools(core, dev)->peers, peers); /* for pools to come */
+	pool = ss_pool_classic(core, dev);
+	if (!pool)
+		return SS_ERR_NO_DEVICE;
+	/* A pool that goes with a reset needs nothing: the next one has the peers. */
+	if (!ss_pool_enter(pool))
+		return SS_OK;
+	if (atomic_load(&ss_device_pools(core, dev)->classic) == pool)
+		s = ss_memory_set_access(&pool->mem, peers, 0);
+	if (atomic_load(&pool->dying))
+		s = SS_OK;
+	ss_pool_leave(pool);
+	return s;
+}
+
+static void add_users(struct ss_pool *pool, void *arg)
+{
+	if (pool->mem.vmm || ss_reserved(pool))
+		*(uint64_t *)arg |= ss_pool_access(pool);
+}
+
+uint64_t ss_device_keeps(struct ss_core *core, int dev)
+{
+	uint64_t devices = 0, others = 0;
+
+	if (!is_device(core, dev))
+		return 0;
+	ss_pools_each(core, dev, add_users, &devices);
+	for (int other = 0; other < core->devices && !others; other++)
+		if (other != dev)
+			ss_pools_each(core, other, add_users, &others);
+	return others ? devices | 1ull << dev : devices;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void look_for_vmm(struct ss_pool *pool, void *arg)
+{
+	*(bool *)arg |= pool->mem.backing == SS_BACKING_VMM && ss_reserved(pool);
+}
+
+bool ss_must_unmap(struct ss_core *core, int dev)
+{
+	bool any = false;
+
+	if (is_device(core, dev) && core->info[dev].unmap_at_exit)
+		ss_pools_each(core, dev, look_for_vmm, &any);
+	return any;
+}
+
+static void unmap(struct ss_pool *pool, void *arg)
+{
+	(void)arg;
+	ss_memory_unmap_all(&pool->mem);
+}
+
+void ss_unmap(struct ss_core *core, int dev)
+{
+	ss_pools_each(core, dev, unmap, NULL);
+}
+
+/* Memory of the hip backing goes with hipDeviceReset by itself. */
+static bool outlives_reset(const struct ss_pool *pool)
+{
+	return pool->mem.backing != SS_BACKING_HIP;
+}
+
+static void reset_pool(struct ss_pool *pool, void *arg)
+{
+	const bool *idle = arg;
+	struct ss_core *core = ss_core_of(pool);
+
+	/* A thread that maps or gives access just now comes to its end first. */
+	if (ss_memory_claim(&pool->mem, true, NULL)) {
+		ss_stats_ended(pool);
+		ss_pool_drop_memory(pool, *idle && outlives_reset(pool));
+		ss_memory_unclaim(&pool->mem);
+	}
+	pthread_mutex_lock(&core->pools->lock);
+	if (!atomic_load(&pool->dying))
+		HASH_DEL(core->pools->by_handle, pool);
+	/* It ends when it is left. */
+	atomic_store(&pool->dying, true);
+	pthread_mutex_unlock(&core->pools->lock);
+}
+
+void ss_device_reset(struct ss_core *core, int dev, bool idle)
+{
+	struct ss_device_pools *d;
+
+	if (!is_device(core, dev))
+		return;
+	d = ss_device_pools(core, dev);
+	/* Its default pools are made anew at the next use. */
+	pthread_mutex_lock(&core->pools->lock);
+	atomic_store(&d->def, NULL);
+	atomic_store(&d->classic, NULL);
+	atomic_store(&d->current, NULL);
+	ss_device_current_changed(core, dev);
+	pthread_mutex_unlock(&core->pools->lock);
+	ss_pools_each(core, dev, reset_pool, &idle);
+	ss_order_reset(core, dev);
+	atomic_store(&d->initial_done, false);
+	atomic_store(&d->busy, NULL);
+	ss_pressed_set(core, dev, false);
+	atomic_store(&ss_device_memory(core, dev)->woken, false);
+	atomic_store(&ss_device_memory(core, dev)->low, false);
+	ss_recent_end(core);
+}
