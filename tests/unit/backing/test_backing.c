@@ -155,7 +155,7 @@ static void test_threshold_keep(void **state)
 	close_memory();
 }
 
-/* By age: a segment used again counts anew. */
+/* By age, which begins anew with each use. */
 static void test_age(void **state)
 {
 	EACH_BACKING(i) {
@@ -171,6 +171,12 @@ static void test_age(void **state)
 		give(b);
 		ss_fake_advance_ms(fake, 1000);
 		ss_memory_release(mem, 0, ss_now_ms(core) - 1500);
+		assert_reserved(8 * MIB);
+		/* Used meanwhile. */
+		b = take(8 * MIB, SS_GRAIN);
+		assert_non_null(b);
+		give(b);
+		ss_memory_release(mem, 0, ss_now_ms(core) - 500);
 		assert_reserved(8 * MIB);
 		ss_memory_release(mem, 0, ss_now_ms(core));
 		assert_reserved(0);
