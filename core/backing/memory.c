@@ -42,7 +42,6 @@ void ss_memory_finish(struct ss_memory *m)
 {
 	if (!m->core)
 		return;
-	ss_spares_return(m->core, &m->spares, 0);
 	pthread_cond_destroy(&m->mapped);
 	pthread_mutex_destroy(&m->lock);
 	m->core = NULL;

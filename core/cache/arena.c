@@ -230,6 +230,31 @@ static void pick(struct ss_block *b, void *arg)
 	p->list = b;
 }
 
+struct sum {
+	uint64_t bytes;
+	ss_range_test *may;
+	const void *arg;
+};
+
+static void add(struct ss_block *b, void *arg)
+{
+	struct sum *s = arg;
+
+	s->bytes += s->may(b, s->arg) ? b->size : 0;
+}
+
+uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
+{
+	struct sum s = {.may = may, .arg = arg};
+
+	ss_index_each(&q->own, add, &s);
+	ss_index_each(&q->foreign, add, &s);
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
+		for (struct ss_block *b = q->bin[i].head; b; b = b->left)
+			add(b, &s);
+	return s.bytes;
+}
+
 /* Takes what `may` is true for out of a bin. Returns it before `list`. */
 static struct ss_block *extract_bin(struct ss_stream_cache *q, unsigned i, const struct pick *p,
 				    struct ss_block *list)

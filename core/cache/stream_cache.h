@@ -130,6 +130,8 @@ struct ss_block *ss_arena_give(struct ss_stream_cache *q, uint64_t size, uint64_
 typedef bool ss_range_test(const struct ss_block *b, const void *arg);
 struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, ss_range_test *may,
 				  const void *arg);
+/* How many bytes that would be, of arena and bins. */
+uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const void *arg);
 /* Free bytes in bins and arena, and of them what is home elsewhere; without the lock: hints. */
 uint64_t ss_cache_free_hint(const struct ss_stream_cache *q);
 uint64_t ss_cache_foreign_hint(const struct ss_stream_cache *q);

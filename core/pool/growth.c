@@ -88,6 +88,21 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	return yes ? SS_FOUND : SS_NEXT;
 }
 
+/* Exported segments that are over go first, and what the driver would not take before. */
+static void retry_giving(struct ss_pool *pool)
+{
+	struct ss_core *core = ss_core_of(pool);
+	bool unreturned;
+
+	ss_pool_lock(pool);
+	unreturned = pool->mem.unreturned && !ss_order_capturing(core);
+	ss_pool_unlock(pool);
+	if ((atomic_load(&pool->kept) || unreturned) && ss_device_idle(core, pool->mem.dev, false)) {
+		ss_ipc_release(pool, false);
+		ss_memory_retry(&pool->mem);
+	}
+}
+
 enum ss_next ss_step_grow(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
@@ -97,13 +112,18 @@ enum ss_next ss_step_grow(struct ss_request *r)
 
 	if (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, false))
 		growth.move = may_move(r);
+	retry_giving(pool);
 	ss_pool_lock(pool);
+	if (growth.move)
+		ss_reclaim_all(pool); /* what this very stream freed may have completed by now */
 	growth.segment = segment_for(r, &v);
 	growth.ahead = ss_place_ahead(&v);
 	ss_pool_unlock(pool);
 	if (r->cache)
 		growth.slot = r->cache->slot;
 	s = ss_memory_grow(&pool->mem, &growth);
+	if (ss_device_low(ss_core_of(pool), pool->mem.dev))
+		ss_decay_strict(ss_core_of(pool), pool->mem.dev);
 	r->grown |= s == SS_OK;
 	if (s == SS_OK)
 		return SS_AGAIN;

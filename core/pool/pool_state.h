@@ -147,9 +147,11 @@ void ss_reclaim_all(struct ss_pool *pool);
 void ss_reclaim_foreign(struct ss_pool *pool);
 /* Empties the bins of completed blocks into the clean ranges. */
 void ss_reclaim_done(struct ss_pool *pool);
-/* What x may use by event order, or by the null stream's joins, moves into x's arena. */
+/* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size` bytes
+ * might come of it. */
 enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
-unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row);
+unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row,
+			    uint64_t size);
 /* After x was made to wait for it: what tl freed up to n moves into x's arena. */
 bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
 		      uint64_t n);

@@ -207,26 +207,55 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 	return true;
 }
 
-unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row)
+/* What x may use of q. False: nothing. */
+static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row,
+		       struct ss_stream_cache *q, struct ordered *o)
 {
 	bool follow = atomic_load_explicit(&pool->follow, memory_order_relaxed) || SS_MUTANT_IS(25);
-	struct ss_core *core = ss_core_of(pool);
-	unsigned rules = 0;
+
+	if (q->tl == x || !ss_cache_free_hint(q))
+		return false;
+	*o = (struct ordered){.row = row, .slot = q->slot};
+	/* The next command on the null stream joins every blocking stream that still exists by
+	 * then. */
+	o->all = ss_null_joins(ss_core_of(pool), x, q->tl) || SS_MUTANT_IS(1) ||
+		 (SS_MUTANT_IS(5) && ss_timeline_kind(q->tl) == SS_TL_NULL &&
+		  ss_timeline_kind(x) == SS_TL_BLOCKING);
+	return follow || o->all;
+}
+
+/* Bytes of other streams that x may use. */
+static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row)
+{
+	struct ordered o;
+	uint64_t bytes = 0;
 
 	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
 	     q = ss_cache_after(&pool->caches, q)) {
-		struct ordered o = {.row = row, .slot = q->slot};
-
-		if (q->tl == x || !ss_cache_free_hint(q))
+		if (!ordered_of(pool, x, row, q, &o))
 			continue;
-		/* The next command on the null stream joins every blocking stream that still
-		 * exists by then. */
-		o.all = ss_null_joins(core, x, q->tl) || SS_MUTANT_IS(1) ||
-			(SS_MUTANT_IS(5) && ss_timeline_kind(q->tl) == SS_TL_NULL &&
-			 ss_timeline_kind(x) == SS_TL_BLOCKING);
-		if ((follow || o.all) && move_ordered(pool, x, q, &o))
-			rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
+		ss_bias_visit(&q->lock);
+		bytes += ss_arena_bytes(q, is_ordered, &o);
+		ss_bias_unlock(&q->lock);
 	}
+	return bytes;
+}
+
+unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row,
+			    uint64_t size)
+{
+	struct ss_stream_cache *to = ss_cache_of_slot(&pool->caches, ss_timeline_slot(x));
+	uint64_t have = pool->mem.clean.bytes + (to ? ss_cache_free_hint(to) : 0);
+	unsigned rules = 0;
+	struct ordered o;
+
+	/* Too little to help would only be missed where it is. */
+	if (have + ordered_bytes(pool, x, row) < size)
+		return 0;
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q))
+		if (ordered_of(pool, x, row, q, &o) && move_ordered(pool, x, q, &o))
+			rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
 	return rules;
 }
 

@@ -307,7 +307,7 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		rules = ss_reclaim_ordered(pool, r->tl ? r->tl : ss_timeline_null(ss_core_of(pool),
-										  pool->mem.dev), row);
+										  pool->mem.dev), row, r->size);
 		yes = rules && ss_look(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event
 								: &pool->st.reuse_implicit);
 	}

@@ -418,7 +418,7 @@ static void run(const struct d_test *t)
 int main(int argc, char **argv)
 {
 	static const struct d_test *const more[] = { directed_memory, directed_calls,
-						     directed_lease };
+						     directed_arena };
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)

@@ -15,7 +15,7 @@ struct d_test {
 };
 #define T(f) { .name = #f, .fn = f }
 /* End with a NULL name. */
-extern const struct d_test directed_memory[], directed_calls[], directed_lease[];
+extern const struct d_test directed_memory[], directed_calls[], directed_arena[];
 
 void d_op(struct op op);
 void d_end(void);

@@ -48,12 +48,12 @@ static void trim_in_flight(void)
 
 #define MIB (1ull << 20)
 
-/* The pool holds 2 MiB and 8 BIG, has been asked for one more MiB, over and over, and
- * is steady. */
-static void make_steady(void)
+/* What was freed merges before a longer range is cut up, however often sizes came again before. */
+static void merges_before_cutting(void)
 {
 	struct ss_timeline *tl = ss_timeline_null(W->core, 0);
 	struct ss_pool *pool = ss_pool_default(W->core, 0);
+	uint64_t before;
 	void *p;
 
 	D(attr(4, 1ull << 40), alloc(0, NUL, 2 * MIB), alloc(1, NUL, 8 * BIG));
@@ -65,35 +65,14 @@ static void make_steady(void)
 		W->pool[POOL_DEFAULT(0)].frees++;
 	}
 	D(alloc(2, NUL, MIB), alloc(3, NUL, MIB), free_(2, NUL), free_(3, NUL));
-}
-
-/* What was freed merges before a longer range is cut up. */
-static void check_learning(void)
-{
-	uint64_t before = given();
-
+	D(free_(0, NUL), free_(1, NUL), ssync(NUL), trim(0));
+	CHECK(given() == 0);
+	before = given();
 	for (int i = 4; i < 8; i++)
 		D(alloc(i, NUL, MIB));
 	D(alloc(8, NUL, 8 * MIB), free_(8, NUL), free_(4, NUL), free_(5, NUL));
 	D(alloc(4, NUL, 2 * MIB), alloc(8, NUL, 8 * MIB));
 	CHECK(given() == before + 12 * MIB);
-}
-
-/* A pool that was steady and gave its memory back learns anew. */
-static void learns_again(void)
-{
-	make_steady();
-	D(free_(0, NUL), free_(1, NUL), ssync(NUL), trim(0));
-	CHECK(given() == 0);
-	check_learning();
-}
-
-/* And so does one of which more is used than before. */
-static void learns_more(void)
-{
-	make_steady();
-	D(alloc(2, NUL, 4 * MIB), alloc(3, NUL, 2 * MIB));
-	check_learning();
 }
 
 static void decay(void)
@@ -175,18 +154,6 @@ static void lag_leaves_clean(void)
 	lagging();
 	D(alloc(3, S(1), 3 * MIB));
 	CHECK(W->blk[3].used && given() == 8 * MIB);
-	D((struct op){ .kind = OP_RELEASE });
-}
-
-/* A block out of both, and the rest keeps its marks. */
-static void lag_joins(void)
-{
-	uint64_t p = lagging();
-
-	D(alloc(3, S(0), 3 * MIB + MIB / 2));
-	CHECK(at(3) == p);
-	D(alloc(4, S(1), MIB), alloc(5, S(1), MIB / 2));
-	CHECK(W->blk[5].used && given() == 8 * MIB);
 	D((struct op){ .kind = OP_RELEASE });
 }
 
@@ -343,72 +310,11 @@ static void free_twice(void)
 	CHECK(ss_free_classic(W->core, &here, NULL) == SS_ERR_FOREIGN);
 }
 
-/* What is joined is in use, however long a part of it was idle before: it decays from
- * when it is free again. */
-static void join_decays_late(void)
-{
-	uint64_t p;
-
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), 2 * MIB), alloc(1, S(0), 2 * MIB));
-	D(alloc(2, S(1), 2 * MIB), stall(S(1)), free_(2, S(1)), alloc(3, S(0), 2 * MIB));
-	CHECK(given() == 8 * MIB); /* stream 1 was asked: the device lags */
-	p = at(0);
-	D((struct op){ .kind = OP_TICK, .n = 1000 }, free_(0, S(0)), ssync(S(0)));
-	D((struct op){ .kind = OP_TICK, .n = 900 });
-	D(stall(S(0)), free_(1, S(0)), alloc(4, S(0), 3 * MIB));
-	CHECK(at(4) == p + MIB && given() == 8 * MIB);
-	D((struct op){ .kind = OP_RELEASE }, free_(4, S(0)), ssync(S(0)));
-	D((struct op){ .kind = OP_TICK, .n = 500 }, ssync(S(0)));
-	CHECK(given() == 8 * MIB);
-	for (int i = 0; i < 2; i++)
-		D((struct op){ .kind = OP_TICK, .n = 1500 }, dsync());
-	CHECK(given() == 2 * MIB);
-}
-
-/* A layer: what stays until its large blocks are gone is asked for among what does not. */
-static void layer(int stays)
-{
-	D(alloc(1, S(0), 8 * MIB), alloc(stays, S(0), 8 * MIB), free_(1, S(0)));
-	D(alloc(2, S(0), 4 * MIB), alloc(3, S(0), 4 * MIB), free_(2, S(0)), free_(3, S(0)));
-	D(alloc(1, S(0), 8 * MIB), free_(1, S(0)), ssync(S(0)), alloc(4, S(0), 2 * BIG));
-	D(alloc(5, S(0), 2 * BIG), free_(4, S(0)), free_(5, S(0)));
-}
-
-/* What stays has the lowest room, once the program did the same some times; but not while
- * another stream may still work there. */
-static void recurs(void)
-{
-	uint64_t p, before;
-
-	D(stream(0, NB), stream(1, NB), attr(4, 1ull << 40));
-	for (int i = 0; i < 12; i++)
-		D(alloc(1, S(0), 8 * MIB), alloc(2, S(0), 4 * MIB), free_(1, S(0)), free_(2, S(0)));
-	/* Chunks move for a large block. */
-	D(alloc(4, S(0), BIG), alloc(0, S(0), 2 * MIB), alloc(5, S(0), BIG), alloc(3, S(0), 2 * MIB));
-	D(alloc(6, S(0), 2 * BIG), alloc(7, S(0), 8 * MIB));
-	D(free_(4, S(0)), free_(5, S(0)), free_(6, S(0)), ssync(S(0)), alloc(4, S(0), 3 * BIG));
-	CHECK(d_stats().remaps > 0);
-	D(free_(4, S(0)), free_(0, S(0)), free_(3, S(0)), free_(7, S(0)), ssync(S(0)));
-	for (int i = 0; i < 6; i++) {
-		layer(0);
-		D(free_(0, S(0)), ssync(S(0)));
-	}
-	before = given();
-	layer(0);
-	p = at(0);
-	CHECK(p < at(1) && p < at(2) && p < at(4) && p < at(5));
-	D(event(0), record(0, S(0)), wait_(S(1), 0), stall(S(1)), kernel(S(1)), free_(0, S(1)));
-	D(trim(1ull << 40)); /* what it freed is where all can see it */
-	layer(6);
-	CHECK(at(6) != p);
-	CHECK(given() <= before + 8 * MIB);
-}
-
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
-	T(learns_again), T(learns_more), T(decay), { "late_fence", late_fence, .vram = 48 },
+	T(merges_before_cutting), T(decay), { "late_fence", late_fence, .vram = 48 },
 	{ "internal", internal, .vram = 48 },
-	T(busy_left_alone), T(lag_leaves_clean), T(lag_joins),
+	T(busy_left_alone), T(lag_leaves_clean), 
 	T(lag_keeps_marks),
 	T(waits_for_oldest), T(waits_not_long), T(waits_not_in_capture),
 	{ "internal_off", internal_off, .vram = 48 }, { "makes_room", makes_room, .vram = 48 },
@@ -416,8 +322,6 @@ const struct d_test directed_memory[] = {
 	{ "failure_changes_nothing", failure_changes_nothing, .vram = 128 },
 	{ "refused_once", refused_once, .vram = 128 },
 	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
-	{ "join_decays_late", join_decays_late, .prefix = true },
-	{ "recurs", recurs, .vmm = true },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
 	{ .name = NULL },
 };
