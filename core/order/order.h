@@ -105,7 +105,8 @@ struct ss_mark {
 
 /* The positions of all timelines that may work with memory of `dev` to which the devices in
  * `access` (a bit each) have access, destroyed ones that may still run included. Stores at most
- * `max`; returns how many there are. From then on all of them count as marked. */
+ * `max`; returns how many there are. From then on all of them count as marked. 0: host memory is
+ * out, or all slots are taken; then the memory must not be reused. */
 size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_mark *out, size_t max);
 /* A number that the next device-wide wait of the application passes; 0 while the streams that we
  * know are all there are. */

@@ -254,6 +254,28 @@ static void test_event_synced(void **state)
 	assert_int_equal(reported.dev, 0);
 }
 
+/* A record stands for what came before its call, and for what its stream had seen by then. */
+static void test_event_covers_no_more(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B), *c = stream(C);
+	struct ss_timeline *s = blocking((void *)0x4000), *null = ss_timeline_null(&core, 0);
+	uint64_t meanwhile, on_c = ss_timeline_now(c), on_null = ss_timeline_now(null);
+	struct ss_token t = ss_record_begin(&core, EVENT, a);
+
+	meanwhile = ss_timeline_now(a);
+	ss_record_end(&core, &t, true);
+	record(OTHER, c, true);
+	wait_for(OTHER, a, true);
+	wait_for(EVENT, b, true);
+	assert_true(ordered(a, c, on_c));
+	assert_true(ordered(b, a, meanwhile - 1));
+	assert_false(ordered(b, a, meanwhile));
+	assert_false(ordered(b, c, on_c));
+	record(EVENT, s, true);
+	wait_for(EVENT, b, true);
+	assert_false(ordered(b, null, on_null));
+}
+
 /* ---- the usual case in one call --------------------------------------------- */
 
 static int depth, long_ways, result;
@@ -581,6 +603,8 @@ static void *thread_main(void *arg)
 	assert_ptr_equal(ss_timeline_thread(&core, 0), tl);
 	ss_timeline_marked(tl);
 	ss_fake_enqueue(fake, 0, SS_NATIVE_PER_THREAD);
+	/* Here the handle of the other thread's stream means this thread's. */
+	assert_false(ss_fence_request(&core, *out, UINT64_MAX, SS_FENCE_LATE));
 	*out = tl;
 	ss_thread_exit(&core, false, 0);
 	return NULL;
@@ -588,7 +612,7 @@ static void *thread_main(void *arg)
 
 static void test_thread_stream(void **state)
 {
-	struct ss_timeline *mine = ss_timeline_thread(&core, 0), *other;
+	struct ss_timeline *mine = ss_timeline_thread(&core, 0), *other = mine;
 	pthread_t thread;
 	uint64_t n;
 
@@ -679,6 +703,43 @@ static void test_null_joins(void **state)
 	assert_false(ss_timeline_retire(&core, t));
 	assert_true(ss_timeline_retire(&core, s));
 	assert_false(ss_null_joins(&core, null, s));
+}
+
+/* What a wait for several streams covers. */
+static void test_scope(void **state)
+{
+	struct ss_timeline *null = ss_timeline_null(&core, 0), *s = blocking(A), *a = stream(B);
+	struct ss_timeline *far = ss_timeline_add(&core, 1, C, SS_TL_NONBLOCKING, true);
+	uint64_t on_null = ss_timeline_now(null), on_s = ss_timeline_now(s);
+	uint64_t on_a = ss_timeline_now(a), on_far = ss_timeline_now(far);
+	struct ss_token t;
+
+	sync_with(null, true, false);
+	assert_true(synced(null, on_null) && synced(s, on_s));
+	assert_false(synced(a, on_a));
+	/* A wait stream by stream may have missed one that is destroyed meanwhile. */
+	ss_timeline_marked(a);
+	ss_fake_enqueue(fake, 0, B);
+	t = ss_streams_sync_begin(&core, 0);
+	ss_timeline_retire(&core, a);
+	ss_sync_end(&core, &t, true, false);
+	assert_false(synced(a, on_a));
+	sync_device(0);
+	assert_true(synced(a, on_a));
+	assert_false(synced(far, on_far));
+	/* After a bypass it may have missed any, and a query proves nothing, but it still
+	 * enqueues the command that the application relies on. */
+	ss_distrust(&core, "test");
+	t = ss_streams_sync_begin(&core, 0);
+	ss_sync_end(&core, &t, true, true);
+	assert_int_equal(reported.count, 1);
+	assert_false(reported.idle);
+	ss_uncover(s);
+	t = ss_stream_query_begin(&core, s);
+	assert_false(ss_stream_uncovered(s));
+	on_s = ss_timeline_commanded(s);
+	ss_sync_end(&core, &t, true, false);
+	assert_false(synced(s, on_s));
 }
 
 /* ---- marks of many timelines --------------------------------------------------------- */
@@ -936,6 +997,7 @@ int main(void)
 		TEST(test_event_without_clock),
 		TEST(test_failed_calls),
 		TEST(test_event_synced),
+		TEST(test_event_covers_no_more),
 		TEST(test_usual_case),
 		TEST(test_fence_completes),
 		TEST(test_fence_late_and_exact),
@@ -950,6 +1012,7 @@ int main(void)
 		TEST(test_null_uncovered),
 		TEST(test_blocking_commanded),
 		TEST(test_null_joins),
+		TEST(test_scope),
 		TEST(test_marks),
 		TEST(test_marks_none),
 		TEST(test_wide),
