@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "bench/bench.h"
-#include "core/internal.h"
+#include "core/range/free_index.h"
 
 #define RANGES 1000000
 #define SEARCHES 20000
@@ -21,7 +21,7 @@ static uint64_t size_at_random(void)
 int main(void)
 {
 	struct ss_block *b = calloc(RANGES, sizeof(*b));
-	struct ss_heap *h = calloc(1, sizeof(*h));
+	struct ss_free_index *h = calloc(1, sizeof(*h));
 	double find[ROUNDS], take[ROUNDS];
 	uint64_t addr = SS_FRAME, sum = 0;
 
@@ -31,21 +31,21 @@ int main(void)
 		b[i].addr = addr;
 		b[i].size = size_at_random();
 		addr += b[i].size + SS_GRAIN;
-		ss_heap_insert(h, &b[i]);
+		ss_index_insert(h, &b[i]);
 	}
 	for (int r = 0; r < ROUNDS; r++) {
 		double start = cpu_ns();
 
 		for (int i = 0; i < SEARCHES; i++)
-			sum += ss_heap_best(h, size_at_random() / 2 + SS_GRAIN, SS_GRAIN)->addr;
+			sum += ss_index_best(h, size_at_random() / 2 + SS_GRAIN, SS_GRAIN)->addr;
 		find[r] = (cpu_ns() - start) / SEARCHES;
 		start = cpu_ns();
 		for (int i = 0; i < SEARCHES; i++) {
-			struct ss_block *best = ss_heap_best(h, size_at_random() / 2 + SS_GRAIN,
+			struct ss_block *best = ss_index_best(h, size_at_random() / 2 + SS_GRAIN,
 							     SS_GRAIN);
 
-			ss_heap_remove(h, best);
-			ss_heap_insert(h, best);
+			ss_index_remove(h, best);
+			ss_index_insert(h, best);
 		}
 		take[r] = (cpu_ns() - start) / SEARCHES;
 	}

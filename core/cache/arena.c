@@ -21,12 +21,16 @@ static void insert(struct ss_stream_cache *q, struct ss_block *b)
 {
 	ss_set_state(b, SS_BLOCK_FREE);
 	ss_index_insert(index_of(q, b), b);
+	if (ss_is_whole(b))
+		q->idle += b->size;
 }
 
 static void extract(struct ss_stream_cache *q, struct ss_block *b)
 {
 	ss_index_remove(index_of(q, b), b);
 	ss_set_state(b, SS_BLOCK_QUEUED);
+	if (ss_is_whole(b))
+		q->idle -= b->size;
 }
 
 /* Is b (NULL: no) a free range of the arena itself? Nobody else can make it one. */

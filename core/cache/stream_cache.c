@@ -154,6 +154,7 @@ void ss_cache_clear(struct ss_stream_cache *q)
 	ss_cache_drain(q);
 	memset(&q->own, 0, sizeof(q->own));
 	memset(&q->foreign, 0, sizeof(q->foreign));
+	q->idle = 0;
 	ss_bias_unlock(&q->lock);
 }
 

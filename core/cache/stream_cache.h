@@ -50,6 +50,7 @@ struct ss_stream_cache {
 	/* The arena: free ranges that were cut from it, merged, and what was freed on this stream
 	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
 	struct ss_free_index own, foreign;
+	uint64_t idle;                /* bytes of whole segments in the arena */
 	uint64_t clean_since;         /* ms: since when all is idle, at the latest, that came clean */
 	struct ss_spares spares;
 	struct ss_caches *set;

@@ -104,7 +104,7 @@ void ss_event_taint(struct ss_core *core, void *event, bool sticky)
 	ss_event_unlock(e, sticky ? state | STICKY : state);
 }
 
-void ss_events_finish(struct ss_core *core)
+void ss_order_events_finish(struct ss_core *core)
 {
 	struct ss_order *o = core->order;
 	struct ss_link *l;

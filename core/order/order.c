@@ -55,7 +55,7 @@ void ss_order_finish(struct ss_core *core)
 		ss_host_free(core, o->slots[i], sizeof(*o->slots[i]));
 	}
 	ss_table_finish(&o->by_handle);
-	ss_events_finish(core);
+	ss_order_events_finish(core);
 	pthread_mutex_destroy(&o->lock);
 	free(o->slots);
 	ss_host_free(core, o, sizeof(*o));

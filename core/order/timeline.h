@@ -229,7 +229,7 @@ enum ss_token_kind {
 struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
 				  uint64_t *pos);
 /* event.c: for the end of the core. */
-void ss_events_finish(struct ss_core *core);
+void ss_order_events_finish(struct ss_core *core);
 
 /* ---- stream_query.c and stream_end.c ------------------------------------------- */
 

@@ -70,7 +70,7 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 		if (!mark)
 			return false;
 	}
-	e = same(pool->epochs, mark, count, wide) ? pool->epochs : epoch_new(pool, mark, count, wide);
+	e = !count ? NULL : same(pool->epochs, mark, count, wide) ? pool->epochs : epoch_new(pool, mark, count, wide);
 	if (mark != few)
 		free(mark);
 	if (!e)

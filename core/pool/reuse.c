@@ -27,7 +27,7 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->used_high = ss_used_high(&pool->caches);
 	v->reserved = ss_reserved(pool);
 	v->reserved_high = atomic_load(&pool->mem.reserved_high);
-	v->idle = pool->mem.idle_bytes;
+	v->idle = pool->mem.idle_bytes + (r->cache ? r->cache->idle : 0);
 	v->device = d->limit && d->limit < total ? d->limit : total;
 	v->device_reserved = atomic_load(&d->reserved);
 	v->allocations = pool->budget.allocations;
@@ -50,8 +50,9 @@ static void count_allocations(struct ss_request *r)
 	}
 }
 
-struct neighbours {
+struct adoption {
 	struct ss_stream_cache *q;
+	bool all;              /* no other stream uses the pool */
 	struct ss_block *list; /* by ->request: the index must not change meanwhile */
 };
 
@@ -60,26 +61,27 @@ static bool is_own(const struct ss_stream_cache *q, const struct ss_block *b)
 	return ss_is_free_on(b, q->slot) && ss_home(b) == q->slot + 1;
 }
 
-static void pick_neighbour(struct ss_block *b, void *arg)
+static void pick(struct ss_block *b, void *arg)
 {
-	struct neighbours *n = arg;
+	struct adoption *a = arg;
 
-	if (!is_own(n->q, ss_block_prev(b)) && !is_own(n->q, ss_block_next(n->q->set->core, b)))
+	if (a->all ? a->q->set->memory->backing != SS_BACKING_VMM && ss_is_whole(b) :
+		     !is_own(a->q, ss_block_prev(b)) && !is_own(a->q, ss_block_next(a->q->set->core, b)))
 		return;
-	b->request = (uintptr_t)n->list;
-	n->list = b;
+	b->request = (uintptr_t)a->list;
+	a->list = b;
 }
 
-/* Clean ranges beside free ranges of the stream become part of its arena, and merge there.
- * q->lock held. */
-static void adopt_neighbours(struct ss_pool *pool, struct ss_stream_cache *q)
+/* Clean ranges beside free ranges of the stream become part of its arena, and merge there. If no
+ * other stream uses the pool, all do but idle segments, which may have to go. q->lock held. */
+static void adopt_clean(struct ss_pool *pool, struct ss_stream_cache *q)
 {
-	struct neighbours n = {.q = q};
+	struct adoption a = {.q = q, .all = q->set->count == 1};
 	struct ss_block *b;
 
-	ss_index_each(&pool->mem.clean, pick_neighbour, &n);
-	while ((b = n.list)) {
-		n.list = (struct ss_block *)(uintptr_t)b->request;
+	ss_index_each(&pool->mem.clean, pick, &a);
+	while ((b = a.list)) {
+		a.list = (struct ss_block *)(uintptr_t)b->request;
 		b->request = 0;
 		ss_clean_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);
@@ -109,12 +111,10 @@ static struct ss_block *from_arena(struct ss_request *r)
 
 	ss_bias_lock(&q->lock);
 	count_allocations(r);
-	if (r->pool->mem.clean.count && q->own.count)
-		adopt_neighbours(r->pool, q);
+	adopt_clean(r->pool, q);
 	b = ss_arena_take(q, r->size, r->align, r->cut);
 	if (!b && !r->cut && (idle = ss_arena_idle(q, r->size, r->align))) {
 		ss_view(r, &view);
-		view.idle += idle->size; /* it counts as in use, being in an arena */
 		r->passed = !ss_place_cut(&view, idle->size, r->size);
 		if (!r->passed)
 			b = ss_arena_take(q, r->size, r->align, true);

@@ -7,15 +7,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "core/internal.h"
+#include "core/range/free_index.h"
 
 #define MOST 2000
 #define STEPS 200
 
-static struct ss_heap heap;
+static struct ss_free_index heap;
 static struct ss_block block[MOST];
 static bool in[MOST];
 
@@ -40,7 +41,7 @@ static void check(unsigned count, uint64_t bytes)
 {
 	struct visit v = { 0 };
 
-	ss_heap_each(&heap, each, &v);
+	ss_index_each(&heap, each, &v);
 	assert_int_equal(v.count, count);
 	assert_int_equal(v.bytes, bytes);
 	assert_int_equal(heap.count, count);
@@ -65,9 +66,9 @@ static void test_each(void **state)
 			if (in[i]) {
 				block[i].addr = (uint64_t)i << 44;
 				block[i].size = (1 + (seed >> 40) % 64) << (8 + (seed >> 20) % 28);
-				ss_heap_insert(&heap, &block[i]);
+				ss_index_insert(&heap, &block[i]);
 			} else {
-				ss_heap_remove(&heap, &block[i]);
+				ss_index_remove(&heap, &block[i]);
 			}
 			count = in[i] ? count + 1 : count - 1;
 			bytes = in[i] ? bytes + block[i].size : bytes - block[i].size;
@@ -76,7 +77,7 @@ static void test_each(void **state)
 	}
 	for (int i = 0; i < MOST; i++)
 		if (in[i])
-			ss_heap_remove(&heap, &block[i]);
+			ss_index_remove(&heap, &block[i]);
 	memset(in, 0, sizeof(in));
 	check(0, 0);
 }
@@ -85,9 +86,9 @@ static void test_few(void **state)
 {
 	block[0].addr = 1 << 20;
 	block[0].size = 1 << 20;
-	ss_heap_insert(&heap, &block[0]);
+	ss_index_insert(&heap, &block[0]);
 	in[0] = true;
-	for (int i = 0; i < SS_HEAP_FL * SS_HEAP_SL; i++)
+	for (int i = 0; i < SS_INDEX_FL * SS_INDEX_SL; i++)
 		if (heap.bin[i] != &block[0])
 			heap.bin[i] = (struct ss_block *)1; /* who looks falls */
 	check(1, 1 << 20);
@@ -98,18 +99,18 @@ static void test_few(void **state)
 static void test_aligned(void **state)
 {
 	const uint64_t align = 2 << 20, size = align + SS_GRAIN;
-	struct ss_heap h = { 0 };
+	struct ss_free_index h = { 0 };
 
 	for (int i = 0; i < 100; i++) {
 		block[i].addr = ((uint64_t)i << 30) + SS_GRAIN;
 		block[i].size = size + (uint64_t)i * SS_GRAIN;
-		ss_heap_insert(&h, &block[i]);
+		ss_index_insert(&h, &block[i]);
 	}
-	assert_null(ss_heap_best(&h, size, align));
+	assert_null(ss_index_best(&h, size, align));
 	block[100].addr = (uint64_t)100 << 30;
 	block[100].size = size + 200 * SS_GRAIN;
-	ss_heap_insert(&h, &block[100]);
-	assert_ptr_equal(ss_heap_best(&h, size, align), &block[100]);
+	ss_index_insert(&h, &block[100]);
+	assert_ptr_equal(ss_index_best(&h, size, align), &block[100]);
 }
 
 int main(void)
