@@ -336,7 +336,7 @@ void ss_housekeep(struct ss_core *core, int dev, bool device_idle);
 
 /* ---- statistics --------------------------------------------------------- */
 
-#define SS_LADDER_ROWS 14
+#define SS_LADDER_ROWS 13
 
 struct ss_pool_stats {
 	int device;

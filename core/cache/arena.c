@@ -163,61 +163,6 @@ void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 
 /* ---- for other streams ---------------------------------------------------- */
 
-static bool completed(const struct ss_stream_cache *q, const struct ss_block *b, bool any)
-{
-	return !b->n || ss_mark_reached(q->set->core, q->slot, b->n, any) || SS_MUTANT_IS(52);
-}
-
-/* The smallest completed block on top of a bin that is long enough, out of its bin. */
-static struct ss_block *give_from_bin(struct ss_stream_cache *q, uint64_t size, uint64_t align,
-				      bool any, bool *later)
-{
-	struct ss_bin *best = NULL;
-	struct ss_block *b;
-
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1)) {
-		b = q->bin[i].head;
-		if (!b || !ss_fits(b, size, align) || spoils(b, size))
-			continue;
-		if (!completed(q, b, any))
-			*later = true;
-		else if (!best || b->size < best->size)
-			best = &q->bin[i];
-	}
-	if (!best)
-		return NULL;
-	b = best->head;
-	best->head = b->left;
-	q->blocks--;
-	q->bytes -= b->size;
-	return b;
-}
-
-struct ss_block *ss_arena_give(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool any,
-			       bool *later)
-{
-	struct ss_block *b = NULL, *at[2];
-
-	at[0] = ss_index_best_part(&q->own, size, align);
-	at[1] = ss_index_best_part(&q->foreign, size, align);
-	for (int i = 0; i < 2 && !b; i++) {
-		if (!at[i] || spoils(at[i], size))
-			continue;
-		if (completed(q, at[i], any))
-			b = at[i];
-		else
-			*later = true;
-	}
-	if (b)
-		extract(q, b);
-	else
-		b = give_from_bin(q, size, align, any, later);
-	b = b ? cut(q, b, size, align) : NULL;
-	if (b)
-		ss_set_home(b, 0);
-	return b;
-}
-
 struct pick {
 	struct ss_block *list; /* by ->request: the index must not change meanwhile */
 	ss_range_test *may;
@@ -281,14 +226,12 @@ static struct ss_block *extract_bin(struct ss_stream_cache *q, unsigned i, const
 }
 
 /* Block by block: neighbours that merged first would carry the later mark. */
-struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, ss_range_test *may,
-				  const void *arg)
+struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
 {
 	struct pick p = {.may = may, .arg = arg};
 	struct ss_block *list = NULL, *b;
 
-	if (!foreign_only)
-		ss_index_each(&q->own, pick, &p);
+	ss_index_each(&q->own, pick, &p);
 	ss_index_each(&q->foreign, pick, &p);
 	while ((b = p.list)) {
 		p.list = (struct ss_block *)(uintptr_t)b->request;
@@ -297,7 +240,7 @@ struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, 
 		b->left = list;
 		list = b;
 	}
-	for (unsigned i = foreign_only ? SS_BINS : ss_filled_from(q, 0); i < SS_BINS;
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS;
 	     i = ss_filled_from(q, i + 1))
 		list = extract_bin(q, i, &p, list);
 	return list;
@@ -312,14 +255,4 @@ uint64_t ss_cache_free_hint(const struct ss_stream_cache *q)
 	const volatile uint64_t *own = &q->own.bytes, *foreign = &q->foreign.bytes, *bins = &q->bytes;
 
 	return *own + *foreign + *bins;
-}
-
-#ifdef __SANITIZE_THREAD__
-__attribute__((no_sanitize_thread, noinline))
-#endif
-uint64_t ss_cache_foreign_hint(const struct ss_stream_cache *q)
-{
-	const volatile uint64_t *foreign = &q->foreign.bytes;
-
-	return *foreign;
 }

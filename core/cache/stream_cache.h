@@ -122,20 +122,14 @@ struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_
 struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align);
 /* b, which was taken out of the clean ranges, belongs to the arena from now on. memory->lock held. */
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
-/* `size` bytes at `align` that have completed, for another stream, in state QUEUED and of no home.
- * `any`: see ss_mark_reached. *later: there is such a range, but it has not completed. */
-struct ss_block *ss_arena_give(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool any,
-			       bool *later);
 /* Takes every range out of the arena and the bins for which `may` is true. They are QUEUED and
  * linked by ->left, with their marks. */
 typedef bool ss_range_test(const struct ss_block *b, const void *arg);
-struct ss_block *ss_arena_extract(struct ss_stream_cache *q, bool foreign_only, ss_range_test *may,
-				  const void *arg);
+struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg);
 /* How many bytes that would be, of arena and bins. */
 uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const void *arg);
-/* Free bytes in bins and arena, and of them what is home elsewhere; without the lock: hints. */
+/* Free bytes in bins and arena; without the lock: a hint. */
 uint64_t ss_cache_free_hint(const struct ss_stream_cache *q);
-uint64_t ss_cache_foreign_hint(const struct ss_stream_cache *q);
 
 /* ---- bytes in use: used_bytes.c ---------------------------------------------- */
 

@@ -15,8 +15,7 @@ static const struct row {
 } rows[] = {
 	{"a fair share", "host naps (hipMalloc that does not wait)", ss_step_share, true},
 	{"own and completed ranges", "pool lock, best fit", ss_step_own, false},
-	{"other streams' completed ranges", "a visit to each stream's cache", ss_step_other_streams, false},
-	{"everything completed, merged", "a walk over all free ranges", ss_step_gather, false},
+	{"what other streams freed, merged", "a walk over all free ranges", ss_step_other_streams, false},
 	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false},
 	{"asking the streams", "a query or a fence per stream", ss_step_ask, false},
 	{"waiting for the oldest frees", "host naps (hipMalloc that does not wait)", ss_step_wait, false},

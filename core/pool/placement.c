@@ -8,22 +8,24 @@
 #define ALLOCS_PER_CALL 22   /* and one more for so many allocations */
 #define SMALL (64ull << 20)  /* a pool of this size is not worth driver calls */
 #define SHARED (4ull << 20)  /* blocks smaller than this share a segment */
-#define HARMLESS 88          /* percent of the peak that segments in use may reach by a cut */
+#define EXCHANGE 2           /* driver calls: one segment comes, another goes */
+#define HARMLESS 88          /* percent of the peak that segments in use may reach by a cut; */
+#define HARMLESS_LEAST 25    /* one less for each driver call that was saved up, down to this */
 #define MISSES 8             /* percent of allocations: a pool with more grows ahead, */
 #define SEGMENT_AHEAD 64     /* by this part of itself (segments), */
 #define CHUNKS_AHEAD 128     /* or this one (vmm) */
 #define MANY_MISSES 10       /* percent: twice as far */
 #define GOOD_PART 8          /* of a device: a rest that would be missed */
 
-bool ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t calls)
+int64_t ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t calls)
 {
 	if (used_high > b->high) {
 		b->high = used_high;
 		b->calls_then = calls;
 		b->allocations_then = b->allocations;
 	}
-	return FREE_CALLS + (b->allocations - b->allocations_then) / ALLOCS_PER_CALL >=
-	       calls - b->calls_then + 2;
+	return (int64_t)(FREE_CALLS + (b->allocations - b->allocations_then) / ALLOCS_PER_CALL) -
+	       (int64_t)(calls - b->calls_then);
 }
 
 /* A `part`th of a pool that goes on growing; 0 for others. */
@@ -61,14 +63,17 @@ static bool cramps(const struct ss_view *v, uint64_t segment, uint64_t size)
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 {
 	uint64_t busy = v->reserved - v->idle;
+	int64_t percent = HARMLESS - (v->calls - EXCHANGE);
 
 	if (v->used_high < SMALL || segment <= ss_place_segment(v, size))
 		return true;
-	if (!v->calls_left)
+	if (v->calls < EXCHANGE)
 		return true;
 	if (cramps(v, segment, size))
 		return false;
 	/* Only what is cut off it keeps an idle segment from going back. That does no harm while
 	 * the segments in use leave room below the peak. */
-	return busy + segment <= v->used_high / 100 * HARMLESS;
+	if (percent < HARMLESS_LEAST)
+		percent = HARMLESS_LEAST;
+	return busy + segment <= v->used_high / 100 * (uint64_t)percent;
 }

@@ -36,7 +36,6 @@ struct ss_pool {
 	/* The rest is guarded by mem.lock. */
 	struct ss_epoch *epochs;        /* newest first */
 	struct ss_block *unmarked;      /* freed without host memory for an epoch; by ->right */
-	uint32_t next_giver;            /* slot of the stream that is asked for memory first */
 	uint32_t next_asked;            /* slot of the stream that is asked first how far it is */
 	bool trim_wanted;               /* a trim that must not wait was asked for: */
 	uint64_t trim_keep;
@@ -143,8 +142,6 @@ void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
 void ss_reclaim_epochs(struct ss_pool *pool);
 /* What has completed of every stream becomes clean, merged; `done` bins too. */
 void ss_reclaim_all(struct ss_pool *pool);
-/* What other streams freed of blocks that are not theirs, likewise. Cheap. */
-void ss_reclaim_foreign(struct ss_pool *pool);
 /* Empties the bins of completed blocks into the clean ranges. */
 void ss_reclaim_done(struct ss_pool *pool);
 /* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size` bytes

@@ -106,7 +106,7 @@ static bool is_reached(const struct ss_block *b, const void *arg)
 }
 
 /* What has completed of q becomes clean. Returns how many ranges that a mark had held. */
-static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q, bool foreign_only)
+static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
 	struct reached reached = {pool, q->slot};
 	struct ss_core *core = ss_core_of(pool);
@@ -114,7 +114,7 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q, 
 	struct ss_block *list, *b;
 
 	ss_bias_visit(&q->lock);
-	list = ss_arena_extract(q, foreign_only, is_reached, &reached);
+	list = ss_arena_extract(q, is_reached, &reached);
 	since = q->clean_since;
 	ss_bias_unlock(&q->lock);
 	for (b = list; b; b = b->left) {
@@ -126,17 +126,6 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q, 
 	return count;
 }
 
-void ss_reclaim_foreign(struct ss_pool *pool)
-{
-	uint64_t count = 0;
-
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
-		if (ss_cache_foreign_hint(q))
-			count += take_completed(pool, q, true);
-	count_settled(pool, count);
-}
-
 void ss_reclaim_all(struct ss_pool *pool)
 {
 	uint64_t count = 0;
@@ -146,7 +135,7 @@ void ss_reclaim_all(struct ss_pool *pool)
 	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
 	     q = ss_cache_after(&pool->caches, q))
 		if (ss_cache_free_hint(q))
-			count += take_completed(pool, q, false);
+			count += take_completed(pool, q);
 	count_settled(pool, count);
 }
 
@@ -185,7 +174,7 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 	struct ss_block *list, *b, *next;
 
 	ss_bias_visit(&from->lock);
-	list = ss_arena_extract(from, false, is_ordered, o);
+	list = ss_arena_extract(from, is_ordered, o);
 	ss_bias_unlock(&from->lock);
 	if (!list || !to)
 		return false;

@@ -32,7 +32,7 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->device_reserved = atomic_load(&d->reserved);
 	v->allocations = pool->budget.allocations;
 	v->misses = pool->st.misses;
-	v->calls_left = ss_budget_left(&pool->budget, v->used_high, pool->mem.calls);
+	v->calls = ss_budget_left(&pool->budget, v->used_high, pool->mem.calls);
 }
 
 /* Allocations since the ladder was here last, for this stream. q->lock held. */
@@ -206,85 +206,14 @@ static bool is_alone(const struct ss_request *r)
 	       !ss_cache_free_hint(pool->caches.done);
 }
 
-/* Makes what was freed on the stream known, if the runtime says that it is at its end. Pool lock
- * held, dropped meanwhile. */
-static bool at_end(struct ss_pool *pool, struct ss_stream_cache *q)
-{
-	bool yes;
-
-	if (!ss_stream_can_ask(ss_core_of(pool), q->tl) || !atomic_load(&pool->opportunistic))
-		return false;
-	ss_pool_unlock(pool);
-	yes = ss_stream_at_end(ss_core_of(pool), q->tl);
-	ss_pool_lock(pool);
-	return yes;
-}
-
-static struct ss_block *give(struct ss_request *r, struct ss_stream_cache *q, bool *later)
-{
-	bool any = r->pool->classic || atomic_load(&r->pool->opportunistic);
-	struct ss_block *b;
-
-	ss_bias_visit(&q->lock);
-	b = ss_arena_give(q, r->size, r->align, any || SS_MUTANT_IS(24), later);
-	ss_bias_unlock(&q->lock);
-	return b;
-}
-
-/* One completed range of one stream, which keeps the rest. Streams are asked in turns. Pool lock
- * held, dropped to ask one of them how far it is. */
-static struct ss_block *from_one(struct ss_request *r)
-{
-	struct ss_pool *pool = r->pool;
-	uint32_t first = pool->next_giver;
-	struct ss_stream_cache *q;
-	struct ss_block *b = NULL;
-	bool asked = false, later;
-
-	for (int round = 0; round < 2 && !b; round++)
-		for (q = ss_cache_after(&pool->caches, NULL); q && !b; q = ss_cache_after(&pool->caches, q)) {
-			if (q == r->cache || (q->slot < first) != (round == 1) ||
-			    ss_cache_free_hint(q) < r->size)
-				continue;
-			later = false;
-			b = give(r, q, &later);
-			if (!b && later && !asked) {
-				asked = true;
-				if (at_end(pool, q))
-					b = give(r, q, &later);
-			}
-			if (b)
-				pool->next_giver = q->slot + 1;
-		}
-	if (b && r->cache)
-		ss_set_home(b, r->cache->slot + 1);
-	return b;
-}
-
 enum ss_next ss_step_other_streams(struct ss_request *r)
-{
-	struct ss_pool *pool = r->pool;
-	bool yes;
-
-	if (is_alone(r))
-		return SS_NEXT;
-	ss_fence_poll(ss_core_of(pool), NULL, -1);
-	ss_pool_lock(pool);
-	ss_reclaim_epochs(pool);
-	ss_reclaim_done(pool);
-	ss_reclaim_foreign(pool);
-	yes = ss_look(r, NULL) || found(r, from_one(r), &pool->st.reuse_completed);
-	ss_pool_unlock(pool);
-	return yes ? SS_FOUND : SS_NEXT;
-}
-
-enum ss_next ss_step_gather(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	bool yes = false;
 
 	if (is_alone(r))
 		return SS_NEXT;
+	ss_fence_poll(ss_core_of(pool), NULL, -1);
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		ss_reclaim_all(pool);
