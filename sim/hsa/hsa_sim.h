@@ -6,7 +6,7 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
-#include "sim.h"
+#include "device/sim.h"
 
 enum sim_signal_op { SIG_LOAD, SIG_STORE, SIG_ADD, SIG_SUB, SIG_AND, SIG_OR, SIG_XOR, SIG_XCHG, SIG_CAS };
 

@@ -17,7 +17,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "sim.h"
+#include "device/sim.h"
 
 #define MAGIC 0x534d4950u
 #define SLOTS 2048

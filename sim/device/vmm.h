@@ -3,7 +3,7 @@
 #ifndef VMM_SIM_H
 #define VMM_SIM_H
 
-#include "sim.h"
+#include "device/sim.h"
 
 struct sim_phys {
 	uint64_t magic;

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sim.h"
+#include "device/sim.h"
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sim.h"
+#include "device/sim.h"
 
 enum { S_FAIL = 1, S_COST = 2, S_DEAD = 4, S_NODEV = 8, S_HOLD = 16 };
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim.h"
+#include "device/sim.h"
 
 struct sim_options sim_opt = {
 	.vram = 64ULL << 30,

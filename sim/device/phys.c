@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vmm.h"
+#include "device/vmm.h"
 
 static struct sim_phys *handles;
 

@@ -5,7 +5,7 @@
 
 #include <hip/hip_runtime_api.h>
 
-#include "sim.h"
+#include "device/sim.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vmm.h"
+#include "device/vmm.h"
 
 __thread const char *sim_device_work __attribute__((tls_model("initial-exec")));
 

@@ -2,7 +2,7 @@
 /* Address-ordered treaps: the address map, and heaps of free address space. */
 #include <stdlib.h>
 
-#include "sim.h"
+#include "device/sim.h"
 
 static void pull(struct sim_range *n)
 {
