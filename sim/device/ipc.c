@@ -1,46 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device memory between processes. The importer opens the exporter's VRAM
- * memfd through /proc/<pid>/fd and maps the segment; a small shared page per
- * device says which segments are exported and who holds them, so that memory
- * freed by its exporter is not handed out again under an importer.
+ * Device memory between processes. The importer opens the exporter's memfd through
+ * /proc/<pid>/fd and maps the allocation. One small shared table per device says what is
+ * exported and who has it open, so that memory which its exporter has freed is not handed
+ * out again while an importer uses it.
  *
- * Locks: ipc_lock guards the local tables; the shared page is atomics only,
- * because a peer may die at any point.
+ * Locks: ipc_lock guards this process's lists. The shared table is all atomics, because a
+ * process may die at any point. The address map's lock is taken inside ipc_lock.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "device/sim.h"
+#include "device/arena.h"
+#include "device/ipc.h"
+#include "device/options.h"
 
 #define MAGIC 0x534d4950u
 #define SLOTS 2048
 #define HOLDERS 24
 
+enum slot_state { SLOT_UNUSED, SLOT_LIVE, SLOT_FREED };
+
+/* One exported allocation, in the shared table. */
 struct slot {
-	_Atomic uint64_t token;   /* 0: never exported or freed */
+	_Atomic uint64_t token;       /* 0: never exported, or freed */
 	_Atomic uint64_t offset, size;
-	_Atomic uint32_t state;   /* 0 unused, 1 live, 2 freed by its owner */
-	_Atomic uint32_t holder[HOLDERS];
+	_Atomic uint32_t state;       /* a slot_state */
+	_Atomic uint32_t holder[HOLDERS];   /* process numbers of the importers, 0 = none */
 };
 
 static pthread_mutex_t ipc_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int fd;
 	struct slot *slots;
-} ctl[SIM_MAX_DEVICES];
+} ctl[SIM_MAX_DEVICES];            /* this process's tables of exports */
 
 struct import {
 	void *base;
 	size_t size;
 	struct slot *slots, *slot;
-	int holder;
+	int holder;                   /* index of this process in slot->holder */
 	uint64_t token;
 	uint32_t pid;
 	int refs;
@@ -57,19 +65,15 @@ int sim_open_peer_fd(uint32_t pid, int fd)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
+/* Creates the table of exports of a device. Caller holds ipc_lock. */
 static bool ctl_init(int device)
 {
 	void *p;
+	int fd;
 
 	if (ctl[device].slots)
 		return true;
-	int fd = memfd_create("somasim-ipc", MFD_CLOEXEC);
-	int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 200);
-
-	if (up >= 0) {
-		close(fd);
-		fd = up;
-	}
+	fd = sim_high_fd(memfd_create("somasim-ipc", MFD_CLOEXEC));
 	if (fd < 0 || ftruncate(fd, SLOTS * sizeof(struct slot)))
 		return false;
 	p = mmap(NULL, SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -82,7 +86,8 @@ static bool ctl_init(int device)
 	return true;
 }
 
-static bool held(struct slot *s)
+/* True if a living process has it open. Forgets those that have died. */
+static bool is_held(struct slot *s)
 {
 	bool any = false;
 
@@ -135,7 +140,7 @@ int sim_ipc_export(const struct sim_alloc *a, struct sim_ipc_handle *h)
 			struct slot *s = &ctl[a->device].slots[i];
 			uint32_t st = atomic_load(&s->state);
 
-			if (st == 1 || (st == 2 && held(s)))
+			if (st == SLOT_LIVE || (st == SLOT_FREED && is_held(s)))
 				continue;
 			e.slot = i;
 			break;
@@ -149,7 +154,7 @@ int sim_ipc_export(const struct sim_alloc *a, struct sim_ipc_handle *h)
 		atomic_store(&s->offset, a->r.base - (uintptr_t)d->arena);
 		atomic_store(&s->size, a->r.size);
 		atomic_store(&s->token, e.token | 1);
-		atomic_store(&s->state, 1);
+		atomic_store(&s->state, SLOT_LIVE);
 		e.token |= 1;
 		sim_update((void *)a->r.base, set_slot, &e);
 	}
@@ -164,19 +169,20 @@ int sim_ipc_export(const struct sim_alloc *a, struct sim_ipc_handle *h)
 	return 0;
 }
 
-bool sim_ipc_pinned(int device, int slot)
+bool sim_ipc_is_open(int device, int slot)
 {
-	return sim_opt.quirk[SIM_Q_IPC_PINNED] || (ctl[device].slots && held(&ctl[device].slots[slot]));
+	return sim_opt.quirk[SIM_Q_IPC_PINNED] || (ctl[device].slots && is_held(&ctl[device].slots[slot]));
 }
 
-void sim_ipc_freed(int device, int slot)
+void sim_ipc_revoke(int device, int slot)
 {
 	if (ctl[device].slots) {
 		atomic_store(&ctl[device].slots[slot].token, 0);
-		atomic_store(&ctl[device].slots[slot].state, 2);
+		atomic_store(&ctl[device].slots[slot].state, SLOT_FREED);
 	}
 }
 
+/* Maps the memory of another process and enters this process as its holder. */
 static void *map_peer(const struct sim_ipc_handle *h, size_t size, struct import *im)
 {
 	struct slot *slots, *s;
@@ -196,30 +202,31 @@ static void *map_peer(const struct sim_ipc_handle *h, size_t size, struct import
 	if (slots == MAP_FAILED)
 		goto out;
 	s = &slots[index];
-	/* Register first, look second: the exporter frees in the other order. */
+	/* The importer enters itself first and checks the state second; the exporter changes
+	 * the state first and looks for importers second. So one of them sees the other. */
 	for (im->holder = 0; im->holder < HOLDERS; im->holder++) {
 		uint32_t none = 0;
 
 		if (atomic_compare_exchange_strong(&s->holder[im->holder], &none, (uint32_t)getpid()))
 			break;
 	}
-	if (im->holder < HOLDERS && atomic_load(&s->state) == 1 &&
+	if (im->holder < HOLDERS && atomic_load(&s->state) == SLOT_LIVE &&
 	    atomic_load(&s->token) == h->token && atomic_load(&s->offset) == h->offset) {
 		size_t len = atomic_load(&s->size);
 
 		if (SIM_ALIGN(size, SIM_PAGE) <= len && lseek(fd, 0, SEEK_END) >= (off_t)(h->offset + len)) {
-			/* A segment opens where one would: 2 MiB aligned. */
-			char *v = mmap(NULL, len + SIM_BIG, PROT_NONE,
+			/* Large memory is aligned here as it is in the exporter. */
+			char *v = mmap(NULL, len + SIM_HUGE_PAGE, PROT_NONE,
 				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 			if (v != MAP_FAILED) {
-				char *at = (char *)SIM_ALIGN((uintptr_t)v, len >= SIM_BIG ? SIM_BIG : SIM_PAGE);
+				char *at = (char *)SIM_ALIGN((uintptr_t)v, len >= SIM_HUGE_PAGE ? SIM_HUGE_PAGE : SIM_PAGE);
 
 				p = mmap(at, len, PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (off_t)h->offset);
 				if (at > v)
 					munmap(v, (size_t)(at - v));
-				munmap(at + len, SIM_BIG - (size_t)(at - v));
+				munmap(at + len, SIM_HUGE_PAGE - (size_t)(at - v));
 			}
 			im->size = len;
 		}
@@ -256,7 +263,7 @@ void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bo
 		for (im = imports; im; im = im->next)
 			if (im->share && im->token == h->token && im->pid == h->pid) {
 				im->refs++;
-				/* The mapping is of the device that opened it last. */
+				/* The mapping belongs to the device that opened it last. */
 				sim_update(im->base, set_device, &device);
 				pthread_mutex_unlock(&ipc_lock);
 				return im->base;
@@ -283,7 +290,8 @@ void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bo
 	a.id = sim_next_id();
 	a.access = ~0u;
 	a.slot = -1;
-	sim_map_add(&a); /* before another thread can be given the same mapping */
+	/* The lock is held: no other thread may see the import without its map entry. */
+	sim_map_add(&a);
 	pthread_mutex_unlock(&ipc_lock);
 	return p;
 }

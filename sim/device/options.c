@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The one table of SOMASIM_ variables and the one table of quirks. */
+/* The table of the SOMASIM_ variables, the table of quirks, and their parser. */
 #include <ctype.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "device/sim.h"
+#include "device/macros.h"
+#include "device/options.h"
 
 struct sim_options sim_opt = {
 	.vram = 64ULL << 30,
@@ -49,7 +52,7 @@ static const struct {
 	{ "SOMASIM_QUIRKS", K_QUIRKS, NULL, 0, 0 },
 };
 
-/* Names follow the rows of the known-problem tables (README explains). */
+/* The README says what each quirk plays. */
 static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_THRESHOLD_IGNORED] = "threshold-ignored",
 	[SIM_Q_SETACCESS_TAIL] = "setaccess-tail",
@@ -129,7 +132,7 @@ static bool parse_version(const char *s, int *out)
 
 	if (sscanf(s, "%d.%d", &major, &minor) != 2)
 		return false;
-	/* Any version behaves as the nearest one that was studied below it. */
+	/* A version behaves as the nearest studied one at or below it. */
 	int v = major * 10 + (minor > 9 ? 9 : minor);
 
 	*out = v >= 70 ? 72 : v >= 60 ? 64 : v >= 55 ? 57 : 52;
@@ -176,23 +179,12 @@ static bool parse(const char *s, size_t i)
 	}
 }
 
-uint64_t sim_mix(uint64_t *state)
+void sim_print_seed(void)
 {
-	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
-/* Once, and only when device work really starts: a process that never
- * touches HIP says nothing. */
-void sim_say_seed(void)
-{
-	static atomic_int said;
+	static atomic_int printed;
 
 	if (sim_opt.verbose || (!seeded && sim_opt.delay_us && getenv("SOMASIM_QUIET") == NULL))
-		if (!atomic_exchange(&said, 1))
+		if (!atomic_exchange(&printed, 1))
 			fprintf(stderr, "somasim: seed %llu\n", (unsigned long long)sim_opt.seed);
 }
 
@@ -212,5 +204,5 @@ __attribute__((constructor(101))) static void options_init(void)
 	}
 	if (sim_opt.vram < (16 << 20))
 		sim_opt.vram = 16 << 20;
-	sim_opt.vram &= ~(SIM_BIG - 1);
+	sim_opt.vram &= ~(SIM_HUGE_PAGE - 1);
 }

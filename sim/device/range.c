@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Address-ordered treaps: the address map, and heaps of free address space. */
-#include <stdlib.h>
+/* Address-ordered treaps. */
+#include <stdatomic.h>
 
-#include "device/sim.h"
+#include "device/macros.h"
+#include "device/range.h"
 
-static void pull(struct sim_range *n)
+static void update_max(struct sim_range *n)
 {
 	size_t m = n->size;
 
@@ -34,11 +35,11 @@ static void split(struct sim_range *t, uintptr_t key, struct sim_range **a, stru
 	} else if (t->base < key) {
 		split(t->r, key, &t->r, b);
 		*a = t;
-		pull(t);
+		update_max(t);
 	} else {
 		split(t->l, key, a, &t->l);
 		*b = t;
-		pull(t);
+		update_max(t);
 	}
 }
 
@@ -48,11 +49,11 @@ static struct sim_range *merge(struct sim_range *a, struct sim_range *b)
 		return a ? a : b;
 	if (a->prio > b->prio) {
 		a->r = merge(a->r, b);
-		pull(a);
+		update_max(a);
 		return a;
 	}
 	b->l = merge(a, b->l);
-	pull(b);
+	update_max(b);
 	return b;
 }
 
@@ -118,47 +119,4 @@ struct sim_range *sim_range_fit(struct sim_range *t, size_t size, size_t align)
 	if (t->size >= size && SIM_ALIGN(t->base, align) - t->base <= t->size - size)
 		return t;
 	return sim_range_fit(t->r, size, align);
-}
-
-void sim_space_add(struct sim_space *s, uintptr_t base, size_t size)
-{
-	struct sim_range *p = sim_range_floor(s->free, base);
-	struct sim_range *n = sim_range_next(s->free, base);
-
-	if (p && p->base + p->size == base) {
-		sim_range_remove(&s->free, p);
-		p->size += size;
-	} else {
-		p = calloc(1, sizeof *p);
-		if (!p)
-			abort();
-		p->base = base;
-		p->size = size;
-	}
-	if (n && p->base + p->size == n->base) {
-		sim_range_remove(&s->free, n);
-		p->size += n->size;
-		free(n);
-	}
-	sim_range_insert(&s->free, p);
-}
-
-uintptr_t sim_space_take(struct sim_space *s, size_t size, size_t align)
-{
-	struct sim_range *n = sim_range_fit(s->free, size, align);
-	uintptr_t base, at;
-	size_t len;
-
-	if (!n)
-		return 0;
-	base = n->base;
-	len = n->size;
-	at = SIM_ALIGN(base, align);
-	sim_range_remove(&s->free, n);
-	free(n);
-	if (at > base)
-		sim_space_add(s, base, at - base);
-	if (at + size < base + len)
-		sim_space_add(s, at + size, base + len - at - size);
-	return at;
 }

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What calls beside a capture may do, and which of them lose it: the capture
- * table, by version and mode.
+ * What calls may do while some stream captures, and which of them invalidate the capture: the
+ * capture table, by release and mode.
  *
- * Locks: cap_lock (capture.c).
+ * Locks: capture_lock (capture.c).
  */
-#include "capture.h"
+#include "device/macros.h"
+#include "hip/capture.h"
+#include "hip/capture_guard.h"
+#include "hip/capture_state.h"
+#include "hip/handle.h"
+#include "hip/thread_state.h"
+#include "hip/version.h"
 
-/* CHECK_STREAM_CAPTURE_SUPPORTED: calls that may wait or touch the device. */
+/* CHECK_STREAM_CAPTURE_SUPPORTED of the real runtime. */
 hipError_t guard_unsafe(void)
 {
 	int mode;
@@ -15,10 +21,10 @@ hipError_t guard_unsafe(void)
 
 	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)))
 		return hipSuccess;
-	mode = sim_self()->capture_mode;
+	mode = thread_state.capture_mode;
 	if (mode == hipStreamCaptureModeRelaxed)
 		return hipSuccess;
-	pthread_mutex_lock(&cap_lock);
+	pthread_mutex_lock(&capture_lock);
 	for (struct capture *c = captures; c; c = c->next) {
 		bool mine = c->mode != hipStreamCaptureModeRelaxed && pthread_equal(c->thread, pthread_self());
 		bool global = mode == hipStreamCaptureModeGlobal && c->mode == hipStreamCaptureModeGlobal;
@@ -29,24 +35,25 @@ hipError_t guard_unsafe(void)
 		if (V6)
 			c->invalid = true;
 	}
-	pthread_mutex_unlock(&cap_lock);
+	pthread_mutex_unlock(&capture_lock);
 	return hit ? hipErrorStreamCaptureUnsupported : hipSuccess;
 }
 
-/* Any capture at all, whoever began it and in which mode. */
-static hipError_t guard_any(hipError_t e, bool global_only, bool inv)
+/* Fails with e if any thread captures (in global mode, with global_only set), and then
+ * invalidates those captures if told to. */
+static hipError_t guard_any(hipError_t e, bool global_only, bool invalidate)
 {
 	bool hit = false;
 
-	pthread_mutex_lock(&cap_lock);
+	pthread_mutex_lock(&capture_lock);
 	for (struct capture *c = captures; c; c = c->next) {
 		if (global_only && c->mode != hipStreamCaptureModeGlobal)
 			continue;
 		hit = true;
-		if (inv)
+		if (invalidate)
 			c->invalid = true;
 	}
-	pthread_mutex_unlock(&cap_lock);
+	pthread_mutex_unlock(&capture_lock);
 	return hit ? e : hipSuccess;
 }
 
@@ -64,20 +71,20 @@ hipError_t guard_device_sync(void)
 	return guard_any(hipErrorStreamCaptureUnsupported, false, true);
 }
 
-/* Pools as objects: beside a capture in global mode, or one of this thread that is not
- * relaxed. The thread's own mode is not asked, and the capture lives on. */
+/* These calls fail if there is a capture in global mode, or a thread-local one of this thread.
+ * The thread's own mode does not matter, and the capture stays valid. */
 hipError_t guard_mempool(void)
 {
 	bool hit = false;
 
 	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)) || !V7)
 		return hipSuccess;
-	pthread_mutex_lock(&cap_lock);
+	pthread_mutex_lock(&capture_lock);
 	for (struct capture *c = captures; c; c = c->next)
 		hit |= c->mode == hipStreamCaptureModeGlobal ||
 		       (c->mode == hipStreamCaptureModeThreadLocal &&
 			pthread_equal(c->thread, pthread_self()));
-	pthread_mutex_unlock(&cap_lock);
+	pthread_mutex_unlock(&capture_lock);
 	return hit ? hipErrorStreamCaptureUnsupported : hipSuccess;
 }
 
@@ -85,36 +92,36 @@ hipError_t guard_stream(struct stream *s)
 {
 	hipError_t e = hipSuccess;
 
-	pthread_mutex_lock(&cap_lock);
-	if (s->cap) {
+	pthread_mutex_lock(&capture_lock);
+	if (s->capture) {
 		e = hipErrorStreamCaptureUnsupported;
 		if (V6)
-			s->cap->invalid = true;
+			s->capture->invalid = true;
 	}
-	pthread_mutex_unlock(&cap_lock);
+	pthread_mutex_unlock(&capture_lock);
 	return e;
 }
 
-/* 6.4.3 takes an event for a captured one when the stream on which it was last recorded is
- * captured now, however long before that was, and be it another stream of the same handle;
- * in every mode. (5.7.1 and 7.2.4 do not; observed.) */
+/* The capture to which an event belongs, or NULL. On 6.4.3 an event also belongs to the
+ * capture of the stream on which it was last recorded, however long ago, and even if the
+ * handle is another stream's by now. 5.7.1 and 7.2.4 do not do this. (All observed.) */
 static struct capture *capture_of(struct event *ev)
 {
-	struct capture *c = capture_by_id(ev->cap_id);
-	struct stream *s = stream_of(ev->on);
+	struct capture *c = capture_by_id(ev->capture_id);
+	struct stream *s = stream_of(ev->recorded_on);
 
-	return c || !V6 || V7 || !s ? c : s->cap;
+	return c || !V6 || V7 || !s ? c : s->capture;
 }
 
-hipError_t guard_event_query(struct event *ev, bool sync)
+hipError_t guard_event(struct event *ev, bool sync)
 {
 	struct capture *c;
 
-	pthread_mutex_lock(&cap_lock);
+	pthread_mutex_lock(&capture_lock);
 	c = capture_of(ev);
 	if (c && V6)
 		c->invalid = true;
-	pthread_mutex_unlock(&cap_lock);
+	pthread_mutex_unlock(&capture_lock);
 	if (c)
 		return V6 ? hipErrorCapturedEvent : hipSuccess;
 	return sync || V7 ? guard_unsafe() : hipSuccess;
@@ -124,24 +131,12 @@ bool blocking_capture_on(int device, struct stream *except)
 {
 	bool hit = false;
 
-	pthread_mutex_lock(&cap_lock);
+	pthread_mutex_lock(&capture_lock);
 	for (struct capture *c = captures; c; c = c->next)
-		for (size_t i = 0; i < c->nstreams; i++)
+		for (size_t i = 0; i < c->stream_count; i++)
 			if (c->streams[i] != except && c->streams[i]->device == device &&
 			    c->streams[i]->flags != hipStreamNonBlocking)
 				hit = true;
-	pthread_mutex_unlock(&cap_lock);
+	pthread_mutex_unlock(&capture_lock);
 	return hit;
-}
-
-bool stream_capturing(struct stream *s)
-{
-	bool yes;
-
-	if (!s || !atomic_load(&captures_live))
-		return false;
-	pthread_mutex_lock(&cap_lock);
-	yes = s->cap != NULL;
-	pthread_mutex_unlock(&cap_lock);
-	return yes;
 }

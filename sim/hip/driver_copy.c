@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies that the driver API describes by a structure. */
-#include "hip.h"
+#include "device/command.h"
+#include "device/transfer.h"
+#include "hip/copy.h"
+#include "hip/entry_points.h"
+#include "hip/version.h"
 
-/* The members of HIP_MEMCPY3D, whose numbers are size_t since 6.0, whatever the headers say. */
+/* The members of HIP_MEMCPY3D. Sizes are size_t since 6.0, whatever the header says. */
 #define BOX(number) { \
 	number sx, sy, sz, slod; \
 	int stype; \
@@ -16,8 +20,9 @@
 }
 struct box_5 BOX(unsigned int);
 struct box_6 BOX(size_t);
-_Static_assert(sizeof(struct box_5) == 128 && sizeof(struct box_6) == 184, "as HIP lays them out");
+_Static_assert(sizeof(struct box_5) == 128 && sizeof(struct box_6) == 184, "the layouts of HIP 5 and 6");
 
+/* The parameters in the layout of 6.0, whatever release is played. */
 static struct box_6 widen(const void *params)
 {
 	const struct box_5 *p = params;
@@ -31,10 +36,10 @@ static struct box_6 widen(const void *params)
 #undef C
 }
 
-struct cmd *drv3d_cmd(const HIP_MEMCPY3D *params)
+struct sim_command *driver_copy3d_command(const HIP_MEMCPY3D *params)
 {
 	struct box_6 p;
-	struct cmd *c;
+	struct sim_command *c;
 	char *d;
 	const char *s;
 
@@ -45,7 +50,7 @@ struct cmd *drv3d_cmd(const HIP_MEMCPY3D *params)
 	s = p.shost ? p.shost : p.sarr ? p.sarr->data : p.sdev;
 	if (!d || !s)
 		return NULL;
-	c = cmd_new(C_COPY);
+	c = sim_copy_command();
 	c->copy.dpitch = p.dp ? p.dp : p.w;
 	c->copy.spitch = p.sp ? p.sp : p.w;
 	c->copy.dslice = c->copy.dpitch * (p.dr ? p.dr : p.h);
@@ -60,7 +65,7 @@ struct cmd *drv3d_cmd(const HIP_MEMCPY3D *params)
 
 static hipError_t drv3d(const HIP_MEMCPY3D *p, hipStream_t h, bool wait)
 {
-	struct cmd *c = drv3d_cmd(p);
+	struct sim_command *c = driver_copy3d_command(p);
 
 	return c ? submit_copy(h, c, hipMemcpyDefault, wait) : hipErrorInvalidValue;
 }
@@ -83,7 +88,7 @@ static hipError_t param2d(const hip_Memcpy2D *p, hipStream_t h, bool wait)
 
 	if (!p)
 		return hipErrorInvalidValue;
-	/* The type's numbers changed in 6.0; which field is set did not. */
+	/* The numbers of the memory types changed in 6.0, so the pointers that are set decide. */
 	d = p->dstHost && !p->dstDevice ? p->dstHost : p->dstArray ? p->dstArray->data : p->dstDevice;
 	s = p->srcHost && !p->srcDevice ? p->srcHost : p->srcArray ? p->srcArray->data : p->srcDevice;
 	dp = p->dstPitch ? p->dstPitch : p->WidthInBytes;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of results, and the last error of a thread. */
-#include "hip.h"
+/* Names and descriptions of results. */
+#include <hip/hip_runtime_api.h>
+
+#include "hip/entry_points.h"
 
 static const struct {
 	int code;

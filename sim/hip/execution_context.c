@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Execution contexts (7.14), and what else is newer than 7.2: pools by place, batches, and
- * prefetches of lists. A context here only has streams; it divides no device.
+ * Execution contexts (7.14). Here a context only has streams; it does not divide a device.
  *
- * Locks: lock (which streams a context has), above the locks of streams.
+ * Locks: lock guards which streams a context has. The table of streams is read inside it.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hip.h"
-#include "pool.h"
+#include "device/macros.h"
+#include "hip/entry_points.h"
+#include "hip/handle.h"
+#include "hip/stream.h"
+#include "hip/thread_state.h"
 
 #define STREAMS 256
 
@@ -82,8 +85,8 @@ hipError_t i_hipExecutionCtxGetId(void *ctx, unsigned long long *id)
 	return hipSuccess;
 }
 
-/* Those that are no more leave here. Lock held. */
-static void tidy(struct context *c)
+/* Forgets streams that were destroyed. Caller holds lock. */
+static void forget_destroyed(struct context *c)
 {
 	unsigned n = 0;
 
@@ -104,7 +107,7 @@ hipError_t i_hipExecutionCtxStreamCreate(hipStream_t *out, void *ctx, unsigned f
 	if (e)
 		return e;
 	pthread_mutex_lock(&lock);
-	tidy(c);
+	forget_destroyed(c);
 	if (c->count < STREAMS)
 		c->streams[c->count++] = *out;
 	pthread_mutex_unlock(&lock);
@@ -118,7 +121,7 @@ hipError_t i_hipExecutionCtxDestroy(void *ctx)
 	if (!c || c->primary)
 		return hipErrorInvalidValue;
 	pthread_mutex_lock(&lock);
-	tidy(c);
+	forget_destroyed(c);
 	for (unsigned i = 0; i < c->count; i++)
 		atomic_store(&stream_of(c->streams[i])->detached, true);
 	pthread_mutex_unlock(&lock);
@@ -126,7 +129,7 @@ hipError_t i_hipExecutionCtxDestroy(void *ctx)
 	return hipSuccess;
 }
 
-/* As a program would with each stream for itself. */
+/* Calls `what` for each stream, as a program could do itself. */
 static hipError_t each(struct context *c, hipError_t (*what)(hipStream_t, void *), void *arg)
 {
 	hipError_t e = hipSuccess;
@@ -136,7 +139,7 @@ static hipError_t each(struct context *c, hipError_t (*what)(hipStream_t, void *
 	if (!c)
 		return hipErrorInvalidValue;
 	pthread_mutex_lock(&lock);
-	tidy(c);
+	forget_destroyed(c);
 	n = c->count;
 	memcpy(list, c->streams, n * sizeof *list);
 	pthread_mutex_unlock(&lock);
@@ -155,7 +158,7 @@ static hipError_t wait_for(hipStream_t s, void *event)
 	return i_hipStreamWaitEvent(s, event, 0);
 }
 
-/* The first stream waits for the others, and the event is recorded there. */
+/* Makes the first stream wait for the others; the event is then recorded on it. */
 static hipError_t gather(hipStream_t s, void *first)
 {
 	hipEvent_t e;
@@ -193,54 +196,4 @@ hipError_t i_hipExecutionCtxRecordEvent(void *ctx, hipEvent_t event)
 		return hipErrorInvalidHandle;
 	e = each(ctx, gather, &first);
 	return e || !first ? e : i_hipEventRecord(event, first);
-}
-
-/* ---- pools by place ------------------------------------------------------ */
-
-static bool place(const hipMemLocation *at, hipMemAllocationType type)
-{
-	return at && at->type == hipMemLocationTypeDevice && type == hipMemAllocationTypePinned &&
-	       !check_device(at->id);
-}
-
-hipError_t i_hipMemGetMemPool(hipMemPool_t *out, hipMemLocation *at, hipMemAllocationType type)
-{
-	return out && place(at, type) ? i_hipDeviceGetMemPool(out, at->id) : hipErrorInvalidValue;
-}
-
-hipError_t i_hipMemSetMemPool(hipMemLocation *at, hipMemAllocationType type, hipMemPool_t pool)
-{
-	hipError_t e = place(at, type) ? i_hipDeviceSetMemPool(at->id, pool) : hipErrorInvalidValue;
-
-	return e == hipErrorInvalidDevice ? hipErrorInvalidValue : e;
-}
-
-/* ---- batches ------------------------------------------------------------- */
-
-hipError_t i_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t count, void *attrs,
-				 size_t *which, size_t attr_count, size_t *failed,
-				 hipStream_t stream)
-{
-	if (!dst || !src || !sizes || !count)
-		return hipErrorInvalidValue;
-	if (attr_count)
-		return hipErrorNotSupported; /* as 7.2.4 */
-	if (failed)
-		*failed = SIZE_MAX;
-	for (size_t i = 0; i < count; i++) {
-		hipError_t e = i_hipMemcpyAsync(dst[i], src[i], sizes[i], hipMemcpyDefault, stream);
-
-		if (e) {
-			if (failed)
-				*failed = i;
-			return e;
-		}
-	}
-	return hipSuccess;
-}
-
-hipError_t i_hipGetProcAddress_spt(const char *symbol, void **pfn, int version, uint64_t flags,
-				   int *status)
-{
-	return i_hipGetProcAddress(symbol, pfn, version, flags ? flags : 2, status);
 }

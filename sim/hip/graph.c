@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs: nodes are command templates, an executable is a copy of the graph,
- * a launch enqueues clones on the launching stream in one legal order, chosen
- * by the seed (branches of a graph promise no order).
+ * Graphs and nodes as objects.
  *
- * Locks: graph_lock guards the lists of live graphs and executables, and every
- * graph's shape. Commands are enqueued without it.
+ * Locks: graph_lock guards the list of live graphs and the lists of their nodes. Nothing is taken
+ * inside it.
  */
+#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "graph.h"
+#include "device/command.h"
+#include "hip/graph.h"
 
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct graph *graphs;
-static struct exec *execs;
-static uint64_t shuffle;
 
 struct graph *graph_new(void)
 {
@@ -42,18 +39,6 @@ struct graph *graph_of(hipGraph_t h)
 	return g;
 }
 
-struct exec *exec_of(hipGraphExec_t h)
-{
-	struct exec *x;
-
-	pthread_mutex_lock(&graph_lock);
-	for (x = execs; x; x = x->next)
-		if (x == (struct exec *)h)
-			break;
-	pthread_mutex_unlock(&graph_lock);
-	return x;
-}
-
 struct node *node_of(hipGraphNode_t h)
 {
 	struct graph *g;
@@ -68,14 +53,10 @@ struct node *node_of(hipGraphNode_t h)
 	return n;
 }
 
-void graph_spoil(struct graph *g)
-{
-	g->spoiled = true;
-}
-
 void node_free(struct node *n)
 {
-	cmd_free(n->cmd);
+	if (n->cmd)
+		sim_command_free(n->cmd);
 	if (n->child)
 		graph_free(n->child);
 	free(n->deps);
@@ -101,8 +82,8 @@ bool node_depends(struct node *n, struct node *on)
 {
 	bool has = false;
 
-	/* Duplicates come from joins that meet again: one edge is enough. */
-	for (size_t i = 0; i < n->ndeps; i++)
+	/* Joins may name a node twice, but one edge is enough. */
+	for (size_t i = 0; i < n->dep_count; i++)
 		has |= n->deps[i] == on;
 	return has;
 }
@@ -111,18 +92,20 @@ void node_depend(struct node *n, struct node *on)
 {
 	if (node_depends(n, on))
 		return;
-	n->deps = realloc(n->deps, (n->ndeps + 1) * sizeof *n->deps);
+	n->deps = realloc(n->deps, (n->dep_count + 1) * sizeof *n->deps);
 	if (!n->deps)
 		abort();
-	n->deps[n->ndeps++] = on;
+	n->deps[n->dep_count++] = on;
 }
 
-struct node *node_add(struct graph *g, struct cmd *c, struct node *const *deps, size_t n)
+struct node *node_add(struct graph *g, enum node_type type, struct sim_command *c,
+		      struct node *const *deps, size_t n)
 {
 	struct node *x = calloc(1, sizeof *x);
 
 	if (!x)
 		abort();
+	x->type = type;
 	x->graph = g;
 	x->cmd = c;
 	for (size_t i = 0; i < n; i++)
@@ -136,17 +119,27 @@ struct node *node_add(struct graph *g, struct cmd *c, struct node *const *deps, 
 	return x;
 }
 
+enum node_type node_type_of(const struct sim_command *c)
+{
+	switch (c->kind) {
+	case SIM_CMD_KERNEL: return NODE_KERNEL;
+	case SIM_CMD_COPY: return NODE_COPY;
+	case SIM_CMD_FILL: return NODE_FILL;
+	case SIM_CMD_HOST: return NODE_HOST;
+	default: return NODE_EMPTY;
+	}
+}
+
 static bool reaches(struct node *from, struct node *to)
 {
 	if (from == to)
 		return true;
-	for (size_t i = 0; i < from->ndeps; i++)
+	for (size_t i = 0; i < from->dep_count; i++)
 		if (reaches(from->deps[i], to))
 			return true;
 	return false;
 }
 
-/* Every node of other is an ancestor of some leaf. */
 bool graph_joined(struct node *const *leaf, size_t n, struct node *const *other, size_t m)
 {
 	for (size_t j = 0; j < m; j++) {
@@ -165,266 +158,18 @@ struct graph *graph_copy(struct graph *g)
 	struct graph *k = graph_new();
 
 	for (size_t i = 0; i < g->n; i++) {
-		struct node *x = node_add(k, cmd_clone(g->nodes[i]->cmd), NULL, 0);
+		struct node *n = g->nodes[i];
+		struct node *x = node_add(k, n->type, n->cmd ? sim_command_clone(n->cmd) : NULL, NULL, 0);
 
-		x->origin = g->nodes[i];
-		if (g->nodes[i]->child)
-			x->child = graph_copy(g->nodes[i]->child);
-		g->nodes[i]->twin = x;
-	}
-	for (size_t i = 0; i < g->n; i++)
-		for (size_t d = 0; d < g->nodes[i]->ndeps; d++)
-			node_depend(k->nodes[i], g->nodes[i]->deps[d]->twin);
-	return k;
-}
-
-static hipError_t launch(struct graph *g, hipStream_t h)
-{
-	size_t left = g->n;
-	bool *done = calloc(g->n + 1, sizeof *done);
-	hipError_t e = hipSuccess;
-
-	for (size_t i = 0; i < g->n; i++)
-		g->nodes[i]->index = i;
-	while (left && !e) {
-		size_t ready = 0, pick;
-		struct node *n = NULL;
-
-		for (size_t i = 0; i < g->n; i++) {
-			bool ok = !done[i];
-
-			for (size_t d = 0; d < g->nodes[i]->ndeps && ok; d++)
-				ok = done[g->nodes[i]->deps[d]->index];
-			/* Reservoir choice: every ready node is as likely. */
-			if (ok && sim_mix(&shuffle) % ++ready == 0)
-				n = g->nodes[pick = i];
-		}
-		if (!n) {
-			e = hipErrorInvalidValue;     /* a cycle */
-			break;
-		}
-		done[pick] = true;
-		left--;
+		x->event = n->event;
+		x->alloc = n->alloc;
+		x->origin = n;
 		if (n->child)
-			e = launch(n->child, h);
-		else if (n->cmd->kind == C_EVENT_RECORD)
-			e = i_hipEventRecord(n->cmd->event, h);
-		else if (n->cmd->kind == C_EVENT_WAIT)
-			e = i_hipStreamWaitEvent(h, n->cmd->event, 0);
-		else
-			e = submit(h, cmd_clone(n->cmd), false);
+			x->child = graph_copy(n->child);
+		n->copy_of_it = x;
 	}
-	free(done);
-	return e;
-}
-
-/* ---- graph memory ---- */
-
-static struct {
-	_Atomic uint64_t used, used_high, reserved, reserved_high;
-} graph_mem[SIM_MAX_DEVICES];
-
-static void raise_to(_Atomic uint64_t *high, uint64_t v)
-{
-	uint64_t old = atomic_load(high);
-
-	while (old < v && !atomic_compare_exchange_weak(high, &old, v))
-		;
-}
-
-static void own(struct sim_alloc *a, void *arg)
-{
-	a->owner = arg;
-	a->ownertype = O_GRAPH;
-}
-
-hipError_t graph_alloc_new(size_t size, int device, struct graph_alloc **out)
-{
-	struct graph_alloc *ga = calloc(1, sizeof *ga);
-	uint64_t n;
-
-	if (!ga)
-		return hipErrorOutOfMemory;
-	ga->ptr = hip_device_memory(device, size, 0);
-	if (!ga->ptr) {
-		free(ga);
-		return hipErrorOutOfMemory;
-	}
-	atomic_init(&ga->refs, 1);
-	ga->size = size;
-	ga->device = device;
-	sim_update(ga->ptr, own, ga);
-	n = atomic_fetch_add(&graph_mem[device].reserved, size) + size;
-	raise_to(&graph_mem[device].reserved_high, n);
-	n = atomic_fetch_add(&graph_mem[device].used, size) + size;
-	raise_to(&graph_mem[device].used_high, n);
-	*out = ga;
-	return hipSuccess;
-}
-
-void graph_alloc_unref(struct graph_alloc *ga)
-{
-	if (!ga || atomic_fetch_sub(&ga->refs, 1) != 1)
-		return;
-	atomic_fetch_sub(&graph_mem[ga->device].reserved, ga->size);
-	atomic_fetch_sub(&graph_mem[ga->device].used, ga->size);
-	hip_device_release(ga->ptr);
-	free(ga);
-}
-
-/* The program frees what a launched graph allocated. */
-hipError_t graph_mem_free(const struct sim_alloc *a)
-{
-	struct graph_alloc *ga = a->owner;
-
-	wait_owner(a);
-	return atomic_exchange(&ga->live, false) ? hipSuccess : hipErrorInvalidValue;
-}
-
-hipError_t i_hipDeviceGraphMemTrim(int d)
-{
-	return check_device(d);
-}
-
-hipError_t i_hipDeviceGetGraphMemAttribute(int d, int attr, void *v)
-{
-	if (check_device(d))
-		return hipErrorInvalidDevice;
-	if (!v || attr < 0 || attr > 3)
-		return hipErrorInvalidValue;
-	*(uint64_t *)v = attr == 0 ? graph_mem[d].used : attr == 1 ? graph_mem[d].used_high :
-		attr == 2 ? graph_mem[d].reserved : graph_mem[d].reserved_high;
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceSetGraphMemAttribute(int d, int attr, void *v)
-{
-	if (check_device(d))
-		return hipErrorInvalidDevice;
-	if (!v || (attr != 1 && attr != 3) || *(uint64_t *)v)
-		return hipErrorInvalidValue;
-	if (attr == 1)
-		atomic_store(&graph_mem[d].used_high, 0);
-	else
-		atomic_store(&graph_mem[d].reserved_high, 0);
-	return hipSuccess;
-}
-
-/* ---- graphs and executables ---- */
-
-hipError_t i_hipGraphCreate(hipGraph_t *out, unsigned flags)
-{
-	if (!out || flags)
-		return hipErrorInvalidValue;
-	*out = (hipGraph_t)graph_new();
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphDestroy(hipGraph_t h)
-{
-	if (!graph_of(h))
-		return hipErrorInvalidValue;
-	graph_free((struct graph *)h);
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphClone(hipGraph_t *out, hipGraph_t h)
-{
-	if (!out || !graph_of(h))
-		return hipErrorInvalidValue;
-	*out = (hipGraph_t)graph_copy((struct graph *)h);
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *out, hipGraph_t h, unsigned long long flags)
-{
-	struct graph *g = graph_of(h);
-	struct exec *x;
-
-	if (!out || !g || g->spoiled)
-		return hipErrorInvalidValue;
-	x = calloc(1, sizeof *x);
-	if (!x)
-		return hipErrorOutOfMemory;
-	x->graph = graph_copy(g);
-	x->flags = flags;
-	pthread_mutex_lock(&graph_lock);
-	x->next = execs;
-	execs = x;
-	if (!shuffle)
-		shuffle = sim_opt.seed + 1;
-	pthread_mutex_unlock(&graph_lock);
-	*out = (hipGraphExec_t)x;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphInstantiate(hipGraphExec_t *out, hipGraph_t h, hipGraphNode_t *bad, char *log, size_t n)
-{
-	return i_hipGraphInstantiateWithFlags(out, h, 0);
-}
-
-hipError_t i_hipGraphLaunch(hipGraphExec_t h, hipStream_t stream)
-{
-	struct exec *x = exec_of(h);
-
-	if (!x)
-		return hipErrorInvalidValue;
-	return launch(x->graph, stream);
-}
-
-hipError_t i_hipGraphLaunch_spt(hipGraphExec_t h, hipStream_t stream)
-{
-	return i_hipGraphLaunch(h, SPT(stream));
-}
-
-hipError_t i_hipGraphExecGetFlags(hipGraphExec_t h, unsigned long long *flags)
-{
-	struct exec *x = exec_of(h);
-
-	if (!x || !flags)
-		return hipErrorInvalidValue;
-	*flags = x->flags;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphExecDestroy(hipGraphExec_t h)
-{
-	struct exec *x = exec_of(h);
-
-	if (!x)
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&graph_lock);
-	for (struct exec **p = &execs; *p; p = &(*p)->next)
-		if (*p == x) {
-			*p = x->next;
-			break;
-		}
-	pthread_mutex_unlock(&graph_lock);
-	graph_free(x->graph);
-	free(x);
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphExecUpdate(hipGraphExec_t h, hipGraph_t graph, hipGraphNode_t *bad, hipGraphExecUpdateResult *result)
-{
-	struct exec *x = exec_of(h);
-	struct graph *g = graph_of(graph), *old;
-
-	if (!x || !g || !bad || !result)
-		return hipErrorInvalidValue;
-	*bad = NULL;
-	*result = hipGraphExecUpdateErrorTopologyChanged;
-	if (g->n != x->graph->n)
-		return hipErrorGraphExecUpdateFailure;
 	for (size_t i = 0; i < g->n; i++)
-		if (g->nodes[i]->cmd->kind != x->graph->nodes[i]->cmd->kind) {
-			*bad = (hipGraphNode_t)g->nodes[i];
-			*result = hipGraphExecUpdateErrorNodeTypeChanged;
-			return hipErrorGraphExecUpdateFailure;
-		}
-	old = x->graph;
-	x->graph = graph_copy(g);
-	graph_free(old);
-	*result = hipGraphExecUpdateSuccess;
-	return hipSuccess;
+		for (size_t d = 0; d < g->nodes[i]->dep_count; d++)
+			node_depend(k->nodes[i], g->nodes[i]->deps[d]->copy_of_it);
+	return k;
 }

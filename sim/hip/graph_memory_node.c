@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Graph nodes that allocate and free memory. */
+/* Nodes of graphs that allocate and free memory. */
 #include <string.h>
 
-#include "graph.h"
+#include "hip/allocation.h"
+#include "hip/entry_points.h"
+#include "hip/graph.h"
+#include "hip/graph_memory.h"
+#include "hip/graph_node.h"
+#include "hip/thread_state.h"
 
-struct alloc_params {                 /* hipMemAllocNodeParams */
+struct alloc_params {                 /* hipMemAllocNodeParams of later headers */
 	hipMemPoolProps props;
 	const hipMemAccessDesc *access;
 	size_t naccess, size;
@@ -15,7 +20,7 @@ hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g, const hi
 {
 	struct alloc_params *p = params;
 	struct graph_alloc *ga;
-	struct cmd *c;
+	struct node *x;
 	hipError_t e;
 
 	if (!p || !p->size || check_device(p->props.location.id))
@@ -23,27 +28,25 @@ hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g, const hi
 	e = graph_alloc_new(p->size, p->props.location.id, &ga);
 	if (e)
 		return e;
-	c = cmd_new(C_ALLOC);
-	c->mem.ga = ga;
-	c->mem.ptr = ga->ptr;
-	c->mem.size = p->size;
-	c->mem.device = p->props.location.id;
 	p->dptr = ga->ptr;
-	return node_create(out, g, deps, n, c, NULL);
+	e = node_create(out, g, deps, n, NODE_ALLOC, graph_alloc_command(ga), &x);
+	if (!e)
+		x->alloc = ga;
+	return e;
 }
 
 hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *ptr)
 {
 	struct sim_alloc a;
-	struct cmd *c;
+	struct node *x;
+	hipError_t e;
 
-	if (!ptr || !hip_find(ptr, &a) || a.ownertype != O_GRAPH)
+	if (!ptr || !hip_find(ptr, &a) || a.ownertype != OWNER_GRAPH)
 		return hipErrorInvalidValue;
-	c = cmd_new(C_FREE);
-	c->mem.ga = a.owner;
-	c->mem.ptr = ptr;
-	atomic_fetch_add(&c->mem.ga->refs, 1);
-	return node_create(out, g, deps, n, c, NULL);
+	e = node_create(out, g, deps, n, NODE_FREE, graph_free_command(a.owner), &x);
+	if (!e)
+		x->alloc = a.owner;
+	return e;
 }
 
 hipError_t i_hipDrvGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipDeviceptr_t ptr)
@@ -56,14 +59,14 @@ hipError_t i_hipGraphMemAllocNodeGetParams(hipGraphNode_t node, void *params)
 	struct node *n = node_of(node);
 	struct alloc_params *p = params;
 
-	if (!n || !p || n->cmd->kind != C_ALLOC)
+	if (!n || !p || n->type != NODE_ALLOC)
 		return hipErrorInvalidValue;
 	memset(p, 0, sizeof *p);
 	p->props.allocType = hipMemAllocationTypePinned;
 	p->props.location.type = hipMemLocationTypeDevice;
-	p->props.location.id = n->cmd->mem.device;
-	p->size = n->cmd->mem.size;
-	p->dptr = n->cmd->mem.ptr;
+	p->props.location.id = n->alloc->device;
+	p->size = n->alloc->size;
+	p->dptr = n->alloc->ptr;
 	return hipSuccess;
 }
 
@@ -71,8 +74,8 @@ hipError_t i_hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *ptr)
 {
 	struct node *n = node_of(node);
 
-	if (!n || !ptr || n->cmd->kind != C_FREE)
+	if (!n || !ptr || n->type != NODE_FREE)
 		return hipErrorInvalidValue;
-	*(void **)ptr = n->cmd->mem.ptr;
+	*(void **)ptr = n->alloc->ptr;
 	return hipSuccess;
 }

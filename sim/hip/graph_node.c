@@ -1,71 +1,65 @@
 /* SPDX-License-Identifier: MIT */
-/* Graph nodes: adding, asking, changing; in a graph and in an executable. */
-#include <stdlib.h>
-#include <string.h>
+/* Nodes of graphs: kernels, host functions, events, child graphs, and empty ones. */
+#include <stdbool.h>
 
-#include "graph.h"
+#include "device/command.h"
+#include "device/host_call.h"
+#include "hip/entry_points.h"
+#include "hip/graph.h"
+#include "hip/graph_exec.h"
+#include "hip/graph_node.h"
+#include "hip/handle.h"
+#include "hip/launch.h"
 
-hipError_t node_create(hipGraphNode_t *out, hipGraph_t h, const hipGraphNode_t *deps, size_t n, struct cmd *c,
-		       struct node **made)
+hipError_t node_create(hipGraphNode_t *out, hipGraph_t h, const hipGraphNode_t *deps, size_t n,
+		       enum node_type type, struct sim_command *c, struct node **made)
 {
 	struct graph *g = graph_of(h);
+	bool ok = out && g && (!n || deps);
+	struct node *x;
 
-	if (!out || !g || (n && !deps)) {
-		cmd_free(c);
+	for (size_t i = 0; ok && i < n; i++)
+		ok = node_of(deps[i]) != NULL;
+	if (!ok) {
+		if (c)
+			sim_command_free(c);
 		return hipErrorInvalidValue;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (!node_of(deps[i])) {
-			cmd_free(c);
-			return hipErrorInvalidValue;
-		}
-	struct node *x = node_add(g, c, (struct node *const *)deps, n);
-
+	x = node_add(g, type, c, (struct node *const *)deps, n);
 	*out = (hipGraphNode_t)x;
 	if (made)
 		*made = x;
 	return hipSuccess;
 }
 
-/* The executable's copy of a node. */
-static struct node *in_exec(hipGraphExec_t h, hipGraphNode_t node)
+hipError_t node_replace(struct node *n, struct sim_command *c)
 {
-	struct exec *x = exec_of(h);
-
-	for (size_t i = 0; x && i < x->graph->n; i++)
-		if (x->graph->nodes[i]->origin == (struct node *)node)
-			return x->graph->nodes[i];
-	return NULL;
-}
-
-static hipError_t replace(struct node *n, struct cmd *c)
-{
-	if (!n) {
-		cmd_free(c);
+	if (!n || !n->cmd) {
+		sim_command_free(c);
 		return hipErrorInvalidValue;
 	}
-	cmd_free(n->cmd);
+	sim_command_free(n->cmd);
 	n->cmd = c;
 	return hipSuccess;
 }
 
 /* ---- kernels ---- */
 
-static struct cmd *kernel_of(const hipKernelNodeParams *p, hipError_t *e)
+static struct sim_command *kernel_of(const hipKernelNodeParams *p, hipError_t *e)
 {
 	*e = hipErrorInvalidValue;
-	return p && p->func ? kernel_cmd(p->func, p->gridDim, p->blockDim, p->kernelParams, p->extra, e) : NULL;
+	return p && p->func ? launch_command(p->func, p->gridDim, p->blockDim, p->kernelParams, p->extra, e) : NULL;
 }
 
 hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipKernelNodeParams *p)
 {
 	struct node *x;
 	hipError_t e;
-	struct cmd *c = kernel_of(p, &e);
+	struct sim_command *c = kernel_of(p, &e);
 
 	if (!c)
 		return e;
-	e = node_create(out, g, deps, n, c, &x);
+	e = node_create(out, g, deps, n, NODE_KERNEL, c, &x);
 	if (!e)
 		x->kernel = *p;
 	return e;
@@ -75,7 +69,7 @@ hipError_t i_hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParam
 {
 	struct node *n = node_of(node);
 
-	if (!n || !p || n->cmd->kind != C_KERNEL)
+	if (!n || !p || n->type != NODE_KERNEL)
 		return hipErrorInvalidValue;
 	*p = n->kernel;
 	if (!p->func) {
@@ -92,252 +86,38 @@ hipError_t i_hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParam
 hipError_t i_hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams *p)
 {
 	hipError_t e;
-	struct cmd *c = kernel_of(p, &e);
+	struct sim_command *c = kernel_of(p, &e);
 
-	return c ? replace(node_of(node), c) : e;
+	return c ? node_replace(node_of(node), c) : e;
 }
 
 hipError_t i_hipGraphExecKernelNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipKernelNodeParams *p)
 {
 	hipError_t e;
-	struct cmd *c = kernel_of(p, &e);
+	struct sim_command *c = kernel_of(p, &e);
 
-	return c ? replace(in_exec(x, node), c) : e;
+	return c ? node_replace(node_in_exec(x, node), c) : e;
 }
 
-/* ---- copies ---- */
+/* ---- host functions, events, empty nodes, child graphs ---- */
 
-hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemcpy3DParms *p)
+static struct sim_command *host_of(const hipHostNodeParams *p)
 {
-	struct node *x;
-	hipError_t e;
-	struct cmd *c = copy3d_cmd(p, &e);
-
-	if (!c)
-		return e;
-	e = node_create(out, g, deps, n, c, &x);
-	if (!e)
-		x->copy = *p;
-	return e;
-}
-
-hipError_t i_hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParms *p)
-{
-	struct node *n = node_of(node);
-
-	if (!n || !p || n->cmd->kind != C_COPY)
-		return hipErrorInvalidValue;
-	*p = n->copy;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms *p)
-{
-	hipError_t e;
-	struct cmd *c = copy3d_cmd(p, &e);
-
-	return c ? replace(node_of(node), c) : e;
-}
-
-hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, hipMemcpy3DParms *p)
-{
-	hipError_t e;
-	struct cmd *c = copy3d_cmd(p, &e);
-
-	return c ? replace(in_exec(x, node), c) : e;
-}
-
-/* (No structure of the program is kept of these.) */
-hipError_t i_hipDrvGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const HIP_MEMCPY3D *p, hipCtx_t ctx)
-{
-	struct cmd *c = drv3d_cmd(p);
-
-	(void)ctx;
-	return c ? node_create(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
-}
-
-hipError_t i_hipDrvGraphMemcpyNodeSetParams(hipGraphNode_t node, const HIP_MEMCPY3D *p)
-{
-	struct cmd *c = drv3d_cmd(p);
-
-	return c ? replace(node_of(node), c) : hipErrorInvalidValue;
-}
-
-hipError_t i_hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const HIP_MEMCPY3D *p, hipCtx_t ctx)
-{
-	struct cmd *c = drv3d_cmd(p);
-
-	(void)ctx;
-	return c ? replace(in_exec(x, node), c) : hipErrorInvalidValue;
-}
-
-hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *dst, const void *src, size_t size, hipMemcpyKind kind)
-{
-	hipError_t e = check_copy(dst, src, size, kind);
-
-	return e ? e : node_create(out, g, deps, n, copy_cmd(dst, src, size), NULL);
-}
-
-hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind)
-{
-	hipError_t e = check_copy(dst, src, size, kind);
-
-	return e ? e : replace(node_of(node), copy_cmd(dst, src, size));
-}
-
-hipError_t i_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t x, hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind)
-{
-	hipError_t e = check_copy(dst, src, size, kind);
-
-	return e ? e : replace(in_exec(x, node), copy_cmd(dst, src, size));
-}
-
-static struct cmd *symbol_copy(void *dst, const void *src, const void *sym, bool to, size_t size, size_t off, hipError_t *e)
-{
-	void *p;
-
-	*e = i_hipGetSymbolAddress(&p, sym);
-	if (*e)
-		return NULL;
-	return to ? copy_cmd((char *)p + off, src, size) : copy_cmd(dst, (char *)p + off, size);
-}
-
-hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *dst, const void *sym, size_t size, size_t off, hipMemcpyKind kind)
-{
-	hipError_t e;
-	struct cmd *c = symbol_copy(dst, NULL, sym, false, size, off, &e);
-
-	return c ? node_create(out, g, deps, n, c, NULL) : e;
-}
-
-hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const void *sym, const void *src, size_t size, size_t off, hipMemcpyKind kind)
-{
-	hipError_t e;
-	struct cmd *c = symbol_copy(NULL, src, sym, true, size, off, &e);
-
-	return c ? node_create(out, g, deps, n, c, NULL) : e;
-}
-
-/* ---- memsets ---- */
-
-static struct cmd *set_of(const hipMemsetParams *p)
-{
-	struct sim_alloc a;
-	struct cmd *c;
-
-	if (!p || !p->dst || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) || !p->height)
-		return NULL;
-	/* All rows with their pitch, wherever they begin (ihipGraphMemsetParams_validate). */
-	if (hip_find(p->dst, &a) && a.hip && p->pitch * p->height > a.size)
-		return NULL;
-	c = cmd_new(C_SET);
-	c->set.dst = p->dst;
-	c->set.value = p->value;
-	c->set.elem = (int)p->elementSize;
-	c->set.width = p->width;
-	c->set.height = p->height;
-	c->set.depth = 1;
-	c->set.pitch = p->pitch;
-	return c;
-}
-
-hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemsetParams *p)
-{
-	struct cmd *c = set_of(p);
-	struct node *x;
-	hipError_t e;
-
-	if (!c)
-		return hipErrorInvalidValue;
-	e = node_create(out, g, deps, n, c, &x);
-	if (!e)
-		x->set = *p;
-	return e;
-}
-
-hipError_t i_hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams *p)
-{
-	struct node *n = node_of(node);
-
-	if (!n || !p || n->cmd->kind != C_SET)
-		return hipErrorInvalidValue;
-	*p = n->set;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *p)
-{
-	struct cmd *c = set_of(p);
-
-	return c ? replace(node_of(node), c) : hipErrorInvalidValue;
-}
-
-hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipMemsetParams *p)
-{
-	struct cmd *c = set_of(p);
-
-	return c ? replace(in_exec(x, node), c) : hipErrorInvalidValue;
-}
-
-/* HIP_MEMSET_NODE_PARAMS, which 6.x takes here. */
-static hipMemsetParams drv_set(const void *p)
-{
-	const struct { void *dst; size_t pitch; unsigned value, elem; size_t width, height; } *f = p;
-
-	if (V7)
-		return *(const hipMemsetParams *)p;
-	return (hipMemsetParams){ .dst = f->dst, .elementSize = f->elem, .height = f->height,
-				  .pitch = f->pitch, .value = f->value, .width = f->width };
-}
-
-hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemsetParams *p, hipCtx_t ctx)
-{
-	hipMemsetParams m;
-
-	(void)ctx;
-	if (!p)
-		return hipErrorInvalidValue;
-	m = drv_set(p);
-	return i_hipGraphAddMemsetNode(out, g, deps, n, &m);
-}
-
-hipError_t i_hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipMemsetParams *p, hipCtx_t ctx)
-{
-	hipMemsetParams m;
-
-	(void)ctx;
-	if (!p)
-		return hipErrorInvalidValue;
-	m = drv_set(p);
-	return i_hipGraphExecMemsetNodeSetParams(x, node, &m);
-}
-
-/* ---- host functions, events, empty, children ---- */
-
-static struct cmd *host_of(const hipHostNodeParams *p)
-{
-	struct cmd *c;
-
-	if (!p || !p->fn)
-		return NULL;
-	c = cmd_new(C_HOST);
-	c->host.fn = p->fn;
-	c->host.arg = p->userData;
-	return c;
+	return p && p->fn ? sim_host_command(p->fn, p->userData) : NULL;
 }
 
 hipError_t i_hipGraphAddHostNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipHostNodeParams *p)
 {
-	struct cmd *c = host_of(p);
+	struct sim_command *c = host_of(p);
 
-	return c ? node_create(out, g, deps, n, c, NULL) : hipErrorInvalidValue;
+	return c ? node_create(out, g, deps, n, NODE_HOST, c, NULL) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodeParams *p)
 {
 	struct node *n = node_of(node);
 
-	if (!n || !p || n->cmd->kind != C_HOST)
+	if (!n || !p || n->type != NODE_HOST)
 		return hipErrorInvalidValue;
 	p->fn = n->cmd->host.fn;
 	p->userData = n->cmd->host.arg;
@@ -346,63 +126,69 @@ hipError_t i_hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodeParams *p
 
 hipError_t i_hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNodeParams *p)
 {
-	struct cmd *c = host_of(p);
+	struct sim_command *c = host_of(p);
 
-	return c ? replace(node_of(node), c) : hipErrorInvalidValue;
+	return c ? node_replace(node_of(node), c) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipGraphExecHostNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipHostNodeParams *p)
 {
-	struct cmd *c = host_of(p);
+	struct sim_command *c = host_of(p);
 
-	return c ? replace(in_exec(x, node), c) : hipErrorInvalidValue;
+	return c ? node_replace(node_in_exec(x, node), c) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n)
 {
-	return node_create(out, g, deps, n, cmd_new(C_MARKER), NULL);
+	return node_create(out, g, deps, n, NODE_EMPTY, sim_marker(), NULL);
 }
 
-static struct cmd *event_cmd(enum cmd_kind kind, hipEvent_t event)
+static hipError_t event_node(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n,
+			     enum node_type type, hipEvent_t event)
 {
-	struct cmd *c = cmd_new(kind);
+	struct node *x;
+	hipError_t e;
 
-	c->event = event;
-	return c;
+	if (!event_of(event))
+		return hipErrorInvalidValue;
+	e = node_create(out, g, deps, n, type, NULL, &x);
+	if (!e)
+		x->event = event;
+	return e;
 }
 
 hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
 {
-	return event_of(event) ? node_create(out, g, deps, n, event_cmd(C_EVENT_RECORD, event), NULL) : hipErrorInvalidValue;
+	return event_node(out, g, deps, n, NODE_EVENT_RECORD, event);
 }
 
 hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
 {
-	return event_of(event) ? node_create(out, g, deps, n, event_cmd(C_EVENT_WAIT, event), NULL) : hipErrorInvalidValue;
+	return event_node(out, g, deps, n, NODE_EVENT_WAIT, event);
 }
 
-static hipError_t get_event(struct node *n, enum cmd_kind kind, hipEvent_t *out)
+static hipError_t get_event(struct node *n, enum node_type type, hipEvent_t *out)
 {
-	if (!n || !out || n->cmd->kind != kind)
+	if (!n || !out || n->type != type)
 		return hipErrorInvalidValue;
-	*out = n->cmd->event;
+	*out = n->event;
 	return hipSuccess;
 }
 
-static hipError_t set_event(struct node *n, enum cmd_kind kind, hipEvent_t event)
+static hipError_t set_event(struct node *n, enum node_type type, hipEvent_t event)
 {
-	if (!n || n->cmd->kind != kind || !event_of(event))
+	if (!n || n->type != type || !event_of(event))
 		return hipErrorInvalidValue;
-	n->cmd->event = event;
+	n->event = event;
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphEventRecordNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), C_EVENT_RECORD, e); }
-hipError_t i_hipGraphEventWaitNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), C_EVENT_WAIT, e); }
-hipError_t i_hipGraphEventRecordNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), C_EVENT_RECORD, e); }
-hipError_t i_hipGraphEventWaitNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), C_EVENT_WAIT, e); }
-hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(in_exec(x, n), C_EVENT_RECORD, e); }
-hipError_t i_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(in_exec(x, n), C_EVENT_WAIT, e); }
+hipError_t i_hipGraphEventRecordNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), NODE_EVENT_RECORD, e); }
+hipError_t i_hipGraphEventWaitNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), NODE_EVENT_WAIT, e); }
+hipError_t i_hipGraphEventRecordNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), NODE_EVENT_RECORD, e); }
+hipError_t i_hipGraphEventWaitNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), NODE_EVENT_WAIT, e); }
+hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(node_in_exec(x, n), NODE_EVENT_RECORD, e); }
+hipError_t i_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(node_in_exec(x, n), NODE_EVENT_WAIT, e); }
 
 hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipGraph_t child)
 {
@@ -411,7 +197,7 @@ hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g, const 
 
 	if (!graph_of(child))
 		return hipErrorInvalidValue;
-	e = node_create(out, g, deps, n, cmd_new(C_GRAPH), &x);
+	e = node_create(out, g, deps, n, NODE_GRAPH, NULL, &x);
 	if (!e)
 		x->child = graph_copy((struct graph *)child);
 	return e;
@@ -429,7 +215,7 @@ hipError_t i_hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *out
 
 hipError_t i_hipGraphExecChildGraphNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, hipGraph_t child)
 {
-	struct node *n = in_exec(x, node);
+	struct node *n = node_in_exec(x, node);
 	struct graph *old;
 
 	if (!n || !n->child || !graph_of(child))

@@ -1,43 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* The shape of a graph: types, edges, lists; and user objects. */
-#include <stdlib.h>
+/* The shape of a graph: types of nodes, edges, and lists of nodes. */
 #include <string.h>
 
-#include "graph.h"
-
-/* ---- shape ---- */
+#include "hip/entry_points.h"
+#include "hip/graph.h"
+#include "hip/version.h"
 
 hipError_t i_hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType *out)
 {
-	static const int types[] = {
-		[C_KERNEL] = 0, [C_COPY] = 1, [C_SET] = 2, [C_HOST] = 3, [C_CALLBACK] = 3, [C_GRAPH] = 4,
-		[C_MARKER] = 5, [C_EVENT_WAIT] = 6, [C_EVENT_RECORD] = 7, [C_ALLOC] = 10, [C_FREE] = 11,
-	};
 	struct node *n = node_of(node);
 
 	if (!n || !out)
 		return hipErrorInvalidValue;
-	/* 5.2 counted from 1. */
-	*(int *)out = types[n->cmd->kind] + (V52 ? 1 : 0);
+	/* 5.2 counts from 1. */
+	*(int *)out = (int)n->type + (V52 ? 1 : 0);
 	return hipSuccess;
 }
 
-static hipError_t edges(hipGraph_t h, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n, bool addit)
+static hipError_t edges(hipGraph_t h, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n, bool add)
 {
 	if (!graph_of(h) || (n && (!from || !to)))
 		return hipErrorInvalidValue;
 	for (size_t i = 0; i < n; i++) {
 		struct node *a = node_of(from[i]), *b = node_of(to[i]);
 
-		if (!a || !b || a == b || (addit && node_depends(b, a)) || (!addit && !node_depends(b, a)))
+		if (!a || !b || a == b || (add && node_depends(b, a)) || (!add && !node_depends(b, a)))
 			return hipErrorInvalidValue;
-		if (addit) {
+		if (add) {
 			node_depend(b, a);
 			continue;
 		}
-		for (size_t d = 0; d < b->ndeps; d++)
+		for (size_t d = 0; d < b->dep_count; d++)
 			if (b->deps[d] == a) {
-				b->deps[d] = b->deps[--b->ndeps];
+				b->deps[d] = b->deps[--b->dep_count];
 				break;
 			}
 	}
@@ -55,7 +50,7 @@ hipError_t i_hipGraphGetEdges(hipGraph_t h, hipGraphNode_t *from, hipGraphNode_t
 	if (!g || !n || (!from) != (!to))
 		return hipErrorInvalidValue;
 	for (size_t i = 0; i < g->n; i++)
-		for (size_t d = 0; d < g->nodes[i]->ndeps; d++, k++)
+		for (size_t d = 0; d < g->nodes[i]->dep_count; d++, k++)
 			if (from && k < *n) {
 				from[k] = (hipGraphNode_t)g->nodes[i]->deps[d];
 				to[k] = (hipGraphNode_t)g->nodes[i];
@@ -64,6 +59,7 @@ hipError_t i_hipGraphGetEdges(hipGraph_t h, hipGraphNode_t *from, hipGraphNode_t
 	return hipSuccess;
 }
 
+/* Writes the k-th node if there is room, and counts it. */
 static void put(hipGraphNode_t *out, size_t *k, size_t cap, struct node *n)
 {
 	if (out && *k < cap)
@@ -92,7 +88,7 @@ hipError_t i_hipGraphGetRootNodes(hipGraph_t h, hipGraphNode_t *out, size_t *n)
 	if (!g || !n)
 		return hipErrorInvalidValue;
 	for (size_t i = 0; i < g->n; i++)
-		if (!g->nodes[i]->ndeps)
+		if (!g->nodes[i]->dep_count)
 			put(out, &k, *n, g->nodes[i]);
 	*n = k;
 	return hipSuccess;
@@ -105,7 +101,7 @@ hipError_t i_hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t *ou
 
 	if (!x || !n)
 		return hipErrorInvalidValue;
-	for (size_t i = 0; i < x->ndeps; i++)
+	for (size_t i = 0; i < x->dep_count; i++)
 		put(out, &k, *n, x->deps[i]);
 	*n = k;
 	return hipSuccess;
@@ -134,9 +130,9 @@ hipError_t i_hipGraphDestroyNode(hipGraphNode_t node)
 		return hipErrorInvalidValue;
 	g = x->graph;
 	for (size_t i = 0; i < g->n; i++)
-		for (size_t d = 0; d < g->nodes[i]->ndeps; d++)
+		for (size_t d = 0; d < g->nodes[i]->dep_count; d++)
 			if (g->nodes[i]->deps[d] == x)
-				g->nodes[i]->deps[d--] = g->nodes[i]->deps[--g->nodes[i]->ndeps];
+				g->nodes[i]->deps[d--] = g->nodes[i]->deps[--g->nodes[i]->dep_count];
 	for (size_t i = 0; i < g->n; i++)
 		if (g->nodes[i] == x) {
 			memmove(&g->nodes[i], &g->nodes[i + 1], (g->n - i - 1) * sizeof *g->nodes);
@@ -159,49 +155,4 @@ hipError_t i_hipGraphNodeFindInClone(hipGraphNode_t *out, hipGraphNode_t node, h
 			return hipSuccess;
 		}
 	return hipErrorInvalidValue;
-}
-
-/* ---- user objects: reference counts with a destructor ---- */
-
-struct object {
-	atomic_long refs;
-	hipHostFn_t destroy;
-	void *ptr;
-};
-
-hipError_t i_hipUserObjectCreate(void **out, void *ptr, hipHostFn_t destroy, unsigned refs, unsigned flags)
-{
-	struct object *o;
-
-	if (!out || !destroy || !refs || refs > 0x7fffffff || flags != 1)
-		return hipErrorInvalidValue;
-	o = calloc(1, sizeof *o);
-	if (!o)
-		return hipErrorOutOfMemory;
-	atomic_init(&o->refs, refs);
-	o->destroy = destroy;
-	o->ptr = ptr;
-	*out = o;
-	return hipSuccess;
-}
-
-hipError_t i_hipUserObjectRetain(void *object, unsigned n)
-{
-	if (!object || !n)
-		return hipErrorInvalidValue;
-	atomic_fetch_add(&((struct object *)object)->refs, n);
-	return hipSuccess;
-}
-
-hipError_t i_hipUserObjectRelease(void *object, unsigned n)
-{
-	struct object *o = object;
-
-	if (!o || !n)
-		return hipErrorInvalidValue;
-	if (atomic_fetch_sub(&o->refs, n) == (long)n) {
-		o->destroy(o->ptr);
-		free(o);
-	}
-	return hipSuccess;
 }

@@ -1,40 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stream and event handles. Slots live in address space that is never given
- * back, so that a stale handle is refused instead of crashing, and they are
- * reused last in, first out: a new stream does get an old stream's handle.
+ * Handles of streams and events: slots in address space that is never given back.
  *
- * Lock order: table lock, then a slot's lock; neither is held across work.
+ * Locks: a table's lock, and a slot's lock. Neither is taken inside the other, and neither is
+ * held across a call.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hip.h"
+#include "device/options.h"
+#include "device/queue.h"
+#include "hip/handle.h"
+#include "hip/thread_state.h"
 
 #define STREAM_MAGIC 0x5354524du
 #define EVENT_MAGIC 0x45564e54u
 #define MAX_STREAMS 65536
 #define MAX_EVENTS (1u << 20)
+#define ROOT_SLOTS 1024             /* slots that are registered with a leak checker at once */
 
 struct table {
 	char *base;
-	size_t size, max;
-	uint32_t used, free_head, free_tail;  /* 1-based, 0 = none */
+	size_t size, max;             /* of a slot in bytes; number of slots */
+	uint32_t used, free_head, free_tail;  /* numbers of slots from 1 on, 0 = none */
 	pthread_mutex_t lock;
 };
 
-/* A leak checker must see what handles hold: they live in mmapped memory. */
+/* A leak checker must see the memory that handles refer to, which mmap hides from it. */
 extern void __lsan_register_root_region(const void *p, size_t n) __attribute__((weak));
-#define ROOTS 1024
 
 static struct table streams = { .size = sizeof(struct stream), .max = MAX_STREAMS, .lock = PTHREAD_MUTEX_INITIALIZER };
 static struct table events = { .size = sizeof(struct event), .max = MAX_EVENTS, .lock = PTHREAD_MUTEX_INITIALIZER };
-static _Atomic uint64_t next_stream_id = 1;
-
-struct tls_hip {
-	struct queue *q[SIM_MAX_DEVICES];
-};
 
 __attribute__((constructor)) static void handle_init(void)
 {
@@ -68,10 +65,10 @@ static void *take(struct table *t)
 			t->free_tail = 0;
 		p = t->base + (size_t)(n - 1) * t->size;
 	} else if (t->used < t->max) {
-		if (t->used % ROOTS == 0 && __lsan_register_root_region)
-			__lsan_register_root_region(t->base + t->used * t->size, ROOTS * t->size);
+		if (t->used % ROOT_SLOTS == 0 && __lsan_register_root_region)
+			__lsan_register_root_region(t->base + t->used * t->size, ROOT_SLOTS * t->size);
 		p = t->base + (size_t)t->used++ * t->size;
-		pthread_mutex_init(p, NULL);          /* lock is the first member */
+		pthread_mutex_init(p, NULL);          /* the first member of both kinds */
 	}
 	pthread_mutex_unlock(&t->lock);
 	return p;
@@ -102,23 +99,23 @@ static bool inside(struct table *t, const void *h)
 	return (const char *)h >= t->base && off < t->size * t->max && off % t->size == 0;
 }
 
-hipStream_t stream_handle_new(struct queue *q, unsigned flags, int priority)
+hipStream_t stream_handle_new(struct sim_queue *q, unsigned flags, int priority)
 {
 	struct stream *s = take(&streams);
 
 	if (!s)
 		return NULL;
 	pthread_mutex_lock(&s->lock);
-	s->q = q;
+	s->queue = q;
 	s->device = q->device;
 	s->flags = flags;
 	s->priority = priority;
-	s->id = atomic_fetch_add(&next_stream_id, 1);
 	memset(s->cumask, 0xff, sizeof s->cumask);
-	s->cap = NULL;
+	s->capture = NULL;
 	s->spoiled = false;
+	atomic_store(&s->detached, false);
 	s->leaf = NULL;
-	s->nleaf = 0;
+	s->leaf_count = 0;
 	atomic_store(&s->live, STREAM_MAGIC);
 	pthread_mutex_unlock(&s->lock);
 	return (hipStream_t)s;
@@ -133,7 +130,7 @@ struct stream *stream_of(hipStream_t h)
 	return s;
 }
 
-bool stream_handle_free(hipStream_t h, struct queue **q)
+bool stream_handle_free(hipStream_t h, struct sim_queue **q)
 {
 	struct stream *s = stream_of(h);
 	uint32_t magic = STREAM_MAGIC;
@@ -145,25 +142,20 @@ bool stream_handle_free(hipStream_t h, struct queue **q)
 		pthread_mutex_unlock(&s->lock);
 		return false;
 	}
-	*q = s->q;
-	s->q = NULL;
+	*q = s->queue;
+	s->queue = NULL;
 	pthread_mutex_unlock(&s->lock);
 	put(&streams, s);
 	return true;
 }
 
-/* Device reset destroys its streams; their handles dangle. */
-void streams_reset(int device)
+void stream_each(int device, void (*fn)(struct stream *s))
 {
 	for (uint32_t i = 0; i < streams.used; i++) {
 		struct stream *s = (struct stream *)(streams.base + (size_t)i * streams.size);
-		struct queue *q;
 
-		if (atomic_load(&s->live) == STREAM_MAGIC && s->device == device) {
-			capture_stream_gone(s);
-			if (stream_handle_free((hipStream_t)s, &q))
-				queue_close(q);
-		}
+		if (atomic_load(&s->live) == STREAM_MAGIC && s->device == device)
+			fn(s);
 	}
 }
 
@@ -175,14 +167,14 @@ hipEvent_t event_handle_new(unsigned flags)
 		return NULL;
 	pthread_mutex_lock(&e->lock);
 	e->flags = flags;
-	e->device = cur_device();
-	e->rec = NULL;
-	e->ipc = NULL;
-	e->ipc_seq = 0;
-	e->on = NULL;
-	e->cap_id = 0;
+	e->device = current_device();
+	e->record = NULL;
+	e->shared = NULL;
+	e->shared_seq = 0;
+	e->recorded_on = NULL;
+	e->capture_id = 0;
 	e->nodes = NULL;
-	e->nnodes = 0;
+	e->node_count = 0;
 	atomic_store(&e->live, EVENT_MAGIC);
 	pthread_mutex_unlock(&e->lock);
 	return (hipEvent_t)e;
@@ -197,128 +189,19 @@ struct event *event_of(hipEvent_t h)
 	return e;
 }
 
-hipError_t i_hipEventDestroy(hipEvent_t h)
+bool event_handle_free(hipEvent_t h, struct sim_record **record)
 {
 	struct event *e = event_of(h);
-	struct rec *r;
 	uint32_t magic = EVENT_MAGIC;
 
-	if (!h)
-		return hipErrorInvalidHandle;
 	if (!e || !atomic_compare_exchange_strong(&e->live, &magic, 0))
-		return hipErrorContextIsDestroyed;
+		return false;
 	pthread_mutex_lock(&e->lock);
-	r = e->rec;
-	e->rec = NULL;
+	*record = e->record;
+	e->record = NULL;
 	free(e->nodes);
 	e->nodes = NULL;
 	pthread_mutex_unlock(&e->lock);
-	rec_unref(r);
 	put(&events, e);
-	return hipSuccess;
-}
-
-/* ---- per-thread default streams ---- */
-
-static _Atomic uint64_t left_busy;
-
-#pragma GCC visibility push(default)
-uint64_t somasim_threads_left_busy(void);
-#pragma GCC visibility pop
-
-/* Streams that went with their thread while commands were in flight: where the real
- * runtime may crash, in another thread that joins them just then. */
-uint64_t somasim_threads_left_busy(void)
-{
-	return atomic_load(&left_busy);
-}
-
-static void thread_gone(struct sim_thread *t)
-{
-	struct tls_hip *h = t->hip;
-
-	if (!h || atomic_load(&sim_dead))
-		return;
-	for (int i = 0; i < SIM_MAX_DEVICES; i++)
-		if (h->q[i]) {
-			if (!queue_done(h->q[i], atomic_load(&h->q[i]->enqueued)))
-				atomic_fetch_add(&left_busy, 1);
-			queue_close(h->q[i]);
-		}
-	free(h);
-	t->hip = NULL;
-}
-
-struct queue *thread_queue(int device)
-{
-	struct sim_thread *t = sim_self();
-	struct tls_hip *h = t->hip;
-
-	if (!h) {
-		h = t->hip = calloc(1, sizeof *h);
-		if (!h)
-			abort();
-		atomic_store(&sim_thread_gone, thread_gone);
-	}
-	if (!h->q[device])
-		h->q[device] = queue_new(device, true, false);
-	return queue_ref(h->q[device]);
-}
-
-hipError_t resolve_any(hipStream_t h, struct queue **q, struct stream **s)
-{
-	struct stream *st;
-
-	*s = NULL;
-	if (h == NULL || (h == LEGACY && !V57 && !V52)) {
-		*q = null_queue(cur_device());
-		return hipSuccess;
-	}
-	if (h == hipStreamPerThread) {
-		*q = thread_queue(cur_device());
-		return hipSuccess;
-	}
-	st = stream_of(h);
-	if (!st)
-		return hipErrorContextIsDestroyed;
-	pthread_mutex_lock(&st->lock);
-	*q = st->q ? queue_ref(st->q) : NULL;
-	pthread_mutex_unlock(&st->lock);
-	if (!*q)
-		return hipErrorContextIsDestroyed;
-	*s = st;
-	return hipSuccess;
-}
-
-hipError_t resolve(hipStream_t h, struct queue **q, struct stream **s)
-{
-	hipError_t e = resolve_any(h, q, s);
-
-	if (!e && *s && atomic_load(&(*s)->detached)) {
-		queue_unref(*q);
-		return (hipError_t)916; /* hipErrorStreamDetached */
-	}
-	return e;
-}
-
-hipError_t submit(hipStream_t h, struct cmd *c, bool wait)
-{
-	struct queue *q;
-	struct stream *s;
-	hipError_t e = resolve(h, &q, &s);
-	uint64_t seq;
-
-	if (e) {
-		cmd_free(c);
-		return e;
-	}
-	if (unlikely(s && atomic_load(&captures_live)) && capture_submit(s, c, &e)) {
-		queue_unref(q);
-		return e;
-	}
-	seq = enqueue(q, c);
-	if (wait)
-		queue_wait(q, seq);
-	queue_unref(q);
-	return hipSuccess;
+	return true;
 }

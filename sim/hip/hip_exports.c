@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported hip* symbols: count, maybe fail, call the implementation, keep
- * the last error. Also the few whose result is no hipError_t.
+ * The exported hip* symbols. Each counts the call, fails if a rule says so, calls the function
+ * of the same name with i_ in front, and keeps the last error. The few exports that return no
+ * hipError_t are written out.
  */
-#include <dlfcn.h>
-#include <string.h>
-
-#include "hip.h"
+#include "device/calls.h"
+#include "device/failures.h"
+#include "device/options.h"
+#include "hip/entry_points.h"
+#include "hip/handle.h"
+#include "hip/proc_address.h"
+#include "hip/reentry.h"
+#include "hip/thread_state.h"
+#include "hip/version.h"
 
 #define E(name, node, params, args) ID_##name,
 #define N(name, node, params) ID_##name,
 #define X(name, node) ID_##name,
 enum {
 	ID_first = SIM_HIP_FIRST - 1,
-#include "hip_entries.h"
+#include "hip/hip_entries.h"
 	ID_end
 };
 #undef E
@@ -24,21 +30,21 @@ enum {
 #define N(name, node, params) #name,
 #define X(name, node) #name,
 static const char *const names[] = {
-#include "hip_entries.h"
+#include "hip/hip_entries.h"
 };
 #undef E
 #undef N
 #undef X
-_Static_assert(ID_end <= SIM_MAX_CALLS, "grow SIM_MAX_CALLS");
+_Static_assert(ID_end <= SIM_MAX_CALLS, "SIM_MAX_CALLS is too small");
 
-/* Up to 6.x every call overwrites the last error, success included; from 7.0
- * on an error stays until it is read. */
+/* Up to 6.x every call overwrites the last error, also with success. Since 7.0 an error stays
+ * until it is read. */
 static inline hipError_t leave(struct sim_thread *t, int e)
 {
 	if (t->depth == 1) {
-		t->last_command = e;
+		thread_state.last_command = e;
 		if (!V7 || (e && e != hipErrorNotReady))
-			t->last_error = e;
+			thread_state.last_error = e;
 	}
 	sim_leave(t);
 	return (hipError_t)e;
@@ -63,7 +69,7 @@ static inline hipError_t leave(struct sim_thread *t, int e)
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define E(name, node, params, args) EXPORT(name, params, args, BODY(name, args))
-/* Exported by the real library, no part of this device. */
+/* The real library exports these; this device has none of it. */
 #define N(name, node, params) \
 	hipError_t name params \
 	{ \
@@ -71,35 +77,38 @@ static inline hipError_t leave(struct sim_thread *t, int e)
 		return leave(t_, t_->verdict ? t_->verdict : hipErrorNotSupported); \
 	}
 #define X(name, node)
-#include "hip_entries.h"
+#include "hip/hip_entries.h"
 #undef E
 #undef N
 #undef X
 
-static hipError_t read_error(int id, int kind)
+enum read { READ_AND_CLEAR, PEEK, READ_LAST_COMMAND };
+
+static hipError_t read_error(int id, enum read how)
 {
 	struct sim_thread *t = sim_enter(id);
-	hipError_t e = (hipError_t)(kind == 2 ? t->last_command : t->last_error);
+	int e = how == READ_LAST_COMMAND ? thread_state.last_command : thread_state.last_error;
 
-	if (kind == 2)
-		t->last_command = 0;
-	if (kind == 0)
-		t->last_error = 0;
-	if (kind == 1 && V7 && e) /* a command that failed */
-		t->last_command = (int)e;
+	if (how == READ_LAST_COMMAND)
+		thread_state.last_command = 0;
+	if (how == READ_AND_CLEAR)
+		thread_state.last_error = 0;
+	/* For hipExtGetLastError the peek is a command that has failed. */
+	if (how == PEEK && V7 && e)
+		thread_state.last_command = e;
 	sim_leave(t);
-	return sim_opt.no_device ? hipErrorNoDevice : e;
+	return sim_opt.no_device ? hipErrorNoDevice : (hipError_t)e;
 }
 
-EXPORT(hipGetLastError, (void), (), { return read_error(ID_hipGetLastError, 0); })
-EXPORT(hipPeekAtLastError, (void), (), { return read_error(ID_hipPeekAtLastError, 1); })
-EXPORT(hipExtGetLastError, (void), (), { return read_error(ID_hipExtGetLastError, 2); })
+EXPORT(hipGetLastError, (void), (), { return read_error(ID_hipGetLastError, READ_AND_CLEAR); })
+EXPORT(hipPeekAtLastError, (void), (), { return read_error(ID_hipPeekAtLastError, PEEK); })
+EXPORT(hipExtGetLastError, (void), (), { return read_error(ID_hipExtGetLastError, READ_LAST_COMMAND); })
 
 int hipGetStreamDeviceId(hipStream_t h)
 {
 	struct stream *s = stream_of(h);
 
-	return s ? s->device : h ? -1 : cur_device();
+	return s ? s->device : h ? -1 : current_device();
 }
 
 const char *hipApiName(uint32_t id)
@@ -119,7 +128,7 @@ struct hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w, enu
 	return d;
 }
 
-/* hipExtModuleLaunchKernel of 5.x is a C++ function. */
+/* Up to 5.x hipExtModuleLaunchKernel is a C++ function. */
 hipError_t ext_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
 			      uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra,
 			      hipEvent_t start, hipEvent_t stop, uint32_t flags)
@@ -147,103 +156,35 @@ hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_
 
 #pragma GCC visibility pop
 
-/* ---- addresses by name ---- */
-
-/* Only what the version of the day has: 6.1 cannot know a 7.1 entry. */
-static hipError_t address(const char *name, void **out)
-{
-	static const char *const nodes[] = {
-#define E(n, node, params, args) #node,
-#define N(n, node, params) #node,
-#define X(n, node) #node,
-#include "hip_entries.h"
-#undef E
-#undef N
-#undef X
-	};
-	char full[128];
-	int id;
-	Dl_info me;
-	static void *self;
-
-	if (!self && dladdr((void *)address, &me))
-		self = dlopen(me.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-	snprintf(full, sizeof full, "%s", name);
-	if (!strcmp(name, "hipGetDeviceProperties") && V6)
-		snprintf(full, sizeof full, "hipGetDevicePropertiesR0600");
-	if (!strcmp(name, "hipChooseDevice") && V6)
-		snprintf(full, sizeof full, "hipChooseDeviceR0600");
-	id = sim_call_id(full);
-	*out = NULL;
-	if (id < SIM_HIP_FIRST || !self)
-		return hipErrorNotFound;
-	const char *node = nodes[id - SIM_HIP_FIRST];
-	int v = (node[0] - '0') * 10 + (node[2] - '0');
-	int have = V7 ? 72 : V6 ? 64 : V57 ? 57 : 52;
-
-	if (v > have)
-		return hipErrorNotFound;
-	*out = dlsym(self, full);
-	return *out ? hipSuccess : hipErrorNotFound;
-}
-
-hipError_t i_hipGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags, int *status)
-{
-	hipError_t e;
-
-	if (!symbol || !pfn || !*symbol)
-		return hipErrorInvalidValue;
-	e = address(symbol, pfn);
-	if (status)
-		*status = e ? 1 : 0;
-	return e ? hipErrorInvalidValue : hipSuccess;
-}
-
-hipError_t i_hipGetDriverEntryPoint(const char *symbol, void **pfn, unsigned long long flags, int *status)
-{
-	hipError_t e;
-
-	if (!symbol || !pfn || !*symbol)
-		return hipErrorInvalidValue;
-	e = address(symbol, pfn);
-	if (status)
-		*status = e ? 1 : 0;
-	return hipSuccess;
-}
-
-hipError_t i_hipGetDriverEntryPoint_spt(const char *symbol, void **pfn, unsigned long long flags, int *status)
-{
-	char spt[160];
-	void *p;
-
-	if (!symbol || !pfn || !*symbol)
-		return hipErrorInvalidValue;
-	snprintf(spt, sizeof spt, "%s_spt", symbol);
-	if (!address(spt, &p)) {
-		*pfn = p;
-		if (status)
-			*status = 0;
-		return hipSuccess;
-	}
-	return i_hipGetDriverEntryPoint(symbol, pfn, flags, status);
-}
-
 /* ---- start ---- */
+
+/* Calls by the names of exports, from inside the library: see reentry.h. */
+static hipError_t reenter_mem_info(size_t *avail, size_t *total)
+{
+	return hipMemGetInfo(avail, total);
+}
+
+static hipError_t reenter_host_malloc(void **ptr, size_t size, unsigned flags)
+{
+	return hipHostMalloc(ptr, size, flags);
+}
+
+static hipError_t reenter_malloc_pitch(void **ptr, size_t *pitch, size_t width, size_t height)
+{
+	return hipMallocPitch(ptr, pitch, width, height);
+}
+
+static hipError_t reenter_memcpy_async(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h)
+{
+	return hipMemcpyAsync(dst, src, n, kind, h);
+}
 
 __attribute__((constructor(105))) static void exports_init(void)
 {
-	Dl_info me;
-	const char *so;
-
-	/* The name it was loaded by is the release that the program asked for. */
-	if (!sim_opt.hip) {
-		sim_opt.hip = 57;
-		if (dladdr((void *)address, &me) && me.dli_fname && (so = strstr(me.dli_fname, ".so."))) {
-			if (so[4] == '6')
-				sim_opt.hip = 64;
-			else if (so[4] == '7')
-				sim_opt.hip = 72;
-		}
-	}
-	sim_register_names(SIM_HIP_FIRST, names, ID_end - SIM_HIP_FIRST);
+	reentry = (struct reentry){ reenter_mem_info, reenter_host_malloc, reenter_malloc_pitch,
+				    reenter_memcpy_async };
+	if (!sim_opt.hip)
+		sim_opt.hip = release_by_name();
+	sim_calls_register(SIM_HIP_FIRST, names, ID_end - SIM_HIP_FIRST);
+	sim_failures_apply(SIM_HIP_FIRST, ID_end - SIM_HIP_FIRST, "hip");
 }

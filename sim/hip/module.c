@@ -1,102 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Device variables, modules, and what can be asked about functions.
- *
- * Locks: fn_lock (kernel.c); nothing is taken inside it.
- */
+/* Modules, their functions and variables, and what can be asked about functions. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel.h"
-
-/* ---- symbols ---- */
-
-static void *symbol(const void *host, size_t *size)
-{
-	struct var *v;
-	int d = cur_device();
-	void *p = NULL;
-
-	pthread_mutex_lock(&fn_lock);
-	for (v = vars; v; v = v->next)
-		if (v->host == host)
-			break;
-	pthread_mutex_unlock(&fn_lock);
-	if (!v)
-		return NULL;
-	if (v->managed) {
-		p = v->managed;
-	} else {
-		if (!v->dev[d] && (v->dev[d] = hip_device_memory(d, v->size, 0)))
-			memset(v->dev[d], 0, v->size);
-		p = v->dev[d];
-	}
-	*size = v->size;
-	return p;
-}
-
-hipError_t i_hipGetSymbolAddress(void **out, const void *host)
-{
-	size_t n;
-
-	if (!out)
-		return hipErrorInvalidValue;
-	*out = symbol(host, &n);
-	return *out ? hipSuccess : hipErrorInvalidSymbol;
-}
-
-hipError_t i_hipGetSymbolSize(size_t *size, const void *host)
-{
-	return size && symbol(host, size) ? hipSuccess : hipErrorInvalidSymbol;
-}
-
-static hipError_t symbol_at(const void *host, size_t n, size_t off, char **p)
-{
-	size_t size;
-
-	*p = symbol(host, &size);
-	if (!*p)
-		return hipErrorInvalidSymbol;
-	if (off > size || n > size - off)
-		return hipErrorInvalidValue;
-	*p += off;
-	return hipSuccess;
-}
-
-hipError_t i_hipMemcpyToSymbol(const void *sym, const void *src, size_t n, size_t off, hipMemcpyKind kind)
-{
-	char *p;
-	hipError_t e = symbol_at(sym, n, off, &p);
-
-	return e ? e : i_hipMemcpy(p, src, n, kind);
-}
-
-hipError_t i_hipMemcpyToSymbolAsync(const void *sym, const void *src, size_t n, size_t off, hipMemcpyKind kind, hipStream_t h)
-{
-	char *p;
-	hipError_t e = symbol_at(sym, n, off, &p);
-
-	return e ? e : PLT(hipMemcpyAsync(p, src, n, kind, h));
-}
-
-hipError_t i_hipMemcpyFromSymbol(void *dst, const void *sym, size_t n, size_t off, hipMemcpyKind kind)
-{
-	char *p;
-	hipError_t e = symbol_at(sym, n, off, &p);
-
-	return e ? e : i_hipMemcpy(dst, p, n, kind);
-}
-
-hipError_t i_hipMemcpyFromSymbolAsync(void *dst, const void *sym, size_t n, size_t off, hipMemcpyKind kind, hipStream_t h)
-{
-	char *p;
-	hipError_t e = symbol_at(sym, n, off, &p);
-
-	return e ? e : PLT(hipMemcpyAsync(dst, p, n, kind, h));
-}
-
-/* ---- modules ---- */
+#include "device/kernel.h"
+#include "hip/entry_points.h"
+#include "hip/variable.h"
 
 struct module {
 	uint64_t magic;
@@ -143,35 +53,26 @@ hipError_t i_hipModuleUnload(hipModule_t h)
 
 hipError_t i_hipModuleGetFunction(hipFunction_t *out, hipModule_t m, const char *name)
 {
-	struct fn *f;
-
 	if (!out || !name)
 		return hipErrorInvalidValue;
 	if (!m)
 		return hipErrorInvalidHandle;
-	pthread_mutex_lock(&fn_lock);
-	f = fn_by(NULL, name, true);
-	pthread_mutex_unlock(&fn_lock);
-	*out = (hipFunction_t)f;
+	*out = (hipFunction_t)sim_kernel_named(name);
 	return hipSuccess;
 }
 
 hipError_t i_hipModuleGetGlobal(hipDeviceptr_t *out, size_t *size, hipModule_t m, const char *name)
 {
-	const void *host = NULL;
+	const void *host;
 	size_t n;
+	void *p;
 
 	if (!name)
 		return hipErrorInvalidValue;
-	pthread_mutex_lock(&fn_lock);
-	for (struct var *v = vars; v; v = v->next)
-		if (!strcmp(v->name, name))
-			host = v->host;
-	pthread_mutex_unlock(&fn_lock);
+	host = variable_named(name);
 	if (!host)
 		return hipErrorNotFound;
-	void *p = symbol(host, &n);
-
+	p = variable_address(host, &n);
 	if (out)
 		*out = p;
 	if (size)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What HIP says about an address; numbers and layouts by version. */
+/* What HIP says about an address, in the numbers and layouts of each release. */
 #include <string.h>
 
-#include "hip.h"
+#include "hip/allocation.h"
+#include "hip/entry_points.h"
+#include "hip/version.h"
 
 /* The enumeration was renumbered in 6.0. */
 static int memory_type(const struct sim_alloc *a)
@@ -17,7 +19,7 @@ static int memory_type(const struct sim_alloc *a)
 
 static int owner_device(const struct sim_alloc *a)
 {
-	/* Raw HSA memory is "the arena", which device 0 owns. */
+	/* For HIP all raw HSA memory is one object, which belongs to device 0. */
 	return a->hip ? a->device : 0;
 }
 
@@ -47,7 +49,7 @@ hipError_t i_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *p)
 	return hipSuccess;
 }
 
-/* The arena object of raw HSA memory has no sensible bounds. */
+/* The object that stands for all raw HSA memory has these bounds in HIP. */
 static void bounds(const struct sim_alloc *a, void **base, size_t *size)
 {
 	*base = a->hip ? (void *)a->r.base : (void *)0x100;
@@ -84,7 +86,7 @@ hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute, 
 		*(int *)data = a.kind == SIM_DEVICE && a.hip;
 		break;
 	case 11: *(void **)data = base; break;
-	/* Four bytes only, as the real one: the upper half is the caller's. */
+	/* As the real runtime, this writes four bytes of the caller's eight. */
 	case 12: *(uint32_t *)data = (uint32_t)size; break;
 	case 13: *(bool *)data = true; break;
 	case 16: *(uint32_t *)data = a.flags; break;

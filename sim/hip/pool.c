@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The native stream-ordered pools: whole allocations are cached, never split,
- * as in the real runtime, but in an order that is right.
+ * The native stream-ordered pools: blocks, reuse, and release.
  *
- * Locks: pool_lock guards every pool. The address map and (as in the real
- * runtime, which does so on every free) the exported hipMemGetInfo are called
- * with it held; commands are enqueued without it.
+ * Locks: pool_lock. The locks of device memory are taken inside it, and, as in the real runtime,
+ * which does so on every free, the exported hipMemGetInfo is called with it held. Commands are
+ * enqueued without it.
  */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "pool.h"
+#include "device/device_queues.h"
+#include "device/ipc.h"
+#include "device/options.h"
+#include "device/queue.h"
+#include "hip/allocation.h"
+#include "hip/pool.h"
+#include "hip/reentry.h"
+#include "hip/version.h"
 
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
-struct pool *pools;
 struct pool *pool_standard[SIM_MAX_DEVICES], *pool_current[SIM_MAX_DEVICES];
+static struct pool *pools;
 
 struct pool *pool_new(int device, int handles, size_t max)
 {
@@ -35,11 +37,10 @@ struct pool *pool_new(int device, int handles, size_t max)
 	return p;
 }
 
-/* Caller holds the lock. */
 struct pool *pool_of(hipMemPool_t h)
 {
 	for (struct pool *p = pools; p; p = p->next)
-		if (p == (struct pool *)h && !p->dead)
+		if (p == (struct pool *)h && !p->destroyed)
 			return p;
 	return NULL;
 }
@@ -62,32 +63,33 @@ static void unlink_block(struct pool *p, struct block *b)
 		}
 }
 
+/* Gives a block back to the device. */
 static void drop_block(struct pool *p, struct block *b)
 {
 	unlink_block(p, b);
 	p->reserved -= b->size;
-	p->idle -= b->state == B_IDLE ? b->size : 0;
+	p->idle -= b->state == BLOCK_IDLE ? b->size : 0;
 	if (b->imported)
 		sim_ipc_close(b->ptr, true);
 	else
-		hip_device_release(b->ptr);
-	queue_unref(b->mark.q);
+		hip_device_free(b->ptr);
+	sim_queue_unref(b->freed_at.queue);
 	free(b);
 }
 
+/* True: the free of the block has been reached. */
 static bool finished(struct block *b)
 {
-	return !b->mark.q || queue_done(b->mark.q, b->mark.seq);
+	return !b->freed_at.queue || sim_queue_done(b->freed_at.queue, b->freed_at.seq);
 }
 
-/* Idle memory above keep goes, smallest first; what is in flight stays. */
 void pool_release_idle(struct pool *p, uint64_t keep)
 {
 	while (p->idle > keep) {
 		struct block *small = NULL;
 
 		for (struct block *b = p->blocks; b; b = b->next)
-			if (b->state == B_IDLE && finished(b) && (!small || b->size < small->size))
+			if (b->state == BLOCK_IDLE && finished(b) && (!small || b->size < small->size))
 				small = b;
 		if (!small)
 			return;
@@ -95,9 +97,9 @@ void pool_release_idle(struct pool *p, uint64_t keep)
 	}
 }
 
-void pool_bury(struct pool *p)
+void pool_free_if_empty(struct pool *p)
 {
-	if (!p->dead || p->blocks)
+	if (!p->destroyed || p->blocks)
 		return;
 	for (struct pool **x = &pools; *x; x = &(*x)->next)
 		if (*x == p) {
@@ -113,8 +115,8 @@ void pools_release(int device)
 	for (struct pool *p = pools, *n; p; p = n) {
 		n = p->next;
 		if (p->device == device)
-			pool_release_idle(p, sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED] || p->dead ? 0 : p->threshold);
-		pool_bury(p);
+			pool_release_idle(p, sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED] || p->destroyed ? 0 : p->threshold);
+		pool_free_if_empty(p);
 	}
 	pthread_mutex_unlock(&pool_lock);
 }
@@ -128,23 +130,29 @@ void pools_reset(int device)
 			continue;
 		while (p->blocks)
 			drop_block(p, p->blocks);
-		p->dead = true;
-		pool_bury(p);
+		p->destroyed = true;
+		pool_free_if_empty(p);
 	}
 	pool_standard[device] = pool_current[device] = NULL;
 	pthread_mutex_unlock(&pool_lock);
 }
 
-void pool_own(struct sim_alloc *a, void *arg)
+static void set_owner(struct sim_alloc *a, void *arg)
 {
 	a->owner = arg;
-	a->ownertype = O_POOL;
+	a->ownertype = OWNER_POOL;
 	for (int i = 0; i < SIM_MAX_DEVICES; i++)
 		if (((struct block *)arg)->pool->access[i])
 			a->access |= 1u << i;
 }
 
-struct block *pool_add(struct pool *p, void *ptr, size_t size, bool imported)
+void pool_update_access(struct pool *p)
+{
+	for (struct block *b = p->blocks; b; b = b->next)
+		sim_update(b->ptr, set_owner, b);
+}
+
+struct block *pool_add_block(struct pool *p, void *ptr, size_t size, bool imported)
 {
 	struct block *b = calloc(1, sizeof *b);
 
@@ -153,25 +161,26 @@ struct block *pool_add(struct pool *p, void *ptr, size_t size, bool imported)
 	b->ptr = ptr;
 	b->size = size;
 	b->pool = p;
-	b->state = B_BUSY;
+	b->state = BLOCK_BUSY;
 	b->imported = imported;
 	b->next = p->blocks;
 	p->blocks = b;
 	p->reserved += size;
-	sim_update(ptr, pool_own, b);
+	sim_update(ptr, set_owner, b);
 	return b;
 }
 
-/* Usable on q: freed there, or finished (when the pool may look), or joined
- * to q by an event, which this pool never tries to find out. */
-static struct block *reuse(struct pool *p, size_t size, struct queue *q)
+/* The smallest block that q may take and that is at most an eighth too large: it was freed on
+ * q, or its free has been reached, if the pool may look at that (opportunistic reuse). This
+ * pool never finds out whether an event joins the two queues. */
+static struct block *reuse(struct pool *p, size_t size, struct sim_queue *q)
 {
 	struct block *best = NULL;
 
 	for (struct block *b = p->blocks; b; b = b->next) {
-		if (b->state != B_IDLE || b->imported || b->size < size || b->size > size + size / 8)
+		if (b->state != BLOCK_IDLE || b->imported || b->size < size || b->size > size + size / 8)
 			continue;
-		if (b->mark.q != q && b->mark.q && !(p->reuse[1] && finished(b)))
+		if (b->freed_at.queue != q && b->freed_at.queue && !(p->reuse[1] && finished(b)))
 			continue;
 		if (!best || b->size < best->size)
 			best = b;
@@ -179,30 +188,34 @@ static struct block *reuse(struct pool *p, size_t size, struct queue *q)
 	return best;
 }
 
-static hipError_t pool_alloc(struct pool *p, void **out, size_t size, struct queue *q)
+static void *grow(struct pool *p, size_t size)
+{
+	return p->max && p->reserved + size > p->max ? NULL : hip_device_alloc(p->device, size, 0);
+}
+
+hipError_t pool_alloc(struct pool *p, void **out, size_t size, struct sim_queue *q)
 {
 	struct block *b = reuse(p, size, q);
 	void *ptr;
 
 	if (b) {
-		b->state = B_BUSY;
+		b->state = BLOCK_BUSY;
 		p->idle -= b->size;
 	} else {
-		ptr = p->max && p->reserved + size > p->max ? NULL : hip_device_memory(p->device, size, 0);
+		ptr = grow(p, size);
 		if (!ptr && p->idle) {
 			pool_release_idle(p, 0);
-			ptr = p->max && p->reserved + size > p->max ? NULL : hip_device_memory(p->device, size, 0);
+			ptr = grow(p, size);
 		}
 		if (!ptr) {
-
 			if (sim_opt.quirk[SIM_Q_POOL_OOM_LEAKS])
 				p->reserved += size;
-			ask_free();
+			reenter_mem_get_info();
 			*out = NULL;
 			/* 5.2 reports success with no memory. */
 			return V52 ? hipSuccess : hipErrorOutOfMemory;
 		}
-		b = pool_add(p, ptr, size, false);
+		b = pool_add_block(p, ptr, size, false);
 	}
 	p->used += b->size;
 	if (p->used > p->used_high)
@@ -213,125 +226,40 @@ static hipError_t pool_alloc(struct pool *p, void **out, size_t size, struct que
 	return hipSuccess;
 }
 
-static hipError_t bad_stream(void)
-{
-	return V52 ? hipErrorInvalidValue : hipErrorInvalidHandle;
-}
-
-static hipError_t alloc_async(void **out, size_t size, hipMemPool_t h, bool given, hipStream_t stream)
-{
-	struct queue *q;
-	struct stream *s;
-	struct pool *p;
-	hipError_t e;
-
-	if (!out)
-		return hipErrorInvalidValue;
-	if (resolve(stream, &q, &s))
-		return bad_stream();
-	if (!size) {
-		queue_unref(q);
-		if (V52)
-			return hipErrorInvalidValue;
-		*out = NULL;
-		return hipSuccess;
-	}
-	if (atomic_load(&captures_live)) {
-		if (s && capture_alloc(s, out, size, &e)) {
-			queue_unref(q);
-			return e;
-		}
-		if (V6 && !given && blocking_capture_on(q->device, s)) {
-			queue_unref(q);
-			return hipErrorStreamCaptureUnsupported;
-		}
-	}
-	pthread_mutex_lock(&pool_lock);
-	pool_default(q->device);
-	p = given ? pool_of(h) : pool_current[q->device];
-	e = p ? pool_alloc(p, out, size, q) : hipErrorInvalidValue;
-	pthread_mutex_unlock(&pool_lock);
-	queue_unref(q);
-	return e;
-}
-
-hipError_t i_hipMallocAsync(void **out, size_t size, hipStream_t stream)
-{
-	return alloc_async(out, size, NULL, false, stream);
-}
-
-hipError_t i_hipMallocFromPoolAsync(void **out, size_t size, hipMemPool_t pool, hipStream_t stream)
-{
-	return alloc_async(out, size, pool, true, stream);
-}
-
-/* async: ordered after the stream's work by a marker. hipFree passes none: it
- * has waited, or (from 7.0) has not, and then anybody may take the block. */
-hipError_t pool_free_block(const struct sim_alloc *a, hipStream_t stream, bool async)
+hipError_t pool_free_block(const struct sim_alloc *a, struct sim_queue *q)
 {
 	struct block *b = a->owner;
-	struct queue *q = NULL;
-	struct stream *s;
 	struct pool *p;
 	uint64_t seq = 0;
-	hipError_t e;
 
-	if (async && (e = resolve(stream, &q, &s)))
-		return bad_stream();
 	pthread_mutex_lock(&pool_lock);
-	/* The real runtime frees memory that is still listed here; a block that
-	 * is not busy is refused instead. */
-	if (b->state != B_BUSY) {
+	/* A double free: the real runtime frees memory that is still in its lists. */
+	if (b->state != BLOCK_BUSY) {
 		pthread_mutex_unlock(&pool_lock);
-		queue_unref(q);
 		return hipErrorInvalidValue;
 	}
-	b->state = B_FREEING;
+	b->state = BLOCK_FREEING;
 	pthread_mutex_unlock(&pool_lock);
 	if (q)
-		seq = enqueue(q, cmd_new(C_MARKER));
+		seq = sim_enqueue(q, sim_marker());
 	pthread_mutex_lock(&pool_lock);
 	p = b->pool;
-	queue_unref(b->mark.q);
-	b->mark = (struct dep){ q, seq };
-	b->state = B_IDLE;
+	sim_queue_unref(b->freed_at.queue);
+	b->freed_at = (struct sim_position){ q ? sim_queue_ref(q) : NULL, seq };
+	b->state = BLOCK_IDLE;
 	p->idle += b->size;
 	p->used -= b->size;
 	if (b->imported) {
-		if (finished(b)) /* else at the next synchronization */
+		/* If the free has not been reached, the next synchronization drops it. */
+		if (finished(b))
 			drop_block(p, b);
 	} else if (V6) {
-		ask_free();
+		reenter_mem_get_info();
 	}
-	if (p->dead) {
+	if (p->destroyed) {
 		pool_release_idle(p, 0);
-		pool_bury(p);
+		pool_free_if_empty(p);
 	}
 	pthread_mutex_unlock(&pool_lock);
 	return hipSuccess;
-}
-
-hipError_t i_hipFreeAsync(void *ptr, hipStream_t stream)
-{
-	struct sim_alloc a;
-	struct queue *q;
-	struct stream *s;
-	hipError_t e;
-	int device;
-
-	if (!ptr)
-		return V7 ? hipSuccess : hipErrorInvalidValue;
-	if (resolve(stream, &q, &s))
-		return bad_stream();
-	device = q->device;
-	queue_unref(q);
-	if (s && atomic_load(&captures_live) && capture_free(s, ptr, &e))
-		return e;
-	if (!hip_find(ptr, &a))
-		return hipErrorInvalidValue;
-	if (V6 && atomic_load(&captures_live) && blocking_capture_on(device, s))
-		return hipErrorStreamCaptureUnsupported;
-	if (a.ownertype == O_POOL)
-		return pool_free_block(&a, stream, true);
-	return host_release(ptr);
 }

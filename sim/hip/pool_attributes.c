@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools as objects: create, destroy, default and current, attributes, access.
+ * Pools as objects: creation, default and current pool, attributes, access.
  *
  * Locks: pool_lock (pool.c).
  */
-#include <string.h>
+#include "device/options.h"
+#include "hip/allocation.h"
+#include "hip/capture_guard.h"
+#include "hip/entry_points.h"
+#include "hip/pool.h"
+#include "hip/thread_state.h"
+#include "hip/version.h"
 
-#include "pool.h"
-
-struct props6 {                       /* from 6.0: maxSize before reserved */
+struct props6 {                       /* hipMemPoolProps since 6.0, with a maximal size */
 	hipMemAllocationType type;
 	hipMemAllocationHandleType handles;
 	hipMemLocation location;
@@ -23,7 +27,7 @@ hipError_t i_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *props)
 	if (!out || !props || props->allocType != hipMemAllocationTypePinned ||
 	    props->location.type != hipMemLocationTypeDevice || check_device(props->location.id))
 		return hipErrorInvalidValue;
-	/* Handle types are not looked at before a handle is asked for (5.7.1 to 7.2.4). */
+	/* The kind of handle is not checked before a handle is asked for (5.7.1 to 7.2.4). */
 	e = guard_mempool();
 	if (e)
 		return e;
@@ -52,9 +56,9 @@ hipError_t i_hipMemPoolDestroy(hipMemPool_t h)
 	}
 	if (pool_current[p->device] == p)
 		pool_current[p->device] = pool_standard[p->device];
-	p->dead = true;
+	p->destroyed = true;
 	pool_release_idle(p, 0);
-	pool_bury(p);
+	pool_free_if_empty(p);
 	pthread_mutex_unlock(&pool_lock);
 	return hipSuccess;
 }
@@ -172,7 +176,7 @@ hipError_t i_hipMemPoolSetAccess(hipMemPool_t h, const hipMemAccessDesc *list, s
 	struct pool *p;
 	hipError_t e = hipSuccess;
 
-	if (!h || !list) /* the list is asked for even if it is empty (hip_mempool.cpp) */
+	if (!h || !list) /* even if the list is empty (hip_mempool.cpp) */
 		return hipErrorInvalidValue;
 	if (n > (size_t)sim_opt.devices)
 		return hipErrorInvalidDevice;
@@ -194,8 +198,8 @@ hipError_t i_hipMemPoolSetAccess(hipMemPool_t h, const hipMemAccessDesc *list, s
 		else if (d != p->device)
 			p->access[d] = f;
 	}
-	for (struct block *b = e ? NULL : p->blocks; b; b = b->next)
-		sim_update(b->ptr, pool_own, b);
+	if (!e)
+		pool_update_access(p);
 	pthread_mutex_unlock(&pool_lock);
 	return e;
 }
@@ -212,4 +216,24 @@ hipError_t i_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t h, hipMe
 		*flags = (hipMemAccessFlags)p->access[at->id];
 	pthread_mutex_unlock(&pool_lock);
 	return p ? hipSuccess : hipErrorInvalidValue;
+}
+
+/* ---- pools by location (7.14) ---- */
+
+static bool is_device_pool(const hipMemLocation *at, hipMemAllocationType type)
+{
+	return at && at->type == hipMemLocationTypeDevice && type == hipMemAllocationTypePinned &&
+	       !check_device(at->id);
+}
+
+hipError_t i_hipMemGetMemPool(hipMemPool_t *out, hipMemLocation *at, hipMemAllocationType type)
+{
+	return out && is_device_pool(at, type) ? i_hipDeviceGetMemPool(out, at->id) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipMemSetMemPool(hipMemLocation *at, hipMemAllocationType type, hipMemPool_t pool)
+{
+	hipError_t e = is_device_pool(at, type) ? i_hipDeviceSetMemPool(at->id, pool) : hipErrorInvalidValue;
+
+	return e == hipErrorInvalidDevice ? hipErrorInvalidValue : e;
 }

@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams: the API over queue.c. */
-#include <stdlib.h>
+/* Streams: creation, queries, waits, attributes, and host functions. */
 #include <string.h>
 
-#include "hip.h"
+#include "device/command.h"
+#include "device/device_queues.h"
+#include "device/host_call.h"
+#include "device/queue.h"
+#include "hip/capture.h"
+#include "hip/capture_guard.h"
+#include "hip/entry_points.h"
+#include "hip/handle.h"
+#include "hip/pool.h"
+#include "hip/stream.h"
+#include "hip/submit.h"
+#include "hip/thread_state.h"
+#include "hip/version.h"
 
 hipError_t stream_create_on(int device, hipStream_t *out, unsigned flags, int priority)
 {
-	struct queue *q;
+	struct sim_queue *q;
 
 	if (!out)
 		return hipErrorInvalidValue;
 	if (flags != hipStreamDefault && flags != hipStreamNonBlocking)
 		return hipErrorInvalidValue;
-	q = queue_new(device, flags != hipStreamNonBlocking, false);
-	q->priority = priority < -1 ? -1 : priority > 1 ? 1 : priority;
-	*out = stream_handle_new(q, flags, q->priority);
+	q = sim_device_queue_new(device, flags != hipStreamNonBlocking);
+	*out = stream_handle_new(q, flags, priority < -1 ? -1 : priority > 1 ? 1 : priority);
 	if (!*out) {
-		queue_close(q);
+		sim_queue_close(q);
 		return hipErrorOutOfMemory;
 	}
 	return hipSuccess;
@@ -25,7 +35,7 @@ hipError_t stream_create_on(int device, hipStream_t *out, unsigned flags, int pr
 
 static hipError_t create(hipStream_t *out, unsigned flags, int priority)
 {
-	return stream_create_on(cur_device(), out, flags, priority);
+	return stream_create_on(current_device(), out, flags, priority);
 }
 
 hipError_t i_hipStreamCreate(hipStream_t *s)
@@ -80,22 +90,22 @@ hipError_t i_hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 hipError_t i_hipStreamDestroy(hipStream_t h)
 {
 	struct stream *s = stream_of(h);
-	struct queue *q;
+	struct sim_queue *q;
 
-	if (!h || h == LEGACY || h == hipStreamPerThread)
+	if (!h || h == STREAM_LEGACY || h == hipStreamPerThread)
 		return hipErrorInvalidHandle;
 	if (!s)
 		return hipErrorContextIsDestroyed;
-	capture_stream_gone(s);
+	capture_stream_destroyed(s);
 	if (!stream_handle_free(h, &q))
 		return hipErrorContextIsDestroyed;
-	queue_close(q);
+	sim_queue_close(q);
 	return hipSuccess;
 }
 
 hipError_t i_hipStreamQuery(hipStream_t h)
 {
-	struct queue *q;
+	struct sim_queue *q;
 	struct stream *s;
 	hipError_t e = resolve(h, &q, &s);
 	bool done;
@@ -103,7 +113,7 @@ hipError_t i_hipStreamQuery(hipStream_t h)
 	if (e)
 		return e;
 	if (s && s->spoiled && V7) {
-		queue_unref(q);
+		sim_queue_unref(q);
 		return hipErrorStreamCaptureUnsupported;
 	}
 	if (atomic_load(&captures_live)) {
@@ -111,26 +121,26 @@ hipError_t i_hipStreamQuery(hipStream_t h)
 		if (!e && !(s && stream_capturing(s)))
 			e = guard_unsafe();
 		if (e) {
-			queue_unref(q);
+			sim_queue_unref(q);
 			return e;
 		}
 	}
-	done = q->is_null ? device_idle_null(q->device) : queue_done(q, atomic_load(&q->enqueued));
-	queue_unref(q);
+	done = q->is_null ? sim_null_idle(q->device) : sim_queue_done(q, atomic_load(&q->enqueued));
+	sim_queue_unref(q);
 	return done ? hipSuccess : hipErrorNotReady;
 }
 
 hipError_t i_hipStreamSynchronize(hipStream_t h)
 {
-	struct queue *q;
+	struct sim_queue *q;
 	struct stream *s;
 	hipError_t e = resolve(h, &q, &s);
 
 	if (e)
 		return e;
-	/* After a capture that failed it is "capturing" for good. */
+	/* Quirk capture-spoils: after a capture that failed, the stream seems to capture. */
 	if (s && s->spoiled && V7) {
-		queue_unref(q);
+		sim_queue_unref(q);
 		return hipErrorStreamCaptureUnsupported;
 	}
 	if (atomic_load(&captures_live)) {
@@ -138,61 +148,13 @@ hipError_t i_hipStreamSynchronize(hipStream_t h)
 		if (!e)
 			e = guard_unsafe();
 		if (e) {
-			queue_unref(q);
+			sim_queue_unref(q);
 			return e;
 		}
 	}
-	queue_drain(q);
+	sim_queue_drain(q);
 	pools_release(q->device);
-	queue_unref(q);
-	return hipSuccess;
-}
-
-hipError_t i_hipStreamWaitEvent(hipStream_t h, hipEvent_t event, unsigned flags)
-{
-	struct queue *q;
-	struct stream *s;
-	struct event *ev = event_of(event);
-	struct rec *r = NULL;
-	struct ipc_event *ipc;
-	uint64_t n;
-	hipError_t e;
-
-	if (!event)
-		return hipErrorInvalidHandle;
-	if (!ev)
-		return hipErrorContextIsDestroyed;
-	if (flags)
-		return hipErrorInvalidValue;
-	e = resolve(h, &q, &s);
-	if (e)
-		return e;
-	if (atomic_load(&captures_live) && s && capture_wait(s, ev, &e)) {
-		queue_unref(q);
-		return e;
-	}
-	/* The wait binds to the record that the event holds now. */
-	pthread_mutex_lock(&ev->lock);
-	r = rec_ref(ev->rec);
-	ipc = ev->ipc;
-	n = ev->ipc_seq;
-	if (ipc && !n)
-		n = ipc_event_recorded(ipc);
-	pthread_mutex_unlock(&ev->lock);
-	if (ipc) {
-		struct cmd *c = cmd_new(C_IPC_WAIT);
-
-		c->ipc.ev = ipc;
-		c->ipc.n = n;
-		enqueue(q, c);
-	} else if (r && r->q != q && !rec_done(r)) {
-		struct cmd *c = cmd_new(C_MARKER);
-
-		cmd_dep(c, r->q, r->seq);
-		enqueue(q, c);
-	}
-	rec_unref(r);
-	queue_unref(q);
+	sim_queue_unref(q);
 	return hipSuccess;
 }
 
@@ -202,7 +164,7 @@ hipError_t i_hipStreamGetFlags(hipStream_t h, unsigned *flags)
 
 	if (!flags)
 		return hipErrorInvalidValue;
-	if (h && h != LEGACY && h != hipStreamPerThread && !s)
+	if (h && h != STREAM_LEGACY && h != hipStreamPerThread && !s)
 		return hipErrorContextIsDestroyed;
 	*flags = s ? s->flags : 0;
 	return hipSuccess;
@@ -214,7 +176,7 @@ hipError_t i_hipStreamGetPriority(hipStream_t h, int *priority)
 
 	if (!priority)
 		return hipErrorInvalidValue;
-	if (h && h != LEGACY && h != hipStreamPerThread && !s)
+	if (h && h != STREAM_LEGACY && h != hipStreamPerThread && !s)
 		return hipErrorContextIsDestroyed;
 	*priority = s ? s->priority : 0;
 	return hipSuccess;
@@ -226,15 +188,15 @@ hipError_t i_hipStreamGetDevice(hipStream_t h, hipDevice_t *device)
 
 	if (!device)
 		return hipErrorInvalidValue;
-	if (h && h != LEGACY && h != hipStreamPerThread && !s)
+	if (h && h != STREAM_LEGACY && h != hipStreamPerThread && !s)
 		return hipErrorContextIsDestroyed;
-	*device = s ? s->device : cur_device();
+	*device = s ? s->device : current_device();
 	return hipSuccess;
 }
 
 hipError_t i_hipStreamGetId(hipStream_t h, unsigned long long *id)
 {
-	struct queue *q;
+	struct sim_queue *q;
 	struct stream *s;
 	hipError_t e;
 
@@ -244,13 +206,13 @@ hipError_t i_hipStreamGetId(hipStream_t h, unsigned long long *id)
 	if (e)
 		return e;
 	*id = q->id;
-	queue_unref(q);
+	sim_queue_unref(q);
 	return hipSuccess;
 }
 
 hipError_t i_hipStreamAttachMemAsync(hipStream_t h, void *p, size_t n, unsigned flags)
 {
-	return p ? submit(h, cmd_new(C_MARKER), false) : hipErrorInvalidValue;
+	return p ? submit(h, sim_marker(), false) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipStreamCopyAttributes(hipStream_t dst, hipStream_t src)
@@ -258,204 +220,80 @@ hipError_t i_hipStreamCopyAttributes(hipStream_t dst, hipStream_t src)
 	return hipSuccess;
 }
 
+static void destroy_stream(struct stream *s)
+{
+	struct sim_queue *q;
+
+	capture_stream_destroyed(s);
+	if (stream_handle_free((hipStream_t)s, &q))
+		sim_queue_close(q);
+}
+
+void streams_reset(int device)
+{
+	stream_each(device, destroy_stream);
+}
+
 /* ---- host functions ---- */
-
-struct call {
-	struct cmd *c;
-	bool done;
-	struct call *next;
-};
-
-static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t call_work = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t call_done = PTHREAD_COND_INITIALIZER;
-static struct call *calls, **calls_end = &calls;
-static bool caller_up;
-
-/* One thread for all, as ROCr's async-event thread: a slow function delays
- * the functions of other streams. */
-static void *caller(void *arg)
-{
-	pthread_mutex_lock(&call_lock);
-	for (;;) {
-		struct call *k;
-
-		while (!calls)
-			pthread_cond_wait(&call_work, &call_lock);
-		k = calls;
-		calls = k->next;
-		if (!calls)
-			calls_end = &calls;
-		pthread_mutex_unlock(&call_lock);
-		if (k->c->kind == C_CALLBACK)
-			k->c->host.cb(k->c->host.stream, hipSuccess, k->c->host.arg);
-		else
-			k->c->host.fn(k->c->host.arg);
-		pthread_mutex_lock(&call_lock);
-		k->done = true;
-		pthread_cond_broadcast(&call_done);
-	}
-	return NULL;
-}
-
-void host_call(struct cmd *c)
-{
-	struct call k = { c, false, NULL };
-	pthread_t th;
-
-	pthread_mutex_lock(&call_lock);
-	if (!caller_up) {
-		if (pthread_create(&th, NULL, caller, NULL))
-			abort();
-		pthread_detach(th);
-		caller_up = true;
-	}
-	*calls_end = &k;
-	calls_end = &k.next;
-	pthread_cond_signal(&call_work);
-	while (!k.done)
-		pthread_cond_wait(&call_done, &call_lock);
-	pthread_mutex_unlock(&call_lock);
-}
 
 hipError_t i_hipLaunchHostFunc(hipStream_t h, hipHostFn_t fn, void *arg)
 {
-	struct cmd *c;
-
-	if (!fn)
-		return hipErrorInvalidValue;
-	c = cmd_new(C_HOST);
-	c->host.fn = fn;
-	c->host.arg = arg;
-	return submit(h, c, false);
+	return fn ? submit(h, sim_host_command(fn, arg), false) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t cb, void *arg, unsigned flags)
-{
-	struct cmd *c;
-
-	if (!cb || flags)
-		return hipErrorInvalidValue;
-	c = cmd_new(C_CALLBACK);
-	c->host.cb = cb;
-	c->host.stream = h;
-	c->host.arg = arg;
-	return submit(h, c, false);
-}
-
-/* ---- write and wait values: executed at once, never captured ---- */
-
-static hipError_t value_op(hipStream_t h, enum cmd_kind kind, void *p, uint64_t v, unsigned flags,
-			   uint64_t mask, bool wide)
-{
-	struct sim_alloc a;
-	struct queue *q;
-	struct stream *s;
-	struct cmd *c;
-	hipError_t e;
-
-	if (!p || (kind == C_WAITVAL && flags > hipStreamWaitValueNor))
-		return hipErrorInvalidValue;
-	/* Any memory that HIP or HSA knows; plain malloc is not. */
-	if (!sim_find(p, &a))
-		return hipErrorInvalidValue;
-	e = resolve(h, &q, &s);
-	if (e)
-		return e;
-	c = cmd_new(kind);
-	c->val.ptr = p;
-	c->val.value = v;
-	c->val.mask = mask;
-	c->val.flags = flags;
-	c->val.wide = wide;
-	enqueue(q, c);
-	queue_unref(q);
-	return hipSuccess;
-}
-
-hipError_t i_hipStreamWriteValue32(hipStream_t h, void *p, uint32_t v, unsigned flags)
-{
-	return value_op(h, C_WRITE, p, v, 0, ~0ULL, false);
-}
-
-hipError_t i_hipStreamWriteValue64(hipStream_t h, void *p, uint64_t v, unsigned flags)
-{
-	return value_op(h, C_WRITE, p, v, 0, ~0ULL, true);
-}
-
-hipError_t i_hipStreamWaitValue32(hipStream_t h, void *p, uint32_t v, unsigned flags, uint32_t mask)
-{
-	return value_op(h, C_WAITVAL, p, v, flags, mask, false);
-}
-
-hipError_t i_hipStreamWaitValue64(hipStream_t h, void *p, uint64_t v, unsigned flags, uint64_t mask)
-{
-	return value_op(h, C_WAITVAL, p, v, flags, mask, true);
-}
-
-/* hipStreamBatchMemOpParams of 6.4: a union of 48 bytes. */
-struct batch_op {
-	int op;
-	void *address;
-	uint64_t value;
-	unsigned flags;
-	void *alias;
-	uint64_t pad;
+/* The arguments of hipStreamAddCallback. */
+struct callback {
+	hipStreamCallback_t fn;
+	hipStream_t stream;
+	void *arg;
 };
 
-hipError_t i_hipStreamBatchMemOp(hipStream_t h, unsigned count, void *params, unsigned flags)
+static void call_back(void *arg)
 {
-	struct batch_op *op = params;
+	struct callback *b = arg;
 
-	if (!op || !count || count > 256 || flags)
-		return hipErrorInvalidValue;
-	for (unsigned i = 0; i < count; i++) {
-		bool wide = op[i].op == 4 || op[i].op == 5;
-		hipError_t e;
-
-		if (op[i].op == 1 || op[i].op == 4)
-			e = value_op(h, C_WAITVAL, op[i].address, op[i].value, op[i].flags, ~0ULL, wide);
-		else if (op[i].op == 2 || op[i].op == 5)
-			e = value_op(h, C_WRITE, op[i].address, op[i].value, 0, ~0ULL, wide);
-		else
-			e = op[i].op == 3 ? hipSuccess : hipErrorInvalidValue;
-		if (e)
-			return e;
-	}
-	return hipSuccess;
+	b->fn(b->stream, hipSuccess, b->arg);
 }
 
-/* ---- test control ---- */
+hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t fn, void *arg, unsigned flags)
+{
+	struct sim_command *c;
+	struct callback *b;
+
+	if (!fn || flags)
+		return hipErrorInvalidValue;
+	b = sim_blob_new(sizeof *b, NULL);
+	*b = (struct callback){ fn, h, arg };
+	c = sim_host_command(call_back, b);
+	c->owned = b;
+	return submit(h, c, false);
+}
+
+/* ---- test control, found by dlsym ---- */
 
 #pragma GCC visibility push(default)
 int somasim_stall_stream(hipStream_t h);
 int somasim_release_stream(hipStream_t h);
 #pragma GCC visibility pop
 
-static int stall(hipStream_t h, int on)
+static int stall(hipStream_t h, bool on)
 {
-	struct sim_thread *t = sim_self();
-	struct queue *q;
+	struct sim_queue *q;
 	struct stream *s;
 
-	(void)t;
-	if (resolve_any(h, &q, &s))
+	if (resolve_detached(h, &q, &s))
 		return -1;
-	pthread_mutex_lock(&q->lock);
-	q->stalled = on;
-	pthread_cond_broadcast(&q->work);
-	pthread_mutex_unlock(&q->lock);
-	queue_unref(q);
+	sim_queue_stall(q, on);
+	sim_queue_unref(q);
 	return 0;
 }
 
-/* From now on the stream starts no command (one that runs is finished). */
 int somasim_stall_stream(hipStream_t h)
 {
-	return stall(h, 1);
+	return stall(h, true);
 }
 
 int somasim_release_stream(hipStream_t h)
 {
-	return stall(h, 0);
+	return stall(h, false);
 }

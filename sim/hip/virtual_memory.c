@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* hipMem{AddressReserve,Create,Map,...}: the HIP face of vmm.c, by version. */
-#include <errno.h>
+/* Virtual memory management by HIP, as each release does it. */
 #include <string.h>
 #include <unistd.h>
 
-#include "hip.h"
+#include "device/device_queues.h"
+#include "device/macros.h"
+#include "device/options.h"
+#include "device/physical.h"
+#include "device/queue.h"
+#include "device/virtual_memory.h"
+#include "hip/entry_points.h"
+#include "hip/reentry.h"
+#include "hip/thread_state.h"
+#include "hip/version.h"
 
 /* hipMemAllocationProp was reordered after 5.2. */
 struct prop57 {
@@ -44,7 +52,7 @@ hipError_t i_hipMemGetAllocationGranularity(size_t *g, const hipMemAllocationPro
 	read_prop(prop, &type, &handle, &at);
 	if (type != hipMemAllocationTypePinned || at.type != hipMemLocationTypeDevice || check_device(at.id))
 		return hipErrorInvalidValue;
-	*g = sim_opt.quirk[SIM_Q_GRANULARITY_2M] ? SIM_BIG : SIM_PAGE;
+	*g = sim_opt.quirk[SIM_Q_GRANULARITY_2M] ? SIM_HUGE_PAGE : SIM_PAGE;
 	return hipSuccess;
 }
 
@@ -53,7 +61,7 @@ hipError_t i_hipMemAddressReserve(void **out, size_t size, size_t align, void *h
 	if (!out || flags || (align & (align - 1)))
 		return hipErrorInvalidValue;
 	if (no_vmm()) {
-		/* Before 6.1: success, and nothing. 5.2 does not even write it. */
+		/* Before 6.1 the call succeeds and reserves nothing. 5.2 does not even write *out. */
 		if (!V52)
 			*out = NULL;
 		return V6 ? hipErrorNotSupported : hipSuccess;
@@ -85,11 +93,11 @@ hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size, con
 		return hipErrorInvalidValue;
 	if (V6 && !V7 && size > (size_t)sysconf(_SC_PHYS_PAGES) * SIM_PAGE)
 		return hipErrorOutOfMemory;
-	if (sim_opt.quirk[SIM_Q_GRANULARITY_2M] && size % SIM_BIG)
+	if (sim_opt.quirk[SIM_Q_GRANULARITY_2M] && size % SIM_HUGE_PAGE)
 		return hipErrorInvalidValue;
 	h = sim_phys_create(at.id, SIM_ALIGN(size, SIM_PAGE), handle == hipMemHandleTypePosixFileDescriptor);
 	if (!h) {
-		ask_free();
+		reenter_mem_get_info();
 		return hipErrorOutOfMemory;
 	}
 	*out = (hipMemGenericAllocationHandle_t)h;
@@ -101,14 +109,14 @@ hipError_t i_hipMemRelease(hipMemGenericAllocationHandle_t h)
 	return h && sim_phys_release((struct sim_phys *)h) ? hipSuccess : hipErrorInvalidValue;
 }
 
-/* Map and unmap wait for blocking streams (they run on the null stream up to
- * 6.4, and later wait for the streams that can reach the range). */
+/* Map and unmap wait for the blocking streams: up to 6.4 they run on the null stream, and
+ * later they wait for the streams that can reach the range. */
 static void join_blocking(void)
 {
-	struct queue *q = null_queue(cur_device());
+	struct sim_queue *q = sim_null_queue(current_device());
 
-	queue_drain(q);
-	queue_unref(q);
+	sim_queue_drain(q);
+	sim_queue_unref(q);
 }
 
 hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t h, unsigned long long flags)
@@ -130,7 +138,7 @@ hipError_t i_hipMemUnmap(void *ptr, size_t size)
 	if (!ptr || !size)
 		return hipErrorInvalidValue;
 	join_blocking();
-	/* 6.4 forgets all but the first handle of a range. */
+	/* 6.4 unmaps only the first handle of a range. */
 	return sim_vmm_unmap(ptr, size, V7) ? hipErrorInvalidValue : hipSuccess;
 }
 
@@ -170,7 +178,7 @@ hipError_t i_hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *out, 
 	if (!out || !addr)
 		return hipErrorInvalidValue;
 	h = sim_phys_at(addr);
-	/* 6.4 returns the handle without a reference. */
+	/* 6.4 does not count a reference here. */
 	if (!h || (V7 && !sim_phys_retain(h)))
 		return hipErrorInvalidValue;
 	*out = (hipMemGenericAllocationHandle_t)h;

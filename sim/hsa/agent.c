@@ -1,70 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* HSA agents, memory pools, and what can be asked about a pointer. */
-#include <stdlib.h>
+/* Start and stop of HSA, the system, and its agents. */
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "hsa_sim.h"
+#include "device/arena.h"
+#include "device/clock.h"
+#include "device/options.h"
+#include "hsa/agent.h"
+#include "hsa/entry_points.h"
 
-/* Handles are addresses of these; the content is the index. */
-static int agents[SIM_MAX_DEVICES + 1];       /* [0] = the CPU */
-enum { P_COARSE, P_FINE, P_GROUP, P_KINDS };
-static int pools[SIM_MAX_DEVICES + 1][P_KINDS];
+/* The handle of an agent is an address in here: the CPU comes first, then the devices. */
+static int agents[SIM_MAX_DEVICES + 1];
 static int isas[SIM_MAX_DEVICES];
-static atomic_int up;
 
-bool sim_hsa_up(void)
-{
-	return atomic_load(&up) > 0;
-}
-
-int sim_agent_device(hsa_agent_t a)
-{
-	int *p = (int *)(uintptr_t)a.handle;
-
-	if (p < agents || p > agents + sim_opt.devices)
-		return -2;
-	return (int)(p - agents) - 1;
-}
-
-hsa_agent_t sim_device_agent(int device)
-{
-	return (hsa_agent_t){ (uint64_t)(uintptr_t)&agents[device + 1] };
-}
-
-static hsa_amd_memory_pool_t pool_of(int device, int kind)
-{
-	return (hsa_amd_memory_pool_t){ (uint64_t)(uintptr_t)&pools[device + 1][kind] };
-}
-
-static bool pool_split(hsa_amd_memory_pool_t pool, int *device, int *kind)
-{
-	int *p = (int *)(uintptr_t)pool.handle;
-	int *first = &pools[0][0];
-
-	if (p < first || p >= first + (sim_opt.devices + 1) * P_KINDS)
-		return false;
-	*device = (int)(p - first) / P_KINDS - 1;
-	*kind = (int)(p - first) % P_KINDS;
-	return true;
-}
+static atomic_int users;           /* hsa_init minus hsa_shut_down */
 
 hsa_status_t i_hsa_init(void)
 {
-	if (sim_opt.no_device && !sim_memory_init())
+	if (!sim_arena_init())
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-	if (!sim_memory_init())
-		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-	atomic_fetch_add(&up, 1);
+	atomic_fetch_add(&users, 1);
 	return HSA_STATUS_SUCCESS;
 }
 
 hsa_status_t i_hsa_shut_down(void)
 {
-	if (atomic_load(&up) <= 0)
+	if (atomic_load(&users) <= 0)
 		return HSA_STATUS_ERROR_NOT_INITIALIZED;
-	atomic_fetch_sub(&up, 1);
+	atomic_fetch_sub(&users, 1);
 	return HSA_STATUS_SUCCESS;
 }
 
@@ -87,12 +51,18 @@ hsa_status_t i_hsa_status_string(hsa_status_t status, const char **out)
 	return HSA_STATUS_SUCCESS;
 }
 
-static uint64_t clock_ns(void)
+int hsa_agent_device(hsa_agent_t a)
 {
-	struct timespec ts;
+	int *p = (int *)(uintptr_t)a.handle;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (p < agents || p > agents + sim_opt.devices)
+		return -2;
+	return (int)(p - agents) - 1;
+}
+
+hsa_agent_t hsa_device_agent(int device)
+{
+	return (hsa_agent_t){ (uint64_t)(uintptr_t)&agents[device + 1] };
 }
 
 hsa_status_t i_hsa_system_get_info(hsa_system_info_t attribute, void *value)
@@ -100,7 +70,7 @@ hsa_status_t i_hsa_system_get_info(hsa_system_info_t attribute, void *value)
 	switch ((int)attribute) {
 	case HSA_SYSTEM_INFO_VERSION_MAJOR: *(uint16_t *)value = 1; break;
 	case HSA_SYSTEM_INFO_VERSION_MINOR: *(uint16_t *)value = 1; break;
-	case HSA_SYSTEM_INFO_TIMESTAMP: *(uint64_t *)value = clock_ns(); break;
+	case HSA_SYSTEM_INFO_TIMESTAMP: *(uint64_t *)value = sim_now_ns(); break;
 	case HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY: *(uint64_t *)value = 1000000000; break;
 	case HSA_SYSTEM_INFO_SIGNAL_MAX_WAIT: *(uint64_t *)value = UINT64_MAX; break;
 	case HSA_SYSTEM_INFO_ENDIANNESS: *(hsa_endianness_t *)value = HSA_ENDIANNESS_LITTLE; break;
@@ -144,7 +114,7 @@ hsa_status_t i_hsa_iterate_agents(hsa_status_t (*callback)(hsa_agent_t agent, vo
 	if (!callback)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	for (int i = -1; i < n; i++) {
-		hsa_status_t s = callback(sim_device_agent(i), data);
+		hsa_status_t s = callback(hsa_device_agent(i), data);
 
 		if (s != HSA_STATUS_SUCCESS)
 			return s;
@@ -154,7 +124,7 @@ hsa_status_t i_hsa_iterate_agents(hsa_status_t (*callback)(hsa_agent_t agent, vo
 
 hsa_status_t i_hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attribute, void *value)
 {
-	int dev = sim_agent_device(agent);
+	int dev = hsa_agent_device(agent);
 	bool gpu = dev >= 0;
 
 	if (dev < -1)
@@ -210,7 +180,7 @@ hsa_status_t i_hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attribute,
 
 hsa_status_t i_hsa_agent_iterate_isas(hsa_agent_t agent, hsa_status_t (*callback)(hsa_isa_t isa, void *data), void *data)
 {
-	int dev = sim_agent_device(agent);
+	int dev = hsa_agent_device(agent);
 
 	return dev < 0 ? HSA_STATUS_ERROR_INVALID_AGENT :
 		callback((hsa_isa_t){ (uint64_t)(uintptr_t)&isas[dev] }, data);
@@ -218,252 +188,5 @@ hsa_status_t i_hsa_agent_iterate_isas(hsa_agent_t agent, hsa_status_t (*callback
 
 hsa_status_t i_hsa_agent_iterate_caches(hsa_agent_t agent, hsa_status_t (*callback)(hsa_cache_t cache, void *data), void *data)
 {
-	return sim_agent_device(agent) < -1 ? HSA_STATUS_ERROR_INVALID_AGENT : HSA_STATUS_SUCCESS;
-}
-
-hsa_status_t i_hsa_agent_iterate_regions(hsa_agent_t agent, hsa_status_t (*callback)(hsa_region_t region, void *data), void *data)
-{
-	int dev = sim_agent_device(agent);
-
-	if (dev < -1)
-		return HSA_STATUS_ERROR_INVALID_AGENT;
-	return callback((hsa_region_t){ pool_of(dev, P_COARSE).handle }, data);
-}
-
-hsa_status_t i_hsa_region_get_info(hsa_region_t region, hsa_region_info_t attribute, void *value)
-{
-	hsa_amd_memory_pool_t p = { region.handle };
-
-	switch ((int)attribute) {
-	case HSA_REGION_INFO_SEGMENT:
-		*(hsa_region_segment_t *)value = HSA_REGION_SEGMENT_GLOBAL;
-		return HSA_STATUS_SUCCESS;
-	case HSA_REGION_INFO_GLOBAL_FLAGS:
-		return i_hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, value);
-	case HSA_REGION_INFO_SIZE:
-	case HSA_REGION_INFO_ALLOC_MAX_SIZE:
-		return i_hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_SIZE, value);
-	case HSA_REGION_INFO_RUNTIME_ALLOC_ALLOWED:
-		*(bool *)value = true;
-		return HSA_STATUS_SUCCESS;
-	case HSA_REGION_INFO_RUNTIME_ALLOC_GRANULE:
-	case HSA_REGION_INFO_RUNTIME_ALLOC_ALIGNMENT:
-		*(size_t *)value = SIM_PAGE;
-		return HSA_STATUS_SUCCESS;
-	}
-	return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-}
-
-hsa_status_t i_hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t pool, hsa_amd_memory_pool_info_t attribute, void *value)
-{
-	int dev, kind;
-
-	if (!pool_split(pool, &dev, &kind))
-		return (hsa_status_t)HSA_STATUS_ERROR_INVALID_MEMORY_POOL;
-	if (!value)
-		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	switch ((int)attribute) {
-	case HSA_AMD_MEMORY_POOL_INFO_SEGMENT:
-		*(hsa_amd_segment_t *)value = kind == P_GROUP ? HSA_AMD_SEGMENT_GROUP : HSA_AMD_SEGMENT_GLOBAL;
-		break;
-	case HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS:
-		*(uint32_t *)value = kind == P_COARSE ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
-			kind == P_FINE ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED |
-				(dev < 0 ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT : 0) : 0;
-		break;
-	case HSA_AMD_MEMORY_POOL_INFO_SIZE:
-	case HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE:
-		*(size_t *)value = kind == P_GROUP ? 65536 :
-			dev < 0 ? (size_t)sysconf(_SC_PHYS_PAGES) * SIM_PAGE : (size_t)sim_opt.vram;
-		break;
-	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED: *(bool *)value = kind != P_GROUP; break;
-	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE: *(size_t *)value = kind == P_GROUP ? 0 : SIM_PAGE; break;
-	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT: *(size_t *)value = kind == P_GROUP ? 0 : SIM_PAGE; break;
-	case HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL: *(bool *)value = dev < 0; break;
-	case 17: *(int *)value = dev < 0 ? 1 : 2; break;  /* LOCATION */
-	case 18: *(size_t *)value = SIM_BIG; break;       /* RUNTIME_ALLOC_REC_GRANULE */
-	default: return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	}
-	return HSA_STATUS_SUCCESS;
-}
-
-hsa_status_t i_hsa_amd_agent_iterate_memory_pools(hsa_agent_t agent, hsa_status_t (*callback)(hsa_amd_memory_pool_t pool, void *data), void *data)
-{
-	int dev = sim_agent_device(agent);
-
-	if (dev < -1)
-		return HSA_STATUS_ERROR_INVALID_AGENT;
-	if (!callback)
-		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	for (int k = 0; k < P_KINDS; k++) {
-		hsa_status_t s;
-
-		if (dev < 0 && k == P_GROUP)
-			continue;
-		s = callback(pool_of(dev, k), data);
-		if (s != HSA_STATUS_SUCCESS)
-			return s;
-	}
-	return HSA_STATUS_SUCCESS;
-}
-
-hsa_status_t i_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t size, uint32_t flags, void **ptr)
-{
-	int dev, kind;
-	void *p;
-
-	if (!ptr || !size)
-		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	if (!pool_split(pool, &dev, &kind))
-		return (hsa_status_t)HSA_STATUS_ERROR_INVALID_MEMORY_POOL;
-	if (kind == P_GROUP)
-		return HSA_STATUS_ERROR_INVALID_ALLOCATION;
-	p = dev < 0 ? sim_host_alloc(size, 0, SIM_HOST, -1) : sim_device_alloc(dev, size, kind == P_FINE);
-	if (!p)
-		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-	*ptr = p;
-	return HSA_STATUS_SUCCESS;
-}
-
-hsa_status_t i_hsa_amd_memory_pool_free(void *ptr)
-{
-	if (!ptr)
-		return HSA_STATUS_SUCCESS;
-	return sim_free(ptr, false) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ALLOCATION;
-}
-
-hsa_status_t i_hsa_memory_allocate(hsa_region_t region, size_t size, void **ptr)
-{
-	return i_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){ region.handle }, size, 0, ptr);
-}
-
-hsa_status_t i_hsa_memory_free(void *ptr)
-{
-	return i_hsa_amd_memory_pool_free(ptr);
-}
-
-hsa_status_t i_hsa_amd_memory_pool_can_migrate(hsa_amd_memory_pool_t src, hsa_amd_memory_pool_t dst, _Bool *result)
-{
-	*result = false;
-	return HSA_STATUS_SUCCESS;
-}
-
-hsa_status_t i_hsa_amd_agent_memory_pool_get_info(hsa_agent_t agent, hsa_amd_memory_pool_t pool, hsa_amd_agent_memory_pool_info_t attribute, void *value)
-{
-	int dev, kind, who = sim_agent_device(agent);
-
-	if (who < -1)
-		return HSA_STATUS_ERROR_INVALID_AGENT;
-	if (!pool_split(pool, &dev, &kind))
-		return (hsa_status_t)HSA_STATUS_ERROR_INVALID_MEMORY_POOL;
-	switch ((int)attribute) {
-	case HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS:
-		*(hsa_amd_memory_pool_access_t *)value = who == dev || dev < 0 ?
-			HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT :
-			HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT;
-		return HSA_STATUS_SUCCESS;
-	case HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS:
-		*(uint32_t *)value = who == dev ? 0 : 1;
-		return HSA_STATUS_SUCCESS;
-	}
-	return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-}
-
-struct access_arg {
-	uint32_t mask;
-};
-
-/* Who is not in the list loses what it had, as in the runtime. */
-static void be_accessible(struct sim_alloc *a, void *arg)
-{
-	a->access = ((struct access_arg *)arg)->mask;
-	if (a->device >= 0)
-		a->access |= 1u << a->device;
-}
-
-hsa_status_t i_hsa_amd_agents_allow_access(uint32_t n, const hsa_agent_t *list, const uint32_t *flags, const void *ptr)
-{
-	struct access_arg a = { 0 };
-
-	if (!n || !list || flags || !ptr)
-		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	for (uint32_t i = 0; i < n; i++) {
-		int dev = sim_agent_device(list[i]);
-
-		if (dev < -1)
-			return HSA_STATUS_ERROR_INVALID_AGENT;
-		if (dev >= 0)
-			a.mask |= 1u << dev;
-	}
-	return sim_update(ptr, be_accessible, &a) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR;
-}
-
-hsa_status_t i_hsa_amd_pointer_info(const void *ptr, hsa_amd_pointer_info_t *info, void *(*alloc)(size_t), uint32_t *n, hsa_agent_t **accessible)
-{
-	static const int types[] = {
-		[SIM_DEVICE] = HSA_EXT_POINTER_TYPE_HSA, [SIM_HOST] = HSA_EXT_POINTER_TYPE_HSA,
-		[SIM_LOCKED] = HSA_EXT_POINTER_TYPE_LOCKED, [SIM_MANAGED] = HSA_EXT_POINTER_TYPE_HSA,
-		[SIM_SIGNAL] = HSA_EXT_POINTER_TYPE_HSA, [SIM_IMPORT] = HSA_EXT_POINTER_TYPE_IPC,
-		[SIM_MAPPED] = 6,
-	};
-	hsa_amd_pointer_info_t r = { .size = sizeof r, .type = HSA_EXT_POINTER_TYPE_UNKNOWN };
-	struct sim_alloc a;
-	uint32_t size;
-	bool found;
-
-	if (!ptr || !info)
-		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	found = sim_find(ptr, &a);
-	if (found) {
-		r.type = (hsa_amd_pointer_type_t)types[a.kind];
-		r.agentBaseAddress = (void *)a.r.base;
-		r.hostBaseAddress = a.alias ? a.alias : (void *)a.r.base;
-		r.sizeInBytes = a.kind == SIM_LOCKED ? a.size : a.r.size;
-		r.userData = a.userdata;
-		r.agentOwner = sim_device_agent(a.kind == SIM_DEVICE || a.kind == SIM_IMPORT || a.kind == SIM_MAPPED ? a.device : -1);
-		r.global_flags = a.kind == SIM_DEVICE && !a.flags ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
-			HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
-	} else if (sim_vmm_reserved(ptr)) {
-		r.type = (hsa_amd_pointer_type_t)5;
-	}
-	size = info->size < sizeof r && info->size ? info->size : (uint32_t)sizeof r;
-	memcpy(info, &r, size);
-	info->size = size;
-	if (n && accessible && alloc) {
-		int count = 0;
-		hsa_agent_t *list = alloc((size_t)(sim_opt.devices + 1) * sizeof *list);
-
-		if (!list)
-			return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-		for (int i = 0; found && i < sim_opt.devices; i++)
-			if (a.access & 1u << i)
-				list[count++] = sim_device_agent(i);
-		*n = (uint32_t)count;
-		*accessible = list;
-	}
-	return HSA_STATUS_SUCCESS;
-}
-
-static void set_userdata(struct sim_alloc *a, void *arg)
-{
-	a->userdata = arg;
-}
-
-hsa_status_t i_hsa_amd_pointer_info_set_userdata(const void *ptr, void *userdata)
-{
-	if (!ptr)
-		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	return sim_update(ptr, set_userdata, userdata) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
-}
-
-int sim_pool_device(hsa_amd_memory_pool_t pool)
-{
-	int dev, kind;
-
-	return pool_split(pool, &dev, &kind) ? dev : -2;
-}
-
-uint64_t sim_pool_handle(int device, bool fine)
-{
-	return pool_of(device, fine ? P_FINE : P_COARSE).handle;
+	return hsa_agent_device(agent) < -1 ? HSA_STATUS_ERROR_INVALID_AGENT : HSA_STATUS_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* E(name, parameters, arguments): the HSA calls that return a status. The
- * version script is generated from this table and from hsa_values.h. */
+/* The HSA calls that return a status: E(name, parameters, arguments). The version script is
+ * generated from this table and from hsa_values.h. */
 E(hsa_init, (void), ())
 E(hsa_shut_down, (void), ())
 E(hsa_status_string, (hsa_status_t status, const char **out), (status, out))
@@ -64,15 +64,15 @@ E(hsa_amd_portable_close_dmabuf, (int fd), (fd))
 E(hsa_amd_vmem_address_reserve, (void **va, size_t size, uint64_t address, uint64_t flags), (va, size, address, flags))
 E(hsa_amd_vmem_address_reserve_align, (void **va, size_t size, uint64_t address, uint64_t alignment, uint64_t flags), (va, size, address, alignment, flags))
 E(hsa_amd_vmem_address_free, (void *va, size_t size), (va, size))
-E(hsa_amd_vmem_handle_create, (hsa_amd_memory_pool_t pool, size_t size, int type, uint64_t flags, sim_vmem_handle_t *handle), (pool, size, type, flags, handle))
-E(hsa_amd_vmem_handle_release, (sim_vmem_handle_t handle), (handle))
-E(hsa_amd_vmem_map, (void *va, size_t size, size_t offset, sim_vmem_handle_t handle, uint64_t flags), (va, size, offset, handle, flags))
+E(hsa_amd_vmem_handle_create, (hsa_amd_memory_pool_t pool, size_t size, int type, uint64_t flags, hsa_vmem_handle_t *handle), (pool, size, type, flags, handle))
+E(hsa_amd_vmem_handle_release, (hsa_vmem_handle_t handle), (handle))
+E(hsa_amd_vmem_map, (void *va, size_t size, size_t offset, hsa_vmem_handle_t handle, uint64_t flags), (va, size, offset, handle, flags))
 E(hsa_amd_vmem_unmap, (void *va, size_t size), (va, size))
-E(hsa_amd_vmem_set_access, (void *va, size_t size, const sim_access_desc_t *desc, size_t count), (va, size, desc, count))
+E(hsa_amd_vmem_set_access, (void *va, size_t size, const hsa_access_desc_t *desc, size_t count), (va, size, desc, count))
 E(hsa_amd_vmem_get_access, (void *va, int *perms, hsa_agent_t agent), (va, perms, agent))
-E(hsa_amd_vmem_export_shareable_handle, (int *fd, sim_vmem_handle_t handle, uint64_t flags), (fd, handle, flags))
-E(hsa_amd_vmem_import_shareable_handle, (int fd, sim_vmem_handle_t *handle), (fd, handle))
-E(hsa_amd_vmem_retain_alloc_handle, (sim_vmem_handle_t *handle, void *addr), (handle, addr))
-E(hsa_amd_vmem_get_alloc_properties_from_handle, (sim_vmem_handle_t handle, hsa_amd_memory_pool_t *pool, int *type), (handle, pool, type))
+E(hsa_amd_vmem_export_shareable_handle, (int *fd, hsa_vmem_handle_t handle, uint64_t flags), (fd, handle, flags))
+E(hsa_amd_vmem_import_shareable_handle, (int fd, hsa_vmem_handle_t *handle), (fd, handle))
+E(hsa_amd_vmem_retain_alloc_handle, (hsa_vmem_handle_t *handle, void *addr), (handle, addr))
+E(hsa_amd_vmem_get_alloc_properties_from_handle, (hsa_vmem_handle_t handle, hsa_amd_memory_pool_t *pool, int *type), (handle, pool, type))
 E(hsa_queue_create, (hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type, void (*callback)(hsa_status_t status, hsa_queue_t *source, void *data), void *data, uint32_t priv, uint32_t group, hsa_queue_t **queue), (agent, size, type, callback, data, priv, group, queue))
 E(hsa_soft_queue_create, (hsa_region_t region, uint32_t size, hsa_queue_type32_t type, uint32_t features, hsa_signal_t doorbell, hsa_queue_t **queue), (region, size, type, features, doorbell, queue))

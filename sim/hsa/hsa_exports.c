@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The exported hsa_* symbols: count, maybe fail, call the implementation. */
-#include "hsa_sim.h"
+/*
+ * The exported hsa_* symbols. Each counts the call, fails if a rule says so, and calls the
+ * function of the same name with i_ in front.
+ */
+#include "device/calls.h"
+#include "device/failures.h"
+#include "device/signal.h"
+#include "hsa/entry_points.h"
+#include "hsa/signal.h"
 
 #define E(name, params, args) ID_##name,
 enum {
 	ID_first = SIM_HSA_FIRST - 1,
-#include "hsa_entries.h"
+#include "hsa/hsa_entries.h"
 #undef E
 #define V(ret, name, params, expr) ID_##name,
-#include "hsa_values.h"
+#include "hsa/hsa_values.h"
 #undef V
 	ID_end
 };
 
 #define E(name, params, args) #name,
 static const char *const names[] = {
-#include "hsa_entries.h"
+#include "hsa/hsa_entries.h"
 #undef E
 #define V(ret, name, params, expr) #name,
-#include "hsa_values.h"
+#include "hsa/hsa_values.h"
 #undef V
 };
-_Static_assert(ID_end <= SIM_HIP_FIRST, "grow SIM_HIP_FIRST");
+_Static_assert(ID_end <= SIM_HIP_FIRST, "SIM_HIP_FIRST is too small");
 
 #pragma GCC visibility push(default)
 
@@ -36,10 +43,10 @@ _Static_assert(ID_end <= SIM_HIP_FIRST, "grow SIM_HIP_FIRST");
 		sim_leave(t_); \
 		return (hsa_status_t)s_; \
 	}
-#include "hsa_entries.h"
+#include "hsa/hsa_entries.h"
 #undef E
 
-/* Signal values cannot fail; acquire and release variants are all one. */
+/* These calls cannot fail. The variants by memory order are all the same here. */
 #define V(ret, name, params, expr) \
 	ret name params; \
 	ret name params \
@@ -48,12 +55,13 @@ _Static_assert(ID_end <= SIM_HIP_FIRST, "grow SIM_HIP_FIRST");
 		sim_leave(t_); \
 		return (ret)(expr); \
 	}
-#include "hsa_values.h"
+#include "hsa/hsa_values.h"
 #undef V
 
 #pragma GCC visibility pop
 
 __attribute__((constructor(103))) static void exports_init(void)
 {
-	sim_register_names(SIM_HSA_FIRST, names, ID_end - SIM_HSA_FIRST);
+	sim_calls_register(SIM_HSA_FIRST, names, ID_end - SIM_HSA_FIRST);
+	sim_failures_apply(SIM_HSA_FIRST, ID_end - SIM_HSA_FIRST, "hsa");
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hsa_amd_vmem_*: the HSA face of vmm.c. */
+/* The hsa_amd_vmem_* calls. */
 #include <errno.h>
-#include <unistd.h>
 
-#include "hsa_sim.h"
+#include "device/macros.h"
+#include "device/options.h"
+#include "device/physical.h"
+#include "device/virtual_memory.h"
+#include "hsa/agent.h"
+#include "hsa/entry_points.h"
+#include "hsa/memory_pool.h"
 
 static hsa_status_t status(int e)
 {
@@ -11,7 +16,7 @@ static hsa_status_t status(int e)
 		HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
-static struct sim_phys *phys(sim_vmem_handle_t h)
+static struct sim_phys *phys(hsa_vmem_handle_t h)
 {
 	return (struct sim_phys *)(uintptr_t)h.handle;
 }
@@ -35,17 +40,15 @@ hsa_status_t i_hsa_amd_vmem_address_free(void *va, size_t size)
 	return status(sim_vmm_unreserve(va, size));
 }
 
-hsa_status_t i_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t size, int type, uint64_t flags, sim_vmem_handle_t *handle)
+hsa_status_t i_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t size, int type, uint64_t flags, hsa_vmem_handle_t *handle)
 {
 	int device;
 	struct sim_phys *h;
 
 	if (!handle || !size || size % SIM_PAGE)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	for (device = 0; device < sim_opt.devices; device++)
-		if (sim_pool_device(pool) == device)
-			break;
-	if (device == sim_opt.devices)
+	device = hsa_pool_device(pool);
+	if (device < 0)
 		return (hsa_status_t)HSA_STATUS_ERROR_INVALID_MEMORY_POOL;
 	h = sim_phys_create(device, size, true);
 	if (!h)
@@ -54,14 +57,14 @@ hsa_status_t i_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t siz
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_vmem_handle_release(sim_vmem_handle_t handle)
+hsa_status_t i_hsa_amd_vmem_handle_release(hsa_vmem_handle_t handle)
 {
 	return sim_phys_release(phys(handle)) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ALLOCATION;
 }
 
-hsa_status_t i_hsa_amd_vmem_map(void *va, size_t size, size_t offset, sim_vmem_handle_t handle, uint64_t flags)
+hsa_status_t i_hsa_amd_vmem_map(void *va, size_t size, size_t offset, hsa_vmem_handle_t handle, uint64_t flags)
 {
-	/* in_offset is ignored by the real runtime, and so it is here. */
+	/* The real runtime ignores the offset. */
 	if (sim_opt.quirk[SIM_Q_MAP_FAILS])
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 	return status(sim_vmm_map(va, size, phys(handle), false));
@@ -72,10 +75,10 @@ hsa_status_t i_hsa_amd_vmem_unmap(void *va, size_t size)
 	return status(sim_vmm_unmap(va, size, true));
 }
 
-hsa_status_t i_hsa_amd_vmem_set_access(void *va, size_t size, const sim_access_desc_t *desc, size_t count)
+hsa_status_t i_hsa_amd_vmem_set_access(void *va, size_t size, const hsa_access_desc_t *desc, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		int dev = sim_agent_device(desc[i].agent_handle);
+		int dev = hsa_agent_device(desc[i].agent_handle);
 		int e;
 
 		if (dev < -1)
@@ -89,14 +92,14 @@ hsa_status_t i_hsa_amd_vmem_set_access(void *va, size_t size, const sim_access_d
 
 hsa_status_t i_hsa_amd_vmem_get_access(void *va, int *perms, hsa_agent_t agent)
 {
-	int dev = sim_agent_device(agent);
+	int dev = hsa_agent_device(agent);
 
 	if (dev < 0)
 		return HSA_STATUS_ERROR_INVALID_AGENT;
 	return status(sim_vmm_get_access(va, dev, perms));
 }
 
-hsa_status_t i_hsa_amd_vmem_export_shareable_handle(int *fd, sim_vmem_handle_t handle, uint64_t flags)
+hsa_status_t i_hsa_amd_vmem_export_shareable_handle(int *fd, hsa_vmem_handle_t handle, uint64_t flags)
 {
 	int n = sim_phys_export(phys(handle));
 
@@ -106,7 +109,7 @@ hsa_status_t i_hsa_amd_vmem_export_shareable_handle(int *fd, sim_vmem_handle_t h
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_vmem_import_shareable_handle(int fd, sim_vmem_handle_t *handle)
+hsa_status_t i_hsa_amd_vmem_import_shareable_handle(int fd, hsa_vmem_handle_t *handle)
 {
 	struct sim_phys *h = sim_phys_import(fd);
 
@@ -116,7 +119,7 @@ hsa_status_t i_hsa_amd_vmem_import_shareable_handle(int fd, sim_vmem_handle_t *h
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_vmem_retain_alloc_handle(sim_vmem_handle_t *handle, void *addr)
+hsa_status_t i_hsa_amd_vmem_retain_alloc_handle(hsa_vmem_handle_t *handle, void *addr)
 {
 	struct sim_phys *h = sim_phys_at(addr);
 
@@ -126,7 +129,7 @@ hsa_status_t i_hsa_amd_vmem_retain_alloc_handle(sim_vmem_handle_t *handle, void 
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_vmem_get_alloc_properties_from_handle(sim_vmem_handle_t handle, hsa_amd_memory_pool_t *pool, int *type)
+hsa_status_t i_hsa_amd_vmem_get_alloc_properties_from_handle(hsa_vmem_handle_t handle, hsa_amd_memory_pool_t *pool, int *type)
 {
 	int device;
 	size_t size;
