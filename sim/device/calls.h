@@ -33,6 +33,7 @@ struct sim_thread {
 	int verdict;                  /* result forced on the current call, 0 = none */
 	bool holds_at_end;            /* somasim_hold: stop before this call returns */
 	struct sim_queue **queues;    /* per-thread streams by device, or NULL */
+	int upper[8];                 /* for the layer above; zero at first */
 	struct sim_thread *next, *prev;
 };
 

@@ -9,11 +9,6 @@
 #include "hip/memory.h"
 #include "hip/thread_state.h"
 
-size_t array_pitch(const hipArray *a)
-{
-	return (size_t)a->width * (size_t)((a->desc.x + a->desc.y + a->desc.z + a->desc.w + 7) / 8);
-}
-
 static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, void *p, const void *q, size_t x,
 			  size_t y, size_t pitch, size_t w, size_t rows, hipMemcpyKind kind, bool wait)
 {

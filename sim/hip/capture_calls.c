@@ -197,11 +197,11 @@ hipError_t i_hipStreamUpdateCaptureDependencies(hipStream_t h, hipGraphNode_t *d
 
 hipError_t i_hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode)
 {
-	int old = thread_state.capture_mode;
+	int old = thread_state()->capture_mode;
 
 	if (!mode || *mode > hipStreamCaptureModeRelaxed)
 		return hipErrorInvalidValue;
-	thread_state.capture_mode = (int)*mode;
+	thread_state()->capture_mode = (int)*mode;
 	*mode = (hipStreamCaptureMode)old;
 	return hipSuccess;
 }

@@ -21,7 +21,7 @@ hipError_t guard_unsafe(void)
 
 	if (likely(!atomic_load_explicit(&captures_live, memory_order_acquire)))
 		return hipSuccess;
-	mode = thread_state.capture_mode;
+	mode = thread_state()->capture_mode;
 	if (mode == hipStreamCaptureModeRelaxed)
 		return hipSuccess;
 	pthread_mutex_lock(&capture_lock);

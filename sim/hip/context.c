@@ -43,7 +43,7 @@ hipError_t i_hipCtxPushCurrent(hipCtx_t c)
 		return hipErrorInvalidContext;
 	if (ctx_depth < 16)
 		ctx_stack[ctx_depth++] = c;
-	thread_state.device = CTX_DEVICE(c);
+	thread_state()->device = CTX_DEVICE(c);
 	return hipSuccess;
 }
 
@@ -55,7 +55,7 @@ hipError_t i_hipCtxPopCurrent(hipCtx_t *c)
 	if (c)
 		*c = ctx_stack[ctx_depth];
 	if (ctx_depth)
-		thread_state.device = CTX_DEVICE(ctx_stack[ctx_depth - 1]);
+		thread_state()->device = CTX_DEVICE(ctx_stack[ctx_depth - 1]);
 	return hipSuccess;
 }
 
@@ -72,7 +72,7 @@ hipError_t i_hipCtxSetCurrent(hipCtx_t c)
 		ctx_stack[ctx_depth - 1] = c;
 	else
 		ctx_stack[ctx_depth++] = c;
-	thread_state.device = CTX_DEVICE(c);
+	thread_state()->device = CTX_DEVICE(c);
 	return hipSuccess;
 }
 
@@ -143,9 +143,9 @@ hipError_t i_hipDevicePrimaryCtxReset(hipDevice_t d)
 
 	if (e)
 		return e;
-	thread_state.device = d;
+	thread_state()->device = d;
 	e = i_hipDeviceReset();
-	thread_state.device = was;
+	thread_state()->device = was;
 	return e;
 }
 

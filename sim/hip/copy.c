@@ -213,6 +213,11 @@ hipError_t i_hipMemcpy2DAsync(void *dst, size_t dp, const void *src, size_t sp, 
 	return submit_rows(h, dst, dp, src, sp, w, rows, kind, false);
 }
 
+size_t array_pitch(const hipArray *a)
+{
+	return (size_t)a->width * (size_t)((a->desc.x + a->desc.y + a->desc.z + a->desc.w + 7) / 8);
+}
+
 struct sim_command *copy3d_command(const hipMemcpy3DParms *p, hipError_t *e)
 {
 	size_t dp, sp, dr, sr;

@@ -64,7 +64,7 @@ hipError_t i_hipSetDevice(int d)
 	hipError_t e = check_device(d);
 
 	if (!e)
-		thread_state.device = d;
+		thread_state()->device = d;
 	return e;
 }
 

@@ -42,9 +42,9 @@ _Static_assert(ID_end <= SIM_MAX_CALLS, "SIM_MAX_CALLS is too small");
 static inline hipError_t leave(struct sim_thread *t, int e)
 {
 	if (t->depth == 1) {
-		thread_state.last_command = e;
+		thread_state()->last_command = e;
 		if (!V7 || (e && e != hipErrorNotReady))
-			thread_state.last_error = e;
+			thread_state()->last_error = e;
 	}
 	sim_leave(t);
 	return (hipError_t)e;
@@ -87,15 +87,15 @@ enum read { READ_AND_CLEAR, PEEK, READ_LAST_COMMAND };
 static hipError_t read_error(int id, enum read how)
 {
 	struct sim_thread *t = sim_enter(id);
-	int e = how == READ_LAST_COMMAND ? thread_state.last_command : thread_state.last_error;
+	int e = how == READ_LAST_COMMAND ? thread_state()->last_command : thread_state()->last_error;
 
 	if (how == READ_LAST_COMMAND)
-		thread_state.last_command = 0;
+		thread_state()->last_command = 0;
 	if (how == READ_AND_CLEAR)
-		thread_state.last_error = 0;
+		thread_state()->last_error = 0;
 	/* For hipExtGetLastError the peek is a command that has failed. */
 	if (how == PEEK && V7 && e)
-		thread_state.last_command = e;
+		thread_state()->last_command = e;
 	sim_leave(t);
 	return sim_opt.no_device ? hipErrorNoDevice : (hipError_t)e;
 }

@@ -5,6 +5,7 @@
 
 #include <hip/hip_runtime_api.h>
 
+#include "device/calls.h"
 #include "device/options.h"
 
 struct thread_state {
@@ -14,12 +15,18 @@ struct thread_state {
 	int capture_mode;             /* a hipStreamCaptureMode; global, which is 0, at first */
 };
 
-/* Initial-exec, because hipGetDevice must be fast. */
-extern __thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
+_Static_assert(sizeof(struct thread_state) <= sizeof ((struct sim_thread *)0)->upper, "it must fit");
+
+/* The state lives in the device's record of the thread, because this library has too much
+ * thread-local memory for the fast kind, and hipGetDevice must be fast. */
+static inline struct thread_state *thread_state(void)
+{
+	return (struct thread_state *)sim_self()->upper;
+}
 
 static inline int current_device(void)
 {
-	return thread_state.device;
+	return thread_state()->device;
 }
 
 /* hipSuccess, or hipErrorInvalidDevice: there is no such device. */
