@@ -151,7 +151,8 @@ void *sim_device_alloc(int device, size_t size, unsigned flags)
 			return NULL;
 	}
 	pthread_mutex_lock(&d->lock);
-	at = sim_address_space_take(&d->space, span, span >= SIM_HUGE_PAGE ? SIM_HUGE_PAGE : SIM_PAGE);
+	at = sim_address_space_take(&d->space, span,
+				    span >= SIM_HUGE_PAGE ? SIM_HUGE_PAGE : SIM_PAGE);
 	pthread_mutex_unlock(&d->lock);
 	if (!at) {
 		sim_uncharge(device, span);

@@ -50,7 +50,7 @@ void *sim_host_alloc(size_t size, unsigned flags, enum sim_kind kind, int device
  * none. Exported memory stays in use until the last importer has closed it. */
 bool sim_free(const void *p, bool interior);
 
-/* Gives back exported memory that was freed here and has been closed elsewhere. */
+/* Frees exported memory that was freed here and that no other process has open any more. */
 void sim_exports_sweep(int device);
 
 #endif

@@ -14,7 +14,8 @@ struct blob {
 	_Alignas(16) char data[];
 };
 
-struct sim_command *sim_command_new(enum sim_command_kind kind, void (*run)(struct sim_command *c))
+struct sim_command *sim_command_new(enum sim_command_kind kind,
+				    void (*run)(struct sim_command *c))
 {
 	struct sim_command *c = calloc(1, sizeof *c);
 

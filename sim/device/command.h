@@ -74,7 +74,8 @@ struct sim_command {
 	};
 };
 
-struct sim_command *sim_command_new(enum sim_command_kind kind, void (*run)(struct sim_command *c));
+struct sim_command *sim_command_new(enum sim_command_kind kind,
+				    void (*run)(struct sim_command *c));
 struct sim_command *sim_marker(void);
 
 /* fn runs on the queue's thread. It must not call into HIP or HSA. */

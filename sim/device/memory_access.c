@@ -52,7 +52,7 @@ void sim_vmm_settle(void)
 	pthread_mutex_unlock(&sim_vmm_lock);
 }
 
-/* The mapping becomes accessible. */
+/* Gives somebody access to the mapping, which nobody had. */
 static void make_accessible(struct sim_mapping *m)
 {
 	struct settle *s;
@@ -139,7 +139,7 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 			m->accessible = false;
 			sim_mappings_accessible--;
 		}
-		/* V13: a grant to a peer after the owner's spoils the contents. */
+		/* V13: a grant to a peer that comes after the owner's spoils the contents. */
 		if (sim_opt.quirk[SIM_Q_PEER_SETACCESS] && prot && device >= 0 && device != a.device &&
 		    (a.access & 1u << a.device))
 			memset((void *)r->base, 0xee, SIM_PAGE);

@@ -11,7 +11,8 @@ static void run_write(struct sim_command *c)
 	if (c->value.wide)
 		__atomic_store_n((uint64_t *)c->value.ptr, c->value.value, __ATOMIC_RELEASE);
 	else
-		__atomic_store_n((uint32_t *)c->value.ptr, (uint32_t)c->value.value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint32_t *)c->value.ptr, (uint32_t)c->value.value,
+				 __ATOMIC_RELEASE);
 }
 
 static bool value_holds(const struct sim_command *c)

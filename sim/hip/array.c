@@ -19,56 +19,72 @@ static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, voi
 		return hipErrorInvalidValue;
 	ap = array_pitch(a);
 	if (to)
-		return submit_rows(h, (char *)to->data + y * ap + x, ap, q, pitch, w, rows, kind, wait);
-	return submit_rows(h, p, pitch, (const char *)from->data + y * ap + x, ap, w, rows, kind, wait);
+		return submit_rows(h, (char *)to->data + y * ap + x, ap, q, pitch, w, rows,
+				   kind, wait);
+	return submit_rows(h, p, pitch, (const char *)from->data + y * ap + x, ap, w, rows,
+			   kind, wait);
 }
 
-hipError_t i_hipMemcpy2DToArray(hipArray *dst, size_t x, size_t y, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind)
+hipError_t i_hipMemcpy2DToArray(hipArray *dst, size_t x, size_t y, const void *src, size_t sp,
+				size_t w, size_t rows, hipMemcpyKind kind)
 {
 	return array2d(NULL, dst, NULL, NULL, src, x, y, sp, w, rows, kind, true);
 }
 
-hipError_t i_hipMemcpy2DToArrayAsync(hipArray *dst, size_t x, size_t y, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind, hipStream_t h)
+hipError_t i_hipMemcpy2DToArrayAsync(hipArray *dst, size_t x, size_t y, const void *src,
+				     size_t sp, size_t w, size_t rows, hipMemcpyKind kind,
+				     hipStream_t h)
 {
 	return array2d(h, dst, NULL, NULL, src, x, y, sp, w, rows, kind, false);
 }
 
-hipError_t i_hipMemcpy2DFromArray(void *dst, size_t dp, hipArray_const_t src, size_t x, size_t y, size_t w, size_t rows, hipMemcpyKind kind)
+hipError_t i_hipMemcpy2DFromArray(void *dst, size_t dp, hipArray_const_t src, size_t x,
+				  size_t y, size_t w, size_t rows, hipMemcpyKind kind)
 {
 	return array2d(NULL, NULL, src, dst, NULL, x, y, dp, w, rows, kind, true);
 }
 
-hipError_t i_hipMemcpy2DFromArrayAsync(void *dst, size_t dp, hipArray_const_t src, size_t x, size_t y, size_t w, size_t rows, hipMemcpyKind kind, hipStream_t h)
+hipError_t i_hipMemcpy2DFromArrayAsync(void *dst, size_t dp, hipArray_const_t src, size_t x,
+				       size_t y, size_t w, size_t rows, hipMemcpyKind kind,
+				       hipStream_t h)
 {
 	return array2d(h, NULL, src, dst, NULL, x, y, dp, w, rows, kind, false);
 }
 
-hipError_t i_hipMemcpyToArray(hipArray *dst, size_t x, size_t y, const void *src, size_t n, hipMemcpyKind kind)
+hipError_t i_hipMemcpyToArray(hipArray *dst, size_t x, size_t y, const void *src, size_t n,
+			      hipMemcpyKind kind)
 {
 	if (!dst || !dst->data)
 		return hipErrorInvalidValue;
-	return submit_copy(NULL, copy_command((char *)dst->data + y * array_pitch(dst) + x, src, n), kind, true);
+	return submit_copy(NULL,
+			   copy_command((char *)dst->data + y * array_pitch(dst) + x, src, n),
+			   kind, true);
 }
 
-hipError_t i_hipMemcpyFromArray(void *dst, hipArray_const_t src, size_t x, size_t y, size_t n, hipMemcpyKind kind)
+hipError_t i_hipMemcpyFromArray(void *dst, hipArray_const_t src, size_t x, size_t y, size_t n,
+				hipMemcpyKind kind)
 {
 	if (!src || !src->data)
 		return hipErrorInvalidValue;
-	return submit_copy(NULL, copy_command(dst, (char *)src->data + y * array_pitch(src) + x, n), kind, true);
+	return submit_copy(NULL,
+			   copy_command(dst, (char *)src->data + y * array_pitch(src) + x, n),
+			   kind, true);
 }
 
 hipError_t i_hipMemcpyHtoA(hipArray *dst, size_t off, const void *src, size_t n)
 {
 	if (!dst || !dst->data)
 		return hipErrorInvalidValue;
-	return submit_copy(NULL, copy_command((char *)dst->data + off, src, n), hipMemcpyHostToDevice, true);
+	return submit_copy(NULL, copy_command((char *)dst->data + off, src, n),
+			   hipMemcpyHostToDevice, true);
 }
 
 hipError_t i_hipMemcpyAtoH(void *dst, hipArray *src, size_t off, size_t n)
 {
 	if (!src || !src->data)
 		return hipErrorInvalidValue;
-	return submit_copy(NULL, copy_command(dst, (char *)src->data + off, n), hipMemcpyDeviceToHost, true);
+	return submit_copy(NULL, copy_command(dst, (char *)src->data + off, n),
+			   hipMemcpyDeviceToHost, true);
 }
 
 static hipError_t array_new(hipArray **out, int bits[4], size_t w, size_t rows, size_t depth)
@@ -90,7 +106,8 @@ static hipError_t array_new(hipArray **out, int bits[4], size_t w, size_t rows, 
 	a->width = (unsigned)w;
 	a->height = (unsigned)rows;
 	a->depth = (unsigned)depth;
-	e = device_malloc(&a->data, array_pitch(a) * (rows ? rows : 1) * (depth ? depth : 1), 0, current_device());
+	e = device_malloc(&a->data, array_pitch(a) * (rows ? rows : 1) * (depth ? depth : 1), 0,
+			  current_device());
 	if (e) {
 		free(a);
 		return e;
@@ -99,12 +116,14 @@ static hipError_t array_new(hipArray **out, int bits[4], size_t w, size_t rows, 
 	return hipSuccess;
 }
 
-hipError_t i_hipMallocArray(hipArray **out, const hipChannelFormatDesc *d, size_t w, size_t rows, unsigned flags)
+hipError_t i_hipMallocArray(hipArray **out, const hipChannelFormatDesc *d, size_t w,
+			    size_t rows, unsigned flags)
 {
 	return d ? array_new(out, (int[]){ d->x, d->y, d->z, d->w }, w, rows, 0) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipMalloc3DArray(hipArray **out, const struct hipChannelFormatDesc *d, struct hipExtent x, unsigned flags)
+hipError_t i_hipMalloc3DArray(hipArray **out, const struct hipChannelFormatDesc *d,
+			      struct hipExtent x, unsigned flags)
 {
 	return d ? array_new(out, (int[]){ d->x, d->y, d->z, d->w }, x.width, x.height, x.depth) : hipErrorInvalidValue;
 }

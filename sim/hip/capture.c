@@ -99,9 +99,9 @@ bool stream_capturing(struct stream *s)
 	return yes;
 }
 
-/* Records a command as a node. *node, if node is not NULL, gets it. */
-static bool add(struct stream *s, enum node_type type, struct sim_command *c, struct node **node,
-		hipError_t *e)
+/* Records a command as a node, with the graph memory that it is about, or NULL. */
+static bool add(struct stream *s, enum node_type type, struct sim_command *c,
+		struct graph_alloc *alloc, hipError_t *e)
 {
 	struct node *n;
 
@@ -115,9 +115,8 @@ static bool add(struct stream *s, enum node_type type, struct sim_command *c, st
 		*e = hipErrorStreamCaptureInvalidated;
 	} else {
 		n = node_add(s->capture->graph, type, c, s->leaf, s->leaf_count);
+		n->alloc = alloc;
 		capture_set_leaf(s, &n, 1);
-		if (node)
-			*node = n;
 		*e = hipSuccess;
 	}
 	pthread_mutex_unlock(&capture_lock);
@@ -199,7 +198,6 @@ bool capture_alloc(struct stream *s, void **ptr, size_t size, hipError_t *e)
 {
 	struct graph_alloc *ga;
 	struct sim_command *c;
-	struct node *n;
 	void *p;
 
 	if (!stream_capturing(s))
@@ -209,14 +207,12 @@ bool capture_alloc(struct stream *s, void **ptr, size_t size, hipError_t *e)
 		return true;
 	p = ga->ptr;
 	c = graph_alloc_command(ga);
-	if (!add(s, NODE_ALLOC, c, &n, e)) {
+	if (!add(s, NODE_ALLOC, c, ga, e)) {
 		sim_command_free(c);
 		return false;
 	}
-	if (!*e) {
-		n->alloc = ga;
+	if (!*e)
 		*ptr = p;
-	}
 	return true;
 }
 
@@ -224,7 +220,6 @@ bool capture_free(struct stream *s, void *ptr, hipError_t *e)
 {
 	struct sim_alloc a;
 	struct sim_command *c;
-	struct node *n;
 
 	if (!stream_capturing(s))
 		return false;
@@ -233,12 +228,10 @@ bool capture_free(struct stream *s, void *ptr, hipError_t *e)
 		return true;
 	}
 	c = graph_free_command(a.owner);
-	if (!add(s, NODE_FREE, c, &n, e)) {
+	if (!add(s, NODE_FREE, c, a.owner, e)) {
 		sim_command_free(c);
 		return false;
 	}
-	if (!*e)
-		n->alloc = a.owner;
 	return true;
 }
 

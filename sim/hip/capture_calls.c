@@ -62,7 +62,9 @@ hipError_t i_hipStreamBeginCapture(hipStream_t h, hipStreamCaptureMode mode)
 	return begin(h, mode, NULL, NULL, 0);
 }
 
-hipError_t i_hipStreamBeginCaptureToGraph(hipStream_t h, hipGraph_t graph, const hipGraphNode_t *deps, const void *edges, size_t n, hipStreamCaptureMode mode)
+hipError_t i_hipStreamBeginCaptureToGraph(hipStream_t h, hipGraph_t graph,
+					  const hipGraphNode_t *deps, const void *edges,
+					  size_t n, hipStreamCaptureMode mode)
 {
 	if (!graph_of(graph) || (n && !deps))
 		return hipErrorInvalidValue;
@@ -138,7 +140,9 @@ hipError_t i_hipStreamIsCapturing(hipStream_t h, hipStreamCaptureStatus *status)
 	return hipSuccess;
 }
 
-hipError_t i_hipStreamGetCaptureInfo_v2(hipStream_t h, hipStreamCaptureStatus *status, unsigned long long *id, hipGraph_t *graph, const hipGraphNode_t **deps, size_t *n)
+hipError_t i_hipStreamGetCaptureInfo_v2(hipStream_t h, hipStreamCaptureStatus *status,
+					unsigned long long *id, hipGraph_t *graph,
+					const hipGraphNode_t **deps, size_t *n)
 {
 	struct stream *s = stream_of(h);
 	hipError_t e = i_hipStreamIsCapturing(h, status);
@@ -160,12 +164,14 @@ hipError_t i_hipStreamGetCaptureInfo_v2(hipStream_t h, hipStreamCaptureStatus *s
 	return hipSuccess;
 }
 
-hipError_t i_hipStreamGetCaptureInfo(hipStream_t h, hipStreamCaptureStatus *status, unsigned long long *id)
+hipError_t i_hipStreamGetCaptureInfo(hipStream_t h, hipStreamCaptureStatus *status,
+				     unsigned long long *id)
 {
 	return i_hipStreamGetCaptureInfo_v2(h, status, id, NULL, NULL, NULL);
 }
 
-hipError_t i_hipStreamUpdateCaptureDependencies(hipStream_t h, hipGraphNode_t *deps, size_t n, unsigned flags)
+hipError_t i_hipStreamUpdateCaptureDependencies(hipStream_t h, hipGraphNode_t *deps, size_t n,
+						unsigned flags)
 {
 	struct stream *s = stream_of(h);
 	hipError_t e = hipSuccess;

@@ -15,8 +15,15 @@ static __thread int ctx_depth;
 hipError_t i_hipCtxSetCacheConfig(hipFuncCache_t c) { return hipSuccess; }
 hipError_t i_hipCtxSetSharedMemConfig(hipSharedMemConfig c) { return hipSuccess; }
 
-hipError_t i_hipCtxGetCacheConfig(hipFuncCache_t *c) { return i_hipDeviceGetCacheConfig(c); }
-hipError_t i_hipCtxGetSharedMemConfig(hipSharedMemConfig *c) { return i_hipDeviceGetSharedMemConfig(c); }
+hipError_t i_hipCtxGetCacheConfig(hipFuncCache_t *c)
+{
+	return i_hipDeviceGetCacheConfig(c);
+}
+
+hipError_t i_hipCtxGetSharedMemConfig(hipSharedMemConfig *c)
+{
+	return i_hipDeviceGetSharedMemConfig(c);
+}
 
 hipError_t i_hipCtxCreate(hipCtx_t *c, unsigned flags, hipDevice_t d)
 {

@@ -111,12 +111,14 @@ hipError_t i_hipMemcpy(void *dst, const void *src, size_t n, hipMemcpyKind kind)
 	return submit_copy(NULL, copy_command(dst, src, n), kind, true);
 }
 
-hipError_t i_hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h)
+hipError_t i_hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind,
+			    hipStream_t h)
 {
 	return submit_copy(h, copy_command(dst, src, n), kind, false);
 }
 
-hipError_t i_hipMemcpyWithStream(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h)
+hipError_t i_hipMemcpyWithStream(void *dst, const void *src, size_t n, hipMemcpyKind kind,
+				 hipStream_t h)
 {
 	return submit_copy(h, copy_command(dst, src, n), kind, true);
 }
@@ -180,7 +182,8 @@ hipError_t i_hipMemcpyPeer(void *dst, int ddev, const void *src, int sdev, size_
 	return submit_copy(NULL, copy_command(dst, src, n), hipMemcpyDeviceToDevice, true);
 }
 
-hipError_t i_hipMemcpyPeerAsync(void *dst, int ddev, const void *src, int sdev, size_t n, hipStream_t h)
+hipError_t i_hipMemcpyPeerAsync(void *dst, int ddev, const void *src, int sdev, size_t n,
+				hipStream_t h)
 {
 	if (ddev < 0 || ddev >= sim_opt.devices || sdev < 0 || sdev >= sim_opt.devices)
 		return hipErrorInvalidDevice;
@@ -203,12 +206,14 @@ hipError_t submit_rows(hipStream_t h, void *dst, size_t dp, const void *src, siz
 	return submit_copy(h, c, kind, wait);
 }
 
-hipError_t i_hipMemcpy2D(void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind)
+hipError_t i_hipMemcpy2D(void *dst, size_t dp, const void *src, size_t sp, size_t w,
+			 size_t rows, hipMemcpyKind kind)
 {
 	return submit_rows(NULL, dst, dp, src, sp, w, rows, kind, true);
 }
 
-hipError_t i_hipMemcpy2DAsync(void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows, hipMemcpyKind kind, hipStream_t h)
+hipError_t i_hipMemcpy2DAsync(void *dst, size_t dp, const void *src, size_t sp, size_t w,
+			      size_t rows, hipMemcpyKind kind, hipStream_t h)
 {
 	return submit_rows(h, dst, dp, src, sp, w, rows, kind, false);
 }

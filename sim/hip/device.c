@@ -159,7 +159,7 @@ hipError_t i_hipDeviceSynchronize(void)
 	return hipSuccess;
 }
 
-/* Pools, streams and allocations of the device go. */
+/* Destroys the pools and streams of the device and frees its allocations. */
 hipError_t i_hipDeviceReset(void)
 {
 	int d = current_device();

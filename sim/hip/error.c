@@ -104,5 +104,12 @@ static hipError_t drv(hipError_t e, const char **out, bool name)
 	return *out ? hipSuccess : hipErrorInvalidValue;
 }
 
-hipError_t i_hipDrvGetErrorName(hipError_t e, const char **out) { return drv(e, out, true); }
-hipError_t i_hipDrvGetErrorString(hipError_t e, const char **out) { return drv(e, out, false); }
+hipError_t i_hipDrvGetErrorName(hipError_t e, const char **out)
+{
+	return drv(e, out, true);
+}
+
+hipError_t i_hipDrvGetErrorString(hipError_t e, const char **out)
+{
+	return drv(e, out, false);
+}

@@ -114,7 +114,8 @@ hipError_t i_hipEventRecordWithFlags(hipEvent_t event, hipStream_t h, unsigned f
 	return flags > 1 ? hipErrorInvalidValue : record(event, h);
 }
 
-struct sim_record *event_record_now(struct event *ev, struct sim_shared_event **shared, uint64_t *n)
+struct sim_record *event_record_now(struct event *ev, struct sim_shared_event **shared,
+				    uint64_t *n)
 {
 	struct sim_record *r;
 

@@ -2,7 +2,7 @@
 /*
  * Execution contexts (7.14). Here a context only has streams; it does not divide a device.
  *
- * Locks: lock guards which streams a context has. The table of streams is read inside it.
+ * Locks: lock guards which streams a context has. Nothing is taken inside it.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -96,7 +96,8 @@ static void forget_destroyed(struct context *c)
 	c->count = n;
 }
 
-hipError_t i_hipExecutionCtxStreamCreate(hipStream_t *out, void *ctx, unsigned flags, int priority)
+hipError_t i_hipExecutionCtxStreamCreate(hipStream_t *out, void *ctx, unsigned flags,
+					 int priority)
 {
 	struct context *c = ctx;
 	hipError_t e;

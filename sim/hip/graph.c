@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs and nodes as objects.
+ * Graphs and nodes as objects, and what depends on what.
  *
  * Locks: graph_lock guards the list of live graphs and the lists of their nodes. Nothing is taken
  * inside it.

@@ -10,7 +10,9 @@
 #include "hip/graph_node.h"
 #include "hip/version.h"
 
-hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemcpy3DParms *p)
+hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g,
+				   const hipGraphNode_t *deps, size_t n,
+				   const hipMemcpy3DParms *p)
 {
 	struct node *x;
 	hipError_t e;
@@ -42,7 +44,8 @@ hipError_t i_hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DP
 	return c ? node_replace(node_of(node), c) : e;
 }
 
-hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, hipMemcpy3DParms *p)
+hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+					     hipMemcpy3DParms *p)
 {
 	hipError_t e;
 	struct sim_command *c = copy3d_command(p, &e);
@@ -50,7 +53,9 @@ hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 	return c ? node_replace(node_in_exec(x, node), c) : e;
 }
 
-hipError_t i_hipDrvGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const HIP_MEMCPY3D *p, hipCtx_t ctx)
+hipError_t i_hipDrvGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g,
+				      const hipGraphNode_t *deps, size_t n,
+				      const HIP_MEMCPY3D *p, hipCtx_t ctx)
 {
 	struct sim_command *c = driver_copy3d_command(p);
 
@@ -64,35 +69,41 @@ hipError_t i_hipDrvGraphMemcpyNodeSetParams(hipGraphNode_t node, const HIP_MEMCP
 	return c ? node_replace(node_of(node), c) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const HIP_MEMCPY3D *p, hipCtx_t ctx)
+hipError_t i_hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+						const HIP_MEMCPY3D *p, hipCtx_t ctx)
 {
 	struct sim_command *c = driver_copy3d_command(p);
 
 	return c ? node_replace(node_in_exec(x, node), c) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *dst, const void *src, size_t size, hipMemcpyKind kind)
+hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g,
+				     const hipGraphNode_t *deps, size_t n, void *dst,
+				     const void *src, size_t size, hipMemcpyKind kind)
 {
 	hipError_t e = check_copy(dst, src, size, kind);
 
 	return e ? e : node_create(out, g, deps, n, NODE_COPY, copy_command(dst, src, size), NULL);
 }
 
-hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind)
+hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src,
+					   size_t size, hipMemcpyKind kind)
 {
 	hipError_t e = check_copy(dst, src, size, kind);
 
 	return e ? e : node_replace(node_of(node), copy_command(dst, src, size));
 }
 
-hipError_t i_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t x, hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind)
+hipError_t i_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t x, hipGraphNode_t node, void *dst,
+					       const void *src, size_t size, hipMemcpyKind kind)
 {
 	hipError_t e = check_copy(dst, src, size, kind);
 
 	return e ? e : node_replace(node_in_exec(x, node), copy_command(dst, src, size));
 }
 
-static struct sim_command *symbol_copy(void *dst, const void *src, const void *sym, bool to, size_t size, size_t off, hipError_t *e)
+static struct sim_command *symbol_copy(void *dst, const void *src, const void *sym, bool to,
+				       size_t size, size_t off, hipError_t *e)
 {
 	void *p;
 
@@ -102,7 +113,10 @@ static struct sim_command *symbol_copy(void *dst, const void *src, const void *s
 	return to ? copy_command((char *)p + off, src, size) : copy_command(dst, (char *)p + off, size);
 }
 
-hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *dst, const void *sym, size_t size, size_t off, hipMemcpyKind kind)
+hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g,
+					     const hipGraphNode_t *deps, size_t n, void *dst,
+					     const void *sym, size_t size, size_t off,
+					     hipMemcpyKind kind)
 {
 	hipError_t e;
 	struct sim_command *c = symbol_copy(dst, NULL, sym, false, size, off, &e);
@@ -110,7 +124,10 @@ hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g, 
 	return c ? node_create(out, g, deps, n, NODE_COPY, c, NULL) : e;
 }
 
-hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const void *sym, const void *src, size_t size, size_t off, hipMemcpyKind kind)
+hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g,
+					   const hipGraphNode_t *deps, size_t n,
+					   const void *sym, const void *src, size_t size,
+					   size_t off, hipMemcpyKind kind)
 {
 	hipError_t e;
 	struct sim_command *c = symbol_copy(NULL, src, sym, true, size, off, &e);
@@ -142,7 +159,9 @@ static struct sim_command *set_of(const hipMemsetParams *p)
 	return c;
 }
 
-hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemsetParams *p)
+hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g,
+				   const hipGraphNode_t *deps, size_t n,
+				   const hipMemsetParams *p)
 {
 	struct sim_command *c = set_of(p);
 	struct node *x;
@@ -173,7 +192,8 @@ hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetPar
 	return c ? node_replace(node_of(node), c) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipMemsetParams *p)
+hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+					     const hipMemsetParams *p)
 {
 	struct sim_command *c = set_of(p);
 
@@ -191,7 +211,9 @@ static hipMemsetParams drv_set(const void *p)
 				  .pitch = f->pitch, .value = f->value, .width = f->width };
 }
 
-hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipMemsetParams *p, hipCtx_t ctx)
+hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g,
+				      const hipGraphNode_t *deps, size_t n,
+				      const hipMemsetParams *p, hipCtx_t ctx)
 {
 	hipMemsetParams m;
 
@@ -201,7 +223,8 @@ hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const h
 	return i_hipGraphAddMemsetNode(out, g, deps, n, &m);
 }
 
-hipError_t i_hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipMemsetParams *p, hipCtx_t ctx)
+hipError_t i_hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+						const hipMemsetParams *p, hipCtx_t ctx)
 {
 	hipMemsetParams m;
 

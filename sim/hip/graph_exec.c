@@ -119,7 +119,8 @@ hipError_t i_hipGraphClone(hipGraph_t *out, hipGraph_t h)
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *out, hipGraph_t h, unsigned long long flags)
+hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *out, hipGraph_t h,
+					  unsigned long long flags)
 {
 	struct graph *g = graph_of(h);
 	struct exec *x;
@@ -141,7 +142,8 @@ hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *out, hipGraph_t h, uns
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphInstantiate(hipGraphExec_t *out, hipGraph_t h, hipGraphNode_t *bad, char *log, size_t n)
+hipError_t i_hipGraphInstantiate(hipGraphExec_t *out, hipGraph_t h, hipGraphNode_t *bad,
+				 char *log, size_t n)
 {
 	return i_hipGraphInstantiateWithFlags(out, h, 0);
 }
@@ -183,7 +185,8 @@ hipError_t i_hipGraphExecDestroy(hipGraphExec_t h)
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphExecUpdate(hipGraphExec_t h, hipGraph_t graph, hipGraphNode_t *bad, hipGraphExecUpdateResult *result)
+hipError_t i_hipGraphExecUpdate(hipGraphExec_t h, hipGraph_t graph, hipGraphNode_t *bad,
+				hipGraphExecUpdateResult *result)
 {
 	struct exec *x = exec_of(h);
 	struct graph *g = graph_of(graph), *old;

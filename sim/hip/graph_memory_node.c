@@ -16,7 +16,8 @@ struct alloc_params {                 /* hipMemAllocNodeParams of later headers 
 	void *dptr;
 };
 
-hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *params)
+hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g,
+				     const hipGraphNode_t *deps, size_t n, void *params)
 {
 	struct alloc_params *p = params;
 	struct graph_alloc *ga;
@@ -35,7 +36,8 @@ hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g, const hi
 	return e;
 }
 
-hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, void *ptr)
+hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g,
+				    const hipGraphNode_t *deps, size_t n, void *ptr)
 {
 	struct sim_alloc a;
 	struct node *x;
@@ -49,7 +51,8 @@ hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hip
 	return e;
 }
 
-hipError_t i_hipDrvGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipDeviceptr_t ptr)
+hipError_t i_hipDrvGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g,
+				       const hipGraphNode_t *deps, size_t n, hipDeviceptr_t ptr)
 {
 	return i_hipGraphAddMemFreeNode(out, g, deps, n, ptr);
 }

@@ -51,7 +51,9 @@ static struct sim_command *kernel_of(const hipKernelNodeParams *p, hipError_t *e
 	return p && p->func ? launch_command(p->func, p->gridDim, p->blockDim, p->kernelParams, p->extra, e) : NULL;
 }
 
-hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipKernelNodeParams *p)
+hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g,
+				   const hipGraphNode_t *deps, size_t n,
+				   const hipKernelNodeParams *p)
 {
 	struct node *x;
 	hipError_t e;
@@ -91,7 +93,8 @@ hipError_t i_hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNod
 	return c ? node_replace(node_of(node), c) : e;
 }
 
-hipError_t i_hipGraphExecKernelNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipKernelNodeParams *p)
+hipError_t i_hipGraphExecKernelNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+					     const hipKernelNodeParams *p)
 {
 	hipError_t e;
 	struct sim_command *c = kernel_of(p, &e);
@@ -106,7 +109,8 @@ static struct sim_command *host_of(const hipHostNodeParams *p)
 	return p && p->fn ? sim_host_command(p->fn, p->userData) : NULL;
 }
 
-hipError_t i_hipGraphAddHostNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, const hipHostNodeParams *p)
+hipError_t i_hipGraphAddHostNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				 size_t n, const hipHostNodeParams *p)
 {
 	struct sim_command *c = host_of(p);
 
@@ -131,14 +135,16 @@ hipError_t i_hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNodePar
 	return c ? node_replace(node_of(node), c) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipGraphExecHostNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipHostNodeParams *p)
+hipError_t i_hipGraphExecHostNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+					   const hipHostNodeParams *p)
 {
 	struct sim_command *c = host_of(p);
 
 	return c ? node_replace(node_in_exec(x, node), c) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n)
+hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				  size_t n)
 {
 	return node_create(out, g, deps, n, NODE_EMPTY, sim_marker(), NULL);
 }
@@ -157,12 +163,14 @@ static hipError_t event_node(hipGraphNode_t *out, hipGraph_t g, const hipGraphNo
 	return e;
 }
 
-hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
+hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *out, hipGraph_t g,
+					const hipGraphNode_t *deps, size_t n, hipEvent_t event)
 {
 	return event_node(out, g, deps, n, NODE_EVENT_RECORD, event);
 }
 
-hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipEvent_t event)
+hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g,
+				      const hipGraphNode_t *deps, size_t n, hipEvent_t event)
 {
 	return event_node(out, g, deps, n, NODE_EVENT_WAIT, event);
 }
@@ -183,14 +191,39 @@ static hipError_t set_event(struct node *n, enum node_type type, hipEvent_t even
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphEventRecordNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), NODE_EVENT_RECORD, e); }
-hipError_t i_hipGraphEventWaitNodeGetEvent(hipGraphNode_t n, hipEvent_t *e) { return get_event(node_of(n), NODE_EVENT_WAIT, e); }
-hipError_t i_hipGraphEventRecordNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), NODE_EVENT_RECORD, e); }
-hipError_t i_hipGraphEventWaitNodeSetEvent(hipGraphNode_t n, hipEvent_t e) { return set_event(node_of(n), NODE_EVENT_WAIT, e); }
-hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(node_in_exec(x, n), NODE_EVENT_RECORD, e); }
-hipError_t i_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e) { return set_event(node_in_exec(x, n), NODE_EVENT_WAIT, e); }
+hipError_t i_hipGraphEventRecordNodeGetEvent(hipGraphNode_t n, hipEvent_t *e)
+{
+	return get_event(node_of(n), NODE_EVENT_RECORD, e);
+}
 
-hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n, hipGraph_t child)
+hipError_t i_hipGraphEventWaitNodeGetEvent(hipGraphNode_t n, hipEvent_t *e)
+{
+	return get_event(node_of(n), NODE_EVENT_WAIT, e);
+}
+
+hipError_t i_hipGraphEventRecordNodeSetEvent(hipGraphNode_t n, hipEvent_t e)
+{
+	return set_event(node_of(n), NODE_EVENT_RECORD, e);
+}
+
+hipError_t i_hipGraphEventWaitNodeSetEvent(hipGraphNode_t n, hipEvent_t e)
+{
+	return set_event(node_of(n), NODE_EVENT_WAIT, e);
+}
+
+hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n,
+						 hipEvent_t e)
+{
+	return set_event(node_in_exec(x, n), NODE_EVENT_RECORD, e);
+}
+
+hipError_t i_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e)
+{
+	return set_event(node_in_exec(x, n), NODE_EVENT_WAIT, e);
+}
+
+hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g,
+				       const hipGraphNode_t *deps, size_t n, hipGraph_t child)
 {
 	struct node *x;
 	hipError_t e;
@@ -213,7 +246,8 @@ hipError_t i_hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *out
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphExecChildGraphNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, hipGraph_t child)
+hipError_t i_hipGraphExecChildGraphNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+						 hipGraph_t child)
 {
 	struct node *n = node_in_exec(x, node);
 	struct graph *old;

@@ -17,7 +17,8 @@ hipError_t i_hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType *out)
 	return hipSuccess;
 }
 
-static hipError_t edges(hipGraph_t h, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n, bool add)
+static hipError_t edges(hipGraph_t h, const hipGraphNode_t *from, const hipGraphNode_t *to,
+			size_t n, bool add)
 {
 	if (!graph_of(h) || (n && (!from || !to)))
 		return hipErrorInvalidValue;
@@ -39,8 +40,17 @@ static hipError_t edges(hipGraph_t h, const hipGraphNode_t *from, const hipGraph
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphAddDependencies(hipGraph_t g, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n) { return edges(g, from, to, n, true); }
-hipError_t i_hipGraphRemoveDependencies(hipGraph_t g, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n) { return edges(g, from, to, n, false); }
+hipError_t i_hipGraphAddDependencies(hipGraph_t g, const hipGraphNode_t *from,
+				     const hipGraphNode_t *to, size_t n)
+{
+	return edges(g, from, to, n, true);
+}
+
+hipError_t i_hipGraphRemoveDependencies(hipGraph_t g, const hipGraphNode_t *from,
+					const hipGraphNode_t *to, size_t n)
+{
+	return edges(g, from, to, n, false);
+}
 
 hipError_t i_hipGraphGetEdges(hipGraph_t h, hipGraphNode_t *from, hipGraphNode_t *to, size_t *n)
 {

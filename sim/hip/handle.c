@@ -66,7 +66,8 @@ static void *take(struct table *t)
 		p = t->base + (size_t)(n - 1) * t->size;
 	} else if (t->used < t->max) {
 		if (t->used % ROOT_SLOTS == 0 && __lsan_register_root_region)
-			__lsan_register_root_region(t->base + t->used * t->size, ROOT_SLOTS * t->size);
+			__lsan_register_root_region(t->base + t->used * t->size,
+						    ROOT_SLOTS * t->size);
 		p = t->base + (size_t)t->used++ * t->size;
 		pthread_mutex_init(p, NULL);          /* the first member of both kinds */
 	}

@@ -121,7 +121,8 @@ const char *hipGetCmdName(unsigned id)
 	return "unknown";
 }
 
-struct hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w, enum hipChannelFormatKind f)
+struct hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w,
+						 enum hipChannelFormatKind f)
 {
 	struct hipChannelFormatDesc d = { x, y, z, w, f };
 
@@ -151,7 +152,8 @@ hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_
 			      uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra,
 			      hipEvent_t start, hipEvent_t stop)
 {
-	return ext_module_launch5(f, gx, gy, gz, bx, by, bz, shared, h, params, extra, start, stop, 0);
+	return ext_module_launch5(f, gx, gy, gz, bx, by, bz, shared, h, params, extra, start,
+				  stop, 0);
 }
 
 #pragma GCC visibility pop
@@ -174,7 +176,8 @@ static hipError_t reenter_malloc_pitch(void **ptr, size_t *pitch, size_t width, 
 	return hipMallocPitch(ptr, pitch, width, height);
 }
 
-static hipError_t reenter_memcpy_async(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h)
+static hipError_t reenter_memcpy_async(void *dst, const void *src, size_t n, hipMemcpyKind kind,
+				       hipStream_t h)
 {
 	return hipMemcpyAsync(dst, src, n, kind, h);
 }

@@ -106,7 +106,7 @@ hipError_t i_hipHostUnregister(void *host)
 		return hipErrorHostMemoryNotRegistered;
 	wait_for_owner(&a);
 	if (a.kind == SIM_DEVICE) {
-		hip_device_free(host); /* 7.2 frees it here */
+		hip_device_free(host); /* 7.2 frees device memory here */
 		return hipSuccess;
 	}
 	sim_map_remove(host, &a);

@@ -37,7 +37,8 @@ hipError_t i_hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *ptr)
 		return hipErrorInvalidValue;
 	if (a.kind == SIM_MAPPED) {
 		if (sim_opt.quirk[SIM_Q_IPC_VMM])
-			sim_fault(ptr, "hipIpcGetMemHandle", "VMM memory: the real driver loses it until reboot");
+			sim_fault(ptr, "hipIpcGetMemHandle",
+				  "VMM memory: the real driver loses it until reboot");
 		return hipErrorInvalidValue;
 	}
 	if (a.kind != SIM_DEVICE)

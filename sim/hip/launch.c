@@ -20,7 +20,8 @@ static const void *packed_arguments(void **extra, size_t *size)
 	return extra[1];
 }
 
-static struct sim_command *command(struct sim_kernel *k, const uint32_t dims[6], void **args, void **extra)
+static struct sim_command *command(struct sim_kernel *k, const uint32_t dims[6], void **args,
+				   void **extra)
 {
 	size_t size;
 	const void *packed = packed_arguments(extra, &size);
@@ -28,7 +29,8 @@ static struct sim_command *command(struct sim_kernel *k, const uint32_t dims[6],
 	return sim_kernel_command(k, dims, args, packed, size);
 }
 
-struct sim_command *launch_command(const void *func, dim3 grid, dim3 block, void **args, void **extra, hipError_t *e)
+struct sim_command *launch_command(const void *func, dim3 grid, dim3 block, void **args,
+				   void **extra, hipError_t *e)
 {
 	uint32_t dims[6] = { grid.x, grid.y, grid.z, block.x, block.y, block.z };
 	struct sim_kernel *k = sim_kernel_at(func);
@@ -54,7 +56,8 @@ static struct sim_command *module_launch_command(hipFunction_t f, const uint32_t
 	return *e ? NULL : command((struct sim_kernel *)f, dims, args, extra);
 }
 
-hipError_t i_hipLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared, hipStream_t h)
+hipError_t i_hipLaunchKernel(const void *func, dim3 grid, dim3 block, void **args,
+			     size_t shared, hipStream_t h)
 {
 	hipError_t e;
 	struct sim_command *c = launch_command(func, grid, block, args, NULL, &e);
@@ -62,12 +65,15 @@ hipError_t i_hipLaunchKernel(const void *func, dim3 grid, dim3 block, void **arg
 	return c ? submit(h, c, false) : e;
 }
 
-hipError_t i_hipLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args, unsigned shared, hipStream_t h)
+hipError_t i_hipLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args,
+					unsigned shared, hipStream_t h)
 {
 	return i_hipLaunchKernel(func, grid, block, args, shared, h);
 }
 
-hipError_t i_hipExtLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared, hipStream_t h, hipEvent_t start, hipEvent_t stop, int flags)
+hipError_t i_hipExtLaunchKernel(const void *func, dim3 grid, dim3 block, void **args,
+				size_t shared, hipStream_t h, hipEvent_t start, hipEvent_t stop,
+				int flags)
 {
 	hipError_t e;
 	struct sim_command *c = launch_command(func, grid, block, args, NULL, &e);
@@ -96,10 +102,19 @@ static hipError_t multi(hipLaunchParams *list, int n)
 	return hipSuccess;
 }
 
-hipError_t i_hipLaunchCooperativeKernelMultiDevice(hipLaunchParams *list, int n, unsigned flags) { return multi(list, n); }
-hipError_t i_hipExtLaunchMultiKernelMultiDevice(hipLaunchParams *list, int n, unsigned flags) { return multi(list, n); }
+hipError_t i_hipLaunchCooperativeKernelMultiDevice(hipLaunchParams *list, int n, unsigned flags)
+{
+	return multi(list, n);
+}
 
-hipError_t i_hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, hipStream_t h, void **args, void **extra)
+hipError_t i_hipExtLaunchMultiKernelMultiDevice(hipLaunchParams *list, int n, unsigned flags)
+{
+	return multi(list, n);
+}
+
+hipError_t i_hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
+				   unsigned bx, unsigned by, unsigned bz, unsigned shared,
+				   hipStream_t h, void **args, void **extra)
 {
 	uint32_t dims[6] = { gx, gy, gz, bx, by, bz };
 	hipError_t e;
@@ -108,7 +123,10 @@ hipError_t i_hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, un
 	return c ? submit(h, c, false) : e;
 }
 
-hipError_t i_hipExtModuleLaunchKernel(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, size_t shared, hipStream_t h, void **args, void **extra, hipEvent_t start, hipEvent_t stop, uint32_t flags)
+hipError_t i_hipExtModuleLaunchKernel(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz,
+				      uint32_t bx, uint32_t by, uint32_t bz, size_t shared,
+				      hipStream_t h, void **args, void **extra,
+				      hipEvent_t start, hipEvent_t stop, uint32_t flags)
 {
 	/* This call takes the number of threads; the others take the number of blocks. */
 	uint32_t dims[6] = { bx ? gx / bx : 0, by ? gy / by : 0, bz ? gz / bz : 0, bx, by, bz };

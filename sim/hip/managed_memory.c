@@ -37,7 +37,8 @@ hipError_t i_hipMemAdvise(const void *p, size_t n, hipMemoryAdvise advice, int d
 	return p && n ? hipSuccess : hipErrorInvalidValue;
 }
 
-hipError_t i_hipMemRangeGetAttribute(void *data, size_t size, hipMemRangeAttribute attribute, const void *p, size_t n)
+hipError_t i_hipMemRangeGetAttribute(void *data, size_t size, hipMemRangeAttribute attribute,
+				     const void *p, size_t n)
 {
 	if (!data || !size || !p || !n)
 		return hipErrorInvalidValue;
@@ -48,7 +49,9 @@ hipError_t i_hipMemRangeGetAttribute(void *data, size_t size, hipMemRangeAttribu
 	return hipSuccess;
 }
 
-hipError_t i_hipMemRangeGetAttributes(void **data, size_t *sizes, hipMemRangeAttribute *attributes, size_t count, const void *p, size_t n)
+hipError_t i_hipMemRangeGetAttributes(void **data, size_t *sizes,
+				      hipMemRangeAttribute *attributes, size_t count,
+				      const void *p, size_t n)
 {
 	hipError_t e = data && sizes && attributes && count ? hipSuccess : hipErrorInvalidValue;
 

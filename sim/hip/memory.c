@@ -77,7 +77,7 @@ hipError_t memory_free(void *ptr)
 	if (!hip_find(ptr, &a))
 		return hipErrorInvalidValue;
 	if (!a.hip && a.kind != SIM_SIGNAL)
-		return hipSuccess;            /* raw HSA memory is left alone */
+		return hipSuccess;            /* raw HSA memory is not freed */
 	if (a.kind == SIM_MAPPED || a.kind == SIM_LOCKED ||
 	    (a.kind == SIM_IMPORT && a.ownertype != OWNER_POOL))
 		return hipErrorInvalidValue;
@@ -124,7 +124,8 @@ hipError_t i_hipMallocPitch(void **ptr, size_t *pitch, size_t width, size_t heig
 	return e;
 }
 
-hipError_t i_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height, unsigned element)
+hipError_t i_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height,
+			      unsigned element)
 {
 	if (!width || !height || (element != 4 && element != 8 && element != 16))
 		return hipErrorInvalidValue;

@@ -92,27 +92,32 @@ hipError_t i_hipMemset2D(void *d, size_t pitch, int v, size_t w, size_t rows)
 	return submit_fill(NULL, d, (uint32_t)v, 1, w, rows, 1, pitch, 0, false);
 }
 
-hipError_t i_hipMemset2DAsync(void *d, size_t pitch, int v, size_t w, size_t rows, hipStream_t h)
+hipError_t i_hipMemset2DAsync(void *d, size_t pitch, int v, size_t w, size_t rows,
+			      hipStream_t h)
 {
 	return submit_fill(h, d, (uint32_t)v, 1, w, rows, 1, pitch, 0, true);
 }
 
-hipError_t i_hipMemsetD2D8(hipDeviceptr_t d, size_t pitch, unsigned char v, size_t w, size_t rows)
+hipError_t i_hipMemsetD2D8(hipDeviceptr_t d, size_t pitch, unsigned char v, size_t w,
+			   size_t rows)
 {
 	return submit_fill(NULL, d, v, 1, w, rows, 1, pitch, 0, false);
 }
 
-hipError_t i_hipMemsetD2D8Async(hipDeviceptr_t d, size_t pitch, unsigned char v, size_t w, size_t rows, hipStream_t h)
+hipError_t i_hipMemsetD2D8Async(hipDeviceptr_t d, size_t pitch, unsigned char v, size_t w,
+				size_t rows, hipStream_t h)
 {
 	return submit_fill(h, d, v, 1, w, rows, 1, pitch, 0, true);
 }
 
-hipError_t i_hipMemsetD2D16(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w, size_t rows)
+hipError_t i_hipMemsetD2D16(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w,
+			    size_t rows)
 {
 	return submit_fill(NULL, d, v, 2, w, rows, 1, pitch, 0, false);
 }
 
-hipError_t i_hipMemsetD2D16Async(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w, size_t rows, hipStream_t h)
+hipError_t i_hipMemsetD2D16Async(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w,
+				 size_t rows, hipStream_t h)
 {
 	return submit_fill(h, d, v, 2, w, rows, 1, pitch, 0, true);
 }
@@ -122,17 +127,20 @@ hipError_t i_hipMemsetD2D32(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w
 	return submit_fill(NULL, d, v, 4, w, rows, 1, pitch, 0, false);
 }
 
-hipError_t i_hipMemsetD2D32Async(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w, size_t rows, hipStream_t h)
+hipError_t i_hipMemsetD2D32Async(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w,
+				 size_t rows, hipStream_t h)
 {
 	return submit_fill(h, d, v, 4, w, rows, 1, pitch, 0, true);
 }
 
 hipError_t i_hipMemset3D(hipPitchedPtr p, int v, hipExtent x)
 {
-	return submit_fill(NULL, p.ptr, (uint32_t)v, 1, x.width, x.height, x.depth, p.pitch, p.pitch * p.ysize, false);
+	return submit_fill(NULL, p.ptr, (uint32_t)v, 1, x.width, x.height, x.depth, p.pitch,
+			   p.pitch * p.ysize, false);
 }
 
 hipError_t i_hipMemset3DAsync(hipPitchedPtr p, int v, hipExtent x, hipStream_t h)
 {
-	return submit_fill(h, p.ptr, (uint32_t)v, 1, x.width, x.height, x.depth, p.pitch, p.pitch * p.ysize, true);
+	return submit_fill(h, p.ptr, (uint32_t)v, 1, x.width, x.height, x.depth, p.pitch,
+			   p.pitch * p.ysize, true);
 }

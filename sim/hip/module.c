@@ -26,7 +26,8 @@ hipError_t i_hipModuleLoadData(hipModule_t *out, const void *image)
 	return hipSuccess;
 }
 
-hipError_t i_hipModuleLoadDataEx(hipModule_t *out, const void *image, unsigned n, hipJitOption *options, void **values)
+hipError_t i_hipModuleLoadDataEx(hipModule_t *out, const void *image, unsigned n,
+				 hipJitOption *options, void **values)
 {
 	return i_hipModuleLoadData(out, image);
 }
@@ -61,7 +62,8 @@ hipError_t i_hipModuleGetFunction(hipFunction_t *out, hipModule_t m, const char 
 	return hipSuccess;
 }
 
-hipError_t i_hipModuleGetGlobal(hipDeviceptr_t *out, size_t *size, hipModule_t m, const char *name)
+hipError_t i_hipModuleGetGlobal(hipDeviceptr_t *out, size_t *size, hipModule_t m,
+				const char *name)
 {
 	const void *host;
 	size_t n;
@@ -99,9 +101,16 @@ hipError_t i_hipFuncGetAttribute(int *v, hipFunction_attribute attr, hipFunction
 	return hipSuccess;
 }
 
-hipError_t i_hipFuncSetAttribute(const void *f, hipFuncAttribute attr, int v) { return f ? hipSuccess : hipErrorInvalidDeviceFunction; }
+hipError_t i_hipFuncSetAttribute(const void *f, hipFuncAttribute attr, int v)
+{
+	return f ? hipSuccess : hipErrorInvalidDeviceFunction;
+}
+
 hipError_t i_hipFuncSetCacheConfig(const void *f, hipFuncCache_t c) { return hipSuccess; }
-hipError_t i_hipFuncSetSharedMemConfig(const void *f, hipSharedMemConfig c) { return hipSuccess; }
+hipError_t i_hipFuncSetSharedMemConfig(const void *f, hipSharedMemConfig c)
+{
+	return hipSuccess;
+}
 
 static hipError_t occupancy(int *n, int *grid, int *block)
 {
@@ -114,10 +123,49 @@ static hipError_t occupancy(int *n, int *grid, int *block)
 	return hipSuccess;
 }
 
-hipError_t i_hipOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f, int block, size_t shared) { return occupancy(n, NULL, NULL); }
-hipError_t i_hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *f, int block, size_t shared, unsigned flags) { return occupancy(n, NULL, NULL); }
-hipError_t i_hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *f, size_t shared, int limit) { return occupancy(NULL, grid, block); }
-hipError_t i_hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, hipFunction_t f, size_t shared, int limit) { return occupancy(NULL, grid, block); }
-hipError_t i_hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, hipFunction_t f, size_t shared, int limit, unsigned flags) { return occupancy(NULL, grid, block); }
-hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, hipFunction_t f, int block, size_t shared) { return occupancy(n, NULL, NULL); }
-hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, hipFunction_t f, int block, size_t shared, unsigned flags) { return occupancy(n, NULL, NULL); }
+hipError_t i_hipOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f, int block,
+							  size_t shared)
+{
+	return occupancy(n, NULL, NULL);
+}
+
+hipError_t i_hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *f,
+								   int block, size_t shared,
+								   unsigned flags)
+{
+	return occupancy(n, NULL, NULL);
+}
+
+hipError_t i_hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *f,
+					       size_t shared, int limit)
+{
+	return occupancy(NULL, grid, block);
+}
+
+hipError_t i_hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, hipFunction_t f,
+						     size_t shared, int limit)
+{
+	return occupancy(NULL, grid, block);
+}
+
+hipError_t i_hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
+							      hipFunction_t f, size_t shared,
+							      int limit, unsigned flags)
+{
+	return occupancy(NULL, grid, block);
+}
+
+hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, hipFunction_t f,
+								int block, size_t shared)
+{
+	return occupancy(n, NULL, NULL);
+}
+
+hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n,
+									 hipFunction_t f,
+									 int block,
+									 size_t shared,
+									 unsigned flags)
+{
+	return occupancy(n, NULL, NULL);
+}

@@ -6,7 +6,7 @@
 #include "hip/entry_points.h"
 #include "hip/version.h"
 
-/* The enumeration was renumbered in 6.0. */
+/* hipMemoryType got other numbers in 5.7 and in 6.0. */
 static int memory_type(const struct sim_alloc *a)
 {
 	switch (a->kind) {
@@ -56,7 +56,8 @@ static void bounds(const struct sim_alloc *a, void **base, size_t *size)
 	*size = a->hip ? a->size : SIZE_MAX;
 }
 
-hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t p)
+hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute,
+				    hipDeviceptr_t p)
 {
 	struct sim_alloc a;
 	void *base;
@@ -96,7 +97,8 @@ hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute, 
 	return hipSuccess;
 }
 
-hipError_t i_hipDrvPointerGetAttributes(unsigned n, hipPointer_attribute *attributes, void **data, hipDeviceptr_t p)
+hipError_t i_hipDrvPointerGetAttributes(unsigned n, hipPointer_attribute *attributes,
+					void **data, hipDeviceptr_t p)
 {
 	if (!n || !attributes || !data)
 		return hipErrorInvalidValue;
@@ -110,7 +112,8 @@ static void set_sync(struct sim_alloc *a, void *arg)
 	a->sync_memops = *(bool *)arg;
 }
 
-hipError_t i_hipPointerSetAttribute(const void *value, hipPointer_attribute attribute, hipDeviceptr_t p)
+hipError_t i_hipPointerSetAttribute(const void *value, hipPointer_attribute attribute,
+				    hipDeviceptr_t p)
 {
 	struct sim_alloc a;
 
@@ -153,7 +156,8 @@ hipError_t i_hipMemPtrGetInfo(void *p, size_t *size)
 	return hipSuccess;
 }
 
-hipError_t i_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t p, size_t size, int type, unsigned long long flags)
+hipError_t i_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t p, size_t size,
+					    int type, unsigned long long flags)
 {
 	return hipErrorNotSupported;
 }

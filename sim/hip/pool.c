@@ -115,7 +115,8 @@ void pools_release(int device)
 	for (struct pool *p = pools, *n; p; p = n) {
 		n = p->next;
 		if (p->device == device)
-			pool_release_idle(p, sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED] || p->destroyed ? 0 : p->threshold);
+			pool_release_idle(p,
+					  sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED] || p->destroyed ? 0 : p->threshold);
 		pool_free_if_empty(p);
 	}
 	pthread_mutex_unlock(&pool_lock);

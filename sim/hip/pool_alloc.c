@@ -15,7 +15,8 @@ static hipError_t bad_stream(void)
 	return V52 ? hipErrorInvalidValue : hipErrorInvalidHandle;
 }
 
-static hipError_t alloc_async(void **out, size_t size, hipMemPool_t h, bool given, hipStream_t stream)
+static hipError_t alloc_async(void **out, size_t size, hipMemPool_t h, bool given,
+			      hipStream_t stream)
 {
 	struct sim_queue *q;
 	struct stream *s;
@@ -57,7 +58,8 @@ hipError_t i_hipMallocAsync(void **out, size_t size, hipStream_t stream)
 	return alloc_async(out, size, NULL, false, stream);
 }
 
-hipError_t i_hipMallocFromPoolAsync(void **out, size_t size, hipMemPool_t pool, hipStream_t stream)
+hipError_t i_hipMallocFromPoolAsync(void **out, size_t size, hipMemPool_t pool,
+				    hipStream_t stream)
 {
 	return alloc_async(out, size, pool, true, stream);
 }

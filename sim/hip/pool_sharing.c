@@ -30,7 +30,8 @@ struct shared_pool {
 /* Sharing came with 5.7. */
 #define POOLS_CAN_BE_SHARED (sim_opt.hip >= 57)
 
-hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h, hipMemAllocationHandleType type, unsigned flags)
+hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h,
+					       hipMemAllocationHandleType type, unsigned flags)
 {
 	struct shared_pool page = { .fd = -1 };
 	struct pool *p;
@@ -66,7 +67,9 @@ hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h, hipMem
 }
 
 /* `handle` is the descriptor itself, not a pointer to it, and must allow writing. */
-hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle, hipMemAllocationHandleType type, unsigned flags)
+hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle,
+						 hipMemAllocationHandleType type,
+						 unsigned flags)
 {
 	int fd = (int)(uintptr_t)handle, device;
 	struct shared_pool *page;

@@ -47,7 +47,8 @@ static hipError_t address(const char *name, void **out)
 	return *out ? hipSuccess : hipErrorNotFound;
 }
 
-hipError_t i_hipGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags, int *status)
+hipError_t i_hipGetProcAddress(const char *symbol, void **pfn, int version, uint64_t flags,
+			       int *status)
 {
 	hipError_t e;
 
@@ -59,7 +60,8 @@ hipError_t i_hipGetProcAddress(const char *symbol, void **pfn, int version, uint
 	return e ? hipErrorInvalidValue : hipSuccess;
 }
 
-hipError_t i_hipGetDriverEntryPoint(const char *symbol, void **pfn, unsigned long long flags, int *status)
+hipError_t i_hipGetDriverEntryPoint(const char *symbol, void **pfn, unsigned long long flags,
+				    int *status)
 {
 	hipError_t e;
 
@@ -71,7 +73,8 @@ hipError_t i_hipGetDriverEntryPoint(const char *symbol, void **pfn, unsigned lon
 	return hipSuccess;
 }
 
-hipError_t i_hipGetDriverEntryPoint_spt(const char *symbol, void **pfn, unsigned long long flags, int *status)
+hipError_t i_hipGetDriverEntryPoint_spt(const char *symbol, void **pfn,
+					unsigned long long flags, int *status)
 {
 	char spt[160];
 	void *p;

@@ -16,10 +16,13 @@ void **__hipRegisterFatBinary(const void *data);
 void __hipUnregisterFatBinary(void **modules);
 void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name, unsigned limit,
 			   void *tid, void *bid, dim3 *block, dim3 *grid, int *wsize);
-void __hipRegisterVar(void **modules, void *var, char *host, char *name, int ext, size_t size, int constant, int global);
-void __hipRegisterManagedVar(void *module, void **pointer, void *init, const char *name, size_t size, unsigned align);
+void __hipRegisterVar(void **modules, void *var, char *host, char *name, int ext, size_t size,
+		      int constant, int global);
+void __hipRegisterManagedVar(void *module, void **pointer, void *init, const char *name,
+			     size_t size, unsigned align);
 void __hipRegisterSurface(void **modules, void *var, char *host, char *name, int type, int ext);
-void __hipRegisterTexture(void **modules, void *var, char *host, char *name, int type, int norm, int ext);
+void __hipRegisterTexture(void **modules, void *var, char *host, char *name, int type, int norm,
+			  int ext);
 void __hipGetPCH(const char **pch, unsigned *size);
 
 void **__hipRegisterFatBinary(const void *data)
@@ -44,14 +47,16 @@ void __hipRegisterFunction(void **modules, const void *host, char *device, const
 	sim_kernel_register(host, name ? name : device);
 }
 
-void __hipRegisterVar(void **modules, void *var, char *host, char *name, int ext, size_t size, int constant, int global)
+void __hipRegisterVar(void **modules, void *var, char *host, char *name, int ext, size_t size,
+		      int constant, int global)
 {
 	variable_add(var, name, size, NULL);
 }
 
 /* The host memory is private to the process, so a child that is forked before the device
  * starts has its own. */
-void __hipRegisterManagedVar(void *module, void **pointer, void *init, const char *name, size_t size, unsigned align)
+void __hipRegisterManagedVar(void *module, void **pointer, void *init, const char *name,
+			     size_t size, unsigned align)
 {
 	void *p = sim_host_alloc(size, 0, SIM_MANAGED, 0);
 
@@ -65,7 +70,8 @@ void __hipRegisterSurface(void **modules, void *var, char *host, char *name, int
 {
 }
 
-void __hipRegisterTexture(void **modules, void *var, char *host, char *name, int type, int norm, int ext)
+void __hipRegisterTexture(void **modules, void *var, char *host, char *name, int type, int norm,
+			  int ext)
 {
 }
 

@@ -255,7 +255,8 @@ static void call_back(void *arg)
 	b->fn(b->stream, hipSuccess, b->arg);
 }
 
-hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t fn, void *arg, unsigned flags)
+hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t fn, void *arg,
+				  unsigned flags)
 {
 	struct sim_command *c;
 	struct callback *b;

@@ -38,11 +38,13 @@ static hipError_t write_value(hipStream_t h, void *p, uint64_t v, bool wide)
 	return enqueue_value(h, p, sim_write_value_command(p, v, wide));
 }
 
-static hipError_t wait_value(hipStream_t h, void *p, uint64_t v, unsigned flags, uint64_t mask, bool wide)
+static hipError_t wait_value(hipStream_t h, void *p, uint64_t v, unsigned flags, uint64_t mask,
+			     bool wide)
 {
 	if (flags > hipStreamWaitValueNor)
 		return hipErrorInvalidValue;
-	return enqueue_value(h, p, sim_wait_value_command(p, v, mask, (enum sim_value_condition)flags, wide));
+	return enqueue_value(h, p,
+			     sim_wait_value_command(p, v, mask, (enum sim_value_condition)flags, wide));
 }
 
 hipError_t i_hipStreamWriteValue32(hipStream_t h, void *p, uint32_t v, unsigned flags)
@@ -55,12 +57,14 @@ hipError_t i_hipStreamWriteValue64(hipStream_t h, void *p, uint64_t v, unsigned 
 	return write_value(h, p, v, true);
 }
 
-hipError_t i_hipStreamWaitValue32(hipStream_t h, void *p, uint32_t v, unsigned flags, uint32_t mask)
+hipError_t i_hipStreamWaitValue32(hipStream_t h, void *p, uint32_t v, unsigned flags,
+				  uint32_t mask)
 {
 	return wait_value(h, p, v, flags, mask, false);
 }
 
-hipError_t i_hipStreamWaitValue64(hipStream_t h, void *p, uint64_t v, unsigned flags, uint64_t mask)
+hipError_t i_hipStreamWaitValue64(hipStream_t h, void *p, uint64_t v, unsigned flags,
+				  uint64_t mask)
 {
 	return wait_value(h, p, v, flags, mask, true);
 }

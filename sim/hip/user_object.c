@@ -11,7 +11,8 @@ struct object {
 	void *ptr;
 };
 
-hipError_t i_hipUserObjectCreate(void **out, void *ptr, hipHostFn_t destroy, unsigned refs, unsigned flags)
+hipError_t i_hipUserObjectCreate(void **out, void *ptr, hipHostFn_t destroy, unsigned refs,
+				 unsigned flags)
 {
 	struct object *o;
 

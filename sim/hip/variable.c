@@ -112,7 +112,8 @@ static hipError_t symbol_at(const void *host, size_t n, size_t off, char **p)
 	return hipSuccess;
 }
 
-hipError_t i_hipMemcpyToSymbol(const void *sym, const void *src, size_t n, size_t off, hipMemcpyKind kind)
+hipError_t i_hipMemcpyToSymbol(const void *sym, const void *src, size_t n, size_t off,
+			       hipMemcpyKind kind)
 {
 	char *p;
 	hipError_t e = symbol_at(sym, n, off, &p);
@@ -120,7 +121,8 @@ hipError_t i_hipMemcpyToSymbol(const void *sym, const void *src, size_t n, size_
 	return e ? e : i_hipMemcpy(p, src, n, kind);
 }
 
-hipError_t i_hipMemcpyToSymbolAsync(const void *sym, const void *src, size_t n, size_t off, hipMemcpyKind kind, hipStream_t h)
+hipError_t i_hipMemcpyToSymbolAsync(const void *sym, const void *src, size_t n, size_t off,
+				    hipMemcpyKind kind, hipStream_t h)
 {
 	char *p;
 	hipError_t e = symbol_at(sym, n, off, &p);
@@ -128,7 +130,8 @@ hipError_t i_hipMemcpyToSymbolAsync(const void *sym, const void *src, size_t n, 
 	return e ? e : reentry.memcpy_async(p, src, n, kind, h);
 }
 
-hipError_t i_hipMemcpyFromSymbol(void *dst, const void *sym, size_t n, size_t off, hipMemcpyKind kind)
+hipError_t i_hipMemcpyFromSymbol(void *dst, const void *sym, size_t n, size_t off,
+				 hipMemcpyKind kind)
 {
 	char *p;
 	hipError_t e = symbol_at(sym, n, off, &p);
@@ -136,7 +139,8 @@ hipError_t i_hipMemcpyFromSymbol(void *dst, const void *sym, size_t n, size_t of
 	return e ? e : i_hipMemcpy(dst, p, n, kind);
 }
 
-hipError_t i_hipMemcpyFromSymbolAsync(void *dst, const void *sym, size_t n, size_t off, hipMemcpyKind kind, hipStream_t h)
+hipError_t i_hipMemcpyFromSymbolAsync(void *dst, const void *sym, size_t n, size_t off,
+				      hipMemcpyKind kind, hipStream_t h)
 {
 	char *p;
 	hipError_t e = symbol_at(sym, n, off, &p);

@@ -14,7 +14,7 @@
 #include "hip/thread_state.h"
 #include "hip/version.h"
 
-/* hipMemAllocationProp was reordered after 5.2. */
+/* hipMemAllocationProp since 5.7; its members had another order in 5.2. */
 struct prop57 {
 	int type, handle;
 	hipMemLocation location;
@@ -42,7 +42,8 @@ static bool no_vmm(void)
 	return !V6 || sim_opt.quirk[SIM_Q_NO_VMM];
 }
 
-hipError_t i_hipMemGetAllocationGranularity(size_t *g, const hipMemAllocationProp *prop, hipMemAllocationGranularity_flags option)
+hipError_t i_hipMemGetAllocationGranularity(size_t *g, const hipMemAllocationProp *prop,
+					    hipMemAllocationGranularity_flags option)
 {
 	int type, handle;
 	hipMemLocation at;
@@ -56,7 +57,8 @@ hipError_t i_hipMemGetAllocationGranularity(size_t *g, const hipMemAllocationPro
 	return hipSuccess;
 }
 
-hipError_t i_hipMemAddressReserve(void **out, size_t size, size_t align, void *hint, unsigned long long flags)
+hipError_t i_hipMemAddressReserve(void **out, size_t size, size_t align, void *hint,
+				  unsigned long long flags)
 {
 	if (!out || flags || (align & (align - 1)))
 		return hipErrorInvalidValue;
@@ -80,7 +82,8 @@ hipError_t i_hipMemAddressFree(void *ptr, size_t size)
 	return sim_vmm_unreserve(ptr, size) ? hipErrorInvalidValue : hipSuccess;
 }
 
-hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size, const hipMemAllocationProp *prop, unsigned long long flags)
+hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size,
+			  const hipMemAllocationProp *prop, unsigned long long flags)
 {
 	int type, handle;
 	hipMemLocation at;
@@ -95,7 +98,8 @@ hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size, con
 		return hipErrorOutOfMemory;
 	if (sim_opt.quirk[SIM_Q_GRANULARITY_2M] && size % SIM_HUGE_PAGE)
 		return hipErrorInvalidValue;
-	h = sim_phys_create(at.id, SIM_ALIGN(size, SIM_PAGE), handle == hipMemHandleTypePosixFileDescriptor);
+	h = sim_phys_create(at.id, SIM_ALIGN(size, SIM_PAGE),
+			    handle == hipMemHandleTypePosixFileDescriptor);
 	if (!h) {
 		reenter_mem_get_info();
 		return hipErrorOutOfMemory;
@@ -119,7 +123,8 @@ static void join_blocking(void)
 	sim_queue_unref(q);
 }
 
-hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t h, unsigned long long flags)
+hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t h,
+		       unsigned long long flags)
 {
 	if (no_vmm())
 		return V6 ? hipErrorNotSupported : hipSuccess;
@@ -185,7 +190,8 @@ hipError_t i_hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *out, 
 	return hipSuccess;
 }
 
-hipError_t i_hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop, hipMemGenericAllocationHandle_t h)
+hipError_t i_hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
+						     hipMemGenericAllocationHandle_t h)
 {
 	struct prop57 *n = (void *)prop;
 	int device;
@@ -209,7 +215,9 @@ hipError_t i_hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 	return hipSuccess;
 }
 
-hipError_t i_hipMemExportToShareableHandle(void *out, hipMemGenericAllocationHandle_t h, hipMemAllocationHandleType type, unsigned long long flags)
+hipError_t i_hipMemExportToShareableHandle(void *out, hipMemGenericAllocationHandle_t h,
+					   hipMemAllocationHandleType type,
+					   unsigned long long flags)
 {
 	int fd;
 
@@ -222,7 +230,8 @@ hipError_t i_hipMemExportToShareableHandle(void *out, hipMemGenericAllocationHan
 	return hipSuccess;
 }
 
-hipError_t i_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *out, void *handle, hipMemAllocationHandleType type)
+hipError_t i_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *out, void *handle,
+					     hipMemAllocationHandleType type)
 {
 	struct sim_phys *h;
 

@@ -85,29 +85,34 @@ hsa_status_t i_hsa_system_get_info(hsa_system_info_t attribute, void *value)
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_system_extension_supported(uint16_t extension, uint16_t major, uint16_t minor, _Bool *result)
+hsa_status_t i_hsa_system_extension_supported(uint16_t extension, uint16_t major,
+					      uint16_t minor, _Bool *result)
 {
 	*result = false;
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_system_major_extension_supported(uint16_t extension, uint16_t major, uint16_t *minor, _Bool *result)
+hsa_status_t i_hsa_system_major_extension_supported(uint16_t extension, uint16_t major,
+						    uint16_t *minor, _Bool *result)
 {
 	*result = false;
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_system_get_extension_table(uint16_t extension, uint16_t major, uint16_t minor, void *table)
+hsa_status_t i_hsa_system_get_extension_table(uint16_t extension, uint16_t major,
+					      uint16_t minor, void *table)
 {
 	return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
-hsa_status_t i_hsa_system_get_major_extension_table(uint16_t extension, uint16_t major, size_t length, void *table)
+hsa_status_t i_hsa_system_get_major_extension_table(uint16_t extension, uint16_t major,
+						    size_t length, void *table)
 {
 	return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
-hsa_status_t i_hsa_iterate_agents(hsa_status_t (*callback)(hsa_agent_t agent, void *data), void *data)
+hsa_status_t i_hsa_iterate_agents(hsa_status_t (*callback)(hsa_agent_t agent, void *data),
+				  void *data)
 {
 	int n = sim_opt.no_device ? 0 : sim_opt.devices;
 
@@ -178,7 +183,9 @@ hsa_status_t i_hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attribute,
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_agent_iterate_isas(hsa_agent_t agent, hsa_status_t (*callback)(hsa_isa_t isa, void *data), void *data)
+hsa_status_t i_hsa_agent_iterate_isas(hsa_agent_t agent,
+				      hsa_status_t (*callback)(hsa_isa_t isa, void *data),
+				      void *data)
 {
 	int dev = hsa_agent_device(agent);
 
@@ -186,7 +193,9 @@ hsa_status_t i_hsa_agent_iterate_isas(hsa_agent_t agent, hsa_status_t (*callback
 		callback((hsa_isa_t){ (uint64_t)(uintptr_t)&isas[dev] }, data);
 }
 
-hsa_status_t i_hsa_agent_iterate_caches(hsa_agent_t agent, hsa_status_t (*callback)(hsa_cache_t cache, void *data), void *data)
+hsa_status_t i_hsa_agent_iterate_caches(hsa_agent_t agent,
+					hsa_status_t (*callback)(hsa_cache_t cache, void *data),
+					void *data)
 {
 	return hsa_agent_device(agent) < -1 ? HSA_STATUS_ERROR_INVALID_AGENT : HSA_STATUS_SUCCESS;
 }

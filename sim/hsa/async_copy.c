@@ -36,7 +36,8 @@ static void *run(void *arg)
 	switch (j->kind) {
 	case J_HANDLER:
 		do {
-			j->value = sim_signal_wait(j->sig.handle, (enum sim_condition)j->cond, j->value, UINT64_MAX);
+			j->value = sim_signal_wait(j->sig.handle, (enum sim_condition)j->cond,
+						   j->value, UINT64_MAX);
 		} while (j->handler(j->value, j->arg));
 		break;
 	case J_FUNCTION:
@@ -97,7 +98,9 @@ static struct job *job(int kind)
 	return j;
 }
 
-hsa_status_t i_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent, size_t size, uint32_t n, const hsa_signal_t *deps, hsa_signal_t completion)
+hsa_status_t i_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent, const void *src,
+					 hsa_agent_t src_agent, size_t size, uint32_t n,
+					 const hsa_signal_t *deps, hsa_signal_t completion)
 {
 	struct job *j;
 
@@ -114,12 +117,24 @@ hsa_status_t i_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent, const
 	return start(j, deps);
 }
 
-hsa_status_t i_hsa_amd_memory_async_copy_on_engine(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent, size_t size, uint32_t n, const hsa_signal_t *deps, hsa_signal_t completion, int engine, _Bool force)
+hsa_status_t i_hsa_amd_memory_async_copy_on_engine(void *dst, hsa_agent_t dst_agent,
+						   const void *src, hsa_agent_t src_agent,
+						   size_t size, uint32_t n,
+						   const hsa_signal_t *deps,
+						   hsa_signal_t completion, int engine,
+						   _Bool force)
 {
-	return i_hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, n, deps, completion);
+	return i_hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, n, deps,
+					   completion);
 }
 
-hsa_status_t i_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t *dst, const hsa_dim3_t *dst_offset, const hsa_pitched_ptr_t *src, const hsa_dim3_t *src_offset, const hsa_dim3_t *range, hsa_agent_t agent, hsa_amd_copy_direction_t dir, uint32_t n, const hsa_signal_t *deps, hsa_signal_t completion)
+hsa_status_t i_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t *dst,
+					      const hsa_dim3_t *dst_offset,
+					      const hsa_pitched_ptr_t *src,
+					      const hsa_dim3_t *src_offset,
+					      const hsa_dim3_t *range, hsa_agent_t agent,
+					      hsa_amd_copy_direction_t dir, uint32_t n,
+					      const hsa_signal_t *deps, hsa_signal_t completion)
 {
 	struct job *j;
 
@@ -138,7 +153,9 @@ hsa_status_t i_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t *dst, cons
 	return start(j, deps);
 }
 
-hsa_status_t i_hsa_amd_signal_async_handler(hsa_signal_t signal, hsa_signal_condition_t cond, hsa_signal_value_t value, hsa_amd_signal_handler handler, void *arg)
+hsa_status_t i_hsa_amd_signal_async_handler(hsa_signal_t signal, hsa_signal_condition_t cond,
+					    hsa_signal_value_t value,
+					    hsa_amd_signal_handler handler, void *arg)
 {
 	struct job *j;
 

@@ -41,7 +41,9 @@ uint64_t sim_pool_handle(int device, bool fine)
 	return pool_of(device, fine ? P_FINE : P_COARSE).handle;
 }
 
-hsa_status_t i_hsa_agent_iterate_regions(hsa_agent_t agent, hsa_status_t (*callback)(hsa_region_t region, void *data), void *data)
+hsa_status_t i_hsa_agent_iterate_regions(hsa_agent_t agent,
+					 hsa_status_t (*callback)(hsa_region_t region, void *data),
+					 void *data)
 {
 	int dev = hsa_agent_device(agent);
 
@@ -50,7 +52,8 @@ hsa_status_t i_hsa_agent_iterate_regions(hsa_agent_t agent, hsa_status_t (*callb
 	return callback((hsa_region_t){ pool_of(dev, P_COARSE).handle }, data);
 }
 
-hsa_status_t i_hsa_region_get_info(hsa_region_t region, hsa_region_info_t attribute, void *value)
+hsa_status_t i_hsa_region_get_info(hsa_region_t region, hsa_region_info_t attribute,
+				   void *value)
 {
 	hsa_amd_memory_pool_t p = { region.handle };
 
@@ -59,7 +62,8 @@ hsa_status_t i_hsa_region_get_info(hsa_region_t region, hsa_region_info_t attrib
 		*(hsa_region_segment_t *)value = HSA_REGION_SEGMENT_GLOBAL;
 		return HSA_STATUS_SUCCESS;
 	case HSA_REGION_INFO_GLOBAL_FLAGS:
-		return i_hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, value);
+		return i_hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+						      value);
 	case HSA_REGION_INFO_SIZE:
 	case HSA_REGION_INFO_ALLOC_MAX_SIZE:
 		return i_hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_SIZE, value);
@@ -74,7 +78,8 @@ hsa_status_t i_hsa_region_get_info(hsa_region_t region, hsa_region_info_t attrib
 	return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
-hsa_status_t i_hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t pool, hsa_amd_memory_pool_info_t attribute, void *value)
+hsa_status_t i_hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t pool,
+					    hsa_amd_memory_pool_info_t attribute, void *value)
 {
 	int dev, kind;
 
@@ -107,7 +112,9 @@ hsa_status_t i_hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t pool, hsa_amd_
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_agent_iterate_memory_pools(hsa_agent_t agent, hsa_status_t (*callback)(hsa_amd_memory_pool_t pool, void *data), void *data)
+hsa_status_t i_hsa_amd_agent_iterate_memory_pools(hsa_agent_t agent,
+						  hsa_status_t (*callback)(hsa_amd_memory_pool_t pool, void *data),
+						  void *data)
 {
 	int dev = hsa_agent_device(agent);
 
@@ -127,7 +134,8 @@ hsa_status_t i_hsa_amd_agent_iterate_memory_pools(hsa_agent_t agent, hsa_status_
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t size, uint32_t flags, void **ptr)
+hsa_status_t i_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t size,
+					    uint32_t flags, void **ptr)
 {
 	int dev, kind;
 	void *p;
@@ -154,7 +162,8 @@ hsa_status_t i_hsa_amd_memory_pool_free(void *ptr)
 
 hsa_status_t i_hsa_memory_allocate(hsa_region_t region, size_t size, void **ptr)
 {
-	return i_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){ region.handle }, size, 0, ptr);
+	return i_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){ region.handle }, size, 0,
+					      ptr);
 }
 
 hsa_status_t i_hsa_memory_free(void *ptr)
@@ -162,13 +171,16 @@ hsa_status_t i_hsa_memory_free(void *ptr)
 	return i_hsa_amd_memory_pool_free(ptr);
 }
 
-hsa_status_t i_hsa_amd_memory_pool_can_migrate(hsa_amd_memory_pool_t src, hsa_amd_memory_pool_t dst, _Bool *result)
+hsa_status_t i_hsa_amd_memory_pool_can_migrate(hsa_amd_memory_pool_t src,
+					       hsa_amd_memory_pool_t dst, _Bool *result)
 {
 	*result = false;
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_agent_memory_pool_get_info(hsa_agent_t agent, hsa_amd_memory_pool_t pool, hsa_amd_agent_memory_pool_info_t attribute, void *value)
+hsa_status_t i_hsa_amd_agent_memory_pool_get_info(hsa_agent_t agent, hsa_amd_memory_pool_t pool,
+						  hsa_amd_agent_memory_pool_info_t attribute,
+						  void *value)
 {
 	int dev, kind, who = hsa_agent_device(agent);
 

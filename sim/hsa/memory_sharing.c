@@ -19,7 +19,8 @@ hsa_status_t i_hsa_amd_ipc_memory_create(void *ptr, size_t len, hsa_amd_ipc_memo
 	if (!ptr || !handle || !sim_find(ptr, &a))
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	if (a.kind == SIM_MAPPED && sim_opt.quirk[SIM_Q_IPC_VMM]) {
-		/* On a real machine this is a kernel BUG, and the memory is lost. */
+		/* On a real machine this is a kernel BUG and the memory is lost, so it must not
+		 * pass unseen. */
 		fprintf(stderr, "somasim: VMM address %p reached hsa_amd_ipc_memory_create\n", ptr);
 		abort();
 	}
@@ -29,7 +30,8 @@ hsa_status_t i_hsa_amd_ipc_memory_create(void *ptr, size_t len, hsa_amd_ipc_memo
 		HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t *handle, size_t len, uint32_t n, const hsa_agent_t *list, void **ptr)
+hsa_status_t i_hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t *handle, size_t len,
+					 uint32_t n, const hsa_agent_t *list, void **ptr)
 {
 	void *p;
 
@@ -47,7 +49,8 @@ hsa_status_t i_hsa_amd_ipc_memory_detach(void *ptr)
 	return sim_ipc_close(ptr, false) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
-hsa_status_t i_hsa_amd_portable_export_dmabuf(const void *ptr, size_t size, int *fd, uint64_t *offset)
+hsa_status_t i_hsa_amd_portable_export_dmabuf(const void *ptr, size_t size, int *fd,
+					      uint64_t *offset)
 {
 	struct sim_alloc a;
 
@@ -62,7 +65,8 @@ hsa_status_t i_hsa_amd_portable_export_dmabuf(const void *ptr, size_t size, int 
 	return *fd < 0 ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_portable_export_dmabuf_v2(const void *ptr, size_t size, int *fd, uint64_t *offset, uint64_t flags)
+hsa_status_t i_hsa_amd_portable_export_dmabuf_v2(const void *ptr, size_t size, int *fd,
+						 uint64_t *offset, uint64_t flags)
 {
 	return i_hsa_amd_portable_export_dmabuf(ptr, size, fd, offset);
 }
@@ -72,7 +76,9 @@ hsa_status_t i_hsa_amd_portable_close_dmabuf(int fd)
 	return close(fd) ? HSA_STATUS_ERROR_INVALID_ARGUMENT : HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_interop_map_buffer(uint32_t n, hsa_agent_t *list, int fd, uint32_t flags, size_t *size, void **ptr, size_t *metasize, const void **meta)
+hsa_status_t i_hsa_amd_interop_map_buffer(uint32_t n, hsa_agent_t *list, int fd, uint32_t flags,
+					  size_t *size, void **ptr, size_t *metasize,
+					  const void **meta)
 {
 	return HSA_STATUS_ERROR;
 }

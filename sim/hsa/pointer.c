@@ -16,7 +16,8 @@ static void set_access(struct sim_alloc *a, void *arg)
 		a->access |= 1u << a->device;
 }
 
-hsa_status_t i_hsa_amd_agents_allow_access(uint32_t n, const hsa_agent_t *list, const uint32_t *flags, const void *ptr)
+hsa_status_t i_hsa_amd_agents_allow_access(uint32_t n, const hsa_agent_t *list,
+					   const uint32_t *flags, const void *ptr)
 {
 	uint32_t mask = 0;
 
@@ -33,7 +34,9 @@ hsa_status_t i_hsa_amd_agents_allow_access(uint32_t n, const hsa_agent_t *list, 
 	return sim_update(ptr, set_access, &mask) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR;
 }
 
-hsa_status_t i_hsa_amd_pointer_info(const void *ptr, hsa_amd_pointer_info_t *info, void *(*alloc)(size_t), uint32_t *n, hsa_agent_t **accessible)
+hsa_status_t i_hsa_amd_pointer_info(const void *ptr, hsa_amd_pointer_info_t *info,
+				    void *(*alloc)(size_t), uint32_t *n,
+				    hsa_agent_t **accessible)
 {
 	static const int types[] = {
 		[SIM_DEVICE] = HSA_EXT_POINTER_TYPE_HSA, [SIM_HOST] = HSA_EXT_POINTER_TYPE_HSA,
@@ -91,7 +94,8 @@ hsa_status_t i_hsa_amd_pointer_info_set_userdata(const void *ptr, void *userdata
 	return sim_update(ptr, set_userdata, userdata) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
-hsa_status_t i_hsa_amd_memory_lock(void *host, size_t size, hsa_agent_t *agents, int n, void **agent_ptr)
+hsa_status_t i_hsa_amd_memory_lock(void *host, size_t size, hsa_agent_t *agents, int n,
+				   void **agent_ptr)
 {
 	struct sim_alloc a = { .kind = SIM_LOCKED, .device = -1, .access = ~0u, .slot = -1 };
 
@@ -108,7 +112,9 @@ hsa_status_t i_hsa_amd_memory_lock(void *host, size_t size, hsa_agent_t *agents,
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_memory_lock_to_pool(void *host, size_t size, hsa_agent_t *agents, int n, hsa_amd_memory_pool_t pool, uint32_t flags, void **agent_ptr)
+hsa_status_t i_hsa_amd_memory_lock_to_pool(void *host, size_t size, hsa_agent_t *agents, int n,
+					   hsa_amd_memory_pool_t pool, uint32_t flags,
+					   void **agent_ptr)
 {
 	return i_hsa_amd_memory_lock(host, size, agents, n, agent_ptr);
 }
@@ -135,7 +141,8 @@ hsa_status_t i_hsa_memory_deregister(void *ptr, size_t size)
 	return i_hsa_amd_memory_unlock(ptr);
 }
 
-hsa_status_t i_hsa_memory_assign_agent(void *ptr, hsa_agent_t agent, hsa_access_permission_t access)
+hsa_status_t i_hsa_memory_assign_agent(void *ptr, hsa_agent_t agent,
+				       hsa_access_permission_t access)
 {
 	return ptr ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }

@@ -11,7 +11,8 @@ _Static_assert(HSA_SIGNAL_CONDITION_EQ == (int)SIM_EQUAL && HSA_SIGNAL_CONDITION
 	       HSA_SIGNAL_CONDITION_LT == (int)SIM_LESS && HSA_SIGNAL_CONDITION_GTE == (int)SIM_NOT_LESS,
 	       "conditions pass through as numbers");
 
-hsa_status_t i_hsa_signal_create(hsa_signal_value_t v, uint32_t n, const hsa_agent_t *c, hsa_signal_t *out)
+hsa_status_t i_hsa_signal_create(hsa_signal_value_t v, uint32_t n, const hsa_agent_t *c,
+				 hsa_signal_t *out)
 {
 	if (!out)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;

@@ -21,7 +21,8 @@ static struct sim_phys *phys(hsa_vmem_handle_t h)
 	return (struct sim_phys *)(uintptr_t)h.handle;
 }
 
-hsa_status_t i_hsa_amd_vmem_address_reserve_align(void **va, size_t size, uint64_t address, uint64_t alignment, uint64_t flags)
+hsa_status_t i_hsa_amd_vmem_address_reserve_align(void **va, size_t size, uint64_t address,
+						  uint64_t alignment, uint64_t flags)
 {
 	if (!va || !size || size % SIM_PAGE || (alignment & (alignment - 1)))
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
@@ -30,7 +31,8 @@ hsa_status_t i_hsa_amd_vmem_address_reserve_align(void **va, size_t size, uint64
 	return status(sim_vmm_reserve(va, size, alignment, (void *)(uintptr_t)address));
 }
 
-hsa_status_t i_hsa_amd_vmem_address_reserve(void **va, size_t size, uint64_t address, uint64_t flags)
+hsa_status_t i_hsa_amd_vmem_address_reserve(void **va, size_t size, uint64_t address,
+					    uint64_t flags)
 {
 	return i_hsa_amd_vmem_address_reserve_align(va, size, address, 0, flags);
 }
@@ -40,7 +42,8 @@ hsa_status_t i_hsa_amd_vmem_address_free(void *va, size_t size)
 	return status(sim_vmm_unreserve(va, size));
 }
 
-hsa_status_t i_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t size, int type, uint64_t flags, hsa_vmem_handle_t *handle)
+hsa_status_t i_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t size, int type,
+					  uint64_t flags, hsa_vmem_handle_t *handle)
 {
 	int device;
 	struct sim_phys *h;
@@ -62,7 +65,8 @@ hsa_status_t i_hsa_amd_vmem_handle_release(hsa_vmem_handle_t handle)
 	return sim_phys_release(phys(handle)) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ALLOCATION;
 }
 
-hsa_status_t i_hsa_amd_vmem_map(void *va, size_t size, size_t offset, hsa_vmem_handle_t handle, uint64_t flags)
+hsa_status_t i_hsa_amd_vmem_map(void *va, size_t size, size_t offset, hsa_vmem_handle_t handle,
+				uint64_t flags)
 {
 	/* The real runtime ignores the offset. */
 	if (sim_opt.quirk[SIM_Q_MAP_FAILS])
@@ -75,7 +79,8 @@ hsa_status_t i_hsa_amd_vmem_unmap(void *va, size_t size)
 	return status(sim_vmm_unmap(va, size, true));
 }
 
-hsa_status_t i_hsa_amd_vmem_set_access(void *va, size_t size, const hsa_access_desc_t *desc, size_t count)
+hsa_status_t i_hsa_amd_vmem_set_access(void *va, size_t size, const hsa_access_desc_t *desc,
+				       size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		int dev = hsa_agent_device(desc[i].agent_handle);
@@ -99,7 +104,8 @@ hsa_status_t i_hsa_amd_vmem_get_access(void *va, int *perms, hsa_agent_t agent)
 	return status(sim_vmm_get_access(va, dev, perms));
 }
 
-hsa_status_t i_hsa_amd_vmem_export_shareable_handle(int *fd, hsa_vmem_handle_t handle, uint64_t flags)
+hsa_status_t i_hsa_amd_vmem_export_shareable_handle(int *fd, hsa_vmem_handle_t handle,
+						    uint64_t flags)
 {
 	int n = sim_phys_export(phys(handle));
 
@@ -129,7 +135,9 @@ hsa_status_t i_hsa_amd_vmem_retain_alloc_handle(hsa_vmem_handle_t *handle, void 
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_vmem_get_alloc_properties_from_handle(hsa_vmem_handle_t handle, hsa_amd_memory_pool_t *pool, int *type)
+hsa_status_t i_hsa_amd_vmem_get_alloc_properties_from_handle(hsa_vmem_handle_t handle,
+							     hsa_amd_memory_pool_t *pool,
+							     int *type)
 {
 	int device;
 	size_t size;
