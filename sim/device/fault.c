@@ -18,7 +18,8 @@ static struct sigaction old_segv, old_bus;
 void sim_fault(const void *addr, const char *who, const char *why)
 {
 	char line[200];
-	int n = snprintf(line, sizeof line, "somasim: device page fault at %p by %s (%s)\n", addr, who, why);
+	int n = snprintf(line, sizeof line, "somasim: device page fault at %p by %s (%s)\n",
+			 addr, who, why);
 
 	if (write(2, line, (size_t)n) < 0)
 		n = 0;                        /* there is nowhere to report it */

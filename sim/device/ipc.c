@@ -171,7 +171,8 @@ int sim_ipc_export(const struct sim_alloc *a, struct sim_ipc_handle *h)
 
 bool sim_ipc_is_open(int device, int slot)
 {
-	return sim_opt.quirk[SIM_Q_IPC_PINNED] || (ctl[device].slots && is_held(&ctl[device].slots[slot]));
+	return sim_opt.quirk[SIM_Q_IPC_PINNED] ||
+	       (ctl[device].slots && is_held(&ctl[device].slots[slot]));
 }
 
 void sim_ipc_revoke(int device, int slot)
@@ -214,13 +215,15 @@ static void *map_peer(const struct sim_ipc_handle *h, size_t size, struct import
 	    atomic_load(&s->token) == h->token && atomic_load(&s->offset) == h->offset) {
 		size_t len = atomic_load(&s->size);
 
-		if (SIM_ALIGN(size, SIM_PAGE) <= len && lseek(fd, 0, SEEK_END) >= (off_t)(h->offset + len)) {
+		if (SIM_ALIGN(size, SIM_PAGE) <= len &&
+		    lseek(fd, 0, SEEK_END) >= (off_t)(h->offset + len)) {
 			/* Large memory is aligned here as it is in the exporter. */
 			char *v = mmap(NULL, len + SIM_HUGE_PAGE, PROT_NONE,
 				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 			if (v != MAP_FAILED) {
-				char *at = (char *)SIM_ALIGN((uintptr_t)v, len >= SIM_HUGE_PAGE ? SIM_HUGE_PAGE : SIM_PAGE);
+				size_t align = len >= SIM_HUGE_PAGE ? SIM_HUGE_PAGE : SIM_PAGE;
+				char *at = (char *)SIM_ALIGN((uintptr_t)v, align);
 
 				p = mmap(at, len, PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (off_t)h->offset);

@@ -107,7 +107,8 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 		if (!r || r->base != x || r->base + r->size > end)
 			goto out;
 		last = container_of(r, struct sim_mapping, r);
-		if (sim_opt.quirk[SIM_Q_SETACCESS_LOST] && (r->base - v->r.base) / SIM_HUGE_PAGE % 37 == 5)
+		if (sim_opt.quirk[SIM_Q_SETACCESS_LOST] &&
+		    (r->base - v->r.base) / SIM_HUGE_PAGE % 37 == 5)
 			goto out;
 		accessible_before |= x == at && last->accessible;
 		x = r->base + r->size;
@@ -119,7 +120,8 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 	/* V1 to V3: only a range that starts with the reservation works. */
 	if (sim_opt.quirk[SIM_Q_SETACCESS_TAIL] && at != v->r.base)
 		goto out;
-	if (sim_opt.quirk[SIM_Q_SETACCESS_SOME] && (sim_mapping_generation * 2654435761u >> 8) % 3 == 0) {
+	if (sim_opt.quirk[SIM_Q_SETACCESS_SOME] &&
+	    (sim_mapping_generation * 2654435761u >> 8) % 3 == 0) {
 		sim_mapping_generation++;
 		goto out;
 	}
@@ -140,7 +142,8 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 			sim_mappings_accessible--;
 		}
 		/* V13: a grant to a peer that comes after the owner's spoils the contents. */
-		if (sim_opt.quirk[SIM_Q_PEER_SETACCESS] && prot && device >= 0 && device != a.device &&
+		if (sim_opt.quirk[SIM_Q_PEER_SETACCESS] && prot && device >= 0 &&
+		    device != a.device &&
 		    (a.access & 1u << a.device))
 			memset((void *)r->base, 0xee, SIM_PAGE);
 		x = r->base + r->size;

@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum sim_signal_op { SIG_LOAD, SIG_STORE, SIG_ADD, SIG_SUB, SIG_AND, SIG_OR, SIG_XOR, SIG_XCHG, SIG_CAS };
+enum sim_signal_op {
+	SIG_LOAD, SIG_STORE, SIG_ADD, SIG_SUB, SIG_AND, SIG_OR, SIG_XOR, SIG_XCHG, SIG_CAS
+};
 
 /* As hsa_signal_condition_t. */
 enum sim_condition { SIM_EQUAL, SIM_NOT_EQUAL, SIM_LESS, SIM_NOT_LESS };

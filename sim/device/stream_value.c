@@ -26,7 +26,8 @@ static bool value_holds(const struct sim_command *c)
 	v &= c->value.mask;
 	switch (c->value.condition) {
 	case SIM_VALUE_GTE:
-		return c->value.wide ? (int64_t)(v - ref) >= 0 : (int32_t)((uint32_t)v - (uint32_t)ref) >= 0;
+		return c->value.wide ? (int64_t)(v - ref) >= 0 :
+		       (int32_t)((uint32_t)v - (uint32_t)ref) >= 0;
 	case SIM_VALUE_EQ: return v == ref;
 	case SIM_VALUE_AND: return (v & c->value.value) != 0;
 	default: return (~(v | c->value.value) & c->value.mask) != 0;

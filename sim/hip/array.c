@@ -9,8 +9,11 @@
 #include "hip/memory.h"
 #include "hip/thread_state.h"
 
-static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, void *p, const void *q, size_t x,
-			  size_t y, size_t pitch, size_t w, size_t rows, hipMemcpyKind kind, bool wait)
+/* Copies rows between an array and memory: to `to` from q, or, if `to` is NULL, from `from` to
+ * p. x (in bytes) and y are the place in the array; pitch is that of the memory. */
+static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, void *p,
+			  const void *q, size_t x, size_t y, size_t pitch, size_t w,
+			  size_t rows, hipMemcpyKind kind, bool wait)
 {
 	const hipArray *a = to ? to : from;
 	size_t ap;
@@ -119,7 +122,8 @@ static hipError_t array_new(hipArray **out, int bits[4], size_t w, size_t rows, 
 hipError_t i_hipMallocArray(hipArray **out, const hipChannelFormatDesc *d, size_t w,
 			    size_t rows, unsigned flags)
 {
-	return d ? array_new(out, (int[]){ d->x, d->y, d->z, d->w }, w, rows, 0) : hipErrorInvalidValue;
+	return d ? array_new(out, (int[]){ d->x, d->y, d->z, d->w }, w, rows, 0) :
+	       hipErrorInvalidValue;
 }
 
 hipError_t i_hipMalloc3DArray(hipArray **out, const struct hipChannelFormatDesc *d,

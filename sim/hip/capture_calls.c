@@ -91,7 +91,8 @@ hipError_t i_hipStreamEndCapture(hipStream_t h, hipGraph_t *out)
 		e = hipErrorIllegalState;
 	else if (c->origin != s)
 		e = hipErrorStreamCaptureUnmatched;
-	else if (c->mode != hipStreamCaptureModeRelaxed && !pthread_equal(c->thread, pthread_self()))
+	else if (c->mode != hipStreamCaptureModeRelaxed &&
+		 !pthread_equal(c->thread, pthread_self()))
 		e = hipErrorStreamCaptureWrongThread;
 	if (e) {
 		pthread_mutex_unlock(&capture_lock);
@@ -102,7 +103,8 @@ hipError_t i_hipStreamEndCapture(hipStream_t h, hipGraph_t *out)
 		s->spoiled = sim_opt.quirk[SIM_Q_CAPTURE_SPOILS];
 	} else {
 		for (size_t i = 0; i < c->stream_count && !e; i++)
-			if (c->streams[i] != s && !graph_joined(s->leaf, s->leaf_count, c->streams[i]->leaf, c->streams[i]->leaf_count))
+			if (c->streams[i] != s &&
+			    !graph_joined(s->leaf, s->leaf_count, c->streams[i]->leaf, c->streams[i]->leaf_count))
 				e = hipErrorStreamCaptureUnjoined;
 		if (s->spoiled && !e) {
 			c->graph->spoiled = true;

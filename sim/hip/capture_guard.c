@@ -26,8 +26,10 @@ hipError_t guard_unsafe(void)
 		return hipSuccess;
 	pthread_mutex_lock(&capture_lock);
 	for (struct capture *c = captures; c; c = c->next) {
-		bool mine = c->mode != hipStreamCaptureModeRelaxed && pthread_equal(c->thread, pthread_self());
-		bool global = mode == hipStreamCaptureModeGlobal && c->mode == hipStreamCaptureModeGlobal;
+		bool mine = c->mode != hipStreamCaptureModeRelaxed &&
+			    pthread_equal(c->thread, pthread_self());
+		bool global = mode == hipStreamCaptureModeGlobal &&
+			      c->mode == hipStreamCaptureModeGlobal;
 
 		if (!mine && !global)
 			continue;

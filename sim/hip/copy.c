@@ -66,7 +66,8 @@ static size_t extent(const struct sim_command *c, size_t pitch, size_t slice)
 
 hipError_t submit_copy(hipStream_t h, struct sim_command *c, hipMemcpyKind kind, bool wait)
 {
-	size_t dn = extent(c, c->copy.dpitch, c->copy.dslice), sn = extent(c, c->copy.spitch, c->copy.sslice);
+	size_t dn = extent(c, c->copy.dpitch, c->copy.dslice);
+	size_t sn = extent(c, c->copy.spitch, c->copy.sslice);
 	bool dhost, shost;
 	hipError_t e;
 
@@ -190,8 +191,8 @@ hipError_t i_hipMemcpyPeerAsync(void *dst, int ddev, const void *src, int sdev, 
 	return submit_copy(h, copy_command(dst, src, n), hipMemcpyDeviceToDevice, false);
 }
 
-hipError_t submit_rows(hipStream_t h, void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows,
-			 hipMemcpyKind kind, bool wait)
+hipError_t submit_rows(hipStream_t h, void *dst, size_t dp, const void *src, size_t sp, size_t w,
+		       size_t rows, hipMemcpyKind kind, bool wait)
 {
 	struct sim_command *c;
 
@@ -252,8 +253,10 @@ struct sim_command *copy3d_command(const hipMemcpy3DParms *p, hipError_t *e)
 	c->copy.spitch = sp;
 	c->copy.dslice = dp * dr;
 	c->copy.sslice = sp * sr;
-	c->copy.dst = d + p->dstPos.z * c->copy.dslice + p->dstPos.y * dp + p->dstPos.x * (p->dstArray ? scale : 1);
-	c->copy.src = s + p->srcPos.z * c->copy.sslice + p->srcPos.y * sp + p->srcPos.x * (p->srcArray ? scale : 1);
+	c->copy.dst = d + p->dstPos.z * c->copy.dslice + p->dstPos.y * dp +
+		      p->dstPos.x * (p->dstArray ? scale : 1);
+	c->copy.src = s + p->srcPos.z * c->copy.sslice + p->srcPos.y * sp +
+		      p->srcPos.x * (p->srcArray ? scale : 1);
 	c->copy.width = p->extent.width * scale;
 	c->copy.height = p->extent.height;
 	c->copy.depth = p->extent.depth;

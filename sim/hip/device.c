@@ -170,7 +170,8 @@ hipError_t i_hipDeviceReset(void)
 	streams_reset(d);
 	sim_device_drop(d);
 	while (sim_map_each(&at, &a)) {
-		if (!a.hip || a.device != d || (a.kind != SIM_DEVICE && a.kind != SIM_HOST && a.kind != SIM_MANAGED))
+		if (!a.hip || a.device != d ||
+		    (a.kind != SIM_DEVICE && a.kind != SIM_HOST && a.kind != SIM_MANAGED))
 			continue;
 		if (a.kind == SIM_DEVICE)
 			hip_device_free((void *)a.r.base);

@@ -89,8 +89,10 @@ static hipError_t param2d(const hip_Memcpy2D *p, hipStream_t h, bool wait)
 	if (!p)
 		return hipErrorInvalidValue;
 	/* The numbers of the memory types changed in 6.0, so the pointers that are set decide. */
-	d = p->dstHost && !p->dstDevice ? p->dstHost : p->dstArray ? p->dstArray->data : p->dstDevice;
-	s = p->srcHost && !p->srcDevice ? p->srcHost : p->srcArray ? p->srcArray->data : p->srcDevice;
+	d = p->dstHost && !p->dstDevice ? p->dstHost : p->dstArray ? p->dstArray->data :
+	    p->dstDevice;
+	s = p->srcHost && !p->srcDevice ? p->srcHost : p->srcArray ? p->srcArray->data :
+	    p->srcDevice;
 	dp = p->dstPitch ? p->dstPitch : p->WidthInBytes;
 	sp = p->srcPitch ? p->srcPitch : p->WidthInBytes;
 	if (!d || !s)

@@ -102,6 +102,7 @@ hipError_t i_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t x, hipGraphNode_t 
 	return e ? e : node_replace(node_in_exec(x, node), copy_command(dst, src, size));
 }
 
+/* A copy to or from a device variable. NULL with *e set: there is no such variable. */
 static struct sim_command *symbol_copy(void *dst, const void *src, const void *sym, bool to,
 				       size_t size, size_t off, hipError_t *e)
 {
@@ -110,7 +111,8 @@ static struct sim_command *symbol_copy(void *dst, const void *src, const void *s
 	*e = i_hipGetSymbolAddress(&p, sym);
 	if (*e)
 		return NULL;
-	return to ? copy_command((char *)p + off, src, size) : copy_command(dst, (char *)p + off, size);
+	return to ? copy_command((char *)p + off, src, size) :
+	       copy_command(dst, (char *)p + off, size);
 }
 
 hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g,
@@ -142,7 +144,8 @@ static struct sim_command *set_of(const hipMemsetParams *p)
 	struct sim_alloc a;
 	struct sim_command *c;
 
-	if (!p || !p->dst || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) || !p->height)
+	if (!p || !p->dst ||
+	    (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) || !p->height)
 		return NULL;
 	/* The real check multiplies pitch and height, wherever in the allocation the rows begin
 	 * (ihipGraphMemsetParams_validate). */

@@ -25,7 +25,8 @@ static hipError_t edges(hipGraph_t h, const hipGraphNode_t *from, const hipGraph
 	for (size_t i = 0; i < n; i++) {
 		struct node *a = node_of(from[i]), *b = node_of(to[i]);
 
-		if (!a || !b || a == b || (add && node_depends(b, a)) || (!add && !node_depends(b, a)))
+		if (!a || !b || a == b || (add && node_depends(b, a)) ||
+		    (!add && !node_depends(b, a)))
 			return hipErrorInvalidValue;
 		if (add) {
 			node_depend(b, a);

@@ -30,8 +30,12 @@ struct table {
 /* A leak checker must see the memory that handles refer to, which mmap hides from it. */
 extern void __lsan_register_root_region(const void *p, size_t n) __attribute__((weak));
 
-static struct table streams = { .size = sizeof(struct stream), .max = MAX_STREAMS, .lock = PTHREAD_MUTEX_INITIALIZER };
-static struct table events = { .size = sizeof(struct event), .max = MAX_EVENTS, .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct table streams = {
+	.size = sizeof(struct stream), .max = MAX_STREAMS, .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+static struct table events = {
+	.size = sizeof(struct event), .max = MAX_EVENTS, .lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 __attribute__((constructor)) static void handle_init(void)
 {

@@ -87,7 +87,8 @@ enum read { READ_AND_CLEAR, PEEK, READ_LAST_COMMAND };
 static hipError_t read_error(int id, enum read how)
 {
 	struct sim_thread *t = sim_enter(id);
-	int e = how == READ_LAST_COMMAND ? thread_state()->last_command : thread_state()->last_error;
+	int e = how == READ_LAST_COMMAND ? thread_state()->last_command :
+		thread_state()->last_error;
 
 	if (how == READ_LAST_COMMAND)
 		thread_state()->last_command = 0;
@@ -130,26 +131,33 @@ struct hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w,
 }
 
 /* Up to 5.x hipExtModuleLaunchKernel is a C++ function. */
-hipError_t ext_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
-			      uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra,
+hipError_t ext_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
+			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
+			      void **params, void **extra,
 			      hipEvent_t start, hipEvent_t stop, uint32_t flags)
 	__asm__("_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
-hipError_t ext_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
-			      uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra,
+hipError_t ext_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
+			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
+			      void **params, void **extra,
 			      hipEvent_t start, hipEvent_t stop, uint32_t flags)
 {
 	struct sim_thread *t = sim_enter(ID_hipExtModuleLaunchKernel);
+	int e = t->verdict;
 
-	return leave(t, t->verdict ? t->verdict : (int)i_hipExtModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, h,
-										  params, extra, start, stop, flags));
+	if (!e)
+		e = (int)i_hipExtModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, h, params, extra,
+						    start, stop, flags);
+	return leave(t, e);
 }
 
-hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
-			      uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra,
+hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
+			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
+			      void **params, void **extra,
 			      hipEvent_t start, hipEvent_t stop)
 	__asm__("_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_");
-hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
-			      uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra,
+hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
+			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
+			      void **params, void **extra,
 			      hipEvent_t start, hipEvent_t stop)
 {
 	return ext_module_launch5(f, gx, gy, gz, bx, by, bz, shared, h, params, extra, start,

@@ -59,7 +59,8 @@ hipError_t i_hipExtMallocWithFlags(void **ptr, size_t size, unsigned flags)
 
 void wait_for_owner(const struct sim_alloc *a)
 {
-	if (a->kind == SIM_HOST || a->kind == SIM_MANAGED || a->kind == SIM_LOCKED || a->device < 0) {
+	if (a->kind == SIM_HOST || a->kind == SIM_MANAGED || a->kind == SIM_LOCKED ||
+	    a->device < 0) {
 		for (int i = 0; i < sim_opt.devices; i++)
 			sim_device_finish(i);
 		return;
@@ -129,7 +130,8 @@ hipError_t i_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, 
 {
 	if (!width || !height || (element != 4 && element != 8 && element != 16))
 		return hipErrorInvalidValue;
-	return V6 ? i_hipMallocPitch(ptr, pitch, width, height) : reentry.malloc_pitch(ptr, pitch, width, height);
+	return V6 ? i_hipMallocPitch(ptr, pitch, width, height) :
+	       reentry.malloc_pitch(ptr, pitch, width, height);
 }
 
 hipError_t i_hipMalloc3D(hipPitchedPtr *out, hipExtent ext)

@@ -10,8 +10,8 @@
 #include "hip/thread_state.h"
 #include "hip/version.h"
 
-hipError_t submit_fill(hipStream_t h, void *dst, uint32_t v, int elem, size_t w, size_t rows, size_t depth,
-		       size_t pitch, size_t slice, bool async)
+hipError_t submit_fill(hipStream_t h, void *dst, uint32_t v, int elem, size_t w, size_t rows,
+		       size_t depth, size_t pitch, size_t slice, bool async)
 {
 	struct sim_alloc a;
 	struct sim_command *c;

@@ -89,7 +89,8 @@ void pool_release_idle(struct pool *p, uint64_t keep)
 		struct block *small = NULL;
 
 		for (struct block *b = p->blocks; b; b = b->next)
-			if (b->state == BLOCK_IDLE && finished(b) && (!small || b->size < small->size))
+			if (b->state == BLOCK_IDLE && finished(b) &&
+			    (!small || b->size < small->size))
 				small = b;
 		if (!small)
 			return;
@@ -111,12 +112,13 @@ void pool_free_if_empty(struct pool *p)
 
 void pools_release(int device)
 {
+	bool ignore_threshold = sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED];
+
 	pthread_mutex_lock(&pool_lock);
 	for (struct pool *p = pools, *n; p; p = n) {
 		n = p->next;
 		if (p->device == device)
-			pool_release_idle(p,
-					  sim_opt.quirk[SIM_Q_THRESHOLD_IGNORED] || p->destroyed ? 0 : p->threshold);
+			pool_release_idle(p, ignore_threshold || p->destroyed ? 0 : p->threshold);
 		pool_free_if_empty(p);
 	}
 	pthread_mutex_unlock(&pool_lock);
@@ -179,7 +181,8 @@ static struct block *reuse(struct pool *p, size_t size, struct sim_queue *q)
 	struct block *best = NULL;
 
 	for (struct block *b = p->blocks; b; b = b->next) {
-		if (b->state != BLOCK_IDLE || b->imported || b->size < size || b->size > size + size / 8)
+		if (b->state != BLOCK_IDLE || b->imported || b->size < size ||
+		    b->size > size + size / 8)
 			continue;
 		if (b->freed_at.queue != q && b->freed_at.queue && !(p->reuse[1] && finished(b)))
 			continue;

@@ -129,7 +129,8 @@ hipError_t i_hipMemPoolSetAttribute(hipMemPool_t h, hipMemPoolAttr attr, void *v
 	p = pool_of(h);
 	if (!p)
 		e = hipErrorInvalidValue;
-	else if (attr >= hipMemPoolReuseFollowEventDependencies && attr <= hipMemPoolReuseAllowInternalDependencies)
+	else if (attr >= hipMemPoolReuseFollowEventDependencies &&
+		 attr <= hipMemPoolReuseAllowInternalDependencies)
 		p->reuse[attr - 1] = *(int *)v;
 	else if (attr == hipMemPoolAttrReleaseThreshold)
 		p->threshold = *(uint64_t *)v;
@@ -228,12 +229,14 @@ static bool is_device_pool(const hipMemLocation *at, hipMemAllocationType type)
 
 hipError_t i_hipMemGetMemPool(hipMemPool_t *out, hipMemLocation *at, hipMemAllocationType type)
 {
-	return out && is_device_pool(at, type) ? i_hipDeviceGetMemPool(out, at->id) : hipErrorInvalidValue;
+	return out && is_device_pool(at, type) ? i_hipDeviceGetMemPool(out, at->id) :
+	       hipErrorInvalidValue;
 }
 
 hipError_t i_hipMemSetMemPool(hipMemLocation *at, hipMemAllocationType type, hipMemPool_t pool)
 {
-	hipError_t e = is_device_pool(at, type) ? i_hipDeviceSetMemPool(at->id, pool) : hipErrorInvalidValue;
+	hipError_t e = is_device_pool(at, type) ? i_hipDeviceSetMemPool(at->id, pool) :
+		       hipErrorInvalidValue;
 
 	return e == hipErrorInvalidDevice ? hipErrorInvalidValue : e;
 }

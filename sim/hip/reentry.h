@@ -15,7 +15,8 @@ struct reentry {
 	hipError_t (*mem_get_info)(size_t *avail, size_t *total);
 	hipError_t (*host_malloc)(void **ptr, size_t size, unsigned flags);
 	hipError_t (*malloc_pitch)(void **ptr, size_t *pitch, size_t width, size_t height);
-	hipError_t (*memcpy_async)(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h);
+	hipError_t (*memcpy_async)(void *dst, const void *src, size_t n, hipMemcpyKind kind,
+				   hipStream_t h);
 };
 extern struct reentry reentry;
 

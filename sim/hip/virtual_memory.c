@@ -51,7 +51,8 @@ hipError_t i_hipMemGetAllocationGranularity(size_t *g, const hipMemAllocationPro
 	if (!g || !prop)
 		return hipErrorInvalidValue;
 	read_prop(prop, &type, &handle, &at);
-	if (type != hipMemAllocationTypePinned || at.type != hipMemLocationTypeDevice || check_device(at.id))
+	if (type != hipMemAllocationTypePinned || at.type != hipMemLocationTypeDevice ||
+	    check_device(at.id))
 		return hipErrorInvalidValue;
 	*g = sim_opt.quirk[SIM_Q_GRANULARITY_2M] ? SIM_HUGE_PAGE : SIM_PAGE;
 	return hipSuccess;
@@ -92,7 +93,8 @@ hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size,
 	if (!out || !prop || flags || !size || size % 2048)
 		return hipErrorInvalidValue;
 	read_prop(prop, &type, &handle, &at);
-	if (type != hipMemAllocationTypePinned || at.type != hipMemLocationTypeDevice || check_device(at.id))
+	if (type != hipMemAllocationTypePinned || at.type != hipMemLocationTypeDevice ||
+	    check_device(at.id))
 		return hipErrorInvalidValue;
 	if (V6 && !V7 && size > (size_t)sysconf(_SC_PHYS_PAGES) * SIM_PAGE)
 		return hipErrorOutOfMemory;
@@ -133,7 +135,8 @@ hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAlloc
 	join_blocking();
 	if (sim_opt.quirk[SIM_Q_MAP_FAILS])
 		return V7 ? hipErrorUnknown : hipSuccess;
-	return sim_vmm_map(ptr, size, (struct sim_phys *)h, true) ? hipErrorInvalidValue : hipSuccess;
+	return sim_vmm_map(ptr, size, (struct sim_phys *)h, true) ? hipErrorInvalidValue :
+	       hipSuccess;
 }
 
 hipError_t i_hipMemUnmap(void *ptr, size_t size)
@@ -156,7 +159,8 @@ hipError_t i_hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *des
 	for (size_t i = 0; i < n; i++) {
 		bool host = (int)desc[i].location.type > hipMemLocationTypeDevice;
 
-		if (!host && (desc[i].location.type != hipMemLocationTypeDevice || check_device(desc[i].location.id)))
+		if (!host &&
+		    (desc[i].location.type != hipMemLocationTypeDevice || check_device(desc[i].location.id)))
 			return hipErrorInvalidValue;
 		if (sim_vmm_access(ptr, size, host ? -1 : desc[i].location.id, (int)desc[i].flags))
 			return hipErrorInvalidValue;
@@ -203,7 +207,8 @@ hipError_t i_hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 	memset(prop, 0, sizeof *prop);
 	if (V52) {
 		prop->type = hipMemAllocationTypePinned;
-		prop->requestedHandleType = exportable ? hipMemHandleTypePosixFileDescriptor : hipMemHandleTypeNone;
+		prop->requestedHandleType = exportable ? hipMemHandleTypePosixFileDescriptor :
+					    hipMemHandleTypeNone;
 		prop->location.type = hipMemLocationTypeDevice;
 		prop->location.id = device;
 	} else {

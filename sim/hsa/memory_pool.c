@@ -146,7 +146,8 @@ hsa_status_t i_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t s
 		return (hsa_status_t)HSA_STATUS_ERROR_INVALID_MEMORY_POOL;
 	if (kind == P_GROUP)
 		return HSA_STATUS_ERROR_INVALID_ALLOCATION;
-	p = dev < 0 ? sim_host_alloc(size, 0, SIM_HOST, -1) : sim_device_alloc(dev, size, kind == P_FINE);
+	p = dev < 0 ? sim_host_alloc(size, 0, SIM_HOST, -1) :
+	    sim_device_alloc(dev, size, kind == P_FINE);
 	if (!p)
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 	*ptr = p;

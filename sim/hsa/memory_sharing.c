@@ -24,7 +24,8 @@ hsa_status_t i_hsa_amd_ipc_memory_create(void *ptr, size_t len, hsa_amd_ipc_memo
 		fprintf(stderr, "somasim: VMM address %p reached hsa_amd_ipc_memory_create\n", ptr);
 		abort();
 	}
-	if (a.kind != SIM_DEVICE || a.r.base != (uintptr_t)ptr || (len != a.r.size && len != a.size))
+	if (a.kind != SIM_DEVICE || a.r.base != (uintptr_t)ptr ||
+	    (len != a.r.size && len != a.size))
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	return sim_ipc_export(&a, (struct sim_ipc_handle *)handle) ?
 		HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;

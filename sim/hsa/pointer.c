@@ -59,7 +59,8 @@ hsa_status_t i_hsa_amd_pointer_info(const void *ptr, hsa_amd_pointer_info_t *inf
 		r.sizeInBytes = a.kind == SIM_LOCKED ? a.size : a.r.size;
 		r.userData = a.userdata;
 		r.agentOwner = hsa_device_agent(a.kind == SIM_DEVICE || a.kind == SIM_IMPORT || a.kind == SIM_MAPPED ? a.device : -1);
-		r.global_flags = a.kind == SIM_DEVICE && !a.flags ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
+		r.global_flags = a.kind == SIM_DEVICE &&
+				 !a.flags ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
 			HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
 	} else if (sim_vmm_reserved(ptr)) {
 		r.type = (hsa_amd_pointer_type_t)5;
@@ -91,7 +92,8 @@ hsa_status_t i_hsa_amd_pointer_info_set_userdata(const void *ptr, void *userdata
 {
 	if (!ptr)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	return sim_update(ptr, set_userdata, userdata) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	return sim_update(ptr, set_userdata, userdata) ? HSA_STATUS_SUCCESS :
+	       HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
 hsa_status_t i_hsa_amd_memory_lock(void *host, size_t size, hsa_agent_t *agents, int n,

@@ -62,7 +62,8 @@ hsa_status_t i_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t siz
 
 hsa_status_t i_hsa_amd_vmem_handle_release(hsa_vmem_handle_t handle)
 {
-	return sim_phys_release(phys(handle)) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ALLOCATION;
+	return sim_phys_release(phys(handle)) ? HSA_STATUS_SUCCESS :
+	       HSA_STATUS_ERROR_INVALID_ALLOCATION;
 }
 
 hsa_status_t i_hsa_amd_vmem_map(void *va, size_t size, size_t offset, hsa_vmem_handle_t handle,

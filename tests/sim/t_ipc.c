@@ -6,7 +6,8 @@
 
 #include "test.h"
 
-#define LAZY 1                        /* hipIpcMemLazyEnablePeerAccess: 0 in Debian 12's header, 1 in later ones */
+/* hipIpcMemLazyEnablePeerAccess, which is 0 in Debian 12's header and 1 in later ones. */
+#define LAZY 1
 
 struct msg {
 	hipIpcMemHandle_t mem, inner;
