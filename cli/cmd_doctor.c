@@ -15,7 +15,7 @@
 
 #include "cli/cli.h"
 #include "core/driver.h"
-#include "driver/quirks.h"
+#include "driver/rocm/quirks.h"
 
 #define PATIENCE_S 120
 #define NO_DEVICE 100 /* hipErrorNoDevice */

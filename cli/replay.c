@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 #include "core/core.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define ALIGNMENT 512
 #define CHECKS 16 /* times per log that all invariants are checked */

@@ -49,7 +49,7 @@ struct ss_thread {
 	struct ss_thread *spare;
 };
 
-/* The calling thread's. Initial-exec, as in driver/guard.h. Never NULL: a thread that has no
+/* The calling thread's. Initial-exec, as in driver/rocm/guard.h. Never NULL: a thread that has no
  * record yet stands at one that is nobody's, in which nothing is valid. */
 extern _Thread_local struct ss_thread *ss_thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

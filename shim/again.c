@@ -5,7 +5,7 @@
  * lie idle in a pool of ours, and hipMemGetInfo counts it as free. So a call that finds no
  * memory is made again once that went back. No lock.
  */
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/shim.h"
 
 int ss_again_before(void)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/import.h"
 
 /* ---- hipMalloc ---------------------------------------------------------- */

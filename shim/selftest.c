@@ -3,7 +3,7 @@
  * SOMASHIM_SELFTEST=1: tries every backing on every device with a core of its own
  * before the program's first allocation is served - map, write, verify, reuse
  * across streams, leave and fill gaps, let a peer in, give back and measure - says
- * what it found, and leaves the verdicts to driver/backing.c, which decides what
+ * what it found, and leaves the verdicts to driver/rocm/backing.c, which decides what
  * SOMASHIM_BACKING=auto is.
  *
  * Locks: none. All HIP calls are made at guard depth, like those of the driver.
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/shim.h"
 
 #define MIB (1u << 20)

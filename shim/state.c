@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/bypass.h"
 #include "shim/report.h"
 #include "shim/shim.h"

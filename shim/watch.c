@@ -8,7 +8,7 @@
  */
 #include <time.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/import.h"
 
 /* 7.x follows a handle without asking whether it is one: garbage, and streams that

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/hit.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define OWNERS 4
 #define MOST 3000 /* live at once; less than a chunk */

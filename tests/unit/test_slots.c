@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/grow.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define OLD ((void *)0x1000)
 #define FRESH ((void *)0x2000)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/hit.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 static struct ss_core *core;
 

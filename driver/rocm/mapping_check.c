@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 #define UNIT SS_LEAST_CHUNK
 #define SETTLE_MS 10 /* 2 were observed (rocm-systems#11693) */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/fake_internal.h"
+#include "driver/fake/internal.h"
 
 #define VA_BASE 0x100000000000ull
 #define VA_END 0x700000000000ull

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <uthash.h>
 
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define SS_FAKE_CHUNK ((size_t)256 << 10)
 

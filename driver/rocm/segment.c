@@ -3,7 +3,7 @@
  * Segments that HIP knows fully: hipExtMallocWithFlags(.., 0) is what hipMalloc
  * is inside, and unlike it is legal while a capture is live (hip-observed 4).
  */
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 enum ss_status ss_rocm_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
 				    uint64_t peers, void **ptr)

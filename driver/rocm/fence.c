@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 #define IDLE_MAX 256  /* events kept per device; the rest is destroyed */
 #define SLOTS 512     /* counters per host page */

@@ -2,7 +2,7 @@
 /* The one table of known runtime defects; `somashim doctor` prints it. */
 #include <string.h>
 
-#include "driver/quirks.h"
+#include "driver/rocm/quirks.h"
 
 static const struct ss_quirk table[] = {
 	/* native pools */

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "driver/fake_internal.h"
+#include "driver/fake/internal.h"
 
 struct wait {
 	uint64_t at; /* the number of the wait in its own stream */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/fake_internal.h"
+#include "driver/fake/internal.h"
 
 static enum ss_status vmm_reserve(void *ctx, int dev, size_t size, void **va) {
 	struct ss_fake *fake = ctx;

@@ -9,9 +9,9 @@
 
 #include "core/driver.h"
 #include "core/options.h"
-#include "driver/guard.h"
-#include "driver/quirks.h"
-#include "driver/resolve.h"
+#include "driver/rocm/guard.h"
+#include "driver/rocm/quirks.h"
+#include "driver/rocm/resolve.h"
 
 /* ---- for the shim ------------------------------------------------------- */
 

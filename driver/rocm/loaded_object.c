@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "driver/object.h"
+#include "driver/rocm/loaded_object.h"
 
 bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *d)
 {

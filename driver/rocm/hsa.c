@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 #define MAX_AGENTS 64
 

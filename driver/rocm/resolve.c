@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/object.h"
-#include "driver/guard.h"
-#include "driver/resolve.h"
+#include "driver/rocm/loaded_object.h"
+#include "driver/rocm/guard.h"
+#include "driver/rocm/resolve.h"
 
 #define MAX_OBJECTS 8
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Virtual ranges and the chunks mapped into them. No locks, no state. */
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 /* The layout since 5.3 (driver_types.h). 5.2's header, which this may be compiled
  * against, has another order; no VMM there. */

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
 static char text[160];

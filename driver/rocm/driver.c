@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 struct ss_rocm ss_rocm;
 _Atomic uint64_t ss_rocm_peers[SS_MAX_DEVICES];

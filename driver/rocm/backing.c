@@ -6,7 +6,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 
 /* hipDeviceAttributeVirtualMemoryManagementSupported, which 5.2.3's header does
  * not name; the same number from 5.7.1 to 7.2.4. */
