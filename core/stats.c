@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/internal.h"
@@ -101,8 +102,9 @@ void ss_stats_ended(struct ss_pool *pool)
 }
 
 /* What a destroyed pool, or a reset device, had. */
-static void print_ended(const struct ss_device_state *d, int dev, FILE *out)
+static void print_ended(const struct ss_device_state *d, int dev, void *arg)
 {
+	FILE *out = arg;
 	const struct ss_pool_stats *s = &d->ended;
 	double mib = 1 << 20;
 
@@ -144,12 +146,12 @@ static void print(const struct ss_pool_stats *s, void *arg)
 		s->remaps, s->waits);
 }
 
-/* exit() may have been called by a signal's handler, in the very thread that holds what is asked
- * for here: so the list of pools is waited for no longer than anybody else keeps it, and no
+/* For the end of the process. exit() may have been called by a signal handler in the very thread
+ * that holds a lock: so the lock on the list of pools is awaited for a second at most, and no
  * other lock is taken. */
-void ss_stats_print(struct ss_core *core, FILE *out)
+static void each_at_exit(struct ss_core *core, const struct visitor *v,
+			 void (*ended)(const struct ss_device_state *, int, void *))
 {
-	struct visitor v = {print, out};
 	struct ss_pool_stats s;
 	struct timespec end;
 	bool locked;
@@ -159,17 +161,52 @@ void ss_stats_print(struct ss_core *core, FILE *out)
 	locked = !pthread_mutex_timedlock(&core->pools, &end);
 	for (struct ss_pool *pool = core->pool_list; pool; pool = pool->next) {
 		counted(pool, &s, true);
-		tell(pool, &s, &v);
+		tell(pool, &s, v);
 	}
 	for (int dev = 0; dev < core->devices; dev++)
-		print_ended(&core->dev[dev], dev, out);
+		ended(&core->dev[dev], dev, v->arg);
 	if (locked)
 		pthread_mutex_unlock(&core->pools);
+}
+
+void ss_stats_print(struct ss_core *core, FILE *out)
+{
+	struct visitor v = {print, out};
+
+	each_at_exit(core, &v, print_ended);
 	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms, "
 		"host memory for metadata %.1f KiB\n",
 		(uint64_t)core->fences, (uint64_t)core->driver_calls,
 		(double)core->driver_ns / 1e6, (double)ss_host_bytes(core) / 1024);
 	fflush(out);
+}
+
+static void add(const struct ss_pool_stats *s, void *arg)
+{
+	struct ss_pool_stats *sum = arg;
+
+	sum->allocations += s->allocations;
+	sum->frees += s->frees;
+	sum->misses += s->misses;
+	sum->used_high += s->used_high;
+	sum->reserved_high += s->reserved_high;
+}
+
+static void add_ended(const struct ss_device_state *d, int dev, void *arg)
+{
+	add(&d->ended, arg);
+}
+
+void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out)
+{
+	struct visitor v = {add, out};
+
+	memset(out, 0, sizeof(*out));
+	each_at_exit(core, &v, add_ended);
+	out->hits = out->allocations - out->misses;
+	out->fences = core->fences;
+	out->driver_calls = core->driver_calls;
+	out->driver_ns = core->driver_ns;
 }
 
 uint64_t ss_host_bytes(const struct ss_core *core)

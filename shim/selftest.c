@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "driver/rocm/rocm.h"
+#include "shim/report.h"
 #include "shim/shim.h"
 
 #define MIB (1u << 20)
@@ -49,6 +50,7 @@ static bool failed(struct trial *t, const char *what, int code)
 
 #define STEP(t, call) do { \
 	int code_ = (int)(call); \
+	ss_report_add(&somashim_report.r.progress); \
 	if (code_) \
 		return failed(t, #call, code_); \
 } while (0)
@@ -357,9 +359,11 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		ss_say("selftest device %d %s: not offered on this runtime", dev, name);
 		return;
 	}
+	ss_report_step("device %d, %s: %s", dev, name, at);
 	ok = prepare(&t, options, backing);
 	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
 		at = steps[i].name;
+		ss_report_step("device %d, %s: %s", dev, name, at);
 		ok = steps[i].run(&t);
 	}
 	/* A step that failed may have left work behind, on memory that now goes. */

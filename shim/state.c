@@ -124,6 +124,7 @@ __attribute__((destructor)) static void fini(void)
 		return;
 	if (ss_options.stats)
 		ss_stats_print(ss_core, ss_out());
+	ss_report_totals(ss_core);
 	fflush(ss_out());
 }
 

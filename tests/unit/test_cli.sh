@@ -28,7 +28,7 @@ status 0 "$somashim" options --markdown
 for command in run replay generate doctor options; do
 	for ask in "$command --help" "$command -h" "help $command"; do
 		status 0 "$somashim" $ask
-		grep -q "^usage: somashim $command" "$dir/out" || fail "$ask: $(cat "$dir/out")"
+		grep -q "^Usage: somashim $command" "$dir/out" || fail "$ask: $(cat "$dir/out")"
 		[ ! -s "$dir/err" ] || fail "$ask: $(cat "$dir/err")"
 	done
 	status 2 "$somashim" $command --nonsense

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/log.h"
+#include "cli/readers/rmm_csv.h"
 #include "core/journal.h"
 
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream\n"
@@ -25,19 +25,19 @@ static char path[256];
 
 static struct ss_input input;
 
-static struct ss_log *open_log(const char *file, char *err, size_t err_size) {
+static struct ss_rmm_reader *open_log(const char *file, char *err, size_t err_size) {
 	if (!ss_input_open(&input, file, err, err_size)) {
 		return NULL;
 	}
-	struct ss_log *log = ss_log_open(&input, err, err_size);
+	struct ss_rmm_reader *log = ss_rmm_open(&input, err, err_size);
 	if (!log) {
 		ss_input_close(&input);
 	}
 	return log;
 }
 
-static void close_log(struct ss_log *log) {
-	ss_log_close(log);
+static void close_log(struct ss_rmm_reader *log) {
+	ss_rmm_close(log);
 	ss_input_close(&input);
 }
 
@@ -66,7 +66,7 @@ static void test_expand(void **state) {
 }
 
 static void test_round_trip(void **state) {
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	char err[256];
 
 	struct ss_journal *j = ss_journal_open(file_path("round-%p.csv"));
@@ -77,20 +77,20 @@ static void test_round_trip(void **state) {
 
 	char real[512];
 	assert_true(ss_path_expand(path, real, sizeof(real)));
-	struct ss_log *log = open_log(real, err, sizeof(err));
+	struct ss_rmm_reader *log = open_log(real, err, sizeof(err));
 	assert_non_null(log);
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
 	assert_false(e.is_free);
 	assert_int_equal(e.pointer, 0x7f0012345600);
 	assert_int_equal(e.size, UINT64_MAX);
 	assert_int_equal(e.stream, 0);
 	assert_int_equal(e.thread, getpid());
 	assert_true(e.time_us < 86400000000ull);
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
 	assert_true(e.is_free);
 	assert_int_equal(e.pointer, 0xf);
 	assert_int_equal(e.stream, 0xdeadbeef);
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 0);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 0);
 	close_log(log);
 
 	/* A second run appends, with no second header. */
@@ -100,7 +100,7 @@ static void test_round_trip(void **state) {
 	ss_journal_close(j);
 	log = open_log(real, err, sizeof(err));
 	int n = 0;
-	while (ss_log_next(log, &e, err, sizeof(err)) == 1) {
+	while (ss_rmm_next(log, &e, err, sizeof(err)) == 1) {
 		n++;
 	}
 	assert_int_equal(n, 3);
@@ -115,7 +115,7 @@ static void *writer(void *arg) {
 }
 
 static void test_threads(void **state) {
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	pthread_t thread[4];
 	char err[256];
 	int n = 0, st;
@@ -127,8 +127,8 @@ static void test_threads(void **state) {
 	for (int i = 0; i < 4; i++) {
 		pthread_join(thread[i], NULL);
 	}
-	struct ss_log *log = open_log(path, err, sizeof(err));
-	while ((st = ss_log_next(log, &e, err, sizeof(err))) == 1) {
+	struct ss_rmm_reader *log = open_log(path, err, sizeof(err));
+	while ((st = ss_rmm_next(log, &e, err, sizeof(err))) == 1) {
 		assert_int_equal(e.pointer, e.size);
 		n++;
 	}
@@ -140,7 +140,7 @@ static void test_threads(void **state) {
 
 /* The log of a process that is killed is whole up to its last call. */
 static void test_killed(void **state) {
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	char err[256];
 	int n = 0, st;
 
@@ -154,8 +154,8 @@ static void test_killed(void **state) {
 		kill(getpid(), SIGKILL);
 	}
 	waitpid(pid, &st, 0);
-	struct ss_log *log = open_log(path, err, sizeof(err));
-	while (ss_log_next(log, &e, err, sizeof(err)) == 1) {
+	struct ss_rmm_reader *log = open_log(path, err, sizeof(err));
+	while (ss_rmm_next(log, &e, err, sizeof(err)) == 1) {
 		n++;
 	}
 	assert_int_equal(n, 100);
@@ -206,22 +206,22 @@ static void test_full(void **state) {
 }
 
 static void test_read_forms(void **state) {
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	char err[256];
 
-	struct ss_log *log = open_log(write_file(HEADER
+	struct ss_rmm_reader *log = open_log(write_file(HEADER
 		"1,01:02:03:000004,allocate,0x10,5,0x0\r\n"
 		"1,23:59:60.5,allocate failure,(nil),5,0x0\n"
 		"\n"
 		"0x2,00:00:01,free,16,5,(nil)"), err, sizeof(err));
 	assert_non_null(log);
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
 	assert_int_equal(e.time_us, 3723000004);
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
 	assert_int_equal(e.thread, 2);
 	assert_int_equal(e.pointer, 16);
 	assert_int_equal(e.time_us, 1000000);
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 0);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 0);
 	close_log(log);
 }
 
@@ -243,16 +243,16 @@ static void test_malformed(void **state) {
 		{ "1,00:00:00.0,allocate,0x10,ff,0x0", "line 3: the size" },
 		{ "garbage", "line 3: fewer" },
 	};
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	char text[256], err[256];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), HEADER "1,00:00:00.0,free,0x10,5,0x0\n%s\n",
 			bad[i].line);
-		struct ss_log *log = open_log(write_file(text), err, sizeof(err));
+		struct ss_rmm_reader *log = open_log(write_file(text), err, sizeof(err));
 		assert_non_null(log);
-		assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
-		assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), -1);
+		assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
+		assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), -1);
 		if (!strstr(err, bad[i].reason)) {
 			fail_msg("'%s' for: %s", err, bad[i].line);
 		}
@@ -280,12 +280,12 @@ static void test_columns(void **state) {
 		",Size,Stream,More,Action,Time,Thread,Pointer,Pointer\n"
 			"0,5,0x0,,allocate,01:00:00.0,161,0x7f001f,what\n",
 	};
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	char err[256];
 
 	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]); i++) {
-		struct ss_log *log = open_log(write_file(logs[i]), err, sizeof(err));
-		if (!log || ss_log_next(log, &e, err, sizeof(err)) != 1) {
+		struct ss_rmm_reader *log = open_log(write_file(logs[i]), err, sizeof(err));
+		if (!log || ss_rmm_next(log, &e, err, sizeof(err)) != 1) {
 			fail_msg("log %zu: %s", i, err);
 		}
 		assert_int_equal(e.thread, 0xa1);
@@ -293,7 +293,7 @@ static void test_columns(void **state) {
 		assert_int_equal(e.pointer, 0x7f001f);
 		assert_int_equal(e.size, 5);
 		assert_int_equal(e.stream, 0);
-		assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 0);
+		assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 0);
 		close_log(log);
 	}
 	assert_null(open_log(write_file("Thread,Time,Action,Pointer,Stream\n"), err, sizeof(err)));
@@ -303,7 +303,7 @@ static void test_columns(void **state) {
 
 /* packed TOOL: read as it is; cut off, an error and not a short log. */
 static void packed(const char *tool) {
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	char err[256], command[600];
 	struct stat st;
 
@@ -314,12 +314,12 @@ static void packed(const char *tool) {
 	write_file(HEADER "1,00:00:00.0,free,0x10,5,0x0\n");
 	snprintf(command, sizeof(command), "%s -c <'%s' >'%s/a b;c'", tool, path, dir);
 	assert_int_equal(system(command), 0);
-	struct ss_log *log = open_log(file_path("a b;c"), err, sizeof(err));
+	struct ss_rmm_reader *log = open_log(file_path("a b;c"), err, sizeof(err));
 	if (!log) {
 		fail_msg("%s: %s", tool, err);
 	}
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 1);
-	assert_int_equal(ss_log_next(log, &e, err, sizeof(err)), 0);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
+	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 0);
 	close_log(log);
 
 	assert_int_equal(stat(path, &st), 0);
@@ -327,7 +327,7 @@ static void packed(const char *tool) {
 	log = open_log(path, err, sizeof(err));
 	int n = log ? 1 : -1;
 	while (n == 1) {
-		n = ss_log_next(log, &e, err, sizeof(err));
+		n = ss_rmm_next(log, &e, err, sizeof(err));
 	}
 	assert_int_equal(n, -1);
 	close_log(log);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/pickle.h"
+#include "cli/readers/torch_snapshot.h"
+#include "cli/readers/pickle.h"
 
 /* Of a trace entry; PyTorch writes ten. Each is looked for among all, so a dictionary of
  * a million that is referred to a million times would never end. */
@@ -66,6 +66,7 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 		size_t err_size) {
 	const struct ss_pickle *action;
 	uint64_t addr, size = 0, stream = 0, time_us = 0;
+	const char *wrong;
 	bool alloc;
 
 	if (entry->type == SS_PICKLE_DICT && entry->items->count > 2 * MOST_KEYS) {
@@ -92,13 +93,13 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 	int_of(entry, "time_us", &time_us);
 	if (!alloc) {
 		uint64_t before = ev->unknown_frees;
-		ss_events_free(ev, addr, stream, time_us);
+		wrong = ss_events_free(ev, addr, stream, time_us);
 		if (ss_pickle_is(action, "free_completed")) {
-			ev->unknown_frees = before; /* requested before */
+			ev->unknown_frees = before; /* free_requested removed the block */
 		}
-		return true;
+	} else {
+		wrong = ss_events_alloc(ev, addr, size, stream, time_us);
 	}
-	const char *wrong = ss_events_alloc(ev, addr, size, stream, time_us);
 	if (wrong) {
 		snprintf(err, err_size, "trace entry %zu: %s", n, wrong);
 	}

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/pickle.h"
+#include "cli/readers/pickle.h"
 
 struct ss_pickle_doc {
 	const unsigned char *p, *end;

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/log.h"
+#include "cli/readers/rmm_csv.h"
 
 #define MAGIC 4
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/log.h"
+#include "cli/readers/rmm_csv.h"
 
 #define MOST_FIELDS 64
 #define MOST_TEXT 65536 /* a line that is longer is none */
@@ -20,7 +20,7 @@ static const char *const names[COLUMNS] = {
 	"Thread", "Time", "Action", "Pointer", "Size", "Stream",
 };
 
-struct ss_log {
+struct ss_rmm_reader {
 	struct ss_input *in;
 	unsigned long long line;
 	char text[MOST_TEXT];
@@ -32,7 +32,7 @@ struct ss_log {
 
 /* The next line without its end: 1, 0 at the end of the file, -1 for what is no text, which
  * nobody can tell how long it is. */
-static int next_line(struct ss_log *log) {
+static int next_line(struct ss_rmm_reader *log) {
 	size_t n = 0;
 	int c;
 
@@ -55,7 +55,7 @@ static int next_line(struct ss_log *log) {
 	return 1;
 }
 
-static void no_text(const struct ss_log *log, char *err, size_t err_size) {
+static void no_text(const struct ss_rmm_reader *log, char *err, size_t err_size) {
 	snprintf(err, err_size, "line %llu: not text, or longer than any row", log->line);
 }
 
@@ -87,7 +87,7 @@ static char *bare(char *s) {
 	return s;
 }
 
-static bool read_header(struct ss_log *log, char *err, size_t err_size) {
+static bool read_header(struct ss_rmm_reader *log, char *err, size_t err_size) {
 	char *field[MOST_FIELDS], *text = log->text;
 
 	text += strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a spreadsheet's mark */
@@ -122,8 +122,8 @@ static bool read_header(struct ss_log *log, char *err, size_t err_size) {
 	return true;
 }
 
-struct ss_log *ss_log_open(struct ss_input *in, char *err, size_t err_size) {
-	struct ss_log *log = calloc(1, sizeof(*log));
+struct ss_rmm_reader *ss_rmm_open(struct ss_input *in, char *err, size_t err_size) {
+	struct ss_rmm_reader *log = calloc(1, sizeof(*log));
 
 	if (!log) {
 		snprintf(err, err_size, "out of memory");
@@ -138,7 +138,7 @@ struct ss_log *ss_log_open(struct ss_input *in, char *err, size_t err_size) {
 	} else if (read_header(log, err, err_size)) {
 		return log;
 	}
-	ss_log_close(log);
+	ss_rmm_close(log);
 	return NULL;
 }
 
@@ -203,7 +203,7 @@ static bool read_time(const char *s, uint64_t *us) {
 }
 
 /* Fills *out from the line; NULL, or what is wrong. */
-static const char *parse_line(struct ss_log *log, struct ss_log_entry *out, bool *skip) {
+static const char *parse_line(struct ss_rmm_reader *log, struct ss_rmm_entry *out, bool *skip) {
 	char *field[MOST_FIELDS], *at[COLUMNS];
 	int n = split(log->text, field, MOST_FIELDS);
 
@@ -238,8 +238,8 @@ static const char *parse_line(struct ss_log *log, struct ss_log_entry *out, bool
 	return NULL;
 }
 
-/* 0 if everything was read, else -1 as ss_log_next. */
-static int at_end(struct ss_log *log, unsigned long long line, char *err, size_t err_size) {
+/* 0 if everything was read, else -1 as ss_rmm_next. */
+static int at_end(struct ss_rmm_reader *log, unsigned long long line, char *err, size_t err_size) {
 	if (ferror(log->in->file) || !ss_input_complete(log->in)) {
 		snprintf(err, err_size, "after line %llu: cannot read on", line);
 		return -1;
@@ -247,7 +247,7 @@ static int at_end(struct ss_log *log, unsigned long long line, char *err, size_t
 	return 0;
 }
 
-int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t err_size) {
+int ss_rmm_next(struct ss_rmm_reader *log, struct ss_rmm_entry *out, char *err, size_t err_size) {
 	out->cut = false;
 	for (;;) {
 		bool skip = false;
@@ -279,6 +279,6 @@ int ss_log_next(struct ss_log *log, struct ss_log_entry *out, char *err, size_t 
 	}
 }
 
-void ss_log_close(struct ss_log *log) {
+void ss_rmm_close(struct ss_rmm_reader *log) {
 	free(log);
 }

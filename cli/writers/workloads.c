@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The kinds of logs: who allocates what, for how long, on which stream. */
+/* The workloads: what each allocates, for how long, and on which stream. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/generate.h"
+#include "cli/writers/workloads.h"
 
 #define S0 0x0ull
 #define S1 0x100000ull
@@ -30,7 +30,7 @@ static void training(struct ss_gen *g) {
 				ss_gen_free(g, 1, S0, &tmp);
 			}
 			struct ss_gen_block scores = ss_gen_alloc(g, 1, S0, tokens * tokens * 4);
-			ss_gen_pass(g, 300);
+			ss_gen_advance(g, 300);
 			ss_gen_free(g, 1, S0, &scores);
 		}
 		for (int l = LAYERS - 1; l >= 0; l--) {
@@ -44,7 +44,7 @@ static void training(struct ss_gen *g) {
 			bucket = ss_gen_alloc(g, 2, S1, 50 * MIB);
 			ss_gen_free(g, 1, S0, &next);
 			ss_gen_free(g, 1, S0, &grad);
-			ss_gen_pass(g, 600);
+			ss_gen_advance(g, 600);
 		}
 		ss_gen_free(g, 2, S1, &bucket);
 		for (int l = 0; l < LAYERS; l++) {
@@ -111,7 +111,7 @@ static void serving(struct ss_gen *g) {
 		}
 		ss_gen_free(g, 1, S1, &hidden);
 		ss_gen_free(g, 1, S1, &logits);
-		ss_gen_pass(g, 20000);
+		ss_gen_advance(g, 20000);
 		now += 20;
 	}
 }
@@ -144,7 +144,7 @@ static void dataframe(struct ss_gen *g) {
 		for (int i = 0; i < LARGE; i++) {
 			ss_gen_free(g, 1, S0, &large[i]);
 		}
-		ss_gen_pass(g, 5000);
+		ss_gen_advance(g, 5000);
 	}
 	for (int i = 0; i < 4; i++) {
 		ss_gen_free(g, 1, S0, &result[i]);
@@ -163,7 +163,7 @@ static void handoff(struct ss_gen *g) {
 			queue[i % DEPTH] = ss_gen_alloc(g, 1, S1,
 				ss_gen_log_uniform(g, 256 * KIB, 64 * MIB));
 		}
-		ss_gen_pass(g, 100);
+		ss_gen_advance(g, 100);
 	}
 }
 
@@ -203,7 +203,7 @@ static void amr(struct ss_gen *g) {
 					ss_gen_free(g, 1, stream, &flux[d]);
 				}
 			}
-			ss_gen_pass(g, 1000);
+			ss_gen_advance(g, 1000);
 		}
 	}
 	for (int l = 0; l < LEVELS; l++) {
@@ -230,7 +230,7 @@ static void oneshot(struct ss_gen *g) {
 		for (int i = n - 1; i >= 0; i--) {
 			ss_gen_free(g, 1, stream, &b[i]);
 		}
-		ss_gen_pass(g, 2000);
+		ss_gen_advance(g, 2000);
 	}
 	for (int i = 0; i < 16; i++) {
 		ss_gen_free(g, 1, S0, &base[i]);
@@ -257,7 +257,7 @@ static void weightsync(struct ss_gen *g) {
 			struct ss_gen_block out = ss_gen_alloc(g, 1, S0, 2 * MIB);
 			ss_gen_free(g, 1, S0, &tmp);
 			ss_gen_free(g, 1, S0, &out);
-			ss_gen_pass(g, 500);
+			ss_gen_advance(g, 500);
 		}
 		for (int i = 0; i < 8; i++) {
 			ss_gen_free(g, 1, S0, &cache[i]);
@@ -272,7 +272,7 @@ static void weightsync(struct ss_gen *g) {
 		for (int i = 0; i < BUCKETS; i++) {
 			ss_gen_free(g, 2, stream, &bucket[i]);
 		}
-		ss_gen_pass(g, 200000);
+		ss_gen_advance(g, 200000);
 	}
 	for (int l = 0; l < LAYERS; l++) {
 		ss_gen_free(g, 1, S0, &weight[l]);
@@ -296,7 +296,7 @@ static void powers(struct ss_gen *g) {
 	}
 }
 
-const struct ss_gen_kind ss_gen_kinds[] = {
+const struct ss_workload ss_workloads[] = {
 	{ "training", training, 12, "a model is trained, gradients on a communication stream" },
 	{ "serving", serving, 400, "requests arrive, their caches grow" },
 	{ "dataframe", dataframe, 5, "10,000 small allocations per call" },
@@ -307,4 +307,4 @@ const struct ss_gen_kind ss_gen_kinds[] = {
 	{ "powers", powers, 20000, "sizes 2^k - 1, 2^k, 2^k + 1" },
 };
 
-const size_t ss_gen_kind_count = sizeof(ss_gen_kinds) / sizeof(ss_gen_kinds[0]);
+const size_t ss_workload_count = sizeof(ss_workloads) / sizeof(ss_workloads[0]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A parent that is not there: runs a program as a child and is, to whoever started us,
- * as if it were the program. Signals sent to us go on to it; what the terminal sends
- * has reached it already, with the whole process group. It is stopped and continued
- * with us, ends as it ends, and dies if we are killed.
+ * Runs a program as a child so that whoever started us sees no difference. Signals that
+ * another process sends to us are passed on; signals from the terminal reach the child by
+ * themselves, since it is in the same process group. The child is stopped and continued
+ * with us, is killed if we are killed, and we end as it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +14,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/arguments.h"
+#include "cli/child.h"
 
 static const int forwarded[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH,
 	SIGVTALRM, SIGPROF, SIGIO, SIGURG, SIGPWR,
 };
 
-/* Blocks what is forwarded; `old` is the mask that the program must have. */
-static void hold_signals(sigset_t *held, sigset_t *old) {
+/* Blocks the forwarded signals, so that sigwaitinfo() can collect them. `old` gets the mask
+ * that the child must have. */
+static void block_signals(sigset_t *held, sigset_t *old) {
 	sigemptyset(held);
 	sigaddset(held, SIGCHLD);
 	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++) {
@@ -31,25 +33,28 @@ static void hold_signals(sigset_t *held, sigset_t *old) {
 	sigprocmask(SIG_BLOCK, held, old);
 }
 
-static void become(char **argv, const sigset_t *mask, pid_t parent, int failed) {
+static void exec_child(char **argv, const sigset_t *mask, pid_t parent, int failed) {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) { /* already too late */
+	if (getppid() != parent) { /* the parent died before prctl() */
 		_exit(137);
 	}
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
-	/* As a shell says it. */
-	int status = errno == ENOENT ? 127 : 126;
-	ss_cli_error("run: %s: %s", argv[0], strerror(errno));
+	int status = ss_child_exec_failed(argv[0], errno);
 	(void)!write(failed, "", 1);
 	_exit(status);
 }
 
-int ss_attend(char **argv, bool *started) {
+int ss_child_exec_failed(const char *program, int error) {
+	ss_cli_error("run: %s: %s", program, strerror(error));
+	return error == ENOENT ? 127 : 126;
+}
+
+int ss_child_run(char **argv, bool *started) {
 	sigset_t held, old;
 	pid_t parent = getpid();
 	siginfo_t info;
-	int status, failed[2]; /* closed by a successful exec, with nothing in it */
+	int status, failed[2]; /* pipe: exec closes it; a byte in it means that exec failed */
 	char byte;
 
 	*started = false;
@@ -57,7 +62,7 @@ int ss_attend(char **argv, bool *started) {
 		ss_cli_error("run: pipe: %s", strerror(errno));
 		return 126 << 8;
 	}
-	hold_signals(&held, &old);
+	block_signals(&held, &old);
 	pid_t child = fork();
 	if (child < 0) {
 		sigprocmask(SIG_SETMASK, &old, NULL);
@@ -65,7 +70,7 @@ int ss_attend(char **argv, bool *started) {
 		return 126 << 8;
 	}
 	if (child == 0) {
-		become(argv, &old, parent, failed[1]);
+		exec_child(argv, &old, parent, failed[1]);
 	}
 	close(failed[1]);
 	*started = read(failed[0], &byte, 1) == 0;
@@ -76,7 +81,7 @@ int ss_attend(char **argv, bool *started) {
 			continue;
 		}
 		if (signal != SIGCHLD) {
-			if (info.si_code <= 0 && info.si_pid != child) { /* from a process */
+			if (info.si_code <= 0 && info.si_pid != child) { /* sent by a process */
 				kill(child, signal);
 			}
 			continue;
@@ -95,11 +100,11 @@ int ss_attend(char **argv, bool *started) {
 	}
 }
 
-int ss_end_as(int status) {
+int ss_child_exit(int status) {
 	if (!WIFSIGNALED(status)) {
 		return WEXITSTATUS(status);
 	}
-	/* The program has left its core, if any. */
+	/* The child has written a core file if it wanted one; we leave none. */
 	int signal = WTERMSIG(status);
 	struct rlimit none = { 0, 0 };
 	sigset_t one;

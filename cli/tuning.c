@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim replay --try` and `--advise`: what each option would make of a log. */
-#include "cli/cli.h"
+/* `somashim replay --try` and `--advise`: how each option changes a replay. */
+#include <stdio.h>
+
+#include "cli/arguments.h"
+#include "cli/tuning.h"
 #include "core/options.h"
 
-/* What is changed, one at a time. The first is the run as it was asked for. */
+/* The options that are tried, one at a time. The first row changes nothing. */
 static const struct {
 	const char *name, *value;
 } variants[] = {
@@ -24,39 +27,39 @@ static void variant_name(size_t i, char *out, size_t size) {
 	}
 }
 
-/* What a log cost in all, while its pools grew too. */
-static uint64_t work(const struct ss_replay_result *r) {
+/* Driver calls and misses of the whole log, including those while the pools grew. */
+static uint64_t total_work(const struct ss_replay_result *r) {
 	return r->driver_calls + r->allocations - r->hits;
 }
 
-/* Lower is better. Memory comes first: a hundredth of the peak outweighs what
- * is left of driver calls once they are few; failures outweigh everything. What
- * is the same after the peak is told apart by what it took to get there. */
+/* Lower is better. Failures outweigh everything. Memory comes next: 1 % of the peak
+ * outweighs driver calls once they are few. The total work decides between variants that
+ * behave the same after the peak. */
 static double cost(const struct ss_replay_result *r) {
 	double calls = ss_calls_per_100(r), hits = ss_ratio(r->hits, r->allocations);
 
 	return 1e6 * ss_ratio(r->failed, r->allocations) +
 		ss_ratio(r->reserved_peak, r->used_peak) +
 		(hits < 0.9 ? 10 * (0.9 - hits) : 0) + (calls > 5 ? (calls - 5) / 10 : 0) +
-		calls / 1000 + ss_ratio(work(r), r->allocations) / 10000;
+		calls / 1000 + ss_ratio(total_work(r), r->allocations) / 10000;
 }
 
-/* Whether it is worth a line in somebody's environment: fewer failures, a hundredth of
- * the peak, or, for no more memory, a tenth of the driver calls and misses and one of them
- * per hundred allocations. */
-static bool worth(const struct ss_replay_result *r, const struct ss_replay_result *now) {
+/* An option is advised only if it is clearly better: fewer failures, a peak that is 1 %
+ * lower, or, with no more memory, 10 % fewer driver calls and misses that are at least one
+ * per 100 allocations. */
+static bool clearly_better(const struct ss_replay_result *r, const struct ss_replay_result *now) {
 	if (r->failed != now->failed) {
 		return r->failed < now->failed;
 	}
 	if (r->reserved_peak < now->reserved_peak - now->reserved_peak / 100) {
 		return true;
 	}
-	uint64_t less = work(r) < work(now) ? work(now) - work(r) : 0;
-	return r->reserved_peak <= now->reserved_peak && less > 0 && 10 * less >= work(now) &&
+	uint64_t less = total_work(r) < total_work(now) ? total_work(now) - total_work(r) : 0;
+	return r->reserved_peak <= now->reserved_peak && less > 0 && 10 * less >= total_work(now) &&
 		100 * less >= now->allocations;
 }
 
-static int play(const char *path, const struct ss_events *ev,
+static int replay_variant(const char *path, const struct ss_events *ev,
 		const struct ss_replay_config *asked, size_t i, struct ss_replay_result *r) {
 	struct ss_replay_config config = *asked;
 	struct ss_options options = *asked->options;
@@ -83,7 +86,7 @@ static void print_row(size_t i, const struct ss_replay_result *r) {
 		ss_calls_per_100(r), r->failed ? " out of memory" : "");
 }
 
-/* Rows that are the same are no proof that an option does nothing. */
+/* Options whose effect a log cannot show would otherwise look useless. */
 static void print_footnotes(bool classic) {
 	printf("# a log has no synchronizations, at which idle memory goes back: what DECAY_MS and\n"
 		"# RELEASE_THRESHOLD do there is not seen here\n");
@@ -105,8 +108,8 @@ static void print_advice(const struct ss_replay_result *now, size_t best,
 		"of %.2f,\n# %llu driver calls and misses in all instead of %llu\n",
 		ss_ratio(r->reserved_peak, r->used_peak),
 		ss_ratio(now->reserved_peak, now->used_peak), ss_calls_per_100(r),
-		ss_calls_per_100(now), (unsigned long long)work(r),
-		(unsigned long long)work(now));
+		ss_calls_per_100(now), (unsigned long long)total_work(r),
+		(unsigned long long)total_work(now));
 	struct ss_options advised = { 0 };
 	ss_options_set(&advised, variants[best].name, variants[best].value);
 	if (advised.backing == SS_BACKING_VMM) {
@@ -117,8 +120,8 @@ static void print_advice(const struct ss_replay_result *now, size_t best,
 	printf("export %s\n", name);
 }
 
-int ss_try(const char *path, const struct ss_events *ev, const struct ss_replay_config *config,
-		bool all, bool advise) {
+int ss_tuning(const char *path, const struct ss_events *ev,
+		const struct ss_replay_config *config, bool all, bool advise) {
 	struct ss_replay_result results[VARIANTS];
 	size_t best = 0;
 
@@ -128,11 +131,11 @@ int ss_try(const char *path, const struct ss_events *ev, const struct ss_replay_
 	}
 	for (size_t i = 0; i < VARIANTS; i++) {
 		struct ss_replay_result *r = &results[i];
-		int status = play(path, ev, config, i, r);
+		int status = replay_variant(path, ev, config, i, r);
 		if (status) {
 			return status;
 		}
-		if (cost(r) < cost(&results[best]) && worth(r, &results[0])) {
+		if (cost(r) < cost(&results[best]) && clearly_better(r, &results[0])) {
 			best = i;
 		}
 		if (all) {
