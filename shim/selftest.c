@@ -399,4 +399,5 @@ void ss_selftest(const struct ss_options *options, int devices)
 		best = ss_rocm_best(dev, &why);
 		ss_say("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
 	}
+	ss_report_step("what follows the self-test");
 }
