@@ -117,7 +117,7 @@ def table(macro, parameters, wanted):
 
 
 def driver_functions(macro):
-    text = open(source + '/driver/rocm/rocm.h').read()
+    text = open(source + '/driver/rocm/calls.h').read()
     return re.findall(r'X\((\w+)\)', text[text.index('#define %s(X)' % macro):].split('\n\n')[0])
 
 

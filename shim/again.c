@@ -10,7 +10,7 @@
 
 int ss_again_before(void)
 {
-	return ss_rocm_peek();
+	return ss_rocm_error_earlier();
 }
 
 bool ss_again(int dev, int before, uint64_t *end)
@@ -19,7 +19,7 @@ bool ss_again(int dev, int before, uint64_t *end)
 
 	if (ss_exiting())
 		return false;
-	ss_rocm_settle(before, hipErrorOutOfMemory);
+	ss_rocm_error_restore(before, hipErrorOutOfMemory);
 	if (dev < 0)
 		dev = ss_current_device(&err);
 	/* Beside a capture nothing may wait, nor touch a null stream. */

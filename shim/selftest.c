@@ -375,7 +375,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		if (t.stream[i])
 			(void)REAL(hipStreamDestroy, t.stream[i]);
 	free(t.host);
-	ss_rocm_tried(dev, backing, ok);
+	ss_rocm_selftest_result(dev, backing, ok);
 	if (ok)
 		ss_say("selftest device %d %s: passed", dev, name);
 	else

@@ -35,7 +35,7 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 
 int ss_device_count(void)
 {
-	return ss_rocm.devices;
+	return ss_rocm_devices;
 }
 
 void ss_unusual_add(int more)

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which backing works here: what the quirk table says of the runtime, what is loaded
- * in the process, and what the self-test saw. No locks.
+ * Decides which backing a device can use, from the quirk table, from what is loaded in the
+ * process, and from the results of the self-test. No locks.
  */
 #include <link.h>
 #include <string.h>
 
-#include "driver/rocm/rocm.h"
+#include "driver/rocm/calls.h"
+#include "driver/rocm/hsa.h"
 
-/* hipDeviceAttributeVirtualMemoryManagementSupported, which 5.2.3's header does
- * not name; the same number from 5.7.1 to 7.2.4. */
+/* hipDeviceAttributeVirtualMemoryManagementSupported. The header of 5.2.3 does not have it;
+ * the number is the same from 5.7.1 to 7.2.4. */
 #define VMM_ATTRIBUTE ((hipDeviceAttribute_t)89)
+
+enum verdict { UNTRIED, PASSED, FAILED };
 
 static _Atomic unsigned char verdicts[SS_MAX_DEVICES][SS_BACKING_COUNT];
 
-/* UCX exports device memory on its own, through hsa_amd_ipc_memory_create; with a
- * VMM address that is a kernel BUG (clr#265). */
+/* UCX exports device memory by itself, through hsa_amd_ipc_memory_create. With an address
+ * of virtual memory that is a kernel BUG (clr#265). */
 static int is_exporter(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	static const char *const names[] = { "libucp.so", "libuct_rocm", "libucm_rocm" };
@@ -37,9 +40,9 @@ static bool vmm_refused(int dev, const char **why)
 	*why = NULL;
 	if (quirks & SS_Q_NO_VMM)
 		*why = "the quirk table forbids vmm";
-	else if ((quirks & SS_Q_PEER_SPOILS) && ss_rocm.devices > 1)
+	else if ((quirks & SS_Q_PEER_SPOILS) && ss_rocm_devices > 1)
 		*why = "the quirk table forbids vmm beside other devices";
-	/* Before 6.4.2 released memory stays (hip#3781). */
+	/* Before 6.4.2, released memory is not freed (hip#3781). */
 	else if (ss_runtime()->version && ss_runtime()->major == 6 && ss_runtime()->minor < 4)
 		*why = "the runtime is older than 6.4";
 	else if (!ss_rocm.f.hipMemAddressReserve || !ss_rocm.f.hipMemMap ||
@@ -63,27 +66,28 @@ bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why)
 	return !*why;
 }
 
-void ss_rocm_tried(int dev, enum ss_backing backing, bool passed)
+void ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
 {
-	verdicts[dev][backing] = passed ? SS_PASSED : SS_FAILED;
+	verdicts[dev][backing] = passed ? PASSED : FAILED;
 }
 
 enum ss_backing ss_rocm_best(int dev, const char **why)
 {
-	/* Mapped memory is refused to copies that are made while a device is current that
-	 * it was not opened to (ValidateMemAccess, hip-runtime B7); pools know no such thing. */
-	if (ss_rocm.devices > 1) {
+	/* The runtime refuses a copy of mapped memory while the current device has no access
+	 * to it (ValidateMemAccess, hip-runtime B7). Native pools have no such rule, so a
+	 * program with several devices could fail. */
+	if (ss_rocm_devices > 1) {
 		*why = "vmm is for one device unless it is asked for";
 	} else if (!vmm_refused(dev, why)) {
-		*why = verdicts[dev][SS_BACKING_VMM] == SS_PASSED ? "the self-test passed" :
-		       verdicts[dev][SS_BACKING_VMM] == SS_FAILED ? "the self-test of vmm failed" :
+		*why = verdicts[dev][SS_BACKING_VMM] == PASSED ? "the self-test passed" :
+		       verdicts[dev][SS_BACKING_VMM] == FAILED ? "the self-test of vmm failed" :
 		       "vmm was not tried (SOMASHIM_SELFTEST=1)";
-		if (verdicts[dev][SS_BACKING_VMM] == SS_PASSED)
+		if (verdicts[dev][SS_BACKING_VMM] == PASSED)
 			return SS_BACKING_VMM;
 	}
-	/* HIP takes raw HSA memory to be the first device's (hip-runtime B8). */
-	if (verdicts[dev][SS_BACKING_HIP] == SS_FAILED &&
-	    verdicts[dev][SS_BACKING_HSA] == SS_PASSED && ss_rocm.devices == 1) {
+	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */
+	if (verdicts[dev][SS_BACKING_HIP] == FAILED &&
+	    verdicts[dev][SS_BACKING_HSA] == PASSED && ss_rocm_devices == 1) {
 		*why = "the self-test of hip failed";
 		return SS_BACKING_HSA;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ops table on a real ROCm, and what all its parts lean on.
+ * The operations of core/driver.h on a real ROCm, and the start of the driver.
  *
- * Locks: start_lock, round the storing of what was found. The runtime is asked
- * without it, by every thread that comes first at once.
+ * Locks: start_lock, held only while results are stored. Threads that start at the same
+ * time each ask the runtime, without the lock, and one of them stores the answer.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,92 +12,36 @@
 #include <string.h>
 #include <time.h>
 
-#include "driver/rocm/rocm.h"
-
-struct ss_rocm ss_rocm;
-_Atomic uint64_t ss_rocm_peers[SS_MAX_DEVICES];
+#include "driver/rocm/calls.h"
+#include "driver/rocm/fence.h"
+#include "driver/rocm/hsa.h"
+#include "driver/rocm/mapping_check.h"
+#include "driver/rocm/process_limits.h"
+#include "driver/rocm/segment.h"
+#include "driver/rocm/vmm.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 
-/* ---- errors ------------------------------------------------------------- */
-
-int ss_rocm_peek(void)
+/* The application did not make this call, so its last error must not show. */
+static int count_devices(const struct ss_rocm *r)
 {
-	if (likely(ss_runtime()->major < 7) || !ss_rocm.f.hipPeekAtLastError)
-		return hipSuccess;
-	return ss_rocm.f.hipPeekAtLastError();
-}
+	int n = 0;
 
-hipError_t ss_rocm_settle(int earlier, hipError_t err)
-{
-	bool keeps = ss_runtime()->major >= 7;
-	int dev;
-
-	/* What is not ready is no error to them. */
-	if (!keeps || err != hipErrorNotReady) {
-		if (ss_rocm.f.hipGetLastError)
-			(void)ss_rocm.f.hipGetLastError();
-		if (earlier != hipSuccess)
-			ss_tls.error = earlier;
+	if (!r->f.hipGetDeviceCount || !r->f.hipGetDevice || !r->f.hipSetDevice)
+		return 0;
+	if (r->f.hipGetDeviceCount(&n) != hipSuccess) {
+		if (r->f.hipGetLastError)
+			(void)r->f.hipGetLastError();
+		return 0;
 	}
-	/* But it was the last command, until the next. */
-	if (keeps)
-		(void)ss_rocm.f.hipGetDevice(&dev);
-	return err;
-}
-
-enum ss_status ss_rocm_status(hipError_t err)
-{
-	static const struct { hipError_t err; enum ss_status status; } table[] = {
-		{ hipSuccess, SS_OK },
-		{ hipErrorOutOfMemory, SS_ERR_NOMEM },
-		{ hipErrorInvalidValue, SS_ERR_INVALID },
-		{ hipErrorNotReady, SS_ERR_NOT_READY },
-		{ hipErrorNotSupported, SS_ERR_UNSUPPORTED },
-		{ hipErrorNoDevice, SS_ERR_NO_DEVICE },
-		{ hipErrorInvalidDevice, SS_ERR_NO_DEVICE },
-		{ hipErrorStreamCaptureUnsupported, SS_ERR_CAPTURE },
-		{ hipErrorStreamCaptureImplicit, SS_ERR_CAPTURE },
-		{ hipErrorStreamCaptureInvalidated, SS_ERR_CAPTURE },
-	};
-
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (table[i].err == err)
-			return table[i].status;
-	return SS_ERR_FAILED;
-}
-
-/* ---- devices ------------------------------------------------------------ */
-
-bool ss_scope_open(struct ss_scope *s, int dev)
-{
-	ss_enter();
-	s->switched = false;
-	if (SS_HIP(hipGetDevice, &s->old) != hipSuccess)
-		goto fail;
-	if (s->old == dev)
-		return true;
-	if (SS_HIP(hipSetDevice, dev) != hipSuccess)
-		goto fail;
-	s->switched = true;
-	return true;
-fail:
-	ss_leave();
-	return false;
-}
-
-void ss_scope_close(struct ss_scope *s)
-{
-	if (s->switched)
-		(void)SS_HIP(hipSetDevice, s->old);
-	ss_leave();
+	return n < SS_MAX_DEVICES ? n : SS_MAX_DEVICES;
 }
 
 int ss_rocm_start(const struct ss_options *opt)
 {
 	struct ss_rocm *r = calloc(1, sizeof(*r));
-	int n = 0;
+	int n;
 
 	if (!r)
 		return 0;
@@ -105,24 +49,15 @@ int ss_rocm_start(const struct ss_options *opt)
 #define X(name) r->f.name = (__typeof__(name) *)ss_runtime_symbol(#name);
 	SS_HIP_FUNCTIONS(X)
 #undef X
-	if (!r->f.hipGetDeviceCount || !r->f.hipGetDevice || !r->f.hipSetDevice)
-		n = 0;
-	else if (r->f.hipGetDeviceCount(&n) != hipSuccess) {
-		n = 0;
-		if (r->f.hipGetLastError) /* it was not the program's call */
-			(void)r->f.hipGetLastError();
-	}
-	if (n > SS_MAX_DEVICES)
-		n = SS_MAX_DEVICES;
+	n = count_devices(r);
 	if (n > 0) {
 #define X(name) r->f.name = (__typeof__(name) *)ss_hsa_symbol(#name);
 		SS_HSA_FUNCTIONS(X)
 #undef X
-		r->devices = n;
-		/* An event costs half the packets of a value write, and a stream
-		 * can wait for it on the device (hip-observed: "what follows"). */
+		/* An event costs half the packets of a value write, and a stream can wait
+		 * for it on the device (hip-observed). */
 		r->fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
-		ss_rocm_hsa_start(r);
+		ss_rocm_hsa_start(r, n);
 		for (int i = 0; i < n; i++)
 			r->quirks[i] = ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor,
 						      r->hsa[i].known ? r->hsa[i].arch : NULL);
@@ -131,18 +66,21 @@ int ss_rocm_start(const struct ss_options *opt)
 	pthread_mutex_lock(&start_lock);
 	if (!started) {
 		ss_rocm = *r;
+		ss_rocm_devices = n;
 		started = true;
 	}
-	n = ss_rocm.devices;
+	n = ss_rocm_devices;
 	pthread_mutex_unlock(&start_lock);
 	free(r);
 	return n;
 }
 
+/* ---- devices ------------------------------------------------------------ */
+
 static int device_count(void *ctx)
 {
 	(void)ctx;
-	return ss_rocm.devices;
+	return ss_rocm_devices;
 }
 
 static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out)
@@ -153,7 +91,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	const char *why;
 
 	(void)ctx;
-	if (dev < 0 || dev >= ss_rocm.devices)
+	if (dev < 0 || dev >= ss_rocm_devices)
 		return SS_ERR_NO_DEVICE;
 	memset(out, 0, sizeof(*out));
 	if (!ss_scope_open(&s, dev))
@@ -166,7 +104,7 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	if (SS_HIP(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
 	    hipSuccess)
 		out->integrated = integrated != 0;
-	out->chunk_bytes = ss_rocm_usable(dev, SS_BACKING_VMM, &why) ? ss_rocm_vmm_least(dev) : 0;
+	out->chunk_bytes = ss_rocm_usable(dev, SS_BACKING_VMM, &why) ? ss_rocm_vmm_min_chunk(dev) : 0;
 	out->no_hsa = !ss_rocm_usable(dev, SS_BACKING_HSA, &why);
 	out->best = ss_rocm_best(dev, &why);
 	out->query_spoils = ss_rocm.fence == SS_FENCE_EVENT &&
@@ -175,8 +113,8 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	out->access_prefix = ss_rocm.quirks[dev] & SS_Q_ACCESS_PREFIX;
 	out->release_waits[SS_BACKING_HIP] = true;
 	out->release_waits[SS_BACKING_HSA] = false;
-	/* 6.x waits on the null stream, 7.x for every stream that has access;
-	 * observed: both for a held blocking stream only. */
+	/* An unmap waits on the null stream on 6.x, and for every stream that has access on
+	 * 7.x. In tests, only a blocking stream that was held up made either of them wait. */
 	out->release_waits[SS_BACKING_VMM] = true;
 	ss_scope_close(&s);
 	return SS_OK;
@@ -204,23 +142,23 @@ static enum ss_status mem_info(void *ctx, int dev, uint64_t *free_bytes, uint64_
 
 void ss_rocm_add_peers(int dev, uint64_t peers)
 {
-	atomic_fetch_or(&ss_rocm_peers[dev], peers);
+	ss_rocm_hsa_add_peers(dev, peers);
 }
 
 void ss_rocm_device_reset(int dev)
 {
 	ss_rocm_fence_reset(dev);
-	ss_rocm_settle_reset(dev);
+	ss_rocm_mapping_check_reset(dev);
 }
 
-void ss_rocm_stream_gone(void *native)
+void ss_rocm_stream_destroyed(void *native)
 {
-	ss_rocm_fence_forget(native);
+	ss_rocm_fence_stream_destroyed(native);
 }
 
 enum ss_fence_kind ss_rocm_fence_kind(void)
 {
-	return (enum ss_fence_kind)ss_rocm.fence;
+	return ss_rocm.fence;
 }
 
 /* ---- time --------------------------------------------------------------- */
@@ -277,8 +215,8 @@ struct ss_driver ss_rocm_driver(void)
 		.map = ss_rocm_vmm_map,
 		.unmap = ss_rocm_vmm_unmap,
 		.set_access = ss_rocm_vmm_access,
-		.settle = ss_rocm_vmm_settle,
-		.limit = ss_rocm_limit,
+		.settle = ss_rocm_mapping_check,
+		.limit = ss_process_limit,
 		.fence_record = ss_rocm_fence_record,
 		.fence_query = ss_rocm_fence_query,
 		.stream_idle = ss_rocm_stream_idle,

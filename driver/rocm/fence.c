@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fences: a recorded HSA signal that tells how far a stream has come.
+ * Fences tell the host how far a stream has come.
  *
- * SS_FENCE_EVENT is a pooled event without timing: one barrier packet with a
- * signal. SS_FENCE_SIGNAL is one counter per stream that hipStreamWriteValue64
- * raises and the host reads: twice the packets, but legal in every capture mode
- * without a mode exchange.
+ * SS_FENCE_EVENT records a pooled event without timing, which is one barrier packet with a
+ * signal. SS_FENCE_SIGNAL has one counter per stream, which hipStreamWriteValue64 raises and
+ * the host reads. That takes twice the packets, but is legal in every capture mode.
  *
- * Locks: pool_lock (idle events, counters). Never held across a call.
+ * Locks: pool_lock, for idle events and counters. Never held across a call.
  */
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "driver/rocm/rocm.h"
+#include "driver/rocm/calls.h"
+#include "driver/rocm/fence.h"
 
-#define IDLE_MAX 256  /* events kept per device; the rest is destroyed */
-#define SLOTS 512     /* counters per host page */
+#define IDLE_MAX 256  /* idle events kept per device; more are destroyed */
+#define SLOTS 512     /* counters per page of host memory */
 
-/* One counter. A stream's counter is not passed on to the next stream at the
- * same handle until its last value has arrived: values of two streams would
- * arrive out of order. */
+/* The counter of one stream. When the stream is destroyed, another stream may take the
+ * counter over, but only after the last value has arrived; otherwise the values of the two
+ * streams could arrive out of order. */
 struct counter {
 	void *native;          /* NULL: the null stream */
-	bool spare;            /* of no stream any more */
-	pthread_t thread;      /* for the per-thread stream */
+	bool spare;            /* its stream was destroyed */
+	pthread_t thread;      /* the owner, if it is a per-thread stream */
 	int dev;
-	_Atomic uint64_t last; /* value of the newest fence */
+	_Atomic uint64_t last; /* the value of the newest fence */
 	atomic_bool dead;      /* the device was reset */
-	hsa_signal_t signal;   /* handle 0: a slot of a host page */
+	hsa_signal_t signal;   /* handle 0: `value` is a slot of a host page instead */
 	volatile uint64_t *value;
 	struct counter *next;
 };
@@ -35,7 +35,7 @@ struct counter {
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static hipEvent_t idle[SS_MAX_DEVICES][IDLE_MAX];
 static unsigned idle_count[SS_MAX_DEVICES];
-static uint32_t generation[SS_MAX_DEVICES]; /* grows with every device reset */
+static uint32_t generation[SS_MAX_DEVICES]; /* the number of device resets */
 static struct counter *counters;
 static volatile uint64_t *page[SS_MAX_DEVICES];
 static unsigned page_left[SS_MAX_DEVICES];
@@ -65,7 +65,7 @@ static void event_give(int dev, hipEvent_t e, uint32_t gen)
 
 	pthread_mutex_lock(&pool_lock);
 	if (gen != generation[dev]) {
-		kept = true; /* a reset took it */
+		kept = true; /* hipDeviceReset has destroyed it */
 	} else if (idle_count[dev] < IDLE_MAX) {
 		idle[dev][idle_count[dev]++] = e;
 		kept = true;
@@ -101,9 +101,9 @@ static enum ss_status record_event(int dev, void *native, struct ss_fence *out)
 	return SS_OK;
 }
 
-/* From 7.0 on a query of an unrelated stream's event ends a capture, except in
- * relaxed mode (hip-observed 2). Whether one is live may change any moment, so
- * the mode is always exchanged there. */
+/* From 7.0 on, querying an event of an unrelated stream ends a capture unless the thread is in
+ * relaxed mode (hip-observed 2). A capture may begin at any moment, so there the mode is
+ * always exchanged. */
 static enum ss_status query_event(const struct ss_fence *fence)
 {
 	bool relax = ss_rocm.quirks[fence->device] & SS_Q_QUERY_IN_CAPTURE, stale;
@@ -114,7 +114,7 @@ static enum ss_status query_event(const struct ss_fence *fence)
 	stale = fence->value != generation[fence->device];
 	pthread_mutex_unlock(&pool_lock);
 	if (stale)
-		return SS_OK; /* a reset ended everything there was */
+		return SS_OK; /* the reset ended all work */
 	ss_enter();
 	if (relax && SS_HIP(hipThreadExchangeStreamCaptureMode, &mode) != hipSuccess) {
 		ss_leave();
@@ -127,7 +127,7 @@ static enum ss_status query_event(const struct ss_fence *fence)
 	return ss_rocm_status(err);
 }
 
-/* In relaxed mode for the same reason. A null stream is left alone beside a capture. */
+/* In relaxed mode for the same reason. The null stream must not be touched during a capture. */
 enum ss_status ss_rocm_stream_idle(void *ctx, int dev, void *native)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
@@ -157,7 +157,7 @@ static uint64_t counter_read(const struct counter *c)
 	return __atomic_load_n(c->value, __ATOMIC_ACQUIRE);
 }
 
-static struct counter *counter_make(int dev)
+static struct counter *counter_create(int dev)
 {
 	struct counter *c = calloc(1, sizeof(*c));
 	volatile hsa_signal_value_t *value = NULL;
@@ -186,7 +186,7 @@ static struct counter *counter_make(int dev)
 			c->value = &page[dev][--page_left[dev]];
 		pthread_mutex_unlock(&pool_lock);
 	}
-	/* hipHostMalloc is guarded: no new page beside a capture. */
+	/* hipHostMalloc is not legal during a capture. */
 	if (!c->value && !ss_capture_live() &&
 	    SS_HIP(hipHostMalloc, &p, SLOTS * sizeof(uint64_t), 0) == hipSuccess) {
 		pthread_mutex_lock(&pool_lock);
@@ -205,7 +205,7 @@ static struct counter *counter_make(int dev)
 	return c;
 }
 
-static bool is_mine(const struct counter *c, int dev, void *native)
+static bool belongs_to(const struct counter *c, int dev, void *native)
 {
 	return !c->spare && c->native == native && c->dev == dev &&
 	       (native != SS_NATIVE_PER_THREAD || pthread_equal(c->thread, pthread_self()));
@@ -216,7 +216,7 @@ static struct counter *counter_of(int dev, void *native)
 	struct counter *c, *spare = NULL;
 
 	pthread_mutex_lock(&pool_lock);
-	for (c = counters; c && !is_mine(c, dev, native); c = c->next)
+	for (c = counters; c && !belongs_to(c, dev, native); c = c->next)
 		if (!spare && c->spare && c->dev == dev && !atomic_load(&c->dead) &&
 		    counter_read(c) >= atomic_load(&c->last))
 			spare = c;
@@ -229,7 +229,7 @@ static struct counter *counter_of(int dev, void *native)
 	pthread_mutex_unlock(&pool_lock);
 	if (c)
 		return c;
-	c = counter_make(dev);
+	c = counter_create(dev);
 	if (!c)
 		return NULL;
 	c->native = native;
@@ -241,11 +241,10 @@ static struct counter *counter_of(int dev, void *native)
 	return c;
 }
 
-/* Two threads that record on one stream may enqueue their values in the other
- * order. A larger value that comes early proves nothing wrong: its number was
- * taken later, so what preceded the smaller one precedes it too. But the smaller
- * one must not be what stays, so whoever finds a newer number afterwards writes
- * that as well. */
+/* Two threads that record on one stream may enqueue their values in the wrong order. A
+ * larger value that arrives early is right: its number was taken later, so the work before
+ * the smaller number is before it too. But the smaller value must not overwrite it for good,
+ * so a thread that finds a newer number after its write writes that one as well. */
 static enum ss_status record_signal(int dev, void *native, struct ss_fence *out)
 {
 	struct counter *c = counter_of(dev, native);
@@ -285,7 +284,7 @@ static enum ss_status query_signal(const struct ss_fence *fence)
 enum ss_status ss_rocm_fence_record(void *ctx, int dev, void *native, struct ss_fence *out)
 {
 	(void)ctx;
-	/* Touching a null stream joins all blocking streams, a capturing one too. */
+	/* A command on the null stream would join a blocking stream that captures. */
 	if (!native && atomic_load(&ss_captures_blocking))
 		return SS_ERR_CAPTURE;
 	out->kind = (uint32_t)ss_rocm.fence;
@@ -306,7 +305,7 @@ enum ss_status ss_rocm_fence_wait(void *ctx, int dev, void *native, const struct
 	hipError_t err;
 
 	(void)ctx;
-	/* hipStreamWaitValue64 is a kernel that spins: not worth a block. */
+	/* hipStreamWaitValue64 runs a kernel that spins, which costs more than a block is worth. */
 	if (fence->kind == SS_FENCE_SIGNAL)
 		return SS_ERR_UNSUPPORTED;
 	if (!native && atomic_load(&ss_captures_blocking))
@@ -331,7 +330,7 @@ void ss_rocm_fence_reset(int dev)
 	pthread_mutex_lock(&pool_lock);
 	generation[dev]++;
 	idle_count[dev] = 0;
-	page_left[dev] = 0; /* it goes with the device's other memory */
+	page_left[dev] = 0; /* the reset frees the page */
 	for (struct counter *c = counters; c; c = c->next)
 		if (c->dev == dev) {
 			atomic_store(&c->dead, true);
@@ -340,7 +339,7 @@ void ss_rocm_fence_reset(int dev)
 	pthread_mutex_unlock(&pool_lock);
 }
 
-void ss_rocm_fence_forget(void *native)
+void ss_rocm_fence_stream_destroyed(void *native)
 {
 	if (ss_rocm.fence != SS_FENCE_SIGNAL)
 		return;

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments straight from ROCr, and which HSA agent is which HIP device.
+ * Segments from ROCr, below HIP, and the HSA agent of each HIP device.
  *
- * HIP numbers its devices after HIP_VISIBLE_DEVICES, ROCr its agents after
- * ROCR_VISIBLE_DEVICES; both say on which PCI function a GPU sits. Where that
- * finds nothing (one function, several partitions), the order decides, if the
- * numbers agree.
+ * HIP_VISIBLE_DEVICES changes the numbers of HIP's devices, and ROCR_VISIBLE_DEVICES those
+ * of ROCr's agents, but both name the PCI function of a GPU. Partitions of one GPU share a
+ * function: they are matched by their order, if HIP and ROCr see equally many.
  *
- * No lock: all of it is written once, by ss_rocm_hsa_start(), before the core exists.
+ * No locks: everything but `peers_of` is written once by ss_rocm_hsa_start(), before the
+ * core exists.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/rocm/rocm.h"
+#include "driver/rocm/hsa.h"
 
 #define MAX_AGENTS 64
 
-/* UCX keeps its registrations right by patching every relocation of these two
- * (ucm/rocm/rocmmem.c). So there must be one: weak, since a process may have no
- * ROCr, or only in the scope of a plugin. */
+/* UCX watches these two functions by patching every relocation of them (ucm/rocm/rocmmem.c),
+ * so we must call them through a relocation. It is weak because a process may have no ROCr,
+ * or only in the scope of a plugin. */
 #pragma weak hsa_amd_memory_pool_allocate
 #pragma weak hsa_amd_memory_pool_free
+
+/* The devices that HIP gave access to each device's memory (hipDeviceEnablePeerAccess). */
+static _Atomic uint64_t peers_of[SS_MAX_DEVICES];
 
 struct agent {
 	hsa_agent_t agent;
@@ -52,7 +55,7 @@ static hsa_status_t each_pool(hsa_amd_memory_pool_t pool, void *arg)
 	w->r->f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
 	w->r->f.hsa_amd_memory_pool_get_info(
 		pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, &may_alloc);
-	/* The coarse-grained pool, as hipMalloc uses. */
+	/* hipMalloc takes its memory from the coarse-grained pool too. */
 	if ((flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) && may_alloc && !a->has_pool) {
 		a->pool = pool;
 		a->has_pool = true;
@@ -104,7 +107,7 @@ static struct agent *by_pci(struct walk *w, int dev)
 	return found && !found->taken ? found : NULL;
 }
 
-/* All but the signal functions, for which fence.c has a substitute. */
+/* Without the signal functions, which fence.c can do without. */
 static bool have_all(const struct ss_rocm *r)
 {
 	return r->f.hsa_iterate_agents && r->f.hsa_agent_get_info &&
@@ -113,11 +116,11 @@ static bool have_all(const struct ss_rocm *r)
 	       r->f.hsa_amd_agents_allow_access;
 }
 
-void ss_rocm_hsa_start(struct ss_rocm *r)
+void ss_rocm_hsa_start(struct ss_rocm *r, int devices)
 {
 	struct walk *w;
 
-	/* HIP has initialized it: no hsa_init of ours to be paired. */
+	/* HIP has called hsa_init already, so we need not. */
 	if (!have_all(r))
 		return;
 	w = calloc(1, sizeof(*w));
@@ -126,10 +129,10 @@ void ss_rocm_hsa_start(struct ss_rocm *r)
 	w->r = r;
 	if (r->f.hsa_iterate_agents(each_agent, w) != HSA_STATUS_SUCCESS)
 		w->count = 0;
-	for (int i = 0; i < r->devices; i++) {
+	for (int i = 0; i < devices; i++) {
 		struct agent *a = by_pci(w, i);
 
-		if (!a && w->count == r->devices && !w->list[i].taken)
+		if (!a && w->count == devices && !w->list[i].taken)
 			a = &w->list[i];
 		if (!a)
 			continue;
@@ -158,13 +161,13 @@ static enum ss_status status(hsa_status_t s)
 {
 	if (s == HSA_STATUS_SUCCESS)
 		return SS_OK;
-	/* (The second: more than a single allocation may have.) */
+	/* INVALID_ALLOCATION: more than one allocation may have. */
 	return s == HSA_STATUS_ERROR_OUT_OF_RESOURCES || s == HSA_STATUS_ERROR_INVALID_ALLOCATION ?
 		       SS_ERR_NOMEM : SS_ERR_FAILED;
 }
 
-/* The call replaces the set of agents, so those that HIP gave access to by
- * hipDeviceEnablePeerAccess must be named again. */
+/* The call replaces the set of agents that have access, so the peers that HIP enabled must
+ * be in the list again. */
 enum ss_status ss_rocm_hsa_access(int dev, void *ptr, uint64_t peers)
 {
 	hsa_agent_t list[SS_MAX_DEVICES];
@@ -173,8 +176,8 @@ enum ss_status ss_rocm_hsa_access(int dev, void *ptr, uint64_t peers)
 
 	if (!ss_rocm.hsa[dev].known || !ss_rocm.f.hsa_amd_agents_allow_access)
 		return SS_ERR_UNSUPPORTED;
-	peers |= atomic_load(&ss_rocm_peers[dev]) | 1ull << dev;
-	for (int i = 0; i < ss_rocm.devices; i++)
+	peers |= atomic_load(&peers_of[dev]) | 1ull << dev;
+	for (int i = 0; i < ss_rocm_devices; i++)
 		if (peers >> i & 1) {
 			if (!ss_rocm.hsa[i].known)
 				return SS_ERR_UNSUPPORTED;
@@ -184,6 +187,11 @@ enum ss_status ss_rocm_hsa_access(int dev, void *ptr, uint64_t peers)
 	s = ss_rocm.f.hsa_amd_agents_allow_access(n, list, NULL, ptr);
 	ss_leave();
 	return status(s);
+}
+
+void ss_rocm_hsa_add_peers(int dev, uint64_t peers)
+{
+	atomic_fetch_or(&peers_of[dev], peers);
 }
 
 enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **ptr)

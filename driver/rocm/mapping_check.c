@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a fresh mapping loses what is stored at first (C2), it is waited for and tried, by
- * a stream of our own, before anybody gets it. What then runs on that stream is over before
- * the memory is unmapped: a trial that the runtime would not wait for is remembered.
+ * On some runtimes a fresh mapping loses what is stored in it during the first milliseconds
+ * (quirk C2). There, every mapping is written and read back on a stream of our own until it
+ * keeps the data, before anybody gets it. The stream must be idle before the memory is
+ * unmapped, so a check whose stream could not be waited for is remembered in a list.
  *
- * Locks: lock (the list of those). Leaf; not held across a call.
+ * Locks: lock, for that list. It is a leaf, and not held across a call.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/rocm/rocm.h"
+#include "driver/rocm/calls.h"
+#include "driver/rocm/mapping_check.h"
 
-#define UNIT SS_LEAST_CHUNK
-#define SETTLE_MS 10 /* 2 were observed (rocm-systems#11693) */
-#define SETTLE_TRIES 50
+#define UNIT SS_MIN_CHUNK
+#define WAIT_MS 10 /* 2 ms were observed (rocm-systems#11693) */
+#define TRIES 50
 #define STAMP 64
 
-struct trial {
+struct check {
 	char *va;
 	size_t size;
 	int dev;
 	hipStream_t stream;
-	/* Not on the stack: copies may outlive the call. */
+	/* Not on the stack, since a copy may still run when the call returns. */
 	unsigned char out[STAMP], in[STAMP];
-	struct trial *next;
+	struct check *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct trial *running;
-static atomic_uint count;
+static struct check *unended;
+static atomic_uint unended_count;
 
-/* Writes a stamp into every unit, and reads it back after a while. */
-static hipError_t stamp(struct trial *t, unsigned char value, bool *kept)
+/* Writes a stamp into every unit and reads it back after WAIT_MS. */
+static hipError_t write_and_read(struct check *t, unsigned char value, bool *kept)
 {
 	hipError_t err = hipSuccess;
 
@@ -44,7 +46,7 @@ static hipError_t stamp(struct trial *t, unsigned char value, bool *kept)
 			     t->stream);
 	if (err == hipSuccess)
 		err = SS_HIP(hipStreamSynchronize, t->stream);
-	usleep(SETTLE_MS * 1000);
+	usleep(WAIT_MS * 1000);
 	for (size_t at = 0; at < t->size && err == hipSuccess && *kept; at += UNIT) {
 		err = SS_HIP(hipMemcpyAsync, t->in, t->va + at, STAMP, hipMemcpyDeviceToHost,
 			     t->stream);
@@ -55,8 +57,9 @@ static hipError_t stamp(struct trial *t, unsigned char value, bool *kept)
 	return err;
 }
 
-/* Nothing of it runs any more, or it goes (back) into the list. */
-static bool ended(struct trial *t)
+/* Waits for the stream of the check and frees both. If it cannot be waited for, the check
+ * goes into the list, and false is returned. */
+static bool finish(struct check *t)
 {
 	if (SS_HIP(hipStreamSynchronize, t->stream) == hipSuccess) {
 		(void)SS_HIP(hipStreamDestroy, t->stream);
@@ -64,18 +67,18 @@ static bool ended(struct trial *t)
 		return true;
 	}
 	pthread_mutex_lock(&lock);
-	t->next = running;
-	running = t;
-	atomic_fetch_add(&count, 1);
+	t->next = unended;
+	unended = t;
+	atomic_fetch_add(&unended_count, 1);
 	pthread_mutex_unlock(&lock);
 	return false;
 }
 
-enum ss_status ss_rocm_vmm_settle(void *ctx, int dev, void *va, size_t size)
+enum ss_status ss_rocm_mapping_check(void *ctx, int dev, void *va, size_t size)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
 	bool kept = false;
-	struct trial *t;
+	struct check *t;
 	hipError_t err;
 	struct ss_scope s;
 
@@ -99,11 +102,11 @@ enum ss_status ss_rocm_vmm_settle(void *ctx, int dev, void *va, size_t size)
 	}
 	err = SS_HIP(hipStreamCreateWithFlags, &t->stream, hipStreamNonBlocking);
 	if (err == hipSuccess) {
-		for (int i = 0; i < SETTLE_TRIES && err == hipSuccess && !kept; i++) {
-			usleep(SETTLE_MS * 1000);
-			err = stamp(t, (unsigned char)(0x5a + i), &kept);
+		for (int i = 0; i < TRIES && err == hipSuccess && !kept; i++) {
+			usleep(WAIT_MS * 1000);
+			err = write_and_read(t, (unsigned char)(0x5a + i), &kept);
 		}
-		(void)ended(t);
+		(void)finish(t);
 	} else {
 		free(t);
 	}
@@ -113,36 +116,36 @@ out:
 	return err == hipSuccess && !kept ? SS_ERR_FAILED : ss_rocm_status(err);
 }
 
-/* One out of the list that works on [va, va + size), or one of `dev`'s; NULL: none. */
-static struct trial *take(int dev, const char *va, size_t size)
+/* Removes from the list a check of the device that uses [va, va + size); `va` NULL: any. */
+static struct check *take(int dev, const char *va, size_t size)
 {
-	struct trial **at, *t;
+	struct check **at, *t;
 
 	pthread_mutex_lock(&lock);
-	for (at = &running; (t = *at); at = &t->next)
+	for (at = &unended; (t = *at); at = &t->next)
 		if (t->dev == dev && (!va || (t->va < va + size && va < t->va + t->size)))
 			break;
 	if (t) {
 		*at = t->next;
-		atomic_fetch_sub(&count, 1);
+		atomic_fetch_sub(&unended_count, 1);
 	}
 	pthread_mutex_unlock(&lock);
 	return t;
 }
 
-bool ss_rocm_settle_ended(int dev, void *va, size_t size)
+bool ss_rocm_mapping_check_ended(int dev, void *va, size_t size)
 {
-	struct trial *t;
+	struct check *t;
 
-	while (atomic_load(&count) && (t = take(dev, va, size)))
-		if (!ended(t))
+	while (atomic_load(&unended_count) && (t = take(dev, va, size)))
+		if (!finish(t))
 			return false;
 	return true;
 }
 
-/* The streams go with the device. (Small, and perhaps a copy's target until then.) */
-void ss_rocm_settle_reset(int dev)
+/* The checks are not freed: a copy may write into them until the reset is over. */
+void ss_rocm_mapping_check_reset(int dev)
 {
-	while (atomic_load(&count) && take(dev, NULL, 0))
+	while (atomic_load(&unended_count) && take(dev, NULL, 0))
 		;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of the process that look like a lack of device memory: a handle is a file
- * descriptor on some versions (7.14), and a chunk is a mapping on all.
+ * Limits of the process that look like a lack of device memory. On some runtimes (7.14)
+ * every handle of physical memory is a file descriptor, and on all of them a mapped chunk is
+ * a mapping of the process.
  *
- * Lock: limit_lock, round the text of the last limit that was hit.
+ * Locks: limit_lock, for the text of the last limit that was hit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "driver/rocm/rocm.h"
+#include "driver/rocm/process_limits.h"
 
 static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
 static char text[160];
@@ -29,18 +30,18 @@ static bool descriptors_out(void)
 	return false;
 }
 
-bool ss_limit_raised(void)
+bool ss_process_limit_raised(void)
 {
 	struct rlimit r;
 
-	/* Not before it is needed: programs that use select() count on less. */
+	/* Only when it is needed: select() cannot handle descriptors above 1023. */
 	if (!descriptors_out() || getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= r.rlim_max)
 		return false;
 	r.rlim_cur = r.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &r) == 0;
 }
 
-/* A mapping in the middle of another, as a chunk in its reservation is, splits it. */
+/* Mapping a chunk splits the mapping of its reservation, so try to split one. */
 static bool mappings_out(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -57,7 +58,7 @@ static bool mappings_out(void)
 	return out;
 }
 
-bool ss_limit_hit(void)
+bool ss_process_limit_hit(void)
 {
 	bool files = descriptors_out(), maps = !files && mappings_out();
 	unsigned long most = 0;
@@ -86,7 +87,7 @@ bool ss_limit_hit(void)
 	return true;
 }
 
-bool ss_rocm_limit(void *ctx, char *out, size_t size)
+bool ss_process_limit(void *ctx, char *out, size_t size)
 {
 	bool any;
 

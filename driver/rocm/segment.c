@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments that HIP knows fully: hipExtMallocWithFlags(.., 0) is what hipMalloc
- * is inside, and unlike it is legal while a capture is live (hip-observed 4).
+ * Whole segments. Those of HIP come from hipExtMallocWithFlags(.., 0), which is what
+ * hipMalloc calls inside, and which is legal while a stream captures (hip-observed 4).
+ * HIP knows such memory fully: it can be exported and opened to peers. No locks.
  */
-#include "driver/rocm/rocm.h"
+#include "driver/rocm/calls.h"
+#include "driver/rocm/hsa.h"
+#include "driver/rocm/segment.h"
 
 enum ss_status ss_rocm_segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
-				    uint64_t peers, void **ptr)
+				     uint64_t peers, void **ptr)
 {
 	enum ss_status status;
 	struct ss_scope s;
@@ -27,7 +30,7 @@ enum ss_status ss_rocm_segment_alloc(void *ctx, int dev, enum ss_backing backing
 }
 
 enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
-				   size_t size)
+				    size_t size)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
 	enum ss_status status;
@@ -38,8 +41,8 @@ enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing,
 	(void)size;
 	if (backing == SS_BACKING_HSA)
 		return ss_rocm_hsa_free(ptr);
-	/* hipFree is guarded, and it waits for the device: not beside a capture.
-	 * One that begins this moment is safe from it in relaxed mode. */
+	/* hipFree waits for the device and would end a capture. Relaxed mode protects a
+	 * capture that begins between this check and the call. */
 	if (ss_capture_live())
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
@@ -52,11 +55,10 @@ enum ss_status ss_rocm_segment_free(void *ctx, int dev, enum ss_backing backing,
 	return status;
 }
 
-/* HIP gives a peer access to all of a device's memory or to none of it, so a
- * pool's access list goes to ROCr, as the native pools' does; without ROCr the
- * peer is enabled as a whole. */
+/* HIP gives a peer access to all memory of a device or to none, so the access list of a pool
+ * is set through ROCr, as HIP's own pools do. Without ROCr the peer gets access to all. */
 enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
-				     size_t size, uint64_t peers)
+				      size_t size, uint64_t peers)
 {
 	enum ss_status status = ss_rocm_hsa_access(dev, ptr, peers);
 
@@ -65,7 +67,7 @@ enum ss_status ss_rocm_segment_access(void *ctx, int dev, enum ss_backing backin
 	(void)size;
 	if (status != SS_ERR_UNSUPPORTED)
 		return status;
-	for (int i = 0; i < ss_rocm.devices; i++) {
+	for (int i = 0; i < ss_rocm_devices; i++) {
 		struct ss_scope s;
 		hipError_t err;
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual ranges and the chunks mapped into them. No locks, no state. */
-#include "driver/rocm/rocm.h"
+/* Reservations of virtual addresses, and the chunks mapped into them. No locks, no state. */
+#include "driver/rocm/calls.h"
+#include "driver/rocm/mapping_check.h"
+#include "driver/rocm/process_limits.h"
+#include "driver/rocm/vmm.h"
 
-/* The layout since 5.3 (driver_types.h). 5.2's header, which this may be compiled
- * against, has another order; no VMM there. */
+/* hipMemAllocationProp as it is since 5.3 (driver_types.h). The header of 5.2, which this may
+ * be compiled with, has the fields in another order, and its runtime has no VMM. */
 struct prop {
 	int type, handle_type;
 	struct { int type, id; } location;
@@ -23,13 +26,13 @@ static struct prop prop_of(int dev)
 	};
 }
 
-/* The runtimes ask for 4 KiB, or for 2 MiB (gfx1201). Page tables like 2 MiB, but where blocks are
- * smaller than that it is the memory between them that counts. */
-uint64_t ss_rocm_vmm_least(int dev)
+/* Runtimes ask for a granularity of 4 KiB, or 2 MiB on gfx1201. Large chunks give large pages,
+ * but small blocks would leave much of a large chunk unused. */
+uint64_t ss_rocm_vmm_min_chunk(int dev)
 {
 	struct prop prop = prop_of(dev);
 	size_t least = 0;
-	uint64_t size = SS_LEAST_CHUNK;
+	uint64_t size = SS_MIN_CHUNK;
 
 	if (SS_HIP(hipMemGetAllocationGranularity, &least, (const hipMemAllocationProp *)&prop,
 		   hipMemAllocationGranularityMinimum) != hipSuccess || !least)
@@ -53,7 +56,7 @@ enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va)
 	if (err != hipSuccess)
 		return ss_rocm_status(err);
 	*va = p;
-	/* 5.7 says success and gives NULL. */
+	/* 5.7 returns success and NULL. */
 	return p ? SS_OK : SS_ERR_UNSUPPORTED;
 }
 
@@ -82,11 +85,11 @@ enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk)
 		return SS_ERR_NO_DEVICE;
 	do
 		err = SS_HIP(hipMemCreate, &h, size, (const hipMemAllocationProp *)&prop, 0);
-	while (err != hipSuccess && ss_limit_raised());
+	while (err != hipSuccess && ss_process_limit_raised());
 	ss_scope_close(&s);
 	if (err == hipSuccess)
 		*chunk = (void *)h;
-	return err != hipSuccess && ss_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
+	return err != hipSuccess && ss_process_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
 }
 
 enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
@@ -109,16 +112,16 @@ enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *
 	hipError_t err;
 
 	(void)ctx;
-	/* 6.4 runs it on the null stream, which joins a stream that captures. */
+	/* 6.4 maps on the null stream, which would join a blocking stream that captures. */
 	if ((ss_rocm.quirks[dev] & SS_Q_MAP_WAITS) && atomic_load(&ss_captures_blocking))
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
 	do
 		err = SS_HIP(hipMemMap, va, size, 0, (hipMemGenericAllocationHandle_t)chunk, 0);
-	while (err != hipSuccess && ss_limit_raised());
+	while (err != hipSuccess && ss_process_limit_raised());
 	ss_scope_close(&s);
-	return err != hipSuccess && ss_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
+	return err != hipSuccess && ss_process_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
 }
 
 enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
@@ -131,8 +134,8 @@ enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	err = ss_rocm_settle_ended(dev, va, size) ? SS_HIP(hipMemUnmap, va, size)
-						  : hipErrorUnknown;
+	err = ss_rocm_mapping_check_ended(dev, va, size) ? SS_HIP(hipMemUnmap, va, size)
+							 : hipErrorUnknown;
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
 }
@@ -146,11 +149,11 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	size_t n = 0;
 
 	(void)ctx;
-	/* The owner last: a peer after it corrupts the mapping (xla#46576). */
-	for (int i = 0; i <= ss_rocm.devices; i++) {
-		int d = i == ss_rocm.devices ? dev : i;
+	/* The owner comes last: a peer after it corrupts the mapping (xla#46576). */
+	for (int i = 0; i <= ss_rocm_devices; i++) {
+		int d = i == ss_rocm_devices ? dev : i;
 
-		if ((d == dev) != (i == ss_rocm.devices) || (d != dev && !(peers >> d & 1)))
+		if ((d == dev) != (i == ss_rocm_devices) || (d != dev && !(peers >> d & 1)))
 			continue;
 		desc[n].location.type = hipMemLocationTypeDevice;
 		desc[n].location.id = d;
@@ -158,7 +161,7 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	}
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	/* 7.1 refuses now and then what it takes the next time (rocm-systems#2667). */
+	/* 7.1 sometimes refuses a call that succeeds when repeated (rocm-systems#2667). */
 	do
 		err = SS_HIP(hipMemSetAccess, va, size, desc, n);
 	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
