@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two halves of the fake device (memory, streams) share. */
+/* What the parts of the fake device share. */
 #ifndef SS_DRIVER_FAKE_INTERNAL_H
 #define SS_DRIVER_FAKE_INTERNAL_H
 
@@ -20,14 +20,14 @@ enum ss_fake_op {
 };
 
 struct ss_fake_failure {
-	uint32_t left; /* calls until it fails; UINT32_MAX = all of them */
+	uint32_t left; /* the call that fails, 1 = the next; UINT32_MAX = every call; 0 = none */
 	enum ss_status status;
 };
 
 struct ss_fake_chunk {
 	struct ss_fake_chunk *self; /* hash key */
 	size_t size;
-	uint64_t mapped; /* address, 0 = nowhere */
+	uint64_t mapped; /* the address; 0 = not mapped */
 	int dev;
 	UT_hash_handle hh;
 };
@@ -37,7 +37,7 @@ struct ss_fake_slot { /* one SS_FAKE_CHUNK of a reservation */
 	bool access;
 };
 
-struct ss_fake_range { /* a segment, or a reservation if it has slots */
+struct ss_fake_range { /* with slots it is a reservation, without a segment */
 	uint64_t base;
 	size_t size;
 	struct ss_fake_slot *slots;
@@ -79,6 +79,8 @@ void ss_fake_misuse(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
 /* Call with the mutex held; SS_OK, or the failure that was asked for. */
 enum ss_status ss_fake_enter(struct ss_fake *fake, enum ss_fake_op op);
+/* Each fills in its operations. */
+void ss_fake_segment_ops(struct ss_driver *drv);
 void ss_fake_vmm_ops(struct ss_driver *drv);
 void ss_fake_stream_ops(struct ss_driver *drv);
 void ss_fake_streams_finish(struct ss_fake *fake);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams, fences and the clock of the fake device. A stream is two numbers:
- * how much was enqueued and how much is done. It moves only when the caller
- * says so, and never past a wait whose fence has not been reached.
+ * Streams, fences and the clock of the fake device. A stream is two numbers: how many
+ * commands were enqueued and how many are done. It makes progress only when the caller says
+ * so, and never past a wait whose fence has not been reached.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 #include "driver/fake/internal.h"
 
 struct wait {
-	uint64_t at; /* the number of the wait in its own stream */
+	uint64_t at; /* the number of the command that waits */
 	struct ss_fake_stream *target;
 	uint64_t target_at;
 };
@@ -25,9 +25,9 @@ struct key {
 struct ss_fake_stream {
 	struct key key;
 	uint64_t enqueued, done;
-	struct wait *waits; /* in order; those before `wait_first` are past */
+	struct wait *waits; /* in order; those before `wait_first` are done */
 	size_t wait_first, wait_count, wait_space;
-	bool busy; /* being drained: a cycle of waits would come back here */
+	bool busy; /* in drain(), to detect streams that wait for each other */
 	UT_hash_handle hh;
 };
 
@@ -76,7 +76,7 @@ static void progress(struct ss_fake_stream *s, uint64_t target) {
 	}
 }
 
-/* Reaches `target` by first moving whatever the stream waits for. */
+/* Moves the stream to `target`, after the streams that it waits for. */
 static void drain(struct ss_fake_stream *s, uint64_t target) {
 	if (s->busy) {
 		ss_fake_misuse("streams wait for each other in a circle");

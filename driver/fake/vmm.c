@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The virtual memory of the fake device: reservations, chunks and what is
- * mapped where, with every rule of core/driver.h enforced.
+ * The virtual memory of the fake device: reservations, chunks, and which chunk is mapped
+ * where. It enforces every rule of core/driver.h.
  */
 #include <stdlib.h>
 #include <string.h>

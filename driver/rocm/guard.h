@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim and the driver share per thread and per process: how deep we are
- * in real calls, and whether a stream capture is live.
+ * What the shim and the driver know per thread and per process: whether a call into the
+ * runtime is in progress, and whether a stream captures.
  */
 #ifndef SS_DRIVER_GUARD_H
 #define SS_DRIVER_GUARD_H
@@ -16,23 +16,24 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 struct ss_tls {
-	/* > 0: we are inside a real call that we made, so whatever the runtime
-	 * calls back (it does: hipMemGetInfo) goes straight to the real one. */
+	/* The number of calls of ours into the runtime that are in progress. While it is not 0,
+	 * calls that the runtime makes (to hipMemGetInfo, for one) pass the shim unchanged. */
 	int depth;
-	/* What hipGetLastError must say although the runtime's own memory of it
-	 * does not (see shim/error.c); hipSuccess = nothing. */
+	/* The error that hipGetLastError must report although the runtime does not know of it;
+	 * hipSuccess = none. See the shim's error handling. */
 	int error;
-	/* The same for hipExtGetLastError: an error of ours that was the last command. */
+	/* The same for hipExtGetLastError: the error of the last command, if it was ours. */
 	int command;
 	uint64_t own_streams; /* devices on which this thread has a per-thread stream */
 };
 
-/* Initial-exec, because a preloaded library has its block in static TLS and the
- * first access must not allocate. */
+/* Initial-exec: a preloaded library has its variables in static TLS, and the first access
+ * must not allocate memory. */
 extern __thread struct ss_tls ss_tls
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Neither inside a real call nor with an error to report: one load for both. */
+/* Whether no call of ours is in progress and no error waits to be reported. Both fields are
+ * read in one load. */
 static inline bool ss_tls_clear(void)
 {
 	uint64_t both;
@@ -53,8 +54,8 @@ static inline void ss_leave(void)
 	ss_tls.depth--;
 }
 
-/* Live captures, and streams among the capturing ones that join the null
- * stream. Counted up before the real begin and down after the real end. */
+/* The number of streams that capture, and how many of them are blocking streams, which the
+ * null stream joins. Raised before the real begin and lowered after the real end. */
 extern _Atomic int ss_captures __attribute__((visibility("hidden")));
 extern _Atomic int ss_captures_blocking __attribute__((visibility("hidden")));
 

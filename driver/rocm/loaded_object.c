@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loaded object's own tables say. Takes no lock and allocates nothing. */
+/* Reads the ELF tables of a loaded object. Takes no lock and allocates nothing. */
 #include <elf.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *d)
 	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
 		ElfW(Addr) at = dyn->d_un.d_ptr;
 
-		/* glibc relocates these in place, except where the section is
-		 * read-only (the vDSO). */
+		/* glibc has turned these into addresses, except where the section is
+		 * read-only, as in the vDSO. */
 		if (at < info->dlpi_addr)
 			at += info->dlpi_addr;
 		switch (dyn->d_tag) {
@@ -52,7 +52,7 @@ bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *d)
 	return d->strings && d->symbols && (d->gnu_hash || d->hash);
 }
 
-static bool is_it(const struct ss_elf *d, uint32_t i, const char *name)
+static bool defines(const struct ss_elf *d, uint32_t i, const char *name)
 {
 	return d->symbols[i].st_shndx != SHN_UNDEF &&
 	       !strcmp(d->strings + d->symbols[i].st_name, name);
@@ -75,7 +75,7 @@ static bool in_gnu_hash(const struct ss_elf *d, const char *name)
 	for (;; i++) {
 		uint32_t got = chain[i - first];
 
-		if ((got | 1) == (hash | 1) && is_it(d, i, name))
+		if ((got | 1) == (hash | 1) && defines(d, i, name))
 			return true;
 		if (got & 1)
 			return false;
@@ -91,7 +91,7 @@ bool ss_elf_exports(const struct dl_phdr_info *info, const char *name)
 	if (d.gnu_hash)
 		return in_gnu_hash(&d, name);
 	for (uint32_t i = 0; i < d.hash[1]; i++)
-		if (is_it(&d, i, name))
+		if (defines(&d, i, name))
 			return true;
 	return false;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the HIP and HSA runtimes that the process already uses.
+ * Finds the HIP and HSA runtimes that the process has loaded.
  *
- * RTLD_NEXT finds nothing when the runtime came in with an RTLD_LOCAL plugin, and
- * the file may be called libamdhip64.so.5, .6, .7 or (torch wheels) just .so. So
- * the list of loaded objects is asked who exports hipMalloc, and the handle of
- * that object is used. Objects that precede us are passed over while one behind
- * us will do: another preload in front of us has its own way to us, and calling
- * it from here would never end.
+ * RTLD_NEXT finds nothing if the runtime was loaded with an RTLD_LOCAL plugin, and the file
+ * may be called libamdhip64.so.5, .6, .7 or (in torch wheels) just .so. So we search the list
+ * of loaded objects for one that exports hipMalloc, and use the handle of that object.
+ * Objects after us in the list are preferred: one before us is another preload, which calls
+ * us, and calling it from here would never end.
  *
- * Locks: publish_lock, round the storing of results only. The loader is asked
- * without it: a thread may be in a constructor that dlopen() runs, holding the
- * loader's lock. Two threads that come first at once find the same thing twice.
+ * Locks: publish_lock, held only while results are stored. The loader is asked without it,
+ * because a thread may be in a constructor under dlopen() and hold the loader's lock. Two
+ * threads that search at the same time find the same objects.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -31,14 +30,14 @@ __thread struct ss_tls ss_tls __attribute__((tls_model("initial-exec")));
 _Atomic int ss_captures, ss_captures_blocking;
 
 struct objects {
-	_Atomic int ready; /* how many */
+	_Atomic int ready; /* number of handles; 0 = nothing was found yet */
 	void *handle[MAX_OBJECTS];
 };
 
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct objects hip, hsa, tools;
-static const struct ss_real_fn *set;
-static atomic_uint set_count;
+static const struct ss_real_fn *overrides;
+static atomic_uint override_count;
 static struct ss_runtime runtime;
 static atomic_bool runtime_known;
 
@@ -48,10 +47,10 @@ struct search {
 	const char *symbol;
 	bool passed_us;
 	int before, count;
-	char *name[MAX_OBJECTS * 2]; /* those before us first */
+	char *name[MAX_OBJECTS * 2]; /* in the order of the loader */
 };
 
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
 
@@ -61,7 +60,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 		s->before = s->count;
 		return 0;
 	}
-	/* The program itself has no name and no handle of its own. */
+	/* The program itself has an empty name, so dlopen() cannot find it. */
 	if (s->count == MAX_OBJECTS * 2 || !info->dlpi_name[0] || !ss_elf_exports(info, s->symbol))
 		return 0;
 	s->name[s->count] = strdup(info->dlpi_name);
@@ -70,18 +69,18 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* The loader's list must not be changed from inside the walk, hence names. `path`
- * gets the first one's. */
+/* dlopen() must not be called while the list is walked, so the walk collects names. `path`
+ * gets the name of the first object; NULL: not wanted. */
 static bool find(struct objects *o, const char *symbol, char *path, size_t path_size)
 {
 	struct search s = {.symbol = symbol};
 	void *handle[MAX_OBJECTS];
 	int n = 0, first;
 
-	dl_iterate_phdr(look, &s);
+	dl_iterate_phdr(collect, &s);
 	first = s.passed_us && s.before < s.count ? s.before : 0;
 	for (int i = first; i < s.count && n < MAX_OBJECTS; i++) {
-		/* Also keeps the object from being unloaded under us. */
+		/* The handle also keeps the object from being unloaded. */
 		void *h = dlopen(s.name[i], RTLD_NOLOAD | RTLD_LAZY);
 
 		if (!h)
@@ -141,7 +140,7 @@ bool ss_runtime_find(void)
 		found.minor = v / 100000 % 100;
 		found.major = v / 10000000;
 	} else {
-		/* Some versions refuse to say so without a device. */
+		/* Some versions do not tell it without a device. */
 		found.major = soname_major(found.path);
 	}
 	ss_leave();
@@ -163,17 +162,17 @@ const struct ss_runtime *ss_runtime(void)
 
 void ss_runtime_set(const struct ss_real_fn *list, unsigned count)
 {
-	set = list;
-	atomic_store_explicit(&set_count, count, memory_order_release);
+	overrides = list;
+	atomic_store_explicit(&override_count, count, memory_order_release);
 }
 
 void *ss_runtime_symbol(const char *name)
 {
-	unsigned n = atomic_load_explicit(&set_count, memory_order_acquire);
+	unsigned n = atomic_load_explicit(&override_count, memory_order_acquire);
 
 	for (unsigned i = 0; i < n; i++)
-		if (!strcmp(set[i].name, name))
-			return set[i].fn;
+		if (!strcmp(overrides[i].name, name))
+			return overrides[i].fn;
 	return symbol_in(&hip, name);
 }
 
@@ -181,7 +180,7 @@ void *ss_hsa_symbol(const char *name)
 {
 	void *p = NULL;
 
-	/* HIP's own dependency first: that is the one whose memory it knows. */
+	/* The HSA runtime that HIP depends on comes first, because HIP knows its memory. */
 	if (atomic_load_explicit(&hip.ready, memory_order_acquire))
 		p = symbol_in(&hip, name);
 	if (!p && (atomic_load(&hsa.ready) || find(&hsa, "hsa_init", NULL, 0)))
