@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens what replay reads, through the tool that unpacks it if it is compressed. */
+/* Opens a file, through the tool that unpacks it if it is compressed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,13 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/readers/rmm_csv.h"
+#include "cli/readers/input.h"
 
-#define MAGIC 4
+#define MAGIC 4 /* bytes that tell the format */
 
-/* One byte is enough for two of them: no CSV and no pickle begins with it, and what is not
- * of that format after all is refused by the tool. zstd's is a bracket, as a pickle of
- * protocol 0 begins. */
+/* For gzip and xz the first byte is enough: no CSV and no pickle begins with it, and the tool
+ * refuses a file of another format. The first byte of zstd is a bracket, with which a pickle
+ * of protocol 0 begins too. */
 static const char *tool_of(const unsigned char *magic, size_t n) {
 	if (n == MAGIC && memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0) {
 		return "zstd";
@@ -23,7 +23,8 @@ static const char *tool_of(const unsigned char *magic, size_t n) {
 	return magic[0] == 0x1f ? "gzip" : magic[0] == 0xfd ? "xz" : NULL;
 }
 
-/* Without a shell and without the name: a path is data, never a command. */
+/* Runs the tool on the open file, without a shell and without its path, so that no path can
+ * become a command or an option. */
 static FILE *unpack(struct ss_input *in, int fd) {
 	int ends[2];
 
@@ -46,7 +47,8 @@ static FILE *unpack(struct ss_input *in, int fd) {
 	return file;
 }
 
-/* As many as there are up to `most`; if none, errno tells why, 0 for the end. */
+/* Reads up to `most` bytes and returns how many it got. If it got none, errno says why; it is
+ * 0 at the end of the file. */
 static size_t read_up_to(int fd, unsigned char *to, size_t most) {
 	size_t got = 0;
 	ssize_t n;
@@ -71,8 +73,8 @@ static bool write_all(int fd, const unsigned char *from, size_t size) {
 	return true;
 }
 
-/* What comes by a pipe as a file without a name: `magic` is gone from the pipe, and the
- * tool needs it. The file, at its start, or -1. */
+/* Copies a pipe into a temporary file, because `magic` was read from the pipe and the tool
+ * needs it. Returns the file, at its start, or -1. */
 static int spool(int fd, const unsigned char *magic, size_t n) {
 	const char *dir = getenv("TMPDIR");
 	unsigned char data[16384];
@@ -95,12 +97,12 @@ static int spool(int fd, const unsigned char *magic, size_t n) {
 	return file;
 }
 
-/* The stream of what is not packed. */
+/* The stream of a file that is not compressed, with `magic` put back. */
 static FILE *plain(int fd, const unsigned char *magic, size_t n) {
 	FILE *file = fdopen(fd, "r");
 
 	if (file && lseek(fd, -(off_t)n, SEEK_CUR) < 0) {
-		while (n > 0) { /* a pipe; the C library takes back as many */
+		while (n > 0) { /* a pipe; glibc takes back more than one byte */
 			ungetc(magic[--n], file);
 		}
 	}
@@ -172,7 +174,7 @@ bool ss_input_complete(struct ss_input *in) {
 
 void ss_input_close(struct ss_input *in) {
 	if (in->file) {
-		fclose(in->file); /* first: a tool that is still writing then ends by SIGPIPE */
+		fclose(in->file); /* first, so that a tool that still writes gets SIGPIPE */
 	}
 	ss_input_complete(in);
 	*in = (struct ss_input){ 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads Python pickles of protocol 2 to 5 as data. A pickle is a program for a
- * stack machine, and the instructions that name or call something are how a
- * pickle runs code: they are not implemented but refused, by name.
+ * Reads Python pickles of protocol 2 to 5 as data. A pickle is a program for a stack machine,
+ * and some of its instructions load and call Python code. Those are not implemented: a pickle
+ * that has one is refused, and the message names the instruction.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static struct ss_pickle pop(struct ss_pickle_doc *d) {
 	return d->stack[--d->depth];
 }
 
-/* Takes the values above the last mark; returns where they begin. */
+/* Removes the last mark and returns its position: the values above it begin there. */
 static size_t pop_mark(struct ss_pickle_doc *d) {
 	if (!d->mark_count) {
 		d->wrong = "a mark is missing";
@@ -83,7 +83,7 @@ static struct ss_pickle container(struct ss_pickle_doc *d, enum ss_pickle_type t
 	return v;
 }
 
-/* Appends stack[from..] to the container below them and drops them. */
+/* Moves stack[from..] into the container that lies below them on the stack. */
 static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type type) {
 	size_t n = d->depth - from;
 
@@ -100,7 +100,7 @@ static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type typ
 	}
 }
 
-/* A container made of stack[from..]. */
+/* Replaces stack[from..] by a container that holds them. */
 static void collect(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type type) {
 	if (d->wrong || d->depth < from) {
 		d->wrong = d->wrong ? d->wrong : "the stack is empty";
@@ -146,13 +146,13 @@ static void push_string(struct ss_pickle_doc *d, uint64_t len) {
 	push(d, v);
 }
 
-/* Two's complement, little end first, any length. */
+/* An integer of any length, in two's complement and little-endian. */
 static void push_long(struct ss_pickle_doc *d, uint64_t len) {
 	if (d->wrong || (uint64_t)(d->end - d->p) < len) {
 		d->wrong = "cut off";
 		return;
 	}
-	/* An address with its top bit set takes 9 bytes, the last of them 0. */
+	/* An address with the top bit set takes 9 bytes, of which the last is 0. */
 	bool unsigned_64 = len == 9 && d->p[8] == 0;
 	if (len > 8 && !unsigned_64) {
 		d->p += len;
@@ -175,8 +175,8 @@ static void push_float(struct ss_pickle_doc *d) {
 }
 
 static void memo_put(struct ss_pickle_doc *d, uint64_t at) {
-	/* Who pickles counts from 0, so that no memo is above the bytes there are. One
-	 * that claims more wants us to run out of memory. */
+	/* Memos are numbered from 0, so a number above the size of the file can only be meant
+	 * to exhaust our memory. */
 	if (d->wrong || d->depth == 0 || at >= d->size) {
 		d->wrong = d->wrong ? d->wrong : "a memo out of range";
 		return;
@@ -205,7 +205,7 @@ static void set_mark(struct ss_pickle_doc *d) {
 	}
 }
 
-/* True when it was the last instruction. */
+/* Executes one instruction. True if it was the last. */
 static bool step(struct ss_pickle_doc *d, unsigned char op) {
 	switch (op) {
 	case 0x80: /* PROTO */
@@ -213,7 +213,7 @@ static bool step(struct ss_pickle_doc *d, unsigned char op) {
 			d->wrong = "a protocol later than 5";
 		}
 		break;
-	case 0x95: number(d, 8); break; /* FRAME: only a hint */
+	case 0x95: number(d, 8); break; /* FRAME: a hint for readers from a file */
 	case '.': d->root = pop(d); return true;
 	case '(': set_mark(d); break;
 	case '0': pop(d); break;

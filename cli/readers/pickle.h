@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Python pickles as plain data. Nothing in a pickle is ever executed. */
-#ifndef SS_CLI_PICKLE_H
-#define SS_CLI_PICKLE_H
+#ifndef SS_READERS_PICKLE_H
+#define SS_READERS_PICKLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,13 +12,14 @@ enum ss_pickle_type {
 	SS_PICKLE_STRING, SS_PICKLE_LIST, SS_PICKLE_DICT,
 };
 
-/* A tuple or set is a list, bytes are a string, a long beyond 64 bits is NONE. */
+/* A tuple or a set becomes a list, bytes become a string, and an integer that does not fit
+ * into 64 bits becomes NONE. */
 struct ss_pickle {
 	enum ss_pickle_type type;
 	union {
 		int64_t i;
 		double f;
-		struct { const char *s; size_t len; }; /* not terminated */
+		struct { const char *s; size_t len; }; /* no 0 at the end */
 		struct ss_pickle_items *items; /* a dict holds key, value, key, ... */
 	};
 };
@@ -26,22 +27,23 @@ struct ss_pickle {
 struct ss_pickle_items {
 	struct ss_pickle *v;
 	size_t count, space;
-	struct ss_pickle_items *next; /* of all that were made */
+	struct ss_pickle_items *next; /* the list of all, for ss_pickle_free() */
 };
 
 struct ss_pickle_doc;
 
-/* `data` must stay. NULL and a message in `err` if it is not a pickle, cut off,
- * or would make Python call anything (a class, a function, an extension). */
+/* `data` must stay valid as long as the document. NULL with a message in `err` if it is no
+ * pickle, is cut off, or would make Python call anything (a class, a function, an extension). */
 struct ss_pickle_doc *ss_pickle_load(const unsigned char *data, size_t size, char *err,
 				     size_t err_size);
 void ss_pickle_free(struct ss_pickle_doc *doc);
 const struct ss_pickle *ss_pickle_root(const struct ss_pickle_doc *doc);
 
-size_t ss_pickle_count(const struct ss_pickle *v); /* 0 unless a list */
+size_t ss_pickle_count(const struct ss_pickle *v); /* 0 if it is not a list */
 const struct ss_pickle *ss_pickle_at(const struct ss_pickle *v, size_t i);
-/* NULL unless a dict with that key. */
+/* NULL if it is not a dict, or has no such key. */
 const struct ss_pickle *ss_pickle_get(const struct ss_pickle *v, const char *key);
+/* Whether it is that string. */
 bool ss_pickle_is(const struct ss_pickle *v, const char *text);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A strict reader for RMM's CSV. Columns are found by the names in the header, as
- * RMM's own replay does, so more of them and another order are no matter; a row
- * that has not as many fields as the header, or a field that is not what its
- * column says, is refused with its line.
+ * A strict reader for RMM's CSV. Columns are found by their names in the header, as RMM's own
+ * replay does, so their order and additional columns do not matter. A row with another number
+ * of fields than the header, or with a field of the wrong type, is refused with its line
+ * number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 #include "cli/readers/rmm_csv.h"
 
-#define MOST_FIELDS 64
-#define MOST_TEXT 65536 /* a line that is longer is none */
+#define MAX_FIELDS 64
+#define MAX_TEXT 65536 /* longer lines are refused */
 
 enum column { THREAD, TIME, ACTION, POINTER, SIZE, STREAM, COLUMNS };
 
@@ -23,44 +23,44 @@ static const char *const names[COLUMNS] = {
 struct ss_rmm_reader {
 	struct ss_input *in;
 	unsigned long long line;
-	char text[MOST_TEXT];
-	int field[COLUMNS]; /* where each column stands */
-	int fields;         /* of every line */
-	bool unended;       /* the line is the last, and has no end */
-	char reason[64];    /* what is wrong, where it has a number in it */
+	char text[MAX_TEXT];
+	int field[COLUMNS]; /* the field that holds each column */
+	int fields;         /* the number of fields of every line */
+	bool unended;       /* the last line, without a line end */
+	char reason[64];    /* a message with a number in it */
 };
 
-/* The next line without its end: 1, 0 at the end of the file, -1 for what is no text, which
- * nobody can tell how long it is. */
-static int next_line(struct ss_rmm_reader *log) {
+/* Reads the next line, without its end. Returns 1, or 0 at the end of the file, or -1 for
+ * binary data or a line that is too long. */
+static int next_line(struct ss_rmm_reader *reader) {
 	size_t n = 0;
 	int c;
 
-	while ((c = getc_unlocked(log->in->file)) != EOF && c != '\n') {
-		if (c == '\0' || n == sizeof(log->text) - 1) {
-			log->line++;
+	while ((c = getc_unlocked(reader->in->file)) != EOF && c != '\n') {
+		if (c == '\0' || n == sizeof(reader->text) - 1) {
+			reader->line++;
 			return -1;
 		}
-		log->text[n++] = (char)c;
+		reader->text[n++] = (char)c;
 	}
 	if (c == EOF && n == 0) {
 		return 0;
 	}
-	while (n > 0 && log->text[n - 1] == '\r') {
+	while (n > 0 && reader->text[n - 1] == '\r') {
 		n--;
 	}
-	log->text[n] = '\0';
-	log->unended = c == EOF;
-	log->line++;
+	reader->text[n] = '\0';
+	reader->unended = c == EOF;
+	reader->line++;
 	return 1;
 }
 
-static void no_text(const struct ss_rmm_reader *log, char *err, size_t err_size) {
-	snprintf(err, err_size, "line %llu: not text, or longer than any row", log->line);
+static void report_binary(const struct ss_rmm_reader *reader, char *err, size_t err_size) {
+	snprintf(err, err_size, "line %llu: not text, or longer than any row", reader->line);
 }
 
-/* Cuts the line at its commas, in place. How many fields it has, at most `most`
- * of them in `field`. */
+/* Splits the line at its commas, in place. Returns the number of fields, of which at most
+ * `most` are stored in `field`. */
 static int split(char *text, char **field, int most) {
 	int n = 0;
 
@@ -76,8 +76,8 @@ static int split(char *text, char **field, int most) {
 	return n;
 }
 
-/* Without blanks and quotation marks around it. */
-static char *bare(char *s) {
+/* Removes blanks and quotation marks around a field. */
+static char *trim(char *s) {
 	size_t n;
 
 	s += strspn(s, " \t\"");
@@ -87,32 +87,32 @@ static char *bare(char *s) {
 	return s;
 }
 
-static bool read_header(struct ss_rmm_reader *log, char *err, size_t err_size) {
-	char *field[MOST_FIELDS], *text = log->text;
+static bool read_header(struct ss_rmm_reader *reader, char *err, size_t err_size) {
+	char *field[MAX_FIELDS], *text = reader->text;
 
-	text += strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a spreadsheet's mark */
+	text += strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* byte order mark, from a spreadsheet */
 	if (strncmp(text, "version https://git-lfs", 23) == 0) {
 		snprintf(err, err_size, "line 1: a Git LFS pointer, not the log: fetch that with "
 			"git lfs pull");
 		return false;
 	}
-	log->fields = split(text, field, MOST_FIELDS);
+	reader->fields = split(text, field, MAX_FIELDS);
 	for (int c = 0; c < COLUMNS; c++) {
-		log->field[c] = -1;
+		reader->field[c] = -1;
 	}
-	for (int i = 0; i < log->fields && i < MOST_FIELDS; i++) {
+	for (int i = 0; i < reader->fields && i < MAX_FIELDS; i++) {
 		for (int c = 0; c < COLUMNS; c++) {
-			if (strcasecmp(bare(field[i]), names[c]) == 0 && log->field[c] < 0) {
-				log->field[c] = i;
+			if (strcasecmp(trim(field[i]), names[c]) == 0 && reader->field[c] < 0) {
+				reader->field[c] = i;
 			}
 		}
 	}
-	if (log->fields > MOST_FIELDS) {
-		snprintf(err, err_size, "line 1: more than %d columns", MOST_FIELDS);
+	if (reader->fields > MAX_FIELDS) {
+		snprintf(err, err_size, "line 1: more than %d columns", MAX_FIELDS);
 		return false;
 	}
 	for (int c = 0; c < COLUMNS; c++) {
-		if (log->field[c] < 0) {
+		if (reader->field[c] < 0) {
 			snprintf(err, err_size, "line 1: expected the header "
 				"Thread,Time,Action,Pointer,Size,Stream: there is no column %s",
 				names[c]);
@@ -123,26 +123,26 @@ static bool read_header(struct ss_rmm_reader *log, char *err, size_t err_size) {
 }
 
 struct ss_rmm_reader *ss_rmm_open(struct ss_input *in, char *err, size_t err_size) {
-	struct ss_rmm_reader *log = calloc(1, sizeof(*log));
+	struct ss_rmm_reader *reader = calloc(1, sizeof(*reader));
 
-	if (!log) {
+	if (!reader) {
 		snprintf(err, err_size, "out of memory");
 		return NULL;
 	}
-	log->in = in;
-	int got = next_line(log);
+	reader->in = in;
+	int got = next_line(reader);
 	if (got < 0) {
-		no_text(log, err, err_size);
+		report_binary(reader, err, err_size);
 	} else if (got == 0) {
 		snprintf(err, err_size, "%s", strerror(errno));
-	} else if (read_header(log, err, err_size)) {
-		return log;
+	} else if (read_header(reader, err, err_size)) {
+		return reader;
 	}
-	ss_rmm_close(log);
+	ss_rmm_close(reader);
 	return NULL;
 }
 
-/* Decimal, 0x hexadecimal, or what printf makes of a null pointer. */
+/* Decimal, hexadecimal with 0x, or (nil), which is how printf writes a null pointer. */
 static bool read_number(const char *s, uint64_t *out) {
 	char *end;
 
@@ -158,7 +158,7 @@ static bool read_number(const char *s, uint64_t *out) {
 	return *end == '\0' && errno == 0;
 }
 
-/* As above; and hexadecimal without a mark, where digits alone do not do. */
+/* As read_number(), and hexadecimal without 0x if there are letters in it. */
 static bool read_id(const char *s, uint64_t *out) {
 	char *end;
 
@@ -202,18 +202,18 @@ static bool read_time(const char *s, uint64_t *us) {
 	return *s == '\0';
 }
 
-/* Fills *out from the line; NULL, or what is wrong. */
-static const char *parse_line(struct ss_rmm_reader *log, struct ss_rmm_entry *out, bool *skip) {
-	char *field[MOST_FIELDS], *at[COLUMNS];
-	int n = split(log->text, field, MOST_FIELDS);
+/* Fills *out from the line. Returns NULL, or a message. */
+static const char *parse_line(struct ss_rmm_reader *reader, struct ss_rmm_entry *out, bool *skip) {
+	char *field[MAX_FIELDS], *at[COLUMNS];
+	int n = split(reader->text, field, MAX_FIELDS);
 
-	if (n != log->fields) {
-		snprintf(log->reason, sizeof(log->reason), "%s than %d fields",
-			n < log->fields ? "fewer" : "more", log->fields);
-		return log->reason;
+	if (n != reader->fields) {
+		snprintf(reader->reason, sizeof(reader->reason), "%s than %d fields",
+			n < reader->fields ? "fewer" : "more", reader->fields);
+		return reader->reason;
 	}
 	for (int c = 0; c < COLUMNS; c++) {
-		at[c] = bare(field[log->field[c]]);
+		at[c] = trim(field[reader->field[c]]);
 	}
 	*skip = strcmp(at[ACTION], "allocate failure") == 0;
 	out->is_free = strcmp(at[ACTION], "free") == 0;
@@ -238,39 +238,39 @@ static const char *parse_line(struct ss_rmm_reader *log, struct ss_rmm_entry *ou
 	return NULL;
 }
 
-/* 0 if everything was read, else -1 as ss_rmm_next. */
-static int at_end(struct ss_rmm_reader *log, unsigned long long line, char *err, size_t err_size) {
-	if (ferror(log->in->file) || !ss_input_complete(log->in)) {
+/* Returns 0 if the whole file was read, else -1 with a message. */
+static int at_end(struct ss_rmm_reader *reader, unsigned long long line, char *err, size_t err_size) {
+	if (ferror(reader->in->file) || !ss_input_complete(reader->in)) {
 		snprintf(err, err_size, "after line %llu: cannot read on", line);
 		return -1;
 	}
 	return 0;
 }
 
-int ss_rmm_next(struct ss_rmm_reader *log, struct ss_rmm_entry *out, char *err, size_t err_size) {
+int ss_rmm_next(struct ss_rmm_reader *reader, struct ss_rmm_entry *out, char *err, size_t err_size) {
 	out->cut = false;
 	for (;;) {
 		bool skip = false;
 
-		int got = next_line(log);
+		int got = next_line(reader);
 		if (got < 0) {
-			no_text(log, err, err_size);
+			report_binary(reader, err, err_size);
 			return -1;
 		}
 		if (got == 0) {
-			return at_end(log, log->line, err, err_size);
+			return at_end(reader, reader->line, err, err_size);
 		}
-		if (log->text[0] == '\0') {
+		if (reader->text[0] == '\0') {
 			continue;
 		}
-		const char *wrong = parse_line(log, out, &skip);
-		out->line = log->line;
-		if (wrong && log->unended) {
+		const char *wrong = parse_line(reader, out, &skip);
+		out->line = reader->line;
+		if (wrong && reader->unended) {
 			out->cut = true;
-			return at_end(log, log->line - 1, err, err_size);
+			return at_end(reader, reader->line - 1, err, err_size);
 		}
 		if (wrong) {
-			snprintf(err, err_size, "line %llu: %s", log->line, wrong);
+			snprintf(err, err_size, "line %llu: %s", reader->line, wrong);
 			return -1;
 		}
 		if (!skip) {
@@ -279,6 +279,6 @@ int ss_rmm_next(struct ss_rmm_reader *log, struct ss_rmm_entry *out, char *err, 
 	}
 }
 
-void ss_rmm_close(struct ss_rmm_reader *log) {
-	free(log);
+void ss_rmm_close(struct ss_rmm_reader *reader) {
+	free(reader);
 }

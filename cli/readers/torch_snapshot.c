@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* PyTorch memory snapshots: the alloc and free events of one device's trace. */
+/* Reads the allocations and frees of one device from a PyTorch memory snapshot. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/readers/torch_snapshot.h"
 #include "cli/readers/pickle.h"
 
-/* Of a trace entry; PyTorch writes ten. Each is looked for among all, so a dictionary of
- * a million that is referred to a million times would never end. */
-#define MOST_KEYS 256
+/* Keys of a trace entry, of which PyTorch writes ten. A look-up searches all keys, so a large
+ * dictionary that occurs many times would take for ever. */
+#define MAX_KEYS 256
 
 static unsigned char *read_all(FILE *file, size_t *size) {
 	unsigned char *data = NULL;
@@ -69,14 +69,14 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 	const char *wrong;
 	bool alloc;
 
-	if (entry->type == SS_PICKLE_DICT && entry->items->count > 2 * MOST_KEYS) {
-		snprintf(err, err_size, "trace entry %zu has more than %d keys", n, MOST_KEYS);
+	if (entry->type == SS_PICKLE_DICT && entry->items->count > 2 * MAX_KEYS) {
+		snprintf(err, err_size, "trace entry %zu has more than %d keys", n, MAX_KEYS);
 		return false;
 	}
 	action = ss_pickle_get(entry, "action");
 	alloc = ss_pickle_is(action, "alloc");
-	/* The request is when the program called free; a completed free that
-	 * was never requested is the same for blocks that no stream held. */
+	/* free_requested is when the program called free. A free_completed that follows it
+	 * finds no block and is ignored; one without a request counts as the free. */
 	if (!alloc && !ss_pickle_is(action, "free_requested") &&
 			!ss_pickle_is(action, "free_completed")) {
 		if (action && action->type == SS_PICKLE_STRING) {

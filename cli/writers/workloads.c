@@ -9,9 +9,9 @@
 #define S1 0x100000ull
 #define S2 0x200000ull
 
-/* A training loop: activations live from the forward to the backward pass,
- * gradients are bucketed and reduced on a stream of their own. The length of
- * the sequences varies, so the sizes of one step are not those of the next. */
+/* A training loop. Activations live from the forward to the backward pass; gradients are
+ * collected in buckets and reduced on a stream of their own. The sequence length varies, so
+ * every step has other sizes. */
 static void training(struct ss_gen *g) {
 	enum { LAYERS = 24, KEEP = 7 };
 	struct ss_gen_block weight[LAYERS], state[LAYERS][2], kept[LAYERS][KEEP], bucket = { 0 };
@@ -39,7 +39,7 @@ static void training(struct ss_gen *g) {
 				ss_gen_free(g, 1, S0, &kept[l][k]);
 			}
 			struct ss_gen_block next = ss_gen_alloc(g, 1, S0, 50 * MIB);
-			/* The bucket of the layer before is reduced by now. */
+			/* The bucket of the previous layer has been reduced. */
 			ss_gen_free(g, 2, S1, &bucket);
 			bucket = ss_gen_alloc(g, 2, S1, 50 * MIB);
 			ss_gen_free(g, 1, S0, &next);
@@ -63,8 +63,8 @@ static void training(struct ss_gen *g) {
 	}
 }
 
-/* Requests arrive at random; each has a prompt and a cache that is copied into
- * a bigger one as the answer grows. */
+/* Language model serving. Requests arrive at random; each has a prompt, and a cache that is
+ * copied into a larger one as the answer grows. */
 static void serving(struct ss_gen *g) {
 	enum { SLOTS = 32 };
 	struct { struct ss_gen_block cache; uint64_t tokens, left, room; } req[SLOTS] = { 0 };
@@ -116,8 +116,8 @@ static void serving(struct ss_gen *g) {
 	}
 }
 
-/* Columns of a query engine: ten thousand small buffers per call, a few large
- * ones, freed in any order; some results stay for the next call. */
+/* Columns of a query engine. Each call uses ten thousand small buffers and a few large ones,
+ * freed in random order; some results are kept until the next call. */
 static void dataframe(struct ss_gen *g) {
 	enum { SMALL = 10000, LARGE = 12 };
 	struct ss_gen_block *small = calloc(SMALL, sizeof(*small)), large[LARGE], result[4];
@@ -152,7 +152,7 @@ static void dataframe(struct ss_gen *g) {
 	free(small);
 }
 
-/* One thread allocates, another frees, each on its stream. */
+/* One thread allocates and another frees, each on its own stream. */
 static void handoff(struct ss_gen *g) {
 	enum { DEPTH = 8 };
 	struct ss_gen_block queue[DEPTH] = { 0 };
@@ -167,8 +167,9 @@ static void handoff(struct ss_gen *g) {
 	}
 }
 
-/* Boxes of cells on several levels. Regridding makes the new boxes of a level,
- * copies, then drops the old; in between, fluxes come and go. */
+/* Adaptive mesh refinement: boxes of cells on several levels. Regridding allocates the new
+ * boxes of a level, copies, and frees the old ones. Between regrids, every box allocates and
+ * frees temporary fluxes. */
 static void amr(struct ss_gen *g) {
 	enum { LEVELS = 4, BOXES = 64 };
 	static struct ss_gen_block level[LEVELS][BOXES];
@@ -213,7 +214,7 @@ static void amr(struct ss_gen *g) {
 	}
 }
 
-/* Each job makes a stream, uses it once, and never comes back to it. */
+/* Each job creates a stream and uses it once. */
 static void oneshot(struct ss_gen *g) {
 	struct ss_gen_block base[16];
 
@@ -237,8 +238,8 @@ static void oneshot(struct ss_gen *g) {
 	}
 }
 
-/* Reinforcement learning: inference with a large cache, then the new weights are
- * gathered bucket by bucket on another stream, then inference again. */
+/* Reinforcement learning. Inference with a large cache alternates with collecting the new
+ * weights, bucket by bucket, on another stream. */
 static void weightsync(struct ss_gen *g) {
 	enum { BUCKETS = 16, LAYERS = 32 };
 	struct ss_gen_block weight[LAYERS], bucket[BUCKETS];
@@ -279,7 +280,7 @@ static void weightsync(struct ss_gen *g) {
 	}
 }
 
-/* Sizes one off every power of two, random lifetimes: what rounding wastes. */
+/* Sizes around powers of two with random lifetimes, the worst case for rounding up. */
 static void powers(struct ss_gen *g) {
 	enum { LIVE = 400 };
 	static struct ss_gen_block b[LIVE];
