@@ -40,20 +40,20 @@ static const struct argp_option options[] = {
 };
 
 static int print_json(const struct ss_events *ev, const struct ss_replay_result *r) {
-	return ss_json_print(json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, "
-		"s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+	return ss_json_print(json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
+		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
 		"reserved_peak", (json_int_t)r->reserved_peak,
 		"used_peak", (json_int_t)r->used_peak,
-		"ratio", ss_ratio(r->reserved_peak, r->used_peak),
+		"ratio", ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)),
 		"allocations", (json_int_t)r->allocations,
 		"frees", (json_int_t)r->frees,
 		"failed", (json_int_t)r->failed,
 		"hits", (json_int_t)r->hits,
-		"hit_rate", ss_ratio(r->hits, r->allocations),
+		"hit_rate", ss_json_rounded(ss_ratio(r->hits, r->allocations)),
 		"driver_calls", (json_int_t)r->driver_calls,
 		"driver_calls_after_peak", (json_int_t)r->driver_calls_after,
 		"allocations_after_peak", (json_int_t)r->allocations_after,
-		"driver_calls_per_100_after_peak", ss_calls_per_100(r),
+		"driver_calls_per_100_after_peak", ss_json_rounded(ss_calls_per_100(r)),
 		"set_access", (json_int_t)r->set_access,
 		"fences", (json_int_t)r->fences,
 		"remaps", (json_int_t)r->remaps,
@@ -61,7 +61,7 @@ static int print_json(const struct ss_events *ev, const struct ss_replay_result 
 		"host_bytes", (json_int_t)r->host_bytes,
 		"streams", (json_int_t)ev->stream_count,
 		"unknown_frees", (json_int_t)ev->unknown_frees,
-		"seconds", r->seconds));
+		"seconds", ss_json_rounded(r->seconds)));
 }
 
 static void print_text(const struct ss_events *ev, const struct ss_replay_result *r) {

@@ -75,6 +75,8 @@ void ss_report_totals(struct ss_core *core)
 	struct ss_report *r = &somashim_report.r;
 	struct ss_pool_stats s;
 
+	if (r->magic != SS_REPORT_MAGIC)
+		return; /* nobody reads it */
 	ss_stats_total(core, &s);
 	atomic_fetch_add(&r->served_calls, s.allocations + s.frees);
 	atomic_fetch_add(&r->driver_calls, s.driver_calls);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON output of the subcommands, on top of jansson. */
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "cli/writers/json.h"
 
-#define DIGITS 6 /* of a ratio; jansson's default of 17 shows binary rounding */
+#define DIGITS 10 /* jansson's default of 17 would show 0.1 as 0.10000000000000001 */
 
 /* Length in bytes of the valid UTF-8 character at `s`; 0 if there is none. */
 static size_t utf8_length(const unsigned char *s) {
@@ -46,6 +47,10 @@ json_t *ss_json_text(const char *bytes) {
 	json_t *string = json_stringn(text, (size_t)(to - text));
 	free(text);
 	return string;
+}
+
+json_t *ss_json_rounded(double value) {
+	return json_real(round(value * 1e4) / 1e4);
 }
 
 int ss_json_print(json_t *root) {
