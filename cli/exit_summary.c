@@ -77,30 +77,37 @@ static void print_rank(void) {
  * there (rocm-systems#3989). A profiler is known by the name of the program that we start,
  * by a variable, or by its library in LD_PRELOAD. */
 static const struct {
-	const char *name, *programs[2], *variable, *library;
+	const char *name;
+	const char *programs[2]; /* how the program's name begins; NULL = no second name */
+	const char *variable;    /* how one of its variables begins, or NULL */
+	const char *library;
 } profilers[] = {
 	{ "rocprof-compute", { "rocprof-compute", "omniperf" }, NULL, "librocprofiler-compute" },
-	{ "rocprof-sys", { "rocprof-sys-", "rocprof-sys-" }, "ROCPROFSYS_", "librocprof-sys" },
-	{ "omnitrace", { "omnitrace", "omnitrace" }, "OMNITRACE_", "libomnitrace" },
+	{ "rocprof-sys", { "rocprof-sys", NULL }, "ROCPROFSYS_", "librocprof-sys" },
+	{ "omnitrace", { "omnitrace", NULL }, "OMNITRACE_", "libomnitrace" },
 };
 
+static bool begins_with(const char *text, const char *prefix) {
+	return prefix && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 static bool environment_has(const char *prefix) {
-	for (char **e = environ; prefix && e && *e; e++) {
-		if (strncmp(*e, prefix, strlen(prefix)) == 0) {
+	for (char **e = environ; e && *e; e++) {
+		if (begins_with(*e, prefix)) {
 			return true;
 		}
 	}
 	return false;
 }
 
+/* NULL if there is none. */
 static const char *find_profiler(const char *program) {
 	const char *base = strrchr(program, '/'), *preload = getenv("LD_PRELOAD");
 
 	base = base ? base + 1 : program;
 	for (size_t i = 0; i < sizeof(profilers) / sizeof(profilers[0]); i++) {
-		const char *const *names = profilers[i].programs;
-		if (strncmp(base, names[0], strlen(names[0])) == 0 ||
-				strncmp(base, names[1], strlen(names[1])) == 0 ||
+		if (begins_with(base, profilers[i].programs[0]) ||
+				begins_with(base, profilers[i].programs[1]) ||
 				environment_has(profilers[i].variable) ||
 				(preload && strstr(preload, profilers[i].library))) {
 			return profilers[i].name;

@@ -57,7 +57,7 @@ enum ss_status ss_rocm_status(hipError_t err)
 	return SS_ERR_FAILED;
 }
 
-/* ---- the current device ------------------------------------------------------------ */
+/* ---- the current device ------------------------------------------------- */
 
 bool ss_scope_open(struct ss_scope *s, int dev)
 {
