@@ -56,11 +56,40 @@ static void test_locks_held(void **state)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+/* The total counts a destroyed pool too, and each pool once. */
+static void test_total(void **state)
+{
+	struct ss_timeline *tl = ss_timeline_null(core, 0);
+	struct ss_pool_stats before, after;
+	struct ss_pool *pool;
+	void *p;
+
+	ss_stats_total(core, &before);
+	assert_int_equal(ss_pool_create(core, 0, 0, &pool), SS_OK);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(ss_alloc_async(core, pool, tl, 1 << 20, &p), SS_OK);
+		assert_int_equal(ss_free_async(core, p, tl), SS_OK);
+	}
+	for (int i = 0; i < 2; i++) {
+		ss_stats_total(core, &after);
+		assert_int_equal(after.allocations, before.allocations + 10);
+		assert_int_equal(after.frees, before.frees + 10);
+		assert_int_equal(after.hits, after.allocations - after.misses);
+		assert_true(after.used_high >= before.used_high + (1 << 20));
+		assert_true(after.reserved_high >= after.used_high);
+		assert_true(after.driver_calls > before.driver_calls);
+		if (i == 0)
+			assert_int_equal(ss_pool_destroy(core, pool), SS_OK);
+	}
+}
+
 int main(void)
 {
 	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
 	struct ss_driver driver = ss_fake_driver(fake);
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_locks_held) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_locks_held), cmocka_unit_test(test_total),
+	};
 	struct ss_options options;
 	int failed;
 
