@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "bench/bench.h"
-#include "cli/log.h"
+#include "cli/readers/rmm_csv.h"
 
 void die(const char *format, ...)
 {
@@ -78,19 +78,19 @@ struct trace *trace_open(const char *path)
 {
 	struct trace *t = calloc(1, sizeof(*t));
 	struct live *live = NULL;
-	struct ss_log_entry e;
+	struct ss_rmm_entry e;
 	size_t cap = 0, n = 0, max = 0;
 	struct ss_input in;
-	struct ss_log *log = NULL;
+	struct ss_rmm_reader *log = NULL;
 	char err[256];
 	int more;
 
 	if (ss_input_open(&in, path, err, sizeof(err)))
-		log = ss_log_open(&in, err, sizeof(err));
+		log = ss_rmm_open(&in, err, sizeof(err));
 	if (!t || !log)
 		die("%s: %s", path, err);
 	/* live[0..n) is in use, the slots behind it are spare. */
-	while ((more = ss_log_next(log, &e, err, sizeof(err))) > 0) {
+	while ((more = ss_rmm_next(log, &e, err, sizeof(err))) > 0) {
 		size_t i;
 
 		for (i = n; i-- > 0 && live[i].pointer != e.pointer;)
@@ -125,7 +125,7 @@ struct trace *trace_open(const char *path)
 		die("%s: %s", path, err);
 	while (n > 0)
 		add(t, &cap, live[--n].slot, 0);
-	ss_log_close(log);
+	ss_rmm_close(log);
 	ss_input_close(&in);
 	free(live);
 	if (!t->pairs)

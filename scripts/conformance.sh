@@ -103,7 +103,7 @@ for name in capture corners exits failures forks freesync hits ipc order overlap
 done
 compile alloc_loop tests/apps/alloc_loop.c
 compile replay_hip -I. tests/apps/replay_hip.c tests/apps/replay_log.c \
-	cli/events.c cli/input.c cli/log.c cli/pickle.c cli/snapshot.c
+	cli/readers/*.c
 
 run alloc_loop "" alloc_loop
 for name in capture corners exits failures forks freesync hits ipc order overlap peers pointers \

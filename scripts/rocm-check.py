@@ -117,7 +117,7 @@ def table(macro, parameters, wanted):
 
 
 def driver_functions(macro):
-    text = open(source + '/driver/rocm.h').read()
+    text = open(source + '/driver/rocm/calls.h').read()
     return re.findall(r'X\((\w+)\)', text[text.index('#define %s(X)' % macro):].split('\n\n')[0])
 
 
@@ -169,14 +169,14 @@ bad += ['prototype: ' + e for e in errors(text)]
 text = hip_header + ''.join('void *at_%s = (void *)%s;\n' % (n, n) for n in prototypes)
 bad += ['header: ' + e for e in errors(text)]
 # The whole of it is built from these headers as well.
-for path in sorted(glob.glob(source + '/shim/*.c') + glob.glob(source + '/driver/*.c')):
+for path in sorted(glob.glob(source + '/shim/*.c') + glob.glob(source + '/driver/rocm/*.c')):
     base = os.path.basename(path)
-    if base != 'audit.c' and not base.startswith('fake'):
+    if base != 'audit.c':
         bad += ['%s: %s' % (base, e) for e in errors('#include "%s"\n' % path)]
 
 # ---- values and sizes: the built shim has those of its own headers ----------
 used = set()
-for path in glob.glob(source + '/shim/*.[ch]') + glob.glob(source + '/driver/*.[ch]'):
+for path in glob.glob(source + '/shim/*.[ch]') + glob.glob(source + '/driver/rocm/*.[ch]'):
     text = re.sub(r'/\*.*?\*/', '', open(path).read(), flags=re.S)
     used |= set(re.findall(r'\b(?:hip|HIP_)\w+\b', text))
 probes = []

@@ -5,12 +5,12 @@
  * lie idle in a pool of ours, and hipMemGetInfo counts it as free. So a call that finds no
  * memory is made again once that went back. No lock.
  */
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/shim.h"
 
 int ss_again_before(void)
 {
-	return ss_rocm_peek();
+	return ss_rocm_error_earlier();
 }
 
 bool ss_again(int dev, int before, uint64_t *end)
@@ -19,7 +19,7 @@ bool ss_again(int dev, int before, uint64_t *end)
 
 	if (ss_exiting())
 		return false;
-	ss_rocm_settle(before, hipErrorOutOfMemory);
+	ss_rocm_error_restore(before, hipErrorOutOfMemory);
 	if (dev < 0)
 		dev = ss_current_device(&err);
 	/* Beside a capture nothing may wait, nor touch a null stream. */

@@ -10,7 +10,7 @@
 
 #include "core/base/journal.h"
 #include "core/base/sink.h"
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/shim.h"
 
 static FILE *_Atomic log_file;

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/object.h"
+#include "driver/rocm/loaded_object.h"
 #include "shim/bypass.h"
 #include "shim/report.h"
 #include "shim/shim.h"

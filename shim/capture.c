@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/hash.h"
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/shim.h"
 
 struct member {

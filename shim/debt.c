@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "core/base/thread.h"
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/bypass.h"
 #include "shim/shim.h"
 

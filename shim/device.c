@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls about a device as a whole: synchronize, reset, peers. No lock. */
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/import.h"
 
 static struct ss_token device_begin(void)

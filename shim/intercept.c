@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/import.h"
 
 /* ---- hipMalloc ---------------------------------------------------------- */
@@ -76,7 +76,7 @@ static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 hipError_t do_hipMalloc(void **ptr, size_t size)
 {
 	/* The one device there is, and one timeline. */
-	if (ss_usual() && likely(ptr && ss_rocm.devices == 1) &&
+	if (ss_usual() && likely(ptr && ss_rocm_devices == 1) &&
 	    (ss_only_holds_now(0) || ss_only_holds(0)) &&
 	    likely(ss_hit_only_alloc(ss_core, 0, size, ptr))) {
 		ss_only_used(0);

@@ -6,7 +6,7 @@
  *
  * Locks: none.
  */
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/shim.h"
 
 /* hipcc calls it before main(), for each such variable (hip_platform.cpp). */

@@ -2,7 +2,7 @@
 /* Pitched allocations: hipMalloc with a row's length rounded up. */
 #include <stdint.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/shim.h"
 
 /* The runtime's imagePitchAlignment, which it shows as this attribute. */

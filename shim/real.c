@@ -3,7 +3,7 @@
  * The functions that the shim stands in front of, found once.
  *
  * Locks: publish_lock, round the storing of the result. The loader is asked
- * without it (see driver/resolve.c).
+ * without it (see driver/rocm/resolve.c).
  */
 #include <pthread.h>
 #include <stddef.h>

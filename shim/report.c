@@ -6,11 +6,14 @@
  * Locks: none.
  */
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/core.h"
 #include "shim/report.h"
 
 union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));
@@ -47,4 +50,36 @@ __attribute__((constructor)) static void open_report(void)
 	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES)
 		map_over(fd);
 	close(fd);
+}
+
+void ss_report_step(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(somashim_report.r.step, sizeof(somashim_report.r.step), fmt, args);
+	va_end(args);
+	ss_report_add(&somashim_report.r.progress);
+}
+
+static void raise_to(_Atomic uint64_t *high, uint64_t value)
+{
+	uint64_t old = atomic_load(high);
+
+	while (old < value && !atomic_compare_exchange_weak(high, &old, value))
+		;
+}
+
+void ss_report_totals(struct ss_core *core)
+{
+	struct ss_report *r = &somashim_report.r;
+	struct ss_pool_stats s;
+
+	if (r->magic != SS_REPORT_MAGIC)
+		return; /* nobody reads it */
+	ss_stats_total(core, &s);
+	atomic_fetch_add(&r->served_calls, s.allocations + s.frees);
+	atomic_fetch_add(&r->driver_calls, s.driver_calls);
+	raise_to(&r->used_high, s.used_high);
+	raise_to(&r->reserved_high, s.reserved_high);
 }

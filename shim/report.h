@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `somashim run` says at the end: a file that every process maps, so that nothing
- * is lost with one that is killed. SOMASHIM_REPORT names it.
+ * What `somashim run` and `somashim doctor` know of the program: one page of a file that
+ * every process maps, so that nothing is lost when a process is killed. SOMASHIM_REPORT
+ * names the file.
  */
 #ifndef SS_SHIM_REPORT_H
 #define SS_SHIM_REPORT_H
@@ -9,7 +10,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define SS_REPORT_MAGIC 0x53535231u /* "SSR1" */
+#define SS_REPORT_MAGIC 0x53535232u /* "SSR2" */
+
+struct ss_core;
 
 /* How references to our entries came to us. */
 enum ss_route {
@@ -27,6 +30,15 @@ struct ss_report {
 	 * or was disabled, that had HIP and never called us, from which calls went past. */
 	atomic_uint loaded, used, off, unused, bypassed;
 	atomic_uint route[SS_ROUTES];
+	/* Sums over the processes that have ended: allocations and frees that the pools served,
+	 * and the calls into the runtime that this took. */
+	_Atomic uint64_t served_calls, driver_calls;
+	/* Bytes, of the process with the most. */
+	_Atomic uint64_t used_high, reserved_high;
+	/* The self-test: grows with every call that returned; the step that runs. The text is
+	 * written by one thread and may be torn while it changes. */
+	atomic_uint progress;
+	char step[96];
 };
 
 #define SS_REPORT_BYTES 4096 /* a page, so that the file can be mapped over it */
@@ -43,5 +55,10 @@ static inline void ss_report_add(atomic_uint *count)
 {
 	atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
+
+/* The self-test begins a step. */
+void ss_report_step(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Adds the totals of this process, at its end. Calls no driver. */
+void ss_report_totals(struct ss_core *core);
 
 #endif

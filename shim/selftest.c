@@ -3,7 +3,7 @@
  * SOMASHIM_SELFTEST=1: tries every backing on every device with a core of its own
  * before the program's first allocation is served - map, write, verify, reuse
  * across streams, leave and fill gaps, let a peer in, give back and measure - says
- * what it found, and leaves the verdicts to driver/backing.c, which decides what
+ * what it found, and leaves the verdicts to driver/rocm/backing.c, which decides what
  * SOMASHIM_BACKING=auto is.
  *
  * Locks: none. All HIP calls are made at guard depth, like those of the driver.
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
+#include "shim/report.h"
 #include "shim/shim.h"
 
 #define MIB (1u << 20)
@@ -49,6 +50,7 @@ static bool failed(struct trial *t, const char *what, int code)
 
 #define STEP(t, call) do { \
 	int code_ = (int)(call); \
+	ss_report_add(&somashim_report.r.progress); \
 	if (code_) \
 		return failed(t, #call, code_); \
 } while (0)
@@ -357,9 +359,11 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		ss_say("selftest device %d %s: not offered on this runtime", dev, name);
 		return;
 	}
+	ss_report_step("device %d, %s: %s", dev, name, at);
 	ok = prepare(&t, options, backing);
 	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
 		at = steps[i].name;
+		ss_report_step("device %d, %s: %s", dev, name, at);
 		ok = steps[i].run(&t);
 	}
 	/* A step that failed may have left work behind, on memory that now goes. */
@@ -371,7 +375,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		if (t.stream[i])
 			(void)REAL(hipStreamDestroy, t.stream[i]);
 	free(t.host);
-	ss_rocm_tried(dev, backing, ok);
+	ss_rocm_selftest_result(dev, backing, ok);
 	if (ok)
 		ss_say("selftest device %d %s: passed", dev, name);
 	else
@@ -395,4 +399,5 @@ void ss_selftest(const struct ss_options *options, int devices)
 		best = ss_rocm_best(dev, &why);
 		ss_say("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
 	}
+	ss_report_step("what follows the self-test");
 }

@@ -7,8 +7,8 @@
 #include <link.h>
 
 #include "core/core.h"
-#include "driver/guard.h"
-#include "driver/resolve.h"
+#include "driver/rocm/guard.h"
+#include "driver/rocm/resolve.h"
 #include "shim/entries.h"
 
 #define SS_EXPORT __attribute__((visibility("default")))

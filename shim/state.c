@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/bypass.h"
 #include "shim/report.h"
 #include "shim/shim.h"
@@ -35,7 +35,7 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 
 int ss_device_count(void)
 {
-	return ss_rocm.devices;
+	return ss_rocm_devices;
 }
 
 void ss_unusual_add(int more)
@@ -124,6 +124,7 @@ __attribute__((destructor)) static void fini(void)
 		return;
 	if (ss_options.stats)
 		ss_stats_print(ss_core, ss_out());
+	ss_report_totals(ss_core);
 	fflush(ss_out());
 }
 

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/bypass.h"
 #include "shim/shim.h"
 

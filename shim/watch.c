@@ -8,7 +8,7 @@
  */
 #include <time.h>
 
-#include "driver/rocm.h"
+#include "driver/rocm/rocm.h"
 #include "shim/import.h"
 
 /* 7.x follows a handle without asking whether it is one: garbage, and streams that
@@ -83,7 +83,7 @@ void ss_stream_leaves(hipStream_t stream, struct ss_timeline *tl)
 	 * behind it: then its work must be over while there is nothing to join. */
 	if (ss_timeline_retire(ss_core, tl) && !ss_capture_live())
 		(void)REAL(hipStreamSynchronize, stream);
-	ss_rocm_stream_gone(stream);
+	ss_rocm_stream_destroyed(stream);
 	ss_pin_drain(stream);
 }
 

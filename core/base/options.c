@@ -287,6 +287,15 @@ void ss_options_print(FILE *out, bool markdown) {
 	}
 }
 
+bool ss_options_row(size_t i, struct ss_option_row *out) {
+	if (i >= ARRAY_LEN(table)) {
+		return false;
+	}
+	*out = (struct ss_option_row){ table[i].name, type_text(&table[i]), table[i].def,
+		table[i].help };
+	return true;
+}
+
 static void option_format(const struct ss_options *opt, const struct option *o, char *out,
 		size_t size) {
 	const void *field = (const char *)opt + o->offset;

@@ -46,6 +46,13 @@ bool ss_amount_parse(const char *text, struct ss_amount *out);
 uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);
 /* The table for `somashim options` (and README). markdown: as a table. */
 void ss_options_print(FILE *out, bool markdown);
+/* One row of the table as text. `values` is "auto|hip|hsa|vmm" or names a type; `def` is ""
+ * for an option without a default. The strings are static. */
+struct ss_option_row {
+	const char *name, *values, *def, *help;
+};
+/* False if there is no row `i`. */
+bool ss_options_row(size_t i, struct ss_option_row *out);
 /* One line per option that differs from its default. */
 void ss_options_print_changed(const struct ss_options *opt, FILE *out);
 

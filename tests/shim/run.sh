@@ -36,6 +36,38 @@ says 0 'NOT LOADED: .*static is linked statically' "$static"
 SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
 SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3
 
+# One sentence says what the pools did, in terms that need no manual.
+says 0 '^somashim: 24 device calls became [0-9,]*; 2\.0 MiB in use at most, [0-9.]* MiB held\.$' "$app" 6
+says 0 '^somashim: 4,000 device calls became ' "$app" 1000
+says 0 '; in the largest process 2\.0 MiB in use' sh -c "'$app' 3; '$app' 3"
+says 0 'not used' /bin/true
+grep -q 'device calls' "$dir/err" && fail "calls of a program that made none"
+
+# In a job, rank 0 speaks for all, and another rank only if it was not served.
+for rank in OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK FLUX_TASK_RANK SLURM_PROCID; do
+	env $rank=1 "$somashim" run "$app" 3 >"$dir/out" 2>"$dir/err" || fail "$rank=1"
+	grep -q '^somashim: ' "$dir/err" && fail "$rank=1: not silent"
+	env $rank=1 "$somashim" run true 2>"$dir/err"
+	grep -q '^somashim: rank 1 (on .*): not used' "$dir/err" || fail "$rank=1: not served, and silent"
+	env $rank=0 "$somashim" run "$app" 3 >"$dir/out" 2>"$dir/err" || fail "$rank=0"
+	grep -q '^somashim: rank 0 (on .*): used in 1 process' "$dir/err" || fail "$rank=0: silent"
+done
+# mpirun in a Slurm job; one table of statistics.
+SLURM_PROCID=0 OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_LOCAL_RANK=2 "$somashim" run true 2>"$dir/err"
+grep -q '^somashim: rank 5 (local rank 2 on ' "$dir/err" || fail "the rank of Slurm, not of mpirun"
+for rank in 0 1; do
+	env -u SOMASHIM_STATS PMI_RANK=$rank "$somashim" run sh -c 'echo "stats=$SOMASHIM_STATS"' \
+		>"$dir/out" 2>/dev/null
+	grep -q "^stats=$([ $rank = 1 ] || echo 1)\$" "$dir/out" || fail "rank $rank: $(cat "$dir/out")"
+done
+
+# A profiler that starts the program with an LD_PRELOAD of its own is named.
+printf '#!/bin/sh\nLD_PRELOAD= LD_AUDIT= exec "$@"\n' >"$dir/rocprof-compute"
+chmod +x "$dir/rocprof-compute"
+says 0 'rocprof-compute may have replaced LD_PRELOAD: start it first' "$dir/rocprof-compute" "$app" 3
+ROCPROFSYS_MODE=trace says 0 'rocprof-sys may have replaced LD_PRELOAD' /bin/true
+ROCPROFSYS_MODE=trace says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
+
 # A log that cannot be written is no secret, and one that can be is a log.
 SOMASHIM_JOURNAL="$dir" says 0 "cannot open SOMASHIM_JOURNAL $dir: Is a directory" "$app" 3
 SOMASHIM_LOG="$dir" says 0 "cannot open SOMASHIM_LOG $dir: Is a directory" "$app" 3
