@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "shim/report.h"
+#include "shim/process/report.h"
 
 /* Beside this binary in a build tree and in an installation that was moved; the
  * configured place is the last resort. */

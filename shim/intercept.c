@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "driver/rocm.h"
-#include "shim/import.h"
+#include "shim/share/import.h"
 
 /* ---- hipMalloc ---------------------------------------------------------- */
 

@@ -424,7 +424,7 @@ unsigned ss_buffer_number_of(const struct ss_block_info *b);
 /* Tries every backing on every device and says what works. */
 void ss_selftest(const struct ss_options *options, int devices);
 
-/* ---- mappings.c (more of it in shim/import.h) --------------------------- */
+/* ---- mappings.c (more of it in shim/share/import.h) --------------------------- */
 
 /* The block of another process that this points into, where it is not all that the
  * runtime has mapped there: sets base, size and device of *out. */

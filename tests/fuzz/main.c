@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/card.h"
-#include "shim/handle.h"
+#include "shim/share/pool_descriptor.h"
+#include "shim/share/handle.h"
 
 #define ROUNDS 200000
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/card.h"
-#include "shim/mappings.h"
+#include "shim/share/pool_descriptor.h"
+#include "shim/share/mappings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

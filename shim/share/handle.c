@@ -37,7 +37,7 @@
  */
 #include <string.h>
 
-#include "shim/handle.h"
+#include "shim/share/handle.h"
 
 #define VERSION 1ull
 #define FRAME (2ull << 20)

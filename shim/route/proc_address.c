@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "shim/report.h"
+#include "shim/process/report.h"
 #include "shim/shim.h"
 
 /* Deprecated or not, they must be there. */

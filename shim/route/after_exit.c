@@ -8,7 +8,7 @@
  * No call into HIP but the one that was asked for: the runtime may have gone. In a child
  * the core is not asked either, since its locks may be held by threads that are not there.
  */
-#include "shim/import.h"
+#include "shim/share/import.h"
 
 #define PASS(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 

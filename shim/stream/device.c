@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls about a device as a whole: synchronize, reset, peers. No lock. */
 #include "driver/rocm.h"
-#include "shim/import.h"
+#include "shim/share/import.h"
 
 static struct ss_token device_begin(void)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/hash.h"
-#include "shim/import.h"
+#include "shim/share/import.h"
 
 _Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
 

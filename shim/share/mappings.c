@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/mappings.h"
+#include "shim/share/mappings.h"
 
 struct block {
 	size_t offset, size;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/report.h"
+#include "shim/process/report.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

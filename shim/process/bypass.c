@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "driver/object.h"
-#include "shim/bypass.h"
-#include "shim/report.h"
+#include "shim/process/bypass.h"
+#include "shim/process/report.h"
 #include "shim/shim.h"
 
 struct walk {

@@ -3,7 +3,7 @@
 #ifndef SS_SHIM_IMPORT_H
 #define SS_SHIM_IMPORT_H
 
-#include "shim/handle.h"
+#include "shim/share/handle.h"
 #include "shim/shim.h"
 
 /* Names a block that is being exported; the runtime is asked once per segment. */

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/card.h"
-#include "shim/import.h"
+#include "shim/share/pool_descriptor.h"
+#include "shim/share/import.h"
 
 _Static_assert(sizeof(hipMemPoolPtrExportData) == SS_HANDLE_BYTES, "hipMemPoolPtrExportData");
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "driver/rocm.h"
-#include "shim/bypass.h"
-#include "shim/report.h"
+#include "shim/process/bypass.h"
+#include "shim/process/report.h"
 #include "shim/shim.h"
 
 _Atomic int ss_state, ss_unusual = 1;

@@ -26,7 +26,7 @@
 
 #include "core/thread.h"
 #include "driver/rocm.h"
-#include "shim/bypass.h"
+#include "shim/process/bypass.h"
 #include "shim/shim.h"
 
 /* Waits skipped, waits that somebody has begun to make good, and that are made good, per

@@ -19,10 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/bypass.h"
-#include "shim/report.h"
+#include "shim/process/bypass.h"
+#include "shim/process/report.h"
 #include "shim/shim.h"
-#include "shim/table.h"
+#include "shim/route/api_table.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -41,7 +41,7 @@ static const struct { const char *name; unsigned at; void *ours; } slots[] = {
 };
 
 /* Every entry has its place in the table, but for the C++ names: where this does not
- * compile, shim/table.h lacks one (hip_api_trace.hpp has its position). */
+ * compile, shim/route/api_table.h lacks one (hip_api_trace.hpp has its position). */
 enum {
 #define T(name, at) HAS_##name,
 	SS_TABLE(T)
@@ -49,7 +49,7 @@ enum {
 	HAS_SS_EXT_MODULE_LAUNCH, HAS_SS_HCC_MODULE_LAUNCH, HAS_ALL
 };
 #define E(kind, extra, name, node, since, params, args) + (HAS_##name < HAS_ALL)
-_Static_assert((0 SS_ENTRIES(E)) == HAS_ALL, "shim/table.h has what shim/entries.h lacks");
+_Static_assert((0 SS_ENTRIES(E)) == HAS_ALL, "shim/route/api_table.h has what shim/entries.h lacks");
 #undef E
 
 #define SLOTS (sizeof(slots) / sizeof(slots[0]))

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "core/hash.h"
-#include "shim/import.h"
+#include "shim/share/import.h"
 
 #define DETACHED ((hipError_t)916) /* hipErrorStreamDetached */
 #define AT_ONCE 32 /* streams of one context that a synchronization looks at */

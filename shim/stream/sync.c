@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "driver/rocm.h"
-#include "shim/import.h"
+#include "shim/share/import.h"
 
 /* 7.x follows a handle without asking whether it is one: garbage, and streams that
  * are gone, crash in most calls (observed on 7.2.4). There the answer that other

@@ -3,7 +3,7 @@
 #ifndef SS_SHIM_MAPPINGS_H
 #define SS_SHIM_MAPPINGS_H
 
-#include "shim/import.h"
+#include "shim/share/import.h"
 
 enum ss_via {
 	SS_VIA_HANDLE, /* hipIpcOpenMemHandle: closed by hipIpcCloseMemHandle */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "driver/rocm.h"
-#include "shim/bypass.h"
+#include "shim/process/bypass.h"
 #include "shim/shim.h"
 
 int ss_current_device(hipError_t *err)

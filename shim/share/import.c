@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/import.h"
-#include "shim/mappings.h"
+#include "shim/share/import.h"
+#include "shim/share/mappings.h"
 
 /* ---- what a close waits for --------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/report.h"
+#include "shim/process/report.h"
 
 union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));
 
