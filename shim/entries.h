@@ -114,55 +114,55 @@
 	E(HOT, 0, hipMallocAsync, 501, 502, \
 	  (void **ptr, size_t size, hipStream_t stream), (ptr, size, stream)) \
 	E(HOT, 0, hipFreeAsync, 501, 502, (void *ptr, hipStream_t stream), (ptr, stream)) \
-	E(OWN, 0, hipMallocFromPoolAsync, 501, 502, \
+	E(GUARD, 0, hipMallocFromPoolAsync, 501, 502, \
 	  (void **ptr, size_t size, hipMemPool_t pool, hipStream_t stream), \
 	  (ptr, size, pool, stream)) \
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	/* Asks hipMemGetInfo when it fails, and means the device. */ \
-	E(TRY, ss_device_of_prop(prop), hipMemCreate, 501, 502, \
+	E(RETRY, ss_device_of_prop(prop), hipMemCreate, 501, 502, \
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
 	  (handle, size, prop, flags)) \
 	/* ---- other memory of the device: again.c ---- */ \
 	E(SERVE, 0, hipMallocManaged, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(TRY, HERE, hipMallocArray, 402, 502, \
+	E(RETRY, HERE, hipMallocArray, 402, 502, \
 	  (hipArray_t *array, const hipChannelFormatDesc *desc, size_t width, size_t height, \
 	   unsigned int flags), \
 	  (array, desc, width, height, flags)) \
-	E(TRY, HERE, hipMalloc3DArray, 402, 502, \
+	E(RETRY, HERE, hipMalloc3DArray, 402, 502, \
 	  (hipArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int flags), \
 	  (array, desc, extent, flags)) \
-	E(TRY, HERE, hipArrayCreate, 402, 502, \
+	E(RETRY, HERE, hipArrayCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY_DESCRIPTOR *desc), (array, desc)) \
-	E(TRY, HERE, hipArray3DCreate, 402, 502, \
+	E(RETRY, HERE, hipArray3DCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *desc), (array, desc)) \
-	E(TRY, HERE, hipMallocMipmappedArray, 402, 502, \
+	E(RETRY, HERE, hipMallocMipmappedArray, 402, 502, \
 	  (hipMipmappedArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int levels, unsigned int flags), \
 	  (array, desc, extent, levels, flags)) \
-	E(TRY, HERE, hipMipmappedArrayCreate, 402, 502, \
+	E(RETRY, HERE, hipMipmappedArrayCreate, 402, 502, \
 	  (hipMipmappedArray_t *array, HIP_ARRAY3D_DESCRIPTOR *desc, unsigned int levels), \
 	  (array, desc, levels)) \
 	/* Code and its variables lie there, too. */ \
-	E(TRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
+	E(RETRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
 	  (module, path)) \
-	E(TRY, HERE, hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
+	E(RETRY, HERE, hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
 	  (module, image)) \
-	E(TRY, HERE, hipModuleLoadDataEx, 402, 502, \
+	E(RETRY, HERE, hipModuleLoadDataEx, 402, 502, \
 	  (hipModule_t *module, const void *image, unsigned int count, \
 	   hipJitOption *options, void **values), \
 	  (module, image, count, options, values)) \
-	E(TRY, HERE, hipModuleLoadFatBinary, 701, 702, \
+	E(RETRY, HERE, hipModuleLoadFatBinary, 701, 702, \
 	  (hipModule_t *module, const void *image), (module, image)) \
-	E(TRY, HERE, hipLibraryLoadData, 702, 702, \
+	E(RETRY, HERE, hipLibraryLoadData, 702, 702, \
 	  (SS_LIBRARY *library, const void *code, hipJitOption *jit, void **jit_values, \
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, code, jit, jit_values, jit_count, options, values, count)) \
-	E(TRY, HERE, hipLibraryLoadFromFile, 702, 702, \
+	E(RETRY, HERE, hipLibraryLoadFromFile, 702, 702, \
 	  (SS_LIBRARY *library, const char *path, hipJitOption *jit, void **jit_values, \
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
@@ -174,26 +174,26 @@
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_ALLOC_PARAMS *params), \
 	  (node, graph, deps, count, params)) \
-	E(TRY, HERE, hipGraphInstantiate, 403, 502, \
+	E(RETRY, HERE, hipGraphInstantiate, 403, 502, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, hipGraphNode_t *bad, char *log, \
 	   size_t size), \
 	  (exec, graph, bad, log, size)) \
-	E(TRY, HERE, hipGraphInstantiateWithFlags, 405, 502, \
+	E(RETRY, HERE, hipGraphInstantiateWithFlags, 405, 502, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags), \
 	  (exec, graph, flags)) \
-	E(TRY, HERE, hipGraphInstantiateWithParams, 601, 604, \
+	E(RETRY, HERE, hipGraphInstantiateWithParams, 601, 604, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, SS_GRAPH_PARAMS *params), \
 	  (exec, graph, params)) \
-	E(START, stream, hipGraphUpload, 503, 507, \
+	E(GRAPH, stream, hipGraphUpload, 503, 507, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
-	E(START, stream, hipGraphLaunch, 403, 502, \
+	E(GRAPH, stream, hipGraphLaunch, 403, 502, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
-	E(START, ss_spt(stream), hipGraphLaunch_spt, 503, 507, \
+	E(GRAPH, ss_spt_stream(stream), hipGraphLaunch_spt, 503, 507, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
 	/* ---- host memory that is none: host.c ---- */ \
-	E(LATE, 0, hipHostFree, 402, 502, (void *ptr), (ptr)) \
-	E(LATE, 0, hipFreeHost, 402, 502, (void *ptr), (ptr)) \
-	E(LATE, 0, hipHostUnregister, 402, 502, (void *ptr), (ptr)) \
+	E(ALWAYS, 0, hipHostFree, 402, 502, (void *ptr), (ptr)) \
+	E(ALWAYS, 0, hipFreeHost, 402, 502, (void *ptr), (ptr)) \
+	E(ALWAYS, 0, hipHostUnregister, 402, 502, (void *ptr), (ptr)) \
 	/* ---- pitched: pitch.c ---- */ \
 	E(SERVE, 0, hipMallocPitch, 402, 502, \
 	  (void **ptr, size_t *pitch, size_t width, size_t height), \
@@ -208,62 +208,62 @@
 	/* ---- pools: pools.c ---- */ \
 	E(SERVE, 0, hipMemPoolCreate, 501, 502, \
 	  (hipMemPool_t *pool, const hipMemPoolProps *props), (pool, props)) \
-	E(OWN, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
-	E(OWN, 0, hipMemPoolSetAttribute, 501, 502, \
+	E(GUARD, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
+	E(GUARD, 0, hipMemPoolSetAttribute, 501, 502, \
 	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
-	E(OWN, 0, hipMemPoolGetAttribute, 501, 502, \
+	E(GUARD, 0, hipMemPoolGetAttribute, 501, 502, \
 	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
-	E(OWN, 0, hipMemPoolTrimTo, 501, 502, (hipMemPool_t pool, size_t keep), (pool, keep)) \
-	E(OWN, 0, hipMemPoolSetAccess, 501, 502, \
+	E(GUARD, 0, hipMemPoolTrimTo, 501, 502, (hipMemPool_t pool, size_t keep), (pool, keep)) \
+	E(GUARD, 0, hipMemPoolSetAccess, 501, 502, \
 	  (hipMemPool_t pool, const hipMemAccessDesc *list, size_t count), \
 	  (pool, list, count)) \
-	E(OWN, 0, hipMemPoolGetAccess, 501, 502, \
+	E(GUARD, 0, hipMemPoolGetAccess, 501, 502, \
 	  (hipMemAccessFlags *flags, hipMemPool_t pool, hipMemLocation *location), \
 	  (flags, pool, location)) \
 	E(SERVE, 0, hipDeviceGetDefaultMemPool, 501, 502, (hipMemPool_t *pool, int dev), \
 	  (pool, dev)) \
 	E(SERVE, 0, hipDeviceGetMemPool, 501, 502, (hipMemPool_t *pool, int dev), (pool, dev)) \
-	E(OWN, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
+	E(GUARD, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
 	E(SERVE, 0, hipMemGetMemPool, 702, 715, \
 	  (hipMemPool_t *pool, hipMemLocation *where, hipMemAllocationType type), \
 	  (pool, where, type)) \
-	E(OWN, 0, hipMemSetMemPool, 702, 715, \
+	E(GUARD, 0, hipMemSetMemPool, 702, 715, \
 	  (hipMemLocation *where, hipMemAllocationType type, hipMemPool_t pool), \
 	  (where, type, pool)) \
-	E(OWN, 0, hipMemPoolExportToShareableHandle, 501, 502, \
+	E(GUARD, 0, hipMemPoolExportToShareableHandle, 501, 502, \
 	  (void *handle, hipMemPool_t pool, hipMemAllocationHandleType type, \
 	   unsigned int flags), \
 	  (handle, pool, type, flags)) \
-	E(OWN, 0, hipMemPoolImportFromShareableHandle, 501, 502, \
+	E(GUARD, 0, hipMemPoolImportFromShareableHandle, 501, 502, \
 	  (hipMemPool_t *pool, void *handle, hipMemAllocationHandleType type, \
 	   unsigned int flags), \
 	  (pool, handle, type, flags)) \
-	E(OWN, 0, hipMemPoolExportPointer, 501, 502, \
+	E(GUARD, 0, hipMemPoolExportPointer, 501, 502, \
 	  (hipMemPoolPtrExportData *data, void *ptr), (data, ptr)) \
-	E(OWN, 0, hipMemPoolImportPointer, 501, 502, \
+	E(GUARD, 0, hipMemPoolImportPointer, 501, 502, \
 	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
 	E(SERVE, 0, hipDeviceGetAttribute, 402, 502, \
 	  (int *value, hipDeviceAttribute_t attr, int dev), (value, attr, dev)) \
 	/* ---- what a pointer is: pointer.c ---- */ \
-	E(LATE, 0, hipPointerGetAttributes, 402, 502, \
+	E(ALWAYS, 0, hipPointerGetAttributes, 402, 502, \
 	  (hipPointerAttribute_t *out, const void *ptr), (out, ptr)) \
-	E(LATE, 0, hipPointerGetAttribute, 500, 502, \
+	E(ALWAYS, 0, hipPointerGetAttribute, 500, 502, \
 	  (void *data, hipPointer_attribute attr, hipDeviceptr_t ptr), (data, attr, ptr)) \
-	E(LATE, 0, hipDrvPointerGetAttributes, 500, 502, \
+	E(ALWAYS, 0, hipDrvPointerGetAttributes, 500, 502, \
 	  (unsigned int count, hipPointer_attribute *attrs, void **data, hipDeviceptr_t ptr), \
 	  (count, attrs, data, ptr)) \
-	E(LATE, 0, hipPointerSetAttribute, 402, 507, \
+	E(ALWAYS, 0, hipPointerSetAttribute, 402, 507, \
 	  (const void *value, hipPointer_attribute attr, hipDeviceptr_t ptr), \
 	  (value, attr, ptr)) \
-	E(LATE, 0, hipMemGetAddressRange, 402, 502, \
+	E(ALWAYS, 0, hipMemGetAddressRange, 402, 502, \
 	  (hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr), (base, size, ptr)) \
-	E(LATE, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
+	E(ALWAYS, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
 	/* ---- sharing between processes: ipc.c, import.c ---- */ \
-	E(OWN, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
+	E(GUARD, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
 	  (handle, ptr)) \
 	E(SERVE, 0, hipIpcOpenMemHandle, 402, 502, \
 	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
-	E(LATE, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
+	E(ALWAYS, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
 	/* ---- bounds.c ---- */ \
 	E(SERVE, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
 	E(SERVE, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
@@ -340,7 +340,7 @@
 	  (hipEvent_t event, hipStream_t stream, unsigned int flags), (event, stream, flags)) \
 	E(HOT, 0, hipEventQuery, 402, 502, (hipEvent_t event), (event)) \
 	E(HOT, 0, hipEventSynchronize, 402, 502, (hipEvent_t event), (event)) \
-	E(LOOK, 0, hipEventElapsedTime, 402, 502, \
+	E(QUERY, 0, hipEventElapsedTime, 402, 502, \
 	  (float *ms, hipEvent_t start, hipEvent_t stop), (ms, start, stop)) \
 	E(WATCH, 0, hipIpcGetEventHandle, 402, 502, \
 	  (hipIpcEventHandle_t *handle, hipEvent_t event), (handle, event)) \
@@ -379,7 +379,7 @@
 	  (hipGraphNode_t node, hipEvent_t event), (node, event)) \
 	E(WATCH, 0, hipGraphExecEventRecordNodeSetEvent, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipEvent_t event), (exec, node, event)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipGraphAddHostNode, 405, 502, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipGraphAddHostNode, 405, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipHostNodeParams *params), \
 	  (node, graph, deps, count, params)) \
@@ -409,7 +409,7 @@
 	E(WATCH, 0, hipDeviceEnablePeerAccess, 402, 502, (int peer, unsigned int flags), \
 	  (peer, flags)) \
 	E(PASS, 0, hipDeviceDisablePeerAccess, 402, 502, (int peer), (peer)) \
-	E(NOTE, SS_SEEN_PEER, hipCtxEnablePeerAccess, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_PEER, hipCtxEnablePeerAccess, 402, 502, \
 	  (hipCtx_t peer, unsigned int flags), (peer, flags)) \
 	E(PASS, 0, hipCtxDisablePeerAccess, 402, 502, (hipCtx_t peer), (peer)) \
 	/* ---- stream capture: capture.c ---- */ \
@@ -428,29 +428,29 @@
 	E(PASS, 0, hipThreadExchangeStreamCaptureMode, 500, 502, (hipStreamCaptureMode *mode), \
 	  (mode)) \
 	/* ---- who else may look at the device: debt.c ---- */ \
-	E(NOTE, SS_SEEN_PINNED, hipHostMalloc, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipHostMalloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(NOTE, SS_SEEN_PINNED, hipHostAlloc, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipHostAlloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(NOTE, SS_SEEN_PINNED, hipMallocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
-	E(NOTE, SS_SEEN_PINNED, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
-	E(NOTE, SS_SEEN_PINNED, hipHostRegister, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipMallocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipHostRegister, 402, 502, \
 	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc, 503, 507, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipLaunchHostFunc, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc_spt, 503, 507, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipLaunchHostFunc_spt, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipStreamAddCallback, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipStreamAddCallback, 402, 502, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipStreamAddCallback_spt, 503, 507, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipStreamAddCallback_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(NOTE, SS_SEEN_IPC, hipMemExportToShareableHandle, 501, 502, \
+	E(OBSERVER, SS_OBSERVER_IPC, hipMemExportToShareableHandle, 501, 502, \
 	  (void *handle, hipMemGenericAllocationHandle_t memory, \
 	   hipMemAllocationHandleType type, unsigned long long flags), \
 	  (handle, memory, type, flags)) \
-	E(NOTE, SS_SEEN_IPC, hipMemGetHandleForAddressRange, 605, 702, \
+	E(OBSERVER, SS_OBSERVER_IPC, hipMemGetHandleForAddressRange, 605, 702, \
 	  (void *handle, hipDeviceptr_t ptr, size_t size, SS_RANGE_TYPE type, \
 	   unsigned long long flags), \
 	  (handle, ptr, size, type, flags)) \
@@ -462,7 +462,7 @@
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_spt(stream), hipLaunchKernel_spt, 502, 502, \
+	E(QUEUE, ss_spt_stream(stream), hipLaunchKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
@@ -470,7 +470,7 @@
 	  (const void *function, dim3 grid, dim3 block, void **args, unsigned int shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_spt(stream), hipLaunchCooperativeKernel_spt, 502, 502, \
+	E(QUEUE, ss_spt_stream(stream), hipLaunchCooperativeKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, uint32_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
@@ -486,7 +486,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_box(p, stream), hipMemcpy3DAsync, 402, 502, \
+	E(CHECK, ss_box_exceeds(p, stream), hipMemcpy3DAsync, 402, 502, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(FILL, 1, hipMemsetAsync, 402, 502, \
@@ -499,17 +499,17 @@
 	E(WATCH, 0, hipMemset3DAsync, 402, 502, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
-	E(COPY, ss_spt(stream), hipMemcpyAsync_spt, 502, 502, \
+	E(COPY, ss_spt_stream(stream), hipMemcpyAsync_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
 	E(WATCH, 0, hipMemcpy2DAsync_spt, 503, 507, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_box(p, ss_spt(stream)), hipMemcpy3DAsync_spt, 503, 507, \
+	E(CHECK, ss_box_exceeds(p, ss_spt_stream(stream)), hipMemcpy3DAsync_spt, 503, 507, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
 	  (void *dst, int value, size_t size, hipStream_t stream), \
 	  (dst, value, size, stream)) \
 	E(WATCH, 0, hipMemset2DAsync_spt, 503, 507, \
@@ -547,19 +547,19 @@
 	E(COPY, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
-	E(MOVE, stream, hipStreamWaitValue32, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWaitValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags, uint32_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(MOVE, stream, hipStreamWaitValue64, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWaitValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags, uint64_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(MOVE, stream, hipStreamWriteValue32, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWriteValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(MOVE, stream, hipStreamWriteValue64, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWriteValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(MOVE, stream, hipStreamBatchMemOp, 604, 604, \
+	E(QUEUE_ANY, stream, hipStreamBatchMemOp, 604, 604, \
 	  (hipStream_t stream, unsigned int count, SS_MEM_OPS *ops, unsigned int flags), \
 	  (stream, count, ops, flags)) \
 	E(QUEUE, stream, hipSignalExternalSemaphoresAsync, 403, 502, \
@@ -570,30 +570,30 @@
 	  (const hipExternalSemaphore_t *list, \
 	   const hipExternalSemaphoreWaitParams *params, unsigned int count, hipStream_t stream), \
 	  (list, params, count, stream)) \
-	E(BOUND, ss_beyond_one(stream, ptr, size), hipMemPrefetchAsync, 402, 502, \
+	E(CHECK, ss_range_exceeds(stream, ptr, size), hipMemPrefetchAsync, 402, 502, \
 	  (const void *ptr, size_t size, int dev, hipStream_t stream), \
 	  (ptr, size, dev, stream)) \
-	E(BOUND, ss_beyond_one(stream, ptr, size), hipMemPrefetchAsync_v2, 701, 702, \
+	E(CHECK, ss_range_exceeds(stream, ptr, size), hipMemPrefetchAsync_v2, 701, 702, \
 	  (const void *ptr, size_t size, hipMemLocation where, unsigned int flags, \
 	   hipStream_t stream), \
 	  (ptr, size, where, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipMemPrefetchBatchAsync, 702, 715, \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), hipMemPrefetchBatchAsync, 702, 715, \
 	  (void **list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
 	   size_t places, unsigned long long flags, hipStream_t stream), \
 	  (list, sizes, count, where, which, places, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipMemDiscardBatchAsync, 702, 715, \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), hipMemDiscardBatchAsync, 702, 715, \
 	  (void **list, size_t *sizes, size_t count, unsigned long long flags, hipStream_t stream), \
 	  (list, sizes, count, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipDrvMemDiscardBatchAsync, 702, 715, \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), hipDrvMemDiscardBatchAsync, 702, 715, \
 	  (hipDeviceptr_t *list, size_t *sizes, size_t count, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (list, sizes, count, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), \
 	  hipMemDiscardAndPrefetchBatchAsync, 702, 715, \
 	  (void **list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
 	   size_t places, unsigned long long flags, hipStream_t stream), \
 	  (list, sizes, count, where, which, places, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), \
 	  hipDrvMemDiscardAndPrefetchBatchAsync, 702, 715, \
 	  (hipDeviceptr_t *list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
 	   size_t places, unsigned long long flags, hipStream_t stream), \
@@ -604,50 +604,50 @@
 	E(QUEUE, stream, hipMemMapArrayAsync, 501, 502, \
 	  (hipArrayMapInfo *list, unsigned int count, hipStream_t stream), \
 	  (list, count, stream)) \
-	E(BOUND, ss_beyond_one(stream, dst, size), \
+	E(CHECK, ss_range_exceeds(stream, dst, size), \
 	  hipMemcpyAtoHAsync, 602, 604, \
 	  (void *dst, hipArray_t src, size_t offset, size_t size, hipStream_t stream), \
 	  (dst, src, offset, size, stream)) \
-	E(BOUND, ss_beyond_one(stream, src, size), \
+	E(CHECK, ss_range_exceeds(stream, src, size), \
 	  hipMemcpyHtoAAsync, 602, 604, \
 	  (hipArray_t dst, size_t offset, const void *src, size_t size, hipStream_t stream), \
 	  (dst, offset, src, size, stream)) \
-	E(BOUND, ss_beyond_one(stream, src, size), \
+	E(CHECK, ss_range_exceeds(stream, src, size), \
 	  hipMemcpyToSymbolAsync, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(stream, dst, size), \
+	E(CHECK, ss_range_exceeds(stream, dst, size), \
 	  hipMemcpyFromSymbolAsync, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), src, size), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), src, size), \
 	  hipMemcpyToSymbolAsync_spt, 503, 507, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), dst, size), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), \
 	  hipMemcpyFromSymbolAsync_spt, 503, 507, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, src, size), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, src, size), \
 	  hipMemcpyToSymbol_spt, 502, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, size), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, size), \
 	  hipMemcpyFromSymbol_spt, 502, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
-	E(BOUND, ss_beyond_2d(p, stream), hipMemcpyParam2DAsync, 402, 502, \
+	E(CHECK, ss_2d_exceeds(p, stream), hipMemcpyParam2DAsync, 402, 502, \
 	  (const hip_Memcpy2D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, ss_beyond_3d(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
+	E(CHECK, ss_3d_exceeds(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
 	  (const HIP_MEMCPY3D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, ss_beyond_peers(p, NULL), hipMemcpy3DPeer, 701, 702, (SS_PEER_COPY *p), (p)) \
-	E(BOUND, ss_beyond_peers(p, stream), hipMemcpy3DPeerAsync, 701, 702, \
+	E(CHECK, ss_peer_copy_exceeds(p, NULL), hipMemcpy3DPeer, 701, 702, (SS_PEER_COPY *p), (p)) \
+	E(CHECK, ss_peer_copy_exceeds(p, stream), hipMemcpy3DPeerAsync, 701, 702, \
 	  (SS_PEER_COPY *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(WATCH, 0, hipMemcpyBatchAsync, 701, 702, \
@@ -658,37 +658,37 @@
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
-	E(BOUND, ss_beyond_one(stream, src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(stream, src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArrayAsync, 403, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(stream, dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(stream, dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArrayAsync, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArrayAsync_spt, 503, 507, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArrayAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArray_spt, 502, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArray_spt, 502, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, size), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, size), \
 	  hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
@@ -696,7 +696,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
-	E(BOUND, ss_beyond_box(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
+	E(CHECK, ss_box_exceeds(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
 	  (const struct hipMemcpy3DParms *p), \
 	  (p)) \
 	E(WATCH, 0, hipMemsetD2D8Async, 701, 702, \
@@ -711,32 +711,32 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(BOUND, ss_beyond_one(NULL, src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(NULL, src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(BOUND, ss_beyond_one(NULL, dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(NULL, dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArray, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyToArray, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, x, y, src, size, kind)) \
-	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyFromArray, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyFromArray, 402, 502, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
-	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyDtoA, 602, 604, \
+	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyDtoA, 602, 604, \
 	  (hipArray_t dst, size_t offset, hipDeviceptr_t src, size_t size), \
 	  (dst, offset, src, size)) \
-	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyAtoD, 602, 604, \
+	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyAtoD, 602, 604, \
 	  (hipDeviceptr_t dst, hipArray_t src, size_t offset, size_t size), \
 	  (dst, src, offset, size)) \
-	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyToSymbol, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyToSymbol, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyFromSymbol, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyFromSymbol, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
 	E(PASS, 0, hipGetChannelDesc, 402, 502, \
@@ -749,19 +749,19 @@
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
 	   void **params), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params)) \
-	E(QUEUE, ss_streams_in(config, 1, 0, 32), hipLaunchKernelExC, 605, 702, \
+	E(QUEUE, ss_streams_used(config, 1, 0, 32), hipLaunchKernelExC, 605, 702, \
 	  (const SS_LAUNCH_CONFIG *config, const void *function, void **args), \
 	  (config, function, args)) \
-	E(QUEUE, ss_streams_in(config, 1, 0, 32), hipDrvLaunchKernelEx, 605, 702, \
+	E(QUEUE, ss_streams_used(config, 1, 0, 32), hipDrvLaunchKernelEx, 605, 702, \
 	  (const SS_DRV_LAUNCH_CONFIG *config, hipFunction_t f, void **params, void **extra), \
 	  (config, f, params, extra)) \
-	E(QUEUE, ss_streams_in(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_streams_in(list, (unsigned)count, 56, 48), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_streams_in(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
+	E(QUEUE, ss_streams_used(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
 	  (SS_LAUNCH_LIST *list, unsigned int count, unsigned int flags), \
 	  (list, count, flags)) \
 	/* ---- copies that wait, or are done by graphs ---- */ \
@@ -784,43 +784,43 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipMemcpy3D, 402, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipMemcpy3D, 402, 502, \
 	  (const struct hipMemcpy3DParms *p), (p)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipGraphAddMemcpyNode, 403, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipGraphAddMemcpyNode, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipMemcpy3DParms *p), \
 	  (node, graph, deps, count, p)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipGraphMemcpyNodeSetParams, 404, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipGraphMemcpyNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemcpy3DParms *p), (node, p)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipGraphExecMemcpyNodeSetParams, 405, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipGraphExecMemcpyNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p), (exec, node, p)) \
-	E(BOUND, ss_beyond_rows(p), hipGraphAddMemsetNode, 403, 502, \
+	E(CHECK, ss_memset_exceeds(p), hipGraphAddMemsetNode, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipMemsetParams *p), \
 	  (node, graph, deps, count, p)) \
-	E(BOUND, ss_beyond_rows(p), hipGraphMemsetNodeSetParams, 404, 502, \
+	E(CHECK, ss_memset_exceeds(p), hipGraphMemsetNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemsetParams *p), (node, p)) \
-	E(BOUND, ss_beyond_rows(p), hipGraphExecMemsetNodeSetParams, 405, 502, \
+	E(CHECK, ss_memset_exceeds(p), hipGraphExecMemsetNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *p), (exec, node, p)) \
-	E(BOUND, ss_beyond_2d(p, NULL), hipMemcpyParam2D, 402, 502, \
+	E(CHECK, ss_2d_exceeds(p, NULL), hipMemcpyParam2D, 402, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
-	E(BOUND, ss_beyond_2d(p, NULL), hipDrvMemcpy2DUnaligned, 403, 502, \
+	E(CHECK, ss_2d_exceeds(p, NULL), hipDrvMemcpy2DUnaligned, 403, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphAddMemcpyNode, 506, 604, \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphAddMemcpyNode, 506, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const HIP_MEMCPY3D *p, hipCtx_t ctx), \
 	  (node, graph, deps, count, p, ctx)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphMemcpyNodeSetParams, 600, 604, \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphMemcpyNodeSetParams, 600, 604, \
 	  (hipGraphNode_t node, const HIP_MEMCPY3D *p), (node, p)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphExecMemcpyNodeSetParams, 602, 604, \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphExecMemcpyNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const HIP_MEMCPY3D *p, hipCtx_t ctx), \
 	  (exec, node, p, ctx)) \
-	E(BOUND, ss_beyond_fill(p), hipDrvGraphAddMemsetNode, 506, 604, \
+	E(CHECK, ss_drv_memset_exceeds(p), hipDrvGraphAddMemsetNode, 506, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const SS_DRV_FILL *p, hipCtx_t ctx), \
 	  (node, graph, deps, count, p, ctx)) \
-	E(BOUND, ss_beyond_fill(p), hipDrvGraphExecMemsetNodeSetParams, 602, 604, \
+	E(CHECK, ss_drv_memset_exceeds(p), hipDrvGraphExecMemsetNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const SS_DRV_FILL *p, hipCtx_t ctx), \
 	  (exec, node, p, ctx)) \
 	E(COPY, NULL, hipGraphAddMemcpyNode1D, 403, 502, \

@@ -24,7 +24,7 @@ static hipError_t malloc_guard(void)
 }
 
 /* hipMalloc and everything that is one inside. */
-hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
+hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 {
 	enum ss_status status;
 	hipError_t err;
@@ -37,16 +37,16 @@ hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
 	if (guarded && ss_capture_live()) {
 		err = malloc_guard();
 		if (err != hipSuccess)
-			return ss_said(err);
+			return ss_result(err);
 	}
 	if (!size) {
 		*ptr = NULL;
-		return ss_said(hipSuccess);
+		return ss_result(hipSuccess);
 	}
 	dev = ss_current_device(&err);
 	if (dev < 0)
-		return ss_said(err);
-	only = ss_only_holds(dev);
+		return ss_result(err);
+	only = ss_debt_allowed(dev);
 	if (!only)
 		status = ss_alloc_classic(ss_core, dev, size, &p);
 	else if (likely(ss_hit_only_alloc(ss_core, dev, size, &p)))
@@ -54,32 +54,32 @@ hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
 	else
 		status = ss_alloc_only(ss_core, ss_timeline_null(ss_core, dev), size, &p);
 	if (only)
-		ss_only_used(dev);
+		ss_debt_confirm(dev);
 	if (likely(status == SS_OK)) {
 		*ptr = p;
-		return ss_said(hipSuccess);
+		return ss_result(hipSuccess);
 	}
 	/* The runtime may still find a place for the exact size; and if not, the
 	 * error is its own. Not past a limit that the user set, though. */
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
-	return ss_said(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
+	return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
 }
 
 static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 {
 	if (unlikely(ss_pass(SS_SERVE)))
 		return ss_real.hipMalloc ? ss_real.hipMalloc(ptr, size) : ss_real_missing();
-	return ss_alloc_here(ptr, size, true);
+	return ss_malloc(ptr, size, true);
 }
 
 hipError_t do_hipMalloc(void **ptr, size_t size)
 {
 	/* The one device there is, and one timeline. */
-	if (ss_usual() && likely(ptr && ss_rocm.devices == 1) &&
-	    (ss_only_holds_now(0) || ss_only_holds(0)) &&
+	if (ss_fast_path() && likely(ptr && ss_rocm.devices == 1) &&
+	    (ss_debt_allowed_now(0) || ss_debt_allowed(0)) &&
 	    likely(ss_hit_only_alloc(ss_core, 0, size, ptr))) {
-		ss_only_used(0);
+		ss_debt_confirm(0);
 		return hipSuccess;
 	}
 	return malloc_long(ptr, size);
@@ -89,10 +89,10 @@ SS_HOT(hipMalloc)
 hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 {
 	if (flags != hipDeviceMallocDefault) {
-		ss_seen(-1, SS_SEEN_FINE);
-		return ss_said(REAL_AGAIN(-1, hipExtMallocWithFlags, ptr, size, flags));
+		ss_observer_add(-1, SS_OBSERVER_FINE);
+		return ss_result(REAL_RETRY(-1, hipExtMallocWithFlags, ptr, size, flags));
 	}
-	return ss_alloc_here(ptr, size, false);
+	return ss_malloc(ptr, size, false);
 }
 
 /* ---- hipFree ------------------------------------------------------------ */
@@ -101,7 +101,7 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 
 /* As SyncAllStreams in the runtime: the null stream, which joins the blocking
  * ones (also those of other threads), then each non-blocking one. */
-hipError_t ss_sync_streams(int dev)
+hipError_t ss_wait_streams(int dev)
 {
 	void *few[STREAMS_AT_ONCE], **list = few;
 	size_t n, max = STREAMS_AT_ONCE;
@@ -116,12 +116,12 @@ hipError_t ss_sync_streams(int dev)
 			return hipErrorOutOfMemory;
 	}
 	for (size_t i = 0; i < n && err == hipSuccess; i++) {
-		struct ss_pin *pin = ss_pin_stream(list[i]);
+		struct ss_stream_pin *pin = ss_stream_pin(list[i]);
 
 		if (!pin)
 			continue; /* destroyed meanwhile: its retirement tells */
 		err = REAL(hipStreamSynchronize, list[i]);
-		ss_unpin_stream(pin);
+		ss_stream_unpin(pin);
 	}
 	if (list != few)
 		free(list);
@@ -132,16 +132,16 @@ hipError_t ss_sync_streams(int dev)
 static bool wait_for_device(int dev, struct ss_token *t)
 {
 	bool distrusted = ss_distrusted(ss_core);
-	struct ss_switch s;
+	struct ss_device_switch s;
 	hipError_t err;
 
-	if (!ss_switch_open(&s, dev))
+	if (!ss_device_switch(&s, dev))
 		return false;
 	*t = distrusted ? ss_device_sync_begin(ss_core, dev)
 			: ss_streams_sync_begin(ss_core, dev);
 	/* With a stream about that nobody saw, only the device knows them all. */
-	err = distrusted ? REAL(hipDeviceSynchronize) : ss_sync_streams(dev);
-	ss_switch_close(&s);
+	err = distrusted ? REAL(hipDeviceSynchronize) : ss_wait_streams(dev);
+	ss_device_restore(&s);
 	if (err == hipSuccess)
 		return true;
 	ss_sync_end(ss_core, t, false, false);
@@ -155,15 +155,15 @@ static hipError_t wait_by_page(int dev)
 {
 	hipError_t err = hipSuccess;
 	void *page = NULL;
-	struct ss_switch s;
+	struct ss_device_switch s;
 
-	if (!ss_switch_open(&s, dev))
+	if (!ss_device_switch(&s, dev))
 		return err;
 	if (REAL(hipExtMallocWithFlags, &page, 4096, hipDeviceMallocDefault) == hipSuccess)
 		err = REAL(hipFree, page);
 	else if (!ss_capture_live())
 		err = REAL(hipDeviceSynchronize);
-	ss_switch_close(&s);
+	ss_device_restore(&s);
 	return err;
 }
 
@@ -189,7 +189,7 @@ static hipError_t relaxed(hipError_t (*wait)(int), int dev)
 	return err;
 }
 
-hipError_t ss_wait_inside(int dev)
+hipError_t ss_wait_in_runtime(int dev)
 {
 	return relaxed(wait_by_page, dev);
 }
@@ -203,17 +203,17 @@ static hipError_t free_here(void *ptr, int dev, bool async)
 
 	/* The memory goes with the process. */
 	if (ss_exiting())
-		return ss_waits_late() ? wait_inside(dev) : hipSuccess;
-	if (!ss_scarce(ss_core, dev) && ss_only_owe(dev)) {
+		return ss_exit_waits() ? wait_inside(dev) : hipSuccess;
+	if (!ss_scarce(ss_core, dev) && ss_debt_add(dev)) {
 		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
-		ss_only_used(dev);
-		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+		ss_debt_confirm(dev);
+		return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 	}
 	if (ss_capture_live()) {
 		hipError_t err = async ? relaxed(wait_inside, dev) : wait_inside(dev);
 
 		if (err != hipSuccess)
-			return ss_said(err);
+			return ss_result(err);
 	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
 		waited = wait_for_device(dev, &t);
 	}
@@ -222,7 +222,7 @@ static hipError_t free_here(void *ptr, int dev, bool async)
 		return ss_fail(ss_status_error(status));
 	if (waited)
 		ss_freed_idle(ss_core, dev);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 /* Nobody's, or the runtime's. */
@@ -234,7 +234,7 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 		return err;
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
-	return ss_said(REAL(hipFree, ptr));
+	return ss_result(REAL(hipFree, ptr));
 }
 
 static __attribute__((noinline)) hipError_t free_long(void *ptr)
@@ -244,8 +244,8 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 
 	if (unlikely(ss_pass(SS_LATE)))
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : ss_real_missing();
-	if (unlikely(atomic_load(&ss_shared_here)) && ss_share_unref(ptr))
-		return ss_said(hipSuccess);
+	if (unlikely(atomic_load(&ss_self_imports)) && ss_self_import_release(ptr))
+		return ss_result(hipSuccess);
 	status = ptr ? ss_where(ss_core, ptr, &dev) : SS_ERR_FOREIGN;
 	if (likely(status == SS_OK))
 		return free_here(ptr, dev, false);
@@ -256,10 +256,10 @@ hipError_t do_hipFree(void *ptr)
 {
 	int dev;
 
-	if (ss_usual() && likely(!atomic_load(&ss_shared_here))) {
-		dev = ss_hit_only_free(ss_core, ptr, ss_only_owe_now, ss_only_owe);
+	if (ss_fast_path() && likely(!atomic_load(&ss_self_imports))) {
+		dev = ss_hit_only_free(ss_core, ptr, ss_debt_add_now, ss_debt_add);
 		if (likely(dev >= 0)) {
-			ss_only_used(dev);
+			ss_debt_confirm(dev);
 			return hipSuccess;
 		}
 	}
@@ -280,7 +280,7 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
 			      : ss_alloc_current(ss_core, tl, size, &p);
 	*ptr = p; /* NULL for nothing, and where it failed */
-	return likely(status == SS_OK) ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
 /* A null stream that some capturing stream joins cannot order anything; the
@@ -297,7 +297,7 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 {
 	if (size && atomic_load(&ss_captures_blocking) && !ss_timeline_capturing(tl)) {
 		*err = null_beside_capture(tl) ? hipErrorStreamCaptureImplicit :
-		       ss_capture_refuses(ss_timeline_device(tl)) ?
+		       ss_capture_refuses_alloc(ss_timeline_device(tl)) ?
 		       hipErrorStreamCaptureUnsupported : hipSuccess;
 		if (*err != hipSuccess) {
 			*err = ss_fail(*err);
@@ -309,8 +309,8 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 	    ss_pool_current(ss_core, ss_timeline_device(tl)))
 		return false;
 	if (ss_timeline_capturing(tl))
-		ss_graph_wants(ss_timeline_device(tl), size);
-	*err = ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size, stream));
+		ss_graph_memory_add(ss_timeline_device(tl), size);
+	*err = ss_result(REAL_RETRY(ss_timeline_device(tl), hipMallocAsync, ptr, size, stream));
 	return true;
 }
 
@@ -341,7 +341,7 @@ static int malloc_async(void **ptr, size_t size, void *native)
 
 hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
 {
-	/* Of what stands between a call and a hit, the core knows the rest: ss_unusual. */
+	/* Of what stands between a call and a hit, the core knows the rest: ss_slow_reasons. */
 	if (ss_tls_clear() && likely(ptr))
 		return (hipError_t)ss_hit_alloc(ptr, size, stream, hits_core(), malloc_async);
 	return (hipError_t)malloc_async(ptr, size, stream);
@@ -360,7 +360,7 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	if (!ss_pool_from_handle(ss_core, handle)) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
-		return ss_said(REAL_AGAIN(ss_device_of(stream), hipMallocFromPoolAsync, ptr, size,
+		return ss_result(REAL_RETRY(ss_device_of(stream), hipMallocFromPoolAsync, ptr, size,
 					  handle, stream));
 	}
 	tl = ss_stream(stream, &err);
@@ -370,8 +370,8 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 		/* The runtime does not know our pool; the node comes from the
 		 * graph memory of the device anyway. */
 		if (ss_timeline_capturing(tl)) {
-			ss_graph_wants(ss_timeline_device(tl), size);
-			return ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size,
+			ss_graph_memory_add(ss_timeline_device(tl), size);
+			return ss_result(REAL_RETRY(ss_timeline_device(tl), hipMallocAsync, ptr, size,
 						  stream));
 		}
 		if (null_beside_capture(tl))
@@ -397,7 +397,7 @@ hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream)
 	     SS_Q_CHECK_FREE_ASYNC) &&
 	    REAL(hipMemPtrGetInfo, ptr, &size) != hipSuccess)
 		return ss_fail(hipErrorInvalidValue);
-	return ss_said(REAL(hipFreeAsync, ptr, stream));
+	return ss_result(REAL(hipFreeAsync, ptr, stream));
 }
 
 static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream, int dev)
@@ -426,7 +426,7 @@ static int free_async(void *ptr, void *native)
 	/* Before the runtime looks at the stream, in every release. */
 	if (unlikely(!ptr))
 		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue)
-					       : ss_said(hipSuccess);
+					       : ss_result(hipSuccess);
 	if (ss_exiting()) {
 		if (ss_lookup(ss_core, ptr, &info))
 			return info.classic ? free_here(ptr, info.device, true) : hipSuccess;
@@ -441,17 +441,17 @@ static int free_async(void *ptr, void *native)
 		if (ss_timeline_capturing(tl)) {
 			if (ss_lookup(ss_core, ptr, &info))
 				return ss_fail(hipErrorInvalidValue);
-			return ss_said(REAL(hipFreeAsync, ptr, stream));
+			return ss_result(REAL(hipFreeAsync, ptr, stream));
 		}
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
 	}
-	if (unlikely(atomic_load_explicit(&ss_shared_here, memory_order_relaxed)) &&
-	    ss_share_unref(ptr))
-		return ss_said(hipSuccess);
+	if (unlikely(atomic_load_explicit(&ss_self_imports, memory_order_relaxed)) &&
+	    ss_self_import_release(ptr))
+		return ss_result(hipSuccess);
 	status = ss_free_async(ss_core, ptr, tl);
 	if (likely(status == SS_OK))
-		return ss_said(hipSuccess);
+		return ss_result(hipSuccess);
 	return free_rare(ptr, status, stream, ss_timeline_device(tl));
 }
 
@@ -474,7 +474,7 @@ hipError_t do_hipMemGetInfo(size_t *free_bytes, size_t *total)
 
 	err = REAL(hipMemGetInfo, &f, &t);
 	if (err != hipSuccess)
-		return ss_said(err);
+		return ss_result(err);
 	fa = f;
 	ta = t;
 	dev = ss_current_device(&err);
@@ -484,5 +484,5 @@ hipError_t do_hipMemGetInfo(size_t *free_bytes, size_t *total)
 		*free_bytes = fa;
 	if (total)
 		*total = ta;
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }

@@ -49,11 +49,11 @@ static inline bool ss_pass(enum ss_entry_kind kind)
 /* Nothing stands between a call and the usual case: not while a capture is live, nor
  * while an error of ours is remembered, nor if the program ever made a pool of the runtime
  * its current one. */
-extern _Atomic int ss_unusual SS_HIDDEN; /* captures, and one more for each other reason */
-void ss_unusual_add(int more);
-static inline bool ss_usual(void)
+extern _Atomic int ss_slow_reasons SS_HIDDEN; /* captures, and one more for each other reason */
+void ss_slow_reasons_add(int more);
+static inline bool ss_fast_path(void)
 {
-	return likely(!atomic_load_explicit(&ss_unusual, memory_order_acquire)) && ss_tls_clear();
+	return likely(!atomic_load_explicit(&ss_slow_reasons, memory_order_acquire)) && ss_tls_clear();
 }
 
 static inline bool ss_exiting(void)
@@ -63,7 +63,7 @@ static inline bool ss_exiting(void)
 
 /* Nothing is served any more, but blocks and pools of ours are about: the program is going,
  * or this is a forked child. */
-static inline bool ss_late(void)
+static inline bool ss_serving_ended(void)
 {
 	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
 
@@ -71,7 +71,7 @@ static inline bool ss_late(void)
 }
 
 /* exit() has begun, but the runtime is sure to be there still: hipFree waits. */
-bool ss_waits_late(void);
+bool ss_exit_waits(void);
 
 /* ---- real.c: the functions that we stand in front of -------------------- */
 
@@ -105,22 +105,22 @@ hipError_t ss_real_missing(void);
 #define SS_HOT(name) \
 	extern __typeof__(do_##name) name \
 		__attribute__((alias("do_" #name), visibility("default")));
-#define SS_HANDLER_OWN(name, params) \
+#define SS_HANDLER_GUARD(name, params) \
 	hipError_t do_##name params; \
-	hipError_t late_##name params;
-#define SS_HANDLER_LATE(name, params) hipError_t do_##name params;
+	hipError_t after_exit_##name params;
+#define SS_HANDLER_ALWAYS(name, params) hipError_t do_##name params;
 #define SS_HANDLER_WATCH(name, params) hipError_t do_##name params;
 #define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;
-#define SS_HANDLER_NOTE(name, params)
+#define SS_HANDLER_OBSERVER(name, params)
 #define SS_HANDLER_PASS(name, params)
 #define SS_HANDLER_QUEUE(name, params)
-#define SS_HANDLER_MOVE(name, params)
+#define SS_HANDLER_QUEUE_ANY(name, params)
 #define SS_HANDLER_COPY(name, params)
 #define SS_HANDLER_FILL(name, params)
-#define SS_HANDLER_BOUND(name, params)
-#define SS_HANDLER_LOOK(name, params)
-#define SS_HANDLER_TRY(name, params)
-#define SS_HANDLER_START(name, params)
+#define SS_HANDLER_CHECK(name, params)
+#define SS_HANDLER_QUERY(name, params)
+#define SS_HANDLER_RETRY(name, params)
+#define SS_HANDLER_GRAPH(name, params)
 #define SS_HANDLER(kind, name, params) SS_HANDLER_##kind(name, params)
 #define E(kind, extra, name, node, since, params, args) SS_HANDLER(kind, name, params)
 SS_ENTRIES(E)
@@ -139,10 +139,10 @@ hipError_t ss_fail(hipError_t err);
 /* An application's call succeeded, or failed in the runtime on its own: up to 6.x that
  * replaces the last error. A failure takes this thread off the fast paths, until the
  * next success of ours has been heard of. */
-hipError_t ss_said_slow(hipError_t err);
-static inline hipError_t ss_said(hipError_t err)
+hipError_t ss_result_slow(hipError_t err);
+static inline hipError_t ss_result(hipError_t err)
 {
-	return likely(!(ss_tls.error | (int)err)) ? err : ss_said_slow(err);
+	return likely(!(ss_tls.error | (int)err)) ? err : ss_result_slow(err);
 }
 hipError_t ss_status_error(enum ss_status status);
 
@@ -152,7 +152,7 @@ hipError_t ss_status_error(enum ss_status status);
 
 /* -1 and *err if there is none. */
 int ss_current_device(hipError_t *err);
-struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err);
+struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err);
 /* The timeline behind a handle; NULL and *err for a handle that is none. */
 static inline struct ss_timeline *ss_stream(hipStream_t stream, hipError_t *err)
 {
@@ -160,23 +160,23 @@ static inline struct ss_timeline *ss_stream(hipStream_t stream, hipError_t *err)
 
 	if (likely((uintptr_t)stream > 2))
 		tl = ss_timeline_find(ss_core, stream);
-	return likely(tl != NULL) ? tl : ss_stream_special(stream, err);
+	return likely(tl != NULL) ? tl : ss_stream_slow(stream, err);
 }
 /* For watched calls: NULL where the real call is going to complain anyway. */
-static inline struct ss_timeline *ss_stream_quiet(hipStream_t stream)
+static inline struct ss_timeline *ss_stream_or_null(hipStream_t stream)
 {
 	hipError_t err;
 
 	return ss_stream(stream, &err);
 }
 /* hipStreamPerThread is what a null handle means to a _spt entry. */
-static inline hipStream_t ss_spt(hipStream_t stream)
+static inline hipStream_t ss_spt_stream(hipStream_t stream)
 {
 	return stream ? stream : SS_PER_THREAD;
 }
-void ss_stream_entered(hipStream_t stream, unsigned int flags, int dev);
+void ss_stream_register(hipStream_t stream, unsigned int flags, int dev);
 /* It is about to be destroyed, or to become unusable: `tl` ends. */
-void ss_stream_leaves(hipStream_t stream, struct ss_timeline *tl);
+void ss_stream_retire(hipStream_t stream, struct ss_timeline *tl);
 /* 916 for a stream whose execution context was destroyed, else hipSuccess. */
 hipError_t ss_context_detached(hipStream_t stream);
 void ss_context_forget(hipStream_t stream);
@@ -185,11 +185,11 @@ void ss_context_forget(hipStream_t stream);
 static inline void ss_stream_used(hipStream_t stream)
 {
 	if ((uintptr_t)stream > 1)
-		(void)ss_stream_quiet(stream);
+		(void)ss_stream_or_null(stream);
 }
 /* The same for `count` structures of `size` bytes, with a stream `at` bytes in each. Returns
  * NULL, a stream that is known. */
-hipStream_t ss_streams_in(const void *list, unsigned int count, size_t size, size_t at);
+hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, size_t at);
 /* mappings.c: how many bytes from ptr on belong to the block of another process that it points
  * into; 0 where it points beside all that are open there. False: it is in no such memory. */
 extern atomic_int ss_imports SS_HIDDEN; /* mappings of which we know what lies in them */
@@ -201,7 +201,7 @@ static inline bool ss_import_left(const void *ptr, uint64_t *left)
 }
 /* Would `size` bytes from ptr on leave a block of ours, or one that is open here? The runtime,
  * which refuses what leaves an allocation, knows only segments. */
-static inline bool ss_beyond(const void *ptr, size_t size)
+static inline bool ss_exceeds(const void *ptr, size_t size)
 {
 	uint64_t left;
 
@@ -209,188 +209,188 @@ static inline bool ss_beyond(const void *ptr, size_t size)
 	       unlikely(size > left);
 }
 /* The process uses another device than the first, perhaps beside it. */
-extern atomic_bool ss_abroad;
+extern atomic_bool ss_multi_device;
 /* A command on this stream uses what ptr points to; NULL: nobody knows what. */
-void ss_visit(hipStream_t stream, const void *ptr);
-static inline void ss_visit_any(hipStream_t stream)
+void ss_stream_touch(hipStream_t stream, const void *ptr);
+static inline void ss_stream_touch_unknown(hipStream_t stream)
 {
-	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed)))
-		ss_visit(stream, NULL);
+	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)))
+		ss_stream_touch(stream, NULL);
 }
 /* Would `size` bytes from ptr on, for a command on this stream, leave a block of ours? */
-static inline bool ss_beyond_on(hipStream_t stream, const void *ptr, size_t size)
+static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t size)
 {
-	if (ss_beyond(ptr, size))
+	if (ss_exceeds(ptr, size))
 		return true;
-	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed)) && ptr)
-		ss_visit(stream, ptr);
+	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && ptr)
+		ss_stream_touch(stream, ptr);
 	return false;
 }
 /* The same of a stream that may not be known yet. */
-bool ss_beyond_one(hipStream_t stream, const void *ptr, size_t size);
+bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size);
 /* From the first byte to the last of `rows` rows. */
-size_t ss_extent(size_t pitch, size_t width, size_t rows);
+size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows);
 /* Would a copy between two pointers, on `stream`, or a node's memset? */
-bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream);
-bool ss_beyond_2d(const hip_Memcpy2D *p, hipStream_t stream);
-bool ss_beyond_3d(const HIP_MEMCPY3D *p, hipStream_t stream);
-bool ss_beyond_rows(const hipMemsetParams *p);
-bool ss_beyond_fill(const void *p); /* of the driver API */
+bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream);
+bool ss_2d_exceeds(const hip_Memcpy2D *p, hipStream_t stream);
+bool ss_3d_exceeds(const HIP_MEMCPY3D *p, hipStream_t stream);
+bool ss_memset_exceeds(const hipMemsetParams *p);
+bool ss_drv_memset_exceeds(const void *p); /* of the driver API */
 /* One of a list of ranges, or a copy between two devices (hipMemcpy3DPeerParms)? */
-bool ss_beyond_list(hipStream_t stream, void *const *list, const size_t *sizes, size_t count);
-bool ss_beyond_peers(const void *p, hipStream_t stream);
+bool ss_list_exceeds(hipStream_t stream, void *const *list, const size_t *sizes, size_t count);
+bool ss_peer_copy_exceeds(const void *p, hipStream_t stream);
 /* The size of an array's element in bytes; 0: unknown. */
-size_t ss_element(hipArray_const_t array);
+size_t ss_array_element(hipArray_const_t array);
 /* From where the pitched memory begins to the last byte of a box in it. */
-size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
+size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
 /* Memsets in rows of raw HSA memory. False: the real call can do it; `sync`: one that waits. */
-struct ss_rows {
+struct ss_row_fill {
 	void *dst;
 	size_t pitch, slice, depth, element; /* slice: rows */
 	int value;
 	size_t width, height;                /* width: elements */
 };
-bool ss_rows_raw(const void *dst, bool sync);
-hipError_t ss_rows_fill(const struct ss_rows *r, hipStream_t stream);
+bool ss_row_fill_needed(const void *dst, bool sync);
+hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream);
 /* While a thread waits for a stream on its own account, the stream must not be
  * destroyed. */
-struct ss_pin;
-struct ss_pin *ss_pin_stream(hipStream_t stream);
-void ss_unpin_stream(struct ss_pin *pin);
-void ss_pin_drain(hipStream_t stream);
+struct ss_stream_pin;
+struct ss_stream_pin *ss_stream_pin(hipStream_t stream);
+void ss_stream_unpin(struct ss_stream_pin *pin);
+void ss_stream_pins_drain(hipStream_t stream);
 /* The calling thread has a timeline of its own on `dev`. */
-void ss_thread_hook(int dev);
+void ss_thread_exit_register(int dev);
 /* Waits for the calling thread's stream, which is about to go with it. False: in vain. */
 bool ss_thread_drain(int dev);
 
 /* Makes `dev` current for the calling thread until it is closed. */
-struct ss_switch { int old; bool switched; };
-bool ss_switch_open(struct ss_switch *s, int dev);
-void ss_switch_close(struct ss_switch *s);
+struct ss_device_switch { int old; bool switched; };
+bool ss_device_switch(struct ss_device_switch *s, int dev);
+void ss_device_restore(struct ss_device_switch *s);
 
 /* ---- capture.c ---------------------------------------------------------- */
 
 /* Not hot: call when ss_capture_live(). */
-bool ss_capture_event_is(hipEvent_t event);
+bool ss_capture_has_event(hipEvent_t event);
 void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl);
 void ss_capture_event_clear(hipEvent_t event);
 /* Before `tl` waits for an event that was recorded on a capturing stream. True: it was in no capture
- * yet, and is now; ss_capture_stream_gone() if the wait fails. */
+ * yet, and is now; ss_capture_drop_stream() if the wait fails. */
 bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
 /* Is hipMallocAsync on a stream of dev that is not captured an error now? */
-bool ss_capture_refuses(int dev);
+bool ss_capture_refuses_alloc(int dev);
 /* Is it an error now to make or end a pool, or to make one current? */
 bool ss_capture_forbids_pools(void);
 /* The stream is about to be destroyed, or all of a device are. */
-void ss_capture_stream_gone(struct ss_timeline *tl);
-void ss_capture_device_gone(int dev);
+void ss_capture_drop_stream(struct ss_timeline *tl);
+void ss_capture_drop_device(int dev);
 
 /* ---- debt.c ------------------------------------------------------------- */
 
 /* Who but the null stream's own work could look at the device while a hipFree
  * does not wait. Bits, set for good; a new one pays what is owed. */
-enum ss_seen {
-	SS_SEEN_STREAM = 1 << 0,   /* a stream besides the null stream */
-	SS_SEEN_UNKNOWN = 1 << 1,  /* ... that nobody saw created */
-	SS_SEEN_HOSTFUNC = 1 << 2,
-	SS_SEEN_PINNED = 1 << 3,
-	SS_SEEN_MANAGED = 1 << 4,
-	SS_SEEN_FINE = 1 << 5,
-	SS_SEEN_PEER = 1 << 6,
-	SS_SEEN_IPC = 1 << 7,
-	SS_SEEN_THREAD = 1 << 8,   /* a per-thread stream */
-	SS_SEEN_READER = 1 << 9,   /* a library that reads device memory behind HIP's back */
-	SS_SEEN_GRAPH = 1 << 10,   /* a launched graph, which may have host nodes and copies */
-	SS_SEEN_DEVICES = 1 << 11, /* a second device was current: its streams join none here */
+enum ss_observer {
+	SS_OBSERVER_STREAM = 1 << 0,   /* a stream besides the null stream */
+	SS_OBSERVER_UNKNOWN = 1 << 1,  /* ... that nobody saw created */
+	SS_OBSERVER_HOSTFUNC = 1 << 2,
+	SS_OBSERVER_PINNED = 1 << 3,
+	SS_OBSERVER_MANAGED = 1 << 4,
+	SS_OBSERVER_FINE = 1 << 5,
+	SS_OBSERVER_PEER = 1 << 6,
+	SS_OBSERVER_IPC = 1 << 7,
+	SS_OBSERVER_THREAD = 1 << 8,   /* a per-thread stream */
+	SS_OBSERVER_READER = 1 << 9,   /* a library that reads device memory behind HIP's back */
+	SS_OBSERVER_GRAPH = 1 << 10,   /* a launched graph, which may have host nodes and copies */
+	SS_OBSERVER_DEVICES = 1 << 11, /* a second device was current: its streams join none here */
 };
-void ss_seen(int dev, unsigned what); /* dev -1: all devices; before the real call */
-unsigned ss_seen_on(int dev);
+void ss_observer_add(int dev, unsigned what); /* dev -1: all devices; before the real call */
+unsigned ss_observers_on(int dev);
 /* The same for every device there may be, before the shim has started too. */
-void ss_seen_early(unsigned what);
+void ss_observer_add_early(unsigned what);
 /* dev is current: the program uses it, or will. */
-void ss_device_visited(int dev);
+void ss_device_used(int dev);
 /* May hipFree of a block on dev skip its wait, because the null stream orders all work
- * there? After using it: ss_only_used(), which pays if that ended meanwhile. */
-bool ss_only_holds(int dev);
+ * there? After using it: ss_debt_confirm(), which pays if that ended meanwhile. */
+bool ss_debt_allowed(int dev);
 /* The same, and then the debt is announced; the second as far as it can be said without a
  * call, else false. */
-bool ss_only_owe(int dev);
-bool ss_only_owe_now(int dev);
-void ss_only_ended(int dev);
+bool ss_debt_add(int dev);
+bool ss_debt_add_now(int dev);
+void ss_debt_add_and_pay(int dev);
 /* What was seen there, and whether the mode is possible at all. */
-extern _Atomic unsigned ss_seen_bits[SS_MAX_DEVICES] SS_HIDDEN;
-#define SS_ONLY_POSSIBLE (1u << 31)
+extern _Atomic unsigned ss_observers[SS_MAX_DEVICES] SS_HIDDEN;
+#define SS_DEBT_POSSIBLE (1u << 31)
 /* What the loader's list ends with if nothing was loaded since debt.c looked last; NULL: it
  * cannot be told that way. */
-extern struct link_map *_Atomic ss_looked_behind SS_HIDDEN;
-static inline bool ss_nothing_loaded(void)
+extern struct link_map *_Atomic ss_loads_last SS_HIDDEN;
+static inline bool ss_loads_none_new(void)
 {
-	const struct link_map *map = atomic_load_explicit(&ss_looked_behind, memory_order_acquire);
+	const struct link_map *map = atomic_load_explicit(&ss_loads_last, memory_order_acquire);
 
 	return likely(map && !__atomic_load_n(&map->l_next, __ATOMIC_RELAXED) &&
 		      __atomic_load_n(&_r_debug.r_version, __ATOMIC_RELAXED) == 1);
 }
-/* Is ss_only_holds() true, without a call? */
-static inline bool ss_only_holds_now(int dev)
+/* Is ss_debt_allowed() true, without a call? */
+static inline bool ss_debt_allowed_now(int dev)
 {
-	return ss_nothing_loaded() &&
-	       likely(atomic_load(&ss_seen_bits[dev]) == SS_ONLY_POSSIBLE) && !ss_capture_live();
+	return ss_loads_none_new() &&
+	       likely(atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE) && !ss_capture_live();
 }
-static inline void ss_only_used(int dev)
+static inline void ss_debt_confirm(int dev)
 {
-	if (unlikely(atomic_load(&ss_seen_bits[dev]) != SS_ONLY_POSSIBLE || ss_capture_live()))
-		ss_only_ended(dev);
+	if (unlikely(atomic_load(&ss_observers[dev]) != SS_DEBT_POSSIBLE || ss_capture_live()))
+		ss_debt_add_and_pay(dev);
 }
 void ss_debt_pay(int dev);
 /* Once, before the first use of the mode, with no lock held. */
-void ss_loads_mark(void);
-extern _Atomic uint64_t ss_owing SS_HIDDEN;
+void ss_loads_start(void);
+extern _Atomic uint64_t ss_debts_due SS_HIDDEN;
 void ss_debts_pay_slow(void);
 /* Before anything that could tell. */
 static inline void ss_debts_pay(void)
 {
-	if (unlikely(atomic_load_explicit(&ss_owing, memory_order_acquire)))
+	if (unlikely(atomic_load_explicit(&ss_debts_due, memory_order_acquire)))
 		ss_debts_pay_slow();
 }
 
 /* ---- again.c ------------------------------------------------------------ */
 
 /* The runtime's last error of this thread, before a call that may be made again. */
-int ss_again_before(void);
+int ss_retry_before(void);
 /* It found no memory on dev (-1: the current device). True: memory of ours went back
  * there, and the thread's error is `before` as if nobody had asked yet. */
-bool ss_again(int dev, int before, uint64_t *end);
+bool ss_retry(int dev, int before, uint64_t *end);
 int ss_device_of(hipStream_t stream);
 int ss_device_of_prop(const void *prop); /* of hipMemCreate */
 
 /* What `call`, a real one that asks for device memory, returns when it lacks none that is
  * idle with us. */
-#define SS_AGAIN(dev, call) __extension__({ \
-	int before_ = ss_again_before(); \
+#define SS_RETRY(dev, call) __extension__({ \
+	int before_ = ss_retry_before(); \
 	uint64_t end_ = 0; \
 	hipError_t again_; \
 	do { \
 		ss_enter(); \
 		again_ = (call); \
 		ss_leave(); \
-	} while (unlikely(again_ == hipErrorOutOfMemory) && ss_again(dev, before_, &end_)); \
+	} while (unlikely(again_ == hipErrorOutOfMemory) && ss_retry(dev, before_, &end_)); \
 	again_; })
 /* A graph node takes so many bytes (dev -1: of the current device; hipMemAllocNodeParams) when its
  * graph runs; before that there must be room, since nobody says when there is none. */
-void ss_graph_wants(int dev, uint64_t bytes);
-void ss_graph_wants_node(const void *params);
-void ss_graph_room(int dev);
-#define REAL_AGAIN(dev, name, ...) \
-	SS_AGAIN(dev, ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
+void ss_graph_memory_add(int dev, uint64_t bytes);
+void ss_graph_memory_add_node(const void *params);
+void ss_graph_memory_reserve(int dev);
+#define REAL_RETRY(dev, name, ...) \
+	SS_RETRY(dev, ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 
 /* ---- intercept.c -------------------------------------------------------- */
 
-hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded);
+hipError_t ss_malloc(void **ptr, size_t size, bool guarded);
 hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream);
 /* Waits for every stream of `dev`, the current device. */
-hipError_t ss_sync_streams(int dev);
+hipError_t ss_wait_streams(int dev);
 /* The same where nothing of ours may touch a stream: the runtime waits. */
-hipError_t ss_wait_inside(int dev);
+hipError_t ss_wait_in_runtime(int dev);
 
 /* ---- pools.c ------------------------------------------------------------ */
 
@@ -416,8 +416,8 @@ bool ss_sync_memops_any(void);
 /* False: no host memory. */
 bool ss_sync_memops_set(const struct ss_block_info *b, bool on);
 /* A BUFFER_ID that nothing else has or had; a block's own (0: no host memory). */
-unsigned ss_buffer_number(void);
-unsigned ss_buffer_number_of(const struct ss_block_info *b);
+unsigned ss_buffer_id_new(void);
+unsigned ss_buffer_id(const struct ss_block_info *b);
 
 /* ---- selftest.c --------------------------------------------------------- */
 
@@ -433,9 +433,9 @@ void ss_import_reset(int dev);
 
 /* ---- banner.c ----------------------------------------------------------- */
 
-void ss_out_open(void);
-FILE *ss_out(void);
+void ss_shim_log_open(void);
+FILE *ss_shim_log_file(void);
 void ss_banner(int devices);
-void ss_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void ss_shim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

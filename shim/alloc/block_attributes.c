@@ -107,14 +107,14 @@ bool ss_sync_memops_set(const struct ss_block_info *b, bool on)
 }
 
 /* Apart from the runtime's own, which count up from 1. */
-unsigned ss_buffer_number(void)
+unsigned ss_buffer_id_new(void)
 {
 	static atomic_uint last;
 
 	return (atomic_fetch_add(&last, 1) + 1) | 1u << 31;
 }
 
-unsigned ss_buffer_number_of(const struct ss_block_info *b)
+unsigned ss_buffer_id(const struct ss_block_info *b)
 {
 	struct remark *r;
 	unsigned number = 0;
@@ -122,7 +122,7 @@ unsigned ss_buffer_number_of(const struct ss_block_info *b)
 	pthread_mutex_lock(&lock);
 	r = find_or_add(b);
 	if (r && !r->number)
-		r->number = ss_buffer_number();
+		r->number = ss_buffer_id_new();
 	if (r)
 		number = r->number;
 	pthread_mutex_unlock(&lock);

@@ -36,9 +36,9 @@
  * either the free finds that it has begun, or what its thread enqueued before is seen by
  * that wait. */
 static _Atomic uint64_t owed[SS_MAX_DEVICES], begun[SS_MAX_DEVICES], paid[SS_MAX_DEVICES];
-_Atomic unsigned ss_seen_bits[SS_MAX_DEVICES];
+_Atomic unsigned ss_observers[SS_MAX_DEVICES];
 /* Not 0 when some device is; or was, when it was looked at last. Counts what was owed since. */
-_Atomic uint64_t ss_owing;
+_Atomic uint64_t ss_debts_due;
 
 /* ---- who can look ------------------------------------------------------- */
 
@@ -71,7 +71,7 @@ static int is_reader(struct dl_phdr_info *info, size_t size, void *arg)
  * dlmopen() loads is in another list, of which r_version speaks since glibc 2.35: it is 1
  * while there is none. Where that is not so, the clock says when to look. */
 static struct link_map *_Atomic mark;
-struct link_map *_Atomic ss_looked_behind;
+struct link_map *_Atomic ss_loads_last;
 
 static bool sees_namespaces(void)
 {
@@ -83,7 +83,7 @@ static bool sees_namespaces(void)
 	return minor >= 35 && _r_debug.r_version == 1;
 }
 
-void ss_loads_mark(void)
+void ss_loads_start(void)
 {
 	static atomic_bool once;
 	struct link_map *map = NULL;
@@ -92,7 +92,7 @@ void ss_loads_mark(void)
 	Dl_info info;
 	void *lib;
 
-	if (atomic_exchange(&once, true) || !sees_namespaces() || !dladdr(&ss_owing, &info) ||
+	if (atomic_exchange(&once, true) || !sees_namespaces() || !dladdr(&ss_debts_due, &info) ||
 	    !(slash = strrchr(info.dli_fname, '/')))
 		return;
 	if (asprintf(&path, "%.*s/libsomashim-audit.so", (int)(slash - info.dli_fname),
@@ -108,17 +108,17 @@ static __attribute__((noinline)) void look_again(void)
 {
 	struct link_map *before = atomic_load(&mark);
 	static _Atomic unsigned long long known;
-	unsigned long long loaded = ss_bypass_look();
+	unsigned long long loaded = ss_bypass_check();
 	bool reader = false;
 
 	/* Only when something was loaded since: `loaded` counts. */
 	if (atomic_load(&known) != loaded) {
 		dl_iterate_phdr(is_reader, &reader);
 		if (reader)
-			ss_seen(-1, SS_SEEN_READER);
+			ss_observer_add(-1, SS_OBSERVER_READER);
 		atomic_store(&known, loaded);
 	}
-	atomic_store_explicit(&ss_looked_behind, before, memory_order_release);
+	atomic_store_explicit(&ss_loads_last, before, memory_order_release);
 }
 
 /* Whatever was loaded lately. Walking the loader's list costs more than a hit, and so does
@@ -128,7 +128,7 @@ static void look(void)
 	static _Atomic uint64_t last;
 	uint64_t now;
 
-	if (ss_nothing_loaded())
+	if (ss_loads_none_new())
 		return;
 	now = ss_ticks();
 	if (likely(now - atomic_load_explicit(&last, memory_order_relaxed) < LOOK_TICKS))
@@ -164,16 +164,16 @@ static inline bool due(int dev)
 static void note(int dev, unsigned what)
 {
 	/* Nearly always set already: keep the line shared. */
-	if ((atomic_load(&ss_seen_bits[dev]) & what) != what)
-		atomic_fetch_or(&ss_seen_bits[dev], what);
+	if ((atomic_load(&ss_observers[dev]) & what) != what)
+		atomic_fetch_or(&ss_observers[dev], what);
 	/* Who set it may be paying still. */
 	if (unlikely(due(dev)))
 		ss_debt_pay(dev);
 }
 
-void ss_seen(int dev, unsigned what)
+void ss_observer_add(int dev, unsigned what)
 {
-	if (what & SS_SEEN_HOSTFUNC)
+	if (what & SS_OBSERVER_HOSTFUNC)
 		ss_patience_never(ss_core);
 	if (dev >= 0 && dev < SS_MAX_DEVICES) {
 		note(dev, what);
@@ -183,19 +183,19 @@ void ss_seen(int dev, unsigned what)
 		note(i, what);
 }
 
-void ss_seen_early(unsigned what)
+void ss_observer_add_early(unsigned what)
 {
 	for (int i = 0; i < SS_MAX_DEVICES; i++)
-		atomic_fetch_or(&ss_seen_bits[i], what);
+		atomic_fetch_or(&ss_observers[i], what);
 	if (!ss_pass(SS_NOTE))
 		ss_debts_pay();
 }
 
-atomic_bool ss_abroad;
+atomic_bool ss_multi_device;
 
 /* A stream of one device is ordered after none of another's, the null streams too, so a
  * wait for one device is something that a copy on another can tell. */
-void ss_device_visited(int dev)
+void ss_device_used(int dev)
 {
 	static _Atomic uint64_t visited, said; /* the second when all know */
 	uint64_t bit = 1ull << dev, all;
@@ -204,23 +204,23 @@ void ss_device_visited(int dev)
 		return;
 	all = atomic_fetch_or(&visited, bit) | bit;
 	if (dev) /* 0 is current without a call */
-		atomic_store(&ss_abroad, true);
+		atomic_store(&ss_multi_device, true);
 	if (all & (all - 1))
-		ss_seen(-1, SS_SEEN_DEVICES);
+		ss_observer_add(-1, SS_OBSERVER_DEVICES);
 	atomic_fetch_or(&said, bit);
 }
 
-void ss_visit(hipStream_t stream, const void *ptr)
+void ss_stream_touch(hipStream_t stream, const void *ptr)
 {
-	struct ss_timeline *tl = ss_stream_quiet(stream);
+	struct ss_timeline *tl = ss_stream_or_null(stream);
 
 	if (tl)
 		ss_timeline_visits(ss_core, tl, ptr);
 }
 
-unsigned ss_seen_on(int dev)
+unsigned ss_observers_on(int dev)
 {
-	return atomic_load(&ss_seen_bits[dev]) & ~SS_ONLY_POSSIBLE;
+	return atomic_load(&ss_observers[dev]) & ~SS_DEBT_POSSIBLE;
 }
 
 /* ---- the mode ----------------------------------------------------------- */
@@ -228,21 +228,21 @@ unsigned ss_seen_on(int dev)
 /* Asked once, and from then on a matter of what is seen. */
 static bool possible(int dev)
 {
-	ss_device_visited(dev);
-	if (ss_options.free_sync != SS_FREE_SYNC_AUTO || atomic_load(&ss_seen_bits[dev]) ||
+	ss_device_used(dev);
+	if (ss_options.free_sync != SS_FREE_SYNC_AUTO || atomic_load(&ss_observers[dev]) ||
 	    ss_distrusted(ss_core) || host_sees(dev))
 		return false;
-	atomic_fetch_or(&ss_seen_bits[dev], SS_ONLY_POSSIBLE);
+	atomic_fetch_or(&ss_observers[dev], SS_DEBT_POSSIBLE);
 	return true;
 }
 
 static inline bool holds(int dev)
 {
-	return likely(atomic_load(&ss_seen_bits[dev]) == SS_ONLY_POSSIBLE || possible(dev)) &&
+	return likely(atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE || possible(dev)) &&
 	       !ss_capture_live();
 }
 
-bool ss_only_holds(int dev)
+bool ss_debt_allowed(int dev)
 {
 	look();
 	return (unsigned)dev < SS_MAX_DEVICES && holds(dev);
@@ -255,11 +255,11 @@ static inline void owe(int dev)
 
 	if (more)
 		atomic_fetch_add(&owed[dev], 1);
-	if (more || !atomic_load(&ss_owing))
-		atomic_fetch_add(&ss_owing, 1);
+	if (more || !atomic_load(&ss_debts_due))
+		atomic_fetch_add(&ss_debts_due, 1);
 }
 
-bool ss_only_owe(int dev)
+bool ss_debt_add(int dev)
 {
 	look();
 	if (!holds(dev))
@@ -268,15 +268,15 @@ bool ss_only_owe(int dev)
 	return true;
 }
 
-bool ss_only_owe_now(int dev)
+bool ss_debt_add_now(int dev)
 {
-	if (!ss_only_holds_now(dev))
+	if (!ss_debt_allowed_now(dev))
 		return false;
 	owe(dev);
 	return true;
 }
 
-void ss_only_ended(int dev)
+void ss_debt_add_and_pay(int dev)
 {
 	owe(dev);
 	ss_debt_pay(dev);
@@ -285,12 +285,12 @@ void ss_only_ended(int dev)
 void ss_debt_pay(int dev)
 {
 	uint64_t due = atomic_load(&owed[dev]), old = atomic_load(&paid[dev]), last;
-	struct ss_switch s;
+	struct ss_device_switch s;
 	struct ss_token t = {0};
 	hipError_t err;
 
 	/* Paid only once the wait is over: until then others wait for themselves. */
-	if (old >= due || !ss_switch_open(&s, dev))
+	if (old >= due || !ss_device_switch(&s, dev))
 		return;
 	last = atomic_load(&begun[dev]);
 	while (last < due && !atomic_compare_exchange_weak(&begun[dev], &last, due))
@@ -304,12 +304,12 @@ void ss_debt_pay(int dev)
 	/* A synchronization enqueues a marker, which a query of another thread would
 	 * see as work in flight; an idle stream needs none. Only while it is the one
 	 * stream, or the query says nothing of those that it joins. */
-	err = atomic_load(&ss_seen_bits[dev]) == SS_ONLY_POSSIBLE && !ss_capture_live() ?
+	err = atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE && !ss_capture_live() ?
 	      REAL(hipStreamQuery, NULL) : hipErrorNotReady;
 	if (err != hipSuccess)
 		err = REAL(hipStreamSynchronize, NULL);
 	ss_sync_end(ss_core, &t, err == hipSuccess, false);
-	ss_switch_close(&s);
+	ss_device_restore(&s);
 	while (err == hipSuccess && old < due &&
 	       !atomic_compare_exchange_weak(&paid[dev], &old, due))
 		;
@@ -317,7 +317,7 @@ void ss_debt_pay(int dev)
 
 void ss_debts_pay_slow(void)
 {
-	uint64_t known = atomic_load(&ss_owing);
+	uint64_t known = atomic_load(&ss_debts_due);
 	bool any = false;
 
 	for (int i = 0; i < ss_device_count(); i++)
@@ -327,5 +327,5 @@ void ss_debts_pay_slow(void)
 		any |= due(i);
 	/* What is owed since then has counted. */
 	if (!any)
-		atomic_compare_exchange_strong(&ss_owing, &known, 0);
+		atomic_compare_exchange_strong(&ss_debts_due, &known, 0);
 }

@@ -19,12 +19,12 @@ static bool is_ours(void *ptr)
 /* The runtime frees device memory here as hipFree does. */
 hipError_t do_hipHostFree(void *ptr)
 {
-	return is_ours(ptr) ? do_hipFree(ptr) : ss_said(REAL(hipHostFree, ptr));
+	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipHostFree, ptr));
 }
 
 hipError_t do_hipFreeHost(void *ptr)
 {
-	return is_ours(ptr) ? do_hipFree(ptr) : ss_said(REAL(hipFreeHost, ptr));
+	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipFreeHost, ptr));
 }
 
 /* Part of a segment may have been registered: then the runtime knows a range that starts
@@ -40,5 +40,5 @@ hipError_t do_hipHostUnregister(void *ptr)
 	     REAL(hipMemGetAddressRange, &base, &size, (hipDeviceptr_t)ptr) != hipSuccess ||
 	     base != (hipDeviceptr_t)ptr || base == (hipDeviceptr_t)info.segment))
 		return ss_fail(hipErrorHostMemoryNotRegistered);
-	return ss_said(REAL(hipHostUnregister, ptr));
+	return ss_result(REAL(hipHostUnregister, ptr));
 }

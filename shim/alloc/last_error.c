@@ -86,7 +86,7 @@ hipError_t ss_fail(hipError_t err)
 	return err;
 }
 
-hipError_t ss_said_slow(hipError_t err)
+hipError_t ss_result_slow(hipError_t err)
 {
 	bool replaces = ss_tls.error == PLACED || ss_runtime()->major < 7;
 

@@ -17,7 +17,7 @@ void __hipRegisterManagedVar(void **module, void **pointer, void *init, const ch
 {
 	void (*real)(void **, void **, void *, const char *, size_t, unsigned) = NULL;
 
-	ss_seen_early(SS_SEEN_MANAGED);
+	ss_observer_add_early(SS_OBSERVER_MANAGED);
 	if (ss_real_resolve())
 		*(void **)&real = ss_runtime_symbol("__hipRegisterManagedVar");
 	if (real)
@@ -34,6 +34,6 @@ hipError_t do_hipModuleGetGlobal(hipDeviceptr_t *ptr, size_t *size, hipModule_t 
 	if (err == hipSuccess && ptr &&
 	    (REAL(hipPointerGetAttribute, &managed, HIP_POINTER_ATTRIBUTE_IS_MANAGED, *ptr) !=
 		     hipSuccess || managed & 0xff))
-		ss_seen(-1, SS_SEEN_MANAGED);
-	return ss_said(err);
+		ss_observer_add(-1, SS_OBSERVER_MANAGED);
+	return ss_result(err);
 }

@@ -27,7 +27,7 @@ static hipError_t pitched(void **ptr, size_t *pitch, size_t width, size_t height
 	if (!ptr || !pitch)
 		return ss_fail(hipErrorInvalidValue);
 	if (!width || !height || !depth)
-		return ss_alloc_here(ptr, 0, true);
+		return ss_malloc(ptr, 0, true);
 	unit = pitch_unit();
 	if (width > SIZE_MAX - unit)
 		return ss_fail(hipErrorInvalidValue);
@@ -35,7 +35,7 @@ static hipError_t pitched(void **ptr, size_t *pitch, size_t width, size_t height
 	if (__builtin_mul_overflow(row, height, &bytes) ||
 	    __builtin_mul_overflow(bytes, depth, &bytes))
 		return ss_fail(hipErrorOutOfMemory);
-	err = ss_alloc_here(ptr, bytes, true);
+	err = ss_malloc(ptr, bytes, true);
 	if (err == hipSuccess)
 		*pitch = row;
 	return err;

@@ -68,7 +68,7 @@ bool ss_pool_is_native(hipMemPool_t pool)
 /* Answers for a handle that is not a live pool of ours: the real call where the
  * handle is the runtime's, else the documented error. */
 #define NOT_OURS(pool, name, ...) \
-	(ss_pool_is_native(pool) ? ss_said(REAL(name, __VA_ARGS__)) \
+	(ss_pool_is_native(pool) ? ss_result(REAL(name, __VA_ARGS__)) \
 				 : ss_fail(hipErrorInvalidValue))
 
 /* Device -> the native pool that the program made current, or NULL. */
@@ -117,7 +117,7 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 		err = REAL(hipMemPoolCreate, out, given);
 		if (err == hipSuccess)
 			ss_pool_native_add(*out);
-		return ss_said(err);
+		return ss_result(err);
 	}
 	if (props.location.id >= 0 && props.location.id < ss_device_count() &&
 	    ss_capture_forbids_pools())
@@ -131,7 +131,7 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 	if (props.handle_types != hipMemHandleTypeNone)
 		ss_pool_share(pool);
 	*out = ss_pool_handle(pool);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
@@ -150,11 +150,11 @@ hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 		/* The one call that the runtime checks itself. */
 		native_drop(handle);
 		native_not_current(handle);
-		return ss_said(REAL(hipMemPoolDestroy, handle));
+		return ss_result(REAL(hipMemPoolDestroy, handle));
 	}
 	status = ss_pool_destroy(ss_core, pool);
 	ss_pool_let_go(pool);
-	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
 /* ---- attributes --------------------------------------------------------- */
@@ -190,7 +190,7 @@ hipError_t do_hipMemPoolSetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, v
 		return ss_fail(hipErrorInvalidValue);
 	status = ss_pool_set_attr(ss_core, pool, (enum ss_attr)attr, v);
 	ss_pool_let_go(pool);
-	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
 hipError_t do_hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, void *value)
@@ -215,7 +215,7 @@ hipError_t do_hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, v
 	} else {
 		memcpy(value, &v, sizeof(v));
 	}
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 hipError_t do_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep)
@@ -229,7 +229,7 @@ hipError_t do_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep)
 		return NOT_OURS(handle, hipMemPoolTrimTo, handle, keep);
 	status = ss_pool_trim(ss_core, pool, keep);
 	ss_pool_let_go(pool);
-	return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
 /* ---- access ------------------------------------------------------------- */
@@ -282,7 +282,7 @@ static hipError_t set_access(struct ss_pool *pool, const hipMemAccessDesc *list,
 			readers |= bit;
 	}
 	if (give & ~own)
-		ss_seen(ss_pool_device(pool), SS_SEEN_PEER);
+		ss_observer_add(ss_pool_device(pool), SS_OBSERVER_PEER);
 	status = ss_pool_set_access(ss_core, pool, give, take);
 	/* What the owner is told says nothing. */
 	if (status == SS_OK)
@@ -306,7 +306,7 @@ hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *l
 	else if (count)
 		err = set_access(pool, list, count, devices);
 	ss_pool_let_go(pool);
-	return err == hipSuccess ? ss_said(err) : ss_fail(err);
+	return err == hipSuccess ? ss_result(err) : ss_fail(err);
 }
 
 static hipMemAccessFlags pool_flags(const struct ss_pool *pool, int dev)
@@ -329,7 +329,7 @@ hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
 	    location->id >= ss_device_count())
 		return ss_fail(hipErrorInvalidValue);
 	*flags = pool_flags(pool, location->id);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 /* ---- which pool a device uses ------------------------------------------- */
@@ -342,9 +342,9 @@ hipError_t do_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int dev)
 		return ss_fail(hipErrorInvalidValue);
 	pool = ss_pool_default(ss_core, dev);
 	if (!pool) /* a device that is none: the version's own error */
-		return ss_said(REAL(hipDeviceGetDefaultMemPool, out, dev));
+		return ss_result(REAL(hipDeviceGetDefaultMemPool, out, dev));
 	*out = ss_pool_handle(pool);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 hipMemPool_t ss_pool_native_current(int dev)
@@ -365,12 +365,12 @@ hipError_t do_hipDeviceGetMemPool(hipMemPool_t *out, int dev)
 		return ss_fail(hipErrorInvalidValue);
 	*out = ss_pool_native_current(dev);
 	if (*out)
-		return ss_said(hipSuccess);
+		return ss_result(hipSuccess);
 	pool = ss_pool_current(ss_core, dev);
 	if (!pool)
-		return ss_said(REAL(hipDeviceGetMemPool, out, dev));
+		return ss_result(REAL(hipDeviceGetMemPool, out, dev));
 	*out = ss_pool_handle(pool);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 static hipError_t make_current(int dev, struct ss_pool *pool)
@@ -381,7 +381,7 @@ static hipError_t make_current(int dev, struct ss_pool *pool)
 	if (status != SS_OK)
 		return ss_fail(ss_status_error(status));
 	ss_pool_native_reset(dev);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 static hipError_t native_made_current(int dev, hipMemPool_t handle, hipError_t err)
@@ -389,9 +389,9 @@ static hipError_t native_made_current(int dev, hipMemPool_t handle, hipError_t e
 	if (err == hipSuccess) {
 		atomic_store(&native_current[dev], handle);
 		if (!atomic_exchange(&ss_native_current_set, true))
-			ss_unusual_add(1);
+			ss_slow_reasons_add(1);
 	}
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
@@ -427,7 +427,7 @@ hipError_t do_hipMemGetMemPool(hipMemPool_t *out, hipMemLocation *where, hipMemA
 	err = REAL(hipMemGetMemPool, out, where, type);
 	if (err == hipSuccess)
 		ss_pool_native_add(*out);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
@@ -444,7 +444,7 @@ hipError_t do_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
 			return ss_fail(hipErrorInvalidValue);
 		err = REAL(hipMemSetMemPool, where, type, handle);
 		return place_is_ours(where, type) ? native_made_current(where->id, handle, err) :
-						    ss_said(err);
+						    ss_result(err);
 	}
 	if (place_is_ours(where, type) && where->id == ss_pool_device(pool))
 		return make_current(where->id, pool);
@@ -461,5 +461,5 @@ hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int d
 
 	if (err == hipSuccess && attr == hipDeviceAttributeMemoryPoolsSupported && value)
 		*value = 1;
-	return ss_said(err);
+	return ss_result(err);
 }

@@ -8,12 +8,12 @@
 #include "driver/rocm.h"
 #include "shim/shim.h"
 
-int ss_again_before(void)
+int ss_retry_before(void)
 {
 	return ss_rocm_peek();
 }
 
-bool ss_again(int dev, int before, uint64_t *end)
+bool ss_retry(int dev, int before, uint64_t *end)
 {
 	hipError_t err;
 
@@ -40,7 +40,7 @@ static struct {
 } graphs[SS_MAX_DEVICES];
 static atomic_bool any_graph;
 
-void ss_graph_wants(int dev, uint64_t bytes)
+void ss_graph_memory_add(int dev, uint64_t bytes)
 {
 	hipError_t err;
 
@@ -53,16 +53,16 @@ void ss_graph_wants(int dev, uint64_t bytes)
 }
 
 /* hipMemAllocNodeParams: where, and how much. 5.2's header has none. */
-void ss_graph_wants_node(const void *params)
+void ss_graph_memory_add_node(const void *params)
 {
 	const struct { hipMemPoolProps props; const void *access; size_t count, bytes; } *p = params;
 
 	if (p)
-		ss_graph_wants(p->props.location.type == hipMemLocationTypeDevice ?
+		ss_graph_memory_add(p->props.location.type == hipMemLocationTypeDevice ?
 			       p->props.location.id : -1, p->bytes);
 }
 
-void ss_graph_room(int dev)
+void ss_graph_memory_reserve(int dev)
 {
 	uint64_t open, largest;
 	hipError_t err;
@@ -89,14 +89,14 @@ hipError_t do_hipDeviceSetLimit(enum hipLimit_t which, size_t size)
 
 	if (err == hipSuccess && which == hipLimitMallocHeapSize)
 		ss_give_room(ss_core, ss_current_device(&none), size, !ss_capture_live());
-	return ss_said(err);
+	return ss_result(err);
 }
 
 /* ---- where --------------------------------------------------------------- */
 
 int ss_device_of(hipStream_t stream)
 {
-	struct ss_timeline *tl = ss_stream_quiet(stream);
+	struct ss_timeline *tl = ss_stream_or_null(stream);
 
 	return tl ? ss_timeline_device(tl) : -1;
 }
@@ -112,6 +112,6 @@ int ss_device_of_prop(const void *prop)
 
 hipError_t do_hipMallocManaged(void **ptr, size_t size, unsigned int flags)
 {
-	ss_seen(-1, SS_SEEN_MANAGED);
-	return ss_said(REAL_AGAIN(-1, hipMallocManaged, ptr, size, flags));
+	ss_observer_add(-1, SS_OBSERVER_MANAGED);
+	return ss_result(REAL_RETRY(-1, hipMallocManaged, ptr, size, flags));
 }

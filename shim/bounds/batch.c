@@ -50,16 +50,16 @@ _Static_assert(sizeof(struct attributes) == sizeof(hipMemcpyAttributes) &&
 	       sizeof(struct peer_copy) == sizeof(hipMemcpy3DPeerParms), "as in the headers");
 #endif
 
-bool ss_beyond_list(hipStream_t stream, void *const *list, const size_t *sizes, size_t count)
+bool ss_list_exceeds(hipStream_t stream, void *const *list, const size_t *sizes, size_t count)
 {
 	ss_stream_used(stream);
 	for (size_t i = 0; list && sizes && i < count; i++)
-		if (ss_beyond_on(stream, list[i], sizes[i]))
+		if (ss_exceeds_on(stream, list[i], sizes[i]))
 			return true;
 	return false;
 }
 
-bool ss_beyond_peers(const void *given, hipStream_t stream)
+bool ss_peer_copy_exceeds(const void *given, hipStream_t stream)
 {
 	const struct peer_copy *p = given;
 	hipMemcpy3DParms same;
@@ -71,7 +71,7 @@ bool ss_beyond_peers(const void *given, hipStream_t stream)
 		.dstArray = p->dst_array, .dstPos = p->dst_pos, .dstPtr = p->dst,
 		.extent = p->extent,
 	};
-	return ss_beyond_box(&same, stream);
+	return ss_box_exceeds(&same, stream);
 }
 
 /* The first copy that leaves a block, or `count`. */
@@ -87,9 +87,9 @@ static size_t first_beyond(hipStream_t stream, void *const *dst, void *const *sr
 		if (attr_count && which[at] <= i)
 			flags = attrs[at].flags;
 		if (flags & (INDIRECT_SRC | INDIRECT_DST))
-			ss_visit_any(stream);
-		if (ss_beyond_on(stream, dst[i], flags & INDIRECT_DST ? sizeof(void *) : sizes[i]) ||
-		    ss_beyond_on(stream, src[i], flags & INDIRECT_SRC ? sizeof(void *) : sizes[i]))
+			ss_stream_touch_unknown(stream);
+		if (ss_exceeds_on(stream, dst[i], flags & INDIRECT_DST ? sizeof(void *) : sizes[i]) ||
+		    ss_exceeds_on(stream, src[i], flags & INDIRECT_SRC ? sizeof(void *) : sizes[i]))
 			return i;
 	}
 	return count;
@@ -111,12 +111,12 @@ hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t 
 		bad = first_beyond(stream, dst, src, sizes, count, (const void *)attrs, which,
 				   known ? attr_count : 0);
 	if (bad == count)
-		return ss_said(REAL(hipMemcpyBatchAsync, dst, src, sizes, count, attrs, which,
+		return ss_result(REAL(hipMemcpyBatchAsync, dst, src, sizes, count, attrs, which,
 				    attr_count, failed, stream));
 	if (!first && !attr_count && bad) {
 		err = REAL(hipMemcpyBatchAsync, dst, src, sizes, bad, NULL, NULL, 0, failed, stream);
 		if (err != hipSuccess)
-			return ss_said(err);
+			return ss_result(err);
 	}
 	if (failed)
 		*failed = first ? SIZE_MAX : bad;
@@ -142,12 +142,12 @@ static bool operand_set(const struct operand *o, const hipExtent *e, size_t elem
 static bool beyond(const struct box_copy *op, hipStream_t stream)
 {
 	hipMemcpy3DParms p = {.extent = op->extent};
-	size_t element = op->src.type == 2 ? ss_element(op->src.array.array) :
-			 op->dst.type == 2 ? ss_element(op->dst.array.array) : 1;
+	size_t element = op->src.type == 2 ? ss_array_element(op->src.array.array) :
+			 op->dst.type == 2 ? ss_array_element(op->dst.array.array) : 1;
 
 	return !operand_set(&op->src, &op->extent, element, &p.srcPtr, &p.srcArray) ||
 	       !operand_set(&op->dst, &op->extent, element, &p.dstPtr, &p.dstArray) ||
-	       ss_beyond_box(&p, stream);
+	       ss_box_exceeds(&p, stream);
 }
 
 /* One after the other in every release. */
@@ -162,11 +162,11 @@ hipError_t do_hipMemcpy3DBatchAsync(size_t count, SS_COPY_OPS *ops, size_t *fail
 	while (list && good < count && !beyond(&list[good], stream))
 		good++;
 	if (!list || good == count || flags)
-		return ss_said(REAL(hipMemcpy3DBatchAsync, count, ops, failed, flags, stream));
+		return ss_result(REAL(hipMemcpy3DBatchAsync, count, ops, failed, flags, stream));
 	if (good) {
 		err = REAL(hipMemcpy3DBatchAsync, good, ops, failed, flags, stream);
 		if (err != hipSuccess)
-			return ss_said(err);
+			return ss_result(err);
 	}
 	if (failed)
 		*failed = good;

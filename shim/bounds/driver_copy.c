@@ -67,7 +67,7 @@ static bool side_beyond(const struct layout *l, const struct side *s, const void
 	if (!by_device(p, s->type))
 		return false;
 	memcpy(&ptr, (const char *)p + s->device, sizeof(ptr));
-	return ss_beyond_on(stream, ptr, ss_reach(&whole, &at, &box));
+	return ss_exceeds_on(stream, ptr, ss_box_bytes(&whole, &at, &box));
 }
 
 static bool beyond(const struct layout *l, const void *p, hipStream_t stream)
@@ -76,12 +76,12 @@ static bool beyond(const struct layout *l, const void *p, hipStream_t stream)
 	return p && (side_beyond(l, &l->src, p, stream) || side_beyond(l, &l->dst, p, stream));
 }
 
-bool ss_beyond_2d(const hip_Memcpy2D *p, hipStream_t stream)
+bool ss_2d_exceeds(const hip_Memcpy2D *p, hipStream_t stream)
 {
 	return beyond(&flat, p, stream);
 }
 
-bool ss_beyond_3d(const HIP_MEMCPY3D *p, hipStream_t stream)
+bool ss_3d_exceeds(const HIP_MEMCPY3D *p, hipStream_t stream)
 {
 	return beyond(ss_runtime()->major < 6 ? &box_5 : &box_6, p, stream);
 }
@@ -94,14 +94,14 @@ struct fill_6 {
 	size_t width, height;
 };
 
-bool ss_beyond_fill(const void *p)
+bool ss_drv_memset_exceeds(const void *p)
 {
 	const struct fill_6 *f = p;
 	hipMemsetParams same;
 
 	if (!p || ss_runtime()->major > 6)
-		return ss_beyond_rows(p);
+		return ss_memset_exceeds(p);
 	same = (hipMemsetParams){.dst = f->dst, .elementSize = f->element, .pitch = f->pitch,
 				 .width = f->width, .height = f->height};
-	return ss_beyond_rows(&same);
+	return ss_memset_exceeds(&same);
 }

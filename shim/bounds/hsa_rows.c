@@ -8,7 +8,7 @@
 
 #include "shim/shim.h"
 
-bool ss_rows_raw(const void *dst, bool sync)
+bool ss_row_fill_needed(const void *dst, bool sync)
 {
 	struct ss_block_info info;
 
@@ -17,14 +17,14 @@ bool ss_rows_raw(const void *dst, bool sync)
 	       info.backing == SS_BACKING_HSA && dst != info.segment;
 }
 
-static hipError_t fill(const struct ss_rows *r, void *at, size_t count, hipStream_t stream)
+static hipError_t fill(const struct ss_row_fill *r, void *at, size_t count, hipStream_t stream)
 {
 	return r->element == 1 ? REAL(hipMemsetAsync, at, r->value, count, stream) :
 	       r->element == 2 ? REAL(hipMemsetD16Async, at, (unsigned short)r->value, count, stream) :
 				 REAL(hipMemsetD32Async, at, r->value, count, stream);
 }
 
-hipError_t ss_rows_fill(const struct ss_rows *r, hipStream_t stream)
+hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream)
 {
 	size_t rows = r->height, width = r->width, end;
 	hipPitchedPtr whole = {.pitch = r->pitch, .ysize = r->slice};
@@ -38,7 +38,7 @@ hipError_t ss_rows_fill(const struct ss_rows *r, hipStream_t stream)
 	if (r->pitch < end)
 		return ss_fail(hipErrorInvalidValue);
 	box = (hipExtent){end, rows, r->depth};
-	if (ss_beyond_on(stream, r->dst, ss_reach(&whole, &(struct hipPos){0, 0, 0}, &box)))
+	if (ss_exceeds_on(stream, r->dst, ss_box_bytes(&whole, &(struct hipPos){0, 0, 0}, &box)))
 		return ss_fail(hipErrorInvalidValue);
 	ss_stream_used(stream);
 	if (r->pitch == end) {	/* without a gap: one */
@@ -48,5 +48,5 @@ hipError_t ss_rows_fill(const struct ss_rows *r, hipStream_t stream)
 	for (size_t z = 0; z < r->depth && err == hipSuccess; z++)
 		for (size_t y = 0; y < rows && err == hipSuccess; y++)
 			err = fill(r, (char *)r->dst + (z * r->slice + y) * r->pitch, width, stream);
-	return ss_said(err);
+	return ss_result(err);
 }

@@ -29,7 +29,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 		if (ss_sync_memops(info.id))
 			return REAL_CALL;
 	} else if (!ss_import_find(dst, &info, &number)) {
-		return ss_beyond(dst, bytes) ? BAD_RANGE : REAL_CALL;
+		return ss_exceeds(dst, bytes) ? BAD_RANGE : REAL_CALL;
 	}
 	at = (size_t)((const char *)dst - (const char *)info.base);
 	/* A block is longer than what was asked for: dst may lie behind that. */
@@ -45,7 +45,7 @@ static size_t times(size_t a, size_t b)
 	return __builtin_mul_overflow(a, b, &n) ? SIZE_MAX : n;
 }
 
-size_t ss_extent(size_t pitch, size_t width, size_t rows)
+size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows)
 {
 	size_t n;
 
@@ -56,38 +56,38 @@ size_t ss_extent(size_t pitch, size_t width, size_t rows)
 
 /* What the runtime refuses anywhere but at the start of raw memory. */
 #define RAW_ROWS(sync, stream, ...) do { \
-	const struct ss_rows r_ = {__VA_ARGS__}; \
-	if (ss_rows_raw(r_.dst, sync)) \
-		return ss_rows_fill(&r_, stream); \
+	const struct ss_row_fill r_ = {__VA_ARGS__}; \
+	if (ss_row_fill_needed(r_.dst, sync)) \
+		return ss_row_fill(&r_, stream); \
 } while (0)
 
 #define IN_ROWS(bytes, dst, stream, call) do { \
-	if (ss_beyond_on(stream, dst, bytes)) \
+	if (ss_exceeds_on(stream, dst, bytes)) \
 		return ss_fail(hipErrorInvalidValue); \
 	ss_stream_used(stream); \
-	return ss_said(call); \
+	return ss_result(call); \
 } while (0)
 
 hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height,
 			       hipStream_t stream)
 {
 	RAW_ROWS(false, stream, dst, pitch, height, 1, 1, value, width, height);
-	IN_ROWS(ss_extent(pitch, width, height), dst, stream,
+	IN_ROWS(ss_rows_bytes(pitch, width, height), dst, stream,
 		REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
 }
 
 hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t width,
 				   size_t height, hipStream_t stream)
 {
-	RAW_ROWS(false, ss_spt(stream), dst, pitch, height, 1, 1, value, width, height);
-	IN_ROWS(ss_extent(pitch, width, height), dst, ss_spt(stream),
+	RAW_ROWS(false, ss_spt_stream(stream), dst, pitch, height, 1, 1, value, width, height);
+	IN_ROWS(ss_rows_bytes(pitch, width, height), dst, ss_spt_stream(stream),
 		REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
 }
 
 #define COPY_2D(stream, name, ...) do { \
-	if (ss_beyond_on(stream, src, ss_extent(spitch, width, height))) \
+	if (ss_exceeds_on(stream, src, ss_rows_bytes(spitch, width, height))) \
 		return ss_fail(hipErrorInvalidValue); \
-	IN_ROWS(ss_extent(dpitch, width, height), dst, stream, REAL(name, __VA_ARGS__)); \
+	IN_ROWS(ss_rows_bytes(dpitch, width, height), dst, stream, REAL(name, __VA_ARGS__)); \
 } while (0)
 
 hipError_t do_hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -112,20 +112,20 @@ hipError_t do_hipMemcpy2DAsync_spt(void *dst, size_t dpitch, const void *src, si
 				   size_t width, size_t height, hipMemcpyKind kind,
 				   hipStream_t stream)
 {
-	COPY_2D(ss_spt(stream), hipMemcpy2DAsync_spt, dst, dpitch, src, spitch, width, height,
+	COPY_2D(ss_spt_stream(stream), hipMemcpy2DAsync_spt, dst, dpitch, src, spitch, width, height,
 		kind, stream);
 }
 
 #define MEMSET(bytes, dst, sync, async, stream, ...) do { \
 	enum verdict v_ = judge(dst, bytes); \
 	ss_stream_used(stream); \
-	if (unlikely(atomic_load_explicit(&ss_abroad, memory_order_relaxed)) && dst) \
-		ss_visit(stream, dst); \
+	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && dst) \
+		ss_stream_touch(stream, dst); \
 	if (v_ == BAD_RANGE) \
 		return ss_fail(hipErrorInvalidValue); \
 	if (v_ == ASYNC_CALL && ss_real.async) \
-		return ss_said(REAL(async, __VA_ARGS__, stream)); \
-	return ss_said(REAL(sync, __VA_ARGS__)); \
+		return ss_result(REAL(async, __VA_ARGS__, stream)); \
+	return ss_result(REAL(sync, __VA_ARGS__)); \
 } while (0)
 
 hipError_t do_hipMemset(void *dst, int value, size_t size)
@@ -156,14 +156,14 @@ hipError_t do_hipMemsetD32(hipDeviceptr_t dst, int value, size_t count)
 hipError_t do_hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, value, width, height);
-	MEMSET(ss_extent(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
+	MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
 	       pitch, value, width, height);
 }
 
 hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
 	RAW_ROWS(true, SS_PER_THREAD, dst, pitch, height, 1, 1, value, width, height);
-	MEMSET(ss_extent(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
+	MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
 	       SS_PER_THREAD, dst, pitch, value, width, height);
 }
 
@@ -175,10 +175,10 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 		return 0;
 	if (__builtin_add_overflow(times(p->ysize, e->depth - 1), e->height, &rows))
 		return SIZE_MAX;
-	return ss_extent(p->pitch, e->width, rows);
+	return ss_rows_bytes(p->pitch, e->width, rows);
 }
 
-size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
+size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
 {
 	size_t row, rows;
 
@@ -189,23 +189,23 @@ size_t ss_reach(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent
 	    __builtin_add_overflow(rows, box->height, &rows) ||
 	    __builtin_add_overflow(at->x, box->width, &row))
 		return SIZE_MAX;
-	return ss_extent(p->pitch, row, rows);
+	return ss_rows_bytes(p->pitch, row, rows);
 }
 
-bool ss_beyond_one(hipStream_t stream, const void *ptr, size_t size)
+bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size)
 {
 	ss_stream_used(stream);
-	return ss_beyond_on(stream, ptr, size);
+	return ss_exceeds_on(stream, ptr, size);
 }
 
-size_t ss_element(hipArray_const_t array)
+size_t ss_array_element(hipArray_const_t array)
 {
 	hipChannelFormatDesc d;
 
 	return REAL(hipGetChannelDesc, &d, array) == hipSuccess ? (size_t)(d.x + d.y + d.z + d.w) / 8 : 0;
 }
 
-bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
+bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
 {
 	hipExtent box;
 
@@ -215,19 +215,19 @@ bool ss_beyond_box(const hipMemcpy3DParms *p, hipStream_t stream)
 	box = p->extent;
 	/* Beside an array the width counts its elements. */
 	if (p->srcArray || p->dstArray)
-		box.width = times(box.width, ss_element(p->srcArray ? p->srcArray : p->dstArray));
-	return (!p->srcArray && ss_beyond_on(stream, p->srcPtr.ptr, ss_reach(&p->srcPtr, &p->srcPos, &box))) ||
-	       (!p->dstArray && ss_beyond_on(stream, p->dstPtr.ptr, ss_reach(&p->dstPtr, &p->dstPos, &box)));
+		box.width = times(box.width, ss_array_element(p->srcArray ? p->srcArray : p->dstArray));
+	return (!p->srcArray && ss_exceeds_on(stream, p->srcPtr.ptr, ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
+	       (!p->dstArray && ss_exceeds_on(stream, p->dstPtr.ptr, ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
 }
 
 /* For a node the runtime also looks whether all rows, with their pitch and wherever they begin,
  * are more than the whole allocation; for a single row, too. */
-bool ss_beyond_rows(const hipMemsetParams *p)
+bool ss_memset_exceeds(const hipMemsetParams *p)
 {
 	struct ss_block_info info;
 	unsigned number;
 
-	return p && (ss_beyond(p->dst, ss_extent(p->pitch, times(p->width, p->elementSize), p->height)) ||
+	return p && (ss_exceeds(p->dst, ss_rows_bytes(p->pitch, times(p->width, p->elementSize), p->height)) ||
 		     ((ss_lookup(ss_core, p->dst, &info) || ss_import_find(p->dst, &info, &number)) &&
 		      times(p->pitch, p->height) > info.size));
 }
@@ -242,8 +242,8 @@ hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipS
 hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
 				   hipStream_t stream)
 {
-	RAW_ROWS(false, ss_spt(stream), dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
-	IN_ROWS(volume(&dst, &box), dst.ptr, ss_spt(stream),
+	RAW_ROWS(false, ss_spt_stream(stream), dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
+	IN_ROWS(volume(&dst, &box), dst.ptr, ss_spt_stream(stream),
 		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
 }
 
@@ -264,7 +264,7 @@ hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char valu
 			    size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, (int)value, width, height);
-	MEMSET(ss_extent(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
+	MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
 	       pitch, value, width, height);
 }
 
@@ -272,7 +272,7 @@ hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short va
 			     size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 2, (int)value, width, height);
-	MEMSET(ss_extent(pitch, times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
+	MEMSET(ss_rows_bytes(pitch, times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
@@ -280,7 +280,7 @@ hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int valu
 			     size_t height)
 {
 	RAW_ROWS(true, NULL, dst, pitch, height, 1, 4, (int)value, width, height);
-	MEMSET(ss_extent(pitch, times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
+	MEMSET(ss_rows_bytes(pitch, times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
@@ -289,7 +289,7 @@ hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int valu
 			     size_t height, hipStream_t stream) \
 	{ \
 		RAW_ROWS(false, stream, dst, pitch, height, 1, element, (int)value, width, height); \
-		IN_ROWS(ss_extent(pitch, times(width, element), height), dst, stream, \
+		IN_ROWS(ss_rows_bytes(pitch, times(width, element), height), dst, stream, \
 			REAL(name, dst, pitch, value, width, height, stream)); \
 	}
 MEMSET_D2D_ASYNC(hipMemsetD2D8Async, unsigned char, 1)

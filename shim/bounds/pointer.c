@@ -34,7 +34,7 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 		size = sizeof(v.b);
 		break;
 	case HIP_POINTER_ATTRIBUTE_BUFFER_ID: /* 32 bits, too few for an id of ours */
-		v.u = ss_buffer_number_of(b);
+		v.u = ss_buffer_id(b);
 		if (!v.u)
 			return false;
 		size = sizeof(v.u);
@@ -97,7 +97,7 @@ hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *pt
 
 	_Static_assert(sizeof(a) == sizeof(*out), "hipPointerAttribute_t");
 	if (!out || !lookup(ptr, &info))
-		return ss_said(REAL(hipPointerGetAttributes, out, ptr));
+		return ss_result(REAL(hipPointerGetAttributes, out, ptr));
 	if (!info.live) {
 		err = REAL(hipPointerGetAttributes, out, &nobody);
 		memcpy(&a, out, sizeof(a));
@@ -105,13 +105,13 @@ hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *pt
 			a.host_pointer = (void *)(uintptr_t)ptr;
 			memcpy(out, &a, sizeof(a));
 		}
-		return ss_said(err);
+		return ss_result(err);
 	}
 	a.type = type_device();
 	a.device = info.device;
 	a.device_pointer = (void *)(uintptr_t)ptr;
 	memcpy(out, &a, sizeof(a));
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 /* Of memory of another process: what would show that it lies in something larger. */
@@ -140,14 +140,14 @@ hipError_t do_hipPointerGetAttribute(void *data, hipPointer_attribute attr, hipD
 
 	if (!data || !lookup(ptr, &info)) {
 		if (data && imported(data, (int)attr, ptr))
-			return ss_said(hipSuccess);
-		return ss_said(REAL(hipPointerGetAttribute, data, attr, ptr));
+			return ss_result(hipSuccess);
+		return ss_result(REAL(hipPointerGetAttribute, data, attr, ptr));
 	}
 	if (!info.live)
-		return ss_said(REAL(hipPointerGetAttribute, data, attr, &nobody));
+		return ss_result(REAL(hipPointerGetAttribute, data, attr, &nobody));
 	if (attribute(data, (int)attr, &info, ptr))
-		return ss_said(hipSuccess);
-	return ss_said(REAL(hipPointerGetAttribute, data, attr, ptr));
+		return ss_result(hipSuccess);
+	return ss_result(REAL(hipPointerGetAttribute, data, attr, ptr));
 }
 
 /* Always success, in every version; a NULL in `data` crashes the real one. */
@@ -157,14 +157,14 @@ hipError_t do_hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribut
 	struct ss_block_info info;
 
 	if (!count || !attrs || !data)
-		return ss_said(REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr));
+		return ss_result(REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr));
 	if (!lookup(ptr, &info)) {
 		hipError_t err = REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr);
 
 		for (unsigned i = 0; i < count; i++)
 			if (data[i])
 				(void)imported(data[i], (int)attrs[i], ptr);
-		return ss_said(err);
+		return ss_result(err);
 	}
 	for (unsigned i = 0; i < count; i++) {
 		if (!data[i])
@@ -173,7 +173,7 @@ hipError_t do_hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribut
 			(void)REAL(hipDrvPointerGetAttributes, 1, &attrs[i], &data[i],
 				   info.live ? ptr : &nobody);
 	}
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute attr,
@@ -183,9 +183,9 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 	bool on;
 
 	if (!value || !lookup(ptr, &info))
-		return ss_said(REAL(hipPointerSetAttribute, value, attr, ptr));
+		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
 	if (!info.live || attr != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
-		return ss_said(REAL(hipPointerSetAttribute, value, attr, &nobody));
+		return ss_result(REAL(hipPointerSetAttribute, value, attr, &nobody));
 	on = *(const bool *)value;
 	if (!ss_sync_memops_set(&info, on))
 		return ss_fail(hipErrorOutOfMemory);
@@ -193,8 +193,8 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 	 * there it must be set too, for the copies that it makes, while the rest of the segment
 	 * only gets slower. */
 	if (on || !ss_sync_memops_any())
-		return ss_said(REAL(hipPointerSetAttribute, value, attr, ptr));
-	return ss_said(hipSuccess);
+		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
+	return ss_result(hipSuccess);
 }
 
 /* ---- ranges ------------------------------------------------------------- */
@@ -206,7 +206,7 @@ hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevic
 
 	if (!lookup(ptr, &info)) {
 		if (!ss_import_find(ptr, &info, &number))
-			return ss_said(REAL(hipMemGetAddressRange, base, size, ptr));
+			return ss_result(REAL(hipMemGetAddressRange, base, size, ptr));
 		info.live = true;
 	}
 	if (!base || !size)
@@ -215,7 +215,7 @@ hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevic
 		return ss_fail(hipErrorNotFound);
 	*base = info.base;
 	*size = info.size;
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 hipError_t do_hipMemPtrGetInfo(void *ptr, size_t *size)
@@ -225,11 +225,11 @@ hipError_t do_hipMemPtrGetInfo(void *ptr, size_t *size)
 
 	if (!lookup(ptr, &info)) {
 		if (!size || !ss_import_find(ptr, &info, &number))
-			return ss_said(REAL(hipMemPtrGetInfo, ptr, size));
+			return ss_result(REAL(hipMemPtrGetInfo, ptr, size));
 		info.live = true;
 	}
 	if (!info.live || !size)
 		return ss_fail(hipErrorInvalidValue);
 	*size = info.size;
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }

@@ -38,7 +38,7 @@ static ssize_t put(void *cookie, const char *text, size_t size)
 
 /* A stream of our own: stderr has no buffer, and glibc up to 2.36 makes one of 8 KiB on the stack
  * then, which may be all that the thread has. Never closed. */
-void ss_out_open(void)
+void ss_shim_log_open(void)
 {
 	static char buffer[BUFSIZ];
 	static const cookie_io_functions_t io = {.write = put};
@@ -58,17 +58,17 @@ void ss_out_open(void)
 	setvbuf(f, buffer, _IOLBF, sizeof(buffer));
 	atomic_store(&log_file, f);
 	if (err)
-		ss_say("cannot open SOMASHIM_LOG %s: %s", path, strerror(err));
+		ss_shim_log("cannot open SOMASHIM_LOG %s: %s", path, strerror(err));
 }
 
-FILE *ss_out(void)
+FILE *ss_shim_log_file(void)
 {
 	FILE *f = atomic_load(&log_file);
 
 	return f ? f : stderr;
 }
 
-void ss_say(const char *format, ...)
+void ss_shim_log(const char *format, ...)
 {
 	char line[512];
 	va_list args;
@@ -76,7 +76,7 @@ void ss_say(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	fprintf(ss_out(), "somashim: %s\n", line);
+	fprintf(ss_shim_log_file(), "somashim: %s\n", line);
 }
 
 static void say_backing(FILE *f, int dev)
@@ -128,7 +128,7 @@ void ss_banner(int devices)
 			ss_rocm_fence_kind() == SS_FENCE_SIGNAL ? "signal" : "event");
 	ss_options_print_changed(&ss_options, f);
 	fclose(f);
-	fputs(text, ss_out());
-	fflush(ss_out());
+	fputs(text, ss_shim_log_file());
+	fflush(ss_shim_log_file());
 	free(text);
 }

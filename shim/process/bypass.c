@@ -30,7 +30,7 @@ struct walk {
 	char why[512];
 };
 
-void ss_bypassed(const char *format, ...)
+void ss_bypass_report(const char *format, ...)
 {
 	static atomic_bool said;
 	char what[512];
@@ -41,18 +41,18 @@ void ss_bypassed(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	ss_say("%s: from now on event clocks and queries prove nothing, and hipFree waits", what);
+	ss_shim_log("%s: from now on event clocks and queries prove nothing, and hipFree waits", what);
 	ss_report_add(&somashim_report.r.bypassed);
 	ss_distrust(ss_core, "calls go past the shim");
 	/* Pays for the waits that were skipped while all was seen. */
-	ss_seen(-1, SS_SEEN_UNKNOWN);
+	ss_observer_add(-1, SS_OBSERVER_UNKNOWN);
 }
 
 /* ---- what an object is -------------------------------------------------- */
 
 static bool is_us(const struct dl_phdr_info *info)
 {
-	return ss_elf_holds(info, (uintptr_t)&ss_bypassed);
+	return ss_elf_holds(info, (uintptr_t)&ss_bypass_report);
 }
 
 /* A runtime also registers code objects; an interposer has no reason to. */
@@ -221,7 +221,7 @@ static int count_adds(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-unsigned long long ss_bypass_look(void)
+unsigned long long ss_bypass_check(void)
 {
 	static _Atomic unsigned long long known;
 	unsigned long long adds = 0;
@@ -233,18 +233,18 @@ unsigned long long ss_bypass_look(void)
 	dl_iterate_phdr(find_runtimes, &w);
 	if (!w.why[0] && mapped_runtimes() > 1)
 		snprintf(w.why, sizeof(w.why), "two HIP runtimes are loaded, one by dlmopen()");
-	if (ss_table_taken()) /* then the runtime's functions lead to us */
+	if (ss_api_table_taken()) /* then the runtime's functions lead to us */
 		w.runtimes = 0;
 	if (!w.why[0])
 		dl_iterate_phdr(inspect, &w);
 	if (w.why[0])
-		ss_bypassed("%s", w.why);
+		ss_bypass_report("%s", w.why);
 	/* Last, so that nobody goes on before it is known. */
 	atomic_store(&known, adds);
 	return adds;
 }
 
-bool ss_bypass_hip_here(void)
+bool ss_hip_loaded(void)
 {
 	struct walk w = {0};
 
@@ -270,7 +270,7 @@ static int find_behind(struct dl_phdr_info *info, size_t size, void *arg)
 	return is_runtime(info) ? *passed_us ? 1 : 2 : 0;
 }
 
-bool ss_bypass_hip_behind(void)
+bool ss_hip_loaded_after_us(void)
 {
 	bool passed_us = false;
 

@@ -7,16 +7,16 @@
 
 /* Looks at the loaded objects for a way past the shim, if there are new ones since the
  * last look. Returns how many were loaded, ever. */
-unsigned long long ss_bypass_look(void);
+unsigned long long ss_bypass_check(void);
 /* Is there HIP in this process at all? Nothing is started for the answer. */
-bool ss_bypass_hip_here(void);
+bool ss_hip_loaded(void);
 /* The same, and it was loaded behind us: so it was initialized before, and its destructors
  * run after what our constructor gives to atexit(). */
-bool ss_bypass_hip_behind(void);
+bool ss_hip_loaded_after_us(void);
 /* A call went past: said once. What is known by events and queries is no longer trusted. */
-void ss_bypassed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void ss_bypass_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* table.c: the runtime's exports lead to us, whoever is bound to them. */
-bool ss_table_taken(void);
+bool ss_api_table_taken(void);
 
 #endif

@@ -170,11 +170,11 @@ static bool step_gap(struct trial *t)
 /* A device that comes later reads what is there and what is made after that. */
 static bool peer_reads(struct trial *t, int peer)
 {
-	struct ss_switch s;
+	struct ss_device_switch s;
 	hipStream_t stream;
 	bool ok;
 
-	if (!ss_switch_open(&s, peer))
+	if (!ss_device_switch(&s, peer))
 		return failed(t, "the peer cannot be made current", peer);
 	ok = REAL(hipStreamCreateWithFlags, &stream, hipStreamNonBlocking) == hipSuccess;
 	if (ok) {
@@ -183,7 +183,7 @@ static bool peer_reads(struct trial *t, int peer)
 		     holds(t, t->block[2], sizes[2], 0x5a + 2, stream);
 		(void)REAL(hipStreamDestroy, stream);
 	}
-	ss_switch_close(&s);
+	ss_device_restore(&s);
 	return ok;
 }
 
@@ -354,7 +354,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 	bool ok;
 
 	if (!ss_rocm_usable(dev, backing, &why)) {
-		ss_say("selftest device %d %s: not offered on this runtime", dev, name);
+		ss_shim_log("selftest device %d %s: not offered on this runtime", dev, name);
 		return;
 	}
 	ok = prepare(&t, options, backing);
@@ -373,26 +373,26 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 	free(t.host);
 	ss_rocm_tried(dev, backing, ok);
 	if (ok)
-		ss_say("selftest device %d %s: passed", dev, name);
+		ss_shim_log("selftest device %d %s: passed", dev, name);
 	else
-		ss_say("selftest device %d %s: failed: %s: %s", dev, name, at, t.why);
+		ss_shim_log("selftest device %d %s: failed: %s: %s", dev, name, at, t.why);
 }
 
 void ss_selftest(const struct ss_options *options, int devices)
 {
 	enum ss_backing best;
-	struct ss_switch s;
+	struct ss_device_switch s;
 	const char *why;
 
 	for (int dev = 0; dev < devices; dev++) {
-		if (!ss_switch_open(&s, dev)) {
-			ss_say("selftest device %d: cannot be made current", dev);
+		if (!ss_device_switch(&s, dev)) {
+			ss_shim_log("selftest device %d: cannot be made current", dev);
 			continue;
 		}
 		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++)
 			try_backing(dev, devices, options, (enum ss_backing)b);
-		ss_switch_close(&s);
+		ss_device_restore(&s);
 		best = ss_rocm_best(dev, &why);
-		ss_say("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
+		ss_shim_log("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
 	}
 }

@@ -22,7 +22,7 @@
 #include "shim/process/report.h"
 #include "shim/shim.h"
 
-_Atomic int ss_state, ss_unusual = 1;
+_Atomic int ss_state, ss_slow_reasons = 1;
 struct ss_core *ss_core;
 struct ss_core *_Atomic ss_hits_core;
 struct ss_options ss_options;
@@ -38,9 +38,9 @@ int ss_device_count(void)
 	return ss_rocm.devices;
 }
 
-void ss_unusual_add(int more)
+void ss_slow_reasons_add(int more)
 {
-	atomic_fetch_add(&ss_unusual, more);
+	atomic_fetch_add(&ss_slow_reasons, more);
 	if (more > 0 && ss_core)
 		ss_hits_end(ss_core);
 }
@@ -49,7 +49,7 @@ static void set_state(int from, int to)
 {
 	if (atomic_compare_exchange_strong(&ss_state, &from, to) &&
 	    (from == SS_ON) != (to == SS_ON))
-		ss_unusual_add(from == SS_ON ? 1 : -1);
+		ss_slow_reasons_add(from == SS_ON ? 1 : -1);
 }
 
 /* ---- the ways out ------------------------------------------------------- */
@@ -86,27 +86,27 @@ static atomic_bool waits_late;
 
 static void program_gone(void)
 {
-	struct ss_switch s;
+	struct ss_device_switch s;
 
 	atomic_store(&waits_late, false);
 	if (atomic_load(&ss_state) != SS_EXITING || ss_tls.depth)
 		return;
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
-		if (!ss_must_unmap(ss_core, dev) || !ss_switch_open(&s, dev))
+		if (!ss_must_unmap(ss_core, dev) || !ss_device_switch(&s, dev))
 			continue;
 		if (REAL(hipDeviceSynchronize) == hipSuccess)
 			ss_unmap(ss_core, dev);
-		ss_switch_close(&s);
+		ss_device_restore(&s);
 	}
 }
 
 __attribute__((constructor)) static void init(void)
 {
-	if (ss_bypass_hip_behind() && !atexit(program_gone))
+	if (ss_hip_loaded_after_us() && !atexit(program_gone))
 		atomic_store(&waits_late, true);
 }
 
-bool ss_waits_late(void)
+bool ss_exit_waits(void)
 {
 	return atomic_load(&waits_late) && !ss_tls.depth;
 }
@@ -118,13 +118,13 @@ __attribute__((destructor)) static void fini(void)
 	int state = atomic_load(&ss_state);
 
 	set_state(state, state == SS_ON || state == SS_EXITING ? SS_EXITING : SS_OFF);
-	if (state == SS_UNKNOWN && ss_bypass_hip_here())
+	if (state == SS_UNKNOWN && ss_hip_loaded())
 		ss_report_add(&somashim_report.r.unused);
 	if (state != SS_ON && state != SS_EXITING)
 		return;
 	if (ss_options.stats)
-		ss_stats_print(ss_core, ss_out());
-	fflush(ss_out());
+		ss_stats_print(ss_core, ss_shim_log_file());
+	fflush(ss_shim_log_file());
 }
 
 /* The runtime takes a thread's stream down in a destructor of a thread-local object,
@@ -166,7 +166,7 @@ static void gone_key_make(void)
 
 /* Destructors run last in, first out, so the runtime's must be entered before: any call of
  * it does that. */
-void ss_thread_hook(int dev)
+void ss_thread_exit_register(int dev)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int current;
@@ -191,19 +191,19 @@ static void create(int devices)
 
 	ss_core = ss_core_create(&driver, &ss_options);
 	if (!ss_core) {
-		ss_say("out of host memory: every call goes to the real runtime");
+		ss_shim_log("out of host memory: every call goes to the real runtime");
 		set_state(SS_UNKNOWN, SS_OFF);
 		return;
 	}
-	ss_core_set_log(ss_core, ss_out());
+	ss_core_set_log(ss_core, ss_shim_log_file());
 	for (int i = 0; i < devices; i++)
 		if (!ss_rocm_usable(i, backing, &why))
-			ss_say("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
+			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 			       ss_backing_name(backing), why);
 	if (ss_core_journal_error(ss_core))
-		ss_say("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
+		ss_shim_log("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
 		       strerror(ss_core_journal_error(ss_core)));
-	ss_hits_gate(ss_core, &ss_unusual);
+	ss_hits_gate(ss_core, &ss_slow_reasons);
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	pthread_atfork(NULL, NULL, in_child);
 	atexit(at_exit);
@@ -218,7 +218,7 @@ static void selftest(const struct ss_options *options, int devices)
 
 	if (atomic_compare_exchange_strong(&stage, &none, 1)) {
 		ss_options = *options;
-		ss_out_open();
+		ss_shim_log_open();
 		ss_selftest(options, devices);
 		atomic_store(&stage, 2);
 	}
@@ -240,13 +240,13 @@ static bool start(void)
 	if (options->selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
 		selftest(options, devices);
 	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
-		ss_loads_mark();
+		ss_loads_start();
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&ss_state) == SS_UNKNOWN) {
 		first = true;
 		ss_options = *options;
-		ss_out_open();
-		ss_options_read(options, environ, ss_out()); /* now with warnings */
+		ss_shim_log_open();
+		ss_options_read(options, environ, ss_shim_log_file()); /* now with warnings */
 		if (devices > 0)
 			create(devices);
 		else

@@ -25,23 +25,23 @@ static bool is_ours(const void *ptr)
 /* ---- what is answered --------------------------------------------------- */
 
 /* The memory goes with the process. */
-hipError_t late_hipMemPoolDestroy(hipMemPool_t pool)
+hipError_t after_exit_hipMemPoolDestroy(hipMemPool_t pool)
 {
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipMemPoolDestroy, pool);
 }
 
-hipError_t late_hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
+hipError_t after_exit_hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
 {
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipMemPoolTrimTo, pool, keep);
 }
 
 /* Nothing is allocated from it any more, whichever it is. */
-hipError_t late_hipDeviceSetMemPool(int dev, hipMemPool_t pool)
+hipError_t after_exit_hipDeviceSetMemPool(int dev, hipMemPool_t pool)
 {
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipDeviceSetMemPool, dev, pool);
 }
 
-hipError_t late_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
+hipError_t after_exit_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
 				 hipMemPool_t pool)
 {
 	return ss_pool_is_handle(pool) ? hipSuccess :
@@ -53,24 +53,24 @@ hipError_t late_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType typ
 	(!ss_pool_is_handle(pool) ? PASS(name, __VA_ARGS__) : \
 	 in_child() ? hipErrorNotInitialized : do_##name(__VA_ARGS__))
 
-hipError_t late_hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attr, void *value)
+hipError_t after_exit_hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attr, void *value)
 {
 	return ANSWERED(pool, hipMemPoolSetAttribute, pool, attr, value);
 }
 
-hipError_t late_hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr attr, void *value)
+hipError_t after_exit_hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr attr, void *value)
 {
 	return ANSWERED(pool, hipMemPoolGetAttribute, pool, attr, value);
 }
 
-hipError_t late_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t pool,
+hipError_t after_exit_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t pool,
 				    hipMemLocation *location)
 {
 	return ANSWERED(pool, hipMemPoolGetAccess, flags, pool, location);
 }
 
 /* To take access away is to do nothing; nobody is let in. */
-hipError_t late_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list,
+hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list,
 				    size_t count)
 {
 	struct ss_pool *pool;
@@ -94,7 +94,7 @@ hipError_t late_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc 
 /* ---- what is not done --------------------------------------------------- */
 
 /* As hipMallocAsync is served by the runtime from exit() on. */
-hipError_t late_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t pool,
+hipError_t after_exit_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t pool,
 				       hipStream_t stream)
 {
 	if (!ss_pool_is_handle(pool))
@@ -102,7 +102,7 @@ hipError_t late_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t poo
 	return in_child() ? hipErrorNotInitialized : PASS(hipMallocAsync, ptr, size, stream);
 }
 
-hipError_t late_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t pool,
+hipError_t after_exit_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t pool,
 						  hipMemAllocationHandleType type,
 						  unsigned int flags)
 {
@@ -111,7 +111,7 @@ hipError_t late_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t poo
 }
 
 /* The runtime believes every byte of a descriptor, and ours are none of its own. */
-hipError_t late_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *handle,
+hipError_t after_exit_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *handle,
 						    hipMemAllocationHandleType type,
 						    unsigned int flags)
 {
@@ -119,12 +119,12 @@ hipError_t late_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *ha
 	return hipErrorInvalidValue;
 }
 
-hipError_t late_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
+hipError_t after_exit_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
 {
 	return is_ours(ptr) ? hipErrorInvalidValue : PASS(hipMemPoolExportPointer, data, ptr);
 }
 
-hipError_t late_hipMemPoolImportPointer(void **ptr, hipMemPool_t pool,
+hipError_t after_exit_hipMemPoolImportPointer(void **ptr, hipMemPool_t pool,
 					hipMemPoolPtrExportData *data)
 {
 	struct ss_handle h;
@@ -134,7 +134,7 @@ hipError_t late_hipMemPoolImportPointer(void **ptr, hipMemPool_t pool,
 	return PASS(hipMemPoolImportPointer, ptr, pool, data);
 }
 
-hipError_t late_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
+hipError_t after_exit_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 {
 	return is_ours(ptr) ? hipErrorInvalidValue : PASS(hipIpcGetMemHandle, handle, ptr);
 }

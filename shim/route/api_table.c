@@ -105,7 +105,7 @@ static bool patch(struct table *t, const void *home)
 	return true;
 }
 
-bool ss_table_taken(void)
+bool ss_api_table_taken(void)
 {
 	return atomic_load(&is_taken);
 }
@@ -125,7 +125,7 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
 	 * a second "hip" is a second runtime (shim/bypass.c). */
 	if (name && !strcmp(name, "hip") && tables && count && tables[0] && wanted() &&
 	    !atomic_exchange(&done, true) && !patch(tables[0], object_of((void *)import))) {
-		ss_say("SOMASHIM_API_TABLE: the runtime's table is not as expected and is left alone");
+		ss_shim_log("SOMASHIM_API_TABLE: the runtime's table is not as expected and is left alone");
 		atomic_store(&done, false);
 	}
 	next = (__typeof__(next))ss_register_symbol("rocprofiler_register_library_api_table");

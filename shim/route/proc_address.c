@@ -23,7 +23,7 @@ static const struct { const char *name; void *ours; size_t real; } routes[] = {
 static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 {
 	if (err != hipSuccess || !fn || !*fn)
-		return ss_said(err);
+		return ss_result(err);
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		void *real;
 
@@ -31,7 +31,7 @@ static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 		if (real == *fn) {
 			*fn = routes[i].ours;
 			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
-			return ss_said(err);
+			return ss_result(err);
 		}
 	}
 	/* The runtime loads libamdhip64.so by that name, which may be a second
@@ -42,7 +42,7 @@ static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
 			break;
 		}
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipGetProcAddress(const char *symbol, void **fn, int version, uint64_t flags,

@@ -76,16 +76,16 @@ static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHand
 	return hipSuccess;
 }
 
-hipError_t ss_ipc_handle(const struct ss_ipc_place *place, struct ss_handle *h)
+hipError_t ss_export_handle(const struct ss_ipc_place *place, struct ss_handle *h)
 {
 	hipIpcMemHandle_t real;
-	struct ss_switch s;
+	struct ss_device_switch s;
 	hipError_t err;
 
-	if (!ss_switch_open(&s, place->device))
+	if (!ss_device_switch(&s, place->device))
 		return hipErrorInvalidDevice;
 	err = segment_handle(place, &real);
-	ss_switch_close(&s);
+	ss_device_restore(&s);
 	memset(h, 0, sizeof(*h));
 	memcpy(h->real, &real, sizeof(h->real));
 	h->segment_size = place->segment_size;
@@ -95,7 +95,7 @@ hipError_t ss_ipc_handle(const struct ss_ipc_place *place, struct ss_handle *h)
 	return err;
 }
 
-void *ss_ipc_segment(const struct ss_handle *h, uint64_t *serial)
+void *ss_export_segment(const struct ss_handle *h, uint64_t *serial)
 {
 	struct real_handle *r, *next;
 	void *segment = NULL;
@@ -118,17 +118,17 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	enum ss_status s;
 	hipError_t err;
 
-	ss_seen(-1, SS_SEEN_IPC);
+	ss_observer_add(-1, SS_OBSERVER_IPC);
 	if (!ptr || !handle)
-		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
+		return ss_result(REAL(hipIpcGetMemHandle, handle, ptr));
 	s = ss_ipc_find(ss_core, ptr, &place);
 	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
-		return ss_said(REAL(hipIpcGetMemHandle, handle, ptr));
+		return ss_result(REAL(hipIpcGetMemHandle, handle, ptr));
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);
-	err = ss_ipc_handle(&place, &h);
+	err = ss_export_handle(&place, &h);
 	if (err != hipSuccess)
-		return ss_said(err);
+		return ss_result(err);
 	if (!ss_handle_pack(&h, handle)) {
 		if (place.offset)
 			return ss_fail(hipErrorInvalidValue);
@@ -136,7 +136,7 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 		memcpy(handle, h.real, sizeof(*handle));
 	}
 	ss_ipc_export(ss_core, &place);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,

@@ -15,17 +15,17 @@
  * peer that they are done when it returns. */
 static hipError_t only_wait(int dev)
 {
-	struct ss_switch s;
+	struct ss_device_switch s;
 	hipError_t err;
 
-	if (ss_exiting() && !ss_waits_late())
+	if (ss_exiting() && !ss_exit_waits())
 		return hipSuccess;
 	if (ss_exiting() || ss_capture_live())
-		return ss_wait_inside(dev);
-	if (!ss_switch_open(&s, dev))
+		return ss_wait_in_runtime(dev);
+	if (!ss_device_switch(&s, dev))
 		return hipSuccess;
-	err = ss_sync_streams(dev);
-	ss_switch_close(&s);
+	err = ss_wait_streams(dev);
+	ss_device_restore(&s);
 	return err;
 }
 
@@ -50,12 +50,12 @@ static hipError_t wait_for(uint64_t devices)
  * stays. */
 static hipError_t close_on(int dev, void *base)
 {
-	struct ss_switch s;
-	bool open = !ss_exiting() && ss_switch_open(&s, dev);
+	struct ss_device_switch s;
+	bool open = !ss_exiting() && ss_device_switch(&s, dev);
 	hipError_t err = REAL(hipIpcCloseMemHandle, base);
 
 	if (open)
-		ss_switch_close(&s);
+		ss_device_restore(&s);
 	return err;
 }
 
@@ -104,10 +104,10 @@ static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int
 {
 	void *base = NULL;
 	hipError_t err = map_once(h, ours, via, dev, flags, ptr, &base);
-	struct ss_departure old = {0};
+	struct ss_mapping_close old = {0};
 
 	if (err == hipErrorInvalidValue && base)
-		old = ss_mapping_over(h, base);
+		old = ss_mapping_replaced(h, base);
 	if (!old.opens)
 		return err;
 	(void)wait_for(old.devices);
@@ -124,36 +124,36 @@ hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned
 	bool ours, any;
 	int dev;
 
-	ss_seen(-1, SS_SEEN_IPC);
+	ss_observer_add(-1, SS_OBSERVER_IPC);
 	kind = ss_handle_parse(&handle, &h);
 	dev = ss_current_device(&err);
 	if (kind == SS_HANDLE_BAD)
 		return ss_fail(hipErrorInvalidValue);
 	if (!ptr || dev < 0)
-		return ss_said(REAL(hipIpcOpenMemHandle, ptr, handle, flags));
+		return ss_result(REAL(hipIpcOpenMemHandle, ptr, handle, flags));
 	ours = kind == SS_HANDLE_OURS;
 	/* hipIpcMemLazyEnablePeerAccess, 1, was 0 at first, and either did. */
 	any = ss_runtime()->major < 6 && flags <= 1;
 	if (ours && h.pid == (uint32_t)getpid())
 		return ss_fail(any || flags == 1 ? hipErrorInvalidContext : hipErrorInvalidValue);
-	if (!ss_mapping_again(&h, ours, SS_VIA_HANDLE, dev, any ? -1 : (int)flags, ptr, &err))
+	if (!ss_mapping_reopen(&h, ours, SS_VIA_HANDLE, dev, any ? -1 : (int)flags, ptr, &err))
 		err = map(&h, ours, SS_VIA_HANDLE, dev, flags, ptr);
-	return err == hipSuccess ? ss_said(err) : ss_fail(err);
+	return err == hipSuccess ? ss_result(err) : ss_fail(err);
 }
 
 hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
 {
-	struct ss_switch s;
+	struct ss_device_switch s;
 	hipError_t err;
 
-	if (ss_mapping_again(h, true, SS_VIA_POOL, dev, -1, ptr, &err))
+	if (ss_mapping_reopen(h, true, SS_VIA_POOL, dev, -1, ptr, &err))
 		return err;
-	if (!ss_switch_open(&s, dev))
+	if (!ss_device_switch(&s, dev))
 		return hipErrorInvalidDevice;
 	err = map(h, true, SS_VIA_POOL, dev, 1, ptr);
 	if (err == hipErrorInvalidValue && ss_runtime()->major < 6)
 		err = map(h, true, SS_VIA_POOL, dev, 0, ptr);
-	ss_switch_close(&s);
+	ss_device_restore(&s);
 	return err;
 }
 
@@ -167,16 +167,16 @@ static hipError_t wait_for_null(uint64_t devices_done)
 
 	if (dev < 0 || devices_done >> dev & 1 || ss_exiting())
 		return hipSuccess;
-	return ss_capture_live() ? ss_wait_inside(dev) : REAL(hipStreamSynchronize, NULL);
+	return ss_capture_live() ? ss_wait_in_runtime(dev) : REAL(hipStreamSynchronize, NULL);
 }
 
 hipError_t do_hipIpcCloseMemHandle(void *ptr)
 {
-	struct ss_departure d = ss_mapping_leave(ptr, SS_VIA_HANDLE, -1);
+	struct ss_mapping_close d = ss_mapping_release(ptr, SS_VIA_HANDLE, -1);
 	hipError_t err, null;
 
 	if (!d.known)
-		return ss_said(REAL(hipIpcCloseMemHandle, ptr));
+		return ss_result(REAL(hipIpcCloseMemHandle, ptr));
 	if (!d.open)
 		return ss_fail(hipErrorInvalidValue);
 	err = wait_for(d.devices);
@@ -185,11 +185,11 @@ hipError_t do_hipIpcCloseMemHandle(void *ptr)
 		err = close_on(d.dev, d.close);
 	else if (err == hipSuccess)
 		err = null;
-	return ss_said(err);
+	return ss_result(err);
 }
 
 /* As hipFree, which waits for the memory's device and no other. */
-static hipError_t leave(const struct ss_departure *d)
+static hipError_t leave(const struct ss_mapping_close *d)
 {
 	hipError_t err = wait_for(d->devices);
 
@@ -198,10 +198,10 @@ static hipError_t leave(const struct ss_departure *d)
 
 bool ss_import_free(void *ptr, hipError_t *err)
 {
-	struct ss_departure d = ss_mapping_leave(ptr, SS_VIA_POOL, -1);
+	struct ss_mapping_close d = ss_mapping_release(ptr, SS_VIA_POOL, -1);
 
 	if (d.open)
-		*err = ss_said(leave(&d));
+		*err = ss_result(leave(&d));
 	else if (d.shared)
 		/* The runtime would unmap all that others opened beside it. */
 		*err = ss_fail(hipErrorInvalidValue);
@@ -211,10 +211,10 @@ bool ss_import_free(void *ptr, hipError_t *err)
 /* Nothing waits here: the mapping goes when its device is seen idle. */
 bool ss_import_free_async(void *ptr, int dev, hipError_t *err)
 {
-	struct ss_departure d = ss_mapping_leave(ptr, SS_VIA_POOL, dev);
+	struct ss_mapping_close d = ss_mapping_release(ptr, SS_VIA_POOL, dev);
 
 	if (d.open)
-		*err = ss_said(hipSuccess);
+		*err = ss_result(hipSuccess);
 	else if (d.shared)
 		*err = ss_fail(hipErrorInvalidValue);
 	return d.open || d.shared;
@@ -232,7 +232,7 @@ void ss_import_settle_slow(bool joins_null)
 	for (dev = 0; dev < ss_device_count(); dev++)
 		if (waits >> dev & 1 && ss_device_idle(ss_core, dev, joins_null))
 			idle |= 1ull << dev;
-	while (idle && (base = ss_mapping_settled(idle, asked, &dev)))
+	while (idle && (base = ss_mapping_take_idle(idle, asked, &dev)))
 		(void)close_on(dev, base);
 }
 
@@ -247,7 +247,7 @@ void ss_import_close_one(int dev)
 	if (ss_capture_live() || ss_exiting())
 		return;
 	(void)ss_mappings_waiting(&asked);
-	base = ss_mapping_settled(1ull << dev, asked, &dev);
+	base = ss_mapping_take_idle(1ull << dev, asked, &dev);
 	if (base)
 		(void)close_on(dev, base);
 }

@@ -42,7 +42,7 @@ struct mapping {
 static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *mappings;
 static uint64_t frees;
-atomic_int ss_mappings_ending, ss_imports;
+atomic_int ss_sync_waiting, ss_imports;
 
 /* ---- the table; mappings_lock held -------------------------------------- */
 
@@ -72,7 +72,7 @@ static struct mapping *find_address(const void *ptr)
 static void set_ending(struct mapping *m, bool ending)
 {
 	if (m->ending != ending)
-		atomic_fetch_add(&ss_mappings_ending, ending ? 1 : -1);
+		atomic_fetch_add(&ss_sync_waiting, ending ? 1 : -1);
 	m->ending = ending;
 }
 
@@ -89,7 +89,7 @@ static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum
 			return false;
 		b->offset = h->offset;
 		b->via = via;
-		b->number = ss_buffer_number();
+		b->number = ss_buffer_id_new();
 		b->next = m->blocks;
 		m->blocks = b;
 	}
@@ -156,7 +156,7 @@ static void drop(struct mapping *m)
 
 /* ---- open --------------------------------------------------------------- */
 
-bool ss_mapping_again(const struct ss_handle *h, bool ours, enum ss_via via, int dev, int flags,
+bool ss_mapping_reopen(const struct ss_handle *h, bool ours, enum ss_via via, int dev, int flags,
 		      void **ptr, hipError_t *err)
 {
 	struct mapping *m;
@@ -228,9 +228,9 @@ static struct block *find_block(struct mapping *m, const void *ptr, enum ss_via 
 	return b || m->shared || via != SS_VIA_HANDLE ? b : m->blocks;
 }
 
-struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later)
+struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later)
 {
-	struct ss_departure d = {0};
+	struct ss_mapping_close d = {0};
 	struct mapping *m;
 	struct block *b;
 
@@ -262,9 +262,9 @@ struct ss_departure ss_mapping_leave(void *ptr, enum ss_via via, int later)
 	return d;
 }
 
-struct ss_departure ss_mapping_over(const struct ss_handle *h, void *base)
+struct ss_mapping_close ss_mapping_replaced(const struct ss_handle *h, void *base)
 {
-	struct ss_departure d = {0};
+	struct ss_mapping_close d = {0};
 	struct mapping *m;
 
 	pthread_mutex_lock(&mappings_lock);
@@ -295,7 +295,7 @@ uint64_t ss_mappings_waiting(uint64_t *asked)
 }
 
 /* Closing waits for a device that opened it, and only the runtime knows which. */
-void *ss_mapping_settled(uint64_t idle, uint64_t asked, int *dev)
+void *ss_mapping_take_idle(uint64_t idle, uint64_t asked, int *dev)
 {
 	struct mapping *m;
 	void *base = NULL;

@@ -22,10 +22,10 @@ static const char magic[8] = "SSPOOL\n";
 
 static size_t card_size(unsigned devices)
 {
-	return offsetof(struct ss_card, device) + devices * sizeof(struct ss_card_device);
+	return offsetof(struct ss_pool_desc, device) + devices * sizeof(struct ss_pool_desc_device);
 }
 
-size_t ss_card_finish(struct ss_card *card, unsigned devices, unsigned reuse)
+size_t ss_pool_desc_finish(struct ss_pool_desc *card, unsigned devices, unsigned reuse)
 {
 	memcpy(card->magic, magic, sizeof(magic));
 	card->version = VERSION;
@@ -35,14 +35,14 @@ size_t ss_card_finish(struct ss_card *card, unsigned devices, unsigned reuse)
 	return card_size(devices);
 }
 
-bool ss_card_parse(const void *bytes, size_t size, struct ss_card *out)
+bool ss_pool_desc_parse(const void *bytes, size_t size, struct ss_pool_desc *out)
 {
 	memset(out, 0, sizeof(*out));
 	if (size < card_size(1) || size > sizeof(*out))
 		return false;
 	memcpy(out, bytes, size);
 	if (memcmp(out->magic, magic, sizeof(magic)) || out->version != VERSION ||
-	    out->reserved || !out->devices || out->reuse >> SS_CARD_REUSE ||
+	    out->reserved || !out->devices || out->reuse >> SS_POOL_DESC_REUSE ||
 	    size != card_size(out->devices))
 		return false;
 	for (unsigned i = 0; i < out->devices; i++)
@@ -53,12 +53,12 @@ bool ss_card_parse(const void *bytes, size_t size, struct ss_card *out)
 
 /* Devices without a serial number share one uuid, partitions of one may share the bus:
  * both must agree. */
-bool ss_card_same(const struct ss_card_device *a, const struct ss_card_device *b)
+bool ss_pool_desc_same_device(const struct ss_pool_desc_device *a, const struct ss_pool_desc_device *b)
 {
 	return !memcmp(a->uuid, b->uuid, sizeof(a->uuid)) && !strcmp(a->bus, b->bus);
 }
 
-int ss_card_write(const struct ss_card *card, size_t size)
+int ss_pool_desc_write(const struct ss_pool_desc *card, size_t size)
 {
 	int fd = memfd_create("somashim-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING), high;
 
@@ -77,7 +77,7 @@ int ss_card_write(const struct ss_card *card, size_t size)
 	return -1;
 }
 
-bool ss_card_read(int fd, struct ss_card *out)
+bool ss_pool_desc_read(int fd, struct ss_pool_desc *out)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	bool good = false;
@@ -87,7 +87,7 @@ bool ss_card_read(int fd, struct ss_card *out)
 	if (seals < 0 || (seals & SEALS) != SEALS || !(bytes = malloc(sizeof(*out) + 1)))
 		return false;
 	size = pread(fd, bytes, sizeof(*out) + 1, 0);
-	good = size > 0 && ss_card_parse(bytes, (size_t)size, out);
+	good = size > 0 && ss_pool_desc_parse(bytes, (size_t)size, out);
 	free(bytes);
 	return good;
 }

@@ -23,7 +23,7 @@ _Static_assert(sizeof(hipMemPoolPtrExportData) == SS_HANDLE_BYTES, "hipMemPoolPt
 
 /* ---- devices by name ---------------------------------------------------- */
 
-static bool name_device(int dev, struct ss_card_device *out)
+static bool name_device(int dev, struct ss_pool_desc_device *out)
 {
 	hipUUID uuid;
 
@@ -34,12 +34,12 @@ static bool name_device(int dev, struct ss_card_device *out)
 }
 
 /* -1: this process does not see it. */
-static int find_device(const struct ss_card_device *name)
+static int find_device(const struct ss_pool_desc_device *name)
 {
-	struct ss_card_device here;
+	struct ss_pool_desc_device here;
 
 	for (int dev = 0; dev < ss_device_count(); dev++)
-		if (name_device(dev, &here) && ss_card_same(name, &here))
+		if (name_device(dev, &here) && ss_pool_desc_same_device(name, &here))
 			return dev;
 	return -1;
 }
@@ -52,12 +52,12 @@ hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t which
 {
 	struct ss_pool *pool = ss_pool_from_handle(ss_core, which);
 	unsigned n = 0, reuse = 0;
-	struct ss_card card;
+	struct ss_pool_desc card;
 	uint64_t access, on;
 	int fd;
 
 	if (ss_pool_is_native(which))
-		return ss_said(REAL(hipMemPoolExportToShareableHandle, handle, which, type, flags));
+		return ss_result(REAL(hipMemPoolExportToShareableHandle, handle, which, type, flags));
 	if (!handle || !pool || !ss_pool_shared(pool) || flags ||
 	    type != hipMemHandleTypePosixFileDescriptor)
 		return ss_fail(hipErrorInvalidValue);
@@ -65,17 +65,17 @@ hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t which
 	if (!name_device(ss_pool_device(pool), &card.device[n++]))
 		return ss_fail(hipErrorInvalidValue);
 	access = ss_pool_access(pool) & ~(1ull << ss_pool_device(pool));
-	for (int dev = 0; dev < ss_device_count() && n < SS_CARD_DEVICES; dev++)
+	for (int dev = 0; dev < ss_device_count() && n < SS_POOL_DESC_DEVICES; dev++)
 		if (access >> dev & 1 && name_device(dev, &card.device[n]))
 			n++;
-	for (unsigned i = 0; i < SS_CARD_REUSE; i++)
+	for (unsigned i = 0; i < SS_POOL_DESC_REUSE; i++)
 		if (ss_pool_get_attr(ss_core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + i, &on) == SS_OK && on)
 			reuse |= 1u << i;
-	fd = ss_card_write(&card, ss_card_finish(&card, n, reuse));
+	fd = ss_pool_desc_write(&card, ss_pool_desc_finish(&card, n, reuse));
 	if (fd < 0)
 		return ss_fail(hipErrorOutOfMemory);
 	memcpy(handle, &fd, sizeof(fd));
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 static bool is_descriptor(int fd)
@@ -128,7 +128,7 @@ static bool native_card(int fd)
 	return true;
 }
 
-static hipError_t import_pool(const struct ss_card *card, struct ss_pool **out)
+static hipError_t import_pool(const struct ss_pool_desc *card, struct ss_pool **out)
 {
 	uint64_t access = 0;
 	struct ss_pool *pool = NULL;
@@ -140,7 +140,7 @@ static hipError_t import_pool(const struct ss_card *card, struct ss_pool **out)
 	s = ss_pool_create(ss_core, owner, 0, &pool);
 	if (s != SS_OK)
 		return ss_status_error(s);
-	for (unsigned i = 0; i < SS_CARD_REUSE; i++)
+	for (unsigned i = 0; i < SS_POOL_DESC_REUSE; i++)
 		ss_pool_set_attr(ss_core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + i,
 				 card->reuse >> i & 1);
 	for (unsigned i = 1; i < card->devices; i++) {
@@ -152,7 +152,7 @@ static hipError_t import_pool(const struct ss_card *card, struct ss_pool **out)
 			access |= 1ull << dev;
 	}
 	if (access) {
-		ss_seen(owner, SS_SEEN_PEER);
+		ss_observer_add(owner, SS_OBSERVER_PEER);
 		s = ss_pool_set_access(ss_core, pool, access, 0);
 		if (s != SS_OK) {
 			(void)ss_pool_destroy(ss_core, pool);
@@ -168,7 +168,7 @@ hipError_t do_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handl
 						  unsigned int flags)
 {
 	struct ss_pool *pool = NULL;
-	struct ss_card card;
+	struct ss_pool_desc card;
 	hipError_t err;
 	int fd;
 
@@ -177,20 +177,20 @@ hipError_t do_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handl
 	fd = as_descriptor(handle);
 	if (fd < 0)
 		return ss_fail(hipErrorInvalidValue);
-	ss_seen(-1, SS_SEEN_IPC);
-	if (ss_card_read(fd, &card)) {
+	ss_observer_add(-1, SS_OBSERVER_IPC);
+	if (ss_pool_desc_read(fd, &card)) {
 		err = import_pool(&card, &pool);
 		if (err != hipSuccess)
 			return ss_fail(err);
 		*out = ss_pool_handle(pool);
-		return ss_said(hipSuccess);
+		return ss_result(hipSuccess);
 	}
 	if (!native_card(fd))
 		return ss_fail(hipErrorInvalidValue);
 	err = REAL(hipMemPoolImportFromShareableHandle, out, (void *)(uintptr_t)fd, type, flags);
 	if (err == hipSuccess)
 		ss_pool_native_add(*out);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 /* ---- exported and imported here ----------------------------------------- */
@@ -204,7 +204,7 @@ struct shared {
 
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared *shared;
-atomic_int ss_shared_here; /* how many entries */
+atomic_int ss_self_imports; /* how many entries */
 
 /* The block that `h` names is our own: it is open once more. False: it is not. */
 static bool share_ref(const struct ss_handle *h, void **ptr, hipError_t *err)
@@ -212,7 +212,7 @@ static bool share_ref(const struct ss_handle *h, void **ptr, hipError_t *err)
 	struct ss_block_info info;
 	struct shared *s;
 	uint64_t serial;
-	char *segment = ss_ipc_segment(h, &serial);
+	char *segment = ss_export_segment(h, &serial);
 
 	if (!segment)
 		return false;
@@ -230,7 +230,7 @@ static bool share_ref(const struct ss_handle *h, void **ptr, hipError_t *err)
 		s->id = info.id;
 		s->next = shared;
 		shared = s;
-		atomic_fetch_add(&ss_shared_here, 1);
+		atomic_fetch_add(&ss_self_imports, 1);
 	}
 	if (s)
 		s->count++;
@@ -241,7 +241,7 @@ static bool share_ref(const struct ss_handle *h, void **ptr, hipError_t *err)
 	return true;
 }
 
-bool ss_share_unref(void *ptr)
+bool ss_self_import_release(void *ptr)
 {
 	struct ss_block_info info;
 	struct shared **at, *s;
@@ -257,7 +257,7 @@ bool ss_share_unref(void *ptr)
 	if (s && !--s->count) {
 		*at = s->next;
 		free(s);
-		atomic_fetch_sub(&ss_shared_here, 1);
+		atomic_fetch_sub(&ss_self_imports, 1);
 	}
 	pthread_mutex_unlock(&shared_lock);
 	return more;
@@ -274,19 +274,19 @@ hipError_t do_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *ptr)
 
 	if (!data || !ptr)
 		return ss_fail(hipErrorInvalidValue);
-	ss_seen(-1, SS_SEEN_IPC);
+	ss_observer_add(-1, SS_OBSERVER_IPC);
 	s = ss_ipc_find(ss_core, ptr, &place);
 	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
-		return ss_said(REAL(hipMemPoolExportPointer, data, ptr));
+		return ss_result(REAL(hipMemPoolExportPointer, data, ptr));
 	if (s != SS_OK)
 		return ss_fail(hipErrorInvalidValue);
-	err = ss_ipc_handle(&place, &h);
+	err = ss_export_handle(&place, &h);
 	if (err != hipSuccess)
 		return ss_fail(err);
 	if (!ss_pointer_pack(&h, data))
 		return ss_fail(hipErrorInvalidValue);
 	ss_ipc_export(ss_core, &place);
-	return ss_said(hipSuccess);
+	return ss_result(hipSuccess);
 }
 
 static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -339,14 +339,14 @@ hipError_t do_hipMemPoolImportPointer(void **ptr, hipMemPool_t which,
 
 	if (!ptr || !data || (!pool && !native))
 		return ss_fail(hipErrorInvalidValue);
-	ss_seen(-1, SS_SEEN_IPC);
+	ss_observer_add(-1, SS_OBSERVER_IPC);
 	dev = pool ? ss_pool_device(pool) : ss_current_device(&err);
 	if (dev < 0)
 		return ss_fail(err);
 	if (ss_pointer_parse(data, &h)) {
 		if (h.pid != (uint32_t)getpid() || !share_ref(&h, ptr, &err))
 			err = ss_import_pointer(&h, dev, ptr);
-		return err == hipSuccess ? ss_said(err) : ss_fail(err);
+		return err == hipSuccess ? ss_result(err) : ss_fail(err);
 	}
 	if (!ss_pointer_native(data))
 		return ss_fail(hipErrorInvalidValue);
@@ -354,5 +354,5 @@ hipError_t do_hipMemPoolImportPointer(void **ptr, hipMemPool_t which,
 		native = native_pool(dev);
 	if (!native)
 		return ss_fail(hipErrorNotSupported);
-	return ss_said(REAL(hipMemPoolImportPointer, ptr, native, data));
+	return ss_result(REAL(hipMemPoolImportPointer, ptr, native, data));
 }

@@ -41,7 +41,7 @@ static bool joins_null(const struct ss_timeline *tl)
 static void live(int more)
 {
 	atomic_fetch_add(&ss_captures, more);
-	ss_unusual_add(more);
+	ss_slow_reasons_add(more);
 }
 
 /* Lock held. `by`: the member whose capture it joins, or NULL if it begins one.
@@ -102,7 +102,7 @@ static void end(struct ss_timeline *origin)
 	pthread_mutex_unlock(&capture_lock);
 }
 
-bool ss_capture_event_is(hipEvent_t event)
+bool ss_capture_has_event(hipEvent_t event)
 {
 	struct captured_event *e;
 
@@ -171,7 +171,7 @@ bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
  * captured, hipMallocAsync is an error, which costs nobody his capture. Not so in
  * relaxed mode, where the runtime's is a defect (C13): of the capture, or of the
  * thread. A capture in thread-local mode is its own thread's affair. */
-bool ss_capture_refuses(int dev)
+bool ss_capture_refuses_alloc(int dev)
 {
 	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
 	struct member *m, *next;
@@ -213,7 +213,7 @@ bool ss_capture_forbids_pools(void)
 	return forbids;
 }
 
-void ss_capture_stream_gone(struct ss_timeline *tl)
+void ss_capture_drop_stream(struct ss_timeline *tl)
 {
 	struct member *m;
 	bool origin;
@@ -229,7 +229,7 @@ void ss_capture_stream_gone(struct ss_timeline *tl)
 }
 
 /* A reset takes the streams of the device, and captures with them. */
-void ss_capture_device_gone(int dev)
+void ss_capture_drop_device(int dev)
 {
 	struct member *m, *next;
 	struct ss_timeline *tl;
@@ -243,7 +243,7 @@ void ss_capture_device_gone(int dev)
 		pthread_mutex_unlock(&capture_lock);
 		if (!tl)
 			break;
-		ss_capture_stream_gone(tl);
+		ss_capture_drop_stream(tl);
 	}
 }
 
@@ -270,12 +270,12 @@ static hipError_t begun(struct ss_timeline *tl, bool added, hipError_t err)
 {
 	if (added && err != hipSuccess)
 		end(tl);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
 {
-	struct ss_timeline *tl = ss_stream_quiet(stream);
+	struct ss_timeline *tl = ss_stream_or_null(stream);
 	bool added;
 
 	if (!announce(tl, mode, &added))
@@ -285,7 +285,7 @@ hipError_t do_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mod
 
 hipError_t do_hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode mode)
 {
-	struct ss_timeline *tl = ss_stream_quiet(ss_spt(stream));
+	struct ss_timeline *tl = ss_stream_or_null(ss_spt_stream(stream));
 	bool added;
 
 	if (!announce(tl, mode, &added))
@@ -297,7 +297,7 @@ hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
 					   const hipGraphNode_t *deps, const SS_EDGE_DATA *data,
 					   size_t count, hipStreamCaptureMode mode)
 {
-	struct ss_timeline *tl = ss_stream_quiet(stream);
+	struct ss_timeline *tl = ss_stream_or_null(stream);
 	bool added;
 
 	if (!announce(tl, mode, &added))
@@ -313,25 +313,25 @@ static hipError_t ended(hipStream_t stream, struct ss_timeline *tl, hipError_t e
 	hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
 
 	if (!tl || !ss_timeline_capturing(tl))
-		return ss_said(err);
+		return ss_result(err);
 	if (err != hipSuccess &&
 	    (REAL(hipStreamIsCapturing, stream, &status) != hipSuccess ||
 	     status != hipStreamCaptureStatusNone))
 		return ss_fail(err);
 	end(tl);
-	return err == hipSuccess ? ss_said(err) : ss_fail(err);
+	return err == hipSuccess ? ss_result(err) : ss_fail(err);
 }
 
 hipError_t do_hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph)
 {
-	struct ss_timeline *tl = ss_stream_quiet(stream);
+	struct ss_timeline *tl = ss_stream_or_null(stream);
 
 	return ended(stream, tl, REAL(hipStreamEndCapture, stream, graph));
 }
 
 hipError_t do_hipStreamEndCapture_spt(hipStream_t stream, hipGraph_t *graph)
 {
-	struct ss_timeline *tl = ss_stream_quiet(ss_spt(stream));
+	struct ss_timeline *tl = ss_stream_or_null(ss_spt_stream(stream));
 
-	return ended(ss_spt(stream), tl, REAL(hipStreamEndCapture_spt, stream, graph));
+	return ended(ss_spt_stream(stream), tl, REAL(hipStreamEndCapture_spt, stream, graph));
 }

@@ -20,7 +20,7 @@ hipError_t do_hipDeviceSynchronize(void)
 
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
 	ss_import_settle(true);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipCtxSynchronize(void)
@@ -30,7 +30,7 @@ hipError_t do_hipCtxSynchronize(void)
 
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
 	ss_import_settle(true);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 /* Is everything at its end on these devices? */
@@ -39,15 +39,15 @@ static bool wait_for(uint64_t devices)
 	bool idle = true;
 
 	for (int dev = 0; dev < ss_device_count() && idle; dev++) {
-		struct ss_switch s;
+		struct ss_device_switch s;
 
 		if (!(devices >> dev & 1))
 			continue;
-		idle = ss_switch_open(&s, dev);
+		idle = ss_device_switch(&s, dev);
 		if (!idle)
 			break;
 		idle = REAL(hipDeviceSynchronize) == hipSuccess;
-		ss_switch_close(&s);
+		ss_device_restore(&s);
 	}
 	return idle;
 }
@@ -63,14 +63,14 @@ hipError_t do_hipDeviceReset(void)
 	int dev = ss_current_device(&err);
 
 	if (dev >= 0) {
-		ss_capture_device_gone(dev);
+		ss_capture_drop_device(dev);
 		ss_device_reset(ss_core, dev, wait_for(ss_device_keeps(ss_core, dev)));
 		ss_import_reset(dev);
 		ss_pool_native_reset(dev);
 		ss_share_reset(dev);
 		ss_rocm_device_reset(dev);
 	}
-	return ss_said(REAL(hipDeviceReset));
+	return ss_result(REAL(hipDeviceReset));
 }
 
 /* ---- which device is current -------------------------------------------- */
@@ -78,8 +78,8 @@ hipError_t do_hipDeviceReset(void)
 hipError_t do_hipSetDevice(int dev)
 {
 	if (dev >= 0 && dev < ss_device_count() && dev < SS_MAX_DEVICES)
-		ss_device_visited(dev);
-	return ss_said(REAL(hipSetDevice, dev));
+		ss_device_used(dev);
+	return ss_result(REAL(hipSetDevice, dev));
 }
 
 /* A context is a device. */
@@ -89,8 +89,8 @@ hipError_t do_hipSetDevice(int dev)
 		hipError_t err = REAL(name, RAW args), ignored; \
 		int dev = ss_current_device(&ignored); \
 		if (dev >= 0 && dev < SS_MAX_DEVICES) \
-			ss_device_visited(dev); \
-		return ss_said(err); \
+			ss_device_used(dev); \
+		return ss_result(err); \
 	}
 #define RAW(...) __VA_ARGS__
 
@@ -109,13 +109,13 @@ hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 	int dev = ss_current_device(&ignored);
 	enum ss_status s;
 
-	ss_seen(-1, SS_SEEN_PEER);
+	ss_observer_add(-1, SS_OBSERVER_PEER);
 	err = REAL(hipDeviceEnablePeerAccess, peer, flags);
 
 	if ((err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled) || dev < 0 ||
 	    peer < 0 || peer >= SS_MAX_DEVICES)
-		return ss_said(err);
+		return ss_result(err);
 	ss_rocm_add_peers(peer, 1ull << dev);
 	s = ss_device_add_peers(ss_core, peer, 1ull << dev);
-	return s == SS_OK ? ss_said(err) : ss_fail(ss_status_error(s));
+	return s == SS_OK ? ss_result(err) : ss_fail(ss_status_error(s));
 }

@@ -120,13 +120,13 @@ hipError_t do_hipExecutionCtxStreamCreate(hipStream_t *stream, void *context, un
 
 	/* Before the stream can be used, as in watch.c. */
 	if (dev >= 0)
-		ss_seen(dev, SS_SEEN_STREAM);
+		ss_observer_add(dev, SS_OBSERVER_STREAM);
 	err = REAL(hipExecutionCtxStreamCreate, stream, context, flags, priority);
 	if (err == hipSuccess && dev >= 0) {
-		ss_stream_entered(*stream, flags, dev);
+		ss_stream_register(*stream, flags, dev);
 		join(*stream, context);
 	}
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipExecutionCtxDestroy(void *context)
@@ -138,7 +138,7 @@ hipError_t do_hipExecutionCtxDestroy(void *context)
 	hipError_t err;
 
 	if (!max)
-		return ss_said(REAL(hipExecutionCtxDestroy, context));
+		return ss_result(REAL(hipExecutionCtxDestroy, context));
 	list = malloc(max * sizeof(*list));
 	was = calloc(max, sizeof(*was));
 	if (!list || !was) {
@@ -151,7 +151,7 @@ hipError_t do_hipExecutionCtxDestroy(void *context)
 		was[i].tl = ss_timeline_find(ss_core, list[i]);
 		if (was[i].tl) {
 			was[i].kind = ss_timeline_kind(was[i].tl);
-			ss_stream_leaves(list[i], was[i].tl);
+			ss_stream_retire(list[i], was[i].tl);
 		}
 	}
 	err = REAL(hipExecutionCtxDestroy, context);
@@ -163,7 +163,7 @@ hipError_t do_hipExecutionCtxDestroy(void *context)
 		}
 	free(list);
 	free(was);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipExecutionCtxSynchronize(void *context)
@@ -179,7 +179,7 @@ hipError_t do_hipExecutionCtxSynchronize(void *context)
 	for (unsigned i = 0; i < n; i++)
 		ss_sync_end(ss_core, &t[i], err == hipSuccess, i == n - 1);
 	ss_import_settle(false);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 /* On all streams of the context at once: no clock says that. */
@@ -189,5 +189,5 @@ hipError_t do_hipExecutionCtxRecordEvent(void *context, hipEvent_t event)
 	hipError_t err = REAL(hipExecutionCtxRecordEvent, context, event);
 
 	ss_record_end(ss_core, &t, false);
-	return ss_said(err);
+	return ss_result(err);
 }

@@ -22,7 +22,7 @@ static void taint(hipEvent_t event, bool sticky)
 	e_ = REAL(name, __VA_ARGS__); \
 	taint(start, false); \
 	taint(stop, false); \
-	return ss_said(e_); \
+	return ss_result(e_); \
 } while (0)
 
 hipError_t do_hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args,
@@ -65,7 +65,7 @@ HCC_MODULE_LAUNCH(SS_HCC_MODULE_LAUNCH)
 
 #define NODE(event, name, ...) do { \
 	taint(event, true); \
-	return ss_said(REAL(name, __VA_ARGS__)); \
+	return ss_result(REAL(name, __VA_ARGS__)); \
 } while (0)
 
 hipError_t do_hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t graph,
@@ -97,7 +97,7 @@ static hipEvent_t event_of(const void *params)
 		return NULL;
 	memcpy(&type, params, sizeof(type));
 	if (type == 3) /* a host node; 4 in 5.2, which has no such call */
-		ss_seen(-1, SS_SEEN_HOSTFUNC);
+		ss_observer_add(-1, SS_OBSERVER_HOSTFUNC);
 	if (type == 7)
 		memcpy(&event, (const char *)params + 16, sizeof(event));
 	return event;
@@ -111,8 +111,8 @@ static bool beyond(const void *params)
 	if (!params)
 		return false;
 	memcpy(&type, params, sizeof(type));
-	return type == 1 ? ss_beyond_box((const void *)((const char *)params + 32), NULL) :
-	       type == 2 && ss_beyond_rows((const void *)((const char *)params + 16));
+	return type == 1 ? ss_box_exceeds((const void *)((const char *)params + 32), NULL) :
+	       type == 2 && ss_memset_exceeds((const void *)((const char *)params + 16));
 }
 
 #define ANY_NODE(name, ...) do { \
@@ -125,8 +125,8 @@ hipError_t do_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph,
 				      const hipGraphNode_t *deps, size_t count,
 				      SS_ALLOC_PARAMS *params)
 {
-	ss_graph_wants_node(params);
-	return ss_said(REAL_AGAIN(-1, hipGraphAddMemAllocNode, node, graph, deps, count, params));
+	ss_graph_memory_add_node(params);
+	return ss_result(REAL_RETRY(-1, hipGraphAddMemAllocNode, node, graph, deps, count, params));
 }
 
 #define NODE_ALLOCATES 10 /* hipGraphNodeTypeMemAlloc */
@@ -139,8 +139,8 @@ hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipG
 	taint(event_of(params), true);
 	/* One that allocates may find none. */
 	if (params && *(const int *)(const void *)params == NODE_ALLOCATES)
-		ss_graph_wants_node((const char *)params + 16);
-	return ss_said(REAL_AGAIN(-1, hipGraphAddNode, node, graph, deps, count, params));
+		ss_graph_memory_add_node((const char *)params + 16);
+	return ss_result(REAL_RETRY(-1, hipGraphAddNode, node, graph, deps, count, params));
 }
 
 hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)

@@ -24,7 +24,7 @@
 /* What is hot goes straight to the core, which makes the real call itself, unless this
  * process, thread or handle is out of the ordinary. All of these functions exist in
  * every release. */
-#define USUAL(is) (likely(is) && ss_usual())
+#define USUAL(is) (likely(is) && ss_fast_path())
 #define LONG_WAY(name, args) \
 	(ss_pass(SS_WATCH) ? ss_real.name ? ss_real.name args : ss_real_missing() : name##_long args)
 
@@ -35,8 +35,8 @@ static hipError_t created(hipError_t err, hipStream_t *stream, unsigned int flag
 	hipError_t none;
 
 	if (err == hipSuccess && stream)
-		ss_stream_entered(*stream, flags, ss_current_device(&none));
-	return ss_said(err);
+		ss_stream_register(*stream, flags, ss_current_device(&none));
+	return ss_result(err);
 }
 
 /* From here on one stream does not order everything: that ends the mode in which
@@ -47,7 +47,7 @@ static void another_stream(void)
 	int dev = ss_current_device(&err);
 
 	if (dev >= 0)
-		ss_seen(dev, SS_SEEN_STREAM);
+		ss_observer_add(dev, SS_OBSERVER_STREAM);
 }
 
 hipError_t do_hipStreamCreate(hipStream_t *stream)
@@ -75,16 +75,16 @@ hipError_t do_hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t words,
 	return created(REAL(hipExtStreamCreateWithCUMask, stream, words, mask), stream, 0);
 }
 
-void ss_stream_leaves(hipStream_t stream, struct ss_timeline *tl)
+void ss_stream_retire(hipStream_t stream, struct ss_timeline *tl)
 {
 	if (ss_capture_live())
-		ss_capture_stream_gone(tl);
+		ss_capture_drop_stream(tl);
 	/* The null stream may have taken what this one freed, counting on being
 	 * behind it: then its work must be over while there is nothing to join. */
 	if (ss_timeline_retire(ss_core, tl) && !ss_capture_live())
 		(void)REAL(hipStreamSynchronize, stream);
 	ss_rocm_stream_gone(stream);
-	ss_pin_drain(stream);
+	ss_stream_pins_drain(stream);
 }
 
 hipError_t do_hipStreamDestroy(hipStream_t stream)
@@ -97,17 +97,17 @@ hipError_t do_hipStreamDestroy(hipStream_t stream)
 	REFUSE(tl, stream, hipErrorContextIsDestroyed);
 	if (!tl || (uintptr_t)stream <= 2) {
 		ss_context_forget(stream); /* detached */
-		return ss_said(REAL(hipStreamDestroy, stream));
+		return ss_result(REAL(hipStreamDestroy, stream));
 	}
 	dev = ss_timeline_device(tl);
 	kind = ss_timeline_kind(tl);
-	ss_stream_leaves(stream, tl);
+	ss_stream_retire(stream, tl);
 	err = REAL(hipStreamDestroy, stream);
 	if (err == hipSuccess)
 		ss_context_forget(stream);
 	else
 		ss_timeline_add(ss_core, dev, stream, kind, true);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 /* ---- synchronize, query ------------------------------------------------- */
@@ -120,7 +120,7 @@ hipError_t do_hipStreamDestroy(hipStream_t stream)
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, point); \
 	if (point) \
 		ss_import_settle(false); \
-	return ss_said(e_); \
+	return ss_result(e_); \
 } while (0)
 
 #define SYNCS(handle, name, stream) do { \
@@ -152,20 +152,20 @@ static double now_ms(void)
 	late_ = ss_stream_uncovered(tl_); \
 	e_ = late_ ? REAL(name, stream) : hipSuccess; \
 	if (e_ != hipSuccess) \
-		return ss_said(e_); \
+		return ss_result(e_); \
 	t_ = ss_stream_query_begin(ss_core, tl_); \
 	end_ = late_ ? now_ms() + COMMAND_MS : 0; \
 	do { \
 		e_ = REAL(name, stream); \
 	} while (e_ == hipErrorNotReady && late_ && now_ms() < end_); \
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, false); \
-	return ss_said(e_); \
+	return ss_result(e_); \
 } while (0)
 
 /* (A success needs no word: whoever takes the short way has no error to forget.) */
 static int failed(int err)
 {
-	return ss_said((hipError_t)err);
+	return ss_result((hipError_t)err);
 }
 
 static hipError_t hipStreamSynchronize_long(hipStream_t stream)
@@ -195,7 +195,7 @@ SS_HOT(hipStreamSynchronize)
 
 hipError_t do_hipStreamSynchronize_spt(hipStream_t stream)
 {
-	SYNCS(ss_spt(stream), hipStreamSynchronize_spt, stream);
+	SYNCS(ss_spt_stream(stream), hipStreamSynchronize_spt, stream);
 }
 
 hipError_t do_hipStreamQuery(hipStream_t stream)
@@ -207,7 +207,7 @@ hipError_t do_hipStreamQuery(hipStream_t stream)
 hipError_t do_hipStreamQuery_spt(hipStream_t stream)
 {
 	ss_debts_pay();
-	ASKS(ss_spt(stream), hipStreamQuery_spt, stream);
+	ASKS(ss_spt_stream(stream), hipStreamQuery_spt, stream);
 }
 
 static hipError_t hipEventSynchronize_long(hipEvent_t event)
@@ -255,7 +255,7 @@ hipError_t do_hipEventQuery(hipEvent_t event)
 {
 	static const struct ss_sync_call call = {real_event_query, long_event_query, failed};
 
-	if (USUAL(!atomic_load_explicit(&ss_owing, memory_order_acquire)))
+	if (USUAL(!atomic_load_explicit(&ss_debts_due, memory_order_acquire)))
 		return (hipError_t)ss_event_sync(ss_core, event, false, &call, &ss_tls.depth);
 	return (hipError_t)long_event_query(event);
 }
@@ -270,14 +270,14 @@ SS_HOT(hipEventQuery)
 	bool joins_; \
 	REFUSE(tl_, handle, hipErrorInvalidHandle); \
 	/* Announced before, as a capture is (capture.c). */ \
-	joins_ = ss_capture_live() && tl_ && ss_capture_event_is(event) && \
+	joins_ = ss_capture_live() && tl_ && ss_capture_has_event(event) && \
 		 ss_capture_join(tl_, event); \
 	t_ = ss_wait_begin(ss_core, event, tl_); \
 	e_ = REAL(name, stream, event, flags); \
 	ss_wait_end(ss_core, &t_, e_ == hipSuccess); \
 	if (joins_ && e_ != hipSuccess) \
-		ss_capture_stream_gone(tl_); \
-	return ss_said(e_); \
+		ss_capture_drop_stream(tl_); \
+	return ss_result(e_); \
 } while (0)
 
 static hipError_t hipStreamWaitEvent_long(hipStream_t stream, hipEvent_t event, unsigned flags)
@@ -287,7 +287,7 @@ static hipError_t hipStreamWaitEvent_long(hipStream_t stream, hipEvent_t event, 
 
 static int real_wait(void *stream, void *event, unsigned flags)
 {
-	return ss_said(ss_real.hipStreamWaitEvent(stream, event, flags));
+	return ss_result(ss_real.hipStreamWaitEvent(stream, event, flags));
 }
 
 static int long_wait(void *stream, void *event, unsigned flags)
@@ -307,7 +307,7 @@ SS_HOT(hipStreamWaitEvent)
 
 hipError_t do_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags)
 {
-	WAITS(ss_spt(stream), hipStreamWaitEvent_spt, stream, event, flags);
+	WAITS(ss_spt_stream(stream), hipStreamWaitEvent_spt, stream, event, flags);
 }
 
 /* ---- record ------------------------------------------------------------- */
@@ -339,7 +339,7 @@ static hipError_t record_end(struct recording *r, hipEvent_t event, hipError_t e
 		ss_capture_event_set(event, r->tl);
 	else if (ss_capture_live())
 		ss_capture_event_clear(event);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 #define EVENT_RECORD_EXTERNAL 1 /* hipEventRecordExternal, since 6.4 */
@@ -359,7 +359,7 @@ static hipError_t hipEventRecord_long(hipEvent_t event, hipStream_t stream)
 
 static int real_record(void *event, void *stream)
 {
-	return ss_said(ss_real.hipEventRecord(event, stream));
+	return ss_result(ss_real.hipEventRecord(event, stream));
 }
 
 static int long_record(void *event, void *stream)
@@ -379,7 +379,7 @@ SS_HOT(hipEventRecord)
 
 hipError_t do_hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
 {
-	RECORDS(ss_spt(stream), false, hipEventRecord_spt, event, stream);
+	RECORDS(ss_spt_stream(stream), false, hipEventRecord_spt, event, stream);
 }
 
 hipError_t do_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags)
@@ -394,7 +394,7 @@ static hipError_t event_created(hipError_t err, hipEvent_t *event)
 {
 	if (err == hipSuccess && event)
 		ss_event_add(ss_core, *event);
-	return ss_said(err);
+	return ss_result(err);
 }
 
 hipError_t do_hipEventCreate(hipEvent_t *event)
@@ -412,7 +412,7 @@ hipError_t do_hipEventDestroy(hipEvent_t event)
 	ss_event_forget(ss_core, event);
 	if (ss_capture_live())
 		ss_capture_event_clear(event);
-	return ss_said(REAL(hipEventDestroy, event));
+	return ss_result(REAL(hipEventDestroy, event));
 }
 
 /* Another process may record it from now on. */
@@ -420,18 +420,18 @@ hipError_t do_hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event
 {
 	if (event)
 		ss_event_taint(ss_core, event, true);
-	ss_seen(-1, SS_SEEN_IPC);
-	return ss_said(REAL(hipIpcGetEventHandle, handle, event));
+	ss_observer_add(-1, SS_OBSERVER_IPC);
+	return ss_result(REAL(hipIpcGetEventHandle, handle, event));
 }
 
 hipError_t do_hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handle)
 {
 	hipError_t err = REAL(hipIpcOpenEventHandle, event, handle);
 
-	ss_seen(-1, SS_SEEN_IPC);
+	ss_observer_add(-1, SS_OBSERVER_IPC);
 	if (err == hipSuccess && event) {
 		ss_event_add(ss_core, *event);
 		ss_event_taint(ss_core, *event, true);
 	}
-	return ss_said(err);
+	return ss_result(err);
 }

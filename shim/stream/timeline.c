@@ -60,12 +60,12 @@ static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 			     false);
 	if (!tl)
 		*err = hipErrorOutOfMemory;
-	ss_seen(dev, SS_SEEN_STREAM | SS_SEEN_UNKNOWN);
-	ss_bypassed("a stream was created past the shim");
+	ss_observer_add(dev, SS_OBSERVER_STREAM | SS_OBSERVER_UNKNOWN);
+	ss_bypass_report("a stream was created past the shim");
 	return tl;
 }
 
-struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err)
+struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err)
 {
 	struct ss_timeline *tl;
 	int dev;
@@ -77,8 +77,8 @@ struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err)
 	if (dev < 0)
 		return NULL;
 	if (stream == SS_PER_THREAD) {
-		ss_thread_hook(dev);
-		ss_seen(dev, SS_SEEN_STREAM | SS_SEEN_THREAD);
+		ss_thread_exit_register(dev);
+		ss_observer_add(dev, SS_OBSERVER_STREAM | SS_OBSERVER_THREAD);
 		tl = ss_timeline_thread(ss_core, dev);
 	} else {
 		tl = ss_timeline_null(ss_core, dev);
@@ -88,18 +88,18 @@ struct ss_timeline *ss_stream_special(hipStream_t stream, hipError_t *err)
 	return tl;
 }
 
-void ss_stream_entered(hipStream_t stream, unsigned int flags, int dev)
+void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 {
 	if (dev < 0 || !stream)
 		return;
-	ss_bypass_look();
+	ss_bypass_check();
 	ss_context_forget(stream); /* an older one's handle */
 	ss_timeline_add(ss_core, dev, stream,
 			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
-	ss_seen(dev, SS_SEEN_STREAM);
+	ss_observer_add(dev, SS_OBSERVER_STREAM);
 }
 
-hipStream_t ss_streams_in(const void *list, unsigned int count, size_t size, size_t at)
+hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, size_t at)
 {
 	for (unsigned int i = 0; list && i < count; i++) {
 		hipStream_t stream;
@@ -114,15 +114,15 @@ hipStream_t ss_streams_in(const void *list, unsigned int count, size_t size, siz
 
 #define PINS 64
 
-struct ss_pin {
+struct ss_stream_pin {
 	_Atomic(hipStream_t) stream;
 };
 
-static struct ss_pin pins[PINS];
+static struct ss_stream_pin pins[PINS];
 
 /* NULL: the stream is not there any more. Waits for a free slot if 64 threads
  * wait for streams at once. */
-struct ss_pin *ss_pin_stream(hipStream_t stream)
+struct ss_stream_pin *ss_stream_pin(hipStream_t stream)
 {
 	for (unsigned i = 0;; i = (i + 1) % PINS) {
 		hipStream_t none = NULL;
@@ -132,7 +132,7 @@ struct ss_pin *ss_pin_stream(hipStream_t stream)
 			 * first and looks at the slots second. */
 			if (ss_timeline_find(ss_core, stream))
 				return &pins[i];
-			ss_unpin_stream(&pins[i]);
+			ss_stream_unpin(&pins[i]);
 			return NULL;
 		}
 		if (i == PINS - 1)
@@ -140,12 +140,12 @@ struct ss_pin *ss_pin_stream(hipStream_t stream)
 	}
 }
 
-void ss_unpin_stream(struct ss_pin *pin)
+void ss_stream_unpin(struct ss_stream_pin *pin)
 {
 	atomic_store(&pin->stream, NULL);
 }
 
-void ss_pin_drain(hipStream_t stream)
+void ss_stream_pins_drain(hipStream_t stream)
 {
 	atomic_thread_fence(memory_order_seq_cst);
 	for (int i = 0; i < PINS; i++)
@@ -155,7 +155,7 @@ void ss_pin_drain(hipStream_t stream)
 
 /* ---- the current device ------------------------------------------------- */
 
-bool ss_switch_open(struct ss_switch *s, int dev)
+bool ss_device_switch(struct ss_device_switch *s, int dev)
 {
 	hipError_t err;
 
@@ -169,7 +169,7 @@ bool ss_switch_open(struct ss_switch *s, int dev)
 	return s->switched;
 }
 
-void ss_switch_close(struct ss_switch *s)
+void ss_device_restore(struct ss_device_switch *s)
 {
 	if (s->switched)
 		(void)REAL(hipSetDevice, s->old);
@@ -183,10 +183,10 @@ bool ss_thread_drain(int dev)
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
 	struct ss_timeline *tl = ss_timeline_thread(ss_core, dev);
 	struct ss_token t;
-	struct ss_switch s;
+	struct ss_device_switch s;
 	hipError_t err;
 
-	if (!tl || ss_timeline_capturing(tl) || !ss_switch_open(&s, dev))
+	if (!tl || ss_timeline_capturing(tl) || !ss_device_switch(&s, dev))
 		return false;
 	err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
 	if (err == hipSuccess) {
@@ -195,6 +195,6 @@ bool ss_thread_drain(int dev)
 		ss_sync_end(ss_core, &t, err == hipSuccess, false);
 		(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
 	}
-	ss_switch_close(&s);
+	ss_device_restore(&s);
 	return err == hipSuccess;
 }
