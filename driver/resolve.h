@@ -7,13 +7,16 @@
 
 struct ss_runtime {
 	char path[512];
-	int version;     /* as hipRuntimeGetVersion says: 60443484 is 6.4 */
+	int version;     /* as hipRuntimeGetVersion says: 60443484 is 6.4; 0: not asked */
 	int major, minor;
 };
 
-/* True once a loaded object (not this one) exports hipMalloc. Takes no lock of
- * ours and may be tried again at any time. */
+/* True once a loaded object (not this one) exports hipMalloc. Makes no call into it, takes
+ * no lock of ours and may be tried again at any time. */
 bool ss_runtime_find(void);
+/* Asks the runtime for its version, which starts it. After ss_runtime_find(), before
+ * anybody reads major and minor; any thread, any number of times. */
+void ss_runtime_ask_version(void);
 const struct ss_runtime *ss_runtime(void);
 /* The real functions, where those that the library exports lead back to us. Once,
  * before the first call that could need them; the list stays. */

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table of every intercepted symbol. It generates the real function
- * pointers, the names that are resolved, the exported entry points, and is what
- * the ROCm matrix checks.
+ * The one table of every intercepted symbol. From it come the pointers to the real functions
+ * (process/real.h), the prototypes (handlers.h) and the exported entry points (route/exports.c), and
+ * scripts/rocm-check.py compares it with every ROCm release.
  *
  *   E(kind, extra, name, node, since, (parameters), (arguments))
  *
- * kind   SERVE  answered here where it can be: hand-written do_<name>
- *        HOT    the same, with the question whether to pass in the handler
- *        LATE   the same, also after the program began to exit
- *        OWN    SERVE; what must not reach the runtime then: late_<name> (late.c)
- *        WATCH  the real call with something before and after it: do_<name>
- *        NOTE   the real call; `extra` says what others may now look at
- *        QUEUE  the real call, after the stream `extra` has been made known
- *        MOVE   the same, which may use memory of any device
- *        COPY   QUEUE, of `size` bytes from src to dst, if they lie inside of a block
- *        FILL   the same for `count` values of `extra` bytes at dst, on `stream`
- *        BOUND  the real call, unless `extra` says that it leaves a block
- *        LOOK   the real call, after skipped waits have been made good
- *        TRY    the real call, and where it finds no memory again, after what lies idle
- *               in pools of ours on the device `extra` (HERE: the current) went back
- *        START  QUEUE and TRY, on the device of the stream
- *        PASS   the real call, listed because its meaning matters to ordering
- *        ERROR  do_<name>, and too harmless a call to start the shim
- * node   the version node it has in libamdhip64 (402 = hip_4.2)
- * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1,
- *        604 = 6.4.3, 702 = 7.2.4, 715 = the sources of July 2026)
+ * kind   How the export treats the call. Kinds with a handler have a hand-written do_<name>:
+ *        SERVE     the handler answers where it can
+ *        HOT       as SERVE, but the handler is the export and asks ss_pass() itself
+ *        ALWAYS    as SERVE, also after exit() has begun
+ *        GUARD     as SERVE; after exit() has begun after_exit_<name> answers, because the call may
+ *                  bring a pool or a block of ours that must not reach the runtime
+ *        WATCH     the handler makes the real call and does something before and after it
+ *        ERROR     the handler reports the last error; the call is too harmless to start the shim
+ *        Kinds without one make the real call after something that `extra` parameterizes:
+ *        PASS      nothing; the call is listed because its meaning matters to ordering
+ *        QUEUE     makes the stream `extra` known
+ *        QUEUE_ANY as QUEUE, for a command that may use memory of any device
+ *        COPY      as QUEUE, and refuses `size` bytes from src to dst that leave a block
+ *        FILL      refuses `count` values of `extra` bytes at dst that leave a block; uses `stream`
+ *        CHECK     refuses the call if the expression `extra` is true
+ *        OBSERVER  adds the observer `extra` (alloc/observers.h)
+ *        QUERY     makes good the waits that hipFree skipped
+ *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
+ *                  idle memory of our pools is given back and it is made again
+ *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
+ * node   the version node of the symbol in libamdhip64 (402 = hip_4.2)
+ * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1, 604 = 6.4.3, 702 = 7.2.4,
+ *        715 = the sources of July 2026)
  *
- * All return hipError_t. Types that the headers lack are void.
+ * All functions return hipError_t. Types that a release's header lacks are void there.
  */
 #ifndef SS_SHIM_ENTRIES_H
 #define SS_SHIM_ENTRIES_H
@@ -108,7 +111,7 @@
 	_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_
 
 #define SS_ENTRIES(E) \
-	/* ---- memory: intercept.c ---- */ \
+	/* ---- memory: intercept.c, alloc/ ---- */ \
 	E(HOT, 0, hipMalloc, 402, 502, (void **ptr, size_t size), (ptr, size)) \
 	E(HOT, 0, hipFree, 402, 502, (void *ptr), (ptr)) \
 	E(HOT, 0, hipMallocAsync, 501, 502, \
@@ -119,12 +122,12 @@
 	  (ptr, size, pool, stream)) \
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	/* Asks hipMemGetInfo when it fails, and means the device. */ \
+	/* When it fails it calls hipMemGetInfo, which is passed on then. */ \
 	E(RETRY, ss_device_of_prop(prop), hipMemCreate, 501, 502, \
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
 	  (handle, size, prop, flags)) \
-	/* ---- other memory of the device: again.c ---- */ \
+	/* ---- other memory of the device: alloc/retry.c ---- */ \
 	E(SERVE, 0, hipMallocManaged, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	E(RETRY, HERE, hipMallocArray, 402, 502, \
@@ -146,7 +149,7 @@
 	E(RETRY, HERE, hipMipmappedArrayCreate, 402, 502, \
 	  (hipMipmappedArray_t *array, HIP_ARRAY3D_DESCRIPTOR *desc, unsigned int levels), \
 	  (array, desc, levels)) \
-	/* Code and its variables lie there, too. */ \
+	/* Code and its variables take device memory, too. */ \
 	E(RETRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
 	  (module, path)) \
 	E(RETRY, HERE, hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
@@ -167,9 +170,9 @@
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, path, jit, jit_values, jit_count, options, values, count)) \
-	/* The heap of kernels that call malloc() is taken when the first of them is launched. */ \
+	/* Sets the size of the heap of kernels that call malloc(). */ \
 	E(WATCH, 0, hipDeviceSetLimit, 503, 507, (enum hipLimit_t which, size_t size), (which, size)) \
-	/* Graphs have memory of their own, some when they are made, some when they run. */ \
+	/* Graphs take memory when they are made or when they run. */ \
 	E(WATCH, 0, hipGraphAddMemAllocNode, 505, 507, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_ALLOC_PARAMS *params), \
@@ -190,11 +193,11 @@
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
 	E(GRAPH, ss_spt_stream(stream), hipGraphLaunch_spt, 503, 507, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
-	/* ---- host memory that is none: host.c ---- */ \
+	/* ---- host memory calls with a block of ours: intercept.c ---- */ \
 	E(ALWAYS, 0, hipHostFree, 402, 502, (void *ptr), (ptr)) \
 	E(ALWAYS, 0, hipFreeHost, 402, 502, (void *ptr), (ptr)) \
 	E(ALWAYS, 0, hipHostUnregister, 402, 502, (void *ptr), (ptr)) \
-	/* ---- pitched: pitch.c ---- */ \
+	/* ---- pitched: alloc/pitched.c ---- */ \
 	E(SERVE, 0, hipMallocPitch, 402, 502, \
 	  (void **ptr, size_t *pitch, size_t width, size_t height), \
 	  (ptr, pitch, width, height)) \
@@ -205,7 +208,7 @@
 	E(SERVE, 0, hipMalloc3D, 402, 502, (hipPitchedPtr *ptr, hipExtent extent), (ptr, extent)) \
 	E(SERVE, 0, hipMemGetInfo, 402, 502, (size_t *free_bytes, size_t *total), \
 	  (free_bytes, total)) \
-	/* ---- pools: pools.c ---- */ \
+	/* ---- pools: alloc/, share/ ---- */ \
 	E(SERVE, 0, hipMemPoolCreate, 501, 502, \
 	  (hipMemPool_t *pool, const hipMemPoolProps *props), (pool, props)) \
 	E(GUARD, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
@@ -244,7 +247,7 @@
 	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
 	E(SERVE, 0, hipDeviceGetAttribute, 402, 502, \
 	  (int *value, hipDeviceAttribute_t attr, int dev), (value, attr, dev)) \
-	/* ---- what a pointer is: pointer.c ---- */ \
+	/* ---- what a pointer is: bounds/pointer.c ---- */ \
 	E(ALWAYS, 0, hipPointerGetAttributes, 402, 502, \
 	  (hipPointerAttribute_t *out, const void *ptr), (out, ptr)) \
 	E(ALWAYS, 0, hipPointerGetAttribute, 500, 502, \
@@ -258,13 +261,13 @@
 	E(ALWAYS, 0, hipMemGetAddressRange, 402, 502, \
 	  (hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr), (base, size, ptr)) \
 	E(ALWAYS, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
-	/* ---- sharing between processes: ipc.c, import.c ---- */ \
+	/* ---- sharing between processes: share/ ---- */ \
 	E(GUARD, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
 	  (handle, ptr)) \
 	E(SERVE, 0, hipIpcOpenMemHandle, 402, 502, \
 	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
 	E(ALWAYS, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
-	/* ---- bounds.c ---- */ \
+	/* ---- memsets: bounds/memset.c ---- */ \
 	E(SERVE, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
 	E(SERVE, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
 	  (dst, value, size)) \
@@ -296,11 +299,11 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, \
 	   size_t height), \
 	  (dst, pitch, value, width, height)) \
-	/* ---- error.c ---- */ \
+	/* ---- the last error: alloc/last_error.c ---- */ \
 	E(ERROR, 0, hipGetLastError, 402, 502, (void), ()) \
 	E(ERROR, 0, hipPeekAtLastError, 402, 502, (void), ()) \
 	E(ERROR, 0, hipExtGetLastError, 600, 604, (void), ()) \
-	/* ---- streams: watch.c ---- */ \
+	/* ---- streams: stream/streams.c, stream/sync.c ---- */ \
 	E(WATCH, 0, hipStreamCreate, 402, 502, (hipStream_t *stream), (stream)) \
 	E(WATCH, 0, hipStreamCreateWithFlags, 402, 502, \
 	  (hipStream_t *stream, unsigned int flags), (stream, flags)) \
@@ -317,7 +320,7 @@
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
 	E(WATCH, 0, hipStreamWaitEvent_spt, 502, 502, \
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
-	/* ---- streams of execution contexts: context.c ---- */ \
+	/* ---- streams of contexts: stream/execution_context.c ---- */ \
 	E(WATCH, 0, hipExecutionCtxStreamCreate, 714, 715, \
 	  (hipStream_t *stream, void *context, unsigned int flags, int priority), \
 	  (stream, context, flags, priority)) \
@@ -327,7 +330,7 @@
 	  (context, event)) \
 	E(PASS, 0, hipExecutionCtxWaitEvent, 714, 715, (void *context, hipEvent_t event), \
 	  (context, event)) \
-	/* ---- events: watch.c ---- */ \
+	/* ---- events: stream/events.c, stream/sync.c ---- */ \
 	E(WATCH, 0, hipEventCreate, 402, 502, (hipEvent_t *event), (event)) \
 	E(WATCH, 0, hipEventCreateWithFlags, 402, 502, (hipEvent_t *event, unsigned flags), \
 	  (event, flags)) \
@@ -346,7 +349,7 @@
 	  (hipIpcEventHandle_t *handle, hipEvent_t event), (handle, event)) \
 	E(WATCH, 0, hipIpcOpenEventHandle, 402, 502, \
 	  (hipEvent_t *event, hipIpcEventHandle_t handle), (event, handle)) \
-	/* ---- launches and graph nodes that take events: launch.c ---- */ \
+	/* ---- launches and graph nodes: stream/, bounds/graph_node.c ---- */ \
 	E(WATCH, 0, hipExtLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags), \
@@ -392,11 +395,11 @@
 	E(WATCH, 0, hipGraphExecNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, SS_NODE_PARAMS *params), \
 	  (exec, node, params)) \
-	/* ---- devices and contexts: device.c ---- */ \
+	/* ---- devices and contexts: stream/device.c ---- */ \
 	E(WATCH, 0, hipDeviceSynchronize, 402, 502, (void), ()) \
 	E(WATCH, 0, hipCtxSynchronize, 402, 502, (void), ()) \
 	E(WATCH, 0, hipDeviceReset, 402, 502, (void), ()) \
-	/* These two say success and do nothing (hip_context.cpp), so blocks live on. */ \
+	/* These two return success and do nothing (hip_context.cpp), so blocks live on. */ \
 	E(PASS, 0, hipDevicePrimaryCtxReset, 402, 502, (hipDevice_t dev), (dev)) \
 	E(PASS, 0, hipDevicePrimaryCtxRelease, 402, 502, (hipDevice_t dev), (dev)) \
 	E(WATCH, 0, hipSetDevice, 402, 502, (int dev), (dev)) \
@@ -412,7 +415,7 @@
 	E(OBSERVER, SS_OBSERVER_PEER, hipCtxEnablePeerAccess, 402, 502, \
 	  (hipCtx_t peer, unsigned int flags), (peer, flags)) \
 	E(PASS, 0, hipCtxDisablePeerAccess, 402, 502, (hipCtx_t peer), (peer)) \
-	/* ---- stream capture: capture.c ---- */ \
+	/* ---- stream capture: stream/capture.c ---- */ \
 	E(WATCH, 0, hipStreamBeginCapture, 403, 502, \
 	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
 	E(WATCH, 0, hipStreamBeginCapture_spt, 503, 507, \
@@ -427,7 +430,7 @@
 	  (stream, graph)) \
 	E(PASS, 0, hipThreadExchangeStreamCaptureMode, 500, 502, (hipStreamCaptureMode *mode), \
 	  (mode)) \
-	/* ---- who else may look at the device: debt.c ---- */ \
+	/* ---- who else may observe the device: alloc/observers.h ---- */ \
 	E(OBSERVER, SS_OBSERVER_PINNED, hipHostMalloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	E(OBSERVER, SS_OBSERVER_PINNED, hipHostAlloc, 402, 502, \
@@ -457,7 +460,7 @@
 	E(WATCH, 0, hipModuleGetGlobal, 402, 502, \
 	  (hipDeviceptr_t *ptr, size_t *size, hipModule_t module, const char *name), \
 	  (ptr, size, module, name)) \
-	/* ---- work on a stream that may be new to us: stream.c ---- */ \
+	/* ---- work on a stream that may be unknown yet ---- */ \
 	E(QUEUE, stream, hipLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
@@ -764,7 +767,7 @@
 	E(QUEUE, ss_streams_used(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
 	  (SS_LAUNCH_LIST *list, unsigned int count, unsigned int flags), \
 	  (list, count, flags)) \
-	/* ---- copies that wait, or are done by graphs ---- */ \
+	/* ---- copies that wait, or that graphs make ---- */ \
 	E(COPY, NULL, hipMemcpy, 402, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
@@ -834,7 +837,7 @@
 	  (hipGraphExec_t exec, hipGraphNode_t node, void *dst, const void *src, size_t size, \
 	   hipMemcpyKind kind), \
 	  (exec, node, dst, src, size, kind)) \
-	/* ---- other ways to the same functions: routes.c ---- */ \
+	/* ---- other ways to the same functions: route/proc_address.c ---- */ \
 	E(WATCH, 0, hipGetProcAddress, 601, 604, \
 	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
 	  (symbol, fn, version, flags, status)) \
@@ -850,7 +853,7 @@
 	   SS_ENTRY_STATUS *status), \
 	  (symbol, fn, flags, status))
 
-/* What the shim calls for itself and does not intercept. */
+/* Functions that the shim calls for itself and does not intercept. */
 #define SS_HELPERS(H) \
 	H(hipError_t, hipGetDevice, (int *dev)) \
 	H(hipError_t, hipDeviceCanAccessPeer, (int *can, int dev, int peer)) \

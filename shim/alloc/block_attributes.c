@@ -1,88 +1,90 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is remembered of single blocks beside what the core knows: that their memory operations
- * must be synchronous, and the number that they were shown under. Ids are never used twice, so
- * a freed block needs no clearing; it is forgotten when twice as many are known as after the
- * last time.
+ * A table of block attributes (block_attributes.h). Ids of blocks are never used twice, so a free
+ * need not clear anything. Entries of freed blocks are dropped when the table has grown to twice
+ * its size after the last time.
  *
- * Locks: lock (the table); lookups are made under it. Otherwise a leaf.
+ * Locks: lock (the table). The core is asked about blocks under it; otherwise a leaf.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/hash.h"
-#include "shim/shim.h"
+#include "driver/guard.h"
+#include "shim/alloc/block_attributes.h"
+#include "shim/process/state.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct remark {
+static struct attributes {
 	uint64_t id;
 	void *ptr;
-	unsigned number; /* 0: never asked for */
+	unsigned buffer_id; /* 0: never asked for */
 	bool sync;
 	UT_hash_handle hh;
-} *remarks;
-static unsigned kept;
-static _Atomic size_t synced; /* with `sync` */
+} *table;
+static unsigned swept_count; /* entries after the last sweep */
+static _Atomic size_t synced; /* entries with `sync` */
 
-static void forget(struct remark *r)
+static void forget(struct attributes *a)
 {
-	HASH_DEL(remarks, r);
-	if (r->sync)
+	HASH_DEL(table, a);
+	if (a->sync)
 		atomic_fetch_sub(&synced, 1);
-	free(r);
+	free(a);
 }
 
 static void sweep(void)
 {
-	struct remark *r, *next;
+	struct attributes *a, *next;
 	struct ss_block_info info;
 
-	HASH_ITER(hh, remarks, r, next)
-		if (!ss_lookup(ss_core, r->ptr, &info) || !info.live || info.id != r->id)
-			forget(r);
-	kept = HASH_COUNT(remarks);
+	HASH_ITER(hh, table, a, next)
+		if (!ss_lookup(ss_core, a->ptr, &info) || !info.live || info.id != a->id)
+			forget(a);
+	swept_count = HASH_COUNT(table);
 }
 
-static struct remark *find(uint64_t id)
+static struct attributes *find(uint64_t id)
 {
-	struct remark *r;
+	struct attributes *a;
 
-	HASH_FIND(hh, remarks, &id, sizeof(id), r);
-	return r;
+	HASH_FIND(hh, table, &id, sizeof(id), a);
+	return a;
 }
 
-/* NULL: no host memory. */
-static struct remark *find_or_add(const struct ss_block_info *b)
+/* NULL: out of host memory. */
+static struct attributes *find_or_add(const struct ss_block_info *b)
 {
-	struct remark *r = find(b->id);
+	struct attributes *a = find(b->id);
 
-	if (r)
-		return r;
-	if (HASH_COUNT(remarks) >= 2 * kept + 64)
+	if (a)
+		return a;
+	if (HASH_COUNT(table) >= 2 * swept_count + 64)
 		sweep();
-	r = calloc(1, sizeof(*r));
-	if (r) {
-		r->id = b->id;
-		r->ptr = b->base;
-		HASH_ADD(hh, remarks, id, sizeof(r->id), r);
-		if (!SS_HASH_HAS(r)) {
-			free(r);
-			r = NULL;
+	a = calloc(1, sizeof(*a));
+	if (a) {
+		a->id = b->id;
+		a->ptr = b->base;
+		HASH_ADD(hh, table, id, sizeof(a->id), a);
+		if (!SS_HASH_HAS(a)) {
+			free(a);
+			a = NULL;
 		}
 	}
-	return r;
+	return a;
 }
 
 bool ss_sync_memops(uint64_t id)
 {
-	struct remark *r;
+	struct attributes *a;
 	bool sync;
 
 	if (likely(!ss_sync_memops_any()))
 		return false;
 	pthread_mutex_lock(&lock);
-	r = find(id);
-	sync = r && r->sync;
+	a = find(id);
+	sync = a && a->sync;
 	pthread_mutex_unlock(&lock);
 	return sync;
 }
@@ -94,19 +96,19 @@ bool ss_sync_memops_any(void)
 
 bool ss_sync_memops_set(const struct ss_block_info *b, bool on)
 {
-	struct remark *r;
+	struct attributes *a;
 
 	pthread_mutex_lock(&lock);
-	r = on ? find_or_add(b) : find(b->id);
-	if (r && r->sync != on) {
-		r->sync = on;
+	a = on ? find_or_add(b) : find(b->id);
+	if (a && a->sync != on) {
+		a->sync = on;
 		atomic_fetch_add(&synced, on ? 1 : -1);
 	}
 	pthread_mutex_unlock(&lock);
-	return r || !on;
+	return a || !on;
 }
 
-/* Apart from the runtime's own, which count up from 1. */
+/* The top bit keeps them apart from the runtime's own, which count up from 1. */
 unsigned ss_buffer_id_new(void)
 {
 	static atomic_uint last;
@@ -116,15 +118,15 @@ unsigned ss_buffer_id_new(void)
 
 unsigned ss_buffer_id(const struct ss_block_info *b)
 {
-	struct remark *r;
-	unsigned number = 0;
+	struct attributes *a;
+	unsigned id = 0;
 
 	pthread_mutex_lock(&lock);
-	r = find_or_add(b);
-	if (r && !r->number)
-		r->number = ss_buffer_id_new();
-	if (r)
-		number = r->number;
+	a = find_or_add(b);
+	if (a && !a->buffer_id)
+		a->buffer_id = ss_buffer_id_new();
+	if (a)
+		id = a->buffer_id;
 	pthread_mutex_unlock(&lock);
-	return number;
+	return id;
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last error of a thread, where the shim answered.
+ * The last error of a thread, where the shim answered a call.
  *
- * The runtime keeps it (tls.last_error_). Up to 6.x every call stores its result
- * there, success too; from 7.0 on only errors are stored, until they are read. To
- * be right in both, an error of ours is put where it belongs: by a real call that
- * fails with the same error and changes nothing. Where there is no such call the
- * thread remembers it here, until the next call that would have replaced it.
+ * The runtime keeps it in thread-local memory (tls.last_error_). Up to 6.x every call stores its
+ * result there, success too; from 7.0 on only errors are stored, until they are read. To be
+ * right in both, an error of ours is put where it belongs by a real call that fails with the same
+ * error and changes nothing. Where there is no such call the thread remembers the error in
+ * ss_tls, until the next call that would have replaced it.
  *
- * The first success of ours after an error, ours or one that went through here, is put
- * there too. Not every one: a hit makes no call. So what remains is an error of a call
- * that we do not stand in front of: up to 6.x it stays until the runtime's own next success.
+ * The first success of ours after an error is put there too, by a real call that succeeds. Later
+ * ones are not, because a hit makes no call. So one difference remains: an error of a call that
+ * we do not intercept stays, up to 6.x, until the runtime's own next success.
  */
-#include "shim/shim.h"
+#include "driver/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+#include "shim/process/state.h"
 
 hipError_t ss_status_error(enum ss_status status)
 {
@@ -34,7 +38,7 @@ hipError_t ss_status_error(enum ss_status status)
 								 : hipErrorUnknown;
 }
 
-/* None of these is capture-guarded (hip-observed 4). */
+/* None of these calls is affected by a live capture. */
 static hipError_t fail_really(hipError_t err)
 {
 	void *p = NULL;
@@ -45,7 +49,7 @@ static hipError_t fail_really(hipError_t err)
 	case hipErrorInvalidValue:
 		return REAL(hipExtMallocWithFlags, NULL, 1, 0);
 	case hipErrorOutOfMemory:
-		/* Larger than any device: refused before anything is asked for. */
+		/* Larger than any device, so it is refused at once. */
 		return REAL(hipExtMallocWithFlags, &p, (size_t)1 << 62, 0);
 	case hipErrorInvalidHandle:
 		return REAL(hipEventQuery, NULL);
@@ -58,7 +62,7 @@ static hipError_t fail_really(hipError_t err)
 	}
 }
 
-/* In ss_tls.error: the runtime has one, and is to hear of the next success. */
+/* In ss_tls.error: the runtime holds the error, and must be told of the next success. */
 #define PLACED (-1)
 
 static void succeed_really(void)
@@ -79,7 +83,7 @@ hipError_t ss_fail(hipError_t err)
 	if (fail_really(err) == err) {
 		ss_tls.error = PLACED;
 	} else {
-		/* What the runtime still remembers is older, and younger from now on. */
+		/* What the runtime still holds is older than ours; from now on, newer. */
 		(void)REAL(hipGetLastError);
 		ss_tls.error = ss_tls.command = (int)err;
 	}
@@ -92,7 +96,7 @@ hipError_t ss_result_slow(hipError_t err)
 
 	ss_tls.command = hipSuccess;
 	if (err == hipErrorNotReady && ss_runtime()->major >= 7)
-		return err; /* is not remembered, and said often */
+		return err; /* the runtime does not store it, and it is frequent */
 	if (err != hipSuccess) {
 		ss_tls.error = PLACED;
 	} else if (replaces) {
@@ -110,13 +114,14 @@ hipError_t do_hipGetLastError(void)
 
 	if (likely(mine == hipSuccess))
 		return real;
-	/* What was the last command is that still, to the runtime, too: the next has to be heard of. */
+	/* For hipExtGetLastError the command that failed is still the last one, so the runtime
+	 * must be told of the next success. */
 	ss_tls.error = mine == PLACED || ss_tls.command ? PLACED : hipSuccess;
-	/* What the runtime remembers is younger than what we do. */
+	/* What the runtime holds is newer than what we hold. */
 	return real != hipSuccess || mine == PLACED ? real : (hipError_t)mine;
 }
 
-/* To the runtime this is a command that failed. */
+/* The runtime counts this as a command that failed with the error that it returns. */
 hipError_t do_hipPeekAtLastError(void)
 {
 	hipError_t real = REAL(hipPeekAtLastError);
@@ -130,7 +135,7 @@ hipError_t do_hipPeekAtLastError(void)
 	return (hipError_t)mine;
 }
 
-/* The result of the last command, which it forgets; the last error stays for the others. */
+/* Returns the last command's result and clears it; the last error of the other two stays. */
 hipError_t do_hipExtGetLastError(void)
 {
 	hipError_t real = REAL(hipExtGetLastError);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Variables that host and device share (__managed__). The runtime makes their memory
- * itself, when a program's code object is registered or a module is loaded; the host then
- * reads them without a call, so somebody is looking (debt.c).
+ * Managed memory, and variables that host and device share (__managed__). The runtime allocates
+ * them itself. The host reads them without a call, which makes it an observer (observers.h).
  *
  * Locks: none.
  */
-#include "driver/rocm.h"
-#include "shim/shim.h"
+#include "driver/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/observers.h"
+#include "shim/alloc/retry.h"
+#include "shim/handlers.h"
 
-/* hipcc calls it before main(), for each such variable (hip_platform.cpp). */
+/* The code that hipcc generates calls this for each managed variable in a constructor, before
+ * main() (hip_platform.cpp). The runtime only takes note then. We start nothing either: a program
+ * that forks before it uses HIP would leave its child a dead HSA. */
 SS_EXPORT void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
 			     size_t size, unsigned align);
 void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
@@ -24,7 +28,7 @@ void __hipRegisterManagedVar(void **module, void **pointer, void *init, const ch
 		real(module, pointer, init, name, size, align);
 }
 
-/* A module's variable may be one, and only the pointer tells. */
+/* A variable of a module may be managed; only its pointer tells. */
 hipError_t do_hipModuleGetGlobal(hipDeviceptr_t *ptr, size_t *size, hipModule_t module,
 				 const char *name)
 {
@@ -36,4 +40,10 @@ hipError_t do_hipModuleGetGlobal(hipDeviceptr_t *ptr, size_t *size, hipModule_t 
 		     hipSuccess || managed & 0xff))
 		ss_observer_add(-1, SS_OBSERVER_MANAGED);
 	return ss_result(err);
+}
+
+hipError_t do_hipMallocManaged(void **ptr, size_t size, unsigned int flags)
+{
+	ss_observer_add(-1, SS_OBSERVER_MANAGED);
+	return ss_result(REAL_RETRY(-1, hipMallocManaged, ptr, size, flags));
 }

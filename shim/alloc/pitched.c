@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Pitched allocations: hipMalloc with a row's length rounded up. */
+/* Pitched allocations: hipMalloc with the row length rounded up to the device's pitch. No lock. */
 #include <stdint.h>
 
-#include "driver/rocm.h"
-#include "shim/shim.h"
+#include "shim/alloc/classic.h"
+#include "shim/alloc/last_error.h"
+#include "shim/handlers.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
 
-/* The runtime's imagePitchAlignment, which it shows as this attribute. */
+/* The runtime rounds to imagePitchAlignment, which it exposes as this attribute. */
 static size_t pitch_unit(void)
 {
 	hipError_t err;
@@ -18,7 +21,7 @@ static size_t pitch_unit(void)
 	return (size_t)unit;
 }
 
-/* As ihipMallocPitch: an empty extent is success and NULL. */
+/* As the runtime's ihipMallocPitch: an empty extent gives success and NULL. */
 static hipError_t pitched(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
 {
 	size_t unit, bytes, row;

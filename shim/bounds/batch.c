@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that take a list of copies or ranges (7.1 and later): bounds, as in bounds.c. The
- * structures are declared here, since the headers of Debian 12 lack them.
+ * Calls that take a list of copies or ranges (7.1 and later), each checked against blocks. The
+ * structures are declared here, because older headers lack them. No lock.
  */
 #include <stdint.h>
 
-#include "shim/shim.h"
+#include "driver/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/bounds/check.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
 
-/* hipMemcpyAttributes, and what in its flags makes of a pointer the place of a pointer
- * that the device reads when the copy runs. */
+/* hipMemcpyAttributes, and the flags that say that a pointer is the address of a pointer, which the
+ * device reads when the copy runs. */
 struct attributes {
 	int order;
 	hipMemLocation src, dst;
@@ -74,8 +78,8 @@ bool ss_peer_copy_exceeds(const void *given, hipStream_t stream)
 	return ss_box_exceeds(&same, stream);
 }
 
-/* The first copy that leaves a block, or `count`. */
-static size_t first_beyond(hipStream_t stream, void *const *dst, void *const *src,
+/* The index of the first copy that leaves a block, or `count`. */
+static size_t first_exceeding(hipStream_t stream, void *const *dst, void *const *src,
 			   const size_t *sizes, size_t count, const struct attributes *attrs,
 			   const size_t *which, size_t attr_count)
 {
@@ -95,9 +99,8 @@ static size_t first_beyond(hipStream_t stream, void *const *dst, void *const *sr
 	return count;
 }
 
-/* Up to 7.2 the copies before the one that is refused are made, and `failed` names it (7.2.4,
- * run); later releases look at all of them first, and say of no copy that it was (the
- * sources of July 2026). */
+/* Up to 7.2 the copies before the refused one are made, and *failed is its index (observed on 7.2.4).
+ * Later releases check all copies first and set *failed to SIZE_MAX (sources of July 2026). */
 hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t count,
 				  SS_COPY_ATTRIBUTES *attrs, size_t *which, size_t attr_count,
 				  size_t *failed, hipStream_t stream)
@@ -108,7 +111,7 @@ hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t 
 
 	ss_stream_used(stream);
 	if (dst && src && sizes)
-		bad = first_beyond(stream, dst, src, sizes, count, (const void *)attrs, which,
+		bad = first_exceeding(stream, dst, src, sizes, count, (const void *)attrs, which,
 				   known ? attr_count : 0);
 	if (bad == count)
 		return ss_result(REAL(hipMemcpyBatchAsync, dst, src, sizes, count, attrs, which,
@@ -139,7 +142,7 @@ static bool operand_set(const struct operand *o, const hipExtent *e, size_t elem
 	return true;
 }
 
-static bool beyond(const struct box_copy *op, hipStream_t stream)
+static bool exceeds(const struct box_copy *op, hipStream_t stream)
 {
 	hipMemcpy3DParms p = {.extent = op->extent};
 	size_t element = op->src.type == 2 ? ss_array_element(op->src.array.array) :
@@ -150,7 +153,7 @@ static bool beyond(const struct box_copy *op, hipStream_t stream)
 	       ss_box_exceeds(&p, stream);
 }
 
-/* One after the other in every release. */
+/* Every release makes the copies one after the other. */
 hipError_t do_hipMemcpy3DBatchAsync(size_t count, SS_COPY_OPS *ops, size_t *failed,
 				    unsigned long long flags, hipStream_t stream)
 {
@@ -159,7 +162,7 @@ hipError_t do_hipMemcpy3DBatchAsync(size_t count, SS_COPY_OPS *ops, size_t *fail
 	hipError_t err;
 
 	ss_stream_used(stream);
-	while (list && good < count && !beyond(&list[good], stream))
+	while (list && good < count && !exceeds(&list[good], stream))
 		good++;
 	if (!list || good == count || flags)
 		return ss_result(REAL(hipMemcpy3DBatchAsync, count, ops, failed, flags, stream));

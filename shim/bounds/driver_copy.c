@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies that the driver API describes by a structure: bounds, as in bounds.c. The structures
- * are read by offset, since the numbers of HIP_MEMCPY3D became size_t and the kinds of memory
- * others with 6.0: what counts is the runtime that was found.
+ * Copies that the driver API describes by a structure, checked against blocks. The structures are
+ * read by offset, because with 6.0 the numbers of HIP_MEMCPY3D became size_t and the kinds of memory
+ * changed. The layout is that of the runtime that was found. No lock.
  */
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/shim.h"
+#include "driver/resolve.h"
+#include "shim/bounds/check.h"
 
 #define NONE 255
 
-/* One side of a copy. What a structure lacks is NONE, and 0. */
+/* Offsets of the members of one side. A member that a structure lacks is NONE and counts as 0. */
 struct side {
 	unsigned char x, y, z, type, device, pitch, height;
 };
@@ -42,7 +43,7 @@ static size_t number(const struct layout *l, const void *p, unsigned at)
 	return n;
 }
 
-/* Is it what `device` says that counts? Unified memory may be the device's. */
+/* Does the member `device` hold the address? It does for device memory and unified memory. */
 static bool by_device(const void *p, unsigned at)
 {
 	bool old = ss_runtime()->major < 6;
@@ -52,8 +53,8 @@ static bool by_device(const void *p, unsigned at)
 	return old ? type == 1 || type == 3 || type == 4 : type == 2 || type == 3 || type == 11;
 }
 
-/* As amd::BufferRect: a pitch of 0 is that of a dense copy. */
-static bool side_beyond(const struct layout *l, const struct side *s, const void *p,
+/* As the runtime's amd::BufferRect: a pitch of 0 stands for dense rows. */
+static bool side_exceeds(const struct layout *l, const struct side *s, const void *p,
 			hipStream_t stream)
 {
 	size_t width = number(l, p, l->width), height = number(l, p, l->height);
@@ -70,23 +71,23 @@ static bool side_beyond(const struct layout *l, const struct side *s, const void
 	return ss_exceeds_on(stream, ptr, ss_box_bytes(&whole, &at, &box));
 }
 
-static bool beyond(const struct layout *l, const void *p, hipStream_t stream)
+static bool exceeds(const struct layout *l, const void *p, hipStream_t stream)
 {
 	ss_stream_used(stream);
-	return p && (side_beyond(l, &l->src, p, stream) || side_beyond(l, &l->dst, p, stream));
+	return p && (side_exceeds(l, &l->src, p, stream) || side_exceeds(l, &l->dst, p, stream));
 }
 
 bool ss_2d_exceeds(const hip_Memcpy2D *p, hipStream_t stream)
 {
-	return beyond(&flat, p, stream);
+	return exceeds(&flat, p, stream);
 }
 
 bool ss_3d_exceeds(const HIP_MEMCPY3D *p, hipStream_t stream)
 {
-	return beyond(ss_runtime()->major < 6 ? &box_5 : &box_6, p, stream);
+	return exceeds(ss_runtime()->major < 6 ? &box_5 : &box_6, p, stream);
 }
 
-/* HIP_MEMSET_NODE_PARAMS, which 6.x takes here. */
+/* HIP_MEMSET_NODE_PARAMS, which only 6.x takes here. */
 struct fill_6 {
 	void *dst;
 	size_t pitch;

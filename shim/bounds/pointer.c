@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* What a pointer is, so that nobody sees that blocks share a segment. */
+/* Answers what a pointer is, so that a program does not see that blocks share a segment. No lock. */
 #include <string.h>
 
-#include "shim/shim.h"
+#include "driver/resolve.h"
+#include "shim/alloc/block_attributes.h"
+#include "shim/alloc/last_error.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+#include "shim/process/state.h"
+#include "shim/share/mappings.h"
 
 /* ---- one attribute ------------------------------------------------------ */
 
-/* Since 6.0: Unregistered 0, Host 1, Device 2; before: Host 0, Device 1. */
+/* Since 6.0 Unregistered is 0, Host 1, Device 2; before, Host was 0 and Device 1. */
 static int type_device(void)
 {
 	return ss_runtime()->major < 6 ? 1 : 2;
 }
 
-/* Widths are those that the runtime writes, whatever the documentation says:
- * callers have variables of just that size (RANGE_SIZE into an unsigned int).
- * True: answered. */
+/* Answers one attribute of a block. Writes as many bytes as the runtime does, whatever the
+ * documentation says, because callers have variables of just that size (RANGE_SIZE goes into an
+ * unsigned int). False: the runtime has to answer. */
 static bool attribute(void *data, int attr, const struct ss_block_info *b, void *ptr)
 {
 	union { int i; unsigned u; bool b; void *p; uint64_t q; } v = {0};
@@ -33,7 +39,7 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 		v.b = ss_sync_memops(b->id);
 		size = sizeof(v.b);
 		break;
-	case HIP_POINTER_ATTRIBUTE_BUFFER_ID: /* 32 bits, too few for an id of ours */
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID: /* 32 bits: too few for the block's id */
 		v.u = ss_buffer_id(b);
 		if (!v.u)
 			return false;
@@ -51,7 +57,7 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 		size = sizeof(v.p);
 		break;
 	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
-		/* 32 bits in the runtime; more where they do not hold it. */
+		/* 32 bits as in the runtime, 64 where the size does not fit in 32. */
 		v.q = b->size;
 		size = b->size >> 32 ? sizeof(v.q) : sizeof(v.u);
 		break;
@@ -80,8 +86,9 @@ static bool lookup(const void *ptr, struct ss_block_info *info)
 	return ptr && ss_lookup(ss_core, ptr, info);
 }
 
-/* A freed block is to a program what an address is that was never allocated. */
-static char nobody;
+/* To a program a freed block is an address that was never allocated. The runtime is asked about this
+ * variable instead, which it does not know either. */
+static char unallocated;
 
 hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *ptr)
 {
@@ -99,9 +106,9 @@ hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *pt
 	if (!out || !lookup(ptr, &info))
 		return ss_result(REAL(hipPointerGetAttributes, out, ptr));
 	if (!info.live) {
-		err = REAL(hipPointerGetAttributes, out, &nobody);
+		err = REAL(hipPointerGetAttributes, out, &unallocated);
 		memcpy(&a, out, sizeof(a));
-		if (err == hipSuccess && a.host_pointer == &nobody) {
+		if (err == hipSuccess && a.host_pointer == &unallocated) {
 			a.host_pointer = (void *)(uintptr_t)ptr;
 			memcpy(out, &a, sizeof(a));
 		}
@@ -114,17 +121,18 @@ hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *pt
 	return ss_result(hipSuccess);
 }
 
-/* Of memory of another process: what would show that it lies in something larger. */
+/* Answers, for memory of another process, the attributes that would show that it lies in a larger
+ * allocation. False: the runtime has to answer. */
 static bool imported(void *data, int attr, void *ptr)
 {
 	struct ss_block_info info = {0};
-	unsigned number;
+	unsigned buffer_id;
 
-	if (!ptr || !ss_import_find(ptr, &info, &number))
+	if (!ptr || !ss_import_find(ptr, &info, &buffer_id))
 		return false;
 	switch (attr) {
 	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
-		memcpy(data, &number, sizeof(number));
+		memcpy(data, &buffer_id, sizeof(buffer_id));
 		return true;
 	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
@@ -144,13 +152,13 @@ hipError_t do_hipPointerGetAttribute(void *data, hipPointer_attribute attr, hipD
 		return ss_result(REAL(hipPointerGetAttribute, data, attr, ptr));
 	}
 	if (!info.live)
-		return ss_result(REAL(hipPointerGetAttribute, data, attr, &nobody));
+		return ss_result(REAL(hipPointerGetAttribute, data, attr, &unallocated));
 	if (attribute(data, (int)attr, &info, ptr))
 		return ss_result(hipSuccess);
 	return ss_result(REAL(hipPointerGetAttribute, data, attr, ptr));
 }
 
-/* Always success, in every version; a NULL in `data` crashes the real one. */
+/* Every release returns success. The real call crashes for a NULL in `data`. */
 hipError_t do_hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *attrs,
 					 void **data, hipDeviceptr_t ptr)
 {
@@ -171,7 +179,7 @@ hipError_t do_hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribut
 			continue;
 		if (!info.live || !attribute(data[i], (int)attrs[i], &info, ptr))
 			(void)REAL(hipDrvPointerGetAttributes, 1, &attrs[i], &data[i],
-				   info.live ? ptr : &nobody);
+				   info.live ? ptr : &unallocated);
 	}
 	return ss_result(hipSuccess);
 }
@@ -185,13 +193,12 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 	if (!value || !lookup(ptr, &info))
 		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
 	if (!info.live || attr != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
-		return ss_result(REAL(hipPointerSetAttribute, value, attr, &nobody));
+		return ss_result(REAL(hipPointerSetAttribute, value, attr, &unallocated));
 	on = *(const bool *)value;
 	if (!ss_sync_memops_set(&info, on))
 		return ss_fail(hipErrorOutOfMemory);
-	/* The runtime keeps the flag per allocation of its own, which here is the whole segment:
-	 * there it must be set too, for the copies that it makes, while the rest of the segment
-	 * only gets slower. */
+	/* The runtime keeps the flag per allocation of its own, here the whole segment. It must be
+	 * set there, too, for the runtime's copies; other blocks of the segment only get slower. */
 	if (on || !ss_sync_memops_any())
 		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
 	return ss_result(hipSuccess);
@@ -202,10 +209,10 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
 {
 	struct ss_block_info info;
-	unsigned number;
+	unsigned buffer_id;
 
 	if (!lookup(ptr, &info)) {
-		if (!ss_import_find(ptr, &info, &number))
+		if (!ss_import_find(ptr, &info, &buffer_id))
 			return ss_result(REAL(hipMemGetAddressRange, base, size, ptr));
 		info.live = true;
 	}
@@ -221,10 +228,10 @@ hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevic
 hipError_t do_hipMemPtrGetInfo(void *ptr, size_t *size)
 {
 	struct ss_block_info info;
-	unsigned number;
+	unsigned buffer_id;
 
 	if (!lookup(ptr, &info)) {
-		if (!size || !ss_import_find(ptr, &info, &number))
+		if (!size || !ss_import_find(ptr, &info, &buffer_id))
 			return ss_result(REAL(hipMemPtrGetInfo, ptr, size));
 		info.live = true;
 	}

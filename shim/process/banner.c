@@ -1,83 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shim says: to stderr, or to SOMASHIM_LOG. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
+/* The banner: version, runtime, devices with their backings, and the options that are set. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "core/journal.h"
-#include "core/sink.h"
 #include "driver/rocm.h"
-#include "shim/shim.h"
-
-static FILE *_Atomic log_file;
-static struct ss_sink sink;
-static bool closed; /* stderr, when the program began */
-
-__attribute__((constructor)) static void look(void)
-{
-	closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
-}
-
-static ssize_t put(void *cookie, const char *text, size_t size)
-{
-	struct ss_sink now;
-	ssize_t n = -1;
-
-	(void)cookie;
-	/* stderr may be sent elsewhere at any time; a log stays what it was. */
-	if (sink.fd >= 0)
-		n = ss_sink_write(&sink, text, size);
-	else if (!closed && ss_sink_borrow(&now, STDERR_FILENO))
-		n = ss_sink_write(&now, text, size);
-	return n < 0 ? (ssize_t)size : n; /* nobody listens: no reason to keep it */
-}
-
-/* A stream of our own: stderr has no buffer, and glibc up to 2.36 makes one of 8 KiB on the stack
- * then, which may be all that the thread has. Never closed. */
-void ss_shim_log_open(void)
-{
-	static char buffer[BUFSIZ];
-	static const cookie_io_functions_t io = {.write = put};
-	char path[sizeof(ss_options.log) + 32];
-	bool named = ss_options.log[0] && ss_path_expand(ss_options.log, path, sizeof(path));
-	int err = 0;
-	FILE *f;
-
-	if (atomic_load(&log_file))
-		return;
-	sink.fd = -1;
-	if (named && !ss_sink_open(&sink, path))
-		err = errno;
-	f = fopencookie(NULL, "w", io);
-	if (!f)
-		return;
-	setvbuf(f, buffer, _IOLBF, sizeof(buffer));
-	atomic_store(&log_file, f);
-	if (err)
-		ss_shim_log("cannot open SOMASHIM_LOG %s: %s", path, strerror(err));
-}
-
-FILE *ss_shim_log_file(void)
-{
-	FILE *f = atomic_load(&log_file);
-
-	return f ? f : stderr;
-}
-
-void ss_shim_log(const char *format, ...)
-{
-	char line[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(ss_shim_log_file(), "somashim: %s\n", line);
-}
+#include "shim/process/banner.h"
+#include "shim/process/log.h"
+#include "shim/process/state.h"
 
 static void say_backing(FILE *f, int dev)
 {
@@ -94,7 +23,7 @@ static void say_backing(FILE *f, int dev)
 		why ? why : "", why ? ")" : "");
 }
 
-/* In memory first, so that lines of other threads do not come between. */
+/* Composed in memory first, so that lines of other threads do not come between. */
 void ss_banner(int devices)
 {
 	const struct ss_runtime *rt = ss_runtime();

@@ -1,34 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways past the shim. Work that we do not see is harmless as long as nobody concludes
- * from what we do see: so the first sign of one is said, and from then on event
+ * Detects ways past the shim. Work that we do not see makes wrong what we conclude from the
+ * work that we do see. So the first sign of such a way is logged, and from then on event
  * clocks and queries prove nothing, and hipFree waits for the device (ss_distrust).
  *
- * Signs in the list of loaded objects: a second HIP runtime, HIP linked into an object
- * statically, and an object whose references to our entries are bound to the
- * runtime (RTLD_DEEPBIND). References by dlsym() leave no trace there; they show when a
- * stream comes along that nobody saw created (shim/stream.c).
+ * The signs in the list of loaded objects are a second HIP runtime, an object that HIP is
+ * linked into statically, and an object whose references to our entries are bound to the
+ * runtime (RTLD_DEEPBIND). dlsym() leaves no trace in that list; such calls are noticed when a
+ * stream is used that nobody saw created (stream/timeline.c).
  *
- * Locks: none. Two threads that look at once see the same.
+ * Locks: none. Two threads that look at once find the same.
  */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "driver/object.h"
+#include "shim/entries.h"
 #include "shim/process/bypass.h"
+#include "shim/process/log.h"
 #include "shim/process/report.h"
-#include "shim/shim.h"
+#include "shim/process/state.h"
 
 struct walk {
 	int runtimes;
-	struct dl_phdr_info runtime; /* the first; stays, since we have a handle of it */
+	struct dl_phdr_info runtime; /* the first; valid later, too, since it is never unloaded */
 	char why[512];
 };
+
+static atomic_bool table_taken;
+
+void ss_bypass_table_taken(void)
+{
+	atomic_store(&table_taken, true);
+}
 
 void ss_bypass_report(const char *format, ...)
 {
@@ -44,8 +54,6 @@ void ss_bypass_report(const char *format, ...)
 	ss_shim_log("%s: from now on event clocks and queries prove nothing, and hipFree waits", what);
 	ss_report_add(&somashim_report.r.bypassed);
 	ss_distrust(ss_core, "calls go past the shim");
-	/* Pays for the waits that were skipped while all was seen. */
-	ss_observer_add(-1, SS_OBSERVER_UNKNOWN);
 }
 
 /* ---- what an object is -------------------------------------------------- */
@@ -55,7 +63,7 @@ static bool is_us(const struct dl_phdr_info *info)
 	return ss_elf_holds(info, (uintptr_t)&ss_bypass_report);
 }
 
-/* A runtime also registers code objects; an interposer has no reason to. */
+/* A runtime also registers code objects; another interposer has no reason to. */
 static bool is_runtime(const struct dl_phdr_info *info)
 {
 	return ss_elf_exports(info, "hipMalloc") && ss_elf_exports(info, "__hipRegisterFatBinary");
@@ -82,9 +90,9 @@ static bool is_entry(const char *name)
 	return false;
 }
 
-/* ---- one that holds HIP itself ------------------------------------------ */
+/* ---- an object that HIP is linked into ---------------------------------- */
 
-/* Device code is in a section of its own, which is not loaded: ask the file. */
+/* Device code has a section of its own. Section headers are not loaded, so read the file. */
 static bool has_device_code(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -119,7 +127,7 @@ out:
 	return found;
 }
 
-/* Once per object: files do not change. */
+/* True once per object, because files do not change. */
 static bool first_look(const struct dl_phdr_info *info)
 {
 	static _Atomic uint64_t known[1024];
@@ -130,11 +138,12 @@ static bool first_look(const struct dl_phdr_info *info)
 	return atomic_exchange(&known[key >> 7 & 1023], key) != key;
 }
 
-/* How often the runtime's code is mapped: the loader's list has only our namespace. */
+/* How often the runtime's code is mapped. The loader's list shows one namespace only, so a
+ * runtime that came by dlmopen() is found this way. */
 static int mapped_runtimes(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
-	char *line = NULL; /* may be long, and the stack small */
+	char *line = NULL; /* on the heap: a line may be longer than a small stack */
 	size_t size = 0;
 	int n = 0;
 
@@ -167,8 +176,8 @@ static int find_runtimes(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* The first of the object's references to an entry of ours that leads to a runtime.
- * *registers: it hands its device code to a runtime that is not its own. */
+/* The name of the object's first reference to an entry of ours that is bound to the runtime,
+ * or NULL. Sets *registers if the object hands its device code to another object's runtime. */
 static const char *bound_past(const struct walk *w, const struct dl_phdr_info *info,
 			      const struct ss_elf *elf, bool *registers)
 {
@@ -200,7 +209,7 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 	struct ss_elf elf;
 
 	(void)size;
-	/* Another interposer goes to the runtime by right. */
+	/* Another interposer has to call the runtime behind us. */
 	if (is_us(info) || !ss_elf_dynamic(info, &elf) || ss_elf_exports(info, "hipMalloc"))
 		return 0;
 	name = bound_past(w, info, &elf, &registers);
@@ -233,13 +242,13 @@ unsigned long long ss_bypass_check(void)
 	dl_iterate_phdr(find_runtimes, &w);
 	if (!w.why[0] && mapped_runtimes() > 1)
 		snprintf(w.why, sizeof(w.why), "two HIP runtimes are loaded, one by dlmopen()");
-	if (ss_api_table_taken()) /* then the runtime's functions lead to us */
+	if (atomic_load(&table_taken)) /* the runtime's functions lead to us */
 		w.runtimes = 0;
 	if (!w.why[0])
 		dl_iterate_phdr(inspect, &w);
 	if (w.why[0])
 		ss_bypass_report("%s", w.why);
-	/* Last, so that nobody goes on before it is known. */
+	/* Last: another thread must not take the objects for checked before the report. */
 	atomic_store(&known, adds);
 	return adds;
 }
@@ -248,7 +257,7 @@ bool ss_hip_loaded(void)
 {
 	struct walk w = {0};
 
-	/* Who does not ask need not wait. */
+	/* The walk takes time, and only `somashim run` asks. */
 	if (somashim_report.r.magic != SS_REPORT_MAGIC)
 		return false;
 	dl_iterate_phdr(find_runtimes, &w);
@@ -266,7 +275,7 @@ static int find_behind(struct dl_phdr_info *info, size_t size, void *arg)
 		*passed_us = true;
 		return 0;
 	}
-	/* 2: one that came first is, or calls, another. */
+	/* 2: a runtime in front of us stops the walk. It may call another one. */
 	return is_runtime(info) ? *passed_us ? 1 : 2 : 0;
 }
 

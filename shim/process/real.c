@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that the shim stands in front of, found once.
+ * Finds the real functions behind our exports, once.
  *
- * Locks: publish_lock, round the storing of the result. The loader is asked
- * without it (see driver/resolve.c).
+ * Locks: publish_lock, while the result is stored. The loader is asked without it, because a
+ * thread may come here from a constructor that runs under the loader's lock.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "shim/shim.h"
+#include "driver/resolve.h"
+#include "shim/process/real.h"
 
 struct ss_real ss_real;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts for `somashim run`: see report.h. The file is mapped when we are loaded, because
- * a program may close every file or change its root before it calls HIP.
+ * Maps the file of counts (report.h). That is done when we are loaded, because the program may
+ * close all files or change its root before it calls HIP.
  *
  * Locks: none.
  */
@@ -15,7 +15,7 @@
 
 union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));
 
-/* What was counted while the loader bound the program goes over into the file. */
+/* Adds what was counted while the loader bound the program, then maps the file over it. */
 static void map_over(int fd)
 {
 	struct ss_report before = somashim_report.r, *r;

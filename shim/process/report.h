@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `somashim run` says at the end: a file that every process maps, so that nothing
- * is lost with one that is killed. SOMASHIM_REPORT names it.
+ * The counts behind the last line of `somashim run`. They are in a file that every process of
+ * the run maps, so a killed process loses nothing. SOMASHIM_REPORT names the file.
  */
 #ifndef SS_SHIM_REPORT_H
 #define SS_SHIM_REPORT_H
@@ -11,32 +11,32 @@
 
 #define SS_REPORT_MAGIC 0x53535231u /* "SSR1" */
 
-/* How references to our entries came to us. */
+/* The ways by which references reach our entries. */
 enum ss_route {
 	SS_ROUTE_LINK,  /* bound by name */
-	SS_ROUTE_PAST,  /* bound to the runtime, and turned round by the auditor */
-	SS_ROUTE_DLSYM, /* asked for by dlsym() or dlvsym(), the auditor says */
+	SS_ROUTE_PAST,  /* would have bound to the runtime; the auditor redirected it */
+	SS_ROUTE_DLSYM, /* by dlsym() or dlvsym(), as seen by the auditor */
 	SS_ROUTE_PROC,  /* by hipGetProcAddress and its kin */
-	SS_ROUTE_TABLE, /* the runtime's table was taken */
+	SS_ROUTE_TABLE, /* our functions are in the runtime's own table */
 	SS_ROUTES,
 };
 
 struct ss_report {
 	uint32_t magic;
-	/* Processes: that loaded the shim, that it served, in which it found no device
-	 * or was disabled, that had HIP and never called us, from which calls went past. */
+	/* Numbers of processes: that loaded the shim; that it served; in which it found no
+	 * device or was disabled; that loaded HIP and never called us; with a bypass. */
 	atomic_uint loaded, used, off, unused, bypassed;
 	atomic_uint route[SS_ROUTES];
 };
 
-#define SS_REPORT_BYTES 4096 /* a page, so that the file can be mapped over it */
+#define SS_REPORT_BYTES 4096 /* one page: the file is mapped over the variable */
 
 union ss_report_page {
 	struct ss_report r;
 	char bytes[SS_REPORT_BYTES];
 };
 
-/* The auditor finds it by its name, and counts in it from the first binding on. */
+/* The auditor looks the symbol up by name and counts in it from the first binding on. */
 extern union ss_report_page somashim_report __attribute__((visibility("default")));
 
 static inline void ss_report_add(atomic_uint *count)

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_SELFTEST=1: tries every backing on every device with a core of its own
- * before the program's first allocation is served - map, write, verify, reuse
- * across streams, leave and fill gaps, let a peer in, give back and measure - says
- * what it found, and leaves the verdicts to driver/backing.c, which decides what
- * SOMASHIM_BACKING=auto is.
+ * SOMASHIM_SELFTEST=1: tries every backing on every device, with a core of its own, before the
+ * program's first allocation is served. It maps, writes, verifies, reuses across streams,
+ * leaves and fills gaps, lets a peer in, gives back and measures. It logs the results and
+ * hands the verdicts to driver/backing.c, which decides what SOMASHIM_BACKING=auto means.
  *
- * Locks: none. All HIP calls are made at guard depth, like those of the driver.
+ * Locks: none. It runs at guard depth, so the runtime's calls back to us are passed on.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/core.h"
 #include "driver/rocm.h"
-#include "shim/shim.h"
+#include "shim/process/current_device.h"
+#include "shim/process/log.h"
+#include "shim/process/real.h"
+#include "shim/process/selftest.h"
 
 #define MIB (1u << 20)
 #define PROBE 4096u
@@ -22,7 +26,7 @@
 #define MAPPED_AGAIN 3
 #define SMALL_BLOCKS 40
 #define SMALL_SIZE (1200u << 10)
-#define SLACK (4ull * MIB) /* other processes move the free figure a little */
+#define SLACK (4ull * MIB) /* other processes change the free figure a little */
 
 struct trial {
 	struct ss_core *core;
@@ -53,7 +57,7 @@ static bool failed(struct trial *t, const char *what, int code)
 		return failed(t, #call, code_); \
 } while (0)
 
-/* Every border of 2 MiB and both ends hold `value`, read on `s`. */
+/* Do both ends and the bytes around every 2 MiB border hold `value`, as read on `s`? */
 static bool holds(struct trial *t, const unsigned char *p, size_t size, int value, hipStream_t s)
 {
 	for (size_t at = 0; at < size; at += 2 * MIB) {
@@ -84,11 +88,11 @@ static bool step_map(struct trial *t)
 		if (!ss_lookup(t->core, t->block[i], &info) || info.backing != t->backing)
 			return failed(t, "the driver refused, and it is another kind of memory",
 				      (int)info.backing);
-		/* At once: a fresh mapping must take stores from the first moment. */
+		/* Without a wait: a fresh mapping must take stores from the first moment. */
 		STEP(t, REAL(hipMemsetAsync, t->block[i], 0x5a + i, sizes[i], t->stream[0]));
 	}
-	/* Where a mapping settles late, what was stored meanwhile goes with the
-	 * pages that it replaces: look after it has (2 ms were observed). */
+	/* Some runtimes replace the pages of a fresh mapping after up to 2 ms, and what
+	 * was stored before is lost. So look after that time. */
 	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
 	usleep(SETTLE_MS * 1000);
 	for (int i = 0; i < 3; i++)
@@ -135,7 +139,7 @@ static bool give_back(struct trial *t)
 	return true;
 }
 
-/* Has the device's free figure come up to this? */
+/* Does the device report at least `expected` bytes as free? */
 static bool came_back(struct trial *t, uint64_t expected)
 {
 	struct ss_driver driver = ss_rocm_driver();
@@ -149,8 +153,8 @@ static bool came_back(struct trial *t, uint64_t expected)
 	return false;
 }
 
-/* The memory of one block goes while those round it live; what comes next fills
- * the gap, or goes round it. */
+/* Gives back the memory of one block between two live ones, then allocates a larger block,
+ * whose chunks fill the gap or lie beside it. */
 static bool step_gap(struct trial *t)
 {
 	struct ss_driver driver = ss_rocm_driver();
@@ -167,7 +171,7 @@ static bool step_gap(struct trial *t)
 	       holds(t, t->block[2], sizes[2], 0x5a + 2, t->stream[0]);
 }
 
-/* A device that comes later reads what is there and what is made after that. */
+/* A device that is given access later reads older blocks and newer ones. */
 static bool peer_reads(struct trial *t, int peer)
 {
 	struct ss_device_switch s;
@@ -207,7 +211,7 @@ static bool step_peers(struct trial *t)
 	return true;
 }
 
-/* Many steps of growth, in the smallest chunks that are mapped: every byte of every block. */
+/* Grows in many steps of the smallest chunks, and verifies every byte of every block. */
 static bool small_steps(struct trial *t, void *block[SMALL_BLOCKS], unsigned char *host)
 {
 	for (int i = 0; i < SMALL_BLOCKS; i++) {
@@ -245,8 +249,8 @@ static bool step_return(struct trial *t)
 	return give_back(t) && came_back(t, t->free_before);
 }
 
-/* Where this thread or the device is late, a mapping may have settled before anything is
- * stored: that once was right says little. */
+/* A slow thread or device may store only after the pages have been replaced, and then sees no
+ * error. One success proves little, so map several times. */
 static bool step_again(struct trial *t)
 {
 	for (int i = 0; i < MAPPED_AGAIN; i++) {
@@ -263,7 +267,7 @@ static bool step_again(struct trial *t)
 	return true;
 }
 
-/* What classic memory must be able to do; only hip-backed memory can. */
+/* Memory of hipMalloc must be exportable by hipIpcGetMemHandle; only the hip backing is. */
 static bool step_share(struct trial *t)
 {
 	struct ss_block_info info;
@@ -293,9 +297,9 @@ static const struct {
 	{ "share", step_share },
 };
 
-/* The runtime takes device memory of its own when a stream, a memset or a copy is used first
- * (152 MiB on 7.2.4), for good: that must have happened before memory is counted. Done with
- * its own memory, since what becomes of ours is to be seen. */
+/* At the first use of a stream, a memset or a copy the runtime takes device memory for itself
+ * and keeps it (152 MiB on 7.2.4). That must happen before memory is counted, and with memory
+ * of the runtime, because ours is what is measured. */
 static bool warm_up(struct trial *t)
 {
 	unsigned char *p;
@@ -315,7 +319,7 @@ static bool warm_up(struct trial *t)
 static bool prepare(struct trial *t, const struct ss_options *options, enum ss_backing backing)
 {
 	struct ss_driver driver = ss_rocm_driver();
-	struct ss_options *mine; /* large for a stack */
+	struct ss_options *mine; /* too large for some stacks */
 
 	t->backing = backing;
 	t->host = malloc(PROBE);
@@ -362,7 +366,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		at = steps[i].name;
 		ok = steps[i].run(&t);
 	}
-	/* A step that failed may have left work behind, on memory that now goes. */
+	/* A failed step may have left work in flight on memory that is given back now. */
 	for (int i = 0; i < 2; i++)
 		if (t.stream[i])
 			(void)REAL(hipStreamSynchronize, t.stream[i]);

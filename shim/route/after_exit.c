@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that bring a pool or a block of ours when nothing is served any more: after exit()
- * began (a pool in a static object is destroyed then, another thread may still allocate),
- * and in a forked child. The runtime follows a pool's handle without looking at it, and
- * to share a block it would share the segment around it: so neither may reach it.
+ * Calls with a pool or a block of ours when nothing is served any more: after exit() has begun (a
+ * static object's destructor may destroy a pool, another thread may still allocate), and in a forked
+ * child. The runtime follows a pool's handle without checking it, and instead of a block it would
+ * share the whole segment. So neither may reach it.
  *
- * No call into HIP but the one that was asked for: the runtime may have gone. In a child
- * the core is not asked either, since its locks may be held by threads that are not there.
+ * Nothing here calls HIP but for the program's own call, because the runtime may be gone. In a child
+ * the core is not asked either, because threads that the child does not have may hold its locks.
  */
-#include "shim/share/import.h"
+#include "shim/handlers.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
+#include "shim/process/state.h"
+#include "shim/share/handle.h"
 
 #define PASS(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 
@@ -22,7 +26,7 @@ static bool is_ours(const void *ptr)
 	return ptr && ss_owns_range(ss_core, ptr, 1); /* takes no lock */
 }
 
-/* ---- what is answered --------------------------------------------------- */
+/* ---- calls that succeed ------------------------------------------------- */
 
 /* The memory goes with the process. */
 hipError_t after_exit_hipMemPoolDestroy(hipMemPool_t pool)
@@ -35,7 +39,7 @@ hipError_t after_exit_hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipMemPoolTrimTo, pool, keep);
 }
 
-/* Nothing is allocated from it any more, whichever it is. */
+/* It does not matter which pool is current: nothing is allocated from it any more. */
 hipError_t after_exit_hipDeviceSetMemPool(int dev, hipMemPool_t pool)
 {
 	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipDeviceSetMemPool, dev, pool);
@@ -48,7 +52,7 @@ hipError_t after_exit_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationTy
 	       PASS(hipMemSetMemPool, where, type, pool);
 }
 
-/* Where the handler asks the core alone, which makes no call for it. */
+/* For handlers that ask only the core, which makes no call into HIP for them. */
 #define ANSWERED(pool, name, ...) \
 	(!ss_pool_is_handle(pool) ? PASS(name, __VA_ARGS__) : \
 	 in_child() ? hipErrorNotInitialized : do_##name(__VA_ARGS__))
@@ -69,7 +73,7 @@ hipError_t after_exit_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t
 	return ANSWERED(pool, hipMemPoolGetAccess, flags, pool, location);
 }
 
-/* To take access away is to do nothing; nobody is let in. */
+/* Taking access away is accepted and does nothing; new access is refused. */
 hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list,
 				    size_t count)
 {
@@ -91,9 +95,9 @@ hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAcces
 	return hipSuccess;
 }
 
-/* ---- what is not done --------------------------------------------------- */
+/* ---- calls that are refused --------------------------------------------- */
 
-/* As hipMallocAsync is served by the runtime from exit() on. */
+/* Since exit() began the runtime serves hipMallocAsync, and so this. */
 hipError_t after_exit_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t pool,
 				       hipStream_t stream)
 {
@@ -110,7 +114,7 @@ hipError_t after_exit_hipMemPoolExportToShareableHandle(void *handle, hipMemPool
 	       PASS(hipMemPoolExportToShareableHandle, handle, pool, type, flags);
 }
 
-/* The runtime believes every byte of a descriptor, and ours are none of its own. */
+/* The runtime does not check a descriptor, and ours are in no format of its own. */
 hipError_t after_exit_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *handle,
 						    hipMemAllocationHandleType type,
 						    unsigned int flags)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_API_TABLE: the one table that every export of AMD's own builds jumps
- * through. Such a runtime hands it to rocprofiler-register on its first call, so
- * that a tool may replace entries; with ours in it there is no way past the shim,
- * neither by dlsym() nor by hipGetProcAddress nor from an RTLD_LOCAL copy.
+ * SOMASHIM_API_TABLE puts our functions into the one table that every export of AMD's own builds jumps
+ * through. Such a runtime hands the table to rocprofiler-register in its first call, so that a tool
+ * may replace entries. With ours in it there is no way past the shim, neither by dlsym() nor by
+ * hipGetProcAddress nor from an RTLD_LOCAL copy.
  *
- * We stand in front of rocprofiler_register_library_api_table and not behind it as
- * a tool (rocprofiler_set_api_table): a tool is asked for only where a profiler
- * is wanted, and one of ours would be taken for it. A profiler that comes after us
- * wraps our functions and sees the program's calls.
+ * We intercept rocprofiler_register_library_api_table and do not register as a tool
+ * (rocprofiler_set_api_table), because tools are loaded only where a profiler is wanted, and ours
+ * would be taken for one. A profiler that comes after us wraps our functions and sees the program's
+ * calls.
  *
- * Runs inside the runtime's own start: no call into HIP is allowed here.
+ * This runs inside the runtime's own start, so it must not call HIP.
  *
  * Locks: none; the runtime's start is serialized by the runtime.
  */
@@ -19,14 +19,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/resolve.h"
+#include "shim/handlers.h"
 #include "shim/process/bypass.h"
+#include "shim/process/log.h"
+#include "shim/process/real.h"
 #include "shim/process/report.h"
-#include "shim/shim.h"
+#include "shim/process/state.h"
 #include "shim/route/api_table.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* rocprofiler-register.h: what it returns where there is no tool. */
+/* rocprofiler-register.h: the result where there is no tool. */
 #define NO_TOOLS 1
 
 struct table {
@@ -40,8 +44,8 @@ static const struct { const char *name; unsigned at; void *ours; } slots[] = {
 #undef T
 };
 
-/* Every entry has its place in the table, but for the C++ names: where this does not
- * compile, shim/route/api_table.h lacks one (hip_api_trace.hpp has its position). */
+/* Every entry but the C++ names has a position in the table. Where this does not compile, api_table.h
+ * lacks one; its position is in hip_api_trace.hpp. */
 enum {
 #define T(name, at) HAS_##name,
 	SS_TABLE(T)
@@ -49,17 +53,16 @@ enum {
 	HAS_SS_EXT_MODULE_LAUNCH, HAS_SS_HCC_MODULE_LAUNCH, HAS_ALL
 };
 #define E(kind, extra, name, node, since, params, args) + (HAS_##name < HAS_ALL)
-_Static_assert((0 SS_ENTRIES(E)) == HAS_ALL, "shim/route/api_table.h has what shim/entries.h lacks");
+_Static_assert((0 SS_ENTRIES(E)) == HAS_ALL, "api_table.h lacks a position");
 #undef E
 
 #define SLOTS (sizeof(slots) / sizeof(slots[0]))
 
 static struct ss_real_fn taken[SLOTS];
-static atomic_bool is_taken;
 
 static bool wanted(void)
 {
-	struct ss_options *options = malloc(sizeof(*options)); /* large for a stack */
+	struct ss_options *options = malloc(sizeof(*options)); /* too large for some stacks */
 	bool is;
 
 	if (!options)
@@ -70,7 +73,7 @@ static bool wanted(void)
 	return is;
 }
 
-/* The object that holds an address; NULL: none. */
+/* The base of the loaded object that holds an address; NULL: none does. */
 static void *object_of(const void *p)
 {
 	Dl_info info;
@@ -78,15 +81,15 @@ static void *object_of(const void *p)
 	return p && dladdr(p, &info) ? info.dli_fbase : NULL;
 }
 
-/* All or nothing: a table whose entries are not all of the library that registers
- * it is not what we know. */
+/* Replaces all entries or none: if one is not a function of the library that registers the table, it
+ * is not the table that we know. */
 static bool patch(struct table *t, const void *home)
 {
 	size_t have = t->size / sizeof(void *);
 	unsigned n = 0;
 
 	for (size_t i = 0; i < SLOTS; i++) {
-		/* One that was given up is NULL for ever. */
+		/* The slot of a function that was removed from HIP stays NULL. */
 		if (slots[i].at + 1 >= have || !t->entry[slots[i].at])
 			continue;
 		if (object_of(t->entry[slots[i].at]) != home)
@@ -95,19 +98,14 @@ static bool patch(struct table *t, const void *home)
 	}
 	if (!n)
 		return false;
-	/* The real ones must be known before the first call comes our way. */
+	/* The real functions must be known before the first call comes to ours. */
 	ss_runtime_set(taken, n);
 	for (size_t i = 0; i < SLOTS; i++)
 		if (slots[i].at + 1 < have && t->entry[slots[i].at])
 			t->entry[slots[i].at] = slots[i].ours;
-	atomic_store(&is_taken, true);
+	ss_bypass_table_taken();
 	ss_report_add(&somashim_report.r.route[SS_ROUTE_TABLE]);
 	return true;
-}
-
-bool ss_api_table_taken(void)
-{
-	return atomic_load(&is_taken);
 }
 
 SS_EXPORT int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
@@ -121,8 +119,8 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
 	static atomic_bool done;
 	__typeof__(rocprofiler_register_library_api_table) *next;
 
-	/* hip_compiler registers a table of its own, which is none of our business;
-	 * a second "hip" is a second runtime (shim/bypass.c). */
+	/* "hip_compiler" is another table, without functions of ours. A second "hip" is a second
+	 * runtime (process/bypass.c). */
 	if (name && !strcmp(name, "hip") && tables && count && tables[0] && wanted() &&
 	    !atomic_exchange(&done, true) && !patch(tables[0], object_of((void *)import))) {
 		ss_shim_log("SOMASHIM_API_TABLE: the runtime's table is not as expected and is left alone");

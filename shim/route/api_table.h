@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where AMD's builds (6.0 and later, with rocprofiler-register) keep the functions
- * that their exports jump to: HipDispatchTable is a size in bytes and then one
- * pointer per function, which are only ever appended to. Position 0 is the first
- * after the size. scripts/rocm-check.py compares each with the header of every
- * release that has one (hip/amd_detail/hip_api_trace.hpp).
+ * Positions in the table of AMD's builds (6.0 and later, with rocprofiler-register). HipDispatchTable
+ * is a size in bytes and then one pointer per function; new functions are only ever appended.
+ * Position 0 is the first after the size. scripts/rocm-check.py compares each with the header of
+ * every release that has one (hip/amd_detail/hip_api_trace.hpp).
  *
  * The C++ names of 5.x are in no table.
  */
-#ifndef SS_SHIM_TABLE_H
-#define SS_SHIM_TABLE_H
+#ifndef SS_SHIM_API_TABLE_H
+#define SS_SHIM_API_TABLE_H
 
 #define SS_TABLE(T) \
 	T(hipArray3DCreate, 1) T(hipArrayCreate, 3) T(hipConfigureCall, 13) T(hipCtxCreate, 16) \

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libsomashim-audit.so: the LD_AUDIT companion of the preload. It gives every
- * reference that would bind to the real runtime (dlsym on its handle, dlvsym,
- * RTLD_DEEPBIND, plugins) to the preloaded libsomashim instead.
+ * libsomashim-audit.so, the LD_AUDIT companion of the preload. It binds every reference that would go
+ * to the real runtime (dlsym on its handle, dlvsym, RTLD_DEEPBIND, plugins) to the preloaded
+ * libsomashim instead.
  *
- * It lives in a namespace of its own, where a libc would be a second copy: so it
- * uses none. Nor may it call dlsym(), which would come back here: it reads the
- * symbol table of libsomashim itself. What the loader does not show an auditor
- * are function addresses taken without a PLT slot (rtld-audit(7): only
- * la_symbind of PLT and dlsym); those the preload catches, but for DEEPBIND.
+ * An auditor is loaded into a namespace of its own, where a libc would be a second copy, so it uses
+ * none. It must not call dlsym() either, which would come back here, so it reads the symbol table of
+ * libsomashim itself. The loader does not show an auditor function addresses that are taken without
+ * a PLT slot (rtld-audit(7)). The preload catches those, except with RTLD_DEEPBIND.
  */
 #include <elf.h>
 #include <link.h>
@@ -20,7 +19,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What an object is, in the low bits of its cookie; the rest is its link map. */
+/* What an object is. Stored in the low bits of its cookie; the other bits are its link map. */
 enum kind { OTHER, SHIM, RUNTIME, KIND_MASK = 3 };
 
 unsigned int la_version(unsigned int version);
@@ -30,8 +29,7 @@ uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refcook,
 
 static struct link_map *shim;
 
-/* A name that begins with `prefix` and ends there, or goes on as a version or as
- * the hash that Python wheels put in. */
+/* Is the file name `prefix`, perhaps followed by a version, or by the hash that Python wheels add? */
 static bool called(const char *path, const char *prefix)
 {
 	const char *base = path;
@@ -55,7 +53,7 @@ static bool equal(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* The address of `name`, a function or (STT_OBJECT) data, where `map` itself defines it,
+/* The address of `name` in `map`, if map itself defines it with that type (STT_FUNC or STT_OBJECT),
  * else 0. */
 static uintptr_t defined(const struct link_map *map, const char *name, int type)
 {
@@ -77,7 +75,7 @@ static uintptr_t defined(const struct link_map *map, const char *name, int type)
 	buckets = table[0];
 	first = table[1];
 	bloom = table[2];
-	table += 4 + 2 * bloom; /* the filter's words are 64 bits */
+	table += 4 + 2 * bloom; /* words of the Bloom filter have 64 bits */
 	for (const char *c = name; *c; c++)
 		hash = hash * 33 + (unsigned char)*c;
 	i = table[hash % buckets];
@@ -94,7 +92,7 @@ static uintptr_t defined(const struct link_map *map, const char *name, int type)
 	return 0;
 }
 
-/* One more reference that leads to us; `somashim run` tells. */
+/* Counts one more reference that leads to us, for `somashim run`. */
 static void count(enum ss_route route)
 {
 	union ss_report_page *page =
@@ -106,7 +104,7 @@ static void count(enum ss_route route)
 
 EXPORT unsigned int la_version(unsigned int version)
 {
-	/* A loader refuses an auditor that is newer than itself. */
+	/* The loader refuses an auditor that is newer than itself. */
 	return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
@@ -135,15 +133,15 @@ EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refco
 	uintptr_t at = 0;
 
 	(void)ndx;
-	/* Another interposer asks for what is behind it: were that us, and it what is
-	 * behind us, a call would never end. */
+	/* An object that defines the name itself is another interposer that asks for what is behind it.
+	 * If that were us, and it were behind us, a call would never end. */
 	if (from == OTHER && to == RUNTIME && shim && !defined(self, name, STT_FUNC)) {
 		at = defined(shim, name, STT_FUNC);
 		if (at)
 			count(*flags & LA_SYMB_DLSYM ? SS_ROUTE_DLSYM : SS_ROUTE_PAST);
 	} else if (from == OTHER && to == SHIM) {
 		count(*flags & LA_SYMB_DLSYM ? SS_ROUTE_DLSYM : SS_ROUTE_LINK);
-	} else if (from == RUNTIME && to == SHIM) { /* a call to itself that the preload caught */
+	} else if (from == RUNTIME && to == SHIM) { /* the runtime calls an export of its own */
 		at = defined(self, name, STT_FUNC);
 	}
 	return at ? at : sym->st_value;

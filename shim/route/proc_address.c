@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipGetProcAddress and its kin: whoever asks the runtime for an entry of ours
- * gets ours. The runtime decides which function a name and a version mean; we
- * only look whether it is one that we stand in front of.
+ * hipGetProcAddress and its kin return our entry where we have one. The runtime decides which function
+ * a name and a version mean; we replace the address if it is one that we intercept. No lock.
  */
 #include <string.h>
 
+#include "shim/alloc/last_error.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
 #include "shim/process/report.h"
-#include "shim/shim.h"
 
-/* Deprecated or not, they must be there. */
+/* The table takes the address of deprecated functions, too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-static const struct { const char *name; void *ours; size_t real; } routes[] = {
+static const struct { const char *name; void *ours; size_t real; } entries[] = {
 #define NAME(x) #x
 #define E(kind, extra, name, node, since, params, args) \
 	{ NAME(name), (void *)name, offsetof(struct ss_real, name) },
@@ -24,21 +25,21 @@ static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 {
 	if (err != hipSuccess || !fn || !*fn)
 		return ss_result(err);
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
 		void *real;
 
-		memcpy(&real, (const char *)&ss_real + routes[i].real, sizeof(real));
+		memcpy(&real, (const char *)&ss_real + entries[i].real, sizeof(real));
 		if (real == *fn) {
-			*fn = routes[i].ours;
+			*fn = entries[i].ours;
 			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
 			return ss_result(err);
 		}
 	}
-	/* The runtime loads libamdhip64.so by that name, which may be a second
-	 * copy: then its addresses are not those we know, but the names are. */
-	for (size_t i = 0; symbol && i < sizeof(routes) / sizeof(routes[0]); i++)
-		if (!strcmp(routes[i].name, symbol)) {
-			*fn = routes[i].ours;
+	/* The runtime looks in the library that it loads as libamdhip64.so, which may be a
+	 * second copy. Then its addresses are not those that we know, so compare names. */
+	for (size_t i = 0; symbol && i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (!strcmp(entries[i].name, symbol)) {
+			*fn = entries[i].ours;
 			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
 			break;
 		}

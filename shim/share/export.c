@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles for other processes: what leaves this one names a block, not the segment
- * that it lies in. The other half is import.c; share.c does the same for pools.
+ * Handles of our blocks for other processes (hipIpcGetMemHandle). A handle names a block and not
+ * the segment that it lies in. import.c opens handles; pool_pointer.c does the same for pools.
  *
  * Locks: handles_lock (the segments' real handles). Leaf.
  */
@@ -12,12 +12,19 @@
 #include <string.h>
 
 #include "core/hash.h"
-#include "shim/share/import.h"
+#include "driver/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/observers.h"
+#include "shim/handlers.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
+#include "shim/share/export.h"
+#include "shim/share/mappings.h"
 
 _Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
 
-/* The runtime is asked once per segment: since 6.4 every handle costs the exporter
- * a dma-buf descriptor, and two blocks of a segment must be seen to be in one. */
+/* One handle per segment. Since 6.4 each one that the runtime makes costs a dma-buf descriptor, and
+ * an importer must be able to tell that two blocks lie in the same segment. */
 struct real_handle {
 	void *segment;
 	uint64_t serial;
@@ -50,13 +57,13 @@ static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHand
 	pthread_mutex_unlock(&handles_lock);
 	if (found)
 		return hipSuccess;
-	/* Zeroes, because the runtime leaves what it does not use as it is. */
+	/* The runtime does not write the bytes that it does not use. */
 	memset(out, 0, sizeof(*out));
 	err = REAL(hipIpcGetMemHandle, out, place->segment);
 	if (err != hipSuccess)
 		return err;
 	pthread_mutex_lock(&handles_lock);
-	/* Of two threads that ask at once, both must say the same. */
+	/* Two threads that asked at once must use the same handle. */
 	if (!cached(place, out)) {
 		HASH_FIND_PTR(handles, &place->segment, r);
 		if (!r && (r = calloc(1, sizeof(*r)))) {
@@ -132,7 +139,7 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	if (!ss_handle_pack(&h, handle)) {
 		if (place.offset)
 			return ss_fail(hipErrorInvalidValue);
-		/* A layout that we do not know: the base is right in any. */
+		/* A layout of the handle that we do not know. The base is right in any. */
 		memcpy(handle, h.real, sizeof(*handle));
 	}
 	ss_ipc_export(ss_core, &place);
@@ -142,8 +149,9 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,
 						 hsa_amd_ipc_memory_t *handle);
 
-/* UCX calls this with what hsa_amd_pointer_info says, and HIP itself does. A VMM
- * address in there is a kernel BUG (clr#265). */
+/* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With an address
+ * of virtual memory management it runs into a kernel BUG (clr#265). So ranges of ours are refused
+ * where they are such, or where we cannot tell. */
 hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memory_t *handle)
 {
 	static _Atomic(void *) found;
@@ -151,7 +159,7 @@ hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memor
 	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
 	struct ss_block_info info;
 
-	/* In a forked child the core's locks may be held: nothing of ours is shared there. */
+	/* In a forked child the core's locks may be held, so nothing of ours is shared there. */
 	if (state != SS_UNKNOWN && ss_core && ss_owns_range(ss_core, ptr, size) &&
 	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) ||
 	     info.backing == SS_BACKING_VMM))

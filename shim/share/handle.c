@@ -2,28 +2,27 @@
 /*
  * How a block inside a segment is named to another process.
  *
- * The runtime's handle is [0:32) HSA handle, [32:40) size, [40:48) offset, [48:52)
- * process, [52:56) the owner's device in newer ones, the rest unused (observed on
- * 7.2.4, 6.4.3, 5.7.1). Opening it ignores the offset, so one with an offset in it
- * would show a plain importer the wrong bytes. A size of 0 is refused by every
- * version: that is what marks ours, which has no use for the size (segments are
- * whole frames) and keeps the rest where it was:
+ * The runtime's hipIpcMemHandle_t is [0:32) HSA handle, [32:40) size, [40:48) offset, [48:52)
+ * process, [52:56) the owner's device in newer releases, and the rest unused (observed on 7.2.4,
+ * 6.4.3, 5.7.1). Opening it ignores the offset, so a handle with an offset would show a process
+ * without the shim the wrong bytes. Every release refuses a size of 0. So ours have that size and
+ * use the other words, of which they need no size, since segments are whole frames of 2 MiB:
  *
  *   [32:40) 0
  *   [40:48) 4 bits version, 24 bits frames of the segment, 36 bits grains of offset
  *   [52:56) 16 bits serial, 16 bits device
  *   [56:64) 19 bits check, 45 bits size of the block
  *
- * A block at offset 0 has the runtime's handle, with a note where nobody looks:
+ * A block at offset 0 has the runtime's own handle, with a note in the unused bytes:
  *
  *   [56:64) 9 bits check, 12 bits serial, 43 bits size of the block
  *
- * The serial is there because since 7.0 the HSA handle is no more than process and
- * address: a later segment at the same place has the same one.
+ * The serial is needed because since 7.0 the HSA handle is only process and address: a later
+ * segment at the same address has the same one.
  *
- * hipMemPoolPtrExportData is [0:8) offset, [8:16) size, [16:48) HSA handle in the
- * runtime, which ignores the offset here too and the size as well. So ours has an
- * HSA handle that opens nothing until it is unmasked:
+ * The runtime's hipMemPoolPtrExportData is [0:8) offset, [8:16) size, [16:48) HSA handle, and the
+ * runtime ignores offset and size. So ours has an HSA handle that opens nothing until it is
+ * unmasked:
  *
  *   [0:8)   32 bits magic (no offset is that large), 32 bits check
  *   [8:16)  as [40:48) above
@@ -31,9 +30,8 @@
  *   [48:56) as above
  *   [56:64) size of the block
  *
- * What arrives may be anything. The check catches chance; what a forger gets is
- * no more than the real handle gives him, as the importer verifies the range
- * against what was really mapped.
+ * What arrives may be any bytes. The check catches accidents. A forger gains no more than the real
+ * handle gives him, because the importer verifies the range against what was really mapped.
  */
 #include <string.h>
 
@@ -78,7 +76,7 @@ static void set_half(void *bytes, size_t at, uint32_t v)
 	memcpy((char *)bytes + at, &v, sizeof(v));
 }
 
-/* FNV-1a of [from, to) and `more`, in so many bits. */
+/* FNV-1a of the bytes [from, to) and of `more`, folded to `bits` bits. */
 static uint64_t check(const void *bytes, size_t from, size_t to, uint64_t more, int bits)
 {
 	const unsigned char *b = bytes;
@@ -91,9 +89,9 @@ static uint64_t check(const void *bytes, size_t from, size_t to, uint64_t more, 
 	return (h ^ h >> 32) & ((1ull << bits) - 1);
 }
 
-/* ---- what both kinds have in common ------------------------------------- */
+/* ---- for handles and pointers ------------------------------------------- */
 
-/* Is the real handle laid out as we know it, and does the rest fit? */
+/* Has the real handle the known layout, and do all numbers fit in their bits? */
 static bool fits(const struct ss_handle *h)
 {
 	return word(h->real, AT_SIZE) == h->segment_size && !word(h->real, AT_OFFSET) &&
@@ -104,15 +102,15 @@ static bool fits(const struct ss_handle *h)
 	       h->size <= h->segment_size - h->offset;
 }
 
-static uint64_t where(const struct ss_handle *h)
+static uint64_t pack_place(const struct ss_handle *h)
 {
 	return VERSION << (FRAME_BITS + OFFSET_BITS) | h->segment_size / FRAME << OFFSET_BITS |
 	       h->offset / SS_HANDLE_GRAIN;
 }
 
-/* From `w` and `size`; h->real as it came, with the words that were ours restored.
- * False: no handle of ours says that. */
-static bool unfold(struct ss_handle *h, uint64_t w, uint64_t size)
+/* Fills *h from `w` and `size`, and restores in h->real the words that we had used. False: no handle
+ * of ours has such contents. */
+static bool unpack(struct ss_handle *h, uint64_t w, uint64_t size)
 {
 	uint32_t device = half(h->real, AT_DEVICE);
 
@@ -150,14 +148,14 @@ bool ss_handle_pack(const struct ss_handle *h, void *out)
 		return true;
 	}
 	set_word(out, AT_SIZE, 0);
-	set_word(out, AT_OFFSET, where(h));
+	set_word(out, AT_OFFSET, pack_place(h));
 	set_half(out, AT_DEVICE, h->serial << 16 | half(h->real, AT_DEVICE));
 	set_word(out, AT_REST, check(out, 0, AT_REST, h->size, 64 - SIZE_BITS) << SIZE_BITS |
 			       h->size);
 	return true;
 }
 
-/* A handle of the runtime's: is there a note of ours? */
+/* Reads our note in a handle of the runtime, if there is one. */
 static void read_note(struct ss_handle *h)
 {
 	uint64_t rest = word(h->real, AT_REST);
@@ -183,14 +181,14 @@ enum ss_handle_kind ss_handle_parse(const void *bytes, struct ss_handle *h)
 	if (h->segment_size) {
 		h->size = h->segment_size;
 		h->pid = half(bytes, AT_PID);
-		/* No offset is as large as our version makes it: ours, but spoilt. */
+		/* No real offset is as large as one with our version: a damaged handle of ours. */
 		if (w >> (FRAME_BITS + OFFSET_BITS) == VERSION)
 			return SS_HANDLE_BAD;
 		read_note(h);
 		return SS_HANDLE_REAL;
 	}
 	if (rest >> SIZE_BITS != check(bytes, 0, AT_REST, size, 64 - SIZE_BITS) ||
-	    !unfold(h, w, size) || !h->offset)
+	    !unpack(h, w, size) || !h->offset)
 		return SS_HANDLE_BAD;
 	return SS_HANDLE_OURS;
 }
@@ -220,7 +218,7 @@ bool ss_pointer_pack(const struct ss_handle *h, void *out)
 
 	if (!fits(h))
 		return false;
-	set_word(o, PTR_WHERE, where(h));
+	set_word(o, PTR_WHERE, pack_place(h));
 	memcpy(o + PTR_HANDLE, h->real, HANDLE_BYTES);
 	mask(o + PTR_HANDLE);
 	set_half(o, AT_PID, half(h->real, AT_PID));
@@ -240,7 +238,7 @@ bool ss_pointer_parse(const void *bytes, struct ss_handle *h)
 	memcpy(h->real, b + PTR_HANDLE, HANDLE_BYTES);
 	mask(h->real);
 	memcpy(h->real + AT_PID, b + AT_PID, AT_REST - AT_PID);
-	return unfold(h, word(b, PTR_WHERE), word(b, PTR_SIZE));
+	return unpack(h, word(b, PTR_WHERE), word(b, PTR_SIZE));
 }
 
 bool ss_pointer_native(const void *bytes)

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of other processes, from a handle (hipIpcOpenMemHandle) or into a pool
- * (hipMemPoolImportPointer). The table of it is mappings.c. No lock.
+ * Opens and closes memory of other processes, from a handle (hipIpcOpenMemHandle) or into a pool
+ * (hipMemPoolImportPointer). mappings.c has the table of what is open. No lock.
  */
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/resolve.h"
+#include "shim/alloc/device_wait.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/observers.h"
+#include "shim/handlers.h"
+#include "shim/process/current_device.h"
+#include "shim/process/exit.h"
+#include "shim/process/real.h"
 #include "shim/share/import.h"
 #include "shim/share/mappings.h"
+#include "shim/share/pool_pointer.h"
+#include "shim/stream/sync_watch.h"
 
 /* ---- what a close waits for --------------------------------------------- */
 
-/* The real call waits for the device before it unmaps, and programs tell their
+/* The real close waits for the device before it unmaps. Programs rely on that: they tell their
  * peer that they are done when it returns. */
 static hipError_t only_wait(int dev)
 {
@@ -29,8 +39,8 @@ static hipError_t only_wait(int dev)
 	return err;
 }
 
-/* The runtime waits for one device when it closes, since 7.0 for that which opened the mapping
- * last, and nothing in it may be in use on any other. */
+/* The real close waits for one device only (since 7.0 the one that opened the mapping last), but the
+ * memory may be in use on others that opened it. */
 static hipError_t wait_for(uint64_t devices)
 {
 	hipError_t err = hipSuccess, one;
@@ -45,9 +55,8 @@ static hipError_t wait_for(uint64_t devices)
 	return err;
 }
 
-/* The real call begins with the null stream of whatever device is current, which may be at work
- * for long on something else. The mapping has left the table: should the runtime refuse, it
- * stays. */
+/* The real close waits for the null stream of the current device, which may be busy with other work.
+ * So make dev current. The mapping has left our table; if the runtime refuses, it stays mapped. */
 static hipError_t close_on(int dev, void *base)
 {
 	struct ss_device_switch s;
@@ -61,7 +70,7 @@ static hipError_t close_on(int dev, void *base)
 
 /* ---- open --------------------------------------------------------------- */
 
-/* Is what the runtime mapped as large as the handle says? */
+/* Is the range that the runtime mapped as large as the handle says? */
 static bool covers(void *base, uint64_t size)
 {
 	hipDeviceptr_t start = NULL;
@@ -71,7 +80,7 @@ static bool covers(void *base, uint64_t size)
 	       (start == base && real >= size);
 }
 
-/* On the current device, which is `dev`. */
+/* dev is current. */
 static hipError_t map_once(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
 			   unsigned flags, void **ptr, void **base)
 {
@@ -79,8 +88,9 @@ static hipError_t map_once(const struct ss_handle *h, bool ours, enum ss_via via
 	hipIpcMemHandle_t real;
 	hipError_t err;
 
+	ss_import_watch();
 	memcpy(&real, h->real, sizeof(real));
-	/* hipMemPoolImportPointer does not ask who the owner is. */
+	/* The real hipMemPoolImportPointer does not check the owner's device. */
 	if (via == SS_VIA_POOL)
 		ss_handle_renumber(&real, (uint32_t)ss_device_count(), (uint32_t)dev);
 	err = REAL(hipIpcOpenMemHandle, base, real, flags);
@@ -97,8 +107,8 @@ static hipError_t map_once(const struct ss_handle *h, bool ours, enum ss_via via
 	return err;
 }
 
-/* What was freed here without a wait may still be mapped where its segment's successor is to be
- * found over there; since 7.0 the runtime takes one for the other. */
+/* Memory that was freed here without a wait may still be mapped, while its owner has another segment
+ * at the same address. Since 7.0 the runtime takes one for the other. Then close the old one. */
 static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
 		      unsigned flags, void **ptr)
 {
@@ -132,7 +142,7 @@ hipError_t do_hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned
 	if (!ptr || dev < 0)
 		return ss_result(REAL(hipIpcOpenMemHandle, ptr, handle, flags));
 	ours = kind == SS_HANDLE_OURS;
-	/* hipIpcMemLazyEnablePeerAccess, 1, was 0 at first, and either did. */
+	/* hipIpcMemLazyEnablePeerAccess is 1 but was 0 at first, and 5.x accepts both. */
 	any = ss_runtime()->major < 6 && flags <= 1;
 	if (ours && h.pid == (uint32_t)getpid())
 		return ss_fail(any || flags == 1 ? hipErrorInvalidContext : hipErrorInvalidValue);
@@ -157,9 +167,9 @@ hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
 	return err;
 }
 
-/* ---- close --------------------------------------------------------------- */
+/* ---- close -------------------------------------------------------------- */
 
-/* What the program's own call of it waits for, too. */
+/* The real close also waits for the null stream of the current device. */
 static hipError_t wait_for_null(uint64_t devices_done)
 {
 	hipError_t err;
@@ -188,8 +198,8 @@ hipError_t do_hipIpcCloseMemHandle(void *ptr)
 	return ss_result(err);
 }
 
-/* As hipFree, which waits for the memory's device and no other. */
-static hipError_t leave(const struct ss_mapping_close *d)
+/* As hipFree, which waits for the memory's device only. */
+static hipError_t close_now(const struct ss_mapping_close *d)
 {
 	hipError_t err = wait_for(d->devices);
 
@@ -201,14 +211,14 @@ bool ss_import_free(void *ptr, hipError_t *err)
 	struct ss_mapping_close d = ss_mapping_release(ptr, SS_VIA_POOL, -1);
 
 	if (d.open)
-		*err = ss_result(leave(&d));
+		*err = ss_result(close_now(&d));
 	else if (d.shared)
-		/* The runtime would unmap all that others opened beside it. */
+		/* The real hipFree would unmap other open blocks of the segment as well. */
 		*err = ss_fail(hipErrorInvalidValue);
 	return d.open || d.shared;
 }
 
-/* Nothing waits here: the mapping goes when its device is seen idle. */
+/* hipFreeAsync does not wait. The mapping is closed when its devices are found idle. */
 bool ss_import_free_async(void *ptr, int dev, hipError_t *err)
 {
 	struct ss_mapping_close d = ss_mapping_release(ptr, SS_VIA_POOL, dev);
@@ -220,7 +230,7 @@ bool ss_import_free_async(void *ptr, int dev, hipError_t *err)
 	return d.open || d.shared;
 }
 
-void ss_import_settle_slow(bool joins_null)
+static void close_idle(bool joins_null)
 {
 	uint64_t waits, asked, idle = 0;
 	void *base;
@@ -236,10 +246,10 @@ void ss_import_settle_slow(bool joins_null)
 		(void)close_on(dev, base);
 }
 
-/* A device on which some stream is always at work is never seen idle. To close waits for no
- * more than the call in front of which it is done, but the next close would wait for what
- * was enqueued meanwhile, and that may be for the caller: so one at a time. */
-void ss_import_close_one(int dev)
+/* Before a call that waits for the device: closing waits no longer than that call would. This serves
+ * devices on which some stream is always busy, so that they are never found idle. Only one mapping
+ * per call, because the next close would also wait for work that was enqueued meanwhile. */
+static void close_one(int dev)
 {
 	uint64_t asked;
 	void *base;
@@ -250,4 +260,17 @@ void ss_import_close_one(int dev)
 	base = ss_mapping_take_idle(1ull << dev, asked, &dev);
 	if (base)
 		(void)close_on(dev, base);
+}
+
+static void before_reset(int dev)
+{
+	ss_import_reset(dev);
+	ss_pool_pointer_reset(dev);
+}
+
+void ss_import_watch(void)
+{
+	static const struct ss_sync_watch watch = {close_one, close_idle, before_reset};
+
+	ss_sync_watch_set(&watch);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which segments of other processes are mapped here. The runtime maps whole segments;
- * the blocks of one that are open share its mapping, which goes with the last of them.
+ * The table of segments of other processes that are mapped here, and of the blocks that are open
+ * in them. The runtime maps whole segments. The blocks of one segment share its mapping, which is
+ * closed with the last of them.
  *
- * Handles that the runtime made itself, for whomever, are opened and closed by it
- * one for one, and only noted: a block of the same segment may come later.
+ * Handles that the runtime of another process made itself are opened and closed by the runtime one
+ * for one. They are recorded here as well, because a block of the same segment may come later.
  *
  * Locks: mappings_lock. Leaf.
  */
@@ -12,13 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/alloc/block_attributes.h"
 #include "shim/share/mappings.h"
+#include "shim/stream/sync_watch.h"
 
 struct block {
 	size_t offset, size;
 	enum ss_via via;
-	uint64_t devices;       /* it was opened on */
-	unsigned count, number; /* how often it is open; its BUFFER_ID */
+	uint64_t devices;       /* a bit for each that it was opened on */
+	unsigned count, buffer_id; /* how often it is open; for its attribute */
 	struct block *next;
 };
 
@@ -27,13 +30,13 @@ struct mapping {
 	size_t size;
 	unsigned char handle[SS_HANDLE_BYTES];
 	uint32_t serial;
-	int dev;               /* that opened it first, */
-	uint64_t devices;      /* and all: since 7.0 one mapping may serve several */
+	int dev;               /* the device that opened it first */
+	uint64_t devices;      /* all that did: since 7.0 one mapping may serve several */
 	unsigned flags;
-	unsigned users, opens; /* what the program opened; what the runtime did */
-	bool shared;           /* some of it was opened by a handle of ours */
-	bool ending;           /* opened more often than used, until these are idle: */
-	uint64_t waits;        /* devices, and those above */
+	unsigned users, opens; /* how often the program, and how often we, opened it */
+	bool shared;           /* some block was opened by a handle of ours */
+	bool ending;           /* to be closed once these devices, and those above, are idle */
+	uint64_t waits;
 	uint64_t since;        /* number of the last free that did not wait */
 	struct block *blocks;
 	struct mapping *next;
@@ -42,12 +45,12 @@ struct mapping {
 static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *mappings;
 static uint64_t frees;
-atomic_int ss_sync_waiting, ss_imports;
+atomic_int ss_imports;
 
 /* ---- the table; mappings_lock held -------------------------------------- */
 
-/* Since 7.0 the HSA handle only says process and address, where something else may
- * lie by now; our own handles have a serial as well. */
+/* Since 7.0 the HSA handle names process and address only, and another segment may lie there by
+ * now. Our own handles have a serial as well. */
 static struct mapping *find_handle(const struct ss_handle *h, int dev)
 {
 	struct mapping *m;
@@ -89,7 +92,7 @@ static bool attach(struct mapping *m, const struct ss_handle *h, bool ours, enum
 			return false;
 		b->offset = h->offset;
 		b->via = via;
-		b->number = ss_buffer_id_new();
+		b->buffer_id = ss_buffer_id_new();
 		b->next = m->blocks;
 		m->blocks = b;
 	}
@@ -166,7 +169,7 @@ bool ss_mapping_reopen(const struct ss_handle *h, bool ours, enum ss_via via, in
 	m = find_handle(h, dev);
 	found = m && (ours || m->shared);
 	if (found) {
-		/* The flags were right when it was mapped. */
+		/* The runtime accepted the flags when it mapped the segment. */
 		*err = flags >= 0 && (unsigned)flags != m->flags ? hipErrorInvalidValue :
 		       attach(m, h, ours, via, dev) ? hipSuccess : hipErrorOutOfMemory;
 		if (*err == hipSuccess)
@@ -184,24 +187,24 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 
 	*close = base;
 	pthread_mutex_lock(&mappings_lock);
-	/* Since 7.0 the runtime itself counts openings of one handle, and takes what
-	 * was freed over there for what lies at its address now. */
+	/* Since 7.0 the runtime itself counts openings of one handle, and it takes a segment
+	 * that its owner has freed for the one that lies at that address now. */
 	for (m = mappings; m && m->base != base; m = m->next)
 		;
-	if (m) /* Whatever comes of it, the mapping is of this device now, until the next opening. */
+	if (m) /* even if this fails: to the runtime the mapping belongs to dev now */
 		m->devices |= 1ull << dev;
 	if (m && m->serial != h->serial) {
 		pthread_mutex_unlock(&mappings_lock);
 		return hipErrorInvalidValue;
 	}
 	if (!m && ours)
-		same = find_handle(h, dev); /* another thread was faster */
+		same = find_handle(h, dev); /* another thread has mapped it meanwhile */
 	if (same)
 		m = same;
 	else if (!m)
 		m = add(h, base, dev, flags);
 	if (m && !same)
-		m->opens++; /* before it is compared with the users */
+		m->opens++; /* before attach() compares it with the users */
 	if (m && attach(m, h, ours, via, dev)) {
 		*ptr = m->base + h->offset;
 		err = hipSuccess;
@@ -216,8 +219,8 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 
 /* ---- close -------------------------------------------------------------- */
 
-/* The block that starts here; where the runtime alone has opened the mapping, any
- * address in it will do, as for the runtime. */
+/* The block that starts at ptr. Where no handle of ours opened the mapping, any address in it names
+ * it, as for the runtime. */
 static struct block *find_block(struct mapping *m, const void *ptr, enum ss_via via)
 {
 	size_t offset = (size_t)((const char *)ptr - m->base);
@@ -248,7 +251,7 @@ struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later
 			m->since = ++frees;
 		}
 		detach(m, b);
-		/* What was freed before and has not been waited for. */
+		/* An earlier free may have left devices that nobody waited for. */
 		if (m->users < m->opens && (later >= 0 || m->waits & ~d.devices)) {
 			set_ending(m, true);
 		} else if (m->users < m->opens) {
@@ -294,7 +297,8 @@ uint64_t ss_mappings_waiting(uint64_t *asked)
 	return waits;
 }
 
-/* Closing waits for a device that opened it, and only the runtime knows which. */
+/* The real close waits for one of the devices that opened the mapping, and only the runtime knows
+ * for which. So all of them must be idle. */
 void *ss_mapping_take_idle(uint64_t idle, uint64_t asked, int *dev)
 {
 	struct mapping *m;
@@ -319,8 +323,8 @@ void *ss_mapping_take_idle(uint64_t idle, uint64_t asked, int *dev)
 
 /* ---- questions ---------------------------------------------------------- */
 
-/* A handle of the runtime's opens the whole segment: the block in it is meant where
- * there is one. */
+/* The smallest block around ptr: beside single blocks, a handle of the runtime may have opened the
+ * whole segment. */
 static struct block *block_at(const struct mapping *m, const void *ptr)
 {
 	size_t at = (size_t)((const char *)ptr - m->base);
@@ -332,7 +336,7 @@ static struct block *block_at(const struct mapping *m, const void *ptr)
 	return best;
 }
 
-bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number)
+bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *buffer_id)
 {
 	struct mapping *m;
 	struct block *b = NULL;
@@ -347,14 +351,14 @@ bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *number
 		out->base = m->base + b->offset;
 		out->size = b->size;
 		out->device = m->dev;
-		*number = b->number;
+		*buffer_id = b->buffer_id;
 	}
 	pthread_mutex_unlock(&mappings_lock);
 	return b != NULL;
 }
 
-/* As for our own: a pool gives out more than it is asked for (up to where another block may
- * begin), and what was freed to one may be touched until it goes. */
+/* As for our own blocks: the bytes up to where another block of the pool could begin may be used, and
+ * what was freed to a pool may be touched until it is closed. */
 bool ss_import_left_slow(const void *ptr, uint64_t *left)
 {
 	const struct mapping *m;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which streams are being captured, and by which begin.
- *
- * A capture starts with a begin call, spreads to a stream that waits for an
- * event recorded in it, and ends for all of them with the end call on the stream
- * it started on. Nobody is asked about it on a hit: ss_captures counts.
+ * Which streams are being captured, and by which begin. A capture starts with a begin call,
+ * spreads to a stream that waits for an event recorded in it, and ends for all of them with the
+ * end call on the stream where it began. Fast paths only read the counter ss_captures.
  *
  * Locks: capture_lock (streams, events). Leaf; not held across a call.
  */
@@ -12,14 +10,20 @@
 #include <stdlib.h>
 
 #include "core/hash.h"
-#include "driver/rocm.h"
-#include "shim/shim.h"
+#include "driver/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/pools.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+#include "shim/process/state.h"
+#include "shim/stream/capture.h"
+#include "shim/stream/timeline.h"
 
 struct member {
 	struct ss_timeline *tl;     /* the stream */
-	struct ss_timeline *origin; /* where its capture began */
-	hipStreamCaptureMode mode;  /* of that, and who began it */
-	pthread_t thread;
+	struct ss_timeline *origin; /* the stream where its capture began */
+	hipStreamCaptureMode mode;  /* of the capture */
+	pthread_t thread;           /* that began it */
 	UT_hash_handle hh;
 };
 
@@ -44,8 +48,8 @@ static void live(int more)
 	ss_slow_reasons_add(more);
 }
 
-/* Lock held. `by`: the member whose capture it joins, or NULL if it begins one.
- * False: no host memory, or it is in a capture already. */
+/* Lock held. `by`: the member whose capture tl joins, or NULL if it begins one.
+ * False: out of host memory, or tl is in a capture already. */
 static bool member_add(struct ss_timeline *tl, const struct member *by, hipStreamCaptureMode mode)
 {
 	struct ss_timeline *origin = by ? by->origin : tl;
@@ -167,10 +171,10 @@ bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 	return added;
 }
 
-/* As the runtime has it from 6.0 on: beside a blocking stream of the device that is
- * captured, hipMallocAsync is an error, which costs nobody his capture. Not so in
- * relaxed mode, where the runtime's is a defect (C13): of the capture, or of the
- * thread. A capture in thread-local mode is its own thread's affair. */
+/* As in the runtime from 6.0 on: while a blocking stream of the device is captured, hipMallocAsync
+ * on another stream is an error, and the capture goes on. It is no error if the capture or the
+ * calling thread is in relaxed mode, where the runtime's error is a defect (known problem C13). A
+ * capture in thread-local mode concerns its own thread only. */
 bool ss_capture_refuses_alloc(int dev)
 {
 	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
@@ -193,16 +197,15 @@ bool ss_capture_refuses_alloc(int dev)
 	return refuses;
 }
 
-/* From 7.0 on the runtime neither makes nor ends a pool, nor makes one current, beside a
- * capture that is not relaxed: anybody's in global mode, this thread's own in thread-local
- * mode, whatever the thread's own mode is and whichever the device. It costs nobody his
- * capture. */
-bool ss_capture_forbids_pools(void)
+/* The rule for pools.c. From 7.0 on the runtime neither makes nor ends a pool, nor makes one
+ * current, beside a capture in global mode, or beside one of the calling thread in thread-local
+ * mode. The thread's own mode and the device do not matter, and the capture goes on. */
+static bool forbids_pools(void)
 {
 	struct member *m, *next;
 	bool forbids = false;
 
-	if (likely(!ss_capture_live()) || ss_runtime()->major < 7)
+	if (ss_runtime()->major < 7)
 		return false;
 	pthread_mutex_lock(&capture_lock);
 	HASH_ITER(hh, members, m, next)
@@ -228,7 +231,7 @@ void ss_capture_drop_stream(struct ss_timeline *tl)
 		end(tl);
 }
 
-/* A reset takes the streams of the device, and captures with them. */
+/* A reset destroys the streams of the device, and ends their captures. */
 void ss_capture_drop_device(int dev)
 {
 	struct member *m, *next;
@@ -249,18 +252,19 @@ void ss_capture_drop_device(int dev)
 
 /* ---- the calls ---------------------------------------------------------- */
 
-/* Announced before the real call, so that nothing of ours is enqueued on the
- * stream once it captures; taken back if the call fails. False: no host memory for
- * that, so no capture either. */
+/* Called before the real begin, so that nothing of ours is enqueued on the stream once it
+ * captures; taken back if the real call fails. False: out of host memory, then the capture must
+ * not begin. */
 static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode, bool *added)
 {
 	*added = false;
+	ss_pools_set_capture_rule(forbids_pools);
 	if (!tl)
 		return true;
 	pthread_mutex_lock(&capture_lock);
 	*added = member_add(tl, NULL, mode);
 	pthread_mutex_unlock(&capture_lock);
-	/* Waits for fences that are being recorded on it right now. */
+	/* This waits for fences that are being recorded on the stream right now. */
 	if (*added)
 		ss_timeline_set_capturing(ss_core, tl, true);
 	return *added || ss_timeline_capturing(tl);
@@ -306,8 +310,8 @@ hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
 		     REAL(hipStreamBeginCaptureToGraph, stream, graph, deps, data, count, mode));
 }
 
-/* An end that fails may have ended it (invalidated, unjoined) or not (another
- * thread's): the runtime knows. */
+/* A failed end may have ended the capture (invalidated, unjoined) or not (another thread's).
+ * Only the runtime knows. */
 static hipError_t ended(hipStream_t stream, struct ss_timeline *tl, hipError_t err)
 {
 	hipStreamCaptureStatus status = hipStreamCaptureStatusNone;

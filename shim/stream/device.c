@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls about a device as a whole: synchronize, reset, peers. No lock. */
+/* Calls about a device as a whole: synchronize, reset, current device, peers. No lock. */
 #include "driver/rocm.h"
-#include "shim/share/import.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/native_pools.h"
+#include "shim/alloc/observers.h"
+#include "shim/handlers.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
+#include "shim/stream/capture.h"
+#include "shim/stream/sync_watch.h"
 
 static struct ss_token device_begin(void)
 {
 	hipError_t err;
 	int dev = ss_current_device(&err);
 
-	if (dev >= 0 && ss_import_ending())
-		ss_import_close_one(dev);
+	if (dev >= 0)
+		ss_sync_before_device(dev);
 	return dev < 0 ? (struct ss_token){0} : ss_device_sync_begin(ss_core, dev);
 }
 
@@ -19,7 +26,7 @@ hipError_t do_hipDeviceSynchronize(void)
 	hipError_t err = REAL(hipDeviceSynchronize);
 
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
-	ss_import_settle(true);
+	ss_sync_after(true);
 	return ss_result(err);
 }
 
@@ -29,11 +36,11 @@ hipError_t do_hipCtxSynchronize(void)
 	hipError_t err = REAL(hipCtxSynchronize);
 
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
-	ss_import_settle(true);
+	ss_sync_after(true);
 	return ss_result(err);
 }
 
-/* Is everything at its end on these devices? */
+/* Waits for these devices (a bit each). False: one could not be waited for. */
 static bool wait_for(uint64_t devices)
 {
 	bool idle = true;
@@ -52,11 +59,13 @@ static bool wait_for(uint64_t devices)
 	return idle;
 }
 
-/* The real one takes all memory and streams of the current device without waiting. But a small
- * block lies in a slab of the runtime's there, which stays mapped; ours lies in a segment that
- * goes, and a memset that was under way faulted on the real 7.2.4. So this waits. What HIP does
- * not know for an allocation (raw HSA memory, chunks and their reservation) it leaves: that
- * goes back here, once nothing runs that may use it. Where that cannot be said it is lost. */
+/* The real call frees all memory and streams of the current device without waiting. A small block
+ * of the runtime lies in a slab that stays mapped. Ours lie in segments that are unmapped, and on
+ * the real 7.2.4 a memset in flight faulted there. So this waits.
+ *
+ * The real call does not know raw HSA memory, chunks and reservations as allocations, so the core
+ * gives them back here once nothing runs that may use them. If that cannot be waited for, they
+ * are lost. */
 hipError_t do_hipDeviceReset(void)
 {
 	hipError_t err;
@@ -65,9 +74,8 @@ hipError_t do_hipDeviceReset(void)
 	if (dev >= 0) {
 		ss_capture_drop_device(dev);
 		ss_device_reset(ss_core, dev, wait_for(ss_device_keeps(ss_core, dev)));
-		ss_import_reset(dev);
 		ss_pool_native_reset(dev);
-		ss_share_reset(dev);
+		ss_sync_before_reset(dev);
 		ss_rocm_device_reset(dev);
 	}
 	return ss_result(REAL(hipDeviceReset));
@@ -101,8 +109,8 @@ CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
 
 /* ---- peers --------------------------------------------------------------- */
 
-/* The calling device may touch all of `peer`'s memory from now on. Disabling it
- * only stops future mappings (device.cpp), so that needs no counterpart. */
+/* The calling device may access all memory of `peer` from now on. Disabling that only stops future
+ * mappings (device.cpp), so hipDeviceDisablePeerAccess needs no handler. */
 hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
 	hipError_t ignored, err;

@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a stream handle to its timeline.
- *
- * Locks: none. A pin is a hazard pointer: a slot that names the stream, looked
- * through by whoever is about to destroy it.
+ * From a stream handle to its timeline. Streams enter the core's table after their real create
+ * and leave it before their real destroy (streams.c). No lock.
  */
-#include <sched.h>
 #include <string.h>
 
-#include "driver/rocm.h"
+#include "driver/resolve.h"
 #include "shim/process/bypass.h"
-#include "shim/shim.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
+#include "shim/stream/context_streams.h"
+#include "shim/stream/thread_exit.h"
+#include "shim/stream/timeline.h"
 
-int ss_current_device(hipError_t *err)
-{
-	int dev = -1;
-
-	*err = hipSuccess;
-	if (ss_device_count() == 1)
-		return 0; /* no other can be current */
-	*err = REAL(hipGetDevice, &dev);
-	return *err == hipSuccess ? dev : -1;
-}
-
-/* A handle that nobody saw created. Garbage must be safe to ask about: up to 6.x
- * every call looks a handle up in a set (hip::isValid), 7.2.4 only this one does
- * and follows the handle in all others. 5.2 does not have it. */
+/* A handle that nobody saw created, or garbage, which must be safe to ask about. Up to 6.x every
+ * call looks a handle up in a set (hip::isValid). 7.2.4 does so in hipStreamGetDevice only and
+ * follows the handle in all other calls. 5.2 lacks that call. */
 static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 {
 	struct ss_timeline *tl;
@@ -40,8 +30,8 @@ static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 	if (*err == hipSuccess)
 		*err = REAL(hipStreamGetFlags, stream, &flags);
 	if (*err != hipSuccess) {
-		/* Versions differ (InvalidValue, ContextIsDestroyed); the
-		 * allocation calls say InvalidHandle. */
+		/* Releases differ (InvalidValue, ContextIsDestroyed); allocation calls
+		 * return InvalidHandle in all of them. */
 		if (*err != hipErrorNoDevice && *err != hipErrorNotInitialized)
 			*err = hipErrorInvalidHandle;
 		return NULL;
@@ -62,6 +52,7 @@ static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 		*err = hipErrorOutOfMemory;
 	ss_observer_add(dev, SS_OBSERVER_STREAM | SS_OBSERVER_UNKNOWN);
 	ss_bypass_report("a stream was created past the shim");
+	ss_observer_add(-1, SS_OBSERVER_UNKNOWN);
 	return tl;
 }
 
@@ -92,8 +83,8 @@ void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 {
 	if (dev < 0 || !stream)
 		return;
-	ss_bypass_check();
-	ss_context_forget(stream); /* an older one's handle */
+	ss_observers_look_now();
+	ss_context_forget(stream); /* a destroyed stream may have had this handle */
 	ss_timeline_add(ss_core, dev, stream,
 			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
 	ss_observer_add(dev, SS_OBSERVER_STREAM);
@@ -110,91 +101,17 @@ hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, s
 	return NULL;
 }
 
-/* ---- pins --------------------------------------------------------------- */
-
-#define PINS 64
-
-struct ss_stream_pin {
-	_Atomic(hipStream_t) stream;
-};
-
-static struct ss_stream_pin pins[PINS];
-
-/* NULL: the stream is not there any more. Waits for a free slot if 64 threads
- * wait for streams at once. */
-struct ss_stream_pin *ss_stream_pin(hipStream_t stream)
+int ss_device_of(hipStream_t stream)
 {
-	for (unsigned i = 0;; i = (i + 1) % PINS) {
-		hipStream_t none = NULL;
+	struct ss_timeline *tl = ss_stream_or_null(stream);
 
-		if (atomic_compare_exchange_strong(&pins[i].stream, &none, stream)) {
-			/* Named first, looked up second: the destroyer forgets
-			 * first and looks at the slots second. */
-			if (ss_timeline_find(ss_core, stream))
-				return &pins[i];
-			ss_stream_unpin(&pins[i]);
-			return NULL;
-		}
-		if (i == PINS - 1)
-			sched_yield();
-	}
+	return tl ? ss_timeline_device(tl) : -1;
 }
 
-void ss_stream_unpin(struct ss_stream_pin *pin)
+void ss_stream_touch(hipStream_t stream, const void *ptr)
 {
-	atomic_store(&pin->stream, NULL);
-}
+	struct ss_timeline *tl = ss_stream_or_null(stream);
 
-void ss_stream_pins_drain(hipStream_t stream)
-{
-	atomic_thread_fence(memory_order_seq_cst);
-	for (int i = 0; i < PINS; i++)
-		while (atomic_load(&pins[i].stream) == stream)
-			sched_yield();
-}
-
-/* ---- the current device ------------------------------------------------- */
-
-bool ss_device_switch(struct ss_device_switch *s, int dev)
-{
-	hipError_t err;
-
-	s->old = ss_current_device(&err);
-	s->switched = false;
-	if (s->old < 0)
-		return false;
-	if (s->old == dev)
-		return true;
-	s->switched = REAL(hipSetDevice, dev) == hipSuccess;
-	return s->switched;
-}
-
-void ss_device_restore(struct ss_device_switch *s)
-{
-	if (s->switched)
-		(void)REAL(hipSetDevice, s->old);
-}
-
-/* ---- threads that end --------------------------------------------------- */
-
-/* A wait of ours, legal beside any capture but that of the stream itself. */
-bool ss_thread_drain(int dev)
-{
-	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-	struct ss_timeline *tl = ss_timeline_thread(ss_core, dev);
-	struct ss_token t;
-	struct ss_device_switch s;
-	hipError_t err;
-
-	if (!tl || ss_timeline_capturing(tl) || !ss_device_switch(&s, dev))
-		return false;
-	err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
-	if (err == hipSuccess) {
-		t = ss_stream_sync_begin(ss_core, tl);
-		err = REAL(hipStreamSynchronize, SS_PER_THREAD);
-		ss_sync_end(ss_core, &t, err == hipSuccess, false);
-		(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
-	}
-	ss_device_restore(&s);
-	return err == hipSuccess;
+	if (tl)
+		ss_timeline_visits(ss_core, tl, ptr);
 }

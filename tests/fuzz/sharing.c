@@ -11,6 +11,8 @@
 
 #include "shim/share/pool_descriptor.h"
 #include "shim/share/mappings.h"
+#include "shim/stream/sync_watch.h"
+#include "shim/alloc/block_attributes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MB2 (2ull << 20)
 
-/* The one thing of the shim that the table asks for. */
+/* All that the table needs from other files of the shim. */
+atomic_int ss_sync_waiting;
+
 unsigned ss_buffer_id_new(void)
 {
 	static unsigned last;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memsets in rows of raw HSA memory. The runtime makes an object for what is touched, as long
- * as that, and measures it from the start of the allocation: so it refuses rows that begin
- * anywhere else (6.x, 7.2), though not a plain memset. Here each row is one.
+ * Memsets in rows of raw HSA memory. The runtime (6.x, 7.2) makes an object as long as the rows but
+ * checks it from the start of the allocation, so it refuses rows that begin anywhere else. It does
+ * not refuse a plain memset, so each row becomes one here. No lock.
  */
 #include <stdint.h>
 
-#include "shim/shim.h"
+#include "shim/alloc/last_error.h"
+#include "shim/bounds/check.h"
+#include "shim/bounds/row_fill.h"
+#include "shim/process/real.h"
 
 bool ss_row_fill_needed(const void *dst, bool sync)
 {
 	struct ss_block_info info;
 
-	/* Beside a capture the runtime has its own say about calls that wait. */
+	/* Beside a capture the runtime decides whether a call that waits is legal. */
 	return !(sync && ss_capture_live()) && ss_lookup(ss_core, dst, &info) && info.live &&
 	       info.backing == SS_BACKING_HSA && dst != info.segment;
 }
@@ -41,7 +44,7 @@ hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream)
 	if (ss_exceeds_on(stream, r->dst, ss_box_bytes(&whole, &(struct hipPos){0, 0, 0}, &box)))
 		return ss_fail(hipErrorInvalidValue);
 	ss_stream_used(stream);
-	if (r->pitch == end) {	/* without a gap: one */
+	if (r->pitch == end) { /* no gaps between rows: one memset */
 		width *= rows;
 		rows = 1;
 	}

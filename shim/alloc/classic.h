@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* What hipMalloc and hipFree do with blocks of ours. */
+#ifndef SS_SHIM_CLASSIC_H
+#define SS_SHIM_CLASSIC_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdbool.h>
+
+/* hipMalloc, and every call that is one inside. `guarded`: the real call fails beside captures
+ * that forbid it, so this one does. */
+hipError_t ss_malloc(void **ptr, size_t size, bool guarded);
+/* hipFree of a live block of ours on dev; `async`: the program called hipFreeAsync. */
+hipError_t ss_free_owned(void *ptr, int dev, bool async);
+
+#endif
