@@ -22,7 +22,7 @@ void __hipRegisterManagedVar(void **module, void **pointer, void *init, const ch
 	void (*real)(void **, void **, void *, const char *, size_t, unsigned) = NULL;
 
 	ss_observer_add_early(SS_OBSERVER_MANAGED);
-	if (ss_real_resolve())
+	if (ss_runtime_find())
 		*(void **)&real = ss_runtime_symbol("__hipRegisterManagedVar");
 	if (real)
 		real(module, pointer, init, name, size, align);

@@ -51,8 +51,12 @@ bool ss_real_resolve(void)
 	return true;
 }
 
+bool ss_real_resolved(void)
+{
+	return atomic_load_explicit(&resolved, memory_order_acquire);
+}
+
 hipError_t ss_real_missing(void)
 {
-	return atomic_load_explicit(&resolved, memory_order_acquire) ? hipErrorNotSupported
-								     : hipErrorNotInitialized;
+	return ss_real_resolved() ? hipErrorNotSupported : hipErrorNotInitialized;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The start of the shim, in the first intercepted HIP call of the process. Before that call a
- * process pays for loading one library and for a look at what else is loaded. Nothing here
- * starts the HIP runtime earlier than the program does, and a disabled shim asks it nothing.
+ * process pays for loading one library and for a look at what else is loaded. The shim never starts
+ * the HIP runtime before the program does, and a disabled shim asks it nothing.
  *
  * Locks: start_lock, while the core is created and the result is published; no HIP call is
  * made under it. Threads that come first at once each ask the runtime, before they take the
@@ -68,20 +68,32 @@ static void selftest(const struct ss_options *options, int devices)
 		usleep(1000);
 }
 
+/* Reads the options and finds the real functions. The runtime is asked for its version first, which
+ * starts it, so that the functions are found after a runtime with an API table has handed it out
+ * (route/api_table.c): until then its exports would lead back to us. A disabled shim takes no
+ * table and asks nothing. False: no runtime, or out of host memory; call again. */
+static bool find_real(struct ss_options **options)
+{
+	*options = NULL;
+	if (!ss_runtime_find() || !(*options = malloc(sizeof(**options))))
+		return false;
+	ss_options_read(*options, environ, NULL);
+	if (!(*options)->disable)
+		ss_runtime_ask_version();
+	return ss_real_resolve();
+}
+
 static void start(void)
 {
-	struct ss_options *options; /* too large for the stack of some threads */
+	struct ss_options *options; /* on the heap: too large for some stacks */
 	bool first = false;
 	int devices;
 
-	if (!ss_real_resolve() || !(options = malloc(sizeof(*options))))
+	if (!find_real(&options)) {
+		free(options);
 		return;
-	ss_options_read(options, environ, NULL);
-	devices = 0;
-	if (!options->disable) {
-		ss_runtime_ask_version();
-		devices = ss_rocm_start(options);
 	}
+	devices = options->disable ? 0 : ss_rocm_start(options);
 	if (options->selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
 		selftest(options, devices);
 	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
@@ -107,6 +119,7 @@ static void start(void)
 
 bool ss_pass_slow(enum ss_entry_kind kind)
 {
+	struct ss_options *options;
 	int cancel;
 
 	if (ss_tls.depth)
@@ -121,15 +134,16 @@ bool ss_pass_slow(enum ss_entry_kind kind)
 	default:
 		break;
 	}
-	if (kind == SS_ENTRY_ERROR) {
-		ss_real_resolve();
-		return true;
-	}
 	/* Opening files is a cancellation point, and a thread that is cancelled in start()
 	 * would leave start_lock locked for ever. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ss_enter();
-	start();
+	if (kind != SS_ENTRY_ERROR) {
+		start();
+	} else if (!ss_real_resolved()) {
+		(void)find_real(&options);
+		free(options);
+	}
 	ss_leave();
 	pthread_setcancelstate(cancel, NULL);
 	return atomic_load_explicit(&ss_state, memory_order_acquire) != SS_ON;
