@@ -263,8 +263,12 @@ static int free_async(void *ptr, void *native)
 		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue)
 					       : ss_result(hipSuccess);
 	if (ss_exiting()) {
-		if (ss_lookup(ss_core, ptr, &info))
-			return info.classic ? ss_free_owned(ptr, info.device, true) : hipSuccess;
+		if (ss_lookup(ss_core, ptr, &info)) {
+			if (info.classic)
+				return ss_free_owned(ptr, info.device, true);
+			ss_free_at_exit(ptr);
+			return hipSuccess;
+		}
 		if (ss_import_free_async(ptr, 0, &err))
 			return err;
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;

@@ -62,15 +62,28 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
 }
 
+void ss_free_at_exit(void *ptr)
+{
+	struct ss_token none = {0};
+
+	/* Only while the runtime is there: the segment of an exported block is freed. Nothing is
+	 * allocated any more, so the core need not know when the block's last use ends. */
+	if (ss_exit_waits())
+		(void)ss_free_classic(ss_core, ptr, &none);
+}
+
 hipError_t ss_free_owned(void *ptr, int dev, bool async)
 {
 	struct ss_token t = {0};
 	enum ss_status status;
 	bool waited = false;
 
-	/* The memory goes with the process. */
-	if (ss_exiting())
-		return ss_exit_waits() ? ss_wait_in_free(dev) : hipSuccess;
+	if (ss_exiting()) {
+		hipError_t err = ss_exit_waits() ? ss_wait_in_free(dev) : hipSuccess;
+
+		ss_free_at_exit(ptr);
+		return err;
+	}
 	if (!ss_scarce(ss_core, dev) && ss_debt_add(dev)) {
 		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
 		ss_debt_confirm(dev);

@@ -11,5 +11,7 @@
 hipError_t ss_malloc(void **ptr, size_t size, bool guarded);
 /* hipFree of a live block of ours on dev; `async`: the program called hipFreeAsync. */
 hipError_t ss_free_owned(void *ptr, int dev, bool async);
+/* After exit() has begun: counts a block of ours as freed. Its memory goes with the process. */
+void ss_free_at_exit(void *ptr);
 
 #endif

@@ -8,9 +8,11 @@
 #include "shim/process/log.h"
 #include "shim/process/state.h"
 
-static void say_backing(FILE *f, int dev)
+/* Memory of hipMalloc is hip-backed unless another backing that can serve it is asked for. */
+static void print_backing(FILE *f, int dev)
 {
 	enum ss_backing is = (enum ss_backing)ss_options.backing;
+	bool classic_too = is == SS_BACKING_HSA;
 	const char *why = NULL, *how = "auto: ";
 
 	if (is == SS_BACKING_AUTO) {
@@ -19,8 +21,11 @@ static void say_backing(FILE *f, int dev)
 		how = is == SS_BACKING_VMM ? "not vmm: " : "not hsa: ";
 		is = SS_BACKING_HIP;
 	}
-	fprintf(f, "  backing: %s%s%s%s%s\n", ss_backing_name(is), why ? " (" : "", why ? how : "",
-		why ? why : "", why ? ")" : "");
+	fprintf(f, "  backing: %s%s", ss_backing_name(is),
+		is == SS_BACKING_HIP || classic_too ? "" : " for hipMallocAsync, hip for hipMalloc");
+	if (why)
+		fprintf(f, " (%s%s)", how, why);
+	fputc('\n', f);
 }
 
 /* Composed in memory first, so that lines of other threads do not come between. */
@@ -35,8 +40,11 @@ void ss_banner(int devices)
 	if (!f)
 		return;
 	fprintf(f, "somashim %s\n", SOMASHIM_VERSION);
-	fprintf(f, "  runtime: %s, version %d (%d.%d)\n", rt->path, rt->version, rt->major,
-		rt->minor);
+	if (rt->version)
+		fprintf(f, "  runtime: %s, version %d (%d.%d)\n", rt->path, rt->version, rt->major,
+			rt->minor);
+	else
+		fprintf(f, "  runtime: %s\n", rt->path);
 	if (ss_options.disable)
 		fprintf(f, "  disabled: every call goes to the real runtime\n");
 	else if (devices <= 0)
@@ -50,7 +58,7 @@ void ss_banner(int devices)
 			ss_rocm_arch(i) ? ", " : "", ss_rocm_arch(i) ? ss_rocm_arch(i) : "",
 			(double)info.total_bytes / (1ull << 30),
 			info.integrated ? ", integrated" : "");
-		say_backing(f, i);
+		print_backing(f, i);
 	}
 	if (devices > 0)
 		fprintf(f, "  fences: %s\n",
