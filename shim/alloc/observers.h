@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who but the null stream's own work could observe a device while a hipFree does not wait.
- * Observers are bits that are set for good; a new one makes debts.c pay what is owed.
+ * Observers are bits that are set for good; a new one makes debt.c pay what is owed.
  */
 #ifndef SS_SHIM_OBSERVERS_H
 #define SS_SHIM_OBSERVERS_H
