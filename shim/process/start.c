@@ -71,21 +71,23 @@ static void selftest(const struct ss_options *options, int devices)
 /* Reads the options and finds the real functions. The runtime is asked for its version first, which
  * starts it, so that the functions are found after a runtime with an API table has handed it out
  * (route/api_table.c): until then its exports would lead back to us. A disabled shim takes no
- * table and asks nothing. False: no runtime, or out of host memory; call again. */
+ * table and asks nothing. False: no runtime yet, or no host memory for the options; call again. */
 static bool find_real(struct ss_options **options)
 {
 	*options = NULL;
-	if (!ss_runtime_find() || !(*options = malloc(sizeof(**options))))
+	if (!ss_runtime_find())
 		return false;
-	ss_options_read(*options, environ, NULL);
-	if (!(*options)->disable)
+	*options = malloc(sizeof(**options)); /* on the heap: too large for some stacks */
+	if (*options)
+		ss_options_read(*options, environ, NULL);
+	if (!*options || !(*options)->disable)
 		ss_runtime_ask_version();
-	return ss_real_resolve();
+	return ss_real_resolve() && *options;
 }
 
 static void start(void)
 {
-	struct ss_options *options; /* on the heap: too large for some stacks */
+	struct ss_options *options;
 	bool first = false;
 	int devices;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads that are cancelled in a HIP call. The first call of the process opens the journal, which
- * is a cancellation point; the shim must be usable afterwards, by this thread's cleanup handlers
- * and by others.
+ * is a cancellation point. Other threads must be able to use the shim afterwards.
  */
 #include <pthread.h>
 #include <unistd.h>
