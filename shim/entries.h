@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table of every intercepted symbol. From it come the pointers to the real functions
- * (process/real.h), the prototypes (handlers.h) and the exported entry points (route/exports.c), and
- * scripts/rocm-check.py compares it with every ROCm release.
+ * The one table of every intercepted symbol. From it come the pointers to the real
+ * functions (process/real.h), the prototypes (handlers.h) and the exported entry points
+ * (route/exports.c), and scripts/rocm-check.py compares it with every ROCm release.
  *
  *   E(kind, extra, name, node, since, (parameters), (arguments))
  *

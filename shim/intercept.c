@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points of the hipMalloc, hipFree, hipMallocAsync and hipFreeAsync families. Each
- * checks its arguments, asks the core, or passes the call on.
+ * The entry points of the hipMalloc, hipFree, hipMallocAsync and hipFreeAsync families.
+ * Each checks its arguments, asks the core, or passes the call on.
  *
- * What the core cannot serve goes to the real runtime, so that its result, or its error, is what
- * the program sees. So do pointers that are not ours.
+ * What the core cannot serve goes to the real runtime, so that its result, or its error,
+ * is what the program sees. So do pointers that are not ours.
  */
 #include <stdint.h>
 
@@ -19,7 +19,7 @@
 #include "shim/handlers.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/share/import.h"
 #include "shim/share/mappings.h"
 #include "shim/share/self_import.h"
@@ -117,8 +117,8 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
-/* Beside a capture of a blocking stream the null stream cannot order anything. The runtime's pools
- * crash there (hip_mempool.cpp); CUDA returns this error. */
+/* Beside a capture of a blocking stream the null stream cannot order anything. The
+ * runtime's pools crash there (hip_mempool.cpp); CUDA returns this error. */
 static bool null_beside_capture(const struct ss_timeline *tl)
 {
 	return ss_timeline_kind(tl) == SS_TL_NULL && atomic_load(&ss_captures_blocking) > 0;

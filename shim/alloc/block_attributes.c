@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of block attributes (block_attributes.h). Ids of blocks are never used twice, so a free
- * need not clear anything. Entries of freed blocks are dropped when the table has grown to twice
- * its size after the last time.
+ * A table of block attributes (block_attributes.h). Ids of blocks are never used twice,
+ * so a free need not clear anything. Entries of freed blocks are dropped when the table
+ * has grown to twice its size after the last time.
  *
  * Locks: lock (the table). The core is asked about blocks under it; otherwise a leaf.
  */
@@ -13,7 +13,7 @@
 #include "core/hash.h"
 #include "driver/guard.h"
 #include "shim/alloc/block_attributes.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct attributes {

@@ -127,13 +127,15 @@ void ss_debt_pay(int dev)
 		;
 	if (ss_thread_barriers())
 		ss_thread_barrier();
-	/* After exit() has begun nothing is allocated, so the core need not know. It also must not
-	 * be asked: a signal handler may have called exit() while this thread held a core lock. */
+	/* After exit() has begun nothing is allocated, so the core need not know. It also
+	 * must not be asked: a signal handler may have called exit() while this thread
+	 * held a core lock. */
 	if (!ss_exiting())
 		t = ss_stream_sync_begin(ss_core, ss_timeline_null(ss_core, dev));
-	/* Try a query first. A synchronization enqueues a marker, which a query by another thread
-	 * would see as work in flight. The query is enough only while the null stream is the one
-	 * stream, because it does not cover the streams that the null stream joins. */
+	/* Try a query first. A synchronization enqueues a marker, which a query by
+	 * another thread would see as work in flight. The query is enough only while the
+	 * null stream is the one stream, because it does not cover the streams that the
+	 * null stream joins. */
 	err = atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE && !ss_capture_live() ?
 	      REAL(hipStreamQuery, NULL) : hipErrorNotReady;
 	if (err != hipSuccess)

@@ -17,7 +17,7 @@ bool ss_debt_add(int dev);
 bool ss_debt_add_now(int dev);
 static inline bool ss_debt_allowed_now(int dev)
 {
-	return ss_loads_none_new() &&
+	return ss_loader_unchanged() &&
 	       likely(atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE) && !ss_capture_live();
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program is told about a device's memory: free bytes, pool support, kernel heap. No lock. */
+/* What a program is told about a device's memory: free bytes, pool support, kernel
+ * heap. No lock. */
 #include "shim/alloc/device_memory.h"
 #include "shim/alloc/last_error.h"
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 /* The layout since 5.3. 5.2, whose header this may be compiled with, has another order of
  * members, and no such memory. */

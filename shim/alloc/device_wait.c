@@ -16,7 +16,7 @@
 #include "shim/alloc/device_wait.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 /* ---- pins --------------------------------------------------------------- */
 

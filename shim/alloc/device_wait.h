@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for a whole device, as the real hipFree does, and pins of streams that are waited for. */
+/* Waits for a whole device, as the real hipFree does, and pins of streams that are
+ * waited for. */
 #ifndef SS_SHIM_DEVICE_WAIT_H
 #define SS_SHIM_DEVICE_WAIT_H
 

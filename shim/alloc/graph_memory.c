@@ -9,7 +9,7 @@
 #include "driver/rocm.h"
 #include "shim/alloc/graph_memory.h"
 #include "shim/process/current_device.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 static struct {
 	_Atomic uint64_t open;    /* bytes of the nodes that were added since the last check */

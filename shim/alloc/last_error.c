@@ -2,21 +2,22 @@
 /*
  * The last error of a thread, where the shim answered a call.
  *
- * The runtime keeps it in thread-local memory (tls.last_error_). Up to 6.x every call stores its
- * result there, success too; from 7.0 on only errors are stored, until they are read. To be
- * right in both, an error of ours is put where it belongs by a real call that fails with the same
- * error and changes nothing. Where there is no such call the thread remembers the error in
- * ss_tls, until the next call that would have replaced it.
+ * The runtime keeps it in thread-local memory (tls.last_error_). Up to 6.x every call
+ * stores its result there, success too; from 7.0 on only errors are stored, until they
+ * are read. To be right in both, an error of ours is put where it belongs by a real call
+ * that fails with the same error and changes nothing. Where there is no such call the
+ * thread remembers the error in ss_tls, until the next call that would have replaced it.
  *
- * The first success of ours after an error is put there too, by a real call that succeeds. Later
- * ones are not, because a hit makes no call. So one difference remains: an error of a call that
- * we do not intercept stays, up to 6.x, until the runtime's own next success.
+ * The first success of ours after an error is put there too, by a real call that
+ * succeeds. Later ones are not, because a hit makes no call. So one difference remains:
+ * an error of a call that we do not intercept stays, up to 6.x, until the runtime's own
+ * next success.
  */
 #include "driver/resolve.h"
 #include "shim/alloc/last_error.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 hipError_t ss_status_error(enum ss_status status)
 {

@@ -11,9 +11,9 @@
 #include "shim/alloc/retry.h"
 #include "shim/handlers.h"
 
-/* The code that hipcc generates calls this for each managed variable in a constructor, before
- * main() (hip_platform.cpp). The runtime only takes note then. We start nothing either: a program
- * that forks before it uses HIP would leave its child a dead HSA. */
+/* The code that hipcc generates calls this for each managed variable in a constructor,
+ * before main() (hip_platform.cpp). The runtime only takes note then. We start nothing
+ * either: a program that forks before it uses HIP would leave its child a dead HSA. */
 SS_EXPORT void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
 			     size_t size, unsigned align);
 void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handles of the runtime's own pools that passed through us, and which of them is current.
- * The runtime checks a pool's handle in hipMemPoolDestroy only and follows any other pointer, so
- * it must get only handles that it gave out.
+ * The handles of the runtime's own pools that passed through us, and which of them is
+ * current. The runtime checks a pool's handle in hipMemPoolDestroy only and follows any
+ * other pointer, so it must get only handles that it gave out.
  *
  * Locks: natives_lock (the list of handles). Leaf.
  */

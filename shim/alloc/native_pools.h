@@ -5,7 +5,7 @@
 
 #include <hip/hip_runtime_api.h>
 
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 /* Did the runtime give this handle out, through us? */
 bool ss_pool_is_native(hipMemPool_t pool);

@@ -72,7 +72,7 @@ static int is_reader(struct dl_phdr_info *info, size_t size, void *arg)
 __attribute__((noinline)) void ss_observers_look_now(void)
 {
 	static _Atomic unsigned long long known;
-	struct link_map *before = ss_loads_mark();
+	struct link_map *before = ss_loader_mark();
 	unsigned long long loaded = ss_bypass_check();
 	bool reader = false;
 
@@ -84,17 +84,17 @@ __attribute__((noinline)) void ss_observers_look_now(void)
 			ss_observer_add(-1, SS_OBSERVER_UNKNOWN);
 		atomic_store(&known, loaded);
 	}
-	ss_loads_seen(before);
+	ss_loader_seen(before);
 }
 
 /* A walk of the loader's list costs more than a hit, and so does reading the clock where
- * ss_loads_none_new() cannot tell. */
+ * ss_loader_unchanged() cannot tell. */
 void ss_observers_look(void)
 {
 	static _Atomic uint64_t last;
 	uint64_t now;
 
-	if (ss_loads_none_new())
+	if (ss_loader_unchanged())
 		return;
 	now = ss_ticks();
 	if (likely(now - atomic_load_explicit(&last, memory_order_relaxed) < LOOK_TICKS))

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "shim/process/loads.h"
-#include "shim/process/state.h"
+#include "shim/process/loader.h"
+#include "shim/process/service.h"
 
 enum ss_observer {
 	SS_OBSERVER_STREAM = 1 << 0,   /* a stream besides the null stream */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pitched allocations: hipMalloc with the row length rounded up to the device's pitch. No lock. */
+/* Pitched allocations: hipMalloc with the row length rounded up to the device's pitch.
+ * No lock. */
 #include <stdint.h>
 
 #include "shim/alloc/classic.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMemPool*: pools are created and destroyed, and have attributes. Handles of ours are numbers
- * that are never used twice. Pools that only the runtime can make (managed memory) stay its own
- * (native_pools.c). No lock.
+ * hipMemPool*: pools are created and destroyed, and have attributes. Handles of ours are
+ * numbers that are never used twice. Pools that only the runtime can make (managed
+ * memory) stay its own (native_pools.c). No lock.
  */
 #include <string.h>
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that the runtime allocates for itself or for the program: arrays, code, graphs, managed
- * and fine-grained memory, its own pools. Without us it would find there what the program has
- * freed. With us that memory may lie idle in a pool of ours, although hipMemGetInfo counts it as
- * free. So a call that finds no memory is made again after idle memory went back. No lock.
+ * Memory that the runtime allocates for itself or for the program: arrays, code, graphs,
+ * managed and fine-grained memory, its own pools. Without us it would find there what the
+ * program has freed. With us that memory may lie idle in a pool of ours, although
+ * hipMemGetInfo counts it as free. So a call that finds no memory is made again after
+ * idle memory went back. No lock.
  */
 #include "driver/rocm.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/retry.h"
 #include "shim/process/current_device.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 int ss_retry_before(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks ranges, rows and boxes against blocks. The runtime refuses what leaves an allocation of its
- * own, but it knows only our segments, so blocks are checked here in its place. Sizes that overflow
- * count as SIZE_MAX, which no block has. No lock.
+ * Checks ranges, rows and boxes against blocks. The runtime refuses what leaves an
+ * allocation of its own, but it knows only our segments, so blocks are checked here in
+ * its place. Sizes that overflow count as SIZE_MAX, which no block has. No lock.
  */
 #include <stdint.h>
 
@@ -49,32 +49,41 @@ size_t ss_array_element(hipArray_const_t array)
 {
 	hipChannelFormatDesc d;
 
-	return REAL(hipGetChannelDesc, &d, array) == hipSuccess ? (size_t)(d.x + d.y + d.z + d.w) / 8 : 0;
+	if (REAL(hipGetChannelDesc, &d, array) != hipSuccess)
+		return 0;
+	return (size_t)(d.x + d.y + d.z + d.w) / 8;
 }
 
 bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
 {
+	hipArray_t array;
 	hipExtent box;
 
 	ss_stream_used(stream);
 	if (!p || (p->srcArray && p->dstArray))
 		return false;
 	box = p->extent;
+	array = p->srcArray ? p->srcArray : p->dstArray;
 	/* In a copy from or to an array the width counts elements. */
-	if (p->srcArray || p->dstArray)
-		box.width = ss_times(box.width, ss_array_element(p->srcArray ? p->srcArray : p->dstArray));
-	return (!p->srcArray && ss_exceeds_on(stream, p->srcPtr.ptr, ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
-	       (!p->dstArray && ss_exceeds_on(stream, p->dstPtr.ptr, ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
+	if (array)
+		box.width = ss_times(box.width, ss_array_element(array));
+	return (!p->srcArray && ss_exceeds_on(stream, p->srcPtr.ptr,
+					      ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
+	       (!p->dstArray && ss_exceeds_on(stream, p->dstPtr.ptr,
+					      ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
 }
 
-/* For a graph node the runtime also refuses if all rows, each as long as the pitch, are more bytes
- * than the whole allocation, wherever they begin, and even for a single row. */
+/* For a graph node the runtime also refuses if all rows, each as long as the pitch, are
+ * more bytes than the whole allocation, wherever they begin, and even for a single row. */
 bool ss_memset_exceeds(const hipMemsetParams *p)
 {
 	struct ss_block_info info;
 	unsigned buffer_id;
 
-	return p && (ss_exceeds(p->dst, ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)) ||
-		     ((ss_lookup(ss_core, p->dst, &info) || ss_import_find(p->dst, &info, &buffer_id)) &&
-		      ss_times(p->pitch, p->height) > info.size));
+	if (!p)
+		return false;
+	if (ss_exceeds(p->dst, ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
+		return true;
+	return (ss_lookup(ss_core, p->dst, &info) || ss_import_find(p->dst, &info, &buffer_id)) &&
+	       ss_times(p->pitch, p->height) > info.size;
 }

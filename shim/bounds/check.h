@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Would a command leave a block of ours, or an imported one that is open here? Most functions take
- * the stream of the command (NULL: the null stream) and tell the core what it touches.
+ * Would a command leave a block of ours, or an imported one that is open here? Most
+ * functions take the stream of the command (NULL: the null stream) and tell the core what
+ * it touches.
  */
 #ifndef SS_SHIM_CHECK_H
 #define SS_SHIM_CHECK_H

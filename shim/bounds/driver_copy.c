@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies that the driver API describes by a structure, checked against blocks. The structures are
- * read by offset, because with 6.0 the numbers of HIP_MEMCPY3D became size_t and the kinds of memory
- * changed. The layout is that of the runtime that was found. No lock.
+ * Copies that the driver API describes by a structure, checked against blocks. The
+ * structures are read by offset, because with 6.0 the numbers of HIP_MEMCPY3D became
+ * size_t and the kinds of memory changed. The layout is that of the runtime that was
+ * found. No lock.
  */
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 
 #define NONE 255
 
-/* Offsets of the members of one side. A member that a structure lacks is NONE and counts as 0. */
+/* Offsets of the members of one side. A member that a structure lacks is NONE and
+ * counts as 0. */
 struct side {
 	unsigned char x, y, z, type, device, pitch, height;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graph nodes that are described by hipGraphNodeParams. Copies and memsets are checked against
- * blocks, recorded events lose their clock, and allocations are counted. The structure is read by
- * offset, because older headers lack it: the type first, and after 16 bytes a union of the
- * parameters (the same 256 bytes from 6.2 to 7.2). No lock.
+ * Graph nodes that are described by hipGraphNodeParams. Copies and memsets are checked
+ * against blocks, recorded events lose their clock, and allocations are counted. The
+ * structure is read by offset, because older headers lack it: the type first, and after
+ * 16 bytes a union of the parameters (the same 256 bytes from 6.2 to 7.2). No lock.
  */
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMemset and its kin, checked against blocks. The runtime does hipMemset asynchronously at the
- * start of one of its own allocations and makes the host wait anywhere else (hip_memory.cpp), which
- * would be nearly every block of a segment. So for a block, ours or imported, the asynchronous call
- * is made in its place, on the same stream. No lock.
+ * hipMemset and its kin, checked against blocks. The runtime does hipMemset
+ * asynchronously at the start of one of its own allocations and makes the host wait
+ * anywhere else (hip_memory.cpp), which would be nearly every block of a segment. So for
+ * a block, ours or imported, the asynchronous call is made in its place, on the same
+ * stream. No lock.
  */
 #include <stdint.h>
 
@@ -121,6 +122,11 @@ hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, 
 	       SS_PER_THREAD, dst, pitch, value, width, height);
 }
 
+/* The same for the box of hipMemset3D. */
+#define RETURN_RAW_BOX(sync, stream) \
+	RETURN_RAW_ROWS(sync, stream, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, \
+			box.width, box.height)
+
 static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 {
 	size_t rows;
@@ -134,7 +140,7 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
 {
-	RETURN_RAW_ROWS(false, stream, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
+	RETURN_RAW_BOX(false, stream);
 	RETURN_ROWS(volume(&dst, &box), dst.ptr, stream,
 		REAL(hipMemset3DAsync, dst, value, box, stream));
 }
@@ -142,20 +148,20 @@ hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipS
 hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
 				   hipStream_t stream)
 {
-	RETURN_RAW_ROWS(false, ss_spt_stream(stream), dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
+	RETURN_RAW_BOX(false, ss_spt_stream(stream));
 	RETURN_ROWS(volume(&dst, &box), dst.ptr, ss_spt_stream(stream),
 		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
 }
 
 hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
 {
-	RETURN_RAW_ROWS(true, NULL, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
+	RETURN_RAW_BOX(true, NULL);
 	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D, hipMemset3DAsync, NULL, dst, value, box);
 }
 
 hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 {
-	RETURN_RAW_ROWS(true, SS_PER_THREAD, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, box.width, box.height);
+	RETURN_RAW_BOX(true, SS_PER_THREAD);
 	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
 	       value, box);
 }

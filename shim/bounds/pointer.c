@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what a pointer is, so that a program does not see that blocks share a segment. No lock. */
+/* Answers what a pointer is, so that a program does not see that blocks share a
+ * segment. No lock. */
 #include <string.h>
 
 #include "driver/resolve.h"
@@ -7,7 +8,7 @@
 #include "shim/alloc/last_error.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/share/mappings.h"
 
 /* ---- one attribute ------------------------------------------------------ */
@@ -86,8 +87,8 @@ static bool lookup(const void *ptr, struct ss_block_info *info)
 	return ptr && ss_lookup(ss_core, ptr, info);
 }
 
-/* To a program a freed block is an address that was never allocated. The runtime is asked about this
- * variable instead, which it does not know either. */
+/* To a program a freed block is an address that was never allocated. The runtime is asked
+ * about this variable instead, which it does not know either. */
 static char unallocated;
 
 hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *ptr)
@@ -121,8 +122,8 @@ hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *pt
 	return ss_result(hipSuccess);
 }
 
-/* Answers, for memory of another process, the attributes that would show that it lies in a larger
- * allocation. False: the runtime has to answer. */
+/* Answers, for memory of another process, the attributes that would show that it lies in
+ * a larger allocation. False: the runtime has to answer. */
 static bool imported(void *data, int attr, void *ptr)
 {
 	struct ss_block_info info = {0};
@@ -197,8 +198,9 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 	on = *(const bool *)value;
 	if (!ss_sync_memops_set(&info, on))
 		return ss_fail(hipErrorOutOfMemory);
-	/* The runtime keeps the flag per allocation of its own, here the whole segment. It must be
-	 * set there, too, for the runtime's copies; other blocks of the segment only get slower. */
+	/* The runtime keeps the flag per allocation of its own, here the whole segment.
+	 * It must be set there, too, for the runtime's copies; other blocks of the
+	 * segment only get slower. */
 	if (on || !ss_sync_memops_any())
 		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
 	return ss_result(hipSuccess);

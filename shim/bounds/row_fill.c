@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memsets in rows of raw HSA memory. The runtime (6.x, 7.2) makes an object as long as the rows but
- * checks it from the start of the allocation, so it refuses rows that begin anywhere else. It does
- * not refuse a plain memset, so each row becomes one here. No lock.
+ * Memsets in rows of raw HSA memory. The runtime (6.x, 7.2) makes an object as long as
+ * the rows but checks it from the start of the allocation, so it refuses rows that begin
+ * anywhere else. It does not refuse a plain memset, so each row becomes one here. No
+ * lock.
  */
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 #include "driver/rocm.h"
 #include "shim/process/banner.h"
 #include "shim/process/log.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 /* Memory of hipMalloc is hip-backed unless another backing that can serve it is asked for. */
 static void print_backing(FILE *f, int dev)

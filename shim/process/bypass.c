@@ -25,7 +25,7 @@
 #include "shim/process/bypass.h"
 #include "shim/process/log.h"
 #include "shim/process/report.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 struct walk {
 	int runtimes;

@@ -18,7 +18,7 @@
 #include "shim/process/log.h"
 #include "shim/process/real.h"
 #include "shim/process/report.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 static void (*_Atomic hook)(void);
 

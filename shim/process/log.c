@@ -16,7 +16,7 @@
 #include "core/journal.h"
 #include "core/sink.h"
 #include "shim/process/log.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 static FILE *_Atomic log_file;
 static struct ss_sink sink;

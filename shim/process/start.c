@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The start of the shim, in the first intercepted HIP call of the process. Before that call a
- * process pays for loading one library and for a look at what else is loaded. The shim never starts
- * the HIP runtime before the program does, and a disabled shim asks it nothing.
+ * The start of the shim, in the first intercepted HIP call of the process. Before that
+ * call a process pays for loading one library and for a look at what else is loaded. The
+ * shim never starts the HIP runtime before the program does, and a disabled shim asks it
+ * nothing.
  *
- * Locks: start_lock, while the core is created and the result is published; no HIP call is
- * made under it. Threads that come first at once each ask the runtime, before they take the
- * lock: a thread that waits for another one inside the runtime's own start could deadlock
- * with one that holds the loader's lock.
+ * Locks: start_lock, while the core is created and the result is published; no HIP call
+ * is made under it. Threads that come first at once each ask the runtime, before they
+ * take the lock: a thread that waits for another one inside the runtime's own start could
+ * deadlock with one that holds the loader's lock.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,12 +18,12 @@
 #include "driver/rocm.h"
 #include "shim/process/banner.h"
 #include "shim/process/exit.h"
-#include "shim/process/loads.h"
+#include "shim/process/loader.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
 #include "shim/process/report.h"
 #include "shim/process/selftest.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -68,10 +69,11 @@ static void selftest(const struct ss_options *options, int devices)
 		usleep(1000);
 }
 
-/* Reads the options and finds the real functions. The runtime is asked for its version first, which
- * starts it, so that the functions are found after a runtime with an API table has handed it out
- * (route/api_table.c): until then its exports would lead back to us. A disabled shim takes no
- * table and asks nothing. False: no runtime yet, or no host memory for the options; call again. */
+/* Reads the options and finds the real functions. The runtime is asked for its version
+ * first, which starts it, so that the functions are found after a runtime with an API
+ * table has handed it out (route/api_table.c): until then its exports would lead back to
+ * us. A disabled shim takes no table and asks nothing. False: no runtime yet, or no host
+ * memory for the options; call again. */
 static bool find_real(struct ss_options **options)
 {
 	*options = NULL;
@@ -99,7 +101,7 @@ static void start(void)
 	if (options->selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
 		selftest(options, devices);
 	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
-		ss_loads_start();
+		ss_loader_start();
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&ss_state) == SS_UNKNOWN) {
 		first = true;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls with a pool or a block of ours when nothing is served any more: after exit() has begun (a
- * static object's destructor may destroy a pool, another thread may still allocate), and in a forked
- * child. The runtime follows a pool's handle without checking it, and instead of a block it would
- * share the whole segment. So neither may reach it.
+ * Calls with a pool or a block of ours when nothing is served any more: after exit() has
+ * begun (a static object's destructor may destroy a pool, another thread may still
+ * allocate), and in a forked child. The runtime follows a pool's handle without checking
+ * it, and instead of a block it would share the whole segment. So neither may reach it.
  *
- * Nothing here calls HIP but for the program's own call, because the runtime may be gone. In a child
- * the core is not asked either, because threads that the child does not have may hold its locks.
+ * Nothing here calls HIP but for the program's own call, because the runtime may be gone.
+ * In a child the core is not asked either, because threads that the child does not have
+ * may hold its locks.
  */
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/share/handle.h"
 
 #define PASS(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_API_TABLE puts our functions into the one table that every export of AMD's own builds jumps
- * through. Such a runtime hands the table to rocprofiler-register in its first call, so that a tool
- * may replace entries. With ours in it there is no way past the shim, neither by dlsym() nor by
- * hipGetProcAddress nor from an RTLD_LOCAL copy.
+ * SOMASHIM_API_TABLE puts our functions into the one table that every export of AMD's own
+ * builds jumps through. Such a runtime hands the table to rocprofiler-register in its
+ * first call, so that a tool may replace entries. With ours in it there is no way past
+ * the shim, neither by dlsym() nor by hipGetProcAddress nor from an RTLD_LOCAL copy.
  *
  * We intercept rocprofiler_register_library_api_table and do not register as a tool
- * (rocprofiler_set_api_table), because tools are loaded only where a profiler is wanted, and ours
- * would be taken for one. A profiler that comes after us wraps our functions and sees the program's
- * calls.
+ * (rocprofiler_set_api_table), because tools are loaded only where a profiler is wanted,
+ * and ours would be taken for one. A profiler that comes after us wraps our functions and
+ * sees the program's calls.
  *
  * This runs inside the runtime's own start, so it must not call HIP.
  *
@@ -25,7 +25,7 @@
 #include "shim/process/log.h"
 #include "shim/process/real.h"
 #include "shim/process/report.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/route/api_table.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -44,8 +44,8 @@ static const struct { const char *name; unsigned at; void *ours; } slots[] = {
 #undef T
 };
 
-/* Every entry but the C++ names has a position in the table. Where this does not compile, api_table.h
- * lacks one; its position is in hip_api_trace.hpp. */
+/* Every entry but the C++ names has a position in the table. Where this does not compile,
+ * api_table.h lacks one; its position is in hip_api_trace.hpp. */
 enum {
 #define T(name, at) HAS_##name,
 	SS_TABLE(T)
@@ -81,8 +81,8 @@ static void *object_of(const void *p)
 	return p && dladdr(p, &info) ? info.dli_fbase : NULL;
 }
 
-/* Replaces all entries or none: if one is not a function of the library that registers the table, it
- * is not the table that we know. */
+/* Replaces all entries or none: if one is not a function of the library that registers
+ * the table, it is not the table that we know. */
 static bool patch(struct table *t, const void *home)
 {
 	size_t have = t->size / sizeof(void *);
@@ -119,8 +119,8 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
 	static atomic_bool done;
 	__typeof__(rocprofiler_register_library_api_table) *next;
 
-	/* "hip_compiler" is another table, without functions of ours. A second "hip" is a second
-	 * runtime (process/bypass.c). */
+	/* "hip_compiler" is another table, without functions of ours. A second "hip" is a
+	 * second runtime (process/bypass.c). */
 	if (name && !strcmp(name, "hip") && tables && count && tables[0] && wanted() &&
 	    !atomic_exchange(&done, true) && !patch(tables[0], object_of((void *)import))) {
 		ss_shim_log("SOMASHIM_API_TABLE: the runtime's table is not as expected and is left alone");

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libsomashim-audit.so, the LD_AUDIT companion of the preload. It binds every reference that would go
- * to the real runtime (dlsym on its handle, dlvsym, RTLD_DEEPBIND, plugins) to the preloaded
- * libsomashim instead.
+ * libsomashim-audit.so, the LD_AUDIT companion of the preload. It binds every reference
+ * that would go to the real runtime (dlsym on its handle, dlvsym, RTLD_DEEPBIND, plugins)
+ * to the preloaded libsomashim instead.
  *
- * An auditor is loaded into a namespace of its own, where a libc would be a second copy, so it uses
- * none. It must not call dlsym() either, which would come back here, so it reads the symbol table of
- * libsomashim itself. The loader does not show an auditor function addresses that are taken without
- * a PLT slot (rtld-audit(7)). The preload catches those, except with RTLD_DEEPBIND.
+ * An auditor is loaded into a namespace of its own, where a libc would be a second copy,
+ * so it uses none. It must not call dlsym() either, which would come back here, so it
+ * reads the symbol table of libsomashim itself. The loader does not show an auditor
+ * function addresses that are taken without a PLT slot (rtld-audit(7)). The preload
+ * catches those, except with RTLD_DEEPBIND.
  */
 #include <elf.h>
 #include <link.h>
@@ -29,7 +30,8 @@ uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refcook,
 
 static struct link_map *shim;
 
-/* Is the file name `prefix`, perhaps followed by a version, or by the hash that Python wheels add? */
+/* Is the file name `prefix`, perhaps followed by a version, or by the hash that Python
+ * wheels add? */
 static bool called(const char *path, const char *prefix)
 {
 	const char *base = path;
@@ -53,8 +55,8 @@ static bool equal(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* The address of `name` in `map`, if map itself defines it with that type (STT_FUNC or STT_OBJECT),
- * else 0. */
+/* The address of `name` in `map`, if map itself defines it with that type (STT_FUNC or
+ * STT_OBJECT), else 0. */
 static uintptr_t defined(const struct link_map *map, const char *name, int type)
 {
 	const Elf64_Sym *symbols = NULL;
@@ -133,8 +135,8 @@ EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refco
 	uintptr_t at = 0;
 
 	(void)ndx;
-	/* An object that defines the name itself is another interposer that asks for what is behind it.
-	 * If that were us, and it were behind us, a call would never end. */
+	/* An object that defines the name itself is another interposer that asks for what
+	 * is behind it. If that were us, and it were behind us, a call would never end. */
 	if (from == OTHER && to == RUNTIME && shim && !defined(self, name, STT_FUNC)) {
 		at = defined(shim, name, STT_FUNC);
 		if (at)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Generates every exported symbol from shim/entries.h. Each calls its handler if the call is for us,
- * else the real function with nothing in between.
+ * Generates every exported symbol from shim/entries.h. Each calls its handler if the call
+ * is for us, else the real function with nothing in between.
  *
- * The exports have no version node. ld.so takes an unversioned definition for any version that a
- * reference asks for, so references with a version bind to them, too.
+ * The exports have no version node. ld.so takes an unversioned definition for any version
+ * that a reference asks for, so references with a version bind to them, too.
  */
 #include <stdint.h>
 
@@ -16,7 +16,7 @@
 #include "shim/bounds/check.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/stream/timeline.h"
 
 #define FORWARD(name, args) (ss_real.name ? ss_real.name args : ss_real_missing())

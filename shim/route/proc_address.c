@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipGetProcAddress and its kin return our entry where we have one. The runtime decides which function
- * a name and a version mean; we replace the address if it is one that we intercept. No lock.
+ * hipGetProcAddress and its kin return our entry where we have one. The runtime decides
+ * which function a name and a version mean; we replace the address if it is one that we
+ * intercept. No lock.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles of our blocks for other processes (hipIpcGetMemHandle). A handle names a block and not
- * the segment that it lies in. import.c opens handles; pool_pointer.c does the same for pools.
+ * Handles of our blocks for other processes (hipIpcGetMemHandle). A handle names a block
+ * and not the segment that it lies in. import.c opens handles; pool_pointer.c does the
+ * same for pools.
  *
  * Locks: handles_lock (the segments' real handles). Leaf.
  */
@@ -23,8 +24,9 @@
 
 _Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
 
-/* One handle per segment. Since 6.4 each one that the runtime makes costs a dma-buf descriptor, and
- * an importer must be able to tell that two blocks lie in the same segment. */
+/* One handle per segment. Since 6.4 each one that the runtime makes costs a dma-buf
+ * descriptor, and an importer must be able to tell that two blocks lie in the same
+ * segment. */
 struct real_handle {
 	void *segment;
 	uint64_t serial;
@@ -149,9 +151,9 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,
 						 hsa_amd_ipc_memory_t *handle);
 
-/* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With an address
- * of virtual memory management it runs into a kernel BUG (clr#265). So ranges of ours are refused
- * where they are such, or where we cannot tell. */
+/* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With
+ * an address of virtual memory management it runs into a kernel BUG (clr#265). So ranges
+ * of ours are refused where they are such, or where we cannot tell. */
 hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memory_t *handle)
 {
 	static _Atomic(void *) found;
@@ -159,7 +161,8 @@ hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memor
 	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
 	struct ss_block_info info;
 
-	/* In a forked child the core's locks may be held, so nothing of ours is shared there. */
+	/* In a forked child the core's locks may be held, so nothing of ours is shared
+	 * there. */
 	if (state != SS_UNKNOWN && ss_core && ss_owns_range(ss_core, ptr, size) &&
 	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) ||
 	     info.backing == SS_BACKING_VMM))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The 64 bytes that name memory to another process: hipIpcMemHandle_t, the runtime's and ours, and
- * our hipMemPoolPtrExportData. */
+/* The 64 bytes that name memory to another process: hipIpcMemHandle_t, the runtime's and
+ * ours, and our hipMemPoolPtrExportData. */
 #ifndef SS_SHIM_HANDLE_H
 #define SS_SHIM_HANDLE_H
 
@@ -31,14 +31,15 @@ static inline uint32_t ss_handle_serial(uint64_t serial)
 	return (uint32_t)(serial % 4095) + 1;
 }
 
-/* Writes 64 bytes. False: *h cannot be expressed (the real handle has a layout that we do not know).
- * A block at offset 0 gets a handle that the runtime can open, too. */
+/* Writes 64 bytes. False: *h cannot be expressed (the real handle has a layout that we do
+ * not know). A block at offset 0 gets a handle that the runtime can open, too. */
 bool ss_handle_pack(const struct ss_handle *h, void *out);
 /* Takes any 64 bytes. Unless the result is BAD, offset + size lies in the segment. */
 enum ss_handle_kind ss_handle_parse(const void *bytes, struct ss_handle *h);
 
-/* A real handle holds the device number in the owner's process. Newer runtimes refuse a number that
- * this process does not have; then it is replaced by `dev`, one of `devices` here. */
+/* A real handle holds the device number in the owner's process. Newer runtimes refuse a
+ * number that this process does not have; then it is replaced by `dev`, one of `devices`
+ * here. */
 void ss_handle_renumber(void *real, uint32_t devices, uint32_t dev);
 
 /* The same for hipMemPoolPtrExportData. ss_pointer_parse() false: it is not ours. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens and closes memory of other processes, from a handle (hipIpcOpenMemHandle) or into a pool
- * (hipMemPoolImportPointer). mappings.c has the table of what is open. No lock.
+ * Opens and closes memory of other processes, from a handle (hipIpcOpenMemHandle) or into
+ * a pool (hipMemPoolImportPointer). mappings.c has the table of what is open. No lock.
  */
 #include <string.h>
 #include <unistd.h>
@@ -39,8 +39,8 @@ static hipError_t only_wait(int dev)
 	return err;
 }
 
-/* The real close waits for one device only (since 7.0 the one that opened the mapping last), but the
- * memory may be in use on others that opened it. */
+/* The real close waits for one device only (since 7.0 the one that opened the mapping
+ * last), but the memory may be in use on others that opened it. */
 static hipError_t wait_for(uint64_t devices)
 {
 	hipError_t err = hipSuccess, one;
@@ -55,8 +55,9 @@ static hipError_t wait_for(uint64_t devices)
 	return err;
 }
 
-/* The real close waits for the null stream of the current device, which may be busy with other work.
- * So make dev current. The mapping has left our table; if the runtime refuses, it stays mapped. */
+/* The real close waits for the null stream of the current device, which may be busy with
+ * other work. So make dev current. The mapping has left our table; if the runtime
+ * refuses, it stays mapped. */
 static hipError_t close_on(int dev, void *base)
 {
 	struct ss_device_switch s;
@@ -107,8 +108,9 @@ static hipError_t map_once(const struct ss_handle *h, bool ours, enum ss_via via
 	return err;
 }
 
-/* Memory that was freed here without a wait may still be mapped, while its owner has another segment
- * at the same address. Since 7.0 the runtime takes one for the other. Then close the old one. */
+/* Memory that was freed here without a wait may still be mapped, while its owner has
+ * another segment at the same address. Since 7.0 the runtime takes one for the other.
+ * Then close the old one. */
 static hipError_t map(const struct ss_handle *h, bool ours, enum ss_via via, int dev,
 		      unsigned flags, void **ptr)
 {
@@ -246,9 +248,10 @@ static void close_idle(bool joins_null)
 		(void)close_on(dev, base);
 }
 
-/* Before a call that waits for the device: closing waits no longer than that call would. This serves
- * devices on which some stream is always busy, so that they are never found idle. Only one mapping
- * per call, because the next close would also wait for work that was enqueued meanwhile. */
+/* Before a call that waits for the device: closing waits no longer than that call would.
+ * This serves devices on which some stream is always busy, so that they are never found
+ * idle. Only one mapping per call, because the next close would also wait for work that
+ * was enqueued meanwhile. */
 static void close_one(int dev)
 {
 	uint64_t asked;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of segments of other processes that are mapped here, and of the blocks that are open
- * in them. The runtime maps whole segments. The blocks of one segment share its mapping, which is
- * closed with the last of them.
+ * The table of segments of other processes that are mapped here, and of the blocks that
+ * are open in them. The runtime maps whole segments. The blocks of one segment share its
+ * mapping, which is closed with the last of them.
  *
- * Handles that the runtime of another process made itself are opened and closed by the runtime one
- * for one. They are recorded here as well, because a block of the same segment may come later.
+ * Handles that the runtime of another process made itself are opened and closed by the
+ * runtime one for one. They are recorded here as well, because a block of the same
+ * segment may come later.
  *
  * Locks: mappings_lock. Leaf.
  */
@@ -219,8 +220,8 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 
 /* ---- close -------------------------------------------------------------- */
 
-/* The block that starts at ptr. Where no handle of ours opened the mapping, any address in it names
- * it, as for the runtime. */
+/* The block that starts at ptr. Where no handle of ours opened the mapping, any address
+ * in it names it, as for the runtime. */
 static struct block *find_block(struct mapping *m, const void *ptr, enum ss_via via)
 {
 	size_t offset = (size_t)((const char *)ptr - m->base);
@@ -297,8 +298,8 @@ uint64_t ss_mappings_waiting(uint64_t *asked)
 	return waits;
 }
 
-/* The real close waits for one of the devices that opened the mapping, and only the runtime knows
- * for which. So all of them must be idle. */
+/* The real close waits for one of the devices that opened the mapping, and only the
+ * runtime knows for which. So all of them must be idle. */
 void *ss_mapping_take_idle(uint64_t idle, uint64_t asked, int *dev)
 {
 	struct mapping *m;
@@ -323,8 +324,8 @@ void *ss_mapping_take_idle(uint64_t idle, uint64_t asked, int *dev)
 
 /* ---- questions ---------------------------------------------------------- */
 
-/* The smallest block around ptr: beside single blocks, a handle of the runtime may have opened the
- * whole segment. */
+/* The smallest block around ptr: beside single blocks, a handle of the runtime may have
+ * opened the whole segment. */
 static struct block *block_at(const struct mapping *m, const void *ptr)
 {
 	size_t at = (size_t)((const char *)ptr - m->base);
@@ -357,8 +358,8 @@ bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *buffer
 	return b != NULL;
 }
 
-/* As for our own blocks: the bytes up to where another block of the pool could begin may be used, and
- * what was freed to a pool may be touched until it is closed. */
+/* As for our own blocks: the bytes up to where another block of the pool could begin may
+ * be used, and what was freed to a pool may be touched until it is closed. */
 bool ss_import_left_slow(const void *ptr, uint64_t *left)
 {
 	const struct mapping *m;

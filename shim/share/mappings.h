@@ -17,12 +17,13 @@ enum ss_via {
 
 /* ---- open and close: for import.c --------------------------------------- */
 
-/* Opens a block of a segment that is mapped already, on `dev` with `flags` (-1: any). True: *err,
- * and *ptr on success. False: the segment is not mapped, or only the runtime can tell. */
+/* Opens a block of a segment that is mapped already, on `dev` with `flags` (-1: any).
+ * True: *err, and *ptr on success. False: the segment is not mapped, or only the runtime
+ * can tell. */
 bool ss_mapping_reopen(const struct ss_handle *h, bool ours, enum ss_via via, int dev, int flags,
 		       void **ptr, hipError_t *err);
-/* Records that the runtime has just mapped h's segment at `base`. If *close is set on return, the
- * caller must close that address. */
+/* Records that the runtime has just mapped h's segment at `base`. If *close is set on
+ * return, the caller must close that address. */
 hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via, void *base,
 			  int dev, unsigned flags, void **ptr, void **close);
 
@@ -41,9 +42,10 @@ struct ss_mapping_close {
  * then its mapping stays until ss_mapping_take_idle() returns it. */
 struct ss_mapping_close ss_mapping_release(void *ptr, enum ss_via via, int later);
 
-/* The runtime returned `base` for h, but another segment is recorded there, which h's segment has
- * replaced in the owner's process. If nobody uses the old one, it is removed from the table, and
- * the caller must close it; then h can be opened. Else the result's `opens` is 0. */
+/* The runtime returned `base` for h, but another segment is recorded there, which h's
+ * segment has replaced in the owner's process. If nobody uses the old one, it is removed
+ * from the table, and the caller must close it; then h can be opened. Else the result's
+ * `opens` is 0. */
 struct ss_mapping_close ss_mapping_replaced(const struct ss_handle *h, void *base);
 
 /* The devices (a bit each) that must be idle before mappings can be closed whose blocks were
@@ -60,14 +62,14 @@ void ss_import_reset(int dev);
 
 extern atomic_int ss_imports __attribute__((visibility("hidden"))); /* mappings whose blocks are known */
 
-/* The block of another process that ptr points into: sets base, size and device of *out, and the
- * block's BUFFER_ID. False: ptr is in no such block. */
+/* The block of another process that ptr points into: sets base, size and device of *out,
+ * and the block's BUFFER_ID. False: ptr is in no such block. */
 bool ss_import_find(const void *ptr, struct ss_block_info *out, unsigned *buffer_id);
 /* Does ptr lie in an imported block that does not start its mapping? A handle that the runtime
  * made for it would open at another place. */
 bool ss_import_inside(const void *ptr);
-/* *left: how many bytes from ptr on belong to the imported block at ptr; 0 if it is beside all open
- * blocks. False: ptr is in no mapping whose blocks are known. */
+/* *left: how many bytes from ptr on belong to the imported block at ptr; 0 if it is
+ * beside all open blocks. False: ptr is in no mapping whose blocks are known. */
 bool ss_import_left_slow(const void *ptr, uint64_t *left);
 static inline bool ss_import_left(const void *ptr, uint64_t *left)
 {

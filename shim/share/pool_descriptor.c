@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file descriptor that stands for a pool. Like the runtime's it carries no memory, only what an
- * importer needs to make a pool of its own. It is a sealed memory file: it outlives the exporter,
- * can be sent and duplicated, and its contents never change.
+ * The file descriptor that stands for a pool. Like the runtime's it carries no memory,
+ * only what an importer needs to make a pool of its own. It is a sealed memory file: it
+ * outlives the exporter, can be sent and duplicated, and its contents never change.
  *
- * A descriptor that arrives may be of any file with any bytes. Only sealed memory files are read,
- * because reading one can never block. No lock.
+ * A descriptor that arrives may be of any file with any bytes. Only sealed memory files
+ * are read, because reading one can never block. No lock.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The contents of a shared pool's descriptor: what the pool is like. Where its memory is comes with
- * each exported pointer. */
+/* The contents of a shared pool's descriptor: what the pool is like. Where its memory is
+ * comes with each exported pointer. */
 #ifndef SS_SHIM_POOL_DESCRIPTOR_H
 #define SS_SHIM_POOL_DESCRIPTOR_H
 

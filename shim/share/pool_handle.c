@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools between processes: hipMemPoolExportToShareableHandle and its import. The descriptor says
- * what the pool is like (pool_descriptor.c). Its memory goes from process to process by pointers
- * (pool_pointer.c), so there is no server, no socket, and no peer to wait for. No lock.
+ * Pools between processes: hipMemPoolExportToShareableHandle and its import. The
+ * descriptor says what the pool is like (pool_descriptor.c). Its memory goes from process
+ * to process by pointers (pool_pointer.c), so there is no server, no socket, and no peer
+ * to wait for. No lock.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -80,9 +81,9 @@ static bool is_descriptor(int fd)
 	return fd >= 0 && fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The descriptor behind a handle; -1: none. The runtime takes it by value from the lower half of
- * the handle, whose upper half may never have been written. The example in HIP's guide passes the
- * address of one instead. */
+/* The descriptor behind a handle; -1: none. The runtime takes it by value from the lower
+ * half of the handle, whose upper half may never have been written. The example in HIP's
+ * guide passes the address of one instead. */
 static int as_descriptor(const void *handle)
 {
 	uintptr_t value = (uintptr_t)handle;
@@ -101,8 +102,8 @@ static int as_descriptor(const void *handle)
 	return is_descriptor(fd) ? fd : is_descriptor(low) ? low : -1;
 }
 
-/* The contents of the runtime's own descriptors (5.7 to 7.2). The runtime does not check them, so
- * we do. */
+/* The contents of the runtime's own descriptors (5.7 to 7.2). The runtime does not check
+ * them, so we do. */
 struct native_desc {
 	int fd;
 	uint32_t state, count;

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/share/export.h"
 #include "shim/share/self_import.h"
 

@@ -15,7 +15,7 @@
 #include "shim/alloc/pools.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/stream/capture.h"
 #include "shim/stream/timeline.h"
 
@@ -171,10 +171,11 @@ bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 	return added;
 }
 
-/* As in the runtime from 6.0 on: while a blocking stream of the device is captured, hipMallocAsync
- * on another stream is an error, and the capture goes on. It is no error if the capture or the
- * calling thread is in relaxed mode, where the runtime's error is a defect (known problem C13). A
- * capture in thread-local mode concerns its own thread only. */
+/* As in the runtime from 6.0 on: while a blocking stream of the device is captured,
+ * hipMallocAsync on another stream is an error, and the capture goes on. It is no error
+ * if the capture or the calling thread is in relaxed mode, where the runtime's error is a
+ * defect (known problem C13). A capture in thread-local mode concerns its own thread
+ * only. */
 bool ss_capture_refuses_alloc(int dev)
 {
 	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;

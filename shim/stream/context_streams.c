@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of streams of execution contexts. The program's own calls tell which streams a context
- * has; no call of the runtime does.
+ * The table of streams of execution contexts. The program's own calls tell which streams
+ * a context has; no call of the runtime does.
  *
  * Locks: lock (the table). Leaf.
  */

@@ -59,13 +59,13 @@ static bool wait_for(uint64_t devices)
 	return idle;
 }
 
-/* The real call frees all memory and streams of the current device without waiting. A small block
- * of the runtime lies in a slab that stays mapped. Ours lie in segments that are unmapped, and on
- * the real 7.2.4 a memset in flight faulted there. So this waits.
+/* The real call frees all memory and streams of the current device without waiting. A
+ * small block of the runtime lies in a slab that stays mapped. Ours lie in segments that
+ * are unmapped, and on the real 7.2.4 a memset in flight faulted there. So this waits.
  *
- * The real call does not know raw HSA memory, chunks and reservations as allocations, so the core
- * gives them back here once nothing runs that may use them. If that cannot be waited for, they
- * are lost. */
+ * The real call does not know raw HSA memory, chunks and reservations as allocations, so
+ * the core gives them back here once nothing runs that may use them. If that cannot be
+ * waited for, they are lost. */
 hipError_t do_hipDeviceReset(void)
 {
 	hipError_t err;
@@ -109,8 +109,8 @@ CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
 
 /* ---- peers --------------------------------------------------------------- */
 
-/* The calling device may access all memory of `peer` from now on. Disabling that only stops future
- * mappings (device.cpp), so hipDeviceDisablePeerAccess needs no handler. */
+/* The calling device may access all memory of `peer` from now on. Disabling that only
+ * stops future mappings (device.cpp), so hipDeviceDisablePeerAccess needs no handler. */
 hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
 	hipError_t ignored, err;

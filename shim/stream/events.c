@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events are created, recorded, destroyed and shared. A record publishes the stream's clock after
- * the real call succeeds. No lock.
+ * Events are created, recorded, destroyed and shared. A record publishes the stream's
+ * clock after the real call succeeds. No lock.
  */
 #include "shim/stream/capture.h"
 #include "shim/stream/watched_call.h"
@@ -12,9 +12,9 @@ struct recording {
 	struct ss_token token;
 };
 
-/* An event that is recorded while its stream captures marks a place in a graph and not a time, so
- * it gets no clock. `external`: it becomes an external node, and every launch of the graph
- * records it, for the rest of its life. */
+/* An event that is recorded while its stream captures marks a place in a graph and not a
+ * time, so it gets no clock. `external`: it becomes an external node, and every launch of
+ * the graph records it, for the rest of its life. */
 static struct recording record_begin(hipEvent_t event, struct ss_timeline *tl, bool external)
 {
 	struct recording r = {.tl = tl};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Execution contexts (from 7.14 on), which have streams of their own. When a context is destroyed
- * its streams detach: work that runs goes on, but the handle is good for hipStreamDestroy only,
- * and every other call answers 916. So the core's timeline of such a stream ends before its
- * context does. No lock.
+ * Execution contexts (from 7.14 on), which have streams of their own. When a context is
+ * destroyed its streams detach: work that runs goes on, but the handle is good for
+ * hipStreamDestroy only, and every other call answers 916. So the core's timeline of such
+ * a stream ends before its context does. No lock.
  */
 #include <stdlib.h>
 

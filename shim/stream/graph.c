@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graph nodes that record events or allocate. Every launch of the graph records such an event, so
- * the event has no clock for the rest of its life. Nodes that are described by
+ * Graph nodes that record events or allocate. Every launch of the graph records such an
+ * event, so the event has no clock for the rest of its life. Nodes that are described by
  * hipGraphNodeParams are in bounds/graph_node.c. No lock.
  */
 #include "shim/alloc/graph_memory.h"
@@ -9,7 +9,7 @@
 #include "shim/alloc/retry.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 #define RETURN_NODE(event, name, ...) do { \
 	if (event) \

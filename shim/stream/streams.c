@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams are created and destroyed. They enter the core's table after the real create and leave
- * it before the real destroy. No lock.
+ * Streams are created and destroyed. They enter the core's table after the real create
+ * and leave it before the real destroy. No lock.
  */
 #include "driver/rocm.h"
 #include "shim/alloc/device_wait.h"

@@ -10,8 +10,9 @@
 #include "shim/stream/sync_watch.h"
 #include "shim/stream/watched_call.h"
 
-/* Returns from the handler with the real call's result, and grants what `begin` read if the call
- * succeeds. `point`: the call is one of HIP's synchronization points, else a query. */
+/* Returns from the handler with the real call's result, and grants what `begin` read if
+ * the call succeeds. `point`: the call is one of HIP's synchronization points, else a
+ * query. */
 #define RETURN_PROVEN(begin, point, name, ...) do { \
 	struct ss_token t_ = begin; \
 	hipError_t e_ = REAL(name, __VA_ARGS__); \
@@ -38,9 +39,9 @@ static double now_ms(void)
 }
 
 /* A query. Served calls leave a blocking stream without the marker that the runtime's own
- * hipMallocAsync and hipFreeAsync would have enqueued, so this query has to enqueue it. A program
- * that waited and queries once must still hear that the stream is done, so ask again for as long
- * as an idle stream needs for a marker. */
+ * hipMallocAsync and hipFreeAsync would have enqueued, so this query has to enqueue it. A
+ * program that waited and queries once must still hear that the stream is done, so ask
+ * again for as long as an idle stream needs for a marker. */
 #define RETURN_QUERY(handle, name, stream) do { \
 	struct ss_timeline *tl_; \
 	struct ss_token t_; \

@@ -6,7 +6,7 @@
 
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/stream/thread_exit.h"
 #include "shim/stream/timeline.h"
 
@@ -14,8 +14,8 @@
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* Waits for the calling thread's stream on dev. Legal beside any capture but one of that stream.
- * False: it could not be waited for. */
+/* Waits for the calling thread's stream on dev. Legal beside any capture but one of that
+ * stream. False: it could not be waited for. */
 static bool drain(int dev)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
@@ -37,10 +37,11 @@ static bool drain(int dev)
 	return err == hipSuccess;
 }
 
-/* Runs before the runtime's destructor. The runtime takes the thread's stream down in a destructor
- * of a thread-local object. If commands are in flight then, another thread's use of the null
- * stream may crash (7.2.4: WaitActiveStreams). A program that has waited for its stream must not
- * run that risk because of a marker of ours, so wait here. The runtime would wait as well. */
+/* Runs before the runtime's destructor. The runtime takes the thread's stream down in a
+ * destructor of a thread-local object. If commands are in flight then, another thread's
+ * use of the null stream may crash (7.2.4: WaitActiveStreams). A program that has waited
+ * for its stream must not run that risk because of a marker of ours, so wait here. The
+ * runtime would wait as well. */
 static void thread_gone(void *arg)
 {
 	uint64_t streams = ss_tls.own_streams, drained = 0;
@@ -73,8 +74,8 @@ static void gone_key_make(void)
 	have_gone_key = !pthread_key_create(&gone_key, key_gone);
 }
 
-/* Destructors of thread-local objects run last in, first out. So the runtime must have registered
- * its own before us, which any call into it does. */
+/* Destructors of thread-local objects run last in, first out. So the runtime must have
+ * registered its own before us, which any call into it does. */
 void ss_thread_exit_register(int dev)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

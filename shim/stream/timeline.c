@@ -13,9 +13,9 @@
 #include "shim/stream/thread_exit.h"
 #include "shim/stream/timeline.h"
 
-/* A handle that nobody saw created, or garbage, which must be safe to ask about. Up to 6.x every
- * call looks a handle up in a set (hip::isValid). 7.2.4 does so in hipStreamGetDevice only and
- * follows the handle in all other calls. 5.2 lacks that call. */
+/* A handle that nobody saw created, or garbage, which must be safe to ask about. Up to
+ * 6.x every call looks a handle up in a set (hip::isValid). 7.2.4 does so in
+ * hipStreamGetDevice only and follows the handle in all other calls. 5.2 lacks that call. */
 static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
 {
 	struct ss_timeline *tl;

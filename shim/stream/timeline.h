@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "shim/alloc/observers.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 #define SS_PER_THREAD ((hipStream_t)2) /* hipStreamPerThread */
 

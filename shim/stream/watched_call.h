@@ -7,11 +7,12 @@
 #include "shim/alloc/last_error.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 #include "shim/stream/timeline.h"
 
-/* Sets tl to the handle's timeline. 7.x follows a handle without checking it, so garbage and
- * destroyed streams crash in most calls (7.2.4). There we return the error of other releases. */
+/* Sets tl to the handle's timeline. 7.x follows a handle without checking it, so garbage
+ * and destroyed streams crash in most calls (7.2.4). There we return the error of other
+ * releases. */
 #define REFUSE(tl, handle, code) do { \
 	hipError_t bad_ = hipSuccess; \
 	tl = ss_stream(handle, &bad_); \

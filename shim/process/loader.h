@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Has the loader added an object since somebody looked last? */
-#ifndef SS_SHIM_LOADS_H
-#define SS_SHIM_LOADS_H
+#ifndef SS_SHIM_LOADER_H
+#define SS_SHIM_LOADER_H
 
 #include <link.h>
 #include <stdatomic.h>
@@ -10,21 +10,21 @@
 
 #include "driver/guard.h"
 
-/* Prepares for ss_loads_none_new(); it may load a library, so call it with no lock held.
+/* Prepares for ss_loader_unchanged(); it may load a library, so call it with no lock held.
  * A second call does nothing. */
-void ss_loads_start(void);
-/* Somebody has just looked at all loaded objects. `before`: what ss_loads_mark() returned
+void ss_loader_start(void);
+/* Somebody has just looked at all loaded objects. `before`: what ss_loader_mark() returned
  * before that. */
-struct link_map *ss_loads_mark(void);
-void ss_loads_seen(struct link_map *before);
+struct link_map *ss_loader_mark(void);
+void ss_loader_seen(struct link_map *before);
 
 /* The last entry of the loader's list when somebody looked last; NULL: unknown. */
-extern struct link_map *_Atomic ss_loads_last __attribute__((visibility("hidden")));
+extern struct link_map *_Atomic ss_loader_last __attribute__((visibility("hidden")));
 
 /* True: nothing was loaded since. False: perhaps something was. Two loads, no call. */
-static inline bool ss_loads_none_new(void)
+static inline bool ss_loader_unchanged(void)
 {
-	const struct link_map *map = atomic_load_explicit(&ss_loads_last, memory_order_acquire);
+	const struct link_map *map = atomic_load_explicit(&ss_loader_last, memory_order_acquire);
 
 	return likely(map && !__atomic_load_n(&map->l_next, __ATOMIC_RELAXED) &&
 		      __atomic_load_n(&_r_debug.r_version, __ATOMIC_RELAXED) == 1);

@@ -21,10 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/process/loads.h"
+#include "shim/process/loader.h"
 
 static struct link_map *_Atomic mark;
-struct link_map *_Atomic ss_loads_last;
+struct link_map *_Atomic ss_loader_last;
 
 static bool sees_namespaces(void)
 {
@@ -36,7 +36,7 @@ static bool sees_namespaces(void)
 	return minor >= 35 && _r_debug.r_version == 1;
 }
 
-void ss_loads_start(void)
+void ss_loader_start(void)
 {
 	static atomic_bool once;
 	struct link_map *map = NULL;
@@ -46,7 +46,7 @@ void ss_loads_start(void)
 	void *lib;
 
 	if (atomic_exchange(&once, true) || !sees_namespaces() ||
-	    !dladdr(&ss_loads_last, &info) || !(slash = strrchr(info.dli_fname, '/')))
+	    !dladdr(&ss_loader_last, &info) || !(slash = strrchr(info.dli_fname, '/')))
 		return;
 	if (asprintf(&path, "%.*s/libsomashim-audit.so", (int)(slash - info.dli_fname),
 		     info.dli_fname) < 0)
@@ -57,12 +57,12 @@ void ss_loads_start(void)
 		atomic_store(&mark, map);
 }
 
-struct link_map *ss_loads_mark(void)
+struct link_map *ss_loader_mark(void)
 {
 	return atomic_load(&mark);
 }
 
-void ss_loads_seen(struct link_map *before)
+void ss_loader_seen(struct link_map *before)
 {
-	atomic_store_explicit(&ss_loads_last, before, memory_order_release);
+	atomic_store_explicit(&ss_loader_last, before, memory_order_release);
 }

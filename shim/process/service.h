@@ -3,8 +3,8 @@
  * Whether this process is served by the shim, and the core that serves it. The state only
  * moves forward: unknown, then on or off, then exiting. All of this may be read by any thread.
  */
-#ifndef SS_SHIM_STATE_H
-#define SS_SHIM_STATE_H
+#ifndef SS_SHIM_SERVICE_H
+#define SS_SHIM_SERVICE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of the shim in this process, and the count of reasons against the fast path. */
-#include "shim/process/state.h"
+#include "shim/process/service.h"
 
 _Atomic int ss_state, ss_slow_reasons = 1;
 struct ss_core *ss_core;
