@@ -66,9 +66,10 @@ void ss_free_at_exit(void *ptr)
 {
 	struct ss_token none = {0};
 
-	/* Only while the runtime is there: the segment of an exported block is freed.
-	 * Nothing is allocated any more, so the core need not know when the block's last
-	 * use ends. */
+	/* Only while the runtime is there, because the segment of an exported block is freed.
+	 * Nothing is allocated any more, so the core need not know when the block's last use
+	 * ends. (If a signal handler has called exit() inside one of our calls, this may wait
+	 * for a lock that the interrupted call holds. The real hipFree may, too.) */
 	if (ss_exit_waits())
 		(void)ss_free_classic(ss_core, ptr, &none);
 }
