@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/exit_summary.h"
-#include "shim/report.h"
+#include "shim/process/report.h"
 
 /* ---- jobs --------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /*
  * Runs the self-test of the preload in a child process, because that is how it runs in a
  * program, and because a child that stops or dies is an answer too. The child reports
- * through its stderr and through the shared page of shim/report.h.
+ * through its stderr and through the shared page of shim/process/report.h.
  */
 #include <poll.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "shim/report.h"
+#include "shim/process/report.h"
 
 /* Creates the page as a temporary file and names it in SOMASHIM_REPORT, for programs that
  * are started from here on. NULL with a message in `err` on failure. */

@@ -125,25 +125,12 @@ static int soname_major(const char *path)
 bool ss_runtime_find(void)
 {
 	struct ss_runtime found = {0};
-	int (*get_version)(int *);
-	int v = 0;
 
 	if (atomic_load_explicit(&runtime_known, memory_order_acquire))
 		return true;
 	if (!find(&hip, "hipMalloc", found.path, sizeof(found.path)))
 		return false;
-	ss_enter();
-	get_version = (int (*)(int *))symbol_in(&hip, "hipRuntimeGetVersion");
-	if (get_version && get_version(&v) == 0 && v > 0) {
-		/* major * 10^7 + minor * 10^5 + patch (hip_version.h) */
-		found.version = v;
-		found.minor = v / 100000 % 100;
-		found.major = v / 10000000;
-	} else {
-		/* Some versions do not tell it without a device. */
-		found.major = soname_major(found.path);
-	}
-	ss_leave();
+	found.major = soname_major(found.path);
 	if (!found.major)
 		found.major = 5;
 	pthread_mutex_lock(&publish_lock);
@@ -153,6 +140,26 @@ bool ss_runtime_find(void)
 	}
 	pthread_mutex_unlock(&publish_lock);
 	return true;
+}
+
+/* Some releases refuse to say so without a device; then the soname's number stays. */
+void ss_runtime_ask_version(void)
+{
+	int (*get_version)(int *) = (int (*)(int *))symbol_in(&hip, "hipRuntimeGetVersion");
+	int v = 0;
+
+	ss_enter();
+	if (get_version && get_version(&v) != 0)
+		v = 0;
+	ss_leave();
+	pthread_mutex_lock(&publish_lock);
+	if (v > 0 && !runtime.version) {
+		/* major * 10^7 + minor * 10^5 + patch (hip_version.h) */
+		runtime.version = v;
+		runtime.minor = v / 100000 % 100;
+		runtime.major = v / 10000000;
+	}
+	pthread_mutex_unlock(&publish_lock);
 }
 
 const struct ss_runtime *ss_runtime(void)

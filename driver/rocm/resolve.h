@@ -7,13 +7,16 @@
 
 struct ss_runtime {
 	char path[512];
-	int version;     /* of hipRuntimeGetVersion: 60443484 is 6.4; 0 if it did not say */
+	int version;     /* of hipRuntimeGetVersion: 60443484 is 6.4; 0: not asked, or it did not say */
 	int major, minor;
 };
 
-/* True once another loaded object exports hipMalloc. Takes no lock of ours, and may be called
- * again at any time. */
+/* True once another loaded object exports hipMalloc. Makes no call into it, takes no lock of
+ * ours, and may be called again at any time. */
 bool ss_runtime_find(void);
+/* Asks the runtime for its version, which starts it. Call it after ss_runtime_find() and before
+ * anybody reads major and minor. Any thread, any number of times. */
+void ss_runtime_ask_version(void);
 /* Zeros before ss_runtime_find() has returned true. */
 const struct ss_runtime *ss_runtime(void);
 

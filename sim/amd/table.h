@@ -8,7 +8,7 @@
  */
 #include <pthread.h>
 
-#include "shim/table.h"
+#include "shim/route/api_table.h"
 
 int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
 					   uint32_t version, void **tables, uint64_t count,

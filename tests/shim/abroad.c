@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of one device that streams of another work with, without anything of theirs there:
- *   copy MODE   a copy between devices, and hipFree of its source (MODE: peer or none)
+/*
+ * Streams of one device work with memory of another device, where nothing of theirs is
+ * allocated. A free must wait for them.
+ *
+ *   copy MODE   a copy between devices, then hipFree of its source (MODE: peer or none)
  *   destroy     a kernel of a stream that is destroyed before the hipFree
  *   reset       a kernel on a device that is reset
- *   access      hipMemPoolSetAccess that the driver refuses */
+ *   access      hipMemPoolSetAccess that the driver refuses
+ */
 #include <stdatomic.h>
 #include <unistd.h>
 

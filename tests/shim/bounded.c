@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What may be taken, and from whom: segments of their own for blocks that are shared, pools
- * with a maxSize, a limit that is asked for before the first allocation, memory reserved at the
- * start, and exported memory, which is not idle. A device of 1 GiB.
+ * Limits on what a pool may take and from which segments: segments of their own for blocks
+ * that are shared, pools with a maxSize, a limit that is read before the first allocation,
+ * memory that is reserved at the start, and exported memory, which does not count as idle.
+ * The device has 1 GiB.
  *
- *   bounded CASE      each in the environment that tests/shim/meson.build says
+ *   bounded CASE      each in the environment that tests/shim/meson.build sets
  */
 #include <unistd.h>
 

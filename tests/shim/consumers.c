@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ways in which programs reach HIP, each with the auditor beside the preload:
- * whatever the way, the runtime must not see an allocation.
+ * The ways in which programs reach HIP, each with the auditor beside the preload. By none
+ * of them may the runtime see an allocation.
  */
 #include <elf.h>
 #include <hsa/hsa.h>

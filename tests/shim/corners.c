@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments at the edge: what the runtime documents, and never a crash. */
+/* Edge cases of arguments: the result is the documented error, and nothing crashes. */
 #include "test.h"
 
 static void classic(void)

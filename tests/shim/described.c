@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies and memsets that the driver API describes by a structure are held to the block, too:
- * what would leave it is refused as the runtime refuses what leaves an allocation, and the
- * neighbours in the segment keep their bytes.
+ * Copies and memsets that the driver API describes by a structure are checked against
+ * blocks. One that would leave its block is refused, as the runtime refuses one that leaves
+ * an allocation, and neighbouring blocks of the segment keep their bytes.
  */
 #include <dlfcn.h>
 #include <string.h>

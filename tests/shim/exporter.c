@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UCX exports device memory on its own. Where its modules are loaded, pools are not
- * on virtual memory, whoever asked for it; where they come later, what they would
- * export is refused before the kernel sees it (SOMASIM_QUIRKS=ipc-vmm ends the process).
+ * UCX exports device memory by a call of its own. Where its modules are loaded, pools are
+ * not on virtual memory, even if the user asks for it. Where they are loaded later, such
+ * exports are refused before the kernel sees them (SOMASIM_QUIRKS=ipc-vmm ends the process
+ * otherwise).
  *
  *   exporter early|late MODULE
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool of virtual memory grows, moves and goes back while other threads do the
- * same to it, and is opened to a peer while it has gaps. Every call succeeds - on
- * runtimes too that accept access from the start of the reservation only - and the
- * device's own figure says what came back.
+ * A pool of virtual memory grows, moves chunks and gives memory back while other threads do
+ * the same, and it is opened to a peer while it has gaps. Every call succeeds, also on
+ * runtimes that accept access only from the start of a reservation. The device's own figure
+ * shows what came back.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Host memory is short for a moment, in any call of the library's: a call that needs it
- * says so, or does without, and the next is as if nothing had been.
+ * Host memory is short for a moment, in any call of the library. A call that needs some
+ * fails or does without it, and the next call works as if nothing had happened.
  */
 #include <errno.h>
 #include <stdatomic.h>

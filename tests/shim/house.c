@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Idle memory goes back in programs that synchronize with streams and events only, never
- * with the device: when it has come of age, or at once where that is wanted. Nobody waits
- * for a stream that he did not name, and a loop keeps what it needs.
+ * Idle memory is given back in programs that synchronize streams and events but never the
+ * device: after its decay time, or at once where that is set. No call waits for a stream
+ * that it does not name, and a loop keeps the memory that it needs.
  *
- *   house CASE       each in the environment that it says
+ *   house CASE       each in the environment that it needs
  */
 #include <time.h>
 #include <unistd.h>

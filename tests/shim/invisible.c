@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nothing shows that blocks share a segment, and nothing is written that the runtime
- * would not write. pointers.c has the usual questions; here are the fine points.
+ * No call shows that blocks share a segment, and no call writes what the runtime would not
+ * write. pointers.c has the common questions; this has the details.
  */
 #include <pthread.h>
 #include <stdatomic.h>

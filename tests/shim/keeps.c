@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that was unmapped and does not seem to come back, because somebody else takes
- * as much meanwhile: other threads' pools, which says nothing about the runtime, or what
- * no pool knows of, which is found out later. And a runtime that does keep it is not
- * given much, however long it is tried.
+ * Memory was unmapped and does not seem to come back, because somebody else takes as much
+ * meanwhile. If that is another pool of this process, it says nothing about the runtime. If
+ * it is unknown, that is found out later. A runtime that really keeps memory loses only
+ * little to repeated attempts.
  */
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Known problems of the runtime's own pools, each as a program that would show it
- * (docs/known-problems.md). What waits for ever is ended by an alarm.
+ * (docs/known-problems.md). An alarm ends a case that hangs.
  *
  *   known [case..]     all of them by default
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Known problems of the runtime's own pools: what their files share. */
+/* What the files of the test of known problems share. */
 #ifndef TEST_KNOWN_H
 #define TEST_KNOWN_H
 

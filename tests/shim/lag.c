@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_FREE_SYNC=never on a device that is slower than its host: memory in flight
- * has a bound, and an allocation waits for it, but not for long and not where the device
- * may be waiting for the program.
+ * SOMASHIM_FREE_SYNC=never on a device that is slower than its host. Memory in flight is
+ * bounded. An allocation waits for it, but not for long, and not where the device may be
+ * waiting for the program.
  */
 #include <pthread.h>
 #include <time.h>

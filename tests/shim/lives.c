@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools that end while somebody is at work in them, who did not name them: with the current
- * pool a thread allocates from it, at a synchronization all idle memory goes back. */
+/*
+ * Pools are destroyed while other threads work in them without naming them: an allocation
+ * uses the current pool, and a synchronization gives back idle memory of all pools.
+ */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>

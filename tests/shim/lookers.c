@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_FREE_SYNC=auto: each way by which somebody may come to see that hipFree did not
- * wait ends that mode (freesync.c shows that it matters). A process for each: before the
- * call hipFree makes none of the runtime's, afterwards it waits.
+ * SOMASHIM_FREE_SYNC=auto: every way by which the program can get an observer of the device
+ * ends the mode in which hipFree does not wait (freesync.c shows why). Each runs in a
+ * process of its own. Before the call hipFree makes no call of the runtime; after it,
+ * hipFree waits.
  */
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What came after 7.2: streams of execution contexts, pools by place, lists of copies and
- * ranges, and one more way to ask for an address. The headers know nothing of them.
+ * Calls that came after 7.2: streams of execution contexts, pools by place, lists of copies
+ * and ranges, and another call that returns addresses. The installed headers do not declare
+ * them.
  */
 #include <dlfcn.h>
 #include <string.h>

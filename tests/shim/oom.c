@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounded memory: what fits after idle memory went back is had, what can't fit
- * changes nothing and is reported once, what is in flight is waited for, and a limit
- * of the process holds for everything that speaks of memory. A device of 1 GiB.
+ * Bounded memory. A request that fits once idle memory is given back succeeds; one that
+ * cannot fit changes nothing and is reported once; memory in flight is waited for; and a
+ * limit of the process applies to every call that reports memory. The device has 1 GiB.
  *
- *   oom CASE      each in the environment that it says
+ *   oom CASE      each in the environment that it needs
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools of virtual memory on a runtime with a known defect (SOMASIM_QUIRKS, see
- * docs/known-problems.md): what is handed out holds what is written, grows, goes
- * back and comes again, and every figure stays true.
+ * Pools of virtual memory on a runtime with a known defect (SOMASIM_QUIRKS, docs/known-
+ * problems.md). Blocks hold what is written to them, pools grow, give back and grow again,
+ * and every figure stays true.
  */
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memsets in rows do the same at any place in a block, wherever that lies in its segment and
- * whatever the segment is made of, and end with the block.
+ * Memsets in rows have the same effect at any place in a block, wherever the block lies in
+ * its segment and whichever backing that has, and they are refused beyond the block.
  */
 #include "test.h"
 

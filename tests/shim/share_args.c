@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools that are shared with oneself, imports at their end, and arguments of all kinds. */
+/*
+ * Pools that a process shares with itself, imports when their pool ends, and arguments of
+ * all kinds.
+ */
 #include <pthread.h>
 #include <sys/mman.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shim writes, and where: a program that closes all descriptors and opens its own, a
- * journal over a reset, statistics of pools that are no more. */
+/*
+ * What the shim writes, and where: a program that closes all descriptors and opens its own,
+ * a journal across a device reset, statistics of destroyed pools.
+ */
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the program has freed is there for whatever it asks the runtime for, although it
- * lies idle in our pools: arrays, managed and fine-grained memory, hipMemCreate, code,
- * graphs.
+ * Memory that the program has freed is available to every request that goes to the runtime,
+ * although it lies idle in our pools: arrays, managed and fine-grained memory,
+ * hipMemCreate, code, graphs.
  */
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads with a stream each and sizes of which none comes again: each stream divides by
- * itself what is its own, and takes from the others what it lacks, while all of them run
- * late. Every block is stamped by its stream as a whole when it is handed out, and a part of
- * them is read before they are freed.
+ * Threads with a stream each allocate sizes that never repeat. Each stream reuses its own
+ * memory and takes from the others what it lacks, while all of them run late. Its stream
+ * stamps every block as a whole when it is handed out, and part of them is checked before
+ * they are freed.
  *
  *   varied [seed [threads [rounds]]]
  */
