@@ -146,18 +146,20 @@ struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev)
 	return tl;
 }
 
-/* The calling thread's per-thread timelines, one per device. */
+/* The calling thread's per-thread timelines, one per device. Slots instead of pointers: the
+ * thread-local variables of the library have 1 KiB in all. */
 static _Thread_local struct {
 	uint64_t serial;
-	struct { struct ss_timeline *tl; uint64_t life; } at[SS_MAX_DEVICES];
-} mine;
+	uint64_t life[SS_MAX_DEVICES]; /* 0: none on this device */
+	uint32_t slot[SS_MAX_DEVICES];
+} mine __attribute__((tls_model("initial-exec")));
 
 /* NULL: there is none. (A slot that was retired may be somebody else's by now.) */
-static struct ss_timeline *my_timeline(int dev)
+static struct ss_timeline *my_timeline(struct ss_core *core, int dev)
 {
-	struct ss_timeline *tl = mine.at[dev].tl;
+	struct ss_timeline *tl = mine.life[dev] ? core->slots[mine.slot[dev]] : NULL;
 
-	return tl && atomic_load(&tl->life) == mine.at[dev].life ? tl : NULL;
+	return tl && atomic_load(&tl->life) == mine.life[dev] ? tl : NULL;
 }
 
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
@@ -170,7 +172,7 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 		memset(&mine, 0, sizeof(mine));
 		mine.serial = core->serial;
 	}
-	tl = my_timeline(dev);
+	tl = my_timeline(core, dev);
 	if (tl)
 		return tl;
 	pthread_mutex_lock(&core->order);
@@ -181,8 +183,8 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 	if (!tl)
 		tl = timeline_new(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD, true);
 	if (tl) {
-		mine.at[dev].tl = tl;
-		mine.at[dev].life = atomic_load(&tl->life);
+		mine.slot[dev] = tl->slot;
+		mine.life[dev] = atomic_load(&tl->life);
 	}
 	pthread_mutex_unlock(&core->order);
 	return tl;
@@ -234,7 +236,7 @@ void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 	if (mine.serial != core->serial)
 		return;
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
-		struct ss_timeline *tl = my_timeline(dev);
+		struct ss_timeline *tl = my_timeline(core, dev);
 		enum ss_status asked;
 		bool ended;
 
@@ -243,9 +245,9 @@ void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 		ended = !late && (ended_before(core, tl, &asked) ||
 				  ((drained >> dev & 1) && !ss_stream_uncovered(tl)));
 		pthread_mutex_lock(&core->order);
-		if (my_timeline(dev)) /* not if a reset has taken it */
+		if (my_timeline(core, dev)) /* not if a reset has taken it */
 			thread_end(core, tl, ended);
-		mine.at[dev].tl = NULL;
+		mine.life[dev] = 0;
 		pthread_mutex_unlock(&core->order);
 	}
 }
