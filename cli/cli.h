@@ -17,6 +17,12 @@ int ss_cmd_run(int argc, char **argv);
 int ss_attend(char **argv, bool *started);
 /* Ends this process as that one ended; its result is main's. */
 int ss_end_as(int status);
+/* loader.c: should the auditor be used besides the preload? Not with glibc before 2.35
+ * (`version`, NULL: that of this process); then SOMASHIM_API_TABLE=1 is set instead unless it
+ * is set already, and unless `quiet` that is said on stderr. */
+bool ss_loader_audits(const char *version, bool quiet);
+/* Does the loader refuse to preload `library` here? If so, `reason` gets what it says. */
+bool ss_loader_refusal(const char *library, char *reason, size_t size);
 int ss_cmd_replay(int argc, char **argv);
 int ss_cmd_generate(int argc, char **argv);
 int ss_cmd_doctor(int argc, char **argv);

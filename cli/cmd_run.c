@@ -97,7 +97,7 @@ static struct ss_report *report_open(char *path, size_t size) {
 	return r;
 }
 
-static void report_print(const struct ss_report *r, const char *program) {
+static void report_print(const struct ss_report *r, const char *program, const char *library) {
 	static const char *const routes[SS_ROUTES] = {
 		[SS_ROUTE_LINK] = "bound by name",
 		[SS_ROUTE_PAST] = "bound past the preload, turned round by the auditor",
@@ -106,6 +106,7 @@ static void report_print(const struct ss_report *r, const char *program) {
 		[SS_ROUTE_TABLE] = "by the runtime's API table",
 	};
 	const char *separator = "; references: ";
+	char reason[1024];
 
 	fprintf(stderr, "somashim: ");
 	if (r->used) {
@@ -127,6 +128,8 @@ static void report_print(const struct ss_report *r, const char *program) {
 	} else if (r->loaded) {
 		fprintf(stderr, "not used: no call into HIP of %s reached the library (none was "
 			"made, or in another link namespace: dlmopen)", program);
+	} else if (ss_loader_refusal(library, reason, sizeof(reason))) {
+		fprintf(stderr, "NOT LOADED: the dynamic loader refuses the library: %s", reason);
 	} else {
 		fprintf(stderr, "NOT LOADED: %s is linked statically, has more rights than its "
 			"caller, or is for another machine", program);
@@ -142,7 +145,7 @@ static int usage(FILE *out) {
 }
 
 int ss_cmd_run(int argc, char **argv) {
-	char path[PATH_MAX + 256];
+	char path[PATH_MAX + 256], library[PATH_MAX + 256];
 	bool quiet = false;
 	int i = 1;
 
@@ -166,15 +169,16 @@ int ss_cmd_run(int argc, char **argv) {
 	if (preload && strstr(preload, "libsomashim.so")) {
 		return ss_cli_error("run: LD_PRELOAD holds libsomashim.so already (%s)", preload);
 	}
-	if (!find_library("libsomashim.so", path, sizeof(path))) {
-		return ss_cli_error("run: libsomashim.so was not found, last tried %s", path);
+	if (!find_library("libsomashim.so", library, sizeof(library))) {
+		return ss_cli_error("run: libsomashim.so was not found, last tried %s", library);
 	}
-	if (!prepend("LD_PRELOAD", path)) {
+	if (!prepend("LD_PRELOAD", library)) {
 		return 2;
 	}
 	/* The auditor sees what a preload cannot: dlsym on a handle, DEEPBIND. */
 	const char *audit = getenv("LD_AUDIT");
-	if (find_library("libsomashim-audit.so", path, sizeof(path)) &&
+	if (ss_loader_audits(NULL, quiet) &&
+			find_library("libsomashim-audit.so", path, sizeof(path)) &&
 			!(audit && strstr(audit, "libsomashim-audit.so")) &&
 			!prepend("LD_AUDIT", path)) {
 		return 2;
@@ -194,7 +198,7 @@ int ss_cmd_run(int argc, char **argv) {
 	int status = ss_attend(argv + i, &started);
 	unlink(path);
 	if (started) {
-		report_print(report, argv[i]);
+		report_print(report, argv[i], library);
 	}
 	return ss_end_as(status);
 }

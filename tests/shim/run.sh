@@ -33,6 +33,18 @@ SOMASHIM_API_TABLE=1 LD_LIBRARY_PATH=$sim/amd:$sim says 0 "1 by the runtime's AP
 says 0 'not used: no call into HIP of .*true reached the library (none .* namespace' /bin/true
 says 0 'NOT USED, although .*static-hip' "$static-hip"
 says 0 'NOT LOADED: .*static is linked statically' "$static"
+# A library that this loader refuses is named with the loader's own reason.
+mkdir -p "$dir/copy/bin" "$dir/copy/lib"
+cp "$somashim" "$dir/copy/bin/"
+built=$(dirname "$somashim")/../shim/libsomashim.so
+kept=$somashim somashim=$dir/copy/bin/somashim
+echo "no library" >"$dir/copy/lib/libsomashim.so"
+says 0 'NOT LOADED: the dynamic loader refuses the library: .*copy/lib/libsomashim.so' /bin/true
+if grep -q 'GLIBC_2\.17' "$built"; then
+	sed 's/GLIBC_2\.17/GLIBC_9.99/g' "$built" >"$dir/copy/lib/libsomashim.so"
+	says 1 "NOT LOADED: the dynamic loader refuses .*version .GLIBC_9.99. not found" /bin/true
+fi
+somashim=$kept
 SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
 SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3
 
