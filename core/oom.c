@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/grow.h"
+#include "core/oom_report.h"
 
 static void settle(struct ss_pool *pool, void *arg)
 {
@@ -349,6 +350,13 @@ static void report_pool(struct ss_pool *pool, void *arg)
 
 /* In memory first: one report is one piece, whatever other threads say. Where there is
  * no host memory for that either, it is said as it comes. */
+static void report_count(struct ss_pool *pool, uint64_t size, uint64_t count)
+{
+	fprintf(pool->core->log, "somashim: out of memory: %" PRIu64 " times so far, this time %" PRIu64
+		" bytes on device %d\n", count, size, pool->dev);
+	fflush(pool->core->log);
+}
+
 void ss_oom_report(struct ss_pool *pool, uint64_t size, const struct ss_ladder *l, bool refused)
 {
 	static const char *const tried[] = { /* by step */
@@ -357,18 +365,25 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size, const struct ss_ladder *
 		"completed frees, merging, idle memory",
 		"completed frees, merging, idle memory, device-side and bounded host waiting",
 	};
+	static _Atomic uint64_t failures; /* of this process, which has one log */
 	struct ss_core *core = pool->core;
-	uint64_t left = 0, total = 0, mine;
+	uint64_t left = 0, total = 0, mine, count;
+	enum ss_oom_print print;
 	enum ss_status s;
 	char limit[160], *text = NULL;
 	size_t length = 0;
 	FILE *out;
 
-	out = core->log ? open_memstream(&text, &length) : NULL;
+	if (!core->log)
+		return;
+	print = ss_oom_print(core->opt.oom_reports, &failures, &count);
+	if (print == SS_OOM_PRINT_COUNT)
+		report_count(pool, size, count);
+	if (print == SS_OOM_PRINT_COUNT || print == SS_OOM_PRINT_NOTHING)
+		return;
+	out = open_memstream(&text, &length);
 	if (!out)
 		out = core->log;
-	if (!out)
-		return;
 	s = SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->dev, &left, &total));
 	mine = atomic_load(&core->dev[pool->dev].reserved);
 	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; ", size, pool->dev);
@@ -390,6 +405,9 @@ void ss_oom_report(struct ss_pool *pool, uint64_t size, const struct ss_ladder *
 		fprintf(out, "somashim:   the pool's maxSize is %" PRIu64 "\n", pool->max_bytes);
 	ss_pools_each(core, pool->dev, report_pool, out);
 	fprintf(out, "somashim:   tried: %s\n", tried[l->step < 3 ? l->step : 3]);
+	if (print == SS_OOM_PRINT_LAST)
+		fputs("somashim:   further failures are only counted "
+		      "(SOMASHIM_OOM_REPORTS=all reports each)\n", out);
 	if (out != core->log)
 		fclose(out);
 	if (text)

@@ -61,6 +61,8 @@ static const struct option table[] = {
 	  "allocations without a new peak after which a pool is settled for speed" },
 	{ "OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
 	  "longest wait for frees in flight before out of memory is reported" },
+	{ "OOM_REPORTS", T_ENUM, AT(oom_reports), "few", "few|all|none",
+	  "reports of out of memory; few: three, then a count at each power of ten" },
 	{ "ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
 	  "alignment of blocks of at least this size; 0 = off" },
 	{ "IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,

@@ -11,6 +11,9 @@
 
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 
+/* Which allocations that fail are reported. */
+enum ss_oom_reports { SS_OOM_REPORTS_FEW, SS_OOM_REPORTS_ALL, SS_OOM_REPORTS_NONE };
+
 /* A size, or a share of a device's memory. */
 struct ss_amount {
 	uint64_t bytes;   /* when percent is 0 */
@@ -28,6 +31,7 @@ struct ss_options {
 	uint64_t decay_ms;
 	uint64_t steady;             /* allocations without a new peak; 0 = at once */
 	uint64_t oom_wait_ms;
+	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* classic blocks this large get own segments; 0 = off */
 	uint64_t recur;              /* bytes in use from which what recurs is followed; tests lower it */
