@@ -51,6 +51,9 @@ SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "
 # A log that cannot be written is no secret, and one that can be is a log.
 SOMASHIM_JOURNAL="$dir" says 0 "cannot open SOMASHIM_JOURNAL $dir: Is a directory" "$app" 3
 SOMASHIM_LOG="$dir" says 0 "cannot open SOMASHIM_LOG $dir: Is a directory" "$app" 3
+SOMASHIM_STATS=1 SOMASHIM_LOG=/dev/full "$somashim" run "$app" 3 >/dev/null 2>"$dir/err"
+[ "$(grep -c 'SOMASHIM_LOG /dev/full: No space left on device: messages' "$dir/err")" = 1 ] || fail "the full log is not named once"
+grep -q 'allocations 6' "$dir/err" || fail "what does not fit into the log is lost"
 SOMASHIM_JOURNAL="$dir/log.%p.csv" says 0 'used in 1 process' "$app" 3
 "$somashim" replay --json "$dir"/log.*.csv >"$dir/out" || fail "the log is none"
 grep -q '"allocations": 6, "frees": 6,' "$dir/out" || fail "the log: $(cat "$dir/out")"
