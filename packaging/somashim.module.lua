@@ -12,7 +12,7 @@ whatis("Name: somashim")
 whatis("Version: @VERSION@")
 whatis("Description: stream-ordered memory pools for unmodified HIP programs")
 
-local root = pathJoin(myFileName():match("(.*)/"), "..", "..")
+local root = myFileName():match("(.*)/modulefiles/somashim/[^/]*$")
 
 prepend_path("PATH", pathJoin(root, "bin"))
 prepend_path("MANPATH", pathJoin(root, "share", "man"))
