@@ -58,7 +58,7 @@ int ss_cmd_run(int argc, char **argv) {
 	bool started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
-	if (!ss_preload_enter(err, sizeof(err))) {
+	if (!ss_preload_enter(a.quiet, err, sizeof(err))) {
 		return ss_cli_error("run: %s", err);
 	}
 	if (!a.quiet) {

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "cli/exit_summary.h"
+#include "cli/loader.h"
+#include "cli/preload.h"
 #include "shim/process/report.h"
 
 /* ---- jobs --------------------------------------------------------------- */
@@ -185,6 +187,7 @@ static void print_routes(const struct ss_report *r) {
 
 static void print_reason(const struct ss_report *r, const char *program) {
 	const char *profiler = find_profiler(program);
+	char reason[1024];
 
 	if (r->off) {
 		fprintf(stderr, "not used: no device was found, or SOMASHIM_DISABLE is set");
@@ -196,6 +199,9 @@ static void print_reason(const struct ss_report *r, const char *program) {
 	} else if (r->loaded) {
 		fprintf(stderr, "not used: no call into HIP of %s reached the library (none was "
 			"made, or in another link namespace: dlmopen)", program);
+	} else if (ss_loader_refusal(ss_preload_library(), reason, sizeof(reason))) {
+		fprintf(stderr, "NOT LOADED: the dynamic loader refuses the library: %s", reason);
+		return;
 	} else {
 		fprintf(stderr, "NOT LOADED: %s is linked statically, has more rights than its "
 			"caller, or is for another machine", program);

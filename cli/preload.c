@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/loader.h"
 #include "cli/preload.h"
 
 #define PRELOAD "libsomashim.so"
@@ -17,6 +18,8 @@
 static const char *const places[] = {
 	"%s/../shim/%s", "%s/../" SOMASHIM_LIBDIR "/%s", "%s/../lib/%s", "%s/../lib64/%s",
 };
+
+static char library[PATH_BYTES];
 
 /* If it is not found, `out` is the place that was tried last: the configured one. */
 static bool find_library(const char *name, char *out, size_t size) {
@@ -61,7 +64,7 @@ static bool prepend(const char *variable, const char *path, char *err, size_t er
 	return ok;
 }
 
-bool ss_preload_enter(char *err, size_t err_size) {
+bool ss_preload_enter(bool quiet, char *err, size_t err_size) {
 	char path[PATH_BYTES];
 	const char *old = getenv("LD_PRELOAD");
 
@@ -69,19 +72,24 @@ bool ss_preload_enter(char *err, size_t err_size) {
 		snprintf(err, err_size, "LD_PRELOAD holds " PRELOAD " already (%s)", old);
 		return false;
 	}
-	if (!find_library(PRELOAD, path, sizeof(path))) {
-		snprintf(err, err_size, PRELOAD " was not found, last tried %s", path);
+	if (!find_library(PRELOAD, library, sizeof(library))) {
+		snprintf(err, err_size, PRELOAD " was not found, last tried %s", library);
 		return false;
 	}
-	if (!prepend("LD_PRELOAD", path, err, err_size)) {
+	if (!prepend("LD_PRELOAD", library, err, err_size)) {
 		return false;
 	}
 	/* The auditor sees what a preload cannot: dlsym on a handle, and RTLD_DEEPBIND. */
 	old = getenv("LD_AUDIT");
-	if ((old && strstr(old, AUDITOR)) || !find_library(AUDITOR, path, sizeof(path))) {
+	if (!ss_loader_audits(NULL, quiet) || (old && strstr(old, AUDITOR)) ||
+			!find_library(AUDITOR, path, sizeof(path))) {
 		return true;
 	}
 	return prepend("LD_AUDIT", path, err, err_size);
+}
+
+const char *ss_preload_library(void) {
+	return library;
 }
 
 void ss_preload_remove(void) {

@@ -123,7 +123,7 @@ static bool prepare_environment(char *err, size_t err_size) {
 	setenv("SOMASHIM_SELFTEST", "1", 1);
 	setenv("SOMASHIM_VERBOSE", "1", 1);
 	ss_preload_remove();
-	return ss_preload_enter(err, err_size);
+	return ss_preload_enter(true, err, err_size);
 }
 
 static pid_t start(int *fd) {

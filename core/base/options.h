@@ -11,6 +11,9 @@
 
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 
+/* Which allocations that fail are reported. */
+enum ss_oom_reports { SS_OOM_REPORTS_FEW, SS_OOM_REPORTS_ALL, SS_OOM_REPORTS_NONE };
+
 /* A size, or a share of a device's memory. */
 struct ss_amount {
 	uint64_t bytes;   /* when percent is 0 */
@@ -27,6 +30,7 @@ struct ss_options {
 	struct ss_amount limit;      /* cap per process and device */
 	uint64_t decay_ms;
 	uint64_t oom_wait_ms;
+	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* classic blocks this large get own segments; 0 = off */
 	bool disable, verbose, stats, selftest, api_table;

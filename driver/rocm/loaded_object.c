@@ -58,7 +58,8 @@ static bool defines(const struct ss_elf *d, uint32_t i, const char *name)
 	       !strcmp(d->strings + d->symbols[i].st_name, name);
 }
 
-static bool in_gnu_hash(const struct ss_elf *d, const char *name)
+/* 0: none; the first symbol of a table is never a name's. */
+static uint32_t in_gnu_hash(const struct ss_elf *d, const char *name)
 {
 	const uint32_t *h = d->gnu_hash;
 	uint32_t buckets = h[0], first = h[1], bloom = h[2], hash = 5381, i;
@@ -68,32 +69,42 @@ static bool in_gnu_hash(const struct ss_elf *d, const char *name)
 	for (const char *c = name; *c; c++)
 		hash = hash * 33 + (unsigned char)*c;
 	if (!buckets)
-		return false;
+		return 0;
 	i = bucket[hash % buckets];
 	if (i < first)
-		return false;
+		return 0;
 	for (;; i++) {
 		uint32_t got = chain[i - first];
 
 		if ((got | 1) == (hash | 1) && defines(d, i, name))
-			return true;
+			return i;
 		if (got & 1)
-			return false;
+			return 0;
 	}
+}
+
+static uint32_t in_hash(const struct ss_elf *d, const char *name)
+{
+	for (uint32_t i = 1; i < d->hash[1]; i++)
+		if (defines(d, i, name))
+			return i;
+	return 0;
+}
+
+void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name)
+{
+	struct ss_elf d;
+	uint32_t i;
+
+	if (!ss_elf_dynamic(info, &d))
+		return NULL;
+	i = d.gnu_hash ? in_gnu_hash(&d, name) : in_hash(&d, name);
+	return i ? (void *)(info->dlpi_addr + d.symbols[i].st_value) : NULL;
 }
 
 bool ss_elf_exports(const struct dl_phdr_info *info, const char *name)
 {
-	struct ss_elf d;
-
-	if (!ss_elf_dynamic(info, &d))
-		return false;
-	if (d.gnu_hash)
-		return in_gnu_hash(&d, name);
-	for (uint32_t i = 0; i < d.hash[1]; i++)
-		if (defines(&d, i, name))
-			return true;
-	return false;
+	return ss_elf_symbol(info, name) != NULL;
 }
 
 bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr)

@@ -20,6 +20,9 @@ struct ss_elf {
 bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *out);
 /* Whether the object exports the name. */
 bool ss_elf_exports(const struct dl_phdr_info *info, const char *name);
+/* The address that the object gives to this name, without regard to symbol versions; NULL if
+ * it does not define the name. Not for thread-local or indirect (IFUNC) symbols. */
+void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name);
 /* Whether the address lies in the object. */
 bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr);
 

@@ -27,6 +27,21 @@ __attribute__((constructor)) static void look_at_stderr(void)
 	stderr_closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
 }
 
+/* The log's device is full or broken, which it stays: from now on messages go to stderr. The
+ * stream that calls this is locked, so the line is written past it. */
+static void leave_log(int error)
+{
+	struct ss_sink now;
+	char line[sizeof(ss_options.log) + 128];
+
+	ss_sink_close(&sink);
+	if (stderr_closed || !ss_sink_borrow(&now, STDERR_FILENO))
+		return;
+	snprintf(line, sizeof(line), "somashim: SOMASHIM_LOG %s: %s: messages go to stderr\n",
+		 ss_options.log, strerror(error));
+	(void)ss_sink_write(&now, line, strlen(line));
+}
+
 static ssize_t put(void *cookie, const char *text, size_t size)
 {
 	struct ss_sink now;
@@ -34,9 +49,13 @@ static ssize_t put(void *cookie, const char *text, size_t size)
 
 	(void)cookie;
 	/* The program may redirect stderr at any time; a log file stays the same. */
-	if (sink.fd >= 0)
+	if (sink.fd >= 0) {
 		n = ss_sink_write(&sink, text, size);
-	else if (!stderr_closed && ss_sink_borrow(&now, STDERR_FILENO))
+		if (n >= 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO))
+			return n < 0 ? (ssize_t)size : n;
+		leave_log(errno);
+	}
+	if (!stderr_closed && ss_sink_borrow(&now, STDERR_FILENO))
 		n = ss_sink_write(&now, text, size);
 	return n < 0 ? (ssize_t)size : n; /* dropped: nobody can read it later either */
 }

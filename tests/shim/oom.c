@@ -75,6 +75,23 @@ static void others_idle(void)
 	OK(hipMemPoolDestroy(other));
 }
 
+/* A program that tries sizes until one fits: 44 failures, which are not 44 reports. */
+static void probes(void)
+{
+	const char *text;
+	void *p;
+
+	(void)said();
+	for (int i = 0; i < 44; i++)
+		CHECK(hipMalloc(&p, 4096 * MIB) == hipErrorOutOfMemory);
+	(void)hipGetLastError();
+	text = said();
+	CHECK(count(text, "tried:") == 3);
+	CHECK(count(text, "SOMASHIM_OOM_REPORTS=all") == 1);
+	CHECK(count(text, "out of memory: 10 times so far") == 1);
+	CHECK(count(text, "somashim: out of memory:") == 4);
+}
+
 static hipError_t take_one(bool classic, void **p, uint64_t size)
 {
 	return classic ? hipMalloc(p, size) : hipMallocAsync(p, size, s);
@@ -404,6 +421,7 @@ static const struct {
 	{ "others_idle", others_idle }, { "large_again", large_again },
 	{ "doubled_sizes", doubled_sizes }, { "other_sizes", other_sizes },
 	{ "small_between", small_between }, { "idle_device", idle_device }, { "report", report },
+	{ "probes", probes },
 	{ "in_flight", in_flight }, { "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };

@@ -33,6 +33,18 @@ SOMASHIM_API_TABLE=1 LD_LIBRARY_PATH=$sim/amd:$sim says 0 "1 by the runtime's AP
 says 0 'not used: no call into HIP of .*true reached the library (none .* namespace' /bin/true
 says 0 'NOT USED, although .*static-hip' "$static-hip"
 says 0 'NOT LOADED: .*static is linked statically' "$static"
+# A library that this loader refuses is named with the loader's own reason.
+mkdir -p "$dir/copy/bin" "$dir/copy/lib"
+cp "$somashim" "$dir/copy/bin/"
+built=$(dirname "$somashim")/../shim/libsomashim.so
+kept=$somashim somashim=$dir/copy/bin/somashim
+echo "no library" >"$dir/copy/lib/libsomashim.so"
+says 0 'NOT LOADED: the dynamic loader refuses the library: .*copy/lib/libsomashim.so' /bin/true
+if grep -q 'GLIBC_2\.17' "$built"; then
+	sed 's/GLIBC_2\.17/GLIBC_9.99/g' "$built" >"$dir/copy/lib/libsomashim.so"
+	says 1 "NOT LOADED: the dynamic loader refuses .*version .GLIBC_9.99. not found" /bin/true
+fi
+somashim=$kept
 SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
 SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3
 
@@ -71,6 +83,9 @@ ROCPROFSYS_MODE=trace says 0 'used in 1 process; references: [0-9]* bound by nam
 # A log that cannot be written is no secret, and one that can be is a log.
 SOMASHIM_JOURNAL="$dir" says 0 "cannot open SOMASHIM_JOURNAL $dir: Is a directory" "$app" 3
 SOMASHIM_LOG="$dir" says 0 "cannot open SOMASHIM_LOG $dir: Is a directory" "$app" 3
+SOMASHIM_STATS=1 SOMASHIM_LOG=/dev/full "$somashim" run "$app" 3 >/dev/null 2>"$dir/err"
+[ "$(grep -c 'SOMASHIM_LOG /dev/full: No space left on device: messages' "$dir/err")" = 1 ] || fail "the full log is not named once"
+grep -q 'allocations 6' "$dir/err" || fail "what does not fit into the log is lost"
 SOMASHIM_JOURNAL="$dir/log.%p.csv" says 0 'used in 1 process' "$app" 3
 "$somashim" replay --json "$dir"/log.*.csv >"$dir/out" || fail "the log is none"
 grep -q '"allocations": 6, "frees": 6,' "$dir/out" || fail "the log: $(cat "$dir/out")"

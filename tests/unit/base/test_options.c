@@ -114,6 +114,97 @@ static void test_per_device(void **state) {
 	assert_int_equal(opt.threshold[63].bytes, GIB);
 }
 
+static char *warnings(struct ss_options *opt, char **env);
+
+/* Reads one variable and returns what was said. */
+static char *warning(struct ss_options *opt, const char *set) {
+	char text[128];
+	snprintf(text, sizeof(text), "%s", set);
+	return warnings(opt, (char *[]){ text, NULL });
+}
+
+/* A bad entry is named and left out; the others are taken. */
+static void test_bad_entries(void **state) {
+	struct ss_options opt, silent;
+	char *text = warning(&opt, "SOMASHIM_RELEASE_THRESHOLD=0:1G,99:2G,x:1G,3:lots,2:max");
+
+	assert_int_equal(opt.threshold[0].bytes, GIB);
+	assert_int_equal(opt.threshold[2].bytes, UINT64_MAX);
+	assert_false(opt.threshold[1].set || opt.threshold[3].set || opt.threshold[63].set);
+	assert_non_null(strstr(text, "'99:2G'"));
+	assert_non_null(strstr(text, "'x:1G'"));
+	assert_non_null(strstr(text, "'3:lots'"));
+	assert_null(strstr(text, "'0:1G'"));
+	free(text);
+	/* Without a place for warnings the result is the same. */
+	char *env[] = { "SOMASHIM_RELEASE_THRESHOLD=0:1G,99:2G,x:1G,3:lots,2:max", NULL };
+	ss_options_read(&silent, env, NULL);
+	assert_memory_equal(&silent, &opt, sizeof(opt));
+
+	text = warning(&opt, "SOMASHIM_RELEASE_THRESHOLD=0:1G,0:2G");
+	assert_int_equal(opt.threshold[0].bytes, GIB);
+	assert_non_null(strstr(text, "SOMASHIM_RELEASE_THRESHOLD"));
+	assert_non_null(strstr(text, "'0:2G' names a device for the second time"));
+	free(text);
+	/* What is set by name is all or nothing. */
+	assert_false(ss_options_set(&opt, "RELEASE_THRESHOLD", "0:3G,99:2G"));
+	assert_false(ss_options_set(&opt, "RELEASE_THRESHOLD", "1G,2G"));
+	assert_int_equal(opt.threshold[0].bytes, GIB);
+	/* The device's own entry counts wherever it stands. */
+	assert_true(ss_options_set(&opt, "RELEASE_THRESHOLD", "2:max,1G"));
+	assert_int_equal(opt.threshold[2].bytes, UINT64_MAX);
+	assert_int_equal(opt.threshold[1].bytes, GIB);
+
+	text = warning(&opt, "SOMASHIM_RELEASE_THRESHOLD=lots");
+	assert_non_null(strstr(text, "'lots' has no size or percent"));
+	assert_false(opt.threshold[0].set);
+	free(text);
+}
+
+/* Limits that are valid, but hardly what was meant. */
+static void test_limits(void **state) {
+	struct ss_options opt;
+	char *text = warning(&opt, "SOMASHIM_LIMIT=0");
+
+	assert_non_null(strstr(text, "SOMASHIM_LIMIT=0 means that there is no limit"));
+	free(text);
+	text = warning(&opt, "SOMASHIM_LIMIT=1M");
+	assert_non_null(strstr(text, "SOMASHIM_LIMIT=1M is less"));
+	assert_int_equal(opt.limit.bytes, 1 << 20);
+	free(text);
+	const char *good[] = { "SOMASHIM_LIMIT=2M", "SOMASHIM_LIMIT=50%", "SOMASHIM_LIMIT=" };
+	for (size_t i = 0; i < 3; i++) {
+		text = warning(&opt, good[i]);
+		assert_string_equal(text, "");
+		free(text);
+	}
+}
+
+/* The name that HAMi uses in Kubernetes. */
+static void test_hami(void **state) {
+	struct ss_options opt;
+	char *text = warning(&opt, "HIP_DEVICE_MEMORY_LIMIT=3000m");
+
+	assert_string_equal(text, "");
+	assert_true(opt.limit.set);
+	assert_int_equal(opt.limit.bytes, 3000ull << 20);
+	free(text);
+	/* Ours wins, in whatever order they come. */
+	char *both[] = { "SOMASHIM_LIMIT=1G", "HIP_DEVICE_MEMORY_LIMIT=3000m", NULL };
+	ss_options_read(&opt, both, NULL);
+	assert_int_equal(opt.limit.bytes, GIB);
+	char *turned[] = { "HIP_DEVICE_MEMORY_LIMIT=3000m", "SOMASHIM_LIMIT=1G", NULL };
+	ss_options_read(&opt, turned, NULL);
+	assert_int_equal(opt.limit.bytes, GIB);
+	text = warning(&opt, "HIP_DEVICE_MEMORY_LIMIT=some");
+	assert_non_null(strstr(text, "HIP_DEVICE_MEMORY_LIMIT=some"));
+	assert_false(opt.limit.set);
+	free(text);
+	text = warning(&opt, "HIP_DEVICE_MEMORY_LIMIT_X=1m");
+	assert_false(opt.limit.set);
+	free(text);
+}
+
 /* Reads `env` and returns what was said. */
 static char *warnings(struct ss_options *opt, char **env) {
 	char *text = NULL;
@@ -213,6 +304,9 @@ int main(void) {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_per_device),
+		cmocka_unit_test(test_bad_entries),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_hami),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_print),
 	};
