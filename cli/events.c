@@ -56,8 +56,11 @@ static uint32_t stream_index(struct ss_events *ev, uint64_t handle) {
 		s->handle = handle;
 		s->index = ev->stream_count++;
 		HASH_ADD(hh, m->streams, handle, sizeof(handle), s);
-		ev->streams = checked(realloc(ev->streams,
-			ev->stream_count * sizeof(*ev->streams)));
+		/* The array is full where the index is a power of two: it doubles. */
+		if (!(s->index & (s->index - 1))) {
+			ev->streams = checked(realloc(ev->streams,
+				(s->index ? 2 * (size_t)s->index : 1) * sizeof(*ev->streams)));
+		}
 		ev->streams[s->index] = handle;
 	}
 	return s->index;
