@@ -21,7 +21,7 @@ cli     readers,writers .
 [ -z "${LAYERS:-}" ] || table=$(cat "$LAYERS") || exit 2
 
 python3 - "$build" "$table" <<'EOF'
-import glob, os, re, subprocess, sys
+import glob, json, os, re, subprocess, sys
 
 build, table = sys.argv[1:]
 MOST = 3                 # files that may use each other in a circle
@@ -52,10 +52,27 @@ def read(path, folder):
         elif kind.isupper():
             defined.setdefault(symbol, file)
 
+# What a build left over from before files moved does not count. None: no list of Meson's.
+current = None
+if os.path.exists(build + '/meson-info/intro-targets.json'):
+    current = set()
+    for target in json.load(open(build + '/meson-info/intro-targets.json')):
+        at = os.path.dirname(target['defined_in'])
+        for output in map(os.path.realpath, target['filename']):
+            current.add(output)
+            for group in target['target_sources']:
+                for source in group.get('sources', []):
+                    name = os.path.relpath(source, at).replace('/', '_') + '.o'
+                    current.add(output + '.p/' + name)
+
+def built(*pattern):
+    paths = sorted(glob.glob(os.path.join(build, *pattern)))
+    return [p for p in paths if current is None or os.path.realpath(p) in current]
+
 divided = set()
 for folder in sorted(folders, key=lambda f: -f.count('/')):  # rooms last
     room = level[folder][0]
-    archives = glob.glob(os.path.join(build, folder, '*.a'))
+    archives = built(folder, '*.a')
     if folder != room and archives:
         divided.add(room)
     if room not in divided:
@@ -63,7 +80,7 @@ for folder in sorted(folders, key=lambda f: -f.count('/')):  # rooms last
     for path in archives:
         read(path, folder)
     if folder == room:  # what is linked into a program or a shared library directly
-        for path in glob.glob(os.path.join(build, room, '*.p', '*.o')):
+        for path in built(room, '*.p', '*.o'):
             if not path.split('.p/')[0].endswith('.a'):
                 read(path, folder)
 if not divided:
