@@ -55,7 +55,12 @@ static struct stream *stream_get(struct ss_events *ev, uint64_t handle) {
 		return s;
 	}
 	s = calloc(1, sizeof(*s));
-	void *streams = realloc(ev->streams, (ev->stream_count + 1) * sizeof(*ev->streams));
+	void *streams = ev->streams;
+	/* The array is full where the count is zero or a power of two: it doubles. */
+	if (!(ev->stream_count & (ev->stream_count - 1))) {
+		size_t space = ev->stream_count ? 2 * (size_t)ev->stream_count : 1;
+		streams = realloc(ev->streams, space * sizeof(*ev->streams));
+	}
 	if (streams) {
 		ev->streams = streams;
 	}

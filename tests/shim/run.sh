@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim run`: as if it were not there, and what it says at the end.
-#   run.sh SOMASHIM ALLOC_LOOP CONSUMERS PLUGIN STATIC SIM
+#   run.sh SOMASHIM ALLOC_LOOP ROUTES PLUGIN STATIC SIM
 set -u
-somashim=$1 app=$2 consumers=$3 plugin=$4 static=$5 sim=$6
+somashim=$1 app=$2 routes=$3 plugin=$4 static=$5 sim=$6
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-run-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=6.4 SOMASHIM_STATS=0 TMPDIR=$dir
@@ -24,10 +24,10 @@ says() {
 
 says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
 says 0 'used in 2 processes;' sh -c "'$app' 3; '$app' 3"
-says 0 '[0-9]* by dlsym()' "$consumers" handle "$plugin"
-says 0 '[0-9]* by dlsym()' "$consumers" dlvsym "$plugin"
-says 0 '4 by hipGetProcAddress()' "$consumers" proc "$plugin"
-says 0 '[0-9]* bound past the preload, turned round' "$consumers" deepbind "$plugin"
+says 0 '[0-9]* by dlsym()' "$routes" handle "$plugin"
+says 0 '[0-9]* by dlsym()' "$routes" dlvsym "$plugin"
+says 0 '4 by hipGetProcAddress()' "$routes" proc "$plugin"
+says 0 '[0-9]* bound past the preload, turned round' "$routes" deepbind "$plugin"
 SOMASHIM_API_TABLE=1 LD_LIBRARY_PATH=$sim/amd:$sim says 0 "1 by the runtime's API table" "$app" 3
 # What happens in another link namespace is not seen, so it is not denied either.
 says 0 'not used: no call into HIP of .*true reached the library (none .* namespace' /bin/true

@@ -41,7 +41,7 @@ static inline bool holds(const char *p, int value, size_t size, hipStream_t s)
 	return true;
 }
 
-/* known_long.c */
+/* known_problems_long.c */
 void a_million(void);
 void particles(void);
 void fragmentation(void);

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "known.h"
+#include "known_problems.h"
 
 hipMemPool_t pool;
 

@@ -2,7 +2,7 @@
 /* Known problems that show only after many rounds. */
 #include <unistd.h>
 
-#include "known.h"
+#include "known_problems.h"
 
 static size_t resident(void)
 {
