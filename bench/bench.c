@@ -6,8 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include <uthash.h>
+
 #include "bench/bench.h"
-#include "cli/log.h"
+#include "cli/readers/rmm_csv.h"
 
 void die(const char *format, ...)
 {
@@ -56,9 +58,11 @@ void *symbol(const char *name)
 
 /* ---- logs --------------------------------------------------------------- */
 
+/* A block that is live at this point of the log, found by its pointer. */
 struct live {
 	uint64_t pointer;
 	uint32_t slot;
+	UT_hash_handle hh;
 };
 
 static void add(struct trace *t, size_t *cap, uint32_t slot, uint64_t size)
@@ -74,61 +78,78 @@ static void add(struct trace *t, size_t *cap, uint32_t slot, uint64_t size)
 	t->pairs += size == 0;
 }
 
+/* Ends the life of `l`: its slot is the next that is handed out. */
+static void end_life(struct trace *t, size_t *cap, struct live **live, struct live *l,
+		     uint32_t *spare, size_t *spares)
+{
+	add(t, cap, l->slot, 0);
+	spare[(*spares)++] = l->slot;
+	HASH_DEL(*live, l);
+	free(l);
+}
+
 struct trace *trace_open(const char *path)
 {
 	struct trace *t = calloc(1, sizeof(*t));
-	struct live *live = NULL;
-	struct ss_log_entry e;
-	size_t cap = 0, n = 0, max = 0;
+	struct live *live = NULL, *l, *next;
+	uint32_t *spare = NULL;
+	struct ss_rmm_entry e;
+	size_t cap = 0, spares = 0;
 	struct ss_input in;
-	struct ss_log *log = NULL;
+	struct ss_rmm_reader *log = NULL;
 	char err[256];
 	int more;
 
 	if (ss_input_open(&in, path, err, sizeof(err)))
-		log = ss_log_open(&in, err, sizeof(err));
+		log = ss_rmm_open(&in, err, sizeof(err));
 	if (!t || !log)
 		die("%s: %s", path, err);
-	/* live[0..n) is in use, the slots behind it are spare. */
-	while ((more = ss_log_next(log, &e, err, sizeof(err))) > 0) {
-		size_t i;
-
-		for (i = n; i-- > 0 && live[i].pointer != e.pointer;)
-			;
+	while ((more = ss_rmm_next(log, &e, err, sizeof(err))) > 0) {
 		if (e.is_free) {
-			struct live gone;
-
-			if (i == (size_t)-1)
-				continue; /* allocated before the log began */
-			gone = live[i];
-			add(t, &cap, gone.slot, 0);
-			live[i] = live[--n];
-			live[n] = gone;
+			HASH_FIND(hh, live, &e.pointer, sizeof(e.pointer), l);
+			if (l) /* else it was allocated before the log began */
+				end_life(t, &cap, &live, l, spare, &spares);
 			continue;
 		}
 		if (!e.size)
 			continue;
-		if (n == max) {
-			max = max ? max * 2 : 256;
-			live = realloc(live, max * sizeof(*live));
-			if (!live)
-				die("out of memory");
-			for (size_t k = n; k < max; k++)
-				live[k].slot = (uint32_t)k;
+		l = calloc(1, sizeof(*l));
+		if (!spares) {
+			spare = realloc(spare, (t->slots + 1) * sizeof(*spare));
+			if (spare)
+				spare[spares++] = t->slots++;
 		}
-		live[n].pointer = e.pointer;
-		add(t, &cap, live[n++].slot, e.size);
-		if (n > t->slots)
-			t->slots = (uint32_t)n;
+		if (!l || !spares)
+			die("out of memory");
+		l->pointer = e.pointer;
+		l->slot = spare[--spares];
+		HASH_ADD(hh, live, pointer, sizeof(l->pointer), l);
+		add(t, &cap, l->slot, e.size);
 	}
 	if (more < 0)
 		die("%s: %s", path, err);
-	while (n > 0)
-		add(t, &cap, live[--n].slot, 0);
-	ss_log_close(log);
+	HASH_ITER(hh, live, l, next)
+		end_life(t, &cap, &live, l, spare, &spares);
+	ss_rmm_close(log);
 	ss_input_close(&in);
-	free(live);
+	free(spare);
 	if (!t->pairs)
 		die("%s: no allocations", path);
 	return t;
+}
+
+uint64_t trace_peak(const struct trace *t)
+{
+	uint64_t *size = calloc(t->slots, sizeof(*size)), used = 0, peak = 0;
+
+	if (!size)
+		die("out of memory");
+	for (const struct op *o = t->op; o < t->op + t->count; o++) {
+		used += o->size - size[o->slot];
+		size[o->slot] = o->size;
+		if (used > peak)
+			peak = used;
+	}
+	free(size);
+	return peak;
 }

@@ -36,6 +36,8 @@ struct trace {
 };
 /* An RMM log, plain or .xz. Never returns NULL. */
 struct trace *trace_open(const char *path);
+/* The most bytes that are live at once. */
+uint64_t trace_peak(const struct trace *t);
 
 /* A symbol of the process, such as somasim_call_count; NULL if there is none. */
 void *symbol(const char *name);

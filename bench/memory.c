@@ -8,7 +8,7 @@
 
 #include "bench/bench.h"
 #include "core/core.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define BLOCKS 1000000
 

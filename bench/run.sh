@@ -22,11 +22,16 @@ if [ ${#traces[@]} = 0 ]; then
 	for f in "$here"/../../shared/traces/*.csv.xz; do [ -f "$f" ] && traces+=("$f"); done
 fi
 if [ ${#traces[@]} = 0 ]; then
-	"$build/cli/somashim" generate training >"$tmp/training.csv" || exit 2
-	traces=("$tmp/training.csv")
+	# Without recordings: generated logs that fit the device, the small one 32 times at once.
+	for log in training:0.2 serving:0.2 serving-small:0.02; do
+		kind=${log%%[:-]*}
+		"$build/cli/somashim" generate --scale "${log#*:}" -o "$tmp/${log%:*}.csv" "$kind" ||
+			exit 2
+		traces+=("$tmp/${log%:*}.csv")
+	done
 fi
 small=$(ls -S -r "${traces[@]}" | head -1)
-for f in "${traces[@]}"; do case $f in *infer*) small=$f ;; esac done
+for f in "${traces[@]}"; do case $f in *infer* | *-small*) small=$f ;; esac done
 
 # No delays: the device costs what it must and nothing at random.
 export SOMASIM_QUIET=1 SOMASIM_SEED=1 SOMASIM_DELAY_US=0 LD_LIBRARY_PATH=$build/sim
@@ -63,7 +68,7 @@ callgrind() {
 
 # ---- pairs ----
 for t in "${traces[@]}"; do
-	name=$(basename "$t" .csv.xz)
+	name=$(basename "$t" .xz) name=${name%.csv}
 	shim "$build/bench/bench_pair" "$t" async >"$tmp/pair"
 	row "pair $name" "$(div "$(val ours "$tmp/pair")" "$(val mimalloc "$tmp/pair")")" "<= 2.0" \
 		"mimalloc $(val mimalloc "$tmp/pair") ns, ours $(val ours "$tmp/pair") ns"
@@ -75,7 +80,8 @@ pair_ir() { # WHICH
 	callgrind "$preload" 0 "$build/bench/bench_pair" "$small" "$1" 16
 }
 mi=$(pair_ir mimalloc)
-row "pair, instructions ($(basename "$small" .csv.xz))" "$(pair_ir async)" "<= 250" "mimalloc $mi"
+name=$(basename "$small" .xz) name=${name%.csv}
+row "pair, instructions ($name)" "$(pair_ir async)" "<= 250" "mimalloc $mi"
 row "hipMalloc pair, instructions" "$(pair_ir classic)" "<= 400" "mimalloc $mi"
 row "hipMalloc pair under never, instructions" "$(SOMASHIM_FREE_SYNC=never pair_ir classic)" - \
 	"mimalloc $mi"

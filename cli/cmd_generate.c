@@ -1,121 +1,101 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim generate KIND`: writes a log; the same seed writes the same log. */
+/* `somashim generate KIND`: writes an allocation log; the same seed writes the same log. */
 #include <errno.h>
-#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/generate.h"
+#include "cli/writers/rmm_csv.h"
+#include "cli/writers/workloads.h"
 
-uint64_t ss_gen_random(struct ss_gen *g, uint64_t below) {
-	uint64_t x = g->random += 0x9e3779b97f4a7c15u;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return (x ^ x >> 31) % (below ? below : 1);
-}
+#define MAX_KINDS 32
 
-static double uniform(struct ss_gen *g) {
-	return ((double)ss_gen_random(g, 1ull << 53) + 0.5) / (double)(1ull << 53);
-}
+struct arguments {
+	struct ss_gen gen;
+	const struct ss_workload *kind;
+	const char *path;
+};
 
-double ss_gen_exponential(struct ss_gen *g, double mean) {
-	return -mean * log(uniform(g));
-}
+static const struct argp_option options[] = {
+	{ "seed", 's', "N", 0, "Seed of the random numbers; the same seed writes the same log", 0 },
+	{ "rounds", 'r', "N", 0, "Length of the log; 0 = the default of the kind", 0 },
+	{ "scale", 'x', "X", 0, "Multiply every size by X, which is in (0, 1000]", 0 },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0 },
+	{ 0 },
+};
 
-uint64_t ss_gen_log_uniform(struct ss_gen *g, uint64_t from, uint64_t to) {
-	return (uint64_t)((double)from * pow((double)to / (double)from, uniform(g)));
-}
-
-void ss_gen_pass(struct ss_gen *g, double us) {
-	g->time_us += (uint64_t)us;
-}
-
-static void line(struct ss_gen *g, unsigned thread, uint64_t stream, const char *action,
-		const struct ss_gen_block *b) {
-	g->time_us += 1 + ss_gen_random(g, 4);
-	uint64_t s = g->time_us / 1000000 % 86400;
-	fprintf(g->out, "%u,%02u:%02u:%02u.%06u,%s,0x%llx,%llu,0x%llx\n", thread,
-		(unsigned)(s / 3600), (unsigned)(s / 60 % 60), (unsigned)(s % 60),
-		(unsigned)(g->time_us % 1000000), action, (unsigned long long)b->pointer,
-		(unsigned long long)b->size, (unsigned long long)stream);
-}
-
-struct ss_gen_block ss_gen_alloc(struct ss_gen *g, unsigned thread, uint64_t stream,
-		uint64_t size) {
-	size = (uint64_t)((double)size * g->scale);
-	struct ss_gen_block b = { g->next_pointer, size ? size : 1 };
-	g->next_pointer += 512;
-	line(g, thread, stream, "allocate", &b);
-	return b;
-}
-
-void ss_gen_free(struct ss_gen *g, unsigned thread, uint64_t stream, struct ss_gen_block *b) {
-	if (b->pointer) {
-		line(g, thread, stream, "free", b);
-		b->pointer = 0;
+static const struct ss_workload *kind_find(const char *name) {
+	for (size_t k = 0; k < ss_workload_count; k++) {
+		if (strcmp(ss_workloads[k].name, name) == 0) {
+			return &ss_workloads[k];
+		}
 	}
+	return NULL;
 }
 
-static int usage(FILE *out) {
-	fputs("usage: somashim generate [--seed N] [--rounds N] [--scale X] [-o FILE] KIND\n"
-		"  --seed N    the same seed writes the same log\n"
-		"  --rounds N  its length; 0 = as the kind has it\n"
-		"  --scale X   multiplies the sizes\n"
-		"  -o FILE     where it goes, instead of stdout\n"
-		"kinds:\n", out);
-	for (size_t i = 0; i < ss_gen_kind_count; i++) {
-		fprintf(out, "  %-12s %s\n", ss_gen_kinds[i].name, ss_gen_kinds[i].help);
+static error_t parse(int key, char *arg, struct argp_state *state) {
+	struct arguments *a = state->input;
+	char *end;
+
+	switch (key) {
+	case 's':
+		a->gen.random = ss_arguments_number(state, "--seed", arg, UINT64_MAX) * 1000003 + 1;
+		return 0;
+	case 'r':
+		a->gen.rounds = (unsigned)ss_arguments_number(state, "--rounds", arg, 1 << 24);
+		return 0;
+	case 'x':
+		a->gen.scale = strtod(arg, &end);
+		if (*end || end == arg || !(a->gen.scale > 0 && a->gen.scale <= 1000)) {
+			argp_error(state, "--scale: '%s' is not in (0, 1000]", arg);
+		}
+		return 0;
+	case 'o':
+		a->path = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->kind) {
+			argp_error(state, "one kind at a time, not '%s' too", arg);
+		}
+		a->kind = kind_find(arg);
+		if (!a->kind) {
+			argp_error(state, "there is no kind '%s'", arg);
+		}
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	return out == stderr ? 2 : 0;
 }
 
 int ss_cmd_generate(int argc, char **argv) {
-	struct ss_gen g = { .out = stdout, .random = 1, .next_pointer = 0x7f0000000000,
-		.scale = 1 };
-	const char *path = NULL, *kind = NULL, *v;
+	struct argp_option kinds[MAX_KINDS] = { { .doc = "Kinds:" } };
+	const struct argp list = { .options = kinds };
+	const struct argp_child children[] = { ss_arguments_common[0], { .argp = &list }, { 0 } };
+	const struct argp argp = {
+		.options = options, .parser = parse, .children = children, .args_doc = "KIND",
+		.doc = "Writes a realistic allocation log in RMM's CSV format.",
+	};
+	struct arguments a = { .gen = { .out = stdout, .random = 1, .scale = 1,
+		.next_pointer = 0x7f0000000000 } };
 
-	for (int i = 1; i < argc; i++) {
-		if ((v = ss_cli_value(argc, argv, &i, "--seed"))) {
-			g.random = ss_cli_number("--seed", v, UINT64_MAX) * 1000003 + 1;
-		} else if ((v = ss_cli_value(argc, argv, &i, "--rounds"))) {
-			g.rounds = (unsigned)ss_cli_number("--rounds", v, 1 << 24);
-		} else if ((v = ss_cli_value(argc, argv, &i, "--scale"))) {
-			char *end;
-			g.scale = strtod(v, &end);
-			if (*end || end == v || !(g.scale > 0 && g.scale <= 1000)) {
-				return ss_cli_error("--scale: '%s' is not in (0, 1000]", v);
-			}
-		} else if ((v = ss_cli_value(argc, argv, &i, "-o"))) {
-			path = v;
-		} else if (ss_cli_help(argv[i])) {
-			return usage(stdout);
-		} else if (argv[i][0] == '-') {
-			return ss_cli_error("generate: unknown option %s", argv[i]);
-		} else if (kind) {
-			return ss_cli_error("generate: one kind, not '%s' too", argv[i]);
-		} else {
-			kind = argv[i];
-		}
+	for (size_t k = 0; k < ss_workload_count && k + 2 < MAX_KINDS; k++) {
+		kinds[k + 1] = (struct argp_option){ .name = ss_workloads[k].name,
+			.flags = OPTION_DOC, .doc = ss_workloads[k].help };
 	}
-	if (!kind) {
-		return usage(stderr);
+	ss_arguments_parse(&argp, argc, argv, 0, &a);
+	if (a.path && !(a.gen.out = fopen(a.path, "w"))) {
+		return ss_cli_error("generate: %s: %s", a.path, strerror(errno));
 	}
-	size_t k = 0;
-	while (k < ss_gen_kind_count && strcmp(ss_gen_kinds[k].name, kind) != 0) {
-		k++;
-	}
-	if (k == ss_gen_kind_count) {
-		ss_cli_error("generate: there is no kind '%s'", kind);
-		return usage(stderr);
-	}
-	if (path && !(g.out = fopen(path, "w"))) {
-		return ss_cli_error("generate: %s: %s", path, strerror(errno));
-	}
-	g.rounds = g.rounds ? g.rounds : ss_gen_kinds[k].rounds;
-	fputs("Thread,Time,Action,Pointer,Size,Stream\n", g.out);
-	ss_gen_kinds[k].run(&g);
-	bool ok = !ferror(g.out);
-	ok = (path ? fclose(g.out) : fflush(g.out)) == 0 && ok;
+	a.gen.rounds = a.gen.rounds ? a.gen.rounds : a.kind->rounds;
+	ss_rmm_write_header(a.gen.out);
+	a.kind->run(&a.gen);
+	bool ok = !ferror(a.gen.out);
+	ok = (a.path ? fclose(a.gen.out) : fflush(a.gen.out)) == 0 && ok;
 	return ok ? 0 : ss_cli_error("generate: cannot write: %s", strerror(errno));
 }

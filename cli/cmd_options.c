@@ -1,20 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim options`: the table of core/options.c, as text or for the README. */
-#include <string.h>
-
+/* `somashim options`: the table of core/base/options.c as text, as Markdown, or as JSON. */
+#include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/writers/json.h"
 #include "core/base/options.h"
 
-int ss_cmd_options(int argc, char **argv) {
-	bool markdown = argc == 2 && strcmp(argv[1], "--markdown") == 0;
+enum format { TEXT, MARKDOWN, JSON };
 
-	if (argc > 1 && !markdown) {
-		bool help = ss_cli_help(argv[1]);
-		fputs("usage: somashim options [--markdown]\n"
-			"  lists every environment variable\n"
-			"  --markdown  as the table of the README\n", help ? stdout : stderr);
-		return help ? 0 : 2;
+static const struct argp_option options[] = {
+	{ "markdown", 'm', NULL, 0, "Print the table of the README", 0 },
+	{ "json", 'j', NULL, 0, "Print an array with one object per variable", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+	enum format *format = state->input;
+
+	switch (key) {
+	case 'm': *format = MARKDOWN; return 0;
+	case 'j': *format = JSON; return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
-	ss_options_print(stdout, markdown);
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse, .children = ss_arguments_common,
+	.doc = "Lists every environment variable that somashim reads.",
+};
+
+static json_t *table(void) {
+	struct ss_option_row row;
+	json_t *all = json_array();
+
+	for (size_t i = 0; ss_options_row(i, &row); i++) {
+		json_t *object = json_pack("{s:s+, s:s, s:s?, s:s}", "name", "SOMASHIM_", row.name,
+			"values", row.values, "default", row.def[0] ? row.def : NULL,
+			"meaning", row.help);
+		json_array_append_new(all, object);
+	}
+	return all;
+}
+
+int ss_cmd_options(int argc, char **argv) {
+	enum format format = TEXT;
+
+	ss_arguments_parse(&argp, argc, argv, 0, &format);
+	if (format == JSON) {
+		return ss_json_print(table());
+	}
+	ss_options_print(stdout, format == MARKDOWN);
 	return 0;
 }

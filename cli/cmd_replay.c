@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim replay LOG`: what the pools would make of a program, without a GPU. */
-#include <stdlib.h>
+/* `somashim replay LOG`: what the pools would do for a program, without a GPU. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/replay.h"
+#include "cli/tuning.h"
+#include "cli/writers/json.h"
 #include "core/base/options.h"
 
 #define GIB (1ull << 30)
+#define MIN_VRAM (64 * GIB)
+#define PROGRESS_EVENTS 200000 /* logs this long get a progress bar */
 
-struct args {
+struct arguments {
 	const char *path;
 	struct ss_options options;
 	struct ss_replay_config config;
@@ -17,32 +23,45 @@ struct args {
 	bool json, try, advise;
 };
 
-double ss_ratio(uint64_t a, uint64_t b) {
-	return b ? (double)a / (double)b : 0;
-}
+enum { BACKING = 256, SET, CLASSIC, LAG, VRAM, DEVICE, TRY, ADVISE, JSON };
 
-double ss_calls_per_100(const struct ss_replay_result *r) {
-	return 100 * ss_ratio(r->driver_calls_after, r->allocations_after);
-}
+static const struct argp_option options[] = {
+	{ "backing", BACKING, "hip|hsa|vmm", 0, "Where memory comes from (default: auto)", 0 },
+	{ "set", SET, "NAME=VALUE", 0, "Set any SOMASHIM_ variable, named without the prefix", 0 },
+	{ "classic", CLASSIC, NULL, 0, "Replay as hipMalloc and hipFree", 0 },
+	{ "lag", LAG, "N", 0, "The device is N commands behind (default: always idle)", 0 },
+	{ "vram", VRAM, "SIZE", 0,
+	  "Device memory (default: twice the peak, and at least 64G)", 0 },
+	{ "device", DEVICE, "N", 0, "Which device of a memory snapshot", 0 },
+	{ "try", TRY, NULL, 0, "Compare what each option would change", 0 },
+	{ "advise", ADVISE, NULL, 0, "Print the best option as a line to export", 0 },
+	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
+	{ 0 },
+};
 
-static void print_json(const struct ss_events *ev, const struct ss_replay_result *r) {
-	printf("{\"reserved_peak\": %llu, \"used_peak\": %llu, \"ratio\": %.4f, "
-		"\"allocations\": %llu, \"frees\": %llu, \"failed\": %llu, \"hits\": %llu, "
-		"\"hit_rate\": %.4f, \"driver_calls\": %llu, \"driver_calls_after_peak\": %llu, "
-		"\"allocations_after_peak\": %llu, \"driver_calls_per_100_after_peak\": %.2f, "
-		"\"set_access\": %llu, \"fences\": %llu, \"remaps\": %llu, "
-		"\"released_bytes\": %llu, \"host_bytes\": %llu, \"streams\": %u, "
-		"\"unknown_frees\": %llu, \"seconds\": %.3f}\n",
-		(unsigned long long)r->reserved_peak, (unsigned long long)r->used_peak,
-		ss_ratio(r->reserved_peak, r->used_peak), (unsigned long long)r->allocations,
-		(unsigned long long)r->frees, (unsigned long long)r->failed,
-		(unsigned long long)r->hits, ss_ratio(r->hits, r->allocations),
-		(unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
-		(unsigned long long)r->allocations_after, ss_calls_per_100(r),
-		(unsigned long long)r->set_access, (unsigned long long)r->fences,
-		(unsigned long long)r->remaps, (unsigned long long)r->released,
-		(unsigned long long)r->host_bytes, ev->stream_count,
-		(unsigned long long)ev->unknown_frees, r->seconds);
+static int print_json(const struct ss_events *ev, const struct ss_replay_result *r) {
+	return ss_json_print(json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
+		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"reserved_peak", (json_int_t)r->reserved_peak,
+		"used_peak", (json_int_t)r->used_peak,
+		"ratio", ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)),
+		"allocations", (json_int_t)r->allocations,
+		"frees", (json_int_t)r->frees,
+		"failed", (json_int_t)r->failed,
+		"hits", (json_int_t)r->hits,
+		"hit_rate", ss_json_rounded(ss_ratio(r->hits, r->allocations)),
+		"driver_calls", (json_int_t)r->driver_calls,
+		"driver_calls_after_peak", (json_int_t)r->driver_calls_after,
+		"allocations_after_peak", (json_int_t)r->allocations_after,
+		"driver_calls_per_100_after_peak", ss_json_rounded(ss_calls_per_100(r)),
+		"set_access", (json_int_t)r->set_access,
+		"fences", (json_int_t)r->fences,
+		"remaps", (json_int_t)r->remaps,
+		"released_bytes", (json_int_t)r->released,
+		"host_bytes", (json_int_t)r->host_bytes,
+		"streams", (json_int_t)ev->stream_count,
+		"unknown_frees", (json_int_t)ev->unknown_frees,
+		"seconds", ss_json_rounded(r->seconds)));
 }
 
 static void print_text(const struct ss_events *ev, const struct ss_replay_result *r) {
@@ -69,128 +88,103 @@ static void print_text(const struct ss_events *ev, const struct ss_replay_result
 	}
 }
 
-/* The exit status of one replay, which is said if it is none. */
-static int play(const struct args *a, const struct ss_events *ev, struct ss_replay_result *r) {
+/* Returns the exit status. */
+static int replay_once(const struct arguments *a, const struct ss_events *ev) {
+	struct ss_replay_result r;
 	char err[256];
 
-	if (!ss_replay(ev, &a->config, r, err, sizeof(err))) {
+	if (!ss_replay(ev, &a->config, &r, err, sizeof(err))) {
 		ss_cli_error("replay: %s: %s", a->path, err);
-		return r->refused ? 2 : 1;
+		return r.refused ? SS_EXIT_USAGE : 1;
 	}
-	if (r->failed) {
+	if (r.failed) {
 		ss_cli_error("replay: %s: out of memory: %llu of %llu allocations failed", a->path,
-			(unsigned long long)r->failed, (unsigned long long)r->allocations);
+			(unsigned long long)r.failed, (unsigned long long)r.allocations);
 	}
+	if (a->json) {
+		return print_json(ev, &r);
+	}
+	print_text(ev, &r);
 	return 0;
 }
 
-static int usage(FILE *out) {
-	fputs("usage: somashim replay [OPTIONS] LOG\n"
-		"  LOG is an RMM CSV or a PyTorch memory snapshot, as it is or packed by gzip,\n"
-		"  xz or zstd; - is standard input\n"
-		"  --backing hip|hsa|vmm   where memory comes from (default: auto)\n"
-		"  --set NAME=VALUE        any option, without its SOMASHIM_\n"
-		"  --classic               as hipMalloc and hipFree\n"
-		"  --lag N                 the device is N commands behind (default: idle)\n"
-		"  --vram SIZE             of the device (default: twice the peak, 64G at least)\n"
-		"  --device N              of a snapshot\n"
-		"  --try                   what each option would change\n"
-		"  --advise                which option is best, as a line to export\n"
-		"  --json                  one object\n", out);
-	return out == stderr ? 2 : 0;
-}
-
-static bool set_option(struct ss_options *options, const char *text) {
+static void set_option(struct ss_options *opt, const char *text, struct argp_state *state) {
 	char name[64];
 	const char *value = strchr(text, '=');
 
 	if (!value || (size_t)(value - text) >= sizeof(name)) {
-		ss_cli_error("replay: --set wants NAME=VALUE, not %s", text);
-		return false;
+		argp_error(state, "--set wants NAME=VALUE, not %s", text);
+		return;
 	}
 	memcpy(name, text, (size_t)(value - text));
 	name[value - text] = '\0';
 	const char *bare = strncasecmp(name, "SOMASHIM_", 9) == 0 ? name + 9 : name;
-	if (strlen(value + 1) >= sizeof(options->log)) {
-		ss_cli_error("replay: --set %s: the value is too long, %zu characters at most", name,
-			sizeof(options->log) - 1);
-		return false;
+	if (strlen(value + 1) >= sizeof(opt->log)) {
+		argp_error(state, "--set %s: the value is too long, %zu characters at most", name,
+			sizeof(opt->log) - 1);
 	}
-	if (!ss_options_set(options, bare, value + 1)) {
-		ss_cli_error("replay: --set %s: no such option, or not a value of it; "
-			"`somashim options` lists them", text);
-		return false;
+	if (!ss_options_set(opt, bare, value + 1)) {
+		argp_error(state, "--set %s: no such option, or not a value of it; "
+			"`somashim options' lists them", text);
 	}
-	return true;
 }
 
-static bool parse(int argc, char **argv, struct args *a) {
-	bool options = true;
-	const char *v;
+static error_t parse(int key, char *arg, struct argp_state *state) {
+	struct arguments *a = state->input;
 
-	for (int i = 1; i < argc; i++) {
-		if (!options || argv[i][0] != '-' || strcmp(argv[i], "-") == 0) {
-			if (a->path) {
-				ss_cli_error("replay: one log, not %s too", argv[i]);
-				return false;
-			}
-			a->path = argv[i];
-		} else if (strcmp(argv[i], "--") == 0) {
-			options = false;
-		} else if ((v = ss_cli_value(argc, argv, &i, "--backing"))) {
-			if (!ss_options_set(&a->options, "BACKING", v)) {
-				ss_cli_error("replay: there is no backing %s", v);
-				return false;
-			}
-		} else if ((v = ss_cli_value(argc, argv, &i, "--set"))) {
-			if (!set_option(&a->options, v)) {
-				return false;
-			}
-		} else if ((v = ss_cli_value(argc, argv, &i, "--lag"))) {
-			a->config.lag = ss_cli_number("--lag", v, 1 << 24);
-		} else if ((v = ss_cli_value(argc, argv, &i, "--vram"))) {
-			a->config.vram = ss_cli_number("--vram", v, 8ull << 40);
-		} else if ((v = ss_cli_value(argc, argv, &i, "--device"))) {
-			a->device = (int)ss_cli_number("--device", v, 1024);
-		} else if (strcmp(argv[i], "--classic") == 0) {
-			a->config.classic = true;
-		} else if (strcmp(argv[i], "--try") == 0) {
-			a->try = true;
-		} else if (strcmp(argv[i], "--advise") == 0) {
-			a->advise = true;
-		} else if (strcmp(argv[i], "--json") == 0) {
-			a->json = true;
-		} else if (ss_cli_help(argv[i])) {
-			exit(usage(stdout));
-		} else {
-			ss_cli_error("replay: unknown option %s", argv[i]);
-			return false;
+	switch (key) {
+	case BACKING:
+		if (!ss_options_set(&a->options, "BACKING", arg)) {
+			argp_error(state, "there is no backing %s", arg);
 		}
+		return 0;
+	case SET: set_option(&a->options, arg, state); return 0;
+	case CLASSIC: a->config.classic = true; return 0;
+	case LAG: a->config.lag = ss_arguments_number(state, "--lag", arg, 1 << 24); return 0;
+	case VRAM:
+		a->config.vram = ss_arguments_number(state, "--vram", arg, 8ull << 40);
+		return 0;
+	case DEVICE:
+		a->device = (int)ss_arguments_number(state, "--device", arg, 1024);
+		return 0;
+	case TRY: a->try = true; return 0;
+	case ADVISE: a->advise = true; return 0;
+	case JSON: a->json = true; return 0;
+	case ARGP_KEY_ARG:
+		if (a->path) {
+			argp_error(state, "one log at a time, not %s too", arg);
+		}
+		a->path = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_usage(state);
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (a->json && (a->try || a->advise)) {
+			argp_error(state, "--json prints one replay, --try and --advise compare many");
+		}
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	if (!a->path) {
-		usage(stderr);
-		return false;
-	}
-	if (a->json && (a->try || a->advise)) {
-		ss_cli_error("replay: --json prints one run, --try and --advise compare many");
-		return false;
-	}
-	return true;
 }
+
+static const struct argp argp = {
+	.options = options, .parser = parse, .children = ss_arguments_common, .args_doc = "LOG",
+	.doc = "Runs an allocation log on the pools, over a device that exists as bookkeeping only.\v"
+		"LOG is an RMM CSV or a PyTorch memory snapshot, plain or compressed by gzip, xz "
+		"or zstd; - is standard input.",
+};
 
 int ss_cmd_replay(int argc, char **argv) {
-	struct ss_replay_result result;
-	struct args a = { .device = -1 };
+	struct arguments a = { .device = -1 };
 	struct ss_events ev;
 	char err[512];
-	int status = 0;
 
 	ss_options_read(&a.options, environ, stderr);
-	/* What a program writes is no place for what is only played. */
+	/* A replay must not write into the files that the environment names for programs. */
 	a.options.journal[0] = a.options.log[0] = a.options.report[0] = '\0';
-	if (!parse(argc, argv, &a)) {
-		return 2;
-	}
+	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err))) {
 		return ss_cli_error("replay: %s: %s", a.path, err);
 	}
@@ -199,18 +193,12 @@ int ss_cmd_replay(int argc, char **argv) {
 	}
 	if (!a.config.vram) {
 		a.config.vram = (2 * ev.peak + GIB - 1) / GIB * GIB;
-		a.config.vram = a.config.vram < 64 * GIB ? 64 * GIB : a.config.vram;
+		a.config.vram = a.config.vram < MIN_VRAM ? MIN_VRAM : a.config.vram;
 	}
-	a.config.progress = ev.count > 200000 && isatty(STDERR_FILENO);
+	a.config.progress = ev.count > PROGRESS_EVENTS && isatty(STDERR_FILENO);
 	a.config.options = &a.options;
-	if (a.try || a.advise) {
-		status = ss_try(a.path, &ev, &a.config, a.try, a.advise);
-	} else {
-		status = play(&a, &ev, &result);
-		if (status == 0) {
-			(a.json ? print_json : print_text)(&ev, &result);
-		}
-	}
+	int status = a.try || a.advise ? ss_tuning(a.path, &ev, &a.config, a.try, a.advise) :
+		replay_once(&a, &ev);
 	ss_events_finish(&ev);
 	return status;
 }

@@ -1,114 +1,104 @@
 /* SPDX-License-Identifier: MIT */
 /* `somashim`: picks the subcommand; each has a file of its own. */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
-#include "core/base/options.h"
 
-static const struct {
+static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *args, *help;
+	const char *help;
 } commands[] = {
-	{ "run", ss_cmd_run, "[--quiet] [--] PROGRAM [ARGS]",
-	  "start a program with the preload in place" },
-	{ "replay", ss_cmd_replay, "[OPTIONS] LOG",
-	  "run an allocation log on the pools, without a device" },
-	{ "generate", ss_cmd_generate, "[OPTIONS] KIND",
-	  "write a realistic allocation log" },
-	{ "doctor", ss_cmd_doctor, "[--json]",
+	{ "run", ss_cmd_run, "start a program under somashim" },
+	{ "replay", ss_cmd_replay, "run an allocation log on the pools, without a device" },
+	{ "generate", ss_cmd_generate, "write a realistic allocation log" },
+	{ "doctor", ss_cmd_doctor,
 	  "try what works here: runtime, devices, backings, known defects" },
-	{ "options", ss_cmd_options, "[--markdown]",
-	  "list every environment variable" },
+	{ "options", ss_cmd_options, "list every environment variable" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-int ss_cli_error(const char *fmt, ...) {
-	va_list args;
+struct arguments {
+	const struct command *command;
+	bool help;      /* somashim help COMMAND */
+	int argc;       /* what the subcommand gets; argv[0] is its name */
+	char **argv;
+};
 
-	va_start(args, fmt);
-	fputs("somashim: ", stderr);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
-	va_end(args);
-	return 2;
-}
-
-const char *ss_cli_value(int argc, char **argv, int *i, const char *name) {
-	size_t len = strlen(name);
-
-	if (strncmp(argv[*i], name, len) != 0) {
-		return NULL;
-	}
-	if (argv[*i][len] == '=') {
-		return argv[*i] + len + 1;
-	}
-	if (argv[*i][len] != '\0') {
-		return NULL;
-	}
-	if (*i + 1 >= argc) {
-		exit(ss_cli_error("%s needs a value", name));
-	}
-	return argv[++*i];
-}
-
-uint64_t ss_cli_number(const char *name, const char *text, uint64_t max) {
-	struct ss_amount a;
-
-	if (!ss_amount_parse(text, &a) || a.percent > 0 || a.bytes > max) {
-		exit(ss_cli_error("%s: '%s' is not a number up to %llu", name, text,
-			(unsigned long long)max));
-	}
-	return a.bytes;
-}
-
-bool ss_cli_help(const char *arg) {
-	return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
-}
-
-static int usage(FILE *out) {
-	fputs("usage:\n", out);
-	for (size_t i = 0; i < COMMANDS; i++) {
-		fprintf(out, "  somashim %s %s\n        %s\n", commands[i].name,
-			commands[i].args, commands[i].help);
-	}
-	fputs("  somashim COMMAND --help\n  somashim --version\n", out);
-	return out == stderr ? 2 : 0;
-}
-
-static int command(int argc, char **argv) {
-	if (argc < 2) {
-		return usage(stderr);
-	}
-	if (strcmp(argv[1], "--version") == 0) {
-		puts("somashim " SOMASHIM_VERSION);
-		return 0;
-	}
-	bool help = strcmp(argv[1], "help") == 0;
-	if (ss_cli_help(argv[1]) || (help && argc == 2)) {
-		return usage(stdout);
-	}
-	const char *name = help ? argv[2] : argv[1];
+static const struct command *command_find(const char *name) {
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (strcmp(name, commands[i].name) == 0) {
-			char option[] = "--help", *asked[] = { argv[1], option, NULL };
-			return help ? commands[i].run(2, asked) :
-				commands[i].run(argc - 1, argv + 1);
+			return &commands[i];
 		}
 	}
-	ss_cli_error("there is no command '%s'", name);
-	return usage(stderr);
+	return NULL;
 }
 
-/* What was asked for and could not be written is no success. */
-int main(int argc, char **argv) {
-	int status = command(argc, argv);
+static error_t parse(int key, char *arg, struct argp_state *state) {
+	struct arguments *a = state->input;
 
-	if (fflush(stdout) || ferror(stdout)) {
-		return ss_cli_error("cannot write: %s", strerror(errno));
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (!a->help && strcmp(arg, "help") == 0) {
+			a->help = true;
+			return 0;
+		}
+		a->command = command_find(arg);
+		if (!a->command) {
+			argp_error(state, "there is no command '%s'", arg);
+		}
+		a->argc = state->argc - state->next + 1;
+		a->argv = state->argv + state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->help && !a->command) {
+			argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		} else if (!a->command) {
+			argp_usage(state);
+		}
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	return status;
+}
+
+/* argp ends the process by itself, so this runs at exit. Output that was asked for and
+ * could not be written is a failure. */
+static void check_output(void) {
+	if (fflush(stdout) || ferror(stdout)) {
+		_exit(ss_cli_error("cannot write: %s", strerror(errno)));
+	}
+}
+
+int main(int argc, char **argv) {
+	struct argp_option list[COMMANDS + 2] = { { .doc = "Commands:" } };
+	struct arguments a = { 0 };
+	const struct argp argp = {
+		.options = list, .parser = parse, .children = ss_arguments_common,
+		.args_doc = "COMMAND [ARGUMENT...]",
+		.doc = "Serves the GPU memory of HIP programs from stream-ordered pools."
+			"\v`somashim COMMAND --help' says more about one command.",
+	};
+	char name[64], *help[] = { name, (char[]){ "--help" }, NULL };
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		list[i + 1] = (struct argp_option){ .name = commands[i].name,
+			.flags = OPTION_DOC, .doc = commands[i].help };
+	}
+	atexit(check_output);
+	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
+	snprintf(name, sizeof(name), "somashim %s", a.command->name);
+	if (a.help) {
+		return a.command->run(2, help);
+	}
+	a.argv[0] = name;
+	return a.command->run(a.argc, a.argv);
 }

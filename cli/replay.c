@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One replay of a log on the real core over the fake device. The core's word is
- * not taken for anything that matters: overlap, backing and alignment of every
- * block are checked here, and bytes are counted by the device.
+ * Runs a log on the real core over the fake device. It trusts the core with nothing that
+ * matters: it checks overlap, backing and alignment of every block itself, and takes the
+ * byte counts from the device.
  */
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cli/cli.h"
+#include "cli/replay.h"
 #include "core/core.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define ALIGNMENT 512
-#define CHECKS 16 /* times per log that all invariants are checked */
+#define CHECKS 16 /* how often per log the core checks its invariants */
 
 struct block {
 	uintptr_t from, to; /* [from, to); from = 0: not live */
@@ -29,14 +30,14 @@ struct run {
 	struct ss_timeline **timelines; /* per stream of the log */
 	struct block *blocks;
 	void *live;       /* tree of struct block by address */
-	uint32_t *behind; /* ring: streams of the last `lag` commands */
+	uint32_t *behind; /* ring buffer with the streams of the last `lag` commands */
 	uint64_t issued, reached;
 	uint64_t time_us;
 	char *err;
 	size_t err_size;
 };
 
-/* Equal means overlapping: inserting a block that touches a live one finds it. */
+/* Blocks that overlap compare as equal, so that tsearch() finds an overlap. */
 static int compare_blocks(const void *pa, const void *pb) {
 	const struct block *a = pa, *b = pb;
 	return a->to <= b->from ? -1 : a->from >= b->to ? 1 : 0;
@@ -58,7 +59,7 @@ static void reach_one(struct run *r) {
 	ss_fake_progress(r->fake, 0, native(r->ev->streams[s], s), 1);
 }
 
-/* When the core waits, time passes on the device too. */
+/* While the core waits, the device makes progress. */
 static void on_sleep(void *arg, unsigned ms) {
 	struct run *r = arg;
 	for (unsigned i = 0; i < 100 * (ms + 1) && r->reached < r->issued; i++) {
@@ -78,7 +79,7 @@ static void issue(struct run *r, uint32_t s) {
 }
 
 static void advance_clock(struct run *r, uint64_t time_us) {
-	/* Logs know the time of day only: a step back is midnight, or noise. */
+	/* A log has the time of day only. A large step back is midnight, a small one noise. */
 	if (time_us > r->time_us) {
 		ss_fake_advance_ms(r->fake, time_us / 1000 - r->time_us / 1000);
 	}
@@ -89,7 +90,7 @@ static void advance_clock(struct run *r, uint64_t time_us) {
 
 /* ---- events ------------------------------------------------------------- */
 
-static bool do_alloc(struct run *r, size_t at, struct ss_replay_result *out) {
+static bool replay_alloc(struct run *r, size_t at, struct ss_replay_result *out) {
 	const struct ss_event *e = &r->ev->list[at];
 	struct block *b = &r->blocks[e->block];
 	void *ptr = NULL;
@@ -118,7 +119,7 @@ static bool do_alloc(struct run *r, size_t at, struct ss_replay_result *out) {
 	return true;
 }
 
-static bool do_free(struct run *r, size_t at, struct ss_replay_result *out) {
+static bool replay_free(struct run *r, size_t at, struct ss_replay_result *out) {
 	const struct ss_event *e = &r->ev->list[at];
 	struct block *b = &r->blocks[e->block];
 	enum ss_status st;
@@ -147,7 +148,7 @@ static uint64_t driver_calls(struct ss_fake *fake) {
 		c.unmap;
 }
 
-static void draw(size_t at, size_t count, bool end) {
+static void draw_progress(size_t at, size_t count, bool end) {
 	int width = 40, done = (int)(at * (size_t)width / (count ? count : 1));
 	fprintf(stderr, "\r[%.*s%*s] %3d%%", done, "########################################",
 		width - done, "", (int)(100 * at / (count ? count : 1)));
@@ -156,7 +157,7 @@ static void draw(size_t at, size_t count, bool end) {
 	}
 }
 
-static bool events(struct run *r, struct ss_replay_result *out) {
+static bool replay_events(struct run *r, struct ss_replay_result *out) {
 	size_t count = r->ev->count, step = count / CHECKS + 1, tick = count / 200 + 1;
 	uint64_t calls_at_peak = 0, allocations_at_peak = 0;
 
@@ -164,7 +165,7 @@ static bool events(struct run *r, struct ss_replay_result *out) {
 		const struct ss_event *e = &r->ev->list[at];
 		advance_clock(r, e->time_us);
 		issue(r, e->stream);
-		if (!(e->is_free ? do_free : do_alloc)(r, at, out)) {
+		if (!(e->is_free ? replay_free : replay_alloc)(r, at, out)) {
 			return false;
 		}
 		if (at == r->ev->peak_at) {
@@ -179,7 +180,7 @@ static bool events(struct run *r, struct ss_replay_result *out) {
 			}
 		}
 		if (r->config->progress && at % tick == 0) {
-			draw(at, count, false);
+			draw_progress(at, count, false);
 		}
 	}
 	out->driver_calls = driver_calls(r->fake);
@@ -187,7 +188,6 @@ static bool events(struct run *r, struct ss_replay_result *out) {
 	out->allocations_after = out->allocations - allocations_at_peak;
 	out->set_access = ss_fake_counts(r->fake).set_access;
 	out->fences = ss_fake_counts(r->fake).fence_record;
-	out->end_reserved = ss_fake_reserved(r->fake, 0);
 	out->reserved_peak = ss_fake_reserved_high(r->fake, 0);
 	out->used_peak = r->ev->peak;
 	return true;
@@ -200,7 +200,7 @@ static void add_stats(const struct ss_pool_stats *s, void *arg) {
 	out->released += s->released_bytes;
 }
 
-static void ignore(void *node) {
+static void free_nothing(void *node) {
 }
 
 static bool start(struct run *r) {
@@ -239,6 +239,14 @@ static bool start(struct run *r) {
 	return true;
 }
 
+double ss_ratio(uint64_t a, uint64_t b) {
+	return b ? (double)a / (double)b : 0;
+}
+
+double ss_calls_per_100(const struct ss_replay_result *r) {
+	return 100 * ss_ratio(r->driver_calls_after, r->allocations_after);
+}
+
 bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config,
 		struct ss_replay_result *out, char *err, size_t err_size) {
 	struct run r = { .ev = ev, .config = config, .err = err, .err_size = err_size };
@@ -247,7 +255,7 @@ bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config
 	memset(out, 0, sizeof(*out));
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	out->refused = !start(&r);
-	bool ok = !out->refused && events(&r, out);
+	bool ok = !out->refused && replay_events(&r, out);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	out->seconds = (double)(to.tv_sec - from.tv_sec) +
 		(double)(to.tv_nsec - from.tv_nsec) / 1e9;
@@ -255,14 +263,14 @@ bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config
 		ss_stats(r.core, add_stats, out);
 	}
 	if (config->progress) {
-		draw(ev->count, ev->count, true);
+		draw_progress(ev->count, ev->count, true);
 	}
 	while (r.behind && r.reached < r.issued) {
 		reach_one(&r);
 	}
 	ss_core_destroy(r.core);
 	ss_fake_destroy(r.fake);
-	tdestroy(r.live, ignore);
+	tdestroy(r.live, free_nothing);
 	free(r.timelines);
 	free(r.blocks);
 	free(r.behind);

@@ -358,6 +358,9 @@ const char *ss_ladder_row(unsigned i, const char **cost);
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
 /* The table that SOMASHIM_STATS=1 prints. Safe at exit: calls no driver. */
 void ss_stats_print(struct ss_core *core, FILE *out);
+/* The sum over all pools, those that are destroyed too. The high marks are those of the pools
+ * added up, so they are upper bounds. Safe at exit: calls no driver. */
+void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out);
 /* Host bytes the core holds for its own bookkeeping. */
 uint64_t ss_host_bytes(const struct ss_core *core);
 /* Checks every invariant of heaps, queues and maps (tests). Returns NULL or the

@@ -97,16 +97,16 @@ run() {
 }
 
 limit=$((quick ? 120 : 1800))
-for name in capture corners exits failures forks freesync hits ipc order overlap peers pointers \
+for name in capture edge_arguments exits failures forks freesync hits ipc order overlap peers pointers \
 	pools threads stress; do
 	compile $name tests/shim/$name.c
 done
 compile alloc_loop tests/apps/alloc_loop.c
 compile replay_hip -I. tests/apps/replay_hip.c tests/apps/replay_log.c \
-	cli/events.c cli/input.c cli/log.c cli/pickle.c cli/snapshot.c
+	cli/readers/*.c
 
 run alloc_loop "" alloc_loop
-for name in capture corners exits failures forks freesync hits ipc order overlap peers pointers \
+for name in capture edge_arguments exits failures forks freesync hits ipc order overlap peers pointers \
 	pools threads; do
 	run $name "" $name
 done

@@ -20,9 +20,20 @@ build=${BUILD:-build}
 [ -f "$build/build.ninja" ] || meson setup "$build" >/dev/null
 ninja -C "$build" >/dev/null || ninja -C "$build"
 root=$(realpath "$build")
-app=$root/tests/apps/replay_hip
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+# The loader splits LD_PRELOAD at spaces and colons.
+case $root in *[[:space:]:]*)
+	ln -s "$root" "$tmp/build"
+	root=$tmp/build
+	;;
+esac
+case $root in *[[:space:]:]*)
+	echo "demo.sh: TMPDIR has a space or a colon too, at which LD_PRELOAD is split: $root" >&2
+	exit 2
+	;;
+esac
+app=$root/tests/apps/replay_hip
 
 if [ ${#logs[@]} = 0 ]; then
 	logs=(../shared/traces/*.csv.xz)

@@ -24,7 +24,8 @@ done
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DSOMASHIM_VERSION=\"mutant\" -O1"
-cc="$cc -fno-strict-aliasing -I."
+# The tests keep the mappings of the core: see tests/oracle/mappings.c.
+cc="$cc -fno-strict-aliasing -I. -D_FILE_OFFSET_BITS=64 -Wl,--wrap=mmap64,--wrap=munmap"
 # A copy, so that nothing changes under the run.
 cp -r core "$dir/core" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
 cd "$dir" || exit 1
@@ -40,8 +41,9 @@ one() {
 	n=$1
 	name=$(echo "$table" | sed -n "s/^$n \([^ ]*\) .*/\1/p")
 	mkdir "$dir/$n"
-	for f in core/*.c; do
-		$cc -DSS_MUTANT="$n" -c "$f" -o "$dir/$n/$(basename "$f" .c).o" ||
+	for f in core/*.c core/*/*.c; do
+		o=$(echo "${f%.c}" | tr / _).o
+		$cc -DSS_MUTANT="$n" -c "$f" -o "$dir/$n/$o" ||
 			{ : >"$dir/bad"; return; }
 	done
 	common=$(ls "$dir"/t_*.o | grep -v -e t_main -e t_shrink -e t_directed)

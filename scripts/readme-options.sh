@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Is the options table of the README the one of core/options.c? With --write,
+# Is the options table of the README the one of core/base/options.c? With --write,
 # makes it so: readme-options.sh [--write] SOMASHIM README.md
 set -eu
 write=false

@@ -55,7 +55,7 @@ decided = [
     ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, width)', 24, 600, 699),
     ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, height)', 32, 600, 699),
 ] + [('__builtin_offsetof(%s, %s)' % (name, member), at, first, last)
-     # shim/described.c: what both sides have, and the copy
+     # shim/bounds/driver_copy.c: what both sides have, and the copy
      for name, first, last, members, offsets in (
          ('hip_Memcpy2D', 502, 799, 'XInBytes Y MemoryType Device Pitch WidthInBytes Height',
           ((0, 8, 16, 32, 48), (56, 64, 72, 88, 104), (112, 120))),
@@ -117,7 +117,7 @@ def table(macro, parameters, wanted):
 
 
 def driver_functions(macro):
-    text = open(source + '/driver/rocm.h').read()
+    text = open(source + '/driver/rocm/calls.h').read()
     return re.findall(r'X\((\w+)\)', text[text.index('#define %s(X)' % macro):].split('\n\n')[0])
 
 
@@ -169,14 +169,16 @@ bad += ['prototype: ' + e for e in errors(text)]
 text = hip_header + ''.join('void *at_%s = (void *)%s;\n' % (n, n) for n in prototypes)
 bad += ['header: ' + e for e in errors(text)]
 # The whole of it is built from these headers as well.
-for path in sorted(glob.glob(source + '/shim/*.c') + glob.glob(source + '/driver/*.c')):
+for path in sorted(glob.glob(source + '/shim/**/*.c', recursive=True) +
+                   glob.glob(source + '/driver/rocm/*.c')):
     base = os.path.basename(path)
-    if base != 'audit.c' and not base.startswith('fake'):
+    if base != 'audit.c':
         bad += ['%s: %s' % (base, e) for e in errors('#include "%s"\n' % path)]
 
 # ---- values and sizes: the built shim has those of its own headers ----------
 used = set()
-for path in glob.glob(source + '/shim/*.[ch]') + glob.glob(source + '/driver/*.[ch]'):
+for path in (glob.glob(source + '/shim/**/*.[ch]', recursive=True) +
+             glob.glob(source + '/driver/rocm/*.[ch]')):
     text = re.sub(r'/\*.*?\*/', '', open(path).read(), flags=re.S)
     used |= set(re.findall(r'\b(?:hip|HIP_)\w+\b', text))
 probes = []
@@ -222,14 +224,14 @@ for expression, value, first, last in decided:
         text += '_Static_assert((long)(%s) == %d, "decided at run time");\n' % (expression, value)
 bad += ['layout: ' + e for e in errors(text)]
 
-# ---- the positions of shim/table.h ------------------------------------------
+# ---- the positions of shim/route/api_table.h ------------------------------------------
 header = root + '/usr/include/hip/amd_detail/hip_api_trace.hpp'
-if os.path.exists(header) and os.path.exists(source + '/shim/table.h'):
+if os.path.exists(header) and os.path.exists(source + '/shim/route/api_table.h'):
     body = re.search(r'struct HipDispatchTable \{(.*?)\n\};', open(header).read(), re.S).group(1)
     order = re.findall(r'^\s*t_\w+\s+(\w+)_fn;', body, re.M)
-    slots = re.findall(r'T\((\w+), (\d+)\)', open(source + '/shim/table.h').read())
+    slots = re.findall(r'T\((\w+), (\d+)\)', open(source + '/shim/route/api_table.h').read())
     for name in sorted((names & set(order)) - {name for name, slot in slots}):
-        bad.append('%s: not in shim/table.h, at position %d' % (name, order.index(name)))
+        bad.append('%s: not in shim/route/api_table.h, at position %d' % (name, order.index(name)))
     for name, slot in slots:
         if int(slot) < len(order) and order[int(slot)] != name:
             bad.append('%s: position %s of the API table is %s' % (name, slot, order[int(slot)]))

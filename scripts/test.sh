@@ -2,7 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Installs what is missing, builds three configurations, runs every test. The
 # last line is the sum. Exits non-zero if anything failed to build or to pass.
+#   scripts/test.sh [--quick]     --quick: the plain build, its unit tests, a slice of the others
 set -uo pipefail
+quick=0
+case ${1:-} in
+--quick) quick=1 ;;
+?*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.." || exit 1
 . scripts/packages.sh
 
@@ -28,6 +34,16 @@ failures() {
 	EOF
 }
 
+# The tests of --quick: those of one room, and of the device and the shim one of each kind, on
+# one runtime and without what takes long.
+slice() {
+	meson test -C "$1" --no-rebuild --list 2>/dev/null | sed -n 's/^[^:]*:\([a-z-]*\) \/ //p;T' |
+		sort -u | grep -vE -e '(^|-)(5\.2|5\.7|6\.4|hsa)(-|$)' \
+		-e '^(oracle(-long)?|stress.*|conformance|doctor|kinds-.*|pool-lifetime-many.*|share-.*)$' \
+		-e '^(mpi|quirk-[^n]|growth|known_problems|bypass|reuse|release|oom|slow-device)' \
+		-e '^replay-.*-(native|classic)$'
+}
+
 # run DIR "SUITES" MESON_OPTIONS...
 run() {
 	local dir=$1 suites=$2 suite args=()
@@ -43,9 +59,13 @@ run() {
 		failed=$((failed + 1))
 		return
 	fi
-	for suite in $suites; do
-		args+=(--suite "$suite")
-	done
+	if [ $quick = 1 ]; then
+		mapfile -t args < <(slice "$dir")
+	else
+		for suite in $suites; do
+			args+=(--suite "$suite")
+		done
+	fi
 	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 \
 		"${args[@]}" 2>&1 | tee "$logs/out"
 	if grep -q '^No suitable tests' "$logs/out"; then
@@ -72,17 +92,32 @@ export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}
 
 build=${BUILD:-build}
 run "$build" "unit oracle sim shim" -Dwerror=true
-run "$build-asan" "unit oracle sim shim" -Dwerror=true -Db_sanitize=address,undefined
-run "$build-tsan" "oracle sim shim" -Dwerror=true -Db_sanitize=thread
 
-# Every ROCm that Debian has; a release that cannot be fetched is not a pass.
-echo "== rocm-matrix"
-scripts/rocm-matrix.sh "$build" 2>&1 | tee "$logs/out"
-rows() { grep -c "^[0-9][0-9.]*  *$1 " "$logs/out"; }
-[ "$(rows "[A-Za-z][A-Za-z]*")" != 0 ] || failed=$((failed + 1)) # it came to grief itself
-passed=$((passed + $(rows agrees)))
-failed=$((failed + $(rows DISAGREES)))
-skipped=$((skipped + $(rows skipped)))
+# What a pair costs, in instructions. It depends on nothing but the build.
+echo "== gate"
+bench/gate.sh "$build"
+case $? in
+0) passed=$((passed + 1)) ;;
+77) skipped=$((skipped + 1)) ;;
+*)
+	failed=$((failed + 1))
+	echo "== bench/gate.sh missed a limit" >>"$logs/failures"
+	;;
+esac
+
+if [ $quick = 0 ]; then
+	run "$build-asan" "unit oracle sim shim" -Dwerror=true -Db_sanitize=address,undefined
+	run "$build-tsan" "oracle sim shim" -Dwerror=true -Db_sanitize=thread
+
+	# Every ROCm that Debian has; a release that cannot be fetched is not a pass.
+	echo "== rocm-matrix"
+	scripts/rocm-matrix.sh "$build" 2>&1 | tee "$logs/out"
+	rows() { grep -c "^[0-9][0-9.]*  *$1 " "$logs/out"; }
+	[ "$(rows "[A-Za-z][A-Za-z]*")" != 0 ] || failed=$((failed + 1)) # it came to grief itself
+	passed=$((passed + $(rows agrees)))
+	failed=$((failed + $(rows DISAGREES)))
+	skipped=$((skipped + $(rows skipped)))
+fi
 
 cat "$logs/failures"
 echo "$passed passed, $failed failed, $skipped skipped"

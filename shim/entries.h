@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table of every intercepted symbol. It generates the real function
- * pointers, the names that are resolved, the exported entry points, and is what
- * the ROCm matrix checks.
+ * The one table of every intercepted symbol. From it come the pointers to the real
+ * functions (process/real.h), the prototypes (handlers.h) and the exported entry points
+ * (route/exports.c), and scripts/rocm-check.py compares it with every ROCm release.
  *
  *   E(kind, extra, name, node, since, (parameters), (arguments))
  *
- * kind   SERVE  answered here where it can be: hand-written do_<name>
- *        HOT    the same, with the question whether to pass in the handler
- *        LATE   the same, also after the program began to exit
- *        OWN    SERVE; what must not reach the runtime then: late_<name> (late.c)
- *        WATCH  the real call with something before and after it: do_<name>
- *        NOTE   the real call; `extra` says what others may now look at
- *        QUEUE  the real call, after the stream `extra` has been made known
- *        MOVE   the same, which may use memory of any device
- *        COPY   QUEUE, of `size` bytes from src to dst, if they lie inside of a block
- *        FILL   the same for `count` values of `extra` bytes at dst, on `stream`
- *        BOUND  the real call, unless `extra` says that it leaves a block
- *        LOOK   the real call, after skipped waits have been made good
- *        TRY    the real call, and where it finds no memory again, after what lies idle
- *               in pools of ours on the device `extra` (HERE: the current) went back
- *        START  QUEUE and TRY, on the device of the stream
- *        PASS   the real call, listed because its meaning matters to ordering
- *        ERROR  do_<name>, and too harmless a call to start the shim
- * node   the version node it has in libamdhip64 (402 = hip_4.2)
- * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1,
- *        604 = 6.4.3, 702 = 7.2.4, 715 = the sources of July 2026)
+ * kind   How the export treats the call. Kinds with a handler have a hand-written do_<name>:
+ *        SERVE     the handler answers where it can
+ *        HOT       as SERVE, but the handler is the export and asks ss_pass() itself
+ *        ALWAYS    as SERVE, also after exit() has begun
+ *        GUARD     as SERVE; after exit() has begun after_exit_<name> answers, because the call may
+ *                  bring a pool or a block of ours that must not reach the runtime
+ *        WATCH     the handler makes the real call and does something before and after it
+ *        ERROR     the handler reports the last error; the call is too harmless to start the shim
+ *        Kinds without one make the real call after something that `extra` parameterizes:
+ *        PASS      nothing; the call is listed because its meaning matters to ordering
+ *        QUEUE     makes the stream `extra` known
+ *        QUEUE_ANY as QUEUE, for a command that may use memory of any device
+ *        COPY      as QUEUE, and refuses `size` bytes from src to dst that leave a block
+ *        FILL      refuses `count` values of `extra` bytes at dst that leave a block; uses `stream`
+ *        CHECK     refuses the call if the expression `extra` is true
+ *        OBSERVER  adds the observer `extra` (alloc/observers.h)
+ *        QUERY     makes good the waits that hipFree skipped
+ *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
+ *                  idle memory of our pools is given back and it is made again
+ *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
+ * node   the version node of the symbol in libamdhip64 (402 = hip_4.2)
+ * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1, 604 = 6.4.3, 702 = 7.2.4,
+ *        715 = the sources of July 2026)
  *
- * All return hipError_t. Types that the headers lack are void.
+ * All functions return hipError_t. Types that a release's header lacks are void there.
  */
 #ifndef SS_SHIM_ENTRIES_H
 #define SS_SHIM_ENTRIES_H
@@ -108,93 +111,93 @@
 	_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_
 
 #define SS_ENTRIES(E) \
-	/* ---- memory: intercept.c ---- */ \
+	/* ---- memory: intercept.c, alloc/ ---- */ \
 	E(HOT, 0, hipMalloc, 402, 502, (void **ptr, size_t size), (ptr, size)) \
 	E(HOT, 0, hipFree, 402, 502, (void *ptr), (ptr)) \
 	E(HOT, 0, hipMallocAsync, 501, 502, \
 	  (void **ptr, size_t size, hipStream_t stream), (ptr, size, stream)) \
 	E(HOT, 0, hipFreeAsync, 501, 502, (void *ptr, hipStream_t stream), (ptr, stream)) \
-	E(OWN, 0, hipMallocFromPoolAsync, 501, 502, \
+	E(GUARD, 0, hipMallocFromPoolAsync, 501, 502, \
 	  (void **ptr, size_t size, hipMemPool_t pool, hipStream_t stream), \
 	  (ptr, size, pool, stream)) \
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	/* Asks hipMemGetInfo when it fails, and means the device. */ \
-	E(TRY, ss_device_of_prop(prop), hipMemCreate, 501, 502, \
+	/* When it fails it calls hipMemGetInfo, which is passed on then. */ \
+	E(RETRY, ss_device_of_prop(prop), hipMemCreate, 501, 502, \
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
 	  (handle, size, prop, flags)) \
-	/* ---- other memory of the device: again.c ---- */ \
+	/* ---- other memory of the device: alloc/retry.c ---- */ \
 	E(SERVE, 0, hipMallocManaged, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(TRY, HERE, hipMallocArray, 402, 502, \
+	E(RETRY, HERE, hipMallocArray, 402, 502, \
 	  (hipArray_t *array, const hipChannelFormatDesc *desc, size_t width, size_t height, \
 	   unsigned int flags), \
 	  (array, desc, width, height, flags)) \
-	E(TRY, HERE, hipMalloc3DArray, 402, 502, \
+	E(RETRY, HERE, hipMalloc3DArray, 402, 502, \
 	  (hipArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int flags), \
 	  (array, desc, extent, flags)) \
-	E(TRY, HERE, hipArrayCreate, 402, 502, \
+	E(RETRY, HERE, hipArrayCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY_DESCRIPTOR *desc), (array, desc)) \
-	E(TRY, HERE, hipArray3DCreate, 402, 502, \
+	E(RETRY, HERE, hipArray3DCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *desc), (array, desc)) \
-	E(TRY, HERE, hipMallocMipmappedArray, 402, 502, \
+	E(RETRY, HERE, hipMallocMipmappedArray, 402, 502, \
 	  (hipMipmappedArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int levels, unsigned int flags), \
 	  (array, desc, extent, levels, flags)) \
-	E(TRY, HERE, hipMipmappedArrayCreate, 402, 502, \
+	E(RETRY, HERE, hipMipmappedArrayCreate, 402, 502, \
 	  (hipMipmappedArray_t *array, HIP_ARRAY3D_DESCRIPTOR *desc, unsigned int levels), \
 	  (array, desc, levels)) \
-	/* Code and its variables lie there, too. */ \
-	E(TRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
+	/* Code and its variables take device memory, too. */ \
+	E(RETRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
 	  (module, path)) \
-	E(TRY, HERE, hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
+	E(RETRY, HERE, hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
 	  (module, image)) \
-	E(TRY, HERE, hipModuleLoadDataEx, 402, 502, \
+	E(RETRY, HERE, hipModuleLoadDataEx, 402, 502, \
 	  (hipModule_t *module, const void *image, unsigned int count, \
 	   hipJitOption *options, void **values), \
 	  (module, image, count, options, values)) \
-	E(TRY, HERE, hipModuleLoadFatBinary, 701, 702, \
+	E(RETRY, HERE, hipModuleLoadFatBinary, 701, 702, \
 	  (hipModule_t *module, const void *image), (module, image)) \
-	E(TRY, HERE, hipLibraryLoadData, 702, 702, \
+	E(RETRY, HERE, hipLibraryLoadData, 702, 702, \
 	  (SS_LIBRARY *library, const void *code, hipJitOption *jit, void **jit_values, \
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, code, jit, jit_values, jit_count, options, values, count)) \
-	E(TRY, HERE, hipLibraryLoadFromFile, 702, 702, \
+	E(RETRY, HERE, hipLibraryLoadFromFile, 702, 702, \
 	  (SS_LIBRARY *library, const char *path, hipJitOption *jit, void **jit_values, \
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, path, jit, jit_values, jit_count, options, values, count)) \
-	/* The heap of kernels that call malloc() is taken when the first of them is launched. */ \
+	/* Sets the size of the heap of kernels that call malloc(). */ \
 	E(WATCH, 0, hipDeviceSetLimit, 503, 507, (enum hipLimit_t which, size_t size), (which, size)) \
-	/* Graphs have memory of their own, some when they are made, some when they run. */ \
+	/* Graphs take memory when they are made or when they run. */ \
 	E(WATCH, 0, hipGraphAddMemAllocNode, 505, 507, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_ALLOC_PARAMS *params), \
 	  (node, graph, deps, count, params)) \
-	E(TRY, HERE, hipGraphInstantiate, 403, 502, \
+	E(RETRY, HERE, hipGraphInstantiate, 403, 502, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, hipGraphNode_t *bad, char *log, \
 	   size_t size), \
 	  (exec, graph, bad, log, size)) \
-	E(TRY, HERE, hipGraphInstantiateWithFlags, 405, 502, \
+	E(RETRY, HERE, hipGraphInstantiateWithFlags, 405, 502, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags), \
 	  (exec, graph, flags)) \
-	E(TRY, HERE, hipGraphInstantiateWithParams, 601, 604, \
+	E(RETRY, HERE, hipGraphInstantiateWithParams, 601, 604, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, SS_GRAPH_PARAMS *params), \
 	  (exec, graph, params)) \
-	E(START, stream, hipGraphUpload, 503, 507, \
+	E(GRAPH, stream, hipGraphUpload, 503, 507, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
-	E(START, stream, hipGraphLaunch, 403, 502, \
+	E(GRAPH, stream, hipGraphLaunch, 403, 502, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
-	E(START, ss_spt(stream), hipGraphLaunch_spt, 503, 507, \
+	E(GRAPH, ss_spt_stream(stream), hipGraphLaunch_spt, 503, 507, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
-	/* ---- host memory that is none: host.c ---- */ \
-	E(LATE, 0, hipHostFree, 402, 502, (void *ptr), (ptr)) \
-	E(LATE, 0, hipFreeHost, 402, 502, (void *ptr), (ptr)) \
-	E(LATE, 0, hipHostUnregister, 402, 502, (void *ptr), (ptr)) \
-	/* ---- pitched: pitch.c ---- */ \
+	/* ---- host memory calls with a block of ours: intercept.c ---- */ \
+	E(ALWAYS, 0, hipHostFree, 402, 502, (void *ptr), (ptr)) \
+	E(ALWAYS, 0, hipFreeHost, 402, 502, (void *ptr), (ptr)) \
+	E(ALWAYS, 0, hipHostUnregister, 402, 502, (void *ptr), (ptr)) \
+	/* ---- pitched: alloc/pitched.c ---- */ \
 	E(SERVE, 0, hipMallocPitch, 402, 502, \
 	  (void **ptr, size_t *pitch, size_t width, size_t height), \
 	  (ptr, pitch, width, height)) \
@@ -205,66 +208,66 @@
 	E(SERVE, 0, hipMalloc3D, 402, 502, (hipPitchedPtr *ptr, hipExtent extent), (ptr, extent)) \
 	E(SERVE, 0, hipMemGetInfo, 402, 502, (size_t *free_bytes, size_t *total), \
 	  (free_bytes, total)) \
-	/* ---- pools: pools.c ---- */ \
+	/* ---- pools: alloc/, share/ ---- */ \
 	E(SERVE, 0, hipMemPoolCreate, 501, 502, \
 	  (hipMemPool_t *pool, const hipMemPoolProps *props), (pool, props)) \
-	E(OWN, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
-	E(OWN, 0, hipMemPoolSetAttribute, 501, 502, \
+	E(GUARD, 0, hipMemPoolDestroy, 501, 502, (hipMemPool_t pool), (pool)) \
+	E(GUARD, 0, hipMemPoolSetAttribute, 501, 502, \
 	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
-	E(OWN, 0, hipMemPoolGetAttribute, 501, 502, \
+	E(GUARD, 0, hipMemPoolGetAttribute, 501, 502, \
 	  (hipMemPool_t pool, hipMemPoolAttr attr, void *value), (pool, attr, value)) \
-	E(OWN, 0, hipMemPoolTrimTo, 501, 502, (hipMemPool_t pool, size_t keep), (pool, keep)) \
-	E(OWN, 0, hipMemPoolSetAccess, 501, 502, \
+	E(GUARD, 0, hipMemPoolTrimTo, 501, 502, (hipMemPool_t pool, size_t keep), (pool, keep)) \
+	E(GUARD, 0, hipMemPoolSetAccess, 501, 502, \
 	  (hipMemPool_t pool, const hipMemAccessDesc *list, size_t count), \
 	  (pool, list, count)) \
-	E(OWN, 0, hipMemPoolGetAccess, 501, 502, \
+	E(GUARD, 0, hipMemPoolGetAccess, 501, 502, \
 	  (hipMemAccessFlags *flags, hipMemPool_t pool, hipMemLocation *location), \
 	  (flags, pool, location)) \
 	E(SERVE, 0, hipDeviceGetDefaultMemPool, 501, 502, (hipMemPool_t *pool, int dev), \
 	  (pool, dev)) \
 	E(SERVE, 0, hipDeviceGetMemPool, 501, 502, (hipMemPool_t *pool, int dev), (pool, dev)) \
-	E(OWN, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
+	E(GUARD, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
 	E(SERVE, 0, hipMemGetMemPool, 702, 715, \
 	  (hipMemPool_t *pool, hipMemLocation *where, hipMemAllocationType type), \
 	  (pool, where, type)) \
-	E(OWN, 0, hipMemSetMemPool, 702, 715, \
+	E(GUARD, 0, hipMemSetMemPool, 702, 715, \
 	  (hipMemLocation *where, hipMemAllocationType type, hipMemPool_t pool), \
 	  (where, type, pool)) \
-	E(OWN, 0, hipMemPoolExportToShareableHandle, 501, 502, \
+	E(GUARD, 0, hipMemPoolExportToShareableHandle, 501, 502, \
 	  (void *handle, hipMemPool_t pool, hipMemAllocationHandleType type, \
 	   unsigned int flags), \
 	  (handle, pool, type, flags)) \
-	E(OWN, 0, hipMemPoolImportFromShareableHandle, 501, 502, \
+	E(GUARD, 0, hipMemPoolImportFromShareableHandle, 501, 502, \
 	  (hipMemPool_t *pool, void *handle, hipMemAllocationHandleType type, \
 	   unsigned int flags), \
 	  (pool, handle, type, flags)) \
-	E(OWN, 0, hipMemPoolExportPointer, 501, 502, \
+	E(GUARD, 0, hipMemPoolExportPointer, 501, 502, \
 	  (hipMemPoolPtrExportData *data, void *ptr), (data, ptr)) \
-	E(OWN, 0, hipMemPoolImportPointer, 501, 502, \
+	E(GUARD, 0, hipMemPoolImportPointer, 501, 502, \
 	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
 	E(SERVE, 0, hipDeviceGetAttribute, 402, 502, \
 	  (int *value, hipDeviceAttribute_t attr, int dev), (value, attr, dev)) \
-	/* ---- what a pointer is: pointer.c ---- */ \
-	E(LATE, 0, hipPointerGetAttributes, 402, 502, \
+	/* ---- what a pointer is: bounds/pointer.c ---- */ \
+	E(ALWAYS, 0, hipPointerGetAttributes, 402, 502, \
 	  (hipPointerAttribute_t *out, const void *ptr), (out, ptr)) \
-	E(LATE, 0, hipPointerGetAttribute, 500, 502, \
+	E(ALWAYS, 0, hipPointerGetAttribute, 500, 502, \
 	  (void *data, hipPointer_attribute attr, hipDeviceptr_t ptr), (data, attr, ptr)) \
-	E(LATE, 0, hipDrvPointerGetAttributes, 500, 502, \
+	E(ALWAYS, 0, hipDrvPointerGetAttributes, 500, 502, \
 	  (unsigned int count, hipPointer_attribute *attrs, void **data, hipDeviceptr_t ptr), \
 	  (count, attrs, data, ptr)) \
-	E(LATE, 0, hipPointerSetAttribute, 402, 507, \
+	E(ALWAYS, 0, hipPointerSetAttribute, 402, 507, \
 	  (const void *value, hipPointer_attribute attr, hipDeviceptr_t ptr), \
 	  (value, attr, ptr)) \
-	E(LATE, 0, hipMemGetAddressRange, 402, 502, \
+	E(ALWAYS, 0, hipMemGetAddressRange, 402, 502, \
 	  (hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr), (base, size, ptr)) \
-	E(LATE, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
-	/* ---- sharing between processes: ipc.c, import.c ---- */ \
-	E(OWN, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
+	E(ALWAYS, 0, hipMemPtrGetInfo, 402, 502, (void *ptr, size_t *size), (ptr, size)) \
+	/* ---- sharing between processes: share/ ---- */ \
+	E(GUARD, 0, hipIpcGetMemHandle, 402, 502, (hipIpcMemHandle_t *handle, void *ptr), \
 	  (handle, ptr)) \
 	E(SERVE, 0, hipIpcOpenMemHandle, 402, 502, \
 	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
-	E(LATE, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
-	/* ---- bounds.c ---- */ \
+	E(ALWAYS, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
+	/* ---- memsets: bounds/memset.c ---- */ \
 	E(SERVE, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
 	E(SERVE, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
 	  (dst, value, size)) \
@@ -296,11 +299,11 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, \
 	   size_t height), \
 	  (dst, pitch, value, width, height)) \
-	/* ---- error.c ---- */ \
+	/* ---- the last error: alloc/last_error.c ---- */ \
 	E(ERROR, 0, hipGetLastError, 402, 502, (void), ()) \
 	E(ERROR, 0, hipPeekAtLastError, 402, 502, (void), ()) \
 	E(ERROR, 0, hipExtGetLastError, 600, 604, (void), ()) \
-	/* ---- streams: watch.c ---- */ \
+	/* ---- streams: stream/streams.c, stream/sync.c ---- */ \
 	E(WATCH, 0, hipStreamCreate, 402, 502, (hipStream_t *stream), (stream)) \
 	E(WATCH, 0, hipStreamCreateWithFlags, 402, 502, \
 	  (hipStream_t *stream, unsigned int flags), (stream, flags)) \
@@ -317,7 +320,7 @@
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
 	E(WATCH, 0, hipStreamWaitEvent_spt, 502, 502, \
 	  (hipStream_t stream, hipEvent_t event, unsigned int flags), (stream, event, flags)) \
-	/* ---- streams of execution contexts: context.c ---- */ \
+	/* ---- streams of contexts: stream/execution_context.c ---- */ \
 	E(WATCH, 0, hipExecutionCtxStreamCreate, 714, 715, \
 	  (hipStream_t *stream, void *context, unsigned int flags, int priority), \
 	  (stream, context, flags, priority)) \
@@ -327,7 +330,7 @@
 	  (context, event)) \
 	E(PASS, 0, hipExecutionCtxWaitEvent, 714, 715, (void *context, hipEvent_t event), \
 	  (context, event)) \
-	/* ---- events: watch.c ---- */ \
+	/* ---- events: stream/events.c, stream/sync.c ---- */ \
 	E(WATCH, 0, hipEventCreate, 402, 502, (hipEvent_t *event), (event)) \
 	E(WATCH, 0, hipEventCreateWithFlags, 402, 502, (hipEvent_t *event, unsigned flags), \
 	  (event, flags)) \
@@ -340,13 +343,13 @@
 	  (hipEvent_t event, hipStream_t stream, unsigned int flags), (event, stream, flags)) \
 	E(HOT, 0, hipEventQuery, 402, 502, (hipEvent_t event), (event)) \
 	E(HOT, 0, hipEventSynchronize, 402, 502, (hipEvent_t event), (event)) \
-	E(LOOK, 0, hipEventElapsedTime, 402, 502, \
+	E(QUERY, 0, hipEventElapsedTime, 402, 502, \
 	  (float *ms, hipEvent_t start, hipEvent_t stop), (ms, start, stop)) \
 	E(WATCH, 0, hipIpcGetEventHandle, 402, 502, \
 	  (hipIpcEventHandle_t *handle, hipEvent_t event), (handle, event)) \
 	E(WATCH, 0, hipIpcOpenEventHandle, 402, 502, \
 	  (hipEvent_t *event, hipIpcEventHandle_t handle), (event, handle)) \
-	/* ---- launches and graph nodes that take events: launch.c ---- */ \
+	/* ---- launches and graph nodes: stream/, bounds/graph_node.c ---- */ \
 	E(WATCH, 0, hipExtLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags), \
@@ -379,7 +382,7 @@
 	  (hipGraphNode_t node, hipEvent_t event), (node, event)) \
 	E(WATCH, 0, hipGraphExecEventRecordNodeSetEvent, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipEvent_t event), (exec, node, event)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipGraphAddHostNode, 405, 502, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipGraphAddHostNode, 405, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipHostNodeParams *params), \
 	  (node, graph, deps, count, params)) \
@@ -392,11 +395,11 @@
 	E(WATCH, 0, hipGraphExecNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, SS_NODE_PARAMS *params), \
 	  (exec, node, params)) \
-	/* ---- devices and contexts: device.c ---- */ \
+	/* ---- devices and contexts: stream/device.c ---- */ \
 	E(WATCH, 0, hipDeviceSynchronize, 402, 502, (void), ()) \
 	E(WATCH, 0, hipCtxSynchronize, 402, 502, (void), ()) \
 	E(WATCH, 0, hipDeviceReset, 402, 502, (void), ()) \
-	/* These two say success and do nothing (hip_context.cpp), so blocks live on. */ \
+	/* These two return success and do nothing (hip_context.cpp), so blocks live on. */ \
 	E(PASS, 0, hipDevicePrimaryCtxReset, 402, 502, (hipDevice_t dev), (dev)) \
 	E(PASS, 0, hipDevicePrimaryCtxRelease, 402, 502, (hipDevice_t dev), (dev)) \
 	E(WATCH, 0, hipSetDevice, 402, 502, (int dev), (dev)) \
@@ -409,10 +412,10 @@
 	E(WATCH, 0, hipDeviceEnablePeerAccess, 402, 502, (int peer, unsigned int flags), \
 	  (peer, flags)) \
 	E(PASS, 0, hipDeviceDisablePeerAccess, 402, 502, (int peer), (peer)) \
-	E(NOTE, SS_SEEN_PEER, hipCtxEnablePeerAccess, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_PEER, hipCtxEnablePeerAccess, 402, 502, \
 	  (hipCtx_t peer, unsigned int flags), (peer, flags)) \
 	E(PASS, 0, hipCtxDisablePeerAccess, 402, 502, (hipCtx_t peer), (peer)) \
-	/* ---- stream capture: capture.c ---- */ \
+	/* ---- stream capture: stream/capture.c ---- */ \
 	E(WATCH, 0, hipStreamBeginCapture, 403, 502, \
 	  (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode)) \
 	E(WATCH, 0, hipStreamBeginCapture_spt, 503, 507, \
@@ -427,42 +430,42 @@
 	  (stream, graph)) \
 	E(PASS, 0, hipThreadExchangeStreamCaptureMode, 500, 502, (hipStreamCaptureMode *mode), \
 	  (mode)) \
-	/* ---- who else may look at the device: debt.c ---- */ \
-	E(NOTE, SS_SEEN_PINNED, hipHostMalloc, 402, 502, \
+	/* ---- who else may observe the device: alloc/observers.h ---- */ \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipHostMalloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(NOTE, SS_SEEN_PINNED, hipHostAlloc, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipHostAlloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(NOTE, SS_SEEN_PINNED, hipMallocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
-	E(NOTE, SS_SEEN_PINNED, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
-	E(NOTE, SS_SEEN_PINNED, hipHostRegister, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipMallocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(OBSERVER, SS_OBSERVER_PINNED, hipHostRegister, 402, 502, \
 	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc, 503, 507, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipLaunchHostFunc, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipLaunchHostFunc_spt, 503, 507, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipLaunchHostFunc_spt, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipStreamAddCallback, 402, 502, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipStreamAddCallback, 402, 502, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(NOTE, SS_SEEN_HOSTFUNC, hipStreamAddCallback_spt, 503, 507, \
+	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipStreamAddCallback_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(NOTE, SS_SEEN_IPC, hipMemExportToShareableHandle, 501, 502, \
+	E(OBSERVER, SS_OBSERVER_IPC, hipMemExportToShareableHandle, 501, 502, \
 	  (void *handle, hipMemGenericAllocationHandle_t memory, \
 	   hipMemAllocationHandleType type, unsigned long long flags), \
 	  (handle, memory, type, flags)) \
-	E(NOTE, SS_SEEN_IPC, hipMemGetHandleForAddressRange, 605, 702, \
+	E(OBSERVER, SS_OBSERVER_IPC, hipMemGetHandleForAddressRange, 605, 702, \
 	  (void *handle, hipDeviceptr_t ptr, size_t size, SS_RANGE_TYPE type, \
 	   unsigned long long flags), \
 	  (handle, ptr, size, type, flags)) \
 	E(WATCH, 0, hipModuleGetGlobal, 402, 502, \
 	  (hipDeviceptr_t *ptr, size_t *size, hipModule_t module, const char *name), \
 	  (ptr, size, module, name)) \
-	/* ---- work on a stream that may be new to us: stream.c ---- */ \
+	/* ---- work on a stream that may be unknown yet ---- */ \
 	E(QUEUE, stream, hipLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_spt(stream), hipLaunchKernel_spt, 502, 502, \
+	E(QUEUE, ss_spt_stream(stream), hipLaunchKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
@@ -470,7 +473,7 @@
 	  (const void *function, dim3 grid, dim3 block, void **args, unsigned int shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_spt(stream), hipLaunchCooperativeKernel_spt, 502, 502, \
+	E(QUEUE, ss_spt_stream(stream), hipLaunchCooperativeKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, uint32_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
@@ -486,7 +489,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_box(p, stream), hipMemcpy3DAsync, 402, 502, \
+	E(CHECK, ss_box_exceeds(p, stream), hipMemcpy3DAsync, 402, 502, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(FILL, 1, hipMemsetAsync, 402, 502, \
@@ -499,17 +502,17 @@
 	E(WATCH, 0, hipMemset3DAsync, 402, 502, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
-	E(COPY, ss_spt(stream), hipMemcpyAsync_spt, 502, 502, \
+	E(COPY, ss_spt_stream(stream), hipMemcpyAsync_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
 	E(WATCH, 0, hipMemcpy2DAsync_spt, 503, 507, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_box(p, ss_spt(stream)), hipMemcpy3DAsync_spt, 503, 507, \
+	E(CHECK, ss_box_exceeds(p, ss_spt_stream(stream)), hipMemcpy3DAsync_spt, 503, 507, \
 	  (const hipMemcpy3DParms *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
 	  (void *dst, int value, size_t size, hipStream_t stream), \
 	  (dst, value, size, stream)) \
 	E(WATCH, 0, hipMemset2DAsync_spt, 503, 507, \
@@ -547,19 +550,19 @@
 	E(COPY, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
-	E(MOVE, stream, hipStreamWaitValue32, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWaitValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags, uint32_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(MOVE, stream, hipStreamWaitValue64, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWaitValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags, uint64_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(MOVE, stream, hipStreamWriteValue32, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWriteValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(MOVE, stream, hipStreamWriteValue64, 404, 502, \
+	E(QUEUE_ANY, stream, hipStreamWriteValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(MOVE, stream, hipStreamBatchMemOp, 604, 604, \
+	E(QUEUE_ANY, stream, hipStreamBatchMemOp, 604, 604, \
 	  (hipStream_t stream, unsigned int count, SS_MEM_OPS *ops, unsigned int flags), \
 	  (stream, count, ops, flags)) \
 	E(QUEUE, stream, hipSignalExternalSemaphoresAsync, 403, 502, \
@@ -570,30 +573,30 @@
 	  (const hipExternalSemaphore_t *list, \
 	   const hipExternalSemaphoreWaitParams *params, unsigned int count, hipStream_t stream), \
 	  (list, params, count, stream)) \
-	E(BOUND, ss_beyond_one(stream, ptr, size), hipMemPrefetchAsync, 402, 502, \
+	E(CHECK, ss_range_exceeds(stream, ptr, size), hipMemPrefetchAsync, 402, 502, \
 	  (const void *ptr, size_t size, int dev, hipStream_t stream), \
 	  (ptr, size, dev, stream)) \
-	E(BOUND, ss_beyond_one(stream, ptr, size), hipMemPrefetchAsync_v2, 701, 702, \
+	E(CHECK, ss_range_exceeds(stream, ptr, size), hipMemPrefetchAsync_v2, 701, 702, \
 	  (const void *ptr, size_t size, hipMemLocation where, unsigned int flags, \
 	   hipStream_t stream), \
 	  (ptr, size, where, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipMemPrefetchBatchAsync, 702, 715, \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), hipMemPrefetchBatchAsync, 702, 715, \
 	  (void **list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
 	   size_t places, unsigned long long flags, hipStream_t stream), \
 	  (list, sizes, count, where, which, places, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipMemDiscardBatchAsync, 702, 715, \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), hipMemDiscardBatchAsync, 702, 715, \
 	  (void **list, size_t *sizes, size_t count, unsigned long long flags, hipStream_t stream), \
 	  (list, sizes, count, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), hipDrvMemDiscardBatchAsync, 702, 715, \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), hipDrvMemDiscardBatchAsync, 702, 715, \
 	  (hipDeviceptr_t *list, size_t *sizes, size_t count, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (list, sizes, count, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), \
 	  hipMemDiscardAndPrefetchBatchAsync, 702, 715, \
 	  (void **list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
 	   size_t places, unsigned long long flags, hipStream_t stream), \
 	  (list, sizes, count, where, which, places, flags, stream)) \
-	E(BOUND, ss_beyond_list(stream, list, sizes, count), \
+	E(CHECK, ss_list_exceeds(stream, list, sizes, count), \
 	  hipDrvMemDiscardAndPrefetchBatchAsync, 702, 715, \
 	  (hipDeviceptr_t *list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
 	   size_t places, unsigned long long flags, hipStream_t stream), \
@@ -604,50 +607,50 @@
 	E(QUEUE, stream, hipMemMapArrayAsync, 501, 502, \
 	  (hipArrayMapInfo *list, unsigned int count, hipStream_t stream), \
 	  (list, count, stream)) \
-	E(BOUND, ss_beyond_one(stream, dst, size), \
+	E(CHECK, ss_range_exceeds(stream, dst, size), \
 	  hipMemcpyAtoHAsync, 602, 604, \
 	  (void *dst, hipArray_t src, size_t offset, size_t size, hipStream_t stream), \
 	  (dst, src, offset, size, stream)) \
-	E(BOUND, ss_beyond_one(stream, src, size), \
+	E(CHECK, ss_range_exceeds(stream, src, size), \
 	  hipMemcpyHtoAAsync, 602, 604, \
 	  (hipArray_t dst, size_t offset, const void *src, size_t size, hipStream_t stream), \
 	  (dst, offset, src, size, stream)) \
-	E(BOUND, ss_beyond_one(stream, src, size), \
+	E(CHECK, ss_range_exceeds(stream, src, size), \
 	  hipMemcpyToSymbolAsync, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(stream, dst, size), \
+	E(CHECK, ss_range_exceeds(stream, dst, size), \
 	  hipMemcpyFromSymbolAsync, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), src, size), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), src, size), \
 	  hipMemcpyToSymbolAsync_spt, 503, 507, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (symbol, src, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), dst, size), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), \
 	  hipMemcpyFromSymbolAsync_spt, 503, 507, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind, \
 	   hipStream_t stream), \
 	  (dst, symbol, size, offset, kind, stream)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, src, size), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, src, size), \
 	  hipMemcpyToSymbol_spt, 502, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, size), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, size), \
 	  hipMemcpyFromSymbol_spt, 502, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
-	E(BOUND, ss_beyond_2d(p, stream), hipMemcpyParam2DAsync, 402, 502, \
+	E(CHECK, ss_2d_exceeds(p, stream), hipMemcpyParam2DAsync, 402, 502, \
 	  (const hip_Memcpy2D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, ss_beyond_3d(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
+	E(CHECK, ss_3d_exceeds(p, stream), hipDrvMemcpy3DAsync, 402, 502, \
 	  (const HIP_MEMCPY3D *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(BOUND, ss_beyond_peers(p, NULL), hipMemcpy3DPeer, 701, 702, (SS_PEER_COPY *p), (p)) \
-	E(BOUND, ss_beyond_peers(p, stream), hipMemcpy3DPeerAsync, 701, 702, \
+	E(CHECK, ss_peer_copy_exceeds(p, NULL), hipMemcpy3DPeer, 701, 702, (SS_PEER_COPY *p), (p)) \
+	E(CHECK, ss_peer_copy_exceeds(p, stream), hipMemcpy3DPeerAsync, 701, 702, \
 	  (SS_PEER_COPY *p, hipStream_t stream), \
 	  (p, stream)) \
 	E(WATCH, 0, hipMemcpyBatchAsync, 701, 702, \
@@ -658,37 +661,37 @@
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
-	E(BOUND, ss_beyond_one(stream, src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(stream, src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArrayAsync, 403, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(stream, dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(stream, dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArrayAsync, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArrayAsync_spt, 503, 507, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, x, y, src, pitch, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(ss_spt(stream), dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArrayAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, pitch, src, x, y, width, height, kind, stream)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArray_spt, 502, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArray_spt, 502, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(BOUND, ss_beyond_one(SS_PER_THREAD, dst, size), \
+	E(CHECK, ss_range_exceeds(SS_PER_THREAD, dst, size), \
 	  hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
@@ -696,7 +699,7 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
-	E(BOUND, ss_beyond_box(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
+	E(CHECK, ss_box_exceeds(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
 	  (const struct hipMemcpy3DParms *p), \
 	  (p)) \
 	E(WATCH, 0, hipMemsetD2D8Async, 701, 702, \
@@ -711,32 +714,32 @@
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(BOUND, ss_beyond_one(NULL, src, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(NULL, src, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, x, y, src, pitch, width, height, kind)) \
-	E(BOUND, ss_beyond_one(NULL, dst, ss_extent(pitch, width, height)), \
+	E(CHECK, ss_range_exceeds(NULL, dst, ss_rows_bytes(pitch, width, height)), \
 	  hipMemcpy2DFromArray, 402, 502, \
 	  (void *dst, size_t pitch, hipArray_const_t src, size_t x, size_t y, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, pitch, src, x, y, width, height, kind)) \
-	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyToArray, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyToArray, 402, 502, \
 	  (hipArray_t dst, size_t x, size_t y, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, x, y, src, size, kind)) \
-	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyFromArray, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyFromArray, 402, 502, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
-	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyDtoA, 602, 604, \
+	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyDtoA, 602, 604, \
 	  (hipArray_t dst, size_t offset, hipDeviceptr_t src, size_t size), \
 	  (dst, offset, src, size)) \
-	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyAtoD, 602, 604, \
+	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyAtoD, 602, 604, \
 	  (hipDeviceptr_t dst, hipArray_t src, size_t offset, size_t size), \
 	  (dst, src, offset, size)) \
-	E(BOUND, ss_beyond_one(NULL, src, size), hipMemcpyToSymbol, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, src, size), hipMemcpyToSymbol, 402, 502, \
 	  (const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (symbol, src, size, offset, kind)) \
-	E(BOUND, ss_beyond_one(NULL, dst, size), hipMemcpyFromSymbol, 402, 502, \
+	E(CHECK, ss_range_exceeds(NULL, dst, size), hipMemcpyFromSymbol, 402, 502, \
 	  (void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
 	  (dst, symbol, size, offset, kind)) \
 	E(PASS, 0, hipGetChannelDesc, 402, 502, \
@@ -749,22 +752,22 @@
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
 	   void **params), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params)) \
-	E(QUEUE, ss_streams_in(config, 1, 0, 32), hipLaunchKernelExC, 605, 702, \
+	E(QUEUE, ss_streams_used(config, 1, 0, 32), hipLaunchKernelExC, 605, 702, \
 	  (const SS_LAUNCH_CONFIG *config, const void *function, void **args), \
 	  (config, function, args)) \
-	E(QUEUE, ss_streams_in(config, 1, 0, 32), hipDrvLaunchKernelEx, 605, 702, \
+	E(QUEUE, ss_streams_used(config, 1, 0, 32), hipDrvLaunchKernelEx, 605, 702, \
 	  (const SS_DRV_LAUNCH_CONFIG *config, hipFunction_t f, void **params, void **extra), \
 	  (config, f, params, extra)) \
-	E(QUEUE, ss_streams_in(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_streams_in(list, (unsigned)count, 56, 48), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_streams_in(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
+	E(QUEUE, ss_streams_used(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
 	  (SS_LAUNCH_LIST *list, unsigned int count, unsigned int flags), \
 	  (list, count, flags)) \
-	/* ---- copies that wait, or are done by graphs ---- */ \
+	/* ---- copies that wait, or that graphs make ---- */ \
 	E(COPY, NULL, hipMemcpy, 402, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
@@ -784,43 +787,43 @@
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipMemcpy3D, 402, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipMemcpy3D, 402, 502, \
 	  (const struct hipMemcpy3DParms *p), (p)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipGraphAddMemcpyNode, 403, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipGraphAddMemcpyNode, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipMemcpy3DParms *p), \
 	  (node, graph, deps, count, p)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipGraphMemcpyNodeSetParams, 404, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipGraphMemcpyNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemcpy3DParms *p), (node, p)) \
-	E(BOUND, ss_beyond_box(p, NULL), hipGraphExecMemcpyNodeSetParams, 405, 502, \
+	E(CHECK, ss_box_exceeds(p, NULL), hipGraphExecMemcpyNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p), (exec, node, p)) \
-	E(BOUND, ss_beyond_rows(p), hipGraphAddMemsetNode, 403, 502, \
+	E(CHECK, ss_memset_exceeds(p), hipGraphAddMemsetNode, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipMemsetParams *p), \
 	  (node, graph, deps, count, p)) \
-	E(BOUND, ss_beyond_rows(p), hipGraphMemsetNodeSetParams, 404, 502, \
+	E(CHECK, ss_memset_exceeds(p), hipGraphMemsetNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemsetParams *p), (node, p)) \
-	E(BOUND, ss_beyond_rows(p), hipGraphExecMemsetNodeSetParams, 405, 502, \
+	E(CHECK, ss_memset_exceeds(p), hipGraphExecMemsetNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *p), (exec, node, p)) \
-	E(BOUND, ss_beyond_2d(p, NULL), hipMemcpyParam2D, 402, 502, \
+	E(CHECK, ss_2d_exceeds(p, NULL), hipMemcpyParam2D, 402, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
-	E(BOUND, ss_beyond_2d(p, NULL), hipDrvMemcpy2DUnaligned, 403, 502, \
+	E(CHECK, ss_2d_exceeds(p, NULL), hipDrvMemcpy2DUnaligned, 403, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphAddMemcpyNode, 506, 604, \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphAddMemcpyNode, 506, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const HIP_MEMCPY3D *p, hipCtx_t ctx), \
 	  (node, graph, deps, count, p, ctx)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphMemcpyNodeSetParams, 600, 604, \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphMemcpyNodeSetParams, 600, 604, \
 	  (hipGraphNode_t node, const HIP_MEMCPY3D *p), (node, p)) \
-	E(BOUND, ss_beyond_3d(p, NULL), hipDrvGraphExecMemcpyNodeSetParams, 602, 604, \
+	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphExecMemcpyNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const HIP_MEMCPY3D *p, hipCtx_t ctx), \
 	  (exec, node, p, ctx)) \
-	E(BOUND, ss_beyond_fill(p), hipDrvGraphAddMemsetNode, 506, 604, \
+	E(CHECK, ss_drv_memset_exceeds(p), hipDrvGraphAddMemsetNode, 506, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const SS_DRV_FILL *p, hipCtx_t ctx), \
 	  (node, graph, deps, count, p, ctx)) \
-	E(BOUND, ss_beyond_fill(p), hipDrvGraphExecMemsetNodeSetParams, 602, 604, \
+	E(CHECK, ss_drv_memset_exceeds(p), hipDrvGraphExecMemsetNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const SS_DRV_FILL *p, hipCtx_t ctx), \
 	  (exec, node, p, ctx)) \
 	E(COPY, NULL, hipGraphAddMemcpyNode1D, 403, 502, \
@@ -834,7 +837,7 @@
 	  (hipGraphExec_t exec, hipGraphNode_t node, void *dst, const void *src, size_t size, \
 	   hipMemcpyKind kind), \
 	  (exec, node, dst, src, size, kind)) \
-	/* ---- other ways to the same functions: routes.c ---- */ \
+	/* ---- other ways to the same functions: route/proc_address.c ---- */ \
 	E(WATCH, 0, hipGetProcAddress, 601, 604, \
 	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
 	  (symbol, fn, version, flags, status)) \
@@ -850,7 +853,7 @@
 	   SS_ENTRY_STATUS *status), \
 	  (symbol, fn, flags, status))
 
-/* What the shim calls for itself and does not intercept. */
+/* Functions that the shim calls for itself and does not intercept. */
 #define SS_HELPERS(H) \
 	H(hipError_t, hipGetDevice, (int *dev)) \
 	H(hipError_t, hipDeviceCanAccessPeer, (int *can, int dev, int peer)) \

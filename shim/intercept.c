@@ -1,85 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMalloc and hipFree, hipMallocAsync and hipFreeAsync: check, convert, call
- * the core, or pass on.
+ * The entry points of the hipMalloc, hipFree, hipMallocAsync and hipFreeAsync families.
+ * Each checks its arguments, asks the core, or passes the call on.
  *
- * What the core cannot serve goes to the real runtime, so that its result, and
- * its error, are what the program sees. Pointers that are not ours likewise.
+ * What the core cannot serve goes to the real runtime, so that its result, or its error,
+ * is what the program sees. So do pointers that are not ours.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
-#include "driver/rocm.h"
-#include "shim/import.h"
+#include "driver/rocm/quirks.h"
+#include "driver/rocm/rocm.h"
+#include "shim/alloc/classic.h"
+#include "shim/alloc/debt.h"
+#include "shim/alloc/graph_memory.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/native_pools.h"
+#include "shim/alloc/retry.h"
+#include "shim/handlers.h"
+#include "shim/process/exit.h"
+#include "shim/process/real.h"
+#include "shim/process/service.h"
+#include "shim/share/import.h"
+#include "shim/share/mappings.h"
+#include "shim/share/self_import.h"
+#include "shim/stream/capture.h"
+#include "shim/stream/timeline.h"
 
 /* ---- hipMalloc ---------------------------------------------------------- */
 
-/* Beside a capture the runtime decides whether an allocation is legal, and ends
- * the capture where it is not (CHECK_STREAM_CAPTURE_SUPPORTED). */
-static hipError_t malloc_guard(void)
-{
-	void *none = NULL;
-
-	return REAL(hipMalloc, &none, 0);
-}
-
-/* hipMalloc and everything that is one inside. */
-hipError_t ss_alloc_here(void **ptr, size_t size, bool guarded)
-{
-	enum ss_status status;
-	hipError_t err;
-	void *p = NULL;
-	bool only;
-	int dev;
-
-	if (!ptr)
-		return ss_fail(hipErrorInvalidValue);
-	if (guarded && ss_capture_live()) {
-		err = malloc_guard();
-		if (err != hipSuccess)
-			return ss_said(err);
-	}
-	if (!size) {
-		*ptr = NULL;
-		return ss_said(hipSuccess);
-	}
-	dev = ss_current_device(&err);
-	if (dev < 0)
-		return ss_said(err);
-	only = ss_only_holds(dev);
-	if (!only)
-		status = ss_alloc_classic(ss_core, dev, size, &p);
-	else if (likely(ss_hit_only_alloc(ss_core, dev, size, &p)))
-		status = SS_OK;
-	else
-		status = ss_alloc_only(ss_core, ss_timeline_null(ss_core, dev), size, &p);
-	if (only)
-		ss_only_used(dev);
-	if (likely(status == SS_OK)) {
-		*ptr = p;
-		return ss_said(hipSuccess);
-	}
-	/* The runtime may still find a place for the exact size; and if not, the
-	 * error is its own. Not past a limit that the user set, though. */
-	if (status == SS_ERR_NOMEM && ss_options.limit.set)
-		return ss_fail(hipErrorOutOfMemory);
-	return ss_said(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
-}
-
 static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 {
-	if (unlikely(ss_pass(SS_SERVE)))
+	if (unlikely(ss_pass(SS_ENTRY_SERVED)))
 		return ss_real.hipMalloc ? ss_real.hipMalloc(ptr, size) : ss_real_missing();
-	return ss_alloc_here(ptr, size, true);
+	return ss_malloc(ptr, size, true);
 }
 
 hipError_t do_hipMalloc(void **ptr, size_t size)
 {
-	/* The one device there is, and one timeline. */
-	if (ss_usual() && likely(ptr && ss_rocm.devices == 1) &&
-	    (ss_only_holds_now(0) || ss_only_holds(0)) &&
+	/* The process has one device, and one timeline orders its work. */
+	if (ss_fast_path() && likely(ptr && ss_rocm_devices == 1) &&
+	    (ss_debt_allowed_now(0) || ss_debt_allowed(0)) &&
 	    likely(ss_hit_only_alloc(ss_core, 0, size, ptr))) {
-		ss_only_used(0);
+		ss_debt_confirm(0);
 		return hipSuccess;
 	}
 	return malloc_long(ptr, size);
@@ -89,143 +51,15 @@ SS_HOT(hipMalloc)
 hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 {
 	if (flags != hipDeviceMallocDefault) {
-		ss_seen(-1, SS_SEEN_FINE);
-		return ss_said(REAL_AGAIN(-1, hipExtMallocWithFlags, ptr, size, flags));
+		ss_observer_add(-1, SS_OBSERVER_FINE);
+		return ss_result(REAL_RETRY(-1, hipExtMallocWithFlags, ptr, size, flags));
 	}
-	return ss_alloc_here(ptr, size, false);
+	return ss_malloc(ptr, size, false);
 }
 
 /* ---- hipFree ------------------------------------------------------------ */
 
-#define STREAMS_AT_ONCE 64
-
-/* As SyncAllStreams in the runtime: the null stream, which joins the blocking
- * ones (also those of other threads), then each non-blocking one. */
-hipError_t ss_sync_streams(int dev)
-{
-	void *few[STREAMS_AT_ONCE], **list = few;
-	size_t n, max = STREAMS_AT_ONCE;
-	hipError_t err = REAL(hipStreamSynchronize, NULL);
-
-	while ((n = ss_streams_nonblocking(ss_core, dev, list, max)) > max) {
-		if (list != few)
-			free(list);
-		max = n + 16;
-		list = malloc(max * sizeof(*list));
-		if (!list)
-			return hipErrorOutOfMemory;
-	}
-	for (size_t i = 0; i < n && err == hipSuccess; i++) {
-		struct ss_pin *pin = ss_pin_stream(list[i]);
-
-		if (!pin)
-			continue; /* destroyed meanwhile: its retirement tells */
-		err = REAL(hipStreamSynchronize, list[i]);
-		ss_unpin_stream(pin);
-	}
-	if (list != few)
-		free(list);
-	return err;
-}
-
-/* Waits for what the real hipFree waits for. True: `t` may be granted. */
-static bool wait_for_device(int dev, struct ss_token *t)
-{
-	bool distrusted = ss_distrusted(ss_core);
-	struct ss_switch s;
-	hipError_t err;
-
-	if (!ss_switch_open(&s, dev))
-		return false;
-	*t = distrusted ? ss_device_sync_begin(ss_core, dev)
-			: ss_streams_sync_begin(ss_core, dev);
-	/* With a stream about that nobody saw, only the device knows them all. */
-	err = distrusted ? REAL(hipDeviceSynchronize) : ss_sync_streams(dev);
-	ss_switch_close(&s);
-	if (err == hipSuccess)
-		return true;
-	ss_sync_end(ss_core, t, false, false);
-	return false;
-}
-
-/* Beside a capture nothing of ours may touch a null stream, but the real hipFree
- * may (it waits inside); and after exit() began we do not know any more which streams there
- * are, but it does. So a page is allocated to be freed. */
-static hipError_t wait_by_page(int dev)
-{
-	hipError_t err = hipSuccess;
-	void *page = NULL;
-	struct ss_switch s;
-
-	if (!ss_switch_open(&s, dev))
-		return err;
-	if (REAL(hipExtMallocWithFlags, &page, 4096, hipDeviceMallocDefault) == hipSuccess)
-		err = REAL(hipFree, page);
-	else if (!ss_capture_live())
-		err = REAL(hipDeviceSynchronize);
-	ss_switch_close(&s);
-	return err;
-}
-
-static hipError_t wait_inside(int dev)
-{
-	hipError_t err = REAL(hipFree, NULL); /* the guard: beside some captures that is an error */
-
-	return err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ? err
-									       : wait_by_page(dev);
-}
-
-/* hipFreeAsync has no such guard, nor has hipIpcCloseMemHandle, and costs nobody his
- * capture. */
-static hipError_t relaxed(hipError_t (*wait)(int), int dev)
-{
-	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-	hipError_t err = REAL(hipThreadExchangeStreamCaptureMode, &mode);
-
-	if (err != hipSuccess)
-		return err;
-	err = wait(dev);
-	(void)REAL(hipThreadExchangeStreamCaptureMode, &mode);
-	return err;
-}
-
-hipError_t ss_wait_inside(int dev)
-{
-	return relaxed(wait_by_page, dev);
-}
-
-/* A classic free of a live block of ours on `dev`; `async`: by hipFreeAsync. */
-static hipError_t free_here(void *ptr, int dev, bool async)
-{
-	struct ss_token t = {0};
-	enum ss_status status;
-	bool waited = false;
-
-	/* The memory goes with the process. */
-	if (ss_exiting())
-		return ss_waits_late() ? wait_inside(dev) : hipSuccess;
-	if (!ss_scarce(ss_core, dev) && ss_only_owe(dev)) {
-		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
-		ss_only_used(dev);
-		return status == SS_OK ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
-	}
-	if (ss_capture_live()) {
-		hipError_t err = async ? relaxed(wait_inside, dev) : wait_inside(dev);
-
-		if (err != hipSuccess)
-			return ss_said(err);
-	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
-		waited = wait_for_device(dev, &t);
-	}
-	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);
-	if (status != SS_OK)
-		return ss_fail(ss_status_error(status));
-	if (waited)
-		ss_freed_idle(ss_core, dev);
-	return ss_said(hipSuccess);
-}
-
-/* Nobody's, or the runtime's. */
+/* An imported block, memory of the runtime, or a wild pointer. */
 static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 {
 	hipError_t err;
@@ -234,7 +68,7 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 		return err;
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
-	return ss_said(REAL(hipFree, ptr));
+	return ss_result(REAL(hipFree, ptr));
 }
 
 static __attribute__((noinline)) hipError_t free_long(void *ptr)
@@ -242,13 +76,13 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 	enum ss_status status;
 	int dev;
 
-	if (unlikely(ss_pass(SS_LATE)))
+	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : ss_real_missing();
-	if (unlikely(atomic_load(&ss_shared_here)) && ss_share_unref(ptr))
-		return ss_said(hipSuccess);
+	if (unlikely(atomic_load(&ss_self_imports)) && ss_self_import_release(ptr))
+		return ss_result(hipSuccess);
 	status = ptr ? ss_where(ss_core, ptr, &dev) : SS_ERR_FOREIGN;
 	if (likely(status == SS_OK))
-		return free_here(ptr, dev, false);
+		return ss_free_owned(ptr, dev, false);
 	return status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
 }
 
@@ -256,10 +90,10 @@ hipError_t do_hipFree(void *ptr)
 {
 	int dev;
 
-	if (ss_usual() && likely(!atomic_load(&ss_shared_here))) {
-		dev = ss_hit_only_free(ss_core, ptr, ss_only_owe_now, ss_only_owe);
+	if (ss_fast_path() && likely(!atomic_load(&ss_self_imports))) {
+		dev = ss_hit_only_free(ss_core, ptr, ss_debt_add_now, ss_debt_add);
 		if (likely(dev >= 0)) {
-			ss_only_used(dev);
+			ss_debt_confirm(dev);
 			return hipSuccess;
 		}
 	}
@@ -269,7 +103,7 @@ SS_HOT(hipFree)
 
 /* ---- hipMallocAsync ----------------------------------------------------- */
 
-/* pool NULL: the current one. */
+/* pool NULL: the current pool of the timeline's device. */
 static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
 				  void **ptr)
 {
@@ -279,38 +113,39 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 	if (likely(size != 0))
 		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
 			      : ss_alloc_current(ss_core, tl, size, &p);
-	*ptr = p; /* NULL for nothing, and where it failed */
-	return likely(status == SS_OK) ? ss_said(hipSuccess) : ss_fail(ss_status_error(status));
+	*ptr = p; /* NULL for size 0 and for a failure */
+	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
-/* A null stream that some capturing stream joins cannot order anything; the
- * native pools crash there (hip_mempool.cpp), CUDA says what we say. */
+/* Beside a capture of a blocking stream the null stream cannot order anything. The
+ * runtime's pools crash there (hip_mempool.cpp); CUDA returns this error. */
 static bool null_beside_capture(const struct ss_timeline *tl)
 {
 	return ss_timeline_kind(tl) == SS_TL_NULL && atomic_load(&ss_captures_blocking) > 0;
 }
 
-/* Beside or inside a capture, or from a pool that is the runtime's. True: done. */
+/* An allocation beside or inside a capture, or from a pool of the runtime. True: *err is the
+ * answer. False: allocate as usual. */
 static __attribute__((noinline, cold)) bool
 alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t stream,
 		 hipError_t *err)
 {
 	if (size && atomic_load(&ss_captures_blocking) && !ss_timeline_capturing(tl)) {
 		*err = null_beside_capture(tl) ? hipErrorStreamCaptureImplicit :
-		       ss_capture_refuses(ss_timeline_device(tl)) ?
+		       ss_capture_refuses_alloc(ss_timeline_device(tl)) ?
 		       hipErrorStreamCaptureUnsupported : hipSuccess;
 		if (*err != hipSuccess) {
 			*err = ss_fail(*err);
 			return true;
 		}
 	}
-	/* On a capturing stream it is a graph node. */
+	/* On a capturing stream the allocation becomes a graph node, which is the runtime's. */
 	if (!ss_timeline_capturing(tl) && !ss_pool_native_current(ss_timeline_device(tl)) &&
 	    ss_pool_current(ss_core, ss_timeline_device(tl)))
 		return false;
 	if (ss_timeline_capturing(tl))
-		ss_graph_wants(ss_timeline_device(tl), size);
-	*err = ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size, stream));
+		ss_graph_memory_add(ss_timeline_device(tl), size);
+	*err = ss_result(REAL_RETRY(ss_timeline_device(tl), hipMallocAsync, ptr, size, stream));
 	return true;
 }
 
@@ -325,7 +160,7 @@ static int malloc_async(void **ptr, size_t size, void *native)
 	struct ss_timeline *tl;
 	hipError_t err;
 
-	if (unlikely(ss_pass(SS_SERVE)))
+	if (unlikely(ss_pass(SS_ENTRY_SERVED)))
 		return ss_real.hipMallocAsync ? ss_real.hipMallocAsync(ptr, size, stream)
 					      : ss_real_missing();
 	if (unlikely(!ptr))
@@ -341,7 +176,7 @@ static int malloc_async(void **ptr, size_t size, void *native)
 
 hipError_t do_hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
 {
-	/* Of what stands between a call and a hit, the core knows the rest: ss_unusual. */
+	/* The core checks the rest of ss_fast_path() itself (ss_hits_gate). */
 	if (ss_tls_clear() && likely(ptr))
 		return (hipError_t)ss_hit_alloc(ptr, size, stream, hits_core(), malloc_async);
 	return (hipError_t)malloc_async(ptr, size, stream);
@@ -360,18 +195,18 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	if (!ss_pool_from_handle(ss_core, handle)) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
-		return ss_said(REAL_AGAIN(ss_device_of(stream), hipMallocFromPoolAsync, ptr, size,
+		return ss_result(REAL_RETRY(ss_device_of(stream), hipMallocFromPoolAsync, ptr, size,
 					  handle, stream));
 	}
 	tl = ss_stream(stream, &err);
 	if (!tl)
 		return ss_fail(err);
 	if (size && ss_capture_live()) {
-		/* The runtime does not know our pool; the node comes from the
-		 * graph memory of the device anyway. */
+		/* The runtime does not know our pool. A graph node gets memory of the
+		 * device's graph pool in any case. */
 		if (ss_timeline_capturing(tl)) {
-			ss_graph_wants(ss_timeline_device(tl), size);
-			return ss_said(REAL_AGAIN(ss_timeline_device(tl), hipMallocAsync, ptr, size,
+			ss_graph_memory_add(ss_timeline_device(tl), size);
+			return ss_result(REAL_RETRY(ss_timeline_device(tl), hipMallocAsync, ptr, size,
 						  stream));
 		}
 		if (null_beside_capture(tl))
@@ -387,9 +222,9 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 
 /* ---- hipFreeAsync ------------------------------------------------------- */
 
-/* 5.2 takes any pointer for an allocation of its own and crashes, 5.7 says success
- * to all of them: ask first. */
-hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream)
+/* The runtime of 5.2 takes any pointer for its own allocation and crashes; that of 5.7 returns
+ * success for any. So ask first whether it knows the pointer. */
+static hipError_t foreign_free_async(void *ptr, hipStream_t stream)
 {
 	size_t size = 0;
 
@@ -397,7 +232,7 @@ hipError_t ss_foreign_free_async(void *ptr, hipStream_t stream)
 	     SS_Q_CHECK_FREE_ASYNC) &&
 	    REAL(hipMemPtrGetInfo, ptr, &size) != hipSuccess)
 		return ss_fail(hipErrorInvalidValue);
-	return ss_said(REAL(hipFreeAsync, ptr, stream));
+	return ss_result(REAL(hipFreeAsync, ptr, stream));
 }
 
 static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream, int dev)
@@ -406,9 +241,9 @@ static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream
 
 	if (status == SS_ERR_FOREIGN)
 		return ss_import_free_async(ptr, dev, &err) ? err
-							    : ss_foreign_free_async(ptr, stream);
+							    : foreign_free_async(ptr, stream);
 	if (status == SS_ERR_CLASSIC && ss_where(ss_core, ptr, &dev) == SS_OK)
-		return free_here(ptr, dev, true);
+		return ss_free_owned(ptr, dev, true);
 	return ss_fail(ss_status_error(status));
 }
 
@@ -420,16 +255,20 @@ static int free_async(void *ptr, void *native)
 	enum ss_status status;
 	hipError_t err;
 
-	if (unlikely(ss_pass(SS_LATE)))
+	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream)
 					    : ss_real_missing();
-	/* Before the runtime looks at the stream, in every release. */
+	/* Every release checks this before it looks at the stream. */
 	if (unlikely(!ptr))
 		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue)
-					       : ss_said(hipSuccess);
+					       : ss_result(hipSuccess);
 	if (ss_exiting()) {
-		if (ss_lookup(ss_core, ptr, &info))
-			return info.classic ? free_here(ptr, info.device, true) : hipSuccess;
+		if (ss_lookup(ss_core, ptr, &info)) {
+			if (info.classic)
+				return ss_free_owned(ptr, info.device, true);
+			ss_free_at_exit(ptr);
+			return hipSuccess;
+		}
 		if (ss_import_free_async(ptr, 0, &err))
 			return err;
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
@@ -441,17 +280,17 @@ static int free_async(void *ptr, void *native)
 		if (ss_timeline_capturing(tl)) {
 			if (ss_lookup(ss_core, ptr, &info))
 				return ss_fail(hipErrorInvalidValue);
-			return ss_said(REAL(hipFreeAsync, ptr, stream));
+			return ss_result(REAL(hipFreeAsync, ptr, stream));
 		}
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
 	}
-	if (unlikely(atomic_load_explicit(&ss_shared_here, memory_order_relaxed)) &&
-	    ss_share_unref(ptr))
-		return ss_said(hipSuccess);
+	if (unlikely(atomic_load_explicit(&ss_self_imports, memory_order_relaxed)) &&
+	    ss_self_import_release(ptr))
+		return ss_result(hipSuccess);
 	status = ss_free_async(ss_core, ptr, tl);
 	if (likely(status == SS_OK))
-		return ss_said(hipSuccess);
+		return ss_result(hipSuccess);
 	return free_rare(ptr, status, stream, ss_timeline_device(tl));
 }
 
@@ -463,26 +302,42 @@ hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
 }
 SS_HOT(hipFreeAsync)
 
-/* ---- hipMemGetInfo ------------------------------------------------------ */
+/* ---- calls for host memory that are given a block of ours --------------- */
 
-hipError_t do_hipMemGetInfo(size_t *free_bytes, size_t *total)
+static bool is_ours(void *ptr)
 {
-	size_t f = 0, t = 0;
-	uint64_t fa, ta;
-	hipError_t err;
+	struct ss_block_info info;
+	unsigned number;
 	int dev;
 
-	err = REAL(hipMemGetInfo, &f, &t);
-	if (err != hipSuccess)
-		return ss_said(err);
-	fa = f;
-	ta = t;
-	dev = ss_current_device(&err);
-	if (dev >= 0)
-		ss_mem_info(ss_core, dev, &fa, &ta);
-	if (free_bytes)
-		*free_bytes = fa;
-	if (total)
-		*total = ta;
-	return ss_said(hipSuccess);
+	return ptr && (ss_where(ss_core, ptr, &dev) != SS_ERR_FOREIGN ||
+		       ss_import_find(ptr, &info, &number));
+}
+
+/* The runtime frees device memory here, too: it looks the address up and frees what it finds,
+ * which would be our segment with every other block in it (7.2.4). */
+hipError_t do_hipHostFree(void *ptr)
+{
+	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipHostFree, ptr));
+}
+
+hipError_t do_hipFreeHost(void *ptr)
+{
+	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipFreeHost, ptr));
+}
+
+/* The program may have registered part of a segment. Then the runtime knows a range that starts
+ * at ptr; else it would find and forget the segment. */
+hipError_t do_hipHostUnregister(void *ptr)
+{
+	hipDeviceptr_t base = NULL;
+	struct ss_block_info info;
+	size_t size = 0;
+
+	if (ptr && ss_lookup(ss_core, ptr, &info) &&
+	    (info.backing != SS_BACKING_HIP ||
+	     REAL(hipMemGetAddressRange, &base, &size, (hipDeviceptr_t)ptr) != hipSuccess ||
+	     base != (hipDeviceptr_t)ptr || base == (hipDeviceptr_t)info.segment))
+		return ss_fail(hipErrorHostMemoryNotRegistered);
+	return ss_result(REAL(hipHostUnregister, ptr));
 }

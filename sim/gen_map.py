@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write a linker version script from the entry tables: every export keeps the
-version node that the real libraries give it."""
+"""Write a linker version script from the tables of exports. Every export gets the version
+node that it has in the real library."""
 import re
 import sys
 

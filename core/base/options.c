@@ -54,11 +54,13 @@ static const struct option table[] = {
 	{ "INITIAL", T_AMOUNT, AT(initial), "", NULL,
 	  "memory reserved at the first use of a device" },
 	{ "LIMIT", T_AMOUNT, AT(limit), "", NULL,
-	  "the most that pools of this process may take of each device" },
+	  "the most that pools of this process may take of each device; 0 = no limit" },
 	{ "DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
 	  "age at which idle memory goes back; 0 = at the next synchronization" },
 	{ "OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
 	  "longest wait for frees in flight before out of memory is reported" },
+	{ "OOM_REPORTS", T_ENUM, AT(oom_reports), "few", "few|all|none",
+	  "reports of out of memory; few: three, then a count at each power of ten" },
 	{ "ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
 	  "alignment of blocks of at least this size; 0 = off" },
 	{ "IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
@@ -83,6 +85,43 @@ static const struct option *option_find(const char *name) {
 		o++;
 	}
 	return o < table + ARRAY_LEN(table) ? o : NULL;
+}
+
+static void warn_entry(FILE *warn, const struct option *o, const char *entry, const char *why) {
+	if (warn) {
+		fprintf(warn, "somashim: " PREFIX "%s: the entry '%s' %s and is left out\n", o->name,
+			entry, why);
+	}
+}
+
+/* Reads a list of entries for devices, separated by commas. A bad entry is named on `warn`;
+ * returns whether there was none. `strict`: one bad entry and `out` is not changed; else bad
+ * entries are left out. */
+static bool per_device_set(struct ss_amount *out, const struct option *o, const char *value,
+		bool strict, FILE *warn) {
+	struct ss_amount all[SS_MAX_DEVICES] = { 0 };
+	struct ss_devices_seen seen = { 0 };
+	bool good = true;
+
+	for (;;) {
+		char entry[64];
+		size_t len = strcspn(value, ",");
+		snprintf(entry, sizeof(entry), "%.*s", (int)(len < 63 ? len : 63), value);
+		const char *why = len < sizeof(entry) ? ss_parse_device_entry(entry, all, &seen) :
+			"is too long";
+		if (why) {
+			good = false;
+			warn_entry(warn, o, entry, why);
+		}
+		if (value[len] == '\0') {
+			break;
+		}
+		value += len + 1;
+	}
+	if (strict ? good : seen.each || seen.all) {
+		memcpy(out, all, sizeof(all));
+	}
+	return good;
 }
 
 static bool option_set(struct ss_options *opt, const struct option *o, const char *value) {
@@ -121,7 +160,7 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 	case T_AMOUNT:
 		return ss_amount_parse(value, field);
 	case T_PER_DEVICE:
-		return ss_parse_per_device(value, field);
+		return per_device_set(field, o, value, true, NULL);
 	case T_PATH:
 		if (strlen(value) >= sizeof(opt->log)) {
 			return false;
@@ -235,7 +274,44 @@ static void warn_value(FILE *warn, const struct option *o, const char *value) {
 		o->def[0] ? o->def : "unset");
 }
 
+/* HAMi, which shares GPUs among the containers of Kubernetes, sets this to "<MiB>m". */
+#define HAMI_LIMIT "HIP_DEVICE_MEMORY_LIMIT"
+
+static void read_hami_limit(struct ss_options *opt, char **env, FILE *warn) {
+	const size_t len = sizeof(HAMI_LIMIT) - 1;
+
+	for (; env && *env; env++) {
+		if (strncmp(*env, HAMI_LIMIT, len) != 0 || (*env)[len] != '=' || !(*env)[len + 1]) {
+			continue;
+		}
+		if (!ss_amount_parse(*env + len + 1, &opt->limit) && warn) {
+			fprintf(warn, "somashim: " HAMI_LIMIT "=%.64s is not a size and is ignored\n",
+				*env + len + 1);
+		}
+	}
+}
+
+#define SEGMENT_MIN (2ull << 20) /* SS_FRAME of core/range/block.h: the least that a pool takes */
+
+/* A limit that is valid, but hardly what was meant. */
+static void warn_limit(const struct ss_amount *limit, FILE *warn) {
+	char text[32];
+
+	if (!warn || !limit->set) {
+		return;
+	}
+	ss_format_amount(limit, text, sizeof(text));
+	if (limit->bytes == 0 && limit->percent <= 0) {
+		fprintf(warn, "somashim: " PREFIX "LIMIT=0 means that there is no limit\n");
+	} else if (limit->percent <= 0 && limit->bytes < SEGMENT_MIN) {
+		fprintf(warn, "somashim: " PREFIX "LIMIT=%s is less than the smallest piece of memory "
+			"that is taken from a device (2M): every allocation will fail\n", text);
+	}
+}
+
 void ss_options_read(struct ss_options *opt, char **env, FILE *warn) {
+	char **first = env;
+
 	ss_options_default(opt);
 	for (; env && *env; env++) {
 		if (strncmp(*env, PREFIX, PREFIX_LEN) != 0) {
@@ -260,10 +336,17 @@ void ss_options_read(struct ss_options *opt, char **env, FILE *warn) {
 			}
 			continue;
 		}
-		if (*value && !option_set(opt, o, value) && warn) {
+		if (*value && o->type == T_PER_DEVICE) {
+			per_device_set((struct ss_amount *)((char *)opt + o->offset), o, value, false,
+				warn);
+		} else if (*value && !option_set(opt, o, value) && warn) {
 			warn_value(warn, o, value);
 		}
 	}
+	if (!opt->limit.set) {
+		read_hami_limit(opt, first, warn);
+	}
+	warn_limit(&opt->limit, warn);
 }
 
 /* ---- printing ----------------------------------------------------------- */
@@ -285,6 +368,15 @@ void ss_options_print(FILE *out, bool markdown) {
 		}
 		fprintf(out, " | %s | %s |\n", o->def[0] ? o->def : "-", o->help);
 	}
+}
+
+bool ss_options_row(size_t i, struct ss_option_row *out) {
+	if (i >= ARRAY_LEN(table)) {
+		return false;
+	}
+	*out = (struct ss_option_row){ table[i].name, type_text(&table[i]), table[i].def,
+		table[i].help };
+	return true;
 }
 
 static void option_format(const struct ss_options *opt, const struct option *o, char *out,

@@ -11,6 +11,9 @@
 
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 
+/* Which allocations that fail are reported. */
+enum ss_oom_reports { SS_OOM_REPORTS_FEW, SS_OOM_REPORTS_ALL, SS_OOM_REPORTS_NONE };
+
 /* A size, or a share of a device's memory. */
 struct ss_amount {
 	uint64_t bytes;   /* when percent is 0 */
@@ -27,6 +30,7 @@ struct ss_options {
 	struct ss_amount limit;      /* cap per process and device */
 	uint64_t decay_ms;
 	uint64_t oom_wait_ms;
+	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* classic blocks this large get own segments; 0 = off */
 	bool disable, verbose, stats, selftest, api_table;
@@ -46,6 +50,13 @@ bool ss_amount_parse(const char *text, struct ss_amount *out);
 uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);
 /* The table for `somashim options` (and README). markdown: as a table. */
 void ss_options_print(FILE *out, bool markdown);
+/* One row of the table as text. `values` is "auto|hip|hsa|vmm" or names a type; `def` is ""
+ * for an option without a default. The strings are static. */
+struct ss_option_row {
+	const char *name, *values, *def, *help;
+};
+/* False if there is no row `i`. */
+bool ss_options_row(size_t i, struct ss_option_row *out);
 /* One line per option that differs from its default. */
 void ss_options_print_changed(const struct ss_options *opt, FILE *out);
 

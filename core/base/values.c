@@ -9,6 +9,8 @@
 #include "core/base/options.h"
 #include "core/base/values.h"
 
+_Static_assert(SS_MAX_DEVICES <= 64, "struct ss_devices_seen has a bit per device");
+
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* ---- from text ---------------------------------------------------------- */
@@ -102,42 +104,36 @@ bool ss_parse_bool(const char *s, bool *out) {
 	return i < ARRAY_LEN(words);
 }
 
-bool ss_parse_per_device(const char *s, struct ss_amount *out) {
-	struct ss_amount all[SS_MAX_DEVICES] = { 0 };
+const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
+		struct ss_devices_seen *seen) {
+	struct ss_amount a = { .set = true, .bytes = UINT64_MAX };
+	const char *colon = strchr(entry, ':'), *value = colon ? colon + 1 : entry;
+	uint64_t device = 0, frac;
 
-	for (;;) {
-		char word[64];
-		size_t len = strcspn(s, ",");
-		if (len == 0 || len >= sizeof(word)) {
-			return false;
+	if (colon) {
+		const char *end = ss_parse_decimal(entry, &device, &frac);
+		if (end != colon || frac) {
+			return "has no number of a device before the colon";
 		}
-		memcpy(word, s, len);
-		word[len] = '\0';
-
-		uint64_t first = 0, last = SS_MAX_DEVICES - 1, frac;
-		char *colon = strchr(word, ':');
-		if (colon) {
-			*colon = '\0';
-			const char *end = ss_parse_decimal(word, &first, &frac);
-			if (!end || *end || frac || first >= SS_MAX_DEVICES) {
-				return false;
-			}
-			last = first;
+		if (device >= SS_MAX_DEVICES) {
+			return "names a device that there cannot be";
 		}
-		struct ss_amount a = { .set = true, .bytes = UINT64_MAX };
-		const char *value = colon ? colon + 1 : word;
-		if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a)) {
-			return false;
-		}
-		for (uint64_t i = first; i <= last; i++) {
-			all[i] = a;
-		}
-		if (s[len] == '\0') {
-			memcpy(out, all, sizeof(all));
-			return true;
-		}
-		s += len + 1;
 	}
+	if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a)) {
+		return "has no size or percent";
+	}
+	if (colon ? seen->each >> device & 1 : seen->all) {
+		return colon ? "names a device for the second time" :
+			"is for all devices for the second time";
+	}
+	for (uint64_t i = 0; i < SS_MAX_DEVICES; i++) {
+		if (colon ? i == device : !(seen->each >> i & 1)) {
+			out[i] = a;
+		}
+	}
+	seen->each |= colon ? 1ull << device : 0;
+	seen->all |= !colon;
+	return NULL;
 }
 
 bool ss_enum_name(const char *values, int n, char *out, size_t size) {

@@ -15,8 +15,15 @@ struct ss_amount;
 const char *ss_parse_decimal(const char *s, uint64_t *whole, uint64_t *frac);
 bool ss_parse_size(const char *s, uint64_t *out);
 bool ss_parse_bool(const char *s, bool *out);
-/* Entries separated by commas: SIZE (all devices) or DEV:SIZE. */
-bool ss_parse_per_device(const char *s, struct ss_amount *out);
+/* Which devices the entries read so far were about. */
+struct ss_devices_seen {
+	uint64_t each; /* one bit per device that was named */
+	bool all;      /* an entry without a device */
+};
+/* Reads one entry of a list: SIZE (all devices that no entry names) or DEV:SIZE. Returns NULL,
+ * or what is wrong with it as the end of a sentence; nothing is changed then. */
+const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
+				  struct ss_devices_seen *seen);
 /* Copies the nth of "a|b|c". False: there are fewer. */
 bool ss_enum_name(const char *values, int n, char *out, size_t size);
 

@@ -8,18 +8,20 @@
 
 #include "core/order/timeline.h"
 
-/* The calling thread's streams in the core that it used last. */
+/* The calling thread's streams in the core that it used last. Slots instead of pointers: the
+ * thread-local variables of the library may have 1 KiB in all. */
 static _Thread_local struct {
 	uint64_t serial; /* of that core */
-	struct { struct ss_timeline *tl; uint64_t life; } at[SS_MAX_DEVICES];
-} mine;
+	uint64_t life[SS_MAX_DEVICES]; /* 0: none on this device */
+	uint32_t slot[SS_MAX_DEVICES];
+} mine __attribute__((tls_model("initial-exec")));
 
 /* NULL: there is none, or it was reset. Its slot may be another stream's by now. */
-static struct ss_timeline *my_timeline(int dev)
+static struct ss_timeline *my_timeline(const struct ss_order *o, int dev)
 {
-	struct ss_timeline *tl = mine.at[dev].tl;
+	struct ss_timeline *tl = mine.life[dev] ? o->slots[mine.slot[dev]] : NULL;
 
-	return tl && atomic_load(&tl->life) == mine.at[dev].life ? tl : NULL;
+	return tl && atomic_load(&tl->life) == mine.life[dev] ? tl : NULL;
 }
 
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
@@ -33,7 +35,7 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 		memset(&mine, 0, sizeof(mine));
 		mine.serial = core->serial;
 	}
-	tl = my_timeline(dev);
+	tl = my_timeline(o, dev);
 	if (tl)
 		return tl;
 	pthread_mutex_lock(&o->lock);
@@ -44,8 +46,8 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 	if (!tl)
 		tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD, true);
 	if (tl) {
-		mine.at[dev].tl = tl;
-		mine.at[dev].life = atomic_load(&tl->life);
+		mine.slot[dev] = tl->progress.slot;
+		mine.life[dev] = atomic_load(&tl->life);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return tl;
@@ -79,7 +81,7 @@ void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 	if (mine.serial != core->serial)
 		return;
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
-		struct ss_timeline *tl = my_timeline(dev);
+		struct ss_timeline *tl = my_timeline(core->order, dev);
 		enum ss_status asked;
 		bool ended;
 
@@ -88,9 +90,9 @@ void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 		ended = !late && (ss_stream_ended(core, tl, &asked) ||
 				  ((drained >> dev & 1) && !ss_needs_cover(tl)));
 		pthread_mutex_lock(&core->order->lock);
-		if (my_timeline(dev)) /* not if a reset has ended it meanwhile */
+		if (my_timeline(core->order, dev)) /* not if a reset has ended it meanwhile */
 			thread_end(core, tl, ended);
-		mine.at[dev].tl = NULL;
+		mine.life[dev] = 0;
 		pthread_mutex_unlock(&core->order->lock);
 	}
 }

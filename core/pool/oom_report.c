@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/pool/oom_limiter.h"
 #include "core/pool/request.h"
 
 struct figures {
@@ -88,19 +89,37 @@ static void report_device(const struct ss_request *r, FILE *out)
 			atomic_load(&r->pool->mem.max_bytes));
 }
 
+static void report_count(const struct ss_request *r, uint64_t count)
+{
+	FILE *log = ss_core_of(r->pool)->log;
+
+	fprintf(log, "somashim: out of memory: %" PRIu64 " times so far, this time %" PRIu64
+		" bytes on device %d\n", count, r->size, r->pool->mem.dev);
+	fflush(log);
+}
+
 /* In memory first, so that reports of several threads do not mix. Where there is no host memory
  * for that either, it is written as it comes. */
 void ss_oom_report(const struct ss_request *r)
 {
+	static _Atomic uint64_t failures; /* of this process, which has one log */
 	struct ss_core *core = ss_core_of(r->pool);
+	enum ss_oom_print print;
 	char *text = NULL;
 	size_t length = 0;
-	FILE *out = core->log ? open_memstream(&text, &length) : NULL;
+	uint64_t count;
+	FILE *out;
 
+	if (!core->log)
+		return;
+	print = ss_oom_print(core->opt.oom_reports, &failures, &count);
+	if (print == SS_OOM_PRINT_COUNT)
+		report_count(r, count);
+	if (print == SS_OOM_PRINT_COUNT || print == SS_OOM_PRINT_NOTHING)
+		return;
+	out = open_memstream(&text, &length);
 	if (!out)
 		out = core->log;
-	if (!out)
-		return;
 	report_device(r, out);
 	ss_pools_each(core, r->pool->mem.dev, report_pool, out);
 	fputs("somashim:   tried: ", out);
@@ -109,6 +128,9 @@ void ss_oom_report(const struct ss_request *r)
 	else
 		fputs("nothing, since it is more than there can ever be", out);
 	fputc('\n', out);
+	if (print == SS_OOM_PRINT_LAST)
+		fputs("somashim:   further failures are only counted "
+		      "(SOMASHIM_OOM_REPORTS=all reports each)\n", out);
 	if (out != core->log)
 		fclose(out);
 	if (text)

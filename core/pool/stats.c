@@ -5,6 +5,7 @@
  * Locks: one pool's at a time; pools->lock, alone, for the counts of pools that are no more.
  */
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/pool/pool_state.h"
@@ -125,9 +126,10 @@ static void print_counts(const struct ss_pool_stats *s, FILE *out)
 		s->out_of_memory);
 }
 
-static void print_ended(const struct ss_device_pools *d, int dev, FILE *out)
+static void print_ended(const struct ss_device_pools *d, int dev, void *arg)
 {
 	const struct ss_pool_stats *s = &d->ended;
+	FILE *out = arg;
 
 	if (!d->ended_count)
 		return;
@@ -139,8 +141,10 @@ static void print_ended(const struct ss_device_pools *d, int dev, FILE *out)
 		(double)s->used_high / MIB, (double)s->released_bytes / MIB);
 }
 
-static void print_pool(const struct ss_pool_stats *s, FILE *out)
+static void print_pool(const struct ss_pool_stats *s, void *arg)
 {
+	FILE *out = arg;
+
 	fprintf(out, "somashim: device %d %s pool (%s)\n", s->device, s->kind, s->backing);
 	print_counts(s, out);
 	fprintf(out, "somashim:   reuse: same stream %" PRIu64 ", completed %" PRIu64
@@ -156,10 +160,11 @@ static void print_pool(const struct ss_pool_stats *s, FILE *out)
 		s->remaps, s->waits);
 }
 
-/* exit() may have been called by a signal's handler, in the very thread that holds what is asked for
- * here. So the list of pools is waited for no longer than anybody else keeps it, and no other lock
- * is taken. */
-void ss_stats_print(struct ss_core *core, FILE *out)
+/* For the end of the process. exit() may have been called by a signal handler in the very thread
+ * that holds a lock. So the lock on the list of pools is awaited for a second at most, and no other
+ * lock is taken. */
+static void each_at_exit(struct ss_core *core, const struct visitor *v,
+			 void (*ended)(const struct ss_device_pools *, int, void *))
 {
 	struct ss_pool_stats s;
 	struct timespec end;
@@ -170,18 +175,55 @@ void ss_stats_print(struct ss_core *core, FILE *out)
 	end.tv_sec++;
 	locked = !pthread_mutex_timedlock(&core->pools->lock, &end);
 	for (struct ss_pool *pool = core->pools->list; pool; pool = pool->next) {
+		if (atomic_load(&pool->counted))
+			continue; /* among those that are no more */
 		read_counts(pool, &s, true);
 		complete(pool, &s, kind);
 		if (s.allocations)
-			print_pool(&s, out);
+			v->each(&s, v->arg);
 	}
 	for (int dev = 0; dev < core->devices; dev++)
-		print_ended(ss_device_pools(core, dev), dev, out);
+		ended(ss_device_pools(core, dev), dev, v->arg);
 	if (locked)
 		pthread_mutex_unlock(&core->pools->lock);
+}
+
+void ss_stats_print(struct ss_core *core, FILE *out)
+{
+	struct visitor v = {print_pool, out};
+
+	each_at_exit(core, &v, print_ended);
 	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms, "
 		"host memory for metadata %.1f KiB\n",
 		ss_order_fences(core), (uint64_t)core->driver_calls,
 		(double)core->driver_ns / 1e6, (double)ss_host_bytes(core) / 1024);
 	fflush(out);
+}
+
+static void add(const struct ss_pool_stats *s, void *arg)
+{
+	struct ss_pool_stats *sum = arg;
+
+	sum->allocations += s->allocations;
+	sum->frees += s->frees;
+	sum->misses += s->misses;
+	sum->used_high += s->used_high;
+	sum->reserved_high += s->reserved_high;
+}
+
+static void add_ended(const struct ss_device_pools *d, int dev, void *arg)
+{
+	add(&d->ended, arg);
+}
+
+void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out)
+{
+	struct visitor v = {add, out};
+
+	memset(out, 0, sizeof(*out));
+	each_at_exit(core, &v, add_ended);
+	out->hits = out->allocations - out->misses;
+	out->fences = ss_order_fences(core);
+	out->driver_calls = core->driver_calls;
+	out->driver_ns = core->driver_ns;
 }

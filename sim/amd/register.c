@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stand-in for librocprofiler-register: a runtime hands its table over, and where a
- * tool is in the process (rocprofiler_set_api_table), that gets it.
+ * A stand-in for librocprofiler-register: a runtime gives it a table of functions, and it
+ * passes the table to the tool in the process, if one exports rocprofiler_set_api_table.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's builds: an export is a jump through a table, which the first call fills and
- * hands to rocprofiler-register, so that a tool can put its own functions there.
- * The positions are those of hip_api_trace.hpp, as far as somashim wants them
- * (scripts/rocm-check.py compares them with it); the others stay empty and their
- * exports do not jump.
+ * The exports of AMD's builds. Each jumps through a table, which the first call fills and
+ * registers with rocprofiler-register, so that a tool can put its own functions there.
+ * The positions in the table are those of hip_api_trace.hpp, for the calls that somashim
+ * needs (scripts/rocm-check.py compares them). The other positions stay empty, and their
+ * exports call the function directly.
  */
 #include <pthread.h>
 
-#include "shim/table.h"
+#include "shim/route/api_table.h"
 
 int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
 					   uint32_t version, void **tables, uint64_t count,
 					   uint64_t *id);
 
-#define TABLE_ENTRIES 541 /* of the sources of July 2026; 506 in 7.2.4 */
+#define TABLE_ENTRIES 541 /* in the sources of July 2026; 506 in 7.2.4 */
 
 static struct {
 	size_t size;
 	void *entry[TABLE_ENTRIES];
 } table = { .size = sizeof table };
 
-/* One per export; pointers to them lie side by side in a section of their own. */
+/* One per export. The section sim_slots holds pointers to all of them. */
 struct slot {
 	const char *name;
 	void *own;
-	int at; /* in the table, from 1; 0: in no table */
+	int at; /* position in the table plus 1; 0: not in the table */
 };
 extern struct slot *const __start_sim_slots[], *const __stop_sim_slots[];
 

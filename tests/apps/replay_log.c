@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A log as `somashim replay` reads it, for a program that is otherwise plain HIP. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/readers/events.h"
 #include "replay_log.h"
-
-int ss_cli_error(const char *fmt, ...) { /* the readers', when memory ends */
-	va_list args;
-
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return 2;
-}
 
 bool replay_log_read(struct replay_log *log, const char *path, char *err, size_t err_size) {
 	struct ss_events ev;

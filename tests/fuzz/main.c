@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/card.h"
-#include "shim/handle.h"
+#include "shim/share/pool_descriptor.h"
+#include "shim/share/handle.h"
 
 #define ROUNDS 200000
 
@@ -69,8 +69,8 @@ static int file(const char *path)
 
 int main(int argc, char **argv)
 {
-	static uint8_t data[sizeof(struct ss_card) + 8];
-	struct ss_card card;
+	static uint8_t data[sizeof(struct ss_pool_desc) + 8];
+	struct ss_pool_desc card;
 	int failed = 0;
 
 	for (int i = 1; i < argc; i++)
@@ -89,11 +89,11 @@ int main(int argc, char **argv)
 		if (i % 16)
 			continue;
 		memset(&card, 0, sizeof(card));
-		for (unsigned k = 0; k < SS_CARD_DEVICES; k++)
+		for (unsigned k = 0; k < SS_POOL_DESC_DEVICES; k++)
 			snprintf(card.device[k].bus, sizeof(card.device[k].bus), "0000:%02x:00.0", k);
 		if (i % 3 == 0)
 			memset(card.device[chance() % 4].bus, 'x', sizeof(card.device[0].bus));
-		n = ss_card_finish(&card, (unsigned)(chance() % SS_CARD_DEVICES + 1), chance() % 8);
+		n = ss_pool_desc_finish(&card, (unsigned)(chance() % SS_POOL_DESC_DEVICES + 1), chance() % 8);
 		data[0] = 1;
 		memcpy(data + 1, &card, n);
 		if (i % 32)

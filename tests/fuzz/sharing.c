@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/card.h"
-#include "shim/mappings.h"
+#include "shim/share/pool_descriptor.h"
+#include "shim/share/mappings.h"
+#include "shim/stream/sync_watch.h"
+#include "shim/alloc/block_attributes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,8 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MB2 (2ull << 20)
 
-/* The one thing of the shim that the table asks for. */
-unsigned ss_buffer_number(void)
+/* All that the table needs from other files of the shim. */
+atomic_int ss_sync_waiting;
+
+unsigned ss_buffer_id_new(void)
 {
 	static unsigned last;
 
@@ -80,19 +84,19 @@ static void any_handle(const uint8_t *data, size_t size)
 
 static void any_card(const uint8_t *data, size_t size)
 {
-	struct ss_card card;
-	struct ss_card_device me = {.bus = "0000:01:00.0"};
+	struct ss_pool_desc card;
+	struct ss_pool_desc_device me = {.bus = "0000:01:00.0"};
 	unsigned char *exact = malloc(size ? size : 1); /* so that overruns are seen */
 
 	CHECK(exact);
 	memcpy(exact, data, size);
-	if (ss_card_parse(exact, size, &card)) {
-		CHECK(card.devices && card.devices <= SS_CARD_DEVICES);
+	if (ss_pool_desc_parse(exact, size, &card)) {
+		CHECK(card.devices && card.devices <= SS_POOL_DESC_DEVICES);
 		for (unsigned i = 0; i < card.devices; i++) {
 			CHECK(memchr(card.device[i].bus, 0, sizeof(card.device[i].bus)));
-			(void)ss_card_same(&card.device[i], &me);
+			(void)ss_pool_desc_same_device(&card.device[i], &me);
 		}
-		CHECK(ss_card_finish(&card, card.devices, card.reuse) == size);
+		CHECK(ss_pool_desc_finish(&card, card.devices, card.reuse) == size);
 		CHECK(!memcmp(&card, exact, size));
 	}
 	free(exact);
@@ -218,11 +222,11 @@ static void open_one(int segment, int block, bool pool, bool counts, int dev)
 	bool ours = pool || block;
 	void *ptr = NULL, *base, *close = NULL;
 	hipError_t err = hipSuccess;
-	struct ss_departure old;
+	struct ss_mapping_close old;
 
 	if (open_count == MOST)
 		return;
-	if (!ss_mapping_again(&h, ours, via, dev, pool ? -1 : 1, &ptr, &err)) {
+	if (!ss_mapping_reopen(&h, ours, via, dev, pool ? -1 : 1, &ptr, &err)) {
 		for (int tries = 0; tries < 2; tries++) {
 			base = runtime_open(segment, dev, counts);
 			if (!base)
@@ -233,7 +237,7 @@ static void open_one(int segment, int block, bool pool, bool counts, int dev)
 				runtime_close(close, ~0u);
 			if (err == hipSuccess)
 				break;
-			old = ss_mapping_over(&h, base);
+			old = ss_mapping_replaced(&h, base);
 			for (unsigned i = 0; i < old.opens; i++)
 				runtime_close(base, (unsigned)old.devices);
 			if (!old.opens)
@@ -263,7 +267,7 @@ static bool asking;
 
 static void leave_one(int which, int later)
 {
-	struct ss_departure d;
+	struct ss_mapping_close d;
 	struct ss_block_info info;
 	unsigned number;
 	int i;
@@ -279,7 +283,7 @@ static void leave_one(int which, int later)
 	if (later >= 0)
 		mapped[i].busy |= 1u << later | 1u << opened[which].dev;
 	mapped[i].news |= later >= 0 && asking;
-	d = ss_mapping_leave(opened[which].ptr, opened[which].via, later);
+	d = ss_mapping_release(opened[which].ptr, opened[which].via, later);
 	CHECK(d.known && d.open);
 	/* Which are waited for: where it was opened, it may be in use. */
 	CHECK(d.devices >> opened[which].dev & 1 && d.devices >> d.dev & 1);
@@ -295,12 +299,12 @@ static void settle(unsigned idle, int leave)
 	void *base;
 	int dev;
 
-	CHECK((ss_mappings_waiting(&asked) != 0) == (ss_mappings_ending != 0));
+	CHECK((ss_mappings_waiting(&asked) != 0) == (ss_sync_waiting != 0));
 	asking = true;
 	if (leave >= 0)
 		leave_one(leave, 0);
 	asking = false;
-	while ((base = ss_mapping_settled(idle, asked, &dev))) {
+	while ((base = ss_mapping_take_idle(idle, asked, &dev))) {
 		/* At a synchronization nobody waits for more. */
 		CHECK(idle >> dev & 1 && idle >> mapped[slot_of(base)].dev & 1);
 		runtime_close(base, idle);
@@ -332,10 +336,10 @@ static void table(const uint8_t *data, size_t size)
 	while (open_count)
 		leave_one(0, -1);
 	settle(15, -1);
-	CHECK(!ss_mappings_ending);
+	CHECK(!ss_sync_waiting);
 	for (int i = 0; i < MOST; i++)
 		CHECK(!mapped[i].refs);
-	CHECK(!ss_mapping_leave(address(0), SS_VIA_HANDLE, -1).known);
+	CHECK(!ss_mapping_release(address(0), SS_VIA_HANDLE, -1).known);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

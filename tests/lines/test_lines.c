@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "core/core.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 #include "tests/lines/touch.h"
 
 #define PAIRS 1000 /* in a pass */

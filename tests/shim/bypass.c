@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways past the shim, with the preload alone: the first sign of one is said, once, and
- * from then on an event's clock and a query prove nothing and hipFree waits.
+ * Ways past the shim, with the preload alone. The first sign of one is logged once. From
+ * then on events and queries prove nothing, and hipFree waits for the device.
  *
  *   bypass PLUGIN [HOW WHAT]
  */

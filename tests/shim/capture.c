@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Beside and inside a stream capture. */
+/* Allocations and frees beside and inside a stream capture. */
 #include <pthread.h>
 
 #include "test.h"

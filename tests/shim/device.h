@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a test wants of the device itself: to hold a stream, to count the calls that reached
- * it, to say what memory it has left. The software device has calls of its own for that. On
- * a real one a stream is held by a value that it waits for, and memory is the runtime's
- * figure; both are asked for past the shim, which is not to know. Calls are not counted
- * there: such a test is skipped.
+ * What tests need from the device itself: to hold a stream back, to count the calls that
+ * reached it, and to report its memory. The software device has calls of its own for that.
+ * On a real device a stream is held back by a value that it waits for, and memory is the
+ * runtime's figure. Both are asked for past the shim, which must not know of them. Calls
+ * are not counted there, and such a test is skipped.
  */
 #ifndef TEST_SHIM_DEVICE_H
 #define TEST_SHIM_DEVICE_H

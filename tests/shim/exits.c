@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that is freed late, and pools that are used late: from atexit handlers and from
- * destructors. The handler that is registered before the shim starts runs when nothing is
- * served any more, as a static object's destructor does in C++.
+ * Memory that is freed, and pools that are used, after exit() has begun: in atexit handlers
+ * and in destructors. A handler that is registered before the shim starts runs when nothing
+ * is served any more, like the destructor of a static object in C++.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call that fails leaves things as they were, and says so. */
+/* A call that fails returns an error and leaves everything as it was. */
 #include "test.h"
 
 static void (*fail)(const char *);

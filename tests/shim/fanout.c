@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* One stream allocates, many free what it hands on, and the host never synchronizes. The
- * device is idle after each round, so a round or two is all that the pool needs. */
+/*
+ * One stream allocates, many streams free what it hands on, and the host never
+ * synchronizes. The device is idle after each round, so the pool must not grow beyond one
+ * or two rounds.
+ */
 #include <unistd.h>
 
 #include "test.h"

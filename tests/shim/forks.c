@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A child passes everything through, also while other threads hold our locks. */
+/*
+ * A forked child passes every call on, even if other threads of the parent held our locks
+ * at the fork.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_FREE_SYNC=auto: hipFree waits as the real one unless nobody can tell,
- * and whoever could tell afterwards sees what the real call would have left. A
- * null stream that is held (not started) shows whether a call waits: a helper
- * thread lets it go after a while.
+ * SOMASHIM_FREE_SYNC=auto: hipFree waits as the real one does unless nobody can notice, and
+ * whoever could notice later sees what the real call would have left. A null stream that is
+ * held back shows whether a call waits; a helper thread releases it after a while.
  */
 #include <pthread.h>
 #include <sys/wait.h>

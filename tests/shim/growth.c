@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool of virtual memory grows, moves and goes back while other threads do the
- * same to it, and is opened to a peer while it has gaps. Every call succeeds - on
- * runtimes too that accept access from the start of the reservation only - and the
- * device's own figure says what came back.
+ * A pool of virtual memory grows, moves chunks and gives memory back while other threads do
+ * the same, and it is opened to a peer while it has gaps. Every call succeeds, also on
+ * runtimes that accept access only from the start of a reservation. The device's own figure
+ * shows what came back.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
-#include "test.h"
+#include "borders.h"
 
 #define MIB ((size_t)1 << 20)
 #define THREADS 6
@@ -30,23 +30,6 @@ static hipStream_t stream_new(void)
 	return s;
 }
 
-/* Borders of 2 MiB and both ends. */
-static void check(const char *p, size_t size, int value, hipStream_t s)
-{
-	unsigned char got[64];
-
-	for (size_t at = 0; at < size; at += 2 * MIB) {
-		size_t from = at < 32 ? 0 : at - 32;
-
-		if (from + sizeof(got) > size)
-			from = size - sizeof(got);
-		OK(hipMemcpyAsync(got, p + from, sizeof(got), hipMemcpyDeviceToHost, s));
-		OK(hipStreamSynchronize(s));
-		for (size_t i = 0; i < sizeof(got); i++)
-			CHECK(got[i] == value);
-	}
-}
-
 /* ---- one thread stands between map and access ---------------------------- */
 
 static void *grow(void *arg)
@@ -56,8 +39,8 @@ static void *grow(void *arg)
 	char *p;
 
 	OK(hipMallocAsync((void **)&p, 20 * MIB, s));
-	OK(hipMemsetAsync(p, value, 20 * MIB, s));
-	check(p, 20 * MIB, value, s);
+	stamp_borders(p, 20 * MIB, value, s);
+	check_borders(p, 20 * MIB, value, s);
 	OK(hipFreeAsync(p, s));
 	OK(hipStreamSynchronize(s));
 	OK(hipStreamDestroy(s));
@@ -101,13 +84,13 @@ static void *churn(void *arg)
 		int i = rand_r(&seed) % 4;
 
 		if (b[i].p) {
-			check(b[i].p, b[i].size, b[i].value, s);
+			check_borders(b[i].p, b[i].size, b[i].value, s);
 			OK(hipFreeAsync(b[i].p, s));
 		}
 		b[i].size = (size_t)(1 + rand_r(&seed) % 24) * 700001;
 		b[i].value = rand_r(&seed) % 255;
 		OK(hipMallocAsync((void **)&b[i].p, b[i].size, s));
-		OK(hipMemsetAsync(b[i].p, b[i].value, b[i].size, s));
+		stamp_borders(b[i].p, b[i].size, b[i].value, s);
 		if (r % 8 == 7) {
 			OK(hipStreamSynchronize(s));
 			OK(hipMemPoolTrimTo(pool, 0));
@@ -115,7 +98,7 @@ static void *churn(void *arg)
 	}
 	for (int i = 0; i < 4; i++)
 		if (b[i].p) {
-			check(b[i].p, b[i].size, b[i].value, s);
+			check_borders(b[i].p, b[i].size, b[i].value, s);
 			OK(hipFreeAsync(b[i].p, s));
 		}
 	OK(hipStreamSynchronize(s));
@@ -152,7 +135,7 @@ static void gaps(hipStream_t s)
 	OK(hipGetDeviceCount(&n));
 	for (int i = 0; i < 3; i++) {
 		OK(hipMallocAsync((void **)&p[i], size, s));
-		OK(hipMemsetAsync(p[i], 10 + i, size, s));
+		stamp_borders(p[i], size, 10 + i, s);
 	}
 	OK(hipFreeAsync(p[1], s));
 	OK(hipStreamSynchronize(s));
@@ -166,16 +149,16 @@ static void gaps(hipStream_t s)
 		/* The peer's own stream reads what was there before. */
 		OK(hipSetDevice(1));
 		peer = stream_new();
-		check(p[0], size, 10, peer);
-		check(p[2], size, 12, peer);
+		check_borders(p[0], size, 10, peer);
+		check_borders(p[2], size, 12, peer);
 		OK(hipStreamDestroy(peer));
 		OK(hipSetDevice(0));
 	}
 	OK(hipMallocAsync((void **)&q, 40 * MIB, s));
-	OK(hipMemsetAsync(q, 99, 40 * MIB, s));
-	check(q, 40 * MIB, 99, s);
-	check(p[0], size, 10, s);
-	check(p[2], size, 12, s);
+	stamp_borders(q, 40 * MIB, 99, s);
+	check_borders(q, 40 * MIB, 99, s);
+	check_borders(p[0], size, 10, s);
+	check_borders(p[2], size, 12, s);
 	OK(hipFreeAsync(p[0], s));
 	OK(hipFreeAsync(p[2], s));
 	OK(hipFreeAsync(q, s));
@@ -191,7 +174,7 @@ static void cycles(hipStream_t s)
 	char *keep, *p;
 
 	OK(hipMallocAsync((void **)&keep, MIB, s));
-	OK(hipMemsetAsync(keep, 42, MIB, s));
+	stamp_borders(keep, MIB, 42, s);
 	for (int i = 0; i < 40; i++) {
 		OK(hipMallocAsync((void **)&p, 256 * MIB, s));
 		OK(hipMemsetAsync(p, i, 4096, s));
@@ -200,7 +183,7 @@ static void cycles(hipStream_t s)
 		OK(hipMemPoolTrimTo(pool, 0));
 		OK(hipDeviceSynchronize());
 	}
-	check(keep, MIB, 42, s);
+	check_borders(keep, MIB, 42, s);
 	OK(hipFreeAsync(keep, s));
 	OK(hipStreamSynchronize(s));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hit makes no HIP or HSA call; on the null stream only hipGetDevice. */
+/* A hit makes no HIP or HSA call. On the null stream it may call hipGetDevice. */
 #include "test.h"
 
 static void round_of(hipStream_t s, uint64_t allowed)

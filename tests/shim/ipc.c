@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipIpc* handles between real processes: this one exports, copies of it import.
+ * hipIpc* handles between real processes. This process exports, and copies of it import.
  * Their pipe carries handles and verdicts only.
  */
 #include <hsa/hsa.h>

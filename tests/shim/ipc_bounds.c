@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What another process opens ends where its block ends: to the runtime all of the segment is
- * one allocation, so a copy or memset that goes on into the exporter's next block is refused
- * in its place, as the runtime refuses one that leaves an allocation.
+ * A block of another process ends where the exporter's block ends. To the runtime the whole
+ * segment is one allocation. So the shim refuses a copy or memset that would reach the
+ * exporter's next block, as the runtime refuses one that leaves an allocation.
  */
 #define BYTES (1 << 20)
 #define PIECES 4

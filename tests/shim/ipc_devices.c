@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of another process on two devices: each close waits for who may still use what it
- * closes, and nobody waits for the other device.
+ * Memory of another process on two devices. Each close waits for the device that may still
+ * use what it closes, and for no other.
  */
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of the process are no lack of device memory: a soft limit is raised, and
- * one that can't be is named in the report. SOMASIM_QUIRKS=fd-per-handle.
+ * A limit of the process is not taken for a lack of device memory. A soft limit is raised;
+ * one that cannot be raised is named in the report. Needs SOMASIM_QUIRKS=fd-per-handle.
  *
  *   limits files|soft|maps|small
  */

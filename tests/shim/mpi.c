@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks of an MPI program share device memory: each has a block for every other, which
- * finds in it what the owner wrote, and writes an answer. Handles and pointers travel by
- * MPI, which knows nothing of the device.
+ * Ranks of an MPI program share device memory. Each has a block for every other rank, which
+ * reads what the owner wrote and writes an answer. Handles and pointers travel by MPI,
+ * which knows nothing of the device.
  */
 #include <mpi.h>
 

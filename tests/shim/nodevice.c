@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* No device: the runtime's own error comes through every call. */
+/* Without a device every call returns the runtime's own error. */
 #include "test.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that has no HIP at all, and one that asks for it nonetheless. */
+/* A process without HIP, also one that looks for HIP by dlsym(). */
 #include <dlfcn.h>
 #include <stddef.h>
 

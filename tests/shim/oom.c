@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounded memory: what fits after idle memory went back is had, what can't fit
- * changes nothing and is reported once, what is in flight is waited for, and a limit
- * of the process holds for everything that speaks of memory. A device of 1 GiB.
+ * Bounded memory. A request that fits once idle memory is given back succeeds; one that
+ * cannot fit changes nothing and is reported once; memory in flight is waited for; and a
+ * limit of the process applies to every call that reports memory. The device has 1 GiB.
  *
- *   oom CASE      each in the environment that it says
+ *   oom CASE      each in the environment that it needs
  */
 #include <pthread.h>
 #include <sched.h>
@@ -73,6 +73,23 @@ static void others_idle(void)
 	OK(hipMallocAsync(&p, 800 * MIB, s));
 	OK(hipFreeAsync(p, s));
 	OK(hipMemPoolDestroy(other));
+}
+
+/* A program that tries sizes until one fits: 44 failures, which are not 44 reports. */
+static void probes(void)
+{
+	const char *text;
+	void *p;
+
+	(void)said();
+	for (int i = 0; i < 44; i++)
+		CHECK(hipMalloc(&p, 4096 * MIB) == hipErrorOutOfMemory);
+	(void)hipGetLastError();
+	text = said();
+	CHECK(count(text, "tried:") == 3);
+	CHECK(count(text, "SOMASHIM_OOM_REPORTS=all") == 1);
+	CHECK(count(text, "out of memory: 10 times so far") == 1);
+	CHECK(count(text, "somashim: out of memory:") == 4);
 }
 
 static hipError_t take_one(bool classic, void **p, uint64_t size)
@@ -404,6 +421,7 @@ static const struct {
 	{ "others_idle", others_idle }, { "large_again", large_again },
 	{ "doubled_sizes", doubled_sizes }, { "other_sizes", other_sizes },
 	{ "small_between", small_between }, { "idle_device", idle_device }, { "report", report },
+	{ "probes", probes },
 	{ "in_flight", in_flight }, { "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
 	{ "aligned", aligned },
 };

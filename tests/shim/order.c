@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What each watched call proves, seen by whether a block comes back. */
+/*
+ * What each watched call proves about order. The test sees it by whether a freed block is
+ * handed out again.
+ */
 #include "test.h"
 
 #define SIZE (40u << 20)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread stands inside the real record, wait, synchronization, query or destroy
- * (before it has done anything, or when all is done but to return) while another
- * frees, records the same event again, or creates. What was freed meanwhile is
- * behind a kernel that has not ended: it may come back only where it was freed.
+ * One thread is stopped inside the real record, wait, synchronization, query or destroy,
+ * either before the call has done anything or when it is about to return. Another thread
+ * meanwhile frees, records the same event again, or creates. The freed memory is behind a
+ * kernel that has not ended, so it may be handed out again only on the stream where it was
+ * freed.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several devices: current device, peers, reset. */
+/* Several devices: the current device, peer access and reset. */
 #include "test.h"
 
 static uint64_t grants(void)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread per device gives its device access to all others' memory at the same time, as programs
- * with many devices begin, while other threads allocate there: nobody's access is lost. Each
- * round in a process of its own, because access is given once.
- *   peers_threads enable|pool ROUNDS */
+/*
+ * A thread per device gives its device access to the memory of all others at the same time,
+ * as programs with many devices do at their start, while other threads allocate there. No
+ * access may be lost. Each round runs in a process of its own, because access is given
+ * once.
+ *
+ *   peers_threads enable|pool ROUNDS
+ */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

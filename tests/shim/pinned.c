@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A runtime that never takes back what was exported (hip#3886): each block costs what it
- * costs there, not the whole segment that it lay in.
+ * A runtime that never takes exported memory back (hip#3886). An exported block costs its
+ * own size, not the whole segment.
  */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HIP that comes in with an RTLD_LOCAL plugin: RTLD_NEXT finds nothing there. */
+/* HIP comes in with an RTLD_LOCAL plugin, where RTLD_NEXT does not find it. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

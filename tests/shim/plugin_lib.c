@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plugin that is linked with HIP; its loader is not. */
+/* A plugin that is linked with HIP; the program that loads it is not. */
 #include <hip/hip_runtime_api.h>
 
 __attribute__((visibility("default"))) int plugin_run(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hipMemPool* family: values, widths, errors, dead handles. */
+/* The hipMemPool* family: values, widths, errors, handles of destroyed pools. */
 #include "test.h"
 
 static void create(void)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Real processes: copies of the test's own program, with and without the shim. A child
- * reads from 3 and writes to 4; both are sockets, so that descriptors pass too. */
+/*
+ * Real processes: copies of the test's own program, with and without the shim. A child
+ * reads from descriptor 3 and writes to 4. Both are sockets, so that descriptors can be
+ * passed.
+ */
 #ifndef TEST_PROCS_H
 #define TEST_PROCS_H
 

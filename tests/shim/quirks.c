@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools of virtual memory on a runtime with a known defect (SOMASIM_QUIRKS, see
- * docs/known-problems.md): what is handed out holds what is written, grows, goes
- * back and comes again, and every figure stays true.
+ * Pools of virtual memory on a runtime with a known defect (SOMASIM_QUIRKS, docs/known-
+ * problems.md). Blocks hold what is written to them, pools grow, give back and grow again,
+ * and every figure stays true.
  */
 #include <unistd.h>
 
-#include "test.h"
+#include "borders.h"
 
 #define MIB ((size_t)1 << 20)
 #define BLOCKS 24
@@ -29,29 +29,12 @@ static void take(struct block *b, size_t size, int value, hipStream_t s)
 	b->stamp = value;
 	OK(hipMallocAsync((void **)&b->p, size, s));
 	CHECK(b->p);
-	OK(hipMemsetAsync(b->p, value, size, s)); /* at once: nothing has settled */
-}
-
-/* Every border of 2 MiB, and the ends. */
-static void check(const struct block *b, hipStream_t s)
-{
-	unsigned char got[128];
-
-	for (size_t at = 0; at < b->size; at += 2 * MIB) {
-		size_t from = at < 64 ? 0 : at - 64;
-
-		if (from + sizeof(got) > b->size)
-			from = b->size - sizeof(got);
-		OK(hipMemcpyAsync(got, b->p + from, sizeof(got), hipMemcpyDeviceToHost, s));
-		OK(hipStreamSynchronize(s));
-		for (size_t i = 0; i < sizeof(got); i++)
-			CHECK(got[i] == b->stamp);
-	}
+	stamp_borders(b->p, size, value, s); /* at once: nothing has settled */
 }
 
 static void give(struct block *b, hipStream_t s)
 {
-	check(b, s);
+	check_borders(b->p, b->size, b->stamp, s);
 	OK(hipFreeAsync(b->p, s));
 	b->p = NULL;
 }

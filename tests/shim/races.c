@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What two threads do at the same time:
- *   visit        one frees, the other's streams touch the memory of another device for the first time
+/*
+ * Two threads act at the same time:
+ *
+ *   visit        one frees; the other's streams touch memory of another device for the first time
  *   owed WHAT    both end the mode in which hipFree need not wait, after one of them freed
  *                (WHAT: stream or device)
  *   transit HOW  one gives memory back, the other allocates as much (HOW: sync, trim or pools)
  *   reset        one gives access to memory that the other takes away
- *   trims        one gives back all, the other less, and neither can do it now */
+ *   trims        one gives back all memory, the other less, and neither can do it at once
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

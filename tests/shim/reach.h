@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may reach memory, as the runtime has it. */
+/* Which devices may access memory, as the runtime sees it. */
 #ifndef TEST_SHIM_REACH_H
 #define TEST_SHIM_REACH_H
 

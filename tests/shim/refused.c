@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the runtime refuses once, or has taken with it:
+/*
+ * The runtime refuses a call once, or takes something away:
+ *
  *   release  hipMemRelease fails (vmm)
  *   capture  a capture begins while a pool grows (vmm, 6.4: no unmap beside it)
- *   map      hipMemAddressReserve, hipMemMap, hipMemSetAccess fail (vmm)
- *   opened   a peer is not let in, beside a capture (hip: no hipFree then, either)
- *   settle   what tries a fresh mapping fails, on a slow device (vmm, gfx12)
- *   agents   HSA says nothing of its agents (hsa)
+ *   map      hipMemAddressReserve, hipMemMap or hipMemSetAccess fails (vmm)
+ *   opened   a peer gets no access, beside a capture (hip: no hipFree then, either)
+ *   settle   the trial of a fresh mapping fails, on a slow device (vmm, gfx12)
+ *   agents   HSA reports no agents (hsa)
  *   page     fences count in pinned memory, and the device is reset
- *   current  the current pool is the runtime's, and is destroyed; then one more, and a reset */
+ *   current  the current pool is the runtime's, and is destroyed; then another one, and a reset
+ */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When idle memory goes back: thresholds by the environment and by the program,
- * decay, memory that is reserved from the start, and whom nobody waits for.
+ * When idle memory is given back: thresholds of the environment and of the program, decay,
+ * and memory that is reserved from the start. No call waits for a stream that it does not
+ * name.
  *
- *   release CASE     each in the environment that it says
+ *   release CASE     each in the environment that it needs
  */
 #include <time.h>
 #include <unistd.h>

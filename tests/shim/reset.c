@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipDeviceReset takes all memory of the device, whatever it is made of: nothing is
- * lost from one reset to the next, and pointers from before are nobody's.
+ * hipDeviceReset frees all memory of the device, whichever backing it has. Nothing is lost
+ * from one reset to the next, and pointers from before are unknown afterwards.
  */
 #include <stdatomic.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that another stream freed, on a device that has no more: what comes back,
- * by which rule, and what is never waited for. Needs SOMASIM_VRAM=256M and a short
- * SOMASHIM_OOM_WAIT_MS. What waits for ever is ended by an alarm.
+ * Memory that another stream freed, on a device that is full: which rule makes it
+ * available, and what is never waited for. Needs SOMASIM_VRAM=256M and a short
+ * SOMASHIM_OOM_WAIT_MS. An alarm ends a case that hangs.
  */
 #include <time.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim run`: as if it were not there, and what it says at the end.
-#   run.sh SOMASHIM ALLOC_LOOP CONSUMERS PLUGIN STATIC SIM
+#   run.sh SOMASHIM ALLOC_LOOP ROUTES PLUGIN STATIC SIM
 set -u
-somashim=$1 app=$2 consumers=$3 plugin=$4 static=$5 sim=$6
+somashim=$1 app=$2 routes=$3 plugin=$4 static=$5 sim=$6
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-run-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=6.4 SOMASHIM_STATS=0 TMPDIR=$dir
@@ -24,21 +24,68 @@ says() {
 
 says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
 says 0 'used in 2 processes;' sh -c "'$app' 3; '$app' 3"
-says 0 '[0-9]* by dlsym()' "$consumers" handle "$plugin"
-says 0 '[0-9]* by dlsym()' "$consumers" dlvsym "$plugin"
-says 0 '4 by hipGetProcAddress()' "$consumers" proc "$plugin"
-says 0 '[0-9]* bound past the preload, turned round' "$consumers" deepbind "$plugin"
+says 0 '[0-9]* by dlsym()' "$routes" handle "$plugin"
+says 0 '[0-9]* by dlsym()' "$routes" dlvsym "$plugin"
+says 0 '4 by hipGetProcAddress()' "$routes" proc "$plugin"
+says 0 '[0-9]* bound past the preload, turned round' "$routes" deepbind "$plugin"
 SOMASHIM_API_TABLE=1 LD_LIBRARY_PATH=$sim/amd:$sim says 0 "1 by the runtime's API table" "$app" 3
 # What happens in another link namespace is not seen, so it is not denied either.
 says 0 'not used: no call into HIP of .*true reached the library (none .* namespace' /bin/true
 says 0 'NOT USED, although .*static-hip' "$static-hip"
 says 0 'NOT LOADED: .*static is linked statically' "$static"
+# A library that this loader refuses is named with the loader's own reason.
+mkdir -p "$dir/copy/bin" "$dir/copy/lib"
+cp "$somashim" "$dir/copy/bin/"
+built=$(dirname "$somashim")/../shim/libsomashim.so
+kept=$somashim somashim=$dir/copy/bin/somashim
+echo "no library" >"$dir/copy/lib/libsomashim.so"
+says 0 'NOT LOADED: the dynamic loader refuses the library: .*copy/lib/libsomashim.so' /bin/true
+if grep -q 'GLIBC_2\.17' "$built"; then
+	sed 's/GLIBC_2\.17/GLIBC_9.99/g' "$built" >"$dir/copy/lib/libsomashim.so"
+	says 1 "NOT LOADED: the dynamic loader refuses .*version .GLIBC_9.99. not found" /bin/true
+fi
+somashim=$kept
 SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
 SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3
+
+# One sentence says what the pools did, in terms that need no manual.
+says 0 '^somashim: 24 device calls became [0-9,]*; 2\.0 MiB in use at most, [0-9.]* MiB held\.$' "$app" 6
+says 0 '^somashim: 4,000 device calls became ' "$app" 1000
+says 0 '; in the largest process 2\.0 MiB in use' sh -c "'$app' 3; '$app' 3"
+says 0 'not used' /bin/true
+grep -q 'device calls' "$dir/err" && fail "calls of a program that made none"
+
+# In a job, rank 0 speaks for all, and another rank only if it was not served.
+for rank in OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK FLUX_TASK_RANK SLURM_PROCID; do
+	env $rank=1 "$somashim" run "$app" 3 >"$dir/out" 2>"$dir/err" || fail "$rank=1"
+	grep -q '^somashim: ' "$dir/err" && fail "$rank=1: not silent"
+	env $rank=1 "$somashim" run true 2>"$dir/err"
+	grep -q '^somashim: rank 1 (on .*): not used' "$dir/err" || fail "$rank=1: not served, and silent"
+	env $rank=0 "$somashim" run "$app" 3 >"$dir/out" 2>"$dir/err" || fail "$rank=0"
+	grep -q '^somashim: rank 0 (on .*): used in 1 process' "$dir/err" || fail "$rank=0: silent"
+done
+# mpirun in a Slurm job; one table of statistics.
+SLURM_PROCID=0 OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_LOCAL_RANK=2 "$somashim" run true 2>"$dir/err"
+grep -q '^somashim: rank 5 (local rank 2 on ' "$dir/err" || fail "the rank of Slurm, not of mpirun"
+for rank in 0 1; do
+	env -u SOMASHIM_STATS PMI_RANK=$rank "$somashim" run sh -c 'echo "stats=$SOMASHIM_STATS"' \
+		>"$dir/out" 2>/dev/null
+	grep -q "^stats=$([ $rank = 1 ] || echo 1)\$" "$dir/out" || fail "rank $rank: $(cat "$dir/out")"
+done
+
+# A profiler that starts the program with an LD_PRELOAD of its own is named.
+printf '#!/bin/sh\nLD_PRELOAD= LD_AUDIT= exec "$@"\n' >"$dir/rocprof-compute"
+chmod +x "$dir/rocprof-compute"
+says 0 'rocprof-compute may have replaced LD_PRELOAD: start it first' "$dir/rocprof-compute" "$app" 3
+ROCPROFSYS_MODE=trace says 0 'rocprof-sys may have replaced LD_PRELOAD' /bin/true
+ROCPROFSYS_MODE=trace says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
 
 # A log that cannot be written is no secret, and one that can be is a log.
 SOMASHIM_JOURNAL="$dir" says 0 "cannot open SOMASHIM_JOURNAL $dir: Is a directory" "$app" 3
 SOMASHIM_LOG="$dir" says 0 "cannot open SOMASHIM_LOG $dir: Is a directory" "$app" 3
+SOMASHIM_STATS=1 SOMASHIM_LOG=/dev/full "$somashim" run "$app" 3 >/dev/null 2>"$dir/err"
+[ "$(grep -c 'SOMASHIM_LOG /dev/full: No space left on device: messages' "$dir/err")" = 1 ] || fail "the full log is not named once"
+grep -q 'allocations 6' "$dir/err" || fail "what does not fit into the log is lost"
 SOMASHIM_JOURNAL="$dir/log.%p.csv" says 0 'used in 1 process' "$app" 3
 "$somashim" replay --json "$dir"/log.*.csv >"$dir/out" || fail "the log is none"
 grep -q '"allocations": 6, "frees": 6,' "$dir/out" || fail "the log: $(cat "$dir/out")"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pools between real processes: descriptors over SCM_RIGHTS, pointers in 64 bytes. This
- * process exports, copies of it import; in share_many.c all do both.
+ * process exports, and copies of it import. In share_many.c every process does both.
  */
 #include "share.h"
 

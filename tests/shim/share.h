@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools between processes: what the files of this test share. */
+/* Helpers of the tests of pools between processes. */
 #ifndef TEST_SHARE_H
 #define TEST_SHARE_H
 

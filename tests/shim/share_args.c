@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools that are shared with oneself, imports at their end, and arguments of all kinds. */
+/*
+ * Pools that a process shares with itself, imports when their pool ends, and arguments of
+ * all kinds.
+ */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -169,7 +172,7 @@ void loop(void)
 				OK(hipMallocFromPoolAsync(&p, 1 << 20, pool, s));
 			else
 				OK(hipMalloc(&p, 1 << 20));
-			OK(hipMemsetAsync(p, i, 1 << 20, s));
+			OK(hipMemsetAsync(p, i, 4096, s)); /* a part: each page costs a fault */
 			if (way)
 				OK(hipMemPoolExportPointer(&data, p));
 			else

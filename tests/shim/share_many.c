@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many processes, many threads, the programs of the HIP guide, processes without us, two
- * devices. */
+/*
+ * Pools shared by many processes and threads, the programs of the HIP guide, processes
+ * without the shim, and two devices.
+ */
 #include <pthread.h>
 
 #include "share.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads with little stack: none of our calls may need much of it. (Of each stack the
- * software device has 21 KiB, for its thread-local data.) The first call of all, `first`,
- * asks the loader this and that, which alone takes some.
+ * Threads with a small stack. None of our calls may need much of it. (The software device
+ * takes 21 KiB of each stack for its thread-local data.) The first call of the process
+ * (`first`) also asks the loader, which alone needs some.
  */
 #include <pthread.h>
 #include <unistd.h>

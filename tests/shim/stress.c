@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many threads, many streams, both kinds of memory: every block is stamped by the
- * device when it is handed out and checked by the device's copies before it is
- * freed, while streams stop and go. A byte with two owners shows as a wrong stamp.
+ * Many threads, many streams, both kinds of memory. The device stamps every block when it
+ * is handed out, and copies of the device are checked before it is freed, while streams
+ * stop and go. A byte with two owners shows as a wrong stamp.
  *
  *   stress [seed [seeds [steps]]]     each seed is one replayable program
  */

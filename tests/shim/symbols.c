@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies to and from symbols are seen: a stream that is used for nothing else is known, and
- * a hipFree waits for it.
+ * Copies to and from symbols are watched: a stream that is used for nothing else becomes
+ * known, and a hipFree waits for it.
  */
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_API_TABLE on a runtime with an API table: whatever the way in, the
- * shim serves; a profiler that wraps the table as well sees the program's calls;
- * a table that is not the runtime's is left alone.
+ * SOMASHIM_API_TABLE on a runtime with an API table. The shim serves every way in; a
+ * profiler that wraps the table as well sees the program's calls; and a table that is not
+ * the runtime's is left alone.
  */
 #include <unistd.h>
 

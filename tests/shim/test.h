@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the programs that run under the preload share. */
+/* Helpers of the programs that run under the preload. */
 #ifndef TEST_SHIM_H
 #define TEST_SHIM_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads older and younger than the shim; streams that go with their thread. */
+/*
+ * Threads that are older and younger than the shim, and streams that end with their thread.
+ */
 #include <pthread.h>
 
 #include "test.h"

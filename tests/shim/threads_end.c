@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that has waited for its stream leaves it idle. The runtime takes the stream
- * down with the thread, and where commands are in flight on it then, another thread may
- * crash in the runtime: so no marker of ours may be among them.
+ * A thread that has waited for its stream leaves it idle. The runtime destroys the stream
+ * with the thread, and if commands are in flight then, another thread may crash in the
+ * runtime. So no marker of ours may be among them.
  */
 #include <pthread.h>
 

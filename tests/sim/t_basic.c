@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocation, copies, memsets, memory info, last error: one stream. */
+/* Allocation, copies, memsets, free memory and the last error, on one stream. */
 #include "test.h"
 
 int main(void)
@@ -43,7 +43,7 @@ int main(void)
 	CHECK(base == e && size == 100);
 	EXPECT(hipMemset(e, 0, 101), hipErrorInvalidValue);
 
-	/* A failed call leaves the pointer alone and is remembered. */
+	/* A failed call does not write the pointer and sets the last error. */
 	EXPECT(hipMalloc((void **)&p, (size_t)1 << 60), hipErrorOutOfMemory);
 	CHECK(p == (char *)0x1234);
 	EXPECT(hipPeekAtLastError(), hipErrorOutOfMemory);
@@ -51,7 +51,7 @@ int main(void)
 	EXPECT(hipGetLastError(), hipSuccess);
 	EXPECT(hipMalloc((void **)&p, (size_t)1 << 60), hipErrorOutOfMemory);
 	OK(hipGetDevice(&n));
-	EXPECT(hipGetLastError(), hipSuccess);        /* before 7.0, overwritten */
+	EXPECT(hipGetLastError(), hipSuccess);        /* before 7.0 success overwrites it */
 
 	OK(hipFree(NULL));
 	OK(hipFree(d));
@@ -61,7 +61,7 @@ int main(void)
 	OK(hipMemGetInfo(&avail, &total));
 	CHECK(avail == avail0);
 
-	/* Freed memory comes back empty. */
+	/* Memory that was freed reads as zeros when it is allocated again. */
 	OK(hipMalloc((void **)&d, 3 << 20));
 	OK(hipMemcpy(back, d, 4096, hipMemcpyDeviceToHost));
 	for (int i = 0; i < 4096; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The capture table by version (argument: none, uses SOMASIM_HIP_VERSION),
- * fork and join, replay, graph memory. */
+/* Stream capture: which calls are legal beside it, by release and mode; fork and join between
+ * streams; launches; memory that a graph allocates. */
 #include "test.h"
 
 static int version;
@@ -13,7 +13,7 @@ static void begin(hipStreamCaptureMode m)
 	OK(hipStreamBeginCapture(A, m));
 }
 
-/* Ends the capture; it must be as told. */
+/* Ends the capture, which must have been invalidated if `lost` is set, and be valid if not. */
 static void end(bool lost)
 {
 	hipStreamCaptureStatus st;
@@ -98,7 +98,6 @@ static void replay(void)
 	OK(hipMemcpyAsync(buf + 1, buf, 1, hipMemcpyDefault, B));
 	OK(hipEventRecord(join, B));
 	OK(hipMemcpyAsync(buf + 2, buf, 1, hipMemcpyDefault, A));
-	/* Not joined yet. */
 	hipGraph_t bad;
 	OK(hipStreamWaitEvent(A, join, 0));
 	OK(hipMemcpyAsync(buf + 3, buf + 1, 1, hipMemcpyDefault, A));
@@ -123,7 +122,7 @@ static void replay(void)
 	EXPECT(hipStreamEndCapture(B, &bad), hipErrorStreamCaptureUnmatched);
 	EXPECT(hipStreamEndCapture(A, &bad), hipErrorStreamCaptureUnjoined);
 
-	/* Waiting for uncaptured work crosses the border. */
+	/* A capturing stream may not wait for work that is not captured. */
 	OK(hipEventRecord(ev, B));
 	begin(hipStreamCaptureModeRelaxed);
 	EXPECT(hipStreamWaitEvent(A, ev, 0), hipErrorStreamCaptureIsolation);
@@ -131,7 +130,8 @@ static void replay(void)
 	EXPECT(hipStreamEndCapture(A, &bad), hipErrorIllegalState);
 	EXPECT(hipStreamBeginCapture(NULL, hipStreamCaptureModeGlobal), hipErrorStreamCaptureUnsupported);
 
-	/* Memory captured in a graph: an address now, life until the graph's end. */
+	/* Memory that is allocated in a capture has its address at once, and lives as long as the
+	 * graph. */
 	size_t before, after, total;
 	OK(hipMemGetInfo(&before, &total));
 	begin(hipStreamCaptureModeGlobal);
@@ -163,7 +163,7 @@ int main(void)
 	table(hipStreamCaptureModeRelaxed);
 	replay();
 
-	/* A blocking stream that captures closes the native pool to others. */
+	/* Since 6.0 nobody can allocate from the native pool while a blocking stream captures. */
 	hipStream_t c;
 	hipStreamCaptureStatus st;
 	hipGraph_t g;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Failures on request, bounded memory, calls counted, fork. */
+/* Failures on request, the limit of device memory, call counts, and a fork after the start. */
 #include <sys/wait.h>
 
 #include "test.h"
@@ -35,7 +35,7 @@ int main(void)
 	OK(hipGetDevice(&n));
 	CHECK(all() == before + 1);
 
-	/* VRAM is what SOMASIM_VRAM says. */
+	/* All of the device memory can be allocated, and no more. */
 	OK(hipMemGetInfo(&f, &t));
 	CHECK(f == avail(0) && f == t - 2 * 4096);
 	OK(hipFree(p));
@@ -43,7 +43,7 @@ int main(void)
 	OK(hipMalloc(&p, t));
 	CHECK(avail(0) == 0);
 	EXPECT(hipMalloc(&q, 1), hipErrorOutOfMemory);
-	CHECK(count("hipMemGetInfo") == 1);   /* the nested call is not ours */
+	CHECK(count("hipMemGetInfo") == 1);   /* the nested call of hipMalloc does not count */
 	OK(hipFree(p));
 
 	OK(hipMemsetAsync(NULL, 0, 0, s));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HSA memory and signals, and what HIP makes of raw HSA pointers. */
+/* HSA memory and signals, and how HIP treats memory that HSA allocated. */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
@@ -64,9 +64,9 @@ int main(void)
 	OK(hsa_amd_pointer_info(&local, &info, NULL, NULL, NULL));
 	CHECK(info.type == HSA_EXT_POINTER_TYPE_UNKNOWN);
 
-	/* HIP works on it, and says odd things about it. */
+	/* HIP can use it, but knows neither its device nor its bounds. */
 	OK(hipMemset(p + 4096, 6, 4096));
-	CHECK(p[4096] == 6);                  /* host-synchronous, anywhere */
+	CHECK(p[4096] == 6);                  /* hipMemset waits: not HIP's own memory */
 	OK(hipMemcpy(back, p + 4096, 64, hipMemcpyDeviceToHost));
 	CHECK(back[63] == 6);
 	OK(hipPointerGetAttributes(&attr, p + 1));
@@ -78,12 +78,12 @@ int main(void)
 	OK(hipFree(p));
 	CHECK(p[4096] == 6);
 
-	/* Exact base and size only. */
+	/* An IPC handle is made only for an exact base and size. */
 	EXPECT(hsa_amd_ipc_memory_create(p + 4096, 4096, &ipc), HSA_STATUS_ERROR_INVALID_ARGUMENT);
 	EXPECT(hsa_amd_ipc_memory_create(p, 4096, &ipc), HSA_STATUS_ERROR_INVALID_ARGUMENT);
 	OK(hsa_amd_ipc_memory_create(p, 8 << 20, &ipc));
 
-	/* A free never waits for a held stream. */
+	/* A free by HSA does not wait for a stream. */
 	OK(hipStreamCreate(&s));
 	OK(hipMalloc((void **)&q, 4096));
 	stall(s);
@@ -93,7 +93,7 @@ int main(void)
 	EXPECT(hipStreamQuery(s), hipErrorNotReady);
 	release(s);
 
-	/* Signals: the value is 8 bytes into the handle, and streams write it. */
+	/* The value of a signal is 8 bytes behind the handle, and streams can write it. */
 	OK(hsa_signal_create(3, 0, NULL, &sig));
 	volatile hsa_signal_value_t *v;
 	OK(hsa_amd_signal_value_pointer(sig, &v));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Two processes: memory, interior offsets, death of either, events, pools. */
+/* Two processes share memory, also by interior pointers, events, and pools; memory that its
+ * exporter frees stays valid for the importer. */
 #include <pthread.h>
 #include <sys/wait.h>
 
 #include "test.h"
 
-#define LAZY 1                        /* 0 in Debian 12's header, 1 since */
+/* hipIpcMemLazyEnablePeerAccess, which is 0 in Debian 12's header and 1 in later ones. */
+#define LAZY 1
 
 struct msg {
 	hipIpcMemHandle_t mem, inner;
@@ -15,25 +17,26 @@ struct msg {
 	int poolfd;
 };
 
-static void say(int fd, const void *p, size_t n)
+static void tell(int fd, const void *p, size_t n)
 {
 	CHECK(write(fd, p, n) == (ssize_t)n);
 }
 
-static void hear(int fd, void *p, size_t n)
+static void receive(int fd, void *p, size_t n)
 {
 	CHECK(read(fd, p, n) == (ssize_t)n);
 }
 
-static void *lets_go(void *stream)
+static void *release_later(void *stream)
 {
 	usleep(50000);
 	release(stream);
 	return NULL;
 }
 
-/* Opened on two devices: since 7.0 one mapping, of the device that opened it last. Closing
- * waits for that one, and for the null stream of the current device. */
+/* A handle is opened on two devices. Since 7.0 both opens give the same mapping, which belongs
+ * to the device that opened it last. Closing waits for that device, and for the null stream of
+ * the current one. */
 static void on_two_devices(const struct msg *m)
 {
 	hipStream_t blocking, free;
@@ -66,7 +69,7 @@ static void on_two_devices(const struct msg *m)
 	OK(hipSetDevice(0));
 	stall(blocking);
 	OK(hipMemsetAsync(q, 1, 4096, blocking));
-	CHECK(!pthread_create(&t, NULL, lets_go, blocking));
+	CHECK(!pthread_create(&t, NULL, release_later, blocking));
 	OK(hipIpcCloseMemHandle(p[1]));
 	OK(hipStreamQuery(blocking));
 	CHECK(!pthread_join(t, NULL));
@@ -74,7 +77,8 @@ static void on_two_devices(const struct msg *m)
 	OK(hipFree(q));
 	OK(hipStreamDestroy(blocking));
 	OK(hipStreamDestroy(free));
-	/* One that this process does not see; older handles do not name it. */
+	/* A handle of a device that this process does not see. Before 7.0 handles do not name their
+	 * device. */
 	memcpy((char *)&other + 52, &far, sizeof far);
 	if (version >= 70000000)
 		EXPECT(hipIpcOpenMemHandle(&q, other, LAZY), hipErrorInvalidValue);
@@ -87,12 +91,12 @@ static int importer(int in, int out)
 	hipEvent_t ev;
 	hipMemPool_t pool;
 
-	hear(in, &m, sizeof m);
+	receive(in, &m, sizeof m);
 	on_two_devices(&m);
 	OK(hipIpcOpenMemHandle((void **)&p, m.mem, LAZY));
 	OK(hipMemcpy(back, p, 4096, hipMemcpyDeviceToHost));
 	CHECK(back[0] == 42 && back[4095] == 42);
-	/* The offset of an interior handle is ignored. */
+	/* A handle made from an interior pointer opens at the base. */
 	OK(hipIpcOpenMemHandle((void **)&q, m.inner, LAZY));
 	OK(hipMemcpy(back, q, 16, hipMemcpyDeviceToHost));
 	CHECK(back[0] == 42);
@@ -100,14 +104,14 @@ static int importer(int in, int out)
 	OK(hipDeviceSynchronize());
 	EXPECT(hipIpcOpenMemHandle((void **)&q, m.mem, 2), hipErrorInvalidValue);
 
-	/* The event is behind a held stream there. */
+	/* The exporter has recorded the event on a stalled stream. */
 	OK(hipIpcOpenEventHandle(&ev, m.ev));
 	EXPECT(hipEventQuery(ev), hipErrorNotReady);
-	say(out, "r", 1);
+	tell(out, "r", 1);
 	OK(hipEventSynchronize(ev));
 	OK(hipEventQuery(ev));
 
-	/* A pool, its descriptor taken from the exporter's table. */
+	/* A pool, by the descriptor that the exporter has open. */
 	char path[64];
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)m.pid, m.poolfd);
 	FILE *f = m.poolfd < 0 ? NULL : fopen(path, "r+");
@@ -121,16 +125,16 @@ static int importer(int in, int out)
 		OK(hipFreeAsync(q, NULL));
 	}
 
-	/* The exporter frees and allocates again: our view must not change. */
-	say(out, "m", 1);
-	hear(in, &c, 1);
+	/* The exporter frees the memory and allocates other: nothing may change here. */
+	tell(out, "m", 1);
+	receive(in, &c, 1);
 	OK(hipMemcpy(back, p, 4096, hipMemcpyDeviceToHost));
 	CHECK(back[0] == 42 && back[4095] == 42);
 	OK(hipIpcCloseMemHandle(p));
 	EXPECT(hipIpcCloseMemHandle(p), hipErrorInvalidValue);
-	say(out, "c", 1);
-	hear(in, &c, 1);
-	/* Freed there and closed here: the handle is dead. */
+	tell(out, "c", 1);
+	receive(in, &c, 1);
+	/* The exporter has freed it and it is closed here, so the handle is no longer valid. */
 	EXPECT(hipIpcOpenMemHandle((void **)&p, m.mem, LAZY), hipErrorInvalidDevicePointer);
 	return 0;
 }
@@ -151,7 +155,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		return importer(atoi(argv[1]), atoi(argv[2]));
 	CHECK(!pipe(to) && !pipe(from));
-	pid_t pid = fork();                   /* before the device is touched */
+	pid_t pid = fork();                   /* before the device starts */
 	if (!pid) {
 		char a[16], b[16];
 
@@ -185,7 +189,7 @@ int main(int argc, char **argv)
 	OK(hipMemPoolCreate(&pool, &props));
 	OK(hipRuntimeGetVersion(&version));
 	m.poolfd = -1;
-	if (version < 50700000) {                 /* not yet */
+	if (version < 50700000) {                 /* pools cannot be shared yet */
 		EXPECT(hipMemPoolExportPointer(&m.ptr, x), hipErrorNotSupported);
 		EXPECT(hipMemPoolExportToShareableHandle(&m.poolfd, pool, hipMemHandleTypePosixFileDescriptor, 0), hipErrorNotSupported);
 	} else {
@@ -193,26 +197,26 @@ int main(int argc, char **argv)
 		OK(hipMemPoolExportToShareableHandle(&m.poolfd, pool, hipMemHandleTypePosixFileDescriptor, 0));
 	}
 	OK(hipStreamSynchronize(NULL));
-	say(to[1], &m, sizeof m);
+	tell(to[1], &m, sizeof m);
 
-	hear(from[0], &c, 1);
+	receive(from[0], &c, 1);
 	CHECK(c == 'r');
 	release(s);
-	hear(from[0], &c, 1);
+	receive(from[0], &c, 1);
 	CHECK(c == 'm');
 	OK(hipMemcpy(back, d + (1 << 20), 16, hipMemcpyDeviceToHost));
-	CHECK(back[0] == 17);                 /* written over there */
+	CHECK(back[0] == 17);                 /* the importer has written it */
 	OK(hipFree(d));
 	OK(hipMemGetInfo(&now, &total));
-	CHECK(now <= before - (8 << 20));     /* an importer still holds it */
+	CHECK(now <= before - (8 << 20));     /* the importer still has it open */
 	OK(hipMalloc((void **)&e, 8 << 20));
 	CHECK(e != d);
 	OK(hipMemset(e, 99, 8 << 20));
 	OK(hipDeviceSynchronize());
-	say(to[1], "g", 1);
-	hear(from[0], &c, 1);
+	tell(to[1], "g", 1);
+	receive(from[0], &c, 1);
 	CHECK(c == 'c');
-	say(to[1], "g", 1);
+	tell(to[1], "g", 1);
 	CHECK(waitpid(pid, &status, 0) == pid);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	OK(hipFree(e));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels with bodies: registered as hipcc does, by module, by hand. */
+/* Kernels with bodies: registered as compiled code does it, from a module, and by a test. */
 #include "test.h"
 
 extern void __hipRegisterFunction(void **, const void *, char *, const char *, unsigned, void *, void *, dim3 *, dim3 *, int *);
@@ -36,7 +36,7 @@ static void launch(const void *f, char *p, int v, size_t n, hipStream_t s)
 	void *args[] = { &p, &v, &n };
 
 	OK(hipLaunchKernel(f, (dim3){ 3, 1, 1 }, (dim3){ 64, 1, 1 }, args, 0, s));
-	p = NULL;                             /* copied at launch */
+	p = NULL;                             /* the launch has copied the arguments */
 	v = 0;
 }
 
@@ -61,11 +61,11 @@ int main(void)
 	OK(hipStreamSynchronize(s));
 	OK(hipMemcpy(back, d, 64, hipMemcpyDeviceToHost));
 	CHECK(back[0] == 7 && back[63] == 7);
-	launch((void *)stub_none, d, 1, 1, s);        /* warns, does nothing */
+	launch((void *)stub_none, d, 1, 1, s);        /* prints a warning and does nothing */
 	EXPECT(hipLaunchKernel((void *)main, (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, NULL, 0, s),
 	       hipErrorInvalidDeviceFunction);
 
-	/* By hand, argument sizes unknown. */
+	/* A body that the test registers, without the sizes of its arguments. */
 	reg((void *)stub_other, other);
 	OK(hipHostMalloc((void **)&n, 4, 0));
 	for (int i = 1; i <= 10; i++) {
@@ -86,7 +86,7 @@ int main(void)
 	OK(hipMemcpy(back, d, 64, hipMemcpyDeviceToHost));
 	CHECK(back[0] == 9 && back[15] == 9 && back[16] == 7);
 
-	/* The same through a capture. */
+	/* The launch is captured, and runs when the graph is launched. */
 	hipGraph_t g;
 	hipGraphExec_t x;
 	OK(hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));

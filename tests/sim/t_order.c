@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams run late: null-stream joins, non-blocking streams, events that bind
- * to the record they saw, destroy without waiting, write and wait values.
+ * Order between streams: the null stream, non-blocking streams, waits for events, destruction
+ * of a stream with pending work, and values that streams write and wait for.
  */
 #include "test.h"
 
@@ -12,7 +12,7 @@ static int at(int i)
 	return __atomic_load_n(&buf[i], __ATOMIC_ACQUIRE);
 }
 
-static void settle(void)
+static void wait_a_moment(void)
 {
 	usleep(20000);
 }
@@ -32,29 +32,29 @@ int main(void)
 	OK(hipEventCreate(&ev));
 	OK(hipEventCreate(&ev2));
 
-	/* Held streams do nothing; others go on. */
+	/* A stalled stream does nothing, and the others go on. */
 	stall(a);
 	OK(hipMemsetAsync(buf, 1, 1, a));
 	OK(hipMemsetAsync(buf + 1, 1, 1, b));
 	OK(hipStreamSynchronize(b));
-	settle();
+	wait_a_moment();
 	CHECK(at(0) == 0 && at(1) == 1);
 	EXPECT(hipStreamQuery(a), hipErrorNotReady);
 	EXPECT(hipStreamQuery(NULL), hipErrorNotReady);
 
-	/* Null waits for blocking streams, not for the others; later work of
-	 * blocking streams waits for null. */
+	/* Work of the null stream waits for the blocking streams, not for the others, and later
+	 * work of the blocking streams waits for it. */
 	OK(hipMemsetAsync(buf + 2, 1, 1, NULL));
 	OK(hipMemsetAsync(buf + 3, 1, 1, b));
 	OK(hipMemsetAsync(buf + 4, 1, 1, nb));
 	OK(hipStreamSynchronize(nb));
-	settle();
+	wait_a_moment();
 	CHECK(at(2) == 0 && at(3) == 0 && at(4) == 1);
 	release(a);
 	OK(hipStreamSynchronize(b));
 	CHECK(at(0) == 1 && at(2) == 1 && at(3) == 1);
 
-	/* Nothing enqueued on null: no join between a and b. */
+	/* Without work on the null stream, a and b are not ordered. */
 	stall(a);
 	OK(hipMemsetAsync(buf + 5, 1, 1, a));
 	EXPECT(hipStreamQuery(NULL), hipErrorNotReady);
@@ -62,7 +62,7 @@ int main(void)
 	OK(hipStreamSynchronize(b));
 	CHECK(at(5) == 0 && at(6) == 1);
 
-	/* A wait binds to the record it saw, not to a later one. */
+	/* A wait is for the record that the event held, not for a later one. */
 	OK(hipEventRecord(ev, nb));
 	OK(hipStreamSynchronize(nb));
 	OK(hipStreamWaitEvent(b, ev, 0));
@@ -73,7 +73,7 @@ int main(void)
 	CHECK(at(7) == 1 && at(5) == 0);
 	OK(hipStreamWaitEvent(b, ev, 0));
 	OK(hipMemsetAsync(buf + 8, 1, 1, b));
-	settle();
+	wait_a_moment();
 	CHECK(at(8) == 0);
 	EXPECT(hipEventElapsedTime(&ms, ev, ev), hipErrorNotReady);
 	release(a);
@@ -84,7 +84,7 @@ int main(void)
 	OK(hipEventElapsedTime(&ms, ev, ev2));
 	CHECK(ms >= 0);
 
-	/* Never recorded: complete. */
+	/* An event that was never recorded is complete. */
 	hipEvent_t fresh;
 	OK(hipEventCreateWithFlags(&fresh, hipEventDisableTiming));
 	OK(hipEventQuery(fresh));
@@ -93,7 +93,8 @@ int main(void)
 	OK(hipEventDestroy(fresh));
 	EXPECT(hipEventQuery(fresh), hipErrorContextIsDestroyed);
 
-	/* Destroy returns at once, the work still runs, the handle comes back. */
+	/* Destroying a stream returns at once and its work still runs; the next stream gets the
+	 * same handle. */
 	OK(hipStreamCreateWithFlags(&c, hipStreamNonBlocking));
 	OK(hipStreamWaitValue64(c, flag, 1, hipStreamWaitValueEq, ~0ULL));
 	OK(hipMemsetAsync(buf + 9, 1, 1, c));
@@ -108,7 +109,7 @@ int main(void)
 	OK(hipDeviceSynchronize());
 	CHECK(at(9) == 1);
 
-	/* Values: plain memory is refused, signal memory starts at 1. */
+	/* Values in memory of malloc are refused; signal memory starts with 1. */
 	uint64_t *sig, plain = 0;
 	EXPECT(hipStreamWriteValue64(b, &plain, 1, 0), hipErrorInvalidValue);
 	OK(hipExtMallocWithFlags((void **)&sig, 8, hipMallocSignalMemory));
@@ -118,7 +119,7 @@ int main(void)
 	CHECK(*sig == 7);
 	EXPECT(hipStreamWriteValue64((hipStream_t)1, sig, 7, 0), hipErrorContextIsDestroyed);
 
-	/* hipFree waits for the whole device, non-blocking streams included. */
+	/* hipFree waits for the whole device, also for non-blocking streams. */
 	void *m;
 	OK(hipMalloc(&m, 64));
 	*flag = 0;
@@ -126,7 +127,7 @@ int main(void)
 	OK(hipMemsetAsync(m, 1, 64, nb));
 	OK(hipFree(m));
 	CHECK(at(10) == 1);
-	/* Device to pageable host blocks; hipMemset is late at offset 0 only. */
+	/* hipMemset returns early at the start of an allocation, and waits elsewhere. */
 	OK(hipMalloc(&m, 4096));
 	stall(NULL);
 	OK(hipMemset(m, 5, 16));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Native pools: reuse in stream order, thresholds, attributes, errors. */
+/* Native pools: reuse in stream order, release thresholds, attributes, and errors. */
 #include "test.h"
 
 static uint64_t attr(hipMemPool_t p, hipMemPoolAttr a)
@@ -29,8 +29,8 @@ int main(void)
 	CHECK(attr(def, hipMemPoolAttrReleaseThreshold) == 0);
 	OK(hipMemPoolSetAttribute(def, hipMemPoolAttrReleaseThreshold, &keep));
 
-	/* Same stream: at once, work still pending. Other stream: new memory
-	 * while the free has not been reached. */
+	/* The stream that freed a block gets it back at once, with work pending. Another stream
+	 * gets new memory until the free has been reached. */
 	stall(a);
 	OK(hipMallocAsync((void **)&p, 1 << 20, a));
 	OK(hipMemsetAsync(p, 1, 1 << 20, a));
@@ -43,12 +43,12 @@ int main(void)
 	CHECK(attr(def, hipMemPoolAttrReservedMemCurrent) == 2 << 20);
 	CHECK(attr(def, hipMemPoolAttrUsedMemCurrent) == 1 << 20);
 	CHECK(attr(def, hipMemPoolAttrUsedMemHigh) == 2 << 20);
-	/* In flight: a trim neither waits nor takes it. */
+	/* A trim neither waits for a free that has not been reached nor releases its block. */
 	OK(hipMemPoolTrimTo(def, 0));
 	CHECK(attr(def, hipMemPoolAttrReservedMemCurrent) == 2 << 20);
 	release(a);
 	OK(hipStreamSynchronize(a));
-	/* Opportunistic reuse can be forbidden. */
+	/* Opportunistic reuse can be switched off. */
 	OK(hipMemPoolSetAttribute(def, hipMemPoolReuseAllowOpportunistic, &off));
 	OK(hipMallocAsync((void **)&r, 1 << 20, b));
 	CHECK(r != p);
@@ -64,7 +64,7 @@ int main(void)
 	OK(hipStreamSynchronize(a));
 	CHECK(attr(def, hipMemPoolAttrReservedMemCurrent) == 0);
 
-	/* Errors. */
+	/* Arguments that are refused. */
 	v = 5;
 	EXPECT(hipMemPoolSetAttribute(def, hipMemPoolAttrUsedMemHigh, &v), hipErrorInvalidValue);
 	EXPECT(hipMemPoolSetAttribute(def, hipMemPoolAttrUsedMemCurrent, &v), hipErrorInvalidValue);
@@ -78,7 +78,7 @@ int main(void)
 	CHECK(p == NULL);
 	EXPECT(hipMemPoolDestroy(def), hipErrorInvalidValue);
 
-	/* A pool lives until its last block is freed. */
+	/* A destroyed pool lives until its last block is freed. */
 	OK(hipMemPoolCreate(&mine, &props));
 	OK(hipDeviceSetMemPool(0, mine));
 	OK(hipMallocAsync((void **)&p, 4096, a));
@@ -90,14 +90,15 @@ int main(void)
 	OK(hipFreeAsync(p, a));
 	EXPECT(hipMemPoolDestroy(mine), hipErrorInvalidValue);
 
-	/* The kinds of free mix; a double free is refused. */
+	/* hipFree takes blocks of pools, hipFreeAsync takes memory of hipMalloc, and a double free is
+	 * refused. */
 	OK(hipMallocAsync((void **)&p, 4096, a));
 	OK(hipFree(p));
 	EXPECT(hipFreeAsync(p, a), hipErrorInvalidValue);
 	OK(hipMalloc((void **)&p, 4096));
 	OK(hipFreeAsync(p, a));
 
-	/* hipFree of a pool pointer waits before 7.0 and not since. */
+	/* Before 7.0 hipFree of a block waits; since then it does not. */
 	OK(hipMallocAsync((void **)&p, 4096, a));
 	if (version >= 70000000) {
 		stall(b);

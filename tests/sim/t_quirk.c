@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Each quirk shows its defect; SOMASIM_QUIRKS names one (meson.build). */
+/* Quirks: the one that SOMASIM_QUIRKS names shows its defect. */
 #include <dirent.h>
 
 #include "test.h"
 
 #define CHUNK (4UL << 20)
 
-struct prop {                         /* the layout since 5.7 */
+struct prop {                         /* hipMemAllocationProp since 5.7 */
 	int type, handle;
 	hipMemLocation location;
 	void *win32;
@@ -76,7 +76,7 @@ int main(void)
 	OK(hipMemSetAccess(va, 2 * CHUNK, &rw, 1));
 	OK(hipMemset(va, 3, 2 * CHUNK));
 	OK(hipDeviceSynchronize());
-	/* The memset must have come within SOMASIM_SETTLE_US; this is after it. */
+	/* The memset ran within SOMASIM_SETTLE_US; the copy runs after it. */
 	if (!strcmp(q, "map-settle"))
 		usleep(1500000);
 	OK(hipMemcpy(back, va, 16, hipMemcpyDeviceToHost));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many threads and streams: each block is stamped and checked by device work,
- * freed and reused; events order two streams per thread. */
+/* Threads with two streams each, ordered by events: each block is filled and read by device
+ * work, freed, and reused. */
 #include <pthread.h>
 
 #include "test.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* VMM: map, access, swap a chunk, give back, device page fault, quirks. */
+/* Virtual memory: mapping, access, moving a handle, release, and device page faults. */
 #include <sys/wait.h>
 
 #include "test.h"
 
 #define CHUNK (4UL << 20)
 
-struct prop {                         /* the layout since 5.7 */
+struct prop {                         /* hipMemAllocationProp since 5.7 */
 	int type, handle;
 	hipMemLocation location;
 	void *win32;
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	}
 	CHECK(avail() == before - 4 * CHUNK);
 	EXPECT(hipMemMap(va, CHUNK, 0, h[0], 0), hipErrorInvalidValue);
-	/* Mapped without access: a copy is refused. */
+	/* A copy from a mapping without access is refused. */
 	EXPECT(hipMemcpy(back, va, 16, hipMemcpyDeviceToHost), hipErrorUnknown);
 	OK(hipMemSetAccess(va, 4 * CHUNK, &rw, 1));
 	OK(hipMemset(va, 3, 4 * CHUNK));
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	OK(hipMemGetAddressRange(&base, &size, va + CHUNK + 5));
 	CHECK(base == va + CHUNK && size == CHUNK);
 
-	/* The same memory elsewhere: contents follow the handle. */
+	/* A handle keeps its contents when it is mapped elsewhere. */
 	OK(hipMemset(va + CHUNK, 9, 16));
 	OK(hipDeviceSynchronize());
 	OK(hipMemUnmap(va + CHUNK, CHUNK));
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	CHECK(back[0] == 9);
 	EXPECT(hipMemAddressFree(va, 64UL << 30), hipErrorInvalidValue);
 
-	/* Device work on what is not mapped ends the process, by name. */
+	/* Device work on memory that is not mapped ends the process. */
 	pid_t pid = argc > 1 ? 0 : fork();
 	if (!pid) {
 		if (argc > 1) {
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 	CHECK(waitpid(pid, &status, 0) == pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 
-	/* Released and unmapped, in either order, the memory is back. */
+	/* Memory is free again once its handle is released and unmapped, in either order. */
 	for (int i = 0; i < 4; i++)
 		OK(hipMemRelease(h[i]));
 	CHECK(avail() == before - 4 * CHUNK);
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	EXPECT(hipMemUnmap(va, CHUNK), hipErrorInvalidValue);
 	OK(hipMemAddressFree(va, 64UL << 30));
 	CHECK(avail() == before);
-	/* Physical memory is bounded. */
+	/* There is no more physical memory than the device has. */
 	EXPECT(hipMemCreate(&h[0], before + CHUNK, p, 0), hipErrorOutOfMemory);
 	return 0;
 }

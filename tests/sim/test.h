@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Assert-style helpers of the device's own tests. */
+/* Checks for the tests of the software device, and its test control. */
 #ifndef TEST_H
 #define TEST_H
 

@@ -23,14 +23,23 @@ status 0 "$somashim" --version
 status 0 "$somashim" options
 grep -q '^SOMASHIM_BACKING .*auto|hip|hsa|vmm' "$dir/out" || fail "options: no BACKING"
 status 0 "$somashim" options --markdown
+status 0 "$somashim" options --json
+python3 -c 'import json, sys
+rows = {r["name"]: r for r in json.load(sys.stdin)}
+assert rows["SOMASHIM_DECAY_MS"]["default"] == "1000", rows
+assert rows["SOMASHIM_LIMIT"]["default"] is None, rows
+assert all(r["values"] and r["meaning"] for r in rows.values()), rows' <"$dir/out" ||
+	fail "options --json: $(cat "$dir/out")"
 
 # Help is what was asked for: on stdout, status 0. What is wrong is named.
 for command in run replay generate doctor options; do
 	for ask in "$command --help" "$command -h" "help $command"; do
 		status 0 "$somashim" $ask
-		grep -q "^usage: somashim $command" "$dir/out" || fail "$ask: $(cat "$dir/out")"
+		grep -q "^Usage: somashim $command" "$dir/out" || fail "$ask: $(cat "$dir/out")"
 		[ ! -s "$dir/err" ] || fail "$ask: $(cat "$dir/err")"
 	done
+	status 0 "$somashim" $command --usage
+	grep -q "^Usage: somashim $command" "$dir/out" || fail "$command --usage: $(cat "$dir/out")"
 	status 2 "$somashim" $command --nonsense
 	[ -s "$dir/err" ] || fail "$command --nonsense: nothing is said"
 done
@@ -50,6 +59,7 @@ for kind in training serving dataframe handoff amr oneshot weightsync powers; do
 	status 0 "$somashim" generate --rounds 2 --seed 3 -o "$dir/b" $kind
 	cmp -s "$dir/a" "$dir/b" || fail "$kind: not reproducible"
 	status 0 "$somashim" replay --json "$dir/a"
+	python3 -m json.tool <"$dir/out" >/dev/null || fail "replay --json: $(cat "$dir/out")"
 	for key in reserved_peak used_peak allocations hits driver_calls; do
 		grep -q "\"$key\": [0-9]" "$dir/out" || fail "replay --json: no $key"
 	done

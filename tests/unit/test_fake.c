@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define MIB (1ull << 20)
 #define S1 ((void *)0x1000)

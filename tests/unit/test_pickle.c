@@ -2,22 +2,18 @@
 /* Pickles are data: what they hold is read, what they would run is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "cli/cli.h"
-#include "cli/pickle.h"
+#include "cli/readers/events.h"
+#include "cli/readers/pickle.h"
 
 #define LOAD(text) load(text, sizeof(text) - 1)
 
 static char err[256];
-
-int ss_cli_error(const char *fmt, ...) {
-	fail_msg("%s", fmt);
-	return 2;
-}
 
 static struct ss_pickle_doc *load(const char *data, size_t size) {
 	err[0] = '\0';

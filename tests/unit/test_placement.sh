@@ -89,3 +89,13 @@ make 'for (i = 1; i < 1500; i++) {
 	if (i > 5) release(i - 5)
 }'
 check hip ratio '<=' 1.5 --set RELEASE_THRESHOLD=100% # 3.1 where no more went than came
+
+echo "a device that is almost full: nothing fails for how blocks lie"
+make 'for (i = 0; i < 40; i++) alloc(1000 + i, 1400000 / 1048576)
+	for (i = 0; i < 40; i++) {
+		alloc(i, 900000 / 1048576)
+		for (j = 0; j < 4; j++) { alloc(5000, 500000 / 1048576); release(5000) }
+	}
+	for (i = 1; i < 40; i += 2) release(1000 + i)
+	for (i = 40; i < 80; i++) alloc(i, 900000 / 1048576)'
+check vmm failed '<=' 0 --vram 104M

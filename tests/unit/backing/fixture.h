@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/backing/device_memory.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define MIB (1ull << 20)
 

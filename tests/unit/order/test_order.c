@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/order/order.h"
-#include "driver/fake.h"
+#include "driver/fake/fake.h"
 
 #define A ((void *)0x1000)
 #define B ((void *)0x2000)

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Instructions per allocate+free pair, counted by callgrind, with limits: one thread, one stream, a
+# log repeated (steady state). The first run of each log stands beside it without a limit.
+# Logs: the recordings of ../shared/traces if there, and generated ones, drawn anew each time.
+#   bench/gate.sh [--seed N] [--logs N] [BUILD_DIR [LOG ...]]
+# Exits 1 where a limit is missed, 2 where nothing could be measured, 77 without valgrind.
+set -uo pipefail
+seed= count=8 build=
+while [ $# != 0 ]; do
+	case $1 in
+	--seed) seed=$2; shift 2 ;;
+	--logs) count=$2; shift 2 ;;
+	-*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	*) break ;;
+	esac
+done
+build=$(realpath "${1:-${BUILD:-$(dirname "$0")/../build}}") || exit 2
+[ $# = 0 ] || shift
+logs=()
+for log in "$@"; do logs+=("$(realpath "$log")"); done
+cd "$(dirname "$0")/.." || exit 2
+. scripts/draw.sh
+command -v valgrind >/dev/null || { echo "skipped: no valgrind"; exit 77; }
+[ -x "$build/bench/bench_gate" ] || { echo "gate.sh: $build has no bench/bench_gate" >&2; exit 2; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+if [ ${#logs[@]} = 0 ]; then
+	for log in ../shared/traces/*.csv.xz; do [ ! -f "$log" ] || logs+=("$log"); done
+	seed=${seed:-$(fresh_seed)}
+	echo "seed $seed: gate.sh --seed $seed draws the same logs"
+	draw_logs "$build/cli/somashim" "$tmp" "$count" "$seed" || exit 2
+	logs+=("$tmp"/*.csv)
+fi
+
+# The same device for everybody. Nothing goes back with time, so the counts do not depend on it.
+unset LD_PRELOAD LD_AUDIT ${!SOMASHIM_@} ${!SOMASIM_@}
+export SOMASIM_QUIET=1 SOMASIM_SEED=1 SOMASIM_DELAY_US=0 SOMASIM_VRAM=15G
+export SOMASHIM_DECAY_MS=600000000 LD_LIBRARY_PATH=$build/sim
+export build tmp
+
+# count LOG WHICH: prints "WHICH LOG FIRST STEADY", instructions per pair.
+count() {
+	local log=$1 which=$2 name out run
+	name=$(basename "$log" .xz) && name=${name%.csv}
+	out=$tmp/$name-$which
+	LD_PRELOAD=$build/shim/libsomashim.so valgrind --tool=callgrind \
+		--callgrind-out-file="$out.cg" --instr-atstart=no --toggle-collect=counted \
+		--dump-after=counted "$build/bench/bench_gate" "$log" "$which" \
+		>"$out.pairs" 2>"$out.err" || { echo "$which $name failed $(tail -1 "$out.err")"; return; }
+	for run in 1 2; do
+		sed -n 's/^totals: //p' "$out.cg.$run"
+	done | paste -s -d ' ' | paste -d ' ' - "$out.pairs" | awk -v name="$which $name" \
+		'NF == 4 { print name, $1 / $3, $2 / $4; ok = 1 } END { if (!ok) print name, "failed" }'
+}
+export -f count
+
+for which in async classic; do
+	printf "$which %s\n" "${logs[@]}"
+done | xargs -P "$(nproc)" -L 1 bash -c 'count "$2" "$1"' - | sort | awk '
+	BEGIN {
+		mean["async"] = 300; most["async"] = 600
+		mean["classic"] = 450; most["classic"] = 800
+		printf "%-8s %-38s %10s %10s\n", "", "instructions per pair", "first run", "steady"
+	}
+	function report(w) {
+		if (!n) return
+		over = sum / n > mean[w]
+		missed += over
+		printf "%-8s %-38s %10s %10.0f  at most %d, and %d on each%s\n\n", w, "mean", "",
+			sum / n, mean[w], most[w], over ? "  MISSED" : ""
+	}
+	$1 != last { report(last); last = $1; n = sum = 0 }
+	$3 == "failed" { print; failed++; next }
+	{
+		over = $4 > most[$1]
+		missed += over
+		printf "%-8s %-38s %10.0f %10.0f%s\n", $1, $2, $3, $4, over ? "  MISSED" : ""
+		n++; sum += $4; all++
+	}
+	END {
+		report(last)
+		printf "%d missed, %d failed\n", missed, failed
+		exit failed || !all ? 2 : missed != 0
+	}'

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* What every subcommand needs to read its arguments and to report an error. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/arguments.h"
+#include "core/base/options.h"
+
+/* Visible, since argp finds it by its name. */
+__attribute__((visibility("default")))
+const char *argp_program_version = "somashim " SOMASHIM_VERSION;
+
+static error_t parse_common(int key, char *arg, struct argp_state *state) {
+	if (key != 'h') {
+		return ARGP_ERR_UNKNOWN;
+	}
+	argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+	return 0;
+}
+
+static const struct argp_option common_options[] = {
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
+	{ 0 },
+};
+
+static const struct argp common = { .options = common_options, .parser = parse_common };
+
+const struct argp_child ss_arguments_common[] = {
+	{ .argp = &common },
+	{ 0 },
+};
+
+void ss_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
+		void *input) {
+	argp_err_exit_status = SS_EXIT_USAGE;
+	if (argp_parse(argp, argc, argv, flags, NULL, input) != 0) {
+		exit(ss_cli_error("out of memory"));
+	}
+}
+
+uint64_t ss_arguments_number(const struct argp_state *state, const char *name,
+		const char *text, uint64_t max) {
+	struct ss_amount a = { 0 };
+
+	if (!ss_amount_parse(text, &a) || a.percent > 0 || a.bytes > max) {
+		argp_error(state, "%s: '%s' is not a number up to %llu", name, text,
+			(unsigned long long)max);
+	}
+	return a.bytes;
+}
+
+int ss_cli_error(const char *fmt, ...) {
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("somashim: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return SS_EXIT_USAGE;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What every subcommand needs to read its arguments and to report an error. */
+#ifndef SS_CLI_ARGUMENTS_H
+#define SS_CLI_ARGUMENTS_H
+
+#include <argp.h>
+#include <stdint.h>
+
+#define SS_EXIT_USAGE 2 /* the exit status after a wrong call */
+
+/* Adds -h, as another name of --help: the `children` of every subcommand's argp. */
+extern const struct argp_child ss_arguments_common[];
+
+/* Runs argp. --help, --usage, --version and errors end the process. */
+void ss_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
+			void *input);
+/* Reads a number or a size (64M) that is at most `max`; anything else is reported as an
+ * error of the option `name` and ends the process. */
+uint64_t ss_arguments_number(const struct argp_state *state, const char *name,
+			     const char *text, uint64_t max);
+
+/* Prints "somashim: ..." on stderr. Returns SS_EXIT_USAGE. */
+int ss_cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs a program as a child so that whoever started us sees no difference. Signals that
+ * another process sends to us are passed on; signals from the terminal reach the child by
+ * themselves, since it is in the same process group. The child is stopped and continued
+ * with us, is killed if we are killed, and we end as it ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/child.h"
+
+static const int forwarded[] = {
+	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH,
+	SIGVTALRM, SIGPROF, SIGIO, SIGURG, SIGPWR,
+};
+
+/* Blocks the forwarded signals, so that sigwaitinfo() can collect them. `old` gets the mask
+ * that the child must have. */
+static void block_signals(sigset_t *held, sigset_t *old) {
+	sigemptyset(held);
+	sigaddset(held, SIGCHLD);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++) {
+		sigaddset(held, forwarded[i]);
+	}
+	sigprocmask(SIG_BLOCK, held, old);
+}
+
+static void exec_child(char **argv, const sigset_t *mask, pid_t parent, int failed) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) { /* the parent died before prctl() */
+		_exit(137);
+	}
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	int status = ss_child_exec_failed(argv[0], errno);
+	(void)!write(failed, "", 1);
+	_exit(status);
+}
+
+int ss_child_exec_failed(const char *program, int error) {
+	ss_cli_error("run: %s: %s", program, strerror(error));
+	return error == ENOENT ? 127 : 126;
+}
+
+int ss_child_run(char **argv, bool *started) {
+	sigset_t held, old;
+	pid_t parent = getpid();
+	siginfo_t info;
+	int status, failed[2]; /* pipe: exec closes it; a byte in it means that exec failed */
+	char byte;
+
+	*started = false;
+	if (pipe2(failed, O_CLOEXEC) != 0) {
+		ss_cli_error("run: pipe: %s", strerror(errno));
+		return 126 << 8;
+	}
+	block_signals(&held, &old);
+	pid_t child = fork();
+	if (child < 0) {
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		ss_cli_error("run: fork: %s", strerror(errno));
+		return 126 << 8;
+	}
+	if (child == 0) {
+		exec_child(argv, &old, parent, failed[1]);
+	}
+	close(failed[1]);
+	*started = read(failed[0], &byte, 1) == 0;
+	close(failed[0]);
+	for (;;) {
+		int signal = sigwaitinfo(&held, &info);
+		if (signal < 0) {
+			continue;
+		}
+		if (signal != SIGCHLD) {
+			if (info.si_code <= 0 && info.si_pid != child) { /* sent by a process */
+				kill(child, signal);
+			}
+			continue;
+		}
+		pid_t pid;
+		while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+			if (pid != child) {
+				continue;
+			}
+			if (!WIFSTOPPED(status)) {
+				sigprocmask(SIG_SETMASK, &old, NULL);
+				return status;
+			}
+			raise(SIGSTOP);
+		}
+	}
+}
+
+int ss_child_exit(int status) {
+	if (!WIFSIGNALED(status)) {
+		return WEXITSTATUS(status);
+	}
+	/* The child has written a core file if it wanted one; we leave none. */
+	int signal = WTERMSIG(status);
+	struct rlimit none = { 0, 0 };
+	sigset_t one;
+	setrlimit(RLIMIT_CORE, &none);
+	sigemptyset(&one);
+	sigaddset(&one, signal);
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigaction(signal, &action, NULL);
+	raise(signal);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	return 128 + signal;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs a program as a child process that behaves as if the caller had become it. */
+#ifndef SS_CLI_CHILD_H
+#define SS_CLI_CHILD_H
+
+#include <stdbool.h>
+
+/* Runs the program and waits for it, with signals passed on to it. Returns its status as
+ * waitpid() gives it. *started is false if the program could not be executed. */
+int ss_child_run(char **argv, bool *started);
+/* Ends this process the way the child ended, by the same signal if need be. Otherwise it
+ * returns the exit status for main(). */
+int ss_child_exit(int status);
+/* Says why exec failed, and returns the exit status that a shell uses: 127 if there is no
+ * such program, else 126. */
+int ss_child_exec_failed(const char *program, int error);
+
+#endif

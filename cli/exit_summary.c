@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `somashim run` prints when the program has ended: one sentence on what the pools
+ * did, and one on how the program's calls reached them, or why they did not.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/exit_summary.h"
+#include "cli/loader.h"
+#include "cli/preload.h"
+#include "shim/process/report.h"
+
+/* ---- jobs --------------------------------------------------------------- */
+
+/* The launchers' variables. The more specific come first: mpirun inside a Slurm job sets
+ * its own and passes SLURM_PROCID on unchanged. */
+static const struct {
+	const char *rank, *local_rank;
+} launchers[] = {
+	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK" }, /* Open MPI */
+	{ "PMI_RANK", "MPI_LOCALRANKID" },                        /* MPICH, Intel MPI */
+	{ "PMIX_RANK", "PMIX_LOCAL_RANK" },
+	{ "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID" },
+	{ "SLURM_PROCID", "SLURM_LOCALID" },
+};
+
+static int number(const char *variable) {
+	const char *value = getenv(variable);
+	char *end;
+
+	if (!value || !*value) {
+		return -1;
+	}
+	long n = strtol(value, &end, 10);
+	return *end || n < 0 || n > 1 << 30 ? -1 : (int)n;
+}
+
+/* -1: not in a job. */
+static int find_rank(int *local_rank) {
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+		int rank = number(launchers[i].rank);
+		if (rank >= 0) {
+			*local_rank = number(launchers[i].local_rank);
+			return rank;
+		}
+	}
+	*local_rank = -1;
+	return -1;
+}
+
+int ss_job_rank(void) {
+	int local_rank, rank = find_rank(&local_rank);
+
+	return rank < 0 ? 0 : rank;
+}
+
+/* "rank 3 (local rank 1 on HOST): ", or nothing outside of a job. */
+static void print_rank(void) {
+	char host[64] = "?";
+	int local_rank, rank = find_rank(&local_rank);
+
+	if (rank < 0) {
+		return;
+	}
+	gethostname(host, sizeof(host) - 1);
+	if (local_rank >= 0) {
+		fprintf(stderr, "rank %d (local rank %d on %s): ", rank, local_rank, host);
+	} else {
+		fprintf(stderr, "rank %d (on %s): ", rank, host);
+	}
+}
+
+/* ---- profilers ---------------------------------------------------------- */
+
+/* They start the program with an LD_PRELOAD of their own, in some versions without what was
+ * there (rocm-systems#3989). A profiler is known by the name of the program that we start,
+ * by a variable, or by its library in LD_PRELOAD. */
+static const struct {
+	const char *name;
+	const char *programs[2]; /* how the program's name begins; NULL = no second name */
+	const char *variable;    /* how one of its variables begins, or NULL */
+	const char *library;
+} profilers[] = {
+	{ "rocprof-compute", { "rocprof-compute", "omniperf" }, NULL, "librocprofiler-compute" },
+	{ "rocprof-sys", { "rocprof-sys", NULL }, "ROCPROFSYS_", "librocprof-sys" },
+	{ "omnitrace", { "omnitrace", NULL }, "OMNITRACE_", "libomnitrace" },
+};
+
+static bool begins_with(const char *text, const char *prefix) {
+	return prefix && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool environment_has(const char *prefix) {
+	for (char **e = environ; e && *e; e++) {
+		if (begins_with(*e, prefix)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* NULL if there is none. */
+static const char *find_profiler(const char *program) {
+	const char *base = strrchr(program, '/'), *preload = getenv("LD_PRELOAD");
+
+	base = base ? base + 1 : program;
+	for (size_t i = 0; i < sizeof(profilers) / sizeof(profilers[0]); i++) {
+		if (begins_with(base, profilers[i].programs[0]) ||
+				begins_with(base, profilers[i].programs[1]) ||
+				environment_has(profilers[i].variable) ||
+				(preload && strstr(preload, profilers[i].library))) {
+			return profilers[i].name;
+		}
+	}
+	return NULL;
+}
+
+/* ---- the pools ---------------------------------------------------------- */
+
+/* 3430 as "3,430". */
+static const char *grouped(uint64_t n, char out[32]) {
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), to = 0;
+
+	for (int i = 0; i < length; i++) {
+		if (i > 0 && (length - i) % 3 == 0) {
+			out[to++] = ',';
+		}
+		out[to++] = digits[i];
+	}
+	out[to] = '\0';
+	return out;
+}
+
+static const char *size_text(uint64_t bytes, char out[32]) {
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	for (; value >= 1023.95 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++) {
+		value /= 1024;
+	}
+	snprintf(out, 32, "%.1f %s", value, units[unit]);
+	return out;
+}
+
+static void print_pools(const struct ss_report *r) {
+	char calls[32], driver[32], used[32], held[32];
+
+	if (!r->served_calls) {
+		return; /* nothing was allocated, or every process was killed */
+	}
+	fprintf(stderr, "somashim: ");
+	print_rank();
+	fprintf(stderr, "%s device calls became %s; %s%s in use at most, %s held.\n",
+		grouped(r->served_calls, calls), grouped(r->driver_calls, driver),
+		r->used > 1 ? "in the largest process " : "", size_text(r->used_high, used),
+		size_text(r->reserved_high, held));
+}
+
+/* ---- the verdict -------------------------------------------------------- */
+
+static void print_routes(const struct ss_report *r) {
+	static const char *const routes[SS_ROUTES] = {
+		[SS_ROUTE_LINK] = "bound by name",
+		[SS_ROUTE_PAST] = "bound past the preload, turned round by the auditor",
+		[SS_ROUTE_DLSYM] = "by dlsym()",
+		[SS_ROUTE_PROC] = "by hipGetProcAddress()",
+		[SS_ROUTE_TABLE] = "by the runtime's API table",
+	};
+	const char *separator = "; references: ";
+
+	fprintf(stderr, "used in %u process%s", r->used, r->used == 1 ? "" : "es");
+	for (int i = 0; i < SS_ROUTES; i++) {
+		if (r->route[i]) {
+			fprintf(stderr, "%s%u %s", separator, r->route[i], routes[i]);
+			separator = ", ";
+		}
+	}
+	if (r->bypassed) {
+		fprintf(stderr, "; in %u, calls went past it", r->bypassed);
+	}
+}
+
+static void print_reason(const struct ss_report *r, const char *program) {
+	const char *profiler = find_profiler(program);
+	char reason[1024];
+
+	if (r->off) {
+		fprintf(stderr, "not used: no device was found, or SOMASHIM_DISABLE is set");
+		return;
+	}
+	if (r->unused) {
+		fprintf(stderr, "NOT USED, although %s has HIP: no call of it came by (linked "
+			"statically, in another link namespace, or none was made)", program);
+	} else if (r->loaded) {
+		fprintf(stderr, "not used: no call into HIP of %s reached the library (none was "
+			"made, or in another link namespace: dlmopen)", program);
+	} else if (ss_loader_refusal(ss_preload_library(), reason, sizeof(reason))) {
+		fprintf(stderr, "NOT LOADED: the dynamic loader refuses the library: %s", reason);
+		return;
+	} else {
+		fprintf(stderr, "NOT LOADED: %s is linked statically, has more rights than its "
+			"caller, or is for another machine", program);
+	}
+	if (profiler) {
+		fprintf(stderr, "; %s may have replaced LD_PRELOAD: start it first, as in "
+			"%s ... -- somashim run PROGRAM", profiler, profiler);
+	}
+}
+
+void ss_exit_summary(const struct ss_report *r, const char *program) {
+	bool served = r->used && !r->bypassed;
+
+	if (served && ss_job_rank() > 0) {
+		return;
+	}
+	print_pools(r);
+	fprintf(stderr, "somashim: ");
+	print_rank();
+	if (r->used) {
+		print_routes(r);
+	} else {
+		print_reason(r, program);
+	}
+	fprintf(stderr, "\n");
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs the self-test of the preload in a child process, because that is how it runs in a
+ * program, and because a child that stops or dies is an answer too. The child reports
+ * through its stderr and through the shared page of shim/process/report.h.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/preload.h"
+#include "cli/probe.h"
+#include "cli/run_report.h"
+
+#define TICK_MS 100
+#define CALL_FAILED " failed: " /* in a line of the child: which call, and its error */
+
+/* ---- what the child says ------------------------------------------------ */
+
+static void read_line(struct ss_probe *p, const char *line) {
+	char *at, best[8];
+	int dev;
+
+	if ((at = strstr(line, ", version ")) && (at = strchr(at, '('))) {
+		sscanf(at, "(%d.%d)", &p->major, &p->minor);
+	}
+	if ((at = strstr(line, " gfx"))) {
+		sscanf(at, " %63[a-z0-9]", p->arch);
+	}
+	if (strncmp(line, "somashim: hip", 13) == 0 && strstr(line, CALL_FAILED)) {
+		snprintf(p->verdict, sizeof(p->verdict), "the runtime fails: %s", line + 10);
+	}
+	if ((at = strstr(line, "selftest device ")) &&
+			sscanf(at, "selftest device %d: best: %7[a-z]", &dev, best) == 2 &&
+			dev >= 0 && dev < SS_MAX_DEVICES) {
+		strcpy(p->best[dev], best);
+		p->devices = dev >= p->devices ? dev + 1 : p->devices;
+	}
+	p->failed |= strstr(line, "selftest") && strstr(line, ": failed");
+	if (p->count < SS_PROBE_LINES && (p->line[p->count] = strdup(line))) {
+		p->count++;
+	}
+}
+
+struct output {
+	int fd;
+	char text[1024]; /* the line that is not complete yet */
+	size_t length;
+};
+
+static void end_line(struct ss_probe *p, struct output *o) {
+	o->text[o->length] = '\0';
+	o->length = 0;
+	read_line(p, o->text);
+}
+
+/* Reads what is there. False at the end of the output. */
+static bool read_some(struct ss_probe *p, struct output *o) {
+	char data[4096];
+	ssize_t n = read(o->fd, data, sizeof(data));
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (data[i] != '\n') {
+			o->text[o->length++] = data[i];
+		}
+		if (data[i] == '\n' || o->length == sizeof(o->text) - 1) {
+			end_line(p, o);
+		}
+	}
+	if (n <= 0 && o->length) {
+		end_line(p, o);
+	}
+	return n > 0;
+}
+
+/* ---- the parent --------------------------------------------------------- */
+
+static uint64_t now_ms(void) {
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Reads until the child closes its stderr. Kills the child and returns false if neither a
+ * call of the self-test returned nor anything was printed for the given time. */
+static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report *report,
+		unsigned timeout_s) {
+	struct output o = { .fd = fd };
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	uint64_t since = now_ms();
+	unsigned progress = report->progress;
+
+	for (;;) {
+		int n = poll(&ready, 1, TICK_MS);
+		if (n > 0 && !read_some(p, &o)) {
+			return true;
+		}
+		if (n > 0 || report->progress != progress) {
+			progress = report->progress;
+			since = now_ms();
+		} else if (now_ms() - since >= timeout_s * 1000ull) {
+			kill(pid, SIGKILL);
+			return false;
+		}
+	}
+}
+
+/* Nothing that the user has set may keep us from testing, or be written to. */
+static bool prepare_environment(char *err, size_t err_size) {
+	static const char *const names[] = {
+		"SOMASHIM_DISABLE", "SOMASHIM_LOG", "SOMASHIM_JOURNAL",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unsetenv(names[i]);
+	}
+	setenv("SOMASHIM_SELFTEST", "1", 1);
+	setenv("SOMASHIM_VERBOSE", "1", 1);
+	ss_preload_remove();
+	return ss_preload_enter(true, err, err_size);
+}
+
+static pid_t start(int *fd) {
+	int pipes[2];
+
+	if (pipe(pipes) != 0) {
+		return -1;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(pipes[1], STDERR_FILENO);
+		close(pipes[0]);
+		close(pipes[1]);
+		execl("/proc/self/exe", "somashim", "doctor", "--probe", (char *)NULL);
+		_exit(127);
+	}
+	close(pipes[1]);
+	*fd = pipes[0];
+	if (pid < 0) {
+		close(pipes[0]);
+	}
+	return pid;
+}
+
+/* Every device was tried, and one of its backings works. */
+static bool tested(const struct ss_probe *p) {
+	for (int i = 0; i < p->devices; i++) {
+		if (!p->best[i][0]) {
+			return false;
+		}
+	}
+	return p->devices > 0;
+}
+
+#define NO_EXEC 127
+
+static int judge(struct ss_probe *p, int status, const struct ss_report *report) {
+	const char *step = report->step[0] ? report->step : "the start of the runtime";
+
+	if (WIFSIGNALED(status)) {
+		snprintf(p->verdict, sizeof(p->verdict), "the probe died of signal %d (%s) in: %.90s",
+			WTERMSIG(status), strsignal(WTERMSIG(status)), step);
+		return 1;
+	}
+	const char *verdict = "the probe failed and did not say why";
+	int result = 1;
+	switch (WEXITSTATUS(status)) {
+	case 0:
+		if (!report->loaded) {
+			verdict = "libsomashim.so was found, but the loader did not load it";
+		} else if (!tested(p)) {
+			verdict = "nothing was tested";
+		} else if (p->failed) {
+			verdict = "usable, but a backing that is offered fails";
+		} else {
+			verdict = "good";
+			result = 0;
+		}
+		break;
+	case SS_EXIT_NO_DEVICE: verdict = "no device"; result = SS_EXIT_NO_DEVICE; break;
+	case SS_EXIT_NO_RUNTIME: verdict = "no runtime"; break;
+	case NO_EXEC: verdict = "the probe cannot be started"; break;
+	default: break;
+	}
+	if (!p->verdict[0] || result == 0) {
+		snprintf(p->verdict, sizeof(p->verdict), "%s", verdict);
+	}
+	return result;
+}
+
+void ss_probe_run(struct ss_probe *p, unsigned timeout_s) {
+	int fd, status = 0;
+
+	memset(p, 0, sizeof(*p));
+	p->status = 1;
+	if (!prepare_environment(p->verdict, sizeof(p->verdict))) {
+		return;
+	}
+	struct ss_report *report = ss_run_report_open(p->verdict, sizeof(p->verdict));
+	if (!report) {
+		return;
+	}
+	pid_t pid = start(&fd);
+	if (pid < 0) {
+		snprintf(p->verdict, sizeof(p->verdict), "the probe cannot be started");
+		ss_run_report_unlink();
+		return;
+	}
+	bool ended = watch(p, pid, fd, report, timeout_s);
+	close(fd);
+	waitpid(pid, &status, 0);
+	ss_run_report_unlink();
+	if (ended) {
+		p->status = judge(p, status, report);
+	} else {
+		snprintf(p->verdict, sizeof(p->verdict), "no progress for %u s in: %.90s", timeout_s,
+			report->step[0] ? report->step : "the start of the runtime");
+	}
+}
+
+void ss_probe_finish(struct ss_probe *p) {
+	for (size_t i = 0; i < p->count; i++) {
+		free(p->line[i]);
+	}
+	p->count = 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs the self-test of the preload in a child process, for `somashim doctor`. */
+#ifndef SS_CLI_PROBE_H
+#define SS_CLI_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/driver.h"
+
+#define SS_PROBE_LINES 256
+#define SS_EXIT_NO_DEVICE 77 /* the exit status of a skipped test in most test harnesses */
+#define SS_EXIT_NO_RUNTIME 3 /* of the child only */
+
+struct ss_probe {
+	char *line[SS_PROBE_LINES]; /* what the child printed */
+	size_t count;
+	int major, minor; /* of the runtime; 0.0 if none answered */
+	char arch[64];    /* of the last device, such as "gfx90a"; "" if unknown */
+	char best[SS_MAX_DEVICES][8]; /* the best backing of each device */
+	int devices;
+	bool failed;       /* a backing that is offered does not work */
+	char verdict[512]; /* one line that names what was seen */
+	int status;        /* exit status of doctor: 0 good, 1 a failure, 77 no device */
+};
+
+/* Runs the self-test in a child with the preload, and reads what it says. The child is
+ * killed after `timeout_s` seconds in which no step of the test made progress. */
+void ss_probe_run(struct ss_probe *p, unsigned timeout_s);
+void ss_probe_finish(struct ss_probe *p);
+/* The child's part (probe_child.c): makes the first HIP call, which starts the self-test. Returns the exit
+ * status of the child. */
+int ss_probe_child(void);
+
+#endif

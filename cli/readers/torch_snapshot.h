@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads PyTorch memory snapshots (torch.cuda.memory._dump_snapshot). */
+#ifndef SS_READERS_TORCH_SNAPSHOT_H
+#define SS_READERS_TORCH_SNAPSHOT_H
+
+#include <stdio.h>
+
+#include "cli/readers/events.h"
+
+/* Appends the trace of `device` to `ev`; -1 is the first device that has a trace. */
+bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err,
+		      size_t err_size);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs an allocation log on the pools over the fake device, and measures it. */
+#ifndef SS_CLI_REPLAY_H
+#define SS_CLI_REPLAY_H
+
+#include "cli/readers/events.h"
+
+struct ss_options;
+
+struct ss_replay_result {
+	uint64_t allocations, frees, hits, failed;
+	uint64_t reserved_peak, used_peak; /* bytes */
+	uint64_t driver_calls;       /* create, map, unmap, release, segment alloc and free */
+	uint64_t driver_calls_after; /* those after the log's peak was first reached */
+	uint64_t allocations_after;  /* allocations after that */
+	uint64_t set_access, fences, remaps, released;
+	uint64_t host_bytes;         /* metadata in host memory, at the peak */
+	double seconds;
+	bool refused; /* the replay did not start: the log asks for more than there is */
+};
+
+struct ss_replay_config {
+	const struct ss_options *options;
+	uint64_t vram; /* bytes of device memory */
+	uint64_t lag;  /* commands that each stream is behind; 0 = the device is always idle */
+	bool classic;  /* replay as hipMalloc and hipFree instead of their Async variants */
+	bool progress; /* draw a bar on stderr */
+};
+
+/* False and a message in `err` if a rule was broken: two live blocks overlap, a block is
+ * not backed or not aligned, or an invariant of the core does not hold. */
+bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config,
+	       struct ss_replay_result *out, char *err, size_t err_size);
+
+double ss_ratio(uint64_t a, uint64_t b); /* 0 if b is 0 */
+/* Driver calls per 100 allocations, after the peak. */
+double ss_calls_per_100(const struct ss_replay_result *r);
+
+#endif

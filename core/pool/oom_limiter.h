@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* How much is printed about an allocation that failed. */
+#ifndef SS_POOL_OOM_LIMITER_H
+#define SS_POOL_OOM_LIMITER_H
+
+#include <stdint.h>
+
+#include "core/base/options.h"
+
+enum ss_oom_print {
+	SS_OOM_PRINT_FULL,    /* the whole report */
+	SS_OOM_PRINT_LAST,    /* the whole report, and that further failures are only counted */
+	SS_OOM_PRINT_COUNT,   /* one line with the number of failures so far */
+	SS_OOM_PRINT_NOTHING,
+};
+
+/* Counts one more failure in *failures and says what to print about it; *count gets the number
+ * of failures including this one. Any thread may call it at any time. */
+enum ss_oom_print ss_oom_print(enum ss_oom_reports which, _Atomic uint64_t *failures,
+			       uint64_t *count);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device that exists only as bookkeeping: a driver for the core with a virtual clock.
+ * Streams make progress only when the caller says so, and every call is counted and can be
+ * made to fail. Unit tests, the oracle and `somashim replay` use it. Thread safe.
+ */
+#ifndef SS_DRIVER_FAKE_H
+#define SS_DRIVER_FAKE_H
+
+#include "core/driver.h"
+
+struct ss_fake_config {
+	int devices;          /* 0 = 1 */
+	uint64_t vram;        /* per device; 0 = 64 GiB */
+	bool vmm;             /* offers VMM (chunk_bytes = 256 KiB) */
+	bool idle;            /* a fence is reached as soon as it is recorded */
+	bool hip_release_waits; /* what release_waits[SS_BACKING_HIP] says */
+};
+
+struct ss_fake_counts {
+	uint64_t segment_alloc, segment_free, chunk_create, chunk_release, map, unmap,
+		set_access, reserve, unreserve, fence_record, fence_query, fence_wait,
+		fence_release, mem_info;
+};
+
+struct ss_fake;
+
+struct ss_fake *ss_fake_create(const struct ss_fake_config *config);
+void ss_fake_destroy(struct ss_fake *fake); /* aborts if a segment or fence leaked */
+struct ss_driver ss_fake_driver(struct ss_fake *fake);
+
+/* A stream is identified by `native` and `dev`. Each enqueued command gets the next number;
+ * a fence comes after everything that was enqueued on its stream before. `drain` completes
+ * everything on the stream, and moves the streams that it waits for. */
+void ss_fake_enqueue(struct ss_fake *fake, int dev, void *native);
+void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t commands);
+void ss_fake_drain(struct ss_fake *fake, int dev, void *native);
+void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms);
+/* A fence_wait is a command of its stream too: progress stops before it until the fence is
+ * reached. */
+uint64_t ss_fake_enqueued(struct ss_fake *fake, int dev, void *native);
+uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native);
+/* Calls `each` after every sleep_ms of the core, without locks, so that the caller can let
+ * its streams make progress. */
+void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms), void *arg);
+/* Whether a kernel may touch these bytes: they lie in one segment, or are mapped and
+ * accessible. */
+bool ss_fake_usable(struct ss_fake *fake, int dev, const void *ptr, size_t size);
+
+/* Makes the nth call from now of the operation fail with `status`; the operation is named by
+ * its field in struct ss_driver. n = 1 is the next call; 0 = every call until cleared. */
+void ss_fake_fail(struct ss_fake *fake, const char *operation, unsigned n, enum ss_status status);
+void ss_fake_fail_clear(struct ss_fake *fake);
+
+struct ss_fake_counts ss_fake_counts(struct ss_fake *fake);
+uint64_t ss_fake_reserved(struct ss_fake *fake, int dev); /* bytes in use now */
+uint64_t ss_fake_reserved_high(struct ss_fake *fake, int dev); /* most bytes at once */
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decides which backing a device can use, from the quirk table, from what is loaded in the
+ * process, and from the results of the self-test. No locks.
+ */
+#include <link.h>
+#include <string.h>
+
+#include "driver/rocm/calls.h"
+#include "driver/rocm/hsa.h"
+
+/* hipDeviceAttributeVirtualMemoryManagementSupported. The header of 5.2.3 does not have it;
+ * the number is the same from 5.7.1 to 7.2.4. */
+#define VMM_ATTRIBUTE ((hipDeviceAttribute_t)89)
+
+enum verdict { UNTRIED, PASSED, FAILED };
+
+static _Atomic unsigned char verdicts[SS_MAX_DEVICES][SS_BACKING_COUNT];
+
+/* UCX exports device memory by itself, through hsa_amd_ipc_memory_create. With an address
+ * of virtual memory that is a kernel BUG (clr#265). */
+static int is_exporter(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	static const char *const names[] = { "libucp.so", "libuct_rocm", "libucm_rocm" };
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	bool *found = arg;
+
+	name = name ? name + 1 : "";
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		*found |= !strncmp(name, names[i], strlen(names[i]));
+	return *found;
+}
+
+static bool vmm_refused(int dev, const char **why)
+{
+	unsigned quirks = ss_rocm.quirks[dev];
+	bool exporter = false;
+	int has = 0;
+
+	*why = NULL;
+	if (quirks & SS_Q_NO_VMM)
+		*why = "the quirk table forbids vmm";
+	else if ((quirks & SS_Q_PEER_SPOILS) && ss_rocm_devices > 1)
+		*why = "the quirk table forbids vmm beside other devices";
+	/* Before 6.4.2, released memory is not freed (hip#3781). */
+	else if (ss_runtime()->version && ss_runtime()->major == 6 && ss_runtime()->minor < 4)
+		*why = "the runtime is older than 6.4";
+	else if (!ss_rocm.f.hipMemAddressReserve || !ss_rocm.f.hipMemMap ||
+		 !ss_rocm.f.hipMemCreate || !ss_rocm.f.hipMemSetAccess ||
+		 !ss_rocm.f.hipMemUnmap || !ss_rocm.f.hipMemRelease)
+		*why = "the runtime has no vmm";
+	else if (SS_HIP(hipDeviceGetAttribute, &has, VMM_ATTRIBUTE, dev) != hipSuccess || !has)
+		*why = "the device has no vmm";
+	else if (dl_iterate_phdr(is_exporter, &exporter), exporter)
+		*why = "UCX is loaded";
+	return *why != NULL;
+}
+
+bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why)
+{
+	*why = NULL;
+	if (backing == SS_BACKING_VMM)
+		return !vmm_refused(dev, why);
+	if (backing == SS_BACKING_HSA && !ss_rocm_hsa_ready(dev))
+		*why = "HSA does not show the device's memory";
+	return !*why;
+}
+
+void ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
+{
+	verdicts[dev][backing] = passed ? PASSED : FAILED;
+}
+
+enum ss_backing ss_rocm_best(int dev, const char **why)
+{
+	/* The runtime refuses a copy of mapped memory while the current device has no access
+	 * to it (ValidateMemAccess, hip-runtime B7). Native pools have no such rule, so a
+	 * program with several devices could fail. */
+	if (ss_rocm_devices > 1) {
+		*why = "vmm is for one device unless it is asked for";
+	} else if (!vmm_refused(dev, why)) {
+		*why = verdicts[dev][SS_BACKING_VMM] == PASSED ? "the self-test passed" :
+		       verdicts[dev][SS_BACKING_VMM] == FAILED ? "the self-test of vmm failed" :
+		       "vmm was not tried (SOMASHIM_SELFTEST=1)";
+		if (verdicts[dev][SS_BACKING_VMM] == PASSED)
+			return SS_BACKING_VMM;
+	}
+	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */
+	if (verdicts[dev][SS_BACKING_HIP] == FAILED &&
+	    verdicts[dev][SS_BACKING_HSA] == PASSED && ss_rocm_devices == 1) {
+		*why = "the self-test of hip failed";
+		return SS_BACKING_HSA;
+	}
+	return SS_BACKING_HIP;
+}

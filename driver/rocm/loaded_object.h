@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the ELF tables of a loaded object, in a callback of dl_iterate_phdr(). */
+#ifndef SS_ROCM_LOADED_OBJECT_H
+#define SS_ROCM_LOADED_OBJECT_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ss_elf {
+	const char *strings;
+	const ElfW(Sym) *symbols;
+	const uint32_t *gnu_hash, *hash;
+	const ElfW(Rela) *rela[2]; /* relocations of data, and of the PLT */
+	size_t relas[2]; /* their numbers */
+};
+
+/* False if the object has no symbol table. */
+bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *out);
+/* Whether the object exports the name. */
+bool ss_elf_exports(const struct dl_phdr_info *info, const char *name);
+/* The address that the object gives to this name, without regard to symbol versions; NULL if
+ * it does not define the name. Not for thread-local or indirect (IFUNC) symbols. */
+void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name);
+/* Whether the address lies in the object. */
+bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* The one table of known runtime defects; `somashim doctor` prints it. */
+#include <string.h>
+
+#include "driver/rocm/quirks.h"
+
+static const struct ss_quirk table[] = {
+	/* native pools */
+	{ "C1", "rocm-systems#10943", 700, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync buffers come back zeroed",
+	  "no memory of a live block is unmapped" },
+	{ "C2", "rocm-systems#11693", 700, 0, "gfx12", SS_Q_SETTLE,
+	  "a fresh mapping loses stores for about 2 ms",
+	  "every mapping is written and read back before it is used" },
+	{ "C3", "rocm-systems#11690", 604, 0, NULL, SS_Q_NOTE,
+	  "ReleaseThreshold is ignored under pressure", "thresholds are exact" },
+	{ "C4", "rocm-systems#11642", 700, 0, NULL, SS_Q_NOTE,
+	  "a failed hipMallocAsync keeps what it committed", "failure changes nothing" },
+	{ "C5", "rocm-systems#10529", 0, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync and hipEventSynchronize deadlock",
+	  "no lock is held during a call into the runtime" },
+	{ "C6", "hip#3370", 506, 507, NULL, SS_Q_NOTE,
+	  "hipFreeAsync from many threads hangs", "a free makes no HIP call" },
+	{ "C7", "hip#3775", 0, 603, NULL, SS_Q_NOTE,
+	  "out of memory where hipMalloc fits",
+	  "free ranges coalesce, idle memory goes back first" },
+	{ "C9", "rocm-libraries#1705", 700, 0, NULL, SS_Q_NOTE,
+	  "hipFree of pool memory no longer waits", "SOMASHIM_FREE_SYNC decides" },
+	{ "C10", "AMDGPU.jl#901", 700, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync of 64 B fails without VMM in the kernel",
+	  "whole segments from hipExtMallocWithFlags" },
+	{ "C13", "legacy-rocm-build#6681", 604, 0, NULL, SS_Q_NOTE,
+	  "hipMallocAsync returns 900 while another stream captures",
+	  "the pools serve it" },
+	{ "C20", "rocm-systems#3649", 700, 0, NULL, SS_Q_NOTE,
+	  "a signal leaks with each hipFreeAsync", "events are pooled" },
+	{ "C21", "alpaka#2197", 0, 507, NULL, SS_Q_CHECK_FREE_ASYNC,
+	  "hipFreeAsync crashes on an unknown pointer, or returns success",
+	  "pointers are checked before they are passed on" },
+	/* virtual memory */
+	{ "B7", "hip_vm.cpp of 5.x", 0, 600, NULL, SS_Q_NO_VMM,
+	  "the hipMem* calls are stubs that report success", "no VMM" },
+	{ "V4", "ROCR-Runtime#285", 600, 604, NULL, SS_Q_UNMAP_ONE,
+	  "unmapping several handles at once is incomplete", "one chunk per call" },
+	{ "V6", "hip#3781", 600, 603, NULL, SS_Q_NO_VMM,
+	  "hipMemRelease does not free", "no VMM" },
+	{ "V8", "torch_memory_saver#14", 603, 604, NULL, SS_Q_CREATE_CAP,
+	  "one handle cannot exceed host memory", "chunks stay small" },
+	{ "B7b", "hip_vm.cpp:264", 600, 604, NULL, SS_Q_MAP_WAITS,
+	  "a map waits on the null stream", "the hot path maps nothing" },
+	{ "O5", "observed on 6.4.3", 600, 604, NULL, SS_Q_EXIT_MAPPED,
+	  "at exit the runtime uses mappings whose device is gone",
+	  "the memory of idle devices is unmapped before" },
+	{ "V1", "rocm-systems#2516", 700, 702, NULL, SS_Q_ACCESS_PREFIX,
+	  "SetAccess on a later part of a range fails",
+	  "access is set from the start of the range on, for the owner last" },
+	{ "V3", "rocm-systems#6977", 700, 702, NULL, SS_Q_ACCESS_PREFIX,
+	  "SetAccess on the end of a range sometimes fails", "as V1" },
+	{ "V7", "legacy-rocm-build#6021", 700, 702, NULL, SS_Q_NOTE,
+	  "physical memory stays until the reservation goes",
+	  "where hipMemGetInfo shows it, only whole idle pools are given back" },
+	{ "V10", "clr#265", 600, 0, NULL, SS_Q_NOTE,
+	  "IPC export of a VMM address is a kernel BUG", "somashim refuses the export" },
+	{ "V13", "xla#46576", 714, 714, NULL, SS_Q_PEER_SPOILS,
+	  "SetAccess on a peer after the owner corrupts the mapping",
+	  "the owner comes last; no VMM with several devices" },
+	{ "V15", "llamacpp-rocm#87", 700, 0, "gfx1201", SS_Q_NO_VMM,
+	  "VMM hangs the GPU", "no VMM on this architecture" },
+	/* capture, IPC */
+	{ "O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
+	  "hipEventQuery on an unrelated stream ends a capture",
+	  "queries run inside a relaxed mode exchange" },
+	{ "O4", "observed on 6.4.3", 600, 701, NULL, SS_Q_QUERY_BEFORE,
+	  "hipEventQuery ends a capture on the stream where the event was recorded before it, or "
+	  "on another of the same handle",
+	  "a fence is not queried while its stream captures, or, if that is gone, any stream" },
+	{ "O3", "observed on 7.2.4", 700, 0, NULL, SS_Q_NOTE,
+	  "an invalid stream handle crashes the process",
+	  "handles are checked before they are passed on" },
+	{ "O1", "observed on 6.4.3 and 7.2.4", 0, 0, NULL, SS_Q_NOTE,
+	  "hipIpcOpenMemHandle ignores the offset of a sub-allocation",
+	  "interior blocks are refused, never opened at the wrong place" },
+};
+
+const struct ss_quirk *ss_quirks(size_t *count)
+{
+	*count = sizeof(table) / sizeof(table[0]);
+	return table;
+}
+
+bool ss_quirk_applies(const struct ss_quirk *q, int major, int minor, const char *arch)
+{
+	int v = 100 * major + minor;
+
+	if ((q->from && v < q->from) || (q->to && v > q->to))
+		return false;
+	return !q->arch || (arch && !strncmp(arch, q->arch, strlen(q->arch)));
+}
+
+unsigned ss_quirk_flags(int major, int minor, const char *arch)
+{
+	unsigned flags = 0;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (ss_quirk_applies(&table[i], major, minor, arch))
+			flags |= table[i].flags;
+	return flags;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the HIP and HSA runtimes that the process has loaded. Any thread. */
+#ifndef SS_DRIVER_RESOLVE_H
+#define SS_DRIVER_RESOLVE_H
+
+#include <stdbool.h>
+
+struct ss_runtime {
+	char path[512];
+	int version;     /* of hipRuntimeGetVersion: 60443484 is 6.4; 0: not asked, or it did not say */
+	int major, minor;
+};
+
+/* True once another loaded object exports hipMalloc. Makes no call into it, takes no lock of
+ * ours, and may be called again at any time. */
+bool ss_runtime_find(void);
+/* Asks the runtime for its version, which starts it. Call it after ss_runtime_find() and before
+ * anybody reads major and minor. Any thread, any number of times. */
+void ss_runtime_ask_version(void);
+/* Zeros before ss_runtime_find() has returned true. */
+const struct ss_runtime *ss_runtime(void);
+
+struct ss_real_fn {
+	const char *name;
+	void *fn;
+};
+/* Overrides what ss_runtime_symbol() finds, for a runtime whose exported functions lead back
+ * to us. Call it once, before the first look-up of these names; `list` must stay valid. */
+void ss_runtime_set(const struct ss_real_fn *list, unsigned count);
+/* The real function of that name, or NULL. */
+void *ss_runtime_symbol(const char *name);
+/* The same in the HSA runtime. It works in a process without HIP too. */
+void *ss_hsa_symbol(const char *name);
+/* The same in librocprofiler-register, if it is loaded. */
+void *ss_register_symbol(const char *name);
+static inline bool ss_runtime_at_least(const struct ss_runtime *rt, int major, int minor)
+{
+	return rt->major > major || (rt->major == major && rt->minor >= minor);
+}
+
+#endif

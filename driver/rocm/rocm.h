@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The driver on a real ROCm, as the shim sees it. All functions may be called from any
+ * thread unless they say otherwise.
+ */
+#ifndef SS_DRIVER_ROCM_H
+#define SS_DRIVER_ROCM_H
+
+#include <hip/hip_runtime_api.h>
+
+#include "core/driver.h"
+#include "core/base/options.h"
+#include "driver/rocm/guard.h"
+#include "driver/rocm/quirks.h"
+#include "driver/rocm/resolve.h"
+
+/* Finds every function of the runtime and counts the devices, which starts the runtime.
+ * May be called again and by several threads at once; the answer stays the same. Returns
+ * the number of devices, 0 if there is none or no runtime. */
+int ss_rocm_start(const struct ss_options *opt);
+/* The number of devices. Written once by ss_rocm_start(). */
+extern int ss_rocm_devices __attribute__((visibility("hidden")));
+/* The operations of core/driver.h. Valid after ss_rocm_start(). */
+struct ss_driver ss_rocm_driver(void);
+
+/* The runtime has given the devices in `peers` (one bit each) access to the memory of `dev`,
+ * as hipDeviceEnablePeerAccess does. */
+void ss_rocm_add_peers(int dev, uint64_t peers);
+/* Call before the real hipDeviceReset, which destroys the events of the device. */
+void ss_rocm_device_reset(int dev);
+/* Call before the real hipStreamDestroy, since a new stream may get the same handle. */
+void ss_rocm_stream_destroyed(void *native);
+
+enum ss_fence_kind ss_rocm_fence_kind(void);
+/* "gfx90a" and the like; NULL if unknown. The string is static. */
+const char *ss_rocm_arch(int dev);
+
+/* Stores what the self-test found, for ss_rocm_best(). */
+void ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed);
+/* Whether the device can have that backing at all. If not, *why says so in a few words. */
+bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why);
+/* The best backing of stream-ordered pools for which there is evidence, which is what
+ * SOMASHIM_BACKING=auto takes. *why says why in a few words, or is NULL. */
+enum ss_backing ss_rocm_best(int dev, const char **why);
+
+/* A call that the application did not make must not change what hipGetLastError tells it.
+ * Up to 6.x every call overwrites the last error, so ours must be cleared. From 7.0 on an
+ * error stays until it is read, so the earlier one is read first and kept in ss_tls.error
+ * (hip_internal.hpp). Take the earlier error before the call, and restore it if the call
+ * failed. ss_rocm_error_restore() returns `err`. */
+int ss_rocm_error_earlier(void);
+hipError_t ss_rocm_error_restore(int earlier, hipError_t err);
+
+#endif

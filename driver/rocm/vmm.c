@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Reservations of virtual addresses, and the chunks mapped into them. No locks, no state. */
+#include "driver/rocm/calls.h"
+#include "driver/rocm/mapping_check.h"
+#include "driver/rocm/process_limits.h"
+#include "driver/rocm/vmm.h"
+
+/* hipMemAllocationProp as it is since 5.3 (driver_types.h). The header of 5.2, which this may
+ * be compiled with, has the fields in another order, and its runtime has no VMM. */
+struct prop {
+	int type, handle_type;
+	struct { int type, id; } location;
+	void *win32;
+	unsigned char compression, rdma;
+	unsigned short usage;
+};
+
+#define UNIT (2ull << 20)
+#define ACCESS_TRIES 8
+
+static struct prop prop_of(int dev)
+{
+	return (struct prop){
+		.type = hipMemAllocationTypePinned,
+		.location = { hipMemLocationTypeDevice, dev },
+	};
+}
+
+/* Runtimes ask for a granularity of 4 KiB, or 2 MiB on gfx1201. Large chunks give large pages,
+ * but small blocks would leave much of a large chunk unused. */
+uint64_t ss_rocm_vmm_min_chunk(int dev)
+{
+	struct prop prop = prop_of(dev);
+	size_t least = 0;
+	uint64_t size = SS_MIN_CHUNK;
+
+	if (SS_HIP(hipMemGetAllocationGranularity, &least, (const hipMemAllocationProp *)&prop,
+		   hipMemAllocationGranularityMinimum) != hipSuccess || !least)
+		return UNIT;
+	while (size < least && size < UNIT)
+		size *= 2;
+	return size % least == 0 ? size : least % UNIT == 0 ? least : 0;
+}
+
+enum ss_status ss_rocm_vmm_reserve(void *ctx, int dev, size_t size, void **va)
+{
+	struct ss_scope s;
+	void *p = NULL;
+	hipError_t err;
+
+	(void)ctx;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipMemAddressReserve, &p, size, UNIT, NULL, 0);
+	ss_scope_close(&s);
+	if (err != hipSuccess)
+		return ss_rocm_status(err);
+	*va = p;
+	/* 5.7 returns success and NULL. */
+	return p ? SS_OK : SS_ERR_UNSUPPORTED;
+}
+
+enum ss_status ss_rocm_vmm_unreserve(void *ctx, int dev, void *va, size_t size)
+{
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipMemAddressFree, va, size);
+	ss_scope_close(&s);
+	return ss_rocm_status(err);
+}
+
+enum ss_status ss_rocm_vmm_create(void *ctx, int dev, size_t size, void **chunk)
+{
+	struct prop prop = prop_of(dev);
+	hipMemGenericAllocationHandle_t h = 0;
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	do
+		err = SS_HIP(hipMemCreate, &h, size, (const hipMemAllocationProp *)&prop, 0);
+	while (err != hipSuccess && ss_process_limit_raised());
+	ss_scope_close(&s);
+	if (err == hipSuccess)
+		*chunk = (void *)h;
+	return err != hipSuccess && ss_process_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
+}
+
+enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
+{
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	(void)size;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = SS_HIP(hipMemRelease, (hipMemGenericAllocationHandle_t)chunk);
+	ss_scope_close(&s);
+	return ss_rocm_status(err);
+}
+
+enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk)
+{
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	/* 6.4 maps on the null stream, which would join a blocking stream that captures. */
+	if ((ss_rocm.quirks[dev] & SS_Q_MAP_WAITS) && atomic_load(&ss_captures_blocking))
+		return SS_ERR_CAPTURE;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	do
+		err = SS_HIP(hipMemMap, va, size, 0, (hipMemGenericAllocationHandle_t)chunk, 0);
+	while (err != hipSuccess && ss_process_limit_raised());
+	ss_scope_close(&s);
+	return err != hipSuccess && ss_process_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
+}
+
+enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
+{
+	struct ss_scope s;
+	hipError_t err;
+
+	(void)ctx;
+	if (ss_capture_live())
+		return SS_ERR_CAPTURE;
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	err = ss_rocm_mapping_check_ended(dev, va, size) ? SS_HIP(hipMemUnmap, va, size)
+							 : hipErrorUnknown;
+	ss_scope_close(&s);
+	return ss_rocm_status(err);
+}
+
+enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
+{
+	hipMemAccessDesc desc[SS_MAX_DEVICES];
+	struct ss_scope s;
+	hipError_t err;
+	int tries = 0;
+	size_t n = 0;
+
+	(void)ctx;
+	/* The owner comes last: a peer after it corrupts the mapping (xla#46576). */
+	for (int i = 0; i <= ss_rocm_devices; i++) {
+		int d = i == ss_rocm_devices ? dev : i;
+
+		if ((d == dev) != (i == ss_rocm_devices) || (d != dev && !(peers >> d & 1)))
+			continue;
+		desc[n].location.type = hipMemLocationTypeDevice;
+		desc[n].location.id = d;
+		desc[n++].flags = hipMemAccessFlagsProtReadWrite;
+	}
+	if (!ss_scope_open(&s, dev))
+		return SS_ERR_NO_DEVICE;
+	/* 7.1 sometimes refuses a call that succeeds when repeated (rocm-systems#2667). */
+	do
+		err = SS_HIP(hipMemSetAccess, va, size, desc, n);
+	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
+	ss_scope_close(&s);
+	return ss_rocm_status(err);
+}

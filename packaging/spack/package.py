@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+from spack.package import *
+
+
+class Somashim(MesonPackage):
+    """Stream-ordered memory pools for unmodified HIP programs, as a library to preload."""
+
+    # Replace this by the address of your clone.
+    git = "file:///path/to/somashim"
+
+    license("MIT")
+
+    version("main", branch="main")
+
+    variant("sim", default=False, description="Install the software device")
+
+    depends_on("c", type="build")
+    depends_on("meson@1.0:", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("python@3:", type="build")
+    # Headers only: the library finds the runtime in the process.
+    depends_on("hip@5.2:", type="build")
+    depends_on("hsa-rocr-dev", type="build")
+    depends_on("uthash", type="build")
+
+    def meson_args(self):
+        headers = [self.spec[name].prefix.include for name in ("hip", "hsa-rocr-dev", "uthash")]
+        return [
+            "-Dtests=false",
+            "-Dbench=false",
+            f"-Dinstall_sim={str('+sim' in self.spec).lower()}",
+            "-Dc_args=" + " ".join(f"-isystem{path}" for path in headers),
+        ]
+
+    def setup_run_environment(self, env):
+        env.set("SOMASHIM_PRELOAD", join_path(self.prefix.lib, "libsomashim.so"))

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Makes dist/somashim-VERSION-x86_64.tar.gz: a tree that works wherever it is unpacked, with a
+# module file for Lmod and for Environment Modules. Built on Debian 12 it runs on every
+# distribution with glibc 2.17 or later.
+#   scripts/dist.sh [--sim]     --sim: with the software device
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/packages.sh
+
+sim=false
+case "${1:-}" in
+--sim) sim=true ;;
+"") ;;
+*) echo "usage: scripts/dist.sh [--sim]" >&2; exit 2 ;;
+esac
+install_packages
+build=${BUILD:-build-dist}
+options=(--buildtype=release --prefix=/ --libdir=lib --strip -Dtests=false -Dbench=false
+	-Dinstall_sim="$sim")
+if [ -f "$build/build.ninja" ]; then
+	meson configure "$build" "${options[@]:0:3}" "${options[@]:4}" >/dev/null
+else
+	meson setup "$build" "${options[@]}" >/dev/null
+fi
+version=$(meson introspect --projectinfo "$build" |
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["version"])')
+name=somashim-$version-$(uname -m)
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+DESTDIR=$root/$name meson install -C "$build" --quiet
+
+# What the loader of an old distribution would refuse must not leave this machine.
+bash tests/shim/portable.sh "$root/$name/bin/somashim" "$root/$name/lib/libsomashim.so" \
+	"$root/$name/lib/libsomashim-audit.so"
+
+mkdir -p "$root/$name/modulefiles/somashim"
+for suffix in "" .lua; do
+	sed "s/@VERSION@/$version/g" "packaging/somashim.module${suffix:-.tcl}" \
+		>"$root/$name/modulefiles/somashim/$version$suffix"
+done
+mkdir -p dist
+tar -C "$root" --owner=0 --group=0 --numeric-owner --sort=name -czf "dist/$name.tar.gz" "$name"
+echo "dist/$name.tar.gz"

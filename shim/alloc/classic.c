@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocates and frees memory of hipMalloc in the core: memory that any stream, peer or other
+ * process may touch at once. What the core cannot serve goes to the real runtime, so that its
+ * result, or its error, is what the program sees. No lock.
+ */
+#include "shim/alloc/classic.h"
+#include "shim/alloc/debt.h"
+#include "shim/alloc/device_wait.h"
+#include "shim/alloc/last_error.h"
+#include "shim/process/current_device.h"
+#include "shim/process/exit.h"
+#include "shim/process/real.h"
+
+/* Beside a capture the runtime decides whether an allocation is legal, and ends the capture
+ * where it is not (CHECK_STREAM_CAPTURE_SUPPORTED). A call for 0 bytes asks it. */
+static hipError_t capture_guard(void)
+{
+	void *none = NULL;
+
+	return REAL(hipMalloc, &none, 0);
+}
+
+hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
+{
+	enum ss_status status;
+	hipError_t err;
+	void *p = NULL;
+	bool single; /* one timeline orders all work of the device */
+	int dev;
+
+	if (!ptr)
+		return ss_fail(hipErrorInvalidValue);
+	if (guarded && ss_capture_live()) {
+		err = capture_guard();
+		if (err != hipSuccess)
+			return ss_result(err);
+	}
+	if (!size) {
+		*ptr = NULL;
+		return ss_result(hipSuccess);
+	}
+	dev = ss_current_device(&err);
+	if (dev < 0)
+		return ss_result(err);
+	single = ss_debt_allowed(dev);
+	if (!single)
+		status = ss_alloc_classic(ss_core, dev, size, &p);
+	else if (likely(ss_hit_only_alloc(ss_core, dev, size, &p)))
+		status = SS_OK;
+	else
+		status = ss_alloc_only(ss_core, ss_timeline_null(ss_core, dev), size, &p);
+	if (single)
+		ss_debt_confirm(dev);
+	if (likely(status == SS_OK)) {
+		*ptr = p;
+		return ss_result(hipSuccess);
+	}
+	/* A limit of the user's must not be passed by asking the runtime instead. */
+	if (status == SS_ERR_NOMEM && ss_options.limit.set)
+		return ss_fail(hipErrorOutOfMemory);
+	return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
+}
+
+void ss_free_at_exit(void *ptr)
+{
+	struct ss_token none = {0};
+
+	/* Only while the runtime is there, because the segment of an exported block is freed.
+	 * Nothing is allocated any more, so the core need not know when the block's last use
+	 * ends. (If a signal handler has called exit() inside one of our calls, this may wait
+	 * for a lock that the interrupted call holds. The real hipFree may, too.) */
+	if (ss_exit_waits())
+		(void)ss_free_classic(ss_core, ptr, &none);
+}
+
+hipError_t ss_free_owned(void *ptr, int dev, bool async)
+{
+	struct ss_token t = {0};
+	enum ss_status status;
+	bool waited = false;
+
+	if (ss_exiting()) {
+		hipError_t err = ss_exit_waits() ? ss_wait_in_free(dev) : hipSuccess;
+
+		ss_free_at_exit(ptr);
+		return err;
+	}
+	if (!ss_scarce(ss_core, dev) && ss_debt_add(dev)) {
+		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
+		ss_debt_confirm(dev);
+		return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
+	}
+	if (ss_capture_live()) {
+		hipError_t err = async ? ss_wait_in_free_relaxed(dev) : ss_wait_in_free(dev);
+
+		if (err != hipSuccess)
+			return ss_result(err);
+	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
+		waited = ss_wait_device(dev, &t);
+	}
+	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);
+	if (status != SS_OK)
+		return ss_fail(ss_status_error(status));
+	if (waited)
+		ss_freed_idle(ss_core, dev);
+	return ss_result(hipSuccess);
+}

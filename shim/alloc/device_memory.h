@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Which device a request for memory means. */
+#ifndef SS_SHIM_DEVICE_MEMORY_H
+#define SS_SHIM_DEVICE_MEMORY_H
+
+/* The device of a hipMemAllocationProp; -1: no device of this process. */
+int ss_device_of_prop(const void *prop);
+
+#endif

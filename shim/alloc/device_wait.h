@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits for a whole device, as the real hipFree does, and pins of streams that are
+ * waited for. */
+#ifndef SS_SHIM_DEVICE_WAIT_H
+#define SS_SHIM_DEVICE_WAIT_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdbool.h>
+
+#include "core/core.h"
+
+/* Waits for every stream of dev, which is current. */
+hipError_t ss_wait_streams(int dev);
+/* Waits for dev and begins a grant for what was waited for. True: pass *t to the core. False:
+ * nothing was waited for and *t is void. */
+bool ss_wait_device(int dev, struct ss_token *t);
+
+/* The runtime waits inside a call of its own: for use beside a capture, when none of our calls
+ * may touch a null stream, and after exit() has begun, when we do not know all streams any
+ * more. The first fails, as the real hipFree does, where a capture forbids the call; the
+ * relaxed ones never disturb a capture, as the real hipFreeAsync and hipIpcCloseMemHandle. */
+hipError_t ss_wait_in_free(int dev);
+hipError_t ss_wait_in_free_relaxed(int dev);
+hipError_t ss_wait_in_runtime(int dev);
+
+/* Before the real destroy of a stream that has left the core's table: waits until no thread
+ * waits for the stream on our account. */
+void ss_stream_pins_drain(hipStream_t stream);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Graphs that allocate. Up to 7.2 the runtime does not report that a graph finds no memory for
+ * its nodes: what uses the memory fails or crashes. So before a graph is instantiated, uploaded
+ * or launched there must be as much room as there would be without us, when freed memory is
+ * back on the device. Which nodes belong to which graph is not tracked; the largest number of
+ * bytes that were added between two checks stands for all graphs. No lock.
+ */
+#include "driver/rocm/rocm.h"
+#include "shim/alloc/graph_memory.h"
+#include "shim/process/current_device.h"
+#include "shim/process/service.h"
+
+static struct {
+	_Atomic uint64_t open;    /* bytes of the nodes that were added since the last check */
+	_Atomic uint64_t largest; /* the most bytes that one check found */
+} graphs[SS_MAX_DEVICES];
+static atomic_bool any_graph;
+
+void ss_graph_memory_add(int dev, uint64_t bytes)
+{
+	hipError_t err;
+
+	if (dev < 0)
+		dev = ss_current_device(&err);
+	if (dev < 0 || dev >= SS_MAX_DEVICES)
+		return;
+	atomic_fetch_add(&graphs[dev].open, bytes);
+	atomic_store(&any_graph, true);
+}
+
+/* The layout of hipMemAllocNodeParams, which the header of 5.2 lacks. */
+void ss_graph_memory_add_node(const void *params)
+{
+	const struct { hipMemPoolProps props; const void *access; size_t count, bytes; } *p = params;
+
+	if (p)
+		ss_graph_memory_add(p->props.location.type == hipMemLocationTypeDevice ?
+			       p->props.location.id : -1, p->bytes);
+}
+
+void ss_graph_memory_reserve(int dev)
+{
+	uint64_t open, largest;
+	hipError_t err;
+
+	if (likely(!atomic_load_explicit(&any_graph, memory_order_relaxed)) || ss_exiting())
+		return;
+	if (dev < 0)
+		dev = ss_current_device(&err);
+	if (dev < 0 || dev >= SS_MAX_DEVICES)
+		return;
+	open = atomic_exchange(&graphs[dev].open, 0);
+	largest = atomic_load(&graphs[dev].largest);
+	while (open > largest && !atomic_compare_exchange_weak(&graphs[dev].largest, &largest, open))
+		;
+	largest = open > largest ? open : largest;
+	if (largest)
+		ss_give_room(ss_core, dev, largest, !ss_capture_live());
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Room for the memory that graphs allocate when they run. */
+#ifndef SS_SHIM_GRAPH_MEMORY_H
+#define SS_SHIM_GRAPH_MEMORY_H
+
+#include <stdint.h>
+
+/* A node that takes so many bytes on dev (-1: the current device) enters a graph. */
+void ss_graph_memory_add(int dev, uint64_t bytes);
+/* The same for the hipMemAllocNodeParams at `params`. */
+void ss_graph_memory_add_node(const void *params);
+/* Before a graph is instantiated, uploaded or launched on dev: gives idle memory back until
+ * there is room for the largest graph that was built there. */
+void ss_graph_memory_reserve(int dev);
+
+#endif

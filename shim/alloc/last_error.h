@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The last error of a thread, as hipGetLastError reports it. */
+#ifndef SS_SHIM_LAST_ERROR_H
+#define SS_SHIM_LAST_ERROR_H
+
+#include <hip/hip_runtime_api.h>
+
+#include "core/core.h"
+#include "driver/rocm/guard.h"
+
+/* Makes `err`, an error of ours, the calling thread's last error. Returns it. */
+hipError_t ss_fail(hipError_t err);
+
+/* Every handler that does not fail with ss_fail() returns through this: its call succeeded, or
+ * failed in the runtime. Up to 6.x that replaces the last error. After an error, ours or the
+ * runtime's, the thread leaves the fast paths until its next success has been passed here. */
+hipError_t ss_result_slow(hipError_t err);
+static inline hipError_t ss_result(hipError_t err)
+{
+	return likely(!(ss_tls.error | (int)err)) ? err : ss_result_slow(err);
+}
+
+hipError_t ss_status_error(enum ss_status status);
+
+#endif

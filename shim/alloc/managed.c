@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Managed memory, and variables that host and device share (__managed__). The runtime allocates
+ * them itself. The host reads them without a call, which makes it an observer (observers.h).
+ *
+ * Locks: none.
+ */
+#include "driver/rocm/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/observers.h"
+#include "shim/alloc/retry.h"
+#include "shim/handlers.h"
+
+/* The code that hipcc generates calls this for each managed variable in a constructor,
+ * before main() (hip_platform.cpp). The runtime only takes note then. We start nothing
+ * either: a program that forks before it uses HIP would leave its child a dead HSA. */
+SS_EXPORT void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
+			     size_t size, unsigned align);
+void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
+			     size_t size, unsigned align)
+{
+	void (*real)(void **, void **, void *, const char *, size_t, unsigned) = NULL;
+
+	ss_observer_add_early(SS_OBSERVER_MANAGED);
+	if (ss_runtime_find())
+		*(void **)&real = ss_runtime_symbol("__hipRegisterManagedVar");
+	if (real)
+		real(module, pointer, init, name, size, align);
+}
+
+/* A variable of a module may be managed; only its pointer tells. */
+hipError_t do_hipModuleGetGlobal(hipDeviceptr_t *ptr, size_t *size, hipModule_t module,
+				 const char *name)
+{
+	hipError_t err = REAL(hipModuleGetGlobal, ptr, size, module, name);
+	unsigned managed = 1;
+
+	if (err == hipSuccess && ptr &&
+	    (REAL(hipPointerGetAttribute, &managed, HIP_POINTER_ATTRIBUTE_IS_MANAGED, *ptr) !=
+		     hipSuccess || managed & 0xff))
+		ss_observer_add(-1, SS_OBSERVER_MANAGED);
+	return ss_result(err);
+}
+
+hipError_t do_hipMallocManaged(void **ptr, size_t size, unsigned int flags)
+{
+	ss_observer_add(-1, SS_OBSERVER_MANAGED);
+	return ss_result(REAL_RETRY(-1, hipMallocManaged, ptr, size, flags));
+}

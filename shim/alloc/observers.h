@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who but the null stream's own work could observe a device while a hipFree does not wait.
+ * Observers are bits that are set for good; a new one makes debt.c pay what is owed.
+ */
+#ifndef SS_SHIM_OBSERVERS_H
+#define SS_SHIM_OBSERVERS_H
+
+#include <stdint.h>
+
+#include "shim/process/loader.h"
+#include "shim/process/service.h"
+
+enum ss_observer {
+	SS_OBSERVER_STREAM = 1 << 0,   /* a stream besides the null stream */
+	SS_OBSERVER_UNKNOWN = 1 << 1,  /* a stream that nobody saw created, or another bypass */
+	SS_OBSERVER_HOSTFUNC = 1 << 2,
+	SS_OBSERVER_PINNED = 1 << 3,
+	SS_OBSERVER_MANAGED = 1 << 4,
+	SS_OBSERVER_FINE = 1 << 5,     /* fine-grained memory */
+	SS_OBSERVER_PEER = 1 << 6,
+	SS_OBSERVER_IPC = 1 << 7,
+	SS_OBSERVER_THREAD = 1 << 8,   /* a per-thread stream */
+	SS_OBSERVER_READER = 1 << 9,   /* a library that reads device memory without HIP */
+	SS_OBSERVER_GRAPH = 1 << 10,   /* a launched graph: it may have host nodes and copies */
+	SS_OBSERVER_DEVICES = 1 << 11, /* a second device was current: its streams join none here */
+};
+
+/* Per device: the observers, and SS_DEBT_POSSIBLE once the device has been found fit. */
+extern _Atomic unsigned ss_observers[SS_MAX_DEVICES] SS_HIDDEN;
+#define SS_DEBT_POSSIBLE (1u << 31)
+
+/* Call before the real call that brings the observer. dev -1: all devices. */
+void ss_observer_add(int dev, unsigned what);
+/* The same for every device there may be; also allowed before the shim has started, and it
+ * does not start it. */
+void ss_observer_add_early(unsigned what);
+/* Checks what was loaded since the last look for bypasses and for libraries that read device
+ * memory. ss_observers_look_now() does not wait for the interval between two looks. */
+void ss_observers_look(void);
+void ss_observers_look_now(void);
+
+/* dev is current now: the program uses it, or will. */
+void ss_device_used(int dev);
+/* The process has used another device than the first, perhaps beside it. */
+extern atomic_bool ss_multi_device SS_HIDDEN;
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks ranges, rows and boxes against blocks. The runtime refuses what leaves an
+ * allocation of its own, but it knows only our segments, so blocks are checked here in
+ * its place. Sizes that overflow count as SIZE_MAX, which no block has. No lock.
+ */
+#include <stdint.h>
+
+#include "shim/bounds/check.h"
+#include "shim/process/real.h"
+
+size_t ss_times(size_t a, size_t b)
+{
+	size_t n;
+
+	return __builtin_mul_overflow(a, b, &n) ? SIZE_MAX : n;
+}
+
+size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows)
+{
+	size_t n;
+
+	if (!width || !rows)
+		return 0;
+	return __builtin_add_overflow(ss_times(pitch, rows - 1), width, &n) ? SIZE_MAX : n;
+}
+
+size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
+{
+	size_t row, rows;
+
+	if (!box->width || !box->height || !box->depth)
+		return 0;
+	if (__builtin_add_overflow(at->z, box->depth - 1, &rows) ||
+	    __builtin_add_overflow(ss_times(p->ysize, rows), at->y, &rows) ||
+	    __builtin_add_overflow(rows, box->height, &rows) ||
+	    __builtin_add_overflow(at->x, box->width, &row))
+		return SIZE_MAX;
+	return ss_rows_bytes(p->pitch, row, rows);
+}
+
+bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size)
+{
+	ss_stream_used(stream);
+	return ss_exceeds_on(stream, ptr, size);
+}
+
+size_t ss_array_element(hipArray_const_t array)
+{
+	hipChannelFormatDesc d;
+
+	if (REAL(hipGetChannelDesc, &d, array) != hipSuccess)
+		return 0;
+	return (size_t)(d.x + d.y + d.z + d.w) / 8;
+}
+
+bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
+{
+	hipArray_t array;
+	hipExtent box;
+
+	ss_stream_used(stream);
+	if (!p || (p->srcArray && p->dstArray))
+		return false;
+	box = p->extent;
+	array = p->srcArray ? p->srcArray : p->dstArray;
+	/* In a copy from or to an array the width counts elements. */
+	if (array)
+		box.width = ss_times(box.width, ss_array_element(array));
+	return (!p->srcArray && ss_exceeds_on(stream, p->srcPtr.ptr,
+					      ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
+	       (!p->dstArray && ss_exceeds_on(stream, p->dstPtr.ptr,
+					      ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
+}
+
+/* For a graph node the runtime also refuses if all rows, each as long as the pitch, are
+ * more bytes than the whole allocation, wherever they begin, and even for a single row. */
+bool ss_memset_exceeds(const hipMemsetParams *p)
+{
+	struct ss_block_info info;
+	unsigned buffer_id;
+
+	if (!p)
+		return false;
+	if (ss_exceeds(p->dst, ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
+		return true;
+	return (ss_lookup(ss_core, p->dst, &info) || ss_import_find(p->dst, &info, &buffer_id)) &&
+	       ss_times(p->pitch, p->height) > info.size;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Would a command leave a block of ours, or an imported one that is open here? Most
+ * functions take the stream of the command (NULL: the null stream) and tell the core what
+ * it touches.
+ */
+#ifndef SS_SHIM_CHECK_H
+#define SS_SHIM_CHECK_H
+
+#include <hip/hip_runtime_api.h>
+
+#include "shim/entries.h"
+#include "shim/share/mappings.h"
+#include "shim/stream/timeline.h"
+
+/* Would `size` bytes from ptr on? */
+static inline bool ss_exceeds(const void *ptr, size_t size)
+{
+	uint64_t left;
+
+	return (ss_bytes_left(ss_core, ptr, &left) || ss_import_left(ptr, &left)) &&
+	       unlikely(size > left);
+}
+/* The same for a command on a stream that is known or becomes known by the caller. */
+static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t size)
+{
+	if (ss_exceeds(ptr, size))
+		return true;
+	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && ptr)
+		ss_stream_touch(stream, ptr);
+	return false;
+}
+/* The same for a stream that may not be known yet. */
+bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size);
+
+/* a * b, or SIZE_MAX. */
+size_t ss_times(size_t a, size_t b);
+/* Bytes from the first to the last of `rows` rows of `width` bytes. */
+size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows);
+/* Bytes from the start of pitched memory to the last byte of a box in it. */
+size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
+/* Bytes of one element of an array; 0: unknown. */
+size_t ss_array_element(hipArray_const_t array);
+
+/* ---- descriptions of copies and memsets --------------------------------- */
+
+bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream);
+/* The memset of a graph node. */
+bool ss_memset_exceeds(const hipMemsetParams *p);
+/* The driver API's (driver_copy.c). */
+bool ss_2d_exceeds(const hip_Memcpy2D *p, hipStream_t stream);
+bool ss_3d_exceeds(const HIP_MEMCPY3D *p, hipStream_t stream);
+bool ss_drv_memset_exceeds(const void *p);
+/* A list of ranges, or a hipMemcpy3DPeerParms (batch.c). */
+bool ss_list_exceeds(hipStream_t stream, void *const *list, const size_t *sizes, size_t count);
+bool ss_peer_copy_exceeds(const void *p, hipStream_t stream);
+
+#endif

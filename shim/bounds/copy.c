@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* hipMemcpy2D and its kin, both sides checked against blocks. No lock. */
+#include "shim/alloc/last_error.h"
+#include "shim/bounds/check.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+
+#define RETURN_COPY_2D(stream, name, ...) do { \
+	if (ss_exceeds_on(stream, src, ss_rows_bytes(spitch, width, height)) || \
+	    ss_exceeds_on(stream, dst, ss_rows_bytes(dpitch, width, height))) \
+		return ss_fail(hipErrorInvalidValue); \
+	ss_stream_used(stream); \
+	return ss_result(REAL(name, __VA_ARGS__)); \
+} while (0)
+
+hipError_t do_hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			  size_t height, hipMemcpyKind kind)
+{
+	RETURN_COPY_2D(NULL, hipMemcpy2D, dst, dpitch, src, spitch, width, height, kind);
+}
+
+hipError_t do_hipMemcpy2D_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
+			      size_t width, size_t height, hipMemcpyKind kind)
+{
+	RETURN_COPY_2D(SS_PER_THREAD, hipMemcpy2D_spt, dst, dpitch, src, spitch, width, height, kind);
+}
+
+hipError_t do_hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+			       size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream)
+{
+	RETURN_COPY_2D(stream, hipMemcpy2DAsync, dst, dpitch, src, spitch, width, height, kind, stream);
+}
+
+hipError_t do_hipMemcpy2DAsync_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
+				   size_t width, size_t height, hipMemcpyKind kind,
+				   hipStream_t stream)
+{
+	RETURN_COPY_2D(ss_spt_stream(stream), hipMemcpy2DAsync_spt, dst, dpitch, src, spitch, width, height,
+		kind, stream);
+}

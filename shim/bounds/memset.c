@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hipMemset and its kin, checked against blocks. The runtime does hipMemset
+ * asynchronously at the start of one of its own allocations and makes the host wait
+ * anywhere else (hip_memory.cpp), which would be nearly every block of a segment. So for
+ * a block, ours or imported, the asynchronous call is made in its place, on the same
+ * stream. No lock.
+ */
+#include <stdint.h>
+
+#include "shim/alloc/block_attributes.h"
+#include "shim/alloc/last_error.h"
+#include "shim/bounds/check.h"
+#include "shim/bounds/row_fill.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+
+enum verdict { REAL_CALL, ASYNC_CALL, BAD_RANGE };
+
+static enum verdict judge(const void *dst, size_t bytes)
+{
+	struct ss_block_info info;
+	unsigned buffer_id;
+	size_t at;
+
+	/* Beside a capture the runtime decides whether a call that waits is legal (906). */
+	if (!dst || !bytes || ss_capture_live())
+		return REAL_CALL;
+	if (ss_lookup(ss_core, dst, &info)) {
+		if (!info.live)
+			return BAD_RANGE;
+		if (ss_sync_memops(info.id))
+			return REAL_CALL;
+	} else if (!ss_import_find(dst, &info, &buffer_id)) {
+		return ss_exceeds(dst, bytes) ? BAD_RANGE : REAL_CALL;
+	}
+	at = (size_t)((const char *)dst - (const char *)info.base);
+	/* dst may lie in the bytes that a block has beyond the size that was asked for. */
+	if (at > info.size || bytes > info.size - at)
+		return BAD_RANGE;
+	return ASYNC_CALL;
+}
+
+/* Memsets in rows of raw HSA memory go to row_fill.c. */
+#define RETURN_RAW_ROWS(sync, stream, ...) do { \
+	const struct ss_row_fill r_ = {__VA_ARGS__}; \
+	if (ss_row_fill_needed(r_.dst, sync)) \
+		return ss_row_fill(&r_, stream); \
+} while (0)
+
+#define RETURN_ROWS(bytes, dst, stream, call) do { \
+	if (ss_exceeds_on(stream, dst, bytes)) \
+		return ss_fail(hipErrorInvalidValue); \
+	ss_stream_used(stream); \
+	return ss_result(call); \
+} while (0)
+
+hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height,
+			       hipStream_t stream)
+{
+	RETURN_RAW_ROWS(false, stream, dst, pitch, height, 1, 1, value, width, height);
+	RETURN_ROWS(ss_rows_bytes(pitch, width, height), dst, stream,
+		REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
+}
+
+hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t width,
+				   size_t height, hipStream_t stream)
+{
+	RETURN_RAW_ROWS(false, ss_spt_stream(stream), dst, pitch, height, 1, 1, value, width, height);
+	RETURN_ROWS(ss_rows_bytes(pitch, width, height), dst, ss_spt_stream(stream),
+		REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
+}
+
+#define RETURN_MEMSET(bytes, dst, sync, async, stream, ...) do { \
+	enum verdict v_ = judge(dst, bytes); \
+	ss_stream_used(stream); \
+	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && dst) \
+		ss_stream_touch(stream, dst); \
+	if (v_ == BAD_RANGE) \
+		return ss_fail(hipErrorInvalidValue); \
+	if (v_ == ASYNC_CALL && ss_real.async) \
+		return ss_result(REAL(async, __VA_ARGS__, stream)); \
+	return ss_result(REAL(sync, __VA_ARGS__)); \
+} while (0)
+
+hipError_t do_hipMemset(void *dst, int value, size_t size)
+{
+	RETURN_MEMSET(size, dst, hipMemset, hipMemsetAsync, NULL, dst, value, size);
+}
+
+hipError_t do_hipMemset_spt(void *dst, int value, size_t size)
+{
+	RETURN_MEMSET(size, dst, hipMemset_spt, hipMemsetAsync, SS_PER_THREAD, dst, value, size);
+}
+
+hipError_t do_hipMemsetD8(hipDeviceptr_t dst, unsigned char value, size_t count)
+{
+	RETURN_MEMSET(count, dst, hipMemsetD8, hipMemsetD8Async, NULL, dst, value, count);
+}
+
+hipError_t do_hipMemsetD16(hipDeviceptr_t dst, unsigned short value, size_t count)
+{
+	RETURN_MEMSET(ss_times(count, 2), dst, hipMemsetD16, hipMemsetD16Async, NULL, dst, value, count);
+}
+
+hipError_t do_hipMemsetD32(hipDeviceptr_t dst, int value, size_t count)
+{
+	RETURN_MEMSET(ss_times(count, 4), dst, hipMemsetD32, hipMemsetD32Async, NULL, dst, value, count);
+}
+
+hipError_t do_hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
+{
+	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, value, width, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
+	       pitch, value, width, height);
+}
+
+hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, size_t height)
+{
+	RETURN_RAW_ROWS(true, SS_PER_THREAD, dst, pitch, height, 1, 1, value, width, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
+	       SS_PER_THREAD, dst, pitch, value, width, height);
+}
+
+/* The same for the box of hipMemset3D. */
+#define RETURN_RAW_BOX(sync, stream) \
+	RETURN_RAW_ROWS(sync, stream, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, \
+			box.width, box.height)
+
+static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
+{
+	size_t rows;
+
+	if (!e->depth)
+		return 0;
+	if (__builtin_add_overflow(ss_times(p->ysize, e->depth - 1), e->height, &rows))
+		return SIZE_MAX;
+	return ss_rows_bytes(p->pitch, e->width, rows);
+}
+
+hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
+{
+	RETURN_RAW_BOX(false, stream);
+	RETURN_ROWS(volume(&dst, &box), dst.ptr, stream,
+		REAL(hipMemset3DAsync, dst, value, box, stream));
+}
+
+hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
+				   hipStream_t stream)
+{
+	RETURN_RAW_BOX(false, ss_spt_stream(stream));
+	RETURN_ROWS(volume(&dst, &box), dst.ptr, ss_spt_stream(stream),
+		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
+}
+
+hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
+{
+	RETURN_RAW_BOX(true, NULL);
+	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D, hipMemset3DAsync, NULL, dst, value, box);
+}
+
+hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
+{
+	RETURN_RAW_BOX(true, SS_PER_THREAD);
+	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
+	       value, box);
+}
+
+hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width,
+			    size_t height)
+{
+	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, (int)value, width, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
+	       pitch, value, width, height);
+}
+
+hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width,
+			     size_t height)
+{
+	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 2, (int)value, width, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, ss_times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
+	       NULL, dst, pitch, value, width, height);
+}
+
+hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width,
+			     size_t height)
+{
+	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 4, (int)value, width, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, ss_times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
+	       NULL, dst, pitch, value, width, height);
+}
+
+#define MEMSET_D2D_ASYNC(name, type, element) \
+	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
+			     size_t height, hipStream_t stream) \
+	{ \
+		RETURN_RAW_ROWS(false, stream, dst, pitch, height, 1, element, (int)value, width, height); \
+		RETURN_ROWS(ss_rows_bytes(pitch, ss_times(width, element), height), dst, stream, \
+			REAL(name, dst, pitch, value, width, height, stream)); \
+	}
+MEMSET_D2D_ASYNC(hipMemsetD2D8Async, unsigned char, 1)
+MEMSET_D2D_ASYNC(hipMemsetD2D16Async, unsigned short, 2)
+MEMSET_D2D_ASYNC(hipMemsetD2D32Async, unsigned int, 4)

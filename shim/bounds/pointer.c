@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers what a pointer is, so that a program does not see that blocks share a
+ * segment. No lock. */
+#include <string.h>
+
+#include "driver/rocm/resolve.h"
+#include "shim/alloc/block_attributes.h"
+#include "shim/alloc/last_error.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+#include "shim/process/service.h"
+#include "shim/share/mappings.h"
+
+/* ---- one attribute ------------------------------------------------------ */
+
+/* Since 6.0 Unregistered is 0, Host 1, Device 2; before, Host was 0 and Device 1. */
+static int type_device(void)
+{
+	return ss_runtime()->major < 6 ? 1 : 2;
+}
+
+/* Answers one attribute of a block. Writes as many bytes as the runtime does, whatever the
+ * documentation says, because callers have variables of just that size (RANGE_SIZE goes into an
+ * unsigned int). False: the runtime has to answer. */
+static bool attribute(void *data, int attr, const struct ss_block_info *b, void *ptr)
+{
+	union { int i; unsigned u; bool b; void *p; uint64_t q; } v = {0};
+	size_t size;
+
+	switch (attr) {
+	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		v.i = type_device();
+		size = sizeof(v.i);
+		break;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		v.p = ptr;
+		size = sizeof(v.p);
+		break;
+	case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		v.b = ss_sync_memops(b->id);
+		size = sizeof(v.b);
+		break;
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID: /* 32 bits: too few for the block's id */
+		v.u = ss_buffer_id(b);
+		if (!v.u)
+			return false;
+		size = sizeof(v.u);
+		break;
+	case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
+		size = sizeof(v.b);
+		break;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		v.i = b->device;
+		size = sizeof(v.i);
+		break;
+	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		v.p = b->base;
+		size = sizeof(v.p);
+		break;
+	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+		/* 32 bits as in the runtime, 64 where the size does not fit in 32. */
+		v.q = b->size;
+		size = b->size >> 32 ? sizeof(v.q) : sizeof(v.u);
+		break;
+	case HIP_POINTER_ATTRIBUTE_MAPPED:
+		v.b = true;
+		size = sizeof(v.b);
+		break;
+	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		size = sizeof(v.u);
+		break;
+	case HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		if (b->classic)
+			return false;
+		v.p = ss_pool_handle(b->pool);
+		size = sizeof(v.p);
+		break;
+	default:
+		return false;
+	}
+	memcpy(data, &v, size);
+	return true;
+}
+
+static bool lookup(const void *ptr, struct ss_block_info *info)
+{
+	return ptr && ss_lookup(ss_core, ptr, info);
+}
+
+/* To a program a freed block is an address that was never allocated. The runtime is asked
+ * about this variable instead, which it does not know either. */
+static char unallocated;
+
+hipError_t do_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *ptr)
+{
+	/* The same 32 bytes in every version; `type` was memoryType. */
+	struct attributes {
+		int type, device;
+		void *device_pointer, *host_pointer;
+		int managed;
+		unsigned flags;
+	} a = {0};
+	struct ss_block_info info;
+	hipError_t err;
+
+	_Static_assert(sizeof(a) == sizeof(*out), "hipPointerAttribute_t");
+	if (!out || !lookup(ptr, &info))
+		return ss_result(REAL(hipPointerGetAttributes, out, ptr));
+	if (!info.live) {
+		err = REAL(hipPointerGetAttributes, out, &unallocated);
+		memcpy(&a, out, sizeof(a));
+		if (err == hipSuccess && a.host_pointer == &unallocated) {
+			a.host_pointer = (void *)(uintptr_t)ptr;
+			memcpy(out, &a, sizeof(a));
+		}
+		return ss_result(err);
+	}
+	a.type = type_device();
+	a.device = info.device;
+	a.device_pointer = (void *)(uintptr_t)ptr;
+	memcpy(out, &a, sizeof(a));
+	return ss_result(hipSuccess);
+}
+
+/* Answers, for memory of another process, the attributes that would show that it lies in
+ * a larger allocation. False: the runtime has to answer. */
+static bool imported(void *data, int attr, void *ptr)
+{
+	struct ss_block_info info = {0};
+	unsigned buffer_id;
+
+	if (!ptr || !ss_import_find(ptr, &info, &buffer_id))
+		return false;
+	switch (attr) {
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
+		memcpy(data, &buffer_id, sizeof(buffer_id));
+		return true;
+	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+		return attribute(data, attr, &info, ptr);
+	default:
+		return false;
+	}
+}
+
+hipError_t do_hipPointerGetAttribute(void *data, hipPointer_attribute attr, hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+
+	if (!data || !lookup(ptr, &info)) {
+		if (data && imported(data, (int)attr, ptr))
+			return ss_result(hipSuccess);
+		return ss_result(REAL(hipPointerGetAttribute, data, attr, ptr));
+	}
+	if (!info.live)
+		return ss_result(REAL(hipPointerGetAttribute, data, attr, &unallocated));
+	if (attribute(data, (int)attr, &info, ptr))
+		return ss_result(hipSuccess);
+	return ss_result(REAL(hipPointerGetAttribute, data, attr, ptr));
+}
+
+/* Every release returns success. The real call crashes for a NULL in `data`. */
+hipError_t do_hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *attrs,
+					 void **data, hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+
+	if (!count || !attrs || !data)
+		return ss_result(REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr));
+	if (!lookup(ptr, &info)) {
+		hipError_t err = REAL(hipDrvPointerGetAttributes, count, attrs, data, ptr);
+
+		for (unsigned i = 0; i < count; i++)
+			if (data[i])
+				(void)imported(data[i], (int)attrs[i], ptr);
+		return ss_result(err);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		if (!data[i])
+			continue;
+		if (!info.live || !attribute(data[i], (int)attrs[i], &info, ptr))
+			(void)REAL(hipDrvPointerGetAttributes, 1, &attrs[i], &data[i],
+				   info.live ? ptr : &unallocated);
+	}
+	return ss_result(hipSuccess);
+}
+
+hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute attr,
+				     hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+	bool on;
+
+	if (!value || !lookup(ptr, &info))
+		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
+	if (!info.live || attr != HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+		return ss_result(REAL(hipPointerSetAttribute, value, attr, &unallocated));
+	on = *(const bool *)value;
+	if (!ss_sync_memops_set(&info, on))
+		return ss_fail(hipErrorOutOfMemory);
+	/* The runtime keeps the flag per allocation of its own, here the whole segment.
+	 * It must be set there, too, for the runtime's copies; other blocks of the
+	 * segment only get slower. */
+	if (on || !ss_sync_memops_any())
+		return ss_result(REAL(hipPointerSetAttribute, value, attr, ptr));
+	return ss_result(hipSuccess);
+}
+
+/* ---- ranges ------------------------------------------------------------- */
+
+hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
+{
+	struct ss_block_info info;
+	unsigned buffer_id;
+
+	if (!lookup(ptr, &info)) {
+		if (!ss_import_find(ptr, &info, &buffer_id))
+			return ss_result(REAL(hipMemGetAddressRange, base, size, ptr));
+		info.live = true;
+	}
+	if (!base || !size)
+		return ss_fail(hipErrorInvalidValue);
+	if (!info.live)
+		return ss_fail(hipErrorNotFound);
+	*base = info.base;
+	*size = info.size;
+	return ss_result(hipSuccess);
+}
+
+hipError_t do_hipMemPtrGetInfo(void *ptr, size_t *size)
+{
+	struct ss_block_info info;
+	unsigned buffer_id;
+
+	if (!lookup(ptr, &info)) {
+		if (!size || !ss_import_find(ptr, &info, &buffer_id))
+			return ss_result(REAL(hipMemPtrGetInfo, ptr, size));
+		info.live = true;
+	}
+	if (!info.live || !size)
+		return ss_fail(hipErrorInvalidValue);
+	*size = info.size;
+	return ss_result(hipSuccess);
+}

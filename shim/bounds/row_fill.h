@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Memsets in rows of raw HSA memory, which the runtime refuses. */
+#ifndef SS_SHIM_ROW_FILL_H
+#define SS_SHIM_ROW_FILL_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ss_row_fill {
+	void *dst;
+	size_t pitch, slice, depth; /* bytes, rows per slice, slices */
+	size_t element;             /* bytes */
+	int value;
+	size_t width, height;       /* elements, rows */
+};
+
+/* False: the real call can do it. `sync`: the call makes the host wait. */
+bool ss_row_fill_needed(const void *dst, bool sync);
+hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ways out of service: exit() and fork().
+ *
+ * The order at exit is: at_exit (early, while everything works), the program's destructors of
+ * static objects, program_gone (if the runtime is sure to be there still), the runtime's own
+ * destructors, fini.
+ *
+ * Locks: none.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shim/process/bypass.h"
+#include "shim/process/current_device.h"
+#include "shim/process/exit.h"
+#include "shim/process/log.h"
+#include "shim/process/real.h"
+#include "shim/process/report.h"
+#include "shim/process/service.h"
+
+static void (*_Atomic hook)(void);
+
+void ss_exit_set_hook(void (*fn)(void))
+{
+	atomic_store(&hook, fn);
+}
+
+/* A forked child passes everything on: HIP is undefined there once the parent used it, and
+ * threads that the child does not have may hold our locks. A child of a process that has not
+ * used HIP yet starts like any process. */
+static void in_child(void)
+{
+	int state = atomic_load(&ss_state);
+
+	ss_tls.depth = 0;
+	if (state != SS_UNKNOWN)
+		ss_state_set(state, SS_OFF);
+}
+
+/* Runs early in exit(), because it is registered late. The hook may call HIP: the runtime was
+ * loaded before this was registered, so it is torn down later. */
+static void at_exit(void)
+{
+	void (*fn)(void) = atomic_load(&hook);
+	bool on = atomic_load(&ss_state) == SS_ON;
+
+	ss_state_set(SS_ON, SS_EXITING);
+	if (on && !ss_tls.depth && fn)
+		fn();
+}
+
+void ss_exit_register(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+	atexit(at_exit);
+}
+
+/* Destructors of static objects may read what a hipFree has waited for. While they run, the
+ * runtime is there if it was loaded with the program: functions that our constructor gives to
+ * atexit() run after those destructors and before the runtime's. When a runtime that came by
+ * dlopen() is torn down is unknown. */
+static atomic_bool exit_waits;
+
+static void program_gone(void)
+{
+	struct ss_device_switch s;
+
+	atomic_store(&exit_waits, false);
+	if (atomic_load(&ss_state) != SS_EXITING || ss_tls.depth)
+		return;
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
+		if (!ss_must_unmap(ss_core, dev) || !ss_device_switch(&s, dev))
+			continue;
+		if (REAL(hipDeviceSynchronize) == hipSuccess)
+			ss_unmap(ss_core, dev);
+		ss_device_restore(&s);
+	}
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	if (ss_hip_loaded_after_us() && !atexit(program_gone))
+		atomic_store(&exit_waits, true);
+}
+
+bool ss_exit_waits(void)
+{
+	return atomic_load(&exit_waits) && !ss_tls.depth;
+}
+
+/* Last of all, after the runtime's own destructors, so no HIP call from here on. A thread
+ * that still runs may bring blocks of ours until the process is gone. */
+__attribute__((destructor)) static void fini(void)
+{
+	int state = atomic_load(&ss_state);
+
+	ss_state_set(state, state == SS_ON || state == SS_EXITING ? SS_EXITING : SS_OFF);
+	if (state == SS_UNKNOWN && ss_hip_loaded())
+		ss_report_add(&somashim_report.r.unused);
+	if (state != SS_ON && state != SS_EXITING)
+		return;
+	if (ss_options.stats)
+		ss_stats_print(ss_core, ss_shim_log_file());
+	ss_report_totals(ss_core);
+	fflush(ss_shim_log_file());
+}

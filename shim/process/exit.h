@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The ways out of service: exit() and fork(). */
+#ifndef SS_SHIM_EXIT_H
+#define SS_SHIM_EXIT_H
+
+#include <stdbool.h>
+
+/* Registers with atexit() and pthread_atfork(). Once, when the core exists. */
+void ss_exit_register(void);
+/* `fn` runs when exit() begins, after the state has become EXITING; it may call HIP. One
+ * function only; may be set again to the same. */
+void ss_exit_set_hook(void (*fn)(void));
+/* exit() has begun, but the HIP runtime has certainly not been torn down: hipFree can wait. */
+bool ss_exit_waits(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Maps the file of counts (report.h). That is done when we are loaded, because the program may
+ * close all files or change its root before it calls HIP.
+ *
+ * Locks: none.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/core.h"
+#include "shim/process/report.h"
+
+union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));
+
+/* Adds what was counted while the loader bound the program, then maps the file over it. */
+static void map_over(int fd)
+{
+	struct ss_report before = somashim_report.r, *r;
+
+	r = mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r == MAP_FAILED)
+		return;
+	if (r->magic == SS_REPORT_MAGIC &&
+	    mmap(&somashim_report, SS_REPORT_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED) {
+		for (int i = 0; i < SS_ROUTES; i++)
+			atomic_fetch_add(&r->route[i], before.route[i]);
+		ss_report_add(&r->loaded);
+	}
+	munmap(r, SS_REPORT_BYTES);
+}
+
+__attribute__((constructor)) static void open_report(void)
+{
+	const char *path = getenv("SOMASHIM_REPORT");
+	struct stat st;
+	int fd;
+
+	if (!path || !*path)
+		return;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES)
+		map_over(fd);
+	close(fd);
+}
+
+void ss_report_step(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(somashim_report.r.step, sizeof(somashim_report.r.step), fmt, args);
+	va_end(args);
+	ss_report_add(&somashim_report.r.progress);
+}
+
+static void raise_to(_Atomic uint64_t *high, uint64_t value)
+{
+	uint64_t old = atomic_load(high);
+
+	while (old < value && !atomic_compare_exchange_weak(high, &old, value))
+		;
+}
+
+void ss_report_totals(struct ss_core *core)
+{
+	struct ss_report *r = &somashim_report.r;
+	struct ss_pool_stats s;
+
+	if (r->magic != SS_REPORT_MAGIC)
+		return; /* nobody reads it */
+	ss_stats_total(core, &s);
+	atomic_fetch_add(&r->served_calls, s.allocations + s.frees);
+	atomic_fetch_add(&r->driver_calls, s.driver_calls);
+	raise_to(&r->used_high, s.used_high);
+	raise_to(&r->reserved_high, s.reserved_high);
+}

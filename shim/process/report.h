@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `somashim run` and `somashim doctor` know of the program: one page of a file that every
+ * process of the run maps, so a killed process loses nothing. SOMASHIM_REPORT names the file.
+ */
+#ifndef SS_SHIM_REPORT_H
+#define SS_SHIM_REPORT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SS_REPORT_MAGIC 0x53535232u /* "SSR2" */
+
+struct ss_core;
+
+/* The ways by which references reach our entries. */
+enum ss_route {
+	SS_ROUTE_LINK,  /* bound by name */
+	SS_ROUTE_PAST,  /* would have bound to the runtime; the auditor redirected it */
+	SS_ROUTE_DLSYM, /* by dlsym() or dlvsym(), as seen by the auditor */
+	SS_ROUTE_PROC,  /* by hipGetProcAddress and its kin */
+	SS_ROUTE_TABLE, /* our functions are in the runtime's own table */
+	SS_ROUTES,
+};
+
+struct ss_report {
+	uint32_t magic;
+	/* Numbers of processes: that loaded the shim; that it served; in which it found no
+	 * device or was disabled; that loaded HIP and never called us; with a bypass. */
+	atomic_uint loaded, used, off, unused, bypassed;
+	atomic_uint route[SS_ROUTES];
+	/* Sums over the processes that have ended: allocations and frees that the pools served,
+	 * and the calls into the runtime that this took. */
+	_Atomic uint64_t served_calls, driver_calls;
+	/* Bytes, of the process with the most. */
+	_Atomic uint64_t used_high, reserved_high;
+	/* The self-test: grows with every call that returned; the step that runs. The text is
+	 * written by one thread and may be torn while it changes. */
+	atomic_uint progress;
+	char step[96];
+};
+
+#define SS_REPORT_BYTES 4096 /* one page: the file is mapped over the variable */
+
+union ss_report_page {
+	struct ss_report r;
+	char bytes[SS_REPORT_BYTES];
+};
+
+/* The auditor looks the symbol up by name and counts in it from the first binding on. */
+extern union ss_report_page somashim_report __attribute__((visibility("default")));
+
+static inline void ss_report_add(atomic_uint *count)
+{
+	atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+}
+
+/* The self-test begins a step. */
+void ss_report_step(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Adds the totals of this process, at its end. Calls no driver. */
+void ss_report_totals(struct ss_core *core);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SOMASHIM_SELFTEST=1: tries every backing on every device, with a core of its own, before the
+ * program's first allocation is served. It maps, writes, verifies, reuses across streams,
+ * leaves and fills gaps, lets a peer in, gives back and measures. It logs the results and
+ * hands the verdicts to driver/rocm/backing.c, which decides what SOMASHIM_BACKING=auto means.
+ *
+ * Locks: none. It runs at guard depth, so the runtime's calls back to us are passed on.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/core.h"
+#include "driver/rocm/rocm.h"
+#include "shim/process/current_device.h"
+#include "shim/process/log.h"
+#include "shim/process/real.h"
+#include "shim/process/report.h"
+#include "shim/process/selftest.h"
+
+#define MIB (1u << 20)
+#define PROBE 4096u
+#define SETTLE_MS 20
+#define MAPPED_AGAIN 3
+#define SMALL_BLOCKS 40
+#define SMALL_SIZE (1200u << 10)
+#define SLACK (4ull * MIB) /* other processes change the free figure a little */
+
+struct trial {
+	struct ss_core *core;
+	struct ss_pool *pool;
+	int dev;
+	enum ss_backing backing;
+	uint64_t free_before;
+	hipStream_t stream[2];
+	struct ss_timeline *tl[2];
+	void *block[3];
+	unsigned char *host;
+	int devices;
+	char why[160];
+};
+
+static const size_t sizes[3] = { 17 * MIB + 512, 1 * MIB, 24 * MIB };
+static const size_t refill = 20 * MIB;
+
+static bool failed(struct trial *t, const char *what, int code)
+{
+	snprintf(t->why, sizeof(t->why), "%s (%d)", what, code);
+	return false;
+}
+
+#define STEP(t, call) do { \
+	int code_ = (int)(call); \
+	ss_report_add(&somashim_report.r.progress); \
+	if (code_) \
+		return failed(t, #call, code_); \
+} while (0)
+
+/* Do both ends and the bytes around every 2 MiB border hold `value`, as read on `s`? */
+static bool holds(struct trial *t, const unsigned char *p, size_t size, int value, hipStream_t s)
+{
+	for (size_t at = 0; at < size; at += 2 * MIB) {
+		size_t from = at < PROBE / 2 ? 0 : at - PROBE / 2;
+
+		if (from + PROBE > size)
+			from = size - PROBE;
+		memset(t->host, ~value, PROBE);
+		STEP(t, REAL(hipMemcpyAsync, t->host, p + from, PROBE, hipMemcpyDeviceToHost, s));
+		STEP(t, REAL(hipStreamSynchronize, s));
+		for (size_t i = 0; i < PROBE; i++)
+			if (t->host[i] != (unsigned char)value) {
+				snprintf(t->why, sizeof(t->why),
+					 "wrote %02x, read %02x at offset %zu of %zu", value,
+					 t->host[i], from + i, size);
+				return false;
+			}
+	}
+	return true;
+}
+
+static bool step_map(struct trial *t)
+{
+	struct ss_block_info info;
+
+	for (int i = 0; i < 3; i++) {
+		STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[i], &t->block[i]));
+		if (!ss_lookup(t->core, t->block[i], &info) || info.backing != t->backing)
+			return failed(t, "the driver refused, and it is another kind of memory",
+				      (int)info.backing);
+		/* Without a wait: a fresh mapping must take stores from the first moment. */
+		STEP(t, REAL(hipMemsetAsync, t->block[i], 0x5a + i, sizes[i], t->stream[0]));
+	}
+	/* Some runtimes replace the pages of a fresh mapping after up to 2 ms, and what
+	 * was stored before is lost. So look after that time. */
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	usleep(SETTLE_MS * 1000);
+	for (int i = 0; i < 3; i++)
+		if (!holds(t, t->block[i], sizes[i], 0x5a + i, t->stream[0]))
+			return false;
+	return true;
+}
+
+static bool step_reuse(struct trial *t)
+{
+	struct ss_token token;
+	hipEvent_t event;
+	hipError_t err;
+
+	STEP(t, REAL(hipEventCreateWithFlags, &event, hipEventDisableTiming));
+	ss_event_add(t->core, event);
+	STEP(t, ss_free_async(t->core, t->block[0], t->tl[0]));
+	token = ss_record_begin(t->core, event, t->tl[0]);
+	err = REAL(hipEventRecord, event, t->stream[0]);
+	ss_record_end(t->core, &token, err == hipSuccess);
+	token = ss_wait_begin(t->core, event, t->tl[1]);
+	err = REAL(hipStreamWaitEvent, t->stream[1], event, 0);
+	ss_wait_end(t->core, &token, err == hipSuccess);
+	STEP(t, ss_alloc_async(t->core, t->pool, t->tl[1], sizes[0], &t->block[0]));
+	STEP(t, REAL(hipMemsetAsync, t->block[0], 0xc3, sizes[0], t->stream[1]));
+	if (!holds(t, t->block[0], sizes[0], 0xc3, t->stream[1]) ||
+	    !holds(t, t->block[2], sizes[2], 0x5a + 2, t->stream[0]))
+		return false;
+	ss_event_forget(t->core, event);
+	STEP(t, REAL(hipEventDestroy, event));
+	return true;
+}
+
+static bool give_back(struct trial *t)
+{
+	struct ss_token token = ss_streams_sync_begin(t->core, t->dev);
+
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	STEP(t, REAL(hipStreamSynchronize, t->stream[1]));
+	STEP(t, REAL(hipStreamSynchronize, NULL));
+	ss_sync_end(t->core, &token, true, false);
+	STEP(t, ss_pool_trim(t->core, t->pool, 0));
+	ss_housekeep(t->core, t->dev, true);
+	return true;
+}
+
+/* Does the device report at least `expected` bytes as free? */
+static bool came_back(struct trial *t, uint64_t expected)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	uint64_t left = 0;
+
+	STEP(t, driver.mem_info(driver.ctx, t->dev, &left, NULL));
+	if (left + SLACK >= expected)
+		return true;
+	snprintf(t->why, sizeof(t->why), "%" PRIu64 " bytes free, %" PRIu64 " expected", left,
+		 expected);
+	return false;
+}
+
+/* Gives back the memory of one block between two live ones, then allocates a larger block,
+ * whose chunks fill the gap or lie beside it. */
+static bool step_gap(struct trial *t)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	uint64_t left = 0;
+
+	STEP(t, driver.mem_info(driver.ctx, t->dev, &left, NULL));
+	STEP(t, ss_free_async(t->core, t->block[0], t->tl[0]));
+	if (!give_back(t) || !came_back(t, left + sizes[0] - SLACK))
+		return false;
+	STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], refill, &t->block[0]));
+	STEP(t, REAL(hipMemsetAsync, t->block[0], 0x3c, refill, t->stream[0]));
+	return holds(t, t->block[0], refill, 0x3c, t->stream[0]) &&
+	       holds(t, t->block[1], sizes[1], 0x5a + 1, t->stream[0]) &&
+	       holds(t, t->block[2], sizes[2], 0x5a + 2, t->stream[0]);
+}
+
+/* A device that is given access later reads older blocks and newer ones. */
+static bool peer_reads(struct trial *t, int peer)
+{
+	struct ss_device_switch s;
+	hipStream_t stream;
+	bool ok;
+
+	if (!ss_device_switch(&s, peer))
+		return failed(t, "the peer cannot be made current", peer);
+	ok = REAL(hipStreamCreateWithFlags, &stream, hipStreamNonBlocking) == hipSuccess;
+	if (ok) {
+		ok = holds(t, t->block[0], refill, 0x3c, stream) &&
+		     holds(t, t->block[1], sizes[1], 0x77, stream) &&
+		     holds(t, t->block[2], sizes[2], 0x5a + 2, stream);
+		(void)REAL(hipStreamDestroy, stream);
+	}
+	ss_device_restore(&s);
+	return ok;
+}
+
+static bool step_peers(struct trial *t)
+{
+	uint64_t peers = 1ull << t->dev;
+	int can;
+
+	for (int i = 0; i < t->devices; i++)
+		if (i != t->dev && REAL(hipDeviceCanAccessPeer, &can, i, t->dev) == hipSuccess &&
+		    can)
+			peers |= 1ull << i;
+	STEP(t, ss_pool_set_access(t->core, t->pool, peers, 0));
+	STEP(t, ss_free_async(t->core, t->block[1], t->tl[0]));
+	STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[1], &t->block[1]));
+	STEP(t, REAL(hipMemsetAsync, t->block[1], 0x77, sizes[1], t->stream[0]));
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	for (int i = 0; i < t->devices; i++)
+		if (i != t->dev && (peers >> i & 1) && !peer_reads(t, i))
+			return false;
+	return true;
+}
+
+/* Grows in many steps of the smallest chunks, and verifies every byte of every block. */
+static bool small_steps(struct trial *t, void *block[SMALL_BLOCKS], unsigned char *host)
+{
+	for (int i = 0; i < SMALL_BLOCKS; i++) {
+		STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], SMALL_SIZE, &block[i]));
+		STEP(t, REAL(hipMemsetAsync, block[i], 1 + i, SMALL_SIZE, t->stream[0]));
+	}
+	STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+	for (int i = 0; i < SMALL_BLOCKS; i++) {
+		memset(host, 0, SMALL_SIZE);
+		STEP(t, REAL(hipMemcpyAsync, host, block[i], SMALL_SIZE, hipMemcpyDeviceToHost,
+			     t->stream[0]));
+		STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+		for (size_t at = 0; at < SMALL_SIZE; at++)
+			if (host[at] != 1 + i)
+				return failed(t, "what was written in small steps is lost", i);
+		STEP(t, ss_free_async(t->core, block[i], t->tl[0]));
+	}
+	return true;
+}
+
+static bool step_small(struct trial *t)
+{
+	void *block[SMALL_BLOCKS];
+	unsigned char *host = malloc(SMALL_SIZE);
+	bool ok = host ? small_steps(t, block, host) : failed(t, "out of host memory", 0);
+
+	free(host);
+	return ok;
+}
+
+static bool step_return(struct trial *t)
+{
+	for (int i = 0; i < 3; i++)
+		STEP(t, ss_free_async(t->core, t->block[i], t->tl[0]));
+	return give_back(t) && came_back(t, t->free_before);
+}
+
+/* A slow thread or device may store only after the pages have been replaced, and then sees no
+ * error. One success proves little, so map several times. */
+static bool step_again(struct trial *t)
+{
+	for (int i = 0; i < MAPPED_AGAIN; i++) {
+		STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[1], &t->block[1]));
+		STEP(t, REAL(hipMemsetAsync, t->block[1], 0x96 + i, sizes[1], t->stream[0]));
+		STEP(t, REAL(hipStreamSynchronize, t->stream[0]));
+		usleep(SETTLE_MS * 1000);
+		if (!holds(t, t->block[1], sizes[1], 0x96 + i, t->stream[0]))
+			return false;
+		STEP(t, ss_free_async(t->core, t->block[1], t->tl[0]));
+		if (!give_back(t))
+			return false;
+	}
+	return true;
+}
+
+/* Memory of hipMalloc must be exportable by hipIpcGetMemHandle; only the hip backing is. */
+static bool step_share(struct trial *t)
+{
+	struct ss_block_info info;
+	hipIpcMemHandle_t handle;
+	void *p;
+
+	STEP(t, ss_alloc_classic(t->core, t->dev, 2 * MIB, &p));
+	if (!ss_lookup(t->core, p, &info))
+		return failed(t, "a block is not found", 0);
+	if (info.backing == SS_BACKING_HIP && info.base == info.segment)
+		STEP(t, REAL(hipIpcGetMemHandle, &handle, p));
+	STEP(t, ss_free_classic(t->core, p, NULL));
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*run)(struct trial *);
+} steps[] = {
+	{ "map, write, verify", step_map },
+	{ "reuse across streams", step_reuse },
+	{ "leave and fill a gap", step_gap },
+	{ "let peers in", step_peers },
+	{ "grow in small steps", step_small },
+	{ "give back", step_return },
+	{ "map again", step_again },
+	{ "share", step_share },
+};
+
+/* At the first use of a stream, a memset or a copy the runtime takes device memory for itself
+ * and keeps it (152 MiB on 7.2.4). That must happen before memory is counted, and with memory
+ * of the runtime, because ours is what is measured. */
+static bool warm_up(struct trial *t)
+{
+	unsigned char *p;
+	bool ok = true;
+
+	STEP(t, REAL(hipMalloc, (void **)&p, sizes[2]));
+	for (int i = 0; i < 2 && ok; i++)
+		ok = REAL(hipMemsetAsync, p, i, sizes[2], t->stream[i]) == hipSuccess &&
+		     holds(t, p, sizes[2], i, t->stream[i]);
+	(void)REAL(hipStreamSynchronize, NULL);
+	STEP(t, REAL(hipFree, p));
+	if (!ok && !t->why[0])
+		return failed(t, "a memset failed", 0);
+	return ok;
+}
+
+static bool prepare(struct trial *t, const struct ss_options *options, enum ss_backing backing)
+{
+	struct ss_driver driver = ss_rocm_driver();
+	struct ss_options *mine; /* too large for some stacks */
+
+	t->backing = backing;
+	t->host = malloc(PROBE);
+	mine = malloc(sizeof(*mine));
+	if (mine) {
+		*mine = *options;
+		mine->backing = (int)backing;
+		mine->journal[0] = '\0';
+		mine->limit.set = mine->initial.set = false;
+		mine->limit.bytes = mine->initial.bytes = 0;
+		t->core = ss_core_create(&driver, mine);
+		free(mine);
+	}
+	if (!t->core || !t->host)
+		return failed(t, "out of host memory", 0);
+	t->pool = ss_pool_default(t->core, t->dev);
+	if (!t->pool)
+		return failed(t, "no pool", 0);
+	for (int i = 0; i < 2; i++) {
+		STEP(t, REAL(hipStreamCreateWithFlags, &t->stream[i], hipStreamNonBlocking));
+		t->tl[i] = ss_timeline_add(t->core, t->dev, t->stream[i], SS_TL_NONBLOCKING, true);
+		if (!t->tl[i])
+			return failed(t, "no timeline", 0);
+	}
+	if (!warm_up(t))
+		return false;
+	STEP(t, driver.mem_info(driver.ctx, t->dev, &t->free_before, NULL));
+	return true;
+}
+
+static void try_backing(int dev, int devices, const struct ss_options *options,
+			enum ss_backing backing)
+{
+	struct trial t = { .dev = dev, .devices = devices };
+	const char *at = "prepare", *name = ss_backing_name(backing), *why;
+	bool ok;
+
+	if (!ss_rocm_usable(dev, backing, &why)) {
+		ss_shim_log("selftest device %d %s: not offered on this runtime", dev, name);
+		return;
+	}
+	ss_report_step("device %d, %s: %s", dev, name, at);
+	ok = prepare(&t, options, backing);
+	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
+		at = steps[i].name;
+		ss_report_step("device %d, %s: %s", dev, name, at);
+		ok = steps[i].run(&t);
+	}
+	/* A failed step may have left work in flight on memory that is given back now. */
+	for (int i = 0; i < 2; i++)
+		if (t.stream[i])
+			(void)REAL(hipStreamSynchronize, t.stream[i]);
+	ss_core_destroy(t.core);
+	for (int i = 0; i < 2; i++)
+		if (t.stream[i])
+			(void)REAL(hipStreamDestroy, t.stream[i]);
+	free(t.host);
+	ss_rocm_selftest_result(dev, backing, ok);
+	if (ok)
+		ss_shim_log("selftest device %d %s: passed", dev, name);
+	else
+		ss_shim_log("selftest device %d %s: failed: %s: %s", dev, name, at, t.why);
+}
+
+void ss_selftest(const struct ss_options *options, int devices)
+{
+	enum ss_backing best;
+	struct ss_device_switch s;
+	const char *why;
+
+	for (int dev = 0; dev < devices; dev++) {
+		if (!ss_device_switch(&s, dev)) {
+			ss_shim_log("selftest device %d: cannot be made current", dev);
+			continue;
+		}
+		for (int b = SS_BACKING_HIP; b < SS_BACKING_COUNT; b++)
+			try_backing(dev, devices, options, (enum ss_backing)b);
+		ss_device_restore(&s);
+		best = ss_rocm_best(dev, &why);
+		ss_shim_log("selftest device %d: best: %s (%s)", dev, ss_backing_name(best), why);
+	}
+	ss_report_step("what follows the self-test");
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of the shim in this process, and the count of reasons against the fast path. */
+#include "shim/process/service.h"
+
+_Atomic int ss_state, ss_slow_reasons = 1;
+struct ss_core *ss_core;
+struct ss_core *_Atomic ss_hits_core;
+struct ss_options ss_options;
+
+void ss_slow_reasons_add(int more)
+{
+	atomic_fetch_add(&ss_slow_reasons, more);
+	if (more > 0 && ss_core)
+		ss_hits_end(ss_core);
+}
+
+void ss_state_set(int from, int to)
+{
+	if (atomic_compare_exchange_strong(&ss_state, &from, to) &&
+	    (from == SS_ON) != (to == SS_ON))
+		ss_slow_reasons_add(from == SS_ON ? 1 : -1);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether this process is served by the shim, and the core that serves it. The state only
+ * moves forward: unknown, then on or off, then exiting. All of this may be read by any thread.
+ */
+#ifndef SS_SHIM_SERVICE_H
+#define SS_SHIM_SERVICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/core.h"
+#include "driver/rocm/guard.h"
+
+/* Without this the compiler reaches variables of other files through the GOT. */
+#define SS_HIDDEN __attribute__((visibility("hidden")))
+
+enum ss_state {
+	SS_UNKNOWN = 0, /* no intercepted call yet, or no HIP runtime is loaded yet */
+	SS_ON,
+	SS_OFF,         /* disabled, no device, or a forked child: every call is passed on */
+	SS_EXITING,     /* exit() has begun: nothing new is served */
+};
+
+enum ss_entry_kind {
+	SS_ENTRY_SERVED, /* starts the shim; passed on after exit() has begun */
+	SS_ENTRY_ALWAYS, /* handled after exit() has begun, too: it may bring a block of ours */
+	SS_ENTRY_ERROR,  /* too harmless to start the shim: it asks for the last error */
+};
+
+extern _Atomic int ss_state SS_HIDDEN;
+extern struct ss_core *ss_core SS_HIDDEN; /* NULL until the state is ON */
+/* The same for fast paths that do not look at the state; NULL until the core is complete. */
+extern struct ss_core *_Atomic ss_hits_core SS_HIDDEN;
+extern struct ss_options ss_options SS_HIDDEN;
+/* Counts why the fast path must not be taken: 1 for a state that is not ON, 1 for each live
+ * capture, 1 if the program ever made a pool of the runtime current. */
+extern _Atomic int ss_slow_reasons SS_HIDDEN;
+
+void ss_slow_reasons_add(int more);
+/* Does nothing unless the state is `from`. */
+void ss_state_set(int from, int to);
+
+/* True: hand this call to the real function and do nothing else. The first call of a
+ * process starts the shim (start.c). */
+bool ss_pass_slow(enum ss_entry_kind kind);
+static inline bool ss_pass(enum ss_entry_kind kind)
+{
+	if (likely(!ss_tls.depth &&
+		   atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON))
+		return false;
+	return ss_pass_slow(kind);
+}
+
+/* May this call take the fast path? Also false while the calling thread has an error of ours
+ * to report or is inside a real call. */
+static inline bool ss_fast_path(void)
+{
+	return likely(!atomic_load_explicit(&ss_slow_reasons, memory_order_acquire)) &&
+	       ss_tls_clear();
+}
+
+static inline bool ss_exiting(void)
+{
+	return unlikely(atomic_load_explicit(&ss_state, memory_order_relaxed) == SS_EXITING);
+}
+
+/* Nothing is served any more (exit() has begun, or this is a forked child), but the program
+ * may still hold blocks and pools of ours. */
+static inline bool ss_serving_ended(void)
+{
+	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
+
+	return !ss_tls.depth && (state == SS_EXITING || state == SS_OFF) && ss_core;
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The start of the shim, in the first intercepted HIP call of the process. Before that
+ * call a process pays for loading one library and for a look at what else is loaded. The
+ * shim never starts the HIP runtime before the program does, and a disabled shim asks it
+ * nothing.
+ *
+ * Locks: start_lock, while the core is created and the result is published; no HIP call
+ * is made under it. Threads that come first at once each ask the runtime, before they
+ * take the lock: a thread that waits for another one inside the runtime's own start could
+ * deadlock with one that holds the loader's lock.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/rocm/rocm.h"
+#include "shim/process/banner.h"
+#include "shim/process/exit.h"
+#include "shim/process/loader.h"
+#include "shim/process/log.h"
+#include "shim/process/real.h"
+#include "shim/process/report.h"
+#include "shim/process/selftest.h"
+#include "shim/process/service.h"
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void create(int devices)
+{
+	enum ss_backing backing = (enum ss_backing)ss_options.backing;
+	struct ss_driver driver = ss_rocm_driver();
+	const char *why;
+
+	ss_core = ss_core_create(&driver, &ss_options);
+	if (!ss_core) {
+		ss_shim_log("out of host memory: every call goes to the real runtime");
+		ss_state_set(SS_UNKNOWN, SS_OFF);
+		return;
+	}
+	ss_core_set_log(ss_core, ss_shim_log_file());
+	for (int i = 0; i < devices; i++)
+		if (!ss_rocm_usable(i, backing, &why))
+			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
+			       ss_backing_name(backing), why);
+	if (ss_core_journal_error(ss_core))
+		ss_shim_log("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
+		       strerror(ss_core_journal_error(ss_core)));
+	ss_hits_gate(ss_core, &ss_slow_reasons);
+	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
+	ss_exit_register();
+	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
+}
+
+/* The first thread that comes runs it; the others wait for its verdicts. */
+static void selftest(const struct ss_options *options, int devices)
+{
+	static atomic_int stage; /* 1: under way, 2: done */
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&stage, &none, 1)) {
+		ss_options = *options;
+		ss_shim_log_open();
+		ss_selftest(options, devices);
+		atomic_store(&stage, 2);
+	}
+	while (atomic_load(&stage) != 2)
+		usleep(1000);
+}
+
+/* Reads the options and finds the real functions. The runtime is asked for its version
+ * first, which starts it, so that the functions are found after a runtime with an API
+ * table has handed it out (route/api_table.c): until then its exports would lead back to
+ * us. A disabled shim takes no table and asks nothing. False: no runtime yet, or no host
+ * memory for the options; call again. */
+static bool find_real(struct ss_options **options)
+{
+	*options = NULL;
+	if (!ss_runtime_find())
+		return false;
+	*options = malloc(sizeof(**options)); /* on the heap: too large for some stacks */
+	if (*options)
+		ss_options_read(*options, environ, NULL);
+	if (!*options || !(*options)->disable)
+		ss_runtime_ask_version();
+	return ss_real_resolve() && *options;
+}
+
+static void start(void)
+{
+	struct ss_options *options;
+	bool first = false;
+	int devices;
+
+	if (!find_real(&options)) {
+		free(options);
+		return;
+	}
+	devices = options->disable ? 0 : ss_rocm_start(options);
+	if (options->selftest && devices > 0 && atomic_load(&ss_state) == SS_UNKNOWN)
+		selftest(options, devices);
+	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
+		ss_loader_start();
+	pthread_mutex_lock(&start_lock);
+	if (atomic_load(&ss_state) == SS_UNKNOWN) {
+		first = true;
+		ss_options = *options;
+		ss_shim_log_open();
+		ss_options_read(options, environ, ss_shim_log_file()); /* now with warnings */
+		if (devices > 0)
+			create(devices);
+		else
+			ss_state_set(SS_UNKNOWN, SS_OFF);
+	}
+	pthread_mutex_unlock(&start_lock);
+	free(options);
+	if (first)
+		ss_report_add(devices > 0 ? &somashim_report.r.used : &somashim_report.r.off);
+	if (first && ss_options.verbose)
+		ss_banner(devices);
+}
+
+bool ss_pass_slow(enum ss_entry_kind kind)
+{
+	struct ss_options *options;
+	int cancel;
+
+	if (ss_tls.depth)
+		return true;
+	switch (atomic_load_explicit(&ss_state, memory_order_acquire)) {
+	case SS_ON:
+		return false;
+	case SS_OFF:
+		return true;
+	case SS_EXITING:
+		return kind != SS_ENTRY_ALWAYS;
+	default:
+		break;
+	}
+	/* Opening files is a cancellation point, and a thread that is cancelled in start()
+	 * would leave start_lock locked for ever. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ss_enter();
+	if (kind != SS_ENTRY_ERROR) {
+		start();
+	} else if (!ss_real_resolved()) {
+		(void)find_real(&options);
+		free(options);
+	}
+	ss_leave();
+	pthread_setcancelstate(cancel, NULL);
+	return atomic_load_explicit(&ss_state, memory_order_acquire) != SS_ON;
+}

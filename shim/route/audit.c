@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libsomashim-audit.so, the LD_AUDIT companion of the preload. It binds every reference
+ * that would go to the real runtime (dlsym on its handle, dlvsym, RTLD_DEEPBIND, plugins)
+ * to the preloaded libsomashim instead.
+ *
+ * An auditor is loaded into a namespace of its own, where a libc would be a second copy,
+ * so it uses none. It must not call dlsym() either, which would come back here, so it
+ * reads the symbol table of libsomashim itself. The loader does not show an auditor
+ * function addresses that are taken without a PLT slot (rtld-audit(7)). The preload
+ * catches those, except with RTLD_DEEPBIND.
+ */
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/process/report.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What an object is. Stored in the low bits of its cookie; the other bits are its link map. */
+enum kind { OTHER, SHIM, RUNTIME, KIND_MASK = 3 };
+
+unsigned int la_version(unsigned int version);
+unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie);
+uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refcook,
+		       uintptr_t *defcook, unsigned int *flags, const char *name);
+
+static struct link_map *shim;
+
+/* Is the file name `prefix`, perhaps followed by a version, or by the hash that Python
+ * wheels add? */
+static bool called(const char *path, const char *prefix)
+{
+	const char *base = path;
+
+	for (const char *c = path; *c; c++)
+		if (*c == '/')
+			base = c + 1;
+	while (*prefix && *base == *prefix) {
+		base++;
+		prefix++;
+	}
+	return !*prefix && (!*base || *base == '.' || *base == '-');
+}
+
+static bool equal(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* The address of `name` in `map`, if map itself defines it with that type (STT_FUNC or
+ * STT_OBJECT), else 0. */
+static uintptr_t defined(const struct link_map *map, const char *name, int type)
+{
+	const Elf64_Sym *symbols = NULL;
+	const uint32_t *table = NULL;
+	const char *strings = NULL;
+	uint32_t buckets, first, bloom, hash = 5381, i;
+
+	for (const Elf64_Dyn *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_STRTAB)
+			strings = (const char *)d->d_un.d_ptr;
+		else if (d->d_tag == DT_SYMTAB)
+			symbols = (const Elf64_Sym *)d->d_un.d_ptr;
+		else if (d->d_tag == DT_GNU_HASH)
+			table = (const uint32_t *)d->d_un.d_ptr;
+	}
+	if (!strings || !symbols || !table || !table[0])
+		return 0;
+	buckets = table[0];
+	first = table[1];
+	bloom = table[2];
+	table += 4 + 2 * bloom; /* words of the Bloom filter have 64 bits */
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	i = table[hash % buckets];
+	table += buckets;
+	for (; i >= first; i++) {
+		const Elf64_Sym *s = &symbols[i];
+
+		if ((table[i - first] | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
+		    ELF64_ST_TYPE(s->st_info) == type && equal(strings + s->st_name, name))
+			return map->l_addr + s->st_value;
+		if (table[i - first] & 1)
+			break;
+	}
+	return 0;
+}
+
+/* Counts one more reference that leads to us, for `somashim run`. */
+static void count(enum ss_route route)
+{
+	union ss_report_page *page =
+		(union ss_report_page *)defined(shim, "somashim_report", STT_OBJECT);
+
+	if (page)
+		ss_report_add(&page->r.route[route]);
+}
+
+EXPORT unsigned int la_version(unsigned int version)
+{
+	/* The loader refuses an auditor that is newer than itself. */
+	return version < LAV_CURRENT ? version : LAV_CURRENT;
+}
+
+EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
+{
+	enum kind kind = OTHER;
+
+	if (lmid != LM_ID_BASE)
+		return 0;
+	if (called(map->l_name, "libsomashim.so")) {
+		shim = map;
+		kind = SHIM;
+	} else if (called(map->l_name, "libamdhip64") ||
+		   called(map->l_name, "libhsa-runtime64")) {
+		kind = RUNTIME;
+	}
+	*cookie = (uintptr_t)map | kind;
+	return LA_FLG_BINDTO | LA_FLG_BINDFROM;
+}
+
+EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refcook,
+			      uintptr_t *defcook, unsigned int *flags, const char *name)
+{
+	enum kind from = *refcook & KIND_MASK, to = *defcook & KIND_MASK;
+	const struct link_map *self = (const struct link_map *)(*refcook - from);
+	uintptr_t at = 0;
+
+	(void)ndx;
+	/* An object that defines the name itself is another interposer that asks for what
+	 * is behind it. If that were us, and it were behind us, a call would never end. */
+	if (from == OTHER && to == RUNTIME && shim && !defined(self, name, STT_FUNC)) {
+		at = defined(shim, name, STT_FUNC);
+		if (at)
+			count(*flags & LA_SYMB_DLSYM ? SS_ROUTE_DLSYM : SS_ROUTE_PAST);
+	} else if (from == OTHER && to == SHIM) {
+		count(*flags & LA_SYMB_DLSYM ? SS_ROUTE_DLSYM : SS_ROUTE_LINK);
+	} else if (from == RUNTIME && to == SHIM) { /* the runtime calls an export of its own */
+		at = defined(self, name, STT_FUNC);
+	}
+	return at ? at : sym->st_value;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Generates every exported symbol from shim/entries.h. Each calls its handler if the call
+ * is for us, else the real function with nothing in between.
+ *
+ * The exports have no version node. ld.so takes an unversioned definition for any version
+ * that a reference asks for, so references with a version bind to them, too.
+ */
+#include <stdint.h>
+
+#include "shim/alloc/debt.h"
+#include "shim/alloc/device_memory.h"
+#include "shim/alloc/graph_memory.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/retry.h"
+#include "shim/bounds/check.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+#include "shim/process/service.h"
+#include "shim/stream/timeline.h"
+
+#define FORWARD(name, args) (ss_real.name ? ss_real.name args : ss_real_missing())
+
+#define EXPORT_HANDLED(kind, name, params, args) \
+	hipError_t name params \
+	{ \
+		if (unlikely(ss_pass(kind))) \
+			return FORWARD(name, args); \
+		return do_##name args; \
+	}
+
+#define EXPORT_SERVE(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_SERVED, name, params, args)
+#define EXPORT_GUARD(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return ss_serving_ended() ? after_exit_##name args : FORWARD(name, args); \
+		return do_##name args; \
+	}
+/* The handler asks ss_pass() itself and is the export itself (SS_HOT in shim/handlers.h). */
+#define EXPORT_HOT(extra, name, params, args)
+#define EXPORT_ALWAYS(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_ALWAYS, name, params, args)
+#define EXPORT_WATCH(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_SERVED, name, params, args)
+#define EXPORT_ERROR(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_ERROR, name, params, args)
+
+/* The real call with something before it. */
+#define EXPORT_PLAIN(before, name, params, args) \
+	hipError_t name params \
+	{ \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		before; \
+		ss_enter(); \
+		err = FORWARD(name, args); \
+		ss_leave(); \
+		return ss_result(err); \
+	}
+
+/* The observer is added first, because it may begin to observe inside the real call. */
+#define EXPORT_OBSERVER(extra, name, params, args) \
+	EXPORT_PLAIN(ss_observer_add(-1, extra), name, params, args)
+#define EXPORT_QUEUE(extra, name, params, args) \
+	EXPORT_PLAIN(ss_stream_used(extra), name, params, args)
+#define EXPORT_QUEUE_ANY(extra, name, params, args) \
+	EXPORT_PLAIN(ss_stream_used(extra); ss_stream_touch_unknown(extra), name, params, args)
+/* A copy of `size` bytes from src to dst, neither across the end of a block. */
+#define EXPORT_COPY(extra, name, params, args) \
+	EXPORT_PLAIN(if (ss_exceeds_on(extra, dst, size) || ss_exceeds_on(extra, src, size)) \
+			     return ss_fail(hipErrorInvalidValue); \
+		     ss_stream_used(extra), name, params, args)
+/* A memset of `count` values of `extra` bytes each at dst. */
+#define EXPORT_FILL(extra, name, params, args) \
+	EXPORT_PLAIN(if (count > SIZE_MAX / (extra) || ss_exceeds_on(stream, dst, count * (extra))) \
+			     return ss_fail(hipErrorInvalidValue); \
+		     ss_stream_used(stream), name, params, args)
+#define EXPORT_CHECK(extra, name, params, args) \
+	EXPORT_PLAIN(if (extra) return ss_fail(hipErrorInvalidValue), name, params, args)
+#define EXPORT_QUERY(extra, name, params, args) \
+	EXPORT_PLAIN(ss_debts_pay(), name, params, args)
+#define EXPORT_PASS(extra, name, params, args) \
+	EXPORT_PLAIN((void)0, name, params, args)
+
+/* A real call that needs device memory. */
+#define EXPORT_MEMORY(before, dev, name, params, args) \
+	hipError_t name params \
+	{ \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		before; \
+		ss_graph_memory_reserve(dev); \
+		return ss_result(SS_RETRY(dev, FORWARD(name, args))); \
+	}
+
+#define HERE (-1) /* the current device */
+#define EXPORT_RETRY(extra, name, params, args) \
+	EXPORT_MEMORY((void)0, extra, name, params, args)
+/* A graph may do anything, for example write to the host when nothing else does. */
+#define EXPORT_GRAPH(extra, name, params, args) \
+	EXPORT_MEMORY(ss_stream_used(extra); ss_observer_add(-1, SS_OBSERVER_GRAPH); \
+		      ss_stream_touch_unknown(extra), \
+		      ss_device_of(extra), name, params, args)
+
+#define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)
+#define E(kind, extra, name, node, since, params, args) EXPORT(kind, extra, name, params, args)
+SS_ENTRIES(E)
+#undef E

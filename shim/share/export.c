@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handles of our blocks for other processes (hipIpcGetMemHandle). A handle names a block
+ * and not the segment that it lies in. import.c opens handles; pool_pointer.c does the
+ * same for pools.
+ *
+ * Locks: handles_lock (the segments' real handles). Leaf.
+ */
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "driver/rocm/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/observers.h"
+#include "shim/handlers.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
+#include "shim/share/export.h"
+#include "shim/share/mappings.h"
+
+_Static_assert(sizeof(hipIpcMemHandle_t) == SS_HANDLE_BYTES, "hipIpcMemHandle_t");
+
+/* One handle per segment. Since 6.4 each one that the runtime makes costs a dma-buf
+ * descriptor, and an importer must be able to tell that two blocks lie in the same
+ * segment. */
+struct real_handle {
+	void *segment;
+	uint64_t serial;
+	hipIpcMemHandle_t handle;
+	UT_hash_handle hh;
+};
+
+static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct real_handle *handles;
+
+static bool cached(const struct ss_ipc_place *place, hipIpcMemHandle_t *out)
+{
+	struct real_handle *r;
+
+	HASH_FIND_PTR(handles, &place->segment, r);
+	if (!r || r->serial != place->serial)
+		return false;
+	*out = r->handle;
+	return true;
+}
+
+static hipError_t segment_handle(const struct ss_ipc_place *place, hipIpcMemHandle_t *out)
+{
+	struct real_handle *r;
+	hipError_t err;
+	bool found;
+
+	pthread_mutex_lock(&handles_lock);
+	found = cached(place, out);
+	pthread_mutex_unlock(&handles_lock);
+	if (found)
+		return hipSuccess;
+	/* The runtime does not write the bytes that it does not use. */
+	memset(out, 0, sizeof(*out));
+	err = REAL(hipIpcGetMemHandle, out, place->segment);
+	if (err != hipSuccess)
+		return err;
+	pthread_mutex_lock(&handles_lock);
+	/* Two threads that asked at once must use the same handle. */
+	if (!cached(place, out)) {
+		HASH_FIND_PTR(handles, &place->segment, r);
+		if (!r && (r = calloc(1, sizeof(*r)))) {
+			r->segment = place->segment;
+			HASH_ADD_PTR(handles, segment, r);
+			if (!SS_HASH_HAS(r)) {
+				free(r);
+				r = NULL;
+			}
+		}
+		if (r) {
+			r->serial = place->serial;
+			r->handle = *out;
+		}
+	}
+	pthread_mutex_unlock(&handles_lock);
+	return hipSuccess;
+}
+
+hipError_t ss_export_handle(const struct ss_ipc_place *place, struct ss_handle *h)
+{
+	hipIpcMemHandle_t real;
+	struct ss_device_switch s;
+	hipError_t err;
+
+	if (!ss_device_switch(&s, place->device))
+		return hipErrorInvalidDevice;
+	err = segment_handle(place, &real);
+	ss_device_restore(&s);
+	memset(h, 0, sizeof(*h));
+	memcpy(h->real, &real, sizeof(h->real));
+	h->segment_size = place->segment_size;
+	h->offset = place->offset;
+	h->size = place->size;
+	h->serial = ss_handle_serial(place->serial);
+	return err;
+}
+
+void *ss_export_segment(const struct ss_handle *h, uint64_t *serial)
+{
+	struct real_handle *r, *next;
+	void *segment = NULL;
+
+	pthread_mutex_lock(&handles_lock);
+	HASH_ITER(hh, handles, r, next)
+		if (ss_handle_serial(r->serial) == h->serial &&
+		    !memcmp(&r->handle, h->real, sizeof(h->real))) {
+			segment = r->segment;
+			*serial = r->serial;
+		}
+	pthread_mutex_unlock(&handles_lock);
+	return segment;
+}
+
+hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
+{
+	struct ss_ipc_place place;
+	struct ss_handle h;
+	enum ss_status s;
+	hipError_t err;
+
+	ss_observer_add(-1, SS_OBSERVER_IPC);
+	if (!ptr || !handle)
+		return ss_result(REAL(hipIpcGetMemHandle, handle, ptr));
+	s = ss_ipc_find(ss_core, ptr, &place);
+	if (s == SS_ERR_FOREIGN && !ss_import_inside(ptr))
+		return ss_result(REAL(hipIpcGetMemHandle, handle, ptr));
+	if (s != SS_OK)
+		return ss_fail(hipErrorInvalidValue);
+	err = ss_export_handle(&place, &h);
+	if (err != hipSuccess)
+		return ss_result(err);
+	if (!ss_handle_pack(&h, handle)) {
+		if (place.offset)
+			return ss_fail(hipErrorInvalidValue);
+		/* A layout of the handle that we do not know. The base is right in any. */
+		memcpy(handle, h.real, sizeof(*handle));
+	}
+	ss_ipc_export(ss_core, &place);
+	return ss_result(hipSuccess);
+}
+
+SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,
+						 hsa_amd_ipc_memory_t *handle);
+
+/* UCX calls this with the base that hsa_amd_pointer_info reports, and so does HIP. With
+ * an address of virtual memory management it runs into a kernel BUG (clr#265). So ranges
+ * of ours are refused where they are such, or where we cannot tell. */
+hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memory_t *handle)
+{
+	static _Atomic(void *) found;
+	void *real = atomic_load_explicit(&found, memory_order_relaxed);
+	int state = atomic_load_explicit(&ss_state, memory_order_acquire);
+	struct ss_block_info info;
+
+	/* In a forked child the core's locks may be held, so nothing of ours is shared
+	 * there. */
+	if (state != SS_UNKNOWN && ss_core && ss_owns_range(ss_core, ptr, size) &&
+	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) ||
+	     info.backing == SS_BACKING_VMM))
+		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	if (!real) {
+		real = ss_hsa_symbol("hsa_amd_ipc_memory_create");
+		atomic_store_explicit(&found, real, memory_order_relaxed);
+	}
+	if (!real)
+		return HSA_STATUS_ERROR_NOT_INITIALIZED;
+	return ((__typeof__(hsa_amd_ipc_memory_create) *)real)(ptr, size, handle);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file descriptor that stands for a pool. Like the runtime's it carries no memory,
+ * only what an importer needs to make a pool of its own. It is a sealed memory file: it
+ * outlives the exporter, can be sent and duplicated, and its contents never change.
+ *
+ * A descriptor that arrives may be of any file with any bytes. Only sealed memory files
+ * are read, because reading one can never block. No lock.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shim/share/pool_descriptor.h"
+
+#define VERSION 1
+#define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static const char magic[8] = "SSPOOL\n";
+
+static size_t desc_size(unsigned devices)
+{
+	return offsetof(struct ss_pool_desc, device) + devices * sizeof(struct ss_pool_desc_device);
+}
+
+size_t ss_pool_desc_finish(struct ss_pool_desc *desc, unsigned devices, unsigned reuse)
+{
+	memcpy(desc->magic, magic, sizeof(magic));
+	desc->version = VERSION;
+	desc->devices = devices;
+	desc->reuse = reuse;
+	desc->reserved = 0;
+	return desc_size(devices);
+}
+
+bool ss_pool_desc_parse(const void *bytes, size_t size, struct ss_pool_desc *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (size < desc_size(1) || size > sizeof(*out))
+		return false;
+	memcpy(out, bytes, size);
+	if (memcmp(out->magic, magic, sizeof(magic)) || out->version != VERSION ||
+	    out->reserved || !out->devices || out->reuse >> SS_POOL_DESC_REUSE ||
+	    size != desc_size(out->devices))
+		return false;
+	for (unsigned i = 0; i < out->devices; i++)
+		if (!memchr(out->device[i].bus, 0, sizeof(out->device[i].bus)))
+			return false;
+	return true;
+}
+
+/* Devices without a serial number share one uuid, and partitions of a device may share the bus
+ * address. So both must agree. */
+bool ss_pool_desc_same_device(const struct ss_pool_desc_device *a, const struct ss_pool_desc_device *b)
+{
+	return !memcmp(a->uuid, b->uuid, sizeof(a->uuid)) && !strcmp(a->bus, b->bus);
+}
+
+int ss_pool_desc_write(const struct ss_pool_desc *desc, size_t size)
+{
+	int fd = memfd_create("somashim-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING), high;
+
+	if (fd < 0)
+		return -1;
+	/* Callers take 0 for no handle, and 0 to 2 are the standard streams. */
+	if (fd < 3) {
+		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		close(fd);
+		fd = high;
+	}
+	if (fd >= 0 && write(fd, desc, size) == (ssize_t)size && !fcntl(fd, F_ADD_SEALS, SEALS))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+bool ss_pool_desc_read(int fd, struct ss_pool_desc *out)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	bool good = false;
+	ssize_t size;
+	char *bytes; /* on the heap: too many for some stacks */
+
+	if (seals < 0 || (seals & SEALS) != SEALS || !(bytes = malloc(sizeof(*out) + 1)))
+		return false;
+	size = pread(fd, bytes, sizeof(*out) + 1, 0);
+	good = size > 0 && ss_pool_desc_parse(bytes, (size_t)size, out);
+	free(bytes);
+	return good;
+}

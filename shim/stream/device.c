@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls about a device as a whole: synchronize, reset, current device, peers. No lock. */
+#include "driver/rocm/rocm.h"
+#include "shim/alloc/last_error.h"
+#include "shim/alloc/native_pools.h"
+#include "shim/alloc/observers.h"
+#include "shim/handlers.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
+#include "shim/stream/capture.h"
+#include "shim/stream/sync_watch.h"
+
+static struct ss_token device_begin(void)
+{
+	hipError_t err;
+	int dev = ss_current_device(&err);
+
+	if (dev >= 0)
+		ss_sync_before_device(dev);
+	return dev < 0 ? (struct ss_token){0} : ss_device_sync_begin(ss_core, dev);
+}
+
+hipError_t do_hipDeviceSynchronize(void)
+{
+	struct ss_token t = device_begin();
+	hipError_t err = REAL(hipDeviceSynchronize);
+
+	ss_sync_end(ss_core, &t, err == hipSuccess, true);
+	ss_sync_after(true);
+	return ss_result(err);
+}
+
+hipError_t do_hipCtxSynchronize(void)
+{
+	struct ss_token t = device_begin();
+	hipError_t err = REAL(hipCtxSynchronize);
+
+	ss_sync_end(ss_core, &t, err == hipSuccess, true);
+	ss_sync_after(true);
+	return ss_result(err);
+}
+
+/* Waits for these devices (a bit each). False: one could not be waited for. */
+static bool wait_for(uint64_t devices)
+{
+	bool idle = true;
+
+	for (int dev = 0; dev < ss_device_count() && idle; dev++) {
+		struct ss_device_switch s;
+
+		if (!(devices >> dev & 1))
+			continue;
+		idle = ss_device_switch(&s, dev);
+		if (!idle)
+			break;
+		idle = REAL(hipDeviceSynchronize) == hipSuccess;
+		ss_device_restore(&s);
+	}
+	return idle;
+}
+
+/* The real call frees all memory and streams of the current device without waiting. A
+ * small block of the runtime lies in a slab that stays mapped. Ours lie in segments that
+ * are unmapped, and on the real 7.2.4 a memset in flight faulted there. So this waits.
+ *
+ * The real call does not know raw HSA memory, chunks and reservations as allocations, so
+ * the core gives them back here once nothing runs that may use them. If that cannot be
+ * waited for, they are lost. */
+hipError_t do_hipDeviceReset(void)
+{
+	hipError_t err;
+	int dev = ss_current_device(&err);
+
+	if (dev >= 0) {
+		ss_capture_drop_device(dev);
+		ss_device_reset(ss_core, dev, wait_for(ss_device_keeps(ss_core, dev)));
+		ss_pool_native_reset(dev);
+		ss_sync_before_reset(dev);
+		ss_rocm_device_reset(dev);
+	}
+	return ss_result(REAL(hipDeviceReset));
+}
+
+/* ---- which device is current -------------------------------------------- */
+
+hipError_t do_hipSetDevice(int dev)
+{
+	if (dev >= 0 && dev < ss_device_count() && dev < SS_MAX_DEVICES)
+		ss_device_used(dev);
+	return ss_result(REAL(hipSetDevice, dev));
+}
+
+/* A context is a device. */
+#define CONTEXT(name, params, args) \
+	hipError_t do_##name params \
+	{ \
+		hipError_t err = REAL(name, RAW args), ignored; \
+		int dev = ss_current_device(&ignored); \
+		if (dev >= 0 && dev < SS_MAX_DEVICES) \
+			ss_device_used(dev); \
+		return ss_result(err); \
+	}
+#define RAW(...) __VA_ARGS__
+
+CONTEXT(hipCtxCreate, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev_), (ctx, flags, dev_))
+CONTEXT(hipCtxPopCurrent, (hipCtx_t *ctx), (ctx))
+CONTEXT(hipCtxPushCurrent, (hipCtx_t ctx), (ctx))
+CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
+
+/* ---- peers --------------------------------------------------------------- */
+
+/* The calling device may access all memory of `peer` from now on. Disabling that only
+ * stops future mappings (device.cpp), so hipDeviceDisablePeerAccess needs no handler. */
+hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
+{
+	hipError_t ignored, err;
+	int dev = ss_current_device(&ignored);
+	enum ss_status s;
+
+	ss_observer_add(-1, SS_OBSERVER_PEER);
+	err = REAL(hipDeviceEnablePeerAccess, peer, flags);
+
+	if ((err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled) || dev < 0 ||
+	    peer < 0 || peer >= SS_MAX_DEVICES)
+		return ss_result(err);
+	ss_rocm_add_peers(peer, 1ull << dev);
+	s = ss_device_add_peers(ss_core, peer, 1ull << dev);
+	return s == SS_OK ? ss_result(err) : ss_fail(ss_status_error(s));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Callbacks at synchronization points. Memory of other processes (share/) is unmapped when its
+ * last use has ended, which is found out where the program waits anyway.
+ */
+#ifndef SS_SHIM_SYNC_WATCH_H
+#define SS_SHIM_SYNC_WATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "driver/rocm/guard.h"
+
+struct ss_sync_watch {
+	/* Before a call that waits for all of dev. */
+	void (*before_device_sync)(int dev);
+	/* After a wait; joins_null: it covered the null stream's device. */
+	void (*after_sync)(bool joins_null);
+	/* Before the real hipDeviceReset of dev. */
+	void (*before_reset)(int dev);
+};
+
+/* One watcher, for good; again the same does nothing. */
+void ss_sync_watch_set(const struct ss_sync_watch *watch);
+/* How many things the watcher waits for. While 0, only resets are reported. */
+extern atomic_int ss_sync_waiting __attribute__((visibility("hidden")));
+
+static inline bool ss_sync_watched(void)
+{
+	return unlikely(atomic_load_explicit(&ss_sync_waiting, memory_order_relaxed));
+}
+void ss_sync_before_device(int dev);
+void ss_sync_after_slow(bool joins_null);
+static inline void ss_sync_after(bool joins_null)
+{
+	if (ss_sync_watched())
+		ss_sync_after_slow(joins_null);
+}
+void ss_sync_before_reset(int dev);
+
+#endif

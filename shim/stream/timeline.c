@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a stream handle to its timeline. Streams enter the core's table after their real create
+ * and leave it before their real destroy (streams.c). No lock.
+ */
+#include <string.h>
+
+#include "driver/rocm/resolve.h"
+#include "shim/process/bypass.h"
+#include "shim/process/current_device.h"
+#include "shim/process/real.h"
+#include "shim/stream/context_streams.h"
+#include "shim/stream/thread_exit.h"
+#include "shim/stream/timeline.h"
+
+/* A handle that nobody saw created, or garbage, which must be safe to ask about. Up to
+ * 6.x every call looks a handle up in a set (hip::isValid). 7.2.4 does so in
+ * hipStreamGetDevice only and follows the handle in all other calls. 5.2 lacks that call. */
+static struct ss_timeline *unknown(hipStream_t stream, hipError_t *err)
+{
+	struct ss_timeline *tl;
+	unsigned int flags = 0;
+	hipDevice_t dev = -1;
+
+	*err = ss_context_detached(stream);
+	if (*err != hipSuccess)
+		return NULL;
+	if (ss_real.hipStreamGetDevice)
+		*err = REAL(hipStreamGetDevice, stream, &dev);
+	if (*err == hipSuccess)
+		*err = REAL(hipStreamGetFlags, stream, &flags);
+	if (*err != hipSuccess) {
+		/* Releases differ (InvalidValue, ContextIsDestroyed); allocation calls
+		 * return InvalidHandle in all of them. */
+		if (*err != hipErrorNoDevice && *err != hipErrorNotInitialized)
+			*err = hipErrorInvalidHandle;
+		return NULL;
+	}
+	if (dev < 0 && ss_real.hipGetStreamDeviceId) {
+		ss_enter();
+		dev = ss_real.hipGetStreamDeviceId(stream);
+		ss_leave();
+	}
+	if (dev < 0)
+		dev = ss_current_device(err);
+	if (dev < 0)
+		return NULL;
+	tl = ss_timeline_add(ss_core, dev, stream,
+			     flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING,
+			     false);
+	if (!tl)
+		*err = hipErrorOutOfMemory;
+	ss_observer_add(dev, SS_OBSERVER_STREAM | SS_OBSERVER_UNKNOWN);
+	ss_bypass_report("a stream was created past the shim");
+	ss_observer_add(-1, SS_OBSERVER_UNKNOWN);
+	return tl;
+}
+
+struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err)
+{
+	struct ss_timeline *tl;
+	int dev;
+
+	/* hipStreamLegacy, (hipStream_t)1, came with 6.x. */
+	if ((uintptr_t)stream > 2 || (stream == (hipStream_t)1 && ss_runtime()->major < 6))
+		return unknown(stream, err);
+	dev = ss_current_device(err);
+	if (dev < 0)
+		return NULL;
+	if (stream == SS_PER_THREAD) {
+		ss_thread_exit_register(dev);
+		ss_observer_add(dev, SS_OBSERVER_STREAM | SS_OBSERVER_THREAD);
+		tl = ss_timeline_thread(ss_core, dev);
+	} else {
+		tl = ss_timeline_null(ss_core, dev);
+	}
+	if (!tl)
+		*err = hipErrorOutOfMemory;
+	return tl;
+}
+
+void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
+{
+	if (dev < 0 || !stream)
+		return;
+	ss_observers_look_now();
+	ss_context_forget(stream); /* a destroyed stream may have had this handle */
+	ss_timeline_add(ss_core, dev, stream,
+			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
+	ss_observer_add(dev, SS_OBSERVER_STREAM);
+}
+
+hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, size_t at)
+{
+	for (unsigned int i = 0; list && i < count; i++) {
+		hipStream_t stream;
+
+		memcpy(&stream, (const char *)list + i * size + at, sizeof(stream));
+		ss_stream_used(stream);
+	}
+	return NULL;
+}
+
+int ss_device_of(hipStream_t stream)
+{
+	struct ss_timeline *tl = ss_stream_or_null(stream);
+
+	return tl ? ss_timeline_device(tl) : -1;
+}
+
+void ss_stream_touch(hipStream_t stream, const void *ptr)
+{
+	struct ss_timeline *tl = ss_stream_or_null(stream);
+
+	if (tl)
+		ss_timeline_visits(ss_core, tl, ptr);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* From stream handles to timelines, and what streams are told to the core. */
+#ifndef SS_SHIM_TIMELINE_H
+#define SS_SHIM_TIMELINE_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdint.h>
+
+#include "shim/alloc/observers.h"
+#include "shim/process/service.h"
+
+#define SS_PER_THREAD ((hipStream_t)2) /* hipStreamPerThread */
+
+/* The timeline behind a handle; NULL and *err for a handle that is none. A stream that is not
+ * known yet (a thread's own, or one that nobody saw created) becomes known. */
+struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err);
+static inline struct ss_timeline *ss_stream(hipStream_t stream, hipError_t *err)
+{
+	struct ss_timeline *tl = NULL;
+
+	if (likely((uintptr_t)stream > 2))
+		tl = ss_timeline_find(ss_core, stream);
+	return likely(tl != NULL) ? tl : ss_stream_slow(stream, err);
+}
+/* The same where the real call is going to report the error. */
+static inline struct ss_timeline *ss_stream_or_null(hipStream_t stream)
+{
+	hipError_t err;
+
+	return ss_stream(stream, &err);
+}
+/* The device of a stream; -1: the handle is none. */
+int ss_device_of(hipStream_t stream);
+/* In the _spt entries a null handle means hipStreamPerThread. */
+static inline hipStream_t ss_spt_stream(hipStream_t stream)
+{
+	return stream ? stream : SS_PER_THREAD;
+}
+
+/* After the real create of a stream. */
+void ss_stream_register(hipStream_t stream, unsigned int flags, int dev);
+/* Before the real destroy, or before the stream becomes unusable: `tl` ends. */
+void ss_stream_retire(hipStream_t stream, struct ss_timeline *tl);
+
+/* Before work is enqueued on the stream: makes it known. */
+static inline void ss_stream_used(hipStream_t stream)
+{
+	if ((uintptr_t)stream > 1)
+		(void)ss_stream_or_null(stream);
+}
+/* The same for a list of `count` structures of `size` bytes, each with a stream at offset `at`.
+ * Returns NULL, which is a stream that is known, for use as an argument. */
+hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, size_t at);
+
+/* A command on this stream uses the memory at ptr, which may be of another device; NULL: of
+ * any device. Needed only where the process uses several devices. */
+void ss_stream_touch(hipStream_t stream, const void *ptr);
+static inline void ss_stream_touch_unknown(hipStream_t stream)
+{
+	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)))
+		ss_stream_touch(stream, NULL);
+}
+
+#endif

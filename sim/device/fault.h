@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Device page faults. */
+#ifndef SIM_FAULT_H
+#define SIM_FAULT_H
+
+/* Prints the fault and ends the process. */
+void sim_fault(const void *addr, const char *who, const char *why) __attribute__((noreturn));
+
+/* What device work this thread executes, so that a fault can be told from the program's own
+ * and can be named; NULL: none. */
+extern __thread const char *sim_device_work __attribute__((tls_model("initial-exec")));
+
+/* Installs the signal handlers, once. Only a process that reserves address space needs them.
+ * The caller holds the lock of virtual memory. */
+void sim_watch_faults(void);
+
+#endif

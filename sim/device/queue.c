@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Queues and their worker threads.
+ *
+ * Locks: a queue's lock. Nothing is taken inside it, and no command runs with it held.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "device/arena.h"
+#include "device/command.h"
+#include "device/fault.h"
+#include "device/options.h"
+#include "device/queue.h"
+#include "device/random.h"
+#include "device/record.h"
+#include "device/virtual_memory.h"
+
+#define LAZY_BYTES (64ull << 20)   /* quirk lazy-queues; never given back */
+
+static _Atomic uint64_t next_queue = 1;
+
+struct sim_queue *sim_queue_new(int device, bool blocking, bool is_null)
+{
+	struct sim_queue *q = calloc(1, sizeof *q);
+	uint64_t s;
+
+	if (!q)
+		abort();
+	atomic_init(&q->refs, 1);
+	q->device = device;
+	q->blocking = blocking;
+	q->is_null = is_null;
+	q->id = atomic_fetch_add(&next_queue, 1);
+	s = sim_opt.seed * 0x9e3779b97f4a7c15ULL + q->id;
+	q->random = sim_random(&s);
+	snprintf(q->name, sizeof q->name, "stream %llu of device %d%s",
+		 (unsigned long long)q->id, device, is_null ? " (null)" : "");
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->work, NULL);
+	pthread_cond_init(&q->progress, NULL);
+	return q;
+}
+
+struct sim_queue *sim_queue_ref(struct sim_queue *q)
+{
+	atomic_fetch_add(&q->refs, 1);
+	return q;
+}
+
+void sim_queue_unref(struct sim_queue *q)
+{
+	if (!q || atomic_fetch_sub(&q->refs, 1) != 1)
+		return;
+	pthread_mutex_destroy(&q->lock);
+	pthread_cond_destroy(&q->work);
+	pthread_cond_destroy(&q->progress);
+	free(q);
+}
+
+void sim_queue_close(struct sim_queue *q)
+{
+	bool worker;
+
+	pthread_mutex_lock(&q->lock);
+	q->closing = true;
+	worker = q->has_worker;
+	pthread_cond_broadcast(&q->work);
+	pthread_mutex_unlock(&q->lock);
+	if (!worker && q->retired)
+		q->retired(q);
+	sim_queue_unref(q);
+}
+
+/* Sleeps for a seeded time, so that a command is as late as on a busy device. */
+static void delay(struct sim_queue *q)
+{
+	uint64_t r;
+	long us = 0;
+
+	if (!sim_opt.delay_us && !sim_opt.stall_pct)
+		return;
+	r = sim_random(&q->random);
+	if (sim_opt.delay_us && (long)(r % 100) < sim_opt.delay_pct)
+		us = (long)((r >> 8) % (uint64_t)(sim_opt.delay_us + 1));
+	if ((long)((r >> 40) % 100) < sim_opt.stall_pct)
+		us += sim_opt.stall_ms * 1000;
+	if (us) {
+		struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
+
+		nanosleep(&ts, NULL);
+	}
+}
+
+static void *worker(void *arg)
+{
+	struct sim_queue *q = arg;
+	struct sim_command *c;
+	uint64_t seq;
+
+	pthread_mutex_lock(&q->lock);
+	for (;;) {
+		while (q->stalled || (!q->head && !q->closing))
+			pthread_cond_wait(&q->work, &q->lock);
+		c = q->head;
+		if (!c)
+			break;
+		q->head = c->next;
+		if (!q->head)
+			q->tail = NULL;
+		pthread_mutex_unlock(&q->lock);
+
+		for (int i = 0; i < c->dep_count; i++)
+			sim_queue_wait(c->deps[i].queue, c->deps[i].seq);
+		delay(q);
+		sim_vmm_settle();
+		sim_device_work = q->name;
+		if (c->run)
+			c->run(c);
+		sim_device_work = NULL;
+		/* Freed before its position is reached: whoever waits for the position may
+		 * look at free memory next. */
+		seq = c->seq;
+		sim_command_free(c);
+
+		pthread_mutex_lock(&q->lock);
+		atomic_store_explicit(&q->completed, seq, memory_order_release);
+		pthread_cond_broadcast(&q->progress);
+	}
+	q->has_worker = false;
+	pthread_mutex_unlock(&q->lock);
+	if (q->retired)
+		q->retired(q);
+	sim_queue_unref(q);
+	return NULL;
+}
+
+/* Caller holds q->lock. */
+static void start_worker(struct sim_queue *q)
+{
+	pthread_attr_t attr;
+	pthread_t th;
+
+	sim_print_seed();
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 512 * 1024);
+	sim_queue_ref(q);
+	if (pthread_create(&th, &attr, worker, q)) {
+		fputs("somasim: no thread for a stream\n", stderr);
+		abort();
+	}
+	pthread_attr_destroy(&attr);
+	q->has_worker = true;
+	/* The runtime takes this for a hardware queue, its scratch memory and its kernels. */
+	if (sim_opt.quirk[SIM_Q_LAZY_QUEUES])
+		sim_charge(q->device, LAZY_BYTES);
+}
+
+uint64_t sim_queue_append(struct sim_queue *q, struct sim_command *c)
+{
+	uint64_t seq;
+
+	pthread_mutex_lock(&q->lock);
+	c->seq = seq = atomic_load(&q->enqueued) + 1;
+	if (c->kind == SIM_CMD_RECORD)
+		c->record->seq = seq;
+	atomic_store(&q->enqueued, seq);
+	if (q->tail)
+		q->tail->next = c;
+	else
+		q->head = c;
+	q->tail = c;
+	if (!q->has_worker)
+		start_worker(q);
+	pthread_cond_signal(&q->work);
+	pthread_mutex_unlock(&q->lock);
+	return seq;
+}
+
+bool sim_queue_done(struct sim_queue *q, uint64_t seq)
+{
+	return atomic_load_explicit(&q->completed, memory_order_acquire) >= seq;
+}
+
+void sim_queue_wait(struct sim_queue *q, uint64_t seq)
+{
+	if (sim_queue_done(q, seq))
+		return;
+	pthread_mutex_lock(&q->lock);
+	while (!sim_queue_done(q, seq))
+		pthread_cond_wait(&q->progress, &q->lock);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void sim_queue_drop(struct sim_queue *q)
+{
+	struct sim_command *c, *next;
+
+	pthread_mutex_lock(&q->lock);
+	c = q->head;
+	if (c) {
+		/* One marker reaches all the positions at once. */
+		q->head = q->tail = sim_marker();
+		q->head->seq = atomic_load(&q->enqueued);
+		q->stalled = false;
+		pthread_cond_broadcast(&q->work);
+	}
+	pthread_mutex_unlock(&q->lock);
+	for (; c; c = next) {
+		next = c->next;
+		sim_command_free(c);
+	}
+}
+
+void sim_queue_stall(struct sim_queue *q, bool stalled)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stalled = stalled;
+	pthread_cond_broadcast(&q->work);
+	pthread_mutex_unlock(&q->lock);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ways in which programs reach HIP, each with the auditor beside the preload. By none
+ * of them may the runtime see an allocation.
+ */
+#include <elf.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "test.h"
+
+static void *hip;
+
+static uint64_t calls(const char *name)
+{
+	uint64_t (*count)(const char *) =
+		(uint64_t (*)(const char *))dlsym(hip, "somasim_call_count");
+
+	if (!count) {
+		fprintf(stderr, "needs the software device\n");
+		exit(SKIP);
+	}
+	return count(name);
+}
+
+/* Allocates with whatever `look` finds, and frees. */
+static void use(void *(*look)(const char *))
+{
+	hipError_t (*alloc)(void **, size_t) = (hipError_t (*)(void **, size_t))look("hipMalloc");
+	hipError_t (*give)(void *) = (hipError_t (*)(void *))look("hipFree");
+	hipError_t (*alloc_async)(void **, size_t, hipStream_t) =
+		(hipError_t (*)(void **, size_t, hipStream_t))look("hipMallocAsync");
+	hipError_t (*free_async)(void *, hipStream_t) =
+		(hipError_t (*)(void *, hipStream_t))look("hipFreeAsync");
+	void *p, *q;
+
+	CHECK(alloc && give && alloc_async && free_async);
+	CHECK(alloc(&p, 1000) == hipSuccess && alloc_async(&q, 5000, NULL) == hipSuccess);
+	CHECK(free_async(q, NULL) == hipSuccess && give(p) == hipSuccess);
+}
+
+static void *by_handle(const char *name)
+{
+	return dlsym(hip, name);
+}
+
+static void *by_version(const char *name)
+{
+	return dlvsym(hip, name, strstr(name, "Async") ? "hip_5.1" : "hip_4.2");
+}
+
+static void *by_default(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+/* Triton: everything through the one function that it looks up by name. */
+static void *by_proc(const char *name)
+{
+	hipError_t (*get)(const char *, void **, int, uint64_t, void *) =
+		(hipError_t (*)(const char *, void **, int, uint64_t, void *))
+			dlsym(hip, "hipGetProcAddress");
+	void *fn = NULL;
+
+	CHECK(get && get(name, &fn, 60100, 0, NULL) == hipSuccess);
+	return fn;
+}
+
+static void plugin(const char *path, int flags)
+{
+	void *lib = dlopen(path, flags);
+	int (*run)(void) = lib ? (int (*)(void))dlsym(lib, "plugin_run") : NULL;
+
+	if (!run)
+		fprintf(stderr, "%s\n", dlerror());
+	CHECK(run && run() == 0);
+}
+
+/* ---- UCX: every relocation of a name in every object -------------------- */
+
+static unsigned seen_alloc, seen_free, patched;
+static __typeof__(hsa_amd_memory_pool_allocate) *real_alloc;
+static __typeof__(hsa_amd_memory_pool_free) *real_free;
+
+static hsa_status_t hook_alloc(hsa_amd_memory_pool_t pool, size_t size, uint32_t flags, void **ptr)
+{
+	seen_alloc++;
+	return real_alloc(pool, size, flags, ptr);
+}
+
+static hsa_status_t hook_free(void *ptr)
+{
+	seen_free++;
+	return real_free(ptr);
+}
+
+static void patch_table(const struct dl_phdr_info *info, const Elf64_Rela *r, size_t bytes,
+			const Elf64_Sym *symbols, const char *strings)
+{
+	for (size_t i = 0; r && i < bytes / sizeof(*r); i++) {
+		const char *name = strings + symbols[ELF64_R_SYM(r[i].r_info)].st_name;
+		uintptr_t at = info->dlpi_addr + r[i].r_offset;
+		void *hook = !strcmp(name, "hsa_amd_memory_pool_allocate") ? (void *)hook_alloc :
+			     !strcmp(name, "hsa_amd_memory_pool_free") ? (void *)hook_free : NULL;
+
+		if (!hook)
+			continue;
+		CHECK(!mprotect((void *)(at & ~4095ul), 8192, PROT_READ | PROT_WRITE));
+		memcpy((void *)at, &hook, sizeof(hook));
+		patched++;
+	}
+}
+
+static int patch_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const Elf64_Rela *rela = NULL, *plt = NULL;
+	const Elf64_Sym *symbols = NULL;
+	const char *strings = NULL;
+	const Elf64_Dyn *d = NULL;
+	size_t rela_bytes = 0, plt_bytes = 0;
+
+	(void)size;
+	(void)arg;
+	if (strstr(info->dlpi_name, "vdso"))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	for (; d && d->d_tag; d++) {
+		const void *at = (const void *)d->d_un.d_ptr;
+
+		switch (d->d_tag) {
+		case DT_RELA: rela = at; break;
+		case DT_RELASZ: rela_bytes = d->d_un.d_val; break;
+		case DT_JMPREL: plt = at; break;
+		case DT_PLTRELSZ: plt_bytes = d->d_un.d_val; break;
+		case DT_SYMTAB: symbols = at; break;
+		case DT_STRTAB: strings = at; break;
+		default: break;
+		}
+	}
+	if (symbols && strings) {
+		patch_table(info, rela, rela_bytes, symbols, strings);
+		patch_table(info, plt, plt_bytes, symbols, strings);
+	}
+	return 0;
+}
+
+/* Segments come and go: its registration cache must hear of both. */
+static void ucx(void)
+{
+	hipError_t (*alloc)(void **, size_t) = (hipError_t (*)(void **, size_t))by_default("hipMalloc");
+	hipError_t (*give)(void *) = (hipError_t (*)(void *))by_default("hipFree");
+	hipError_t (*sync)(void) = (hipError_t (*)(void))by_default("hipDeviceSynchronize");
+	hipError_t (*alloc_async)(void **, size_t, hipStream_t) =
+		(hipError_t (*)(void **, size_t, hipStream_t))by_default("hipMallocAsync");
+	hipError_t (*free_async)(void *, hipStream_t) =
+		(hipError_t (*)(void *, hipStream_t))by_default("hipFreeAsync");
+	void *p;
+
+	/* hsa_* of the runtime are no business of ours: these are the real ones. */
+	real_alloc = (__typeof__(real_alloc))dlsym(hip, "hsa_amd_memory_pool_allocate");
+	real_free = (__typeof__(real_free))dlsym(hip, "hsa_amd_memory_pool_free");
+	CHECK(real_alloc && real_free);
+	dl_iterate_phdr(patch_object, NULL);
+	CHECK(patched);
+	CHECK(alloc(&p, 64 << 20) == hipSuccess && seen_alloc);
+	CHECK(give(p) == hipSuccess && sync() == hipSuccess && sync() == hipSuccess);
+	CHECK(seen_free);
+	/* Pools too, whatever they are made of. */
+	seen_alloc = seen_free = 0;
+	CHECK(alloc_async(&p, 64 << 20, NULL) == hipSuccess && seen_alloc);
+	CHECK(free_async(p, NULL) == hipSuccess && sync() == hipSuccess && sync() == hipSuccess);
+	CHECK(seen_free);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 2 ? argv[1] : "";
+	Dl_info info;
+
+	CHECK(dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "hipMalloc"), &info) &&
+	      strstr(info.dli_fname, "libsomashim"));
+	if (!strcmp(how, "plugin"))
+		plugin(argv[2], RTLD_NOW | RTLD_LOCAL);
+	else if (!strcmp(how, "lazy"))
+		plugin(argv[2], RTLD_LAZY | RTLD_LOCAL);
+	else if (!strcmp(how, "late-deepbind")) {
+		/* Here the runtime itself was loaded without the flag. */
+		CHECK(dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_LOCAL));
+		plugin(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	} else if (!strcmp(how, "deepbind"))
+		plugin(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	hip = dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_LOCAL);
+	CHECK(hip);
+	if (!strcmp(how, "past")) { /* what is seen without any help */
+		use(by_handle);
+		CHECK(calls("hipMalloc") == 1 && calls("hipFreeAsync") == 1);
+		return 0;
+	}
+	if (!strcmp(how, "handle"))
+		use(by_handle);
+	else if (!strcmp(how, "dlvsym"))
+		use(by_version);
+	else if (!strcmp(how, "default"))
+		use(by_default);
+	else if (!strcmp(how, "proc"))
+		use(by_proc);
+	else if (!strcmp(how, "ucx"))
+		ucx();
+	CHECK(!calls("hipMalloc") && !calls("hipMallocAsync") && !calls("hipFreeAsync"));
+	CHECK(calls("hipExtMallocWithFlags") || calls("hsa_amd_memory_pool_allocate"));
+	return 0;
+}

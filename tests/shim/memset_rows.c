@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memsets in rows have the same effect at any place in a block, wherever the block lies in
+ * its segment and whichever backing that has, and they are refused beyond the block.
+ */
+#include "test.h"
+
+enum { SIZE = 4096, PITCH = 64, WIDTH = 20, ROWS = 4 };
+
+static unsigned char got[SIZE];
+
+/* `n` rows of `width` bytes from p on are `want`, and what is between them is still 1. */
+static void check(const char *p, int want, size_t width, int n)
+{
+	OK(hipDeviceSynchronize());
+	OK(hipMemcpy(got, p, PITCH * (ROWS + 1), hipMemcpyDeviceToHost));
+	for (int i = 0; i < PITCH * (ROWS + 1); i++) {
+		bool in = i / PITCH < n && (size_t)(i % PITCH) < width;
+
+		CHECK(got[i] == (in ? want : 1));
+	}
+	OK(hipMemset((void *)p, 1, PITCH * (ROWS + 1)));
+	OK(hipDeviceSynchronize());
+}
+
+typedef hipError_t d2d8(hipDeviceptr_t, size_t, unsigned char, size_t, size_t, hipStream_t);
+typedef hipError_t d2d32(hipDeviceptr_t, size_t, unsigned int, size_t, size_t, hipStream_t);
+
+int main(void)
+{
+	char *p[3];
+	hipError_t bad = hipErrorInvalidValue;
+	d2d8 *set8 = (d2d8 *)dlsym(RTLD_DEFAULT, "hipMemsetD2D8Async");
+	d2d32 *set32 = (d2d32 *)dlsym(RTLD_DEFAULT, "hipMemsetD2D32Async");
+	hipStream_t s;
+	int version;
+
+	OK(hipRuntimeGetVersion(&version));
+	if (version < 70000000)
+		set8 = NULL;
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	for (int i = 0; i < 3; i++) {
+		OK(hipMalloc((void **)&p[i], SIZE));
+		OK(hipMemset(p[i], 1, SIZE));
+	}
+	OK(hipDeviceSynchronize());
+	for (int i = 0; i < 6; i++) {
+		char *at = p[i / 2] + i % 2 * 512;
+		hipPitchedPtr cube = {at, PITCH, PITCH, 2};
+		hipExtent box = {WIDTH, 2, 2};
+		size_t rows = SIZE / PITCH - (size_t)(i % 2) * 8;
+
+		OK(hipMemset2D(at, PITCH, 2, WIDTH, ROWS));
+		check(at, 2, WIDTH, ROWS);
+		OK(hipMemset2DAsync(at, PITCH, 3, WIDTH, ROWS, s));
+		check(at, 3, WIDTH, ROWS);
+		OK(hipMemset2D(at, PITCH, 4, PITCH, ROWS));
+		check(at, 4, PITCH, ROWS);
+		OK(hipMemset2D(at, PITCH, 5, WIDTH, 1));
+		check(at, 5, WIDTH, 1);
+		OK(hipMemset3D(cube, 6, box));
+		check(at, 6, WIDTH, 4);
+		OK(hipMemset3DAsync(cube, 7, box, s));
+		check(at, 7, WIDTH, 4);
+		OK(hipMemset2D(at, PITCH, 8, 0, ROWS));
+		check(at, 8, 0, 0);
+		GIVES(bad, hipMemset2D(at, PITCH, 9, WIDTH, rows + 1));
+		GIVES(bad, hipMemset2DAsync(at, PITCH, 9, WIDTH, rows + 1, s));
+		if (!set8)
+			continue;
+		OK(set8((hipDeviceptr_t)at, PITCH, 10, WIDTH, ROWS, s));
+		check(at, 10, WIDTH, ROWS);
+		OK(set32((hipDeviceptr_t)at, PITCH, 0x0b0b0b0b, WIDTH / 4, ROWS, s));
+		check(at, 11, WIDTH, ROWS);
+		GIVES(bad, set8((hipDeviceptr_t)at, PITCH, 9, WIDTH, rows + 1, s));
+		GIVES(bad, set32((hipDeviceptr_t)at, PITCH, 9, WIDTH / 4, rows + 1, s));
+	}
+	for (int i = 0; i < 3; i++)
+		OK(hipFree(p[i]));
+	OK(hipStreamDestroy(s));
+	return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table at exit (core/pool/stats.c): exit() may be called by the handler of a signal that came
+ * to a thread inside the core, which then holds for ever what it held.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/pool/pool_state.h"
+#include "driver/fake/fake.h"
+
+static struct ss_core *core;
+
+static void table(char *text, size_t size)
+{
+	FILE *out = fmemopen(text, size, "w");
+
+	assert_non_null(out);
+	alarm(60);
+	ss_stats_print(core, out);
+	alarm(0);
+	fclose(out);
+}
+
+static void test_locks_held(void **state)
+{
+	struct ss_timeline *tl = ss_timeline_null(core, 0);
+	struct ss_pool *pool = ss_pool_default(core, 0);
+	char before[4096], after[4096];
+	struct ss_stream_cache *q;
+	void *p;
+
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(ss_alloc_current(core, tl, 4096, &p), SS_OK);
+		assert_int_equal(ss_free_async(core, p, tl), SS_OK);
+	}
+	table(before, sizeof(before));
+	assert_non_null(strstr(before, "allocations 1000, frees 1000"));
+	ss_pool_lock(pool);
+	for (q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
+		ss_spin_lock(&q->lock.s);
+	table(after, sizeof(after));
+	assert_string_equal(after, before);
+	pthread_mutex_lock(&core->pools->lock);
+	table(after, sizeof(after));
+	assert_string_equal(after, before);
+	pthread_mutex_unlock(&core->pools->lock);
+	for (q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
+		ss_spin_unlock(&q->lock.s);
+	ss_pool_unlock(pool);
+}
+
+/* The total counts a destroyed pool too, and each pool once. */
+static void test_total(void **state)
+{
+	struct ss_timeline *tl = ss_timeline_null(core, 0);
+	struct ss_pool_stats before, after;
+	struct ss_pool *pool;
+	void *p;
+
+	ss_stats_total(core, &before);
+	assert_int_equal(ss_pool_create(core, 0, 0, &pool), SS_OK);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(ss_alloc_async(core, pool, tl, 1 << 20, &p), SS_OK);
+		assert_int_equal(ss_free_async(core, p, tl), SS_OK);
+	}
+	for (int i = 0; i < 2; i++) {
+		ss_stats_total(core, &after);
+		assert_int_equal(after.allocations, before.allocations + 10);
+		assert_int_equal(after.frees, before.frees + 10);
+		assert_int_equal(after.hits, after.allocations - after.misses);
+		assert_true(after.used_high >= before.used_high + (1 << 20));
+		assert_true(after.reserved_high >= after.used_high);
+		assert_true(after.driver_calls > before.driver_calls);
+		if (i == 0)
+			assert_int_equal(ss_pool_destroy(core, pool), SS_OK);
+	}
+}
+
+int main(void)
+{
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_driver driver = ss_fake_driver(fake);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_locks_held), cmocka_unit_test(test_total),
+	};
+	struct ss_options options;
+	int failed;
+
+	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	core = ss_core_create(&driver, &options);
+	if (!core)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	ss_core_destroy(core);
+	ss_fake_destroy(fake);
+	return failed;
+}

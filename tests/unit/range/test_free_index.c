@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The index of free ranges (core/range/free_index.c): every range is visited once, the smallest first, and
+ * where there is none nothing is looked at, for a stream's heap holds few ranges mostly.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/range/free_index.h"
+
+#define MOST 2000
+#define STEPS 200
+
+static struct ss_free_index heap;
+static struct ss_block block[MOST];
+static bool in[MOST];
+
+struct visit {
+	unsigned count;
+	uint64_t size, addr, bytes;
+};
+
+static void each(struct ss_block *b, void *arg)
+{
+	struct visit *v = arg;
+
+	assert_true(in[b - block]);
+	assert_true(b->size > v->size || (b->size == v->size && b->addr > v->addr));
+	v->size = b->size;
+	v->addr = b->addr;
+	v->bytes += b->size;
+	v->count++;
+}
+
+static void check(unsigned count, uint64_t bytes)
+{
+	struct visit v = { 0 };
+
+	ss_index_each(&heap, each, &v);
+	assert_int_equal(v.count, count);
+	assert_int_equal(v.bytes, bytes);
+	assert_int_equal(heap.count, count);
+}
+
+static void test_each(void **state)
+{
+	uint64_t seed = 1, bytes = 0;
+	unsigned count = 0;
+
+	check(0, 0);
+	for (int step = 0; step < STEPS; step++) {
+		/* Full and empty in turn. */
+		for (int n = 0; n < MOST / 10; n++) {
+			int i;
+
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			i = (int)((seed >> 33) % MOST);
+			if (in[i] != (step / 20 % 2 == 1))
+				continue;
+			in[i] = !in[i];
+			if (in[i]) {
+				block[i].addr = (uint64_t)i << 44;
+				block[i].size = (1 + (seed >> 40) % 64) << (8 + (seed >> 20) % 28);
+				ss_index_insert(&heap, &block[i]);
+			} else {
+				ss_index_remove(&heap, &block[i]);
+			}
+			count = in[i] ? count + 1 : count - 1;
+			bytes = in[i] ? bytes + block[i].size : bytes - block[i].size;
+		}
+		check(count, bytes);
+	}
+	for (int i = 0; i < MOST; i++)
+		if (in[i])
+			ss_index_remove(&heap, &block[i]);
+	memset(in, 0, sizeof(in));
+	check(0, 0);
+}
+
+static void test_few(void **state)
+{
+	block[0].addr = 1 << 20;
+	block[0].size = 1 << 20;
+	ss_index_insert(&heap, &block[0]);
+	in[0] = true;
+	for (int i = 0; i < SS_INDEX_FL * SS_INDEX_SL; i++)
+		if (heap.bin[i] != &block[0])
+			heap.bin[i] = (struct ss_block *)1; /* who looks falls */
+	check(1, 1 << 20);
+}
+
+/* The one range that fits an alignment is found behind many that are long enough and lie
+ * badly. */
+static void test_aligned(void **state)
+{
+	const uint64_t align = 2 << 20, size = align + SS_GRAIN;
+	struct ss_free_index h = { 0 };
+
+	for (int i = 0; i < 100; i++) {
+		block[i].addr = ((uint64_t)i << 30) + SS_GRAIN;
+		block[i].size = size + (uint64_t)i * SS_GRAIN;
+		ss_index_insert(&h, &block[i]);
+	}
+	assert_null(ss_index_best(&h, size, align));
+	block[100].addr = (uint64_t)100 << 30;
+	block[100].size = size + 200 * SS_GRAIN;
+	ss_index_insert(&h, &block[100]);
+	assert_ptr_equal(ss_index_best(&h, size, align), &block[100]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_each), cmocka_unit_test(test_few),
+		cmocka_unit_test(test_aligned) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
