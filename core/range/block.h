@@ -139,10 +139,10 @@ static inline bool ss_is_whole(const struct ss_block *b)
 	return b->size == b->seg->size;
 }
 
-/* Where a block of this alignment would start in b. */
+/* Where a block of this alignment, a power of two, would start in b. */
 static inline uint64_t ss_start_in(const struct ss_block *b, uint64_t align)
 {
-	return ss_round(b->addr, align);
+	return (b->addr + align - 1) & ~(align - 1);
 }
 
 static inline bool ss_fits(const struct ss_block *b, uint64_t size, uint64_t align)
@@ -178,8 +178,9 @@ struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block
  * memory is out and nothing changed. */
 struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, struct ss_block *b,
 				uint64_t size);
-/* b swallows its right neighbour. The caller sets the mark. */
-void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *b);
+/* a swallows b, its right neighbour. The caller sets the mark. */
+void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *a,
+		    struct ss_block *b);
 /* The mark on `slot` of what a and b become together: the later one; clean ranges have none. */
 uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot);
 /* Another descriptor for b, one of `own`; the old one goes to `theirs`. Returns b itself if it
