@@ -51,7 +51,7 @@ struct ss_stream_cache {
 	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
 	struct ss_free_index own, foreign;
 	uint64_t idle;                /* bytes of whole segments in the arena */
-	uint64_t cut_freely;          /* bytes: idle segments up to this are cut unasked */
+	_Atomic uint64_t cut_freely;  /* bytes: idle segments up to this are cut unasked */
 	uint64_t clean_since;         /* ms: since when all is idle, at the latest, that came clean */
 	struct ss_spares spares;
 	struct ss_caches *set;

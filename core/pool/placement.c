@@ -64,17 +64,12 @@ static bool cramps(const struct ss_view *v, uint64_t segment, uint64_t size)
 				       v->used + size + (spare < good ? spare : good);
 }
 
-bool ss_place_cut_freely(const struct ss_view *v)
-{
-	return v->used_high < SMALL || v->calls < EXCHANGE;
-}
-
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 {
 	uint64_t busy = v->reserved - v->idle;
 	int64_t percent = HARMLESS - (v->calls - EXCHANGE);
 
-	if (ss_place_cut_freely(v) || segment <= ss_place_segment(v, size))
+	if (v->used_high < SMALL || v->calls < EXCHANGE || segment <= ss_place_segment(v, size))
 		return true;
 	if (cramps(v, segment, size))
 		return false;

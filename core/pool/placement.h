@@ -38,8 +38,6 @@ uint64_t ss_place_segment(const struct ss_view *v, uint64_t size);
 /* May `size` bytes be cut off an idle segment of `segment` bytes, rather than to add a segment of
  * their own within the peak? */
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size);
-/* May idle segments be cut for any block, until the pool is looked at again? */
-bool ss_place_cut_freely(const struct ss_view *v);
 /* vmm: bytes to grow by beyond what is missing, in a pool that goes on growing. */
 uint64_t ss_place_ahead(const struct ss_view *v);
 

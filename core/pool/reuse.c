@@ -116,7 +116,6 @@ static struct ss_block *from_arena(struct ss_request *r)
 	if (!b && !r->cut && (idle = ss_arena_idle(q, r->size, r->align))) {
 		ss_view(r, &view);
 		r->passed = !ss_place_cut(&view, idle->size, r->size);
-		q->cut_freely = ss_place_cut_freely(&view) ? UINT64_MAX : SS_CUT_FREELY;
 		if (!r->passed)
 			b = ss_arena_take(q, r->size, r->align, true);
 	}
