@@ -67,10 +67,10 @@ bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 
 	if (v->used_high < SMALL || segment <= ss_place_segment(v, size))
 		return true;
-	if (v->calls < EXCHANGE)
-		return true;
 	if (cramps(v, segment, size))
 		return false;
+	if (v->calls < EXCHANGE)
+		return true;
 	/* Only what is cut off it keeps an idle segment from going back. That does no harm while
 	 * the segments in use leave room below the peak. */
 	if (percent < HARMLESS_LEAST)
