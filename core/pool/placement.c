@@ -69,10 +69,12 @@ bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 	uint64_t busy = v->reserved - v->idle;
 	int64_t percent = HARMLESS - (v->calls - EXCHANGE);
 
-	if (v->used_high < SMALL || v->calls < EXCHANGE || segment <= ss_place_segment(v, size))
+	if (v->used_high < SMALL || segment <= ss_place_segment(v, size))
 		return true;
 	if (cramps(v, segment, size))
 		return false;
+	if (v->calls < EXCHANGE)
+		return true;
 	/* Only what is cut off it keeps an idle segment from going back. That does no harm while
 	 * the segments in use leave room below the peak. */
 	if (percent < HARMLESS_LEAST)
