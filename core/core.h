@@ -146,7 +146,7 @@ void ss_distrust(struct ss_core *core, const char *why);
 bool ss_distrusted(const struct ss_core *core);
 /* The program has functions of its own run on streams, which may allocate: from now on
  * no hipMalloc waits for work that may stand behind one, but for lack of memory. */
-void ss_patience_never(struct ss_core *core);
+void ss_backpressure_never(struct ss_core *core);
 
 /* ---- pools: pool.c ------------------------------------------------------ */
 
@@ -332,7 +332,7 @@ void ss_device_reset(struct ss_core *core, int dev, bool idle);
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);
 /* A point where the application waits for the whole device natively, or knows
  * it idle: memory that was marked goes back now. Also drives decay. */
-void ss_housekeep(struct ss_core *core, int dev, bool device_idle);
+void ss_decay_run(struct ss_core *core, int dev, bool device_idle);
 
 /* ---- statistics --------------------------------------------------------- */
 

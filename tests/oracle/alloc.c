@@ -273,7 +273,7 @@ void memory_finish(struct world *w)
 	/* Where giving back waits, a trim is done at the next call that waits. */
 	for (int d = 0; d < w->cfg.devices; d++) {
 		w->call.natively_waits = d + 1;
-		ss_housekeep(w->core, d, true);
+		ss_decay_run(w->core, d, true);
 	}
 	w->call.natively_waits = 0;
 	for (int d = 0; d < w->cfg.devices; d++)

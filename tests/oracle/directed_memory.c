@@ -190,7 +190,7 @@ static void waits_not_long(void)
 		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
 	CHECK(given() == 40 * BIG && W->now_ms > 0 && W->now_ms < 500);
 	then = W->now_ms;
-	ss_patience_never(W->core);
+	ss_backpressure_never(W->core);
 	for (int i = 0; i < 40; i++)
 		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
 	CHECK(given() == 80 * BIG && W->now_ms == then);

@@ -228,7 +228,7 @@ bool op_pool(struct world *w, const struct op *op)
 			w->peers[d] |= op->c & 3;
 		return true;
 	case OP_HOUSEKEEP:
-		ss_housekeep(w->core, d, false);
+		ss_decay_run(w->core, d, false);
 		return true;
 	case OP_RESET:
 		reset(w, d);
