@@ -26,7 +26,8 @@ void ss_bias_taken(struct ss_bias *l)
 
 	if (__builtin_expect(owner != NULL, 0)) {
 		unbias(l, owner);
-		if (owner == ss_thread) { /* the owner itself, which is inside another lock, or found a visitor in this one */
+		/* The owner itself, which is inside another lock, or found a visitor in this one. */
+		if (owner == ss_thread) {
 			l->back = owner;
 		} else {
 			l->mistakes += l->mistakes < 32;

@@ -158,8 +158,8 @@ struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uin
 			return b;
 		b = at_least(x, b->size, b->addr + 1);
 	}
-	/* What is in between fits by chance only, but it may be what was just made for it, and
-	 * then nothing else would do: who grows and does not find it grows for ever. */
+	/* The ranges in between fit only by chance. They must be tried all the same: the pool may just
+	 * have grown by such a range, and if it does not find it, it grows again and again. */
 	sure = b ? at_least(x, size + align - SS_GRAIN, 0) : NULL;
 	while (!sure && b && !ss_fits(b, size, align))
 		b = at_least(x, b->size, b->addr + 1);
