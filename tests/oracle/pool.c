@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools of a program: their lives, attributes, trims; device reset. */
+/* Executes operations on pools (create, destroy, attributes, trim) and device resets. */
 #include <string.h>
 
 #include "oracle.h"
