@@ -10,7 +10,7 @@ build=${1:-${BUILD:-$(dirname "$0")/../build}}
 
 # A room and its folders from the lowest to the highest; a folder uses only those before it.
 # Folders joined by commas are on one level and do not use each other; "." is what lies in the
-# room itself.
+# room itself. A folder's library is in the folder, or in the room and named lib*-ROOM-FOLDER.a.
 table='
 core    base range order,backing cache pool .
 driver  rocm,fake .
@@ -42,12 +42,14 @@ def read(path, folder):
     for line in out.splitlines():
         where, kind, symbol = re.fullmatch(r'(.*):[ 0-9a-f]* ([A-Za-z]) (\S+).*', line).groups()
         name = re.sub(r'\.o$', '', os.path.basename(where.rsplit(':', 1)[-1]))
+        if path in named: # built from the room's directory: FOLDER_FILE
+            name = name.removeprefix(os.path.basename(folder) + '_')
         file = folder + '/' + name
         for other in folders:
             if other != folder and other.startswith(folder + '/') and other + '/' + name in home:
                 file = other + '/' + name
         home.setdefault(file, folder)
-        if kind in 'Uwv':
+        if kind == 'U': # a weak one is for what the program may have loaded
             wants.setdefault(file, set()).add(symbol)
         elif kind.isupper():
             defined.setdefault(symbol, file)
@@ -69,12 +71,18 @@ def built(*pattern):
     paths = sorted(glob.glob(os.path.join(build, *pattern)))
     return [p for p in paths if current is None or os.path.realpath(p) in current]
 
-divided = set()
+divided, named = set(), set()
 for folder in sorted(folders, key=lambda f: -f.count('/')):  # rooms last
     room = level[folder][0]
     archives = built(folder, '*.a')
-    if folder != room and archives:
-        divided.add(room)
+    if folder == room:
+        archives = [p for p in archives if p not in named]
+    else:
+        found = built(room, 'lib*-%s.a' % folder.replace('/', '-'))
+        archives += found
+        named.update(found)
+        if archives:
+            divided.add(room)
     if room not in divided:
         continue
     for path in archives:

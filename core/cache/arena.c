@@ -117,23 +117,28 @@ static bool spoils(const struct ss_block *b, uint64_t size)
 	return ss_is_whole(b) && b->size != size && b->size > SS_CUT_FREELY;
 }
 
+/* The best fit in the arena as it is; an idle segment only if that spoils nothing. */
+static struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
+{
+	struct ss_block *b = may_cut ? ss_index_best(&q->own, size, align)
+				     : ss_index_best_part(&q->own, size, align);
+
+	if (!b || (!may_cut && spoils(b, size)))
+		b = ss_index_best_part(&q->foreign, size, align);
+	return b && (may_cut || !spoils(b, size)) ? b : NULL;
+}
+
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
 {
-	struct ss_block *b = ss_index_best(&q->own, size, align);
+	struct ss_block *b = best(q, size, align, may_cut);
 
 	/* An exact fit costs nothing; before anything is cut up, everything merges. */
-	if (!b || b->size != size) {
-		if (q->blocks)
-			ss_arena_drain(q);
-		b = may_cut ? ss_index_best(&q->own, size, align)
-			    : ss_index_best_part(&q->own, size, align);
-		if (b && !may_cut && spoils(b, size))
-			b = NULL;
-		if (!b)
-			b = ss_index_best_part(&q->foreign, size, align);
-		if (!b || (!may_cut && spoils(b, size)))
-			return NULL;
+	if (q->blocks && (!b || b->size != size)) {
+		ss_arena_drain(q);
+		b = best(q, size, align, may_cut);
 	}
+	if (!b)
+		return NULL;
 	extract(q, b);
 	b = cut(q, b, size, align);
 	if (b)

@@ -148,7 +148,12 @@ enum ss_next ss_step_possible(struct ss_request *r)
 	atomic_store(&ss_device_memory(core, dev)->low, true);
 	ss_decay_strict(core, dev);
 	r->status = SS_ERR_NOMEM;
-	return r->oom.over || !could_fit(r->pool, r->size) ? SS_GIVE_UP : SS_NEXT;
+	if (r->oom.over)
+		return SS_GIVE_UP;
+	if (could_fit(r->pool, r->size))
+		return SS_NEXT;
+	r->done = 0; /* for the report: no step could have helped */
+	return SS_GIVE_UP;
 }
 
 enum ss_next ss_step_fences(struct ss_request *r)

@@ -123,27 +123,21 @@ static struct ss_block *from_arena(struct ss_request *r)
 	return b;
 }
 
-/* The clean range b goes to the stream, whole if it is the only one. Where other streams use the
- * pool, too, it gets a frame of it: enough for more than one small block. */
-static struct ss_block *adopt(struct ss_request *r, struct ss_block *b)
+/* `size` bytes of the clean range b. They are at home in the stream's arena from now on, with a
+ * descriptor that shares no cache line with those of other streams. */
+static struct ss_block *cut_clean(struct ss_request *r, struct ss_block *b)
 {
 	struct ss_memory *m = &r->pool->mem;
 	struct ss_stream_cache *q = r->cache;
-	uint64_t start = ss_start_in(b, r->align), most = b->addr + b->size - start, piece;
 
-	if (!q)
-		return ss_clean_cut(m, b, start, r->size);
-	if (q->set->count == 1) {
-		ss_clean_remove(m, b);
-	} else {
-		piece = ss_round(r->size, SS_FRAME);
-		b = ss_clean_cut(m, b, start, piece < most ? piece : most);
-		if (!b)
-			return NULL;
-	}
+	b = ss_clean_cut(m, b, ss_start_in(b, r->align), r->size);
+	if (!b || !q)
+		return b;
+	ss_set_home(b, q->slot + 1);
+	if (q->set->count == 1)
+		return b;
 	ss_bias_lock(&q->lock);
-	ss_arena_adopt(q, b);
-	b = ss_arena_take(q, r->size, r->align, true);
+	b = ss_block_rehome(m->core, &q->spares, &m->spares, b);
 	ss_bias_unlock(&q->lock);
 	return b;
 }
@@ -165,7 +159,7 @@ static struct ss_block *from_clean(struct ss_request *r, bool *before)
 		}
 	}
 	*before = b->n != 0;
-	return adopt(r, b);
+	return cut_clean(r, b);
 }
 
 bool ss_look(struct ss_request *r, uint64_t *rule)

@@ -56,6 +56,11 @@ file left b a
 file . main b
 expect 0 '^room  *uses room/left$' "a program above the libraries"
 
+file low a
+file left b a
+mv "$dir/build/room/left/lib.a" "$dir/build/room/libx-room-left.a"
+expect 0 '^room/left  *uses room/low$' "a library in the room"
+
 file low a b
 file left b
 expect 1 'UPWARDS  room/low/a.c uses b of room/left/b.c' "a use upwards"
