@@ -5,7 +5,8 @@
 #include "core/range/block.h"
 
 #define FREE_CALLS 10        /* driver calls that each new peak may spend, */
-#define ALLOCS_PER_CALL 22   /* and one more for so many allocations */
+#define ALLOCS_PER_CALL 22   /* and one more for so many allocations, */
+#define MOST_EARNED 128      /* up to this: a program in a loop exchanges segments no more */
 #define SMALL (64ull << 20)  /* a pool of this size is not worth driver calls */
 #define SHARED (4ull << 20)  /* blocks smaller than this share a segment */
 #define EXCHANGE 2           /* driver calls: one segment comes, another goes */
@@ -17,14 +18,17 @@
 #define MANY_MISSES 10       /* percent: twice as far */
 #define GOOD_PART 8          /* of a device: a rest that would be missed */
 
-int64_t ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t calls)
+int64_t ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t reserved_high, uint64_t calls)
 {
-	if (used_high > b->high) {
-		b->high = used_high;
+	uint64_t earned;
+
+	if (used_high + reserved_high > b->high) {
+		b->high = used_high + reserved_high;
 		b->calls_then = calls;
 		b->allocations_then = b->allocations;
 	}
-	return (int64_t)(FREE_CALLS + (b->allocations - b->allocations_then) / ALLOCS_PER_CALL) -
+	earned = (b->allocations - b->allocations_then) / ALLOCS_PER_CALL;
+	return (int64_t)(FREE_CALLS + (earned < MOST_EARNED ? earned : MOST_EARNED)) -
 	       (int64_t)(calls - b->calls_then);
 }
 
@@ -67,10 +71,10 @@ bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 
 	if (v->used_high < SMALL || segment <= ss_place_segment(v, size))
 		return true;
-	if (v->calls < EXCHANGE)
-		return true;
 	if (cramps(v, segment, size))
 		return false;
+	if (v->calls < EXCHANGE)
+		return true;
 	/* Only what is cut off it keeps an idle segment from going back. That does no harm while
 	 * the segments in use leave room below the peak. */
 	if (percent < HARMLESS_LEAST)

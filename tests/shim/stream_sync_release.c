@@ -116,7 +116,8 @@ static void others(void)
 	for (int i = 0; i < 100; i++)
 		OK(hipStreamSynchronize(s));
 	CHECK(now_ms() - t0 < 2000);
-	CHECK(reserved() == (waits ? 96 * MIB : 0));
+	/* On vmm a pool that goes on growing has a little more than it needed. */
+	CHECK(waits ? reserved() >= 96 * MIB && reserved() <= 100 * MIB : reserved() == 0);
 	release(t);
 	OK(hipStreamSynchronize(t));
 	CHECK(reserved() == 0);
