@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks, medians, and logs read into loops, for every bench program. */
+/* Clocks, medians, and reading of logs, for all bench programs. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static void add(struct trace *t, size_t *cap, uint32_t slot, uint64_t size)
 	t->pairs += size == 0;
 }
 
-/* Ends the life of `l`: its slot is the next that is handed out. */
+/* Ends the life of `l`. Its slot is the next to be used. */
 static void end_life(struct trace *t, size_t *cap, struct live **live, struct live *l,
 		     uint32_t *spare, size_t *spares)
 {
@@ -107,7 +107,7 @@ struct trace *trace_open(const char *path)
 	while ((more = ss_rmm_next(log, &e, err, sizeof(err))) > 0) {
 		if (e.is_free) {
 			HASH_FIND(hh, live, &e.pointer, sizeof(e.pointer), l);
-			if (l) /* else it was allocated before the log began */
+			if (l) /* otherwise it was allocated before the log began */
 				end_life(t, &cap, &live, l, spare, &spares);
 			continue;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the bench programs share: clocks, medians, and the sequence of sizes. */
+/* What the bench programs share: clocks, medians, and logs as loops. */
 #ifndef SS_BENCH_H
 #define SS_BENCH_H
 
@@ -18,13 +18,13 @@
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 double now_ns(void);
-/* Of this thread: what others do on the machine does not count. */
+/* Processor time of this thread, so that other work on the machine does not count. */
 double cpu_ns(void);
 /* Sorts `v`. */
 double median(double *v, size_t n);
 
-/* A recorded allocation log as a loop that can be run over and over: whatever is
- * live at its end is freed there. `size` 0 is a free of what is in `slot`. */
+/* A recorded allocation log as a loop that can be repeated: blocks that are live at its end are freed
+ * there. `size` 0 is a free of the block in `slot`. */
 struct op {
 	uint32_t slot;
 	uint64_t size;
@@ -34,7 +34,7 @@ struct trace {
 	size_t count, pairs;
 	uint32_t slots; /* blocks live at once */
 };
-/* An RMM log, plain or .xz. Never returns NULL. */
+/* Reads an RMM log, plain or .xz. Ends the program if it cannot. */
 struct trace *trace_open(const char *path);
 /* The most bytes that are live at once. */
 uint64_t trace_peak(const struct trace *t);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Instructions of a pure hit, which no load of the machine changes: count.sh BUILD_DIR WHICH
-# LIMIT. An allocation and its free of one size, over and over, the loop of some 30
-# instructions included. Exit 77: no valgrind, or no libmimalloc (which the program wants).
+# Counts the instructions of a pure hit, which do not depend on the load of the machine.
+#   count.sh BUILD_DIR WHICH LIMIT
+# The program repeats an allocation and its free of one size. The loop of some 30 instructions is
+# included. Exits 77 without valgrind or libmimalloc (which the program needs).
 set -u
 build=$1 which=$2 limit=$3
 command -v valgrind >/dev/null || { echo "skipped: no valgrind"; exit 77; }
@@ -15,7 +16,7 @@ trap 'rm -rf "$tmp"' EXIT
 		echo "1,00:00:00.000001,free,0x$i,4096,1"
 	done
 } >"$tmp/log.csv"
-# So often that the lock of the queue has its owner before the count begins.
+# Often enough that the lock of the stream cache has an owner before the count begins.
 SOMASIM_VRAM=7G SOMASIM_QUIET=1 SOMASIM_SEED=1 SOMASIM_DELAY_US=0 LD_LIBRARY_PATH=$build/sim \
 	LD_PRELOAD=$build/shim/libsomashim.so valgrind --tool=callgrind \
 	--callgrind-out-file=/dev/null --toggle-collect=counted \

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	for (int r = 0; r < 100000; r++) {
 		int i = r % BEHIND;
 
-		/* The program's own pacing: the consumer's last use of this place. */
+		/* The program's own wait: for the consumer's last use of this place. */
 		if (r >= BEHIND) {
 			CHECK(hipEventSynchronize(done[i]));
 			own++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a pair costs in instructions, for bench/gate.sh under callgrind: gate LOG async|classic.
- * One thread replays the log on one stream. counted() runs twice: the log's first run, then
+ * Instructions of a pair, for bench/gate.sh under callgrind: gate LOG async|classic. One thread
+ * replays the log on one stream. counted() runs twice: the log's first run, then
  * passes in steady state. Prints the pairs of both.
  */
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define WARM_PASSES 3
 #define WARM_PAIRS 100000 /* at least; short logs get more passes */
-#define COUNTED_PAIRS 10000 /* at least, so that a short log is no matter of chance */
-#define ROOM (8ull << 30)   /* what the sizes of one log may sum up to at its peak */
+#define COUNTED_PAIRS 10000 /* at least, so that the count of a short log repeats */
+#define ROOM (8ull << 30)   /* most bytes that one log may have live */
 
 static hipStream_t stream;
 static void **ptr;
@@ -39,7 +39,7 @@ static void run_classic(const struct trace *t)
 			CHECK(hipFree(ptr[o->slot]));
 }
 
-/* Callgrind finds it by name: it collects inside and dumps at each return. */
+/* Callgrind finds this function by name, counts inside it, and dumps at each return. */
 __attribute__((noipa)) void counted(body *run, const struct trace *t, size_t passes);
 __attribute__((noipa)) void counted(body *run, const struct trace *t, size_t passes)
 {

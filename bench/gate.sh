@@ -34,7 +34,7 @@ if [ ${#logs[@]} = 0 ]; then
 	logs+=("$tmp"/*.csv)
 fi
 
-# The same device for everybody. Nothing goes back with time, so the counts do not depend on it.
+# The same device for all logs. No memory goes back by age, so the counts do not depend on time.
 unset LD_PRELOAD LD_AUDIT ${!SOMASHIM_@} ${!SOMASIM_@}
 export SOMASIM_QUIET=1 SOMASIM_SEED=1 SOMASIM_DELAY_US=0 SOMASIM_VRAM=15G
 export SOMASHIM_DECAY_MS=600000000 LD_LIBRARY_PATH=$build/sim

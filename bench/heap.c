@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Best fit among a million free ranges: nanoseconds per search, and per search with
- * the range taken out and put back. */
+/* The index of free ranges with a million ranges: nanoseconds per search, and per search in which the
+ * range is taken out and put back. */
 #include <stdlib.h>
 
 #include "bench/bench.h"

@@ -20,7 +20,7 @@
 static char how;
 static int streams;
 
-/* What the device itself has left; nothing goes back within the loop. */
+/* Bytes that the device reports as free. Nothing goes back during the loop. */
 static double left(void)
 {
 	uint64_t (*bytes)(int) = symbol("somasim_device_free_bytes");
@@ -38,7 +38,7 @@ __attribute__((visibility("default"))) void somasim_kernel_busy(void **args)
 	long end;
 
 	(void)args;
-	/* Or the system ends each sleep up to 50 us late, and differently each time. */
+	/* Otherwise each sleep ends up to 50 us late, by a different time each. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	end = ts.tv_nsec + KERNEL_NS;
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	how = argv[1][0];
 	CHECK(hipFree(NULL));
 	before = left();
-	/* The start of the runtime, and of the shim, is no part of the loop. */
+	/* The start of the runtime and of the shim is not part of the loop. */
 	CHECK(hipMalloc(&p, BLOCK));
 	CHECK(hipFree(p));
 	start = now_ns();

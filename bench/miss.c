@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A miss whose driver call takes 50 ms (SOMASIM_COST), and what another stream's
- * hits do meanwhile: how many there were. */
+/* Counts the hits of another stream during a miss whose driver call takes 50 ms (SOMASIM_COST). */
 #include <pthread.h>
 
 #include "bench/bench.h"
@@ -30,7 +29,7 @@ int main(void)
 	void *p, *kept;
 
 	CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
-	/* Idle memory would go back to make room for the miss. */
+	/* So that no idle memory goes back to make room for the miss. */
 	CHECK(hipMallocAsync(&kept, 4096, stream));
 	CHECK(hipMallocAsync(&p, 4096, stream));
 	CHECK(hipFreeAsync(p, stream));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Instructions outside the runtime, and calls into it, from a callgrind profile: all that
-# was counted less what calls into the runtime's libraries cost with all that they call.
+# Prints, from a callgrind profile, the instructions outside the runtime and the calls into it: the total
+# less the inclusive cost of calls into the runtime's libraries.
 function is_runtime(s,   id) {
 	match(s, /\([0-9]+\)/)
 	id = substr(s, RSTART, RLENGTH)

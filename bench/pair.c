@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an allocation and its free cost, for one recorded log run over and over:
+ * Cost of an allocation and its free, for one recorded log that is repeated:
  * pair TRACE WHICH prints nanoseconds per pair for it and for mimalloc, medians of rounds
  * that take turns; pair TRACE WHICH N runs it N times inside counted() for callgrind.
  */
@@ -11,7 +11,7 @@
 #include "bench/bench.h"
 
 #define ROUNDS 31
-#define WARM 400000 /* pairs, before anything counts: what is measured is a loop */
+#define WARM 400000 /* pairs before the measurement, which is of the steady state */
 
 static void *(*mi_malloc)(size_t);
 static void (*mi_free)(void *);
@@ -51,7 +51,7 @@ static const struct { const char *name; body *run; } peers[] = {
 	{"async", run_async}, {"classic", run_classic}, {"mimalloc", run_mimalloc},
 };
 
-/* Found by name: callgrind collects while it runs. */
+/* Callgrind finds this function by name and counts inside it. */
 __attribute__((noipa)) void counted(body *run, const struct trace *t, int n);
 __attribute__((noipa)) void counted(body *run, const struct trace *t, int n)
 {
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 		die("usage: pair TRACE async|classic|mimalloc [N]");
 	t = trace_open(argv[1]);
 	ptr = calloc(t->slots, sizeof(*ptr));
-	/* Not linked: it would become the process's malloc. */
+	/* Loaded, not linked, because it would become the malloc of the process. */
 	lib = dlopen("libmimalloc.so.2", RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		die("%s (install libmimalloc-dev)", dlerror());
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 		die("libmimalloc without mi_malloc");
 	run[0] = peer(argv[2]);
 	run[1] = run_mimalloc;
-	/* hipMalloc's own mode has no stream: one timeline orders the device. */
+	/* Without a stream one timeline orders all work of the device. */
 	if (run[0] == run_async)
 		CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
 	for (size_t i = 0; i < WARM; i += t->pairs) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A preload that only passes the watched calls on: the floor of any interposer. */
+/* A preload that only passes the watched calls on, which is the least that any interposer costs. */
 #include <dlfcn.h>
 #include <hip/hip_runtime_api.h>
 

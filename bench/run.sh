@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Every figure of the hot path in one table: value, limit, peer. Exits non-zero
-# where a limit is missed. run.sh [BUILD_DIR [TRACE..]]; see bench/README.md.
+# Prints every figure of the hot path in one table: value, limit, peer. Exits non-zero if a limit is
+# missed. bench/README.md explains the rows.
+#   run.sh [BUILD_DIR [TRACE..]]
 set -uo pipefail
 build=$(realpath "${1:-build}") || exit 2
 shift
@@ -33,7 +34,7 @@ fi
 small=$(ls -S -r "${traces[@]}" | head -1)
 for f in "${traces[@]}"; do case $f in *infer* | *-small*) small=$f ;; esac done
 
-# No delays: the device costs what it must and nothing at random.
+# No random delays of the device.
 export SOMASIM_QUIET=1 SOMASIM_SEED=1 SOMASIM_DELAY_US=0 LD_LIBRARY_PATH=$build/sim
 preload=$build/shim/libsomashim.so
 pass=$build/bench/libbench_pass.so
@@ -53,7 +54,7 @@ row() { # FIGURE VALUE LIMIT PEER; LIMIT "<= x", ">= x" or -
 val() { awk -v k="$1" '$1 == k { v = $2 } END { print v }' "$2"; }
 div() { awk -v a="$1" -v b="$2" -v f="${3:-%.2f}" 'BEGIN { if (b) printf f, a / b }'; }
 
-# Instructions inside counted() of a program, per what it says it did.
+# Instructions inside counted() of a program, per unit of work.
 # callgrind PRELOAD UNITS PROGRAM ARGS.. ; UNITS 0: the program prints them
 callgrind() {
 	local pre=$1 units=$2 ir
@@ -91,7 +92,7 @@ shim "$build/bench/bench_scale" "$small" >"$tmp/scale"
 row "2 threads / 2 processes" "$(val two "$tmp/scale")" ">= 0.95" "2 processes"
 row "32 threads / 2 threads" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
 
-# Sizes of which none comes again soon: no bin serves them. 50 blocks up to 1 MiB are live.
+# Random sizes, which no bin serves. 50 blocks of up to 1 MiB are live.
 awk 'BEGIN {
 	srand(1)
 	print "Thread,Time,Action,Pointer,Size,Stream"
@@ -114,8 +115,8 @@ for n in 2 32; do
 done
 
 # ---- watched calls ----
-# Without what the runtime itself does, which is called as often either way: the device's
-# own threads run as they like, and what it does for a call depends on them.
+# Without the instructions of the runtime itself, which is called equally often either way: what it does
+# for a call depends on its own threads.
 watch() { # PRELOAD CALL: instructions outside the runtime and calls into it, for 2000
 	SOMASIM_VRAM=7G LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file="$tmp/cg" \
 		--toggle-collect=counted "$build/bench/bench_watch" "$2" 2000 >/dev/null 2>&1 &&

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Throughput of threads that have a stream each: scale TRACE prints the medians of
- * 2 threads over 2 processes, and of 32 threads over 2 threads. All of them are there at
- * once, warm, and take turns of a tenth of a second: a processor of a shared machine may
- * be twice as fast a second later. Five times over, since how the memory of one process
- * came to be divided makes it faster or slower than the next by a sixth, for good. scale
- * TRACE THREADS is one process that has every turn, for a profiler; it prints pairs per
- * second.
+ * Throughput of threads that have a stream each. `scale TRACE` prints the medians of 2 threads over 2
+ * processes, and of 32 threads over 2 threads. All of them exist at the same time, are warm, and take
+ * turns of a tenth of a second, because a processor of a shared machine may be twice as fast a second
+ * later. This is done five times: how the memory of one process came to be divided makes it faster or
+ * slower than the next by a sixth, for its whole life. `scale TRACE THREADS` is one process that has
+ * every turn, for a profiler; it prints pairs per second.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -148,7 +147,7 @@ static int share(void)
 	return fd;
 }
 
-/* A process of its own, from the start: HIP does not live through a fork. */
+/* Starts a process before HIP is used, because HIP does not survive a fork. */
 static pid_t member(const char *self, const char *path, int fd, int g)
 {
 	char fd_arg[16], g_arg[16];
@@ -189,7 +188,7 @@ static void compare(const char *self, const char *path, int fd, double *two, dou
 		two[r] = t / take_turn(PROCESSES, TURN_US);
 		many[r] = take_turn(MANY, TURN_US) / t;
 	}
-	/* They wait for a turn: the next ones get a condition that nobody waits at. */
+	/* The killed processes wait for a turn, so the next ones get a new condition variable. */
 	signal(SIGCHLD, SIG_DFL);
 	while (processes--) {
 		kill(pid[processes], SIGKILL);

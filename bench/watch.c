@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One watched call over and over, for callgrind: watch CALL N. Run once under the
- * preload and once under the pass-through wrapper; the difference is what watching
- * costs.
+ * Repeats one watched call for callgrind: watch CALL N. It is run once under the preload and once under
+ * the wrapper that only passes calls on; the difference is the cost of watching.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 static hipStream_t a, b;
 static hipEvent_t event;
 
-/* Found by name: callgrind collects while it runs. */
+/* Callgrind finds this function by name and counts inside it. */
 __attribute__((noipa)) void counted(const char *call, int n);
 __attribute__((noipa)) void counted(const char *call, int n)
 {

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim, the tests and `somashim replay` may call. No HIP or HSA type
- * appears here. All functions are thread safe unless they say otherwise; none
- * calls the driver with a lock held. Sizes are bytes.
+ * The interface of the core: what the shim, the tests and `somashim replay` may call. No HIP or
+ * HSA type appears here.
+ *
+ * Unless a function says otherwise:
+ *  - any thread may call it at any time; no lock of the core is held while the driver is called;
+ *  - sizes are bytes, times are milliseconds of the driver's clock;
+ *  - a set of devices is a uint64_t with one bit per device number;
+ *  - pointers that it returns belong to the core, and the caller frees none of them;
+ *  - a call that fails changes nothing.
  */
 #ifndef SS_CORE_H
 #define SS_CORE_H
@@ -16,24 +22,29 @@ struct ss_core;
 struct ss_pool;
 struct ss_timeline;
 
-/* One core per process in the shim, many in tests. The driver and the options
- * are copied. Returns NULL when host memory is out. Destroy is for tests and
- * tools only (the shim never tears down): it gives everything back. */
+/* Makes a core. The shim has one per process, tests have many. The driver and the options are
+ * copied. Returns NULL if host memory is out. */
 struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_options *opt);
+/* Gives all memory back to the driver and frees the core, which no other thread may be using. For
+ * tests and tools: the shim never destroys its core. */
 void ss_core_destroy(struct ss_core *core);
-/* Must what is mapped on the device be unmapped before the process ends? And that: all work of
- * the device is at its end, and nobody uses its memory again. */
+/* True if memory that is still mapped on `dev` must be unmapped before the process ends, because
+ * the runtime would crash otherwise (device_info.unmap_at_exit). */
 bool ss_must_unmap(struct ss_core *core, int dev);
+/* Unmaps that memory. The caller has seen all work of the device end, and nobody uses memory of
+ * the device any more. */
 void ss_unmap(struct ss_core *core, int dev);
-/* Where reports (out of memory, bypasses) are written; NULL: nowhere, as at
- * first. Not thread safe: call it before anything else. */
+/* Sets where reports (out of memory, bypasses) are written; NULL, the initial value, means nowhere.
+ * The caller owns `log`. Not thread safe: call it before anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);
-/* Why the log of allocations that was asked for is not written (errno); 0: it is, or was
- * not asked for. */
+/* Returns the errno for which SOMASHIM_JOURNAL cannot be written; 0 if it is written or was not
+ * asked for. */
 int ss_core_journal_error(const struct ss_core *core);
 
-/* ---- streams: timeline.c ------------------------------------------------ */
+/* ---- streams ------------------------------------------------------------ */
 
+/* A timeline is one stream from its creation to its destruction. The record stays valid as long as
+ * the core, but stands for another stream once its own has been retired. */
 enum ss_timeline_kind {
 	SS_TL_NULL,        /* the legacy null stream of a device */
 	SS_TL_BLOCKING,    /* joins the null stream */
@@ -41,42 +52,43 @@ enum ss_timeline_kind {
 	SS_TL_THREAD,      /* hipStreamPerThread of one thread; blocking */
 };
 
-/* The null timeline of a device. NULL when host memory is out, or all slots are taken. */
+/* The null timeline of a device. NULL if host memory is out, or all slots are taken. */
 struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev);
-/* hipStreamPerThread of the calling thread on `dev`; retired by the thread's
- * own ss_thread_exit(). NULL when host memory is out. */
+/* hipStreamPerThread of the calling thread on `dev`. ss_thread_exit() retires it. NULL if host
+ * memory is out. */
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev);
-/* `late`: the runtime has taken its streams down, and must not be asked for them any more;
- * `drained`: the devices (a bit each) whose stream the thread has just waited for. */
+/* Retires the per-thread streams of the calling thread. `late`: the runtime has destroyed them
+ * already and must not be asked about them. `drained`: devices whose per-thread stream the thread
+ * has just waited for. */
 void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained);
-/* A stream enters after its real create and starts with no history. `seen` is
- * false for a handle nobody saw created (some way into HIP bypassed us). */
+/* Enters a stream that begins with no history; call it after the real create. `seen` is false for
+ * a handle whose creation went past the shim. */
 struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 				    enum ss_timeline_kind kind, bool seen);
-/* NULL for an unknown handle. Never call with a null or per-thread handle. */
+/* NULL for an unknown handle. `native` must not be a null or per-thread handle. */
 struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native);
-/* Call before the real destroy: the handle is forgotten, a last fence tells
- * when what was freed on it may be reused, and its cached bytes go back to
- * their pools. True: the caller must synchronize the stream (the real call)
- * before it destroys it, because the null stream counts on joining it. */
+/* Forgets the handle; call it before the real destroy. A last fence will tell when memory that was
+ * freed on the stream may be reused, and what its cache holds goes back to the pools. Returns true
+ * if the caller must synchronize the stream (by the real call) before it destroys it, because the
+ * null stream relies on joining it. */
 bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl);
-/* Native handles of the live non-blocking streams of `dev`; returns how many
- * there are (at most `max` are stored). With the null stream, these are all
- * that a per-stream wait for the device has to cover. */
+/* Stores the native handles of the live non-blocking streams of `dev`, at most `max`, and returns
+ * how many there are. A wait for these and for the null stream covers every live stream. */
 size_t ss_streams_nonblocking(struct ss_core *core, int dev, void **out, size_t max);
 int ss_timeline_device(const struct ss_timeline *tl);
 enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl);
 void *ss_timeline_native(const struct ss_timeline *tl);
 
-/* Streams that are captured neither record nor answer. `on` false ends it. */
+/* Says that a capture of the stream begins (`on`) or ends. A stream that is captured is neither
+ * asked how far it is nor given a fence. */
 void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, bool on);
 bool ss_timeline_capturing(const struct ss_timeline *tl);
 
 /* ---- events and host synchronization ------------------------------------ */
 /*
- * Each watched call is a pair: `begin` before the real call reads positions,
- * `end` after it grants them if the call succeeded. Tokens are plain values on
- * the caller's stack and must be ended exactly once.
+ * A watched call is a pair: `begin` reads positions before the real call, and `end` grants them
+ * after it, if it succeeded. The token lives on the caller's stack. Each token must be passed to
+ * `end` exactly once, by the thread that began.
  */
 struct ss_token {
 	void *a, *b;
@@ -85,41 +97,49 @@ struct ss_token {
 	uint32_t cover;
 };
 
-/* A new event has no clock. An address that was known is a new event. */
+/* A new event, which has no clock. A known address means a new event at the old address. */
 void ss_event_add(struct ss_core *core, void *event);
-/* Before the real destroy. */
+/* Call it before the real destroy. */
 void ss_event_forget(struct ss_core *core, void *event);
-/* It was, or may at any time be, recorded by a call we cannot see (`sticky`:
- * for the rest of its life - graph nodes, other processes): no clock. */
+/* The event was, or may have been, recorded by a call that the shim does not see: it loses its
+ * clock, with `sticky` for the rest of its life (graph nodes, other processes). */
 void ss_event_taint(struct ss_core *core, void *event, bool sticky);
 
+/* hipEventRecord(event, tl) */
 struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_timeline *tl);
 void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok);
 /* hipStreamWaitEvent(tl, event) */
 struct ss_token ss_wait_begin(struct ss_core *core, void *event, struct ss_timeline *tl);
 void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok);
-/* A host call that proves `event` done when it succeeds (synchronize, query). */
+
+/* The five calls below begin a host call that proves something finished if it succeeds. All are
+ * ended by ss_sync_end(). */
+
+/* The work in front of `event` (hipEventSynchronize, hipEventQuery). */
 struct ss_token ss_event_sync_begin(struct ss_core *core, void *event);
-/* ... that proves everything enqueued on `tl` so far done. For a null timeline
- * that includes the blocking streams of its device. */
+/* Everything enqueued on `tl` so far; for a null timeline also on the blocking streams of its
+ * device. */
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl);
-/* ... the same for a query, which joins nothing: of a null timeline it proves
- * only what a command of ours on it stands behind. */
+/* The same for a query, which joins nothing: for a null timeline it proves only the work in front
+ * of a command that the core itself put there. */
 struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl);
-/* Will the query's begin have to enqueue that command? */
+/* Will ss_stream_query_begin() enqueue such a command? */
 bool ss_stream_uncovered(const struct ss_timeline *tl);
-/* ... everything on the device (hipDeviceSynchronize). */
+/* Everything on the device (hipDeviceSynchronize). */
 struct ss_token ss_device_sync_begin(struct ss_core *core, int dev);
-/* ... every live stream of the device, waited for one by one (as hipFree does):
- * unlike the above it says nothing about destroyed streams. */
+/* Every live stream of the device, waited for one by one as hipFree does. Unlike the wait for the
+ * device it proves nothing about destroyed streams. */
 struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
-/* Ends any of the four. `threshold` = this call is one of HIP's synchronization
- * points, at which memory above the release threshold goes back. */
+/* `threshold`: the call is one of HIP's synchronization points, at which memory above the release
+ * threshold goes back. */
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
 
-/* The usual case of the above in one call, at a fraction of the cost: handles that are
- * known, of streams that have one of their own, and nothing captures. What is not usual
- * goes the long way. Round the real call *depth is one higher. */
+/*
+ * The common case of a record, wait or synchronization in one function: begin, the real call, and
+ * end. It applies to handles that the core knows, of created streams, while nothing is captured. In
+ * all other cases `long_way` is called instead. Both return hipError_t as an int. *depth counts
+ * calls into the runtime that are in progress on this thread; it is incremented around `real`.
+ */
 struct ss_record_call {
 	int (*real)(void *event, void *native), (*long_way)(void *event, void *native);
 };
@@ -129,26 +149,26 @@ struct ss_wait_call {
 };
 struct ss_sync_call {
 	int (*real)(void *handle), (*long_way)(void *handle);
-	int (*failed)(int err); /* an error of real() goes through it */
+	int (*failed)(int err); /* called with an error of real(); its result is returned */
 };
 int ss_record(struct ss_core *core, void *event, void *native, const struct ss_record_call *call,
 	      int *depth);
 int ss_wait(struct ss_core *core, void *native, void *event, unsigned flags,
 	    const struct ss_wait_call *call, int *depth);
 int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call *call, int *depth);
-/* A synchronization (`threshold`) or a query. */
+/* `threshold`: a synchronization, otherwise a query. */
 int ss_event_sync(struct ss_core *core, void *event, bool threshold,
 		  const struct ss_sync_call *call, int *depth);
 
-/* From now on event clocks and query results are not trusted (a bypass was
- * seen); completion then comes from fences and device-wide waits only. */
+/* A call went past the shim. From now on event clocks and query results are not trusted, and only
+ * fences and device-wide waits prove that work is finished. `why` is a literal for the report. */
 void ss_distrust(struct ss_core *core, const char *why);
 bool ss_distrusted(const struct ss_core *core);
-/* The program has functions of its own run on streams, which may allocate: from now on
- * no hipMalloc waits for work that may stand behind one, but for lack of memory. */
-void ss_patience_never(struct ss_core *core);
+/* The program runs host functions of its own on streams, and they may allocate. From now on no
+ * hipMalloc waits for frees in flight unless memory is short (pool/backpressure.c). */
+void ss_backpressure_never(struct ss_core *core);
 
-/* ---- pools: pool.c ------------------------------------------------------ */
+/* ---- pools -------------------------------------------------------------- */
 
 enum ss_attr { /* the values of hipMemPoolAttr */
 	SS_ATTR_REUSE_FOLLOW_EVENTS = 1,
@@ -161,95 +181,103 @@ enum ss_attr { /* the values of hipMemPoolAttr */
 	SS_ATTR_USED_HIGH,
 };
 
-/* The default pool serves hipMallocAsync, the classic pool hipMalloc. Both live
- * as long as the device. NULL for a bad device or when the driver has none. */
+/* The default pool serves hipMallocAsync, the classic pool hipMalloc. Both live as long as the
+ * device. NULL for a bad device, or if the driver has none. */
 struct ss_pool *ss_pool_default(struct ss_core *core, int dev);
 struct ss_pool *ss_pool_classic(struct ss_core *core, int dev);
 struct ss_pool *ss_pool_current(struct ss_core *core, int dev);
-/* SS_ERR_INVALID: bad device or a pool that is gone; SS_ERR_DEVICE: a pool of
- * another device. */
+/* SS_ERR_INVALID: a bad device, or the pool is gone; SS_ERR_DEVICE: a pool of another device. */
 enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool *pool);
-/* max_bytes 0 = no cap of its own. */
+/* `max_bytes`: the most that may be in use at once; 0: no limit. */
 enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
 			      struct ss_pool **out);
-/* Other processes may map its memory: call before anything is allocated from it. */
+/* Other processes may map the pool's memory from now on. Call it before the first allocation. */
 void ss_pool_share(struct ss_pool *pool);
 bool ss_pool_shared(const struct ss_pool *pool);
-/* Live blocks stay valid; the last free gives the memory back. SS_ERR_INVALID
- * for a default or classic pool. A current pool falls back to the default. */
+/* Live blocks stay valid, and the free of the last one gives the memory back. If the pool was
+ * current, the default pool becomes current. SS_ERR_INVALID for a default or classic pool. */
 enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool);
-/* A pool handle is a number that is never used twice, so a dead one is known. */
+/* A handle is a number that is never used twice, so a dead handle is recognized. */
 void *ss_pool_handle(const struct ss_pool *pool);
+/* NULL if no such pool is alive. The pool may end at any time: do no more than read its figures. */
 struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle);
-/* The same where more is done than to ask for figures: until it is let go of (NULL: nothing)
- * the pool is no other, whoever destroys it meanwhile. Not a lock. */
+/* The same for a caller that uses the pool: until ss_pool_let_go() the record stays this pool, even
+ * if another thread destroys it. This is a count of users, not a lock. */
 struct ss_pool *ss_pool_hold(struct ss_core *core, void *handle);
+/* NULL is allowed. */
 void ss_pool_let_go(struct ss_pool *pool);
-bool ss_pool_is_handle(const void *handle); /* ours, dead or alive */
+/* Is this a handle of ours, dead or alive? */
+bool ss_pool_is_handle(const void *handle);
 int ss_pool_device(const struct ss_pool *pool);
 
 enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
 				uint64_t value);
 enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
 				uint64_t *value);
-/* Keeps at least `keep` bytes, gives the rest of the idle memory back where
- * nothing is in flight; never waits for the device. */
+/* Gives idle memory back until `keep` bytes are reserved, as far as nothing in flight uses it.
+ * Never waits for the device: if giving back would, it happens at a later synchronization. */
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep);
-/* Devices (a bit each) that get access, and others that lose it; the owner always has it.
- * Reaches existing and later segments. Threads may call at the same time: each waits for the
- * one before. Failure: those who had no access before have none. */
+/* Gives access to existing and later memory to the devices in `give`, and takes it from those in
+ * `take`; the owner always has access. Calls of several threads run one after another. On failure
+ * devices without access before have none. */
 enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t give,
 				  uint64_t take);
 uint64_t ss_pool_access(const struct ss_pool *pool);
-/* Which of them were to read only. Nothing is made of it: they may write as well, as in
- * the runtime; but who asks hears what was said. */
+/* Remembers which devices asked to read only, for ss_pool_readers(). They can write all the same, as
+ * with the runtime's own pools. `others`: devices that asked for reading and writing. */
 void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers, uint64_t others);
 uint64_t ss_pool_readers(const struct ss_pool *pool);
 
-/* Stream-ordered allocation. size > 0. The pool is held, or one that is never destroyed. */
+/* ---- allocation --------------------------------------------------------- */
+
+/* hipMallocFromPoolAsync; size > 0. The caller holds the pool, or it is one that never ends. */
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
 			      struct ss_timeline *tl, size_t size, void **out);
-/* ... from the current pool of tl's device. */
+/* hipMallocAsync: the same from the current pool of the timeline's device. */
 enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
 				void **out);
-/* The usual case of the above and of ss_free_async, at a fraction of the cost: in
- * the device's current pool, on a stream with a handle of its own, nothing
- * captures. 0, or whatever `miss` returns: not usual, and nothing was done. */
-/* `native` is any handle, `core` may be NULL: that is not usual either. Nor is anything
- * while *shut (which see) is not 0; after it has grown, ss_hits_end() makes threads look. */
+/* hipFreeAsync. SS_ERR_FOREIGN: the pointer is not ours, so pass it on. SS_ERR_INVALID: ours, but
+ * not live (a double free). SS_ERR_CLASSIC: a live block of hipMalloc, which was not freed: call
+ * ss_free_classic(). */
+enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl);
+
+/* Closes the fast path below while *shut is not 0. `shut` must live as long as the core. After *shut
+ * has become non-zero, ss_hits_end() makes every thread read it before its next hit. */
 void ss_hits_gate(struct ss_core *core, const _Atomic int *shut);
 void ss_hits_end(struct ss_core *core);
 typedef int ss_miss_alloc(void **out, size_t size, void *native);
 typedef int ss_miss_free(void *ptr, void *native);
+/* The common case of hipMallocAsync and hipFreeAsync at a fraction of the cost: the current pool of
+ * the device, a created stream, nothing captured, and the stream's cache has the memory. Returns 0
+ * on success. In all other cases nothing was done and the result of `miss` is returned. `native` may
+ * be any handle; `core` may be NULL, which counts as a miss. */
 int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
 		 ss_miss_alloc *miss);
 int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
-/* hipMalloc: only bytes whose every mark is completed. */
+
+/* hipMalloc; size > 0. Uses only bytes of which every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
-/* SS_ERR_FOREIGN: not ours (or freed already and forgotten): pass it on.
- * SS_ERR_INVALID: ours, but not live (a double free). SS_ERR_CLASSIC: a block
- * of hipMalloc, not freed: call ss_free_classic. */
-enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl);
-/* hipFree. `waited` = the caller has just waited for all streams of the block's
- * device, with `waited` taken by ss_streams_sync_begin before that wait (ended by
- * this call); NULL when no wait took place: the block is then gated by an epoch
- * of all timelines. Interior pointers free the block that contains them, as
- * HIP does. */
+/* hipFree, also of a block of hipMallocAsync. `waited`: a token of ss_streams_sync_begin() for the
+ * block's device, taken before the caller waited for the streams; this call ends it. NULL: nobody
+ * waited, and the block is not reused before an epoch (the marks of all timelines) has completed. A
+ * pointer into a block frees the block, as in HIP. Errors as ss_free_async(). */
 enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited);
 
-/* hipMalloc and hipFree while `only` is the one timeline of its device and so
- * orders all work there: a free waits for nothing, and what was freed may be
- * handed out again at once. The caller must have `only` synchronized before a
- * second timeline, or anybody else who can look, comes into being. */
+/* hipMalloc and hipFree while `only` is the one timeline of its device. It then orders all work of
+ * the device, so a free waits for nothing and the block may be handed out again at once. The caller
+ * must synchronize `only` before a second timeline, or anybody else who could look at the memory,
+ * comes into being. */
 enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
 			     void **out);
 enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only);
-/* The usual case of both, at a fraction of the cost, where the null stream is that one.
- * False, or -1 in place of the block's device: it is not usual, and nothing was done. `now`
- * is asked, once the device is known, whether the above still holds; with a lock held, so it
- * calls nobody, and says no where it would have to. Then `may` is asked. */
+/* The common case of both at a fraction of the cost, for the null stream. Alloc returns false, and
+ * free returns -1 in place of the block's device, if it is not the common case; nothing was done
+ * then. Free asks whether the condition above still holds: first `now`, which is called with a lock
+ * held, so it calls nothing and answers no if it would have to; then `may`, with no lock held. */
 bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out);
 int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool (*may)(int dev));
+
+/* ---- looking up pointers ------------------------------------------------ */
 
 struct ss_block_info {
 	void *base;        /* first byte of the block */
@@ -260,111 +288,118 @@ struct ss_block_info {
 	int device;
 	enum ss_backing backing;
 	struct ss_pool *pool;
-	bool classic;
-	bool live;
+	bool classic;      /* hipMalloc handed it out */
+	bool live;         /* false: the pointer is in a segment of ours, but in no live block */
 };
-/* True if `ptr` lies in memory of ours. `live` false: in a segment of ours, but
- * in no block that is handed out. */
+/* Returns true if `ptr` lies in memory of ours. */
 bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out);
-/* How many bytes from ptr on belong to the live block it points into; 0 also where it points
- * into memory that hipMalloc has not handed out. False: it points into neither. Takes no lock
- * where there is a live block, or nothing of ours. */
+/* *left: bytes from `ptr` to the end of the live block that contains it; 0 also in memory of the
+ * classic pool that is not handed out. Returns false if `ptr` is in neither. Takes no lock for a
+ * live block, or for a pointer that is not ours. */
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left);
-/* A command that is about to be enqueued on tl's stream uses the live block that ptr points into,
- * or whatever it likes (NULL). That may be of another device: a copy needs no peer access, and
- * the real hipFree, which does not wait for that stream, leaves the memory until the command has
- * run. So does ours from then on. */
+/* A command that is about to be enqueued on tl's stream uses the live block that contains `ptr`
+ * (NULL: memory of any device). The memory may be another device's, since a copy needs no peer
+ * access. The real hipFree does not wait for that stream, but keeps the memory until the command has
+ * run; from now on the core does so too. */
 void ss_timeline_visits(struct ss_core *core, struct ss_timeline *tl, const void *ptr);
-/* What a free asks, without a lock where `ptr` is the first byte of a live block. SS_OK:
- * it lies in a live block, on device *dev; SS_ERR_INVALID: ours, but not live;
- * SS_ERR_FOREIGN. */
+/* What a free has to know. SS_OK: `ptr` lies in a live block, of device *dev; SS_ERR_INVALID: in
+ * memory of ours that is not live; SS_ERR_FOREIGN: not ours. Takes no lock if `ptr` is the first
+ * byte of a live block. */
 enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev);
-/* True if [ptr, ptr+size) touches a reservation or segment of ours. */
+/* True if [ptr, ptr + size) touches a reservation or segment of ours. */
 bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size);
 
-/* Where a block lies that is to be shared with other processes. SS_ERR_FOREIGN: not
- * ours; SS_ERR_INVALID: not live, or of a backing that has no handles. */
+/* ---- memory that other processes map ------------------------------------ */
+
 struct ss_ipc_place {
 	void *segment;
 	size_t segment_size;
 	uint64_t serial;   /* of the segment; never used twice */
-	size_t offset;     /* of the block in it */
+	size_t offset;     /* of the block in the segment */
 	size_t size;       /* of the block, as requested */
 	int device;
 };
+/* Where the live block at `ptr` lies. SS_ERR_FOREIGN: not ours; SS_ERR_INVALID: not live, or of a
+ * backing that has no IPC handles. */
 enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out);
-/* It is shared: from now on its bytes are never handed out again. */
+/* The block is exported: its bytes are never handed out again, even after its free. */
 void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place);
-/* Was the live block at ptr, in the segment of that number? */
+/* Was the live block at `ptr`, in the segment with that serial number, exported? */
 bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial);
 
-/* Bytes the device could give this process beyond what it reports as free. */
+/* ---- memory of the device ----------------------------------------------- */
+
+/* Bytes that the pools of `dev` could give back, beyond what the device reports as free. */
 uint64_t ss_idle_bytes(struct ss_core *core, int dev);
-/* What hipMemGetInfo should say: raw numbers in, adjusted out. */
+/* What hipMemGetInfo should say: in, the device's own numbers; out, with idle memory counted as
+ * free and SOMASHIM_LIMIT applied. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
-/* Idle memory goes back to dev, because a call of the runtime's own found none there. If
- * it may, this waits as an allocation of ours does, until *end (0: not set yet). True: some
- * went back; asked again, there may be more. */
+/* Gives idle memory of `dev` back because a call of the runtime found none. With `may_wait` it waits
+ * as long as an allocation would (SOMASHIM_OOM_WAIT_MS). *end is 0 for the first try and keeps the
+ * end of the wait between tries. True: some memory went back, and another try may give more. */
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
-/* The same where the runtime will not say that it found none: until dev has `size` bytes free, if
- * what lies idle can help. */
+/* The same for calls that do not report that memory is out: gives back until `dev` has `size` bytes
+ * free, or nothing is idle. */
 void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait);
-/* Has dev less free than the runtime may need for itself? Then what is freed goes back. */
+/* Has `dev` less free than the runtime may need for itself? Then what is freed goes back at once. */
 bool ss_scarce(struct ss_core *core, int dev);
-/* A free has waited for all of dev. */
+/* A hipFree has waited for all streams of `dev`. */
 void ss_freed_idle(struct ss_core *core, int dev);
 
-/* Has every stream of dev reached its end right now? Asks with fences, never
- * waits. Without `join_null` a device whose null stream was ever used beside
- * blocking ones is not known to be idle, since asking there joins them. */
+/* Has every stream of `dev` reached its end? Records and polls fences; never waits. Without
+ * `join_null` the answer is no for a device whose null stream was used beside blocking streams,
+ * because a fence on the null stream would join them. */
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
-/* The null stream and all that join it? *busy: not yet, but a fence will tell. */
+/* Have the null stream and all that join it reached their end? *busy: they have not, but a fence
+ * is on its way. */
 bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
-/* The devices (a bit each) that are to be idle before dev loses its memory and its streams: those
- * that may touch what its pools have, and dev itself, if pools of another have anything. */
+/* The devices that must be idle before `dev` is reset: those with access to its pools' memory, and
+ * `dev` itself if pools of another device have memory. */
 uint64_t ss_device_keeps(struct ss_core *core, int dev);
-/* hipDeviceReset: pools, blocks and timelines of the device are gone; call
- * before the real reset. With `idle` nothing runs on those devices: it goes back. */
+/* hipDeviceReset: pools, blocks and timelines of the device end. Call it before the real reset.
+ * `idle`: nothing runs on the devices of ss_device_keeps(), so memory is given back. */
 void ss_device_reset(struct ss_core *core, int dev, bool idle);
-/* Peer access as hipDeviceEnablePeerAccess has it: `dev`'s classic memory becomes visible to the
- * devices in `peers`, too, and stays so: a reset takes nothing from them. */
+/* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
+ * keep it after a reset. */
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);
-/* A point where the application waits for the whole device natively, or knows
- * it idle: memory that was marked goes back now. Also drives decay. */
-void ss_housekeep(struct ss_core *core, int dev, bool device_idle);
+/* Gives back the memory of `dev` that is due: above a threshold, trimmed, or idle for
+ * SOMASHIM_DECAY_MS. `device_idle`: the application has just waited for the whole device, or it is
+ * known to be idle, so memory whose return waits for the device may go, too. */
+void ss_decay_run(struct ss_core *core, int dev, bool device_idle);
 
 /* ---- statistics --------------------------------------------------------- */
 
 #define SS_LADDER_ROWS 13
 
+/* Counts since the pool was made; sizes in bytes. */
 struct ss_pool_stats {
 	int device;
 	const char *kind;    /* "default", "classic", "pool 3" */
 	const char *backing;
 	uint64_t allocations, frees, hits, misses;
 	uint64_t reuse_same_stream, reuse_event, reuse_completed, reuse_internal, reuse_implicit;
-	uint64_t waits;      /* allocations that waited for what was in flight */
+	uint64_t waits;      /* allocations that waited for frees in flight */
 	uint64_t segments, grown, released_bytes, remaps, trims;
 	uint64_t reserved, reserved_high, used, used_high;
 	uint64_t fences, driver_calls, driver_ns;
 	uint64_t out_of_memory;
 	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder helped */
 };
-/* Name and cost of row i of the ladder, the steps that an allocation goes through which is no hit
- * (pool/ladder.c); NULL: there are fewer. */
+/* Name and cost of row `i` of the ladder, the steps for an allocation that is no hit
+ * (pool/ladder.c), as static strings. NULL: there is no row `i`. */
 const char *ss_ladder_row(unsigned i, const char **cost);
-/* Calls `each` once per pool that ever served something. */
+/* Calls `each` once per pool that ever served something. The strings live as long as the call. */
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
-/* The table that SOMASHIM_STATS=1 prints. Safe at exit: calls no driver. */
+/* Prints the table of SOMASHIM_STATS=1. Safe at exit: calls no driver. */
 void ss_stats_print(struct ss_core *core, FILE *out);
-/* The sum over all pools, those that are destroyed too. The high marks are those of the pools
- * added up, so they are upper bounds. Safe at exit: calls no driver. */
+/* The sum over all pools, destroyed ones included. High marks are sums of the pools' high marks, so
+ * they are upper bounds. Safe at exit: calls no driver. */
 void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out);
-/* Host bytes the core holds for its own bookkeeping. */
+/* Bytes of host memory that the core uses for its own records. */
 uint64_t ss_host_bytes(const struct ss_core *core);
-/* Checks every invariant of heaps, queues and maps (tests). Returns NULL or the
- * sentence that is broken. Call with no other thread in the core. */
+/* Checks the invariants of ranges, caches and maps (for tests). Returns NULL, or a sentence that
+ * says what is broken. No other thread may be in the core. */
 const char *ss_check(struct ss_core *core);
 
 #endif

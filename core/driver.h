@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only door from the core to a device. driver/ implements it on a real
- * ROCm, tests/fake on a virtual clock, `somashim replay` on nothing at all.
+ * The operations through which the core uses a device. driver/rocm implements them on the real
+ * runtime, driver/fake on a device of bookkeeping for tests and `somashim replay`, and tests/oracle
+ * on its model.
  *
- * Rules of the door:
- *  - the core calls every operation with none of its locks held, from any
- *    thread, and an operation may call back into the exported hip* symbols;
- *  - an operation that fails changes nothing;
- *  - `native` stream handles are the runtime's own (NULL is the null stream of
- *    the given device, SS_NATIVE_PER_THREAD the calling thread's stream).
+ * Rules:
+ *  - the core calls every operation from any thread and with none of its locks held, because an
+ *    operation may call back into the exported hip* symbols;
+ *  - an operation that fails changes nothing, unless it says otherwise;
+ *  - sizes are bytes; a set of devices is a uint64_t with one bit per device number;
+ *  - `native` is a stream handle of the runtime: NULL is the null stream of the given device,
+ *    SS_NATIVE_PER_THREAD the calling thread's stream.
  */
 #ifndef SS_CORE_DRIVER_H
 #define SS_CORE_DRIVER_H
@@ -22,7 +24,7 @@
 
 enum ss_status {
 	SS_OK = 0,
-	SS_ERR_NOMEM,       /* the device (or a cap) has no room */
+	SS_ERR_NOMEM,       /* the device, or a limit, has no room */
 	SS_ERR_INVALID,     /* bad argument */
 	SS_ERR_FOREIGN,     /* the pointer or handle is not ours: pass it on */
 	SS_ERR_NOT_READY,   /* a fence has not been reached */
@@ -31,7 +33,7 @@ enum ss_status {
 	SS_ERR_CAPTURE,     /* not legal while a capture is live */
 	SS_ERR_DEVICE,      /* wrong device for this pool or stream */
 	SS_ERR_CLASSIC,     /* a hipMalloc block: free it the way hipFree does */
-	SS_ERR_FAILED,      /* the runtime said no for another reason */
+	SS_ERR_FAILED,      /* the runtime refused for another reason */
 };
 
 enum ss_backing {
@@ -55,8 +57,8 @@ enum ss_fence_kind {
 	SS_FENCE_SIGNAL, /* a value written by the stream into an HSA signal */
 };
 
-/* A recorded point of a stream. Owned by the core from a successful
- * fence_record to fence_release; opaque to it. */
+/* A recorded point of a stream. The core owns it from a successful fence_record to fence_release,
+ * but does not look into it. */
 struct ss_fence {
 	void *h;
 	uint64_t value;
@@ -67,14 +69,15 @@ struct ss_fence {
 struct ss_device_info {
 	char name[64];
 	uint64_t total_bytes;
-	enum ss_backing best; /* of stream-ordered pools, for SS_BACKING_AUTO */
-	/* Smallest chunk VMM should map, a power of two or a multiple of 2 MiB; 0 = no VMM. */
+	enum ss_backing best; /* what SS_BACKING_AUTO means for stream-ordered pools */
+	/* Smallest chunk that VMM should map, a power of two or a multiple of 2 MiB; 0: no VMM. */
 	uint64_t chunk_bytes;
-	bool no_hsa;          /* no segments from HSA */
-	/* A fence must not be asked for while its stream is captured, or any if it is gone. */
+	bool no_hsa;          /* SS_BACKING_HSA does not work */
+	/* Querying a fence of a stream that is being captured would end the capture. If the stream
+	 * has been destroyed, this holds while any stream is captured. */
 	bool query_spoils;
-	bool unmap_at_exit; /* or the runtime crashes then */
-	bool access_prefix;   /* access only to ranges that begin with the reservation */
+	bool unmap_at_exit;   /* the runtime crashes at exit if mappings are left */
+	bool access_prefix;   /* set_access works only on ranges that start with the reservation */
 	bool integrated;      /* an APU: host and device share memory */
 	bool release_waits[SS_BACKING_COUNT]; /* giving back waits for the device */
 };
@@ -88,9 +91,9 @@ struct ss_driver {
 	enum ss_status (*mem_info)(void *ctx, int dev, uint64_t *free_bytes,
 				   uint64_t *total_bytes);
 
-	/* Whole segments. `size` is a multiple of 2 MiB. `peers` (bit per
-	 * device) get access too. Where that fails there may be a segment all the
-	 * same, *ptr, which is to be freed; otherwise *ptr stays as it was. */
+	/* Whole segments. `size` is a multiple of 2 MiB. The devices in `peers` get access, too. If
+	 * giving access fails, *ptr may be set in spite of the error: then there is a segment, which
+	 * the caller must free. Otherwise *ptr is unchanged on failure. */
 	enum ss_status (*segment_alloc)(void *ctx, int dev, enum ss_backing backing,
 					size_t size, uint64_t peers, void **ptr);
 	enum ss_status (*segment_free)(void *ctx, int dev, enum ss_backing backing,
@@ -98,8 +101,8 @@ struct ss_driver {
 	enum ss_status (*segment_access)(void *ctx, int dev, enum ss_backing backing,
 					 void *ptr, size_t size, uint64_t peers);
 
-	/* Virtual memory. Sizes and addresses are multiples of chunk_bytes.
-	 * `map` covers exactly one chunk; access is given by `set_access`. */
+	/* Virtual memory. Sizes and addresses are multiples of chunk_bytes. `map` maps exactly one
+	 * whole chunk, which cannot be used before set_access has given access to it. */
 	enum ss_status (*vmm_reserve)(void *ctx, int dev, size_t size, void **va);
 	enum ss_status (*vmm_unreserve)(void *ctx, int dev, void *va, size_t size);
 	enum ss_status (*chunk_create)(void *ctx, int dev, size_t size, void **chunk);
@@ -108,34 +111,34 @@ struct ss_driver {
 	enum ss_status (*unmap)(void *ctx, int dev, void *va, size_t size);
 	enum ss_status (*set_access)(void *ctx, int dev, void *va, size_t size,
 				     uint64_t peers);
-	/* What was mapped and opened this moment is known to be usable when this
-	 * returns; its contents are lost. May be NULL. */
+	/* Returns when memory that was just mapped and given access to can really be used. Overwrites
+	 * its contents. NULL: it always can. */
 	enum ss_status (*settle)(void *ctx, int dev, void *va, size_t size);
-	/* The limit of the process, not of the device, that made a call fail with
-	 * SS_ERR_NOMEM since the last question; false: none did. May be NULL. */
+	/* Describes the limit of the process, not of the device, that made a call fail with
+	 * SS_ERR_NOMEM since this was last asked. False: there was none. May be NULL. */
 	bool (*limit)(void *ctx, char *out, size_t size);
 
-	/* Fences. record: everything enqueued on the stream before this call.
-	 * SS_ERR_CAPTURE where recording would disturb a live capture. query
-	 * never blocks. wait makes a stream (not the host) wait. */
+	/* Fences. fence_record covers everything enqueued on the stream before the call;
+	 * SS_ERR_CAPTURE: recording would disturb a live capture. fence_query never blocks:
+	 * SS_ERR_NOT_READY. fence_wait makes the stream wait, not the host. */
 	enum ss_status (*fence_record)(void *ctx, int dev, void *native,
 				       struct ss_fence *out);
 	enum ss_status (*fence_query)(void *ctx, const struct ss_fence *fence);
 	enum ss_status (*fence_wait)(void *ctx, int dev, void *native,
 				     const struct ss_fence *fence);
 	void (*fence_release)(void *ctx, struct ss_fence *fence);
-	/* SS_OK: nothing is left to do on the stream. May be NULL, and may fail to
-	 * know it; never blocks. */
+	/* SS_OK: the stream has nothing left to do. An error does not mean that it has. Never blocks.
+	 * May be NULL. */
 	enum ss_status (*stream_idle)(void *ctx, int dev, void *native);
 
-	/* Monotonic milliseconds and a bounded sleep (virtual in tests). */
+	/* A monotonic clock in milliseconds, and a sleep. Tests make both virtual. */
 	uint64_t (*now_ms)(void *ctx);
-	bool real_time; /* which the processor's own counter goes with */
+	bool real_time; /* now_ms is real time, so the processor's counter may stand in for it */
 	void (*sleep_ms)(void *ctx, unsigned ms);
-	/* Lets others run for an instant. NULL where nothing moves meanwhile. */
+	/* Lets other threads run for an instant. NULL if nothing changes in the meantime. */
 	void (*pause)(void *ctx);
-	/* A short sleep of about `us` microseconds; how many it took. NULL: nobody
-	 * waits for less than out of memory. */
+	/* Sleeps for about `us` microseconds and returns how many it took. NULL: an allocation waits
+	 * for frees in flight only when memory is out. */
 	uint64_t (*nap)(void *ctx, unsigned us);
 };
 

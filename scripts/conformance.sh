@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# conformance.sh [--quick] [--only REGEX] [-o FILE.json] [BUILD]: the shim's integration tests, the
-# stress, trace and random-program tests on the runtime and the device of this machine:
-# those under ROCM_PATH, else /opt/rocm, else the system's. The programs are compiled for
-# that runtime; the shim is the one in BUILD. Writes one JSON (conformance.json) with
-# the device, the versions and a verdict per test. Exits 1 if one failed, 77 if there is
-# no device. docs/hardware.md says how to run it as a job.
+# Runs the shim's integration tests, stress, random programs and allocation logs on the runtime and the
+# device of this machine.
+#   conformance.sh [--quick] [--only REGEX] [-o FILE.json] [BUILD]
+# The runtime is that under ROCM_PATH, else /opt/rocm, else the system's. The programs are compiled for
+# it; the shim is the one in BUILD. Writes one JSON (conformance.json) with the device, the versions and a
+# verdict per test. Exits 1 if a test failed, 77 if there is no device. docs/hardware.md says how to run
+# it as a job.
 set -uo pipefail
 quick=0 only=. out=conformance.json
 while [ $# -gt 0 ]; do
@@ -63,7 +64,7 @@ compile() {
 		-pthread -ldl -o "$work/$name" >"$work/$name.log" 2>&1
 }
 
-# verdict NAME SECONDS STATUS: and what the end of the log says where it is not good.
+# verdict NAME SECONDS STATUS: records a verdict, with the end of the log unless it passed.
 verdict() {
 	local word
 	case $3 in
@@ -113,7 +114,7 @@ done
 run freesync-always SOMASHIM_FREE_SYNC=always freesync
 run freesync-never SOMASHIM_FREE_SYNC=never freesync
 
-# What each backing and fence has to stand, where they are offered.
+# Each backing and kind of fence that is offered.
 seeds=$((quick ? 2 : 20)) steps=$((quick ? 100 : 2000))
 for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASHIM_FENCE=signal; do
 	run "stress-${how#*=}" $how stress 1 1 "$steps"
@@ -124,7 +125,7 @@ for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASH
 	done
 done
 
-# Traces: recorded ones beside the repository, and generated ones.
+# Allocation logs: recordings beside the repository, and generated ones.
 kinds="training:6 serving:200 handoff:2000 amr:10"
 [ $quick = 0 ] || kinds="training:1 handoff:200"
 for kind in $kinds; do

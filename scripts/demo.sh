@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The main job, side by side: a plain HIP program replays an allocation log once
-# without and once with the preload, as hipMalloc/hipFree and as
-# hipMallocAsync/hipFreeAsync. Every block's contents are proven.
+# The main job, side by side: a plain HIP program replays an allocation log without and with the preload,
+# as hipMalloc/hipFree and as hipMallocAsync/hipFreeAsync. It checks the contents of every block.
 #   scripts/demo.sh [LOG ...]
 # A log is an RMM CSV or a PyTorch memory snapshot, packed by xz, gzip, zstd or not.
-# Runs on the AMD GPU if there is one that works, else on the software device.
+# Uses the AMD GPU of this machine if it works, else the software device.
 set -euo pipefail
 for log in "$@"; do
 	[ -r "$log" ] || { echo "demo.sh: $log cannot be read" >&2; exit 2; }

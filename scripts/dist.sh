@@ -30,7 +30,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 DESTDIR=$root/$name meson install -C "$build" --quiet
 
-# What the loader of an old distribution would refuse must not leave this machine.
+# Refuses to pack binaries that the loader of an old distribution would not load.
 bash tests/shim/portable.sh "$root/$name/bin/somashim" "$root/$name/lib/libsomashim.so" \
 	"$root/$name/lib/libsomashim-audit.so"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Sourced: draws generated logs, so that nothing can be tuned to a fixed set of them.
 
-# fresh_seed: a seed that nobody used before, as far as chance goes.
+# fresh_seed: prints a random seed.
 fresh_seed() { od -An -N4 -tu4 /dev/urandom | tr -d ' '; }
 
 # draw_logs SOMASHIM DIR COUNT SEED: writes COUNT logs to DIR, all kinds in turn, each with a seed

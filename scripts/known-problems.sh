@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Does every test that docs/known-problems.md names exist, and every problem have
-# its row? known-problems.sh [SOURCE-DIR]
+# Checks that every test named in docs/known-problems.md exists, and that every problem has a row.
+#   known-problems.sh [SOURCE-DIR]
 set -eu
 root=${1:-$(dirname "$0")/..}
 page=$root/docs/known-problems.md
@@ -15,7 +15,7 @@ wrong() {
 for id in $(seq -f 'C%.0f' 1 26) $(seq -f 'V%.0f' 1 16); do
 	[ "$(grep -c "^| $id |" "$page")" = 1 ] || wrong "not one row for $id"
 done
-# Of each `file: case`, the file, and in it a function or a test of that name.
+# For each `file: case` there must be the file, and in it a function or test with that name.
 tests=$(grep -o '`tests/[^`]*`' "$page" | tr -d '`' | tr -d ' ' | sort -u)
 for test in $tests; do
 	file=${test%%:*} name=${test#"$file"}
@@ -26,11 +26,11 @@ for test in $tests; do
 		wrong "no $name in $file"
 	fi
 done
-# Of each `quirk-name`, the name in the lists of meson's tests.
+# Each `quirk-name` must be in the lists of meson's tests.
 for quirk in $(grep -o '`quirk-[a-z0-9-]*[a-z0-9]`' "$page" | tr -d '`' | sort -u); do
 	grep -qE "'(quirk-)?${quirk#quirk-}'" "$root/tests/shim/meson.build" || wrong "no test $quirk"
 done
-# Rows without a test say why: a sentence ends with a full stop.
+# A row without a test must say why, in a sentence that ends with a full stop.
 if grep -E '^\| [CV][0-9]+ \|' "$page" | grep -v '`tests/' | grep -vqE '\. \|$'; then
 	wrong "a row with neither a test nor a sentence"
 fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Breaks each ordering rule of the core on purpose, one build per rule, and shows
-# which test catches it. Fails if a broken rule survives or the whole one fails.
+# Breaks each ordering rule of the core on purpose, one build per rule, and shows which test catches it.
+# Fails if a broken rule survives, or if the unbroken core does not pass.
 #
-# The directed tests come first. A rule that they catch gets a few random programs,
-# for the seed; one that they don't, and the unbroken core, gets all of them.
+# The directed tests come first. A mutant that they catch runs a few random programs, to find a seed. A
+# mutant that they do not catch, and the unbroken core, run all of them.
 #
 #   scripts/mutants.sh [--programs N] [--jobs J] [NUMBER...]
 set -u
@@ -26,13 +26,13 @@ trap 'rm -rf "$dir"' EXIT
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DSOMASHIM_VERSION=\"mutant\" -O1"
 # The tests keep the mappings of the core: see tests/oracle/mappings.c.
 cc="$cc -fno-strict-aliasing -I. -D_FILE_OFFSET_BITS=64 -Wl,--wrap=mmap64,--wrap=munmap"
-# A copy, so that nothing changes under the run.
+# Works on a copy, so that edits during the run have no effect.
 cp -r core "$dir/core" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
 cd "$dir" || exit 1
 table=$(sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), "\(.*\)").*/\1 \2 \3/p' core/base/mutants.h)
 [ -n "$list" ] || list="0 $(echo "$table" | cut -d' ' -f1)"
 
-# The tests are the same for all.
+# The tests are compiled once for all mutants.
 for f in tests/oracle/*.c; do
 	$cc -O2 -c "$f" -o "$dir/t_$(basename "$f" .c).o" || exit 1
 done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# How tightly the pools place: reserved peak over used peak, with limits on the geometric mean and
-# the 95th percentile. Logs: generated ones of all kinds and scales, drawn anew each time, and the
-# recordings of ../shared/traces if there. Nothing can be tuned to a seed.
+# Measures placement: reserved peak over used peak, with limits on the geometric mean and the 95th
+# percentile. The logs are generated, of all kinds and scales, and drawn anew each time, so that nothing can
+# be tuned to a seed. Recordings in ../shared/traces are used, too.
 #   scripts/placement.sh [--seed N] [--logs N] [BACKING ...]     SOMASHIM=path of the command
 # Exits 1 if a limit is missed, a block overlaps or a replay fails, 2 if it cannot begin.
 set -uo pipefail

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Is the options table of the README the one of core/base/options.c? With --write,
-# makes it so: readme-options.sh [--write] SOMASHIM README.md
+# Checks that the options table of the README is the one of core/base/options.c; --write updates it.
+#   readme-options.sh [--write] SOMASHIM README.md
 set -eu
 write=false
 if [ "$1" = --write ]; then
@@ -13,7 +13,7 @@ table=$(mktemp)
 trap 'rm -f "$table" "$table.new"' EXIT
 "$somashim" options --markdown >"$table"
 
-# Replaces what stands between the markers.
+# Replaces the text between the markers.
 awk -v table="$table" '
 	/<!-- options -->/ { print; while ((getline line < table) > 0) print line; skip = 1 }
 	/<!-- end of options -->/ { skip = 0 }

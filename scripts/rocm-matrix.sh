@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# rocm-matrix.sh [BUILD [RELEASE...]]: somashim against every release of ROCm that
-# Debian has, or those named (6.4.3). Each libamdhip64 is fetched from the mirror that apt
-# uses here, with the HSA runtime and the libc it needs, into BUILD/rocm-matrix: no
-# root, no change to the system. For each: rocm-check.py compares headers and symbols,
-# and a preloaded program starts under that release's own loader, meets
-# hipErrorNoDevice and ends cleanly, with and without the auditor. Prints one row per
-# release; exits 1 where one disagrees, 77 where none could be fetched.
+# Compares somashim with every release of ROCm that Debian has, or with those named (6.4.3).
+#   rocm-matrix.sh [BUILD [RELEASE...]]
+# Each libamdhip64, with the HSA runtime and the libc that it needs, is fetched from the mirror that apt
+# uses here into BUILD/rocm-matrix. That needs no root and does not change the system. For each release
+# rocm-check.py compares headers and symbols. A preloaded program must start under that release's own
+# loader, get hipErrorNoDevice and end cleanly, with and without the auditor. Prints one row per release;
+# exits 1 if one disagrees, 77 if none could be fetched.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=$(cd "${1:-${BUILD:-build}}" && pwd) || exit 1
 shim=$build/shim/libsomashim.so audit=$build/shim/libsomashim-audit.so
 [ -f "$shim" ] || { echo "rocm-matrix: $shim is not built"; exit 1; }
 
-# release, package, the suites that may have it: those before ":" only supply what
-# is missing in the last.
+# Release, package, and the suites that may have it. Suites before ":" only supply packages that the last
+# one lacks.
 releases="5.2.3 libamdhip64-5 bookworm
 5.7.1 libamdhip64-5 trixie
 6.4.3 libamdhip64-6 forky sid
@@ -28,7 +28,7 @@ mirrors=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
 
 rows="" agree=0 disagree=0 skipped=0
 
-# with DIR COMMAND...: an apt of its own.
+# with DIR COMMAND...: runs apt with directories of its own.
 with() {
 	local dir=$1
 	shift

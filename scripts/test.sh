@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs what is missing, builds three configurations, runs every test. The
-# last line is the sum. Exits non-zero if anything failed to build or to pass.
+# Installs missing packages, builds three configurations and runs every test. The last line is the sum.
+# Exits non-zero if a build or a test failed.
 #   scripts/test.sh [--quick]     --quick: the plain build, its unit tests, a slice of the others
 set -uo pipefail
 quick=0
@@ -19,8 +19,8 @@ trap 'rm -rf "$logs"' EXIT
 
 count() { sed -n "s/^$1: *\([0-9]*\).*/\1/p" "$logs/out" | tail -1; }
 
-# What the tests of DIR that did not pass said: it is printed once more at the
-# end, where a log that was cut short still has it.
+# Output of the tests of DIR that did not pass. It is printed once more at the end, so that a log that
+# was cut off still has it.
 failures() {
 	python3 - "$1/meson-logs/testlog.json" "$1" <<-'EOF'
 		import json, sys
@@ -34,8 +34,8 @@ failures() {
 	EOF
 }
 
-# The tests of --quick: those of one room, and of the device and the shim one of each kind, on
-# one runtime and without what takes long.
+# The tests of --quick: all unit tests, and of the device and the shim one of each kind, on one runtime,
+# without those that take long.
 slice() {
 	meson test -C "$1" --no-rebuild --list 2>/dev/null | sed -n 's/^[^:]*:\([a-z-]*\) \/ //p;T' |
 		sort -u | grep -vE -e '(^|-)(5\.2|5\.7|6\.4|hsa)(-|$)' \
@@ -85,7 +85,7 @@ install_packages || { echo "0 passed, 1 failed"; exit 1; }
 # One test runs under mpirun; where this is not to be had, it is skipped.
 install_packages openmpi-bin libopenmpi-dev || echo "no Open MPI"
 
-# A preloaded library that is itself sanitized is never the first that loads.
+# A preloaded library that is itself sanitized is never the first to be loaded.
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}
@@ -93,7 +93,7 @@ export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}
 build=${BUILD:-build}
 run "$build" "unit oracle sim shim" -Dwerror=true
 
-# What a pair costs, in instructions. It depends on nothing but the build.
+# Instructions of a pair. The count depends only on the build.
 echo "== gate"
 bench/gate.sh "$build"
 case $? in

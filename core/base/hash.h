@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uthash, as all of the library has it. Out of the box it ends the program when host memory
- * is short; here HASH_ADD does nothing then, which SS_HASH_HAS tells.
+ * uthash, as all files of the library must include it. By default uthash ends the program when host
+ * memory is out. Here HASH_ADD adds nothing in that case, and SS_HASH_HAS tells whether it did.
  */
 #ifndef SS_CORE_HASH_H
 #define SS_CORE_HASH_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Every key here is a pointer or a handle: eight bytes, one multiplication. The
- * middle bits choose the bucket, since uthash takes the low ones. */
+/* Every key is a pointer or a handle of eight bytes, so one multiplication will do. The shift moves
+ * the middle bits down, because uthash chooses the bucket by the low bits. */
 #define HASH_FUNCTION(key, length, hash) do { \
 	uint64_t key_; \
 	memcpy(&key_, (key), sizeof(key_)); \
@@ -20,7 +20,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* Of what was given to HASH_ADD: is it in the table? */
+/* Was the element, which was given to HASH_ADD, really added? */
 #define SS_HASH_HAS(e) ((e)->hh.tbl != NULL)
 
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocation log: one RMM CSV line per allocation and free. What reads it is
- * cli/log.c.
+ * The journal: one RMM CSV line per allocation and free. cli/readers/rmm_csv.c reads it.
  *
- * It is written inside the application's calls: no lock, no heap, no stdio,
- * errno untouched. Each line is one write(2) on an O_APPEND descriptor, so the
- * kernel has it when the call returns and lines of threads never mix. A line that
- * cannot be written whole (a full disk) is the last, and that is said once.
+ * Lines are written inside calls of the application, so writing uses no lock, no heap and no stdio,
+ * and leaves errno alone. If a line cannot be written completely (a full disk), it is the last, and
+ * this is reported once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +24,9 @@
 
 struct ss_journal {
 	struct ss_sink sink;
-	_Atomic(FILE *) log; /* where the end is said; NULL: stderr */
+	_Atomic(FILE *) log; /* the end of the journal is reported here; NULL: on stderr */
 	atomic_bool over; /* a line could not be written */
-	long utc_offset; /* read once: localtime() locks, which a fork may hold */
+	long utc_offset; /* read once: localtime() takes a lock that a fork may leave held */
 };
 
 bool ss_path_expand(const char *pattern, char *out, size_t size) {
@@ -103,7 +101,7 @@ static void end(struct ss_journal *j, int err) {
 	if (log) {
 		fputs(said, log);
 	} else if (ss_sink_borrow(&to, STDERR_FILENO) && ss_sink_write(&to, said, (size_t)len) < 0) {
-		return; /* nobody listens */
+		return; /* there is no other place to report it */
 	}
 }
 

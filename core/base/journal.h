@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The allocation log: RMM's CSV, written line by line. */
+/* The journal: a log of allocations and frees in RMM's CSV format. */
 #ifndef SS_CORE_JOURNAL_H
 #define SS_CORE_JOURNAL_H
 
@@ -10,14 +10,15 @@
 
 struct ss_journal;
 
-/* Expands %p (process id) and %% in `pattern`. Returns false if it doesn't fit. */
+/* Expands %p (process id) and %% in `pattern`. Returns false if `out` is too small. */
 bool ss_path_expand(const char *pattern, char *out, size_t size);
-/* NULL with errno set. Every line reaches the kernel before the call returns
- * (one write of one line on an O_APPEND descriptor), so a log is whole however
- * the process ends, and lines of threads never mix. */
+/* Opens a journal for appending; NULL with errno set on failure. Each line is one write(2) on an
+ * O_APPEND descriptor. So the log is complete however the process ends, and lines of several threads
+ * never mix. */
 struct ss_journal *ss_journal_open(const char *pattern);
-/* Where it is said that lines are lost (a full disk, a reader that went). */
+/* Sets where the end of the log is reported (a full disk, a reader that went); NULL: on stderr. */
 void ss_journal_set_log(struct ss_journal *j, FILE *log);
+/* NULL is allowed, here and below. */
 void ss_journal_close(struct ss_journal *j);
 void ss_journal_alloc(struct ss_journal *j, const void *ptr, size_t size, const void *stream);
 void ss_journal_free(struct ss_journal *j, const void *ptr, size_t size, const void *stream);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slow half of a biased lock: what happens when somebody other than its owner comes
- * (base/lock.h has the protocol and why it is right).
+ * The slow half of the biased lock: entering it by the exchange, visiting it, and choosing an owner.
+ * base/lock.h has the protocol and says why it is right.
  */
 #include "core/base/lock.h"
 
-#define BIAS_FIRST 64u   /* uses in a row that make an owner; */
-#define BIAS_STEP 3      /* each mistake multiplies that by 2^3, */
-#define BIAS_MOST 32768u /* up to this many */
+#define BIAS_FIRST 64u   /* a thread becomes the owner after so many uses in a row; */
+#define BIAS_STEP 3      /* each mistake multiplies that number by 2^3, */
+#define BIAS_MOST 32768u /* up to this */
 
-/* Takes l away from its owner and waits until the owner is out of it. l->s held. */
+/* Takes the lock from its owner and waits until the owner has left it. l->s held. */
 static __attribute__((noinline)) void unbias(struct ss_bias *l, struct ss_thread *owner)
 {
 	atomic_store(&l->owner, NULL);
@@ -26,7 +26,8 @@ void ss_bias_taken(struct ss_bias *l)
 
 	if (__builtin_expect(owner != NULL, 0)) {
 		unbias(l, owner);
-		if (owner == ss_thread) { /* the owner itself came while a visitor had the lock */
+		/* The owner itself, which is inside another lock, or found a visitor in this one. */
+		if (owner == ss_thread) {
 			l->back = owner;
 		} else {
 			l->mistakes += l->mistakes < 32;
@@ -82,7 +83,7 @@ void ss_bias_unlock(struct ss_bias *l)
 	l->plain = false;
 	if (owner) {
 		l->back = NULL;
-		/* Last of all that is done inside: the owner may enter before l->s is free. */
+		/* This must be the last access inside: the owner may enter before l->s is free. */
 		atomic_store_explicit(&l->owner, owner, memory_order_release);
 	}
 	ss_spin_unlock(&l->s);

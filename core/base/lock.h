@@ -1,50 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The locks of the core. A spin lock guards a few words for tens of instructions, and
- * releasing it is a plain store, which halves what an uncontended mutex costs. That of a
- * free queue is biased to the thread that uses the queue. Everything else is a mutex.
+ * The locks of the core. There are three kinds:
+ *  - a mutex (pthread) guards whatever is not on the hot path;
+ *  - a spin lock guards a few words for tens of instructions. Its release is a plain store, so an
+ *    uncontended pair costs half of what a mutex costs;
+ *  - a biased lock guards a stream cache. The thread that uses the cache enters it without any
+ *    atomic exchange.
  *
- * The biased lock. An atomic exchange costs as much as the rest of a hit. A queue is nearly
- * always used by one thread, so that thread (the owner) enters with a plain store and a
- * plain load, and everybody else pays for it:
+ * The biased lock
+ *
+ * An atomic exchange costs as much as the rest of a hit. Nearly always one thread alone uses a stream
+ * cache, so that thread, the owner, enters with a plain store and a plain load. Every other thread
+ * pays for it:
  *
  *	owner                            another thread
- *	me->inside = lock                v = 1 (exchange), from here on as a plain lock
+ *	me->inside = lock                v = 1 (exchange), as for a spin lock
  *	(compiler barrier)               owner = NULL
- *	owner == me? inside              membarrier()
- *	else me->inside = NULL           wait while the owner's ->inside is lock
+ *	owner == me? entered             membarrier()
+ *	otherwise me->inside = NULL      wait while the owner's ->inside is lock
  *
- * That is Dekker's algorithm, in which both sides need a full barrier between their store and
- * their load. membarrier(PRIVATE_EXPEDITED) returns after every running thread of the
- * process has executed one, so the owner has a full barrier somewhere in its program
- * order, and either its store of ->inside is before that, then we see it and wait; or its
- * load of owner comes after that, then it finds NULL and backs out. What the owner did
- * inside is published by its release store of ->inside, which we read with acquire.
+ * Why this is right. It is Dekker's algorithm: each side stores, then loads what the other side
+ * stores, and needs a full barrier in between. The owner has only a compiler barrier there.
+ * membarrier(PRIVATE_EXPEDITED) supplies the missing one: it returns after every running thread of
+ * the process has executed a full barrier, so the owner has one somewhere in its program order.
+ * Either the owner's store of ->inside comes before that barrier. Then the other thread sees the
+ * store and waits. Or the owner's load of `owner` comes after that barrier. Then it reads NULL and
+ * the owner backs out. The other thread sees what the owner did inside the lock, because the owner
+ * leaves with a release store of ->inside, which the other thread reads with acquire.
  *
- * - `owner` is set to a thread by that thread itself, while it holds the plain lock: what it
- *   loads later is current enough (its own store, or a NULL that came after). Or it is set
- *   back by a visitor that took it and is done with what the lock guards: after the
- *   visitor's barrier the owner loads NULL or that, and with acquire all that the visitor did.
- * - `inside` is the thread's, not the lock's: a late store by a thread that is no owner any
- *   more says nothing about anybody else. It is in a record that is never unmapped
- *   (core/thread.h). A thread that ended leaves NULL there, so its locks can be taken; and if
- *   a new thread gets the record, it gets the locks that are biased to it, which
- *   nobody else can enter without the above. No identity is ever two threads' at once.
- * - One lock at a time: a thread that is inside of a biased lock (a signal handler of it,
- *   too) takes any other the plain way, and its own not at all.
- * - `plain` is set while somebody holds the lock the plain way, which can't be while the owner
- *   is inside: so whoever releases it knows how it was taken. (v may be 1 even then, of
- *   somebody who waits.)
- * - Whoever only looks in - a miss that needs what other streams freed, statistics - visits:
- *   it leaves the lock to its owner as it was. Else 32 streams of which one misses would pay
- *   exchanges for long.
- * - A forked child has the bias of the thread that forked. What other threads were inside of
- *   stays locked there, as every other lock does.
+ * - Who sets `owner`. A thread makes itself the owner while it holds the spin lock, so what it loads
+ *   later is either its own store or a NULL that came after it. A visitor may also restore the
+ *   owner when it has finished. The owner then loads either NULL or that restored value, and since
+ *   it loads with acquire it sees everything that the visitor did.
+ * - `inside` belongs to the thread, not to the lock. So a late store by a former owner says nothing
+ *   about any other thread. It lies in a record that is never unmapped (base/thread.h). A thread that
+ *   has ended leaves NULL there, so its locks can be taken. A new thread may inherit the record, and
+ *   with it the locks that are biased to it; others enter these only by the protocol above. At no
+ *   time do two threads have one record.
+ * - A thread enters one biased lock at a time as its owner. While it is inside (this includes its
+ *   signal handlers) it takes any other biased lock by the exchange, and must not take the same one.
+ * - `plain` is true while a thread holds the lock by the exchange. The owner cannot be inside at that
+ *   time, so whoever releases the lock knows from `plain` how it was taken. (v may be 1 while the
+ *   owner is inside, because another thread is waiting.)
+ * - A thread that only comes by, such as a miss that needs what other streams freed, or statistics,
+ *   visits the lock: it gives the lock back to the owner. Otherwise one miss among 32 streams would
+ *   make all of them use the exchange for a long time.
+ * - In a forked child the thread that forked keeps its bias. A lock that another thread was inside of
+ *   stays locked there, like every other lock.
  *
- * Only a thread that took the lock very often with nobody between becomes its owner, and each
- * time that was a mistake it takes eight times as often: a lock that is really shared costs
- * one membarrier (some microseconds) in at least BIAS_MOST uses. Where there is no membarrier,
- * and under the thread sanitizer, which does not understand it, nobody ever is an owner.
+ * A thread becomes the owner after it has taken the lock many times in a row. Each time that turns
+ * out to be a mistake the required number grows eightfold, up to BIAS_MOST (lock.c). So a lock that
+ * several threads really share costs at most one membarrier, which takes some microseconds, per
+ * BIAS_MOST uses. Nobody becomes an owner where membarrier is missing, or under the thread
+ * sanitizer, which does not understand it.
  */
 #ifndef SS_CORE_LOCK_H
 #define SS_CORE_LOCK_H
@@ -53,8 +61,8 @@
 
 #include "core/base/thread.h"
 
-/* What has an owner begins at a multiple of this: two cache lines, which processors fetch
- * together. */
+/* Alignment of objects that one thread writes often: two cache lines, because processors fetch lines
+ * in pairs. */
 #define SS_LINES 128
 
 struct ss_spin {
@@ -66,8 +74,8 @@ static inline bool ss_spin_try(struct ss_spin *s)
 	return !atomic_exchange_explicit(&s->v, 1, memory_order_acquire);
 }
 
-/* The holder may have been preempted: give it the core. Out of line, so that it costs
- * the others no register. */
+/* Spins, and yields because the holder may have been preempted. Not inlined, so that the common path
+ * needs no registers for it. */
 static __attribute__((noinline, cold, unused)) void ss_spin_wait(struct ss_spin *s)
 {
 	for (unsigned i = 0;; i++) {
@@ -92,22 +100,23 @@ static inline void ss_spin_unlock(struct ss_spin *s)
 /* ---- biased ------------------------------------------------------------- */
 
 struct ss_bias {
-	_Atomic(struct ss_thread *) owner; /* who may enter without an exchange */
+	_Atomic(struct ss_thread *) owner; /* this thread may enter without an exchange */
 	struct ss_spin s;
-	bool plain;                     /* whoever is inside came without being owner */
-	uint32_t mistakes;              /* times that an owner lost it */
-	uint32_t streak;                /* times that `last` took it with nobody between */
-	struct ss_thread *last;
-	struct ss_thread *back;         /* visited: whose it is afterwards */
+	bool plain;                     /* the holder took it by the exchange */
+	uint32_t mistakes;              /* how often an owner lost the lock */
+	uint32_t streak;                /* how often `last` took it with no other thread in between */
+	struct ss_thread *last;         /* the last thread that took it by the exchange */
+	struct ss_thread *back;         /* the owner to restore at the end of a visit; NULL: none */
 };
 
-/* The owner's way in and out. False: not the owner, or inside of a lock already. */
+/* Enters and leaves as the owner. False: the thread is not the owner, or is inside a biased lock
+ * already. */
 static inline bool ss_bias_enter(struct ss_bias *l, struct ss_thread *me)
 {
 	if (__builtin_expect(atomic_load_explicit(&me->inside, memory_order_relaxed) != NULL, 0))
 		return false;
-	/* (Release, because it may be what another thread sees of me->inside after a lock that
-	 * was left before.) */
+	/* Release, because another thread that waits for this thread to leave an earlier lock may
+	 * read this store instead of the one that left it. */
 	atomic_store_explicit(&me->inside, l, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&l->owner, memory_order_acquire) == me, 1)) {
@@ -123,10 +132,10 @@ static inline void ss_bias_leave(struct ss_thread *me)
 	atomic_store_explicit(&me->inside, NULL, memory_order_release);
 }
 
-/* What follows taking l->s. */
+/* Completes an entry by the exchange: takes the lock from its owner, if it has one. l->s held. */
 void ss_bias_taken(struct ss_bias *l);
 
-/* The plain way, for hits of threads that share a queue. */
+/* Tries the exchange only, for hits of threads that share a stream cache. */
 static inline bool ss_bias_try(struct ss_bias *l)
 {
 	if (!ss_spin_try(&l->s))
@@ -135,7 +144,7 @@ static inline bool ss_bias_try(struct ss_bias *l)
 	return true;
 }
 
-/* For anybody, here and below. */
+/* These enter as the owner where the thread is that, and by the exchange otherwise. */
 static inline bool ss_bias_lock_try(struct ss_bias *l)
 {
 	return ss_bias_enter(l, ss_thread) || ss_bias_try(l);
@@ -149,10 +158,10 @@ static inline void ss_bias_lock(struct ss_bias *l)
 	ss_bias_taken(l);
 }
 
-/* For who comes by on behalf of another queue. */
+/* As ss_bias_lock(), for a thread that comes by on behalf of another cache: the owner stays owner. */
 void ss_bias_visit(struct ss_bias *l);
 
-/* However it was taken. */
+/* Releases the lock, whichever way it was taken. */
 void ss_bias_unlock(struct ss_bias *l);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ordering rules that can be broken on purpose, one per build (-DSS_MUTANT=N):
- * the oracle and the tests must catch every one (scripts/mutants.sh). In a
- * normal build every condition is the constant false and costs nothing.
+ * Ordering rules that a build can break on purpose, one at a time (-DSS_MUTANT=N). The oracle and
+ * the directed tests must catch every one of them (scripts/mutants.sh). In a normal build each
+ * condition is the constant false and costs nothing.
  */
 #ifndef SS_CORE_MUTANTS_H
 #define SS_CORE_MUTANTS_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table of every SOMASHIM_ variable: name, type, default, help. The
- * parser, the defaults, the warnings and the printed tables all read it.
+ * The one table of all SOMASHIM_ variables: name, type, default, help. The parser, the defaults,
+ * the warnings and the printed tables all use it.
  *
- * Runs in constructors, before anything else of ours: it takes no lock and keeps
- * no state.
+ * It runs in constructors, before the rest of the library. No lock, no state.
  */
 #include <ctype.h>
 #include <stddef.h>
@@ -17,7 +16,7 @@
 #define PREFIX "SOMASHIM_"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define FOR_EVER (UINT64_MAX / 4) /* a count or time that others can be added to */
+#define FOR_EVER (UINT64_MAX / 4) /* largest count or time: sums of a few do not overflow */
 
 enum type {
 	T_ENUM,       /* int, one of `values` */
@@ -35,7 +34,7 @@ struct option {
 	const char *name;
 	enum type type;
 	size_t offset;
-	const char *def;    /* as a user would write it; "" = unset */
+	const char *def;    /* as a user writes it; "" = unset */
 	const char *values; /* T_ENUM: names in the order of the enum */
 	const char *help;
 };
@@ -94,9 +93,9 @@ static void warn_entry(FILE *warn, const struct option *o, const char *entry, co
 	}
 }
 
-/* Reads a list of entries for devices, separated by commas. A bad entry is named on `warn`;
- * returns whether there was none. `strict`: one bad entry and `out` is not changed; else bad
- * entries are left out. */
+/* Reads a list of entries for devices, separated by commas. Bad entries are reported on `warn`.
+ * Returns true if all were good. With `strict` a bad entry leaves `out` unchanged; otherwise only
+ * the bad entries are left out. */
 static bool per_device_set(struct ss_amount *out, const struct option *o, const char *value,
 		bool strict, FILE *warn) {
 	struct ss_amount all[SS_MAX_DEVICES] = { 0 };
@@ -191,10 +190,10 @@ static unsigned char least(int a, int b) {
 	return (unsigned char)(a < b ? a : b);
 }
 
-/* Edit distance where a swap of neighbours counts one; case is ignored. */
+/* Edit distance; a swap of neighbours counts one, and upper and lower case are the same. */
 static int distance(const char *a, const char *b) {
 	enum { MAX = 40 };
-	unsigned char d[MAX + 1][MAX + 1]; /* on any thread's stack */
+	unsigned char d[MAX + 1][MAX + 1]; /* small: the thread may have little stack */
 	int la = (int)strnlen(a, MAX), lb = (int)strnlen(b, MAX);
 
 	for (int j = 0; j <= lb; j++) {
@@ -216,7 +215,7 @@ static int distance(const char *a, const char *b) {
 	return d[la][lb];
 }
 
-/* A part of a name (THRESHOLD) is nearer than any spelling. */
+/* A part of a name (such as THRESHOLD) is nearer to it than any misspelling. */
 static int name_distance(const char *name, const char *valid) {
 	bool part = strlen(name) > 2 && (strcasestr(valid, name) || strcasestr(name, valid));
 	return part ? 0 : distance(name, valid);
@@ -274,7 +273,7 @@ static void warn_value(FILE *warn, const struct option *o, const char *value) {
 		o->def[0] ? o->def : "unset");
 }
 
-/* HAMi, which shares GPUs among the containers of Kubernetes, sets this to "<MiB>m". */
+/* HAMi, which shares GPUs between containers of Kubernetes, sets this variable to "<MiB>m". */
 #define HAMI_LIMIT "HIP_DEVICE_MEMORY_LIMIT"
 
 static void read_hami_limit(struct ss_options *opt, char **env, FILE *warn) {
@@ -291,9 +290,9 @@ static void read_hami_limit(struct ss_options *opt, char **env, FILE *warn) {
 	}
 }
 
-#define SEGMENT_MIN (2ull << 20) /* SS_FRAME of core/range/block.h: the least that a pool takes */
+#define SEGMENT_MIN (2ull << 20) /* smallest segment of a pool; SS_FRAME of core/range/block.h */
 
-/* A limit that is valid, but hardly what was meant. */
+/* Warns about limits that are valid, but probably not what the user wants. */
 static void warn_limit(const struct ss_amount *limit, FILE *warn) {
 	char text[32];
 
@@ -325,8 +324,8 @@ void ss_options_read(struct ss_options *opt, char **env, FILE *warn) {
 		size_t len = (size_t)(value++ - *env) - PREFIX_LEN;
 		snprintf(name, sizeof(name), "%.*s", (int)(len < 63 ? len : 63), *env + PREFIX_LEN);
 
-		/* The environment is case-sensitive: a name in lower case is a
-		 * typo that must not pass silently. */
+		/* The environment is case-sensitive, so a name in lower case is a typo, which must
+		 * not be ignored silently. */
 		const struct option *o = option_find(name);
 		if (!o || strcmp(o->name, name) != 0) {
 			if (warn) {
@@ -413,7 +412,7 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 }
 
 void ss_options_print_changed(const struct ss_options *opt, FILE *out) {
-	/* Not on the stack: the thread may have little of it. */
+	/* From the heap, because the thread may have little stack. */
 	struct { struct ss_options def; char now[1024], then[1024]; } *t = malloc(sizeof(*t));
 	if (!t) {
 		return;

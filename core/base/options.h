@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every SOMASHIM_ variable; the table itself is in options.c. */
+/* The options, that is, every SOMASHIM_ variable. Their table is in options.c. */
 #ifndef SS_CORE_OPTIONS_H
 #define SS_CORE_OPTIONS_H
 
@@ -11,12 +11,12 @@
 
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 
-/* Which allocations that fail are reported. */
+/* Which failed allocations are reported. */
 enum ss_oom_reports { SS_OOM_REPORTS_FEW, SS_OOM_REPORTS_ALL, SS_OOM_REPORTS_NONE };
 
 /* A size, or a share of a device's memory. */
 struct ss_amount {
-	uint64_t bytes;   /* when percent is 0 */
+	uint64_t bytes;   /* used if percent is 0 */
 	double percent;
 	bool set;
 };
@@ -32,23 +32,24 @@ struct ss_options {
 	uint64_t oom_wait_ms;
 	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */
-	uint64_t ipc_whole;          /* classic blocks this large get own segments; 0 = off */
+	uint64_t ipc_whole;          /* classic blocks from this size get own segments; 0 = off */
 	bool disable, verbose, stats, selftest, api_table;
 	char log[512], journal[512], report[512]; /* paths as given; "" = off */
 };
 
 /* The defaults, without looking at the environment. */
 void ss_options_default(struct ss_options *opt);
-/* Reads the environment. Unknown SOMASHIM_ names and malformed values are named
- * on `warn` (NULL: silently) with the nearest valid name; the default is used. */
+/* Reads the environment `env`. Unknown SOMASHIM_ names and malformed values are reported on `warn`
+ * (NULL: not at all) with the nearest valid name, and the default is used. */
 void ss_options_read(struct ss_options *opt, char **env, FILE *warn);
-/* Sets one option by its name without the SOMASHIM_ prefix, case-insensitive.
- * False: unknown name or malformed value; nothing changed. */
+/* Sets one option by its name without the prefix SOMASHIM_; upper and lower case are the same.
+ * False: the name is unknown or the value malformed, and nothing changed. */
 bool ss_options_set(struct ss_options *opt, const char *name, const char *value);
-/* "64M", "1.5G", "20%". False if malformed. */
+/* Parses "64M", "1.5G" or "20%". False: it is malformed. */
 bool ss_amount_parse(const char *text, struct ss_amount *out);
+/* The amount in bytes; percents are of `total` bytes. */
 uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total);
-/* The table for `somashim options` (and README). markdown: as a table. */
+/* Prints the table of all options, for `somashim options`; `markdown`: as the README has it. */
 void ss_options_print(FILE *out, bool markdown);
 /* One row of the table as text. `values` is "auto|hip|hsa|vmm" or names a type; `def` is ""
  * for an option without a default. The strings are static. */
@@ -57,7 +58,7 @@ struct ss_option_row {
 };
 /* False if there is no row `i`. */
 bool ss_options_row(size_t i, struct ss_option_row *out);
-/* One line per option that differs from its default. */
+/* Prints one line for each option that differs from its default. */
 void ss_options_print_changed(const struct ss_options *opt, FILE *out);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where lines of ours go. Programs close "all" descriptors, up to some number, and open files of
- * their own: ours has a high number, and is looked at before each line, so that none gets into a
- * file of the program's. A pipe's reader may go, which must not end the program.
+ * Writing lines to a file. Some programs close all descriptors up to some number and then open files
+ * of their own. So the descriptor here has a high number, and before each line its file is compared
+ * with the one that was opened: no line gets into a file of the program. If the reader of a pipe has
+ * gone, that must not end the program.
  *
  * Locks: none.
  */
@@ -17,7 +18,7 @@
 
 #include "core/base/sink.h"
 
-#define HIGH 512 /* above what such programs close, where the limit allows it */
+#define HIGH 512 /* lowest descriptor to use, if the limit allows it: above what programs close */
 
 static int move_up(int fd)
 {
@@ -48,7 +49,7 @@ bool ss_sink_borrow(struct ss_sink *s, int fd)
 
 bool ss_sink_open(struct ss_sink *s, const char *path)
 {
-	/* Not blocking: or nobody at the other end of a FIFO means to wait for somebody. */
+	/* O_NONBLOCK, because open() of a FIFO would otherwise wait for a reader. */
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
 	int flags;
 
@@ -61,7 +62,7 @@ bool ss_sink_open(struct ss_sink *s, const char *path)
 	return ss_sink_borrow(s, move_up(fd));
 }
 
-/* The signal that a write to a pipe without a reader raises, in this thread, is taken back. */
+/* Writes, and consumes the SIGPIPE that the write raises in this thread if nobody reads. */
 static ssize_t write_pipe(int fd, const void *data, size_t size)
 {
 	const struct timespec now = {0};

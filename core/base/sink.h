@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that lines go to, in a program that may close what it has not opened. */
+/* A file to which the library writes lines, in a program that may close descriptors of others. */
 #ifndef SS_CORE_SINK_H
 #define SS_CORE_SINK_H
 
@@ -13,12 +13,12 @@ struct ss_sink {
 	ino_t ino;
 };
 
-/* Appends to the file at `path`; on a FIFO that nobody reads: ENXIO. False: errno says why. */
+/* Opens `path` for appending. False: errno says why; ENXIO is a FIFO that nobody reads. */
 bool ss_sink_open(struct ss_sink *s, const char *path);
-/* Takes what `fd` is now, which stays its owner's. False: it is closed. */
+/* Uses the file that `fd` is now. The descriptor stays the caller's. False: it is closed. */
 bool ss_sink_borrow(struct ss_sink *s, int fd);
-/* As write(2), once; but EBADF where the descriptor has become another file, and EPIPE without
- * a signal. Any thread at any time; a signal's handler too. */
+/* As one write(2), but with EBADF if the descriptor has become another file, and EPIPE without
+ * SIGPIPE. Any thread and any signal handler may call it. */
 ssize_t ss_sink_write(const struct ss_sink *s, const void *data, size_t size);
 void ss_sink_close(struct ss_sink *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * struct ss_core: what every layer needs (driver, options, counters), and one pointer per layer
- * to a state that only that layer can look into.
+ * struct ss_core: what every layer needs (driver, options, counters), and for each layer a pointer
+ * to state that only that layer knows.
  */
 #ifndef SS_BASE_STATE_H
 #define SS_BASE_STATE_H
@@ -22,10 +22,10 @@ struct ss_pools;     /* pool/: the pools as objects */
 struct ss_core {
 	struct ss_driver drv;
 	struct ss_options opt;
-	FILE *log;                   /* where reports go; NULL: nowhere */
-	struct ss_journal *journal;  /* NULL: none is written */
+	FILE *log;                   /* reports are written here; NULL: nowhere */
+	struct ss_journal *journal;  /* NULL: no journal is written */
 	int journal_error;           /* errno of a journal that could not be opened */
-	uint64_t serial;             /* tells cores apart in thread-local caches; never 0 */
+	uint64_t serial;             /* number of this core in the process; never 0 */
 	int devices;
 	struct ss_device_info info[SS_MAX_DEVICES]; /* filled at the first use of a device */
 
@@ -43,18 +43,20 @@ struct ss_core {
 	struct ss_pools *pools;
 };
 
-/* Everything that threads remember of their last call is void from now on. */
+/* Makes every thread forget the stream and pool that it used last. */
 static inline void ss_recent_end(struct ss_core *core)
 {
 	atomic_fetch_add(&core->recent_gen, 1);
 }
 
-/* Zeroed memory of the host, counted in core->host_bytes. Objects of 64 bytes and more start on
- * a cache line pair of their own, so that two streams never write to one line. NULL: none left. */
+/* Zeroed host memory, counted in core->host_bytes. The caller frees it with ss_host_free(). Objects
+ * of 64 bytes and more are aligned to SS_LINES, so that two streams never write to one cache line.
+ * NULL: host memory is out. */
 void *ss_host_alloc(struct ss_core *core, size_t size);
-/* `size` is what was asked for. NULL is allowed. */
+/* `size`: as given to ss_host_alloc(). NULL is allowed. */
 void ss_host_free(struct ss_core *core, void *p, size_t size);
-/* Zeroed address space of which the kernel backs only what is touched; NULL: none left. */
+/* Zeroed address space; the kernel backs only pages that are touched. The caller unmaps it. NULL:
+ * none is left. */
 void *ss_host_map(size_t size);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The writers' half of core/table.h. Locks: the caller's. */
+/* The writers' half of base/table.h. Locks: the caller's. */
 #include <stdlib.h>
 
 #include "core/base/table.h"
@@ -45,7 +45,7 @@ static void push(struct ss_buckets *b, struct ss_link *l)
 	atomic_store_explicit(head, l, memory_order_release);
 }
 
-/* Twice as wide. Who is in the old buckets meanwhile may miss something. */
+/* Doubles the number of buckets. Readers in the old ones may miss records meanwhile. */
 static void widen(struct ss_table *t)
 {
 	struct ss_buckets *old = atomic_load(&t->buckets);
@@ -81,7 +81,7 @@ void ss_table_remove(struct ss_table *t, struct ss_link *l)
 	while (atomic_load(at) != l)
 		at = &atomic_load(at)->next;
 	atomic_store_explicit(at, atomic_load(&l->next), memory_order_release);
-	/* Nobody's handle, from here on. */
+	/* From now on no handle matches the record. */
 	atomic_store_explicit(&l->key, &ss_table_end, memory_order_release);
 	t->count--;
 }

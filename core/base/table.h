@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a handle to its record: a hash table that is read without a lock.
+ * A hash table from handles to records, which is read without a lock.
  *
- * Records hold a link and are recycled, never freed, so a reader may stand on one that
- * leaves the table under its feet. The worst that comes of it is that the reader misses
- * what is there: whoever finds nothing looks again with the writers' lock held.
+ * Records contain a link and are recycled, never freed, so a reader may be at a record while it is
+ * removed. The worst result is that the reader does not find a record that is there. So a reader
+ * that finds nothing must look again with the writers' lock held.
  */
 #ifndef SS_CORE_TABLE_H
 #define SS_CORE_TABLE_H
@@ -24,7 +24,7 @@ extern struct ss_link ss_table_end;
 
 struct ss_buckets {
 	uint64_t mask;
-	struct ss_buckets *older; /* readers may still be in it */
+	struct ss_buckets *older; /* the smaller ones before; readers may still use them */
 	_Atomic(struct ss_link *) head[];
 };
 
@@ -50,18 +50,18 @@ static inline struct ss_link *ss_table_find(const struct ss_table *t, const void
 		l = atomic_load_explicit(&l->next, memory_order_acquire);
 	}
 	if (!l)
-		__builtin_unreachable(); /* so that nobody asks again */
+		__builtin_unreachable(); /* spares callers a test for NULL */
 	return l;
 }
 
-/* The rest with a lock of the caller's. */
+/* Writers, here and below, hold a lock of the caller's. */
 bool ss_table_init(struct ss_table *t);
 void ss_table_finish(struct ss_table *t);
-/* The record is complete, and `key` is in no record of the table. Out of host memory
- * the table only gets slower. */
+/* The record must be complete, and no record of the table may have this key. If host memory is out,
+ * the table does not grow and becomes slower. */
 void ss_table_add(struct ss_table *t, struct ss_link *l, void *key);
 void ss_table_remove(struct ss_table *t, struct ss_link *l);
-/* One of them; NULL: the table is empty. */
+/* Any record of the table; NULL: it is empty. */
 struct ss_link *ss_table_any(struct ss_table *t);
 
 #endif

@@ -13,8 +13,8 @@
 
 #include "core/base/lock.h"
 
-/* Inside of something, whatever that is: so it enters no lock without an exchange. And no
- * stream has this handle. */
+/* The record of threads without one. `inside` is not NULL, so such a thread enters every biased lock
+ * by the exchange. No stream has this handle, so such a thread never hits. */
 struct ss_thread ss_nobody = { .inside = (struct ss_bias *)1, .stream.native = &ss_nobody };
 _Thread_local struct ss_thread *ss_thread __attribute__((tls_model("initial-exec"))) = &ss_nobody;
 
@@ -23,8 +23,8 @@ _Thread_local struct ss_thread *ss_thread __attribute__((tls_model("initial-exec
 atomic_bool ss_thread_barrier_known;
 static _Atomic uint64_t barrier_count;
 
-/* When the library is loaded: in a process that has several threads by then, the kernel
- * takes ten milliseconds for it. */
+/* Registers when the library is loaded: once the process has several threads, the kernel takes ten
+ * milliseconds for it. */
 static __attribute__((constructor)) void barriers_register(void)
 {
 #if !defined(__SANITIZE_THREAD__)
@@ -45,9 +45,9 @@ void ss_thread_barrier(void)
 	atomic_fetch_add(&barrier_count, 1);
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 		return;
-	/* Forbidden since (a seccomp filter): then no lock is biased any more. A store
-	 * does not stay in its core for anything near this time, and so the last owners'
-	 * are seen now. */
+	/* A seccomp filter forbids it since. No thread becomes an owner from now on. The stores of
+	 * present owners are visible after the sleep, because no processor holds a store back for
+	 * anything near that time. */
 	atomic_store(&ss_thread_barrier_known, false);
 	atomic_thread_fence(memory_order_seq_cst);
 	nanosleep(&ample, NULL);
@@ -61,8 +61,8 @@ static struct ss_thread *spares;
 static pthread_key_t key;
 static bool have_key;
 
-/* Later destructors of the thread may use HIP again: then it makes another record, and
- * this is called once more. */
+/* Later destructors of the thread may use HIP again. Then the thread makes another record, and this
+ * function is called once more. */
 static void ended(void *arg)
 {
 	struct ss_thread *t = arg;
@@ -111,13 +111,13 @@ static __attribute__((noinline)) struct ss_thread *record_new(void)
 	if (!t) {
 		void *p;
 
-		/* A line of its own, or two: it is written on every hit. */
+		/* Every hit writes to it, so it must not share a cache line. */
 		if (posix_memalign(&p, SS_LINES,
 				   (sizeof(*t) + SS_LINES - 1) / SS_LINES * SS_LINES))
 			return &ss_nobody;
 		t = memset(p, 0, sizeof(*t));
 	}
-	/* Without a key the record stays with the thread for ever. */
+	/* Without a key nobody is told that the thread ends, and the record is never reused. */
 	if (have_key && pthread_setspecific(key, t)) {
 		ended(t);
 		return &ss_nobody;

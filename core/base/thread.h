@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the core keeps per thread. A record is never unmapped, so that other threads may look at
- * it at any time; when its thread has ended a later thread may get it.
+ * The record that the core keeps for each thread. A record is never unmapped, so other threads may
+ * read it at any time. When its thread has ended, a later thread may get it.
  */
 #ifndef SS_BASE_THREAD_H
 #define SS_BASE_THREAD_H
@@ -17,18 +17,18 @@ struct ss_pool;
 struct ss_stream_cache;
 struct ss_timeline;
 
-/* The stream cache that the thread used last, so that a hit need not look it up. Valid while
- * `gen` is the core's recent_gen; no two cores ever have a generation in common. Only
- * cache/fast_path.c reads and writes it. */
+/* The stream cache that the thread used last, so that a hit need not look it up. It is valid while
+ * `gen` equals the core's recent_gen; no two cores ever have the same generation. Only
+ * cache/fast_path.c uses it. */
 struct ss_recent {
 	uint64_t gen;
 	void *native;                  /* the stream's handle */
 	struct ss_timeline *tl;
 	struct ss_stream_cache *cache;
-	struct ss_count *count;        /* where used bytes are counted */
+	struct ss_count *count;        /* counts the bytes in use */
 	struct ss_pool *pool;
-	uint64_t live;                 /* state word of a live block of this cache */
-	uint64_t free_gen;             /* `gen` where a free is a push and no more, else 0 */
+	uint64_t live;                 /* state word of a live block of this cache (cache/bin.h) */
+	uint64_t free_gen;             /* as `gen`, but 0 while a free has more to do than a push */
 	int dev;
 };
 
@@ -39,7 +39,7 @@ struct ss_thread {
 	struct ss_recent stream;  /* of hipMallocAsync and hipFreeAsync */
 	struct ss_recent classic; /* of hipMalloc and hipFree under one timeline */
 	atomic_bool over;         /* the thread has ended */
-	struct ss_thread *spare;
+	struct ss_thread *spare;  /* the next spare record */
 };
 
 /* The calling thread's record. Initial-exec, so that reading it is one load. Never NULL: a thread
@@ -59,10 +59,10 @@ static inline bool ss_thread_barriers(void)
 {
 	return atomic_load_explicit(&ss_thread_barrier_known, memory_order_relaxed);
 }
-/* How often it was used (tests). */
+/* How often it was used (for tests). */
 uint64_t ss_thread_barrier_count(void);
 
-/* The processor's own clock counter; 0 where this code knows none. */
+/* The processor's time stamp counter; 0 on processors for which this code knows none. */
 static inline uint64_t ss_ticks(void)
 {
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of options: from text and back. Parses numbers itself because strtod()
- * obeys the locale; takes no lock, keeps no state.
+ * Values of options, from text and back. Numbers are parsed here because strtod() obeys the locale
+ * of the program. No lock, no state.
  */
 #include <ctype.h>
 #include <string.h>
@@ -58,7 +58,7 @@ bool ss_parse_size(const char *s, uint64_t *out) {
 			}
 		}
 	} else if (frac) {
-		return false; /* half a byte */
+		return false; /* a fraction of a byte */
 	}
 	if (*s == 'b' || *s == 'B') {
 		s++;

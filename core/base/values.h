@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of options as text, for options.c. The parsers return false or NULL on
- * malformed text; *out is then as it was. */
+/* Parses and formats values of options, for options.c. On malformed text the parsers return false
+ * or NULL and leave *out unchanged. */
 #ifndef SS_CORE_VALUES_H
 #define SS_CORE_VALUES_H
 
@@ -10,21 +10,22 @@
 
 struct ss_amount;
 
-/* Reads "12", "1.5": the whole part and the fraction in billionths. Returns what
- * follows. */
+/* Reads a decimal number such as "12" or "1.5": the whole part, and the fraction in billionths.
+ * Returns the text behind it. */
 const char *ss_parse_decimal(const char *s, uint64_t *whole, uint64_t *frac);
 bool ss_parse_size(const char *s, uint64_t *out);
 bool ss_parse_bool(const char *s, bool *out);
-/* Which devices the entries read so far were about. */
+/* The devices that the entries read so far were for. */
 struct ss_devices_seen {
 	uint64_t each; /* one bit per device that was named */
 	bool all;      /* an entry without a device */
 };
-/* Reads one entry of a list: SIZE (all devices that no entry names) or DEV:SIZE. Returns NULL,
- * or what is wrong with it as the end of a sentence; nothing is changed then. */
+/* Reads one entry of a list, SIZE (for all devices that no entry names) or DEV:SIZE, into
+ * out[SS_MAX_DEVICES]. Returns NULL on success. Otherwise nothing is changed, and the result
+ * describes the error as the end of a sentence. */
 const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 				  struct ss_devices_seen *seen);
-/* Copies the nth of "a|b|c". False: there are fewer. */
+/* Copies the name with index `n` of "a|b|c". False: there is none. */
 bool ss_enum_name(const char *values, int n, char *out, size_t size);
 
 void ss_format_size(uint64_t n, char *out, size_t size);

@@ -66,7 +66,7 @@ void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e)
 	}
 }
 
-void ss_patience_never(struct ss_core *core)
+void ss_backpressure_never(struct ss_core *core)
 {
 	atomic_store(&core->pools->hasty, true);
 }

@@ -57,7 +57,7 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 	ss_headroom_restore(&pool->mem);
 }
 
-void ss_housekeep(struct ss_core *core, int dev, bool device_idle)
+void ss_decay_run(struct ss_core *core, int dev, bool device_idle)
 {
 	struct look k = {.idle = device_idle, .decays = true};
 
@@ -70,7 +70,7 @@ void ss_housekeep(struct ss_core *core, int dev, bool device_idle)
 void ss_freed_idle(struct ss_core *core, int dev)
 {
 	if (ss_device_low(core, dev))
-		ss_housekeep(core, dev, !ss_zombies(core, dev));
+		ss_decay_run(core, dev, !ss_zombies(core, dev));
 }
 
 /* Is anything idle in the pool that should go? */
@@ -145,7 +145,7 @@ void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl
 		return;
 	/* What a destroyed stream still runs only a device-wide wait waits for. */
 	if (idle)
-		ss_housekeep(core, dev, !ss_zombies(core, dev));
+		ss_decay_run(core, dev, !ss_zombies(core, dev));
 	else
 		look(core, dev, is_due(core, dev) || !core->opt.decay_ms ||
 					(tl && tl == atomic_load(&ss_device_pools(core, dev)->busy)));

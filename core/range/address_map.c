@@ -6,8 +6,8 @@
  * that hold a block's start: 4 bytes for a small block, a page for a large one.
  *
  * Segment and block descriptors are recycled, never freed, and a recycled segment keeps its
- * tables mapped. So a reader that comes too late (a double free, a pointer of somebody else)
- * reads zeros or a descriptor that does not match, never unmapped memory.
+ * tables mapped. So a reader that comes too late (a double free, a foreign pointer) reads zeros or
+ * a descriptor that does not match, and never unmapped memory.
  *
  * Locks: map->lock, a leaf, guards the spare segments and the growth of the frame tables.
  */
@@ -48,7 +48,7 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 	return true;
 }
 
-/* 16 TiB, what LEVELS of 64 reach: more than a reservation of twice a device's memory. */
+/* 16 TiB, the most that LEVELS of 64 can describe, and more than any reservation. */
 #define MOST (1ull << 44)
 
 /* Lays the grain table and the bitmaps for `size` bytes out in one mapping. */
@@ -96,8 +96,8 @@ static uint64_t table_span(const struct ss_segment *seg)
 	       SS_GRAIN;
 }
 
-/* Streams split and merge at the same time, each under its own lock, and may share a word of a
- * bitmap: hence the atomic operations. */
+/* Atomic, because streams split and merge at the same time, each under its own lock, and may share a
+ * word of a bitmap. */
 static void level_set(struct ss_segment *seg, int i, uint64_t g)
 {
 	for (; i < seg->levels; i++, g /= 64)
@@ -151,7 +151,7 @@ struct ss_block *ss_block_last_start(const struct ss_core *core, const struct ss
 			uint32_t v;
 
 			g = g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w));
-			while (i-- > 0) { /* down again: the last start below */
+			while (i-- > 0) { /* go down to the last start below */
 				w = atomic_load(&seg->level[i][g]);
 				if (!w)
 					return NULL; /* gone meanwhile */
@@ -196,7 +196,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 		if (!tables_make(seg))
 			goto fail_seg;
 	}
-	/* A free may be looking at what it was before. */
+	/* A late free may still read the recycled segment as the one that it was before. */
 	__atomic_store_n(&seg->base, base, __ATOMIC_RELAXED);
 	__atomic_store_n(&seg->size, size, __ATOMIC_RELAXED);
 	seg->pool = pool;
@@ -247,7 +247,7 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 		ss_block_recycle(core, &none, b);
 	}
 	ss_spares_return(core, &none, 0);
-	/* Zero already, but large: hand the pages back to the kernel. */
+	/* They are zero already, but large, so the kernel gets their pages back. */
 	if (seg->table_bytes > 256 * 1024)
 		madvise((void *)seg->grains, seg->table_bytes, MADV_DONTNEED);
 	pthread_mutex_lock(&core->map->lock);

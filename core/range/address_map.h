@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address -> segment -> block, read without a lock.
+ * The address map finds the segment and the block of an address without taking a lock.
  *
- * A radix tree over 2 MiB frames finds the segment; a table with one word per 512 byte grain
- * finds the block that starts at an address; a bitmap of block starts with summaries above it
- * finds the block that contains an address.
+ * A radix tree over frames of 2 MiB finds the segment. A table with one word for each grain of 512
+ * bytes finds the block that starts at an address. A bitmap of block starts, with summaries of its
+ * words, finds the block that contains an address.
  */
 #ifndef SS_RANGE_ADDRESS_MAP_H
 #define SS_RANGE_ADDRESS_MAP_H
@@ -17,18 +17,18 @@
 #define SS_ADDRESS_BITS 48
 #define SS_FRAME_BITS 21
 #define SS_LEAF_BITS 14
-#define SS_BATCH 32u             /* descriptors that have one owner */
+#define SS_BATCH 32u             /* descriptors in a batch, which has one owner */
 #define SS_SLAB 4096u            /* descriptors made at a time */
-#define SS_MAX_SLABS (1u << 20)  /* four thousand million blocks */
+#define SS_MAX_SLABS (1u << 20)  /* enough for 2^32 blocks */
 
 struct ss_map {
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* root of the radix tree */
 	struct ss_block **slabs;      /* block descriptors by index */
-	/* The rest is guarded by `lock`, a leaf in the lock order: */
+	/* `lock` guards the rest. It is a leaf in the lock order. */
 	pthread_mutex_t lock;
 	uint32_t slab_count;
-	struct ss_batch *whole;       /* batches that nobody has */
-	struct ss_spares spares;      /* for descriptors that no pool or stream asks for */
+	struct ss_batch *whole;       /* batches without an owner */
+	struct ss_spares spares;      /* for descriptors of new segments */
 	struct ss_segment *spare_segments;
 };
 
@@ -36,13 +36,13 @@ struct ss_map {
 bool ss_map_init(struct ss_core *core);
 void ss_map_finish(struct ss_core *core);
 
-/* The segment that holds addr; NULL: none of ours. It may be forgotten at any time unless the
- * caller knows better (a live block, the pool's lock). */
+/* The segment that contains addr; NULL: the address is not ours. The segment may go at any time,
+ * unless the caller holds a live block of it or the lock of its pool. */
 struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr);
-/* The block that starts at addr, which lies in seg; NULL: none does. */
+/* The block that starts at addr, an address in seg; NULL: none starts there. */
 struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg, uint64_t addr);
-/* The block of the last start up to addr. If addr lies in a live block that stays live, it is that
- * one; otherwise any block of the segment, or NULL. */
+/* The block with the last start at or below addr. If addr lies in a block that stays live during the
+ * call, it is that block; otherwise any block of the segment, or NULL. */
 struct ss_block *ss_block_last_start(const struct ss_core *core, const struct ss_segment *seg,
 				     uint64_t addr);
 static inline struct ss_block *ss_segment_first(const struct ss_core *core,
@@ -51,19 +51,19 @@ static inline struct ss_block *ss_segment_first(const struct ss_core *core,
 	return ss_block_at(core, seg, seg->base);
 }
 
-/* A descriptor and its tables for [base, base + size), entered in the map as one block in state
- * GAP. NULL: host memory is out. */
+/* Makes a segment of [base, base + size) and enters it in the map as one block in state GAP. NULL:
+ * host memory is out. */
 struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,
 				  uint64_t size);
-/* Takes the segment and its blocks out of the map. Nobody else may hold a block of it. */
+/* Removes the segment and its blocks from the map. No other thread may hold a block of it. */
 void ss_segment_forget(struct ss_core *core, struct ss_segment *seg);
 
-/* A block starts at addr, `value` - 1 being its index; 0: none does any more. */
+/* Enters the block with index `value` - 1 as starting at addr; 0: no block starts there any more. */
 void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value);
 
 /* ---- the same inlined, for the hot path ---------------------------------- */
 
-/* Where in seg addr is; false: not in it. */
+/* *off: offset of addr in seg. False: addr is not in seg. */
 static inline bool ss_segment_has(const struct ss_segment *seg, uint64_t addr, uint64_t *off)
 {
 	*off = addr - __atomic_load_n(&seg->base, __ATOMIC_RELAXED);
@@ -84,7 +84,7 @@ static inline struct ss_segment *ss_map_segment_inline(const struct ss_map *map,
 		return NULL;
 	seg = atomic_load_explicit(&leaf[addr >> SS_FRAME_BITS & ((1u << SS_LEAF_BITS) - 1)],
 				   memory_order_acquire);
-	/* A segment that was recycled meanwhile has another range. */
+	/* The segment may have been recycled meanwhile; then its range does not match. */
 	return seg && ss_segment_has(seg, addr, &off) ? seg : NULL;
 }
 
@@ -93,7 +93,7 @@ static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint3
 	struct ss_block *slab = __atomic_load_n(&map->slabs[index / SS_SLAB], __ATOMIC_ACQUIRE);
 
 	if (!slab)
-		__builtin_unreachable(); /* so that the compiler checks nothing */
+		__builtin_unreachable(); /* spares a test for NULL */
 	return &slab[index % SS_SLAB];
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How one block becomes two, and two become one.
+ * Splitting and merging blocks.
  *
- * Locks: the caller's, of whoever holds the blocks and the spare descriptors.
+ * Locks: the caller's, which guard the blocks and the spare descriptors.
  */
 #include "core/base/mutants.h"
 #include "core/range/address_map.h"

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks: the ranges that tile a segment, live or free.
+ * Blocks are the ranges that tile a segment, live or free.
  *
- * Who may touch a block follows from its state and its slot:
- *   LIVE             nobody but the free that claims it (under the lock of the stream cache that
- *                    handed it out, whose slot it names);
- *   FREE, CLEAN      the pool's lock: every access has completed, anybody may have it;
- *   FREE, EPOCH      the pool's lock: it waits for an epoch of many timelines;
- *   FREE, other      the lock of the stream cache with that slot, in whose arena it lies;
- *   QUEUED           whoever took it out of where it was, or the stream cache in whose bin it is;
+ * The state of a block and the slot of its mark say which lock guards it:
+ *   LIVE             none. A free claims it under the lock of the stream cache that handed it out,
+ *                    which has the block's slot;
+ *   FREE, CLEAN      the pool's lock. Every access has completed, so any stream may take it;
+ *   FREE, EPOCH      the pool's lock. It waits for an epoch, the marks of many timelines;
+ *   FREE, other      the lock of the stream cache with that slot. It lies in the cache's arena;
+ *   QUEUED           the lock of the stream cache in whose bin it lies; or none, if one thread has
+ *                    taken it out of all structures;
  *   GAP              the pool's lock.
- * Neighbours may belong to different holders. So the link to the next block is not stored but
- * found through the address map, and `prev` of a block is written by the holder of its left
- * neighbour only, who alone can change which block that is. A reader may find a neighbour that
- * is just being changed; it only asks whether the neighbour is free and its own, and nobody else
- * can make it that.
+ * Neighbours may have different holders. So the link to the next block is not stored but found
+ * through the address map, and only the holder of the left neighbour writes `prev`, because only it
+ * can change which block that is. A reader may find a neighbour that is just being changed. That is
+ * harmless: the reader only asks whether the neighbour is free with the reader's own slot, and no
+ * other thread can make it so.
  */
 #ifndef SS_RANGE_BLOCK_H
 #define SS_RANGE_BLOCK_H
@@ -47,20 +48,20 @@ static inline uint64_t ss_round(uint64_t n, uint64_t unit)
 enum ss_block_state {
 	SS_BLOCK_UNUSED = 0, /* the descriptor describes nothing */
 	SS_BLOCK_LIVE,       /* handed out */
-	SS_BLOCK_QUEUED,     /* free, in a bin, or in the hands of one thread */
+	SS_BLOCK_QUEUED,     /* free, in a bin or held by one thread */
 	SS_BLOCK_FREE,       /* free, in an index or in an epoch's list */
-	SS_BLOCK_GAP,        /* no memory behind it (VMM), or kept for another process */
+	SS_BLOCK_GAP,        /* addresses without memory (VMM), or exported bytes after the free */
 };
 
-/* Descriptors are recycled but never given back to the host allocator, so that a stale pointer
- * to one can be read, and then rejected, at any time. */
+/* Descriptors are recycled but never given back to the host allocator. So a stale pointer to one may
+ * be read at any time, and is then recognized as stale. */
 struct ss_block {
-	/* What a search reads, and what a hit does, side by side: */
+	/* Searches and hits use these, so they lie side by side: */
 	uint64_t addr, size;
 	struct ss_block *left, *right; /* index tree; ->left also chains bins and lists */
 	union {
-		/* FREE on a slot: position of the mark. FREE and clean: milliseconds since when
-		 * it is idle at the latest, 0 if nobody ever had it. */
+		/* FREE with a slot: position of the mark. FREE and clean: time (ms) since which it
+		 * has been idle, or earlier; 0: it was never in use. */
 		uint64_t n;
 		struct ss_epoch *epoch; /* FREE with SS_SLOT_EPOCH */
 		uint64_t id;            /* LIVE: unique among all blocks ever handed out */
@@ -68,32 +69,32 @@ struct ss_block {
 	uint32_t slot;                 /* of the mark; LIVE: of the cache that handed it out */
 	atomic_uchar state;
 	bool classic;                  /* LIVE: hipMalloc handed it out */
-	bool exported;                 /* another process may map it: never reused */
+	bool exported;                 /* another process may map it, so it is never reused */
 	uint8_t bin;                   /* LIVE or QUEUED: bin of its size */
-	uint64_t request;              /* LIVE: bytes asked for */
+	uint64_t request;              /* LIVE: bytes as requested */
 	_Atomic(struct ss_block *) prev; /* left neighbour; NULL: first of its segment */
 	struct ss_segment *seg;
 	uint32_t index;                /* of the descriptor */
-	/* Slot + 1 of the stream cache whose arena the block was cut from; 0: none. Blocks of one
-	 * home merge as soon as they are free, others only when they have completed. */
+	/* Slot + 1 of the stream cache whose arena the block was cut from; 0: none. Neighbours with
+	 * one home merge as soon as they are free on its stream; others when they are completed. */
 	_Atomic uint32_t home;
 };
 
-/* One allocation from the driver, or one reservation of addresses. Guarded by the lock of the
- * pool's memory, but for what the address map reads. Recycled, never freed. */
+/* One allocation from the driver, or one reservation of addresses. The lock of the pool's memory
+ * guards it, except for what the address map reads. Recycled, never freed. */
 struct ss_segment {
 	uint64_t base, size;            /* the usable part, whole frames */
-	struct ss_pool *pool;           /* whose it is; opaque here */
+	struct ss_pool *pool;           /* its owner; opaque here */
 	enum ss_backing backing;
 	_Atomic(uint32_t) *grains;      /* per grain: 1 + index of the block that starts there */
 	_Atomic uint64_t *level[6];     /* bitmap of block starts, and summaries of it */
 	int levels;
 	size_t table_bytes;
-	void *native;                   /* what the driver gave; base may lie above it */
+	void *native;                   /* address that the driver returned; base may be above it */
 	uint64_t native_size;
 	uint64_t idle_since;            /* ms: when the last byte of it became free */
-	uint64_t serial;                /* number among the segments that got a handle; 0: none */
-	bool opening;                   /* a device is being given access: it must not go now */
+	uint64_t serial;                /* number for IPC handles, never used twice; 0: none yet */
+	bool opening;                   /* a device is being given access; it must not go meanwhile */
 	struct ss_segment *prev, *next; /* list of the pool; next: also the spare list */
 };
 
@@ -133,7 +134,7 @@ static inline struct ss_block *ss_block_prev(const struct ss_block *b)
 	return atomic_load_explicit(&b->prev, memory_order_relaxed);
 }
 
-/* Is b all of its segment? */
+/* Does b cover its whole segment? */
 static inline bool ss_is_whole(const struct ss_block *b)
 {
 	return b->size == b->seg->size;
@@ -152,13 +153,13 @@ static inline bool ss_fits(const struct ss_block *b, uint64_t size, uint64_t ali
 
 /* ---- descriptors: descriptor.c ------------------------------------------ */
 
-/* Descriptors kept for splitting, under the lock of whoever keeps them. No two owners of spares
- * ever write to one cache line of descriptors. */
+/* Descriptors kept for splitting. The owner's lock guards them. No two owners of spares ever write
+ * to one cache line of descriptors. */
 struct ss_spares {
 	struct ss_block *head;     /* of the owner's own batches */
-	struct ss_block *away;     /* of others' batches, on their way home */
+	struct ss_block *away;     /* of other owners' batches, to be returned */
 	uint32_t count, away_count;
-	struct ss_batch *mine;     /* own batches that have descriptors at home; map->lock */
+	struct ss_batch *mine;     /* own batches with unused descriptors; map->lock */
 };
 
 /* NULL: host memory is out. */
@@ -167,15 +168,15 @@ void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_blo
 /* Does b's descriptor belong to one of own's batches? The caller holds b. */
 bool ss_descriptor_owned(const struct ss_core *core, const struct ss_spares *own,
 			 const struct ss_block *b);
-/* Gives back the descriptors of others, and all but `keep` of its own. */
+/* Returns the descriptors of other owners, and all but `keep` of its own, to their batches. */
 void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep);
 
 /* ---- splitting and merging: block.c. The caller holds the blocks. --------- */
 
 /* The right neighbour; NULL: b is the last of its segment. */
 struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block *b);
-/* Cuts b after `size` bytes. The new right part inherits mark, state and home. NULL: host
- * memory is out and nothing changed. */
+/* Splits b after `size` bytes and returns the right part, which inherits mark, state and home. NULL:
+ * host memory is out, and nothing changed. */
 struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, struct ss_block *b,
 				uint64_t size);
 /* a swallows b, its right neighbour. The caller sets the mark. */
@@ -183,8 +184,8 @@ void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block
 		    struct ss_block *b);
 /* The mark on `slot` of what a and b become together: the later one; clean ranges have none. */
 uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot);
-/* Another descriptor for b, one of `own`; the old one goes to `theirs`. Returns b itself if it
- * is one of own's already, or host memory is out. */
+/* Replaces b's descriptor by one of `own`; the old one goes to `theirs`. Returns b itself if its
+ * descriptor is one of `own` already, or host memory is out. */
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 				 struct ss_spares *theirs, struct ss_block *b);
 

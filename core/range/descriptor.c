@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors of blocks, and who has them. They are never freed.
+ * The storage of block descriptors, which are never freed.
  *
- * They are made in batches, each a whole number of cache lines. A batch belongs to
- * whoever took descriptors from it (a queue or a pool, which live as long as the core)
- * until all of them are back, so no two streams ever write to one line: a descriptor that
- * somebody else has no more use for is sent home.
+ * Descriptors are made in batches, each a whole number of cache lines. A batch belongs to the stream
+ * cache or pool that took descriptors from it, until all of them are back. So no two streams ever
+ * write to one cache line: a descriptor that another owner does not need any more is returned to its
+ * batch. (Caches and pools live as long as the core.)
  *
  * Locks: the lock of the spare descriptors' owner; core->map->lock, a leaf, for batches.
  */
@@ -16,15 +16,16 @@
 #include "core/range/descriptor.h"
 
 struct ss_batch {
-	struct ss_block *free;        /* those at home */
+	struct ss_block *free;        /* its unused descriptors */
 	uint32_t count;
-	struct ss_batch *prev, *next; /* of its owner's, or of the whole ones; without any: of none */
+	/* In its owner's list or, if nobody has it, in map->whole; in none while count is 0. */
+	struct ss_batch *prev, *next;
 };
 
-/* What is behind the descriptors of a slab. Everybody reads the owners, and they seldom
- * change; the batches are for who holds core->map->lock. */
+/* Lies behind the descriptors of a slab. The owners are read without a lock, because an owner only
+ * asks whether it is the owner. core->map->lock guards the batches. */
 struct tail {
-	struct ss_spares *owner[SS_SLAB / SS_BATCH]; /* NULL: whole */
+	struct ss_spares *owner[SS_SLAB / SS_BATCH]; /* NULL: nobody */
 	struct ss_batch batch[SS_SLAB / SS_BATCH];
 };
 
@@ -56,7 +57,7 @@ bool ss_descriptor_owned(const struct ss_core *core, const struct ss_spares *own
 	return tail_for(core, b)->owner[batch_of(b)] == own;
 }
 
-/* A slab of them more. core->map->lock held. */
+/* Makes one more slab. core->map->lock held. */
 static void make_batches(struct ss_core *core)
 {
 	struct ss_block *slab;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the address map needs of the descriptors' storage. Only range/ includes this. */
+/* What the address map needs to know of the storage of descriptors. Only range/ includes this. */
 #ifndef SS_RANGE_DESCRIPTOR_H
 #define SS_RANGE_DESCRIPTOR_H
 

@@ -10,7 +10,7 @@
 #define PART_LISTS 4  /* lists, for a range that is no whole segment */
 #define LISTS (SS_INDEX_FL * SS_INDEX_SL)
 
-/* Position of the top bit of a size, then its next five bits. */
+/* The list of a size: the position of its top bit, then the next five bits. */
 static unsigned list_of(uint64_t size)
 {
 	uint64_t g = size / SS_GRAIN;
@@ -64,7 +64,7 @@ void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
 		x->fl &= ~(1u << i / SS_INDEX_SL);
 }
 
-/* First list in use at i or behind it, or -1. */
+/* The first list in use from i on, or -1. */
 static int next_list(const struct ss_free_index *x, unsigned i)
 {
 	unsigned fl = i / SS_INDEX_SL;

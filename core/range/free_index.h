@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Free ranges by size: a good fit in constant time.
+ * An index of free ranges by size, which finds a good fit in constant time.
  *
- * Takes no lock; an index is used under the lock of whoever it belongs to. `count` and `bytes`
- * may be read without it, as a hint.
+ * It takes no lock; the lock of its owner guards it. `count` and `bytes` may be read without the
+ * lock, as a hint.
  */
 #ifndef SS_RANGE_FREE_INDEX_H
 #define SS_RANGE_FREE_INDEX_H

@@ -27,7 +27,7 @@ static void add(int dev, unsigned what)
 void ss_observer_add(int dev, unsigned what)
 {
 	if (what & SS_OBSERVER_HOSTFUNC)
-		ss_patience_never(ss_core);
+		ss_backpressure_never(ss_core);
 	if (dev >= 0 && dev < SS_MAX_DEVICES) {
 		add(dev, what);
 		return;

@@ -137,7 +137,7 @@ static bool give_back(struct trial *t)
 	STEP(t, REAL(hipStreamSynchronize, NULL));
 	ss_sync_end(t->core, &token, true, false);
 	STEP(t, ss_pool_trim(t->core, t->pool, 0));
-	ss_housekeep(t->core, t->dev, true);
+	ss_decay_run(t->core, t->dev, true);
 	return true;
 }
 

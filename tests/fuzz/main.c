@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a fuzz target without a fuzzer: on the files that are named, or on bytes of its
- * own, the same in every run. Some are cut from valid cards, which chance never makes.
+ * Runs a fuzz target without a fuzzer: on the files given, or on bytes of its own, which are the same in
+ * every run. Some of these are parts of valid descriptors, which random bytes never are.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint64_t chance(void)
 	return state * 2685821657736338717ull >> 16;
 }
 
-/* A handle that says what cannot be, with a check that is right: one of these is. */
+/* Handles with impossible contents and any checksum; one of the checksums is right. */
 static void forge(uint64_t offset, uint64_t size)
 {
 	uint8_t data[1 + SS_HANDLE_BYTES] = {0};
@@ -46,7 +46,7 @@ static void forge(uint64_t offset, uint64_t size)
 		good += ss_handle_parse(data + 1, &back) == SS_HANDLE_OURS;
 		LLVMFuzzerTestOneInput(data, sizeof(data));
 	}
-	/* The search does find what is acceptable. */
+	/* The search finds a handle that is accepted. */
 	if (good != (offset + size <= h.segment_size))
 		abort();
 }

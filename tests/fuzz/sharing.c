@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that another process can hand us: handles, pointers, descriptors, and in
- * which order it opens and closes them. The first byte chooses what the rest is.
+ * Fuzzes everything that another process can send: handles, pointers, descriptors, and the order in which
+ * they are opened and closed. The first byte chooses what the others are.
  *
- * With -Dfuzz=true (and clang) a libFuzzer target; main.c runs it on its own bytes.
+ * With -Dfuzz=true (and clang) this is a libFuzzer target; main.c runs it on bytes of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MB2 (2ull << 20)
 
-/* All that the table needs from other files of the shim. */
+/* What the table of mappings needs from other files of the shim. */
 atomic_int ss_sync_waiting;
 
 unsigned ss_buffer_id_new(void)
@@ -68,7 +68,7 @@ static void any_handle(const uint8_t *data, size_t size)
 		break;
 	case SS_HANDLE_REAL:
 		inside(&h);
-		/* What is opened is what came, but for a note of ours. */
+		/* The handle that is opened is the one that came, except for our note in it. */
 		CHECK(!memcmp(h.real, bytes, 56));
 		break;
 	case SS_HANDLE_BAD:
@@ -86,7 +86,7 @@ static void any_card(const uint8_t *data, size_t size)
 {
 	struct ss_pool_desc card;
 	struct ss_pool_desc_device me = {.bus = "0000:01:00.0"};
-	unsigned char *exact = malloc(size ? size : 1); /* so that overruns are seen */
+	unsigned char *exact = malloc(size ? size : 1); /* exactly `size`, so that overruns show */
 
 	CHECK(exact);
 	memcpy(exact, data, size);
@@ -148,8 +148,8 @@ static void made(const uint8_t *data, size_t size)
 
 /* ---- the table of mappings ---------------------------------------------- */
 
-/* A runtime that maps each handle anew, or (since 7.0) counts openings of one; such a mapping
- * is of the device that opened it last, which is what each close waits for. */
+/* A model of two runtimes: one maps a handle again at each opening, the other (since 7.0) counts its
+ * openings. A counted mapping belongs to the device that opened it last, for which each close waits. */
 #define SEGMENTS 4
 #define MOST 64
 
@@ -170,7 +170,7 @@ static int slot_of(const void *base)
 	return (int)i;
 }
 
-/* Nobody but `idle` may still be at work there, and has not since it was asked. */
+/* Checks that only devices in `idle`, which were found idle, have the mapping open. */
 static void runtime_close(void *base, unsigned idle)
 {
 	int i = slot_of(base);
@@ -179,7 +179,7 @@ static void runtime_close(void *base, unsigned idle)
 	mapped[i].refs--;
 	if (!mapped[i].refs)
 		mapped[i].busy = 0;
-	/* Nothing that is open may lie there. */
+	/* No open block may lie there. */
 	for (int k = 0; k < open_count && !mapped[i].refs; k++)
 		CHECK((uintptr_t)opened[k].ptr - (uintptr_t)base >= 16 * MB2);
 }
@@ -205,7 +205,7 @@ static void *runtime_open(int segment, int dev, bool counts)
 	return address(i);
 }
 
-/* Segments 2n and 2n + 1 have the same real handle: one came where the other was. */
+/* Segments 2n and 2n + 1 have the same real handle: one took the address of the other. */
 static struct ss_handle handle_of(int segment, int block)
 {
 	struct ss_handle h = {.segment_size = 16 * MB2, .offset = (uint64_t)block * MB2,
@@ -249,10 +249,10 @@ static void open_one(int segment, int block, bool pool, bool counts, int dev)
 
 		while (k < open_count && opened[k].segment != (segment ^ 1))
 			k++;
-		CHECK(counts && k < open_count); /* which is still in use, where this lies now */
+		CHECK(counts && k < open_count); /* refused only because the other segment is open */
 		return;
 	}
-	/* It shows that segment, at that offset. */
+	/* The pointer is to that segment, at that offset. */
 	base = (char *)ptr - h.offset;
 	CHECK(mapped[slot_of(base)].refs && mapped[slot_of(base)].segment == segment &&
 	      (counts || mapped[slot_of(base)].dev == dev));
@@ -285,7 +285,7 @@ static void leave_one(int which, int later)
 	mapped[i].news |= later >= 0 && asking;
 	d = ss_mapping_release(opened[which].ptr, opened[which].via, later);
 	CHECK(d.known && d.open);
-	/* Which are waited for: where it was opened, it may be in use. */
+	/* The close waits for every device on which the block was opened. */
 	CHECK(d.devices >> opened[which].dev & 1 && d.devices >> d.dev & 1);
 	opened[which] = opened[--open_count];
 	if (d.close)
@@ -305,7 +305,7 @@ static void settle(unsigned idle, int leave)
 		leave_one(leave, 0);
 	asking = false;
 	while ((base = ss_mapping_take_idle(idle, asked, &dev))) {
-		/* At a synchronization nobody waits for more. */
+		/* Closing at a synchronization waits for nothing more. */
 		CHECK(idle >> dev & 1 && idle >> mapped[slot_of(base)].dev & 1);
 		runtime_close(base, idle);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocations and frees of a program. */
+/* Executes allocations and frees. */
 #include <string.h>
 
 #include "oracle.h"
 
-/* A stream was made to wait: only for a fence that covers nothing after the free
- * it was recorded for (of the block, or of a neighbour that it had merged with). */
+/* The core made a stream wait. The fence must cover nothing after the free that it was recorded for
+ * (the free of the block, or of a neighbour that merged with it). */
 static void check_gates(struct world *w, int stream, const struct clk *next)
 {
 	for (int i = 0; i < w->call.gates; i++) {
@@ -37,9 +37,8 @@ static bool plain_oom(const struct world *w, int dev, int pool, uint64_t size)
 		size + (64ull << 20) <= w->cfg.vram;
 }
 
-/* What a pool grew by on the way to a failure stays as idle memory where giving back
- * waits for the device: gaps that must be filled before what is asked for is added. And
- * beside a capture, where the null stream cannot take what it has been joined with. */
+/* Memory that a pool took before it failed may stay as idle memory in two cases: if giving back waits
+ * for the device, and beside a capture, in which the null stream cannot join. */
 static bool keeps_growth(const struct world *w, int stream)
 {
 	bool captures = false;
@@ -95,7 +94,7 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 		return;
 	if (st != SS_ERR_NOMEM && !w->call.injected)
 		fail(w, F_STATUS, "an allocation failed with status %d", st);
-	/* What is reserved at the first use of a device stays, whatever becomes of that use. */
+	/* SOMASHIM_INITIAL is reserved even if the first use of the device fails. */
 	if (!given && w->cfg.opt.initial.set)
 		given = w->cfg.opt.initial.bytes;
 	if (pool_value(w, pool, SS_ATTR_USED_CURRENT) != used ||
@@ -106,7 +105,7 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 		     (unsigned long)pool_value(w, pool, SS_ATTR_USED_CURRENT),
 		     (unsigned long)used, (unsigned long)w->given[dev],
 		     (unsigned long)given);
-	/* Inside another's map it would have waited for its turn: it can't here. */
+	/* Inside another call's map the core cannot wait for its turn here. */
 	if (!w->call.injected && !w->depth && plain_oom(w, dev, pool, size))
 		fail(w, F_MISS, "an empty device has no room for %lu bytes",
 		     (unsigned long)size);
@@ -134,16 +133,16 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 			return;
 	if (op->flags & OPF_INNER)
 		addr += op->n % b->size;
-	w->call.joining = dev + 1; /* the real hipFree does, whether or not we wait */
+	w->call.joining = dev + 1; /* the real hipFree joins, whether or not we wait */
 	if (waited) {
-		/* A wait for the whole device sees more than one stream by stream. */
+		/* A wait for the whole device covers more than a wait for one stream after the other. */
 		bool wide = w->distrusted && op->c & 1;
 		memset(&c, 0, sizeof(c));
 		for (int i = 0; i < w->nstreams; i++)
 			if (w->s[i].dev == dev &&
 			    (wide || (w->s[i].alive && !w->s[i].unseen)))
 				clk_join(&c, &w->s[i].vc);
-		/* The null stream waits for blocking ones that nobody knows, too. */
+		/* The null stream also waits for blocking streams that nobody knows. */
 		stream_next(w, w->null[dev], &null);
 		clk_join(&c, &null);
 		if (!can_finish(w, &c))
@@ -201,7 +200,7 @@ static void op_free(struct world *w, const struct op *op)
 	pool_lost_block(w, pool);
 }
 
-/* Free and allocate the same size on the same stream: must be a hit. */
+/* Frees and allocates the same size on the same stream, which must be a hit. */
 static void swap(struct world *w, const struct op *op)
 {
 	struct block old = w->blk[op->a % BLOCKS];
@@ -215,7 +214,7 @@ static void swap(struct world *w, const struct op *op)
 	op_free(w, &f);
 	if (w->blk[op->a % BLOCKS].used || w->fail_class || !w->pool[old.pool].used)
 		return;
-	/* The null stream may have to join the blocking ones: a fence. */
+	/* The null stream may have to join the blocking streams, which takes a fence. */
 	int fences = w->s[s].kind == SS_TL_NULL ? D_RECORD : -1;
 	for (int i = 0; i < DEVICE_OPS; i++)
 		calls += i == fences ? 0 : w->calls[i];
@@ -260,7 +259,7 @@ void memory_finish(struct world *w)
 	for (int i = 0; i < BLOCKS; i++)
 		if (w->blk[i].used)
 			free_classic(w, i, &f);
-	/* What failed for the frees is no reason for a synchronization to fail. */
+	/* A failure that was injected for the frees must not make a synchronization fail. */
 	w->call.injected = false;
 	for (int round = 0; round < 2; round++)
 		for (int d = 0; d < w->cfg.devices; d++) {
@@ -270,10 +269,10 @@ void memory_finish(struct world *w)
 	for (int i = 0; i < ALLP; i++)
 		if (w->pool[i].used && !w->fail_class)
 			pool_trim(w, i, 0);
-	/* Where giving back waits, a trim is done at the next call that waits. */
+	/* If giving back waits for the device, a trim is done at the next call that waits. */
 	for (int d = 0; d < w->cfg.devices; d++) {
 		w->call.natively_waits = d + 1;
-		ss_housekeep(w->core, d, true);
+		ss_decay_run(w->core, d, true);
 	}
 	w->call.natively_waits = 0;
 	for (int d = 0; d < w->cfg.devices; d++)
@@ -294,7 +293,7 @@ bool op_memory(struct world *w, const struct op *op)
 		if (w->blk[slot].used || (s = stream_at(w, op->b)) < 0 ||
 		    w->s[s].capturing)
 			return true;
-		/* a slot that an operation inside this one fills is no slot of ours */
+		/* An operation inside this one may fill the slot; then it is not ours. */
 		if (w->hook || w->depth)
 			slot = slot / 2 * 2 + (w->depth ? 1 : 0);
 		if (!w->blk[slot].used)

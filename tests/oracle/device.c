@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver that the core sees under the oracle. Fences are commands of the
- * model; memory is only bookkeeping, and addresses and handles come back as soon
- * as they are given up. Operations of "other threads" may run inside any call.
+ * The driver that the core uses under the oracle. Fences are commands of the model. Memory is only
+ * bookkeeping, and addresses and handles are reused as soon as possible. Operations of "other
+ * threads" may run inside any call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ const char *const device_ops[DEVICE_OPS] = {
 	"segment_free", "vmm_unreserve", "chunk_release", "unmap",
 };
 
-/* Counts the call, runs other threads' operations, injects failures. */
+/* Begins a call: counts it, runs operations of other threads, injects failures. */
 enum ss_status device_enter(struct world *w, int op)
 {
 	w->calls[op]++;
@@ -142,7 +142,7 @@ static enum ss_status segment_alloc(void *ctx, int dev, enum ss_backing backing,
 	return device_leave(w, SS_OK);
 }
 
-/* Is there a kernel that has not ended? Nobody minds waiting for a marker. */
+/* Is there a kernel that has not ended? Markers do not count. */
 static bool busy(const struct world *w, const struct clk *c)
 {
 	for (int i = 0; i < w->nstreams; i++)
@@ -151,8 +151,8 @@ static bool busy(const struct world *w, const struct clk *c)
 	return false;
 }
 
-/* A real hipFree waits for the device. What other threads enqueued after the
- * call's own wait is no fault of ours. */
+/* A real hipFree waits for the device. The core is not to blame for what other threads enqueue after
+ * its own wait. */
 static void release_waits(struct world *w, int dev, enum ss_backing backing)
 {
 	struct clk all, before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fences and time of the oracle's driver: commands of the model, a virtual clock. */
+/* The oracle's driver: fences, which are commands of the model, and a virtual clock. */
 #include "oracle.h"
 
 /* ---- fences ------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 
 	if (s < 0)
 		return SS_ERR_FAILED;
-	w->s[s].busy++; /* nobody destroys a stream that a call has in its hands */
+	w->s[s].busy++; /* a legal program does not destroy the stream during the call */
 	w->fencing++;
 	enum ss_status st = fence_record_on(w, dev, s, out);
 	w->fencing--;
@@ -97,9 +97,9 @@ static enum ss_status fence_query_of(struct world *w, struct fence *f)
 	return device_leave(w, f->reached ? SS_OK : SS_ERR_NOT_READY);
 }
 
-/* As 6.4.3: a capture ends where a fence is asked for that was recorded before it on its
- * stream, or on one that is gone and may have had the same address. Whoever asks has them in
- * his hands: no capture begins meanwhile. */
+/* As on 6.4.3: querying a fence that was recorded before a capture ends the capture, if the fence is of
+ * the captured stream, or of a destroyed one that may have had the same address. No capture begins
+ * during the query. */
 static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
 {
 	struct world *w = ctx;
@@ -207,8 +207,8 @@ static void moment(void *ctx)
 		progress_some(w);
 }
 
-/* Only hipMalloc may, while something that was freed is in flight (another thread may be about
- * to record the fence that tells, or to say that it is reached), and not for long. */
+/* Only hipMalloc may nap, not for long, and only while a free is in flight. (Another thread may be about
+ * to record or to reach the fence that tells.) */
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct world *w = ctx;

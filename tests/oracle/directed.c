@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of reuse one by one, in both directions: what must be reused is, and
- * counted under its rule, what must not be is not. Runs on the oracle's device,
- * so the truth is checked as well.
+ * Tests the rules of reuse one by one, in both directions: memory that must be reused is reused, and
+ * counted under its rule; memory that must not be reused is not. They run on the oracle's device, so
+ * the truth is checked as well.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -228,7 +228,7 @@ static void null_not_nonblocking(void)
 static void null_grants_only_itself(void)
 {
 	D(stream(0, BL), stream(1, NB), event(0), alloc(0, NUL, BIG), kernel(NUL));
-	D(free_(0, NUL), kernel(S(0)), ssync(S(0))); /* of the blocking stream only */
+	D(free_(0, NUL), kernel(S(0)), ssync(S(0))); /* synchronizes the blocking stream only */
 	D(alloc(1, S(1), BIG), free_(1, S(1)));
 	D(kernel(S(0)), alloc(2, NUL, BIG), kernel(NUL), free_(2, NUL));
 	D(record(0, NUL), wait_(S(1), 0), alloc(3, S(1), BIG), kernel(S(1)));
@@ -290,8 +290,8 @@ static void classic_epoch(void)
 	CHECK(given() == before + BIG);
 }
 
-/* Ordered before the null stream is not yet finished: a program may touch what
- * hipMalloc gives it from any stream at once. */
+/* A free that is only ordered before the null stream has not finished, but a program may touch memory of
+ * hipMalloc on any stream at once. */
 static void classic_ordered(void)
 {
 	D(stream(0, NB), event(0), calloc_(0, BIG), kernel(S(0)), cfree(0, false));
@@ -364,8 +364,7 @@ static void distrusted_epoch(void)
 	CHECK(given() == before + BIG);
 }
 
-/* Where giving back waits for the device, a device is not idle because the streams
- * that we know are. */
+/* After a bypass the device is not known to be idle when the known streams are. */
 static void distrusted_idle(void)
 {
 	struct op unseen = kernel(NUL);

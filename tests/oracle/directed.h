@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A few words in which directed tests say programs of the oracle. */
+/* Helpers with which directed tests write programs of the oracle. */
 #ifndef ORACLE_DIRECTED_H
 #define ORACLE_DIRECTED_H
 
@@ -14,7 +14,7 @@ struct d_test {
 	bool vmm;           /* VMM as it should be */
 };
 #define T(f) { .name = #f, .fn = f }
-/* End with a NULL name. */
+/* The list ends with a NULL name. */
 extern const struct d_test directed_memory[], directed_calls[], directed_arena[];
 
 void d_op(struct op op);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Directed tests of arenas: what a stream divides by itself, and what others get of it. */
+/* Tests the arena of a stream: how it divides memory, and what other streams get of it. */
 #include "directed.h"
 
 #define MIB (1ull << 20)
 #define CHECK(cond) d_check((cond), #cond, __LINE__)
 
-/* A segment is cut and put together again as sizes change, all hits but the first. */
+/* A segment is split and merged as sizes change; all allocations but the first are hits. */
 static void arena_divides(void)
 {
 	D(stream(0, NB), alloc(0, S(0), MIB));
@@ -18,7 +18,7 @@ static void arena_divides(void)
 	CHECK(d_stats().misses == 1 && d_stats().allocations == 6);
 }
 
-/* What others may have of it is not lost to them. */
+/* Other streams can get memory of an arena. */
 static void arena_ends_for_others(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB));
@@ -29,7 +29,7 @@ static void arena_ends_for_others(void)
 	CHECK(at(3) == p && given() == 4 * MIB);
 }
 
-/* No stream loses what it divides because another needs one block of it. */
+/* A stream keeps its arena when another stream needs one block of it. */
 static void arena_ends_for_one(void)
 {
 	D(stream(0, NB), stream(1, NB), stream(2, NB), alloc(0, S(0), 4 * MIB));
@@ -41,7 +41,7 @@ static void arena_ends_for_one(void)
 	CHECK(d_stats().reuse_same_stream == own + 2 && given() == 8 * MIB);
 }
 
-/* One block of what a stream divides goes to another, and it divides the rest as before. */
+/* One block of an arena goes to another stream, and the arena serves the rest as before. */
 static void arena_gives(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB));
@@ -54,14 +54,14 @@ static void arena_gives(void)
 	D(alloc(5, S(1), MIB / 2), alloc(6, S(0), MIB / 4), free_(6, S(0)), alloc(7, S(0), MIB / 2));
 	CHECK(at(5) == p && at(6) == p + MIB / 2 && at(7) == p + MIB / 2);
 	CHECK(d_stats().reuse_same_stream == own + 2 && given() == 4 * MIB);
-	/* What was given merges with what it was part of, once both are free. */
+	/* The block merges with its former neighbours once both are free. */
 	D(free_(4, S(1)), free_(5, S(1)), free_(7, S(0)), free_(0, S(0)), free_(2, S(0)));
 	D(free_(9, S(0)));
 	D(ssync(S(0)), ssync(S(1)), alloc(8, S(1), 4 * MIB));
 	CHECK(given() == 4 * MIB);
 }
 
-/* What has not completed is not given. */
+/* Memory that has not completed does not go to another stream. */
 static void arena_gives_completed(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), 2 * MIB), alloc(1, S(0), MIB));
@@ -75,7 +75,7 @@ static void arena_gives_completed(void)
 	D((struct op){ .kind = OP_RELEASE });
 }
 
-/* Sizes that do not come again: what is freed is one piece at once, and one is not lost. */
+/* With sizes that are never repeated, freed blocks merge at once, and none is lost. */
 static void arena_merges(void)
 {
 	struct op half = alloc(0, S(0), MIB / 2);
@@ -90,7 +90,7 @@ static void arena_merges(void)
 	CHECK(d_stats().reuse_same_stream == own + 4 && given() == 4 * MIB);
 }
 
-/* An address inside a block is known while its stream divides what lies round it. */
+/* An address inside a block is found while its stream splits and merges the ranges beside it. */
 static void arena_interior(void)
 {
 	struct op inner = cfree(0, true);
@@ -102,7 +102,7 @@ static void arena_interior(void)
 	CHECK(given() == 4 * MIB);
 }
 
-/* The upper of two ranges that become one was freed later, and that stays known. */
+/* Two ranges merge, of which the upper was freed later: the result keeps the later mark. */
 static void arena_keeps_marks(void)
 {
 	D(stream(0, NB), stream(1, NB), event(0), alloc(0, S(0), MIB), alloc(1, S(0), MIB),
@@ -113,11 +113,11 @@ static void arena_keeps_marks(void)
 	D(alloc(3, S(0), MIB + MIB / 2));
 	CHECK(at(3) == p && given() == 4 * MIB);
 	D(wait_(S(1), 0), alloc(4, S(1), MIB / 2));
-	CHECK(given() == 8 * MIB); /* what is left lies behind the event */
+	CHECK(given() == 8 * MIB); /* the merged range was freed after the event */
 	D((struct op){ .kind = OP_RELEASE });
 }
 
-/* A block that was freed on another stream is not that stream's to merge. */
+/* A block that was freed on another stream does not merge into that stream's arena. */
 static void arena_not_others(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(1), MIB), alloc(1, S(1), 3 * MIB));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Directed tests: calls that fail, and what happens between the two halves of a
- * watched call - where positions must have been read before the real one.
+ * Tests calls that fail, and operations between the two halves of a watched call. Positions must have
+ * been read before the real call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ DOP(refuse)(int call)
 	return (struct op){ .kind = OP_FAIL, .a = (uint8_t)call };
 }
 
-/* Is block b new memory, not what was freed before? */
+/* Is block b new memory, not memory that was freed before? */
 static bool grows(int b, int s)
 {
 	uint64_t before = given();
@@ -62,8 +62,8 @@ static void recorded_in_wait(void)
 	CHECK(grows(1, S(1)));
 }
 
-/* The real calls end in the other order than ours: the clock of the one that began
- * last is not what the event holds. */
+/* The real calls end in another order than they began, so the event does not hold the record that
+ * began last. */
 static void records_overlap(void)
 {
 	D(stream(0, NB), stream(1, NB), stream(2, NB), event(0), alloc(0, S(0), BIG));
@@ -71,7 +71,7 @@ static void records_overlap(void)
 	  begin(1, RECORD, 0, S(0)));
 	D(real(1), real(0), end(0), end(1), wait_(S(1), 0));
 	CHECK(grows(1, S(1)));
-	D(record(0, S(0)), wait_(S(1), 0)); /* the next is as good as any */
+	D(record(0, S(0)), wait_(S(1), 0)); /* the next record gives a clock again */
 	CHECK(!grows(2, S(1)));
 }
 
@@ -104,7 +104,7 @@ static void failed_calls(void)
 	CHECK(grows(2, S(1)));
 	D(fails(ssync(S(0))), fails(dsync()));
 	CHECK(grows(3, S(1)));
-	D(wait_(S(1), 0)); /* and the record that did not fail still holds */
+	D(wait_(S(1), 0)); /* the earlier record, which succeeded, still counts */
 	CHECK(!grows(4, S(1)));
 }
 
@@ -116,7 +116,7 @@ static void event_reborn(void)
 	CHECK(grows(1, S(1)));
 }
 
-/* No fence says when a destroyed stream is over: its slot stays its own. */
+/* No fence tells when a destroyed stream has finished, so its slot is not reused. */
 static void slot_waits(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
@@ -152,7 +152,7 @@ static void null_not_transitive(void)
 	CHECK(grows(1, S(1)));
 }
 
-/* The same within the null stream: before it hands on what it freed it joins. */
+/* The same within the null stream: it joins before it hands out what it freed. */
 static void null_joins(void)
 {
 	D(stream(0, BL), stream(1, BL), alloc(0, NUL, BIG), kernel(S(0)), free_(0, NUL));
@@ -160,14 +160,14 @@ static void null_joins(void)
 	D(kernel(S(1)));
 }
 
-/* ... whatever was tried and failed before. */
+/* It joins even if an earlier attempt failed. */
 static void null_joins_after_failure(void)
 {
 	D(stream(0, BL), stream(1, BL), event(0), alloc(0, NUL, BIG), kernel(S(0)));
 	D(free_(0, NUL), fails(record(0, NUL)), alloc(1, NUL, BIG), kernel(S(1)));
 }
 
-/* Nor can a stream go that it has still to join. */
+/* A stream that the null stream must still join cannot be destroyed without a wait. */
 static void null_waits_after_failure(void)
 {
 	D(stream(0, BL), event(0), alloc(0, NUL, BIG), kernel(S(0)), free_(0, NUL));
@@ -200,8 +200,7 @@ static void split_keeps_marks(void)
 	CHECK(given() == before + BIG / 2 && at(3) == at(1) + BIG / 2);
 }
 
-/* Two neighbours, an event between their frees: their union is as late as the later
- * of them. */
+/* Two neighbours are freed, one before and one after an event: merged they carry the later mark. */
 static void merge_keeps_marks(void)
 {
 	D(stream(0, NB), stream(1, NB), event(0), alloc(0, S(0), BIG), free_(0, S(0)));
@@ -223,13 +222,13 @@ static void epoch_of_all(void)
 	CHECK(given() == before + BIG);
 }
 
-/* Whichever free is mixed with whichever allocation, the stricter rule wins: the
- * bytes of either are gated by every stream of the device. */
+/* If the free of one family meets a block of the other, the stricter rule holds: every stream of the
+ * device gates the reuse. */
 static void mixed_frees(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), calloc_(1, BIG));
 	D(kernel(S(0)), kernel(S(1)));
-	D(cfree(0, false), free_(1, S(0))); /* hipFree, and hipFreeAsync of hipMalloc's */
+	D(cfree(0, false), free_(1, S(0))); /* hipFree, and hipFreeAsync of a hipMalloc block */
 	CHECK(grows(2, S(0)));
 	uint64_t before = given();
 	D(calloc_(3, BIG));
@@ -241,7 +240,7 @@ static void mixed_frees(void)
 	CHECK(given() == before + 2 * BIG);
 }
 
-/* What another pool's fence has shown is not for a pool that may not use it. */
+/* A pool that must not use completions does not use those that another pool's fence has shown. */
 static void opportunistic_elsewhere(void)
 {
 	struct op other = alloc(1, S(0), BIG);

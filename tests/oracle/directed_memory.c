@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Directed tests: memory pressure, thresholds, failures, pools, reset. */
+/* Tests memory pressure, thresholds, failures, pools and reset. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void trim_in_flight(void)
 
 #define MIB (1ull << 20)
 
-/* What was freed merges before a longer range is cut up, however often sizes came again before. */
+/* Freed blocks merge before a longer range is cut, however often their sizes were repeated before. */
 static void merges_before_cutting(void)
 {
 	struct ss_timeline *tl = ss_timeline_null(W->core, 0);
@@ -94,7 +94,7 @@ static void late_fence(void)
 	CHECK(d_stats().reuse_internal == 0);
 }
 
-/* A stream that has not reached an older fence will not reach a new one in a moment. */
+/* A stream that has not reached an older fence is not asked again for a new one at once. */
 static void busy_left_alone(void)
 {
 	uint64_t then;
@@ -108,7 +108,7 @@ static void busy_left_alone(void)
 	D((struct op){ .kind = OP_RELEASE });
 }
 
-/* Memory is short: frees record fences of their own, and X waits for them. */
+/* When memory is short, frees record fences of their own, and X waits for them on the device. */
 static void internal(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), stall(S(0)),
@@ -148,7 +148,7 @@ static uint64_t lagging(void)
 	return freed;
 }
 
-/* What is clean stays so, whatever is freed beside it. */
+/* A completed range stays completed when the range beside it is freed. */
 static void lag_leaves_clean(void)
 {
 	lagging();
@@ -170,8 +170,8 @@ static void lag_keeps_marks(void)
 	D((struct op){ .kind = OP_RELEASE });
 }
 
-/* A device that lags behind hipMalloc, kernel, hipFree without a wait: beyond eight
- * blocks the host waits for the oldest. */
+/* hipMalloc, kernel, hipFree without a wait, on a device that lags: beyond eight blocks the host waits for
+ * the oldest. */
 static void waits_for_oldest(void)
 {
 	for (int i = 0; i < 40; i++)
@@ -179,8 +179,8 @@ static void waits_for_oldest(void)
 	CHECK(given() <= 8 * BIG);
 }
 
-/* One that stands still gets more memory, after waits that become ever rarer; and
- * where the program's own functions may run on a stream there is none. */
+/* On a device that stands still the pool grows, after waits that become ever rarer. There is no wait if
+ * host functions of the program may run on a stream. */
 static void waits_not_long(void)
 {
 	uint64_t then;
@@ -190,14 +190,14 @@ static void waits_not_long(void)
 		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
 	CHECK(given() == 40 * BIG && W->now_ms > 0 && W->now_ms < 500);
 	then = W->now_ms;
-	ss_patience_never(W->core);
+	ss_backpressure_never(W->core);
 	for (int i = 0; i < 40; i++)
 		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
 	CHECK(given() == 80 * BIG && W->now_ms == then);
 	D((struct op){ .kind = OP_RELEASE });
 }
 
-/* Nor does anybody wait while a stream captures. */
+/* There is no wait while a stream captures. */
 static void waits_not_in_capture(void)
 {
 	const struct op capture = { .kind = OP_CAPTURE, .a = S(1) };
@@ -212,14 +212,14 @@ static void waits_not_in_capture(void)
 	D((struct op){ .kind = OP_RELEASE });
 }
 
-/* What fits after other pools' idle memory went back succeeds. */
+/* An allocation succeeds if it fits once idle memory of other pools has gone back. */
 static void makes_room(void)
 {
 	D(calloc_(0, BIG), cfree(0, true), alloc(1, NUL, BIG));
 	CHECK(W->blk[1].used);
 }
 
-/* What was freed behind a kernel fits once that ends: looked for, not given up. */
+/* Memory that was freed behind a kernel fits once the kernel ends: the allocation polls for that. */
 static void makes_room_later(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
@@ -243,14 +243,14 @@ static void failure_changes_nothing(void)
 	CHECK(!W->blk[1].used && given() == before && d_stats().out_of_memory >= 1);
 }
 
-/* A device that refuses once, whatever it says, is asked again. */
+/* A device that refuses once, with whatever error, is asked again. */
 static void refused_once(void)
 {
 	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 }, alloc(1, NUL, BIG));
 	CHECK(W->blk[1].used && d_stats().out_of_memory == 0);
 }
 
-/* Chunks that were given back for it must not be mapped and given back for ever. */
+/* The ladder must not map chunks and give them back again without end. */
 static void prefix_no_run(void)
 {
 	D(stream(0, NB), alloc(0, S(0), 4 * MIB), alloc(1, S(0), 4 * MIB),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short stretches of program in which the rules of order decide: what random
- * operations seldom line up to. A program strews them among the others, leaves
- * out parts and lets other operations happen in between.
+ * Short sequences of operations in which the ordering rules decide, because random operations seldom
+ * form them. A program scatters them among other operations and leaves parts of them out.
  */
 #include <string.h>
 
@@ -50,7 +49,7 @@ static const struct step idiom[][STEPS] = {
 	  WAIT(S2), ALLOC(B2, S2) },
 	{ ALLOC(B1, S1), KERNEL(S1), FREE(B1, S1), RECORD(S3), RECORD(S1), WAIT(S3),
 	  WAIT(S2), ALLOC(B2, S2) },
-	/* transitivity: S3 records before it has seen S1 */
+	/* transitivity: S3 records before it is ordered after S1 */
 	{ ALLOC(B1, S1), KERNEL(S1), FREE(B1, S1), RECORD(S1), WAIT(S3), KERNEL(S3),
 	  RECORD(S3), WAIT(S2), ALLOC(B2, S2) },
 	{ ALLOC(B1, S1), KERNEL(S1), FREE(B1, S1), { OP_EVENT_CREATE, E + 3, NO, 0, 0 },
@@ -91,7 +90,7 @@ static const struct step idiom[][STEPS] = {
 
 #define NIDIOMS (sizeof(idiom) / sizeof(idiom[0]))
 
-/* Slot numbers below FIRST_USER in a step mean themselves: only the null stream. */
+/* A slot number below FIRST_USER in a step is that slot itself (the null stream); others are chosen. */
 static uint8_t stream(uint8_t arg, const uint8_t s[3])
 {
 	return arg == 0 ? 0 : s[(arg - S1) % 3];

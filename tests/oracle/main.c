@@ -12,7 +12,7 @@
 #include "oracle.h"
 
 struct progress {
-	volatile uint64_t seed; /* under way */
+	volatile uint64_t seed; /* in progress */
 	volatile uint64_t done;
 	struct result result;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who owns which byte, what earlier owners may still be doing to it, and sums. */
+/* The owner of each byte, accesses of earlier owners that may not have finished, and statistics. */
 #include <string.h>
 
 #include "oracle.h"
@@ -63,7 +63,7 @@ void kernel_touches(struct world *w, int t)
 	}
 }
 
-/* Is there still a reason to remember this free? */
+/* Must this free still be remembered? */
 static bool matters(const struct world *w, struct hazard *h)
 {
 	if (h->stream >= 0 && w->app.n[h->stream] >= h->pos)
@@ -219,7 +219,7 @@ void let_go(struct world *w, int slot, int stream)
 		    may_touch(w, b, t, &w->node[w->s[t].node[k] - 1]))
 			h->vc.n[t] = k;
 	}
-	/* Earlier frees of these bytes were taken over. */
+	/* This free replaces earlier frees of these bytes. */
 	for (int i = 0; i < w->nhz; i++)
 		if (w->hz[i].lo < h->hi && h->lo < w->hz[i].hi)
 			w->hz[i].stream = -1;
@@ -270,9 +270,8 @@ int pool_of(const struct world *w, const struct ss_pool *p)
 	return -1;
 }
 
-/* What the core counts of a pool, against what the model has. The rules by which
- * memory is handed out add up to no more than the hits: memory that nobody had before
- * is none. */
+/* Compares the core's statistics of a pool with the model. The counts of the reuse rules add up to at most
+ * the hits, because memory that was never in use counts under no rule. */
 static void check_counts(const struct ss_pool_stats *s, void *arg)
 {
 	struct world *w = arg;
@@ -326,7 +325,7 @@ void check_stats(struct world *w)
 		if (v[2] != p->used_bytes)
 			fail(w, F_STATS, "pool %d: used is %lu, should be %lu", i,
 			     (unsigned long)v[2], (unsigned long)p->used_bytes);
-		/* A free under way and an allocation inside it both count. */
+		/* A free in progress and an allocation inside it both count. */
 		if (w->nested && v[3] > p->used_high)
 			p->used_high = v[3];
 		if (v[3] != p->used_high)

@@ -1,39 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The oracle: random programs over the core, judged by a model of the device
- * that shares no line with core/timeline.c.
+ * The oracle runs random programs on the core and judges them by a model of the device that shares no
+ * code with core/order.
  *
- * Truth. A stream is a row of commands. A command is ordered after the one before
- * it on its stream; a kernel, a record and a fence join the null stream at the
- * moment they are enqueued (on the null stream: they come after everything that
- * the live blocking streams of the device hold by then; on a blocking stream:
- * after everything the null stream holds by then); a wait is ordered after the
- * record that its event held at the real call, and is not counted on to join
- * anything. Allocations and frees are positions on a stream, not commands: they
- * join nothing. `clk` is the vector clock of that relation. The host knows (`H`)
- * what a successful synchronization, a query that said yes or a fence that was
- * reached has shown, and everything ordered before it. Nothing else is known: a
- * command that ran without anybody having looked does not count as finished.
- * Synchronizing the null stream covers the blocking streams (a query does not);
- * synchronizing a device covers destroyed streams as well, waiting stream by stream
- * does not. A destroyed stream's commands go on, and the null stream joins it no
- * longer.
+ * The truth. A stream is a sequence of commands. Each command is ordered after the one before it on
+ * its stream. A kernel, a record and a fence also join the null stream at the moment they are
+ * enqueued: on the null stream they come after everything that the live blocking streams of the device
+ * hold then, and on a blocking stream after everything that the null stream holds then. A wait is
+ * ordered after the record that its event held at the real call; no join by a wait is relied on.
+ * Allocations and frees are positions on a stream, not commands, so they join nothing. `clk` is the
+ * vector clock of this relation.
  *
- * Programs are legal: a kernel touches every live block that it may touch, that
- * is one whose allocation (a position on stream X) is ordered before the kernel,
- * or was synchronized with by the host before the kernel was enqueued; a block of
- * hipMalloc may be touched by every stream of the device at once. A free on S is
- * legal if it is ordered after the allocation, and says that every access is
- * ordered before a command that would be enqueued on S now. So the accesses that
- * an owner *may* have made are, per stream, the last kernel that could legally
- * touch the block and is ordered before the free (or, for hipFree and blocks
- * of hipMalloc, is anywhere on the device).
+ * What the host knows (`H`) is what a successful synchronization, a query that answered yes, or a
+ * reached fence has shown, and everything ordered before it. A command that ran without anybody
+ * having looked does not count as finished. Synchronizing the null stream covers the blocking streams;
+ * a query does not. Synchronizing a device covers destroyed streams as well; waiting for one stream
+ * after the other does not. The commands of a destroyed stream go on, but the null stream does not
+ * join it any more.
  *
- * The check. When bytes are handed out on X, every access that any earlier
- * owner may have made must be known to have finished, or be ordered before a
- * command enqueued on X now (hipMalloc: known to have finished). And when a
- * kernel then touches the block, on whatever stream, every earlier owner's access
- * must be known to have finished or be ordered before that very kernel.
+ * Programs are legal. A kernel touches every live block that it may touch. It may touch a block whose
+ * allocation (a position on stream X) is ordered before the kernel, or with which the host has
+ * synchronized before the kernel was enqueued. Every stream of the device may touch a block of
+ * hipMalloc at once. A free on S is legal if it is ordered after the allocation. It says that every
+ * access is ordered before a command that would be enqueued on S now. So the accesses that an owner
+ * *may* have made are, for each stream, the last kernel that could legally touch the block and is
+ * ordered before the free. For hipFree, and for blocks of hipMalloc, it is the last kernel anywhere on
+ * the device.
+ *
+ * The check. When bytes are handed out on X, every access that an earlier owner may have made must be
+ * known to have finished, or be ordered before a command enqueued on X now. For hipMalloc it must be
+ * known to have finished. When a kernel then touches the block, on whatever stream, every access of
+ * an earlier owner must be known to have finished or be ordered before that very kernel.
  */
 #ifndef ORACLE_H
 #define ORACLE_H
@@ -84,8 +81,8 @@ enum op_kind {
 	OP_THREAD_EXIT, OP_HOOK, OP_COUNT,
 };
 
-/* Every operation is total: where its slots are empty, or the program would be
- * illegal, it does nothing. So operations can be deleted one by one. */
+/* Every operation is total: if its slots are empty, or it would be illegal, it does nothing. So the
+ * shrinker can delete operations one by one. */
 struct op {
 	uint8_t kind, thread;
 	uint8_t a, b, c, d;
@@ -103,7 +100,7 @@ struct config {
 	int devices, threads;
 	uint64_t vram, chunk; /* bytes; chunk: the smallest that is mapped */
 	bool vmm, access_prefix, lazy_query, query_spoils;
-	bool restless; /* streams move on while the core looks at them */
+	bool restless; /* streams make progress while the core looks at them */
 	bool release_waits[SS_BACKING_COUNT];
 	struct ss_options opt;
 };
@@ -115,7 +112,7 @@ struct program {
 };
 
 void program_generate(struct program *p, uint64_t seed, int ops);
-/* idioms.c: a stretch of program that is made of related operations. */
+/* Writes a few related operations (idioms.c). Returns how many. */
 int idiom_strew(struct op *out, int room, uint64_t *state, int streams, int events,
 		int blocks, uint64_t size);
 void program_print(const struct program *p, FILE *out);
@@ -130,8 +127,8 @@ struct stream {
 	enum ss_timeline_kind kind;
 	void *native;
 	struct ss_timeline *tl;
-	int pairs, busy;          /* watched calls, and other calls, under way on it */
-	struct clk vc;            /* of a command enqueued now, implicit joins apart */
+	int pairs, busy;          /* watched calls, and other calls, in progress on it */
+	struct clk vc;            /* of a command enqueued now, without implicit joins */
 	uint16_t stuck;           /* position of a persistent kernel, 0 = none */
 	uint16_t kern[MAXPOS];    /* last kernel at or before a position */
 	uint16_t node[MAXPOS];    /* node of the command at a position, 0 = none */
@@ -155,17 +152,17 @@ struct block {
 	int dev, stream;          /* stream < 0: hipMalloc */
 	int pool;                 /* POOLS + dev: default, POOLS + DEVS + dev: classic */
 	uint16_t pos;             /* its allocation's position on `stream` */
-	uint32_t time, host_time; /* when handed out; when the program knew of it */
+	uint32_t time, host_time; /* when it was handed out; when the program knew of that */
 	uint64_t id;
-	struct clk hz;            /* what earlier owners may still be doing */
+	struct clk hz;            /* accesses of earlier owners that may not have finished */
 	bool hazardous;
 };
 
 struct hazard {
 	uint64_t lo, hi;
-	struct clk vc;            /* accesses that may still be under way */
+	struct clk vc;            /* accesses that may not have finished */
 	struct clk at;            /* everything ordered before the free */
-	int stream;               /* that it was freed on; < 0: hipFree, or taken over */
+	int stream;               /* of the free; < 0: hipFree, or taken over by another stream */
 	uint16_t pos;
 };
 
@@ -178,7 +175,7 @@ struct segment {
 
 struct fence {
 	bool used, reached, gone;
-	bool raced; /* recorded while other threads did something: its place is chance */
+	bool raced; /* recorded while other threads ran, so its place is not known exactly */
 	int dev, stream;
 	struct clk vc;
 };
@@ -188,12 +185,12 @@ struct pool {
 	int dev;
 	struct ss_pool *p;
 	uint64_t handle, used_bytes, used_high, reserved, reserved_high, threshold;
-	uint64_t allocations, frees; /* of its whole life */
+	uint64_t allocations, frees; /* since it was made */
 	uint64_t peers;
 	bool follow, opportunistic, internal;
 	bool threshold_set;
 	bool trimmed;             /* a trim may wait for the next synchronization */
-	/* Ever allowed while somebody allocated. */
+	/* Was the policy ever allowed during an allocation? */
 	bool ever_follow, ever_opportunistic, ever_internal;
 	bool dying;               /* destroyed, with live blocks */
 	int blocks;
@@ -205,8 +202,8 @@ struct pair {
 	uint16_t flags;
 	struct ss_token token;
 	struct clk vc;            /* what the real call waited for */
-	struct clk sure;          /* ... and would have waited for when it began */
-	struct clk all;           /* what its device held when it began */
+	struct clk sure;          /* what it would have waited for when the pair began */
+	struct clk all;           /* what its device held when the pair began */
 };
 
 #define ALLP (POOLS + 2 * DEVS)
@@ -226,8 +223,8 @@ struct world {
 	struct stream *s;         /* [NS] */
 	struct node *node;        /* [MAXNODES] */
 	struct clk H, done;
-	struct clk app;           /* what the application itself knows, of H */
-	bool full;                /* the model is out of room: stop quietly */
+	struct clk app;           /* the part of H that the application itself knows */
+	bool full;                /* the model has no room left: end the program without an error */
 
 	int slot[SLOTS];          /* stream in a slot, -1 */
 	int null[DEVS], pt[THREADS][DEVS];
@@ -250,22 +247,22 @@ struct world {
 	int nseg;
 	struct fence *fence;      /* [FENCES] */
 	int nfence, live_fences;
-	int fencing;                    /* calls about to record a fence, or to ask for one */
+	int fencing;                    /* calls in progress that record or query a fence */
 	uint64_t given[DEVS], given_high[DEVS];
 	uint64_t now_ms;
-	uint64_t moments;               /* that the core let pass to look again */
-	uint64_t refused_end;           /* of a range that access was last refused to as a whole */
+	uint64_t moments;               /* how often the core paused */
+	uint64_t refused_end;           /* end of the range to which access was last refused */
 	uint64_t next_addr, next_handle;
 	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
 	int nspare, nspare_handle;
 	struct { uint8_t nth; uint8_t status; bool on, always; } inject[16];
 	uint64_t calls[16];
 	int hook, hook_at, hook_pc; /* operations to run inside the next driver call */
-	int depth, cur;           /* nesting; op under way */
+	int depth, cur;           /* nesting; the operation in progress */
 	struct call {
 		int joining;        /* 1 + device: the call joins its null stream */
 		int natively_waits; /* 1 + device: the call waits for it */
-		struct clk fenced;  /* what fences recorded in the call stand behind */
+		struct clk fenced;  /* what the fences recorded in the call cover */
 		const struct clk *since; /* what was enqueued before the call */
 		bool in_alloc, in_classic, injected, hooked;
 		uint64_t slept, napped; /* ms, us */
@@ -304,16 +301,16 @@ void know(struct world *w, const struct clk *c, bool app);
 /* Streams make progress as the device likes. */
 void progress(struct world *w, int s, int k);
 void kernel_touches(struct world *w, int s);
-/* Only kernels of c that are not known to have finished stay. */
+/* Reduces c to its kernels that are not known to have finished; false: there are none. */
 bool kernels_only(const struct world *w, struct clk *c);
 
 /* ---- memory.c ----------------------------------------------------------- */
 
-/* Checks and enters a new owner. */
+/* Checks a new owner and enters it. */
 void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size,
 	      void *ptr);
 bool free_is_legal(const struct world *w, const struct block *b, int stream);
-/* The owner lets go; stream < 0: whatever the device holds. */
+/* The owner frees the block; stream < 0: by hipFree, which orders all that the device holds. */
 void let_go(struct world *w, int slot, int stream);
 void check_given_back(struct world *w, uint64_t addr, uint64_t size, bool device_waits);
 void forget_range(struct world *w, uint64_t addr, uint64_t size);
@@ -346,7 +343,7 @@ bool world_start(struct world *w);
 void world_finish(struct world *w); /* gives back, checks leaks, destroys */
 void world_destroy(struct world *w);
 void run_op(struct world *w, const struct op *op);
-/* Runs operations from pc on inside the current one. */
+/* Runs operations from w->hook_pc on inside the current one. */
 void run_hook(struct world *w);
 int stream_at(struct world *w, int slot);
 void stream_dies(struct world *w, int s);
@@ -356,11 +353,11 @@ bool op_memory(struct world *w, const struct op *op);
 #define POOL_DEFAULT(d) (POOLS + (d))
 #define POOL_CLASSIC(d) (POOLS + DEVS + (d))
 bool op_pool(struct world *w, const struct op *op);
-/* The pool that a number means on a device: the default one if it has no such. */
+/* The pool that a number stands for on a device; the default pool if there is no such pool. */
 int pool_pick(const struct world *w, int n, int dev);
 uint64_t pool_value(const struct world *w, int pool, enum ss_attr a);
 void pool_trim(struct world *w, int i, uint64_t keep);
-/* The fixed pools of a device (-1: of all) as the core gives them. */
+/* Asks the core for the fixed pools of a device (-1: of all). */
 void pools_fetch(struct world *w, int dev);
 /* Frees everything, synchronizes, trims: nothing may stay reserved. */
 void memory_finish(struct world *w);
@@ -373,7 +370,7 @@ struct result {
 	char text[512];
 };
 void run_program(const struct program *p, bool verbose, struct result *out);
-/* In a child of its own, so that a crash is a result as well. */
+/* The same in a child process, so that a crash is a result, too. */
 void run_isolated(const struct program *p, struct result *out);
 void shrink(struct program *p, int class);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools of a program: their lives, attributes, trims; device reset. */
+/* Executes operations on pools (create, destroy, attributes, trim) and device resets. */
 #include <string.h>
 
 #include "oracle.h"
@@ -228,7 +228,7 @@ bool op_pool(struct world *w, const struct op *op)
 			w->peers[d] |= op->c & 3;
 		return true;
 	case OP_HOUSEKEEP:
-		ss_housekeep(w->core, d, false);
+		ss_decay_run(w->core, d, false);
 		return true;
 	case OP_RESET:
 		reset(w, d);

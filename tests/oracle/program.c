@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs: how a seed becomes one, and how one is printed. */
+/* Makes a program from a seed, and prints programs. */
 #include <string.h>
 
 #include "oracle.h"
@@ -89,8 +89,8 @@ static void configure(struct config *c, uint64_t *s)
 		c->opt.limit = (struct ss_amount){ .bytes = 64 << 20, .set = true };
 }
 
-/* Memory by hipMalloc alone, in large blocks that are freed without a wait, on a device
- * that falls behind: what makes hipMalloc wait. */
+/* A program that makes hipMalloc wait: large blocks of hipMalloc, freed without a wait, on a device that
+ * lags. */
 static void lag(struct program *p)
 {
 	p->cfg.vram = 65536ull << 20;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Executes a program on the core and on the model, streams and threads first. */
+/* Executes a program on the core and on the model; operations on streams and threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,7 +151,7 @@ static void stream_destroy(struct world *w, int i)
 {
 	struct stream *s = &w->s[i];
 
-	/* Inside another call too, but for one that has the stream in its hands. */
+	/* Also inside another call, unless that call uses the stream. */
 	if (s->pairs || s->capturing || s->busy)
 		return;
 	s->busy++;
@@ -164,8 +164,8 @@ static void stream_destroy(struct world *w, int i)
 			for (int k = 0; k < w->nstreams; k++)
 				w->s[k].stuck = 0;
 		finish(w, &c);
-		/* HIP promises no wait in a destroy: where the device refused the
-		 * command that joins the null stream, nobody may count on more. */
+		/* HIP promises no wait in a destroy. If the device refused the command that
+		 * joins the null stream, nothing more may be relied on. */
 		know(w, &c, !w->call.injected);
 	}
 	stream_dies(w, i);

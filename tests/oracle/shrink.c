@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes a failing program apart until every operation left is needed. */
+/* Removes operations from a failing program until each one left is needed. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ void shrink(struct program *p, int class)
 		for (int at = p->count - 1; at >= 0; at--)
 			again |= without(p, at, 1, class);
 	}
-	/* Simpler surroundings, where they do not matter. */
+	/* Then simplifies the configuration as far as the failure stays the same. */
 	struct program q = *p;
 	q.cfg.threads = 1;
 	if (p->cfg.threads > 1 && still(&q, class))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watched calls: records, waits, synchronizations, queries. Each is begin, the
- * real call, end; anything may happen between the three.
+ * Executes watched calls: records, waits, synchronizations, queries. Each has three steps (begin, the
+ * real call, end), and any operation may happen between them.
  */
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void target(const struct world *w, const struct pair *p, struct clk *c)
 	}
 }
 
-/* The application call under way joins the null stream of a device, or waits. */
+/* The application call in progress joins the null stream of a device, or waits. */
 static void flags(struct world *w, const struct pair *p)
 {
 	bool null = on_stream(p->kind) && w->s[p->stream].kind == SS_TL_NULL;
@@ -178,7 +178,7 @@ static void real(struct world *w, struct pair *p)
 	p->vc = c;
 }
 
-/* Set by the program, a threshold is exact: below it nothing goes back. */
+/* A threshold that the program set is exact: memory below it does not go back. */
 static uint64_t kept(const struct world *w, int pool)
 {
 	const struct pool *p = &w->pool[pool];
@@ -214,7 +214,7 @@ static void end(struct world *w, struct pair *p)
 		return;
 	real(w, p);
 	if (p->ok && p->kind != OP_RECORD && p->kind != OP_WAIT) {
-		/* What others enqueued after the call began: nobody can count on it. */
+		/* Commands that others enqueued after the call began must not be relied on. */
 		for (int i = 0; i < NS; i++)
 			if (p->vc.n[i] > p->sure.n[i])
 				p->vc.n[i] = p->sure.n[i];
@@ -264,7 +264,7 @@ static void event_destroy(struct world *w, const struct op *op)
 	ev->used = false;
 }
 
-/* A launch that takes an event, a graph node, another process. */
+/* The event is recorded by a launch, a graph node or another process. */
 static void unseen_record(struct world *w, const struct op *op, bool taint)
 {
 	struct event *ev = &w->ev[op->a % EVENTS];

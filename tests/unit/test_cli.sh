@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The command line: what it prints, what it refuses, what it passes through.
+# Tests the command line: what it prints, refuses, and passes on.
 # test_cli.sh SOMASHIM
 set -eu
 somashim=$1
@@ -31,7 +31,7 @@ assert rows["SOMASHIM_LIMIT"]["default"] is None, rows
 assert all(r["values"] and r["meaning"] for r in rows.values()), rows' <"$dir/out" ||
 	fail "options --json: $(cat "$dir/out")"
 
-# Help is what was asked for: on stdout, status 0. What is wrong is named.
+# Help that was asked for goes to stdout with status 0. Errors are named.
 for command in run replay generate doctor options; do
 	for ask in "$command --help" "$command -h" "help $command"; do
 		status 0 "$somashim" $ask
@@ -45,7 +45,7 @@ for command in run replay generate doctor options; do
 done
 status 2 "$somashim" help nothing
 
-# What cannot be written is no success.
+# A failed write is a failure.
 if [ -c /dev/full ]; then
 	for command in options --help --version "generate serving"; do
 		"$somashim" $command >/dev/full 2>"$dir/err" && fail "$command: written to nowhere"
@@ -53,7 +53,7 @@ if [ -c /dev/full ]; then
 	done
 fi
 
-# generate: the same seed is the same log, another is another.
+# generate: the same seed gives the same log, another seed another log.
 for kind in training serving dataframe handoff amr oneshot weightsync powers; do
 	status 0 "$somashim" generate --rounds 2 --seed 3 -o "$dir/a" $kind
 	status 0 "$somashim" generate --rounds 2 --seed 3 -o "$dir/b" $kind
@@ -69,12 +69,12 @@ status 2 "$somashim" generate training --scale 0
 status 2 "$somashim" generate nothing
 grep -q "no kind 'nothing'" "$dir/err" || fail "generate: the kind is not named"
 
-# replay: malformed logs are named with line and reason.
+# replay: malformed logs are reported with line and reason.
 status 2 "$somashim" replay "$dir/none"
 printf 'Thread,Time,Action,Pointer,Size,Stream\n1,00:00:00.0,allocate,0x1,x,0x0\n' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
 grep -q 'line 2: the size' "$dir/err" || fail "replay: the line is not named"
-# malformed ROWS WORD: what is wrong with them is said, and where.
+# malformed ROWS WORD: the error message has the line and the word.
 malformed() {
 	{
 		echo 'Thread,Time,Action,Pointer,Size,Stream'
@@ -95,7 +95,7 @@ malformed "$a,0x10,4398046511104,0x0\n\n$a,0x20,1,0x0\n" 'line 4: more is live'
 malformed "$a,0x10,4398046511105,0x0\n" 'line 2: more is live'
 malformed "$a,0x10,5,0x0\n1,25:00:00.0,free,0x10,5,0x0\n" 'line 3: the time'
 malformed "$a,0x10,5,0x0\n1,00:00:00.0,fre\n" 'line 3: '
-# What has no lines is not read for ever, nor into all of the memory.
+# A file without line ends is neither read for ever nor into all memory.
 malformed "$a,0x10,5,0x0\n\0\0\0" 'line 3: not text'
 if [ -c /dev/zero ]; then
 	status 2 timeout 20 "$somashim" replay /dev/zero
@@ -105,7 +105,7 @@ status 2 sh -c 'yes "" | tr "\n" x | timeout 20 "$1" replay -' sh "$somashim"
 printf '\200\004cos\nsystem\n.' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
 grep -q 'would run code' "$dir/err" || fail "a pickle that runs code: $(cat "$dir/err")"
-# A dictionary of many keys as each of many entries: refused, not searched for ever.
+# A large dictionary that each of many entries refers to is refused, not searched for ever.
 {
 	printf '\200\004}(X\015\000\000\000device_traces](](}q\000('
 	awk 'BEGIN { for (i = 0; i < 70000; i++) printf "NN" }'
@@ -124,22 +124,22 @@ for last in 1,00:00:00.0,fre 1,00:00:00.0,free,0x 1 "$a,0x20,5,0x"; do
 	grep -q '"allocations": 1, "frees": 0,' "$dir/out" || fail "cut off: $(cat "$dir/out")"
 	grep -q 'line 3 is cut off' "$dir/err" || fail "cut off: $(cat "$dir/err")"
 done
-# A last line that is whole counts, with its end or without.
+# A complete last line counts, with its line end or without.
 printf "Thread,Time,Action,Pointer,Size,Stream\n$a,0x10,5,0x0" >"$dir/cut"
 status 0 "$somashim" replay "$dir/cut"
 [ ! -s "$dir/err" ] || fail "not cut off: $(cat "$dir/err")"
-# The largest that is accepted still runs.
+# The largest accepted value works.
 { echo 'Thread,Time,Action,Pointer,Size,Stream'; echo "$a,0x10,4398046511104,0x0"; } >"$dir/big"
 for backing in hip hsa vmm; do
 	status 0 "$somashim" replay --backing $backing "$dir/big"
 	grep -q 'host metadata  *[1-9]' "$dir/out" || fail "replay: no host memory"
 done
 status 2 "$somashim" replay --json --advise "$dir/a"
-# Standard input is a log too; -- ends the options.
+# Standard input can be the log; -- ends the options.
 status 0 sh -c '"$1" replay --json - <"$2"' sh "$somashim" "$dir/a"
 status 0 sh -c 'cat "$2" | "$1" replay -- -' sh "$somashim" "$dir/a"
 status 0 sh -c 'cat "$2" | "$1" replay /dev/stdin' sh "$somashim" "$dir/a"
-# Packed it may come by a pipe too, in pieces or cut off.
+# A packed log may come by a pipe, in pieces or cut off.
 for tool in gzip xz zstd; do
 	command -v $tool >/dev/null || continue
 	status 0 sh -c '"$3" -c "$2" | "$1" replay -' sh "$somashim" "$dir/a" $tool
@@ -190,7 +190,7 @@ advised weightsync '^export SOMASHIM_RELEASE_THRESHOLD=max$'
 advised amr '^export SOMASHIM_BACKING=vmm$'
 grep -q '^# run somashim doctor first' "$dir/out" || fail "vmm is advised without a word"
 
-# What does not fit is counted and said; what cannot begin is refused as what cannot be read.
+# Allocations that do not fit are counted and reported; a replay that cannot begin is refused.
 status 0 "$somashim" replay --json --vram 20M "$dir/kind"
 grep -q 'out of memory: [1-9][0-9]* of [0-9]* allocations failed' "$dir/err" ||
 	fail "--vram: $(cat "$dir/err")"
@@ -207,14 +207,14 @@ long=$(printf '%0512d' 0)
 status 2 "$somashim" replay --set "LOG=$long" "$dir/a"
 grep -q 'LOG: the value is too long' "$dir/err" || fail "a long path: $(cat "$dir/err")"
 
-# What the environment tells programs to write is not written into by a replay.
+# A replay does not write to files that the environment names for programs.
 echo mine >"$dir/mine"
 for variable in JOURNAL LOG REPORT; do
 	status 0 env "SOMASHIM_$variable=$dir/mine" "$somashim" replay "$dir/a"
 	[ "$(cat "$dir/mine")" = mine ] || fail "replay wrote into SOMASHIM_$variable"
 done
 
-# run: exit status and signals are the program's; not twice.
+# run: exit status and signals are those of the program; it refuses to be nested.
 if "$somashim" run -q true 2>"$dir/err"; then
 	status 7 "$somashim" run --quiet -- sh -c 'exit 7'
 	status 143 sh -c "'$somashim' run -q sh -c 'kill -TERM \$\$'; exit \$?"

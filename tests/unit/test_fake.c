@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fake device: the tests of everything else rest on it. */
+/* Tests the fake device, on which other tests rely. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -179,7 +179,7 @@ static void test_fences(void **state) {
 	drv.fence_release(drv.ctx, &f1);
 	drv.fence_release(drv.ctx, &f2);
 
-	/* Draining moves what is waited for, and no further. */
+	/* Draining a stream runs what it waits for, and no more. */
 	ss_fake_drain(fake, 0, S1);
 	ss_fake_enqueue(fake, 0, S1);
 	drv.fence_record(drv.ctx, 0, S1, &f1);

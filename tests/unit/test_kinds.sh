@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every kind of log on one backing, with an idle device and with one that lags:
-# replay checks overlap, backing, alignment and the core's invariants.
+# Replays every kind of log on one backing, with an idle device and with one that lags. The replay checks
+# overlap, backing, alignment and the core's invariants.
 # test_kinds.sh SOMASHIM BACKING
 set -eu
 somashim=$1 backing=$2

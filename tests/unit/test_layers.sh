@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# scripts/layers.sh on archives made by hand, each breaking one rule. test_layers.sh LAYERS_SH
+# Tests scripts/layers.sh on archives that each break one rule. test_layers.sh LAYERS_SH
 set -eu
 layers=$1
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-layers.XXXXXX")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pickles are data: what they hold is read, what they would run is refused. */
+/* Tests the pickle reader: data is read, instructions that would run code are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void test_values(void **state) {
 	assert_null(ss_pickle_get(a, "a"));
 	ss_pickle_free(doc);
 
-	doc = LOAD("\x80\x04](e."); /* nothing is added to nothing */
+	doc = LOAD("\x80\x04](e."); /* appends no items to an empty list */
 	assert_non_null(doc);
 	assert_int_equal(ss_pickle_count(ss_pickle_root(doc)), 0);
 	ss_pickle_free(doc);
@@ -92,7 +92,7 @@ static void test_malformed(void **state) {
 	assert_null(LOAD("Nr\xff\xff\xff\xff."));
 	assert_null(LOAD("\x8e\xff\xff\xff\xff\xff\xff\xff\xff" "x."));
 	assert_null(LOAD("\x8b\xff\xff\xff\xff" "x."));
-	/* A memo that is far beyond what there is: 5 bytes that want 24 MiB. */
+	/* A memo index far beyond the file: 5 bytes that would take 24 MiB. */
 	assert_null(LOAD("\x80\x02Nr\x40\x42\x0f\0."));
 	assert_non_null(strstr(err, "a memo out of range"));
 	assert_null(LOAD("\xff."));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One pool's memory on a fake device, and blocks of it as the layers above would take them. */
+/* The memory of one pool on a fake device, and functions that take blocks of it as upper layers do. */
 #ifndef TESTS_BACKING_FIXTURE_H
 #define TESTS_BACKING_FIXTURE_H
 
@@ -64,7 +64,7 @@ static void close_memory(void)
 	ss_fake_destroy(fake);
 }
 
-/* The pool, the device's figures and the device itself agree. */
+/* Checks that the pool, the figures of the device and the device itself agree. */
 static void assert_reserved(uint64_t bytes)
 {
 	assert_int_equal(mem->reserved, bytes);
@@ -80,7 +80,7 @@ static enum ss_status grow(uint64_t size, bool move)
 	return ss_memory_grow(mem, &g);
 }
 
-/* A live block out of the clean ranges; NULL: no range is long enough. */
+/* Takes a live block out of the clean ranges; NULL: no range is long enough. */
 static struct ss_block *take(uint64_t size, uint64_t align)
 {
 	struct ss_block *b;
@@ -95,7 +95,7 @@ static struct ss_block *take(uint64_t size, uint64_t align)
 	return b;
 }
 
-/* The same, and grows if it must. */
+/* The same, but grows if it must. */
 static struct ss_block *need(uint64_t size, bool move)
 {
 	struct ss_block *b = take(size, SS_GRAIN);

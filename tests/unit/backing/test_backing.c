@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of a pool: what all backings do alike, and whole segments. */
+/* Tests the memory of a pool: what all backings have in common, and whole segments. */
 #include "tests/unit/backing/fixture.h"
 
 static const enum ss_backing backings[] = {SS_BACKING_HIP, SS_BACKING_HSA, SS_BACKING_VMM};
@@ -31,7 +31,7 @@ static void test_grow_and_release(void **state)
 	}
 }
 
-/* What comes at once from the clean ranges is cut and coalesced without a trace. */
+/* Blocks that are cut out of the clean ranges coalesce again completely. */
 static void test_clean_ranges(void **state)
 {
 	EACH_BACKING(i) {
@@ -85,7 +85,7 @@ static void test_device_full(void **state)
 		need(48 * MIB, false);
 		assert_int_equal(grow(32 * MIB, true), SS_ERR_NOMEM);
 		assert_reserved(48 * MIB);
-		/* Little is left, which frees and the runtime are to know. */
+		/* The device is nearly full: frees and the runtime's own calls must know. */
 		need(16 * MIB, false);
 		assert_true(ss_pressed(core, 0));
 		assert_true(ss_device_low(core, 0));
@@ -102,14 +102,14 @@ static void test_growth_segment(void **state)
 	assert_int_equal(ss_memory_grow(mem, &g), SS_OK);
 	assert_reserved(20 * MIB);
 	need(20 * MIB, false);
-	/* Without room for the segment, it is what the block needs. */
+	/* If there is no room for the whole segment, it is as large as the block needs. */
 	g.segment = 60 * MIB;
 	assert_int_equal(ss_memory_grow(mem, &g), SS_OK);
 	assert_reserved(24 * MIB);
 	close_memory();
 }
 
-/* Idle segments that are too short go before the peak rises. */
+/* Idle segments that are too short go back before the reserved peak rises. */
 static void test_exchange(void **state)
 {
 	struct ss_block *a, *b;
@@ -124,7 +124,7 @@ static void test_exchange(void **state)
 	a = need(40 * MIB, true);
 	assert_true(mem->reserved <= 48 * MIB);
 	assert_int_equal(mem->reserved_high, 48 * MIB);
-	/* Not where somebody would have to wait. */
+	/* But not if somebody would have to wait for that. */
 	give(a);
 	need(48 * MIB, false);
 	assert_true(mem->reserved_high >= 88 * MIB);
@@ -140,7 +140,7 @@ static void test_threshold_keep(void **state)
 	b = need(32 * MIB, false);
 	give(a);
 	give(b);
-	/* 64 MiB are kept, of which 40 may go for 40 that come: one segment of the two. */
+	/* 64 MiB are kept. 40 of them may go in exchange for 40 new ones: one segment of the two. */
 	mem->keep = 64 * MIB;
 	pthread_mutex_lock(&mem->lock);
 	assert_int_equal(ss_memory_giveable(mem, 40 * MIB), 64 * MIB);
@@ -155,7 +155,7 @@ static void test_threshold_keep(void **state)
 	close_memory();
 }
 
-/* By age, which begins anew with each use. */
+/* Memory goes back by age, which starts again at each use. */
 static void test_age(void **state)
 {
 	EACH_BACKING(i) {
@@ -166,13 +166,13 @@ static void test_age(void **state)
 		a = need(8 * MIB, false);
 		b = need(8 * MIB, false);
 		give(a);
-		ss_memory_release(mem, 0, 0); /* seen idle */
+		ss_memory_release(mem, 0, 0); /* notes that it is idle */
 		ss_fake_advance_ms(fake, 1000);
 		give(b);
 		ss_fake_advance_ms(fake, 1000);
 		ss_memory_release(mem, 0, ss_now_ms(core) - 1500);
 		assert_reserved(8 * MIB);
-		/* Used meanwhile. */
+		/* It was used in between. */
 		b = take(8 * MIB, SS_GRAIN);
 		assert_non_null(b);
 		give(b);
@@ -184,7 +184,8 @@ static void test_age(void **state)
 	}
 }
 
-/* A segment that the driver neither opens nor takes back counts, and is the next one. */
+/* A segment that the driver neither opens to peers nor takes back counts as reserved, and is the next
+ * segment. */
 static enum ss_status (*segment_alloc)(void *, int, enum ss_backing, size_t, uint64_t, void **);
 
 static enum ss_status alloc_closed(void *ctx, int dev, enum ss_backing backing, size_t size,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual memory: gaps, chunks that move, and what the driver refuses. */
+/* Tests virtual memory: gaps, chunks that move, and calls that the driver refuses. */
 #include "tests/unit/backing/fixture.h"
 
 #define VRAM (4096 * MIB)
@@ -15,7 +15,7 @@ static void eight_blocks(struct ss_block **b)
 	assert_reserved(64 * MIB);
 }
 
-/* Fragmented clean ranges make room for a large block: nothing new is needed. */
+/* Chunks of fragmented clean ranges make room for a large block, and no new memory is needed. */
 static void test_chunks_move(void **state)
 {
 	struct ss_block *b[BLOCKS];
@@ -36,7 +36,7 @@ static void test_chunks_move(void **state)
 	close_memory();
 }
 
-/* Only what is missing is new, and without `move` all of it. */
+/* Only the missing bytes are new memory; without `move` all of them are. */
 static void test_some_move(void **state)
 {
 	for (int move = 0; move < 2; move++) {
@@ -52,7 +52,7 @@ static void test_some_move(void **state)
 	}
 }
 
-/* A gap between blocks is filled again where that takes the fewest bytes. */
+/* Growth fills the gap where the fewest bytes are missing. */
 static void test_cheapest_gap(void **state)
 {
 	struct ss_block *b[BLOCKS];
@@ -99,14 +99,14 @@ static void test_ahead(void **state)
 	open_memory(SS_BACKING_VMM, VRAM);
 	assert_int_equal(ss_memory_grow(mem, &g), SS_OK);
 	assert_reserved(16 * MIB);
-	/* As far as there is room. */
+	/* Growth ahead goes only as far as there is room. */
 	need(16 * MIB, false);
 	ss_device_memory(core, 0)->limit = 28 * MIB;
 	assert_int_equal(ss_memory_grow(mem, &g), SS_OK);
 	assert_reserved(28 * MIB);
 	close_memory();
 
-	/* Not where chunks that move suffice. */
+	/* There is none if chunks that move are enough. */
 	open_memory(SS_BACKING_VMM, VRAM);
 	eight_blocks(b);
 	give(b[1]);
@@ -136,7 +136,7 @@ static void test_map_fails(void **state)
 		ss_fake_fail_clear(fake);
 		assert_int_equal(need(16 * MIB, false)->addr, next);
 
-		/* Refused wherever it is tried. */
+		/* The driver refuses at every address. */
 		ss_fake_fail(fake, calls[i], 0, SS_ERR_INVALID);
 		assert_int_equal(grow(16 * MIB, true), SS_ERR_FAILED);
 		assert_reserved(24 * MIB);
@@ -148,7 +148,7 @@ static void test_map_fails(void **state)
 	}
 }
 
-/* What is refused at one address is tried at another, and there again later. */
+/* What the driver refuses at one address is tried at another, and at the first one again later. */
 static void test_stuck_gap(void **state)
 {
 	struct ss_block *b;
@@ -185,7 +185,7 @@ static void test_unmap_refused(void **state)
 	close_memory();
 }
 
-/* Without addresses, or where the first chunk is refused, it is whole segments. */
+/* Without addresses, or if the driver refuses the first chunk, the pool uses whole segments. */
 static void test_falls_back(void **state)
 {
 	static const char *const calls[] = {"vmm_reserve", "map", "chunk_create"};
@@ -201,7 +201,7 @@ static void test_falls_back(void **state)
 	}
 }
 
-/* Where access is given from the start of the reservation, memory has no gaps. */
+/* If access works only from the start of the reservation, the pool leaves no gaps. */
 static void test_prefix(void **state)
 {
 	struct ss_block *b[BLOCKS];
@@ -218,7 +218,7 @@ static void test_prefix(void **state)
 	assert_int_equal(grow(4 * MIB, true), SS_OK);
 	assert_int_equal(take(4 * MIB, SS_GRAIN)->addr, from);
 	assert_int_equal(mem->moved, 0);
-	/* Access for another device needs all of it. */
+	/* Access for another device covers all memory. */
 	assert_int_equal(ss_memory_set_access(mem, 2, 0), SS_OK);
 	assert_reserved(64 * MIB);
 	assert_int_equal(mem->peers, 3);
@@ -270,7 +270,7 @@ static void test_unmap_all(void **state)
 	close_memory();
 }
 
-/* Random sizes and failures: the figures agree, and no two blocks overlap. */
+/* With random sizes and failures the figures agree, and no two blocks overlap. */
 static void check(struct ss_block **b, unsigned count)
 {
 	uint64_t live = 0;
@@ -296,7 +296,7 @@ static void test_random(void **state)
 	open_memory(SS_BACKING_VMM, 512 * MIB);
 	srand(1);
 	memset(b, 0, sizeof(b));
-	b[0] = need(2 * MIB, false); /* stays, so that the backing does */
+	b[0] = need(2 * MIB, false); /* stays live, so that the backing does not change */
 	for (unsigned i = 0; i < 3000; i++) {
 		struct ss_block **at = &b[1 + rand() % 31];
 		uint64_t most = i % 5 ? 4 * MIB : 64 * MIB;
@@ -323,7 +323,7 @@ static void test_random(void **state)
 	close_memory();
 }
 
-/* Threads that miss at once, and one that gives back beside them. */
+/* Several threads miss at once, while another gives memory back. */
 static _Atomic unsigned failures;
 
 static void *allocate(void *arg)

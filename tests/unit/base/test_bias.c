@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The biased lock (core/base/lock.h): one holder at a time while it goes to and fro between an
- * owner and everybody else, and what becomes of it when its owner ends, forks, or
- * takes another lock inside.
+ * Tests the biased lock (core/base/lock.h): it has one holder at a time while it changes between an
+ * owner and other threads, and when its owner ends, forks, or takes another lock inside.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,9 +17,9 @@
 
 #include "core/base/lock.h"
 
-#define OFTEN 200 /* takes in a row after which a lock without mistakes has an owner */
+#define OFTEN 200 /* uses in a row after which a lock without mistakes has an owner */
 
-/* What a lock guards, with plain accesses. */
+/* Data that a lock guards, accessed plainly. */
 struct guarded {
 	struct ss_bias lock;
 	uint64_t n, twice;
@@ -71,8 +70,8 @@ static bool is_owner(const struct guarded *g, const struct ss_thread *t)
 static struct guarded storm[STORM];
 static atomic_bool stop;
 
-/* Uses its own all the time, takes the others' now and then and visits them; and forgets their mistakes, so that
- * it has hardly lost the lock before it owns it again. */
+/* Uses its own lock all the time, and takes and visits those of others now and then. It resets the count of
+ * mistakes, so that an owner that has lost its lock soon owns it again. */
 static void *storm_thread(void *arg)
 {
 	struct guarded *own = arg;
@@ -122,8 +121,7 @@ static void test_storm(void **state)
 		assert_true(ss_thread_barrier_count() - before > 10);
 }
 
-/* One owner against one who takes the lock from it as soon as it is owner, and one who
- * visits it. */
+/* An owner, a thread that takes the lock from it as soon as it is the owner, and one that visits. */
 static struct guarded duel;
 static atomic_bool duel_over;
 
@@ -160,7 +158,7 @@ static void test_duel(void **state)
 		for (int i = 0; i < 100000 && !atomic_load(&duel.lock.owner); i++)
 			;
 		ss_bias_lock(&duel.lock);
-		/* Long enough for one who is here by mistake to be seen. */
+		/* Long enough for a second holder to be noticed. */
 		for (int i = 0; i < 50; i++)
 			use(&duel);
 		duel.lock.mistakes = 0;
@@ -185,8 +183,8 @@ static void *visit_often(void *arg)
 	return NULL;
 }
 
-/* Whoever comes by leaves the lock to its owner, be the owner at it or not; and does not
- * become owner by it. */
+/* A visitor leaves the lock to its owner, whether the owner is inside or not, and does not become the
+ * owner. */
 static void test_visit(void **state)
 {
 	struct ss_thread *me = ss_thread_record();
@@ -204,7 +202,7 @@ static void test_visit(void **state)
 	assert_int_equal(visited.lock.mistakes, 0);
 	assert_int_equal(visited.n, n + 1000);
 	assert_int_equal(visited.wrong, 0);
-	/* Nobody's stays nobody's. */
+	/* A visit to a lock without an owner leaves it without one. */
 	visited.lock.owner = NULL;
 	assert_int_equal(pthread_create(&other, NULL, visit_often, NULL), 0);
 	pthread_join(other, NULL);
@@ -230,7 +228,7 @@ static void *take_turns(void *arg)
 	return NULL;
 }
 
-/* A lock that is really shared is soon nobody's. */
+/* A lock that several threads really share soon has no owner. */
 static void test_shared(void **state)
 {
 	uint64_t before = ss_thread_barrier_count();
@@ -272,19 +270,19 @@ static void test_ended(void **state)
 	void *first, *second;
 	pthread_t thread;
 
-	/* Nobody uses it any more: it can be taken. */
+	/* The owner has ended, so the lock can be taken. */
 	assert_int_equal(pthread_create(&thread, NULL, become_owner, NULL), 0);
 	pthread_join(thread, &first);
 	take(&left);
 	assert_null(atomic_load(&left.lock.owner));
 	left.lock.mistakes = 0;
-	/* The next thread has the record, and with it the lock. */
+	/* The next thread inherits the record, and with it the lock. */
 	assert_int_equal(pthread_create(&thread, NULL, become_owner, NULL), 0);
 	pthread_join(thread, &first);
 	assert_int_equal(pthread_create(&thread, NULL, own_again, NULL), 0);
 	pthread_join(thread, &second);
 	visit(&left);
-	assert_null(atomic_load(&left.lock.owner)); /* nobody is waited for who is gone */
+	assert_null(atomic_load(&left.lock.owner)); /* a thread that ended gets nothing back */
 	if (ss_thread_barriers())
 		assert_ptr_equal(first, second);
 	take(&left);
@@ -310,7 +308,7 @@ static void test_nested(void **state)
 	use(&a);
 	ss_bias_unlock(&a.lock);
 	assert_null(atomic_load(&me->inside));
-	/* A handler that comes here finds the lock taken, and does not enter it. */
+	/* A signal handler finds the lock taken, and does not enter it. */
 	ss_bias_lock(&a.lock);
 	assert_false(ss_bias_enter(&a.lock, me));
 	ss_bias_unlock(&a.lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: what is written comes back, and what is malformed is named. */
+/* Tests the journal and its reader: lines that are written are read back, and malformed ones are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static void test_threads(void **state) {
 	ss_journal_close(j);
 }
 
-/* The log of a process that is killed is whole up to its last call. */
+/* The journal of a process that is killed is complete up to its last call. */
 static void test_killed(void **state) {
 	struct ss_rmm_entry e;
 	char err[256];
@@ -162,7 +162,7 @@ static void test_killed(void **state) {
 	close_log(log);
 }
 
-/* A log that has no room ends with the last line that had, and says so. */
+/* A journal on a full disk ends with the last complete line, and this is reported. */
 static void test_full(void **state) {
 	char text[4096] = "", *end;
 	int n = 0, st, fd;
@@ -269,7 +269,7 @@ static void test_malformed(void **state) {
 	assert_null(open_log(path, err, sizeof(err)));
 }
 
-/* The header as spreadsheets and other writers leave it; columns in any order. */
+/* Headers as spreadsheets and other programs write them, with columns in any order. */
 static void test_columns(void **state) {
 	static const char *const logs[] = {
 		"\xef\xbb\xbf" HEADER "a1,01:00:00.0,allocate,7f001f,5,0x0\n",
@@ -301,7 +301,7 @@ static void test_columns(void **state) {
 	assert_non_null(strstr(err, "no column Size"));
 }
 
-/* packed TOOL: read as it is; cut off, an error and not a short log. */
+/* A log packed by the tool is read; if it is cut off, that is an error and not a short log. */
 static void packed(const char *tool) {
 	struct ss_rmm_entry e;
 	char err[256], command[600];
@@ -337,7 +337,7 @@ static void test_packed(void **state) {
 	packed("gzip");
 	packed("xz");
 	packed("zstd");
-	/* What only looks so is the tool's to refuse. */
+	/* If a file only looks packed, the tool refuses it. */
 	char err[256];
 	assert_null(open_log(write_file("\x1fnothing\n"), err, sizeof(err)));
 	assert_non_null(strstr(err, "gzip -dc failed"));

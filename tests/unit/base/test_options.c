@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The option table: every form a value may take, and what is said of the rest. */
+/* Tests the options: every form that a value may have, and the warnings for other text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static void test_set(void **state) {
 	assert_string_equal(opt.log, "/tmp/x.%p");
 	assert_false(ss_options_set(&opt, "BACKING", "cuda"));
 	assert_false(ss_options_set(&opt, "BACKING", "vm"));
-	/* "For ever" is not over at once: what is added to it stays more than it was. */
+	/* A very long time does not overflow when something is added to it. */
 	assert_true(ss_options_set(&opt, "OOM_WAIT_MS", "18446744073709551615"));
 	assert_true(opt.oom_wait_ms > UINT32_MAX && opt.oom_wait_ms <= UINT64_MAX / 2);
 	assert_false(ss_options_set(&opt, "DECAY_MS", "1s"));
@@ -116,14 +116,14 @@ static void test_per_device(void **state) {
 
 static char *warnings(struct ss_options *opt, char **env);
 
-/* Reads one variable and returns what was said. */
+/* Reads one variable and returns the warnings. */
 static char *warning(struct ss_options *opt, const char *set) {
 	char text[128];
 	snprintf(text, sizeof(text), "%s", set);
 	return warnings(opt, (char *[]){ text, NULL });
 }
 
-/* A bad entry is named and left out; the others are taken. */
+/* A bad entry is reported and left out; the others are used. */
 static void test_bad_entries(void **state) {
 	struct ss_options opt, silent;
 	char *text = warning(&opt, "SOMASHIM_RELEASE_THRESHOLD=0:1G,99:2G,x:1G,3:lots,2:max");
@@ -136,7 +136,7 @@ static void test_bad_entries(void **state) {
 	assert_non_null(strstr(text, "'3:lots'"));
 	assert_null(strstr(text, "'0:1G'"));
 	free(text);
-	/* Without a place for warnings the result is the same. */
+	/* Without a file for warnings the result is the same. */
 	char *env[] = { "SOMASHIM_RELEASE_THRESHOLD=0:1G,99:2G,x:1G,3:lots,2:max", NULL };
 	ss_options_read(&silent, env, NULL);
 	assert_memory_equal(&silent, &opt, sizeof(opt));
@@ -146,11 +146,11 @@ static void test_bad_entries(void **state) {
 	assert_non_null(strstr(text, "SOMASHIM_RELEASE_THRESHOLD"));
 	assert_non_null(strstr(text, "'0:2G' names a device for the second time"));
 	free(text);
-	/* What is set by name is all or nothing. */
+	/* ss_options_set() takes all entries or none. */
 	assert_false(ss_options_set(&opt, "RELEASE_THRESHOLD", "0:3G,99:2G"));
 	assert_false(ss_options_set(&opt, "RELEASE_THRESHOLD", "1G,2G"));
 	assert_int_equal(opt.threshold[0].bytes, GIB);
-	/* The device's own entry counts wherever it stands. */
+	/* The entry of a device counts before or after that for all devices. */
 	assert_true(ss_options_set(&opt, "RELEASE_THRESHOLD", "2:max,1G"));
 	assert_int_equal(opt.threshold[2].bytes, UINT64_MAX);
 	assert_int_equal(opt.threshold[1].bytes, GIB);
@@ -161,7 +161,7 @@ static void test_bad_entries(void **state) {
 	free(text);
 }
 
-/* Limits that are valid, but hardly what was meant. */
+/* Limits that are valid, but probably not what the user wants. */
 static void test_limits(void **state) {
 	struct ss_options opt;
 	char *text = warning(&opt, "SOMASHIM_LIMIT=0");
@@ -189,7 +189,7 @@ static void test_hami(void **state) {
 	assert_true(opt.limit.set);
 	assert_int_equal(opt.limit.bytes, 3000ull << 20);
 	free(text);
-	/* Ours wins, in whatever order they come. */
+	/* SOMASHIM_LIMIT wins, in either order. */
 	char *both[] = { "SOMASHIM_LIMIT=1G", "HIP_DEVICE_MEMORY_LIMIT=3000m", NULL };
 	ss_options_read(&opt, both, NULL);
 	assert_int_equal(opt.limit.bytes, GIB);
@@ -205,7 +205,7 @@ static void test_hami(void **state) {
 	free(text);
 }
 
-/* Reads `env` and returns what was said. */
+/* Reads `env` and returns the warnings. */
 static char *warnings(struct ss_options *opt, char **env) {
 	char *text = NULL;
 	size_t size;
@@ -251,7 +251,7 @@ static void test_environment(void **state) {
 		ss_options_read(&opt, env, NULL);
 	}
 
-	/* A name or value of any length is named, not copied past its buffer. */
+	/* A very long name or value is reported and not copied past its buffer. */
 	char *big = malloc(9000);
 	memset(big, 'A', 8999);
 	big[8999] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of ours among the descriptors of a program. */
+/* Tests the sink: its lines never get into a file of the program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -53,12 +53,12 @@ static void another_file(void **state)
 	assert_int_equal(size_of("theirs"), 0);
 	assert_int_equal(size_of("ours"), 5);
 	fd = s.fd;
-	ss_sink_close(&s); /* not theirs */
+	ss_sink_close(&s); /* must not close the program's file */
 	assert_int_equal(write(fd, "x", 1), 1);
 	close(fd);
 }
 
-/* Where the limit leaves no room above, it goes as high as it may. */
+/* If the limit forbids high descriptors, the sink uses the highest that is allowed. */
 static void low_limit(void **state)
 {
 	struct rlimit before, low;
@@ -75,7 +75,7 @@ static void low_limit(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* A reader that goes costs the line, not the program. */
+/* If the reader goes, the line is lost but the program goes on. */
 static void reader_goes(void **state)
 {
 	struct ss_sink s;
@@ -91,7 +91,7 @@ static void reader_goes(void **state)
 	assert_int_equal(ss_sink_write(&s, "line\n", 5), 5);
 	assert_int_equal(read(fd, line, sizeof(line)), 5);
 	close(fd);
-	assert_int_equal(ss_sink_write(&s, "line\n", 5), -1); /* SIGPIPE would end this */
+	assert_int_equal(ss_sink_write(&s, "line\n", 5), -1); /* SIGPIPE would end the test */
 	assert_int_equal(errno, EPIPE);
 	ss_sink_close(&s);
 }

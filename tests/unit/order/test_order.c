@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * core/order by itself: which use comes after which, as events, fences and synchronizations say.
- * A free is only a position here: ss_timeline_now() of its stream at that time.
+ * Tests core/order alone: which use comes after which, by events, fences and synchronizations. A free is
+ * only a position here: ss_timeline_now() of its stream at that time.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 static struct ss_core core;
 static struct ss_fake *fake;
 
-/* What the last report said. */
+/* The last report of a synchronization. */
 static struct {
 	unsigned count;
 	int dev;
@@ -108,7 +108,7 @@ static void sync_device(int dev)
 	ss_sync_end(&core, &t, true, false);
 }
 
-/* Is whatever x does from now on ordered after n of tl? */
+/* Is everything that x does from now on ordered after position n of tl? */
 static bool ordered(struct ss_timeline *x, struct ss_timeline *tl, uint64_t n)
 {
 	struct ss_row *row = ss_row_of(&core, x);
@@ -147,7 +147,7 @@ static void test_event_orders(void **state)
 	assert_false(ordered(b, a, after));
 	assert_false(ordered(c, a, before));
 	assert_false(ordered(a, b, 1));
-	/* What b has seen goes with its own record. */
+	/* A record of b passes on what b is ordered after. */
 	record(OTHER, b, true);
 	wait_for(OTHER, c, true);
 	assert_true(ordered(c, a, before));
@@ -155,7 +155,7 @@ static void test_event_orders(void **state)
 	assert_false(completed(a, before));
 }
 
-/* A wait or a query grants the clock that was there when it began, and only if it still is. */
+/* A wait or a query grants the clock that the event had when the call began, if it still has it. */
 static void test_event_recorded_again(void **state)
 {
 	struct ss_timeline *a = stream(A), *b = stream(B);
@@ -254,7 +254,7 @@ static void test_event_synced(void **state)
 	assert_int_equal(reported.dev, 0);
 }
 
-/* A record stands for what came before its call, and for what its stream had seen by then. */
+/* A record covers what came before its call, and what its stream was ordered after then. */
 static void test_event_covers_no_more(void **state)
 {
 	struct ss_timeline *a = stream(A), *b = stream(B), *c = stream(C);
@@ -276,7 +276,7 @@ static void test_event_covers_no_more(void **state)
 	assert_false(ordered(b, null, on_null));
 }
 
-/* ---- the usual case in one call --------------------------------------------- */
+/* ---- the common case in one call --------------------------------------------- */
 
 static int depth, long_ways, result;
 static void *seen_inside;
@@ -386,7 +386,7 @@ static void test_fence_completes(void **state)
 	assert_true(ss_fence_asked(&core, a, n));
 	assert_false(ss_fence_asked(&core, a, after));
 	assert_int_equal(ss_fence_pending(a), 1);
-	/* One that is on its way is enough. */
+	/* No second fence is recorded while one is on its way. */
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	assert_int_equal(recorded(), 1);
 	assert_false(ss_fence_poll(&core, a, -1));
@@ -397,12 +397,12 @@ static void test_fence_completes(void **state)
 	assert_true(completed(a, n));
 	assert_true(completed(b, on_b)); /* a came after it */
 	assert_false(completed(a, after));
-	assert_false(synced(a, n)); /* the application does not know */
+	assert_false(synced(a, n)); /* the application does not know that */
 	assert_int_equal(ss_fence_pending(a), 0);
 	assert_int_equal(ss_order_fences(&core), 1);
 }
 
-/* Only a fence that stands for one free alone may make another stream wait. */
+/* Only a fence that covers nothing but one free may make another stream wait. */
 static void test_fence_late_and_exact(void **state)
 {
 	struct ss_timeline *a = stream(A), *b = stream(B);
@@ -470,7 +470,7 @@ static enum ss_status counted_query(void *ctx, const struct ss_fence *f)
 	return query(ctx, f);
 }
 
-/* Where a question would end a capture, no fence of the captured stream is asked for. */
+/* If a query would end a capture, no fence of the captured stream is queried. */
 static void test_fence_off_limits(void **state)
 {
 	struct ss_timeline *a = stream(A), *b = stream(B);
@@ -526,7 +526,7 @@ static void test_slot_reuse(void **state)
 	assert_false(completed(c, ss_timeline_now(c)));
 }
 
-/* A stream that nobody's memory depends on ends without a fence. */
+/* A stream on which no memory depends ends without a fence. */
 static void test_end_unmarked(void **state)
 {
 	struct ss_timeline *a = stream(A);
@@ -536,14 +536,14 @@ static void test_end_unmarked(void **state)
 	ss_timeline_retire(&core, a);
 	assert_true(completed(a, n));
 	assert_int_equal(recorded(), 0);
-	/* But any stream may use what hipMalloc gave. */
+	/* But any stream may use memory of hipMalloc. */
 	ss_order_classic(&core, 1);
 	a = stream(A);
 	ss_timeline_retire(&core, a);
 	assert_int_equal(recorded(), 1);
 }
 
-/* A handle that comes back was destroyed by a call that nobody saw. */
+/* A handle that is created again was destroyed by a call that the shim did not see. */
 static void test_handle_comes_back(void **state)
 {
 	struct ss_timeline *a = stream(A), *b;
@@ -561,7 +561,7 @@ static void test_handle_comes_back(void **state)
 static void (*release)(void *, struct ss_fence *);
 static bool armed;
 
-/* Another thread, as it were, while the reset is at work. */
+/* Stands for another thread that acts during the reset. */
 static void released(void *ctx, struct ss_fence *fence)
 {
 	release(ctx, fence);

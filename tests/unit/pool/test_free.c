@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frees (core/pool/free.c): a free is about an address, whatever became of the descriptor that
- * was found there.
+ * Tests frees (core/pool/free.c): a free concerns an address, even if the descriptor that was found there
+ * has been recycled meanwhile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@
 
 static struct ss_core *core;
 
-/* A free that found the block's descriptor just before another free recycled it, and that
- * looks at it again when it is another's, who is live by the same stream. */
+/* A free finds the block's descriptor just before another free recycles it. When it looks again, the
+ * descriptor is of another live block of the same stream. */
 static void test_recycled(void **state)
 {
 	struct ss_timeline *tl = ss_timeline_null(core, 0);
@@ -37,7 +37,7 @@ static void test_recycled(void **state)
 	assert_int_equal(b->state, SS_BLOCK_LIVE);
 	assert_int_equal(ss_free_async(core, p + 300, tl), SS_ERR_INVALID);
 	b->addr = addr;
-	assert_int_equal(ss_free_async(core, p + 300, tl), SS_OK); /* as HIP has it */
+	assert_int_equal(ss_free_async(core, p + 300, tl), SS_OK); /* HIP allows that, too */
 	assert_int_equal(ss_free_async(core, p, tl), SS_ERR_INVALID);
 }
 

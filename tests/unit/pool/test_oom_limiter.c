@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of many allocations that fail, a few are reported in full and the rest is counted. */
+/* Tests that of many failed allocations a few are reported in full and the others are counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #define FAILURES 100000
 
-/* How often each kind of report comes in FAILURES failures. */
+/* Counts each kind of report in FAILURES failures. */
 static void tally(enum ss_oom_reports which, unsigned *of)
 {
 	_Atomic uint64_t failures = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table at exit (core/pool/stats.c): exit() may be called by the handler of a signal that came
- * to a thread inside the core, which then holds for ever what it held.
+ * Tests the table at exit (core/pool/stats.c). A signal handler may call exit() in a thread that is inside
+ * the core, whose locks are then never released.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void test_locks_held(void **state)
 	ss_pool_unlock(pool);
 }
 
-/* The total counts a destroyed pool too, and each pool once. */
+/* The total includes destroyed pools, and each pool once. */
 static void test_total(void **state)
 {
 	struct ss_timeline *tl = ss_timeline_null(core, 0);

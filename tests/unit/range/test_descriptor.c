@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors of blocks (core/range/descriptor.c): whoever gets one shares its cache lines with
- * nobody else, wherever descriptors went before, and none is lost or given twice.
+ * Tests descriptors (core/range/descriptor.c): two owners never share a cache line of descriptors, wherever
+ * the descriptors were before, and none is lost or given out twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void test_lines(void **state)
 	unsigned count = 0;
 
 	for (int i = 0; i < STEPS; i++) {
-		/* Seldom whole batches: the number goes up and down slowly. */
+		/* The number goes up and down slowly, so batches are seldom complete. */
 		bool more = count == 0 || (count < MOST && roll(100) < (i / 20000 % 2 ? 35 : 65));
 		int who = (int)roll(OWNERS);
 		unsigned k = more ? count : roll(count);
@@ -69,12 +69,12 @@ static void test_lines(void **state)
 			}
 			continue;
 		}
-		/* Whoever merges two blocks has one to spare, mostly its own. */
+		/* A merge leaves one descriptor over, mostly one of the owner's own. */
 		owner_of[live[k].b->index] = 0;
 		ss_block_recycle(&core, &spares[roll(3) ? live[k].owner : who], live[k].b);
 		live[k] = live[--count];
 	}
-	/* All come home: the next owner finds every batch whole. */
+	/* All are returned, so the next owner finds every batch complete. */
 	while (count--)
 		ss_block_recycle(&core, &spares[roll(OWNERS)], live[count].b);
 	for (int i = 0; i < OWNERS; i++)

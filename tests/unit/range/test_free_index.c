@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of free ranges (core/range/free_index.c): every range is visited once, smaller ones
- * first, and where there is none nothing is looked at, for a stream's index holds few ranges mostly.
+ * Tests the index of free ranges (core/range/free_index.c). Every range is visited once, smaller ones first.
+ * An empty list is not read, because the index of a stream has few ranges as a rule.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void test_each(void **state)
 
 	check(0, 0);
 	for (int step = 0; step < STEPS; step++) {
-		/* Full and empty in turn. */
+		/* The index is full and empty in turn. */
 		for (int n = 0; n < MOST / 10; n++) {
 			int i;
 
@@ -91,12 +91,11 @@ static void test_few(void **state)
 	in[0] = true;
 	for (int i = 0; i < SS_INDEX_FL * SS_INDEX_SL; i++)
 		if (heap.list[i] != &block[0])
-			heap.list[i] = (struct ss_block *)1; /* who looks falls */
+			heap.list[i] = (struct ss_block *)1; /* reading it crashes */
 	check(1, 1 << 20);
 }
 
-/* The one range that fits an alignment is found behind many that are long enough and lie
- * badly. */
+/* The one range that fits at an alignment is found behind many that are long enough but not aligned. */
 static void test_aligned(void **state)
 {
 	const uint64_t align = 2 << 20, size = align + SS_GRAIN;
