@@ -12,139 +12,8 @@
 #include "core/base/journal.h"
 #include "core/pool/pool_state.h"
 
-#define HANDLE_TAG 0x5330000000000000ull /* no address: bits 48 to 63 are not canonical */
 
 /* ---- making ------------------------------------------------------------------------ */
-
-/* hipMalloc memory must stay exportable with hipIpcGetMemHandle and visible to RDMA
- * registration, so it never comes from virtual memory. */
-static enum ss_backing backing_for(struct ss_core *core, bool classic)
-{
-	enum ss_backing want = (enum ss_backing)core->opt.backing;
-
-	return classic && (want == SS_BACKING_AUTO || want == SS_BACKING_VMM) ? SS_BACKING_HIP : want;
-}
-
-/* A pool that is born again counts from nothing. */
-static void reset_counts(struct ss_pool *pool)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	for (struct ss_stream_cache *q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q)) {
-		ss_bias_visit(&q->lock);
-		q->id = ss_cache_new_ids(core);
-		q->hits = q->frees = 0;
-		ss_bias_unlock(&q->lock);
-		q->hits_counted = q->fences = q->frees_fenced = 0;
-	}
-	pool->ids = 0;
-	pool->id_base = ss_cache_new_ids(core);
-	memset(&pool->st, 0, sizeof(pool->st));
-	memset(&pool->budget, 0, sizeof(pool->budget));
-	pool->counted = false;
-}
-
-/* For the next birth. pools->lock held. */
-static void set_aside(struct ss_pool *pool)
-{
-	struct ss_device_pools *d = ss_device_pools(ss_core_of(pool), pool->mem.dev);
-
-	pool->next = d->spare;
-	d->spare = pool;
-}
-
-static void gather(struct ss_memory *m)
-{
-	ss_reclaim_all(m->pool);
-}
-
-static struct ss_pool *pool_alloc(struct ss_core *core)
-{
-	struct ss_pool *pool = ss_host_alloc(core, sizeof(*pool));
-
-	if (!pool)
-		return NULL;
-	pool->users = SS_POOL_GONE;
-	if (!ss_caches_init(&pool->caches, core, &pool->mem)) {
-		ss_host_free(core, pool, sizeof(*pool));
-		return NULL;
-	}
-	return pool;
-}
-
-struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default)
-{
-	struct ss_device_pools *d = ss_device_pools(core, dev);
-	struct ss_pool *pool = d->spare;
-
-	if (pool)
-		d->spare = pool->next;
-	else
-		pool = pool_alloc(core);
-	if (!pool)
-		return NULL;
-	ss_memory_init(&pool->mem, core, pool, dev, backing_for(core, classic));
-	pool->mem.gather = gather;
-	if (classic)
-		atomic_fetch_or(&pool->mem.peers, atomic_load(&d->peers));
-	pool->handle = HANDLE_TAG | ++core->pools->next_handle;
-	pool->classic = classic;
-	pool->is_default = is_default;
-	pool->trim_wanted = pool->dying = pool->shared = false;
-	pool->readers = 0;
-	pool->follow = pool->opportunistic = pool->internal = true;
-	pool->threshold_set = core->opt.threshold[dev].set;
-	pool->threshold = ss_amount_bytes(&core->opt.threshold[dev], core->info[dev].total_bytes);
-	if (pool->threshold_set || !core->opt.decay_ms)
-		ss_decay_strict(core, dev);
-	ss_recent_end(core);
-	ss_used_reset(&pool->caches, true);
-	pool->kept = 0;
-	reset_counts(pool);
-	HASH_ADD(hh, core->pools->by_handle, handle, sizeof(pool->handle), pool);
-	if (!SS_HASH_HAS(pool)) {
-		set_aside(pool);
-		return NULL;
-	}
-	pool->next = core->pools->list;
-	core->pools->list = pool;
-	atomic_fetch_and(&pool->users, ~SS_POOL_GONE);
-	return pool;
-}
-
-void ss_pool_unmake(struct ss_pool *pool)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	atomic_fetch_or(&pool->users, SS_POOL_GONE);
-	core->pools->list = pool->next; /* it was made last */
-	HASH_DEL(core->pools->by_handle, pool);
-	set_aside(pool);
-}
-
-void ss_pool_free(struct ss_pool *pool)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	ss_caches_finish(&pool->caches);
-	ss_memory_finish(&pool->mem);
-	ss_host_free(core, pool, sizeof(*pool));
-}
-
-struct ss_pool *ss_pool_default(struct ss_core *core, int dev)
-{
-	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, def));
-}
-
-struct ss_pool *ss_pool_classic(struct ss_core *core, int dev)
-{
-	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, classic));
-}
-
-struct ss_pool *ss_pool_current(struct ss_core *core, int dev)
-{
-	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, current));
-}
 
 enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool *pool)
 {
@@ -198,11 +67,6 @@ bool ss_pool_shared(const struct ss_pool *pool)
 void *ss_pool_handle(const struct ss_pool *pool)
 {
 	return (void *)(uintptr_t)pool->handle;
-}
-
-bool ss_pool_is_handle(const void *handle)
-{
-	return ((uintptr_t)handle & 0xffff000000000000ull) == HANDLE_TAG;
 }
 
 int ss_pool_device(const struct ss_pool *pool)
@@ -285,16 +149,6 @@ uint64_t ss_pool_readers(const struct ss_pool *pool)
 }
 
 /* ---- giving back -------------------------------------------------------------------- */
-
-uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
-{
-	uint64_t given = ss_ipc_release(pool, older_than == UINT64_MAX);
-
-	given += ss_memory_release(&pool->mem, target, older_than);
-	if (given)
-		ss_pressed_set(ss_core_of(pool), pool->mem.dev, false);
-	return given;
-}
 
 /* Is there anything to give back, and would nobody have to wait for it? */
 static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
@@ -405,39 +259,4 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 	release_destroyed(pool);
 	ss_pool_leave(pool);
 	return SS_OK;
-}
-
-/* What is live goes with the device. Pool lock held, the caches frozen. */
-static void journal_dropped(struct ss_pool *pool)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
-		for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b))
-			if (ss_is_state(b, SS_BLOCK_LIVE))
-				ss_journal_free(core->journal, (void *)(uintptr_t)b->addr,
-						b->request, NULL);
-}
-
-void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	ss_giving_begin(core, pool->mem.dev);
-	ss_pool_lock(pool);
-	if (core->journal) {
-		ss_caches_freeze(&pool->caches, true);
-		journal_dropped(pool);
-		ss_caches_freeze(&pool->caches, false);
-	}
-	for (struct ss_stream_cache *q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
-		ss_cache_clear(q);
-	pool->unmarked = NULL;
-	while (pool->epochs)
-		ss_epoch_free(pool, pool->epochs);
-	ss_pool_unlock(pool);
-	ss_memory_drop(&pool->mem, give_back);
-	ss_used_reset(&pool->caches, true);
-	pool->kept = 0;
-	ss_giving_end(core, pool->mem.dev, 1);
 }

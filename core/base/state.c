@@ -7,6 +7,7 @@
 
 #include "core/base/lock.h"
 #include "core/base/state.h"
+#include "core/core.h"
 
 void *ss_host_alloc(struct ss_core *core, size_t size)
 {
@@ -57,4 +58,9 @@ void ss_driver_call_count(struct ss_core *core, uint64_t t0)
 {
 	atomic_fetch_add_explicit(&core->driver_calls, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&core->driver_ns, ss_now_ns() - t0, memory_order_relaxed);
+}
+
+uint64_t ss_host_bytes(const struct ss_core *core)
+{
+	return sizeof(*core) + atomic_load(&((struct ss_core *)(uintptr_t)core)->host_bytes);
 }

@@ -109,6 +109,22 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	return SS_OK;
 }
 
+/* The current pool of dev, entered; NULL as ss_pool_current(). */
+static struct ss_pool *enter_current(struct ss_core *core, int dev)
+{
+	for (;;) {
+		struct ss_pool *pool = ss_pool_current(core, dev);
+
+		if (!pool)
+			return NULL;
+		if (!ss_pool_enter(pool))
+			continue;
+		if (pool == ss_pool_current(core, dev))
+			return pool;
+		ss_pool_leave(pool);
+	}
+}
+
 enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size, void **out)
 {
 	int dev = ss_timeline_device(tl);
@@ -118,7 +134,7 @@ enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, si
 	/* A default pool is never destroyed, so nobody need count who uses it. */
 	if (__builtin_expect(pool == ss_pool_default(core, dev), 1))
 		return pool ? ss_alloc_async(core, pool, tl, size, out) : SS_ERR_NO_DEVICE;
-	pool = ss_pool_current_enter(core, dev);
+	pool = enter_current(core, dev);
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
 	s = ss_alloc_async(core, pool, tl, size, out);

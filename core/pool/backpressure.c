@@ -29,73 +29,9 @@
 #define LONGEST_NAP_US 1000  /* at most this */
 #define FITS_MOST 16         /* looks of one allocation at what another thread added */
 
-/* ---- who freed what ----------------------------------------------------------------- */
-
-/* Threads are numbered as they come. More than SS_FREERS share. */
-static unsigned self(void)
-{
-	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
-	static _Atomic unsigned threads;
-
-	if (!number)
-		number = atomic_fetch_add(&threads, 1) % SS_FREERS + 1;
-	return number - 1;
-}
-
-void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size)
-{
-	struct ss_freer *f = &pool->pressure.by[self()];
-
-	f->bytes += size;
-	f->last = ss_now_ms(ss_core_of(pool)) + 1;
-	e->by[self()] += size;
-	atomic_fetch_add(&pool->pressure.bytes, size);
-}
-
-void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e)
-{
-	uint64_t most = 2 * pool->pressure.took + 1;
-	uint64_t took = ss_now_ms(ss_core_of(pool)) - e->since;
-
-	/* Nobody may have looked for long, so one epoch at most doubles the estimate. */
-	pool->pressure.took = took < most ? took : most;
-	pool->pressure.completed++;
-	for (unsigned i = 0; i < SS_FREERS; i++) {
-		pool->pressure.by[i].bytes -= e->by[i];
-		atomic_fetch_sub(&pool->pressure.bytes, e->by[i]);
-	}
-}
-
 void ss_backpressure_never(struct ss_core *core)
 {
 	atomic_store(&core->pools->hasty, true);
-}
-
-/* ---- asking ---------------------------------------------------------------------------- */
-
-/* Is a fence on its way for all that e waits for? */
-static bool asked_for(struct ss_pool *pool, const struct ss_epoch *e)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	for (uint32_t i = 0; i < e->count; i++)
-		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n) &&
-		    !ss_fence_asked(core, ss_slot(core, e->mark[i].slot), e->mark[i].n))
-			return false;
-	return !e->wide;
-}
-
-bool ss_pressure_due(struct ss_pool *pool)
-{
-	uint64_t asked = 0, open = 0;
-
-	if (!pool->classic || ss_pressed(ss_core_of(pool), pool->mem.dev))
-		return true;
-	/* A fence for every stream is not cheap, but what comes back in large pieces comes late:
-	 * so there is one when a fifth of what is under way has none. */
-	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
-		*(asked_for(pool, e) ? &asked : &open) += e->bytes;
-	return 4 * open >= asked;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------- */
@@ -121,7 +57,7 @@ static bool is_told(struct ss_pool *pool)
 
 	while (e && e->next)
 		e = e->next;
-	return e && asked_for(pool, e) && !ss_order_capturing(ss_core_of(pool));
+	return e && ss_pressure_asked(pool, e) && !ss_order_capturing(ss_core_of(pool));
 }
 
 /* Bytes that may be under way. */
@@ -138,7 +74,7 @@ static uint64_t bound(struct ss_pool *pool, uint64_t size)
  * Pool lock held. */
 static bool better_wait(struct ss_pool *pool, uint64_t size, bool fits)
 {
-	const struct ss_freer *by = pool->pressure.by, *mine = &by[self()];
+	const struct ss_freer *by = pool->pressure.by, *mine = &by[ss_pressure_self()];
 	uint64_t all = atomic_load(&pool->pressure.bytes), share, now, others = 0;
 
 	if (all < FLOOR / 2 || (fits && !mine->bytes) || !is_told(pool))

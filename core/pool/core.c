@@ -93,8 +93,3 @@ void ss_core_destroy(struct ss_core *core)
 		}
 	finish(core);
 }
-
-uint64_t ss_host_bytes(const struct ss_core *core)
-{
-	return sizeof(*core) + atomic_load(&((struct ss_core *)(uintptr_t)core)->host_bytes);
-}

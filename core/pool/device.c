@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "core/cache/fast_path.h"
 #include "core/pool/pool_state.h"
 
 static bool is_device(const struct ss_core *core, int dev)
@@ -17,19 +16,6 @@ static bool is_device(const struct ss_core *core, int dev)
 }
 
 /* ---- the first use ------------------------------------------------------------------ */
-
-void ss_device_current_changed(struct ss_core *core, int dev)
-{
-	struct ss_device_pools *d = ss_device_pools(core, dev);
-	struct ss_pool *pool = atomic_load(&d->current), *classic = atomic_load(&d->classic);
-
-	/* With a maximum there is more to ask. */
-	atomic_store(&core->fast->current[dev],
-		     pool && !atomic_load(&pool->mem.max_bytes) ? &pool->caches : NULL);
-	atomic_store(&core->fast->frees[dev], pool && pool->is_default);
-	atomic_store(&core->fast->classic[dev], classic ? &classic->caches : NULL);
-	ss_recent_end(core);
-}
 
 static void learn(struct ss_core *core, int dev, const struct ss_device_info *info)
 {
@@ -81,6 +67,21 @@ struct ss_pool *ss_device_pool(struct ss_core *core, int dev, size_t which)
 		pool = atomic_load_explicit(at, memory_order_acquire);
 	}
 	return pool;
+}
+
+struct ss_pool *ss_pool_default(struct ss_core *core, int dev)
+{
+	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, def));
+}
+
+struct ss_pool *ss_pool_classic(struct ss_core *core, int dev)
+{
+	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, classic));
+}
+
+struct ss_pool *ss_pool_current(struct ss_core *core, int dev)
+{
+	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, current));
 }
 
 void ss_device_initial(struct ss_pool *pool)
@@ -168,7 +169,7 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
 static void add_users(struct ss_pool *pool, void *arg)
 {
 	if (pool->mem.vmm || ss_reserved(pool))
-		*(uint64_t *)arg |= ss_pool_access(pool);
+		*(uint64_t *)arg |= ss_access(pool);
 }
 
 uint64_t ss_device_keeps(struct ss_core *core, int dev)

@@ -125,7 +125,7 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 
 	if (!wide && (ss_distrusted(core) || ss_zombies(core, dev)))
 		return false;
-	return !(ss_order_visited(core) >> dev & 1) && !(ss_pool_access(pool) & ~(1ull << dev));
+	return !(ss_order_visited(core) >> dev & 1) && !(ss_access(pool) & ~(1ull << dev));
 }
 
 /* An exported block. If nothing is left of its segment it goes now: the real hipFree waits for the

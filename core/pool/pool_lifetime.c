@@ -86,19 +86,9 @@ void ss_pool_leave(struct ss_pool *pool)
 		ss_pool_reap(pool);
 }
 
-struct ss_pool *ss_pool_current_enter(struct ss_core *core, int dev)
+bool ss_pool_is_handle(const void *handle)
 {
-	for (;;) {
-		struct ss_pool *pool = ss_pool_current(core, dev);
-
-		if (!pool)
-			return NULL;
-		if (!ss_pool_enter(pool))
-			continue;
-		if (pool == ss_pool_current(core, dev))
-			return pool;
-		ss_pool_leave(pool);
-	}
+	return ((uintptr_t)handle & 0xffff000000000000ull) == SS_HANDLE_TAG;
 }
 
 static struct ss_pool *find(struct ss_core *core, void *handle, bool enter)

@@ -16,6 +16,7 @@
 #include "core/pool/placement.h"
 
 #define SS_POOL_GONE (1u << 31)
+#define SS_HANDLE_TAG 0x5330000000000000ull /* no address: bits 48 to 63 are not canonical */
 #define SS_FREERS 16 /* threads told apart by what they freed */
 
 struct ss_pool {
@@ -101,6 +102,21 @@ static inline uint64_t ss_reserved(const struct ss_pool *pool)
 	return atomic_load(&pool->mem.reserved);
 }
 
+/* Devices that have access to the pool's memory, a bit each. */
+static inline uint64_t ss_access(const struct ss_pool *pool)
+{
+	return atomic_load(&pool->mem.peers);
+}
+
+/* Has mark n of the timeline in `slot` completed, as far as the pool may know? Completion that only our
+ * fences know of is what ReuseAllowOpportunistic is about. */
+static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n)
+{
+	bool any = pool->classic || atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
+
+	return ss_mark_reached(pool->mem.core, slot, n, any || SS_MUTANT_IS(24));
+}
+
 /* ---- device.c ---------------------------------------------------------------- */
 
 /* A pool of the device; makes the device's pools at its first use. Takes pools->lock. `which` is
@@ -111,7 +127,7 @@ void ss_device_initial(struct ss_pool *pool);
 /* The hot path looks again at which pool is current, and how. pools->lock held. */
 void ss_device_current_changed(struct ss_core *core, int dev);
 
-/* ---- core/pool.c ---------------------------------------------------------------- */
+/* ---- pool_new.c, release.c ---------------------------------------------------------------- */
 
 /* pools->lock held. NULL: host memory is out. */
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
@@ -126,8 +142,6 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
 /* A pool stays what it is from enter to leave. False: it is gone. */
 bool ss_pool_enter(struct ss_pool *pool);
 void ss_pool_leave(struct ss_pool *pool);
-/* The current pool of dev, entered; NULL as ss_pool_current(). */
-struct ss_pool *ss_pool_current_enter(struct ss_core *core, int dev);
 /* Gives a destroyed pool's memory back once nothing of it is live. */
 void ss_pool_reap(struct ss_pool *pool);
 /* Calls `each` for the pools of dev (-1: of all), entered. */
@@ -152,7 +166,6 @@ unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const s
 /* After x was made to wait for it: what tl freed up to n moves into x's arena. */
 bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
 		      uint64_t n);
-bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n);
 /* Free bytes that no lock was taken for; an upper bound of what the pool could find. */
 uint64_t ss_pool_free_hint(struct ss_pool *pool);
 
@@ -176,11 +189,15 @@ void ss_epoch_insert(struct ss_block *b);
 bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
 void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
 
-/* ---- backpressure.c --------------------------------------------------------------- */
+/* ---- pressure.c, backpressure.c --------------------------------------------------------------- */
 
 /* Bytes were freed into e; all of e has completed. Pool lock held. */
 void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size);
 void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e);
+/* The calling thread's place in `by`. */
+unsigned ss_pressure_self(void);
+/* Is a fence on its way for all that e waits for? Pool lock held. */
+bool ss_pressure_asked(struct ss_pool *pool, const struct ss_epoch *e);
 /* Is it time to ask how far the streams are for the sake of epochs? Pool lock held. */
 bool ss_pressure_due(struct ss_pool *pool);
 /* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle.
@@ -203,6 +220,15 @@ struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t a
 uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than);
 /* Is the device found idle before `end` (ms)? Naps. No lock held. */
 bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end);
+/* The pool's counts as they are; `late`: without locks, at exit. */
+void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late);
+/* Adds what is no count: names, bytes, figures of the core. `kind`: where the name may be kept. */
+void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind[32]);
+static inline void ss_raise(uint64_t *to, uint64_t n)
+{
+	if (*to < n)
+		*to = n;
+}
 /* Adds the pool's counts to those of the pools that are no more, once in its life. */
 void ss_stats_ended(struct ss_pool *pool);
 /* Something of dev is to go at any synchronization, not only now and then (decay.c). */

@@ -8,14 +8,6 @@
  */
 #include "core/pool/pool_state.h"
 
-bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n)
-{
-	/* Completion that only our fences know of is what ReuseAllowOpportunistic is about. */
-	bool any = pool->classic || atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
-
-	return ss_mark_reached(ss_core_of(pool), slot, n, any || SS_MUTANT_IS(24));
-}
-
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)
 {
 	struct ss_stream_cache *q;

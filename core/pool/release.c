@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Giving a pool's memory back: what is idle of it, or all of it at its end.
+ *
+ * Locks: the pool's, not held by the caller.
+ */
+#include "core/base/journal.h"
+#include "core/pool/pool_state.h"
+
+uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+{
+	uint64_t given = ss_ipc_release(pool, older_than == UINT64_MAX);
+
+	given += ss_memory_release(&pool->mem, target, older_than);
+	if (given)
+		ss_pressed_set(ss_core_of(pool), pool->mem.dev, false);
+	return given;
+}
+
+/* What is live goes with the device. Pool lock held, the caches frozen. */
+static void journal_dropped(struct ss_pool *pool)
+{
+	struct ss_core *core = ss_core_of(pool);
+
+	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
+		for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b))
+			if (ss_is_state(b, SS_BLOCK_LIVE))
+				ss_journal_free(core->journal, (void *)(uintptr_t)b->addr,
+						b->request, NULL);
+}
+
+void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
+{
+	struct ss_core *core = ss_core_of(pool);
+
+	ss_giving_begin(core, pool->mem.dev);
+	ss_pool_lock(pool);
+	if (core->journal) {
+		ss_caches_freeze(&pool->caches, true);
+		journal_dropped(pool);
+		ss_caches_freeze(&pool->caches, false);
+	}
+	for (struct ss_stream_cache *q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
+		ss_cache_clear(q);
+	pool->unmarked = NULL;
+	while (pool->epochs)
+		ss_epoch_free(pool, pool->epochs);
+	ss_pool_unlock(pool);
+	ss_memory_drop(&pool->mem, give_back);
+	ss_used_reset(&pool->caches, true);
+	pool->kept = 0;
+	ss_giving_end(core, pool->mem.dev, 1);
+}

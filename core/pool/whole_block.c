@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks of hipMalloc that are a segment of their own (SOMASHIM_IPC_WHOLE), so that processes without
+ * somashim can open them.
+ *
+ * Locks: the pool's, dropped for the driver.
+ */
+#include "core/pool/pool_state.h"
+
+/* An idle segment of just this size. Pool lock held. */
+static struct ss_block *take_idle(struct ss_pool *pool, uint64_t size)
+{
+	struct ss_core *core = ss_core_of(pool);
+
+	ss_reclaim_all(pool);
+	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next) {
+		struct ss_block *b = ss_segment_first(core, seg);
+
+		if (seg->native_size != size || b->size != size || !ss_is_free_on(b, SS_SLOT_CLEAN))
+			continue;
+		ss_clean_remove(&pool->mem, b);
+		ss_set_state(b, SS_BLOCK_QUEUED);
+		return b;
+	}
+	return NULL;
+}
+
+static struct ss_block *take(struct ss_pool *pool, uint64_t size, uint64_t *id)
+{
+	struct ss_block *b;
+
+	ss_pool_lock(pool);
+	b = take_idle(pool, size);
+	if (b)
+		*id = pool->id_base | ++pool->ids;
+	ss_pool_unlock(pool);
+	return b;
+}
+
+/* Where hipFree does not wait, a host that is ahead of the device would take a segment for every
+ * free that is under way: hipMalloc waits instead, from eight on (backpressure.c). */
+static bool much_under_way(struct ss_pool *pool, uint64_t size)
+{
+	uint64_t used = ss_used(&pool->caches), reserved = ss_reserved(pool);
+	uint64_t high = ss_used_high(&pool->caches), most = 7 * size > high ? 7 * size : high;
+
+	return reserved > used && reserved - used >= most;
+}
+
+/* Is the device idle, or does giving back not wait for it? */
+static bool is_free(struct ss_pool *pool)
+{
+	return !ss_release_waits(&pool->mem) || ss_device_idle(ss_core_of(pool), pool->mem.dev, false);
+}
+
+/* What does not come this way is asked for like any other block, with all steps that there are
+ * when memory is short. */
+struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id)
+{
+	uint64_t size = ss_round(request, SS_FRAME);
+	struct ss_block *b;
+
+	/* A segment begins where the runtime wants. */
+	if (pool->mem.backing != SS_BACKING_HIP || align > SS_FRAME)
+		return NULL;
+	/* Another thread may take what was added for this one. */
+	for (int tries = 0; tries < 4; tries++) {
+		b = take(pool, size, id);
+		if (!b && much_under_way(pool, size) && ss_pressure_idle(pool))
+			b = take(pool, size, id);
+		if (b)
+			return b;
+		if (ss_memory_add_whole(&pool->mem, size, is_free(pool)) != SS_OK)
+			return NULL;
+	}
+	return NULL;
+}
