@@ -19,13 +19,13 @@ void ss_clean_insert(struct ss_memory *m, struct ss_block *b)
 	if (ss_is_free_on(side, SS_SLOT_CLEAN)) {
 		ss_clean_remove(m, side);
 		b->n = ss_merged_mark(b, side, SS_SLOT_CLEAN);
-		ss_block_merge(core, &m->spares, b);
+		ss_block_merge(core, &m->spares, b, side);
 	}
 	side = ss_block_prev(b);
 	if (ss_is_free_on(side, SS_SLOT_CLEAN)) {
 		ss_clean_remove(m, side);
 		side->n = ss_merged_mark(side, b, SS_SLOT_CLEAN);
-		ss_block_merge(core, &m->spares, side);
+		ss_block_merge(core, &m->spares, side, b);
 		b = side;
 	}
 	if (ss_is_whole(b)) {

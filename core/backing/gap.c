@@ -135,12 +135,12 @@ void ss_gap_insert(struct ss_memory *m, struct ss_block *b)
 	side = ss_block_next(m->core, b);
 	if (is_gap(side)) {
 		ss_index_remove(gaps, side);
-		ss_block_merge(m->core, &m->spares, b);
+		ss_block_merge(m->core, &m->spares, b, side);
 	}
 	side = ss_block_prev(b);
 	if (is_gap(side)) {
 		ss_index_remove(gaps, side);
-		ss_block_merge(m->core, &m->spares, side);
+		ss_block_merge(m->core, &m->spares, side, b);
 		b = side;
 	}
 	ss_index_insert(gaps, b);

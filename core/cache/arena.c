@@ -12,6 +12,8 @@
  */
 #include "core/cache/bin.h"
 
+#define LITTLE 32 /* part of the merged bytes that may wait in bins */
+
 static struct ss_free_index *index_of(struct ss_stream_cache *q, const struct ss_block *b)
 {
 	return ss_home(b) == q->slot + 1 ? &q->own : &q->foreign;
@@ -44,7 +46,7 @@ static void merge(struct ss_stream_cache *q, struct ss_block *a, struct ss_block
 {
 	if (!SS_MUTANT_IS(48))
 		a->n = ss_merged_mark(a, b, q->slot);
-	ss_block_merge(q->set->core, &q->spares, a);
+	ss_block_merge(q->set->core, &q->spares, a, b);
 }
 
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
@@ -112,9 +114,9 @@ static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint6
 }
 
 /* Would cutting `size` off b divide an idle segment that is better given back whole? */
-static bool spoils(const struct ss_block *b, uint64_t size)
+static bool spoils(const struct ss_stream_cache *q, const struct ss_block *b, uint64_t size)
 {
-	return ss_is_whole(b) && b->size != size && b->size > SS_CUT_FREELY;
+	return ss_is_whole(b) && b->size != size && b->size > q->cut_freely;
 }
 
 /* The best fit in the arena as it is; an idle segment only if that spoils nothing. */
@@ -123,17 +125,18 @@ static struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uin
 	struct ss_block *b = may_cut ? ss_index_best(&q->own, size, align)
 				     : ss_index_best_part(&q->own, size, align);
 
-	if (!b || (!may_cut && spoils(b, size)))
+	if (!b || (!may_cut && spoils(q, b, size)))
 		b = ss_index_best_part(&q->foreign, size, align);
-	return b && (may_cut || !spoils(b, size)) ? b : NULL;
+	return b && (may_cut || !spoils(q, b, size)) ? b : NULL;
 }
 
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
 {
 	struct ss_block *b = best(q, size, align, may_cut);
 
-	/* An exact fit costs nothing; before anything is cut up, everything merges. */
-	if (q->blocks && (!b || b->size != size)) {
+	/* An exact fit costs nothing. Before anything is cut up, everything merges, unless what waits
+	 * in bins is little beside what has merged. */
+	if (q->blocks && (!b || (b->size != size && q->bytes * LITTLE > q->own.bytes))) {
 		ss_arena_drain(q);
 		b = best(q, size, align, may_cut);
 	}
@@ -150,7 +153,7 @@ struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, u
 {
 	struct ss_block *b = ss_index_best(&q->own, size, align);
 
-	return b && spoils(b, size) ? b : NULL;
+	return b && spoils(q, b, size) ? b : NULL;
 }
 
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)

@@ -30,6 +30,7 @@ static struct ss_stream_cache *cache_new(struct ss_caches *set, struct ss_timeli
 	if (!q)
 		return NULL;
 	q->near[0].b = &nothing;
+	q->cut_freely = SS_CUT_FREELY;
 	q->set = set;
 	q->tl = tl;
 	q->slot = tl ? ss_timeline_slot(tl) : UINT32_MAX;

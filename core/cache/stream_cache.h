@@ -19,7 +19,7 @@
 #define SS_BINS 256
 #define SS_NEAR 1024
 #define SS_CACHE_MOST 4096 /* blocks in bins; more go into the arena */
-/* Larger idle segments are not cut without the pool's say: they could go back as a whole. */
+/* Larger idle segments are not cut without the pool's say, at first: they could go back whole. */
 #define SS_CUT_FREELY (4ull << 20)
 
 /* Bytes in use as one thread or one stream counts them, and the most that was. */
@@ -51,6 +51,7 @@ struct ss_stream_cache {
 	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
 	struct ss_free_index own, foreign;
 	uint64_t idle;                /* bytes of whole segments in the arena */
+	_Atomic uint64_t cut_freely;  /* bytes: idle segments up to this are cut unasked */
 	uint64_t clean_since;         /* ms: since when all is idle, at the latest, that came clean */
 	struct ss_spares spares;
 	struct ss_caches *set;
@@ -115,7 +116,7 @@ void ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t r
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b);
 /* Empties the bins into the arena. */
 void ss_arena_drain(struct ss_stream_cache *q);
-/* `size` bytes at `align`, in state QUEUED. An idle segment above SS_CUT_FREELY is cut only with
+/* `size` bytes at `align`, in state QUEUED. An idle segment above q->cut_freely is cut only with
  * `cut`. NULL: no such range, or host memory is out. */
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool cut);
 /* The smallest idle segment in the arena that such a block would be cut from; NULL: none. */

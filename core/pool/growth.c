@@ -82,6 +82,9 @@ enum ss_next ss_step_cut(struct ss_request *r)
 			   (within_peak(r, false) || may_move(r))))
 		return SS_NEXT;
 	r->cut = true;
+	/* Nor will the next block get one, until the pool grows. */
+	if (r->cache)
+		r->cache->cut_freely = UINT64_MAX;
 	ss_pool_lock(pool);
 	yes = ss_look(r, NULL);
 	ss_pool_unlock(pool);
@@ -119,8 +122,10 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	growth.segment = segment_for(r, &v);
 	growth.ahead = ss_place_ahead(&v);
 	ss_pool_unlock(pool);
-	if (r->cache)
+	if (r->cache) {
 		growth.slot = r->cache->slot;
+		r->cache->cut_freely = SS_CUT_FREELY;
+	}
 	s = ss_memory_grow(&pool->mem, &growth);
 	if (ss_device_low(ss_core_of(pool), pool->mem.dev))
 		ss_decay_strict(ss_core_of(pool), pool->mem.dev);

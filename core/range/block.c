@@ -44,14 +44,13 @@ struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, str
 	return rest;
 }
 
-void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *b)
+void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *a,
+		    struct ss_block *b)
 {
-	struct ss_block *gone = ss_block_next(core, b);
-
-	set_prev(ss_block_next(core, gone), b);
-	ss_start_set(b->seg, gone->addr, 0);
-	b->size += gone->size;
-	ss_block_recycle(core, own, gone);
+	set_prev(ss_block_next(core, b), a);
+	ss_start_set(b->seg, b->addr, 0);
+	a->size += b->size;
+	ss_block_recycle(core, own, b);
 }
 
 uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot)

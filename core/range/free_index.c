@@ -6,7 +6,9 @@
  */
 #include "core/range/free_index.h"
 
-#define LOOKED_AT 8 /* ranges of a list */
+#define LOOKED_AT 8   /* ranges of a list */
+#define PART_LISTS 4  /* lists, for a range that is no whole segment */
+#define LISTS (SS_INDEX_FL * SS_INDEX_SL)
 
 /* The list of a size: the position of its top bit, then the next five bits. */
 static unsigned list_of(uint64_t size)
@@ -18,7 +20,7 @@ static unsigned list_of(uint64_t size)
 		return (unsigned)g;
 	fl = 63 - (unsigned)__builtin_clzll(g);
 	if (fl >= SS_INDEX_FL + 4)
-		return SS_INDEX_FL * SS_INDEX_SL - 1;
+		return LISTS - 1;
 	return (fl - 4) * SS_INDEX_SL + ((unsigned)(g >> (fl - 5)) & (SS_INDEX_SL - 1));
 }
 
@@ -82,10 +84,9 @@ static bool is_better(const struct ss_block *a, const struct ss_block *b)
 	return !b || a->size < b->size || (a->size == b->size && a->addr < b->addr);
 }
 
-/* The best of the first `most` ranges from b on; *rest: the first that was not looked at. `part`: leaves
- * out whole segments that do not fit exactly. */
-static struct ss_block *best_of(struct ss_block *b, uint64_t size, uint64_t align, bool part,
-				unsigned most, struct ss_block **rest)
+/* The best of the first `most` ranges from b on. `part`: leaves out whole segments that do not fit
+ * exactly. */
+static struct ss_block *best_of(struct ss_block *b, uint64_t size, uint64_t align, bool part, unsigned most)
 {
 	struct ss_block *best = NULL;
 
@@ -93,34 +94,32 @@ static struct ss_block *best_of(struct ss_block *b, uint64_t size, uint64_t alig
 		if (ss_fits(b, size, align) && is_better(b, best) &&
 		    !(part && b->size != size && ss_is_whole(b)))
 			best = b;
-	*rest = b;
 	return best;
 }
 
-static struct ss_block *search(const struct ss_free_index *x, uint64_t size, uint64_t align, bool part)
+/* The best of the first few of each list, in at most `lists` lists. */
+static struct ss_block *search(const struct ss_free_index *x, uint64_t size, uint64_t align, bool part,
+			       unsigned lists)
 {
-	unsigned first = list_of(size);
-	struct ss_block *rest, *b;
+	struct ss_block *b = NULL;
 
-	for (int i = next_list(x, first); i >= 0; i = next_list(x, (unsigned)i + 1)) {
-		b = best_of(x->list[i], size, align, part, LOOKED_AT, &rest);
-		if (b)
-			return b;
-		if ((unsigned)i + 1 == SS_INDEX_FL * SS_INDEX_SL)
-			break;
+	for (int i = next_list(x, list_of(size)); i >= 0 && lists && !b; lists--) {
+		b = best_of(x->list[i], size, align, part, LOOKED_AT);
+		i = (unsigned)i + 1 < LISTS ? next_list(x, (unsigned)i + 1) : -1;
 	}
-	/* Whoever grows for a block and does not find what was added would grow for ever. */
-	for (int i = next_list(x, first); i >= 0; i = next_list(x, (unsigned)i + 1)) {
-		b = best_of(x->list[i], size, align, part, UINT32_MAX, &rest);
-		if (b || (unsigned)i + 1 == SS_INDEX_FL * SS_INDEX_SL)
-			return b;
-	}
-	return NULL;
+	return b;
 }
 
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align)
 {
-	return x->count ? search(x, size, align, false) : NULL;
+	struct ss_block *b = x->count ? search(x, size, align, false, LISTS) : NULL;
+
+	/* Whoever grows for a block and does not find what was added would grow for ever. */
+	if (!b && x->count)
+		for (int i = next_list(x, list_of(size)); i >= 0 && !b;
+		     i = (unsigned)i + 1 < LISTS ? next_list(x, (unsigned)i + 1) : -1)
+			b = best_of(x->list[i], size, align, false, UINT32_MAX);
+	return b;
 }
 
 struct ss_block *ss_index_best_part(const struct ss_free_index *x, uint64_t size, uint64_t align)
@@ -129,7 +128,7 @@ struct ss_block *ss_index_best_part(const struct ss_free_index *x, uint64_t size
 
 	if (!best || best->size == size || !ss_is_whole(best))
 		return best;
-	part = search(x, size, align, true);
+	part = search(x, size, align, true, PART_LISTS);
 	return part ? part : best;
 }
 
