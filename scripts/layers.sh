@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Which folder uses which, from the symbols of the static libraries in a build (one per folder).
-# Fails on a use upwards, and where more than three files use each other in a circle.
-#   scripts/layers.sh [BUILD_DIR]     exits 77 where no room is divided into folders
+# Prints which folder uses which, from the symbols of the static libraries in a build (one per folder).
+# Fails on a use upwards, and if more than three files use each other in a circle.
+#   scripts/layers.sh [BUILD_DIR]     exits 77 if no room is divided into folders
 # LAYERS=FILE replaces the table below (for the test of this script).
 set -uo pipefail
 build=${1:-${BUILD:-$(dirname "$0")/../build}}
 [ -d "$build" ] || { echo "layers.sh: no directory $build" >&2; exit 2; }
 
-# A room and its folders from the lowest to the highest; a folder uses only those before it.
-# Folders joined by commas are on one level and do not use each other; "." is what lies in the
+# A room and its folders from the lowest to the highest. A folder uses only those before it.
+# Folders joined by commas are on one level and do not use each other. "." stands for the files in the
 # room itself. A folder's library is in the folder, or in the room and named lib*-ROOM-FOLDER.a.
 table='
 core    base range order,backing cache pool .
@@ -54,7 +54,7 @@ def read(path, folder):
         elif kind.isupper():
             defined.setdefault(symbol, file)
 
-# What a build left over from before files moved does not count. None: no list of Meson's.
+# Leaves out objects of files that have moved since. None: there is no list of Meson's.
 current = None
 if os.path.exists(build + '/meson-info/intro-targets.json'):
     current = set()

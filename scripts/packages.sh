@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Sourced: installs what building and testing needs, if it is missing.
+# Sourced: installs the packages that building and testing need, if they are missing.
 
 packages="meson ninja-build gcc libc6-dev pkg-config libamdhip64-dev libhsa-runtime-dev
 	libjansson-dev uthash-dev libcmocka-dev python3 xz-utils valgrind"

@@ -58,13 +58,9 @@
 	M(43, null_transitive, "a wait for a blocking stream grants what the null stream freed") \
 	M(44, distrusted_idle, "after a bypass a device is idle when the streams known are") \
 	M(45, distrusted_query, "after a bypass a query enqueues no command") \
-	M(46, join_rest_clean, "what is left of a joined range loses its mark") \
-	M(47, join_unseen, "an allocation joins ranges that it may not use") \
-	M(48, lease_drops_mark, "a range merged in a lease keeps only the lower part's mark") \
-	M(49, lease_takes_others, "what others lease is divided by whoever freed it") \
-	M(50, lease_unseen, "a lease takes in what other streams freed") \
-	M(51, fence_of_captured, "a fence is asked for while its stream is captured") \
-	M(52, lease_gives_early, "a lease gives away what has not completed") \
-	M(53, recur_unseen, "what stays has the lowest room, whoever freed that")
+	M(46, arena_cut_clean, "what is left of a cut arena loses its mark") \
+	M(47, arena_drops_mark, "a range merged in an arena keeps only the lower part's mark") \
+	M(48, gather_unseen, "gathering takes in what has not completed") \
+	M(49, fence_of_captured, "a fence is asked for while its stream is captured")
 
 #endif

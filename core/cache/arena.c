@@ -44,7 +44,7 @@ static bool merges(const struct ss_stream_cache *q, const struct ss_block *b)
 /* a swallows b, its right neighbour. */
 static void merge(struct ss_stream_cache *q, struct ss_block *a, struct ss_block *b)
 {
-	if (!SS_MUTANT_IS(48))
+	if (!SS_MUTANT_IS(47))
 		a->n = ss_merged_mark(a, b, q->slot);
 	ss_block_merge(q->set->core, &q->spares, a, b);
 }

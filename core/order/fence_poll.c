@@ -13,7 +13,7 @@
  * captured: the runtime goes by addresses. */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
 {
-	return core->info[tl->dev].query_spoils && !SS_MUTANT_IS(51) &&
+	return core->info[tl->dev].query_spoils && !SS_MUTANT_IS(49) &&
 	       (tl->alive ? atomic_load(&tl->capturing) :
 			    atomic_load(&core->order->capturing) > 0);
 }

@@ -94,7 +94,7 @@ static bool is_reached(const struct ss_block *b, const void *arg)
 {
 	const struct reached *r = arg;
 
-	return !b->n || ss_pool_mark_done(r->pool, r->slot, b->n) || SS_MUTANT_IS(50);
+	return !b->n || ss_pool_mark_done(r->pool, r->slot, b->n) || SS_MUTANT_IS(48);
 }
 
 /* What has completed of q becomes clean. Returns how many ranges that a mark had held. */

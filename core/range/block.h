@@ -140,7 +140,7 @@ static inline bool ss_is_whole(const struct ss_block *b)
 	return b->size == b->seg->size;
 }
 
-/* Where a block of this alignment, a power of two, would start in b. */
+/* Lowest aligned address in b. `align` is a power of two. */
 static inline uint64_t ss_start_in(const struct ss_block *b, uint64_t align)
 {
 	return (b->addr + align - 1) & ~(align - 1);
@@ -179,10 +179,10 @@ struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block
  * host memory is out, and nothing changed. */
 struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, struct ss_block *b,
 				uint64_t size);
-/* a swallows b, its right neighbour. The caller sets the mark. */
+/* Merges b, the right neighbour of a, into a. The caller sets the mark. */
 void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *a,
 		    struct ss_block *b);
-/* The mark on `slot` of what a and b become together: the later one; clean ranges have none. */
+/* The mark of a and b merged: the later of their marks on `slot`; a clean range has none. */
 uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot);
 /* Replaces b's descriptor by one of `own`; the old one goes to `theirs`. Returns b itself if its
  * descriptor is one of `own` already, or host memory is out. */

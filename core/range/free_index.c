@@ -84,7 +84,7 @@ static bool is_better(const struct ss_block *a, const struct ss_block *b)
 	return !b || a->size < b->size || (a->size == b->size && a->addr < b->addr);
 }
 
-/* The best of the first `most` ranges from b on. With `part` no whole segment that does not fit
+/* The best of the first `most` ranges from b on. `part`: leaves out whole segments that do not fit
  * exactly. */
 static struct ss_block *best_of(struct ss_block *b, uint64_t size, uint64_t align, bool part, unsigned most)
 {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How tightly blocks are placed where that is known: small logs, each for one rule.
+# Tests placement on small logs, each for one rule, for which the best placement is known.
 # test_placement.sh SOMASHIM
 set -eu
 somashim=$1
@@ -48,7 +48,7 @@ check vmm ratio '<=' 1.02
 check hip hit_rate '>=' 0.885 # 0.874
 check hip ratio '<=' 1.02
 
-# loop STEPS: thirty times; +MIB allocates, -N frees the N-th of the same pass
+# loop STEPS: repeats the steps thirty times; +MIB allocates, -N frees the N-th block of the same pass
 loop() {
 	make 'n = split("'"$1"'", step, " ")
 	for (pass = 0; pass < 30; pass++) {
