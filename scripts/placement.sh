@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Measures placement: reserved peak over used peak, with limits on the geometric mean and the 95th
-# percentile. The logs are generated, of all kinds and scales, and drawn anew each time, so that nothing can
+# Measures placement: reserved peak over used peak, with goals and limits for the geometric mean and the
+# 95th percentile. A missed goal is printed; only a missed limit fails. The logs are generated, of all kinds and scales, and drawn anew each time, so that nothing can
 # be tuned to a seed. Recordings in ../shared/traces are used, too.
 #   scripts/placement.sh [--seed N] [--logs N] [BACKING ...]     SOMASHIM=path of the command
 # Exits 1 if a limit is missed, a block overlaps or a replay fails, 2 if it cannot begin.
@@ -49,28 +49,30 @@ done | xargs -P "$(nproc)" -L 1 bash -c 'replay "$1" "$2"' - |
 	}' | sort -k1,1 -k2,2n | cut -d ' ' -f 3- | awk '
 	# The lines of a backing come in the order of their ratios.
 	BEGIN {
-		mean["vmm"] = 1.03; p95["vmm"] = 1.08
+		mean["vmm"] = 1.03; p95["vmm"] = 1.08; worse["vmm"] = 1.03
 		mean["hip"] = mean["hsa"] = 1.09; p95["hip"] = p95["hsa"] = 1.30
+		worse["hip"] = worse["hsa"] = 1.12
 		printf "%-5s %-32s %8s %8s %9s %8s\n", "", "log", "ratio", "hits", "calls/100", "host KiB"
 	}
 	function value(key) {
 		if (!match($0, "\"" key "\": [0-9.]+")) return -1
 		return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0
 	}
-	function limit(b, what, v, least, most) {
-		bad = v < least || v > most
-		missed += bad
-		printf "%-5s %-32s %8.4f  limit %s%s\n", b, what, v,
-			least ? "at least " least : most == 99 ? "none" : "at most " most, bad ? "  MISSED" : ""
+	# `slack`: the limit is so many times the goal.
+	function limit(b, what, v, least, most, slack) {
+		missed += bad = v < least / slack || v > most * slack
+		printf "%-5s %-32s %8.4f  goal %s%s\n", b, what, v,
+			least ? "at least " least : most == 99 ? "none" : "at most " most,
+			(bad ? "  LIMIT MISSED" : (v < least || v > most) ? "  missed" : "")
 	}
 	function report(b) {
 		if (!n) return
 		i = int(n * 0.95 + 0.999999) # nearest rank
-		limit(b, "ratio, geometric mean", exp(sum / n), 0, mean[b])
+		limit(b, "ratio, geometric mean", exp(sum / n), 0, mean[b], worse[b])
 		# Of a few logs it is the worst one, which chance decides.
-		limit(b, "ratio, 95th percentile", ratio[i], 0, n < 20 ? 99 : p95[b])
-		limit(b, "hits, mean", hits / n, 0.9, 1)
-		limit(b, "driver calls per 100, mean", calls / n, 0, 5)
+		limit(b, "ratio, 95th percentile", ratio[i], 0, n < 20 ? 99 : p95[b], worse[b])
+		limit(b, "hits, mean", hits / n, 0.9, 1, 1.02)
+		limit(b, "driver calls per 100, mean", calls / n, 0, 5, 3)
 		print ""
 	}
 	$1 != last { report(last); last = $1; n = sum = hits = calls = 0 }
@@ -88,7 +90,7 @@ done | xargs -P "$(nproc)" -L 1 bash -c 'replay "$1" "$2"' - |
 	}
 	END {
 		report(last)
-		printf "%d missed, %d failed\n", missed, failed
+		printf "%d limits missed, %d failed\n", missed, failed
 		exit missed || failed || !all
 	}
 '

@@ -153,7 +153,14 @@ void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl
 
 void ss_decay_tick(struct ss_core *core, int dev)
 {
-	if (core->opt.decay_ms && is_due(core, dev) &&
-	    atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed))
+	_Atomic uint64_t *next = &ss_device_pools(core, dev)->look;
+
+	if (!core->opt.decay_ms || !is_due(core, dev) ||
+	    !atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed))
+		return;
+	/* At the first free nothing is old. */
+	if (!atomic_load(next))
+		atomic_store(next, ss_now_ms(core) + core->opt.decay_ms / LOOKS + 1);
+	else
 		look(core, dev, true);
 }

@@ -75,16 +75,24 @@ static bool cheap_to_ask(const struct ss_pool *pool)
 enum ss_next ss_step_cut(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
-	bool yes;
+	struct ss_view v;
+	bool yes, cramps;
 
 	/* A segment of the right size in exchange for idle ones fits better. */
 	if (!r->passed || (within_peak(r, cheap_to_ask(pool)) &&
 			   (within_peak(r, false) || may_move(r))))
 		return SS_NEXT;
+	ss_pool_lock(pool);
+	ss_view(r, &v);
+	cramps = ss_place_cramps(&v, r->passed, r->size);
+	ss_pool_unlock(pool);
+	/* Only if the pool cannot grow. */
+	if (cramps && r->status == SS_OK)
+		return SS_NEXT;
 	r->cut = true;
-	/* Nor will the next block get one, until the pool grows. */
-	if (r->cache)
-		r->cache->cut_freely = UINT64_MAX;
+	/* Nor will the next block get a better one, until the pool grows. */
+	if (r->cache && !cramps)
+		r->cache->cut_freely = r->passed;
 	ss_pool_lock(pool);
 	yes = ss_look(r, NULL);
 	ss_pool_unlock(pool);

@@ -52,9 +52,7 @@ uint64_t ss_place_ahead(const struct ss_view *v)
 	return ahead(v, CHUNKS_AHEAD);
 }
 
-/* Would segments in use then hold so much beside what is live that a program which needs nearly
- * all of the device could not have it in other sizes? */
-static bool cramps(const struct ss_view *v, uint64_t segment, uint64_t size)
+bool ss_place_cramps(const struct ss_view *v, uint64_t segment, uint64_t size)
 {
 	uint64_t others = v->device_reserved > v->reserved ? v->device_reserved - v->reserved : 0;
 	uint64_t need = v->used_high + others, good = v->device / GOOD_PART;
@@ -71,7 +69,7 @@ bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 
 	if (v->used_high < SMALL || segment <= ss_place_segment(v, size))
 		return true;
-	if (cramps(v, segment, size))
+	if (ss_place_cramps(v, segment, size))
 		return false;
 	if (v->calls < EXCHANGE)
 		return true;

@@ -19,7 +19,8 @@ struct ss_request {
 	uint64_t done;                 /* a bit for each row of the ladder that was tried */
 	bool counted;                  /* in the pool's count of allocations */
 	bool grown;                    /* the pool grew for it */
-	bool passed;                   /* an idle segment was left alone, since growing may fit better */
+	uint64_t passed;               /* bytes of an idle segment that was left alone, since growing may
+	                                * fit better; 0: none */
 	bool cut;                      /* it may be cut all the same */
 	bool refused;                  /* the driver failed, and did not say that memory is short */
 	struct ss_pressure {           /* backpressure.c */

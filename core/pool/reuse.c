@@ -102,6 +102,12 @@ static bool found(struct ss_request *r, struct ss_block *b, uint64_t *rule)
 	return true;
 }
 
+/* What the pool grew for a request may be larger than the block, by its alignment. */
+static bool may_cut(const struct ss_request *r)
+{
+	return r->cut || r->grown;
+}
+
 /* From the stream's arena, with what lies clean beside it. */
 static struct ss_block *from_arena(struct ss_request *r)
 {
@@ -112,11 +118,12 @@ static struct ss_block *from_arena(struct ss_request *r)
 	ss_bias_lock(&q->lock);
 	count_allocations(r);
 	adopt_clean(r->pool, q);
-	b = ss_arena_take(q, r->size, r->align, r->cut);
-	if (!b && !r->cut && (idle = ss_arena_idle(q, r->size, r->align))) {
+	b = ss_arena_take(q, r->size, r->align, may_cut(r));
+	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align))) {
 		ss_view(r, &view);
-		r->passed = !ss_place_cut(&view, idle->size, r->size);
-		if (!r->passed)
+		if (!ss_place_cut(&view, idle->size, r->size))
+			r->passed = idle->size;
+		else
 			b = ss_arena_take(q, r->size, r->align, true);
 	}
 	ss_bias_unlock(&q->lock);
@@ -151,10 +158,10 @@ static struct ss_block *from_clean(struct ss_request *r, bool *before)
 
 	if (!b)
 		return NULL;
-	if (m->backing != SS_BACKING_VMM && ss_is_whole(b) && b->size != r->size && !r->cut) {
+	if (m->backing != SS_BACKING_VMM && ss_is_whole(b) && b->size != r->size && !may_cut(r)) {
 		ss_view(r, &view);
 		if (!ss_place_cut(&view, b->size, r->size)) {
-			r->passed = true;
+			r->passed = b->size;
 			return NULL;
 		}
 	}
@@ -168,11 +175,14 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 	struct ss_block *b = NULL;
 	bool before = false;
 
-	r->passed = false;
-	if (r->cache)
+	r->passed = 0;
+	if (r->cache) {
 		b = from_arena(r);
-	else
+	} else {
 		count_allocations(r);
+		/* What has completed merges with the rest of its segment, or that would be cut alone. */
+		ss_reclaim_done(r->pool);
+	}
 	if (found(r, b, rule ? rule : &st->reuse_same_stream))
 		return true;
 	b = from_clean(r, &before);

@@ -184,7 +184,7 @@ advised() {
 	status 0 "$somashim" replay --advise "$dir/kind"
 	tail -n 1 "$dir/out" | grep -q "$2" || fail "$1 is advised: $(cat "$dir/out")"
 }
-advised oneshot '^# nothing'
+advised oneshot '^export SOMASHIM_BACKING=vmm$'
 advised handoff '^# nothing'
 advised weightsync '^export SOMASHIM_RELEASE_THRESHOLD=max$'
 advised amr '^export SOMASHIM_BACKING=vmm$'

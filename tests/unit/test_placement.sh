@@ -34,10 +34,6 @@ make() {
 	BEGIN { print "Thread,Time,Action,Pointer,Size,Stream"; '"$1"' }' >"$log"
 }
 
-echo "blocks just above half a segment: several share a larger one"
-make 'for (i = 1; i <= 60; i++) alloc(i, 2.25)'
-check hip reserved_peak '<=' 169869312 # 1.2 of what is used; one in each is 1.78
-
 echo "a program that keeps most of what it asks for: growth ahead of it"
 make 'for (i = 2; i <= 400; i++) {
 	alloc(i, 2)
@@ -47,26 +43,6 @@ check vmm hit_rate '>=' 0.83 # 0.75 with a miss for each
 check vmm ratio '<=' 1.02
 check hip hit_rate '>=' 0.885 # 0.874
 check hip ratio '<=' 1.02
-
-# loop STEPS: repeats the steps thirty times; +MIB allocates, -N frees the N-th block of the same pass
-loop() {
-	make 'n = split("'"$1"'", step, " ")
-	for (pass = 0; pass < 30; pass++) {
-		made = 0
-		for (i = 1; i <= n; i++)
-			if (step[i] > 0) alloc(100 * pass + ++made, step[i] + 0)
-			else release(100 * pass - step[i])
-	}'
-}
-
-echo "loops whose blocks at the peak keep their segments from the others"
-loop "+8 -1 +4 +8 +4 -4 +4 +8 -6 +8 +4 +8 +32 +32 +64 +64 -12 -10 -11 -13 -3 +4 -9 +4 -5 -14 -8 -2 -7 -15"
-check hip ratio '<=' 1.05 # 1.26 where those cut up larger ones
-check hip driver_calls_per_100_after_peak '<=' 5
-loop "+4 +4 -1 -2 +16 +16 -4 -3 +8 +4 -5 +8 -6 +8 -7 +8 +16 -10 +4 -8 +4 +8 +4 +4 +32 +32 +64 +64 \
-	-18 -16 -17 -19 -11 -14 -15 -13 -9 -12"
-check hip ratio '<=' 1.05 # 1.27 where they push each other out of a pool that fits
-check hip driver_calls_per_100_after_peak '<=' 1
 
 echo "buffers that one stream fills and the null stream frees: no growth without end"
 make 'for (i = 10; i < 3000; i++) {
@@ -98,4 +74,4 @@ make 'for (i = 0; i < 40; i++) alloc(1000 + i, 1400000 / 1048576)
 	}
 	for (i = 1; i < 40; i += 2) release(1000 + i)
 	for (i = 40; i < 80; i++) alloc(i, 900000 / 1048576)'
-check vmm failed '<=' 0 --vram 104M
+check vmm failed '<=' 0 --vram 106M # what lies in holes of 1.4 MB takes 105.2 MiB
