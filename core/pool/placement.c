@@ -44,6 +44,9 @@ uint64_t ss_place_segment(const struct ss_view *v, uint64_t size)
 {
 	uint64_t more = ahead(v, SEGMENT_AHEAD), blocks = (more > SHARED ? more : SHARED) / size;
 
+	/* A power of two of them, or blocks of twice the size would leave rests. */
+	while (more > SHARED && blocks & (blocks - 1))
+		blocks &= blocks - 1;
 	return ss_round((blocks ? blocks : 1) * size, SS_FRAME);
 }
 

@@ -134,12 +134,13 @@ static uint64_t changes(void)
  * time of decay. */
 static void loop(void)
 {
-	double end = now_ms() + 2500;
+	double end = now_ms() + 3700;
 	uint64_t before = 0;
 	void *p[4];
 
-	for (int i = 0; now_ms() < end; i++) {
-		if (i == 20)
+	while (now_ms() < end) {
+		/* What was grown ahead and not used may have gone by then. */
+		if (!before && now_ms() > end - 1200)
 			before = changes();
 		for (int k = 0; k < 4; k++)
 			OK(hipMallocAsync(&p[k], (uint64_t)(k + 1) * 8 * MIB, s));
