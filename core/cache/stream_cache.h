@@ -68,7 +68,7 @@ struct ss_caches {
 	struct ss_memory *memory;
 	_Atomic(struct ss_cache_table *) table; /* by slot */
 	struct ss_stream_cache *done;  /* of blocks that have completed (hipMalloc) */
-	uint32_t count;                /* caches of streams that there are; memory->lock */
+	_Atomic uint32_t count;        /* caches of streams that there are; memory->lock */
 	/* The first thread that uses the pool counts alone, in `alone`; from the second on every
 	 * cache counts for itself (used_bytes.c). */
 	_Atomic uintptr_t counter;

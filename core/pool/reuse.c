@@ -204,10 +204,15 @@ enum ss_next ss_step_own(struct ss_request *r)
 /* Does only the asking stream use the pool? Then the rest of this file has nothing to find. */
 static bool is_alone(const struct ss_request *r)
 {
-	const struct ss_pool *pool = r->pool;
+	struct ss_pool *pool = r->pool;
+	bool none;
 
-	return r->cache && r->cache->set->count == 1 && !pool->epochs && !pool->unmarked &&
-	       !ss_cache_free_hint(pool->caches.done);
+	if (!r->cache || r->cache->set->count != 1 || ss_cache_free_hint(pool->caches.done))
+		return false;
+	ss_pool_lock(pool);
+	none = !pool->epochs && !pool->unmarked;
+	ss_pool_unlock(pool);
+	return none;
 }
 
 enum ss_next ss_step_other_streams(struct ss_request *r)
