@@ -108,7 +108,7 @@ static inline void leave(struct ss_stream_cache *q, struct ss_thread *t, bool ow
 		ss_bias_unlock(&q->lock);
 }
 
-/* Now and then a free goes the long way, which drives decay. */
+/* Now and then a free goes the long way, which drives decay. q->lock held. */
 static inline bool looks(const struct ss_stream_cache *q)
 {
 	return __builtin_expect(q->frees % SS_FREES_PER_LOOK == SS_FREES_PER_LOOK - 1, 0);
@@ -241,11 +241,11 @@ static SS_APART int free_far(void *ptr, void *native, struct ss_core *core, ss_m
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->stream;
-	struct ss_block *b = looks(r->cache) ? NULL : find(core, r, (uintptr_t)ptr);
+	struct ss_block *b = find(core, r, (uintptr_t)ptr);
 
 	if (!b || !ss_bias_lock_try(&r->cache->lock))
 		return miss(ptr, native);
-	if (ss_claim_hit(b, r->live, (uintptr_t)ptr))
+	if (!looks(r->cache) && ss_claim_hit(b, r->live, (uintptr_t)ptr))
 		return take_back(r, t, b, false);
 	ss_bias_unlock(&r->cache->lock);
 	return miss(ptr, native);
@@ -364,12 +364,12 @@ static SS_APART int only_free_far(struct ss_core *core, void *ptr, bool (*may)(i
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->classic;
-	struct ss_block *b = looks(r->cache) ? NULL : find(core, r, (uintptr_t)ptr);
+	struct ss_block *b = find(core, r, (uintptr_t)ptr);
 
 	/* `may` calls the shim, so it is asked without the lock. */
 	if (!b || !may(r->dev) || !ss_bias_lock_try(&r->cache->lock))
 		return -1;
-	if (!ss_claim_hit(b, r->live, (uintptr_t)ptr)) {
+	if (looks(r->cache) || !ss_claim_hit(b, r->live, (uintptr_t)ptr)) {
 		ss_bias_unlock(&r->cache->lock);
 		return -1;
 	}
