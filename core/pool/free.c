@@ -100,7 +100,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	else
 		ss_cache_push(q, b);
 	if (__builtin_expect(atomic_load_explicit(&pool->dying, memory_order_acquire), 0))
-		ss_pool_reap(pool);
+		ss_pool_reap(core, pool);
 	ss_decay_tick(core, ss_timeline_device(tl));
 	return SS_OK;
 }
@@ -178,6 +178,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	struct ss_pool *pool;
 	struct ss_block *b;
 	uint64_t addr, now;
+	int dev;
 	enum ss_status s = find_live(core, ptr, &b, &addr);
 
 	if (waited)
@@ -185,6 +186,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	if (s != SS_OK)
 		return s;
 	pool = b->seg->pool;
+	dev = pool->mem.dev; /* the pool may end with its last block */
 	clean = (waited && proves(core, pool, wide)) || SS_MUTANT_IS(29);
 	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
@@ -196,10 +198,10 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 		free_exported(pool, b);
 	else if (!clean || !push_done(pool, b))
 		free_marked(pool, b, clean);
-	if (!waited && (null = ss_timeline_null(core, pool->mem.dev)))
+	if (!waited && (null = ss_timeline_null(core, dev)))
 		ss_fence_serve(core, null, SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
-		ss_pool_reap(pool);
-	ss_decay_tick(core, pool->mem.dev);
+		ss_pool_reap(core, pool);
+	ss_decay_tick(core, dev);
 	return SS_OK;
 }

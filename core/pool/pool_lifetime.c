@@ -58,8 +58,7 @@ static void end(struct ss_pool *pool)
 	pthread_mutex_unlock(&core->pools->lock);
 }
 
-/* Without a user the pool may end, and be born again, at any time: only its atomics may be read. */
-static void reap(struct ss_core *core, struct ss_pool *pool)
+void ss_pool_reap(struct ss_core *core, struct ss_pool *pool)
 {
 	bool alive;
 
@@ -80,17 +79,12 @@ static void reap(struct ss_core *core, struct ss_pool *pool)
 		end(pool);
 }
 
-void ss_pool_reap(struct ss_pool *pool)
-{
-	reap(ss_core_of(pool), pool);
-}
-
 void ss_pool_leave(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 
 	if (atomic_fetch_sub(&pool->users, 1) == 1)
-		reap(core, pool);
+		ss_pool_reap(core, pool);
 }
 
 bool ss_pool_is_handle(const void *handle)
