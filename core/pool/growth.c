@@ -86,8 +86,8 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	ss_view(r, &v);
 	cramps = ss_place_cramps(&v, r->passed, r->size);
 	ss_pool_unlock(pool);
-	/* Only if the pool cannot grow. */
-	if (cramps && r->status == SS_OK)
+	/* Only if the pool cannot grow, not even by what other pools have idle. */
+	if (cramps && !r->oom.released)
 		return SS_NEXT;
 	r->cut = true;
 	/* Nor will the next block get a better one, until the pool grows. */

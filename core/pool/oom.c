@@ -177,6 +177,7 @@ static void release_for(struct ss_request *r)
 enum ss_next ss_step_release(struct ss_request *r)
 {
 	r->oom.settled = atomic_load(&ss_device_pools(ss_core_of(r->pool), r->pool->mem.dev)->settled);
+	r->oom.released = true;
 	release_for(r);
 	return SS_AGAIN;
 }

@@ -30,7 +30,8 @@ struct ss_request {
 	} pressure;
 	struct {                       /* oom.c */
 		uint64_t end;          /* of waiting, ms; 0: not begun */
-		uint64_t settled, gave; /* of the device, when idle memory was given back last */
+		bool released;          /* idle memory of all pools has been given back */
+		uint64_t settled, gave; /* of the device, when it was given back last */
 		bool over;
 	} oom;
 };
