@@ -53,63 +53,81 @@ void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 {
 	struct ss_block *next, *prev;
 
-	if (ss_home(b) == q->slot + 1) {
-		next = ss_block_next(q->set->core, b);
+	if (ss_home(b) != q->slot + 1) {
+		insert(q, b);
+		return;
+	}
+	next = ss_block_next(q->set->core, b);
+	prev = ss_block_prev(b);
+	if (merges(q, prev)) {
 		if (merges(q, next)) {
 			ss_index_remove(&q->own, next);
 			merge(q, b, next);
 		}
-		prev = ss_block_prev(b);
-		if (merges(q, prev)) {
-			ss_index_remove(&q->own, prev);
-			merge(q, prev, b);
-			b = prev;
-		}
+		ss_index_replace(&q->own, prev, prev->size, prev, prev->size + b->size);
+		merge(q, prev, b);
+		b = prev;
+	} else if (merges(q, next)) {
+		ss_index_replace(&q->own, next, next->size, b, b->size + next->size);
+		merge(q, b, next);
+		ss_set_state(b, SS_BLOCK_FREE);
+	} else {
+		insert(q, b);
+		return;
 	}
-	insert(q, b);
+	if (ss_is_whole(b))
+		q->idle += b->size;
 }
 
 void ss_arena_drain(struct ss_stream_cache *q)
 {
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1)) {
-		struct ss_block *b = q->bin[i].head, *next;
+	for (unsigned i = 0; q->blocks; i++) {
+		struct ss_block *b, *next;
 
+		i = ss_filled_from(q, i);
+		b = q->bin[i].head;
 		q->bin[i].head = NULL;
 		q->filled[i] = 0;
-		for (; b; b = next) {
+		for (; b; b = next, q->blocks--) {
 			next = b->left;
 			ss_arena_put(q, b);
 		}
 	}
-	q->blocks = 0;
 	q->bytes = 0;
 }
 
-/* Cuts `size` bytes at `align` out of b, which was extracted; the rest stays in the arena. */
+/* Cuts `size` bytes at `align` out of b, a range of the arena; the rest stays there. NULL: host memory is
+ * out. */
 static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint64_t size,
 			    uint64_t align)
 {
+	uint64_t pad = ss_start_in(b, align) - b->addr, had = b->size;
+	struct ss_free_index *index = index_of(q, b);
 	struct ss_core *core = q->set->core;
-	uint64_t pad = ss_start_in(b, align) - b->addr;
-	struct ss_block *rest;
+	struct ss_block *head = b, *rest = NULL;
+	bool whole = ss_is_whole(b);
 
+	if (pad && !(b = ss_block_split(core, &q->spares, head, pad)))
+		return NULL;
+	if (b->size > size && !(rest = ss_block_split(core, &q->spares, b, size))) {
+		if (pad)
+			ss_block_merge(core, &q->spares, head, b);
+		return NULL;
+	}
+	if (SS_MUTANT_IS(46) && rest)
+		rest->n = 0;
 	if (pad) {
-		rest = ss_block_split(core, &q->spares, b, pad);
-		insert(q, b);
-		if (!rest)
-			return NULL;
-		b = rest;
+		ss_index_replace(index, head, had, head, pad);
+		if (rest)
+			ss_index_insert(index, rest);
+	} else if (rest) {
+		ss_index_replace(index, b, had, rest, rest->size);
+	} else {
+		ss_index_remove(index, b);
 	}
-	if (b->size > size) {
-		rest = ss_block_split(core, &q->spares, b, size);
-		if (!rest) {
-			ss_arena_put(q, b);
-			return NULL;
-		}
-		if (SS_MUTANT_IS(46))
-			rest->n = 0;
-		insert(q, rest);
-	}
+	if (whole)
+		q->idle -= had;
+	ss_set_state(b, SS_BLOCK_QUEUED);
 	return b;
 }
 
@@ -125,7 +143,7 @@ static struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uin
 	struct ss_block *b = may_cut ? ss_index_best(&q->own, size, align)
 				     : ss_index_best_part(&q->own, size, align);
 
-	if (!b || (!may_cut && spoils(q, b, size)))
+	if ((!b || (!may_cut && spoils(q, b, size))) && q->foreign.count)
 		b = ss_index_best_part(&q->foreign, size, align);
 	return b && (may_cut || !spoils(q, b, size)) ? b : NULL;
 }
@@ -142,7 +160,6 @@ struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_
 	}
 	if (!b)
 		return NULL;
-	extract(q, b);
 	b = cut(q, b, size, align);
 	if (b)
 		b->bin = (uint8_t)ss_bin(size);

@@ -39,7 +39,7 @@ static void check_index(struct checker *c, const struct ss_free_index *x, uint32
 }
 
 /* The blocks of a segment tile it. */
-static void check_segment(struct checker *c, const struct ss_segment *seg)
+static void check_segment(struct checker *c, struct ss_segment *seg)
 {
 	struct ss_core *core = ss_core_of(c->pool);
 	struct ss_block *prev = NULL;

@@ -19,7 +19,7 @@
 #include "core/range/address_map.h"
 #include "core/range/descriptor.h"
 
-#define LEVELS 6
+#define LEVELS 5
 #define LEAVES (1u << (SS_ADDRESS_BITS - SS_FRAME_BITS - SS_LEAF_BITS))
 
 /* ---- segments ----------------------------------------------------------- */
@@ -48,7 +48,7 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 	return true;
 }
 
-/* 16 TiB, the most that LEVELS of 64 can describe, and more than any reservation. */
+/* 16 TiB, more than any reservation. */
 #define MOST (1ull << 44)
 
 /* Lays the grain table and the bitmaps for `size` bytes out in one mapping. */
@@ -56,7 +56,7 @@ static size_t table_layout(uint64_t size, size_t level_words[LEVELS], int *level
 {
 	uint64_t grains = size / SS_GRAIN;
 	size_t bytes = grains * sizeof(uint32_t);
-	uint64_t n = grains;
+	uint64_t n = grains / 64;
 
 	*levels = 0;
 	do {
@@ -96,40 +96,40 @@ static uint64_t table_span(const struct ss_segment *seg)
 	       SS_GRAIN;
 }
 
-/* Atomic, because streams split and merge at the same time, each under its own lock, and may share a
- * word of a bitmap. */
+/* Sets bit g of level i, and those above it. Levels above are looked at after the bit is set; whoever
+ * clears a bit above looks for bits below afterwards. So one of both sees what the other did. */
 static void level_set(struct ss_segment *seg, int i, uint64_t g)
 {
-	for (; i < seg->levels; i++, g /= 64)
-		if (atomic_fetch_or(&seg->level[i][g / 64], 1ull << g % 64))
-			return; /* the summary is set already */
-}
-
-static void level_clear(struct ss_segment *seg, uint64_t g)
-{
-	for (int i = 0; i < seg->levels; i++, g /= 64) {
-		uint64_t bit = 1ull << g % 64, old = atomic_fetch_and(&seg->level[i][g / 64], ~bit);
-
-		/* Another stream may have set a start below since the word was empty, and
-		 * have found this summary bit still set. */
-		if (i && atomic_load(&seg->level[i - 1][g])) {
-			level_set(seg, i, g);
-			return;
-		}
-		if (old & ~bit)
+	for (;;) {
+		atomic_fetch_or(&seg->level[i][g / 64], 1ull << g % 64);
+		g /= 64;
+		if (++i == seg->levels || atomic_load(&seg->level[i][g / 64]) >> g % 64 & 1)
 			return;
 	}
 }
 
-void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value)
+void ss_group_set(struct ss_segment *seg, uint64_t g)
 {
-	uint64_t g = (addr - seg->base) / SS_GRAIN;
+	level_set(seg, 0, g);
+}
 
-	atomic_store_explicit(&seg->grains[g], value, memory_order_release);
-	if (value)
-		level_set(seg, 0, g);
-	else
-		level_clear(seg, g);
+/* The last start at or below g among the 64 grains of its group, as index + 1; 0: none. */
+static uint32_t last_in_group(const struct ss_segment *seg, uint64_t g)
+{
+	for (;; g--) {
+		uint32_t v = atomic_load(&seg->grains[g]);
+
+		if (v || g % 64 == 0)
+			return v;
+	}
+}
+
+/* Nothing was found below bit g of level i. */
+static void level_clear(struct ss_segment *seg, int i, uint64_t g)
+{
+	atomic_fetch_and(&seg->level[i][g / 64], ~(1ull << g % 64));
+	if (i ? atomic_load(&seg->level[i - 1][g]) : last_in_group(seg, g * 64 + 63))
+		level_set(seg, i, g);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -139,32 +139,31 @@ struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment
 	return ss_block_at_inline(core->map, seg, addr - seg->base);
 }
 
-struct ss_block *ss_block_last_start(const struct ss_core *core, const struct ss_segment *seg,
-				     uint64_t addr)
+struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr)
 {
-	uint64_t g = (addr - seg->base) / SS_GRAIN;
+	uint64_t g = (addr - seg->base) / SS_GRAIN, w;
+	int i = -1; /* g is a grain, or else a bit of this level */
 
-	for (int i = 0; i < seg->levels; i++) {
-		uint64_t w = atomic_load(&seg->level[i][g / 64]) & (~0ull >> (63 - g % 64));
-
-		if (w) {
-			uint32_t v;
-
-			g = g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w));
-			while (i-- > 0) { /* go down to the last start below */
-				w = atomic_load(&seg->level[i][g]);
-				if (!w)
-					return NULL; /* gone meanwhile */
-				g = g * 64 + (63 - (unsigned)__builtin_clzll(w));
-			}
-			v = atomic_load_explicit(&seg->grains[g], memory_order_acquire);
-			return v ? ss_block_by_index(core->map, v - 1) : NULL;
+	for (;;) {
+		if (i < 0) {
+			w = last_in_group(seg, g);
+			if (w)
+				return ss_block_by_index(core->map, (uint32_t)w - 1);
+		} else {
+			w = atomic_load(&seg->level[i][g / 64]) & (~0ull >> (63 - g % 64));
 		}
+		if (w) { /* the end of what that bit stands for, one level down */
+			g = (g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w))) * 64 + 63;
+			i--;
+			continue;
+		}
+		if (g % 64 == 63 && i + 1 < seg->levels)
+			level_clear(seg, i + 1, g / 64);
 		if (g < 64)
 			return NULL;
-		g = g / 64 - 1; /* the word before this one, one level up */
+		g = g / 64 - 1; /* what lies before, one level up */
+		i++;
 	}
-	return NULL;
 }
 
 struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, uint64_t base,

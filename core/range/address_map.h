@@ -3,8 +3,8 @@
  * The address map finds the segment and the block of an address without taking a lock.
  *
  * A radix tree over frames of 2 MiB finds the segment. A table with one word for each grain of 512
- * bytes finds the block that starts at an address. A bitmap of block starts, with summaries of its
- * words, finds the block that contains an address.
+ * bytes finds the block that starts at an address. Bitmaps of which 64 grains have a start, and which 64
+ * words of such a bitmap have a bit, find the block that contains an address.
  */
 #ifndef SS_RANGE_ADDRESS_MAP_H
 #define SS_RANGE_ADDRESS_MAP_H
@@ -43,8 +43,7 @@ struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr);
 struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg, uint64_t addr);
 /* The block with the last start at or below addr. If addr lies in a block that stays live during the
  * call, it is that block; otherwise any block of the segment, or NULL. */
-struct ss_block *ss_block_last_start(const struct ss_core *core, const struct ss_segment *seg,
-				     uint64_t addr);
+struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr);
 static inline struct ss_block *ss_segment_first(const struct ss_core *core,
 						const struct ss_segment *seg)
 {
@@ -58,8 +57,6 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 /* Removes the segment and its blocks from the map. No other thread may hold a block of it. */
 void ss_segment_forget(struct ss_core *core, struct ss_segment *seg);
 
-/* Enters the block with index `value` - 1 as starting at addr; 0: no block starts there any more. */
-void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value);
 
 /* ---- the same inlined, for the hot path ---------------------------------- */
 
@@ -97,6 +94,25 @@ static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint3
 	return &slab[index % SS_SLAB];
 }
 
+/* Says in the bitmaps that a block starts among the 64 grains of group g. */
+void ss_group_set(struct ss_segment *seg, uint64_t g);
+
+/* Enters the block with index `value` - 1 as starting at addr; 0: no block starts there any more. The
+ * bitmaps go on saying that one may: searches find out, and correct them. The store must be a full barrier,
+ * so that either this thread sees that such a correction was made, or that one sees the block. */
+static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value)
+{
+	uint64_t g = (addr - seg->base) / SS_GRAIN;
+
+	if (!value) {
+		atomic_store_explicit(&seg->grains[g], 0, memory_order_release);
+		return;
+	}
+	atomic_store(&seg->grains[g], value);
+	if (!(atomic_load(&seg->level[0][g / 4096]) >> g / 64 % 64 & 1))
+		ss_group_set(seg, g / 64);
+}
+
 static inline struct ss_block *ss_block_at_inline(const struct ss_map *map,
 						  const struct ss_segment *seg, uint64_t off)
 {
@@ -106,6 +122,18 @@ static inline struct ss_block *ss_block_at_inline(const struct ss_map *map,
 		return NULL;
 	v = atomic_load_explicit(&seg->grains[off / SS_GRAIN], memory_order_acquire);
 	return v ? ss_block_by_index(map, v - 1) : NULL;
+}
+
+/* The right neighbour; NULL: b is the last of its segment. The caller holds b. */
+static inline struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block *b)
+{
+	uint64_t off = b->addr + b->size - b->seg->base;
+	uint32_t v;
+
+	if (off >= b->seg->size)
+		return NULL;
+	v = atomic_load_explicit(&b->seg->grains[off / SS_GRAIN], memory_order_acquire);
+	return v ? ss_block_by_index(core->map, v - 1) : NULL;
 }
 
 #endif

@@ -13,13 +13,6 @@ static void set_prev(struct ss_block *b, struct ss_block *prev)
 		atomic_store_explicit(&b->prev, prev, memory_order_relaxed);
 }
 
-struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block *b)
-{
-	uint64_t off = b->addr + b->size - b->seg->base;
-
-	return off < b->seg->size ? ss_block_at_inline(core->map, b->seg, off) : NULL;
-}
-
 struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, struct ss_block *b,
 				uint64_t size)
 {

@@ -87,7 +87,7 @@ struct ss_segment {
 	struct ss_pool *pool;           /* its owner; opaque here */
 	enum ss_backing backing;
 	_Atomic(uint32_t) *grains;      /* per grain: 1 + index of the block that starts there */
-	_Atomic uint64_t *level[6];     /* bitmap of block starts, and summaries of it */
+	_Atomic uint64_t *level[5];     /* where blocks may start (address_map.h) */
 	int levels;
 	size_t table_bytes;
 	void *native;                   /* address that the driver returned; base may be above it */
@@ -173,8 +173,6 @@ void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep
 
 /* ---- splitting and merging: block.c. The caller holds the blocks. --------- */
 
-/* The right neighbour; NULL: b is the last of its segment. */
-struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block *b);
 /* Splits b after `size` bytes and returns the right part, which inherits mark, state and home. NULL:
  * host memory is out, and nothing changed. */
 struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, struct ss_block *b,

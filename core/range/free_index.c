@@ -24,16 +24,13 @@ static unsigned list_of(uint64_t size)
 	return (fl - 4) * SS_INDEX_SL + ((unsigned)(g >> (fl - 5)) & (SS_INDEX_SL - 1));
 }
 
-void ss_index_insert(struct ss_free_index *x, struct ss_block *b)
+static void link_first(struct ss_free_index *x, struct ss_block *b, unsigned i)
 {
-	unsigned i = list_of(b->size);
 	struct ss_block *first = x->list[i];
 
 	b->left = NULL;
 	b->right = first;
 	x->list[i] = b;
-	x->bytes += b->size;
-	x->count++;
 	if (first) {
 		first->left = b;
 		return;
@@ -42,26 +39,57 @@ void ss_index_insert(struct ss_free_index *x, struct ss_block *b)
 	x->fl |= 1u << i / SS_INDEX_SL;
 }
 
-void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
+static void unlink_from(struct ss_free_index *x, struct ss_block *b, unsigned i)
 {
 	struct ss_block *prev = b->left, *next = b->right;
-	unsigned i;
 
-	x->bytes -= b->size;
-	x->count--;
 	if (next)
 		next->left = prev;
 	if (prev) {
 		prev->right = next;
 		return;
 	}
-	i = list_of(b->size);
 	x->list[i] = next;
 	if (next)
 		return;
 	x->sl[i / SS_INDEX_SL] &= ~(1u << i % SS_INDEX_SL);
 	if (!x->sl[i / SS_INDEX_SL])
 		x->fl &= ~(1u << i / SS_INDEX_SL);
+}
+
+void ss_index_insert(struct ss_free_index *x, struct ss_block *b)
+{
+	x->bytes += b->size;
+	x->count++;
+	link_first(x, b, list_of(b->size));
+}
+
+void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
+{
+	x->bytes -= b->size;
+	x->count--;
+	unlink_from(x, b, list_of(b->size));
+}
+
+void ss_index_replace(struct ss_free_index *x, struct ss_block *old, uint64_t old_size,
+		      struct ss_block *b, uint64_t size)
+{
+	unsigned i = list_of(old_size), to = list_of(size);
+
+	x->bytes += size - old_size;
+	if (i != to) {
+		unlink_from(x, old, i);
+		link_first(x, b, to);
+	} else if (b != old) {
+		b->left = old->left;
+		b->right = old->right;
+		if (b->right)
+			b->right->left = b;
+		if (b->left)
+			b->left->right = b;
+		else
+			x->list[i] = b;
+	}
 }
 
 /* The first list in use from i on, or -1. */
@@ -79,57 +107,63 @@ static int next_list(const struct ss_free_index *x, unsigned i)
 	return (int)(fl * SS_INDEX_SL) + __builtin_ctz(x->sl[fl]);
 }
 
-static bool is_better(const struct ss_block *a, const struct ss_block *b)
+static bool is_better(const struct ss_block *b, const struct ss_block *best)
 {
-	return !b || a->size < b->size || (a->size == b->size && a->addr < b->addr);
+	return !best || b->size < best->size || (b->size == best->size && b->addr < best->addr);
 }
 
-/* The best of the first `most` ranges from b on. `part`: leaves out whole segments that do not fit
- * exactly. */
-static struct ss_block *best_of(struct ss_block *b, uint64_t size, uint64_t align, bool part, unsigned most)
+/* The best of the first `most` ranges from b on. Whole segments that do not fit exactly go to *whole;
+ * NULL: they count like the others. */
+static inline __attribute__((always_inline)) struct ss_block *
+best_of(struct ss_block *b, uint64_t size, uint64_t align, unsigned most, struct ss_block **whole)
 {
 	struct ss_block *best = NULL;
 
-	for (; b && most; b = b->right, most--)
-		if (ss_fits(b, size, align) && is_better(b, best) &&
-		    !(part && b->size != size && ss_is_whole(b)))
+	for (; b && most; b = b->right, most--) {
+		if (b->size < size || (align > SS_GRAIN && !ss_fits(b, size, align)))
+			continue;
+		if (whole && b->size != size && ss_is_whole(b))
+			*whole = is_better(b, *whole) ? b : *whole;
+		else if (is_better(b, best))
 			best = b;
+	}
 	return best;
 }
 
-/* The best of the first few of each list, in at most `lists` lists. */
-static struct ss_block *search(const struct ss_free_index *x, uint64_t size, uint64_t align, bool part,
-			       unsigned lists)
+/* The list after i that is in use; -1: there is none. */
+static inline int list_after(const struct ss_free_index *x, int i)
 {
-	struct ss_block *b = NULL;
-
-	for (int i = next_list(x, list_of(size)); i >= 0 && lists && !b; lists--) {
-		b = best_of(x->list[i], size, align, part, LOOKED_AT);
-		i = (unsigned)i + 1 < LISTS ? next_list(x, (unsigned)i + 1) : -1;
-	}
-	return b;
+	return i + 1 < (int)LISTS ? next_list(x, (unsigned)i + 1) : -1;
 }
 
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align)
 {
-	struct ss_block *b = x->count ? search(x, size, align, false, LISTS) : NULL;
+	struct ss_block *b = NULL;
+	int first, i;
 
+	if (!x->count)
+		return NULL;
+	first = next_list(x, list_of(size));
+	for (i = first; i >= 0 && !b; i = list_after(x, i))
+		b = best_of(x->list[i], size, align, LOOKED_AT, NULL);
 	/* Whoever grows for a block and does not find what was added would grow for ever. */
-	if (!b && x->count)
-		for (int i = next_list(x, list_of(size)); i >= 0 && !b;
-		     i = (unsigned)i + 1 < LISTS ? next_list(x, (unsigned)i + 1) : -1)
-			b = best_of(x->list[i], size, align, false, UINT32_MAX);
+	for (i = first; i >= 0 && !b; i = list_after(x, i))
+		b = best_of(x->list[i], size, align, UINT32_MAX, NULL);
 	return b;
 }
 
 struct ss_block *ss_index_best_part(const struct ss_free_index *x, uint64_t size, uint64_t align)
 {
-	struct ss_block *best = ss_index_best(x, size, align), *part;
+	struct ss_block *b = NULL, *whole = NULL;
+	unsigned lists = PART_LISTS;
 
-	if (!best || best->size == size || !ss_is_whole(best))
-		return best;
-	part = search(x, size, align, true, PART_LISTS);
-	return part ? part : best;
+	if (!x->count)
+		return NULL;
+	for (int i = next_list(x, list_of(size)); i >= 0 && !b && (!whole || lists); i = list_after(x, i)) {
+		b = best_of(x->list[i], size, align, LOOKED_AT, &whole);
+		lists -= whole != NULL;
+	}
+	return b ? b : whole ? whole : ss_index_best(x, size, align);
 }
 
 struct ss_block *ss_index_largest(const struct ss_free_index *x)

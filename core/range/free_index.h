@@ -24,6 +24,10 @@ struct ss_free_index {
 
 void ss_index_insert(struct ss_free_index *x, struct ss_block *b);
 void ss_index_remove(struct ss_free_index *x, struct ss_block *b);
+/* b, of `size` bytes, takes the place of a range of `old_size` bytes, or is that range. Cheaper than a
+ * removal and an insertion. The sizes in the blocks are not looked at. */
+void ss_index_replace(struct ss_free_index *x, struct ss_block *old, uint64_t old_size,
+		      struct ss_block *b, uint64_t size);
 /* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
  * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
