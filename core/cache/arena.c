@@ -161,8 +161,12 @@ struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_
 	if (!b)
 		return NULL;
 	b = cut(q, b, size, align);
-	if (b)
-		b->bin = (uint8_t)ss_bin(size);
+	if (!b)
+		return NULL;
+	b->bin = (uint8_t)ss_bin(size);
+	if (q->asked[b->bin] == size && !ss_bin_holding(q, size))
+		ss_bin_claim(q, size);
+	q->asked[b->bin] = size;
 	return b;
 }
 

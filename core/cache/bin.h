@@ -115,7 +115,19 @@ static inline bool ss_bin_put(struct ss_stream_cache *q, struct ss_block *b,
 	return ++q->blocks < SS_CACHE_MOST;
 }
 
-/* Into whichever of the two bins of its size is free for it, else into the arena. */
+/* The bin that holds blocks of that size; NULL: none does. */
+static inline struct ss_bin *ss_bin_holding(struct ss_stream_cache *q, uint64_t size)
+{
+	uint64_t i = ss_bin(size);
+
+	if (q->bin[i].size != size)
+		i = ss_bin_next(i);
+	return q->bin[i].size == size ? &q->bin[i] : NULL;
+}
+
+/* Gives the size a bin, if one of its two is empty. */
+void ss_bin_claim(struct ss_stream_cache *q, uint64_t size);
+/* Into the bin of its size, else into the arena. */
 enum ss_push ss_bin_push_slow(struct ss_stream_cache *q, struct ss_block *b);
 
 /* ---- blocks ------------------------------------------------------------------ */

@@ -177,23 +177,32 @@ struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t
 	return b;
 }
 
+void ss_bin_claim(struct ss_stream_cache *q, uint64_t size)
+{
+	uint64_t i = ss_bin(size);
+
+	if (q->bin[i].head)
+		i = ss_bin_next(i);
+	if (!q->bin[i].head)
+		q->bin[i].size = size;
+}
+
 enum ss_push ss_bin_push_slow(struct ss_stream_cache *q, struct ss_block *b)
 {
-	uint64_t i = b->bin;
+	struct ss_bin *bin;
 
-	if (q->bin[i].size != b->size && q->bin[i].head)
-		i = ss_bin_next(i);
-	if (q->bin[i].size != b->size && q->bin[i].head) {
-		/* Both candidates are taken by other sizes. */
+	if (!q->tl && !ss_bin_holding(q, b->size))
+		ss_bin_claim(q, b->size);
+	bin = ss_bin_holding(q, b->size);
+	if (!bin) {
 		if (!q->tl)
 			return SS_NOT_PUSHED;
 		q->frees++;
 		ss_arena_put(q, b);
 		return SS_PUSHED;
 	}
-	q->bin[i].size = b->size;
-	q->filled[i] = 1;
-	if (ss_bin_put(q, b, &q->bin[i].head, b->size))
+	q->filled[bin - q->bin] = 1;
+	if (ss_bin_put(q, b, &bin->head, b->size))
 		return SS_PUSHED;
 	if (!q->tl)
 		return SS_PUSHED_FULL;

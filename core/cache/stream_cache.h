@@ -39,6 +39,7 @@ struct ss_stream_cache {
 		uint64_t size;
 		struct ss_block *head; /* newest first, by ->left */
 	} bin[SS_BINS];
+	uint64_t asked[SS_BINS];      /* size that the arena served last, of those that this bin would take */
 	/* What was handed out lately, by address, so that a free need not search. An entry is right
 	 * if the block says so itself. Emptied when segments have gone (near_forgotten), since their
 	 * addresses may be another pool's by now. */
