@@ -138,7 +138,8 @@ static bool spoils(const struct ss_stream_cache *q, const struct ss_block *b, ui
 }
 
 /* The best fit in the arena as it is; an idle segment only if that spoils nothing. */
-static struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
+static inline struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uint64_t align,
+				    bool may_cut)
 {
 	struct ss_block *b = may_cut ? ss_index_best(&q->own, size, align)
 				     : ss_index_best_part(&q->own, size, align);
@@ -150,13 +151,15 @@ static struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uin
 
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
 {
-	struct ss_block *b = best(q, size, align, may_cut);
+	struct ss_block *b;
 
 	/* An exact fit costs nothing. Before anything is cut up, everything merges, unless what waits
 	 * in bins is little beside what has merged. */
-	if (q->blocks && (!b || (b->size != size && q->bytes * LITTLE > q->own.bytes))) {
+	while (!(b = best(q, size, align, may_cut)) ||
+	       (b->size != size && q->bytes * LITTLE > q->own.bytes)) {
+		if (!q->blocks)
+			break;
 		ss_arena_drain(q);
-		b = best(q, size, align, may_cut);
 	}
 	if (!b)
 		return NULL;

@@ -6,25 +6,47 @@
  */
 #include "core/range/free_index.h"
 
-#define LOOKED_AT 8   /* ranges of a list */
+#define LOOKED_AT 4   /* ranges of a list */
 #define PART_LISTS 4  /* lists, for a range that is no whole segment */
 #define LISTS (SS_INDEX_FL * SS_INDEX_SL)
 
+/* The list after i that is in use; LISTS: there is none. */
+static inline unsigned list_after(const struct ss_free_index *x, unsigned i)
+{
+	unsigned fl = i / SS_INDEX_SL;
+	uint32_t rest = x->sl[fl] & ~1u << i % SS_INDEX_SL;
+
+	if (!rest) {
+		rest = x->fl & ~1u << fl;
+		if (!rest)
+			return LISTS;
+		fl = (unsigned)__builtin_ctz(rest);
+		rest = x->sl[fl];
+	}
+	return fl * SS_INDEX_SL + (unsigned)__builtin_ctz(rest);
+}
+
 /* The list of a size: the position of its top bit, then the next five bits. */
-static unsigned list_of(uint64_t size)
+static inline unsigned list_of(uint64_t size)
 {
 	uint64_t g = size / SS_GRAIN;
-	unsigned fl;
+	unsigned up;
 
 	if (g < SS_INDEX_SL)
 		return (unsigned)g;
-	fl = 63 - (unsigned)__builtin_clzll(g);
-	if (fl >= SS_INDEX_FL + 4)
-		return LISTS - 1;
-	return (fl - 4) * SS_INDEX_SL + ((unsigned)(g >> (fl - 5)) & (SS_INDEX_SL - 1));
+	up = 58 - (unsigned)__builtin_clzll(g);
+	return up * SS_INDEX_SL + (unsigned)(g >> up);
 }
 
-static void link_first(struct ss_free_index *x, struct ss_block *b, unsigned i)
+/* The first list that may have a range of that size; LISTS: there is none. */
+static inline unsigned first_list(const struct ss_free_index *x, uint64_t size)
+{
+	unsigned i = list_of(size);
+
+	return i >= LISTS || x->list[i] ? i : list_after(x, i);
+}
+
+static inline void link_first(struct ss_free_index *x, struct ss_block *b, unsigned i)
 {
 	struct ss_block *first = x->list[i];
 
@@ -39,7 +61,7 @@ static void link_first(struct ss_free_index *x, struct ss_block *b, unsigned i)
 	x->fl |= 1u << i / SS_INDEX_SL;
 }
 
-static void unlink_from(struct ss_free_index *x, struct ss_block *b, unsigned i)
+static inline void unlink_from(struct ss_free_index *x, struct ss_block *b, unsigned i)
 {
 	struct ss_block *prev = b->left, *next = b->right;
 
@@ -92,21 +114,6 @@ void ss_index_replace(struct ss_free_index *x, struct ss_block *old, uint64_t ol
 	}
 }
 
-/* The first list in use from i on, or -1. */
-static int next_list(const struct ss_free_index *x, unsigned i)
-{
-	unsigned fl = i / SS_INDEX_SL;
-	uint32_t rest = x->sl[fl] >> i % SS_INDEX_SL;
-
-	if (rest)
-		return (int)i + __builtin_ctz(rest);
-	rest = fl + 1 < SS_INDEX_FL ? x->fl & ~((2u << fl) - 1) : 0;
-	if (!rest)
-		return -1;
-	fl = (unsigned)__builtin_ctz(rest);
-	return (int)(fl * SS_INDEX_SL) + __builtin_ctz(x->sl[fl]);
-}
-
 static bool is_better(const struct ss_block *b, const struct ss_block *best)
 {
 	return !best || b->size < best->size || (b->size == best->size && b->addr < best->addr);
@@ -130,24 +137,15 @@ best_of(struct ss_block *b, uint64_t size, uint64_t align, unsigned most, struct
 	return best;
 }
 
-/* The list after i that is in use; -1: there is none. */
-static inline int list_after(const struct ss_free_index *x, int i)
-{
-	return i + 1 < (int)LISTS ? next_list(x, (unsigned)i + 1) : -1;
-}
-
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align)
 {
+	unsigned first = first_list(x, size), i;
 	struct ss_block *b = NULL;
-	int first, i;
 
-	if (!x->count)
-		return NULL;
-	first = next_list(x, list_of(size));
-	for (i = first; i >= 0 && !b; i = list_after(x, i))
+	for (i = first; i < LISTS && !b; i = list_after(x, i))
 		b = best_of(x->list[i], size, align, LOOKED_AT, NULL);
 	/* Whoever grows for a block and does not find what was added would grow for ever. */
-	for (i = first; i >= 0 && !b; i = list_after(x, i))
+	for (i = first; i < LISTS && !b; i = list_after(x, i))
 		b = best_of(x->list[i], size, align, UINT32_MAX, NULL);
 	return b;
 }
@@ -157,9 +155,7 @@ struct ss_block *ss_index_best_part(const struct ss_free_index *x, uint64_t size
 	struct ss_block *b = NULL, *whole = NULL;
 	unsigned lists = PART_LISTS;
 
-	if (!x->count)
-		return NULL;
-	for (int i = next_list(x, list_of(size)); i >= 0 && !b && (!whole || lists); i = list_after(x, i)) {
+	for (unsigned i = first_list(x, size); i < LISTS && !b && (!whole || lists); i = list_after(x, i)) {
 		b = best_of(x->list[i], size, align, LOOKED_AT, &whole);
 		lists -= whole != NULL;
 	}
