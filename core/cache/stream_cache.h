@@ -4,9 +4,10 @@
  * by itself. An allocation that either can serve, and a free on the stream, take the cache's
  * own lock and nothing else.
  *
- * What was freed goes into the bin of its size. When a bin cannot serve, all bins are emptied
- * into the arena, where neighbours merge, and the best fit is cut: so a range is cut up only
- * when merging did not help. Every mark in the cache is one of its own timeline.
+ * What was freed goes into the bin of its size, if that size was asked for before; else it merges at
+ * once. When a bin cannot serve, all bins are emptied into the arena, where neighbours merge, and the best
+ * fit is cut: so a range is cut up only when merging did not help. Every mark in the cache is one of its
+ * own timeline.
  */
 #ifndef SS_CACHE_STREAM_CACHE_H
 #define SS_CACHE_STREAM_CACHE_H

@@ -121,10 +121,13 @@ static struct ss_block *from_arena(struct ss_request *r)
 	b = ss_arena_take(q, r->size, r->align, may_cut(r));
 	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align))) {
 		ss_view(r, &view);
-		if (!ss_place_cut(&view, idle->size, r->size))
+		if (!ss_place_cut(&view, idle->size, r->size)) {
 			r->passed = idle->size;
-		else
+		} else {
+			if (q->cut_freely < idle->size)
+				q->cut_freely = idle->size;
 			b = ss_arena_take(q, r->size, r->align, true);
+		}
 	}
 	ss_bias_unlock(&q->lock);
 	return b;

@@ -113,9 +113,55 @@ static void test_aligned(void **state)
 	assert_ptr_equal(ss_index_best(&h, size, align), &block[100]);
 }
 
+/* A range that is replaced by another, or changes its size, is found as what it is now. */
+static void test_replace(void **state)
+{
+	struct ss_free_index h = { 0 };
+	uint64_t seed = 7;
+
+	for (int i = 0; i < 100; i++) {
+		block[i].addr = (uint64_t)i << 30;
+		block[i].size = (uint64_t)(1 + i % 10) * SS_GRAIN;
+		ss_index_insert(&h, &block[i]);
+	}
+	for (int step = 0, at = 0, out = 100; step < STEPS; step++) {
+		struct ss_block *old = &block[at], *b = step % 2 ? old : &block[out];
+		uint64_t had = old->size, size = (1 + (seed >> 40) % 1000) * SS_GRAIN;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		ss_index_replace(&h, old, had, b, size);
+		b->addr = (uint64_t)(b - block) << 30;
+		b->size = size;
+		if (b != old) {
+			out = at;
+			old->left = old->right = NULL;
+		}
+		at = (int)((seed >> 33) % 101);
+		at = at == out ? (at + 1) % 101 : at;
+	}
+	for (int i = 0; i < 100; i++) {
+		uint64_t least = UINT64_MAX, bytes = 0;
+		struct ss_block *b = ss_index_best(&h, SS_GRAIN, SS_GRAIN);
+		struct visit v = { 0 };
+
+		memset(in, 1, sizeof(in));
+		ss_index_each(&h, each, &v);
+		bytes = v.bytes;
+		assert_int_equal(v.count, 100 - i);
+		assert_int_equal(bytes, h.bytes);
+		assert_non_null(b);
+		least = b->size;
+		ss_index_remove(&h, b);
+		b = ss_index_best(&h, SS_GRAIN, SS_GRAIN);
+		assert_true(!b || b->size + b->size / 32 >= least);
+	}
+	memset(in, 0, sizeof(in));
+	assert_int_equal(h.bytes, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_each), cmocka_unit_test(test_few),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_replace), cmocka_unit_test(test_each), cmocka_unit_test(test_few),
 		cmocka_unit_test(test_aligned) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
