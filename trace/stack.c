@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call stacks. The unwinder takes microseconds, so it is asked only for stacks that are not known
+ * yet. From its answers a table learns, for each return address, the distance to the next return
+ * address on the stack. A walk with that table takes a few nanoseconds per frame. What it finds
+ * counts only if the unwinder has found the same stack before; otherwise the unwinder is asked.
+ */
+#include <string.h>
+
+#include "trace/modules.h"
+#include "trace/stack.h"
+#include "trace/unwind.h"
+
+#define STACK_PROBES 32u /* slots that are looked at before the table counts as full */
+#define STEP_PROBES 8u
+#define OWN_MAX 16u      /* frames of this library in front of the caller's */
+#define FRAMES (SS_TRACE_FRAMES_MAX + OWN_MAX)
+/* A step is a return address (48 bits) and a distance in units of 8 bytes (16 bits). */
+#define STEP_LAST 0xffffu /* no frame follows */
+
+struct stack {
+	uintptr_t ip[SS_TRACE_FRAMES_MAX];
+	uint32_t count;
+	bool cut;
+};
+
+void ss_trace_stack_init(void) {
+	ss_unwind_init();
+}
+
+/* Adds a frame. Frames of this library are left out as long as no other came. False: full. */
+static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip) {
+	if (s->count == 0 && ip >= live->own_start && ip < live->own_end) {
+		return true;
+	}
+	if (s->count == SS_TRACE_FRAMES_MAX) {
+		s->cut = true;
+		return false;
+	}
+	s->ip[s->count++] = ip;
+	return true;
+}
+
+static uint64_t hash_of(const struct ss_trace_live *live, const struct stack *s) {
+	/* Another library may lie at the addresses of one that was unloaded. */
+	uint64_t h = atomic_load_explicit(&live->modules_epoch, memory_order_relaxed) * 2 + s->cut;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		h = (h ^ s->ip[i]) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 29;
+	}
+	h *= 0xbf58476d1ce4e5b9ull;
+	h ^= h >> 32;
+	return h ? h : 1;
+}
+
+/* The number of the stack with this hash. With `add`, it gets one and *is_new tells so. */
+static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, bool *is_new) {
+	uint32_t i = (uint32_t)hash;
+
+	for (uint32_t n = 0; n < STACK_PROBES; n++, i++) {
+		_Atomic uint64_t *slot = &live->stacks[i % SS_TRACE_STACKS];
+		uint64_t there = atomic_load_explicit(slot, memory_order_relaxed);
+
+		if (there == 0) {
+			if (!add_it) {
+				return 0;
+			}
+			if (atomic_compare_exchange_strong(slot, &there, hash)) {
+				*is_new = true;
+				return i % SS_TRACE_STACKS + 1;
+			}
+		}
+		if (there == hash) {
+			return i % SS_TRACE_STACKS + 1;
+		}
+	}
+	return 0;
+}
+
+static uint32_t step_slot(uintptr_t ip) {
+	return (uint32_t)((uint64_t)ip * 0x9e3779b97f4a7c15ull >> 48);
+}
+
+#if defined(__x86_64__)
+/* True if some step starts at `ip`. */
+static bool is_known(const struct ss_trace_live *live, uintptr_t ip) {
+	uint32_t i = step_slot(ip);
+
+	for (uint32_t n = 0; n < STEP_PROBES; n++, i++) {
+		uint64_t step = atomic_load_explicit(&live->steps[i % SS_TRACE_STEPS],
+						     memory_order_relaxed);
+		if (step >> 16 == ip) {
+			return true;
+		}
+		if (step == 0) {
+			return false;
+		}
+	}
+	return false;
+}
+
+/* Follows known steps. Functions that align their stack or use alloca have several distances, so
+ * the first one that leads to a known return address is taken. False: the way is not known. */
+__attribute__((no_sanitize_address, no_sanitize_thread))
+static bool walk(const struct ss_trace_live *live, const struct ss_trace_thread_state *t,
+		 struct ss_frame frame, struct stack *s) {
+	if (frame.sp < t->stack_low) {
+		return false;
+	}
+	for (uint32_t frames = 0; frames < FRAMES; frames++) {
+		uint32_t i = step_slot(frame.ip);
+		bool found = false;
+
+		if (!add(live, s, frame.ip)) {
+			return true;
+		}
+		for (uint32_t n = 0; n < STEP_PROBES && !found; n++, i++) {
+			uint64_t step = atomic_load_explicit(&live->steps[i % SS_TRACE_STEPS],
+							     memory_order_relaxed);
+			uint32_t distance = step & 0xffff;
+
+			if (step == 0) {
+				return false;
+			}
+			if (step >> 16 != frame.ip) {
+				continue;
+			}
+			if (distance == STEP_LAST) {
+				return true;
+			}
+			uintptr_t sp = frame.sp + distance * 8;
+			if (sp > t->stack_high) {
+				continue;
+			}
+			uintptr_t ip = ((const uintptr_t *)sp)[-1];
+			if (is_known(live, ip)) {
+				frame = (struct ss_frame){ .ip = ip, .sp = sp };
+				found = true;
+			}
+		}
+		if (!found) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void learn_step(struct ss_trace_live *live, uintptr_t ip, uint32_t distance) {
+	uint64_t step = (uint64_t)ip << 16 | distance;
+	uint32_t i = step_slot(ip);
+
+	if ((uint64_t)ip >> 48) {
+		return;
+	}
+	for (uint32_t n = 0; n < STEP_PROBES; n++, i++) {
+		_Atomic uint64_t *slot = &live->steps[i % SS_TRACE_STEPS];
+		uint64_t there = atomic_load_explicit(slot, memory_order_relaxed);
+
+		if (there == 0 && atomic_compare_exchange_strong(slot, &there, step)) {
+			return;
+		}
+		if (there == step) {
+			return;
+		}
+	}
+}
+
+/* Learns from an answer of the unwinder, and what the thread's stack covers. */
+__attribute__((no_sanitize_address, no_sanitize_thread))
+static void learn(struct ss_trace_live *live, struct ss_trace_thread_state *t,
+		  const struct ss_frame *frame, uint32_t count, bool whole) {
+	for (uint32_t i = 0; i + 1 < count; i++) {
+		uintptr_t from = frame[i].sp, to = frame[i + 1].sp;
+		/* A signal's frame, another stack, or a frame without a stack pointer: the return
+		 * address does not lie at the end of the frame. */
+		if (from == 0 || to <= from || (to - from) / 8 >= STEP_LAST || (to - from) % 8 ||
+		    ((const uintptr_t *)to)[-1] != frame[i + 1].ip) {
+			return;
+		}
+		learn_step(live, frame[i].ip, (uint32_t)((to - from) / 8));
+	}
+	if (frame[count - 1].sp == 0) {
+		return;
+	}
+	if (whole) {
+		learn_step(live, frame[count - 1].ip, STEP_LAST);
+	}
+	uintptr_t low = frame[0].sp, high = frame[count - 1].sp;
+	if (high == t->stack_high ||
+	    (!whole && low < t->stack_high && high > t->stack_low)) { /* the same stack as before */
+		t->stack_low = low < t->stack_low ? low : t->stack_low;
+		t->stack_high = high > t->stack_high ? high : t->stack_high;
+	} else {
+		t->stack_low = low;
+		t->stack_high = high;
+	}
+}
+#else
+static bool walk(const struct ss_trace_live *live, const struct ss_trace_thread_state *t,
+		 struct ss_frame frame, struct stack *s) {
+	return false;
+}
+
+static void learn(struct ss_trace_live *live, struct ss_trace_thread_state *t,
+		  const struct ss_frame *frame, uint32_t count, bool whole) {
+}
+#endif
+
+static void write_stack(struct ss_trace_context *c, uint32_t id, const struct stack *s) {
+	uint32_t size = (uint32_t)sizeof(struct ss_trace_stack) + s->count * 8;
+	struct ss_trace_stack *r = ss_trace_begin(c, size);
+
+	if (r) {
+		r->id = id;
+		r->frames = (uint16_t)s->count;
+		r->flags = s->cut ? SS_TRACE_STACK_CUT : 0;
+		for (uint32_t i = 0; i < s->count; i++) {
+			r->ip[i] = s->ip[i];
+		}
+		ss_trace_commit(c, r, SS_TRACE_STACK, size, 0);
+	}
+}
+
+/* Asks the unwinder. Not inlined, so that its arrays do not burden the usual case. */
+static __attribute__((noinline))
+uint32_t unwind_new(struct ss_trace_context *c, const struct ss_frame *first, uintptr_t fp) {
+	struct ss_frame frame[FRAMES];
+	struct stack s;
+	bool is_new = false;
+	uint32_t count = ss_unwind(first, fp, frame, FRAMES);
+
+	/* The stack may lead through a module that was loaded just now. */
+	ss_trace_modules_update(c);
+	s.count = 0;
+	s.cut = false;
+	for (uint32_t i = 0; i < count && add(c->live, &s, frame[i].ip); i++) {
+	}
+	learn(c->live, c->thread, frame, count, count < FRAMES);
+	if (s.count == 0) {
+		return 0;
+	}
+	uint32_t id = find(c->live, hash_of(c->live, &s), true, &is_new);
+	if (is_new) {
+		write_stack(c, id, &s);
+	} else if (id == 0) {
+		__atomic_fetch_add(&c->live->file.header->lost_stacks, 1, __ATOMIC_RELAXED);
+	}
+	return id;
+}
+
+__attribute__((noinline))
+uint32_t ss_trace_stack_id(struct ss_trace_context *c) {
+	/* This file is compiled with frame pointers: the return address lies above the saved one,
+	 * and the caller's stack pointer is what is above that. */
+	uintptr_t fp = (uintptr_t)__builtin_frame_address(0);
+	struct ss_frame first = {
+		.ip = (uintptr_t)__builtin_return_address(0),
+		.sp = fp + 2 * sizeof(void *),
+	};
+	struct stack s;
+
+	s.count = 0;
+	s.cut = false;
+	if (walk(c->live, c->thread, first, &s)) {
+		uint32_t id = find(c->live, hash_of(c->live, &s), false, NULL);
+		if (id) {
+			return id;
+		}
+	}
+	return unwind_new(c, &first, fp);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks a call stack with the unwind tables, or with frame pointers where there are none. */
+#ifndef SS_TRACE_UNWIND_H
+#define SS_TRACE_UNWIND_H
+
+#include <stdint.h>
+
+struct ss_frame {
+	uintptr_t ip; /* return address */
+	uintptr_t sp; /* stack pointer right after the return to `ip`; 0: not known */
+};
+
+/* Looks for an unwinder (libgcc_s). Call it once, before the other function. */
+void ss_unwind_init(void);
+/* The frames of the calling thread from `first` on, innermost first. `frame_pointer` is that of
+ * the function that returns to first->ip. Returns how many were stored, at most `max`. */
+uint32_t ss_unwind(const struct ss_frame *first, uintptr_t frame_pointer, struct ss_frame *out,
+		   uint32_t max);
+
+#endif
