@@ -56,6 +56,7 @@ struct ss_trace_stack_def {
 	uint32_t id;
 	uint32_t frames;
 	bool cut;                  /* outer frames are missing */
+	uint64_t seen_ns;          /* CLOCK_BOOTTIME when it was seen first */
 	const uint64_t *ip;        /* return addresses, innermost first */
 };
 
