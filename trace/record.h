@@ -65,6 +65,7 @@ struct ss_trace_thread_state {
 	bool named;            /* the current block has a THREAD record of this thread */
 	/* The stack of the thread, as far as it is known to be mapped without a gap. */
 	uintptr_t stack_low, stack_high;
+	uint32_t stacks;       /* that the thread has recorded */
 };
 
 struct ss_trace_context {

@@ -4,6 +4,7 @@
  * yet. From its answers a table learns, for each return address, the distance to the next return
  * address on the stack. A walk with that table takes a few nanoseconds per frame. What it finds
  * counts only if the unwinder has found the same stack before; otherwise the unwinder is asked.
+ * So is it for stacks with a function whose frame has no fixed size.
  */
 #include <string.h>
 
@@ -16,7 +17,10 @@
 #define OWN_MAX 16u      /* frames of this library in front of the caller's */
 #define FRAMES (SS_TRACE_FRAMES_MAX + OWN_MAX)
 /* A step is a return address (48 bits) and a distance in units of 8 bytes (16 bits). */
-#define STEP_LAST 0xffffu /* no frame follows */
+#define STEP_LAST 0xffffu   /* no frame follows */
+#define STEP_VARIES 0xfffeu /* the frame has no fixed size, because of alloca or alignment */
+/* The unwinder is asked at least once in so many events, to find frames without a fixed size. */
+#define VERIFY_EVERY 256u
 
 struct stack {
 	uintptr_t ip[SS_TRACE_FRAMES_MAX];
@@ -78,89 +82,62 @@ static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, boo
 	return 0;
 }
 
-static uint32_t step_slot(uintptr_t ip) {
-	return (uint32_t)((uint64_t)ip * 0x9e3779b97f4a7c15ull >> 48);
-}
-
 #if defined(__x86_64__)
-/* True if some step starts at `ip`. */
-static bool is_known(const struct ss_trace_live *live, uintptr_t ip) {
-	uint32_t i = step_slot(ip);
+/* The entry of a return address, or a free one, as *step. NULL: the table is full there. */
+static _Atomic uint64_t *find_step(struct ss_trace_live *live, uintptr_t ip, uint64_t *step) {
+	uint32_t i = (uint32_t)((uint64_t)ip * 0x9e3779b97f4a7c15ull >> 48);
 
 	for (uint32_t n = 0; n < STEP_PROBES; n++, i++) {
-		uint64_t step = atomic_load_explicit(&live->steps[i % SS_TRACE_STEPS],
-						     memory_order_relaxed);
-		if (step >> 16 == ip) {
-			return true;
-		}
-		if (step == 0) {
-			return false;
+		_Atomic uint64_t *slot = &live->steps[i % SS_TRACE_STEPS];
+		*step = atomic_load_explicit(slot, memory_order_relaxed);
+		if (*step >> 16 == ip || *step == 0) {
+			return slot;
 		}
 	}
-	return false;
+	return NULL;
 }
 
-/* Follows known steps. Functions that align their stack or use alloca have several distances, so
- * the first one that leads to a known return address is taken. False: the way is not known. */
+/* Follows known steps. False: the way is not known. */
 __attribute__((no_sanitize_address, no_sanitize_thread))
-static bool walk(const struct ss_trace_live *live, const struct ss_trace_thread_state *t,
+static bool walk(struct ss_trace_live *live, const struct ss_trace_thread_state *t,
 		 struct ss_frame frame, struct stack *s) {
+	uint64_t step;
+
 	if (frame.sp < t->stack_low) {
 		return false;
 	}
 	for (uint32_t frames = 0; frames < FRAMES; frames++) {
-		uint32_t i = step_slot(frame.ip);
-		bool found = false;
-
+		if (!find_step(live, frame.ip, &step) || step == 0) {
+			return false;
+		}
 		if (!add(live, s, frame.ip)) {
 			return true;
 		}
-		for (uint32_t n = 0; n < STEP_PROBES && !found; n++, i++) {
-			uint64_t step = atomic_load_explicit(&live->steps[i % SS_TRACE_STEPS],
-							     memory_order_relaxed);
-			uint32_t distance = step & 0xffff;
-
-			if (step == 0) {
-				return false;
-			}
-			if (step >> 16 != frame.ip) {
-				continue;
-			}
-			if (distance == STEP_LAST) {
-				return true;
-			}
-			uintptr_t sp = frame.sp + distance * 8;
-			if (sp > t->stack_high) {
-				continue;
-			}
-			uintptr_t ip = ((const uintptr_t *)sp)[-1];
-			if (is_known(live, ip)) {
-				frame = (struct ss_frame){ .ip = ip, .sp = sp };
-				found = true;
-			}
+		uint32_t distance = step & 0xffff;
+		if (distance == STEP_LAST) {
+			return frame.sp == t->stack_high;
 		}
-		if (!found) {
+		frame.sp += distance * 8;
+		if (distance == STEP_VARIES || frame.sp > t->stack_high) {
 			return false;
 		}
+		frame.ip = ((const uintptr_t *)frame.sp)[-1];
 	}
 	return true;
 }
 
 static void learn_step(struct ss_trace_live *live, uintptr_t ip, uint32_t distance) {
-	uint64_t step = (uint64_t)ip << 16 | distance;
-	uint32_t i = step_slot(ip);
+	uint64_t step, learned = (uint64_t)ip << 16 | distance;
 
-	if ((uint64_t)ip >> 48) {
-		return;
-	}
-	for (uint32_t n = 0; n < STEP_PROBES; n++, i++) {
-		_Atomic uint64_t *slot = &live->steps[i % SS_TRACE_STEPS];
-		uint64_t there = atomic_load_explicit(slot, memory_order_relaxed);
-
-		if (there == 0 && atomic_compare_exchange_strong(slot, &there, step)) {
+	for (;;) {
+		_Atomic uint64_t *slot = (uint64_t)ip >> 48 ? NULL : find_step(live, ip, &step);
+		if (!slot || step == learned || (step & 0xffff) == STEP_VARIES) {
 			return;
 		}
-		if (there == step) {
+		if (step != 0) { /* another distance: its frame has no fixed size */
+			learned = (uint64_t)ip << 16 | STEP_VARIES;
+		}
+		if (atomic_compare_exchange_strong(slot, &step, learned)) {
 			return;
 		}
 	}
@@ -174,7 +151,7 @@ static void learn(struct ss_trace_live *live, struct ss_trace_thread_state *t,
 		uintptr_t from = frame[i].sp, to = frame[i + 1].sp;
 		/* A signal's frame, another stack, or a frame without a stack pointer: the return
 		 * address does not lie at the end of the frame. */
-		if (from == 0 || to <= from || (to - from) / 8 >= STEP_LAST || (to - from) % 8 ||
+		if (from == 0 || to <= from || (to - from) / 8 >= STEP_VARIES || (to - from) % 8 ||
 		    ((const uintptr_t *)to)[-1] != frame[i + 1].ip) {
 			return;
 		}
@@ -197,7 +174,7 @@ static void learn(struct ss_trace_live *live, struct ss_trace_thread_state *t,
 	}
 }
 #else
-static bool walk(const struct ss_trace_live *live, const struct ss_trace_thread_state *t,
+static bool walk(struct ss_trace_live *live, const struct ss_trace_thread_state *t,
 		 struct ss_frame frame, struct stack *s) {
 	return false;
 }
@@ -262,7 +239,7 @@ uint32_t ss_trace_stack_id(struct ss_trace_context *c) {
 
 	s.count = 0;
 	s.cut = false;
-	if (walk(c->live, c->thread, first, &s)) {
+	if (++c->thread->stacks % VERIFY_EVERY && walk(c->live, c->thread, first, &s)) {
 		uint32_t id = find(c->live, hash_of(c->live, &s), false, NULL);
 		if (id) {
 			return id;

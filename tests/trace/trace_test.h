@@ -39,9 +39,9 @@ static inline int remove_dir(void **state) {
 }
 
 static inline const char *path_in(const char *name) {
-	static char path[4][256];
+	static char path[16][256];
 	static unsigned next;
-	char *p = path[next++ % 4];
+	char *p = path[next++ % 16];
 
 	snprintf(p, sizeof(path[0]), "%s/%s", dir, name);
 	return p;
