@@ -20,6 +20,9 @@
 
 #define FD_LEAST 512 /* above the descriptors that programs close because they inherited them */
 #define PATH_SIZE 4096
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 
 static int move_up(int fd) {
 	struct rlimit limit;
@@ -92,6 +95,13 @@ static void *map(struct ss_trace_file *f, off_t offset, size_t size) {
 		return NULL;
 	}
 	madvise(p, size, MADV_DONTFORK);
+	/* Faults of one page after the other would cost more than the events. This also finds out,
+	 * without a signal, that a page has no room after all. */
+	if (madvise(p, size, MADV_POPULATE_WRITE) != 0 && errno == EFAULT) {
+		munmap(p, size);
+		errno = ENOSPC;
+		return NULL;
+	}
 	return p;
 }
 
