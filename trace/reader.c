@@ -57,10 +57,17 @@ const char *ss_trace_kind_name(enum ss_trace_kind kind) {
 
 /* ---- merging ------------------------------------------------------------ */
 
+/* Damaged times must not wrap around, or the order would be lost. */
 static uint64_t real_of(const struct ss_trace_reader *r, uint32_t file, uint64_t time_ns) {
 	const struct ss_trace_header *h = &r->file[file].header;
+	uint64_t real_ns;
 
-	return time_ns - h->boottime_ns + h->realtime_ns;
+	if (h->realtime_ns < h->boottime_ns) {
+		uint64_t back = h->boottime_ns - h->realtime_ns;
+		return time_ns > back ? time_ns - back : 0;
+	}
+	return __builtin_add_overflow(time_ns, h->realtime_ns - h->boottime_ns, &real_ns) ?
+		UINT64_MAX : real_ns;
 }
 
 static bool older(const struct open_block *a, const struct open_block *b) {
