@@ -250,6 +250,7 @@ void ss_trace_leave(struct ss_trace_context *c) {
 
 static void fill_header(struct ss_trace_header *h) {
 	struct timespec real;
+	uint64_t magic;
 
 	h->major = SS_TRACE_MAJOR;
 	h->minor = SS_TRACE_MINOR;
@@ -262,8 +263,8 @@ static void fill_header(struct ss_trace_header *h) {
 	h->boottime_ns = ss_trace_clock();
 	clock_gettime(CLOCK_REALTIME, &real);
 	h->realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
-	atomic_thread_fence(memory_order_release);
-	memcpy(h->magic, SS_TRACE_MAGIC, sizeof(h->magic));
+	memcpy(&magic, SS_TRACE_MAGIC, sizeof(magic));
+	__atomic_store_n((uint64_t *)(void *)h->magic, magic, __ATOMIC_RELEASE);
 }
 
 /* Starts a recording in `live`, which is all zero. False with errno set. */
