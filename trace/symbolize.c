@@ -4,10 +4,7 @@
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +13,7 @@
 
 #include <uthash.h>
 
+#include "trace/module_file.h"
 #include "trace/symbolize.h"
 
 #define INLINED_MAX 32u
@@ -24,6 +22,16 @@ struct module {
 	bool tried;
 	Dwfl *dwfl;          /* NULL: its file was not found */
 	Dwfl_Module *mod;
+	struct unit *unit;   /* sorted; only if the file has no index of its own */
+	size_t units, room;
+	bool indexed;
+};
+
+/* Addresses of a compilation unit. */
+struct unit {
+	Dwarf_Addr low, high; /* in the process */
+	Dwarf_Die die;
+	Dwarf_Addr bias;
 };
 
 struct key {
@@ -53,76 +61,6 @@ struct ss_symbolizer {
 	char *(*demangle)(const char *, char *, size_t *, int *);
 };
 
-/* ---- files of modules --------------------------------------------------- */
-
-/* Opens the file if it is this build of the module. */
-static int open_if_same(const struct ss_trace_module_def *def, const char *path) {
-	const void *id;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || def->build_id_length == 0) {
-		return fd;
-	}
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	ssize_t length = elf ? dwelf_elf_gnu_build_id(elf, &id) : -1;
-	bool same = length == def->build_id_length && memcmp(id, def->build_id, (size_t)length) == 0;
-	if (elf) {
-		elf_end(elf);
-	}
-	if (!same) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* Looks for the module in one directory of the debug path. */
-static int open_in(const struct ss_trace_module_def *def, const char *dir, char *path,
-		   size_t size) {
-	const char *base = strrchr(def->path, '/');
-	char hex[2 * SS_TRACE_BUILD_ID_MAX + 1] = "";
-	int fd = -1;
-
-	for (uint32_t i = 0; i < def->build_id_length; i++) {
-		snprintf(hex + 2 * i, 3, "%02x", def->build_id[i]);
-	}
-	if (def->build_id_length > 1) {
-		snprintf(path, size, "%s/.build-id/%.2s/%s.debug", dir, hex, hex + 2);
-		fd = open_if_same(def, path);
-		if (fd < 0) {
-			snprintf(path, size, "%s/.build-id/%.2s/%s", dir, hex, hex + 2);
-			fd = open_if_same(def, path);
-		}
-	}
-	if (fd < 0) {
-		snprintf(path, size, "%s/%s", dir, def->path);
-		fd = open_if_same(def, path);
-	}
-	if (fd < 0) {
-		snprintf(path, size, "%s/%s", dir, base ? base + 1 : def->path);
-		fd = open_if_same(def, path);
-	}
-	return fd;
-}
-
-static int open_module(const struct ss_symbolizer *s, const struct ss_trace_module_def *def,
-		       char *path, size_t size) {
-	int fd = -1;
-
-	/* The file itself is better than a copy without code, as it leads to its debug file. */
-	if (def->path[0] == '/') {
-		snprintf(path, size, "%s", def->path);
-		fd = open_if_same(def, path);
-	}
-	for (size_t i = 0; i < s->dirs && fd < 0; i++) {
-		fd = open_in(def, s->dir[i], path, size);
-	}
-	if (fd < 0) {
-		fd = open_in(def, "/usr/lib/debug", path, size);
-	}
-	return fd;
-}
-
 static Dwfl_Module *load(struct ss_symbolizer *s, size_t index) {
 	const struct ss_trace_module_def *def = &s->defs[index];
 	struct module *m = &s->module[index];
@@ -132,7 +70,7 @@ static Dwfl_Module *load(struct ss_symbolizer *s, size_t index) {
 		return m->mod;
 	}
 	m->tried = true;
-	int fd = open_module(s, def, path, sizeof(path));
+	int fd = ss_module_file_open(def, s->dir, s->dirs, path, sizeof(path));
 	if (fd < 0) {
 		return NULL;
 	}
@@ -199,20 +137,84 @@ static int next_function(Dwarf_Die *scopes, int count, int i) {
 	return -1;
 }
 
+/* ---- compilation units --------------------------------------------------- */
+
+static int by_address(const void *a, const void *b) {
+	const struct unit *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+static void add_unit(struct module *m, Dwarf_Die *die, Dwarf_Addr bias, Dwarf_Addr low,
+		     Dwarf_Addr high) {
+	if (m->units == m->room) {
+		size_t room = m->room ? m->room * 2 : 64;
+		struct unit *unit = realloc(m->unit, room * sizeof(*unit));
+		if (!unit) {
+			return;
+		}
+		m->unit = unit;
+		m->room = room;
+	}
+	m->unit[m->units++] = (struct unit){ .low = low + bias, .high = high + bias, .die = *die,
+		.bias = bias };
+}
+
+/* Clang writes no .debug_aranges, which libdw looks addresses up in. */
+static void index_units(struct module *m) {
+	Dwarf_Die *die = NULL;
+	Dwarf_Addr bias, base, low, high;
+
+	m->indexed = true;
+	while ((die = dwfl_module_nextcu(m->mod, die, &bias))) {
+		ptrdiff_t at = 0;
+		while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+			add_unit(m, die, bias, low, high);
+		}
+	}
+	if (m->units) {
+		qsort(m->unit, m->units, sizeof(*m->unit), by_address);
+	}
+}
+
+static Dwarf_Die *find_unit(struct module *m, Dwarf_Addr address, Dwarf_Addr *bias) {
+	Dwarf_Die *die = dwfl_module_addrdie(m->mod, address, bias);
+	size_t low = 0, high;
+
+	if (die) {
+		return die;
+	}
+	if (!m->indexed) {
+		index_units(m);
+	}
+	high = m->units;
+	while (low < high) { /* the last one that starts at or before the address */
+		size_t middle = (low + high) / 2;
+		if (m->unit[middle].low <= address) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	if (low == 0 || address >= m->unit[low - 1].high) {
+		return NULL;
+	}
+	*bias = m->unit[low - 1].bias;
+	return &m->unit[low - 1].die;
+}
+
+/* ---- inlined functions --------------------------------------------------- */
+
 /* Adds the functions that were inlined at the address, and the one that they are in. The first
  * symbol has its source line already. Returns the number of symbols. */
-static uint32_t add_inlined(struct ss_symbolizer *s, Dwfl_Module *mod, Dwarf_Addr address,
-			    struct ss_symbol *symbol) {
-	Dwarf_Addr bias = 0;
-	Dwarf_Die *cu = dwfl_module_addrdie(mod, address, &bias);
+static uint32_t add_inlined(struct ss_symbolizer *s, Dwfl_Module *mod, Dwarf_Die *cu,
+			    Dwarf_Addr address, struct ss_symbol *symbol) {
 	Dwarf_Die *scopes = NULL, innermost;
 	Dwarf_Files *files = NULL;
+	Dwarf_Addr bias;
 	uint32_t count = 1;
 
-	if (!cu) {
-		return count;
-	}
-	int n = dwarf_getscopes(cu, address - bias, &scopes);
+	int n = dwarf_getscopes(cu, address, &scopes);
 	if (n <= 0) {
 		return count;
 	}
@@ -263,16 +265,22 @@ static uint32_t add_inlined(struct ss_symbolizer *s, Dwfl_Module *mod, Dwarf_Add
 static uint32_t find_names(struct ss_symbolizer *s, size_t index, uint64_t address,
 			   struct ss_symbol *symbol) {
 	Dwfl_Module *mod = load(s, index);
+	Dwarf_Addr bias = 0;
 
 	if (!mod) {
 		return 1;
 	}
 	symbol[0].function = readable(s, dwfl_module_addrname(mod, address));
-	Dwfl_Line *line = dwfl_module_getsrc(mod, address);
-	if (line) {
-		symbol[0].source = dwfl_lineinfo(line, NULL, &symbol[0].line, NULL, NULL, NULL);
+	Dwarf_Die *cu = find_unit(&s->module[index], address, &bias);
+	if (!cu) {
+		return 1;
 	}
-	return add_inlined(s, mod, address, symbol);
+	Dwarf_Line *line = dwarf_getsrc_die(cu, address - bias);
+	if (line) {
+		symbol[0].source = dwarf_linesrc(line, NULL, NULL);
+		dwarf_lineno(line, &symbol[0].line);
+	}
+	return add_inlined(s, mod, cu, address - bias, symbol);
 }
 
 uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
@@ -395,6 +403,7 @@ void ss_symbolizer_close(struct ss_symbolizer *s) {
 		if (s->module[i].dwfl) {
 			dwfl_end(s->module[i].dwfl);
 		}
+		free(s->module[i].unit);
 	}
 	for (size_t i = 0; i < s->owned_count; i++) {
 		free(s->owned[i]);
