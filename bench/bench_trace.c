@@ -32,7 +32,7 @@ static __attribute__((noinline)) void one_pair(uint64_t n) {
 
 	ss_trace_alloc(p, 1000 + n % 100, 2048, 0, POOL, STREAM, 0);
 	ss_trace_free(p, 0, POOL, STREAM, 0);
-	ss_trace_reusable(p, 0, POOL);
+	ss_trace_reusable(p, 2048, 0, POOL);
 }
 
 /* `path` has a bit per frame: which of two call sites leads to the next. */

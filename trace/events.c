@@ -70,7 +70,7 @@ void ss_trace_write_free(const void *ptr, int device, const void *pool, const vo
 	errno = err;
 }
 
-void ss_trace_write_reusable(const void *ptr, int device, const void *pool) {
+void ss_trace_write_reusable(const void *base, uint64_t size, int device, const void *pool) {
 	struct ss_trace_context c;
 	int err = errno;
 
@@ -78,7 +78,8 @@ void ss_trace_write_reusable(const void *ptr, int device, const void *pool) {
 		uint32_t pool_id = ss_trace_pool_id(&c, pool, device);
 		struct ss_trace_reusable *r = ss_trace_begin(&c, sizeof(*r));
 		if (r) {
-			r->ptr = (uint64_t)(uintptr_t)ptr;
+			r->base = (uint64_t)(uintptr_t)base;
+			r->size = size;
 			ss_trace_commit(&c, r, SS_TRACE_REUSABLE, sizeof(*r), pool_id);
 		}
 		ss_trace_leave(&c);

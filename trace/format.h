@@ -229,9 +229,12 @@ struct ss_trace_free {         /* the free was called; REUSABLE says when it tak
 	uint64_t ptr;
 };
 
-struct ss_trace_reusable {     /* every use of the freed block is over or ordered before */
+/* Every use of this free range is over. It covers one or several freed blocks: neighbours are
+ * merged while they wait. */
+struct ss_trace_reusable {
 	struct ss_trace_record r;
-	uint64_t ptr;
+	uint64_t base;
+	uint64_t size;             /* bytes */
 };
 
 struct ss_trace_segment {      /* SEGMENT_ALLOC, SEGMENT_FREE, MAP, UNMAP */

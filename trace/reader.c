@@ -170,7 +170,8 @@ static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
 	out->device = -1;
 	switch (r->kind) {
 	case SS_TRACE_REUSABLE:
-		out->address = ((const struct ss_trace_reusable *)r)->ptr;
+		out->address = ((const struct ss_trace_reusable *)r)->base;
+		out->size = ((const struct ss_trace_reusable *)r)->size;
 		return;
 	case SS_TRACE_POOL_CREATE:
 	case SS_TRACE_POOL_DESTROY:

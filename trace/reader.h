@@ -89,7 +89,7 @@ struct ss_trace_item {
 	uint32_t pool, stream, stack; /* numbers of definitions; 0: none. They may be undefined */
 	uint32_t flags;            /* SS_TRACE_F_*, SS_TRACE_S_*, or the cause of a TRIM or WAIT */
 	uint64_t address;          /* ptr or base */
-	uint64_t size;             /* asked for; of the segment; released by a TRIM */
+	uint64_t size;             /* asked for; of the segment or range; released by a TRIM */
 	uint64_t rounded;          /* ALLOC: bytes that the block takes */
 	uint64_t duration_ns;      /* WAIT */
 	uint64_t device_free;      /* OOM: free on the device; LIMIT: the limit */

@@ -49,7 +49,7 @@ void ss_trace_write_alloc(const void *ptr, uint64_t size, uint64_t rounded, int 
 			  const void *pool, const void *stream, unsigned flags);
 void ss_trace_write_free(const void *ptr, int device, const void *pool, const void *stream,
 			 unsigned flags);
-void ss_trace_write_reusable(const void *ptr, int device, const void *pool);
+void ss_trace_write_reusable(const void *base, uint64_t size, int device, const void *pool);
 void ss_trace_write_segment(enum ss_trace_kind kind, const void *base, uint64_t size, int device,
 			    const void *pool, unsigned flags);
 void ss_trace_write_trim(enum ss_trace_trim_cause cause, uint64_t released, uint64_t kept,
@@ -107,11 +107,13 @@ static inline void ss_trace_free(const void *ptr, int device, const void *pool,
 	}
 }
 
-/* The bytes of a freed block may be handed out again to anybody from now on. `ptr` is what the
- * program got. Has no stack. Call it before they are. */
-static inline void ss_trace_reusable(const void *ptr, int device, const void *pool) {
+/* A free range, with all freed blocks in it, may be handed out to anybody from now on: every use
+ * is over. Call it before that is done. Has no stack, and asks the dynamic linker nothing, so it
+ * may be called with a lock held. */
+static inline void ss_trace_reusable(const void *base, uint64_t size, int device,
+				     const void *pool) {
 	if (ss_trace_on()) {
-		ss_trace_write_reusable(ptr, device, pool);
+		ss_trace_write_reusable(base, size, device, pool);
 	}
 }
 

@@ -22,7 +22,7 @@ static void events(uint64_t thread, uint64_t from, uint64_t to) {
 		ss_trace_alloc(address(thread, n), n + 1, (n + 1 + 511) & ~511ull, 0, POOL, STREAM,
 			       SS_TRACE_F_HIT);
 		ss_trace_free(address(thread, n), 0, POOL, STREAM, 0);
-		ss_trace_reusable(address(thread, n), 0, POOL);
+		ss_trace_reusable(address(thread, n), 512, 0, POOL);
 	}
 }
 
