@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/journal.h"
 #include "trace/file.h"
 
 #define FD_LEAST 512 /* above the descriptors that programs close because they inherited them */
@@ -136,11 +135,31 @@ error:;
 	return -1;
 }
 
+/* Replaces %p by the process id and %% by %. False: it does not fit. */
+static bool expand(const char *pattern, char *out, size_t size) {
+	size_t n = 0;
+
+	for (const char *s = pattern; *s; s++) {
+		if (n + 12 > size) {
+			return false;
+		}
+		if (s[0] == '%' && s[1] == 'p') {
+			n += (size_t)snprintf(out + n, 12, "%d", (int)getpid());
+			s++;
+		} else {
+			s += s[0] == '%' && s[1] == '%';
+			out[n++] = *s;
+		}
+	}
+	out[n] = '\0';
+	return true;
+}
+
 bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern) {
 	char path[PATH_SIZE];
 	struct stat st;
 
-	if (!ss_path_expand(pattern, path, sizeof(path) - 16)) {
+	if (!expand(pattern, path, sizeof(path) - 16)) {
 		errno = ENAMETOOLONG;
 		return false;
 	}
