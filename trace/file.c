@@ -156,7 +156,7 @@ static bool expand(const char *pattern, char *out, size_t size) {
 }
 
 bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern) {
-	char path[PATH_SIZE];
+	static char path[PATH_SIZE]; /* not on the stack, of which threads may have little */
 	struct stat st;
 
 	if (!expand(pattern, path, sizeof(path) - 16)) {

@@ -19,7 +19,8 @@ struct ss_trace_file {
 	struct ss_trace_header *header; /* mapped; without its magic at first */
 };
 
-/* Creates the file, or empties it. False with errno set. `pattern` as in ss_trace_open(). */
+/* Creates the file, or empties it. False with errno set. `pattern` as in ss_trace_open(). Not
+ * thread safe. */
 bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern);
 /* Maps a new block of SS_TRACE_BLOCK_SIZE zero bytes, for which the disk has room. Safe from
  * several threads at once. NULL with errno set. */

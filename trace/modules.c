@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes which executables and libraries are loaded, from what the dynamic linker says. */
 #include <errno.h>
-#include <limits.h>
 #include <link.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,29 +45,31 @@ static uint8_t build_id(const struct dl_phdr_info *info, uint8_t *out) {
 	return 0;
 }
 
-/* The absolute path, as far as it can be found. */
+/* The absolute path, as far as it is known. */
 static void path_of(const struct dl_phdr_info *info, bool program, char *out, size_t size) {
-	char full[PATH_MAX];
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
+	size_t length = 0;
 
-	full[0] = '\0';
 	if (program) {
-		ssize_t n = readlink("/proc/self/exe", full, sizeof(full) - 1);
-		full[n > 0 ? n : 0] = '\0';
-		name = full;
-	} else if (name[0] != '/' && strchr(name, '/') && realpath(name, full)) {
-		name = full;
+		ssize_t n = readlink("/proc/self/exe", out, size - 1);
+		out[n > 0 ? n : 0] = '\0';
+		return;
 	}
-	size_t length = strnlen(name, size - 1);
-	memcpy(out, name, length);
-	out[length] = '\0';
+	/* A path from the working directory that the program had when it loaded the module. */
+	if (name[0] != '/' && strchr(name, '/') && getcwd(out, size - 2)) {
+		length = strlen(out);
+		out[length++] = '/';
+	}
+	size_t rest = strnlen(name, size - 1 - length);
+	memcpy(out + length, name, rest);
+	out[length + rest] = '\0';
 }
 
 static void write_module(struct ss_trace_context *c, const struct dl_phdr_info *info,
 			 uint64_t start, uint64_t end, bool program) {
 	uint64_t segment[SS_TRACE_SEGMENTS_MAX * 2];
 	uint32_t segments = 0;
-	char path[SS_TRACE_TEXT_MAX + 1];
+	char *path = c->live->path;
 
 	for (uint16_t i = 0; i < info->dlpi_phnum && segments < SS_TRACE_SEGMENTS_MAX; i++) {
 		if (info->dlpi_phdr[i].p_type == PT_LOAD) {
@@ -78,7 +78,7 @@ static void write_module(struct ss_trace_context *c, const struct dl_phdr_info *
 			segments++;
 		}
 	}
-	path_of(info, program, path, sizeof(path));
+	path_of(info, program, path, sizeof(c->live->path));
 	size_t length = strlen(path);
 	uint32_t size = (uint32_t)(sizeof(struct ss_trace_module) + segments * 16 + length + 7) & ~7u;
 	struct ss_trace_module *r = ss_trace_begin(c, size);

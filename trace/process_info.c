@@ -47,7 +47,7 @@ static void write_variable(struct ss_trace_context *c, enum ss_trace_info_key ke
 
 /* One record per argument. */
 static void write_arguments(struct ss_trace_context *c) {
-	char buffer[SS_TRACE_TEXT_MAX + 1];
+	static char buffer[SS_TRACE_TEXT_MAX + 1];
 	size_t length = 0; /* of the argument so far; only the first bytes are in the buffer */
 	char piece[512];
 	ssize_t n;
@@ -73,7 +73,7 @@ static void write_arguments(struct ss_trace_context *c) {
 }
 
 void ss_trace_process_info(struct ss_trace_context *c) {
-	char text[SS_TRACE_TEXT_MAX + 1];
+	static char text[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
 	ssize_t n = readlink("/proc/self/exe", text, sizeof(text));
 
 	if (n > 0) {

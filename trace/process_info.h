@@ -7,6 +7,7 @@
 
 #include "trace/record.h"
 
+/* Not thread safe. */
 void ss_trace_process_info(struct ss_trace_context *c);
 /* One INFO record. Text beyond SS_TRACE_TEXT_MAX is cut. */
 void ss_trace_info_text(struct ss_trace_context *c, enum ss_trace_info_key key,

@@ -46,7 +46,8 @@ struct ss_trace_live {
 	_Atomic uint64_t partial[SS_TRACE_PARTIAL];
 	_Atomic uint32_t partial_number[SS_TRACE_PARTIAL];
 
-	_Atomic bool modules_busy; /* a thread is looking for new modules */
+	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
+	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
 	uint64_t modules_added, modules_removed; /* counters of the dynamic linker, last time */
 	_Atomic uint32_t modules_epoch; /* raised when a module was unloaded */
 	uint32_t module_count;

@@ -143,29 +143,61 @@ static void learn_step(struct ss_trace_live *live, uintptr_t ip, uint32_t distan
 	}
 }
 
-/* Learns from an answer of the unwinder, and what the thread's stack covers. */
+#else
+static bool walk(struct ss_trace_live *live, const struct ss_trace_thread_state *t,
+		 struct ss_frame frame, struct stack *s) {
+	return false;
+}
+#endif
+
+/* What an unwinding finds. */
+struct unwinding {
+	struct ss_trace_live *live;
+	struct stack *stack;
+	struct ss_frame last;
+	uint32_t frames;
+	bool learns; /* each return address so far lies at the end of its frame */
+	bool whole;  /* the stack has no more frames */
+};
+
+/* Takes the next frame, and learns the distance to it. */
 __attribute__((no_sanitize_address, no_sanitize_thread))
-static void learn(struct ss_trace_live *live, struct ss_trace_thread_state *t,
-		  const struct ss_frame *frame, uint32_t count, bool whole) {
-	for (uint32_t i = 0; i + 1 < count; i++) {
-		uintptr_t from = frame[i].sp, to = frame[i + 1].sp;
-		/* A signal's frame, another stack, or a frame without a stack pointer: the return
-		 * address does not lie at the end of the frame. */
-		if (from == 0 || to <= from || (to - from) / 8 >= STEP_VARIES || (to - from) % 8 ||
-		    ((const uintptr_t *)to)[-1] != frame[i + 1].ip) {
-			return;
-		}
-		learn_step(live, frame[i].ip, (uint32_t)((to - from) / 8));
+static bool each_frame(struct ss_frame frame, void *arg) {
+	struct unwinding *u = arg;
+
+#if defined(__x86_64__)
+	uintptr_t from = u->last.sp, to = frame.sp;
+	/* A signal's frame, another stack, and a frame without a stack pointer are different. */
+	if (u->frames == 0) {
+		u->learns = frame.sp != 0;
+	} else if (u->learns && to > from && (to - from) / 8 < STEP_VARIES && (to - from) % 8 == 0 &&
+		   ((const uintptr_t *)to)[-1] == frame.ip) {
+		learn_step(u->live, u->last.ip, (uint32_t)((to - from) / 8));
+	} else {
+		u->learns = false;
 	}
-	if (frame[count - 1].sp == 0) {
-		return;
+#endif
+	if (u->frames == FRAMES || !add(u->live, u->stack, frame.ip)) {
+		u->whole = false;
+		return false;
 	}
-	if (whole) {
-		learn_step(live, frame[count - 1].ip, STEP_LAST);
+	u->last = frame;
+	u->frames++;
+	return true;
+}
+
+/* Learns how far the thread's stack is mapped for certain: from `low` to the last frame. */
+static void learn_bounds(const struct unwinding *u, struct ss_trace_thread_state *t,
+			 uintptr_t low) {
+	uintptr_t high = u->last.sp;
+
+#if defined(__x86_64__)
+	if (u->whole) {
+		learn_step(u->live, u->last.ip, STEP_LAST);
 	}
-	uintptr_t low = frame[0].sp, high = frame[count - 1].sp;
+#endif
 	if (high == t->stack_high ||
-	    (!whole && low < t->stack_high && high > t->stack_low)) { /* the same stack as before */
+	    (!u->whole && low < t->stack_high && high > t->stack_low)) { /* the stack is the same */
 		t->stack_low = low < t->stack_low ? low : t->stack_low;
 		t->stack_high = high > t->stack_high ? high : t->stack_high;
 	} else {
@@ -173,16 +205,6 @@ static void learn(struct ss_trace_live *live, struct ss_trace_thread_state *t,
 		t->stack_high = high;
 	}
 }
-#else
-static bool walk(struct ss_trace_live *live, const struct ss_trace_thread_state *t,
-		 struct ss_frame frame, struct stack *s) {
-	return false;
-}
-
-static void learn(struct ss_trace_live *live, struct ss_trace_thread_state *t,
-		  const struct ss_frame *frame, uint32_t count, bool whole) {
-}
-#endif
 
 static void write_stack(struct ss_trace_context *c, uint32_t id, const struct stack *s) {
 	uint32_t size = (uint32_t)sizeof(struct ss_trace_stack) + s->count * 8;
@@ -199,27 +221,27 @@ static void write_stack(struct ss_trace_context *c, uint32_t id, const struct st
 	}
 }
 
-/* Asks the unwinder. Not inlined, so that its arrays do not burden the usual case. */
+/* Asks the unwinder. `s` is room for the stack: threads may have little of their own. */
 static __attribute__((noinline))
-uint32_t unwind_new(struct ss_trace_context *c, const struct ss_frame *first, uintptr_t fp) {
-	struct ss_frame frame[FRAMES];
-	struct stack s;
+uint32_t unwind_new(struct ss_trace_context *c, const struct ss_frame *first, uintptr_t fp,
+		    struct stack *s) {
+	struct unwinding u = { .live = c->live, .stack = s, .whole = true };
 	bool is_new = false;
-	uint32_t count = ss_unwind(first, fp, frame, FRAMES);
 
+	s->count = 0;
+	s->cut = false;
+	ss_unwind(first, fp, each_frame, &u);
+	if (u.frames && u.learns) {
+		learn_bounds(&u, c->thread, first->sp);
+	}
 	/* The stack may lead through a module that was loaded just now. */
 	ss_trace_modules_update(c);
-	s.count = 0;
-	s.cut = false;
-	for (uint32_t i = 0; i < count && add(c->live, &s, frame[i].ip); i++) {
-	}
-	learn(c->live, c->thread, frame, count, count < FRAMES);
-	if (s.count == 0) {
+	if (s->count == 0) {
 		return 0;
 	}
-	uint32_t id = find(c->live, hash_of(c->live, &s), true, &is_new);
+	uint32_t id = find(c->live, hash_of(c->live, s), true, &is_new);
 	if (is_new) {
-		write_stack(c, id, &s);
+		write_stack(c, id, s);
 	} else if (id == 0) {
 		__atomic_fetch_add(&c->live->file.header->lost_stacks, 1, __ATOMIC_RELAXED);
 	}
@@ -245,5 +267,5 @@ uint32_t ss_trace_stack_id(struct ss_trace_context *c) {
 			return id;
 		}
 	}
-	return unwind_new(c, &first, fp);
+	return unwind_new(c, &first, fp, &s);
 }

@@ -33,28 +33,21 @@ void ss_unwind_init(void) {
 
 struct walk {
 	const struct ss_frame *first;
-	struct ss_frame *out;
-	uint32_t count, max;
+	bool (*each)(struct ss_frame frame, void *arg);
+	void *arg;
 	bool found; /* `first` was reached; the frames before it are ours */
 };
 
 static int each_frame(struct _Unwind_Context *context, void *arg) {
 	struct walk *w = arg;
-	uintptr_t ip = unwind_get_ip(context);
-	/* While the callback runs, this is the stack pointer of the frame, not its CFA. */
-	uintptr_t sp = unwind_get_cfa(context);
+	/* While the callback runs, the CFA is the stack pointer of the frame. */
+	struct ss_frame frame = { .ip = unwind_get_ip(context), .sp = unwind_get_cfa(context) };
 
-	if (!w->found) {
-		w->found = ip == w->first->ip && sp == w->first->sp;
-		if (!w->found) {
-			return 0;
-		}
+	w->found = w->found || (frame.ip == w->first->ip && frame.sp == w->first->sp);
+	if (!w->found || (frame.ip != 0 && w->each(frame, w->arg))) {
+		return 0;
 	}
-	if (w->count == w->max || ip == 0) {
-		return 5; /* _URC_END_OF_STACK; any value but 0 ends the walk */
-	}
-	w->out[w->count++] = (struct ss_frame){ .ip = ip, .sp = sp };
-	return 0;
+	return 5; /* _URC_END_OF_STACK; any value but 0 ends the walk */
 }
 
 /* The end of the calling thread's stack. Reads a file and allocates, so it is asked once. */
@@ -74,40 +67,32 @@ static uintptr_t stack_end(void) {
 }
 
 __attribute__((no_sanitize_address))
-static uint32_t follow_frame_pointers(const struct ss_frame *first, uintptr_t fp,
-				      struct ss_frame *out, uint32_t max) {
+static void follow_frame_pointers(struct walk *w, uintptr_t fp) {
 	uintptr_t end = stack_end();
-	uint32_t count = 0;
+	struct ss_frame frame = *w->first;
 
-	out[count++] = *first;
-	uintptr_t here = fp;
-	while (count < max) {
-		if (here < fp || here % sizeof(void *) != 0 || here + 2 * sizeof(void *) > end) {
-			break;
+	/* Each frame starts with the caller's frame pointer; the return address is above it. */
+	while (w->each(frame, w->arg)) {
+		uintptr_t next = fp + 2 * sizeof(void *) <= end ? *(const uintptr_t *)fp : 0;
+		if (next <= fp || next % sizeof(void *) != 0 || next + 2 * sizeof(void *) > end) {
+			return;
 		}
-		const uintptr_t *frame = (const uintptr_t *)here;
-		if (count > 1 || here != fp) {
-			if (frame[1] == 0) {
-				break;
-			}
-			out[count++] = (struct ss_frame){ .ip = frame[1] };
+		fp = next;
+		frame = (struct ss_frame){ .ip = ((const uintptr_t *)fp)[1] };
+		if (frame.ip == 0) {
+			return;
 		}
-		if (frame[0] <= here) {
-			break;
-		}
-		here = frame[0];
 	}
-	return count;
 }
 
-uint32_t ss_unwind(const struct ss_frame *first, uintptr_t frame_pointer, struct ss_frame *out,
-		   uint32_t max) {
+void ss_unwind(const struct ss_frame *first, uintptr_t frame_pointer,
+	       bool (*each)(struct ss_frame frame, void *arg), void *arg) {
+	struct walk w = { .first = first, .each = each, .arg = arg };
+
 	if (unwind_backtrace) {
-		struct walk w = { .first = first, .out = out, .max = max };
 		unwind_backtrace(each_frame, &w);
-		if (w.count) {
-			return w.count;
-		}
 	}
-	return follow_frame_pointers(first, frame_pointer, out, max);
+	if (!w.found) {
+		follow_frame_pointers(&w, frame_pointer);
+	}
 }

@@ -3,6 +3,7 @@
 #ifndef SS_TRACE_UNWIND_H
 #define SS_TRACE_UNWIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ss_frame {
@@ -12,9 +13,9 @@ struct ss_frame {
 
 /* Looks for an unwinder (libgcc_s). Call it once, before the other function. */
 void ss_unwind_init(void);
-/* The frames of the calling thread from `first` on, innermost first. `frame_pointer` is that of
- * the function that returns to first->ip. Returns how many were stored, at most `max`. */
-uint32_t ss_unwind(const struct ss_frame *first, uintptr_t frame_pointer, struct ss_frame *out,
-		   uint32_t max);
+/* Calls `each` for the frames of the calling thread from `first` on, innermost first, until it
+ * returns false. `frame_pointer` is that of the function that returns to first->ip. */
+void ss_unwind(const struct ss_frame *first, uintptr_t frame_pointer,
+	       bool (*each)(struct ss_frame frame, void *arg), void *arg);
 
 #endif

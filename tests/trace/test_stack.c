@@ -12,6 +12,7 @@
 #include <ucontext.h>
 
 #include "trace/symbolize.h"
+#include "trace/unwind.h"
 #include "trace_test.h"
 
 #define EVENTS 20000
@@ -199,6 +200,43 @@ static void test_deep(void **state) {
 	ss_trace_reader_close(r);
 }
 
+/* ---- without an unwinder ------------------------------------------------ */
+
+static bool count_frame(struct ss_frame frame, void *arg) {
+	int n = truth->frames[0]++;
+
+	truth->ip[0][n] = (void *)frame.ip;
+	return n < DEPTH - 2;
+}
+
+/* This process has not called ss_unwind_init(), so that frame pointers are followed. */
+static __attribute__((noinline)) void chain_leaf(void) {
+	uintptr_t fp = (uintptr_t)__builtin_frame_address(0);
+	struct ss_frame first = { .ip = (uintptr_t)__builtin_return_address(0),
+		.sp = fp + 2 * sizeof(void *) };
+
+	truth->frames[0] = 0;
+	truth->frames[1] = backtrace(truth->ip[1], DEPTH);
+	ss_unwind(&first, fp, count_frame, NULL);
+}
+
+static __attribute__((noinline)) void chain_middle(int depth) {
+	if (depth) {
+		chain_middle(depth - 1);
+	} else {
+		chain_leaf();
+	}
+	__asm__ volatile("" ::: "memory");
+}
+
+static void test_frame_pointers(void **state) {
+	chain_middle(5);
+	assert_true(truth->frames[0] >= 7);
+	for (int i = 0; i < 7; i++) { /* frames of libraries have none */
+		assert_ptr_equal(truth->ip[0][i], truth->ip[1][i + 1]);
+	}
+}
+
 /* ---- modules ------------------------------------------------------------ */
 
 static void record_plugin(void *path) {
@@ -335,6 +373,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test(test_random_stacks),
 		cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_frame_pointers),
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_names_elsewhere),
