@@ -2,7 +2,7 @@
 /*
  * What recording costs: nanoseconds per event with a stack of 16 frames, and bytes per event in
  * the file. `bench_trace [FILE] [PAIRS]` prints a line per case; each pair of an allocation and a
- * free is three events.
+ * free is three events, of which two have a stack. At the end the file is read.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "trace/reader.h"
 #include "trace/writer.h"
 
 #define POOL ((void *)0x1000)
@@ -19,6 +20,7 @@
 #define CALLERS 64 /* different call sites, as different paths of the same depth */
 
 static int pairs = 1000000;
+static bool only_allocations;
 
 static double now_ns(clockid_t clock) {
 	struct timespec t;
@@ -35,9 +37,15 @@ static __attribute__((noinline)) void one_pair(uint64_t n) {
 	ss_trace_reusable(p, 2048, 0, POOL);
 }
 
+static __attribute__((noinline)) void one_allocation(uint64_t n) {
+	ss_trace_alloc((void *)(uintptr_t)(0x7f0000000000 + n * 65536), 1000, 2048, 0, POOL, STREAM, 0);
+}
+
 /* `path` has a bit per frame: which of two call sites leads to the next. */
 static __attribute__((noinline)) void descend(int depth, uint64_t path, uint64_t n) {
-	if (depth == 0) {
+	if (depth == 0 && only_allocations) {
+		one_allocation(n);
+	} else if (depth == 0) {
 		one_pair(n);
 	} else if (path & 1) {
 		descend(depth - 1, path >> 1, n);
@@ -66,6 +74,15 @@ static void *few_stacks(void *arg) {
 	return NULL;
 }
 
+static void *allocations(void *arg) {
+	only_allocations = true;
+	for (int i = 0; i < 3 * pairs; i++) {
+		descend(16 - OUTER, (uint64_t)i % CALLERS, (uint64_t)i);
+	}
+	only_allocations = false;
+	return NULL;
+}
+
 static void *many_stacks(void *arg) {
 	for (int i = 0; i < pairs; i++) {
 		descend(16 - OUTER, (uint64_t)i * 2654435761u >> 8, (uint64_t)i);
@@ -84,6 +101,27 @@ static uint64_t disk_bytes(const char *path) {
 	struct stat st;
 
 	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+static void read_back(const char *path) {
+	char err[512];
+	struct ss_trace_item item;
+	uint64_t events = 0, sum = 0;
+	double start = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, sizeof(err));
+
+	if (!r) {
+		fprintf(stderr, "%s\n", err);
+		exit(1);
+	}
+	while (ss_trace_reader_next(r, &item)) {
+		sum += item.size;
+		events++;
+	}
+	ss_trace_reader_close(r);
+	printf("%-34s %8.1f ns/event (%.1f million events, %.1f GB asked for)\n", "read",
+	       (now_ns(CLOCK_PROCESS_CPUTIME_ID) - start) / (double)events, (double)events / 1e6,
+	       (double)sum / 1e9);
 }
 
 /* Runs the case in `threads` threads. ns is processor time per event. */
@@ -122,10 +160,12 @@ int main(int argc, char **argv) {
 		return 1;
 	}
 	run("16 frames, 64 stacks", few_stacks, 0, pairs, path);
+	run("16 frames, allocations only", allocations, 0, pairs, path);
 	run("16 frames, 64 stacks, 8 threads", few_stacks, 8, pairs, path);
 	run("16 frames, 2048 stacks", many_stacks, 0, pairs, path);
 	run("16 frames, one with alloca", varying_frame, 0, pairs / 10, path);
 	ss_trace_close();
+	read_back(path);
 	unlink(path);
 	return 0;
 }

@@ -230,10 +230,16 @@ static __attribute__((noinline)) void chain_middle(int depth) {
 }
 
 static void test_frame_pointers(void **state) {
+	int inner = 0; /* frames of backtrace() and of chain_leaf() */
+
 	chain_middle(5);
 	assert_true(truth->frames[0] >= 7);
-	for (int i = 0; i < 7; i++) { /* frames of libraries have none */
-		assert_ptr_equal(truth->ip[0][i], truth->ip[1][i + 1]);
+	while (inner < truth->frames[1] && truth->ip[1][inner] != truth->ip[0][0]) {
+		inner++;
+	}
+	assert_true(inner + 7 <= truth->frames[1]);
+	for (int i = 0; i < 7; i++) { /* frames of libraries may have no frame pointer */
+		assert_ptr_equal(truth->ip[0][i], truth->ip[1][inner + i]);
 	}
 }
 
