@@ -28,10 +28,6 @@ struct stack {
 	bool cut;
 };
 
-void ss_trace_stack_init(void) {
-	ss_unwind_init();
-}
-
 /* Adds a frame. Frames of this library are left out as long as no other came. False: full. */
 static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip) {
 	if (s->count == 0 && ip >= live->own_start && ip < live->own_end) {

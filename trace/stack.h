@@ -5,8 +5,6 @@
 
 #include "trace/record.h"
 
-/* Looks for an unwinder. Call it once, before anything else. */
-void ss_trace_stack_init(void);
 /* Number of the stack of the caller, without the frames of the library that this code is in.
  * Writes the stack if it is new. 0: unknown, or the table of stacks is full. */
 uint32_t ss_trace_stack_id(struct ss_trace_context *c);

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,18 +16,30 @@
 struct _Unwind_Context;
 typedef int (*trace_fn)(struct _Unwind_Context *, void *);
 
-static int (*unwind_backtrace)(trace_fn, void *);
-static uintptr_t (*unwind_get_ip)(struct _Unwind_Context *);
-static uintptr_t (*unwind_get_cfa)(struct _Unwind_Context *);
+struct unwinder {
+	int (*backtrace)(trace_fn, void *);
+	uintptr_t (*get_ip)(struct _Unwind_Context *);
+	uintptr_t (*get_cfa)(struct _Unwind_Context *);
+};
+
+static struct unwinder found;
+static atomic_bool is_found; /* `found` is complete */
 
 void ss_unwind_init(void) {
-	void *lib = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct unwinder u;
+	void *lib = atomic_load(&is_found) ? NULL : dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	if (lib) {
-		*(void **)&unwind_get_ip = dlsym(lib, "_Unwind_GetIP");
-		*(void **)&unwind_get_cfa = dlsym(lib, "_Unwind_GetCFA");
-		if (unwind_get_ip && unwind_get_cfa) {
-			*(void **)&unwind_backtrace = dlsym(lib, "_Unwind_Backtrace");
+	if (!lib) {
+		return;
+	}
+	*(void **)&u.backtrace = dlsym(lib, "_Unwind_Backtrace");
+	*(void **)&u.get_ip = dlsym(lib, "_Unwind_GetIP");
+	*(void **)&u.get_cfa = dlsym(lib, "_Unwind_GetCFA");
+	if (u.backtrace && u.get_ip && u.get_cfa) {
+		static atomic_flag writing = ATOMIC_FLAG_INIT;
+		if (!atomic_flag_test_and_set(&writing)) { /* one of the threads that came at once */
+			found = u;
+			atomic_store(&is_found, true);
 		}
 	}
 }
@@ -35,16 +48,16 @@ struct walk {
 	const struct ss_frame *first;
 	bool (*each)(struct ss_frame frame, void *arg);
 	void *arg;
-	bool found; /* `first` was reached; the frames before it are ours */
+	bool reached; /* `first` was; the frames before it are ours */
 };
 
 static int each_frame(struct _Unwind_Context *context, void *arg) {
 	struct walk *w = arg;
 	/* While the callback runs, the CFA is the stack pointer of the frame. */
-	struct ss_frame frame = { .ip = unwind_get_ip(context), .sp = unwind_get_cfa(context) };
+	struct ss_frame frame = { .ip = found.get_ip(context), .sp = found.get_cfa(context) };
 
-	w->found = w->found || (frame.ip == w->first->ip && frame.sp == w->first->sp);
-	if (!w->found || (frame.ip != 0 && w->each(frame, w->arg))) {
+	w->reached = w->reached || (frame.ip == w->first->ip && frame.sp == w->first->sp);
+	if (!w->reached || (frame.ip != 0 && w->each(frame, w->arg))) {
 		return 0;
 	}
 	return 5; /* _URC_END_OF_STACK; any value but 0 ends the walk */
@@ -89,10 +102,10 @@ void ss_unwind(const struct ss_frame *first, uintptr_t frame_pointer,
 	       bool (*each)(struct ss_frame frame, void *arg), void *arg) {
 	struct walk w = { .first = first, .each = each, .arg = arg };
 
-	if (unwind_backtrace) {
-		unwind_backtrace(each_frame, &w);
+	if (atomic_load_explicit(&is_found, memory_order_acquire)) {
+		found.backtrace(each_frame, &w);
 	}
-	if (!w.found) {
+	if (!w.reached) {
 		follow_frame_pointers(&w, frame_pointer);
 	}
 }

@@ -11,7 +11,8 @@ struct ss_frame {
 	uintptr_t sp; /* stack pointer right after the return to `ip`; 0: not known */
 };
 
-/* Looks for an unwinder (libgcc_s). Call it once, before the other function. */
+/* Looks for an unwinder (libgcc_s), once. Without this call, frame pointers are followed. Takes
+ * the dynamic linker's lock. */
 void ss_unwind_init(void);
 /* Calls `each` for the frames of the calling thread from `first` on, innermost first, until it
  * returns false. `frame_pointer` is that of the function that returns to first->ip. */

@@ -18,7 +18,7 @@
 #include "trace/modules.h"
 #include "trace/process_info.h"
 #include "trace/record.h"
-#include "trace/stack.h"
+#include "trace/unwind.h"
 #include "trace/writer.h"
 
 #define PATTERN_SIZE 4096
@@ -314,6 +314,10 @@ static void after_fork_in_child(void) {
 	}
 }
 
+void ss_trace_prepare(void) {
+	ss_unwind_init();
+}
+
 bool ss_trace_open(const char *path, void (*say_line)(const char *line)) {
 	if (live || strlen(path) >= sizeof(pattern)) {
 		errno = live ? EBUSY : ENAMETOOLONG;
@@ -334,7 +338,7 @@ bool ss_trace_open(const char *path, void (*say_line)(const char *line)) {
 	}
 	strcpy(pattern, path);
 	say = say_line;
-	ss_trace_stack_init();
+	ss_trace_prepare();
 	live = l;
 	ss_trace_generation = &live->generation;
 	generations = 1;

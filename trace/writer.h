@@ -27,6 +27,10 @@ static inline bool ss_trace_on(void) {
 						     memory_order_relaxed) != 0, 0);
 }
 
+/* Loads the unwinder, which takes the dynamic linker's lock: call it before ss_trace_open() if
+ * that is called with a lock held, which a library that is being loaded might wait for. May be
+ * called several times, also at once. */
+void ss_trace_prepare(void);
 /* Starts the recording in a new file. In `pattern`, %p is the process id and %% is %. A file
  * that another process is recording to is left alone: ".PID" is appended to the name then. `say`
  * is called with one line, without its newline, when the recording ends early; it may be NULL.
@@ -35,7 +39,7 @@ static inline bool ss_trace_on(void) {
 bool ss_trace_open(const char *pattern, void (*say)(const char *line));
 /* Ends the recording. Other threads may be in the middle of an event. */
 void ss_trace_close(void);
-/* Bytes of the file so far, and events in it (for tests and statistics). */
+/* Bytes of the file so far. */
 uint64_t ss_trace_bytes(void);
 
 void ss_trace_write_info(enum ss_trace_info_key key, const char *text);
