@@ -19,7 +19,8 @@
 /* A step is a return address (48 bits) and a distance in units of 8 bytes (16 bits). */
 #define STEP_LAST 0xffffu   /* no frame follows */
 #define STEP_VARIES 0xfffeu /* the frame has no fixed size, because of alloca or alignment */
-/* The unwinder is asked at least once in so many events, to find frames without a fixed size. */
+/* Once in so many events of a thread the unwinder is asked in any case, to find frames without a
+ * fixed size, and the dynamic linker, to find modules that were loaded or unloaded. */
 #define VERIFY_EVERY 256u
 
 struct stack {
@@ -230,12 +231,16 @@ uint32_t unwind_new(struct ss_trace_context *c, const struct ss_frame *first, ui
 	if (u.frames && u.learns) {
 		learn_bounds(&u, c->thread, first->sp);
 	}
-	/* The stack may lead through a module that was loaded just now. */
-	ss_trace_modules_update(c);
 	if (s->count == 0) {
 		return 0;
 	}
-	uint32_t id = find(c->live, hash_of(c->live, s), true, &is_new);
+	uint32_t id = find(c->live, hash_of(c->live, s), false, NULL);
+	if (id == 0 || c->thread->stacks % VERIFY_EVERY == 0) {
+		/* A new stack may lead through a module that was loaded just now, or through one that
+		 * lies where another one was. */
+		ss_trace_modules_update(c);
+		id = find(c->live, hash_of(c->live, s), true, &is_new);
+	}
 	if (is_new) {
 		write_stack(c, id, s);
 	} else if (id == 0) {
