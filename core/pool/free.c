@@ -51,14 +51,19 @@ static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
 	return mine;
 }
 
+/* Counts the free of b, which was claimed. `clean`: it may be reused at once. */
 static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_block *b,
-		    const void *stream)
+		    const void *stream, bool clean)
 {
 	struct ss_core *core = ss_core_of(pool);
+	const void *ptr = (void *)(uintptr_t)b->addr;
+	uint64_t when;
 
 	if (core->journal)
-		ss_journal_free(core->journal, (void *)(uintptr_t)b->addr, b->request, stream);
-	ss_used_add(q, -b->size);
+		ss_journal_free(core->journal, ptr, b->request, stream);
+	when = ss_used_add(q, -b->size);
+	ss_trace_free_at(when, ptr, pool->mem.dev, pool->mem.handle, stream,
+			 (b->classic ? SS_TRACE_F_CLASSIC : 0) | (clean ? SS_TRACE_F_REUSABLE : 0));
 }
 
 static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl, bool classic_too)
@@ -81,7 +86,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		return SS_ERR_INVALID;
 	ss_timeline_marked(tl);
 	ss_set_slot(b, q->slot);
-	account(pool, q, b, ss_timeline_native(tl));
+	account(pool, q, b, ss_timeline_native(tl), false);
 	if (__builtin_expect(ss_pressed(core, ss_timeline_device(tl)), 0) && ss_fence_room(core, tl)) {
 		/* A position that no other free can have, so that the fence stands for exactly
 		 * this one: streams may wait for it where the pool's policy allows that, and
@@ -190,7 +195,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	clean = (waited && proves(core, pool, wide)) || SS_MUTANT_IS(29);
 	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
-	account(pool, pool->caches.done, b, NULL);
+	account(pool, pool->caches.done, b, NULL, clean && !b->exported);
 	now = ss_now_ms(core);
 	ss_set_slot(b, SS_SLOT_CLEAN);
 	b->n = now ? now : 1;
