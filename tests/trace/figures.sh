@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # The figures of a recording are those that the program reads from its pools, and those of
 # SOMASHIM_STATS: exactly, also with many threads, and for processes that end in other ways.
-#   figures.sh SOMASHIM TRACE_RECORDED TRACE_FIGURES SIM
+#   figures.sh PRELOAD TRACE_RECORDED TRACE_FIGURES SIM
 set -u
-somashim=$1 app=$2 figures=$3 sim=$4
+preload=$1 app=$2 figures=$3 sim=$4
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-figures-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1
@@ -18,8 +18,8 @@ record() {
 	local what=$1
 	shift
 	rm -f "$dir"/trace*
-	env SOMASHIM_STATS=1 "$@" timeout 120 "$somashim" record -o "$dir/trace" "$app" "$what" \
-		>"$dir/out" 2>"$dir/err"
+	env SOMASHIM_STATS=1 SOMASHIM_TRACE="$dir/trace" LD_PRELOAD="$preload" "$@" \
+		"$app" "$what" >"$dir/out" 2>"$dir/err"
 }
 # read_back FILE STATE: the file is whole, and this is how its recording ended.
 read_back() {
