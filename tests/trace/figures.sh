@@ -67,6 +67,11 @@ record reset || fail "reset: status $?"
 read_back "$dir/trace" 1
 grep -qx "live 1" "$dir/figures" || fail "reset: blocks outlive it"
 
+# Chunks that move, and growth that fails half-way.
+record moves SOMASHIM_BACKING=vmm SOMASHIM_LIMIT=300M || fail "moves: status $?"
+same moves
+grep -q 'remaps [1-9]' "$dir/err" || fail "nothing moved"
+
 # Limits and a device that is full.
 record oom || fail "oom: status $?"
 same oom

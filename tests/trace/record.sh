@@ -26,6 +26,8 @@ has "args 2"
 allocs=$(sed -n 's/^alloc //p' "$dir/dump")
 [ "$allocs" -ge 100 ] || fail "$allocs allocations"
 has "free $allocs"
+has "runtime 6.4 .*"
+has "device 0 at 0000:[0-9a-f]*:[0-9a-f]*.0, [1-9][0-9]* bytes, .*device.*"
 
 # A Python program, which finds HIP by dlsym(). Its stacks lead through the interpreter.
 if [ -n "$python" ] && command -v python3 >/dev/null; then

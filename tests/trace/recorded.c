@@ -214,6 +214,24 @@ static void reset(void) {
 	CHECK(hipMallocAsync(&ptr, 9000, 0));
 }
 
+/* Large blocks after small ones: chunks move where they are mapped one by one. The last ones do not
+ * fit below a limit. */
+static void moves(void) {
+	void *ptr[16];
+
+	for (int i = 0; i < 16; i++) {
+		CHECK(hipMallocAsync(&ptr[i], 4 << 20, 0));
+	}
+	for (int i = 1; i < 16; i += 2) {
+		CHECK(hipFreeAsync(ptr[i], 0));
+	}
+	CHECK(hipDeviceSynchronize());
+	CHECK(hipMallocAsync(&ptr[1], 16 << 20, 0));
+	for (int i = 0; i < 4; i++) {
+		(void)hipMallocAsync(&ptr[3], 100 << 20, 0);
+	}
+}
+
 /* Each pool is one of its own in the file, though they follow one another in one place. */
 static void many_pools(void) {
 	void *ptr;
@@ -253,6 +271,8 @@ int main(int argc, char **argv) {
 		out_of_memory();
 	} else if (strcmp(what, "reset") == 0) {
 		reset();
+	} else if (strcmp(what, "moves") == 0) {
+		moves();
 	} else if (strcmp(what, "pools") == 0) {
 		many_pools();
 	} else {
