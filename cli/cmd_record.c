@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `somashim record PROGRAM`: runs the program under somashim with a recording of everything
+ * that happens to device memory, and says at the end where the recording is.
+ */
+#include <glob.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/exit_summary.h"
+#include "cli/preload.h"
+#include "core/base/options.h"
+
+#define PATTERN_BYTES sizeof(((struct ss_options *)0)->trace)
+
+struct arguments {
+	const char *output; /* may have %p in it */
+	char **program;     /* its name and arguments, as for exec */
+};
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0,
+	  "Write the recording to FILE; %p in it is the process id (default: PROGRAM.%p.trace)", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case 'o':
+		a->output = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		a->program = ss_arguments_program(state);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse, .children = ss_arguments_common,
+	.args_doc = "PROGRAM [ARGUMENT...]",
+	.doc = "Runs PROGRAM under somashim and records what happens to device memory, with one file "
+	       "per process.\v`somashim report FILE' shows a recording.",
+};
+
+/* Appends text to the pattern; a % in it stands for itself. False: it does not fit. */
+static bool add_plain(char *pattern, size_t *length, const char *text) {
+	for (; *text; text++) {
+		if (*length + 3 > PATTERN_BYTES) {
+			return false;
+		}
+		pattern[(*length)++] = *text;
+		if (*text == '%') {
+			pattern[(*length)++] = '%';
+		}
+	}
+	pattern[*length] = '\0';
+	return true;
+}
+
+/* The pattern as an absolute one, as the program may change its directory before it uses a
+ * device. */
+static bool make_pattern(const struct arguments *a, char *pattern) {
+	const char *name = strrchr(a->program[0], '/');
+	const char *tail = a->output ? a->output : ".%p.trace";
+	char cwd[PATH_MAX];
+	size_t length = 0;
+
+	pattern[0] = '\0';
+	if (!a->output || a->output[0] != '/') {
+		if (!getcwd(cwd, sizeof(cwd)) || !add_plain(pattern, &length, cwd) ||
+		    !add_plain(pattern, &length, "/")) {
+			return false;
+		}
+	}
+	if (!a->output && !add_plain(pattern, &length, name ? name + 1 : a->program[0])) {
+		return false;
+	}
+	if (length + strlen(tail) >= PATTERN_BYTES) {
+		return false;
+	}
+	strcpy(pattern + length, tail);
+	return true;
+}
+
+/* What the files of the recording match: with any process id, and with one appended. */
+static void make_glob(const char *pattern, char *out) {
+	for (; *pattern; pattern++) {
+		if (pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%')) {
+			pattern++;
+			*out++ = *pattern == 'p' ? '*' : '%';
+			continue;
+		}
+		if (strchr("*?[]\\", *pattern)) {
+			*out++ = '\\';
+		}
+		*out++ = *pattern;
+	}
+	strcpy(out, "*");
+}
+
+/* Says where the recording is. Files from before `start` are of earlier runs. */
+static void print_files(const char *pattern, const struct timespec *start) {
+	char wild[2 * PATTERN_BYTES + 2];
+	const char *first = NULL;
+	size_t count = 0;
+	glob_t found;
+
+	make_glob(pattern, wild);
+	if (glob(wild, 0, NULL, &found) != 0) {
+		found.gl_pathc = 0;
+	}
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		struct stat st;
+		if (stat(found.gl_pathv[i], &st) == 0 &&
+		    (st.st_mtim.tv_sec > start->tv_sec || (st.st_mtim.tv_sec == start->tv_sec &&
+			st.st_mtim.tv_nsec >= start->tv_nsec))) {
+			first = first ? first : found.gl_pathv[i];
+			count++;
+		}
+	}
+	if (count == 0) {
+		fprintf(stderr, "somashim: nothing was recorded: the program used no device\n");
+	} else if (count == 1) {
+		fprintf(stderr, "somashim: recorded in %s\n", first);
+	} else {
+		fprintf(stderr, "somashim: recorded %zu processes, the first one in %s\n", count, first);
+	}
+	if (found.gl_pathc) {
+		globfree(&found);
+	}
+}
+
+int ss_cmd_record(int argc, char **argv) {
+	struct arguments a = { 0 };
+	char pattern[PATTERN_BYTES], err[8192];
+	struct timespec start;
+	bool started;
+
+	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
+	if (!make_pattern(&a, pattern)) {
+		return ss_cli_error("record: the name of the recording is too long");
+	}
+	if (!ss_preload_enter(true, err, sizeof(err))) {
+		return ss_cli_error("record: %s", err);
+	}
+	setenv("SOMASHIM_TRACE", pattern, 1);
+	/* The clock of files is coarse; it must not be behind what we read here. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &start);
+	int status = ss_child_run(a.program, &started);
+	if (started && ss_job_rank() == 0) { /* one line per job */
+		print_files(pattern, &start);
+	}
+	return ss_child_exit(status);
+}

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `somashim record`: what a program does with device memory is in the file, with its stacks.
+#   record.sh SOMASHIM ALLOC_LOOP TRACE_DUMP SIM [PYTHON_PROGRAM]
+set -u
+somashim=$(realpath "$1") app=$(realpath "$2") dump=$3 sim=$4 python=${5:-}
+dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-record-test.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=6.4 SOMASHIM_STATS=0
+unset LD_PRELOAD LD_AUDIT SOMASHIM_TRACE OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK FLUX_TASK_RANK
+
+fail() { echo "$*"; cat "$dir"/err "$dir"/dump 2>/dev/null; exit 1; }
+# has PATTERN: the dump of the file has this line.
+has() { grep -q "^$1\$" "$dir/dump" || fail "no '$1'"; }
+
+# The program's output and status are its own; one line says where the recording is.
+"$somashim" record -o "$dir/one" "$app" 100 >"$dir/out" 2>"$dir/err" || fail "record: status $?"
+[ "$(grep -c '^somashim: recorded in ' "$dir/err")" = 1 ] || fail "not one line"
+grep -q "recorded in $dir/one$" "$dir/err" || fail "another file is named"
+"$dump" "$dir/one" >"$dir/dump" || fail "not read"
+has "alloc [1-9][0-9]*"
+has "first alloc: main .*"
+has "problems 0"
+has "exe .*/alloc_loop"
+has "args 2"
+allocs=$(sed -n 's/^alloc //p' "$dir/dump")
+[ "$allocs" -ge 100 ] || fail "$allocs allocations"
+has "free $allocs"
+has "runtime 6.4 .*"
+has "device 0 at 0000:[0-9a-f]*:[0-9a-f]*.0, [1-9][0-9]* bytes, .*device.*"
+
+# A Python program, which finds HIP by dlsym(). Its stacks lead through the interpreter.
+if [ -n "$python" ] && command -v python3 >/dev/null; then
+	"$somashim" record -o "$dir/python" python3 "$python" "$sim/libamdhip64.so.6" >"$dir/out" \
+		2>"$dir/err" || fail "python: status $?"
+	"$dump" "$dir/python" >"$dir/dump" || fail "the recording of Python is not read"
+	has "alloc 50"
+	has "free 40"
+	has "exe .*/python3.*"
+	has "args 3"
+	has "first alloc: .* Py.*"
+	has "problems 0"
+fi
+
+# The default name, and a relative one.
+(cd "$dir" && "$somashim" record "$app" 3 >out 2>err) || fail "default name"
+ls "$dir"/alloc_loop.*.trace >/dev/null || fail "no file of the default name"
+(cd "$dir" && "$somashim" record -o two.%p sh -c "cd /; '$app' 3; '$app' 3" >out 2>err) ||
+	fail "two programs"
+[ "$(ls "$dir"/two.* | wc -l)" = 2 ] || fail "not two files"
+grep -q 'recorded 2 processes' "$dir/err" || fail "two processes are not named"
+
+# A program that uses no device; the status of the program; the rank of a job.
+"$somashim" record -o "$dir/none" sh -c 'exit 7' 2>"$dir/err"
+[ $? = 7 ] || fail "the status is not the program's"
+grep -q 'nothing was recorded' "$dir/err" || fail "nothing is not said"
+[ ! -e "$dir/none" ] || fail "a file of nothing"
+SLURM_PROCID=5 "$somashim" record -o "$dir/rank" "$app" 3 >"$dir/out" 2>"$dir/err" || fail rank
+"$dump" "$dir/rank" >"$dir/dump"
+has "rank 5"
+grep -q '^somashim: recorded' "$dir/err" && fail "rank 5 speaks"
+
+# Killed: what was recorded is there.
+timeout -s KILL 2 "$somashim" record -o "$dir/killed" "$app" 100000000 >"$dir/out" 2>&1
+"$dump" "$dir/killed" >"$dir/dump" || fail "not read after kill -9"
+has "problems 0"
+has "state 0"
+
+# A place that cannot be written: said, and the program runs.
+"$somashim" record -o /dev/full "$app" 3 >"$dir/out" 2>"$dir/err" || fail "the program did not run"
+grep -q 'somashim: .*SOMASHIM_TRACE' "$dir/err" || fail "no reason"
+exit 0

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The file of a recording: opens it, and maps its header and blocks into memory. */
+#ifndef SS_TRACE_FILE_H
+#define SS_TRACE_FILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/format.h"
+
+struct ss_trace_file {
+	int fd;
+	dev_t dev;             /* device and inode, as programs close descriptors that they did */
+	ino_t ino;             /* not open, and open files of their own with the same number */
+	uint32_t header_size;
+	_Atomic uint32_t next; /* number of the next block */
+	struct ss_trace_header *header; /* mapped; without its magic at first */
+};
+
+/* Creates the file, or empties it. False with errno set. `pattern` as in ss_trace_open(). Not
+ * thread safe. */
+bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern);
+/* Maps a new block of SS_TRACE_BLOCK_SIZE zero bytes, for which the disk has room. Safe from
+ * several threads at once. NULL with errno set. */
+void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number);
+void ss_trace_file_unmap(void *block);
+/* Gives back the room for the bytes of a block from `used` on. They stay zero. */
+void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used);
+void ss_trace_file_close(struct ss_trace_file *f);
+
+#endif

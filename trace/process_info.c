@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes who the process is: program, arguments, host, job, rank, options. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/process_info.h"
+
+extern char **environ;
+
+/* The variables of the launchers. The more specific come first: mpirun inside a Slurm job sets
+ * its own and passes those of Slurm on unchanged. */
+static const struct launcher {
+	const char *name, *rank, *ranks, *local_rank, *job;
+} launchers[] = {
+	{ "openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+	  "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_JOB_ID" },
+	{ "flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_ID" },
+	{ "mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_JOB_ID" },
+	{ "slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID" },
+};
+
+void ss_trace_info_text(struct ss_trace_context *c, enum ss_trace_info_key key,
+			const char *text, size_t length) {
+	size_t kept = length < SS_TRACE_TEXT_MAX ? length : SS_TRACE_TEXT_MAX;
+	uint32_t size = (uint32_t)(sizeof(struct ss_trace_info) + kept + 7) & ~7u;
+	struct ss_trace_info *r = ss_trace_begin(c, size);
+
+	if (r) {
+		r->key = (uint16_t)key;
+		r->length = (uint16_t)kept;
+		r->cut = kept < length;
+		memcpy(r->text, text, kept);
+		ss_trace_commit(c, r, SS_TRACE_INFO, size, 0);
+	}
+}
+
+static void write_variable(struct ss_trace_context *c, enum ss_trace_info_key key,
+			   const char *name) {
+	const char *value = getenv(name);
+
+	if (value) {
+		ss_trace_info_text(c, key, value, strlen(value));
+	}
+}
+
+/* One record per argument. */
+static void write_arguments(struct ss_trace_context *c) {
+	static char buffer[SS_TRACE_TEXT_MAX + 1];
+	size_t length = 0; /* of the argument so far; only the first bytes are in the buffer */
+	char piece[512];
+	ssize_t n;
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0) {
+		return;
+	}
+	while ((n = read(fd, piece, sizeof(piece))) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (piece[i] == '\0') {
+				ss_trace_info_text(c, SS_TRACE_INFO_ARG, buffer, length);
+				length = 0;
+			} else {
+				if (length < sizeof(buffer)) {
+					buffer[length] = piece[i];
+				}
+				length++;
+			}
+		}
+	}
+	close(fd);
+}
+
+void ss_trace_process_info(struct ss_trace_context *c) {
+	static char text[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
+	ssize_t n = readlink("/proc/self/exe", text, sizeof(text));
+
+	if (n > 0) {
+		ss_trace_info_text(c, SS_TRACE_INFO_EXE, text, (size_t)n);
+	}
+	write_arguments(c);
+	if (getcwd(text, sizeof(text))) {
+		ss_trace_info_text(c, SS_TRACE_INFO_CWD, text, strlen(text));
+	}
+	if (gethostname(text, sizeof(text)) == 0) {
+		text[sizeof(text) - 1] = '\0';
+		ss_trace_info_text(c, SS_TRACE_INFO_HOST, text, strlen(text));
+	}
+	ss_trace_info_text(c, SS_TRACE_INFO_VERSION, SOMASHIM_VERSION, strlen(SOMASHIM_VERSION));
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+		const struct launcher *l = &launchers[i];
+		if (getenv(l->rank)) {
+			ss_trace_info_text(c, SS_TRACE_INFO_LAUNCHER, l->name, strlen(l->name));
+			write_variable(c, SS_TRACE_INFO_RANK, l->rank);
+			write_variable(c, SS_TRACE_INFO_RANKS, l->ranks);
+			write_variable(c, SS_TRACE_INFO_LOCAL_RANK, l->local_rank);
+			write_variable(c, SS_TRACE_INFO_JOB, l->job);
+			break;
+		}
+	}
+	for (char **e = environ; e && *e; e++) {
+		if (strncmp(*e, "SOMASHIM_", 9) == 0) {
+			ss_trace_info_text(c, SS_TRACE_INFO_OPTION, *e, strlen(*e));
+		}
+	}
+}

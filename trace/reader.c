@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Merges the events of trace files by time. Each block is sorted, so a heap of the blocks that
+ * are open at the moment is enough; only those are in memory.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/reader_file.h"
+
+/* A block that is being read. */
+struct open_block {
+	uint32_t file;
+	uint64_t order;          /* of equal times: the order in the files */
+	uint64_t offset;         /* of the block */
+	uint8_t *data;
+	struct ss_trace_cursor cursor;
+	const struct ss_trace_record *record; /* its next event */
+	uint64_t real_ns;        /* of that */
+};
+
+/* A block that is still to be opened. */
+struct waiting {
+	uint64_t real_ns;        /* no event of it is older */
+	uint32_t file, block;
+};
+
+struct ss_trace_reader {
+	struct ss_trace_file_def *file;
+	size_t files;
+	struct waiting *waiting; /* sorted */
+	size_t waiting_count, next;
+	struct open_block **heap; /* the oldest first */
+	size_t open, room;
+};
+
+static const char *const names[] = {
+	[SS_TRACE_ALLOC] = "alloc",
+	[SS_TRACE_FREE] = "free",
+	[SS_TRACE_REUSABLE] = "reusable",
+	[SS_TRACE_SEGMENT_ALLOC] = "segment_alloc",
+	[SS_TRACE_SEGMENT_FREE] = "segment_free",
+	[SS_TRACE_MAP] = "map",
+	[SS_TRACE_UNMAP] = "unmap",
+	[SS_TRACE_TRIM] = "trim",
+	[SS_TRACE_OOM] = "oom",
+	[SS_TRACE_LIMIT] = "limit",
+	[SS_TRACE_WAIT] = "wait",
+	[SS_TRACE_POOL_CREATE] = "pool_create",
+	[SS_TRACE_POOL_DESTROY] = "pool_destroy",
+};
+
+const char *ss_trace_kind_name(enum ss_trace_kind kind) {
+	return (size_t)kind < sizeof(names) / sizeof(names[0]) && names[kind] ? names[kind] : "?";
+}
+
+/* ---- merging ------------------------------------------------------------ */
+
+/* Damaged times must not wrap around, or the order would be lost. */
+static uint64_t real_of(const struct ss_trace_reader *r, uint32_t file, uint64_t time_ns) {
+	const struct ss_trace_header *h = &r->file[file].header;
+	uint64_t real_ns;
+
+	if (h->realtime_ns < h->boottime_ns) {
+		uint64_t back = h->boottime_ns - h->realtime_ns;
+		return time_ns > back ? time_ns - back : 0;
+	}
+	return __builtin_add_overflow(time_ns, h->realtime_ns - h->boottime_ns, &real_ns) ?
+		UINT64_MAX : real_ns;
+}
+
+static bool older(const struct open_block *a, const struct open_block *b) {
+	return a->real_ns != b->real_ns ? a->real_ns < b->real_ns : a->order < b->order;
+}
+
+static void sift_down(struct ss_trace_reader *r, size_t i) {
+	struct open_block *moved = r->heap[i];
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+		if (child >= r->open) {
+			break;
+		}
+		if (child + 1 < r->open && older(r->heap[child + 1], r->heap[child])) {
+			child++;
+		}
+		if (!older(r->heap[child], moved)) {
+			break;
+		}
+		r->heap[i] = r->heap[child];
+		i = child;
+	}
+	r->heap[i] = moved;
+}
+
+static void sift_up(struct ss_trace_reader *r, size_t i) {
+	struct open_block *moved = r->heap[i];
+
+	while (i > 0 && older(moved, r->heap[(i - 1) / 2])) {
+		r->heap[i] = r->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	r->heap[i] = moved;
+}
+
+/* Goes to the next event of the block. False: there is none. */
+static bool advance(struct ss_trace_reader *r, struct open_block *b) {
+	const char *damage;
+
+	do {
+		b->record = ss_trace_cursor_next(&b->cursor, &damage);
+	} while (b->record && b->record->kind < SS_TRACE_ALLOC);
+	if (!b->record) {
+		return false;
+	}
+	b->real_ns = real_of(r, b->file, b->cursor.time_ns);
+	return true;
+}
+
+static void close_block(struct open_block *b) {
+	free(b->data);
+	free(b);
+}
+
+/* Opens the next waiting block. It is left out if it cannot be read any more. */
+static void open_next(struct ss_trace_reader *r) {
+	const struct waiting *w = &r->waiting[r->next];
+	const struct ss_trace_file_def *f = &r->file[w->file];
+	const struct ss_trace_block_info *info = &f->blocks.at[w->block];
+	struct open_block *b = calloc(1, sizeof(*b));
+
+	r->next++;
+	if (!b) {
+		return;
+	}
+	b->file = w->file;
+	b->order = r->next;
+	b->offset = info->offset;
+	b->data = malloc(info->length);
+	if (r->open == r->room) {
+		size_t room = r->room ? r->room * 2 : 64;
+		struct open_block **heap = realloc(r->heap, room * sizeof(*heap));
+		if (!heap) {
+			close_block(b);
+			return;
+		}
+		r->heap = heap;
+		r->room = room;
+	}
+	if (!b->data || ss_trace_read_at(f->fd, b->data, info->length, info->offset) != info->length ||
+	    !ss_trace_cursor_start(&b->cursor, b->data, info->length) || !advance(r, b)) {
+		close_block(b);
+		return;
+	}
+	r->heap[r->open++] = b;
+	sift_up(r, r->open - 1);
+}
+
+static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
+	const struct ss_trace_event *e = (const void *)r;
+	const struct ss_trace_alloc *alloc = (const void *)r;
+	const struct ss_trace_segment *segment = (const void *)r;
+	const struct ss_trace_trim *trim = (const void *)r;
+	const struct ss_trace_oom *oom = (const void *)r;
+	const struct ss_trace_pool *pool = (const void *)r;
+
+	out->kind = r->kind;
+	out->pool = r->pool;
+	out->device = -1;
+	switch (r->kind) {
+	case SS_TRACE_REUSABLE:
+		out->address = ((const struct ss_trace_reusable *)r)->base;
+		out->size = ((const struct ss_trace_reusable *)r)->size;
+		return;
+	case SS_TRACE_POOL_CREATE:
+	case SS_TRACE_POOL_DESTROY:
+		out->device = pool->device == SS_TRACE_NO_DEVICE ? -1 : pool->device;
+		out->address = pool->handle;
+		return;
+	default:
+		break;
+	}
+	uint32_t device = SS_TRACE_HIGH8(e->stack_device);
+	out->device = device == SS_TRACE_NO_DEVICE ? -1 : (int)device;
+	out->stack = SS_TRACE_LOW24(e->stack_device);
+	out->stream = SS_TRACE_LOW24(e->stream_flags);
+	out->flags = SS_TRACE_HIGH8(e->stream_flags);
+	switch (r->kind) {
+	case SS_TRACE_ALLOC:
+		out->address = alloc->ptr;
+		out->size = SS_TRACE_SIZE(alloc->size);
+		out->rounded = SS_TRACE_ROUNDED(alloc->size);
+		break;
+	case SS_TRACE_FREE:
+		out->address = ((const struct ss_trace_free *)r)->ptr;
+		break;
+	case SS_TRACE_SEGMENT_ALLOC:
+	case SS_TRACE_SEGMENT_FREE:
+	case SS_TRACE_MAP:
+	case SS_TRACE_UNMAP:
+		out->address = segment->base;
+		out->size = segment->size;
+		break;
+	case SS_TRACE_TRIM:
+		out->size = trim->released;
+		out->reserved = trim->kept;
+		break;
+	case SS_TRACE_OOM:
+	case SS_TRACE_LIMIT:
+		out->size = oom->size;
+		out->device_free = oom->device_free;
+		out->reserved = oom->reserved;
+		out->used = oom->used;
+		break;
+	case SS_TRACE_WAIT:
+		out->duration_ns = ((const struct ss_trace_wait *)r)->ns;
+		break;
+	default:
+		break;
+	}
+}
+
+bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out) {
+	while (r->next < r->waiting_count &&
+	       (r->open == 0 || r->waiting[r->next].real_ns <= r->heap[0]->real_ns)) {
+		open_next(r);
+	}
+	if (r->open == 0) {
+		return false;
+	}
+	struct open_block *b = r->heap[0];
+	*out = (struct ss_trace_item){ .file = b->file, .time_ns = b->cursor.time_ns,
+		.real_ns = b->real_ns, .tid = b->cursor.tid,
+		.offset = b->offset + (uint64_t)((const uint8_t *)b->record - b->data) };
+	fill(out, b->record);
+	if (advance(r, b)) {
+		sift_down(r, 0);
+	} else {
+		close_block(b);
+		r->heap[0] = r->heap[--r->open];
+		if (r->open) {
+			sift_down(r, 0);
+		}
+	}
+	return true;
+}
+
+void ss_trace_reader_rewind(struct ss_trace_reader *r) {
+	while (r->open) {
+		close_block(r->heap[--r->open]);
+	}
+	r->next = 0;
+}
+
+static int by_start(const void *a, const void *b) {
+	const struct waiting *x = a, *y = b;
+
+	if (x->real_ns != y->real_ns) {
+		return x->real_ns < y->real_ns ? -1 : 1;
+	}
+	if (x->file != y->file) {
+		return x->file < y->file ? -1 : 1;
+	}
+	return x->block < y->block ? -1 : x->block > y->block;
+}
+
+/* ---- open, close, look up ----------------------------------------------- */
+
+struct ss_trace_reader *ss_trace_reader_open(const char *const *paths, size_t count, char *err,
+					     size_t err_size) {
+	struct ss_trace_reader *r = calloc(1, sizeof(*r));
+	size_t blocks = 0;
+
+	if (!r || !(r->file = calloc(count ? count : 1, sizeof(*r->file)))) {
+		goto no_memory;
+	}
+	for (; r->files < count; r->files++) {
+		if (!ss_trace_file_def_open(&r->file[r->files], paths[r->files], err, err_size)) {
+			ss_trace_reader_close(r);
+			return NULL;
+		}
+		blocks += r->file[r->files].blocks.count;
+	}
+	r->waiting = malloc((blocks + 1) * sizeof(*r->waiting));
+	if (!r->waiting) {
+		goto no_memory;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t k = 0; k < r->file[i].blocks.count; k++) {
+			r->waiting[r->waiting_count++] = (struct waiting){ .file = i, .block = k,
+				.real_ns = real_of(r, i, r->file[i].blocks.at[k].start_ns) };
+		}
+	}
+	qsort(r->waiting, r->waiting_count, sizeof(*r->waiting), by_start);
+	return r;
+
+no_memory:
+	snprintf(err, err_size, "out of memory");
+	ss_trace_reader_close(r);
+	return NULL;
+}
+
+void ss_trace_reader_close(struct ss_trace_reader *r) {
+	if (!r) {
+		return;
+	}
+	ss_trace_reader_rewind(r);
+	for (size_t i = 0; i < r->files; i++) {
+		ss_trace_file_def_close(&r->file[i]);
+	}
+	free(r->file);
+	free(r->waiting);
+	free(r->heap);
+	free(r);
+}
+
+size_t ss_trace_reader_files(const struct ss_trace_reader *r) {
+	return r->files;
+}
+
+const char *ss_trace_reader_path(const struct ss_trace_reader *r, size_t file) {
+	return r->file[file].path;
+}
+
+const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t file, size_t *count) {
+	*count = r->file[file].problems;
+	return *count ? r->file[file].problem : NULL;
+}
+
+uint64_t ss_trace_reader_events(const struct ss_trace_reader *r) {
+	uint64_t events = 0;
+
+	for (size_t i = 0; i < r->files; i++) {
+		events += r->file[i].events;
+	}
+	return events;
+}
+
+uint64_t ss_trace_reader_bytes(const struct ss_trace_reader *r) {
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < r->files; i++) {
+		bytes += r->file[i].size;
+	}
+	return bytes;
+}
+
+const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r,
+							   size_t file) {
+	return &r->file[file].process;
+}
+
+#define LIST(name, type, field) \
+	const struct type *ss_trace_reader_##name(const struct ss_trace_reader *r, size_t file, \
+						  size_t *count) { \
+		*count = r->file[file].field.count; \
+		return r->file[file].field.at; \
+	}
+LIST(devices, ss_trace_device_def, devices)
+LIST(pools, ss_trace_pool_def, pools)
+LIST(streams, ss_trace_stream_def, streams)
+LIST(stacks, ss_trace_stack_def, stacks)
+LIST(threads, ss_trace_thread_def, threads)
+LIST(modules, ss_trace_module_def, modules)
+
+#define BY_NUMBER(name, type, field, ids) \
+	const struct type *ss_trace_reader_##name(const struct ss_trace_reader *r, size_t file, \
+						  uint32_t id) { \
+		uint32_t index = ss_trace_id_find(&r->file[file].ids, id); \
+		return index ? &r->file[file].field.at[index - 1] : NULL; \
+	}
+BY_NUMBER(pool, ss_trace_pool_def, pools, pool_ids)
+BY_NUMBER(stream, ss_trace_stream_def, streams, stream_ids)
+BY_NUMBER(stack, ss_trace_stack_def, stacks, stack_ids)
+
+const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
+							 size_t file, int device) {
+	for (size_t i = 0; i < r->file[file].devices.count; i++) {
+		if (r->file[file].devices.at[i].device == device) {
+			return &r->file[file].devices.at[i];
+		}
+	}
+	return NULL;
+}
+
+const struct ss_trace_module_def *ss_trace_reader_module_at(const struct ss_trace_reader *r,
+							    size_t file, uint64_t address,
+							    uint64_t time_ns) {
+	const struct ss_trace_module_def *best = NULL;
+
+	for (size_t i = 0; i < r->file[file].modules.count; i++) {
+		const struct ss_trace_module_def *m = &r->file[file].modules.at[i];
+		if (address < m->start || address >= m->end || m->gone_ns < time_ns) {
+			continue;
+		}
+		/* A module may be noticed only after code of it has run. */
+		if (!best || m->loaded_ns <= time_ns) {
+			best = m;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads trace files: what they define, and the events of one or several files in the order of
+ * time. The files may be damaged or hostile; nothing in them is trusted. Not thread safe: one
+ * thread uses a reader at a time. What a reader hands out is valid until it is closed.
+ */
+#ifndef SS_TRACE_READER_H
+#define SS_TRACE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/format.h"
+
+struct ss_trace_reader;
+
+/* Texts have no control characters: those in the file are replaced by '?'. */
+struct ss_trace_process_def {
+	uint32_t pid, ppid;
+	uint32_t page_size;        /* bytes */
+	enum ss_trace_state state; /* how the recording ended */
+	uint64_t boottime_ns, realtime_ns; /* both clocks at the start */
+	uint64_t lost_events, lost_stacks;
+	const char *exe, *host, *cwd, *version, *runtime; /* "" if not known */
+	const char *launcher, *job;                       /* "" if not known */
+	int rank, ranks, local_rank;                      /* -1 if not known */
+	char **args;               /* ends with NULL */
+	char **options;            /* SOMASHIM_NAME=value; ends with NULL */
+	size_t arg_count, option_count;
+};
+
+struct ss_trace_device_def {
+	int device;                /* ordinal */
+	uint64_t total;            /* bytes; 0 if not known */
+	char pci[16];              /* "0000:c1:00.0"; "" if not known */
+	uint8_t uuid[16];
+	char name[64];
+};
+
+struct ss_trace_pool_def {
+	uint32_t id;
+	int device;
+	uint64_t handle;
+	char name[32];             /* "" if not known */
+};
+
+struct ss_trace_stream_def {
+	uint32_t id;
+	int device;
+	enum ss_trace_stream_kind kind;
+	uint64_t handle;
+};
+
+struct ss_trace_stack_def {
+	uint32_t id;
+	uint32_t frames;
+	bool cut;                  /* outer frames are missing */
+	uint64_t seen_ns;          /* CLOCK_BOOTTIME when it was seen first */
+	const uint64_t *ip;        /* return addresses, innermost first */
+};
+
+struct ss_trace_thread_def {
+	uint32_t tid;
+	char name[16];             /* "" if not known */
+};
+
+struct ss_trace_module_def {
+	uint64_t bias, start, end;
+	uint64_t loaded_ns;        /* CLOCK_BOOTTIME when it was seen first */
+	uint64_t gone_ns;          /* ... and when it was seen to be gone; UINT64_MAX: never */
+	const char *path;
+	bool program;              /* the executable itself */
+	uint8_t build_id[SS_TRACE_BUILD_ID_MAX];
+	uint8_t build_id_length;   /* 0: it has none */
+	uint32_t segments;
+	uint64_t segment[SS_TRACE_SEGMENTS_MAX][2]; /* vaddr and memsz, as in the file */
+};
+
+/* One event. What a kind does not have is 0, or -1 for `device`. */
+struct ss_trace_item {
+	enum ss_trace_kind kind;   /* from SS_TRACE_ALLOC on */
+	uint32_t file;             /* index of the file, as it was opened */
+	uint64_t time_ns;          /* CLOCK_BOOTTIME */
+	uint64_t real_ns;          /* the same moment since 1970; the order between files */
+	uint64_t offset;           /* of the record in the file */
+	uint32_t tid;
+	int device;
+	uint32_t pool, stream, stack; /* numbers of definitions; 0: none. They may be undefined */
+	uint32_t flags;            /* SS_TRACE_F_*, SS_TRACE_S_*, or the cause of a TRIM or WAIT */
+	uint64_t address;          /* ptr or base */
+	uint64_t size;             /* asked for; of the segment or range; released by a TRIM */
+	uint64_t rounded;          /* ALLOC: bytes that the block takes */
+	uint64_t duration_ns;      /* WAIT */
+	uint64_t device_free;      /* OOM: free on the device; LIMIT: the limit */
+	uint64_t reserved, used;   /* OOM, LIMIT; TRIM: reserved is what was kept */
+};
+
+/* Opens `count` files and reads what they define. NULL and one line in `err`, with path and
+ * offset, if a file cannot be used at all. Damage within a file is no error; see
+ * ss_trace_reader_problem(). */
+struct ss_trace_reader *ss_trace_reader_open(const char *const *paths, size_t count, char *err,
+					     size_t err_size);
+void ss_trace_reader_close(struct ss_trace_reader *r);
+size_t ss_trace_reader_files(const struct ss_trace_reader *r);
+const char *ss_trace_reader_path(const struct ss_trace_reader *r, size_t file);
+
+/* The first damage in the file, as one line with the offset, and in *count how many there are.
+ * NULL if there is none. */
+const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t file, size_t *count);
+/* Number of events in all files, and bytes, for a progress bar. */
+uint64_t ss_trace_reader_events(const struct ss_trace_reader *r);
+uint64_t ss_trace_reader_bytes(const struct ss_trace_reader *r);
+
+/* The next event in the order of time. False at the end. Times never decrease within a thread. */
+bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out);
+/* Starts again from the first event. */
+void ss_trace_reader_rewind(struct ss_trace_reader *r);
+
+const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r,
+							   size_t file);
+/* Arrays of all definitions of a file, with their number in *count. */
+const struct ss_trace_device_def *ss_trace_reader_devices(const struct ss_trace_reader *r,
+							  size_t file, size_t *count);
+const struct ss_trace_pool_def *ss_trace_reader_pools(const struct ss_trace_reader *r,
+						      size_t file, size_t *count);
+const struct ss_trace_stream_def *ss_trace_reader_streams(const struct ss_trace_reader *r,
+							  size_t file, size_t *count);
+const struct ss_trace_stack_def *ss_trace_reader_stacks(const struct ss_trace_reader *r,
+							size_t file, size_t *count);
+const struct ss_trace_thread_def *ss_trace_reader_threads(const struct ss_trace_reader *r,
+							  size_t file, size_t *count);
+/* In the order in which they were loaded. */
+const struct ss_trace_module_def *ss_trace_reader_modules(const struct ss_trace_reader *r,
+							  size_t file, size_t *count);
+/* One definition by its number; NULL if there is none. */
+const struct ss_trace_pool_def *ss_trace_reader_pool(const struct ss_trace_reader *r,
+						     size_t file, uint32_t id);
+const struct ss_trace_stream_def *ss_trace_reader_stream(const struct ss_trace_reader *r,
+							 size_t file, uint32_t id);
+const struct ss_trace_stack_def *ss_trace_reader_stack(const struct ss_trace_reader *r,
+						       size_t file, uint32_t id);
+const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
+							 size_t file, int device);
+/* The module that had this address in memory at `time_ns`; NULL if none had. */
+const struct ss_trace_module_def *ss_trace_reader_module_at(const struct ss_trace_reader *r,
+							    size_t file, uint64_t address,
+							    uint64_t time_ns);
+
+/* Name of a kind, such as "alloc"; "?" for an unknown one. */
+const char *ss_trace_kind_name(enum ss_trace_kind kind);
+
+#endif

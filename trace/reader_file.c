@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens one trace file, checks it, and finds its blocks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/reader_file.h"
+
+#define HEADER_MOST (1u << 20) /* bytes; larger ones are not believed */
+#define BLOCK_LEAST 4096u
+#define BLOCK_MOST (1u << 20)
+
+/* The least length of each kind of record, in bytes; 0: a kind that this version does not know. */
+static const uint8_t least[256] = {
+	[SS_TRACE_TIME] = sizeof(struct ss_trace_time),
+	[SS_TRACE_THREAD] = sizeof(struct ss_trace_thread),
+	[SS_TRACE_INFO] = sizeof(struct ss_trace_info),
+	[SS_TRACE_MODULE] = sizeof(struct ss_trace_module),
+	[SS_TRACE_MODULE_GONE] = sizeof(struct ss_trace_module_gone),
+	[SS_TRACE_STACK] = sizeof(struct ss_trace_stack),
+	[SS_TRACE_STREAM] = sizeof(struct ss_trace_stream),
+	[SS_TRACE_DEVICE] = sizeof(struct ss_trace_device),
+	[SS_TRACE_POOL] = sizeof(struct ss_trace_pool),
+	[SS_TRACE_ALLOC] = sizeof(struct ss_trace_alloc),
+	[SS_TRACE_FREE] = sizeof(struct ss_trace_free),
+	[SS_TRACE_REUSABLE] = sizeof(struct ss_trace_reusable),
+	[SS_TRACE_SEGMENT_ALLOC] = sizeof(struct ss_trace_segment),
+	[SS_TRACE_SEGMENT_FREE] = sizeof(struct ss_trace_segment),
+	[SS_TRACE_MAP] = sizeof(struct ss_trace_segment),
+	[SS_TRACE_UNMAP] = sizeof(struct ss_trace_segment),
+	[SS_TRACE_TRIM] = sizeof(struct ss_trace_trim),
+	[SS_TRACE_OOM] = sizeof(struct ss_trace_oom),
+	[SS_TRACE_LIMIT] = sizeof(struct ss_trace_oom),
+	[SS_TRACE_WAIT] = sizeof(struct ss_trace_wait),
+	[SS_TRACE_POOL_CREATE] = sizeof(struct ss_trace_pool),
+	[SS_TRACE_POOL_DESTROY] = sizeof(struct ss_trace_pool),
+};
+
+size_t ss_trace_read_at(int fd, void *to, size_t size, uint64_t offset) {
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = pread(fd, (char *)to + got, size - got, (off_t)(offset + got));
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n <= 0) {
+			break;
+		}
+		got += (size_t)n;
+	}
+	return got;
+}
+
+bool ss_trace_grow(struct ss_trace_file_def *f, void *array, size_t element) {
+	struct { void *at; size_t count, room; } *a = array;
+
+	if (a->count < a->room) {
+		return true;
+	}
+	size_t room = a->room ? a->room * 2 : 16;
+	void *at = realloc(a->at, room * element);
+	if (!at) {
+		f->no_memory = true;
+		return false;
+	}
+	a->at = at;
+	a->room = room;
+	return true;
+}
+
+uint32_t ss_trace_id_find(const struct ss_trace_id_table *t, uint32_t id) {
+	const uint32_t *page = id >> 2 * SS_TRACE_ID_BITS ? NULL : t->page[id >> SS_TRACE_ID_BITS];
+
+	return page ? page[id & ((1u << SS_TRACE_ID_BITS) - 1)] : 0;
+}
+
+bool ss_trace_id_add(struct ss_trace_file_def *f, struct ss_trace_id_table *t, uint32_t id,
+		     size_t index) {
+	if (id == 0 || id >> 2 * SS_TRACE_ID_BITS) {
+		return false;
+	}
+	uint32_t **page = &t->page[id >> SS_TRACE_ID_BITS];
+	if (!*page) {
+		*page = calloc(1u << SS_TRACE_ID_BITS, sizeof(**page));
+	}
+	if (!*page) {
+		f->no_memory = true;
+		return false;
+	}
+	(*page)[id & ((1u << SS_TRACE_ID_BITS) - 1)] = (uint32_t)index + 1;
+	return true;
+}
+
+/* ---- records of a block ------------------------------------------------- */
+
+bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length) {
+	const struct ss_trace_block *b = (const void *)data;
+
+	if (length < sizeof(*b) || b->magic != SS_TRACE_BLOCK_MAGIC) {
+		return false;
+	}
+	*c = (struct ss_trace_cursor){ .data = data, .at = sizeof(*b), .end = length,
+		.base = b->base_ns, .time_ns = b->base_ns, .tid = b->tid };
+	return true;
+}
+
+const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c,
+						   const char **damage) {
+	*damage = NULL;
+	while (c->at + sizeof(struct ss_trace_record) <= c->end) {
+		const struct ss_trace_record *r = (const void *)(c->data + c->at);
+		uint32_t length = r->words * 8u;
+
+		if (r->kind == SS_TRACE_NONE) {
+			return NULL;
+		}
+		if (length < sizeof(*r) || length < least[r->kind]) {
+			*damage = "a record is too short for its kind";
+			return NULL;
+		}
+		if (length > c->end - c->at) {
+			*damage = "a record is longer than its block";
+			return NULL;
+		}
+		c->at += length;
+		if (r->kind == SS_TRACE_TIME) {
+			c->base = ((const struct ss_trace_time *)r)->base_ns;
+			continue;
+		}
+		if (r->kind == SS_TRACE_THREAD) {
+			c->tid = ((const struct ss_trace_thread *)r)->tid;
+		}
+		/* The clock never goes back; a record that says so is damaged, or of a block that
+		 * another thread took over. */
+		uint64_t time_ns = c->base + r->dt;
+		c->time_ns = time_ns > c->time_ns ? time_ns : c->time_ns;
+		if (least[r->kind]) {
+			return r;
+		}
+	}
+	return NULL;
+}
+
+/* ---- the file ----------------------------------------------------------- */
+
+static void add_problem(struct ss_trace_file_def *f, uint64_t offset, const char *what) {
+	if (f->problems++ == 0) {
+		snprintf(f->problem, sizeof(f->problem), "%s: offset %" PRIu64 ": %s", f->path,
+			 offset, what);
+	}
+}
+
+/* Reads the definitions of a block, and how far it can be read. */
+static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t length,
+		       uint64_t offset) {
+	const struct ss_trace_record *r;
+	struct ss_trace_cursor c;
+	const char *damage;
+
+	if (!ss_trace_cursor_start(&c, data, length)) {
+		uint32_t magic = 0;
+		memcpy(&magic, data, length < sizeof(magic) ? length : sizeof(magic));
+		if (magic != 0) { /* else it was reserved and never used */
+			add_problem(f, offset, "this is no block of a trace");
+		}
+		return;
+	}
+	struct ss_trace_block_info info = { .offset = offset, .start_ns = c.base };
+	while ((r = ss_trace_cursor_next(&c, &damage))) {
+		if (r->kind >= SS_TRACE_ALLOC) {
+			info.events = true;
+			f->events++;
+		}
+		ss_trace_define(f, r, &c);
+	}
+	info.length = c.at;
+	if (length < f->header.block_size && (damage || c.at + sizeof(*r) > c.end)) {
+		add_problem(f, offset + c.at, "the file ends in the middle of a block");
+	} else if (damage) {
+		add_problem(f, offset + c.at, damage);
+	}
+	if (info.events && ss_trace_grow(f, &f->blocks, sizeof(*f->blocks.at))) {
+		f->blocks.at[f->blocks.count++] = info;
+	}
+}
+
+static const char *check_header(const struct ss_trace_header *h, size_t got, char *text,
+				size_t text_size, uint64_t *offset) {
+	*offset = 0;
+	if (got < sizeof(h->magic) || memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) != 0) {
+		return got ? "this is no trace file of somashim" : "the file is empty";
+	}
+	if (got < sizeof(*h)) {
+		*offset = got;
+		return "the file ends in the middle of its header";
+	}
+	*offset = offsetof(struct ss_trace_header, endian);
+	if (h->endian != SS_TRACE_ENDIAN) {
+		return "written on a machine with another byte order";
+	}
+	*offset = offsetof(struct ss_trace_header, major);
+	if (h->major != SS_TRACE_MAJOR) {
+		snprintf(text, text_size, "version %u of the format; this somashim reads version %u",
+			 h->major, SS_TRACE_MAJOR);
+		return text;
+	}
+	*offset = offsetof(struct ss_trace_header, header_size);
+	if (h->header_size < sizeof(*h) || h->header_size > HEADER_MOST || h->header_size % 8) {
+		return "the size of the header makes no sense";
+	}
+	*offset = offsetof(struct ss_trace_header, block_size);
+	if (h->block_size < BLOCK_LEAST || h->block_size > BLOCK_MOST || h->block_size % 8) {
+		return "the size of the blocks makes no sense";
+	}
+	return NULL;
+}
+
+bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char *err,
+			    size_t err_size) {
+	struct stat st;
+	char text[96];
+	uint64_t offset;
+	uint8_t *data = NULL;
+
+	*f = (struct ss_trace_file_def){ .fd = -1,
+		.process = { .rank = -1, .ranks = -1, .local_rank = -1 } };
+	f->path = strdup(path);
+	f->fd = f->path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	if (f->fd < 0 || fstat(f->fd, &st) != 0) {
+		snprintf(err, err_size, "%s: %s", path, strerror(errno));
+		goto error;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		snprintf(err, err_size, "%s: not a regular file", path);
+		goto error;
+	}
+	f->size = (uint64_t)st.st_size;
+	size_t got = ss_trace_read_at(f->fd, &f->header, sizeof(f->header), 0);
+	const char *wrong = check_header(&f->header, got, text, sizeof(text), &offset);
+	if (wrong) {
+		snprintf(err, err_size, "%s: offset %" PRIu64 ": %s", path, offset, wrong);
+		goto error;
+	}
+	data = malloc(f->header.block_size);
+	f->no_memory = !data;
+	for (offset = f->header.header_size; data && !f->no_memory && offset < f->size;
+	     offset += f->header.block_size) {
+		uint64_t rest = f->size - offset;
+		size_t want = rest < f->header.block_size ? (size_t)rest : f->header.block_size;
+		size_t n = ss_trace_read_at(f->fd, data, want, offset);
+		read_block(f, data, (uint32_t)(n & ~(size_t)7), offset);
+	}
+	free(data);
+	if (!f->no_memory) {
+		ss_trace_define_end(f);
+	}
+	if (f->no_memory) {
+		snprintf(err, err_size, "%s: out of memory", path);
+		goto error;
+	}
+	return true;
+
+error:
+	ss_trace_file_def_close(f);
+	return false;
+}
+
+static void free_ids(struct ss_trace_id_table *t) {
+	for (size_t i = 0; i < sizeof(t->page) / sizeof(t->page[0]); i++) {
+		free(t->page[i]);
+	}
+}
+
+void ss_trace_file_def_close(struct ss_trace_file_def *f) {
+	if (f->fd >= 0) {
+		close(f->fd);
+	}
+	for (size_t i = 0; i < f->owned.count; i++) {
+		free(f->owned.at[i]);
+	}
+	free_ids(&f->pool_ids);
+	free_ids(&f->stream_ids);
+	free_ids(&f->stack_ids);
+	free_ids(&f->thread_ids);
+	free(f->owned.at);
+	free(f->blocks.at);
+	free(f->process.args);
+	free(f->process.options);
+	free(f->devices.at);
+	free(f->pools.at);
+	free(f->streams.at);
+	free(f->stacks.at);
+	free(f->threads.at);
+	free(f->modules.at);
+	free(f->gone.at);
+	free(f->path);
+	*f = (struct ss_trace_file_def){ .fd = -1 };
+}

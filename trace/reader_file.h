@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* One trace file: its blocks, and what it defines. Internal to the reader. */
+#ifndef SS_TRACE_READER_FILE_H
+#define SS_TRACE_READER_FILE_H
+
+#include "trace/reader.h"
+
+#define SS_TRACE_ID_BITS 12 /* half of the bits of a number */
+
+/* From a number of up to 24 bits to an index + 1. */
+struct ss_trace_id_table {
+	uint32_t *page[1u << SS_TRACE_ID_BITS];
+};
+
+struct ss_trace_block_info {
+	uint64_t offset;   /* of the block in the file */
+	uint32_t length;   /* bytes, up to the end of the last good record */
+	uint64_t start_ns; /* no record is older */
+	bool events;       /* it has any */
+};
+
+/* A growing array. */
+#define SS_TRACE_ARRAY(type) struct { type *at; size_t count, room; }
+
+struct ss_trace_gone {
+	uint64_t start, time_ns;
+};
+
+struct ss_trace_file_def {
+	char *path;
+	int fd;
+	uint64_t size;           /* bytes */
+	struct ss_trace_header header;
+	SS_TRACE_ARRAY(struct ss_trace_block_info) blocks;
+	uint64_t events;
+	char problem[512];
+	size_t problems;
+
+	struct ss_trace_process_def process;
+	SS_TRACE_ARRAY(struct ss_trace_device_def) devices;
+	SS_TRACE_ARRAY(struct ss_trace_pool_def) pools;
+	SS_TRACE_ARRAY(struct ss_trace_stream_def) streams;
+	SS_TRACE_ARRAY(struct ss_trace_stack_def) stacks;
+	SS_TRACE_ARRAY(struct ss_trace_thread_def) threads;
+	SS_TRACE_ARRAY(struct ss_trace_module_def) modules;
+	SS_TRACE_ARRAY(struct ss_trace_gone) gone; /* modules */
+	SS_TRACE_ARRAY(void *) owned; /* texts and stacks, freed with the file */
+	struct ss_trace_id_table pool_ids, stream_ids, stack_ids, thread_ids;
+	bool no_memory;
+};
+
+/* Walks the records of a block that is in memory. */
+struct ss_trace_cursor {
+	const uint8_t *data;
+	uint32_t at, end;        /* bytes */
+	uint64_t base, time_ns;  /* time_ns is that of the last record; it never decreases */
+	uint32_t tid;
+};
+
+/* Starts at the block's header. False if it has none. */
+bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length);
+/* The next record of a known kind but TIME; it points into the block. NULL at the end, and
+ * *damage then says what is wrong, or is NULL. */
+const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c,
+						   const char **damage);
+
+/* Opens the file and reads all definitions. False with one line in `err`. */
+bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char *err,
+			    size_t err_size);
+void ss_trace_file_def_close(struct ss_trace_file_def *f);
+/* Takes what the record defines; ignores events. */
+void ss_trace_define(struct ss_trace_file_def *f, const struct ss_trace_record *r,
+		     const struct ss_trace_cursor *c);
+/* After the last record. */
+void ss_trace_define_end(struct ss_trace_file_def *f);
+
+/* Makes room for one more element and returns whether there is. */
+bool ss_trace_grow(struct ss_trace_file_def *f, void *array, size_t element);
+uint32_t ss_trace_id_find(const struct ss_trace_id_table *t, uint32_t id); /* 0: none */
+bool ss_trace_id_add(struct ss_trace_file_def *f, struct ss_trace_id_table *t, uint32_t id,
+		     size_t index);
+/* Reads up to `size` bytes. Returns how many. */
+size_t ss_trace_read_at(int fd, void *to, size_t size, uint64_t offset);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the recording share: the state of the running recording, and how a thread
+ * appends a record to its block. Internal to trace/.
+ */
+#ifndef SS_TRACE_RECORD_H
+#define SS_TRACE_RECORD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/file.h"
+#include "trace/format.h"
+
+#define SS_TRACE_NAMES 16384u       /* most pools and streams; a power of two */
+#define SS_TRACE_STACKS (1u << 18)  /* most stacks; a power of two */
+#define SS_TRACE_STEPS (1u << 16)   /* most return addresses whose frame size is known */
+#define SS_TRACE_MODULES 2048u      /* most modules that are loaded at the same time */
+#define SS_TRACE_PARTIAL 64u        /* most blocks of ended threads that are kept for others */
+
+struct ss_trace_name {
+	_Atomic uint64_t key; /* 0: free */
+	_Atomic uint32_t id;  /* 0: about to be written */
+};
+
+struct ss_trace_module_range {
+	uint64_t start, end;
+	bool seen; /* by the walk that is in progress */
+};
+
+/* The running recording. It lies in memory that the kernel clears in the child of a fork, so
+ * that a child finds no recording, however it was forked. */
+struct ss_trace_live {
+	_Atomic uint64_t generation; /* see writer.h; must be first */
+	struct ss_trace_file file;
+
+	_Atomic uint32_t streams, pools; /* numbers that were given out */
+	struct ss_trace_name names[SS_TRACE_NAMES];
+
+	/* Hash of each stack that the file has; its number is its index + 1. */
+	_Atomic uint64_t stacks[SS_TRACE_STACKS];
+	_Atomic uint64_t steps[SS_TRACE_STEPS]; /* stack.c */
+
+	/* Blocks with room: address, and in the upper 16 bits the used length / 8. */
+	_Atomic uint64_t partial[SS_TRACE_PARTIAL];
+	_Atomic uint32_t partial_number[SS_TRACE_PARTIAL];
+	_Atomic uint64_t partial_last[SS_TRACE_PARTIAL]; /* ns; time of its last record */
+
+	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
+	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
+	uint64_t modules_added, modules_removed; /* counters of the dynamic linker, last time */
+	_Atomic uint32_t modules_epoch; /* raised when a module was unloaded */
+	uint32_t module_count;
+	struct ss_trace_module_range module[SS_TRACE_MODULES];
+	uint64_t own_start, own_end; /* the library that this code is in; 0: it is in the program */
+};
+
+/* Where the calling thread writes. */
+struct ss_trace_thread_state {
+	uint64_t generation;   /* of the recording that the rest belongs to */
+	char *block;           /* NULL: none yet */
+	uint32_t number;       /* of the block */
+	uint32_t used;         /* bytes of it */
+	uint64_t base;         /* ns; what dt counts from */
+	uint64_t last;         /* ns; time of the last record */
+	bool busy;             /* in an event: one from a signal handler is dropped */
+	bool named;            /* the current block has a THREAD record of this thread */
+	/* The stack of the thread, as far as it is known to be mapped without a gap. */
+	uintptr_t stack_low, stack_high;
+	uint32_t stacks;       /* that the thread has recorded */
+};
+
+struct ss_trace_context {
+	struct ss_trace_live *live;
+	struct ss_trace_thread_state *thread;
+	uint64_t now;          /* ns, CLOCK_BOOTTIME */
+};
+
+/* Every event is between these two. Its time is `when`, or now if that is 0, but never before the
+ * thread's last record. False: nothing is to be recorded, and leave must not be called. */
+bool ss_trace_enter(struct ss_trace_context *c, uint64_t when);
+void ss_trace_leave(struct ss_trace_context *c);
+
+/* Room for a record of `size` bytes in the block of the calling thread, all zero. NULL: the
+ * recording ended. The record appears in the file with ss_trace_commit(); no other record may
+ * be begun before. */
+void *ss_trace_begin(struct ss_trace_context *c, uint32_t size);
+void ss_trace_commit(struct ss_trace_context *c, void *record, enum ss_trace_kind kind,
+		     uint32_t size, uint32_t pool);
+
+/* Number of a pool or stream; writes its definition the first time. 0: no number is left. */
+uint32_t ss_trace_pool_id(struct ss_trace_context *c, const void *pool, int device);
+uint32_t ss_trace_stream_id(struct ss_trace_context *c, const void *stream, int device);
+/* Gives a new number to a pool or keeps that of a stream, and writes the definition. */
+void ss_trace_define_pool(struct ss_trace_context *c, const void *pool, int device,
+			  const char *name);
+void ss_trace_define_stream(struct ss_trace_context *c, const void *stream, int device,
+			    enum ss_trace_stream_kind kind);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the names behind raw addresses with elfutils: function, source file and line. Debug
+ * files are found by build id, also those of another machine. Not thread safe.
+ */
+#ifndef SS_TRACE_SYMBOLIZE_H
+#define SS_TRACE_SYMBOLIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/reader.h"
+
+struct ss_symbolizer;
+
+struct ss_symbol {
+	const char *function;      /* demangled if possible; NULL if not known */
+	const char *source;        /* source file; NULL if not known */
+	int line;                  /* 0 if not known */
+	const char *module;        /* path of the module; NULL if not known */
+	uint64_t offset;           /* of the address in the module */
+	bool inlined;              /* the next symbol is the function that this one is in */
+};
+
+/* Names for the addresses of one file of the reader, which must stay open. `debug_path` is a
+ * list of directories, divided by colons, with debug files and copies of the modules: by build
+ * id (.build-id/xx/yyyy.debug), by path, or by file name. NULL: the usual places of this
+ * machine. NULL and a line in `err` on failure. */
+struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, size_t file,
+					 const char *debug_path, char *err, size_t err_size);
+void ss_symbolizer_close(struct ss_symbolizer *s);
+
+/* The symbols of a return address, innermost first: inlined functions, then the function itself.
+ * Returns how many there are, at least 1. `time_ns` is when the stack was seen. They are kept,
+ * and stay valid until the symbolizer is closed. */
+uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
+		      const struct ss_symbol **out);
+
+#endif
