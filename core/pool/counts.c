@@ -32,6 +32,17 @@ void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
 	s->remaps = m->moved;
 }
 
+/* What streams hold for themselves, and what waits for many streams. */
+static uint64_t in_flight(const struct ss_pool *pool)
+{
+	uint64_t bytes = atomic_load(&pool->pressure.bytes);
+
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q))
+		bytes += ss_cache_free_hint(q);
+	return bytes;
+}
+
 void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind[32])
 {
 	struct ss_core *core = ss_core_of(pool);
@@ -45,6 +56,7 @@ void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind
 	s->reserved_high = atomic_load(&pool->mem.reserved_high);
 	s->used = ss_used(&pool->caches);
 	s->used_high = ss_used_high(&pool->caches);
+	s->in_flight = in_flight(pool);
 	s->fences = ss_order_fences(core);
 	s->driver_calls = core->driver_calls;
 	s->driver_ns = core->driver_ns;
