@@ -16,6 +16,8 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "run", ss_cmd_run, "start a program under somashim" },
+	{ "top", ss_cmd_top, "show what running programs hold of each device" },
+	{ "dump", ss_cmd_dump, "print statistics and live blocks of a running program" },
 	{ "replay", ss_cmd_replay, "run an allocation log on the pools, without a device" },
 	{ "generate", ss_cmd_generate, "write a realistic allocation log" },
 	{ "doctor", ss_cmd_doctor,

@@ -56,11 +56,13 @@ static bool start_time(const char *pid, uint64_t *out)
 
 bool ss_live_own_name(struct ss_live_name *out)
 {
-	struct stat st;
+	char link[64];
+	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1); /* "pid:[4026531836]" */
 
-	if (stat("/proc/self/ns/pid", &st) != 0 || !start_time("self", &out->start))
+	if (n <= 0 || !start_time("self", &out->start))
 		return false;
-	out->space = (uint64_t)st.st_ino;
+	link[n] = '\0';
+	out->space = strtoull(link + strcspn(link, "0123456789"), NULL, 10);
 	out->pid = (uint32_t)getpid();
 	return true;
 }
@@ -115,13 +117,17 @@ enum ss_live_process ss_live_look(const struct ss_live_name *name, uint64_t spac
 /* Files of other users are nobody's business but root's. */
 static bool is_own_file(int dir, const char *file, off_t *size)
 {
+	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
+	bool own;
 
-	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
-	    (st.st_uid != geteuid() && geteuid() != 0))
+	if (fd < 0)
 		return false;
+	own = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	      (st.st_uid == geteuid() || geteuid() == 0);
+	close(fd);
 	*size = st.st_size;
-	return true;
+	return own;
 }
 
 static void remove_page(int dir, const char *file)
