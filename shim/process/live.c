@@ -22,7 +22,7 @@
 #include "shim/process/log.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
-#include "trace/process_info.h"
+#include "trace/process_job.h"
 
 #define PAGE_NS 100000000u     /* shortest time between two updates of the page, */
 #define METRICS_NS 5000000000u /* and of the metrics, which are read every 15 s or so */

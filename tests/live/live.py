@@ -339,8 +339,7 @@ def check_metrics(path):
 def test_metrics(directory):
     """A name with everything in it that needs care, and a place that cannot be written."""
     odd = directory + '/a"b\\c d'
-    os.symlink(hold_program, odd)
-    global hold_program_kept
+    os.symlink(os.path.abspath(hold_program), odd)
     env = dict(os.environ, LD_PRELOAD=shim, SOMASHIM_LIVE='off', SOMASHIM_METRICS=directory + '/m.prom',
                SLURM_PROCID='0', SLURM_JOB_ID='j"\\\x01\u00e9')
     out = subprocess.run([odd], env=env, input='quit\n', text=True, capture_output=True)
