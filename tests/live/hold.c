@@ -3,7 +3,7 @@
  * Allocates from several threads, prints the attributes of its pools, holds what is left and then
  * does what lines on stdin say: poll (call HIP all the time), idle (call nothing), burst (allocate
  * and free from several threads until the next line), fork, exec, quit.
- *   hold [THREADS]
+ *   hold [THREADS [FILE]]    with FILE: calls HIP until there is that file, and ends
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -136,8 +136,10 @@ int main(int argc, char **argv)
 	print_pool("pool 3", pool);
 	printf("pid %d\n", (int)getpid());
 	fflush(stdout);
+	while (argc > 2 && access(argv[2], F_OK))
+		(void)hipStreamQuery(NULL);
 	setvbuf(stdin, NULL, _IONBF, 0);
-	while (fgets(line, sizeof(line), stdin)) {
+	while (argc <= 2 && fgets(line, sizeof(line), stdin)) {
 		if (!strcmp(line, "poll\n"))
 			while (!input(1))
 				(void)hipStreamQuery(NULL);

@@ -378,5 +378,39 @@ def test_screen(directory):
     h.end()
 
 
+def test_mpi(directory):
+    """The ranks of a job, as Open MPI starts them."""
+    end = directory + '/end'
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1',
+               SOMASHIM_LIVE=directory, SOMASHIM_METRICS=directory + '/%p.prom')
+    try:
+        job = subprocess.Popen(['mpirun', '-n', '8', '--oversubscribe', '--bind-to', 'none',
+                                '-x', 'LD_PRELOAD=' + shim, '-x', 'LD_LIBRARY_PATH', '-x', 'SOMASHIM_LIVE',
+                                '-x', 'SOMASHIM_METRICS', hold_program, '2', end],
+                               env=env, stdout=subprocess.DEVNULL)
+    except FileNotFoundError:
+        print('skipped: no Open MPI (openmpi-bin)')
+        sys.exit(77)
+    shown = []
+    while len(shown) < 8 or not all(p['current'] and len(pools_of(p)) == 3 for p in shown):
+        assert job.poll() is None
+        sample = top(directory, '--wait', '1000')
+        shown = [p for p in sample['processes'] if 'rank' in p]
+    assert sorted(p['rank'] for p in shown) == list(range(8)), shown
+    assert {(p['ranks'], p['launcher']) for p in shown} == {(8, 'openmpi')}, shown
+    (device,) = sample['devices']
+    assert device['processes'] == 8, device
+    assert device['used'] == sum(p['devices'][0]['used'] for p in shown)
+    rank5 = next(p for p in shown if p['rank'] == 5)
+    dump = run('dump', str(rank5['pid']), '--timeout', '60', directory=directory)
+    assert ', rank 5 of 8' in dump.splitlines()[0], dump
+    open(end, 'w').close()
+    assert job.wait() == 0
+    for p in shown:
+        check_metrics(directory + '/%d.prom' % p['pid'])
+        assert ',rank="%d"' % p['rank'] in open(directory + '/%d.prom' % p['pid']).read()
+    assert not [f for f in pages(directory) if f.startswith('somashim-')]
+
+
 with tempfile.TemporaryDirectory(prefix='somashim-live.') as tmp:
     globals()['test_' + case](tmp)
