@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/dump_stacks.h"
 #include "cli/live_directory.h"
 #include "live/directory.h"
 #include "live/reader.h"
@@ -135,14 +137,13 @@ static enum wait await(const struct search *s, uint32_t request, double end, str
 	}
 }
 
-/* Copies the answer. The file may only be one that the process wrote. Returns the exit status. */
-static int print_answer(const char *page_path, FILE *out) {
-	char path[SS_LIVE_PATH], buffer[1 << 16];
+/* Opens the answer, and removes its name. It may only be a file that the process wrote. */
+static FILE *open_answer(const char *page_path) {
+	char path[SS_LIVE_PATH];
 	struct stat st;
-	ssize_t n;
 
 	if (!ss_live_dump_path(page_path, path)) {
-		return ss_cli_error("dump: the path is too long");
+		return NULL;
 	}
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
@@ -150,17 +151,35 @@ static int print_answer(const char *page_path, FILE *out) {
 		if (fd >= 0) {
 			close(fd);
 		}
-		return ss_cli_error("dump: cannot read %s", path);
+		return NULL;
 	}
 	unlink(path);
-	while ((n = read(fd, buffer, sizeof(buffer))) > 0) {
-		/* The text is another process's, and this may be a terminal. */
-		for (ssize_t i = 0; i < n; i++) {
-			buffer[i] = (buffer[i] >= ' ' && buffer[i] <= '~') || buffer[i] == '\n' ? buffer[i] : '?';
-		}
-		fwrite(buffer, 1, (size_t)n, out);
+	return fdopen(fd, "r");
+}
+
+/* Prints the answer, with the stack of each block below it if the process records stacks. Returns
+ * the exit status. */
+static int print_answer(const char *page_path, uint32_t pid, FILE *out) {
+	FILE *in = open_answer(page_path);
+	char line[1024];
+
+	if (!in) {
+		return ss_cli_error("dump: the answer of process %u cannot be read", pid);
 	}
-	close(fd);
+	struct ss_dump_stacks *stacks = ss_dump_stacks_open(pid);
+	while (fgets(line, sizeof(line), in)) {
+		uint64_t address, size;
+		/* The text is another process's, and this may be a terminal. */
+		for (char *c = line; *c; c++) {
+			*c = (*c >= ' ' && *c <= '~') || *c == '\n' ? *c : '?';
+		}
+		fputs(line, out);
+		if (stacks && sscanf(line, "somashim: 0x%" SCNx64 " %" SCNu64, &address, &size) == 2) {
+			ss_dump_stacks_print(stacks, address, size, out);
+		}
+	}
+	ss_dump_stacks_close(stacks);
+	fclose(in);
 	return fflush(out) ? ss_cli_error("dump: cannot write: %s", strerror(errno)) : 0;
 }
 
@@ -199,7 +218,7 @@ static int ask(const struct arguments *a, const struct search *s, struct ss_live
 			strerror((int)page->dump_error));
 		return 1;
 	}
-	return print_answer(s->path, out);
+	return print_answer(s->path, a->pid, out);
 }
 
 int ss_cmd_dump(int argc, char **argv) {

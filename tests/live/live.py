@@ -378,6 +378,21 @@ def test_screen(directory):
     h.end()
 
 
+def test_stacks(directory):
+    """A dump of a process that records has the stacks of its blocks."""
+    env = dict(os.environ, LD_PRELOAD=shim, SOMASHIM_LIVE=directory)
+    program = os.path.join(os.path.dirname(os.path.abspath(hold_program)), 'live_traced')
+    p = subprocess.Popen([program, directory + '/a trace'], env=env, text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert p.stdout.readline() == 'ready\n'
+    dump = run('dump', str(p.pid), '--timeout', '60', directory=directory)
+    block = next(i for i, l in enumerate(dump.splitlines()) if re.match(r'somashim: +0x\w+ +123400 ', l))
+    stack = dump.splitlines()[block + 1:]
+    assert any('allocate_something' in l for l in stack) and any(' main' in l for l in stack), dump
+    p.communicate('')
+    assert p.returncode == 0
+
+
 def test_mpi(directory):
     """The ranks of a job, as Open MPI starts them."""
     end = directory + '/end'
