@@ -11,6 +11,7 @@
 
 #include "live/reader.h"
 
+#define DELETED " (deleted)" /* what /proc appends to the name of a removed file */
 #define TRIES 200 /* of a page that is being written, a millisecond apart */
 
 /* A string of a page is shown on a terminal and in JSON. */
@@ -115,13 +116,18 @@ enum ss_live_result ss_live_read(const char *path, struct ss_live_page *out)
 enum ss_live_result ss_live_read_process(const char *path, uint32_t pid, struct ss_live_page *out)
 {
 	enum ss_live_result result = ss_live_read(path, out);
-	char link[64], now[sizeof(out->who.executable)] = "";
+	char link[64], now[sizeof(out->who.executable) + sizeof(DELETED)] = "", *end;
 
 	if (result != SS_LIVE_OK)
 		return result;
 	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
 	if (readlink(link, now, sizeof(now) - 1) <= 0)
 		return result; /* it may not be asked */
+	/* A program that was built again while it runs is the same program. */
+	end = strstr(now, DELETED);
+	if (end && !end[sizeof(DELETED) - 1])
+		*end = '\0';
+	now[sizeof(out->who.executable) - 1] = '\0';
 	REPAIR(now);
 	return strcmp(now, out->who.executable) == 0 || !out->who.executable[0] ? result : SS_LIVE_LEFT;
 }

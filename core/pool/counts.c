@@ -9,6 +9,17 @@
 
 #include "core/pool/pool_state.h"
 
+/* What streams hold for themselves, and what waits for many streams. */
+static uint64_t in_flight(const struct ss_pool *pool)
+{
+	uint64_t bytes = atomic_load(&pool->pressure.bytes);
+
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q))
+		bytes += ss_cache_free_hint(q);
+	return bytes;
+}
+
 /* Under the pool's lock, or (`late`) of figures that others may be changing. */
 __attribute__((no_sanitize("thread")))
 void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
@@ -30,17 +41,6 @@ void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
 	s->grown = m->grown;
 	s->released_bytes = m->released_bytes;
 	s->remaps = m->moved;
-}
-
-/* What streams hold for themselves, and what waits for many streams. */
-static uint64_t in_flight(const struct ss_pool *pool)
-{
-	uint64_t bytes = atomic_load(&pool->pressure.bytes);
-
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
-		bytes += ss_cache_free_hint(q);
-	return bytes;
 }
 
 void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind[32])

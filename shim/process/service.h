@@ -49,7 +49,9 @@ static inline bool ss_pass(enum ss_entry_kind kind)
 {
 	if (likely(!ss_tls.depth &&
 		   atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON)) {
-		ss_live_tick();
+		/* The tick may make a successful HIP call, which before 7.0 hides the last error. */
+		if (kind != SS_ENTRY_ERROR)
+			ss_live_tick();
 		return false;
 	}
 	return ss_pass_slow(kind);

@@ -3,7 +3,7 @@
 
 live.py SOMASHIM SHIM HOLD CASE    each function test_CASE below is one case
 """
-import json, os, pty, random, re, select, signal, subprocess, sys, tempfile, time
+import json, os, pty, random, re, select, shutil, subprocess, sys, tempfile, time
 
 somashim, shim, hold_program, case = sys.argv[1:5]
 WAIT = '60000'  # ms; nothing here depends on how fast the machine is
@@ -263,6 +263,20 @@ def test_exec(directory):
     h.p.kill()
     h.p.wait()
     assert top(directory)['processes'] == [] and pages(directory) == []
+
+
+def test_deleted(directory):
+    """A program that was removed, or built again, while it runs."""
+    global hold_program
+    copy = directory + '/copy'
+    shutil.copy(hold_program, copy)
+    hold_program = copy
+    h = Hold(directory)
+    os.unlink(copy)
+    h.say('poll')
+    (process,) = top(directory, '--wait', WAIT)['processes']
+    assert process['executable'] == os.path.realpath(copy) and process['current'], process
+    h.end()
 
 
 def test_off(directory):
