@@ -24,9 +24,12 @@
 #include "shim/process/service.h"
 #include "trace/process_job.h"
 
-#define PAGE_NS 100000000u     /* shortest time between two updates of the page, */
-#define METRICS_NS 5000000000u /* and of the metrics, which are read every 15 s or so */
-#define COST_SHARE 200         /* they may take this part of the program's time */
+/* Updates of the page take this part of the program's time at most, as far as that keeps them between
+ * these times apart. An update that took long may just have been preempted. */
+#define COST_SHARE 500
+#define PAGE_NS 1000000u
+#define PAGE_MOST_NS 100000000u
+#define METRICS_NS 5000000000u /* shortest time between two writes; they are read every 15 s or so */
 
 _Atomic uint64_t ss_live_due = SS_LIVE_NEVER;
 struct ss_live_page *_Atomic ss_live_shown;
@@ -249,11 +252,11 @@ static void update(void)
 			atomic_store_explicit(&page->refresh_done, refresh, memory_order_release);
 		}
 		cost = (clock_ns(CLOCK_MONOTONIC) - t0) * COST_SHARE;
-		set_due(cost > PAGE_NS ? cost : PAGE_NS);
+		set_due(cost < PAGE_NS ? PAGE_NS : cost < PAGE_MOST_NS ? cost : PAGE_MOST_NS);
 		if (metrics[0] && t0 >= metrics_due)
 			write_metrics(false);
 	} else {
-		set_due(PAGE_NS / 100);
+		set_due(PAGE_NS);
 	}
 	if (page && dump != atomic_load(&page->dump_done))
 		answer_dump(page, dump);

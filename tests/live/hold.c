@@ -132,6 +132,8 @@ int main(int argc, char **argv)
 	OK(hipDeviceGetDefaultMemPool(&def, 0));
 	run(work, threads);
 	OK(hipDeviceSynchronize());
+	usleep(150000); /* more than the longest time between two updates of the page */
+	(void)hipStreamQuery(NULL);
 	print_pool("default", def);
 	print_pool("pool 3", pool);
 	printf("pid %d\n", (int)getpid());

@@ -143,6 +143,10 @@ def test_idle(directory):
     h = Hold(directory)
     (process,) = top(directory, '--wait', '50')['processes']
     assert not process['current'], process
+    pools = pools_of(process)
+    for name, attributes in h.attributes.items():
+        for key, value in attributes.items():
+            assert pools[name][key] == value, (name, key, pools[name], attributes)
     said = run('dump', str(h.pid), '--timeout', '1', directory=directory, status=1)
     assert 'made no HIP call in 1 s' in said, said
     # The request was taken back: nothing is written when it calls again.
