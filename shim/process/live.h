@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -39,10 +40,13 @@ static inline bool ss_live_asked(void)
 {
 	struct ss_live_page *p = atomic_load_explicit(&ss_live_shown, memory_order_acquire);
 
-	return p && (atomic_load_explicit(&p->refresh_wanted, memory_order_relaxed) !=
-			     atomic_load_explicit(&p->refresh_done, memory_order_relaxed) ||
-		     atomic_load_explicit(&p->dump_wanted, memory_order_relaxed) !=
-			     atomic_load_explicit(&p->dump_done, memory_order_relaxed));
+	/* Both kinds of requests in one load each. */
+	_Static_assert(offsetof(struct ss_live_page, dump_wanted) ==
+			       offsetof(struct ss_live_page, refresh_wanted) + 4 &&
+		       offsetof(struct ss_live_page, dump_done) ==
+			       offsetof(struct ss_live_page, refresh_done) + 4, "side by side");
+	return p && __atomic_load_n((uint64_t *)(void *)&p->refresh_wanted, __ATOMIC_RELAXED) !=
+			    __atomic_load_n((uint64_t *)(void *)&p->refresh_done, __ATOMIC_RELAXED);
 }
 
 /* Starts both, if the options say so. Once, when the core exists. Makes no HIP call. */
