@@ -382,6 +382,9 @@ struct ss_pool_stats {
 	uint64_t waits;      /* allocations that waited for frees in flight */
 	uint64_t segments, grown, released_bytes, remaps, trims;
 	uint64_t reserved, reserved_high, used, used_high;
+	/* Freed, and not yet seen to have completed on the device. As in the report of out of memory.
+	 * A hint while other threads allocate. */
+	uint64_t in_flight;
 	uint64_t fences, driver_calls, driver_ns;
 	uint64_t out_of_memory;
 	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder helped */
@@ -391,6 +394,22 @@ struct ss_pool_stats {
 const char *ss_ladder_row(unsigned i, const char **cost);
 /* Calls `each` once per pool that ever served something. The strings live as long as the call. */
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
+/* What a device holds, as far as this process knows it. */
+struct ss_device_stats {
+	int device;
+	const char *name;    /* of the device */
+	uint64_t total_bytes, limit; /* limit 0: none */
+	uint64_t ended_count; /* pools that are no more, */
+	const struct ss_pool_stats *ended; /* and the sums of their counts */
+};
+struct ss_stats_visitor {
+	void (*device)(const struct ss_device_stats *, void *); /* each device in use, first */
+	void (*pool)(const struct ss_pool_stats *, void *); /* each pool that holds or served something */
+};
+/* The present figures, without waiting for another thread: false, and some calls may be missing, if
+ * a lock was taken. Both functions are called with locks held, so they call nothing of the core. The
+ * counts of hits may be those of a moment ago while other threads allocate. Safe at exit. */
+bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *visitor, void *arg);
 /* Prints the table of SOMASHIM_STATS=1. Safe at exit: calls no driver. */
 void ss_stats_print(struct ss_core *core, FILE *out);
 /* The sum over all pools, destroyed ones included. High marks are sums of the pools' high marks, so
@@ -398,6 +417,19 @@ void ss_stats_print(struct ss_core *core, FILE *out);
 void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out);
 /* Bytes of host memory that the core uses for its own records. */
 uint64_t ss_host_bytes(const struct ss_core *core);
+/* A live block. Sizes are bytes. */
+struct ss_block_entry {
+	uint64_t address, size, rounded; /* as requested, and as it takes in the pool */
+	uint64_t id;         /* unique among all blocks ever handed out */
+	void *stream;        /* handle of the stream that it was allocated on; NULL for hipMalloc */
+	int device;
+	bool classic;        /* hipMalloc handed it out */
+	uint64_t pool;       /* number of the pool, as in its name */
+	bool default_pool;   /* pool of hipMalloc or hipMallocAsync */
+};
+/* Copies all live blocks of the process. The blocks of one pool are those of one moment: allocations
+ * from it wait meanwhile. The caller frees *out with free(). SIZE_MAX: host memory is out. */
+size_t ss_blocks_list(struct ss_core *core, struct ss_block_entry **out);
 /* Checks the invariants of ranges, caches and maps (for tests). Returns NULL, or a sentence that
  * says what is broken. No other thread may be in the core. */
 const char *ss_check(struct ss_core *core);

@@ -10,9 +10,10 @@ build=${1:-${BUILD:-$(dirname "$0")/../build}}
 
 # A room and its folders from the lowest to the highest. A folder uses only those before it.
 # Folders joined by commas are on one level and do not use each other. "." stands for the files in the
-# room itself. A name that starts with "/" is a room that stands below. A folder's library is in the
-# folder, or in the room and named lib*-ROOM-FOLDER.a.
+# room itself; a room with nothing else uses no other room. A name that starts with "/" is a room that
+# stands below. A folder's library is in the folder, or in the room and named lib*-ROOM-FOLDER.a.
 table='
+live    .
 core    /trace base range order,backing cache pool .
 driver  rocm,fake .
 shim    process alloc stream share bounds . route
@@ -27,8 +28,11 @@ import glob, json, os, re, subprocess, sys
 build, table = sys.argv[1:]
 MOST = 3                 # files that may use each other in a circle
 folders, level = [], {}  # in the order of the table
+alone = set()            # rooms that use no other
 for line in table.split('\n'):
     room, *levels = line.split() or ['']
+    if levels == ['.']:
+        alone.add(room)
     for n, names in enumerate(levels):
         for name in names.split(','):
             folder = room if name == '.' else name[1:] if name[0] == '/' else room + '/' + name
@@ -84,7 +88,7 @@ for folder in sorted(folders, key=lambda f: -f.count('/')):  # rooms last
         named.update(found)
         if archives:
             divided.add(room)
-    if room not in divided:
+    if room not in divided and room not in alone:
         continue
     for path in archives:
         read(path, folder)
@@ -107,7 +111,7 @@ for file, symbols in wants.items():
 bad = 0
 for folder in folders:
     room, at = level[folder]
-    if room not in divided:
+    if room not in divided and room not in alone:
         continue
     used = {}
     for file in sorted(home):
@@ -117,7 +121,7 @@ for folder in folders:
                     used.setdefault(home[other], []).append((file, other))
     print('%-16s uses %s' % (folder, ', '.join(sorted(used)) or 'nothing'))
     for target, pairs in used.items():
-        if level[target][0] == room and level[target][1] >= at:
+        if room in alone or level[target][0] == room and level[target][1] >= at:
             bad += 1
             for file, other in pairs:
                 print('  UPWARDS  %s uses %s of %s' % (file, how[file, other], other))

@@ -84,6 +84,7 @@ run() {
 install_packages || { echo "0 passed, 1 failed"; exit 1; }
 # One test runs under mpirun; where this is not to be had, it is skipped.
 install_packages openmpi-bin libopenmpi-dev || echo "no Open MPI"
+install_packages prometheus || echo "no promtool"
 
 # A preloaded library that is itself sanitized is never the first to be loaded.
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}

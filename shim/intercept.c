@@ -30,9 +30,15 @@
 
 static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 {
+	hipError_t err;
+
 	if (unlikely(ss_pass(SS_ENTRY_SERVED)))
 		return ss_real.hipMalloc ? ss_real.hipMalloc(ptr, size) : ss_real_missing();
-	return ss_malloc(ptr, size, true);
+	err = ss_malloc(ptr, size, true);
+	/* A program often does nothing for long after it has taken its memory. */
+	if (likely(err == hipSuccess))
+		ss_live_tick();
+	return err;
 }
 
 hipError_t do_hipMalloc(void **ptr, size_t size)
@@ -114,6 +120,7 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
 			      : ss_alloc_current(ss_core, tl, size, &p);
 	*ptr = p; /* NULL for size 0 and for a failure */
+	ss_live_tick(); /* as in malloc_long */
 	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 

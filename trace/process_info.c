@@ -9,18 +9,6 @@
 
 extern char **environ;
 
-/* The variables of the launchers. The more specific come first: mpirun inside a Slurm job sets
- * its own and passes those of Slurm on unchanged. */
-static const struct launcher {
-	const char *name, *rank, *ranks, *local_rank, *job;
-} launchers[] = {
-	{ "openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-	  "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_JOB_ID" },
-	{ "flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_ID" },
-	{ "mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_JOB_ID" },
-	{ "slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID" },
-};
-
 void ss_trace_info_text(struct ss_trace_context *c, enum ss_trace_info_key key,
 			const char *text, size_t length) {
 	size_t kept = length < SS_TRACE_TEXT_MAX ? length : SS_TRACE_TEXT_MAX;
@@ -36,10 +24,8 @@ void ss_trace_info_text(struct ss_trace_context *c, enum ss_trace_info_key key,
 	}
 }
 
-static void write_variable(struct ss_trace_context *c, enum ss_trace_info_key key,
-			   const char *name) {
-	const char *value = getenv(name);
-
+static void write_value(struct ss_trace_context *c, enum ss_trace_info_key key,
+			const char *value) {
 	if (value) {
 		ss_trace_info_text(c, key, value, strlen(value));
 	}
@@ -74,6 +60,7 @@ static void write_arguments(struct ss_trace_context *c) {
 
 void ss_trace_process_info(struct ss_trace_context *c) {
 	static char text[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
+	struct ss_process_job job;
 	ssize_t n = readlink("/proc/self/exe", text, sizeof(text));
 
 	if (n > 0) {
@@ -88,16 +75,12 @@ void ss_trace_process_info(struct ss_trace_context *c) {
 		ss_trace_info_text(c, SS_TRACE_INFO_HOST, text, strlen(text));
 	}
 	ss_trace_info_text(c, SS_TRACE_INFO_VERSION, SOMASHIM_VERSION, strlen(SOMASHIM_VERSION));
-	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		const struct launcher *l = &launchers[i];
-		if (getenv(l->rank)) {
-			ss_trace_info_text(c, SS_TRACE_INFO_LAUNCHER, l->name, strlen(l->name));
-			write_variable(c, SS_TRACE_INFO_RANK, l->rank);
-			write_variable(c, SS_TRACE_INFO_RANKS, l->ranks);
-			write_variable(c, SS_TRACE_INFO_LOCAL_RANK, l->local_rank);
-			write_variable(c, SS_TRACE_INFO_JOB, l->job);
-			break;
-		}
+	if (ss_process_job(&job)) {
+		write_value(c, SS_TRACE_INFO_LAUNCHER, job.launcher);
+		write_value(c, SS_TRACE_INFO_RANK, job.rank);
+		write_value(c, SS_TRACE_INFO_RANKS, job.ranks);
+		write_value(c, SS_TRACE_INFO_LOCAL_RANK, job.local_rank);
+		write_value(c, SS_TRACE_INFO_JOB, job.job);
 	}
 	for (char **e = environ; e && *e; e++) {
 		if (strncmp(*e, "SOMASHIM_", 9) == 0) {

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "trace/process_job.h"
 #include "trace/record.h"
 
 /* Not thread safe. */

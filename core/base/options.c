@@ -76,6 +76,10 @@ static const struct option table[] = {
 	  "file for a log of every allocation and free (RMM CSV); %p too" },
 	{ "TRACE", T_PATH, AT(trace), "", NULL,
 	  "file for a recording of all that happens to device memory (somashim record); %p too" },
+	{ "LIVE", T_PATH, AT(live), "/dev/shm", NULL,
+	  "directory of the page that somashim top reads; off = none" },
+	{ "METRICS", T_PATH, AT(metrics), "", NULL,
+	  "file of figures for Prometheus, rewritten every few seconds; %p too" },
 	{ "REPORT", T_PATH, AT(report), "", NULL,
 	  "file of somashim run, in which the ways into HIP are counted" },
 };

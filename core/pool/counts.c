@@ -9,6 +9,17 @@
 
 #include "core/pool/pool_state.h"
 
+/* What streams hold for themselves, and what waits for many streams. */
+static uint64_t in_flight(const struct ss_pool *pool)
+{
+	uint64_t bytes = atomic_load(&pool->pressure.bytes);
+
+	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
+	     q = ss_cache_after(&pool->caches, q))
+		bytes += ss_cache_free_hint(q);
+	return bytes;
+}
+
 /* Under the pool's lock, or (`late`) of figures that others may be changing. */
 __attribute__((no_sanitize("thread")))
 void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
@@ -50,6 +61,7 @@ void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind
 	s->reserved_high = atomic_load(&pool->mem.reserved_high);
 	s->used = ss_used(&pool->caches);
 	s->used_high = ss_used_high(&pool->caches);
+	s->in_flight = in_flight(pool);
 	s->fences = ss_order_fences(core);
 	s->driver_calls = core->driver_calls;
 	s->driver_ns = core->driver_ns;

@@ -38,6 +38,47 @@ void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, v
 	ss_pools_each(core, -1, visit, &v);
 }
 
+static void visit_device(struct ss_core *core, int dev, const struct ss_stats_visitor *v, void *arg)
+{
+	const struct ss_device_pools *d = ss_device_pools(core, dev);
+	const struct ss_device_stats s = {
+		.device = dev, .name = core->info[dev].name,
+		.total_bytes = core->info[dev].total_bytes,
+		.limit = ss_device_memory(core, dev)->limit,
+		.ended_count = d->ended_count, .ended = &d->ended,
+	};
+
+	if (atomic_load(&d->known))
+		v->device(&s, arg);
+}
+
+/* Hits are counted under the locks of caches, each of which would have to be taken from the thread
+ * that owns it. They are read without (late). */
+bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *v, void *arg)
+{
+	struct ss_pool_stats s;
+	bool free = true;
+	char kind[32];
+
+	if (pthread_mutex_trylock(&core->pools->lock))
+		return false;
+	for (int dev = 0; dev < core->devices; dev++)
+		visit_device(core, dev, v, arg);
+	for (struct ss_pool *pool = core->pools->list; pool && free; pool = pool->next) {
+		if (atomic_load(&pool->counted))
+			continue; /* among those that are no more */
+		free = !pthread_mutex_trylock(&pool->mem.lock);
+		if (!free)
+			break;
+		ss_counts_read(pool, &s, true);
+		ss_pool_unlock(pool);
+		ss_counts_complete(pool, &s, kind);
+		if (s.allocations || s.reserved)
+			v->pool(&s, arg);
+	}
+	pthread_mutex_unlock(&core->pools->lock);
+	return free;
+}
 
 /* ---- the table --------------------------------------------------------------------- */
 

@@ -36,6 +36,7 @@ static void in_child(void)
 	int state = atomic_load(&ss_state);
 
 	ss_tls.depth = 0;
+	ss_live_forked();
 	if (state != SS_UNKNOWN)
 		ss_state_set(state, SS_OFF);
 }
@@ -104,6 +105,7 @@ __attribute__((destructor)) static void fini(void)
 		return;
 	if (ss_options.stats)
 		ss_stats_print(ss_core, ss_shim_log_file());
+	ss_live_end();
 	ss_report_totals(ss_core);
 	fflush(ss_shim_log_file());
 	ss_trace_close();

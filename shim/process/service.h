@@ -11,6 +11,7 @@
 
 #include "core/core.h"
 #include "driver/rocm/guard.h"
+#include "shim/process/live.h"
 
 /* Without this the compiler reaches variables of other files through the GOT. */
 #define SS_HIDDEN __attribute__((visibility("hidden")))
@@ -47,8 +48,12 @@ bool ss_pass_slow(enum ss_entry_kind kind);
 static inline bool ss_pass(enum ss_entry_kind kind)
 {
 	if (likely(!ss_tls.depth &&
-		   atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON))
+		   atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON)) {
+		/* The tick may make a successful HIP call, which before 7.0 hides the last error. */
+		if (kind != SS_ENTRY_ERROR)
+			ss_live_tick();
 		return false;
+	}
 	return ss_pass_slow(kind);
 }
 

@@ -53,6 +53,7 @@ static void create(int devices)
 	ss_hits_gate(ss_core, &ss_slow_reasons);
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	ss_exit_register();
+	ss_live_start();
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 

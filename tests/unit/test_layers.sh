@@ -5,7 +5,7 @@ set -eu
 layers=$1
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-layers.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-printf 'room low left,right high .\n' >"$dir/table"
+printf 'below .\nroom low left,right high .\n' >"$dir/table"
 
 # file FOLDER NAME CALLED...: an object into the library of that folder, or a program if that is "."
 file() {
@@ -70,6 +70,18 @@ expect 1 'UPWARDS  room/left/b.c uses c of room/right/c.c' "a use on one level"
 file low a main
 file . main
 expect 1 'UPWARDS  room/low/a.c uses main of room/main.c' "a use of the program"
+
+mkdir -p "$dir/build/below"
+file low a x
+file low x
+mv "$dir/build/room/low/lib.a" "$dir/build/below/lib.a"
+file left b a
+expect 0 '^room/left  *uses below$' "a use of a room below all"
+mkdir -p "$dir/build/below"
+file low x b
+mv "$dir/build/room/low/lib.a" "$dir/build/below/lib.a"
+file left b
+expect 1 'UPWARDS  below/x.c uses b of room/left/b.c' "a use by a room below all"
 
 file low a b
 file low b c

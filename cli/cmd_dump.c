@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `somashim dump PID`: asks a running process for its statistics and live blocks, and prints them. The
+ * process writes them at its next HIP call into a file beside its page, which is read and
+ * removed here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/cli.h"
+#include "cli/dump_stacks.h"
+#include "cli/live_directory.h"
+#include "live/directory.h"
+#include "live/reader.h"
+
+struct arguments {
+	uint32_t pid;
+	unsigned timeout_s;
+	const char *output;
+};
+
+static const struct argp_option options[] = {
+	{ "timeout", 't', "SECONDS", 0, "How long to wait for a HIP call of the process (default: 10)", 0 },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case 't':
+		a->timeout_s = (unsigned)ss_arguments_number(state, "--timeout", arg, 86400);
+		return 0;
+	case 'o': a->output = arg; return 0;
+	case ARGP_KEY_ARG:
+		if (a->pid) {
+			argp_error(state, "one process only");
+		}
+		a->pid = (uint32_t)ss_arguments_number(state, "PID", arg, INT32_MAX);
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->pid) {
+			argp_usage(state);
+		}
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse, .children = ss_arguments_common,
+	.args_doc = "PID",
+	.doc = "Prints the statistics and the live blocks of a running process, which goes on. The "
+	       "process writes them in its next HIP call.",
+};
+
+struct search {
+	uint32_t pid;
+	char path[SS_LIVE_PATH];
+	struct ss_live_name name;
+	size_t found;
+};
+
+/* The process with this pid here comes before one in another pid namespace. */
+static void match(const char *path, const struct ss_live_name *name, enum ss_live_process state,
+		void *arg) {
+	struct search *s = arg;
+
+	if (name->pid != s->pid || (s->found && state == SS_LIVE_ELSEWHERE)) {
+		return;
+	}
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	s->name = *name;
+	s->found++;
+}
+
+static double now(void) {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void nap(void) {
+	static const struct timespec time = { .tv_nsec = 5000000 };
+
+	nanosleep(&time, NULL);
+}
+
+/* One dump of a process at a time: the lock is on the file of its page, and ends with this process.
+ * -1: another dump took too long. */
+static int lock_page(const char *path, double end) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (now() >= end) {
+			close(fd);
+			return -1;
+		}
+		nap();
+	}
+	return fd;
+}
+
+static bool is_answered(const struct ss_live_page *page, uint32_t request) {
+	return page->dump_done == request;
+}
+
+enum wait { ANSWERED, ENDED, TIMED_OUT };
+
+static enum wait await(const struct search *s, uint32_t request, double end, struct ss_live_page *page) {
+	struct ss_live_name own = { 0 };
+
+	(void)ss_live_own_name(&own);
+	for (;; nap()) {
+		enum ss_live_result result = ss_live_read(s->path, page);
+		if (result == SS_LIVE_OK && is_answered(page, request)) {
+			return ANSWERED;
+		}
+		if (result == SS_LIVE_GONE || ss_live_look(&s->name, own.space) == SS_LIVE_ENDED) {
+			return ENDED;
+		}
+		if (now() >= end) {
+			return TIMED_OUT;
+		}
+	}
+}
+
+/* Opens the answer, and removes its name. It may only be a file that the process wrote. */
+static FILE *open_answer(const char *page_path) {
+	char path[SS_LIVE_PATH];
+	struct stat st;
+
+	if (!ss_live_dump_path(page_path, path)) {
+		return NULL;
+	}
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    (st.st_uid != geteuid() && geteuid() != 0)) {
+		if (fd >= 0) {
+			close(fd);
+		}
+		return NULL;
+	}
+	unlink(path);
+	return fdopen(fd, "r");
+}
+
+/* Prints the answer, with the stack of each block below it if the process records stacks. Returns
+ * the exit status. */
+static int print_answer(const char *page_path, uint32_t pid, FILE *out) {
+	FILE *in = open_answer(page_path);
+	char line[1024];
+
+	if (!in) {
+		return ss_cli_error("dump: the answer of process %u cannot be read", pid);
+	}
+	struct ss_dump_stacks *stacks = ss_dump_stacks_open(pid);
+	while (fgets(line, sizeof(line), in)) {
+		uint64_t address, size;
+		/* The text is another process's, and this may be a terminal. */
+		for (char *c = line; *c; c++) {
+			*c = (*c >= ' ' && *c <= '~') || *c == '\n' ? *c : '?';
+		}
+		fputs(line, out);
+		if (stacks && sscanf(line, "somashim: 0x%" SCNx64 " %" SCNu64, &address, &size) == 2) {
+			ss_dump_stacks_print(stacks, address, size, out);
+		}
+	}
+	ss_dump_stacks_close(stacks);
+	fclose(in);
+	return fflush(out) ? ss_cli_error("dump: cannot write: %s", strerror(errno)) : 0;
+}
+
+/* Returns the exit status. */
+static int ask(const struct arguments *a, const struct search *s, struct ss_live_page *page,
+		FILE *out) {
+	double end = now() + a->timeout_s;
+
+	if (ss_live_read(s->path, page) != SS_LIVE_OK) {
+		return ss_cli_error("dump: the page of process %u cannot be read", a->pid);
+	}
+	double age = 0;
+	struct timespec ts;
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	age = (double)ts.tv_sec - (double)page->figures.updated_ns / 1e9;
+	uint32_t request = page->dump_done + 1;
+	if (!ss_live_ask_dump(s->path, request)) {
+		return ss_cli_error("dump: the page of process %u cannot be written: %s", a->pid,
+			strerror(errno));
+	}
+	switch (await(s, request, end, page)) {
+	case ANSWERED:
+		break;
+	case ENDED:
+		ss_cli_error("dump: process %u ended", a->pid);
+		return 1;
+	case TIMED_OUT:
+		/* A dump that nobody waits for is not to come later. */
+		ss_live_ask_dump(s->path, request - 1);
+		ss_cli_error("dump: process %u made no HIP call in %u s (the last known one was %.0f s "
+			"ago), so it could not answer", a->pid, a->timeout_s, age + a->timeout_s);
+		return 1;
+	}
+	if (page->dump_error) {
+		ss_cli_error("dump: process %u could not write its dump: %s", a->pid,
+			strerror((int)page->dump_error));
+		return 1;
+	}
+	return print_answer(s->path, a->pid, out);
+}
+
+int ss_cmd_dump(int argc, char **argv) {
+	static struct ss_live_page page;
+	struct arguments a = { .timeout_s = 10 };
+	struct search s = { 0 };
+	const char *directory = ss_live_directory();
+	FILE *out = stdout;
+
+	ss_arguments_parse(&argp, argc, argv, 0, &a);
+	s.pid = a.pid;
+	if (!ss_live_scan(directory, match, &s)) {
+		return ss_cli_error("dump: %s: %s", directory, strerror(errno));
+	}
+	if (!s.found) {
+		ss_cli_error("dump: process %u has no page in %s: it is not served by somashim, made no "
+			"HIP call yet, or runs with another SOMASHIM_LIVE", a.pid, directory);
+		return 1;
+	}
+	int lock = lock_page(s.path, now() + a.timeout_s);
+	if (lock < 0) {
+		ss_cli_error("dump: another dump of process %u does not end", a.pid);
+		return 1;
+	}
+	if (a.output && !(out = fopen(a.output, "w"))) {
+		return ss_cli_error("dump: %s: %s", a.output, strerror(errno));
+	}
+	int status = ask(&a, &s, &page, out);
+	if (a.output && fclose(out) != 0 && status == 0) {
+		status = ss_cli_error("dump: %s: %s", a.output, strerror(errno));
+	}
+	close(lock);
+	return status;
+}

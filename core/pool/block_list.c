@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A copy of all live blocks, for the dump of a running process.
+ *
+ * While the caches of a pool are frozen, no block of it becomes live on the hot path and none is
+ * freed. A thread may still split or merge free blocks that it has taken out of all structures.
+ * Where the walk finds no block because of that, it goes on grain by grain.
+ *
+ * Locks: one pool's at a time, with its caches frozen.
+ */
+#include <stdlib.h>
+
+#include "core/pool/pool_state.h"
+
+struct copy {
+	struct ss_block_entry *block;
+	size_t count, room;
+};
+
+static void copy_block(struct copy *c, struct ss_pool *pool, const struct ss_block *b)
+{
+	const struct ss_stream_cache *q = ss_cache_of_slot(&pool->caches, b->slot);
+
+	if (c->count < c->room)
+		c->block[c->count] = (struct ss_block_entry){
+			.address = b->addr, .size = b->request, .rounded = b->size, .id = b->id,
+			.stream = q && !b->classic ? ss_timeline_native(q->tl) : NULL,
+			.device = pool->mem.dev, .classic = b->classic,
+			.pool = pool->handle & 0xffffffffffffull,
+			.default_pool = pool->is_default,
+		};
+	c->count++;
+}
+
+/* Sizes of blocks that other threads hold may change while they are read. */
+__attribute__((no_sanitize("thread")))
+static uint64_t size_of(const struct ss_block *b)
+{
+	uint64_t size = *(const volatile uint64_t *)&b->size;
+
+	return size && size % SS_GRAIN == 0 ? size : SS_GRAIN;
+}
+
+static void copy_segment(struct copy *c, struct ss_pool *pool, const struct ss_segment *seg)
+{
+	uint64_t end = seg->base + seg->size, at = seg->base, size;
+
+	while (at < end) {
+		const struct ss_block *b = ss_block_at(ss_core_of(pool), seg, at);
+
+		if (b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE)
+			copy_block(c, pool, b);
+		size = b ? size_of(b) : SS_GRAIN;
+		at = size < end - at ? at + size : end;
+	}
+}
+
+/* Counts what there was no room for. */
+static void copy_pool(struct ss_pool *pool, void *arg)
+{
+	struct copy *c = arg;
+
+	if (!ss_reserved(pool))
+		return;
+	ss_pool_lock(pool);
+	ss_bias_visit(&pool->caches.done->lock);
+	ss_caches_freeze(&pool->caches, true);
+	for (const struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
+		copy_segment(c, pool, seg);
+	ss_caches_freeze(&pool->caches, false);
+	ss_bias_unlock(&pool->caches.done->lock);
+	ss_pool_unlock(pool);
+}
+
+/* No memory is allocated with locks held, so how much is needed is counted first. Other threads may
+ * have allocated more blocks by then. */
+size_t ss_blocks_list(struct ss_core *core, struct ss_block_entry **out)
+{
+	struct copy c = {0};
+
+	for (;;) {
+		c.count = 0;
+		ss_pools_each(core, -1, copy_pool, &c);
+		if (c.count <= c.room)
+			break;
+		free(c.block);
+		c.room = c.count + c.count / 4 + 64;
+		c.block = calloc(c.room, sizeof(*c.block));
+		if (!c.block)
+			return SIZE_MAX;
+	}
+	*out = c.block;
+	return c.count;
+}

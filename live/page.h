@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The layout of a live page: a file of fixed size in which one process shows what it holds. The
+ * process maps the file and writes it; `somashim top` and `somashim dump` read it.
+ *
+ * The figures are guarded by a sequence number (seqlock): it is odd while they are written. Who the
+ * process is does not change after the magic number was written. Readers write the requests.
+ *
+ * A reader trusts nothing of it: reader.h checks and repairs what it read.
+ */
+#ifndef SS_LIVE_PAGE_H
+#define SS_LIVE_PAGE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SS_LIVE_MAGIC 0x3147504c4d485353ull /* "SSHMLPG1" */
+#define SS_LIVE_VERSION 1u                  /* grows when the layout changes */
+#define SS_LIVE_BYTES 32768u
+#define SS_LIVE_DEVICES 64u /* devices of a process; SS_MAX_DEVICES of core/driver.h */
+#define SS_LIVE_POOLS 128u  /* pools that are shown one by one */
+
+/* Counts since the start. All sizes are bytes. */
+struct ss_live_counts {
+	uint64_t allocations, frees, misses, out_of_memory;
+};
+
+struct ss_live_pool {
+	uint32_t device;   /* ordinal in the process */
+	uint32_t reserved_for_later;
+	char name[32];     /* "default", "classic", "pool 3" */
+	char backing[8];
+	uint64_t used, used_high, reserved, reserved_high;
+	uint64_t in_flight; /* freed, and not yet known to have completed on the device */
+	struct ss_live_counts counts;
+};
+
+/* The sums are over all pools, also over those that are not shown. */
+struct ss_live_device {
+	uint32_t ordinal;
+	uint32_t ended_pools;   /* pools that were destroyed or reset, */
+	struct ss_live_counts ended; /* and what they counted */
+	char pci[16];           /* "0000:c1:00.0"; "" if the runtime did not say */
+	char name[40];
+	uint64_t total;         /* memory of the device */
+	uint64_t limit;         /* SOMASHIM_LIMIT; 0: none */
+	uint64_t used, reserved, in_flight;
+};
+
+struct ss_live_figures {
+	uint64_t updated_ns;    /* CLOCK_BOOTTIME */
+	uint64_t driver_calls, driver_ns, fences, host_bytes;
+	uint32_t device_count, pool_count;
+	uint32_t pools_left_out; /* pools for which there was no room */
+	uint32_t reserved_for_later;
+	struct ss_live_device device[SS_LIVE_DEVICES];
+	struct ss_live_pool pool[SS_LIVE_POOLS];
+};
+
+struct ss_live_identity {
+	uint32_t pid;
+	int32_t rank, ranks, local_rank; /* -1: unknown */
+	uint64_t started_ns;    /* CLOCK_REALTIME of the first HIP call */
+	char command[16];       /* as in /proc/PID/comm */
+	char launcher[16];      /* "" outside of a job */
+	char job[64];
+	char pod[40];           /* uid of the pod under Kubernetes */
+	char host[64];
+	char version[16];       /* of somashim */
+	char executable[256];   /* path; cut if it is longer */
+};
+
+/* Values of dump_error are errno values; 0: the dump is complete. */
+struct ss_live_page {
+	_Atomic uint64_t magic; /* written last */
+	uint32_t version, size;
+	struct ss_live_identity who;
+	/* Readers write these two: any value that differs from the answer is a request. */
+	_Alignas(64) _Atomic uint32_t refresh_wanted;
+	_Atomic uint32_t dump_wanted;
+	/* The process writes these. */
+	_Alignas(64) _Atomic uint32_t refresh_done;
+	_Atomic uint32_t dump_done;
+	_Atomic uint32_t dump_error;
+	_Atomic uint32_t sequence;
+	_Alignas(64) struct ss_live_figures figures;
+};
+
+_Static_assert(sizeof(struct ss_live_page) <= SS_LIVE_BYTES, "a live page is bounded");
+
+#endif

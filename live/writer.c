@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The live page of this process: made, written, removed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "live/directory.h"
+#include "live/writer.h"
+
+static char path[SS_LIVE_PATH]; /* of the page; "" if there is none */
+static uint32_t owner;          /* pid of the process that made it: a forked child is another one */
+
+/* Reserves the memory first, because a write to a page for which there is no room would end the
+ * process (SIGBUS). */
+static struct ss_live_page *map(int fd)
+{
+	void *p = MAP_FAILED;
+	int err;
+
+	if (ftruncate(fd, SS_LIVE_BYTES) != 0)
+		return NULL;
+	err = posix_fallocate(fd, 0, SS_LIVE_BYTES);
+	if (err)
+		errno = err;
+	else
+		p = mmap(NULL, SS_LIVE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+struct ss_live_page *ss_live_create(const char *directory, const struct ss_live_identity *who)
+{
+	struct ss_live_page *page;
+	struct ss_live_name name;
+	int fd, err;
+
+	ss_live_clean(directory);
+	if (!ss_live_own_name(&name))
+		return NULL;
+	if (!ss_live_path(directory, &name, path)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	/* The program that this process ran before exec() may have left one. */
+	(void)unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		path[0] = '\0';
+		return NULL;
+	}
+	page = map(fd);
+	err = errno;
+	close(fd);
+	owner = name.pid;
+	if (!page) {
+		ss_live_remove();
+		errno = err;
+		return NULL;
+	}
+	page->version = SS_LIVE_VERSION;
+	page->size = sizeof(*page);
+	page->who = *who;
+	atomic_store_explicit(&page->magic, SS_LIVE_MAGIC, memory_order_release);
+	return page;
+}
+
+void ss_live_publish(struct ss_live_page *page, const struct ss_live_figures *figures)
+{
+	struct ss_live_figures *to = &page->figures;
+	uint32_t n = atomic_load_explicit(&page->sequence, memory_order_relaxed);
+
+	atomic_store_explicit(&page->sequence, n | 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	memcpy(to, figures, offsetof(struct ss_live_figures, device) +
+				    figures->device_count * sizeof(to->device[0]));
+	memcpy(to->pool, figures->pool, figures->pool_count * sizeof(to->pool[0]));
+	atomic_store_explicit(&page->sequence, (n | 1) + 1, memory_order_release);
+}
+
+int ss_live_dump_open(void)
+{
+	char dump[SS_LIVE_PATH];
+
+	if (!path[0] || !ss_live_dump_path(path, dump)) {
+		errno = ENOENT;
+		return -1;
+	}
+	(void)unlink(dump);
+	return open(dump, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+void ss_live_remove(void)
+{
+	if (path[0] && owner == (uint32_t)getpid())
+		(void)unlink(path);
+	path[0] = '\0';
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The rank of this process in a parallel job, as the launcher's variables say. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "trace/process_job.h"
+
+/* The variables of the launchers. The more specific come first: mpirun inside a Slurm job sets
+ * its own and passes those of Slurm on unchanged. */
+static const struct ss_process_job launchers[] = {
+	{ "openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+	  "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_JOB_ID" },
+	{ "flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_ID" },
+	{ "mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_JOB_ID" },
+	{ "slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID" },
+};
+
+bool ss_process_job(struct ss_process_job *out) {
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+		const struct ss_process_job *names = &launchers[i];
+		if (getenv(names->rank)) {
+			*out = (struct ss_process_job){ .launcher = names->launcher,
+				.rank = getenv(names->rank), .ranks = getenv(names->ranks),
+				.local_rank = getenv(names->local_rank), .job = getenv(names->job) };
+			return true;
+		}
+	}
+	return false;
+}
