@@ -17,6 +17,7 @@ static const struct command {
 } commands[] = {
 	{ "run", ss_cmd_run, "start a program under somashim" },
 	{ "replay", ss_cmd_replay, "run an allocation log on the pools, without a device" },
+	{ "report", ss_cmd_report, "show what recordings say about device memory" },
 	{ "generate", ss_cmd_generate, "write a realistic allocation log" },
 	{ "doctor", ss_cmd_doctor,
 	  "try what works here: runtime, devices, backings, known defects" },
