@@ -16,7 +16,7 @@ core    base range order,backing cache pool .
 driver  rocm,fake .
 shim    process alloc stream share bounds . route
 sim     device hsa hip .
-cli     readers,writers,analysis report .
+cli     readers,writers,analysis report,convert .
 '
 [ -z "${LAYERS:-}" ] || table=$(cat "$LAYERS") || exit 2
 

@@ -125,6 +125,7 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
 		a->events = p->event - 1;
 		a->unknown_frees = p->memory.unknown_frees;
 		a->lost_frees = p->memory.lost_frees;
+		a->reset_blocks = p->memory.reset_blocks;
 	}
 	(first ? ss_pass_count_end : ss_pass_look_end)(p);
 	ss_trace_memory_finish(&p->memory);

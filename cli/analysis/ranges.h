@@ -20,6 +20,7 @@ struct ss_range {
 	uint8_t device;
 	bool freed;            /* the block is in flight: freed, and not yet reusable */
 	bool part;             /* what is left of a freed block that was reused in part */
+	bool chunk;            /* mapped memory: a chunk in a reserved range, not a segment */
 };
 
 struct ss_ranges {

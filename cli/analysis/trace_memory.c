@@ -104,22 +104,44 @@ static bool end_flight(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 	return true;
 }
 
+/* Blocks in [base, end) are no longer there, although nobody freed them. */
+static void drop_live(struct ss_trace_memory *m, uint64_t base, uint64_t end,
+		      const struct ss_trace_item *e, uint64_t *count) {
+	const struct ss_range *at;
+	struct ss_range old;
+
+	while ((at = ss_ranges_from(&m->blocks, base)) && at->base < end) {
+		ss_ranges_remove(&m->blocks, at->base, &old);
+		++*count;
+		add_live(m, &old, -1);
+		tell(m, SS_CHANGE_FREE, &old, e);
+		tell(m, SS_CHANGE_REUSABLE, &old, e);
+	}
+}
+
+/* All that was mapped in [base, end) goes, with the blocks in it. */
 static bool unmap(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 		  const struct ss_trace_item *e) {
 	const struct ss_range *at;
 	struct ss_range old;
 
 	while ((at = ss_ranges_from(&m->mapped, base)) && at->base < end) {
-		ss_ranges_remove(&m->mapped, at->base, &old);
-		add_mapped(m, &old, -1);
-		if (!add_rest(m, &m->mapped, &old, base, end, add_mapped)) {
+		uint64_t from = at->base, to = at->base + at->size;
+		if (at->chunk) {
+			from = from > base ? from : base;
+			to = to < end ? to : end;
+		}
+		if (!end_flight(m, from, to, e)) {
 			return false;
 		}
-		if (old.base < base) {
-			old.size -= base - old.base;
-			old.base = base;
+		drop_live(m, from, to, e, &m->reset_blocks);
+		ss_ranges_remove(&m->mapped, at->base, &old);
+		add_mapped(m, &old, -1);
+		if (!add_rest(m, &m->mapped, &old, from, to, add_mapped)) {
+			return false;
 		}
-		old.size = (old.base + old.size < end ? old.base + old.size : end) - old.base;
+		old.base = from;
+		old.size = to - from;
 		tell(m, SS_CHANGE_UNMAP, &old, e);
 	}
 	return true;
@@ -129,7 +151,7 @@ static bool map(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	uint64_t end = ss_range_end(e->address, e->size);
 	struct ss_range s = { .base = e->address, .size = end - e->address,
 		.pool = (uint16_t)e->pool, .device = ss_trace_memory_device(m, e),
-		.begin_ns = e->time_ns };
+		.begin_ns = e->time_ns, .chunk = e->kind == SS_TRACE_MAP };
 
 	if (s.size == 0) {
 		return true;
@@ -140,21 +162,6 @@ static bool map(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	add_mapped(m, &s, 1);
 	tell(m, SS_CHANGE_MAP, &s, e);
 	return true;
-}
-
-/* Blocks in [base, end) that should have been freed before. */
-static void drop_live(struct ss_trace_memory *m, uint64_t base, uint64_t end,
-		      const struct ss_trace_item *e) {
-	const struct ss_range *at;
-	struct ss_range old;
-
-	while ((at = ss_ranges_from(&m->blocks, base)) && at->base < end) {
-		ss_ranges_remove(&m->blocks, at->base, &old);
-		m->lost_frees++;
-		add_live(m, &old, -1);
-		tell(m, SS_CHANGE_FREE, &old, e);
-		tell(m, SS_CHANGE_REUSABLE, &old, e);
-	}
 }
 
 static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
@@ -171,7 +178,7 @@ static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	if (!end_flight(m, b.base, end, e)) {
 		return false;
 	}
-	drop_live(m, b.base, end, e);
+	drop_live(m, b.base, end, e, &m->lost_frees);
 	if (!ss_ranges_add(&m->blocks, &b)) {
 		return false;
 	}
@@ -219,9 +226,8 @@ bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item
 			true : map(m, e);
 	case SS_TRACE_SEGMENT_FREE:
 	case SS_TRACE_UNMAP:
-		/* What was in flight there ended with it. */
 		return (e->kind == SS_TRACE_SEGMENT_FREE && (e->flags & SS_TRACE_S_RESERVED)) ||
-			(end_flight(m, e->address, end, e) && unmap(m, e->address, end, e));
+			unmap(m, e->address, end, e);
 	default:
 		return true;
 	}

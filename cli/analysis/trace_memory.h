@@ -29,8 +29,8 @@ enum ss_change {
 	SS_CHANGE_UNMAP,    /* ... and went */
 };
 
-/* Is called after each change of the sums. `range` is valid during the call. An UNMAP may tell
- * of a part of what was mapped. */
+/* Is called after each change of the sums. `range` is valid during the call. An UNMAP of a chunk
+ * may tell of a part of what was mapped; a segment goes as a whole. */
 typedef void ss_trace_memory_watch(void *arg, enum ss_change change, const struct ss_range *range,
 			     const struct ss_trace_item *e);
 
@@ -46,6 +46,7 @@ struct ss_trace_memory {
 	void *arg;
 	uint64_t unknown_frees;      /* of blocks whose allocation is not in the trace */
 	uint64_t lost_frees;         /* blocks whose addresses were allocated again without a free */
+	uint64_t reset_blocks;       /* live blocks whose memory was given back: a device reset */
 };
 #define SS_POOLS 65536
 

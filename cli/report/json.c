@@ -237,6 +237,8 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
 		{ "pid", a->pid }, { "events", a->events }, { "threads", a->threads },
 		{ "streams", a->streams }, { "lost_events", a->lost_events },
 		{ "lost_stacks", a->lost_stacks }, { "unknown_frees", a->unknown_frees },
+		{ "lost_frees", a->lost_frees }, { "reset_blocks", a->reset_blocks },
+		{ "begin_ns", a->first_ns + a->real_offset },
 		{ "damaged_places", a->problems }, { "allocations", a->kind[SS_TRACE_ALLOC] },
 		{ "frees", a->kind[SS_TRACE_FREE] }, { "all_failures", a->failures_all },
 	};
@@ -250,7 +252,6 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
 	}
 	json_object_set_new(o, "rank", a->rank < 0 ? json_null() : json_integer(a->rank));
 	json_object_set_new(o, "ranks", a->ranks < 0 ? json_null() : json_integer(a->ranks));
-	json_object_set_new(o, "begin", json_real((double)(a->first_ns + a->real_offset) / 1e9));
 	json_object_set_new(o, "seconds", time_of(a, a->last_ns));
 	json_object_set_new(o, "devices", devices_json(a));
 	json_object_set_new(o, "pools", pools_json(a));

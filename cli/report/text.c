@@ -63,6 +63,14 @@ static void print_process(FILE *out, const struct ss_analysis *a) {
 		fprintf(out, "  %" PRIu64 " frees of blocks from before the recording\n",
 			a->unknown_frees);
 	}
+	if (a->lost_frees) {
+		fprintf(out, "  %" PRIu64 " frees are missing: the addresses were allocated again\n",
+			a->lost_frees);
+	}
+	if (a->reset_blocks) {
+		fprintf(out, "  %" PRIu64 " blocks went with their memory, as a device reset does\n",
+			a->reset_blocks);
+	}
 	if (a->problem) {
 		fprintf(out, "  damaged in %zu places: %s\n", a->problems, a->problem);
 	}
