@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -127,12 +128,14 @@ static int convert(const struct arguments *a, const struct ss_convert_config *co
 		ss_progress_clear();
 	}
 	if (output) {
+		struct stat st;
+		bool regular = fstat(fileno(out), &st) == 0 && S_ISREG(st.st_mode);
 		int failed = ferror(out);
 		if ((fclose(out) != 0 || failed) && ok) {
 			ok = false;
 			snprintf(err, sizeof(err), "%s: %s", output, strerror(errno));
 		}
-		if (!ok) {
+		if (!ok && regular) { /* half a file is of no use */
 			unlink(output);
 		}
 	}

@@ -26,7 +26,7 @@ static struct ss_device_result *device_of(struct ss_pass *p, uint8_t device) {
 			d->total = def->total;
 		}
 		if (p->config->charts &&
-		    !ss_timeline_begin(&d->timeline, p->config->samples, a->first_ns)) {
+		    !ss_samples_begin(&d->timeline, p->config->samples, a->first_ns)) {
 			return NULL;
 		}
 		p->device_at[device] = (uint16_t)++a->devices;
@@ -167,7 +167,7 @@ static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
 	level_changed(&d->usage, &p->memory.device[device], e->time_ns, p->event);
 	level_changed(&q->usage, &p->memory.pool[pool], e->time_ns, p->event);
 	if (d->timeline.sample) {
-		ss_timeline_add(&d->timeline, &p->memory.device[device], p->event, e->time_ns);
+		ss_samples_add(&d->timeline, &p->memory.device[device], p->event, e->time_ns);
 	}
 }
 
@@ -302,7 +302,7 @@ void ss_pass_count_end(struct ss_pass *p) {
 	for (size_t i = 0; i < a->devices; i++) {
 		finish_means(&a->device[i].usage, a);
 		if (a->device[i].timeline.sample) {
-			ss_timeline_end(&a->device[i].timeline, a->last_ns);
+			ss_samples_end(&a->device[i].timeline, a->last_ns);
 		}
 	}
 	for (size_t i = 0; i < a->pools; i++) {

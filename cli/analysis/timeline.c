@@ -7,7 +7,7 @@
 
 #include "cli/analysis/timeline.h"
 
-bool ss_timeline_begin(struct ss_timeline *t, size_t room, uint64_t begin_ns) {
+bool ss_samples_begin(struct ss_timeline *t, size_t room, uint64_t begin_ns) {
 	*t = (struct ss_timeline){ .room = room, .begin_ns = begin_ns, .span_ns = 1000,
 		.now_ns = begin_ns };
 	t->sample = calloc(room, sizeof(*t->sample));
@@ -51,7 +51,7 @@ static struct ss_sample *reach(struct ss_timeline *t, uint64_t time_ns) {
 	return &t->sample[at];
 }
 
-void ss_timeline_add(struct ss_timeline *t, const struct ss_level *level, uint64_t event,
+void ss_samples_add(struct ss_timeline *t, const struct ss_level *level, uint64_t event,
 		     uint64_t time_ns) {
 	const struct ss_sample now = { .event = event, .time_ns = time_ns, .used = level->used,
 		.reserved = level->reserved, .in_flight = level->in_flight };
@@ -62,6 +62,6 @@ void ss_timeline_add(struct ss_timeline *t, const struct ss_level *level, uint64
 	t->now_ns = time_ns;
 }
 
-void ss_timeline_end(struct ss_timeline *t, uint64_t end_ns) {
+void ss_samples_end(struct ss_timeline *t, uint64_t end_ns) {
 	reach(t, end_ns);
 }

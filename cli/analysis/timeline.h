@@ -6,10 +6,10 @@
 #include "cli/analysis/analysis.h"
 
 /* False: out of memory. `room` is the number of samples at most, a power of two. */
-bool ss_timeline_begin(struct ss_timeline *t, size_t room, uint64_t begin_ns);
+bool ss_samples_begin(struct ss_timeline *t, size_t room, uint64_t begin_ns);
 /* The level is `level` from the event on. Times do not decrease. */
-void ss_timeline_add(struct ss_timeline *t, const struct ss_level *level, uint64_t event,
+void ss_samples_add(struct ss_timeline *t, const struct ss_level *level, uint64_t event,
 		     uint64_t time_ns);
-void ss_timeline_end(struct ss_timeline *t, uint64_t end_ns);
+void ss_samples_end(struct ss_timeline *t, uint64_t end_ns);
 
 #endif

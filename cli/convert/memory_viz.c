@@ -193,10 +193,12 @@ bool ss_convert_memory_viz(struct ss_convert *c) {
 	for (s.device = 0; ok && (s.device == 0 || (s.device < 64 && devices >> s.device)); s.device++) {
 		fputs(s.device ? ",[\n" : "[\n", c->out);
 		s.any = false;
-		if (s.device == 0 || ((devices >> s.device & 1) && ss_convert_wants(c, s.device))) {
+		bool wanted = ss_convert_wants(c, s.device);
+		if (s.device == 0 || ((devices >> s.device & 1) && wanted)) {
 			ss_trace_memory_finish(&c->memory);
 			ss_trace_reader_rewind(c->reader);
-			ok = ss_convert_walk(c, changed, failed) && !s.failed;
+			ok = ss_convert_walk(c, wanted ? changed : NULL, wanted ? failed : NULL) &&
+				!s.failed;
 		}
 		fputs("]", c->out);
 	}

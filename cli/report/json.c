@@ -151,7 +151,7 @@ static json_t *site_json(const struct ss_analysis *a, size_t i) {
 	return o;
 }
 
-json_t *ss_report_sites_json(const struct ss_analysis *a) {
+static json_t *sites_json(const struct ss_analysis *a) {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < a->sites.count; i++) {
@@ -255,7 +255,7 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
 	json_object_set_new(o, "seconds", time_of(a, a->last_ns));
 	json_object_set_new(o, "devices", devices_json(a));
 	json_object_set_new(o, "pools", pools_json(a));
-	json_object_set_new(o, "sites", ss_report_sites_json(a));
+	json_object_set_new(o, "sites", sites_json(a));
 	json_object_set_new(o, "rankings", rankings_json(a));
 	json_object_set_new(o, "wait_causes", spent_json(a, &trims));
 	json_object_set_new(o, "trims", trims);

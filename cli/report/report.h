@@ -19,7 +19,6 @@ json_t *ss_report_json(struct ss_analysis *const *list, size_t count,
 		       const struct ss_over_ranks *o, bool charts);
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts);
 json_t *ss_report_chart_json(const struct ss_analysis *a);
-json_t *ss_report_sites_json(const struct ss_analysis *a);
 json_t *ss_report_ranks_json(const struct ss_over_ranks *o);
 
 /* Can this build make pages? */
