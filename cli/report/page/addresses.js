@@ -16,7 +16,7 @@ function drawAddresses(parent, process) {
 	const info = parent.append('p').attr('id', 'map-info');
 	const canvas = parent.append('canvas').attr('id', 'map');
 	const legend = parent.append('p').attr('class', 'soft');
-	for (const [name, color] of [['live', '#4e79a7'], ['in flight', '#f28e2c'], ['free', '#eef1f4']]) {
+	for (const [name, color] of [['live', '#4e79a7'], ['in flight', '#bf3989'], ['free', '#eef1f4']]) {
 		legend.append('span').attr('class', 'swatch').style('background', color);
 		legend.append('span').text(name + '   ');
 	}
@@ -73,7 +73,7 @@ function drawCells(canvas, m) {
 		c.fillRect(x, y, w - 1, h - 1);
 		c.fillStyle = '#4e79a7';
 		c.fillRect(x, y, live, h - 1);
-		c.fillStyle = '#f28e2c';
+		c.fillStyle = '#bf3989';
 		c.fillRect(x + live, y, Math.min(flight, w - 1 - live), h - 1);
 		if (gaps.has(i)) {
 			c.fillStyle = '#000';

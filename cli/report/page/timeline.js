@@ -10,22 +10,25 @@ function drawTimeline(parent, process, sites) {
 	const svg = parent.append('svg').attr('id', 'timeline');
 	const legend = parent.append('div').attr('class', 'soft').style('margin-top', '4px');
 	const lines = process.charts.devices;
-	let index = 0, stacked = true;
+	const show = { stacked: true, reserved: true };
+	let index = 0;
 
 	function draw() {
 		svg.text('').on('.zoom', null);
 		legend.text('');
 		if (lines.length) {
-			drawDevice(svg, legend, lines[index], process, sites, stacked);
+			drawDevice(svg, legend, lines[index], process, sites, show);
 		}
 	}
 	choice(bar, 'timeline-device', 'Device', lines.map(l => deviceName(l.device)), i => {
 		index = i;
 	});
-	const box = bar.append('label');
-	box.append('input').attr('type', 'checkbox').attr('id', 'timeline-stacked').property('checked', true)
-		.on('change', function () { stacked = this.checked; draw(); });
-	box.append('span').text(' stacked by call site');
+	for (const [name, text] of [['stacked', ' stacked by call site'], ['reserved', ' with reserved']]) {
+		const box = bar.append('label');
+		box.append('input').attr('type', 'checkbox').attr('id', 'timeline-' + name).property('checked', true)
+			.on('change', function () { show[name] = this.checked; draw(); });
+		box.append('span').text(text);
+	}
 	bar.append('span').attr('class', 'soft').text('wheel: zoom, drag: move, double click: all');
 	bar.select('select').on('change.draw', draw);
 	draw();
@@ -48,14 +51,14 @@ function layersOf(line, sites, stacked) {
 	return layers;
 }
 
-function drawDevice(svg, legend, line, process, sites, stacked) {
+function drawDevice(svg, legend, line, process, sites, show) {
 	const width = svg.node().getBoundingClientRect().width || 1200, height = 360;
 	const margin = { left: 80, right: 16, top: 12, bottom: 28 };
 	const end = Math.max(process.seconds, 1e-9);
 	const x0 = d3.scaleLinear().domain([0, end]).range([margin.left, width - margin.right]);
 	let x = x0;
 	const y = d3.scaleLinear().range([height - margin.bottom, margin.top]);
-	const layers = layersOf(line, sites, stacked);
+	const layers = layersOf(line, sites, show.stacked);
 	const sums = line.used.map(() => 0);
 	for (const l of layers) {
 		l.low = sums.slice();
@@ -84,16 +87,17 @@ function drawDevice(svg, legend, line, process, sites, stacked) {
 		const seen = d3.range(first, last + 1);
 		const at = i => Math.min(i, last - 1);
 		const px = i => x(i < line.time.length ? line.time[i] : end);
-		const most = d3.max(seen, i => Math.max(line.reserved[at(i)], sums[at(i)])) || 1;
+		const most = d3.max(seen, i => Math.max(show.reserved ? line.reserved[at(i)] : 0,
+			sums[at(i)], line.in_flight[at(i)])) || 1;
 		y.domain([0, most * 1.05]);
 		const area = l => d3.area().curve(d3.curveStepAfter).x(px).y0(i => y(l.low[at(i)]))
 			.y1(i => y(l.high[at(i)]))(seen);
 		const path = values => d3.line().curve(d3.curveStepAfter).x(px).y(i => y(values[at(i)]))(seen);
 		areas.attr('d', area);
-		reserved.attr('d', path(line.reserved));
+		reserved.attr('d', show.reserved ? path(line.reserved) : '');
 		flight.attr('d', path(line.in_flight));
 		xAxis.call(d3.axisBottom(x).ticks(10).tickFormat(t => seconds(t)).tickSizeOuter(0));
-		yAxis.call(d3.axisLeft(y).ticks(6).tickFormat(bytes));
+		yAxis.call(d3.axisLeft(y).tickValues(roundBytes(most)).tickFormat(bytes));
 		svg.attr('data-from', from).attr('data-to', to);
 	}
 
@@ -110,6 +114,12 @@ function drawDevice(svg, legend, line, process, sites, stacked) {
 	}).on('mouseleave', () => { hideTip(); cursor.style('display', 'none'); });
 	drawLegend(legend, layers);
 	render();
+}
+
+// Values for the axis: multiples of a power of two.
+function roundBytes(most) {
+	const step = Math.pow(2, Math.max(0, Math.ceil(Math.log2(most / 6))));
+	return d3.range(0, most * 1.05, step);
 }
 
 function drawLegend(legend, layers) {
