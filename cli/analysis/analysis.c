@@ -162,7 +162,8 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 	}
 	char why[256] = "out of memory";
 	if (!read_process(a, r, path) ||
-	    !ss_sites_read(&a->sites, r, 0, config->debug_path, why, sizeof(why)) ||
+	    !ss_sites_read(&a->sites, r, 0, !config->addresses, config->debug_path, why,
+			   sizeof(why)) ||
 	    !run(a, r, config) || !ss_rank_sites(a)) {
 		snprintf(err, err_size, "%s: %s", path, why);
 		ss_analysis_free(a);

@@ -20,6 +20,9 @@ struct entry {
 
 struct ss_sites_tables {
 	struct entry *frames, *sites;
+	const struct ss_trace_reader *reader; /* during ss_sites_read() */
+	size_t file;
+	struct ss_symbolizer *names; /* NULL: without names */
 	uint32_t *ids;           /* of the frames of one stack */
 	size_t ids_room;
 };
@@ -122,14 +125,30 @@ static uint32_t frame_of(struct ss_sites *s, const struct ss_symbol *symbol, uin
 	return e->index;
 }
 
+/* The symbols of an address. *plain has room for the one of an address without names. */
+static uint32_t symbols_of(struct ss_sites *s, uint64_t address, uint64_t time_ns,
+			   struct ss_symbol *plain, const struct ss_symbol **out) {
+	const struct ss_sites_tables *t = s->tables;
+
+	if (t->names) {
+		return ss_symbolize(t->names, address, time_ns, out);
+	}
+	const struct ss_trace_module_def *m =
+		ss_trace_reader_module_at(t->reader, t->file, address, time_ns);
+	*plain = (struct ss_symbol){ .module = m ? m->path : NULL,
+		.offset = m ? address - m->bias : address };
+	*out = plain;
+	return 1;
+}
+
 /* Index of the site of a stack; UINT32_MAX: out of memory. */
-static uint32_t site_of(struct ss_sites *s, struct ss_symbolizer *names,
-			const struct ss_trace_stack_def *stack) {
+static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *stack) {
+	struct ss_symbol plain;
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < stack->frames; i++) {
 		const struct ss_symbol *symbol;
-		uint32_t n = ss_symbolize(names, stack->ip[i], stack->seen_ns, &symbol);
+		uint32_t n = symbols_of(s, stack->ip[i], stack->seen_ns, &plain, &symbol);
 		if (count + n > s->tables->ids_room) {
 			size_t room = (count + n) * 2;
 			uint32_t *ids = realloc(s->tables->ids, room * sizeof(*ids));
@@ -163,36 +182,53 @@ static uint32_t site_of(struct ss_sites *s, struct ss_symbolizer *names,
 	return e->index;
 }
 
-bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, size_t file,
-		   const char *debug_path, char *err, size_t err_size) {
-	size_t count;
-	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, file, &count);
-
-	*s = (struct ss_sites){ .count = 1 };
-	struct ss_symbolizer *names = ss_symbolizer_open(r, file, debug_path, err, err_size);
-	if (!names) {
-		return false;
-	}
+static bool add_stacks(struct ss_sites *s, const struct ss_trace_stack_def *stack, size_t count) {
 	for (size_t i = 0; i < count; i++) {
 		if (stack[i].id <= STACK_MAX && stack[i].id >= s->stacks) {
 			s->stacks = stack[i].id + 1;
 		}
 	}
-	s->tables = calloc(1, sizeof(*s->tables));
 	s->of_stack = calloc((size_t)s->stacks + 1, sizeof(*s->of_stack));
 	s->site = calloc(1, sizeof(*s->site));
-	bool ok = s->tables && s->of_stack && s->site;
-	for (size_t i = 0; ok && i < count; i++) {
+	if (!s->of_stack || !s->site) {
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
 		if (stack[i].id > STACK_MAX) {
 			continue;
 		}
-		uint32_t site = site_of(s, names, &stack[i]);
-		ok = site != UINT32_MAX && site < s->count;
+		uint32_t site = site_of(s, &stack[i]);
+		if (site == UINT32_MAX) {
+			return false;
+		}
 		s->of_stack[stack[i].id] = site;
 	}
-	ss_symbolizer_close(names);
-	if (!ok) {
+	return true;
+}
+
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, size_t file, bool names,
+		   const char *debug_path, char *err, size_t err_size) {
+	size_t count;
+	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, file, &count);
+
+	*s = (struct ss_sites){ .count = 1, .tables = calloc(1, sizeof(*s->tables)) };
+	if (!s->tables) {
 		snprintf(err, err_size, "out of memory");
+		return false;
+	}
+	s->tables->reader = r;
+	s->tables->file = file;
+	if (names) {
+		s->tables->names = ss_symbolizer_open(r, file, debug_path, err, err_size);
+	}
+	bool opened = !names || s->tables->names, ok = opened && add_stacks(s, stack, count);
+	if (s->tables->names) {
+		ss_symbolizer_close(s->tables->names);
+	}
+	if (!ok) {
+		if (opened) {
+			snprintf(err, err_size, "out of memory");
+		}
 		ss_sites_finish(s);
 	}
 	return ok;

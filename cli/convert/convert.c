@@ -33,8 +33,8 @@ bool ss_convert(const struct ss_format *format, const struct ss_convert_config *
 		return false;
 	}
 	char why[256] = "out of memory";
-	ok = !format->names || ss_sites_read(&c.sites, c.reader, 0, config->debug_path, why,
-					     sizeof(why));
+	ok = !format->names || ss_sites_read(&c.sites, c.reader, 0, true, config->debug_path,
+					     why, sizeof(why));
 	ok = ok && format->write(&c);
 	if (!ok) {
 		snprintf(err, err_size, "%s: %s", config->path, why);
