@@ -50,6 +50,13 @@ uint64_t ss_arguments_number(const struct argp_state *state, const char *name,
 	return a.bytes;
 }
 
+char **ss_arguments_program(struct argp_state *state) {
+	char **program = state->argv + state->next - 1;
+
+	state->next = state->argc;
+	return program;
+}
+
 int ss_cli_error(const char *fmt, ...) {
 	va_list args;
 

@@ -19,6 +19,10 @@ void ss_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned
 uint64_t ss_arguments_number(const struct argp_state *state, const char *name,
 			     const char *text, uint64_t max);
 
+/* The program that the subcommand is to start, with its arguments, as for exec. For the first
+ * argument that is no option (ARGP_IN_ORDER): the rest belongs to the program. */
+char **ss_arguments_program(struct argp_state *state);
+
 /* Prints "somashim: ..." on stderr. Returns SS_EXIT_USAGE. */
 int ss_cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

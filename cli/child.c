@@ -46,7 +46,7 @@ static void exec_child(char **argv, const sigset_t *mask, pid_t parent, int fail
 }
 
 int ss_child_exec_failed(const char *program, int error) {
-	ss_cli_error("run: %s: %s", program, strerror(error));
+	ss_cli_error("%s: %s", program, strerror(error));
 	return error == ENOENT ? 127 : 126;
 }
 
@@ -59,14 +59,14 @@ int ss_child_run(char **argv, bool *started) {
 
 	*started = false;
 	if (pipe2(failed, O_CLOEXEC) != 0) {
-		ss_cli_error("run: pipe: %s", strerror(errno));
+		ss_cli_error("pipe: %s", strerror(errno));
 		return 126 << 8;
 	}
 	block_signals(&held, &old);
 	pid_t child = fork();
 	if (child < 0) {
 		sigprocmask(SIG_SETMASK, &old, NULL);
-		ss_cli_error("run: fork: %s", strerror(errno));
+		ss_cli_error("fork: %s", strerror(errno));
 		return 126 << 8;
 	}
 	if (child == 0) {

@@ -8,6 +8,7 @@ int ss_cmd_convert(int argc, char **argv);
 int ss_cmd_doctor(int argc, char **argv);
 int ss_cmd_generate(int argc, char **argv);
 int ss_cmd_options(int argc, char **argv);
+int ss_cmd_record(int argc, char **argv);
 int ss_cmd_replay(int argc, char **argv);
 int ss_cmd_report(int argc, char **argv);
 int ss_cmd_run(int argc, char **argv);

@@ -18,8 +18,9 @@
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
 #include "cli/preload.h"
+#include "core/base/options.h"
 
-#define PATTERN_BYTES PATH_MAX
+#define PATTERN_BYTES sizeof(((struct ss_options *)0)->trace)
 
 struct arguments {
 	const char *output; /* may have %p in it */
@@ -39,9 +40,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case 'o':
 		a->output = arg;
 		return 0;
-	case ARGP_KEY_ARG: /* the rest belongs to the program */
-		a->program = state->argv + state->next - 1;
-		state->next = state->argc;
+	case ARGP_KEY_ARG:
+		a->program = ss_arguments_program(state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_usage(state);
@@ -156,7 +156,7 @@ int ss_cmd_record(int argc, char **argv) {
 	if (!make_pattern(&a, pattern)) {
 		return ss_cli_error("record: the name of the recording is too long");
 	}
-	if (!ss_preload_enter(err, sizeof(err))) {
+	if (!ss_preload_enter(true, err, sizeof(err))) {
 		return ss_cli_error("record: %s", err);
 	}
 	setenv("SOMASHIM_TRACE", pattern, 1);

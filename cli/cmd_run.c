@@ -33,9 +33,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case 'q':
 		a->quiet = true;
 		return 0;
-	case ARGP_KEY_ARG: /* the rest belongs to the program */
-		a->program = state->argv + state->next - 1;
-		state->next = state->argc;
+	case ARGP_KEY_ARG:
+		a->program = ss_arguments_program(state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_usage(state);

@@ -16,6 +16,7 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "run", ss_cmd_run, "start a program under somashim" },
+	{ "record", ss_cmd_record, "run a program and record what happens to device memory" },
 	{ "replay", ss_cmd_replay, "run an allocation log on the pools, without a device" },
 	{ "report", ss_cmd_report, "show what recordings say about device memory" },
 	{ "convert", ss_cmd_convert, "write a recording in the format of another program" },

@@ -114,7 +114,7 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 /* Nothing that the user has set may keep us from testing, or be written to. */
 static bool prepare_environment(char *err, size_t err_size) {
 	static const char *const names[] = {
-		"SOMASHIM_DISABLE", "SOMASHIM_LOG", "SOMASHIM_JOURNAL",
+		"SOMASHIM_DISABLE", "SOMASHIM_LOG", "SOMASHIM_JOURNAL", "SOMASHIM_TRACE",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

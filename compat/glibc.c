@@ -85,6 +85,10 @@ LATE(int, pthread_setspecific, "GLIBC_2.2.5", ENOSYS, (pthread_key_t key, const 
 LATE(int, pthread_mutex_trylock, "GLIBC_2.2.5", EBUSY, (pthread_mutex_t *mutex), (mutex))
 LATE(int, pthread_mutex_timedlock, "GLIBC_2.2.5", ETIMEDOUT,
      (pthread_mutex_t *mutex, const struct timespec *end), (mutex, end))
+LATE(int, pthread_getattr_np, "GLIBC_2.2.5", ENOSYS, (pthread_t thread, pthread_attr_t *attr),
+     (thread, attr))
+LATE(int, pthread_attr_getstack, "GLIBC_2.2.5", ENOSYS,
+     (const pthread_attr_t *attr, void **low, size_t *size), (attr, low, size))
 
 /* Without libpthread there is one thread. The value 2 is what glibc stores when fn has run. */
 static int once_alone(pthread_once_t *control, void (*fn)(void))
@@ -131,7 +135,7 @@ int __wrap_fcntl64(int fd, int command, ...)
 	return old_fcntl(fd, command, arg);
 }
 
-/* glibc 2.33 made fstat a function. Its struct stat is the kernel's on x86-64. */
+/* glibc 2.33 made fstat and stat functions. Its struct stat is the kernel's on x86-64. */
 int __wrap_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st)
 {
@@ -142,6 +146,18 @@ int __wrap_fstat64(int fd, struct stat *st);
 int __wrap_fstat64(int fd, struct stat *st)
 {
 	return (int)syscall(SYS_fstat, fd, st);
+}
+
+int __wrap_stat(const char *path, struct stat *st);
+int __wrap_stat(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_stat, path, st);
+}
+
+int __wrap_stat64(const char *path, struct stat *st);
+int __wrap_stat64(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_stat, path, st);
 }
 
 int __wrap_memfd_create(const char *name, unsigned flags);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a program (not a library) needs besides glibc.c to run on glibc 2.17 and later: the
- * entry point of libc and the functions of libm, in their older versions.
+ * entry point of libc, glob, and the functions of libm, in their older versions.
  */
+#include <glob.h>
 
 extern void (*const constructors_start[])(int, char **, char **) __asm__("__init_array_start")
 	__attribute__((visibility("hidden")));
@@ -29,6 +30,22 @@ int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char 
 		     void (*end)(void), void *stack)
 {
 	return old_start(main, argc, argv, init ? init : run_constructors, fini, end, stack);
+}
+
+/* The newer version also finds symbolic links that lead nowhere. */
+extern int old_glob(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found);
+__asm__(".symver old_glob, glob64@GLIBC_2.2.5");
+
+int __wrap_glob(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found);
+int __wrap_glob(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found)
+{
+	return old_glob(pattern, flags, failed, found);
+}
+
+int __wrap_glob64(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found);
+int __wrap_glob64(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found)
+{
+	return old_glob(pattern, flags, failed, found);
 }
 
 /* The newer versions differ in that they set errno without a call of matherr. */

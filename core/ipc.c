@@ -167,9 +167,10 @@ static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 }
 
 /* What the device refused to take back stays, but nobody gets it. Pool lock held. */
-static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial)
+static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t serial,
+		     uint64_t *when)
 {
-	struct ss_segment *seg = ss_segment_attach(&pool->mem, native, size);
+	struct ss_segment *seg = ss_segment_attach(&pool->mem, native, size, when);
 
 	if (!seg)
 		return;
@@ -179,7 +180,7 @@ static void put_back(struct ss_pool *pool, void *native, uint64_t size, uint64_t
 }
 
 /* Takes the segment, of which nothing is in use, out of the pool. Pool lock held. */
-static void detach(struct ss_pool *pool, struct ss_segment *seg)
+static uint64_t detach(struct ss_pool *pool, struct ss_segment *seg)
 {
 	struct ss_core *core = ss_core_of(pool);
 
@@ -189,7 +190,7 @@ static void detach(struct ss_pool *pool, struct ss_segment *seg)
 		else
 			ss_clean_remove(&pool->mem, b);
 	}
-	ss_segment_detach(&pool->mem, seg);
+	return ss_segment_detach(&pool->mem, seg);
 }
 
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
@@ -197,7 +198,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 	struct ss_core *core = ss_core_of(pool);
 	struct ss_memory *m = &pool->mem;
 	struct ss_segment *seg;
-	uint64_t given = 0;
+	uint64_t given = 0, when = 0;
 
 	if (!atomic_load(&pool->kept))
 		return 0;
@@ -210,11 +211,12 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		struct ss_witness w;
 		enum ss_status s;
 
-		detach(pool, seg);
+		when = detach(pool, seg);
 		ss_pool_unlock(pool);
+		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		ss_retention_begin(m, &w);
 		w.reserved += size;
-		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
+		s = SS_DRIVE_FREE(m, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
 							  size));
 		if (s == SS_OK) {
 			ss_cap_give(m, size);
@@ -222,8 +224,14 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		}
 		ss_pool_lock(pool);
 		if (s != SS_OK) {
-			put_back(pool, native, size, serial);
-			break;
+			when = 0;
+			put_back(pool, native, size, serial, &when);
+			ss_pool_unlock(pool);
+			if (when)
+				ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native,
+						 size, 0);
+			ss_giving_end(core, m->dev, given);
+			return given;
 		}
 		given += size;
 		m->released_bytes += size;

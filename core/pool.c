@@ -192,7 +192,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	ss_pool_unlock(pool);
 	ss_fence_poll(core, NULL, -1);
 	if (trims_now(core, pool, keep)) {
-		ss_pool_release(pool, keep, UINT64_MAX);
+		ss_pool_release(pool, keep, UINT64_MAX, SS_TRACE_TRIM_CALL);
 		return SS_OK;
 	}
 	/* Giving back would wait for the device: it is remembered as a threshold for the next
@@ -221,7 +221,7 @@ static void release_rest(struct ss_pool *pool, void *arg)
 {
 	(void)arg;
 	if (atomic_load(&pool->dying) && !ss_used(&pool->caches))
-		ss_pool_release(pool, 0, UINT64_MAX);
+		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 }
 
 /* With a pool its memory goes, if nobody has to wait for that. So the device is asked, as for a
@@ -233,7 +233,7 @@ static void release_destroyed(struct ss_pool *pool)
 
 	ss_fence_poll(core, NULL, -1);
 	if (!ss_release_waits(&pool->mem))
-		ss_pool_release(pool, 0, UINT64_MAX);
+		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 	ss_pools_each(core, pool->mem.dev, look_for_rest, &any);
 	if (any && ss_device_idle(core, pool->mem.dev, false))
 		ss_pools_each(core, pool->mem.dev, release_rest, NULL);

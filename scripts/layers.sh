@@ -10,9 +10,10 @@ build=${1:-${BUILD:-$(dirname "$0")/../build}}
 
 # A room and its folders from the lowest to the highest. A folder uses only those before it.
 # Folders joined by commas are on one level and do not use each other. "." stands for the files in the
-# room itself. A folder's library is in the folder, or in the room and named lib*-ROOM-FOLDER.a.
+# room itself. A name that starts with "/" is a room that stands below. A folder's library is in the
+# folder, or in the room and named lib*-ROOM-FOLDER.a.
 table='
-core    base range order,backing cache pool .
+core    /trace base range order,backing cache pool .
 driver  rocm,fake .
 shim    process alloc stream share bounds . route
 sim     device hsa hip .
@@ -30,7 +31,7 @@ for line in table.split('\n'):
     room, *levels = line.split() or ['']
     for n, names in enumerate(levels):
         for name in names.split(','):
-            folder = room if name == '.' else room + '/' + name
+            folder = room if name == '.' else name[1:] if name[0] == '/' else room + '/' + name
             level[folder] = (room, n)
             folders.append(folder)
 

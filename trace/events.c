@@ -33,13 +33,13 @@ static uint64_t pack_size(uint64_t size, uint64_t rounded) {
 	return SS_TRACE_SIZE(size) | (more < 0xffff ? more : 0xffff) << 48;
 }
 
-void ss_trace_write_alloc(const void *ptr, uint64_t size, uint64_t rounded, int device,
-			  const void *pool, const void *stream, unsigned flags) {
+void ss_trace_write_alloc(uint64_t when, const void *ptr, uint64_t size, uint64_t rounded,
+			  int device, const void *pool, const void *stream, unsigned flags) {
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, when)) {
 		struct ss_trace_alloc *r = event_begin(&c, sizeof(*r), pool, stream, true, device,
 						       flags, true, &pool_id);
 		if (r) {
@@ -52,15 +52,15 @@ void ss_trace_write_alloc(const void *ptr, uint64_t size, uint64_t rounded, int 
 	errno = err;
 }
 
-void ss_trace_write_free(const void *ptr, int device, const void *pool, const void *stream,
-			 unsigned flags) {
+void ss_trace_write_free(uint64_t when, const void *ptr, int device, const void *pool,
+			 const void *stream, unsigned flags, bool stack) {
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
-		struct ss_trace_free *r = event_begin(&c, sizeof(*r), pool, stream, true, device,
-						      flags, true, &pool_id);
+	if (ss_trace_enter(&c, when)) {
+		struct ss_trace_free *r = event_begin(&c, sizeof(*r), pool, stream, stack, device,
+						      flags, stack, &pool_id);
 		if (r) {
 			r->ptr = (uint64_t)(uintptr_t)ptr;
 			ss_trace_commit(&c, r, SS_TRACE_FREE, sizeof(*r), pool_id);
@@ -70,11 +70,12 @@ void ss_trace_write_free(const void *ptr, int device, const void *pool, const vo
 	errno = err;
 }
 
-void ss_trace_write_reusable(const void *base, uint64_t size, int device, const void *pool) {
+void ss_trace_write_reusable(uint64_t when, const void *base, uint64_t size, int device,
+			     const void *pool) {
 	struct ss_trace_context c;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, when)) {
 		uint32_t pool_id = ss_trace_pool_id(&c, pool, device);
 		struct ss_trace_reusable *r = ss_trace_begin(&c, sizeof(*r));
 		if (r) {
@@ -87,13 +88,13 @@ void ss_trace_write_reusable(const void *base, uint64_t size, int device, const 
 	errno = err;
 }
 
-void ss_trace_write_segment(enum ss_trace_kind kind, const void *base, uint64_t size, int device,
-			    const void *pool, unsigned flags) {
+void ss_trace_write_segment(uint64_t when, enum ss_trace_kind kind, const void *base,
+			    uint64_t size, int device, const void *pool, unsigned flags) {
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, when)) {
 		struct ss_trace_segment *r = event_begin(&c, sizeof(*r), pool, NULL, false, device,
 							 flags, true, &pool_id);
 		if (r) {
@@ -112,7 +113,7 @@ void ss_trace_write_trim(enum ss_trace_trim_cause cause, uint64_t released, uint
 	uint32_t pool_id;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		struct ss_trace_trim *r = event_begin(&c, sizeof(*r), pool, NULL, false, device,
 						      cause, true, &pool_id);
 		if (r) {
@@ -132,7 +133,7 @@ void ss_trace_write_oom(enum ss_trace_kind kind, uint64_t size, uint64_t device_
 	uint32_t pool_id;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		struct ss_trace_oom *r = event_begin(&c, sizeof(*r), pool, stream, true, device, 0,
 						     true, &pool_id);
 		if (r) {
@@ -153,7 +154,7 @@ void ss_trace_write_wait(enum ss_trace_wait_cause cause, uint64_t ns, int device
 	uint32_t pool_id;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		struct ss_trace_wait *r = event_begin(&c, sizeof(*r), NULL, stream, device >= 0,
 						      device, cause, true, &pool_id);
 		if (r) {
@@ -169,7 +170,7 @@ void ss_trace_write_info(enum ss_trace_info_key key, const char *text) {
 	struct ss_trace_context c;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		ss_trace_info_text(&c, key, text, strlen(text));
 		ss_trace_leave(&c);
 	}
@@ -182,7 +183,7 @@ void ss_trace_write_device(int device, uint32_t pci_domain, unsigned bus, unsign
 	struct ss_trace_context c;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		struct ss_trace_device *r = ss_trace_begin(&c, sizeof(*r));
 		if (r) {
 			r->total = total;
@@ -206,7 +207,7 @@ void ss_trace_write_stream(const void *stream, int device, enum ss_trace_stream_
 	struct ss_trace_context c;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		ss_trace_define_stream(&c, stream, device, kind);
 		ss_trace_leave(&c);
 	}
@@ -217,7 +218,7 @@ void ss_trace_write_pool_create(const void *pool, int device, const char *name) 
 	struct ss_trace_context c;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		ss_trace_define_pool(&c, pool, device, name);
 		ss_trace_leave(&c);
 	}
@@ -228,7 +229,7 @@ void ss_trace_write_pool_destroy(const void *pool, int device) {
 	struct ss_trace_context c;
 	int err = errno;
 
-	if (ss_trace_enter(&c)) {
+	if (ss_trace_enter(&c, 0)) {
 		uint32_t id = ss_trace_pool_id(&c, pool, device);
 		struct ss_trace_pool *r = ss_trace_begin(&c, sizeof(*r));
 		if (r) {

@@ -45,6 +45,7 @@ struct ss_trace_live {
 	/* Blocks with room: address, and in the upper 16 bits the used length / 8. */
 	_Atomic uint64_t partial[SS_TRACE_PARTIAL];
 	_Atomic uint32_t partial_number[SS_TRACE_PARTIAL];
+	_Atomic uint64_t partial_last[SS_TRACE_PARTIAL]; /* ns; time of its last record */
 
 	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
 	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
@@ -62,6 +63,7 @@ struct ss_trace_thread_state {
 	uint32_t number;       /* of the block */
 	uint32_t used;         /* bytes of it */
 	uint64_t base;         /* ns; what dt counts from */
+	uint64_t last;         /* ns; time of the last record */
 	bool busy;             /* in an event: one from a signal handler is dropped */
 	bool named;            /* the current block has a THREAD record of this thread */
 	/* The stack of the thread, as far as it is known to be mapped without a gap. */
@@ -75,9 +77,9 @@ struct ss_trace_context {
 	uint64_t now;          /* ns, CLOCK_BOOTTIME */
 };
 
-/* Every event is between these two. False: nothing is to be recorded, and leave must not be
- * called. */
-bool ss_trace_enter(struct ss_trace_context *c);
+/* Every event is between these two. Its time is `when`, or now if that is 0, but never before the
+ * thread's last record. False: nothing is to be recorded, and leave must not be called. */
+bool ss_trace_enter(struct ss_trace_context *c, uint64_t when);
 void ss_trace_leave(struct ss_trace_context *c);
 
 /* Room for a record of `size` bytes in the block of the calling thread, all zero. NULL: the

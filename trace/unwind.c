@@ -65,7 +65,7 @@ static int each_frame(struct _Unwind_Context *context, void *arg) {
 
 /* The end of the calling thread's stack. Reads a file and allocates, so it is asked once. */
 static uintptr_t stack_end(void) {
-	static _Thread_local uintptr_t end;
+	static _Thread_local uintptr_t end __attribute__((tls_model("initial-exec")));
 	pthread_attr_t attr;
 	void *low;
 	size_t size;

@@ -82,6 +82,7 @@ static void give_away(struct ss_trace_live *l, struct ss_trace_thread_state *t) 
 			/* The number is set first: who finds a block finds its number. */
 			if (atomic_compare_exchange_strong(&l->partial_number[i], &no_number,
 							   t->number + 1)) {
+				atomic_store(&l->partial_last[i], t->last);
 				atomic_compare_exchange_strong(&l->partial[i], &none, word);
 				t->block = NULL;
 				return;
@@ -92,11 +93,13 @@ static void give_away(struct ss_trace_live *l, struct ss_trace_thread_state *t) 
 	t->block = NULL;
 }
 
-static bool take_partial(struct ss_trace_live *l, struct ss_trace_thread_state *t) {
+/* Records in a block are in the order of time, so the block must have none after `now`. */
+static bool take_partial(struct ss_trace_live *l, struct ss_trace_thread_state *t, uint64_t now) {
 	for (uint32_t i = 0; i < SS_TRACE_PARTIAL; i++) {
 		uint64_t word = atomic_load_explicit(&l->partial[i], memory_order_relaxed);
 
-		if (word && atomic_compare_exchange_strong(&l->partial[i], &word, 0)) {
+		if (word && atomic_load(&l->partial_last[i]) <= now &&
+		    atomic_compare_exchange_strong(&l->partial[i], &word, 0)) {
 			t->block = (char *)(uintptr_t)(word & 0xffffffffffffull);
 			t->used = (uint32_t)(word >> 48) * 8;
 			t->number = atomic_exchange(&l->partial_number[i], 0) - 1;
@@ -150,8 +153,7 @@ static bool next_block(struct ss_trace_context *c) {
 	if (first) { /* its destructor gives the block away */
 		pthread_setspecific(thread_key, t);
 	}
-	if (first && take_partial(c->live, t)) {
-		c->now = ss_trace_clock(); /* not before the last record of the block */
+	if (first && take_partial(c->live, t, c->now)) {
 		name_thread(t, gettid_now());
 		set_base(t, c->now);
 	} else {
@@ -198,6 +200,7 @@ void ss_trace_commit(struct ss_trace_context *c, void *record, enum ss_trace_kin
 
 	r->pool = (uint16_t)pool;
 	publish(r, kind, size);
+	c->thread->last = c->now;
 }
 
 /* ---- threads ------------------------------------------------------------ */
@@ -214,7 +217,7 @@ static void thread_ended(void *arg) {
 
 static bool start(uint64_t generation, struct ss_trace_thread_state *t);
 
-bool ss_trace_enter(struct ss_trace_context *c) {
+bool ss_trace_enter(struct ss_trace_context *c, uint64_t when) {
 	struct ss_trace_thread_state *t = &self;
 	uint64_t generation = atomic_load_explicit(&live->generation, memory_order_acquire);
 
@@ -238,7 +241,8 @@ bool ss_trace_enter(struct ss_trace_context *c) {
 	t->busy = true;
 	c->live = live;
 	c->thread = t;
-	c->now = ss_trace_clock();
+	c->now = when ? when : ss_trace_clock();
+	c->now = c->now < t->last ? t->last : c->now;
 	return true;
 }
 
@@ -368,7 +372,7 @@ void ss_trace_close(void) {
 		ss_trace_file_punch(&live->file, self.number, self.used);
 		self.block = NULL;
 	}
-	while (take_partial(live, &rest)) {
+	while (take_partial(live, &rest, UINT64_MAX)) {
 		ss_trace_file_punch(&live->file, rest.number, rest.used);
 	}
 	/* The file stays open and mapped: other threads may be in the middle of an event. */

@@ -49,13 +49,14 @@ void ss_trace_write_device(int device, uint32_t pci_domain, unsigned bus, unsign
 void ss_trace_write_stream(const void *stream, int device, enum ss_trace_stream_kind kind);
 void ss_trace_write_pool_create(const void *pool, int device, const char *name);
 void ss_trace_write_pool_destroy(const void *pool, int device);
-void ss_trace_write_alloc(const void *ptr, uint64_t size, uint64_t rounded, int device,
-			  const void *pool, const void *stream, unsigned flags);
-void ss_trace_write_free(const void *ptr, int device, const void *pool, const void *stream,
-			 unsigned flags);
-void ss_trace_write_reusable(const void *base, uint64_t size, int device, const void *pool);
-void ss_trace_write_segment(enum ss_trace_kind kind, const void *base, uint64_t size, int device,
-			    const void *pool, unsigned flags);
+void ss_trace_write_alloc(uint64_t when, const void *ptr, uint64_t size, uint64_t rounded,
+			  int device, const void *pool, const void *stream, unsigned flags);
+void ss_trace_write_free(uint64_t when, const void *ptr, int device, const void *pool,
+			 const void *stream, unsigned flags, bool stack);
+void ss_trace_write_reusable(uint64_t when, const void *base, uint64_t size, int device,
+			     const void *pool);
+void ss_trace_write_segment(uint64_t when, enum ss_trace_kind kind, const void *base,
+			    uint64_t size, int device, const void *pool, unsigned flags);
 void ss_trace_write_trim(enum ss_trace_trim_cause cause, uint64_t released, uint64_t kept,
 			 int device, const void *pool);
 void ss_trace_write_oom(enum ss_trace_kind kind, uint64_t size, uint64_t device_free,
@@ -94,40 +95,74 @@ static inline void ss_trace_pool_destroy(const void *pool, int device) {
 	}
 }
 
-/* Call it after the block was taken from the pool, so that the times of its owners never
+/* `when` is ns of ss_trace_clock(), since the calling thread's last event; 0 is now. With it a
+ * caller makes the order in the file that of its own figures (core/base/moment.h).
+ *
+ * Call it after the block was taken from the pool, so that the times of its owners never
  * overlap. `rounded` is what the block takes in the pool. `flags` are SS_TRACE_F_*. */
-static inline void ss_trace_alloc(const void *ptr, uint64_t size, uint64_t rounded, int device,
-				  const void *pool, const void *stream, unsigned flags) {
+static inline void ss_trace_alloc_at(uint64_t when, const void *ptr, uint64_t size,
+				     uint64_t rounded, int device, const void *pool,
+				     const void *stream, unsigned flags) {
 	if (ss_trace_on()) {
-		ss_trace_write_alloc(ptr, size, rounded, device, pool, stream, flags);
+		ss_trace_write_alloc(when, ptr, size, rounded, device, pool, stream, flags);
 	}
 }
 
+static inline void ss_trace_alloc(const void *ptr, uint64_t size, uint64_t rounded, int device,
+				  const void *pool, const void *stream, unsigned flags) {
+	ss_trace_alloc_at(0, ptr, size, rounded, device, pool, stream, flags);
+}
+
 /* Call it before the block goes back to the pool. */
+static inline void ss_trace_free_at(uint64_t when, const void *ptr, int device, const void *pool,
+				    const void *stream, unsigned flags) {
+	if (ss_trace_on()) {
+		ss_trace_write_free(when, ptr, device, pool, stream, flags, true);
+	}
+}
+
 static inline void ss_trace_free(const void *ptr, int device, const void *pool,
 				 const void *stream, unsigned flags) {
+	ss_trace_free_at(0, ptr, device, pool, stream, flags);
+}
+
+/* A block that is live goes with the memory of its pool, as nobody freed it. Has no stack, and
+ * may be called with a lock held. */
+static inline void ss_trace_drop_at(uint64_t when, const void *ptr, int device,
+				    const void *pool) {
 	if (ss_trace_on()) {
-		ss_trace_write_free(ptr, device, pool, stream, flags);
+		ss_trace_write_free(when, ptr, device, pool, NULL, SS_TRACE_F_REUSABLE, false);
 	}
 }
 
 /* A free range, with all freed blocks in it, may be handed out to anybody from now on: every use
  * is over. Call it before that is done. Has no stack, and asks the dynamic linker nothing, so it
  * may be called with a lock held. */
+static inline void ss_trace_reusable_at(uint64_t when, const void *base, uint64_t size,
+					int device, const void *pool) {
+	if (ss_trace_on()) {
+		ss_trace_write_reusable(when, base, size, device, pool);
+	}
+}
+
 static inline void ss_trace_reusable(const void *base, uint64_t size, int device,
 				     const void *pool) {
-	if (ss_trace_on()) {
-		ss_trace_write_reusable(base, size, device, pool);
-	}
+	ss_trace_reusable_at(0, base, size, device, pool);
 }
 
 /* `kind` is SEGMENT_ALLOC, SEGMENT_FREE, MAP or UNMAP; `flags` are SS_TRACE_S_*. Call it after
  * memory was taken, and before memory is given back. */
+static inline void ss_trace_segment_at(uint64_t when, enum ss_trace_kind kind,
+				       const void *base, uint64_t size, int device,
+				       const void *pool, unsigned flags) {
+	if (ss_trace_on()) {
+		ss_trace_write_segment(when, kind, base, size, device, pool, flags);
+	}
+}
+
 static inline void ss_trace_segment(enum ss_trace_kind kind, const void *base, uint64_t size,
 				    int device, const void *pool, unsigned flags) {
-	if (ss_trace_on()) {
-		ss_trace_write_segment(kind, base, size, device, pool, flags);
-	}
+	ss_trace_segment_at(0, kind, base, size, device, pool, flags);
 }
 
 static inline void ss_trace_trim(enum ss_trace_trim_cause cause, uint64_t released,

@@ -36,17 +36,20 @@ static void frames_set(struct ss_vmm *v, const struct ss_chunk *c, struct ss_chu
 
 /* ---- one chunk --------------------------------------------------------------------- */
 
-static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t size, enum ss_status *s)
+/* A recording counts a chunk as reserved for as long as the pool does: from here on it has it at
+ * `va`, where it will be mapped. */
+static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t size, enum ss_status *s)
 {
 	struct ss_core *core = m->core;
 	struct ss_chunk *c;
+	uint64_t when;
 
 	if (!ss_cap_take(m, size)) {
 		*s = SS_ERR_NOMEM;
 		return NULL;
 	}
 	c = ss_host_alloc(core, sizeof(*c));
-	*s = c ? SS_DRIVE(core, core->drv.chunk_create(core->drv.ctx, m->dev, size, &c->handle))
+	*s = c ? SS_DRIVE_ALLOC(m, core->drv.chunk_create(core->drv.ctx, m->dev, size, &c->handle))
 	       : SS_ERR_FAILED;
 	if (*s != SS_OK) {
 		ss_cap_give(m, size);
@@ -54,7 +57,9 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t size, enum ss_st
 		return NULL;
 	}
 	c->size = size;
-	ss_reserved_more(m, size);
+	c->recorded_va = va;
+	when = ss_reserved_more(m, size);
+	ss_memory_record(m, when, SS_TRACE_MAP, va, size, 0);
 	atomic_fetch_add(&core->backing->chunks, 1);
 	pthread_mutex_lock(&m->lock);
 	m->vmm->chunks++;
@@ -64,18 +69,25 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t size, enum ss_st
 	return c;
 }
 
+static void reserved_end(struct ss_memory *m, const struct ss_chunk *c)
+{
+	uint64_t when = ss_reserved_less(m, c->size);
+
+	ss_memory_record(m, when, SS_TRACE_UNMAP, c->recorded_va, c->size, 0);
+}
+
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c)
 {
 	struct ss_core *core = m->core;
 
-	if (SS_DRIVE(core, core->drv.chunk_release(core->drv.ctx, m->dev, c->handle, c->size)) !=
+	if (SS_DRIVE_FREE(m, core->drv.chunk_release(core->drv.ctx, m->dev, c->handle, c->size)) !=
 	    SS_OK) {
 		/* It stays reserved, and counts against the limit. */
 		c->next = m->vmm->unreleased;
 		m->vmm->unreleased = c;
 		return false;
 	}
-	ss_reserved_less(m, c->size);
+	reserved_end(m, c);
 	ss_cap_give(m, c->size);
 	atomic_fetch_sub(&core->backing->chunks, 1);
 	pthread_mutex_lock(&m->lock);
@@ -92,10 +104,15 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 	struct ss_core *core = m->core;
 	enum ss_status s;
 
-	s = SS_DRIVE(core, core->drv.map(core->drv.ctx, m->dev, (void *)(uintptr_t)va, c->size,
+	s = SS_DRIVE_MAP(m, core->drv.map(core->drv.ctx, m->dev, (void *)(uintptr_t)va, c->size,
 					 c->handle));
 	if (s != SS_OK)
 		return s;
+	if (c->recorded_va != va) {
+		ss_memory_record(m, 0, SS_TRACE_UNMAP, c->recorded_va, c->size, 0);
+		ss_memory_record(m, 0, SS_TRACE_MAP, va, c->size, 0);
+		c->recorded_va = va;
+	}
 	c->va = va;
 	c->idle_since = 0;
 	pthread_mutex_lock(&m->lock);
@@ -110,7 +127,7 @@ static enum ss_status unmap(struct ss_memory *m, struct ss_chunk *c)
 	struct ss_core *core = m->core;
 	enum ss_status s;
 
-	s = SS_DRIVE(core, core->drv.unmap(core->drv.ctx, m->dev, (void *)(uintptr_t)c->va, c->size));
+	s = SS_DRIVE_MAP(m, core->drv.unmap(core->drv.ctx, m->dev, (void *)(uintptr_t)c->va, c->size));
 	pthread_mutex_lock(&m->lock);
 	m->calls++;
 	if (s == SS_OK)
@@ -149,11 +166,11 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 	if (core->info[m->dev].access_prefix)
 		while (from > v->seg->base && (c = *ss_frame_at(v, from - v->unit)))
 			from = c->va;
-	s = SS_DRIVE(core, core->drv.set_access(core->drv.ctx, m->dev, (void *)(uintptr_t)from,
+	s = SS_DRIVE_MAP(m, core->drv.set_access(core->drv.ctx, m->dev, (void *)(uintptr_t)from,
 						va + size - from, atomic_load(&m->peers)));
 	if (!ss_refused(s) || from == va)
 		return s;
-	return SS_DRIVE(core, core->drv.set_access(core->drv.ctx, m->dev, (void *)(uintptr_t)va, size,
+	return SS_DRIVE_MAP(m, core->drv.set_access(core->drv.ctx, m->dev, (void *)(uintptr_t)va, size,
 						   atomic_load(&m->peers)));
 }
 
@@ -197,7 +214,7 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b, st
 	if (s == SS_OK)
 		s = open_range(m, b->addr, b->size);
 	if (s == SS_OK && core->drv.settle)
-		s = SS_DRIVE(core, core->drv.settle(core->drv.ctx, m->dev,
+		s = SS_DRIVE_MAP(m, core->drv.settle(core->drv.ctx, m->dev,
 						    (void *)(uintptr_t)b->addr, b->size));
 	if (s != SS_OK)
 		*stuck = !unmap_range(m, b->addr, done, list) || ss_refused(s);
@@ -212,7 +229,7 @@ static enum ss_status make_rest(struct ss_memory *m, struct ss_block *target, st
 
 	while (got < target->size) {
 		uint64_t left = (got < least ? least : target->size) - got;
-		struct ss_chunk *c = chunk_new(m, left < unit ? left : unit, &s);
+		struct ss_chunk *c = chunk_new(m, target->addr + got, left < unit ? left : unit, &s);
 
 		if (!c)
 			break;
@@ -330,7 +347,7 @@ void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v)
 /* Host memory and figures of a chunk that is over. */
 static void chunk_end(struct ss_memory *m, struct ss_chunk *c)
 {
-	ss_reserved_less(m, c->size);
+	reserved_end(m, c);
 	ss_cap_give(m, c->size);
 	atomic_fetch_sub(&m->core->backing->chunks, 1);
 	ss_host_free(m->core, c, sizeof(*c));

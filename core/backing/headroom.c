@@ -62,13 +62,16 @@ void ss_headroom_after(struct ss_memory *m)
 void ss_headroom_restore(struct ss_memory *m)
 {
 	struct ss_device_memory *d = ss_device_memory(m->core, m->dev);
-	uint64_t left, total, reserved = atomic_load(&m->reserved), missing;
+	uint64_t left, total, reserved = atomic_load(&m->reserved), missing, given;
 
 	if (!atomic_load(&d->low) || !left_of(m, &left, &total))
 		return;
 	if (left < low_water(total)) {
 		missing = low_water(total) - left;
-		ss_memory_release(m, reserved > missing ? reserved - missing : 0, UINT64_MAX);
+		given = ss_memory_release(m, reserved > missing ? reserved - missing : 0, UINT64_MAX);
+		if (given)
+			ss_trace_trim(SS_TRACE_TRIM_OOM, given, atomic_load(&m->reserved), m->dev,
+				      m->handle);
 	} else {
 		atomic_store(&d->low, false);
 	}

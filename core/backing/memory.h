@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "core/base/moment.h"
 #include "core/base/state.h"
 #include "core/range/address_map.h"
 #include "core/range/free_index.h"
@@ -21,6 +22,7 @@ struct ss_unreturned;
 struct ss_memory {
 	struct ss_core *core;
 	struct ss_pool *pool;             /* whose it is; opaque here */
+	const void *handle;               /* of the pool, which a recording names it by */
 	int dev;
 	/* Changes only while there is no memory: to hip where vmm turns out not to work. */
 	_Atomic(enum ss_backing) backing;
@@ -28,6 +30,7 @@ struct ss_memory {
 	_Atomic uint64_t peers;           /* devices that have access, a bit each */
 	_Atomic uint64_t reserved;        /* bytes taken from the device */
 	_Atomic uint64_t reserved_high;
+	struct ss_moment moment;          /* of the pool's figures, while a recording runs */
 	/* Bytes that a release threshold keeps when idle segments are exchanged for a new one; 0: none.
 	 * The layer above sets it, to no more than a little above what was ever in use: segments of
 	 * other sizes do not add up, and each exchange would leave the rest in the pool. */
@@ -67,6 +70,12 @@ void ss_memory_finish(struct ss_memory *m);
  * back. The caller has emptied every other structure that holds blocks of it, and has claimed m or
  * is alone with it. No lock held. */
 void ss_memory_drop(struct ss_memory *m, bool give_back);
+
+/* Driver calls that take memory, give it back, and map or open it. No lock held. */
+#define SS_DRIVE_ALLOC(m, call) \
+	SS_DRIVE_FOR((m)->core, SS_TRACE_WAIT_DRIVER_ALLOC, (m)->dev, call)
+#define SS_DRIVE_FREE(m, call) SS_DRIVE_FOR((m)->core, SS_TRACE_WAIT_DRIVER_FREE, (m)->dev, call)
+#define SS_DRIVE_MAP(m, call) SS_DRIVE_FOR((m)->core, SS_TRACE_WAIT_DRIVER_MAP, (m)->dev, call)
 
 /* ---- clean ranges: clean_range.c. Lock held. ------------------------------ */
 
@@ -132,11 +141,18 @@ uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want);
 
 /* Takes seg out of all tables, before the driver gets it back: afterwards its addresses may be
  * anybody's. No block of it is in an index or in anybody's hands. Its bytes are no longer reserved,
- * but count against the limit until ss_cap_give. */
-void ss_segment_detach(struct ss_memory *m, struct ss_segment *seg);
+ * but count against the limit until ss_cap_give. Returns when, for ss_memory_record(). */
+uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg);
 /* Memory of the driver becomes a segment, and counts as reserved; it is one block in state GAP.
- * NULL: host memory is out. */
-struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size);
+ * *when: for ss_memory_record(). NULL: host memory is out. */
+struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size,
+				     uint64_t *when);
+/* What became of memory at `base`, for a recording; `flags` are SS_TRACE_S_*. No lock held. */
+static inline void ss_memory_record(struct ss_memory *m, uint64_t when, enum ss_trace_kind kind,
+				    uint64_t base, uint64_t size, unsigned flags)
+{
+	ss_trace_segment_at(when, kind, (const void *)(uintptr_t)base, size, m->dev, m->handle, flags);
+}
 
 /* ---- access by peers: no lock held ------------------------------------------ */
 

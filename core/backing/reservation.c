@@ -60,7 +60,7 @@ static enum ss_status reserve(struct ss_memory *m, uint64_t unit, uint64_t *size
 	     times--) {
 		*size = times * once / unit * unit;
 		if (taken + *size <= ADDRESSES / 2)
-			s = SS_DRIVE(core, core->drv.vmm_reserve(core->drv.ctx, m->dev, *size, va));
+			s = SS_DRIVE_MAP(m, core->drv.vmm_reserve(core->drv.ctx, m->dev, *size, va));
 	}
 	return s;
 }
@@ -97,6 +97,7 @@ enum ss_status ss_reservation_new(struct ss_memory *m)
 	ss_segment_link(m, v->seg);
 	ss_gap_insert(m, ss_segment_first(core, v->seg));
 	pthread_mutex_unlock(&m->lock);
+	ss_memory_record(m, 0, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)va, size, SS_TRACE_S_RESERVED);
 	return SS_OK;
 
 fail_addresses:
@@ -121,6 +122,7 @@ void ss_reservation_end(struct ss_memory *m, bool give_back)
 	ss_segment_forget(core, v->seg);
 	pthread_mutex_unlock(&m->lock);
 	ss_chunks_end(m, v, give_back);
+	ss_memory_record(m, 0, SS_TRACE_SEGMENT_FREE, (uintptr_t)va, size, SS_TRACE_S_RESERVED);
 	if (give_back)
 		core->drv.vmm_unreserve(core->drv.ctx, m->dev, va, size);
 	atomic_fetch_sub(&core->backing->addresses, size);

@@ -34,16 +34,17 @@ void ss_segment_unlink(struct ss_memory *m, struct ss_segment *seg)
 	atomic_fetch_add(&m->forgotten, 1);
 }
 
-void ss_segment_detach(struct ss_memory *m, struct ss_segment *seg)
+uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg)
 {
 	uint64_t size = seg->native_size;
 
 	ss_segment_unlink(m, seg);
 	ss_segment_forget(m->core, seg);
-	ss_reserved_less(m, size);
+	return ss_reserved_less(m, size);
 }
 
-struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size)
+struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size,
+				     uint64_t *when)
 {
 	uint64_t base = ss_round((uintptr_t)native, SS_FRAME);
 	uint64_t end = ((uintptr_t)native + size) & ~(SS_FRAME - 1);
@@ -56,7 +57,7 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 	seg->native = native;
 	seg->native_size = size;
 	ss_segment_link(m, seg);
-	ss_reserved_more(m, size);
+	*when = ss_reserved_more(m, size);
 	return seg;
 }
 
@@ -74,7 +75,7 @@ static enum ss_status open_segment(struct ss_memory *m, void *native, uint64_t s
 {
 	struct ss_core *core = m->core;
 
-	return SS_DRIVE(core, core->drv.segment_access(core->drv.ctx, m->dev, m->backing, native,
+	return SS_DRIVE_MAP(m, core->drv.segment_access(core->drv.ctx, m->dev, m->backing, native,
 						       size, peers));
 }
 
@@ -92,7 +93,7 @@ static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, v
 	if (!ss_cap_take(m, size))
 		return SS_ERR_NOMEM;
 	*spare = ss_unreturned_new(m);
-	s = *spare ? SS_DRIVE(core, core->drv.segment_alloc(core->drv.ctx, m->dev, m->backing, size,
+	s = *spare ? SS_DRIVE_ALLOC(m, core->drv.segment_alloc(core->drv.ctx, m->dev, m->backing, size,
 							    peers, ptr))
 		   : SS_ERR_FAILED;
 	if (!*ptr) {
@@ -107,6 +108,7 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 	uint64_t peers = atomic_load(&m->peers);
 	struct ss_segment *seg = NULL;
 	struct ss_unreturned *spare;
+	uint64_t when = 0;
 	enum ss_status s;
 	void *ptr;
 
@@ -121,7 +123,7 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 		pthread_mutex_lock(&m->lock);
 	}
 	if (s == SS_OK) {
-		seg = ss_segment_attach(m, ptr, size);
+		seg = ss_segment_attach(m, ptr, size, &when);
 		s = seg ? SS_OK : SS_ERR_FAILED;
 	}
 	if (seg) {
@@ -130,10 +132,12 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 		ss_clean_insert(m, ss_segment_first(m->core, seg));
 	}
 	pthread_mutex_unlock(&m->lock);
-	if (seg)
+	if (seg) {
+		ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)ptr, size, 0);
 		ss_unreturned_done(m, spare);
-	else if (ptr)
+	} else if (ptr) {
 		ss_unreturned_give(m, spare, ptr, size);
+	}
 	return s;
 }
 
@@ -218,14 +222,15 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 	pthread_mutex_lock(&m->lock);
 	while (atomic_load(&m->reserved) > target && (seg = victim(m, target, floor, older_than))) {
 		void *native = seg->native;
-		uint64_t size = seg->native_size;
+		uint64_t size = seg->native_size, when;
 		enum ss_status s;
 
 		ss_clean_remove(m, ss_segment_first(core, seg));
-		ss_segment_detach(m, seg);
+		when = ss_segment_detach(m, seg);
 		m->calls++;
 		pthread_mutex_unlock(&m->lock);
-		s = SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
+		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
+		s = SS_DRIVE_FREE(m, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
 							  size));
 		pthread_mutex_lock(&m->lock);
 		if (s == SS_OK) {
@@ -235,10 +240,13 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 			continue;
 		}
 		/* The device keeps it, so the pool does, too. */
-		seg = ss_segment_attach(m, native, size);
+		seg = ss_segment_attach(m, native, size, &when);
 		if (seg)
 			ss_clean_insert(m, ss_segment_first(core, seg));
-		break;
+		pthread_mutex_unlock(&m->lock);
+		if (seg)
+			ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
+		return given;
 	}
 	pthread_mutex_unlock(&m->lock);
 	return given;
@@ -283,11 +291,11 @@ void ss_segments_drop(struct ss_memory *m, bool give_back)
 	pthread_mutex_lock(&m->lock);
 	while ((seg = m->segments)) {
 		void *native = seg->native;
-		uint64_t size = seg->native_size;
+		uint64_t size = seg->native_size, when = ss_segment_detach(m, seg);
 
-		ss_segment_detach(m, seg);
 		ss_cap_give(m, size);
 		pthread_mutex_unlock(&m->lock);
+		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		if (give_back)
 			core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native, size);
 		pthread_mutex_lock(&m->lock);

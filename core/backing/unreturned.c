@@ -28,6 +28,7 @@ void ss_unreturned_done(struct ss_memory *m, struct ss_unreturned *u)
 void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturned **u)
 {
 	struct ss_unreturned **at = &m->unreturned;
+	uint64_t when = 0;
 	void *native = NULL;
 
 	pthread_mutex_lock(&m->lock);
@@ -37,17 +38,20 @@ void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturne
 		*u = *at;
 		*at = (*u)->next;
 		native = (*u)->native;
-		ss_reserved_less(m, (*u)->size);
+		when = ss_reserved_less(m, (*u)->size);
 	}
 	pthread_mutex_unlock(&m->lock);
+	if (native)
+		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, (*u)->size, 0);
 	return native;
 }
 
 bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *native, uint64_t size)
 {
 	struct ss_core *core = m->core;
+	uint64_t when;
 
-	if (SS_DRIVE(core, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
+	if (SS_DRIVE_FREE(m, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
 						  size)) == SS_OK) {
 		ss_cap_give(m, size);
 		ss_unreturned_done(m, u);
@@ -58,8 +62,9 @@ bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *nati
 	pthread_mutex_lock(&m->lock);
 	u->next = m->unreturned;
 	m->unreturned = u;
-	ss_reserved_more(m, size);
+	when = ss_reserved_more(m, size);
 	pthread_mutex_unlock(&m->lock);
+	ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
 	return false;
 }
 

@@ -14,6 +14,7 @@
 struct ss_chunk {
 	void *handle;
 	uint64_t va, size;
+	uint64_t recorded_va;  /* where a recording has it */
 	uint64_t idle_since;   /* ms; 0: in use, or not seen idle yet */
 	struct ss_chunk *next; /* in the lists of one operation */
 };

@@ -74,6 +74,8 @@ static const struct option table[] = {
 	  "file for messages instead of stderr; %p is the process id" },
 	{ "JOURNAL", T_PATH, AT(journal), "", NULL,
 	  "file for a log of every allocation and free (RMM CSV); %p too" },
+	{ "TRACE", T_PATH, AT(trace), "", NULL,
+	  "file for a recording of all that happens to device memory (somashim record); %p too" },
 	{ "REPORT", T_PATH, AT(report), "", NULL,
 	  "file of somashim run, in which the ways into HIP are counted" },
 };

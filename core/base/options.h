@@ -34,7 +34,7 @@ struct ss_options {
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* classic blocks from this size get own segments; 0 = off */
 	bool disable, verbose, stats, selftest, api_table;
-	char log[512], journal[512], report[512]; /* paths as given; "" = off */
+	char log[512], journal[512], trace[512], report[512]; /* paths as given; "" = off */
 };
 
 /* The defaults, without looking at the environment. */

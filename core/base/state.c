@@ -8,6 +8,9 @@
 #include "core/base/lock.h"
 #include "core/base/state.h"
 #include "core/core.h"
+#include "trace/writer.h"
+
+#define SHORT_NS 10000 /* shorter queries of the driver are not recorded */
 
 void *ss_host_alloc(struct ss_core *core, size_t size)
 {
@@ -54,10 +57,16 @@ uint64_t ss_now_ms(const struct ss_core *core)
 	return core->drv.now_ms(core->drv.ctx);
 }
 
-void ss_driver_call_count(struct ss_core *core, uint64_t t0)
+void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,
+			  int dev)
 {
+	uint64_t ns = ss_now_ns() - t0;
+
 	atomic_fetch_add_explicit(&core->driver_calls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&core->driver_ns, ss_now_ns() - t0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&core->driver_ns, ns, memory_order_relaxed);
+	/* Streams are polled often. */
+	if (ss_trace_on() && (cause != SS_TRACE_WAIT_DRIVER_OTHER || ns >= SHORT_NS))
+		ss_trace_write_wait(cause, ns, dev, NULL);
 }
 
 uint64_t ss_host_bytes(const struct ss_core *core)

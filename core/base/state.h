@@ -11,6 +11,7 @@
 
 #include "core/base/options.h"
 #include "core/driver.h"
+#include "trace/format.h"
 
 struct ss_journal;
 struct ss_map;      /* range/: addresses, segments, descriptors */
@@ -25,6 +26,7 @@ struct ss_core {
 	FILE *log;                   /* reports are written here; NULL: nowhere */
 	struct ss_journal *journal;  /* NULL: no journal is written */
 	int journal_error;           /* errno of a journal that could not be opened */
+	bool recorded;               /* a recording ran when the core was made (trace/writer.h) */
 	uint64_t serial;             /* number of this core in the process; never 0 */
 	int devices;
 	struct ss_device_info info[SS_MAX_DEVICES]; /* filled at the first use of a device */
@@ -63,14 +65,16 @@ void *ss_host_map(size_t size);
 uint64_t ss_now_ns(void);
 /* Milliseconds of the driver's clock, which tests make virtual. */
 uint64_t ss_now_ms(const struct ss_core *core);
-/* Counts one driver call that began at `t0` (ss_now_ns). */
-void ss_driver_call_count(struct ss_core *core, uint64_t t0);
+/* Counts one driver call that began at `t0` (ss_now_ns). `cause` and `dev`: for a recording. */
+void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,
+			  int dev);
 
-/* Makes a driver call and adds it to the statistics. No lock may be held. */
-#define SS_DRIVE(core, call) __extension__({ \
+/* Makes a driver call and adds it to the statistics and to a recording. No lock may be held. */
+#define SS_DRIVE_FOR(core, cause, dev, call) __extension__({ \
 	uint64_t ss_t0 = ss_now_ns(); \
 	enum ss_status ss_s = (call); \
-	ss_driver_call_count(core, ss_t0); \
+	ss_driver_call_count(core, ss_t0, cause, dev); \
 	ss_s; })
+#define SS_DRIVE(core, call) SS_DRIVE_FOR(core, SS_TRACE_WAIT_DRIVER_OTHER, -1, call)
 
 #endif

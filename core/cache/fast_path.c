@@ -114,6 +114,16 @@ static inline bool looks(const struct ss_stream_cache *q)
 	return __builtin_expect(q->frees % SS_FREES_PER_LOOK == SS_FREES_PER_LOOK - 1, 0);
 }
 
+bool ss_cache_looks(struct ss_stream_cache *q)
+{
+	bool yes;
+
+	ss_bias_lock(&q->lock);
+	yes = looks(q);
+	ss_bias_unlock(&q->lock);
+	return yes;
+}
+
 /* ---- in and out of the cache. Lock held; it is released. ---------------------- */
 
 TWICE int hand_out(void **out, size_t size, const struct ss_recent *r, struct ss_thread *t,

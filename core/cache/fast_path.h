@@ -22,6 +22,8 @@ struct ss_fast_path {
 	_Atomic uint64_t next_ids;      /* ss_cache_new_ids() */
 };
 
+/* Is the next free on q one that drives decay? q->lock not held. */
+bool ss_cache_looks(struct ss_stream_cache *q);
 /* False: host memory is out. */
 bool ss_fast_path_init(struct ss_core *core);
 void ss_fast_path_finish(struct ss_core *core);

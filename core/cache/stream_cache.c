@@ -225,8 +225,8 @@ bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr
 	return mine;
 }
 
-void ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t request, uint64_t id,
-		       bool classic)
+uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t request,
+			   uint64_t id, bool classic)
 {
 	b->request = request;
 	b->id = id;
@@ -234,7 +234,7 @@ void ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t r
 	b->classic = classic;
 	ss_set_slot(b, q->slot);
 	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
-	ss_used_add(q, b->size);
+	return ss_used_add(q, b->size);
 }
 
 void ss_near_renew(struct ss_stream_cache *q)

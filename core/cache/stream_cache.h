@@ -106,9 +106,9 @@ enum ss_push ss_cache_push(struct ss_stream_cache *q, struct ss_block *b);
 /* Takes the live block at addr from its owner, if q handed it out. *moved: it did not, any more.
  * Of two threads that free one block only one succeeds. */
 bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr, bool *moved);
-/* b, QUEUED, is live from now on. `request`: bytes asked for. */
-void ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t request, uint64_t id,
-		       bool classic);
+/* b, QUEUED, is live from now on. `request`: bytes asked for. Returns as ss_used_add(). */
+uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64_t request,
+			   uint64_t id, bool classic);
 
 /* ---- the arena: arena.c. q->lock held. -------------------------------------- */
 
@@ -134,8 +134,9 @@ uint64_t ss_cache_free_hint(const struct ss_stream_cache *q);
 
 /* ---- bytes in use: used_bytes.c ---------------------------------------------- */
 
-/* Adds `delta` (may be negative as two's complement) to what is in use. q->lock not held. */
-void ss_used_add(struct ss_stream_cache *q, uint64_t delta);
+/* Adds `delta` (may be negative as two's complement) to what is in use. Returns when that was, for
+ * the event of a recording, or 0. q->lock not held; while a recording runs it may be. */
+uint64_t ss_used_add(struct ss_stream_cache *q, uint64_t delta);
 uint64_t ss_used(struct ss_caches *set);
 uint64_t ss_used_high(struct ss_caches *set);
 /* The high-water mark starts again; `to_zero`: nothing is live either. */

@@ -2,7 +2,9 @@
 /*
  * Bytes in use, where that is more than an addition: who counts them, new peaks, sums (bin.h).
  *
- * Locks: cache->lock.
+ * While a recording runs there are no hits, and all threads count for the pool, one after another.
+ *
+ * Locks: cache->lock; memory->moment.
  */
 #include "core/cache/bin.h"
 
@@ -46,11 +48,24 @@ enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
 	return SS_OK;
 }
 
-void ss_used_add(struct ss_stream_cache *q, uint64_t delta)
+/* The order of the changes is that of their times, so a recording has the same peak. */
+static uint64_t recorded_add(struct ss_caches *set, uint64_t delta)
+{
+	uint64_t when = ss_moment_begin(&set->memory->moment);
+
+	if (!ss_count_add(&set->alone, delta))
+		ss_put(&set->alone.peak, ss_get(&set->alone.used));
+	ss_moment_end(&set->memory->moment);
+	return when;
+}
+
+uint64_t ss_used_add(struct ss_stream_cache *q, uint64_t delta)
 {
 	struct ss_caches *set = q->set;
 	struct ss_count *c;
 
+	if (__builtin_expect(set->core->recorded, 0))
+		return recorded_add(set, delta);
 	ss_bias_lock(&q->lock);
 	c = ss_count_of(q);
 	if (ss_count_add(c, delta))
@@ -60,6 +75,7 @@ void ss_used_add(struct ss_stream_cache *q, uint64_t delta)
 	/* Off the hot path the sum is affordable, so peaks of threads that take turns are seen. */
 	if ((int64_t)delta > 0 && atomic_load_explicit(&set->counter, memory_order_relaxed) == SHARED)
 		raise_peak(set);
+	return 0;
 }
 
 uint64_t ss_used(struct ss_caches *set)

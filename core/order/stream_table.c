@@ -10,6 +10,7 @@
  * one of them saw.
  */
 #include "core/order/timeline.h"
+#include "trace/writer.h"
 
 struct ss_timeline *ss_slot(struct ss_core *core, uint32_t slot)
 {
@@ -56,6 +57,18 @@ static struct ss_timeline *slot_take(struct ss_core *core)
 	return tl;
 }
 
+/* Their kinds, for a recording. */
+static enum ss_trace_stream_kind recorded_kind(enum ss_timeline_kind kind)
+{
+	switch (kind) {
+	case SS_TL_NULL: return SS_TRACE_STREAM_NULL;
+	case SS_TL_BLOCKING: return SS_TRACE_STREAM_BLOCKING;
+	case SS_TL_NONBLOCKING: return SS_TRACE_STREAM_NONBLOCKING;
+	case SS_TL_THREAD: return SS_TRACE_STREAM_THREAD;
+	}
+	return SS_TRACE_STREAM_UNKNOWN;
+}
+
 struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *native,
 				      enum ss_timeline_kind kind, bool seen)
 {
@@ -70,6 +83,7 @@ struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *nativ
 	__atomic_store_n(&tl->dev, dev, __ATOMIC_RELAXED);
 	__atomic_store_n(&tl->kind, kind, __ATOMIC_RELAXED);
 	tl->native = native;
+	ss_trace_stream(native, dev, recorded_kind(kind));
 	tl->thread = pthread_self();
 	tl->alive = true;
 	tl->life = ++o->lives;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/order/timeline.h"
+#include "trace/writer.h"
 
 /* What a token of kind SS_TOKEN_MANY covers. It is in the token's `gen`. */
 enum {
@@ -192,7 +193,7 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call *call, int *depth)
 {
 	struct ss_timeline *tl = ss_timeline_listed(core, native);
-	uint64_t pos, version;
+	uint64_t pos, version, begin;
 	int err;
 
 	/* A blocking stream may need a command first. */
@@ -200,9 +201,11 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 		return call->long_way(native);
 	pos = tl->kind == SS_TL_NONBLOCKING ? ss_position(tl) : atomic_load(&tl->commanded);
 	version = ss_version(tl);
+	begin = ss_trace_wait_begin();
 	++*depth;
 	err = call->real(native);
 	--*depth;
+	ss_trace_wait_end(begin, SS_TRACE_WAIT_STREAM, tl->dev, native);
 	if (__builtin_expect(err, 0))
 		return call->failed(err);
 	ss_complete_seen(core, tl, pos, version, true);

@@ -6,6 +6,7 @@
  * Locks: the bit LOCKED of an event, then timeline->lock.
  */
 #include "core/order/event.h"
+#include "trace/writer.h"
 
 /* The slow half of clock_now(): another thread may hold the event. */
 RARE uint64_t clock_then(struct ss_event *e)
@@ -148,15 +149,17 @@ int ss_event_sync(struct ss_core *core, void *event, bool threshold,
 {
 	struct ss_event *e = ss_event_listed(core, event);
 	struct ss_timeline *tl;
-	uint64_t gen, pos;
+	uint64_t gen, pos, begin;
 	int err;
 
 	if (unlikely(!e))
 		return call->long_way(event);
 	gen = clock_now(e);
+	begin = threshold ? ss_trace_wait_begin() : 0;
 	++*depth;
 	err = call->real(event);
 	--*depth;
+	ss_trace_wait_end(begin, SS_TRACE_WAIT_EVENT, -1, NULL);
 	if (unlikely(err))
 		return call->failed(err);
 	/* If everything is synced already, nothing is left but to report it. */

@@ -21,12 +21,16 @@ static uint64_t align_of(const struct ss_pool *pool, uint64_t size)
 static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t size, bool classic,
 		     const void *stream, void **out)
 {
-	struct ss_core *core = ss_core_of(r->pool);
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t when;
 
-	ss_cache_hand_out(q, r->block, size, r->id, classic);
+	when = ss_cache_hand_out(q, r->block, size, r->id, classic);
 	*out = (void *)(uintptr_t)r->block->addr;
 	if (core->journal)
 		ss_journal_alloc(core->journal, *out, size, stream);
+	ss_trace_alloc_at(when, *out, size, r->block->size, pool->mem.dev, pool->mem.handle, stream,
+			  (classic ? SS_TRACE_F_CLASSIC : 0) | (r->done ? 0 : SS_TRACE_F_HIT));
 }
 
 /* A block that the null stream takes because its next command joins the blocking streams may at

@@ -144,7 +144,7 @@ static bool press(struct ss_request *r)
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
 	struct ss_pressure *w = &r->pressure;
-	uint64_t before = w->us;
+	uint64_t before = w->us, begin = ss_trace_wait_begin();
 	bool again, fits;
 	unsigned times;
 
@@ -178,6 +178,8 @@ static bool press(struct ss_request *r)
 	}
 	w->completed = pool->pressure.completed;
 	ss_pool_unlock(pool);
+	if (w->us > before)
+		ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
 	return again && !w->over;
 }
 
@@ -195,6 +197,7 @@ enum ss_next ss_step_wait(struct ss_request *r)
 bool ss_pressure_idle(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
+	uint64_t begin;
 	bool skip, idle;
 
 	if (!pool->classic || atomic_load(&core->pools->hasty) || ss_order_capturing(core))
@@ -205,7 +208,9 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	ss_pool_unlock(pool);
 	if (skip)
 		return false;
+	begin = ss_trace_wait_begin();
 	idle = ss_idle_soon(core, pool->mem.dev, ss_now_ms(core) + core->opt.oom_wait_ms);
+	ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
 	if (!idle) {
 		ss_pool_lock(pool);
 		failed(pool);

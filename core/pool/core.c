@@ -46,6 +46,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 		return NULL;
 	core->drv = *drv;
 	core->opt = *opt;
+	core->recorded = ss_trace_on();
 	core->serial = atomic_fetch_add(&serials, 1) + 1;
 	core->recent_gen = core->serial << 32; /* no two cores have one in common */
 	core->devices = drv->device_count(drv->ctx);
@@ -58,7 +59,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	}
 	if (opt->journal[0] && !(core->journal = ss_journal_open(opt->journal)))
 		core->journal_error = errno;
-	core->fast->stream_slow = core->journal || opt->align_large;
+	core->fast->stream_slow = core->journal || opt->align_large || core->recorded;
 	core->fast->classic_slow = core->fast->stream_slow || opt->ipc_whole;
 	return core;
 }

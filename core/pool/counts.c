@@ -32,13 +32,18 @@ void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
 	s->remaps = m->moved;
 }
 
+const char *ss_pool_kind(const struct ss_pool *pool, char kind[32])
+{
+	snprintf(kind, 32, "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
+	return pool->classic ? "classic" : pool->is_default ? "default" : kind;
+}
+
 void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind[32])
 {
 	struct ss_core *core = ss_core_of(pool);
 
 	s->device = pool->mem.dev;
-	snprintf(kind, 32, "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
-	s->kind = pool->classic ? "classic" : pool->is_default ? "default" : kind;
+	s->kind = ss_pool_kind(pool, kind);
 	s->backing = ss_backing_name(pool->mem.backing);
 	s->hits = s->allocations - s->misses;
 	s->reserved = ss_reserved(pool);

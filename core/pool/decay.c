@@ -32,7 +32,7 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 
 	if (atomic_load(&pool->dying)) {
 		if (k->idle && !ss_used(&pool->caches))
-			ss_pool_release(pool, 0, UINT64_MAX);
+			ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 		ss_pool_reap(ss_core_of(pool), pool);
 		return;
 	}
@@ -45,15 +45,15 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 	pool->trim_wanted = false;
 	ss_pool_unlock(pool);
 	if (trim)
-		ss_pool_release(pool, target, UINT64_MAX);
+		ss_pool_release(pool, target, UINT64_MAX, SS_TRACE_TRIM_CALL);
 	if (atomic_load(&pool->threshold_set)) {
 		target = SS_MUTANT_IS(11) ? 0 : atomic_load(&pool->threshold);
 		if (ss_reserved(pool) > target)
-			ss_pool_release(pool, target, UINT64_MAX);
+			ss_pool_release(pool, target, UINT64_MAX, SS_TRACE_TRIM_THRESHOLD);
 		return;
 	}
 	if (k->decays && k->now >= decay)
-		ss_pool_release(pool, 0, decay ? k->now - decay : UINT64_MAX);
+		ss_pool_release(pool, 0, decay ? k->now - decay : UINT64_MAX, SS_TRACE_TRIM_DECAY);
 	ss_headroom_restore(&pool->mem);
 }
 

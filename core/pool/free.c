@@ -5,6 +5,7 @@
  * Locks: cache->lock; the pool's for hipFree that did not wait.
  */
 #include "core/base/journal.h"
+#include "core/cache/fast_path.h"
 #include "core/pool/pool_state.h"
 
 /* The live block of this pointer, and where it starts. Interior pointers free the block that
@@ -51,14 +52,26 @@ static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
 	return mine;
 }
 
+/* Counts the free of b, which was claimed. `clean`: it may be reused at once. */
 static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_block *b,
-		    const void *stream)
+		    const void *stream, bool clean)
 {
 	struct ss_core *core = ss_core_of(pool);
+	const void *ptr = (void *)(uintptr_t)b->addr;
+	uint64_t when;
 
 	if (core->journal)
-		ss_journal_free(core->journal, (void *)(uintptr_t)b->addr, b->request, stream);
-	ss_used_add(q, -b->size);
+		ss_journal_free(core->journal, ptr, b->request, stream);
+	when = ss_used_add(q, -b->size);
+	ss_trace_free_at(when, ptr, pool->mem.dev, pool->mem.handle, stream,
+			 (b->classic ? SS_TRACE_F_CLASSIC : 0) | (clean ? SS_TRACE_F_REUSABLE : 0));
+}
+
+/* Does this free look for idle memory? Where every free comes here, because the hot path is closed,
+ * as seldom as if it were open: a recording must not change what it records. */
+static bool looks(const struct ss_core *core, struct ss_stream_cache *q)
+{
+	return !core->fast->stream_slow || ss_cache_looks(q);
 }
 
 static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl, bool classic_too)
@@ -67,6 +80,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	struct ss_pool *pool;
 	struct ss_block *b;
 	uint64_t addr;
+	bool look;
 	enum ss_status s = find_live(core, ptr, &b, &addr);
 
 	if (s != SS_OK)
@@ -81,7 +95,8 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		return SS_ERR_INVALID;
 	ss_timeline_marked(tl);
 	ss_set_slot(b, q->slot);
-	account(pool, q, b, ss_timeline_native(tl));
+	look = looks(core, q);
+	account(pool, q, b, ss_timeline_native(tl), false);
 	if (__builtin_expect(ss_pressed(core, ss_timeline_device(tl)), 0) && ss_fence_room(core, tl)) {
 		/* A position that no other free can have, so that the fence stands for exactly
 		 * this one: streams may wait for it where the pool's policy allows that, and
@@ -101,7 +116,8 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		ss_cache_push(q, b);
 	if (__builtin_expect(atomic_load_explicit(&pool->dying, memory_order_acquire), 0))
 		ss_pool_reap(core, pool);
-	ss_decay_tick(core, ss_timeline_device(tl));
+	if (look)
+		ss_decay_tick(core, ss_timeline_device(tl));
 	return SS_OK;
 }
 
@@ -190,7 +206,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	clean = (waited && proves(core, pool, wide)) || SS_MUTANT_IS(29);
 	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
-	account(pool, pool->caches.done, b, NULL);
+	account(pool, pool->caches.done, b, NULL, clean && !b->exported);
 	now = ss_now_ms(core);
 	ss_set_slot(b, SS_SLOT_CLEAN);
 	b->n = now ? now : 1;

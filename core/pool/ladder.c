@@ -63,7 +63,7 @@ static enum ss_status give_up(struct ss_request *r, uint64_t reserved)
 	struct ss_pool *pool = r->pool;
 
 	if (r->grown && ss_reserved(pool) > reserved && !ss_release_waits(&pool->mem))
-		ss_pool_release(pool, reserved, UINT64_MAX);
+		ss_pool_release(pool, reserved, UINT64_MAX, SS_TRACE_TRIM_OOM);
 	ss_pool_lock(pool);
 	pool->st.out_of_memory += r->status == SS_ERR_NOMEM;
 	ss_pool_unlock(pool);

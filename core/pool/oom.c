@@ -88,7 +88,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 		if (!r->idle)
 			return;
 	}
-	r->given += ss_pool_release(pool, 0, UINT64_MAX);
+	r->given += ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_OOM);
 	ss_pool_reap(ss_core_of(pool), pool);
 }
 
@@ -280,7 +280,7 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 /* Looks, for a bounded time, whether anything that was freed is let go of, or another thread has
  * given memory back. That a fence is reached is not enough, since asking records some itself; and
  * one may stand behind a kernel that never ends, which is why nobody sleeps in the runtime for it. */
-enum ss_next ss_step_host_wait(struct ss_request *r)
+static enum ss_next host_wait(struct ss_request *r)
 {
 	struct ss_core *core = ss_core_of(r->pool);
 	int dev = r->pool->mem.dev;
@@ -305,13 +305,23 @@ enum ss_next ss_step_host_wait(struct ss_request *r)
 	}
 }
 
+enum ss_next ss_step_host_wait(struct ss_request *r)
+{
+	uint64_t begin = ss_trace_wait_begin();
+	enum ss_next next = host_wait(r);
+
+	ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, r->pool->mem.dev,
+			  r->tl ? ss_timeline_native(r->tl) : NULL);
+	return next;
+}
+
 /* ---- for calls of the runtime's own ---------------------------------------------------------- */
 
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 {
 	struct release r = {.idle = may_wait ? -1 : 0};
+	uint64_t begin = ss_trace_wait_begin(), gave;
 	unsigned ms = 1;
-	uint64_t gave;
 
 	if (dev < 0 || dev >= core->devices)
 		return false;
@@ -325,6 +335,8 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 		ss_fence_poll(core, NULL, -1);
 		ss_pools_each(core, dev, release_idle, &r);
 	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
+	if (may_wait)
+		ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, dev, NULL);
 	return r.given || (ss_now_ms(core) < r.end &&
 			   atomic_load(&ss_device_memory(core, dev)->gave) != gave);
 }

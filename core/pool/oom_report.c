@@ -98,6 +98,31 @@ static void report_count(const struct ss_request *r, uint64_t count)
 	fflush(log);
 }
 
+/* A limit that the user or the program set, and which leaves no room for r; 0: none. */
+static uint64_t limit_reached(const struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	const struct ss_device_memory *d = ss_device_memory(ss_core_of(pool), pool->mem.dev);
+	uint64_t max = atomic_load(&pool->mem.max_bytes);
+
+	if (max && ss_used(&pool->caches) + r->size > max)
+		return max;
+	return d->limit && r->size + atomic_load(&d->taken) > d->limit ? d->limit : 0;
+}
+
+static void record(const struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t limit = limit_reached(r), left = 0;
+
+	if (!limit)
+		SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->mem.dev, &left, NULL));
+	ss_trace_oom(limit ? SS_TRACE_LIMIT : SS_TRACE_OOM, r->size, limit ? limit : left,
+		     ss_reserved(pool), ss_used(&pool->caches), pool->mem.dev, pool->mem.handle,
+		     r->tl ? ss_timeline_native(r->tl) : NULL);
+}
+
 /* In memory first, so that reports of several threads do not mix. Where there is no host memory
  * for that either, it is written as it comes. */
 void ss_oom_report(const struct ss_request *r)
@@ -110,6 +135,8 @@ void ss_oom_report(const struct ss_request *r)
 	uint64_t count;
 	FILE *out;
 
+	if (ss_trace_on())
+		record(r);
 	if (!core->log)
 		return;
 	print = ss_oom_print(core->opt.oom_reports, &failures, &count);

@@ -52,6 +52,7 @@ static void end(struct ss_pool *pool)
 	ss_stats_ended(pool);
 	/* Its addresses go, too, before the pool may be born again. */
 	ss_pool_drop_memory(pool, true);
+	ss_trace_pool_destroy(pool->mem.handle, pool->mem.dev);
 	pthread_mutex_lock(&core->pools->lock);
 	pool->next = ss_device_pools(core, pool->mem.dev)->spare;
 	ss_device_pools(core, pool->mem.dev)->spare = pool;
@@ -74,7 +75,7 @@ void ss_pool_reap(struct ss_core *core, struct ss_pool *pool)
 	if (!alive)
 		return;
 	if (!ss_release_waits(&pool->mem))
-		ss_pool_release(pool, 0, UINT64_MAX);
+		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 	if (atomic_fetch_sub(&pool->users, 1) == 1)
 		end(pool);
 }

@@ -66,6 +66,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct ss_pool *pool = d->spare;
+	char kind[32];
 
 	if (pool)
 		d->spare = pool->next;
@@ -78,6 +79,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	if (classic)
 		atomic_fetch_or(&pool->mem.peers, atomic_load(&d->peers));
 	pool->handle = SS_HANDLE_TAG | ++core->pools->next_handle;
+	pool->mem.handle = ss_pool_handle(pool);
 	pool->classic = classic;
 	pool->is_default = is_default;
 	pool->trim_wanted = pool->dying = pool->shared = false;
@@ -96,6 +98,8 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 		set_aside(pool);
 		return NULL;
 	}
+	/* Before anybody uses it. */
+	ss_trace_pool_create(pool->mem.handle, dev, ss_pool_kind(pool, kind));
 	pool->next = core->pools->list;
 	core->pools->list = pool;
 	atomic_fetch_and(&pool->users, ~SS_POOL_GONE);

@@ -51,6 +51,14 @@ static void count_settled(struct ss_pool *pool, uint64_t count)
 		atomic_fetch_add(&ss_device_pools(ss_core_of(pool), pool->mem.dev)->settled, count);
 }
 
+/* Every use of the range is over, and it is about to become clean. */
+static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
+{
+	if (__builtin_expect(ss_core_of(pool)->recorded, 0))
+		ss_trace_reusable_at(ss_moment_now(&pool->mem.moment), (void *)(uintptr_t)b->addr,
+				     b->size, pool->mem.dev, pool->mem.handle);
+}
+
 void ss_reclaim_epochs(struct ss_pool *pool)
 {
 	uint64_t count = 0, now = pool->epochs ? ss_now_ms(ss_core_of(pool)) : 0;
@@ -73,6 +81,7 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 		e->blocks = NULL;
 		while ((b = list)) {
 			list = b->right;
+			record_reusable(pool, b);
 			ss_set_slot(b, SS_SLOT_CLEAN);
 			b->n = now ? now : 1;
 			ss_clean_insert(&pool->mem, b);
@@ -112,6 +121,8 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 	for (b = list; b; b = b->left) {
 		ss_set_slot(b, SS_SLOT_CLEAN);
 		count += b->n != 0;
+		if (b->n)
+			record_reusable(pool, b);
 		b->n = b->n ? ss_freed_by(q->tl, b->n, now) : since;
 	}
 	clean_list(pool, list);

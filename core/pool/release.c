@@ -7,37 +7,52 @@
 #include "core/base/journal.h"
 #include "core/pool/pool_state.h"
 
-uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than)
+uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
+			 enum ss_trace_trim_cause cause)
 {
 	uint64_t given = ss_ipc_release(pool, older_than == UINT64_MAX);
 
 	given += ss_memory_release(&pool->mem, target, older_than);
-	if (given)
+	if (given) {
 		ss_pressed_set(ss_core_of(pool), pool->mem.dev, false);
+		ss_trace_trim(cause, given, ss_reserved(pool), pool->mem.dev, pool->mem.handle);
+	}
 	return given;
 }
 
+static void log_drop(struct ss_pool *pool, const struct ss_block *b)
+{
+	struct ss_core *core = ss_core_of(pool);
+	const void *ptr = (void *)(uintptr_t)b->addr;
+
+	if (core->journal)
+		ss_journal_free(core->journal, ptr, b->request, NULL);
+	if (core->recorded)
+		ss_trace_drop_at(ss_used_add(pool->caches.done, -b->size), ptr, pool->mem.dev,
+				 pool->mem.handle);
+}
+
 /* What is live goes with the device. Pool lock held, the caches frozen. */
-static void journal_dropped(struct ss_pool *pool)
+static void log_dropped(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 
 	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
 		for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b))
 			if (ss_is_state(b, SS_BLOCK_LIVE))
-				ss_journal_free(core->journal, (void *)(uintptr_t)b->addr,
-						b->request, NULL);
+				log_drop(pool, b);
 }
 
 void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 {
 	struct ss_core *core = ss_core_of(pool);
+	uint64_t reserved = ss_reserved(pool);
 
 	ss_giving_begin(core, pool->mem.dev);
 	ss_pool_lock(pool);
-	if (core->journal) {
+	if (core->journal || core->recorded) {
 		ss_caches_freeze(&pool->caches, true);
-		journal_dropped(pool);
+		log_dropped(pool);
 		ss_caches_freeze(&pool->caches, false);
 	}
 	for (struct ss_stream_cache *q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
@@ -50,4 +65,6 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 	ss_used_reset(&pool->caches, true);
 	pool->kept = 0;
 	ss_giving_end(core, pool->mem.dev, 1);
+	if (reserved)
+		ss_trace_trim(SS_TRACE_TRIM_RESET, reserved, 0, pool->mem.dev, pool->mem.handle);
 }

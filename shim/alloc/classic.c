@@ -11,6 +11,7 @@
 #include "shim/process/current_device.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
+#include "trace/writer.h"
 
 /* Beside a capture the runtime decides whether an allocation is legal, and ends the capture
  * where it is not (CHECK_STREAM_CAPTURE_SUPPORTED). A call for 0 bytes asks it. */
@@ -78,6 +79,7 @@ hipError_t ss_free_owned(void *ptr, int dev, bool async)
 {
 	struct ss_token t = {0};
 	enum ss_status status;
+	uint64_t begin = ss_trace_wait_begin();
 	bool waited = false;
 
 	if (ss_exiting()) {
@@ -94,10 +96,12 @@ hipError_t ss_free_owned(void *ptr, int dev, bool async)
 	if (ss_capture_live()) {
 		hipError_t err = async ? ss_wait_in_free_relaxed(dev) : ss_wait_in_free(dev);
 
+		ss_trace_wait_end(begin, SS_TRACE_WAIT_FREE, dev, NULL);
 		if (err != hipSuccess)
 			return ss_result(err);
 	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
 		waited = ss_wait_device(dev, &t);
+		ss_trace_wait_end(begin, SS_TRACE_WAIT_FREE, dev, NULL);
 	}
 	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);
 	if (status != SS_OK)

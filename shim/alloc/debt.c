@@ -18,6 +18,7 @@
 #include "shim/process/current_device.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
+#include "trace/writer.h"
 
 /* Per device: waits that were skipped, that somebody has begun to make good, and that were
  * made good. Nothing is owed while owed equals paid.
@@ -114,7 +115,7 @@ void ss_debt_add_and_pay(int dev)
 
 void ss_debt_pay(int dev)
 {
-	uint64_t due = atomic_load(&owed[dev]), old = atomic_load(&paid[dev]), last;
+	uint64_t due = atomic_load(&owed[dev]), old = atomic_load(&paid[dev]), last, begin;
 	struct ss_device_switch s;
 	struct ss_token t = {0};
 	hipError_t err;
@@ -138,8 +139,11 @@ void ss_debt_pay(int dev)
 	 * null stream joins. */
 	err = atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE && !ss_capture_live() ?
 	      REAL(hipStreamQuery, NULL) : hipErrorNotReady;
-	if (err != hipSuccess)
+	if (err != hipSuccess) {
+		begin = ss_trace_wait_begin();
 		err = REAL(hipStreamSynchronize, NULL);
+		ss_trace_wait_end(begin, SS_TRACE_WAIT_FREE, dev, NULL);
+	}
 	ss_sync_end(ss_core, &t, err == hipSuccess, false);
 	ss_device_restore(&s);
 	while (err == hipSuccess && old < due &&

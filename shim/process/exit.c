@@ -19,6 +19,7 @@
 #include "shim/process/real.h"
 #include "shim/process/report.h"
 #include "shim/process/service.h"
+#include "trace/writer.h"
 
 static void (*_Atomic hook)(void);
 
@@ -105,4 +106,5 @@ __attribute__((destructor)) static void fini(void)
 		ss_stats_print(ss_core, ss_shim_log_file());
 	ss_report_totals(ss_core);
 	fflush(ss_shim_log_file());
+	ss_trace_close();
 }

@@ -21,9 +21,11 @@
 #include "shim/process/loader.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
+#include "shim/process/recording.h"
 #include "shim/process/report.h"
 #include "shim/process/selftest.h"
 #include "shim/process/service.h"
+#include "trace/writer.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -33,6 +35,7 @@ static void create(int devices)
 	struct ss_driver driver = ss_rocm_driver();
 	const char *why;
 
+	ss_recording_start(&ss_options);
 	ss_core = ss_core_create(&driver, &ss_options);
 	if (!ss_core) {
 		ss_shim_log("out of host memory: every call goes to the real runtime");
@@ -102,6 +105,8 @@ static void start(void)
 		selftest(options, devices);
 	if (devices > 0 && options->free_sync == SS_FREE_SYNC_AUTO)
 		ss_loader_start();
+	if (devices > 0 && options->trace[0])
+		ss_trace_prepare();
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&ss_state) == SS_UNKNOWN) {
 		first = true;
@@ -117,6 +122,8 @@ static void start(void)
 	free(options);
 	if (first)
 		ss_report_add(devices > 0 ? &somashim_report.r.used : &somashim_report.r.off);
+	if (first)
+		ss_recording_describe(devices);
 	if (first && ss_options.verbose)
 		ss_banner(devices);
 }

@@ -9,6 +9,7 @@
 #include "shim/process/real.h"
 #include "shim/stream/capture.h"
 #include "shim/stream/sync_watch.h"
+#include "trace/writer.h"
 
 static struct ss_token device_begin(void)
 {
@@ -23,8 +24,10 @@ static struct ss_token device_begin(void)
 hipError_t do_hipDeviceSynchronize(void)
 {
 	struct ss_token t = device_begin();
+	uint64_t begin = ss_trace_wait_begin();
 	hipError_t err = REAL(hipDeviceSynchronize);
 
+	ss_trace_wait_end(begin, SS_TRACE_WAIT_DEVICE, t.dev, NULL);
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
 	ss_sync_after(true);
 	return ss_result(err);
@@ -33,8 +36,10 @@ hipError_t do_hipDeviceSynchronize(void)
 hipError_t do_hipCtxSynchronize(void)
 {
 	struct ss_token t = device_begin();
+	uint64_t begin = ss_trace_wait_begin();
 	hipError_t err = REAL(hipCtxSynchronize);
 
+	ss_trace_wait_end(begin, SS_TRACE_WAIT_DEVICE, t.dev, NULL);
 	ss_sync_end(ss_core, &t, err == hipSuccess, true);
 	ss_sync_after(true);
 	return ss_result(err);

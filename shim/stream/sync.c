@@ -9,23 +9,35 @@
 #include "shim/stream/capture.h"
 #include "shim/stream/sync_watch.h"
 #include "shim/stream/watched_call.h"
+#include "trace/writer.h"
 
 /* Returns from the handler with the real call's result, and grants what `begin` read if
- * the call succeeds. `point`: the call is one of HIP's synchronization points, else a
- * query. */
-#define RETURN_PROVEN(begin, point, name, ...) do { \
+ * the call succeeds. */
+#define RETURN_PROVEN(begin, name, ...) do { \
 	struct ss_token t_ = begin; \
 	hipError_t e_ = REAL(name, __VA_ARGS__); \
-	ss_sync_end(ss_core, &t_, e_ == hipSuccess, point); \
-	if (point) \
-		ss_sync_after(false); \
+	ss_sync_end(ss_core, &t_, e_ == hipSuccess, false); \
+	return ss_result(e_); \
+} while (0)
+
+/* The same for a call that is one of HIP's synchronization points; the other is for a query. `cause`,
+ * `dev` and `stream` are for a recording. */
+#define RETURN_WAITED(begin, cause, dev, stream, name, ...) do { \
+	struct ss_token t_ = begin; \
+	uint64_t clock_ = ss_trace_wait_begin(); \
+	hipError_t e_ = REAL(name, __VA_ARGS__); \
+	ss_trace_wait_end(clock_, cause, dev, stream); \
+	ss_sync_end(ss_core, &t_, e_ == hipSuccess, true); \
+	ss_sync_after(false); \
 	return ss_result(e_); \
 } while (0)
 
 #define RETURN_SYNC(handle, name, stream) do { \
 	struct ss_timeline *tl_; \
 	REFUSE(tl_, handle, hipErrorContextIsDestroyed); \
-	RETURN_PROVEN(ss_stream_sync_begin(ss_core, tl_), true, name, stream); \
+	RETURN_WAITED(ss_stream_sync_begin(ss_core, tl_), SS_TRACE_WAIT_STREAM, \
+		      tl_ ? ss_timeline_device(tl_) : -1, tl_ ? ss_timeline_native(tl_) : NULL, \
+		      name, stream); \
 } while (0)
 
 #define COMMAND_MS 2 /* an idle stream needs no longer for one command */
@@ -112,7 +124,8 @@ hipError_t do_hipStreamQuery_spt(hipStream_t stream)
 
 static hipError_t hipEventSynchronize_slow(hipEvent_t event)
 {
-	RETURN_PROVEN(ss_event_sync_begin(ss_core, event), true, hipEventSynchronize, event);
+	RETURN_WAITED(ss_event_sync_begin(ss_core, event), SS_TRACE_WAIT_EVENT, -1, NULL,
+		      hipEventSynchronize, event);
 }
 
 static int real_event_sync(void *event)
@@ -138,7 +151,7 @@ SS_HOT(hipEventSynchronize)
 static hipError_t hipEventQuery_slow(hipEvent_t event)
 {
 	ss_debts_pay();
-	RETURN_PROVEN(ss_event_sync_begin(ss_core, event), false, hipEventQuery, event);
+	RETURN_PROVEN(ss_event_sync_begin(ss_core, event), hipEventQuery, event);
 }
 
 static int real_event_query(void *event)

@@ -54,7 +54,12 @@ int main(int argc, char **argv) {
 	printf("allocated %" PRIu64 "\nstate %d\nexe %s\nargs %zu\nrank %d\n", used, p->state, p->exe,
 	       p->arg_count, p->rank);
 	ss_trace_reader_pools(r, 0, &n);
-	printf("pools %zu\n", n);
+	printf("pools %zu\nruntime %s\n", n, p->runtime);
+	const struct ss_trace_device_def *d = ss_trace_reader_devices(r, 0, &n);
+	for (size_t i = 0; i < n; i++) {
+		printf("device %d at %s, %" PRIu64 " bytes, %s\n", d[i].device, d[i].pci, d[i].total,
+		       d[i].name);
+	}
 	problem = ss_trace_reader_problem(r, 0, &n);
 	printf("problems %zu%s%s\n", n, problem ? ": " : "", problem ? problem : "");
 	ss_symbolizer_close(names);

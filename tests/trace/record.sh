@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim record`: what a program does with device memory is in the file, with its stacks.
-#   record.sh SOMASHIM ALLOC_LOOP TRACE_DUMP SIM
+#   record.sh SOMASHIM ALLOC_LOOP TRACE_DUMP SIM [PYTHON_PROGRAM]
 set -u
-somashim=$1 app=$2 dump=$3 sim=$4
+somashim=$(realpath "$1") app=$(realpath "$2") dump=$3 sim=$4 python=${5:-}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-record-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=6.4 SOMASHIM_STATS=0
@@ -26,6 +26,21 @@ has "args 2"
 allocs=$(sed -n 's/^alloc //p' "$dir/dump")
 [ "$allocs" -ge 100 ] || fail "$allocs allocations"
 has "free $allocs"
+has "runtime 6.4 .*"
+has "device 0 at 0000:[0-9a-f]*:[0-9a-f]*.0, [1-9][0-9]* bytes, .*device.*"
+
+# A Python program, which finds HIP by dlsym(). Its stacks lead through the interpreter.
+if [ -n "$python" ] && command -v python3 >/dev/null; then
+	"$somashim" record -o "$dir/python" python3 "$python" "$sim/libamdhip64.so.6" >"$dir/out" \
+		2>"$dir/err" || fail "python: status $?"
+	"$dump" "$dir/python" >"$dir/dump" || fail "the recording of Python is not read"
+	has "alloc 50"
+	has "free 40"
+	has "exe .*/python3.*"
+	has "args 3"
+	has "first alloc: .* Py.*"
+	has "problems 0"
+fi
 
 # The default name, and a relative one.
 (cd "$dir" && "$somashim" record "$app" 3 >out 2>err) || fail "default name"

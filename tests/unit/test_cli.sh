@@ -209,7 +209,7 @@ grep -q 'LOG: the value is too long' "$dir/err" || fail "a long path: $(cat "$di
 
 # A replay does not write to files that the environment names for programs.
 echo mine >"$dir/mine"
-for variable in JOURNAL LOG REPORT; do
+for variable in JOURNAL LOG REPORT TRACE; do
 	status 0 env "SOMASHIM_$variable=$dir/mine" "$somashim" replay "$dir/a"
 	[ "$(cat "$dir/mine")" = mine ] || fail "replay wrote into SOMASHIM_$variable"
 done
