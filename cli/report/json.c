@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The report as JSON: all that the analyses have. Times are seconds since the trace began. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/report/report.h"
@@ -105,6 +106,7 @@ static json_t *pools_json(const struct ss_analysis *a) {
 		json_t *o = usage_json(a, &q->usage);
 		json_object_set_new(o, "pool", count(q->id));
 		json_object_set_new(o, "name", ss_json_text(q->name));
+		json_object_set_new(o, "handle", json_sprintf("0x%" PRIx64, q->handle));
 		json_object_set_new(o, "device", q->device == SS_NO_DEVICE ? json_null() :
 			json_integer(q->device));
 		json_array_append_new(list, o);

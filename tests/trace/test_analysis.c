@@ -100,7 +100,12 @@ static void test_parts(void **state) {
 	assert_int_equal(a->lost_frees, 1);
 	assert_int_equal(u->allocs, 5);
 	assert_int_equal(u->frees, 3);
-	assert_int_equal(a->device[0].timeline.sample[a->device[0].timeline.count - 1].used, 1024);
+	uint64_t most = 0; /* the samples keep the peak, whatever their spans are */
+	for (size_t i = 0; i < a->device[0].timeline.count; i++) {
+		uint64_t used = a->device[0].timeline.sample[i].used;
+		most = used > most ? used : most;
+	}
+	assert_int_equal(most, 8192);
 	ss_analysis_free(a);
 }
 
@@ -160,6 +165,15 @@ static bool analyze(const char *path, const uint8_t *data, size_t size) {
 	return a != NULL;
 }
 
+/* A sanitizer makes each analysis slow. */
+#ifdef __SANITIZE_ADDRESS__
+#define CUT_STEP 13
+#define DAMAGED 300
+#else
+#define CUT_STEP 1
+#define DAMAGED 1500
+#endif
+
 /* Cut at every byte up to the last one that is not 0. */
 static void test_cut(void **state) {
 	const char *good = path_in("parts"), *path = path_in("cut");
@@ -169,10 +183,10 @@ static void test_cut(void **state) {
 	while (size > 0 && data[size - 1] == 0) {
 		size--;
 	}
-	for (size_t n = 0; n <= size; n++) {
+	for (size_t n = 0; n <= size; n += CUT_STEP) {
 		good_ones += analyze(path, data, n);
 	}
-	assert_true(good_ones > size / 2);
+	assert_true(good_ones > size / CUT_STEP / 2);
 	free(data);
 }
 
@@ -186,7 +200,7 @@ static void test_damaged(void **state) {
 	while (size > 0 && data[size - 1] == 0) {
 		size--;
 	}
-	for (int i = 0; i < 1500; i++) {
+	for (int i = 0; i < DAMAGED; i++) {
 		memcpy(copy, data, size);
 		for (unsigned k = 0; k <= random_below(8); k++) {
 			copy[random_below((unsigned)size)] = (uint8_t)(random_below(3) ?
