@@ -56,7 +56,7 @@ function drawDevice(svg, legend, line, process, sites, show) {
 	const margin = { left: 80, right: 16, top: 12, bottom: 28 };
 	const end = Math.max(process.seconds, 1e-9);
 	const x0 = d3.scaleLinear().domain([0, end]).range([margin.left, width - margin.right]);
-	let x = x0;
+	let x = x0, frame = 0;
 	const y = d3.scaleLinear().range([height - margin.bottom, margin.top]);
 	const layers = layersOf(line, sites, show.stacked);
 	const sums = line.used.map(() => 0);
@@ -83,19 +83,17 @@ function drawDevice(svg, legend, line, process, sites, show) {
 		const [from, to] = x.domain();
 		const first = Math.max(0, d3.bisectRight(line.time, from) - 1);
 		const last = Math.min(line.time.length, d3.bisectLeft(line.time, to) + 1);
-		// One more point, where the span of the last sample ends.
-		const seen = d3.range(first, last + 1);
-		const at = i => Math.min(i, last - 1);
-		const px = i => x(i < line.time.length ? line.time[i] : end);
-		const most = d3.max(seen, i => Math.max(show.reserved ? line.reserved[at(i)] : 0,
-			sums[at(i)], line.in_flight[at(i)])) || 1;
+		let most = 1;
+		for (let i = first; i < last; i++) {
+			most = Math.max(most, show.reserved ? line.reserved[i] : 0, sums[i], line.in_flight[i]);
+		}
 		y.domain([0, most * 1.05]);
-		const area = l => d3.area().curve(d3.curveStepAfter).x(px).y0(i => y(l.low[at(i)]))
-			.y1(i => y(l.high[at(i)]))(seen);
-		const path = values => d3.line().curve(d3.curveStepAfter).x(px).y(i => y(values[at(i)]))(seen);
-		areas.attr('d', area);
-		reserved.attr('d', show.reserved ? path(line.reserved) : '');
-		flight.attr('d', path(line.in_flight));
+		// Where each sample begins, and where the last one ends.
+		const px = d3.range(first, last + 1).map(i => pixel(x(i < line.time.length ? line.time[i] : end)));
+		const steps = values => stepPath(px, values, first, last, v => pixel(y(v)));
+		areas.attr('d', l => steps(l.high) + stepsBack(px, l.low, first, last, v => pixel(y(v))) + 'Z');
+		reserved.attr('d', show.reserved ? steps(line.reserved) : '');
+		flight.attr('d', steps(line.in_flight));
 		xAxis.call(d3.axisBottom(x).ticks(10).tickFormat(t => seconds(t)).tickSizeOuter(0));
 		yAxis.call(d3.axisLeft(y).tickValues(roundBytes(most)).tickFormat(bytes));
 		svg.attr('data-from', from).attr('data-to', to);
@@ -104,7 +102,11 @@ function drawDevice(svg, legend, line, process, sites, show) {
 	const zoom = d3.zoom().scaleExtent([1, Math.max(1, line.time.length)])
 		.extent([[margin.left, 0], [width - margin.right, height]])
 		.translateExtent([[margin.left, 0], [width - margin.right, height]])
-		.on('zoom', () => { x = d3.event.transform.rescaleX(x0); render(); });
+		.on('zoom', () => {
+			x = d3.event.transform.rescaleX(x0);
+			cancelAnimationFrame(frame); // one drawing per frame, however fast the wheel turns
+			frame = requestAnimationFrame(render);
+		});
 	svg.call(zoom).on('dblclick.zoom', () => svg.call(zoom.transform, d3.zoomIdentity));
 	svg.on('mousemove', function () {
 		const [mx] = d3.mouse(this);
@@ -114,6 +116,39 @@ function drawDevice(svg, legend, line, process, sites, show) {
 	}).on('mouseleave', () => { hideTip(); cursor.style('display', 'none'); });
 	drawLegend(legend, layers);
 	render();
+}
+
+function pixel(v) {
+	return Math.round(v * 10) / 10;
+}
+
+// A line of steps through the values of the samples from `first` to before `last`. d3's curves do the
+// same, and are too slow for a dozen layers of thousands of samples.
+function stepPath(px, values, first, last, height) {
+	let path = '', before = null;
+	for (let i = first; i < last; i++) {
+		const y = height(values[i]);
+		if (before === null) {
+			path += 'M' + px[0] + ',' + y;
+		} else if (y !== before) {
+			path += 'H' + px[i - first] + 'V' + y;
+		}
+		before = y;
+	}
+	return path + (before === null ? '' : 'H' + px[last - first]);
+}
+
+// The same from the right to the left, as the rest of an area.
+function stepsBack(px, values, first, last, height) {
+	let path = '', before = null;
+	for (let i = last - 1; i >= first; i--) {
+		const y = height(values[i]);
+		if (y !== before) {
+			path += (before === null ? '' : 'H' + px[i + 1 - first]) + 'V' + y;
+		}
+		before = y;
+	}
+	return path + 'H' + px[0];
 }
 
 // Values for the axis: multiples of a power of two.
