@@ -297,7 +297,8 @@ static void choose_charted(struct ss_analysis *a) {
 
 void ss_pass_count_end(struct ss_pass *p) {
 	struct ss_analysis *a = p->a;
-	struct ss_range *b;
+	const struct ss_ranges *blocks = &p->memory.blocks;
+	struct ss_ranges_walk walk = { 0 };
 
 	for (size_t i = 0; i < a->devices; i++) {
 		finish_means(&a->device[i].usage, a);
@@ -311,7 +312,8 @@ void ss_pass_count_end(struct ss_pass *p) {
 	for (size_t i = 0; i < a->sites.count; i++) {
 		site_changed(&a->sites.site[i], a->last_ns);
 	}
-	for (uint64_t at = 0; (b = ss_ranges_from(&p->memory.blocks, at)); at = b->base + b->size) {
+	for (const struct ss_range *b = ss_ranges_from(blocks, 0); b;
+	     b = ss_ranges_next(blocks, &walk, b)) {
 		struct ss_site *s = &a->sites.site[b->site];
 		if (b->freed) {
 			continue;

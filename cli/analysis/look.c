@@ -9,6 +9,7 @@
 #define HOLDERS_FAILURE 10
 #define MAPPED_POOLS 8     /* pools that get address maps */
 #define MAP_TIMES 24       /* moments of these maps, in equal steps */
+#define VISITS_MAX 30000000u /* blocks that all maps may look at */
 
 struct moment {
 	struct ss_picture *picture;
@@ -25,6 +26,7 @@ struct ss_pass_plan {
 	uint32_t pool[MAPPED_POOLS];
 	size_t pools;
 	uint64_t map_step;         /* next of MAP_TIMES */
+	uint64_t visits;           /* of blocks so far: some maps are left out if there are millions */
 };
 
 static int earlier_first(const void *a, const void *b) {
@@ -130,7 +132,8 @@ static void fill_samples(struct ss_pass *p, uint64_t event) {
 }
 
 static void take_maps(struct ss_pass *p, uint64_t time_ns, int device) {
-	for (size_t i = 0; i < p->plan->pools; i++) {
+	for (size_t i = 0; i < p->plan->pools && p->plan->visits < VISITS_MAX; i++) {
+		p->plan->visits += p->memory.blocks.count;
 		uint32_t pool = p->plan->pool[i];
 		if (device < 0 || ss_analysis_pool(p->a, pool)->device == device) {
 			p->failed |= !ss_address_map_take(p, pool, time_ns);

@@ -20,6 +20,7 @@ static int larger_first(const void *a, const void *b) {
 bool ss_picture_take(struct ss_pass *p, struct ss_picture *picture, int device, size_t most) {
 	size_t sites = p->a->sites.count, n = 0;
 	struct ss_holder *held = calloc(sites, sizeof(*held));
+	struct ss_ranges_walk walk = { 0 };
 	const struct ss_range *b;
 
 	if (!held) {
@@ -27,7 +28,8 @@ bool ss_picture_take(struct ss_pass *p, struct ss_picture *picture, int device, 
 	}
 	picture->device = device;
 	picture->level = p->memory.device[device];
-	for (uint64_t at = 0; (b = ss_ranges_from(&p->memory.blocks, at)); at = b->base + b->size) {
+	for (b = ss_ranges_from(&p->memory.blocks, 0); b;
+	     b = ss_ranges_next(&p->memory.blocks, &walk, b)) {
 		if (!b->freed && b->device == device) {
 			held[b->site].bytes += b->size;
 			held[b->site].blocks++;
@@ -92,6 +94,7 @@ static void add_hole(struct ss_picture *picture, const struct run *run, uint64_t
 
 void ss_picture_waste(struct ss_pass *p, struct ss_picture *picture) {
 	const struct ss_range *b;
+	struct ss_ranges_walk all = { 0 };
 	struct run run;
 
 	picture->waste = (struct ss_waste){
@@ -101,13 +104,16 @@ void ss_picture_waste(struct ss_pass *p, struct ss_picture *picture) {
 		if (run.device != picture->device) {
 			continue;
 		}
-		while ((b = ss_ranges_from(&p->memory.blocks, hole)) && b->base < run.end) {
+		struct ss_ranges_walk walk = { 0 };
+		for (b = ss_ranges_from(&p->memory.blocks, hole); b && b->base < run.end;
+		     b = ss_ranges_next(&p->memory.blocks, &walk, b)) {
 			add_hole(picture, &run, b->base > hole ? b->base - hole : 0);
 			hole = b->base + b->size;
 		}
 		add_hole(picture, &run, run.end > hole ? run.end - hole : 0);
 	}
-	for (uint64_t at = 0; (b = ss_ranges_from(&p->memory.blocks, at)); at = b->base + b->size) {
+	for (b = ss_ranges_from(&p->memory.blocks, 0); b;
+	     b = ss_ranges_next(&p->memory.blocks, &all, b)) {
 		if (b->freed && b->device == picture->device) {
 			*(b->stream == picture->stream && picture->request ?
 				&picture->waste.in_flight_own :
@@ -137,10 +143,12 @@ static void add_bytes(const struct cells *c, uint64_t *cell, uint64_t at, uint64
 
 static void map_run(const struct ss_pass *p, struct cells *c, const struct run *run,
 		    uint64_t position) {
+	struct ss_ranges_walk walk = { 0 };
 	uint64_t hole = run->base;
 	const struct ss_range *b;
 
-	while ((b = ss_ranges_from(&p->memory.blocks, hole)) && b->base < run->end) {
+	for (b = ss_ranges_from(&p->memory.blocks, hole); b && b->base < run->end;
+	     b = ss_ranges_next(&p->memory.blocks, &walk, b)) {
 		uint64_t base = b->base > run->base ? b->base : run->base;
 		uint64_t end = b->base + b->size < run->end ? b->base + b->size : run->end;
 		if (base > hole && base - hole > c->map.largest_hole) {

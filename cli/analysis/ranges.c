@@ -104,6 +104,36 @@ struct ss_range *ss_ranges_from(const struct ss_ranges *r, uint64_t address) {
 	return best ? &r->node[best].range : NULL;
 }
 
+#define PATH_MAX_NODES (sizeof(((struct ss_ranges_walk *)0)->path) / sizeof(uint32_t))
+
+struct ss_range *ss_ranges_next(const struct ss_ranges *r, struct ss_ranges_walk *walk,
+				const struct ss_range *at) {
+	uint32_t n;
+
+	if (!walk->begun) { /* the path of all nodes after `at` */
+		walk->begun = true;
+		for (n = r->root; n && walk->depth < PATH_MAX_NODES;) {
+			if (r->node[n].range.base > at->base) {
+				walk->path[walk->depth++] = n;
+				n = r->node[n].left;
+			} else {
+				n = r->node[n].right;
+			}
+		}
+	}
+	if (walk->depth == PATH_MAX_NODES) { /* a tree so deep is next to impossible */
+		return ss_ranges_from(r, at->base + at->size);
+	}
+	if (walk->depth == 0) {
+		return NULL;
+	}
+	uint32_t next = walk->path[--walk->depth];
+	for (n = r->node[next].right; n && walk->depth < PATH_MAX_NODES; n = r->node[n].left) {
+		walk->path[walk->depth++] = n;
+	}
+	return &r->node[next].range;
+}
+
 bool ss_ranges_remove(struct ss_ranges *r, uint64_t base, struct ss_range *out) {
 	uint32_t *link = &r->root;
 

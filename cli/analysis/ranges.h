@@ -37,6 +37,15 @@ bool ss_ranges_add(struct ss_ranges *r, const struct ss_range *range);
 struct ss_range *ss_ranges_at(struct ss_ranges *r, uint64_t base);
 /* The first range that ends after `address`: the one that has it, or the next one. */
 struct ss_range *ss_ranges_from(const struct ss_ranges *r, uint64_t address);
+/* The range after *at in the order of addresses, for a walk that begins with ss_ranges_from() and
+ * changes nothing. Mean time is constant. `walk` is all 0 at the start. NULL at the end. */
+struct ss_ranges_walk {
+	uint32_t path[160]; /* nodes that are still to come, the next one last */
+	uint32_t depth;
+	bool begun;
+};
+struct ss_range *ss_ranges_next(const struct ss_ranges *r, struct ss_ranges_walk *walk,
+				const struct ss_range *at);
 /* Removes the range that begins at `base`, and copies it to *out. False: there is none. */
 bool ss_ranges_remove(struct ss_ranges *r, uint64_t base, struct ss_range *out);
 

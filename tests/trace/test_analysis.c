@@ -18,7 +18,8 @@ static unsigned random_below(unsigned n) {
 
 /* Each place has room for a range of up to 16 bytes. */
 static void check_ranges(struct ss_ranges *r, const uint64_t *size) {
-	const struct ss_range *at;
+	struct ss_ranges_walk walk = { 0 };
+	const struct ss_range *at, *walked = ss_ranges_from(r, 0);
 	uint64_t next = 0;
 
 	for (unsigned i = 0; i < PLACES; i++) {
@@ -32,9 +33,12 @@ static void check_ranges(struct ss_ranges *r, const uint64_t *size) {
 		assert_int_equal(at->size, size[i]);
 		assert_ptr_equal(ss_ranges_from(r, at->base + at->size - 1), at);
 		assert_ptr_equal(ss_ranges_at(r, i * 16), at);
+		assert_ptr_equal(walked, at);
+		walked = ss_ranges_next(r, &walk, walked);
 		next = at->base + at->size;
 	}
 	assert_null(ss_ranges_from(r, next));
+	assert_null(walked);
 }
 
 static void test_ranges(void **state) {
