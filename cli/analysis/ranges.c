@@ -96,7 +96,7 @@ struct ss_range *ss_ranges_from(const struct ss_ranges *r, uint64_t address) {
 		const struct ss_range *range = &r->node[n].range;
 		if (range->base + range->size > address) {
 			best = n;
-			n = r->node[n].left;
+			n = range->base <= address ? 0 : r->node[n].left;
 		} else {
 			n = r->node[n].right;
 		}

@@ -175,10 +175,13 @@ static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	if (b.size == 0) {
 		return true;
 	}
-	if (!end_flight(m, b.base, end, e)) {
-		return false;
+	const struct ss_range *at = ss_ranges_from(&m->blocks, b.base);
+	if (at && at->base < end) { /* most often the addresses are free */
+		if (!end_flight(m, b.base, end, e)) {
+			return false;
+		}
+		drop_live(m, b.base, end, e, &m->lost_frees);
 	}
-	drop_live(m, b.base, end, e, &m->lost_frees);
 	if (!ss_ranges_add(&m->blocks, &b)) {
 		return false;
 	}
