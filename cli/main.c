@@ -20,6 +20,8 @@ static const struct command {
 	{ "top", ss_cmd_top, "show what running programs hold of each device" },
 	{ "dump", ss_cmd_dump, "print statistics and live blocks of a running program" },
 	{ "replay", ss_cmd_replay, "run an allocation log on the pools, without a device" },
+	{ "report", ss_cmd_report, "show what recordings say about device memory" },
+	{ "convert", ss_cmd_convert, "write a recording in the format of another program" },
 	{ "generate", ss_cmd_generate, "write a realistic allocation log" },
 	{ "doctor", ss_cmd_doctor,
 	  "try what works here: runtime, devices, backings, known defects" },

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/progress.h"
 #include "cli/replay.h"
 #include "core/core.h"
 #include "driver/fake/fake.h"
@@ -148,15 +149,6 @@ static uint64_t driver_calls(struct ss_fake *fake) {
 		c.unmap;
 }
 
-static void draw_progress(size_t at, size_t count, bool end) {
-	int width = 40, done = (int)(at * (size_t)width / (count ? count : 1));
-	fprintf(stderr, "\r[%.*s%*s] %3d%%", done, "########################################",
-		width - done, "", (int)(100 * at / (count ? count : 1)));
-	if (end) {
-		fprintf(stderr, "\r%*s\r", width + 8, "");
-	}
-}
-
 static bool replay_events(struct run *r, struct ss_replay_result *out) {
 	size_t count = r->ev->count, step = count / CHECKS + 1, tick = count / 200 + 1;
 	uint64_t calls_at_peak = 0, allocations_at_peak = 0;
@@ -180,7 +172,7 @@ static bool replay_events(struct run *r, struct ss_replay_result *out) {
 			}
 		}
 		if (r->config->progress && at % tick == 0) {
-			draw_progress(at, count, false);
+			ss_progress_draw((double)at / (double)count);
 		}
 	}
 	out->driver_calls = driver_calls(r->fake);
@@ -263,7 +255,7 @@ bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config
 		ss_stats(r.core, add_stats, out);
 	}
 	if (config->progress) {
-		draw_progress(ev->count, ev->count, true);
+		ss_progress_clear();
 	}
 	while (r.behind && r.reached < r.issued) {
 		reach_one(&r);

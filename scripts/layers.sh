@@ -18,7 +18,7 @@ core    /trace base range order,backing cache pool .
 driver  rocm,fake .
 shim    process alloc stream share bounds . route
 sim     device hsa hip .
-cli     readers,writers .
+cli     readers,writers,analysis report,convert .
 '
 [ -z "${LAYERS:-}" ] || table=$(cat "$LAYERS") || exit 2
 

@@ -2,7 +2,8 @@
 # Sourced: installs the packages that building and testing need, if they are missing.
 
 packages="meson ninja-build gcc libc6-dev pkg-config libamdhip64-dev libhsa-runtime-dev
-	libjansson-dev libdw-dev libncurses-dev uthash-dev libcmocka-dev python3 xz-utils valgrind"
+	libjansson-dev libdw-dev libncurses-dev node-d3 uthash-dev libcmocka-dev python3 xz-utils valgrind
+	heaptrack"
 
 install_packages() {
 	command -v dpkg-query >/dev/null || return 0 # not Debian: Meson says what is missing

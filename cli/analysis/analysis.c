@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a trace and runs the two passes over it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/analysis/pass.h"
+
+const char *ss_wait_name(enum ss_trace_wait_cause cause) {
+	static const char *const name[SS_WAIT_CAUSES] = {
+		[SS_TRACE_WAIT_FREE] = "hipFree waits for the device",
+		[SS_TRACE_WAIT_MEMORY] = "an allocation waits for freed memory",
+		[SS_TRACE_WAIT_STREAM] = "hipStreamSynchronize",
+		[SS_TRACE_WAIT_EVENT] = "hipEventSynchronize",
+		[SS_TRACE_WAIT_DEVICE] = "hipDeviceSynchronize",
+		[SS_TRACE_WAIT_DRIVER_ALLOC] = "driver: memory is taken",
+		[SS_TRACE_WAIT_DRIVER_FREE] = "driver: memory is given back",
+		[SS_TRACE_WAIT_DRIVER_MAP] = "driver: memory is mapped",
+		[SS_TRACE_WAIT_DRIVER_OTHER] = "driver: other calls",
+	};
+
+	return cause < SS_WAIT_CAUSES ? name[cause] : "?";
+}
+
+const char *ss_trim_name(enum ss_trace_trim_cause cause) {
+	static const char *const name[SS_TRIM_CAUSES] = {
+		[SS_TRACE_TRIM_CALL] = "hipMemPoolTrimTo",
+		[SS_TRACE_TRIM_DECAY] = "idle for long",
+		[SS_TRACE_TRIM_THRESHOLD] = "more than the release threshold",
+		[SS_TRACE_TRIM_OOM] = "another allocation needed it",
+		[SS_TRACE_TRIM_RESET] = "device reset or pool destroyed",
+	};
+
+	return cause < SS_TRIM_CAUSES ? name[cause] : "?";
+}
+
+const struct ss_pool_result *ss_analysis_pool(const struct ss_analysis *a, uint32_t id) {
+	for (size_t i = 0; i < a->pools; i++) {
+		if (a->pool[i].id == id) {
+			return &a->pool[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- the process -------------------------------------------------------- */
+
+static char *join_args(char **args) {
+	size_t length = 1;
+
+	for (size_t i = 0; args && args[i]; i++) {
+		length += strlen(args[i]) + 1;
+	}
+	char *text = calloc(1, length), *to = text;
+	for (size_t i = 0; text && args && args[i]; i++) {
+		to = stpcpy(to, i ? " " : "");
+		to = stpcpy(to, args[i]);
+	}
+	return text;
+}
+
+static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
+			 const char *path) {
+	const struct ss_trace_process_def *p = ss_trace_reader_process(r, 0);
+	const char *problem = ss_trace_reader_problem(r, 0, &a->problems);
+
+	a->path = strdup(path);
+	a->problem = problem ? strdup(problem) : NULL;
+	a->exe = strdup(p->exe);
+	a->host = strdup(p->host);
+	a->launcher = strdup(p->launcher);
+	a->job = strdup(p->job);
+	a->version = strdup(p->version);
+	a->runtime = strdup(p->runtime);
+	a->command = join_args(p->args);
+	a->pid = p->pid;
+	a->rank = p->rank;
+	a->ranks = p->ranks;
+	a->state = p->state;
+	a->real_offset = p->realtime_ns - p->boottime_ns;
+	a->lost_events = p->lost_events;
+	a->lost_stacks = p->lost_stacks;
+	ss_trace_reader_threads(r, 0, &a->threads);
+	ss_trace_reader_streams(r, 0, &a->streams);
+	return a->path && a->exe && a->host && a->launcher && a->job && a->version &&
+		a->runtime && a->command && !problem == !a->problem;
+}
+
+/* ---- the passes --------------------------------------------------------- */
+
+static void tell_progress(const struct ss_pass *p, uint64_t all, double base, double part) {
+	if (p->config->progress && p->event % 65536 == 0 && all) {
+		p->config->progress(p->config->arg,
+				    base + part * (double)p->event / (double)all);
+	}
+}
+
+static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
+	struct ss_analysis *a = p->a;
+	uint64_t all = ss_trace_reader_events(r);
+	struct ss_trace_item e;
+
+	if (!ss_trace_memory_init(&p->memory, r, 0, a->sites.of_stack, a->sites.stacks,
+			    first ? ss_pass_count : ss_pass_hold, p)) {
+		return false;
+	}
+	for (p->event = 1; ss_trace_reader_next(r, &e); p->event++) {
+		if (first) {
+			a->first_ns = p->event == 1 ? e.time_ns : a->first_ns;
+			a->last_ns = e.time_ns > a->last_ns ? e.time_ns : a->last_ns;
+		} else {
+			ss_pass_before_event(p, &e);
+		}
+		if (!ss_trace_memory_apply(&p->memory, &e)) {
+			return false;
+		}
+		(first ? ss_pass_count_event : ss_pass_after_event)(p, &e);
+		if (p->failed) {
+			return false;
+		}
+		tell_progress(p, all, first ? 0 : 0.5, 0.5);
+	}
+	if (first) {
+		a->events = p->event - 1;
+		a->unknown_frees = p->memory.unknown_frees;
+		a->lost_frees = p->memory.lost_frees;
+		a->reset_blocks = p->memory.reset_blocks;
+	}
+	(first ? ss_pass_count_end : ss_pass_look_end)(p);
+	ss_trace_memory_finish(&p->memory);
+	return !p->failed;
+}
+
+static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
+		const struct ss_analysis_config *config) {
+	struct ss_pass p = { .a = a, .config = config };
+
+	p.pool_at = calloc(SS_POOLS, sizeof(*p.pool_at));
+	bool ok = p.pool_at && run_pass(&p, r, true) && ss_pass_plan(&p);
+	if (ok) {
+		ss_trace_reader_rewind(r);
+		ok = run_pass(&p, r, false);
+	}
+	ss_trace_memory_finish(&p.memory);
+	ss_pass_plan_free(&p);
+	free(p.pool_at);
+	return ok;
+}
+
+struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
+				    char *err, size_t err_size) {
+	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, err_size);
+	struct ss_analysis *a = r ? calloc(1, sizeof(*a)) : NULL;
+
+	if (!a) {
+		if (r) {
+			snprintf(err, err_size, "%s: out of memory", path);
+			ss_trace_reader_close(r);
+		}
+		return NULL;
+	}
+	char why[256] = "out of memory";
+	if (!read_process(a, r, path) ||
+	    !ss_sites_read(&a->sites, r, 0, !config->addresses, config->debug_path, why,
+			   sizeof(why)) ||
+	    !run(a, r, config) || !ss_rank_sites(a)) {
+		snprintf(err, err_size, "%s: %s", path, why);
+		ss_analysis_free(a);
+		a = NULL;
+	}
+	ss_trace_reader_close(r);
+	return a;
+}
+
+void ss_analysis_free(struct ss_analysis *a) {
+	if (!a) {
+		return;
+	}
+	for (size_t i = 0; i < a->devices; i++) {
+		free(a->device[i].used_peak.holder);
+		free(a->device[i].reserved_peak.holder);
+		free(a->device[i].timeline.sample);
+	}
+	for (size_t i = 0; i < a->failures; i++) {
+		free(a->failure[i].picture.holder);
+	}
+	for (size_t i = 0; i < SS_RANKINGS; i++) {
+		free(a->ranking[i].site);
+	}
+	for (size_t i = 0; i < a->maps; i++) {
+		free(a->map[i].live);
+		free(a->map[i].in_flight);
+		free(a->map[i].gap);
+	}
+	char *texts[] = { a->path, a->problem, a->exe, a->host, a->launcher, a->job, a->command,
+		a->version, a->runtime };
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		free(texts[i]);
+	}
+	ss_sites_finish(&a->sites);
+	free(a->device);
+	free(a->pool);
+	free(a->failure);
+	free(a->map);
+	free(a);
+}

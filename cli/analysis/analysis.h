@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a trace says about one process: peaks and who made them, leaks, waste, waits, failures.
+ * Text, JSON and the page print this and compute nothing. The file is read twice, since who held
+ * memory at the peak can only be asked when the peak is known. Memory grows with the number of
+ * blocks that live at once and of call stacks, not with the number of events.
+ *
+ * Times are CLOCK_BOOTTIME in nanoseconds, bytes are bytes. Not thread safe.
+ */
+#ifndef SS_ANALYSIS_ANALYSIS_H
+#define SS_ANALYSIS_ANALYSIS_H
+
+#include "cli/analysis/trace_memory.h"
+#include "cli/analysis/sites.h"
+
+#define SS_CHARTED 64      /* call sites that the chart can tell apart */
+#define SS_WAIT_CAUSES 9   /* enum ss_trace_wait_cause */
+#define SS_TRIM_CAUSES 5   /* enum ss_trace_trim_cause */
+#define SS_PICTURES 100    /* failures that get a picture; the rest is counted */
+
+struct ss_holder {
+	uint32_t site;
+	uint64_t bytes, blocks;
+};
+
+/* Where reserved memory went that no live block uses. rounding + in_flight_own +
+ * in_flight_others + fragmentation + other_pools + idle + asked = reserved. */
+struct ss_waste {
+	uint64_t rounding;         /* blocks are larger than what was asked for */
+	uint64_t in_flight_own;    /* freed, not yet reusable: on the stream that asks */
+	uint64_t in_flight_others; /* ... on other streams, whose caches have it */
+	uint64_t fragmentation;    /* free, in holes that are too small for the request */
+	uint64_t other_pools;      /* free in other pools */
+	uint64_t idle;             /* free in holes that are large enough */
+	uint64_t largest_hole;     /* of the pool that asks */
+};
+
+/* One device at one moment. */
+struct ss_picture {
+	uint64_t event;            /* it is the moment after this event; from 1. 0: never */
+	uint64_t time_ns;
+	int device;                /* index; SS_NO_DEVICE */
+	struct ss_level level;
+	struct ss_holder *holder;  /* the largest first */
+	size_t holders;
+	uint64_t request;          /* bytes of the allocation that grew or failed; 0: none */
+	uint32_t stream, pool;     /* of that allocation */
+	struct ss_waste waste;
+};
+
+struct ss_failure {
+	struct ss_picture picture;
+	bool limit;                /* a limit that the user set, not the device */
+	uint32_t site;
+	uint64_t device_free;      /* or the limit */
+	uint64_t reserved, used;   /* as the program recorded it */
+};
+
+/* The most there was in a span of the time line. The spans have one length. */
+struct ss_sample {
+	uint64_t event;            /* at which `used` was reached */
+	uint64_t time_ns;          /* of that event */
+	uint64_t used, reserved, in_flight;
+	uint64_t site[SS_CHARTED]; /* bytes held at that event */
+};
+
+struct ss_timeline {
+	struct ss_sample *sample;
+	size_t count, room;
+	uint64_t begin_ns, span_ns;
+	struct ss_level now;       /* while it is being made */
+	uint64_t now_event, now_ns;
+};
+
+/* The addresses of a pool at a moment, in cells of equal size. Only mapped memory has cells. */
+struct ss_address_map {
+	uint64_t time_ns;
+	uint32_t pool;
+	uint64_t bytes, cell_bytes, largest_hole;
+	size_t cells, gaps;
+	char *live, *in_flight;    /* a digit per cell: 0 nothing, 9 all of it */
+	uint32_t *gap;             /* cells before which addresses are missing */
+};
+
+struct ss_usage {              /* of a device or a pool */
+	struct ss_level used_peak, reserved_peak; /* all levels when that one was highest */
+	uint64_t used_peak_ns, reserved_peak_ns, in_flight_peak_ns;
+	uint64_t used_peak_event, reserved_peak_event;
+	uint64_t in_flight_peak;
+	struct ss_level end;
+	double asked_mean, used_mean, in_flight_mean, reserved_mean; /* over time */
+	uint64_t changed_ns;       /* for the means */
+	uint64_t allocs, frees, hits, failed;
+	uint64_t maps, unmaps;     /* of physical memory */
+	uint64_t trimmed;          /* bytes that were given back */
+};
+
+struct ss_device_result {
+	int device;                /* ordinal; SS_NO_DEVICE */
+	char name[64], pci[16];    /* "" if not known */
+	uint64_t total;            /* 0 if not known */
+	struct ss_usage usage;
+	struct ss_picture used_peak, reserved_peak; /* the latter after the block that grew it */
+	struct ss_timeline timeline;
+	uint64_t grow_tid;         /* thread that grew to the peak, until it has its block */
+	bool growing;
+};
+
+struct ss_pool_result {
+	uint32_t id;
+	int device;
+	uint64_t handle;
+	char name[32];
+	struct ss_usage usage;
+};
+
+/* Lists of call sites, the first one first. */
+enum ss_ranking_kind {
+	SS_RANKING_PEAK,           /* by the most that was live at once */
+	SS_RANKING_ALLOCS,         /* by the number of allocations */
+	SS_RANKING_REPEATS,        /* that free a block and soon ask for the same size again */
+	SS_RANKING_LEAKS,          /* by bytes that were never freed */
+	SS_RANKING_WAITS,          /* by time in waits and calls of the driver */
+	SS_RANKINGS,
+};
+#define SS_REPEATS_MIN 10u     /* fewer are no reason to keep a block */
+
+struct ss_ranking {
+	uint32_t *site;
+	size_t count;              /* at most SS_RANKED */
+	size_t all;                /* sites that belong into the list */
+};
+#define SS_RANKED 1000
+
+struct ss_spent {              /* time */
+	uint64_t count, ns, longest_ns;
+};
+
+struct ss_analysis {
+	char *path, *problem;      /* problem: the first damage, or NULL */
+	size_t problems;
+	char *exe, *host, *launcher, *job, *command, *version, *runtime;
+	uint32_t pid;
+	int rank, ranks;           /* -1 if not known */
+	enum ss_trace_state state;
+	uint64_t real_offset;      /* plus a time: nanoseconds since 1970 */
+	uint64_t lost_events, lost_stacks, unknown_frees, lost_frees, reset_blocks;
+
+	uint64_t events, first_ns, last_ns;
+	uint64_t kind[SS_TRACE_POOL_DESTROY + 1]; /* events by kind */
+	size_t threads, streams;
+	struct ss_sites sites;
+	struct ss_device_result *device;
+	struct ss_pool_result *pool;
+	size_t devices, pools;
+	struct ss_ranking ranking[SS_RANKINGS];
+	struct ss_spent wait[SS_WAIT_CAUSES];
+	struct ss_spent trim[SS_TRIM_CAUSES]; /* ns is 0 */
+	uint64_t trim_bytes[SS_TRIM_CAUSES];
+	struct ss_failure *failure;
+	size_t failures;           /* with a picture */
+	uint64_t failures_all;
+	uint32_t charted[SS_CHARTED]; /* sites of the chart, the largest peak first */
+	size_t charted_count;
+	struct ss_address_map *map;
+	size_t maps;
+};
+
+struct ss_analysis_config {
+	const char *debug_path;    /* for ss_symbolizer_open() */
+	bool addresses;            /* frames are modules and offsets: no other file is opened */
+	bool charts;               /* fill in time lines and address maps */
+	size_t samples;            /* of a time line at most; a power of two */
+	void (*progress)(void *arg, double part); /* may be NULL */
+	void *arg;
+};
+
+/* NULL and one line in `err`, with path and offset if the file is to blame. */
+struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
+				    char *err, size_t err_size);
+void ss_analysis_free(struct ss_analysis *a);
+
+const char *ss_wait_name(enum ss_trace_wait_cause cause);
+const char *ss_trim_name(enum ss_trace_trim_cause cause);
+/* Bytes, allocations, repeats, bytes or nanoseconds: what the ranking goes by. 0: not in it. */
+uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *site);
+/* Fills in the rankings. False: out of memory. */
+bool ss_rank_sites(struct ss_analysis *a);
+/* The pool's result by its number; NULL if nothing happened in it. */
+const struct ss_pool_result *ss_analysis_pool(const struct ss_analysis *a, uint32_t id);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* The first pass: counts what devices, pools and call sites did, and finds the peaks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/analysis/pass.h"
+#include "cli/analysis/timeline.h"
+
+static struct ss_device_result *device_of(struct ss_pass *p, uint8_t device) {
+	struct ss_analysis *a = p->a;
+
+	if (!p->device_at[device]) {
+		void *more = realloc(a->device, (a->devices + 1) * sizeof(*a->device));
+		if (!more) {
+			return NULL;
+		}
+		a->device = more;
+		struct ss_device_result *d = &a->device[a->devices];
+		const struct ss_trace_device_def *def = device == SS_NO_DEVICE ? NULL :
+			ss_trace_reader_device(p->memory.reader, p->memory.file, device);
+		*d = (struct ss_device_result){ .device = device,
+			.usage.changed_ns = a->first_ns };
+		if (def) {
+			memcpy(d->name, def->name, sizeof(d->name));
+			memcpy(d->pci, def->pci, sizeof(d->pci));
+			d->total = def->total;
+		}
+		if (p->config->charts &&
+		    !ss_samples_begin(&d->timeline, p->config->samples, a->first_ns)) {
+			return NULL;
+		}
+		p->device_at[device] = (uint16_t)++a->devices;
+	}
+	return &a->device[p->device_at[device] - 1];
+}
+
+static struct ss_pool_result *pool_of(struct ss_pass *p, uint32_t id) {
+	struct ss_analysis *a = p->a;
+
+	if (!p->pool_at[id]) {
+		if ((a->pools & (a->pools - 1)) == 0) {
+			void *more = realloc(a->pool, (a->pools ? a->pools * 2 : 1) *
+				sizeof(*a->pool));
+			if (!more) {
+				return NULL;
+			}
+			a->pool = more;
+		}
+		const struct ss_trace_pool_def *def =
+			ss_trace_reader_pool(p->memory.reader, p->memory.file, id);
+		struct ss_pool_result *pool = &a->pool[a->pools];
+		*pool = (struct ss_pool_result){ .id = id, .device = SS_NO_DEVICE,
+			.usage.changed_ns = a->first_ns };
+		if (def) {
+			pool->device = def->device;
+			pool->handle = def->handle;
+			memcpy(pool->name, def->name, sizeof(pool->name));
+		}
+		p->pool_at[id] = (uint32_t)++a->pools;
+	}
+	return &a->pool[p->pool_at[id] - 1];
+}
+
+/* Adds the time since the last change to the means. */
+static void pass_time(struct ss_usage *u, uint64_t now_ns) {
+	double ns = now_ns > u->changed_ns ? (double)(now_ns - u->changed_ns) : 0;
+
+	u->asked_mean += ns * (double)u->end.asked;
+	u->used_mean += ns * (double)u->end.used;
+	u->in_flight_mean += ns * (double)u->end.in_flight;
+	u->reserved_mean += ns * (double)u->end.reserved;
+	u->changed_ns = now_ns;
+}
+
+static void level_changed(struct ss_usage *u, const struct ss_level *level, uint64_t now_ns,
+			  uint64_t event) {
+	pass_time(u, now_ns);
+	u->end = *level;
+	if (level->used > u->used_peak.used) {
+		u->used_peak = *level;
+		u->used_peak_ns = now_ns;
+		u->used_peak_event = event;
+	}
+	if (level->reserved > u->reserved_peak.reserved) {
+		u->reserved_peak = *level;
+		u->reserved_peak_ns = now_ns;
+		u->reserved_peak_event = event;
+	}
+	if (level->in_flight > u->in_flight_peak) {
+		u->in_flight_peak = level->in_flight;
+		u->in_flight_peak_ns = now_ns;
+	}
+}
+
+static void site_changed(struct ss_site *s, uint64_t now_ns) {
+	if (now_ns > s->changed_ns) {
+		s->byte_ns += (double)s->live * (double)(now_ns - s->changed_ns);
+		s->changed_ns = now_ns;
+	}
+}
+
+static void site_allocates(struct ss_site *s, const struct ss_range *b, uint64_t now_ns) {
+	site_changed(s, now_ns);
+	s->allocs++;
+	s->bytes += b->size;
+	s->live += b->size;
+	s->live_asked += b->asked;
+	s->live_blocks++;
+	if (s->live > s->peak) {
+		s->peak = s->live;
+		s->peak_ns = now_ns;
+	}
+	if (s->freed_blocks && s->freed_size == b->asked) {
+		s->freed_blocks--;
+		s->repeats++;
+	}
+}
+
+static void site_frees(struct ss_site *s, const struct ss_range *b, uint64_t now_ns) {
+	uint64_t lifetime = now_ns > b->begin_ns ? now_ns - b->begin_ns : 0;
+
+	site_changed(s, now_ns);
+	s->frees++;
+	s->live -= b->size;
+	s->live_asked -= b->asked;
+	s->live_blocks--;
+	s->lifetime_ns += lifetime;
+	s->longest_ns = lifetime > s->longest_ns ? lifetime : s->longest_ns;
+	s->freed_blocks = s->freed_size == b->asked ? s->freed_blocks + 1 : 1;
+	s->freed_size = b->asked;
+}
+
+/* The pictures of a reserved peak are taken when the thread that grew has its block. */
+static void watch_growth(struct ss_pass *p, struct ss_device_result *d, enum ss_change change,
+			 const struct ss_range *range, const struct ss_trace_item *e) {
+	struct ss_picture *picture = &d->reserved_peak;
+
+	if (change == SS_CHANGE_MAP && d->usage.reserved_peak_event == p->event) {
+		*picture = (struct ss_picture){ .event = p->event, .time_ns = e->time_ns };
+		d->growing = true;
+		d->grow_tid = e->tid;
+	} else if (change == SS_CHANGE_ALLOC && d->growing && d->grow_tid == e->tid) {
+		*picture = (struct ss_picture){ .event = p->event, .time_ns = e->time_ns,
+			.request = range->size, .stream = e->stream, .pool = e->pool };
+		d->growing = false;
+	}
+}
+
+static void usage_counts(struct ss_usage *u, enum ss_change change,
+			 const struct ss_trace_item *e) {
+	u->allocs += change == SS_CHANGE_ALLOC;
+	u->frees += change == SS_CHANGE_FREE;
+	u->hits += change == SS_CHANGE_ALLOC && (e->flags & SS_TRACE_F_HIT);
+	u->maps += change == SS_CHANGE_MAP;
+	u->unmaps += change == SS_CHANGE_UNMAP;
+}
+
+static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
+			   const struct ss_trace_item *e) {
+	struct ss_device_result *d = device_of(p, device);
+	struct ss_pool_result *q = pool_of(p, pool);
+
+	if (!d || !q) {
+		p->failed = true;
+		return;
+	}
+	level_changed(&d->usage, &p->memory.device[device], e->time_ns, p->event);
+	level_changed(&q->usage, &p->memory.pool[pool], e->time_ns, p->event);
+	if (d->timeline.sample) {
+		ss_samples_add(&d->timeline, &p->memory.device[device], p->event, e->time_ns);
+	}
+}
+
+void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *range,
+		   const struct ss_trace_item *e) {
+	struct ss_pass *p = arg;
+
+	levels_changed(p, range->device, range->pool, e);
+	if (p->failed) {
+		return;
+	}
+	struct ss_device_result *d = device_of(p, range->device);
+	struct ss_pool_result *q = pool_of(p, range->pool);
+	usage_counts(&d->usage, change, e);
+	usage_counts(&q->usage, change, e);
+	watch_growth(p, d, change, range, e);
+	if (q->device == SS_NO_DEVICE) {
+		q->device = range->device;
+	}
+	if (change == SS_CHANGE_ALLOC) {
+		site_allocates(&p->a->sites.site[range->site], range, e->time_ns);
+	} else if (change == SS_CHANGE_FREE) {
+		site_frees(&p->a->sites.site[range->site], range, e->time_ns);
+	}
+}
+
+static uint32_t site_of(const struct ss_pass *p, const struct ss_trace_item *e) {
+	const struct ss_sites *s = &p->a->sites;
+
+	return e->stack < s->stacks ? s->of_stack[e->stack] : 0;
+}
+
+static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
+	struct ss_analysis *a = p->a;
+	uint8_t device = ss_trace_memory_device(&p->memory, e);
+	struct ss_device_result *d = device_of(p, device);
+	struct ss_pool_result *q = pool_of(p, e->pool);
+
+	a->failures_all++;
+	a->sites.site[site_of(p, e)].failed++;
+	if (!d || !q) {
+		p->failed = true;
+		return;
+	}
+	d->usage.failed++;
+	q->usage.failed++;
+	if (a->failures == SS_PICTURES) {
+		return;
+	}
+	if (!a->failure) {
+		a->failure = calloc(SS_PICTURES, sizeof(*a->failure));
+	}
+	if (!a->failure) {
+		p->failed = true;
+		return;
+	}
+	a->failure[a->failures++] = (struct ss_failure){
+		.picture = { .event = p->event, .time_ns = e->time_ns, .device = device,
+			.request = e->size, .stream = e->stream, .pool = e->pool },
+		.limit = e->kind == SS_TRACE_LIMIT, .site = site_of(p, e),
+		.device_free = e->device_free, .reserved = e->reserved, .used = e->used };
+}
+
+void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e) {
+	struct ss_analysis *a = p->a;
+
+	if ((size_t)e->kind < sizeof(a->kind) / sizeof(a->kind[0])) {
+		a->kind[e->kind]++;
+	}
+	if (e->kind == SS_TRACE_WAIT && e->flags < SS_WAIT_CAUSES) {
+		struct ss_spent *spent = &a->wait[e->flags];
+		struct ss_site *site = &a->sites.site[site_of(p, e)];
+		spent->count++;
+		spent->ns += e->duration_ns;
+		spent->longest_ns = e->duration_ns > spent->longest_ns ? e->duration_ns :
+			spent->longest_ns;
+		site->waits++;
+		site->wait_ns += e->duration_ns;
+	} else if (e->kind == SS_TRACE_TRIM && e->flags < SS_TRIM_CAUSES) {
+		struct ss_pool_result *q = pool_of(p, e->pool);
+		a->trim[e->flags].count++;
+		a->trim_bytes[e->flags] += e->size;
+		if (q) {
+			q->usage.trimmed += e->size;
+		}
+	} else if (e->kind == SS_TRACE_OOM || e->kind == SS_TRACE_LIMIT) {
+		count_failure(p, e);
+	} else if (e->kind == SS_TRACE_REUSABLE) { /* it may have ended a part of a block */
+		levels_changed(p, ss_trace_memory_device(&p->memory, e), (uint16_t)e->pool, e);
+	}
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static void finish_means(struct ss_usage *u, const struct ss_analysis *a) {
+	double ns = a->last_ns > a->first_ns ? (double)(a->last_ns - a->first_ns) : 1;
+
+	pass_time(u, a->last_ns);
+	u->asked_mean /= ns;
+	u->used_mean /= ns;
+	u->in_flight_mean /= ns;
+	u->reserved_mean /= ns;
+}
+
+/* Which sites have the largest peaks: they get a place in the chart. */
+static void choose_charted(struct ss_analysis *a) {
+	for (size_t i = 0; i < a->sites.count; i++) {
+		uint64_t peak = a->sites.site[i].peak;
+		size_t at = a->charted_count;
+		if (peak == 0) {
+			continue;
+		}
+		if (at == SS_CHARTED) {
+			if (peak <= a->sites.site[a->charted[at - 1]].peak) {
+				continue;
+			}
+			at--;
+		} else {
+			a->charted_count++;
+		}
+		for (; at > 0 && a->sites.site[a->charted[at - 1]].peak < peak; at--) {
+			a->charted[at] = a->charted[at - 1];
+		}
+		a->charted[at] = (uint32_t)i;
+	}
+}
+
+void ss_pass_count_end(struct ss_pass *p) {
+	struct ss_analysis *a = p->a;
+	const struct ss_ranges *blocks = &p->memory.blocks;
+	struct ss_ranges_walk walk = { 0 };
+
+	for (size_t i = 0; i < a->devices; i++) {
+		finish_means(&a->device[i].usage, a);
+		if (a->device[i].timeline.sample) {
+			ss_samples_end(&a->device[i].timeline, a->last_ns);
+		}
+	}
+	for (size_t i = 0; i < a->pools; i++) {
+		finish_means(&a->pool[i].usage, a);
+	}
+	for (size_t i = 0; i < a->sites.count; i++) {
+		site_changed(&a->sites.site[i], a->last_ns);
+	}
+	for (const struct ss_range *b = ss_ranges_from(blocks, 0); b;
+	     b = ss_ranges_next(blocks, &walk, b)) {
+		struct ss_site *s = &a->sites.site[b->site];
+		if (b->freed) {
+			continue;
+		}
+		s->largest_live = b->asked > s->largest_live ? b->asked : s->largest_live;
+		s->oldest_ns = !s->oldest_ns || b->begin_ns < s->oldest_ns ? b->begin_ns :
+			s->oldest_ns;
+	}
+	choose_charted(a);
+}

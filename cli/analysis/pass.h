@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two passes over a trace share. Only files of this folder include it. */
+#ifndef SS_ANALYSIS_PASS_H
+#define SS_ANALYSIS_PASS_H
+
+#include "cli/analysis/analysis.h"
+
+struct ss_pass {
+	struct ss_analysis *a;
+	const struct ss_analysis_config *config;
+	struct ss_trace_memory memory;
+	uint64_t event;            /* number of the event that is being applied, from 1 */
+	uint16_t device_at[SS_DEVICES]; /* index of the result + 1; 0: there is none */
+	uint32_t *pool_at;         /* the same by number of the pool; SS_POOLS */
+	uint8_t *chart_of;         /* by site: index in charted + 1; 0: not in the chart */
+	uint64_t (*held)[SS_CHARTED]; /* by result of a device: bytes of each site of the chart */
+	struct ss_pass_plan *plan;    /* the moments that the second pass waits for */
+	bool failed;               /* out of memory */
+};
+
+/* The first pass counts. */
+ss_trace_memory_watch ss_pass_count;
+void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e);
+void ss_pass_count_end(struct ss_pass *p);
+
+/* The second pass looks at single moments. */
+bool ss_pass_plan(struct ss_pass *p);
+void ss_pass_plan_free(struct ss_pass *p);
+ss_trace_memory_watch ss_pass_hold;
+void ss_pass_before_event(struct ss_pass *p, const struct ss_trace_item *e);
+void ss_pass_after_event(struct ss_pass *p, const struct ss_trace_item *e);
+void ss_pass_look_end(struct ss_pass *p);
+
+/* Who holds memory of that device now: fills in level and holders. `most`: how many at most. */
+bool ss_picture_take(struct ss_pass *p, struct ss_picture *picture, int device, size_t most);
+/* What is not used by live blocks, for a request by that pool and stream. */
+void ss_picture_waste(struct ss_pass *p, struct ss_picture *picture);
+bool ss_address_map_take(struct ss_pass *p, uint32_t pool, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of call sites in the order of one figure. */
+#include <stdlib.h>
+
+#include "cli/analysis/analysis.h"
+
+struct entry {
+	uint64_t value;
+	uint32_t site;
+};
+
+uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *s) {
+	switch (kind) {
+	case SS_RANKING_PEAK:
+		return s->peak;
+	case SS_RANKING_ALLOCS:
+		return s->allocs;
+	case SS_RANKING_REPEATS: /* few, or the smaller part of what it does, is no pattern */
+		return s->repeats >= SS_REPEATS_MIN && s->repeats >= s->allocs / 2 ? s->repeats : 0;
+	case SS_RANKING_LEAKS:
+		return s->live;
+	case SS_RANKING_WAITS:
+		return s->wait_ns;
+	default:
+		return 0;
+	}
+}
+
+static int largest_first(const void *a, const void *b) {
+	const struct entry *x = a, *y = b;
+
+	if (x->value != y->value) {
+		return x->value < y->value ? 1 : -1;
+	}
+	return (x->site > y->site) - (x->site < y->site);
+}
+
+bool ss_rank_sites(struct ss_analysis *a) {
+	struct entry *entry = calloc(a->sites.count + 1, sizeof(*entry));
+
+	for (int kind = 0; entry && kind < SS_RANKINGS; kind++) {
+		struct ss_ranking *r = &a->ranking[kind];
+		for (size_t i = 0; i < a->sites.count; i++) {
+			uint64_t value = ss_ranking_value(kind, &a->sites.site[i]);
+			if (value) {
+				entry[r->all++] = (struct entry){ value, (uint32_t)i };
+			}
+		}
+		qsort(entry, r->all, sizeof(*entry), largest_first);
+		r->count = r->all < SS_RANKED ? r->all : SS_RANKED;
+		r->site = calloc(r->count + 1, sizeof(*r->site));
+		if (!r->site) {
+			break;
+		}
+		for (size_t i = 0; i < r->count; i++) {
+			r->site[i] = entry[i].site;
+		}
+	}
+	bool ok = entry && a->ranking[SS_RANKINGS - 1].site;
+	free(entry);
+	return ok;
+}

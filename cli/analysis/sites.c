@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* Gives names to the call stacks of a trace, and finds which are the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "cli/analysis/sites.h"
+#include "trace/symbolize.h"
+
+#define STACK_MAX 0xffffffu /* events cannot name a higher number */
+
+/* A frame or a site by its contents. Elements are never removed before the end. */
+struct entry {
+	UT_hash_handle hh;
+	uint32_t index;
+	char key[] __attribute__((aligned(8)));
+};
+
+struct ss_sites_tables {
+	struct entry *frames, *sites;
+	const struct ss_trace_reader *reader; /* during ss_sites_read() */
+	size_t file;
+	struct ss_symbolizer *names; /* NULL: without names */
+	uint32_t *ids;           /* of the frames of one stack */
+	size_t ids_room;
+};
+
+static void free_entries(struct entry **table) {
+	struct entry *e, *next;
+
+	HASH_ITER(hh, *table, e, next) {
+		HASH_DEL(*table, e);
+		free(e);
+	}
+}
+
+/* The entry with these contents. It is added with `index` if it is new. NULL: out of memory. */
+static struct entry *intern(struct entry **table, const void *key, size_t size, size_t index) {
+	struct entry *e;
+
+	HASH_FIND(hh, *table, key, size, e);
+	if (e) {
+		return e;
+	}
+	e = malloc(sizeof(*e) + size + 1);
+	if (!e) {
+		return NULL;
+	}
+	memset(&e->hh, 0, sizeof(e->hh));
+	memcpy(e->key, key, size);
+	e->index = (uint32_t)index;
+	HASH_ADD_KEYPTR(hh, *table, e->key, size, e);
+	if (!e->hh.tbl) {
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+/* Makes room for one more element of a growing array. */
+static bool grow(void **at, size_t count, size_t size) {
+	if (count >= UINT32_MAX) {
+		return false;
+	}
+	if ((count & (count - 1)) == 0) { /* the room is always a power of two */
+		void *more = realloc(*at, (count ? count * 2 : 1) * size);
+		if (!more) {
+			return false;
+		}
+		*at = more;
+	}
+	return true;
+}
+
+/* Name of an address that has no function. */
+static void make_name(const struct ss_symbol *symbol, uint64_t address, char *out, size_t size) {
+	const char *slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
+
+	if (symbol->module) {
+		snprintf(out, size, "%s+0x%llx", slash ? slash + 1 : symbol->module,
+			 (unsigned long long)symbol->offset);
+	} else {
+		snprintf(out, size, "0x%llx", (unsigned long long)address);
+	}
+}
+
+/* Index of the frame; UINT32_MAX: out of memory. */
+static uint32_t frame_of(struct ss_sites *s, const struct ss_symbol *symbol, uint64_t address) {
+	char name[512];
+	const char *text[] = { symbol->function, symbol->source ? symbol->source : "",
+		symbol->module ? symbol->module : "" };
+	size_t length[3], total = sizeof(int);
+
+	if (!text[0]) {
+		make_name(symbol, address, name, sizeof(name));
+		text[0] = name;
+	}
+	for (int i = 0; i < 3; i++) {
+		length[i] = strlen(text[i]) + 1;
+		total += length[i];
+	}
+	char *key = malloc(total), *to = key;
+	if (!key) {
+		return UINT32_MAX;
+	}
+	memcpy(to, &symbol->line, sizeof(int));
+	to += sizeof(int);
+	for (int i = 0; i < 3; i++) {
+		to = mempcpy(to, text[i], length[i]);
+	}
+	struct entry *e = intern(&s->tables->frames, key, total, s->frame_count);
+	free(key);
+	if (!e || (e->index == s->frame_count &&
+		   !grow((void **)&s->frame, s->frame_count, sizeof(*s->frame)))) {
+		return UINT32_MAX;
+	}
+	if (e->index == s->frame_count) {
+		const char *at = e->key + sizeof(int);
+		s->frame[s->frame_count++] = (struct ss_frame){ .function = at,
+			.source = at + length[0], .module = at + length[0] + length[1],
+			.line = symbol->line };
+	}
+	return e->index;
+}
+
+/* The symbols of an address. *plain has room for the one of an address without names. */
+static uint32_t symbols_of(struct ss_sites *s, uint64_t address, uint64_t time_ns,
+			   struct ss_symbol *plain, const struct ss_symbol **out) {
+	const struct ss_sites_tables *t = s->tables;
+
+	if (t->names) {
+		return ss_symbolize(t->names, address, time_ns, out);
+	}
+	const struct ss_trace_module_def *m =
+		ss_trace_reader_module_at(t->reader, t->file, address, time_ns);
+	*plain = (struct ss_symbol){ .module = m ? m->path : NULL,
+		.offset = m ? address - m->bias : address };
+	*out = plain;
+	return 1;
+}
+
+/* Index of the site of a stack; UINT32_MAX: out of memory. */
+static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *stack) {
+	struct ss_symbol plain;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < stack->frames; i++) {
+		const struct ss_symbol *symbol;
+		uint32_t n = symbols_of(s, stack->ip[i], stack->seen_ns, &plain, &symbol);
+		if (count + n > s->tables->ids_room) {
+			size_t room = (count + n) * 2;
+			uint32_t *ids = realloc(s->tables->ids, room * sizeof(*ids));
+			if (!ids) {
+				return UINT32_MAX;
+			}
+			s->tables->ids = ids;
+			s->tables->ids_room = room;
+		}
+		for (uint32_t k = 0; k < n; k++) {
+			uint32_t id = frame_of(s, &symbol[k], stack->ip[i]);
+			if (id == UINT32_MAX) {
+				return UINT32_MAX;
+			}
+			s->tables->ids[count++] = id;
+		}
+	}
+	if (count == 0) {
+		return 0;
+	}
+	struct entry *e = intern(&s->tables->sites, s->tables->ids, count * sizeof(uint32_t),
+				 s->count);
+	if (!e || (e->index == s->count &&
+		   !grow((void **)&s->site, s->count, sizeof(*s->site)))) {
+		return UINT32_MAX;
+	}
+	if (e->index == s->count) {
+		s->site[s->count++] = (struct ss_site){ .frame = (const uint32_t *)e->key,
+			.frames = (uint32_t)count, .cut = stack->cut };
+	}
+	return e->index;
+}
+
+static bool add_stacks(struct ss_sites *s, const struct ss_trace_stack_def *stack, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		if (stack[i].id <= STACK_MAX && stack[i].id >= s->stacks) {
+			s->stacks = stack[i].id + 1;
+		}
+	}
+	s->of_stack = calloc((size_t)s->stacks + 1, sizeof(*s->of_stack));
+	s->site = calloc(1, sizeof(*s->site));
+	if (!s->of_stack || !s->site) {
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (stack[i].id > STACK_MAX) {
+			continue;
+		}
+		uint32_t site = site_of(s, &stack[i]);
+		if (site == UINT32_MAX) {
+			return false;
+		}
+		s->of_stack[stack[i].id] = site;
+	}
+	return true;
+}
+
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, size_t file, bool names,
+		   const char *debug_path, char *err, size_t err_size) {
+	size_t count;
+	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, file, &count);
+
+	*s = (struct ss_sites){ .count = 1, .tables = calloc(1, sizeof(*s->tables)) };
+	if (!s->tables) {
+		snprintf(err, err_size, "out of memory");
+		return false;
+	}
+	s->tables->reader = r;
+	s->tables->file = file;
+	if (names) {
+		s->tables->names = ss_symbolizer_open(r, file, debug_path, err, err_size);
+	}
+	bool opened = !names || s->tables->names, ok = opened && add_stacks(s, stack, count);
+	if (s->tables->names) {
+		ss_symbolizer_close(s->tables->names);
+	}
+	if (!ok) {
+		if (opened) {
+			snprintf(err, err_size, "out of memory");
+		}
+		ss_sites_finish(s);
+	}
+	return ok;
+}
+
+void ss_sites_finish(struct ss_sites *s) {
+	if (s->tables) {
+		free_entries(&s->tables->frames);
+		free_entries(&s->tables->sites);
+		free(s->tables->ids);
+	}
+	free(s->tables);
+	free(s->of_stack);
+	free(s->site);
+	free(s->frame);
+	*s = (struct ss_sites){ 0 };
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call sites: the call stacks of a trace with names. Stacks whose frames have the same names are
+ * one site. Not thread safe.
+ */
+#ifndef SS_ANALYSIS_SITES_H
+#define SS_ANALYSIS_SITES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "trace/reader.h"
+
+struct ss_frame {
+	const char *function;  /* never NULL; MODULE+0xOFFSET if the name is not known */
+	const char *source;    /* "" if not known */
+	const char *module;    /* path; "" if not known */
+	int line;              /* 0 if not known */
+};
+
+/* What one call site did. Bytes are those that blocks take in the pool. */
+struct ss_site {
+	const uint32_t *frame; /* indices of frames, innermost first */
+	uint32_t frames;
+	bool cut;              /* outer frames are missing */
+
+	uint64_t allocs, frees;
+	uint64_t bytes;        /* of all allocations */
+	uint64_t live, live_blocks;     /* at the end: what was never freed */
+	uint64_t live_asked;
+	uint64_t largest_live, oldest_ns; /* of those blocks: the largest, and the first's time */
+	uint64_t peak, peak_ns;         /* the most that was live at once, and when */
+	double byte_ns;                 /* live bytes, summed over time */
+	uint64_t changed_ns;            /* when `live` changed last */
+	uint64_t lifetime_ns, longest_ns; /* sum and maximum of the freed blocks' lifetimes */
+	uint64_t repeats;      /* allocations of a size whose block this site had freed before */
+	uint64_t freed_size, freed_blocks; /* for that: the size freed last, and how many of it */
+	uint64_t waits, wait_ns;
+	uint64_t failed;       /* allocations that ran out of memory or met a limit */
+};
+
+struct ss_sites {
+	struct ss_site *site;  /* site 0 has no frames: the stack is not known */
+	struct ss_frame *frame;
+	size_t count, frame_count;
+	uint32_t *of_stack;    /* site by the number of a stack, below `stacks` */
+	uint32_t stacks;
+	struct ss_sites_tables *tables;
+};
+
+/* Names all stacks of the file. `debug_path` as for ss_symbolizer_open(). Without `names` each frame is
+ * a module and an offset, which opens no other file. What it fills stays valid after the reader is
+ * closed. False with a line in `err`. */
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, size_t file, bool names,
+		   const char *debug_path, char *err, size_t err_size);
+void ss_sites_finish(struct ss_sites *s);
+
+/* The frame at position `i` of the site, innermost first; NULL past the end. */
+static inline const struct ss_frame *ss_site_frame(const struct ss_sites *s,
+						   const struct ss_site *site, uint32_t i) {
+	return i < site->frames ? &s->frame[site->frame[i]] : NULL;
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* `somashim convert --to FORMAT FILE`: a recording in the format of another program. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/cli.h"
+#include "cli/convert/convert.h"
+#include "cli/progress.h"
+
+struct arguments {
+	const struct ss_format *format;
+	const char *output;
+	struct ss_convert_config config;
+};
+
+enum { TO = 256, DEVICE, VALUE, DEBUG_PATH };
+
+static const struct argp_option options[] = {
+	{ "to", TO, "FORMAT", 0, "Which format; see below", 0 },
+	{ "output", 'o', "FILE", 0, "Write to FILE (default: standard output)", 0 },
+	{ "device", DEVICE, "N", 0, "Only this device (default: all)", 0 },
+	{ "value", VALUE, "peak|leaks|total", 0,
+	  "What folded stacks count: bytes at the peak (default), never freed, or of all allocations",
+	  0 },
+	{ "debug-path", DEBUG_PATH, "DIR[:DIR...]", 0,
+	  "Directories with debug files and copies of the program's libraries", 0 },
+	{ 0 },
+};
+
+static void set_value(struct arguments *a, const char *text, struct argp_state *state) {
+	static const char *const name[] = {
+		[SS_FOLDED_PEAK] = "peak",
+		[SS_FOLDED_LEAKS] = "leaks",
+		[SS_FOLDED_TOTAL] = "total",
+	};
+
+	for (int i = 0; i < 3; i++) {
+		if (strcmp(text, name[i]) == 0) {
+			a->config.value = i;
+			return;
+		}
+	}
+	argp_error(state, "--value is peak, leaks or total, not %s", text);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case TO:
+		a->format = ss_format_find(arg);
+		if (!a->format) {
+			argp_error(state, "there is no format %s", arg);
+		}
+		return 0;
+	case 'o': a->output = arg; return 0;
+	case DEVICE:
+		a->config.device = (int)ss_arguments_number(state, "--device", arg, 63);
+		return 0;
+	case VALUE: set_value(a, arg, state); return 0;
+	case DEBUG_PATH: a->config.debug_path = arg; return 0;
+	case ARGP_KEY_ARG:
+		if (a->config.path) {
+			argp_error(state, "one file at a time, not %s too", arg);
+		}
+		a->config.path = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_usage(state);
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (!a->format) {
+			argp_error(state, "--to is missing");
+		}
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The text after the options: a line per format. */
+static char *help_filter(int key, const char *text, void *input) {
+	char *out = NULL;
+	size_t size;
+
+	if (key != ARGP_KEY_HELP_POST_DOC) {
+		return (char *)text;
+	}
+	FILE *list = open_memstream(&out, &size);
+	if (!list) {
+		return (char *)text;
+	}
+	fputs("Formats:\n", list);
+	for (const struct ss_format *f = ss_formats; f->name; f++) {
+		fprintf(list, "  %-12s %s\n", f->name, f->help);
+	}
+	fputs("A format of one device needs --device if the recording has several; with -o it is "
+	      "written to FILE.gpuN for each instead.\n", list);
+	return fclose(list) == 0 ? out : (char *)text;
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse, .children = ss_arguments_common, .args_doc = "FILE",
+	.doc = "Writes a recording of `somashim record' in the format of another program.\v ",
+	.help_filter = help_filter,
+};
+
+static void draw(void *arg, double part) {
+	ss_progress_draw(part);
+}
+
+/* Returns the exit status. */
+static int convert(const struct arguments *a, const struct ss_convert_config *config,
+		   const char *output) {
+	FILE *out = output ? fopen(output, "we") : stdout;
+	char err[1024];
+
+	if (!out) {
+		return ss_cli_error("convert: %s: %s", output, strerror(errno));
+	}
+	bool ok = ss_convert(a->format, config, out, err, sizeof(err));
+	if (config->progress) {
+		ss_progress_clear();
+	}
+	if (output) {
+		struct stat st;
+		bool regular = fstat(fileno(out), &st) == 0 && S_ISREG(st.st_mode);
+		int failed = ferror(out);
+		if ((fclose(out) != 0 || failed) && ok) {
+			ok = false;
+			snprintf(err, sizeof(err), "%s: %s", output, strerror(errno));
+		}
+		if (!ok && regular) { /* half a file is of no use */
+			unlink(output);
+		}
+	}
+	return ok ? 0 : ss_cli_error("convert: %s", err);
+}
+
+/* A file for each device. Returns the exit status. */
+static int convert_devices(const struct arguments *a) {
+	struct ss_convert_config config = a->config;
+	char path[PATH_MAX], err[1024];
+	uint64_t devices;
+	int status = 0;
+
+	if (!ss_convert_devices(config.path, &devices, err, sizeof(err))) {
+		return ss_cli_error("convert: %s", err);
+	}
+	if ((devices & (devices - 1)) == 0) {
+		return convert(a, &config, a->output);
+	}
+	if (!a->output) {
+		return ss_cli_error("convert: %s: %s knows one device, and there are several: choose "
+			"with --device, or name a file with -o", config.path, a->format->name);
+	}
+	for (config.device = 0; config.device < 64; config.device++) {
+		if (devices >> config.device & 1) {
+			snprintf(path, sizeof(path), "%s.gpu%d", a->output, config.device);
+			int one = convert(a, &config, path);
+			status = one ? one : status;
+		}
+	}
+	return status;
+}
+
+int ss_cmd_convert(int argc, char **argv) {
+	struct arguments a = { .config.device = -1 };
+
+	ss_arguments_parse(&argp, argc, argv, 0, &a);
+	a.config.progress = isatty(STDERR_FILENO) ? draw : NULL;
+	return a.format->one_device && a.config.device < 0 ? convert_devices(&a) :
+		convert(&a, &a.config, a.output);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of formats, and how one of them is written. */
+#include <string.h>
+
+#include "cli/convert/convert.h"
+
+const struct ss_format ss_formats[] = {
+	{ "memory_viz", "PyTorch's viewer, pytorch.org/memory_viz", true, false,
+	  ss_convert_memory_viz },
+	{ "heaptrack", "raw, for heaptrack_interpret; one device", false, true, ss_convert_heaptrack },
+	{ "perfetto", "Chrome's trace JSON, for ui.perfetto.dev", true, false, ss_convert_perfetto },
+	{ "folded", "stacks for flamegraph.pl and speedscope", true, false, ss_convert_folded },
+	{ "rmm", "RMM's CSV, for `somashim replay'", false, false, ss_convert_rmm },
+	{ 0 },
+};
+
+const struct ss_format *ss_format_find(const char *name) {
+	for (const struct ss_format *f = ss_formats; f->name; f++) {
+		if (strcmp(f->name, name) == 0) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+bool ss_convert(const struct ss_format *format, const struct ss_convert_config *config, FILE *out,
+		char *err, size_t err_size) {
+	struct ss_convert c = { .config = config, .out = out };
+	bool ok;
+
+	c.reader = ss_trace_reader_open(&config->path, 1, err, err_size);
+	if (!c.reader) {
+		return false;
+	}
+	char why[256] = "out of memory";
+	ok = !format->names || ss_sites_read(&c.sites, c.reader, 0, true, config->debug_path,
+					     why, sizeof(why));
+	ok = ok && format->write(&c);
+	if (!ok) {
+		snprintf(err, err_size, "%s: %s", config->path, why);
+	}
+	ss_trace_memory_finish(&c.memory);
+	ss_sites_finish(&c.sites);
+	ss_trace_reader_close(c.reader);
+	return ok;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What the writers of all formats share: they go through the events of a trace. */
+#include "cli/convert/convert.h"
+#include "cli/writers/json.h"
+
+bool ss_convert_wants(const struct ss_convert *c, int device) {
+	return c->config->device < 0 || c->config->device == device;
+}
+
+uint32_t ss_convert_site(const struct ss_convert *c, uint32_t stack) {
+	return stack < c->sites.stacks ? c->sites.of_stack[stack] : 0;
+}
+
+uint64_t ss_convert_stream(const struct ss_convert *c, uint32_t stream) {
+	const struct ss_trace_stream_def *s = stream ?
+		ss_trace_reader_stream(c->reader, 0, stream) : NULL;
+
+	return s && s->kind != SS_TRACE_STREAM_NULL ? s->handle : 0;
+}
+
+void ss_convert_json_text(FILE *out, const char *text) {
+	json_t *string = ss_json_text(text);
+
+	if (!string || json_dumpf(string, out, JSON_ENCODE_ANY) != 0) {
+		fputs("\"?\"", out);
+	}
+	json_decref(string);
+}
+
+bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
+		     void (*before)(struct ss_convert *c, const struct ss_trace_item *e)) {
+	uint64_t all = ss_trace_reader_events(c->reader), at = 0;
+	struct ss_trace_item e;
+	bool ok = true;
+
+	if (!ss_trace_memory_init(&c->memory, c->reader, 0, c->sites.of_stack, c->sites.stacks,
+				  watch, c)) {
+		return false;
+	}
+	while (ok && !ferror(c->out) && ss_trace_reader_next(c->reader, &e)) {
+		if (before) {
+			before(c, &e);
+		}
+		ok = ss_trace_memory_apply(&c->memory, &e);
+		if (c->config->progress && ++at % 65536 == 0) {
+			c->config->progress(c->config->arg, (double)at / (double)(all + 1));
+		}
+	}
+	return ok;
+}
+
+bool ss_convert_devices(const char *path, uint64_t *devices, char *err, size_t err_size) {
+	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, err_size);
+	struct ss_trace_item e;
+
+	if (!r) {
+		return false;
+	}
+	*devices = 0;
+	while (ss_trace_reader_next(r, &e)) {
+		if (e.kind == SS_TRACE_ALLOC && e.device >= 0 && e.device < 64) {
+			*devices |= 1ull << e.device;
+		}
+	}
+	ss_trace_reader_close(r);
+	return true;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What all parts of the page share: units, names, the tooltip, choices.
+'use strict';
+
+const data = JSON.parse(document.getElementById('data').textContent);
+
+function bytes(n) {
+	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+	let i = 0;
+	for (; n >= 1024 && i < units.length - 1; i++) {
+		n /= 1024;
+	}
+	return (i ? n.toFixed(2) : n.toFixed(0)) + ' ' + units[i];
+}
+
+function seconds(t) {
+	return t >= 1 || t === 0 ? t.toFixed(3) + ' s' : t >= 1e-3 ? (t * 1e3).toFixed(3) + ' ms' :
+		(t * 1e6).toFixed(1) + ' µs';
+}
+
+function percent(part, all) {
+	return all ? (100 * part / all).toFixed(1) + ' %' : '';
+}
+
+function deviceName(device) {
+	return device === null || device === 255 ? 'no device' : 'GPU ' + device;
+}
+
+function processName(p) {
+	return (p.rank === null ? 'process ' + p.pid : 'rank ' + p.rank) + (p.host ? ' on ' + p.host : '');
+}
+
+// All text goes into the page as text, never as markup.
+const tip = d3.select('body').append('div').attr('class', 'tip').attr('id', 'tip');
+
+// Shows the tooltip near the pointer. `fill` puts its contents into an empty selection.
+function showTip(event, fill) {
+	tip.text('').style('display', 'block').call(fill);
+	const box = tip.node().getBoundingClientRect();
+	const left = event.clientX + 16 + box.width > innerWidth ? event.clientX - box.width - 16 :
+		event.clientX + 16;
+	const top = Math.min(event.clientY + 12, innerHeight - box.height - 8);
+	tip.style('left', Math.max(0, left) + 'px').style('top', Math.max(0, top) + 'px');
+}
+
+function hideTip() {
+	tip.style('display', 'none');
+}
+
+// A drop-down list; `change` gets the index of the choice, at once and later.
+function choice(parent, id, label, names, change) {
+	parent.append('label').text(label + ' ').append('select').attr('id', id)
+		.on('change', function () { change(this.selectedIndex); })
+		.selectAll('option').data(names).enter().append('option').text(d => d);
+	change(0);
+}
+
+function section(parent, id, title) {
+	const s = parent.append('section').attr('id', id);
+	s.append('h2').text(title);
+	return s;
+}
+
+// A figure that can be compared with the JSON: the exact number is in data-value.
+function figure(selection, name, value, text) {
+	return selection.attr('data-figure', name).attr('data-value', value).text(text);
+}
+
+function stackText(site) {
+	return site.frames.map(f => f.function + (f.source ? '  ' + f.source + ':' + f.line :
+		f.module ? '  ' + f.module : '')).join('\n') || '(call stack not known)';
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Flame graphs of the peak of each device and of what was never freed. A click makes a frame as
+// wide as the graph.
+'use strict';
+
+// A tree of frames from the outermost one; `holders` have site and bytes.
+function frameTree(holders, sites, all) {
+	const root = { name: 'all', own: 0, children: new Map() };
+	let sum = 0;
+	for (const h of holders) {
+		let at = root;
+		const frames = sites.get(h.site).frames;
+		const names = frames.length ? frames.map(f => f.function).reverse() : ['(call stack not known)'];
+		for (const name of names) {
+			if (!at.children.has(name)) {
+				at.children.set(name, { name, own: 0, children: new Map() });
+			}
+			at = at.children.get(name);
+		}
+		at.own += h.bytes;
+		sum += h.bytes;
+	}
+	if (all > sum) {
+		root.children.set('other call sites', { name: 'other call sites', own: all - sum, children: new Map() });
+	}
+	return root;
+}
+
+function drawFlame(parent, process, sites) {
+	const graphs = process.devices.filter(d => d.at_used_peak).map(d => ({
+		name: 'peak of ' + d.label, holders: d.at_used_peak.holders, all: d.used_peak.used }));
+	const leaks = process.rankings.never_freed.map(s => ({ site: s, bytes: sites.get(s).live }));
+	if (leaks.length) {
+		graphs.push({ name: 'never freed', holders: leaks,
+			all: d3.sum(Array.from(sites.values()), s => s.live) });
+	}
+	const bar = parent.append('div').attr('class', 'bar');
+	const svg = parent.append('svg').attr('id', 'flame');
+	choice(bar, 'flame-graph', 'Bytes', graphs.map(g => g.name), i => {
+		if (graphs.length) {
+			drawFrames(svg, frameTree(graphs[i].holders, sites, graphs[i].all));
+		}
+	});
+	bar.append('span').attr('class', 'soft').text('click: zoom in, click the top: all');
+}
+
+function drawFrames(svg, tree) {
+	const width = svg.node().getBoundingClientRect().width || 1200, row = 18;
+	const root = d3.hierarchy(tree, d => Array.from(d.children.values())).sum(d => d.own)
+		.sort((a, b) => b.value - a.value);
+	d3.partition()(root);
+	const height = (root.height + 1) * row;
+	const x = d3.scaleLinear().range([0, width]);
+	const color = d => d.depth === 0 ? '#d0d7de' : d3.interpolateYlOrRd(0.15 + 0.5 * hash(d.data.name));
+	svg.text('').attr('viewBox', '0 0 ' + width + ' ' + height).attr('height', height)
+		.attr('data-total', root.value).attr('data-focus', 'all');
+	// Frames of less than half a pixel are drawn when a click makes them wider.
+	function render(focus) {
+		x.domain([focus.x0, focus.x1]);
+		svg.attr('data-focus', focus.data.name);
+		const seen = root.descendants().filter(d => d.x1 > focus.x0 && d.x0 < focus.x1 &&
+			x(d.x1) - x(d.x0) > 0.5);
+		const groups = svg.selectAll('g').data(seen, d => d.ancestors().map(a => a.data.name).join('\n'));
+		groups.exit().remove();
+		const added = groups.enter().append('g').attr('data-name', d => d.data.name);
+		added.append('rect').attr('class', 'frame').attr('height', row).attr('fill', color);
+		added.append('text').attr('dy', 13).style('pointer-events', 'none');
+		const left = d => Math.max(0, x(d.x0)), right = d => Math.min(width, x(d.x1));
+		const now = added.merge(groups).attr('transform', d => 'translate(' + left(d) + ',' + d.depth * row + ')');
+		now.select('rect').attr('width', d => right(d) - left(d));
+		now.select('text').attr('x', 4).text(d => fit(d.data.name, right(d) - left(d) - 8));
+		now.on('click', render).on('mousemove', d => showTip(d3.event, t => {
+			t.append('div').text(d.data.name);
+			t.append('div').attr('class', 'soft').text(bytes(d.value) + ', ' + percent(d.value, root.value));
+		})).on('mouseleave', hideTip);
+	}
+	render(root);
+}
+
+function fit(name, room) {
+	const most = Math.floor(room / 6.5);
+	return most < 3 ? '' : name.length > most ? name.slice(0, most - 1) + '…' : name;
+}
+
+// A number from 0 to 1, the same for each name.
+function hash(name) {
+	let h = 0;
+	for (let i = 0; i < name.length; i++) {
+		h = (h * 31 + name.charCodeAt(i)) >>> 0;
+	}
+	return h % 1000 / 1000;
+}

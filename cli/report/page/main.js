@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Puts the page together. With several processes, one is shown at a time, below the comparison.
+'use strict';
+
+function drawCards(parent, process) {
+	process.devices.forEach(d => {
+		const cards = parent.append('div').attr('class', 'cards');
+		const id = d.device === null ? 'none' : d.device;
+		const card = (title, name, value, note) => {
+			const c = cards.append('div').attr('class', 'card');
+			c.append('span').text(d.label + ' ' + title);
+			figure(c.append('b'), id + '.' + name, value, bytes(value));
+			c.append('span').text(note);
+		};
+		card('used peak', 'used_peak.used', d.used_peak.used, 'at ' + seconds(d.used_peak.time));
+		card('reserved peak', 'reserved_peak.reserved', d.reserved_peak.reserved,
+			'at ' + seconds(d.reserved_peak.time));
+		card('in flight peak', 'in_flight_peak.in_flight', d.in_flight_peak.in_flight,
+			'at ' + seconds(d.in_flight_peak.time));
+		card('used at the end', 'end.used', d.end.used, 'never freed');
+		card('memory', 'total', d.total, d.name + ' ' + d.pci);
+	});
+}
+
+const wasteNames = { asked: 'asked for by the program', rounding: 'rounding of block sizes',
+	in_flight_own: 'in flight on the same stream',
+	in_flight_others: "in flight in other streams' caches",
+	fragmentation: 'fragmentation: holes that are too small', other_pools: 'free in other pools',
+	idle: 'free and large enough' };
+
+function drawWaste(parent, picture, prefix) {
+	const parts = Object.assign({ asked: picture.asked }, picture.waste);
+	const rows = parent.append('table').style('width', 'auto').selectAll('tr')
+		.data(Object.keys(wasteNames).filter(k => parts[k] > 0)).enter().append('tr');
+	rows.append('td').each(function (k) { figure(d3.select(this), prefix + k, parts[k], bytes(parts[k])); });
+	rows.append('td').text(k => percent(parts[k], picture.reserved));
+	rows.append('td').attr('class', 'name').text(k => wasteNames[k]);
+}
+
+function drawWastes(parent, process) {
+	process.devices.filter(d => d.at_reserved_peak).forEach(d => {
+		const p = d.at_reserved_peak;
+		parent.append('p').text('The ' + bytes(p.reserved) + ' reserved of ' + d.label + ' when it had most, at ' +
+			seconds(p.time) + (p.request ? ', as it grew for a block of ' + bytes(p.request) : ''));
+		drawWaste(parent, p, d.device + '.waste.');
+	});
+}
+
+function drawFailures(parent, process, sites) {
+	process.failures.forEach((f, i) => {
+		const name = sites.has(f.site) ? sites.get(f.site).name : '';
+		parent.append('p').attr('class', 'bad').text(f.kind + ' at ' + seconds(f.time) + ': ' + bytes(f.request) +
+			' asked for on ' + deviceName(f.device) + ', largest hole ' + bytes(f.waste.largest_hole) + ', by ' + name);
+		drawWaste(parent, f, 'failure.' + i + '.');
+		const rows = parent.append('table').style('width', 'auto').selectAll('tr').data(f.holders).enter().append('tr');
+		rows.append('td').text(h => bytes(h.bytes));
+		rows.append('td').text(h => h.blocks);
+		rows.append('td').attr('class', 'name').text(h => sites.get(h.site).name);
+	});
+	if (process.all_failures > process.failures.length) {
+		parent.append('p').text('and ' + (process.all_failures - process.failures.length) + ' more');
+	}
+}
+
+function drawWaits(parent, process) {
+	const rows = parent.append('table').style('width', 'auto').selectAll('tr').data(process.wait_causes).enter().append('tr');
+	rows.append('td').text(w => w.count);
+	rows.append('td').text(w => seconds(w.time));
+	rows.append('td').text(w => 'longest ' + seconds(w.longest));
+	rows.append('td').attr('class', 'name').text(w => w.cause);
+}
+
+function drawProcess(parent, process) {
+	const sites = new Map(process.sites.map(s => [s.site, s]));
+	parent.text('');
+	parent.append('h1').text(process.command || process.program || process.path);
+	parent.append('p').attr('class', 'soft').text(processName(process) + ', ' + process.events + ' events in ' +
+		seconds(process.seconds) + ', ' + process.allocations + ' allocations; ' + process.path +
+		', recording: ' + process.recording);
+	if (process.damaged_places || process.lost_events || process.lost_stacks) {
+		parent.append('p').attr('class', 'bad').text('Not complete: ' + process.lost_events + ' events and ' +
+			process.lost_stacks + ' stacks were lost, ' + process.damaged_places + ' damaged places. ' +
+			process.damage);
+	}
+	drawCards(parent, process);
+	drawTimeline(section(parent, 'over-time', 'Memory over time'), process, sites);
+	drawFlame(section(parent, 'flame-graphs', 'Who held memory'), process, sites);
+	drawAddresses(section(parent, 'addresses', 'Addresses of a pool'), process);
+	drawWastes(section(parent, 'waste', 'Where reserved memory was'), process);
+	if (process.failures.length) {
+		drawFailures(section(parent, 'failures', 'Failed allocations'), process, sites);
+	}
+	if (process.wait_causes.length) {
+		drawWaits(section(parent, 'waits', 'Time in waits and in calls of the driver'), process);
+	}
+	drawSites(section(parent, 'call-sites', 'Call sites'), process);
+}
+
+function drawPage() {
+	const body = d3.select('body');
+	if (data.over_ranks) {
+		const s = section(body, 'ranks', data.over_ranks.processes + ' processes');
+		drawRanks(s, data.over_ranks);
+		const bar = body.append('div').attr('class', 'bar');
+		const main = body.append('main');
+		choice(bar, 'process', 'Process', data.processes.map(processName), i => drawProcess(main, data.processes[i]));
+	} else {
+		drawProcess(body.append('main'), data.processes[0]);
+	}
+}
+
+drawPage();

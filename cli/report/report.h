@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints what analyses of traces found: as text, JSON, or a page for a browser. */
+#ifndef SS_REPORT_REPORT_H
+#define SS_REPORT_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/analysis/analysis.h"
+#include "cli/analysis/ranks.h"
+
+/* Text for a terminal. `most` is the number of lines of a list. */
+void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most);
+void ss_report_ranks_text(FILE *out, const struct ss_over_ranks *o, size_t most);
+
+/* All of the analyses as one object; `o` is NULL if there is only one. `charts`: with time lines
+ * and address maps. NULL: out of memory. */
+json_t *ss_report_json(struct ss_analysis *const *list, size_t count,
+		       const struct ss_over_ranks *o, bool charts);
+json_t *ss_report_process_json(const struct ss_analysis *a, bool charts);
+json_t *ss_report_chart_json(const struct ss_analysis *a);
+json_t *ss_report_ranks_json(const struct ss_over_ranks *o);
+
+/* Can this build make pages? */
+bool ss_report_page_possible(void);
+/* Writes the page. `data` is what ss_report_json() made. False: a write failed, errno says why. */
+bool ss_report_page(FILE *out, const json_t *data);
+
+/* Seconds since the trace began. */
+double ss_report_seconds(const struct ss_analysis *a, uint64_t time_ns);
+/* Bytes as "1.50 GiB". Returns `out`. */
+const char *ss_report_bytes(char out[32], uint64_t bytes);
+/* A short name of a call site: its inner frames, the innermost first. Returns `out`. */
+const char *ss_report_site_name(const struct ss_sites *s, uint32_t site, char *out, size_t size);
+/* "GPU 0", or what stands for memory of no device. Returns `out`. */
+const char *ss_report_device_name(int device, char out[32]);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the trace files that the arguments of a command name. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/trace_files.h"
+#include "trace/format.h"
+
+static bool add(struct ss_trace_files *f, const char *path) {
+	char **more = realloc(f->path, (f->count + 1) * sizeof(*more));
+
+	if (!more) {
+		return false;
+	}
+	f->path = more;
+	f->path[f->count] = strdup(path);
+	return f->path[f->count++] != NULL;
+}
+
+/* Regular files only: opening a FIFO would wait. */
+static bool is_trace(const char *path) {
+	char magic[sizeof(SS_TRACE_MAGIC) - 1];
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		read(fd, magic, sizeof(magic)) == sizeof(magic) &&
+		memcmp(magic, SS_TRACE_MAGIC, sizeof(magic)) == 0;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return good;
+}
+
+static int visible(const struct dirent *e) {
+	return e->d_name[0] != '.';
+}
+
+bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, size_t err_size) {
+	struct dirent **entry = NULL;
+	size_t before = f->count;
+	struct stat st;
+	bool ok = true;
+
+	if (stat(path, &st) != 0) {
+		snprintf(err, err_size, "%s: %s", path, strerror(errno));
+		return false;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		snprintf(err, err_size, "out of memory");
+		return add(f, path);
+	}
+	int n = scandir(path, &entry, visible, versionsort);
+	if (n < 0) {
+		snprintf(err, err_size, "%s: %s", path, strerror(errno));
+		return false;
+	}
+	for (int i = 0; i < n; i++) {
+		char file[PATH_MAX];
+		int length = snprintf(file, sizeof(file), "%s/%s", path, entry[i]->d_name);
+		if (length > 0 && (size_t)length < sizeof(file) && is_trace(file)) {
+			ok &= add(f, file);
+		}
+		free(entry[i]);
+	}
+	free(entry);
+	if (!ok || f->count == before) {
+		snprintf(err, err_size, "%s: %s", path, ok ? "no trace file in this directory" :
+			"out of memory");
+		return false;
+	}
+	return true;
+}
+
+void ss_trace_files_finish(struct ss_trace_files *f) {
+	for (size_t i = 0; i < f->count; i++) {
+		free(f->path[i]);
+	}
+	free(f->path);
+	*f = (struct ss_trace_files){ 0 };
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace files that the arguments of a command name: files, and all traces in directories. */
+#ifndef SS_CLI_TRACE_FILES_H
+#define SS_CLI_TRACE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ss_trace_files {
+	char **path; /* sorted within a directory */
+	size_t count;
+};
+
+/* Adds a file, or the files of a directory that begin as a trace does. False with a line in
+ * `err`: there is no such file, or no trace in the directory. */
+bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, size_t err_size);
+void ss_trace_files_finish(struct ss_trace_files *f);
+
+#endif

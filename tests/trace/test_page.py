@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The page of `somashim report --output` in a real browser. Exits 77 without one, or without d3.
+
+    test_page.py SOMASHIM MAKE_TRACE [PICTURE]     PICTURE: where to leave a screenshot
+"""
+import json, os, shutil, subprocess, sys, tempfile, time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import browser
+
+MIB = 1 << 20
+somashim, make_trace = sys.argv[1:3]
+folder = tempfile.mkdtemp(prefix='somashim-page-')
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def make(kind, name, *more, **env):
+    subprocess.run([make_trace, kind, path(name), *more], check=True, env=dict(os.environ, **env))
+
+
+def report(*args):
+    return subprocess.run([somashim, 'report', *args], check=True, capture_output=True, timeout=120)
+
+
+def equal(got, want, what):
+    assert got == want, ('%s: %r, not %r' % (what, got, want))[:2000]
+
+
+def wait_for(b, script, what):
+    end = time.monotonic() + 60
+    while not b.evaluate(script):
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def check_figures(b, process):
+    """Every figure in the page is that of the JSON."""
+    shown = dict(b.evaluate('[...document.querySelectorAll("[data-figure]")].map('
+                            'e => [e.dataset.figure, +e.dataset.value])'))
+    want = {}
+    for d in process['devices']:
+        for name in ('used_peak.used', 'reserved_peak.reserved', 'in_flight_peak.in_flight',
+                     'end.used', 'total'):
+            at = d
+            for part in name.split('.'):
+                at = at[part]
+            want['%d.%s' % (d['device'], name)] = at
+        at = d['at_reserved_peak']
+        parts = dict(at['waste'], asked=at['asked'])
+        want.update(('%d.waste.%s' % (d['device'], k), v) for k, v in parts.items()
+                    if v and k != 'largest_hole')
+    for i, f in enumerate(process['failures']):
+        parts = dict(f['waste'], asked=f['asked'])
+        want.update(('failure.%d.%s' % (i, k), v) for k, v in parts.items()
+                    if v and k != 'largest_hole')
+    equal(shown, want, 'figures')
+
+
+def check_timeline(b):
+    equal(b.evaluate('document.querySelectorAll("#timeline path.layer").length'), 5, 'layers')
+    box = b.box('#timeline')
+    middle = box['x'] + box['width'] / 2, box['y'] + box['height'] / 2
+    b.mouse('mouseMoved', *middle)
+    wait_for(b, 'document.querySelector("#tip").style.display == "block"', 'no tooltip')
+    tip = b.evaluate('document.querySelector("#tip").textContent')
+    assert tip.startswith('at ') and 'reserved' in tip and 'load_mesh' in tip, tip
+    span = 'document.querySelector("#timeline").dataset.to - document.querySelector("#timeline").dataset.from'
+    whole = b.evaluate(span)
+    b.mouse('mouseWheel', *middle, deltaX=0, deltaY=-400)
+    wait_for(b, '%s < %r / 1.5' % (span, whole), 'the wheel does not zoom')
+    assert not b.evaluate('document.querySelector("#timeline path.layer").getAttribute("d").includes("NaN")')
+    b.evaluate('document.querySelector("#timeline-stacked").click()')
+    equal(b.evaluate('document.querySelectorAll("#timeline path.layer").length'), 1, 'layers')
+    b.evaluate('document.querySelector("#timeline-stacked").click()')
+    b.evaluate('(() => { const s = document.querySelector("#timeline-device"); s.selectedIndex = 1;'
+               's.dispatchEvent(new Event("change")); })()')
+    equal(b.evaluate('document.querySelectorAll("#timeline path.layer").length'), 1, 'GPU 1')
+
+
+def check_flame(b):
+    equal(b.evaluate('+document.querySelector("#flame").dataset.total'), 50 * MIB, 'flame graph')
+    box = b.box('#flame g[data-name=load_mesh] rect')
+    narrow = box['width']
+    b.click(box['x'] + narrow / 2, box['y'] + box['height'] / 2)
+    wait_for(b, 'document.querySelector("#flame").dataset.focus == "load_mesh"', 'a click does not zoom')
+    assert b.box('#flame g[data-name=load_mesh] rect')['width'] > 3 * narrow
+    b.evaluate('(() => { const s = document.querySelector("#flame-graph"); s.selectedIndex = 2;'
+               's.dispatchEvent(new Event("change")); })()')
+    equal(b.evaluate('+document.querySelector("#flame").dataset.total'), 14 * MIB, 'never freed')
+
+
+def check_rest(b):
+    moment = 'document.querySelector("#map-info").dataset.time'
+    before = b.evaluate(moment)
+    assert '112.00 MiB reserved' in b.evaluate('document.querySelector("#map-info").textContent')
+    b.evaluate('(() => { const s = document.querySelector("#map-moment"); s.value = 0;'
+               's.dispatchEvent(new Event("input")); })()')
+    assert b.evaluate(moment) != before
+    equal(b.evaluate('document.querySelectorAll("#sites tbody tr").length'), 9, 'call sites')
+    b.evaluate('(() => { const s = document.querySelector("#sites-filter"); s.value = "smooth";'
+               's.dispatchEvent(new Event("input")); })()')
+    equal(b.evaluate('document.querySelectorAll("#sites tbody tr").length'), 1, 'filter')
+    b.evaluate('document.querySelector("#sites tbody tr").dispatchEvent(new Event("click"))')
+    assert 'make_trace.c:' in b.evaluate('document.querySelector("#sites pre").textContent')
+
+
+def check_ranks(b):
+    os.mkdir(path('job'))
+    for rank in range(3):
+        make('rank', 'job/%d' % rank, str((rank + 1) * 4 * MIB), SLURM_PROCID=str(rank))
+    report('-o', path('job.html'), path('job'))
+    b.open('file://' + path('job.html'))
+    wait_for(b, 'document.querySelector("#over-pools tbody tr") != null', 'no table of ranks')
+    row = b.evaluate('document.querySelector("#over-pools tbody tr").textContent')
+    assert '12.00 MiB8.00 MiB4.00 MiB1.50rank 2' in row, row
+    b.evaluate('(() => { const s = document.querySelector("#process"); s.selectedIndex = 2;'
+               's.dispatchEvent(new Event("change")); })()')
+    equal(b.evaluate('+document.querySelector("[data-figure=\'0.used_peak.used\']").dataset.value'),
+          12 * MIB, 'rank 2')
+
+
+def main():
+    if not browser.find():
+        return 77
+    make('known', 'known')
+    page = subprocess.run([somashim, 'report', '-o', path('known.html'), path('known')],
+                          capture_output=True, text=True)
+    if page.returncode == 2 and 'without d3' in page.stderr:
+        return 77
+    equal((page.returncode, page.stdout, page.stderr), (0, '', ''), 'report -o')
+    b = browser.Browser()
+    try:
+        b.open('file://' + path('known.html'))
+        check_figures(b, json.loads(report('--json', path('known')).stdout)['processes'][0])
+        if len(sys.argv) > 3:
+            b.screenshot(sys.argv[3])
+        check_timeline(b)
+        check_flame(b)
+        check_rest(b)
+        check_ranks(b)
+        equal(b.complaints(), [], 'console')
+    finally:
+        b.close()
+    return 0
+
+
+try:
+    status = main()
+finally:
+    shutil.rmtree(folder)
+sys.exit(status)

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`somashim report`: exact figures of a trace of which everything is known (make_trace.c).
+
+    test_report.py SOMASHIM MAKE_TRACE
+"""
+import json, os, shutil, subprocess, sys, tempfile
+
+MIB = 1 << 20
+somashim, make_trace = sys.argv[1:3]
+folder = tempfile.mkdtemp(prefix='somashim-report-')
+for name in list(os.environ):
+    if name.startswith(('SLURM_', 'OMPI_', 'PMI', 'FLUX_', 'SOMASHIM_')):
+        del os.environ[name]
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def make(kind, name, *more, **env):
+    subprocess.run([make_trace, kind, path(name), *more], check=True, env=dict(os.environ, **env))
+    return path(name)
+
+
+def run(*args, status=0):
+    done = subprocess.run([somashim, 'report', *args], capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, (args, done.returncode, done.stderr)
+    return done
+
+
+def report(*args):
+    return json.loads(run('--json', *args).stdout)
+
+
+def equal(got, want, what):
+    assert got == want, ('%s: %r, not %r' % (what, got, want))[:2000]
+
+
+class Process:
+    def __init__(self, data):
+        self.data = data
+        self.sites = {s['site']: s for s in data['sites']}
+
+    def by(self, function):
+        """The site whose stack has this function."""
+        found = [s for s in self.sites.values()
+                 if any(f['function'] == function for f in s['frames'])]
+        assert len(found) == 1, (function, found)
+        return found[0]
+
+    def functions(self, holders):
+        """Which of the test's functions hold how many bytes, in order."""
+        names = ('load_mesh', 'assemble', 'smooth', 'write_output', 'exchange', 'solve')
+        return [(f['function'], h['bytes'] // MIB, h['blocks']) for h in holders
+                for f in self.sites[h['site']]['frames'] if f['function'] in names]
+
+
+def level(o):
+    return [o[k] / MIB for k in ('asked', 'used', 'in_flight', 'reserved')]
+
+
+def test_known():
+    data = report(make('known', 'known'))
+    equal(len(data['processes']), 1, 'processes')
+    assert 'over_ranks' not in data
+    p = Process(data['processes'][0])
+    d = p.data
+    equal((d['allocations'], d['frees'], d['all_failures']), (25, 23, 1), 'counts')
+    equal((d['lost_events'], d['damaged_places'], d['unknown_frees'], d['lost_frees']),
+          (0, 0, 0, 0), 'nothing is lost')
+    equal([x['device'] for x in d['devices']], [0, 1], 'devices')
+    equal([x['pci'] for x in d['devices']], ['0000:c1:00.0', '0000:c6:00.0'], 'PCI')
+    gpu = d['devices'][0]
+    equal(level(gpu['used_peak']), [50, 50, 22, 128], 'used peak')
+    equal(gpu['reserved_peak']['reserved'], 128 * MIB, 'reserved peak')
+    equal(gpu['in_flight_peak']['in_flight'], 22 * MIB, 'in flight peak')
+    equal(level(gpu['end']), [10, 10, 2, 80], 'end')
+    equal((gpu['allocations'], gpu['frees'], gpu['failed']), (24, 23, 1), 'calls')
+    equal((gpu['maps'], gpu['unmaps'], gpu['hits']), (3, 1, 0), 'segments')
+    equal(p.functions(gpu['at_used_peak']['holders']),
+          [('write_output', 40, 1), ('load_mesh', 10, 1)], 'holders at the peak')
+    equal(level(d['devices'][1]['used_peak']), [4, 4, 0, 8], 'second device')
+
+    waste = gpu['at_reserved_peak']
+    equal(waste['request'], 40 * MIB, 'what grew')
+    equal({k: v / MIB for k, v in waste['waste'].items()},
+          {'rounding': 0, 'in_flight_own': 0, 'in_flight_others': 22, 'fragmentation': 34 + 8,
+           'other_pools': 14, 'idle': 0, 'largest_hole': 34}, 'waste')
+
+    pools = {(q['device'], q['name']): q for q in d['pools']}
+    equal(sorted(pools), [(0, 'default'), (0, 'pool 3'), (1, 'default')], 'pools')
+    equal(level(pools[0, 'default']['used_peak']), [50, 50, 20, 112], 'default pool')
+    equal(pools[0, 'default']['trimmed'], 48 * MIB, 'trimmed')
+    equal(level(pools[0, 'pool 3']['used_peak']), [2, 2, 0, 16], 'other pool')
+    equal(level(pools[0, 'pool 3']['end']), [0, 0, 2, 16], 'other pool at the end')
+
+    smooth = p.by('smooth')
+    equal((smooth['allocations'], smooth['frees'], smooth['repeats']), (20, 20, 19), 'smooth')
+    equal((smooth['peak'], smooth['bytes']), (MIB, 20 * MIB), 'smooth')
+    equal(d['rankings']['most_allocations'][0], smooth['site'], 'most allocations')
+    equal(d['rankings']['short_lived'], [smooth['site']], 'short-lived')
+    mesh, exchange = p.by('load_mesh'), p.by('exchange')
+    equal(d['rankings']['never_freed'], [mesh['site'], exchange['site']], 'leaks')
+    equal((mesh['live'], mesh['live_blocks'], mesh['largest_live']), (10 * MIB, 1, 10 * MIB), 'mesh')
+    assert mesh['oldest_age'] > exchange['oldest_age'] >= 0
+    equal(p.by('assemble')['live'], 0, 'assemble')
+
+    waits = {w['cause']: w for w in d['wait_causes']}
+    equal({k: (w['count'], w['time']) for k, w in waits.items()},
+          {'hipFree waits for the device': (1, 0.005), 'driver: memory is mapped': (1, 0.002)},
+          'waits')
+    equal([(t['cause'], t['count'], t['bytes']) for t in d['trims']],
+          [('hipMemPoolTrimTo', 1, 48 * MIB)], 'trims')
+
+    failure, = d['failures']
+    equal((failure['kind'], failure['request'], failure['device_free']),
+          ('out of memory', 100 * MIB, MIB), 'failure')
+    equal((failure['recorded_reserved'], failure['recorded_used']), (112 * MIB, 50 * MIB), 'recorded')
+    equal(failure['site'], p.by('solve')['site'], 'who failed')
+    equal(level(failure), [50, 50, 2, 128], 'at the failure')
+    equal({k: v / MIB for k, v in failure['waste'].items()},
+          {'rounding': 0, 'in_flight_own': 2, 'in_flight_others': 0, 'fragmentation': 54 + 8,
+           'other_pools': 14, 'idle': 0, 'largest_hole': 54}, 'waste at the failure')
+    equal(p.functions(failure['holders']), [('write_output', 40, 1), ('load_mesh', 10, 1)], 'holders')
+
+
+def test_sums():
+    """A long trace: parts add up to the whole."""
+    p = Process(report(make('random', 'random', '60000'))['processes'][0])
+    for gpu in p.data['devices']:
+        peak = gpu['at_used_peak']
+        equal(sum(h['bytes'] for h in peak['holders']), gpu['used_peak']['used'], 'holders')
+        waste = gpu['at_reserved_peak']
+        parts = sum(v for k, v in waste['waste'].items() if k != 'largest_hole')
+        equal(parts + waste['asked'], waste['reserved'], 'waste')
+        equal(gpu['reserved_peak']['reserved'], 2 * 2048 * 4 * MIB, 'reserved')
+    equal(sum(s['allocations'] for s in p.sites.values()), p.data['allocations'], 'allocations')
+    equal(sum(s['frees'] for s in p.sites.values()), p.data['frees'], 'frees')
+    equal(sum(s['live'] for s in p.sites.values()),
+          sum(g['end']['used'] for g in p.data['devices']), 'never freed')
+    assert len(p.sites) > 500
+
+
+def test_text():
+    """The text has the figures of the JSON."""
+    text = run(path('known')).stdout
+    for part in ('GPU 0 0000:c1:00.0      50.00 MiB', 'its peak of 50.00 MiB used',
+                 'Where the 128.00 MiB reserved of GPU 0', 'it grew for a block of 40.00 MiB',
+                 "22.00 MiB  17.2 %  in flight in other streams' caches", 'Never freed',
+                 'Short-lived blocks that the caller could keep\n', '         19     1.00 MiB',
+                 'Out of memory at', '100.00 MiB asked for on GPU 0, the device has free 1.00 MiB',
+                 'largest hole of the pool 54.00 MiB', 'load_mesh', 'hipFree waits for the device'):
+        assert part in text, part
+    one = run('--top', '1', path('known')).stdout
+    assert 'and 1 more call sites' in one and len(one) < len(text)
+
+
+def test_ranks():
+    os.mkdir(path('job'))
+    for rank, size in enumerate((4 * MIB, 12 * MIB, 2 * MIB)):
+        make('rank', 'job/trace.%d' % (9 - rank), str(size), SLURM_PROCID=str(rank),
+             SLURM_NTASKS='3', SLURM_JOB_ID='77')
+    with open(path('job/notes.txt'), 'w') as f:
+        f.write('not a trace\n')
+    data = report(path('job'))
+    equal([(p['rank'], p['ranks'], p['job']) for p in data['processes']],
+          [(0, 3, '77'), (1, 3, '77'), (2, 3, '77')], 'sorted by rank')
+    over = data['over_ranks']
+    equal(over['processes'], 3, 'processes')
+    pool, = over['pools']
+    equal((pool['name'], pool['in']), ('default, GPU 0', 3), 'pool')
+    for entry in (pool, over['sites'][0]):
+        peak = entry['peak']
+        equal([peak[k] / MIB for k in ('min', 'mean', 'max')], [2, 6, 12], 'peak over ranks')
+        equal(peak['imbalance'], 2, 'imbalance')
+        equal((peak['rank'], peak['process']), (1, 1), 'rank of the maximum')
+        assert peak['host'] == data['processes'][1]['host']
+    equal(len(over['sites']), 1, 'the site of all ranks is one')
+    equal([pool['reserved'][k] / MIB for k in ('min', 'max')], [2, 12], 'reserved')
+    text = run(path('job')).stdout
+    assert 'most in rank 1 on ' in text and '3 processes' in text and '     2.00  default, GPU 0' in text
+
+
+def test_bad():
+    """What cannot be read is one line with the reason; the rest is reported."""
+    with open(path('known'), 'rb') as f:
+        good = f.read()
+    bad = {'empty': b'', 'foreign': b'Thread,Time,Action\n' * 100,
+           'newer': good[:8] + b'\xff\x00' + good[10:], 'short': good[:50]}
+    for name, data in bad.items():
+        with open(path(name), 'wb') as f:
+            f.write(data)
+        done = run(path(name), status=2)
+        equal(done.stdout, '', name)
+        equal(done.stderr.count('\n'), 1, name)
+        assert done.stderr.startswith('somashim: report: ' + path(name)), done.stderr
+    done = run(path('empty'), path('known'), status=2)
+    assert 'its peak of 50.00 MiB' in done.stdout and done.stderr.count('\n') == 1
+    run(path('none'), status=2)
+    os.mkdir(path('nothing'))
+    assert 'no trace file' in run(path('nothing'), status=2).stderr
+    run(status=2)
+    # A damaged record: said with its offset, and the rest is there.
+    damaged = bytearray(good)
+    damaged[damaged.index(b'default') - 24 + 1] = 0  # the length of the pool's definition
+    with open(path('damaged'), 'wb') as f:
+        f.write(damaged)
+    out = run(path('damaged')).stdout
+    assert 'damaged in 1 places: ' in out and ' offset ' in out, out[:600]
+
+
+try:
+    for name, test in sorted(globals().items()):
+        if name.startswith('test_'):
+            print(name, flush=True)
+            if name in ('test_bad', 'test_text') and not os.path.exists(path('known')):
+                make('known', 'known')
+            test()
+finally:
+    shutil.rmtree(folder)
