@@ -351,6 +351,9 @@ void ss_freed_idle(struct ss_core *core, int dev);
  * `join_null` the answer is no for a device whose null stream was used beside blocking streams,
  * because a fence on the null stream would join them. */
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
+/* Is any stream of `dev` known to have something left to do? Streams are asked, and nothing is
+ * enqueued. Another thread's per-thread stream cannot be asked, and after a bypass none is. */
+bool ss_device_busy(struct ss_core *core, int dev);
 /* Have the null stream and all that join it reached their end? *busy: they have not, but a fence
  * is on its way. */
 bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
