@@ -370,6 +370,9 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
  * SOMASHIM_DECAY_MS. `device_idle`: the application has just waited for the whole device, or it is
  * known to be idle, so memory whose return waits for the device may go, too. */
 void ss_decay_run(struct ss_core *core, int dev, bool device_idle);
+/* Gives back what is old of all devices' memory, if it is time to look for it (a few times in
+ * SOMASHIM_DECAY_MS). Never waits. Any call of the application may begin with it. */
+void ss_decay_poll(struct ss_core *core);
 
 /* ---- statistics --------------------------------------------------------- */
 

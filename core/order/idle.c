@@ -48,6 +48,16 @@ static bool list_streams(struct ss_core *core, int dev, enum who who, struct ask
 	return may;
 }
 
+/* Each stream was at its end some time after the list was made. A query alone proves less for a
+ * stream that joins others: only what a command stands behind. But everything that each could have
+ * joined has completed, too. */
+static void complete(struct ss_core *core, const struct asked *list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!list[i].tl->capturing)
+			ss_complete_seen(core, list[i].tl, list[i].pos, list[i].version, false);
+}
+
 /* False: not all are at their end. Then *busy says that a fence was recorded which will tell. */
 static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count, bool *busy)
 {
@@ -72,11 +82,7 @@ static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count,
 				return false;
 		}
 	}
-	/* A query alone proves less for a stream that joins others: only what a command stands
-	 * behind. But now everything that each could have joined has completed, too. */
-	for (uint32_t i = 0; i < count; i++)
-		if (!list[i].tl->capturing)
-			ss_complete_seen(core, list[i].tl, list[i].pos, list[i].version, false);
+	complete(core, list, count);
 	return true;
 }
 
@@ -157,11 +163,13 @@ static struct ss_timeline *next_alive(struct ss_core *core, int dev, uint32_t *a
 bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
 {
 	struct ss_timeline *tl = *busy, *null = ss_timeline_null(core, dev);
-	uint32_t at = 0;
+	struct asked few[16];
+	uint32_t at = 0, count;
 
 	*busy = NULL;
 	if (!core->drv.stream_idle || !null || ss_distrusted(core) || ss_zombies(core, dev))
 		return false;
+	list_streams(core, dev, ALL, few, sizeof(few) / sizeof(few[0]), &count);
 	if (!tl || !atomic_load(&tl->alive) || tl->dev != dev || tl->kind == SS_TL_NULL)
 		tl = next_alive(core, dev, &at);
 	for (; tl; tl = next_alive(core, dev, &at))
@@ -171,6 +179,9 @@ bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
 		}
 	if (!at_end(core, null))
 		*busy = null;
+	/* Of more streams each one's own answer has to do. */
+	if (!*busy && count <= sizeof(few) / sizeof(few[0]))
+		complete(core, few, count);
 	return !*busy;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "shim/alloc/debt.h"
+#include "shim/alloc/decay.h"
 #include "shim/alloc/device_memory.h"
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
@@ -27,6 +28,8 @@
 	{ \
 		if (unlikely(ss_pass(kind))) \
 			return FORWARD(name, args); \
+		if (kind != SS_ENTRY_ERROR) \
+			ss_decay_due(); \
 		return do_##name args; \
 	}
 
@@ -55,6 +58,7 @@
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		ss_decay_due(); \
 		return do_##name args; \
 	} \
 	EXPORT_GATED(name, params, args)
@@ -70,6 +74,7 @@
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		ss_decay_due(); \
 		before; \
 		ss_enter(); \
 		err = FORWARD(name, args); \
@@ -111,6 +116,7 @@
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		ss_decay_due(); \
 		before; \
 		ss_graph_memory_reserve(dev); \
 		return ss_result(SS_RETRY(dev, FORWARD(name, args))); \
