@@ -397,6 +397,9 @@ struct ss_pool_stats {
 const char *ss_ladder_row(unsigned i, const char **cost);
 /* Calls `each` once per pool that ever served something. The strings live as long as the call. */
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
+/* The same at the end of the process: calls no driver and waits for no lock of a pool. */
+void ss_stats_at_exit(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *),
+		      void *arg);
 /* Prints the table of SOMASHIM_STATS=1. Safe at exit: calls no driver. */
 void ss_stats_print(struct ss_core *core, FILE *out);
 /* The sum over all pools, destroyed ones included. High marks are sums of the pools' high marks, so

@@ -21,6 +21,7 @@
 #include "shim/process/real.h"
 #include "shim/process/report.h"
 #include "shim/process/service.h"
+#include "shim/process/stats.h"
 #include "shim/process/submit_gate.h"
 
 static void (*_Atomic hook)(void);
@@ -153,6 +154,30 @@ bool ss_exit_waits(void)
 	return atomic_load(&exit_waits) && !ss_tls.depth;
 }
 
+/* Is it active? That is the question of who set SOMASHIM_VERBOSE. `somashim run` says more at its
+ * own end. */
+static void report_unused(void)
+{
+	struct ss_options *options = malloc(sizeof(*options));
+	bool run = somashim_report.r.magic == SS_REPORT_MAGIC, says = false;
+
+	if (options) {
+		ss_options_read(options, environ, NULL);
+		says = options->verbose && !options->disable && !run;
+	}
+	if ((run || says) && ss_hip_loaded()) {
+		ss_report_add(&somashim_report.r.unused);
+		if (says) {
+			ss_options = *options;
+			ss_shim_log_open();
+			ss_shim_log("HIP was loaded, but no call of it came here: the program finds "
+				    "HIP past the preload (by dlsym, or with RTLD_DEEPBIND). "
+				    "Use: somashim run PROGRAM");
+		}
+	}
+	free(options);
+}
+
 /* Last of all, after the runtime's own destructors, so no HIP call from here on. A thread
  * that still runs may bring blocks of ours until the process is gone. */
 __attribute__((destructor)) static void fini(void)
@@ -160,12 +185,12 @@ __attribute__((destructor)) static void fini(void)
 	int state = atomic_load(&ss_state);
 
 	ss_state_set(state, state == SS_ON || state == SS_EXITING ? SS_EXITING : SS_OFF);
-	if (state == SS_UNKNOWN && ss_hip_loaded())
-		ss_report_add(&somashim_report.r.unused);
+	if (state == SS_UNKNOWN && !ss_real_resolved())
+		report_unused();
 	if (state != SS_ON && state != SS_EXITING)
 		return;
-	if (ss_options.stats)
-		ss_stats_print(ss_core, ss_shim_log_file());
+	fflush(ss_shim_log_file());
+	ss_shim_stats_write();
 	ss_report_totals(ss_core);
 	fflush(ss_shim_log_file());
 }

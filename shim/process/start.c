@@ -25,6 +25,7 @@
 #include "shim/process/report.h"
 #include "shim/process/selftest.h"
 #include "shim/process/service.h"
+#include "shim/process/stats.h"
 #include "shim/process/submit_gate.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -67,6 +68,7 @@ static void create(int devices)
 	ss_hits_gate(ss_core, &ss_slow_reasons);
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	ss_exit_register();
+	ss_shim_stats_start();
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 
