@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cli/exit_summary.h"
-#include "cli/loader.h"
-#include "cli/preload.h"
+#include "cli/run_loader.h"
+#include "cli/run_preload.h"
 #include "shim/process/report.h"
 
 /* ---- jobs --------------------------------------------------------------- */
