@@ -38,6 +38,27 @@ static void threads(void)
 		CHECK(!pthread_join(thread[i], NULL));
 }
 
+#define STREAMS 4
+#define OPERATIONS 600
+
+/* hipFree that does not wait, on several streams. Prints how many packets were enqueued beside the
+ * program's own commands. */
+static void packets(unsigned flags)
+{
+	hipStream_t s[STREAMS];
+	void *p;
+
+	for (int i = 0; i < STREAMS; i++)
+		OK(hipStreamCreateWithFlags(&s[i], flags));
+	for (int i = 0; i < OPERATIONS; i++) {
+		OK(hipMalloc(&p, (size_t)(1 + i % 3) << 16));
+		OK(hipMemsetAsync(p, 1, 1 << 16, s[i % STREAMS]));
+		OK(hipFree(p));
+	}
+	printf("%lu\n", (unsigned long)(sim_count("hipEventRecord") +
+				       sim_count("hipStreamWriteValue64")));
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -65,6 +86,10 @@ int main(int argc, char **argv)
 		return WEXITSTATUS(status);
 	}
 	once(NULL);
+	if (!strcmp(how, "blocking"))
+		packets(hipStreamDefault);
+	if (!strcmp(how, "nonblocking"))
+		packets(hipStreamNonBlocking);
 	if (!strcmp(how, "threads"))
 		threads();
 	if (!strcmp(how, "signal"))

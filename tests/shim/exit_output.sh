@@ -37,6 +37,17 @@ done
 SOMASHIM_STATS=json preload "$program"
 grep -q '"rank": null' "$dir/err" || fail "no rank outside of a job"
 
+# Without waits in hipFree the device is told little, and all of it is counted.
+for how in blocking nonblocking; do
+	for fence in event signal; do
+		SOMASHIM_FREE_SYNC=never SOMASHIM_FENCE=$fence SOMASHIM_STATS=json preload "$program" $how
+		packets=$(cat "$dir/out")
+		grep -q "\"fences\": $packets," "$dir/err" || fail "$how $fence: $packets packets, not counted"
+		[ "$packets" -gt 0 ] || fail "$how $fence: nothing was enqueued"
+		[ "$packets" -le 240 ] || fail "$how $fence: $packets packets in 600 operations"
+	done
+done
+
 # Is it active?
 SOMASHIM_VERBOSE=1 preload python3 -c '
 import ctypes
