@@ -8,7 +8,7 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/probe.h"
+#include "cli/doctor_probe.h"
 #include "cli/writers/json.h"
 #include "driver/rocm/quirks.h"
 

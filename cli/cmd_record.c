@@ -17,7 +17,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
-#include "cli/preload.h"
+#include "cli/run_preload.h"
 #include "core/base/options.h"
 
 #define PATTERN_BYTES sizeof(((struct ss_options *)0)->trace)

@@ -13,7 +13,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
-#include "cli/preload.h"
+#include "cli/run_preload.h"
 #include "cli/run_report.h"
 
 struct arguments {

@@ -9,46 +9,23 @@
 #include <unistd.h>
 
 #include "cli/exit_summary.h"
-#include "cli/loader.h"
-#include "cli/preload.h"
+#include "cli/run_loader.h"
+#include "cli/run_preload.h"
 #include "shim/process/report.h"
+#include "trace/process_job.h"
 
 /* ---- jobs --------------------------------------------------------------- */
 
-/* The launchers' variables. The more specific come first: mpirun inside a Slurm job sets
- * its own and passes SLURM_PROCID on unchanged. */
-static const struct {
-	const char *rank, *local_rank;
-} launchers[] = {
-	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK" }, /* Open MPI */
-	{ "PMI_RANK", "MPI_LOCALRANKID" },                        /* MPICH, Intel MPI */
-	{ "PMIX_RANK", "PMIX_LOCAL_RANK" },
-	{ "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID" },
-	{ "SLURM_PROCID", "SLURM_LOCALID" },
-};
-
-static int number(const char *variable) {
-	const char *value = getenv(variable);
-	char *end;
-
-	if (!value || !*value) {
-		return -1;
-	}
-	long n = strtol(value, &end, 10);
-	return *end || n < 0 || n > 1 << 30 ? -1 : (int)n;
-}
-
 /* -1: not in a job. */
 static int find_rank(int *local_rank) {
-	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		int rank = number(launchers[i].rank);
-		if (rank >= 0) {
-			*local_rank = number(launchers[i].local_rank);
-			return rank;
-		}
+	struct ss_process_job job;
+
+	if (!ss_process_job(&job)) {
+		*local_rank = -1;
+		return -1;
 	}
-	*local_rank = -1;
-	return -1;
+	*local_rank = ss_process_number(job.local_rank);
+	return ss_process_number(job.rank);
 }
 
 int ss_job_rank(void) {

@@ -351,6 +351,9 @@ void ss_freed_idle(struct ss_core *core, int dev);
  * `join_null` the answer is no for a device whose null stream was used beside blocking streams,
  * because a fence on the null stream would join them. */
 bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
+/* Is any stream of `dev` known to have something left to do? Streams are asked, and nothing is
+ * enqueued. Another thread's per-thread stream cannot be asked, and after a bypass none is. */
+bool ss_device_busy(struct ss_core *core, int dev);
 /* Have the null stream and all that join it reached their end? *busy: they have not, but a fence
  * is on its way. */
 bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
@@ -367,6 +370,9 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
  * SOMASHIM_DECAY_MS. `device_idle`: the application has just waited for the whole device, or it is
  * known to be idle, so memory whose return waits for the device may go, too. */
 void ss_decay_run(struct ss_core *core, int dev, bool device_idle);
+/* Gives back what is old of all devices' memory, if it is time to look for it (a few times in
+ * SOMASHIM_DECAY_MS). Never waits. Any call of the application may begin with it. */
+void ss_decay_poll(struct ss_core *core);
 
 /* ---- statistics --------------------------------------------------------- */
 
@@ -394,6 +400,9 @@ struct ss_pool_stats {
 const char *ss_ladder_row(unsigned i, const char **cost);
 /* Calls `each` once per pool that ever served something. The strings live as long as the call. */
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
+/* The same at the end of the process: calls no driver and waits for no lock of a pool. */
+void ss_stats_at_exit(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *),
+		      void *arg);
 /* What a device holds, as far as this process knows it. */
 struct ss_device_stats {
 	int device;

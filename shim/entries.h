@@ -11,11 +11,14 @@
  *        HOT       as SERVE, but the handler is the export and asks ss_pass() itself
  *        ALWAYS    as SERVE, also after exit() has begun
  *        GUARD     as SERVE; after exit() has begun after_exit_<name> answers, because the call may
- *                  bring a pool or a block of ours that must not reach the runtime
+ *                  bring a pool or a block of ours that must not reach the runtime, or because it
+ *                  destroys streams
+ *        SUBMIT    as SERVE, for a call that puts work on a device (process/submit_gate.h)
  *        WATCH     the handler makes the real call and does something before and after it
  *        ERROR     the handler reports the last error; the call is too harmless to start the shim
  *        Kinds without one make the real call after something that `extra` parameterizes:
  *        PASS      nothing; the call is listed because its meaning matters to ordering
+ *        (The five below and GRAPH put work on a device, as SUBMIT does.)
  *        QUEUE     makes the stream `extra` known
  *        QUEUE_ANY as QUEUE, for a command that may use memory of any device
  *        COPY      as QUEUE, and refuses `size` bytes from src to dst that leave a block
@@ -268,34 +271,34 @@
 	  (void **ptr, hipIpcMemHandle_t handle, unsigned int flags), (ptr, handle, flags)) \
 	E(ALWAYS, 0, hipIpcCloseMemHandle, 402, 502, (void *ptr), (ptr)) \
 	/* ---- memsets: bounds/memset.c ---- */ \
-	E(SERVE, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
-	E(SERVE, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
+	E(SUBMIT, 0, hipMemset, 402, 502, (void *dst, int value, size_t size), (dst, value, size)) \
+	E(SUBMIT, 0, hipMemset_spt, 502, 502, (void *dst, int value, size_t size), \
 	  (dst, value, size)) \
-	E(SERVE, 0, hipMemsetD8, 402, 502, \
+	E(SUBMIT, 0, hipMemsetD8, 402, 502, \
 	  (hipDeviceptr_t dst, unsigned char value, size_t count), (dst, value, count)) \
-	E(SERVE, 0, hipMemsetD16, 402, 502, \
+	E(SUBMIT, 0, hipMemsetD16, 402, 502, \
 	  (hipDeviceptr_t dst, unsigned short value, size_t count), (dst, value, count)) \
-	E(SERVE, 0, hipMemsetD32, 402, 502, (hipDeviceptr_t dst, int value, size_t count), \
+	E(SUBMIT, 0, hipMemsetD32, 402, 502, (hipDeviceptr_t dst, int value, size_t count), \
 	  (dst, value, count)) \
-	E(SERVE, 0, hipMemset2D, 402, 502, \
+	E(SUBMIT, 0, hipMemset2D, 402, 502, \
 	  (void *dst, size_t pitch, int value, size_t width, size_t height), \
 	  (dst, pitch, value, width, height)) \
-	E(SERVE, 0, hipMemset2D_spt, 502, 502, \
+	E(SUBMIT, 0, hipMemset2D_spt, 502, 502, \
 	  (void *dst, size_t pitch, int value, size_t width, size_t height), \
 	  (dst, pitch, value, width, height)) \
-	E(SERVE, 0, hipMemset3D, 402, 502, (hipPitchedPtr dst, int value, hipExtent extent), \
+	E(SUBMIT, 0, hipMemset3D, 402, 502, (hipPitchedPtr dst, int value, hipExtent extent), \
 	  (dst, value, extent)) \
-	E(SERVE, 0, hipMemset3D_spt, 502, 502, (hipPitchedPtr dst, int value, hipExtent extent), \
+	E(SUBMIT, 0, hipMemset3D_spt, 502, 502, (hipPitchedPtr dst, int value, hipExtent extent), \
 	  (dst, value, extent)) \
-	E(SERVE, 0, hipMemsetD2D8, 701, 702, \
+	E(SUBMIT, 0, hipMemsetD2D8, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, \
 	   size_t height), \
 	  (dst, pitch, value, width, height)) \
-	E(SERVE, 0, hipMemsetD2D16, 701, 702, \
+	E(SUBMIT, 0, hipMemsetD2D16, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, \
 	   size_t height), \
 	  (dst, pitch, value, width, height)) \
-	E(SERVE, 0, hipMemsetD2D32, 701, 702, \
+	E(SUBMIT, 0, hipMemsetD2D32, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, \
 	   size_t height), \
 	  (dst, pitch, value, width, height)) \
@@ -311,7 +314,7 @@
 	  (hipStream_t *stream, unsigned int flags, int priority), (stream, flags, priority)) \
 	E(WATCH, 0, hipExtStreamCreateWithCUMask, 402, 502, \
 	  (hipStream_t *stream, uint32_t words, const uint32_t *mask), (stream, words, mask)) \
-	E(WATCH, 0, hipStreamDestroy, 402, 502, (hipStream_t stream), (stream)) \
+	E(GUARD, 0, hipStreamDestroy, 402, 502, (hipStream_t stream), (stream)) \
 	E(HOT, 0, hipStreamSynchronize, 402, 502, (hipStream_t stream), (stream)) \
 	E(WATCH, 0, hipStreamSynchronize_spt, 502, 502, (hipStream_t stream), (stream)) \
 	E(WATCH, 0, hipStreamQuery, 402, 502, (hipStream_t stream), (stream)) \
@@ -324,7 +327,7 @@
 	E(WATCH, 0, hipExecutionCtxStreamCreate, 714, 715, \
 	  (hipStream_t *stream, void *context, unsigned int flags, int priority), \
 	  (stream, context, flags, priority)) \
-	E(WATCH, 0, hipExecutionCtxDestroy, 714, 715, (void *context), (context)) \
+	E(GUARD, 0, hipExecutionCtxDestroy, 714, 715, (void *context), (context)) \
 	E(WATCH, 0, hipExecutionCtxSynchronize, 714, 715, (void *context), (context)) \
 	E(WATCH, 0, hipExecutionCtxRecordEvent, 714, 715, (void *context, hipEvent_t event), \
 	  (context, event)) \
@@ -350,26 +353,26 @@
 	E(WATCH, 0, hipIpcOpenEventHandle, 402, 502, \
 	  (hipEvent_t *event, hipIpcEventHandle_t handle), (event, handle)) \
 	/* ---- launches and graph nodes: stream/, bounds/graph_node.c ---- */ \
-	E(WATCH, 0, hipExtLaunchKernel, 402, 502, \
+	E(SUBMIT, 0, hipExtLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags), \
 	  (function, grid, block, args, shared, stream, start, stop, flags)) \
-	E(WATCH, 0, hipExtModuleLaunchKernel, 402, 604, \
+	E(SUBMIT, 0, hipExtModuleLaunchKernel, 402, 604, \
 	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
 	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
 	   hipEvent_t start, hipEvent_t stop, uint32_t flags), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop, flags)) \
-	E(WATCH, 0, SS_EXT_MODULE_LAUNCH, 402, 502, \
+	E(SUBMIT, 0, SS_EXT_MODULE_LAUNCH, 402, 502, \
 	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
 	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
 	   hipEvent_t start, hipEvent_t stop, uint32_t flags), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop, flags)) \
-	E(WATCH, 0, hipHccModuleLaunchKernel, 402, 604, \
+	E(SUBMIT, 0, hipHccModuleLaunchKernel, 402, 604, \
 	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
 	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
 	   hipEvent_t start, hipEvent_t stop), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params, extra, start, stop)) \
-	E(WATCH, 0, SS_HCC_MODULE_LAUNCH, 402, 502, \
+	E(SUBMIT, 0, SS_HCC_MODULE_LAUNCH, 402, 502, \
 	  (hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t lx, uint32_t ly, \
 	   uint32_t lz, size_t shared, hipStream_t stream, void **params, void **extra, \
 	   hipEvent_t start, hipEvent_t stop), \
@@ -398,7 +401,7 @@
 	/* ---- devices and contexts: stream/device.c ---- */ \
 	E(WATCH, 0, hipDeviceSynchronize, 402, 502, (void), ()) \
 	E(WATCH, 0, hipCtxSynchronize, 402, 502, (void), ()) \
-	E(WATCH, 0, hipDeviceReset, 402, 502, (void), ()) \
+	E(GUARD, 0, hipDeviceReset, 402, 502, (void), ()) \
 	/* These two return success and do nothing (hip_context.cpp), so blocks live on. */ \
 	E(PASS, 0, hipDevicePrimaryCtxReset, 402, 502, (hipDevice_t dev), (dev)) \
 	E(PASS, 0, hipDevicePrimaryCtxRelease, 402, 502, (hipDevice_t dev), (dev)) \
@@ -485,7 +488,7 @@
 	E(COPY, stream, hipMemcpyAsync, 402, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
-	E(WATCH, 0, hipMemcpy2DAsync, 402, 502, \
+	E(SUBMIT, 0, hipMemcpy2DAsync, 402, 502, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
@@ -495,17 +498,17 @@
 	E(FILL, 1, hipMemsetAsync, 402, 502, \
 	  (void *dst, int value, size_t count, hipStream_t stream), \
 	  (dst, value, count, stream)) \
-	E(WATCH, 0, hipMemset2DAsync, 402, 502, \
+	E(SUBMIT, 0, hipMemset2DAsync, 402, 502, \
 	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(WATCH, 0, hipMemset3DAsync, 402, 502, \
+	E(SUBMIT, 0, hipMemset3DAsync, 402, 502, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
 	E(COPY, ss_spt_stream(stream), hipMemcpyAsync_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, src, size, kind, stream)) \
-	E(WATCH, 0, hipMemcpy2DAsync_spt, 503, 507, \
+	E(SUBMIT, 0, hipMemcpy2DAsync_spt, 503, 507, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind, hipStream_t stream), \
 	  (dst, dpitch, src, spitch, width, height, kind, stream)) \
@@ -515,11 +518,11 @@
 	E(CHECK, ss_range_exceeds(ss_spt_stream(stream), dst, size), hipMemsetAsync_spt, 503, 507, \
 	  (void *dst, int value, size_t size, hipStream_t stream), \
 	  (dst, value, size, stream)) \
-	E(WATCH, 0, hipMemset2DAsync_spt, 503, 507, \
+	E(SUBMIT, 0, hipMemset2DAsync_spt, 503, 507, \
 	  (void *dst, size_t pitch, int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(WATCH, 0, hipMemset3DAsync_spt, 503, 507, \
+	E(SUBMIT, 0, hipMemset3DAsync_spt, 503, 507, \
 	  (hipPitchedPtr dst, int value, hipExtent extent, hipStream_t stream), \
 	  (dst, value, extent, stream)) \
 	E(COPY, stream, hipMemcpyWithStream, 402, 502, \
@@ -653,11 +656,11 @@
 	E(CHECK, ss_peer_copy_exceeds(p, stream), hipMemcpy3DPeerAsync, 701, 702, \
 	  (SS_PEER_COPY *p, hipStream_t stream), \
 	  (p, stream)) \
-	E(WATCH, 0, hipMemcpyBatchAsync, 701, 702, \
+	E(SUBMIT, 0, hipMemcpyBatchAsync, 701, 702, \
 	  (void **dst, void **src, size_t *sizes, size_t count, SS_COPY_ATTRIBUTES *attrs, \
 	   size_t *which, size_t attr_count, size_t *failed, hipStream_t stream), \
 	  (dst, src, sizes, count, attrs, which, attr_count, failed, stream)) \
-	E(WATCH, 0, hipMemcpy3DBatchAsync, 701, 702, \
+	E(SUBMIT, 0, hipMemcpy3DBatchAsync, 701, 702, \
 	  (size_t count, SS_COPY_OPS *ops, size_t *failed, unsigned long long flags, \
 	   hipStream_t stream), \
 	  (count, ops, failed, flags, stream)) \
@@ -695,22 +698,22 @@
 	  hipMemcpyFromArray_spt, 503, 507, \
 	  (void *dst, hipArray_const_t src, size_t x, size_t y, size_t size, hipMemcpyKind kind), \
 	  (dst, src, x, y, size, kind)) \
-	E(WATCH, 0, hipMemcpy2D_spt, 502, 502, \
+	E(SUBMIT, 0, hipMemcpy2D_spt, 502, 502, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \
 	E(CHECK, ss_box_exceeds(p, SS_PER_THREAD), hipMemcpy3D_spt, 502, 502, \
 	  (const struct hipMemcpy3DParms *p), \
 	  (p)) \
-	E(WATCH, 0, hipMemsetD2D8Async, 701, 702, \
+	E(SUBMIT, 0, hipMemsetD2D8Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(WATCH, 0, hipMemsetD2D16Async, 701, 702, \
+	E(SUBMIT, 0, hipMemsetD2D16Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
-	E(WATCH, 0, hipMemsetD2D32Async, 701, 702, \
+	E(SUBMIT, 0, hipMemsetD2D32Async, 701, 702, \
 	  (hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width, size_t height, \
 	   hipStream_t stream), \
 	  (dst, pitch, value, width, height, stream)) \
@@ -783,7 +786,7 @@
 	E(COPY, NULL, hipMemcpyPeer, 402, 502, \
 	  (void *dst, int dst_dev, const void *src, int src_dev, size_t size), \
 	  (dst, dst_dev, src, src_dev, size)) \
-	E(WATCH, 0, hipMemcpy2D, 402, 502, \
+	E(SUBMIT, 0, hipMemcpy2D, 402, 502, \
 	  (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, \
 	   size_t height, hipMemcpyKind kind), \
 	  (dst, dpitch, src, spitch, width, height, kind)) \

@@ -19,6 +19,7 @@
 	hipError_t do_##name params; \
 	hipError_t after_exit_##name params;
 #define SS_HANDLER_ALWAYS(name, params) hipError_t do_##name params;
+#define SS_HANDLER_SUBMIT(name, params) hipError_t do_##name params;
 #define SS_HANDLER_WATCH(name, params) hipError_t do_##name params;
 #define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;
 #define SS_HANDLER_OBSERVER(name, params)

@@ -20,6 +20,7 @@
 #include "core/base/journal.h"
 #include "core/base/sink.h"
 
+#define PER_THREAD ((const void *)2) /* hipStreamPerThread */
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream"
 
 struct ss_journal {
@@ -105,10 +106,17 @@ static void end(struct ss_journal *j, int err) {
 	}
 }
 
+/* Every thread has a stream of its own behind the one handle hipStreamPerThread. The number is no
+ * handle that a runtime gives out, because those are addresses, which are even multiples of 8. */
+static uint64_t stream_number(const void *stream, uint64_t thread) {
+	return stream == PER_THREAD ? thread << 8 | (uintptr_t)PER_THREAD : (uint64_t)(uintptr_t)stream;
+}
+
 static void put_line(struct ss_journal *j, const char *action, const void *ptr, size_t size,
 		const void *stream) {
 	char line[192], *p = line;
 	int saved = errno;
+	long thread = syscall(SYS_gettid);
 	struct timespec now;
 
 	if (!j || atomic_load_explicit(&j->over, memory_order_relaxed)) {
@@ -117,7 +125,7 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	clock_gettime(CLOCK_REALTIME, &now);
 	unsigned day = (unsigned)(((now.tv_sec + j->utc_offset) % 86400 + 86400) % 86400);
 
-	p = put_decimal(p, (uint64_t)syscall(SYS_gettid), 1);
+	p = put_decimal(p, (uint64_t)thread, 1);
 	*p++ = ',';
 	p = put_decimal(p, day / 3600, 2);
 	*p++ = ':';
@@ -133,7 +141,7 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	*p++ = ',';
 	p = put_decimal(p, size, 1);
 	*p++ = ',';
-	p = put_hex(p, (uint64_t)(uintptr_t)stream);
+	p = put_hex(p, stream_number(stream, (uint64_t)thread));
 	*p++ = '\n';
 
 	ssize_t n;

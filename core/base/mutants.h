@@ -61,6 +61,7 @@
 	M(46, arena_cut_clean, "what is left of a cut arena loses its mark") \
 	M(47, arena_drops_mark, "a range merged in an arena keeps only the lower part's mark") \
 	M(48, gather_unseen, "gathering takes in what has not completed") \
-	M(49, fence_of_captured, "a fence is asked for while its stream is captured")
+	M(49, fence_of_captured, "a fence is asked for while its stream is captured") \
+	M(50, end_of_some, "a device is at its end though a stream of it is not")
 
 #endif

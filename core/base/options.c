@@ -21,6 +21,7 @@
 enum type {
 	T_ENUM,       /* int, one of `values` */
 	T_BOOL,
+	T_STATS, /* enum ss_stats_form; all that a T_BOOL may be, or json */
 	T_MS,         /* uint64_t milliseconds */
 	T_COUNT,      /* uint64_t */
 	T_SIZE,       /* uint64_t bytes, "off" = 0 */
@@ -66,7 +67,8 @@ static const struct option table[] = {
 	  "hipMalloc blocks this large get segments of their own; 0 = off" },
 	{ "DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime" },
 	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen" },
-	{ "STATS", T_BOOL, AT(stats), "0", NULL, "print a table per device and pool at exit" },
+	{ "STATS", T_STATS, AT(stats), "0", "0|1|json",
+	  "print a table per device and pool at exit, or one line of JSON" },
 	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL, "try the backings at start and say what works" },
 	{ "API_TABLE", T_BOOL, AT(api_table), "0", NULL,
 	  "take the table that the exports of AMD's builds jump through" },
@@ -146,6 +148,15 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		return false;
 	case T_BOOL:
 		return ss_parse_bool(value, field);
+	case T_STATS: {
+		bool on = false;
+		bool json = strcasecmp(value, "json") == 0;
+		if (!json && !ss_parse_bool(value, &on)) {
+			return false;
+		}
+		*(int *)field = json ? SS_STATS_JSON : on ? SS_STATS_TABLE : SS_STATS_OFF;
+		return true;
+	}
 	case T_MS:
 	case T_COUNT:
 		end = ss_parse_decimal(value, &n, &frac);
@@ -261,7 +272,7 @@ static const char *const type_texts[] = {
 };
 
 static const char *type_text(const struct option *o) {
-	return o->type == T_ENUM ? o->values : type_texts[o->type];
+	return o->type == T_ENUM || o->type == T_STATS ? o->values : type_texts[o->type];
 }
 
 static void warn_value(FILE *warn, const struct option *o, const char *value) {
@@ -272,7 +283,7 @@ static void warn_value(FILE *warn, const struct option *o, const char *value) {
 		nearest_value(o->values, value, near + strlen(near), 32);
 		strcat(near, "?");
 	}
-	const char *is = o->type == T_ENUM || o->type == T_BOOL ? "none of" :
+	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_STATS ? "none of" :
 		o->type == T_MS ? "not a number of" : "not a";
 	fprintf(warn, "somashim: " PREFIX "%s=%.64s is %s %s%s The default (%s) is used\n",
 		o->name, value, is, type_text(o), near[0] ? near : ".",
@@ -390,6 +401,7 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 
 	switch (o->type) {
 	case T_ENUM:
+	case T_STATS:
 		if (!ss_enum_name(o->values, *(const int *)field, out, size)) {
 			snprintf(out, size, "?");
 		}

@@ -21,6 +21,9 @@ struct ss_amount {
 	bool set;
 };
 
+/* SOMASHIM_STATS */
+enum ss_stats_form { SS_STATS_OFF, SS_STATS_TABLE, SS_STATS_JSON };
+
 struct ss_options {
 	int backing;                 /* enum ss_backing */
 	int fence;                   /* enum ss_fence_kind */
@@ -33,7 +36,8 @@ struct ss_options {
 	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* classic blocks from this size get own segments; 0 = off */
-	bool disable, verbose, stats, selftest, api_table;
+	int stats;                   /* enum ss_stats_form */
+	bool disable, verbose, selftest, api_table;
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512];
 	char live[512];              /* a directory, or a word for off (live/directory.h) */

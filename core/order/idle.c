@@ -48,6 +48,16 @@ static bool list_streams(struct ss_core *core, int dev, enum who who, struct ask
 	return may;
 }
 
+/* Each stream was at its end some time after the list was made. A query alone proves less for a
+ * stream that joins others: only what a command stands behind. But everything that each could have
+ * joined has completed, too. */
+static void complete(struct ss_core *core, const struct asked *list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!list[i].tl->capturing)
+			ss_complete_seen(core, list[i].tl, list[i].pos, list[i].version, false);
+}
+
 /* False: not all are at their end. Then *busy says that a fence was recorded which will tell. */
 static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count, bool *busy)
 {
@@ -72,11 +82,7 @@ static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count,
 				return false;
 		}
 	}
-	/* A query alone proves less for a stream that joins others: only what a command stands
-	 * behind. But now everything that each could have joined has completed, too. */
-	for (uint32_t i = 0; i < count; i++)
-		if (!list[i].tl->capturing)
-			ss_complete_seen(core, list[i].tl, list[i].pos, list[i].version, false);
+	complete(core, list, count);
 	return true;
 }
 
@@ -89,10 +95,11 @@ static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 
 	*busy = false;
 	/* After a bypass there may be streams that we do not know. And a device is not idle while
-	 * a destroyed stream still runs. */
-	if (ss_distrusted(core) || ss_zombies(core, dev))
-		return false;
+	 * a destroyed stream still runs. Streams are listed before destroyed ones are looked for, or one
+	 * could be in neither. */
 	while (list_streams(core, dev, who, list, max, &count)) {
+		if (ss_distrusted(core) || ss_zombies(core, dev))
+			break;
 		if (count <= max) {
 			idle = all_at_end(core, list, count, busy);
 			break;
@@ -154,23 +161,49 @@ static struct ss_timeline *next_alive(struct ss_core *core, int dev, uint32_t *a
 	return found;
 }
 
-bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
+/* Asks all streams of dev, the null stream last. The first that is not at its end; NULL: there is none. */
+static struct ss_timeline *first_busy(struct ss_core *core, int dev, struct ss_timeline *null)
 {
-	struct ss_timeline *tl = *busy, *null = ss_timeline_null(core, dev);
+	struct ss_timeline *tl;
 	uint32_t at = 0;
 
+	while ((tl = next_alive(core, dev, &at)))
+		if (!at_end(core, tl))
+			return tl;
+	return at_end(core, null) ? NULL : null;
+}
+
+/* The same for few streams. If all are at their end, everything that was enqueued before the call has
+ * completed: just the streams that were listed are asked, and one that is destroyed meanwhile answers
+ * nothing. */
+static struct ss_timeline *complete_few(struct ss_core *core, const struct asked *list, uint32_t count)
+{
+	for (int null = 0; null <= 1; null++)
+		for (uint32_t i = 0; i < count; i++)
+			if (list[i].null == null && !at_end(core, list[i].tl) && !SS_MUTANT_IS(50))
+				return list[i].tl;
+	complete(core, list, count);
+	return NULL;
+}
+
+bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
+{
+	struct ss_timeline *last = *busy, *null = ss_timeline_null(core, dev);
+	struct asked few[16];
+	uint32_t count, most = sizeof(few) / sizeof(few[0]);
+
 	*busy = NULL;
-	if (!core->drv.stream_idle || !null || ss_distrusted(core) || ss_zombies(core, dev))
+	if (!core->drv.stream_idle || !null || ss_distrusted(core))
 		return false;
-	if (!tl || !atomic_load(&tl->alive) || tl->dev != dev || tl->kind == SS_TL_NULL)
-		tl = next_alive(core, dev, &at);
-	for (; tl; tl = next_alive(core, dev, &at))
-		if (!at_end(core, tl)) {
-			*busy = tl;
-			return false;
-		}
-	if (!at_end(core, null))
-		*busy = null;
+	/* Listed before destroyed streams are looked for, or one could be in neither. */
+	list_streams(core, dev, ALL, few, most, &count);
+	if (ss_zombies(core, dev))
+		return false;
+	/* The one that was busy lately probably still is. */
+	if (last && atomic_load(&last->alive) && last->dev == dev && !at_end(core, last))
+		*busy = last;
+	else
+		*busy = count <= most ? complete_few(core, few, count) : first_busy(core, dev, null);
 	return !*busy;
 }
 

@@ -173,8 +173,6 @@ bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl);
 /* Every stream of dev, asked without enqueuing anything. *busy: on entry one to ask first, on
  * return one that is not at its end; NULL: none. */
 bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy);
-/* Is any stream of dev known to have something left to do? */
-bool ss_device_busy(struct ss_core *core, int dev);
 bool ss_token_device_wide(const struct ss_token *t);
 
 #endif

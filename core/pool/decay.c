@@ -2,9 +2,10 @@
 /*
  * When idle memory goes back: at once where a threshold, a trim or the end of a pool says so, else
  * when it was idle for SOMASHIM_DECAY_MS. Only calls of the application drive this: those that
- * synchronize, and now and then one that frees. Where giving back waits for the device
- * it has to be at its end: the call waited for all of it natively, or every stream, asked one by
- * one, turns out to have nothing left to do. Nobody waits here, and nothing is enqueued.
+ * synchronize, now and then one that frees, and those that reach the device anyway. Where giving
+ * back waits for the device it has to be at its end: the call waited for all of it natively, or
+ * every stream, asked one by one, turns out to have nothing left to do. Nobody waits here, and
+ * nothing is enqueued.
  *
  * Looking for what is idle empties the bins, and asking costs a call per stream, so decay looks a
  * few times in its span only. What a program frees between two looks is as old as its stream's last
@@ -163,4 +164,10 @@ void ss_decay_tick(struct ss_core *core, int dev)
 		atomic_store(next, ss_now_ms(core) + core->opt.decay_ms / LOOKS + 1);
 	else
 		look(core, dev, true);
+}
+
+void ss_decay_poll(struct ss_core *core)
+{
+	for (int dev = 0; dev < core->devices; dev++)
+		ss_decay_tick(core, dev);
 }

@@ -160,11 +160,24 @@ void ss_stats_print(struct ss_core *core, FILE *out)
 	struct visitor v = {print_pool, out};
 
 	each_at_exit(core, &v, print_ended);
-	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms, "
-		"host memory for metadata %.1f KiB\n",
+	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms "
+		"(the sum over all threads), host memory for metadata %.1f KiB\n",
 		ss_order_fences(core), (uint64_t)core->driver_calls,
 		(double)core->driver_ns / 1e6, (double)ss_host_bytes(core) / 1024);
 	fflush(out);
+}
+
+static void no_ended(const struct ss_device_pools *d, int dev, void *arg)
+{
+	(void)d, (void)dev, (void)arg;
+}
+
+void ss_stats_at_exit(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *),
+		      void *arg)
+{
+	struct visitor v = {each, arg};
+
+	each_at_exit(core, &v, no_ended);
 }
 
 static void add(const struct ss_pool_stats *s, void *arg)

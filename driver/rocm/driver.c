@@ -38,8 +38,11 @@ static int count_devices(const struct ss_rocm *r)
 	return n < SS_MAX_DEVICES ? n : SS_MAX_DEVICES;
 }
 
+static char pci[SS_MAX_DEVICES][16];
+
 int ss_rocm_start(const struct ss_options *opt)
 {
+	char address[SS_MAX_DEVICES][16] = {0};
 	struct ss_rocm *r = calloc(1, sizeof(*r));
 	int n;
 
@@ -58,6 +61,8 @@ int ss_rocm_start(const struct ss_options *opt)
 		 * for it on the device (hip-observed). */
 		r->fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
 		ss_rocm_hsa_start(r, n);
+		for (int i = 0; i < n && r->f.hipDeviceGetPCIBusId; i++)
+			(void)r->f.hipDeviceGetPCIBusId(address[i], (int)sizeof(address[i]), i);
 		for (int i = 0; i < n; i++)
 			r->quirks[i] = ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor,
 						      r->hsa[i].known ? r->hsa[i].arch : NULL);
@@ -66,6 +71,7 @@ int ss_rocm_start(const struct ss_options *opt)
 	pthread_mutex_lock(&start_lock);
 	if (!started) {
 		ss_rocm = *r;
+		memcpy(pci, address, sizeof(pci));
 		ss_rocm_devices = n;
 		started = true;
 	}
@@ -73,6 +79,11 @@ int ss_rocm_start(const struct ss_options *opt)
 	pthread_mutex_unlock(&start_lock);
 	free(r);
 	return n;
+}
+
+const char *ss_rocm_pci(int dev)
+{
+	return dev >= 0 && dev < SS_MAX_DEVICES ? pci[dev] : "";
 }
 
 /* ---- devices ------------------------------------------------------------ */

@@ -34,6 +34,8 @@ void ss_rocm_stream_destroyed(void *native);
 enum ss_fence_kind ss_rocm_fence_kind(void);
 /* "gfx90a" and the like; NULL if unknown. The string is static. */
 const char *ss_rocm_arch(int dev);
+/* The PCI address of a device, as 0000:c1:00.0; "" if the runtime does not say it. Static. */
+const char *ss_rocm_pci(int dev);
 
 /* Stores what the self-test found, for ss_rocm_best(). */
 void ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed);

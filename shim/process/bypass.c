@@ -257,9 +257,6 @@ bool ss_hip_loaded(void)
 {
 	struct walk w = {0};
 
-	/* The walk takes time, and only `somashim run` asks. */
-	if (somashim_report.r.magic != SS_REPORT_MAGIC)
-		return false;
 	dl_iterate_phdr(find_runtimes, &w);
 	if (!w.runtimes)
 		dl_iterate_phdr(inspect, &w);

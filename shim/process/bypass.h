@@ -14,8 +14,7 @@ void ss_bypass_report(const char *format, ...) __attribute__((format(printf, 1, 
 /* The runtime's own table leads to us, so references to the runtime are no way past us. */
 void ss_bypass_table_taken(void);
 
-/* Is there HIP in this process? Starts nothing. False without SOMASHIM_REPORT, when nobody
- * wants to know. */
+/* Is there HIP in this process? Starts nothing. Walks over all loaded objects, which takes time. */
 bool ss_hip_loaded(void);
 /* Does the HIP runtime stand behind us in the loader's list? Then it was initialized before
  * us, and its destructors run after the functions that our constructor gives to atexit(). */

@@ -11,7 +11,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "driver/rocm/rocm.h"
 #include "shim/process/bypass.h"
 #include "shim/process/current_device.h"
 #include "shim/process/exit.h"
@@ -19,6 +21,8 @@
 #include "shim/process/real.h"
 #include "shim/process/report.h"
 #include "shim/process/service.h"
+#include "shim/process/stats.h"
+#include "shim/process/submit_gate.h"
 #include "trace/writer.h"
 
 static void (*_Atomic hook)(void);
@@ -65,20 +69,80 @@ void ss_exit_register(void)
  * dlopen() is torn down is unknown. */
 static atomic_bool exit_waits;
 
-static void program_gone(void)
+/* How long work and calls that are in progress may take to end. Without us the process would end at
+ * once, so a stream that never ends must not hold it up for long. */
+#define IDLE_MS 5000
+
+static atomic_bool streams_unknown;
+
+void ss_exit_streams_unknown(void)
+{
+	atomic_store(&streams_unknown, true);
+}
+
+static bool any_must_unmap(void)
+{
+	for (int dev = 0; dev < SS_MAX_DEVICES; dev++)
+		if (ss_must_unmap(ss_core, dev))
+			return true;
+	return false;
+}
+
+/* The device's own wait covers streams that cannot be asked, but it has no limit. So it comes last. */
+static bool device_idle(int dev, unsigned *ms)
+{
+	struct ss_device_switch s;
+	bool idle;
+
+	for (; !atomic_load(&streams_unknown) && ss_device_busy(ss_core, dev); --*ms) {
+		if (!*ms)
+			return false;
+		usleep(1000);
+	}
+	if (!ss_device_switch(&s, dev))
+		return false;
+	idle = REAL(hipDeviceSynchronize) == hipSuccess;
+	ss_device_restore(&s);
+	return idle;
+}
+
+/* The memory of a device may be used by its peers, so all must be idle. */
+static bool all_idle(void)
+{
+	unsigned ms = IDLE_MS;
+
+	for (int dev = 0; dev < ss_rocm_devices; dev++)
+		if (!device_idle(dev, &ms))
+			return false;
+	return true;
+}
+
+/* Where the runtime would crash at its end over mappings that are left (ROCm 6.x). Nothing is
+ * unmapped while work that touches it may be in flight, or while a thread may submit some: by a way
+ * that we do not see (ss_distrusted), or in a call that does not end. */
+static void unmap_all(void)
 {
 	struct ss_device_switch s;
 
-	atomic_store(&exit_waits, false);
-	if (atomic_load(&ss_state) != SS_EXITING || ss_tls.depth)
+	if (!any_must_unmap() || ss_distrusted(ss_core) || !ss_gate_shut(IDLE_MS))
 		return;
-	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
+	if (!all_idle()) {
+		ss_gate_open();
+		return;
+	}
+	for (int dev = 0; dev < ss_rocm_devices; dev++) {
 		if (!ss_must_unmap(ss_core, dev) || !ss_device_switch(&s, dev))
 			continue;
-		if (REAL(hipDeviceSynchronize) == hipSuccess)
-			ss_unmap(ss_core, dev);
+		ss_unmap(ss_core, dev);
 		ss_device_restore(&s);
 	}
+}
+
+static void program_gone(void)
+{
+	atomic_store(&exit_waits, false);
+	if (atomic_load(&ss_state) == SS_EXITING && !ss_tls.depth)
+		unmap_all();
 }
 
 __attribute__((constructor)) static void init(void)
@@ -92,6 +156,30 @@ bool ss_exit_waits(void)
 	return atomic_load(&exit_waits) && !ss_tls.depth;
 }
 
+/* Is it active? That is the question of who set SOMASHIM_VERBOSE. `somashim run` says more at its
+ * own end. */
+static void report_unused(void)
+{
+	struct ss_options *options = malloc(sizeof(*options));
+	bool run = somashim_report.r.magic == SS_REPORT_MAGIC, says = false;
+
+	if (options) {
+		ss_options_read(options, environ, NULL);
+		says = options->verbose && !options->disable && !run;
+	}
+	if ((run || says) && ss_hip_loaded()) {
+		ss_report_add(&somashim_report.r.unused);
+		if (says) {
+			ss_options = *options;
+			ss_shim_log_open();
+			ss_shim_log("HIP was loaded, but no call of it came here: the program finds "
+				    "HIP past the preload (by dlsym, or with RTLD_DEEPBIND). "
+				    "Use: somashim run PROGRAM");
+		}
+	}
+	free(options);
+}
+
 /* Last of all, after the runtime's own destructors, so no HIP call from here on. A thread
  * that still runs may bring blocks of ours until the process is gone. */
 __attribute__((destructor)) static void fini(void)
@@ -99,12 +187,12 @@ __attribute__((destructor)) static void fini(void)
 	int state = atomic_load(&ss_state);
 
 	ss_state_set(state, state == SS_ON || state == SS_EXITING ? SS_EXITING : SS_OFF);
-	if (state == SS_UNKNOWN && ss_hip_loaded())
-		ss_report_add(&somashim_report.r.unused);
+	if (state == SS_UNKNOWN && !ss_real_resolved())
+		report_unused();
 	if (state != SS_ON && state != SS_EXITING)
 		return;
-	if (ss_options.stats)
-		ss_stats_print(ss_core, ss_shim_log_file());
+	fflush(ss_shim_log_file());
+	ss_shim_stats_write();
 	ss_live_end();
 	ss_report_totals(ss_core);
 	fflush(ss_shim_log_file());

@@ -12,5 +12,7 @@ void ss_exit_register(void);
 void ss_exit_set_hook(void (*fn)(void));
 /* exit() has begun, but the HIP runtime has certainly not been torn down: hipFree can wait. */
 bool ss_exit_waits(void);
+/* Streams are destroyed, and the core is not told because exit() has begun. */
+void ss_exit_streams_unknown(void);
 
 #endif

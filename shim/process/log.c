@@ -60,6 +60,11 @@ static ssize_t put(void *cookie, const char *text, size_t size)
 	return n < 0 ? (ssize_t)size : n; /* dropped: nobody can read it later either */
 }
 
+void ss_shim_log_write(const char *text, size_t size)
+{
+	(void)put(NULL, text, size);
+}
+
 /* The stream has a static buffer. For the unbuffered stderr, glibc up to 2.36 takes 8 KiB of
  * stack per call, which may be all that the calling thread has. */
 void ss_shim_log_open(void)

@@ -3,6 +3,7 @@
 #ifndef SS_SHIM_LOG_H
 #define SS_SHIM_LOG_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 /* Opens the log as ss_options says. Not thread safe; a second call does nothing. */
@@ -11,5 +12,8 @@ void ss_shim_log_open(void);
 FILE *ss_shim_log_file(void);
 /* One line with "somashim: " in front. Any thread. */
 void ss_shim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Writes text past the stream of the log. A signal handler may call it. */
+void ss_shim_log_write(const char *text, size_t size);
 
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/rocm/quirks.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/banner.h"
 #include "shim/process/exit.h"
@@ -25,9 +26,23 @@
 #include "shim/process/report.h"
 #include "shim/process/selftest.h"
 #include "shim/process/service.h"
+#include "shim/process/stats.h"
+#include "shim/process/submit_gate.h"
 #include "trace/writer.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A thread that the child does not have may hold it. The child starts like any process: the runtime
+ * says whether it can still serve it. */
+static void in_child(void)
+{
+	start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
 
 static void create(int devices)
 {
@@ -50,10 +65,14 @@ static void create(int devices)
 	if (ss_core_journal_error(ss_core))
 		ss_shim_log("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
 		       strerror(ss_core_journal_error(ss_core)));
+	if ((backing == SS_BACKING_VMM || ss_options.selftest) &&
+	    ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor, NULL) & SS_Q_EXIT_MAPPED)
+		ss_gate_start();
 	ss_hits_gate(ss_core, &ss_slow_reasons);
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	ss_exit_register();
 	ss_live_start();
+	ss_shim_stats_start();
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 

@@ -11,8 +11,10 @@
  */
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
+#include "shim/process/exit.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
+#include "shim/process/submit_gate.h"
 #include "shim/share/handle.h"
 
 #define PASS(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
@@ -94,6 +96,35 @@ hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAcces
 			 !(ss_pool_access(pool) >> list[i].location.id & 1))
 			return hipErrorNotSupported;
 	return hipSuccess;
+}
+
+/* ---- calls that destroy streams ----------------------------------------- */
+
+/* From now on the core knows streams that are gone, and must not ask them. No stream goes while the
+ * end of the process asks. */
+#define DESTROYS_STREAMS(name, ...) __extension__({ \
+	enum ss_gate gate_ = ss_gate_enter(); \
+	hipError_t err_ = hipErrorDeinitialized; \
+	if (gate_ != SS_GATE_SHUT) { \
+		ss_exit_streams_unknown(); \
+		err_ = PASS(name, ##__VA_ARGS__); \
+	} \
+	ss_gate_leave(gate_); \
+	err_; })
+
+hipError_t after_exit_hipStreamDestroy(hipStream_t stream)
+{
+	return DESTROYS_STREAMS(hipStreamDestroy, stream);
+}
+
+hipError_t after_exit_hipDeviceReset(void)
+{
+	return DESTROYS_STREAMS(hipDeviceReset);
+}
+
+hipError_t after_exit_hipExecutionCtxDestroy(void *context)
+{
+	return DESTROYS_STREAMS(hipExecutionCtxDestroy, context);
 }
 
 /* ---- calls that are refused --------------------------------------------- */

@@ -228,7 +228,10 @@ bool op_pool(struct world *w, const struct op *op)
 			w->peers[d] |= op->c & 3;
 		return true;
 	case OP_HOUSEKEEP:
-		ss_decay_run(w->core, d, false);
+		if (op->c & 1)
+			ss_decay_poll(w->core);
+		else
+			ss_decay_run(w->core, d, false);
 		return true;
 	case OP_RESET:
 		reset(w, d);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A forked child passes every call on, even if other threads of the parent held our locks
- * at the fork.
+ * at the fork. So does one that is forked while another thread is in the first call.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -44,13 +45,56 @@ static void in_child(hipMemPool_t pool, void *p)
 	OK(hipMemPoolDestroy(pool));
 }
 
-int main(void)
+static void *first_call(void *arg)
+{
+	void *p;
+
+	(void)arg;
+	OK(hipMalloc(&p, 1000));
+	OK(hipFree(p));
+	return NULL;
+}
+
+/* The shim warns of an unknown option while it starts, and standard error is a full pipe. */
+static int fork_in_start(void)
+{
+	static char page[4096];
+	pthread_t thread;
+	int status, fds[2];
+	void *p;
+	pid_t pid;
+
+	CHECK(getenv("SOMASHIM_UNKNOWN"));
+	CHECK(!pipe2(fds, O_NONBLOCK));
+	while (write(fds[1], page, sizeof(page)) > 0)
+		;
+	CHECK(!fcntl(fds[1], F_SETFL, 0) && dup2(fds[1], 2) == 2);
+	CHECK(!pthread_create(&thread, NULL, first_call, NULL));
+	usleep(300000);
+	pid = fork();
+	if (!pid) {
+		(void)close(2);
+		(void)hipMalloc(&p, 1000);
+		_exit(0);
+	}
+	alarm(30); /* a lock left behind would hang here */
+	CHECK(waitpid(pid, &status, 0) == pid);
+	while (read(fds[0], page, sizeof(page)) > 0)
+		;
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK(!pthread_join(thread, NULL));
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	pthread_t threads[3];
 	hipMemPool_t pool;
 	void *p;
 
 	CHECK(preloaded());
+	if (argc > 1 && !strcmp(argv[1], "start"))
+		return fork_in_start();
 	pool = make_pool(0, hipMemHandleTypeNone);
 	OK(hipMalloc(&p, 1000));
 	for (int i = 0; i < 3; i++)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/loader.h"
+#include "cli/run_loader.h"
 
 static void old_glibc_prefers_the_table(void **state)
 {

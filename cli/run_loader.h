@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What `somashim run` must know of the dynamic loader of this machine. */
-#ifndef SS_CLI_LOADER_H
-#define SS_CLI_LOADER_H
+#ifndef SS_CLI_RUN_LOADER_H
+#define SS_CLI_RUN_LOADER_H
 
 #include <stdbool.h>
 #include <stddef.h>

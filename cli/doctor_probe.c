@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/preload.h"
-#include "cli/probe.h"
+#include "cli/run_preload.h"
+#include "cli/doctor_probe.h"
 #include "cli/run_report.h"
 
 #define TICK_MS 100

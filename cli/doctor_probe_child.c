@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "cli/probe.h"
+#include "cli/doctor_probe.h"
 
 #define NO_DEVICE 100 /* hipErrorNoDevice */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the self-test of the preload in a child process, for `somashim doctor`. */
-#ifndef SS_CLI_PROBE_H
-#define SS_CLI_PROBE_H
+#ifndef SS_CLI_DOCTOR_PROBE_H
+#define SS_CLI_DOCTOR_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ struct ss_probe {
  * killed after `timeout_s` seconds in which no step of the test made progress. */
 void ss_probe_run(struct ss_probe *p, unsigned timeout_s);
 void ss_probe_finish(struct ss_probe *p);
-/* The child's part (probe_child.c): makes the first HIP call, which starts the self-test. Returns the exit
+/* The child's part (doctor_probe_child.c): makes the first HIP call, which starts the self-test. Returns the exit
  * status of the child. */
 int ss_probe_child(void);
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/loader.h"
+#include "cli/run_loader.h"
 
 /* Release notes of glibc 2.35: before it, la_symbind() was not called for objects that bind at
  * start (bugs 15533, 28061), and every other call through a PLT went through the loader. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts somashim's libraries into the environment of a program that is about to start. */
-#ifndef SS_CLI_PRELOAD_H
-#define SS_CLI_PRELOAD_H
+#ifndef SS_CLI_RUN_PRELOAD_H
+#define SS_CLI_RUN_PRELOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

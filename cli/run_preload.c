@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/loader.h"
-#include "cli/preload.h"
+#include "cli/run_loader.h"
+#include "cli/run_preload.h"
 
 #define PRELOAD "libsomashim.so"
 #define AUDITOR "libsomashim-audit.so"

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Statistics at the end of the process, as SOMASHIM_STATS says. */
+#ifndef SS_SHIM_STATS_H
+#define SS_SHIM_STATS_H
+
+/* Remembers whose statistics they are. When the core exists, before the first call is served. */
+void ss_shim_stats_start(void);
+/* Writes them, once. Nothing in a child that was forked or vforked. A signal handler may call it:
+ * no heap and no stdio stream of others is used. */
+void ss_shim_stats_write(void);
+
+#endif

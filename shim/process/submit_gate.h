@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gate in front of calls that put work on a device. It is shut at the end of the process, before
+ * virtual memory is unmapped that such work could touch (exit.c).
+ *
+ * Calls are counted only where the runtime needs the memory to be unmapped at its end (ROCm 6.x with
+ * the vmm backing). Elsewhere a call pays for one branch.
+ */
+#ifndef SS_SHIM_SUBMIT_GATE_H
+#define SS_SHIM_SUBMIT_GATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "driver/rocm/guard.h"
+
+enum ss_gate {
+	SS_GATE_SHUT,    /* make no real call; return hipErrorDeinitialized */
+	SS_GATE_OPEN,    /* make the call; nothing has to be done after it */
+	SS_GATE_COUNTED, /* make the call, then ss_gate_leave() */
+};
+
+extern atomic_bool ss_gate_counts __attribute__((visibility("hidden")));
+enum ss_gate ss_gate_enter_slow(void);
+void ss_gate_leave_slow(void);
+
+/* Any thread, around a call that may put work on a device. SS_GATE_SHUT comes after a second, in
+ * which the process normally ends: a detached thread sees no error, and a thread that somebody joins
+ * ends with one. */
+static inline enum ss_gate ss_gate_enter(void)
+{
+	return likely(!atomic_load_explicit(&ss_gate_counts, memory_order_relaxed)) ?
+	       SS_GATE_OPEN : ss_gate_enter_slow();
+}
+
+static inline void ss_gate_leave(enum ss_gate gate)
+{
+	if (unlikely(gate == SS_GATE_COUNTED))
+		ss_gate_leave_slow();
+}
+
+/* Begins to count calls. Before the first call is served. */
+void ss_gate_start(void);
+/* Shuts the gate for all threads but the calling one and waits at most `ms` milliseconds until no
+ * call is in progress. False: one still is, or calls are not counted; the gate is open again. */
+bool ss_gate_shut(unsigned ms);
+void ss_gate_open(void);
+
+#endif
