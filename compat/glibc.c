@@ -166,6 +166,15 @@ int __wrap_memfd_create(const char *name, unsigned flags)
 	return (int)syscall(SYS_memfd_create, name, flags);
 }
 
+/* The newer version differs for modes with "b" and for files without room, neither of which is used. */
+extern FILE *old_fmemopen(void *buffer, size_t size, const char *mode);
+__asm__(".symver old_fmemopen, fmemopen@GLIBC_2.2.5");
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode);
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode)
+{
+	return old_fmemopen(buffer, size, mode);
+}
+
 /* Before glibc 2.32 this was in libpthread. sigprocmask sets the calling thread's mask too. */
 extern int old_sigprocmask(int how, const sigset_t *set, sigset_t *old);
 __asm__(".symver old_sigprocmask, sigprocmask@GLIBC_2.2.5");

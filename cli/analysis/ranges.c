@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* An ordered set of address ranges, as a treap. */
 #include <stdlib.h>
-#include <sys/random.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 #include "cli/analysis/ranges.h"
 
@@ -37,8 +38,8 @@ static uint32_t take_node(struct ss_ranges *r) {
 		if (!node) {
 			return 0;
 		}
-		if (!r->room && getrandom(&r->seed, sizeof(r->seed), GRND_NONBLOCK) < 0) {
-			r->seed = (uintptr_t)node;
+		if (!r->room) { /* the kernel's random bytes for this process */
+			memcpy(&r->seed, (const void *)getauxval(AT_RANDOM), sizeof(r->seed));
 		}
 		r->node = node;
 		r->room = room;
