@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests core/order: what events order and synchronizations prove. */
+#include "tests/unit/order/fixture.h"
+
+/* ---- events ---------------------------------------------------------------- */
+
+static void test_event_orders(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B), *c = stream(C);
+	uint64_t before = ss_timeline_now(a), after;
+
+	record(EVENT, a, true);
+	after = ss_timeline_now(a);
+	wait_for(EVENT, b, true);
+	assert_true(ordered(b, a, before));
+	assert_false(ordered(b, a, after));
+	assert_false(ordered(c, a, before));
+	assert_false(ordered(a, b, 1));
+	/* A record of b passes on what b is ordered after. */
+	record(OTHER, b, true);
+	wait_for(OTHER, c, true);
+	assert_true(ordered(c, a, before));
+	assert_false(ordered(c, a, after));
+	assert_false(completed(a, before));
+}
+
+/* A wait or a query grants the clock that the event had when the call began, if it still has it. */
+static void test_event_recorded_again(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B);
+	uint64_t first = ss_timeline_now(a);
+	struct ss_token w, q, r, s;
+
+	record(EVENT, a, true);
+	w = ss_wait_begin(&core, EVENT, b);
+	q = ss_event_sync_begin(&core, EVENT);
+	record(EVENT, a, true);
+	ss_wait_end(&core, &w, true);
+	ss_sync_end(&core, &q, true, false);
+	assert_false(ordered(b, a, first));
+	assert_false(completed(a, first));
+	/* Two records at once leave no clock, one after the other does. */
+	r = ss_record_begin(&core, EVENT, a);
+	s = ss_record_begin(&core, EVENT, a);
+	ss_record_end(&core, &r, true);
+	ss_record_end(&core, &s, true);
+	wait_for(EVENT, b, true);
+	assert_false(ordered(b, a, first));
+	/* Nor is there one while a record is in progress. */
+	r = ss_record_begin(&core, EVENT, a);
+	wait_for(EVENT, b, true);
+	assert_false(ordered(b, a, first));
+	ss_record_end(&core, &r, true);
+	wait_for(EVENT, b, true);
+	assert_true(ordered(b, a, first));
+}
+
+static void test_event_without_clock(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B);
+	uint64_t n = ss_timeline_now(a);
+
+	record(EVENT, a, true);
+	ss_event_add(&core, EVENT); /* a new event at the old address */
+	wait_for(EVENT, b, true);
+	record(EVENT, a, true);
+	ss_event_forget(&core, EVENT);
+	wait_for(EVENT, b, true);
+	record(EVENT, a, true);
+	ss_event_taint(&core, EVENT, false);
+	wait_for(EVENT, b, true);
+	assert_false(ordered(b, a, n));
+	ss_event_taint(&core, OTHER, true);
+	record(OTHER, a, true);
+	wait_for(OTHER, b, true);
+	assert_false(ordered(b, a, n));
+	record(EVENT, a, true);
+	ss_distrust(&core, "test");
+	wait_for(EVENT, b, true);
+	assert_false(ordered(b, a, n));
+}
+
+static void test_failed_calls(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B);
+	uint64_t n = ss_timeline_now(a);
+	struct ss_token t;
+
+	record(EVENT, a, false);
+	wait_for(EVENT, b, true);
+	assert_false(ordered(b, a, n));
+	record(EVENT, a, true);
+	wait_for(EVENT, b, false);
+	assert_false(ordered(b, a, n));
+	t = ss_event_sync_begin(&core, EVENT);
+	ss_sync_end(&core, &t, false, true);
+	sync_with(a, false, true);
+	t = ss_device_sync_begin(&core, 0);
+	ss_sync_end(&core, &t, false, true);
+	assert_false(completed(a, n));
+	assert_int_equal(reported.count, 0);
+	wait_for(EVENT, b, true);
+	assert_true(ordered(b, a, n));
+}
+
+static void test_event_synced(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B);
+	uint64_t before = ss_timeline_now(a), after, on_b = ss_timeline_now(b);
+	struct ss_token t;
+
+	record(OTHER, b, true);
+	wait_for(OTHER, a, true);
+	record(EVENT, a, true);
+	after = ss_timeline_now(a);
+	t = ss_event_sync_begin(&core, EVENT);
+	ss_sync_end(&core, &t, true, true);
+	assert_true(synced(a, before));
+	assert_true(synced(b, on_b));
+	assert_false(completed(a, after));
+	assert_int_equal(reported.count, 1);
+	assert_ptr_equal(reported.tl, a);
+	assert_int_equal(reported.dev, 0);
+}
+
+/* A record covers what came before its call, and what its stream was ordered after then. */
+static void test_event_covers_no_more(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B), *c = stream(C);
+	struct ss_timeline *s = blocking((void *)0x4000), *null = ss_timeline_null(&core, 0);
+	uint64_t meanwhile, on_c = ss_timeline_now(c), on_null = ss_timeline_now(null);
+	struct ss_token t = ss_record_begin(&core, EVENT, a);
+
+	meanwhile = ss_timeline_now(a);
+	ss_record_end(&core, &t, true);
+	record(OTHER, c, true);
+	wait_for(OTHER, a, true);
+	wait_for(EVENT, b, true);
+	assert_true(ordered(a, c, on_c));
+	assert_true(ordered(b, a, meanwhile - 1));
+	assert_false(ordered(b, a, meanwhile));
+	assert_false(ordered(b, c, on_c));
+	record(EVENT, s, true);
+	wait_for(EVENT, b, true);
+	assert_false(ordered(b, null, on_null));
+}
+
+/* ---- the common case in one call --------------------------------------------- */
+
+static int depth, long_ways, result;
+static void *seen_inside;
+
+static int real_record(void *event, void *native)
+{
+	assert_int_equal(depth, 1);
+	seen_inside = native;
+	return result;
+}
+
+static int long_record(void *event, void *native)
+{
+	long_ways++;
+	return 0;
+}
+
+static int real_wait(void *native, void *event, unsigned flags)
+{
+	assert_int_equal(depth, 1);
+	return result;
+}
+
+static int long_wait(void *native, void *event, unsigned flags)
+{
+	long_ways++;
+	return 0;
+}
+
+static int real_sync(void *handle)
+{
+	assert_int_equal(depth, 1);
+	return result;
+}
+
+static int long_sync(void *handle)
+{
+	long_ways++;
+	return 0;
+}
+
+static int failed(int err)
+{
+	return err + 1;
+}
+
+static const struct ss_record_call record_call = {real_record, long_record};
+static const struct ss_wait_call wait_call = {real_wait, long_wait};
+static const struct ss_sync_call sync_call = {real_sync, long_sync, failed};
+
+static void test_usual_case(void **state)
+{
+	struct ss_timeline *a, *b;
+	uint64_t n;
+
+	depth = long_ways = result = 0;
+	ss_record(&core, EVENT, A, &record_call, &depth);
+	a = stream(A);
+	b = stream(B);
+	ss_record(&core, EVENT, A, &record_call, &depth); /* the event is not known yet */
+	ss_wait(&core, B, EVENT, 0, &wait_call, &depth);
+	ss_event_sync(&core, EVENT, true, &sync_call, &depth);
+	ss_stream_sync(&core, C, &sync_call, &depth);
+	assert_int_equal(long_ways, 5);
+	record(EVENT, a, true);
+
+	n = ss_timeline_now(a);
+	result = 7;
+	assert_int_equal(ss_record(&core, EVENT, A, &record_call, &depth), 7);
+	ss_wait(&core, B, EVENT, 0, &wait_call, &depth);
+	assert_int_equal(ss_stream_sync(&core, A, &sync_call, &depth), 8);
+	result = 0;
+	assert_false(ordered(b, a, n));
+	assert_false(completed(a, n));
+	record(EVENT, a, true); /* a failed record leaves no clock, and the long way */
+
+	n = ss_timeline_now(a);
+	assert_int_equal(ss_record(&core, EVENT, A, &record_call, &depth), 0);
+	assert_ptr_equal(seen_inside, A);
+	assert_int_equal(ss_wait(&core, B, EVENT, 0, &wait_call, &depth), 0);
+	assert_true(ordered(b, a, n));
+	assert_false(ordered(b, a, ss_timeline_now(a)));
+	assert_int_equal(ss_event_sync(&core, EVENT, true, &sync_call, &depth), 0);
+	assert_true(synced(a, n));
+	n = ss_timeline_now(a);
+	assert_int_equal(ss_stream_sync(&core, A, &sync_call, &depth), 0);
+	assert_true(synced(a, n));
+	assert_false(completed(a, ss_timeline_now(a)));
+	assert_int_equal(long_ways, 5);
+	assert_int_equal(depth, 0);
+}
+
+/* ---- streams at their end, and reports ------------------------------------------------- */
+
+static void test_at_end(void **state)
+{
+	struct ss_timeline *a = stream(A), *s = blocking(B), *busy = NULL;
+	uint64_t n = ss_timeline_now(a);
+	bool null_busy;
+
+	assert_true(ss_stream_can_ask(&core, a));
+	assert_false(ss_stream_can_ask(&core, s));
+	ss_fake_enqueue(fake, 0, A);
+	assert_false(ss_stream_at_end(&core, a));
+	assert_true(ss_device_busy(&core, 0));
+	assert_false(ss_device_at_end(&core, 0, &busy));
+	assert_ptr_equal(busy, a);
+	assert_false(ss_device_idle(&core, 0, true));
+	assert_true(ss_null_idle(&core, 0, &null_busy)); /* a does not join it */
+	ss_fake_drain(fake, 0, A);
+	assert_true(ss_device_at_end(&core, 0, &busy));
+	assert_null(busy);
+	assert_true(completed(a, n));
+	assert_false(synced(a, n));
+	assert_false(ss_device_busy(&core, 0));
+	assert_false(ss_device_idle(&core, 0, false)); /* that would join the null stream */
+	assert_true(ss_device_idle(&core, 0, true));
+	ss_distrust(&core, "test");
+	assert_false(ss_stream_at_end(&core, a));
+	assert_false(ss_device_at_end(&core, 0, &busy));
+	assert_false(ss_device_idle(&core, 0, true));
+}
+
+/* With a virtual clock, as here, every synchronization is reported. */
+static void test_report(void **state)
+{
+	struct ss_timeline *a = stream(A);
+	struct ss_token t;
+	uint64_t n;
+
+	sync_with(a, true, false); /* no threshold: not one of HIP's synchronization points */
+	assert_int_equal(reported.count, 0);
+	n = ss_timeline_now(a);
+	for (unsigned i = 1; i <= 10; i++) {
+		sync_with(a, true, true);
+		assert_int_equal(reported.count, i);
+	}
+	assert_ptr_equal(reported.tl, a);
+	assert_true(reported.pos > n);
+	assert_false(reported.idle);
+	t = ss_device_sync_begin(&core, 1);
+	ss_sync_end(&core, &t, true, true);
+	assert_int_equal(reported.count, 11);
+	assert_null(reported.tl);
+	assert_int_equal(reported.dev, 1);
+	assert_true(reported.idle);
+	/* What was freed carries a mark below the next synchronization. */
+	ss_fake_advance_ms(fake, 50);
+	n = ss_timeline_now(a);
+	sync_with(a, true, true);
+	ss_fake_advance_ms(fake, 50);
+	assert_int_equal(ss_freed_by(a, n, 100), 50);
+	assert_int_equal(ss_freed_by(a, ss_timeline_now(a), 100), 100);
+	assert_int_equal(ss_freed_by(a, ss_timeline_now(a), 0), 1);
+}
+
+#define MANY 100000
+
+static unsigned reports_of(struct ss_timeline *tl)
+{
+	reported.count = 0;
+	for (unsigned i = 0; i < MANY; i++)
+		sync_with(tl, true, true);
+	return reported.count;
+}
+
+/* With the processor's clock only some are, unless they are asked for. */
+static void test_report_gate(void **state)
+{
+	struct ss_timeline *a, *b;
+
+	ss_order_finish(&core);
+	core.drv.real_time = true;
+	assert_true(ss_order_init(&core, synchronized));
+	a = stream(A);
+	b = stream(B);
+#if defined(__x86_64__)
+	assert_in_range(reports_of(a), 1, MANY - 1);
+#endif
+	ss_order_watch(&core, 0, a);
+	assert_int_equal(reports_of(a), MANY);
+#if defined(__x86_64__)
+	assert_in_range(reports_of(b), 1, MANY - 1);
+	ss_order_watch(&core, 0, NULL);
+	assert_in_range(reports_of(a), 1, MANY - 1);
+#endif
+	ss_order_strict(&core, 0);
+	assert_int_equal(reports_of(a), MANY);
+	assert_int_equal(reports_of(b), MANY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_event_orders),
+		TEST(test_event_recorded_again),
+		TEST(test_event_without_clock),
+		TEST(test_failed_calls),
+		TEST(test_event_synced),
+		TEST(test_event_covers_no_more),
+		TEST(test_usual_case),
+		TEST(test_at_end),
+		TEST(test_report),
+		TEST(test_report_gate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

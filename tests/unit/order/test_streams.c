@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests core/order: streams that end, marks of many timelines, and threads. */
+#include "tests/unit/order/fixture.h"
+
+/* ---- streams that end ---------------------------------------------------------- */
+
+static void test_slot_reuse(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B), *c;
+	uint64_t n = ss_timeline_now(a);
+	uint32_t slots = ss_order_slots(&core);
+
+	record(EVENT, b, true);
+	wait_for(EVENT, a, true);
+	ss_timeline_marked(a);
+	ss_fake_enqueue(fake, 0, A);
+	assert_false(ss_timeline_retire(&core, a));
+	assert_false(ss_timeline_alive(a));
+	assert_null(ss_timeline_find(&core, A));
+	assert_true(ss_zombies(&core, 0));
+	assert_false(ss_zombies(&core, 1));
+	assert_int_equal(ss_order_streams(&core, 0), 1);
+	/* Its marks are not completed, so a new stream gets another slot. */
+	c = stream(A);
+	assert_ptr_not_equal(c, a);
+	assert_int_equal(ss_order_slots(&core), slots + 1);
+	ss_timeline_retire(&core, c);
+	ss_fake_drain(fake, 0, A);
+	ss_fence_poll(&core, NULL, -1);
+	assert_true(completed(a, n));
+	assert_false(ss_zombies(&core, 0));
+	c = ss_timeline_add(&core, 1, A, SS_TL_NONBLOCKING, true);
+	assert_ptr_equal(c, a);
+	assert_int_equal(ss_timeline_device(c), 1);
+	assert_ptr_equal(ss_timeline_find(&core, A), c);
+	assert_int_equal(ss_order_slots(&core), slots + 1);
+	assert_true(ss_timeline_now(c) > n);
+	assert_false(ordered(c, b, 1)); /* it inherits nothing */
+	assert_false(completed(c, ss_timeline_now(c)));
+}
+
+/* A stream on which no memory depends ends without a fence. */
+static void test_end_unmarked(void **state)
+{
+	struct ss_timeline *a = stream(A);
+	uint64_t n = ss_timeline_now(a);
+
+	ss_fake_enqueue(fake, 0, A);
+	ss_timeline_retire(&core, a);
+	assert_true(completed(a, n));
+	assert_int_equal(recorded(), 0);
+	/* But any stream may use memory of hipMalloc. */
+	ss_order_classic(&core, 1);
+	a = stream(A);
+	ss_timeline_retire(&core, a);
+	assert_int_equal(recorded(), 1);
+}
+
+/* A handle that is created again was destroyed by a call that the shim did not see. */
+static void test_handle_comes_back(void **state)
+{
+	struct ss_timeline *a = stream(A), *b;
+
+	assert_ptr_equal(ss_timeline_add(&core, 0, A, SS_TL_NONBLOCKING, false), a);
+	b = stream(A);
+	assert_ptr_not_equal(a, b);
+	assert_ptr_equal(ss_timeline_find(&core, A), b);
+	assert_false(ss_timeline_alive(a));
+	assert_true(ss_zombies(&core, 0));
+	sync_device(0);
+	assert_false(ss_zombies(&core, 0));
+}
+
+static void (*release)(void *, struct ss_fence *);
+static bool armed;
+
+/* Stands for another thread that acts during the reset. */
+static void released(void *ctx, struct ss_fence *fence)
+{
+	release(ctx, fence);
+	if (armed)
+		ss_timeline_add(&core, 0, B, SS_TL_NONBLOCKING, true);
+	armed = false;
+}
+
+/* A stream of device 0 begins in the slot of a stream of device 1, which is reset. */
+static void test_reset(void **state)
+{
+	struct ss_timeline *old = ss_timeline_add(&core, 1, A, SS_TL_NONBLOCKING, true);
+	struct ss_timeline *null = ss_timeline_null(&core, 1);
+	uint64_t n = ss_timeline_now(null);
+
+	release = core.drv.fence_release;
+	core.drv.fence_release = released;
+	ss_timeline_marked(old);
+	ss_fake_enqueue(fake, 1, A);
+	ss_timeline_retire(&core, old);
+	sync_device(1); /* all marks completed, but the fence is still there */
+	armed = true;
+	ss_order_reset(&core, 1);
+	assert_false(armed);
+	assert_ptr_equal(ss_timeline_find(&core, B), old);
+	assert_int_equal(ss_timeline_device(old), 0);
+	assert_true(ss_timeline_alive(old));
+	assert_false(ss_timeline_alive(null));
+	assert_true(completed(null, n));
+	assert_int_equal(ss_order_streams(&core, 0), 1);
+	assert_int_equal(ss_order_streams(&core, 1), 0);
+	assert_true(ss_timeline_alive(ss_timeline_null(&core, 1)));
+}
+
+static void *thread_main(void *arg)
+{
+	struct ss_timeline **out = arg, *tl = ss_timeline_thread(&core, 0);
+
+	assert_ptr_equal(ss_timeline_thread(&core, 0), tl);
+	ss_timeline_marked(tl);
+	ss_fake_enqueue(fake, 0, SS_NATIVE_PER_THREAD);
+	/* Here the handle of the other thread's stream means this thread's. */
+	assert_false(ss_fence_request(&core, *out, UINT64_MAX, SS_FENCE_LATE));
+	*out = tl;
+	ss_thread_exit(&core, false, 0);
+	return NULL;
+}
+
+static void test_thread_stream(void **state)
+{
+	struct ss_timeline *mine = ss_timeline_thread(&core, 0), *other = mine;
+	pthread_t thread;
+	uint64_t n;
+
+	pthread_create(&thread, NULL, thread_main, &other);
+	pthread_join(thread, NULL);
+	assert_ptr_not_equal(mine, other);
+	assert_false(ss_timeline_alive(other));
+	assert_true(ss_timeline_alive(mine));
+	n = ss_timeline_now(other) - 1;
+	assert_false(completed(other, n)); /* it may still run, and has no fence */
+	assert_true(ss_zombies(&core, 0));
+	assert_int_equal(recorded(), 0);
+	sync_device(0);
+	assert_true(completed(other, n));
+	ss_thread_exit(&core, false, 0);
+	assert_false(ss_timeline_alive(mine));
+}
+
+/* ---- marks of many timelines --------------------------------------------------------- */
+
+static bool has(const struct ss_mark *marks, size_t count, struct ss_timeline *tl)
+{
+	for (size_t i = 0; i < count; i++)
+		if (marks[i].slot == ss_timeline_slot(tl))
+			return true;
+	return false;
+}
+
+static void test_marks(void **state)
+{
+	struct ss_timeline *a = stream(A), *b = stream(B);
+	struct ss_timeline *far = ss_timeline_add(&core, 1, C, SS_TL_NONBLOCKING, true);
+	struct ss_mark marks[8];
+	size_t count;
+
+	ss_timeline_marked(b);
+	ss_fake_enqueue(fake, 0, B);
+	ss_timeline_retire(&core, b);
+	count = ss_marks_take(&core, 0, 1, marks, 8);
+	assert_int_equal(count, 3); /* a, the null stream, and b, which may still run */
+	assert_true(has(marks, count, a) && has(marks, count, b));
+	assert_true(has(marks, count, ss_timeline_null(&core, 0)));
+	assert_int_equal(ss_marks_take(&core, 0, 1, marks, 1), 3);
+	/* a is marked now, so its end needs a fence. */
+	ss_fake_enqueue(fake, 0, A);
+	count = recorded();
+	ss_timeline_retire(&core, a);
+	assert_int_equal(recorded(), count + 1);
+	/* A device with access, and a stream that was seen to visit. */
+	count = ss_marks_take(&core, 0, 3, marks, 8);
+	assert_true(has(marks, count, far));
+	assert_true(has(marks, count, ss_timeline_null(&core, 1)));
+	count = ss_marks_take(&core, 0, 1, marks, 8);
+	assert_false(has(marks, count, far));
+	assert_int_equal(ss_order_visited(&core), 0);
+	ss_order_visit(&core, far, 3);
+	assert_int_equal(ss_order_visited(&core), 1);
+	count = ss_marks_take(&core, 0, 1, marks, 8);
+	assert_true(has(marks, count, far));
+	/* After a device-wide wait the destroyed ones are out. */
+	sync_device(0);
+	count = ss_marks_take(&core, 0, 1, marks, 8);
+	assert_false(has(marks, count, a) || has(marks, count, b));
+}
+
+/* All slots are taken, and the null stream has none: there are no marks, and so no reuse. */
+static void test_marks_none(void **state)
+{
+	struct ss_mark mark;
+
+	for (uintptr_t i = 1; i <= 65536; i++)
+		ss_timeline_add(&core, 0, (void *)(i * 64), SS_TL_NONBLOCKING, true);
+	assert_null(ss_timeline_null(&core, 0));
+	assert_int_equal(ss_marks_take(&core, 0, 1, &mark, 1), 0);
+	assert_int_equal(ss_order_streams(&core, 0), 65536);
+}
+
+static void test_wide(void **state)
+{
+	uint64_t wide;
+	struct ss_token t;
+
+	assert_int_equal(ss_wide_needed(&core, 0), 0);
+	ss_distrust(&core, "test");
+	t = ss_device_sync_begin(&core, 0);
+	assert_true(ss_token_device_wide(&t));
+	wide = ss_wide_needed(&core, 0);
+	assert_int_not_equal(wide, 0);
+	assert_true(ss_wide_reached(&core, 0, 0));
+	ss_sync_end(&core, &t, true, false); /* it began before */
+	assert_false(ss_wide_reached(&core, 0, wide));
+	sync_device(1);
+	assert_false(ss_wide_reached(&core, 0, wide));
+	t = ss_streams_sync_begin(&core, 0);
+	assert_false(ss_token_device_wide(&t));
+	ss_sync_end(&core, &t, true, false);
+	assert_false(ss_wide_reached(&core, 0, wide));
+	sync_device(0);
+	assert_true(ss_wide_reached(&core, 0, wide));
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+#define ROUNDS 3000
+
+/* Each thread has streams of its own; events, fences and the table of handles are shared. */
+static void *work(void *arg)
+{
+	uintptr_t id = (uintptr_t)arg;
+	void *own = (void *)(0x100000 * id), *event;
+
+	for (uintptr_t i = 0; i < ROUNDS; i++) {
+		struct ss_timeline *tl = ss_timeline_add(&core, (int)(id & 1), own,
+							 SS_TL_NONBLOCKING, true);
+
+		event = (void *)(0x10000 * (1 + i % 3));
+		ss_timeline_marked(tl);
+		ss_fake_enqueue(fake, (int)(id & 1), own);
+		record(event, tl, true);
+		wait_for((void *)(0x10000 * (1 + (i + id) % 3)), tl, true);
+		ss_fence_request(&core, tl, UINT64_MAX, SS_FENCE_LATE);
+		if (i % 7 == 0)
+			ss_event_forget(&core, event);
+		if (i % 5 == 0)
+			sync_with(tl, true, true);
+		if (i % 3 == 0)
+			ss_fake_drain(fake, (int)(id & 1), own);
+		ss_fence_poll(&core, NULL, -1);
+		ss_timeline_retire(&core, tl);
+	}
+	ss_thread_exit(&core, false, 0);
+	return NULL;
+}
+
+static void ignore(struct ss_core *c, int dev, struct ss_timeline *tl, uint64_t pos, bool idle)
+{
+}
+
+static void test_threads(void **state)
+{
+	pthread_t thread[3];
+	struct ss_mark mark;
+
+	ss_order_finish(&core);
+	assert_true(ss_order_init(&core, ignore));
+	for (uintptr_t i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, work, (void *)(i + 1));
+	for (int i = 0; i < 200; i++) {
+		struct ss_timeline *busy = NULL;
+
+		ss_marks_take(&core, 0, 3, &mark, 1);
+		ss_zombies(&core, 0);
+		ss_device_at_end(&core, 1, &busy);
+		ss_order_strict(&core, 0);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	sync_device(0);
+	sync_device(1);
+	assert_false(ss_zombies(&core, 0));
+	assert_false(ss_zombies(&core, 1));
+	assert_int_equal(ss_order_streams(&core, 0) + ss_order_streams(&core, 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_slot_reuse),
+		TEST(test_end_unmarked),
+		TEST(test_handle_comes_back),
+		TEST(test_reset),
+		TEST(test_thread_stream),
+		TEST(test_marks),
+		TEST(test_marks_none),
+		TEST(test_wide),
+		TEST(test_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
