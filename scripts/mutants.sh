@@ -27,13 +27,13 @@ cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DSOMASHIM_VERSION=\"mutant\" -O1"
 # The tests keep the mappings of the core: see tests/oracle/mappings.c.
 cc="$cc -fno-strict-aliasing -I. -D_FILE_OFFSET_BITS=64 -Wl,--wrap=mmap64,--wrap=munmap"
 # Works on a copy, so that edits during the run have no effect.
-cp -r core "$dir/core" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
+cp -r core trace "$dir" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
 cd "$dir" || exit 1
 table=$(sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), "\(.*\)").*/\1 \2 \3/p' core/base/mutants.h)
 [ -n "$list" ] || list="0 $(echo "$table" | cut -d' ' -f1)"
 
-# The tests are compiled once for all mutants.
-for f in tests/oracle/*.c; do
+# The tests, and the recording, which no mutant changes, are compiled once for all.
+for f in tests/oracle/*.c trace/{events,file,modules,names,process_info,process_job,stack,unwind,writer}.c; do
 	$cc -O2 -c "$f" -o "$dir/t_$(basename "$f" .c).o" || exit 1
 done
 
@@ -47,9 +47,9 @@ one() {
 			{ : >"$dir/bad"; return; }
 	done
 	common=$(ls "$dir"/t_*.o | grep -v -e t_main -e t_shrink -e t_directed)
-	$cc -o "$dir/$n/directed" "$dir/$n"/*.o $common "$dir"/t_directed*.o -lpthread &&
+	$cc -o "$dir/$n/directed" "$dir/$n"/*.o $common "$dir"/t_directed*.o -lpthread -ldl &&
 		$cc -o "$dir/$n/oracle" "$dir/$n"/*.o $common "$dir/t_main.o" \
-			"$dir/t_shrink.o" -lpthread || { : >"$dir/bad"; return; }
+			"$dir/t_shrink.o" -lpthread -ldl || { : >"$dir/bad"; return; }
 	by=
 	timeout 60 "$dir/$n/directed" >"$dir/$n/log" 2>&1 ||
 		by="directed $(grep -m1 -o '^[a-z_]*' "$dir/$n/log" || echo crashed)"
