@@ -12,7 +12,7 @@
  */
 #include "core/cache/bin.h"
 
-#define LITTLE 32 /* part of the merged bytes that may wait in bins */
+#define LITTLE 8 /* part of the merged bytes that may wait in bins */
 
 static struct ss_free_index *index_of(struct ss_stream_cache *q, const struct ss_block *b)
 {
