@@ -4,7 +4,7 @@
  * device: after its decay time, or at once where that is set. No call waits for a stream
  * that it does not name, and a loop keeps the memory that it needs.
  *
- *   house CASE       each in the environment that it needs
+ *   stream_sync_release CASE       each in the environment that it needs
  */
 #include <time.h>
 #include <unistd.h>
