@@ -23,13 +23,15 @@ static enum ss_backing possible(const struct ss_device_info *info, enum ss_backi
 void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *pool, int dev,
 		    enum ss_backing backing)
 {
+	/* What stays the same if the memory is used again is written once: who remembers its last use may
+	 * still read it. */
 	if (!m->core) {
 		pthread_mutex_init(&m->lock, NULL);
 		pthread_cond_init(&m->mapped, NULL);
+		m->core = core;
+		m->pool = pool;
+		m->dev = dev;
 	}
-	m->core = core;
-	m->pool = pool;
-	m->dev = dev;
 	m->backing = possible(&core->info[dev], backing);
 	m->max_bytes = 0;
 	m->peers = 1ull << dev;
