@@ -24,7 +24,9 @@ cc = os.environ.get('CC', 'gcc').split()
 cxx_only = re.compile(r'_Z\d+hip\w+|hipExtModuleLaunchKernel|hipHccModuleLaunchKernel')
 # Exported beside the entries.
 beside = {'hsa_amd_ipc_memory_create', 'rocprofiler_register_library_api_table',
-          'somashim_report', '__hipRegisterManagedVar'}
+          'somashim_report', '__hipRegisterManagedVar', '_exit', '_Exit'}
+# Functions of libc that the shim wraps on purpose, so that statistics are written by them too.
+wrapped = {'_exit', '_Exit'}
 # Types that the shim knows by pointer only.
 passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalSemaphoreSignalParams',
           'hipExternalSemaphoreWaitParams'}
@@ -155,7 +157,7 @@ for path in glob.glob(libs + '*.so*') + glob.glob(root + '/lib/x86_64-linux-gnu/
     with open(path, 'rb') as f:
         if f.read(4) != b'\x7fELF': # a linker script
             continue
-    for name in sorted(set(symbols(path)) & set(ours)):
+    for name in sorted(set(symbols(path)) & set(ours) - wrapped):
         bad.append('%s: shadows %s' % (name, os.path.basename(path)))
 
 # ---- prototypes -------------------------------------------------------------
