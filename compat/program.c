@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a program (not a library) needs besides glibc.c to run on glibc 2.17 and later: the
- * entry point of libc, glob, and the functions of libm, in their older versions.
+ * entry point of libc, glob, and the functions of libm, in their older versions, and those of
+ * libdl and libpthread that elfutils calls where it is linked in (static_command).
  */
 #include <glob.h>
+#include <pthread.h>
 
 extern void (*const constructors_start[])(int, char **, char **) __asm__("__init_array_start")
 	__attribute__((visibility("hidden")));
@@ -70,4 +72,30 @@ double __wrap_exp(double x);
 double __wrap_exp(double x)
 {
 	return old_exp(x);
+}
+
+/* elfutils calls these. A program has libdl and libpthread from the start on. */
+#define OLDER(name, type, arg)                                                            \
+	extern int old_##name(type arg);                                                  \
+	__asm__(".symver old_" #name ", " #name "@GLIBC_2.2.5");                          \
+	int __wrap_##name(type arg);                                                      \
+	int __wrap_##name(type arg)                                                       \
+	{                                                                                 \
+		return old_##name(arg);                                                   \
+	}
+
+OLDER(dlclose, void *, handle)
+OLDER(pthread_rwlock_destroy, pthread_rwlock_t *, lock)
+OLDER(pthread_rwlock_rdlock, pthread_rwlock_t *, lock)
+OLDER(pthread_rwlock_tryrdlock, pthread_rwlock_t *, lock)
+OLDER(pthread_rwlock_wrlock, pthread_rwlock_t *, lock)
+OLDER(pthread_rwlock_unlock, pthread_rwlock_t *, lock)
+
+extern int old_pthread_rwlock_init(pthread_rwlock_t *lock, const pthread_rwlockattr_t *attributes);
+__asm__(".symver old_pthread_rwlock_init, pthread_rwlock_init@GLIBC_2.2.5");
+
+int __wrap_pthread_rwlock_init(pthread_rwlock_t *lock, const pthread_rwlockattr_t *attributes);
+int __wrap_pthread_rwlock_init(pthread_rwlock_t *lock, const pthread_rwlockattr_t *attributes)
+{
+	return old_pthread_rwlock_init(lock, attributes);
 }

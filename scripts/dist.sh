@@ -14,10 +14,10 @@ case "${1:-}" in
 "") ;;
 *) echo "usage: scripts/dist.sh [--sim]" >&2; exit 2 ;;
 esac
-install_packages
+install_packages libbz2-dev
 build=${BUILD:-build-dist}
 options=(--buildtype=release --prefix=/ --libdir=lib --strip -Dtests=false -Dbench=false
-	-Dinstall_sim="$sim")
+	-Dinstall_sim="$sim" -Dstatic_command=true)
 if [ -f "$build/build.ninja" ]; then
 	meson configure "$build" "${options[@]:0:3}" "${options[@]:4}" >/dev/null
 else
@@ -29,6 +29,14 @@ name=somashim-$version-$(uname -m)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 DESTDIR=$root/$name meson install -C "$build" --quiet
+
+# The command contains these libraries, and its pages contain d3: their licenses go along.
+licenses=$root/$name/share/doc/somashim/licenses
+mkdir -p "$licenses"
+for package in libjansson-dev libdw-dev libncurses-dev zlib1g-dev liblzma-dev libbz2-dev node-d3; do
+	[ ! -f "/usr/share/doc/$package/copyright" ] ||
+		cp "/usr/share/doc/$package/copyright" "$licenses/$package"
+done
 
 # Refuses to pack binaries that the loader of an old distribution would not load.
 bash tests/shim/portable.sh "$root/$name/bin/somashim" "$root/$name/lib/libsomashim.so" \

@@ -22,6 +22,10 @@ class Somashim(MesonPackage):
     depends_on("hip@5.2:", type="build")
     depends_on("hsa-rocr-dev", type="build")
     depends_on("uthash", type="build")
+    # Of the command only; the library to preload needs libc alone.
+    depends_on("jansson")
+    depends_on("elfutils")
+    depends_on("ncurses")
 
     def meson_args(self):
         headers = [self.spec[name].prefix.include for name in ("hip", "hsa-rocr-dev", "uthash")]
