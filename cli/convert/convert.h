@@ -28,6 +28,7 @@ struct ss_convert {
 	struct ss_trace_reader *reader;
 	struct ss_sites sites;           /* only if the format wants names */
 	struct ss_trace_memory memory;
+	ss_trace_memory_watch *watch;    /* of the format, while it walks */
 	FILE *out;
 	void *state;                     /* of the format */
 };
@@ -52,8 +53,8 @@ bool ss_convert_devices(const char *path, uint64_t *devices, char *err, size_t e
 
 /* ---- for the formats ---------------------------------------------------- */
 
-/* Goes through the events. `before` is called with each event, then `watch` with what it changes;
- * both get the ss_convert as `arg`, and both may be NULL. False: out of memory. */
+/* Goes through the events. `before` is called with each event, then `watch` with what it changes on a
+ * device that is wanted. Both get the ss_convert as `arg`, and both may be NULL. False: out of memory. */
 bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 		     void (*before)(struct ss_convert *c, const struct ss_trace_item *e));
 /* Is that device wanted? */

@@ -132,9 +132,6 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 		    const struct ss_trace_item *e) {
 	struct ss_convert *c = arg;
 
-	if (!ss_convert_wants(c, b->device)) {
-		return;
-	}
 	if (change == SS_CHANGE_ALLOC) {
 		uint64_t node = stack_node(c, e->stack);
 		fprintf(c->out, "+ %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", b->size, node, b->base);

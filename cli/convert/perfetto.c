@@ -56,9 +56,6 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 		    const struct ss_trace_item *e) {
 	struct ss_convert *c = arg;
 
-	if (!ss_convert_wants(c, b->device)) {
-		return;
-	}
 	write_counter(c, b->device, e->time_ns);
 	switch (change) {
 	case SS_CHANGE_ALLOC:

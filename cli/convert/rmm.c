@@ -13,9 +13,6 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 		    const struct ss_trace_item *e) {
 	struct ss_convert *c = arg;
 
-	if (!ss_convert_wants(c, b->device)) {
-		return;
-	}
 	if (change == SS_CHANGE_ALLOC) {
 		row(c, e, "allocate", b->base, b->asked, b->stream);
 	} else if (change == SS_CHANGE_FREE) {

@@ -27,14 +27,24 @@ void ss_convert_json_text(FILE *out, const char *text) {
 	json_decref(string);
 }
 
+static void watch_wanted(void *arg, enum ss_change change, const struct ss_range *b,
+			 const struct ss_trace_item *e) {
+	struct ss_convert *c = arg;
+
+	if (ss_convert_wants(c, b->device)) {
+		c->watch(c, change, b, e);
+	}
+}
+
 bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 		     void (*before)(struct ss_convert *c, const struct ss_trace_item *e)) {
 	uint64_t all = ss_trace_reader_events(c->reader), at = 0;
 	struct ss_trace_item e;
 	bool ok = true;
 
+	c->watch = watch;
 	if (!ss_trace_memory_init(&c->memory, c->reader, 0, c->sites.of_stack, c->sites.stacks,
-				  watch, c)) {
+				  watch ? watch_wanted : NULL, c)) {
 		return false;
 	}
 	while (ok && !ferror(c->out) && ss_trace_reader_next(c->reader, &e)) {
