@@ -20,7 +20,8 @@
 #include "core/pool/request.h"
 
 #define FLOOR (32ull << 20)  /* bytes under way, below which growth does not matter */
-#define PER_STREAM 7         /* blocks under way; the eighth is in use */
+#define PER_STREAM 3         /* blocks under way; the fourth is in use, */
+#define HIGH_PART 8          /* or this part of the most that was in use */
 #define SHORTEST_MS 50       /* what a busy machine alone may take */
 #define LONGEST_MS 2000
 #define RAREST 16            /* at least one wait in 2^16 allocations */
@@ -66,7 +67,7 @@ static uint64_t bound(struct ss_pool *pool, uint64_t size)
 	uint64_t streams = ss_order_streams(ss_core_of(pool), pool->mem.dev);
 	uint64_t high = ss_used_high(&pool->caches), bytes = PER_STREAM * (streams + !streams) * size;
 
-	bytes = bytes > high ? bytes : high;
+	bytes = bytes > high / HIGH_PART ? bytes : high / HIGH_PART;
 	return bytes > FLOOR ? bytes : FLOOR;
 }
 

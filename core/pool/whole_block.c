@@ -38,7 +38,7 @@ static struct ss_block *take(struct ss_pool *pool, uint64_t size, uint64_t *id)
 }
 
 /* Where hipFree does not wait, a host that is ahead of the device would take a segment for every
- * free that is under way: hipMalloc waits instead, from eight on (backpressure.c). */
+ * free that is under way: hipMalloc waits instead, from the eighth on. */
 static bool much_under_way(struct ss_pool *pool, uint64_t size)
 {
 	uint64_t used = ss_used(&pool->caches), reserved = ss_reserved(pool);

@@ -203,12 +203,12 @@ static void waits_not_in_capture(void)
 	const struct op capture = { .kind = OP_CAPTURE, .a = S(1) };
 
 	D(stream(0, NB), stream(1, NB), stall(S(0)));
-	for (int i = 0; i < 14; i++)
+	for (int i = 0; i < 6; i++)
 		D(calloc_(0, BIG), kernel(S(0)), cfree(0, false));
 	D(capture, calloc_(1, BIG));
-	CHECK(given() == 15 * BIG && W->now_ms == 0);
+	CHECK(given() == 7 * BIG && W->now_ms == 0);
 	D(capture, calloc_(2, BIG));
-	CHECK(given() == 16 * BIG && W->now_ms > 0);
+	CHECK(given() == 8 * BIG && W->now_ms > 0);
 	D((struct op){ .kind = OP_RELEASE });
 }
 
