@@ -85,6 +85,8 @@ install_packages || { echo "0 passed, 1 failed"; exit 1; }
 # One test runs under mpirun; where this is not to be had, it is skipped.
 install_packages openmpi-bin libopenmpi-dev || echo "no Open MPI"
 install_packages prometheus || echo "no promtool"
+# The page of a report is tested in a browser; without one its test is skipped.
+install_packages chromium || echo "no Chromium"
 
 # A preloaded library that is itself sanitized is never the first to be loaded.
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}

@@ -56,7 +56,7 @@ class Browser:
             command['sessionId'] = self.session
         os.write(self.to, json.dumps(command).encode() + b'\0')
         while True:
-            m = self.message(120)
+            m = self.message(240)
             if m is None:
                 raise RuntimeError('no answer to ' + method)
             if m.get('id') == self.next:
@@ -67,7 +67,7 @@ class Browser:
 
     def open(self, url):
         self.call('Page.navigate', url=url)
-        end = time.monotonic() + 120
+        end = time.monotonic() + 240
         while not any(e.get('method') == 'Page.loadEventFired' for e in self.events):
             if time.monotonic() > end:
                 raise RuntimeError('the page does not load')

@@ -32,7 +32,7 @@ def equal(got, want, what):
 
 
 def wait_for(b, script, what):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while not b.evaluate(script):
         assert time.monotonic() < end, what
         time.sleep(0.05)
