@@ -17,8 +17,9 @@
 #endif
 
 #define PAGE 4096
-#define KEPT 64
-#define LARGEST (16u << 20)
+#define KEPT 256
+#define SMALL (64u << 10)
+#define LARGEST (17u << 20)
 #define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 void *__real_mmap64(void *at, size_t size, int prot, int flags, int fd, off_t offset);
@@ -30,11 +31,18 @@ int __wrap_munmap(void *p, size_t size);
 static struct { void *p; size_t size; bool live; } known[2 * KEPT];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Zeroes the pages that were touched: the rest of a sparse table is zero still. */
+/*
+ * Zeroes a mapping. Of a large one, which is sparse, only the pages that were touched; a small one is
+ * cleared faster than the kernel is asked which pages those are.
+ */
 static void zero(char *p, size_t size)
 {
 	unsigned char resident[LARGEST / PAGE];
 
+	if (size <= SMALL) {
+		memset(p, 0, size);
+		return;
+	}
 	if (mincore(p, size, resident))
 		memset(resident, 1, sizeof(resident));
 	for (size_t at = 0; at < size; at += PAGE)
