@@ -49,7 +49,7 @@ done
 		somashim itself is under the MIT license (../LICENSE), with its source in the repository.
 		bin/somashim contains code of the packages below, unchanged, as Debian 12 builds them; a file
 		here has the license of each. elfutils is used under the LGPL, version 3 or later.
-		The files in lib/ contain none of them.
+		Of these, the files in lib/ contain only what the headers of uthash expand to.
 
 		Their sources: apt-get source PACKAGE=VERSION, or the archive of Debian's packages:
 	END
