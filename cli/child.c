@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,6 +24,18 @@ static const int forwarded[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH,
 	SIGVTALRM, SIGPROF, SIGIO, SIGURG, SIGPWR,
 };
+
+bool ss_child_self(char *path, size_t size) {
+	const char *asked = (const char *)getauxval(AT_EXECFN);
+	char *real = realpath("/proc/self/exe", NULL);
+
+	if (!real && asked) { /* a chroot or a container without /proc */
+		real = realpath(asked, NULL);
+	}
+	bool fits = real && snprintf(path, size, "%s", real) < (int)size;
+	free(real);
+	return fits;
+}
 
 /* Blocks the forwarded signals, so that sigwaitinfo() can collect them. `old` gets the mask
  * that the child must have. */

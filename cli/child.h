@@ -4,7 +4,11 @@
 #define SS_CLI_CHILD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+/* The path of this program, with links resolved. Without /proc it is what the kernel was
+ * asked to execute, so call it before the working directory changes. */
+bool ss_child_self(char *path, size_t size);
 /* Runs the program and waits for it, with signals passed on to it. Returns its status as
  * waitpid() gives it. *started is false if the program could not be executed. */
 int ss_child_run(char **argv, bool *started);

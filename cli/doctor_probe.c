@@ -4,6 +4,7 @@
  * program, and because a child that stops or dies is an answer too. The child reports
  * through its stderr and through the shared page of shim/process/report.h.
  */
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/child.h"
 #include "cli/run_preload.h"
 #include "cli/doctor_probe.h"
 #include "cli/run_report.h"
@@ -127,9 +129,10 @@ static bool prepare_environment(char *err, size_t err_size) {
 }
 
 static pid_t start(int *fd) {
+	char self[PATH_MAX];
 	int pipes[2];
 
-	if (pipe(pipes) != 0) {
+	if (!ss_child_self(self, sizeof(self)) || pipe(pipes) != 0) {
 		return -1;
 	}
 	pid_t pid = fork();
@@ -137,7 +140,7 @@ static pid_t start(int *fd) {
 		dup2(pipes[1], STDERR_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);
-		execl("/proc/self/exe", "somashim", "doctor", "--probe", (char *)NULL);
+		execl(self, "somashim", "doctor", "--probe", (char *)NULL);
 		_exit(127);
 	}
 	close(pipes[1]);

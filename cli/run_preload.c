@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/child.h"
 #include "cli/run_loader.h"
 #include "cli/run_preload.h"
 
@@ -24,10 +25,8 @@ static char library[PATH_BYTES];
 /* If it is not found, `out` is the place that was tried last: the configured one. */
 static bool find_library(const char *name, char *out, size_t size) {
 	char self[PATH_MAX], path[PATH_BYTES];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (n > 0) {
-		self[n] = '\0';
+	if (ss_child_self(self, sizeof(self))) {
 		*strrchr(self, '/') = '\0';
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			char *real;

@@ -30,13 +30,38 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 DESTDIR=$root/$name meson install -C "$build" --quiet
 
-# The command contains these libraries, and its pages contain d3: their licenses go along.
+# The command contains static libraries, and its pages contain d3: the licenses go along, with the
+# texts that they name, and the place of the sources.
 licenses=$root/$name/share/doc/somashim/licenses
 mkdir -p "$licenses"
-for package in libjansson-dev libdw-dev libncurses-dev zlib1g-dev liblzma-dev libbz2-dev node-d3; do
-	[ ! -f "/usr/share/doc/$package/copyright" ] ||
-		cp "/usr/share/doc/$package/copyright" "$licenses/$package"
+archives=$(ninja -C "$build" -t commands cli/somashim | tail -1 | grep -o ' /[^ ]*\.a\b' | sort -u)
+# shellcheck disable=SC2086
+packages=$(dpkg -S $archives | sed 's/[:,].*//' | sort -u)
+for package in $packages node-d3 uthash-dev; do
+	cp -L "/usr/share/doc/$package/copyright" "$licenses/$package"
+	dpkg-query -W -f '${source:Package} ${source:Version}\n' "$package" >>"$root/sources"
 done
+for text in $(grep -oh '/usr/share/common-licenses/[A-Za-z0-9.-]*[0-9a-z]' "$licenses"/* | sort -u); do
+	cp -L "$text" "$licenses/"
+done
+{
+	cat <<-'END'
+		somashim itself is under the MIT license (../LICENSE), with its source in the repository.
+		bin/somashim contains code of the packages below, unchanged, as Debian 12 builds them; a file
+		here has the license of each. elfutils is used under the LGPL, version 3 or later.
+		Of these, the files in lib/ contain only what the headers of uthash expand to.
+
+		Their sources: apt-get source PACKAGE=VERSION, or the archive of Debian's packages:
+	END
+	sort -u "$root/sources" | sed 's/\(.*\) \(.*\)/    \1=\2/'
+	cat <<-'END'
+
+		To link the command with a changed library: install the library and its .a file, then run
+		scripts/dist.sh in the source of somashim. Without -Dstatic_command=true, Meson links the
+		command with the shared libraries instead.
+	END
+} >"$licenses/README"
+rm "$root/sources"
 
 # Refuses to pack binaries that the loader of an old distribution would not load.
 bash tests/shim/portable.sh "$root/$name/bin/somashim" "$root/$name/lib/libsomashim.so" \

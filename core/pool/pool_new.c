@@ -82,7 +82,9 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	pool->mem.handle = ss_pool_handle(pool);
 	pool->classic = classic;
 	pool->is_default = is_default;
-	pool->trim_wanted = pool->dying = pool->shared = false;
+	pool->trim_wanted = false;
+	pool->dying = false;
+	pool->shared = false;
 	pool->readers = 0;
 	pool->follow = pool->opportunistic = pool->internal = true;
 	pool->threshold_set = core->opt.threshold[dev].set;

@@ -33,11 +33,12 @@ static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_kernel *kernels;
 static __thread const uint32_t *launch_dims;
 
-/* Caller holds kernels_lock. */
+/* A kernel of the program has the address of its stub, and one of a loaded module has a name
+ * only. Caller holds kernels_lock. */
 static struct sim_kernel *find(const void *host, const char *name)
 {
 	for (struct sim_kernel *k = kernels; k; k = k->next)
-		if (host ? k->host == host : !k->host && !strcmp(k->name, name))
+		if (host ? k->host == host : !k->host && name && !strcmp(k->name, name))
 			return k;
 	return NULL;
 }

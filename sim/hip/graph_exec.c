@@ -71,7 +71,7 @@ static hipError_t launch(struct graph *g, hipStream_t h)
 	for (size_t i = 0; i < g->n; i++)
 		g->nodes[i]->index = i;
 	while (left && !e) {
-		size_t ready = 0, pick;
+		size_t ready = 0;
 		struct node *n = NULL;
 
 		for (size_t i = 0; i < g->n; i++) {
@@ -81,13 +81,13 @@ static hipError_t launch(struct graph *g, hipStream_t h)
 				ok = done[g->nodes[i]->deps[d]->index];
 			/* Reservoir sampling: every ready node is equally likely. */
 			if (ok && sim_random(&shuffle) % ++ready == 0)
-				n = g->nodes[pick = i];
+				n = g->nodes[i];
 		}
 		if (!n) {
 			e = hipErrorInvalidValue;     /* a cycle */
 			break;
 		}
-		done[pick] = true;
+		done[n->index] = true;
 		left--;
 		e = launch_node(n, h);
 	}

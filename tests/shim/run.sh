@@ -44,6 +44,20 @@ if grep -q 'GLIBC_2\.17' "$built"; then
 	sed 's/GLIBC_2\.17/GLIBC_9.99/g' "$built" >"$dir/copy/lib/libsomashim.so"
 	says 1 "NOT LOADED: the dynamic loader refuses .*version .GLIBC_9.99. not found" /bin/true
 fi
+# Without /proc, as in a bare chroot, the library is still found beside the program.
+cat >"$dir/bare" <<END
+#!/bin/sh
+exec unshare --map-root-user --mount sh -c 'mount -t tmpfs none /proc && exec "\$@"' sh "\$@"
+END
+chmod +x "$dir/bare"
+if "$dir/bare" true 2>/dev/null; then
+	printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$dir/bare" "$kept" >"$dir/somashim"
+	chmod +x "$dir/somashim"
+	somashim=$dir/somashim
+	says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
+else
+	echo "not tried without /proc: unshare is not allowed here"
+fi
 somashim=$kept
 SOMASIM_NO_DEVICE=1 says 2 'not used: no device' "$app" 3
 SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "$app" 3

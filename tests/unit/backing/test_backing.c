@@ -173,8 +173,7 @@ static void test_age(void **state)
 		ss_memory_release(mem, 0, ss_now_ms(core) - 1500);
 		assert_reserved(8 * MIB);
 		/* It was used in between. */
-		b = take(8 * MIB, SS_GRAIN);
-		assert_non_null(b);
+		b = need(8 * MIB, false);
 		give(b);
 		ss_memory_release(mem, 0, ss_now_ms(core) - 500);
 		assert_reserved(8 * MIB);
