@@ -318,6 +318,19 @@ static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool
 	return how;
 }
 
+/* An epoch marks every stream, and most of them are idle. A query tells that without a command on
+ * the stream. A stream with a fence under way is busy, so a query of it would be for nothing. */
+static struct asked ask_for_epoch(const struct ss_pool *pool, const struct ss_mark *m)
+{
+	struct ss_core *core = ss_core_of(pool);
+	struct ss_timeline *tl = ss_slot(core, m->slot);
+	unsigned how = ASK_FENCE;
+
+	if (!ss_fence_pending(tl) && ss_stream_can_ask(core, tl))
+		how |= ASK_IDLE;
+	return (struct asked){tl, NULL, m->n, how};
+}
+
 /* Who is to be asked; fills `want`. Pool lock held. */
 static unsigned list_asked(struct ss_request *r, struct asked *want)
 {
@@ -341,8 +354,7 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 	for (struct ss_epoch *e = ss_pressure_due(pool) ? pool->epochs : NULL; e; e = e->next)
 		for (uint32_t i = 0; i < e->count && count < ASKED; i++)
 			if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
-				want[count++] = (struct asked){ss_slot(ss_core_of(pool), e->mark[i].slot),
-							       NULL, e->mark[i].n, ASK_FENCE};
+				want[count++] = ask_for_epoch(pool, &e->mark[i]);
 	return count;
 }
 

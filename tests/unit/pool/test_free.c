@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests frees (core/pool/free.c): a free concerns an address, even if the descriptor that was found there
- * has been recycled meanwhile.
+ * has been recycled meanwhile. What a hipFree without a wait costs the device.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "driver/fake/fake.h"
 
 static struct ss_core *core;
+static struct ss_fake *fake;
 
 /* A free finds the block's descriptor just before another free recycles it. When it looks again, the
  * descriptor is of another live block of the same stream. */
@@ -41,11 +42,38 @@ static void test_recycled(void **state)
 	assert_int_equal(ss_free_async(core, p, tl), SS_ERR_INVALID);
 }
 
+/* A free that did not wait marks all streams of the device. The next hipMalloc asks the idle ones with a
+ * query; only the null stream, of which a query says nothing, and the busy stream get a fence. */
+static void test_idle_streams_get_no_fence(void **state)
+{
+	struct ss_fake *device = ss_fake_create(&(struct ss_fake_config){ .devices = 1 });
+	struct ss_driver driver = ss_fake_driver(device);
+	struct ss_options options;
+	struct ss_core *busy;
+	void *p, *q;
+
+	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	busy = ss_core_create(&driver, &options);
+	assert_non_null(busy);
+	for (uintptr_t i = 1; i <= 8; i++)
+		assert_non_null(ss_timeline_add(busy, 0, (void *)(i * 16), SS_TL_NONBLOCKING, true));
+	assert_int_equal(ss_alloc_classic(busy, 0, 1 << 28, &p), SS_OK);
+	ss_fake_enqueue(device, 0, (void *)16);
+	assert_int_equal(ss_free_classic(busy, p, NULL), SS_OK);
+	assert_int_equal(ss_alloc_classic(busy, 0, 1 << 28, &q), SS_OK);
+	assert_ptr_not_equal(p, q);
+	assert_int_equal(ss_fake_counts(device).fence_record, 2);
+	assert_int_equal(ss_order_fences(busy), 2);
+	ss_core_destroy(busy);
+	ss_fake_destroy(device);
+}
+
 int main(void)
 {
-	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
 	struct ss_driver driver = ss_fake_driver(fake);
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_recycled) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_recycled),
+					    cmocka_unit_test(test_idle_streams_get_no_fence) };
 	struct ss_options options;
 	int failed;
 
