@@ -17,6 +17,13 @@
 } while (0)
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
+/* Callgrind finds a function by its name, so it must not be inlined or cloned. */
+#ifdef __clang__
+#define COUNTED __attribute__((noinline))
+#else
+#define COUNTED __attribute__((noipa))
+#endif
+
 double now_ns(void);
 /* Processor time of this thread, so that other work on the machine does not count. */
 double cpu_ns(void);

@@ -39,9 +39,9 @@ static void run_classic(const struct trace *t)
 			CHECK(hipFree(ptr[o->slot]));
 }
 
-/* Callgrind finds this function by name, counts inside it, and dumps at each return. */
-__attribute__((noipa)) void counted(body *run, const struct trace *t, size_t passes);
-__attribute__((noipa)) void counted(body *run, const struct trace *t, size_t passes)
+/* Callgrind counts inside this function and dumps at each return. */
+COUNTED void counted(body *run, const struct trace *t, size_t passes);
+COUNTED void counted(body *run, const struct trace *t, size_t passes)
 {
 	while (passes-- > 0)
 		run(t);

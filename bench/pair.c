@@ -51,9 +51,9 @@ static const struct { const char *name; body *run; } peers[] = {
 	{"async", run_async}, {"classic", run_classic}, {"mimalloc", run_mimalloc},
 };
 
-/* Callgrind finds this function by name and counts inside it. */
-__attribute__((noipa)) void counted(body *run, const struct trace *t, int n);
-__attribute__((noipa)) void counted(body *run, const struct trace *t, int n)
+/* Callgrind counts inside this function. */
+COUNTED void counted(body *run, const struct trace *t, int n);
+COUNTED void counted(body *run, const struct trace *t, int n)
 {
 	while (n-- > 0)
 		run(t);

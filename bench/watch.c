@@ -11,9 +11,9 @@
 static hipStream_t a, b;
 static hipEvent_t event;
 
-/* Callgrind finds this function by name and counts inside it. */
-__attribute__((noipa)) void counted(const char *call, int n);
-__attribute__((noipa)) void counted(const char *call, int n)
+/* Callgrind counts inside this function. */
+COUNTED void counted(const char *call, int n);
+COUNTED void counted(const char *call, int n)
 {
 	while (n-- > 0) {
 		if (call[0] == 'r' || call[0] == 'b')
