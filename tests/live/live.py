@@ -129,7 +129,7 @@ def test_burst(directory):
     h = Hold(directory, 8)
     h.say('burst')
     last = 0
-    for _ in range(10):
+    for _ in range(5):
         (process,) = top(directory, '--wait', WAIT)['processes']
         pool = pools_of(process)['default']
         assert process['current'] and pool['allocations'] >= last
@@ -211,7 +211,7 @@ def test_hostile(directory):
     seed = random.randrange(2**32)
     print('seed', seed)
     random.seed(seed)
-    for i in range(60):
+    for i in range(30):
         page = bytearray(good) if i % 2 else bytearray(random.randbytes(len(good)))
         page[:16] = good[:16]
         for _ in range(200 * (i % 4)):

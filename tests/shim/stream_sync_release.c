@@ -6,6 +6,7 @@
  *
  *   stream_sync_release CASE       each in the environment that it needs
  */
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,7 +104,7 @@ static void exact(bool by_event)
 
 /* Nor does t, which stands, hold up s; when it has ended, a synchronization with it is
  * enough. */
-static void others(void)
+static void others(bool by_event)
 {
 	bool waits = !backed_by("hsa");
 	double t0;
@@ -132,7 +133,7 @@ static uint64_t changes(void)
 
 /* Everything by default: a loop gets the same memory each time round, for longer than the
  * time of decay. */
-static void loop(void)
+static void loop(bool by_event)
 {
 	double end = now_ms() + 3700;
 	uint64_t before = 0;
@@ -154,43 +155,58 @@ static void loop(void)
 	CHECK(before && changes() == before);
 }
 
-int main(int argc, char **argv)
+static const struct {
+	const char *name;
+	void (*run)(bool by_event);
+	bool by_event;
+} cases[] = {
+	{ "decays", decays, false }, { "decays_events", decays, true },
+	{ "exact", exact, false },   { "exact_events", exact, true },
+	{ "others", others, false }, { "loop", loop, false },
+};
+
+/* With the null stream in use and without, on a stream that joins it and on one that does not. */
+static void variant(int which, bool null_stream, unsigned flags)
 {
-	const char *what = argc > 1 ? argv[1] : "";
 	void *p;
 
 	CHECK(preloaded());
 	alarm(100);
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));
 	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
-	/* With the null stream in use and without, joined and not. */
-	for (int how = 0; how < 4; how++) {
-		OK(hipStreamCreateWithFlags(&s, how & 1 ? hipStreamNonBlocking : 0));
-		OK(hipStreamCreateWithFlags(&t, hipStreamNonBlocking));
-		if (!how)
-			OK(hipMalloc(&keep, 4096));
-		if (how & 2) {
-			OK(hipMalloc(&p, 1000));
-			OK(hipMemset(p, 0, 1000));
-			OK(hipStreamSynchronize(NULL));
-		}
-		if (!strcmp(what, "decays"))
-			decays(false);
-		else if (!strcmp(what, "decays_events"))
-			decays(true);
-		else if (!strcmp(what, "exact"))
-			exact(false);
-		else if (!strcmp(what, "exact_events"))
-			exact(true);
-		else if (!strcmp(what, "others"))
-			others();
-		else if (!strcmp(what, "loop"))
-			loop();
-		else
-			return 2;
-		OK(hipStreamDestroy(s));
-		OK(hipStreamDestroy(t));
-		OK(hipDeviceSynchronize());
+	OK(hipStreamCreateWithFlags(&s, flags));
+	OK(hipStreamCreateWithFlags(&t, hipStreamNonBlocking));
+	OK(hipMalloc(&keep, 4096));
+	if (null_stream) {
+		OK(hipMalloc(&p, 1000));
+		OK(hipMemset(p, 0, 1000));
+		OK(hipStreamSynchronize(NULL));
 	}
-	return 0;
+	cases[which].run(cases[which].by_event);
+	OK(hipStreamDestroy(s));
+	OK(hipStreamDestroy(t));
+	OK(hipDeviceSynchronize());
+}
+
+int main(int argc, char **argv)
+{
+	int n = sizeof(cases) / sizeof(*cases), which = 0, status, failed = 0;
+
+	while (which < n && strcmp(argc > 1 ? argv[1] : "", cases[which].name))
+		which++;
+	if (which == n)
+		return 2;
+	/* At the same time, each in a process, since a case mostly sleeps. */
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			variant(which, i & 2, i & 1 ? hipStreamNonBlocking : 0);
+			return 0;
+		}
+	}
+	while (wait(&status) > 0)
+		failed |= status;
+	return failed != 0;
 }

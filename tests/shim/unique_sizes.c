@@ -5,7 +5,7 @@
  * stamps every block as a whole when it is handed out, and part of them is checked before
  * they are freed.
  *
- *   varied [seed [threads [rounds]]]
+ *   unique_sizes [SEED [THREADS [ROUNDS]]]
  */
 #include <pthread.h>
 
