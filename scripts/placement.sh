@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Measures placement: reserved peak over used peak, with goals and limits for the geometric mean and the
-# 95th percentile. A missed goal is printed; only a missed limit fails. The logs are generated, of all kinds and scales, and drawn anew each time, so that nothing can
-# be tuned to a seed. Recordings in ../shared/traces are used, too.
-#   scripts/placement.sh [--seed N] [--logs N] [BACKING ...]     SOMASHIM=path of the command
+# 95th percentile. A missed goal is printed; only a missed limit fails. The logs are generated, of all
+# kinds and scales, and drawn anew each time, so that nothing can be tuned to a seed. Recordings in
+# ../shared/traces are used, too. With --rounds each generated log is replayed so many times in one
+# process, as a program in a loop.
+#   scripts/placement.sh [--seed N] [--logs N] [--rounds N] [BACKING ...]     SOMASHIM=path of the command
 # Exits 1 if a limit is missed, a block overlaps or a replay fails, 2 if it cannot begin.
 set -uo pipefail
-seed='' count=64
+seed='' count=64 rounds=1
 while [ $# != 0 ]; do
 	case $1 in
 	--seed) seed=$2; shift 2 ;;
 	--logs) count=$2; shift 2 ;;
+	--rounds) rounds=$2; shift 2 ;;
 	-*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
 	*) break ;;
 	esac
@@ -26,7 +29,14 @@ seed=${seed:-$(fresh_seed)}
 echo "seed $seed: placement.sh --logs $count --seed $seed draws the same logs"
 draw_logs "$somashim" "$tmp" "$count" "$seed" || exit 2
 logs=("$tmp"/*.csv)
-for log in ../shared/traces/*.csv.xz; do [ ! -f "$log" ] || logs+=("$log"); done
+if [ "$rounds" -gt 1 ]; then
+	for log in "${logs[@]}"; do
+		tail -n +2 "$log" >"$tmp/round"
+		for ((i = 1; i < rounds; i++)); do cat "$tmp/round"; done >>"$log"
+	done
+else # A recording may end with live blocks.
+	for log in ../shared/traces/*.csv.xz; do [ ! -f "$log" ] || logs+=("$log"); done
+fi
 
 # replay BACKING LOG: one line, "BACKING LOG JSON".
 replay() {

@@ -4,7 +4,7 @@
 
 #include "core/range/block.h"
 
-#define FREE_CALLS 10        /* driver calls that each new peak may spend, */
+#define FREE_CALLS 10        /* driver calls that each new peak of used bytes may spend, */
 #define ALLOCS_PER_CALL 22   /* and one more for so many allocations, */
 #define MOST_EARNED 128      /* up to this: a program in a loop exchanges segments no more */
 #define SMALL (64ull << 20)  /* a pool of this size is not worth driver calls */
@@ -18,12 +18,12 @@
 #define MANY_MISSES 10       /* percent: twice as far */
 #define GOOD_PART 8          /* of a device: a rest that would be missed */
 
-int64_t ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t reserved_high, uint64_t calls)
+int64_t ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t calls)
 {
 	uint64_t earned;
 
-	if (used_high + reserved_high > b->high) {
-		b->high = used_high + reserved_high;
+	if (used_high > b->high) {
+		b->high = used_high;
 		b->calls_then = calls;
 		b->allocations_then = b->allocations;
 	}

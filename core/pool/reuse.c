@@ -32,7 +32,7 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->device_reserved = atomic_load(&d->reserved);
 	v->allocations = pool->budget.allocations;
 	v->misses = pool->st.misses;
-	v->calls = ss_budget_left(&pool->budget, v->used_high, v->reserved_high, pool->mem.calls);
+	v->calls = ss_budget_left(&pool->budget, v->used_high, pool->mem.calls);
 }
 
 /* Allocations since the ladder was here last, for this stream. q->lock held. */
