@@ -11,6 +11,7 @@
 #include "cli/exit_summary.h"
 #include "cli/run_loader.h"
 #include "cli/run_preload.h"
+#include "cli/size_text.h"
 #include "shim/process/report.h"
 #include "trace/process_job.h"
 
@@ -112,20 +113,8 @@ static const char *grouped(uint64_t n, char out[32]) {
 	return out;
 }
 
-static const char *size_text(uint64_t bytes, char out[32]) {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes / 1024;
-	size_t unit = 0;
-
-	for (; value >= 1023.95 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++) {
-		value /= 1024;
-	}
-	snprintf(out, 32, "%.1f %s", value, units[unit]);
-	return out;
-}
-
 static void print_pools(const struct ss_report *r) {
-	char calls[32], driver[32], used[32], held[32];
+	char calls[32], driver[32], used[16], held[16];
 
 	if (!r->served_calls) {
 		return; /* nothing was allocated, or every process was killed */
@@ -134,8 +123,8 @@ static void print_pools(const struct ss_report *r) {
 	print_rank();
 	fprintf(stderr, "%s device calls became %s; %s%s in use at most, %s held.\n",
 		grouped(r->served_calls, calls), grouped(r->driver_calls, driver),
-		r->used > 1 ? "in the largest process " : "", size_text(r->used_high, used),
-		size_text(r->reserved_high, held));
+		r->used > 1 ? "in the largest process " : "", ss_size_text(r->used_high, used),
+		ss_size_text(r->reserved_high, held));
 }
 
 /* ---- the verdict -------------------------------------------------------- */

@@ -54,8 +54,6 @@ struct ss_top_device {
 /* Fills `out` and returns the number of devices. */
 size_t ss_top_devices(const struct ss_top_sample *sample, struct ss_top_device *out, size_t room);
 
-/* 1234567 as "1.18 MiB"; always the same width or less. */
-const char *ss_top_size(uint64_t bytes, char out[16]);
 /* Why a process has no figures. */
 const char *ss_top_problem(enum ss_live_result result);
 

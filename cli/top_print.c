@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/size_text.h"
 #include "cli/top.h"
 #include "cli/writers/json.h"
 
@@ -20,9 +21,9 @@ static void print_pool(const struct ss_top_process *p, const struct ss_live_pool
 	snprintf(device, sizeof(device), "device %u", pool->device);
 	printf("%8u %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12llu %9.1f\n", p->name.pid, rank,
 		p->page.who.command, d && d->pci[0] ? d->pci : device, pool->name,
-		ss_top_size(pool->used, size[0]), ss_top_size(pool->reserved, size[1]),
-		ss_top_size(pool->in_flight, size[2]), ss_top_size(pool->used_high, size[3]),
-		ss_top_size(pool->reserved_high, size[4]),
+		ss_size_text(pool->used, size[0]), ss_size_text(pool->reserved, size[1]),
+		ss_size_text(pool->in_flight, size[2]), ss_size_text(pool->used_high, size[3]),
+		ss_size_text(pool->reserved_high, size[4]),
 		(unsigned long long)pool->counts.allocations, p->age);
 }
 
@@ -38,8 +39,8 @@ int ss_top_print_text(const struct ss_top_sample *s) {
 	for (size_t i = 0; i < count; i++) {
 		printf("%s: %zu process%s, used %s, reserved %s, in flight %s of %s\n", devices[i].pci,
 			devices[i].processes, devices[i].processes == 1 ? "" : "es",
-			ss_top_size(devices[i].used, size[0]), ss_top_size(devices[i].reserved, size[1]),
-			ss_top_size(devices[i].in_flight, size[2]), ss_top_size(devices[i].total, size[3]));
+			ss_size_text(devices[i].used, size[0]), ss_size_text(devices[i].reserved, size[1]),
+			ss_size_text(devices[i].in_flight, size[2]), ss_size_text(devices[i].total, size[3]));
 	}
 	printf("%8s %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12s %9s\n", "PID", "RANK", "COMMAND",
 		"DEVICE", "POOL", "USED", "RESERVED", "IN FLIGHT", "USED HIGH", "RES. HIGH", "ALLOCATIONS",

@@ -247,18 +247,6 @@ size_t ss_top_devices(const struct ss_top_sample *s, struct ss_top_device *out, 
 
 /* ---- text ------------------------------------------------------------------- */
 
-const char *ss_top_size(uint64_t bytes, char out[16]) {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	double value = (double)bytes / 1024;
-	size_t unit = 0;
-
-	for (; value >= 999.95 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++) {
-		value /= 1024;
-	}
-	snprintf(out, 16, "%.1f %s", value, units[unit]);
-	return out;
-}
-
 const char *ss_top_problem(enum ss_live_result result) {
 	return result == SS_LIVE_NEWER ? "its somashim is of another version" :
 		"its page is being written all the time";

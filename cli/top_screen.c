@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/size_text.h"
 #include "cli/top.h"
 
 #define ANSWER_MS 50 /* how long processes have to bring their figures up to date */
@@ -98,9 +99,9 @@ static void draw_row(int y, const struct row *r) {
 	snprintf(device, sizeof(device), "device %u", r->pool->device);
 	mvprintw(y, 0, "%8u %5s %-15s %-12s %-8s %9s %9s %9s %9s %9s %8s %8s", p->name.pid, rank,
 		p->page.who.command, d && d->pci[0] ? d->pci : device, r->pool->name,
-		ss_top_size(r->pool->used, size[0]), ss_top_size(r->pool->reserved, size[1]),
-		ss_top_size(r->pool->in_flight, size[2]), ss_top_size(r->pool->used_high, size[3]),
-		ss_top_size(r->pool->reserved_high, size[4]), rate_text(r->allocations, rate[0]),
+		ss_size_text(r->pool->used, size[0]), ss_size_text(r->pool->reserved, size[1]),
+		ss_size_text(r->pool->in_flight, size[2]), ss_size_text(r->pool->used_high, size[3]),
+		ss_size_text(r->pool->reserved_high, size[4]), rate_text(r->allocations, rate[0]),
 		rate_text(r->frees, rate[1]));
 	/* Figures of a process that has made no call since. */
 	if (p->age >= 2) {
@@ -125,8 +126,8 @@ static int draw_devices(const struct ss_top_sample *s) {
 			addch((chtype)(k < used ? '#' : k < bar ? '=' : ' '));
 		}
 		printw("] used %s, reserved %s, in flight %s of %s, %zu process%s",
-			ss_top_size(d->used, size[0]), ss_top_size(d->reserved, size[1]),
-			ss_top_size(d->in_flight, size[2]), ss_top_size(d->total, size[3]),
+			ss_size_text(d->used, size[0]), ss_size_text(d->reserved, size[1]),
+			ss_size_text(d->in_flight, size[2]), ss_size_text(d->total, size[3]),
 			d->processes, d->processes == 1 ? "" : "es");
 		y++;
 	}

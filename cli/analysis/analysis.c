@@ -183,7 +183,7 @@ void ss_analysis_free(struct ss_analysis *a) {
 		free(a->device[i].timeline.sample);
 	}
 	for (size_t i = 0; i < a->failures; i++) {
-		free(a->failure[i].picture.holder);
+		free(a->failure[i].snapshot.holder);
 	}
 	for (size_t i = 0; i < SS_RANKINGS; i++) {
 		free(a->ranking[i].site);

@@ -16,7 +16,7 @@
 #define SS_CHARTED 64      /* call sites that the chart can tell apart */
 #define SS_WAIT_CAUSES 9   /* enum ss_trace_wait_cause */
 #define SS_TRIM_CAUSES 5   /* enum ss_trace_trim_cause */
-#define SS_PICTURES 100    /* failures that get a picture; the rest is counted */
+#define SS_SNAPSHOTS 100    /* failures that get a snapshot; the rest is counted */
 
 struct ss_holder {
 	uint32_t site;
@@ -36,7 +36,7 @@ struct ss_waste {
 };
 
 /* One device at one moment. */
-struct ss_picture {
+struct ss_snapshot {
 	uint64_t event;            /* it is the moment after this event; from 1. 0: never */
 	uint64_t time_ns;
 	int device;                /* index; SS_NO_DEVICE */
@@ -49,7 +49,7 @@ struct ss_picture {
 };
 
 struct ss_failure {
-	struct ss_picture picture;
+	struct ss_snapshot snapshot;
 	bool limit;                /* a limit that the user set, not the device */
 	uint32_t site;
 	uint64_t device_free;      /* or the limit */
@@ -100,7 +100,7 @@ struct ss_device_result {
 	char name[64], pci[16];    /* "" if not known */
 	uint64_t total;            /* 0 if not known */
 	struct ss_usage usage;
-	struct ss_picture used_peak, reserved_peak; /* the latter after the block that grew it */
+	struct ss_snapshot used_peak, reserved_peak; /* the latter after the block that grew it */
 	struct ss_timeline timeline;
 	uint64_t grow_tid;         /* thread that grew to the peak, until it has its block */
 	bool growing;
@@ -158,7 +158,7 @@ struct ss_analysis {
 	struct ss_spent trim[SS_TRIM_CAUSES]; /* ns is 0 */
 	uint64_t trim_bytes[SS_TRIM_CAUSES];
 	struct ss_failure *failure;
-	size_t failures;           /* with a picture */
+	size_t failures;           /* with a snapshot */
 	uint64_t failures_all;
 	uint32_t charted[SS_CHARTED]; /* sites of the chart, the largest peak first */
 	size_t charted_count;

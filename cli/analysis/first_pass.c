@@ -130,17 +130,17 @@ static void site_frees(struct ss_site *s, const struct ss_range *b, uint64_t now
 	s->freed_size = b->asked;
 }
 
-/* The pictures of a reserved peak are taken when the thread that grew has its block. */
+/* The snapshots of a reserved peak are taken when the thread that grew has its block. */
 static void watch_growth(struct ss_pass *p, struct ss_device_result *d, enum ss_change change,
 			 const struct ss_range *range, const struct ss_trace_item *e) {
-	struct ss_picture *picture = &d->reserved_peak;
+	struct ss_snapshot *snapshot = &d->reserved_peak;
 
 	if (change == SS_CHANGE_MAP && d->usage.reserved_peak_event == p->event) {
-		*picture = (struct ss_picture){ .event = p->event, .time_ns = e->time_ns };
+		*snapshot = (struct ss_snapshot){ .event = p->event, .time_ns = e->time_ns };
 		d->growing = true;
 		d->grow_tid = e->tid;
 	} else if (change == SS_CHANGE_ALLOC && d->growing && d->grow_tid == e->tid) {
-		*picture = (struct ss_picture){ .event = p->event, .time_ns = e->time_ns,
+		*snapshot = (struct ss_snapshot){ .event = p->event, .time_ns = e->time_ns,
 			.request = range->size, .stream = e->stream, .pool = e->pool };
 		d->growing = false;
 	}
@@ -214,18 +214,18 @@ static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
 	}
 	d->usage.failed++;
 	q->usage.failed++;
-	if (a->failures == SS_PICTURES) {
+	if (a->failures == SS_SNAPSHOTS) {
 		return;
 	}
 	if (!a->failure) {
-		a->failure = calloc(SS_PICTURES, sizeof(*a->failure));
+		a->failure = calloc(SS_SNAPSHOTS, sizeof(*a->failure));
 	}
 	if (!a->failure) {
 		p->failed = true;
 		return;
 	}
 	a->failure[a->failures++] = (struct ss_failure){
-		.picture = { .event = p->event, .time_ns = e->time_ns, .device = device,
+		.snapshot = { .event = p->event, .time_ns = e->time_ns, .device = device,
 			.request = e->size, .stream = e->stream, .pool = e->pool },
 		.limit = e->kind == SS_TRACE_LIMIT, .site = site_of(p, e),
 		.device_free = e->device_free, .reserved = e->reserved, .used = e->used };

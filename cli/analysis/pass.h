@@ -32,9 +32,9 @@ void ss_pass_after_event(struct ss_pass *p, const struct ss_trace_item *e);
 void ss_pass_look_end(struct ss_pass *p);
 
 /* Who holds memory of that device now: fills in level and holders. `most`: how many at most. */
-bool ss_picture_take(struct ss_pass *p, struct ss_picture *picture, int device, size_t most);
+bool ss_snapshot_take(struct ss_pass *p, struct ss_snapshot *snapshot, int device, size_t most);
 /* What is not used by live blocks, for a request by that pool and stream. */
-void ss_picture_waste(struct ss_pass *p, struct ss_picture *picture);
+void ss_snapshot_waste(struct ss_pass *p, struct ss_snapshot *snapshot);
 bool ss_address_map_take(struct ss_pass *p, uint32_t pool, uint64_t time_ns);
 
 #endif

@@ -12,7 +12,7 @@
 #define VISITS_MAX 30000000u /* blocks that all maps may look at */
 
 struct moment {
-	struct ss_picture *picture;
+	struct ss_snapshot *snapshot;
 	uint64_t event;
 	int device;
 	size_t most;               /* holders */
@@ -35,10 +35,10 @@ static int earlier_first(const void *a, const void *b) {
 	return (x->event > y->event) - (x->event < y->event);
 }
 
-static void add_moment(struct ss_pass_plan *plan, struct ss_picture *picture, int device,
+static void add_moment(struct ss_pass_plan *plan, struct ss_snapshot *snapshot, int device,
 		       size_t most, bool waste) {
-	if (picture->event) {
-		plan->moment[plan->moments++] = (struct moment){ picture, picture->event, device,
+	if (snapshot->event) {
+		plan->moment[plan->moments++] = (struct moment){ snapshot, snapshot->event, device,
 			most, waste };
 	}
 }
@@ -80,13 +80,13 @@ bool ss_pass_plan(struct ss_pass *p) {
 	}
 	for (size_t i = 0; i < a->devices; i++) {
 		struct ss_device_result *d = &a->device[i];
-		d->used_peak = (struct ss_picture){ .event = d->usage.used_peak_event,
+		d->used_peak = (struct ss_snapshot){ .event = d->usage.used_peak_event,
 			.time_ns = d->usage.used_peak_ns };
 		add_moment(plan, &d->used_peak, d->device, HOLDERS_PEAK, false);
 		add_moment(plan, &d->reserved_peak, d->device, HOLDERS_FAILURE, true);
 	}
 	for (size_t i = 0; i < a->failures; i++) {
-		add_moment(plan, &a->failure[i].picture, a->failure[i].picture.device,
+		add_moment(plan, &a->failure[i].snapshot, a->failure[i].snapshot.device,
 			   HOLDERS_FAILURE, true);
 	}
 	qsort(plan->moment, plan->moments, sizeof(*plan->moment), earlier_first);
@@ -162,12 +162,12 @@ void ss_pass_after_event(struct ss_pass *p, const struct ss_trace_item *e) {
 
 	while (plan->next < plan->moments && plan->moment[plan->next].event == p->event) {
 		const struct moment *m = &plan->moment[plan->next++];
-		if (!ss_picture_take(p, m->picture, m->device, m->most)) {
+		if (!ss_snapshot_take(p, m->snapshot, m->device, m->most)) {
 			p->failed = true;
 			return;
 		}
 		if (m->waste) {
-			ss_picture_waste(p, m->picture);
+			ss_snapshot_waste(p, m->snapshot);
 		}
 		take_maps(p, e->time_ns, m->device);
 	}

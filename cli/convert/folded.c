@@ -31,7 +31,7 @@ static void write_peaks(struct ss_convert *c, const struct ss_analysis *a) {
 	bool several = a->devices > 1 && c->config->device < 0;
 
 	for (size_t i = 0; i < a->devices; i++) {
-		const struct ss_picture *p = &a->device[i].used_peak;
+		const struct ss_snapshot *p = &a->device[i].used_peak;
 		uint64_t rest = p->level.used;
 		char prefix[32] = "";
 		if (!ss_convert_wants(c, a->device[i].device)) {

@@ -49,7 +49,7 @@ static json_t *usage_json(const struct ss_analysis *a, const struct ss_usage *u)
 	return o;
 }
 
-static json_t *picture_json(const struct ss_analysis *a, const struct ss_picture *p, bool waste) {
+static json_t *snapshot_json(const struct ss_analysis *a, const struct ss_snapshot *p, bool waste) {
 	json_t *o = peak_json(a, &p->level, p->time_ns), *holders = json_array();
 
 	for (size_t i = 0; i < p->holders; i++) {
@@ -87,11 +87,11 @@ static json_t *devices_json(const struct ss_analysis *a) {
 		json_object_set_new(o, "pci", ss_json_text(d->pci));
 		json_object_set_new(o, "total", count(d->total));
 		if (d->used_peak.event) {
-			json_object_set_new(o, "at_used_peak", picture_json(a, &d->used_peak, false));
+			json_object_set_new(o, "at_used_peak", snapshot_json(a, &d->used_peak, false));
 		}
 		if (d->reserved_peak.event) {
 			json_object_set_new(o, "at_reserved_peak",
-				picture_json(a, &d->reserved_peak, true));
+				snapshot_json(a, &d->reserved_peak, true));
 		}
 		json_array_append_new(list, o);
 	}
@@ -212,11 +212,11 @@ static json_t *failures_json(const struct ss_analysis *a) {
 
 	for (size_t i = 0; i < a->failures; i++) {
 		const struct ss_failure *f = &a->failure[i];
-		json_t *o = picture_json(a, &f->picture, true);
+		json_t *o = snapshot_json(a, &f->snapshot, true);
 		json_object_set_new(o, "kind", json_string(f->limit ? "limit" : "out of memory"));
-		json_object_set_new(o, "device", f->picture.device == SS_NO_DEVICE ? json_null() :
-			json_integer(f->picture.device));
-		json_object_set_new(o, "pool", count(f->picture.pool));
+		json_object_set_new(o, "device", f->snapshot.device == SS_NO_DEVICE ? json_null() :
+			json_integer(f->snapshot.device));
+		json_object_set_new(o, "pool", count(f->snapshot.pool));
 		json_object_set_new(o, "site", count(f->site));
 		json_object_set_new(o, f->limit ? "limit" : "device_free", count(f->device_free));
 		json_object_set_new(o, "recorded_reserved", count(f->reserved));

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "cli/analysis/analysis.h"
-#include "cli/analysis/ranks.h"
+#include "cli/analysis/rank_comparison.h"
 
 /* Text for a terminal. `most` is the number of lines of a list. */
 void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most);

@@ -106,7 +106,7 @@ static void print_peaks(FILE *out, const struct ss_analysis *a) {
 	}
 }
 
-static void print_holders(FILE *out, const struct ss_analysis *a, const struct ss_picture *p,
+static void print_holders(FILE *out, const struct ss_analysis *a, const struct ss_snapshot *p,
 			  size_t most, const char *indent) {
 	size_t n = p->holders < most ? p->holders : most;
 
@@ -120,7 +120,7 @@ static void print_holders(FILE *out, const struct ss_analysis *a, const struct s
 	}
 }
 
-static void print_waste(FILE *out, const struct ss_picture *p, const char *indent) {
+static void print_waste(FILE *out, const struct ss_snapshot *p, const char *indent) {
 	const struct { const char *name; uint64_t bytes; } row[] = {
 		{ "asked for by the program", p->level.asked },
 		{ "rounding of block sizes", p->waste.rounding },
@@ -253,7 +253,7 @@ static void print_failures(FILE *out, const struct ss_analysis *a, size_t most) 
 
 	for (size_t i = 0; i < n; i++) {
 		const struct ss_failure *f = &a->failure[i];
-		const struct ss_picture *p = &f->picture;
+		const struct ss_snapshot *p = &f->snapshot;
 		fprintf(out, "\n%s at %.3f s: %s asked for on %s, %s %s\n  by %s\n"
 			"  used %s, in flight %s, reserved %s, largest hole of the pool %s\n",
 			f->limit ? "Limit reached" : "Out of memory", ss_report_seconds(a, p->time_ns),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of one moment: who holds memory, where unused memory is, what a pool's addresses hold. */
+/* Snapshots: who holds memory at a moment, where unused memory is, what lies at a pool's addresses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static int larger_first(const void *a, const void *b) {
 	return (x->site > y->site) - (x->site < y->site);
 }
 
-bool ss_picture_take(struct ss_pass *p, struct ss_picture *picture, int device, size_t most) {
+bool ss_snapshot_take(struct ss_pass *p, struct ss_snapshot *snapshot, int device, size_t most) {
 	size_t sites = p->a->sites.count, n = 0;
 	struct ss_holder *held = calloc(sites, sizeof(*held));
 	struct ss_ranges_walk walk = { 0 };
@@ -26,8 +26,8 @@ bool ss_picture_take(struct ss_pass *p, struct ss_picture *picture, int device, 
 	if (!held) {
 		return false;
 	}
-	picture->device = device;
-	picture->level = p->memory.device[device];
+	snapshot->device = device;
+	snapshot->level = p->memory.device[device];
 	for (b = ss_ranges_from(&p->memory.blocks, 0); b;
 	     b = ss_ranges_next(&p->memory.blocks, &walk, b)) {
 		if (!b->freed && b->device == device) {
@@ -42,10 +42,10 @@ bool ss_picture_take(struct ss_pass *p, struct ss_picture *picture, int device, 
 		}
 	}
 	qsort(held, n, sizeof(*held), larger_first);
-	picture->holders = n < most ? n : most;
-	picture->holder = realloc(held, (picture->holders + 1) * sizeof(*held));
-	if (!picture->holder) {
-		picture->holder = held;
+	snapshot->holders = n < most ? n : most;
+	snapshot->holder = realloc(held, (snapshot->holders + 1) * sizeof(*held));
+	if (!snapshot->holder) {
+		snapshot->holder = held;
 	}
 	return true;
 }
@@ -74,50 +74,50 @@ static bool next_run(const struct ss_pass *p, uint64_t address, struct run *run)
 	return true;
 }
 
-static void add_hole(struct ss_picture *picture, const struct run *run, uint64_t size) {
-	struct ss_waste *w = &picture->waste;
+static void add_hole(struct ss_snapshot *snapshot, const struct run *run, uint64_t size) {
+	struct ss_waste *w = &snapshot->waste;
 
 	if (size == 0) {
 		return;
 	}
-	if (run->pool != picture->pool && picture->request) {
+	if (run->pool != snapshot->pool && snapshot->request) {
 		w->other_pools += size;
 		return;
 	}
 	w->largest_hole = size > w->largest_hole ? size : w->largest_hole;
-	if (size < picture->request) {
+	if (size < snapshot->request) {
 		w->fragmentation += size;
 	} else {
 		w->idle += size;
 	}
 }
 
-void ss_picture_waste(struct ss_pass *p, struct ss_picture *picture) {
+void ss_snapshot_waste(struct ss_pass *p, struct ss_snapshot *snapshot) {
 	const struct ss_range *b;
 	struct ss_ranges_walk all = { 0 };
 	struct run run;
 
-	picture->waste = (struct ss_waste){
-		.rounding = picture->level.used - picture->level.asked };
+	snapshot->waste = (struct ss_waste){
+		.rounding = snapshot->level.used - snapshot->level.asked };
 	for (uint64_t at = 0; next_run(p, at, &run); at = run.end) {
 		uint64_t hole = run.base; /* where it begins, if there is one */
-		if (run.device != picture->device) {
+		if (run.device != snapshot->device) {
 			continue;
 		}
 		struct ss_ranges_walk walk = { 0 };
 		for (b = ss_ranges_from(&p->memory.blocks, hole); b && b->base < run.end;
 		     b = ss_ranges_next(&p->memory.blocks, &walk, b)) {
-			add_hole(picture, &run, b->base > hole ? b->base - hole : 0);
+			add_hole(snapshot, &run, b->base > hole ? b->base - hole : 0);
 			hole = b->base + b->size;
 		}
-		add_hole(picture, &run, run.end > hole ? run.end - hole : 0);
+		add_hole(snapshot, &run, run.end > hole ? run.end - hole : 0);
 	}
 	for (b = ss_ranges_from(&p->memory.blocks, 0); b;
 	     b = ss_ranges_next(&p->memory.blocks, &all, b)) {
-		if (b->freed && b->device == picture->device) {
-			*(b->stream == picture->stream && picture->request ?
-				&picture->waste.in_flight_own :
-				&picture->waste.in_flight_others) += b->size;
+		if (b->freed && b->device == snapshot->device) {
+			*(b->stream == snapshot->stream && snapshot->request ?
+				&snapshot->waste.in_flight_own :
+				&snapshot->waste.in_flight_others) += b->size;
 		}
 	}
 }

@@ -3,8 +3,8 @@
  * Compares the processes of a job: the smallest, mean and largest figure of each pool and call
  * site over all of them. Call sites are the same if the names of all their frames are.
  */
-#ifndef SS_ANALYSIS_RANKS_H
-#define SS_ANALYSIS_RANKS_H
+#ifndef SS_ANALYSIS_RANK_COMPARISON_H
+#define SS_ANALYSIS_RANK_COMPARISON_H
 
 #include "cli/analysis/analysis.h"
 

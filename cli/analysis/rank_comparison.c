@@ -6,7 +6,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "cli/analysis/ranks.h"
+#include "cli/analysis/rank_comparison.h"
 
 struct entry {
 	UT_hash_handle hh;
