@@ -141,6 +141,26 @@ static uint32_t symbols_of(struct ss_sites *s, uint64_t address, uint64_t time_n
 	return 1;
 }
 
+/* How many of the frames are the program's: those that only start it, or a thread, say nothing. */
+static size_t without_start(const struct ss_sites *s, const uint32_t *ids, size_t count) {
+	static const char *const start[] = { "_start", "__libc_start_main", "__libc_start_main_impl",
+		"__libc_start_call_main", "start_thread", "clone", "__clone", "clone3", "__clone3" };
+	size_t own = count;
+
+	while (own) {
+		const char *function = s->frame[ids[own - 1]].function;
+		size_t i = 0;
+		while (i < sizeof(start) / sizeof(*start) && strcmp(function, start[i])) {
+			i++;
+		}
+		if (i == sizeof(start) / sizeof(*start)) {
+			return own;
+		}
+		own--;
+	}
+	return count; /* there is nothing else to name */
+}
+
 /* Index of the site of a stack; UINT32_MAX: out of memory. */
 static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *stack) {
 	struct ss_symbol plain;
@@ -169,6 +189,7 @@ static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *sta
 	if (count == 0) {
 		return 0;
 	}
+	count = without_start(s, s->tables->ids, count);
 	struct entry *e = intern(&s->tables->sites, s->tables->ids, count * sizeof(uint32_t),
 				 s->count);
 	if (!e || (e->index == s->count &&

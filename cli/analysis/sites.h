@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call sites: the call stacks of a trace with names. Stacks whose frames have the same names are
- * one site. Not thread safe.
+ * one site. Outermost frames of the C library that start a program or a thread (_start, clone3) are
+ * left out. Not thread safe.
  */
 #ifndef SS_ANALYSIS_SITES_H
 #define SS_ANALYSIS_SITES_H
