@@ -91,7 +91,7 @@ install_packages chromium || echo "no Chromium"
 # A preloaded library that is itself sanitized is never the first to be loaded.
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}
-export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${TSAN_OPTIONS:-}
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=50:${TSAN_OPTIONS:-}
 
 build=${BUILD:-build}
 run "$build" "unit oracle sim shim" -Dwerror=true
