@@ -91,12 +91,11 @@ try_deb() {
 
 try_tarball() {
 	[ -n "${tarball:-}" ] || tarball=$source/$(cd "$source" && scripts/dist.sh --sim | tail -1)
-	local name=${tarball##*/}
+	local name=${tarball##*/} at
 	name=${name%.tar.gz}
-	clean bullseye tarball
+	clean bookworm tarball
 	app "$work/tarball/app"
 	tar -C "$work/tarball/opt" -xzf "$tarball"
-	says tarball 'GLIBC 2.31' 'ldd --version'
 	try tarball "/opt/$name/lib/somashim/sim" "/opt/$name/bin/somashim"
 	echo "tarball: that was without /proc; now with it, from another place, by a relative name"
 	with_proc tarball
@@ -104,6 +103,23 @@ try_tarball() {
 	says tarball 'used in 1 process' \
 		'cd /srv; LD_LIBRARY_PATH=/srv/moved/lib/somashim/sim moved/bin/somashim run /app 6'
 	try tarball /srv/moved/lib/somashim/sim /srv/moved/bin/somashim
+	inside tarball 'LD_LIBRARY_PATH=/srv/moved/lib/somashim/sim \
+		/srv/moved/bin/somashim record -o /app.trace /app 6' >/dev/null 2>&1
+
+	# The oldest glibc that Debian's archive has. The software device and a program that is built here
+	# need this machine's, so what runs there is the command and, bound at once, the preload.
+	clean bullseye old
+	tar -C "$work/old/opt" -xzf "$tarball"
+	cp "$work/tarball/app.trace" "$work/tarball/app" "$work/old/"
+	at=/opt/$name
+	says old 'GLIBC 2.31' 'ldd --version'
+	says old 'SOMASHIM_BACKING' "$at/bin/somashim options"
+	says old '"hit_rate"' "$at/bin/somashim generate -o /log.csv serving
+		$at/bin/somashim replay --json /log.csv"
+	says old 'Who held GPU 0' "$at/bin/somashim report /app.trace"
+	says old '^bin' "LD_BIND_NOW=1 LD_PRELOAD=$at/lib/libsomashim.so ls /"
+	says old '^bin' "LD_BIND_NOW=1 LD_AUDIT=$at/lib/libsomashim-audit.so ls /"
+	says old 'verdict:' "$at/bin/somashim doctor || true"
 }
 
 # The module files, with the two programs that read them; they cannot be installed together.
