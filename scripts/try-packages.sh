@@ -103,11 +103,12 @@ try_tarball() {
 	says tarball 'used in 1 process' \
 		'cd /srv; LD_LIBRARY_PATH=/srv/moved/lib/somashim/sim moved/bin/somashim run /app 6'
 	try tarball /srv/moved/lib/somashim/sim /srv/moved/bin/somashim
-	inside tarball 'LD_LIBRARY_PATH=/srv/moved/lib/somashim/sim \
-		/srv/moved/bin/somashim record -o /app.trace /app 6' >/dev/null 2>&1
+	says tarball 'recorded in' 'LD_LIBRARY_PATH=/srv/moved/lib/somashim/sim \
+		/srv/moved/bin/somashim record -o /app.trace /app 6'
 
-	# The oldest glibc that Debian's archive has. The software device and a program that is built here
-	# need this machine's, so what runs there is the command and, bound at once, the preload.
+	# The oldest glibc that Debian's archive has. The software device and a program that is
+	# built here need the glibc of this machine. So the command runs there, and the preload and the auditor
+	# in a program of that root, with all symbols bound at once.
 	clean bullseye old
 	tar -C "$work/old/opt" -xzf "$tarball"
 	cp "$work/tarball/app.trace" "$work/tarball/app" "$work/old/"
@@ -119,7 +120,7 @@ try_tarball() {
 	says old 'Who held GPU 0' "$at/bin/somashim report /app.trace"
 	says old '^bin' "LD_BIND_NOW=1 LD_PRELOAD=$at/lib/libsomashim.so ls /"
 	says old '^bin' "LD_BIND_NOW=1 LD_AUDIT=$at/lib/libsomashim-audit.so ls /"
-	says old 'verdict:' "$at/bin/somashim doctor || true"
+	says old 'verdict: no runtime' "$at/bin/somashim doctor || true"
 }
 
 # The module files, with the two programs that read them; they cannot be installed together.

@@ -16,7 +16,7 @@
 #define SS_CHARTED 64      /* call sites that the chart can tell apart */
 #define SS_WAIT_CAUSES 9   /* enum ss_trace_wait_cause */
 #define SS_TRIM_CAUSES 5   /* enum ss_trace_trim_cause */
-#define SS_SNAPSHOTS 100    /* failures that get a snapshot; the rest is counted */
+#define SS_SNAPSHOTS 100   /* failures that get a snapshot; the rest is counted */
 
 struct ss_holder {
 	uint32_t site;

@@ -141,24 +141,28 @@ static uint32_t symbols_of(struct ss_sites *s, uint64_t address, uint64_t time_n
 	return 1;
 }
 
-/* How many of the frames are the program's: those that only start it, or a thread, say nothing. */
-static size_t without_start(const struct ss_sites *s, const uint32_t *ids, size_t count) {
+/* Functions of the C library that start a program or a thread. */
+static bool is_start(const char *function) {
 	static const char *const start[] = { "_start", "__libc_start_main", "__libc_start_main_impl",
 		"__libc_start_call_main", "start_thread", "clone", "__clone", "clone3", "__clone3" };
+
+	for (size_t i = 0; i < sizeof(start) / sizeof(*start); i++) {
+		if (!strcmp(function, start[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How many frames are left without the outermost ones that start the program. A stack that has no
+ * others keeps them all. */
+static size_t without_start(const struct ss_sites *s, const uint32_t *ids, size_t count) {
 	size_t own = count;
 
-	while (own) {
-		const char *function = s->frame[ids[own - 1]].function;
-		size_t i = 0;
-		while (i < sizeof(start) / sizeof(*start) && strcmp(function, start[i])) {
-			i++;
-		}
-		if (i == sizeof(start) / sizeof(*start)) {
-			return own;
-		}
+	while (own && is_start(s->frame[ids[own - 1]].function)) {
 		own--;
 	}
-	return count; /* there is nothing else to name */
+	return own ? own : count;
 }
 
 /* Index of the site of a stack; UINT32_MAX: out of memory. */
