@@ -87,6 +87,11 @@ install_packages openmpi-bin libopenmpi-dev || echo "no Open MPI"
 install_packages prometheus || echo "no promtool"
 # The page of a report is tested in a browser; without one its test is skipped.
 install_packages chromium || echo "no Chromium"
+# So are two conversions, in viewers from npm.
+if [ $quick = 0 ]; then
+	command -v npm >/dev/null || install_packages npm
+	scripts/viewers.sh || echo "no viewers"
+fi
 
 # A preloaded library that is itself sanitized is never the first to be loaded.
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}

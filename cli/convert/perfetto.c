@@ -41,7 +41,8 @@ static void write_block(struct ss_convert *c, const char *phase, const struct ss
 	uint64_t stream = ss_convert_stream(c, b->stream);
 
 	begin(c, phase, e->tid, e->time_ns);
-	fprintf(c->out, ",\"cat\":\"%s\",\"id\":\"0x%" PRIx64 "\",\"name\":\"%" PRIu64
+	/* A local id: processes whose traces are opened together have blocks at the same addresses. */
+	fprintf(c->out, ",\"cat\":\"%s\",\"id2\":{\"local\":\"0x%" PRIx64 "\"},\"name\":\"%" PRIu64
 		" bytes\",\"args\":{\"asked\":%" PRIu64 ",\"stream\":\"0x%" PRIx64 "\"", category,
 		b->base, b->size, b->asked, stream);
 	if (phase[0] == 'b') {

