@@ -391,7 +391,7 @@ struct ss_pool_stats {
 	/* Freed, and not yet seen to have completed on the device. As in the report of out of memory.
 	 * A hint while other threads allocate. */
 	uint64_t in_flight;
-	uint64_t fences, driver_calls, driver_ns;
+	uint64_t fences, busy_queries, driver_calls, driver_ns;
 	uint64_t out_of_memory;
 	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder helped */
 };

@@ -93,6 +93,8 @@ uint32_t ss_order_streams(struct ss_core *core, int dev);
 uint32_t ss_order_slots(const struct ss_core *core);
 /* Fences recorded so far, for the statistics. */
 uint64_t ss_order_fences(const struct ss_core *core);
+/* Queries so far that found a stream busy, for the statistics. Each may have put a marker on it. */
+uint64_t ss_order_busy_queries(const struct ss_core *core);
 /* Do live streams join the null stream of dev with its next command? */
 bool ss_order_joiners(const struct ss_core *core, int dev);
 

@@ -54,6 +54,7 @@ struct ss_order {
 					* if there are none */
 	_Atomic uint32_t fences_pending;
 	_Atomic uint64_t fences;       /* recorded so far */
+	_Atomic uint64_t busy_queries; /* queries of streams with work under way, so far */
 	_Atomic uint64_t visited;      /* devices whose memory streams of other devices work with */
 
 	struct ss_order_device dev[SS_MAX_DEVICES];

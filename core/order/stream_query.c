@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking the runtime whether a stream is at its end. That costs the device nothing, and proves
- * what the application's own query would prove.
+ * Asking the runtime whether a stream is at its end. That proves what the application's own query
+ * would prove. It costs the device nothing if the stream is idle. Behind work that is under way the
+ * runtime puts a marker to learn of its end, a packet as a fence has one (Event::notifyCmdQueue in
+ * ROCclr), so these queries are counted.
  *
  * Locks: order->lock. The driver is called without it; meanwhile `recording` keeps the stream from
  * being destroyed or captured.
@@ -24,6 +26,8 @@ static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, bool pro
 		return SS_ERR_NOT_READY;
 	s = SS_DRIVE(core, core->drv.stream_idle(core->drv.ctx, tl->dev, tl->native));
 	atomic_fetch_sub(&tl->recording, 1);
+	if (s == SS_ERR_NOT_READY)
+		atomic_fetch_add_explicit(&o->busy_queries, 1, memory_order_relaxed);
 	if (s == SS_OK && proves && !tl->capturing)
 		ss_complete_seen(core, tl, pos, version, false);
 	return s;
@@ -38,6 +42,11 @@ bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl)
 		return false;
 	t = ss_stream_query_begin(core, tl);
 	return ask(core, tl, t.a != NULL, t.n, t.gen) == SS_OK;
+}
+
+uint64_t ss_order_busy_queries(const struct ss_core *core)
+{
+	return atomic_load_explicit(&core->order->busy_queries, memory_order_relaxed);
 }
 
 enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)

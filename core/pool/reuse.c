@@ -259,10 +259,11 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 
 /* ---- asking how far the streams are -------------------------------------------------- */
 
-/* How: by a query, which costs the device nothing; by a fence, one per FREES_PER_FENCE frees in the
- * long run, a few at the start, and two for every growth that went before, because a fence is much
- * cheaper than memory. A stream that joins others would need a command before a query says
- * anything, so it gets a fence when it holds several good shares of the pool. */
+/* How: by a query, which costs an idle stream nothing, and a busy one a packet like a fence; by a
+ * fence, one per FREES_PER_FENCE frees in the long run, a few at the start, and two for every growth
+ * that went before, because a fence is much cheaper than memory. A stream with a fence under way is
+ * busy, so a query of it would be for nothing. A stream that joins others would need a command
+ * before a query says anything, so it gets a fence when it holds several good shares of the pool. */
 enum { ASK_IDLE = 1, ASK_FENCE = 2 };
 
 struct asked {
@@ -311,7 +312,7 @@ static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool
 	    (q->fences < FIRST_FENCES + frees / FREES_PER_FENCE + 2 * pool->mem.grown ||
 	     (!can && ss_cache_free_hint(q) >= NULL_SHARES * good_share(pool))))
 		how = ASK_FENCE;
-	if ((how || much) && can)
+	if ((how || much) && can && !ss_fence_pending(q->tl))
 		how |= ASK_IDLE;
 	if (how)
 		q->frees_fenced = frees;
@@ -319,7 +320,7 @@ static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool
 }
 
 /* An epoch marks every stream, and most of them are idle. A query tells that without a command on
- * the stream. A stream with a fence under way is busy, so a query of it would be for nothing. */
+ * the stream. */
 static struct asked ask_for_epoch(const struct ss_pool *pool, const struct ss_mark *m)
 {
 	struct ss_core *core = ss_core_of(pool);

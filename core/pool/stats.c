@@ -160,9 +160,10 @@ void ss_stats_print(struct ss_core *core, FILE *out)
 	struct visitor v = {print_pool, out};
 
 	each_at_exit(core, &v, print_ended);
-	fprintf(out, "somashim: fences recorded %" PRIu64 ", driver calls %" PRIu64 " in %.3f ms "
+	fprintf(out, "somashim: fences recorded %" PRIu64 ", busy streams asked %" PRIu64
+		", driver calls %" PRIu64 " in %.3f ms "
 		"(the sum over all threads), host memory for metadata %.1f KiB\n",
-		ss_order_fences(core), (uint64_t)core->driver_calls,
+		ss_order_fences(core), ss_order_busy_queries(core), (uint64_t)core->driver_calls,
 		(double)core->driver_ns / 1e6, (double)ss_host_bytes(core) / 1024);
 	fflush(out);
 }
@@ -204,6 +205,7 @@ void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out)
 	each_at_exit(core, &v, add_ended);
 	out->hits = out->allocations - out->misses;
 	out->fences = ss_order_fences(core);
+	out->busy_queries = ss_order_busy_queries(core);
 	out->driver_calls = core->driver_calls;
 	out->driver_ns = core->driver_ns;
 }

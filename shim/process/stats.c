@@ -98,8 +98,9 @@ static void print_json(FILE *out, const char *host, int rank)
 	else
 		fputs("null, ", out);
 	put_string(out, "host", host);
-	fprintf(out, ", \"fences\": %" PRIu64 ", \"driver_calls\": %" PRIu64 ", \"driver_ns\": %" PRIu64
-		", \"host_bytes\": %" PRIu64 ", \"pools\": [", total.fences, total.driver_calls,
+	fprintf(out, ", \"fences\": %" PRIu64 ", \"busy_queries\": %" PRIu64
+		", \"driver_calls\": %" PRIu64 ", \"driver_ns\": %" PRIu64 ", \"host_bytes\": %" PRIu64
+		", \"pools\": [", total.fences, total.busy_queries, total.driver_calls,
 		total.driver_ns, ss_host_bytes(ss_core));
 	ss_stats_at_exit(ss_core, put_pool, &list);
 	fputs("]}\n", out);

@@ -68,12 +68,45 @@ static void test_idle_streams_get_no_fence(void **state)
 	ss_fake_destroy(device);
 }
 
+/* A query of a busy stream costs as much as a fence. So while a fence says that a stream is busy, it is
+ * not asked by a query, however much it holds. */
+static void test_busy_stream_is_asked_once(void **state)
+{
+	struct ss_fake *device = ss_fake_create(&(struct ss_fake_config){ .devices = 1 });
+	struct ss_driver driver = ss_fake_driver(device);
+	struct ss_timeline *producer, *consumer;
+	struct ss_options options;
+	struct ss_core *both;
+	struct ss_pool *pool;
+	void *p[4], *q;
+
+	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	both = ss_core_create(&driver, &options);
+	assert_non_null(both);
+	pool = ss_pool_default(both, 0);
+	producer = ss_timeline_add(both, 0, (void *)16, SS_TL_NONBLOCKING, true);
+	consumer = ss_timeline_add(both, 0, (void *)32, SS_TL_NONBLOCKING, true);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ss_alloc_async(both, pool, producer, 1 << 26, &p[i]), SS_OK);
+	ss_fake_enqueue(device, 0, (void *)16);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(ss_free_async(both, p[i], producer), SS_OK);
+		assert_int_equal(ss_alloc_async(both, pool, consumer, 1 << 26, &q), SS_OK);
+		assert_int_equal(ss_order_busy_queries(both), 1);
+	}
+	ss_fake_drain(device, 0, (void *)16);
+	assert_int_equal(ss_free_async(both, q, consumer), SS_OK);
+	ss_core_destroy(both);
+	ss_fake_destroy(device);
+}
+
 int main(void)
 {
 	fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
 	struct ss_driver driver = ss_fake_driver(fake);
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_recycled),
-					    cmocka_unit_test(test_idle_streams_get_no_fence) };
+					    cmocka_unit_test(test_idle_streams_get_no_fence),
+					    cmocka_unit_test(test_busy_stream_is_asked_once) };
 	struct ss_options options;
 	int failed;
 
