@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: MIT
+import os
+
+try:  # Spack 1.0 and later
+    from spack_repo.builtin.build_systems.meson import MesonPackage
+except ImportError:  # before, it is in spack.package
+    pass
 from spack.package import *
 
 
 class Somashim(MesonPackage):
     """Stream-ordered memory pools for unmodified HIP programs, as a library to preload."""
 
-    # Replace this by the address of your clone.
-    git = "file:///path/to/somashim"
+    # The clone that this file is in.
+    git = "file://" + os.path.realpath(os.path.join(os.path.dirname(__file__), *4 * [".."]))
 
     license("MIT")
 
