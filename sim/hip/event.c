@@ -128,19 +128,26 @@ struct sim_record *event_record_now(struct event *ev, struct sim_shared_event **
 	return r;
 }
 
-hipError_t i_hipEventQuery(hipEvent_t event)
+/* May the application query the event, or wait for it? */
+static hipError_t usable(hipEvent_t event, bool wait, struct event **ev)
 {
-	struct event *ev = event_of(event);
-	struct sim_shared_event *shared;
-	struct sim_record *r;
-	hipError_t e;
-	uint64_t n;
-
+	*ev = event_of(event);
 	if (!event)
 		return hipErrorInvalidHandle;
-	if (!ev)
+	if (!*ev)
 		return hipErrorContextIsDestroyed;
-	if (atomic_load(&captures_live) && (e = guard_event(ev, false)))
+	return atomic_load(&captures_live) ? guard_event(*ev, wait) : hipSuccess;
+}
+
+hipError_t i_hipEventQuery(hipEvent_t event)
+{
+	struct sim_shared_event *shared;
+	struct sim_record *r;
+	struct event *ev;
+	hipError_t e = usable(event, false, &ev);
+	uint64_t n;
+
+	if (e)
 		return e;
 	r = event_record_now(ev, &shared, &n);
 	if (shared)
@@ -153,17 +160,13 @@ hipError_t i_hipEventQuery(hipEvent_t event)
 
 hipError_t i_hipEventSynchronize(hipEvent_t event)
 {
-	struct event *ev = event_of(event);
 	struct sim_shared_event *shared;
 	struct sim_record *r;
-	hipError_t e;
+	struct event *ev;
+	hipError_t e = usable(event, true, &ev);
 	uint64_t n;
 
-	if (!event)
-		return hipErrorInvalidHandle;
-	if (!ev)
-		return hipErrorContextIsDestroyed;
-	if (atomic_load(&captures_live) && (e = guard_event(ev, true)))
+	if (e)
 		return e;
 	r = event_record_now(ev, &shared, &n);
 	if (shared)

@@ -158,40 +158,45 @@ hipError_t i_hipStreamSynchronize(hipStream_t h)
 	return hipSuccess;
 }
 
+/* For a question about a stream, to be answered in *out. *s is NULL for the default streams. */
+static hipError_t asked_about(hipStream_t h, const void *out, struct stream **s)
+{
+	*s = stream_of(h);
+	if (!out)
+		return hipErrorInvalidValue;
+	if (h && h != STREAM_LEGACY && h != hipStreamPerThread && !*s)
+		return hipErrorContextIsDestroyed;
+	return hipSuccess;
+}
+
 hipError_t i_hipStreamGetFlags(hipStream_t h, unsigned *flags)
 {
-	struct stream *s = stream_of(h);
+	struct stream *s;
+	hipError_t e = asked_about(h, flags, &s);
 
-	if (!flags)
-		return hipErrorInvalidValue;
-	if (h && h != STREAM_LEGACY && h != hipStreamPerThread && !s)
-		return hipErrorContextIsDestroyed;
-	*flags = s ? s->flags : 0;
-	return hipSuccess;
+	if (!e)
+		*flags = s ? s->flags : 0;
+	return e;
 }
 
 hipError_t i_hipStreamGetPriority(hipStream_t h, int *priority)
 {
-	struct stream *s = stream_of(h);
+	struct stream *s;
+	hipError_t e = asked_about(h, priority, &s);
 
-	if (!priority)
-		return hipErrorInvalidValue;
-	if (h && h != STREAM_LEGACY && h != hipStreamPerThread && !s)
-		return hipErrorContextIsDestroyed;
-	*priority = s ? s->priority : 0;
-	return hipSuccess;
+	if (!e)
+		*priority = s ? s->priority : 0;
+	return e;
 }
 
 hipError_t i_hipStreamGetDevice(hipStream_t h, hipDevice_t *device)
 {
-	struct stream *s = stream_of(h);
+	struct stream *s;
+	hipError_t e = asked_about(h, device, &s);
 
-	if (!device)
-		return hipErrorInvalidValue;
-	if (h && h != STREAM_LEGACY && h != hipStreamPerThread && !s)
-		return hipErrorContextIsDestroyed;
-	*device = s ? s->device : current_device();
-	return hipSuccess;
+	if (!e)
+		*device = s ? s->device : current_device();
+	return e;
 }
 
 hipError_t i_hipStreamGetId(hipStream_t h, unsigned long long *id)
