@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/journal.h"
@@ -22,9 +23,10 @@ static FILE *_Atomic log_file;
 static struct ss_sink sink;
 static bool stderr_closed; /* when the program began: what has its number later is no stderr */
 
+/* Asks the kernel: another preloaded library may wrap fcntl, and its constructor may run later. */
 __attribute__((constructor)) static void look_at_stderr(void)
 {
-	stderr_closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
+	stderr_closed = syscall(SYS_fcntl, STDERR_FILENO, F_GETFD) < 0;
 }
 
 /* The log's device is full or broken, which it stays: from now on messages go to stderr. The
