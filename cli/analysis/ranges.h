@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An ordered set of address ranges that do not overlap: blocks of memory, or memory that is
- * mapped. A treap; every operation takes logarithmic time. Not thread safe.
+ * mapped. Searches take logarithmic time, and so do changes in practice: with 10 million ranges a
+ * new leaf, one change in a hundred, moves a megabyte. Not thread safe.
  */
 #ifndef SS_ANALYSIS_RANGES_H
 #define SS_ANALYSIS_RANGES_H
@@ -24,9 +25,10 @@ struct ss_range {
 };
 
 struct ss_ranges {
-	struct ss_range_node *node; /* node 0 is "none" */
-	uint32_t root, unused, count, room;
-	uint64_t seed;
+	struct ss_range_leaf **leaf; /* none is empty */
+	uint64_t *first;             /* base of the first range of each leaf */
+	uint32_t leaves, room;
+	uint32_t count;              /* ranges */
 };
 
 /* All 0 is an empty set. */
@@ -40,8 +42,7 @@ struct ss_range *ss_ranges_from(const struct ss_ranges *r, uint64_t address);
 /* The range after *at in the order of addresses, for a walk that begins with ss_ranges_from() and
  * changes nothing. Mean time is constant. `walk` is all 0 at the start. NULL at the end. */
 struct ss_ranges_walk {
-	uint32_t path[160]; /* nodes that are still to come, the next one last */
-	uint32_t depth;
+	uint32_t leaf, at; /* the next one is behind the `at` first ones of the leaf */
 	bool begun;
 };
 struct ss_range *ss_ranges_next(const struct ss_ranges *r, struct ss_ranges_walk *walk,

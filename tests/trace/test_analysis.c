@@ -6,8 +6,8 @@
 
 /* ---- ranges ------------------------------------------------------------- */
 
-#define PLACES 500u
-#define STEPS 20000
+#define PLACES 3000u /* several leaves of a set */
+#define STEPS 40000
 
 static unsigned random_below(unsigned n) {
 	static uint64_t state = 1;
@@ -48,7 +48,8 @@ static void test_ranges(void **state) {
 
 	check_ranges(&r, size);
 	for (int step = 0; step < STEPS; step++) {
-		unsigned i = random_below(PLACES);
+		/* At first in ascending order, later all over the place, at last all goes. */
+		unsigned i = step < (int)PLACES ? (unsigned)step : random_below(PLACES);
 		if (size[i]) {
 			assert_true(ss_ranges_remove(&r, i * 16, &out));
 			assert_int_equal(out.size, size[i]);
@@ -59,11 +60,20 @@ static void test_ranges(void **state) {
 			assert_true(ss_ranges_add(&r, &(struct ss_range){ .base = i * 16,
 				.size = size[i] }));
 		}
-		if (step % 100 == 0) {
+		if (step % 500 == 0) {
 			check_ranges(&r, size);
 		}
 	}
 	check_ranges(&r, size);
+	for (unsigned i = PLACES; i-- > 0;) {
+		assert_int_equal(ss_ranges_remove(&r, i * 16, &out), size[i] != 0);
+		size[i] = 0;
+		if (i % 500 == 0) {
+			check_ranges(&r, size);
+		}
+	}
+	assert_int_equal(r.count, 0);
+	assert_int_equal(r.leaves, 0);
 	ss_ranges_finish(&r);
 }
 
