@@ -43,11 +43,11 @@ static void use_96(hipStream_t on)
 
 	for (int i = 0; i < 3; i++)
 		OK(hipMallocAsync(&p[i], 32 * MIB, on));
+	CHECK(reserved() >= 96 * MIB);
 	for (int i = 0; i < 3; i++) {
 		OK(hipMemsetAsync(p[i], i, 4096, on));
 		OK(hipFreeAsync(p[i], on));
 	}
-	CHECK(reserved() >= 96 * MIB);
 }
 
 static void sync_with(hipStream_t on, bool by_event)
@@ -63,10 +63,14 @@ static void sync_with(hipStream_t on, bool by_event)
 /* SOMASHIM_DECAY_MS=200, and nothing else is set. */
 static void decays(bool by_event)
 {
-	/* A synchronization here and there is enough. */
+	double from = now_ms();
+
+	/* A synchronization here and there is enough. (On a machine that is slow enough the
+	 * memory has come of age at once.) */
 	use_96(s);
 	sync_with(s, by_event);
-	CHECK(reserved() >= 96 * MIB);
+	bool there = reserved() >= 96 * MIB;
+	CHECK(there || now_ms() - from > 150);
 	nap(400);
 	/* (An event may not speak for the last free.) */
 	for (int i = 0; i < 1 + by_event; i++) {
@@ -74,14 +78,13 @@ static void decays(bool by_event)
 		nap(by_event ? 400 : 0);
 	}
 	CHECK(reserved() < 4 * MIB);
-	/* One that goes on with less than it had. (On a machine that is slow enough the
-	 * memory has come of age at once.) */
-	double from = now_ms();
+	/* One that goes on with less than it had. */
+	from = now_ms();
 	use_96(s);
 	for (int i = 0; i < 40; i++) {
 		OK(hipMemsetAsync(keep, 1, 4096, s));
 		sync_with(s, by_event);
-		bool there = reserved() >= 96 * MIB;
+		there = reserved() >= 96 * MIB;
 		CHECK(i > 2 || there || now_ms() - from > 150);
 		nap(20);
 	}
@@ -116,7 +119,7 @@ static void others(bool by_event)
 	t0 = now_ms();
 	for (int i = 0; i < 100; i++)
 		OK(hipStreamSynchronize(s));
-	CHECK(now_ms() - t0 < 2000);
+	CHECK(now_ms() - t0 < 20000); /* it would be for ever */
 	/* On vmm a pool that goes on growing has a little more than it needed. */
 	CHECK(waits ? reserved() >= 96 * MIB && reserved() <= 100 * MIB : reserved() == 0);
 	release(t);
