@@ -93,10 +93,9 @@ if [ $quick = 0 ]; then
 	scripts/viewers.sh || echo "no viewers"
 fi
 
-# Some machines have a python3 that is a wrapper and takes a second to start. Tests start it often.
-if [ -x /usr/bin/python3 ]; then
-	mkdir "$logs/bin" && ln -s /usr/bin/python3 "$logs/bin/" && PATH=$logs/bin:$PATH
-fi
+# Some machines have a python3 in PATH that is a wrapper and takes a second to start. Tests start it
+# often, so the distribution's own comes first.
+PATH=/usr/bin:$PATH
 
 # A preloaded library that is itself sanitized is never the first to be loaded.
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
