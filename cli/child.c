@@ -65,14 +65,14 @@ int ss_child_exec_failed(const char *program, int error) {
 	return error == ENOENT ? 127 : 126;
 }
 
-int ss_child_run(char **argv, bool *started) {
+int ss_child_run(char **argv, pid_t *started) {
 	sigset_t held, old;
 	pid_t parent = getpid();
 	siginfo_t info;
 	int status, failed[2]; /* pipe: exec closes it; a byte in it means that exec failed */
 	char byte;
 
-	*started = false;
+	*started = 0;
 	if (pipe2(failed, O_CLOEXEC) != 0) {
 		ss_cli_error("pipe: %s", strerror(errno));
 		return 126 << 8;
@@ -88,7 +88,7 @@ int ss_child_run(char **argv, bool *started) {
 		exec_child(argv, &old, parent, failed[1]);
 	}
 	close(failed[1]);
-	*started = read(failed[0], &byte, 1) == 0;
+	*started = read(failed[0], &byte, 1) == 0 ? child : 0;
 	close(failed[0]);
 	for (;;) {
 		int signal = sigwaitinfo(&held, &info);

@@ -5,13 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* The path of this program, with links resolved. Without /proc it is what the kernel was
  * asked to execute, so call it before the working directory changes. */
 bool ss_child_self(char *path, size_t size);
 /* Runs the program and waits for it, with signals passed on to it. Returns its status as
- * waitpid() gives it. *started is false if the program could not be executed. */
-int ss_child_run(char **argv, bool *started);
+ * waitpid() gives it. *started is the process that it was, or 0 if it could not be executed. */
+int ss_child_run(char **argv, pid_t *started);
 /* Ends this process the way the child ended, by the same signal if need be. Otherwise it
  * returns the exit status for main(). */
 int ss_child_exit(int status);

@@ -150,7 +150,7 @@ int ss_cmd_record(int argc, char **argv) {
 	struct arguments a = { 0 };
 	char pattern[PATTERN_BYTES], err[8192];
 	struct timespec start;
-	bool started;
+	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	if (!make_pattern(&a, pattern)) {

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
+#include "cli/killed_summary.h"
 #include "cli/run_preload.h"
 #include "cli/run_report.h"
 
@@ -54,7 +56,7 @@ int ss_cmd_run(int argc, char **argv) {
 	struct arguments a = { 0 };
 	struct ss_report *report = NULL;
 	char err[8192];
-	bool started;
+	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	if (!ss_preload_enter(a.quiet, err, sizeof(err))) {
@@ -75,6 +77,9 @@ int ss_cmd_run(int argc, char **argv) {
 	}
 	int status = ss_child_run(a.program, &started);
 	ss_run_report_unlink();
+	if (started && WIFSIGNALED(status)) {
+		ss_killed_summary(started);
+	}
 	if (started) {
 		ss_exit_summary(report, a.program[0]);
 	}

@@ -79,6 +79,7 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "";
 	int status;
 	pid_t pid;
+	void *p;
 
 	if (!strcmp(how, "worker") && (pid = fork())) {
 		/* The child is the first to use HIP. */
@@ -94,6 +95,14 @@ int main(int argc, char **argv)
 		threads();
 	if (!strcmp(how, "signal"))
 		signalled();
+	if (!strcmp(how, "killed")) { /* the page shows the block by the second call at the latest */
+		OK(hipMalloc(&p, 16 << 20));
+		for (int i = 0; i < 2; i++) {
+			CHECK(!usleep(300000));
+			OK(hipDeviceSynchronize());
+		}
+		CHECK(!raise(SIGKILL));
+	}
 	if (!strcmp(how, "vfork")) {
 		pid = vfork();
 		if (!pid)
