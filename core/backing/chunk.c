@@ -64,7 +64,6 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 	pthread_mutex_lock(&m->lock);
 	m->vmm->chunks++;
 	m->grown++;
-	m->calls++;
 	pthread_mutex_unlock(&m->lock);
 	return c;
 }
@@ -92,7 +91,6 @@ bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c)
 	atomic_fetch_sub(&core->backing->chunks, 1);
 	pthread_mutex_lock(&m->lock);
 	m->released_bytes += c->size;
-	m->calls++;
 	m->vmm->chunks--;
 	pthread_mutex_unlock(&m->lock);
 	ss_host_free(core, c, sizeof(*c));
@@ -116,7 +114,6 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 	c->va = va;
 	c->idle_since = 0;
 	pthread_mutex_lock(&m->lock);
-	m->calls++;
 	frames_set(m->vmm, c, c);
 	pthread_mutex_unlock(&m->lock);
 	return SS_OK;
@@ -128,12 +125,12 @@ static enum ss_status unmap(struct ss_memory *m, struct ss_chunk *c)
 	enum ss_status s;
 
 	s = SS_DRIVE_MAP(m, core->drv.unmap(core->drv.ctx, m->dev, (void *)(uintptr_t)c->va, c->size));
+	if (s != SS_OK)
+		return s;
 	pthread_mutex_lock(&m->lock);
-	m->calls++;
-	if (s == SS_OK)
-		frames_set(m->vmm, c, NULL);
+	frames_set(m->vmm, c, NULL);
 	pthread_mutex_unlock(&m->lock);
-	return s;
+	return SS_OK;
 }
 
 enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss_chunk *c)

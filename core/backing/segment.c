@@ -128,7 +128,6 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 	}
 	if (seg) {
 		m->grown++;
-		m->calls++;
 		ss_clean_insert(m, ss_segment_first(m->core, seg));
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -227,7 +226,6 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 
 		ss_clean_remove(m, ss_segment_first(core, seg));
 		when = ss_segment_detach(m, seg);
-		m->calls++;
 		pthread_mutex_unlock(&m->lock);
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		s = SS_DRIVE_FREE(m, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,

@@ -18,19 +18,7 @@ struct ss_view {
 	uint64_t device;                  /* what all pools may take of the device */
 	uint64_t device_reserved;         /* what they have */
 	uint64_t allocations, misses;     /* so far; a miss is an allocation that the pool grew for */
-	int64_t calls;                    /* of the driver that are paid for, see ss_budget_left */
 };
-
-/* Driver calls for a tighter fit are paid for by allocations. */
-struct ss_budget {
-	uint64_t allocations;             /* of the pool, as the ladder sees them */
-	uint64_t high;                    /* the most used bytes, and figures when they were new: */
-	uint64_t calls_then, allocations_then;
-};
-
-/* Driver calls that are paid for and not used; `calls`: of the pool so far. A new peak of reserved
- * bytes pays for none: it may come of the calls. */
-int64_t ss_budget_left(struct ss_budget *b, uint64_t used_high, uint64_t calls);
 
 /* Bytes of the segment to add for a block of `size`: small blocks share one, large ones get what
  * they need. */

@@ -30,7 +30,7 @@ static void reset_counts(struct ss_pool *pool)
 	pool->ids = 0;
 	pool->id_base = ss_cache_new_ids(core);
 	memset(&pool->st, 0, sizeof(pool->st));
-	memset(&pool->budget, 0, sizeof(pool->budget));
+	pool->allocations = 0;
 	pool->counted = false;
 }
 

@@ -30,9 +30,8 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->idle = pool->mem.idle_bytes + (r->cache ? r->cache->idle : 0);
 	v->device = d->limit && d->limit < total ? d->limit : total;
 	v->device_reserved = atomic_load(&d->reserved);
-	v->allocations = pool->budget.allocations;
+	v->allocations = pool->allocations;
 	v->misses = pool->st.misses;
-	v->calls = ss_budget_left(&pool->budget, v->used_high, pool->mem.calls);
 }
 
 /* Allocations since the ladder was here last, for this stream. q->lock held. */
@@ -43,9 +42,9 @@ static void count_allocations(struct ss_request *r)
 	if (r->counted)
 		return;
 	r->counted = true;
-	r->pool->budget.allocations++;
+	r->pool->allocations++;
 	if (q) {
-		r->pool->budget.allocations += q->hits - q->hits_counted;
+		r->pool->allocations += q->hits - q->hits_counted;
 		q->hits_counted = q->hits;
 	}
 }

@@ -186,7 +186,7 @@ advised() {
 }
 advised oneshot '^export SOMASHIM_BACKING=vmm$'
 advised handoff '^# nothing'
-advised weightsync '^export SOMASHIM_RELEASE_THRESHOLD=max$'
+advised weightsync '^# nothing'
 advised amr '^export SOMASHIM_BACKING=vmm$'
 grep -q '^# run somashim doctor first' "$dir/out" || fail "vmm is advised without a word"
 

@@ -11,31 +11,13 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* A pool of 1 GiB on a device of 64 GiB, in use but for one segment, with calls to spend. */
+/* A pool of 1 GiB on a device of 64 GiB, in use but for one segment, which once had
+ * 1.2 GiB. */
 static struct ss_view typical(void)
 {
 	return (struct ss_view){.used = 800 * MIB, .used_high = 1000 * MIB, .reserved = GIB,
-				.reserved_high = GIB, .idle = 100 * MIB, .device = 64 * GIB,
-				.device_reserved = GIB, .allocations = 1000, .misses = 10, .calls = 10};
-}
-
-static void calls_are_paid_for_by_allocations(void **state)
-{
-	struct ss_budget b = {0};
-	int64_t first;
-
-	(void)state;
-	first = ss_budget_left(&b, GIB, 5);
-	assert_true(first > 0);
-	assert_int_equal(ss_budget_left(&b, GIB, 5 + 3), first - 3);
-	b.allocations += 22;
-	assert_int_equal(ss_budget_left(&b, GIB, 5 + 3), first - 2);
-	/* Not without end: a program in a loop stops spending. */
-	b.allocations += 1000000000;
-	assert_true(ss_budget_left(&b, GIB, 5) < 200);
-	assert_true(ss_budget_left(&b, GIB, 5 + 200) < 0);
-	/* More in use than ever pays again. */
-	assert_int_equal(ss_budget_left(&b, GIB + 1, 5 + 200), first);
+				.reserved_high = 1200 * MIB, .idle = 100 * MIB, .device = 64 * GIB,
+				.device_reserved = GIB, .allocations = 1000, .misses = 10};
 }
 
 static void small_blocks_share_a_segment_and_large_ones_get_what_they_need(void **state)
@@ -74,20 +56,24 @@ static void an_idle_segment_is_cut_where_that_does_no_harm(void **state)
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 	/* It fits as well as a new segment. */
 	assert_true(ss_place_cut(&v, 10 * MIB, 10 * MIB));
-	/* No call is left for an exchange. */
-	v.calls = 1;
+	/* The pool never had much more than was in use, so nothing would be gained. */
+	v.reserved_high = v.used_high + v.used_high / 16;
 	assert_true(ss_place_cut(&v, 100 * MIB, 10 * MIB));
+	v.reserved_high++;
+	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 	/* Segments in use stay far below the peak. */
 	v = typical();
 	v.idle = 700 * MIB;
 	v.used = 300 * MIB;
 	assert_true(ss_place_cut(&v, 100 * MIB, 10 * MIB));
-	/* The more calls were saved up, the stricter. */
-	v.calls = 60;
+	/* Up to four fifths of it: 800 MiB. */
+	v.idle = v.reserved - 700 * MIB;
+	assert_true(ss_place_cut(&v, 100 * MIB, 10 * MIB));
+	v.idle -= 1;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
-	/* A small pool is not worth calls. */
+	/* A small pool is not worth driver calls. */
 	v = (struct ss_view){.used_high = 32 * MIB, .reserved = 40 * MIB, .idle = 20 * MIB,
-			     .device = 64 * GIB, .calls = 10};
+			     .device = 64 * GIB};
 	assert_true(ss_place_cut(&v, 20 * MIB, MIB));
 }
 
@@ -100,14 +86,13 @@ static void a_cut_must_not_cramp_the_device(void **state)
 	/* On a device that the program nearly fills, what is locked in is missing elsewhere. */
 	v.device = GIB + 60 * MIB;
 	assert_true(ss_place_cramps(&v, 100 * MIB, 10 * MIB));
-	v.calls = 0;
+	v.reserved_high = v.used_high;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_are_paid_for_by_allocations),
 		cmocka_unit_test(small_blocks_share_a_segment_and_large_ones_get_what_they_need),
 		cmocka_unit_test(a_pool_that_goes_on_growing_grows_ahead),
 		cmocka_unit_test(an_idle_segment_is_cut_where_that_does_no_harm),
