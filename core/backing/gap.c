@@ -22,9 +22,11 @@ static bool is_gap(const struct ss_block *b)
 	return ss_is_state(b, SS_BLOCK_GAP) && !b->exported;
 }
 
+/* Will b merge with new memory beside it? Of the stream's ranges only those of its own arena will. If
+ * others counted, a growth that moves memory would not help, and so would the next, without end. */
 static bool is_usable(const struct ss_block *b, uint32_t slot)
 {
-	return ss_is_free_on(b, slot) || ss_is_free_on(b, SS_SLOT_CLEAN);
+	return ss_is_free_on(b, SS_SLOT_CLEAN) || (ss_is_free_on(b, slot) && ss_home(b) == slot + 1);
 }
 
 /* Where the free memory right before the gap begins, as far as a run needs it. */
