@@ -18,7 +18,7 @@
 
 #define POOL_PARTS 512  /* of the pool: a new chunk is no larger part, or */
 #define RUN_PARTS 12    /* no larger part of what is missing, whichever is more */
-#define MOST_CHUNKS 768 /* of the pool: no chunk is a smaller part, which may be waste */
+#define MOST_CHUNKS 768 /* of the pool: no chunk is a smaller part, since each may take a file descriptor */
 #define PLACES 3        /* where what the driver refused is tried besides */
 
 /* ---- growing ---------------------------------------------------------------------------- */
@@ -40,8 +40,7 @@ static uint64_t chunk_size(const struct ss_memory *m, uint64_t bytes)
 	return chunk_of(m, share < bytes / RUN_PARTS ? bytes / RUN_PARTS : share);
 }
 
-/* `ahead`: bytes beyond what is missing, if that is at the end. */
-static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth, uint64_t ahead)
+static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
 {
 	struct ss_run run = {.size = growth->size, .align = growth->align, .slot = growth->slot};
 	/* Where there must be no gaps below, nothing moves. */
@@ -65,19 +64,18 @@ static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth, 
 		pthread_mutex_unlock(&m->lock);
 		return SS_ERR_NOMEM;
 	}
-	ahead = ss_block_next(m->core, target) ? 0 : ss_round(ahead, run.step);
-	unit = chunk_size(m, run.bytes + ahead);
+	unit = chunk_size(m, run.bytes);
 	ss_gap_take(m, target);
 	/* A chunk that moves may be larger than what is missing. */
-	ss_gap_shorten(m, target, run.bytes + (move ? SS_CHUNK_MOST : 0) + ahead);
+	ss_gap_shorten(m, target, run.bytes + (move ? SS_CHUNK_MOST : 0));
 	pthread_mutex_unlock(&m->lock);
 	if (move)
 		list = ss_chunks_gather(m, target, &run, run.bytes, &got);
 	pthread_mutex_lock(&m->lock);
 	/* If host memory is out, it stays as long as it is and is filled so. */
-	ss_gap_shorten(m, target, got < run.bytes ? run.bytes + ahead : got);
+	ss_gap_shorten(m, target, got < run.bytes ? run.bytes : got);
 	pthread_mutex_unlock(&m->lock);
-	return ss_chunks_fill(m, target, list, got < run.bytes ? run.bytes : got, unit);
+	return ss_chunks_fill(m, target, list, unit);
 }
 
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
@@ -91,10 +89,10 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 		ss_chunks_retry(m);
 	/* What another thread mapped meanwhile may do: the caller looks first. */
 	if (!waited)
-		s = m->backing == SS_BACKING_VMM ? grow(m, growth, growth->ahead) : SS_ERR_NOMEM;
+		s = m->backing == SS_BACKING_VMM ? grow(m, growth) : SS_ERR_NOMEM;
 	/* What the driver refuses at one address it may take at another. */
 	for (int i = 0; i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck; i++)
-		s = grow(m, growth, 0);
+		s = grow(m, growth);
 	/* If it refuses the first chunk it refuses them all, for all that is known. */
 	if (ss_refused(s) && !(m->vmm && m->vmm->chunks)) {
 		ss_vmm_drop(m, true);
@@ -169,7 +167,7 @@ static enum ss_status fill_gaps(struct ss_memory *m)
 		pthread_mutex_unlock(&m->lock);
 		if (!b)
 			break;
-		s = ss_chunks_fill(m, b, NULL, b->size, SS_CHUNK_MOST);
+		s = ss_chunks_fill(m, b, NULL, SS_CHUNK_MOST);
 	}
 	return s;
 }

@@ -220,12 +220,12 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b, st
 
 /* New chunks at the end of the list, of which there are `got` bytes, until `target` is covered. */
 static enum ss_status make_rest(struct ss_memory *m, struct ss_block *target, struct ss_chunk **tail,
-				uint64_t got, uint64_t least, uint64_t unit)
+				uint64_t got, uint64_t unit)
 {
 	enum ss_status s = SS_OK;
 
 	while (got < target->size) {
-		uint64_t left = (got < least ? least : target->size) - got;
+		uint64_t left = target->size - got;
 		struct ss_chunk *c = chunk_new(m, target->addr + got, left < unit ? left : unit, &s);
 
 		if (!c)
@@ -234,17 +234,11 @@ static enum ss_status make_rest(struct ss_memory *m, struct ss_block *target, st
 		tail = &c->next;
 		got += c->size;
 	}
-	if (s == SS_ERR_NOMEM && got >= least) {
-		pthread_mutex_lock(&m->lock);
-		ss_gap_shorten(m, target, got);
-		pthread_mutex_unlock(&m->lock);
-		s = target->size == got ? SS_OK : s;
-	}
 	return s;
 }
 
 enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, struct ss_chunk *list,
-			      uint64_t least, uint64_t unit)
+			      uint64_t unit)
 {
 	struct ss_chunk **tail, *c;
 	enum ss_status s;
@@ -255,7 +249,7 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 		got += (*tail)->size;
 	/* All or nothing: a run that is too short helps nobody, and memory that the device may not
 	 * touch is no memory. */
-	s = make_rest(m, target, tail, got, least, unit);
+	s = make_rest(m, target, tail, got, unit);
 	if (s == SS_OK)
 		s = map_list(m, target, &list, &stuck);
 	pthread_mutex_lock(&m->lock);

@@ -101,8 +101,6 @@ static inline bool ss_refused(enum ss_status s)
 struct ss_growth {
 	uint64_t size, align; /* of the block that is missing */
 	uint64_t segment;     /* hip, hsa: bytes of the new segment, at least size; 0: size */
-	uint64_t ahead;       /* vmm: bytes to add beyond what is missing, if new memory comes at the
-	                       * end and there is room for them */
 	uint32_t slot;        /* vmm: free ranges of this timeline (SS_SLOT_CLEAN: none) count as
 	                       * part of the run that is completed */
 	bool move;            /* idle memory may go back (segments) or move (chunks) for it, since

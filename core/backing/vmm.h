@@ -86,10 +86,10 @@ void ss_gap_shorten(struct ss_memory *m, struct ss_block *b, uint64_t size);
 /* ---- chunk.c. Claimed, no lock held. ------------------------------------------------------ */
 
 /* Puts memory behind all of `target`, which is QUEUED: the chunks of the list, then new ones of up
- * to `unit` bytes. If there is too little, the first `least` bytes will do. It becomes a clean
- * range. On failure it becomes a gap again (or a stuck one), and the chunks go back. */
+ * to `unit` bytes. It becomes a clean range. On failure it becomes a gap again (or a stuck
+ * one), and the chunks go back. */
 enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, struct ss_chunk *list,
-			      uint64_t least, uint64_t unit);
+			      uint64_t unit);
 /* Unmaps the chunk behind b, which is QUEUED: b becomes a gap, or clean again if the driver refuses. */
 enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss_chunk *c);
 /* Gives a chunk that is mapped nowhere to the driver. False: it was refused, and is kept. */

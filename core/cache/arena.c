@@ -141,11 +141,10 @@ static bool spoils(const struct ss_stream_cache *q, const struct ss_block *b, ui
 static inline struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uint64_t align,
 				    bool may_cut)
 {
-	struct ss_block *b = may_cut ? ss_index_best(&q->own, size, align)
-				     : ss_index_best_part(&q->own, size, align);
+	struct ss_block *b = ss_index_best(&q->own, size, align);
 
 	if ((!b || (!may_cut && spoils(q, b, size))) && q->foreign.count)
-		b = ss_index_best_part(&q->foreign, size, align);
+		b = ss_index_best(&q->foreign, size, align);
 	return b && (may_cut || !spoils(q, b, size)) ? b : NULL;
 }
 

@@ -60,7 +60,6 @@ struct ss_stream_cache {
 	struct ss_timeline *tl;       /* NULL: the cache of completed blocks */
 	uint32_t slot;                /* of tl; UINT32_MAX without one */
 	/* Guarded by the pool's lock: */
-	uint64_t hits_counted;        /* of `hits`, in the pool's count of allocations */
 	uint64_t fences, frees_fenced; /* fences asked for; `frees` when the last was */
 };
 

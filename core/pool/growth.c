@@ -26,7 +26,7 @@ static uint64_t segment_for(struct ss_request *r, struct ss_view *v)
 {
 	ss_view(r, v);
 	atomic_store(&r->pool->mem.keep, kept_by_threshold(r->pool, v));
-	return ss_place_segment(v, r->size);
+	return ss_place_segment(r->size);
 }
 
 /* Can the pool grow by `want` without a new peak, if idle segments go back for it (`give`)? */
@@ -128,7 +128,6 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	if (growth.move)
 		ss_reclaim_all(pool); /* what this very stream freed may have completed by now */
 	growth.segment = segment_for(r, &v);
-	growth.ahead = ss_place_ahead(&v);
 	ss_pool_unlock(pool);
 	if (r->cache) {
 		growth.slot = r->cache->slot;

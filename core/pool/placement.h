@@ -11,25 +11,21 @@
 
 /* Figures of one pool, in bytes and counts. */
 struct ss_view {
-	bool vmm;
 	uint64_t used, used_high;         /* the block that is asked for not included */
 	uint64_t reserved, reserved_high;
 	uint64_t idle;                    /* of segments that are free from end to end */
 	uint64_t device;                  /* what all pools may take of the device */
 	uint64_t device_reserved;         /* what they have */
-	uint64_t allocations, misses;     /* so far; a miss is an allocation that the pool grew for */
 };
 
 /* Bytes of the segment to add for a block of `size`: small blocks share one, large ones get what
  * they need. */
-uint64_t ss_place_segment(const struct ss_view *v, uint64_t size);
+uint64_t ss_place_segment(uint64_t size);
 /* May `size` bytes be cut off an idle segment of `segment` bytes, rather than to add a segment of
  * their own within the peak? */
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size);
 /* Would segments in use hold so much beside what is live, after such a cut, that a program which
  * needs nearly all of the device could not have it in other sizes? */
 bool ss_place_cramps(const struct ss_view *v, uint64_t segment, uint64_t size);
-/* vmm: bytes to grow by beyond what is missing, in a pool that goes on growing. */
-uint64_t ss_place_ahead(const struct ss_view *v);
 
 #endif

@@ -25,12 +25,11 @@ static void reset_counts(struct ss_pool *pool)
 		q->id = ss_cache_new_ids(core);
 		q->hits = q->frees = 0;
 		ss_bias_unlock(&q->lock);
-		q->hits_counted = q->fences = q->frees_fenced = 0;
+		q->fences = q->frees_fenced = 0;
 	}
 	pool->ids = 0;
 	pool->id_base = ss_cache_new_ids(core);
 	memset(&pool->st, 0, sizeof(pool->st));
-	pool->allocations = 0;
 	pool->counted = false;
 }
 

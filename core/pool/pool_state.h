@@ -41,7 +41,6 @@ struct ss_pool {
 	bool trim_wanted;               /* a trim that must not wait was asked for: */
 	uint64_t trim_keep;
 	uint64_t ids, id_base;          /* of blocks that the ladder served */
-	uint64_t allocations;           /* as the ladder sees them */
 	struct {                        /* backpressure.c */
 		_Atomic uint64_t bytes; /* in epochs */
 		struct ss_freer {

@@ -22,7 +22,6 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	struct ss_device_memory *d = ss_device_memory(core, pool->mem.dev);
 	uint64_t total = core->info[pool->mem.dev].total_bytes;
 
-	v->vmm = pool->mem.backing == SS_BACKING_VMM;
 	v->used = ss_used(&pool->caches);
 	v->used_high = ss_used_high(&pool->caches);
 	v->reserved = ss_reserved(pool);
@@ -30,23 +29,6 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->idle = pool->mem.idle_bytes + (r->cache ? r->cache->idle : 0);
 	v->device = d->limit && d->limit < total ? d->limit : total;
 	v->device_reserved = atomic_load(&d->reserved);
-	v->allocations = pool->allocations;
-	v->misses = pool->st.misses;
-}
-
-/* Allocations since the ladder was here last, for this stream. q->lock held. */
-static void count_allocations(struct ss_request *r)
-{
-	struct ss_stream_cache *q = r->cache;
-
-	if (r->counted)
-		return;
-	r->counted = true;
-	r->pool->allocations++;
-	if (q) {
-		r->pool->allocations += q->hits - q->hits_counted;
-		q->hits_counted = q->hits;
-	}
 }
 
 struct adoption {
@@ -115,7 +97,6 @@ static struct ss_block *from_arena(struct ss_request *r)
 	struct ss_view view;
 
 	ss_bias_lock(&q->lock);
-	count_allocations(r);
 	adopt_clean(r->pool, q);
 	b = ss_arena_take(q, r->size, r->align, may_cut(r));
 	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align))) {
@@ -155,7 +136,7 @@ static struct ss_block *cut_clean(struct ss_request *r, struct ss_block *b)
 static struct ss_block *from_clean(struct ss_request *r, bool *before)
 {
 	struct ss_memory *m = &r->pool->mem;
-	struct ss_block *b = ss_index_best_part(&m->clean, r->size, r->align);
+	struct ss_block *b = ss_index_best(&m->clean, r->size, r->align);
 	struct ss_view view;
 
 	if (!b)
@@ -181,7 +162,6 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 	if (r->cache) {
 		b = from_arena(r);
 	} else {
-		count_allocations(r);
 		/* What has completed merges with the rest of its segment, or that would be cut alone. */
 		ss_reclaim_done(r->pool);
 	}

@@ -7,7 +7,6 @@
 #include "core/range/free_index.h"
 
 #define LOOKED_AT 4   /* ranges of a list */
-#define PART_LISTS 4  /* lists, for a range that is no whole segment */
 #define LISTS (SS_INDEX_FL * SS_INDEX_SL)
 
 /* The list after i that is in use; LISTS: there is none. */
@@ -119,21 +118,15 @@ static bool is_better(const struct ss_block *b, const struct ss_block *best)
 	return !best || b->size < best->size || (b->size == best->size && b->addr < best->addr);
 }
 
-/* The best of the first `most` ranges from b on. Whole segments that do not fit exactly go to *whole;
- * NULL: they count like the others. */
+/* The best of the first `most` ranges from b on. */
 static inline __attribute__((always_inline)) struct ss_block *
-best_of(struct ss_block *b, uint64_t size, uint64_t align, unsigned most, struct ss_block **whole)
+best_of(struct ss_block *b, uint64_t size, uint64_t align, unsigned most)
 {
 	struct ss_block *best = NULL;
 
-	for (; b && most; b = b->right, most--) {
-		if (b->size < size || (align > SS_GRAIN && !ss_fits(b, size, align)))
-			continue;
-		if (whole && b->size != size && ss_is_whole(b))
-			*whole = is_better(b, *whole) ? b : *whole;
-		else if (is_better(b, best))
+	for (; b && most; b = b->right, most--)
+		if (b->size >= size && (align <= SS_GRAIN || ss_fits(b, size, align)) && is_better(b, best))
 			best = b;
-	}
 	return best;
 }
 
@@ -143,23 +136,11 @@ struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uin
 	struct ss_block *b = NULL;
 
 	for (i = first; i < LISTS && !b; i = list_after(x, i))
-		b = best_of(x->list[i], size, align, LOOKED_AT, NULL);
+		b = best_of(x->list[i], size, align, LOOKED_AT);
 	/* Whoever grows for a block and does not find what was added would grow for ever. */
 	for (i = first; i < LISTS && !b; i = list_after(x, i))
-		b = best_of(x->list[i], size, align, UINT32_MAX, NULL);
+		b = best_of(x->list[i], size, align, UINT32_MAX);
 	return b;
-}
-
-struct ss_block *ss_index_best_part(const struct ss_free_index *x, uint64_t size, uint64_t align)
-{
-	struct ss_block *b = NULL, *whole = NULL;
-	unsigned lists = PART_LISTS;
-
-	for (unsigned i = first_list(x, size); i < LISTS && !b && (!whole || lists); i = list_after(x, i)) {
-		b = best_of(x->list[i], size, align, LOOKED_AT, &whole);
-		lists -= whole != NULL;
-	}
-	return b ? b : whole ? whole : ss_index_best(x, size, align);
 }
 
 struct ss_block *ss_index_largest(const struct ss_free_index *x)

@@ -31,9 +31,6 @@ void ss_index_replace(struct ss_free_index *x, struct ss_block *old, uint64_t ol
 /* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
  * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
-/* The same, but takes a range that is a whole segment only if it fits exactly or there is no other of
- * nearly that size, because whole segments can go back to the device. */
-struct ss_block *ss_index_best_part(const struct ss_free_index *x, uint64_t size, uint64_t align);
 struct ss_block *ss_index_largest(const struct ss_free_index *x);
 /* Calls `each` for every range, smaller lists first; `each` must not change the index. */
 void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *), void *arg);

@@ -162,8 +162,8 @@ static double rounds(double ms)
 }
 
 /* Everything by default: a loop gets the same memory each time round, for longer than the
- * time of decay. What was grown ahead and not used goes at some time, once. Where the machine holds
- * a round up for long, memory comes of age in it, and that stretch tells nothing. */
+ * time of decay. Where the machine holds a round up for long, memory comes of age in it, and that
+ * stretch tells nothing. */
 static void loop(bool by_event)
 {
 	uint64_t took, gave;

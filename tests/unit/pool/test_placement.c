@@ -17,34 +17,16 @@ static struct ss_view typical(void)
 {
 	return (struct ss_view){.used = 800 * MIB, .used_high = 1000 * MIB, .reserved = GIB,
 				.reserved_high = 1200 * MIB, .idle = 100 * MIB, .device = 64 * GIB,
-				.device_reserved = GIB, .allocations = 1000, .misses = 10};
+				.device_reserved = GIB};
 }
 
 static void small_blocks_share_a_segment_and_large_ones_get_what_they_need(void **state)
 {
-	struct ss_view v = typical();
-
 	(void)state;
-	assert_int_equal(ss_place_segment(&v, 512), 4 * MIB);
-	assert_int_equal(ss_place_segment(&v, MIB), 4 * MIB);
-	assert_int_equal(ss_place_segment(&v, 100 * MIB), 100 * MIB);
-	assert_int_equal(ss_place_segment(&v, 100 * MIB + 1), 102 * MIB);
-	assert_int_equal(ss_place_ahead(&v), 0);
-}
-
-static void a_pool_that_goes_on_growing_grows_ahead(void **state)
-{
-	struct ss_view v = typical();
-
-	(void)state;
-	v.misses = 90;
-	assert_int_equal(ss_place_ahead(&v), GIB / 128);
-	assert_int_equal(ss_place_segment(&v, MIB), GIB / 64);
-	v.misses = 200;
-	assert_int_equal(ss_place_ahead(&v), GIB / 64);
-	assert_int_equal(ss_place_segment(&v, MIB), GIB / 32);
-	/* A power of two of blocks, so 8 of 3 MiB. */
-	assert_int_equal(ss_place_segment(&v, 3 * MIB), 24 * MIB);
+	assert_int_equal(ss_place_segment(512), 4 * MIB);
+	assert_int_equal(ss_place_segment(MIB), 4 * MIB);
+	assert_int_equal(ss_place_segment(100 * MIB), 100 * MIB);
+	assert_int_equal(ss_place_segment(100 * MIB + 1), 102 * MIB);
 }
 
 static void an_idle_segment_is_cut_where_that_does_no_harm(void **state)
@@ -71,10 +53,6 @@ static void an_idle_segment_is_cut_where_that_does_no_harm(void **state)
 	assert_true(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 	v.idle -= 1;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
-	/* A small pool is not worth driver calls. */
-	v = (struct ss_view){.used_high = 32 * MIB, .reserved = 40 * MIB, .idle = 20 * MIB,
-			     .device = 64 * GIB};
-	assert_true(ss_place_cut(&v, 20 * MIB, MIB));
 }
 
 static void a_cut_must_not_cramp_the_device(void **state)
@@ -94,7 +72,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(small_blocks_share_a_segment_and_large_ones_get_what_they_need),
-		cmocka_unit_test(a_pool_that_goes_on_growing_grows_ahead),
 		cmocka_unit_test(an_idle_segment_is_cut_where_that_does_no_harm),
 		cmocka_unit_test(a_cut_must_not_cramp_the_device),
 	};
