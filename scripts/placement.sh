@@ -18,6 +18,13 @@ while [ $# != 0 ]; do
 	*) break ;;
 	esac
 done
+[ $# != 0 ] || set -- hip hsa vmm
+for backing in "$@"; do
+	case $backing in
+	hip | hsa | vmm) ;;
+	*) echo "placement.sh: there is no backing $backing" >&2; exit 2 ;;
+	esac
+done
 cd "$(dirname "$0")/.." || exit 2
 . scripts/draw.sh
 somashim=${SOMASHIM:-build/cli/somashim}
@@ -49,7 +56,6 @@ replay() {
 export -f replay
 export somashim tmp
 
-[ $# != 0 ] || set -- hip hsa vmm
 for backing in "$@"; do
 	printf "$backing %s\n" "${logs[@]}"
 done | xargs -P "$(nproc)" -L 1 bash -c 'replay "$1" "$2"' - |
