@@ -15,14 +15,14 @@ static const struct row {
 } rows[] = {
 	{"a fair share", "host naps (hipMalloc that does not wait)", ss_step_share, true},
 	{"own and completed ranges", "pool lock, best fit", ss_step_own, false},
-	{"what other streams freed, merged", "a walk over all free ranges", ss_step_other_streams, false},
+	{"merging what other streams freed", "a walk over all free ranges", ss_step_other_streams, false},
 	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false},
 	{"asking the streams", "a query or a fence per stream", ss_step_ask, false},
 	{"waiting for the oldest frees", "host naps (hipMalloc that does not wait)", ss_step_wait, false},
 	{"cutting an idle segment", "it cannot go back then", ss_step_cut, false},
 	{"growing", "driver calls; idle memory makes room", ss_step_grow, false},
 	/* Out of memory from here on. */
-	{"is it possible at all", "one driver call", ss_step_possible, false},
+	{"whether so much is possible", "one driver call", ss_step_possible, false},
 	{"fences for all frees", "a fence per stream of the device", ss_step_fences, true},
 	{"idle memory of all pools", "driver calls, maybe a bounded wait", ss_step_release, true},
 	{"a device-side wait", "the stream waits for another", ss_step_device_wait, true},
