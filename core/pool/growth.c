@@ -6,6 +6,7 @@
  */
 #include "core/pool/request.h"
 
+#define MOST_MOVES 8    /* growths of one allocation that may move memory; others may take what one brings */
 #define MANY_STREAMS 64 /* asking whether a device is idle costs a fence for each */
 
 /* Bytes that the release threshold keeps in an exchange. Segments do not add up: a pool that is so
@@ -121,7 +122,8 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	enum ss_status s;
 	struct ss_view v;
 
-	if (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, false))
+	/* Whoever does not find what was moved must not move it for ever. */
+	if (r->grown < MOST_MOVES && (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, false)))
 		growth.move = may_move(r);
 	retry_giving(pool);
 	ss_pool_lock(pool);
@@ -136,7 +138,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	s = ss_memory_grow(&pool->mem, &growth);
 	if (ss_device_low(ss_core_of(pool), pool->mem.dev))
 		ss_decay_strict(ss_core_of(pool), pool->mem.dev);
-	r->grown |= s == SS_OK;
+	r->grown += s == SS_OK;
 	if (s == SS_OK)
 		return SS_AGAIN;
 	/* Whatever the driver refuses for, it may do it with less, and programs know what to do

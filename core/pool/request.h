@@ -17,7 +17,7 @@ struct ss_request {
 	uint64_t id;                   /* what it is to be called */
 	enum ss_status status;         /* why the ladder gave up */
 	uint64_t done;                 /* a bit for each row of the ladder that was tried */
-	bool grown;                    /* the pool grew for it */
+	unsigned grown;                /* how often the pool grew for it */
 	uint64_t passed;               /* bytes of an idle segment that was left alone, since growing may
 	                                * fit better; 0: none */
 	bool cut;                      /* it may be cut all the same */

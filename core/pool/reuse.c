@@ -77,7 +77,7 @@ static bool found(struct ss_request *r, struct ss_block *b, uint64_t *rule)
 		return false;
 	if (rule)
 		++*rule;
-	pool->st.misses += r->grown;
+	pool->st.misses += r->grown != 0;
 	r->block = b;
 	r->id = pool->id_base | ++pool->ids;
 	return true;
