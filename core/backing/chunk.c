@@ -219,7 +219,7 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b, st
 }
 
 /* New chunks at the end of the list, of which there are `got` bytes, until `target` is covered. */
-static enum ss_status make_rest(struct ss_memory *m, struct ss_block *target, struct ss_chunk **tail,
+static enum ss_status make_rest(struct ss_memory *m, const struct ss_block *target, struct ss_chunk **tail,
 				uint64_t got, uint64_t unit)
 {
 	enum ss_status s = SS_OK;

@@ -6,7 +6,7 @@
  */
 #include "core/pool/request.h"
 
-#define MOST_MOVES 8    /* growths of one allocation that may move memory; others may take what one brings */
+#define MOST_MOVES 8    /* growths for one allocation that may move memory or give it back */
 #define MANY_STREAMS 64 /* asking whether a device is idle costs a fence for each */
 
 /* Bytes that the release threshold keeps in an exchange. Segments do not add up: a pool that is so
@@ -122,7 +122,8 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	enum ss_status s;
 	struct ss_view v;
 
-	/* Whoever does not find what was moved must not move it for ever. */
+	/* If a growth did not help, because another thread took the memory or it did not merge, the next
+	 * may not help either. In the end the pool takes memory from the device, until there is none. */
 	if (r->grown < MOST_MOVES && (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, false)))
 		growth.move = may_move(r);
 	retry_giving(pool);

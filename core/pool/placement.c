@@ -6,7 +6,7 @@
 
 #define SMALL (64ull << 20)  /* a pool of this size is not worth driver calls */
 #define SHARED (4ull << 20)  /* blocks smaller than this share a segment */
-#define TIGHT 16             /* a peak that exceeds the used peak by this part of it needs no exchange */
+#define TIGHT 16             /* a reserved peak at most this part above the used peak: nothing to gain */
 #define HARMLESS 80          /* percent of the used peak that segments in use may reach by a cut */
 #define GOOD_PART 8          /* of a device: a rest that would be missed */
 
