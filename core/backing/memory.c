@@ -37,7 +37,7 @@ void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *p
 	m->peers = 1ull << dev;
 	m->reserved_high = 0;
 	m->keep = 0;
-	m->grown = m->released_bytes = m->moved = 0;
+	m->grown = m->released_bytes = m->moved = m->exchanges = 0;
 }
 
 void ss_memory_finish(struct ss_memory *m)

@@ -51,6 +51,7 @@ struct ss_memory {
 	pthread_cond_t mapped;
 	/* Statistics, under the lock: */
 	uint64_t grown, released_bytes, moved; /* chunks moved */
+	uint64_t exchanges;               /* growths that idle segments made room for */
 
 	/* Makes everything of the pool that has completed a clean range, the asking stream's own
 	 * included. Called and returns with the lock held. Set by the layer above, which may leave it

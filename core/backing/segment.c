@@ -261,7 +261,11 @@ void ss_segments_make_room(struct ss_memory *m, uint64_t want)
 	if (m->gather)
 		m->gather(m);
 	pthread_mutex_unlock(&m->lock);
-	ss_segments_release(m, high > want ? high - want : 0, floor_of(m, want), UINT64_MAX);
+	if (!ss_segments_release(m, high > want ? high - want : 0, floor_of(m, want), UINT64_MAX))
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->exchanges++;
+	pthread_mutex_unlock(&m->lock);
 }
 
 /* ---- all segments ------------------------------------------------------------ */

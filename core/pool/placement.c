@@ -8,6 +8,8 @@
 #define SHARED (4ull << 20)  /* blocks smaller than this share a segment */
 #define TIGHT 16             /* a reserved peak at most this part above the used peak: nothing to gain */
 #define HARMLESS 80          /* percent of the used peak that segments in use may reach by a cut */
+#define EXCHANGES 256        /* of segments that a pool may make in all, */
+#define PACE 32              /* and one more for so many requests: a program in a loop makes few */
 #define GOOD_PART 8          /* of a device: a rest that would be missed */
 
 uint64_t ss_place_segment(uint64_t size)
@@ -33,7 +35,8 @@ bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 		return true;
 	if (ss_place_cramps(v, segment, size))
 		return false;
-	if (v->reserved_high <= v->used_high + v->used_high / TIGHT)
+	if (v->reserved_high <= v->used_high + v->used_high / TIGHT ||
+	    v->exchanges > EXCHANGES + v->requests / PACE)
 		return true;
 	/* Only what is cut off it keeps an idle segment from going back. That does no harm while
 	 * the segments in use leave room below the peak. */

@@ -14,6 +14,8 @@ struct ss_view {
 	uint64_t used, used_high;         /* the block that is asked for not included */
 	uint64_t reserved, reserved_high;
 	uint64_t idle;                    /* of segments that are free from end to end */
+	uint64_t requests;                /* so far, that were no hit of a stream's cache */
+	uint64_t exchanges;               /* so far, of idle segments for one of another size */
 	uint64_t device;                  /* what all pools may take of the device */
 	uint64_t device_reserved;         /* what they have */
 };

@@ -27,6 +27,8 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 	v->reserved = ss_reserved(pool);
 	v->reserved_high = atomic_load(&pool->mem.reserved_high);
 	v->idle = pool->mem.idle_bytes + (r->cache ? r->cache->idle : 0);
+	v->requests = pool->ids;
+	v->exchanges = pool->mem.exchanges;
 	v->device = d->limit && d->limit < total ? d->limit : total;
 	v->device_reserved = atomic_load(&d->reserved);
 }

@@ -42,6 +42,14 @@ static void an_idle_segment_is_cut_where_that_does_no_harm(void **state)
 	assert_true(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 	v.reserved_high++;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
+	/* So many segments were exchanged already that cutting is cheaper. More requests pay for more. */
+	v = typical();
+	v.exchanges = 256;
+	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
+	v.exchanges++;
+	assert_true(ss_place_cut(&v, 100 * MIB, 10 * MIB));
+	v.requests = 32;
+	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 	/* Segments in use stay far below the peak. */
 	v = typical();
 	v.idle = 700 * MIB;
