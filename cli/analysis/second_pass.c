@@ -159,6 +159,7 @@ void ss_pass_before_event(struct ss_pass *p, const struct ss_trace_item *e) {
 
 void ss_pass_after_event(struct ss_pass *p, const struct ss_trace_item *e) {
 	struct ss_pass_plan *plan = p->plan;
+	int mapped = -1; /* an event of one device may be several of its moments */
 
 	while (plan->next < plan->moments && plan->moment[plan->next].event == p->event) {
 		const struct moment *m = &plan->moment[plan->next++];
@@ -169,7 +170,10 @@ void ss_pass_after_event(struct ss_pass *p, const struct ss_trace_item *e) {
 		if (m->waste) {
 			ss_snapshot_waste(p, m->snapshot);
 		}
-		take_maps(p, e->time_ns, m->device);
+		if (m->device != mapped) {
+			take_maps(p, e->time_ns, m->device);
+			mapped = m->device;
+		}
 	}
 }
 

@@ -101,12 +101,17 @@ def check_flame(b):
 
 
 def check_rest(b):
-    moment = 'document.querySelector("#map-info").dataset.time'
+    moment = '+document.querySelector("#map-info").dataset.time'
     before = b.evaluate(moment)
     assert '112.00 MiB reserved' in b.evaluate('document.querySelector("#map-info").textContent')
-    b.evaluate('(() => { const s = document.querySelector("#map-moment"); s.value = 0;'
+    b.evaluate('(() => { const s = document.querySelector("#map-moment"); s.value = s.max;'
                's.dispatchEvent(new Event("input")); })()')
-    assert b.evaluate(moment) != before
+    assert b.evaluate(moment) > before
+    assert ' 64.00 MiB reserved' in b.evaluate('document.querySelector("#map-info").textContent')
+    equal(b.evaluate('(() => { const s = document.querySelector("#map-moment"), seen = [];'
+                     'for (s.value = 0;; s.stepUp()) { s.dispatchEvent(new Event("input")); seen.push(%s);'
+                     'if (s.value == s.max) break; } return seen.length - new Set(seen).size; })()' % moment),
+          0, 'moments that are there twice')
     equal(b.evaluate('document.querySelectorAll("#sites tbody tr").length'), 9, 'call sites')
     b.evaluate('(() => { const s = document.querySelector("#sites-filter"); s.value = "smooth";'
                's.dispatchEvent(new Event("input")); })()')
