@@ -35,7 +35,6 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 
 struct adoption {
 	struct ss_stream_cache *q;
-	bool all;              /* no other stream uses the pool */
 	struct ss_block *list; /* by ->request: the index must not change meanwhile */
 };
 
@@ -44,25 +43,46 @@ static bool is_own(const struct ss_stream_cache *q, const struct ss_block *b)
 	return ss_is_free_on(b, q->slot) && ss_home(b) == q->slot + 1;
 }
 
-static void pick(struct ss_block *b, void *arg)
+static void note(struct adoption *a, struct ss_block *b)
 {
-	struct adoption *a = arg;
-
-	if (a->all ? a->q->set->memory->backing != SS_BACKING_VMM && ss_is_whole(b) :
-		     !is_own(a->q, ss_block_prev(b)) && !is_own(a->q, ss_block_next(a->q->set->core, b)))
-		return;
 	b->request = (uintptr_t)a->list;
 	a->list = b;
 }
 
+/* A clean range, unless it is an idle segment, which may have to go. */
+static void pick(struct ss_block *b, void *arg)
+{
+	struct adoption *a = arg;
+
+	if (a->q->set->memory->backing == SS_BACKING_VMM || !ss_is_whole(b))
+		note(a, b);
+}
+
+/* The clean ranges beside b, a free range of the stream. */
+static void pick_beside(struct ss_block *b, void *arg)
+{
+	struct adoption *a = arg;
+	struct ss_block *prev = ss_block_prev(b), *next = ss_block_next(a->q->set->core, b);
+
+	if (ss_is_free_on(next, SS_SLOT_CLEAN))
+		note(a, next);
+	/* One between two ranges of the stream is the left one's next. */
+	if (ss_is_free_on(prev, SS_SLOT_CLEAN) && !is_own(a->q, ss_block_prev(prev)))
+		note(a, prev);
+}
+
 /* Clean ranges beside free ranges of the stream become part of its arena, and merge there. If no
- * other stream uses the pool, all do but idle segments, which may have to go. q->lock held. */
+ * other stream uses the pool, all do but idle segments. With many streams there may be thousands of clean
+ * ranges, so the stream's own are walked then, which are few. q->lock held. */
 static void adopt_clean(struct ss_pool *pool, struct ss_stream_cache *q)
 {
-	struct adoption a = {.q = q, .all = q->set->count == 1};
+	struct adoption a = {.q = q};
 	struct ss_block *b;
 
-	ss_index_each(&pool->mem.clean, pick, &a);
+	if (q->set->count == 1)
+		ss_index_each(&pool->mem.clean, pick, &a);
+	else
+		ss_index_each(&q->own, pick_beside, &a);
 	while ((b = a.list)) {
 		a.list = (struct ss_block *)(uintptr_t)b->request;
 		b->request = 0;

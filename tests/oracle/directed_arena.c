@@ -126,8 +126,38 @@ static void arena_not_others(void)
 	D((struct op){ .kind = OP_RELEASE });
 }
 
+/* What another stream freed and has completed joins the ranges of the arena that it lies between, though
+ * those have not completed. */
+static void arena_adopts_between(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB), alloc(2, S(0), MIB),
+	  alloc(3, S(0), MIB));
+	uint64_t p = at(0);
+
+	D(ssync(S(0)), free_(1, S(1)), ssync(S(1)), stall(S(0)), kernel(S(0)), free_(0, S(0)), free_(2, S(0)));
+	D(alloc(4, S(0), 3 * MIB));
+	CHECK(at(4) == p && given() == 4 * MIB);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
+/* The same on one side only. */
+static void arena_adopts_beside(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB), alloc(2, S(0), MIB),
+	  alloc(3, S(0), MIB));
+	uint64_t p = at(0);
+
+	D(ssync(S(0)), free_(3, S(1)), free_(0, S(1)), ssync(S(1)), stall(S(0)), kernel(S(0)), free_(1, S(0)));
+	D(alloc(4, S(0), 2 * MIB));
+	CHECK(at(4) == p && given() == 4 * MIB);
+	D(free_(2, S(0)), alloc(5, S(0), 2 * MIB));
+	CHECK(at(5) == p + 2 * MIB && given() == 4 * MIB);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
 const struct d_test directed_arena[] = {
 	T(arena_divides), T(arena_ends_for_others), T(arena_ends_for_one),
 	T(arena_gives), T(arena_gives_completed), T(arena_merges),
-	T(arena_interior), T(arena_keeps_marks), T(arena_not_others), { .name = NULL },
+	T(arena_interior), T(arena_keeps_marks), T(arena_not_others),
+	T(arena_adopts_between), T(arena_adopts_beside), { .name = NULL },
 };
