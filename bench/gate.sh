@@ -61,8 +61,8 @@ for which in async classic; do
 	printf "$which %s\n" "${logs[@]}"
 done | xargs -P "$(nproc)" -L 1 bash -c 'count "$2" "$1"' - | sort | awk '
 	BEGIN {
-		goal["async"] = 300; mean["async"] = 700; most["async"] = 1500
-		goal["classic"] = 450; mean["classic"] = 950; most["classic"] = 2000
+		goal["async"] = 300; mean["async"] = 650; most["async"] = 1200
+		goal["classic"] = 450; mean["classic"] = 820; most["classic"] = 1450
 		printf "%-8s %-38s %10s %10s\n", "", "instructions per pair", "first run", "steady"
 	}
 	function report(w) {
