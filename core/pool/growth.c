@@ -30,22 +30,38 @@ static uint64_t segment_for(struct ss_request *r, struct ss_view *v)
 	return ss_place_segment(r->size);
 }
 
-/* Can the pool grow by `want` without a new peak, if idle segments go back for it (`give`)? */
-static bool within_peak(struct ss_request *r, bool give)
+/* Can the pool grow without a new peak? */
+static bool within_peak(struct ss_request *r)
+{
+	struct ss_view v;
+	uint64_t want;
+
+	ss_pool_lock(r->pool);
+	want = segment_for(r, &v);
+	ss_pool_unlock(r->pool);
+	return v.reserved + want <= v.reserved_high;
+}
+
+/* Can it if idle segments go back for that? At first all of them count (`hope`); then those that have
+ * completed, and that a threshold does not keep. */
+static bool within_peak_giving(struct ss_request *r, bool hope)
 {
 	struct ss_pool *pool = r->pool;
-	struct ss_view v;
 	uint64_t want, idle;
+	struct ss_view v;
 
 	ss_pool_lock(pool);
+	if (!hope)
+		ss_reclaim_all(pool);
 	want = segment_for(r, &v);
-	idle = give ? ss_memory_giveable(&pool->mem, want) : 0;
+	idle = hope ? v.idle : ss_memory_giveable(&pool->mem, want);
 	ss_pool_unlock(pool);
 	return v.reserved + want <= v.reserved_high + idle;
 }
 
 /* May idle memory go back, or move, at no wait for anybody? Where giving back waits for the device
- * it must be found idle. What this very stream freed may have completed by now. */
+ * it must be found idle, which completes all frees. Otherwise a fence may tell that what this very stream
+ * freed has completed by now. */
 static bool may_move(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
@@ -57,9 +73,9 @@ static bool may_move(struct ss_request *r)
 	ss_pool_unlock(pool);
 	if (!any)
 		return !waits;
-	if (waits && !ss_device_idle(core, pool->mem.dev,
-				     r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL))
-		return false;
+	if (waits)
+		return ss_device_idle(core, pool->mem.dev,
+				      r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL);
 	if (r->tl) {
 		/* hipMallocAsync on the null stream joins the blocking streams natively. */
 		ss_fence_request(core, r->tl, ss_timeline_now(r->tl), SS_FENCE_JOINING);
@@ -80,8 +96,9 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	bool yes, cramps;
 
 	/* A segment of the right size in exchange for idle ones fits better. */
-	if (!r->passed || (within_peak(r, cheap_to_ask(pool)) &&
-			   (within_peak(r, false) || may_move(r))))
+	if (!r->passed || within_peak(r) ||
+	    (cheap_to_ask(pool) && within_peak_giving(r, true) && may_move(r) &&
+	     within_peak_giving(r, false)))
 		return SS_NEXT;
 	ss_pool_lock(pool);
 	ss_view(r, &v);
@@ -124,7 +141,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 
 	/* If a growth did not help, because another thread took the memory or it did not merge, the next
 	 * may not help either. In the end the pool takes memory from the device, until there is none. */
-	if (r->grown < MOST_MOVES && (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, false)))
+	if (r->grown < MOST_MOVES && (pool->mem.backing == SS_BACKING_VMM || !within_peak(r)))
 		growth.move = may_move(r);
 	retry_giving(pool);
 	ss_pool_lock(pool);

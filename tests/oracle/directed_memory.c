@@ -48,6 +48,18 @@ static void trim_in_flight(void)
 
 #define MIB (1ull << 20)
 
+/* An idle segment is exchanged for one of the right size, though its stream still has it: the stream is asked
+ * whether it has completed. */
+static void exchanges_what_streams_have(void)
+{
+	D(stream(0, NB), alloc(0, S(0), 80 * MIB), alloc(1, S(0), 20 * MIB), alloc(2, S(0), 20 * MIB));
+	D(stall(S(0)), free_(1, S(0)), free_(2, S(0)), alloc(3, S(0), 40 * MIB), free_(3, S(0)));
+	CHECK(given() == 160 * MIB);
+	/* A fifth of the used peak, 120 MiB, stays free beside what is in use if 20 MiB are cut: too little. */
+	D((struct op){ .kind = OP_RELEASE }, advance(), alloc(4, S(0), 10 * MIB));
+	CHECK(given() == 150 * MIB);
+}
+
 /* Freed blocks merge before a longer range is cut, however often their sizes were repeated before. */
 static void merges_before_cutting(void)
 {
@@ -312,6 +324,8 @@ static void free_twice(void)
 
 const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
+	T(exchanges_what_streams_have),
+	{ "exchanges_where_release_waits", exchanges_what_streams_have, .release_waits = true },
 	T(merges_before_cutting), T(decay), { "late_fence", late_fence, .vram = 48 },
 	{ "internal", internal, .vram = 48 },
 	T(busy_left_alone), T(lag_leaves_clean), 
