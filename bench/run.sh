@@ -88,9 +88,17 @@ row "hipMalloc pair under never, instructions" "$(SOMASHIM_FREE_SYNC=never pair_
 	"mimalloc $mi"
 
 # ---- threads ----
-shim "$build/bench/bench_scale" "$small" >"$tmp/scale"
-row "2 threads / 2 processes" "$(val two "$tmp/scale")" ">= 0.95" "2 processes"
-row "32 threads / 2 threads" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
+logs=("$small")
+for kind in serving training; do
+	logs+=("$tmp/$kind-$((n = RANDOM)).csv") # the name tells the seed
+	"$build/cli/somashim" generate --scale 0.3 --seed "$n" -o "${logs[-1]}" "$kind" || exit 2
+done
+for log in "${logs[@]}"; do
+	name=$(basename "$log" .xz) name=${name%.csv}
+	SOMASIM_VRAM=200G shim "$build/bench/bench_scale" "$log" >"$tmp/scale"
+	row "2 threads / 2 processes ($name)" "$(val two "$tmp/scale")" ">= 0.95" "2 processes"
+	row "32 threads / 2 threads ($name)" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
+done
 
 # Random sizes, which no bin serves. 50 blocks of up to 1 MiB are live.
 awk 'BEGIN {
