@@ -41,10 +41,10 @@ static enum verdict judge(const void *dst, size_t bytes)
 	return ASYNC_CALL;
 }
 
-/* Memsets in rows of raw HSA memory go to row_fill.c. */
+/* Memsets in rows that the runtime cannot do go to row_fill.c. */
 #define RETURN_RAW_ROWS(sync, stream, ...) do { \
 	const struct ss_row_fill r_ = {__VA_ARGS__}; \
-	if (ss_row_fill_needed(r_.dst, sync)) \
+	if (ss_row_fill_needed(&r_, sync)) \
 		return ss_row_fill(&r_, stream); \
 } while (0)
 
@@ -166,6 +166,18 @@ hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 	       value, box);
 }
 
+/* The runtime takes the width of all of these for bytes, and sets at least one element in each row (7.2.4,
+ * fillBuffer2D in rocblit.cpp). */
+static size_t elements(size_t width, size_t element)
+{
+	return width && width < element ? 1 : width / element;
+}
+
+static size_t d2d_bytes(size_t pitch, size_t width, size_t height, size_t element)
+{
+	return ss_rows_bytes(pitch, width && width < element ? element : width, height);
+}
+
 hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width,
 			    size_t height)
 {
@@ -177,16 +189,16 @@ hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char valu
 hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width,
 			     size_t height)
 {
-	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 2, (int)value, width, height);
-	RETURN_MEMSET(ss_rows_bytes(pitch, ss_times(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
+	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 2, (int)value, elements(width, 2), height);
+	RETURN_MEMSET(d2d_bytes(pitch, width, height, 2), dst, hipMemsetD2D16, hipMemsetD2D16Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
 hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width,
 			     size_t height)
 {
-	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 4, (int)value, width, height);
-	RETURN_MEMSET(ss_rows_bytes(pitch, ss_times(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
+	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 4, (int)value, elements(width, 4), height);
+	RETURN_MEMSET(d2d_bytes(pitch, width, height, 4), dst, hipMemsetD2D32, hipMemsetD2D32Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
@@ -194,8 +206,9 @@ hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int valu
 	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
 			     size_t height, hipStream_t stream) \
 	{ \
-		RETURN_RAW_ROWS(false, stream, dst, pitch, height, 1, element, (int)value, width, height); \
-		RETURN_ROWS(ss_rows_bytes(pitch, ss_times(width, element), height), dst, stream, \
+		RETURN_RAW_ROWS(false, stream, dst, pitch, height, 1, element, (int)value, \
+				elements(width, element), height); \
+		RETURN_ROWS(d2d_bytes(pitch, width, height, element), dst, stream, \
 			REAL(name, dst, pitch, value, width, height, stream)); \
 	}
 MEMSET_D2D_ASYNC(hipMemsetD2D8Async, unsigned char, 1)

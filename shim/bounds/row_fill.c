@@ -12,13 +12,29 @@
 #include "shim/bounds/row_fill.h"
 #include "shim/process/real.h"
 
-bool ss_row_fill_needed(const void *dst, bool sync)
+/* The runtime's kernel sets a multiple of 16 elements in each row (7.2.4: 64 bytes where the width was 16). Natively
+ * that harms what lies between rows only; here the next block may begin behind the last row. */
+static bool overruns(const struct ss_row_fill *r, const struct ss_block_info *info)
+{
+	size_t at = (size_t)((const char *)r->dst - (const char *)info->base), end, row;
+
+	if (__builtin_mul_overflow(r->width, r->element, &row) || row == r->pitch || !row || at > info->size ||
+	    __builtin_mul_overflow(r->slice, r->depth - 1, &end) ||
+	    __builtin_add_overflow(end, r->height - 1, &end) || __builtin_mul_overflow(end, r->pitch, &end))
+		return false; /* what is no memset of ours is refused later */
+	row = (row + 16 * r->element - 1) / (16 * r->element) * 16 * r->element;
+	return end <= info->size - at && row > info->size - at - end;
+}
+
+bool ss_row_fill_needed(const struct ss_row_fill *r, bool sync)
 {
 	struct ss_block_info info;
 
 	/* Beside a capture the runtime decides whether a call that waits is legal. */
-	return !(sync && ss_capture_live()) && ss_lookup(ss_core, dst, &info) && info.live &&
-	       info.backing == SS_BACKING_HSA && dst != info.segment;
+	if ((sync && ss_capture_live()) || !r->height || !r->depth || !ss_lookup(ss_core, r->dst, &info) ||
+	    !info.live)
+		return false;
+	return (info.backing == SS_BACKING_HSA && r->dst != info.segment) || overruns(r, &info);
 }
 
 static hipError_t fill(const struct ss_row_fill *r, void *at, size_t count, hipStream_t stream)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memsets in rows of raw HSA memory, which the runtime refuses. */
+/* Memsets in rows that the runtime refuses (raw HSA memory), or that would go beyond the block. */
 #ifndef SS_SHIM_ROW_FILL_H
 #define SS_SHIM_ROW_FILL_H
 
@@ -16,7 +16,7 @@ struct ss_row_fill {
 };
 
 /* False: the real call can do it. `sync`: the call makes the host wait. */
-bool ss_row_fill_needed(const void *dst, bool sync);
+bool ss_row_fill_needed(const struct ss_row_fill *r, bool sync);
 hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream);
 
 #endif

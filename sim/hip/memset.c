@@ -10,6 +10,15 @@
 #include "hip/thread_state.h"
 #include "hip/version.h"
 
+/* Elements that the kernel sets in a row: a multiple of 16 in rows with gaps (7.2.4). `room`: bytes behind the last
+ * row in the allocation, which are not exceeded here. */
+static size_t in_kernel(int elem, size_t w, size_t pitch, size_t room)
+{
+	size_t n = (w + 15) / 16 * 16;
+
+	return sim_opt.hip >= 72 && pitch && pitch != w * (size_t)elem && (n - w) * (size_t)elem <= room ? n : w;
+}
+
 hipError_t submit_fill(hipStream_t h, void *dst, uint32_t v, int elem, size_t w, size_t rows,
 		       size_t depth, size_t pitch, size_t slice, bool async)
 {
@@ -39,7 +48,7 @@ hipError_t submit_fill(hipStream_t h, void *dst, uint32_t v, int elem, size_t w,
 	c->fill.dst = dst;
 	c->fill.value = v;
 	c->fill.elem = elem;
-	c->fill.width = w;
+	c->fill.width = in_kernel(elem, w, pitch, a.size - ((uintptr_t)dst - a.r.base) - n);
 	c->fill.height = rows;
 	c->fill.depth = depth;
 	c->fill.pitch = pitch;
@@ -110,27 +119,33 @@ hipError_t i_hipMemsetD2D8Async(hipDeviceptr_t d, size_t pitch, unsigned char v,
 	return submit_fill(h, d, v, 1, w, rows, 1, pitch, 0, true);
 }
 
+/* The runtime takes the width for bytes, and sets at least one element in each row. */
+static size_t elements(size_t width, size_t element)
+{
+	return width && width < element ? 1 : width / element;
+}
+
 hipError_t i_hipMemsetD2D16(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w,
 			    size_t rows)
 {
-	return submit_fill(NULL, d, v, 2, w, rows, 1, pitch, 0, false);
+	return submit_fill(NULL, d, v, 2, elements(w, 2), rows, 1, pitch, 0, false);
 }
 
 hipError_t i_hipMemsetD2D16Async(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w,
 				 size_t rows, hipStream_t h)
 {
-	return submit_fill(h, d, v, 2, w, rows, 1, pitch, 0, true);
+	return submit_fill(h, d, v, 2, elements(w, 2), rows, 1, pitch, 0, true);
 }
 
 hipError_t i_hipMemsetD2D32(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w, size_t rows)
 {
-	return submit_fill(NULL, d, v, 4, w, rows, 1, pitch, 0, false);
+	return submit_fill(NULL, d, v, 4, elements(w, 4), rows, 1, pitch, 0, false);
 }
 
 hipError_t i_hipMemsetD2D32Async(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w,
 				 size_t rows, hipStream_t h)
 {
-	return submit_fill(h, d, v, 4, w, rows, 1, pitch, 0, true);
+	return submit_fill(h, d, v, 4, elements(w, 4), rows, 1, pitch, 0, true);
 }
 
 hipError_t i_hipMemset3D(hipPitchedPtr p, int v, hipExtent x)
