@@ -12,13 +12,14 @@
 #include "shim/bounds/row_fill.h"
 #include "shim/process/real.h"
 
-/* The runtime's kernel sets a multiple of 16 elements in each row (7.2.4: 64 bytes where the width was 16). Natively
- * that harms what lies between rows only; here the next block may begin behind the last row. */
+/* For elements of 2 and 4 bytes the runtime's kernel sets up to a multiple of 16 of them in each row (7.2.4: 64 bytes
+ * where the width was 16). Natively that harms what lies between rows only; here the next block may begin behind the
+ * last row. */
 static bool overruns(const struct ss_row_fill *r, const struct ss_block_info *info)
 {
 	size_t at = (size_t)((const char *)r->dst - (const char *)info->base), end, row;
 
-	if (__builtin_mul_overflow(r->width, r->element, &row) || row == r->pitch || !row || at > info->size ||
+	if (r->element == 1 || __builtin_mul_overflow(r->width, r->element, &row) || row == r->pitch || !row || at > info->size ||
 	    __builtin_mul_overflow(r->slice, r->depth - 1, &end) ||
 	    __builtin_add_overflow(end, r->height - 1, &end) || __builtin_mul_overflow(end, r->pitch, &end))
 		return false; /* what is no memset of ours is refused later */

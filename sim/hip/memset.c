@@ -10,13 +10,13 @@
 #include "hip/thread_state.h"
 #include "hip/version.h"
 
-/* Elements that the kernel sets in a row: a multiple of 16 in rows with gaps (7.2.4). `room`: bytes behind the last
- * row in the allocation, which are not exceeded here. */
+/* Elements that the kernel sets in a row: a multiple of 16 in rows with gaps, if they are not bytes (7.2.4). `room`:
+ * bytes behind the last row in the allocation, which are not exceeded here. */
 static size_t in_kernel(int elem, size_t w, size_t pitch, size_t room)
 {
 	size_t n = (w + 15) / 16 * 16;
 
-	return sim_opt.hip >= 72 && pitch && pitch != w * (size_t)elem && (n - w) * (size_t)elem <= room ? n : w;
+	return sim_opt.hip >= 72 && elem > 1 && pitch && pitch != w * (size_t)elem && (n - w) * (size_t)elem <= room ? n : w;
 }
 
 hipError_t submit_fill(hipStream_t h, void *dst, uint32_t v, int elem, size_t w, size_t rows,
