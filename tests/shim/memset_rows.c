@@ -83,6 +83,7 @@ int main(void)
 		OK(set16((hipDeviceptr_t)at, PITCH, 0x0c0c, PITCH, rows));
 		check(at, 12, PITCH, ROWS + 1);
 		OK(hipMemset(at, 1, rows * PITCH));
+		OK(hipDeviceSynchronize());
 		GIVES(bad, set8((hipDeviceptr_t)at, PITCH, 9, WIDTH, rows + 1, s));
 		GIVES(bad, set32((hipDeviceptr_t)at, PITCH, 9, WIDTH, rows + 1, s));
 		GIVES(bad, set32((hipDeviceptr_t)(at + SIZE - i % 2 * 512 - 2), PITCH, 9, 2, 1, s)); /* sets 4 bytes */
@@ -94,6 +95,7 @@ int main(void)
 		if (p[i + 1] != end)
 			continue;
 		OK(hipMemset2D(end - 44, 24, 13, 20, 2));
+		OK(hipDeviceSynchronize());
 		OK(hipMemset2DAsync(end - 20, 24, 14, 20, 1, s));
 		if (set8)
 			OK(set32((hipDeviceptr_t)(end - 20), 24, 15, 20, 1, s));
