@@ -30,31 +30,23 @@ static uint64_t segment_for(struct ss_request *r, struct ss_view *v)
 	return ss_place_segment(r->size);
 }
 
-/* Can the pool grow without a new peak? */
-static bool within_peak(struct ss_request *r)
-{
-	struct ss_view v;
-	uint64_t want;
+/* Which idle segments go back for a new one: none, all, or those that have completed and that a threshold does not
+ * keep. */
+enum giving { NOTHING, ALL_IDLE, COMPLETED };
 
-	ss_pool_lock(r->pool);
-	want = segment_for(r, &v);
-	ss_pool_unlock(r->pool);
-	return v.reserved + want <= v.reserved_high;
-}
-
-/* Can it if idle segments go back for that? At first all of them count (`hope`); then those that have
- * completed, and that a threshold does not keep. */
-static bool within_peak_giving(struct ss_request *r, bool hope)
+/* Can the pool grow without a new peak, if such idle segments go back for that? */
+static bool within_peak(struct ss_request *r, enum giving giving)
 {
 	struct ss_pool *pool = r->pool;
-	uint64_t want, idle;
+	uint64_t want, idle = 0;
 	struct ss_view v;
 
 	ss_pool_lock(pool);
-	if (!hope)
+	if (giving == COMPLETED)
 		ss_reclaim_all(pool);
 	want = segment_for(r, &v);
-	idle = hope ? v.idle : ss_memory_giveable(&pool->mem, want);
+	if (giving != NOTHING)
+		idle = giving == ALL_IDLE ? v.idle : ss_memory_giveable(&pool->mem, want);
 	ss_pool_unlock(pool);
 	return v.reserved + want <= v.reserved_high + idle;
 }
@@ -96,9 +88,8 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	bool yes, cramps;
 
 	/* A segment of the right size in exchange for idle ones fits better. */
-	if (!r->passed || within_peak(r) ||
-	    (cheap_to_ask(pool) && within_peak_giving(r, true) && may_move(r) &&
-	     within_peak_giving(r, false)))
+	if (!r->passed || within_peak(r, NOTHING) ||
+	    (cheap_to_ask(pool) && within_peak(r, ALL_IDLE) && may_move(r) && within_peak(r, COMPLETED)))
 		return SS_NEXT;
 	ss_pool_lock(pool);
 	ss_view(r, &v);
@@ -141,7 +132,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 
 	/* If a growth did not help, because another thread took the memory or it did not merge, the next
 	 * may not help either. In the end the pool takes memory from the device, until there is none. */
-	if (r->grown < MOST_MOVES && (pool->mem.backing == SS_BACKING_VMM || !within_peak(r)))
+	if (r->grown < MOST_MOVES && (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, NOTHING)))
 		growth.move = may_move(r);
 	retry_giving(pool);
 	ss_pool_lock(pool);
