@@ -90,7 +90,8 @@ row "hipMalloc pair under never, instructions" "$(SOMASHIM_FREE_SYNC=never pair_
 # ---- threads ----
 logs=("$small")
 for kind in serving training; do
-	logs+=("$tmp/$kind-$((n = RANDOM)).csv") # the name tells the seed
+	n=$RANDOM
+	logs+=("$tmp/$kind-$n.csv") # the name tells the seed
 	"$build/cli/somashim" generate --scale 0.3 --seed "$n" -o "${logs[-1]}" "$kind" || exit 2
 done
 for log in "${logs[@]}"; do

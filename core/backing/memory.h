@@ -49,7 +49,7 @@ struct ss_memory {
 	bool mapping;
 	pthread_t mapper;
 	pthread_cond_t mapped;
-	/* Statistics, under the lock: */
+	/* Counts, under the lock: */
 	uint64_t grown, released_bytes, moved; /* chunks moved */
 	uint64_t exchanges;               /* growths that idle segments made room for */
 

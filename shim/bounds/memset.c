@@ -42,7 +42,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 }
 
 /* Memsets in rows that the runtime cannot do go to row_fill.c. */
-#define RETURN_RAW_ROWS(sync, stream, ...) do { \
+#define RETURN_ROW_FILL(sync, stream, ...) do { \
 	const struct ss_row_fill r_ = {__VA_ARGS__}; \
 	if (ss_row_fill_needed(&r_, sync)) \
 		return ss_row_fill(&r_, stream); \
@@ -58,7 +58,7 @@ static enum verdict judge(const void *dst, size_t bytes)
 hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height,
 			       hipStream_t stream)
 {
-	RETURN_RAW_ROWS(false, stream, dst, pitch, height, 1, 1, value, width, height);
+	RETURN_ROW_FILL(false, stream, dst, pitch, height, 1, 1, value, width, height);
 	RETURN_ROWS(ss_rows_bytes(pitch, width, height), dst, stream,
 		REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
 }
@@ -66,7 +66,7 @@ hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width,
 hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t width,
 				   size_t height, hipStream_t stream)
 {
-	RETURN_RAW_ROWS(false, ss_spt_stream(stream), dst, pitch, height, 1, 1, value, width, height);
+	RETURN_ROW_FILL(false, ss_spt_stream(stream), dst, pitch, height, 1, 1, value, width, height);
 	RETURN_ROWS(ss_rows_bytes(pitch, width, height), dst, ss_spt_stream(stream),
 		REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
 }
@@ -110,21 +110,21 @@ hipError_t do_hipMemsetD32(hipDeviceptr_t dst, int value, size_t count)
 
 hipError_t do_hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
-	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, value, width, height);
+	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 1, value, width, height);
 	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
 	       pitch, value, width, height);
 }
 
 hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
-	RETURN_RAW_ROWS(true, SS_PER_THREAD, dst, pitch, height, 1, 1, value, width, height);
+	RETURN_ROW_FILL(true, SS_PER_THREAD, dst, pitch, height, 1, 1, value, width, height);
 	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
 	       SS_PER_THREAD, dst, pitch, value, width, height);
 }
 
 /* The same for the box of hipMemset3D. */
-#define RETURN_RAW_BOX(sync, stream) \
-	RETURN_RAW_ROWS(sync, stream, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, \
+#define RETURN_BOX_FILL(sync, stream) \
+	RETURN_ROW_FILL(sync, stream, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, \
 			box.width, box.height)
 
 static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
@@ -140,7 +140,7 @@ static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
 {
-	RETURN_RAW_BOX(false, stream);
+	RETURN_BOX_FILL(false, stream);
 	RETURN_ROWS(volume(&dst, &box), dst.ptr, stream,
 		REAL(hipMemset3DAsync, dst, value, box, stream));
 }
@@ -148,40 +148,35 @@ hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipS
 hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
 				   hipStream_t stream)
 {
-	RETURN_RAW_BOX(false, ss_spt_stream(stream));
+	RETURN_BOX_FILL(false, ss_spt_stream(stream));
 	RETURN_ROWS(volume(&dst, &box), dst.ptr, ss_spt_stream(stream),
 		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
 }
 
 hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
 {
-	RETURN_RAW_BOX(true, NULL);
+	RETURN_BOX_FILL(true, NULL);
 	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D, hipMemset3DAsync, NULL, dst, value, box);
 }
 
 hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 {
-	RETURN_RAW_BOX(true, SS_PER_THREAD);
+	RETURN_BOX_FILL(true, SS_PER_THREAD);
 	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
 	       value, box);
 }
 
 /* The runtime takes the width of all of these for bytes, and sets at least one element in each row (7.2.4,
  * fillBuffer2D in rocblit.cpp). */
-static size_t elements(size_t width, size_t element)
+static size_t at_least(size_t width, size_t element)
 {
-	return width && width < element ? 1 : width / element;
-}
-
-static size_t d2d_bytes(size_t pitch, size_t width, size_t height, size_t element)
-{
-	return ss_rows_bytes(pitch, width && width < element ? element : width, height);
+	return width && width < element ? element : width;
 }
 
 hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width,
 			    size_t height)
 {
-	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 1, (int)value, width, height);
+	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 1, (int)value, width, height);
 	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
 	       pitch, value, width, height);
 }
@@ -189,16 +184,16 @@ hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char valu
 hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width,
 			     size_t height)
 {
-	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 2, (int)value, elements(width, 2), height);
-	RETURN_MEMSET(d2d_bytes(pitch, width, height, 2), dst, hipMemsetD2D16, hipMemsetD2D16Async,
+	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 2, (int)value, at_least(width, 2) / 2, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, at_least(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
 hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width,
 			     size_t height)
 {
-	RETURN_RAW_ROWS(true, NULL, dst, pitch, height, 1, 4, (int)value, elements(width, 4), height);
-	RETURN_MEMSET(d2d_bytes(pitch, width, height, 4), dst, hipMemsetD2D32, hipMemsetD2D32Async,
+	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 4, (int)value, at_least(width, 4) / 4, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, at_least(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
 	       NULL, dst, pitch, value, width, height);
 }
 
@@ -206,9 +201,9 @@ hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int valu
 	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
 			     size_t height, hipStream_t stream) \
 	{ \
-		RETURN_RAW_ROWS(false, stream, dst, pitch, height, 1, element, (int)value, \
-				elements(width, element), height); \
-		RETURN_ROWS(d2d_bytes(pitch, width, height, element), dst, stream, \
+		RETURN_ROW_FILL(false, stream, dst, pitch, height, 1, element, (int)value, \
+				at_least(width, element) / element, height); \
+		RETURN_ROWS(ss_rows_bytes(pitch, at_least(width, element), height), dst, stream, \
 			REAL(name, dst, pitch, value, width, height, stream)); \
 	}
 MEMSET_D2D_ASYNC(hipMemsetD2D8Async, unsigned char, 1)

@@ -13,18 +13,14 @@
 #include "shim/process/real.h"
 
 /* For elements of 2 and 4 bytes the runtime's kernel sets up to a multiple of 16 of them in each row (7.2.4: 64 bytes
- * where the width was 16). Natively that harms what lies between rows only; here the next block may begin behind the
- * last row. */
-static bool overruns(const struct ss_row_fill *r, const struct ss_block_info *info)
+ * where the width was 16), unless the rows have no gaps. Natively that harms what lies between rows only; here the
+ * next block may begin behind the last row. */
+static bool overruns(const struct ss_row_fill *r)
 {
-	size_t at = (size_t)((const char *)r->dst - (const char *)info->base), end, row;
+	size_t width = r->width / 16 * 16 + (r->width % 16 ? 16 : 0);
 
-	if (r->element == 1 || __builtin_mul_overflow(r->width, r->element, &row) || row == r->pitch || !row || at > info->size ||
-	    __builtin_mul_overflow(r->slice, r->depth - 1, &end) ||
-	    __builtin_add_overflow(end, r->height - 1, &end) || __builtin_mul_overflow(end, r->pitch, &end))
-		return false; /* what is no memset of ours is refused later */
-	row = (row + 16 * r->element - 1) / (16 * r->element) * 16 * r->element;
-	return end <= info->size - at && row > info->size - at - end;
+	return r->element > 1 && ss_times(r->width, r->element) != r->pitch &&
+	       ss_exceeds(r->dst, ss_rows_bytes(r->pitch, ss_times(width, r->element), r->height));
 }
 
 bool ss_row_fill_needed(const struct ss_row_fill *r, bool sync)
@@ -32,10 +28,10 @@ bool ss_row_fill_needed(const struct ss_row_fill *r, bool sync)
 	struct ss_block_info info;
 
 	/* Beside a capture the runtime decides whether a call that waits is legal. */
-	if ((sync && ss_capture_live()) || !r->height || !r->depth || !ss_lookup(ss_core, r->dst, &info) ||
-	    !info.live)
+	if (sync && ss_capture_live())
 		return false;
-	return (info.backing == SS_BACKING_HSA && r->dst != info.segment) || overruns(r, &info);
+	return (ss_lookup(ss_core, r->dst, &info) && info.live && info.backing == SS_BACKING_HSA &&
+		r->dst != info.segment) || overruns(r);
 }
 
 static hipError_t fill(const struct ss_row_fill *r, void *at, size_t count, hipStream_t stream)
