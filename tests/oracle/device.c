@@ -318,16 +318,17 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
 	enum ss_status st = device_enter(w, D_SET_ACCESS);
 	uint64_t from = (uint64_t)(uintptr_t)va, covered = 0;
 	struct segment *g = find(w, dev, from, true, false);
-	bool behind = false; /* another chunk */
+	bool behind = false; /* another chunk of the same reservation */
 
+	for (int i = 0; i < w->nseg && !g; i++)
+		behind |= w->seg[i].used && w->seg[i].chunk && w->seg[i].addr + w->seg[i].size == from;
+	/* A run of chunks is tried as a whole, from the reservation or from the last gap. Only the end of
+	 * a run that was refused may be tried alone. */
 	if (st) {
-		w->refused_end = g ? from + size : 0;
+		w->refused_end = behind ? 0 : from + size;
 		return st;
 	}
-	/* (The end of what was refused as a whole may be tried, and what lies behind a gap.) */
-	for (int i = 0; i < w->nseg; i++)
-		behind |= w->seg[i].used && w->seg[i].chunk && w->seg[i].addr + w->seg[i].size == from;
-	if (w->cfg.access_prefix && !g && from + size != w->refused_end && behind)
+	if (w->cfg.access_prefix && behind && from + size != w->refused_end)
 		fail(w, F_DRIVER, "access from %p on, where no reservation begins", va);
 	for (int i = 0; i < w->nseg; i++)
 		if (w->seg[i].used && w->seg[i].chunk && w->seg[i].addr >= from &&
