@@ -32,9 +32,17 @@
 	return ss_result(e_); \
 } while (0)
 
+/* By the handle hipStreamLegacy the null stream is waited for, or asked, alone: the blocking streams, which it is
+ * joined with by NULL, may run on (since 7.0; queries earlier). Such a call proves nothing to us. */
+#define REFUSE_UNPROVEN(tl, handle) do { \
+	REFUSE(tl, handle, hipErrorContextIsDestroyed); \
+	if ((handle) == SS_LEGACY) \
+		tl = NULL; \
+} while (0)
+
 #define RETURN_SYNC(handle, name, stream) do { \
 	struct ss_timeline *tl_; \
-	REFUSE(tl_, handle, hipErrorContextIsDestroyed); \
+	REFUSE_UNPROVEN(tl_, handle); \
 	RETURN_WAITED(ss_stream_sync_begin(ss_core, tl_), SS_TRACE_WAIT_STREAM, \
 		      tl_ ? ss_timeline_device(tl_) : -1, tl_ ? ss_timeline_native(tl_) : NULL, \
 		      name, stream); \
@@ -60,7 +68,7 @@ static double now_ms(void)
 	hipError_t e_; \
 	double end_; \
 	bool late_; \
-	REFUSE(tl_, handle, hipErrorContextIsDestroyed); \
+	REFUSE_UNPROVEN(tl_, handle); \
 	late_ = ss_stream_uncovered(tl_); \
 	e_ = late_ ? REAL(name, stream) : hipSuccess; \
 	if (e_ != hipSuccess) \

@@ -9,6 +9,7 @@
 #include "shim/alloc/observers.h"
 #include "shim/process/service.h"
 
+#define SS_LEGACY ((hipStream_t)1)     /* hipStreamLegacy, since 6.0 */
 #define SS_PER_THREAD ((hipStream_t)2) /* hipStreamPerThread */
 
 /* The timeline behind a handle; NULL and *err for a handle that is none. A stream that is not

@@ -103,6 +103,13 @@ hipError_t i_hipStreamDestroy(hipStream_t h)
 	return hipSuccess;
 }
 
+/* Does a wait for h, whose queue is q, wait for the blocking streams as well? It does for the null stream,
+ * but not if the handle is hipStreamLegacy and the release `asks` for that queue alone. */
+static bool joins_for_wait(hipStream_t h, const struct sim_queue *q, bool asks)
+{
+	return q->is_null && !(asks && h == STREAM_LEGACY);
+}
+
 hipError_t i_hipStreamQuery(hipStream_t h)
 {
 	struct sim_queue *q;
@@ -125,7 +132,8 @@ hipError_t i_hipStreamQuery(hipStream_t h)
 			return e;
 		}
 	}
-	done = q->is_null ? sim_null_idle(q->device) : sim_queue_done(q, atomic_load(&q->enqueued));
+	done = joins_for_wait(h, q, V6) ? sim_null_idle(q->device)
+					: sim_queue_done(q, atomic_load(&q->enqueued));
 	sim_queue_unref(q);
 	return done ? hipSuccess : hipErrorNotReady;
 }
@@ -152,7 +160,10 @@ hipError_t i_hipStreamSynchronize(hipStream_t h)
 			return e;
 		}
 	}
-	sim_queue_drain(q);
+	if (joins_for_wait(h, q, V7))
+		sim_queue_drain(q);
+	else
+		sim_queue_wait(q, atomic_load(&q->enqueued));
 	pools_release(q->device);
 	sim_queue_unref(q);
 	return hipSuccess;

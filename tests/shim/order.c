@@ -137,6 +137,28 @@ static void after_a_reset(void)
 	OK(hipDeviceSynchronize());
 }
 
+/* By its own handle the null stream is synchronized and queried without the blocking streams, which
+ * 7.0 and later do not join for that. */
+static void legacy_handle(void)
+{
+	hipStream_t legacy = (hipStream_t)1;
+	int version;
+	void *p;
+
+	OK(hipRuntimeGetVersion(&version));
+	if (version < 70000000)
+		return;
+	OK(hipStreamDestroy(a));
+	OK(hipStreamCreate(&a));
+	p = freed_on_a();
+	OK(hipStreamSynchronize(legacy));
+	CHECK(!comes_back(p, b));
+	GIVES(hipSuccess, hipStreamQuery(legacy));
+	CHECK(!comes_back(p, b));
+	release(a);
+	fresh();
+}
+
 int main(void)
 {
 	hipEvent_t e, old;
@@ -217,6 +239,7 @@ int main(void)
 
 	OK(hipEventDestroy(e));
 	OK(hipEventDestroy(old));
+	legacy_handle();
 	OK(hipStreamDestroy(a));
 	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
 	fresh();
