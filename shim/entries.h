@@ -456,7 +456,7 @@
 	  (void *handle, hipMemGenericAllocationHandle_t memory, \
 	   hipMemAllocationHandleType type, unsigned long long flags), \
 	  (handle, memory, type, flags)) \
-	E(OBSERVER, SS_OBSERVER_IPC, hipMemGetHandleForAddressRange, 605, 702, \
+	E(WATCH, 0, hipMemGetHandleForAddressRange, 605, 702, \
 	  (void *handle, hipDeviceptr_t ptr, size_t size, SS_RANGE_TYPE type, \
 	   unsigned long long flags), \
 	  (handle, ptr, size, type, flags)) \

@@ -148,6 +148,26 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	return ss_result(hipSuccess);
 }
 
+/* The descriptor always means a whole allocation of the runtime, from its first byte on (7.2.4), and importers take
+ * that for the block. So only a block that starts its segment has one. */
+hipError_t do_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t ptr, size_t size,
+					     SS_RANGE_TYPE type, unsigned long long flags)
+{
+	struct ss_ipc_place place;
+	enum ss_status s = ss_ipc_find(ss_core, ptr, &place);
+	hipError_t err;
+
+	ss_observer_add(-1, SS_OBSERVER_IPC);
+	if ((s != SS_OK || place.offset) && (s != SS_ERR_FOREIGN || ss_import_inside(ptr)))
+		return ss_fail(hipErrorNotSupported);
+	if (s == SS_OK && size > place.size - (size_t)((char *)ptr - (char *)place.segment))
+		return ss_fail(hipErrorInvalidValue);
+	err = REAL(hipMemGetHandleForAddressRange, handle, ptr, size, type, flags);
+	if (err == hipSuccess && s == SS_OK)
+		ss_ipc_export(ss_core, &place);
+	return ss_result(err);
+}
+
 SS_EXPORT hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size,
 						 hsa_amd_ipc_memory_t *handle);
 
