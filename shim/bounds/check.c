@@ -27,16 +27,17 @@ size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows)
 
 size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box)
 {
+	size_t pitch = p->pitch ? p->pitch : box->width, slice = p->ysize ? p->ysize : box->height;
 	size_t row, rows;
 
 	if (!box->width || !box->height || !box->depth)
 		return 0;
 	if (__builtin_add_overflow(at->z, box->depth - 1, &rows) ||
-	    __builtin_add_overflow(ss_times(p->ysize, rows), at->y, &rows) ||
+	    __builtin_add_overflow(ss_times(slice, rows), at->y, &rows) ||
 	    __builtin_add_overflow(rows, box->height, &rows) ||
 	    __builtin_add_overflow(at->x, box->width, &row))
 		return SIZE_MAX;
-	return ss_rows_bytes(p->pitch, row, rows);
+	return ss_rows_bytes(pitch, row, rows);
 }
 
 bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size)

@@ -37,7 +37,8 @@ bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size);
 size_t ss_times(size_t a, size_t b);
 /* Bytes from the first to the last of `rows` rows of `width` bytes. */
 size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows);
-/* Bytes from the start of pitched memory to the last byte of a box in it. */
+/* Bytes from the start of pitched memory to the last byte of a box in it. A pitch or a height of 0 stands for rows, or
+ * slices, without gaps, as in the runtime's amd::BufferRect. */
 size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
 /* Bytes of one element of an array; 0: unknown. */
 size_t ss_array_element(hipArray_const_t array);

@@ -45,31 +45,33 @@ static size_t number(const struct layout *l, const void *p, unsigned at)
 	return n;
 }
 
-/* Does the member `device` hold the address? It does for device memory and unified memory. */
-static bool by_device(const void *p, unsigned at)
+/* The offset of the member that holds the address; NONE for an array. Host memory has its own, in front of `device`.
+ * The runtime looks that address up as well, so it may be a block. */
+static unsigned address_at(const struct side *s, const void *p)
 {
-	bool old = ss_runtime()->major < 6;
+	static const int host[] = {0, 1}, device[] = {1, 2}, managed[] = {4, 3}, unified[] = {3, 11};
+	bool now = ss_runtime()->major >= 6;
 	int type;
 
-	memcpy(&type, (const char *)p + at, sizeof(type));
-	return old ? type == 1 || type == 3 || type == 4 : type == 2 || type == 3 || type == 11;
+	memcpy(&type, (const char *)p + s->type, sizeof(type));
+	if (type == host[now])
+		return s->device - 8u;
+	return type == device[now] || type == managed[now] || type == unified[now] ? s->device : NONE;
 }
 
-/* As the runtime's amd::BufferRect: a pitch of 0 stands for dense rows. */
 static bool side_exceeds(const struct layout *l, const struct side *s, const void *p,
 			hipStream_t stream)
 {
-	size_t width = number(l, p, l->width), height = number(l, p, l->height);
-	size_t depth = l->depth == NONE ? 1 : number(l, p, l->depth);
-	size_t pitch = number(l, p, s->pitch), rows = number(l, p, s->height);
-	hipPitchedPtr whole = {.pitch = pitch ? pitch : width, .ysize = rows ? rows : height};
+	hipPitchedPtr whole = {.pitch = number(l, p, s->pitch), .ysize = number(l, p, s->height)};
 	struct hipPos at = {number(l, p, s->x), number(l, p, s->y), number(l, p, s->z)};
-	hipExtent box = {width, height, depth};
+	hipExtent box = {number(l, p, l->width), number(l, p, l->height),
+			 l->depth == NONE ? 1 : number(l, p, l->depth)};
+	unsigned address = address_at(s, p);
 	void *ptr;
 
-	if (!by_device(p, s->type))
+	if (address == NONE)
 		return false;
-	memcpy(&ptr, (const char *)p + s->device, sizeof(ptr));
+	memcpy(&ptr, (const char *)p + address, sizeof(ptr));
 	return ss_exceeds_on(stream, ptr, ss_box_bytes(&whole, &at, &box));
 }
 

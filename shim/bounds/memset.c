@@ -124,24 +124,14 @@ hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, 
 
 /* The same for the box of hipMemset3D. */
 #define RETURN_BOX_FILL(sync, stream) \
-	RETURN_ROW_FILL(sync, stream, dst.ptr, dst.pitch, dst.ysize, box.depth, 1, value, \
-			box.width, box.height)
-
-static size_t volume(const hipPitchedPtr *p, const hipExtent *e)
-{
-	size_t rows;
-
-	if (!e->depth)
-		return 0;
-	if (__builtin_add_overflow(ss_times(p->ysize, e->depth - 1), e->height, &rows))
-		return SIZE_MAX;
-	return ss_rows_bytes(p->pitch, e->width, rows);
-}
+	RETURN_ROW_FILL(sync, stream, dst.ptr, dst.pitch, dst.ysize ? dst.ysize : box.height, box.depth, 1, \
+			value, box.width, box.height)
+#define BOX_BYTES ss_box_bytes(&dst, &(struct hipPos){0, 0, 0}, &box)
 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
 {
 	RETURN_BOX_FILL(false, stream);
-	RETURN_ROWS(volume(&dst, &box), dst.ptr, stream,
+	RETURN_ROWS(BOX_BYTES, dst.ptr, stream,
 		REAL(hipMemset3DAsync, dst, value, box, stream));
 }
 
@@ -149,20 +139,20 @@ hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
 				   hipStream_t stream)
 {
 	RETURN_BOX_FILL(false, ss_spt_stream(stream));
-	RETURN_ROWS(volume(&dst, &box), dst.ptr, ss_spt_stream(stream),
+	RETURN_ROWS(BOX_BYTES, dst.ptr, ss_spt_stream(stream),
 		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
 }
 
 hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
 {
 	RETURN_BOX_FILL(true, NULL);
-	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D, hipMemset3DAsync, NULL, dst, value, box);
+	RETURN_MEMSET(BOX_BYTES, dst.ptr, hipMemset3D, hipMemset3DAsync, NULL, dst, value, box);
 }
 
 hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 {
 	RETURN_BOX_FILL(true, SS_PER_THREAD);
-	RETURN_MEMSET(volume(&dst, &box), dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
+	RETURN_MEMSET(BOX_BYTES, dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
 	       value, box);
 }
 

@@ -110,6 +110,17 @@ static void rows(void)
 	in.WidthInBytes = out.WidthInBytes = 91;
 	OK(flat(&in));
 	OK(flat(&out));
+	/* An address given as host memory may be a block all the same. */
+	in.dstHost = mid;
+	out.srcHost = mid;
+	in.dstMemoryType = out.srcMemoryType = host_type();
+	OK(flat(&in));
+	OK(flat(&out));
+	in.WidthInBytes = out.WidthInBytes = 92;
+	GIVES(bad, flat(&in));
+	GIVES(bad, flat(&out));
+	in.WidthInBytes = out.WidthInBytes = 91;
+	in.dstMemoryType = out.srcMemoryType = device_type();
 	/* What is not meant is not looked at. */
 	out.dstDevice = (hipDeviceptr_t)(p[1] + SIZE - 1);
 	in.srcDevice = (hipDeviceptr_t)(p[1] + SIZE - 1);
@@ -171,6 +182,34 @@ static void boxes(hipGraph_t graph)
 	if (run)
 		OK(hipGraphExecDestroy(run));
 	OK(hipStreamSynchronize(s));
+}
+
+/* A pitch or a height of 0 means that nothing lies between rows, or slices. */
+static void dense(void)
+{
+	static const struct { size_t pitch, ysize, width, height, depth; bool good; } t[] = {
+		{0, 0, 100, 10, 1, true}, {0, 0, 100, 11, 1, false}, {100, 0, 100, 5, 2, true},
+		{100, 0, 100, 5, 3, false}, {100, 0, 100, 1, 11, false}, {0, 10, 50, 2, 3, false},
+		{0, 9, 50, 2, 3, true}, {0, 1, 500, 1, 3, false},
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		hipError_t want = t[i].good ? hipSuccess : hipErrorInvalidValue;
+		hipPitchedPtr block = {mid, t[i].pitch, t[i].width, t[i].ysize};
+		hipMemcpy3DParms in = {.srcPtr = {host, 500, 500, 11}, .dstPtr = block,
+				       .extent = {t[i].width, t[i].height, t[i].depth},
+				       .kind = hipMemcpyHostToDevice};
+		hipMemcpy3DParms out = {.srcPtr = block, .dstPtr = {host, 500, 500, 11}, .extent = in.extent,
+					.kind = hipMemcpyDeviceToHost};
+
+		GIVES(want, hipMemcpy3D(&in));
+		GIVES(want, hipMemcpy3DAsync(&out, s));
+		if (t[i].pitch) { /* the runtime refuses a memset without */
+			GIVES(want, hipMemset3D(block, 1, in.extent));
+			GIVES(want, hipMemset3DAsync(block, 1, in.extent, s));
+		}
+		OK(hipStreamSynchronize(s));
+	}
 }
 
 /* pitch, width, height; a node is refused if its rows, with the pitch, are longer than the
@@ -260,6 +299,7 @@ int main(void)
 	mid = p[3];
 	rows();
 	boxes(copies);
+	dense();
 	sets(fills);
 	nodes(fills);
 	OK(hipDeviceSynchronize());
