@@ -456,6 +456,17 @@
 	  (void *handle, hipMemGenericAllocationHandle_t memory, \
 	   hipMemAllocationHandleType type, unsigned long long flags), \
 	  (handle, memory, type, flags)) \
+	E(OBSERVER, SS_OBSERVER_IPC, hipMemImportFromShareableHandle, 501, 502, \
+	  (hipMemGenericAllocationHandle_t *memory, void *handle, hipMemAllocationHandleType type), \
+	  (memory, handle, type)) \
+	E(OBSERVER, SS_OBSERVER_IPC, hipImportExternalMemory, 403, 502, \
+	  (hipExternalMemory_t *memory, const hipExternalMemoryHandleDesc *desc), (memory, desc)) \
+	E(OBSERVER, SS_OBSERVER_IPC, hipGraphicsMapResources, 403, 502, \
+	  (int count, hipGraphicsResource_t *resources, hipStream_t stream), \
+	  (count, resources, stream)) \
+	E(OBSERVER, ss_access_observers(desc, count), hipMemSetAccess, 501, 502, \
+	  (void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count), \
+	  (ptr, size, desc, count)) \
 	E(WATCH, 0, hipMemGetHandleForAddressRange, 605, 702, \
 	  (void *handle, hipDeviceptr_t ptr, size_t size, SS_RANGE_TYPE type, \
 	   unsigned long long flags), \
@@ -583,6 +594,11 @@
 	  (const void *ptr, size_t size, hipMemLocation where, unsigned int flags, \
 	   hipStream_t stream), \
 	  (ptr, size, where, flags, stream)) \
+	E(CHECK, ss_exceeds(ptr, size), hipMemAdvise, 402, 502, \
+	  (const void *ptr, size_t size, hipMemoryAdvise advice, int dev), (ptr, size, advice, dev)) \
+	E(CHECK, ss_exceeds(ptr, size), hipMemAdvise_v2, 701, 702, \
+	  (const void *ptr, size_t size, hipMemoryAdvise advice, hipMemLocation where), \
+	  (ptr, size, advice, where)) \
 	E(CHECK, ss_list_exceeds(stream, list, sizes, count), hipMemPrefetchBatchAsync, 702, 715, \
 	  (void **list, size_t *sizes, size_t count, hipMemLocation *where, size_t *which, \
 	   size_t places, unsigned long long flags, hipStream_t stream), \

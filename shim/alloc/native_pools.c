@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "shim/alloc/native_pools.h"
+#include "shim/alloc/observers.h"
 
 static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
 static hipMemPool_t *natives;
@@ -19,6 +20,8 @@ atomic_bool ss_native_current_set;
 
 void ss_pool_native_add(hipMemPool_t pool)
 {
+	/* It may be one of managed or of host memory, which the host sees without a call. */
+	ss_observer_add(-1, SS_OBSERVER_MANAGED);
 	pthread_mutex_lock(&natives_lock);
 	for (size_t i = 0; i < native_count; i++)
 		if (natives[i] == pool)

@@ -26,6 +26,8 @@ static void add(int dev, unsigned what)
 
 void ss_observer_add(int dev, unsigned what)
 {
+	if (!what)
+		return;
 	if (what & SS_OBSERVER_HOSTFUNC)
 		ss_backpressure_never(ss_core);
 	if (dev >= 0 && dev < SS_MAX_DEVICES) {
@@ -42,6 +44,14 @@ void ss_observer_add_early(unsigned what)
 		atomic_fetch_or(&ss_observers[i], what);
 	if (atomic_load(&ss_state) == SS_ON && !ss_tls.depth)
 		ss_debts_pay();
+}
+
+unsigned ss_access_observers(const hipMemAccessDesc *desc, size_t count)
+{
+	for (size_t i = 0; desc && i < count; i++)
+		if (desc[i].location.type != hipMemLocationTypeDevice)
+			return SS_OBSERVER_PINNED;
+	return 0;
 }
 
 /* ---- loaded libraries --------------------------------------------------- */

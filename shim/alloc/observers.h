@@ -6,6 +6,7 @@
 #ifndef SS_SHIM_OBSERVERS_H
 #define SS_SHIM_OBSERVERS_H
 
+#include <hip/hip_runtime_api.h>
 #include <stdint.h>
 
 #include "shim/process/loader.h"
@@ -35,6 +36,8 @@ void ss_observer_add(int dev, unsigned what);
 /* The same for every device there may be; also allowed before the shim has started, and it
  * does not start it. */
 void ss_observer_add_early(unsigned what);
+/* What hipMemSetAccess brings: the host, where it gets access to mapped memory. */
+unsigned ss_access_observers(const hipMemAccessDesc *desc, size_t count);
 /* Checks what was loaded since the last look for bypasses and for libraries that read device
  * memory. ss_observers_look_now() does not wait for the interval between two looks. */
 void ss_observers_look(void);

@@ -120,6 +120,51 @@ static void device(void)
 	OK(hipSetDevice(0));
 }
 
+/* ---- memory that others see ------------------------------------------------ */
+
+/* (The software device refuses some of these, but a device might not.) */
+static void import_chunk(void)
+{
+	hipMemGenericAllocationHandle_t chunk;
+
+	(void)hipMemImportFromShareableHandle(&chunk, (void *)1, hipMemHandleTypePosixFileDescriptor);
+}
+static void import_external(void)
+{
+	hipExternalMemoryHandleDesc desc = {0};
+	hipExternalMemory_t memory;
+
+	(void)hipImportExternalMemory(&memory, &desc);
+}
+static void map_graphics(void)
+{
+	hipGraphicsResource_t none = NULL;
+
+	(void)hipGraphicsMapResources(0, &none, NULL);
+}
+static void host_access(void)
+{
+	hipMemAccessDesc desc = {.location = {.type = (hipMemLocationType)2}, .flags = hipMemAccessFlagsProtReadWrite};
+
+	(void)hipMemSetAccess(dst, SIZE, &desc, 1);
+}
+static void device_access(void)
+{
+	hipMemAccessDesc desc = {.location = {.type = hipMemLocationTypeDevice},
+				 .flags = hipMemAccessFlagsProtReadWrite};
+
+	(void)hipMemSetAccess(dst, SIZE, &desc, 1);
+}
+static void native_pool(void)
+{
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .handleTypes = (hipMemAllocationHandleType)4,
+				 .location = {.type = hipMemLocationTypeDevice}};
+	hipMemPool_t pool;
+
+	OK(hipMemPoolCreate(&pool, &props));
+}
+
 static void nothing(void) { OK(hipSetDevice(0)); }
 
 #define WAY(name) { #name, name }
@@ -127,6 +172,8 @@ static const struct { const char *name; void (*call)(void); } ways[] = {
 	WAY(nothing), WAY(memset_spt), WAY(memset2d_spt), WAY(memset3d_spt), WAY(memcpy2d_spt),
 	WAY(write_value), WAY(param2d), WAY(drv3d), WAY(prefetch), WAY(configure), WAY(multi),
 	WAY(ext_launch), WAY(launch), WAY(host_node), WAY(managed), WAY(device),
+	WAY(import_chunk), WAY(import_external), WAY(map_graphics), WAY(host_access), WAY(device_access),
+	WAY(native_pool),
 };
 
 int main(int argc, char **argv)
@@ -143,7 +190,7 @@ int main(int argc, char **argv)
 			OK(hipMalloc((void **)&dst, SIZE));
 			CHECK(!waits());
 			ways[i].call();
-			CHECK(waits() == (ways[i].call != nothing));
+			CHECK(waits() == (ways[i].call != nothing && ways[i].call != device_access));
 			return 0;
 		}
 		pid = fork();

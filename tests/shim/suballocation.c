@@ -175,6 +175,8 @@ static void cubes(void)
 	GIVES(hipErrorInvalidValue, hipMemset3D(cube, 5, make_hipExtent(10, 3, 2)));
 	OK(hipMemPrefetchAsync(cube.ptr, sizeof(got), 0, NULL));
 	GIVES(hipErrorInvalidValue, hipMemPrefetchAsync(cube.ptr, sizeof(got) + 1, 0, NULL));
+	OK(hipMemAdvise(cube.ptr, sizeof(got), hipMemAdviseSetReadMostly, 0));
+	GIVES(hipErrorInvalidValue, hipMemAdvise(cube.ptr, sizeof(got) + 1, hipMemAdviseSetReadMostly, 0));
 	OK(hipFree(cube.ptr));
 	OK(hipFree(gap));
 }
