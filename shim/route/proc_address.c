@@ -4,6 +4,7 @@
  * which function a name and a version mean; we replace the address if it is one that we
  * intercept. No lock.
  */
+#include <dlfcn.h>
 #include <string.h>
 
 #include "shim/alloc/last_error.h"
@@ -21,29 +22,45 @@ static const struct { const char *name; void *ours; size_t real; } entries[] = {
 	SS_ENTRIES(E)
 #undef E
 };
+#define ENTRIES (sizeof(entries) / sizeof(entries[0]))
 
-static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
+static size_t entry_of(const void *fn)
 {
-	if (err != hipSuccess || !fn || !*fn)
-		return ss_result(err);
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		void *real;
+	for (size_t i = 0; i < ENTRIES; i++) {
+		const void *real;
 
 		memcpy(&real, (const char *)&ss_real + entries[i].real, sizeof(real));
-		if (real == *fn) {
-			*fn = entries[i].ours;
-			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
-			return ss_result(err);
-		}
+		if (real == fn)
+			return i;
 	}
-	/* The runtime looks in the library that it loads as libamdhip64.so, which may be a
-	 * second copy. Then its addresses are not those that we know, so compare names. */
-	for (size_t i = 0; symbol && i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (!strcmp(entries[i].name, symbol)) {
-			*fn = entries[i].ours;
-			ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
-			break;
-		}
+	return ENTRIES;
+}
+
+static size_t entry_named(const char *name)
+{
+	for (size_t i = 0; name && i < ENTRIES; i++)
+		if (!strcmp(entries[i].name, name))
+			return i;
+	return ENTRIES;
+}
+
+/* The runtime looks in the library that it loads as libamdhip64.so, which may be a second copy. Then its addresses
+ * are not those that we know, so compare names: that of the function, which may be the _spt form of what was asked
+ * for, and only if the loader has none the one that was asked for. */
+static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
+{
+	Dl_info info;
+	size_t i;
+
+	if (err != hipSuccess || !fn || !*fn)
+		return ss_result(err);
+	i = entry_of(*fn);
+	if (i == ENTRIES)
+		i = entry_named(dladdr(*fn, &info) && info.dli_saddr == *fn ? info.dli_sname : symbol);
+	if (i < ENTRIES) {
+		*fn = entries[i].ours;
+		ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);
+	}
 	return ss_result(err);
 }
 

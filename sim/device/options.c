@@ -74,6 +74,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_NO_VMM] = "no-vmm",
 	[SIM_Q_CAPTURE_SPOILS] = "capture-spoils",
 	[SIM_Q_IPC_PINNED] = "ipc-pinned",
+	[SIM_Q_SECOND_COPY] = "second-copy",
 	[SIM_Q_POOL_OOM_LEAKS] = "pool-oom-leaks",
 	[SIM_Q_IMPORT_DEVICE0] = "import-device0",
 	[SIM_Q_LAZY_QUEUES] = "lazy-queues",

@@ -27,7 +27,8 @@ static hipError_t address(const char *name, void **out)
 	static void *self;
 
 	if (!self && dladdr((void *)address, &me))
-		self = dlopen(me.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+		self = sim_opt.quirk[SIM_Q_SECOND_COPY] ? dlmopen(LM_ID_NEWLM, me.dli_fname, RTLD_LAZY)
+							: dlopen(me.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
 	snprintf(full, sizeof full, "%s", name);
 	if (!strcmp(name, "hipGetDeviceProperties") && V6)
 		snprintf(full, sizeof full, "hipGetDevicePropertiesR0600");

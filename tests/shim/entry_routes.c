@@ -68,6 +68,24 @@ static void *by_proc(const char *name)
 	return fn;
 }
 
+/* By either name: the stream NULL means another one in each. */
+static void second_copy(void)
+{
+	static const char *const names[] = {"hipGetDriverEntryPoint", "hipGetDriverEntryPoint_spt"};
+
+	for (int i = 0; i < 2; i++) {
+		hipError_t (*get)(const char *, void **, unsigned long long, void *) =
+			(hipError_t (*)(const char *, void **, unsigned long long, void *))
+				dlsym(RTLD_DEFAULT, names[i]);
+		void *fn = NULL;
+		Dl_info info;
+
+		CHECK(get && get("hipMemcpyAsync", &fn, 0, NULL) == hipSuccess && fn);
+		CHECK(dladdr(fn, &info) && strstr(info.dli_fname, "libsomashim"));
+		CHECK(!strcmp(info.dli_sname, i ? "hipMemcpyAsync_spt" : "hipMemcpyAsync"));
+	}
+}
+
 static void plugin(const char *path, int flags)
 {
 	void *lib = dlopen(path, flags);
@@ -183,6 +201,11 @@ int main(int argc, char **argv)
 
 	CHECK(dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "hipMalloc"), &info) &&
 	      strstr(info.dli_fname, "libsomashim"));
+	if (!strcmp(how, "second-copy")) {
+		CHECK(dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_GLOBAL));
+		second_copy();
+		return 0;
+	}
 	if (!strcmp(how, "plugin"))
 		plugin(argv[2], RTLD_NOW | RTLD_LOCAL);
 	else if (!strcmp(how, "lazy"))
