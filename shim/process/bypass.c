@@ -138,19 +138,41 @@ static bool first_look(const struct dl_phdr_info *info)
 	return atomic_exchange(&known[key >> 7 & 1023], key) != key;
 }
 
-/* How often the runtime's code is mapped. The loader's list shows one namespace only, so a
- * runtime that came by dlmopen() is found this way. */
+/* One line of a process's maps: "start-end perms offset device inode path". */
+struct mapped {
+	unsigned long offset, inode;
+	char device[16];
+};
+
+/* Is it the code of a runtime? */
+static bool is_runtime_code(const char *line, struct mapped *m)
+{
+	const char *base = strrchr(line, '/');
+
+	return base && strstr(line, " r-xp ") && !strncmp(base, "/libamdhip64.", 13) &&
+	       sscanf(line, "%*s %*s %lx %15s %lu", &m->offset, m->device, &m->inode) == 3;
+}
+
+/* How often a runtime's code is mapped. The loader's list shows one namespace only, so a runtime that came by
+ * dlmopen() is found this way. A tool may have changed the protection of single pages, which splits the mapping; its
+ * parts begin at different offsets of the file, two loads at the same. */
 static int mapped_runtimes(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
+	struct mapped first[8], m;
 	char *line = NULL; /* on the heap: a line may be longer than a small stack */
 	size_t size = 0;
-	int n = 0;
+	int n = 0, files = 0, i;
 
 	while (f && getline(&line, &size, f) > 0) {
-		const char *base = strrchr(line, '/');
-
-		n += base && strstr(line, " r-xp ") && !strncmp(base, "/libamdhip64.", 13);
+		if (!is_runtime_code(line, &m))
+			continue;
+		for (i = 0; i < files; i++)
+			if (first[i].inode == m.inode && !strcmp(first[i].device, m.device))
+				break;
+		if (i == files && files < 8)
+			first[files++] = m;
+		n += i == files || first[i].offset == m.offset;
 	}
 	if (f)
 		fclose(f);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -165,6 +166,15 @@ static void unseen_stream(void *handle)
 	OK(hipFree(p));
 }
 
+/* A tool makes a page of the runtime's code writable, which splits its mapping. */
+static void split_code(void *handle)
+{
+	uintptr_t page = ((uintptr_t)dlsym(handle, "hipMalloc") + 8192) & ~4095ul;
+
+	CHECK(!mprotect((void *)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
+	CHECK(dlopen(plugin, RTLD_NOW | RTLD_LOCAL));
+}
+
 static void act(const char *how)
 {
 	void *handle = dlopen("libamdhip64.so.5", RTLD_LAZY);
@@ -178,6 +188,8 @@ static void act(const char *how)
 		CHECK(dlmopen(LM_ID_NEWLM, "libamdhip64.so.5", RTLD_NOW));
 	else if (!strcmp(how, "stream"))
 		unseen_stream(handle);
+	else if (!strcmp(how, "split"))
+		split_code(handle);
 	else if (!strcmp(how, "none")) /* as programs do all the time */
 		CHECK(dlopen(plugin, RTLD_NOW | RTLD_LOCAL) && dlopen("libm.so.6", RTLD_NOW));
 }
@@ -186,7 +198,7 @@ static int one(const char *how, const char *what)
 {
 	bool (*trusts)(void) = !strcmp(what, "clocks") ? clocks_are_trusted :
 			       !strcmp(what, "queries") ? queries_are_trusted : waits_are_skipped;
-	bool from_the_start = !strcmp(how, "static"), never = !strcmp(how, "none");
+	bool from_the_start = !strcmp(how, "static"), never = !strcmp(how, "none") || !strcmp(how, "split");
 
 	CHECK(preloaded());
 	CHECK(trusts() == !from_the_start);
@@ -207,9 +219,9 @@ int main(int argc, char **argv)
 #ifdef STATIC_HIP
 	static const char *const hows[] = {"static"};
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	static const char *const hows[] = {"none", "second", "stream"};
+	static const char *const hows[] = {"none", "split", "second", "stream"};
 #else
-	static const char *const hows[] = {"none", "second", "stream", "deepbind",
+	static const char *const hows[] = {"none", "split", "second", "stream", "deepbind",
 					    "namespace"};
 #endif
 	static const char *const whats[] = {"clocks", "queries", "waits"};
