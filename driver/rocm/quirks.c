@@ -40,11 +40,11 @@ static const struct ss_quirk table[] = {
 	/* virtual memory */
 	{ "B7", "hip_vm.cpp of 5.x", 0, 600, NULL, SS_Q_NO_VMM,
 	  "the hipMem* calls are stubs that report success", "no VMM" },
-	{ "V4", "ROCR-Runtime#285", 600, 604, NULL, SS_Q_UNMAP_ONE,
+	{ "V4", "ROCR-Runtime#285", 600, 604, NULL, SS_Q_NOTE,
 	  "unmapping several handles at once is incomplete", "one chunk per call" },
 	{ "V6", "hip#3781", 600, 603, NULL, SS_Q_NO_VMM,
 	  "hipMemRelease does not free", "no VMM" },
-	{ "V8", "torch_memory_saver#14", 603, 604, NULL, SS_Q_CREATE_CAP,
+	{ "V8", "torch_memory_saver#14", 603, 604, NULL, SS_Q_NOTE,
 	  "one handle cannot exceed host memory", "chunks stay small" },
 	{ "B7b", "hip_vm.cpp:264", 600, 604, NULL, SS_Q_MAP_WAITS,
 	  "a map waits on the null stream", "the hot path maps nothing" },

@@ -11,14 +11,12 @@ enum ss_quirk_flag {
 	SS_Q_NO_VMM = 1 << 0, /* do not offer VMM */
 	SS_Q_ACCESS_PREFIX = 1 << 1, /* set access from the start of the reservation on */
 	SS_Q_MAP_WAITS = 1 << 2, /* map and unmap wait for blocking streams */
-	SS_Q_CREATE_CAP = 1 << 3, /* one handle cannot be larger than host memory */
-	SS_Q_QUERY_IN_CAPTURE = 1 << 4, /* hipEventQuery ends the capture of another stream */
-	SS_Q_CHECK_FREE_ASYNC = 1 << 5, /* hipFreeAsync does not check its pointer */
-	SS_Q_UNMAP_ONE = 1 << 6, /* unmap one chunk per call */
-	SS_Q_PEER_SPOILS = 1 << 7, /* do not offer VMM if there are several devices */
-	SS_Q_SETTLE = 1 << 8, /* check a fresh mapping before it is used */
-	SS_Q_QUERY_BEFORE = 1 << 9, /* hipEventQuery ends a later capture of its stream */
-	SS_Q_EXIT_MAPPED = 1 << 10, /* the process crashes if it ends with memory mapped */
+	SS_Q_QUERY_IN_CAPTURE = 1 << 3, /* hipEventQuery ends the capture of another stream */
+	SS_Q_CHECK_FREE_ASYNC = 1 << 4, /* hipFreeAsync does not check its pointer */
+	SS_Q_PEER_SPOILS = 1 << 5, /* do not offer VMM if there are several devices */
+	SS_Q_SETTLE = 1 << 6, /* check a fresh mapping before it is used */
+	SS_Q_QUERY_BEFORE = 1 << 7, /* hipEventQuery ends a later capture of its stream */
+	SS_Q_EXIT_MAPPED = 1 << 8, /* the process crashes if it ends with memory mapped */
 };
 
 struct ss_quirk {

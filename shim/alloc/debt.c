@@ -31,8 +31,9 @@ static _Atomic uint64_t owed[SS_MAX_DEVICES], begun[SS_MAX_DEVICES], paid[SS_MAX
 /* Not 0 while some device owes, or owed when it was last looked at. Counts new debts. */
 _Atomic uint64_t ss_debts_due;
 
-/* On an APU, or a GPU that reaches pageable memory (XNACK), the host sees what a kernel
- * writes without any call. Asked once per device: 1 no, 2 yes. */
+/* Can the host see what a kernel writes without any call? On an APU, and on a GPU that reaches pageable memory (XNACK).
+ * With a large BAR, too, which nearly every server has, so that is not asked (README). Asked once per device: 1 no,
+ * 2 yes. */
 static bool host_sees(int dev)
 {
 	static _Atomic unsigned char answer[SS_MAX_DEVICES];
@@ -55,7 +56,8 @@ static inline bool due(int dev)
 	return atomic_load(&owed[dev]) != atomic_load(&paid[dev]);
 }
 
-/* Found fit once; from then on observers decide. */
+/* May hipFree skip its wait on dev at all? Asked until the answer is yes. That is stored as SS_DEBT_POSSIBLE, and only
+ * ss_observers[dev] is read from then on. */
 static bool possible(int dev)
 {
 	ss_device_used(dev);

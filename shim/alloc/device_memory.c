@@ -54,9 +54,9 @@ hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int d
  * runtime does not report that there is no room for it. So make room here. */
 hipError_t do_hipDeviceSetLimit(enum hipLimit_t which, size_t size)
 {
-	hipError_t err = REAL(hipDeviceSetLimit, which, size), none;
+	hipError_t err = REAL(hipDeviceSetLimit, which, size);
 
 	if (err == hipSuccess && which == hipLimitMallocHeapSize)
-		ss_give_room(ss_core, ss_current_device(&none), size, !ss_capture_live());
+		ss_give_room(ss_core, ss_current_device(NULL), size, !ss_capture_live());
 	return ss_result(err);
 }

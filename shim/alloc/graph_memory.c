@@ -19,10 +19,8 @@ static atomic_bool any_graph;
 
 void ss_graph_memory_add(int dev, uint64_t bytes)
 {
-	hipError_t err;
-
 	if (dev < 0)
-		dev = ss_current_device(&err);
+		dev = ss_current_device(NULL);
 	if (dev < 0 || dev >= SS_MAX_DEVICES)
 		return;
 	atomic_fetch_add(&graphs[dev].open, bytes);
@@ -42,12 +40,11 @@ void ss_graph_memory_add_node(const void *params)
 void ss_graph_memory_reserve(int dev)
 {
 	uint64_t open, largest;
-	hipError_t err;
 
 	if (likely(!atomic_load_explicit(&any_graph, memory_order_relaxed)) || ss_exiting())
 		return;
 	if (dev < 0)
-		dev = ss_current_device(&err);
+		dev = ss_current_device(NULL);
 	if (dev < 0 || dev >= SS_MAX_DEVICES)
 		return;
 	open = atomic_exchange(&graphs[dev].open, 0);

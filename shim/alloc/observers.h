@@ -24,7 +24,7 @@ enum ss_observer {
 	SS_OBSERVER_THREAD = 1 << 8,   /* a per-thread stream */
 	SS_OBSERVER_READER = 1 << 9,   /* a library that reads device memory without HIP */
 	SS_OBSERVER_GRAPH = 1 << 10,   /* a launched graph: it may have host nodes and copies */
-	SS_OBSERVER_DEVICES = 1 << 11, /* a second device was current: its streams join none here */
+	SS_OBSERVER_DEVICES = 1 << 11, /* a second device is used: its streams are not ordered with this one's */
 };
 
 /* Per device: the observers, and SS_DEBT_POSSIBLE once the device has been found fit. */

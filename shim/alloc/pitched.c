@@ -12,8 +12,7 @@
 /* The runtime rounds to imagePitchAlignment, which it exposes as this attribute. */
 static size_t pitch_unit(void)
 {
-	hipError_t err;
-	int unit = 0, dev = ss_current_device(&err);
+	int unit = 0, dev = ss_current_device(NULL);
 
 	if (dev < 0 || REAL(hipDeviceGetAttribute, &unit, hipDeviceAttributeTexturePitchAlignment,
 			    dev) != hipSuccess ||

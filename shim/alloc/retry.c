@@ -19,13 +19,11 @@ int ss_retry_before(void)
 
 bool ss_retry(int dev, int before, uint64_t *end)
 {
-	hipError_t err;
-
 	if (ss_exiting())
 		return false;
 	ss_rocm_error_restore(before, hipErrorOutOfMemory);
 	if (dev < 0)
-		dev = ss_current_device(&err);
+		dev = ss_current_device(NULL);
 	/* Beside a capture nothing of ours may wait or touch a null stream. */
 	if (dev >= 0 && ss_give_back(ss_core, dev, !ss_capture_live(), end))
 		return true;

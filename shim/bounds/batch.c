@@ -99,9 +99,8 @@ static size_t first_exceeding(hipStream_t stream, void *const *dst, void *const 
 	return count;
 }
 
-/* Up to 7.2 the copies before the refused one are made, and *failed is its index
- * (observed on 7.2.4). Later releases check all copies first and set *failed to SIZE_MAX
- * (sources of July 2026). */
+/* Up to 7.2 a batch without attributes is made up to the refused copy, whose index is *failed; with attributes the runtime
+ * makes none (7.2.4). Later releases check all copies first and set *failed to SIZE_MAX (sources of July 2026). */
 hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t count,
 				  SS_COPY_ATTRIBUTES *attrs, size_t *which, size_t attr_count,
 				  size_t *failed, hipStream_t stream)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Would a command leave a block of ours, or an imported one that is open here? Most
- * functions take the stream of the command (NULL: the null stream) and tell the core what
- * it touches.
+ * Tests whether a command would leave a block of ours, or an imported one that is open here. A stream of NULL is the
+ * null stream.
  */
 #ifndef SS_SHIM_CHECK_H
 #define SS_SHIM_CHECK_H
@@ -13,7 +12,7 @@
 #include "shim/share/mappings.h"
 #include "shim/stream/timeline.h"
 
-/* Would `size` bytes from ptr on? */
+/* True if `size` bytes at ptr reach past the end of the block that contains ptr. False for other memory. */
 static inline bool ss_exceeds(const void *ptr, size_t size)
 {
 	uint64_t left;
@@ -21,7 +20,8 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
 	return (ss_bytes_left(ss_core, ptr, &left) || ss_import_left(ptr, &left)) &&
 	       unlikely(size > left);
 }
-/* The same for a command on a stream that is known or becomes known by the caller. */
+/* The same, and tells the core which device's memory the command uses. The caller makes the stream known
+ * (ss_stream_used). */
 static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t size)
 {
 	if (ss_exceeds(ptr, size))
@@ -30,7 +30,7 @@ static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t siz
 		ss_stream_touch(stream, ptr);
 	return false;
 }
-/* The same for a stream that may not be known yet. */
+/* The same; makes the stream known itself. */
 bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size);
 
 /* a * b, or SIZE_MAX. */

@@ -156,46 +156,29 @@ hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 	       value, box);
 }
 
-/* The runtime takes the width of all of these for bytes, and sets at least one element in each row (7.2.4,
- * fillBuffer2D in rocblit.cpp). */
+/* hipMemsetD2D8, D16 and D32 take the width in bytes, whatever HIP's documentation says, and set at least one element in
+ * each row (7.2.4, fillBuffer2D in rocblit.cpp). */
 static size_t at_least(size_t width, size_t element)
 {
 	return width && width < element ? element : width;
 }
 
-hipError_t do_hipMemsetD2D8(hipDeviceptr_t dst, size_t pitch, unsigned char value, size_t width,
-			    size_t height)
-{
-	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 1, (int)value, width, height);
-	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemsetD2D8, hipMemsetD2D8Async, NULL, dst,
-	       pitch, value, width, height);
-}
-
-hipError_t do_hipMemsetD2D16(hipDeviceptr_t dst, size_t pitch, unsigned short value, size_t width,
-			     size_t height)
-{
-	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 2, (int)value, at_least(width, 2) / 2, height);
-	RETURN_MEMSET(ss_rows_bytes(pitch, at_least(width, 2), height), dst, hipMemsetD2D16, hipMemsetD2D16Async,
-	       NULL, dst, pitch, value, width, height);
-}
-
-hipError_t do_hipMemsetD2D32(hipDeviceptr_t dst, size_t pitch, unsigned int value, size_t width,
-			     size_t height)
-{
-	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 4, (int)value, at_least(width, 4) / 4, height);
-	RETURN_MEMSET(ss_rows_bytes(pitch, at_least(width, 4), height), dst, hipMemsetD2D32, hipMemsetD2D32Async,
-	       NULL, dst, pitch, value, width, height);
-}
-
-#define MEMSET_D2D_ASYNC(name, type, element) \
-	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
+#define MEMSET_D2D(name, async, type, element) \
+	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, size_t height) \
+	{ \
+		RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, element, (int)value, \
+				at_least(width, element) / element, height); \
+		RETURN_MEMSET(ss_rows_bytes(pitch, at_least(width, element), height), dst, name, async, NULL, dst, \
+			      pitch, value, width, height); \
+	} \
+	hipError_t do_##async(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
 			     size_t height, hipStream_t stream) \
 	{ \
 		RETURN_ROW_FILL(false, stream, dst, pitch, height, 1, element, (int)value, \
 				at_least(width, element) / element, height); \
 		RETURN_ROWS(ss_rows_bytes(pitch, at_least(width, element), height), dst, stream, \
-			REAL(name, dst, pitch, value, width, height, stream)); \
+			REAL(async, dst, pitch, value, width, height, stream)); \
 	}
-MEMSET_D2D_ASYNC(hipMemsetD2D8Async, unsigned char, 1)
-MEMSET_D2D_ASYNC(hipMemsetD2D16Async, unsigned short, 2)
-MEMSET_D2D_ASYNC(hipMemsetD2D32Async, unsigned int, 4)
+MEMSET_D2D(hipMemsetD2D8, hipMemsetD2D8Async, unsigned char, 1)
+MEMSET_D2D(hipMemsetD2D16, hipMemsetD2D16Async, unsigned short, 2)
+MEMSET_D2D(hipMemsetD2D32, hipMemsetD2D32Async, unsigned int, 4)

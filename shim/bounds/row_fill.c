@@ -12,9 +12,9 @@
 #include "shim/bounds/row_fill.h"
 #include "shim/process/real.h"
 
-/* For elements of 2 and 4 bytes the runtime's kernel sets up to a multiple of 16 of them in each row (7.2.4: 64 bytes
- * where the width was 16), unless the rows have no gaps. Natively that harms what lies between rows only; here the
- * next block may begin behind the last row. */
+/* For elements of 2 and 4 bytes the runtime's kernel rounds the elements of a row up to a multiple of 16 (7.2.4: a width
+ * of 16 bytes set 64), unless the rows have no gaps. Natively that overwrites only gaps; here the next block may begin
+ * behind the last row. */
 static bool overruns(const struct ss_row_fill *r)
 {
 	size_t width = r->width / 16 * 16 + (r->width % 16 ? 16 : 0);

@@ -11,20 +11,19 @@ int ss_device_count(void)
 
 int ss_current_device(hipError_t *err)
 {
-	int dev = -1;
+	hipError_t e = hipSuccess;
+	int dev = 0; /* if there is but one, no other can be current */
 
-	*err = hipSuccess;
-	if (ss_device_count() == 1)
-		return 0; /* no other can be current */
-	*err = REAL(hipGetDevice, &dev);
-	return *err == hipSuccess ? dev : -1;
+	if (ss_device_count() != 1)
+		e = REAL(hipGetDevice, &dev);
+	if (err)
+		*err = e;
+	return e == hipSuccess ? dev : -1;
 }
 
 bool ss_device_switch(struct ss_device_switch *s, int dev)
 {
-	hipError_t err;
-
-	s->old = ss_current_device(&err);
+	s->old = ss_current_device(NULL);
 	s->switched = false;
 	if (s->old < 0)
 		return false;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 int ss_device_count(void);
-/* -1 and *err if there is none. Makes no call where only one device exists. */
+/* -1, and the reason in *err (NULL allowed), if there is none. Makes no call where only one device exists. */
 int ss_current_device(hipError_t *err);
 
 /* Makes `dev` current for the calling thread until ss_device_restore(). False: it could not

@@ -66,7 +66,7 @@ void ss_exit_register(void)
 /* Destructors of static objects may read what a hipFree has waited for. While they run, the
  * runtime is there if it was loaded with the program: functions that our constructor gives to
  * atexit() run after those destructors and before the runtime's. When a runtime that came by
- * dlopen() is torn down is unknown. */
+ * dlopen() is torn down is not known, so then nothing is waited for. */
 static atomic_bool exit_waits;
 
 /* How long work and calls that are in progress may take to end. Without us the process would end at

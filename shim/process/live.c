@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/journal.h"
+#include "driver/rocm/rocm.h"
 #include "live/directory.h"
 #include "live/metrics.h"
 #include "live/writer.h"
@@ -37,8 +38,6 @@ struct ss_live_page *_Atomic ss_live_shown;
 static atomic_bool busy; /* guards the rest */
 static struct ss_live_identity who;
 static struct ss_live_figures figures;
-static char pci[SS_MAX_DEVICES][sizeof(figures.device[0].pci)];
-static bool pci_asked[SS_MAX_DEVICES];
 static char metrics[1024];  /* path; "": none are written */
 static uint64_t metrics_due; /* CLOCK_MONOTONIC */
 static uint64_t clock_start, ns_start; /* one moment on both clocks */
@@ -137,7 +136,7 @@ static void add_device(const struct ss_device_stats *s, void *arg)
 	d->ordinal = (uint32_t)s->device;
 	d->ended_pools = (uint32_t)s->ended_count;
 	set_counts(&d->ended, s->ended);
-	COPY(d->pci, pci[s->device]);
+	COPY(d->pci, ss_rocm_pci(s->device));
 	COPY(d->name, s->name);
 	d->total = s->total_bytes;
 	d->limit = s->limit;
@@ -187,22 +186,6 @@ static bool collect(void)
 	return true;
 }
 
-/* PCI addresses of devices that came into use since the last time. */
-static void ask_pci(void)
-{
-	for (uint32_t i = 0; i < figures.device_count; i++) {
-		struct ss_live_device *d = &figures.device[i];
-
-		if (!pci_asked[d->ordinal]) {
-			pci_asked[d->ordinal] = true;
-			if (REAL(hipDeviceGetPCIBusId, pci[d->ordinal], sizeof(pci[0]),
-				 (int)d->ordinal) != hipSuccess)
-				pci[d->ordinal][0] = '\0';
-		}
-		COPY(d->pci, pci[d->ordinal]);
-	}
-}
-
 /* ---- showing them ------------------------------------------------------------ */
 
 /* The first failure ends it: the reason will not go away. */
@@ -246,7 +229,6 @@ static void update(void)
 	uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cost;
 
 	if (collect()) {
-		ask_pci();
 		if (page) {
 			ss_live_publish(page, &figures);
 			atomic_store_explicit(&page->refresh_done, refresh, memory_order_release);

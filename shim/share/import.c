@@ -174,8 +174,7 @@ hipError_t ss_import_pointer(const struct ss_handle *h, int dev, void **ptr)
 /* The real close also waits for the null stream of the current device. */
 static hipError_t wait_for_null(uint64_t devices_done)
 {
-	hipError_t err;
-	int dev = ss_current_device(&err);
+	int dev = ss_current_device(NULL);
 
 	if (dev < 0 || devices_done >> dev & 1 || ss_exiting())
 		return hipSuccess;
@@ -200,7 +199,8 @@ hipError_t do_hipIpcCloseMemHandle(void *ptr)
 	return ss_result(err);
 }
 
-/* As hipFree, which waits for the memory's device only. */
+/* For hipFree of imported memory. Like the real call it waits for the memory's devices, and not for the current device's
+ * null stream. */
 static hipError_t close_now(const struct ss_mapping_close *d)
 {
 	hipError_t err = wait_for(d->devices);

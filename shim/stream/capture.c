@@ -171,11 +171,18 @@ bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 	return added;
 }
 
+/* Does the capture of m's stream forbid things to the calling thread? One in thread-local mode concerns its own thread
+ * only. */
+static bool concerns_me(const struct member *m)
+{
+	return m->mode == hipStreamCaptureModeGlobal ||
+	       (m->mode == hipStreamCaptureModeThreadLocal && pthread_equal(m->thread, pthread_self()));
+}
+
 /* As in the runtime from 6.0 on: while a blocking stream of the device is captured,
  * hipMallocAsync on another stream is an error, and the capture goes on. It is no error
  * if the capture or the calling thread is in relaxed mode, where the runtime's error is a
- * defect (known problem C13). A capture in thread-local mode concerns its own thread
- * only. */
+ * defect (known problem C13). */
 bool ss_capture_refuses_alloc(int dev)
 {
 	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
@@ -186,10 +193,7 @@ bool ss_capture_refuses_alloc(int dev)
 		return false;
 	pthread_mutex_lock(&capture_lock);
 	HASH_ITER(hh, members, m, next)
-		refuses |= joins_null(m->tl) && ss_timeline_device(m->tl) == dev &&
-			   (m->mode == hipStreamCaptureModeGlobal ||
-			    (m->mode == hipStreamCaptureModeThreadLocal &&
-			     pthread_equal(m->thread, pthread_self())));
+		refuses |= joins_null(m->tl) && ss_timeline_device(m->tl) == dev && concerns_me(m);
 	pthread_mutex_unlock(&capture_lock);
 	if (!refuses || REAL(hipThreadExchangeStreamCaptureMode, &mine) != hipSuccess)
 		return refuses;
@@ -210,9 +214,7 @@ static bool forbids_pools(void)
 		return false;
 	pthread_mutex_lock(&capture_lock);
 	HASH_ITER(hh, members, m, next)
-		forbids |= m->mode == hipStreamCaptureModeGlobal ||
-			   (m->mode == hipStreamCaptureModeThreadLocal &&
-			    pthread_equal(m->thread, pthread_self()));
+		forbids |= concerns_me(m);
 	pthread_mutex_unlock(&capture_lock);
 	return forbids;
 }
@@ -271,44 +273,33 @@ static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode, bool *ad
 	return *added || ss_timeline_capturing(tl);
 }
 
-static hipError_t begun(struct ss_timeline *tl, bool added, hipError_t err)
-{
-	if (added && err != hipSuccess)
-		end(tl);
-	return ss_result(err);
-}
+#define RETURN_CAPTURE(handle, mode, name, ...) do { \
+	struct ss_timeline *tl_ = ss_stream_or_null(handle); \
+	hipError_t e_; \
+	bool added_; \
+	if (!announce(tl_, mode, &added_)) \
+		return ss_fail(hipErrorOutOfMemory); \
+	e_ = REAL(name, __VA_ARGS__); \
+	if (added_ && e_ != hipSuccess) \
+		end(tl_); \
+	return ss_result(e_); \
+} while (0)
 
 hipError_t do_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
 {
-	struct ss_timeline *tl = ss_stream_or_null(stream);
-	bool added;
-
-	if (!announce(tl, mode, &added))
-		return ss_fail(hipErrorOutOfMemory);
-	return begun(tl, added, REAL(hipStreamBeginCapture, stream, mode));
+	RETURN_CAPTURE(stream, mode, hipStreamBeginCapture, stream, mode);
 }
 
 hipError_t do_hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode mode)
 {
-	struct ss_timeline *tl = ss_stream_or_null(ss_spt_stream(stream));
-	bool added;
-
-	if (!announce(tl, mode, &added))
-		return ss_fail(hipErrorOutOfMemory);
-	return begun(tl, added, REAL(hipStreamBeginCapture_spt, stream, mode));
+	RETURN_CAPTURE(ss_spt_stream(stream), mode, hipStreamBeginCapture_spt, stream, mode);
 }
 
 hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
 					   const hipGraphNode_t *deps, const SS_EDGE_DATA *data,
 					   size_t count, hipStreamCaptureMode mode)
 {
-	struct ss_timeline *tl = ss_stream_or_null(stream);
-	bool added;
-
-	if (!announce(tl, mode, &added))
-		return ss_fail(hipErrorOutOfMemory);
-	return begun(tl, added,
-		     REAL(hipStreamBeginCaptureToGraph, stream, graph, deps, data, count, mode));
+	RETURN_CAPTURE(stream, mode, hipStreamBeginCaptureToGraph, stream, graph, deps, data, count, mode);
 }
 
 /* A failed end may have ended the capture (invalidated, unjoined) or not (another thread's).

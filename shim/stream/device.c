@@ -13,36 +13,31 @@
 
 static struct ss_token device_begin(void)
 {
-	hipError_t err;
-	int dev = ss_current_device(&err);
+	int dev = ss_current_device(NULL);
 
 	if (dev >= 0)
 		ss_sync_before_device(dev);
 	return dev < 0 ? (struct ss_token){0} : ss_device_sync_begin(ss_core, dev);
 }
 
+#define RETURN_DEVICE_SYNC(name) do { \
+	struct ss_token t_ = device_begin(); \
+	uint64_t begin_ = ss_trace_wait_begin(); \
+	hipError_t e_ = REAL(name); \
+	ss_trace_wait_end(begin_, SS_TRACE_WAIT_DEVICE, t_.dev, NULL); \
+	ss_sync_end(ss_core, &t_, e_ == hipSuccess, true); \
+	ss_sync_after(true); \
+	return ss_result(e_); \
+} while (0)
+
 hipError_t do_hipDeviceSynchronize(void)
 {
-	struct ss_token t = device_begin();
-	uint64_t begin = ss_trace_wait_begin();
-	hipError_t err = REAL(hipDeviceSynchronize);
-
-	ss_trace_wait_end(begin, SS_TRACE_WAIT_DEVICE, t.dev, NULL);
-	ss_sync_end(ss_core, &t, err == hipSuccess, true);
-	ss_sync_after(true);
-	return ss_result(err);
+	RETURN_DEVICE_SYNC(hipDeviceSynchronize);
 }
 
 hipError_t do_hipCtxSynchronize(void)
 {
-	struct ss_token t = device_begin();
-	uint64_t begin = ss_trace_wait_begin();
-	hipError_t err = REAL(hipCtxSynchronize);
-
-	ss_trace_wait_end(begin, SS_TRACE_WAIT_DEVICE, t.dev, NULL);
-	ss_sync_end(ss_core, &t, err == hipSuccess, true);
-	ss_sync_after(true);
-	return ss_result(err);
+	RETURN_DEVICE_SYNC(hipCtxSynchronize);
 }
 
 /* Waits for these devices (a bit each). False: one could not be waited for. */
@@ -99,8 +94,8 @@ hipError_t do_hipSetDevice(int dev)
 #define CONTEXT(name, params, args) \
 	hipError_t do_##name params \
 	{ \
-		hipError_t err = REAL(name, RAW args), ignored; \
-		int dev = ss_current_device(&ignored); \
+		hipError_t err = REAL(name, RAW args); \
+		int dev = ss_current_device(NULL); \
 		if (dev >= 0 && dev < SS_MAX_DEVICES) \
 			ss_device_used(dev); \
 		return ss_result(err); \
@@ -118,8 +113,8 @@ CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
  * stops future mappings (device.cpp), so hipDeviceDisablePeerAccess needs no handler. */
 hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
-	hipError_t ignored, err;
-	int dev = ss_current_device(&ignored);
+	hipError_t err;
+	int dev = ss_current_device(NULL);
 	enum ss_status s;
 
 	ss_observer_add(-1, SS_OBSERVER_PEER);

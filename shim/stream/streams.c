@@ -12,10 +12,8 @@
 
 static hipError_t created(hipError_t err, hipStream_t *stream, unsigned int flags)
 {
-	hipError_t none;
-
 	if (err == hipSuccess && stream)
-		ss_stream_register(*stream, flags, ss_current_device(&none));
+		ss_stream_register(*stream, flags, ss_current_device(NULL));
 	return ss_result(err);
 }
 
@@ -23,8 +21,7 @@ static hipError_t created(hipError_t err, hipStream_t *stream, unsigned int flag
  * wait must end before the new stream can be used. */
 static void another_stream(void)
 {
-	hipError_t err;
-	int dev = ss_current_device(&err);
+	int dev = ss_current_device(NULL);
 
 	if (dev >= 0)
 		ss_observer_add(dev, SS_OBSERVER_STREAM);

@@ -58,10 +58,9 @@ static double now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-/* A query. Served calls leave a blocking stream without the marker that the runtime's own
- * hipMallocAsync and hipFreeAsync would have enqueued, so this query has to enqueue it. A
- * program that waited and queries once must still hear that the stream is done, so ask
- * again for as long as an idle stream needs for a marker. */
+/* A query. After pool calls on a stream the runtime would have left a marker there, which joins the null stream; ours
+ * left none, so it is enqueued here. A program that has waited and asks once must still hear that the stream is done, so
+ * the question is repeated for as long as an idle stream needs for one marker. */
 #define RETURN_QUERY(handle, name, stream) do { \
 	struct ss_timeline *tl_; \
 	struct ss_token t_; \

@@ -61,8 +61,8 @@ struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err)
 	struct ss_timeline *tl;
 	int dev;
 
-	/* hipStreamLegacy, (hipStream_t)1, came with 6.x. */
-	if ((uintptr_t)stream > 2 || (stream == (hipStream_t)1 && ss_runtime()->major < 6))
+	/* hipStreamLegacy came with 6.x. It means the null stream, but for synchronizations and queries (sync.c). */
+	if ((uintptr_t)stream > 2 || (stream == SS_LEGACY && ss_runtime()->major < 6))
 		return unknown(stream, err);
 	dev = ss_current_device(err);
 	if (dev < 0)
