@@ -160,9 +160,9 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 int ss_event_sync(struct ss_core *core, void *event, bool threshold,
 		  const struct ss_sync_call *call, int *depth);
 
-/* A call went past the shim. From now on event clocks and query results are not trusted, and only
- * fences and device-wide waits prove that work is finished. `why` is a literal for the report. */
-void ss_distrust(struct ss_core *core, const char *why);
+/* A call went past the shim. From now on event clocks and stream queries prove nothing, and memory freed by a hipFree that
+ * did not wait is reused only after a device-wide wait. Fences, and waits for streams that the core knows, still count. */
+void ss_distrust(struct ss_core *core);
 bool ss_distrusted(const struct ss_core *core);
 /* The program runs host functions of its own on streams, and they may allocate. From now on no
  * hipMalloc waits for frees in flight unless memory is short (pool/backpressure.c). */
@@ -393,16 +393,13 @@ struct ss_pool_stats {
 	uint64_t in_flight;
 	uint64_t fences, busy_queries, driver_calls, driver_ns;
 	uint64_t out_of_memory;
-	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder helped */
+	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder found memory, or made some */
 };
-/* Name and cost of row `i` of the ladder, the steps for an allocation that is no hit
- * (pool/ladder.c), as static strings. NULL: there is no row `i`. */
-const char *ss_ladder_row(unsigned i, const char **cost);
-/* Calls `each` once per pool that ever served something. The strings live as long as the call. */
+/* Name of row `i` of the ladder, the steps for an allocation that is no hit (pool/ladder.c). Static. */
+const char *ss_ladder_row(unsigned i);
+/* Calls `each` once per pool that ever served something. The strings live as long as the call. For the end of the
+ * process, or while no other thread is in the core: calls no driver and waits for no lock of a pool. */
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
-/* The same at the end of the process: calls no driver and waits for no lock of a pool. */
-void ss_stats_at_exit(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *),
-		      void *arg);
 /* What a device holds, as far as this process knows it. */
 struct ss_device_stats {
 	int device;

@@ -11,82 +11,67 @@
  */
 #include "core/pool/pool_state.h"
 
-/* The pool whose segment holds the address; NULL: none of ours. *seg: that segment. */
-static struct ss_pool *pool_of(struct ss_core *core, uint64_t addr, struct ss_segment **seg)
+/* The live block at `addr` with its pool's lock held, if handles can be made for it; otherwise NULL, no lock held, and
+ * *why (NULL allowed) says whether the address is ours. */
+static struct ss_block *lock_shareable(struct ss_core *core, uint64_t addr, enum ss_status *why)
 {
-	*seg = ss_map_segment(core, addr);
-	return *seg ? (*seg)->pool : NULL;
-}
-
-/* The live block at `addr`, if handles can be made for it. Pool lock held. */
-static struct ss_block *shareable(struct ss_core *core, struct ss_pool *pool,
-				  struct ss_segment *seg, uint64_t addr)
-{
+	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_pool *pool = seg ? seg->pool : NULL;
 	struct ss_block *b = NULL;
 
+	if (why)
+		*why = pool ? SS_ERR_INVALID : SS_ERR_FOREIGN;
+	if (!pool)
+		return NULL;
+	ss_pool_lock(pool);
 	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
 		b = ss_block_last_start(core, seg, addr);
 	/* Only what HIP itself allocated has a handle: raw HSA memory is refused there, and a
 	 * VMM address in it is a kernel BUG (clr#265). */
-	return b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
-			       seg->backing == SS_BACKING_HIP && addr - b->addr < b->size ?
-		       b : NULL;
+	if (ss_is_live(b) && seg->backing == SS_BACKING_HIP && addr - b->addr < b->size)
+		return b;
+	ss_pool_unlock(pool);
+	return NULL;
 }
 
 enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)
 {
-	uint64_t addr = (uintptr_t)ptr;
+	enum ss_status s;
+	struct ss_block *b = lock_shareable(core, (uintptr_t)ptr, &s);
 	struct ss_segment *seg;
-	struct ss_pool *pool = pool_of(core, addr, &seg);
-	struct ss_block *b;
 
-	if (!pool)
-		return SS_ERR_FOREIGN;
-	ss_pool_lock(pool);
-	b = shareable(core, pool, seg, addr);
-	if (b) {
-		if (!seg->serial)
-			seg->serial = atomic_fetch_add(&core->pools->next_export, 1) + 1;
-		out->segment = seg->native;
-		out->segment_size = seg->native_size;
-		out->serial = seg->serial;
-		out->offset = b->addr - (uintptr_t)seg->native;
-		out->size = b->request;
-		out->device = pool->mem.dev;
-	}
-	ss_pool_unlock(pool);
-	return b ? SS_OK : SS_ERR_INVALID;
+	if (!b)
+		return s;
+	seg = b->seg;
+	if (!seg->serial)
+		seg->serial = atomic_fetch_add(&core->pools->next_export, 1) + 1;
+	out->segment = seg->native;
+	out->segment_size = seg->native_size;
+	out->serial = seg->serial;
+	out->offset = b->addr - (uintptr_t)seg->native;
+	out->size = b->request;
+	out->device = seg->pool->mem.dev;
+	ss_pool_unlock(seg->pool);
+	return SS_OK;
 }
 
 void ss_ipc_export(struct ss_core *core, const struct ss_ipc_place *place)
 {
-	uint64_t addr = (uintptr_t)place->segment + place->offset;
-	struct ss_segment *seg;
-	struct ss_pool *pool = pool_of(core, addr, &seg);
-	struct ss_block *b;
+	struct ss_block *b = lock_shareable(core, (uintptr_t)place->segment + place->offset, NULL);
 
-	if (!pool)
+	if (!b)
 		return;
-	ss_pool_lock(pool);
-	b = shareable(core, pool, seg, addr);
-	if (b)
-		b->exported = true;
-	ss_pool_unlock(pool);
+	b->exported = true;
+	ss_pool_unlock(b->seg->pool);
 }
 
 bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial)
 {
-	struct ss_segment *seg;
-	struct ss_pool *pool = pool_of(core, (uintptr_t)ptr, &seg);
-	struct ss_block *b;
-	bool is;
+	struct ss_block *b = lock_shareable(core, (uintptr_t)ptr, NULL);
+	bool is = b && b->exported && b->seg->serial == serial;
 
-	if (!pool)
-		return false;
-	ss_pool_lock(pool);
-	b = shareable(core, pool, seg, (uintptr_t)ptr);
-	is = b && b->exported && seg->serial == serial;
-	ss_pool_unlock(pool);
+	if (b)
+		ss_pool_unlock(b->seg->pool);
 	return is;
 }
 
@@ -216,8 +201,8 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		ss_retention_begin(m, &w);
 		w.reserved += size;
-		s = SS_DRIVE_FREE(m, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
-							  size));
+		s = SS_DRIVE_FREE(m, segment_free, m->backing, native,
+							  size);
 		if (s == SS_OK) {
 			ss_cap_give(m, size);
 			ss_retention_exports_end(m, &w, size);

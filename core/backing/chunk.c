@@ -49,7 +49,7 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 		return NULL;
 	}
 	c = ss_host_alloc(core, sizeof(*c));
-	*s = c ? SS_DRIVE_ALLOC(m, core->drv.chunk_create(core->drv.ctx, m->dev, size, &c->handle))
+	*s = c ? SS_DRIVE_ALLOC(m, chunk_create, size, &c->handle)
 	       : SS_ERR_FAILED;
 	if (*s != SS_OK) {
 		ss_cap_give(m, size);
@@ -58,7 +58,7 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 	}
 	c->size = size;
 	c->recorded_va = va;
-	when = ss_reserved_more(m, size);
+	when = ss_reserved_add(m, size);
 	ss_memory_record(m, when, SS_TRACE_MAP, va, size, 0);
 	atomic_fetch_add(&core->backing->chunks, 1);
 	pthread_mutex_lock(&m->lock);
@@ -68,42 +68,39 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 	return c;
 }
 
-static void reserved_end(struct ss_memory *m, const struct ss_chunk *c)
+/* Host memory and figures of a chunk that is over. */
+static void chunk_end(struct ss_memory *m, struct ss_chunk *c)
 {
-	uint64_t when = ss_reserved_less(m, c->size);
+	uint64_t when = ss_reserved_add(m, -c->size);
 
 	ss_memory_record(m, when, SS_TRACE_UNMAP, c->recorded_va, c->size, 0);
+	ss_cap_give(m, c->size);
+	atomic_fetch_sub(&m->core->backing->chunks, 1);
+	ss_host_free(m->core, c, sizeof(*c));
 }
 
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c)
 {
-	struct ss_core *core = m->core;
-
-	if (SS_DRIVE_FREE(m, core->drv.chunk_release(core->drv.ctx, m->dev, c->handle, c->size)) !=
-	    SS_OK) {
+	if (SS_DRIVE_FREE(m, chunk_release, c->handle, c->size) != SS_OK) {
 		/* It stays reserved, and counts against the limit. */
 		c->next = m->vmm->unreleased;
 		m->vmm->unreleased = c;
 		return false;
 	}
-	reserved_end(m, c);
-	ss_cap_give(m, c->size);
-	atomic_fetch_sub(&core->backing->chunks, 1);
 	pthread_mutex_lock(&m->lock);
 	m->released_bytes += c->size;
 	m->vmm->chunks--;
 	pthread_mutex_unlock(&m->lock);
-	ss_host_free(core, c, sizeof(*c));
+	chunk_end(m, c);
 	return true;
 }
 
 static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 {
-	struct ss_core *core = m->core;
 	enum ss_status s;
 
-	s = SS_DRIVE_MAP(m, core->drv.map(core->drv.ctx, m->dev, (void *)(uintptr_t)va, c->size,
-					 c->handle));
+	s = SS_DRIVE_MAP(m, map, (void *)(uintptr_t)va, c->size,
+					 c->handle);
 	if (s != SS_OK)
 		return s;
 	if (c->recorded_va != va) {
@@ -121,10 +118,9 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 
 static enum ss_status unmap(struct ss_memory *m, struct ss_chunk *c)
 {
-	struct ss_core *core = m->core;
 	enum ss_status s;
 
-	s = SS_DRIVE_MAP(m, core->drv.unmap(core->drv.ctx, m->dev, (void *)(uintptr_t)c->va, c->size));
+	s = SS_DRIVE_MAP(m, unmap, (void *)(uintptr_t)c->va, c->size);
 	if (s != SS_OK)
 		return s;
 	pthread_mutex_lock(&m->lock);
@@ -163,12 +159,12 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 	if (core->info[m->dev].access_prefix)
 		while (from > v->seg->base && (c = *ss_frame_at(v, from - v->unit)))
 			from = c->va;
-	s = SS_DRIVE_MAP(m, core->drv.set_access(core->drv.ctx, m->dev, (void *)(uintptr_t)from,
-						va + size - from, atomic_load(&m->peers)));
+	s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)from,
+						va + size - from, atomic_load(&m->peers));
 	if (!ss_refused(s) || from == va)
 		return s;
-	return SS_DRIVE_MAP(m, core->drv.set_access(core->drv.ctx, m->dev, (void *)(uintptr_t)va, size,
-						   atomic_load(&m->peers)));
+	return SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size,
+						   atomic_load(&m->peers));
 }
 
 /* Unmaps all chunks in [va, va + size) and puts them into the list. False: some stay mapped. */
@@ -211,8 +207,7 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b, st
 	if (s == SS_OK)
 		s = open_range(m, b->addr, b->size);
 	if (s == SS_OK && core->drv.settle)
-		s = SS_DRIVE_MAP(m, core->drv.settle(core->drv.ctx, m->dev,
-						    (void *)(uintptr_t)b->addr, b->size));
+		s = SS_DRIVE_MAP(m, settle, (void *)(uintptr_t)b->addr, b->size);
 	if (s != SS_OK)
 		*stuck = !unmap_range(m, b->addr, done, list) || ss_refused(s);
 	return s;
@@ -333,15 +328,6 @@ void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v)
 		core->drv.unmap(core->drv.ctx, m->dev, (void *)(uintptr_t)c->va, c->size);
 		core->drv.chunk_release(core->drv.ctx, m->dev, c->handle, c->size);
 	}
-}
-
-/* Host memory and figures of a chunk that is over. */
-static void chunk_end(struct ss_memory *m, struct ss_chunk *c)
-{
-	reserved_end(m, c);
-	ss_cap_give(m, c->size);
-	atomic_fetch_sub(&m->core->backing->chunks, 1);
-	ss_host_free(m->core, c, sizeof(*c));
 }
 
 void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back)

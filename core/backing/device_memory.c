@@ -39,30 +39,17 @@ void ss_cap_give(struct ss_memory *m, uint64_t size)
 	atomic_fetch_sub(&ss_device_memory(m->core, m->dev)->taken, size);
 }
 
-/* Adds `delta`, which may be negative as two's complement. */
-static uint64_t reserved_add(struct ss_memory *m, uint64_t delta)
+uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta)
 {
 	bool recorded = m->core->recorded;
 	uint64_t when = recorded ? ss_moment_begin(&m->moment) : 0;
 	uint64_t now = atomic_fetch_add(&m->reserved, delta) + delta;
-	uint64_t high = atomic_load(&m->reserved_high);
 
-	while (now > high && !atomic_compare_exchange_weak(&m->reserved_high, &high, now))
-		;
+	ss_raise_to(&m->reserved_high, now);
 	if (recorded)
 		ss_moment_end(&m->moment);
 	atomic_fetch_add(&ss_device_memory(m->core, m->dev)->reserved, delta);
 	return when;
-}
-
-uint64_t ss_reserved_more(struct ss_memory *m, uint64_t size)
-{
-	return reserved_add(m, size);
-}
-
-uint64_t ss_reserved_less(struct ss_memory *m, uint64_t size)
-{
-	return reserved_add(m, -size);
 }
 
 void ss_pressed_set(struct ss_core *core, int dev, bool pressed)

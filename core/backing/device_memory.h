@@ -41,10 +41,9 @@ static inline struct ss_device_memory *ss_device_memory(struct ss_core *core, in
  * Given again when the device gave none, or has them back. */
 bool ss_cap_take(struct ss_memory *m, uint64_t size);
 void ss_cap_give(struct ss_memory *m, uint64_t size);
-/* The pool has `size` bytes more reserved, or (ss_reserved_less) fewer. They return when that was,
- * for ss_memory_record(), which the caller calls next; 0 without a recording. */
-uint64_t ss_reserved_more(struct ss_memory *m, uint64_t size);
-uint64_t ss_reserved_less(struct ss_memory *m, uint64_t size);
+/* Adds `delta` (may be negative as two's complement) to what the pool has reserved. Returns when that was, for
+ * ss_memory_record(), which the caller calls next; 0 without a recording. */
+uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta);
 
 /* Frees record fences of their own from now on, or no longer. */
 void ss_pressed_set(struct ss_core *core, int dev, bool pressed);

@@ -67,10 +67,10 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
 	enum ss_status s;
 
 	ss_headroom_before(m, growth->size);
-	s = vmm ? ss_vmm_grow(m, growth) : ss_segments_grow(m, growth, growth->move);
+	s = vmm ? ss_vmm_grow(m, growth) : ss_segments_grow(m, growth);
 	/* There were no addresses, or the driver does not map anything. */
 	if (vmm && s == SS_ERR_NOMEM && m->backing != SS_BACKING_VMM)
-		s = ss_segments_grow(m, growth, false);
+		s = ss_segments_grow(m, growth);
 	if (s == SS_OK)
 		ss_headroom_after(m);
 	return ss_refused(s) ? SS_ERR_FAILED : s;

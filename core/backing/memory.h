@@ -72,10 +72,12 @@ void ss_memory_finish(struct ss_memory *m);
 void ss_memory_drop(struct ss_memory *m, bool give_back);
 
 /* Driver calls that take memory, give it back, and map or open it. No lock held. */
-#define SS_DRIVE_ALLOC(m, call) \
-	SS_DRIVE_FOR((m)->core, SS_TRACE_WAIT_DRIVER_ALLOC, (m)->dev, call)
-#define SS_DRIVE_FREE(m, call) SS_DRIVE_FOR((m)->core, SS_TRACE_WAIT_DRIVER_FREE, (m)->dev, call)
-#define SS_DRIVE_MAP(m, call) SS_DRIVE_FOR((m)->core, SS_TRACE_WAIT_DRIVER_MAP, (m)->dev, call)
+#define SS_DRIVE_MEMORY(m, cause, op, ...) \
+	SS_DRIVE_FOR((m)->core, cause, (m)->dev, \
+		     (m)->core->drv.op((m)->core->drv.ctx, (m)->dev, __VA_ARGS__))
+#define SS_DRIVE_ALLOC(m, op, ...) SS_DRIVE_MEMORY(m, SS_TRACE_WAIT_DRIVER_ALLOC, op, __VA_ARGS__)
+#define SS_DRIVE_FREE(m, op, ...) SS_DRIVE_MEMORY(m, SS_TRACE_WAIT_DRIVER_FREE, op, __VA_ARGS__)
+#define SS_DRIVE_MAP(m, op, ...) SS_DRIVE_MEMORY(m, SS_TRACE_WAIT_DRIVER_MAP, op, __VA_ARGS__)
 
 /* ---- clean ranges: clean_range.c. Lock held. ------------------------------ */
 

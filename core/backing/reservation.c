@@ -60,7 +60,7 @@ static enum ss_status reserve(struct ss_memory *m, uint64_t unit, uint64_t *size
 	     times--) {
 		*size = times * once / unit * unit;
 		if (taken + *size <= ADDRESSES / 2)
-			s = SS_DRIVE_MAP(m, core->drv.vmm_reserve(core->drv.ctx, m->dev, *size, va));
+			s = SS_DRIVE_MAP(m, vmm_reserve, *size, va);
 	}
 	return s;
 }

@@ -8,28 +8,21 @@
  *
  * Locks: the memory's lock, dropped for the driver.
  */
+#include <utlist.h>
+
 #include "core/backing/segment.h"
 
 /* ---- one segment ------------------------------------------------------------ */
 
 void ss_segment_link(struct ss_memory *m, struct ss_segment *seg)
 {
-	seg->prev = NULL;
-	seg->next = m->segments;
-	if (seg->next)
-		seg->next->prev = seg;
-	m->segments = seg;
+	DL_PREPEND(m->segments, seg);
 	m->segment_count++;
 }
 
 void ss_segment_unlink(struct ss_memory *m, struct ss_segment *seg)
 {
-	if (seg->prev)
-		seg->prev->next = seg->next;
-	else
-		m->segments = seg->next;
-	if (seg->next)
-		seg->next->prev = seg->prev;
+	DL_DELETE(m->segments, seg);
 	m->segment_count--;
 	atomic_fetch_add(&m->forgotten, 1);
 }
@@ -40,7 +33,7 @@ uint64_t ss_segment_detach(struct ss_memory *m, struct ss_segment *seg)
 
 	ss_segment_unlink(m, seg);
 	ss_segment_forget(m->core, seg);
-	return ss_reserved_less(m, size);
+	return ss_reserved_add(m, -size);
 }
 
 struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t size,
@@ -57,7 +50,7 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 	seg->native = native;
 	seg->native_size = size;
 	ss_segment_link(m, seg);
-	*when = ss_reserved_more(m, size);
+	*when = ss_reserved_add(m, size);
 	return seg;
 }
 
@@ -73,10 +66,8 @@ static bool is_idle(const struct ss_memory *m, const struct ss_segment *seg)
 
 static enum ss_status open_segment(struct ss_memory *m, void *native, uint64_t size, uint64_t peers)
 {
-	struct ss_core *core = m->core;
-
-	return SS_DRIVE_MAP(m, core->drv.segment_access(core->drv.ctx, m->dev, m->backing, native,
-						       size, peers));
+	return SS_DRIVE_MAP(m, segment_access, m->backing, native,
+						       size, peers);
 }
 
 /* Memory for a segment, opened to the peers. *ptr is what must go back, by means of *spare, if this
@@ -92,13 +83,13 @@ static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, v
 		return open_segment(m, *ptr, size, peers);
 	if (!ss_cap_take(m, size))
 		return SS_ERR_NOMEM;
-	*spare = ss_unreturned_new(m);
-	s = *spare ? SS_DRIVE_ALLOC(m, core->drv.segment_alloc(core->drv.ctx, m->dev, m->backing, size,
-							    peers, ptr))
+	*spare = ss_host_alloc(core, sizeof(**spare));
+	s = *spare ? SS_DRIVE_ALLOC(m, segment_alloc, m->backing, size,
+							    peers, ptr)
 		   : SS_ERR_FAILED;
 	if (!*ptr) {
 		ss_cap_give(m, size);
-		ss_unreturned_done(m, *spare);
+		ss_host_free(core, *spare, sizeof(**spare));
 	}
 	return s;
 }
@@ -133,14 +124,14 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 	pthread_mutex_unlock(&m->lock);
 	if (seg) {
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)ptr, size, 0);
-		ss_unreturned_done(m, spare);
+		ss_host_free(m->core, spare, sizeof(*spare));
 	} else if (ptr) {
 		ss_unreturned_give(m, spare, ptr, size);
 	}
 	return s;
 }
 
-enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *growth, bool move)
+enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *growth)
 {
 	uint64_t pad = growth->align > SS_FRAME ? growth->align : 0;
 	uint64_t need = ss_round(growth->size + pad, SS_FRAME);
@@ -149,7 +140,7 @@ enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *gro
 
 	if (want < need)
 		want = need;
-	if (move) {
+	if (growth->move) {
 		ss_unreturned_retry(m);
 		ss_segments_make_room(m, want);
 	}
@@ -228,8 +219,8 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 		when = ss_segment_detach(m, seg);
 		pthread_mutex_unlock(&m->lock);
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
-		s = SS_DRIVE_FREE(m, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
-							  size));
+		s = SS_DRIVE_FREE(m, segment_free, m->backing, native,
+							  size);
 		pthread_mutex_lock(&m->lock);
 		if (s == SS_OK) {
 			given += size;

@@ -11,9 +11,9 @@
 void ss_segment_link(struct ss_memory *m, struct ss_segment *seg);
 void ss_segment_unlink(struct ss_memory *m, struct ss_segment *seg);
 
-/* As ss_memory_grow, ss_memory_release and ss_memory_drop, on hip and hsa. No lock held. `move`
- * takes the place of growth->move. What ss_segments_release gives back leaves `floor` bytes. */
-enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *growth, bool move);
+/* As ss_memory_grow, ss_memory_release and ss_memory_drop, on hip and hsa. No lock held. What ss_segments_release gives
+ * back leaves `floor` bytes. */
+enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floor,
 			     uint64_t older_than);
 void ss_segments_drop(struct ss_memory *m, bool give_back);
@@ -26,10 +26,13 @@ enum ss_status ss_segments_open(struct ss_memory *m);
 
 /* ---- unreturned.c. No lock held. -------------------------------------------------- */
 
-/* Stands for a segment that may have to be kept. NULL: host memory is out. */
-struct ss_unreturned *ss_unreturned_new(struct ss_memory *m);
-/* It is not needed any more: the segment is in use, or back with the driver. */
-void ss_unreturned_done(struct ss_memory *m, struct ss_unreturned *u);
+/* Stands for a segment that may have to be kept. It is made before the segment is taken, and freed as soon as the
+ * segment is in use, or back with the driver. */
+struct ss_unreturned {
+	void *native;
+	uint64_t size;
+	struct ss_unreturned *next;
+};
 /* A kept segment of `size` bytes (0: of any size) and what stands for it. It still counts against
  * the limit, but is no longer reserved. NULL: there is none. */
 void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturned **u);

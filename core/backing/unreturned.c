@@ -9,22 +9,6 @@
  */
 #include "core/backing/segment.h"
 
-struct ss_unreturned {
-	void *native;
-	uint64_t size;
-	struct ss_unreturned *next;
-};
-
-struct ss_unreturned *ss_unreturned_new(struct ss_memory *m)
-{
-	return ss_host_alloc(m->core, sizeof(struct ss_unreturned));
-}
-
-void ss_unreturned_done(struct ss_memory *m, struct ss_unreturned *u)
-{
-	ss_host_free(m->core, u, sizeof(*u));
-}
-
 void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturned **u)
 {
 	struct ss_unreturned **at = &m->unreturned;
@@ -38,7 +22,7 @@ void *ss_unreturned_take(struct ss_memory *m, uint64_t size, struct ss_unreturne
 		*u = *at;
 		*at = (*u)->next;
 		native = (*u)->native;
-		when = ss_reserved_less(m, (*u)->size);
+		when = ss_reserved_add(m, -(*u)->size);
 	}
 	pthread_mutex_unlock(&m->lock);
 	if (native)
@@ -51,10 +35,10 @@ bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *nati
 	struct ss_core *core = m->core;
 	uint64_t when;
 
-	if (SS_DRIVE_FREE(m, core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native,
-						  size)) == SS_OK) {
+	if (SS_DRIVE_FREE(m, segment_free, m->backing, native,
+						  size) == SS_OK) {
 		ss_cap_give(m, size);
-		ss_unreturned_done(m, u);
+		ss_host_free(core, u, sizeof(*u));
 		return true;
 	}
 	u->native = native;
@@ -62,7 +46,7 @@ bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *nati
 	pthread_mutex_lock(&m->lock);
 	u->next = m->unreturned;
 	m->unreturned = u;
-	when = ss_reserved_more(m, size);
+	when = ss_reserved_add(m, size);
 	pthread_mutex_unlock(&m->lock);
 	ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
 	return false;
@@ -94,6 +78,6 @@ void ss_unreturned_drop(struct ss_memory *m, bool give_back)
 		if (give_back)
 			core->drv.segment_free(core->drv.ctx, m->dev, m->backing, native, u->size);
 		ss_cap_give(m, u->size);
-		ss_unreturned_done(m, u);
+		ss_host_free(core, u, sizeof(*u));
 	}
 }

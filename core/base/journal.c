@@ -2,12 +2,13 @@
 /*
  * The journal: one RMM CSV line per allocation and free. cli/readers/rmm_csv.c reads it.
  *
- * Lines are written inside calls of the application, so writing uses no lock, no heap and no stdio,
- * and leaves errno alone. If a line cannot be written completely (a full disk), it is the last, and
+ * Lines are written inside calls of the application, so writing uses no lock, no heap and no stream
+ * of stdio, and leaves errno alone. If a line cannot be written completely (a full disk), it is the last, and
  * this is reported once.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,135 +27,89 @@
 struct ss_journal {
 	struct ss_sink sink;
 	_Atomic(FILE *) log; /* the end of the journal is reported here; NULL: on stderr */
-	atomic_bool over; /* a line could not be written */
-	long utc_offset; /* read once: localtime() takes a lock that a fork may leave held */
+	atomic_bool over;    /* a line could not be written */
+	long utc_offset;     /* read once: localtime() takes a lock that a fork may leave held */
 };
 
-bool ss_path_expand(const char *pattern, char *out, size_t size) {
+bool ss_path_expand(const char *pattern, char *out, size_t size)
+{
 	size_t n = 0;
 
 	for (const char *s = pattern; *s; s++) {
 		char text[16] = { *s };
 		if (s[0] == '%' && (s[1] == 'p' || s[1] == '%')) {
 			s++;
-			if (*s == 'p') {
+			if (*s == 'p')
 				snprintf(text, sizeof(text), "%d", (int)getpid());
-			}
 		}
 		size_t len = strlen(text);
-		if (len >= size || n >= size - len) {
+		if (len >= size || n >= size - len)
 			return false;
-		}
 		memcpy(out + n, text, len);
 		n += len;
 	}
-	if (n >= size) {
+	if (n >= size)
 		return false;
-	}
 	out[n] = '\0';
 	return true;
 }
 
 /* ---- writing ------------------------------------------------------------ */
 
-static char *put_decimal(char *p, uint64_t n, int width) {
-	char digits[20];
-	int len = 0;
-
-	do {
-		digits[len++] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n || len < width);
-	while (len) {
-		*p++ = digits[--len];
-	}
-	return p;
-}
-
-static char *put_hex(char *p, uint64_t n) {
-	int shift = n ? (63 - __builtin_clzll(n)) / 4 * 4 : 0;
-
-	*p++ = '0';
-	*p++ = 'x';
-	for (; shift >= 0; shift -= 4) {
-		*p++ = "0123456789abcdef"[(n >> shift) & 15];
-	}
-	return p;
-}
-
-static char *put_text(char *p, const char *s) {
-	size_t len = strlen(s);
-	memcpy(p, s, len);
-	return p + len;
-}
-
-static void end(struct ss_journal *j, int err) {
+static void end(struct ss_journal *j, int err)
+{
 	char said[160], why[96];
 	FILE *log = atomic_load(&j->log);
 	struct ss_sink to;
 	int len;
 
-	if (atomic_exchange(&j->over, true)) {
+	if (atomic_exchange(&j->over, true))
 		return;
-	}
 	len = snprintf(said, sizeof(said), "somashim: the log of allocations ends here: %s\n",
 		       strerror_r(err, why, sizeof(why)));
-	if (log) {
+	if (log)
 		fputs(said, log);
-	} else if (ss_sink_borrow(&to, STDERR_FILENO) && ss_sink_write(&to, said, (size_t)len) < 0) {
+	else if (ss_sink_borrow(&to, STDERR_FILENO) && ss_sink_write(&to, said, (size_t)len) < 0)
 		return; /* there is no other place to report it */
-	}
 }
 
 /* Every thread has a stream of its own behind the one handle hipStreamPerThread. The number is no
  * handle that a runtime gives out, because those are addresses, which are even multiples of 8. */
-static uint64_t stream_number(const void *stream, uint64_t thread) {
-	return stream == PER_THREAD ? thread << 8 | (uintptr_t)PER_THREAD : (uint64_t)(uintptr_t)stream;
+static uint64_t stream_number(const void *stream, uint64_t thread)
+{
+	return stream == PER_THREAD ? thread << 8 | (uintptr_t)PER_THREAD
+				    : (uint64_t)(uintptr_t)stream;
 }
 
 static void put_line(struct ss_journal *j, const char *action, const void *ptr, size_t size,
-		const void *stream) {
-	char line[192], *p = line;
-	int saved = errno;
-	long thread = syscall(SYS_gettid);
+		     const void *stream)
+{
+	int saved = errno, len;
 	struct timespec now;
-
-	if (!j || atomic_load_explicit(&j->over, memory_order_relaxed)) {
-		return;
-	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	unsigned day = (unsigned)(((now.tv_sec + j->utc_offset) % 86400 + 86400) % 86400);
-
-	p = put_decimal(p, (uint64_t)thread, 1);
-	*p++ = ',';
-	p = put_decimal(p, day / 3600, 2);
-	*p++ = ':';
-	p = put_decimal(p, day / 60 % 60, 2);
-	*p++ = ':';
-	p = put_decimal(p, day % 60, 2);
-	*p++ = '.';
-	p = put_decimal(p, (uint64_t)now.tv_nsec / 1000, 6);
-	*p++ = ',';
-	p = put_text(p, action);
-	*p++ = ',';
-	p = put_hex(p, (uint64_t)(uintptr_t)ptr);
-	*p++ = ',';
-	p = put_decimal(p, size, 1);
-	*p++ = ',';
-	p = put_hex(p, stream_number(stream, (uint64_t)thread));
-	*p++ = '\n';
-
+	char line[192];
+	unsigned day;
+	long thread;
 	ssize_t n;
+
+	if (!j || atomic_load_explicit(&j->over, memory_order_relaxed))
+		return;
+	thread = syscall(SYS_gettid);
+	clock_gettime(CLOCK_REALTIME, &now);
+	day = (unsigned)(((now.tv_sec + j->utc_offset) % 86400 + 86400) % 86400);
+	/* Numbers and a short string: libc takes no lock for these, and no memory. */
+	len = snprintf(line, sizeof(line), "%ld,%02u:%02u:%02u.%06ld,%s,0x%" PRIxPTR ",%zu,0x%" PRIx64 "\n",
+		       thread, day / 3600, day / 60 % 60, day % 60, now.tv_nsec / 1000, action,
+		       (uintptr_t)ptr, size, stream_number(stream, (uint64_t)thread));
 	do {
-		n = ss_sink_write(&j->sink, line, (size_t)(p - line));
+		n = ss_sink_write(&j->sink, line, (size_t)len);
 	} while (n < 0 && errno == EINTR);
-	if (n != p - line) {
+	if (n != len)
 		end(j, n < 0 ? errno : ENOSPC);
-	}
 	errno = saved;
 }
 
-struct ss_journal *ss_journal_open(const char *pattern) {
+struct ss_journal *ss_journal_open(const char *pattern)
+{
 	char path[1024];
 	struct stat st;
 	struct tm tm;
@@ -166,20 +121,16 @@ struct ss_journal *ss_journal_open(const char *pattern) {
 		return NULL;
 	}
 	struct ss_journal *j = calloc(1, sizeof(*j));
-	if (!j) {
+	if (!j)
 		return NULL;
-	}
-	if (!ss_sink_open(&j->sink, path)) {
+	if (!ss_sink_open(&j->sink, path))
 		goto error_alloc;
-	}
-	if (localtime_r(&now, &tm)) {
+	if (localtime_r(&now, &tm))
 		j->utc_offset = tm.tm_gmtoff;
-	}
 	if (fstat(j->sink.fd, &st) == 0 && (st.st_size == 0 || !S_ISREG(st.st_mode))) {
 		static const char header[] = HEADER "\n";
-		if (ss_sink_write(&j->sink, header, sizeof(header) - 1) < 0) {
+		if (ss_sink_write(&j->sink, header, sizeof(header) - 1) < 0)
 			goto error_fd;
-		}
 	}
 	return j;
 
@@ -192,23 +143,26 @@ error_alloc:
 	return NULL;
 }
 
-void ss_journal_set_log(struct ss_journal *j, FILE *log) {
-	if (j) {
+void ss_journal_set_log(struct ss_journal *j, FILE *log)
+{
+	if (j)
 		atomic_store(&j->log, log);
-	}
 }
 
-void ss_journal_close(struct ss_journal *j) {
+void ss_journal_close(struct ss_journal *j)
+{
 	if (j) {
 		ss_sink_close(&j->sink);
 		free(j);
 	}
 }
 
-void ss_journal_alloc(struct ss_journal *j, const void *ptr, size_t size, const void *stream) {
+void ss_journal_alloc(struct ss_journal *j, const void *ptr, size_t size, const void *stream)
+{
 	put_line(j, "allocate", ptr, size, stream);
 }
 
-void ss_journal_free(struct ss_journal *j, const void *ptr, size_t size, const void *stream) {
+void ss_journal_free(struct ss_journal *j, const void *ptr, size_t size, const void *stream)
+{
 	put_line(j, "free", ptr, size, stream);
 }

@@ -19,16 +19,16 @@
 #define FOR_EVER (UINT64_MAX / 4) /* largest count or time: sums of a few do not overflow */
 
 enum type {
-	T_ENUM,       /* int, one of `values` */
+	T_ENUM, /* int, one of `values` */
 	T_BOOL,
-	T_STATS, /* enum ss_stats_form; all that a T_BOOL may be, or json */
-	T_MS,         /* uint64_t milliseconds */
+	T_STATS,      /* enum ss_stats_form; all that a T_BOOL may be, or json */
+	T_MS,	      /* uint64_t milliseconds */
 	T_COUNT,      /* uint64_t */
-	T_SIZE,       /* uint64_t bytes, "off" = 0 */
+	T_SIZE,	      /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
 	T_AMOUNT,     /* struct ss_amount */
 	T_PER_DEVICE, /* struct ss_amount[SS_MAX_DEVICES] */
-	T_PATH,       /* char[512] */
+	T_PATH,	      /* char[512] */
 };
 
 struct option {
@@ -69,7 +69,8 @@ static const struct option table[] = {
 	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen" },
 	{ "STATS", T_STATS, AT(stats), "0", "0|1|json",
 	  "print a table per device and pool at exit, or one line of JSON" },
-	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL, "try the backings at start and say what works" },
+	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL,
+	  "try the backings at start and say what works" },
 	{ "API_TABLE", T_BOOL, AT(api_table), "0", NULL,
 	  "take the table that the exports of AMD's builds jump through" },
 	{ "LOG", T_PATH, AT(log), "", NULL,
@@ -86,18 +87,19 @@ static const struct option table[] = {
 	  "file of somashim run, in which the ways into HIP are counted" },
 };
 
-static const struct option *option_find(const char *name) {
+static const struct option *option_find(const char *name)
+{
 	const struct option *o = table;
-	while (o < table + ARRAY_LEN(table) && strcasecmp(o->name, name) != 0) {
+	while (o < table + ARRAY_LEN(table) && strcasecmp(o->name, name) != 0)
 		o++;
-	}
 	return o < table + ARRAY_LEN(table) ? o : NULL;
 }
 
-static void warn_entry(FILE *warn, const struct option *o, const char *entry, const char *why) {
+static void warn_entry(FILE *warn, const struct option *o, const char *entry, const char *why)
+{
 	if (warn) {
-		fprintf(warn, "somashim: " PREFIX "%s: the entry '%s' %s and is left out\n", o->name,
-			entry, why);
+		fprintf(warn, "somashim: " PREFIX "%s: the entry '%s' %s and is left out\n",
+			o->name, entry, why);
 	}
 }
 
@@ -105,7 +107,8 @@ static void warn_entry(FILE *warn, const struct option *o, const char *entry, co
  * Returns true if all were good. With `strict` a bad entry leaves `out` unchanged; otherwise only
  * the bad entries are left out. */
 static bool per_device_set(struct ss_amount *out, const struct option *o, const char *value,
-		bool strict, FILE *warn) {
+			   bool strict, FILE *warn)
+{
 	struct ss_amount all[SS_MAX_DEVICES] = { 0 };
 	struct ss_devices_seen seen = { 0 };
 	bool good = true;
@@ -114,24 +117,23 @@ static bool per_device_set(struct ss_amount *out, const struct option *o, const 
 		char entry[64];
 		size_t len = strcspn(value, ",");
 		snprintf(entry, sizeof(entry), "%.*s", (int)(len < 63 ? len : 63), value);
-		const char *why = len < sizeof(entry) ? ss_parse_device_entry(entry, all, &seen) :
-			"is too long";
+		const char *why = len < sizeof(entry) ? ss_parse_device_entry(entry, all, &seen)
+						      : "is too long";
 		if (why) {
 			good = false;
 			warn_entry(warn, o, entry, why);
 		}
-		if (value[len] == '\0') {
+		if (value[len] == '\0')
 			break;
-		}
 		value += len + 1;
 	}
-	if (strict ? good : seen.each || seen.all) {
+	if (strict ? good : seen.each || seen.all)
 		memcpy(out, all, sizeof(all));
-	}
 	return good;
 }
 
-static bool option_set(struct ss_options *opt, const struct option *o, const char *value) {
+static bool option_set(struct ss_options *opt, const struct option *o, const char *value)
+{
 	void *field = (char *)opt + o->offset;
 	uint64_t n = 0, frac;
 	char word[32];
@@ -151,26 +153,23 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 	case T_STATS: {
 		bool on = false;
 		bool json = strcasecmp(value, "json") == 0;
-		if (!json && !ss_parse_bool(value, &on)) {
+		if (!json && !ss_parse_bool(value, &on))
 			return false;
-		}
 		*(int *)field = json ? SS_STATS_JSON : on ? SS_STATS_TABLE : SS_STATS_OFF;
 		return true;
 	}
 	case T_MS:
 	case T_COUNT:
 		end = ss_parse_decimal(value, &n, &frac);
-		if (!end || *end || frac) {
+		if (!end || *end || frac)
 			return false;
-		}
 		*(uint64_t *)field = n < FOR_EVER ? n : FOR_EVER;
 		return true;
 	case T_SIZE:
 	case T_POWER:
 		if ((strcasecmp(value, "off") != 0 && !ss_parse_size(value, &n)) ||
-				(o->type == T_POWER && (n & (n - 1)))) {
+		    (o->type == T_POWER && (n & (n - 1))))
 			return false;
-		}
 		*(uint64_t *)field = n;
 		return true;
 	case T_AMOUNT:
@@ -178,77 +177,77 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 	case T_PER_DEVICE:
 		return per_device_set(field, o, value, true, NULL);
 	case T_PATH:
-		if (strlen(value) >= sizeof(opt->log)) {
+		if (strlen(value) >= sizeof(opt->log))
 			return false;
-		}
 		strcpy(field, value);
 		return true;
 	}
 	return false;
 }
 
-void ss_options_default(struct ss_options *opt) {
+void ss_options_default(struct ss_options *opt)
+{
 	memset(opt, 0, sizeof(*opt));
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		if (table[i].def[0]) {
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (table[i].def[0])
 			option_set(opt, &table[i], table[i].def);
-		}
-	}
 }
 
-bool ss_options_set(struct ss_options *opt, const char *name, const char *value) {
+bool ss_options_set(struct ss_options *opt, const char *name, const char *value)
+{
 	const struct option *o = option_find(name);
 	return o && option_set(opt, o, value);
 }
 
 /* ---- the environment ---------------------------------------------------- */
 
-static unsigned char least(int a, int b) {
+static unsigned char least(int a, int b)
+{
 	return (unsigned char)(a < b ? a : b);
 }
 
 /* Edit distance; a swap of neighbours counts one, and upper and lower case are the same. */
-static int distance(const char *a, const char *b) {
+static int distance(const char *a, const char *b)
+{
 	enum { MAX = 40 };
 	unsigned char d[MAX + 1][MAX + 1]; /* small: the thread may have little stack */
 	int la = (int)strnlen(a, MAX), lb = (int)strnlen(b, MAX);
 
-	for (int j = 0; j <= lb; j++) {
+	for (int j = 0; j <= lb; j++)
 		d[0][j] = (unsigned char)j;
-	}
 	for (int i = 1; i <= la; i++) {
 		d[i][0] = (unsigned char)i;
 		for (int j = 1; j <= lb; j++) {
 			int ca = toupper((unsigned char)a[i - 1]);
 			int cb = toupper((unsigned char)b[j - 1]);
 			d[i][j] = least(d[i - 1][j - 1] + (ca != cb),
-				least(d[i - 1][j], d[i][j - 1]) + 1);
+					least(d[i - 1][j], d[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && ca == toupper((unsigned char)b[j - 2]) &&
-					cb == toupper((unsigned char)a[i - 2])) {
+			    cb == toupper((unsigned char)a[i - 2]))
 				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
-			}
 		}
 	}
 	return d[la][lb];
 }
 
 /* A part of a name (such as THRESHOLD) is nearer to it than any misspelling. */
-static int name_distance(const char *name, const char *valid) {
+static int name_distance(const char *name, const char *valid)
+{
 	bool part = strlen(name) > 2 && (strcasestr(valid, name) || strcasestr(name, valid));
 	return part ? 0 : distance(name, valid);
 }
 
-static const char *nearest_name(const char *name) {
+static const char *nearest_name(const char *name)
+{
 	const char *best = table[0].name;
-	for (size_t i = 1; i < ARRAY_LEN(table); i++) {
-		if (name_distance(name, table[i].name) < name_distance(name, best)) {
+	for (size_t i = 1; i < ARRAY_LEN(table); i++)
+		if (name_distance(name, table[i].name) < name_distance(name, best))
 			best = table[i].name;
-		}
-	}
 	return best;
 }
 
-static void nearest_value(const char *values, const char *value, char *out, size_t size) {
+static void nearest_value(const char *values, const char *value, char *out, size_t size)
+{
 	char word[32];
 	int best = 1000;
 
@@ -271,11 +270,13 @@ static const char *const type_texts[] = {
 	[T_PATH] = "path",
 };
 
-static const char *type_text(const struct option *o) {
+static const char *type_text(const struct option *o)
+{
 	return o->type == T_ENUM || o->type == T_STATS ? o->values : type_texts[o->type];
 }
 
-static void warn_value(FILE *warn, const struct option *o, const char *value) {
+static void warn_value(FILE *warn, const struct option *o, const char *value)
+{
 	char near[64] = "";
 
 	if (o->type == T_ENUM) {
@@ -283,25 +284,26 @@ static void warn_value(FILE *warn, const struct option *o, const char *value) {
 		nearest_value(o->values, value, near + strlen(near), 32);
 		strcat(near, "?");
 	}
-	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_STATS ? "none of" :
-		o->type == T_MS ? "not a number of" : "not a";
-	fprintf(warn, "somashim: " PREFIX "%s=%.64s is %s %s%s The default (%s) is used\n",
-		o->name, value, is, type_text(o), near[0] ? near : ".",
-		o->def[0] ? o->def : "unset");
+	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_STATS ? "none of"
+			 : o->type == T_MS ? "not a number of"
+					   : "not a";
+	fprintf(warn, "somashim: " PREFIX "%s=%.64s is %s %s%s The default (%s) is used\n", o->name,
+		value, is, type_text(o), near[0] ? near : ".", o->def[0] ? o->def : "unset");
 }
 
 /* HAMi, which shares GPUs between containers of Kubernetes, sets this variable to "<MiB>m". */
 #define HAMI_LIMIT "HIP_DEVICE_MEMORY_LIMIT"
 
-static void read_hami_limit(struct ss_options *opt, char **env, FILE *warn) {
+static void read_hami_limit(struct ss_options *opt, char **env, FILE *warn)
+{
 	const size_t len = sizeof(HAMI_LIMIT) - 1;
 
 	for (; env && *env; env++) {
-		if (strncmp(*env, HAMI_LIMIT, len) != 0 || (*env)[len] != '=' || !(*env)[len + 1]) {
+		if (strncmp(*env, HAMI_LIMIT, len) != 0 || (*env)[len] != '=' || !(*env)[len + 1])
 			continue;
-		}
 		if (!ss_amount_parse(*env + len + 1, &opt->limit) && warn) {
-			fprintf(warn, "somashim: " HAMI_LIMIT "=%.64s is not a size and is ignored\n",
+			fprintf(warn,
+				"somashim: " HAMI_LIMIT "=%.64s is not a size and is ignored\n",
 				*env + len + 1);
 		}
 	}
@@ -310,33 +312,34 @@ static void read_hami_limit(struct ss_options *opt, char **env, FILE *warn) {
 #define SEGMENT_MIN (2ull << 20) /* smallest segment of a pool; SS_FRAME of core/range/block.h */
 
 /* Warns about limits that are valid, but probably not what the user wants. */
-static void warn_limit(const struct ss_amount *limit, FILE *warn) {
+static void warn_limit(const struct ss_amount *limit, FILE *warn)
+{
 	char text[32];
 
-	if (!warn || !limit->set) {
+	if (!warn || !limit->set)
 		return;
-	}
 	ss_format_amount(limit, text, sizeof(text));
 	if (limit->bytes == 0 && limit->percent <= 0) {
 		fprintf(warn, "somashim: " PREFIX "LIMIT=0 means that there is no limit\n");
 	} else if (limit->percent <= 0 && limit->bytes < SEGMENT_MIN) {
-		fprintf(warn, "somashim: " PREFIX "LIMIT=%s is less than the smallest piece of memory "
-			"that is taken from a device (2M): every allocation will fail\n", text);
+		fprintf(warn,
+			"somashim: " PREFIX "LIMIT=%s is less than the smallest piece of memory "
+			"that is taken from a device (2M): every allocation will fail\n",
+			text);
 	}
 }
 
-void ss_options_read(struct ss_options *opt, char **env, FILE *warn) {
+void ss_options_read(struct ss_options *opt, char **env, FILE *warn)
+{
 	char **first = env;
 
 	ss_options_default(opt);
 	for (; env && *env; env++) {
-		if (strncmp(*env, PREFIX, PREFIX_LEN) != 0) {
+		if (strncmp(*env, PREFIX, PREFIX_LEN) != 0)
 			continue;
-		}
 		const char *value = strchr(*env, '=');
-		if (!value) {
+		if (!value)
 			continue;
-		}
 		char name[64];
 		size_t len = (size_t)(value++ - *env) - PREFIX_LEN;
 		snprintf(name, sizeof(name), "%.*s", (int)(len < 63 ? len : 63), *env + PREFIX_LEN);
@@ -346,31 +349,31 @@ void ss_options_read(struct ss_options *opt, char **env, FILE *warn) {
 		const struct option *o = option_find(name);
 		if (!o || strcmp(o->name, name) != 0) {
 			if (warn) {
-				fprintf(warn, "somashim: unknown variable " PREFIX "%s is "
+				fprintf(warn,
+					"somashim: unknown variable " PREFIX "%s is "
 					"ignored; did you mean " PREFIX "%s?\n",
 					name, nearest_name(name));
 			}
 			continue;
 		}
 		if (*value && o->type == T_PER_DEVICE) {
-			per_device_set((struct ss_amount *)((char *)opt + o->offset), o, value, false,
-				warn);
+			per_device_set((struct ss_amount *)((char *)opt + o->offset), o, value,
+				       false, warn);
 		} else if (*value && !option_set(opt, o, value) && warn) {
 			warn_value(warn, o, value);
 		}
 	}
-	if (!opt->limit.set) {
+	if (!opt->limit.set)
 		read_hami_limit(opt, first, warn);
-	}
 	warn_limit(&opt->limit, warn);
 }
 
 /* ---- printing ----------------------------------------------------------- */
 
-void ss_options_print(FILE *out, bool markdown) {
-	if (markdown) {
+void ss_options_print(FILE *out, bool markdown)
+{
+	if (markdown)
 		fprintf(out, "| variable | values | default | meaning |\n|---|---|---|---|\n");
-	}
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		const struct option *o = &table[i];
 		if (!markdown) {
@@ -379,32 +382,31 @@ void ss_options_print(FILE *out, bool markdown) {
 			continue;
 		}
 		fprintf(out, "| `" PREFIX "%s` | ", o->name);
-		for (const char *s = type_text(o); *s; s++) {
+		for (const char *s = type_text(o); *s; s++)
 			fprintf(out, "%.*s", *s == '|' ? 2 : 1, *s == '|' ? ", " : s);
-		}
 		fprintf(out, " | %s | %s |\n", o->def[0] ? o->def : "-", o->help);
 	}
 }
 
-bool ss_options_row(size_t i, struct ss_option_row *out) {
-	if (i >= ARRAY_LEN(table)) {
+bool ss_options_row(size_t i, struct ss_option_row *out)
+{
+	if (i >= ARRAY_LEN(table))
 		return false;
-	}
 	*out = (struct ss_option_row){ table[i].name, type_text(&table[i]), table[i].def,
-		table[i].help };
+				       table[i].help };
 	return true;
 }
 
 static void option_format(const struct ss_options *opt, const struct option *o, char *out,
-		size_t size) {
+			  size_t size)
+{
 	const void *field = (const char *)opt + o->offset;
 
 	switch (o->type) {
 	case T_ENUM:
 	case T_STATS:
-		if (!ss_enum_name(o->values, *(const int *)field, out, size)) {
+		if (!ss_enum_name(o->values, *(const int *)field, out, size))
 			snprintf(out, size, "?");
-		}
 		break;
 	case T_BOOL:
 		snprintf(out, size, "%d", *(const bool *)field);
@@ -429,19 +431,21 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 	}
 }
 
-void ss_options_print_changed(const struct ss_options *opt, FILE *out) {
+void ss_options_print_changed(const struct ss_options *opt, FILE *out)
+{
 	/* From the heap, because the thread may have little stack. */
-	struct { struct ss_options def; char now[1024], then[1024]; } *t = malloc(sizeof(*t));
-	if (!t) {
+	struct {
+		struct ss_options def;
+		char now[1024], then[1024];
+	} *t = malloc(sizeof(*t));
+	if (!t)
 		return;
-	}
 	ss_options_default(&t->def);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		option_format(opt, &table[i], t->now, sizeof(t->now));
 		option_format(&t->def, &table[i], t->then, sizeof(t->then));
-		if (strcmp(t->now, t->then) != 0) {
+		if (strcmp(t->now, t->then) != 0)
 			fprintf(out, PREFIX "%s=%s\n", table[i].name, t->now);
-		}
 	}
 	free(t);
 }

@@ -61,6 +61,16 @@ void ss_host_free(struct ss_core *core, void *p, size_t size);
  * none is left. */
 void *ss_host_map(size_t size);
 
+/* *v becomes n if that is more. What was written before is seen by whoever reads n with acquire. */
+static inline void ss_raise_to(_Atomic uint64_t *v, uint64_t n)
+{
+	uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
+
+	while (old < n && !atomic_compare_exchange_weak_explicit(v, &old, n, memory_order_release,
+								 memory_order_relaxed))
+		;
+}
+
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t ss_now_ns(void);
 /* Milliseconds of the driver's clock, which tests make virtual. */

@@ -116,6 +116,7 @@ static __attribute__((noinline)) struct ss_thread *record_new(void)
 				   (sizeof(*t) + SS_LINES - 1) / SS_LINES * SS_LINES))
 			return &ss_nobody;
 		t = memset(p, 0, sizeof(*t));
+		t->stream.native = &ss_nobody; /* no stream: a thread may ask before there is a core */
 	}
 	/* Without a key nobody is told that the thread ends, and the record is never reused. */
 	if (have_key && pthread_setspecific(key, t)) {

@@ -15,68 +15,61 @@ _Static_assert(SS_MAX_DEVICES <= 64, "struct ss_devices_seen has a bit per devic
 
 /* ---- from text ---------------------------------------------------------- */
 
-const char *ss_parse_decimal(const char *s, uint64_t *whole, uint64_t *frac) {
+const char *ss_parse_decimal(const char *s, uint64_t *whole, uint64_t *frac)
+{
 	*whole = *frac = 0;
-	if (!isdigit((unsigned char)*s)) {
+	if (!isdigit((unsigned char)*s))
 		return NULL;
-	}
-	for (; isdigit((unsigned char)*s); s++) {
+	for (; isdigit((unsigned char)*s); s++)
 		if (__builtin_mul_overflow(*whole, 10, whole) ||
-				__builtin_add_overflow(*whole, (uint64_t)(*s - '0'), whole)) {
+		    __builtin_add_overflow(*whole, (uint64_t)(*s - '0'), whole))
 			return NULL;
-		}
-	}
-	if (*s != '.') {
+	if (*s != '.')
 		return s;
-	}
 	s++;
-	if (!isdigit((unsigned char)*s)) {
+	if (!isdigit((unsigned char)*s))
 		return NULL;
-	}
-	for (uint64_t unit = 100000000; isdigit((unsigned char)*s); s++, unit /= 10) {
+	for (uint64_t unit = 100000000; isdigit((unsigned char)*s); s++, unit /= 10)
 		*frac += unit * (uint64_t)(*s - '0');
-	}
 	return s;
 }
 
-bool ss_parse_size(const char *s, uint64_t *out) {
+bool ss_parse_size(const char *s, uint64_t *out)
+{
 	static const char units[] = "KMGT";
 	uint64_t whole, frac, unit = 1;
 
 	s = ss_parse_decimal(s, &whole, &frac);
-	if (!s) {
+	if (!s)
 		return false;
-	}
 	const char *u = *s ? strchr(units, toupper((unsigned char)*s)) : NULL;
 	if (u) {
 		unit <<= 10 * (u - units + 1);
 		s++;
 		if (*s == 'i' || *s == 'I') {
 			s++;
-			if (*s != 'b' && *s != 'B') {
+			if (*s != 'b' && *s != 'B')
 				return false;
-			}
 		}
 	} else if (frac) {
 		return false; /* a fraction of a byte */
 	}
-	if (*s == 'b' || *s == 'B') {
+	if (*s == 'b' || *s == 'B')
 		s++;
-	}
 	uint64_t part = (uint64_t)((unsigned __int128)frac * unit / 1000000000);
 	return *s == '\0' && !__builtin_mul_overflow(whole, unit, &whole) &&
-		!__builtin_add_overflow(whole, part, out);
+	       !__builtin_add_overflow(whole, part, out);
 }
 
-bool ss_amount_parse(const char *text, struct ss_amount *out) {
+bool ss_amount_parse(const char *text, struct ss_amount *out)
+{
 	struct ss_amount a = { .set = true };
 	uint64_t whole, frac;
 
 	const char *end = ss_parse_decimal(text, &whole, &frac);
 	if (end && strcmp(end, "%") == 0) {
-		if (whole > 100 || (whole == 100 && frac)) {
+		if (whole > 100 || (whole == 100 && frac))
 			return false;
-		}
 		a.percent = (double)whole + (double)frac / 1e9;
 	} else if (!ss_parse_size(text, &a.bytes)) {
 		return false;
@@ -85,69 +78,64 @@ bool ss_amount_parse(const char *text, struct ss_amount *out) {
 	return true;
 }
 
-uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total) {
-	if (a->percent > 0) {
+uint64_t ss_amount_bytes(const struct ss_amount *a, uint64_t total)
+{
+	if (a->percent > 0)
 		return (uint64_t)((long double)total * a->percent / 100);
-	}
 	return a->bytes;
 }
 
-bool ss_parse_bool(const char *s, bool *out) {
+bool ss_parse_bool(const char *s, bool *out)
+{
 	static const char *const words[] = {
 		"0", "1", "no", "yes", "off", "on", "false", "true",
 	};
 	size_t i = 0;
-	while (i < ARRAY_LEN(words) && strcasecmp(s, words[i]) != 0) {
+	while (i < ARRAY_LEN(words) && strcasecmp(s, words[i]) != 0)
 		i++;
-	}
 	*out = i < ARRAY_LEN(words) ? i & 1 : *out;
 	return i < ARRAY_LEN(words);
 }
 
 const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
-		struct ss_devices_seen *seen) {
+				  struct ss_devices_seen *seen)
+{
 	struct ss_amount a = { .set = true, .bytes = UINT64_MAX };
 	const char *colon = strchr(entry, ':'), *value = colon ? colon + 1 : entry;
 	uint64_t device = 0, frac;
 
 	if (colon) {
 		const char *end = ss_parse_decimal(entry, &device, &frac);
-		if (end != colon || frac) {
+		if (end != colon || frac)
 			return "has no number of a device before the colon";
-		}
-		if (device >= SS_MAX_DEVICES) {
+		if (device >= SS_MAX_DEVICES)
 			return "names a device that there cannot be";
-		}
 	}
-	if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a)) {
+	if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a))
 		return "has no size or percent";
-	}
 	if (colon ? seen->each >> device & 1 : seen->all) {
-		return colon ? "names a device for the second time" :
-			"is for all devices for the second time";
+		return colon ? "names a device for the second time"
+			     : "is for all devices for the second time";
 	}
-	for (uint64_t i = 0; i < SS_MAX_DEVICES; i++) {
-		if (colon ? i == device : !(seen->each >> i & 1)) {
+	for (uint64_t i = 0; i < SS_MAX_DEVICES; i++)
+		if (colon ? i == device : !(seen->each >> i & 1))
 			out[i] = a;
-		}
-	}
 	seen->each |= colon ? 1ull << device : 0;
 	seen->all |= !colon;
 	return NULL;
 }
 
-bool ss_enum_name(const char *values, int n, char *out, size_t size) {
+bool ss_enum_name(const char *values, int n, char *out, size_t size)
+{
 	for (; n > 0 && values; n--) {
 		values = strchr(values, '|');
 		values = values ? values + 1 : NULL;
 	}
-	if (!values) {
+	if (!values)
 		return false;
-	}
 	size_t len = strcspn(values, "|");
-	if (len >= size) {
+	if (len >= size)
 		return false;
-	}
 	memcpy(out, values, len);
 	out[len] = '\0';
 	return true;
@@ -155,28 +143,29 @@ bool ss_enum_name(const char *values, int n, char *out, size_t size) {
 
 /* ---- to text ------------------------------------------------------------ */
 
-void ss_format_size(uint64_t n, char *out, size_t size) {
+void ss_format_size(uint64_t n, char *out, size_t size)
+{
 	static const char units[] = "\0KMGT";
 	int u = 0;
-	for (; u < 4 && n >= 1024 && n % 1024 == 0; u++) {
+	for (; u < 4 && n >= 1024 && n % 1024 == 0; u++)
 		n /= 1024;
-	}
 	snprintf(out, size, "%llu%.1s", (unsigned long long)n, &units[u]);
 }
 
-void ss_format_amount(const struct ss_amount *a, char *out, size_t size) {
-	if (!a->set) {
+void ss_format_amount(const struct ss_amount *a, char *out, size_t size)
+{
+	if (!a->set)
 		out[0] = '\0';
-	} else if (a->percent > 0) {
+	else if (a->percent > 0)
 		snprintf(out, size, "%g%%", a->percent);
-	} else if (a->bytes == UINT64_MAX) {
+	else if (a->bytes == UINT64_MAX)
 		snprintf(out, size, "max");
-	} else {
+	else
 		ss_format_size(a->bytes, out, size);
-	}
 }
 
-void ss_format_per_device(const struct ss_amount *a, char *out, size_t size) {
+void ss_format_per_device(const struct ss_amount *a, char *out, size_t size)
+{
 	char first[32], one[32];
 	bool same = true;
 	size_t used = 0;
@@ -187,10 +176,9 @@ void ss_format_per_device(const struct ss_amount *a, char *out, size_t size) {
 		same &= strcmp(first, one) == 0;
 		if (one[0] && used < size) {
 			used += (size_t)snprintf(out + used, size - used, "%s%d:%s",
-				used ? "," : "", i, one);
+						 used ? "," : "", i, one);
 		}
 	}
-	if (same) {
+	if (same)
 		snprintf(out, size, "%s", first);
-	}
 }

@@ -35,12 +35,6 @@ static void extract(struct ss_stream_cache *q, struct ss_block *b)
 		q->idle -= b->size;
 }
 
-/* Is b (NULL: no) a free range of the arena itself? Nobody else can make it one. */
-static bool merges(const struct ss_stream_cache *q, const struct ss_block *b)
-{
-	return ss_is_free_on(b, q->slot) && ss_home(b) == q->slot + 1;
-}
-
 /* a swallows b, its right neighbour. */
 static void merge(struct ss_stream_cache *q, struct ss_block *a, struct ss_block *b)
 {
@@ -59,15 +53,15 @@ void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 	}
 	next = ss_block_next(q->set->core, b);
 	prev = ss_block_prev(b);
-	if (merges(q, prev)) {
-		if (merges(q, next)) {
+	if (ss_is_own(prev, q->slot)) {
+		if (ss_is_own(next, q->slot)) {
 			ss_index_remove(&q->own, next);
 			merge(q, b, next);
 		}
 		ss_index_replace(&q->own, prev, prev->size, prev, prev->size + b->size);
 		merge(q, prev, b);
 		b = prev;
-	} else if (merges(q, next)) {
+	} else if (ss_is_own(next, q->slot)) {
 		ss_index_replace(&q->own, next, next->size, b, b->size + next->size);
 		merge(q, b, next);
 		ss_set_state(b, SS_BLOCK_FREE);
@@ -194,55 +188,51 @@ void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 
 /* ---- for other streams ---------------------------------------------------- */
 
-struct pick {
-	struct ss_block *list; /* by ->request: the index must not change meanwhile */
+/* What a walk over the free ranges of an arena finds. */
+struct find {
 	ss_range_test *may;
 	const void *arg;
+	struct ss_block *list; /* by ->request: the index must not change meanwhile */
+	uint64_t bytes;
 };
 
 static void pick(struct ss_block *b, void *arg)
 {
-	struct pick *p = arg;
+	struct find *f = arg;
 
-	if (!p->may(b, p->arg))
+	if (!f->may(b, f->arg))
 		return;
-	b->request = (uintptr_t)p->list;
-	p->list = b;
+	b->request = (uintptr_t)f->list;
+	f->list = b;
 }
-
-struct sum {
-	uint64_t bytes;
-	ss_range_test *may;
-	const void *arg;
-};
 
 static void add(struct ss_block *b, void *arg)
 {
-	struct sum *s = arg;
+	struct find *f = arg;
 
-	s->bytes += s->may(b, s->arg) ? b->size : 0;
+	f->bytes += f->may(b, f->arg) ? b->size : 0;
 }
 
 uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
 {
-	struct sum s = {.may = may, .arg = arg};
+	struct find f = {.may = may, .arg = arg};
 
-	ss_index_each(&q->own, add, &s);
-	ss_index_each(&q->foreign, add, &s);
+	ss_index_each(&q->own, add, &f);
+	ss_index_each(&q->foreign, add, &f);
 	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
 		for (struct ss_block *b = q->bin[i].head; b; b = b->left)
-			add(b, &s);
-	return s.bytes;
+			add(b, &f);
+	return f.bytes;
 }
 
 /* Takes what `may` is true for out of a bin. Returns it before `list`. */
-static struct ss_block *extract_bin(struct ss_stream_cache *q, unsigned i, const struct pick *p,
+static struct ss_block *extract_bin(struct ss_stream_cache *q, unsigned i, const struct find *f,
 				    struct ss_block *list)
 {
 	struct ss_block **at = &q->bin[i].head, *b;
 
 	while ((b = *at)) {
-		if (!p->may(b, p->arg)) {
+		if (!f->may(b, f->arg)) {
 			at = &b->left;
 			continue;
 		}
@@ -259,13 +249,13 @@ static struct ss_block *extract_bin(struct ss_stream_cache *q, unsigned i, const
 /* Block by block: neighbours that merged first would carry the later mark. */
 struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
 {
-	struct pick p = {.may = may, .arg = arg};
+	struct find f = {.may = may, .arg = arg};
 	struct ss_block *list = NULL, *b;
 
-	ss_index_each(&q->own, pick, &p);
-	ss_index_each(&q->foreign, pick, &p);
-	while ((b = p.list)) {
-		p.list = (struct ss_block *)(uintptr_t)b->request;
+	ss_index_each(&q->own, pick, &f);
+	ss_index_each(&q->foreign, pick, &f);
+	while ((b = f.list)) {
+		f.list = (struct ss_block *)(uintptr_t)b->request;
 		extract(q, b);
 		b->request = 0;
 		b->left = list;
@@ -273,7 +263,7 @@ struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may,
 	}
 	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS;
 	     i = ss_filled_from(q, i + 1))
-		list = extract_bin(q, i, &p, list);
+		list = extract_bin(q, i, &f, list);
 	return list;
 }
 

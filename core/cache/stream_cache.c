@@ -125,7 +125,7 @@ struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct
 
 void ss_caches_freeze(struct ss_caches *set, bool on)
 {
-	for (struct ss_stream_cache *q = ss_cache_after(set, NULL); q; q = ss_cache_after(set, q))
+	SS_CACHES_EACH(q, set)
 		if (on)
 			ss_bias_visit(&q->lock);
 		else
@@ -225,7 +225,7 @@ bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr
 	bool mine;
 
 	ss_bias_lock(&q->lock);
-	mine = atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
+	mine = ss_is_live(b) &&
 	       b->slot == q->slot && b->addr == addr;
 	if (mine)
 		ss_set_state(b, SS_BLOCK_QUEUED);

@@ -86,6 +86,8 @@ struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t s
 /* The caches of streams one after another: first (NULL, or set->done to begin with that), then
  * what follows q. NULL: no more. */
 struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q);
+#define SS_CACHES_EACH(q, set) \
+	for (struct ss_stream_cache *q = ss_cache_after(set, NULL); q; q = ss_cache_after(set, q))
 /* A new range of block ids. */
 uint64_t ss_cache_new_ids(struct ss_core *core);
 /* All blocks of the bins, as a list by ->left, in state QUEUED. q->lock held. */

@@ -31,17 +31,15 @@ struct ss_count *ss_count_of(struct ss_stream_cache *q)
 
 static void raise_peak(struct ss_caches *set)
 {
-	uint64_t used = ss_used(set), peak = ss_get(&set->alone.peak);
-
-	while (used > peak && !atomic_compare_exchange_weak(&set->alone.peak, &peak, used))
-		;
+	ss_raise_to(&set->alone.peak, ss_used(set));
 }
 
 enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
 {
 	struct ss_caches *set = q->set;
 
-	ss_put(&c->peak, ss_get(&c->used));
+	/* A second thread may just have seen a higher sum. */
+	ss_raise_to(&c->peak, ss_get(&c->used));
 	ss_bias_unlock(&q->lock);
 	if (c != &set->alone)
 		raise_peak(set);
@@ -86,7 +84,7 @@ uint64_t ss_used(struct ss_caches *set)
 	if (atomic_load(&set->counter) != SHARED)
 		return sum;
 	sum += ss_get(&set->done->count.used);
-	for (struct ss_stream_cache *q = ss_cache_after(set, NULL); q; q = ss_cache_after(set, q))
+	SS_CACHES_EACH(q, set)
 		sum += ss_get(&q->count.used);
 	/* The allocation and the free of a block may be seen out of order. */
 	return (int64_t)sum < 0 ? 0 : sum;

@@ -7,21 +7,11 @@
  */
 #include "core/order/timeline.h"
 
-static void raise_to(_Atomic uint64_t *v, uint64_t n)
-{
-	uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
-
-	while (old < n && !atomic_compare_exchange_weak_explicit(v, &old, n,
-								 memory_order_release,
-								 memory_order_relaxed))
-		;
-}
-
 static void raise_both(struct ss_progress *p, uint64_t n, bool synced)
 {
-	raise_to(&p->completed, n);
+	ss_raise_to(&p->completed, n);
 	if (synced)
-		raise_to(&p->synced, n);
+		ss_raise_to(&p->synced, n);
 }
 
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,

@@ -8,7 +8,6 @@
 
 #include "core/order/timeline.h"
 
-#define MAX_SLOTS 65536
 
 bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
 {
@@ -17,8 +16,7 @@ bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
 	if (!o)
 		return false;
 	o->synchronized = synchronized;
-	o->slot_cap = MAX_SLOTS;
-	o->slots = calloc(o->slot_cap, sizeof(struct ss_timeline *));
+	o->slots = calloc(SS_MAX_SLOTS, sizeof(struct ss_timeline *));
 	if (!o->slots)
 		goto no_slots;
 	if (!ss_table_init(&o->by_handle))

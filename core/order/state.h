@@ -22,6 +22,8 @@ struct ss_event;
 #define SS_HURRY_CLOCK 2ull  /* the driver's time is virtual, or idle memory is not kept at all */
 #define SS_HURRY_BUSY 4ull   /* factor of (slot + 1) of the stream in ss_order_watch() */
 
+#define SS_MAX_SLOTS 65536
+
 struct ss_order_device {
 	struct ss_timeline *null;      /* read without the lock; NULL until it is first used */
 	/* Device-wide waits of the application are numbered. */
@@ -40,13 +42,11 @@ struct ss_order {
 	struct ss_timeline **slots;    /* an entry never changes once it is set */
 	ss_synchronized *synchronized;
 	atomic_bool distrust;          /* the application got past the shim */
-	const char *distrust_why;      /* for whoever looks with a debugger */
-	uint32_t slot_cap;
 
 	_Alignas(64) pthread_mutex_t lock;
 	struct ss_event *spare_events; /* forgotten events, for reuse */
 	uint64_t lives;                /* streams that ever existed */
-	uint32_t slots_ended;          /* slots of streams that have ended and of no other since */
+	uint32_t slots_ended;          /* slots of streams, but null streams, that ended, and of no other since */
 	/* These are written with the lock held, and read without it. */
 	_Atomic uint32_t slot_count;
 	_Atomic uint32_t capturing;    /* streams */

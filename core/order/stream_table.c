@@ -24,6 +24,15 @@ uint32_t ss_order_slots(const struct ss_core *core)
 
 /* ---- beginning and end of a stream ---------------------------------------- */
 
+/* A null stream may end while a thread still allocates on it, for HIP never destroys it (thread_stream.c). So its slot is
+ * kept for the null streams of its device. */
+static bool slot_suits(const struct ss_timeline *tl, enum ss_timeline_kind kind, int dev)
+{
+	if (tl->kind == SS_TL_NULL || kind == SS_TL_NULL)
+		return tl->kind == kind && tl->dev == dev;
+	return true;
+}
+
 static bool slot_idle(const struct ss_timeline *tl)
 {
 	return !tl->alive && !tl->fences && !tl->polling && !atomic_load(&tl->recording) &&
@@ -31,7 +40,7 @@ static bool slot_idle(const struct ss_timeline *tl)
 }
 
 /* A slot for a new stream: an idle one, or a new one. Order lock held. */
-static struct ss_timeline *slot_take(struct ss_core *core)
+static struct ss_timeline *slot_take(struct ss_core *core, enum ss_timeline_kind kind, int dev)
 {
 	struct ss_order *o = core->order;
 	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_relaxed);
@@ -39,12 +48,12 @@ static struct ss_timeline *slot_take(struct ss_core *core)
 
 	/* The search is skipped while no stream has ended. Otherwise a program that creates
 	 * thousands of streams would pay for all of them with each. */
-	for (uint32_t i = 0; o->slots_ended && i < count; i++)
-		if (slot_idle(o->slots[i])) {
-			o->slots_ended--;
+	for (uint32_t i = 0; (o->slots_ended || kind == SS_TL_NULL) && i < count; i++)
+		if (slot_suits(o->slots[i], kind, dev) && slot_idle(o->slots[i])) {
+			o->slots_ended -= kind != SS_TL_NULL;
 			return o->slots[i];
 		}
-	if (count == o->slot_cap)
+	if (count == SS_MAX_SLOTS)
 		return NULL;
 	tl = ss_host_alloc(core, sizeof(*tl));
 	if (!tl)
@@ -70,9 +79,9 @@ static enum ss_trace_stream_kind recorded_kind(enum ss_timeline_kind kind)
 }
 
 struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *native,
-				      enum ss_timeline_kind kind, bool seen)
+				      enum ss_timeline_kind kind)
 {
-	struct ss_timeline *tl = slot_take(core);
+	struct ss_timeline *tl = slot_take(core, kind, dev);
 	struct ss_order *o = core->order;
 	uint64_t completed;
 
@@ -87,7 +96,6 @@ struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *nativ
 	tl->thread = pthread_self();
 	tl->alive = true;
 	tl->life = ++o->lives;
-	tl->seen = seen;
 	tl->capturing = tl->joined = tl->drop = false;
 	atomic_store(&tl->progress.marked, false);
 	atomic_store(&tl->visits, 0);
@@ -118,7 +126,7 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 		ss_table_remove(&o->by_handle, &tl->link);
 	ss_spin_lock(&tl->lock);
 	tl->life = 0;
-	o->slots_ended += tl->alive;
+	o->slots_ended += tl->alive && tl->kind != SS_TL_NULL;
 	tl->alive = false;
 	o->capturing -= tl->capturing;
 	tl->capturing = false; /* else its marks would never complete */
@@ -146,7 +154,7 @@ struct ss_timeline *ss_timeline_null(struct ss_core *core, int dev)
 	pthread_mutex_lock(&o->lock);
 	tl = o->dev[dev].null;
 	if (!tl) {
-		tl = ss_timeline_begin(core, dev, NULL, SS_TL_NULL, true);
+		tl = ss_timeline_begin(core, dev, NULL, SS_TL_NULL);
 		__atomic_store_n(&o->dev[dev].null, tl, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&o->lock);
@@ -172,7 +180,7 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 		ss_timeline_end(core, old);
 		atomic_fetch_add(&o->zombies, 1);
 	}
-	tl = ss_timeline_begin(core, dev, native, kind, seen);
+	tl = ss_timeline_begin(core, dev, native, kind);
 	if (tl)
 		ss_table_add(&o->by_handle, &tl->link, native);
 	pthread_mutex_unlock(&o->lock);
@@ -242,10 +250,9 @@ uint32_t ss_order_streams(struct ss_core *core, int dev)
 	return atomic_load(&core->order->dev[dev].streams);
 }
 
-void ss_distrust(struct ss_core *core, const char *why)
+void ss_distrust(struct ss_core *core)
 {
-	if (!atomic_exchange(&core->order->distrust, true))
-		core->order->distrust_why = why;
+	atomic_store(&core->order->distrust, true);
 }
 
 bool ss_distrusted(const struct ss_core *core)

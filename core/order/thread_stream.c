@@ -44,7 +44,7 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 		    o->slots[i]->dev == dev)
 			tl = o->slots[i];
 	if (!tl)
-		tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD, true);
+		tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD);
 	if (tl) {
 		mine.slot[dev] = tl->progress.slot;
 		mine.life[dev] = atomic_load(&tl->life);

@@ -37,7 +37,6 @@ struct ss_timeline {
 	pthread_t thread;               /* SS_TL_THREAD: only this thread can record on it */
 	_Atomic uint64_t life;          /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
-	bool seen;                      /* its creation was seen */
 	bool joined;                    /* the null stream took memory that it freed */
 	atomic_bool wanted;             /* somebody asked for a fence when none could be recorded */
 	unsigned covers;                /* number of the last command under way (ss_cover_begin) */
@@ -126,7 +125,7 @@ static inline struct ss_timeline *ss_timeline_listed(struct ss_core *core, const
 /* A new stream in a slot of its own; its handle is not listed yet. NULL: host memory is out, or
  * all slots are taken. Order lock held. */
 struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *native,
-				      enum ss_timeline_kind kind, bool seen);
+				      enum ss_timeline_kind kind);
 /* A live stream takes no more commands, and its handle is forgotten. Order lock held. */
 void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl);
 

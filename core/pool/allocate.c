@@ -46,14 +46,19 @@ static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struc
 	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_JOINING);
 }
 
-/* The block was counted as handed out. */
-static void put_back(struct ss_pool *pool, struct ss_block *b)
+/* The block was counted as handed out: by its cache, as one of the stream's own, or by the ladder. */
+static void put_back(struct ss_request *r)
 {
-	ss_pool_lock(pool);
-	pool->st.allocations--;
-	pool->st.reuse_same_stream--;
-	ss_reclaim_put(pool, b);
-	ss_pool_unlock(pool);
+	struct ss_pool_stats *st = &r->pool->st;
+	uint64_t *rule = r->done ? r->rule : &st->reuse_same_stream;
+
+	ss_pool_lock(r->pool);
+	st->allocations--;
+	st->misses -= r->done && r->grown;
+	if (rule)
+		--*rule;
+	ss_reclaim_put(r->pool, r->block);
+	ss_pool_unlock(r->pool);
 }
 
 /* Nothing could make room for that. */
@@ -102,7 +107,7 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 		return s;
 	if (__builtin_expect(ss_timeline_kind(tl) == SS_TL_NULL, 0) && !null_joins(core, tl, r.block)) {
 		/* A capture forbids it: only completed or new memory will do. */
-		put_back(pool, r.block);
+		put_back(&r);
 		r = (struct ss_request){.pool = pool, .size = r.size, .align = r.align};
 		s = ss_ladder(&r);
 		if (s != SS_OK)

@@ -54,10 +54,8 @@ static uint64_t nap_us(const struct ss_pool *pool)
 /* Will a fence tell when the oldest epoch has completed? */
 static bool is_told(struct ss_pool *pool)
 {
-	const struct ss_epoch *e = pool->epochs;
+	const struct ss_epoch *e = pool->epochs ? pool->epochs->prev : NULL;
 
-	while (e && e->next)
-		e = e->next;
 	return e && ss_pressure_asked(pool, e) && !ss_order_capturing(ss_core_of(pool));
 }
 

@@ -48,7 +48,7 @@ static void copy_segment(struct copy *c, struct ss_pool *pool, const struct ss_s
 	while (at < end) {
 		const struct ss_block *b = ss_block_at(ss_core_of(pool), seg, at);
 
-		if (b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE)
+		if (ss_is_live(b))
 			copy_block(c, pool, b);
 		size = b ? size_of(b) : SS_GRAIN;
 		at = size < end - at ? at + size : end;

@@ -75,8 +75,7 @@ static void check_pool(struct ss_pool *pool, void *arg)
 	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
 		check_segment(c, seg);
 	check_index(c, &pool->mem.clean, SS_SLOT_CLEAN, 0);
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q)) {
+	SS_CACHES_EACH(q, &pool->caches) {
 		check_index(c, &q->own, q->slot, q->slot + 1);
 		check_index(c, &q->foreign, q->slot, 0);
 		queued += q->bytes;

@@ -14,17 +14,23 @@ static uint64_t in_flight(const struct ss_pool *pool)
 {
 	uint64_t bytes = atomic_load(&pool->pressure.bytes);
 
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_EACH(q, &pool->caches)
 		bytes += ss_cache_free_hint(q);
 	return bytes;
 }
 
+const char *ss_pool_kind(const struct ss_pool *pool, char kind[32])
+{
+	snprintf(kind, 32, "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
+	return pool->classic ? "classic" : pool->is_default ? "default" : kind;
+}
+
 /* Under the pool's lock, or (`late`) of figures that others may be changing. */
 __attribute__((no_sanitize("thread")))
-void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
+void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, char kind[32])
 {
 	const struct ss_memory *m = &pool->mem;
+	const struct ss_core *core = m->core;
 
 	*s = pool->st;
 	s->allocations += pool->ids;
@@ -41,18 +47,6 @@ void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late)
 	s->grown = m->grown;
 	s->released_bytes = m->released_bytes;
 	s->remaps = m->moved;
-}
-
-const char *ss_pool_kind(const struct ss_pool *pool, char kind[32])
-{
-	snprintf(kind, 32, "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
-	return pool->classic ? "classic" : pool->is_default ? "default" : kind;
-}
-
-void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind[32])
-{
-	struct ss_core *core = ss_core_of(pool);
-
 	s->device = pool->mem.dev;
 	s->kind = ss_pool_kind(pool, kind);
 	s->backing = ss_backing_name(pool->mem.backing);
@@ -77,9 +71,8 @@ void ss_stats_ended(struct ss_pool *pool)
 	if (atomic_exchange(&pool->counted, true))
 		return;
 	ss_pool_lock(pool);
-	ss_counts_read(pool, &s, false);
+	ss_counts_read(pool, &s, false, kind);
 	ss_pool_unlock(pool);
-	ss_counts_complete(pool, &s, kind);
 	if (!s.allocations)
 		return;
 	pthread_mutex_lock(&core->pools->lock);

@@ -7,6 +7,7 @@
  * Locks: the pool's, held by the caller.
  */
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "core/pool/pool_state.h"
 
@@ -42,10 +43,7 @@ static struct ss_epoch *epoch_new(struct ss_pool *pool, const struct ss_mark *ma
 		e->mark[count - 1].n = 0;
 	e->wide = wide;
 	e->since = ss_now_ms(ss_core_of(pool));
-	e->next = pool->epochs;
-	if (e->next)
-		e->next->prev = e;
-	pool->epochs = e;
+	DL_PREPEND(pool->epochs, e);
 	return e;
 }
 
@@ -120,11 +118,6 @@ bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e)
 void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e)
 {
 	ss_pressure_completed(pool, e);
-	if (e->prev)
-		e->prev->next = e->next;
-	else
-		pool->epochs = e->next;
-	if (e->next)
-		e->next->prev = e->prev;
+	DL_DELETE(pool->epochs, e);
 	ss_host_free(ss_core_of(pool), e, epoch_bytes(e->count));
 }

@@ -22,11 +22,11 @@ static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss
 	b = ss_block_at(core, seg, addr);
 	if (!b) {
 		b = ss_block_last_start(core, seg, addr);
-		if (b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
+		if (ss_is_live(b) &&
 		    addr - b->addr < b->size)
 			addr = b->addr;
 	}
-	if (!b || atomic_load_explicit(&b->state, memory_order_acquire) != SS_BLOCK_LIVE)
+	if (!ss_is_live(b))
 		return SS_ERR_INVALID;
 	*out = b;
 	*start = addr;

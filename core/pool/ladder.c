@@ -8,8 +8,7 @@
 #include "core/pool/request.h"
 
 static const struct row {
-	const char *name;
-	const char *cost;
+	const char *name, *cost; /* the cost is for the reader */
 	ss_step *try;
 	bool once; /* at most once for a request, though the ladder may begin anew */
 } rows[] = {
@@ -32,10 +31,9 @@ static const struct row {
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS == SS_LADDER_ROWS, "a counter for each row");
 
-const char *ss_ladder_row(unsigned i, const char **cost)
+const char *ss_ladder_row(unsigned i)
 {
-	*cost = i < ROWS ? rows[i].cost : NULL;
-	return i < ROWS ? rows[i].name : NULL;
+	return rows[i].name;
 }
 
 void ss_ladder_tried(const struct ss_request *r, FILE *out)

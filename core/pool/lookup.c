@@ -14,7 +14,7 @@ static struct ss_block *live_before(struct ss_core *core, struct ss_segment *seg
 {
 	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
 
-	return b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE &&
+	return ss_is_live(b) &&
 	       __atomic_load_n(&b->seg, __ATOMIC_RELAXED) == seg ? b : NULL;
 }
 
@@ -109,7 +109,7 @@ enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev)
 	struct ss_block *b = seg ? ss_block_at(core, seg, (uintptr_t)ptr) : NULL;
 	struct ss_block_info info;
 
-	if (b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE) {
+	if (ss_is_live(b)) {
 		*dev = seg->pool->mem.dev;
 		return SS_OK;
 	}

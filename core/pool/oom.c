@@ -44,8 +44,7 @@ static void fence_everything(struct ss_pool *pool, void *arg)
 	struct ss_timeline *tl;
 
 	reclaim(pool, arg);
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
 			fence(core, q->tl);
 	for (uint32_t i = 0; (tl = next_waited(pool, &i));)
@@ -207,8 +206,7 @@ enum ss_next ss_step_device_wait(struct ss_request *r)
 
 	if (!r->tl || !atomic_load(&pool->internal))
 		return SS_NEXT;
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q)) {
+	SS_CACHES_EACH(q, &pool->caches) {
 		if (q == r->cache || !(n = waiting_mark(q, r->size)) ||
 		    !ss_fence_gate(ss_core_of(pool), r->tl, q->tl, n))
 			continue;
@@ -243,8 +241,7 @@ static void in_flight(struct ss_pool *pool, void *arg)
 	struct flight *f = arg;
 
 	ss_pool_lock(pool);
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
 			waits_for(pool, f, q->slot, ss_timeline_now(q->tl));
 	for (struct ss_epoch *e = pool->epochs; e && !f->fenced; e = e->next)

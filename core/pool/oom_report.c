@@ -32,8 +32,7 @@ static void report_pool(struct ss_pool *pool, void *arg)
 	if (!ss_reserved(pool))
 		return;
 	ss_pool_lock(pool);
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q)) {
+	SS_CACHES_EACH(q, &pool->caches) {
 		struct figures f = {0};
 
 		ss_bias_visit(&q->lock);

@@ -222,12 +222,11 @@ uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_t
 			 enum ss_trace_trim_cause cause);
 /* Is the device found idle before `end` (ms)? Naps. No lock held. */
 bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end);
-/* The pool's counts as they are; `late`: without locks, at exit. */
-void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late);
+/* The pool's figures, and those of its core. Pool lock held; `late`: no lock is needed, and the figures may be those of a
+ * moment ago. `kind`: where the pool's name may be kept. */
+void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, char kind[32]);
 /* "default", "classic" or, in `kind`, "pool 3". */
 const char *ss_pool_kind(const struct ss_pool *pool, char kind[32]);
-/* Adds what is no count: names, bytes, figures of the core. `kind`: where the name may be kept. */
-void ss_counts_complete(struct ss_pool *pool, struct ss_pool_stats *s, char kind[32]);
 static inline void ss_raise(uint64_t *to, uint64_t n)
 {
 	if (*to < n)

@@ -135,8 +135,7 @@ void ss_reclaim_all(struct ss_pool *pool)
 
 	ss_reclaim_epochs(pool);
 	ss_reclaim_done(pool);
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
 			count += take_completed(pool, q);
 	count_settled(pool, count);
@@ -147,8 +146,7 @@ uint64_t ss_pool_free_hint(struct ss_pool *pool)
 	uint64_t bytes = pool->mem.clean.bytes + atomic_load(&pool->pressure.bytes) +
 			 ss_cache_free_hint(pool->caches.done);
 
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_EACH(q, &pool->caches)
 		bytes += ss_cache_free_hint(q);
 	return bytes;
 }
@@ -222,8 +220,7 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x, const
 	struct ordered o;
 	uint64_t bytes = 0;
 
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q)) {
+	SS_CACHES_EACH(q, &pool->caches) {
 		if (!ordered_of(pool, x, row, q, &o))
 			continue;
 		ss_bias_visit(&q->lock);
@@ -244,8 +241,7 @@ unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const s
 	/* Too little to help would only be missed where it is. */
 	if (have + ordered_bytes(pool, x, row) < size)
 		return 0;
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q;
-	     q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_EACH(q, &pool->caches)
 		if (ordered_of(pool, x, row, q, &o) && move_ordered(pool, x, q, &o))
 			rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
 	return rules;

@@ -15,6 +15,7 @@ struct ss_request {
 	uint64_t size, align;
 	struct ss_block *block;        /* found, in state QUEUED */
 	uint64_t id;                   /* what it is to be called */
+	uint64_t *rule;                /* the pool's counter that was raised for it; NULL: none */
 	enum ss_status status;         /* why the ladder gave up */
 	uint64_t done;                 /* a bit for each row of the ladder that was tried */
 	unsigned grown;                /* how often the pool grew for it */

@@ -38,11 +38,6 @@ struct adoption {
 	struct ss_block *list; /* by ->request: the index must not change meanwhile */
 };
 
-static bool is_own(const struct ss_stream_cache *q, const struct ss_block *b)
-{
-	return ss_is_free_on(b, q->slot) && ss_home(b) == q->slot + 1;
-}
-
 static void note(struct adoption *a, struct ss_block *b)
 {
 	b->request = (uintptr_t)a->list;
@@ -67,7 +62,7 @@ static void pick_beside(struct ss_block *b, void *arg)
 	if (ss_is_free_on(next, SS_SLOT_CLEAN))
 		note(a, next);
 	/* One between two ranges of the stream is the left one's next. */
-	if (ss_is_free_on(prev, SS_SLOT_CLEAN) && !is_own(a->q, ss_block_prev(prev)))
+	if (ss_is_free_on(prev, SS_SLOT_CLEAN) && !ss_is_own(ss_block_prev(prev), a->q->slot))
 		note(a, prev);
 }
 
@@ -97,6 +92,7 @@ static bool found(struct ss_request *r, struct ss_block *b, uint64_t *rule)
 
 	if (!b)
 		return false;
+	r->rule = rule;
 	if (rule)
 		++*rule;
 	pool->st.misses += r->grown != 0;

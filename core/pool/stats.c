@@ -17,27 +17,6 @@ struct visitor {
 	void *arg;
 };
 
-static void visit(struct ss_pool *pool, void *arg)
-{
-	const struct visitor *v = arg;
-	struct ss_pool_stats s;
-	char kind[32];
-
-	ss_pool_lock(pool);
-	ss_counts_read(pool, &s, false);
-	ss_pool_unlock(pool);
-	ss_counts_complete(pool, &s, kind);
-	if (s.allocations)
-		v->each(&s, v->arg);
-}
-
-void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg)
-{
-	struct visitor v = {each, arg};
-
-	ss_pools_each(core, -1, visit, &v);
-}
-
 static void visit_device(struct ss_core *core, int dev, const struct ss_stats_visitor *v, void *arg)
 {
 	const struct ss_device_pools *d = ss_device_pools(core, dev);
@@ -70,9 +49,8 @@ bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *v, void *
 		free = !pthread_mutex_trylock(&pool->mem.lock);
 		if (!free)
 			break;
-		ss_counts_read(pool, &s, true);
+		ss_counts_read(pool, &s, true, kind);
 		ss_pool_unlock(pool);
-		ss_counts_complete(pool, &s, kind);
 		if (s.allocations || s.reserved)
 			v->pool(&s, arg);
 	}
@@ -108,6 +86,20 @@ static void print_ended(const struct ss_device_pools *d, int dev, void *arg)
 		(double)s->used_high / MIB, (double)s->released_bytes / MIB);
 }
 
+/* Which steps of the ladder found memory for what was no hit, or made some. */
+static void print_ladder(const struct ss_pool_stats *s, FILE *out)
+{
+	const char *before = "somashim:   steps that helped a miss: ";
+
+	for (unsigned i = 0; i < SS_LADDER_ROWS; i++)
+		if (s->served[i]) {
+			fprintf(out, "%s%s %" PRIu64, before, ss_ladder_row(i), s->served[i]);
+			before = ", ";
+		}
+	if (*before == ',')
+		fputc('\n', out);
+}
+
 static void print_pool(const struct ss_pool_stats *s, void *arg)
 {
 	FILE *out = arg;
@@ -125,6 +117,7 @@ static void print_pool(const struct ss_pool_stats *s, void *arg)
 		(double)s->reserved_high / MIB, (double)s->used / MIB,
 		(double)s->used_high / MIB, (double)s->released_bytes / MIB, s->trims,
 		s->remaps, s->waits);
+	print_ladder(s, out);
 }
 
 /* For the end of the process. exit() may have been called by a signal handler in the very thread
@@ -144,12 +137,11 @@ static void each_at_exit(struct ss_core *core, const struct visitor *v,
 	for (struct ss_pool *pool = core->pools->list; pool; pool = pool->next) {
 		if (atomic_load(&pool->counted))
 			continue; /* among those that are no more */
-		ss_counts_read(pool, &s, true);
-		ss_counts_complete(pool, &s, kind);
+		ss_counts_read(pool, &s, true, kind);
 		if (s.allocations)
 			v->each(&s, v->arg);
 	}
-	for (int dev = 0; dev < core->devices; dev++)
+	for (int dev = 0; ended && dev < core->devices; dev++)
 		ended(ss_device_pools(core, dev), dev, v->arg);
 	if (locked)
 		pthread_mutex_unlock(&core->pools->lock);
@@ -168,17 +160,11 @@ void ss_stats_print(struct ss_core *core, FILE *out)
 	fflush(out);
 }
 
-static void no_ended(const struct ss_device_pools *d, int dev, void *arg)
-{
-	(void)d, (void)dev, (void)arg;
-}
-
-void ss_stats_at_exit(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *),
-		      void *arg)
+void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg)
 {
 	struct visitor v = {each, arg};
 
-	each_at_exit(core, &v, no_ended);
+	each_at_exit(core, &v, NULL);
 }
 
 static void add(const struct ss_pool_stats *s, void *arg)

@@ -7,32 +7,23 @@
  */
 #include "core/pool/pool_state.h"
 
-/* An idle segment of just this size. Pool lock held. */
-static struct ss_block *take_idle(struct ss_pool *pool, uint64_t size)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	ss_reclaim_all(pool);
-	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next) {
-		struct ss_block *b = ss_segment_first(core, seg);
-
-		if (seg->native_size != size || b->size != size || !ss_is_free_on(b, SS_SLOT_CLEAN))
-			continue;
-		ss_clean_remove(&pool->mem, b);
-		ss_set_state(b, SS_BLOCK_QUEUED);
-		return b;
-	}
-	return NULL;
-}
-
+/* An idle segment of just this size; NULL: there is none. No lock held. */
 static struct ss_block *take(struct ss_pool *pool, uint64_t size, uint64_t *id)
 {
-	struct ss_block *b;
+	struct ss_block *b = NULL;
 
 	ss_pool_lock(pool);
-	b = take_idle(pool, size);
-	if (b)
+	ss_reclaim_all(pool);
+	for (struct ss_segment *seg = pool->mem.segments; seg && !b; seg = seg->next) {
+		b = ss_segment_first(ss_core_of(pool), seg);
+		if (seg->native_size != size || b->size != size || !ss_is_free_on(b, SS_SLOT_CLEAN))
+			b = NULL;
+	}
+	if (b) {
+		ss_clean_remove(&pool->mem, b);
+		ss_set_state(b, SS_BLOCK_QUEUED);
 		*id = pool->id_base | ++pool->ids;
+	}
 	ss_pool_unlock(pool);
 	return b;
 }

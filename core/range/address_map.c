@@ -98,7 +98,7 @@ static uint64_t table_span(const struct ss_segment *seg)
 
 /* Sets bit g of level i, and those above it. Levels above are looked at after the bit is set; whoever
  * clears a bit above looks for bits below afterwards. So one of both sees what the other did. */
-static void level_set(struct ss_segment *seg, int i, uint64_t g)
+void ss_starts_note(struct ss_segment *seg, int i, uint64_t g)
 {
 	for (;;) {
 		atomic_fetch_or(&seg->level[i][g / 64], 1ull << g % 64);
@@ -106,11 +106,6 @@ static void level_set(struct ss_segment *seg, int i, uint64_t g)
 		if (++i == seg->levels || atomic_load(&seg->level[i][g / 64]) >> g % 64 & 1)
 			return;
 	}
-}
-
-void ss_group_set(struct ss_segment *seg, uint64_t g)
-{
-	level_set(seg, 0, g);
 }
 
 /* The last start at or below g among the 64 grains of its group, as index + 1; 0: none. */
@@ -129,7 +124,7 @@ static void level_clear(struct ss_segment *seg, int i, uint64_t g)
 {
 	atomic_fetch_and(&seg->level[i][g / 64], ~(1ull << g % 64));
 	if (i ? atomic_load(&seg->level[i - 1][g]) : last_in_group(seg, g * 64 + 63))
-		level_set(seg, i, g);
+		ss_starts_note(seg, i, g);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -192,8 +187,10 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 		if (!seg)
 			goto fail;
 		seg->size = size;
-		if (!tables_make(seg))
-			goto fail_seg;
+		if (!tables_make(seg)) {
+			ss_host_free(core, seg, sizeof(*seg));
+			goto fail;
+		}
 	}
 	/* A late free may still read the recycled segment as the one that it was before. */
 	__atomic_store_n(&seg->base, base, __ATOMIC_RELAXED);
@@ -215,16 +212,16 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	pthread_mutex_lock(&core->map->lock);
 	if (!frames_set(core, base, size, seg)) {
 		frames_set(core, base, size, NULL);
-		pthread_mutex_unlock(&core->map->lock);
 		ss_start_set(seg, base, 0);
-		munmap((void *)seg->grains, seg->table_bytes);
-		goto fail_seg;
+		/* Its tables may be read as long as the core lives, as those of every segment that was one. */
+		seg->next = core->map->spare_segments;
+		core->map->spare_segments = seg;
+		pthread_mutex_unlock(&core->map->lock);
+		goto fail;
 	}
 	pthread_mutex_unlock(&core->map->lock);
 	return seg;
 
-fail_seg:
-	ss_host_free(core, seg, sizeof(*seg));
 fail:
 	ss_block_recycle(core, &none, b);
 	ss_spares_return(core, &none, 0);

@@ -94,8 +94,8 @@ static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint3
 	return &slab[index % SS_SLAB];
 }
 
-/* Says in the bitmaps that a block starts among the 64 grains of group g. */
-void ss_group_set(struct ss_segment *seg, uint64_t g);
+/* Says in the bitmaps from level i on that a block starts among the grains of bit g. */
+void ss_starts_note(struct ss_segment *seg, int i, uint64_t g);
 
 /* Enters the block with index `value` - 1 as starting at addr; 0: no block starts there any more. The
  * bitmaps go on saying that one may: searches find out, and correct them. The store must be a full barrier,
@@ -110,7 +110,7 @@ static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t 
 	}
 	atomic_store(&seg->grains[g], value);
 	if (!(atomic_load(&seg->level[0][g / 4096]) >> g / 64 % 64 & 1))
-		ss_group_set(seg, g / 64);
+		ss_starts_note(seg, 0, g / 64);
 }
 
 static inline struct ss_block *ss_block_at_inline(const struct ss_map *map,

@@ -108,6 +108,12 @@ static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state sta
 	return b && atomic_load_explicit(&b->state, memory_order_relaxed) == state;
 }
 
+/* Is b (NULL: no) live? What its owner wrote before it handed the block out can then be read. */
+static inline bool ss_is_live(const struct ss_block *b)
+{
+	return b && atomic_load_explicit(&b->state, memory_order_acquire) == SS_BLOCK_LIVE;
+}
+
 static inline void ss_set_slot(struct ss_block *b, uint32_t slot)
 {
 	__atomic_store_n(&b->slot, slot, __ATOMIC_RELAXED);
@@ -127,6 +133,12 @@ static inline uint32_t ss_home(const struct ss_block *b)
 static inline void ss_set_home(struct ss_block *b, uint32_t home)
 {
 	atomic_store_explicit(&b->home, home, memory_order_relaxed);
+}
+
+/* Is b (NULL: no) a free range of the arena of that slot, at home there? Nobody else can make it one. */
+static inline bool ss_is_own(const struct ss_block *b, uint32_t slot)
+{
+	return ss_is_free_on(b, slot) && ss_home(b) == slot + 1;
 }
 
 static inline struct ss_block *ss_block_prev(const struct ss_block *b)

@@ -53,7 +53,7 @@ void ss_bypass_report(const char *format, ...)
 	va_end(args);
 	ss_shim_log("%s: from now on event clocks and queries prove nothing, and hipFree waits", what);
 	ss_report_add(&somashim_report.r.bypassed);
-	ss_distrust(ss_core, "calls go past the shim");
+	ss_distrust(ss_core);
 }
 
 /* ---- what an object is -------------------------------------------------- */

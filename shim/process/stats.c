@@ -102,7 +102,7 @@ static void print_json(FILE *out, const char *host, int rank)
 		", \"driver_calls\": %" PRIu64 ", \"driver_ns\": %" PRIu64 ", \"host_bytes\": %" PRIu64
 		", \"pools\": [", total.fences, total.busy_queries, total.driver_calls,
 		total.driver_ns, ss_host_bytes(ss_core));
-	ss_stats_at_exit(ss_core, put_pool, &list);
+	ss_stats(ss_core, put_pool, &list);
 	fputs("]}\n", out);
 }
 

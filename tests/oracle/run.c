@@ -122,7 +122,7 @@ static void stream_create(struct world *w, const struct op *op, bool seen)
 	w->slot[slot] = i;
 	if (!seen) {
 		w->distrusted = true;
-		ss_distrust(w->core, "a stream was created unseen");
+		ss_distrust(w->core);
 	}
 	w->s[i].tl = ss_timeline_add(w->core, dev, w->s[i].native, kind, seen);
 	if (!w->s[i].tl)
@@ -244,7 +244,7 @@ static void op_stream(struct world *w, const struct op *op)
 		return;
 	case OP_DISTRUST:
 		w->distrusted = true;
-		ss_distrust(w->core, "the oracle says so");
+		ss_distrust(w->core);
 		return;
 	case OP_TICK:
 		w->now_ms += op->n;

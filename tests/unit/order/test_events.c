@@ -75,7 +75,7 @@ static void test_event_without_clock(void **state)
 	wait_for(OTHER, b, true);
 	assert_false(ordered(b, a, n));
 	record(EVENT, a, true);
-	ss_distrust(&core, "test");
+	ss_distrust(&core);
 	wait_for(EVENT, b, true);
 	assert_false(ordered(b, a, n));
 }
@@ -263,7 +263,7 @@ static void test_at_end(void **state)
 	assert_false(ss_device_busy(&core, 0));
 	assert_false(ss_device_idle(&core, 0, false)); /* that would join the null stream */
 	assert_true(ss_device_idle(&core, 0, true));
-	ss_distrust(&core, "test");
+	ss_distrust(&core);
 	assert_false(ss_stream_at_end(&core, a));
 	assert_false(ss_device_at_end(&core, 0, &busy));
 	assert_false(ss_device_idle(&core, 0, true));

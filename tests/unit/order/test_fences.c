@@ -220,7 +220,7 @@ static void test_scope(void **state)
 	assert_false(synced(far, on_far));
 	/* After a bypass it may have missed any, and a query proves nothing, but it still
 	 * enqueues the command that the application relies on. */
-	ss_distrust(&core, "test");
+	ss_distrust(&core);
 	t = ss_streams_sync_begin(&core, 0);
 	ss_sync_end(&core, &t, true, true);
 	assert_int_equal(reported.count, 1);

@@ -144,6 +144,27 @@ static void test_thread_stream(void **state)
 	assert_false(ss_timeline_alive(mine));
 }
 
+/* A null stream that relies on joining a thread's stream ends with that thread. Another thread may still allocate on it,
+ * so its slot is never another stream's, but only a later null stream's of its device. */
+static void test_null_slot(void **state)
+{
+	struct ss_timeline *null[3];
+
+	for (int i = 0; i < 3; i++) {
+		null[i] = ss_timeline_null(&core, 0);
+		ss_timeline_thread(&core, 0);
+		ss_fake_enqueue(fake, 0, SS_NATIVE_PER_THREAD);
+		ss_uncover(null[i]);
+		ss_thread_exit(&core, false, 0);
+		assert_false(ss_timeline_alive(null[i]));
+		sync_device(0); /* begins the next one */
+	}
+	assert_ptr_equal(null[2], null[0]);
+	assert_ptr_not_equal(stream(A), null[0]);
+	assert_ptr_not_equal(stream(B), null[0]);
+	assert_ptr_not_equal(ss_timeline_null(&core, 1), null[0]);
+}
+
 /* ---- marks of many timelines --------------------------------------------------------- */
 
 static bool has(const struct ss_mark *marks, size_t count, struct ss_timeline *tl)
@@ -209,7 +230,7 @@ static void test_wide(void **state)
 	struct ss_token t;
 
 	assert_int_equal(ss_wide_needed(&core, 0), 0);
-	ss_distrust(&core, "test");
+	ss_distrust(&core);
 	t = ss_device_sync_begin(&core, 0);
 	assert_true(ss_token_device_wide(&t));
 	wide = ss_wide_needed(&core, 0);
@@ -294,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_slot_reuse),
+		TEST(test_null_slot),
 		TEST(test_end_unmarked),
 		TEST(test_handle_comes_back),
 		TEST(test_reset),

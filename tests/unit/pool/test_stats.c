@@ -83,12 +83,54 @@ static void test_total(void **state)
 	}
 }
 
+static void figures(const struct ss_pool_stats *s, void *arg)
+{
+	if (!strcmp(s->kind, "default"))
+		*(struct ss_pool_stats *)arg = *s;
+}
+
+/* The null stream finds what a busy blocking stream freed. It has to enqueue a command first, and a capture forbids that.
+ * So the block goes back, as if it had never been found. */
+static void test_taken_and_put_back(void **state)
+{
+	struct ss_fake *busy = ss_fake_create(&(struct ss_fake_config){0});
+	struct ss_driver driver = ss_fake_driver(busy);
+	struct ss_pool_stats before = {0}, after = {0};
+	struct ss_timeline *null, *a;
+	struct ss_options options;
+	struct ss_core *own;
+	void *p, *q;
+
+	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	own = ss_core_create(&driver, &options);
+	assert_non_null(own);
+	null = ss_timeline_null(own, 0);
+	a = ss_timeline_add(own, 0, (void *)0x1000, SS_TL_BLOCKING, true);
+	assert_int_equal(ss_alloc_current(own, a, 16 << 20, &p), SS_OK);
+	ss_fake_enqueue(busy, 0, (void *)0x1000);
+	assert_int_equal(ss_free_async(own, p, a), SS_OK);
+	ss_stats(own, figures, &before);
+	ss_fake_fail(busy, "fence_record", 0, SS_ERR_CAPTURE);
+	assert_int_equal(ss_alloc_current(own, null, 16 << 20, &q), SS_OK);
+	assert_ptr_not_equal(p, q);
+	ss_stats(own, figures, &after);
+	assert_int_equal(after.allocations, before.allocations + 1);
+	assert_int_equal(after.misses, before.misses + 1);
+	assert_int_equal(after.reuse_implicit, before.reuse_implicit);
+	assert_int_equal(after.reuse_same_stream, before.reuse_same_stream);
+	ss_fake_fail_clear(busy);
+	ss_fake_drain(busy, 0, (void *)0x1000);
+	ss_core_destroy(own);
+	ss_fake_destroy(busy);
+}
+
 int main(void)
 {
 	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
 	struct ss_driver driver = ss_fake_driver(fake);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_locks_held), cmocka_unit_test(test_total),
+		cmocka_unit_test(test_taken_and_put_back),
 	};
 	struct ss_options options;
 	int failed;
