@@ -34,7 +34,8 @@ bool ss_must_unmap(struct ss_core *core, int dev);
 /* Unmaps that memory. The caller has seen all work of the device end, and nobody uses memory of
  * the device any more. */
 void ss_unmap(struct ss_core *core, int dev);
-/* Sets where reports (out of memory, bypasses) are written; NULL, the initial value, means nowhere.
+/* Sets where the core writes reports of out of memory, of a SOMASHIM_INITIAL that failed, and of the end of the journal;
+ * NULL, the initial value, means nowhere.
  * The caller owns `log`. Not thread safe: call it before anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);
 /* Returns the errno for which SOMASHIM_JOURNAL cannot be written; 0 if it is written or was not
@@ -201,11 +202,10 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool);
 void *ss_pool_handle(const struct ss_pool *pool);
 /* NULL if no such pool is alive. The pool may end at any time: do no more than read its figures. */
 struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle);
-/* The same for a caller that uses the pool: until ss_pool_let_go() the record stays this pool, even
- * if another thread destroys it. This is a count of users, not a lock. */
-struct ss_pool *ss_pool_hold(struct ss_core *core, void *handle);
+/* The same with a reference: until ss_pool_unref() the record stays this pool, even if another thread destroys it. */
+struct ss_pool *ss_pool_ref_handle(struct ss_core *core, void *handle);
 /* NULL is allowed. */
-void ss_pool_let_go(struct ss_pool *pool);
+void ss_pool_unref(struct ss_pool *pool);
 /* Is this a handle of ours, dead or alive? */
 bool ss_pool_is_handle(const void *handle);
 int ss_pool_device(const struct ss_pool *pool);
@@ -217,8 +217,8 @@ enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum
 /* Gives idle memory back until `keep` bytes are reserved, as far as nothing in flight uses it.
  * Never waits for the device: if giving back would, it happens at a later synchronization. */
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep);
-/* Gives access to existing and later memory to the devices in `give`, and takes it from those in
- * `take`; the owner always has access. Calls of several threads run one after another. On failure
+/* Gives access to existing and later memory to the devices in `give`. Those in `take` get no access to later memory; what
+ * is mapped already may stay accessible to them. The owner always has access. Calls of several threads run one after another. On failure
  * devices without access before have none. */
 enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t give,
 				  uint64_t take);
@@ -359,9 +359,9 @@ bool ss_device_busy(struct ss_core *core, int dev);
 bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
 /* The devices that must be idle before `dev` is reset: those with access to its pools' memory, and
  * `dev` itself if pools of another device have memory. */
-uint64_t ss_device_keeps(struct ss_core *core, int dev);
+uint64_t ss_reset_waits_for(struct ss_core *core, int dev);
 /* hipDeviceReset: pools, blocks and timelines of the device end. Call it before the real reset.
- * `idle`: nothing runs on the devices of ss_device_keeps(), so memory is given back. */
+ * `idle`: nothing runs on the devices of ss_reset_waits_for(), so memory is given back. */
 void ss_device_reset(struct ss_core *core, int dev, bool idle);
 /* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
  * keep it after a reset. */

@@ -92,7 +92,7 @@ enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum
 	case SS_ATTR_RELEASE_THRESHOLD:
 		pool->threshold = value;
 		pool->threshold_set = true;
-		ss_decay_strict(core, pool->mem.dev);
+		ss_decay_each_sync(core, pool->mem.dev);
 		return SS_OK;
 	case SS_ATTR_RESERVED_HIGH:
 	case SS_ATTR_USED_HIGH:
@@ -206,7 +206,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 		pool->trim_wanted = true;
 	}
 	ss_pool_unlock(pool);
-	ss_decay_strict(core, pool->mem.dev);
+	ss_decay_each_sync(core, pool->mem.dev);
 	return SS_OK;
 }
 
@@ -255,8 +255,8 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 	atomic_fetch_add(&pool->users, 1);
 	atomic_store_explicit(&pool->dying, true, memory_order_release);
 	pthread_mutex_unlock(&core->pools->lock);
-	ss_decay_strict(core, pool->mem.dev);
+	ss_decay_each_sync(core, pool->mem.dev);
 	release_destroyed(pool);
-	ss_pool_leave(pool);
+	ss_pool_unref(pool);
 	return SS_OK;
 }

@@ -16,10 +16,10 @@
  */
 #include "core/backing/vmm.h"
 
-#define POOL_PARTS 512  /* of the pool: a new chunk is no larger part, or */
-#define RUN_PARTS 12    /* no larger part of what is missing, whichever is more */
-#define MOST_CHUNKS 768 /* of the pool: no chunk is a smaller part, since each may take a file descriptor */
-#define PLACES 3        /* where what the driver refused is tried besides */
+#define POOL_PARTS 512  /* a new chunk is at most this part of the pool, */
+#define RUN_PARTS 12    /* or this part of the bytes that are missing, whichever is more */
+#define MOST_CHUNKS 768 /* a pool has about so many chunks at most, since each may take a file descriptor */
+#define PLACES 3        /* other addresses that are tried after the driver refused one */
 
 /* ---- growing ---------------------------------------------------------------------------- */
 
@@ -133,7 +133,7 @@ uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_tha
 {
 	uint64_t given = 0;
 
-	if (atomic_load(&m->reserved) <= target || ss_retention_all(m))
+	if (atomic_load(&m->reserved) <= target || ss_release_futile(m))
 		return 0;
 	/* Whoever grows just now would only want it back. */
 	if (!ss_memory_claim(m, false, NULL))

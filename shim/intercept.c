@@ -219,11 +219,11 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
 	}
-	pool = ss_pool_hold(ss_core, handle);
+	pool = ss_pool_ref_handle(ss_core, handle);
 	if (!pool)
 		return ss_fail(hipErrorInvalidValue);
 	err = alloc_on(tl, pool, size, ptr);
-	ss_pool_let_go(pool);
+	ss_pool_unref(pool);
 	return err;
 }
 

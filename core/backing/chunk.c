@@ -36,8 +36,7 @@ static void frames_set(struct ss_vmm *v, const struct ss_chunk *c, struct ss_chu
 
 /* ---- one chunk --------------------------------------------------------------------- */
 
-/* A recording counts a chunk as reserved for as long as the pool does: from here on it has it at
- * `va`, where it will be mapped. */
+/* From its creation on the chunk counts as reserved, so a recording shows it at `va`, where it will be mapped. */
 static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t size, enum ss_status *s)
 {
 	struct ss_core *core = m->core;

@@ -52,10 +52,10 @@ uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta)
 	return when;
 }
 
-void ss_pressed_set(struct ss_core *core, int dev, bool pressed)
+void ss_nearly_full_set(struct ss_core *core, int dev, bool nearly_full)
 {
 	/* Threads remember pools whose frees need no fence. */
-	if (atomic_exchange(&ss_device_memory(core, dev)->pressed, pressed) != pressed)
+	if (atomic_exchange(&ss_device_memory(core, dev)->nearly_full, nearly_full) != nearly_full)
 		ss_recent_end(core);
 }
 

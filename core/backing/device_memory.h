@@ -12,7 +12,7 @@ struct ss_device_memory {
 	_Atomic uint64_t taken;     /* the same, and what is being asked for or given back */
 	_Atomic uint32_t giving;    /* threads that give memory back just now */
 	_Atomic uint64_t gave;      /* how often one did */
-	atomic_bool pressed;        /* near the end of its memory: frees record their own fence */
+	atomic_bool nearly_full;        /* near the end of its memory: frees record their own fence */
 	atomic_bool low;            /* less is left than the runtime may need for itself */
 	atomic_bool woken;          /* the null stream has its hardware queue */
 	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported segments. */
@@ -46,10 +46,10 @@ void ss_cap_give(struct ss_memory *m, uint64_t size);
 uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta);
 
 /* Frees record fences of their own from now on, or no longer. */
-void ss_pressed_set(struct ss_core *core, int dev, bool pressed);
-static inline bool ss_pressed(struct ss_core *core, int dev)
+void ss_nearly_full_set(struct ss_core *core, int dev, bool nearly_full);
+static inline bool ss_nearly_full(struct ss_core *core, int dev)
 {
-	return atomic_load_explicit(&ss_device_memory(core, dev)->pressed, memory_order_relaxed);
+	return atomic_load_explicit(&ss_device_memory(core, dev)->nearly_full, memory_order_relaxed);
 }
 static inline bool ss_device_low(struct ss_core *core, int dev)
 {
@@ -84,7 +84,7 @@ struct ss_witness { uint64_t left, reserved, taken; };
 /* What to give back of a pool on vmm (`idle`: all of it could go). */
 enum ss_giving ss_retention_how(struct ss_memory *m, bool idle);
 /* Is nothing of a pool on vmm worth giving back for now? */
-bool ss_retention_all(struct ss_memory *m);
+bool ss_release_futile(struct ss_memory *m);
 /* Around a release of `given` bytes, which tells whether they came back. */
 void ss_retention_begin(struct ss_memory *m, struct ss_witness *w);
 void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,

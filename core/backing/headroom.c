@@ -54,7 +54,7 @@ void ss_headroom_after(struct ss_memory *m)
 		return;
 	wake_null(m, total - left); /* other processes use it as well */
 	/* What ReuseAllowInternalDependencies can wait for is a fence of the free itself. */
-	ss_pressed_set(m->core, m->dev, left < total / PRESSED_PART);
+	ss_nearly_full_set(m->core, m->dev, left < total / PRESSED_PART);
 	if (left < low_water(total))
 		atomic_store(&ss_device_memory(m->core, m->dev)->low, true);
 }

@@ -102,7 +102,7 @@ uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_
 		ss_segments_release(m, target, target, older_than);
 	ss_giving_end(m->core, m->dev, given);
 	if (given)
-		ss_pressed_set(m->core, m->dev, false);
+		ss_nearly_full_set(m->core, m->dev, false);
 	return given;
 }
 

@@ -2,9 +2,6 @@
 /*
  * The memory of one pool: whole segments (hip, hsa), or one reservation of addresses with chunks
  * mapped into it (vmm); the completed free ranges in it; and how it grows and goes back.
- *
- * Lock order: memory->lock, then the locks of the layers below and of stream caches. It is never
- * held across a driver call.
  */
 #ifndef SS_BACKING_MEMORY_H
 #define SS_BACKING_MEMORY_H
@@ -156,8 +153,8 @@ static inline void ss_memory_record(struct ss_memory *m, uint64_t when, enum ss_
 
 /* ---- access by peers: no lock held ------------------------------------------ */
 
-/* Devices in `give` get access to all present and later memory, those in `take` lose it; the owner
- * always has it. On failure those who had none before have none. */
+/* Devices in `give` get access to all present and later memory. Those in `take` get none to later memory; what is mapped
+ * already may stay accessible to them. The owner always has access. On failure those who had none before have none. */
 enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t take);
 
 /* ---- one thread changes what is mapped: reservation.c ------------------------ */

@@ -13,9 +13,8 @@
 
 /* ---- one thread changes what is mapped ------------------------------------------ */
 
-/* Where access is given from the start of the reservation there must be no gap below, and two
- * threads often miss the same memory at once. A thread that waits here would wait for the same
- * streams inside a map of its own, so nothing hangs that would not hang without us. */
+/* One thread maps at a time: with access_prefix there must be no gap below, and two threads often miss the same memory.
+ * Waiting adds no deadlock, because the waiter's own map would wait for the same streams. */
 bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 {
 	bool mine;

@@ -58,7 +58,7 @@ enum ss_giving ss_retention_how(struct ss_memory *m, bool idle)
 	return idle && atomic_load(&m->reserved) <= SS_CHUNK_MOST ? SS_GIVE_WHOLE : SS_GIVE_ONE;
 }
 
-bool ss_retention_all(struct ss_memory *m)
+bool ss_release_futile(struct ss_memory *m)
 {
 	struct ss_retention *r = &device(m)->chunks;
 

@@ -24,7 +24,7 @@ void ss_bias_taken(struct ss_bias *l)
 {
 	struct ss_thread *owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
-	if (__builtin_expect(owner != NULL, 0)) {
+	if (unlikely(owner != NULL)) {
 		unbias(l, owner);
 		/* The owner itself, which is inside another lock, or found a visitor in this one. */
 		if (owner == ss_thread) {
@@ -75,7 +75,7 @@ void ss_bias_unlock(struct ss_bias *l)
 		return;
 	}
 	owner = l->back;
-	if (__builtin_expect(!owner && l->streak >= enough(l) && l->last == ss_thread, 0) &&
+	if (unlikely(!owner && l->streak >= enough(l) && l->last == ss_thread) &&
 	    ss_thread != &ss_nobody && ss_thread_barriers()) {
 		l->streak = 0;
 		owner = ss_thread;

@@ -88,7 +88,7 @@ static __attribute__((noinline, cold, unused)) void ss_spin_wait(struct ss_spin 
 
 static inline void ss_spin_lock(struct ss_spin *s)
 {
-	if (__builtin_expect(!ss_spin_try(s), 0))
+	if (unlikely(!ss_spin_try(s)))
 		ss_spin_wait(s);
 }
 
@@ -113,13 +113,13 @@ struct ss_bias {
  * already. */
 static inline bool ss_bias_enter(struct ss_bias *l, struct ss_thread *me)
 {
-	if (__builtin_expect(atomic_load_explicit(&me->inside, memory_order_relaxed) != NULL, 0))
+	if (unlikely(atomic_load_explicit(&me->inside, memory_order_relaxed) != NULL))
 		return false;
 	/* Release, because another thread that waits for this thread to leave an earlier lock may
 	 * read this store instead of the one that left it. */
 	atomic_store_explicit(&me->inside, l, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&l->owner, memory_order_acquire) == me, 1)) {
+	if (likely(atomic_load_explicit(&l->owner, memory_order_acquire) == me)) {
 		atomic_signal_fence(memory_order_seq_cst);
 		return true;
 	}

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/compiler.h"
+
 struct ss_link {
 	_Atomic(void *) key;
 	_Atomic(struct ss_link *) next;
@@ -44,7 +46,7 @@ static inline struct ss_link *ss_table_find(const struct ss_table *t, const void
 	struct ss_link *l = atomic_load_explicit(&b->head[ss_table_hash(b, key)],
 						 memory_order_acquire);
 
-	while (__builtin_expect(atomic_load_explicit(&l->key, memory_order_acquire) != key, 0)) {
+	while (unlikely(atomic_load_explicit(&l->key, memory_order_acquire) != key)) {
 		if (l == &ss_table_end)
 			return NULL;
 		l = atomic_load_explicit(&l->next, memory_order_acquire);

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/compiler.h"
+
 struct ss_bias;
 struct ss_count;
 struct ss_pool;

@@ -12,7 +12,7 @@
  */
 #include "core/cache/bin.h"
 
-#define LITTLE 8 /* part of the merged bytes that may wait in bins */
+#define BIN_PART 8 /* part of the merged bytes that may wait in bins */
 
 static struct ss_free_index *index_of(struct ss_stream_cache *q, const struct ss_block *b)
 {
@@ -126,20 +126,20 @@ static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint6
 }
 
 /* Would cutting `size` off b divide an idle segment that is better given back whole? */
-static bool spoils(const struct ss_stream_cache *q, const struct ss_block *b, uint64_t size)
+static bool splits_idle(const struct ss_stream_cache *q, const struct ss_block *b, uint64_t size)
 {
 	return ss_is_whole(b) && b->size != size && b->size > q->cut_freely;
 }
 
-/* The best fit in the arena as it is; an idle segment only if that spoils nothing. */
+/* The best fit in the arena as it is; an idle segment only if that splits_idle nothing. */
 static inline struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uint64_t align,
 				    bool may_cut)
 {
 	struct ss_block *b = ss_index_best(&q->own, size, align);
 
-	if ((!b || (!may_cut && spoils(q, b, size))) && q->foreign.count)
+	if ((!b || (!may_cut && splits_idle(q, b, size))) && q->foreign.count)
 		b = ss_index_best(&q->foreign, size, align);
-	return b && (may_cut || !spoils(q, b, size)) ? b : NULL;
+	return b && (may_cut || !splits_idle(q, b, size)) ? b : NULL;
 }
 
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
@@ -149,7 +149,7 @@ struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_
 	/* An exact fit costs nothing. Before anything is cut up, everything merges, unless what waits
 	 * in bins is little beside what has merged. */
 	while (!(b = best(q, size, align, may_cut)) ||
-	       (b->size != size && q->bytes * LITTLE > q->own.bytes)) {
+	       (b->size != size && q->bytes * BIN_PART > q->own.bytes)) {
 		if (!q->blocks)
 			break;
 		ss_arena_drain(q);
@@ -170,7 +170,7 @@ struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, u
 {
 	struct ss_block *b = ss_index_best(&q->own, size, align);
 
-	return b && spoils(q, b, size) ? b : NULL;
+	return b && splits_idle(q, b, size) ? b : NULL;
 }
 
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)

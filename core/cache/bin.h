@@ -16,9 +16,6 @@
 
 #include "core/cache/stream_cache.h"
 
-/* Never inlined: what a hit does not need must not cost it registers. */
-#define SS_APART __attribute__((noinline))
-
 static inline uint64_t ss_get(const _Atomic uint64_t *v)
 {
 	return atomic_load_explicit(v, memory_order_relaxed);
@@ -46,7 +43,7 @@ static inline void ss_count_less(struct ss_count *c, uint64_t size)
 /* Where the calling thread counts: for the pool, if it counts alone, else for q. */
 struct ss_count *ss_count_of(struct ss_stream_cache *q);
 /* What *c counts is a new peak of it. q->lock held; unlocks it. */
-SS_APART enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c);
+SS_NOINLINE enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c);
 
 /* ---- bins. q->lock held. ----------------------------------------------------- */
 
@@ -81,13 +78,13 @@ static inline struct ss_block *ss_bin_pop(struct ss_stream_cache *q, uint64_t si
 	struct ss_bin *bin = ss_bin_of(q, size);
 	struct ss_block *b;
 
-	if (__builtin_expect(bin->size != size, 0)) {
+	if (unlikely(bin->size != size)) {
 		bin = &q->bin[ss_bin_next((uint64_t)(bin - q->bin))];
 		if (bin->size != size)
 			return NULL;
 	}
 	b = bin->head;
-	if (__builtin_expect(!b || (b->addr & (align - 1)), 0))
+	if (unlikely(!b || (b->addr & (align - 1))))
 		return NULL;
 	bin->head = b->left;
 	q->blocks--;
@@ -133,30 +130,30 @@ enum ss_push ss_bin_push_slow(struct ss_stream_cache *q, struct ss_block *b);
 /* ---- blocks ------------------------------------------------------------------ */
 
 /* q->lock held, here and below: where an address's entry of what was handed out lately is. */
-static inline struct ss_near *ss_near(struct ss_stream_cache *q, uint64_t addr)
+static inline struct ss_handed *ss_handed(struct ss_stream_cache *q, uint64_t addr)
 {
-	return &q->near[(addr * SS_FACTOR >> 32) % SS_NEAR];
+	return &q->handed[(addr * SS_FACTOR >> 32) % SS_HANDED];
 }
 
-static inline void ss_near_put(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr)
+static inline void ss_handed_put(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr)
 {
-	struct ss_near *at = ss_near(q, addr);
+	struct ss_handed *at = ss_handed(q, addr);
 
 	at->addr = addr;
 	at->b = b;
 }
 
 /* False: the address was not handed out lately. *b is never NULL. */
-static inline bool ss_near_get(struct ss_stream_cache *q, uint64_t addr, struct ss_block **b)
+static inline bool ss_handed_get(struct ss_stream_cache *q, uint64_t addr, struct ss_block **b)
 {
-	const struct ss_near *at = ss_near(q, addr);
+	const struct ss_handed *at = ss_handed(q, addr);
 
 	*b = at->b;
-	return __builtin_expect(at->addr == addr, 1);
+	return likely(at->addr == addr);
 }
 
 /* Empties that memory if segments have gone since it was filled. */
-void ss_near_renew(struct ss_stream_cache *q);
+void ss_handed_renew(struct ss_stream_cache *q);
 
 /* Slot, state and flags in one word. The descriptor may be another block's by now, whose holder
  * writes parts of the word under another lock; then it is not a live block of ours, whichever
@@ -197,10 +194,10 @@ static inline void ss_live(struct ss_block *b, uint64_t live)
  * succeeds, since a live block is claimed under the lock of the cache that handed it out. */
 static inline bool ss_claim_hit(struct ss_block *b, uint64_t live, uint64_t addr)
 {
-	if (__builtin_expect((ss_block_word(b) ^ live) << 8, 0))
+	if (unlikely((ss_block_word(b) ^ live) << 8))
 		return false;
 	SS_ACQUIRED(b);
-	if (__builtin_expect(b->addr != addr, 0))
+	if (unlikely(b->addr != addr))
 		return false;
 	atomic_store_explicit(&b->state, SS_BLOCK_QUEUED, memory_order_relaxed);
 	return true;

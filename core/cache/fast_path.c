@@ -5,15 +5,13 @@
  * hipMalloc and hipFree as long as one timeline orders all work of the device. Everything else
  * goes the caller's long way, which knows every case; the ordering rules are the same.
  *
- * Each body exists twice: for the thread that owns the cache's lock, and for anybody.
+ * Each body is compiled twice: for the thread that owns the cache's lock, and for any thread.
  *
  * Locks: cache->lock.
  */
 #include "core/cache/bin.h"
 #include "core/cache/fast_path.h"
 #include "core/backing/device_memory.h"
-
-#define TWICE static inline __attribute__((always_inline))
 
 bool ss_fast_path_init(struct ss_core *core)
 {
@@ -48,7 +46,7 @@ static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline 
 
 	if (!q)
 		return false;
-	ss_near_renew(q);
+	ss_handed_renew(q);
 	r->cache = q;
 	r->count = ss_count_of(q);
 	r->pool = set->memory->pool;
@@ -81,7 +79,7 @@ static bool refill(struct ss_core *core, void *native)
 	if (!note(r, atomic_load_explicit(&fast->current[dev], memory_order_acquire), tl, false))
 		return false;
 	/* Near the end of the device's memory every free has more to do. */
-	r->free_gen = atomic_load(&fast->frees[dev]) && !ss_pressed(core, dev) ? gen : 0;
+	r->free_gen = atomic_load(&fast->frees[dev]) && !ss_nearly_full(core, dev) ? gen : 0;
 	r->native = native;
 	r->gen = gen;
 	return true;
@@ -90,14 +88,14 @@ static bool refill(struct ss_core *core, void *native)
 /* gen: r's, for what is to be done. */
 static inline bool recent(const struct ss_recent *r, uint64_t gen, struct ss_core *core, void *native)
 {
-	return __builtin_expect(r->native == native &&
+	return likely(r->native == native &&
 				gen == atomic_load_explicit(&core->recent_gen,
-							    memory_order_acquire), 1);
+							    memory_order_acquire));
 }
 
 static inline bool enter(struct ss_stream_cache *q, struct ss_thread *t, bool owner)
 {
-	return __builtin_expect(owner ? ss_bias_enter(&q->lock, t) : ss_bias_try(&q->lock), 1);
+	return likely(owner ? ss_bias_enter(&q->lock, t) : ss_bias_try(&q->lock));
 }
 
 static inline void leave(struct ss_stream_cache *q, struct ss_thread *t, bool owner)
@@ -111,7 +109,7 @@ static inline void leave(struct ss_stream_cache *q, struct ss_thread *t, bool ow
 /* Now and then a free goes the long way, which drives decay. q->lock held. */
 static inline bool looks(const struct ss_stream_cache *q)
 {
-	return __builtin_expect(q->frees % SS_FREES_PER_LOOK == SS_FREES_PER_LOOK - 1, 0);
+	return unlikely(q->frees % SS_FREES_PER_LOOK == SS_FREES_PER_LOOK - 1);
 }
 
 bool ss_cache_looks(struct ss_stream_cache *q)
@@ -126,7 +124,7 @@ bool ss_cache_looks(struct ss_stream_cache *q)
 
 /* ---- in and out of the cache. Lock held; it is released. ---------------------- */
 
-TWICE int hand_out(void **out, size_t size, const struct ss_recent *r, struct ss_thread *t,
+SS_INLINE int hand_out(void **out, size_t size, const struct ss_recent *r, struct ss_thread *t,
 		   struct ss_block *b, bool owner)
 {
 	struct ss_stream_cache *q = r->cache;
@@ -135,17 +133,17 @@ TWICE int hand_out(void **out, size_t size, const struct ss_recent *r, struct ss
 	b->request = size;
 	b->id = q->id | q->hits;
 	*out = (void *)(uintptr_t)addr;
-	ss_near_put(q, b, addr);
+	ss_handed_put(q, b, addr);
 	ss_uncover(r->tl);
 	ss_live(b, r->live);
-	if (__builtin_expect(!ss_count_add(r->count, b->size), 0))
+	if (unlikely(!ss_count_add(r->count, b->size)))
 		return ss_count_peak(q, r->count);
 	leave(q, t, owner);
 	return SS_OK;
 }
 
 /* What no bin has, from the arena. False: it has none either, and the lock is released. */
-static SS_APART bool from_arena(void **out, size_t size, struct ss_recent *r, uint64_t align)
+static SS_NOINLINE bool from_arena(void **out, size_t size, struct ss_recent *r, uint64_t align)
 {
 	struct ss_stream_cache *q = r->cache;
 	struct ss_block *b = NULL;
@@ -163,7 +161,7 @@ static SS_APART bool from_arena(void **out, size_t size, struct ss_recent *r, ui
 }
 
 /* Where its bin holds another size, or is full. */
-static SS_APART int take_back_slow(struct ss_stream_cache *q, struct ss_count *count,
+static SS_NOINLINE int take_back_slow(struct ss_stream_cache *q, struct ss_count *count,
 				   struct ss_block *b)
 {
 	uint64_t size = b->size; /* b may be part of another range afterwards */
@@ -175,7 +173,7 @@ static SS_APART int take_back_slow(struct ss_stream_cache *q, struct ss_count *c
 }
 
 /* b, which was claimed, goes into its bin. */
-TWICE int take_back(const struct ss_recent *r, struct ss_thread *t, struct ss_block *b, bool owner)
+SS_INLINE int take_back(const struct ss_recent *r, struct ss_thread *t, struct ss_block *b, bool owner)
 {
 	struct ss_stream_cache *q = r->cache;
 	uint64_t i = b->bin, size = b->size;
@@ -183,7 +181,7 @@ TWICE int take_back(const struct ss_recent *r, struct ss_thread *t, struct ss_bl
 
 	b->n = ss_timeline_now(r->tl);
 	ss_uncover(r->tl); /* after the position: a record in between covers it */
-	if (__builtin_expect(bin->size != size || q->blocks >= SS_CACHE_MOST - 1, 0))
+	if (unlikely(bin->size != size || q->blocks >= SS_CACHE_MOST - 1))
 		return take_back_slow(q, r->count, b);
 	q->filled[i] = 1;
 	ss_bin_put(q, b, &bin->head, size);
@@ -208,19 +206,19 @@ static int alloc_shared(void **out, size_t size, void *native, struct ss_core *c
 			ss_miss_alloc *miss);
 static int free_shared(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
 
-static SS_APART int alloc_again(void **out, size_t size, void *native, struct ss_core *core,
+static SS_NOINLINE int alloc_refill(void **out, size_t size, void *native, struct ss_core *core,
 				ss_miss_alloc *miss)
 {
 	return refill(core, native) ? alloc_shared(out, size, native, core, miss)
 				    : miss(out, size, native);
 }
 
-static SS_APART int alloc_from_arena(void **out, size_t size, void *native, ss_miss_alloc *miss)
+static SS_NOINLINE int alloc_from_arena(void **out, size_t size, void *native, ss_miss_alloc *miss)
 {
 	return from_arena(out, size, &ss_thread->stream, 1) ? SS_OK : miss(out, size, native);
 }
 
-TWICE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
+SS_INLINE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
 		    ss_miss_alloc *miss, bool owner)
 {
 	struct ss_thread *t = ss_thread;
@@ -229,25 +227,25 @@ TWICE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
 	struct ss_block *b;
 
 	if (!recent(r, r->gen, core, native))
-		return alloc_again(out, size, native, core, miss);
+		return alloc_refill(out, size, native, core, miss);
 	q = r->cache;
 	if (!enter(q, t, owner))
 		return owner ? alloc_shared(out, size, native, core, miss)
 			     : miss(out, size, native);
 	b = ss_bin_pop(q, (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1), 1);
-	if (__builtin_expect(!b, 0))
+	if (unlikely(!b))
 		return alloc_from_arena(out, size, native, miss);
 	return hand_out(out, size, r, t, b, owner);
 }
 
-static SS_APART int free_again(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
+static SS_NOINLINE int free_refill(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
 {
 	return !recent(&ss_thread->stream, ss_thread->stream.gen, core, native) &&
 	       refill(core, native) && ss_thread->stream.free_gen ?
 		       free_shared(ptr, native, core, miss) : miss(ptr, native);
 }
 
-static SS_APART int free_far(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
+static SS_NOINLINE int free_far(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->stream;
@@ -261,31 +259,31 @@ static SS_APART int free_far(void *ptr, void *native, struct ss_core *core, ss_m
 	return miss(ptr, native);
 }
 
-TWICE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss, bool owner)
+SS_INLINE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss, bool owner)
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->stream;
 	struct ss_block *b;
 
 	if (!recent(r, r->free_gen, core, native))
-		return free_again(ptr, native, core, miss);
+		return free_refill(ptr, native, core, miss);
 	if (!enter(r->cache, t, owner))
 		return owner ? free_shared(ptr, native, core, miss) : miss(ptr, native);
-	if (__builtin_expect(!ss_near_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
-			     !ss_claim_hit(b, r->live, (uintptr_t)ptr), 0)) {
+	if (unlikely(!ss_handed_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
+			     !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
 		leave(r->cache, t, owner);
 		return free_far(ptr, native, core, miss);
 	}
 	return take_back(r, t, b, owner);
 }
 
-static SS_APART int alloc_shared(void **out, size_t size, void *native, struct ss_core *core,
+static SS_NOINLINE int alloc_shared(void **out, size_t size, void *native, struct ss_core *core,
 				 ss_miss_alloc *miss)
 {
 	return hit_alloc(out, size, native, core, miss, false);
 }
 
-static SS_APART int free_shared(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
+static SS_NOINLINE int free_shared(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
 {
 	return hit_free(ptr, native, core, miss, false);
 }
@@ -309,7 +307,7 @@ static bool only_refill(struct ss_core *core, int dev)
 	struct ss_recent *r = &ss_thread_record()->classic;
 	struct ss_timeline *only = ss_timeline_null(core, dev);
 
-	if (!only || fast->classic_slow || ss_pressed(core, dev) || r == &ss_nobody.classic)
+	if (!only || fast->classic_slow || ss_nearly_full(core, dev) || r == &ss_nobody.classic)
 		return false;
 	r->gen = 0;
 	if (!note(r, atomic_load_explicit(&fast->classic[dev], memory_order_acquire), only, true))
@@ -321,21 +319,21 @@ static bool only_refill(struct ss_core *core, int dev)
 
 static inline bool only_recent(const struct ss_recent *r, struct ss_core *core)
 {
-	return __builtin_expect(r->gen == atomic_load_explicit(&core->recent_gen,
-							       memory_order_acquire), 1);
+	return likely(r->gen == atomic_load_explicit(&core->recent_gen,
+							       memory_order_acquire));
 }
 
 static bool only_alloc_shared(size_t size, void **out);
 static int only_free_shared(struct ss_core *core, void *ptr, bool (*now)(int dev),
 			    bool (*may)(int dev));
 
-static SS_APART bool only_from_arena(size_t size, void **out)
+static SS_NOINLINE bool only_from_arena(size_t size, void **out)
 {
 	return from_arena(out, size, &ss_thread->classic,
 			  size > SS_CLASSIC_LARGE - SS_GRAIN ? SS_CLASSIC_ALIGN : 1);
 }
 
-TWICE bool only_alloc(struct ss_thread *t, size_t size, void **out, bool owner)
+SS_INLINE bool only_alloc(struct ss_thread *t, size_t size, void **out, bool owner)
 {
 	struct ss_recent *r = &t->classic;
 	struct ss_stream_cache *q = r->cache;
@@ -345,18 +343,18 @@ TWICE bool only_alloc(struct ss_thread *t, size_t size, void **out, bool owner)
 		return owner && only_alloc_shared(size, out);
 	/* A size has one alignment here, so what a bin holds is aligned. */
 	b = ss_bin_pop(q, (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1), 1);
-	if (__builtin_expect(!b, 0))
+	if (unlikely(!b))
 		return only_from_arena(size, out);
 	hand_out(out, size, r, t, b, owner);
 	return true;
 }
 
-static SS_APART bool only_alloc_shared(size_t size, void **out)
+static SS_NOINLINE bool only_alloc_shared(size_t size, void **out)
 {
 	return only_alloc(ss_thread, size, out, false);
 }
 
-static SS_APART bool only_alloc_again(struct ss_core *core, int dev, size_t size, void **out)
+static SS_NOINLINE bool only_alloc_refill(struct ss_core *core, int dev, size_t size, void **out)
 {
 	return only_refill(core, dev) && only_alloc_shared(size, out);
 }
@@ -365,12 +363,12 @@ bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
 {
 	struct ss_thread *t = ss_thread;
 
-	if (__builtin_expect(!only_recent(&t->classic, core) || t->classic.dev != dev, 0))
-		return only_alloc_again(core, dev, size, out);
+	if (unlikely(!only_recent(&t->classic, core) || t->classic.dev != dev))
+		return only_alloc_refill(core, dev, size, out);
 	return only_alloc(t, size, out, true);
 }
 
-static SS_APART int only_free_far(struct ss_core *core, void *ptr, bool (*may)(int dev))
+static SS_NOINLINE int only_free_far(struct ss_core *core, void *ptr, bool (*may)(int dev))
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->classic;
@@ -387,7 +385,7 @@ static SS_APART int only_free_far(struct ss_core *core, void *ptr, bool (*may)(i
 	return r->dev;
 }
 
-TWICE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (*now)(int dev),
+SS_INLINE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (*now)(int dev),
 		    bool (*may)(int dev), bool owner)
 {
 	struct ss_recent *r = &t->classic;
@@ -395,9 +393,9 @@ TWICE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (
 
 	if (!enter(r->cache, t, owner))
 		return owner ? only_free_shared(core, ptr, now, may) : -1;
-	if (__builtin_expect(!ss_near_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
+	if (unlikely(!ss_handed_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
 			     !now(r->dev) ||
-			     !ss_claim_hit(b, r->live, (uintptr_t)ptr), 0)) {
+			     !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
 		leave(r->cache, t, owner);
 		return only_free_far(core, ptr, may);
 	}
@@ -405,13 +403,13 @@ TWICE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (
 	return r->dev;
 }
 
-static SS_APART int only_free_shared(struct ss_core *core, void *ptr, bool (*now)(int dev),
+static SS_NOINLINE int only_free_shared(struct ss_core *core, void *ptr, bool (*now)(int dev),
 				     bool (*may)(int dev))
 {
 	return only_free(ss_thread, core, ptr, now, may, false);
 }
 
-static SS_APART int only_free_again(struct ss_core *core, void *ptr, bool (*now)(int dev),
+static SS_NOINLINE int only_free_refill(struct ss_core *core, void *ptr, bool (*now)(int dev),
 				    bool (*may)(int dev))
 {
 	struct ss_segment *seg = ss_map_segment_inline(core->map, (uintptr_t)ptr);
@@ -430,7 +428,7 @@ int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool
 {
 	struct ss_thread *t = ss_thread;
 
-	if (__builtin_expect(!only_recent(&t->classic, core), 0))
-		return only_free_again(core, ptr, now, may);
+	if (unlikely(!only_recent(&t->classic, core)))
+		return only_free_refill(core, ptr, now, may);
 	return only_free(t, core, ptr, now, may, true);
 }

@@ -13,7 +13,7 @@ struct ss_cache_table {
 	_Atomic(struct ss_stream_cache *) q[];
 };
 
-/* Entries of `near` that were never used say address 0; looking for that finds this one. */
+/* Entries of `handed` that were never used say address 0; looking for that finds this one. */
 static struct ss_block nothing;
 
 /* ---- which caches there are ------------------------------------------------ */
@@ -29,7 +29,7 @@ static struct ss_stream_cache *cache_new(struct ss_caches *set, struct ss_timeli
 
 	if (!q)
 		return NULL;
-	q->near[0].b = &nothing;
+	q->handed[0].b = &nothing;
 	q->cut_freely = SS_CUT_FREELY;
 	q->set = set;
 	q->tl = tl;
@@ -80,7 +80,7 @@ static struct ss_cache_table *table_for(struct ss_caches *set, uint32_t slot)
 	return bigger;
 }
 
-static SS_APART struct ss_stream_cache *cache_make(struct ss_caches *set, struct ss_timeline *tl)
+static SS_NOINLINE struct ss_stream_cache *cache_make(struct ss_caches *set, struct ss_timeline *tl)
 {
 	struct ss_stream_cache *q = NULL;
 	struct ss_cache_table *t;
@@ -246,15 +246,15 @@ uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64
 	return ss_used_add(q, b->size);
 }
 
-void ss_near_renew(struct ss_stream_cache *q)
+void ss_handed_renew(struct ss_stream_cache *q)
 {
 	uint64_t forgotten = atomic_load(&q->set->memory->forgotten);
 
 	ss_bias_lock(&q->lock);
-	if (q->near_forgotten != forgotten) {
-		memset(q->near, 0, sizeof(q->near));
-		q->near[0].b = &nothing;
+	if (q->handed_forgotten != forgotten) {
+		memset(q->handed, 0, sizeof(q->handed));
+		q->handed[0].b = &nothing;
 	}
-	q->near_forgotten = forgotten;
+	q->handed_forgotten = forgotten;
 	ss_bias_unlock(&q->lock);
 }

@@ -18,7 +18,7 @@
 #include "core/range/free_index.h"
 
 #define SS_BINS 256
-#define SS_NEAR 1024
+#define SS_HANDED 1024
 #define SS_CACHE_MOST 4096 /* blocks in bins; more go into the arena */
 /* Larger idle segments are not cut without the pool's say, at first: they could go back whole. */
 #define SS_CUT_FREELY (4ull << 20)
@@ -42,13 +42,13 @@ struct ss_stream_cache {
 	} bin[SS_BINS];
 	uint64_t asked[SS_BINS];      /* size that the arena served last, of those that this bin would take */
 	/* What was handed out lately, by address, so that a free need not search. An entry is right
-	 * if the block says so itself. Emptied when segments have gone (near_forgotten), since their
+	 * if the block says so itself. Emptied when segments have gone (handed_forgotten), since their
 	 * addresses may be another pool's by now. */
-	struct ss_near {
+	struct ss_handed {
 		uint64_t addr;
 		struct ss_block *b;
-	} near[SS_NEAR];
-	uint64_t near_forgotten;
+	} handed[SS_HANDED];
+	uint64_t handed_forgotten;
 	/* The arena: free ranges that were cut from it, merged, and what was freed on this stream
 	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
 	struct ss_free_index own, foreign;

@@ -62,7 +62,7 @@ uint64_t ss_used_add(struct ss_stream_cache *q, uint64_t delta)
 	struct ss_caches *set = q->set;
 	struct ss_count *c;
 
-	if (__builtin_expect(set->core->recorded, 0))
+	if (unlikely(set->core->recorded))
 		return recorded_add(set, delta);
 	ss_bias_lock(&q->lock);
 	c = ss_count_of(q);

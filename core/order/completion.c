@@ -38,8 +38,7 @@ static __attribute__((noinline)) void complete_row(struct ss_core *core, struct 
 void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		      uint64_t version, bool synced)
 {
-	if (__builtin_expect(atomic_load_explicit(&tl->proved, memory_order_relaxed) != version,
-			     0))
+	if (unlikely(atomic_load_explicit(&tl->proved, memory_order_relaxed) != version))
 		complete_row(core, tl, pos, version, synced);
 	raise_both(&tl->progress, pos, synced);
 }

@@ -12,9 +12,6 @@
  * are in progress. So streams that record and wait for events of their own share nothing. A record
  * writes the clock when it begins and makes it valid when it ends. If no other thread has looked
  * at the event meanwhile, each of these is one compare-and-exchange.
- *
- * Locks: order->lock for which events exist; then the bit LOCKED of an event; then
- * timeline->lock. None is held across a driver call.
  */
 #ifndef SS_ORDER_EVENT_H
 #define SS_ORDER_EVENT_H
@@ -23,10 +20,6 @@
 
 /* Begin and end are inlined into the calls that do both. Otherwise the tokens would be half of
  * what a watched call costs. */
-#define INLINE static inline __attribute__((always_inline))
-#define RARE static __attribute__((noinline, cold))
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum event_state {
 	LOCKED = 1,    /* its holder may change everything but the key */
@@ -51,7 +44,7 @@ struct ss_event {
 };
 
 /* NULL: unknown, or missed. To be sure look again with the order lock held. */
-INLINE struct ss_event *ss_event_listed(struct ss_core *core, void *handle)
+SS_INLINE struct ss_event *ss_event_listed(struct ss_core *core, void *handle)
 {
 	struct ss_link *l = ss_table_find(&core->order->events, handle);
 
@@ -61,7 +54,7 @@ INLINE struct ss_event *ss_event_listed(struct ss_core *core, void *handle)
 /* `make`: an event that is not known begins. NULL: it is unknown, or host memory is out. */
 struct ss_event *ss_event_find(struct ss_core *core, void *handle, bool make);
 
-INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
+SS_INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
 {
 	return atomic_compare_exchange_strong_explicit(&e->state, &from, to,
 						       memory_order_acq_rel,
@@ -71,19 +64,19 @@ INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
 /* Returns the state before. */
 uint32_t ss_event_lock(struct ss_event *e);
 
-INLINE void ss_event_unlock(struct ss_event *e, uint32_t state)
+SS_INLINE void ss_event_unlock(struct ss_event *e, uint32_t state)
 {
 	atomic_store_explicit(&e->state, state, memory_order_release);
 }
 
 /* Does the record still belong to this handle? */
-INLINE bool is_still(const struct ss_event *e, const void *handle)
+SS_INLINE bool is_still(const struct ss_event *e, const void *handle)
 {
 	return atomic_load_explicit(&e->link.key, memory_order_relaxed) == handle;
 }
 
 /* Locked. */
-INLINE void next_gen(struct ss_event *e)
+SS_INLINE void next_gen(struct ss_event *e)
 {
 	atomic_store_explicit(&e->gen, atomic_load_explicit(&e->gen, memory_order_relaxed) + 1,
 			      memory_order_release);

@@ -27,7 +27,7 @@ bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
 		o->dev[dev].wide_now = 1; /* 0 says that no such wait is needed */
 		if (!core->drv.real_time || !core->opt.decay_ms)
-			o->dev[dev].hurry = SS_HURRY_CLOCK;
+			o->dev[dev].report_each = SS_REPORT_CLOCK;
 	}
 	core->order = o;
 	return true;

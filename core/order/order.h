@@ -18,8 +18,8 @@
 struct ss_progress {
 	uint32_t slot;              /* of this stream among all timelines */
 	atomic_bool marked;         /* something may carry a mark of it */
-	/* 0: a command stands behind every hit and free; 1: none does yet; else the number of a
-	 * command under way that will. */
+	/* Has the stream a hit or a free that no later command orders? 0: no. 1: yes. Otherwise the number of a command
+	 * being enqueued that will order them. */
 	atomic_uint uncovered;
 	_Atomic uint64_t now;       /* position of the next mark */
 	_Alignas(64) _Atomic uint64_t completed; /* highest position known to be reached */
@@ -80,7 +80,7 @@ void ss_order_finish(struct ss_core *core);
 /* The device has handed out hipMalloc memory, which any stream may use without a mark. */
 void ss_order_classic(struct ss_core *core, int dev);
 /* Every synchronization on dev is to be reported, not only one in some milliseconds. */
-void ss_order_strict(struct ss_core *core, int dev);
+void ss_order_report_each(struct ss_core *core, int dev);
 /* The next synchronization of this stream (NULL: of none) is to be reported as well. */
 void ss_order_watch(struct ss_core *core, int dev, struct ss_timeline *tl);
 /* The timelines of a device end, for a reset: all their marks count as completed. */

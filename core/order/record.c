@@ -17,7 +17,7 @@ static __attribute__((noinline)) void row_read(struct ss_event *e, struct ss_tim
 }
 
 /* Writes the clock: where tl is now, and what it has seen. Event locked. */
-INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
+SS_INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
 {
 	next_gen(e);
 	e->pos = ss_position(tl);
@@ -26,7 +26,7 @@ INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
 }
 
 /* See ss_cover_begin(). A command on a non-blocking stream covers nothing. */
-INLINE unsigned cover_begin(struct ss_timeline *tl)
+SS_INLINE unsigned cover_begin(struct ss_timeline *tl)
 {
 	unsigned cover;
 
@@ -41,7 +41,7 @@ INLINE unsigned cover_begin(struct ss_timeline *tl)
 
 /* The usual case: the clock is valid, and no other thread is at the event. False: not so, and
  * nothing was done. The same for end_alone(). */
-INLINE bool begin_alone(struct ss_event *e, const void *event, struct ss_timeline *tl)
+SS_INLINE bool begin_alone(struct ss_event *e, const void *event, struct ss_timeline *tl)
 {
 	if (unlikely(!change(e, 0, INFLIGHT | LOCKED)))
 		return false;
@@ -54,13 +54,13 @@ INLINE bool begin_alone(struct ss_event *e, const void *event, struct ss_timelin
 	return true;
 }
 
-INLINE bool end_alone(struct ss_event *e)
+SS_INLINE bool end_alone(struct ss_event *e)
 {
 	return change(e, INFLIGHT, 0);
 }
 
 /* The other cases. tl NULL: a record without a clock. */
-RARE void begin_beside(struct ss_event *e, const void *event, struct ss_timeline *tl)
+SS_COLD void begin_beside(struct ss_event *e, const void *event, struct ss_timeline *tl)
 {
 	uint32_t state = ss_event_lock(e);
 
@@ -72,7 +72,7 @@ RARE void begin_beside(struct ss_event *e, const void *event, struct ss_timeline
 	ss_event_unlock(e, state + INFLIGHT);
 }
 
-RARE void end_beside(struct ss_event *e, struct ss_timeline *tl, bool ok)
+SS_COLD void end_beside(struct ss_event *e, struct ss_timeline *tl, bool ok)
 {
 	uint32_t state = ss_event_lock(e) - INFLIGHT;
 
@@ -86,7 +86,7 @@ RARE void end_beside(struct ss_event *e, struct ss_timeline *tl, bool ok)
 }
 
 /* What else the application's command has done. */
-INLINE void recorded(struct ss_core *core, struct ss_timeline *tl, unsigned cover, bool ok)
+SS_INLINE void recorded(struct ss_core *core, struct ss_timeline *tl, unsigned cover, bool ok)
 {
 	if (cover && (ok || SS_MUTANT_IS(33)))
 		ss_cover_end(tl, cover);

@@ -2,9 +2,6 @@
 /*
  * The state of this layer: which streams and events exist, and what is known of each device.
  * Only files of core/order include this.
- *
- * Lock order: order->lock, then the LOCKED bit of an event, then timeline->lock. None of them is
- * held across a driver call.
  */
 #ifndef SS_ORDER_STATE_H
 #define SS_ORDER_STATE_H
@@ -17,10 +14,10 @@
 
 struct ss_event;
 
-/* Bits of order_device.hurry. They make every synchronization of the device be reported. */
-#define SS_HURRY_STRICT 1ull /* ss_order_strict() was called */
-#define SS_HURRY_CLOCK 2ull  /* the driver's time is virtual, or idle memory is not kept at all */
-#define SS_HURRY_BUSY 4ull   /* factor of (slot + 1) of the stream in ss_order_watch() */
+/* Bits of order_device.report_each. They make every synchronization of the device be reported. */
+#define SS_REPORT_STRICT 1ull /* ss_order_report_each() was called */
+#define SS_REPORT_CLOCK 2ull  /* the driver's time is virtual, or idle memory is not kept at all */
+#define SS_REPORT_BUSY 4ull   /* factor of (slot + 1) of the stream in ss_order_watch() */
 
 #define SS_MAX_SLOTS 65536
 
@@ -32,7 +29,7 @@ struct ss_order_device {
 	_Atomic uint32_t joiners;      /* live streams that join the null stream */
 	_Atomic uint32_t streams;      /* live streams but the null stream */
 	atomic_bool classic;           /* it has handed out hipMalloc memory */
-	_Atomic uint64_t hurry;        /* SS_HURRY_*; sync_report.c */
+	_Atomic uint64_t report_each;  /* SS_REPORT_*; sync_report.c */
 };
 
 struct ss_order {
@@ -45,7 +42,7 @@ struct ss_order {
 
 	_Alignas(64) pthread_mutex_t lock;
 	struct ss_event *spare_events; /* forgotten events, for reuse */
-	uint64_t lives;                /* streams that ever existed */
+	uint64_t begun;                /* streams that ever existed */
 	uint32_t slots_ended;          /* slots of streams, but null streams, that ended, and of no other since */
 	/* These are written with the lock held, and read without it. */
 	_Atomic uint32_t slot_count;

@@ -95,7 +95,7 @@ struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *nativ
 	ss_trace_stream(native, dev, recorded_kind(kind));
 	tl->thread = pthread_self();
 	tl->alive = true;
-	tl->life = ++o->lives;
+	tl->number = ++o->begun;
 	tl->capturing = tl->joined = tl->drop = false;
 	atomic_store(&tl->progress.marked, false);
 	atomic_store(&tl->visits, 0);
@@ -125,7 +125,7 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 	if (tl->kind == SS_TL_BLOCKING || tl->kind == SS_TL_NONBLOCKING)
 		ss_table_remove(&o->by_handle, &tl->link);
 	ss_spin_lock(&tl->lock);
-	tl->life = 0;
+	tl->number = 0;
 	o->slots_ended += tl->alive && tl->kind != SS_TL_NULL;
 	tl->alive = false;
 	o->capturing -= tl->capturing;
@@ -191,7 +191,7 @@ struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native)
 {
 	struct ss_timeline *tl = ss_timeline_listed(core, native);
 
-	if (__builtin_expect(tl != NULL, 1))
+	if (likely(tl != NULL))
 		return tl;
 	pthread_mutex_lock(&core->order->lock);
 	tl = ss_timeline_listed(core, native);

@@ -8,11 +8,11 @@
  */
 #include "core/order/timeline.h"
 
-/* Marks have no time. But whatever is freed carries a mark below the position of the next
- * synchronization, and that one has a time. Only the age of idle memory depends on it. */
+/* A mark has no time of its own. A block freed before a synchronization has a mark at or below its position, so that
+ * synchronization's time bounds the block's age. Only decay uses this. */
 void ss_sync_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now)
 {
-	uint64_t hurry = atomic_load_explicit(&core->order->dev[tl->dev].hurry,
+	uint64_t report_each = atomic_load_explicit(&core->order->dev[tl->dev].report_each,
 					      memory_order_relaxed);
 	uint64_t last = atomic_load_explicit(&tl->noted[0].ms, memory_order_relaxed);
 
@@ -23,7 +23,7 @@ void ss_sync_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, ui
 		atomic_store_explicit(&tl->noted[0].ms, now, memory_order_relaxed);
 	}
 	atomic_store_explicit(&tl->noted[0].pos, pos, memory_order_relaxed);
-	if (!(hurry & (SS_HURRY_BUSY - 1)) && hurry / SS_HURRY_BUSY != tl->progress.slot + 1)
+	if (!(report_each & (SS_REPORT_BUSY - 1)) && report_each / SS_REPORT_BUSY != tl->progress.slot + 1)
 		atomic_store_explicit(&tl->noted_at, ss_ticks(), memory_order_relaxed);
 }
 
@@ -48,11 +48,11 @@ void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, u
 	core->order->synchronized(core, dev, tl, pos, idle);
 }
 
-void ss_order_strict(struct ss_core *core, int dev)
+void ss_order_report_each(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;
 
-	if (atomic_fetch_or(&o->dev[dev].hurry, SS_HURRY_STRICT) & SS_HURRY_STRICT)
+	if (atomic_fetch_or(&o->dev[dev].report_each, SS_REPORT_STRICT) & SS_REPORT_STRICT)
 		return;
 	pthread_mutex_lock(&o->lock);
 	for (uint32_t i = 0; i < o->slot_count; i++)
@@ -62,11 +62,11 @@ void ss_order_strict(struct ss_core *core, int dev)
 
 void ss_order_watch(struct ss_core *core, int dev, struct ss_timeline *tl)
 {
-	_Atomic uint64_t *hurry = &core->order->dev[dev].hurry;
-	uint64_t old = atomic_load(hurry);
-	uint64_t bits = tl ? SS_HURRY_BUSY * (tl->progress.slot + 1) : 0;
+	_Atomic uint64_t *report_each = &core->order->dev[dev].report_each;
+	uint64_t old = atomic_load(report_each);
+	uint64_t bits = tl ? SS_REPORT_BUSY * (tl->progress.slot + 1) : 0;
 
-	while (!atomic_compare_exchange_weak(hurry, &old, (old & (SS_HURRY_BUSY - 1)) | bits))
+	while (!atomic_compare_exchange_weak(report_each, &old, (old & (SS_REPORT_BUSY - 1)) | bits))
 		;
 	if (tl)
 		atomic_store_explicit(&tl->noted_at, 0, memory_order_relaxed);

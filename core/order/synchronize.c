@@ -197,7 +197,7 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 	int err;
 
 	/* A blocking stream may need a command first. */
-	if (__builtin_expect(!tl || ss_needs_cover(tl), 0))
+	if (unlikely(!tl || ss_needs_cover(tl)))
 		return call->long_way(native);
 	pos = tl->kind == SS_TL_NONBLOCKING ? ss_position(tl) : atomic_load(&tl->commanded);
 	version = ss_version(tl);
@@ -206,10 +206,10 @@ int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call
 	err = call->real(native);
 	--*depth;
 	ss_trace_wait_end(begin, SS_TRACE_WAIT_STREAM, tl->dev, native);
-	if (__builtin_expect(err, 0))
+	if (unlikely(err))
 		return call->failed(err);
 	ss_complete_seen(core, tl, pos, version, true);
-	if (__builtin_expect(atomic_load_explicit(&tl->pending, memory_order_relaxed) != 0, 0))
+	if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed) != 0))
 		ss_fence_poll(core, tl, -1);
 	ss_sync_report(core, tl->dev, tl, pos, false);
 	return err;

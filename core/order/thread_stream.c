@@ -12,16 +12,16 @@
  * thread-local variables of the library may have 1 KiB in all. */
 static _Thread_local struct {
 	uint64_t serial; /* of that core */
-	uint64_t life[SS_MAX_DEVICES]; /* 0: none on this device */
+	uint64_t number[SS_MAX_DEVICES]; /* 0: none on this device */
 	uint32_t slot[SS_MAX_DEVICES];
 } mine __attribute__((tls_model("initial-exec")));
 
 /* NULL: there is none, or it was reset. Its slot may be another stream's by now. */
 static struct ss_timeline *my_timeline(const struct ss_order *o, int dev)
 {
-	struct ss_timeline *tl = mine.life[dev] ? o->slots[mine.slot[dev]] : NULL;
+	struct ss_timeline *tl = mine.number[dev] ? o->slots[mine.slot[dev]] : NULL;
 
-	return tl && atomic_load(&tl->life) == mine.life[dev] ? tl : NULL;
+	return tl && atomic_load(&tl->number) == mine.number[dev] ? tl : NULL;
 }
 
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
@@ -47,7 +47,7 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 		tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD);
 	if (tl) {
 		mine.slot[dev] = tl->progress.slot;
-		mine.life[dev] = atomic_load(&tl->life);
+		mine.number[dev] = atomic_load(&tl->number);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return tl;
@@ -92,7 +92,7 @@ void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 		pthread_mutex_lock(&core->order->lock);
 		if (my_timeline(core->order, dev)) /* not if a reset has ended it meanwhile */
 			thread_end(core, tl, ended);
-		mine.life[dev] = 0;
+		mine.number[dev] = 0;
 		pthread_mutex_unlock(&core->order->lock);
 	}
 }

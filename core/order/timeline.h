@@ -35,7 +35,7 @@ struct ss_timeline {
 	enum ss_timeline_kind kind;
 	void *native;
 	pthread_t thread;               /* SS_TL_THREAD: only this thread can record on it */
-	_Atomic uint64_t life;          /* number of this stream among all; 0: it has ended */
+	_Atomic uint64_t number;          /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
 	bool joined;                    /* the null stream took memory that it freed */
 	atomic_bool wanted;             /* somebody asked for a fence when none could be recorded */
@@ -92,10 +92,9 @@ static inline bool ss_needs_cover(const struct ss_timeline *tl)
 	       atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed);
 }
 
-/* Call this before a command is enqueued on tl, and ss_cover_end() when that succeeded. A hit or
- * a free in between stays uncovered, and after a command that failed all of them do. Returns the
- * number of the command. Commands share a number if there was no hit and no free between their
- * beginnings, since they cover the same. tl->lock held. */
+/* Call this before a command is enqueued on tl, and ss_cover_end() after that succeeded. The number that it returns says
+ * which hits and frees the command covers: those before this call. A hit or a free in between makes the number stale, so
+ * it stays uncovered. tl->lock held. */
 static inline unsigned ss_cover_begin(struct ss_timeline *tl)
 {
 	if (atomic_load(&tl->progress.uncovered) == 1) {

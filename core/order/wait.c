@@ -9,7 +9,7 @@
 #include "trace/writer.h"
 
 /* The slow half of clock_now(): another thread may hold the event. */
-RARE uint64_t clock_then(struct ss_event *e)
+SS_COLD uint64_t clock_then(struct ss_event *e)
 {
 	uint32_t state = ss_event_lock(e);
 	uint64_t gen = atomic_load_explicit(&e->gen, memory_order_relaxed);
@@ -20,7 +20,7 @@ RARE uint64_t clock_then(struct ss_event *e)
 
 /* The generation of the clock, if that is valid now; 0: it is not. The generation is read first,
  * since a record that begins in between changes it. */
-INLINE uint64_t clock_now(struct ss_event *e)
+SS_INLINE uint64_t clock_now(struct ss_event *e)
 {
 	uint64_t gen = atomic_load_explicit(&e->gen, memory_order_acquire);
 
@@ -30,7 +30,7 @@ INLINE uint64_t clock_now(struct ss_event *e)
 }
 
 /* The slow half of lock_unchanged(): another thread is or was at the event. */
-RARE bool lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen)
+SS_COLD bool lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen)
 {
 	uint32_t state = ss_event_lock(e);
 
@@ -43,7 +43,7 @@ RARE bool lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen)
 }
 
 /* Is the clock still the one that `begin` saw, and is it trusted? True: the event is locked. */
-INLINE bool lock_unchanged(struct ss_core *core, struct ss_event *e, uint64_t gen)
+SS_INLINE bool lock_unchanged(struct ss_core *core, struct ss_event *e, uint64_t gen)
 {
 	if (unlikely(!change(e, 0, LOCKED)))
 		return lock_beside(core, e, gen);
@@ -54,7 +54,7 @@ INLINE bool lock_unchanged(struct ss_core *core, struct ss_event *e, uint64_t ge
 	return (SS_MUTANT_IS(16) || SS_MUTANT_IS(36)) && lock_beside(core, e, gen);
 }
 
-INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kind)
+SS_INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kind)
 {
 	struct ss_event *e = ss_event_find(core, event, false);
 	struct ss_token t = {0};
@@ -67,7 +67,7 @@ INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kind)
 }
 
 /* Stream x waits for what the event stood for when the call began. */
-INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
+SS_INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 		     struct ss_timeline *x)
 {
 	struct ss_timeline *s;

@@ -62,7 +62,7 @@ static void put_back(struct ss_request *r)
 }
 
 /* Nothing could make room for that. */
-static enum ss_status hopeless(struct ss_request *r)
+static enum ss_status fail_impossible(struct ss_request *r)
 {
 	ss_pool_lock(r->pool);
 	r->pool->st.out_of_memory++;
@@ -77,7 +77,7 @@ static bool over_max(struct ss_pool *pool, uint64_t size)
 {
 	uint64_t max = atomic_load_explicit(&pool->mem.max_bytes, memory_order_relaxed);
 
-	return __builtin_expect(max != 0, 0) && ss_used(&pool->caches) + size > max;
+	return unlikely(max != 0) && ss_used(&pool->caches) + size > max;
 }
 
 static enum ss_status ladder(struct ss_request *r)
@@ -94,18 +94,18 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 	enum ss_status s;
 
 	if (!size || size > SS_MAX_REQUEST)
-		return size ? hopeless(&r) : SS_ERR_INVALID;
+		return size ? fail_impossible(&r) : SS_ERR_INVALID;
 	r.size = ss_round(size, SS_GRAIN);
 	r.align = align_of(pool, r.size);
 	if (over_max(pool, r.size))
-		return hopeless(&r);
+		return fail_impossible(&r);
 	r.cache = q = ss_cache_get(&pool->caches, tl);
-	if (__builtin_expect(!q, 0))
+	if (unlikely(!q))
 		return SS_ERR_NOMEM;
 	r.block = ss_cache_pop(q, r.size, r.align, &r.id);
 	if (!r.block && (s = ladder(&r)) != SS_OK)
 		return s;
-	if (__builtin_expect(ss_timeline_kind(tl) == SS_TL_NULL, 0) && !null_joins(core, tl, r.block)) {
+	if (unlikely(ss_timeline_kind(tl) == SS_TL_NULL) && !null_joins(core, tl, r.block)) {
 		/* A capture forbids it: only completed or new memory will do. */
 		put_back(&r);
 		r = (struct ss_request){.pool = pool, .size = r.size, .align = r.align};
@@ -126,11 +126,11 @@ static struct ss_pool *enter_current(struct ss_core *core, int dev)
 
 		if (!pool)
 			return NULL;
-		if (!ss_pool_enter(pool))
+		if (!ss_pool_ref(pool))
 			continue;
 		if (pool == ss_pool_current(core, dev))
 			return pool;
-		ss_pool_leave(pool);
+		ss_pool_unref(pool);
 	}
 }
 
@@ -141,13 +141,13 @@ enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, si
 	enum ss_status s;
 
 	/* A default pool is never destroyed, so nobody need count who uses it. */
-	if (__builtin_expect(pool == ss_pool_default(core, dev), 1))
+	if (likely(pool == ss_pool_default(core, dev)))
 		return pool ? ss_alloc_async(core, pool, tl, size, out) : SS_ERR_NO_DEVICE;
 	pool = enter_current(core, dev);
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
 	s = ss_alloc_async(core, pool, tl, size, out);
-	ss_pool_leave(pool);
+	ss_pool_unref(pool);
 	return s;
 }
 
@@ -161,12 +161,12 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
 	if (!size || size > SS_MAX_REQUEST)
-		return size ? hopeless(&r) : SS_ERR_INVALID;
+		return size ? fail_impossible(&r) : SS_ERR_INVALID;
 	r.size = ss_round(size, SS_GRAIN);
 	r.align = align_of(pool, r.size);
-	if (__builtin_expect(core->opt.ipc_whole && size >= core->opt.ipc_whole, 0)) {
+	if (unlikely(core->opt.ipc_whole && size >= core->opt.ipc_whole)) {
 		ss_device_initial(pool);
-		r.block = ss_ipc_whole(pool, size, r.align, &r.id);
+		r.block = ss_whole_block_alloc(pool, size, r.align, &r.id);
 	}
 	if (!r.block && only) {
 		r.cache = ss_cache_get(&pool->caches, only);

@@ -19,20 +19,23 @@
  */
 #include "core/pool/request.h"
 
-#define FLOOR (32ull << 20)  /* bytes under way, below which growth does not matter */
-#define PER_STREAM 3         /* blocks under way; the fourth is in use, */
-#define HIGH_PART 8          /* or this part of the most that was in use */
-#define SHORTEST_MS 50       /* what a busy machine alone may take */
-#define LONGEST_MS 2000
-#define RAREST 16            /* at least one wait in 2^16 allocations */
-#define NAP_US 50            /* at least this, */
-#define NAP_PART 8           /* or this part of what an epoch took lately, */
-#define LONGEST_NAP_US 1000  /* at most this */
-#define FITS_MOST 16         /* looks of one allocation at what another thread added */
+/* hipMalloc waits if more than the largest of these is under way: */
+#define FLOOR (32ull << 20)  /* bytes; growing by less does not matter */
+#define PER_STREAM 3         /* blocks of the size asked for on each stream; it uses a fourth */
+#define HIGH_PART 8          /* this part of the used peak */
+/* It waits at most four times as long as an epoch took lately, and these: */
+#define SHORTEST_MS 50       /* more: a busy machine alone may take that */
+#define LONGEST_MS 2000      /* in all */
+#define RAREST 16            /* after waits for nothing, at least one allocation in 2^16 waits */
+/* A nap in a wait: this part of what an epoch took lately, between the two limits. */
+#define NAP_PART 8
+#define NAP_US 50
+#define LONGEST_NAP_US 1000
+#define FITS_MOST 16         /* an allocation looks so often at memory that another thread added */
 
 void ss_backpressure_never(struct ss_core *core)
 {
-	atomic_store(&core->pools->hasty, true);
+	atomic_store(&core->pools->no_backpressure, true);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------- */
@@ -148,10 +151,10 @@ static bool press(struct ss_request *r)
 	unsigned times;
 
 	if (!pool->classic || r->tl || atomic_load(&pool->pressure.bytes) < FLOOR / 2 ||
-	    !core->drv.nap || atomic_load(&core->pools->hasty))
+	    !core->drv.nap || atomic_load(&core->pools->no_backpressure))
 		return false;
 	ss_pool_lock(pool);
-	/* Others may have made something known of which this thread has seen one half. */
+	/* Another thread may have seen epochs complete since this request looked last. */
 	again = w->completed != pool->pressure.completed;
 	fits = ss_index_best(&pool->mem.clean, r->size, r->align) != NULL;
 	/* What another thread added this one may take. */
@@ -199,7 +202,7 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	uint64_t begin;
 	bool skip, idle;
 
-	if (!pool->classic || atomic_load(&core->pools->hasty) || ss_order_capturing(core))
+	if (!pool->classic || atomic_load(&core->pools->no_backpressure) || ss_order_capturing(core))
 		return false;
 	ss_pool_lock(pool);
 	skip = pool->pressure.skip;

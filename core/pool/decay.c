@@ -100,10 +100,10 @@ static void wishes(struct ss_pool *pool, void *arg)
 		k->others = true;
 }
 
-void ss_decay_strict(struct ss_core *core, int dev)
+void ss_decay_each_sync(struct ss_core *core, int dev)
 {
-	atomic_store(&ss_device_pools(core, dev)->strict, true);
-	ss_order_strict(core, dev);
+	atomic_store(&ss_device_pools(core, dev)->each_sync, true);
+	ss_order_report_each(core, dev);
 }
 
 /* `decays`: it is time for memory that is old; else only for what must go at once. */
@@ -113,7 +113,7 @@ static void look(struct ss_core *core, int dev, bool decays)
 	struct look k = {.now = ss_now_ms(core), .decays = decays};
 	struct ss_timeline *busy;
 
-	if (!decays && !atomic_load(&d->strict))
+	if (!decays && !atomic_load(&d->each_sync))
 		return;
 	if (decays)
 		atomic_store_explicit(&d->look, k.now + core->opt.decay_ms / LOOKS + 1,

@@ -62,7 +62,7 @@ struct ss_pool *ss_device_pool(struct ss_core *core, int dev, size_t which)
 		return NULL;
 	at = (void *)((char *)ss_device_pools(core, dev) + which);
 	pool = atomic_load_explicit(at, memory_order_acquire);
-	if (__builtin_expect(!pool, 0)) {
+	if (unlikely(!pool)) {
 		device_init(core, dev);
 		pool = atomic_load_explicit(at, memory_order_acquire);
 	}
@@ -156,13 +156,13 @@ enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
 	/* A pool that goes with a reset needs nothing: the next one has the peers. */
-	if (!ss_pool_enter(pool))
+	if (!ss_pool_ref(pool))
 		return SS_OK;
 	if (atomic_load(&ss_device_pools(core, dev)->classic) == pool)
 		s = ss_memory_set_access(&pool->mem, peers, 0);
 	if (atomic_load(&pool->dying))
 		s = SS_OK;
-	ss_pool_leave(pool);
+	ss_pool_unref(pool);
 	return s;
 }
 
@@ -172,7 +172,7 @@ static void add_users(struct ss_pool *pool, void *arg)
 		*(uint64_t *)arg |= ss_access(pool);
 }
 
-uint64_t ss_device_keeps(struct ss_core *core, int dev)
+uint64_t ss_reset_waits_for(struct ss_core *core, int dev)
 {
 	uint64_t devices = 0, others = 0;
 
@@ -255,7 +255,7 @@ void ss_device_reset(struct ss_core *core, int dev, bool idle)
 	ss_order_reset(core, dev);
 	atomic_store(&d->initial_done, false);
 	atomic_store(&d->busy, NULL);
-	ss_pressed_set(core, dev, false);
+	ss_nearly_full_set(core, dev, false);
 	atomic_store(&ss_device_memory(core, dev)->woken, false);
 	atomic_store(&ss_device_memory(core, dev)->low, false);
 	ss_recent_end(core);

@@ -97,7 +97,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	ss_set_slot(b, q->slot);
 	look = looks(core, q);
 	account(pool, q, b, ss_timeline_native(tl), false);
-	if (__builtin_expect(ss_pressed(core, ss_timeline_device(tl)), 0) && ss_fence_room(core, tl)) {
+	if (unlikely(ss_nearly_full(core, ss_timeline_device(tl))) && ss_fence_room(core, tl)) {
 		/* A position that no other free can have, so that the fence stands for exactly
 		 * this one: streams may wait for it where the pool's policy allows that, and
 		 * the host before it reports out of memory. */
@@ -110,11 +110,11 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	}
 	if (ss_timeline_kind(tl) == SS_TL_THREAD)
 		ss_fence_serve(core, tl, SS_FENCE_LATE);
-	if (__builtin_expect(b->exported, 0))
+	if (unlikely(b->exported))
 		ss_ipc_keep(pool, b);
 	else
 		ss_cache_push(q, b);
-	if (__builtin_expect(atomic_load_explicit(&pool->dying, memory_order_acquire), 0))
+	if (unlikely(atomic_load_explicit(&pool->dying, memory_order_acquire)))
 		ss_pool_reap(core, pool);
 	if (look)
 		ss_decay_tick(core, ss_timeline_device(tl));
@@ -149,10 +149,10 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 static void free_exported(struct ss_pool *pool, struct ss_block *b)
 {
 	ss_set_slot(b, SS_SLOT_CLEAN);
-	ss_pool_enter(pool); /* it cannot be gone: the block is in no index yet */
+	ss_pool_ref(pool); /* it cannot be gone: the block is in no index yet */
 	ss_ipc_keep(pool, b);
 	ss_ipc_release(pool, false);
-	ss_pool_leave(pool);
+	ss_pool_unref(pool);
 }
 
 /* A completed block goes into the bins of those; false: it did not. */
@@ -210,7 +210,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	now = ss_now_ms(core);
 	ss_set_slot(b, SS_SLOT_CLEAN);
 	b->n = now ? now : 1;
-	if (__builtin_expect(b->exported, 0))
+	if (unlikely(b->exported))
 		free_exported(pool, b);
 	else if (!clean || !push_done(pool, b))
 		free_marked(pool, b, clean);

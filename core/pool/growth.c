@@ -9,8 +9,8 @@
 #define MOST_MOVES 8    /* growths for one allocation that may move memory or give it back */
 #define MANY_STREAMS 64 /* asking whether a device is idle costs a fence for each */
 
-/* Bytes that the release threshold keeps in an exchange. Segments do not add up: a pool that is so
- * much larger than what was ever in use may lose the rest. */
+/* Bytes that the release threshold keeps during an exchange. At most a quarter more than the used peak, because segments
+ * of other sizes do not add up. */
 static uint64_t kept_by_threshold(const struct ss_pool *pool, const struct ss_view *v)
 {
 	uint64_t most = v->used_high + v->used_high / 4, keep = 0;
@@ -85,23 +85,23 @@ enum ss_next ss_step_cut(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_view v;
-	bool yes, cramps;
+	bool yes, fragments;
 
 	/* A segment of the right size in exchange for idle ones fits better. */
-	if (!r->passed || within_peak(r, NOTHING) ||
+	if (!r->left_uncut || within_peak(r, NOTHING) ||
 	    (cheap_to_ask(pool) && within_peak(r, ALL_IDLE) && may_move(r) && within_peak(r, COMPLETED)))
 		return SS_NEXT;
 	ss_pool_lock(pool);
 	ss_view(r, &v);
-	cramps = ss_place_cramps(&v, r->passed, r->size);
+	fragments = ss_place_fragments(&v, r->left_uncut, r->size);
 	ss_pool_unlock(pool);
 	/* Only if the pool cannot grow, not even by what other pools have idle. */
-	if (cramps && !r->oom.released)
+	if (fragments && !r->oom.released)
 		return SS_NEXT;
 	r->cut = true;
 	/* Nor will the next block get a better one, until the pool grows. */
-	if (r->cache && !cramps)
-		r->cache->cut_freely = r->passed;
+	if (r->cache && !fragments)
+		r->cache->cut_freely = r->left_uncut;
 	ss_pool_lock(pool);
 	yes = ss_look(r, NULL);
 	ss_pool_unlock(pool);
@@ -146,7 +146,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	}
 	s = ss_memory_grow(&pool->mem, &growth);
 	if (ss_device_low(ss_core_of(pool), pool->mem.dev))
-		ss_decay_strict(ss_core_of(pool), pool->mem.dev);
+		ss_decay_each_sync(ss_core_of(pool), pool->mem.dev);
 	r->grown += s == SS_OK;
 	if (s == SS_OK)
 		return SS_AGAIN;

@@ -58,9 +58,8 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 	return seg != NULL;
 }
 
-/* An address in memory of ours that is in no live block at first sight. Where hipMalloc's is not
- * handed out there is no allocation, and what lies behind the bytes that were asked for is none of
- * them. What was freed to a pool stays with the runtime's, too, for a while. */
+/* An address in one of our segments, but in no live block. In hipMalloc memory nothing is accessible there. In a pool's
+ * memory the answer is left to the caller, because the runtime's pools keep freed memory accessible for a while, too. */
 static bool stray(struct ss_core *core, const void *ptr, uint64_t *left)
 {
 	struct ss_block_info info;

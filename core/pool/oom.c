@@ -143,9 +143,9 @@ enum ss_next ss_step_possible(struct ss_request *r)
 	/* An allocation waits once, whatever it waits for. */
 	if (!r->oom.end)
 		r->oom.end = ss_now_ms(core) + core->opt.oom_wait_ms;
-	ss_pressed_set(core, dev, true);
+	ss_nearly_full_set(core, dev, true);
 	atomic_store(&ss_device_memory(core, dev)->low, true);
-	ss_decay_strict(core, dev);
+	ss_decay_each_sync(core, dev);
 	r->status = SS_ERR_NOMEM;
 	if (r->oom.over)
 		return SS_GIVE_UP;

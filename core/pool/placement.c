@@ -6,10 +6,10 @@
 
 #define SMALL (64ull << 20)  /* a pool of this size is not worth driver calls */
 #define SHARED (4ull << 20)  /* blocks smaller than this share a segment */
-#define TIGHT 16             /* a reserved peak at most this part above the used peak: nothing to gain */
+#define TIGHT 16             /* no exchanges while the reserved peak exceeds the used peak by at most this part */
 #define HARMLESS 80          /* percent of the used peak that segments in use may reach by a cut */
-#define EXCHANGES 256        /* of segments that a pool may make in all, */
-#define PACE 32              /* and one more for so many requests: a program in a loop makes few */
+#define EXCHANGES 256        /* a pool may exchange so many segments, */
+#define PACE 32              /* and one more for so many requests. A program in a loop makes few */
 #define GOOD_PART 8          /* of a device: a rest that would be missed */
 
 uint64_t ss_place_segment(uint64_t size)
@@ -19,7 +19,7 @@ uint64_t ss_place_segment(uint64_t size)
 	return ss_round((blocks ? blocks : 1) * size, SS_FRAME);
 }
 
-bool ss_place_cramps(const struct ss_view *v, uint64_t segment, uint64_t size)
+bool ss_place_fragments(const struct ss_view *v, uint64_t segment, uint64_t size)
 {
 	uint64_t others = v->device_reserved > v->reserved ? v->device_reserved - v->reserved : 0;
 	uint64_t need = v->used_high + others, good = v->device / GOOD_PART;
@@ -33,7 +33,7 @@ bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)
 {
 	if (v->used_high < SMALL || segment <= ss_place_segment(size))
 		return true;
-	if (ss_place_cramps(v, segment, size))
+	if (ss_place_fragments(v, segment, size))
 		return false;
 	if (v->reserved_high <= v->used_high + v->used_high / TIGHT ||
 	    v->exchanges > EXCHANGES + v->requests / PACE)

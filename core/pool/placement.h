@@ -26,8 +26,8 @@ uint64_t ss_place_segment(uint64_t size);
 /* May `size` bytes be cut off an idle segment of `segment` bytes, rather than to add a segment of
  * their own within the peak? */
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size);
-/* Would segments in use hold so much beside what is live, after such a cut, that a program which
- * needs nearly all of the device could not have it in other sizes? */
-bool ss_place_cramps(const struct ss_view *v, uint64_t segment, uint64_t size);
+/* After such a cut, could memory that is locked in partly used segments keep a program that needs nearly all of the device
+ * from having it in other sizes? */
+bool ss_place_fragments(const struct ss_view *v, uint64_t segment, uint64_t size);
 
 #endif

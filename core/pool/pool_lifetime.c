@@ -7,10 +7,8 @@
  * its place. So whoever does more to a pool than take or free a block is counted in pool->users,
  * and the last to leave a dying pool ends it.
  *
- * Pools are recycled, never freed: a free that races with the end of its pool reads a pool. A hit
- * is not counted, since it needs a block, and where there is one there is reserved memory, and the
- * pool stays. Should a hit have looked for its cache before the end and take a block after the
- * next birth, that is at least of the same device: a pool is born again there only.
+ * Records of pools are recycled on the same device and never freed, so a late reader reads a pool. A hit takes no
+ * reference: it needs a block, and a pool with a block has reserved memory and does not end.
  *
  * Locks: pools->lock. No pool lock inside.
  */
@@ -18,7 +16,7 @@
 
 #include "core/pool/pool_state.h"
 
-bool ss_pool_enter(struct ss_pool *pool)
+bool ss_pool_ref(struct ss_pool *pool)
 {
 	if (!(atomic_fetch_add(&pool->users, 1) & SS_POOL_GONE))
 		return true;
@@ -70,7 +68,7 @@ void ss_pool_reap(struct ss_core *core, struct ss_pool *pool)
 	if (ss_used(&pool->caches))
 		return;
 	pthread_mutex_lock(&core->pools->lock);
-	alive = atomic_load(&pool->dying) && ss_pool_enter(pool);
+	alive = atomic_load(&pool->dying) && ss_pool_ref(pool);
 	pthread_mutex_unlock(&core->pools->lock);
 	if (!alive)
 		return;
@@ -80,11 +78,11 @@ void ss_pool_reap(struct ss_core *core, struct ss_pool *pool)
 		end(pool);
 }
 
-void ss_pool_leave(struct ss_pool *pool)
+void ss_pool_unref(struct ss_pool *pool)
 {
-	struct ss_core *core = ss_core_of(pool);
+	struct ss_core *core = pool ? ss_core_of(pool) : NULL;
 
-	if (atomic_fetch_sub(&pool->users, 1) == 1)
+	if (pool && atomic_fetch_sub(&pool->users, 1) == 1)
 		ss_pool_reap(core, pool);
 }
 
@@ -103,7 +101,7 @@ static struct ss_pool *find(struct ss_core *core, void *handle, bool enter)
 	pthread_mutex_lock(&core->pools->lock);
 	HASH_FIND(hh, core->pools->by_handle, &key, sizeof(key), pool);
 	if (pool && enter)
-		ss_pool_enter(pool);
+		ss_pool_ref(pool);
 	pthread_mutex_unlock(&core->pools->lock);
 	return pool;
 }
@@ -113,15 +111,9 @@ struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle)
 	return find(core, handle, false);
 }
 
-struct ss_pool *ss_pool_hold(struct ss_core *core, void *handle)
+struct ss_pool *ss_pool_ref_handle(struct ss_core *core, void *handle)
 {
 	return find(core, handle, true);
-}
-
-void ss_pool_let_go(struct ss_pool *pool)
-{
-	if (pool)
-		ss_pool_leave(pool);
 }
 
 void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
@@ -136,12 +128,12 @@ void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *,
 	if (max > sizeof(few) / sizeof(few[0]))
 		list = malloc(max * sizeof(*list));
 	for (pool = core->pools->list; list && pool; pool = pool->next)
-		if ((dev < 0 || pool->mem.dev == dev) && ss_pool_enter(pool))
+		if ((dev < 0 || pool->mem.dev == dev) && ss_pool_ref(pool))
 			list[n++] = pool;
 	pthread_mutex_unlock(&core->pools->lock);
 	for (size_t i = 0; i < n; i++) {
 		each(list[i], arg);
-		ss_pool_leave(list[i]);
+		ss_pool_unref(list[i]);
 	}
 	if (list != few)
 		free(list);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool, and the pools of a core, as the files of this layer see them.
- *
- * Lock order (none is held across a driver call; from left to right only):
- *   pools->lock -> pool->mem.lock -> cache->lock -> order's locks -> map->lock
- * No thread holds two of one kind, but for the caches of one pool, which ss_caches_freeze() locks
- * while it holds that pool's mem.lock.
+ * A pool, and the pools of a core, as the files of this layer see them. The order of all locks is a table in
+ * docs/architecture.md.
  */
 #ifndef SS_POOL_POOL_STATE_H
 #define SS_POOL_POOL_STATE_H
@@ -59,7 +55,7 @@ struct ss_pools {
 	pthread_mutex_t lock;
 	struct ss_pool *list, *by_handle;
 	uint64_t next_handle;
-	atomic_bool hasty;              /* no hipMalloc waits for what is in flight */
+	atomic_bool no_backpressure;              /* no hipMalloc waits for what is in flight */
 	_Atomic uint64_t next_export;
 	struct ss_device_pools {
 		atomic_bool known;
@@ -67,7 +63,7 @@ struct ss_pools {
 		struct ss_pool *spare;      /* pools that are gone, for the next; lock */
 		_Atomic uint64_t peers;     /* with access to its classic memory */
 		atomic_bool initial_done;
-		atomic_bool strict;         /* something is to go at any synchronization */
+		atomic_bool each_sync;         /* something is to go at any synchronization */
 		_Atomic uint64_t settled;   /* ranges and epochs that were seen to complete */
 		_Atomic uint64_t look;      /* ms: when decay looks next */
 		_Atomic(struct ss_timeline *) busy; /* not at its end when decay looked */
@@ -138,9 +134,8 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
 
 /* ---- pool_lifetime.c: no lock held --------------------------------------------- */
 
-/* A pool stays what it is from enter to leave. False: it is gone. */
-bool ss_pool_enter(struct ss_pool *pool);
-void ss_pool_leave(struct ss_pool *pool);
+/* A pool stays what it is until ss_pool_unref() (core.h). False: it is gone. */
+bool ss_pool_ref(struct ss_pool *pool);
 /* Gives a destroyed pool's memory back once nothing of it is live. A caller without a use of the pool may
  * find it ended, and born again: so only its atomics are read before it is entered. */
 void ss_pool_reap(struct ss_core *core, struct ss_pool *pool);
@@ -214,7 +209,7 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
  * gain nothing. May wait for the device. Returns the bytes. No lock held. */
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 /* A block that is a segment of its own, QUEUED; NULL: not to be had. No lock held. */
-struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id);
+struct ss_block *ss_whole_block_alloc(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id);
 
 /* Gives idle memory back as ss_memory_release() does, exported segments included. `cause`: for a
  * recording. */
@@ -235,7 +230,7 @@ static inline void ss_raise(uint64_t *to, uint64_t n)
 /* Adds the pool's counts to those of the pools that are no more, once in its life. */
 void ss_stats_ended(struct ss_pool *pool);
 /* Something of dev is to go at any synchronization, not only now and then (decay.c). */
-void ss_decay_strict(struct ss_core *core, int dev);
+void ss_decay_each_sync(struct ss_core *core, int dev);
 /* order's callback (decay.c). */
 ss_synchronized ss_decay_synchronized;
 /* Frees drive decay as well, now and then. No lock held. */

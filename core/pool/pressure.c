@@ -62,7 +62,7 @@ bool ss_pressure_due(struct ss_pool *pool)
 {
 	uint64_t asked = 0, open = 0;
 
-	if (!pool->classic || ss_pressed(ss_core_of(pool), pool->mem.dev))
+	if (!pool->classic || ss_nearly_full(ss_core_of(pool), pool->mem.dev))
 		return true;
 	/* A fence for every stream is not cheap, but what comes back in large pieces comes late:
 	 * so there is one when a fifth of what is under way has none. */

@@ -54,7 +54,7 @@ static void count_settled(struct ss_pool *pool, uint64_t count)
 /* Every use of the range is over, and it is about to become clean. */
 static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 {
-	if (__builtin_expect(ss_core_of(pool)->recorded, 0))
+	if (unlikely(ss_core_of(pool)->recorded))
 		ss_trace_reusable_at(ss_moment_now(&pool->mem.moment), (void *)(uintptr_t)b->addr,
 				     b->size, pool->mem.dev, pool->mem.handle);
 }
@@ -65,7 +65,7 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 	struct ss_epoch *e, *next;
 	struct ss_block *b, *list;
 
-	while (__builtin_expect((b = pool->unmarked) != NULL, 0)) {
+	while (unlikely((b = pool->unmarked) != NULL)) {
 		struct ss_block *more = b->right;
 
 		if (!ss_epoch_mark(pool, b))
@@ -238,7 +238,7 @@ unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const s
 	unsigned rules = 0;
 	struct ordered o;
 
-	/* Too little to help would only be missed where it is. */
+	/* What would not add up to the request stays with the streams that freed it. */
 	if (have + ordered_bytes(pool, x, row) < size)
 		return 0;
 	SS_CACHES_EACH(q, &pool->caches)

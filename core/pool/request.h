@@ -19,7 +19,7 @@ struct ss_request {
 	enum ss_status status;         /* why the ladder gave up */
 	uint64_t done;                 /* a bit for each row of the ladder that was tried */
 	unsigned grown;                /* how often the pool grew for it */
-	uint64_t passed;               /* bytes of an idle segment that was left alone, since growing may
+	uint64_t left_uncut;               /* bytes of an idle segment that was left alone, since growing may
 	                                * fit better; 0: none */
 	bool cut;                      /* it may be cut all the same */
 	bool refused;                  /* the driver failed, and did not say that memory is short */

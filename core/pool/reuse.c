@@ -7,11 +7,11 @@
  */
 #include "core/pool/request.h"
 
-#define FREES_PER_FENCE 96      /* of a stream, in the long run */
-#define FIRST_FENCES 16
-#define GOOD_SHARE (8ull << 20) /* bytes, or a 32nd of the pool: worth a fence on an idle stream, */
-#define NULL_SHARES 4           /* and so many of them where only a fence can tell */
-#define ASKED 64                /* streams that are asked at a time */
+#define FREES_PER_FENCE 96      /* a stream gets a fence for so many frees, in the long run, */
+#define FIRST_FENCES 16         /* and so many more at the start */
+#define GOOD_SHARE (8ull << 20) /* so many bytes, or a 32nd of the pool, are worth asking an idle stream for */
+#define NULL_SHARES 4           /* so many such shares are worth a fence, where only a fence can tell */
+#define ASKED 64                /* so many streams are asked at a time */
 
 /* ---- what the stream and the pool have ------------------------------------------- */
 
@@ -120,7 +120,7 @@ static struct ss_block *from_arena(struct ss_request *r)
 	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align))) {
 		ss_view(r, &view);
 		if (!ss_place_cut(&view, idle->size, r->size)) {
-			r->passed = idle->size;
+			r->left_uncut = idle->size;
 		} else {
 			if (q->cut_freely < idle->size)
 				q->cut_freely = idle->size;
@@ -162,7 +162,7 @@ static struct ss_block *from_clean(struct ss_request *r, bool *before)
 	if (m->backing != SS_BACKING_VMM && ss_is_whole(b) && b->size != r->size && !may_cut(r)) {
 		ss_view(r, &view);
 		if (!ss_place_cut(&view, b->size, r->size)) {
-			r->passed = b->size;
+			r->left_uncut = b->size;
 			return NULL;
 		}
 	}
@@ -176,7 +176,7 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 	struct ss_block *b = NULL;
 	bool before = false;
 
-	r->passed = 0;
+	r->left_uncut = 0;
 	if (r->cache) {
 		b = from_arena(r);
 	} else {

@@ -46,7 +46,7 @@ static bool is_free(struct ss_pool *pool)
 
 /* What does not come this way is asked for like any other block, with all steps that there are
  * when memory is short. */
-struct ss_block *ss_ipc_whole(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id)
+struct ss_block *ss_whole_block_alloc(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id)
 {
 	uint64_t size = ss_round(request, SS_FRAME);
 	struct ss_block *b;

@@ -58,7 +58,8 @@ enum ss_block_state {
 struct ss_block {
 	/* Searches and hits use these, so they lie side by side: */
 	uint64_t addr, size;
-	struct ss_block *left, *right; /* index tree; ->left also chains bins and lists */
+	struct ss_block *left, *right; /* neighbours in a list of a free index, or of an epoch; ->left alone
+				        * chains bins and temporary lists */
 	union {
 		/* FREE with a slot: position of the mark. FREE and clean: time (ms) since which it
 		 * has been idle, or earlier; 0: it was never in use. */

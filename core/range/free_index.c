@@ -2,7 +2,7 @@
 /*
  * The index of free ranges: two bitmaps find the first list that can hold a request. Ranges in one
  * list differ by a 32nd of their size at most, so a look at the first few finds a fit that is nearly
- * the best. Only if nothing longer is there is a list searched to its end.
+ * the best. Only if no list has a fit among its first few ranges are lists searched to their ends.
  */
 #include "core/range/free_index.h"
 

@@ -72,14 +72,14 @@ hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *l
 
 	if (!handle || !list)
 		return ss_fail(hipErrorInvalidValue);
-	pool = ss_pool_hold(ss_core, handle);
+	pool = ss_pool_ref_handle(ss_core, handle);
 	if (!pool)
 		return NOT_OURS(handle, hipMemPoolSetAccess, handle, list, count);
 	if (count > (size_t)devices)
 		err = hipErrorInvalidDevice;
 	else if (count)
 		err = set_access(pool, list, count, devices);
-	ss_pool_let_go(pool);
+	ss_pool_unref(pool);
 	return err == hipSuccess ? ss_result(err) : ss_fail(err);
 }
 

@@ -40,7 +40,7 @@ static hipError_t make_current(int dev, struct ss_pool *pool)
 {
 	enum ss_status status = ss_pool_set_current(ss_core, dev, pool);
 
-	ss_pool_let_go(pool);
+	ss_pool_unref(pool);
 	if (status != SS_OK)
 		return ss_fail(ss_status_error(status));
 	ss_pool_native_reset(dev);
@@ -62,7 +62,7 @@ hipError_t do_hipDeviceSetMemPool(int dev, hipMemPool_t handle)
 		return ss_fail(hipErrorInvalidValue);
 	if (ss_pools_forbidden())
 		return ss_fail(hipErrorStreamCaptureUnsupported);
-	pool = ss_pool_hold(ss_core, handle);
+	pool = ss_pool_ref_handle(ss_core, handle);
 	if (pool)
 		return make_current(dev, pool);
 	if (!ss_pool_is_native(handle))
@@ -98,7 +98,7 @@ hipError_t do_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
 
 	if (ss_pools_forbidden())
 		return ss_fail(hipErrorStreamCaptureUnsupported);
-	pool = handle ? ss_pool_hold(ss_core, handle) : NULL;
+	pool = handle ? ss_pool_ref_handle(ss_core, handle) : NULL;
 	if (!pool) {
 		if (handle && !ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
@@ -108,6 +108,6 @@ hipError_t do_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
 	}
 	if (place_is_ours(where, type) && where->id == ss_pool_device(pool))
 		return make_current(where->id, pool);
-	ss_pool_let_go(pool);
+	ss_pool_unref(pool);
 	return ss_fail(hipErrorInvalidValue);
 }

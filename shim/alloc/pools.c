@@ -88,7 +88,7 @@ hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 		return ss_fail(hipErrorInvalidValue);
 	if (ss_pools_forbidden())
 		return ss_fail(hipErrorStreamCaptureUnsupported);
-	pool = ss_pool_hold(ss_core, handle);
+	pool = ss_pool_ref_handle(ss_core, handle);
 	if (!pool) {
 		if (ss_pool_is_handle(handle))
 			return ss_fail(hipErrorInvalidValue);
@@ -97,7 +97,7 @@ hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 		return ss_result(REAL(hipMemPoolDestroy, handle));
 	}
 	status = ss_pool_destroy(ss_core, pool);
-	ss_pool_let_go(pool);
+	ss_pool_unref(pool);
 	return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
@@ -129,11 +129,11 @@ hipError_t do_hipMemPoolSetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, v
 	} else {
 		return ss_fail(hipErrorInvalidValue);
 	}
-	pool = ss_pool_hold(ss_core, handle);
+	pool = ss_pool_ref_handle(ss_core, handle);
 	if (!pool)
 		return ss_fail(hipErrorInvalidValue);
 	status = ss_pool_set_attr(ss_core, pool, (enum ss_attr)attr, v);
-	ss_pool_let_go(pool);
+	ss_pool_unref(pool);
 	return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
@@ -164,7 +164,7 @@ hipError_t do_hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, v
 
 hipError_t do_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep)
 {
-	struct ss_pool *pool = ss_pool_hold(ss_core, handle);
+	struct ss_pool *pool = ss_pool_ref_handle(ss_core, handle);
 	enum ss_status status;
 
 	if (!handle)
@@ -172,6 +172,6 @@ hipError_t do_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep)
 	if (!pool)
 		return NOT_OURS(handle, hipMemPoolTrimTo, handle, keep);
 	status = ss_pool_trim(ss_core, pool, keep);
-	ss_pool_let_go(pool);
+	ss_pool_unref(pool);
 	return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }

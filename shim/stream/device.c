@@ -73,7 +73,7 @@ hipError_t do_hipDeviceReset(void)
 
 	if (dev >= 0) {
 		ss_capture_drop_device(dev);
-		ss_device_reset(ss_core, dev, wait_for(ss_device_keeps(ss_core, dev)));
+		ss_device_reset(ss_core, dev, wait_for(ss_reset_waits_for(ss_core, dev)));
 		ss_pool_native_reset(dev);
 		ss_sync_before_reset(dev);
 		ss_rocm_device_reset(dev);

@@ -164,7 +164,7 @@ static void reset(struct world *w, int dev)
 	device_clock(w, dev, true, &all);
 	if (w->nstreams & 1) {
 		/* After a wait, and what HIP leaves alone goes back. */
-		uint64_t peers = ss_device_keeps(w->core, dev);
+		uint64_t peers = ss_reset_waits_for(w->core, dev);
 
 		for (int d = 0; d < w->cfg.devices; d++) {
 			if (d != dev && !(peers >> d & 1))

@@ -87,7 +87,7 @@ static void test_device_full(void **state)
 		assert_reserved(48 * MIB);
 		/* The device is nearly full: frees and the runtime's own calls must know. */
 		need(16 * MIB, false);
-		assert_true(ss_pressed(core, 0));
+		assert_true(ss_nearly_full(core, 0));
 		assert_true(ss_device_low(core, 0));
 		close_memory();
 	}

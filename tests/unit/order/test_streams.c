@@ -300,7 +300,7 @@ static void test_threads(void **state)
 		ss_marks_take(&core, 0, 3, &mark, 1);
 		ss_zombies(&core, 0);
 		ss_device_at_end(&core, 1, &busy);
-		ss_order_strict(&core, 0);
+		ss_order_report_each(&core, 0);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);

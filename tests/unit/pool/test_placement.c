@@ -74,10 +74,10 @@ static void a_cut_must_not_cramp_the_device(void **state)
 	struct ss_view v = typical();
 
 	(void)state;
-	assert_false(ss_place_cramps(&v, 100 * MIB, 10 * MIB));
+	assert_false(ss_place_fragments(&v, 100 * MIB, 10 * MIB));
 	/* On a device that the program nearly fills, what is locked in is missing elsewhere. */
 	v.device = GIB + 60 * MIB;
-	assert_true(ss_place_cramps(&v, 100 * MIB, 10 * MIB));
+	assert_true(ss_place_fragments(&v, 100 * MIB, 10 * MIB));
 	v.reserved_high = v.used_high;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 }
