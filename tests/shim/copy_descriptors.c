@@ -204,8 +204,10 @@ static void dense(void)
 
 		GIVES(want, hipMemcpy3D(&in));
 		GIVES(want, hipMemcpy3DAsync(&out, s));
+		OK(hipStreamSynchronize(s));
 		if (t[i].pitch) { /* the runtime refuses a memset without */
 			GIVES(want, hipMemset3D(block, 1, in.extent));
+			OK(hipDeviceSynchronize());
 			GIVES(want, hipMemset3DAsync(block, 1, in.extent, s));
 		}
 		OK(hipStreamSynchronize(s));
