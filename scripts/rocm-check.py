@@ -28,8 +28,8 @@ beside = {'hsa_amd_ipc_memory_create', 'rocprofiler_register_library_api_table',
 # Functions of libc that the shim wraps on purpose, so that statistics are written by them too.
 wrapped = {'_exit', '_Exit'}
 # Types that the shim knows by pointer only.
-passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalSemaphoreSignalParams',
-          'hipExternalSemaphoreWaitParams'}
+passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalMemoryHandleDesc',
+          'hipExternalSemaphoreSignalParams', 'hipExternalSemaphoreWaitParams'}
 # What the shim decides by the version it finds, or writes down for itself:
 # (expression, value, first release, last release).
 decided = [
