@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `somashim convert --to FORMAT FILE`: a recording in the format of another program. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -114,32 +112,19 @@ static void draw(void *arg, double part) {
 	ss_progress_draw(part);
 }
 
-/* Returns the exit status. */
+/* `damage`: say what is damaged. Returns the exit status. */
 static int convert(const struct arguments *a, const struct ss_convert_config *config,
-		   const char *output) {
-	FILE *out = output ? fopen(output, "we") : stdout;
+		   const char *output, bool damage) {
 	char err[1024];
+	bool ok = ss_convert(a->format, config, output, err, sizeof(err));
 
-	if (!out) {
-		return ss_cli_error("convert: %s: %s", output, strerror(errno));
-	}
-	bool ok = ss_convert(a->format, config, out, err, sizeof(err));
 	if (config->progress) {
 		ss_progress_clear();
 	}
-	if (output) {
-		struct stat st;
-		bool regular = fstat(fileno(out), &st) == 0 && S_ISREG(st.st_mode);
-		int failed = ferror(out);
-		if ((fclose(out) != 0 || failed) && ok) {
-			ok = false;
-			snprintf(err, sizeof(err), "%s: %s", output, strerror(errno));
-		}
-		if (!ok && regular) { /* half a file is of no use */
-			unlink(output);
-		}
+	if (err[0] && (!ok || damage)) {
+		ss_cli_error("convert: %s", err);
 	}
-	return ok ? 0 : ss_cli_error("convert: %s", err);
+	return ok ? 0 : SS_EXIT_USAGE;
 }
 
 /* A file for each device. Returns the exit status. */
@@ -147,13 +132,14 @@ static int convert_devices(const struct arguments *a) {
 	struct ss_convert_config config = a->config;
 	char path[PATH_MAX], err[1024];
 	uint64_t devices;
+	bool first = true;
 	int status = 0;
 
 	if (!ss_convert_devices(config.path, &devices, err, sizeof(err))) {
 		return ss_cli_error("convert: %s", err);
 	}
 	if ((devices & (devices - 1)) == 0) {
-		return convert(a, &config, a->output);
+		return convert(a, &config, a->output, true);
 	}
 	if (!a->output) {
 		return ss_cli_error("convert: %s: %s knows one device, and there are several: choose "
@@ -162,8 +148,9 @@ static int convert_devices(const struct arguments *a) {
 	for (config.device = 0; config.device < 64; config.device++) {
 		if (devices >> config.device & 1) {
 			snprintf(path, sizeof(path), "%s.gpu%d", a->output, config.device);
-			int one = convert(a, &config, path);
+			int one = convert(a, &config, path, first);
 			status = one ? one : status;
+			first = false;
 		}
 	}
 	return status;
@@ -175,5 +162,5 @@ int ss_cmd_convert(int argc, char **argv) {
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	a.config.progress = isatty(STDERR_FILENO) ? draw : NULL;
 	return a.format->one_device && a.config.device < 0 ? convert_devices(&a) :
-		convert(&a, &a.config, a.output);
+		convert(&a, &a.config, a.output, true);
 }

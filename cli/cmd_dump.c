@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/dump_stacks.h"
 #include "cli/live_directory.h"
+#include "cli/writers/output.h"
 #include "live/directory.h"
 #include "live/reader.h"
 
@@ -159,12 +160,17 @@ static FILE *open_answer(const char *page_path) {
 
 /* Prints the answer, with the stack of each block below it if the process records stacks. Returns
  * the exit status. */
-static int print_answer(const char *page_path, uint32_t pid, FILE *out) {
+static int print_answer(const char *page_path, uint32_t pid, const char *output) {
 	FILE *in = open_answer(page_path);
 	char line[1024];
+	struct ss_output out;
 
 	if (!in) {
 		return ss_cli_error("dump: the answer of process %u cannot be read", pid);
+	}
+	if (!ss_output_open(&out, output, NULL, 0, line, sizeof(line))) {
+		fclose(in);
+		return ss_cli_error("dump: %s", line);
 	}
 	struct ss_dump_stacks *stacks = ss_dump_stacks_open(pid);
 	while (fgets(line, sizeof(line), in)) {
@@ -173,19 +179,18 @@ static int print_answer(const char *page_path, uint32_t pid, FILE *out) {
 		for (char *c = line; *c; c++) {
 			*c = (*c >= ' ' && *c <= '~') || *c == '\n' ? *c : '?';
 		}
-		fputs(line, out);
+		fputs(line, out.file);
 		if (stacks && sscanf(line, "somashim: 0x%" SCNx64 " %" SCNu64, &address, &size) == 2) {
-			ss_dump_stacks_print(stacks, address, size, out);
+			ss_dump_stacks_print(stacks, address, size, out.file);
 		}
 	}
 	ss_dump_stacks_close(stacks);
 	fclose(in);
-	return fflush(out) ? ss_cli_error("dump: cannot write: %s", strerror(errno)) : 0;
+	return ss_output_close(&out, true, line, sizeof(line)) ? 0 : ss_cli_error("dump: %s", line);
 }
 
 /* Returns the exit status. */
-static int ask(const struct arguments *a, const struct search *s, struct ss_live_page *page,
-		FILE *out) {
+static int ask(const struct arguments *a, const struct search *s, struct ss_live_page *page) {
 	double end = now() + a->timeout_s;
 
 	if (ss_live_read(s->path, page) != SS_LIVE_OK) {
@@ -218,7 +223,7 @@ static int ask(const struct arguments *a, const struct search *s, struct ss_live
 			strerror((int)page->dump_error));
 		return 1;
 	}
-	return print_answer(s->path, a->pid, out);
+	return print_answer(s->path, a->pid, a->output);
 }
 
 int ss_cmd_dump(int argc, char **argv) {
@@ -226,7 +231,6 @@ int ss_cmd_dump(int argc, char **argv) {
 	struct arguments a = { .timeout_s = 10 };
 	struct search s = { 0 };
 	const char *directory = ss_live_directory();
-	FILE *out = stdout;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	s.pid = a.pid;
@@ -243,13 +247,7 @@ int ss_cmd_dump(int argc, char **argv) {
 		ss_cli_error("dump: another dump of process %u does not end", a.pid);
 		return 1;
 	}
-	if (a.output && !(out = fopen(a.output, "w"))) {
-		return ss_cli_error("dump: %s: %s", a.output, strerror(errno));
-	}
-	int status = ask(&a, &s, &page, out);
-	if (a.output && fclose(out) != 0 && status == 0) {
-		status = ss_cli_error("dump: %s: %s", a.output, strerror(errno));
-	}
+	int status = ask(&a, &s, &page);
 	close(lock);
 	return status;
 }

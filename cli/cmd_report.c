@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* `somashim report FILE...`: what recordings say about device memory. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "cli/report/report.h"
 #include "cli/trace_files.h"
 #include "cli/writers/json.h"
+#include "cli/writers/output.h"
 
 #define SAMPLES 2048         /* of a time line in a page */
 #define SAMPLES_OF_MANY 256  /* ... in the page of a job with more than MANY processes */
@@ -114,21 +114,20 @@ static size_t analyze(const struct arguments *a, struct ss_analysis **list) {
 	return count;
 }
 
-static int write_page(const char *path, const json_t *data) {
-	FILE *out = data ? fopen(path, "we") : NULL;
+static int write_page(const struct arguments *a, const json_t *data) {
+	struct ss_output out;
+	char err[1024];
 
 	if (!data) {
 		return ss_cli_error("report: out of memory");
 	}
-	if (!out) {
-		return ss_cli_error("report: %s: %s", path, strerror(errno));
+	if (!ss_output_open(&out, a->output, (const char *const *)a->files.path, a->files.count, err,
+			    sizeof(err))) {
+		return ss_cli_error("report: %s", err);
 	}
-	bool ok = ss_report_page(out, data);
-	int error = errno;
-	if (fclose(out) != 0 || !ok) {
-		return ss_cli_error("report: %s: %s", path, strerror(ok ? errno : error));
-	}
-	return 0;
+	snprintf(err, sizeof(err), "out of memory");
+	bool ok = ss_report_page(out.file, data) || ferror(out.file); /* the end says why */
+	return ss_output_close(&out, ok, err, sizeof(err)) ? 0 : ss_cli_error("report: %s", err);
 }
 
 /* Returns the exit status. */
@@ -139,7 +138,7 @@ static int print(const struct arguments *a, struct ss_analysis **list, size_t co
 	}
 	if (a->output) {
 		json_t *data = ss_report_json(list, count, o, true);
-		int status = write_page(a->output, data);
+		int status = write_page(a, data);
 		json_decref(data);
 		return status;
 	}

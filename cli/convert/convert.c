@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/convert/convert.h"
+#include "cli/writers/output.h"
 
 const struct ss_format ss_formats[] = {
 	{ "memory_viz", "PyTorch's viewer, pytorch.org/memory_viz", true, false,
@@ -23,21 +24,34 @@ const struct ss_format *ss_format_find(const char *name) {
 	return NULL;
 }
 
-bool ss_convert(const struct ss_format *format, const struct ss_convert_config *config, FILE *out,
-		char *err, size_t err_size) {
-	struct ss_convert c = { .config = config, .out = out };
-	bool ok;
+bool ss_convert(const struct ss_format *format, const struct ss_convert_config *config,
+		const char *output, char *err, size_t err_size) {
+	struct ss_convert c = { .config = config };
+	char why[256] = "out of memory";
+	struct ss_output out;
+	size_t damaged;
 
 	c.reader = ss_trace_reader_open(&config->path, 1, err, err_size);
 	if (!c.reader) {
 		return false;
 	}
-	char why[256] = "out of memory";
-	ok = !format->names || ss_sites_read(&c.sites, c.reader, 0, true, config->debug_path,
-					     why, sizeof(why));
-	ok = ok && format->write(&c);
+	bool ok = !format->names || ss_sites_read(&c.sites, c.reader, 0, true, config->debug_path,
+						  why, sizeof(why));
 	if (!ok) {
 		snprintf(err, err_size, "%s: %s", config->path, why);
+	} else if ((ok = ss_output_open(&out, output, &config->path, 1, err, err_size))) {
+		const char *damage = ss_trace_reader_problem(c.reader, 0, &damaged);
+		snprintf(err, err_size, "%s: out of memory", config->path);
+		c.out = out.file;
+		c.err = err;
+		c.err_size = err_size;
+		ok = format->write(&c);
+		if (ok && damage) {
+			snprintf(err, err_size, "damaged in %zu places: %s", damaged, damage);
+		} else if (ok) {
+			err[0] = '\0';
+		}
+		ok = ss_output_close(&out, ok, err, err_size);
 	}
 	ss_trace_memory_finish(&c.memory);
 	ss_sites_finish(&c.sites);

@@ -30,6 +30,8 @@ struct ss_convert {
 	struct ss_trace_memory memory;
 	ss_trace_memory_watch *watch;    /* of the format, while it walks */
 	FILE *out;
+	char *err;                       /* "out of memory" of ss_convert(); a format may say more */
+	size_t err_size;
 	void *state;                     /* of the format */
 };
 
@@ -37,16 +39,17 @@ struct ss_format {
 	const char *name, *help;
 	bool names;                      /* needs the names of functions */
 	bool one_device;                 /* the format knows no devices: one file for each */
-	/* Writes to c->out. False: out of memory; errors of the output stay in the stream. */
+	/* Writes to c->out. False: c->err says why; errors of the output stay in the stream. */
 	bool (*write)(struct ss_convert *c);
 };
 
 extern const struct ss_format ss_formats[]; /* ends with a name of NULL */
 const struct ss_format *ss_format_find(const char *name);
 
-/* Converts the file. False and a line in `err`. */
-bool ss_convert(const struct ss_format *format, const struct ss_convert_config *config, FILE *out,
-		char *err, size_t err_size);
+/* Converts the file into the file `output`; NULL: standard output. False and a line in `err`. If it
+ * is true, `err` is a line on damage in the recording, or "". */
+bool ss_convert(const struct ss_format *format, const struct ss_convert_config *config,
+		const char *output, char *err, size_t err_size);
 /* The devices that the file uses, as a bit for each of the ordinals below 64. False and a line in
  * `err` if it cannot be read. */
 bool ss_convert_devices(const char *path, uint64_t *devices, char *err, size_t err_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folded stacks: "main;solve;hipMalloc 4096" per line. Sums need the whole trace, so this is
+/* Folded stacks: "main;solve;allocate 4096" per line. Sums need the whole trace, so this is
  * written from the analysis. */
 #include <stdlib.h>
 
@@ -54,8 +54,7 @@ static void write_peaks(struct ss_convert *c, const struct ss_analysis *a) {
 bool ss_convert_folded(struct ss_convert *c) {
 	const struct ss_analysis_config config = { .debug_path = c->config->debug_path,
 		.progress = c->config->progress, .arg = c->config->arg };
-	char err[512];
-	struct ss_analysis *a = ss_analysis_run(c->config->path, &config, err, sizeof(err));
+	struct ss_analysis *a = ss_analysis_run(c->config->path, &config, c->err, c->err_size);
 
 	if (!a) {
 		return false;

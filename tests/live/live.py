@@ -147,13 +147,16 @@ def test_idle(directory):
     for name, attributes in h.attributes.items():
         for key, value in attributes.items():
             assert pools[name][key] == value, (name, key, pools[name], attributes)
-    said = run('dump', str(h.pid), '--timeout', '1', directory=directory, status=1)
+    out = directory + '.out'
+    with open(out, 'w') as f:
+        f.write('mine')
+    said = run('dump', str(h.pid), '-o', out, '--timeout', '1', directory=directory, status=1)
     assert 'made no HIP call in 1 s' in said, said
+    assert open(out).read() == 'mine', 'a file is emptied although nobody answered'
     # The request was taken back: nothing is written when it calls again.
     h.say('poll')
     (process,) = top(directory, '--wait', WAIT)['processes']
     assert process['current'] and len(pages(directory)) == 1, (process, pages(directory))
-    out = directory + '/out'
     assert run('dump', str(h.pid), '-o', out, '--timeout', '60', directory=directory) == ''
     assert 'live blocks: ' in open(out).read()
     os.unlink(out)

@@ -244,6 +244,34 @@ def check_bad():
     error = convert('rmm', 'foreign', '-o', path('out'), status=2)
     assert error.startswith('somashim: convert: ' + path('foreign')) and error.count('\n') == 1
     assert not os.path.exists(path('out'))
+    # Nor is anything lost: what is read is not written, and what was there stays.
+    shutil.copy(path('known'), path('own'))
+    os.symlink('own', path('alias'))
+    os.link(path('own'), path('own.gpu0'))
+    with open(path('own'), 'rb') as f:
+        good = f.read()
+    for out in ('own', 'alias'):
+        assert 'is what it reads' in convert('folded', 'own', '-o', path(out), status=2)
+    assert 'own.gpu0: it' in convert('heaptrack', 'own', '-o', path('own'), status=2)
+    run(somashim, 'report', '-o', path('alias'), path('known'), path('own'), status=2)
+    with open(path('own'), 'rb') as f:
+        assert f.read() == good
+    for name in ('none', 'foreign'):
+        with open(path('kept'), 'w') as f:
+            f.write('mine')
+        convert('rmm', name, '-o', path('kept'), status=2)
+        with open(path('kept')) as f:
+            equal(f.read(), 'mine', 'a file that was there')
+    # Damage is told in one line, and what is good is written.
+    bad = bytearray(good)
+    at = bad.index(b'default') - 24
+    bad[at + 1] = 0  # the length of the pool's definition
+    with open(path('damaged'), 'wb') as f:
+        f.write(bad)
+    for form, more in (('rmm', ()), ('folded', ()), ('heaptrack', ('-o', path('two')))):
+        done = run(somashim, 'convert', '--to', form, *more, path('damaged'))
+        error = done.stderr.decode()
+        assert 'offset %d: ' % at in error and error.count('\n') == 1, (form, error)
     convert('nothing', 'known', status=2)
     assert '/dev/full' in convert('perfetto', 'known', '-o', '/dev/full', status=2)
     run(somashim, 'convert', path('known'), status=2)
