@@ -13,6 +13,7 @@
 struct arguments {
 	const struct ss_format *format;
 	const char *output;
+	bool value; /* --value was given */
 	struct ss_convert_config config;
 };
 
@@ -37,6 +38,7 @@ static void set_value(struct arguments *a, const char *text, struct argp_state *
 		[SS_FOLDED_TOTAL] = "total",
 	};
 
+	a->value = true;
 	for (int i = 0; i < 3; i++) {
 		if (strcmp(text, name[i]) == 0) {
 			a->config.value = i;
@@ -74,6 +76,10 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case ARGP_KEY_SUCCESS:
 		if (!a->format) {
 			argp_error(state, "--to is missing");
+		} else if (a->value && a->format->write != ss_convert_folded) {
+			argp_error(state, "--value is for folded stacks only");
+		} else if (a->config.value != SS_FOLDED_PEAK && a->config.device >= 0) {
+			argp_error(state, "--device: leaks and totals are sums over all devices");
 		}
 		return 0;
 	default:

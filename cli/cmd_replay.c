@@ -143,6 +143,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case LAG: a->config.lag = ss_arguments_number(state, "--lag", arg, 1 << 24); return 0;
 	case VRAM:
 		a->config.vram = ss_arguments_number(state, "--vram", arg, 8ull << 40);
+		if (!a->config.vram) {
+			argp_error(state, "--vram: a device has memory");
+		}
 		return 0;
 	case DEVICE:
 		a->device = (int)ss_arguments_number(state, "--device", arg, 1024);

@@ -79,6 +79,9 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 }
 
 static void other_event(struct ss_convert *c, const struct ss_trace_item *e) {
+	if (!ss_convert_wants(c, e->device)) {
+		return;
+	}
 	if (e->kind == SS_TRACE_OOM || e->kind == SS_TRACE_LIMIT) {
 		begin(c, "i", e->tid, e->time_ns);
 		fprintf(c->out, ",\"s\":\"p\",\"name\":\"%s\",\"args\":{\"asked\":%" PRIu64

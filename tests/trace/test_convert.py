@@ -116,6 +116,10 @@ def check_perfetto():
     equal(sum(n for (cat, _), n in slices.items() if cat == 'in flight'), 1, 'in flight at the end')
     equal(sorted((e['name'], e['dur']) for e in events if e['ph'] == 'X'),
           [('driver: memory is mapped', 2000), ('hipFree waits for the device', 5000)], 'waits')
+    other = json.loads(convert('perfetto', 'known', '--device', '1'))['traceEvents']
+    equal({e['ph'] for e in other}, {'M', 'C', 'b'}, 'the other device has no waits and no failures')
+    one = json.loads(convert('perfetto', 'known', '--device', '0'))['traceEvents']
+    equal(sorted(e['ph'] for e in one if e['ph'] in 'iX'), ['X', 'X', 'i'], 'those of the first device')
     names = [e['args']['name'] for e in events if e['name'] == 'process_name']
     assert len(names) == 1 and 'make_trace' in names[0]
     times = [e['ts'] for e in events if e['ph'] in 'Cbei']
@@ -275,6 +279,10 @@ def check_bad():
     convert('nothing', 'known', status=2)
     assert '/dev/full' in convert('perfetto', 'known', '-o', '/dev/full', status=2)
     run(somashim, 'convert', path('known'), status=2)
+    # An option that would change nothing is refused.
+    for value in ('leaks', 'total'):
+        assert '--device' in convert('folded', 'known', '--value', value, '--device', '0', status=2)
+    assert '--value' in convert('rmm', 'known', '--value', 'leaks', status=2)
 
 
 try:

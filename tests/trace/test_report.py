@@ -154,6 +154,8 @@ def test_text():
         assert part in text, part
     one = run('--top', '1', path('known')).stdout
     assert 'and 1 more call sites' in one and len(one) < len(text)
+    for whole in (('--json',), ('-o', path('page'))):
+        assert '--top' in run('--top', '1', *whole, path('known'), status=2).stderr
 
 
 def test_ranks():
