@@ -81,13 +81,15 @@ static bool add_rest(struct ss_trace_memory *m, struct ss_ranges *set, const str
 	return true;
 }
 
-/* All freed blocks in [base, end) may be reused from now on. */
-static bool end_flight(struct ss_trace_memory *m, uint64_t base, uint64_t end,
+/* The freed blocks in [base, end) may be reused from now on. With `honest` the search ends at the
+ * first live block, which no REUSABLE of a program covers: else a file could make each search all
+ * blocks. */
+static bool end_flight(struct ss_trace_memory *m, uint64_t base, uint64_t end, bool honest,
 		       const struct ss_trace_item *e) {
 	const struct ss_range *at = ss_ranges_from(&m->blocks, base);
 	struct ss_range old;
 
-	while (at && at->base < end) {
+	while (at && at->base < end && (at->freed || !honest)) {
 		uint64_t next = at->base + at->size;
 		if (at->freed) {
 			ss_ranges_remove(&m->blocks, at->base, &old);
@@ -131,7 +133,7 @@ static bool unmap(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 			from = from > base ? from : base;
 			to = to < end ? to : end;
 		}
-		if (!end_flight(m, from, to, e)) {
+		if (!end_flight(m, from, to, false, e)) {
 			return false;
 		}
 		drop_live(m, from, to, e, &m->reset_blocks);
@@ -167,7 +169,8 @@ static bool map(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	uint64_t size = e->rounded ? e->rounded : 1;
 	uint64_t end = ss_range_end(e->address, size);
-	struct ss_range b = { .base = e->address, .size = end - e->address, .asked = e->size,
+	struct ss_range b = { .base = e->address, .size = end - e->address,
+		.asked = e->size < end - e->address ? e->size : end - e->address,
 		.begin_ns = e->time_ns, .stream = e->stream, .pool = (uint16_t)e->pool,
 		.device = ss_trace_memory_device(m, e),
 		.site = e->stack < m->stacks ? m->site_of[e->stack] : 0 };
@@ -177,7 +180,7 @@ static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	}
 	const struct ss_range *at = ss_ranges_from(&m->blocks, b.base);
 	if (at && at->base < end) { /* most often the addresses are free */
-		if (!end_flight(m, b.base, end, e)) {
+		if (!end_flight(m, b.base, end, false, e)) {
 			return false;
 		}
 		drop_live(m, b.base, end, e, &m->lost_frees);
@@ -222,7 +225,7 @@ bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item
 		release(m, e);
 		return true;
 	case SS_TRACE_REUSABLE:
-		return end_flight(m, e->address, end, e);
+		return end_flight(m, e->address, end, true, e);
 	case SS_TRACE_SEGMENT_ALLOC:
 	case SS_TRACE_MAP:
 		return e->kind == SS_TRACE_SEGMENT_ALLOC && (e->flags & SS_TRACE_S_RESERVED) ?

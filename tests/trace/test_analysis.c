@@ -148,6 +148,36 @@ static void test_reset(void **state) {
 	ss_analysis_free(a);
 }
 
+/* ---- what no program does ----------------------------------------------- */
+
+/* A REUSABLE that covers a live block, and a block that goes past the end of the addresses. */
+static void record_absurd(void *path) {
+	MUST(ss_trace_open(path, NULL));
+	for (uint64_t n = 0; n < 3; n++) {
+		ss_trace_alloc(address(0, n), 256, 256, 0, POOL, STREAM, 0);
+	}
+	ss_trace_free(address(0, 0), 0, POOL, STREAM, 0);
+	ss_trace_free(address(0, 2), 0, POOL, STREAM, 0);
+	ss_trace_reusable(address(0, 0), 768, 0, POOL);
+	ss_trace_alloc((void *)-4096ul, 1ull << 47, 1ull << 47, 0, POOL, STREAM, 0);
+	ss_trace_close();
+}
+
+static void test_absurd(void **state) {
+	const char *path = path_in("absurd");
+	const struct ss_analysis_config config = { 0 };
+	char err[512] = "";
+
+	assert_int_equal(in_child(record_absurd, (void *)path), 0);
+	struct ss_analysis *a = ss_analysis_run(path, &config, err, sizeof(err));
+	assert_non_null(a);
+	const struct ss_level *end = &a->device[0].usage.end;
+	assert_int_equal(end->in_flight, 256);  /* behind the live block nothing is searched */
+	assert_int_equal(end->used, 256 + 4095);
+	assert_int_equal(end->asked, 256 + 4095);
+	ss_analysis_free(a);
+}
+
 /* ---- files that are cut, and damaged ------------------------------------ */
 
 static uint8_t *read_all(const char *path, size_t *size) {
@@ -231,6 +261,7 @@ int main(void) {
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_parts), /* leaves a file for the tests below */
 		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_absurd),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_damaged),
 	};
