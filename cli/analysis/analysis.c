@@ -35,15 +35,6 @@ const char *ss_trim_name(enum ss_trace_trim_cause cause) {
 	return cause < SS_TRIM_CAUSES ? name[cause] : "?";
 }
 
-const struct ss_pool_result *ss_analysis_pool(const struct ss_analysis *a, uint32_t id) {
-	for (size_t i = 0; i < a->pools; i++) {
-		if (a->pool[i].id == id) {
-			return &a->pool[i];
-		}
-	}
-	return NULL;
-}
-
 /* ---- the process -------------------------------------------------------- */
 
 static char *join_args(char **args) {

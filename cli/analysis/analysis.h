@@ -186,7 +186,5 @@ const char *ss_trim_name(enum ss_trace_trim_cause cause);
 uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *site);
 /* Fills in the rankings. False: out of memory. */
 bool ss_rank_sites(struct ss_analysis *a);
-/* The pool's result by its number; NULL if nothing happened in it. */
-const struct ss_pool_result *ss_analysis_pool(const struct ss_analysis *a, uint32_t id);
 
 #endif

@@ -15,15 +15,15 @@ struct moment {
 	struct ss_snapshot *snapshot;
 	uint64_t event;
 	int device;
-	size_t most;               /* holders */
-	bool waste;                /* instead of only who holds memory */
+	size_t most;               /* call sites that are kept */
+	bool waste;                /* also find where unused memory is */
 };
 
 struct ss_pass_plan {
 	struct moment *moment;     /* sorted by event */
 	size_t moments, next;
 	size_t *sample;            /* next sample of each device's time line */
-	uint32_t pool[MAPPED_POOLS];
+	size_t pool[MAPPED_POOLS]; /* indices of results */
 	size_t pools;
 	uint64_t map_step;         /* next of MAP_TIMES */
 	uint64_t visits;           /* of blocks so far: some maps are left out if there are millions */
@@ -43,24 +43,26 @@ static void add_moment(struct ss_pass_plan *plan, struct ss_snapshot *snapshot, 
 	}
 }
 
+static uint64_t peak_of(const struct ss_analysis *a, size_t pool) {
+	return a->pool[pool].usage.reserved_peak.reserved;
+}
+
 /* The pools that reserved most. */
 static void choose_pools(struct ss_pass_plan *plan, const struct ss_analysis *a) {
 	for (size_t i = 0; i < a->pools; i++) {
-		uint64_t peak = a->pool[i].usage.reserved_peak.reserved;
+		uint64_t peak = peak_of(a, i);
 		size_t at = plan->pools;
 		if (peak == 0) {
 			continue;
 		}
-		if (at == MAPPED_POOLS &&
-		    ss_analysis_pool(a, plan->pool[at - 1])->usage.reserved_peak.reserved >= peak) {
+		if (at == MAPPED_POOLS && peak_of(a, plan->pool[at - 1]) >= peak) {
 			continue;
 		}
 		at = at == MAPPED_POOLS ? at - 1 : plan->pools++;
-		for (; at > 0 && ss_analysis_pool(a, plan->pool[at - 1])->
-				usage.reserved_peak.reserved < peak; at--) {
+		for (; at > 0 && peak_of(a, plan->pool[at - 1]) < peak; at--) {
 			plan->pool[at] = plan->pool[at - 1];
 		}
-		plan->pool[at] = a->pool[i].id;
+		plan->pool[at] = i;
 	}
 }
 
@@ -134,9 +136,9 @@ static void fill_samples(struct ss_pass *p, uint64_t event) {
 static void take_maps(struct ss_pass *p, uint64_t time_ns, int device) {
 	for (size_t i = 0; i < p->plan->pools && p->plan->visits < VISITS_MAX; i++) {
 		p->plan->visits += p->memory.blocks.count;
-		uint32_t pool = p->plan->pool[i];
-		if (device < 0 || ss_analysis_pool(p->a, pool)->device == device) {
-			p->failed |= !ss_address_map_take(p, pool, time_ns);
+		const struct ss_pool_result *pool = &p->a->pool[p->plan->pool[i]];
+		if (device < 0 || pool->device == device) {
+			p->failed |= !ss_address_map_take(p, pool->id, time_ns);
 		}
 	}
 }
