@@ -33,7 +33,7 @@ static bool grow(struct ss_pickle_doc *d, void *array, size_t *space, size_t nee
 	if (need <= *space) {
 		return true;
 	}
-	size_t bigger = *space ? 2 * *space : 16;
+	size_t bigger = *space ? 2 * *space : need; /* most are filled at once */
 	while (bigger < need) {
 		bigger *= 2;
 	}

@@ -55,6 +55,17 @@ static void test_values(void **state) {
 	ss_pickle_free(doc);
 }
 
+/* A tuple of one is one byte of the file, so room for more would multiply what a file takes. */
+static void test_room(void **state) {
+	struct ss_pickle_doc *doc = LOAD("\x80\x04" "NNN\x85\x87.");
+
+	assert_non_null(doc);
+	const struct ss_pickle *outer = ss_pickle_root(doc);
+	assert_int_equal(outer->items->space, 3);
+	assert_int_equal(ss_pickle_at(outer, 2)->items->space, 1);
+	ss_pickle_free(doc);
+}
+
 static void test_refused(void **state) {
 	static const struct { const char *data; size_t size; const char *name; } bad[] = {
 		{ "\x80\x02" "cos\nsystem\n.", 14, "GLOBAL" },
@@ -131,6 +142,7 @@ static void test_snapshot(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_snapshot),
