@@ -17,11 +17,14 @@ static void *own(struct ss_trace_file_def *f, void *memory) {
 	return memory;
 }
 
-/* Makes a text harmless for a terminal. */
+/* Makes a text harmless for a terminal: it has no control characters of ASCII, and none of those
+ * from U+0080 to U+009F in UTF-8. */
 static void clean(char *text) {
-	for (; *text; text++) {
-		if ((unsigned char)*text < 0x20 || *text == 0x7f) {
-			*text = '?';
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		if (*c < 0x20 || *c == 0x7f) {
+			*c = '?';
+		} else if (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) {
+			c[0] = c[1] = '?';
 		}
 	}
 }

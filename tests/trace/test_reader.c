@@ -256,6 +256,23 @@ static void test_newer(void **state) {
 	free(bad);
 }
 
+static void record_texts(void *path) {
+	MUST(ss_trace_open(path, NULL));
+	ss_trace_device(0, 0, 1, 0, 0, NULL, 1 << 30, "\x1b[1m \xc2\x9b" "1m\x7f \xc3\x9b\xc2\xa0");
+	ss_trace_close();
+}
+
+/* Nothing that a terminal would obey: ESC, and U+009B, which is ESC [ in one. Letters stay. */
+static void test_texts(void **state) {
+	const char *path = path_in("texts");
+
+	assert_int_equal(in_child(record_texts, (void *)path), 0);
+	struct ss_trace_reader *r = open_one(path);
+	assert_string_equal(ss_trace_reader_device(r, 0, 0)->name,
+			    "?[1m ??1m? \xc3\x9b\xc2\xa0");
+	ss_trace_reader_close(r);
+}
+
 static void test_damage_is_named(void **state) {
 	uint8_t *bad = malloc(good_size);
 	size_t header = ((struct ss_trace_header *)good)->header_size;
@@ -305,6 +322,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test(test_random_damage),
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_newer),
+		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_damage_is_named),
 		cmocka_unit_test(test_merge),
 	};
