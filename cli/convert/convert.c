@@ -10,7 +10,7 @@ const struct ss_format ss_formats[] = {
 	  ss_convert_memory_viz },
 	{ "heaptrack", "raw, for heaptrack_interpret; one device", false, true, ss_convert_heaptrack },
 	{ "perfetto", "Chrome's trace JSON, for ui.perfetto.dev", true, false, ss_convert_perfetto },
-	{ "folded", "stacks for flamegraph.pl and speedscope", true, false, ss_convert_folded },
+	{ "folded", "stacks for flamegraph.pl and speedscope", false, false, ss_convert_folded },
 	{ "rmm", "RMM's CSV, for `somashim replay'", false, false, ss_convert_rmm },
 	{ 0 },
 };
