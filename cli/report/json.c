@@ -227,7 +227,7 @@ static json_t *failures_json(const struct ss_analysis *a) {
 }
 
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
-	static const char *const state[] = { "running or killed", "ended", "disk full" };
+	static const char *const state[] = { "running or killed", "ended", "file could not grow" };
 	const struct { const char *name, *text; } texts[] = {
 		{ "path", a->path }, { "program", a->exe }, { "command", a->command },
 		{ "host", a->host }, { "launcher", a->launcher }, { "job", a->job },

@@ -36,7 +36,7 @@ static void print_process(FILE *out, const struct ss_analysis *a) {
 	static const char *const state[] = {
 		[SS_TRACE_RUNNING] = ", which runs or was killed",
 		[SS_TRACE_CLOSED] = "",
-		[SS_TRACE_FULL] = ", until the disk was full",
+		[SS_TRACE_FULL] = ", until the file could not grow",
 	};
 
 	fprintf(out, "%s\n", a->path);
