@@ -203,7 +203,9 @@ struct ss_trace_pool {     /* r.pool is its number. POOL, POOL_CREATE and POOL_D
 
 /* Flags of ALLOC and FREE. */
 #define SS_TRACE_F_CLASSIC 1u   /* hipMalloc and hipFree */
-#define SS_TRACE_F_HIT 2u       /* served from the stream's own free blocks */
+/* Served from the stream's own free blocks: narrower than `hits` of SOMASHIM_STATS, which counts every
+ * allocation that needed no new memory. */
+#define SS_TRACE_F_HIT 2u
 #define SS_TRACE_F_REUSABLE 4u  /* FREE: the bytes may be reused at once; no REUSABLE follows */
 
 /* All events start with these 16 bytes. */
