@@ -16,13 +16,14 @@ struct ss_replay_result {
 	uint64_t set_access, fences, remaps, released;
 	uint64_t host_bytes;         /* metadata in host memory, at the peak */
 	double seconds;
-	bool refused; /* the replay did not start: the log asks for more than there is */
+	bool refused; /* did not start: too many streams, or out of host memory */
 };
 
 struct ss_replay_config {
 	const struct ss_options *options;
 	uint64_t vram; /* bytes of device memory */
-	uint64_t lag;  /* commands that each stream is behind; 0 = the device is always idle */
+	/* Commands that the device is behind, over all streams together; 0 = always idle. */
+	uint64_t lag;
 	bool classic;  /* replay as hipMalloc and hipFree instead of their Async variants */
 	bool progress; /* draw a bar on stderr */
 };

@@ -137,8 +137,8 @@ const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c,
 		if (r->kind == SS_TRACE_THREAD) {
 			c->tid = ((const struct ss_trace_thread *)r)->tid;
 		}
-		/* The clock never goes back; a record that says so is damaged, or of a block that
-		 * another thread took over. */
+		/* A THREAD record that takes over a block has dt 0 against the old base; it and
+		 * damaged times count as the time before them. */
 		uint64_t time_ns = c->base + r->dt;
 		c->time_ns = time_ns > c->time_ns ? time_ns : c->time_ns;
 		if (least[r->kind]) {
