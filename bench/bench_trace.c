@@ -108,7 +108,7 @@ static void read_back(const char *path) {
 	struct ss_trace_item item;
 	uint64_t events = 0, sum = 0;
 	double start = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, sizeof(err));
+	struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
 
 	if (!r) {
 		fprintf(stderr, "%s\n", err);

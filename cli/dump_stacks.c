@@ -91,7 +91,6 @@ struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid) {
 	struct ss_dump_stacks *s;
 	struct ss_trace_item e;
 	char path[PATH_MAX], err[512];
-	const char *paths[1] = { path };
 
 	if (!find_trace(pid, path, sizeof(path))) {
 		return NULL;
@@ -100,9 +99,9 @@ struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid) {
 	if (!s) {
 		return NULL;
 	}
-	s->reader = ss_trace_reader_open(paths, 1, err, sizeof(err));
+	s->reader = ss_trace_reader_open(path, err, sizeof(err));
 	if (s->reader) {
-		s->names = ss_symbolizer_open(s->reader, 0, NULL, err, sizeof(err));
+		s->names = ss_symbolizer_open(s->reader, NULL, err, sizeof(err));
 	}
 	if (!s->names) {
 		fprintf(stderr, "somashim: dump: no stacks: %s\n", err);
@@ -158,7 +157,7 @@ void ss_dump_stacks_print(struct ss_dump_stacks *s, uint64_t address, uint64_t s
 	if (!p || p->size != size) {
 		return;
 	}
-	const struct ss_trace_stack_def *stack = ss_trace_reader_stack(s->reader, 0, p->stack);
+	const struct ss_trace_stack_def *stack = ss_trace_reader_stack(s->reader, p->stack);
 	for (uint32_t i = 0; stack && i < stack->frames; i++) {
 		const struct ss_symbol *symbol;
 		uint32_t n = ss_symbolize(s->names, stack->ip[i], p->time_ns, &symbol);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges the events of trace files by time. Each block is sorted, so a heap of the blocks that
- * are open at the moment is enough; only those are in memory.
+ * Merges the events of the blocks of a file by time. Each block is sorted, so a heap of the blocks
+ * that are open at the moment is enough; only those are in memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,26 +11,16 @@
 
 /* A block that is being read. */
 struct open_block {
-	uint32_t file;
-	uint64_t order;          /* of equal times: the order in the files */
+	uint64_t order;          /* of equal times: the order of the blocks */
 	uint64_t offset;         /* of the block */
 	uint8_t *data;
 	struct ss_trace_cursor cursor;
-	const struct ss_trace_record *record; /* its next event */
-	uint64_t real_ns;        /* of that */
-};
-
-/* A block that is still to be opened. */
-struct waiting {
-	uint64_t real_ns;        /* no event of it is older */
-	uint32_t file, block;
+	const struct ss_trace_record *record; /* its next event; the cursor has the time of it */
 };
 
 struct ss_trace_reader {
-	struct ss_trace_file_def *file;
-	size_t files;
-	struct waiting *waiting; /* sorted */
-	size_t waiting_count, next;
+	struct ss_trace_file_def file;
+	size_t next;             /* block to be opened; they are sorted by their start */
 	struct open_block **heap; /* the oldest first */
 	size_t open, room;
 };
@@ -58,8 +48,8 @@ const char *ss_trace_kind_name(enum ss_trace_kind kind) {
 /* ---- merging ------------------------------------------------------------ */
 
 /* Damaged times must not wrap around, or the order would be lost. */
-static uint64_t real_of(const struct ss_trace_reader *r, uint32_t file, uint64_t time_ns) {
-	const struct ss_trace_header *h = &r->file[file].header;
+static uint64_t real_of(const struct ss_trace_reader *r, uint64_t time_ns) {
+	const struct ss_trace_header *h = &r->file.header;
 	uint64_t real_ns;
 
 	if (h->realtime_ns < h->boottime_ns) {
@@ -71,7 +61,9 @@ static uint64_t real_of(const struct ss_trace_reader *r, uint32_t file, uint64_t
 }
 
 static bool older(const struct open_block *a, const struct open_block *b) {
-	return a->real_ns != b->real_ns ? a->real_ns < b->real_ns : a->order < b->order;
+	uint64_t x = a->cursor.time_ns, y = b->cursor.time_ns;
+
+	return x != y ? x < y : a->order < b->order;
 }
 
 static void sift_down(struct ss_trace_reader *r, size_t i) {
@@ -105,17 +97,13 @@ static void sift_up(struct ss_trace_reader *r, size_t i) {
 }
 
 /* Goes to the next event of the block. False: there is none. */
-static bool advance(struct ss_trace_reader *r, struct open_block *b) {
+static bool advance(struct open_block *b) {
 	const char *damage;
 
 	do {
 		b->record = ss_trace_cursor_next(&b->cursor, &damage);
 	} while (b->record && b->record->kind < SS_TRACE_ALLOC);
-	if (!b->record) {
-		return false;
-	}
-	b->real_ns = real_of(r, b->file, b->cursor.time_ns);
-	return true;
+	return b->record != NULL;
 }
 
 static void close_block(struct open_block *b) {
@@ -125,16 +113,12 @@ static void close_block(struct open_block *b) {
 
 /* Opens the next waiting block. It is left out if it cannot be read any more. */
 static void open_next(struct ss_trace_reader *r) {
-	const struct waiting *w = &r->waiting[r->next];
-	const struct ss_trace_file_def *f = &r->file[w->file];
-	const struct ss_trace_block_info *info = &f->blocks.at[w->block];
+	const struct ss_trace_block_info *info = &r->file.blocks.at[r->next++];
 	struct open_block *b = calloc(1, sizeof(*b));
 
-	r->next++;
 	if (!b) {
 		return;
 	}
-	b->file = w->file;
 	b->order = r->next;
 	b->offset = info->offset;
 	b->data = malloc(info->length);
@@ -148,8 +132,9 @@ static void open_next(struct ss_trace_reader *r) {
 		r->heap = heap;
 		r->room = room;
 	}
-	if (!b->data || ss_trace_read_at(f->fd, b->data, info->length, info->offset) != info->length ||
-	    !ss_trace_cursor_start(&b->cursor, b->data, info->length) || !advance(r, b)) {
+	if (!b->data ||
+	    ss_trace_read_at(r->file.fd, b->data, info->length, info->offset) != info->length ||
+	    !ss_trace_cursor_start(&b->cursor, b->data, info->length) || !advance(b)) {
 		close_block(b);
 		return;
 	}
@@ -222,19 +207,20 @@ static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
 }
 
 bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out) {
-	while (r->next < r->waiting_count &&
-	       (r->open == 0 || r->waiting[r->next].real_ns <= r->heap[0]->real_ns)) {
+	while (r->next < r->file.blocks.count &&
+	       (r->open == 0 ||
+		r->file.blocks.at[r->next].start_ns <= r->heap[0]->cursor.time_ns)) {
 		open_next(r);
 	}
 	if (r->open == 0) {
 		return false;
 	}
 	struct open_block *b = r->heap[0];
-	*out = (struct ss_trace_item){ .file = b->file, .time_ns = b->cursor.time_ns,
-		.real_ns = b->real_ns, .tid = b->cursor.tid,
+	*out = (struct ss_trace_item){ .time_ns = b->cursor.time_ns,
+		.real_ns = real_of(r, b->cursor.time_ns), .tid = b->cursor.tid,
 		.offset = b->offset + (uint64_t)((const uint8_t *)b->record - b->data) };
 	fill(out, b->record);
-	if (advance(r, b)) {
+	if (advance(b)) {
 		sift_down(r, 0);
 	} else {
 		close_block(b);
@@ -254,51 +240,31 @@ void ss_trace_reader_rewind(struct ss_trace_reader *r) {
 }
 
 static int by_start(const void *a, const void *b) {
-	const struct waiting *x = a, *y = b;
+	const struct ss_trace_block_info *x = a, *y = b;
 
-	if (x->real_ns != y->real_ns) {
-		return x->real_ns < y->real_ns ? -1 : 1;
+	if (x->start_ns != y->start_ns) {
+		return x->start_ns < y->start_ns ? -1 : 1;
 	}
-	if (x->file != y->file) {
-		return x->file < y->file ? -1 : 1;
-	}
-	return x->block < y->block ? -1 : x->block > y->block;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 /* ---- open, close, look up ----------------------------------------------- */
 
-struct ss_trace_reader *ss_trace_reader_open(const char *const *paths, size_t count, char *err,
-					     size_t err_size) {
+struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size) {
 	struct ss_trace_reader *r = calloc(1, sizeof(*r));
-	size_t blocks = 0;
 
-	if (!r || !(r->file = calloc(count ? count : 1, sizeof(*r->file)))) {
-		goto no_memory;
+	if (!r) {
+		snprintf(err, err_size, "%s: out of memory", path);
+		return NULL;
 	}
-	for (; r->files < count; r->files++) {
-		if (!ss_trace_file_def_open(&r->file[r->files], paths[r->files], err, err_size)) {
-			ss_trace_reader_close(r);
-			return NULL;
-		}
-		blocks += r->file[r->files].blocks.count;
+	if (!ss_trace_file_def_open(&r->file, path, err, err_size)) {
+		free(r);
+		return NULL;
 	}
-	r->waiting = malloc((blocks + 1) * sizeof(*r->waiting));
-	if (!r->waiting) {
-		goto no_memory;
+	if (r->file.blocks.count) {
+		qsort(r->file.blocks.at, r->file.blocks.count, sizeof(*r->file.blocks.at), by_start);
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		for (uint32_t k = 0; k < r->file[i].blocks.count; k++) {
-			r->waiting[r->waiting_count++] = (struct waiting){ .file = i, .block = k,
-				.real_ns = real_of(r, i, r->file[i].blocks.at[k].start_ns) };
-		}
-	}
-	qsort(r->waiting, r->waiting_count, sizeof(*r->waiting), by_start);
 	return r;
-
-no_memory:
-	snprintf(err, err_size, "out of memory");
-	ss_trace_reader_close(r);
-	return NULL;
 }
 
 void ss_trace_reader_close(struct ss_trace_reader *r) {
@@ -306,56 +272,32 @@ void ss_trace_reader_close(struct ss_trace_reader *r) {
 		return;
 	}
 	ss_trace_reader_rewind(r);
-	for (size_t i = 0; i < r->files; i++) {
-		ss_trace_file_def_close(&r->file[i]);
-	}
-	free(r->file);
-	free(r->waiting);
+	ss_trace_file_def_close(&r->file);
 	free(r->heap);
 	free(r);
 }
 
-size_t ss_trace_reader_files(const struct ss_trace_reader *r) {
-	return r->files;
-}
-
-const char *ss_trace_reader_path(const struct ss_trace_reader *r, size_t file) {
-	return r->file[file].path;
-}
-
-const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t file, size_t *count) {
-	*count = r->file[file].problems;
-	return *count ? r->file[file].problem : NULL;
+const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t *count) {
+	*count = r->file.problems;
+	return *count ? r->file.problem : NULL;
 }
 
 uint64_t ss_trace_reader_events(const struct ss_trace_reader *r) {
-	uint64_t events = 0;
-
-	for (size_t i = 0; i < r->files; i++) {
-		events += r->file[i].events;
-	}
-	return events;
+	return r->file.events;
 }
 
 uint64_t ss_trace_reader_bytes(const struct ss_trace_reader *r) {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < r->files; i++) {
-		bytes += r->file[i].size;
-	}
-	return bytes;
+	return r->file.size;
 }
 
-const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r,
-							   size_t file) {
-	return &r->file[file].process;
+const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r) {
+	return &r->file.process;
 }
 
 #define LIST(name, type, field) \
-	const struct type *ss_trace_reader_##name(const struct ss_trace_reader *r, size_t file, \
-						  size_t *count) { \
-		*count = r->file[file].field.count; \
-		return r->file[file].field.at; \
+	const struct type *ss_trace_reader_##name(const struct ss_trace_reader *r, size_t *count) { \
+		*count = r->file.field.count; \
+		return r->file.field.at; \
 	}
 LIST(devices, ss_trace_device_def, devices)
 LIST(pools, ss_trace_pool_def, pools)
@@ -365,32 +307,30 @@ LIST(threads, ss_trace_thread_def, threads)
 LIST(modules, ss_trace_module_def, modules)
 
 #define BY_NUMBER(name, type, field, ids) \
-	const struct type *ss_trace_reader_##name(const struct ss_trace_reader *r, size_t file, \
-						  uint32_t id) { \
-		uint32_t index = ss_trace_id_find(&r->file[file].ids, id); \
-		return index ? &r->file[file].field.at[index - 1] : NULL; \
+	const struct type *ss_trace_reader_##name(const struct ss_trace_reader *r, uint32_t id) { \
+		uint32_t index = ss_trace_id_find(&r->file.ids, id); \
+		return index ? &r->file.field.at[index - 1] : NULL; \
 	}
 BY_NUMBER(pool, ss_trace_pool_def, pools, pool_ids)
 BY_NUMBER(stream, ss_trace_stream_def, streams, stream_ids)
 BY_NUMBER(stack, ss_trace_stack_def, stacks, stack_ids)
 
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
-							 size_t file, int device) {
-	for (size_t i = 0; i < r->file[file].devices.count; i++) {
-		if (r->file[file].devices.at[i].device == device) {
-			return &r->file[file].devices.at[i];
+							 int device) {
+	for (size_t i = 0; i < r->file.devices.count; i++) {
+		if (r->file.devices.at[i].device == device) {
+			return &r->file.devices.at[i];
 		}
 	}
 	return NULL;
 }
 
 const struct ss_trace_module_def *ss_trace_reader_module_at(const struct ss_trace_reader *r,
-							    size_t file, uint64_t address,
-							    uint64_t time_ns) {
+							    uint64_t address, uint64_t time_ns) {
 	const struct ss_trace_module_def *best = NULL;
 
-	for (size_t i = 0; i < r->file[file].modules.count; i++) {
-		const struct ss_trace_module_def *m = &r->file[file].modules.at[i];
+	for (size_t i = 0; i < r->file.modules.count; i++) {
+		const struct ss_trace_module_def *m = &r->file.modules.at[i];
 		if (address < m->start || address >= m->end || m->gone_ns < time_ns) {
 			continue;
 		}

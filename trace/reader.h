@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads trace files: what they define, and the events of one or several files in the order of
- * time. The files may be damaged or hostile; nothing in them is trusted. Not thread safe: one
- * thread uses a reader at a time. What a reader hands out is valid until it is closed.
+ * Reads a trace file: what it defines, and its events in the order of time. The file may be damaged
+ * or hostile; nothing in it is trusted. Not thread safe: one thread uses a reader at a time. What a
+ * reader hands out is valid until it is closed.
  */
 #ifndef SS_TRACE_READER_H
 #define SS_TRACE_READER_H
@@ -80,9 +80,8 @@ struct ss_trace_module_def {
 /* One event. What a kind does not have is 0, or -1 for `device`. */
 struct ss_trace_item {
 	enum ss_trace_kind kind;   /* from SS_TRACE_ALLOC on */
-	uint32_t file;             /* index of the file, as it was opened */
 	uint64_t time_ns;          /* CLOCK_BOOTTIME */
-	uint64_t real_ns;          /* the same moment since 1970; the order between files */
+	uint64_t real_ns;          /* the same moment since 1970 */
 	uint64_t offset;           /* of the record in the file */
 	uint32_t tid;
 	int device;
@@ -96,19 +95,15 @@ struct ss_trace_item {
 	uint64_t reserved, used;   /* OOM, LIMIT; TRIM: reserved is what was kept */
 };
 
-/* Opens `count` files and reads what they define. NULL and one line in `err`, with path and
- * offset, if a file cannot be used at all. Damage within a file is no error; see
- * ss_trace_reader_problem(). */
-struct ss_trace_reader *ss_trace_reader_open(const char *const *paths, size_t count, char *err,
-					     size_t err_size);
+/* Opens a file and reads what it defines. NULL and one line in `err`, with path and offset, if it
+ * cannot be used at all. Damage within it is no error; see ss_trace_reader_problem(). */
+struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size);
 void ss_trace_reader_close(struct ss_trace_reader *r);
-size_t ss_trace_reader_files(const struct ss_trace_reader *r);
-const char *ss_trace_reader_path(const struct ss_trace_reader *r, size_t file);
 
 /* The first damage in the file, as one line with the offset, and in *count how many there are.
  * NULL if there is none. */
-const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t file, size_t *count);
-/* Number of events in all files, and bytes, for a progress bar. */
+const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t *count);
+/* Number of events, and bytes, for a progress bar. */
 uint64_t ss_trace_reader_events(const struct ss_trace_reader *r);
 uint64_t ss_trace_reader_bytes(const struct ss_trace_reader *r);
 
@@ -117,35 +112,32 @@ bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out);
 /* Starts again from the first event. */
 void ss_trace_reader_rewind(struct ss_trace_reader *r);
 
-const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r,
-							   size_t file);
-/* Arrays of all definitions of a file, with their number in *count. */
+const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r);
+/* Arrays of all definitions, with their number in *count. */
 const struct ss_trace_device_def *ss_trace_reader_devices(const struct ss_trace_reader *r,
-							  size_t file, size_t *count);
+							  size_t *count);
 const struct ss_trace_pool_def *ss_trace_reader_pools(const struct ss_trace_reader *r,
-						      size_t file, size_t *count);
+						      size_t *count);
 const struct ss_trace_stream_def *ss_trace_reader_streams(const struct ss_trace_reader *r,
-							  size_t file, size_t *count);
+							  size_t *count);
 const struct ss_trace_stack_def *ss_trace_reader_stacks(const struct ss_trace_reader *r,
-							size_t file, size_t *count);
+							size_t *count);
 const struct ss_trace_thread_def *ss_trace_reader_threads(const struct ss_trace_reader *r,
-							  size_t file, size_t *count);
+							  size_t *count);
 /* In the order in which they were loaded. */
 const struct ss_trace_module_def *ss_trace_reader_modules(const struct ss_trace_reader *r,
-							  size_t file, size_t *count);
+							  size_t *count);
 /* One definition by its number; NULL if there is none. */
-const struct ss_trace_pool_def *ss_trace_reader_pool(const struct ss_trace_reader *r,
-						     size_t file, uint32_t id);
+const struct ss_trace_pool_def *ss_trace_reader_pool(const struct ss_trace_reader *r, uint32_t id);
 const struct ss_trace_stream_def *ss_trace_reader_stream(const struct ss_trace_reader *r,
-							 size_t file, uint32_t id);
+							 uint32_t id);
 const struct ss_trace_stack_def *ss_trace_reader_stack(const struct ss_trace_reader *r,
-						       size_t file, uint32_t id);
+						       uint32_t id);
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
-							 size_t file, int device);
+							 int device);
 /* The module that had this address in memory at `time_ns`; NULL if none had. */
 const struct ss_trace_module_def *ss_trace_reader_module_at(const struct ss_trace_reader *r,
-							    size_t file, uint64_t address,
-							    uint64_t time_ns);
+							    uint64_t address, uint64_t time_ns);
 
 /* Name of a kind, such as "alloc"; "?" for an unknown one. */
 const char *ss_trace_kind_name(enum ss_trace_kind kind);

@@ -47,7 +47,6 @@ struct entry {
 
 struct ss_symbolizer {
 	const struct ss_trace_reader *reader;
-	size_t file;
 	const struct ss_trace_module_def *defs;
 	struct module *module; /* one for each of defs */
 	size_t modules;
@@ -290,7 +289,7 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 	/* A return address is that of the next instruction, which may be another line or even
 	 * another function. */
 	uint64_t call = address ? address - 1 : 0;
-	const struct ss_trace_module_def *def = ss_trace_reader_module_at(s->reader, s->file, call,
+	const struct ss_trace_module_def *def = ss_trace_reader_module_at(s->reader, call,
 									  time_ns);
 	size_t index = def ? (size_t)(def - s->defs) : SIZE_MAX;
 	struct key key = { .address = address, .module = index };
@@ -357,7 +356,7 @@ static bool split(struct ss_symbolizer *s, const char *debug_path) {
 	return true;
 }
 
-struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, size_t file,
+struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,
 					 const char *debug_path, char *err, size_t err_size) {
 	struct ss_symbolizer *s = calloc(1, sizeof(*s));
 
@@ -366,8 +365,7 @@ struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, size_t
 		goto no_memory;
 	}
 	s->reader = r;
-	s->file = file;
-	s->defs = ss_trace_reader_modules(r, file, &s->modules);
+	s->defs = ss_trace_reader_modules(r, &s->modules);
 	s->module = calloc(s->modules + 1, sizeof(*s->module));
 	if (!s->module || !split(s, debug_path)) {
 		goto no_memory;

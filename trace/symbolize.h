@@ -26,7 +26,7 @@ struct ss_symbol {
  * list of directories, divided by colons, with debug files and copies of the modules: by build
  * id (.build-id/xx/yyyy.debug), by path, or by file name. NULL: the usual places of this
  * machine. NULL and a line in `err` on failure. */
-struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, size_t file,
+struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,
 					 const char *debug_path, char *err, size_t err_size);
 void ss_symbolizer_close(struct ss_symbolizer *s);
 

@@ -53,8 +53,8 @@ static char *join_args(char **args) {
 
 static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
 			 const char *path) {
-	const struct ss_trace_process_def *p = ss_trace_reader_process(r, 0);
-	const char *problem = ss_trace_reader_problem(r, 0, &a->problems);
+	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
+	const char *problem = ss_trace_reader_problem(r, &a->problems);
 
 	a->path = strdup(path);
 	a->problem = problem ? strdup(problem) : NULL;
@@ -72,8 +72,8 @@ static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
 	a->real_offset = p->realtime_ns - p->boottime_ns;
 	a->lost_events = p->lost_events;
 	a->lost_stacks = p->lost_stacks;
-	ss_trace_reader_threads(r, 0, &a->threads);
-	ss_trace_reader_streams(r, 0, &a->streams);
+	ss_trace_reader_threads(r, &a->threads);
+	ss_trace_reader_streams(r, &a->streams);
 	return a->path && a->exe && a->host && a->launcher && a->job && a->version &&
 		a->runtime && a->command && !problem == !a->problem;
 }
@@ -92,7 +92,7 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
 	uint64_t all = ss_trace_reader_events(r);
 	struct ss_trace_item e;
 
-	if (!ss_trace_memory_init(&p->memory, r, 0, a->sites.of_stack, a->sites.stacks,
+	if (!ss_trace_memory_init(&p->memory, r, a->sites.of_stack, a->sites.stacks,
 			    first ? ss_pass_count : ss_pass_hold, p)) {
 		return false;
 	}
@@ -141,7 +141,7 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 
 struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
 				    char *err, size_t err_size) {
-	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, err_size);
+	struct ss_trace_reader *r = ss_trace_reader_open(path, err, err_size);
 	struct ss_analysis *a = r ? calloc(1, sizeof(*a)) : NULL;
 
 	if (!a) {
@@ -153,7 +153,7 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 	}
 	char why[256] = "out of memory";
 	if (!read_process(a, r, path) ||
-	    !ss_sites_read(&a->sites, r, 0, !config->addresses, config->debug_path, why,
+	    !ss_sites_read(&a->sites, r, !config->addresses, config->debug_path, why,
 			   sizeof(why)) ||
 	    !run(a, r, config) || !ss_rank_sites(a)) {
 		snprintf(err, err_size, "%s: %s", path, why);

@@ -17,7 +17,7 @@ static struct ss_device_result *device_of(struct ss_pass *p, uint8_t device) {
 		a->device = more;
 		struct ss_device_result *d = &a->device[a->devices];
 		const struct ss_trace_device_def *def = device == SS_NO_DEVICE ? NULL :
-			ss_trace_reader_device(p->memory.reader, p->memory.file, device);
+			ss_trace_reader_device(p->memory.reader, device);
 		*d = (struct ss_device_result){ .device = device,
 			.usage.changed_ns = a->first_ns };
 		if (def) {
@@ -47,7 +47,7 @@ static struct ss_pool_result *pool_of(struct ss_pass *p, uint32_t id) {
 			a->pool = more;
 		}
 		const struct ss_trace_pool_def *def =
-			ss_trace_reader_pool(p->memory.reader, p->memory.file, id);
+			ss_trace_reader_pool(p->memory.reader, id);
 		struct ss_pool_result *pool = &a->pool[a->pools];
 		*pool = (struct ss_pool_result){ .id = id, .device = SS_NO_DEVICE,
 			.usage.changed_ns = a->first_ns };

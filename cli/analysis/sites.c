@@ -21,7 +21,6 @@ struct entry {
 struct ss_sites_tables {
 	struct entry *frames, *sites;
 	const struct ss_trace_reader *reader; /* during ss_sites_read() */
-	size_t file;
 	struct ss_symbolizer *names; /* NULL: without names */
 	uint32_t *ids;           /* of the frames of one stack */
 	size_t ids_room;
@@ -134,7 +133,7 @@ static uint32_t symbols_of(struct ss_sites *s, uint64_t address, uint64_t time_n
 		return ss_symbolize(t->names, address, time_ns, out);
 	}
 	const struct ss_trace_module_def *m =
-		ss_trace_reader_module_at(t->reader, t->file, address, time_ns);
+		ss_trace_reader_module_at(t->reader, address, time_ns);
 	*plain = (struct ss_symbol){ .module = m ? m->path : NULL,
 		.offset = m ? address - m->bias : address };
 	*out = plain;
@@ -231,10 +230,10 @@ static bool add_stacks(struct ss_sites *s, const struct ss_trace_stack_def *stac
 	return true;
 }
 
-bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, size_t file, bool names,
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, bool names,
 		   const char *debug_path, char *err, size_t err_size) {
 	size_t count;
-	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, file, &count);
+	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, &count);
 
 	*s = (struct ss_sites){ .count = 1, .tables = calloc(1, sizeof(*s->tables)) };
 	if (!s->tables) {
@@ -242,9 +241,8 @@ bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, size_t f
 		return false;
 	}
 	s->tables->reader = r;
-	s->tables->file = file;
 	if (names) {
-		s->tables->names = ss_symbolizer_open(r, file, debug_path, err, err_size);
+		s->tables->names = ss_symbolizer_open(r, debug_path, err, err_size);
 	}
 	bool opened = !names || s->tables->names, ok = opened && add_stacks(s, stack, count);
 	if (s->tables->names) {

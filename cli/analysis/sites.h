@@ -54,7 +54,7 @@ struct ss_sites {
 /* Names all stacks of the file. `debug_path` as for ss_symbolizer_open(). Without `names` each frame is
  * a module and an offset, which opens no other file. What it fills stays valid after the reader is
  * closed. False with a line in `err`. */
-bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, size_t file, bool names,
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, bool names,
 		   const char *debug_path, char *err, size_t err_size);
 void ss_sites_finish(struct ss_sites *s);
 

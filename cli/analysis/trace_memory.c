@@ -4,9 +4,9 @@
 
 #include "cli/analysis/trace_memory.h"
 
-bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader, size_t file,
+bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader,
 		    const uint32_t *site_of, uint32_t stacks, ss_trace_memory_watch *watch, void *arg) {
-	*m = (struct ss_trace_memory){ .reader = reader, .file = file, .site_of = site_of,
+	*m = (struct ss_trace_memory){ .reader = reader, .site_of = site_of,
 		.stacks = stacks, .watch = watch, .arg = arg };
 	m->pool = calloc(SS_POOLS, sizeof(*m->pool));
 	return m->pool != NULL;
@@ -25,7 +25,7 @@ uint8_t ss_trace_memory_device(const struct ss_trace_memory *m, const struct ss_
 	if (e->device >= 0) {
 		return (uint8_t)e->device;
 	}
-	pool = e->pool ? ss_trace_reader_pool(m->reader, m->file, e->pool) : NULL;
+	pool = e->pool ? ss_trace_reader_pool(m->reader, e->pool) : NULL;
 	return pool && pool->device >= 0 ? (uint8_t)pool->device : SS_NO_DEVICE;
 }
 

@@ -36,7 +36,6 @@ typedef void ss_trace_memory_watch(void *arg, enum ss_change change, const struc
 
 struct ss_trace_memory {
 	const struct ss_trace_reader *reader;
-	size_t file;
 	struct ss_ranges blocks, mapped;
 	struct ss_level device[SS_DEVICES];
 	struct ss_level *pool;       /* by number; SS_POOLS of them */
@@ -51,7 +50,7 @@ struct ss_trace_memory {
 #define SS_POOLS 65536
 
 /* Nothing is allocated. `site_of` is not copied. False: out of memory. */
-bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader, size_t file,
+bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader,
 		    const uint32_t *site_of, uint32_t stacks, ss_trace_memory_watch *watch, void *arg);
 void ss_trace_memory_finish(struct ss_trace_memory *m);
 /* False: out of memory. */

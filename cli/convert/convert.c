@@ -31,16 +31,16 @@ bool ss_convert(const struct ss_format *format, const struct ss_convert_config *
 	struct ss_output out;
 	size_t damaged;
 
-	c.reader = ss_trace_reader_open(&config->path, 1, err, err_size);
+	c.reader = ss_trace_reader_open(config->path, err, err_size);
 	if (!c.reader) {
 		return false;
 	}
-	bool ok = !format->names || ss_sites_read(&c.sites, c.reader, 0, true, config->debug_path,
+	bool ok = !format->names || ss_sites_read(&c.sites, c.reader, true, config->debug_path,
 						  why, sizeof(why));
 	if (!ok) {
 		snprintf(err, err_size, "%s: %s", config->path, why);
 	} else if ((ok = ss_output_open(&out, output, &config->path, 1, err, err_size))) {
-		const char *damage = ss_trace_reader_problem(c.reader, 0, &damaged);
+		const char *damage = ss_trace_reader_problem(c.reader, &damaged);
 		snprintf(err, err_size, "%s: out of memory", config->path);
 		c.out = out.file;
 		c.err = err;

@@ -36,8 +36,8 @@ struct state {
 static void write_modules(struct ss_convert *c, uint64_t now_ns) {
 	struct state *s = c->state;
 	size_t count;
-	const struct ss_trace_module_def *m = ss_trace_reader_modules(c->reader, 0, &count);
-	const char *exe = ss_trace_reader_process(c->reader, 0)->exe;
+	const struct ss_trace_module_def *m = ss_trace_reader_modules(c->reader, &count);
+	const char *exe = ss_trace_reader_process(c->reader)->exe;
 
 	fputs("m 1 -\n", c->out);
 	s->next_module_ns = UINT64_MAX;
@@ -89,7 +89,7 @@ static uint64_t node_of(struct ss_convert *c, uint64_t ip, uint64_t parent) {
 
 static uint64_t stack_node(struct ss_convert *c, uint32_t stack) {
 	const struct ss_trace_stack_def *def = stack ?
-		ss_trace_reader_stack(c->reader, 0, stack) : NULL;
+		ss_trace_reader_stack(c->reader, stack) : NULL;
 	uint64_t node = 0;
 
 	for (uint32_t i = def ? def->frames : 0; i-- > 0;) {
@@ -152,13 +152,13 @@ static void write_command(FILE *out, const struct ss_trace_process_def *p) {
 }
 
 bool ss_convert_heaptrack(struct ss_convert *c) {
-	const struct ss_trace_process_def *p = ss_trace_reader_process(c->reader, 0);
+	const struct ss_trace_process_def *p = ss_trace_reader_process(c->reader);
 	struct state state = { .page = p->page_size ? p->page_size : 4096 };
 	uint64_t total = 0;
 	struct node *n, *next;
 	size_t count;
 
-	const struct ss_trace_device_def *d = ss_trace_reader_devices(c->reader, 0, &count);
+	const struct ss_trace_device_def *d = ss_trace_reader_devices(c->reader, &count);
 	for (size_t i = 0; i < count; i++) {
 		total += ss_convert_wants(c, d[i].device) ? d[i].total : 0;
 	}

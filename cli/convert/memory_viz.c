@@ -129,7 +129,7 @@ static void write_block(struct ss_convert *c, bool *any, uint64_t base, uint64_t
 }
 
 static void write_segment(struct ss_convert *c, bool *any, const struct ss_range *run) {
-	const struct ss_trace_pool_def *pool = ss_trace_reader_pool(c->reader, 0, run->pool);
+	const struct ss_trace_pool_def *pool = ss_trace_reader_pool(c->reader, run->pool);
 	uint64_t at = run->base, end = run->base + run->size;
 	const struct ss_range *b;
 	bool any_block = false;

@@ -98,7 +98,7 @@ static void other_event(struct ss_convert *c, const struct ss_trace_item *e) {
 static void write_names(struct ss_convert *c, const struct ss_trace_process_def *p) {
 	struct state *s = c->state;
 	size_t count;
-	const struct ss_trace_thread_def *t = ss_trace_reader_threads(c->reader, 0, &count);
+	const struct ss_trace_thread_def *t = ss_trace_reader_threads(c->reader, &count);
 	char name[512], rank[32] = "";
 
 	if (p->rank >= 0) {
@@ -121,7 +121,7 @@ static void write_names(struct ss_convert *c, const struct ss_trace_process_def 
 }
 
 bool ss_convert_perfetto(struct ss_convert *c) {
-	const struct ss_trace_process_def *p = ss_trace_reader_process(c->reader, 0);
+	const struct ss_trace_process_def *p = ss_trace_reader_process(c->reader);
 	struct state state = { .pid = p->pid };
 
 	c->state = &state;

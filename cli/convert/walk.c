@@ -13,7 +13,7 @@ uint32_t ss_convert_site(const struct ss_convert *c, uint32_t stack) {
 
 uint64_t ss_convert_stream(const struct ss_convert *c, uint32_t stream) {
 	const struct ss_trace_stream_def *s = stream ?
-		ss_trace_reader_stream(c->reader, 0, stream) : NULL;
+		ss_trace_reader_stream(c->reader, stream) : NULL;
 
 	return s && s->kind != SS_TRACE_STREAM_NULL ? s->handle : 0;
 }
@@ -43,7 +43,7 @@ bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 	bool ok = true;
 
 	c->watch = watch;
-	if (!ss_trace_memory_init(&c->memory, c->reader, 0, c->sites.of_stack, c->sites.stacks,
+	if (!ss_trace_memory_init(&c->memory, c->reader, c->sites.of_stack, c->sites.stacks,
 				  watch ? watch_wanted : NULL, c)) {
 		return false;
 	}
@@ -60,7 +60,7 @@ bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 }
 
 bool ss_convert_devices(const char *path, uint64_t *devices, char *err, size_t err_size) {
-	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, err_size);
+	struct ss_trace_reader *r = ss_trace_reader_open(path, err, err_size);
 	struct ss_trace_item e;
 
 	if (!r) {

@@ -15,7 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	static int fd = -1;
 	char path[64], err[512];
-	const char *paths[2] = { path, path };
 	struct ss_trace_item e;
 	uint64_t events = 0, last = 0;
 	size_t count;
@@ -27,14 +26,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		abort();
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	struct ss_trace_reader *r = ss_trace_reader_open(paths, 2, err, sizeof(err));
+	struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
 	if (!r) {
 		return 0;
 	}
 	while (ss_trace_reader_next(r, &e)) {
-		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.file, e.stack);
+		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.stack);
 		for (uint32_t i = 0; s && i < s->frames; i++) {
-			ss_trace_reader_module_at(r, e.file, s->ip[i], e.time_ns);
+			ss_trace_reader_module_at(r, s->ip[i], e.time_ns);
 		}
 		if (e.real_ns < last) {
 			abort();
@@ -45,11 +44,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	if (events != ss_trace_reader_events(r)) {
 		abort();
 	}
-	const struct ss_trace_process_def *p = ss_trace_reader_process(r, 0);
+	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
 	for (size_t i = 0; i < p->arg_count; i++) {
 		count = strlen(p->args[i]);
 	}
-	ss_trace_reader_problem(r, 1, &count);
+	ss_trace_reader_problem(r, &count);
 	ss_trace_reader_close(r);
 	return 0;
 }

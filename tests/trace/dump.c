@@ -9,7 +9,7 @@
 /* Prints the functions of the stack, innermost first. */
 static void print_stack(struct ss_symbolizer *names, const struct ss_trace_reader *r,
 			const struct ss_trace_item *e) {
-	const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, 0, e->stack);
+	const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e->stack);
 
 	printf("first %s:", ss_trace_kind_name(e->kind));
 	for (uint32_t i = 0; s && i < s->frames; i++) {
@@ -33,8 +33,8 @@ int main(int argc, char **argv) {
 	if (argc != 2) {
 		return 2;
 	}
-	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, sizeof(err));
-	struct ss_symbolizer *names = r ? ss_symbolizer_open(r, 0, NULL, err, sizeof(err)) : NULL;
+	struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
+	struct ss_symbolizer *names = r ? ss_symbolizer_open(r, NULL, err, sizeof(err)) : NULL;
 	if (!names) {
 		printf("error: %s\n", err);
 		return 1;
@@ -50,17 +50,17 @@ int main(int argc, char **argv) {
 			printf("%s %" PRIu64 "\n", ss_trace_kind_name(i), count[i]);
 		}
 	}
-	const struct ss_trace_process_def *p = ss_trace_reader_process(r, 0);
+	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
 	printf("allocated %" PRIu64 "\nstate %d\nexe %s\nargs %zu\nrank %d\n", used, p->state, p->exe,
 	       p->arg_count, p->rank);
-	ss_trace_reader_pools(r, 0, &n);
+	ss_trace_reader_pools(r, &n);
 	printf("pools %zu\nruntime %s\n", n, p->runtime);
-	const struct ss_trace_device_def *d = ss_trace_reader_devices(r, 0, &n);
+	const struct ss_trace_device_def *d = ss_trace_reader_devices(r, &n);
 	for (size_t i = 0; i < n; i++) {
 		printf("device %d at %s, %" PRIu64 " bytes, %s\n", d[i].device, d[i].pci, d[i].total,
 		       d[i].name);
 	}
-	problem = ss_trace_reader_problem(r, 0, &n);
+	problem = ss_trace_reader_problem(r, &n);
 	printf("problems %zu%s%s\n", n, problem ? ": " : "", problem ? problem : "");
 	ss_symbolizer_close(names);
 	ss_trace_reader_close(r);

@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
 	if (argc != 2) {
 		return 2;
 	}
-	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, sizeof(err));
+	struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
 	if (!r) {
 		printf("error: %s\n", err);
 		return 1;
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
 	while (ss_trace_reader_next(r, &e)) {
 		take_event(&e);
 	}
-	const struct ss_trace_pool_def *p = ss_trace_reader_pools(r, 0, &count);
+	const struct ss_trace_pool_def *p = ss_trace_reader_pools(r, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct figures *f = &pool[p[i].id % POOLS];
 		printf("0x%" PRIx64 " used %" PRIu64 " high %" PRIu64 " reserved %" PRIu64 " high %"
@@ -138,8 +138,8 @@ int main(int argc, char **argv) {
 		       (double)f->reserved / MIB, (double)f->reserved_high / MIB,
 		       (double)f->used / MIB, (double)f->used_high / MIB);
 	}
-	const struct ss_trace_process_def *process = ss_trace_reader_process(r, 0);
-	const char *problem = ss_trace_reader_problem(r, 0, &count);
+	const struct ss_trace_process_def *process = ss_trace_reader_process(r);
+	const char *problem = ss_trace_reader_problem(r, &count);
 	printf("live %" PRIu64 "\nstate %d\nlost %" PRIu64 "\nproblems %zu%s%s\n", live_count,
 	       process->state, process->lost_events, count, problem ? ": " : "",
 	       problem ? problem : "");

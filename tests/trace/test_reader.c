@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader: files that are cut, damaged, foreign or newer, and several files at once. */
+/* The reader: files that are cut, damaged, foreign or newer. */
 #include <pthread.h>
 
 #include "trace_test.h"
@@ -76,7 +76,7 @@ static struct result read_all(const char *path) {
 	struct result res = { 0 };
 	struct ss_trace_item e;
 	uint64_t last = 0;
-	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, res.text, sizeof(res.text));
+	struct ss_trace_reader *r = ss_trace_reader_open(path, res.text, sizeof(res.text));
 
 	if (!r) {
 		assert_null(strchr(res.text, '\n'));
@@ -84,20 +84,20 @@ static struct result read_all(const char *path) {
 	}
 	res.opened = true;
 	while (ss_trace_reader_next(r, &e)) {
-		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, 0, e.stack);
+		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.stack);
 		for (uint32_t i = 0; s && i < s->frames; i++) {
-			ss_trace_reader_module_at(r, 0, s->ip[i], e.time_ns);
+			ss_trace_reader_module_at(r, s->ip[i], e.time_ns);
 		}
-		ss_trace_reader_pool(r, 0, e.pool);
-		ss_trace_reader_stream(r, 0, e.stream);
-		ss_trace_reader_device(r, 0, e.device);
+		ss_trace_reader_pool(r, e.pool);
+		ss_trace_reader_stream(r, e.stream);
+		ss_trace_reader_device(r, e.device);
 		assert_true(e.offset < ss_trace_reader_bytes(r));
 		assert_true(res.events == 0 || e.real_ns >= last);
 		last = e.real_ns;
 		res.events++;
 	}
 	assert_int_equal(res.events, ss_trace_reader_events(r));
-	const char *problem = ss_trace_reader_problem(r, 0, &res.problems);
+	const char *problem = ss_trace_reader_problem(r, &res.problems);
 	if (problem) {
 		snprintf(res.text, sizeof(res.text), "%s", problem);
 		assert_null(strchr(res.text, '\n'));
@@ -218,10 +218,10 @@ static void test_foreign(void **state) {
 	memcpy(bad, good, good_size);
 	h->block_size = 0;
 	expect_refused(bad, good_size, "offset 20:");
-	assert_null(ss_trace_reader_open(&none, 1, err, sizeof(err)));
+	assert_null(ss_trace_reader_open(none, err, sizeof(err)));
 	assert_non_null(strstr(err, "No such file"));
 	none = dir;
-	assert_null(ss_trace_reader_open(&none, 1, err, sizeof(err)));
+	assert_null(ss_trace_reader_open(none, err, sizeof(err)));
 	free(bad);
 }
 
@@ -268,7 +268,7 @@ static void test_texts(void **state) {
 
 	assert_int_equal(in_child(record_texts, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
-	assert_string_equal(ss_trace_reader_device(r, 0, 0)->name,
+	assert_string_equal(ss_trace_reader_device(r, 0)->name,
 			    "?[1m ??1m? \xc3\x9b\xc2\xa0");
 	ss_trace_reader_close(r);
 }
@@ -287,32 +287,22 @@ static void test_damage_is_named(void **state) {
 	free(bad);
 }
 
-/* Events of several files come in the order of time. */
-static void test_merge(void **state) {
-	const char *paths[3] = { path_in("good"), path_in("second"), path_in("good") };
-	char err[256];
+/* The events of all threads come in the order of time, and so they do again after a rewind. */
+static void test_order(void **state) {
+	struct ss_trace_reader *r = open_one(path_in("good"));
 	struct ss_trace_item e;
-	uint64_t last = 0, n[3] = { 0 };
 
-	assert_int_equal(in_child(record_small, (void *)paths[1]), 0);
-	struct ss_trace_reader *r = ss_trace_reader_open(paths, 3, err, sizeof(err));
-	assert_non_null(r);
-	assert_int_equal(ss_trace_reader_files(r), 3);
 	for (int round = 0; round < 2; round++) {
-		last = 0;
+		uint64_t last = 0, events = 0;
 		while (ss_trace_reader_next(r, &e)) {
-			assert_true(e.real_ns >= last);
-			last = e.real_ns;
-			n[e.file]++;
+			assert_true(e.time_ns >= last);
+			last = e.time_ns;
+			events++;
 		}
+		assert_int_equal(events, good_events);
 		ss_trace_reader_rewind(r);
 	}
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(n[i], 2 * good_events);
-	}
 	ss_trace_reader_close(r);
-	paths[2] = path_in("none");
-	assert_null(ss_trace_reader_open(paths, 3, err, sizeof(err)));
 }
 
 int main(int argc, char **argv) {
@@ -324,7 +314,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test(test_newer),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_damage_is_named),
-		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_order),
 	};
 
 	seed = argc > 1 ? (unsigned)atoi(argv[1]) : (unsigned)getpid();

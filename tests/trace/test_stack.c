@@ -103,7 +103,7 @@ static void test_random_stacks(void **state) {
 	assert_int_equal(in_child(record_random, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
 	while (ss_trace_reader_next(r, &e)) {
-		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, 0, e.stack);
+		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.stack);
 		assert_non_null(s);
 		compare(s, n++);
 	}
@@ -157,7 +157,7 @@ static void test_fibers(void **state) {
 	assert_int_equal(in_child(record_fibers, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
 	while (ss_trace_reader_next(r, &e)) {
-		compare(ss_trace_reader_stack(r, 0, e.stack), n++);
+		compare(ss_trace_reader_stack(r, e.stack), n++);
 	}
 	assert_int_equal(n, EVENTS);
 	ss_trace_reader_close(r);
@@ -190,7 +190,7 @@ static void test_deep(void **state) {
 
 	assert_int_equal(in_child(record_deep, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
-	const struct ss_trace_stack_def *s = ss_trace_reader_stacks(r, 0, &count);
+	const struct ss_trace_stack_def *s = ss_trace_reader_stacks(r, &count);
 	assert_int_equal(count, 2);
 	for (size_t i = 0; i < count; i++) {
 		cut += s[i].cut;
@@ -271,7 +271,7 @@ static void test_modules(void **state) {
 
 	assert_int_equal(in_child(record_plugin, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
-	const struct ss_trace_module_def *m = ss_trace_reader_modules(r, 0, &count);
+	const struct ss_trace_module_def *m = ss_trace_reader_modules(r, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (strstr(m[i].path, "trace_plugin")) {
 			loads++;
@@ -282,10 +282,10 @@ static void test_modules(void **state) {
 	assert_int_equal(loads, 3);
 	assert_int_equal(gone, 3);
 	while (ss_trace_reader_next(r, &e)) {
-		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, 0, e.stack);
+		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.stack);
 		bool through = false;
 		for (uint32_t i = 0; i < s->frames; i++) {
-			m = ss_trace_reader_module_at(r, 0, s->ip[i] - 1, e.time_ns);
+			m = ss_trace_reader_module_at(r, s->ip[i] - 1, e.time_ns);
 			assert_non_null(m);
 			through |= strstr(m->path, "trace_plugin") != NULL;
 		}
@@ -317,11 +317,11 @@ static void check_names(const char *path, const char *debug_path, const char *co
 	char err[256];
 	struct ss_trace_item e;
 	struct ss_trace_reader *r = open_one(path);
-	struct ss_symbolizer *names = ss_symbolizer_open(r, 0, debug_path, err, sizeof(err));
+	struct ss_symbolizer *names = ss_symbolizer_open(r, debug_path, err, sizeof(err));
 
 	assert_non_null(names);
 	assert_true(ss_trace_reader_next(r, &e));
-	const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, 0, e.stack);
+	const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.stack);
 	for (uint32_t i = 0; i < s->frames; i++) {
 		const struct ss_symbol *symbol;
 		uint32_t n = ss_symbolize(names, s->ip[i], e.time_ns, &symbol);

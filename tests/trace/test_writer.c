@@ -78,7 +78,7 @@ static void test_all_kinds(void **state) {
 	}
 	assert_int_equal(n, sizeof(kinds) / sizeof(kinds[0]));
 	assert_int_equal(ss_trace_reader_events(r), n);
-	assert_null(ss_trace_reader_problem(r, 0, &count));
+	assert_null(ss_trace_reader_problem(r, &count));
 	assert_true(e[3].address == (uintptr_t)address(0, 0) && e[3].size == 1000 &&
 		    e[3].rounded == 4096 && e[3].flags == SS_TRACE_F_CLASSIC && e[3].stack != 0);
 	assert_int_equal(e[4].flags, SS_TRACE_F_REUSABLE);
@@ -88,7 +88,7 @@ static void test_all_kinds(void **state) {
 	assert_true(e[7].device == -1 && e[7].pool == 0);
 	assert_true(e[8].size == 100 && e[8].reserved == 200 && e[8].flags == SS_TRACE_TRIM_DECAY);
 
-	const struct ss_trace_process_def *p = ss_trace_reader_process(r, 0);
+	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
 	assert_int_equal(p->rank, 3);
 	assert_int_equal(p->ranks, 8);
 	assert_int_equal(p->local_rank, -1);
@@ -98,16 +98,16 @@ static void test_all_kinds(void **state) {
 	assert_true(p->arg_count >= 1 && p->args[p->arg_count] == NULL);
 	assert_non_null(strstr(p->exe, "test_trace_writer"));
 	assert_true(p->option_count >= 1);
-	const struct ss_trace_device_def *d = ss_trace_reader_device(r, 0, 0);
+	const struct ss_trace_device_def *d = ss_trace_reader_device(r, 0);
 	assert_string_equal(d->pci, "0001:c1:02.3");
 	assert_string_equal(d->name, "MI250X");
 	assert_true(d->uuid[1] == 2 && d->total == 64ull << 30);
-	assert_string_equal(ss_trace_reader_pool(r, 0, e[3].pool)->name, "pool 3");
-	assert_string_equal(ss_trace_reader_pool(r, 0, e[12].pool)->name, "pool 4");
-	assert_int_equal(ss_trace_reader_stream(r, 0, e[3].stream)->kind,
+	assert_string_equal(ss_trace_reader_pool(r, e[3].pool)->name, "pool 3");
+	assert_string_equal(ss_trace_reader_pool(r, e[12].pool)->name, "pool 4");
+	assert_int_equal(ss_trace_reader_stream(r, e[3].stream)->kind,
 			 SS_TRACE_STREAM_NONBLOCKING);
-	assert_int_equal(ss_trace_reader_stream(r, 0, e[4].stream)->kind, SS_TRACE_STREAM_NULL);
-	assert_true(ss_trace_reader_module_at(r, 0, (uintptr_t)record_all_kinds, e[0].time_ns)->program);
+	assert_int_equal(ss_trace_reader_stream(r, e[4].stream)->kind, SS_TRACE_STREAM_NULL);
+	assert_true(ss_trace_reader_module_at(r, (uintptr_t)record_all_kinds, e[0].time_ns)->program);
 	ss_trace_reader_close(r);
 }
 
@@ -171,8 +171,8 @@ static void test_killed(void **state) {
 		uint64_t done = atomic_load(&shared->done[i]);
 		assert_true(seen[i] == done || seen[i] == done + 1);
 	}
-	assert_null(ss_trace_reader_problem(r, 0, &count));
-	assert_int_equal(ss_trace_reader_process(r, 0)->state, SS_TRACE_RUNNING);
+	assert_null(ss_trace_reader_problem(r, &count));
+	assert_int_equal(ss_trace_reader_process(r)->state, SS_TRACE_RUNNING);
 	ss_trace_reader_close(r);
 	munmap(shared, sizeof(*shared));
 }
@@ -217,7 +217,7 @@ static void test_short_threads(void **state) {
 		last = e.time_ns;
 	}
 	assert_int_equal(n, 500 * 30);
-	ss_trace_reader_threads(r, 0, &count);
+	ss_trace_reader_threads(r, &count);
 	assert_true(count >= 400); /* ids of threads may be used again */
 	ss_trace_reader_close(r);
 }
@@ -251,8 +251,8 @@ static void test_signals(void **state) {
 		n[(e.address - BASE) >> 32]++;
 	}
 	assert_int_equal(n[0], 600000);
-	assert_null(ss_trace_reader_problem(r, 0, &count));
-	assert_true(n[1] + ss_trace_reader_process(r, 0)->lost_events > 0);
+	assert_null(ss_trace_reader_problem(r, &count));
+	assert_true(n[1] + ss_trace_reader_process(r)->lost_events > 0);
 	ss_trace_reader_close(r);
 }
 
@@ -335,8 +335,8 @@ static void check_full(const char *path) {
 	struct ss_trace_reader *r = open_one(path);
 
 	assert_true(ss_trace_reader_events(r) > 1000);
-	assert_null(ss_trace_reader_problem(r, 0, &count));
-	assert_int_equal(ss_trace_reader_process(r, 0)->state, SS_TRACE_FULL);
+	assert_null(ss_trace_reader_problem(r, &count));
+	assert_int_equal(ss_trace_reader_process(r)->state, SS_TRACE_FULL);
 	ss_trace_reader_close(r);
 }
 

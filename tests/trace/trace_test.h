@@ -71,7 +71,7 @@ static inline int in_child(void (*body)(void *), void *arg) {
 
 static inline struct ss_trace_reader *open_one(const char *path) {
 	char err[512] = "";
-	struct ss_trace_reader *r = ss_trace_reader_open(&path, 1, err, sizeof(err));
+	struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
 
 	if (!r) {
 		fail_msg("%s", err);
