@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/grow.h"
 #include "trace/reader_file.h"
 
 /* A block that is being read. */
@@ -22,7 +23,7 @@ struct ss_trace_reader {
 	struct ss_trace_file_def file;
 	size_t next;             /* block to be opened; they are sorted by their start */
 	struct open_block **heap; /* the oldest first */
-	size_t open, room;
+	size_t open;
 };
 
 static const char *const names[] = {
@@ -122,17 +123,9 @@ static void open_next(struct ss_trace_reader *r) {
 	b->order = r->next;
 	b->offset = info->offset;
 	b->data = malloc(info->length);
-	if (r->open == r->room) {
-		size_t room = r->room ? r->room * 2 : 64;
-		struct open_block **heap = realloc(r->heap, room * sizeof(*heap));
-		if (!heap) {
-			close_block(b);
-			return;
-		}
-		r->heap = heap;
-		r->room = room;
-	}
-	if (!b->data ||
+	struct open_block **heap = ss_grow(r->heap, r->open, sizeof(*heap));
+	r->heap = heap ? heap : r->heap;
+	if (!heap || !b->data ||
 	    ss_trace_read_at(r->file.fd, b->data, info->length, info->offset) != info->length ||
 	    !ss_trace_cursor_start(&b->cursor, b->data, info->length) || !advance(b)) {
 		close_block(b);

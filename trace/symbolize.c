@@ -13,6 +13,7 @@
 
 #include <uthash.h>
 
+#include "trace/grow.h"
 #include "trace/module_file.h"
 #include "trace/symbolize.h"
 
@@ -23,7 +24,7 @@ struct module {
 	Dwfl *dwfl;          /* NULL: its file was not found */
 	Dwfl_Module *mod;
 	struct unit *unit;   /* sorted; only if the file has no index of its own */
-	size_t units, room;
+	size_t units;
 	bool indexed;
 };
 
@@ -56,7 +57,7 @@ struct ss_symbolizer {
 	Dwfl_Callbacks callbacks;
 	struct entry *cache;
 	char **owned;          /* demangled names */
-	size_t owned_count, owned_room;
+	size_t owned_count;
 	char *(*demangle)(const char *, char *, size_t *, int *);
 };
 
@@ -95,15 +96,11 @@ static const char *readable(struct ss_symbolizer *s, const char *name) {
 	if (!name || name[0] != '_' || name[1] != 'Z' || !s->demangle) {
 		return name;
 	}
-	if (s->owned_count == s->owned_room) {
-		size_t room = s->owned_room ? s->owned_room * 2 : 64;
-		char **owned = realloc(s->owned, room * sizeof(*owned));
-		if (!owned) {
-			return name;
-		}
-		s->owned = owned;
-		s->owned_room = room;
+	char **owned = ss_grow(s->owned, s->owned_count, sizeof(*owned));
+	if (!owned) {
+		return name;
 	}
+	s->owned = owned;
 	char *text = s->demangle(name, NULL, NULL, &status);
 	if (!text) {
 		return name;
@@ -146,15 +143,12 @@ static int by_address(const void *a, const void *b) {
 
 static void add_unit(struct module *m, Dwarf_Die *die, Dwarf_Addr bias, Dwarf_Addr low,
 		     Dwarf_Addr high) {
-	if (m->units == m->room) {
-		size_t room = m->room ? m->room * 2 : 64;
-		struct unit *unit = realloc(m->unit, room * sizeof(*unit));
-		if (!unit) {
-			return;
-		}
-		m->unit = unit;
-		m->room = room;
+	struct unit *unit = ss_grow(m->unit, m->units, sizeof(*unit));
+
+	if (!unit) {
+		return;
 	}
+	m->unit = unit;
 	m->unit[m->units++] = (struct unit){ .low = low + bias, .high = high + bias, .die = *die,
 		.bias = bias };
 }

@@ -5,6 +5,7 @@
 
 #include "cli/analysis/pass.h"
 #include "cli/analysis/timeline.h"
+#include "trace/grow.h"
 
 static struct ss_device_result *device_of(struct ss_pass *p, uint8_t device) {
 	struct ss_analysis *a = p->a;
@@ -38,14 +39,11 @@ static struct ss_pool_result *pool_of(struct ss_pass *p, uint32_t id) {
 	struct ss_analysis *a = p->a;
 
 	if (!p->pool_at[id]) {
-		if ((a->pools & (a->pools - 1)) == 0) {
-			void *more = realloc(a->pool, (a->pools ? a->pools * 2 : 1) *
-				sizeof(*a->pool));
-			if (!more) {
-				return NULL;
-			}
-			a->pool = more;
+		void *more = ss_grow(a->pool, a->pools, sizeof(*a->pool));
+		if (!more) {
+			return NULL;
 		}
+		a->pool = more;
 		const struct ss_trace_pool_def *def =
 			ss_trace_reader_pool(p->memory.reader, id);
 		struct ss_pool_result *pool = &a->pool[a->pools];

@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "cli/analysis/sites.h"
+#include "trace/grow.h"
 #include "trace/symbolize.h"
 
 #define STACK_MAX 0xffffffu /* events cannot name a higher number */
@@ -58,19 +59,12 @@ static struct entry *intern(struct entry **table, const void *key, size_t size, 
 	return e;
 }
 
-/* Makes room for one more element of a growing array. */
+/* Makes room for one more element. */
 static bool grow(void **at, size_t count, size_t size) {
-	if (count >= UINT32_MAX) {
-		return false;
-	}
-	if ((count & (count - 1)) == 0) { /* the room is always a power of two */
-		void *more = realloc(*at, (count ? count * 2 : 1) * size);
-		if (!more) {
-			return false;
-		}
-		*at = more;
-	}
-	return true;
+	void *more = count < UINT32_MAX ? ss_grow(*at, count, size) : NULL;
+
+	*at = more ? more : *at;
+	return more != NULL;
 }
 
 /* Name of an address that has no function. */

@@ -10,6 +10,7 @@
 #include <uthash.h>
 
 #include "cli/readers/events.h"
+#include "trace/grow.h"
 
 #define MAX_LIVE_BYTES (4ull << 40) /* more than any device has */
 
@@ -34,15 +35,12 @@ struct ss_events_index {
 };
 
 static bool append(struct ss_events *ev, struct ss_event event) {
-	if (ev->count == ev->space) {
-		size_t space = ev->space ? 2 * ev->space : 1024;
-		void *list = realloc(ev->list, space * sizeof(*ev->list));
-		if (!list) {
-			return false;
-		}
-		ev->list = list;
-		ev->space = space;
+	void *list = ss_grow(ev->list, ev->count, sizeof(*ev->list));
+
+	if (!list) {
+		return false;
 	}
+	ev->list = list;
 	ev->list[ev->count++] = event;
 	return true;
 }
@@ -55,12 +53,7 @@ static struct stream *stream_get(struct ss_events *ev, uint64_t handle) {
 		return s;
 	}
 	s = calloc(1, sizeof(*s));
-	void *streams = ev->streams;
-	/* The array is full where the count is zero or a power of two: it doubles. */
-	if (!(ev->stream_count & (ev->stream_count - 1))) {
-		size_t space = ev->stream_count ? 2 * (size_t)ev->stream_count : 1;
-		streams = realloc(ev->streams, space * sizeof(*ev->streams));
-	}
+	void *streams = ss_grow(ev->streams, ev->stream_count, sizeof(*ev->streams));
 	if (streams) {
 		ev->streams = streams;
 	}

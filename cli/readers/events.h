@@ -17,7 +17,7 @@ struct ss_event {
 
 struct ss_events {
 	struct ss_event *list;
-	size_t count, space;
+	size_t count;
 	uint32_t blocks;
 	uint64_t *streams; /* the stream handles of the log */
 	uint32_t stream_count;
