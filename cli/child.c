@@ -2,8 +2,8 @@
 /*
  * Runs a program as a child so that whoever started us sees no difference. Signals that
  * another process sends to us are passed on; signals from the terminal reach the child by
- * themselves, since it is in the same process group. The child is stopped and continued
- * with us, is killed if we are killed, and we end as it ends.
+ * themselves, since it is in the same process group. If the terminal stops the child, we stop
+ * and are continued with it. It is killed if we are killed, and we end as it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,25 @@
 #include "cli/arguments.h"
 #include "cli/child.h"
 
-static const int forwarded[] = {
-	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH,
-	SIGVTALRM, SIGPROF, SIGIO, SIGURG, SIGPWR,
+/* Not forwarded: what the kernel raises for a fault of our own, and what stops whoever touches
+ * the terminal from the background. */
+static const int own[] = {
+	SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU,
 };
+
+static void (*inherited)(int) = SIG_DFL; /* what SIGCHLD did when we were started */
+
+void ss_child_init(void) {
+	inherited = signal(SIGCHLD, SIG_DFL);
+}
+
+int ss_child_exec(char **argv) {
+	signal(SIGCHLD, inherited);
+	execvp(argv[0], argv);
+	int error = errno;
+	ss_cli_error("%s: %s", argv[0], strerror(error));
+	return error == ENOENT ? 127 : 126;
+}
 
 bool ss_child_self(char *path, size_t size) {
 	const char *asked = (const char *)getauxval(AT_EXECFN);
@@ -37,13 +52,12 @@ bool ss_child_self(char *path, size_t size) {
 	return fits;
 }
 
-/* Blocks the forwarded signals, so that sigwaitinfo() can collect them. `old` gets the mask
- * that the child must have. */
+/* Blocks the forwarded signals and SIGCHLD, so that sigwaitinfo() can collect them. `old` gets
+ * the mask that the child must have. */
 static void block_signals(sigset_t *held, sigset_t *old) {
-	sigemptyset(held);
-	sigaddset(held, SIGCHLD);
-	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++) {
-		sigaddset(held, forwarded[i]);
+	sigfillset(held);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		sigdelset(held, own[i]);
 	}
 	sigprocmask(SIG_BLOCK, held, old);
 }
@@ -54,15 +68,9 @@ static void exec_child(char **argv, const sigset_t *mask, pid_t parent, int fail
 		_exit(137);
 	}
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvp(argv[0], argv);
-	int status = ss_child_exec_failed(argv[0], errno);
+	int status = ss_child_exec(argv);
 	(void)!write(failed, "", 1);
 	_exit(status);
-}
-
-int ss_child_exec_failed(const char *program, int error) {
-	ss_cli_error("%s: %s", program, strerror(error));
-	return error == ENOENT ? 127 : 126;
 }
 
 int ss_child_run(char **argv, pid_t *started) {
@@ -110,7 +118,15 @@ int ss_child_run(char **argv, pid_t *started) {
 				sigprocmask(SIG_SETMASK, &old, NULL);
 				return status;
 			}
-			raise(SIGSTOP);
+			/* Whoever sends SIGSTOP to the child alone will continue it alone. */
+			if (WSTOPSIG(status) != SIGSTOP) {
+				raise(SIGSTOP);
+			}
+		}
+		if (pid < 0) {
+			sigprocmask(SIG_SETMASK, &old, NULL);
+			ss_cli_error("%s: %s", argv[0], strerror(errno));
+			return 126 << 8;
 		}
 	}
 }

@@ -10,14 +10,17 @@
 /* The path of this program, with links resolved. Without /proc it is what the kernel was
  * asked to execute, so call it before the working directory changes. */
 bool ss_child_self(char *path, size_t size);
+/* Call it first. Whoever starts us may have SIGCHLD ignored, and then the kernel would keep no
+ * child for us to wait for. A program that we start or become has it as we found it. */
+void ss_child_init(void);
 /* Runs the program and waits for it, with signals passed on to it. Returns its status as
  * waitpid() gives it. *started is the process that it was, or 0 if it could not be executed. */
 int ss_child_run(char **argv, pid_t *started);
 /* Ends this process the way the child ended, by the same signal if need be. Otherwise it
  * returns the exit status for main(). */
 int ss_child_exit(int status);
-/* Says why exec failed, and returns the exit status that a shell uses: 127 if there is no
- * such program, else 126. */
-int ss_child_exec_failed(const char *program, int error);
+/* Becomes the program. If that fails, it says why and returns the exit status that a shell
+ * uses: 127 if there is no such program, else 126. */
+int ss_child_exec(char **argv);
 
 #endif

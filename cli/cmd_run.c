@@ -4,11 +4,9 @@
  * says at the end whether they were used. With --quiet it executes the program in its own
  * place and says nothing.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/child.h"
@@ -72,8 +70,7 @@ int ss_cmd_run(int argc, char **argv) {
 		}
 	}
 	if (!report) {
-		execvp(a.program[0], a.program);
-		return ss_child_exec_failed(a.program[0], errno);
+		return ss_child_exec(a.program);
 	}
 	int status = ss_child_run(a.program, &started);
 	ss_run_report_unlink();

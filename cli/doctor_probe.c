@@ -217,7 +217,9 @@ void ss_probe_run(struct ss_probe *p, unsigned timeout_s) {
 	}
 	bool ended = watch(p, pid, fd, report, timeout_s);
 	close(fd);
-	waitpid(pid, &status, 0);
+	if (waitpid(pid, &status, 0) < 0) {
+		status = 1 << 8; /* how it ended is unknown */
+	}
 	ss_run_report_unlink();
 	if (ended) {
 		p->status = judge(p, status, report);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/child.h"
 #include "cli/cli.h"
 
 static const struct command {
@@ -98,6 +99,7 @@ int main(int argc, char **argv) {
 		list[i + 1] = (struct argp_option){ .name = commands[i].name,
 			.flags = OPTION_DOC, .doc = commands[i].help };
 	}
+	ss_child_init();
 	atexit(check_output);
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	snprintf(name, sizeof(name), "somashim %s", a.command->name);

@@ -161,15 +161,17 @@ error_fd:
 }
 
 bool ss_input_complete(struct ss_input *in) {
-	int status = 0;
+	int status;
+	pid_t pid;
 
 	if (in->pid <= 0) {
 		return true;
 	}
-	while (waitpid(in->pid, &status, 0) < 0 && errno == EINTR) {
-	}
+	do {
+		pid = waitpid(in->pid, &status, 0);
+	} while (pid < 0 && errno == EINTR);
 	in->pid = 0;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 void ss_input_close(struct ss_input *in) {

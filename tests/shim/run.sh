@@ -150,15 +150,42 @@ kill -TERM $run
 wait $run
 [ $? = 5 ] || fail "SIGTERM was not the program's"
 
-# Stopped and continued together.
+# Those that end a program by default as well: of batch systems, and of real time.
+for signal in XCPU RTMIN+3; do
+	starts "trap 'exit 5' $signal"
+	kill -s $signal $run
+	wait $run
+	[ $? = 5 ] || fail "SIG$signal was not the program's"
+done
+
+# Stopped and continued together, as a terminal does. In a process group of its own, since the
+# kernel ignores SIGTSTP in a group without a shell.
+set -m
 starts ""
-kill -STOP "$child"
+set +m
+kill -TSTP "$child"
 until_true is $run T || fail "not stopped with the program"
 kill -CONT $run
 until_true is "$child" '[RS]' || fail "not continued"
-kill -TERM $run
+# Whoever stops the program alone may continue it alone.
+kill -STOP "$child"
+until_true is "$child" T || fail "not stopped"
+kill -CONT "$child"
+until_true is "$child" '[RS]' || fail "not continued alone"
+kill -KILL "$child"
+until_true gone $run || fail "the end of a program that was stopped goes unnoticed"
 wait $run
-[ $? = 143 ] || fail "SIGTERM did not end it"
+[ $? = 137 ] || fail "SIGKILL did not end it"
+
+# SIGCHLD may be ignored by whoever starts us. Then the program has it ignored, too.
+ignoring() { timeout -s KILL 60 python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$@"; }
+for quiet in "" --quiet; do
+	ignoring "$somashim" run $quiet grep SigIgn: /proc/self/status \
+		>"$dir/out" 2>"$dir/err" || fail "SIGCHLD ignored: status $?"
+	[ $((0x$(sed 's/.*\t//' "$dir/out") & 0x10000)) != 0 ] || fail "SIGCHLD is not ignored"
+done
 
 # And the program does not outlive it.
 starts ""
