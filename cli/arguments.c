@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/arguments.h"
 #include "core/base/options.h"
@@ -48,6 +49,15 @@ uint64_t ss_arguments_number(const struct argp_state *state, const char *name,
 			(unsigned long long)max);
 	}
 	return a.bytes;
+}
+
+uint32_t ss_arguments_pid(const struct argp_state *state, const char *text) {
+	unsigned long long pid = strtoull(text, NULL, 10);
+
+	if (text[strspn(text, "0123456789")] || pid == 0 || pid > INT32_MAX) {
+		argp_error(state, "'%s' is no process id", text);
+	}
+	return (uint32_t)pid;
 }
 
 char **ss_arguments_program(struct argp_state *state) {

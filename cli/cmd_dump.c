@@ -47,7 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 		if (a->pid) {
 			argp_error(state, "one process only");
 		}
-		a->pid = (uint32_t)ss_arguments_number(state, "PID", arg, INT32_MAX);
+		a->pid = ss_arguments_pid(state, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->pid) {
@@ -70,6 +70,7 @@ struct search {
 	uint32_t pid;
 	char path[SS_LIVE_PATH];
 	struct ss_live_name name;
+	enum ss_live_process state;
 	size_t found;
 };
 
@@ -83,6 +84,7 @@ static void match(const char *path, const struct ss_live_name *name, enum ss_liv
 	}
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	s->name = *name;
+	s->state = state;
 	s->found++;
 }
 
@@ -114,23 +116,32 @@ static int lock_page(const char *path, double end) {
 	return fd;
 }
 
+/* A program that the process has become since does not answer. */
+static enum ss_live_result read_page(const struct search *s, struct ss_live_page *page) {
+	return s->state == SS_LIVE_RUNS ? ss_live_read_process(s->path, s->pid, page) :
+		ss_live_read(s->path, page);
+}
+
 static bool is_answered(const struct ss_live_page *page, uint32_t request) {
 	return page->dump_done == request;
 }
 
-enum wait { ANSWERED, ENDED, TIMED_OUT };
+enum wait { ANSWERED, ENDED, LEFT, TIMED_OUT };
 
 static enum wait await(const struct search *s, uint32_t request, double end, struct ss_live_page *page) {
 	struct ss_live_name own = { 0 };
 
 	(void)ss_live_own_name(&own);
 	for (;; nap()) {
-		enum ss_live_result result = ss_live_read(s->path, page);
+		enum ss_live_result result = read_page(s, page);
 		if (result == SS_LIVE_OK && is_answered(page, request)) {
 			return ANSWERED;
 		}
 		if (result == SS_LIVE_GONE || ss_live_look(&s->name, own.space) == SS_LIVE_ENDED) {
 			return ENDED;
+		}
+		if (result == SS_LIVE_LEFT) {
+			return LEFT;
 		}
 		if (now() >= end) {
 			return TIMED_OUT;
@@ -189,17 +200,23 @@ static int print_answer(const char *page_path, uint32_t pid, const char *output)
 	return ss_output_close(&out, true, line, sizeof(line)) ? 0 : ss_cli_error("dump: %s", line);
 }
 
+static int say_left(uint32_t pid) {
+	ss_cli_error("dump: process %u runs another program by now", pid);
+	return 1;
+}
+
 /* Returns the exit status. */
 static int ask(const struct arguments *a, const struct search *s, struct ss_live_page *page) {
 	double end = now() + a->timeout_s;
 
-	if (ss_live_read(s->path, page) != SS_LIVE_OK) {
+	switch (read_page(s, page)) {
+	case SS_LIVE_OK:
+		break;
+	case SS_LIVE_LEFT:
+		return say_left(a->pid);
+	default:
 		return ss_cli_error("dump: the page of process %u cannot be read", a->pid);
 	}
-	double age = 0;
-	struct timespec ts;
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	age = (double)ts.tv_sec - (double)page->figures.updated_ns / 1e9;
 	uint32_t request = page->dump_done + 1;
 	if (!ss_live_ask_dump(s->path, request)) {
 		return ss_cli_error("dump: the page of process %u cannot be written: %s", a->pid,
@@ -211,11 +228,13 @@ static int ask(const struct arguments *a, const struct search *s, struct ss_live
 	case ENDED:
 		ss_cli_error("dump: process %u ended", a->pid);
 		return 1;
+	case LEFT:
+		return say_left(a->pid);
 	case TIMED_OUT:
 		/* A dump that nobody waits for is not to come later. */
 		ss_live_ask_dump(s->path, request - 1);
 		ss_cli_error("dump: process %u made no HIP call in %u s (the last known one was %.0f s "
-			"ago), so it could not answer", a->pid, a->timeout_s, age + a->timeout_s);
+			"ago), so it could not answer", a->pid, a->timeout_s, ss_live_age(page));
 		return 1;
 	}
 	if (page->dump_error) {

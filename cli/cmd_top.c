@@ -48,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 		if (a->count == MOST) {
 			argp_error(state, "too many processes");
 		}
-		a->pid[a->count++] = (uint32_t)ss_arguments_number(state, "PID", arg, INT32_MAX);
+		a->pid[a->count++] = ss_arguments_pid(state, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (a->json && !a->once) {
@@ -75,13 +75,13 @@ int ss_cmd_top(int argc, char **argv) {
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	const struct ss_top_filter filter = { a.pid, a.count };
-	if (!a.once && isatty(STDOUT_FILENO)) {
+	if (!a.once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
 		return ss_top_screen(directory, &filter, a.delay_ms);
 	}
 	if (!ss_top_take(directory, &filter, a.wait_ms, NULL, &sample)) {
 		return ss_cli_error("top: %s: %s", directory, strerror(errno));
 	}
-	int status = a.json ? ss_top_print_json(&sample, directory) : ss_top_print_text(&sample);
+	int status = a.json ? ss_top_print_json(&sample, directory) : ss_top_print_text(&sample, &filter);
 	ss_top_drop(&sample);
 	return status;
 }

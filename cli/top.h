@@ -58,7 +58,7 @@ size_t ss_top_devices(const struct ss_top_sample *sample, struct ss_top_device *
 const char *ss_top_problem(enum ss_live_result result);
 
 /* Prints it on stdout. They return the exit status. */
-int ss_top_print_text(const struct ss_top_sample *sample);
+int ss_top_print_text(const struct ss_top_sample *sample, const struct ss_top_filter *filter);
 int ss_top_print_json(const struct ss_top_sample *sample, const char *directory);
 /* Shows samples on the terminal, one every `delay_ms`, until a key ends it. Returns the exit
  * status. */

@@ -27,12 +27,24 @@ static void print_pool(const struct ss_top_process *p, const struct ss_live_pool
 		(unsigned long long)pool->counts.allocations, p->age);
 }
 
-int ss_top_print_text(const struct ss_top_sample *s) {
+static void print_none(const struct ss_top_filter *f) {
+	if (f->count == 0) {
+		printf("No process of this user is served by somashim.\n");
+		return;
+	}
+	printf(f->count == 1 ? "Process " : "None of the processes ");
+	for (size_t i = 0; i < f->count; i++) {
+		printf("%s%u", i ? ", " : "", f->pid[i]);
+	}
+	printf(f->count == 1 ? " is not served by somashim.\n" : " is served by somashim.\n");
+}
+
+int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter *filter) {
 	struct ss_top_device devices[256];
 	char size[4][16];
 
 	if (s->count == 0) {
-		printf("No process of this user is served by somashim.\n");
+		print_none(filter);
 		return 0;
 	}
 	size_t count = ss_top_devices(s, devices, sizeof(devices) / sizeof(devices[0]));

@@ -131,11 +131,10 @@ static void set_rates(struct ss_top_process *p, const struct ss_top_process *bef
 	}
 }
 
-/* Rates are over the time between the samples: figures that did not change since then have a rate
- * of zero, however old they are. */
+/* Rates are over the time between the two updates that the process made; no update means 0. */
 static void compare(struct ss_top_process *p, const struct ss_top_sample *before) {
 	const struct ss_top_process *old = NULL;
-	uint64_t now = now_ns(), updated = p->page.figures.updated_ns;
+	uint64_t updated = p->page.figures.updated_ns;
 
 	for (size_t i = 0; before && i < before->count; i++) {
 		if (strcmp(before->process[i]->path, p->path) == 0 &&
@@ -143,7 +142,7 @@ static void compare(struct ss_top_process *p, const struct ss_top_sample *before
 			old = before->process[i];
 		}
 	}
-	p->age = updated && updated < now ? (double)(now - updated) / 1e9 : 0;
+	p->age = ss_live_age(&p->page);
 	double seconds = old ? (double)(updated - old->page.figures.updated_ns) / 1e9 : 0;
 	set_rates(p, old, old && updated == old->page.figures.updated_ns ? 1 : seconds);
 }

@@ -180,8 +180,9 @@ int ss_top_screen(const char *directory, const struct ss_top_filter *filter, uns
 	int err = 0;
 
 	setlocale(LC_ALL, "");
-	if (!initscr()) {
-		return ss_cli_error("top: no terminal");
+	if (!newterm(NULL, stdout, stdin)) {
+		const char *terminal = getenv("TERM");
+		return ss_cli_error("top: no terminal '%s'", terminal ? terminal : "");
 	}
 	cbreak();
 	noecho();

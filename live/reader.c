@@ -132,6 +132,16 @@ enum ss_live_result ss_live_read_process(const char *path, uint32_t pid, struct 
 	return strcmp(now, out->who.executable) == 0 || !out->who.executable[0] ? result : SS_LIVE_LEFT;
 }
 
+double ss_live_age(const struct ss_live_page *page)
+{
+	uint64_t updated = page->figures.updated_ns, now;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return updated && updated < now ? (double)(now - updated) / 1e9 : 0;
+}
+
 static bool ask(const char *path, off_t where, uint32_t value)
 {
 	int fd = open_page(path, O_WRONLY), err;

@@ -26,6 +26,8 @@ enum ss_live_result ss_live_check(struct ss_live_page *page, size_t size);
 enum ss_live_result ss_live_read(const char *path, struct ss_live_page *out);
 /* As ss_live_read(), and SS_LIVE_LEFT if the process `pid` runs another program. */
 enum ss_live_result ss_live_read_process(const char *path, uint32_t pid, struct ss_live_page *out);
+/* Seconds since the figures were those of the process; 0 if the page says something impossible. */
+double ss_live_age(const struct ss_live_page *page);
 /* Asks the process for new figures, or for a dump. The next call of HIP answers, after which
  * refresh_done or dump_done is `value`. False with errno set: the page cannot be written. */
 bool ss_live_ask_refresh(const char *path, uint32_t value);

@@ -267,9 +267,27 @@ def test_exec(directory):
     while os.readlink('/proc/%d/exe' % h.pid) == os.path.realpath(hold_program):
         time.sleep(0.01)
     assert top(directory)['processes'] == []
+    # An hour would be over after the test.
+    said = run('dump', str(h.pid), '--timeout', '3600', directory=directory, status=1)
+    assert 'runs another program' in said, said
     h.p.kill()
     h.p.wait()
     assert top(directory)['processes'] == [] and pages(directory) == []
+
+
+def test_killed(directory):
+    """somashim run says what a killed program held, wherever its page is."""
+    odd = directory + '/a[b]*c'
+    os.mkdir(odd)
+    env = dict(os.environ, SOMASHIM_LIVE=odd, SOMASHIM_STATS='0')
+    p = subprocess.Popen([somashim, 'run', hold_program], env=env, text=True, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (line := p.stdout.readline()).startswith('pid '):
+        assert line
+    os.kill(int(line.split()[1]), 9)
+    said = p.communicate()[1]
+    assert p.returncode == -9 and re.search(r'^somashim: process %s was killed\. \d+\.\d s before, .* in use '
+                                            % line.split()[1], said, re.M), said
 
 
 def test_deleted(directory):
@@ -372,6 +390,31 @@ def test_metrics(directory):
     env['SOMASHIM_METRICS'] = directory + '/none/m.prom'
     out = subprocess.run([odd], env=env, input='quit\n', text=True, capture_output=True)
     assert out.returncode == 0 and out.stderr.count('cannot write SOMASHIM_METRICS') == 1, out
+
+
+def terminal(directory, stdin=None, **env):
+    """Runs top on a terminal until it ends. Returns the status of its end and what it showed."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.update({'TERM': 'xterm', 'SOMASHIM_LIVE': directory, **env})
+        if stdin:
+            os.dup2(os.open(stdin, os.O_RDONLY), 0)
+        os.execv(somashim, [somashim, 'top', '--delay', '50'])
+    shown = b''
+    try:
+        while data := os.read(fd, 65536):
+            shown += data
+    except OSError:  # the last process that had it has closed it
+        pass
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
+def test_no_screen(directory):
+    """Where no key can come, or ncurses does not know the terminal."""
+    status, shown = terminal(directory, '/dev/null')
+    assert status == 0 and shown == b'No process of this user is served by somashim.\r\n', (status, shown)
+    status, shown = terminal(directory, TERM='nosuch')
+    assert status == 2 and shown.startswith(b"somashim: top: no terminal 'nosuch'"), (status, shown)
 
 
 def test_screen(directory):

@@ -53,6 +53,21 @@ if [ -c /dev/full ]; then
 	done
 fi
 
+# A process is named by plain digits, and top says which ones it looked for.
+for pid in 1K 5% 0 -1 0x10 99999999999; do
+	for command in "top --once" dump; do
+		status 2 "$somashim" $command -- "$pid"
+		grep -q "'$pid' is no process id" "$dir/err" || fail "$command $pid: $(cat "$dir/err")"
+	done
+done
+status 0 env "SOMASHIM_LIVE=$dir" "$somashim" top --once
+grep -q '^No process of this user is served by somashim\.$' "$dir/out" || fail "top: $(cat "$dir/out")"
+status 0 env "SOMASHIM_LIVE=$dir" "$somashim" top --once 4194305
+grep -q '^Process 4194305 is not served by somashim\.$' "$dir/out" || fail "top: $(cat "$dir/out")"
+status 0 env "SOMASHIM_LIVE=$dir" "$somashim" top --once 4194305 4194306
+grep -q '^None of the processes 4194305, 4194306 is served by somashim\.$' "$dir/out" ||
+	fail "top: $(cat "$dir/out")"
+
 # generate: the same seed gives the same log, another seed another log.
 for kind in training serving dataframe handoff amr oneshot weightsync powers; do
 	status 0 "$somashim" generate --rounds 2 --seed 3 -o "$dir/a" $kind
