@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates the shared page that SOMASHIM_REPORT names. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,26 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/readers/temporary_file.h"
 #include "cli/run_report.h"
 
 static char path[PATH_MAX];
 
-/* In TMPDIR, or in /tmp if TMPDIR cannot be written to. */
-static int create(void) {
-	const char *dirs[] = { getenv("TMPDIR"), "/tmp" };
-	int fd = -1;
-
-	for (size_t i = 0; i < 2 && fd < 0; i++) {
-		if (dirs[i] && *dirs[i]) {
-			snprintf(path, sizeof(path), "%s/somashim-run.XXXXXX", dirs[i]);
-			fd = mkostemp(path, O_CLOEXEC);
-		}
-	}
-	return fd;
-}
-
 struct ss_report *ss_run_report_open(char *err, size_t err_size) {
-	int fd = create();
+	int fd = ss_temporary_file("somashim-run", path);
 
 	if (fd < 0) {
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));

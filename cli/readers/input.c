@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/readers/input.h"
+#include "cli/readers/temporary_file.h"
 
 #define MAGIC 4 /* bytes that tell the format */
 
@@ -76,12 +77,10 @@ static bool write_all(int fd, const unsigned char *from, size_t size) {
 /* Copies a pipe into a temporary file, because `magic` was read from the pipe and the tool
  * needs it. Returns the file, at its start, or -1. */
 static int spool(int fd, const unsigned char *magic, size_t n) {
-	const char *dir = getenv("TMPDIR");
 	unsigned char data[16384];
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/somashim-log.XXXXXX", dir && *dir ? dir : "/tmp");
-	int file = mkostemp(path, O_CLOEXEC);
+	int file = ss_temporary_file("somashim-log", path);
 	if (file < 0) {
 		return -1;
 	}

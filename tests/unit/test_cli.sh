@@ -161,8 +161,8 @@ for tool in gzip xz zstd; do
 	status 0 sh -c '"$3" -c "$2" | { dd bs=1 count=2 2>/dev/null; sleep 0.1; cat; } |
 		"$1" replay -' sh "$somashim" "$dir/a" $tool
 	status 2 sh -c '"$3" -c "$2" | head -c 100 | "$1" replay -' sh "$somashim" "$dir/a" $tool
-	status 2 env "TMPDIR=$dir/none" sh -c '"$3" -c "$2" | "$1" replay -' sh "$somashim" "$dir/a" $tool
-	grep -q 'temporary file: No such file' "$dir/err" || fail "spool: $(cat "$dir/err")"
+	# Where TMPDIR is no place for it, it goes through /tmp.
+	status 0 env "TMPDIR=$dir/none" sh -c '"$3" -c "$2" | "$1" replay -' sh "$somashim" "$dir/a" $tool
 done
 # That the tool failed is seen even if whoever starts us ignores SIGCHLD.
 if command -v gzip >/dev/null; then
