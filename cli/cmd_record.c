@@ -3,6 +3,7 @@
  * `somashim record PROGRAM`: runs the program under somashim with a recording of everything
  * that happens to device memory, and says at the end where the recording is.
  */
+#include <errno.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
 #include "cli/run_preload.h"
+#include "cli/trace_files.h"
 #include "core/base/options.h"
 
 #define PATTERN_BYTES sizeof(((struct ss_options *)0)->trace)
@@ -98,6 +100,19 @@ static bool make_pattern(const struct arguments *a, char *pattern) {
 	return true;
 }
 
+/* A program may run for hours before it uses a device and cannot write. What a directory with a %
+ * in its name will be, only the program knows. */
+static bool directory_exists(const char *output) {
+	const char *slash = output ? strrchr(output, '/') : NULL;
+	char path[PATTERN_BYTES];
+
+	if (!slash) {
+		return true;
+	}
+	snprintf(path, sizeof(path), "%.*s/", (int)(slash - output), output);
+	return strchr(path, '%') || access(path, F_OK) == 0;
+}
+
 /* What the files of the recording match: with any process id, and with one appended. */
 static void make_glob(const char *pattern, char *out) {
 	for (; *pattern; pattern++) {
@@ -127,7 +142,7 @@ static void print_files(const char *pattern, const struct timespec *start) {
 	}
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		struct stat st;
-		if (stat(found.gl_pathv[i], &st) == 0 &&
+		if (ss_is_trace(found.gl_pathv[i]) && stat(found.gl_pathv[i], &st) == 0 &&
 		    (st.st_mtim.tv_sec > start->tv_sec || (st.st_mtim.tv_sec == start->tv_sec &&
 			st.st_mtim.tv_nsec >= start->tv_nsec))) {
 			first = first ? first : found.gl_pathv[i];
@@ -135,7 +150,8 @@ static void print_files(const char *pattern, const struct timespec *start) {
 		}
 	}
 	if (count == 0) {
-		fprintf(stderr, "somashim: nothing was recorded: the program used no device\n");
+		fprintf(stderr, "somashim: nothing was recorded in %s: the program used no device, or "
+			"the file could not be written (said above)\n", pattern);
 	} else if (count == 1) {
 		fprintf(stderr, "somashim: recorded in %s\n", first);
 	} else {
@@ -155,6 +171,9 @@ int ss_cmd_record(int argc, char **argv) {
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	if (!make_pattern(&a, pattern)) {
 		return ss_cli_error("record: the name of the recording is too long");
+	}
+	if (!directory_exists(a.output)) {
+		return ss_cli_error("record: %s: %s", a.output, strerror(errno));
 	}
 	if (!ss_preload_enter(true, err, sizeof(err))) {
 		return ss_cli_error("record: %s", err);

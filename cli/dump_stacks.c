@@ -3,16 +3,14 @@
  * Call stacks of the blocks of a running process. The process maps the file of its recording, so
  * /proc/PID/maps says where that is, whatever its name was when it was opened.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <uthash.h>
 
 #include "cli/dump_stacks.h"
+#include "cli/trace_files.h"
 #include "trace/reader.h"
 #include "trace/symbolize.h"
 
@@ -29,21 +27,6 @@ struct ss_dump_stacks {
 	struct place *places;
 };
 
-static bool is_trace(const char *path) {
-	char magic[sizeof(((struct ss_trace_header *)0)->magic)];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0) {
-		return false;
-	}
-	bool trace = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
-		memcmp(magic, SS_TRACE_MAGIC, sizeof(magic)) == 0;
-	close(fd);
-	return trace;
-}
-
 /* Only files that are mapped writable and shared come into question. */
 static bool find_trace(uint32_t pid, char *out, size_t size) {
 	char name[64], *line = NULL;
@@ -58,7 +41,7 @@ static bool find_trace(uint32_t pid, char *out, size_t size) {
 			continue;
 		}
 		line[strcspn(line, "\n")] = '\0';
-		found = strlen(path) < size && is_trace(path);
+		found = strlen(path) < size && ss_is_trace(path);
 		if (found) {
 			strcpy(out, path);
 		}

@@ -25,10 +25,10 @@ static bool add(struct ss_trace_files *f, const char *path) {
 }
 
 /* Regular files only: opening a FIFO would wait. */
-static bool is_trace(const char *path) {
+bool ss_is_trace(const char *path) {
 	char magic[sizeof(SS_TRACE_MAGIC) - 1];
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 		read(fd, magic, sizeof(magic)) == sizeof(magic) &&
 		memcmp(magic, SS_TRACE_MAGIC, sizeof(magic)) == 0;
@@ -65,7 +65,7 @@ bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, s
 	for (int i = 0; i < n; i++) {
 		char file[PATH_MAX];
 		int length = snprintf(file, sizeof(file), "%s/%s", path, entry[i]->d_name);
-		if (length > 0 && (size_t)length < sizeof(file) && is_trace(file)) {
+		if (length > 0 && (size_t)length < sizeof(file) && ss_is_trace(file)) {
 			ok &= add(f, file);
 		}
 		free(entry[i]);

@@ -11,6 +11,8 @@ struct ss_trace_files {
 	size_t count;
 };
 
+/* A regular file that begins as a trace does. */
+bool ss_is_trace(const char *path);
 /* Adds a file, or the files of a directory that begin as a trace does. False with a line in
  * `err`: there is no such file, or no trace in the directory. */
 bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, size_t err_size);

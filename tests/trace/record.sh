@@ -53,12 +53,17 @@ grep -q 'recorded 2 processes' "$dir/err" || fail "two processes are not named"
 # A program that uses no device; the status of the program; the rank of a job.
 "$somashim" record -o "$dir/none" sh -c 'exit 7' 2>"$dir/err"
 [ $? = 7 ] || fail "the status is not the program's"
-grep -q 'nothing was recorded' "$dir/err" || fail "nothing is not said"
+grep -q "nothing was recorded in $dir/none: " "$dir/err" || fail "nothing is not said"
 [ ! -e "$dir/none" ] || fail "a file of nothing"
 SLURM_PROCID=5 "$somashim" record -o "$dir/rank" "$app" 3 >"$dir/out" 2>"$dir/err" || fail rank
 "$dump" "$dir/rank" >"$dir/dump"
 has "rank 5"
 grep -q '^somashim: recorded' "$dir/err" && fail "rank 5 speaks"
+
+# Other files whose names begin alike are not recordings of it.
+"$somashim" record -o "$dir/q.trace" sh -c "'$app' 3; echo page >$dir/q.trace.html; : >$dir/q.trace2" \
+	>"$dir/out" 2>"$dir/err" || fail "foreign files"
+grep -q "recorded in $dir/q.trace$" "$dir/err" || fail "foreign files count"
 
 # Killed: what was recorded is there.
 timeout -s KILL 2 "$somashim" record -o "$dir/killed" "$app" 100000000 >"$dir/out" 2>&1
@@ -69,4 +74,11 @@ has "state 0"
 # A place that cannot be written: said, and the program runs.
 "$somashim" record -o /dev/full "$app" 3 >"$dir/out" 2>"$dir/err" || fail "the program did not run"
 grep -q 'somashim: .*SOMASHIM_TRACE' "$dir/err" || fail "no reason"
+# A directory that is none is refused before the program runs; only the program knows one with %p.
+for name in missing/x "$dir/missing/x.%p" "$dir/one/x"; do
+	(cd "$dir" && "$somashim" record -o "$name" touch ran 2>err)
+	[ $? = 2 ] && grep -q "record: $name: N" "$dir/err" || fail "$name is not refused"
+done
+[ ! -e "$dir/ran" ] || fail "the program ran"
+"$somashim" record -o "$dir/no.%p/x" true 2>"$dir/err" || fail "%p in the directory: status $?"
 exit 0
