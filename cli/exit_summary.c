@@ -114,7 +114,7 @@ static const char *grouped(uint64_t n, char out[32]) {
 }
 
 static void print_pools(const struct ss_report *r) {
-	char calls[32], driver[32], used[16], held[16];
+	char calls[32], memory[32], used[16], held[16];
 
 	if (!r->served_calls) {
 		return; /* nothing was allocated, or every process was killed */
@@ -122,7 +122,7 @@ static void print_pools(const struct ss_report *r) {
 	fprintf(stderr, "somashim: ");
 	print_rank();
 	fprintf(stderr, "%s device calls became %s; %s%s in use at most, %s held.\n",
-		grouped(r->served_calls, calls), grouped(r->driver_calls, driver),
+		grouped(r->served_calls, calls), grouped(r->memory_calls, memory),
 		r->used > 1 ? "in the largest process " : "", ss_size_text(r->used_high, used),
 		ss_size_text(r->reserved_high, held));
 }

@@ -392,6 +392,7 @@ struct ss_pool_stats {
 	 * A hint while other threads allocate. */
 	uint64_t in_flight;
 	uint64_t fences, busy_queries, driver_calls, driver_ns;
+	uint64_t memory_calls; /* the driver calls that take memory, give it back, and map or open it */
 	uint64_t out_of_memory;
 	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder found memory, or made some */
 };

@@ -64,6 +64,8 @@ void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_
 
 	atomic_fetch_add_explicit(&core->driver_calls, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&core->driver_ns, ns, memory_order_relaxed);
+	if (cause != SS_TRACE_WAIT_DRIVER_OTHER)
+		atomic_fetch_add_explicit(&core->memory_calls, 1, memory_order_relaxed);
 	/* Streams are polled often. */
 	if (ss_trace_on() && (cause != SS_TRACE_WAIT_DRIVER_OTHER || ns >= SHORT_NS))
 		ss_trace_write_wait(cause, ns, dev, NULL);

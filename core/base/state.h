@@ -37,6 +37,7 @@ struct ss_core {
 
 	_Atomic uint64_t host_bytes; /* of ss_host_alloc() */
 	_Atomic uint64_t driver_calls, driver_ns;
+	_Atomic uint64_t memory_calls; /* those that take memory, give it back, and map or open it */
 
 	struct ss_map *map;
 	struct ss_order *order;
@@ -75,7 +76,8 @@ static inline void ss_raise_to(_Atomic uint64_t *v, uint64_t n)
 uint64_t ss_now_ns(void);
 /* Milliseconds of the driver's clock, which tests make virtual. */
 uint64_t ss_now_ms(const struct ss_core *core);
-/* Counts one driver call that began at `t0` (ss_now_ns). `cause` and `dev`: for a recording. */
+/* Counts one driver call that began at `t0` (ss_now_ns). `cause` says whether it is one for memory;
+ * it and `dev` go into a recording. */
 void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_cause cause,
 			  int dev);
 

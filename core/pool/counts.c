@@ -58,6 +58,7 @@ void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, ch
 	s->in_flight = in_flight(pool);
 	s->fences = ss_order_fences(core);
 	s->driver_calls = core->driver_calls;
+	s->memory_calls = core->memory_calls;
 	s->driver_ns = core->driver_ns;
 }
 

@@ -193,5 +193,6 @@ void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out)
 	out->fences = ss_order_fences(core);
 	out->busy_queries = ss_order_busy_queries(core);
 	out->driver_calls = core->driver_calls;
+	out->memory_calls = core->memory_calls;
 	out->driver_ns = core->driver_ns;
 }

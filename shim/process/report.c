@@ -79,7 +79,7 @@ void ss_report_totals(struct ss_core *core)
 		return; /* nobody reads it */
 	ss_stats_total(core, &s);
 	atomic_fetch_add(&r->served_calls, s.allocations + s.frees);
-	atomic_fetch_add(&r->driver_calls, s.driver_calls);
+	atomic_fetch_add(&r->memory_calls, s.memory_calls);
 	raise_to(&r->used_high, s.used_high);
 	raise_to(&r->reserved_high, s.reserved_high);
 }

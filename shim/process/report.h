@@ -30,8 +30,9 @@ struct ss_report {
 	atomic_uint loaded, used, off, unused, bypassed;
 	atomic_uint route[SS_ROUTES];
 	/* Sums over the processes that have ended: allocations and frees that the pools served,
-	 * and the calls into the runtime that this took. */
-	_Atomic uint64_t served_calls, driver_calls;
+	 * and the runtime's calls for memory that this took: to take it, give it back, map or
+	 * open it. Queries and fences are not among them. */
+	_Atomic uint64_t served_calls, memory_calls;
 	/* Bytes, of the process with the most. */
 	_Atomic uint64_t used_high, reserved_high;
 	/* The self-test: grows with every call that returned; the step that runs. The text is

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim run`: as if it were not there, and what it says at the end.
-#   run.sh SOMASHIM ALLOC_LOOP ROUTES PLUGIN STATIC SIM
+#   run.sh SOMASHIM ALLOC_LOOP ROUTES PLUGIN STATIC SIM REPLAY_HIP OBSERVE
 set -u
-somashim=$1 app=$2 routes=$3 plugin=$4 static=$5 sim=$6
+somashim=$1 app=$2 routes=$3 plugin=$4 static=$5 sim=$6 replay=$7 observe=$8
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-run-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=6.4 SOMASHIM_STATS=0 TMPDIR=$dir
@@ -65,6 +65,17 @@ SOMASHIM_DISABLE=1 says 0 'not used: no device was found, or SOMASHIM_DISABLE' "
 # One sentence says what the pools did, in terms that need no manual.
 says 0 '^somashim: 24 device calls became [0-9,]*; 2\.0 MiB in use at most, [0-9.]* MiB held\.$' "$app" 6
 says 0 '^somashim: 4,000 device calls became ' "$app" 1000
+# The calls that memory takes count, and no queries of whether a stream is done.
+"$somashim" generate --rounds 2 -o "$dir/amr.csv" amr
+for backing in hip hsa; do
+	SOMASHIM_BACKING=$backing SOMASHIM_STATS=1 LD_PRELOAD=$observe OBSERVE_OUT=$dir/calls \
+		"$somashim" run "$replay" --async --streams 4 --cross 20 "$dir/amr.csv" \
+		>"$dir/out" 2>"$dir/err" || fail "$backing: status $?"
+	calls=$(sed -n 's/.* device calls became \([0-9,]*\);.*/\1/p' "$dir/err" | tr -d ,)
+	grep -q " memory_calls=$calls\$" "$dir/calls" || fail "$backing: not $(cat "$dir/calls")"
+	[ "$calls" -lt "$(sed -n 's/.*driver calls \([0-9]*\) in.*/\1/p' "$dir/err")" ] ||
+		fail "$backing: the program leads to no query"
+done
 says 0 '; in the largest process 2\.0 MiB in use' sh -c "'$app' 3; '$app' 3"
 says 0 'not used' /bin/true
 grep -q 'device calls' "$dir/err" && fail "calls of a program that made none"
