@@ -814,8 +814,11 @@
 	  (node, graph, deps, count, p)) \
 	E(CHECK, ss_box_exceeds(p, NULL), hipGraphMemcpyNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemcpy3DParms *p), (node, p)) \
-	E(CHECK, ss_box_exceeds(p, NULL), hipGraphExecMemcpyNodeSetParams, 405, 502, \
+	E(WATCH, 0, hipGraphExecMemcpyNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p), (exec, node, p)) \
+	E(WATCH, 0, hipGraphExecUpdate, 405, 502, \
+	  (hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *node, hipGraphExecUpdateResult *result), \
+	  (exec, graph, node, result)) \
 	E(CHECK, ss_memset_exceeds(p), hipGraphAddMemsetNode, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipMemsetParams *p), \
@@ -878,6 +881,9 @@
 	H(hipError_t, hipDeviceCanAccessPeer, (int *can, int dev, int peer)) \
 	H(hipError_t, hipDeviceGetUuid, (hipUUID *uuid, hipDevice_t dev)) \
 	H(hipError_t, hipDeviceGetPCIBusId, (char *id, int size, int dev)) \
+	H(hipError_t, hipGraphGetNodes, (hipGraph_t graph, hipGraphNode_t *nodes, size_t *count)) \
+	H(hipError_t, hipGraphNodeGetType, (hipGraphNode_t node, hipGraphNodeType *type)) \
+	H(hipError_t, hipGraphMemcpyNodeGetParams, (hipGraphNode_t node, hipMemcpy3DParms *p)) \
 	H(hipError_t, hipStreamGetFlags, (hipStream_t stream, unsigned int *flags)) \
 	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
 	H(int, hipGetStreamDeviceId, (hipStream_t stream)) \

@@ -46,6 +46,8 @@ size_t ss_array_element(hipArray_const_t array);
 /* ---- descriptions of copies and memsets --------------------------------- */
 
 bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream);
+/* Would the runtime lose an update of an executable graph's copy node to p (graph_update.c)? */
+bool ss_update_is_lost(const hipMemcpy3DParms *p);
 /* The memset of a graph node. */
 bool ss_memset_exceeds(const hipMemsetParams *p);
 /* The driver API's (driver_copy.c). */

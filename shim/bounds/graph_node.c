@@ -32,11 +32,17 @@ static const void *union_of(const void *params)
 	return (const char *)params + 16;
 }
 
+/* 16 bytes of the union precede the hipMemcpy3DParms. */
+static const hipMemcpy3DParms *copy_of(const void *params)
+{
+	return (const void *)((const char *)union_of(params) + 16);
+}
+
 static bool exceeds(const void *params)
 {
 	switch (params ? type_of(params) : 0) {
-	case NODE_MEMCPY: /* 16 bytes of the union precede the hipMemcpy3DParms */
-		return ss_box_exceeds((const void *)((const char *)union_of(params) + 16), NULL);
+	case NODE_MEMCPY:
+		return ss_box_exceeds(copy_of(params), NULL);
 	case NODE_MEMSET:
 		return ss_memset_exceeds(union_of(params));
 	default:
@@ -81,6 +87,8 @@ hipError_t do_hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node
 {
 	if (exceeds(params))
 		return ss_fail(hipErrorInvalidValue);
+	if (params && type_of(params) == NODE_MEMCPY && ss_update_is_lost(copy_of(params)))
+		return ss_fail(hipErrorGraphExecUpdateFailure);
 	note(params);
 	return ss_result(REAL(hipGraphExecNodeSetParams, exec, node, params));
 }

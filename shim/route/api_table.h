@@ -113,7 +113,7 @@
 	T(hipDrvMemDiscardAndPrefetchBatchAsync, 540) T(hipExecutionCtxStreamCreate, 522) \
 	T(hipExecutionCtxDestroy, 521) T(hipExecutionCtxSynchronize, 533) \
 	T(hipExecutionCtxRecordEvent, 532) T(hipExecutionCtxWaitEvent, 534) \
-	T(hipGraphicsMapResources, 188) T(hipImportExternalMemory, 200) T(hipMemAdvise, 227) \
+	T(hipGraphExecUpdate, 153) T(hipGraphicsMapResources, 188) T(hipImportExternalMemory, 200) T(hipMemAdvise, 227) \
 	T(hipMemImportFromShareableHandle, 237) T(hipMemSetAccess, 257) T(hipMemAdvise_v2, 494)
 
 #endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Updates of executable graphs that the runtime would lose. It accepts new parameters for a copy node
+ * (hipMemcpy3DParms, device to device) in raw HSA memory, and goes on copying as before (7.2.4, known problem O6). So
+ * such updates are refused, and the program instantiates the graph anew. No lock.
+ */
+#include <stdlib.h>
+
+#include "driver/rocm/resolve.h"
+#include "shim/alloc/last_error.h"
+#include "shim/bounds/check.h"
+#include "shim/handlers.h"
+#include "shim/process/real.h"
+
+#define NODE_MEMCPY 1 /* hipGraphNodeTypeMemcpy since 6.0; 5.x, which has other numbers, loses nothing */
+
+static bool is_raw(const void *ptr)
+{
+	struct ss_block_info info;
+
+	return ss_lookup(ss_core, ptr, &info) && info.backing == SS_BACKING_HSA;
+}
+
+bool ss_update_is_lost(const hipMemcpy3DParms *p)
+{
+	return p && p->kind == hipMemcpyDeviceToDevice && (is_raw(p->srcPtr.ptr) || is_raw(p->dstPtr.ptr));
+}
+
+hipError_t do_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p)
+{
+	if (ss_box_exceeds(p, NULL))
+		return ss_fail(hipErrorInvalidValue);
+	if (ss_update_is_lost(p))
+		return ss_fail(hipErrorGraphExecUpdateFailure);
+	return ss_result(REAL(hipGraphExecMemcpyNodeSetParams, exec, node, p));
+}
+
+/* It cannot be told from a node of hipMemcpyAsync, whose updates are not lost. */
+static bool may_lose(hipGraphNode_t node)
+{
+	hipMemcpy3DParms p = {0};
+	hipGraphNodeType type;
+
+	return REAL(hipGraphNodeGetType, node, &type) == hipSuccess && (int)type == NODE_MEMCPY &&
+	       REAL(hipGraphMemcpyNodeGetParams, node, &p) == hipSuccess && ss_update_is_lost(&p);
+}
+
+/* The first node of the graph whose update might be lost; NULL: none. */
+static hipGraphNode_t find_lost(hipGraph_t graph)
+{
+	hipGraphNode_t *nodes, found = NULL;
+	size_t count = 0;
+
+	if (REAL(hipGraphGetNodes, graph, NULL, &count) != hipSuccess || !count)
+		return NULL;
+	nodes = calloc(count, sizeof(*nodes));
+	if (nodes && REAL(hipGraphGetNodes, graph, nodes, &count) == hipSuccess)
+		for (size_t i = 0; i < count && !found; i++)
+			if (may_lose(nodes[i]))
+				found = nodes[i];
+	free(nodes);
+	return found;
+}
+
+hipError_t do_hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t *node,
+				 hipGraphExecUpdateResult *result)
+{
+	hipGraphNode_t lost = NULL;
+
+	if (ss_options.backing == SS_BACKING_HSA && ss_runtime()->major >= 6 && exec && graph && node && result)
+		lost = find_lost(graph);
+	if (!lost)
+		return ss_result(REAL(hipGraphExecUpdate, exec, graph, node, result));
+	*node = lost;
+	*result = hipGraphExecUpdateErrorNotSupported;
+	return ss_fail(hipErrorGraphExecUpdateFailure);
+}
