@@ -21,7 +21,7 @@ struct arguments {
 	struct ss_trace_files files;
 	const char *output, *debug_path;
 	size_t most;
-	bool json, top; /* was given */
+	bool json;
 };
 
 enum { JSON = 256, TOP, DEBUG_PATH };
@@ -42,10 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	switch (key) {
 	case 'o': a->output = arg; return 0;
 	case JSON: a->json = true; return 0;
-	case TOP:
-		a->top = true;
-		a->most = (size_t)ss_arguments_number(state, "--top", arg, 1 << 20);
-		return 0;
+	case TOP: a->most = (size_t)ss_arguments_number(state, "--top", arg, 1 << 20); return 0;
 	case DEBUG_PATH: a->debug_path = arg; return 0;
 	case ARGP_KEY_ARG:
 		if (!ss_trace_files_add(&a->files, arg, err, sizeof(err))) {
@@ -58,9 +55,6 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case ARGP_KEY_SUCCESS:
 		if (a->json && a->output) {
 			argp_error(state, "either --json or --output");
-		}
-		if (a->top && (a->json || a->output)) {
-			argp_error(state, "--top is for the text; --json and --output have it all");
 		}
 		return 0;
 	default:

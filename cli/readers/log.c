@@ -36,7 +36,7 @@ static bool read_any(struct ss_events *ev, struct ss_input *in, int device, char
 			"later");
 		return false;
 	}
-	if (in->first != PICKLE_PROTOCOL && device >= 0) {
+	if (in->first != PICKLE_PROTOCOL && device > 0) {
 		snprintf(err, err_size, "--device is for memory snapshots; a CSV is of one device");
 		return false;
 	}

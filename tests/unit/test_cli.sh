@@ -219,7 +219,7 @@ grep -q 'out of memory: [1-9][0-9]* of [0-9]* allocations failed' "$dir/err" ||
 	fail "--vram: $(cat "$dir/err")"
 status 2 "$somashim" replay --vram 0 "$dir/kind"
 grep -q -- '--vram' "$dir/err" || fail "--vram 0: $(cat "$dir/err")"
-status 2 "$somashim" replay --device 0 "$dir/kind"
+status 2 "$somashim" replay --device 1 "$dir/kind"
 grep -q 'one device' "$dir/err" || fail "--device of a CSV: $(cat "$dir/err")"
 awk 'BEGIN {
 	print "Thread,Time,Action,Pointer,Size,Stream"
