@@ -99,7 +99,6 @@ for log in "${logs[@]}"; do
 	SOMASIM_VRAM=200G shim "$build/bench/bench_scale" "$log" >"$tmp/scale"
 	row "2 threads / 2 processes ($name)" "$(val two "$tmp/scale")" ">= 0.95" "2 processes"
 	row "32 threads / 2 threads ($name)" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
-	row "32 processes / 2 processes ($name)" "$(val apart "$tmp/scale")" - "the machine alone"
 done
 
 # Random sizes, which no bin serves. 50 blocks of up to 1 MiB are live.

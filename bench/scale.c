@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Throughput of threads that have a stream each. `scale TRACE` prints the medians of 2 threads over 2
- * processes, of 32 threads over 2 threads, and of 32 processes over 2 processes, which share nothing but the machine's
- * caches. All of them exist at the same time, are warm, and take
+ * processes, and of 32 threads over 2 threads. All of them exist at the same time, are warm, and take
  * turns of a tenth of a second, because a processor of a shared machine may be twice as fast a second
  * later. This is done five times: how the memory of one process came to be divided makes it faster or
  * slower than the next by a sixth, for its whole life. `scale TRACE THREADS` is one process that has
@@ -24,9 +23,9 @@
 #define ALONE_US 2000000
 #define WARM 1500000 /* pairs of each thread */
 
-enum { NOBODY, THREADS, PROCESSES, MANY, APART, GROUPS };
+enum { NOBODY, THREADS, PROCESSES, MANY, GROUPS };
 static const struct { int processes, threads; } group[GROUPS] = {
-	[THREADS] = {1, 2}, [PROCESSES] = {2, 1}, [MANY] = {1, 32}, [APART] = {32, 1},
+	[THREADS] = {1, 2}, [PROCESSES] = {2, 1}, [MANY] = {1, 32},
 };
 
 /* What all processes share. */
@@ -170,9 +169,9 @@ static void on_child(int sig)
 	_exit(1);
 }
 
-static void compare(const char *self, const char *path, int fd, double *two, double *many, double *apart)
+static void compare(const char *self, const char *path, int fd, double *two, double *many)
 {
-	pid_t pid[64];
+	pid_t pid[8];
 	int processes = 0, threads = 0;
 
 	shared->warm = 0;
@@ -184,11 +183,10 @@ static void compare(const char *self, const char *path, int fd, double *two, dou
 		}
 	wait_warm(threads);
 	for (int r = 0; r < ROUNDS; r++) {
-		double t = take_turn(THREADS, TURN_US), p = take_turn(PROCESSES, TURN_US);
+		double t = take_turn(THREADS, TURN_US);
 
-		two[r] = t / p;
+		two[r] = t / take_turn(PROCESSES, TURN_US);
 		many[r] = take_turn(MANY, TURN_US) / t;
-		apart[r] = take_turn(APART, TURN_US) / p;
 	}
 	/* The killed processes wait for a turn, so the next ones get a new condition variable. */
 	signal(SIGCHLD, SIG_DFL);
@@ -201,7 +199,7 @@ static void compare(const char *self, const char *path, int fd, double *two, dou
 
 int main(int argc, char **argv)
 {
-	double two[TIMES * ROUNDS], many[TIMES * ROUNDS], apart[TIMES * ROUNDS];
+	double two[TIMES * ROUNDS], many[TIMES * ROUNDS];
 	int fd;
 
 	if (argc < 2 || argc > 4)
@@ -223,8 +221,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (int time = 0; time < TIMES; time++)
-		compare(argv[0], argv[1], fd, two + time * ROUNDS, many + time * ROUNDS, apart + time * ROUNDS);
-	printf("two %.3f\nmany %.3f\napart %.3f\n", median(two, TIMES * ROUNDS),
-	       median(many, TIMES * ROUNDS), median(apart, TIMES * ROUNDS));
+		compare(argv[0], argv[1], fd, two + time * ROUNDS, many + time * ROUNDS);
+	printf("two %.3f\nmany %.3f\n", median(two, TIMES * ROUNDS),
+	       median(many, TIMES * ROUNDS));
 	return 0;
 }
