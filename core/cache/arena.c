@@ -131,7 +131,7 @@ static bool splits_idle(const struct ss_stream_cache *q, const struct ss_block *
 	return ss_is_whole(b) && b->size != size && b->size > q->cut_freely;
 }
 
-/* The best fit in the arena as it is; an idle segment only if that splits_idle nothing. */
+/* The best fit in the arena as it is. Without may_cut no idle segment is divided for it. */
 static inline struct ss_block *best(const struct ss_stream_cache *q, uint64_t size, uint64_t align,
 				    bool may_cut)
 {
@@ -176,7 +176,7 @@ struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, u
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 {
 	if (q->set->count > 1)
-		b = ss_block_rehome(q->set->core, &q->spares, &q->set->memory->spares, b);
+		b = ss_block_rehome(q->set->core, &q->spares, &q->set->memory->spares, b, q->slot);
 	if (b->n > q->clean_since)
 		q->clean_since = b->n;
 	b->n = 0;

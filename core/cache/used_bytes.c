@@ -38,8 +38,12 @@ enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
 {
 	struct ss_caches *set = q->set;
 
-	/* A second thread may just have seen a higher sum. */
-	ss_raise_to(&c->peak, ss_get(&c->used));
+	/* A second thread may just have raised the pool's peak to a higher sum. The count of one cache may be negative,
+	 * since others free what it handed out. */
+	if (c == &set->alone)
+		ss_raise_to(&c->peak, ss_get(&c->used));
+	else
+		ss_put(&c->peak, ss_get(&c->used));
 	ss_bias_unlock(&q->lock);
 	if (c != &set->alone)
 		raise_peak(set);

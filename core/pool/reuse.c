@@ -145,7 +145,7 @@ static struct ss_block *cut_clean(struct ss_request *r, struct ss_block *b)
 	if (q->set->count == 1)
 		return b;
 	ss_bias_lock(&q->lock);
-	b = ss_block_rehome(m->core, &q->spares, &m->spares, b);
+	b = ss_block_rehome(m->core, &q->spares, &m->spares, b, q->slot);
 	ss_bias_unlock(&q->lock);
 	return b;
 }

@@ -56,10 +56,14 @@ uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint
 }
 
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
-				 struct ss_spares *theirs, struct ss_block *b)
+				 struct ss_spares *theirs, struct ss_block *b, uint32_t slot)
 {
-	struct ss_block *fresh;
+	struct ss_block *fresh, *prev = ss_block_prev(b);
 
+	/* The holder of the left neighbour writes b->prev at any time. In the old descriptor that would be lost, and later
+	 * harm the block that the descriptor has become. So the caller must be that holder. */
+	if (prev && !ss_is_free_on(prev, SS_SLOT_CLEAN) && !ss_is_own(prev, slot))
+		return b;
 	if (ss_descriptor_owned(core, own, b) || !(fresh = ss_block_new(core, own)))
 		return b;
 	fresh->addr = b->addr;
@@ -73,7 +77,7 @@ struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 	ss_set_slot(fresh, b->slot);
 	ss_set_home(fresh, ss_home(b));
 	ss_set_state(fresh, atomic_load_explicit(&b->state, memory_order_relaxed));
-	set_prev(fresh, ss_block_prev(b));
+	set_prev(fresh, prev);
 	set_prev(ss_block_next(core, b), fresh);
 	/* The start stays where it is in the bitmap. */
 	atomic_store_explicit(&b->seg->grains[(b->addr - b->seg->base) / SS_GRAIN],

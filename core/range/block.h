@@ -196,8 +196,9 @@ void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block
 /* The mark of a and b merged: the later of their marks on `slot`; a clean range has none. */
 uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot);
 /* Replaces b's descriptor by one of `own`; the old one goes to `theirs`. Returns b itself if its
- * descriptor is one of `own` already, or host memory is out. */
+ * descriptor is one of `own` already, host memory is out, or another thread may hold the left neighbour. That may only be
+ * a clean range, whose lock the caller has, or a free one of the caller's own arena, that of `slot`. */
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
-				 struct ss_spares *theirs, struct ss_block *b);
+				 struct ss_spares *theirs, struct ss_block *b, uint32_t slot);
 
 #endif

@@ -85,9 +85,41 @@ static int end(void **state)
 	return 0;
 }
 
+/* A block whose left neighbour another thread may hold keeps its descriptor: that thread writes the link to the left in
+ * it, and a descriptor that has become another block would be harmed. */
+static void test_rehome(void **state)
+{
+	struct ss_segment *seg = ss_segment_new(&core, NULL, BASE + 2 * SIZE, SS_FRAME);
+	struct ss_spares own = {0}, other = {0};
+	struct ss_block *left, *b, *fresh;
+
+	assert_non_null(seg);
+	left = ss_segment_first(&core, seg);
+	b = ss_block_split(&core, &other, left, 4 * SS_GRAIN);
+	assert_non_null(b);
+	ss_set_slot(left, 7);
+	ss_set_home(left, 8);
+	for (int state_of = SS_BLOCK_LIVE; state_of <= SS_BLOCK_FREE; state_of++) {
+		ss_set_state(left, (enum ss_block_state)state_of);
+		assert_ptr_equal(ss_block_rehome(&core, &own, &other, b, 3), b);
+	}
+	/* A free one of the arena of slot 7 is in the hands of whoever cuts there, a clean one of whoever has the lock. */
+	fresh = ss_block_rehome(&core, &own, &other, b, 7);
+	assert_ptr_not_equal(fresh, b);
+	assert_ptr_equal(ss_block_prev(fresh), left);
+	assert_ptr_equal(ss_block_next(&core, left), fresh);
+	ss_set_slot(left, SS_SLOT_CLEAN);
+	b = ss_block_rehome(&core, &other, &own, fresh, 3);
+	assert_ptr_not_equal(fresh, b);
+	assert_ptr_equal(ss_block_next(&core, left), b);
+	ss_segment_forget(&core, seg);
+	ss_spares_return(&core, &own, 0);
+	ss_spares_return(&core, &other, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_start) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_start), cmocka_unit_test(test_rehome) };
 
 	return cmocka_run_group_tests(tests, begin, end);
 }
