@@ -201,8 +201,7 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all)
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
 		ss_retention_begin(m, &w);
 		w.reserved += size;
-		s = SS_DRIVE_FREE(m, segment_free, m->backing, native,
-							  size);
+		s = SS_DRIVE_FREE(m, segment_free, m->backing, native, size);
 		if (s == SS_OK) {
 			ss_cap_give(m, size);
 			ss_retention_exports_end(m, &w, size);

@@ -98,8 +98,7 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 {
 	enum ss_status s;
 
-	s = SS_DRIVE_MAP(m, map, (void *)(uintptr_t)va, c->size,
-					 c->handle);
+	s = SS_DRIVE_MAP(m, map, (void *)(uintptr_t)va, c->size, c->handle);
 	if (s != SS_OK)
 		return s;
 	if (c->recorded_va != va) {
@@ -162,8 +161,7 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 						va + size - from, atomic_load(&m->peers));
 	if (!ss_refused(s) || from == va)
 		return s;
-	return SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size,
-						   atomic_load(&m->peers));
+	return SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size, atomic_load(&m->peers));
 }
 
 /* Unmaps all chunks in [va, va + size) and puts them into the list. False: some stay mapped. */

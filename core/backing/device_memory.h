@@ -12,7 +12,7 @@ struct ss_device_memory {
 	_Atomic uint64_t taken;     /* the same, and what is being asked for or given back */
 	_Atomic uint32_t giving;    /* threads that give memory back just now */
 	_Atomic uint64_t gave;      /* how often one did */
-	atomic_bool nearly_full;        /* near the end of its memory: frees record their own fence */
+	atomic_bool nearly_full;    /* near the end of its memory: frees record their own fence */
 	atomic_bool low;            /* less is left than the runtime may need for itself */
 	atomic_bool woken;          /* the null stream has its hardware queue */
 	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported segments. */

@@ -66,8 +66,7 @@ static bool is_idle(const struct ss_memory *m, const struct ss_segment *seg)
 
 static enum ss_status open_segment(struct ss_memory *m, void *native, uint64_t size, uint64_t peers)
 {
-	return SS_DRIVE_MAP(m, segment_access, m->backing, native,
-						       size, peers);
+	return SS_DRIVE_MAP(m, segment_access, m->backing, native, size, peers);
 }
 
 /* Memory for a segment, opened to the peers. *ptr is what must go back, by means of *spare, if this
@@ -84,8 +83,7 @@ static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, v
 	if (!ss_cap_take(m, size))
 		return SS_ERR_NOMEM;
 	*spare = ss_host_alloc(core, sizeof(**spare));
-	s = *spare ? SS_DRIVE_ALLOC(m, segment_alloc, m->backing, size,
-							    peers, ptr)
+	s = *spare ? SS_DRIVE_ALLOC(m, segment_alloc, m->backing, size, peers, ptr)
 		   : SS_ERR_FAILED;
 	if (!*ptr) {
 		ss_cap_give(m, size);
@@ -219,8 +217,7 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 		when = ss_segment_detach(m, seg);
 		pthread_mutex_unlock(&m->lock);
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
-		s = SS_DRIVE_FREE(m, segment_free, m->backing, native,
-							  size);
+		s = SS_DRIVE_FREE(m, segment_free, m->backing, native, size);
 		pthread_mutex_lock(&m->lock);
 		if (s == SS_OK) {
 			given += size;

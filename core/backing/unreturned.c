@@ -35,8 +35,7 @@ bool ss_unreturned_give(struct ss_memory *m, struct ss_unreturned *u, void *nati
 	struct ss_core *core = m->core;
 	uint64_t when;
 
-	if (SS_DRIVE_FREE(m, segment_free, m->backing, native,
-						  size) == SS_OK) {
+	if (SS_DRIVE_FREE(m, segment_free, m->backing, native, size) == SS_OK) {
 		ss_cap_give(m, size);
 		ss_host_free(core, u, sizeof(*u));
 		return true;

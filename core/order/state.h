@@ -14,7 +14,7 @@
 
 struct ss_event;
 
-/* Bits of order_device.report_each. They make every synchronization of the device be reported. */
+/* Bits of order_device.report_each, which make every synchronization of the device be reported. */
 #define SS_REPORT_STRICT 1ull /* ss_order_report_each() was called */
 #define SS_REPORT_CLOCK 2ull  /* the driver's time is virtual, or idle memory is not kept at all */
 #define SS_REPORT_BUSY 4ull   /* factor of (slot + 1) of the stream in ss_order_watch() */

@@ -35,7 +35,7 @@ struct ss_timeline {
 	enum ss_timeline_kind kind;
 	void *native;
 	pthread_t thread;               /* SS_TL_THREAD: only this thread can record on it */
-	_Atomic uint64_t number;          /* number of this stream among all; 0: it has ended */
+	_Atomic uint64_t number;        /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
 	bool joined;                    /* the null stream took memory that it freed */
 	atomic_bool wanted;             /* somebody asked for a fence when none could be recorded */

@@ -131,8 +131,8 @@ static struct ss_block *from_arena(struct ss_request *r)
 	return b;
 }
 
-/* `size` bytes of the clean range b. They are at home in the stream's arena from now on, with a
- * descriptor that shares no cache line with those of other streams. */
+/* `size` bytes of the clean range b. They are at home in the stream's arena from now on, if
+ * possible with a descriptor that shares no cache line with those of other streams. */
 static struct ss_block *cut_clean(struct ss_request *r, struct ss_block *b)
 {
 	struct ss_memory *m = &r->pool->mem;

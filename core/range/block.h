@@ -166,8 +166,8 @@ static inline bool ss_fits(const struct ss_block *b, uint64_t size, uint64_t ali
 
 /* ---- descriptors: descriptor.c ------------------------------------------ */
 
-/* Descriptors kept for splitting. The owner's lock guards them. No two owners of spares ever write
- * to one cache line of descriptors. */
+/* Descriptors kept for splitting. The owner's lock guards them. Those of two
+ * owners never share a cache line. */
 struct ss_spares {
 	struct ss_block *head;     /* of the owner's own batches */
 	struct ss_block *away;     /* of other owners' batches, to be returned */

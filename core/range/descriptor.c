@@ -3,9 +3,10 @@
  * The storage of block descriptors, which are never freed.
  *
  * Descriptors are made in batches, each a whole number of cache lines. A batch belongs to the stream
- * cache or pool that took descriptors from it, until all of them are back. So no two streams ever
- * write to one cache line: a descriptor that another owner does not need any more is returned to its
- * batch. (Caches and pools live as long as the core.)
+ * cache or pool that took descriptors from it, until all of them are back: a descriptor that another
+ * owner does not need any more is returned to its batch. So two streams seldom write to one cache line.
+ * They do where a block that changes hands must keep its descriptor (ss_block_rehome). (Caches and
+ * pools live as long as the core.)
  *
  * Locks: the lock of the spare descriptors' owner; core->map->lock, a leaf, for batches.
  */
