@@ -76,13 +76,15 @@ static void progress(struct ss_fake_stream *s, uint64_t target) {
 	}
 }
 
-/* Moves the stream to `target`, after the streams that it waits for. */
+/* Moves the stream to `target`, after the streams that it waits for. What comes before a wait is done first, because the
+ * other stream may wait for that. */
 static void drain(struct ss_fake_stream *s, uint64_t target) {
 	if (s->busy) {
 		ss_fake_misuse("streams wait for each other in a circle");
 	}
 	s->busy = true;
 	for (size_t i = s->wait_first; i < s->wait_count && s->waits[i].at <= target; i++) {
+		progress(s, s->waits[i].at - 1);
 		if (s->waits[i].target->done < s->waits[i].target_at) {
 			drain(s->waits[i].target, s->waits[i].target_at);
 		}

@@ -191,6 +191,17 @@ static void test_fences(void **state) {
 	drv.fence_release(drv.ctx, &f0);
 	drv.fence_release(drv.ctx, &f1);
 	assert_int_equal(ss_fake_counts(fake).fence_record, 4);
+
+	/* S2 waits for a command of S1 behind which S1 has waited for an earlier one of S2: no circle. */
+	ss_fake_enqueue(fake, 0, S2);
+	drv.fence_record(drv.ctx, 0, S2, &f0);
+	drv.fence_wait(drv.ctx, 0, S1, &f0);
+	drv.fence_record(drv.ctx, 0, S1, &f1);
+	drv.fence_wait(drv.ctx, 0, S2, &f1);
+	ss_fake_drain(fake, 0, S2);
+	assert_int_equal(ss_fake_done(fake, 0, S2), ss_fake_enqueued(fake, 0, S2));
+	drv.fence_release(drv.ctx, &f0);
+	drv.fence_release(drv.ctx, &f1);
 	ss_fake_destroy(fake);
 
 	fake = create(false, true);
