@@ -128,16 +128,19 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 }
 
 /* A stream with nothing left to do reaches a new fence within microseconds. That is cheaper than
- * new memory, so a new fence is asked for this many times. After that the stream is busy. */
+ * new memory, so a new fence is asked for this many times, or for a millisecond: on a busy machine
+ * one pause may take as long as another process runs. After that the stream is busy. */
 #define LOOKS 64
 
 bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
 {
+	uint64_t until = ss_now_ms(core) + 1;
+
 	for (;; ++*looks) {
 		ss_fence_poll(core, tl, -1);
 		if (atomic_load(&tl->progress.completed) >= n)
 			return true;
-		if (*looks >= LOOKS || !core->drv.pause)
+		if (*looks >= LOOKS || !core->drv.pause || ss_now_ms(core) > until)
 			return false;
 		core->drv.pause(core->drv.ctx);
 	}
