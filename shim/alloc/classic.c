@@ -101,6 +101,8 @@ hipError_t ss_free_owned(void *ptr, int dev, bool async)
 			return ss_result(err);
 	} else if (ss_options.free_sync != SS_FREE_SYNC_NEVER) {
 		waited = ss_wait_device(dev, &t);
+		if (!waited && ss_capture_live()) /* it began meanwhile */
+			(void)ss_wait_in_runtime(dev);
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_FREE, dev, NULL);
 	}
 	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);

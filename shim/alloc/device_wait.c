@@ -3,8 +3,9 @@
  * Waits for a whole device, as the real hipFree does.
  *
  * While a thread waits for a stream that the program did not ask it to wait for, the stream
- * must not be destroyed. A pin prevents that. It is a hazard pointer: a slot that names the
- * stream, and that whoever destroys the stream looks through first.
+ * must not be destroyed, and from 6.0 on a wait that starts while the stream is captured ends the
+ * capture. A pin prevents both. It is a hazard pointer: a slot that names the stream, and that
+ * whoever destroys or captures the stream looks through first.
  *
  * Locks: none.
  */
@@ -12,6 +13,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "shim/alloc/device_wait.h"
 #include "shim/process/current_device.h"
@@ -21,6 +23,8 @@
 /* ---- pins --------------------------------------------------------------- */
 
 #define PINS 64
+#define PASS_NAPS 50 /* of PASS_NS, until a wait has surely started */
+#define PASS_NS 100000
 
 struct pin {
 	_Atomic(hipStream_t) stream;
@@ -60,6 +64,25 @@ void ss_stream_pins_drain(hipStream_t stream)
 			sched_yield();
 }
 
+/* A wait looks for a capture when it starts. So a capture need not wait for the end of the wait: the
+ * stream may be waiting for what the program does next. */
+void ss_stream_pins_pass(hipStream_t stream)
+{
+	struct timespec nap = {0, PASS_NS};
+
+	for (int i = 0; i < PINS && stream; i++)
+		for (int k = 0; k < PASS_NAPS && atomic_load(&pins[i].stream) == stream; k++)
+			nanosleep(&nap, NULL);
+}
+
+/* The stream is pinned. Either the capture that begins is seen here, or the pin is seen there. */
+static bool captured(hipStream_t stream)
+{
+	struct ss_timeline *tl = atomic_load(&ss_captures) ? ss_timeline_find(ss_core, stream) : NULL;
+
+	return tl && ss_timeline_capturing(tl);
+}
+
 /* A thread that is cancelled in here would leave its pin behind, and the stream could never
  * be destroyed. */
 static hipError_t wait_pinned(hipStream_t stream)
@@ -71,7 +94,8 @@ static hipError_t wait_pinned(hipStream_t stream)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pin = pin_stream(stream);
 	if (pin) { /* else it was destroyed, and its retirement told the core */
-		err = REAL(hipStreamSynchronize, stream);
+		err = captured(stream) ? hipErrorStreamCaptureUnsupported
+				       : REAL(hipStreamSynchronize, stream);
 		unpin(pin);
 	}
 	pthread_setcancelstate(cancel, NULL);

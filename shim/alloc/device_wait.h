@@ -9,7 +9,7 @@
 
 #include "core/core.h"
 
-/* Waits for every stream of dev, which is current. */
+/* Waits for every stream of dev, which is current. An error if one of them is captured meanwhile. */
 hipError_t ss_wait_streams(int dev);
 /* Waits for dev and begins a grant for what was waited for. True: pass *t to the core. False:
  * nothing was waited for and *t is void. */
@@ -26,5 +26,8 @@ hipError_t ss_wait_in_runtime(int dev);
 /* Before the real destroy of a stream that has left the core's table: waits until no thread
  * waits for the stream on our account. */
 void ss_stream_pins_drain(hipStream_t stream);
+/* Before the real begin of a capture of a stream that the core knows to be captured: waits until no
+ * thread is about to wait for the stream on our account. */
+void ss_stream_pins_pass(hipStream_t stream);
 
 #endif

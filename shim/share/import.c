@@ -36,7 +36,7 @@ static hipError_t only_wait(int dev)
 		return hipSuccess;
 	err = ss_wait_streams(dev);
 	ss_device_restore(&s);
-	return err;
+	return err != hipSuccess && ss_capture_live() ? ss_wait_in_runtime(dev) : err;
 }
 
 /* The real close waits for one device only (since 7.0 the one that opened the mapping

@@ -11,6 +11,7 @@
 
 #include "core/base/hash.h"
 #include "driver/rocm/resolve.h"
+#include "shim/alloc/device_wait.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/pools.h"
 #include "shim/handlers.h"
@@ -153,7 +154,14 @@ void ss_capture_event_clear(hipEvent_t event)
 	pthread_mutex_unlock(&capture_lock);
 }
 
-bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
+/* This waits for what is being put on the stream, or asked of it, right now. */
+static void begin(hipStream_t stream, struct ss_timeline *tl)
+{
+	ss_timeline_set_capturing(ss_core, tl, true);
+	ss_stream_pins_pass(stream);
+}
+
+bool ss_capture_join(hipStream_t stream, struct ss_timeline *tl, hipEvent_t event)
 {
 	struct captured_event *e;
 	struct member *by = NULL;
@@ -167,7 +175,7 @@ bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event)
 		added = member_add(tl, by, by->mode);
 	pthread_mutex_unlock(&capture_lock);
 	if (added)
-		ss_timeline_set_capturing(ss_core, tl, true);
+		begin(stream, tl);
 	return added;
 }
 
@@ -258,7 +266,7 @@ void ss_capture_drop_device(int dev)
 /* Called before the real begin, so that nothing of ours is enqueued on the stream once it
  * captures; taken back if the real call fails. False: out of host memory, then the capture must
  * not begin. */
-static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode, bool *added)
+static bool announce(hipStream_t stream, struct ss_timeline *tl, hipStreamCaptureMode mode, bool *added)
 {
 	*added = false;
 	ss_pools_set_capture_rule(forbids_pools);
@@ -267,9 +275,8 @@ static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode, bool *ad
 	pthread_mutex_lock(&capture_lock);
 	*added = member_add(tl, NULL, mode);
 	pthread_mutex_unlock(&capture_lock);
-	/* This waits for fences that are being recorded on the stream right now. */
 	if (*added)
-		ss_timeline_set_capturing(ss_core, tl, true);
+		begin(stream, tl);
 	return *added || ss_timeline_capturing(tl);
 }
 
@@ -277,7 +284,7 @@ static bool announce(struct ss_timeline *tl, hipStreamCaptureMode mode, bool *ad
 	struct ss_timeline *tl_ = ss_stream_or_null(handle); \
 	hipError_t e_; \
 	bool added_; \
-	if (!announce(tl_, mode, &added_)) \
+	if (!announce(handle, tl_, mode, &added_)) \
 		return ss_fail(hipErrorOutOfMemory); \
 	e_ = REAL(name, __VA_ARGS__); \
 	if (added_ && e_ != hipSuccess) \

@@ -14,7 +14,7 @@ void ss_capture_event_set(hipEvent_t event, struct ss_timeline *tl);
 void ss_capture_event_clear(hipEvent_t event);
 /* Before tl waits for an event that was recorded on a capturing stream. True: tl was in no
  * capture and has joined that one; ss_capture_drop_stream() takes it back if the wait fails. */
-bool ss_capture_join(struct ss_timeline *tl, hipEvent_t event);
+bool ss_capture_join(hipStream_t stream, struct ss_timeline *tl, hipEvent_t event);
 /* Is hipMallocAsync on a stream of dev that is not captured an error now? */
 bool ss_capture_refuses_alloc(int dev);
 /* The stream is about to be destroyed, or all streams of a device are. */

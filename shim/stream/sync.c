@@ -191,7 +191,7 @@ SS_HOT(hipEventQuery)
 	REFUSE(tl_, handle, hipErrorInvalidHandle); \
 	/* Announced before the real call, as a capture is (capture.c). */ \
 	joins_ = ss_capture_live() && tl_ && ss_capture_has_event(event) && \
-		 ss_capture_join(tl_, event); \
+		 ss_capture_join(handle, tl_, event); \
 	t_ = ss_wait_begin(ss_core, event, tl_); \
 	e_ = REAL(name, stream, event, flags); \
 	ss_wait_end(ss_core, &t_, e_ == hipSuccess); \

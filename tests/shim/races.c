@@ -6,6 +6,7 @@
  *   owed WHAT    both end the mode in which hipFree need not wait, after one of them freed
  *                (WHAT: stream or device)
  *   transit HOW  one gives memory back, the other allocates as much (HOW: sync, trim or pools)
+ *   capture      one waits in hipFree, the other begins a capture of a stream that is waited for later
  *   reset        one gives access to memory that the other takes away
  *   trims        one gives back all memory, the other less, and neither can do it at once
  */
@@ -206,6 +207,44 @@ static void transit(const char *how)
 	pthread_join(t, NULL);
 }
 
+/* ---- capture ------------------------------------------------------------ */
+
+static hipStream_t busy;
+
+static void *free_block(void *arg)
+{
+	OK(hipFree(block));
+	GIVES(hipSuccess, hipStreamQuery(busy)); /* so it has waited */
+	return arg;
+}
+
+/* In which order the streams are waited for nobody knows, so each is the busy one once. */
+static void capturing(void)
+{
+	hipStream_t s[2];
+	hipGraph_t graph;
+	pthread_t t;
+	void *x;
+
+	OK(hipMalloc(&x, 4096));
+	for (int i = 0; i < 2; i++)
+		OK(hipStreamCreateWithFlags(&s[i], hipStreamNonBlocking));
+	for (int i = 0; i < 2; i++) {
+		OK(hipMalloc(&block, 4096));
+		busy = s[i];
+		stall(busy);
+		OK(hipMemsetAsync(x, 1, 4096, busy));
+		pthread_create(&t, NULL, free_block, NULL);
+		usleep(100000);
+		OK(hipStreamBeginCapture(s[!i], hipStreamCaptureModeRelaxed));
+		release(busy);
+		pthread_join(t, NULL);
+		OK(hipMemsetAsync(x, 1, 4096, s[!i]));
+		OK(hipStreamEndCapture(s[!i], &graph));
+		OK(hipGraphDestroy(graph));
+	}
+}
+
 /* ---- reset -------------------------------------------------------------- */
 
 static void *enable(void *arg)
@@ -283,6 +322,8 @@ int main(int argc, char **argv)
 		owing();
 	} else if (!strcmp(what, "transit")) {
 		transit(how);
+	} else if (!strcmp(what, "capture")) {
+		capturing();
 	} else if (!strcmp(what, "reset")) {
 		resetting();
 	} else if (!strcmp(what, "trims")) {
