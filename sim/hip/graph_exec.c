@@ -6,6 +6,7 @@
  * Locks: exec_lock guards the list of executables. Nothing is taken inside it.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "device/command.h"
@@ -24,7 +25,7 @@ struct exec {
 
 static pthread_mutex_t exec_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct exec *execs;
-static uint64_t shuffle;              /* random state of the order of launches */
+static atomic_ullong launches;        /* so far; each has an order of its own */
 
 static struct exec *exec_of(hipGraphExec_t h)
 {
@@ -64,6 +65,7 @@ static hipError_t launch_node(struct node *n, hipStream_t h)
  * promise no order. */
 static hipError_t launch(struct graph *g, hipStream_t h)
 {
+	uint64_t shuffle = sim_opt.seed + ((uint64_t)atomic_fetch_add(&launches, 1) << 32) + 1;
 	size_t left = g->n;
 	bool *done = calloc(g->n + 1, sizeof *done);
 	hipError_t e = hipSuccess;
@@ -135,8 +137,6 @@ hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *out, hipGraph_t h,
 	pthread_mutex_lock(&exec_lock);
 	x->next = execs;
 	execs = x;
-	if (!shuffle)
-		shuffle = sim_opt.seed + 1;
 	pthread_mutex_unlock(&exec_lock);
 	*out = (hipGraphExec_t)x;
 	return hipSuccess;
