@@ -10,16 +10,17 @@
  */
 #include "core/order/timeline.h"
 
-/* If tl is at its end, and that `proves` anything, tl completes to pos. */
-static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, bool proves, uint64_t pos,
-			  uint64_t version)
+/* If tl is at its end, and that `proves` anything, tl completes to pos. `kind` was read before pos. The slot may have
+ * become another stream's since. If that one is of another kind, its end proves something else of pos. */
+static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, enum ss_timeline_kind kind, bool proves,
+			  uint64_t pos, uint64_t version)
 {
 	struct ss_order *o = core->order;
 	enum ss_status s;
 	bool may;
 
 	pthread_mutex_lock(&o->lock);
-	may = ss_fence_may(core, tl, SS_FENCE_JOINING);
+	may = ss_fence_may(core, tl, SS_FENCE_JOINING) && tl->kind == kind;
 	atomic_fetch_add(&tl->recording, may);
 	pthread_mutex_unlock(&o->lock);
 	if (!may)
@@ -35,13 +36,14 @@ static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, bool pro
 
 bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl)
 {
+	enum ss_timeline_kind kind = ss_kind(tl);
 	struct ss_token t;
 
 	/* After a bypass a query proves nothing. */
 	if (!core->drv.stream_idle || ss_distrusted(core))
 		return false;
 	t = ss_stream_query_begin(core, tl);
-	return ask(core, tl, t.a != NULL, t.n, t.gen) == SS_OK;
+	return ask(core, tl, kind, t.a != NULL, t.n, t.gen) == SS_OK;
 }
 
 uint64_t ss_order_busy_queries(const struct ss_core *core)
@@ -51,16 +53,16 @@ uint64_t ss_order_busy_queries(const struct ss_core *core)
 
 enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
 {
-	bool joins = tl->kind != SS_TL_NONBLOCKING &&
-		     (tl->kind != SS_TL_NULL || ss_order_joiners(core, tl->dev));
+	enum ss_timeline_kind kind = ss_kind(tl);
+	bool joins = kind != SS_TL_NONBLOCKING &&
+		     (kind != SS_TL_NULL || ss_order_joiners(core, tl->dev));
 	uint64_t pos = joins ? atomic_load(&tl->commanded) : ss_position(tl);
 
-	return ask(core, tl, true, pos, ss_version(tl));
+	return ask(core, tl, kind, true, pos, ss_version(tl));
 }
 
 bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl)
 {
 	/* The slot may become another stream's just now. ask() looks at it again. */
-	return core->drv.stream_idle &&
-	       __atomic_load_n(&tl->kind, __ATOMIC_RELAXED) == SS_TL_NONBLOCKING;
+	return core->drv.stream_idle && ss_kind(tl) == SS_TL_NONBLOCKING;
 }

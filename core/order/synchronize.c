@@ -31,8 +31,9 @@ struct snapshot {
  * look like work in flight to whoever asks. */
 static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
 {
-	bool alone = tl->kind == SS_TL_NONBLOCKING ||
-		     (tl->kind == SS_TL_NULL && !ss_distrusted(core) &&
+	enum ss_timeline_kind kind = ss_kind(tl);
+	bool alone = kind == SS_TL_NONBLOCKING ||
+		     (kind == SS_TL_NULL && !ss_distrusted(core) &&
 		      !ss_order_joiners(core, tl->dev));
 	struct ss_token t = {0};
 
@@ -43,7 +44,7 @@ static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timel
 	t.n = alone || SS_MUTANT_IS(31) ?
 	      ss_position(tl) : atomic_load(&tl->commanded);
 	t.gen = ss_version(tl);
-	t.dev = tl->dev;
+	t.dev = __atomic_load_n(&tl->dev, __ATOMIC_RELAXED);
 	return t;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests core/order: streams that end, marks of many timelines, and threads. */
+#include <dlfcn.h>
+
+#include "core/order/timeline.h"
 #include "tests/unit/order/fixture.h"
 
 /* ---- streams that end ---------------------------------------------------------- */
@@ -311,6 +314,44 @@ static void test_threads(void **state)
 	assert_int_equal(ss_order_streams(&core, 0) + ss_order_streams(&core, 1), 0);
 }
 
+/* ---- a slot that changes hands while it is asked about ---------------------------- */
+
+static bool changes;
+
+/* Stands for another thread that acts just before this one has the lock. */
+int pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	static int (*real)(pthread_mutex_t *);
+
+	if (!real)
+		real = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	if (changes && lock == &core.order->lock) {
+		changes = false;
+		ss_timeline_retire(&core, ss_timeline_find(&core, A));
+		blocking(B);
+	}
+	return real(lock);
+}
+
+/* That a stream is at its end proves less of a blocking one: the null stream's work may come before what was freed there.
+ * So what was read of the stream before it in the slot, which did not block, must not be held against it. */
+static void test_slot_asked(void **state)
+{
+	struct ss_timeline *a = stream(A);
+
+	assert_int_equal(ss_stream_ask(&core, a), SS_OK);
+	assert_true(ss_stream_at_end(&core, a));
+	changes = true;
+	assert_int_equal(ss_stream_ask(&core, a), SS_ERR_NOT_READY);
+	assert_false(changes);
+	assert_ptr_equal(ss_timeline_find(&core, B), a);
+	ss_timeline_retire(&core, a);
+	a = stream(A);
+	changes = true;
+	assert_false(ss_stream_at_end(&core, a));
+	assert_ptr_equal(ss_timeline_find(&core, B), a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +365,7 @@ int main(void)
 		TEST(test_marks_none),
 		TEST(test_wide),
 		TEST(test_threads),
+		TEST(test_slot_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
