@@ -66,7 +66,7 @@ bool ss_pool_shared(const struct ss_pool *pool)
 
 void *ss_pool_handle(const struct ss_pool *pool)
 {
-	return (void *)(uintptr_t)pool->handle;
+	return pool->mem.handle;
 }
 
 int ss_pool_device(const struct ss_pool *pool)
@@ -249,7 +249,7 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 		pthread_mutex_unlock(&core->pools->lock);
 		return SS_ERR_INVALID;
 	}
-	HASH_DEL(core->pools->by_handle, pool);
+	ss_table_remove(&core->pools->by_handle, &pool->link);
 	atomic_compare_exchange_strong(&d->current, &expected, atomic_load(&d->def));
 	ss_device_current_changed(core, pool->mem.dev);
 	atomic_fetch_add(&pool->users, 1);

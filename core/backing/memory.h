@@ -19,7 +19,7 @@ struct ss_unreturned;
 struct ss_memory {
 	struct ss_core *core;
 	struct ss_pool *pool;             /* whose it is; opaque here */
-	const void *handle;               /* of the pool, which a recording names it by */
+	void *handle;                     /* of the pool */
 	int dev;
 	/* Changes only while there is no memory: to hip where vmm turns out not to work. */
 	_Atomic(enum ss_backing) backing;

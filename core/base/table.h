@@ -21,6 +21,9 @@ struct ss_link {
 	_Atomic(struct ss_link *) next;
 };
 
+#define ss_container_of(ptr, type, member) \
+	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+
 /* Ends every chain; its key is its own address. */
 extern struct ss_link ss_table_end;
 

@@ -63,9 +63,6 @@ struct ss_timeline {
 	bool drop;                      /* ... and releases all of them when it is done */
 };
 
-#define ss_container_of(ptr, type, member) \
-	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
-
 static inline uint64_t ss_version(const struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&tl->version, memory_order_acquire);

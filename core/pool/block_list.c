@@ -26,7 +26,7 @@ static void copy_block(struct copy *c, struct ss_pool *pool, const struct ss_blo
 			.address = b->addr, .size = b->request, .rounded = b->size, .id = b->id,
 			.stream = q && !b->classic ? ss_timeline_native(q->tl) : NULL,
 			.device = pool->mem.dev, .classic = b->classic,
-			.pool = pool->handle & 0xffffffffffffull,
+			.pool = ss_pool_number(pool),
 			.default_pool = pool->is_default,
 		};
 	c->count++;

@@ -14,15 +14,17 @@ static _Atomic uint64_t serials;
 static bool pools_init(struct ss_core *core)
 {
 	core->pools = ss_host_alloc(core, sizeof(*core->pools));
-	if (core->pools)
-		pthread_mutex_init(&core->pools->lock, NULL);
-	return core->pools != NULL;
+	if (!core->pools)
+		return false;
+	pthread_mutex_init(&core->pools->lock, NULL);
+	return ss_table_init(&core->pools->by_handle);
 }
 
 static void pools_finish(struct ss_core *core)
 {
 	if (!core->pools)
 		return;
+	ss_table_finish(&core->pools->by_handle);
 	pthread_mutex_destroy(&core->pools->lock);
 	ss_host_free(core, core->pools, sizeof(*core->pools));
 }
@@ -81,7 +83,6 @@ void ss_core_destroy(struct ss_core *core)
 
 	if (!core)
 		return;
-	HASH_CLEAR(hh, core->pools->by_handle);
 	for (pool = core->pools->list; pool; pool = next) {
 		next = pool->next;
 		ss_pool_drop_memory(pool, true);

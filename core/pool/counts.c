@@ -21,7 +21,7 @@ static uint64_t in_flight(const struct ss_pool *pool)
 
 const char *ss_pool_kind(const struct ss_pool *pool, char kind[32])
 {
-	snprintf(kind, 32, "pool %" PRIu64, (uint64_t)(pool->handle & 0xffffffffffffull));
+	snprintf(kind, 32, "pool %" PRIu64, ss_pool_number(pool));
 	return pool->classic ? "classic" : pool->is_default ? "default" : kind;
 }
 

@@ -231,7 +231,7 @@ static void reset_pool(struct ss_pool *pool, void *arg)
 	}
 	pthread_mutex_lock(&core->pools->lock);
 	if (!atomic_load(&pool->dying))
-		HASH_DEL(core->pools->by_handle, pool);
+		ss_table_remove(&core->pools->by_handle, &pool->link);
 	/* It ends when it is left. */
 	atomic_store(&pool->dying, true);
 	pthread_mutex_unlock(&core->pools->lock);

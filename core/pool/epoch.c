@@ -7,6 +7,7 @@
  * Locks: the pool's, held by the caller.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <utlist.h>
 
 #include "core/pool/pool_state.h"

@@ -7,6 +7,8 @@
  *
  * Locks: the pool's, for what is not live.
  */
+#include <string.h>
+
 #include "core/pool/pool_state.h"
 
 /* The live block that begins last before addr, or at it; NULL: none. */

@@ -93,13 +93,14 @@ bool ss_pool_is_handle(const void *handle)
 
 static struct ss_pool *find(struct ss_core *core, void *handle, bool enter)
 {
-	uint64_t key = (uintptr_t)handle;
 	struct ss_pool *pool;
+	struct ss_link *l;
 
 	if (!ss_pool_is_handle(handle))
 		return NULL;
 	pthread_mutex_lock(&core->pools->lock);
-	HASH_FIND(hh, core->pools->by_handle, &key, sizeof(key), pool);
+	l = ss_table_find(&core->pools->by_handle, handle);
+	pool = l ? ss_container_of(l, struct ss_pool, link) : NULL;
 	if (pool && enter)
 		ss_pool_ref(pool);
 	pthread_mutex_unlock(&core->pools->lock);

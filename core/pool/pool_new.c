@@ -4,6 +4,8 @@
  *
  * Locks: pools->lock, held by the caller.
  */
+#include <string.h>
+
 #include "core/pool/pool_state.h"
 
 /* hipMalloc memory must stay exportable with hipIpcGetMemHandle and visible to RDMA
@@ -77,8 +79,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	pool->mem.gather = gather;
 	if (classic)
 		atomic_fetch_or(&pool->mem.peers, atomic_load(&d->peers));
-	pool->handle = SS_HANDLE_TAG | ++core->pools->next_handle;
-	pool->mem.handle = ss_pool_handle(pool);
+	pool->mem.handle = (void *)(uintptr_t)(SS_HANDLE_TAG | ++core->pools->next_handle);
 	pool->classic = classic;
 	pool->is_default = is_default;
 	pool->trim_wanted = false;
@@ -94,11 +95,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	ss_used_reset(&pool->caches, true);
 	pool->kept = 0;
 	reset_counts(pool);
-	HASH_ADD(hh, core->pools->by_handle, handle, sizeof(pool->handle), pool);
-	if (!SS_HASH_HAS(pool)) {
-		set_aside(pool);
-		return NULL;
-	}
+	ss_table_add(&core->pools->by_handle, &pool->link, pool->mem.handle);
 	/* Before anybody uses it. */
 	ss_trace_pool_create(pool->mem.handle, dev, ss_pool_kind(pool, kind));
 	pool->next = core->pools->list;
@@ -113,7 +110,7 @@ void ss_pool_unmake(struct ss_pool *pool)
 
 	atomic_fetch_or(&pool->users, SS_POOL_GONE);
 	core->pools->list = pool->next; /* it was made last */
-	HASH_DEL(core->pools->by_handle, pool);
+	ss_table_remove(&core->pools->by_handle, &pool->link);
 	set_aside(pool);
 }
 

@@ -7,7 +7,7 @@
 #define SS_POOL_POOL_STATE_H
 
 #include "core/backing/device_memory.h"
-#include "core/base/hash.h"
+#include "core/base/table.h"
 #include "core/cache/stream_cache.h"
 #include "core/pool/placement.h"
 
@@ -18,7 +18,6 @@
 struct ss_pool {
 	struct ss_memory mem;           /* its lock is the pool's lock */
 	struct ss_caches caches;
-	uint64_t handle;
 	/* Whoever remembers a pool that is gone reads these of the next one. */
 	atomic_bool classic, is_default;
 	bool shared;                    /* other processes may map all of it */
@@ -48,12 +47,13 @@ struct ss_pool {
 	} pressure;
 	struct ss_pool_stats st;        /* what the ladder counts */
 	struct ss_pool *next;           /* list of pools, or of spare ones */
-	UT_hash_handle hh;
+	struct ss_link link;            /* by handle */
 };
 
 struct ss_pools {
 	pthread_mutex_t lock;
-	struct ss_pool *list, *by_handle;
+	struct ss_pool *list;
+	struct ss_table by_handle;
 	uint64_t next_handle;
 	atomic_bool no_backpressure;              /* no hipMalloc waits for what is in flight */
 	_Atomic uint64_t next_export;
@@ -80,6 +80,12 @@ static inline struct ss_device_pools *ss_device_pools(struct ss_core *core, int 
 static inline struct ss_core *ss_core_of(const struct ss_pool *pool)
 {
 	return pool->mem.core;
+}
+
+/* The part of a pool's handle that counts pools. */
+static inline uint64_t ss_pool_number(const struct ss_pool *pool)
+{
+	return (uintptr_t)pool->mem.handle & ~(~0ull << 48);
 }
 
 static inline void ss_pool_lock(struct ss_pool *pool)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uthash, as all files of the library must include it. By default uthash ends the program when host
+ * uthash, as all files of the shim must include it. By default uthash ends the program when host
  * memory is out. Here HASH_ADD adds nothing in that case, and SS_HASH_HAS tells whether it did.
  */
-#ifndef SS_CORE_HASH_H
-#define SS_CORE_HASH_H
+#ifndef SS_SHIM_HASH_H
+#define SS_SHIM_HASH_H
 
 #include <stdint.h>
 #include <string.h>
