@@ -6,8 +6,8 @@
  * Locks: pools->lock, then pool locks one at a time.
  */
 #include <inttypes.h>
-#include <stddef.h>
 
+#include "core/cache/fast_path.h"
 #include "core/pool/pool_state.h"
 
 static bool is_device(const struct ss_core *core, int dev)
@@ -16,6 +16,19 @@ static bool is_device(const struct ss_core *core, int dev)
 }
 
 /* ---- the first use ------------------------------------------------------------------ */
+
+void ss_device_current_changed(struct ss_core *core, int dev)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct ss_pool *pool = atomic_load(&d->current), *classic = atomic_load(&d->classic);
+
+	/* With a maximum there is more to ask. */
+	atomic_store(&core->fast->current[dev],
+		     pool && !atomic_load(&pool->mem.max_bytes) ? &pool->caches : NULL);
+	atomic_store(&core->fast->frees[dev], pool && pool->is_default);
+	atomic_store(&core->fast->classic[dev], classic ? &classic->caches : NULL);
+	ss_recent_end(core);
+}
 
 static void learn(struct ss_core *core, int dev, const struct ss_device_info *info)
 {
@@ -53,35 +66,30 @@ static void device_init(struct ss_core *core, int dev)
 	pthread_mutex_unlock(&core->pools->lock);
 }
 
-struct ss_pool *ss_device_pool(struct ss_core *core, int dev, size_t which)
+/* The pool in *at, which is one of those of dev. They are made at the first use of the device. */
+static struct ss_pool *pool_of(struct ss_core *core, int dev, const _Atomic(struct ss_pool *) *at)
 {
-	_Atomic(struct ss_pool *) *at;
-	struct ss_pool *pool;
+	struct ss_pool *pool = atomic_load_explicit(at, memory_order_acquire);
 
-	if (!is_device(core, dev))
-		return NULL;
-	at = (void *)((char *)ss_device_pools(core, dev) + which);
-	pool = atomic_load_explicit(at, memory_order_acquire);
-	if (unlikely(!pool)) {
-		device_init(core, dev);
-		pool = atomic_load_explicit(at, memory_order_acquire);
-	}
-	return pool;
+	if (likely(pool != NULL))
+		return pool;
+	device_init(core, dev);
+	return atomic_load_explicit(at, memory_order_acquire);
 }
 
 struct ss_pool *ss_pool_default(struct ss_core *core, int dev)
 {
-	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, def));
+	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->def) : NULL;
 }
 
 struct ss_pool *ss_pool_classic(struct ss_core *core, int dev)
 {
-	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, classic));
+	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->classic) : NULL;
 }
 
 struct ss_pool *ss_pool_current(struct ss_core *core, int dev)
 {
-	return ss_device_pool(core, dev, offsetof(struct ss_device_pools, current));
+	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->current) : NULL;
 }
 
 void ss_device_initial(struct ss_pool *pool)

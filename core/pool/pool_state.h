@@ -120,9 +120,6 @@ static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64
 
 /* ---- device.c ---------------------------------------------------------------- */
 
-/* A pool of the device; makes the device's pools at its first use. Takes pools->lock. `which` is
- * an offset in struct ss_device_pools. NULL: a bad device, or the driver has none. */
-struct ss_pool *ss_device_pool(struct ss_core *core, int dev, size_t which);
 /* SOMASHIM_INITIAL: reserves at the first use of a device. No lock held. */
 void ss_device_initial(struct ss_pool *pool);
 /* The hot path looks again at which pool is current, and how. pools->lock held. */
