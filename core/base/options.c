@@ -16,14 +16,13 @@
 #define PREFIX "SOMASHIM_"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define FOR_EVER (UINT64_MAX / 4) /* largest count or time: sums of a few do not overflow */
+#define FOR_EVER (UINT64_MAX / 4) /* longest time: sums of a few do not overflow */
 
 enum type {
 	T_ENUM, /* int, one of `values` */
 	T_BOOL,
 	T_STATS,      /* enum ss_stats_form; all that a T_BOOL may be, or json */
 	T_MS,	      /* uint64_t milliseconds */
-	T_COUNT,      /* uint64_t */
 	T_SIZE,	      /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
 	T_AMOUNT,     /* struct ss_amount */
@@ -159,7 +158,6 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 		return true;
 	}
 	case T_MS:
-	case T_COUNT:
 		end = ss_parse_decimal(value, &n, &frac);
 		if (!end || *end || frac)
 			return false;
@@ -262,7 +260,6 @@ static void nearest_value(const char *values, const char *value, char *out, size
 static const char *const type_texts[] = {
 	[T_BOOL] = "0|1",
 	[T_MS] = "milliseconds",
-	[T_COUNT] = "number",
 	[T_SIZE] = "size",
 	[T_POWER] = "size (power of 2)",
 	[T_AMOUNT] = "size or percent",
@@ -412,7 +409,6 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 		snprintf(out, size, "%d", *(const bool *)field);
 		break;
 	case T_MS:
-	case T_COUNT:
 		snprintf(out, size, "%llu", *(const unsigned long long *)field);
 		break;
 	case T_SIZE:

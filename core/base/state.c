@@ -73,5 +73,5 @@ void ss_driver_call_count(struct ss_core *core, uint64_t t0, enum ss_trace_wait_
 
 uint64_t ss_host_bytes(const struct ss_core *core)
 {
-	return sizeof(*core) + atomic_load(&((struct ss_core *)(uintptr_t)core)->host_bytes);
+	return sizeof(*core) + atomic_load(&core->host_bytes);
 }
