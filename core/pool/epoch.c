@@ -57,10 +57,6 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 	size_t max = FEW, count;
 	struct ss_epoch *e = NULL;
 
-	/* The null streams count whether or not they were ever used. */
-	for (int d = 0; d < core->devices; d++)
-		if (access >> d & 1 && !ss_timeline_null(core, d))
-			return false;
 	while ((count = ss_marks_take(core, pool->mem.dev, access, mark, max)) > max) {
 		if (mark != few)
 			free(mark);

@@ -115,7 +115,7 @@ static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64
 {
 	bool any = pool->classic || atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
 
-	return ss_mark_reached(pool->mem.core, slot, n, any || SS_MUTANT_IS(24));
+	return ss_mark_reached(pool->mem.core, slot, n, any);
 }
 
 /* ---- device.c ---------------------------------------------------------------- */
