@@ -85,8 +85,7 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 
 	if (!ss_memory_claim(m, true, &waited))
 		return SS_ERR_NOMEM;
-	if (m->vmm)
-		ss_chunks_retry(m);
+	ss_chunks_retry(m);
 	/* What another thread mapped meanwhile may do: the caller looks first. */
 	if (!waited)
 		s = m->backing == SS_BACKING_VMM ? grow(m, growth) : SS_ERR_NOMEM;
@@ -95,7 +94,7 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 		s = grow(m, growth);
 	/* If it refuses the first chunk it refuses them all, for all that is known. */
 	if (ss_refused(s) && !(m->vmm && m->vmm->chunks)) {
-		ss_vmm_drop(m, true);
+		ss_reservation_end(m, true);
 		m->backing = SS_BACKING_HIP;
 		s = SS_ERR_NOMEM;
 	}
@@ -120,7 +119,7 @@ static uint64_t give(struct ss_memory *m, uint64_t target, uint64_t older_than)
 			break;
 		given += more;
 		if (how == SS_GIVE_WHOLE && !m->vmm->chunks)
-			ss_vmm_drop(m, true);
+			ss_reservation_end(m, true);
 		ss_retention_end(m, &w, more, how);
 		if (how != SS_GIVE_ONE)
 			break;
@@ -131,23 +130,18 @@ static uint64_t give(struct ss_memory *m, uint64_t target, uint64_t older_than)
 
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than)
 {
-	uint64_t given = 0;
+	uint64_t given;
 
 	if (atomic_load(&m->reserved) <= target || ss_release_futile(m))
 		return 0;
 	/* Whoever grows just now would only want it back. */
 	if (!ss_memory_claim(m, false, NULL))
 		return 0;
-	given = ss_vmm_retry(m);
+	given = ss_chunks_retry(m);
 	if (m->vmm)
 		given += give(m, target, older_than);
 	ss_memory_unclaim(m);
 	return given;
-}
-
-uint64_t ss_vmm_retry(struct ss_memory *m)
-{
-	return m->vmm ? ss_chunks_retry(m) : 0;
 }
 
 /* ---- the whole pool ------------------------------------------------------------------------- */
@@ -180,12 +174,6 @@ enum ss_status ss_vmm_open(struct ss_memory *m)
 	if (m->core->info[m->dev].access_prefix)
 		s = fill_gaps(m);
 	return s == SS_OK ? ss_chunks_open(m) : s;
-}
-
-void ss_vmm_drop(struct ss_memory *m, bool give_back)
-{
-	if (m->vmm)
-		ss_reservation_end(m, give_back);
 }
 
 void ss_memory_unmap_all(struct ss_memory *m)

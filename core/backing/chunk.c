@@ -36,7 +36,8 @@ static void frames_set(struct ss_vmm *v, const struct ss_chunk *c, struct ss_chu
 
 /* ---- one chunk --------------------------------------------------------------------- */
 
-/* From its creation on the chunk counts as reserved, so a recording shows it at `va`, where it will be mapped. */
+/* From its creation on the chunk counts as reserved, so a recording shows it at `va`, where it will be
+ * mapped. */
 static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t size, enum ss_status *s)
 {
 	struct ss_core *core = m->core;
@@ -56,7 +57,7 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 		return NULL;
 	}
 	c->size = size;
-	c->recorded_va = va;
+	c->va = va;
 	when = ss_reserved_add(m, size);
 	ss_memory_record(m, when, SS_TRACE_MAP, va, size, 0);
 	atomic_fetch_add(&core->backing->chunks, 1);
@@ -72,7 +73,7 @@ static void chunk_end(struct ss_memory *m, struct ss_chunk *c)
 {
 	uint64_t when = ss_reserved_add(m, -c->size);
 
-	ss_memory_record(m, when, SS_TRACE_UNMAP, c->recorded_va, c->size, 0);
+	ss_memory_record(m, when, SS_TRACE_UNMAP, c->va, c->size, 0);
 	ss_cap_give(m, c->size);
 	atomic_fetch_sub(&m->core->backing->chunks, 1);
 	ss_host_free(m->core, c, sizeof(*c));
@@ -101,12 +102,11 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 	s = SS_DRIVE_MAP(m, map, (void *)(uintptr_t)va, c->size, c->handle);
 	if (s != SS_OK)
 		return s;
-	if (c->recorded_va != va) {
-		ss_memory_record(m, 0, SS_TRACE_UNMAP, c->recorded_va, c->size, 0);
+	if (c->va != va) {
+		ss_memory_record(m, 0, SS_TRACE_UNMAP, c->va, c->size, 0);
 		ss_memory_record(m, 0, SS_TRACE_MAP, va, c->size, 0);
-		c->recorded_va = va;
+		c->va = va;
 	}
-	c->va = va;
 	c->idle_since = 0;
 	pthread_mutex_lock(&m->lock);
 	frames_set(m->vmm, c, c);
@@ -270,10 +270,14 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 uint64_t ss_chunks_retry(struct ss_memory *m)
 {
 	struct ss_vmm *v = m->vmm;
-	struct ss_block *stuck = v->stuck, *b;
-	struct ss_chunk *list = v->unreleased, *c;
+	struct ss_block *stuck, *b;
+	struct ss_chunk *list, *c;
 	uint64_t given = 0;
 
+	if (!v)
+		return 0;
+	stuck = v->stuck;
+	list = v->unreleased;
 	v->stuck = NULL;
 	v->unreleased = NULL;
 	while ((b = stuck)) {

@@ -26,7 +26,7 @@ static bool is_gap(const struct ss_block *b)
  * others counted, a growth that moves memory would not help, and so would the next, without end. */
 static bool is_usable(const struct ss_block *b, uint32_t slot)
 {
-	return ss_is_free_on(b, SS_SLOT_CLEAN) || (ss_is_free_on(b, slot) && ss_home(b) == slot + 1);
+	return ss_is_free_on(b, SS_SLOT_CLEAN) || ss_is_own(b, slot);
 }
 
 /* Where the free memory right before the gap begins, as far as a run needs it. */

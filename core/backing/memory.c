@@ -51,14 +51,12 @@ void ss_memory_finish(struct ss_memory *m)
 
 void ss_memory_drop(struct ss_memory *m, bool give_back)
 {
-	ss_giving_begin(m->core, m->dev);
 	pthread_mutex_lock(&m->lock);
 	memset(&m->clean, 0, sizeof(m->clean));
 	m->idle_bytes = 0;
 	pthread_mutex_unlock(&m->lock);
-	ss_vmm_drop(m, give_back);
+	ss_reservation_end(m, give_back);
 	ss_segments_drop(m, give_back);
-	ss_giving_end(m->core, m->dev, 1);
 }
 
 enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth)
@@ -111,7 +109,7 @@ uint64_t ss_memory_retry(struct ss_memory *m)
 	uint64_t given = ss_unreturned_retry(m);
 
 	if (m->backing == SS_BACKING_VMM && ss_memory_claim(m, false, NULL)) {
-		given += ss_vmm_retry(m);
+		given += ss_chunks_retry(m);
 		ss_memory_unclaim(m);
 	}
 	return given;

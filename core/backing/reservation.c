@@ -112,9 +112,13 @@ void ss_reservation_end(struct ss_memory *m, bool give_back)
 {
 	struct ss_core *core = m->core;
 	struct ss_vmm *v = m->vmm;
-	void *va = v->seg->native;
-	uint64_t size = v->seg->native_size;
+	uint64_t size;
+	void *va;
 
+	if (!v)
+		return;
+	va = v->seg->native;
+	size = v->seg->native_size;
 	pthread_mutex_lock(&m->lock);
 	m->vmm = NULL;
 	ss_segment_unlink(m, v->seg);

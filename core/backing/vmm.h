@@ -13,8 +13,7 @@
 
 struct ss_chunk {
 	void *handle;
-	uint64_t va, size;
-	uint64_t recorded_va;  /* where a recording has it */
+	uint64_t va, size;     /* va: where it is mapped, was last, or will be first */
 	uint64_t idle_since;   /* ms; 0: in use, or not seen idle yet */
 	struct ss_chunk *next; /* in the lists of one operation */
 };
@@ -41,21 +40,18 @@ static inline struct ss_chunk **ss_frame_at(const struct ss_vmm *v, uint64_t va)
 
 /* ---- ../vmm.c. No lock held. ------------------------------------------------------- */
 
-/* As ss_memory_grow, ss_memory_release, ss_memory_drop. If a pool turns out to get no addresses, or
- * no first chunk, grow sets its backing to hip and returns SS_ERR_NOMEM. */
+/* As ss_memory_grow and ss_memory_release. If a pool turns out to get no addresses, or no first chunk,
+ * grow sets its backing to hip and returns SS_ERR_NOMEM. */
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
-void ss_vmm_drop(struct ss_memory *m, bool give_back);
-/* These are for who has claimed the memory. Gives m->peers access to all that is mapped; and tries
- * again what the driver would not take (returns the bytes that went). */
+/* Gives m->peers access to all that is mapped. For who has claimed the memory. */
 enum ss_status ss_vmm_open(struct ss_memory *m);
-uint64_t ss_vmm_retry(struct ss_memory *m);
 
 /* ---- reservation.c. Claimed, no lock held. --------------------------------------------- */
 
 /* SS_ERR_NOMEM: there are no addresses. */
 enum ss_status ss_reservation_new(struct ss_memory *m);
-/* `give_back`: the driver gets chunks and addresses back. */
+/* Nothing, if there is no reservation. `give_back`: the driver gets chunks and addresses back. */
 void ss_reservation_end(struct ss_memory *m, bool give_back);
 
 /* ---- gap.c. Lock held. ------------------------------------------------------------------ */
@@ -96,7 +92,7 @@ enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
 /* Gives the pool's devices access to every chunk. */
 enum ss_status ss_chunks_open(struct ss_memory *m);
-/* Tries again what the driver would not take. Returns the bytes that went. */
+/* Tries again what the driver would not take. Returns the bytes that went; 0 without a reservation. */
 uint64_t ss_chunks_retry(struct ss_memory *m);
 /* Unmaps and releases all chunks of v, but leaves the tables. */
 void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v);
