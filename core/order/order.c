@@ -26,8 +26,8 @@ bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
 	pthread_mutex_init(&o->lock, NULL);
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
 		o->dev[dev].wide_now = 1; /* 0 says that no such wait is needed */
-		if (!core->drv.real_time || !core->opt.decay_ms)
-			o->dev[dev].report_each = SS_REPORT_CLOCK;
+		/* Where time is virtual, or no idle memory is kept at all. */
+		o->dev[dev].report_each = !core->drv.real_time || !core->opt.decay_ms;
 	}
 	core->order = o;
 	return true;

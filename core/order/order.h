@@ -69,10 +69,9 @@ uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now);
 
 /* ---- the state of this layer --------------------------------------------- */
 
-/* Called after a synchronization that succeeded: of tl, which was at pos (NULL: of several
- * streams); `idle`: all of the device is at its end. No lock held. */
-typedef void ss_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
-			     bool idle);
+/* Called after a synchronization that succeeded, with tl (NULL: with several streams). `idle`: all of
+ * the device is at its end. No lock held. */
+typedef void ss_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, bool idle);
 
 /* False: host memory is out. */
 bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized);

@@ -14,11 +14,6 @@
 
 struct ss_event;
 
-/* Bits of order_device.report_each, which make every synchronization of the device be reported. */
-#define SS_REPORT_STRICT 1ull /* ss_order_report_each() was called */
-#define SS_REPORT_CLOCK 2ull  /* the driver's time is virtual, or idle memory is not kept at all */
-#define SS_REPORT_BUSY 4ull   /* factor of (slot + 1) of the stream in ss_order_watch() */
-
 #define SS_MAX_SLOTS 65536
 
 struct ss_order_device {
@@ -29,7 +24,9 @@ struct ss_order_device {
 	_Atomic uint32_t joiners;      /* live streams that join the null stream */
 	_Atomic uint32_t streams;      /* live streams but the null stream */
 	atomic_bool classic;           /* it has handed out hipMalloc memory */
-	_Atomic uint64_t report_each;  /* SS_REPORT_*; sync_report.c */
+	/* Synchronizations that are reported: all, and all of one stream (sync_report.c). */
+	atomic_bool report_each;
+	_Atomic(struct ss_timeline *) watched;
 };
 
 struct ss_order {

@@ -12,8 +12,7 @@
  * synchronization's time bounds the block's age. Only decay uses this. */
 void ss_sync_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now)
 {
-	uint64_t report_each = atomic_load_explicit(&core->order->dev[tl->dev].report_each,
-					      memory_order_relaxed);
+	const struct ss_order_device *d = &core->order->dev[tl->dev];
 	uint64_t last = atomic_load_explicit(&tl->noted[0].ms, memory_order_relaxed);
 
 	if (last != now) {
@@ -23,7 +22,8 @@ void ss_sync_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, ui
 		atomic_store_explicit(&tl->noted[0].ms, now, memory_order_relaxed);
 	}
 	atomic_store_explicit(&tl->noted[0].pos, pos, memory_order_relaxed);
-	if (!(report_each & (SS_REPORT_BUSY - 1)) && report_each / SS_REPORT_BUSY != tl->progress.slot + 1)
+	if (!atomic_load_explicit(&d->report_each, memory_order_relaxed) &&
+	    atomic_load_explicit(&d->watched, memory_order_relaxed) != tl)
 		atomic_store_explicit(&tl->noted_at, ss_ticks(), memory_order_relaxed);
 }
 
@@ -45,14 +45,14 @@ void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, u
 {
 	if (tl)
 		ss_sync_note(core, tl, pos, ss_now_ms(core));
-	core->order->synchronized(core, dev, tl, pos, idle);
+	core->order->synchronized(core, dev, tl, idle);
 }
 
 void ss_order_report_each(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;
 
-	if (atomic_fetch_or(&o->dev[dev].report_each, SS_REPORT_STRICT) & SS_REPORT_STRICT)
+	if (atomic_exchange(&o->dev[dev].report_each, true))
 		return;
 	pthread_mutex_lock(&o->lock);
 	for (uint32_t i = 0; i < o->slot_count; i++)
@@ -62,12 +62,7 @@ void ss_order_report_each(struct ss_core *core, int dev)
 
 void ss_order_watch(struct ss_core *core, int dev, struct ss_timeline *tl)
 {
-	_Atomic uint64_t *report_each = &core->order->dev[dev].report_each;
-	uint64_t old = atomic_load(report_each);
-	uint64_t bits = tl ? SS_REPORT_BUSY * (tl->progress.slot + 1) : 0;
-
-	while (!atomic_compare_exchange_weak(report_each, &old, (old & (SS_REPORT_BUSY - 1)) | bits))
-		;
+	atomic_store(&core->order->dev[dev].watched, tl);
 	if (tl)
 		atomic_store_explicit(&tl->noted_at, 0, memory_order_relaxed);
 }

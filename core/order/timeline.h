@@ -188,7 +188,7 @@ void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, u
 #else
 #define SS_REPORT_TICKS 0
 #endif
-/* Arguments as of ss_synchronized. No lock held. */
+/* Arguments as of ss_synchronized; tl was at pos. No lock held. */
 static inline void ss_sync_report(struct ss_core *core, int dev, struct ss_timeline *tl,
 				  uint64_t pos, bool idle)
 {

@@ -138,10 +138,8 @@ static bool is_due(struct ss_core *core, int dev)
 						       memory_order_relaxed);
 }
 
-void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
-			   bool idle)
+void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, bool idle)
 {
-	(void)pos;
 	if (!atomic_load_explicit(&ss_device_memory(core, dev)->reserved, memory_order_relaxed))
 		return;
 	/* What a destroyed stream still runs only a device-wide wait waits for. */

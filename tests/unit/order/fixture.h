@@ -31,16 +31,14 @@ static struct {
 	unsigned count;
 	int dev;
 	struct ss_timeline *tl;
-	uint64_t pos;
 	bool idle;
 } reported;
 
-static inline void synchronized(struct ss_core *c, int dev, struct ss_timeline *tl, uint64_t pos, bool idle)
+static inline void synchronized(struct ss_core *c, int dev, struct ss_timeline *tl, bool idle)
 {
 	reported.count++;
 	reported.dev = dev;
 	reported.tl = tl;
-	reported.pos = pos;
 	reported.idle = idle;
 }
 

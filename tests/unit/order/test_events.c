@@ -278,13 +278,11 @@ static void test_report(void **state)
 
 	sync_with(a, true, false); /* no threshold: not one of HIP's synchronization points */
 	assert_int_equal(reported.count, 0);
-	n = ss_timeline_now(a);
 	for (unsigned i = 1; i <= 10; i++) {
 		sync_with(a, true, true);
 		assert_int_equal(reported.count, i);
 	}
 	assert_ptr_equal(reported.tl, a);
-	assert_true(reported.pos > n);
 	assert_false(reported.idle);
 	t = ss_device_sync_begin(&core, 1);
 	ss_sync_end(&core, &t, true, true);

@@ -284,7 +284,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void ignore(struct ss_core *c, int dev, struct ss_timeline *tl, uint64_t pos, bool idle)
+static void ignore(struct ss_core *c, int dev, struct ss_timeline *tl, bool idle)
 {
 }
 
