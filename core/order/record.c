@@ -25,13 +25,12 @@ SS_INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
 		row_read(e, tl);
 }
 
-/* See ss_cover_begin(). A command on a non-blocking stream covers nothing. */
+/* See ss_cover_begin(). */
 SS_INLINE unsigned cover_begin(struct ss_timeline *tl)
 {
 	unsigned cover;
 
-	if (tl->kind == SS_TL_NONBLOCKING ||
-	    !atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed))
+	if (!ss_needs_cover(tl))
 		return 0;
 	ss_spin_lock(&tl->lock);
 	cover = ss_cover_begin(tl);
