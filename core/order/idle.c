@@ -9,11 +9,7 @@
 
 #include "core/order/timeline.h"
 
-struct asked {
-	struct ss_timeline *tl;
-	uint64_t pos, version;
-	bool null, idle;
-};
+/* ---- the streams of a device ------------------------------------------------- */
 
 enum who {
 	ALL_BUT_JOIN, /* every stream, but nothing may join the null stream with others */
@@ -21,98 +17,125 @@ enum who {
 	JOINED,       /* the null stream and the streams that join it */
 };
 
-/* Lists the streams of dev and where each is now. *count may be larger than `max`. False: one of
- * them may not be asked. */
-static bool list_streams(struct ss_core *core, int dev, enum who who, struct asked *list,
-			 uint32_t max, uint32_t *count)
+#define FEW 16 /* streams that fit on the stack of any thread */
+
+struct streams {
+	/* Where each stream was when it was listed. */
+	struct asked {
+		struct ss_timeline *tl;
+		uint64_t pos, version;
+		bool idle;
+	} few[FEW], *list;
+	uint32_t count;
+	uint32_t others; /* all but the null stream, which is the last */
+};
+
+static void add(struct streams *s, struct ss_timeline *tl, uint32_t max)
+{
+	if (s->count < max)
+		s->list[s->count] = (struct asked){tl, ss_position(tl), ss_version(tl), false};
+	s->count++;
+}
+
+/* Stores at most `max`, and counts all. False: one of them may not be asked. */
+static bool fill(struct streams *s, struct ss_core *core, int dev, enum who who, uint32_t max)
 {
 	struct ss_order *o = core->order;
-	bool may = true;
+	struct ss_timeline *null;
+	bool may;
 
-	*count = 0;
+	s->count = 0;
 	pthread_mutex_lock(&o->lock);
+	null = o->dev[dev].null;
+	may = who != ALL_BUT_JOIN || !null || !atomic_load(&o->dev[dev].joiners);
 	for (uint32_t i = 0; i < o->slot_count && may; i++) {
 		struct ss_timeline *tl = o->slots[i];
 
-		if (tl->dev != dev || !tl->alive ||
-		    (who == JOINED && tl->kind == SS_TL_NONBLOCKING))
-			continue;
-		may = tl->kind != SS_TL_NULL || who != ALL_BUT_JOIN ||
-		      !atomic_load(&o->dev[dev].joiners);
-		if (*count < max)
-			list[*count] = (struct asked){tl, ss_position(tl), ss_version(tl),
-							  tl->kind == SS_TL_NULL, false};
-		++*count;
+		if (tl->dev == dev && tl->alive && tl != null &&
+		    (who != JOINED || tl->kind != SS_TL_NONBLOCKING))
+			add(s, tl, max);
 	}
+	s->others = s->count;
+	if (null && may)
+		add(s, null, max);
 	pthread_mutex_unlock(&o->lock);
 	return may;
+}
+
+static void streams_finish(struct streams *s)
+{
+	if (s->list != s->few)
+		free(s->list);
+}
+
+/* Lists the live streams of dev. False: one of them may not be asked, or host memory is out. */
+static bool streams_init(struct streams *s, struct ss_core *core, int dev, enum who who)
+{
+	uint32_t max = FEW;
+
+	s->list = s->few;
+	while (fill(s, core, dev, who, max)) {
+		if (s->count <= max)
+			return true;
+		streams_finish(s);
+		max = s->count + FEW;
+		s->list = malloc(max * sizeof(*s->list));
+		if (!s->list)
+			return false;
+	}
+	return false;
+}
+
+/* Are there streams that no list has? After a bypass there may be some that we do not know. And a device
+ * is not idle while a destroyed stream still runs: call this after the list was made, or a stream
+ * that is destroyed meanwhile could be in neither. */
+static bool unlisted(struct ss_core *core, int dev)
+{
+	return ss_distrusted(core) || ss_zombies(core, dev);
 }
 
 /* Each stream was at its end some time after the list was made. A query alone proves less for a
  * stream that joins others: only what a command stands behind. But everything that each could have
  * joined has completed, too. */
-static void complete(struct ss_core *core, const struct asked *list, uint32_t count)
+static void complete(struct ss_core *core, const struct streams *s)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (!list[i].tl->capturing)
-			ss_complete_seen(core, list[i].tl, list[i].pos, list[i].version, false);
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!s->list[i].tl->capturing)
+			ss_complete_seen(core, s->list[i].tl, s->list[i].pos, s->list[i].version, false);
 }
 
-/* False: not all are at their end. Then *busy says that a fence was recorded which will tell. */
-static bool all_at_end(struct ss_core *core, struct asked *list, uint32_t count, bool *busy)
-{
-	unsigned looks = 0;
+/* ---- asking, with fences where a query is not enough --------------------------- */
 
-	/* The null stream comes last, and only when every other stream is at its end. Then a
-	 * fence on it joins nothing that is still in flight. */
-	for (int null = 0; null <= 1; null++) {
-		for (uint32_t i = 0; i < count; i++) {
-			if (list[i].null != null)
-				continue;
-			list[i].idle = ss_stream_at_end(core, list[i].tl);
-			if (!list[i].idle && !ss_fence_request(core, list[i].tl, list[i].pos,
-							       SS_FENCE_JOINING))
-				return false;
-		}
-		for (uint32_t i = 0; i < count; i++) {
-			if (list[i].null != null || list[i].idle)
-				continue;
-			*busy = !ss_fence_reached(core, list[i].tl, list[i].pos, &looks);
-			if (*busy)
-				return false;
-		}
+/* Are the streams from `first` to `end` at their end? If not, *busy says that a fence was recorded
+ * which will tell. */
+static bool part_at_end(struct ss_core *core, struct asked *first, const struct asked *end,
+			unsigned *looks, bool *busy)
+{
+	for (struct asked *a = first; a < end; a++) {
+		a->idle = ss_stream_at_end(core, a->tl);
+		if (!a->idle && !ss_fence_request(core, a->tl, a->pos, SS_FENCE_JOINING))
+			return false;
 	}
-	complete(core, list, count);
-	return true;
+	for (struct asked *a = first; a < end && !*busy; a++)
+		*busy = !a->idle && !ss_fence_reached(core, a->tl, a->pos, looks);
+	return !*busy;
 }
 
 static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 {
-	/* The threads of an application may have little stack. */
-	struct asked few[16], *list = few;
-	uint32_t count, max = sizeof(few) / sizeof(few[0]);
-	bool idle = false;
+	unsigned looks = 0;
+	struct streams s;
+	bool idle;
 
 	*busy = false;
-	/* After a bypass there may be streams that we do not know. And a device is not idle while
-	 * a destroyed stream still runs. Streams are listed before destroyed ones are looked for, or one
-	 * could be in neither. */
-	while (list_streams(core, dev, who, list, max, &count)) {
-		if (ss_distrusted(core) || ss_zombies(core, dev))
-			break;
-		if (count <= max) {
-			idle = all_at_end(core, list, count, busy);
-			break;
-		}
-		max = count + 16;
-		if (list != few)
-			free(list);
-		list = malloc(max * sizeof(*list));
-		if (!list)
-			return false;
-	}
-	if (list != few)
-		free(list);
+	/* The null stream comes last, and only when every other stream is at its end. Then a fence on
+	 * it joins nothing that is still in flight. */
+	idle = streams_init(&s, core, dev, who) && !unlisted(core, dev) &&
+	       part_at_end(core, s.list, s.list + s.others, &looks, busy) &&
+	       part_at_end(core, s.list + s.others, s.list + s.count, &looks, busy);
+	if (idle)
+		complete(core, &s);
+	streams_finish(&s);
 	return idle;
 }
 
@@ -127,6 +150,8 @@ bool ss_null_idle(struct ss_core *core, int dev, bool *busy)
 {
 	return idle(core, dev, JOINED, busy);
 }
+
+/* ---- asking without a command -------------------------------------------------- */
 
 static bool at_end(struct ss_core *core, struct ss_timeline *tl)
 {
@@ -144,81 +169,52 @@ static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
 	return can;
 }
 
-/* The next live stream of dev in a slot from *at on. The null stream is left out. */
-static struct ss_timeline *next_alive(struct ss_core *core, int dev, uint32_t *at)
+/* Asks the streams, the null stream last. Returns the first that is not at its end; NULL: there is
+ * none. Then everything that was enqueued before the list was made has completed: just the streams in
+ * it are asked, and one that is destroyed meanwhile answers nothing. */
+static struct ss_timeline *first_busy(struct ss_core *core, const struct streams *s)
 {
-	struct ss_order *o = core->order;
-	struct ss_timeline *found = NULL;
-
-	pthread_mutex_lock(&o->lock);
-	while (!found && *at < o->slot_count) {
-		struct ss_timeline *tl = o->slots[(*at)++];
-
-		if (tl->dev == dev && tl->alive && tl->kind != SS_TL_NULL)
-			found = tl;
-	}
-	pthread_mutex_unlock(&o->lock);
-	return found;
-}
-
-/* Asks all streams of dev, the null stream last. The first that is not at its end; NULL: there is none. */
-static struct ss_timeline *first_busy(struct ss_core *core, int dev, struct ss_timeline *null)
-{
-	struct ss_timeline *tl;
-	uint32_t at = 0;
-
-	while ((tl = next_alive(core, dev, &at)))
-		if (!at_end(core, tl))
-			return tl;
-	return at_end(core, null) ? NULL : null;
-}
-
-/* The same for few streams. If all are at their end, everything that was enqueued before the call has
- * completed: just the streams that were listed are asked, and one that is destroyed meanwhile answers
- * nothing. */
-static struct ss_timeline *complete_few(struct ss_core *core, const struct asked *list, uint32_t count)
-{
-	for (int null = 0; null <= 1; null++)
-		for (uint32_t i = 0; i < count; i++)
-			if (list[i].null == null && !at_end(core, list[i].tl) && !SS_MUTANT_IS(50))
-				return list[i].tl;
-	complete(core, list, count);
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!at_end(core, s->list[i].tl) && !SS_MUTANT_IS(50))
+			return s->list[i].tl;
+	complete(core, s);
 	return NULL;
 }
 
 bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
 {
-	struct ss_timeline *last = *busy, *null = ss_timeline_null(core, dev);
-	struct asked few[16];
-	uint32_t count, most = sizeof(few) / sizeof(few[0]);
+	struct ss_timeline *last = *busy;
+	struct streams s;
+	bool listed;
 
 	*busy = NULL;
-	if (!core->drv.stream_idle || !null || ss_distrusted(core))
+	if (!core->drv.stream_idle || !ss_timeline_null(core, dev) || ss_distrusted(core))
 		return false;
-	/* Listed before destroyed streams are looked for, or one could be in neither. */
-	list_streams(core, dev, ALL, few, most, &count);
-	if (ss_zombies(core, dev))
-		return false;
+	listed = streams_init(&s, core, dev, ALL) && !unlisted(core, dev);
 	/* The one that was busy lately probably still is. */
-	if (last && atomic_load(&last->alive) && last->dev == dev && !at_end(core, last))
+	if (listed && last && atomic_load(&last->alive) && last->dev == dev && !at_end(core, last))
 		*busy = last;
-	else
-		*busy = count <= most ? complete_few(core, few, count) : first_busy(core, dev, null);
-	return !*busy;
+	else if (listed)
+		*busy = first_busy(core, &s);
+	streams_finish(&s);
+	return listed && !*busy;
 }
 
 bool ss_device_busy(struct ss_core *core, int dev)
 {
-	struct ss_timeline *tl, *null = ss_timeline_null(core, dev);
 	bool others = false, busy = false;
-	uint32_t at = 0;
+	struct streams s;
 
-	if (!core->drv.stream_idle || !null || ss_distrusted(core))
+	if (!core->drv.stream_idle || !ss_timeline_null(core, dev) || ss_distrusted(core))
 		return false;
-	while ((tl = next_alive(core, dev, &at)))
-		if (!at_end(core, tl)) {
+	if (!streams_init(&s, core, dev, ALL))
+		s.count = 0;
+	/* The null stream is not asked if others are busy, which it may have joined. */
+	for (uint32_t i = 0; i < s.count && !(others && i == s.others); i++)
+		if (!at_end(core, s.list[i].tl)) {
 			others = true;
-			busy |= can_ask(core, tl);
+			busy |= can_ask(core, s.list[i].tl);
 		}
-	return busy || (!others && !at_end(core, null) && can_ask(core, null));
+	streams_finish(&s);
+	return busy;
 }
