@@ -193,11 +193,9 @@ SS_INLINE int take_back(const struct ss_recent *r, struct ss_thread *t, struct s
 /* The block at addr that was not handed out lately, if it is r's pool's. */
 static struct ss_block *find(struct ss_core *core, const struct ss_recent *r, uint64_t addr)
 {
-	struct ss_segment *seg = ss_map_segment_inline(core->map, addr);
-	uint64_t off;
+	struct ss_segment *seg = ss_map_segment(core, addr);
 
-	return seg && seg->pool == r->pool && ss_segment_has(seg, addr, &off) ?
-	       ss_block_at_inline(core->map, seg, off) : NULL;
+	return seg && seg->pool == r->pool ? ss_block_at(core, seg, addr) : NULL;
 }
 
 /* ---- hipMallocAsync, hipFreeAsync ---------------------------------------------- */
@@ -412,7 +410,7 @@ static SS_NOINLINE int only_free_shared(struct ss_core *core, void *ptr, bool (*
 static SS_NOINLINE int only_free_refill(struct ss_core *core, void *ptr, bool (*now)(int dev),
 				    bool (*may)(int dev))
 {
-	struct ss_segment *seg = ss_map_segment_inline(core->map, (uintptr_t)ptr);
+	struct ss_segment *seg = ss_map_segment(core, (uintptr_t)ptr);
 	int dev = -1;
 
 	for (int d = 0; seg && d < core->devices && dev < 0; d++) {

@@ -24,11 +24,6 @@
 
 /* ---- segments ----------------------------------------------------------- */
 
-struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr)
-{
-	return ss_map_segment_inline(core->map, addr);
-}
-
 static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struct ss_segment *seg)
 {
 	for (uint64_t a = base; a < base + size; a += SS_FRAME) {
@@ -129,16 +124,14 @@ static void level_clear(struct ss_segment *seg, int i, uint64_t g)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg, uint64_t addr)
-{
-	return ss_block_at_inline(core->map, seg, addr - seg->base);
-}
-
 struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr)
 {
-	uint64_t g = (addr - seg->base) / SS_GRAIN, w;
+	uint64_t off, g, w;
 	int i = -1; /* g is a grain, or else a bit of this level */
 
+	if (!ss_segment_has(seg, addr, &off))
+		return NULL;
+	g = off / SS_GRAIN;
 	for (;;) {
 		if (i < 0) {
 			w = last_in_group(seg, g);

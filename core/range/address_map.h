@@ -38,17 +38,14 @@ void ss_map_finish(struct ss_core *core);
 
 /* The segment that contains addr; NULL: the address is not ours. The segment may go at any time,
  * unless the caller holds a live block of it or the lock of its pool. */
-struct ss_segment *ss_map_segment(struct ss_core *core, uint64_t addr);
-/* The block that starts at addr, an address in seg; NULL: none starts there. */
-struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg, uint64_t addr);
+static inline struct ss_segment *ss_map_segment(const struct ss_core *core, uint64_t addr);
+/* The block that starts at addr; NULL: none of seg starts there. Like the next function it may be called
+ * with a segment that has gone, and become another one, since it was found. */
+static inline struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg,
+					   uint64_t addr);
 /* The block with the last start at or below addr. If addr lies in a block that stays live during the
  * call, it is that block; otherwise any block of the segment, or NULL. */
 struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr);
-static inline struct ss_block *ss_segment_first(const struct ss_core *core,
-						const struct ss_segment *seg)
-{
-	return ss_block_at(core, seg, seg->base);
-}
 
 /* Makes a segment of [base, base + size) and enters it in the map as one block in state GAP. NULL:
  * host memory is out. */
@@ -57,8 +54,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 /* Removes the segment and its blocks from the map. No other thread may hold a block of it. */
 void ss_segment_forget(struct ss_core *core, struct ss_segment *seg);
 
-
-/* ---- the same inlined, for the hot path ---------------------------------- */
+/* ---- inlined, for the hot path --------------------------------------------- */
 
 /* *off: offset of addr in seg. False: addr is not in seg. */
 static inline bool ss_segment_has(const struct ss_segment *seg, uint64_t addr, uint64_t *off)
@@ -67,7 +63,7 @@ static inline bool ss_segment_has(const struct ss_segment *seg, uint64_t addr, u
 	return *off < __atomic_load_n(&seg->size, __ATOMIC_RELAXED);
 }
 
-static inline struct ss_segment *ss_map_segment_inline(const struct ss_map *map, uint64_t addr)
+static inline struct ss_segment *ss_map_segment(const struct ss_core *core, uint64_t addr)
 {
 	_Atomic(struct ss_segment *) *leaf;
 	struct ss_segment *seg;
@@ -75,7 +71,7 @@ static inline struct ss_segment *ss_map_segment_inline(const struct ss_map *map,
 
 	if (addr >> SS_ADDRESS_BITS)
 		return NULL;
-	leaf = atomic_load_explicit(&map->frames[addr >> (SS_FRAME_BITS + SS_LEAF_BITS)],
+	leaf = atomic_load_explicit(&core->map->frames[addr >> (SS_FRAME_BITS + SS_LEAF_BITS)],
 				    memory_order_acquire);
 	if (!leaf)
 		return NULL;
@@ -113,27 +109,35 @@ static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t 
 		ss_starts_note(seg, 0, g / 64);
 }
 
-static inline struct ss_block *ss_block_at_inline(const struct ss_map *map,
+/* The block that starts at an offset in seg; NULL: none. */
+static inline struct ss_block *ss_block_at_offset(const struct ss_core *core,
 						  const struct ss_segment *seg, uint64_t off)
 {
-	uint32_t v;
+	uint32_t v = atomic_load_explicit(&seg->grains[off / SS_GRAIN], memory_order_acquire);
 
-	if (off % SS_GRAIN)
-		return NULL;
-	v = atomic_load_explicit(&seg->grains[off / SS_GRAIN], memory_order_acquire);
-	return v ? ss_block_by_index(map, v - 1) : NULL;
+	return v ? ss_block_by_index(core->map, v - 1) : NULL;
+}
+
+static inline struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg,
+					   uint64_t addr)
+{
+	uint64_t off;
+
+	return ss_segment_has(seg, addr, &off) && off % SS_GRAIN == 0 ?
+		       ss_block_at_offset(core, seg, off) : NULL;
+}
+
+static inline struct ss_block *ss_segment_first(const struct ss_core *core, const struct ss_segment *seg)
+{
+	return ss_block_at_offset(core, seg, 0);
 }
 
 /* The right neighbour; NULL: b is the last of its segment. The caller holds b. */
 static inline struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block *b)
 {
 	uint64_t off = b->addr + b->size - b->seg->base;
-	uint32_t v;
 
-	if (off >= b->seg->size)
-		return NULL;
-	v = atomic_load_explicit(&b->seg->grains[off / SS_GRAIN], memory_order_acquire);
-	return v ? ss_block_by_index(core->map, v - 1) : NULL;
+	return off < b->seg->size ? ss_block_at_offset(core, b->seg, off) : NULL;
 }
 
 #endif
