@@ -12,11 +12,6 @@
 
 #define MIB ((double)(1 << 20))
 
-struct visitor {
-	void (*each)(const struct ss_pool_stats *, void *);
-	void *arg;
-};
-
 static void visit_device(struct ss_core *core, int dev, const struct ss_stats_visitor *v, void *arg)
 {
 	const struct ss_device_pools *d = ss_device_pools(core, dev);
@@ -123,8 +118,8 @@ static void print_pool(const struct ss_pool_stats *s, void *arg)
 /* For the end of the process. exit() may have been called by a signal handler in the very thread
  * that holds a lock. So the lock on the list of pools is awaited for a second at most, and no other
  * lock is taken. */
-static void each_at_exit(struct ss_core *core, const struct visitor *v,
-			 void (*ended)(const struct ss_device_pools *, int, void *))
+static void each_at_exit(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *),
+			 void (*ended)(const struct ss_device_pools *, int, void *), void *arg)
 {
 	struct ss_pool_stats s;
 	struct timespec end;
@@ -139,19 +134,17 @@ static void each_at_exit(struct ss_core *core, const struct visitor *v,
 			continue; /* among those that are no more */
 		ss_counts_read(pool, &s, true, kind);
 		if (s.allocations)
-			v->each(&s, v->arg);
+			each(&s, arg);
 	}
 	for (int dev = 0; ended && dev < core->devices; dev++)
-		ended(ss_device_pools(core, dev), dev, v->arg);
+		ended(ss_device_pools(core, dev), dev, arg);
 	if (locked)
 		pthread_mutex_unlock(&core->pools->lock);
 }
 
 void ss_stats_print(struct ss_core *core, FILE *out)
 {
-	struct visitor v = {print_pool, out};
-
-	each_at_exit(core, &v, print_ended);
+	each_at_exit(core, print_pool, print_ended, out);
 	fprintf(out, "somashim: fences recorded %" PRIu64 ", busy streams asked %" PRIu64
 		", driver calls %" PRIu64 " in %.3f ms "
 		"(the sum over all threads), host memory for metadata %.1f KiB\n",
@@ -162,9 +155,7 @@ void ss_stats_print(struct ss_core *core, FILE *out)
 
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg)
 {
-	struct visitor v = {each, arg};
-
-	each_at_exit(core, &v, NULL);
+	each_at_exit(core, each, NULL, arg);
 }
 
 static void add(const struct ss_pool_stats *s, void *arg)
@@ -185,10 +176,8 @@ static void add_ended(const struct ss_device_pools *d, int dev, void *arg)
 
 void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out)
 {
-	struct visitor v = {add, out};
-
 	memset(out, 0, sizeof(*out));
-	each_at_exit(core, &v, add_ended);
+	each_at_exit(core, add, add_ended, out);
 	out->hits = out->allocations - out->misses;
 	out->fences = ss_order_fences(core);
 	out->busy_queries = ss_order_busy_queries(core);
