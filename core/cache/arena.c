@@ -137,7 +137,7 @@ static inline struct ss_block *best(const struct ss_stream_cache *q, uint64_t si
 {
 	struct ss_block *b = ss_index_best(&q->own, size, align);
 
-	if ((!b || (!may_cut && splits_idle(q, b, size))) && q->foreign.count)
+	if ((!b || (!may_cut && splits_idle(q, b, size))) && q->foreign.bytes)
 		b = ss_index_best(&q->foreign, size, align);
 	return b && (may_cut || !splits_idle(q, b, size)) ? b : NULL;
 }

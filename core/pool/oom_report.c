@@ -10,54 +10,43 @@
 #include "core/pool/oom_limiter.h"
 #include "core/pool/request.h"
 
-struct figures {
-	uint64_t in_flight, largest;
-};
-
-static void add_index(struct figures *f, const struct ss_free_index *x)
+static void larger(struct ss_block *b, void *largest)
 {
-	const struct ss_block *b = ss_index_largest(x);
-
-	f->in_flight += x->bytes;
-	if (b && b->size > f->largest)
-		f->largest = b->size;
+	ss_raise(largest, b->size);
 }
 
 static void report_pool(struct ss_pool *pool, void *arg)
 {
-	struct figures all = {0};
-	const struct ss_block *b;
+	uint64_t in_flight = 0, largest = 0;
 	FILE *out = arg;
 
 	if (!ss_reserved(pool))
 		return;
 	ss_pool_lock(pool);
 	SS_CACHES_EACH(q, &pool->caches) {
-		struct figures f = {0};
+		uint64_t bytes;
 
 		ss_bias_visit(&q->lock);
 		ss_arena_drain(q);
-		add_index(&f, &q->own);
-		add_index(&f, &q->foreign);
+		bytes = q->own.bytes + q->foreign.bytes;
+		ss_index_each(&q->own, larger, &largest);
+		ss_index_each(&q->foreign, larger, &largest);
 		ss_bias_unlock(&q->lock);
-		if (!f.in_flight)
+		if (!bytes)
 			continue;
 		fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
-			ss_timeline_native(q->tl), f.in_flight);
-		all.in_flight += f.in_flight;
-		all.largest = f.largest > all.largest ? f.largest : all.largest;
+			ss_timeline_native(q->tl), bytes);
+		in_flight += bytes;
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
-		all.in_flight += e->bytes;
-	b = ss_index_largest(&pool->mem.clean);
-	if (b && b->size > all.largest)
-		all.largest = b->size;
+		in_flight += e->bytes;
+	ss_index_each(&pool->mem.clean, larger, &largest);
 	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
 		", in flight %" PRIu64 ", clean %" PRIu64 ", exported %" PRIu64
 		", largest free run %" PRIu64 "\n",
 		pool->classic ? "classic" : pool->is_default ? "default" : "user",
 		ss_backing_name(pool->mem.backing), ss_reserved(pool), ss_used(&pool->caches),
-		all.in_flight, pool->mem.clean.bytes, atomic_load(&pool->kept), all.largest);
+		in_flight, pool->mem.clean.bytes, atomic_load(&pool->kept), largest);
 	ss_pool_unlock(pool);
 }
 

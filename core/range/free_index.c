@@ -81,14 +81,12 @@ static inline void unlink_from(struct ss_free_index *x, struct ss_block *b, unsi
 void ss_index_insert(struct ss_free_index *x, struct ss_block *b)
 {
 	x->bytes += b->size;
-	x->count++;
 	link_first(x, b, list_of(b->size));
 }
 
 void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
 {
 	x->bytes -= b->size;
-	x->count--;
 	unlink_from(x, b, list_of(b->size));
 }
 
@@ -141,20 +139,6 @@ struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uin
 	for (i = first; i < LISTS && !b; i = list_after(x, i))
 		b = best_of(x->list[i], size, align, UINT32_MAX);
 	return b;
-}
-
-struct ss_block *ss_index_largest(const struct ss_free_index *x)
-{
-	struct ss_block *best = NULL;
-	unsigned fl;
-
-	if (!x->fl)
-		return NULL;
-	fl = 31 - (unsigned)__builtin_clz(x->fl);
-	for (struct ss_block *b = x->list[fl * SS_INDEX_SL + 31 - (unsigned)__builtin_clz(x->sl[fl])]; b;
-	     b = b->right)
-		best = !best || b->size > best->size ? b : best;
-	return best;
 }
 
 void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *), void *arg)

@@ -2,8 +2,7 @@
 /*
  * An index of free ranges by size, which finds a good fit in constant time.
  *
- * It takes no lock; the lock of its owner guards it. `count` and `bytes` may be read without the
- * lock, as a hint.
+ * It takes no lock; the lock of its owner guards it. `bytes` may be read without the lock, as a hint.
  */
 #ifndef SS_RANGE_FREE_INDEX_H
 #define SS_RANGE_FREE_INDEX_H
@@ -19,7 +18,6 @@ struct ss_free_index {
 	uint32_t fl;                 /* powers of two that have a list in use */
 	uint32_t sl[SS_INDEX_FL];    /* lists in use of each power */
 	uint64_t bytes;
-	uint32_t count;
 };
 
 void ss_index_insert(struct ss_free_index *x, struct ss_block *b);
@@ -31,7 +29,6 @@ void ss_index_replace(struct ss_free_index *x, struct ss_block *old, uint64_t ol
 /* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
  * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
-struct ss_block *ss_index_largest(const struct ss_free_index *x);
 /* Calls `each` for every range, smaller lists first; `each` must not change the index. */
 void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *), void *arg);
 
