@@ -190,12 +190,24 @@ SS_INLINE int take_back(const struct ss_recent *r, struct ss_thread *t, struct s
 	return SS_OK;
 }
 
-/* The block at addr that was not handed out lately, if it is r's pool's. */
-static struct ss_block *find(struct ss_core *core, const struct ss_recent *r, uint64_t addr)
+/* Takes a block back that was not handed out lately, so that it has to be looked up, if `may` (NULL: in
+ * any case) says so. False: it is for the long way. Lock not held. */
+static bool take_back_far(struct ss_core *core, const struct ss_recent *r, void *ptr,
+			  bool (*may)(int dev))
 {
+	uint64_t addr = (uintptr_t)ptr;
 	struct ss_segment *seg = ss_map_segment(core, addr);
+	struct ss_block *b = seg && seg->pool == r->pool ? ss_block_at(core, seg, addr) : NULL;
 
-	return seg && seg->pool == r->pool ? ss_block_at(core, seg, addr) : NULL;
+	/* `may` calls the shim, so it is asked without the lock. */
+	if (!b || (may && !may(r->dev)) || !ss_bias_lock_try(&r->cache->lock))
+		return false;
+	if (looks(r->cache) || !ss_claim_hit(b, r->live, addr)) {
+		ss_bias_unlock(&r->cache->lock);
+		return false;
+	}
+	take_back(r, NULL, b, false);
+	return true;
 }
 
 /* ---- hipMallocAsync, hipFreeAsync ---------------------------------------------- */
@@ -245,16 +257,7 @@ static SS_NOINLINE int free_refill(void *ptr, void *native, struct ss_core *core
 
 static SS_NOINLINE int free_far(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
 {
-	struct ss_thread *t = ss_thread;
-	struct ss_recent *r = &t->stream;
-	struct ss_block *b = find(core, r, (uintptr_t)ptr);
-
-	if (!b || !ss_bias_lock_try(&r->cache->lock))
-		return miss(ptr, native);
-	if (!looks(r->cache) && ss_claim_hit(b, r->live, (uintptr_t)ptr))
-		return take_back(r, t, b, false);
-	ss_bias_unlock(&r->cache->lock);
-	return miss(ptr, native);
+	return take_back_far(core, &ss_thread->stream, ptr, NULL) ? SS_OK : miss(ptr, native);
 }
 
 SS_INLINE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss, bool owner)
@@ -368,19 +371,9 @@ bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
 
 static SS_NOINLINE int only_free_far(struct ss_core *core, void *ptr, bool (*may)(int dev))
 {
-	struct ss_thread *t = ss_thread;
-	struct ss_recent *r = &t->classic;
-	struct ss_block *b = find(core, r, (uintptr_t)ptr);
+	const struct ss_recent *r = &ss_thread->classic;
 
-	/* `may` calls the shim, so it is asked without the lock. */
-	if (!b || !may(r->dev) || !ss_bias_lock_try(&r->cache->lock))
-		return -1;
-	if (looks(r->cache) || !ss_claim_hit(b, r->live, (uintptr_t)ptr)) {
-		ss_bias_unlock(&r->cache->lock);
-		return -1;
-	}
-	take_back(r, t, b, false);
-	return r->dev;
+	return take_back_far(core, r, ptr, may) ? r->dev : -1;
 }
 
 SS_INLINE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (*now)(int dev),
