@@ -80,6 +80,19 @@ static bool over_max(struct ss_pool *pool, uint64_t size)
 	return unlikely(max != 0) && ss_used(&pool->caches) + size > max;
 }
 
+/* Begins a request for `size` bytes. An error is the result of the call. */
+static enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struct ss_timeline *tl, size_t size)
+{
+	*r = (struct ss_request){.pool = pool, .tl = tl, .size = size};
+	if (!size)
+		return SS_ERR_INVALID;
+	if (size > SS_MAX_REQUEST)
+		return fail_impossible(r);
+	r->size = ss_round(size, SS_GRAIN);
+	r->align = align_of(pool, r->size);
+	return over_max(pool, r->size) ? fail_impossible(r) : SS_OK;
+}
+
 static enum ss_status ladder(struct ss_request *r)
 {
 	ss_device_initial(r->pool);
@@ -89,16 +102,12 @@ static enum ss_status ladder(struct ss_request *r)
 enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
 			      size_t size, void **out)
 {
-	struct ss_request r = {.pool = pool, .tl = tl, .size = size};
 	struct ss_stream_cache *q;
-	enum ss_status s;
+	struct ss_request r;
+	enum ss_status s = begin(&r, pool, tl, size);
 
-	if (!size || size > SS_MAX_REQUEST)
-		return size ? fail_impossible(&r) : SS_ERR_INVALID;
-	r.size = ss_round(size, SS_GRAIN);
-	r.align = align_of(pool, r.size);
-	if (over_max(pool, r.size))
-		return fail_impossible(&r);
+	if (s != SS_OK)
+		return s;
 	r.cache = q = ss_cache_get(&pool->caches, tl);
 	if (unlikely(!q))
 		return SS_ERR_NOMEM;
@@ -155,15 +164,14 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 				    size_t size, void **out)
 {
 	struct ss_pool *pool = ss_pool_classic(core, dev);
-	struct ss_request r = {.pool = pool, .size = size};
+	struct ss_request r;
 	enum ss_status s;
 
 	if (!pool)
 		return SS_ERR_NO_DEVICE;
-	if (!size || size > SS_MAX_REQUEST)
-		return size ? fail_impossible(&r) : SS_ERR_INVALID;
-	r.size = ss_round(size, SS_GRAIN);
-	r.align = align_of(pool, r.size);
+	s = begin(&r, pool, NULL, size);
+	if (s != SS_OK)
+		return s;
 	if (unlikely(core->opt.ipc_whole && size >= core->opt.ipc_whole)) {
 		ss_device_initial(pool);
 		r.block = ss_whole_block_alloc(pool, size, r.align, &r.id);
