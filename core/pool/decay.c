@@ -34,7 +34,7 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 	if (atomic_load(&pool->dying)) {
 		if (k->idle && !ss_used(&pool->caches))
 			ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
-		ss_pool_reap(ss_core_of(pool), pool);
+		ss_pool_reap(pool);
 		return;
 	}
 	if ((ss_release_waits(&pool->mem) && !k->idle) || !ss_reserved(pool))

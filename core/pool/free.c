@@ -115,7 +115,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	else
 		ss_cache_push(q, b);
 	if (unlikely(atomic_load_explicit(&pool->dying, memory_order_acquire)))
-		ss_pool_reap(core, pool);
+		ss_pool_reap(pool);
 	if (look)
 		ss_decay_tick(core, ss_timeline_device(tl));
 	return SS_OK;
@@ -217,7 +217,7 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	if (!waited && (null = ss_timeline_null(core, dev)))
 		ss_fence_serve(core, null, SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
-		ss_pool_reap(core, pool);
+		ss_pool_reap(pool);
 	ss_decay_tick(core, dev);
 	return SS_OK;
 }

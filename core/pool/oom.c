@@ -88,7 +88,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 			return;
 	}
 	r->given += ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_OOM);
-	ss_pool_reap(ss_core_of(pool), pool);
+	ss_pool_reap(pool);
 }
 
 static void sum_idle(struct ss_pool *pool, void *arg)

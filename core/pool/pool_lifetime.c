@@ -57,8 +57,9 @@ static void end(struct ss_pool *pool)
 	pthread_mutex_unlock(&core->pools->lock);
 }
 
-void ss_pool_reap(struct ss_core *core, struct ss_pool *pool)
+void ss_pool_reap(struct ss_pool *pool)
 {
+	struct ss_core *core = ss_core_of(pool);
 	bool alive;
 
 	if (!atomic_load(&pool->dying))
@@ -80,10 +81,8 @@ void ss_pool_reap(struct ss_core *core, struct ss_pool *pool)
 
 void ss_pool_unref(struct ss_pool *pool)
 {
-	struct ss_core *core = pool ? ss_core_of(pool) : NULL;
-
 	if (pool && atomic_fetch_sub(&pool->users, 1) == 1)
-		ss_pool_reap(core, pool);
+		ss_pool_reap(pool);
 }
 
 bool ss_pool_is_handle(const void *handle)

@@ -140,8 +140,8 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
 /* A pool stays what it is until ss_pool_unref() (core.h). False: it is gone. */
 bool ss_pool_ref(struct ss_pool *pool);
 /* Gives a destroyed pool's memory back once nothing of it is live. A caller without a use of the pool may
- * find it ended, and born again: so only its atomics are read before it is entered. */
-void ss_pool_reap(struct ss_core *core, struct ss_pool *pool);
+ * find it ended, and born again: so only its atomics, and its core, are read before it is entered. */
+void ss_pool_reap(struct ss_pool *pool);
 /* Calls `each` for the pools of dev (-1: of all), entered. */
 void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *), void *arg);
 
