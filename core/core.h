@@ -329,8 +329,6 @@ bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial);
 
 /* ---- memory of the device ----------------------------------------------- */
 
-/* Bytes that the pools of `dev` could give back, beyond what the device reports as free. */
-uint64_t ss_idle_bytes(struct ss_core *core, int dev);
 /* What hipMemGetInfo should say: in, the device's own numbers; out, with idle memory counted as
  * free and SOMASHIM_LIMIT applied. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
@@ -354,9 +352,6 @@ bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
 /* Is any stream of `dev` known to have something left to do? Streams are asked, and nothing is
  * enqueued. Another thread's per-thread stream cannot be asked, and after a bypass none is. */
 bool ss_device_busy(struct ss_core *core, int dev);
-/* Have the null stream and all that join it reached their end? *busy: they have not, but a fence
- * is on its way. */
-bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
 /* The devices that must be idle before `dev` is reset: those with access to its pools' memory, and
  * `dev` itself if pools of another device have memory. */
 uint64_t ss_reset_waits_for(struct ss_core *core, int dev);
@@ -396,8 +391,6 @@ struct ss_pool_stats {
 	uint64_t out_of_memory;
 	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder found memory, or made some */
 };
-/* Name of row `i` of the ladder, the steps for an allocation that is no hit (pool/ladder.c). Static. */
-const char *ss_ladder_row(unsigned i);
 /* Calls `each` once per pool that ever served something. The strings live as long as the call. For the end of the
  * process, or while no other thread is in the core: calls no driver and waits for no lock of a pool. */
 void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);

@@ -174,6 +174,9 @@ bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl);
 /* Every stream of dev, asked without enqueuing anything. *busy: on entry one to ask first, on
  * return one that is not at its end; NULL: none. */
 bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy);
+/* Have the null stream and all that join it reached their end? Records and polls fences. *busy: they have
+ * not, but a fence is on its way. */
+bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
 bool ss_token_device_wide(const struct ss_token *t);
 
 #endif
