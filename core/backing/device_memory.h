@@ -65,7 +65,7 @@ void ss_giving_end(struct ss_core *core, int dev, uint64_t bytes);
 /* Before a pool takes `more` bytes: the null stream gets its queue while there is room for it.
  * This and the next are part of ss_memory_grow. */
 void ss_headroom_before(struct ss_memory *m, uint64_t more);
-/* After it has grown: sets `pressed` and `low` by what is left of the device. */
+/* After it has grown: sets `nearly_full` and `low` by what is left of the device. */
 void ss_headroom_after(struct ss_memory *m);
 /* Gives back, of what is idle in the pool, what the runtime lacks. */
 void ss_headroom_restore(struct ss_memory *m);

@@ -12,7 +12,7 @@
 #define LOW_PART 64            /* this part of the device is left free, */
 #define LOW_MOST (64ull << 20) /* but no more than this */
 #define WAKE_PART 4            /* the null stream gets its queue when this part is used */
-#define PRESSED_PART 16        /* frees record fences when less than this part is left */
+#define NEARLY_FULL_PART 16    /* frees record fences when less than this part is left */
 
 static uint64_t low_water(uint64_t total)
 {
@@ -54,7 +54,7 @@ void ss_headroom_after(struct ss_memory *m)
 		return;
 	wake_null(m, total - left); /* other processes use it as well */
 	/* What ReuseAllowInternalDependencies can wait for is a fence of the free itself. */
-	ss_nearly_full_set(m->core, m->dev, left < total / PRESSED_PART);
+	ss_nearly_full_set(m->core, m->dev, left < total / NEARLY_FULL_PART);
 	if (left < low_water(total))
 		atomic_store(&ss_device_memory(m->core, m->dev)->low, true);
 }
