@@ -140,6 +140,28 @@ static void failed(struct ss_pool *pool)
 	pool->pressure.failed += times < RAREST;
 }
 
+/* Waits, unless waits were for nothing lately. False: it was skipped, or for nothing, and r does not
+ * wait again. Pool lock held, dropped meanwhile. */
+static bool try_wait(struct ss_request *r)
+{
+	struct ss_pool *pool = r->pool;
+	uint64_t before = r->pressure.us;
+	unsigned times = pool->pressure.failed;
+
+	if (pool->pressure.skip && !before) {
+		pool->pressure.skip--;
+	} else if (sit_out(r)) {
+		if (r->pressure.us > before)
+			pool->pressure.failed /= 2;
+		return true;
+	} else if (times == pool->pressure.failed) {
+		/* Threads that waited together have failed once. */
+		failed(pool);
+	}
+	r->pressure.over = true;
+	return false;
+}
+
 /* Waits where that is better. True: it is worth looking again before the pool grows. */
 static bool press(struct ss_request *r)
 {
@@ -148,7 +170,6 @@ static bool press(struct ss_request *r)
 	struct ss_pressure *w = &r->pressure;
 	uint64_t before = w->us, begin = ss_trace_wait_begin();
 	bool again, fits;
-	unsigned times;
 
 	if (!pool->classic || r->tl || atomic_load(&pool->pressure.bytes) < FLOOR / 2 ||
 	    !core->drv.nap || atomic_load(&core->pools->no_backpressure))
@@ -162,22 +183,8 @@ static bool press(struct ss_request *r)
 		w->fitted++;
 		again = true;
 	}
-	if (!w->over && better_wait(pool, r->size, fits)) {
-		times = pool->pressure.failed;
-		if (pool->pressure.skip && !w->us) {
-			pool->pressure.skip--;
-			w->over = true;
-		} else if (sit_out(r)) {
-			again = true;
-			if (w->us > before)
-				pool->pressure.failed /= 2;
-		} else {
-			w->over = true;
-			/* Threads that waited together have failed once. */
-			if (times == pool->pressure.failed)
-				failed(pool);
-		}
-	}
+	if (!w->over && better_wait(pool, r->size, fits))
+		again |= try_wait(r);
 	w->completed = pool->pressure.completed;
 	ss_pool_unlock(pool);
 	if (w->us > before)
