@@ -85,7 +85,7 @@ enum ss_next ss_step_cut(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_view v;
-	bool yes, fragments;
+	bool fragments, yes = false;
 
 	/* A segment of the right size in exchange for idle ones fits better. */
 	if (!r->left_uncut || within_peak(r, NOTHING) ||
@@ -94,16 +94,14 @@ enum ss_next ss_step_cut(struct ss_request *r)
 	ss_pool_lock(pool);
 	ss_view(r, &v);
 	fragments = ss_place_fragments(&v, r->left_uncut, r->size);
-	ss_pool_unlock(pool);
 	/* Only if the pool cannot grow, not even by what other pools have idle. */
-	if (fragments && !r->oom.released)
-		return SS_NEXT;
-	r->cut = true;
-	/* Nor will the next block get a better one, until the pool grows. */
-	if (r->cache && !fragments)
-		r->cache->cut_freely = r->left_uncut;
-	ss_pool_lock(pool);
-	yes = ss_look(r, NULL);
+	if (!fragments || r->oom.released) {
+		r->cut = true;
+		/* Nor will the next block get a better one, until the pool grows. */
+		if (r->cache && !fragments)
+			r->cache->cut_freely = r->left_uncut;
+		yes = ss_look(r, NULL);
+	}
 	ss_pool_unlock(pool);
 	return yes ? SS_FOUND : SS_NEXT;
 }
