@@ -83,11 +83,14 @@ void ss_caches_finish(struct ss_caches *set);
 struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *tl);
 /* The cache of a slot; NULL: there is none. */
 struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t slot);
-/* The caches of streams one after another: first (NULL, or set->done to begin with that), then
- * what follows q. NULL: no more. */
+/* The cache of a stream that follows q: the first after NULL or set->done. NULL: no more. */
 struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q);
+/* The caches of all streams. */
 #define SS_CACHES_EACH(q, set) \
 	for (struct ss_stream_cache *q = ss_cache_after(set, NULL); q; q = ss_cache_after(set, q))
+/* The cache of completed blocks, and those of all streams. */
+#define SS_CACHES_ALL(q, set) \
+	for (struct ss_stream_cache *q = (set)->done; q; q = ss_cache_after(set, q))
 /* A new range of block ids. */
 uint64_t ss_cache_new_ids(struct ss_core *core);
 /* All blocks of the bins, as a list by ->left, in state QUEUED. q->lock held. */

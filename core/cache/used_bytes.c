@@ -87,8 +87,7 @@ uint64_t ss_used(struct ss_caches *set)
 	/* One thread may have thousands of streams, each with a cache line of its own. */
 	if (atomic_load(&set->counter) != SHARED)
 		return sum;
-	sum += ss_get(&set->done->count.used);
-	SS_CACHES_EACH(q, set)
+	SS_CACHES_ALL(q, set)
 		sum += ss_get(&q->count.used);
 	/* The allocation and the free of a block may be seen out of order. */
 	return (int64_t)sum < 0 ? 0 : sum;
@@ -103,7 +102,7 @@ uint64_t ss_used_high(struct ss_caches *set)
 
 void ss_used_reset(struct ss_caches *set, bool to_zero)
 {
-	for (struct ss_stream_cache *q = set->done; q; q = ss_cache_after(set, q)) {
+	SS_CACHES_ALL(q, set) {
 		ss_bias_visit(&q->lock);
 		if (to_zero)
 			ss_put(&q->count.used, 0);

@@ -34,7 +34,7 @@ void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, ch
 
 	*s = pool->st;
 	s->allocations += pool->ids;
-	for (struct ss_stream_cache *q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q)) {
+	SS_CACHES_ALL(q, &pool->caches) {
 		if (!late)
 			ss_bias_visit(&q->lock);
 		s->allocations += q->hits;

@@ -22,7 +22,7 @@ static void reset_counts(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 
-	for (struct ss_stream_cache *q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q)) {
+	SS_CACHES_ALL(q, &pool->caches) {
 		ss_bias_visit(&q->lock);
 		q->id = ss_cache_new_ids(core);
 		q->hits = q->frees = 0;

@@ -143,10 +143,9 @@ void ss_reclaim_all(struct ss_pool *pool)
 
 uint64_t ss_pool_free_hint(struct ss_pool *pool)
 {
-	uint64_t bytes = pool->mem.clean.bytes + atomic_load(&pool->pressure.bytes) +
-			 ss_cache_free_hint(pool->caches.done);
+	uint64_t bytes = pool->mem.clean.bytes + atomic_load(&pool->pressure.bytes);
 
-	SS_CACHES_EACH(q, &pool->caches)
+	SS_CACHES_ALL(q, &pool->caches)
 		bytes += ss_cache_free_hint(q);
 	return bytes;
 }

@@ -55,7 +55,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 		log_dropped(pool);
 		ss_caches_freeze(&pool->caches, false);
 	}
-	for (struct ss_stream_cache *q = pool->caches.done; q; q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_ALL(q, &pool->caches)
 		ss_cache_clear(q);
 	pool->unmarked = NULL;
 	while (pool->epochs)

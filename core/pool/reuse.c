@@ -284,11 +284,13 @@ static bool much_elsewhere(const struct ss_request *r)
 	struct ss_pool *pool = r->pool;
 	uint64_t share = good_share(pool), bytes = 0;
 
-	for (struct ss_stream_cache *q = ss_cache_after(&pool->caches, NULL); q && bytes < share;
-	     q = ss_cache_after(&pool->caches, q))
+	SS_CACHES_EACH(q, &pool->caches) {
 		if (q != r->cache && ss_stream_can_ask(ss_core_of(pool), q->tl))
 			bytes += ss_cache_free_hint(q);
-	return bytes >= share;
+		if (bytes >= share)
+			return true;
+	}
+	return false;
 }
 
 static unsigned how_to_ask(struct ss_pool *pool, struct ss_stream_cache *q, bool much)
@@ -335,12 +337,13 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 	struct ss_pool *pool = r->pool;
 	bool much = much_elsewhere(r);
 	uint32_t first = pool->next_asked;
-	struct ss_stream_cache *q;
 	unsigned count = 0;
 
+	/* From the stream that is next on, then from the first on. */
 	for (int round = 0; round < 2 && atomic_load(&pool->opportunistic); round++)
-		for (q = ss_cache_after(&pool->caches, NULL); q && count < ASKED;
-		     q = ss_cache_after(&pool->caches, q)) {
+		SS_CACHES_EACH(q, &pool->caches) {
+			if (count == ASKED)
+				break;
 			if (q == r->cache || (q->slot < first) != (round == 1))
 				continue;
 			want[count] = (struct asked){q->tl, q, ss_timeline_now(q->tl),
