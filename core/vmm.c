@@ -132,10 +132,8 @@ uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_tha
 {
 	uint64_t given;
 
-	if (atomic_load(&m->reserved) <= target || ss_release_futile(m))
-		return 0;
 	/* Whoever grows just now would only want it back. */
-	if (!ss_memory_claim(m, false, NULL))
+	if (atomic_load(&m->reserved) <= target || !ss_memory_claim(m, false, NULL))
 		return 0;
 	given = ss_chunks_retry(m);
 	if (m->vmm)

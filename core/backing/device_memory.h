@@ -83,8 +83,6 @@ struct ss_witness { uint64_t left, reserved, taken; };
 
 /* What to give back of a pool on vmm (`idle`: all of it could go). */
 enum ss_giving ss_retention_how(struct ss_memory *m, bool idle);
-/* Is nothing of a pool on vmm worth giving back for now? */
-bool ss_release_futile(struct ss_memory *m);
 /* Around a release of `given` bytes, which tells whether they came back. */
 void ss_retention_begin(struct ss_memory *m, struct ss_witness *w);
 void ss_retention_end(struct ss_memory *m, const struct ss_witness *w, uint64_t given,

@@ -58,13 +58,6 @@ enum ss_giving ss_retention_how(struct ss_memory *m, bool idle)
 	return idle && atomic_load(&m->reserved) <= SS_CHUNK_MOST ? SS_GIVE_WHOLE : SS_GIVE_ONE;
 }
 
-bool ss_release_futile(struct ss_memory *m)
-{
-	struct ss_retention *r = &device(m)->chunks;
-
-	return atomic_load(&r->kept) > KEPT_PARTS && !is_doubted(m, r);
-}
-
 void ss_retention_begin(struct ss_memory *m, struct ss_witness *w)
 {
 	w->reserved = atomic_load(&device(m)->reserved);
