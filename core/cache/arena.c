@@ -192,7 +192,7 @@ void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 struct find {
 	ss_range_test *may;
 	const void *arg;
-	struct ss_block *list; /* by ->request: the index must not change meanwhile */
+	struct ss_block *picked;
 	uint64_t bytes;
 };
 
@@ -200,10 +200,8 @@ static void pick(struct ss_block *b, void *arg)
 {
 	struct find *f = arg;
 
-	if (!f->may(b, f->arg))
-		return;
-	b->request = (uintptr_t)f->list;
-	f->list = b;
+	if (f->may(b, f->arg))
+		ss_picked_push(&f->picked, b);
 }
 
 static void add(struct ss_block *b, void *arg)
@@ -254,15 +252,12 @@ struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may,
 
 	ss_index_each(&q->own, pick, &f);
 	ss_index_each(&q->foreign, pick, &f);
-	while ((b = f.list)) {
-		f.list = (struct ss_block *)(uintptr_t)b->request;
+	while ((b = ss_picked_pop(&f.picked))) {
 		extract(q, b);
-		b->request = 0;
 		b->left = list;
 		list = b;
 	}
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS;
-	     i = ss_filled_from(q, i + 1))
+	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
 		list = extract_bin(q, i, &f, list);
 	return list;
 }

@@ -35,14 +35,8 @@ void ss_view(struct ss_request *r, struct ss_view *v)
 
 struct adoption {
 	struct ss_stream_cache *q;
-	struct ss_block *list; /* by ->request: the index must not change meanwhile */
+	struct ss_block *picked;
 };
-
-static void note(struct adoption *a, struct ss_block *b)
-{
-	b->request = (uintptr_t)a->list;
-	a->list = b;
-}
 
 /* A clean range, unless it is an idle segment, which may have to go. */
 static void pick(struct ss_block *b, void *arg)
@@ -50,7 +44,7 @@ static void pick(struct ss_block *b, void *arg)
 	struct adoption *a = arg;
 
 	if (a->q->set->memory->backing == SS_BACKING_VMM || !ss_is_whole(b))
-		note(a, b);
+		ss_picked_push(&a->picked, b);
 }
 
 /* The clean ranges beside b, a free range of the stream. */
@@ -60,10 +54,10 @@ static void pick_beside(struct ss_block *b, void *arg)
 	struct ss_block *prev = ss_block_prev(b), *next = ss_block_next(a->q->set->core, b);
 
 	if (ss_is_free_on(next, SS_SLOT_CLEAN))
-		note(a, next);
+		ss_picked_push(&a->picked, next);
 	/* One between two ranges of the stream is the left one's next. */
 	if (ss_is_free_on(prev, SS_SLOT_CLEAN) && !ss_is_own(ss_block_prev(prev), a->q->slot))
-		note(a, prev);
+		ss_picked_push(&a->picked, prev);
 }
 
 /* Clean ranges beside free ranges of the stream become part of its arena, and merge there. If no
@@ -78,9 +72,7 @@ static void adopt_clean(struct ss_pool *pool, struct ss_stream_cache *q)
 		ss_index_each(&pool->mem.clean, pick, &a);
 	else
 		ss_index_each(&q->own, pick_beside, &a);
-	while ((b = a.list)) {
-		a.list = (struct ss_block *)(uintptr_t)b->request;
-		b->request = 0;
+	while ((b = ss_picked_pop(&a.picked))) {
 		ss_clean_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);
 	}

@@ -164,6 +164,26 @@ static inline bool ss_fits(const struct ss_block *b, uint64_t size, uint64_t ali
 	return ss_start_in(b, align) + size <= b->addr + b->size;
 }
 
+/* A list of free ranges by ->request, which only live blocks use otherwise. For who walks an index and must
+ * not change its links meanwhile. */
+static inline void ss_picked_push(struct ss_block **list, struct ss_block *b)
+{
+	b->request = (uintptr_t)*list;
+	*list = b;
+}
+
+/* NULL: the list is empty. */
+static inline struct ss_block *ss_picked_pop(struct ss_block **list)
+{
+	struct ss_block *b = *list;
+
+	if (b) {
+		*list = (struct ss_block *)(uintptr_t)b->request;
+		b->request = 0;
+	}
+	return b;
+}
+
 /* ---- descriptors: descriptor.c ------------------------------------------ */
 
 /* Descriptors kept for splitting. The owner's lock guards them. Those of two
