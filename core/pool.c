@@ -12,7 +12,6 @@
 #include "core/base/journal.h"
 #include "core/pool/pool_state.h"
 
-
 /* ---- making ------------------------------------------------------------------------ */
 
 enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool *pool)

@@ -49,8 +49,7 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 		return NULL;
 	}
 	c = ss_host_alloc(core, sizeof(*c));
-	*s = c ? SS_DRIVE_ALLOC(m, chunk_create, size, &c->handle)
-	       : SS_ERR_FAILED;
+	*s = c ? SS_DRIVE_ALLOC(m, chunk_create, size, &c->handle) : SS_ERR_FAILED;
 	if (*s != SS_OK) {
 		ss_cap_give(m, size);
 		ss_host_free(core, c, sizeof(*c));
@@ -157,8 +156,8 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 	if (core->info[m->dev].access_prefix)
 		while (from > v->seg->base && (c = *ss_frame_at(v, from - v->unit)))
 			from = c->va;
-	s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)from,
-						va + size - from, atomic_load(&m->peers));
+	s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)from, va + size - from,
+			 atomic_load(&m->peers));
 	if (!ss_refused(s) || from == va)
 		return s;
 	return SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size, atomic_load(&m->peers));

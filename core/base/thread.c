@@ -132,4 +132,3 @@ struct ss_thread *ss_thread_record(void)
 {
 	return ss_thread != &ss_nobody ? ss_thread : record_new();
 }
-

@@ -89,8 +89,7 @@ static bool refill(struct ss_core *core, void *native)
 static inline bool recent(const struct ss_recent *r, uint64_t gen, struct ss_core *core, void *native)
 {
 	return likely(r->native == native &&
-				gen == atomic_load_explicit(&core->recent_gen,
-							    memory_order_acquire));
+		      gen == atomic_load_explicit(&core->recent_gen, memory_order_acquire));
 }
 
 static inline bool enter(struct ss_stream_cache *q, struct ss_thread *t, bool owner)
@@ -271,7 +270,7 @@ SS_INLINE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_fr
 	if (!enter(r->cache, t, owner))
 		return owner ? free_shared(ptr, native, core, miss) : miss(ptr, native);
 	if (unlikely(!ss_handed_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
-			     !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
+		     !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
 		leave(r->cache, t, owner);
 		return free_far(ptr, native, core, miss);
 	}
@@ -320,8 +319,7 @@ static bool only_refill(struct ss_core *core, int dev)
 
 static inline bool only_recent(const struct ss_recent *r, struct ss_core *core)
 {
-	return likely(r->gen == atomic_load_explicit(&core->recent_gen,
-							       memory_order_acquire));
+	return likely(r->gen == atomic_load_explicit(&core->recent_gen, memory_order_acquire));
 }
 
 static bool only_alloc_shared(size_t size, void **out);
@@ -385,8 +383,7 @@ SS_INLINE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bo
 	if (!enter(r->cache, t, owner))
 		return owner ? only_free_shared(core, ptr, now, may) : -1;
 	if (unlikely(!ss_handed_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
-			     !now(r->dev) ||
-			     !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
+		     !now(r->dev) || !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
 		leave(r->cache, t, owner);
 		return only_free_far(core, ptr, may);
 	}

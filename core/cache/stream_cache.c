@@ -225,8 +225,7 @@ bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr
 	bool mine;
 
 	ss_bias_lock(&q->lock);
-	mine = ss_is_live(b) &&
-	       b->slot == q->slot && b->addr == addr;
+	mine = ss_is_live(b) && b->slot == q->slot && b->addr == addr;
 	if (mine)
 		ss_set_state(b, SS_BLOCK_QUEUED);
 	*moved = b->slot != q->slot;

@@ -8,7 +8,6 @@
 
 #include "core/order/timeline.h"
 
-
 bool ss_order_init(struct ss_core *core, ss_synchronized *synchronized)
 {
 	struct ss_order *o = ss_host_alloc(core, sizeof(*o));

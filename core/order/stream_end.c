@@ -53,9 +53,7 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 		 * the fence stands for the last position, too. */
 		if (!marked || SS_MUTANT_IS(10))
 			ss_complete(core, tl, tl->last, NULL, true);
-		else if (ended)
-			ss_complete(core, tl, tl->last, NULL, false);
-		else if (fenced && atomic_load(&tl->progress.completed) >= tl->sealed)
+		else if (ended || (fenced && atomic_load(&tl->progress.completed) >= tl->sealed))
 			ss_complete(core, tl, tl->last, NULL, false);
 		if (fenced)
 			tl->fenced = tl->last;

@@ -22,8 +22,7 @@ static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss
 	b = ss_block_at(core, seg, addr);
 	if (!b) {
 		b = ss_block_last_start(core, seg, addr);
-		if (ss_is_live(b) &&
-		    addr - b->addr < b->size)
+		if (ss_is_live(b) && addr - b->addr < b->size)
 			addr = b->addr;
 	}
 	if (!ss_is_live(b))
@@ -42,8 +41,7 @@ static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
 	do {
 		uint32_t slot = __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
 		struct ss_stream_cache *q = slot == SS_SLOT_CLEAN ?
-						    pool->caches.done :
-						    ss_cache_of_slot(&pool->caches, slot);
+			pool->caches.done : ss_cache_of_slot(&pool->caches, slot);
 
 		if (!q)
 			return false;

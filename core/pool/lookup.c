@@ -16,8 +16,7 @@ static struct ss_block *live_before(struct ss_core *core, struct ss_segment *seg
 {
 	struct ss_block *b = seg ? ss_block_last_start(core, seg, addr) : NULL;
 
-	return ss_is_live(b) &&
-	       __atomic_load_n(&b->seg, __ATOMIC_RELAXED) == seg ? b : NULL;
+	return ss_is_live(b) && __atomic_load_n(&b->seg, __ATOMIC_RELAXED) == seg ? b : NULL;
 }
 
 static uint64_t size_of(const struct ss_block *b)

@@ -122,4 +122,3 @@ void ss_pool_free(struct ss_pool *pool)
 	ss_memory_finish(&pool->mem);
 	ss_host_free(core, pool, sizeof(*pool));
 }
-

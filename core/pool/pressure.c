@@ -70,4 +70,3 @@ bool ss_pressure_due(struct ss_pool *pool)
 		*(ss_pressure_asked(pool, e) ? &asked : &open) += e->bytes;
 	return 4 * open >= asked;
 }
-

@@ -31,26 +31,27 @@ static void visit_device(struct ss_core *core, int dev, const struct ss_stats_vi
 bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *v, void *arg)
 {
 	struct ss_pool_stats s;
-	bool free = true;
+	bool all = true;
 	char kind[32];
 
 	if (pthread_mutex_trylock(&core->pools->lock))
 		return false;
 	for (int dev = 0; dev < core->devices; dev++)
 		visit_device(core, dev, v, arg);
-	for (struct ss_pool *pool = core->pools->list; pool && free; pool = pool->next) {
+	for (struct ss_pool *pool = core->pools->list; pool; pool = pool->next) {
 		if (atomic_load(&pool->counted))
 			continue; /* among those that are no more */
-		free = !pthread_mutex_trylock(&pool->mem.lock);
-		if (!free)
+		if (pthread_mutex_trylock(&pool->mem.lock)) {
+			all = false;
 			break;
+		}
 		ss_counts_read(pool, &s, true, kind);
 		ss_pool_unlock(pool);
 		if (s.allocations || s.reserved)
 			v->pool(&s, arg);
 	}
 	pthread_mutex_unlock(&core->pools->lock);
-	return free;
+	return all;
 }
 
 /* ---- the table --------------------------------------------------------------------- */
