@@ -66,7 +66,7 @@ static inline struct ss_bin *ss_bin_of(struct ss_stream_cache *q, uint64_t size)
 	return bin;
 }
 
-/* Its neighbour takes a size whose bin holds another one. */
+/* Where a size goes whose bin holds another size. */
 static inline uint64_t ss_bin_next(uint64_t i)
 {
 	return (i + 1) % SS_BINS;

@@ -107,7 +107,7 @@ static bool fits_now(struct ss_request *r)
 
 /* Naps until it is no longer better to wait. False: that takes too long. Pool lock held, dropped
  * meanwhile. */
-static bool sit_out(struct ss_request *r)
+static bool nap_while_better(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
@@ -150,7 +150,7 @@ static bool try_wait(struct ss_request *r)
 
 	if (pool->pressure.skip && !before) {
 		pool->pressure.skip--;
-	} else if (sit_out(r)) {
+	} else if (nap_while_better(r)) {
 		if (r->pressure.us > before)
 			pool->pressure.failed /= 2;
 		return true;
@@ -163,7 +163,7 @@ static bool try_wait(struct ss_request *r)
 }
 
 /* Waits where that is better. True: it is worth looking again before the pool grows. */
-static bool press(struct ss_request *r)
+static bool wait_if_better(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
@@ -194,13 +194,13 @@ static bool press(struct ss_request *r)
 
 enum ss_next ss_step_share(struct ss_request *r)
 {
-	press(r);
+	wait_if_better(r);
 	return SS_NEXT;
 }
 
 enum ss_next ss_step_wait(struct ss_request *r)
 {
-	return press(r) ? SS_AGAIN : SS_NEXT;
+	return wait_if_better(r) ? SS_AGAIN : SS_NEXT;
 }
 
 bool ss_pressure_idle(struct ss_pool *pool)

@@ -21,8 +21,8 @@ struct look {
 	uint64_t now;
 	bool idle;   /* the device is at its end */
 	bool decays; /* it is time to look for old memory */
-	bool waits;  /* something is to go whose giving back waits for the device, */
-	bool others; /* or does not */
+	bool waits;  /* something should go, and giving it back waits for the device */
+	bool others; /* something should go at no wait */
 };
 
 static void decay_pool(struct ss_pool *pool, void *arg)
@@ -74,8 +74,8 @@ void ss_freed_idle(struct ss_core *core, int dev)
 		ss_decay_run(core, dev, !ss_zombies(core, dev));
 }
 
-/* Is anything idle in the pool that should go? */
-static void wishes(struct ss_pool *pool, void *arg)
+/* Is anything idle in the pool that should go? The answer is in `waits` and `others`. */
+static void look_for_idle(struct ss_pool *pool, void *arg)
 {
 	uint64_t reserved = ss_reserved(pool);
 	struct look *k = arg;
@@ -118,7 +118,7 @@ static void look(struct ss_core *core, int dev, bool decays)
 	if (decays)
 		atomic_store_explicit(&d->look, k.now + core->opt.decay_ms / LOOKS + 1,
 				      memory_order_relaxed);
-	ss_pools_each(core, dev, wishes, &k);
+	ss_pools_each(core, dev, look_for_idle, &k);
 	if (k.waits) {
 		busy = atomic_load(&d->busy);
 		k.idle = ss_device_at_end(core, dev, &busy);

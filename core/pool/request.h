@@ -19,20 +19,21 @@ struct ss_request {
 	enum ss_status status;         /* why the ladder gave up */
 	uint64_t done;                 /* a bit for each row of the ladder that was tried */
 	unsigned grown;                /* how often the pool grew for it */
-	uint64_t left_uncut;               /* bytes of an idle segment that was left alone, since growing may
-	                                * fit better; 0: none */
+	uint64_t left_uncut;           /* bytes of an idle segment that was left alone, since growing
+	                                * may fit better; 0: none */
 	bool cut;                      /* it may be cut all the same */
 	bool refused;                  /* the driver failed, and did not say that memory is short */
 	struct ss_pressure {           /* backpressure.c */
-		uint64_t us, completed;
-		unsigned fitted;
-		bool over;
+		uint64_t us;           /* waited so far */
+		uint64_t completed;    /* epochs of the pool when r looked last */
+		unsigned fitted;       /* looks at memory that another thread added */
+		bool over;             /* no more waits */
 	} pressure;
 	struct {                       /* oom.c */
 		uint64_t end;          /* of waiting, ms; 0: not begun */
-		bool released;          /* idle memory of all pools has been given back */
+		bool released;         /* idle memory of all pools has been given back */
 		uint64_t settled, gave; /* of the device, when it was given back last */
-		bool over;
+		bool over;             /* the wait has ended */
 	} oom;
 };
 
