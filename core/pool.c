@@ -181,7 +181,7 @@ static uint64_t trim_leaves(struct ss_core *core, struct ss_pool *pool, uint64_t
 	reserved = ss_reserved(pool);
 	idle = pool->mem.clean.bytes;
 	ss_pool_unlock(pool);
-	return reserved > idle && reserved - idle > keep ? reserved - idle : keep;
+	return ss_max(ss_minus(reserved, idle), keep);
 }
 
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep)

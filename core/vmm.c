@@ -35,9 +35,7 @@ static uint64_t chunk_of(const struct ss_memory *m, uint64_t share)
 
 static uint64_t chunk_size(const struct ss_memory *m, uint64_t bytes)
 {
-	uint64_t share = atomic_load(&m->reserved) / POOL_PARTS;
-
-	return chunk_of(m, share < bytes / RUN_PARTS ? bytes / RUN_PARTS : share);
+	return chunk_of(m, ss_max(atomic_load(&m->reserved) / POOL_PARTS, bytes / RUN_PARTS));
 }
 
 static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
@@ -73,7 +71,7 @@ static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
 		list = ss_chunks_gather(m, target, &run, run.bytes, &got);
 	pthread_mutex_lock(&m->lock);
 	/* If host memory is out, it stays as long as it is and is filled so. */
-	ss_gap_shorten(m, target, got < run.bytes ? run.bytes : got);
+	ss_gap_shorten(m, target, ss_max(got, run.bytes));
 	pthread_mutex_unlock(&m->lock);
 	return ss_chunks_fill(m, target, list, unit);
 }

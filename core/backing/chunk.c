@@ -216,8 +216,8 @@ static enum ss_status make_rest(struct ss_memory *m, const struct ss_block *targ
 	enum ss_status s = SS_OK;
 
 	while (got < target->size) {
-		uint64_t left = target->size - got;
-		struct ss_chunk *c = chunk_new(m, target->addr + got, left < unit ? left : unit, &s);
+		uint64_t size = ss_min(target->size - got, unit);
+		struct ss_chunk *c = chunk_new(m, target->addr + got, size, &s);
 
 		if (!c)
 			break;

@@ -57,9 +57,9 @@ static uint64_t run_end(const struct ss_core *core, const struct ss_block *gap,
  * does not find a run that seems to exist already gets on. */
 static uint64_t missing(const struct ss_block *gap, uint64_t end, uint64_t step)
 {
-	uint64_t bytes = end > gap->addr ? ss_round(end - gap->addr, step) : step;
+	uint64_t bytes = ss_round(ss_minus(end, gap->addr), step);
 
-	return bytes < gap->size ? bytes : gap->size;
+	return ss_min(ss_max(bytes, step), gap->size);
 }
 
 static void consider(struct ss_block *gap, void *arg)

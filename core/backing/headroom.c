@@ -16,7 +16,7 @@
 
 static uint64_t low_water(uint64_t total)
 {
-	return total / LOW_PART < LOW_MOST ? total / LOW_PART : LOW_MOST;
+	return ss_min(total / LOW_PART, LOW_MOST);
 }
 
 /* The queue of a stream is made with the stream, but that of the null stream when somebody first
@@ -68,7 +68,7 @@ void ss_headroom_restore(struct ss_memory *m)
 		return;
 	if (left < low_water(total)) {
 		missing = low_water(total) - left;
-		given = ss_memory_release(m, reserved > missing ? reserved - missing : 0, UINT64_MAX);
+		given = ss_memory_release(m, ss_minus(reserved, missing), UINT64_MAX);
 		if (given)
 			ss_trace_trim(SS_TRACE_TRIM_OOM, given, atomic_load(&m->reserved), m->dev,
 				      m->handle);

@@ -76,7 +76,7 @@ enum ss_status ss_reservation_new(struct ss_memory *m)
 	if (!v)
 		return SS_ERR_FAILED;
 	/* Page tables like frames, so no chunk is smaller. */
-	v->unit = chunk > SS_FRAME ? chunk : SS_FRAME;
+	v->unit = ss_max(chunk, SS_FRAME);
 	s = reserve(m, v->unit, &size, &va);
 	if (s != SS_OK)
 		goto fail;

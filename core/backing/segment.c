@@ -133,11 +133,9 @@ enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *gro
 {
 	uint64_t pad = growth->align > SS_FRAME ? growth->align : 0;
 	uint64_t need = ss_round(growth->size + pad, SS_FRAME);
-	uint64_t want = ss_round(growth->segment, SS_FRAME);
+	uint64_t want = ss_max(ss_round(growth->segment, SS_FRAME), need);
 	enum ss_status s;
 
-	if (want < need)
-		want = need;
 	if (growth->move) {
 		ss_unreturned_retry(m);
 		ss_segments_make_room(m, want);
@@ -154,11 +152,7 @@ enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *gro
  * than comes. */
 static uint64_t floor_of(const struct ss_memory *m, uint64_t want)
 {
-	uint64_t keep = atomic_load(&m->keep), reserved = atomic_load(&m->reserved);
-
-	if (keep > reserved)
-		keep = reserved;
-	return keep > want ? keep - want : 0;
+	return ss_minus(ss_min(atomic_load(&m->keep), atomic_load(&m->reserved)), want);
 }
 
 uint64_t ss_memory_giveable(struct ss_memory *m, uint64_t want)
@@ -249,7 +243,7 @@ void ss_segments_make_room(struct ss_memory *m, uint64_t want)
 	if (m->gather)
 		m->gather(m);
 	pthread_mutex_unlock(&m->lock);
-	if (!ss_segments_release(m, high > want ? high - want : 0, floor_of(m, want), UINT64_MAX))
+	if (!ss_segments_release(m, ss_minus(high, want), floor_of(m, want), UINT64_MAX))
 		return;
 	pthread_mutex_lock(&m->lock);
 	m->exchanges++;

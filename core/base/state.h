@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "core/base/arithmetic.h"
 #include "core/base/options.h"
 #include "core/driver.h"
 #include "trace/format.h"

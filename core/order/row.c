@@ -81,8 +81,7 @@ void ss_row_raise(struct ss_timeline *x, const struct ss_row *from, uint32_t slo
 		row = x->saw;
 	}
 	for (uint32_t i = 0; from && i < from->count; i++)
-		row->n[i] = row->n[i] < from->n[i] ? from->n[i] : row->n[i];
-	if (row->n[slot] < n)
-		row->n[slot] = n;
+		row->n[i] = ss_max(row->n[i], from->n[i]);
+	row->n[slot] = ss_max(row->n[slot], n);
 	atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
 }

@@ -42,16 +42,12 @@ void ss_backpressure_never(struct ss_core *core)
 
 static uint64_t limit_us(const struct ss_pool *pool)
 {
-	uint64_t ms = 4 * pool->pressure.took + SHORTEST_MS;
-
-	return 1000 * (ms < LONGEST_MS ? ms : LONGEST_MS);
+	return 1000 * ss_min(4 * pool->pressure.took + SHORTEST_MS, LONGEST_MS);
 }
 
 static uint64_t nap_us(const struct ss_pool *pool)
 {
-	uint64_t us = 1000 * pool->pressure.took / NAP_PART;
-
-	return us < NAP_US ? NAP_US : us < LONGEST_NAP_US ? us : LONGEST_NAP_US;
+	return ss_min(ss_max(1000 * pool->pressure.took / NAP_PART, NAP_US), LONGEST_NAP_US);
 }
 
 /* Will a fence tell when the oldest epoch has completed? */
@@ -66,10 +62,9 @@ static bool is_told(struct ss_pool *pool)
 static uint64_t bound(struct ss_pool *pool, uint64_t size)
 {
 	uint64_t streams = ss_order_streams(ss_core_of(pool), pool->mem.dev);
-	uint64_t high = ss_used_high(&pool->caches), bytes = PER_STREAM * (streams + !streams) * size;
+	uint64_t bytes = PER_STREAM * ss_max(streams, 1) * size;
 
-	bytes = bytes > high / HIGH_PART ? bytes : high / HIGH_PART;
-	return bytes > FLOOR ? bytes : FLOOR;
+	return ss_max(ss_max(bytes, ss_used_high(&pool->caches) / HIGH_PART), FLOOR);
 }
 
 /* Is it better to wait than to grow, or (`fits`) than to take what other threads have a share in?

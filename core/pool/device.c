@@ -117,7 +117,7 @@ static void sum_idle(struct ss_pool *pool, void *arg)
 	uint64_t reserved = ss_reserved(pool);
 	uint64_t used = ss_used(&pool->caches) + atomic_load(&pool->kept);
 
-	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
+	*(uint64_t *)arg += ss_minus(reserved, used);
 }
 
 uint64_t ss_idle_bytes(struct ss_core *core, int dev)
@@ -130,24 +130,19 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev)
 
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-	uint64_t idle, left, limit, reserved;
+	uint64_t idle, limit, used;
 
 	/* Programs size what they will need before they allocate. */
 	if (core->opt.limit.set)
 		(void)ss_pool_default(core, dev);
 	idle = ss_idle_bytes(core, dev);
 	limit = dev >= 0 && dev < SS_MAX_DEVICES ? ss_device_memory(core, dev)->limit : 0;
-	left = *free_bytes + idle;
-	if (left > *total_bytes)
-		left = *total_bytes;
+	*free_bytes = ss_min(*free_bytes + idle, *total_bytes);
 	if (limit && limit < *total_bytes) {
-		reserved = atomic_load(&ss_device_memory(core, dev)->reserved);
+		used = ss_minus(atomic_load(&ss_device_memory(core, dev)->reserved), idle);
 		*total_bytes = limit;
-		reserved -= reserved < idle ? reserved : idle;
-		if (left > limit - (reserved < limit ? reserved : limit))
-			left = limit - (reserved < limit ? reserved : limit);
+		*free_bytes = ss_min(*free_bytes, ss_minus(limit, used));
 	}
-	*free_bytes = left;
 }
 
 /* ---- peers --------------------------------------------------------------------------------- */

@@ -13,13 +13,9 @@
  * of other sizes do not add up. */
 static uint64_t kept_by_threshold(const struct ss_pool *pool, const struct ss_view *v)
 {
-	uint64_t most = v->used_high + v->used_high / 4, keep = 0;
+	uint64_t most = ss_min(v->used_high + v->used_high / 4, v->reserved);
 
-	if (most > v->reserved)
-		most = v->reserved;
-	if (atomic_load(&pool->threshold_set))
-		keep = atomic_load(&pool->threshold);
-	return keep < most ? keep : most;
+	return atomic_load(&pool->threshold_set) ? ss_min(atomic_load(&pool->threshold), most) : 0;
 }
 
 /* The segment that the pool would add. Pool lock held. */

@@ -7,8 +7,6 @@
  *
  * Locks: the pool's, for what is not live.
  */
-#include <string.h>
-
 #include "core/pool/pool_state.h"
 
 /* The live block that begins last before addr, or at it; NULL: none. */
@@ -36,12 +34,10 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 	pool = seg->pool;
 	ss_pool_lock(pool);
 	if (ss_map_segment(core, addr) == seg && seg->pool == pool) {
-		memset(out, 0, sizeof(*out));
-		out->segment = seg->native;
-		out->segment_size = seg->native_size;
-		out->device = pool->mem.dev;
-		out->backing = seg->backing;
-		out->pool = pool;
+		*out = (struct ss_block_info){
+			.segment = seg->native, .segment_size = seg->native_size,
+			.device = pool->mem.dev, .backing = seg->backing, .pool = pool,
+		};
 		b = live_before(core, seg, addr);
 		if (b && addr - b->addr >= size_of(b))
 			b = NULL;

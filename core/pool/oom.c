@@ -60,7 +60,7 @@ bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end)
 
 		if (now >= end)
 			return false;
-		core->drv.sleep_ms(core->drv.ctx, ms < end - now ? ms : (unsigned)(end - now));
+		core->drv.sleep_ms(core->drv.ctx, (unsigned)ss_min(ms, end - now));
 	}
 	return true;
 }
@@ -95,7 +95,7 @@ static void sum_idle(struct ss_pool *pool, void *arg)
 {
 	uint64_t used = ss_used(&pool->caches) + ss_ipc_pinned(pool), reserved = ss_reserved(pool);
 
-	*(uint64_t *)arg += reserved > used ? reserved - used : 0;
+	*(uint64_t *)arg += ss_minus(reserved, used);
 }
 
 /* A pool at its maxSize has room only where it gives back itself. */
@@ -271,7 +271,7 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 		if (idle || !wait)
 			return idle;
 	}
-	core->drv.sleep_ms(core->drv.ctx, *ms < end - now ? *ms : (unsigned)(end - now));
+	core->drv.sleep_ms(core->drv.ctx, (unsigned)ss_min(*ms, end - now));
 	return true;
 }
 

@@ -62,7 +62,7 @@ static void report_device(const struct ss_request *r, FILE *out)
 	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK)
 		fprintf(out, "the device has %" PRIu64 " of %" PRIu64
 			" free, this process's pools hold %" PRIu64 ", others about %" PRIu64 "\n",
-			left, total, mine, total > left + mine ? total - left - mine : 0);
+			left, total, mine, ss_minus(total, left + mine));
 	else
 		fprintf(out, "what the device has free it does not say, this process's pools hold %"
 			PRIu64 "\n", mine);

@@ -21,12 +21,11 @@ uint64_t ss_place_segment(uint64_t size)
 
 bool ss_place_fragments(const struct ss_view *v, uint64_t segment, uint64_t size)
 {
-	uint64_t others = v->device_reserved > v->reserved ? v->device_reserved - v->reserved : 0;
+	uint64_t others = ss_minus(v->device_reserved, v->reserved);
 	uint64_t need = v->used_high + others, good = v->device / GOOD_PART;
-	uint64_t spare = v->device > need ? (v->device - need) / 2 : 0;
+	uint64_t spare = ss_minus(v->device, need) / 2;
 
-	return good > SMALL && v->reserved - v->idle + segment >
-				       v->used + size + (spare < good ? spare : good);
+	return good > SMALL && v->reserved - v->idle + segment > v->used + size + ss_min(spare, good);
 }
 
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)

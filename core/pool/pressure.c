@@ -36,7 +36,7 @@ void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e)
 	uint64_t took = ss_now_ms(ss_core_of(pool)) - e->since;
 
 	/* Nobody may have looked for long, so one epoch at most doubles the estimate. */
-	pool->pressure.took = took < most ? took : most;
+	pool->pressure.took = ss_min(took, most);
 	pool->pressure.completed++;
 	for (unsigned i = 0; i < SS_FREERS; i++) {
 		pool->pressure.by[i].bytes -= e->by[i];

@@ -264,9 +264,7 @@ struct asked {
 
 static uint64_t good_share(const struct ss_pool *pool)
 {
-	uint64_t share = ss_reserved(pool) / 32;
-
-	return share > GOOD_SHARE ? share : GOOD_SHARE;
+	return ss_max(ss_reserved(pool) / 32, GOOD_SHARE);
 }
 
 /* Do streams that can be asked hold a good share together? A producer may have a hundred

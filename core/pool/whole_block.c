@@ -32,10 +32,8 @@ static struct ss_block *take(struct ss_pool *pool, uint64_t size, uint64_t *id)
  * free that is under way: hipMalloc waits instead, from the eighth on. */
 static bool much_under_way(struct ss_pool *pool, uint64_t size)
 {
-	uint64_t used = ss_used(&pool->caches), reserved = ss_reserved(pool);
-	uint64_t high = ss_used_high(&pool->caches), most = 7 * size > high ? 7 * size : high;
-
-	return reserved > used && reserved - used >= most;
+	return ss_minus(ss_reserved(pool), ss_used(&pool->caches)) >=
+	       ss_max(7 * size, ss_used_high(&pool->caches));
 }
 
 /* Is the device idle, or does giving back not wait for it? */

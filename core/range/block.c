@@ -52,7 +52,7 @@ uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint
 
 	if (SS_MUTANT_IS(26))
 		return x && (x < y || !y) ? x : y;
-	return x > y ? x : y;
+	return ss_max(x, y);
 }
 
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,

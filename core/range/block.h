@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/arithmetic.h"
 #include "core/driver.h"
 
 struct ss_core;
@@ -39,11 +40,6 @@ struct ss_pool;
 #define SS_CLASSIC_ALIGN 4096
 #define SS_SLOT_CLEAN UINT32_MAX       /* no mark: every access has completed */
 #define SS_SLOT_EPOCH (UINT32_MAX - 1) /* marks of many timelines: block->epoch */
-
-static inline uint64_t ss_round(uint64_t n, uint64_t unit)
-{
-	return (n + unit - 1) / unit * unit;
-}
 
 enum ss_block_state {
 	SS_BLOCK_UNUSED = 0, /* the descriptor describes nothing */
