@@ -81,7 +81,8 @@ static bool over_max(struct ss_pool *pool, uint64_t size)
 }
 
 /* Begins a request for `size` bytes. An error is the result of the call. */
-static enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struct ss_timeline *tl, size_t size)
+SS_INLINE enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struct ss_timeline *tl,
+			      size_t size)
 {
 	*r = (struct ss_request){.pool = pool, .tl = tl, .size = size};
 	if (!size)
