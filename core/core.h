@@ -329,6 +329,8 @@ bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial);
 
 /* ---- memory of the device ----------------------------------------------- */
 
+/* Bytes that the pools of `dev` could give back, beyond what the device reports as free. */
+uint64_t ss_idle_bytes(struct ss_core *core, int dev);
 /* What hipMemGetInfo should say: in, the device's own numbers; out, with idle memory counted as
  * free and SOMASHIM_LIMIT applied. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);

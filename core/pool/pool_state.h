@@ -214,8 +214,6 @@ uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 /* A block that is a segment of its own, QUEUED; NULL: not to be had. No lock held. */
 struct ss_block *ss_whole_block_alloc(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id);
 
-/* Bytes that the pools of `dev` could give back, beyond what the device reports as free. */
-uint64_t ss_idle_bytes(struct ss_core *core, int dev);
 /* Gives idle memory back as ss_memory_release() does, exported segments included. `cause`: for a
  * recording. */
 uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
