@@ -96,11 +96,12 @@ static void free_classic(struct worker *w, struct block *b)
 		wrong("hipFree of a live block failed with %d", st);
 }
 
+/* The block was last used on b->stream, whose work comes before that of `stream`. */
 static void free_on(struct block *b, int stream)
 {
 	int status;
 
-	shadow_free(b->p, b->size, b->id, stream, enqueue(stream), b->exported);
+	shadow_free(b->p, b->size, b->id, b->stream, enqueue(b->stream), b->exported);
 	status = ss_hit_free(b->p, native_of(stream), core, miss_free);
 	if (status == SS_ERR_CLASSIC)
 		status = (int)ss_free_classic(core, b->p, NULL);
@@ -113,9 +114,15 @@ void give(struct worker *w, struct block *b)
 	if (b->stream == NO_STREAM || below(w, 8) == 0) {
 		free_classic(w, b);
 	} else {
-		if (below(w, 4) == 0)
-			move_to(w, b, any_stream(w));
-		free_on(b, b->stream);
+		int stream = any_stream(w);
+
+		/* The null stream is ordered after blocking streams, and they after it, without an event. */
+		if (!device_joins(b->stream, stream)) {
+			if (below(w, 4) == 0)
+				move_to(w, b, stream);
+			stream = b->stream;
+		}
+		free_on(b, stream);
 	}
 	end_block(b);
 }

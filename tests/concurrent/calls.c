@@ -6,12 +6,14 @@
 
 int any_stream(struct worker *w)
 {
-	return below(w, 3) ? w->own : (int)below(w, (unsigned)shared_streams);
+	if (below(w, 3))
+		return w->own;
+	return below(w, 4) ? (int)below(w, (unsigned)shared_streams) : NULL_STREAM;
 }
 
 int stream_number(const void *native)
 {
-	return (int)(((uintptr_t)native - (uintptr_t)native_of(0)) / 16);
+	return native ? (int)(((uintptr_t)native - (uintptr_t)native_of(0)) / 16) : NULL_STREAM;
 }
 
 /* ---- events ----------------------------------------------------------------- */
@@ -127,16 +129,25 @@ void synchronize(struct worker *w)
 
 /* ---- what programs seldom do ------------------------------------------------ */
 
+void new_stream(struct worker *w, int stream)
+{
+	bool blocking = below(w, 2);
+
+	device_stream(stream, blocking);
+	timeline[stream] = ss_timeline_add(core, 0, native_of(stream), blocking ? SS_TL_BLOCKING :
+					   SS_TL_NONBLOCKING, true);
+}
+
 static void renew_stream(struct worker *w)
 {
 	/* The program may not use its handle any more. */
 	end_loop(w);
 	for (int i = 0; i < w->count; i++)
 		if (w->held[i]->stream == w->own)
-			move_to(w, w->held[i], 0);
+			move_to(w, w->held[i], (int)below(w, (unsigned)shared_streams));
 	if (ss_timeline_retire(core, timeline[w->own]))
 		device_drain(w->own);
-	timeline[w->own] = ss_timeline_add(core, 0, native_of(w->own), SS_TL_NONBLOCKING, true);
+	new_stream(w, w->own);
 }
 
 static void renew_pool(struct worker *w)

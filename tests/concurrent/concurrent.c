@@ -83,7 +83,7 @@ static void *work(void *arg)
 		schedule_wait(w->index);
 		if (round % BURST == 0)
 			draw_loop(w);
-		for (int i = 0; i < STEPS; i++)
+		for (int i = 0; i < STEPS && !schedule_long(); i++)
 			step(w);
 		for (int i = w->count; (round + 1) % BURST == 0 && i-- > 0;)
 			if (below(w, 8)) {
@@ -188,7 +188,8 @@ static void run(void)
 	core = ss_core_create(&drv, &opt);
 	schedule_create(threads, next_random(&device_rng));
 	for (int s = 0; s < shared_streams + threads; s++)
-		timeline[s] = ss_timeline_add(core, 0, native_of(s), SS_TL_NONBLOCKING, true);
+		new_stream(&root, s);
+	timeline[NULL_STREAM] = ss_timeline_null(core, 0);
 	for (int i = 0; i < threads; i++) {
 		worker[i] = (struct worker){ .rng = next_random(&root.rng), .index = i,
 					     .own = shared_streams + i };

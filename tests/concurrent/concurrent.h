@@ -21,7 +21,7 @@
 #include "driver/fake/fake.h"
 
 #define STREAMS 24 /* handles; a destroyed stream's handle is used again */
-#define NULL_STREAM (STREAMS - 1) /* only the core uses it */
+#define NULL_STREAM (STREAMS - 1)
 #define NO_STREAM (-1)
 
 /* Prints the seed and a sentence, and aborts. */
@@ -34,6 +34,10 @@ extern struct ss_fake *fake;
 void *native_of(int stream);
 struct ss_driver device_create(const struct ss_fake_config *config);
 void device_destroy(void);
+/* A stream begins at the handle. */
+void device_stream(int stream, bool blocking);
+/* Does the next command of s wait for what t was given, or will one of them do so, since one is the null stream? */
+bool device_joins(int s, int t);
 /* Enqueues a kernel and returns its number on the stream. */
 uint64_t enqueue(int stream);
 /* How many commands each stream was given so far. */

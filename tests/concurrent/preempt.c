@@ -11,13 +11,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdbool.h>
 #include <sys/personality.h>
 #include <unistd.h>
 
 #include "schedule.h"
 
 #define MAIN MOST_THREADS
+#define LONG 200000 /* turns */
 
 void __sanitizer_cov_trace_pc(void);
 int __real_pthread_mutex_lock(pthread_mutex_t *m);
@@ -33,7 +33,7 @@ static __thread int me = -1; /* -1: not one of those that take turns */
 static sem_t turn[MOST_THREADS + 1], parked;
 static bool ready[MOST_THREADS + 1];
 static int threads;
-static uint64_t rng;
+static uint64_t rng, turns;
 static unsigned left, mean; /* branches until the turn ends, and how many there are in the mean */
 
 static unsigned below(unsigned n)
@@ -47,7 +47,7 @@ static void pass_turn(void)
 {
 	int self = me, to;
 
-
+	turns++;
 	left = 1 + below(2 * mean);
 	do
 		to = (int)below((unsigned)threads + 1);
@@ -119,7 +119,7 @@ static __attribute__((constructor)) void same_addresses(int argc, char **argv)
 
 void schedule_create(int count, uint64_t random)
 {
-	static const unsigned means[] = { 100, 500, 2000, 10000 };
+	static const unsigned means[] = { 200, 500, 2000, 10000 };
 	cpu_set_t one;
 
 	rng = random;
@@ -170,6 +170,11 @@ void schedule_round(void (*meanwhile)(void))
 		for (int i = 0; i < threads; i++)
 			busy |= ready[i];
 	}
+}
+
+bool schedule_long(void)
+{
+	return turns > LONG;
 }
 
 void schedule_destroy(void (*join)(int index))

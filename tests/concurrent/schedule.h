@@ -7,6 +7,7 @@
 #ifndef TESTS_SCHEDULE_H
 #define TESTS_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MOST_THREADS 6
@@ -19,6 +20,8 @@ void schedule_wait(int index);
 void schedule_began(void);
 /* The main thread starts a round and calls `meanwhile` again and again until all threads wait. */
 void schedule_round(void (*meanwhile)(void));
+/* Has the program run long enough? Where device memory is out all the time, it waits most of the time. */
+bool schedule_long(void);
 /* The main thread lets all threads go on, one after another, and calls `join` for each. */
 void schedule_destroy(void (*join)(int index));
 

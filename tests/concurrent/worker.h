@@ -76,6 +76,8 @@ int any_stream(struct worker *w);
 int stream_number(const void *native);
 /* What uses the block from now on does so on `stream`, behind its last use. */
 void move_to(struct worker *w, struct block *b, int stream);
+/* A stream begins, blocking or not. */
+void new_stream(struct worker *w, int stream);
 void synchronize(struct worker *w);
 /* Lists, lookups and figures. */
 void look(struct worker *w);
