@@ -222,12 +222,12 @@ size_t ss_streams_nonblocking(struct ss_core *core, int dev, void **out, size_t 
 
 int ss_timeline_device(const struct ss_timeline *tl)
 {
-	return tl->dev;
+	return __atomic_load_n(&tl->dev, __ATOMIC_RELAXED);
 }
 
 enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl)
 {
-	return tl->kind;
+	return ss_kind(tl);
 }
 
 void *ss_timeline_native(const struct ss_timeline *tl)

@@ -21,7 +21,7 @@ static struct ss_driver inner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before that of the fake device */
 static uint64_t row[STREAMS][STREAMS];
 static struct {
-	bool blocking;
+	atomic_bool blocking;
 	uint64_t begun;     /* number of its handle's last command before the stream was created */
 	uint64_t joined;    /* commands that the null stream has waited for */
 	uint64_t seen_null; /* commands of the null stream that this stream has waited for */
