@@ -109,7 +109,8 @@ static int by_address(const void *a, const void *b)
 static void check_block(const struct block *b, const struct ss_block_entry *list, size_t count)
 {
 	struct ss_block_entry key = { .address = (uintptr_t)b->p };
-	const struct ss_block_entry *e = bsearch(&key, list, count, sizeof(*list), by_address);
+	const struct ss_block_entry *e = count ? bsearch(&key, list, count, sizeof(*list), by_address)
+						: NULL;
 
 	if (!e || e->size != b->size)
 		wrong("the live block of %zu bytes at %p is not in the list", b->size, (void *)b->p);
@@ -125,7 +126,8 @@ static void check(void)
 	if (broken)
 		wrong("%s", broken);
 	count = ss_blocks_list(core, &list);
-	qsort(list, count, sizeof(*list), by_address);
+	if (count)
+		qsort(list, count, sizeof(*list), by_address);
 	for (int i = 0; i < threads; i++) {
 		for (int k = 0; k < worker[i].count; k++, own++)
 			check_block(worker[i].held[k], list, count);
