@@ -88,10 +88,10 @@ struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *nativ
 	if (!tl)
 		return NULL;
 	completed = atomic_load(&tl->progress.completed);
-	/* Others may read these two without a lock. */
+	/* Others may read these without a lock. */
 	__atomic_store_n(&tl->dev, dev, __ATOMIC_RELAXED);
 	__atomic_store_n(&tl->kind, kind, __ATOMIC_RELAXED);
-	tl->native = native;
+	__atomic_store_n(&tl->native, native, __ATOMIC_RELAXED);
 	ss_trace_stream(native, dev, recorded_kind(kind));
 	tl->thread = pthread_self();
 	tl->alive = true;
@@ -232,7 +232,7 @@ enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl)
 
 void *ss_timeline_native(const struct ss_timeline *tl)
 {
-	return tl->native;
+	return __atomic_load_n(&tl->native, __ATOMIC_RELAXED);
 }
 
 bool ss_timeline_alive(const struct ss_timeline *tl)
