@@ -102,7 +102,8 @@ static inline bool ss_needs_cover(const struct ss_timeline *tl)
 static inline unsigned ss_cover_begin(struct ss_timeline *tl)
 {
 	if (atomic_load(&tl->progress.uncovered) == 1) {
-		tl->covers = tl->covers < 2 ? 2 : tl->covers + 1;
+		if (++tl->covers < 2) /* 0 and 1 say something else */
+			tl->covers = 2;
 		atomic_store(&tl->progress.uncovered, tl->covers);
 	}
 	return tl->covers;
