@@ -40,15 +40,6 @@ void wrong(const char *fmt, ...)
 	abort();
 }
 
-uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 static void step(struct worker *w)
 {
 	unsigned r = below(w, 1000);

@@ -11,6 +11,7 @@
 
 #include "concurrent.h"
 #include "schedule.h"
+#include "tests/random.h"
 
 #define HELD 64  /* blocks of one thread, beside those of its loop */
 #define LOOP 64  /* steps of a loop, */
@@ -48,8 +49,6 @@ extern struct ss_core *core;
 extern struct ss_timeline *_Atomic timeline[STREAMS];
 extern uint64_t sizes;
 extern bool failures; /* calls of the driver may fail */
-
-uint64_t next_random(uint64_t *state);
 
 static inline unsigned below(struct worker *w, unsigned n)
 {

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../random.h"
 #include "test.h"
 
 #define MOST_THREADS 6
@@ -55,18 +56,9 @@ static atomic_ullong stamps;
 static atomic_int wrong;
 static uint64_t seed;
 
-static uint64_t next(uint64_t *s)
-{
-	uint64_t z = *s += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 static uint64_t below(struct worker *w, uint64_t n)
 {
-	return next(&w->rng) % n;
+	return next_random(&w->rng) % n;
 }
 
 /* ---- kernels -------------------------------------------------------------- */
@@ -277,7 +269,7 @@ static void run(void)
 	for (int round = 0; round < ROUNDS; round++) {
 		memset(w, 0, sizeof(w));
 		for (int i = 0; i < count; i++) {
-			w[i].rng = next(&rest.rng);
+			w[i].rng = next_random(&rest.rng);
 			CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
 		}
 		for (int i = 0; i < count; i++)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../random.h"
 #include "test.h"
 
 #define THREADS 8
@@ -37,18 +38,9 @@ struct worker {
 static hipStream_t streams[STREAMS];
 static uint64_t seed;
 
-static uint64_t next(uint64_t *s)
-{
-	uint64_t z = *s += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 static uint64_t below(struct worker *w, uint64_t n)
 {
-	return next(&w->rng) % n;
+	return next_random(&w->rng) % n;
 }
 
 /* Sizes as programs have them: many small, few large. */
@@ -245,7 +237,7 @@ static int run(int steps)
 		memset(&w[i], 0, sizeof(w[i]));
 		w[i].me = i;
 		w[i].steps = steps;
-		w[i].rng = next(&rng);
+		w[i].rng = next_random(&rng);
 		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
 	}
 	for (int i = 0; i < THREADS; i++) {

@@ -9,6 +9,7 @@
  */
 #include <pthread.h>
 
+#include "../random.h"
 #include "test.h"
 
 #define LIVE 24
@@ -25,11 +26,7 @@ static int rounds = 6000;
 
 static uint64_t below(uint64_t *s, uint64_t n)
 {
-	uint64_t z = *s += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return (z ^ z >> 31) % n;
+	return next_random(s) % n;
 }
 
 static void check(const struct block *b, hipStream_t s, unsigned char *got)
