@@ -4,24 +4,27 @@
  *
  * Locks: order->lock.
  */
-#include <string.h>
+#include <stdlib.h>
 
 #include "core/order/timeline.h"
 
-/* The calling thread's streams in the core that it used last. Slots instead of pointers: the
- * thread-local variables of the library may have 1 KiB in all. */
-static _Thread_local struct {
+/* The calling thread's streams in the core that it used last. They are found by slot, because the core
+ * may have ended since. */
+struct thread_streams {
 	uint64_t serial; /* of that core */
 	uint64_t number[SS_MAX_DEVICES]; /* 0: none on this device */
 	uint32_t slot[SS_MAX_DEVICES];
-} mine __attribute__((tls_model("initial-exec")));
+};
+
+/* A pointer, because static TLS is scarce: all libraries of a process share it. NULL: none yet. */
+static _Thread_local struct thread_streams *mine __attribute__((tls_model("initial-exec")));
 
 /* NULL: there is none, or it was reset. Its slot may be another stream's by now. */
 static struct ss_timeline *my_timeline(const struct ss_order *o, int dev)
 {
-	struct ss_timeline *tl = mine.number[dev] ? o->slots[mine.slot[dev]] : NULL;
+	struct ss_timeline *tl = mine->number[dev] ? o->slots[mine->slot[dev]] : NULL;
 
-	return tl && atomic_load(&tl->number) == mine.number[dev] ? tl : NULL;
+	return tl && atomic_load(&tl->number) == mine->number[dev] ? tl : NULL;
 }
 
 struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
@@ -31,9 +34,12 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 
 	if (dev < 0 || dev >= SS_MAX_DEVICES)
 		return NULL;
-	if (mine.serial != core->serial) {
-		memset(&mine, 0, sizeof(mine));
-		mine.serial = core->serial;
+	if (!mine || mine->serial != core->serial) {
+		free(mine);
+		mine = calloc(1, sizeof(*mine));
+		if (!mine)
+			return NULL;
+		mine->serial = core->serial;
 	}
 	tl = my_timeline(o, dev);
 	if (tl)
@@ -46,8 +52,8 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 	if (!tl)
 		tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD);
 	if (tl) {
-		mine.slot[dev] = tl->progress.slot;
-		mine.number[dev] = atomic_load(&tl->number);
+		mine->slot[dev] = tl->progress.slot;
+		mine->number[dev] = atomic_load(&tl->number);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return tl;
@@ -78,7 +84,7 @@ static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 
 void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 {
-	if (mine.serial != core->serial)
+	if (!mine || mine->serial != core->serial)
 		return;
 	for (int dev = 0; dev < SS_MAX_DEVICES; dev++) {
 		struct ss_timeline *tl = my_timeline(core->order, dev);
@@ -92,7 +98,8 @@ void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 		pthread_mutex_lock(&core->order->lock);
 		if (my_timeline(core->order, dev)) /* not if a reset has ended it meanwhile */
 			thread_end(core, tl, ended);
-		mine.number[dev] = 0;
 		pthread_mutex_unlock(&core->order->lock);
 	}
+	free(mine);
+	mine = NULL;
 }

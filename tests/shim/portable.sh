@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # The libraries load on every cluster: they need no symbol version newer than glibc 2.17 and
 # no library but libc and the loader, and their thread-local variables fit into the static
-# block, at most 1 KiB, without a call of __tls_get_addr.
+# block, at most 128 bytes (all libraries of a process share its spare room), without a call of __tls_get_addr.
 # The program somashim needs no newer version either, but may have further libraries.
 #   portable.sh PROGRAM LIBRARY...
 set -u
 command -v readelf >/dev/null || { echo "no readelf"; exit 77; }
-newest=2.17 tls_most=1024 failed=0
+newest=2.17 tls_most=128 failed=0
 
 fail() { echo "$*"; failed=1; }
 
