@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 
 static int print_json(const struct ss_events *ev, const struct ss_replay_result *r) {
 	return ss_json_print(json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
-		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
 		"reserved_peak", (json_int_t)r->reserved_peak,
 		"used_peak", (json_int_t)r->used_peak,
 		"ratio", ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)),
@@ -60,6 +60,9 @@ static int print_json(const struct ss_events *ev, const struct ss_replay_result 
 		"released_bytes", (json_int_t)r->released,
 		"host_bytes", (json_int_t)r->host_bytes,
 		"streams", (json_int_t)ev->stream_count,
+		"before_blocks", (json_int_t)ev->before_blocks,
+		"before_bytes", (json_int_t)ev->before_bytes,
+		"failures_in_log", (json_int_t)ev->failures,
 		"unknown_frees", (json_int_t)ev->unknown_frees,
 		"seconds", ss_json_rounded(r->seconds)));
 }
@@ -82,8 +85,18 @@ static void print_text(const struct ss_events *ev, const struct ss_replay_result
 	printf("host metadata    %llu bytes at the peak\n", (unsigned long long)r->host_bytes);
 	printf("blocks checked   %llu, no overlap\n",
 		(unsigned long long)(r->allocations - r->failed));
+	if (ev->before_blocks) {
+		printf("before the %-6s%llu blocks, %llu bytes lived before %s\n",
+			ev->device < 0 ? "log" : "trace", (unsigned long long)ev->before_blocks,
+			(unsigned long long)ev->before_bytes,
+			ev->no_history ? "the snapshot, which has no history" : "the history");
+	}
+	if (ev->failures) {
+		printf("failed before    %llu allocations failed in the program itself\n",
+			(unsigned long long)ev->failures);
+	}
 	if (ev->unknown_frees) {
-		printf("skipped          %llu frees of blocks from before the log\n",
+		printf("skipped          %llu frees of blocks whose size the log does not have\n",
 			(unsigned long long)ev->unknown_frees);
 	}
 }
@@ -190,6 +203,10 @@ int ss_cmd_replay(int argc, char **argv) {
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err))) {
 		return ss_cli_error("replay: %s: %s", a.path, err);
+	}
+	if (ev.devices > 1 && a.device < 0) {
+		ss_cli_error("replay: %s: the snapshot has %u devices; this is device %d, --device chooses another",
+			a.path, ev.devices, ev.device);
 	}
 	if (ev.cut) {
 		ss_cli_error("replay: %s: line %llu is cut off, and left out", a.path, ev.cut);

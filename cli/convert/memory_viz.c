@@ -78,7 +78,7 @@ static uint64_t segment_stream(const struct ss_range *r) {
 static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 		    const struct ss_trace_item *e) {
 	struct ss_convert *c = arg;
-	uint64_t stream = ss_convert_stream(c, b->stream);
+	uint64_t stream = ss_convert_stream(c, b->stream, e->tid);
 
 	if (b->device != ((struct state *)c->state)->device) {
 		return;
@@ -109,7 +109,7 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 static void failed(struct ss_convert *c, const struct ss_trace_item *e) {
 	if (e->kind == SS_TRACE_OOM &&
 	    ss_trace_memory_device(&c->memory, e) == ((struct state *)c->state)->device) {
-		write_entry(c, e, "oom", e->device_free, e->size, ss_convert_stream(c, e->stream));
+		write_entry(c, e, "oom", e->device_free, e->size, ss_convert_stream(c, e->stream, e->tid));
 	}
 }
 

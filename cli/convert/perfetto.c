@@ -38,7 +38,7 @@ static void write_counter(struct ss_convert *c, int device, uint64_t ns) {
 
 static void write_block(struct ss_convert *c, const char *phase, const struct ss_range *b,
 			const struct ss_trace_item *e, const char *category) {
-	uint64_t stream = ss_convert_stream(c, b->stream);
+	uint64_t stream = ss_convert_stream(c, b->stream, e->tid);
 
 	begin(c, phase, e->tid, e->time_ns);
 	/* A local id: processes whose traces are opened together have blocks at the same addresses. */

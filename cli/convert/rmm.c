@@ -6,7 +6,7 @@
 static void row(struct ss_convert *c, const struct ss_trace_item *e, const char *action,
 		uint64_t pointer, uint64_t size, uint32_t stream) {
 	ss_rmm_write_row(c->out, e->tid, e->real_ns / 1000, action, pointer, size,
-			 ss_convert_stream(c, stream));
+			 ss_convert_stream(c, stream, e->tid));
 }
 
 static void changed(void *arg, enum ss_change change, const struct ss_range *b,

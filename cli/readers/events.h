@@ -10,8 +10,9 @@
 struct ss_event {
 	uint64_t time_us;
 	uint64_t size;   /* bytes of an allocation; 0 for a free */
-	uint32_t block;  /* blocks are numbered in the order of their allocation */
+	uint32_t block;  /* number of the block, from 0 */
 	uint32_t stream; /* index into `streams` */
+	uint32_t at;     /* where it stands: the line of a CSV, from 1, or the entry of a trace, from 0 */
 	bool is_free;
 };
 
@@ -21,10 +22,17 @@ struct ss_events {
 	uint32_t blocks;
 	uint64_t *streams; /* the stream handles of the log */
 	uint32_t stream_count;
-	uint64_t unknown_frees; /* frees of blocks that were allocated before the log began */
+	/* Blocks that lived before the log began, and their bytes. Their allocations are the first events. */
+	uint64_t before_blocks, before_bytes;
+	uint64_t unknown_frees; /* frees of blocks that nothing is known of */
+	uint64_t failures;      /* allocations that failed in the program */
+	bool no_history;        /* a snapshot of what lived at one moment, without what happened before */
+	uint32_t devices;       /* how many devices the log knows; one of them was read */
+	int device;             /* which; -1: the log does not say */
 	uint64_t peak;          /* most bytes live at once, each block rounded up to 512 */
 	size_t peak_at;         /* the first event at which `peak` was reached */
 	unsigned long long cut; /* number of an incomplete last line; 0 = there is none */
+	uint32_t at;                   /* `at` of the events that are appended now; readers set it */
 	struct ss_events_index *index; /* only while the log is read */
 };
 
@@ -37,13 +45,17 @@ void ss_events_finish(struct ss_events *ev);
 
 /* ---- for the readers ---------------------------------------------------- */
 
-/* Begin and end of a read. After a failed read, ss_events_finish() is called too. */
+/* Begin and end of a read. The end puts the blocks that lived before in front, and finds the peak. False: out of memory.
+ * After a failed read, ss_events_finish() is called too. */
 bool ss_events_begin(struct ss_events *ev);
-void ss_events_end(struct ss_events *ev);
+bool ss_events_end(struct ss_events *ev);
 /* Each appends an event. They return NULL, or a text that says what is wrong. */
 const char *ss_events_alloc(struct ss_events *ev, uint64_t pointer, uint64_t size,
 			    uint64_t stream, uint64_t time_us);
-const char *ss_events_free(struct ss_events *ev, uint64_t pointer, uint64_t stream,
+/* `size` is that of the block as the free states it; 0: it does not. */
+const char *ss_events_free(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream,
 			   uint64_t time_us);
+/* A block that is live at the end. If nothing before this call named its pointer, it lived before the log began. */
+const char *ss_events_live(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream);
 
 #endif

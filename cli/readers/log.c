@@ -6,8 +6,10 @@
 #include "cli/readers/input.h"
 #include "cli/readers/rmm_csv.h"
 #include "cli/readers/torch_snapshot.h"
+#include "core/base/journal.h"
 
 #define PICKLE_PROTOCOL 0x80 /* the first byte of a pickle of protocol 2 or later */
+#define LEGACY 1             /* hipStreamLegacy, another name of the null stream */
 
 static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_t err_size) {
 	struct ss_rmm_entry e = { 0 };
@@ -15,9 +17,16 @@ static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_
 	int st = -1;
 
 	while (reader && (st = ss_rmm_next(reader, &e, err, err_size)) == 1) {
+		uint64_t stream = e.stream == LEGACY ? 0 : ss_journal_stream(e.stream, e.thread);
+
+		ev->failures += e.is_failure;
+		ev->at = (uint32_t)e.line;
+		if (e.is_failure) {
+			continue;
+		}
 		const char *wrong = e.is_free ?
-			ss_events_free(ev, e.pointer, e.stream, e.time_us) :
-			ss_events_alloc(ev, e.pointer, e.size, e.stream, e.time_us);
+			ss_events_free(ev, e.pointer, e.size, stream, e.time_us) :
+			ss_events_alloc(ev, e.pointer, e.size, stream, e.time_us);
 		if (wrong) {
 			snprintf(err, err_size, "line %llu: %s", e.line, wrong);
 			st = -1;
@@ -67,11 +76,14 @@ bool ss_events_read(struct ss_events *ev, const char *path, int device, char *er
 	}
 	bool ok = read_any(ev, &in, device, err, err_size);
 	ss_input_close(&in);
+	if (!ss_events_end(ev) && ok) {
+		snprintf(err, err_size, "out of memory");
+		ok = false;
+	}
 	if (ok && ev->count == 0) {
 		snprintf(err, err_size, "no allocation in it");
 		ok = false;
 	}
-	ss_events_end(ev);
 	if (!ok) {
 		ss_events_finish(ev);
 	}

@@ -27,6 +27,7 @@ struct ss_rmm_reader {
 	int field[COLUMNS]; /* the field that holds each column */
 	int fields;         /* the number of fields of every line */
 	bool unended;       /* the last line, without a line end */
+	bool again;         /* the first line is an entry, and has yet to be read as one */
 	char reason[64];    /* a message with a number in it */
 };
 
@@ -87,6 +88,29 @@ static char *trim(char *s) {
 	return s;
 }
 
+/* Is the first line an entry already? Then the columns are those of RMM, in its order. */
+static bool has_no_header(struct ss_rmm_reader *reader) {
+	const char *action = reader->text;
+	int commas = 0;
+
+	for (const char *s = reader->text; (s = strchr(s, ',')); s++) {
+		if (++commas == ACTION) {
+			action = s + 1;
+		}
+	}
+	action += strspn(action, " \t\"");
+	if (commas != COLUMNS - 1 ||
+			(strncmp(action, "allocate", 8) != 0 && strncmp(action, "free", 4) != 0)) {
+		return false;
+	}
+	reader->fields = COLUMNS;
+	for (int c = 0; c < COLUMNS; c++) {
+		reader->field[c] = c;
+	}
+	reader->again = true;
+	return true;
+}
+
 static bool read_header(struct ss_rmm_reader *reader, char *err, size_t err_size) {
 	char *field[MAX_FIELDS], *text = reader->text;
 
@@ -95,6 +119,9 @@ static bool read_header(struct ss_rmm_reader *reader, char *err, size_t err_size
 		snprintf(err, err_size, "line 1: a Git LFS pointer, not the log: fetch that with "
 			"git lfs pull");
 		return false;
+	}
+	if (has_no_header(reader)) {
+		return true;
 	}
 	reader->fields = split(text, field, MAX_FIELDS);
 	for (int c = 0; c < COLUMNS; c++) {
@@ -203,7 +230,7 @@ static bool read_time(const char *s, uint64_t *us) {
 }
 
 /* Fills *out from the line. Returns NULL, or a message. */
-static const char *parse_line(struct ss_rmm_reader *reader, struct ss_rmm_entry *out, bool *skip) {
+static const char *parse_line(struct ss_rmm_reader *reader, struct ss_rmm_entry *out) {
 	char *field[MAX_FIELDS], *at[COLUMNS];
 	int n = split(reader->text, field, MAX_FIELDS);
 
@@ -215,9 +242,9 @@ static const char *parse_line(struct ss_rmm_reader *reader, struct ss_rmm_entry 
 	for (int c = 0; c < COLUMNS; c++) {
 		at[c] = trim(field[reader->field[c]]);
 	}
-	*skip = strcmp(at[ACTION], "allocate failure") == 0;
+	out->is_failure = strcmp(at[ACTION], "allocate failure") == 0;
 	out->is_free = strcmp(at[ACTION], "free") == 0;
-	if (!*skip && !out->is_free && strcmp(at[ACTION], "allocate") != 0) {
+	if (!out->is_failure && !out->is_free && strcmp(at[ACTION], "allocate") != 0) {
 		return "the action is neither allocate nor free";
 	}
 	if (!read_id(at[THREAD], &out->thread)) {
@@ -250,9 +277,9 @@ static int at_end(struct ss_rmm_reader *reader, unsigned long long line, char *e
 int ss_rmm_next(struct ss_rmm_reader *reader, struct ss_rmm_entry *out, char *err, size_t err_size) {
 	out->cut = false;
 	for (;;) {
-		bool skip = false;
+		int got = reader->again ? 1 : next_line(reader);
 
-		int got = next_line(reader);
+		reader->again = false;
 		if (got < 0) {
 			report_binary(reader, err, err_size);
 			return -1;
@@ -263,7 +290,7 @@ int ss_rmm_next(struct ss_rmm_reader *reader, struct ss_rmm_entry *out, char *er
 		if (reader->text[0] == '\0') {
 			continue;
 		}
-		const char *wrong = parse_line(reader, out, &skip);
+		const char *wrong = parse_line(reader, out);
 		out->line = reader->line;
 		if (wrong && reader->unended) {
 			out->cut = true;
@@ -273,9 +300,7 @@ int ss_rmm_next(struct ss_rmm_reader *reader, struct ss_rmm_entry *out, char *er
 			snprintf(err, err_size, "line %llu: %s", reader->line, wrong);
 			return -1;
 		}
-		if (!skip) {
-			return 1;
-		}
+		return 1;
 	}
 }
 

@@ -10,7 +10,7 @@
 #include "cli/readers/input.h"
 
 struct ss_rmm_entry {
-	bool is_free;
+	bool is_free, is_failure; /* a failure is an allocation that failed; it has no pointer */
 	uint64_t thread, pointer, size, stream; /* size in bytes */
 	uint64_t time_us;        /* since midnight */
 	unsigned long long line; /* line number in the file, from 1 */
@@ -19,7 +19,7 @@ struct ss_rmm_entry {
 
 struct ss_rmm_reader;
 
-/* Reads the header line. NULL with a message in `err` on failure. The caller keeps `in`
+/* Reads the header line. A log without one has the columns of RMM in their order, as Spark RAPIDS prints it. NULL with a message in `err` on failure. The caller keeps `in`
  * and closes it after the reader. */
 struct ss_rmm_reader *ss_rmm_open(struct ss_input *in, char *err, size_t err_size);
 /* Returns 1 for an entry, 0 at the end, and -1 for a malformed line, which `err` names

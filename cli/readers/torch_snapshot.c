@@ -38,19 +38,8 @@ static unsigned char *read_all(FILE *file, size_t *size) {
 	return data;
 }
 
-/* The trace of `device`, or of the first device that has one. */
-static const struct ss_pickle *find_trace(const struct ss_pickle *root, int device) {
-	const struct ss_pickle *traces = ss_pickle_get(root, "device_traces");
-
-	if (device >= 0) {
-		return ss_pickle_at(traces, (size_t)device);
-	}
-	for (size_t i = 0; i < ss_pickle_count(traces); i++) {
-		if (ss_pickle_count(ss_pickle_at(traces, i))) {
-			return ss_pickle_at(traces, i);
-		}
-	}
-	return NULL;
+static bool too_many_keys(const struct ss_pickle *v) {
+	return v->type == SS_PICKLE_DICT && v->items->count > 2 * MAX_KEYS;
 }
 
 static bool int_of(const struct ss_pickle *entry, const char *key, uint64_t *out) {
@@ -69,12 +58,13 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 	const char *wrong;
 	bool alloc;
 
-	if (entry->type == SS_PICKLE_DICT && entry->items->count > 2 * MAX_KEYS) {
+	if (too_many_keys(entry)) {
 		snprintf(err, err_size, "trace entry %zu has more than %d keys", n, MAX_KEYS);
 		return false;
 	}
 	action = ss_pickle_get(entry, "action");
 	alloc = ss_pickle_is(action, "alloc");
+	ev->failures += ss_pickle_is(action, "oom");
 	/* free_requested is when the program called free. A free_completed that follows it
 	 * finds no block and is ignored; one without a request counts as the free. */
 	if (!alloc && !ss_pickle_is(action, "free_requested") &&
@@ -91,9 +81,11 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 	}
 	int_of(entry, "stream", &stream);
 	int_of(entry, "time_us", &time_us);
+	ev->at = (uint32_t)n;
 	if (!alloc) {
 		uint64_t before = ev->unknown_frees;
-		wrong = ss_events_free(ev, addr, stream, time_us);
+		int_of(entry, "size", &size);
+		wrong = ss_events_free(ev, addr, size, stream, time_us);
 		if (ss_pickle_is(action, "free_completed")) {
 			ev->unknown_frees = before; /* free_requested removed the block */
 		}
@@ -106,35 +98,112 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 	return !wrong;
 }
 
+/* Blocks that are live in a segment: those that the trace did not allocate lived before it. */
+static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, size_t n, char *err,
+		size_t err_size) {
+	const struct ss_pickle *blocks = ss_pickle_get(segment, "blocks");
+	uint64_t at = 0, stream = 0;
+	const char *wrong = NULL;
+
+	if (too_many_keys(segment) || !int_of(segment, "address", &at)) {
+		snprintf(err, err_size, "segment %zu has no address, or more than %d keys", n, MAX_KEYS);
+		return false;
+	}
+	int_of(segment, "stream", &stream);
+	for (size_t i = 0; i < ss_pickle_count(blocks) && !wrong; i++) {
+		const struct ss_pickle *block = ss_pickle_at(blocks, i);
+		uint64_t size = 0, asked;
+
+		if (too_many_keys(block) || !int_of(block, "size", &size)) {
+			snprintf(err, err_size, "block %zu of segment %zu has no size", i, n);
+			return false;
+		}
+		int_of(block, "address", &at); /* older snapshots do without: the blocks lie side by side */
+		asked = size;
+		int_of(block, "requested_size", &asked);
+		if (ss_pickle_is(ss_pickle_get(block, "state"), "active_allocated")) {
+			wrong = ss_events_live(ev, at, asked, stream);
+		}
+		at += size;
+	}
+	if (wrong) {
+		snprintf(err, err_size, "segment %zu: %s", n, wrong);
+	}
+	return !wrong;
+}
+
+/* The device of a segment; 0 if it does not say. */
+static uint64_t device_of(const struct ss_pickle *segment) {
+	uint64_t device = 0;
+
+	if (!too_many_keys(segment)) {
+		int_of(segment, "device", &device);
+	}
+	return device;
+}
+
+/* Which devices does the snapshot know, and which of them is meant? False: not the one that was asked for. */
+static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces, const struct ss_pickle *segments,
+		int device, char *err, size_t err_size) {
+	uint64_t with_trace = 0, with_segment = 0, all;
+
+	for (size_t i = 0; i < ss_pickle_count(traces) && i < 64; i++) {
+		with_trace |= (uint64_t)(ss_pickle_count(ss_pickle_at(traces, i)) > 0) << i;
+	}
+	for (size_t i = 0; i < ss_pickle_count(segments); i++) {
+		uint64_t of = device_of(ss_pickle_at(segments, i));
+
+		with_segment |= of < 64 ? 1ull << of : 0;
+	}
+	all = with_trace | with_segment;
+	if (!all) {
+		snprintf(err, err_size, "no device_traces with events and no segments: not a memory snapshot");
+		return false;
+	}
+	if (device >= 64 || (device >= 0 && !(all >> device & 1))) {
+		snprintf(err, err_size, "the snapshot has no device %d", device);
+		return false;
+	}
+	ev->device = device >= 0 ? device : __builtin_ctzll(with_trace ? with_trace : with_segment);
+	ev->devices = (uint32_t)__builtin_popcountll(all);
+	ev->no_history = !(with_trace >> ev->device & 1);
+	return true;
+}
+
+static bool read_snapshot(struct ss_events *ev, const struct ss_pickle *root, int device, char *err,
+		size_t err_size) {
+	const struct ss_pickle *traces = ss_pickle_get(root, "device_traces");
+	const struct ss_pickle *segments = ss_pickle_get(root, "segments");
+
+	if (!choose_device(ev, traces, segments, device, err, err_size)) {
+		return false;
+	}
+	const struct ss_pickle *trace = ss_pickle_at(traces, (size_t)ev->device);
+	for (size_t i = 0; i < ss_pickle_count(trace); i++) {
+		if (!add_entry(ev, ss_pickle_at(trace, i), i, err, err_size)) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < ss_pickle_count(segments); i++) {
+		const struct ss_pickle *segment = ss_pickle_at(segments, i);
+
+		if (device_of(segment) == (uint64_t)ev->device && !add_segment(ev, segment, i, err, err_size)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, size_t err_size) {
 	size_t size;
 	unsigned char *data = read_all(file, &size);
-	bool ok = false;
 
 	if (!data) {
 		snprintf(err, err_size, "cannot be read");
 		return false;
 	}
 	struct ss_pickle_doc *doc = ss_pickle_load(data, size, err, err_size);
-	if (!doc) {
-		goto out;
-	}
-	const struct ss_pickle *trace = find_trace(ss_pickle_root(doc), device);
-	if (!trace && device >= 0 &&
-			ss_pickle_count(ss_pickle_get(ss_pickle_root(doc), "device_traces"))) {
-		snprintf(err, err_size, "the snapshot has no device %d", device);
-		goto out;
-	}
-	if (!trace) {
-		snprintf(err, err_size, "no device_traces with events: not a memory snapshot "
-			"with recorded history");
-		goto out;
-	}
-	ok = true;
-	for (size_t i = 0; ok && i < ss_pickle_count(trace); i++) {
-		ok = add_entry(ev, ss_pickle_at(trace, i), i, err, err_size);
-	}
-out:
+	bool ok = doc && read_snapshot(ev, ss_pickle_root(doc), device, err, err_size);
 	ss_pickle_free(doc);
 	free(data);
 	return ok;

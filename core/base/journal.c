@@ -21,7 +21,6 @@
 #include "core/base/journal.h"
 #include "core/base/sink.h"
 
-#define PER_THREAD ((const void *)2) /* hipStreamPerThread */
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream"
 
 struct ss_journal {
@@ -73,14 +72,6 @@ static void end(struct ss_journal *j, int err)
 		return; /* there is no other place to report it */
 }
 
-/* Every thread has a stream of its own behind the one handle hipStreamPerThread. The number is no
- * handle that a runtime gives out, because those are addresses, which are even multiples of 8. */
-static uint64_t stream_number(const void *stream, uint64_t thread)
-{
-	return stream == PER_THREAD ? thread << 8 | (uintptr_t)PER_THREAD
-				    : (uint64_t)(uintptr_t)stream;
-}
-
 static void put_line(struct ss_journal *j, const char *action, const void *ptr, size_t size,
 		     const void *stream)
 {
@@ -99,7 +90,7 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	/* Numbers and a short string: libc takes no lock for these, and no memory. */
 	len = snprintf(line, sizeof(line), "%ld,%02u:%02u:%02u.%06ld,%s,0x%" PRIxPTR ",%zu,0x%" PRIx64 "\n",
 		       thread, day / 3600, day / 60 % 60, day % 60, now.tv_nsec / 1000, action,
-		       (uintptr_t)ptr, size, stream_number(stream, (uint64_t)thread));
+		       (uintptr_t)ptr, size, ss_journal_stream((uintptr_t)stream, (uint64_t)thread));
 	do {
 		n = ss_sink_write(&j->sink, line, (size_t)len);
 	} while (n < 0 && errno == EINTR);

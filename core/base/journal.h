@@ -10,6 +10,13 @@
 
 struct ss_journal;
 
+/* The number of a stream in a log. Every thread has a stream of its own behind the one handle hipStreamPerThread (2). Its
+ * number is no handle that a runtime gives out, because those are addresses, which are multiples of 8. */
+static inline uint64_t ss_journal_stream(uint64_t handle, uint64_t thread)
+{
+	return handle == 2 ? thread << 8 | handle : handle;
+}
+
 /* Expands %p (process id) and %% in `pattern`. Returns false if `out` is too small. */
 bool ss_path_expand(const char *pattern, char *out, size_t size);
 /* Opens a journal for appending; NULL with errno set on failure. Each line is one write(2) on an

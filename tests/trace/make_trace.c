@@ -198,7 +198,8 @@ static void run_random(void) {
 		thread[i].state = i + 1;
 		thread[i].device = (int)(i & 1);
 		thread[i].pool = i & 1 ? SECOND_POOL : DEFAULT_POOL;
-		thread[i].stream = (void *)(0x20000 + i);
+		/* Those of the second device each use their own hipStreamPerThread. */
+		thread[i].stream = (void *)(i & 1 ? 2 : 0x20000 + i);
 	}
 	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
 	ss_trace_device(1, 0, 0xc6, 0, 0, NULL, 64ull << 30, "GPU B");

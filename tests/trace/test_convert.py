@@ -235,7 +235,7 @@ def check_rmm():
               (device['allocations'], device['frees'], 0, 0), name)
         if name == 'known':
             equal(replay['used_peak'], 50 * MIB, 'used peak')
-            equal(replay['streams'], 2, 'streams')
+        equal(replay['streams'], 2, 'streams, each thread has one behind hipStreamPerThread')
     with open(path('log')) as f:
         equal(f.readline(), 'Thread,Time,Action,Pointer,Size,Stream\n', 'header')
     assert ',allocate failure,0x0,%d,' % (100 * MIB) in convert('rmm', 'known')

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`somashim replay`: what it takes a log for. Blocks from before the log, streams, devices, failures.
+
+    test_logs.py SOMASHIM
+"""
+import json, os, pickle, subprocess, sys, tempfile
+
+somashim = sys.argv[1]
+MIB = 1 << 20
+folder = tempfile.mkdtemp(prefix='somashim-logs-')
+log = os.path.join(folder, 'log')
+HEADER = 'Thread,Time,Action,Pointer,Size,Stream\n'
+
+
+def equal(got, want, what):
+    assert got == want, '%s: %r instead of %r' % (what, got, want)
+
+
+def replay(*more, status=0):
+    done = subprocess.run([somashim, 'replay', *more, log], capture_output=True, text=True, timeout=120)
+    equal(done.returncode, status, ' '.join(more) + ': ' + done.stderr)
+    return done.stdout, done.stderr
+
+
+def replay_json(*more, status=0):
+    return json.loads(replay('--json', *more, status=status)[0])
+
+
+def write_snapshot(traces, segments=()):
+    with open(log, 'wb') as f:
+        pickle.dump({'device_traces': traces, 'segments': list(segments)}, f, protocol=4)
+
+
+def entry(action, addr, size, **more):
+    return dict(action=action, addr=addr, size=size, stream=0, time_us=0, **more)
+
+
+def block(size, state='active_allocated', **more):
+    return dict(size=size, state=state, **more)
+
+
+def segment(address, blocks, device=0, **more):
+    return dict(address=address, total_size=sum(b['size'] for b in blocks), stream=0, device=device, blocks=blocks, **more)
+
+
+def write_rows(rows, header=True):
+    with open(log, 'w') as f:
+        f.write(HEADER if header else '')
+        for thread, action, pointer, size, stream in rows:
+            f.write('%d,00:00:00.0,%s,0x%x,%d,0x%x\n' % (thread, action, pointer, size, stream))
+
+
+def check_before_the_history():
+    # 300 MiB lived all the time, 100 MiB until the trace freed it, 8 MiB is the trace's own.
+    trace = [entry('alloc', 0x9000000, 8 * MIB), entry('free_requested', 0x5000000, 100 * MIB),
+             entry('free_completed', 0x5000000, 100 * MIB), entry('free_requested', 0x9000000, 8 * MIB),
+             entry('free_completed', 0x9000000, 8 * MIB), entry('alloc', 0xa000000, 2 * MIB)]
+    own = segment(0xa000000, [block(2 * MIB), block(6 * MIB, 'inactive')])
+    write_snapshot([trace], [segment(0x20000000, [block(100 * MIB), block(1 * MIB, 'inactive'), block(200 * MIB)]), own])
+    r = replay_json()
+    equal((r['before_blocks'], r['before_bytes']), (3, 400 * MIB), 'before')
+    equal((r['used_peak'], r['allocations'], r['frees'], r['unknown_frees']), (408 * MIB, 5, 2, 0), 'figures')
+    text, _ = replay()
+    assert '3 blocks, %d bytes lived before the history' % (400 * MIB) in text, text
+    # The size that the program asked for, where the snapshot has it, and addresses of blocks.
+    write_snapshot([trace], [segment(0x20000000, [block(4 * MIB, 'inactive', address=0x20000000),
+                                                  block(4 * MIB, requested_size=3 * MIB, address=0x20400000)])])
+    equal(replay_json()['before_bytes'], 103 * MIB, 'requested size')
+    # An address that the trace frees and the segments have again was not there before.
+    trace = [entry('alloc', 0x1000, 4 * MIB), entry('free_requested', 0x1000, 4 * MIB)]
+    write_snapshot([trace], [segment(0x1000, [block(4 * MIB)])])
+    equal(replay_json()['before_blocks'], 0, 'after the end of the trace')
+    # Freed twice: the second is of no block.
+    write_snapshot([trace + trace[1:]])
+    equal((replay_json()['before_blocks'], replay_json()['unknown_frees']), (0, 1), 'freed twice')
+
+
+def check_no_history():
+    write_snapshot([[]], [segment(0x1000000, [block(30 * MIB), block(2 * MIB, 'inactive')])])
+    r = replay_json()
+    equal((r['used_peak'], r['before_blocks']), (30 * MIB, 1), 'no history')
+    assert 'which has no history' in replay()[0]
+    write_snapshot([[]])
+    _, err = replay(status=2)
+    assert 'not a memory snapshot' in err, err
+
+
+def check_devices():
+    write_snapshot([[entry('alloc', 0x1000, 1 * MIB)], [entry('alloc', 0x2000, 2 * MIB)]],
+                   [segment(0x1000, [block(1 * MIB)]), segment(0x2000, [block(2 * MIB)], device=1),
+                    segment(0x9000000, [block(16 * MIB)], device=1)])
+    text, err = replay()
+    assert 'the snapshot has 2 devices; this is device 0' in err and '--device' in err, err
+    equal(replay_json('--device', '0')['used_peak'], 1 * MIB, 'device 0')
+    equal(replay_json('--device', '1')['used_peak'], 18 * MIB, 'device 1')
+    equal(replay('--device', '1')[1], '', 'no hint where the device is named')
+    assert 'no device 2' in replay('--device', '2', status=2)[1]
+
+
+def check_rows():
+    # Blocks from before the log: the size stands in the row of the free.
+    write_rows([(1, 'free', 0x1000, 64 * MIB, 0), (1, 'allocate', 0x1000, 2 * MIB, 0), (1, 'free', 0x1000, 2 * MIB, 0)])
+    r = replay_json()
+    equal((r['before_blocks'], r['before_bytes'], r['used_peak'], r['frees']), (1, 64 * MIB, 64 * MIB, 2), 'rows')
+    # One without a size is skipped.
+    write_rows([(1, 'free', 0x1000, 0, 0), (1, 'allocate', 0x1000, 2 * MIB, 0)])
+    r = replay_json()
+    equal((r['before_blocks'], r['unknown_frees']), (0, 1), 'no size')
+    # Without a header the columns are RMM's.
+    rows = [(1, 'allocate', 0x1000, 2 * MIB, 0), (1, 'free', 0x1000, 2 * MIB, 0), (1, 'allocate', 0x2000, 1 * MIB, 0)]
+    write_rows(rows, header=False)
+    r = replay_json()
+    equal((r['allocations'], r['frees'], r['used_peak']), (2, 1, 2 * MIB), 'no header')
+    # Failures of the program are counted.
+    write_rows(rows + [(1, 'allocate failure', 0, 1 << 40, 0)] * 3)
+    equal(replay_json()['failures_in_log'], 3, 'failures')
+    assert '3 allocations failed in the program' in replay()[0]
+
+
+def check_streams():
+    # Each thread has its own stream behind hipStreamPerThread, and hipStreamLegacy is the null stream.
+    write_rows([(t, 'allocate', 0x1000 * t, MIB, 2) for t in range(1, 9)])
+    equal(replay_json()['streams'], 8, 'per thread')
+    write_rows([(1, 'allocate', 0x1000, MIB, 0), (2, 'allocate', 0x2000, MIB, 1), (1, 'allocate', 0x3000, MIB, 0x70)])
+    equal(replay_json()['streams'], 2, 'legacy')
+
+
+check_before_the_history()
+check_no_history()
+check_devices()
+check_rows()
+check_streams()
