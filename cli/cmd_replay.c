@@ -20,10 +20,10 @@ struct arguments {
 	struct ss_options options;
 	struct ss_replay_config config;
 	int device;
-	bool json, try, advise;
+	bool json, try, advise, fit;
 };
 
-enum { BACKING = 256, SET, CLASSIC, LAG, VRAM, DEVICE, TRY, ADVISE, JSON };
+enum { BACKING = 256, SET, CLASSIC, LAG, VRAM, FIT, DEVICE, TRY, ADVISE, JSON };
 
 static const struct argp_option options[] = {
 	{ "backing", BACKING, "hip|hsa|vmm", 0, "Where memory comes from (default: auto)", 0 },
@@ -32,6 +32,7 @@ static const struct argp_option options[] = {
 	{ "lag", LAG, "N", 0, "The device is N commands behind (default: always idle)", 0 },
 	{ "vram", VRAM, "SIZE", 0,
 	  "Device memory (default: twice the peak, and at least 64G)", 0 },
+	{ "fit", FIT, NULL, 0, "Find the smallest device on which no allocation fails", 0 },
 	{ "device", DEVICE, "N", 0, "Which device of a memory snapshot", 0 },
 	{ "try", TRY, NULL, 0, "Compare what each option would change", 0 },
 	{ "advise", ADVISE, NULL, 0, "Print the best option as a line to export", 0 },
@@ -39,9 +40,15 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static int print_json(const struct ss_events *ev, const struct ss_replay_result *r) {
+static json_t *failure_json(const struct ss_replay_result *r) {
+	return r->failed ? json_pack("{s:I, s:I, s:I, s:I}", "line", (json_int_t)r->first.at,
+		"size", (json_int_t)r->first.size, "live", (json_int_t)r->first.live,
+		"largest_hole", (json_int_t)r->first.largest_hole) : json_null();
+}
+
+static int print_json(const struct arguments *a, const struct ss_events *ev, const struct ss_replay_result *r) {
 	return ss_json_print(json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
-		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}",
 		"reserved_peak", (json_int_t)r->reserved_peak,
 		"used_peak", (json_int_t)r->used_peak,
 		"ratio", ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)),
@@ -64,10 +71,15 @@ static int print_json(const struct ss_events *ev, const struct ss_replay_result 
 		"before_bytes", (json_int_t)ev->before_bytes,
 		"failures_in_log", (json_int_t)ev->failures,
 		"unknown_frees", (json_int_t)ev->unknown_frees,
-		"seconds", ss_json_rounded(r->seconds)));
+		"seconds", ss_json_rounded(r->seconds),
+		"vram", (json_int_t)a->config.vram,
+		"first_failure", failure_json(r)));
 }
 
-static void print_text(const struct ss_events *ev, const struct ss_replay_result *r) {
+static void print_text(const struct arguments *a, const struct ss_events *ev, const struct ss_replay_result *r) {
+	if (a->fit) {
+		printf("smallest device  %llu bytes\n", (unsigned long long)a->config.vram);
+	}
 	printf("allocations      %llu on %u streams, %llu failed\n",
 		(unsigned long long)r->allocations, ev->stream_count,
 		(unsigned long long)r->failed);
@@ -101,24 +113,35 @@ static void print_text(const struct ss_events *ev, const struct ss_replay_result
 	}
 }
 
+static bool replay_with(const struct ss_events *ev, struct ss_replay_config *config, struct ss_replay_result *out,
+		char *err, size_t err_size) {
+	return ss_replay(ev, config, out, err, err_size);
+}
+
 /* Returns the exit status. */
-static int replay_once(const struct arguments *a, const struct ss_events *ev) {
+static int replay_once(struct arguments *a, const struct ss_events *ev) {
 	struct ss_replay_result r;
 	char err[256];
+	int status = 0;
 
-	if (!ss_replay(ev, &a->config, &r, err, sizeof(err))) {
+	if (!(a->fit ? ss_replay_fit : replay_with)(ev, &a->config, &r, err, sizeof(err))) {
 		ss_cli_error("replay: %s: %s", a->path, err);
 		return r.refused ? SS_EXIT_USAGE : 1;
 	}
 	if (r.failed) {
-		ss_cli_error("replay: %s: out of memory: %llu of %llu allocations failed", a->path,
-			(unsigned long long)r.failed, (unsigned long long)r.allocations);
+		ss_cli_error("replay: %s: out of memory: %llu of %llu allocations failed, first %s %u: %llu "
+			"bytes with %llu live, and the largest hole has %llu", a->path,
+			(unsigned long long)r.failed, (unsigned long long)r.allocations,
+			ev->device < 0 ? "in line" : "at trace entry", r.first.at,
+			(unsigned long long)r.first.size, (unsigned long long)r.first.live,
+			(unsigned long long)r.first.largest_hole);
 	}
 	if (a->json) {
-		return print_json(ev, &r);
+		status = print_json(a, ev, &r);
+	} else {
+		print_text(a, ev, &r);
 	}
-	print_text(ev, &r);
-	return 0;
+	return status ? status : r.failed != 0;
 }
 
 static void set_option(struct ss_options *opt, const char *text, struct argp_state *state) {
@@ -163,6 +186,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case DEVICE:
 		a->device = (int)ss_arguments_number(state, "--device", arg, 1024);
 		return 0;
+	case FIT: a->fit = true; return 0;
 	case TRY: a->try = true; return 0;
 	case ADVISE: a->advise = true; return 0;
 	case JSON: a->json = true; return 0;
@@ -178,6 +202,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case ARGP_KEY_SUCCESS:
 		if (a->json && (a->try || a->advise)) {
 			argp_error(state, "--json prints one replay, --try and --advise compare many");
+		}
+		if (a->fit && (a->try || a->advise || a->config.vram)) {
+			argp_error(state, "--fit finds the size of the device: not with --vram, --try or --advise");
 		}
 		return 0;
 	default:

@@ -31,6 +31,7 @@ struct run {
 	struct ss_timeline **timelines; /* per stream of the log */
 	struct block *blocks;
 	void *live;       /* tree of struct block by address */
+	uint64_t live_bytes;
 	uint32_t *behind; /* ring buffer with the streams of the last `lag` commands */
 	uint64_t issued, reached;
 	uint64_t time_us;
@@ -101,12 +102,19 @@ static bool replay_alloc(struct run *r, size_t at, struct ss_replay_result *out)
 		ss_alloc_classic(r->core, 0, e->size, &ptr) :
 		ss_alloc_async(r->core, r->pool, r->timelines[e->stream], e->size, &ptr);
 	if (st != SS_OK) {
-		out->failed++;
+		if (!out->failed++) {
+			uint64_t hole = ss_largest_free(r->core, 0);
+			uint64_t left = r->config->vram - ss_fake_reserved(r->fake, 0);
+
+			out->first = (struct ss_replay_failure){ e->at, e->size, r->live_bytes,
+				hole > left ? hole : left };
+		}
 		return st == SS_ERR_NOMEM ? true : broken(r, at, "an allocation failed, and not "
 			"for lack of memory");
 	}
 	b->from = (uintptr_t)ptr;
 	b->to = b->from + e->size;
+	r->live_bytes += e->size;
 	if (!ptr || b->from % ALIGNMENT) {
 		return broken(r, at, "a block is not aligned");
 	}
@@ -130,6 +138,7 @@ static bool replay_free(struct run *r, size_t at, struct ss_replay_result *out) 
 	}
 	tdelete(b, &r->live, compare_blocks);
 	void *ptr = (void *)b->from;
+	r->live_bytes -= b->to - b->from;
 	b->from = b->to = 0;
 	if (!r->config->classic) {
 		st = ss_free_async(r->core, ptr, r->timelines[e->stream]);

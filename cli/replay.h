@@ -7,6 +7,13 @@
 
 struct ss_options;
 
+/* An allocation that failed. Sizes are bytes. */
+struct ss_replay_failure {
+	uint32_t at; /* `at` of its event */
+	uint64_t size, live;
+	uint64_t largest_hole; /* the longest free range in the pools, or what the device had left if that is more */
+};
+
 struct ss_replay_result {
 	uint64_t allocations, frees, hits, failed;
 	uint64_t reserved_peak, used_peak; /* bytes */
@@ -16,6 +23,7 @@ struct ss_replay_result {
 	uint64_t set_access, fences, remaps, released;
 	uint64_t host_bytes;         /* metadata in host memory, at the peak */
 	double seconds;
+	struct ss_replay_failure first; /* if `failed` is not 0 */
 	bool refused; /* did not start: too many streams, or out of host memory */
 };
 
@@ -32,6 +40,11 @@ struct ss_replay_config {
  * not backed or not aligned, or an invariant of the core does not hold. */
 bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config,
 	       struct ss_replay_result *out, char *err, size_t err_size);
+
+/* Sets config->vram to the smallest device, in steps of 2 MiB, on which no allocation fails: the smallest that was tried by
+ * halving the distance. False and a message in `err` if a replay broke a rule. */
+bool ss_replay_fit(const struct ss_events *ev, struct ss_replay_config *config, struct ss_replay_result *out,
+		   char *err, size_t err_size);
 
 double ss_ratio(uint64_t a, uint64_t b); /* 0 if b is 0 */
 /* Driver calls per 100 allocations, after the peak. */

@@ -419,6 +419,8 @@ void ss_stats_print(struct ss_core *core, FILE *out);
 void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out);
 /* Bytes of host memory that the core uses for its own records. */
 uint64_t ss_host_bytes(const struct ss_core *core);
+/* Bytes of the longest free range that the pools of a device hold, completed or not. Takes the locks of pools. */
+uint64_t ss_largest_free(struct ss_core *core, int device);
 /* A live block. Sizes are bytes. */
 struct ss_block_entry {
 	uint64_t address, size, rounded; /* as requested, and as it takes in the pool */

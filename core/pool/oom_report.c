@@ -15,32 +15,56 @@ static void larger(struct ss_block *b, void *largest)
 	ss_raise(largest, b->size);
 }
 
-static void report_pool(struct ss_pool *pool, void *arg)
+/* Raises *largest to the longest free range of the pool, and prints (out: NULL) what each stream holds. Returns the bytes
+ * that have not completed. Pool lock held. */
+static uint64_t survey(struct ss_pool *pool, uint64_t *largest, FILE *out)
 {
-	uint64_t in_flight = 0, largest = 0;
-	FILE *out = arg;
+	uint64_t in_flight = 0;
 
-	if (!ss_reserved(pool))
-		return;
-	ss_pool_lock(pool);
 	SS_CACHES_EACH(q, &pool->caches) {
 		uint64_t bytes;
 
 		ss_bias_visit(&q->lock);
 		ss_arena_drain(q);
 		bytes = q->own.bytes + q->foreign.bytes;
-		ss_index_each(&q->own, larger, &largest);
-		ss_index_each(&q->foreign, larger, &largest);
+		ss_index_each(&q->own, larger, largest);
+		ss_index_each(&q->foreign, larger, largest);
 		ss_bias_unlock(&q->lock);
-		if (!bytes)
-			continue;
-		fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
-			ss_timeline_native(q->tl), bytes);
+		if (bytes && out)
+			fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
+				ss_timeline_native(q->tl), bytes);
 		in_flight += bytes;
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		in_flight += e->bytes;
-	ss_index_each(&pool->mem.clean, larger, &largest);
+	ss_index_each(&pool->mem.clean, larger, largest);
+	return in_flight;
+}
+
+static void raise_largest(struct ss_pool *pool, void *largest)
+{
+	ss_pool_lock(pool);
+	survey(pool, largest, NULL);
+	ss_pool_unlock(pool);
+}
+
+uint64_t ss_largest_free(struct ss_core *core, int device)
+{
+	uint64_t largest = 0;
+
+	ss_pools_each(core, device, raise_largest, &largest);
+	return largest;
+}
+
+static void report_pool(struct ss_pool *pool, void *arg)
+{
+	uint64_t in_flight, largest = 0;
+	FILE *out = arg;
+
+	if (!ss_reserved(pool))
+		return;
+	ss_pool_lock(pool);
+	in_flight = survey(pool, &largest, out);
 	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
 		", in flight %" PRIu64 ", clean %" PRIu64 ", exported %" PRIu64
 		", largest free run %" PRIu64 "\n",

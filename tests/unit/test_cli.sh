@@ -214,8 +214,8 @@ advised amr '^export SOMASHIM_BACKING=vmm$'
 grep -q '^# run somashim doctor first' "$dir/out" || fail "vmm is advised without a word"
 
 # Allocations that do not fit are counted and reported; a replay that cannot begin is refused.
-status 0 "$somashim" replay --json --vram 20M "$dir/kind"
-grep -q 'out of memory: [1-9][0-9]* of [0-9]* allocations failed' "$dir/err" ||
+status 1 "$somashim" replay --json --vram 20M "$dir/kind"
+grep -q 'out of memory: [1-9][0-9]* of [0-9]* allocations failed, first in line [1-9]' "$dir/err" ||
 	fail "--vram: $(cat "$dir/err")"
 status 2 "$somashim" replay --vram 0 "$dir/kind"
 grep -q -- '--vram' "$dir/err" || fail "--vram 0: $(cat "$dir/err")"

@@ -126,7 +126,25 @@ def check_streams():
     equal(replay_json()['streams'], 2, 'legacy')
 
 
+def check_failures():
+    # 30 MiB are live when 20 MiB do not fit in 40, with a hole of 10 MiB between the blocks.
+    rows = [(1, 'allocate', 0x1000 * i, 10 * MIB, 0) for i in range(1, 5)]
+    write_rows(rows + [(1, 'free', 0x2000, 10 * MIB, 0), (1, 'allocate', 0x9000, 20 * MIB, 0)])
+    r = replay_json('--vram', '40M', '--backing', 'hip', status=1)
+    equal(r['first_failure'], {'line': 7, 'size': 20 * MIB, 'live': 30 * MIB, 'largest_hole': 10 * MIB}, 'failure')
+    assert 'first in line 7: %d bytes with %d live' % (20 * MIB, 30 * MIB) in replay('--vram', '40M', status=1)[1]
+    # The smallest device: one step less fails.
+    for backing in 'hip', 'hsa', 'vmm':
+        r = replay_json('--fit', '--backing', backing)
+        equal((r['failed'], r['first_failure']), (0, None), backing)
+        assert r['used_peak'] <= r['vram'] <= r['reserved_peak'] + 2 * MIB, (backing, r)
+        assert replay_json('--vram', str(r['vram'] - 2 * MIB), '--backing', backing, status=1)['failed']
+    assert 'smallest device  %d bytes' % r['vram'] in replay('--fit', '--backing', 'vmm')[0]
+    replay('--fit', '--vram', '40M', status=2)
+
+
 check_before_the_history()
+check_failures()
 check_no_history()
 check_devices()
 check_rows()
