@@ -211,9 +211,7 @@ def test_hostile(directory):
     sleeper = subprocess.Popen(['sleep', '300'])
     start = open('/proc/%d/stat' % sleeper.pid).read().rsplit(')', 1)[1].split()[19]
     fake = directory + '/' + 'somashim-%s-%d-%s' % (name.split('-')[1], sleeper.pid, start)
-    seed = random.randrange(2**32)
-    print('seed', seed)
-    random.seed(seed)
+    random.seed(1)
     for i in range(30):
         page = bytearray(good) if i % 2 else bytearray(random.randbytes(len(good)))
         page[:16] = good[:16]
