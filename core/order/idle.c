@@ -109,11 +109,11 @@ static void complete(struct ss_core *core, const struct streams *s)
 /* Are the streams from `first` to `end` at their end? If not, *busy says that a fence was recorded
  * which will tell. */
 static bool part_at_end(struct ss_core *core, struct asked *first, const struct asked *end,
-			unsigned *looks, bool *busy)
+			enum ss_fence_how how, unsigned *looks, bool *busy)
 {
 	for (struct asked *a = first; a < end; a++) {
 		a->idle = ss_stream_at_end(core, a->tl);
-		if (!a->idle && !ss_fence_request(core, a->tl, a->pos, SS_FENCE_JOINING))
+		if (!a->idle && !ss_fence_request(core, a->tl, a->pos, how))
 			return false;
 	}
 	for (struct asked *a = first; a < end && !*busy; a++)
@@ -123,6 +123,8 @@ static bool part_at_end(struct ss_core *core, struct asked *first, const struct 
 
 static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 {
+	/* Another thread may have made a stream that joins since the list was made. */
+	enum ss_fence_how how = who == ALL_BUT_JOIN ? SS_FENCE_LATE : SS_FENCE_JOINING;
 	unsigned looks = 0;
 	struct streams s;
 	bool idle;
@@ -131,8 +133,8 @@ static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 	/* The null stream comes last, and only when every other stream is at its end. Then a fence on
 	 * it joins nothing that is still in flight. */
 	idle = streams_init(&s, core, dev, who) && !unlisted(core, dev) &&
-	       part_at_end(core, s.list, s.list + s.others, &looks, busy) &&
-	       part_at_end(core, s.list + s.others, s.list + s.count, &looks, busy);
+	       part_at_end(core, s.list, s.list + s.others, how, &looks, busy) &&
+	       part_at_end(core, s.list + s.others, s.list + s.count, how, &looks, busy);
 	if (idle)
 		complete(core, &s);
 	streams_finish(&s);

@@ -35,6 +35,17 @@ bool ss_null_joins(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	return joins;
 }
 
+/* A command on the new stream would be joined by such a fence, in a call that joins nothing. */
+void ss_null_quiesce(struct ss_core *core, const struct ss_timeline *tl)
+{
+	struct ss_timeline *null = NULL;
+
+	if (tl && ss_kind_joins(ss_kind(tl)))
+		null = __atomic_load_n(&core->order->dev[ss_timeline_device(tl)].null, __ATOMIC_ACQUIRE);
+	if (null)
+		ss_fence_quiesce(null);
+}
+
 bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl)
 {
 	const struct ss_timeline *null = core->order->dev[tl->dev].null;

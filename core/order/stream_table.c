@@ -184,6 +184,7 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 	if (tl)
 		ss_table_add(&o->by_handle, &tl->link, native);
 	pthread_mutex_unlock(&o->lock);
+	ss_null_quiesce(core, tl);
 	return tl;
 }
 

@@ -56,6 +56,7 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 		mine->number[dev] = atomic_load(&tl->number);
 	}
 	pthread_mutex_unlock(&o->lock);
+	ss_null_quiesce(core, tl);
 	return tl;
 }
 

@@ -137,6 +137,9 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl);
 
 /* Does the null stream of tl's device rely on joining tl with its next command? Order lock held. */
 bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl);
+/* Before the application uses tl (may be NULL), which has just begun: waits for fences that are being
+ * recorded on the null stream because nothing joined it. No lock held. */
+void ss_null_quiesce(struct ss_core *core, const struct ss_timeline *tl);
 
 /* ---- row.c: what a timeline has seen -------------------------------------- */
 

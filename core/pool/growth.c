@@ -54,6 +54,8 @@ static bool may_move(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
+	/* hipMallocAsync on the null stream joins the blocking streams natively. hipMalloc joins nothing. */
+	bool joins = r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL && !pool->classic;
 	bool waits = ss_release_waits(&pool->mem), any;
 
 	ss_pool_lock(pool);
@@ -62,11 +64,10 @@ static bool may_move(struct ss_request *r)
 	if (!any)
 		return !waits;
 	if (waits)
-		return ss_device_idle(core, pool->mem.dev,
-				      r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL);
+		return ss_device_idle(core, pool->mem.dev, joins);
 	if (r->tl) {
-		/* hipMallocAsync on the null stream joins the blocking streams natively. */
-		ss_fence_request(core, r->tl, ss_timeline_now(r->tl), SS_FENCE_JOINING);
+		ss_fence_request(core, r->tl, ss_timeline_now(r->tl),
+				 joins ? SS_FENCE_JOINING : SS_FENCE_LATE);
 		ss_fence_poll(core, r->tl, -1);
 	}
 	return true;

@@ -152,7 +152,7 @@ static bool busy(const struct world *w, const struct clk *c)
 }
 
 /* A real hipFree waits for the device. The core is not to blame for what other threads enqueue after
- * its own wait. */
+ * its own wait, or after it has found the device idle: no answer holds longer than until the next launch. */
 static void release_waits(struct world *w, int dev, enum ss_backing backing)
 {
 	struct clk all, before;
@@ -160,7 +160,7 @@ static void release_waits(struct world *w, int dev, enum ss_backing backing)
 	device_clock(w, dev, true, &all);
 	if (!w->cfg.release_waits[backing] || clk_done(w, &all))
 		return;
-	before = w->call.since ? *w->call.since : all;
+	before = w->call.since ? *w->call.since : w->call.hooked ? w->unhooked[dev] : all;
 	if (!can_finish(w, &before) &&
 	    !w->call.injected) /* a mapping that failed half way */
 		fail(w, F_BLOCKS, "giving memory back waits for a persistent kernel");

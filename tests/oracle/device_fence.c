@@ -70,9 +70,11 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 	if (s < 0)
 		return SS_ERR_FAILED;
 	w->s[s].busy++; /* a legal program does not destroy the stream during the call */
+	w->s[s].fencing++;
 	w->fencing++;
 	enum ss_status st = fence_record_on(w, dev, s, out);
 	w->fencing--;
+	w->s[s].fencing--;
 	w->s[s].busy--;
 	return st;
 }
@@ -98,30 +100,24 @@ static enum ss_status fence_query_of(struct world *w, struct fence *f)
 }
 
 /* As on 6.4.3: querying a fence that was recorded before a capture ends the capture, if the fence is of
- * the captured stream, or of a destroyed one that may have had the same address. No capture begins
- * during the query. */
+ * the captured stream, or of a destroyed one that may have had the same address. */
 static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
 {
 	struct world *w = ctx;
 	struct fence *f = fence->h;
 	bool gone = !w->s[f->stream].alive;
-	int count = w->nstreams;
 	enum ss_status st;
 
-	for (int i = 0; i < count; i++) {
-		if (!gone && i != f->stream)
-			continue;
-		w->s[i].busy++;
-		if (w->cfg.query_spoils && w->s[i].alive && w->s[i].capturing)
+	for (int i = 0; i < w->nstreams; i++)
+		if ((gone || i == f->stream) && w->cfg.query_spoils && w->s[i].alive &&
+		    w->s[i].capturing)
 			fail(w, F_DRIVER, "a fence of stream %d is asked for while stream %d is "
 			     "captured", f->stream, i);
-	}
 	w->fencing++;
+	w->querying++;
 	st = fence_query_of(w, f);
+	w->querying--;
 	w->fencing--;
-	for (int i = 0; i < count; i++)
-		if (gone || i == f->stream)
-			w->s[i].busy--;
 	return st;
 }
 
@@ -230,12 +226,13 @@ static uint64_t nap(void *ctx, unsigned us)
 
 /* Only an allocation that found no memory may sleep, for a bounded time, and only
  * if there is something to hope for: a free in flight, a fence of the core that is
- * (it does not see what was enqueued before), or memory that cannot go back before
- * the device is idle. */
+ * (it does not see what was enqueued before), memory that cannot go back before
+ * the device is idle, or another thread's call in progress, which may be giving
+ * memory back. */
 static void sleep_ms(void *ctx, unsigned ms)
 {
 	struct world *w = ctx;
-	bool worth = w->fencing || w->cfg.lazy_query ||
+	bool worth = w->fencing || w->depth || w->cfg.lazy_query ||
 		w->cfg.release_waits[SS_BACKING_HIP] ||
 		w->cfg.release_waits[SS_BACKING_VMM];
 

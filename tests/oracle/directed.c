@@ -61,6 +61,20 @@ void d_op(struct op op)
 	CHECK(true);
 }
 
+void d_beside(const struct op *others, int count, struct op op)
+{
+	w->hook = count;
+	w->hook_at = 1;
+	w->hook_pc = prog.count;
+	for (int i = 0; i < count; i++, prog.count++) {
+		if (prog.count == MAXOPS)
+			abort();
+		prog.op[prog.count] = others[i];
+	}
+	d_op(op);
+	d_check(!w->hook, "the driver was called", __LINE__);
+}
+
 struct world *d_world(void)
 {
 	return w;

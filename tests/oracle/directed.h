@@ -18,6 +18,8 @@ struct d_test {
 extern const struct d_test directed_memory[], directed_calls[], directed_arena[];
 
 void d_op(struct op op);
+/* Runs `op`, and at the end of its first call of the driver other operations, as those of another thread. */
+void d_beside(const struct op *others, int count, struct op op);
 void d_end(void);
 void d_check(bool ok, const char *what, int at);
 struct world *d_world(void);
@@ -32,6 +34,11 @@ enum { NB = 0, BL = 1 };
 	const struct op d_ops[] = { __VA_ARGS__ }; \
 	for (size_t d_i = 0; d_i < sizeof(d_ops) / sizeof(d_ops[0]); d_i++) \
 		d_op(d_ops[d_i]); \
+} while (0)
+
+#define BESIDE(d_call, ...) do { \
+	const struct op d_ops[] = { __VA_ARGS__ }; \
+	d_beside(d_ops, (int)(sizeof(d_ops) / sizeof(d_ops[0])), d_call); \
 } while (0)
 
 #define DOP(name) static inline struct op name

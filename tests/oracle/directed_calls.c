@@ -222,6 +222,18 @@ static void epoch_of_all(void)
 	CHECK(given() == before + BIG);
 }
 
+/* A null stream that nothing joins may have a fence in a call that joins nothing. Not so if another thread begins a
+ * stream that joins it before that. */
+static void null_fence_beside_new_stream(void)
+{
+	const struct op finish = { .kind = OP_ADVANCE, .a = 1, .b = 255 }; /* S(0) */
+
+	D(stream(0, NB), calloc_(0, (4 << 20) + 2048), calloc_(1, (4 << 20) + 1536));
+	D(kernel(S(0)), kernel(NUL));
+	BESIDE(calloc_(2, 5 << 20), kernel(PT), finish);
+	D(ssync(S(0)));
+}
+
 /* If the free of one family meets a block of the other, the stricter rule holds: every stream of the
  * device gates the reuse. */
 static void mixed_frees(void)
@@ -265,6 +277,7 @@ const struct d_test directed_calls[] = {
 	T(recorded_in_sync), T(failed_calls), T(event_reborn), T(slot_waits),
 	T(null_free_is_for_null), T(null_not_transitive), T(null_joins), T(null_joins_after_failure),
 	T(null_waits_after_failure), T(distrusted_query),
+	{ "null_fence_beside_new_stream", null_fence_beside_new_stream, .release_waits = true },
 	T(split_keeps_marks), T(merge_keeps_marks), T(epoch_of_all), T(mixed_frees),
 	T(opportunistic_elsewhere), { .name = NULL },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle's command line: one seed, or many in several processes. */
+/* The oracle's command line: one seed, a list of them, or many in several processes. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -124,9 +124,27 @@ static int run_many(uint64_t start, uint64_t count, int jobs, bool shrinking)
 	return done == count ? 0 : 1;
 }
 
+/* Each in a process of its own. */
+static int run_seeds(char *const *seeds)
+{
+	static struct program p;
+	struct result r;
+	int failed = 0;
+
+	for (; *seeds; seeds++) {
+		program_generate(&p, strtoull(*seeds, NULL, 0), ops);
+		run_isolated(&p, &r);
+		if (r.class)
+			printf("FAILED seed %s: %s\n", *seeds, r.text);
+		failed |= r.class != 0;
+	}
+	return failed;
+}
+
 static int usage(void)
 {
 	fprintf(stderr, "usage: oracle --seed N [--ops M] [--verbose] [--shrink]\n"
+			"       oracle SEED...\n"
 			"       oracle [--count N] [--start S] [--jobs J] [--ops M] "
 			"[--no-shrink]\n");
 	return 2;
@@ -170,6 +188,8 @@ int main(int argc, char **argv)
 		else
 			return usage();
 	}
+	if (optind < argc)
+		return run_seeds(argv + optind);
 	jobs = jobs < 1 ? 1 : jobs > 64 ? 64 : jobs;
 	if (one && !do_shrink) {
 		static struct program p;

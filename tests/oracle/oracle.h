@@ -128,6 +128,7 @@ struct stream {
 	void *native;
 	struct ss_timeline *tl;
 	int pairs, busy;          /* watched calls, and other calls, in progress on it */
+	int fencing;              /* calls in progress that record a fence on it */
 	struct clk vc;            /* of a command enqueued now, without implicit joins */
 	uint16_t stuck;           /* position of a persistent kernel, 0 = none */
 	uint16_t kern[MAXPOS];    /* last kernel at or before a position */
@@ -247,7 +248,8 @@ struct world {
 	int nseg;
 	struct fence *fence;      /* [FENCES] */
 	int nfence, live_fences;
-	int fencing;                    /* calls in progress that record or query a fence */
+	int fencing;                    /* calls in progress that record or query a fence, */
+	int querying;                   /* and those that query one */
 	uint64_t given[DEVS], given_high[DEVS];
 	uint64_t now_ms;
 	uint64_t moments;               /* how often the core paused */
@@ -258,12 +260,13 @@ struct world {
 	struct { uint8_t nth; uint8_t status; bool on, always; } inject[16];
 	uint64_t calls[16];
 	int hook, hook_at, hook_pc; /* operations to run inside the next driver call */
+	struct clk unhooked[DEVS];  /* what each device held when that operation began */
 	int depth, cur;           /* nesting; the operation in progress */
 	struct call {
 		int joining;        /* 1 + device: the call joins its null stream */
 		int natively_waits; /* 1 + device: the call waits for it */
 		struct clk fenced;  /* what the fences recorded in the call cover */
-		const struct clk *since; /* what was enqueued before the call */
+		const struct clk *since; /* what was enqueued before the call; NULL: all that is now */
 		bool in_alloc, in_classic, injected, hooked;
 		uint64_t slept, napped; /* ms, us */
 		int gates, gate[16], gate_stream[16]; /* fences that streams wait for */

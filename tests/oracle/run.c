@@ -61,6 +61,13 @@ void on_thread(int thread, void (*fn)(void *), void *arg)
 
 /* ---- streams ------------------------------------------------------------- */
 
+/* Where a fence is being recorded on the null stream, the core makes another thread wait before that begins a stream which
+ * joins it. Here that thread could not go on, so it begins none. (Nobody can wait for an unseen one.) */
+static bool may_begin(const struct world *w, int dev, enum ss_timeline_kind kind)
+{
+	return kind == SS_TL_NONBLOCKING || !w->s[w->null[dev]].fencing;
+}
+
 int stream_at(struct world *w, int slot)
 {
 	slot %= SLOTS;
@@ -74,8 +81,10 @@ int stream_at(struct world *w, int slot)
 		i = w->null[dev];
 		tl = ss_timeline_null(w->core, dev);
 	} else if (slot < FIRST_USER) {
-		tl = ss_timeline_thread(w->core, dev);
 		i = w->pt[cur_thread][dev];
+		if (i < 0 && !may_begin(w, dev, SS_TL_THREAD))
+			return -1;
+		tl = ss_timeline_thread(w->core, dev);
 		if (i < 0 && tl) {
 			i = stream_new(w, dev, SS_TL_THREAD, SS_NATIVE_PER_THREAD);
 			if (i < 0) {
@@ -116,7 +125,7 @@ static void stream_create(struct world *w, const struct op *op, bool seen)
 	int dev = op->b % w->cfg.devices;
 	enum ss_timeline_kind kind = op->c & 1 ? SS_TL_BLOCKING : SS_TL_NONBLOCKING;
 
-	if (w->slot[slot] >= 0 || w->nstreams > NS - 6)
+	if (w->slot[slot] >= 0 || w->nstreams > NS - 6 || !may_begin(w, dev, kind))
 		return;
 	int i = stream_new(w, dev, kind, device_handle(w));
 	w->slot[slot] = i;
@@ -186,6 +195,7 @@ static void thread_exit(struct world *w)
 
 static void op_stream(struct world *w, const struct op *op)
 {
+	enum ss_timeline_kind kind = op->c & 1 ? SS_TL_BLOCKING : SS_TL_NONBLOCKING;
 	int i;
 
 	switch (op->kind) {
@@ -202,8 +212,8 @@ static void op_stream(struct world *w, const struct op *op)
 			return;
 		if (!w->distrusted) {
 			stream_create(w, op, false);
-		} else if ((i = stream_new(w, op->b % w->cfg.devices,
-					   op->c & 1 ? SS_TL_BLOCKING : SS_TL_NONBLOCKING,
+		} else if (may_begin(w, op->b % w->cfg.devices, kind) &&
+			   (i = stream_new(w, op->b % w->cfg.devices, kind,
 					   device_handle(w))) >= 0) {
 			w->s[i].unseen = true;
 		}
@@ -239,6 +249,10 @@ static void op_stream(struct world *w, const struct op *op)
 		i = stream_at(w, op->a);
 		if (i < 0 || w->s[i].kind == SS_TL_NULL || w->s[i].pairs || w->s[i].busy)
 			return;
+		/* The core makes a thread that begins a capture wait for queries of other threads.
+		 * Here those could not go on. */
+		if (w->querying)
+			return;
 		w->s[i].capturing = !w->s[i].capturing;
 		ss_timeline_set_capturing(w->core, w->s[i].tl, w->s[i].capturing);
 		return;
@@ -271,6 +285,8 @@ static void run_here(void *arg)
 	struct call saved = w->call;
 
 	memset(&w->call, 0, sizeof(w->call));
+	for (int d = 0; w->hook && d < w->cfg.devices; d++)
+		device_clock(w, d, true, &w->unhooked[d]);
 	if (!op_sync(w, j->op) && !op_memory(w, j->op) && !op_pool(w, j->op))
 		op_stream(w, j->op);
 	bool hooked = w->call.hooked;

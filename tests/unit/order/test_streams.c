@@ -314,6 +314,113 @@ static void test_threads(void **state)
 	assert_int_equal(ss_order_streams(&core, 0) + ss_order_streams(&core, 1), 0);
 }
 
+/* ---- what waits for another thread's call ----------------------------------------------------- */
+
+static enum ss_status (*record_fence)(void *, int, void *, struct ss_fence *);
+static enum ss_status (*query_fence)(void *, const struct ss_fence *);
+static atomic_bool within, begun, over, waited;
+
+/* A call of the driver that goes on for a while, unless the other thread does not wait for it. */
+static void take_long(void)
+{
+	struct timespec tick = {.tv_nsec = 1000000};
+
+	within = true;
+	for (int i = 0; i < 50 && !begun; i++)
+		nanosleep(&tick, NULL);
+	over = true;
+}
+
+static enum ss_status record_slowly(void *ctx, int dev, void *native, struct ss_fence *out)
+{
+	take_long();
+	return record_fence(ctx, dev, native, out);
+}
+
+static enum ss_status query_slowly(void *ctx, const struct ss_fence *fence)
+{
+	take_long();
+	return query_fence(ctx, fence);
+}
+
+static void wait_for_call(void)
+{
+	while (!within)
+		sched_yield();
+}
+
+static void *begin_blocking(void *native)
+{
+	wait_for_call();
+	if (native)
+		ss_timeline_add(&core, 0, native, SS_TL_BLOCKING, true);
+	else
+		ss_timeline_thread(&core, 0);
+	waited = over;
+	begun = true;
+	ss_thread_exit(&core, false, 0);
+	return NULL;
+}
+
+static void *begin_capture(void *tl)
+{
+	wait_for_call();
+	ss_timeline_set_capturing(&core, tl, true);
+	waited = over;
+	begun = true;
+	ss_timeline_set_capturing(&core, tl, false);
+	return NULL;
+}
+
+static pthread_t other_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	within = begun = over = waited = false;
+	record_fence = core.drv.fence_record;
+	query_fence = core.drv.fence_query;
+	core.drv.fence_record = record_slowly;
+	core.drv.fence_query = query_slowly;
+	pthread_create(&thread, NULL, fn, arg);
+	return thread;
+}
+
+static void other_thread_waited(pthread_t thread)
+{
+	pthread_join(thread, NULL);
+	core.drv.fence_record = record_fence;
+	core.drv.fence_query = query_fence;
+	assert_true(waited);
+}
+
+/* A fence on the null stream would join what the new stream enqueues, in a call that joins nothing. */
+static void test_begin_beside_fence(void **state)
+{
+	struct ss_timeline *null = ss_timeline_null(&core, 0);
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++) {
+		thread = other_thread(begin_blocking, i ? A : NULL);
+		assert_true(ss_fence_request(&core, null, UINT64_MAX, SS_FENCE_LATE));
+		other_thread_waited(thread);
+		sync_device(0);
+	}
+	assert_false(ss_fence_request(&core, null, UINT64_MAX, SS_FENCE_LATE));
+}
+
+/* The query would end the capture. */
+static void test_capture_beside_query(void **state)
+{
+	struct ss_timeline *a = stream(A);
+	pthread_t thread;
+
+	core.info[0].query_spoils = true;
+	ss_fence_request(&core, a, UINT64_MAX, SS_FENCE_LATE);
+	thread = other_thread(begin_capture, a);
+	assert_true(ss_fence_poll(&core, a, -1));
+	other_thread_waited(thread);
+}
+
 /* ---- a slot that changes hands while it is asked about ---------------------------- */
 
 static bool changes;
@@ -365,6 +472,8 @@ int main(void)
 		TEST(test_marks_none),
 		TEST(test_wide),
 		TEST(test_threads),
+		TEST(test_begin_beside_fence),
+		TEST(test_capture_beside_query),
 		TEST(test_slot_asked),
 	};
 
