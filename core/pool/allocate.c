@@ -30,7 +30,7 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 	if (core->journal)
 		ss_journal_alloc(core->journal, *out, size, stream);
 	ss_trace_alloc_at(when, *out, size, r->block->size, pool->mem.dev, pool->mem.handle, stream,
-			  (classic ? SS_TRACE_F_CLASSIC : 0) | (r->done ? 0 : SS_TRACE_F_HIT));
+			  (classic ? SS_TRACE_F_CLASSIC : 0) | (r->missed ? 0 : SS_TRACE_F_HIT));
 }
 
 /* A block that the null stream takes because its next command joins the blocking streams may at
@@ -50,11 +50,11 @@ static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struc
 static void put_back(struct ss_request *r)
 {
 	struct ss_pool_stats *st = &r->pool->st;
-	uint64_t *rule = r->done ? r->rule : &st->reuse_same_stream;
+	uint64_t *rule = r->missed ? r->rule : &st->reuse_same_stream;
 
 	ss_pool_lock(r->pool);
 	st->allocations--;
-	st->misses -= r->done && r->grown;
+	st->misses -= r->grown != 0;
 	if (rule)
 		--*rule;
 	ss_reclaim_put(r->pool, r->block);
@@ -175,7 +175,7 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 		return s;
 	if (unlikely(core->opt.ipc_whole && size >= core->opt.ipc_whole)) {
 		ss_device_initial(pool);
-		r.block = ss_whole_block_alloc(pool, size, r.align, &r.id);
+		r.block = ss_whole_block_alloc(&r, size);
 	}
 	if (!r.block && only) {
 		r.cache = ss_cache_get(&pool->caches, only);

@@ -41,7 +41,7 @@ void ss_ladder_tried(const struct ss_request *r, FILE *out)
 	const char *comma = "";
 
 	for (unsigned i = 0; i < ROWS; i++)
-		if (r->done >> i & 1) {
+		if (r->tried >> i & 1) {
 			fprintf(out, "%s%s", comma, rows[i].name);
 			comma = ", ";
 		}
@@ -74,12 +74,13 @@ enum ss_status ss_ladder(struct ss_request *r)
 {
 	uint64_t reserved = ss_reserved(r->pool);
 
+	r->missed = true;
 	for (unsigned i = 0; i < ROWS;) {
-		if (rows[i].once && r->done >> i & 1) {
+		if (rows[i].once && r->tried >> i & 1) {
 			i++;
 			continue;
 		}
-		r->done |= 1ull << i;
+		r->tried |= 1ull << i;
 		switch (rows[i].try(r)) {
 		case SS_NEXT:
 			i++;

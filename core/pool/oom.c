@@ -151,7 +151,7 @@ enum ss_next ss_step_possible(struct ss_request *r)
 		return SS_GIVE_UP;
 	if (could_fit(r->pool, r->size))
 		return SS_NEXT;
-	r->done = 0; /* for the report: no step could have helped */
+	r->tried = 0; /* for the report: no step could have helped */
 	return SS_GIVE_UP;
 }
 

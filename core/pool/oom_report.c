@@ -162,7 +162,7 @@ void ss_oom_report(const struct ss_request *r)
 	report_device(r, out);
 	ss_pools_each(core, r->pool->mem.dev, report_pool, out);
 	fputs("somashim:   tried: ", out);
-	if (r->done)
+	if (r->tried)
 		ss_ladder_tried(r, out);
 	else
 		fputs("nothing, since it is more than there can ever be", out);

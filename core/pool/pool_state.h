@@ -211,8 +211,6 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
 /* Gives segments back of which nothing is left but that; `all`: even where the device is seen to
  * gain nothing. May wait for the device. Returns the bytes. No lock held. */
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
-/* A block that is a segment of its own, QUEUED; NULL: not to be had. No lock held. */
-struct ss_block *ss_whole_block_alloc(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id);
 
 /* Gives idle memory back as ss_memory_release() does, exported segments included. `cause`: for a
  * recording. */

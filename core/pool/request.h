@@ -17,7 +17,8 @@ struct ss_request {
 	uint64_t id;                   /* what it is to be called */
 	uint64_t *rule;                /* the pool's counter that was raised for it; NULL: none */
 	enum ss_status status;         /* why the ladder gave up */
-	uint64_t done;                 /* a bit for each row of the ladder that was tried */
+	bool missed;                   /* no cache had it: the ladder, or a segment of its own */
+	uint64_t tried;                /* a bit for each row of the ladder that was tried */
 	unsigned grown;                /* how often the pool grew for it */
 	uint64_t left_uncut;           /* bytes of an idle segment that was left alone, since growing
 	                                * may fit better; 0: none */
@@ -61,6 +62,8 @@ void ss_view(struct ss_request *r, struct ss_view *v);
  * by where it came from) is counted. */
 bool ss_look(struct ss_request *r, uint64_t *rule);
 
+/* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock held. */
+struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t size);
 /* Memory by whatever it takes (ladder.c). No lock held. */
 enum ss_status ss_ladder(struct ss_request *r);
 /* Names of the rows that were tried for r, for the report. */

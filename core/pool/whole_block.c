@@ -5,11 +5,12 @@
  *
  * Locks: the pool's, dropped for the driver.
  */
-#include "core/pool/pool_state.h"
+#include "core/pool/request.h"
 
 /* An idle segment of just this size; NULL: there is none. No lock held. */
-static struct ss_block *take(struct ss_pool *pool, uint64_t size, uint64_t *id)
+static struct ss_block *take(struct ss_request *r, uint64_t size)
 {
+	struct ss_pool *pool = r->pool;
 	struct ss_block *b = NULL;
 
 	ss_pool_lock(pool);
@@ -22,7 +23,10 @@ static struct ss_block *take(struct ss_pool *pool, uint64_t size, uint64_t *id)
 	if (b) {
 		ss_clean_remove(&pool->mem, b);
 		ss_set_state(b, SS_BLOCK_QUEUED);
-		*id = pool->id_base | ++pool->ids;
+		r->id = pool->id_base | ++pool->ids;
+		r->missed = true;
+		pool->st.misses += r->grown != 0;
+		pool->st.reuse_completed += !r->grown;
 	}
 	ss_pool_unlock(pool);
 	return b;
@@ -44,23 +48,25 @@ static bool is_free(struct ss_pool *pool)
 
 /* What does not come this way is asked for like any other block, with all steps that there are
  * when memory is short. */
-struct ss_block *ss_whole_block_alloc(struct ss_pool *pool, uint64_t request, uint64_t align, uint64_t *id)
+struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t request)
 {
 	uint64_t size = ss_round(request, SS_FRAME);
+	struct ss_pool *pool = r->pool;
 	struct ss_block *b;
 
 	/* A segment begins where the runtime wants. */
-	if (pool->mem.backing != SS_BACKING_HIP || align > SS_FRAME)
+	if (pool->mem.backing != SS_BACKING_HIP || r->align > SS_FRAME)
 		return NULL;
 	/* Another thread may take what was added for this one. */
 	for (int tries = 0; tries < 4; tries++) {
-		b = take(pool, size, id);
+		b = take(r, size);
 		if (!b && much_under_way(pool, size) && ss_pressure_idle(pool))
-			b = take(pool, size, id);
+			b = take(r, size);
 		if (b)
 			return b;
 		if (ss_memory_add_whole(&pool->mem, size, is_free(pool)) != SS_OK)
 			return NULL;
+		r->grown++;
 	}
 	return NULL;
 }

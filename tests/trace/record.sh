@@ -50,6 +50,11 @@ ls "$dir"/alloc_loop.*.trace >/dev/null || fail "no file of the default name"
 [ "$(ls "$dir"/two.* | wc -l)" = 2 ] || fail "not two files"
 grep -q 'recorded 2 processes' "$dir/err" || fail "two processes are not named"
 
+# With segments of their own no block comes from the free blocks of a stream.
+SOMASHIM_IPC_WHOLE=64K "$somashim" record -o "$dir/whole" "$app" 20 >"$dir/out" 2>"$dir/err" || fail whole
+[ "$("$somashim" report --json "$dir/whole" | grep -o '"hits": [0-9]*' | sort -u)" = '"hits": 0' ] ||
+	fail "segments of their own count as hits"
+
 # A program that uses no device; the status of the program; the rank of a job.
 "$somashim" record -o "$dir/none" sh -c 'exit 7' 2>"$dir/err"
 [ $? = 7 ] || fail "the status is not the program's"

@@ -125,13 +125,49 @@ static void test_taken_and_put_back(void **state)
 	ss_fake_destroy(busy);
 }
 
+static void classic_figures(const struct ss_pool_stats *s, void *arg)
+{
+	if (!strcmp(s->kind, "classic"))
+		*(struct ss_pool_stats *)arg = *s;
+}
+
+/* A block that gets a segment of its own is a miss where the segment is new, and reuse where it is
+ * not. */
+static void test_whole_segments(void **state)
+{
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_driver driver = ss_fake_driver(fake);
+	struct ss_pool_stats s = {0};
+	struct ss_options options;
+	struct ss_core *own;
+	void *p[20];
+
+	ss_options_read(&options, (char *[]){ "SOMASHIM_IPC_WHOLE=64K", "SOMASHIM_BACKING=hip", NULL }, NULL);
+	own = ss_core_create(&driver, &options);
+	assert_non_null(own);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 20; i++)
+			assert_int_equal(ss_alloc_classic(own, 0, 1 << 20, &p[i]), SS_OK);
+		ss_stats(own, classic_figures, &s);
+		assert_int_equal(s.allocations, 20 * (round + 1));
+		assert_int_equal(s.grown, 20);
+		assert_int_equal(s.misses, 20);
+		assert_int_equal(s.hits, 20 * round);
+		assert_int_equal(s.reuse_completed, 20 * round);
+		for (int i = 0; i < 20; i++)
+			assert_int_equal(ss_free_classic(own, p[i], NULL), SS_OK);
+	}
+	ss_core_destroy(own);
+	ss_fake_destroy(fake);
+}
+
 int main(void)
 {
 	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
 	struct ss_driver driver = ss_fake_driver(fake);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_locks_held), cmocka_unit_test(test_total),
-		cmocka_unit_test(test_taken_and_put_back),
+		cmocka_unit_test(test_taken_and_put_back), cmocka_unit_test(test_whole_segments),
 	};
 	struct ss_options options;
 	int failed;
