@@ -25,6 +25,7 @@
  *        FILL      refuses `count` values of `extra` bytes at dst that leave a block; uses `stream`
  *        CHECK     refuses the call if the expression `extra` is true
  *        OBSERVER  adds the observer `extra` (alloc/observers.h)
+ *        MAP       as OBSERVER, for a call that one thread makes at a time on some releases
  *        QUERY     makes good the waits that hipFree skipped
  *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
  *                  idle memory of our pools is given back and it is made again
@@ -464,7 +465,12 @@
 	E(OBSERVER, SS_OBSERVER_IPC, hipGraphicsMapResources, 403, 502, \
 	  (int count, hipGraphicsResource_t *resources, hipStream_t stream), \
 	  (count, resources, stream)) \
-	E(OBSERVER, ss_access_observers(desc, count), hipMemSetAccess, 501, 502, \
+	E(MAP, 0, hipMemMap, 501, 502, \
+	  (void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t handle, \
+	   unsigned long long flags), \
+	  (ptr, size, offset, handle, flags)) \
+	E(MAP, 0, hipMemUnmap, 501, 502, (void *ptr, size_t size), (ptr, size)) \
+	E(MAP, ss_access_observers(desc, count), hipMemSetAccess, 501, 502, \
 	  (void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count), \
 	  (ptr, size, desc, count)) \
 	E(WATCH, 0, hipMemGetHandleForAddressRange, 605, 702, \

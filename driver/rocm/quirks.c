@@ -66,6 +66,9 @@ static const struct ss_quirk table[] = {
 	  "the owner comes last; no VMM with several devices" },
 	{ "V15", "llamacpp-rocm#87", 700, 0, "gfx1201", SS_Q_NO_VMM,
 	  "VMM hangs the GPU", "no VMM on this architecture" },
+	{ "V17", "mori#455", 700, 0, NULL, SS_Q_MAP_ALONE,
+	  "threads that map, unmap or set access at the same time crash the runtime",
+	  "one thread at a time does" },
 	/* capture, IPC */
 	{ "O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
 	  "hipEventQuery on an unrelated stream ends a capture",

@@ -17,10 +17,11 @@ enum ss_quirk_flag {
 	SS_Q_SETTLE = 1 << 6, /* check a fresh mapping before it is used */
 	SS_Q_QUERY_BEFORE = 1 << 7, /* hipEventQuery ends a later capture of its stream */
 	SS_Q_EXIT_MAPPED = 1 << 8, /* the process crashes if it ends with memory mapped */
+	SS_Q_MAP_ALONE = 1 << 9, /* only one thread may map, unmap or set access at a time */
 };
 
 struct ss_quirk {
-	const char *id;      /* C1..C26 and V1..V16: docs/known-problems.md */
+	const char *id;      /* C1..C26 and V1..V17: docs/known-problems.md */
 	const char *ref;     /* a public issue, or where it was observed */
 	int from, to;        /* 100 * major + minor, both inclusive; 0 = no bound */
 	const char *arch;    /* prefix of the architecture's name; NULL = any */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reservations of virtual addresses, and the chunks mapped into them. No locks, no state. */
 #include "driver/rocm/calls.h"
+#include "driver/rocm/map_turn.h"
 #include "driver/rocm/mapping_check.h"
 #include "driver/rocm/process_limits.h"
 #include "driver/rocm/vmm.h"
@@ -109,6 +110,7 @@ enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
 enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk)
 {
 	struct ss_scope s;
+	uint64_t turn;
 	hipError_t err;
 
 	(void)ctx;
@@ -117,25 +119,31 @@ enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
+	turn = ss_rocm_map_turn_begin();
 	do
 		err = SS_HIP(hipMemMap, va, size, 0, (hipMemGenericAllocationHandle_t)chunk, 0);
 	while (err != hipSuccess && ss_process_limit_raised());
+	ss_rocm_map_turn_end(turn);
 	ss_scope_close(&s);
 	return err != hipSuccess && ss_process_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
 }
 
 enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 {
+	hipError_t err = hipErrorUnknown;
 	struct ss_scope s;
-	hipError_t err;
+	uint64_t turn;
 
 	(void)ctx;
 	if (ss_capture_live())
 		return SS_ERR_CAPTURE;
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
-	err = ss_rocm_mapping_check_ended(dev, va, size) ? SS_HIP(hipMemUnmap, va, size)
-							 : hipErrorUnknown;
+	if (ss_rocm_mapping_check_ended(dev, va, size)) {
+		turn = ss_rocm_map_turn_begin();
+		err = SS_HIP(hipMemUnmap, va, size);
+		ss_rocm_map_turn_end(turn);
+	}
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
 }
@@ -144,6 +152,7 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 {
 	hipMemAccessDesc desc[SS_MAX_DEVICES];
 	struct ss_scope s;
+	uint64_t turn;
 	hipError_t err;
 	int tries = 0;
 	size_t n = 0;
@@ -162,9 +171,11 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	if (!ss_scope_open(&s, dev))
 		return SS_ERR_NO_DEVICE;
 	/* 7.1 sometimes refuses a call that succeeds when repeated (rocm-systems#2667). */
+	turn = ss_rocm_map_turn_begin();
 	do
 		err = SS_HIP(hipMemSetAccess, va, size, desc, n);
 	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
+	ss_rocm_map_turn_end(turn);
 	ss_scope_close(&s);
 	return ss_rocm_status(err);
 }

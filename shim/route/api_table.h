@@ -43,7 +43,7 @@
 	T(hipMallocFromPoolAsync, 220) T(hipMallocHost, 221) T(hipMallocManaged, 222) \
 	T(hipMallocMipmappedArray, 223) T(hipMallocPitch, 224) T(hipMemAllocHost, 228) \
 	T(hipMemAllocPitch, 229) T(hipMemCreate, 230) T(hipMemExportToShareableHandle, 231) \
-	T(hipMemGetAddressRange, 233) T(hipMemGetInfo, 236) T(hipMemMapArrayAsync, 239) \
+	T(hipMemGetAddressRange, 233) T(hipMemGetInfo, 236) T(hipMemMap, 238) T(hipMemMapArrayAsync, 239) \
 	T(hipMemPoolCreate, 240) T(hipMemPoolDestroy, 241) T(hipMemPoolExportPointer, 242) \
 	T(hipMemPoolExportToShareableHandle, 243) T(hipMemPoolGetAccess, 244) \
 	T(hipMemPoolGetAttribute, 245) T(hipMemPoolImportFromShareableHandle, 246) \
@@ -114,6 +114,6 @@
 	T(hipExecutionCtxDestroy, 521) T(hipExecutionCtxSynchronize, 533) \
 	T(hipExecutionCtxRecordEvent, 532) T(hipExecutionCtxWaitEvent, 534) \
 	T(hipGraphExecUpdate, 153) T(hipGraphicsMapResources, 188) T(hipImportExternalMemory, 200) T(hipMemAdvise, 227) \
-	T(hipMemImportFromShareableHandle, 237) T(hipMemSetAccess, 257) T(hipMemAdvise_v2, 494)
+	T(hipMemImportFromShareableHandle, 237) T(hipMemSetAccess, 257) T(hipMemUnmap, 258) T(hipMemAdvise_v2, 494)
 
 #endif

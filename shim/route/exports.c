@@ -8,6 +8,7 @@
  */
 #include <stdint.h>
 
+#include "driver/rocm/map_turn.h"
 #include "shim/alloc/debt.h"
 #include "shim/alloc/decay.h"
 #include "shim/alloc/device_memory.h"
@@ -90,6 +91,23 @@
 /* The observer is added first, because it may begin to observe inside the real call. */
 #define EXPORT_OBSERVER(extra, name, params, args) \
 	EXPORT_PLAIN(ss_observer_add(-1, extra), name, params, args)
+/* The program's own maps run beside those of our pools. */
+#define EXPORT_MAP(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		uint64_t turn; \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		ss_decay_due(); \
+		ss_observer_add(-1, extra); \
+		ss_enter(); \
+		turn = ss_rocm_map_turn_begin(); \
+		err = FORWARD(name, args); \
+		ss_rocm_map_turn_end(turn); \
+		ss_leave(); \
+		return ss_result(err); \
+	}
 #define EXPORT_QUEUE(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(ss_stream_used(extra), name, params, args)
 #define EXPORT_QUEUE_ANY(extra, name, params, args) \

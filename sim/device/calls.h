@@ -25,6 +25,7 @@ enum {
 	SIM_CALL_NO_DEVICE = 8,
 	SIM_CALL_HOLDS = 16,
 	SIM_CALL_STARTS = 32,         /* the device has not started yet */
+	SIM_CALL_INSIDE = 64,         /* threads in such calls are counted */
 };
 
 struct sim_thread {
@@ -32,6 +33,7 @@ struct sim_thread {
 	int depth;                    /* exported calls in progress on this thread */
 	int verdict;                  /* result forced on the current call, 0 = none */
 	bool holds_at_end;            /* somasim_hold: stop before this call returns */
+	bool inside;                  /* somasim_count_inside: this call is one of them */
 	struct sim_queue **queues;    /* per-thread streams by device, or NULL */
 	int upper[8];                 /* for the layer above; zero at first */
 	struct sim_thread *next, *prev;
@@ -87,7 +89,7 @@ static inline struct sim_thread *sim_enter(int id)
 
 static inline void sim_leave(struct sim_thread *t)
 {
-	if (--t->depth == 0 && unlikely(t->holds_at_end))
+	if (--t->depth == 0 && unlikely(t->holds_at_end || t->inside))
 		sim_leave_slow(t);
 }
 

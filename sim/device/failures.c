@@ -95,12 +95,30 @@ static void hold_enter(struct sim_thread *t, int id)
 	pthread_mutex_unlock(&hold.lock);
 }
 
+/* somasim_count_inside: threads in those calls now, and the most there were at once. */
+static atomic_int inside, most_inside;
+
+static void inside_enter(struct sim_thread *t)
+{
+	int now = atomic_fetch_add(&inside, 1) + 1, most = atomic_load(&most_inside);
+
+	t->inside = true;
+	while (now > most && !atomic_compare_exchange_weak(&most_inside, &most, now))
+		;
+}
+
 void sim_leave_slow(struct sim_thread *t)
 {
-	t->holds_at_end = false;
-	pthread_mutex_lock(&hold.lock);
-	wait_for_release();
-	pthread_mutex_unlock(&hold.lock);
+	if (t->holds_at_end) {
+		t->holds_at_end = false;
+		pthread_mutex_lock(&hold.lock);
+		wait_for_release();
+		pthread_mutex_unlock(&hold.lock);
+	}
+	if (t->inside) {
+		t->inside = false;
+		atomic_fetch_sub(&inside, 1);
+	}
 }
 
 /* Sleeps where the scheduler is exact enough, and spins below that. */
@@ -132,6 +150,8 @@ void sim_enter_slow(struct sim_thread *t, int id)
 	}
 	if (special & SIM_CALL_STARTS)
 		sim_start();
+	if (special & SIM_CALL_INSIDE)
+		inside_enter(t);
 	if (special & SIM_CALL_HOLDS)
 		hold_enter(t, id);
 	if (special & SIM_CALL_COSTS)
@@ -236,6 +256,8 @@ void somasim_fail_clear(void);
 int somasim_hold(const char *name, int at_end);
 int somasim_holds(void);
 void somasim_let_go(void);
+int somasim_count_inside(const char *name);
+int somasim_most_inside(void);
 
 void somasim_fail(const char *spec)
 {
@@ -288,4 +310,19 @@ void somasim_let_go(void)
 	hold.waiting = false;
 	pthread_cond_broadcast(&hold.cond);
 	pthread_mutex_unlock(&hold.lock);
+}
+
+int somasim_count_inside(const char *name)
+{
+	int id = sim_call_id(name);
+
+	if (id < 0)
+		return -1;
+	atomic_fetch_or(&sim_call_special[id], SIM_CALL_INSIDE);
+	return 0;
+}
+
+int somasim_most_inside(void)
+{
+	return atomic_load(&most_inside);
 }
