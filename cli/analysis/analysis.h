@@ -119,7 +119,7 @@ enum ss_ranking_kind {
 	SS_RANKING_PEAK,           /* by the most that was live at once */
 	SS_RANKING_ALLOCS,         /* by the number of allocations */
 	SS_RANKING_REPEATS,        /* that free a block and soon ask for the same size again */
-	SS_RANKING_LEAKS,          /* by bytes that were never freed */
+	SS_RANKING_LEAKS,          /* by bytes that were never freed, and first those that grow */
 	SS_RANKING_WAITS,          /* by time in waits and calls of the driver */
 	SS_RANKINGS,
 };

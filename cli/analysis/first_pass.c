@@ -310,11 +310,15 @@ void ss_pass_count_end(struct ss_pass *p) {
 	for (size_t i = 0; i < a->sites.count; i++) {
 		site_changed(&a->sites.site[i], a->last_ns);
 	}
+	uint64_t span = a->last_ns - a->first_ns + 1;
 	for (const struct ss_range *b = ss_ranges_from(blocks, 0); b;
 	     b = ss_ranges_next(blocks, &walk, b)) {
 		struct ss_site *s = &a->sites.site[b->site];
 		if (b->freed) {
 			continue;
+		}
+		if (b->begin_ns >= a->first_ns && b->begin_ns <= a->last_ns) {
+			s->quarters |= 1u << (unsigned)(4 * (double)(b->begin_ns - a->first_ns) / (double)span);
 		}
 		s->largest_live = b->asked > s->largest_live ? b->asked : s->largest_live;
 		s->oldest_ns = !s->oldest_ns || b->begin_ns < s->oldest_ns ? b->begin_ns :

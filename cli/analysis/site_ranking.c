@@ -7,6 +7,7 @@
 struct entry {
 	uint64_t value;
 	uint32_t site;
+	bool first; /* it comes before those with a larger value */
 };
 
 uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *s) {
@@ -29,6 +30,9 @@ uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *s) {
 static int largest_first(const void *a, const void *b) {
 	const struct entry *x = a, *y = b;
 
+	if (x->first != y->first) {
+		return y->first - x->first;
+	}
 	if (x->value != y->value) {
 		return x->value < y->value ? 1 : -1;
 	}
@@ -43,7 +47,8 @@ bool ss_rank_sites(struct ss_analysis *a) {
 		for (size_t i = 0; i < a->sites.count; i++) {
 			uint64_t value = ss_ranking_value(kind, &a->sites.site[i]);
 			if (value) {
-				entry[r->all++] = (struct entry){ value, (uint32_t)i };
+				entry[r->all++] = (struct entry){ value, (uint32_t)i,
+					kind == SS_RANKING_LEAKS && ss_site_grows(&a->sites.site[i]) };
 			}
 		}
 		qsort(entry, r->all, sizeof(*entry), largest_first);

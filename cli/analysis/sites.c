@@ -238,7 +238,8 @@ bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, bool nam
 	if (names) {
 		s->tables->names = ss_symbolizer_open(r, debug_path, err, err_size);
 	}
-	bool opened = !names || s->tables->names, ok = opened && add_stacks(s, stack, count);
+	bool opened = !names || s->tables->names, ok = opened && add_stacks(s, stack, count) &&
+		ss_sites_tell_apart(s);
 	if (s->tables->names) {
 		ss_symbolizer_close(s->tables->names);
 	}

@@ -26,12 +26,15 @@ struct ss_site {
 	const uint32_t *frame; /* indices of frames, innermost first */
 	uint32_t frames;
 	bool cut;              /* outer frames are missing */
+	uint32_t shared;       /* inner frames that it has in common with the site that is most like it, */
+	uint32_t beside;       /* and the number of that site */
 
 	uint64_t allocs, frees;
 	uint64_t bytes;        /* of all allocations */
 	uint64_t live, live_blocks;     /* at the end: what was never freed */
 	uint64_t live_asked;
 	uint64_t largest_live, oldest_ns; /* of those blocks: the largest, and the first's time */
+	unsigned quarters;     /* of the recording in which such a block was allocated, a bit each */
 	uint64_t peak, peak_ns;         /* the most that was live at once, and when */
 	double byte_ns;                 /* live bytes, summed over time */
 	uint64_t changed_ns;            /* when `live` changed last */
@@ -57,6 +60,13 @@ struct ss_sites {
 bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, bool names,
 		   const char *debug_path, char *err, size_t err_size);
 void ss_sites_finish(struct ss_sites *s);
+/* Fills in `shared` and `beside` of all sites; ss_sites_read() calls it. False: out of memory. */
+bool ss_sites_tell_apart(struct ss_sites *s);
+
+/* Does the site hold more and more? Some of what it held at the end came in each quarter of the recording. */
+static inline bool ss_site_grows(const struct ss_site *site) {
+	return site->quarters == 0xf;
+}
 
 /* The frame at position `i` of the site, innermost first; NULL past the end. */
 static inline const struct ss_frame *ss_site_frame(const struct ss_sites *s,

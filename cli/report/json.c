@@ -119,16 +119,21 @@ static json_t *frames_json(const struct ss_sites *s, const struct ss_site *site)
 	const struct ss_frame *f;
 
 	for (uint32_t i = 0; (f = ss_site_frame(s, site, i)); i++) {
-		json_array_append_new(list, json_pack("{s:o, s:o, s:i, s:o}",
+		char name[512];
+		json_t *o = json_pack("{s:o, s:o, s:i, s:o}",
 			"function", ss_json_text(f->function), "source", ss_json_text(f->source),
-			"line", f->line, "module", ss_json_text(f->module)));
+			"line", f->line, "module", ss_json_text(f->module));
+		if (strcmp(ss_report_function(f->function, name, sizeof(name)), f->function) != 0) {
+			json_object_set_new(o, "short", ss_json_text(name));
+		}
+		json_array_append_new(list, o);
 	}
 	return list;
 }
 
 static json_t *site_json(const struct ss_analysis *a, size_t i) {
 	const struct ss_site *s = &a->sites.site[i];
-	char name[512];
+	char name[SS_SITE_NAME];
 	json_t *o = json_pack("{s:i, s:o, s:o}", "site", (int)i, "name", ss_json_text(
 		ss_report_site_name(&a->sites, (uint32_t)i, name, sizeof(name))),
 		"frames", frames_json(&a->sites, s));
@@ -141,6 +146,7 @@ static json_t *site_json(const struct ss_analysis *a, size_t i) {
 	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
 		json_object_set_new(o, counts[k].name, count(counts[k].n));
 	}
+	json_object_set_new(o, "grows", json_boolean(ss_site_grows(s)));
 	double ns = a->last_ns > a->first_ns ? (double)(a->last_ns - a->first_ns) : 1;
 	json_object_set_new(o, "peak_time", time_of(a, s->peak_ns));
 	json_object_set_new(o, "mean", json_real(s->byte_ns / ns));
@@ -233,7 +239,7 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
 		{ "host", a->host }, { "launcher", a->launcher }, { "job", a->job },
 		{ "somashim", a->version }, { "runtime", a->runtime },
 		{ "recording", (unsigned)a->state < 3 ? state[a->state] : "unknown" },
-		{ "damage", a->problem ? a->problem : "" },
+		{ "damage", a->problem ? a->problem : "" }, { "leaks_title", ss_report_leaks_title(a) },
 	};
 	const struct { const char *name; uint64_t n; } counts[] = {
 		{ "pid", a->pid }, { "events", a->events }, { "threads", a->threads },

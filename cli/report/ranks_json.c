@@ -12,7 +12,7 @@ static json_t *over_json(const struct ss_over_ranks *o, const struct ss_over *x)
 		[SS_OVER_RESERVED] = "reserved",
 		[SS_OVER_LIVE] = "never_freed",
 	};
-	char text[512];
+	char text[SS_SITE_NAME];
 	const char *name = x->name ? x->name : ss_report_site_name(&o->process[x->process]->sites,
 		x->site, text, sizeof(text));
 	json_t *json = json_pack("{s:o, s:i}", "name", ss_json_text(name), "in", (int)x->in);

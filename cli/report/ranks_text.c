@@ -29,7 +29,7 @@ static void print_table(FILE *out, const struct ss_over_ranks *o, const struct s
 		const struct ss_over *x = &list[i];
 		const struct ss_spread *mean = &x->figure[SS_OVER_MEAN];
 		const struct ss_spread *peak = &x->figure[SS_OVER_PEAK];
-		char name[256];
+		char name[SS_SITE_NAME];
 		fprintf(out, "  %9.0f %9.0f %11s %11s %11s %11s %11s %11s %9.2f  ",
 			x->figure[SS_OVER_ALLOCS].mean * (double)o->processes,
 			x->figure[SS_OVER_FREES].mean * (double)o->processes, bytes(mean->min),

@@ -30,8 +30,14 @@ bool ss_report_page(FILE *out, const json_t *data);
 double ss_report_seconds(const struct ss_analysis *a, uint64_t time_ns);
 /* Bytes as "1.50 GiB". Returns `out`. */
 const char *ss_report_bytes(char out[32], uint64_t bytes);
-/* A short name of a call site: its inner frames, the innermost first. Returns `out`. */
+#define SS_SITE_NAME 2048 /* characters of the longest name */
+/* A name of a call site: its inner frames, the innermost first, up to the one that tells it from all other sites of the
+ * file. Returns `out`. */
 const char *ss_report_site_name(const struct ss_sites *s, uint32_t site, char *out, size_t size);
+/* The name of a function with long arguments shortened in the middle. Returns `out`. */
+const char *ss_report_function(const char *name, char *out, size_t size);
+/* What blocks that are live at the end are called. A program that was killed might have freed them. */
+const char *ss_report_leaks_title(const struct ss_analysis *a);
 /* "GPU 0", or what stands for memory of no device. Returns `out`. */
 const char *ss_report_device_name(int device, char out[32]);
 

@@ -5,8 +5,6 @@
 
 #include "cli/report/report.h"
 
-#define NAME 400 /* characters of the name of a call site */
-
 static const char *bytes(uint64_t n) {
 	static char text[8][32];
 	static unsigned next;
@@ -15,7 +13,7 @@ static const char *bytes(uint64_t n) {
 }
 
 static const char *site_name(const struct ss_analysis *a, uint32_t site) {
-	static char text[NAME];
+	static char text[SS_SITE_NAME];
 
 	return ss_report_site_name(&a->sites, site, text, sizeof(text));
 }
@@ -197,12 +195,12 @@ static void print_row(FILE *out, const struct ss_analysis *a, int kind, const st
 }
 
 static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most) {
-	static const struct { int kind; const char *title, *head; } list[] = {
+	const struct { int kind; const char *title, *head; } list[] = {
 		{ SS_RANKING_ALLOCS, "Who allocates most often",
 		  "    allocs    mean size         peak  mean life ms" },
 		{ SS_RANKING_REPEATS, "Short-lived blocks that the caller could keep",
 		  "   repeats    mean size         peak  mean life ms" },
-		{ SS_RANKING_LEAKS, "Never freed",
+		{ SS_RANKING_LEAKS, ss_report_leaks_title(a),
 		  "    blocks        bytes      largest  oldest s ago" },
 		{ SS_RANKING_WAITS, "Who waits", "     waits     total ms" },
 	};
@@ -216,7 +214,9 @@ static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most) 
 		fprintf(out, "\n%s\n  %s  call site, innermost first\n", list[i].title, list[i].head + 2);
 		for (size_t k = 0; k < n; k++) {
 			print_row(out, a, list[i].kind, &a->sites.site[r->site[k]]);
-			fprintf(out, "  %s\n", site_name(a, r->site[k]));
+			bool grows = list[i].kind == SS_RANKING_LEAKS &&
+				ss_site_grows(&a->sites.site[r->site[k]]);
+			fprintf(out, "  %s%s\n", grows ? "still growing: " : "", site_name(a, r->site[k]));
 		}
 		if (r->all > n) {
 			fprintf(out, "  and %zu more call sites\n", r->all - n);

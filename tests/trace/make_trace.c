@@ -3,9 +3,12 @@
  * Writes trace files of which everything is known, for the tests of report and convert:
  *   make_trace known FILE            two devices, three pools, a leak, waste, a failure (see below)
  *   make_trace rank FILE BYTES       one block of so many bytes, in the rank of the environment
+ *   make_trace sites FILE            call sites that differ in a line or in the depth of a recursion; a leak.
+ *                                    With `killed' behind it the file is never closed
  *   make_trace random FILE EVENTS    a long one: four threads, many call stacks
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +127,45 @@ static NOINLINE void run_rank(uint64_t bytes) {
 	ss_trace_free(AT(A, 0), 0, DEFAULT_POOL, NULL, SS_TRACE_F_REUSABLE);
 }
 
+/* ---- call sites ---------------------------------------------------------- */
+
+static uint64_t next_block;
+
+static NOINLINE void wrapper(uint64_t mib) {
+	alloc(AT(A, next_block), mib * MIB, mib * MIB, 0, DEFAULT_POOL, NULL);
+	next_block += mib;
+	KEEP_FRAME();
+}
+
+static NOINLINE void descend_and_allocate(int depth) {
+	if (depth) {
+		descend_and_allocate(depth - 1);
+	} else {
+		wrapper(1);
+	}
+	KEEP_FRAME();
+}
+
+static NOINLINE void leak(void) {
+	for (int i = 0; i < 40; i++) {
+		struct timespec pause = { 0, 1000000 };
+		nanosleep(&pause, NULL);
+		wrapper(1);
+	}
+}
+
+static NOINLINE void run_sites(void) {
+	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
+	ss_trace_pool_create(DEFAULT_POOL, 0, "default");
+	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, AT(A, 0), 512 * MIB, 0, DEFAULT_POOL, 0);
+	wrapper(90); /* weights: larger than the leak, and there from the start */
+	wrapper(2);
+	wrapper(3);
+	descend_and_allocate(19);
+	descend_and_allocate(20);
+	leak();
+}
+
 /* ---- random ------------------------------------------------------------- */
 
 #define THREADS 4
@@ -217,7 +259,7 @@ static void run_random(void) {
 
 int main(int argc, char **argv) {
 	if (argc < 3 || !ss_trace_open(argv[2], NULL)) {
-		fprintf(stderr, "usage: make_trace known|rank|random FILE [NUMBER]\n");
+		fprintf(stderr, "usage: make_trace known|rank|sites|random FILE [NUMBER]\n");
 		return 2;
 	}
 	wanted = argc > 3 ? strtoull(argv[3], NULL, 0) : 0;
@@ -225,9 +267,14 @@ int main(int argc, char **argv) {
 		run_known();
 	} else if (strcmp(argv[1], "rank") == 0) {
 		run_rank(wanted);
+	} else if (strcmp(argv[1], "sites") == 0) {
+		run_sites();
 	} else {
 		wanted /= THREADS;
 		run_random();
+	}
+	if (argc > 3 && strcmp(argv[3], "killed") == 0) {
+		raise(SIGKILL);
 	}
 	ss_trace_close();
 	return 0;

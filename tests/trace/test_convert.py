@@ -190,7 +190,9 @@ def check_folded():
     equal(sorted(v // MIB for v in peak.values()), [4, 10, 40], 'peak')
     stack = next(s for s in peak if 'load_mesh' in s).split(';')
     # Frames that only start the program are left out.
-    equal(stack[:4], ['GPU 0', 'main', 'run_known', 'load_mesh'], 'stack')
+    equal([re.sub(r' \(make_trace\.c:\d+\)$', '', f) for f in stack[:4]], ['GPU 0', 'main', 'run_known', 'load_mesh'], 'stack')
+    # Each call is a frame of its own.
+    equal(len({f for s in peak for f in s.split(';') if f.startswith('run_known (make_trace.c:')}), 3, 'lines')
     one = folded('--device', '1')
     equal(list(one.values()), [4 * MIB], 'one device')
     equal(sorted(v // MIB for v in folded('--value', 'leaks').values()), [4, 10], 'leaks')

@@ -4,7 +4,7 @@
 
     test_report.py SOMASHIM MAKE_TRACE
 """
-import json, os, shutil, subprocess, sys, tempfile
+import json, os, re, shutil, subprocess, sys, tempfile
 
 MIB = 1 << 20
 somashim, make_trace = sys.argv[1:3]
@@ -58,6 +58,34 @@ class Process:
 
 def level(o):
     return [o[k] / MIB for k in ('asked', 'used', 'in_flight', 'reserved')]
+
+
+def test_names():
+    """Each call site has a name of its own, whose frames have lines."""
+    data = report(make('sites', 'sites'))
+    p = Process(data['processes'][0])
+    names = [s['name'] for s in p.sites.values() if s['allocations']]
+    equal(len(names), 6, 'call sites')
+    equal(len(set(names)), 6, names)
+    for name in names:
+        for frame in name.split(' < '):
+            assert frame == '...' or re.search(r'\([a-z_]+\.[ch]:\d+\)( \d+ times)?$', frame), name
+        assert 'wrapper (make_trace.c:' in name, name
+    # A recursion is one frame of the name, with how deep it is.
+    deep = sorted(int(m[1]) for n in names for m in [re.search(r' (\d+) times', n)] if m)
+    equal(deep, [19, 20], names)
+    text = run(path('sites')).stdout
+    for name in names:
+        assert name in text, (name, text)
+    # Memory that grows to the end comes before what is larger and was there from the start. The recording was not cut off.
+    leak = next(s for s in p.sites.values() if any(f['function'] == 'leak' for f in s['frames']))
+    equal(data['processes'][0]['rankings']['never_freed'][0], leak['site'], 'growing first')
+    equal([s['site'] for s in p.sites.values() if s['grows']], [leak['site']], 'what grows')
+    assert '\nNever freed\n' in text and 'still growing' in text, text
+    # A recording that was killed cannot know what would have been freed.
+    subprocess.run([make_trace, 'sites', path('killed'), 'killed'], check=False)
+    text = run(path('killed')).stdout
+    assert 'Live when the recording ended' in text and 'Never freed' not in text, text
 
 
 def test_known():

@@ -66,6 +66,11 @@ function figure(selection, name, value, text) {
 	return selection.attr('data-figure', name).attr('data-value', value).text(text);
 }
 
+// A frame with its line: two calls in one function are two frames.
+function frameName(f) {
+	return (f.short || f.function) + (f.source ? ' (' + f.source.replace(/.*\//, '') + (f.line ? ':' + f.line : '') + ')' : '');
+}
+
 function stackText(site) {
 	return site.frames.map(f => f.function + (f.source ? '  ' + f.source + ':' + f.line :
 		f.module ? '  ' + f.module : '')).join('\n') || '(call stack not known)';

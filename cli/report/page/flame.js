@@ -5,23 +5,24 @@
 
 // A tree of frames from the outermost one; `holders` have site and bytes.
 function frameTree(holders, sites, all) {
-	const root = { name: 'all', own: 0, children: new Map() };
+	const root = { key: 'all', name: 'all', own: 0, children: new Map() };
 	let sum = 0;
 	for (const h of holders) {
 		let at = root;
 		const frames = sites.get(h.site).frames;
-		const names = frames.length ? frames.map(f => f.function).reverse() : ['(call stack not known)'];
-		for (const name of names) {
-			if (!at.children.has(name)) {
-				at.children.set(name, { name, own: 0, children: new Map() });
+		const boxes = frames.length ? frames.map(f => ({ key: f.function + '\n' + f.source + ':' + f.line,
+			name: frameName(f), full: f.function })).reverse() : [{ key: '', name: '(call stack not known)' }];
+		for (const box of boxes) {
+			if (!at.children.has(box.key)) {
+				at.children.set(box.key, { ...box, own: 0, children: new Map() });
 			}
-			at = at.children.get(name);
+			at = at.children.get(box.key);
 		}
 		at.own += h.bytes;
 		sum += h.bytes;
 	}
 	if (all > sum) {
-		root.children.set('other call sites', { name: 'other call sites', own: all - sum, children: new Map() });
+		root.children.set('other call sites', { key: 'other', name: 'other call sites', own: all - sum, children: new Map() });
 	}
 	return root;
 }
@@ -31,7 +32,7 @@ function drawFlame(parent, process, sites) {
 		name: 'peak of ' + d.label, holders: d.at_used_peak.holders, all: d.used_peak.used }));
 	const leaks = process.rankings.never_freed.map(s => ({ site: s, bytes: sites.get(s).live }));
 	if (leaks.length) {
-		graphs.push({ name: 'never freed', holders: leaks,
+		graphs.push({ name: process.leaks_title.toLowerCase(), holders: leaks,
 			all: d3.sum(Array.from(sites.values()), s => s.live) });
 	}
 	const bar = parent.append('div').attr('class', 'bar');
@@ -60,7 +61,7 @@ function drawFrames(svg, tree) {
 		svg.attr('data-focus', focus.data.name);
 		const seen = root.descendants().filter(d => d.x1 > focus.x0 && d.x0 < focus.x1 &&
 			x(d.x1) - x(d.x0) > 0.5);
-		const groups = svg.selectAll('g').data(seen, d => d.ancestors().map(a => a.data.name).join('\n'));
+		const groups = svg.selectAll('g').data(seen, d => d.ancestors().map(a => a.data.key).join('\n\n'));
 		groups.exit().remove();
 		const added = groups.enter().append('g').attr('data-name', d => d.data.name);
 		added.append('rect').attr('class', 'frame').attr('height', row).attr('fill', color);
@@ -71,15 +72,20 @@ function drawFrames(svg, tree) {
 		now.select('text').attr('x', 4).text(d => fit(d.data.name, right(d) - left(d) - 8));
 		now.on('click', render).on('mousemove', d => showTip(d3.event, t => {
 			t.append('div').text(d.data.name);
+			if (d.data.full && !d.data.name.startsWith(d.data.full)) {
+				t.append('div').attr('class', 'soft').text(d.data.full);
+			}
 			t.append('div').attr('class', 'soft').text(bytes(d.value) + ', ' + percent(d.value, root.value));
 		})).on('mouseleave', hideTip);
 	}
 	render(root);
 }
 
+// A name that is too long loses its middle: its end has the line.
 function fit(name, room) {
-	const most = Math.floor(room / 6.5);
-	return most < 3 ? '' : name.length > most ? name.slice(0, most - 1) + '…' : name;
+	const most = Math.floor(room / 6.5), half = Math.floor((most - 1) / 2);
+	return most < 3 ? '' : name.length <= most ? name : most < 16 ? name.slice(0, most - 1) + '…' :
+		name.slice(0, most - 1 - half) + '…' + name.slice(-half);
 }
 
 // A number from 0 to 1, the same for each name.

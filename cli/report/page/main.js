@@ -17,7 +17,7 @@ function drawCards(parent, process) {
 			'at ' + seconds(d.reserved_peak.time));
 		card('in flight peak', 'in_flight_peak.in_flight', d.in_flight_peak.in_flight,
 			'at ' + seconds(d.in_flight_peak.time));
-		card('used at the end', 'end.used', d.end.used, 'never freed');
+		card('used at the end', 'end.used', d.end.used, process.leaks_title.toLowerCase());
 		card('memory', 'total', d.total, d.name + ' ' + d.pci);
 	});
 }

@@ -43,7 +43,8 @@ function drawTable(parent, id, columns, all, detail) {
 function drawSites(parent, process) {
 	drawTable(parent, 'sites', [
 		{ title: 'Peak', value: s => s.peak, text: bytes },
-		{ title: 'Never freed', value: s => s.live, text: bytes },
+		{ title: process.leaks_title, value: s => s.live, text: bytes },
+		{ title: 'Grows', value: s => s.grows ? 'yes' : '' },
 		{ title: 'Allocations', value: s => s.allocations },
 		{ title: 'Bytes in all', value: s => s.bytes, text: bytes },
 		{ title: 'Mean life', value: s => s.mean_life, text: seconds },

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of functions and call sites: long arguments lose their middle, unless they tell two sites apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/report/report.h"
+
+static void check(const char *name, const char *want) {
+	char out[512];
+
+	assert_string_equal(ss_report_function(name, out, sizeof(out)), want);
+}
+
+static void test_functions(void **state) {
+	check("main", "main");
+	check("", "");
+	check("solve<double>(int)", "solve<double>(int)");
+	check("v<std::vector<double, std::allocator<double> >, 12345678>::f",
+	      "v<std::vector<... >, 12345678>::f");
+	check("run(std::vector<int, std::allocator<int> > const&, unsigned long)",
+	      "run(std::vector<...nsigned long)");
+	check("S::operator<(S const&)", "S::operator<(S const&)");
+	check("operator<<<std::char_traits<char> >", "operator<<<std::char_traits<char> >");
+	check("S::operator->", "S::operator->");
+	check("broken<of a thing that never ends, however long it is", "broken<of a thing that never ends, however long it is");
+	char small[8];
+	assert_string_equal(ss_report_function("a name that is longer", small, sizeof(small)), "a name ");
+}
+
+/* Two instances of one template, on one line. */
+static void test_instances(void **state) {
+	struct ss_frame frame[] = {
+		{ "get", "pool.cc", "", 7 },
+		{ "fill<std::vector<float, std::allocator<float> >, 30000, 40000>", "fill.cc", "", 9 },
+		{ "other", "a.cc", "", 9 },
+		{ "main", "main.cc", "", 1 },
+		{ "fill<std::vector<half1, std::allocator<half1> >, 30000, 40000>", "fill.cc", "", 9 },
+	};
+	const uint32_t a[] = { 0, 1, 3 }, b[] = { 0, 4, 3 }, c[] = { 0, 3 };
+	struct ss_site site[] = { { 0 }, { .frame = a, .frames = 3 }, { .frame = b, .frames = 3 },
+		{ .frame = c, .frames = 2 } };
+	struct ss_sites s = { .site = site, .count = 4, .frame = frame, .frame_count = 5 };
+	char name[SS_SITE_NAME];
+
+	assert_true(ss_sites_tell_apart(&s));
+	assert_string_equal(ss_report_site_name(&s, 0, name, sizeof(name)), "(call stack not known)");
+	ss_report_site_name(&s, 1, name, sizeof(name));
+	assert_non_null(strstr(name, "fill<std::vector<float, std::allocator<float> >, 30000, 40000> (fill.cc:9)"));
+	ss_report_site_name(&s, 2, name, sizeof(name));
+	assert_non_null(strstr(name, "fill<std::vector<half1, std::allocator<half1> >, 30000, 40000> (fill.cc:9)"));
+	assert_string_equal(ss_report_site_name(&s, 3, name, sizeof(name)), "get (pool.cc:7) < main (main.cc:1)");
+}
+
+/* The frame that differs is far out: those in the middle are left out, and a stack that ends before the other is whole. */
+static void test_deep(void **state) {
+	enum { DEEP = 60 };
+	struct ss_frame frame[DEEP + 2];
+	uint32_t a[DEEP + 1], b[DEEP + 1];
+	char text[DEEP + 2][16], name[SS_SITE_NAME], tiny[40];
+
+	for (uint32_t i = 0; i < DEEP + 2; i++) {
+		snprintf(text[i], sizeof(text[i]), "f%u", i);
+		frame[i] = (struct ss_frame){ text[i], "f.c", "", (int)i + 1 };
+	}
+	for (uint32_t i = 0; i < DEEP; i++) {
+		a[i] = b[i] = i;
+	}
+	a[DEEP] = DEEP;
+	b[DEEP] = DEEP + 1;
+	struct ss_site site[] = { { 0 }, { .frame = a, .frames = DEEP + 1 }, { .frame = b, .frames = DEEP + 1 },
+		{ .frame = a, .frames = DEEP } };
+	struct ss_sites s = { .site = site, .count = 4, .frame = frame, .frame_count = DEEP + 2 };
+
+	assert_true(ss_sites_tell_apart(&s));
+	ss_report_site_name(&s, 1, name, sizeof(name));
+	assert_non_null(strstr(name, "f11 (f.c:12) < ... < f60 (f.c:61)"));
+	assert_null(strstr(name, "f12 "));
+	ss_report_site_name(&s, 2, name, sizeof(name));
+	assert_non_null(strstr(name, "... < f61 (f.c:62)"));
+	ss_report_site_name(&s, 3, name, sizeof(name));
+	assert_non_null(strstr(name, "f59 (f.c:60)"));
+	assert_int_equal(strlen(ss_report_site_name(&s, 1, tiny, sizeof(tiny))), sizeof(tiny) - 1);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_deep),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
