@@ -21,6 +21,30 @@
 #define MOST_CHUNKS 768 /* a pool has about so many chunks at most, since each may take a file descriptor */
 #define PLACES 3        /* other addresses that are tried after the driver refused one */
 
+/* As much as the runtime is known to really give back (backing/retention.c). */
+static uint64_t give(struct ss_memory *m, uint64_t target, uint64_t older_than)
+{
+	bool idle = !target && ss_chunks_all_idle(m, older_than);
+	enum ss_giving how = ss_retention_how(m, idle);
+	uint64_t given = 0, more;
+	struct ss_witness w;
+
+	while (how != SS_GIVE_NOTHING) {
+		ss_retention_begin(m, &w);
+		more = ss_chunks_give(m, target, older_than, how == SS_GIVE_ONE);
+		if (!more)
+			break;
+		given += more;
+		if (how == SS_GIVE_WHOLE && !m->vmm->chunks)
+			ss_reservation_end(m, true);
+		ss_retention_end(m, &w, more, how);
+		if (how != SS_GIVE_ONE)
+			break;
+		how = ss_retention_how(m, idle);
+	}
+	return given;
+}
+
 /* ---- growing ---------------------------------------------------------------------------- */
 
 /* The largest chunk that is no more than `share`. */
@@ -38,7 +62,8 @@ static uint64_t chunk_size(const struct ss_memory *m, uint64_t bytes)
 	return chunk_of(m, ss_max(atomic_load(&m->reserved) / POOL_PARTS, bytes / RUN_PARTS));
 }
 
-static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
+/* Memory into one gap. *more: the run needs another. */
+static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, bool *more)
 {
 	struct ss_run run = {.size = growth->size, .align = growth->align, .slot = growth->slot};
 	/* Where there must be no gaps below, nothing moves. */
@@ -58,6 +83,7 @@ static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
 	run.step = chunk_of(m, atomic_load(&m->reserved) / MOST_CHUNKS);
 	ss_gap_find(m, &run, prefix);
 	target = run.gap;
+	*more = run.more;
 	if (!target) {
 		pthread_mutex_unlock(&m->lock);
 		return SS_ERR_NOMEM;
@@ -74,6 +100,22 @@ static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
 	ss_gap_shorten(m, target, ss_max(got, run.bytes));
 	pthread_mutex_unlock(&m->lock);
 	return ss_chunks_fill(m, target, list, unit);
+}
+
+/* A run needs several gaps where there must be none below it. If it does not get them all, a failure
+ * leaves things as they were: nobody has looked at what it got, so no mark holds it. */
+static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
+{
+	uint64_t reserved = atomic_load(&m->reserved);
+	enum ss_status s;
+	bool more = false;
+
+	do
+		s = fill(m, growth, &more);
+	while (s == SS_OK && more);
+	if (s != SS_OK && atomic_load(&m->reserved) > reserved && !ss_release_waits(m))
+		give(m, reserved, UINT64_MAX);
+	return s;
 }
 
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
@@ -101,30 +143,6 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 }
 
 /* ---- giving back --------------------------------------------------------------------------- */
-
-/* As much as the runtime is known to really give back (backing/retention.c). */
-static uint64_t give(struct ss_memory *m, uint64_t target, uint64_t older_than)
-{
-	bool idle = !target && ss_chunks_all_idle(m, older_than);
-	enum ss_giving how = ss_retention_how(m, idle);
-	uint64_t given = 0, more;
-	struct ss_witness w;
-
-	while (how != SS_GIVE_NOTHING) {
-		ss_retention_begin(m, &w);
-		more = ss_chunks_give(m, target, older_than, how == SS_GIVE_ONE);
-		if (!more)
-			break;
-		given += more;
-		if (how == SS_GIVE_WHOLE && !m->vmm->chunks)
-			ss_reservation_end(m, true);
-		ss_retention_end(m, &w, more, how);
-		if (how != SS_GIVE_ONE)
-			break;
-		how = ss_retention_how(m, idle);
-	}
-	return given;
-}
 
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than)
 {

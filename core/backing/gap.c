@@ -82,21 +82,21 @@ static void consider(struct ss_block *gap, void *arg)
 	run->to = to;
 }
 
-/* Where access is given from the start of the reservation only, the lowest gap goes first. What it
- * lacks for the run, the next growth adds behind it. */
+/* Where access is given from the start of the reservation only, the lowest gap goes first. */
 static void consider_lowest(struct ss_block *gap, void *arg)
 {
 	struct search *s = arg;
 	struct ss_run *run = s->run;
-	uint64_t from;
+	uint64_t end;
 
 	if (run->gap && gap->addr > run->gap->addr)
 		return;
-	from = run_start(gap, run);
 	run->gap = gap;
-	run->bytes = missing(gap, ss_round(from, run->align) + run->size, run->step);
-	run->from = from;
+	run->from = run_start(gap, run);
+	end = ss_round(run->from, run->align) + run->size;
+	run->bytes = missing(gap, end, run->step);
 	run->to = gap->addr + gap->size;
+	run->more = run->bytes == gap->size && run_end(s->m->core, gap, run, end) < end;
 }
 
 void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest)

@@ -64,10 +64,11 @@ struct ss_run {
 	struct ss_block *gap;  /* found; NULL: there is no such run */
 	uint64_t bytes;        /* missing, from the start of the gap */
 	uint64_t from, to;     /* addresses of the run */
+	bool more;             /* it needs gaps behind this one, too */
 };
 
-/* Finds the gap where the fewest bytes are missing; `lowest`: the lowest gap, where a run may need
- * more than one growth. */
+/* Finds the gap where the fewest bytes are missing; `lowest`: the lowest gap, which may be one of several
+ * that a run needs. */
 void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest);
 /* The lowest gap that has something above it; NULL: none. */
 struct ss_block *ss_gap_below(struct ss_memory *m);

@@ -271,6 +271,18 @@ static void prefix_no_run(void)
 	CHECK(!W->blk[4].used && d_stats().out_of_memory == 1);
 }
 
+/* A run needs the lowest gap and the last one, for which the device has too little. What filled the lowest goes again,
+ * although what lies beside it is still in use. */
+static void prefix_fails_whole(void)
+{
+	D(stream(0, NB), alloc(0, S(0), 4 * MIB), alloc(1, S(0), MIB), alloc(2, S(0), 3 * MIB));
+	D(free_(0, S(0)), ssync(S(0)), trim(0));
+	uint64_t before = given();
+	CHECK(before == 4 * MIB);
+	D(stall(S(0)), free_(1, S(0)), alloc(3, S(0), 12 * MIB));
+	CHECK(!W->blk[3].used && given() == before);
+}
+
 static void pool_dies_with_last_block(void)
 {
 	D((struct op){ .kind = OP_POOL_CREATE, .a = 0, .c = 7 });
@@ -336,6 +348,7 @@ const struct d_test directed_memory[] = {
 	{ "failure_changes_nothing", failure_changes_nothing, .vram = 128 },
 	{ "refused_once", refused_once, .vram = 128 },
 	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
+	{ "prefix_fails_whole", prefix_fails_whole, .vram = 16, .prefix = true },
 	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
 	{ .name = NULL },
 };
