@@ -13,6 +13,11 @@
 
 #define GIB (1ull << 30)
 #define MIN_VRAM (64 * GIB)
+/* The clock: the device is behind by a fifth, unless told otherwise. */
+#define HOST_US 10
+#define DEVICE_NS_PER_HOST_US 1200
+#define QUEUE 1024
+#define MOST_US 1000000 /* per call or command */
 #define PROGRESS_EVENTS 200000 /* logs this long get a progress bar */
 
 struct arguments {
@@ -20,16 +25,26 @@ struct arguments {
 	struct ss_options options;
 	struct ss_replay_config config;
 	int device;
-	bool json, try, advise, fit;
+	uint64_t host_us, device_us; /* 0: not given */
+	bool json, try, advise, fit, clock;
 };
 
-enum { BACKING = 256, SET, CLASSIC, LAG, VRAM, FIT, DEVICE, TRY, ADVISE, JSON };
+enum {
+	BACKING = 256, SET, CLASSIC, LAG, CLOCK, HOST, COMMAND, QUEUED, VRAM, FIT, DEVICE, TRY, ADVISE,
+	JSON
+};
 
 static const struct argp_option options[] = {
 	{ "backing", BACKING, "hip|hsa|vmm", 0, "Where memory comes from (default: auto)", 0 },
 	{ "set", SET, "NAME=VALUE", 0, "Set any SOMASHIM_ variable, named without the prefix", 0 },
 	{ "classic", CLASSIC, NULL, 0, "Replay as hipMalloc and hipFree", 0 },
 	{ "lag", LAG, "N", 0, "The device is N commands behind (default: always idle)", 0 },
+	{ "clock", CLOCK, NULL, 0, "The host runs ahead of a device that needs a fifth longer", 0 },
+	{ "host-us", HOST, "N", 0, "With a clock: microseconds per call of the host (10)", 0 },
+	{ "device-us", COMMAND, "N", 0,
+	  "With a clock: microseconds per command of the device (1.2 times the host's)", 0 },
+	{ "queue", QUEUED, "N", 0, "With a clock: the host waits if the device is N commands behind "
+	  "(1024)", 0 },
 	{ "vram", VRAM, "SIZE", 0,
 	  "Device memory (default: twice the peak, and at least 64G)", 0 },
 	{ "fit", FIT, NULL, 0, "Find the smallest device on which no allocation fails", 0 },
@@ -46,9 +61,23 @@ static json_t *failure_json(const struct ss_replay_result *r) {
 		"largest_hole", (json_int_t)r->first.largest_hole) : json_null();
 }
 
+/* What the clock showed; NULL without one. */
+static json_t *clock_json(const struct ss_replay_config *c, const struct ss_replay_result *r) {
+	return !c->device_ns ? NULL : json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"host_ns", (json_int_t)c->host_ns,
+		"device_ns", (json_int_t)c->device_ns,
+		"queue", (json_int_t)c->queue,
+		"device_end_us", (json_int_t)r->device_end / 1000,
+		"queue_full_us", (json_int_t)r->queue_full / 1000,
+		"waits", (json_int_t)r->waits,
+		"waited_us", (json_int_t)r->waited / 1000,
+		"idle_us", (json_int_t)r->device_idle / 1000,
+		"idle_share", ss_json_rounded(ss_ratio(r->device_idle, r->device_end)));
+}
+
 static int print_json(const struct arguments *a, const struct ss_events *ev, const struct ss_replay_result *r) {
 	return ss_json_print(json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
-		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}",
+		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o*}",
 		"reserved_peak", (json_int_t)r->reserved_peak,
 		"used_peak", (json_int_t)r->used_peak,
 		"ratio", ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)),
@@ -73,7 +102,18 @@ static int print_json(const struct arguments *a, const struct ss_events *ev, con
 		"unknown_frees", (json_int_t)ev->unknown_frees,
 		"seconds", ss_json_rounded(r->seconds),
 		"vram", (json_int_t)a->config.vram,
-		"first_failure", failure_json(r)));
+		"first_failure", failure_json(r),
+		"clock", clock_json(&a->config, r)));
+}
+
+static void print_clock(const struct ss_replay_config *c, const struct ss_replay_result *r) {
+	printf("clock            %.3f us per call, %.3f us per command, %u in the queue\n",
+		1e-3 * (double)c->host_ns, 1e-3 * (double)c->device_ns, c->queue);
+	printf("device           done after %.3f ms; the queue was full for %.3f ms\n",
+		1e-6 * (double)r->device_end, 1e-6 * (double)r->queue_full);
+	printf("waits            %llu, %.3f ms in all; the device was idle for %.3f ms of that "
+		"(%.2f %% of its time)\n", (unsigned long long)r->waits, 1e-6 * (double)r->waited,
+		1e-6 * (double)r->device_idle, 100 * ss_ratio(r->device_idle, r->device_end));
 }
 
 static void print_text(const struct arguments *a, const struct ss_events *ev, const struct ss_replay_result *r) {
@@ -140,6 +180,9 @@ static int replay_once(struct arguments *a, const struct ss_events *ev) {
 		status = print_json(a, ev, &r);
 	} else {
 		print_text(a, ev, &r);
+		if (a->config.device_ns) {
+			print_clock(&a->config, &r);
+		}
 	}
 	return status ? status : r.failed != 0;
 }
@@ -165,6 +208,31 @@ static void set_option(struct ss_options *opt, const char *text, struct argp_sta
 	}
 }
 
+static uint64_t positive(struct argp_state *state, const char *option, const char *arg,
+		uint64_t max) {
+	uint64_t n = ss_arguments_number(state, option, arg, max);
+
+	if (!n) {
+		argp_error(state, "%s wants a number from 1 on", option);
+	}
+	return n;
+}
+
+static void set_clock(struct arguments *a, struct argp_state *state) {
+	struct ss_replay_config *c = &a->config;
+
+	if (!a->clock && !a->host_us && !a->device_us && !c->queue) {
+		return;
+	}
+	if (c->lag) {
+		argp_error(state, "a device has a clock or a fixed --lag");
+	}
+	a->host_us = a->host_us ? a->host_us : HOST_US;
+	c->host_ns = 1000 * a->host_us;
+	c->device_ns = a->device_us ? 1000 * a->device_us : DEVICE_NS_PER_HOST_US * a->host_us;
+	c->queue = c->queue ? c->queue : QUEUE;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state) {
 	struct arguments *a = state->input;
 
@@ -177,6 +245,12 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case SET: set_option(&a->options, arg, state); return 0;
 	case CLASSIC: a->config.classic = true; return 0;
 	case LAG: a->config.lag = ss_arguments_number(state, "--lag", arg, 1 << 24); return 0;
+	case CLOCK: a->clock = true; return 0;
+	case HOST: a->host_us = positive(state, "--host-us", arg, MOST_US); return 0;
+	case COMMAND: a->device_us = positive(state, "--device-us", arg, MOST_US); return 0;
+	case QUEUED:
+		a->config.queue = (uint32_t)positive(state, "--queue", arg, 1 << 24);
+		return 0;
 	case VRAM:
 		a->config.vram = ss_arguments_number(state, "--vram", arg, 8ull << 40);
 		if (!a->config.vram) {
@@ -200,6 +274,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 		argp_usage(state);
 		return 0;
 	case ARGP_KEY_SUCCESS:
+		set_clock(a, state);
 		if (a->json && (a->try || a->advise)) {
 			argp_error(state, "--json prints one replay, --try and --advise compare many");
 		}

@@ -70,6 +70,9 @@ static void on_sleep(void *arg, unsigned ms) {
 }
 
 static void issue(struct run *r, uint32_t s) {
+	if (r->config->device_ns) {
+		ss_fake_call(r->fake, 0, native(r->ev->streams[s], s));
+	}
 	if (!r->config->lag) {
 		return;
 	}
@@ -81,6 +84,9 @@ static void issue(struct run *r, uint32_t s) {
 }
 
 static void advance_clock(struct run *r, uint64_t time_us) {
+	if (r->config->device_ns) {
+		return;
+	}
 	/* A log has the time of day only. A large step back is midnight, a small one noise. */
 	if (time_us > r->time_us) {
 		ss_fake_advance_ms(r->fake, time_us / 1000 - r->time_us / 1000);
@@ -142,7 +148,7 @@ static bool replay_free(struct run *r, size_t at, struct ss_replay_result *out) 
 	b->from = b->to = 0;
 	if (!r->config->classic) {
 		st = ss_free_async(r->core, ptr, r->timelines[e->stream]);
-	} else if (r->config->lag) {
+	} else if (r->config->lag || r->config->device_ns) {
 		st = ss_free_classic(r->core, ptr, NULL);
 	} else {
 		struct ss_token t = ss_streams_sync_begin(r->core, 0);
@@ -191,6 +197,12 @@ static bool replay_events(struct run *r, struct ss_replay_result *out) {
 	out->fences = ss_fake_counts(r->fake).fence_record;
 	out->reserved_peak = ss_fake_reserved_high(r->fake, 0);
 	out->used_peak = r->ev->peak;
+	struct ss_fake_times times = ss_fake_times(r->fake);
+	out->device_end = times.end;
+	out->queue_full = times.full;
+	out->waits = times.waits;
+	out->waited = times.waited;
+	out->device_idle = times.idle;
 	return true;
 }
 
@@ -208,8 +220,11 @@ static bool start(struct run *r) {
 	struct ss_fake_config config = {
 		.vram = r->config->vram,
 		.vmm = true,
-		.idle = r->config->lag == 0,
+		.idle = r->config->lag == 0 && r->config->device_ns == 0,
 		.hip_release_waits = true,
+		.host_ns = r->config->host_ns,
+		.device_ns = r->config->device_ns,
+		.queue = r->config->queue,
 	};
 	r->fake = ss_fake_create(&config);
 	r->timelines = calloc(r->ev->stream_count, sizeof(*r->timelines));

@@ -22,6 +22,8 @@ struct ss_replay_result {
 	uint64_t allocations_after;  /* allocations after that */
 	uint64_t set_access, fences, remaps, released;
 	uint64_t host_bytes;         /* metadata in host memory, at the peak */
+	/* With a clock. Times are in virtual nanoseconds; driver/fake/fake.h says what they are. */
+	uint64_t device_end, queue_full, waits, waited, device_idle;
 	double seconds;
 	struct ss_replay_failure first; /* if `failed` is not 0 */
 	bool refused; /* did not start: too many streams, or out of host memory */
@@ -32,6 +34,10 @@ struct ss_replay_config {
 	uint64_t vram; /* bytes of device memory */
 	/* Commands that the device is behind, over all streams together; 0 = always idle. */
 	uint64_t lag;
+	/* With a clock, in nanoseconds: what a call takes the host, and its command the device; 0 for
+	 * the device = no clock. The device takes `queue` commands, then the host waits. */
+	uint64_t host_ns, device_ns;
+	uint32_t queue;
 	bool classic;  /* replay as hipMalloc and hipFree instead of their Async variants */
 	bool progress; /* draw a bar on stderr */
 };

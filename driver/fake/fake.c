@@ -20,6 +20,10 @@ struct ss_fake *ss_fake_create(const struct ss_fake_config *config) {
 	if (fake->config.vram == 0) {
 		fake->config.vram = 64ull << 30;
 	}
+	if (!ss_fake_clock_init(fake)) {
+		free(fake);
+		return NULL;
+	}
 	pthread_mutex_init(&fake->mutex, NULL);
 	return fake;
 }
@@ -37,6 +41,7 @@ void ss_fake_destroy(struct ss_fake *fake) {
 	}
 	ss_fake_streams_finish(fake);
 	free(fake->ranges);
+	free(fake->clock.queue);
 	pthread_mutex_destroy(&fake->mutex);
 	free(fake);
 }
@@ -47,6 +52,7 @@ struct ss_driver ss_fake_driver(struct ss_fake *fake) {
 	ss_fake_segment_ops(&drv);
 	ss_fake_vmm_ops(&drv);
 	ss_fake_stream_ops(&drv);
+	ss_fake_clock_ops(&drv, fake);
 	return drv;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A device that exists only as bookkeeping: a driver for the core with a virtual clock.
- * Streams make progress only when the caller says so, and every call is counted and can be
- * made to fail. Unit tests, the oracle and `somashim replay` use it. Thread safe.
+ * Streams make progress only when the caller says so, or by a clock, and every call is counted
+ * and can be made to fail. Unit tests, the oracle and `somashim replay` use it. Thread safe.
  */
 #ifndef SS_DRIVER_FAKE_H
 #define SS_DRIVER_FAKE_H
@@ -15,6 +15,19 @@ struct ss_fake_config {
 	bool vmm;             /* offers VMM (chunk_bytes = 256 KiB) */
 	bool idle;            /* a fence is reached as soon as it is recorded */
 	bool hip_release_waits; /* what release_waits[SS_BACKING_HIP] says */
+	/* With a clock (device_ns is not 0) a call of the host takes so long, and the device needs so
+	 * long for the command that it enqueues; 0 for `queue` = one command. */
+	uint64_t host_ns, device_ns;
+	uint32_t queue;       /* commands that the device takes; then the host waits */
+};
+
+/* What the clock has seen. Times are in virtual nanoseconds. */
+struct ss_fake_times {
+	uint64_t end;    /* the host has made its calls, and the device has done its commands */
+	uint64_t full;   /* how long the host waited because the queue was full */
+	uint64_t waits;  /* calls in which the pools let the host wait for the device */
+	uint64_t waited; /* for how long */
+	uint64_t idle;   /* how long the device had nothing to do because of that */
 };
 
 struct ss_fake_counts {
@@ -36,12 +49,20 @@ void ss_fake_enqueue(struct ss_fake *fake, int dev, void *native);
 void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t commands);
 void ss_fake_drain(struct ss_fake *fake, int dev, void *native);
 void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms);
+
+/* With a clock streams make progress by themselves, and drivers offer `nap`. One device does the
+ * commands of all streams one after the other, in the order in which they were enqueued. A call
+ * takes host_ns, waits while the queue is full, and enqueues one command. Naps and sleeps of the
+ * core pass time, and so do, a microsecond each, questions to which the answer is "not yet".
+ * Giving back a segment waits for the device where release_waits says so. */
+void ss_fake_call(struct ss_fake *fake, int dev, void *native);
+struct ss_fake_times ss_fake_times(struct ss_fake *fake);
 /* A fence_wait is a command of its stream too: progress stops before it until the fence is
  * reached. */
 uint64_t ss_fake_enqueued(struct ss_fake *fake, int dev, void *native);
 uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native);
 /* Calls `each` after every sleep_ms of the core, without locks, so that the caller can let
- * its streams make progress. */
+ * its streams make progress. With a clock they do so without it. */
 void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms), void *arg);
 /* Whether a kernel may touch these bytes: they lie in one segment, or are mapped and
  * accessible. */

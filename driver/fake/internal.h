@@ -48,6 +48,22 @@ struct ss_fake_range { /* with slots it is a reservation, without a segment */
 
 struct ss_fake_stream;
 
+struct ss_fake_command { /* in the queue of a device with a clock */
+	struct ss_fake_stream *stream;
+	uint64_t at;   /* its number on the stream */
+	uint64_t done; /* when it will be done */
+};
+
+struct ss_fake_clock {
+	uint64_t now;   /* nanoseconds */
+	uint64_t ready; /* when the device will have done all that was enqueued */
+	uint64_t taken; /* how long the pools let the host wait since the last command */
+	bool waited;    /* they did in this call */
+	struct ss_fake_command *queue; /* a ring; the oldest is `first` */
+	uint32_t first, count;
+	struct ss_fake_times times;
+};
+
 struct ss_fake {
 	struct ss_fake_config config;
 	pthread_mutex_t mutex;
@@ -55,7 +71,8 @@ struct ss_fake {
 	size_t range_count, range_space;
 	struct ss_fake_chunk *chunks;
 	struct ss_fake_stream *streams;
-	uint64_t fences, clock_ms;
+	uint64_t fences;
+	struct ss_fake_clock clock;
 	uint64_t reserved[SS_MAX_DEVICES], reserved_high[SS_MAX_DEVICES];
 	struct ss_fake_counts counts;
 	struct ss_fake_failure fail[SS_FAKE_OPS];
@@ -84,5 +101,16 @@ void ss_fake_segment_ops(struct ss_driver *drv);
 void ss_fake_vmm_ops(struct ss_driver *drv);
 void ss_fake_stream_ops(struct ss_driver *drv);
 void ss_fake_streams_finish(struct ss_fake *fake);
+
+/* Streams and the clock, with the mutex held. */
+struct ss_fake_stream *ss_fake_stream_get(struct ss_fake *fake, int dev, void *native);
+uint64_t ss_fake_stream_enqueue(struct ss_fake_stream *s); /* returns the command's number */
+void ss_fake_stream_progress(struct ss_fake_stream *s, uint64_t target);
+bool ss_fake_clock_init(struct ss_fake *fake);
+void ss_fake_clock_ops(struct ss_driver *drv, const struct ss_fake *fake);
+/* Enqueues a command that takes the device so long. */
+void ss_fake_clock_enqueue(struct ss_fake *fake, struct ss_fake_stream *s, uint64_t ns);
+void ss_fake_clock_asked(struct ss_fake *fake); /* and the answer was "not yet" */
+void ss_fake_clock_drain(struct ss_fake *fake); /* the host waits until the device is idle */
 
 #endif

@@ -96,6 +96,9 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 	fake->counts.segment_free++;
 	struct ss_fake_range *r = segment_find(fake, "segment_free", dev, backing, ptr, size);
 	enum ss_status st = ss_fake_enter(fake, OP_SEGMENT_FREE);
+	if (st == SS_OK && backing == SS_BACKING_HIP && fake->config.hip_release_waits) {
+		ss_fake_clock_drain(fake);
+	}
 	if (st == SS_OK) {
 		ss_fake_range_remove(fake, r);
 		fake->reserved[dev] -= size;

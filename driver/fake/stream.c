@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams, fences and the clock of the fake device. A stream is two numbers: how many
- * commands were enqueued and how many are done. It makes progress only when the caller says
+ * Streams and fences of the fake device. A stream is two numbers: how many commands were
+ * enqueued and how many are done. It makes progress only when the caller or the clock says
  * so, and never past a wait whose fence has not been reached.
  */
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct fence {
 	uint64_t at;
 };
 
-static struct ss_fake_stream *stream_get(struct ss_fake *fake, int dev, void *native) {
+struct ss_fake_stream *ss_fake_stream_get(struct ss_fake *fake, int dev, void *native) {
 	struct ss_fake_stream *s;
 	struct key key;
 
@@ -57,7 +57,11 @@ static struct ss_fake_stream *stream_get(struct ss_fake *fake, int dev, void *na
 	return s;
 }
 
-static void progress(struct ss_fake_stream *s, uint64_t target) {
+uint64_t ss_fake_stream_enqueue(struct ss_fake_stream *s) {
+	return ++s->enqueued;
+}
+
+void ss_fake_stream_progress(struct ss_fake_stream *s, uint64_t target) {
 	if (target > s->enqueued) {
 		target = s->enqueued;
 	}
@@ -84,46 +88,46 @@ static void drain(struct ss_fake_stream *s, uint64_t target) {
 	}
 	s->busy = true;
 	for (size_t i = s->wait_first; i < s->wait_count && s->waits[i].at <= target; i++) {
-		progress(s, s->waits[i].at - 1);
+		ss_fake_stream_progress(s, s->waits[i].at - 1);
 		if (s->waits[i].target->done < s->waits[i].target_at) {
 			drain(s->waits[i].target, s->waits[i].target_at);
 		}
 	}
-	progress(s, target);
+	ss_fake_stream_progress(s, target);
 	s->busy = false;
 }
 
 void ss_fake_enqueue(struct ss_fake *fake, int dev, void *native) {
 	ss_fake_lock(fake);
-	stream_get(fake, dev, native)->enqueued++;
+	ss_fake_stream_enqueue(ss_fake_stream_get(fake, dev, native));
 	ss_fake_unlock(fake);
 }
 
 void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t commands) {
 	ss_fake_lock(fake);
-	struct ss_fake_stream *s = stream_get(fake, dev, native);
+	struct ss_fake_stream *s = ss_fake_stream_get(fake, dev, native);
 	uint64_t left = s->enqueued - s->done;
-	progress(s, s->done + (commands < left ? commands : left));
+	ss_fake_stream_progress(s, s->done + (commands < left ? commands : left));
 	ss_fake_unlock(fake);
 }
 
 void ss_fake_drain(struct ss_fake *fake, int dev, void *native) {
 	ss_fake_lock(fake);
-	struct ss_fake_stream *s = stream_get(fake, dev, native);
+	struct ss_fake_stream *s = ss_fake_stream_get(fake, dev, native);
 	drain(s, s->enqueued);
 	ss_fake_unlock(fake);
 }
 
 uint64_t ss_fake_enqueued(struct ss_fake *fake, int dev, void *native) {
 	ss_fake_lock(fake);
-	uint64_t n = stream_get(fake, dev, native)->enqueued;
+	uint64_t n = ss_fake_stream_get(fake, dev, native)->enqueued;
 	ss_fake_unlock(fake);
 	return n;
 }
 
 uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native) {
 	ss_fake_lock(fake);
-	uint64_t n = stream_get(fake, dev, native)->done;
+	uint64_t n = ss_fake_stream_get(fake, dev, native)->done;
 	ss_fake_unlock(fake);
 	return n;
 }
@@ -139,7 +143,7 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 	struct fence *f = st == SS_OK ? calloc(1, sizeof(*f)) : NULL;
 	if (f) {
 		f->owner = fake;
-		f->stream = stream_get(fake, dev, native);
+		f->stream = ss_fake_stream_get(fake, dev, native);
 		f->at = f->stream->enqueued;
 		fake->fences++;
 		*out = (struct ss_fence){ f, f->at, SS_FENCE_EVENT, dev };
@@ -168,6 +172,7 @@ static enum ss_status fence_query(void *ctx, const struct ss_fence *fence) {
 	enum ss_status st = ss_fake_enter(fake, OP_FENCE_QUERY);
 	if (st == SS_OK && !fake->config.idle && f->stream->done < f->at) {
 		st = SS_ERR_NOT_READY;
+		ss_fake_clock_asked(fake);
 	}
 	ss_fake_unlock(fake);
 	return st;
@@ -177,8 +182,11 @@ static enum ss_status stream_idle(void *ctx, int dev, void *native) {
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
-	struct ss_fake_stream *s = stream_get(fake, dev, native);
+	struct ss_fake_stream *s = ss_fake_stream_get(fake, dev, native);
 	bool idle = fake->config.idle || s->done == s->enqueued;
+	if (!idle) {
+		ss_fake_clock_asked(fake);
+	}
 	ss_fake_unlock(fake);
 	return idle ? SS_OK : SS_ERR_NOT_READY;
 }
@@ -190,7 +198,7 @@ static enum ss_status fence_wait(void *ctx, int dev, void *native,
 	ss_fake_lock(fake);
 	fake->counts.fence_wait++;
 	struct fence *f = fence_get(fake, "fence_wait", fence);
-	struct ss_fake_stream *s = stream_get(fake, dev, native);
+	struct ss_fake_stream *s = ss_fake_stream_get(fake, dev, native);
 	enum ss_status st = ss_fake_enter(fake, OP_FENCE_WAIT);
 	if (st == SS_OK && s->wait_count == s->wait_space) {
 		size_t space = s->wait_space ? 2 * s->wait_space : 8;
@@ -203,7 +211,10 @@ static enum ss_status fence_wait(void *ctx, int dev, void *native,
 		}
 	}
 	if (st == SS_OK) {
-		s->waits[s->wait_count++] = (struct wait){ ++s->enqueued, f->stream, f->at };
+		/* The next command of the stream; the device spends no time on it. */
+		uint64_t at = s->enqueued + 1;
+		s->waits[s->wait_count++] = (struct wait){ at, f->stream, f->at };
+		ss_fake_clock_enqueue(fake, s, 0);
 	}
 	ss_fake_unlock(fake);
 	return st;
@@ -222,44 +233,12 @@ static void fence_release(void *ctx, struct ss_fence *fence) {
 	ss_fake_unlock(fake);
 }
 
-/* ---- the clock ---------------------------------------------------------- */
-
-static uint64_t now_ms(void *ctx) {
-	struct ss_fake *fake = ctx;
-	ss_fake_lock(fake);
-	uint64_t now = fake->clock_ms;
-	ss_fake_unlock(fake);
-	return now;
-}
-
-void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms) {
-	ss_fake_lock(fake);
-	fake->clock_ms += ms;
-	ss_fake_unlock(fake);
-}
-
-static void sleep_ms(void *ctx, unsigned ms) {
-	struct ss_fake *fake = ctx;
-
-	ss_fake_advance_ms(fake, ms);
-	if (fake->on_sleep) {
-		fake->on_sleep(fake->on_sleep_arg, ms);
-	}
-}
-
-void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms), void *arg) {
-	fake->on_sleep = each;
-	fake->on_sleep_arg = arg;
-}
-
 void ss_fake_stream_ops(struct ss_driver *drv) {
 	drv->fence_record = fence_record;
 	drv->fence_query = fence_query;
 	drv->fence_wait = fence_wait;
 	drv->fence_release = fence_release;
 	drv->stream_idle = stream_idle;
-	drv->now_ms = now_ms;
-	drv->sleep_ms = sleep_ms;
 }
 
 void ss_fake_streams_finish(struct ss_fake *fake) {

@@ -193,6 +193,39 @@ status 2 "$somashim" replay --backing nothing "$dir/a"
 status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
 status 0 "$somashim" replay --classic "$dir/a"
+
+# A clock: virtual time, so the same each time; what is not given has its default.
+status 2 "$somashim" replay --clock --lag 8 "$dir/a"
+for option in --host-us --device-us --queue; do
+	status 2 "$somashim" replay $option 0 "$dir/a"
+	status 0 "$somashim" replay $option 1 "$dir/a"
+	grep -q '^waits  *[0-9]' "$dir/out" || fail "$option is no clock: $(cat "$dir/out")"
+done
+status 0 "$somashim" replay "$dir/a"
+grep -q '^waits' "$dir/out" && fail "a clock that nobody asked for"
+status 0 "$somashim" generate --seed 3 -o "$dir/kind" serving
+status 0 "$somashim" replay --classic --clock "$dir/kind"
+cp "$dir/out" "$dir/once"
+status 0 "$somashim" replay --classic --clock "$dir/kind"
+cmp "$dir/once" "$dir/out" || fail "a clock that is not virtual"
+status 0 "$somashim" replay --classic --json --clock --host-us 5 "$dir/kind"
+python3 -c 'import json, sys
+r = json.load(sys.stdin)
+c = r["clock"]
+calls = r["allocations"] + r["frees"]
+assert c["host_ns"] == 5000 and c["device_ns"] == 6000 and c["queue"] == 1024, c
+# The device is the bottleneck: it works from the first call on, but for where it waits for the host.
+assert c["device_end_us"] == 5 + 6 * calls + c["idle_us"], (c, calls)
+assert c["waits"] > 0 and c["waited_us"] >= c["idle_us"] >= 0, c
+assert c["idle_share"] == round(c["idle_us"] / c["device_end_us"], 4), c' <"$dir/out" ||
+	fail "replay --clock: $(cat "$dir/out")"
+# A queue of one command: the host waits for each, 2 us of its 12, unless it waited already.
+status 0 "$somashim" replay --json --queue 1 "$dir/kind"
+python3 -c 'import json, sys
+r = json.load(sys.stdin)
+full = r["clock"]["queue_full_us"]
+assert 0 < full <= 2 * (r["allocations"] + r["frees"] - 1), r' <"$dir/out" ||
+	fail "replay --queue 1: $(cat "$dir/out")"
 status 0 "$somashim" replay --try --advise "$dir/a"
 grep -q '^# a log has no synchronizations' "$dir/out" || fail "--try: no footnote"
 grep -q '^# IPC_WHOLE is for hipMalloc' "$dir/out" || fail "--try: no footnote on IPC_WHOLE"

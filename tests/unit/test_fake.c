@@ -273,6 +273,109 @@ static void test_clock(void **state) {
 	ss_fake_destroy(fake);
 }
 
+/* A call takes 10 us, its command 12, and the queue takes two commands. */
+static struct ss_fake *create_clocked(void) {
+	struct ss_fake_config config = { .hip_release_waits = true, .host_ns = 10000,
+		.device_ns = 12000, .queue = 2 };
+	struct ss_fake *fake = ss_fake_create(&config);
+
+	assert_non_null(fake);
+	return fake;
+}
+
+/* The host runs ahead until the queue is full, and the device works all the time. */
+static void test_host_ahead(void **state) {
+	struct ss_fake *fake = create_clocked();
+	struct ss_fake_times t;
+
+	for (int i = 0; i < 100; i++) {
+		ss_fake_call(fake, 0, i % 2 ? S1 : S2);
+	}
+	t = ss_fake_times(fake);
+	assert_int_equal(t.end, 10000 + 100 * 12000);
+	/* The last command starts when the second to last is done, and was enqueued when the one before
+	 * that was: so the host has made 100 calls after 10 + 98 * 12 us. */
+	assert_int_equal(t.full, 10000 + 98 * 12000 - 100 * 10000);
+	assert_int_equal(t.waits + t.waited + t.idle, 0);
+	assert_int_equal(ss_fake_done(fake, 0, S1) + ss_fake_done(fake, 0, S2), 98);
+	ss_fake_advance_ms(fake, 1);
+	assert_int_equal(ss_fake_done(fake, 0, S1) + ss_fake_done(fake, 0, S2), 100);
+	ss_fake_destroy(fake);
+}
+
+/* Commands of all streams are done in the order in which they came. */
+static void test_clock_order(void **state) {
+	struct ss_fake *fake = create_clocked();
+	struct ss_driver drv = ss_fake_driver(fake);
+	struct ss_fence f;
+
+	ss_fake_call(fake, 0, S1); /* at 10 us, done at 22 */
+	assert_int_equal(drv.fence_record(drv.ctx, 0, S1, &f), SS_OK);
+	assert_int_equal(drv.fence_wait(drv.ctx, 0, S2, &f), SS_OK);
+	assert_int_equal(drv.stream_idle(drv.ctx, 0, S2), SS_ERR_NOT_READY); /* 11 us */
+	ss_fake_call(fake, 0, S2); /* the queue is full until 22 us; done at 34 */
+	assert_int_equal(drv.fence_query(drv.ctx, &f), SS_OK);
+	assert_int_equal(ss_fake_done(fake, 0, S2), 1);
+	assert_int_equal(ss_fake_times(fake).full, 1000);
+	assert_int_equal(drv.nap(drv.ctx, 11), 11);
+	assert_int_equal(drv.stream_idle(drv.ctx, 0, S2), SS_ERR_NOT_READY); /* 34 us */
+	assert_int_equal(drv.stream_idle(drv.ctx, 0, S2), SS_OK);
+	drv.fence_release(drv.ctx, &f);
+	ss_fake_destroy(fake);
+}
+
+/* The device is idle because of a wait from the end of its work to the next command, but not for
+ * longer than the wait was. */
+static void test_idle_by_waits(void **state) {
+	struct ss_fake *fake = create_clocked();
+	struct ss_driver drv = ss_fake_driver(fake);
+	struct ss_fake_times t;
+	void *ptr;
+
+	ss_fake_call(fake, 0, S1); /* at 10 us, done at 22 */
+	drv.nap(drv.ctx, 5);
+	drv.nap(drv.ctx, 17); /* until 32 us */
+	ss_fake_call(fake, 0, S1); /* at 42 us, done at 54 */
+	t = ss_fake_times(fake);
+	assert_int_equal(t.waits, 1);
+	assert_int_equal(t.waited, 22000);
+	assert_int_equal(t.idle, 20000);
+
+	drv.sleep_ms(drv.ctx, 1); /* until 1042 us */
+	ss_fake_call(fake, 0, S1); /* at 1052 us */
+	t = ss_fake_times(fake);
+	assert_int_equal(t.waits, 2);
+	assert_int_equal(t.idle, 20000 + 998000);
+
+	/* Giving back waits for the device, and wakes up in time. */
+	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &ptr), SS_OK);
+	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, ptr, 2 * MIB), SS_OK);
+	t = ss_fake_times(fake);
+	assert_int_equal(t.waits, 3);
+	assert_int_equal(t.waited, 22000 + 1000000 + 12000);
+	assert_int_equal(t.end, 1064000);
+	ss_fake_call(fake, 0, S1);
+	assert_int_equal(ss_fake_times(fake).idle, 20000 + 998000 + 10000);
+	ss_fake_destroy(fake);
+}
+
+/* A slow host leaves the device idle, but not because of waits. */
+static void test_slow_host(void **state) {
+	struct ss_fake_config config = { .host_ns = 20000, .device_ns = 12000, .queue = 2 };
+	struct ss_fake *fake = ss_fake_create(&config);
+	struct ss_driver drv = ss_fake_driver(fake);
+
+	for (int i = 0; i < 10; i++) {
+		ss_fake_call(fake, 0, S1);
+	}
+	assert_int_equal(ss_fake_times(fake).end, 10 * 20000 + 12000);
+	assert_int_equal(ss_fake_times(fake).idle, 0);
+	drv.nap(drv.ctx, 3);
+	ss_fake_call(fake, 0, S1);
+	assert_int_equal(ss_fake_times(fake).idle, 3000); /* of the 11 us that it was idle */
+	ss_fake_destroy(fake);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_segments),
@@ -282,6 +385,10 @@ int main(void) {
 		cmocka_unit_test(test_per_thread),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_host_ahead),
+		cmocka_unit_test(test_clock_order),
+		cmocka_unit_test(test_idle_by_waits),
+		cmocka_unit_test(test_slow_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
