@@ -8,6 +8,7 @@
 
 #include "driver/rocm/calls.h"
 #include "driver/rocm/hsa.h"
+#include "driver/rocm/vmm.h"
 
 /* hipDeviceAttributeVirtualMemoryManagementSupported. The header of 5.2.3 does not have it;
  * the number is the same from 5.7.1 to 7.2.4. */
@@ -31,6 +32,11 @@ static int is_exporter(struct dl_phdr_info *info, size_t size, void *arg)
 	return *found;
 }
 
+static uint64_t all_devices(void)
+{
+	return ss_rocm_devices < SS_MAX_DEVICES ? (1ull << ss_rocm_devices) - 1 : UINT64_MAX;
+}
+
 static bool vmm_refused(int dev, const char **why)
 {
 	unsigned quirks = ss_rocm.quirks[dev];
@@ -51,6 +57,8 @@ static bool vmm_refused(int dev, const char **why)
 		*why = "the runtime has no vmm";
 	else if (SS_HIP(hipDeviceGetAttribute, &has, VMM_ATTRIBUTE, dev) != hipSuccess || !has)
 		*why = "the device has no vmm";
+	else if (ss_rocm_vmm_reach(dev) != all_devices())
+		*why = "another device cannot reach its memory";
 	else if (dl_iterate_phdr(is_exporter, &exporter), exporter)
 		*why = "UCX is loaded";
 	return *why != NULL;
@@ -73,9 +81,7 @@ void ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
 
 enum ss_backing ss_rocm_best(int dev, const char **why)
 {
-	/* The runtime refuses a copy of mapped memory while the current device has no access
-	 * to it (ValidateMemAccess, hip-runtime B7). Native pools have no such rule, so a
-	 * program with several devices could fail. */
+	/* Every chunk would be opened to every device (vmm.c), which most programs do not need. */
 	if (ss_rocm_devices > 1) {
 		*why = "vmm is for one device unless it is asked for";
 	} else if (!vmm_refused(dev, why)) {

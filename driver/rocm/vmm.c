@@ -148,6 +148,25 @@ enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
 	return ss_rocm_status(err);
 }
 
+uint64_t ss_rocm_vmm_reach(int dev)
+{
+	static _Atomic uint64_t known[SS_MAX_DEVICES];
+	uint64_t reach = atomic_load(&known[dev]);
+	int can;
+
+	if (reach)
+		return reach;
+	reach = 1ull << dev;
+	for (int i = 0; i < ss_rocm_devices; i++)
+		if (i != dev && SS_HIP(hipDeviceCanAccessPeer, &can, i, dev) == hipSuccess && can)
+			reach |= 1ull << i;
+	atomic_store(&known[dev], reach);
+	return reach;
+}
+
+/* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
+ * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that can have
+ * it, whether or not the program has asked. */
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
 	hipMemAccessDesc desc[SS_MAX_DEVICES];
@@ -158,6 +177,7 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	size_t n = 0;
 
 	(void)ctx;
+	peers |= ss_rocm_vmm_reach(dev);
 	/* The owner comes last: a peer after it corrupts the mapping (xla#46576). */
 	for (int i = 0; i <= ss_rocm_devices; i++) {
 		int d = i == ss_rocm_devices ? dev : i;

@@ -5,6 +5,8 @@
 
 #include "core/driver.h"
 
+/* The devices that can reach the memory of `dev`, itself included. */
+uint64_t ss_rocm_vmm_reach(int dev);
 /* The smallest chunk in bytes: a power of two, or a multiple of 2 MiB; 0 if no size would
  * do. Call it while a scope of the device is open. */
 uint64_t ss_rocm_vmm_min_chunk(int dev);

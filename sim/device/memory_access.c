@@ -107,6 +107,8 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 		if (!r || r->base != x || r->base + r->size > end)
 			goto out;
 		last = container_of(r, struct sim_mapping, r);
+		if (device >= 0 && device != last->h->device && !sim_opt.peers)
+			goto out;
 		if (sim_opt.quirk[SIM_Q_SETACCESS_LOST] &&
 		    (r->base - v->r.base) / SIM_HUGE_PAGE % 37 == 5)
 			goto out;

@@ -14,6 +14,7 @@
 struct sim_options sim_opt = {
 	.vram = 64ULL << 30,
 	.devices = 1,
+	.peers = true,
 	.delay_us = 50,
 	.delay_pct = 20,
 	.lifo_handles = true,
@@ -44,6 +45,7 @@ static const struct {
 	{ "SOMASIM_POISON", K_BOOL, &sim_opt.poison, 0, 0 },
 	{ "SOMASIM_HANDLE_LIFO", K_BOOL, &sim_opt.lifo_handles, 0, 0 },
 	{ "SOMASIM_INTEGRATED", K_BOOL, &sim_opt.integrated, 0, 0 },
+	{ "SOMASIM_PEERS", K_BOOL, &sim_opt.peers, 0, 0 },
 	{ "SOMASIM_SETTLE_US", K_LONG, &sim_opt.settle_us, 0, 10000000 },
 	{ "SOMASIM_CREATE_CAP", K_SIZE, &sim_opt.create_cap, 0, 0 },
 	{ "SOMASIM_ARCH", K_TEXT, &sim_opt.arch, 0, 0 },

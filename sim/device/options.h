@@ -51,6 +51,7 @@ struct sim_options {
 	bool poison;
 	bool lifo_handles;
 	bool integrated;
+	bool peers;                   /* devices can reach the memory of others */
 	long settle_us;
 	uint64_t create_cap;          /* bytes */
 	const char *fail, *cost, *arch;

@@ -48,7 +48,7 @@ hipError_t i_hipDeviceCanAccessPeer(int *can, int d, int peer)
 		return hipErrorInvalidValue;
 	if (check_device(d) || check_device(peer))
 		return hipErrorInvalidDevice;
-	*can = d != peer;
+	*can = sim_opt.peers && d != peer;
 	return hipSuccess;
 }
 
@@ -62,7 +62,7 @@ hipError_t i_hipDeviceEnablePeerAccess(int peer, unsigned flags)
 
 	if (flags)
 		return hipErrorInvalidValue;
-	if (check_device(peer) || peer == d)
+	if (check_device(peer) || peer == d || !sim_opt.peers)
 		return hipErrorInvalidDevice;
 	pthread_mutex_lock(&peer_lock);
 	had = peers[peer][d];
@@ -97,7 +97,7 @@ hipError_t i_hipDeviceGetP2PAttribute(int *v, hipDeviceP2PAttr attr, int a, int 
 		return hipErrorInvalidValue;
 	if (check_device(a) || check_device(b))
 		return hipErrorInvalidDevice;
-	*v = attr != hipDevP2PAttrHipArrayAccessSupported;
+	*v = sim_opt.peers && attr != hipDevP2PAttrHipArrayAccessSupported;
 	return hipSuccess;
 }
 

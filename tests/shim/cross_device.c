@@ -7,6 +7,7 @@
  *   destroy     a kernel of a stream that is destroyed before the hipFree
  *   reset       a kernel on a device that is reset
  *   access      hipMemPoolSetAccess that the driver refuses
+ *   current     copies and memsets of a pool's block while the other device is current
  */
 #include <stdatomic.h>
 #include <unistd.h>
@@ -186,6 +187,76 @@ static void refused(void)
 	OK(hipMemPoolDestroy(pool));
 }
 
+static unsigned char *bytes(unsigned char value)
+{
+	unsigned char *h = malloc(SIZE);
+
+	CHECK(h);
+	memset(h, value, SIZE);
+	return h;
+}
+
+/* Every kind of copy between a block of device 0 and one of device 1, whichever is current. */
+static void use_both(void *a, void *b)
+{
+	unsigned char *h = bytes(7);
+	hipStream_t s;
+
+	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+	OK(hipMemcpy(a, h, SIZE, hipMemcpyHostToDevice));
+	CHECK(holds(a, 7));
+	OK(hipMemset(a, 8, SIZE));
+	OK(hipDeviceSynchronize());
+	CHECK(holds(a, 8));
+	OK(hipMemcpyPeer(b, 1, a, 0, SIZE));
+	CHECK(holds(b, 8));
+	OK(hipMemsetAsync(b, 9, SIZE, s));
+	OK(hipMemcpyPeerAsync(a, 0, b, 1, SIZE, s));
+	OK(hipStreamSynchronize(s));
+	CHECK(holds(a, 9));
+	OK(hipMemsetD8(a, 10, SIZE));
+	OK(hipMemcpyDtoD(b, a, SIZE));
+	OK(hipDeviceSynchronize());
+	CHECK(holds(b, 10));
+	memset(h, 11, SIZE);
+	OK(hipMemcpy2DAsync(b, 4096, h, 4096, 4096, SIZE / 4096, hipMemcpyHostToDevice, s));
+	OK(hipMemcpyAsync(a, b, SIZE, hipMemcpyDefault, s));
+	OK(hipStreamSynchronize(s));
+	CHECK(holds(a, 11));
+	OK(hipStreamDestroy(s));
+	free(h);
+}
+
+static void current(void)
+{
+	hipStream_t s[2];
+	void *p[2], *large;
+
+	for (int d = 0; d < 2; d++) {
+		OK(hipSetDevice(d));
+		OK(hipStreamCreateWithFlags(&s[d], hipStreamNonBlocking));
+		OK(hipMallocAsync(&p[d], SIZE, s[d]));
+	}
+	for (int d = 0; d < 2; d++) {
+		OK(hipSetDevice(d));
+		use_both(p[0], p[1]);
+	}
+	/* What the pools hold is mapped elsewhere for a larger block. */
+	for (int d = 0; d < 2; d++) {
+		OK(hipSetDevice(d));
+		OK(hipFreeAsync(p[d], s[d]));
+		OK(hipStreamSynchronize(s[d]));
+		OK(hipMallocAsync(&p[d], 3 * SIZE, s[d]));
+		OK(hipMallocAsync(&large, 5 * SIZE, s[d]));
+		OK(hipFreeAsync(p[d], s[d]));
+		p[d] = (char *)large + 2 * SIZE;
+	}
+	for (int d = 0; d < 2; d++) {
+		OK(hipSetDevice(d));
+		use_both(p[0], p[1]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -199,6 +270,8 @@ int main(int argc, char **argv)
 		reset();
 	else if (!strcmp(what, "access"))
 		refused();
+	else if (!strcmp(what, "current"))
+		current();
 	else
 		return 2;
 	return 0;
