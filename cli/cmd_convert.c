@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/convert/convert.h"
 #include "cli/progress.h"
+#include "cli/trace_files.h"
 
 struct arguments {
 	const struct ss_format *format;
@@ -118,6 +119,11 @@ static void draw(void *arg, double part) {
 	ss_progress_draw(part);
 }
 
+/* What follows a message about a file that cannot be read. */
+static const char *hint(const char *path) {
+	return ss_is_log(path) ? ": a log of allocations, for `somashim replay'" : "";
+}
+
 /* `damage`: say what is damaged. Returns the exit status. */
 static int convert(const struct arguments *a, const struct ss_convert_config *config,
 		   const char *output, bool damage) {
@@ -128,12 +134,25 @@ static int convert(const struct arguments *a, const struct ss_convert_config *co
 		ss_progress_clear();
 	}
 	if (err[0] && (!ok || damage)) {
-		ss_cli_error("convert: %s", err);
+		ss_cli_error("convert: %s%s", err, ok ? "" : hint(config->path));
 	}
 	return ok ? 0 : SS_EXIT_USAGE;
 }
 
-/* A file for each device. Returns the exit status. */
+static int no_device(const struct ss_convert_config *config, uint64_t devices) {
+	char list[256] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < 64; i++) {
+		if (devices >> i & 1) {
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%d", n ? ", " : "", i);
+		}
+	}
+	return ss_cli_error("convert: %s: nothing was allocated on device %d; the recording has: %s", config->path,
+		config->device, n ? list : "none");
+}
+
+/* The device that is asked for, all, or a file for each where the format knows one device. Returns the exit status. */
 static int convert_devices(const struct arguments *a) {
 	struct ss_convert_config config = a->config;
 	char path[PATH_MAX], err[1024];
@@ -142,7 +161,11 @@ static int convert_devices(const struct arguments *a) {
 	int status = 0;
 
 	if (!ss_convert_devices(config.path, &devices, err, sizeof(err))) {
-		return ss_cli_error("convert: %s", err);
+		return ss_cli_error("convert: %s%s", err, hint(config.path));
+	}
+	if (config.device >= 0) {
+		return devices >> config.device & 1 ? convert(a, &config, a->output, true) :
+			no_device(&config, devices);
 	}
 	if ((devices & (devices - 1)) == 0) {
 		return convert(a, &config, a->output, true);
@@ -167,6 +190,6 @@ int ss_cmd_convert(int argc, char **argv) {
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	a.config.progress = isatty(STDERR_FILENO) ? draw : NULL;
-	return a.format->one_device && a.config.device < 0 ? convert_devices(&a) :
+	return a.format->one_device || a.config.device >= 0 ? convert_devices(&a) :
 		convert(&a, &a.config, a.output, true);
 }

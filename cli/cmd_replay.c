@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/replay.h"
+#include "cli/trace_files.h"
 #include "cli/tuning.h"
 #include "cli/writers/json.h"
 #include "core/base/options.h"
@@ -303,6 +304,10 @@ int ss_cmd_replay(int argc, char **argv) {
 	/* A replay must not write into the files that the environment names for programs. */
 	a.options.journal[0] = a.options.log[0] = a.options.report[0] = '\0';
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
+	if (ss_is_trace(a.path)) {
+		return ss_cli_error("replay: %s: a recording: see it with `somashim report', or make a log of it "
+			"with `somashim convert --to rmm'", a.path);
+	}
 	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err))) {
 		return ss_cli_error("replay: %s: %s", a.path, err);
 	}

@@ -107,7 +107,8 @@ static size_t analyze(const struct arguments *a, struct ss_analysis **list) {
 		if (list[count]) {
 			count++;
 		} else {
-			ss_cli_error("report: %s", err);
+			ss_cli_error("report: %s%s", err, ss_is_log(a->files.path[progress.at]) ?
+				": a log of allocations, for `somashim replay'" : "");
 		}
 	}
 	qsort(list, count, sizeof(*list), by_rank);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/readers/events.h"
 #include "cli/trace_files.h"
 #include "trace/format.h"
 
@@ -37,6 +38,19 @@ bool ss_is_trace(const char *path) {
 		close(fd);
 	}
 	return good;
+}
+
+bool ss_is_log(const char *path) {
+	struct ss_events ev;
+	struct stat st;
+	char err[256];
+	bool is_log = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		ss_events_read(&ev, path, -1, err, sizeof(err));
+
+	if (is_log) {
+		ss_events_finish(&ev);
+	}
+	return is_log;
 }
 
 static int visible(const struct dirent *e) {

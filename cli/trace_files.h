@@ -13,6 +13,8 @@ struct ss_trace_files {
 
 /* A regular file that begins as a trace does. */
 bool ss_is_trace(const char *path);
+/* A regular file that `somashim replay` reads: a log of allocations, or a memory snapshot. It is read to its end. */
+bool ss_is_log(const char *path);
 /* Adds a file, or the files of a directory that begin as a trace does. False with a line in
  * `err`: there is no such file, or no trace in the directory. */
 bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, size_t err_size);

@@ -59,7 +59,7 @@ static int open_in(const struct ss_trace_module_def *def, const char *dir, char 
 }
 
 int ss_module_file_open(const struct ss_trace_module_def *def, char *const *dirs, size_t count,
-			char *path, size_t size) {
+			char *path, size_t size, bool *rebuilt) {
 	int fd = -1;
 
 	/* The file itself is better than a copy without code, as it leads to its debug file. */
@@ -73,5 +73,6 @@ int ss_module_file_open(const struct ss_trace_module_def *def, char *const *dirs
 	if (fd < 0) {
 		fd = open_in(def, "/usr/lib/debug", path, size);
 	}
+	*rebuilt = fd < 0 && def->path[0] == '/' && access(def->path, R_OK) == 0;
 	return fd;
 }

@@ -50,6 +50,7 @@ struct ss_symbolizer {
 	const struct ss_trace_reader *reader;
 	const struct ss_trace_module_def *defs;
 	struct module *module; /* one for each of defs */
+	const char *rebuilt;   /* path of the first whose file is another build */
 	size_t modules;
 	char **dir;            /* directories of the debug path; ends with NULL */
 	size_t dirs;
@@ -70,7 +71,11 @@ static Dwfl_Module *load(struct ss_symbolizer *s, size_t index) {
 		return m->mod;
 	}
 	m->tried = true;
-	int fd = ss_module_file_open(def, s->dir, s->dirs, path, sizeof(path));
+	bool rebuilt;
+	int fd = ss_module_file_open(def, s->dir, s->dirs, path, sizeof(path), &rebuilt);
+	if (rebuilt && !s->rebuilt) {
+		s->rebuilt = def->path;
+	}
 	if (fd < 0) {
 		return NULL;
 	}
@@ -86,6 +91,10 @@ static Dwfl_Module *load(struct ss_symbolizer *s, size_t index) {
 	}
 	dwfl_report_end(m->dwfl, NULL, NULL);
 	return m->mod;
+}
+
+const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s) {
+	return s->rebuilt;
 }
 
 /* ---- names -------------------------------------------------------------- */

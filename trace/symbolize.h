@@ -29,6 +29,9 @@ struct ss_symbol {
 struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,
 					 const char *debug_path, char *err, size_t err_size);
 void ss_symbolizer_close(struct ss_symbolizer *s);
+/* The first module whose names are missing because its file was built again after the recording; NULL: there is none so
+ * far. Valid as long as the reader. */
+const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s);
 
 /* The symbols of a return address, innermost first: inlined functions, then the function itself.
  * Returns how many there are, at least 1. `time_ns` is when the stack was seen. They are kept,

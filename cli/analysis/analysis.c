@@ -113,6 +113,7 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
 		tell_progress(p, all, first ? 0 : 0.5, 0.5);
 	}
 	if (first) {
+		ss_pass_sort_devices(p);
 		a->events = p->event - 1;
 		a->unknown_frees = p->memory.unknown_frees;
 		a->lost_frees = p->memory.lost_frees;

@@ -35,6 +35,23 @@ static struct ss_device_result *device_of(struct ss_pass *p, uint8_t device) {
 	return &a->device[p->device_at[device] - 1];
 }
 
+static int by_number(const void *a, const void *b) {
+	const struct ss_device_result *x = a, *y = b;
+
+	return (x->device > y->device) - (x->device < y->device);
+}
+
+void ss_pass_sort_devices(struct ss_pass *p) {
+	struct ss_analysis *a = p->a;
+
+	if (a->devices) {
+		qsort(a->device, a->devices, sizeof(*a->device), by_number);
+	}
+	for (size_t i = 0; i < a->devices; i++) {
+		p->device_at[a->device[i].device] = (uint16_t)(i + 1);
+	}
+}
+
 static struct ss_pool_result *pool_of(struct ss_pass *p, uint32_t id) {
 	struct ss_analysis *a = p->a;
 

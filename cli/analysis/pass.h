@@ -22,6 +22,8 @@ struct ss_pass {
 ss_trace_memory_watch ss_pass_count;
 void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e);
 void ss_pass_count_end(struct ss_pass *p);
+/* Puts the results of devices in the order of their numbers. */
+void ss_pass_sort_devices(struct ss_pass *p);
 
 /* The second pass looks at single moments. */
 bool ss_pass_plan(struct ss_pass *p);

@@ -241,6 +241,8 @@ bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, bool nam
 	bool opened = !names || s->tables->names, ok = opened && add_stacks(s, stack, count) &&
 		ss_sites_tell_apart(s);
 	if (s->tables->names) {
+		const char *rebuilt = ss_symbolizer_rebuilt(s->tables->names);
+		s->rebuilt = rebuilt ? strdup(rebuilt) : NULL;
 		ss_symbolizer_close(s->tables->names);
 	}
 	if (!ok) {
@@ -260,6 +262,7 @@ void ss_sites_finish(struct ss_sites *s) {
 	}
 	free(s->tables);
 	free(s->of_stack);
+	free(s->rebuilt);
 	free(s->site);
 	free(s->frame);
 	*s = (struct ss_sites){ 0 };

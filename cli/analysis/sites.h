@@ -51,6 +51,7 @@ struct ss_sites {
 	size_t count, frame_count;
 	uint32_t *of_stack;    /* site by the number of a stack, below `stacks` */
 	uint32_t stacks;
+	char *rebuilt;         /* a module that was built after the recording, so its names are missing; NULL: none was seen */
 	struct ss_sites_tables *tables;
 };
 

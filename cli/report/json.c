@@ -239,7 +239,8 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
 		{ "host", a->host }, { "launcher", a->launcher }, { "job", a->job },
 		{ "somashim", a->version }, { "runtime", a->runtime },
 		{ "recording", (unsigned)a->state < 3 ? state[a->state] : "unknown" },
-		{ "damage", a->problem ? a->problem : "" }, { "leaks_title", ss_report_leaks_title(a) },
+		{ "damage", a->problem ? a->problem : "" }, { "rebuilt", a->sites.rebuilt ? a->sites.rebuilt : "" },
+		{ "leaks_title", ss_report_leaks_title(a) },
 	};
 	const struct { const char *name; uint64_t n; } counts[] = {
 		{ "pid", a->pid }, { "events", a->events }, { "threads", a->threads },

@@ -69,6 +69,10 @@ static void print_process(FILE *out, const struct ss_analysis *a) {
 		fprintf(out, "  %" PRIu64 " blocks went with their memory, as a device reset does\n",
 			a->reset_blocks);
 	}
+	if (a->sites.rebuilt) {
+		fprintf(out, "  %s was built after the recording, so names are missing (--debug-path finds a copy)\n",
+			a->sites.rebuilt);
+	}
 	if (a->problem) {
 		fprintf(out, "  damaged in %zu places: %s\n", a->problems, a->problem);
 	}

@@ -157,6 +157,9 @@ static NOINLINE void leak(void) {
 static NOINLINE void run_sites(void) {
 	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
 	ss_trace_pool_create(DEFAULT_POOL, 0, "default");
+	ss_trace_pool_create(SECOND_POOL, 1, "default");
+	/* The second device is used first. */
+	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, AT(D, 0), 8 * MIB, 1, SECOND_POOL, 0);
 	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, AT(A, 0), 512 * MIB, 0, DEFAULT_POOL, 0);
 	wrapper(90); /* weights: larger than the leak, and there from the start */
 	wrapper(2);

@@ -66,6 +66,7 @@ def test_names():
     p = Process(data['processes'][0])
     names = [s['name'] for s in p.sites.values() if s['allocations']]
     equal(len(names), 6, 'call sites')
+    equal([d['device'] for d in data['processes'][0]['devices']], [0, 1], 'devices in order')
     equal(len(set(names)), 6, names)
     for name in names:
         for frame in name.split(' < '):
@@ -184,6 +185,37 @@ def test_text():
     assert 'and 1 more call sites' in one and len(one) < len(text)
     # JSON and the page have all call sites, whatever the text is asked for.
     assert run('--json', '--top', '1', path('known')).stdout == run('--json', path('known')).stdout
+
+
+def test_rebuilt():
+    """A program that was built again has other addresses, so its names are not those of the recording."""
+    program = path('program')
+    shutil.copy(make_trace, program)
+    subprocess.run([program, 'known', path('rebuilt')], check=True)
+    assert 'built after' not in run(path('rebuilt')).stdout
+    code = bytearray(open(program, 'rb').read())
+    note = code.index(b'GNU\0', code.index(b'\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0')) + 4
+    code[note] ^= 0xff  # the build id
+    os.remove(program)
+    with open(program, 'wb') as f:
+        f.write(code)
+    assert program + ' was built after the recording' in run(path('rebuilt')).stdout
+    equal(report(path('rebuilt'))['processes'][0]['rebuilt'], program, 'rebuilt')
+
+
+def test_wrong_file():
+    log = path('log.csv')
+    with open(log, 'w') as f:
+        f.write('Thread,Time,Action,Pointer,Size,Stream\n1,00:00:00.0,allocate,0x10,5,0x0\n')
+    assert 'a log of allocations, for `somashim replay' in run(log, status=2).stderr
+    make('known', 'known')
+    for args, want in ((['convert', '--to', 'rmm', log], 'for `somashim replay'),
+                       (['replay', path('known')], 'a recording: see it with `somashim report'),
+                       (['convert', '--to', 'rmm', '--device', '9', path('known')], 'the recording has: 0, 1'),
+                       (['convert', '--to', 'folded', '--device', '9', path('known')], 'the recording has: 0, 1')):
+        done = subprocess.run([somashim, *args], capture_output=True, text=True)
+        equal((done.returncode, done.stdout), (2, ''), args)
+        assert want in done.stderr, done.stderr
 
 
 def test_ranks():
