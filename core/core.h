@@ -38,6 +38,10 @@ void ss_unmap(struct ss_core *core, int dev);
  * NULL, the initial value, means nowhere.
  * The caller owns `log`. Not thread safe: call it before anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);
+/* `fn` is called after the pools took memory of a device for an allocation, and when there was none.
+ * The thread that allocates calls it, with no lock held. NULL, the initial value: nobody is told. Not
+ * thread safe: call it before anything else. */
+void ss_core_watch_growth(struct ss_core *core, void (*fn)(void));
 /* Returns the errno for which SOMASHIM_JOURNAL cannot be written; 0 if it is written or was not
  * asked for. */
 int ss_core_journal_error(const struct ss_core *core);

@@ -25,6 +25,7 @@ struct ss_core {
 	struct ss_driver drv;
 	struct ss_options opt;
 	FILE *log;                   /* reports are written here; NULL: nowhere */
+	void (*grew)(void);          /* ss_core_watch_growth() */
 	struct ss_journal *journal;  /* NULL: no journal is written */
 	int journal_error;           /* errno of a journal that could not be opened */
 	bool recorded;               /* a recording ran when the core was made (trace/writer.h) */
@@ -46,6 +47,12 @@ struct ss_core {
 	struct ss_fast_path *fast;
 	struct ss_pools *pools;
 };
+
+static inline void ss_tell_growth(const struct ss_core *core)
+{
+	if (core->grew)
+		core->grew();
+}
 
 /* Makes every thread forget the stream and pool that it used last. */
 static inline void ss_recent_end(struct ss_core *core)

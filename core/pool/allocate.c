@@ -31,6 +31,8 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 		ss_journal_alloc(core->journal, *out, size, stream);
 	ss_trace_alloc_at(when, *out, size, r->block->size, pool->mem.dev, pool->mem.handle, stream,
 			  (classic ? SS_TRACE_F_CLASSIC : 0) | (r->missed ? 0 : SS_TRACE_F_HIT));
+	if (unlikely(r->grown))
+		ss_tell_growth(core);
 }
 
 /* A block that the null stream takes because its next command joins the blocking streams may at
@@ -68,6 +70,7 @@ static enum ss_status fail_impossible(struct ss_request *r)
 	r->pool->st.out_of_memory++;
 	ss_pool_unlock(r->pool);
 	ss_oom_report(r);
+	ss_tell_growth(ss_core_of(r->pool));
 	return SS_ERR_NOMEM;
 }
 

@@ -72,6 +72,11 @@ void ss_core_set_log(struct ss_core *core, FILE *log)
 	ss_journal_set_log(core->journal, log);
 }
 
+void ss_core_watch_growth(struct ss_core *core, void (*fn)(void))
+{
+	core->grew = fn;
+}
+
 int ss_core_journal_error(const struct ss_core *core)
 {
 	return core->journal_error;

@@ -108,6 +108,7 @@ void ss_device_initial(struct ss_pool *pool)
 	if (growth.size && ss_memory_grow(&pool->mem, &growth) != SS_OK && core->log)
 		fprintf(core->log, "somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
 			" bytes to reserve\n", dev, growth.size);
+	ss_tell_growth(core);
 }
 
 /* ---- from outside ---------------------------------------------------------------------- */

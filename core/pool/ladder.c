@@ -67,6 +67,7 @@ static enum ss_status give_up(struct ss_request *r, uint64_t reserved)
 	ss_pool_unlock(pool);
 	if (r->status == SS_ERR_NOMEM)
 		ss_oom_report(r);
+	ss_tell_growth(ss_core_of(pool));
 	return r->status;
 }
 

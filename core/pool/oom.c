@@ -149,6 +149,7 @@ enum ss_next ss_step_possible(struct ss_request *r)
 	r->status = SS_ERR_NOMEM;
 	if (r->oom.over)
 		return SS_GIVE_UP;
+	ss_tell_growth(core); /* the steps that follow may wait */
 	if (could_fit(r->pool, r->size))
 		return SS_NEXT;
 	r->tried = 0; /* for the report: no step could have helped */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,9 @@
 _Atomic uint64_t ss_live_due = SS_LIVE_NEVER;
 struct ss_live_page *_Atomic ss_live_shown;
 
+#define COLLECT_TRIES 1000
+
+static atomic_bool grew; /* the pools took memory since the figures of the page, or there was none */
 static atomic_bool busy; /* guards the rest */
 static struct ss_live_identity who;
 static struct ss_live_figures figures;
@@ -227,8 +231,14 @@ static void update(void)
 	uint32_t refresh = page ? atomic_load(&page->refresh_wanted) : 0;
 	uint32_t dump = page ? atomic_load(&page->dump_wanted) : 0;
 	uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cost;
+	bool must = atomic_exchange(&grew, false), collected = collect();
 
-	if (collect()) {
+	/* The locks are held for moments only, and the program may be killed before its next call. */
+	for (int i = 0; must && !collected && i < COLLECT_TRIES; i++) {
+		sched_yield();
+		collected = collect();
+	}
+	if (collected) {
 		if (page) {
 			ss_live_publish(page, &figures);
 			atomic_store_explicit(&page->refresh_done, refresh, memory_order_release);
@@ -238,7 +248,7 @@ static void update(void)
 		if (metrics[0] && t0 >= metrics_due)
 			write_metrics(false);
 	} else {
-		set_due(PAGE_NS);
+		set_due(must ? 0 : PAGE_NS);
 	}
 	if (page && dump != atomic_load(&page->dump_done))
 		answer_dump(page, dump);
@@ -248,17 +258,28 @@ void ss_live_serve(void)
 {
 	int saved = errno, cancel;
 
-	if (atomic_exchange(&busy, true))
-		return;
-	/* Opening files is a cancellation point, and a thread that ended here would leave `busy`. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if ((uint32_t)getpid() == who.pid)
-		update();
-	else
-		ss_live_forked(); /* by a fork that libc does not know of */
-	pthread_setcancelstate(cancel, NULL);
-	atomic_store(&busy, false);
+	/* Again for a thread that grew meanwhile, and passed by. */
+	do {
+		if (atomic_exchange(&busy, true))
+			break;
+		/* Opening files is a cancellation point, and a thread that ended here would leave `busy`. */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		if ((uint32_t)getpid() == who.pid)
+			update();
+		else
+			ss_live_forked(); /* by a fork that libc does not know of */
+		pthread_setcancelstate(cancel, NULL);
+		atomic_store(&busy, false);
+	} while (atomic_load(&grew));
 	errno = saved;
+}
+
+void ss_live_grew(void)
+{
+	if (!atomic_load(&ss_live_shown))
+		return;
+	atomic_store(&grew, true);
+	ss_live_serve();
 }
 
 /* ---- start and end -------------------------------------------------------------- */
@@ -302,5 +323,6 @@ void ss_live_forked(void)
 {
 	atomic_store(&ss_live_due, SS_LIVE_NEVER);
 	atomic_store(&ss_live_shown, NULL);
+	atomic_store(&grew, false);
 	atomic_store(&busy, false);
 }

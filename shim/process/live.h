@@ -54,6 +54,9 @@ void ss_live_start(void);
 /* Brings both up to date and answers requests, unless another thread is at it. Makes HIP calls. No
  * lock of ours held. */
 void ss_live_serve(void);
+/* The pools took memory of a device, or there was none: shows that before it returns, unless another
+ * thread is at it, which then does so. No lock held. */
+void ss_live_grew(void);
 /* The last figures, and the end of the page. No HIP call. */
 void ss_live_end(void);
 /* In a forked child, which has no page: the page is its parent's. */

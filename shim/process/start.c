@@ -72,6 +72,7 @@ static void create(int devices)
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
 	ss_exit_register();
 	ss_live_start();
+	ss_core_watch_growth(ss_core, ss_live_grew);
 	ss_shim_stats_start();
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }

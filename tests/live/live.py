@@ -288,6 +288,19 @@ def test_killed(directory):
                                             % line.split()[1], said, re.M), said
 
 
+def test_grown(directory):
+    """What is said of a killed program is not older than the last memory that it took, or did not get."""
+    for count, vram in (('40', '4G'), ('1', '4G'), ('0', '512M')):
+        env = dict(os.environ, SOMASHIM_LIVE=directory, SOMASHIM_STATS='0', SOMASIM_VRAM=vram,
+                   SOMASHIM_OOM_REPORTS='none')
+        out = subprocess.run([somashim, 'run', os.path.dirname(hold_program) + '/live_grows', count],
+                             env=env, text=True, capture_output=True)
+        assert out.returncode == -9 and int(out.stdout) >= 2**24, out
+        used = '%.1f MiB' % (int(out.stdout) / 2**20)
+        said = re.search(r' was killed\. \d+\.\d s before, (.*?) were in use .* after (\d+) allocations', out.stderr)
+        assert said and said[1] == used and int(said[2]) == int(out.stdout) >> 24, (count, used, out.stderr)
+
+
 def test_deleted(directory):
     """A program that was removed, or built again, while it runs."""
     global hold_program
