@@ -14,7 +14,7 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
 					   uint32_t version, void **tables, uint64_t count,
 					   uint64_t *id);
 
-#define TABLE_ENTRIES 541 /* in the sources of July 2026; 506 in 7.2.4 */
+#define TABLE_ENTRIES 547 /* after 7.17; 506 in 7.2.4 */
 
 static struct {
 	size_t size;

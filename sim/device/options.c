@@ -131,14 +131,17 @@ static bool parse_quirks(const char *s)
 
 static bool parse_version(const char *s, int *out)
 {
-	int major, minor;
+	static const struct { int from, is; } studied[] = {
+		{ 800, 800 }, { 717, 717 }, { 716, 716 }, { 715, 715 }, { 714, 714 }, { 700, 702 },
+		{ 600, 604 }, { 505, 507 }, { 0, 502 },
+	};
+	int major, minor, i = 0;
 
 	if (sscanf(s, "%d.%d", &major, &minor) != 2)
 		return false;
-	/* A version behaves as the nearest studied one at or below it. */
-	int v = major * 10 + (minor > 9 ? 9 : minor);
-
-	*out = v >= 70 ? 72 : v >= 60 ? 64 : v >= 55 ? 57 : 52;
+	while (major * 100 + minor < studied[i].from)
+		i++;
+	*out = studied[i].is;
 	return true;
 }
 

@@ -47,7 +47,7 @@ struct sim_options {
 	bool verbose;
 	long delay_us, delay_pct;     /* longest delay of a command; how many are delayed */
 	long stall_pct, stall_ms;
-	int hip;                      /* 52, 57, 64 or 72; 0 until libamdhip64 has decided */
+	int hip;                      /* the release, as 702 for 7.2; 0 until libamdhip64 has decided */
 	bool poison;
 	bool lifo_handles;
 	bool integrated;

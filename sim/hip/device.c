@@ -27,7 +27,16 @@ hipError_t i_hipInit(unsigned flags)
 
 static int version(void)
 {
-	return V7 ? 70253211 : V6 ? 60443484 : V57 ? 50731921 : 50221153;
+	static const struct { int release, number; } numbers[] = {
+		{ 502, 50221153 }, { 507, 50731921 }, { 604, 60443484 }, { 702, 70253211 },
+		{ 714, 71460850 }, { 715, 71526333 }, { 716, 71626361 }, { 717, 71726392 },
+		{ 800, 80000000 },
+	};
+	size_t i = 0;
+
+	while (numbers[i].release != sim_opt.hip)
+		i++;
+	return numbers[i].number;
 }
 
 hipError_t i_hipRuntimeGetVersion(int *v)
@@ -66,6 +75,18 @@ hipError_t i_hipSetDevice(int d)
 	if (!e)
 		thread_state()->device = d;
 	return e;
+}
+
+/* Since 7.16. The device gets ready without becoming the current one. */
+hipError_t i_hipInitDevice(int d, unsigned how, unsigned flags)
+{
+	return flags ? hipErrorInvalidValue : check_device(d);
+}
+
+/* After 7.17. There is no network here that writes to a device. */
+hipError_t i_hipDeviceFlushGPUDirectRDMAWrites(int target, int scope)
+{
+	return hipSuccess;
 }
 
 hipError_t i_hipSetValidDevices(int *list, int n)

@@ -126,6 +126,8 @@ enum node_type node_type_of(const struct sim_command *c)
 	case SIM_CMD_COPY: return NODE_COPY;
 	case SIM_CMD_FILL: return NODE_FILL;
 	case SIM_CMD_HOST: return NODE_HOST;
+	case SIM_CMD_WRITE_VALUE:
+	case SIM_CMD_WAIT_VALUE: return NODE_VALUE;
 	default: return NODE_EMPTY;
 	}
 }

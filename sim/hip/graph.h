@@ -17,7 +17,7 @@ struct sim_command;
 /* As hipGraphNodeType counts since 5.3. */
 enum node_type {
 	NODE_KERNEL, NODE_COPY, NODE_FILL, NODE_HOST, NODE_GRAPH, NODE_EMPTY, NODE_EVENT_WAIT,
-	NODE_EVENT_RECORD, NODE_ALLOC = 10, NODE_FREE,
+	NODE_EVENT_RECORD, NODE_ALLOC = 10, NODE_FREE, NODE_VALUE = 14,
 };
 
 struct node {

@@ -16,7 +16,7 @@ static size_t in_kernel(int elem, size_t w, size_t pitch, size_t room)
 {
 	size_t n = (w + 15) / 16 * 16;
 
-	return sim_opt.hip >= 72 && elem > 1 && pitch && pitch != w * (size_t)elem && (n - w) * (size_t)elem <= room ? n : w;
+	return sim_opt.hip >= 702 && elem > 1 && pitch && pitch != w * (size_t)elem && (n - w) * (size_t)elem <= room ? n : w;
 }
 
 hipError_t submit_fill(hipStream_t h, void *dst, uint32_t v, int elem, size_t w, size_t rows,

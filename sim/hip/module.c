@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules, their functions and variables, and what can be asked about functions. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,8 +9,11 @@
 #include "hip/entry_points.h"
 #include "hip/variable.h"
 
+#define ERROR_NOT_PERMITTED ((hipError_t)800) /* of later headers */
+
 struct module {
 	uint64_t magic;
+	bool of_library;              /* goes with hipLibraryUnload only */
 };
 
 hipError_t i_hipModuleLoadData(hipModule_t *out, const void *image)
@@ -47,6 +51,8 @@ hipError_t i_hipModuleUnload(hipModule_t h)
 
 	if (!m)
 		return hipErrorInvalidValue;
+	if (m->of_library)
+		return ERROR_NOT_PERMITTED;
 	m->magic = 0;
 	free(m);
 	return hipSuccess;
@@ -80,6 +86,59 @@ hipError_t i_hipModuleGetGlobal(hipDeviceptr_t *out, size_t *size, hipModule_t m
 	if (size)
 		*size = n;
 	return p ? hipSuccess : hipErrorOutOfMemory;
+}
+
+/* ---- libraries: a module each ---- */
+
+hipError_t i_hipLibraryLoadData(void **out, const void *code, void *o, void **ov, unsigned no,
+				void *lo, void **lov, unsigned nlo)
+{
+	hipModule_t m;
+	hipError_t e = out ? i_hipModuleLoadData(&m, code) : hipErrorInvalidValue;
+
+	if (!e) {
+		((struct module *)m)->of_library = true;
+		*out = m;
+	}
+	return e;
+}
+
+hipError_t i_hipLibraryLoadFromFile(void **out, const char *path, void *o, void **ov, unsigned no,
+				    void *lo, void **lov, unsigned nlo)
+{
+	if (!path)
+		return hipErrorInvalidValue;
+	return access(path, R_OK) ? hipErrorFileNotFound :
+	       i_hipLibraryLoadData(out, path, o, ov, no, lo, lov, nlo);
+}
+
+hipError_t i_hipLibraryUnload(void *library)
+{
+	if (!library)
+		return hipErrorInvalidHandle;
+	((struct module *)library)->of_library = false;
+	return i_hipModuleUnload(library);
+}
+
+hipError_t i_hipLibraryGetGlobal(void **out, size_t *size, void *library, const char *name)
+{
+	return library ? i_hipModuleGetGlobal((hipDeviceptr_t *)out, size, library, name) :
+	       hipErrorInvalidHandle;
+}
+
+hipError_t i_hipLibraryGetManaged(void **out, size_t *size, void *library, const char *name)
+{
+	return i_hipLibraryGetGlobal(out, size, library, name);
+}
+
+hipError_t i_hipLibraryGetModule(hipModule_t *out, void *library)
+{
+	if (!library)
+		return hipErrorInvalidHandle;
+	if (!out)
+		return hipErrorInvalidValue;
+	*out = library;
+	return hipSuccess;
 }
 
 hipError_t i_hipFuncGetAttributes(struct hipFuncAttributes *a, const void *func)

@@ -127,17 +127,20 @@ hipError_t i_hipPointerSetAttribute(const void *value, hipPointer_attribute attr
 	return hipSuccess;
 }
 
+/* Since 7.13 an output may be NULL. Earlier releases write to it all the same, and so crash. */
 hipError_t i_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t p)
 {
 	struct sim_alloc a;
+	void *start;
 	size_t n;
 
-	if (!base || !size)
-		return hipErrorInvalidValue;
 	if (!hip_find(p, &a))
 		return hipErrorNotFound;
-	bounds(&a, base, &n);
-	*size = n;
+	bounds(&a, &start, &n);
+	if (base || !V7_14)
+		*base = start;
+	if (size || !V7_14)
+		*size = n;
 	return hipSuccess;
 }
 

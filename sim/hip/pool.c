@@ -19,6 +19,7 @@
 
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 struct pool *pool_standard[SIM_MAX_DEVICES], *pool_current[SIM_MAX_DEVICES];
+struct pool *pool_managed[SIM_MAX_DEVICES];
 static struct pool *pools;
 
 struct pool *pool_new(int device, int handles, size_t max)
@@ -136,7 +137,7 @@ void pools_reset(int device)
 		p->destroyed = true;
 		pool_free_if_empty(p);
 	}
-	pool_standard[device] = pool_current[device] = NULL;
+	pool_standard[device] = pool_current[device] = pool_managed[device] = NULL;
 	pthread_mutex_unlock(&pool_lock);
 }
 

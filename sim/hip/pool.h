@@ -42,6 +42,7 @@ struct pool {
 
 extern pthread_mutex_t pool_lock;
 extern struct pool *pool_standard[SIM_MAX_DEVICES], *pool_current[SIM_MAX_DEVICES];
+extern struct pool *pool_managed[SIM_MAX_DEVICES];
 
 /* Under pool_lock. */
 struct pool *pool_new(int device, int handles, size_t max);

@@ -50,7 +50,7 @@ hipError_t i_hipMemPoolDestroy(hipMemPool_t h)
 		return e;
 	pthread_mutex_lock(&pool_lock);
 	p = pool_of(h);
-	if (!p || p == pool_standard[p->device]) {
+	if (!p || p == pool_standard[p->device] || p == pool_managed[p->device]) {
 		pthread_mutex_unlock(&pool_lock);
 		return hipErrorInvalidValue;
 	}
@@ -239,4 +239,37 @@ hipError_t i_hipMemSetMemPool(hipMemLocation *at, hipMemAllocationType type, hip
 		       hipErrorInvalidValue;
 
 	return e == hipErrorInvalidDevice ? hipErrorInvalidValue : e;
+}
+
+/* Since 7.15. The default pool of managed memory is another one than that of the device's own. (Its
+ * memory is the device's here.) */
+hipError_t i_hipMemGetDefaultMemPool(hipMemPool_t *out, hipMemLocation *at,
+				     hipMemAllocationType type)
+{
+	if (!out || !at || at->type != hipMemLocationTypeDevice || check_device(at->id))
+		return hipErrorInvalidValue;
+	if (type == hipMemAllocationTypePinned)
+		return i_hipDeviceGetDefaultMemPool(out, at->id);
+	if ((int)type != 2 /* hipMemAllocationTypeManaged */)
+		return hipErrorInvalidValue;
+	pthread_mutex_lock(&pool_lock);
+	if (!pool_managed[at->id])
+		pool_managed[at->id] = pool_new(at->id, 0, 0);
+	*out = (hipMemPool_t)pool_managed[at->id];
+	pthread_mutex_unlock(&pool_lock);
+	return hipSuccess;
+}
+
+/* ---- test control, found by dlsym ---- */
+
+__attribute__((visibility("default"))) hipMemPool_t somasim_new_pool(int device);
+
+hipMemPool_t somasim_new_pool(int device)
+{
+	struct pool *p;
+
+	pthread_mutex_lock(&pool_lock);
+	p = pool_new(device, 0, 0);
+	pthread_mutex_unlock(&pool_lock);
+	return (hipMemPool_t)p;
 }

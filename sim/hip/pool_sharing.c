@@ -28,7 +28,7 @@ struct shared_pool {
 #define POOL_DEVICE 16 /* shift, in state */
 
 /* Sharing came with 5.7. */
-#define POOLS_CAN_BE_SHARED (sim_opt.hip >= 57)
+#define POOLS_CAN_BE_SHARED (sim_opt.hip >= 507)
 
 hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h,
 					       hipMemAllocationHandleType type, unsigned flags)

@@ -39,10 +39,10 @@ static hipError_t address(const char *name, void **out)
 	if (id < SIM_HIP_FIRST || !self)
 		return hipErrorNotFound;
 	const char *node = nodes[id - SIM_HIP_FIRST];
-	int v = (node[0] - '0') * 10 + (node[2] - '0');
-	int have = V7 ? 72 : V6 ? 64 : V57 ? 57 : 52;
+	int major = 0, minor = 0;
 
-	if (v > have)
+	sscanf(node, "%d.%d", &major, &minor);
+	if (major * 100 + minor > sim_opt.hip)
 		return hipErrorNotFound;
 	*out = dlsym(self, full);
 	return *out ? hipSuccess : hipErrorNotFound;
@@ -104,6 +104,6 @@ int release_by_name(void)
 	const char *so;
 
 	if (!dladdr((void *)address, &me) || !me.dli_fname || !(so = strstr(me.dli_fname, ".so.")))
-		return 57;
-	return so[4] == '7' ? 72 : so[4] == '6' ? 64 : 57;
+		return 507;
+	return so[4] == '8' ? 800 : so[4] == '7' ? 702 : so[4] == '6' ? 604 : 507;
 }

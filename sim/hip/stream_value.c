@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams that write values to memory, or wait for them. They do so at once, even while the
- * stream captures.
+ * Streams that write values to memory, or wait for them. Up to 7.14 they do so at once, even while
+ * the stream captures. Since 7.15 (ROCm 10.0) a capture takes the command as a node.
  */
 #include "device/address_map.h"
 #include "device/command.h"
 #include "device/device_queues.h"
 #include "device/queue.h"
 #include "device/stream_value.h"
+#include "device/macros.h"
+#include "hip/capture.h"
 #include "hip/entry_points.h"
 #include "hip/handle.h"
 #include "hip/submit.h"
+#include "hip/version.h"
 
 _Static_assert(hipStreamWaitValueGte == (int)SIM_VALUE_GTE && hipStreamWaitValueEq == (int)SIM_VALUE_EQ &&
 	       hipStreamWaitValueAnd == (int)SIM_VALUE_AND && hipStreamWaitValueNor == (int)SIM_VALUE_NOR,
@@ -26,6 +29,10 @@ static hipError_t enqueue_value(hipStream_t h, const void *p, struct sim_command
 
 	if (e) {
 		sim_command_free(c);
+		return e;
+	}
+	if (unlikely(V7_15 && s && atomic_load(&captures_live)) && capture_submit(s, c, &e)) {
+		sim_queue_unref(q);
 		return e;
 	}
 	sim_enqueue(q, c);

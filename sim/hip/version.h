@@ -5,9 +5,11 @@
 
 #include "device/options.h"
 
-#define V52 (sim_opt.hip == 52)
-#define V57 (sim_opt.hip == 57)
-#define V6 (sim_opt.hip >= 60)     /* 6.0 and later, 7.x included */
-#define V7 (sim_opt.hip >= 70)
+#define V52 (sim_opt.hip == 502)
+#define V57 (sim_opt.hip == 507)
+#define V6 (sim_opt.hip >= 600)     /* 6.0 and later, 7.x included */
+#define V7 (sim_opt.hip >= 700)
+#define V7_14 (sim_opt.hip >= 714)  /* ROCm 7.14 and later */
+#define V7_15 (sim_opt.hip >= 715)  /* ROCm 10.0 and later */
 
 #endif

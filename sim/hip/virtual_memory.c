@@ -115,14 +115,23 @@ hipError_t i_hipMemRelease(hipMemGenericAllocationHandle_t h)
 	return h && sim_phys_release((struct sim_phys *)h) ? hipSuccess : hipErrorInvalidValue;
 }
 
-/* Map and unmap wait for the blocking streams: up to 6.4 they run on the null stream, and
- * later they wait for the streams that can reach the range. */
+/* Up to 7.13 map and unmap are commands of the null stream that the host waits for. */
 static void join_blocking(void)
 {
 	struct sim_queue *q = sim_null_queue(current_device());
 
 	sim_queue_drain(q);
 	sim_queue_unref(q);
+}
+
+/* Since 7.14 an unmap waits for every stream of the devices that can reach the range. */
+static void wait_for_users(void *ptr)
+{
+	int prot;
+
+	for (int d = 0; d < sim_opt.devices; d++)
+		if (!sim_vmm_get_access(ptr, d, &prot) && prot)
+			sim_device_drain(d);
 }
 
 hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t h,
@@ -132,7 +141,8 @@ hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAlloc
 		return V6 ? hipErrorNotSupported : hipSuccess;
 	if (!ptr || !size || !h || offset || flags)
 		return hipErrorInvalidValue;
-	join_blocking();
+	if (!V7_14)
+		join_blocking();
 	if (sim_opt.quirk[SIM_Q_MAP_FAILS])
 		return V7 ? hipErrorUnknown : hipSuccess;
 	return sim_vmm_map(ptr, size, (struct sim_phys *)h, true) ? hipErrorInvalidValue :
@@ -145,7 +155,10 @@ hipError_t i_hipMemUnmap(void *ptr, size_t size)
 		return V6 ? hipErrorNotSupported : hipSuccess;
 	if (!ptr || !size)
 		return hipErrorInvalidValue;
-	join_blocking();
+	if (V7_14)
+		wait_for_users(ptr);
+	else
+		join_blocking();
 	/* 6.4 unmaps only the first handle of a range. */
 	return sim_vmm_unmap(ptr, size, V7) ? hipErrorInvalidValue : hipSuccess;
 }
