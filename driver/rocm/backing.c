@@ -48,9 +48,6 @@ static bool vmm_refused(int dev, const char **why)
 		*why = "the quirk table forbids vmm";
 	else if ((quirks & SS_Q_PEER_SPOILS) && ss_rocm_devices > 1)
 		*why = "the quirk table forbids vmm beside other devices";
-	/* Before 6.4.2, released memory is not freed (hip#3781). */
-	else if (ss_runtime()->version && ss_runtime()->major == 6 && ss_runtime()->minor < 4)
-		*why = "the runtime is older than 6.4";
 	else if (!ss_rocm.f.hipMemAddressReserve || !ss_rocm.f.hipMemMap ||
 		 !ss_rocm.f.hipMemCreate || !ss_rocm.f.hipMemSetAccess ||
 		 !ss_rocm.f.hipMemUnmap || !ss_rocm.f.hipMemRelease)

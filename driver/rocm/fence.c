@@ -4,7 +4,8 @@
  *
  * SS_FENCE_EVENT records a pooled event without timing, which is one barrier packet with a
  * signal. SS_FENCE_SIGNAL has one counter per stream, which hipStreamWriteValue64 raises and
- * the host reads. That takes twice the packets, but is legal in every capture mode.
+ * the host reads. That takes twice the packets, but is legal beside captures of every mode. (Never
+ * on a stream that captures: since 7.15 its graph would do the write.)
  *
  * Locks: pool_lock, for idle events and counters. Never held across a call.
  */

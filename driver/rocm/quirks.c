@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The one table of known runtime defects; `somashim doctor` prints it. */
+/*
+ * The one table of known runtime defects; `somashim doctor` prints it. Releases are HIP's: 714 is
+ * ROCm 7.14, 715 to 717 are ROCm 10.0 to 10.2 (releases.c). A row without an end is of a defect that
+ * is open in the newest release, or whose end nobody has seen. What the self-test finds by itself
+ * (V1, V3, V7, and any mapping that loses stores) ends where it was last reported: after that the
+ * self-test decides.
+ */
 #include <string.h>
 
 #include "driver/rocm/quirks.h"
@@ -9,13 +15,14 @@ static const struct ss_quirk table[] = {
 	{ "C1", "rocm-systems#10943", 700, 0, NULL, SS_Q_NOTE,
 	  "hipMallocAsync buffers come back zeroed",
 	  "no memory of a live block is unmapped" },
-	{ "C2", "rocm-systems#11693", 700, 0, "gfx12", SS_Q_SETTLE,
+	{ "C2", "rocm-systems#11693", 700, 0, "gfx120", SS_Q_SETTLE,
 	  "a fresh mapping loses stores for about 2 ms",
 	  "every mapping is written and read back before it is used" },
 	{ "C3", "rocm-systems#11690", 604, 0, NULL, SS_Q_NOTE,
 	  "ReleaseThreshold is ignored under pressure", "thresholds are exact" },
 	{ "C4", "rocm-systems#11642", 700, 0, NULL, SS_Q_NOTE,
-	  "a failed hipMallocAsync keeps what it committed", "failure changes nothing" },
+	  "a failed hipMallocAsync keeps what it committed, and frees it twice at exit",
+	  "failure changes nothing" },
 	{ "C5", "rocm-systems#10529", 0, 0, NULL, SS_Q_NOTE,
 	  "hipMallocAsync and hipEventSynchronize deadlock",
 	  "no lock is held during a call into the runtime" },
@@ -51,12 +58,12 @@ static const struct ss_quirk table[] = {
 	{ "O5", "observed on 6.4.3", 600, 604, NULL, SS_Q_EXIT_MAPPED,
 	  "at exit the runtime uses mappings whose device is gone",
 	  "the memory of idle devices is unmapped before" },
-	{ "V1", "rocm-systems#2516", 700, 702, NULL, SS_Q_ACCESS_PREFIX,
+	{ "V1", "rocm-systems#2516", 700, 713, NULL, SS_Q_ACCESS_PREFIX,
 	  "SetAccess on a later part of a range fails",
 	  "access is set from the start of the range on, for the owner last" },
-	{ "V3", "rocm-systems#6977", 700, 702, NULL, SS_Q_ACCESS_PREFIX,
+	{ "V3", "rocm-systems#6977", 700, 713, NULL, SS_Q_ACCESS_PREFIX,
 	  "SetAccess on the end of a range sometimes fails", "as V1" },
-	{ "V7", "legacy-rocm-build#6021", 700, 702, NULL, SS_Q_NOTE,
+	{ "V7", "legacy-rocm-build#6021", 700, 713, NULL, SS_Q_NOTE,
 	  "physical memory stays until the reservation goes",
 	  "where hipMemGetInfo shows it, only whole idle pools are given back" },
 	{ "B7c", "hip_memory.cpp: ValidateMemAccess", 600, 0, NULL, SS_Q_NOTE,
@@ -72,6 +79,18 @@ static const struct ss_quirk table[] = {
 	{ "V17", "mori#455", 700, 0, NULL, SS_Q_MAP_ALONE,
 	  "threads that map, unmap or set access at the same time crash the runtime",
 	  "one thread at a time does" },
+	{ "V18", "legacy-rocm-build#6661", 714, 714, NULL, SS_Q_NOTE,
+	  "every handle of physical memory is a file descriptor",
+	  "chunks grow with their pool; a soft limit of descriptors is raised, a hard one is named" },
+	{ "V19", "rocm-systems#4363", 700, 702, NULL, SS_Q_NOTE,
+	  "an unmap leaks a file descriptor if the host has access",
+	  "access is given to devices only" },
+	{ "V20", "pytorch#192814", 600, 714, NULL, SS_Q_NOTE,
+	  "after virtual memory ran out, the host reads old data in device memory",
+	  "the default maps nothing; vmm does not mend it" },
+	{ "V21", "rocm-systems#6982", 714, 0, NULL, SS_Q_NOTE,
+	  "an unmap waits for every stream that may use the memory",
+	  "memory goes back in large pieces, when it has been idle for long" },
 	/* capture, IPC */
 	{ "O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
 	  "hipEventQuery on an unrelated stream ends a capture",

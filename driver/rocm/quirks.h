@@ -21,9 +21,9 @@ enum ss_quirk_flag {
 };
 
 struct ss_quirk {
-	const char *id;      /* C1..C26 and V1..V17: docs/known-problems.md */
+	const char *id;      /* docs/known-problems.md */
 	const char *ref;     /* a public issue, or where it was observed */
-	int from, to;        /* 100 * major + minor, both inclusive; 0 = no bound */
+	int from, to;        /* of HIP, 100 * major + minor, both inclusive; 0 = no bound */
 	const char *arch;    /* prefix of the architecture's name; NULL = any */
 	unsigned flags;
 	const char *wrong, *does; /* the defect, and what somashim does */
