@@ -11,18 +11,22 @@
 #include "cli/doctor_probe.h"
 #include "cli/writers/json.h"
 #include "driver/rocm/quirks.h"
+#include "driver/rocm/releases.h"
 
 #define TIMEOUT_S 60
 
 struct arguments {
 	bool json, probe;
+	const char *runtime;
 	unsigned timeout_s;
 };
 
-enum { JSON = 'j', TIMEOUT = 't', PROBE = 256 };
+enum { JSON = 'j', RUNTIME = 'r', TIMEOUT = 't', PROBE = 256 };
 
 static const struct argp_option options[] = {
 	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
+	{ "runtime", RUNTIME, "PATH", 0,
+	  "Try the runtime that PATH names: a file, a ROCm, a Python environment or a directory", 0 },
 	{ "timeout", TIMEOUT, "SECONDS", 0,
 	  "Give up after SECONDS without progress (default: 60)", 0 },
 	{ "probe", PROBE, NULL, OPTION_HIDDEN, NULL, 0 },
@@ -35,6 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	switch (key) {
 	case JSON: a->json = true; return 0;
 	case PROBE: a->probe = true; return 0;
+	case RUNTIME: a->runtime = arg; return 0;
 	case TIMEOUT:
 		a->timeout_s = (unsigned)ss_arguments_number(state, "--timeout", arg, 86400);
 		return 0;
@@ -50,6 +55,11 @@ static const struct argp argp = {
 
 static bool applies(const struct ss_quirk *q, const struct ss_probe *p) {
 	return p->major && ss_quirk_applies(q, p->major, p->minor, p->arch[0] ? p->arch : NULL);
+}
+
+/* Under which name people know the runtime. */
+static struct ss_release_text release(const struct ss_probe *p) {
+	return p->major ? ss_release_name(p->major, p->minor) : (struct ss_release_text){ "" };
 }
 
 static json_t *to_json(const struct ss_probe *p) {
@@ -69,8 +79,10 @@ static json_t *to_json(const struct ss_probe *p) {
 				"ref", q[i].ref, "wrong", q[i].wrong, "does", q[i].does));
 		}
 	}
-	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "verdict", ss_json_text(p->verdict),
-		"runtime", json_sprintf("%d.%d", p->major, p->minor), "arch", p->arch,
+	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o}", "verdict", ss_json_text(p->verdict),
+		"runtime", json_sprintf("%d.%d", p->major, p->minor), "release", release(p).s,
+		"known", p->major && !ss_release_unknown(p->major, p->minor),
+		"library", ss_json_text(p->library), "arch", p->arch,
 		"best", best, "lines", lines, "quirks", known);
 }
 
@@ -81,6 +93,10 @@ static void print_text(const struct ss_probe *p) {
 	printf("verdict: %s\n", p->verdict);
 	for (size_t i = 0; i < p->count; i++) {
 		printf("  %s\n", p->line[i]);
+	}
+	if (p->major && ss_release_unknown(p->major, p->minor)) {
+		printf("HIP %d.%d is newer than %s, the newest release that this somashim knows. Its defects are "
+			"not known, and some of these may be mended.\n", p->major, p->minor, ss_release_newest().s);
 	}
 	printf("known defects that apply (docs/known-problems.md):\n");
 	for (size_t i = 0; i < count; i++) {
@@ -96,9 +112,9 @@ int ss_cmd_doctor(int argc, char **argv) {
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	if (a.probe) {
-		return ss_probe_child();
+		return ss_probe_child(a.runtime);
 	}
-	ss_probe_run(&p, a.timeout_s);
+	ss_probe_run(&p, a.runtime, a.timeout_s);
 	int status = p.status;
 	if (!a.json) {
 		print_text(&p);

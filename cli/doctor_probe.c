@@ -28,8 +28,13 @@ static void read_line(struct ss_probe *p, const char *line) {
 	char *at, best[8];
 	int dev;
 
-	if ((at = strstr(line, ", version ")) && (at = strchr(at, '('))) {
+	if ((at = strstr(line, ", HIP version ")) && (at = strchr(at, '('))) {
 		sscanf(at, "(%d.%d)", &p->major, &p->minor);
+	}
+	if (strncmp(line, SS_PROBE_TAKEN, strlen(SS_PROBE_TAKEN)) == 0) {
+		at = strrchr(line, '('); /* of "(from .." */
+		snprintf(p->library, sizeof(p->library), "%.*s",
+			(int)(at ? at - line - strlen(SS_PROBE_TAKEN) - 1 : 0), line + strlen(SS_PROBE_TAKEN));
 	}
 	if ((at = strstr(line, " gfx"))) {
 		sscanf(at, " %63[a-z0-9]", p->arch);
@@ -128,7 +133,7 @@ static bool prepare_environment(char *err, size_t err_size) {
 	return ss_preload_enter(true, err, err_size);
 }
 
-static pid_t start(int *fd) {
+static pid_t start(const char *runtime, int *fd) {
 	char self[PATH_MAX];
 	int pipes[2];
 
@@ -140,7 +145,7 @@ static pid_t start(int *fd) {
 		dup2(pipes[1], STDERR_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);
-		execl(self, "somashim", "doctor", "--probe", (char *)NULL);
+		execl(self, "somashim", "doctor", "--probe", runtime ? "--runtime" : NULL, runtime, (char *)NULL);
 		_exit(127);
 	}
 	close(pipes[1]);
@@ -197,7 +202,7 @@ static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 	return result;
 }
 
-void ss_probe_run(struct ss_probe *p, unsigned timeout_s) {
+void ss_probe_run(struct ss_probe *p, const char *runtime, unsigned timeout_s) {
 	int fd, status = 0;
 
 	memset(p, 0, sizeof(*p));
@@ -209,7 +214,7 @@ void ss_probe_run(struct ss_probe *p, unsigned timeout_s) {
 	if (!report) {
 		return;
 	}
-	pid_t pid = start(&fd);
+	pid_t pid = start(runtime, &fd);
 	if (pid < 0) {
 		snprintf(p->verdict, sizeof(p->verdict), "the probe cannot be started");
 		ss_run_report_unlink();

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The child of `somashim doctor`: loads a HIP runtime and makes the first call into it. */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/doctor_probe.h"
+#include "cli/doctor_runtime.h"
 
 #define NO_DEVICE 100 /* hipErrorNoDevice */
 
@@ -15,27 +19,54 @@ static void print_error(const char *call, int err) {
 		err);
 }
 
-int ss_probe_child(void) {
-	/* Any runtime will do; the newest is tried first. */
-	static const char *const names[] = {
-		"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
-	};
+/* Loads the first of them that loads, and says which that is and what else there is. */
+static void *load(const struct ss_runtime_file *file, size_t count) {
+	struct link_map *map;
+	void *lib = NULL;
+	size_t i;
+
+	for (i = 0; i < count && !lib; i++) {
+		lib = dlopen(file[i].path, RTLD_NOW | RTLD_GLOBAL);
+		/* Names are guesses; what is there and cannot be loaded is worth a word. */
+		if (!lib && strchr(file[i].path, '/')) {
+			fprintf(stderr, "somashim: cannot load: %s\n", dlerror());
+		}
+	}
+	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map) != 0) {
+		return lib;
+	}
+	fprintf(stderr, SS_PROBE_TAKEN "%s (from %s)\n", map->l_name, file[i - 1].from);
+	for (; i < count; i++) {
+		if (strchr(file[i].path, '/') && !ss_runtime_same(map->l_name, file[i].path)) {
+			fprintf(stderr, "somashim: not taken: %s (from %s, later in the search; --runtime PATH "
+				"takes it)\n", file[i].path, file[i].from);
+		}
+	}
+	return lib;
+}
+
+int ss_probe_child(const char *runtime) {
+	struct ss_runtime_file *file = calloc(SS_RUNTIMES_MAX, sizeof(*file));
+	void *lib = file ? load(file, ss_runtimes_find("", runtime, file)) : NULL;
 	int (*get_count)(int *) = NULL;
 	int (*hip_free)(void *) = NULL;
 	int count = 0, err;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !hip_free; i++) {
-		void *lib = dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
-
-		if (!lib) {
-			continue;
-		}
+	free(file);
+	if (lib) {
 		*(void **)&get_count = dlsym(lib, "hipGetDeviceCount");
 		/* The preload's hipFree, which runs the self-test. */
 		*(void **)&hip_free = dlsym(RTLD_DEFAULT, "hipFree");
 	}
 	if (!hip_free || !get_count) {
-		fprintf(stderr, "somashim: no libamdhip64 was found\n");
+		if (runtime) {
+			fprintf(stderr, "somashim: no libamdhip64 that can be used was found by --runtime %s\n",
+				runtime);
+		} else {
+			fprintf(stderr, "somashim: no libamdhip64 was found: not in LD_LIBRARY_PATH, ROCM_PATH, the "
+				"loader's directories, /opt/rocm*/lib, /opt/rocm/core-*/lib or a Python wheel "
+				"(--runtime PATH names one)\n");
+		}
 		return SS_EXIT_NO_RUNTIME;
 	}
 	err = get_count(&count);

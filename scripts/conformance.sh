@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: MIT
 # Runs the shim's integration tests, stress, random programs and allocation logs on the runtime and the
 # device of this machine.
-#   conformance.sh [--quick] [--only REGEX] [-o FILE.json] [BUILD]
-# The runtime is that under ROCM_PATH, else /opt/rocm, else the system's. The programs are compiled for
-# it; the shim is the one in BUILD. Writes one JSON (conformance.json) with the device, the versions and a
-# verdict per test. Exits 1 if a test failed, 77 if there is no device. docs/hardware.md says how to run
-# it as a job.
+#   conformance.sh [--quick] [--only REGEX] [--runtime PATH] [-o FILE.json] [BUILD]
+# The runtime is the one that `somashim doctor` takes: that of --runtime or ROCM_PATH, else the first that
+# is found (/opt/rocm/core-*, /opt/rocm*, a wheel, the system's). The programs are compiled for it; the
+# shim is the one in BUILD. Writes one JSON (conformance.json) with the device, the versions and a verdict
+# per test. Exits 1 if a test failed, 77 if there is no device. docs/hardware.md says how to run it as a
+# job.
 set -uo pipefail
-quick=0 only=. out=conformance.json
+quick=0 only=. out=conformance.json runtime=${ROCM_PATH:-}
 while [ $# -gt 0 ]; do
 	case $1 in
 	--quick) quick=1 ;;
 	--only) only=$2; shift ;;
+	--runtime) runtime=$2; shift ;;
 	-o) out=$2; shift ;;
-	-*) echo "usage: conformance.sh [--quick] [--only REGEX] [-o FILE.json] [BUILD]" >&2; exit 2 ;;
+	-*) echo "usage: conformance.sh [--quick] [--only REGEX] [--runtime PATH] [-o FILE.json] [BUILD]" >&2; exit 2 ;;
 	*) break ;;
 	esac
 	shift
@@ -26,34 +28,26 @@ shim=$build/shim/libsomashim.so somashim=$build/cli/somashim
 [ -f "$shim" ] && [ -x "$somashim" ] || { echo "conformance: $build is not built" >&2; exit 1; }
 
 # ---- the runtime --------------------------------------------------------------
-rocm=${ROCM_PATH:-}
-[ -n "$rocm" ] || [ ! -e /opt/rocm/lib/libamdhip64.so ] || rocm=/opt/rocm
-include=(-isystem "${rocm:-/usr}/include")
-library=
-for dir in ${rocm:+"$rocm/lib" "$rocm/lib64"}; do
-	for name in libamdhip64.so libamdhip64.so.7 libamdhip64.so.6 libamdhip64.so.5; do
-		[ -n "$library" ] || [ ! -e "$dir/$name" ] || library=$dir/$name
-	done
-done
-if [ -n "$library" ]; then
-	export LD_LIBRARY_PATH=${library%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-elif [ -n "$rocm" ]; then
-	echo "conformance: no libamdhip64 in $rocm/lib" >&2
-	exit 1
-else
-	library=-lamdhip64
-fi
-
+[ -z "$runtime" ] || runtime=$(realpath "$runtime")
 unset LD_PRELOAD LD_AUDIT ${!SOMASHIM_@}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-timeout 600 "$somashim" doctor --json >"$work/doctor" 2>"$work/err"
-case $?:$(cat "$work/doctor") in
-77:* | *'"no runtime"'*)
-	echo "conformance: no device: $(sed -n 's/.*"verdict": "\([^"]*\)".*/\1/p' "$work/doctor")"
+timeout 600 "$somashim" doctor --json ${runtime:+--runtime "$runtime"} >"$work/doctor" 2>"$work/err"
+status=$?
+field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$work/doctor" "$1"; }
+library=$(field library)
+grep -h -o 'somashim: [a-z ]*taken: [^"]*' "$work/doctor"
+if [ "$(field verdict)" = "no runtime" ] && [ -n "$runtime" ]; then
+	echo "conformance: no libamdhip64 that can be used in $runtime" >&2
+	exit 1
+elif [ $status = 77 ] || [ -z "$library" ]; then
+	echo "conformance: no device: $(field verdict)"
 	exit 77
-	;;
-esac
+fi
+lib=${library%/*}
+export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+include=()
+[ ! -d "$lib/../include/hip" ] || include=(-isystem "$lib/../include")
 
 # ---- the tests ----------------------------------------------------------------
 # compile NAME SOURCES...
@@ -154,7 +148,7 @@ python3 - "$work" "$out" "$(uname -sr)" "$library" "$(git describe --always --di
 	    'time': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
 	    'gpus': [{'name': g, 'description': d}
 	             for g, d in find(r'^ +device \d+: ([^,\n]*), (.*)')],
-	    'arch': doctor['arch'], 'rocm': doctor['runtime'],
+	    'arch': doctor['arch'], 'rocm': doctor['release'], 'hip': doctor['runtime'],
 	    'runtime': (find(r'runtime: (.*)') or [library])[0], 'kernel': kernel,
 	    'backing': (find(r'backing: (.*)') or [''])[0],
 	    'fence': (find(r'fences: (.*)') or [''])[0],

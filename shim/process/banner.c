@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "driver/rocm/releases.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/banner.h"
 #include "shim/process/log.h"
@@ -41,8 +42,8 @@ void ss_banner(int devices)
 		return;
 	fprintf(f, "somashim %s\n", SOMASHIM_VERSION);
 	if (rt->version)
-		fprintf(f, "  runtime: %s, version %d (%d.%d)\n", rt->path, rt->version, rt->major,
-			rt->minor);
+		fprintf(f, "  runtime: %s, %s, HIP version %d (%d.%d)\n", rt->path,
+			ss_release_name(rt->major, rt->minor).s, rt->version, rt->major, rt->minor);
 	else
 		fprintf(f, "  runtime: %s\n", rt->path);
 	if (ss_options.disable)

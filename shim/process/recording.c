@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/rocm/releases.h"
 #include "driver/rocm/resolve.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/log.h"
@@ -43,11 +44,12 @@ static void describe_device(int dev)
 void ss_recording_describe(int devices)
 {
 	const struct ss_runtime *rt = ss_runtime();
-	char text[64];
+	char text[96];
 
 	if (!ss_trace_on())
 		return;
-	snprintf(text, sizeof(text), "%d.%d (%d)", rt->major, rt->minor, rt->version);
+	snprintf(text, sizeof(text), "%d.%d (%d), %s", rt->major, rt->minor, rt->version,
+		 ss_release_name(rt->major, rt->minor).s);
 	ss_trace_write_info(SS_TRACE_INFO_RUNTIME, text);
 	for (int dev = 0; dev < devices; dev++)
 		describe_device(dev);

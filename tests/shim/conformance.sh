@@ -38,7 +38,7 @@ import json, re, sys
 d = json.load(open(sys.argv[1]))
 names = {t['name'] for t in d['tests']}
 assert d['gpus'][0]['name'] and 'GiB' in d['gpus'][0]['description'], d['gpus']
-assert d['rocm'] == '7.2' and d['arch'].startswith('gfx'), d
+assert d['rocm'] == 'ROCm 7.2' and d['hip'] == '7.2' and d['arch'].startswith('gfx'), d
 assert d['runtime'].startswith(sys.argv[2]), d['runtime']
 assert re.match(r'Linux \d', d['kernel']) and re.match('hip|vmm', d['backing']), d
 assert d['fence'] == 'event' and d['somashim'], d
@@ -47,3 +47,20 @@ skipped = {t['name'] for t in d['tests'] if t['verdict'] == 'skipped'}
 assert skipped <= {'peers'}, skipped  # one device
 assert {'stress-vmm', 'random-hsa', 'trace-training-classic', 'order', 'ipc'} <= names, names
 EOF
+
+# A wheel has only the library with its number, and no header beside it. The device goes by that name.
+wheel=$dir/env/lib/python3.12/site-packages/_rocm_sdk_core/lib
+mkdir -p "$wheel"
+LC_ALL=C sed 's/libamdhip64\.so\.5/libamdhip64.so.8/g' "$build/sim/libamdhip64.so.5" >"$wheel/libamdhip64.so.8"
+cp "$build/sim/libhsa-runtime64.so.1" "$wheel"
+(
+	unset ROCM_PATH SOMASIM_HIP_VERSION
+	expect 0 --only '^(alloc_loop|pools)$' --runtime "$dir/env"
+	grep -q "runtime taken: $wheel/libamdhip64.so.8 (from --runtime)" "$dir/out"
+	python3 - "$dir/json" "$wheel" <<-'EOF'
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		assert d['rocm'] == 'newer than ROCm 10.2' and d['runtime'].startswith(sys.argv[2]), d
+		assert [t['verdict'] for t in d['tests']] == ['passed', 'passed'], d['tests']
+	EOF
+)

@@ -37,6 +37,7 @@ expect 0 'vmm: not offered' SOMASIM_HIP_VERSION=5.7
 expect 0 'best: hip (the device has no vmm' SOMASIM_QUIRKS=no-vmm
 expect 0 'best: hip (the quirk table' SOMASIM_ARCH=gfx1201
 expect 0 'best: vmm' SOMASIM_ARCH=gfx1200 SOMASIM_QUIRKS=map-settle
+expect 0 '^  C2 ' SOMASIM_ARCH=gfx1200 SOMASIM_QUIRKS=map-settle
 # (In which of its steps it shows depends on when the device gets to it.)
 expect 1 'best: hip (the self-test of vmm failed' SOMASIM_QUIRKS=map-settle SOMASIM_SETTLE_US=10000
 expect 1 'vmm: failed: ' SOMASIM_QUIRKS=map-settle SOMASIM_SETTLE_US=10000
@@ -99,4 +100,46 @@ SOMASIM_QUIRKS=release-leaks "$doctor" doctor --json |
 d = json.load(sys.stdin)
 assert d["verdict"].startswith("usable"), d["verdict"]
 assert d["best"] == ["hip"], d["best"]
-assert d["runtime"] == "7.2" and any(q["id"] == "V7" for q in d["quirks"])' || exit 1
+assert d["runtime"] == "7.2" and any(q["id"] == "V7" for q in d["quirks"])
+assert d["release"] == "ROCm 7.2" and d["known"] and d["library"].endswith("/libamdhip64.so.7"), d' || exit 1
+
+# What people know a release as, and one that is newer than the table of releases. From 7.14 on the
+# self-test says whether SetAccess and the return of memory work.
+expect 0 'best: vmm' SOMASIM_HIP_VERSION=7.14
+expect 0 'ROCm 7.14, HIP version 71460850 (7.14)$' SOMASIM_HIP_VERSION=7.14
+expect 1 'ROCm 10.0, HIP version 71526333 (7.15)$' SOMASIM_HIP_VERSION=7.15 SOMASIM_QUIRKS=setaccess-tail
+expect 1 'best: hip (the self-test of vmm failed' SOMASIM_HIP_VERSION=7.15 SOMASIM_QUIRKS=setaccess-tail
+expect 1 'ROCm 10.2, HIP version 71726392 (7.17)$' SOMASIM_HIP_VERSION=7.17 SOMASIM_QUIRKS=phys-kept
+expect 1 'vmm: failed: leave and fill a gap' SOMASIM_HIP_VERSION=7.17 SOMASIM_QUIRKS=phys-kept
+expect 0 'newer than ROCm 10.2, HIP version 80000000 (8.0)$' SOMASIM_HIP_VERSION=8.0
+expect 0 '^HIP 8.0 is newer than ROCm 10.2 (HIP 7.17), the newest release' SOMASIM_HIP_VERSION=8.0
+
+# ---- where a runtime is found ----
+sim=$(dirname "$doctor")/../sim
+unset LD_LIBRARY_PATH
+export SOMASIM_NO_DEVICE=1 # it need not be tried
+# lay DIRECTORY NAME: a directory that has the device by that name, and nothing else of HIP.
+lay() {
+	mkdir -p "$1" && cp "$sim/libamdhip64.so.5" "$1/$2" && cp "$sim/libhsa-runtime64.so.1" "$1"
+}
+lay "$dir/rocm/core-10.0/lib" libamdhip64.so.7
+lay "$dir/rocm/core-7.14/lib" libamdhip64.so.7
+lay "$dir/venv/lib/python3.12/site-packages/_rocm_sdk_core/lib" libamdhip64.so.7
+lay "$dir/next" libamdhip64.so.8
+expect 77 "^  somashim: runtime taken: $dir/rocm/core-10.0/lib/libamdhip64.so.7 (from ROCM_PATH)" ROCM_PATH="$dir/rocm"
+expect 77 "not taken: $dir/rocm/core-7.14/lib/libamdhip64.so.7 (from ROCM_PATH" ROCM_PATH="$dir/rocm"
+expect 77 '^verdict: no device' ROCM_PATH="$dir/rocm"
+expect 77 "^  somashim: runtime taken: $dir/next/libamdhip64.so.8 (from LD_LIBRARY_PATH)" \
+	LD_LIBRARY_PATH="$dir/next" ROCM_PATH="$dir/rocm"
+for path in "$dir/rocm/core-7.14" "$dir/rocm/core-7.14/lib/libamdhip64.so.7" "$dir/venv" "$dir/next"; do
+	options="--runtime $path" last=
+	expect 77 "^  somashim: runtime taken: $path[^ ]* (from --runtime)" ROCM_PATH="$dir/rocm"
+done
+# A file that cannot be loaded is named, and the next one is taken.
+mkdir "$dir/broken" && echo >"$dir/broken/libamdhip64.so.7"
+options=
+expect 77 "cannot load: $dir/broken/libamdhip64.so.7" LD_LIBRARY_PATH="$dir/broken" ROCM_PATH="$dir/rocm"
+expect 77 'runtime taken: .*/core-10.0/lib' LD_LIBRARY_PATH="$dir/broken" ROCM_PATH="$dir/rocm"
+options="--runtime $dir/empty"
+expect 1 'verdict: no runtime' A=1
+expect 1 "no libamdhip64 that can be used was found by --runtime $dir/empty" A=1
