@@ -32,7 +32,8 @@
  *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
  * node   the version node of the symbol in libamdhip64 (402 = hip_4.2)
  * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1, 604 = 6.4.3, 702 = 7.2.4,
- *        715 = the sources of July 2026)
+ *        714 = ROCm 7.14, 715 to 717 = ROCm 10.0 to 10.2; 718 = after these. What is newer than 702 is
+ *        from sources and notes, and says 715 where only the sources of July 2026 were read)
  *
  * All functions return hipError_t. Types that a release's header lacks are void there.
  */
@@ -174,6 +175,9 @@
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, path, jit, jit_values, jit_count, options, values, count)) \
+	/* Loads the code if nobody has yet. */ \
+	E(RETRY, HERE, hipLibraryGetModule, 718, 718, \
+	  (hipModule_t *module, SS_LIBRARY library), (module, library)) \
 	/* Sets the size of the heap of kernels that call malloc(). */ \
 	E(WATCH, 0, hipDeviceSetLimit, 503, 507, (enum hipLimit_t which, size_t size), (which, size)) \
 	/* Graphs take memory when they are made or when they run. */ \
@@ -231,6 +235,9 @@
 	  (pool, dev)) \
 	E(SERVE, 0, hipDeviceGetMemPool, 501, 502, (hipMemPool_t *pool, int dev), (pool, dev)) \
 	E(GUARD, 0, hipDeviceSetMemPool, 501, 502, (int dev, hipMemPool_t pool), (dev, pool)) \
+	E(SERVE, 0, hipMemGetDefaultMemPool, 715, 715, \
+	  (hipMemPool_t *pool, hipMemLocation *where, hipMemAllocationType type), \
+	  (pool, where, type)) \
 	E(SERVE, 0, hipMemGetMemPool, 702, 715, \
 	  (hipMemPool_t *pool, hipMemLocation *where, hipMemAllocationType type), \
 	  (pool, where, type)) \
@@ -407,6 +414,9 @@
 	E(PASS, 0, hipDevicePrimaryCtxReset, 402, 502, (hipDevice_t dev), (dev)) \
 	E(PASS, 0, hipDevicePrimaryCtxRelease, 402, 502, (hipDevice_t dev), (dev)) \
 	E(WATCH, 0, hipSetDevice, 402, 502, (int dev), (dev)) \
+	/* The device gets ready without becoming the current one. */ \
+	E(PASS, 0, hipInitDevice, 716, 716, \
+	  (int dev, unsigned int device_flags, unsigned int flags), (dev, device_flags, flags)) \
 	E(WATCH, 0, hipCtxCreate, 402, 502, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev), \
 	  (ctx, flags, dev)) \
 	E(PASS, 0, hipCtxDestroy, 402, 502, (hipCtx_t ctx), (ctx)) \
@@ -480,6 +490,15 @@
 	E(WATCH, 0, hipModuleGetGlobal, 402, 502, \
 	  (hipDeviceptr_t *ptr, size_t *size, hipModule_t module, const char *name), \
 	  (ptr, size, module, name)) \
+	E(WATCH, 0, hipLibraryGetGlobal, 702, 714, \
+	  (void **ptr, size_t *size, SS_LIBRARY library, const char *name), \
+	  (ptr, size, library, name)) \
+	E(WATCH, 0, hipLibraryGetManaged, 702, 714, \
+	  (void **ptr, size_t *size, SS_LIBRARY library, const char *name), \
+	  (ptr, size, library, name)) \
+	/* A wait for what other devices wrote, such as network cards. */ \
+	E(PASS, 0, hipDeviceFlushGPUDirectRDMAWrites, 718, 718, (int target, int scope), \
+	  (target, scope)) \
 	/* ---- work on a stream that may be unknown yet ---- */ \
 	E(QUEUE, stream, hipLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \

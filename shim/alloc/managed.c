@@ -28,11 +28,9 @@ void __hipRegisterManagedVar(void **module, void **pointer, void *init, const ch
 		real(module, pointer, init, name, size, align);
 }
 
-/* A variable of a module may be managed; only its pointer tells. */
-hipError_t do_hipModuleGetGlobal(hipDeviceptr_t *ptr, size_t *size, hipModule_t module,
-				 const char *name)
+/* A variable of code that was loaded may be managed; only its pointer tells. */
+static hipError_t variable(hipError_t err, void *const *ptr)
 {
-	hipError_t err = REAL(hipModuleGetGlobal, ptr, size, module, name);
 	unsigned managed = 1;
 
 	if (err == hipSuccess && ptr &&
@@ -40,6 +38,24 @@ hipError_t do_hipModuleGetGlobal(hipDeviceptr_t *ptr, size_t *size, hipModule_t 
 		     hipSuccess || managed & 0xff))
 		ss_observer_add(-1, SS_OBSERVER_MANAGED);
 	return ss_result(err);
+}
+
+hipError_t do_hipModuleGetGlobal(hipDeviceptr_t *ptr, size_t *size, hipModule_t module,
+				 const char *name)
+{
+	return variable(REAL(hipModuleGetGlobal, ptr, size, module, name), ptr);
+}
+
+/* The first of these calls builds the library's code, which takes device memory. */
+hipError_t do_hipLibraryGetGlobal(void **ptr, size_t *size, SS_LIBRARY library, const char *name)
+{
+	return variable(REAL_RETRY(-1, hipLibraryGetGlobal, ptr, size, library, name), ptr);
+}
+
+hipError_t do_hipLibraryGetManaged(void **ptr, size_t *size, SS_LIBRARY library, const char *name)
+{
+	ss_observer_add(-1, SS_OBSERVER_MANAGED);
+	return ss_result(REAL_RETRY(-1, hipLibraryGetManaged, ptr, size, library, name));
 }
 
 hipError_t do_hipMallocManaged(void **ptr, size_t size, unsigned int flags)

@@ -78,6 +78,19 @@ static bool place_is_ours(const hipMemLocation *where, hipMemAllocationType type
 	       where->id < ss_device_count() && type == hipMemAllocationTypePinned;
 }
 
+hipError_t do_hipMemGetDefaultMemPool(hipMemPool_t *out, hipMemLocation *where,
+				      hipMemAllocationType type)
+{
+	hipError_t err;
+
+	if (out && place_is_ours(where, type))
+		return do_hipDeviceGetDefaultMemPool(out, where->id);
+	err = REAL(hipMemGetDefaultMemPool, out, where, type);
+	if (err == hipSuccess)
+		ss_pool_native_add(*out);
+	return ss_result(err);
+}
+
 hipError_t do_hipMemGetMemPool(hipMemPool_t *out, hipMemLocation *where, hipMemAllocationType type)
 {
 	hipError_t err;

@@ -112,6 +112,8 @@
 	T(hipDrvMemDiscardBatchAsync, 538) T(hipMemDiscardAndPrefetchBatchAsync, 539) \
 	T(hipDrvMemDiscardAndPrefetchBatchAsync, 540) T(hipExecutionCtxStreamCreate, 522) \
 	T(hipExecutionCtxDestroy, 521) T(hipExecutionCtxSynchronize, 533) \
+	T(hipLibraryGetGlobal, 535) T(hipLibraryGetManaged, 536) T(hipMemGetDefaultMemPool, 541) \
+	T(hipInitDevice, 543) T(hipDeviceFlushGPUDirectRDMAWrites, 545) T(hipLibraryGetModule, 546) \
 	T(hipExecutionCtxRecordEvent, 532) T(hipExecutionCtxWaitEvent, 534) \
 	T(hipGraphExecUpdate, 153) T(hipGraphicsMapResources, 188) T(hipImportExternalMemory, 200) T(hipMemAdvise, 227) \
 	T(hipMemImportFromShareableHandle, 237) T(hipMemSetAccess, 257) T(hipMemUnmap, 258) T(hipMemAdvise_v2, 494)
