@@ -208,18 +208,21 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 
 /* ---- ranges ------------------------------------------------------------- */
 
+/* Either output may be NULL, as since 7.13. Earlier releases write to it all the same, so they get one. */
 hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
 {
+	hipDeviceptr_t unused_base;
 	struct ss_block_info info;
+	size_t unused_size;
 	unsigned buffer_id;
 
+	base = base ? base : &unused_base;
+	size = size ? size : &unused_size;
 	if (!lookup(ptr, &info)) {
 		if (!ss_import_find(ptr, &info, &buffer_id))
 			return ss_result(REAL(hipMemGetAddressRange, base, size, ptr));
 		info.live = true;
 	}
-	if (!base || !size)
-		return ss_fail(hipErrorInvalidValue);
 	if (!info.live)
 		return ss_fail(hipErrorNotFound);
 	*base = info.base;

@@ -26,6 +26,13 @@ static void block(char *p, size_t size, hipStream_t s)
 	      !a.host_pointer && !a.managed && !a.flags);
 	OK(hipMemGetAddressRange(&base, &bytes, (hipDeviceptr_t)(p + size - 1)));
 	CHECK(base == (hipDeviceptr_t)p && bytes == size);
+	/* Either output may be missing, or both. */
+	base = NULL;
+	bytes = 0;
+	OK(hipMemGetAddressRange(&base, NULL, (hipDeviceptr_t)(p + 1)));
+	OK(hipMemGetAddressRange(NULL, &bytes, (hipDeviceptr_t)(p + 1)));
+	OK(hipMemGetAddressRange(NULL, NULL, (hipDeviceptr_t)p));
+	CHECK(base == (hipDeviceptr_t)p && bytes == size);
 	OK(hipMemPtrGetInfo(p, &bytes));
 	CHECK(bytes == size);
 	OK(hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR,
@@ -335,6 +342,9 @@ int main(void)
 	OK(hipPointerGetAttributes((hipPointerAttribute_t *)&a, p));
 	CHECK(a.type == (runtime_major() < 6 ? 0 : 1));
 	OK(hipMemset(p + 8, 1, 100));
+	OK(hipMemGetAddressRange(&base, NULL, (hipDeviceptr_t)(p + 1)));
+	OK(hipMemGetAddressRange(NULL, &bytes, (hipDeviceptr_t)(p + 1)));
+	CHECK(base == (hipDeviceptr_t)p && bytes == 4096);
 	OK(hipHostFree(p));
 	OK(hipStreamDestroy(s));
 	return 0;
