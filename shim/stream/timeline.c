@@ -61,9 +61,14 @@ struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err)
 	struct ss_timeline *tl;
 	int dev;
 
-	/* hipStreamLegacy came with 6.x. It means the null stream, but for synchronizations and queries (sync.c). */
-	if ((uintptr_t)stream > 2 || (stream == SS_LEGACY && ss_runtime()->major < 6))
+	if ((uintptr_t)stream > 2)
 		return unknown(stream, err);
+	/* hipStreamLegacy came with 6.x. It means the null stream, but for synchronizations and queries (sync.c).
+	 * Before that it is no handle, whatever the runtime says of its flags and device. */
+	if (stream == SS_LEGACY && ss_runtime()->major < 6) {
+		*err = hipErrorInvalidHandle;
+		return NULL;
+	}
 	dev = ss_current_device(err);
 	if (dev < 0)
 		return NULL;

@@ -137,6 +137,22 @@ static void after_a_reset(void)
 	OK(hipDeviceSynchronize());
 }
 
+/* Before 6.0 handle 1 is no stream. Nothing is learned from it, and what follows holds as before. */
+static void no_legacy_handle(void)
+{
+	void *p;
+	int version;
+
+	OK(hipRuntimeGetVersion(&version));
+	if (version >= 60000000)
+		return;
+	GIVES(hipErrorInvalidHandle, hipMallocAsync(&p, SIZE, (hipStream_t)1));
+	OK(hipMallocAsync(&p, SIZE, NULL));
+	GIVES(hipErrorInvalidHandle, hipFreeAsync(p, (hipStream_t)1));
+	OK(hipFreeAsync(p, NULL));
+	OK(hipDeviceSynchronize());
+}
+
 /* By its own handle the null stream is synchronized and queried without the blocking streams, which
  * 7.0 and later do not join for that. */
 static void legacy_handle(void)
@@ -169,6 +185,7 @@ int main(void)
 	OK(hipStreamCreateWithFlags(&b, hipStreamNonBlocking));
 	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
 	OK(hipEventCreateWithFlags(&old, hipEventDisableTiming));
+	no_legacy_handle();
 
 	/* Nothing orders b after a. The stream itself may. */
 	p = freed_on_a();
