@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "driver/rocm/resolve.h"
+#include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
+#include "shim/alloc/retry.h"
 #include "shim/bounds/check.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
@@ -69,8 +71,11 @@ hipError_t do_hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraph
 
 	if (ss_options.backing == SS_BACKING_HSA && ss_runtime()->major >= 6 && exec && graph && node && result)
 		lost = find_lost(graph);
-	if (!lost)
-		return ss_result(REAL(hipGraphExecUpdate, exec, graph, node, result));
+	if (!lost) {
+		/* Where device memory is exhausted some releases crash in it (rocm-systems#10021). */
+		ss_graph_memory_reserve(-1);
+		return ss_result(REAL_RETRY(-1, hipGraphExecUpdate, exec, graph, node, result));
+	}
 	*node = lost;
 	*result = hipGraphExecUpdateErrorNotSupported;
 	return ss_fail(hipErrorGraphExecUpdateFailure);

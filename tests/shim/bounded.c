@@ -264,12 +264,13 @@ static void woken_others(void)
 }
 
 /* Before a graph runs there is room for what it allocates; nobody says when there is none. */
-static void room(bool heap)
+static void room(bool heap, bool update)
 {
 	struct { hipMemPoolProps props; const void *access; size_t count, bytes; void *p; } node;
 	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *) =
 		(hipError_t (*)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *))
 		dlsym(RTLD_DEFAULT, "hipGraphAddMemAllocNode");
+	hipGraphExecUpdateResult result;
 	hipGraphExec_t exec;
 	hipGraphNode_t n;
 	hipGraph_t graph;
@@ -298,16 +299,29 @@ static void room(bool heap)
 	}
 	OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
 	CHECK(left() >= 450 * MIB);
+	if (!update)
+		return;
+	OK(hipMalloc(&p, 300 * MIB));
+	OK(hipFree(p));
+	OK(hipDeviceSynchronize());
+	CHECK(left() < 300 * MIB);
+	OK(hipGraphExecUpdate(exec, graph, &n, &result));
+	CHECK(left() >= 450 * MIB);
 }
 
 static void graph_room(void)
 {
-	room(false);
+	room(false, false);
+}
+
+static void update_room(void)
+{
+	room(false, true);
 }
 
 static void heap_room(void)
 {
-	room(true);
+	room(true, false);
 }
 
 int main(int argc, char **argv)
@@ -317,6 +331,7 @@ int main(int argc, char **argv)
 		{"whole_align", whole_align}, {"max_alone", max_alone}, {"limit_first", limit_first},
 		{"exported", exported}, {"initial", initial}, {"low_water", low_water},
 		{"woken", woken}, {"woken_others", woken_others}, {"graph_room", graph_room}, {"heap_room", heap_room},
+		{"update_room", update_room},
 	};
 
 	CHECK(argc == 2 && getenv("SOMASHIM_LOG"));

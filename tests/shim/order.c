@@ -137,6 +137,25 @@ static void after_a_reset(void)
 	OK(hipDeviceSynchronize());
 }
 
+/* Another process may record an event that was given away, and some runtimes call it done when it is not. */
+static void shared_event(void)
+{
+	hipIpcEventHandle_t handle;
+	hipEvent_t shared;
+	void *p;
+
+	OK(hipEventCreateWithFlags(&shared, hipEventDisableTiming | hipEventInterprocess));
+	OK(hipIpcGetEventHandle(&handle, shared));
+	p = freed_on_a();
+	OK(hipEventRecord(shared, a));
+	(void)hipEventQuery(shared);
+	OK(hipStreamWaitEvent(b, shared, 0));
+	CHECK(!comes_back(p, b));
+	release(a);
+	fresh();
+	OK(hipEventDestroy(shared));
+}
+
 /* Before 6.0 handle 1 is no stream. Nothing is learned from it, and what follows holds as before. */
 static void no_legacy_handle(void)
 {
@@ -257,6 +276,7 @@ int main(void)
 	OK(hipEventDestroy(e));
 	OK(hipEventDestroy(old));
 	legacy_handle();
+	shared_event();
 	OK(hipStreamDestroy(a));
 	OK(hipStreamCreateWithFlags(&a, hipStreamNonBlocking));
 	fresh();
