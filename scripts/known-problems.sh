@@ -12,7 +12,7 @@ wrong() {
 	bad=1
 }
 
-for id in $(seq -f 'C%.0f' 1 26) $(seq -f 'V%.0f' 1 17); do
+for id in $(seq -f 'C%.0f' 1 30) $(seq -f 'V%.0f' 1 21); do
 	[ "$(grep -c "^| $id |" "$page")" = 1 ] || wrong "not one row for $id"
 done
 # For each `file: case` there must be the file, and in it a function or test with that name.

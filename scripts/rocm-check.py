@@ -11,8 +11,12 @@ import sys
 import tempfile
 
 release, root, shim = sys.argv[1:]
-code = int(release.split('.')[0]) * 100 + int(release.split('.')[1])
 libs = root + '/usr/lib/x86_64-linux-gnu/'
+# By HIP's own number, which is not that of ROCm from 10.0 on (driver/rocm/releases.c).
+number = dict(re.findall(r'#define HIP_VERSION_(MAJOR|MINOR)\s+(\d+)',
+                         open(root + '/usr/include/hip/hip_version.h').read()))
+code = int(number['MAJOR']) * 100 + int(number['MINOR'])
+LAST = 9999  # what has not changed so far is as it was in releases to come, until one says otherwise
 source = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 flags = ['-D_GNU_SOURCE', '-D__HIP_PLATFORM_AMD__', '-DSOMASHIM_VERSION=""', '-I' + source,
          '-fvisibility=hidden', '-Wno-deprecated-declarations']
@@ -33,25 +37,25 @@ passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalMemoryHandleDesc
 # What the shim decides by the version it finds, or writes down for itself:
 # (expression, value, first release, last release).
 decided = [
-    ('hipMemoryTypeDevice', 1, 502, 599), ('hipMemoryTypeDevice', 2, 600, 799),
-    ('__builtin_offsetof(hipMemPoolProps, maxSize)', 24, 600, 799),
-    ('sizeof(hipMemAllocationProp)', 32, 507, 799),
-    ('__builtin_offsetof(hipMemAllocationProp, type)', 0, 507, 799),
-    ('__builtin_offsetof(hipMemAllocationProp, requestedHandleType)', 4, 507, 799),
-    ('__builtin_offsetof(hipMemAllocationProp, location)', 8, 507, 799),
-    ('__builtin_offsetof(hipMemAllocationProp, win32HandleMetaData)', 16, 507, 799),
-    ('hipGraphNodeTypeHost', 3, 507, 799),
-    ('sizeof(hipLaunchParams)', 56, 502, 799), ('__builtin_offsetof(hipLaunchParams, stream)', 48, 502, 799),
-    ('sizeof(hipFunctionLaunchParams)', 56, 507, 799),
-    ('__builtin_offsetof(hipFunctionLaunchParams, hStream)', 40, 507, 799),
-    ('__builtin_offsetof(hipLaunchConfig_t, stream)', 32, 702, 799),
-    ('__builtin_offsetof(HIP_LAUNCH_CONFIG, hStream)', 32, 702, 799),
-    ('hipGraphNodeTypeMemcpy', 1, 507, 799), ('hipGraphNodeTypeMemset', 2, 507, 799),
-    ('__builtin_offsetof(hipGraphNodeParams, memset)', 16, 604, 799),
-    ('__builtin_offsetof(hipGraphNodeParams, memcpy.copyParams)', 32, 604, 799),
-    ('sizeof(hip_Memcpy2D)', 128, 502, 799),
-    ('hipMemoryTypeUnified', 3, 502, 599), ('hipMemoryTypeUnified', 11, 600, 799),
-    ('hipMemoryTypeManaged', 3, 600, 799),
+    ('hipMemoryTypeDevice', 1, 502, 599), ('hipMemoryTypeDevice', 2, 600, LAST),
+    ('__builtin_offsetof(hipMemPoolProps, maxSize)', 24, 600, LAST),
+    ('sizeof(hipMemAllocationProp)', 32, 507, LAST),
+    ('__builtin_offsetof(hipMemAllocationProp, type)', 0, 507, LAST),
+    ('__builtin_offsetof(hipMemAllocationProp, requestedHandleType)', 4, 507, LAST),
+    ('__builtin_offsetof(hipMemAllocationProp, location)', 8, 507, LAST),
+    ('__builtin_offsetof(hipMemAllocationProp, win32HandleMetaData)', 16, 507, LAST),
+    ('hipGraphNodeTypeHost', 3, 507, LAST),
+    ('sizeof(hipLaunchParams)', 56, 502, LAST), ('__builtin_offsetof(hipLaunchParams, stream)', 48, 502, LAST),
+    ('sizeof(hipFunctionLaunchParams)', 56, 507, LAST),
+    ('__builtin_offsetof(hipFunctionLaunchParams, hStream)', 40, 507, LAST),
+    ('__builtin_offsetof(hipLaunchConfig_t, stream)', 32, 702, LAST),
+    ('__builtin_offsetof(HIP_LAUNCH_CONFIG, hStream)', 32, 702, LAST),
+    ('hipGraphNodeTypeMemcpy', 1, 507, LAST), ('hipGraphNodeTypeMemset', 2, 507, LAST),
+    ('__builtin_offsetof(hipGraphNodeParams, memset)', 16, 604, LAST),
+    ('__builtin_offsetof(hipGraphNodeParams, memcpy.copyParams)', 32, 604, LAST),
+    ('sizeof(hip_Memcpy2D)', 128, 502, LAST),
+    ('hipMemoryTypeUnified', 3, 502, 599), ('hipMemoryTypeUnified', 11, 600, LAST),
+    ('hipMemoryTypeManaged', 3, 600, LAST),
     ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, pitch)', 8, 600, 699),
     ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, elementSize)', 20, 600, 699),
     ('__builtin_offsetof(HIP_MEMSET_NODE_PARAMS, width)', 24, 600, 699),
@@ -59,12 +63,12 @@ decided = [
 ] + [('__builtin_offsetof(%s, %s)' % (name, member), at, first, last)
      # shim/bounds/driver_copy.c: what both sides have, and the copy
      for name, first, last, members, offsets in (
-         ('hip_Memcpy2D', 502, 799, 'XInBytes Y MemoryType Device Pitch WidthInBytes Height',
+         ('hip_Memcpy2D', 502, LAST, 'XInBytes Y MemoryType Device Pitch WidthInBytes Height',
           ((0, 8, 16, 32, 48), (56, 64, 72, 88, 104), (112, 120))),
          ('HIP_MEMCPY3D', 502, 599,
           'XInBytes Y Z MemoryType Device Pitch Height WidthInBytes Height Depth',
           ((0, 4, 8, 16, 32, 48, 52), (56, 60, 64, 72, 88, 104, 108), (112, 116, 120))),
-         ('HIP_MEMCPY3D', 600, 799,
+         ('HIP_MEMCPY3D', 600, LAST,
           'XInBytes Y Z MemoryType Device Pitch Height WidthInBytes Height Depth',
           ((0, 8, 16, 32, 48, 64, 72), (80, 88, 96, 112, 128, 144, 152), (160, 168, 176))))
      for side, places in zip(('src', 'dst', ''), offsets)
@@ -125,7 +129,7 @@ def driver_functions(macro):
 
 entries = table('SS_ENTRIES', 'kind, extra, name, node, since, params, args', 'name node since')
 names = {e[0] for e in entries}
-hip = symbols(glob.glob(libs + 'libamdhip64.so.?')[0])
+hip = symbols(glob.glob(libs + 'libamdhip64.so.[0-9]')[0])
 hsa = symbols(libs + 'libhsa-runtime64.so.1')
 ours = symbols(shim)
 
