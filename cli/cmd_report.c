@@ -93,7 +93,7 @@ static int by_rank(const void *a, const void *b) {
 static size_t analyze(const struct arguments *a, struct ss_analysis **list) {
 	struct progress progress = { .count = a->files.count };
 	bool bar = isatty(STDERR_FILENO);
-	struct ss_analysis_config config = { .debug_path = a->debug_path, .charts = a->output,
+	struct ss_analysis_config config = { .files = ss_symbol_files_open(a->debug_path), .charts = a->output,
 		.samples = a->files.count > MANY ? SAMPLES_OF_MANY : SAMPLES,
 		.progress = bar ? draw : NULL, .arg = &progress };
 	size_t count = 0;

@@ -23,6 +23,7 @@ struct place {
 
 struct ss_dump_stacks {
 	struct ss_trace_reader *reader;
+	struct ss_symbol_files *files;
 	struct ss_symbolizer *names;
 	struct place *places;
 };
@@ -84,7 +85,9 @@ struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid) {
 	}
 	s->reader = ss_trace_reader_open(path, err, sizeof(err));
 	if (s->reader) {
-		s->names = ss_symbolizer_open(s->reader, NULL, err, sizeof(err));
+		snprintf(err, sizeof(err), "out of memory");
+		s->files = ss_symbol_files_open(NULL);
+		s->names = s->files ? ss_symbolizer_open(s->reader, s->files) : NULL;
 	}
 	if (!s->names) {
 		fprintf(stderr, "somashim: dump: no stacks: %s\n", err);
@@ -112,6 +115,7 @@ void ss_dump_stacks_close(struct ss_dump_stacks *s) {
 	if (s->names) {
 		ss_symbolizer_close(s->names);
 	}
+	ss_symbol_files_close(s->files);
 	if (s->reader) {
 		ss_trace_reader_close(s->reader);
 	}

@@ -19,24 +19,30 @@
 
 #define INLINED_MAX 32u
 
+/* One build of a module. Its addresses are offsets, so that all recordings share it. */
 struct module {
-	bool tried;
+	UT_hash_handle hh;
+	char *path;
+	bool tried, rebuilt;
 	Dwfl *dwfl;          /* NULL: its file was not found */
 	Dwfl_Module *mod;
 	struct unit *unit;   /* sorted; only if the file has no index of its own */
 	size_t units;
 	bool indexed;
+	size_t key_size;
+	char key[];          /* the build id, then the path */
 };
 
 /* Addresses of a compilation unit. */
 struct unit {
-	Dwarf_Addr low, high; /* in the process */
+	Dwarf_Addr low, high; /* in the module */
 	Dwarf_Die die;
 	Dwarf_Addr bias;
 };
 
 struct key {
-	uint64_t address, module;
+	uint64_t address;    /* offset in the module */
+	uint64_t module;     /* address of its struct module; 0: none is known */
 };
 
 struct entry {
@@ -46,12 +52,8 @@ struct entry {
 	struct ss_symbol symbol[];
 };
 
-struct ss_symbolizer {
-	const struct ss_trace_reader *reader;
-	const struct ss_trace_module_def *defs;
-	struct module *module; /* one for each of defs */
-	const char *rebuilt;   /* path of the first whose file is another build */
-	size_t modules;
+struct ss_symbol_files {
+	struct module *modules;
 	char **dir;            /* directories of the debug path; ends with NULL */
 	size_t dirs;
 	char *search;          /* the debug path in the form of libdwfl */
@@ -62,30 +64,56 @@ struct ss_symbolizer {
 	char *(*demangle)(const char *, char *, size_t *, int *);
 };
 
-static Dwfl_Module *load(struct ss_symbolizer *s, size_t index) {
+struct ss_symbolizer {
+	struct ss_symbol_files *files;
+	const struct ss_trace_reader *reader;
+	const struct ss_trace_module_def *defs;
+	struct module **module; /* one for each of defs, once it was needed */
+	const char *rebuilt;    /* path of the first whose file is another build */
+};
+
+/* The module of a definition. NULL: out of memory. */
+static struct module *module_of(struct ss_symbolizer *s, size_t index) {
 	const struct ss_trace_module_def *def = &s->defs[index];
-	struct module *m = &s->module[index];
+	struct module *m = s->module[index];
+	size_t path = strlen(def->path) + 1, size = def->build_id_length + path;
+	char key[SS_TRACE_BUILD_ID_MAX + PATH_MAX];
+
+	if (m || size > sizeof(key)) {
+		return m;
+	}
+	memcpy(key, def->build_id, def->build_id_length);
+	memcpy(key + def->build_id_length, def->path, path);
+	HASH_FIND(hh, s->files->modules, key, size, m);
+	if (!m && (m = calloc(1, sizeof(*m) + size))) {
+		m->key_size = size;
+		memcpy(m->key, key, size);
+		m->path = m->key + def->build_id_length;
+		HASH_ADD_KEYPTR(hh, s->files->modules, m->key, size, m);
+	}
+	s->module[index] = m;
+	return m;
+}
+
+/* Opens the file of a module, at its first use. NULL: it was not found. */
+static Dwfl_Module *load(struct ss_symbol_files *f, struct module *m, const struct ss_trace_module_def *def) {
 	char path[PATH_MAX];
 
 	if (m->tried) {
 		return m->mod;
 	}
 	m->tried = true;
-	bool rebuilt;
-	int fd = ss_module_file_open(def, s->dir, s->dirs, path, sizeof(path), &rebuilt);
-	if (rebuilt && !s->rebuilt) {
-		s->rebuilt = def->path;
-	}
+	int fd = ss_module_file_open(def, f->dir, f->dirs, path, sizeof(path), &m->rebuilt);
 	if (fd < 0) {
 		return NULL;
 	}
-	m->dwfl = dwfl_begin(&s->callbacks);
+	m->dwfl = dwfl_begin(&f->callbacks);
 	if (!m->dwfl) {
 		close(fd);
 		return NULL;
 	}
 	dwfl_report_begin(m->dwfl);
-	m->mod = dwfl_report_elf(m->dwfl, path, path, fd, def->bias, true);
+	m->mod = dwfl_report_elf(m->dwfl, path, path, fd, 0, true);
 	if (!m->mod) {
 		close(fd);
 	}
@@ -99,7 +127,7 @@ const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s) {
 
 /* ---- names -------------------------------------------------------------- */
 
-static const char *readable(struct ss_symbolizer *s, const char *name) {
+static const char *readable(struct ss_symbol_files *s, const char *name) {
 	int status;
 
 	if (!name || name[0] != '_' || name[1] != 'Z' || !s->demangle) {
@@ -209,7 +237,7 @@ static Dwarf_Die *find_unit(struct module *m, Dwarf_Addr address, Dwarf_Addr *bi
 
 /* Adds the functions that were inlined at the address, and the one that they are in. The first
  * symbol has its source line already. Returns the number of symbols. */
-static uint32_t add_inlined(struct ss_symbolizer *s, Dwfl_Module *mod, Dwarf_Die *cu,
+static uint32_t add_inlined(struct ss_symbol_files *s, Dwfl_Module *mod, Dwarf_Die *cu,
 			    Dwarf_Addr address, struct ss_symbol *symbol) {
 	Dwarf_Die *scopes = NULL, innermost;
 	Dwarf_Files *files = NULL;
@@ -264,25 +292,21 @@ static uint32_t add_inlined(struct ss_symbolizer *s, Dwfl_Module *mod, Dwarf_Die
 	return count;
 }
 
-static uint32_t find_names(struct ss_symbolizer *s, size_t index, uint64_t address,
+static uint32_t find_names(struct ss_symbol_files *f, struct module *m, Dwfl_Module *mod, uint64_t offset,
 			   struct ss_symbol *symbol) {
-	Dwfl_Module *mod = load(s, index);
 	Dwarf_Addr bias = 0;
 
-	if (!mod) {
-		return 1;
-	}
-	symbol[0].function = readable(s, dwfl_module_addrname(mod, address));
-	Dwarf_Die *cu = find_unit(&s->module[index], address, &bias);
+	symbol[0].function = readable(f, dwfl_module_addrname(mod, offset));
+	Dwarf_Die *cu = find_unit(m, offset, &bias);
 	if (!cu) {
 		return 1;
 	}
-	Dwarf_Line *line = dwarf_getsrc_die(cu, address - bias);
+	Dwarf_Line *line = dwarf_getsrc_die(cu, offset - bias);
 	if (line) {
 		symbol[0].source = dwarf_linesrc(line, NULL, NULL);
 		dwarf_lineno(line, &symbol[0].line);
 	}
-	return add_inlined(s, mod, cu, address - bias, symbol);
+	return add_inlined(f, mod, cu, offset - bias, symbol);
 }
 
 uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
@@ -294,41 +318,41 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 	uint64_t call = address ? address - 1 : 0;
 	const struct ss_trace_module_def *def = ss_trace_reader_module_at(s->reader, call,
 									  time_ns);
-	size_t index = def ? (size_t)(def - s->defs) : SIZE_MAX;
-	struct key key = { .address = address, .module = index };
+	struct module *m = def ? module_of(s, (size_t)(def - s->defs)) : NULL;
+	struct key key = { .address = m ? address - def->bias : address, .module = (uintptr_t)m };
 	struct entry *e;
 
-	HASH_FIND(hh, s->cache, &key, sizeof(key), e);
-	if (e) {
-		*out = e->symbol;
-		return e->count;
-	}
-	memset(symbol, 0, sizeof(symbol));
-	uint32_t count = 1;
-	if (def) {
-		symbol[0].module = def->path;
-		symbol[0].offset = address - def->bias;
-		count = find_names(s, index, call, symbol);
-	} else {
-		symbol[0].offset = address;
-	}
-	e = malloc(sizeof(*e) + count * sizeof(e->symbol[0]));
+	HASH_FIND(hh, s->files->cache, &key, sizeof(key), e);
 	if (!e) {
-		*out = &unknown;
-		return 1;
+		uint32_t count = 1;
+		memset(symbol, 0, sizeof(symbol));
+		symbol[0].offset = key.address;
+		if (m) {
+			Dwfl_Module *mod = load(s->files, m, def);
+			symbol[0].module = m->path;
+			count = mod ? find_names(s->files, m, mod, call - def->bias, symbol) : 1;
+		}
+		e = malloc(sizeof(*e) + count * sizeof(e->symbol[0]));
+		if (!e) {
+			*out = &unknown;
+			return 1;
+		}
+		e->key = key;
+		e->count = count;
+		memcpy(e->symbol, symbol, count * sizeof(symbol[0]));
+		HASH_ADD(hh, s->files->cache, key, sizeof(e->key), e);
 	}
-	e->key = key;
-	e->count = count;
-	memcpy(e->symbol, symbol, count * sizeof(symbol[0]));
-	HASH_ADD(hh, s->cache, key, sizeof(e->key), e);
+	if (m && m->rebuilt && !s->rebuilt) {
+		s->rebuilt = def->path;
+	}
 	*out = e->symbol;
-	return count;
+	return e->count;
 }
 
 /* ---- open and close ----------------------------------------------------- */
 
 /* Splits the debug path, and makes that of libdwfl out of it. */
-static bool split(struct ss_symbolizer *s, const char *debug_path) {
+static bool split(struct ss_symbol_files *s, const char *debug_path) {
 	size_t length = debug_path ? strlen(debug_path) : 0, colons = 0;
 
 	for (size_t i = 0; i < length; i++) {
@@ -359,62 +383,78 @@ static bool split(struct ss_symbolizer *s, const char *debug_path) {
 	return true;
 }
 
-struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,
-					 const char *debug_path, char *err, size_t err_size) {
-	struct ss_symbolizer *s = calloc(1, sizeof(*s));
+struct ss_symbol_files *ss_symbol_files_open(const char *debug_path) {
+	struct ss_symbol_files *f = calloc(1, sizeof(*f));
 
 	elf_version(EV_CURRENT);
-	if (!s) {
-		goto no_memory;
+	if (!f || !split(f, debug_path)) {
+		ss_symbol_files_close(f);
+		return NULL;
 	}
-	s->reader = r;
-	s->defs = ss_trace_reader_modules(r, &s->modules);
-	s->module = calloc(s->modules + 1, sizeof(*s->module));
-	if (!s->module || !split(s, debug_path)) {
-		goto no_memory;
-	}
-	s->callbacks.find_elf = dwfl_build_id_find_elf;
-	s->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
-	s->callbacks.section_address = dwfl_offline_section_address;
-	s->callbacks.debuginfo_path = &s->search;
+	f->callbacks.find_elf = dwfl_build_id_find_elf;
+	f->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	f->callbacks.section_address = dwfl_offline_section_address;
+	f->callbacks.debuginfo_path = &f->search;
 	/* Names of C++ are made readable if its library is there. */
 	void *lib = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 	if (lib) {
-		*(void **)&s->demangle = dlsym(lib, "__cxa_demangle");
+		*(void **)&f->demangle = dlsym(lib, "__cxa_demangle");
+	}
+	return f;
+}
+
+void ss_symbol_files_close(struct ss_symbol_files *f) {
+	struct entry *e, *next;
+	struct module *m, *next_module;
+
+	if (!f) {
+		return;
+	}
+	HASH_ITER(hh, f->cache, e, next) {
+		HASH_DEL(f->cache, e);
+		free(e);
+	}
+	HASH_ITER(hh, f->modules, m, next_module) {
+		HASH_DEL(f->modules, m);
+		if (m->dwfl) {
+			dwfl_end(m->dwfl);
+		}
+		free(m->unit);
+		free(m);
+	}
+	for (size_t i = 0; i < f->owned_count; i++) {
+		free(f->owned[i]);
+	}
+	for (size_t i = 0; i < f->dirs; i++) {
+		free(f->dir[i]);
+	}
+	free(f->owned);
+	free(f->dir);
+	free(f->search);
+	free(f);
+}
+
+struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, struct ss_symbol_files *files) {
+	struct ss_symbolizer *s = calloc(1, sizeof(*s));
+	size_t modules;
+
+	if (!s) {
+		return NULL;
+	}
+	s->files = files;
+	s->reader = r;
+	s->defs = ss_trace_reader_modules(r, &modules);
+	s->module = calloc(modules + 1, sizeof(*s->module));
+	if (!s->module) {
+		ss_symbolizer_close(s);
+		return NULL;
 	}
 	return s;
-
-no_memory:
-	snprintf(err, err_size, "out of memory");
-	ss_symbolizer_close(s);
-	return NULL;
 }
 
 void ss_symbolizer_close(struct ss_symbolizer *s) {
-	struct entry *e, *next;
-
-	if (!s) {
-		return;
+	if (s) {
+		free(s->module);
+		free(s);
 	}
-	HASH_ITER(hh, s->cache, e, next) {
-		HASH_DEL(s->cache, e);
-		free(e);
-	}
-	for (size_t i = 0; s->module && i < s->modules; i++) {
-		if (s->module[i].dwfl) {
-			dwfl_end(s->module[i].dwfl);
-		}
-		free(s->module[i].unit);
-	}
-	for (size_t i = 0; i < s->owned_count; i++) {
-		free(s->owned[i]);
-	}
-	for (size_t i = 0; i < s->dirs; i++) {
-		free(s->dir[i]);
-	}
-	free(s->owned);
-	free(s->dir);
-	free(s->search);
-	free(s->module);
-	free(s);
 }

@@ -11,6 +11,8 @@
 
 #include "trace/reader.h"
 
+/* The files of modules, opened once for any number of recordings. */
+struct ss_symbol_files;
 struct ss_symbolizer;
 
 struct ss_symbol {
@@ -22,12 +24,15 @@ struct ss_symbol {
 	bool inlined;              /* the next symbol is the function that this one is in */
 };
 
-/* Names for the addresses of one file of the reader, which must stay open. `debug_path` is a
- * list of directories, divided by colons, with debug files and copies of the modules: by build
+/* `debug_path` is a list of directories, divided by colons, with debug files and copies of the modules: by build
  * id (.build-id/xx/yyyy.debug), by path, or by file name. NULL: the usual places of this
- * machine. NULL and a line in `err` on failure. */
-struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,
-					 const char *debug_path, char *err, size_t err_size);
+ * machine. NULL: out of memory. */
+struct ss_symbol_files *ss_symbol_files_open(const char *debug_path);
+/* After the last symbolizer that uses them. NULL is allowed. */
+void ss_symbol_files_close(struct ss_symbol_files *f);
+
+/* Names for the addresses of one file of the reader, which must stay open. NULL: out of memory. */
+struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, struct ss_symbol_files *files);
 void ss_symbolizer_close(struct ss_symbolizer *s);
 /* The first module whose names are missing because its file was built again after the recording; NULL: there is none so
  * far. Valid as long as the reader. */
@@ -35,7 +40,7 @@ const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s);
 
 /* The symbols of a return address, innermost first: inlined functions, then the function itself.
  * Returns how many there are, at least 1. `time_ns` is when the stack was seen. They are kept,
- * and stay valid until the symbolizer is closed. */
+ * and stay valid until the files are closed. */
 uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
 		      const struct ss_symbol **out);
 

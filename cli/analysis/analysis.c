@@ -152,12 +152,10 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 		}
 		return NULL;
 	}
-	char why[256] = "out of memory";
 	if (!read_process(a, r, path) ||
-	    !ss_sites_read(&a->sites, r, !config->addresses, config->debug_path, why,
-			   sizeof(why)) ||
+	    !ss_sites_read(&a->sites, r, config->files) ||
 	    !run(a, r, config) || !ss_rank_sites(a)) {
-		snprintf(err, err_size, "%s: %s", path, why);
+		snprintf(err, err_size, "%s: out of memory", path);
 		ss_analysis_free(a);
 		a = NULL;
 	}

@@ -167,8 +167,7 @@ struct ss_analysis {
 };
 
 struct ss_analysis_config {
-	const char *debug_path;    /* for ss_symbolizer_open() */
-	bool addresses;            /* frames are modules and offsets: no other file is opened */
+	struct ss_symbol_files *files; /* for names; NULL: frames are modules and offsets, and no other file is opened */
 	bool charts;               /* fill in time lines and address maps */
 	size_t samples;            /* of a time line at most; a power of two */
 	void (*progress)(void *arg, double part); /* may be NULL */

@@ -8,7 +8,6 @@
 
 #include "cli/analysis/sites.h"
 #include "trace/grow.h"
-#include "trace/symbolize.h"
 
 #define STACK_MAX 0xffffffu /* events cannot name a higher number */
 
@@ -224,31 +223,23 @@ static bool add_stacks(struct ss_sites *s, const struct ss_trace_stack_def *stac
 	return true;
 }
 
-bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, bool names,
-		   const char *debug_path, char *err, size_t err_size) {
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct ss_symbol_files *files) {
 	size_t count;
 	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, &count);
 
 	*s = (struct ss_sites){ .count = 1, .tables = calloc(1, sizeof(*s->tables)) };
 	if (!s->tables) {
-		snprintf(err, err_size, "out of memory");
 		return false;
 	}
 	s->tables->reader = r;
-	if (names) {
-		s->tables->names = ss_symbolizer_open(r, debug_path, err, err_size);
-	}
-	bool opened = !names || s->tables->names, ok = opened && add_stacks(s, stack, count) &&
-		ss_sites_tell_apart(s);
+	s->tables->names = files ? ss_symbolizer_open(r, files) : NULL;
+	bool ok = (!files || s->tables->names) && add_stacks(s, stack, count) && ss_sites_tell_apart(s);
 	if (s->tables->names) {
 		const char *rebuilt = ss_symbolizer_rebuilt(s->tables->names);
 		s->rebuilt = rebuilt ? strdup(rebuilt) : NULL;
 		ss_symbolizer_close(s->tables->names);
 	}
 	if (!ok) {
-		if (opened) {
-			snprintf(err, err_size, "out of memory");
-		}
 		ss_sites_finish(s);
 	}
 	return ok;

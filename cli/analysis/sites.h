@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "trace/reader.h"
+#include "trace/symbolize.h"
 
 struct ss_frame {
 	const char *function;  /* never NULL; MODULE+0xOFFSET if the name is not known */
@@ -55,11 +56,9 @@ struct ss_sites {
 	struct ss_sites_tables *tables;
 };
 
-/* Names all stacks of the file. `debug_path` as for ss_symbolizer_open(). Without `names` each frame is
- * a module and an offset, which opens no other file. What it fills stays valid after the reader is
- * closed. False with a line in `err`. */
-bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, bool names,
-		   const char *debug_path, char *err, size_t err_size);
+/* Names all stacks of the file. Without `files` each frame is a module and an offset, which opens no other file. What it
+ * fills stays valid after the reader and the files are closed. False: out of memory. */
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct ss_symbol_files *files);
 void ss_sites_finish(struct ss_sites *s);
 /* Fills in `shared` and `beside` of all sites; ss_sites_read() calls it. False: out of memory. */
 bool ss_sites_tell_apart(struct ss_sites *s);

@@ -27,7 +27,6 @@ const struct ss_format *ss_format_find(const char *name) {
 bool ss_convert(const struct ss_format *format, const struct ss_convert_config *config,
 		const char *output, char *err, size_t err_size) {
 	struct ss_convert c = { .config = config };
-	char why[256] = "out of memory";
 	struct ss_output out;
 	size_t damaged;
 
@@ -35,10 +34,10 @@ bool ss_convert(const struct ss_format *format, const struct ss_convert_config *
 	if (!c.reader) {
 		return false;
 	}
-	bool ok = !format->names || ss_sites_read(&c.sites, c.reader, true, config->debug_path,
-						  why, sizeof(why));
+	c.files = ss_symbol_files_open(config->debug_path);
+	bool ok = c.files && (!format->names || ss_sites_read(&c.sites, c.reader, c.files));
 	if (!ok) {
-		snprintf(err, err_size, "%s: %s", config->path, why);
+		snprintf(err, err_size, "%s: out of memory", config->path);
 	} else if ((ok = ss_output_open(&out, output, &config->path, 1, err, err_size))) {
 		const char *damage = ss_trace_reader_problem(c.reader, &damaged);
 		snprintf(err, err_size, "%s: out of memory", config->path);
@@ -55,6 +54,7 @@ bool ss_convert(const struct ss_format *format, const struct ss_convert_config *
 	}
 	ss_trace_memory_finish(&c.memory);
 	ss_sites_finish(&c.sites);
+	ss_symbol_files_close(c.files);
 	ss_trace_reader_close(c.reader);
 	return ok;
 }

@@ -26,6 +26,7 @@ struct ss_convert_config {
 struct ss_convert {
 	const struct ss_convert_config *config;
 	struct ss_trace_reader *reader;
+	struct ss_symbol_files *files;
 	struct ss_sites sites;           /* only if the format wants names */
 	struct ss_trace_memory memory;
 	ss_trace_memory_watch *watch;    /* of the format, while it walks */

@@ -34,7 +34,8 @@ int main(int argc, char **argv) {
 		return 2;
 	}
 	struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
-	struct ss_symbolizer *names = r ? ss_symbolizer_open(r, NULL, err, sizeof(err)) : NULL;
+	struct ss_symbol_files *files = ss_symbol_files_open(NULL);
+	struct ss_symbolizer *names = r && files ? ss_symbolizer_open(r, files) : NULL;
 	if (!names) {
 		printf("error: %s\n", err);
 		return 1;
@@ -63,6 +64,7 @@ int main(int argc, char **argv) {
 	problem = ss_trace_reader_problem(r, &n);
 	printf("problems %zu%s%s\n", n, problem ? ": " : "", problem ? problem : "");
 	ss_symbolizer_close(names);
+	ss_symbol_files_close(files);
 	ss_trace_reader_close(r);
 	return 0;
 }

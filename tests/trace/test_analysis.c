@@ -194,8 +194,7 @@ static uint8_t *read_all(const char *path, size_t *size) {
 }
 
 static bool analyze(const char *path, const uint8_t *data, size_t size) {
-	const struct ss_analysis_config config = { .charts = true, .samples = 64,
-		.addresses = true };
+	const struct ss_analysis_config config = { .charts = true, .samples = 64 };
 	char err[512] = "";
 	FILE *f = fopen(path, "wb");
 

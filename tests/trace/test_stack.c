@@ -314,10 +314,10 @@ static __attribute__((noinline)) void chain_outer(void) {
 
 /* The functions that the stack of the first event has, in order; NULL ends the list. */
 static void check_names(const char *path, const char *debug_path, const char *const *want) {
-	char err[256];
 	struct ss_trace_item e;
 	struct ss_trace_reader *r = open_one(path);
-	struct ss_symbolizer *names = ss_symbolizer_open(r, debug_path, err, sizeof(err));
+	struct ss_symbol_files *files = ss_symbol_files_open(debug_path);
+	struct ss_symbolizer *names = ss_symbolizer_open(r, files);
 
 	assert_non_null(names);
 	assert_true(ss_trace_reader_next(r, &e));
@@ -338,6 +338,7 @@ static void check_names(const char *path, const char *debug_path, const char *co
 		fail_msg("%s is not in the stack, or not in its place", *want);
 	}
 	ss_symbolizer_close(names);
+	ss_symbol_files_close(files);
 	ss_trace_reader_close(r);
 }
 
