@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cli/analysis/runs.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -16,20 +18,29 @@
 #define SAMPLES 2048         /* of a time line in a page */
 #define SAMPLES_OF_MANY 256  /* ... in the page of a job with more than MANY processes */
 #define MANY 8
+#define WORST 5              /* processes of such a job that are shown one by one */
 
 struct arguments {
 	struct ss_trace_files files;
 	const char *output, *debug_path;
 	size_t most;
-	bool json;
+	size_t details; /* processes that are shown one by one; SIZE_MAX: as many as fit */
+	size_t run;     /* from 1; 0: the newest */
+	size_t names, first; /* arguments that are files; files of the first of them */
+	const char *name[2];
+	bool json, diff;
+	struct ss_symbol_files *symbols;
 };
 
-enum { JSON = 256, TOP, DEBUG_PATH };
+enum { JSON = 256, TOP, DEBUG_PATH, DETAILS, RUN, DIFF };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "Write a page for a browser, one file that needs no network", 0 },
 	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
 	{ "top", TOP, "N", 0, "Lines of each list (default: 10)", 0 },
+	{ "details", DETAILS, "N", 0, "Processes that are shown one by one (default: up to 8, or the 5 worst of more)", 0 },
+	{ "run", RUN, "N", 0, "Which run, if the files are of several (default: the newest)", 0 },
+	{ "diff", DIFF, NULL, 0, "What grew from the first FILE to the second", 0 },
 	{ "debug-path", DEBUG_PATH, "DIR[:DIR...]", 0,
 	  "Directories with debug files and copies of the program's libraries", 0 },
 	{ 0 },
@@ -44,9 +55,18 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case JSON: a->json = true; return 0;
 	case TOP: a->most = (size_t)ss_arguments_number(state, "--top", arg, 1 << 20); return 0;
 	case DEBUG_PATH: a->debug_path = arg; return 0;
+	case DETAILS: a->details = (size_t)ss_arguments_number(state, "--details", arg, 1 << 20); return 0;
+	case RUN: a->run = (size_t)ss_arguments_number(state, "--run", arg, 1 << 20); return 0;
+	case DIFF: a->diff = true; return 0;
 	case ARGP_KEY_ARG:
 		if (!ss_trace_files_add(&a->files, arg, err, sizeof(err))) {
 			exit(ss_cli_error("report: %s", err));
+		}
+		if (a->names < 2) {
+			a->name[a->names] = arg;
+		}
+		if (a->names++ == 0) {
+			a->first = a->files.count;
 		}
 		return 0;
 	case ARGP_KEY_NO_ARGS:
@@ -55,6 +75,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case ARGP_KEY_SUCCESS:
 		if (a->json && a->output) {
 			argp_error(state, "either --json or --output");
+		}
+		if (a->diff && a->names != 2) {
+			argp_error(state, "--diff compares two: a file or directory each");
 		}
 		return 0;
 	default:
@@ -88,30 +111,37 @@ static int by_rank(const void *a, const void *b) {
 		strcmp(x->path, y->path);
 }
 
-/* The analyses of all files, sorted by rank. A file that cannot be read is reported and left
- * out, unless it is the only one. */
-static size_t analyze(const struct arguments *a, struct ss_analysis **list) {
-	struct progress progress = { .count = a->files.count };
+static struct ss_analysis *analyze_one(const struct arguments *a, size_t file, bool charts, struct progress *progress) {
 	bool bar = isatty(STDERR_FILENO);
-	struct ss_analysis_config config = { .files = ss_symbol_files_open(a->debug_path), .charts = a->output,
+	const struct ss_analysis_config config = { .files = a->symbols, .charts = charts,
 		.samples = a->files.count > MANY ? SAMPLES_OF_MANY : SAMPLES,
-		.progress = bar ? draw : NULL, .arg = &progress };
-	size_t count = 0;
+		.progress = bar ? draw : NULL, .arg = progress };
 	char err[1024];
+	struct ss_analysis *result = ss_analysis_run(a->files.path[file], &config, err, sizeof(err));
 
-	for (; progress.at < a->files.count; progress.at++) {
-		list[count] = ss_analysis_run(a->files.path[progress.at], &config, err, sizeof(err));
-		if (bar) {
-			ss_progress_clear();
-		}
-		if (list[count]) {
-			count++;
-		} else {
-			ss_cli_error("report: %s%s", err, ss_is_log(a->files.path[progress.at]) ?
-				": a log of allocations, for `somashim replay'" : "");
-		}
+	if (bar) {
+		ss_progress_clear();
 	}
-	qsort(list, count, sizeof(*list), by_rank);
+	if (!result) {
+		ss_cli_error("report: %s%s", err, ss_is_log(a->files.path[file]) ?
+			": a log of allocations, for `somashim replay'" : "");
+	}
+	return result;
+}
+
+/* The analyses of files [from, to), sorted by rank. A file that cannot be read is reported and left out. */
+static size_t analyze(const struct arguments *a, size_t from, size_t to, struct ss_analysis **list) {
+	struct progress progress = { .count = a->files.count };
+	size_t count = 0;
+
+	for (progress.at = from; progress.at < to; progress.at++) {
+		/* Of a large job only a few get charts, later. */
+		list[count] = analyze_one(a, progress.at, a->output && a->files.count <= MANY && !a->diff, &progress);
+		count += list[count] != NULL;
+	}
+	if (count) {
+		qsort(list, count, sizeof(*list), by_rank);
+	}
 	return count;
 }
 
@@ -131,33 +161,172 @@ static int write_page(const struct arguments *a, const json_t *data) {
 	return ss_output_close(&out, ok, err, sizeof(err)) ? 0 : ss_cli_error("report: %s", err);
 }
 
+/* ---- which processes ------------------------------------------------------ */
+
+static void describe_run(struct ss_analysis *const *list, const size_t *run, size_t count, size_t which) {
+	const struct ss_analysis *first = NULL;
+	size_t processes = 0;
+	char when[64] = "";
+
+	for (size_t i = 0; i < count; i++) {
+		if (run[i] == which) {
+			processes++;
+			first = !first || ss_analysis_begin(list[i]) < ss_analysis_begin(first) ? list[i] : first;
+		}
+	}
+	if (first) {
+		time_t t = (time_t)(ss_analysis_begin(first) / 1000000000);
+		struct tm tm;
+		strftime(when, sizeof(when), "%F %T", localtime_r(&t, &tm));
+		fprintf(stderr, "somashim: report:   run %zu: %zu processes from %s%s%s\n", which + 1, processes, when,
+			first->job[0] ? ", job " : "", first->job);
+	}
+}
+
+/* Puts the processes of the chosen run in front. Returns how many they are; 0 with a message: there is no such run. */
+static size_t choose_run(const struct arguments *a, struct ss_analysis **list, size_t count) {
+	size_t *run = calloc(count + 1, sizeof(*run)), runs = run ? ss_runs_split(list, count, run) : 0, n = 0;
+	size_t chosen = a->run ? a->run - 1 : runs - 1;
+
+	if (runs == 0) {
+		ss_cli_error("report: out of memory");
+	} else if (chosen >= runs) {
+		ss_cli_error("report: there is no run %zu, only %zu", a->run, runs);
+	}
+	if (runs > 1) {
+		ss_cli_error("report: the files are of %zu runs; %s", runs, a->run ? "this is what was asked for" :
+			"this is the newest, --run N shows another");
+		for (size_t i = 0; i < runs; i++) {
+			describe_run(list, run, count, i);
+		}
+	}
+	for (size_t i = 0; i < count && chosen < runs; i++) {
+		if (run[i] == chosen) {
+			struct ss_analysis *other = list[n];
+			size_t of = run[n];
+			list[n] = list[i];
+			run[n++] = run[i];
+			list[i] = other;
+			run[i] = of;
+		}
+	}
+	free(run);
+	return n;
+}
+
+/* The processes that are shown one by one, in the order of their ranks. NULL: out of memory. */
+static struct ss_analysis **choose_details(const struct arguments *a, struct ss_analysis **list, size_t count,
+					   size_t *chosen) {
+	size_t most = a->details != SIZE_MAX ? a->details : count <= MANY || a->json ? count : WORST;
+	struct ss_analysis **detail = calloc(count + 1, sizeof(*detail));
+	struct ss_rank_row *row = ss_rank_rows(list, count);
+
+	*chosen = most < count ? most : count;
+	for (size_t i = 0; detail && row && i < *chosen; i++) {
+		size_t at = row[i].process;
+		struct progress progress = { .at = i, .count = *chosen };
+		if (a->output && a->files.count > MANY) {
+			size_t file = 0;
+			while (strcmp(a->files.path[file], list[at]->path) != 0) {
+				file++;
+			}
+			struct ss_analysis *charted = analyze_one(a, file, true, &progress);
+			if (charted) {
+				ss_analysis_free(list[at]);
+				list[at] = charted;
+			}
+		}
+		detail[i] = list[at];
+	}
+	if (detail && row && *chosen) {
+		qsort(detail, *chosen, sizeof(*detail), by_rank);
+	}
+	if (!row) {
+		free(detail);
+		detail = NULL;
+	}
+	free(row);
+	return detail;
+}
+
+/* ---- output --------------------------------------------------------------- */
+
+/* Returns the exit status. Takes over `data`. */
+static int print_json(const struct arguments *a, json_t *data) {
+	if (!a->output) {
+		return ss_json_print(data);
+	}
+	int status = write_page(a, data);
+	json_decref(data);
+	return status;
+}
+
 /* Returns the exit status. */
-static int print(const struct arguments *a, struct ss_analysis **list, size_t count,
-		 const struct ss_over_ranks *o) {
-	if (a->json) {
-		return ss_json_print(ss_report_json(list, count, o, false));
+static int print(const struct arguments *a, struct ss_analysis **list, size_t count) {
+	struct ss_over_ranks over;
+	size_t details;
+	struct ss_analysis **detail = choose_details(a, list, count, &details);
+	bool many = count > 1;
+	int status = 0;
+
+	if (!detail || (many && !ss_over_ranks(&over, list, count))) {
+		free(detail);
+		return ss_cli_error("report: out of memory");
 	}
-	if (a->output) {
-		json_t *data = ss_report_json(list, count, o, true);
-		int status = write_page(a, data);
-		json_decref(data);
-		return status;
+	if (a->json || a->output) {
+		status = print_json(a, ss_report_json(detail, details, many ? &over : NULL, a->output));
+	} else {
+		if (many) {
+			ss_report_ranks_text(stdout, &over, a->most);
+		}
+		if (details < count) {
+			printf("\nThe %zu worst of %zu processes follow; --details N shows more\n", details, count);
+		}
+		for (size_t i = 0; i < details; i++) {
+			if (many) {
+				printf("\n----\n");
+			}
+			ss_report_text(stdout, detail[i], a->most);
+		}
 	}
-	if (o) {
-		ss_report_ranks_text(stdout, o, a->most);
+	if (many) {
+		ss_over_ranks_finish(&over);
+	}
+	free(detail);
+	return status;
+}
+
+/* Returns the exit status. */
+static int print_difference(const struct arguments *a, struct ss_analysis **list, size_t first, size_t count) {
+	struct ss_difference d;
+	int status = 0;
+
+	if (first == 0 || first == count) {
+		return SS_EXIT_USAGE; /* what could not be read was said */
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (i || o) {
-			printf("\n----\n");
+		if (list[i]->sites.rebuilt) {
+			ss_cli_error("report: %s: %s was built after the recording, so its call sites have no names; "
+				"--debug-path finds a copy", list[i]->path, list[i]->sites.rebuilt);
+			break;
 		}
-		ss_report_text(stdout, list[i], a->most);
 	}
-	return 0;
+	if (!ss_difference(&d, list, first, count)) {
+		return ss_cli_error("report: out of memory");
+	}
+	if (a->json || a->output) {
+		status = print_json(a, ss_report_difference_json(&d, a->name[0], a->name[1]));
+	} else {
+		ss_report_difference_text(stdout, &d, a->name[0], a->name[1], a->most);
+	}
+	ss_difference_finish(&d);
+	return status;
 }
 
 int ss_cmd_report(int argc, char **argv) {
-	struct arguments a = { .most = 10 };
-	struct ss_over_ranks over;
+	struct arguments a = { .most = 10, .details = SIZE_MAX };
+	size_t count, chosen;
+	int status;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	if (a.output && !ss_report_page_possible()) {
@@ -165,24 +334,25 @@ int ss_cmd_report(int argc, char **argv) {
 			"(Debian: node-d3), so it cannot make pages");
 	}
 	struct ss_analysis **list = calloc(a.files.count, sizeof(*list));
-	if (!list) {
+	a.symbols = ss_symbol_files_open(a.debug_path);
+	if (!list || !a.symbols) {
 		return ss_cli_error("report: out of memory");
 	}
-	size_t count = analyze(&a, list);
-	int status = count == a.files.count ? 0 : SS_EXIT_USAGE;
-	if (count > 1 && !ss_over_ranks(&over, list, count)) {
-		status = ss_cli_error("report: out of memory");
-	} else if (count) {
-		int printed = print(&a, list, count, count > 1 ? &over : NULL);
-		status = printed ? printed : status;
-		if (count > 1) {
-			ss_over_ranks_finish(&over);
-		}
+	if (a.diff) {
+		size_t first = analyze(&a, 0, a.first, list);
+		count = first + analyze(&a, a.first, a.files.count, list + first);
+		status = print_difference(&a, list, first, count);
+	} else {
+		count = analyze(&a, 0, a.files.count, list);
+		chosen = count ? choose_run(&a, list, count) : 0;
+		status = chosen ? print(&a, list, chosen) : SS_EXIT_USAGE;
 	}
+	status = !status && count < a.files.count ? SS_EXIT_USAGE : status;
 	for (size_t i = 0; i < count; i++) {
 		ss_analysis_free(list[i]);
 	}
 	free(list);
+	ss_symbol_files_close(a.symbols);
 	ss_trace_files_finish(&a.files);
 	return status;
 }

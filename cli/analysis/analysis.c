@@ -171,6 +171,7 @@ void ss_analysis_free(struct ss_analysis *a) {
 		free(a->device[i].used_peak.holder);
 		free(a->device[i].reserved_peak.holder);
 		free(a->device[i].timeline.sample);
+		free(a->device[i].step);
 	}
 	for (size_t i = 0; i < a->failures; i++) {
 		free(a->failure[i].snapshot.holder);

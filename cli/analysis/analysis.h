@@ -95,6 +95,12 @@ struct ss_usage {              /* of a device or a pool */
 	uint64_t trimmed;          /* bytes that were given back */
 };
 
+/* From then on so much is reserved. Where there are more than SS_STEPS two are put together, which keep the higher value. */
+struct ss_reserved_step {
+	uint64_t time_ns, reserved;
+};
+#define SS_STEPS 8192
+
 struct ss_device_result {
 	int device;                /* ordinal; SS_NO_DEVICE */
 	char name[64], pci[16];    /* "" if not known */
@@ -102,6 +108,8 @@ struct ss_device_result {
 	struct ss_usage usage;
 	struct ss_snapshot used_peak, reserved_peak; /* the latter after the block that grew it */
 	struct ss_timeline timeline;
+	struct ss_reserved_step *step; /* each change of what is reserved */
+	size_t steps;
 	uint64_t grow_tid;         /* thread that grew to the peak, until it has its block */
 	bool growing;
 };

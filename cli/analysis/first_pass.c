@@ -170,12 +170,41 @@ static void usage_counts(struct ss_usage *u, enum ss_change change,
 	u->unmaps += change == SS_CHANGE_UNMAP;
 }
 
+/* Halves the number of steps. */
+static void thin_steps(struct ss_device_result *d) {
+	for (size_t i = 0; i < d->steps / 2; i++) {
+		const struct ss_reserved_step *a = &d->step[2 * i], *b = a + 1;
+		d->step[i] = (struct ss_reserved_step){ a->time_ns,
+			a->reserved > b->reserved ? a->reserved : b->reserved };
+	}
+	d->steps /= 2;
+}
+
+static bool add_step(struct ss_device_result *d, uint64_t reserved, uint64_t now_ns) {
+	if (d->steps ? d->step[d->steps - 1].reserved == reserved : reserved == 0) {
+		return true;
+	}
+	if (d->steps == SS_STEPS) {
+		thin_steps(d);
+	}
+	void *more = ss_grow(d->step, d->steps, sizeof(*d->step));
+	if (more) {
+		d->step = more;
+		d->step[d->steps++] = (struct ss_reserved_step){ now_ns, reserved };
+	}
+	return more != NULL;
+}
+
 static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
 			   const struct ss_trace_item *e) {
 	struct ss_device_result *d = device_of(p, device);
 	struct ss_pool_result *q = pool_of(p, pool);
 
 	if (!d || !q) {
+		p->failed = true;
+		return;
+	}
+	if (!add_step(d, p->memory.device[device].reserved, e->time_ns)) {
 		p->failed = true;
 		return;
 	}

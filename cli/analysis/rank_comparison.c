@@ -104,23 +104,6 @@ static bool finish(struct entry **table, size_t processes, bool names, struct ss
 	return ok && *out;
 }
 
-/* All frames as one text. NULL: out of memory. */
-static char *site_text(const struct ss_sites *s, const struct ss_site *site) {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	for (uint32_t i = 0; out && i < site->frames; i++) {
-		const struct ss_frame *f = ss_site_frame(s, site, i);
-		fprintf(out, "%s %s:%d\n", f->function, f->source, f->line);
-	}
-	if (!out || fclose(out) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
 static bool add_process(struct entry **pools, struct entry **sites, const struct ss_analysis *a,
 			size_t process) {
 	double ns = a->last_ns > a->first_ns ? (double)(a->last_ns - a->first_ns) : 1;
@@ -144,11 +127,45 @@ static bool add_process(struct entry **pools, struct entry **sites, const struct
 		if (s->allocs == 0) {
 			continue;
 		}
-		char *key = site_text(&a->sites, s);
+		char *key = ss_site_text(&a->sites, s, true);
 		ok = key && add(sites, key, process, (uint32_t)i, figure);
 		free(key);
 	}
 	return ok;
+}
+
+static int worst_first(const void *a, const void *b) {
+	const struct ss_rank_row *x = a, *y = b;
+
+	if (x->failures != y->failures) {
+		return x->failures < y->failures ? 1 : -1;
+	}
+	if (x->reserved_peak != y->reserved_peak) {
+		return x->reserved_peak < y->reserved_peak ? 1 : -1;
+	}
+	return (x->process > y->process) - (x->process < y->process);
+}
+
+struct ss_rank_row *ss_rank_rows(struct ss_analysis *const *process, size_t count) {
+	struct ss_rank_row *row = calloc(count + 1, sizeof(*row));
+
+	for (size_t i = 0; row && i < count; i++) {
+		const struct ss_analysis *a = process[i];
+		row[i].process = i;
+		row[i].failures = a->failures_all;
+		for (size_t k = 0; k < a->devices; k++) {
+			row[i].used_peak += a->device[k].usage.used_peak.used;
+			row[i].reserved_peak += a->device[k].usage.reserved_peak.reserved;
+			row[i].end += a->device[k].usage.end.used;
+		}
+		for (size_t k = 0; k < a->sites.count; k++) {
+			row[i].growing += ss_site_grows(&a->sites.site[k]) ? a->sites.site[k].live : 0;
+		}
+	}
+	if (row) {
+		qsort(row, count, sizeof(*row), worst_first);
+	}
+	return row;
 }
 
 bool ss_over_ranks(struct ss_over_ranks *o, struct ss_analysis *const *process, size_t count) {
@@ -161,6 +178,9 @@ bool ss_over_ranks(struct ss_over_ranks *o, struct ss_analysis *const *process, 
 	}
 	ok &= finish(&pools, count, true, &o->pool, &o->pools);
 	ok &= finish(&sites, count, false, &o->site, &o->sites);
+	o->row = ss_rank_rows(process, count);
+	o->gpu = ss_shared_gpus(process, count, &o->gpus);
+	ok &= o->row && o->gpu;
 	if (!ok) {
 		ss_over_ranks_finish(o);
 	}
@@ -171,6 +191,8 @@ void ss_over_ranks_finish(struct ss_over_ranks *o) {
 	for (size_t i = 0; i < o->pools; i++) {
 		free(o->pool[i].name);
 	}
+	ss_shared_gpus_free(o->gpu, o->gpus);
+	free(o->row);
 	free(o->pool);
 	free(o->site);
 	*o = (struct ss_over_ranks){ 0 };

@@ -7,6 +7,7 @@
 #define SS_ANALYSIS_RANK_COMPARISON_H
 
 #include "cli/analysis/analysis.h"
+#include "cli/analysis/shared_gpu.h"
 
 /* A process that has no such pool or site counts as 0. */
 struct ss_spread {
@@ -33,12 +34,25 @@ struct ss_over {
 	struct ss_spread figure[SS_OVER_FIGURES];
 };
 
+/* One process. Bytes are sums over its devices. */
+struct ss_rank_row {
+	size_t process;            /* its index */
+	uint64_t used_peak, reserved_peak, end, failures;
+	uint64_t growing;          /* bytes at the end of call sites that hold more and more */
+};
+
 struct ss_over_ranks {
 	struct ss_analysis *const *process; /* sorted by rank; not owned */
 	size_t processes;
 	struct ss_over *pool, *site; /* the largest peak first */
 	size_t pools, sites;
+	struct ss_rank_row *row;   /* of each process; the worst first: by failures, then by what it reserved */
+	struct ss_shared_gpu *gpu; /* those that several of them use */
+	size_t gpus;
 };
+
+/* A row for each process, the worst first. The caller frees it. NULL: out of memory. */
+struct ss_rank_row *ss_rank_rows(struct ss_analysis *const *process, size_t count);
 
 /* The list is kept, and must stay valid. False: out of memory. */
 bool ss_over_ranks(struct ss_over_ranks *o, struct ss_analysis *const *process, size_t count);

@@ -245,6 +245,26 @@ bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct s
 	return ok;
 }
 
+char *ss_site_text(const struct ss_sites *s, const struct ss_site *site, bool lines) {
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (uint32_t i = 0; out && i < site->frames; i++) {
+		const struct ss_frame *f = ss_site_frame(s, site, i);
+		fputs(f->function, out);
+		if (lines) {
+			fprintf(out, " %s:%d", f->source, f->line);
+		}
+		fputc('\n', out);
+	}
+	if (!out || fclose(out) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
 void ss_sites_finish(struct ss_sites *s) {
 	if (s->tables) {
 		free_entries(&s->tables->frames);

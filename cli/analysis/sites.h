@@ -68,6 +68,10 @@ static inline bool ss_site_grows(const struct ss_site *site) {
 	return site->quarters == 0xf;
 }
 
+/* All frames as one text, with their lines or only the functions: call sites of different recordings are the same if
+ * these are. The caller frees it. NULL: out of memory. */
+char *ss_site_text(const struct ss_sites *s, const struct ss_site *site, bool lines);
+
 /* The frame at position `i` of the site, innermost first; NULL past the end. */
 static inline const struct ss_frame *ss_site_frame(const struct ss_sites *s,
 						   const struct ss_site *site, uint32_t i) {

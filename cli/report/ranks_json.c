@@ -29,6 +29,54 @@ static json_t *over_json(const struct ss_over_ranks *o, const struct ss_over *x)
 	return json;
 }
 
+static json_t *rows_json(const struct ss_over_ranks *o) {
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < o->processes; i++) {
+		const struct ss_rank_row *r = &o->row[i];
+		const struct ss_analysis *a = o->process[r->process];
+		json_array_append_new(list, json_pack("{s:o, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
+			"rank", a->rank < 0 ? json_null() : json_integer(a->rank), "pid", (int)a->pid,
+			"host", ss_json_text(a->host), "path", ss_json_text(a->path),
+			"used_peak", (json_int_t)r->used_peak, "reserved_peak", (json_int_t)r->reserved_peak,
+			"used_at_end", (json_int_t)r->end, "growing", (json_int_t)r->growing,
+			"failures", (json_int_t)r->failures));
+	}
+	return list;
+}
+
+#define MOST_STEPS 1000 /* of one GPU */
+
+/* Seconds since the first change, and bytes. Of many steps, the highest of each group stays. */
+static json_t *steps_json(const struct ss_shared_gpu *g) {
+	size_t group = (g->steps + MOST_STEPS - 1) / MOST_STEPS;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < g->steps; i += group) {
+		size_t best = i;
+		for (size_t k = i; k < i + group && k < g->steps; k++) {
+			best = g->step[k].reserved > g->step[best].reserved ? k : best;
+		}
+		json_array_append_new(list, json_pack("[f, I]",
+			(double)(g->step[best].time_ns - g->step[0].time_ns) / 1e9, (json_int_t)g->step[best].reserved));
+	}
+	return list;
+}
+
+static json_t *gpus_json(const struct ss_over_ranks *o) {
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < o->gpus; i++) {
+		const struct ss_shared_gpu *g = &o->gpu[i];
+		json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:o}",
+			"host", ss_json_text(g->host), "pci", ss_json_text(g->pci), "processes", (json_int_t)g->processes,
+			"peak", (json_int_t)g->peak, "sum_of_peaks", (json_int_t)g->sum_of_peaks,
+			"peak_time", g->steps ? (double)(g->peak_ns - g->step[0].time_ns) / 1e9 : 0.0,
+			"steps", steps_json(g)));
+	}
+	return list;
+}
+
 json_t *ss_report_ranks_json(const struct ss_over_ranks *o) {
 	json_t *pools = json_array(), *sites = json_array();
 
@@ -38,8 +86,8 @@ json_t *ss_report_ranks_json(const struct ss_over_ranks *o) {
 	for (size_t i = 0; i < o->sites && i < SS_RANKED; i++) {
 		json_array_append_new(sites, over_json(o, &o->site[i]));
 	}
-	return json_pack("{s:i, s:o, s:o}", "processes", (int)o->processes, "pools", pools,
-		"sites", sites);
+	return json_pack("{s:i, s:o, s:o, s:o, s:o}", "processes", (int)o->processes, "pools", pools,
+		"sites", sites, "ranks", rows_json(o), "shared_gpus", gpus_json(o));
 }
 
 json_t *ss_report_json(struct ss_analysis *const *list, size_t count,

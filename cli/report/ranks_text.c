@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The comparison of the processes of a job as text: columns as in AMReX's TinyProfiler. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/report/report.h"
@@ -49,8 +50,40 @@ static void print_table(FILE *out, const struct ss_over_ranks *o, const struct s
 	}
 }
 
+static void print_rows(FILE *out, const struct ss_over_ranks *o, size_t most) {
+	fprintf(out, "\nProcesses, the worst first\n  %11s %11s %11s %11s %9s\n", "used peak", "reserved", "at the end",
+		"growing", "failures");
+	for (size_t i = 0; i < o->processes && i < most; i++) {
+		const struct ss_rank_row *r = &o->row[i];
+		fprintf(out, "  %11s %11s %11s %11s %9" PRIu64 "  ", bytes((double)r->used_peak),
+			bytes((double)r->reserved_peak), bytes((double)r->end), bytes((double)r->growing), r->failures);
+		print_where(out, o->process[r->process]);
+		fprintf(out, "\n");
+	}
+	if (o->processes > most) {
+		fprintf(out, "  and %zu more (--json and -o have all)\n", o->processes - most);
+	}
+}
+
+static void print_gpus(FILE *out, const struct ss_over_ranks *o, size_t most) {
+	for (size_t i = 0; i < o->gpus && i < most; i++) {
+		const struct ss_shared_gpu *g = &o->gpu[i];
+		if (i == 0) {
+			fprintf(out, "\nGPUs that several processes share: reserved together\n  %9s %11s %11s\n",
+				"processes", "at most", "if at once");
+		}
+		fprintf(out, "  %9zu %11s %11s  %s on %s\n", g->processes, bytes((double)g->peak),
+			bytes((double)g->sum_of_peaks), g->pci, g->host[0] ? g->host : "this host");
+	}
+	if (o->gpus > most) {
+		fprintf(out, "  and %zu more\n", o->gpus - most);
+	}
+}
+
 void ss_report_ranks_text(FILE *out, const struct ss_over_ranks *o, size_t most) {
 	fprintf(out, "%zu processes\n", o->processes);
+	print_rows(out, o, most);
+	print_gpus(out, o, most);
 	print_table(out, o, o->pool, o->pools, most, "Pools: used memory");
 	print_table(out, o, o->site, o->sites, most, "Call sites, innermost first");
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/analysis/analysis.h"
+#include "cli/analysis/difference.h"
 #include "cli/analysis/rank_comparison.h"
 
 /* Text for a terminal. `most` is the number of lines of a list. */
@@ -20,6 +21,11 @@ json_t *ss_report_json(struct ss_analysis *const *list, size_t count,
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts);
 json_t *ss_report_chart_json(const struct ss_analysis *a);
 json_t *ss_report_ranks_json(const struct ss_over_ranks *o);
+
+/* Two recordings beside each other, named `a` and `b`. `most` is the number of call sites. */
+void ss_report_difference_text(FILE *out, const struct ss_difference *d, const char *a, const char *b, size_t most);
+/* NULL: out of memory. */
+json_t *ss_report_difference_json(const struct ss_difference *d, const char *a, const char *b);
 
 /* Can this build make pages? */
 bool ss_report_page_possible(void);

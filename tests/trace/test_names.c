@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of functions and call sites: long arguments lose their middle, unless they tell two sites apart. */
+/* Names of functions and call sites: long arguments lose their middle, unless they tell two sites apart. Which sites of two
+ * recordings are the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,11 +88,38 @@ static void test_deep(void **state) {
 	assert_int_equal(strlen(ss_report_site_name(&s, 1, tiny, sizeof(tiny))), sizeof(tiny) - 1);
 }
 
+/* A program was changed: its lines moved, one call became two, and one is new. */
+static void test_moved(void **state) {
+	struct ss_frame before[] = { { "load", "a.c", "", 10 }, { "step", "a.c", "", 20 }, { "main", "a.c", "", 30 } };
+	struct ss_frame after[] = { { "load", "a.c", "", 12 }, { "step", "a.c", "", 22 }, { "main", "a.c", "", 32 },
+		{ "main", "a.c", "", 33 }, { "extra", "a.c", "", 40 } };
+	const uint32_t load_main[] = { 0, 2 }, step_main[] = { 1, 2 }, load_main_too[] = { 0, 3 }, extra[] = { 4, 2 };
+	struct ss_site old[] = { { 0 }, { .frame = load_main, .frames = 2, .allocs = 1, .peak = 100, .bytes = 100 },
+		{ .frame = step_main, .frames = 2, .allocs = 5, .peak = 10, .bytes = 50 } };
+	struct ss_site new[] = { { 0 }, { .frame = load_main, .frames = 2, .allocs = 1, .peak = 70, .bytes = 70 },
+		{ .frame = load_main_too, .frames = 2, .allocs = 1, .peak = 60, .bytes = 60 },
+		{ .frame = step_main, .frames = 2, .allocs = 5, .peak = 10, .bytes = 50 },
+		{ .frame = extra, .frames = 2, .allocs = 1, .peak = 1, .bytes = 1 } };
+	struct ss_analysis a = { .sites = { .site = old, .count = 3, .frame = before, .frame_count = 3 } };
+	struct ss_analysis b = { .sites = { .site = new, .count = 5, .frame = after, .frame_count = 5 } };
+	struct ss_analysis *list[] = { &a, &b };
+	struct ss_difference d;
+
+	assert_true(ss_difference(&d, list, 1, 2));
+	assert_int_equal(d.count, 2); /* step is as it was */
+	assert_true(d.site[0].in[0] && d.site[0].in[1]);
+	assert_true(d.site[0].figure[0][SS_DIFFERENCE_PEAK] == 100 && d.site[0].figure[1][SS_DIFFERENCE_PEAK] == 130);
+	assert_true(d.site[0].figure[1][SS_DIFFERENCE_ALLOCS] == 2);
+	assert_true(!d.site[1].in[0] && d.site[1].figure[1][SS_DIFFERENCE_PEAK] == 1);
+	ss_difference_finish(&d);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_instances),
 		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,6 +244,85 @@ def test_ranks():
     assert 'most in rank 1 on ' in text and '3 processes' in text and '     2.00  default, GPU 0' in text
 
 
+    # A row for each process, the worst first.
+    equal([(r['rank'], r['reserved_peak'] // MIB, r['used_at_end'], r['failures']) for r in over['ranks']],
+          [(1, 12, 0, 0), (0, 4, 0, 0), (2, 2, 0, 0)], 'rows')
+    # They came one after the other on one GPU, and gave back nothing before their ends.
+    gpu, = over['shared_gpus']
+    equal((gpu['pci'], gpu['processes'], gpu['peak'] // MIB, gpu['sum_of_peaks'] // MIB),
+          ('0000:c1:00.0', 3, 12, 18), 'shared GPU')
+    equal(gpu['steps'][-1][1], 0, 'all have ended')
+
+
+def test_runs():
+    """Two runs in one folder are not one job of twice the ranks."""
+    os.mkdir(path('runs'))
+    for job, size in (('1', 4 * MIB), ('2', 6 * MIB)):
+        for rank in range(2):
+            make('rank', 'runs/%s.%d' % (job, rank), str(size), SLURM_PROCID=str(rank), SLURM_NTASKS='2', SLURM_JOB_ID='77')
+    def peaks(*args):
+        done = run('--json', *args, path('runs'))
+        assert 'of 2 runs' in done.stderr and 'run 1: 2 processes' in done.stderr, done.stderr
+        return [p['devices'][0]['used_peak']['used'] // MIB for p in json.loads(done.stdout)['processes']]
+    equal(peaks(), [6, 6], 'the newest')
+    equal(peaks('--run', '1'), [4, 4], 'the first')
+    assert 'no run 3' in run('--run', '3', path('runs'), status=2).stderr
+    # Processes outside of a job are compared as they are.
+    make('rank', 'alone.1', str(MIB))
+    make('rank', 'alone.2', str(MIB))
+    done = run(path('alone.1'), path('alone.2'))
+    assert done.stdout.startswith('2 processes') and not done.stderr, done
+
+
+def test_many():
+    """Of a large job the worst are shown one by one, and all have a row."""
+    os.mkdir(path('many'))
+    for rank in range(40):
+        make('rank', 'many/%d' % rank, str((rank * 7 % 40 + 1) * MIB), PMI_RANK=str(rank), PMI_SIZE='40')
+    text = run(path('many')).stdout
+    equal(text.count('\n----\n'), 5, 'details')
+    equal(run('--details', '7', path('many')).stdout.count('\n----\n'), 7, '--details')
+    data = report('--details', '3', path('many'))
+    equal(sorted(p['devices'][0]['used_peak']['used'] // MIB for p in data['processes']), [38, 39, 40], 'the worst')
+    equal(len(data['over_ranks']['ranks']), 40, 'rows')
+    equal(len(report(path('many'))['processes']), 40, 'JSON has all')
+    page = path('many.html')
+    run('-o', page, path('many'))
+    with open(page) as f:
+        words = f.read()
+    found = json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', words, re.S)[1])
+    equal((len(found['processes']), len(found['over_ranks']['ranks'])), (5, 40), 'page')
+    assert all(p['charts'] for p in found['processes'])
+
+
+def test_difference():
+    """What grew, by call site: lines that moved are the same site."""
+    a, b = make('sites', 'before'), make('known', 'after')
+    data = report('--diff', a, b)['difference']
+    equal((data['a']['used_peak'] // MIB, data['b']['used_peak'] // MIB), (90 + 2 + 3 + 1 + 1 + 40, 54), 'totals')
+    names = {s['name']: s for s in data['sites']}
+    grew = data['sites'][0]
+    assert 'write_output' in grew['name'] and not grew['in_a'] and grew['peak'] == [0, 40 * MIB], grew
+    shrank = data['sites'][-1]
+    equal((shrank['in_b'], shrank['peak']), (False, [90 * MIB, 0]), shrank)
+    equal(len(names), len(data['sites']), 'each site once')
+    text = run('--diff', a, b).stdout
+    assert 'new: ' in text and 'gone: ' in text and '+40.00 MiB' in text and '-90.00 MiB' in text, text
+    assert 'more between these' in run('--diff', '--top', '4', a, b).stdout
+    equal(report('--diff', a, a)['difference']['sites'], [], 'no difference')
+    assert '\n  none\n' in run('--diff', a, a).stdout
+    # Directories are runs of a job; figures are means.
+    if os.path.isdir(path('job')):
+        d = report('--diff', path('job'), path('job'))['difference']
+        equal((d['a']['processes'], d['a']['used_peak'] / MIB, d['sites']), (3, 6, []), 'means')
+    page = path('difference.html')
+    run('--diff', '-o', page, a, b)
+    with open(page) as f:
+        assert '"difference"' in f.read()
+    run('--diff', a, status=2)
+    run('--diff', a, path('none'), status=2)
+
+
 def test_bad():
     """What cannot be read is one line with the reason; the rest is reported."""
     with open(path('known'), 'rb') as f:

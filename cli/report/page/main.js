@@ -98,8 +98,13 @@ function drawProcess(parent, process) {
 
 function drawPage() {
 	const body = d3.select('body');
+	if (data.difference) {
+		drawDifference(body.append('main'), data.difference);
+		return;
+	}
 	if (data.over_ranks) {
-		const s = section(body, 'ranks', data.over_ranks.processes + ' processes');
+		const s = section(body, 'ranks', data.over_ranks.processes + ' processes' +
+			(data.processes.length < data.over_ranks.processes ? ', of which the page has the ' + data.processes.length + ' worst' : ''));
 		drawRanks(s, data.over_ranks);
 		const bar = body.append('div').attr('class', 'bar');
 		const main = body.append('main');

@@ -70,6 +70,56 @@ function drawRanks(parent, over) {
 	];
 	const detail = r => ['allocations', 'frees', 'mean', 'peak', 'reserved', 'never_freed'].map(f =>
 		f + ': min ' + r[f].min + ', mean ' + r[f].mean + ', max ' + r[f].max).join('\n');
+	drawRows(parent, over);
 	drawTable(parent.append('div'), 'over-pools', columns, over.pools, detail);
 	drawTable(parent.append('div'), 'over-sites', columns, over.sites, detail);
+}
+
+// A row for each process, and the GPUs that several share.
+function drawRows(parent, over) {
+	drawTable(parent.append('div'), 'over-rows', [
+		{ title: 'Failures', value: r => r.failures },
+		{ title: 'Reserved peak', value: r => r.reserved_peak, text: bytes },
+		{ title: 'Used peak', value: r => r.used_peak, text: bytes },
+		{ title: 'At the end', value: r => r.used_at_end, text: bytes },
+		{ title: 'Growing', value: r => r.growing, text: bytes },
+		{ title: 'Process', value: r => (r.rank === null ? 'process ' + r.pid : 'rank ' + r.rank) +
+			(r.host ? ' on ' + r.host : ''), name: true },
+	], over.ranks, r => r.path);
+	if (over.shared_gpus.length) {
+		drawTable(parent.append('div'), 'over-gpus', [
+			{ title: 'Reserved together, at most', value: g => g.peak, text: bytes },
+			{ title: 'at', value: g => g.peak_time, text: seconds },
+			{ title: 'If all peaks came at once', value: g => g.sum_of_peaks, text: bytes },
+			{ title: 'Processes', value: g => g.processes },
+			{ title: 'GPU', value: g => g.pci + (g.host ? ' on ' + g.host : ''), name: true },
+		], over.shared_gpus, g => g.steps.map(s => seconds(s[0]) + '  ' + bytes(s[1])).join('\n'));
+	}
+}
+
+function signed(n) {
+	return n === 0 ? '=' : (n < 0 ? '-' : '+') + bytes(Math.abs(n));
+}
+
+function drawDifference(parent, difference) {
+	const [a, b] = [difference.a, difference.b];
+	parent.append('h1').text('What grew');
+	parent.append('p').attr('class', 'soft').text('A: ' + a.name + ' (' + a.processes + ' processes), B: ' + b.name + ' (' +
+		b.processes + ' processes); figures are means over the processes');
+	const totals = [['used peak', 'used_peak'], ['reserved peak', 'reserved_peak'], ['used at the end', 'used_at_end']];
+	const rows = parent.append('table').attr('id', 'totals').style('width', 'auto').selectAll('tr').data(totals).enter().append('tr');
+	rows.append('td').attr('class', 'name').text(t => t[0]);
+	rows.append('td').text(t => bytes(a[t[1]]));
+	rows.append('td').text(t => bytes(b[t[1]]));
+	rows.append('td').each(function (t) { figure(d3.select(this), 'difference.' + t[1], b[t[1]] - a[t[1]], signed(b[t[1]] - a[t[1]])); });
+	const change = f => s => s[f][1] - s[f][0];
+	drawTable(section(parent, 'changes', 'Call sites that changed'), 'difference', [
+		{ title: 'Peak grew by', value: change('peak'), text: signed },
+		{ title: 'Peak A', value: s => s.peak[0], text: bytes },
+		{ title: 'Peak B', value: s => s.peak[1], text: bytes },
+		{ title: 'At the end', value: change('live'), text: signed },
+		{ title: 'Allocations A', value: s => s.allocations[0] },
+		{ title: 'B', value: s => s.allocations[1] },
+		{ title: 'Call site, innermost first', value: s => (s.in_a ? s.in_b ? '' : 'gone: ' : 'new: ') + s.name, name: true },
+	], difference.sites, s => s.name.split(' < ').join('\n'));
 }
