@@ -62,6 +62,17 @@ static json_t *failure_json(const struct ss_replay_result *r) {
 		"largest_hole", (json_int_t)r->first.largest_hole) : json_null();
 }
 
+static json_t *growth_json(const struct ss_replay_result *r) {
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"took_calls", (json_int_t)r->took,
+		"took_bytes", (json_int_t)r->took_bytes,
+		"map_calls", (json_int_t)r->maps,
+		"unmap_calls", (json_int_t)r->unmaps,
+		"set_access_calls", (json_int_t)r->set_access,
+		"gave_calls", (json_int_t)r->gave,
+		"gave_bytes", (json_int_t)r->gave_bytes);
+}
+
 /* What the clock showed; NULL without one. */
 static json_t *clock_json(const struct ss_replay_config *c, const struct ss_replay_result *r) {
 	return !c->device_ns ? NULL : json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
@@ -78,7 +89,7 @@ static json_t *clock_json(const struct ss_replay_config *c, const struct ss_repl
 
 static int print_json(const struct arguments *a, const struct ss_events *ev, const struct ss_replay_result *r) {
 	return ss_json_print(json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
-		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o*}",
+		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*}",
 		"reserved_peak", (json_int_t)r->reserved_peak,
 		"used_peak", (json_int_t)r->used_peak,
 		"ratio", ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)),
@@ -104,6 +115,7 @@ static int print_json(const struct arguments *a, const struct ss_events *ev, con
 		"seconds", ss_json_rounded(r->seconds),
 		"vram", (json_int_t)a->config.vram,
 		"first_failure", failure_json(r),
+		"growth", growth_json(r),
 		"clock", clock_json(&a->config, r)));
 }
 
@@ -132,6 +144,11 @@ static void print_text(const struct arguments *a, const struct ss_events *ev, co
 	printf("driver calls     %llu, of them %llu after the peak (%.2f per 100 allocations)\n",
 		(unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
 		ss_calls_per_100(r));
+	printf("growth           %llu calls took %llu bytes, %llu gave %llu back; %llu mapped, %llu "
+		"unmapped, %llu gave access\n", (unsigned long long)r->took,
+		(unsigned long long)r->took_bytes, (unsigned long long)r->gave,
+		(unsigned long long)r->gave_bytes, (unsigned long long)r->maps,
+		(unsigned long long)r->unmaps, (unsigned long long)r->set_access);
 	printf("fences           %llu\n", (unsigned long long)r->fences);
 	printf("given back       %llu bytes, %llu remaps\n", (unsigned long long)r->released,
 		(unsigned long long)r->remaps);

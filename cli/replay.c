@@ -193,8 +193,15 @@ static bool replay_events(struct run *r, struct ss_replay_result *out) {
 	out->driver_calls = driver_calls(r->fake);
 	out->driver_calls_after = out->driver_calls - calls_at_peak;
 	out->allocations_after = out->allocations - allocations_at_peak;
-	out->set_access = ss_fake_counts(r->fake).set_access;
-	out->fences = ss_fake_counts(r->fake).fence_record;
+	struct ss_fake_counts c = ss_fake_counts(r->fake);
+	out->took = c.segment_alloc + c.chunk_create;
+	out->took_bytes = c.taken;
+	out->maps = c.map;
+	out->unmaps = c.unmap;
+	out->set_access = c.set_access;
+	out->gave = c.segment_free + c.chunk_release;
+	out->gave_bytes = c.given;
+	out->fences = c.fence_record;
 	out->reserved_peak = ss_fake_reserved_high(r->fake, 0);
 	out->used_peak = r->ev->peak;
 	struct ss_fake_times times = ss_fake_times(r->fake);

@@ -20,7 +20,10 @@ struct ss_replay_result {
 	uint64_t driver_calls;       /* create, map, unmap, release, segment alloc and free */
 	uint64_t driver_calls_after; /* those after the log's peak was first reached */
 	uint64_t allocations_after;  /* allocations after that */
-	uint64_t set_access, fences, remaps, released;
+	/* What growing cost: calls that took bytes from the device, mapped, unmapped, gave access, and
+	 * gave bytes back. */
+	uint64_t took, took_bytes, maps, unmaps, set_access, gave, gave_bytes;
+	uint64_t fences, remaps, released;
 	uint64_t host_bytes;         /* metadata in host memory, at the peak */
 	/* With a clock. Times are in virtual nanoseconds; driver/fake/fake.h says what they are. */
 	uint64_t device_end, queue_full, waits, waited, device_idle;

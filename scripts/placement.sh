@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Measures placement: reserved peak over used peak, on a device that is always idle, and on one that is
 # behind its host (`somashim replay --clock`), where waits and what they cost the device are measured, too.
+# The columns of growth are driver calls that take, map, move or give back memory, and the MiB that were taken.
 # The table of goals is below. A missed goal is printed; only a missed limit fails. The logs are generated, of
 # all kinds and scales, and drawn anew each time, so that nothing can be tuned to a seed. Recordings in
 # ../shared/traces are used, too. With --rounds each generated log is replayed so many times in one
@@ -127,9 +128,9 @@ for line in open(sys.argv[1]):
     on, backing, name, text = line.split(' ', 3)
     results[backing].setdefault(name, {})[on] = json.loads(text)
 
-print('%-5s %-32s  on an idle device:                 | on a clock:' % ('', ''))
-print('%-5s %-32s %8s %8s %9s %8s | %8s %6s %10s %7s' % ('', 'log', 'ratio', 'hits', 'calls/100',
-      'host KiB', 'ratio', 'waits', 'waited ms', 'idle %'))
+print('%-5s %-32s   on an idle device:%s | on a clock:' % ('', '', 35 * ' '))
+print('%-5s %-32s %8s %8s %9s %8s %7s %9s | %8s %6s %10s %7s' % ('', 'log', 'ratio', 'hits', 'calls/100',
+      'host KiB', 'growth', 'MiB', 'ratio', 'waits', 'waited ms', 'idle %'))
 for backing, logs in results.items():
     for name, r in sorted(logs.items(), key=lambda log: log[1]['idle'].get('ratio', 0)):
         bad = next((x for x in r.values() if x.get('ratio', 0) <= 0), None)
@@ -139,9 +140,10 @@ for backing, logs in results.items():
             del logs[name]
             continue
         i, c = r['idle'], r['clock']
-        print('%-5s %-32s %8.4f %8.4f %9.2f %8.0f | %8.4f %6d %10.2f %7.2f' % (backing, name, i['ratio'],
-              i['hit_rate'], i['driver_calls_per_100_after_peak'], i['host_bytes'] / 1024, c['ratio'],
-              c['clock']['waits'], c['clock']['waited_us'] / 1000, 100 * c['clock']['idle_share']))
+        calls = sum(v for key, v in i['growth'].items() if key.endswith('_calls'))
+        print('%-5s %-32s %8.4f %8.4f %9.2f %8.0f %7d %9.0f | %8.4f %6d %10.2f %7.2f' % (backing, name,
+              i['ratio'], i['hit_rate'], i['driver_calls_per_100_after_peak'], i['host_bytes'] / 1024, calls,
+              i['growth']['took_bytes'] / 2**20, c['ratio'], c['clock']['waits'], c['clock']['waited_us'] / 1000, 100 * c['clock']['idle_share']))
     report(backing, logs)
 print('%d limits missed, %d failed' % (missed, failed))
 sys.exit(missed > 0 or failed > 0 or not any(results.values()))

@@ -34,6 +34,7 @@ struct ss_fake_counts {
 	uint64_t segment_alloc, segment_free, chunk_create, chunk_release, map, unmap,
 		set_access, reserve, unreserve, fence_record, fence_query, fence_wait,
 		fence_release, mem_info;
+	uint64_t taken, given; /* bytes of segments and chunks, to the driver's user and back */
 };
 
 struct ss_fake;

@@ -91,6 +91,7 @@ void *ss_fake_range_ptr(const struct ss_fake_range *r);
 bool ss_fake_bad_device(const struct ss_fake *fake, int dev);
 /* Takes physical memory; false when the device has no room. */
 bool ss_fake_take(struct ss_fake *fake, int dev, size_t size);
+void ss_fake_give(struct ss_fake *fake, int dev, size_t size);
 
 void ss_fake_misuse(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));

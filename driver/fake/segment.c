@@ -101,7 +101,7 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 	}
 	if (st == SS_OK) {
 		ss_fake_range_remove(fake, r);
-		fake->reserved[dev] -= size;
+		ss_fake_give(fake, dev, size);
 	}
 	ss_fake_unlock(fake);
 	return st;

@@ -139,8 +139,14 @@ bool ss_fake_take(struct ss_fake *fake, int dev, size_t size) {
 		return false;
 	}
 	fake->reserved[dev] += size;
+	fake->counts.taken += size;
 	if (fake->reserved[dev] > fake->reserved_high[dev]) {
 		fake->reserved_high[dev] = fake->reserved[dev];
 	}
 	return true;
+}
+
+void ss_fake_give(struct ss_fake *fake, int dev, size_t size) {
+	fake->reserved[dev] -= size;
+	fake->counts.given += size;
 }

@@ -127,7 +127,7 @@ static enum ss_status chunk_release(void *ctx, int dev, void *chunk, size_t size
 	if (st == SS_OK) {
 		HASH_DEL(fake->chunks, c);
 		free(c);
-		fake->reserved[dev] -= size;
+		ss_fake_give(fake, dev, size);
 	}
 	ss_fake_unlock(fake);
 	return st;

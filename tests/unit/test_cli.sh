@@ -194,6 +194,18 @@ status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
 status 0 "$somashim" replay --classic "$dir/a"
 
+# What growing cost. All that is held at the peak was taken.
+for backing in hip vmm; do
+	status 0 "$somashim" replay --json --backing $backing "$dir/a"
+	python3 -c 'import json, sys
+r = json.load(sys.stdin)
+g = r["growth"]
+assert g["took_bytes"] - g["gave_bytes"] <= r["reserved_peak"] <= g["took_bytes"], r
+assert g["took_calls"] + g["gave_calls"] + g["map_calls"] + g["unmap_calls"] == r["driver_calls"], r
+assert g["set_access_calls"] == r["set_access"], r
+assert (g["map_calls"] > 0) == (sys.argv[1] == "vmm"), r' $backing <"$dir/out" || fail "growth: $(cat "$dir/out")"
+done
+
 # A clock: virtual time, so the same each time; what is not given has its default.
 status 2 "$somashim" replay --clock --lag 8 "$dir/a"
 for option in --host-us --device-us --queue; do
