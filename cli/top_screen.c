@@ -84,75 +84,163 @@ static const char *rate_text(double rate, char out[16]) {
 	return out;
 }
 
-static void draw_row(int y, const struct row *r) {
-	const struct ss_top_process *p = r->process;
-	char rank[16] = "-", device[20], size[5][16], rate[2][16];
+/* ---- columns --------------------------------------------------------------- */
 
-	if (!r->pool) {
-		mvprintw(y, 0, "%8u not shown: %s", p->name.pid, ss_top_problem(p->result));
+enum column { PID, RANK, COMMAND, DEVICE, POOL, USED, RESERVED, IN_FLIGHT, USED_HIGH, RESERVED_HIGH, ALLOCATIONS, FREES, AGE };
+
+/* In the order in which they stand. */
+static const struct {
+	const char *title;
+	int width;
+	bool left; /* aligned */
+} columns[] = {
+	[PID] = { "PID", 8, false }, [RANK] = { "RANK", 5, false }, [COMMAND] = { "COMMAND", 15, true },
+	[DEVICE] = { "DEVICE", 12, true }, [POOL] = { "POOL", 8, true }, [USED] = { "USED", 9, false },
+	[RESERVED] = { "RESERVED", 9, false }, [IN_FLIGHT] = { "IN FLIGHT", 9, false },
+	[USED_HIGH] = { "USED HI", 9, false }, [RESERVED_HIGH] = { "RES. HI", 9, false },
+	[ALLOCATIONS] = { "ALLOC/S", 8, false }, [FREES] = { "FREE/S", 8, false }, [AGE] = { "OLD", 6, false },
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* Of a narrow terminal the last of these have no place. */
+static const enum column importance[COLUMNS] = { PID, USED, RESERVED, COMMAND, DEVICE, RANK, POOL, IN_FLIGHT, RESERVED_HIGH,
+	USED_HIGH, ALLOCATIONS, AGE, FREES };
+
+/* Which columns fit, a bit each. */
+static unsigned fitting(int width) {
+	unsigned shown = 0;
+
+	for (size_t i = 0; i < COLUMNS; i++) {
+		width -= columns[importance[i]].width + (i > 0);
+		if (width < 0) {
+			break;
+		}
+		shown |= 1u << importance[i];
+	}
+	return shown;
+}
+
+/* The text of a cell. Returns `out` or a text of the page. */
+static const char *cell(const struct row *r, enum column c, char out[32]) {
+	const struct ss_top_process *p = r->process;
+	const struct ss_live_device *d = ss_top_device(&p->page.figures, r->pool->device);
+
+	switch (c) {
+	case PID: snprintf(out, 32, "%u", p->name.pid); break;
+	case RANK: snprintf(out, 32, p->page.who.rank < 0 ? "-" : "%d", p->page.who.rank); break;
+	case COMMAND: return p->page.who.command;
+	case DEVICE: snprintf(out, 32, "device %u", r->pool->device); return d && d->pci[0] ? d->pci : out;
+	case POOL: return r->pool->name;
+	case USED: return ss_size_text(r->pool->used, out);
+	case RESERVED: return ss_size_text(r->pool->reserved, out);
+	case IN_FLIGHT: return ss_size_text(r->pool->in_flight, out);
+	case USED_HIGH: return ss_size_text(r->pool->used_high, out);
+	case RESERVED_HIGH: return ss_size_text(r->pool->reserved_high, out);
+	case ALLOCATIONS: return rate_text(r->allocations, out);
+	case FREES: return rate_text(r->frees, out);
+	case AGE: /* of a process that has made no call since */
+		snprintf(out, 32, p->age >= 2 ? "%.0f s" : "", p->age);
+		break;
+	}
+	return out;
+}
+
+/* Draws a row, or with NULL the titles. What does not fit into a column or the line is cut. */
+static void draw_row(int y, const struct row *r, unsigned shown) {
+	char text[32];
+	int x = 0;
+
+	if (r && !r->pool) {
+		char line[128];
+		snprintf(line, sizeof(line), "%8u not shown: %s", r->process->name.pid, ss_top_problem(r->process->result));
+		mvaddnstr(y, 0, line, COLS);
 		return;
 	}
-	const struct ss_live_device *d = ss_top_device(&p->page.figures, r->pool->device);
-	if (p->page.who.rank >= 0) {
-		snprintf(rank, sizeof(rank), "%d", p->page.who.rank);
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		if (shown >> c & 1) {
+			int width = columns[c].width;
+			mvprintw(y, x, columns[c].left ? "%-*.*s" : "%*.*s", width, width,
+				r ? cell(r, c, text) : columns[c].title);
+			x += width + 1;
+		}
 	}
-	snprintf(device, sizeof(device), "device %u", r->pool->device);
-	mvprintw(y, 0, "%8u %5s %-15s %-12s %-8s %9s %9s %9s %9s %9s %8s %8s", p->name.pid, rank,
-		p->page.who.command, d && d->pci[0] ? d->pci : device, r->pool->name,
-		ss_size_text(r->pool->used, size[0]), ss_size_text(r->pool->reserved, size[1]),
-		ss_size_text(r->pool->in_flight, size[2]), ss_size_text(r->pool->used_high, size[3]),
-		ss_size_text(r->pool->reserved_high, size[4]), rate_text(r->allocations, rate[0]),
-		rate_text(r->frees, rate[1]));
-	/* Figures of a process that has made no call since. */
-	if (p->age >= 2) {
-		printw("  %.0f s old", p->age);
+}
+
+/* ---- the rest of the screen -------------------------------------------------- */
+
+/* Appends the text if all of it fits into `width` characters. */
+static void append(char *line, size_t width, const char *text) {
+	if (strlen(line) + strlen(text) <= width) {
+		strcat(line, text);
 	}
+}
+
+static void draw_device(int y, const struct ss_top_device *d) {
+	enum { BAR = 20 };
+	char line[256], part[64], size[16];
+	size_t width = COLS < (int)sizeof(line) ? (size_t)COLS : sizeof(line) - 1;
+	int bar = d->total ? (int)(BAR * (double)d->reserved / (double)d->total + 0.5) : 0;
+	int used = d->total ? (int)(BAR * (double)d->used / (double)d->total + 0.5) : 0;
+	int n = snprintf(line, sizeof(line), "%-12s ", d->pci);
+
+	if (width >= 80) { /* else the numbers have the place */
+		line[n++] = '[';
+		for (int k = 0; k < BAR; k++) {
+			line[n++] = k < used ? '#' : k < bar ? '=' : ' ';
+		}
+		strcpy(line + n, "] ");
+	}
+	snprintf(part, sizeof(part), "used %s", ss_size_text(d->used, size));
+	append(line, width, part);
+	snprintf(part, sizeof(part), ", reserved %s", ss_size_text(d->reserved, size));
+	append(line, width, part);
+	snprintf(part, sizeof(part), " of %s", ss_size_text(d->total, size));
+	append(line, width, part);
+	snprintf(part, sizeof(part), ", in flight %s", ss_size_text(d->in_flight, size));
+	append(line, width, part);
+	snprintf(part, sizeof(part), ", %zu process%s", d->processes, d->processes == 1 ? "" : "es");
+	append(line, width, part);
+	mvaddnstr(y, 0, line, COLS);
 }
 
 /* One line per device. Returns the next line. */
 static int draw_devices(const struct ss_top_sample *s) {
 	struct ss_top_device devices[64];
-	char size[4][16];
 	size_t count = ss_top_devices(s, devices, sizeof(devices) / sizeof(devices[0]));
 	int y = 1;
 
 	for (size_t i = 0; i < count && y < LINES - 4; i++) {
-		const struct ss_top_device *d = &devices[i];
-		int bar = d->total ? (int)(20.0 * (double)d->reserved / (double)d->total + 0.5) : 0;
-		int used = d->total ? (int)(20.0 * (double)d->used / (double)d->total + 0.5) : 0;
-
-		mvprintw(y, 0, "%-12s [", d->pci);
-		for (int k = 0; k < 20; k++) {
-			addch((chtype)(k < used ? '#' : k < bar ? '=' : ' '));
-		}
-		printw("] used %s, reserved %s, in flight %s of %s, %zu process%s",
-			ss_size_text(d->used, size[0]), ss_size_text(d->reserved, size[1]),
-			ss_size_text(d->in_flight, size[2]), ss_size_text(d->total, size[3]),
-			d->processes, d->processes == 1 ? "" : "es");
-		y++;
+		draw_device(y++, &devices[i]);
 	}
 	return y;
 }
 
 static void draw(const struct ss_top_sample *s, size_t *top) {
+	static const char keys[] = "q quit  s sort  arrows, PgUp, PgDn, Home scroll";
+	unsigned shown = fitting(COLS);
+	char title[96];
 	size_t count;
 	struct row *rows = make_rows(s, &count);
 
 	erase();
-	mvprintw(0, 0, "somashim top: %zu process%s, by %s   q quit  s sort  up/down scroll", s->count,
-		s->count == 1 ? "" : "es", orders[order].name);
+	snprintf(title, sizeof(title), "somashim top: %zu process%s, by %s", s->count, s->count == 1 ? "" : "es",
+		orders[order].name);
+	mvaddnstr(0, 0, title, COLS);
 	int y = draw_devices(s);
 	attron(A_REVERSE);
-	mvprintw(y, 0, "%8s %5s %-15s %-12s %-8s %9s %9s %9s %9s %9s %8s %8s", "PID", "RANK", "COMMAND",
-		"DEVICE", "POOL", "USED", "RESERVED", "IN FLIGHT", "USED HI", "RES. HI", "ALLOC/S",
-		"FREE/S");
+	draw_row(y, NULL, shown);
 	attroff(A_REVERSE);
-	size_t room = LINES > y + 1 ? (size_t)(LINES - y - 1) : 0;
+	/* The last line has the keys. */
+	size_t room = LINES > y + 2 ? (size_t)(LINES - y - 2) : 0;
 	if (*top + room > count) {
 		*top = count > room ? count - room : 0;
 	}
 	for (size_t i = *top; i < count && i - *top < room; i++) {
-		draw_row(++y, &rows[i]);
+		draw_row(++y, &rows[i], shown);
+	}
+	if (LINES > 1) {
+		mvaddnstr(LINES - 1, 0, keys, COLS - 1); /* the last cell of a screen would scroll it */
 	}
 	refresh();
 	free(rows);

@@ -3,7 +3,7 @@
 
 live.py SOMASHIM SHIM HOLD CASE    each function test_CASE below is one case
 """
-import json, os, pty, random, re, select, shutil, subprocess, sys, tempfile, time
+import fcntl, json, os, pty, random, re, select, shutil, struct, subprocess, sys, tempfile, termios, time
 
 somashim, shim, hold_program, case = sys.argv[1:5]
 WAIT = '60000'  # ms; nothing here depends on how fast the machine is
@@ -450,6 +450,70 @@ def test_screen(directory):
     except OSError:
         pass
     assert os.waitpid(pid, 0)[1] == 0
+    h.end()
+
+
+def painted(data, lines, columns):
+    """The lines of a terminal after these bytes. Only what ncurses sends to an xterm is understood."""
+    screen, y, x = [[' '] * columns for _ in range(lines)], 0, 0
+    for m in re.finditer(r'\x1b\[([?>]?[\d;]*)([a-zA-Z@`])|\x1b[()][AB0]|\x1b[=>78M]|(.)', data, re.S):
+        n = [int(v) if v.isdigit() else 0 for v in (m[1] or '').split(';')]
+        if m[2] == 'H':
+            y, x = max(n[0], 1) - 1, max(n[1] if len(n) > 1 else 1, 1) - 1
+        elif m[2] == 'd':
+            y = max(n[0], 1) - 1
+        elif m[2] in ('G', '`'):
+            x = max(n[0], 1) - 1
+        elif m[2] == 'C':
+            x += max(n[0], 1)
+        elif m[2] == 'J' or m[2] == 'K':
+            for row in screen if m[2] == 'J' else [screen[y]]:
+                row[0 if m[2] == 'J' else x:] = [' '] * (columns - (0 if m[2] == 'J' else x))
+        elif m[2] == 'X' or m[2] == 'b':
+            for k in range(max(n[0], 1)):
+                screen[y][x + k] = ' ' if m[2] == 'X' else screen[y][x - 1]
+            x += max(n[0], 1) if m[2] == 'b' else 0
+        elif m[3] == '\r':
+            x = 0
+        elif m[3] == '\n':
+            y += 1
+        elif m[3] == '\b':
+            x -= 1
+        elif m[3] and m[3] >= ' ':
+            assert x < columns, ('a line is broken', ''.join(screen[y]), m[3])
+            screen[y][x] = m[3]
+            x += 1
+    return [''.join(row).rstrip() for row in screen]
+
+
+def test_narrow_screen(directory):
+    """No row is broken on a narrow terminal: the least important columns go, and the keys have a line of their own."""
+    h = Hold(directory)
+    h.say('poll')
+    all_titles = 'PID RANK COMMAND DEVICE POOL USED RESERVED IN FLIGHT USED HI RES. HI ALLOC/S FREE/S OLD'
+    for columns, titles in ((160, all_titles), (100, 'PID RANK COMMAND DEVICE POOL USED RESERVED IN FLIGHT RES. HI'),
+                            (60, 'PID COMMAND DEVICE USED RESERVED'), (30, 'PID USED RESERVED'), (5, '')):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.environ.update(TERM='xterm', SOMASHIM_LIVE=directory, LINES='24', COLUMNS=str(columns))
+            os.execv(somashim, [somashim, 'top', '--delay', '3600000'])
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+        data, keys = b'', b'q quit  s sort'[:columns - 1]
+        while keys not in data:
+            assert select.select([fd], [], [], 60)[0], data
+            data += os.read(fd, 65536)
+        os.write(fd, b'q')
+        try:
+            while more := os.read(fd, 65536):
+                data += more
+        except OSError:
+            pass
+        assert os.waitpid(pid, 0)[1] == 0
+        lines = painted(data.decode().split('\x1b[?1049l')[0], 24, columns)
+        assert lines[23].startswith(keys.decode().rstrip()), lines
+        head = next(i for i, l in enumerate(lines) if l.split()[:1] == ['PID']) if titles else 0
+        assert not titles or lines[head].split() == titles.split(), (columns, lines)
+        assert columns < 60 or lines[head + 1].split()[0] == str(h.pid), (columns, lines)
     h.end()
 
 
