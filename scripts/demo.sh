@@ -4,9 +4,9 @@
 # as hipMalloc/hipFree and as hipMallocAsync/hipFreeAsync. It checks the contents of every block.
 #   scripts/demo.sh [LOG ...]
 # A log is an RMM CSV or a PyTorch memory snapshot, packed by xz, gzip, zstd or not.
-# Uses the AMD GPU of this machine if it works, else the software device, with what calls cost on a
-# real one: 14 us per hipMalloc, 20 us and the wait for the device per hipFree (spack#27535), and the
-# runtime's own pool, which reuses whole blocks. Ends with three sentences on the sums, and with an
+# Uses the AMD GPU of this machine if it works, else the software device, with its usual random delays, so that
+# it is behind its host; with what calls cost on a real one: 14 us per hipMalloc, 20 us and the wait for the
+# device per hipFree (spack#27535); and with the runtime's own pool, which reuses whole blocks. Ends with three sentences on the sums, and with an
 # error if a byte was wrong.
 set -euo pipefail
 for log in "$@"; do
@@ -91,10 +91,10 @@ one() {
 	calls[$key]=$(add "${calls[$key]:-0}" "$(get memory_calls "$tmp/observe")")
 	seconds[$key]=$(add "${seconds[$key]:-0}" "$(get seconds "$tmp/out")")
 	taken[$key]=$(add "${taken[$key]:-0}" "$reserved")
-	printf '%-26s %9s %8s %8s %9s %9s %10s %10s %9s\n' "$label" \
+	printf '%-26s %9s %8s %8s %9s %9s %7s %10s %10s %9s\n' "$label" \
 		"$(get allocations "$tmp/out")" "$(get verified "$tmp/out")" \
 		"$(get corrupt "$tmp/out")" "$(get runtime_calls "$tmp/observe")" \
-		"$(get memory_calls "$tmp/observe")" \
+		"$(get memory_calls "$tmp/observe")" "$(get behind "$tmp/observe")" \
 		"$(mib "$(get peak_requested "$tmp/out")")" "$reserved" \
 		"$(get seconds "$tmp/out")"
 }
@@ -103,8 +103,8 @@ modes=("--classic" "--async")
 [ $# = 0 ] || modes+=("--async --streams 4")
 for log in "${logs[@]}"; do
 	printf '\n%s\n' "$(basename "$log")"
-	printf '%-26s %9s %8s %8s %9s %9s %10s %10s %9s\n' "" allocs verified corrupt \
-		calls "of memory" "peak MiB" "taken MiB" seconds
+	printf '%-26s %9s %8s %8s %9s %9s %7s %10s %10s %9s\n' "" allocs verified corrupt \
+		calls "of memory" behind "peak MiB" "taken MiB" seconds
 	for mode in "${modes[@]}"; do
 		# shellcheck disable=SC2086
 		one "${mode#--}" "" $mode "$log"
@@ -114,8 +114,9 @@ for log in "${logs[@]}"; do
 done
 cat <<END
 
-calls: into the runtime, all of them and those that get or return memory. The seconds include writing
-and checking every block.
+calls: into the runtime, all of them and those that get or return memory. behind: by how many commands a
+stream was behind the host, in the mean: the program enqueues as fast as it can, but for where hipFree waits.
+The seconds include writing and checking every block.
 
 hipMalloc and hipFree: ${calls[--classic ]} calls that get or return memory became ${calls[--classic with]}, because freed blocks are
   handed out again without asking the device.

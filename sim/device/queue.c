@@ -20,6 +20,8 @@
 #define LAZY_BYTES (64ull << 20)   /* quirk lazy-queues; never given back */
 
 static _Atomic uint64_t next_queue = 1;
+/* Commands so far, and how many of the same queue were not done when each came, summed up. */
+static _Atomic uint64_t appended, found_before;
 
 struct sim_queue *sim_queue_new(int device, bool blocking, bool is_null)
 {
@@ -167,6 +169,8 @@ uint64_t sim_queue_append(struct sim_queue *q, struct sim_command *c)
 	if (c->kind == SIM_CMD_RECORD)
 		c->record->seq = seq;
 	atomic_store(&q->enqueued, seq);
+	atomic_fetch_add(&appended, 1);
+	atomic_fetch_add(&found_before, seq - 1 - atomic_load(&q->completed));
 	if (q->tail)
 		q->tail->next = c;
 	else
@@ -177,6 +181,16 @@ uint64_t sim_queue_append(struct sim_queue *q, struct sim_command *c)
 	pthread_cond_signal(&q->work);
 	pthread_mutex_unlock(&q->lock);
 	return seq;
+}
+
+/* Test control, found by dlsym: by how many commands a stream was behind the host, in the mean. */
+uint64_t somasim_mean_behind(void);
+
+uint64_t somasim_mean_behind(void)
+{
+	uint64_t n = atomic_load(&appended);
+
+	return n ? atomic_load(&found_before) / n : 0;
 }
 
 bool sim_queue_done(struct sim_queue *q, uint64_t seq)

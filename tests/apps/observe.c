@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preloaded by scripts/demo.sh beside the program: asks the software device at
- * exit how often it was called, and writes that to $OBSERVE_OUT. On any other
+ * exit how often it was called and how far it was behind, and writes that to $OBSERVE_OUT. On any other
  * runtime it writes nothing. The program knows of neither.
  */
 #include <dlfcn.h>
@@ -21,18 +21,21 @@ static const char *const memory_calls[] = {
 __attribute__((destructor)) static void report(void) {
 	uint64_t (*total)(void);
 	uint64_t (*count)(const char *name);
+	uint64_t (*behind)(void);
 	const char *path = getenv("OBSERVE_OUT");
 	uint64_t memory = 0;
 
 	*(void **)&total = dlsym(RTLD_DEFAULT, "somasim_total_calls");
 	*(void **)&count = dlsym(RTLD_DEFAULT, "somasim_call_count");
-	FILE *file = path && total && count ? fopen(path, "w") : NULL;
+	*(void **)&behind = dlsym(RTLD_DEFAULT, "somasim_mean_behind");
+	FILE *file = path && total && count && behind ? fopen(path, "w") : NULL;
 	if (!file) {
 		return;
 	}
 	for (size_t i = 0; i < sizeof(memory_calls) / sizeof(memory_calls[0]); i++) {
 		memory += count(memory_calls[i]);
 	}
-	fprintf(file, "runtime_calls=%" PRIu64 " memory_calls=%" PRIu64 "\n", total(), memory);
+	fprintf(file, "runtime_calls=%" PRIu64 " memory_calls=%" PRIu64 " behind=%" PRIu64 "\n", total(),
+		memory, behind());
 	fclose(file);
 }

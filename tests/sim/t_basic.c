@@ -68,8 +68,23 @@ int main(void)
 		CHECK(back[i] == 0);
 	OK(hipFree(d));
 
+	/* A host that waits for each command is never ahead; of 1,000 commands in a row half are, in the mean. */
+	uint64_t (*behind)(void) = control("somasim_mean_behind");
+	hipStream_t s;
+	CHECK(behind() == 0);
+	OK(hipStreamCreate(&s));
+	OK(hipMalloc((void **)&d, 4096));
+	stall(s);
+	for (int i = 0; i < 1000; i++)
+		OK(hipMemsetAsync(d, 1, 4096, s));
+	CHECK(behind() > 400 && behind() < 500);
+	release(s);
+	OK(hipStreamSynchronize(s));
+	OK(hipFree(d));
+	OK(hipStreamDestroy(s));
+
 	uint64_t (*count)(const char *) = control("somasim_call_count");
-	CHECK(count("hipFree") == 6);
+	CHECK(count("hipFree") == 7);
 	CHECK(count("hsa_amd_memory_pool_allocate") == 0);
 	return 0;
 }
