@@ -22,6 +22,11 @@ struct block {
 	uintptr_t from, to; /* [from, to); from = 0: not live */
 };
 
+struct command {
+	uint32_t stream;
+	uint64_t at; /* its number on the stream, on which the core enqueues waits, too */
+};
+
 struct run {
 	const struct ss_events *ev;
 	const struct ss_replay_config *config;
@@ -32,7 +37,7 @@ struct run {
 	struct block *blocks;
 	void *live;       /* tree of struct block by address */
 	uint64_t live_bytes;
-	uint32_t *behind; /* ring buffer with the streams of the last `lag` commands */
+	struct command *behind; /* ring buffer with the last `lag` commands */
 	uint64_t issued, reached;
 	uint64_t time_us;
 	char *err;
@@ -57,8 +62,9 @@ static bool broken(struct run *r, size_t at, const char *what) {
 /* ---- the device's progress ---------------------------------------------- */
 
 static void reach_one(struct run *r) {
-	uint32_t s = r->behind[r->reached++ % r->config->lag];
-	ss_fake_progress(r->fake, 0, native(r->ev->streams[s], s), 1);
+	struct command *c = &r->behind[r->reached++ % r->config->lag];
+	void *stream = native(r->ev->streams[c->stream], c->stream);
+	ss_fake_progress(r->fake, 0, stream, c->at - ss_fake_done(r->fake, 0, stream));
 }
 
 /* While the core waits, the device makes progress. */
@@ -79,8 +85,10 @@ static void issue(struct run *r, uint32_t s) {
 	if (r->issued - r->reached == r->config->lag) {
 		reach_one(r);
 	}
-	ss_fake_enqueue(r->fake, 0, native(r->ev->streams[s], s));
-	r->behind[r->issued++ % r->config->lag] = s;
+	void *stream = native(r->ev->streams[s], s);
+	ss_fake_enqueue(r->fake, 0, stream);
+	r->behind[r->issued++ % r->config->lag] = (struct command){ s,
+		ss_fake_enqueued(r->fake, 0, stream) };
 }
 
 static void advance_clock(struct run *r, uint64_t time_us) {

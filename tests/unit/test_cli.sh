@@ -194,6 +194,10 @@ status 2 "$somashim" replay --set NOTHING=1 "$dir/a"
 status 0 "$somashim" replay --lag 8 "$dir/a"
 status 0 "$somashim" replay --classic "$dir/a"
 
+# A stream that the pools let wait for another one on the device gets no further behind for that, and ends.
+status 0 "$somashim" generate --seed 7 -o "$dir/kind" weightsync
+status 0 "$somashim" replay --backing vmm --lag 50 --vram 4400M "$dir/kind"
+
 # What growing cost. All that is held at the peak was taken.
 for backing in hip vmm; do
 	status 0 "$somashim" replay --json --backing $backing "$dir/a"
