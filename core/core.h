@@ -375,6 +375,23 @@ void ss_decay_run(struct ss_core *core, int dev, bool device_idle);
  * SOMASHIM_DECAY_MS). Never waits. Any call of the application may begin with it. */
 void ss_decay_poll(struct ss_core *core);
 
+/*
+ * Where the application makes no further call, a watcher does what its calls would have done. It
+ * calls ss_decay_next() until nothing is idle. Frees that are hits tell nobody, so while nobody
+ * watches there are none: the first free takes the long way and calls `begin`.
+ */
+/* `begin` is called by any thread, with no lock held, when memory becomes idle and nobody watches;
+ * then not again before ss_decay_unwatched(). Once, when the core exists. */
+void ss_decay_watch(struct ss_core *core, void (*begin)(void));
+/* The watcher goes, unless it finds something in a last look. That comes later than any free takes
+ * that was a hit already when this was called. */
+void ss_decay_unwatched(struct ss_core *core);
+/* Gives back what is due of `dev`, and returns in how many ms to call this again; UINT64_MAX: nothing
+ * is idle that could go back. Never waits: while a stream is busy, memory whose return waits for the
+ * device stays, and the stream is asked less and less often. About 1 GiB goes in one call; then it returns 0 for the rest. One
+ * thread at a time. */
+uint64_t ss_decay_next(struct ss_core *core, int dev);
+
 /* ---- statistics --------------------------------------------------------- */
 
 #define SS_LADDER_ROWS 13

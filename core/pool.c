@@ -206,6 +206,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	}
 	ss_pool_unlock(pool);
 	ss_decay_each_sync(core, pool->mem.dev);
+	ss_decay_begin(core);
 	return SS_OK;
 }
 
@@ -257,5 +258,6 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool)
 	ss_decay_each_sync(core, pool->mem.dev);
 	release_destroyed(pool);
 	ss_pool_unref(pool);
+	ss_decay_begin(core);
 	return SS_OK;
 }

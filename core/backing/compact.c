@@ -17,7 +17,7 @@ struct search {
 	const struct ss_run *run;
 	uint64_t room;           /* larger chunks do not fit */
 	/* For giving back, in ms: */
-	uint64_t older_than, now, newest;
+	uint64_t older_than, now, oldest, newest; /* oldest: 0 if there is none */
 };
 
 /* The first chunk that lies wholly in the range b, at frame *at or above; *at is then the frame
@@ -120,6 +120,8 @@ static void pick_old(struct ss_block *b, void *arg)
 			c->idle_since = b->n ? b->n : s->now ? s->now : 1;
 		if (c->idle_since > s->newest)
 			s->newest = c->idle_since;
+		if (!s->oldest || c->idle_since < s->oldest)
+			s->oldest = c->idle_since;
 		if (!s->chunk && c->size <= s->most && c->idle_since <= s->older_than) {
 			s->range = b;
 			s->chunk = c;
@@ -160,4 +162,12 @@ bool ss_chunks_all_idle(struct ss_memory *m, uint64_t older_than)
 	idle = m->clean.bytes == atomic_load(&m->reserved) && s.newest <= older_than;
 	pthread_mutex_unlock(&m->lock);
 	return idle;
+}
+
+uint64_t ss_chunks_idle_since(struct ss_memory *m)
+{
+	struct search s = {.v = m->vmm, .now = ss_now_ms(m->core)};
+
+	ss_index_each(&m->clean, pick_old, &s);
+	return s.oldest;
 }

@@ -104,6 +104,16 @@ uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_
 	return given;
 }
 
+uint64_t ss_memory_idle_since(struct ss_memory *m)
+{
+	uint64_t since;
+
+	pthread_mutex_lock(&m->lock);
+	since = m->vmm ? ss_chunks_idle_since(m) : ss_segments_idle_since(m);
+	pthread_mutex_unlock(&m->lock);
+	return since;
+}
+
 uint64_t ss_memory_retry(struct ss_memory *m)
 {
 	uint64_t given = ss_unreturned_retry(m);

@@ -128,6 +128,9 @@ static inline bool ss_release_waits(const struct ss_memory *m)
 /* Gives clean memory back until `target` bytes are reserved, but only what has been idle since
  * `older_than` ms (UINT64_MAX: all). Gathers first. Returns the bytes given back. No lock held. */
 uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
+/* Since when (ms) the clean memory has been idle that may go first; 0: none can go, since each part
+ * that goes as a whole has something in it. Gathers nothing. No lock held. */
+uint64_t ss_memory_idle_since(struct ss_memory *m);
 /* Tries again what the driver would not take. Returns the bytes that went. No lock held. */
 uint64_t ss_memory_retry(struct ss_memory *m);
 /* How many bytes of idle whole segments may go to make room for `want` new ones: what m->keep

@@ -232,6 +232,16 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 	return given;
 }
 
+uint64_t ss_segments_idle_since(const struct ss_memory *m)
+{
+	uint64_t since = 0;
+
+	for (const struct ss_segment *seg = m->segments; seg; seg = seg->next)
+		if (is_idle(m, seg) && (!since || seg->idle_since < since))
+			since = ss_max(seg->idle_since, 1);
+	return since;
+}
+
 /* Idle segments that are too short for a request make room for one that is not. */
 void ss_segments_make_room(struct ss_memory *m, uint64_t want)
 {

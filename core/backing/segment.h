@@ -17,6 +17,8 @@ enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *gro
 uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floor,
 			     uint64_t older_than);
 void ss_segments_drop(struct ss_memory *m, bool give_back);
+/* As ss_memory_idle_since. Lock held. */
+uint64_t ss_segments_idle_since(const struct ss_memory *m);
 /* A new segment of `size` bytes, which is a clean range. No lock held. */
 enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
 /* Idle segments go back where `want` more bytes would raise the peak. No lock held. */

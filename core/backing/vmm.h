@@ -111,5 +111,7 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one);
 /* Is all of the pool idle since then? */
 bool ss_chunks_all_idle(struct ss_memory *m, uint64_t older_than);
+/* As ss_memory_idle_since. Lock held; need not be claimed. */
+uint64_t ss_chunks_idle_since(struct ss_memory *m);
 
 #endif

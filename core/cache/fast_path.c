@@ -79,7 +79,8 @@ static bool refill(struct ss_core *core, void *native)
 	if (!note(r, atomic_load_explicit(&fast->current[dev], memory_order_acquire), tl, false))
 		return false;
 	/* Near the end of the device's memory every free has more to do. */
-	r->free_gen = atomic_load(&fast->frees[dev]) && !ss_nearly_full(core, dev) ? gen : 0;
+	r->free_gen = atomic_load(&fast->frees[dev]) && !ss_nearly_full(core, dev) &&
+		      !atomic_load(&fast->unwatched) ? gen : 0;
 	r->native = native;
 	r->gen = gen;
 	return true;
@@ -309,17 +310,19 @@ static bool only_refill(struct ss_core *core, int dev)
 
 	if (!only || fast->classic_slow || ss_nearly_full(core, dev) || r == &ss_nobody.classic)
 		return false;
-	r->gen = 0;
+	r->gen = r->free_gen = 0;
 	if (!note(r, atomic_load_explicit(&fast->classic[dev], memory_order_acquire), only, true))
 		return false;
 	r->dev = dev;
+	r->free_gen = atomic_load(&fast->unwatched) ? 0 : gen;
 	r->gen = gen;
 	return true;
 }
 
-static inline bool only_recent(const struct ss_recent *r, struct ss_core *core)
+/* gen: as for recent(). */
+static inline bool only_recent(uint64_t gen, struct ss_core *core)
 {
-	return likely(r->gen == atomic_load_explicit(&core->recent_gen, memory_order_acquire));
+	return likely(gen == atomic_load_explicit(&core->recent_gen, memory_order_acquire));
 }
 
 static bool only_alloc_shared(size_t size, void **out);
@@ -362,7 +365,7 @@ bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
 {
 	struct ss_thread *t = ss_thread;
 
-	if (unlikely(!only_recent(&t->classic, core) || t->classic.dev != dev))
+	if (unlikely(!only_recent(t->classic.gen, core) || t->classic.dev != dev))
 		return only_alloc_refill(core, dev, size, out);
 	return only_alloc(t, size, out, true);
 }
@@ -409,14 +412,15 @@ static SS_NOINLINE int only_free_refill(struct ss_core *core, void *ptr, bool (*
 		if (set && set->memory->pool == seg->pool)
 			dev = d;
 	}
-	return dev >= 0 && only_refill(core, dev) ? only_free_shared(core, ptr, now, may) : -1;
+	return dev >= 0 && only_refill(core, dev) && ss_thread->classic.free_gen ?
+		       only_free_shared(core, ptr, now, may) : -1;
 }
 
 int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool (*may)(int dev))
 {
 	struct ss_thread *t = ss_thread;
 
-	if (unlikely(!only_recent(&t->classic, core)))
+	if (unlikely(!only_recent(t->classic.free_gen, core)))
 		return only_free_refill(core, ptr, now, may);
 	return only_free(t, core, ptr, now, may, true);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * When idle memory goes back: at once where a threshold, a trim or the end of a pool says so, else
- * when it was idle for SOMASHIM_DECAY_MS. Only calls of the application drive this: those that
- * synchronize, now and then one that frees, and those that reach the device anyway. Where giving
- * back waits for the device it has to be at its end: the call waited for all of it natively, or
- * every stream, asked one by one, turns out to have nothing left to do. Nobody waits here, and
- * nothing is enqueued.
+ * when it was idle for SOMASHIM_DECAY_MS. Calls of the application drive this: those that
+ * synchronize, now and then one that frees, and those that reach the device anyway. If none comes,
+ * a watcher does (ss_decay_watch). Where giving back waits for the device it has to be at its end: the
+ * call waited for all of it natively, or every stream, asked one by one, turns out to have nothing left
+ * to do. Nobody waits here, and nothing is enqueued.
  *
  * Looking for what is idle empties the bins, and asking costs a call per stream, so decay looks a
  * few times in its span only. What a program frees between two looks is as old as its stream's last
@@ -13,6 +13,7 @@
  *
  * Locks: those of what it calls, one at a time.
  */
+#include "core/cache/fast_path.h"
 #include "core/pool/pool_state.h"
 
 #define LOOKS 4 /* in the span of decay: idle memory stays a fourth of it longer at most */
@@ -23,11 +24,20 @@ struct look {
 	bool decays; /* it is time to look for old memory */
 	bool waits;  /* something should go, and giving it back waits for the device */
 	bool others; /* something should go at no wait */
+	uint64_t most, given; /* bytes that may go of each pool for their age; 0: all */
+	uint64_t next; /* ms: when more of what is idle now becomes due */
+	bool late;     /* something is due that has not gone */
 };
+
+/* Decay looks that far (ms) apart. */
+static uint64_t apart(const struct ss_core *core)
+{
+	return core->opt.decay_ms / LOOKS + 1;
+}
 
 static void decay_pool(struct ss_pool *pool, void *arg)
 {
-	const struct look *k = arg;
+	struct look *k = arg;
 	uint64_t decay = ss_core_of(pool)->opt.decay_ms, target;
 	bool trim;
 
@@ -53,8 +63,11 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 			ss_pool_release(pool, target, UINT64_MAX, SS_TRACE_TRIM_THRESHOLD);
 		return;
 	}
+	/* Some runtimes take virtual memory back only if all of a pool goes. */
+	target = k->most && pool->mem.backing != SS_BACKING_VMM ? ss_minus(ss_reserved(pool), k->most) : 0;
 	if (k->decays && k->now >= decay)
-		ss_pool_release(pool, 0, decay ? k->now - decay : UINT64_MAX, SS_TRACE_TRIM_DECAY);
+		k->given += ss_pool_release(pool, target, decay ? k->now - decay : UINT64_MAX,
+					    SS_TRACE_TRIM_DECAY);
 	ss_headroom_restore(&pool->mem);
 }
 
@@ -74,25 +87,32 @@ void ss_freed_idle(struct ss_core *core, int dev)
 		ss_decay_run(core, dev, !ss_zombies(core, dev));
 }
 
-/* Is anything idle in the pool that should go? The answer is in `waits` and `others`. */
-static void look_for_idle(struct ss_pool *pool, void *arg)
+/* Should memory of the pool go, if it is idle? `decays`: also for its age. */
+static bool wants_back(struct ss_pool *pool, bool decays)
 {
-	uint64_t reserved = ss_reserved(pool);
-	struct look *k = arg;
 	bool wants;
 
 	if (atomic_load(&pool->dying))
-		wants = true;
-	else if (atomic_load(&pool->threshold_set))
-		wants = reserved > atomic_load(&pool->threshold);
+		return true;
+	if (atomic_load(&pool->threshold_set))
+		wants = ss_reserved(pool) > atomic_load(&pool->threshold);
 	else
-		wants = k->decays || ss_device_low(ss_core_of(pool), pool->mem.dev);
+		wants = decays || ss_device_low(ss_core_of(pool), pool->mem.dev);
 	if (!wants) {
 		ss_pool_lock(pool);
 		wants = pool->trim_wanted;
 		ss_pool_unlock(pool);
 	}
-	if (!wants || !reserved || reserved <= ss_used(&pool->caches))
+	return wants;
+}
+
+/* Is anything idle in the pool that should go? The answer is in `waits` and `others`. */
+static void look_for_idle(struct ss_pool *pool, void *arg)
+{
+	uint64_t reserved = ss_reserved(pool);
+	struct look *k = arg;
+
+	if (!reserved || reserved <= ss_used(&pool->caches) || !wants_back(pool, k->decays))
 		return;
 	if (ss_release_waits(&pool->mem))
 		k->waits = true;
@@ -106,6 +126,20 @@ void ss_decay_each_sync(struct ss_core *core, int dev)
 	ss_order_report_each(core, dev);
 }
 
+/* Asks every stream of the device. The next synchronization of the one that is in the way looks
+ * again. */
+static bool at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	bool idle;
+
+	*busy = atomic_load(&d->busy);
+	idle = ss_device_at_end(core, dev, busy);
+	atomic_store(&d->busy, *busy);
+	ss_order_watch(core, dev, *busy);
+	return idle;
+}
+
 /* `decays`: it is time for memory that is old; else only for what must go at once. */
 static void look(struct ss_core *core, int dev, bool decays)
 {
@@ -116,15 +150,10 @@ static void look(struct ss_core *core, int dev, bool decays)
 	if (!decays && !atomic_load(&d->each_sync))
 		return;
 	if (decays)
-		atomic_store_explicit(&d->look, k.now + core->opt.decay_ms / LOOKS + 1,
-				      memory_order_relaxed);
+		atomic_store_explicit(&d->look, k.now + apart(core), memory_order_relaxed);
 	ss_pools_each(core, dev, look_for_idle, &k);
 	if (k.waits) {
-		busy = atomic_load(&d->busy);
-		k.idle = ss_device_at_end(core, dev, &busy);
-		/* The next synchronization of the stream that was in the way looks again. */
-		atomic_store(&d->busy, busy);
-		ss_order_watch(core, dev, busy);
+		k.idle = at_end(core, dev, &busy);
 		if (busy && decays)
 			atomic_store_explicit(&d->look, k.now + 1, memory_order_relaxed);
 	}
@@ -159,7 +188,7 @@ void ss_decay_tick(struct ss_core *core, int dev)
 		return;
 	/* At the first free nothing is old. */
 	if (!atomic_load(next))
-		atomic_store(next, ss_now_ms(core) + core->opt.decay_ms / LOOKS + 1);
+		atomic_store(next, ss_now_ms(core) + apart(core));
 	else
 		look(core, dev, true);
 }
@@ -168,4 +197,91 @@ void ss_decay_poll(struct ss_core *core)
 {
 	for (int dev = 0; dev < core->devices; dev++)
 		ss_decay_tick(core, dev);
+}
+
+/* ---- where no call comes -------------------------------------------------------------- */
+
+#define RETRY_MS 10   /* until what could not go is tried again, at least, */
+#define RETRY_TIMES 6 /* and up to 2^6 times as long */
+#define AT_ONCE (1ull << 30) /* bytes that go in one call: whoever waits for it does not wait long */
+
+void ss_decay_watch(struct ss_core *core, void (*begin)(void))
+{
+	core->pools->begin = begin;
+	ss_decay_unwatched(core);
+}
+
+void ss_decay_unwatched(struct ss_core *core)
+{
+	atomic_store(&core->fast->unwatched, true);
+	ss_recent_end(core);
+}
+
+void ss_decay_begin(struct ss_core *core)
+{
+	if (!atomic_load_explicit(&core->fast->unwatched, memory_order_relaxed) ||
+	    !atomic_exchange(&core->fast->unwatched, false))
+		return;
+	ss_recent_end(core);
+	core->pools->begin();
+}
+
+/* After a look: when will more of the pool be due? A threshold knows no age, so what may go by it
+ * has gone. */
+static void look_for_next(struct ss_pool *pool, void *arg)
+{
+	uint64_t reserved = ss_reserved(pool), since, due;
+	bool waits = ss_release_waits(&pool->mem);
+	struct ss_core *core = ss_core_of(pool);
+	struct look *k = arg;
+
+	if (reserved < ss_used(&pool->caches) + atomic_load(&pool->kept) + SS_FRAME ||
+	    !wants_back(pool, true))
+		return;
+	if (!k->idle) {
+		/* Something in it may be free and not have completed. After a bypass nobody can tell. */
+		k->late |= !ss_distrusted(core);
+		if (waits)
+			return;
+	}
+	if (atomic_load(&pool->threshold_set) || atomic_load(&pool->dying))
+		return;
+	since = ss_memory_idle_since(&pool->mem);
+	due = since + core->opt.decay_ms;
+	if (since && due > k->now)
+		k->next = ss_min(k->next, due);
+	else if (since)
+		k->late = true;
+}
+
+uint64_t ss_decay_next(struct ss_core *core, int dev)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct look k = {.now = ss_now_ms(core), .decays = true, .most = AT_ONCE, .next = UINT64_MAX};
+	uint64_t looks = atomic_load(&d->look) + apart(core), retry;
+	struct ss_timeline *busy;
+
+	if (!atomic_load(&ss_device_memory(core, dev)->reserved))
+		return UINT64_MAX;
+	/* A call of the application has looked lately, and the next one may be under way. */
+	if (looks > k.now && !d->more)
+		return looks - k.now;
+	atomic_store(&d->look, k.now + apart(core));
+	ss_fence_poll(core, NULL, -1);
+	ss_pools_each(core, dev, look_for_idle, &k);
+	/* That frees have completed nobody else asks. */
+	if (k.waits || k.others)
+		k.idle = at_end(core, dev, &busy);
+	if (k.idle || k.others)
+		ss_pools_each(core, dev, decay_pool, &k);
+	ss_pools_each(core, dev, look_for_next, &k);
+	d->more = k.late && k.given;
+	if (d->more)
+		return 0;
+	d->retries = k.late ? ss_min(d->retries + 1, RETRY_TIMES + 1) : 0;
+	if (k.late) {
+		retry = ss_max(apart(core), RETRY_MS) << (d->retries - 1);
+		k.next = ss_min(k.next, k.now + retry);
+	}
+	return k.next == UINT64_MAX ? k.next : k.next - k.now;
 }

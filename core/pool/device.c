@@ -109,6 +109,7 @@ void ss_device_initial(struct ss_pool *pool)
 		fprintf(core->log, "somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
 			" bytes to reserve\n", dev, growth.size);
 	ss_tell_growth(core);
+	ss_decay_begin(core);
 }
 
 /* ---- from outside ---------------------------------------------------------------------- */

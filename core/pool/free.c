@@ -66,10 +66,10 @@ static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_b
 }
 
 /* Does this free look for idle memory? Where every free comes here, because the hot path is closed,
- * as seldom as if it were open: a recording must not change what it records. */
+ * as seldom as if it were open: a recording must not change what it records, nor a watcher. */
 static bool looks(const struct ss_core *core, struct ss_stream_cache *q)
 {
-	return !core->fast->stream_slow || ss_cache_looks(q);
+	return !(core->fast->stream_slow || atomic_load(&core->fast->unwatched)) || ss_cache_looks(q);
 }
 
 static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl, bool classic_too)
@@ -116,6 +116,7 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		ss_pool_reap(pool);
 	if (look)
 		ss_decay_tick(core, ss_timeline_device(tl));
+	ss_decay_begin(core);
 	return SS_OK;
 }
 
@@ -217,5 +218,6 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
 		ss_pool_reap(pool);
 	ss_decay_tick(core, dev);
+	ss_decay_begin(core);
 	return SS_OK;
 }

@@ -57,6 +57,7 @@ struct ss_pools {
 	uint64_t next_handle;
 	atomic_bool no_backpressure;              /* no hipMalloc waits for what is in flight */
 	_Atomic uint64_t next_export;
+	void (*begin)(void);                      /* ss_decay_watch() */
 	struct ss_device_pools {
 		atomic_bool known;
 		_Atomic(struct ss_pool *) def, classic, current;
@@ -67,6 +68,8 @@ struct ss_pools {
 		_Atomic uint64_t settled;   /* ranges and epochs that were seen to complete */
 		_Atomic uint64_t look;      /* ms: when decay looks next */
 		_Atomic(struct ss_timeline *) busy; /* not at its end when decay looked */
+		uint64_t retries;           /* looks of the watcher after which something was still due */
+		bool more;                  /* it goes on at once */
 		struct ss_pool_stats ended; /* of pools that are no more; lock */
 		uint64_t ended_count;
 	} dev[SS_MAX_DEVICES];
@@ -238,5 +241,7 @@ void ss_decay_each_sync(struct ss_core *core, int dev);
 ss_synchronized ss_decay_synchronized;
 /* Frees drive decay as well, now and then. No lock held. */
 void ss_decay_tick(struct ss_core *core, int dev);
+/* Memory has become idle: if nobody watches, the watcher begins. No lock held. */
+void ss_decay_begin(struct ss_core *core);
 
 #endif

@@ -96,6 +96,51 @@ static void decay(void)
 	CHECK(given() == 0);
 }
 
+/* Where no call comes, a watcher gives back what is due. A free calls for it once, also where all frees
+ * are hits; while a stream is busy nothing goes. */
+static unsigned begun;
+
+static void count_begun(void)
+{
+	begun++;
+}
+
+static void decay_watched(void)
+{
+	struct op tick = {.kind = OP_TICK, .n = 1500}, half = {.kind = OP_TICK, .n = 500};
+	struct ss_core *core = W->core;
+
+	begun = 0;
+	D(tick, stream(0, NB), alloc(0, S(0), BIG), alloc(2, S(0), 4096), ssync(S(0)), tick);
+	ss_decay_watch(core, count_begun);
+	CHECK(ss_decay_next(core, 0) == UINT64_MAX && begun == 0);
+	for (int i = 0; i < 20; i++)
+		D(alloc(1, S(0), 4096), free_(1, S(0)));
+	CHECK(begun == 1);
+	D(ssync(S(0)), tick);
+	CHECK(ss_decay_next(core, 0) == UINT64_MAX); /* in each segment something is in use */
+	D(tick, free_(0, S(0)), ssync(S(0)));
+	CHECK(begun == 1 && given() > BIG);
+	CHECK(ss_decay_next(core, 0) <= 1000);
+	D(half);
+	CHECK(ss_decay_next(core, 0) <= 500 && given() > BIG);
+	D(tick);
+	CHECK(ss_decay_next(core, 0) == UINT64_MAX && given() < BIG);
+	ss_decay_unwatched(core);
+	D(alloc(0, S(0), BIG), kernel(S(0)), stall(S(0)), free_(0, S(0)));
+	CHECK(begun == 2);
+	for (int i = 0; i < 10; i++) {
+		D(tick);
+		CHECK(ss_decay_next(core, 0) < 32000 && given() > BIG);
+	}
+	/* Nobody synchronizes. It is asked for, found idle, and goes when it has been idle for long enough. */
+	D((struct op){.kind = OP_RELEASE}, (struct op){.kind = OP_ADVANCE, .a = 1, .b = 255});
+	D((struct op){.kind = OP_TICK, .n = 32000});
+	CHECK(ss_decay_next(core, 0) <= 1000 && given() > BIG);
+	D(tick);
+	CHECK(ss_decay_next(core, 0) == UINT64_MAX && given() < BIG);
+}
+
 /* A fence that covers a kernel that came later is never waited for. */
 static void late_fence(void)
 {
@@ -338,7 +383,8 @@ const struct d_test directed_memory[] = {
 	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
 	T(exchanges_what_streams_have),
 	{ "exchanges_where_release_waits", exchanges_what_streams_have, .release_waits = true },
-	T(merges_before_cutting), T(decay), { "late_fence", late_fence, .vram = 48 },
+	T(merges_before_cutting), T(decay), T(decay_watched),
+	{ "decay_watched_where_release_waits", decay_watched, .release_waits = true }, { "late_fence", late_fence, .vram = 48 },
 	{ "internal", internal, .vram = 48 },
 	T(busy_left_alone), T(lag_leaves_clean), 
 	T(lag_keeps_marks),

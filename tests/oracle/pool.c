@@ -194,6 +194,17 @@ static void reset(struct world *w, int dev)
 	pools_fetch(w, dev);
 }
 
+static void nothing(void)
+{
+}
+
+/* What the shim's thread does where no call comes, and then it ends: the next free calls for another. */
+static void watch(struct world *w, int d)
+{
+	(void)ss_decay_next(w->core, d);
+	ss_decay_watch(w->core, nothing);
+}
+
 bool op_pool(struct world *w, const struct op *op)
 {
 	int s, d = op->b % w->cfg.devices;
@@ -230,6 +241,8 @@ bool op_pool(struct world *w, const struct op *op)
 	case OP_HOUSEKEEP:
 		if (op->c & 1)
 			ss_decay_poll(w->core);
+		else if (op->c & 2)
+			watch(w, d);
 		else
 			ss_decay_run(w->core, d, false);
 		return true;
