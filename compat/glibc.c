@@ -82,6 +82,16 @@ LATE(int, pthread_key_create, "GLIBC_2.2.5", ENOSYS,
      (pthread_key_t *key, void (*destroy)(void *)), (key, destroy))
 LATE(int, pthread_setspecific, "GLIBC_2.2.5", ENOSYS, (pthread_key_t key, const void *value),
      (key, value))
+LATE(int, pthread_create, "GLIBC_2.2.5", ENOSYS,
+     (pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
+     (thread, attr, run, arg))
+LATE(int, pthread_detach, "GLIBC_2.2.5", ENOSYS, (pthread_t thread), (thread))
+LATE(int, pthread_timedjoin_np, "GLIBC_2.3.3", ENOSYS,
+     (pthread_t thread, void **result, const struct timespec *end), (thread, result, end))
+LATE(int, pthread_attr_setstacksize, "GLIBC_2.2.5", ENOSYS, (pthread_attr_t *attr, size_t size),
+     (attr, size))
+LATE(int, pthread_condattr_setclock, "GLIBC_2.3.3", ENOSYS,
+     (pthread_condattr_t *attr, clockid_t clock), (attr, clock))
 LATE(int, pthread_mutex_trylock, "GLIBC_2.2.5", EBUSY, (pthread_mutex_t *mutex), (mutex))
 LATE(int, pthread_mutex_timedlock, "GLIBC_2.2.5", ETIMEDOUT,
      (pthread_mutex_t *mutex, const struct timespec *end), (mutex, end))

@@ -16,6 +16,7 @@
 #include "driver/rocm/rocm.h"
 #include "shim/process/bypass.h"
 #include "shim/process/current_device.h"
+#include "shim/process/decay_thread.h"
 #include "shim/process/exit.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
@@ -53,6 +54,7 @@ static void at_exit(void)
 	bool on = atomic_load(&ss_state) == SS_ON;
 
 	ss_state_set(SS_ON, SS_EXITING);
+	ss_decay_thread_stop();
 	if (on && !ss_tls.depth && fn)
 		fn();
 }

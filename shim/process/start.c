@@ -18,6 +18,7 @@
 #include "driver/rocm/quirks.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/banner.h"
+#include "shim/process/decay_thread.h"
 #include "shim/process/exit.h"
 #include "shim/process/loader.h"
 #include "shim/process/log.h"
@@ -74,6 +75,8 @@ static void create(int devices)
 	ss_live_start();
 	ss_core_watch_growth(ss_core, ss_live_grew);
 	ss_shim_stats_start();
+	if (devices)
+		ss_decay_thread_init();
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 

@@ -6,6 +6,7 @@
 #include "shim/alloc/observers.h"
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
+#include "shim/process/decay_thread.h"
 #include "shim/process/real.h"
 #include "shim/stream/capture.h"
 #include "shim/stream/sync_watch.h"
@@ -71,6 +72,7 @@ hipError_t do_hipDeviceReset(void)
 	hipError_t err;
 	int dev = ss_current_device(&err);
 
+	ss_decay_thread_pause(); /* the reset takes along what the thread gives back */
 	if (dev >= 0) {
 		ss_capture_drop_device(dev);
 		ss_device_reset(ss_core, dev, wait_for(ss_reset_waits_for(ss_core, dev)));
@@ -78,7 +80,9 @@ hipError_t do_hipDeviceReset(void)
 		ss_sync_before_reset(dev);
 		ss_rocm_device_reset(dev);
 	}
-	return ss_result(REAL(hipDeviceReset));
+	err = REAL(hipDeviceReset);
+	ss_decay_thread_resume();
+	return ss_result(err);
 }
 
 /* ---- which device is current -------------------------------------------- */
