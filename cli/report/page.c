@@ -27,9 +27,41 @@ static int write_escaped(const char *text, size_t size, void *arg) {
 	return ferror(out) ? -1 : 0;
 }
 
+/* Text between tags. */
+static void write_text(FILE *out, const char *text) {
+	for (; *text; text++) {
+		if (*text == '<' || *text == '&') {
+			fprintf(out, "&#%d;", *text);
+		} else {
+			fputc(*text, out);
+		}
+	}
+}
+
+/* What the page is about: the program, or the two recordings. */
+static void write_title(FILE *out, const json_t *data) {
+	static const char *const keys[] = { "command", "program", "path" };
+	const json_t *difference = json_object_get(data, "difference");
+	const json_t *process = json_array_get(json_object_get(data, "processes"), 0);
+	const char *name = NULL;
+
+	for (size_t i = 0; i < 3 && (!name || !*name); i++) {
+		name = json_string_value(json_object_get(process, keys[i]));
+	}
+	if (difference) {
+		write_text(out, json_string_value(json_object_get(json_object_get(difference, "a"), "name")));
+		fputs(" and ", out);
+		name = json_string_value(json_object_get(json_object_get(difference, "b"), "name"));
+	}
+	write_text(out, name ? name : "device memory");
+	fputs(" - somashim report", out);
+}
+
 bool ss_report_page(FILE *out, const json_t *data) {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<title>somashim report</title>\n<!--\nThis page contains d3.\n", out);
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>", out);
+	write_title(out, data);
+	fputs("</title>\n<!--\nThis page contains d3.\n", out);
 	fwrite(ss_page_license, 1, ss_page_license_size, out);
 	fputs("-->\n<style>\n", out);
 	fwrite(ss_page_style, 1, ss_page_style_size, out);

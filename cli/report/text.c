@@ -277,9 +277,9 @@ static void print_failures(FILE *out, const struct ss_analysis *a, size_t most) 
 
 void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most) {
 	print_process(out, a);
+	print_failures(out, a, most);
 	print_peaks(out, a);
 	print_devices(out, a, most);
 	print_rankings(out, a, most);
 	print_spent(out, a);
-	print_failures(out, a, most);
 }

@@ -100,6 +100,53 @@ def check_flame(b):
     equal(b.evaluate('+document.querySelector("#flame").dataset.total'), 14 * MIB, 'never freed')
 
 
+def check_tools(b):
+    """Search, bottom-up, the moment that was clicked, marks, the keyboard, the title, a dark and a narrow page."""
+    assert b.evaluate('document.title').endswith(path('known') + ' - somashim report'), b.evaluate('document.title')
+    b.evaluate('document.querySelector("#timeline-device").selectedIndex = 0,'
+               'document.querySelector("#timeline-device").dispatchEvent(new Event("change"))')
+    marks = b.evaluate('[...document.querySelectorAll("#timeline [data-mark]")].map(m => m.dataset.mark + " " + m.textContent)')
+    equal(marks, ['peak peak 50.00 MiB', 'failure out of memory: 100.00 MiB'], 'marks')
+    first = 'document.querySelector("section").id'
+    equal(b.evaluate(first), 'failures', 'failures come first')
+    b.evaluate('(() => { const s = document.querySelector("#flame-graph"); s.selectedIndex = 0;'
+               's.dispatchEvent(new Event("change")); })()')
+    search = ('(() => { const s = document.querySelector("#flame-search"); s.value = "%s";'
+              's.dispatchEvent(new Event("input")); })()')
+    b.evaluate(search % 'LOAD_mesh')
+    equal(b.evaluate('document.querySelector("#flame-note").textContent'), '10.00 MiB (20.0 %) in matching frames', 'search')
+    assert b.evaluate('document.querySelectorAll("#flame g.unmatched").length') > 0
+    b.evaluate(search % '')
+    equal(b.evaluate('document.querySelectorAll("#flame g.unmatched").length'), 0, 'no search')
+    up = 'document.querySelector("#flame-bottom-up").click()'
+    b.evaluate(up)
+    names = b.evaluate('[...document.querySelectorAll("#flame g")].map(g => g.dataset.name)')
+    assert names[1].startswith('event_begin ('), names
+    b.evaluate(up)
+    key = ('document.querySelector("%s").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true}))')
+    b.evaluate(key % '#flame g[data-name^=load_mesh]')
+    wait_for(b, 'document.querySelector("#flame").dataset.focus.startsWith("load_mesh")', 'Enter does not zoom')
+    b.evaluate(key % '#sites th:nth-child(4)')
+    equal(b.evaluate('document.querySelector("#sites th:nth-child(4)").getAttribute("aria-sort")'), 'descending', 'Enter sorts')
+    b.evaluate(key % '#sites th')
+    # A click on the chart, near its end, where only load_mesh holds memory.
+    box = b.box('#timeline')
+    b.click(box['x'] + box['width'] * 0.9, box['y'] + box['height'] / 2)
+    wait_for(b, '+document.querySelector("#flame").dataset.total == %d' % (10 * MIB), 'a click does not choose the moment')
+    assert b.evaluate('document.querySelector("#flame-graph option:checked").textContent').startswith('at ')
+    for scheme, paper in (('dark', 'rgb(13, 17, 23)'), ('light', 'rgb(255, 255, 255)')):
+        b.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': scheme}])
+        equal(b.evaluate('getComputedStyle(document.body).backgroundColor'), paper, scheme)
+    b.call('Emulation.setDeviceMetricsOverride', width=700, height=1000, deviceScaleFactor=1, mobile=False)
+    assert b.evaluate('document.documentElement.scrollWidth') <= 700
+    assert b.evaluate('document.querySelector("#sites thead").getBoundingClientRect().height') < 60
+    b.call('Emulation.clearDeviceMetricsOverride')
+    # Labels of ticks that are close to each other differ.
+    labels = b.evaluate('[0, 1, 2].map(i => moment(1.141 + i * 1e-5, 1e-5, 1.142))')
+    equal(labels, ['1.14100 s', '1.14101 s', '1.14102 s'], 'ticks')
+    equal(b.evaluate('[moment(0, 5, 20), moment(5, 5, 20), moment(0.002, 5e-4, 0.02)]'), ['0 s', '5 s', '2.0 ms'], 'ticks')
+
+
 def check_rest(b):
     moment = '+document.querySelector("#map-info").dataset.time'
     before = b.evaluate(moment)
@@ -152,6 +199,7 @@ def main():
             b.screenshot(sys.argv[3])
         check_timeline(b)
         check_flame(b)
+        check_tools(b)
         check_rest(b)
         check_ranks(b)
         equal(b.complaints(), [], 'console')

@@ -16,7 +16,7 @@ function drawAddresses(parent, process) {
 	const info = parent.append('p').attr('id', 'map-info');
 	const canvas = parent.append('canvas').attr('id', 'map');
 	const legend = parent.append('p').attr('class', 'soft');
-	for (const [name, color] of [['live', '#4e79a7'], ['in flight', '#bf3989'], ['free', '#eef1f4']]) {
+	for (const [name, color] of [['live', 'var(--used)'], ['in flight', 'var(--flight)'], ['free', 'var(--line)']]) {
 		legend.append('span').attr('class', 'swatch').style('background', color);
 		legend.append('span').text(name + '   ');
 	}
@@ -65,18 +65,20 @@ function drawCells(canvas, m) {
 	const w = 1280 / COLUMNS, h = 16, gaps = new Set(m.gaps);
 	canvas.width = 1280;
 	canvas.height = rows(m) * h;
-	const c = canvas.getContext('2d');
+	const c = canvas.getContext('2d'), style = getComputedStyle(document.documentElement);
+	const color = name => style.getPropertyValue(name).trim();
+	const [free, used, inFlight, ink] = ['--line', '--used', '--flight', '--ink'].map(color);
 	for (let i = 0; i < m.live.length; i++) {
 		const x = i % COLUMNS * w, y = Math.floor(i / COLUMNS) * h;
 		const live = m.live[i] / 9 * (w - 1), flight = m.in_flight[i] / 9 * (w - 1);
-		c.fillStyle = '#eef1f4';
+		c.fillStyle = free;
 		c.fillRect(x, y, w - 1, h - 1);
-		c.fillStyle = '#4e79a7';
+		c.fillStyle = used;
 		c.fillRect(x, y, live, h - 1);
-		c.fillStyle = '#bf3989';
+		c.fillStyle = inFlight;
 		c.fillRect(x + live, y, Math.min(flight, w - 1 - live), h - 1);
 		if (gaps.has(i)) {
-			c.fillStyle = '#000';
+			c.fillStyle = ink;
 			c.fillRect(x - 1, y, 2, h);
 		}
 	}

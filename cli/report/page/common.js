@@ -18,6 +18,12 @@ function seconds(t) {
 		(t * 1e6).toFixed(1) + ' µs';
 }
 
+// A moment on an axis that ends at `end` and whose ticks are `step` apart: with as many digits as tell them apart.
+function moment(t, step, end) {
+	const [unit, name] = end >= 1 ? [1, ' s'] : end >= 1e-3 ? [1e-3, ' ms'] : [1e-6, ' µs'];
+	return (t / unit).toFixed(Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit) - 1e-9)))) + name;
+}
+
 function percent(part, all) {
 	return all ? (100 * part / all).toFixed(1) + ' %' : '';
 }

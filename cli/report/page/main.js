@@ -83,13 +83,14 @@ function drawProcess(parent, process) {
 			process.damage);
 	}
 	drawCards(parent, process);
-	drawTimeline(section(parent, 'over-time', 'Memory over time'), process, sites);
-	drawFlame(section(parent, 'flame-graphs', 'Who held memory'), process, sites);
-	drawAddresses(section(parent, 'addresses', 'Addresses of a pool'), process);
-	drawWastes(section(parent, 'waste', 'Where reserved memory was'), process);
 	if (process.failures.length) {
 		drawFailures(section(parent, 'failures', 'Failed allocations'), process, sites);
 	}
+	const time = section(parent, 'over-time', 'Memory over time');
+	const drawMoment = drawFlame(section(parent, 'flame-graphs', 'Who held memory'), process, sites);
+	drawTimeline(time, process, sites, drawMoment);
+	drawAddresses(section(parent, 'addresses', 'Addresses of a pool'), process);
+	drawWastes(section(parent, 'waste', 'Where reserved memory was'), process);
 	if (process.wait_causes.length) {
 		drawWaits(section(parent, 'waits', 'Time in waits and in calls of the driver'), process);
 	}

@@ -4,29 +4,39 @@
 
 const ROWS = 500; // more rows would make the page slow; the filter finds the rest
 
+// Enter and the space bar do what a click does.
+function keyAsClick() {
+	if (d3.event.target === this && (d3.event.key === 'Enter' || d3.event.key === ' ')) {
+		d3.event.preventDefault();
+		this.dispatchEvent(new Event('click'));
+	}
+}
+
 // Columns have a title, value(row) and text(value); `detail` gives the text of an unfolded row.
 function drawTable(parent, id, columns, all, detail) {
 	const filter = parent.append('div').attr('class', 'bar').append('input').attr('id', id + '-filter')
-		.attr('placeholder', 'filter').on('input', draw);
+		.attr('placeholder', 'filter').attr('aria-label', 'filter').on('input', draw);
 	const note = parent.select('.bar').append('span').attr('class', 'soft');
 	const table = parent.append('div').attr('class', 'scroll').append('table').attr('id', id);
 	let by = 0, down = true;
 	table.append('thead').append('tr').selectAll('th').data(columns).enter().append('th')
-		.attr('class', c => c.name ? 'name' : null).text(c => c.title).on('click', (c, i) => {
+		.attr('class', c => c.name ? 'name' : null).text(c => c.title).attr('tabindex', 0).attr('scope', 'col')
+		.on('click', (c, i) => {
 			down = by === i ? !down : true;
 			by = i;
 			draw();
-		});
+		}).on('keydown', keyAsClick);
 	const body = table.append('tbody');
 	function draw() {
 		const word = filter.property('value').toLowerCase();
 		const value = columns[by].value;
+		table.selectAll('th').attr('aria-sort', (c, i) => i !== by ? null : down ? 'descending' : 'ascending');
 		const found = all.filter(r => !word || detail(r).toLowerCase().includes(word) ||
 			columns.some(c => c.name && c.value(r).toLowerCase().includes(word)));
 		found.sort((a, b) => (down ? 1 : -1) * d3.descending(value(a), value(b)));
 		note.text(found.length > ROWS ? 'the first ' + ROWS + ' of ' + found.length : found.length + ' rows');
 		body.text('');
-		const rows = body.selectAll('tr').data(found.slice(0, ROWS)).enter().append('tr')
+		const rows = body.selectAll('tr').data(found.slice(0, ROWS)).enter().append('tr').attr('tabindex', 0).on('keydown', keyAsClick)
 			.on('click', function (r) {
 				const open = !d3.select(this).classed('open');
 				d3.select(this).classed('open', open).select('pre').remove();

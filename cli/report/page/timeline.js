@@ -5,9 +5,11 @@
 
 const LAYERS = 12; // call sites with a colour of their own
 
-function drawTimeline(parent, process, sites) {
+// `chosen` gets the line and the index of a moment that is clicked.
+function drawTimeline(parent, process, sites, chosen) {
 	const bar = parent.append('div').attr('class', 'bar');
-	const svg = parent.append('svg').attr('id', 'timeline');
+	const svg = parent.append('svg').attr('id', 'timeline').attr('role', 'img')
+		.attr('aria-label', 'Memory over time: used by call site, reserved and in flight');
 	const legend = parent.append('div').attr('class', 'soft').style('margin-top', '4px');
 	const lines = process.charts.devices;
 	const show = { stacked: true, reserved: true };
@@ -17,7 +19,7 @@ function drawTimeline(parent, process, sites) {
 		svg.text('').on('.zoom', null);
 		legend.text('');
 		if (lines.length) {
-			drawDevice(svg, legend, lines[index], process, sites, show);
+			drawDevice(svg, legend, lines[index], process, sites, show, i => chosen(lines[index], i));
 		}
 	}
 	choice(bar, 'timeline-device', 'Device', lines.map(l => deviceName(l.device)), i => {
@@ -29,7 +31,7 @@ function drawTimeline(parent, process, sites) {
 			.on('change', function () { show[name] = this.checked; draw(); });
 		box.append('span').text(text);
 	}
-	bar.append('span').attr('class', 'soft').text('wheel: zoom, drag: move, double click: all');
+	bar.append('span').attr('class', 'soft').text('wheel: zoom, drag: move, double click: all, click: who held memory then');
 	bar.select('select').on('change.draw', draw);
 	draw();
 }
@@ -46,12 +48,12 @@ function layersOf(line, sites, stacked) {
 		color: i < 10 ? color(i) : d3.color(color(i)).darker(0.8) }));
 	const rest = line.used.map((u, i) => u - d3.sum(order, k => line.held[k][i]));
 	if (rest.some(x => x > 0)) {
-		layers.push({ name: 'other call sites', values: rest, color: '#c9ced4' });
+		layers.push({ name: 'other call sites', values: rest, color: 'var(--other)' });
 	}
 	return layers;
 }
 
-function drawDevice(svg, legend, line, process, sites, show) {
+function drawDevice(svg, legend, line, process, sites, show, chosen) {
 	const width = svg.node().getBoundingClientRect().width || 1200, height = 360;
 	const margin = { left: 80, right: 16, top: 12, bottom: 28 };
 	const end = Math.max(process.seconds, 1e-9);
@@ -72,10 +74,14 @@ function drawDevice(svg, legend, line, process, sites, show) {
 	const areas = plot.selectAll('path.layer').data(layers).enter().append('path')
 		.attr('class', 'layer').attr('fill', l => l.color).attr('opacity', 0.85);
 	const curve = name => plot.append('path').attr('fill', 'none').attr('data-line', name);
-	const reserved = curve('reserved').attr('stroke', '#57606a').attr('stroke-width', 1.5);
+	const reserved = curve('reserved').attr('stroke', 'var(--reserved)').attr('stroke-width', 1.5);
 	const flight = curve('in_flight').attr('stroke', 'var(--flight)').attr('stroke-width', 1.5);
+	const marks = plot.selectAll('g.moment').data(marksOf(line, process)).enter().append('g').attr('class', 'moment')
+		.attr('data-mark', m => m.kind);
+	marks.append('line').attr('class', 'mark').attr('y1', margin.top).attr('y2', height - margin.bottom);
+	marks.append('text').attr('x', 4).attr('y', (m, i) => margin.top + 10 + 14 * (i % 4)).text(m => m.text);
 	const cursor = plot.append('line').attr('y1', margin.top).attr('y2', height - margin.bottom)
-		.attr('stroke', '#000').attr('stroke-dasharray', '3,3').style('display', 'none');
+		.attr('stroke', 'var(--ink)').attr('stroke-dasharray', '3,3').style('display', 'none');
 	const xAxis = svg.append('g').attr('transform', 'translate(0,' + (height - margin.bottom) + ')');
 	const yAxis = svg.append('g').attr('transform', 'translate(' + margin.left + ',0)');
 
@@ -94,7 +100,10 @@ function drawDevice(svg, legend, line, process, sites, show) {
 		areas.attr('d', l => steps(l.high) + stepsBack(px, l.low, first, last, v => pixel(y(v))) + 'Z');
 		reserved.attr('d', show.reserved ? steps(line.reserved) : '');
 		flight.attr('d', steps(line.in_flight));
-		xAxis.call(d3.axisBottom(x).ticks(10).tickFormat(t => seconds(t)).tickSizeOuter(0));
+		const ticks = x.ticks(Math.max(2, Math.floor(width / 110)));
+		const tickStep = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+		xAxis.call(d3.axisBottom(x).tickValues(ticks).tickFormat(t => moment(t, tickStep, to)).tickSizeOuter(0));
+		marks.attr('transform', m => 'translate(' + pixel(x(m.time)) + ',0)');
 		yAxis.call(d3.axisLeft(y).tickValues(roundBytes(most)).tickFormat(bytes));
 		svg.attr('data-from', from).attr('data-to', to);
 	}
@@ -113,9 +122,21 @@ function drawDevice(svg, legend, line, process, sites, show) {
 		const i = Math.min(line.time.length - 1, Math.max(0, d3.bisectRight(line.time, x.invert(mx)) - 1));
 		cursor.style('display', null).attr('x1', mx).attr('x2', mx);
 		showTip(d3.event, t => momentTip(t, line, i, sites));
-	}).on('mouseleave', () => { hideTip(); cursor.style('display', 'none'); });
+	}).on('mouseleave', () => { hideTip(); cursor.style('display', 'none'); })
+		.on('click', function () {
+			const i = d3.bisectRight(line.time, x.invert(d3.mouse(this)[0])) - 1;
+			chosen(Math.min(line.time.length - 1, Math.max(0, i)));
+		});
 	drawLegend(legend, layers);
 	render();
+}
+
+// The peak, and allocations that failed.
+function marksOf(line, process) {
+	const device = process.devices.find(d => d.device === line.device || (d.device === null && line.device === 255));
+	const marks = device ? [{ kind: 'peak', time: device.used_peak.time, text: 'peak ' + bytes(device.used_peak.used) }] : [];
+	return marks.concat(process.failures.filter(f => device && f.device === device.device)
+		.map(f => ({ kind: 'failure', time: f.time, text: f.kind + ': ' + bytes(f.request) })));
 }
 
 function pixel(v) {
@@ -158,7 +179,7 @@ function roundBytes(most) {
 }
 
 function drawLegend(legend, layers) {
-	const entries = layers.concat([{ name: 'reserved', color: '#57606a' },
+	const entries = layers.concat([{ name: 'reserved', color: 'var(--reserved)' },
 		{ name: 'in flight', color: 'var(--flight)' }]);
 	const rows = legend.selectAll('div').data(entries).enter().append('div');
 	rows.append('span').attr('class', 'swatch').style('background', l => l.color);
