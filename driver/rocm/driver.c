@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "driver/rocm/access_probe.h"
 #include "driver/rocm/calls.h"
 #include "driver/rocm/fence.h"
 #include "driver/rocm/hsa.h"
@@ -21,7 +22,7 @@
 #include "driver/rocm/vmm.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool started;
+static bool started, maps; /* maps: virtual memory was asked for, or is going to be tested */
 
 /* The application did not make this call, so its last error must not show. */
 static int count_devices(const struct ss_rocm *r)
@@ -73,6 +74,7 @@ int ss_rocm_start(const struct ss_options *opt)
 		ss_rocm = *r;
 		memcpy(pci, address, sizeof(pci));
 		ss_rocm_devices = n;
+		maps = opt->backing == SS_BACKING_VMM || opt->selftest;
 		started = true;
 	}
 	n = ss_rocm_devices;
@@ -121,7 +123,9 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	out->query_spoils = ss_rocm.fence == SS_FENCE_EVENT &&
 			    ss_rocm.quirks[dev] & SS_Q_QUERY_BEFORE;
 	out->unmap_at_exit = ss_rocm.quirks[dev] & SS_Q_EXIT_MAPPED;
-	out->access_prefix = ss_rocm.quirks[dev] & SS_Q_ACCESS_PREFIX;
+	out->access_prefix = ss_rocm.quirks[dev] & SS_Q_ACCESS_PREFIX ||
+			     (ss_rocm.quirks[dev] & SS_Q_ACCESS_TRY && out->chunk_bytes &&
+			      (maps || out->best == SS_BACKING_VMM) && !ss_rocm_access_parts(dev));
 	out->release_waits[SS_BACKING_HIP] = true;
 	out->release_waits[SS_BACKING_HSA] = false;
 	/* An unmap waits on the null stream on 6.x, and for every stream that has access on

@@ -2,9 +2,8 @@
 /*
  * The one table of known runtime defects; `somashim doctor` prints it. Releases are HIP's: 714 is
  * ROCm 7.14, 715 to 717 are ROCm 10.0 to 10.2 (releases.c). A row without an end is of a defect that
- * is open in the newest release, or whose end nobody has seen. What the self-test finds by itself
- * (V1, V3, V7, and any mapping that loses stores) ends where it was last reported: after that the
- * self-test decides.
+ * is open in the newest release, or whose end nobody has seen. What shows when it is tried (V1, V3,
+ * V7, and any mapping that loses stores) ends where it was last reported: after that the trial decides.
  */
 #include <string.h>
 
@@ -63,6 +62,9 @@ static const struct ss_quirk table[] = {
 	  "access is set from the start of the range on, for the owner last" },
 	{ "V3", "rocm-systems#6977", 700, 713, NULL, SS_Q_ACCESS_PREFIX,
 	  "SetAccess on the end of a range sometimes fails", "as V1" },
+	{ "V1b", "rocm-systems#2516", 714, 0, NULL, SS_Q_ACCESS_TRY,
+	  "SetAccess on a later part of a range may fail, as in V1",
+	  "it is tried before virtual memory is used, and if it fails it is done as in V1" },
 	{ "V7", "legacy-rocm-build#6021", 700, 713, NULL, SS_Q_NOTE,
 	  "physical memory stays until the reservation goes",
 	  "where hipMemGetInfo shows it, only whole idle pools are given back" },

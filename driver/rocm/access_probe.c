@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Some releases refuse hipMemSetAccess on a later part of a range (quirks V1, V3). Which of the newer
+ * ones do is not known, so there it is tried before virtual memory is used. No lock: two threads that
+ * try at the same time find the same.
+ */
+#include <stdatomic.h>
+
+#include "driver/rocm/access_probe.h"
+#include "driver/rocm/vmm.h"
+
+#define PARTS 4
+
+enum verdict { UNTRIED, TAKEN, REFUSED };
+
+struct trial {
+	int dev, mapped;
+	uint64_t size; /* of a part */
+	char *va;
+	void *chunk[PARTS];
+};
+
+static bool map_next(struct trial *t)
+{
+	char *at = t->va + (uint64_t)t->mapped * t->size;
+
+	if (ss_rocm_vmm_create(NULL, t->dev, t->size, &t->chunk[t->mapped]) != SS_OK)
+		return false;
+	if (ss_rocm_vmm_map(NULL, t->dev, at, t->size, t->chunk[t->mapped]) != SS_OK) {
+		ss_rocm_vmm_release(NULL, t->dev, t->chunk[t->mapped], t->size);
+		return false;
+	}
+	t->mapped++;
+	return true;
+}
+
+static enum ss_status open_range(const struct trial *t, int first, int count)
+{
+	return ss_rocm_vmm_access(NULL, t->dev, t->va + (uint64_t)first * t->size, (uint64_t)count * t->size,
+				  1ull << t->dev);
+}
+
+/* What is unmapped has access before, because some releases crash otherwise. */
+static void finish(struct trial *t, bool open)
+{
+	bool gone = open;
+
+	for (int i = 0; i < t->mapped && open; i++)
+		if (ss_rocm_vmm_unmap(NULL, t->dev, t->va + (uint64_t)i * t->size, t->size) == SS_OK)
+			ss_rocm_vmm_release(NULL, t->dev, t->chunk[i], t->size);
+		else
+			gone = false;
+	if (gone)
+		ss_rocm_vmm_unreserve(NULL, t->dev, t->va, PARTS * t->size);
+}
+
+static enum verdict try(int dev)
+{
+	struct trial t = { .dev = dev, .size = ss_rocm_vmm_min_chunk(dev) };
+	enum verdict found = TAKEN;
+	bool open;
+	void *va;
+
+	if (!t.size || ss_rocm_vmm_reserve(NULL, dev, PARTS * t.size, &va) != SS_OK)
+		return TAKEN;
+	t.va = va;
+	open = map_next(&t) ? open_range(&t, 0, 1) == SS_OK : true;
+	while (open && t.mapped && t.mapped < PARTS && map_next(&t))
+		if (open_range(&t, t.mapped - 1, 1) != SS_OK) {
+			found = REFUSED;
+			open = open_range(&t, 0, t.mapped) == SS_OK;
+		}
+	finish(&t, open);
+	return found;
+}
+
+bool ss_rocm_access_parts(int dev)
+{
+	static _Atomic unsigned char known[SS_MAX_DEVICES];
+
+	if (atomic_load(&known[dev]) == UNTRIED)
+		atomic_store(&known[dev], (unsigned char)try(dev));
+	return atomic_load(&known[dev]) == TAKEN;
+}
