@@ -157,7 +157,7 @@ static void shared_event(void)
 }
 
 /* Before 6.0 handle 1 is no stream. Nothing is learned from it, and what follows holds as before. */
-static void no_legacy_handle(void)
+static void no_legacy_handle(hipEvent_t event)
 {
 	void *p;
 	int version;
@@ -166,7 +166,12 @@ static void no_legacy_handle(void)
 	if (version >= 60000000)
 		return;
 	GIVES(hipErrorInvalidHandle, hipMallocAsync(&p, SIZE, (hipStream_t)1));
+	CHECK(hipStreamSynchronize((hipStream_t)1) != hipSuccess);
+	CHECK(hipStreamQuery((hipStream_t)1) != hipSuccess);
+	CHECK(hipEventRecord(event, (hipStream_t)1) != hipSuccess);
+	CHECK(hipStreamWaitEvent((hipStream_t)1, event, 0) != hipSuccess);
 	OK(hipMallocAsync(&p, SIZE, NULL));
+	CHECK(hipMemsetAsync(p, 1, 64, (hipStream_t)1) != hipSuccess);
 	GIVES(hipErrorInvalidHandle, hipFreeAsync(p, (hipStream_t)1));
 	OK(hipFreeAsync(p, NULL));
 	OK(hipDeviceSynchronize());
@@ -204,7 +209,7 @@ int main(void)
 	OK(hipStreamCreateWithFlags(&b, hipStreamNonBlocking));
 	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
 	OK(hipEventCreateWithFlags(&old, hipEventDisableTiming));
-	no_legacy_handle();
+	no_legacy_handle(e);
 
 	/* Nothing orders b after a. The stream itself may. */
 	p = freed_on_a();

@@ -33,6 +33,42 @@ static void a_release_has_the_name_that_people_know(void **state)
 	assert_string_equal(ss_release_newest().s, "ROCm 10.2 (HIP 7.17)");
 }
 
+/* Does the file say so? */
+static bool says(const char *name, const char *words)
+{
+	static char text[1 << 16];
+	char path[512];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("SOURCE_ROOT"), name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	return strstr(text, words) != NULL;
+}
+
+/* What users read names the newest release of the table. */
+static void the_texts_name_the_newest_release(void **state)
+{
+	int rocm_major, rocm_minor, major, minor;
+	char words[64];
+
+	(void)state;
+	assert_int_equal(sscanf(ss_release_newest().s, "ROCm %d.%d (HIP %d.%d)", &rocm_major, &rocm_minor,
+				&major, &minor), 4);
+	snprintf(words, sizeof(words), "every ROCm from 5.2 to %d.%d", rocm_major, rocm_minor);
+	assert_true(says("README.md", words));
+	assert_true(says("debian/control", words));
+	snprintf(words, sizeof(words), "(HIP 5.2 to %d.%d)", major, minor);
+	assert_true(says("debian/control", words));
+	snprintf(words, sizeof(words), "and %d.%d are ROCm 10.0, 10.1 and %d.%d", major, minor, rocm_major,
+		 rocm_minor);
+	assert_true(says("docs/somashim.1", words));
+}
+
 static bool applies(const char *id, int release, const char *arch)
 {
 	size_t count;
@@ -211,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_release_has_the_name_that_people_know),
+		cmocka_unit_test(the_texts_name_the_newest_release),
 		cmocka_unit_test(a_defect_ends_where_it_ends),
 		cmocka_unit_test(a_defect_is_of_the_devices_that_have_it),
 		cmocka_unit_test_setup_teardown(packages_are_found_newest_first, layout, remove_layout),
