@@ -361,9 +361,11 @@ bool ss_device_busy(struct ss_core *core, int dev);
 /* The devices that must be idle before `dev` is reset: those with access to its pools' memory, and
  * `dev` itself if pools of another device have memory. */
 uint64_t ss_reset_waits_for(struct ss_core *core, int dev);
-/* hipDeviceReset: pools, blocks and timelines of the device end. Call it before the real reset.
- * `idle`: nothing runs on the devices of ss_reset_waits_for(), so memory is given back. */
-void ss_device_reset(struct ss_core *core, int dev, bool idle);
+/* Around the real hipDeviceReset: pools, blocks and timelines of the device end. `idle`: nothing runs on the devices of
+ * ss_reset_waits_for(), so memory is given back. What another thread allocates there before the end is dead with
+ * the rest, or refused with SS_ERR_NO_DEVICE. */
+void ss_device_reset_begin(struct ss_core *core, int dev, bool idle);
+void ss_device_reset_end(struct ss_core *core, int dev);
 /* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
  * keep it after a reset. */
 enum ss_status ss_device_add_peers(struct ss_core *core, int dev, uint64_t peers);

@@ -4,6 +4,8 @@
  *
  * Locks: none; all figures are atomic.
  */
+#include <sched.h>
+
 #include "core/backing/device_memory.h"
 
 bool ss_devices_init(struct ss_core *core)
@@ -57,6 +59,37 @@ void ss_nearly_full_set(struct ss_core *core, int dev, bool nearly_full)
 	/* Threads remember pools whose frees need no fence. */
 	if (atomic_exchange(&ss_device_memory(core, dev)->nearly_full, nearly_full) != nearly_full)
 		ss_recent_end(core);
+}
+
+/* Either this sees the reset, or the reset sees this. */
+bool ss_growth_begin(struct ss_memory *m)
+{
+	struct ss_device_memory *d = ss_device_memory(m->core, m->dev);
+
+	atomic_fetch_add(&d->growing, 1);
+	if (!atomic_load(&d->resets) && !atomic_load(&m->dropped))
+		return true;
+	ss_growth_end(m);
+	return false;
+}
+
+void ss_growth_end(struct ss_memory *m)
+{
+	atomic_fetch_sub(&ss_device_memory(m->core, m->dev)->growing, 1);
+}
+
+void ss_growth_forbid(struct ss_core *core, int dev)
+{
+	struct ss_device_memory *d = ss_device_memory(core, dev);
+
+	atomic_fetch_add(&d->resets, 1);
+	while (atomic_load(&d->growing))
+		sched_yield();
+}
+
+void ss_growth_allow(struct ss_core *core, int dev)
+{
+	atomic_fetch_sub(&ss_device_memory(core, dev)->resets, 1);
 }
 
 void ss_giving_begin(struct ss_core *core, int dev)

@@ -10,6 +10,8 @@ struct ss_device_memory {
 	uint64_t limit;             /* bytes; 0: none. Set with core->info[dev], before any pool */
 	_Atomic uint64_t reserved;  /* bytes of all pools */
 	_Atomic uint64_t taken;     /* the same, and what is being asked for or given back */
+	_Atomic uint32_t growing;   /* threads that ask for memory just now */
+	_Atomic uint32_t resets;    /* under way: there is no memory to be had meanwhile */
 	_Atomic uint32_t giving;    /* threads that give memory back just now */
 	_Atomic uint64_t gave;      /* how often one did */
 	atomic_bool nearly_full;    /* near the end of its memory: frees record their own fence */
@@ -55,6 +57,14 @@ static inline bool ss_device_low(struct ss_core *core, int dev)
 {
 	return atomic_load_explicit(&ss_device_memory(core, dev)->low, memory_order_relaxed);
 }
+
+/* Around what asks the device for memory. False: it is being reset, or m was dropped. */
+bool ss_growth_begin(struct ss_memory *m);
+void ss_growth_end(struct ss_memory *m);
+/* Around a reset of dev: no pool of it grows meanwhile. The first waits for threads that ask for memory just now. No
+ * lock held. */
+void ss_growth_forbid(struct ss_core *core, int dev);
+void ss_growth_allow(struct ss_core *core, int dev);
 
 /* Around what gives memory back: whoever finds none on the device meanwhile waits for it. */
 void ss_giving_begin(struct ss_core *core, int dev);

@@ -33,6 +33,7 @@ void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *p
 		m->dev = dev;
 	}
 	m->backing = possible(&core->info[dev], backing);
+	m->dropped = false;
 	m->max_bytes = 0;
 	m->peers = 1ull << dev;
 	m->reserved_high = 0;
@@ -51,6 +52,7 @@ void ss_memory_finish(struct ss_memory *m)
 
 void ss_memory_drop(struct ss_memory *m, bool give_back)
 {
+	m->dropped = true;
 	pthread_mutex_lock(&m->lock);
 	memset(&m->clean, 0, sizeof(m->clean));
 	m->idle_bytes = 0;
@@ -64,6 +66,8 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
 	bool vmm = m->backing == SS_BACKING_VMM;
 	enum ss_status s;
 
+	if (!ss_growth_begin(m))
+		return SS_ERR_NO_DEVICE;
 	ss_headroom_before(m, growth->size);
 	s = vmm ? ss_vmm_grow(m, growth) : ss_segments_grow(m, growth);
 	/* There were no addresses, or the driver does not map anything. */
@@ -71,6 +75,7 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
 		s = ss_segments_grow(m, growth);
 	if (s == SS_OK)
 		ss_headroom_after(m);
+	ss_growth_end(m);
 	return ss_refused(s) ? SS_ERR_FAILED : s;
 }
 
@@ -78,12 +83,15 @@ enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free
 {
 	enum ss_status s;
 
+	if (!ss_growth_begin(m))
+		return SS_ERR_NO_DEVICE;
 	ss_headroom_before(m, size);
 	if (free)
 		ss_segments_make_room(m, size);
 	s = ss_segment_add(m, size);
 	if (s == SS_ERR_NOMEM && free && ss_memory_release(m, 0, UINT64_MAX))
 		s = ss_segment_add(m, size);
+	ss_growth_end(m);
 	return s;
 }
 

@@ -23,6 +23,7 @@ struct ss_memory {
 	int dev;
 	/* Changes only while there is no memory: to hip where vmm turns out not to work. */
 	_Atomic(enum ss_backing) backing;
+	atomic_bool dropped;              /* it grows no more */
 	_Atomic uint64_t max_bytes;       /* the pool's maxSize; 0: none */
 	_Atomic uint64_t peers;           /* devices that have access, a bit each */
 	_Atomic uint64_t reserved;        /* bytes taken from the device */
@@ -109,8 +110,8 @@ struct ss_growth {
 
 /* Adds memory so that a run of growth->size at growth->align exists, which is clean but for the
  * ranges of growth->slot in it. SS_ERR_NOMEM: the device, the limit or maxSize has no room;
- * SS_ERR_FAILED: the driver refused. Then nothing was added, but with `move` idle memory may have
- * gone back. The caller looks again on SS_OK: another thread may have been faster, or a run may need
+ * SS_ERR_FAILED: the driver refused; SS_ERR_NO_DEVICE: the device is being reset, or m was dropped. Then
+ * nothing was added, but with `move` idle memory may have gone back. The caller looks again on SS_OK: another thread may have been faster, or a run may need
  * a second growth. No lock held. */
 enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth);
 /* A segment of just this size for one block; idle memory makes room where nobody waits for

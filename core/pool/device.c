@@ -223,39 +223,49 @@ static bool outlives_reset(const struct ss_pool *pool)
 	return pool->mem.backing != SS_BACKING_HIP;
 }
 
+/* From now on nobody finds the pools of dev. New default pools are made at the next use. */
+static void unlist_pools(struct ss_core *core, int dev)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct ss_pool *pool;
+
+	pthread_mutex_lock(&core->pools->lock);
+	atomic_store(&d->def, NULL);
+	atomic_store(&d->classic, NULL);
+	atomic_store(&d->current, NULL);
+	ss_device_current_changed(core, dev);
+	for (pool = core->pools->list; pool; pool = pool->next)
+		/* It ends when it is left. */
+		if (pool->mem.dev == dev && !atomic_exchange(&pool->dying, true))
+			ss_table_remove(&core->pools->by_handle, &pool->link);
+	pthread_mutex_unlock(&core->pools->lock);
+}
+
 static void reset_pool(struct ss_pool *pool, void *arg)
 {
 	const bool *idle = arg;
-	struct ss_core *core = ss_core_of(pool);
 
+	/* Another thread has made it meanwhile. */
+	if (!atomic_load(&pool->dying))
+		return;
 	/* A thread that maps or gives access just now comes to its end first. */
 	if (ss_memory_claim(&pool->mem, true, NULL)) {
 		ss_stats_ended(pool);
 		ss_pool_drop_memory(pool, *idle && outlives_reset(pool));
 		ss_memory_unclaim(&pool->mem);
 	}
-	pthread_mutex_lock(&core->pools->lock);
-	if (!atomic_load(&pool->dying))
-		ss_table_remove(&core->pools->by_handle, &pool->link);
-	/* It ends when it is left. */
-	atomic_store(&pool->dying, true);
-	pthread_mutex_unlock(&core->pools->lock);
 }
 
-void ss_device_reset(struct ss_core *core, int dev, bool idle)
+void ss_device_reset_begin(struct ss_core *core, int dev, bool idle)
 {
 	struct ss_device_pools *d;
 
 	if (!is_device(core, dev))
 		return;
 	d = ss_device_pools(core, dev);
-	/* Its default pools are made anew at the next use. */
-	pthread_mutex_lock(&core->pools->lock);
-	atomic_store(&d->def, NULL);
-	atomic_store(&d->classic, NULL);
-	atomic_store(&d->current, NULL);
-	ss_device_current_changed(core, dev);
-	pthread_mutex_unlock(&core->pools->lock);
+	/* What another thread got now would go with the real reset, and the pool would not know. */
+	ss_growth_forbid(core, dev);
+	unlist_pools(core, dev);
 	ss_pools_each(core, dev, reset_pool, &idle);
 	ss_order_reset(core, dev);
 	atomic_store(&d->initial_done, false);
@@ -264,4 +274,10 @@ void ss_device_reset(struct ss_core *core, int dev, bool idle)
 	atomic_store(&ss_device_memory(core, dev)->woken, false);
 	atomic_store(&ss_device_memory(core, dev)->low, false);
 	ss_recent_end(core);
+}
+
+void ss_device_reset_end(struct ss_core *core, int dev)
+{
+	if (is_device(core, dev))
+		ss_growth_allow(core, dev);
 }

@@ -75,12 +75,14 @@ hipError_t do_hipDeviceReset(void)
 	ss_decay_thread_pause(); /* the reset takes along what the thread gives back */
 	if (dev >= 0) {
 		ss_capture_drop_device(dev);
-		ss_device_reset(ss_core, dev, wait_for(ss_reset_waits_for(ss_core, dev)));
+		ss_device_reset_begin(ss_core, dev, wait_for(ss_reset_waits_for(ss_core, dev)));
 		ss_pool_native_reset(dev);
 		ss_sync_before_reset(dev);
 		ss_rocm_device_reset(dev);
 	}
 	err = REAL(hipDeviceReset);
+	if (dev >= 0)
+		ss_device_reset_end(ss_core, dev);
 	ss_decay_thread_resume();
 	return ss_result(err);
 }

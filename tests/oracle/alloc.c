@@ -90,7 +90,7 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 		w->pool[pool].blocks++;
 		return;
 	}
-	if (w->call.hooked)
+	if (w->call.hooked || (w->resetting == dev + 1 && st == SS_ERR_NO_DEVICE))
 		return;
 	if (st != SS_ERR_NOMEM && !w->call.injected)
 		fail(w, F_STATUS, "an allocation failed with status %d", st);
@@ -225,7 +225,7 @@ static void swap(struct world *w, const struct op *op)
 		if (fences >= 0 &&
 		    (w->call.injected || (w->s[i].alive && w->s[i].capturing)))
 			return;
-	if (calls)
+	if (calls && w->resetting != old.dev + 1)
 		fail(w, F_MISS,
 		     "an allocation after a free of its size on its stream called "
 		     "the driver");

@@ -190,7 +190,7 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 		return SS_ERR_INVALID;
 	}
 	release_waits(w, dev, backing);
-	check_given_back(w, g->addr, size, w->cfg.release_waits[backing]);
+	check_given_back(w, dev, g->addr, size, w->cfg.release_waits[backing]);
 	forget_range(w, g->addr, size);
 	g->used = false;
 	w->given[dev] -= size;
@@ -305,7 +305,7 @@ static enum ss_status unmap(void *ctx, int dev, void *va, size_t size)
 		return SS_ERR_INVALID;
 	}
 	release_waits(w, dev, SS_BACKING_VMM);
-	check_given_back(w, g->addr, size, false);
+	check_given_back(w, dev, g->addr, size, false);
 	forget_range(w, g->addr, size);
 	g->addr = 0;
 	return device_leave(w, SS_OK);

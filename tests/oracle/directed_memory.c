@@ -349,6 +349,15 @@ static void reset(void)
 	CHECK(given() == BIG);
 }
 
+/* HIP forbids that another thread allocates during a reset. If one does it gets nothing that is handed out again. */
+static void reset_beside(void)
+{
+	D(alloc(0, NUL, BIG));
+	BESIDE((struct op){ .kind = OP_RESET }, calloc_(2, BIG), alloc(4, NUL, BIG / 2));
+	D(calloc_(0, BIG), alloc(1, NUL, BIG / 2));
+	CHECK(W->blk[0].used && W->blk[1].used && given() == BIG + BIG / 2);
+}
+
 static void high_marks(void)
 {
 	uint64_t v = 0;
@@ -395,6 +404,6 @@ const struct d_test directed_memory[] = {
 	{ "refused_once", refused_once, .vram = 128 },
 	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
 	{ "prefix_fails_whole", prefix_fails_whole, .vram = 16, .prefix = true },
-	T(pool_dies_with_last_block), T(reset), T(high_marks), T(free_twice),
+	T(pool_dies_with_last_block), T(reset), T(reset_beside), T(high_marks), T(free_twice),
 	{ .name = NULL },
 };

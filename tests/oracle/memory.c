@@ -234,8 +234,10 @@ void let_go(struct world *w, int slot, int stream)
 	b->used = false;
 }
 
-void check_given_back(struct world *w, uint64_t addr, uint64_t size, bool device_waits)
+void check_given_back(struct world *w, int dev, uint64_t addr, uint64_t size, bool device_waits)
 {
+	if (w->resetting == dev + 1)
+		return;
 	for (int i = 0; i < BLOCKS; i++) {
 		const struct block *b = &w->blk[i];
 		if (b->used && b->addr < addr + size && addr < b->addr + b->size)

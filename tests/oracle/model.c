@@ -9,7 +9,8 @@ void fail(struct world *w, int class, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (w->fail_class)
+	/* A model without room no longer knows what is true. */
+	if (w->fail_class || w->full)
 		return;
 	w->fail_class = class;
 	va_start(ap, fmt);

@@ -237,6 +237,9 @@ struct world {
 	int nhz;
 	uint64_t peers[DEVS];
 	bool distrusted, ghosts[DEVS];
+	/* 1 + device: it is being reset. HIP forbids that other threads use it then. If they do, an allocation may fail, and
+	 * what it gives is memory of the device that nobody else has; but that may go at once, as all goes with the reset. */
+	int resetting;
 	bool nested;              /* operations ran inside another since the last check */
 	bool thread_used[THREADS];
 	uint64_t last_id;
@@ -315,7 +318,7 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 bool free_is_legal(const struct world *w, const struct block *b, int stream);
 /* The owner frees the block; stream < 0: by hipFree, which orders all that the device holds. */
 void let_go(struct world *w, int slot, int stream);
-void check_given_back(struct world *w, uint64_t addr, uint64_t size, bool device_waits);
+void check_given_back(struct world *w, int dev, uint64_t addr, uint64_t size, bool device_waits);
 void forget_range(struct world *w, uint64_t addr, uint64_t size);
 void check_stats(struct world *w);
 int pool_of(const struct world *w, const struct ss_pool *p);

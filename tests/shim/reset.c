@@ -66,6 +66,39 @@ static void under_way(void)
 	CHECK(atomic_load(&late));
 }
 
+static void *reset_it(void *arg)
+{
+	OK(hipDeviceReset());
+	return arg;
+}
+
+/* HIP forbids that another thread allocates meanwhile, and what it gets may be nothing. But no pool keeps memory that goes
+ * with the real call, and hands it out again afterwards. */
+static void beside(void)
+{
+	int (*hold)(const char *, int) = sim_must("somasim_hold");
+	int (*held)(void) = sim_must("somasim_holds");
+	void (*let_go)(void) = sim_must("somasim_let_go");
+	pthread_t thread;
+	void *p, *q;
+
+	hold("hipDeviceReset", 0);
+	CHECK(!pthread_create(&thread, NULL, reset_it, NULL));
+	while (!held())
+		usleep(1000);
+	(void)hipMalloc(&p, MIB);
+	(void)hipMallocAsync(&q, MIB, NULL);
+	let_go();
+	pthread_join(thread, NULL);
+	(void)hipGetLastError();
+	OK(hipMalloc(&p, MIB));
+	OK(hipMallocAsync(&q, MIB, NULL));
+	OK(hipMemset(p, 1, MIB));
+	OK(hipMemset(q, 1, MIB));
+	OK(hipFreeAsync(q, NULL));
+	OK(hipFree(p));
+}
+
 int main(void)
 {
 	uint64_t before;
@@ -102,5 +135,6 @@ int main(void)
 	OK(hipFree(p));
 	in_a_capture();
 	under_way();
+	beside();
 	return 0;
 }
