@@ -47,7 +47,9 @@ fi
 lib=${library%/*}
 export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 include=()
-[ ! -d "$lib/../include/hip" ] || include=(-isystem "$lib/../include")
+for dir in "$lib/../include" "$lib/../../_rocm_sdk_devel/include"; do # the second is a wheel's
+	[ ! -d "$dir/hip" ] || include=(-isystem "$dir")
+done
 
 # ---- the tests ----------------------------------------------------------------
 # compile NAME SOURCES...
