@@ -440,6 +440,9 @@ void ss_stats_print(struct ss_core *core, FILE *out);
 /* The sum over all pools, destroyed ones included. High marks are sums of the pools' high marks, so
  * they are upper bounds. Safe at exit: calls no driver. */
 void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out);
+/* Bytes of a device that the runtime mapped for a pool, but neither lets it use nor takes back. No pool has
+ * them reserved, but they count against the limit. */
+uint64_t ss_set_aside(struct ss_core *core, int dev);
 /* Bytes of host memory that the core uses for its own records. */
 uint64_t ss_host_bytes(const struct ss_core *core);
 /* Bytes of the longest free range that the pools of a device hold, completed or not. Takes the locks of pools. */

@@ -14,12 +14,15 @@
  * Locks: the memory's lock, dropped for the driver. What a thread works on meanwhile is in state
  * QUEUED, which nobody else touches.
  */
+#include <stdio.h>
+
 #include "core/backing/vmm.h"
 
 #define POOL_PARTS 512  /* a new chunk is at most this part of the pool, */
 #define RUN_PARTS 12    /* or this part of the bytes that are missing, whichever is more */
 #define MOST_CHUNKS 768 /* a pool has about so many chunks at most, since each may take a file descriptor */
 #define PLACES 3        /* other addresses that are tried after the driver refused one */
+#define ASIDE_MOST (256ull << 20) /* bytes of a device that may be set aside before no pool maps more of it */
 
 /* As much as the runtime is known to really give back (backing/retention.c). */
 static uint64_t give(struct ss_memory *m, uint64_t target, uint64_t older_than)
@@ -62,6 +65,11 @@ static uint64_t chunk_size(const struct ss_memory *m, uint64_t bytes)
 	return chunk_of(m, ss_max(atomic_load(&m->reserved) / POOL_PARTS, bytes / RUN_PARTS));
 }
 
+static uint64_t aside(const struct ss_memory *m)
+{
+	return atomic_load(&ss_device_memory(m->core, m->dev)->set_aside);
+}
+
 /* Memory into one gap. *more: the run needs another. */
 static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, bool *more)
 {
@@ -73,6 +81,11 @@ static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, 
 	uint64_t unit, got = 0;
 	enum ss_status s;
 
+	/* What the driver maps for one pool and does not let it use it would map so for the next, too. */
+	if (!m->vmm && aside(m)) {
+		m->backing = SS_BACKING_HIP;
+		return SS_ERR_NOMEM;
+	}
 	if (!m->vmm && (s = ss_reservation_new(m)) != SS_OK) {
 		/* Without addresses of its own it lives on whole segments. */
 		if (s == SS_ERR_NOMEM)
@@ -118,27 +131,47 @@ static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
 	return s;
 }
 
+/* Said once for each device, since every pool would say it. */
+static void say_refused(struct ss_memory *m)
+{
+	struct ss_core *core = m->core;
+
+	if (!core->log || atomic_exchange(&ss_device_memory(core, m->dev)->refused, true))
+		return;
+	fprintf(core->log, "somashim: device %d: the runtime refuses to map memory for a pool; ", m->dev);
+	if (aside(m))
+		fprintf(core->log, "%.1f MiB of it are set aside, because it cannot be unmapped, and "
+			"new pools come from hip\n", (double)aside(m) / (1 << 20));
+	else
+		fprintf(core->log, "%s\n", m->backing == SS_BACKING_HIP ?
+			"the pool comes from hip" : "an allocation may fail");
+	fflush(core->log);
+}
+
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 {
 	enum ss_status s = SS_OK;
-	bool waited;
+	bool waited, refused;
 
 	if (!ss_memory_claim(m, true, &waited))
 		return SS_ERR_NOMEM;
 	ss_chunks_retry(m);
 	/* What another thread mapped meanwhile may do: the caller looks first. */
 	if (!waited)
-		s = m->backing == SS_BACKING_VMM ? grow(m, growth) : SS_ERR_NOMEM;
+		s = m->backing == SS_BACKING_VMM && aside(m) < ASIDE_MOST ? grow(m, growth) : SS_ERR_NOMEM;
 	/* What the driver refuses at one address it may take at another. */
-	for (int i = 0; i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck; i++)
+	for (int i = 0; i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck && !m->vmm->aside; i++)
 		s = grow(m, growth);
+	refused = ss_refused(s);
 	/* If it refuses the first chunk it refuses them all, for all that is known. */
-	if (ss_refused(s) && !(m->vmm && m->vmm->chunks)) {
+	if (refused && !(m->vmm && ss_chunks_any_open(m->vmm))) {
 		ss_reservation_end(m, true);
 		m->backing = SS_BACKING_HIP;
 		s = SS_ERR_NOMEM;
 	}
 	ss_memory_unclaim(m);
+	if (refused)
+		say_refused(m);
 	return s;
 }
 

@@ -67,13 +67,17 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 	return c;
 }
 
-/* Host memory and figures of a chunk that is over. */
-static void chunk_end(struct ss_memory *m, struct ss_chunk *c)
+/* Host memory and figures of a chunk that is over. `gone`: the driver has it back; otherwise it is set
+ * aside, and counts against the limit for good. */
+static void chunk_end(struct ss_memory *m, struct ss_chunk *c, bool gone)
 {
 	uint64_t when = ss_reserved_add(m, -c->size);
 
 	ss_memory_record(m, when, SS_TRACE_UNMAP, c->va, c->size, 0);
-	ss_cap_give(m, c->size);
+	if (gone)
+		ss_cap_give(m, c->size);
+	else
+		atomic_fetch_add(&ss_device_memory(m->core, m->dev)->set_aside, c->size);
 	atomic_fetch_sub(&m->core->backing->chunks, 1);
 	ss_host_free(m->core, c, sizeof(*c));
 }
@@ -90,7 +94,7 @@ bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c)
 	m->released_bytes += c->size;
 	m->vmm->chunks--;
 	pthread_mutex_unlock(&m->lock);
-	chunk_end(m, c);
+	chunk_end(m, c, true);
 	return true;
 }
 
@@ -107,17 +111,26 @@ static enum ss_status map(struct ss_memory *m, struct ss_chunk *c, uint64_t va)
 		c->va = va;
 	}
 	c->idle_since = 0;
+	c->unopened = true;
 	pthread_mutex_lock(&m->lock);
 	frames_set(m->vmm, c, c);
 	pthread_mutex_unlock(&m->lock);
 	return SS_OK;
 }
 
+/* Must it stay mapped? */
+static bool must_stay(const struct ss_memory *m, const struct ss_chunk *c)
+{
+	return c->unopened && (c->stays || m->core->info[m->dev].keep_unopened);
+}
+
 static enum ss_status unmap(struct ss_memory *m, struct ss_chunk *c)
 {
-	enum ss_status s;
+	enum ss_status s = SS_ERR_UNSUPPORTED;
 
-	s = SS_DRIVE_MAP(m, unmap, (void *)(uintptr_t)c->va, c->size);
+	if (!must_stay(m, c))
+		s = SS_DRIVE_MAP(m, unmap, (void *)(uintptr_t)c->va, c->size);
+	c->stays |= c->unopened && ss_refused(s);
 	if (s != SS_OK)
 		return s;
 	pthread_mutex_lock(&m->lock);
@@ -158,9 +171,37 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 			from = c->va;
 	s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)from, va + size - from,
 			 atomic_load(&m->peers));
-	if (!ss_refused(s) || from == va)
-		return s;
-	return SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size, atomic_load(&m->peers));
+	if (ss_refused(s) && from != va)
+		s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size, atomic_load(&m->peers));
+	for (uint64_t a = va; s == SS_OK && a < va + size;) {
+		struct ss_chunk *opened = *ss_frame_at(v, a);
+
+		opened->unopened = false;
+		a += opened->size;
+	}
+	return s;
+}
+
+/* What was just mapped in b and must stay mapped is the pool's no more. False: there is no such chunk. */
+static bool set_aside(struct ss_memory *m, const struct ss_block *b)
+{
+	struct ss_vmm *v = m->vmm;
+	bool any = false;
+
+	for (uint64_t a = b->addr; a < b->addr + b->size;) {
+		struct ss_chunk *c = *ss_frame_at(v, a);
+
+		a += c ? c->size : v->unit;
+		if (!c || !must_stay(m, c))
+			continue;
+		pthread_mutex_lock(&m->lock);
+		frames_set(v, c, NULL);
+		v->chunks--;
+		v->aside = any = true;
+		pthread_mutex_unlock(&m->lock);
+		chunk_end(m, c, false);
+	}
+	return any;
 }
 
 /* Unmaps all chunks in [va, va + size) and puts them into the list. False: some stay mapped. */
@@ -202,6 +243,8 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b, st
 	}
 	if (s == SS_OK)
 		s = open_range(m, b->addr, b->size);
+	else if (done && core->info[m->dev].keep_unopened)
+		(void)open_range(m, b->addr, done); /* so that it can be unmapped */
 	if (s == SS_OK && core->drv.settle)
 		s = SS_DRIVE_MAP(m, settle, (void *)(uintptr_t)b->addr, b->size);
 	if (s != SS_OK)
@@ -234,7 +277,7 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 	struct ss_chunk **tail, *c;
 	enum ss_status s;
 	uint64_t got = 0;
-	bool stuck = false;
+	bool stuck = false, aside;
 
 	for (tail = &list; *tail; tail = &(*tail)->next)
 		got += (*tail)->size;
@@ -243,6 +286,7 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 	s = make_rest(m, target, tail, got, unit);
 	if (s == SS_OK)
 		s = map_list(m, target, &list, &stuck);
+	aside = stuck && set_aside(m, target);
 	pthread_mutex_lock(&m->lock);
 	if (s == SS_OK) {
 		target->n = 0;
@@ -251,8 +295,10 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 		/* Out of the way until the next growth: elsewhere the driver may take it. */
 		target->exported = true;
 		ss_set_state(target, SS_BLOCK_GAP);
-		target->right = m->vmm->stuck;
-		m->vmm->stuck = target;
+		if (!aside) {
+			target->right = m->vmm->stuck;
+			m->vmm->stuck = target;
+		}
 	} else {
 		ss_gap_insert(m, target);
 	}
@@ -319,30 +365,48 @@ enum ss_status ss_chunks_open(struct ss_memory *m)
 	return s;
 }
 
-void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v)
+bool ss_chunks_any_open(const struct ss_vmm *v)
 {
-	struct ss_core *core = m->core;
 	const struct ss_chunk *c;
 
-	for (uint64_t at = 0; (c = next_chunk(v, &at));) {
-		core->drv.unmap(core->drv.ctx, m->dev, (void *)(uintptr_t)c->va, c->size);
-		core->drv.chunk_release(core->drv.ctx, m->dev, c->handle, c->size);
-	}
+	for (uint64_t at = 0; (c = next_chunk(v, &at));)
+		if (!c->unopened)
+			return true;
+	return false;
+}
+
+/* False: the driver does not take it. */
+static bool give_chunk(struct ss_memory *m, const struct ss_chunk *c)
+{
+	const struct ss_driver *drv = &m->core->drv;
+
+	return !must_stay(m, c) &&
+	       drv->unmap(drv->ctx, m->dev, (void *)(uintptr_t)c->va, c->size) == SS_OK &&
+	       drv->chunk_release(drv->ctx, m->dev, c->handle, c->size) == SS_OK;
+}
+
+void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v)
+{
+	const struct ss_chunk *c;
+
+	for (uint64_t at = 0; (c = next_chunk(v, &at));)
+		(void)give_chunk(m, c);
 }
 
 void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back)
 {
-	struct ss_core *core = m->core;
+	const struct ss_driver *drv = &m->core->drv;
 	struct ss_chunk *c;
+	bool gone;
 
-	if (give_back)
-		ss_chunks_unmap_all(m, v);
-	for (uint64_t at = 0; (c = next_chunk(v, &at));)
-		chunk_end(m, c);
+	for (uint64_t at = 0; (c = next_chunk(v, &at));) {
+		gone = !give_back || give_chunk(m, c);
+		v->aside |= !gone;
+		chunk_end(m, c, gone);
+	}
 	while ((c = v->unreleased)) {
 		v->unreleased = c->next;
-		if (give_back)
-			core->drv.chunk_release(core->drv.ctx, m->dev, c->handle, c->size);
-		chunk_end(m, c);
+		gone = !give_back || drv->chunk_release(drv->ctx, m->dev, c->handle, c->size) == SS_OK;
+		chunk_end(m, c, gone);
 	}
 }

@@ -12,6 +12,10 @@ struct ss_device_memory {
 	_Atomic uint64_t taken;     /* the same, and what is being asked for or given back */
 	_Atomic uint32_t growing;   /* threads that ask for memory just now */
 	_Atomic uint32_t resets;    /* under way: there is no memory to be had meanwhile */
+	/* Bytes that the driver neither lets us use nor takes back (vmm). No pool has them reserved, but
+	 * they are taken. */
+	_Atomic uint64_t set_aside;
+	atomic_bool refused;        /* it was said that the driver maps no memory */
 	_Atomic uint32_t giving;    /* threads that give memory back just now */
 	_Atomic uint64_t gave;      /* how often one did */
 	atomic_bool nearly_full;    /* near the end of its memory: frees record their own fence */

@@ -126,9 +126,10 @@ void ss_reservation_end(struct ss_memory *m, bool give_back)
 	pthread_mutex_unlock(&m->lock);
 	ss_chunks_end(m, v, give_back);
 	ss_memory_record(m, 0, SS_TRACE_SEGMENT_FREE, (uintptr_t)va, size, SS_TRACE_S_RESERVED);
-	if (give_back)
+	if (give_back && !v->aside)
 		core->drv.vmm_unreserve(core->drv.ctx, m->dev, va, size);
-	atomic_fetch_sub(&core->backing->addresses, size);
+	if (!give_back || !v->aside)
+		atomic_fetch_sub(&core->backing->addresses, size);
 	free(v->frame);
 	ss_host_free(core, v, sizeof(*v));
 }

@@ -14,6 +14,7 @@
 struct ss_chunk {
 	void *handle;
 	uint64_t va, size;     /* va: where it is mapped, was last, or will be first */
+	bool unopened, stays;  /* mapped, but nobody has been given access yet; and it was not unmapped either */
 	uint64_t idle_since;   /* ms; 0: in use, or not seen idle yet */
 	struct ss_chunk *next; /* in the lists of one operation */
 };
@@ -26,6 +27,7 @@ struct ss_vmm {
 	struct ss_chunk **frame;   /* the chunk at each unit of the reservation */
 	uint64_t end;              /* no frame from here on ever had one */
 	uint32_t chunks;
+	bool aside;                /* memory that was set aside is still mapped in it */
 	/* To be tried again; changed by who has claimed the memory. Chunks that the driver would not
 	 * release, by ->next. Gaps where it would not map, open or unmap, by ->right: they are marked
 	 * `exported`, which keeps them out of the index. */
@@ -91,6 +93,8 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss_chunk *c);
 /* Gives a chunk that is mapped nowhere to the driver. False: it was refused, and is kept. */
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
+/* Does the pool have a chunk that it can use? */
+bool ss_chunks_any_open(const struct ss_vmm *v);
 /* Gives the pool's devices access to every chunk. */
 enum ss_status ss_chunks_open(struct ss_memory *m);
 /* Tries again what the driver would not take. Returns the bytes that went; 0 without a reservation. */

@@ -143,9 +143,18 @@ static void each_at_exit(struct ss_core *core, void (*each)(const struct ss_pool
 		pthread_mutex_unlock(&core->pools->lock);
 }
 
+uint64_t ss_set_aside(struct ss_core *core, int dev)
+{
+	return atomic_load(&ss_device_memory(core, dev)->set_aside);
+}
+
 void ss_stats_print(struct ss_core *core, FILE *out)
 {
 	each_at_exit(core, print_pool, print_ended, out);
+	for (int dev = 0; dev < core->devices; dev++)
+		if (ss_set_aside(core, dev))
+			fprintf(out, "somashim: device %d, set aside %.1f MiB (the runtime gives no access to it, "
+				"and does not unmap it)\n", dev, (double)ss_set_aside(core, dev) / MIB);
 	fprintf(out, "somashim: fences recorded %" PRIu64 ", busy streams asked %" PRIu64
 		", driver calls %" PRIu64 " in %.3f ms "
 		"(the sum over all threads), host memory for metadata %.1f KiB\n",

@@ -90,7 +90,10 @@ static void print_json(FILE *out, const char *host, int rank)
 {
 	struct list list = {.out = out};
 	struct ss_pool_stats total;
+	uint64_t aside = 0;
 
+	for (int dev = 0; dev < ss_rocm_devices; dev++)
+		aside += ss_set_aside(ss_core, dev);
 	ss_stats_total(ss_core, &total);
 	fprintf(out, "{\"somashim\": \"%s\", \"pid\": %d, \"rank\": ", SOMASHIM_VERSION, (int)owner);
 	if (rank >= 0)
@@ -100,8 +103,8 @@ static void print_json(FILE *out, const char *host, int rank)
 	put_string(out, "host", host);
 	fprintf(out, ", \"fences\": %" PRIu64 ", \"busy_queries\": %" PRIu64
 		", \"driver_calls\": %" PRIu64 ", \"driver_ns\": %" PRIu64 ", \"host_bytes\": %" PRIu64
-		", \"pools\": [", total.fences, total.busy_queries, total.driver_calls,
-		total.driver_ns, ss_host_bytes(ss_core));
+		", \"set_aside\": %" PRIu64 ", \"pools\": [", total.fences, total.busy_queries, total.driver_calls,
+		total.driver_ns, ss_host_bytes(ss_core), aside);
 	ss_stats(ss_core, put_pool, &list);
 	fputs("]}\n", out);
 }

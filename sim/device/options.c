@@ -72,6 +72,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_GRANULARITY_2M] = "granularity-2m",
 	[SIM_Q_PEER_SETACCESS] = "peer-setaccess",
 	[SIM_Q_IPC_VMM] = "ipc-vmm",
+	[SIM_Q_UNMAP_UNOPENED] = "unmap-unopened",
 	[SIM_Q_MAP_FAILS] = "map-fails",
 	[SIM_Q_NO_VMM] = "no-vmm",
 	[SIM_Q_CAPTURE_SPOILS] = "capture-spoils",
@@ -80,6 +81,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_POOL_OOM_LEAKS] = "pool-oom-leaks",
 	[SIM_Q_IMPORT_DEVICE0] = "import-device0",
 	[SIM_Q_LAZY_QUEUES] = "lazy-queues",
+	[SIM_Q_FREE_QUEUE] = "free-queue",
 	[SIM_Q_EXIT_MAPPED] = "exit-mapped",
 };
 

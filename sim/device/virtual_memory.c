@@ -165,6 +165,9 @@ int sim_vmm_unmap(void *p, size_t size, bool all)
 		r = sim_range_next(v->maps, x);
 		if (!r || r->base != x || r->base + r->size > end)
 			goto out;
+		if (sim_opt.quirk[SIM_Q_UNMAP_UNOPENED] &&
+		    !container_of(r, struct sim_mapping, r)->accessible)
+			goto unopened;
 		x = r->base + r->size;
 	}
 	if (!n)
@@ -188,6 +191,13 @@ int sim_vmm_unmap(void *p, size_t size, bool all)
 		free(m);
 	}
 	e = 0;
+	goto out;
+unopened:
+	if (sim_opt.hip < 70) {
+		fprintf(stderr, "somasim: unmapped, and nobody has access to it\n");
+		signal(SIGSEGV, SIG_DFL);
+		raise(SIGSEGV);
+	}
 out:
 	pthread_mutex_unlock(&sim_vmm_lock);
 	return e;

@@ -101,8 +101,11 @@ hipError_t memory_free(void *ptr)
 
 hipError_t i_hipFree(void *ptr)
 {
+	static atomic_int frees;
 	hipError_t e = guard_unsafe();
 
+	if (!e && ptr && sim_opt.quirk[SIM_Q_FREE_QUEUE] && atomic_fetch_add(&frees, 1) == 1)
+		sim_charge(current_device(), 12 << 20);
 	return e ? e : memory_free(ptr);
 }
 

@@ -5,6 +5,7 @@
  *   release  hipMemRelease fails (vmm)
  *   capture  a capture begins while a pool grows (vmm, 6.4: no unmap beside it)
  *   map      hipMemAddressReserve, hipMemMap or hipMemSetAccess fails (vmm)
+ *   access   nobody gets access to what is mapped, and it cannot be unmapped then (vmm, unmap-unopened)
  *   opened   a peer gets no access, beside a capture (hip: no hipFree then, either)
  *   settle   the trial of a fresh mapping fails, on a slow device (vmm, gfx12)
  *   agents   HSA reports no agents (hsa)
@@ -112,6 +113,73 @@ static void not_mapped(void)
 		OK(hipMemPoolDestroy(pool));
 	}
 	CHECK(device_free(0) == before);
+}
+
+/* How many lines of the log say that. It may have some from before. */
+static int lines_of(const char *what)
+{
+	FILE *log = fopen(getenv("SOMASHIM_LOG"), "r");
+	char line[512];
+	int n = 0;
+
+	while (log && fgets(line, sizeof(line), log))
+		n += strstr(line, what) != NULL;
+	if (log)
+		fclose(log);
+	return n;
+}
+
+static void *take(hipMemPool_t pool, uint64_t size, int value)
+{
+	void *p;
+
+	OK(hipMallocFromPoolAsync(&p, size, pool, stream));
+	fill(p, value);
+	CHECK(holds(p, value));
+	return p;
+}
+
+static void no_access(void)
+{
+	void (*fail)(const char *) = sim_must("somasim_fail");
+	void (*clear)(void) = sim_must("somasim_fail_clear");
+	hipMemPool_t grown = make_pool(0, hipMemHandleTypeNone), pool = make_pool(0, hipMemHandleTypeNone);
+	int said = lines_of("the runtime refuses to map memory");
+	uint64_t before, held, lost, calls;
+	void *p[4], *large;
+
+	/* A pool that has live memory of this kind. */
+	p[0] = take(grown, MIB, 5);
+	held = figure(grown, hipMemPoolAttrReservedMemCurrent);
+	before = device_free(0);
+	fail("hipMemSetAccess:%1,hipMemMap:%9");
+	/* One that has nothing yet goes on with another kind. */
+	p[1] = take(pool, 24 * MIB, 6);
+	p[2] = take(pool, MIB, 7);
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) >= 25 * MIB);
+	lost = before - device_free(0) - figure(pool, hipMemPoolAttrReservedMemCurrent);
+	CHECK(lost > 0 && lost <= 128 * MIB);
+	CHECK(lines_of("the runtime refuses to map memory") == said + 1);
+	/* So does one that comes later, and asks no more. */
+	calls = sim_count("hipMemSetAccess");
+	OK(hipMemPoolDestroy(make_pool(0, hipMemHandleTypeNone)));
+	OK(hipMallocAsync(&p[3], 8 * MIB, stream));
+	fill(p[3], 8);
+	CHECK(holds(p[3], 8) && sim_count("hipMemSetAccess") == calls);
+	/* The first one can't, but has no more than it had. */
+	GIVES(hipErrorOutOfMemory, hipMallocFromPoolAsync(&large, 64 * MIB, grown, stream));
+	CHECK(figure(grown, hipMemPoolAttrReservedMemCurrent) == held && holds(p[0], 5));
+	clear();
+	OK(hipMallocFromPoolAsync(&large, 64 * MIB, grown, stream));
+	OK(hipFreeAsync(large, stream));
+	for (int i = 0; i < 3; i++)
+		CHECK(holds(p[i], 5 + i));
+	for (int i = 0; i < 4; i++)
+		OK(hipFreeAsync(p[i], stream));
+	OK(hipStreamSynchronize(stream));
+	OK(hipMemPoolDestroy(pool));
+	OK(hipMemPoolDestroy(grown));
+	CHECK(lines_of("the runtime refuses to map memory") == said + 1);
 }
 
 /* A segment that is good for nothing, and cannot go there and then. */
@@ -320,6 +388,8 @@ int main(int argc, char **argv)
 		not_unmapped();
 	else if (!strcmp(what, "map"))
 		not_mapped();
+	else if (!strcmp(what, "access"))
+		no_access();
 	else if (!strcmp(what, "opened"))
 		not_opened();
 	else if (!strcmp(what, "settle"))
