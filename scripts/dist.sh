@@ -3,17 +3,20 @@
 # Makes dist/somashim-VERSION-x86_64.tar.gz: a tree that works wherever it is unpacked, with a
 # module file for Lmod and for Environment Modules. Built on Debian 12 it runs on every
 # distribution with glibc 2.17 or later.
-#   scripts/dist.sh [--sim]     --sim: with the software device
+#   scripts/dist.sh [--sim] [--wheel]     --sim: with the software device
+#                                         --wheel: a wheel for pip instead of the tarball, for glibc 2.17 and later
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
 
-sim=false
-case "${1:-}" in
---sim) sim=true ;;
-"") ;;
-*) echo "usage: scripts/dist.sh [--sim]" >&2; exit 2 ;;
-esac
+sim=false wheel=false
+for option; do
+	case $option in
+	--sim) sim=true ;;
+	--wheel) wheel=true ;;
+	*) echo "usage: scripts/dist.sh [--sim] [--wheel]" >&2; exit 2 ;;
+	esac
+done
 install_packages libbz2-dev
 build=${BUILD:-build-dist}
 options=(--buildtype=release --prefix=/ --libdir=lib --strip -Dtests=false -Dbench=false
@@ -67,11 +70,15 @@ rm "$root/sources"
 bash tests/shim/portable.sh "$root/$name/bin/somashim" "$root/$name/lib/libsomashim.so" \
 	"$root/$name/lib/libsomashim-audit.so"
 
+mkdir -p dist
+if [ $wheel = true ]; then
+	scripts/wheel.py "$root/$name" "$version" "manylinux2014_$(uname -m)" dist
+	exit
+fi
 mkdir -p "$root/$name/modulefiles/somashim"
 for suffix in "" .lua; do
 	sed "s/@VERSION@/$version/g" "packaging/somashim.module${suffix:-.tcl}" \
 		>"$root/$name/modulefiles/somashim/$version$suffix"
 done
-mkdir -p dist
 tar -C "$root" --owner=0 --group=0 --numeric-owner --sort=name -czf "dist/$name.tar.gz" "$name"
 echo "dist/$name.tar.gz"

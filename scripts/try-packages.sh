@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Proves the packages as root: builds them from the last commit, installs them in clean roots, runs
 # a HIP program there on the software device, and removes them again.
-#   scripts/try-packages.sh [deb] [tarball] [modules]      nothing named: all three
+#   scripts/try-packages.sh [deb] [tarball] [modules] [wheel] [rpm]      nothing named: all
 # ROOTS is a folder for the clean roots (bookworm.tar, bullseye.tar), which are made if they are not
 # there. Each kind takes some minutes. Nothing is mounted but /proc, in a namespace of its own.
 set -euo pipefail
@@ -17,7 +17,7 @@ if [ "${1:-}" = -- ]; then # inside the namespace
 else
 	exec unshare --mount --pid --fork "$0" -- "$@"
 fi
-kinds=${*:-deb tarball modules}
+kinds=${*:-deb tarball modules wheel rpm}
 install_packages mmdebstrap debhelper lintian
 work=$(mktemp -d)
 trap 'cd / && umount "$work"/*/proc 2>/dev/null; rm -rf "$work"' EXIT
@@ -155,9 +155,49 @@ try_modules() {
 	done
 }
 
+# pip, in an environment of its own and for one user.
+try_wheel() {
+	local wheel
+	wheel=$source/$(cd "$source" && scripts/dist.sh --sim --wheel | tail -1)
+	clean bookworm wheel
+	with_proc wheel
+	app "$work/wheel/app"
+	cp "$wheel" "$work/wheel/"
+	inside wheel 'apt-get -qq update
+		apt-get -qq install --no-install-recommends python3-venv python3-pip man-db >/dev/null 2>&1
+		python3 -m venv /venv; /venv/bin/pip install --quiet --no-index /*.whl
+		pip install --quiet --no-index --break-system-packages --target /elsewhere /*.whl'
+	local sim=/venv/lib/python3.11/site-packages/somashim/tree/lib/somashim/sim
+	try wheel "$sim" /venv/bin/somashim
+	try wheel "$sim" '/venv/bin/python -m somashim'
+	try wheel "$sim" 'env PYTHONPATH=/elsewhere python3 -m somashim'
+	says wheel 'wrong=0' "LD_LIBRARY_PATH=$sim LD_PRELOAD=\$(/venv/bin/somashim --preload) /app 6"
+	says wheel 'man1/somashim.1' 'MANPATH=/venv/share/man man -w somashim'
+	inside wheel '/venv/bin/pip uninstall --quiet --yes somashim'
+	[ -z "$(inside wheel 'find /venv -name "*somashim*"')" ] || fail "pip uninstall leaves files"
+}
+
+# Debian has rpm, but not the packages of the distributions that use it. So what the package needs is not looked at, and it
+# is unpacked in a root of its own that holds Debian's libraries.
+try_rpm() {
+	install_packages rpm
+	(cd "$source" && scripts/rpm.sh --nodeps "$work/rpms" >"$work/build/log" 2>&1) ||
+		{ tail -40 "$work/build/log"; fail "rpmbuild"; }
+	clean bookworm rpm
+	with_proc rpm
+	app "$work/rpm/app"
+	inside rpm 'apt-get -qq update; apt-get -qq install --no-install-recommends libjansson4 libdw1 libncursesw6 >/dev/null 2>&1'
+	rpm --root "$work/rpm" --initdb
+	rpm --root "$work/rpm" -i --nodeps "$work"/rpms/*/somashim-[0-9]*.rpm "$work"/rpms/*/somashim-sim-*.rpm
+	try rpm /usr/lib64/somashim/sim /usr/bin/somashim
+	[ -n "$(rpm --root "$work/rpm" -ql somashim | grep 'man1/somashim.1')" ] || fail "rpm: no man page"
+	rpm --root "$work/rpm" -e --nodeps somashim somashim-sim
+	[ -z "$(find "$work/rpm/usr" -name '*somashim*')" ] || fail "rpm -e leaves files"
+}
+
 for kind in $kinds; do
 	case $kind in
-	deb | tarball | modules) "try_$kind" ;;
+	deb | tarball | modules | wheel | rpm) "try_$kind" ;;
 	*) fail "unknown: $kind" ;;
 	esac
 done

@@ -223,6 +223,33 @@ static bool add_stacks(struct ss_sites *s, const struct ss_trace_stack_def *stac
 	return true;
 }
 
+/* Moves the frames of all sites out of the table, which is no longer needed: a report may hold a thousand of these. */
+static bool pack(struct ss_sites *s) {
+	size_t total = 0, at = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		total += s->site[i].frames;
+	}
+	s->stack = malloc((total + 1) * sizeof(*s->stack));
+	if (!s->stack) {
+		return false;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		struct ss_site *site = &s->site[i];
+		if (site->frames) {
+			memcpy(s->stack + at, site->frame, site->frames * sizeof(*s->stack));
+		}
+		site->frame = s->stack + at;
+		at += site->frames;
+	}
+	struct ss_site *exact = realloc(s->site, s->count * sizeof(*s->site)); /* it has grown by powers of two */
+	s->site = exact ? exact : s->site;
+	free_entries(&s->tables->sites);
+	free(s->tables->ids);
+	s->tables->ids = NULL;
+	return true;
+}
+
 bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct ss_symbol_files *files) {
 	size_t count;
 	const struct ss_trace_stack_def *stack = ss_trace_reader_stacks(r, &count);
@@ -233,7 +260,8 @@ bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct s
 	}
 	s->tables->reader = r;
 	s->tables->names = files ? ss_symbolizer_open(r, files) : NULL;
-	bool ok = (!files || s->tables->names) && add_stacks(s, stack, count) && ss_sites_tell_apart(s);
+	bool ok = (!files || s->tables->names) && add_stacks(s, stack, count) && pack(s) &&
+		ss_sites_tell_apart(s);
 	if (s->tables->names) {
 		const char *rebuilt = ss_symbolizer_rebuilt(s->tables->names);
 		s->rebuilt = rebuilt ? strdup(rebuilt) : NULL;
@@ -274,6 +302,7 @@ void ss_sites_finish(struct ss_sites *s) {
 	free(s->tables);
 	free(s->of_stack);
 	free(s->rebuilt);
+	free(s->stack);
 	free(s->site);
 	free(s->frame);
 	*s = (struct ss_sites){ 0 };

@@ -52,6 +52,7 @@ struct ss_sites {
 	size_t count, frame_count;
 	uint32_t *of_stack;    /* site by the number of a stack, below `stacks` */
 	uint32_t stacks;
+	uint32_t *stack;       /* the frames of all sites, one after the other */
 	char *rebuilt;         /* a module that was built after the recording, so its names are missing; NULL: none was seen */
 	struct ss_sites_tables *tables;
 };
