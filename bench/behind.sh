@@ -6,7 +6,8 @@
 # follow each other, so that a busy machine slows all; a figure is the median of the rounds.
 # The logs are generated and drawn anew each time; recordings in ../shared/traces are used, too.
 #   bench/behind.sh [--seed N] [--logs N] [--rounds N] [BUILD_DIR [LOG ...]]
-# SOMASIM_HIP_VERSION is the release that the device plays (7.2).
+# SOMASIM_HIP_VERSION is the release that the device plays (7.2), SOMASIM_QUEUE how many commands a stream may
+# be behind before the host waits (0: no limit).
 # Exits 1 if a byte was wrong or a run with somashim failed, 2 where nothing could be measured.
 set -uo pipefail
 seed= count=8 rounds=1
@@ -40,8 +41,10 @@ fi
 
 MOST_STREAMS=32 # each is a thread of the software device
 version=${SOMASIM_HIP_VERSION:-7.2} # the quirk table keeps vmm from some others
+queue=${SOMASIM_QUEUE:-0}
 unset LD_PRELOAD LD_AUDIT ${!SOMASHIM_@} ${!SOMASIM_@}
 export SOMASIM_QUIET=1 SOMASIM_SEED=$seed SOMASIM_VRAM=400G SOMASIM_HIP_VERSION=$version
+export SOMASIM_QUEUE=$queue
 export LD_LIBRARY_PATH=$build/sim
 
 # one WAY LOG STREAMS: prints the line of the program, or nothing

@@ -10,6 +10,7 @@
 #include "device/calls.h"
 #include "device/command.h"
 #include "device/device_queues.h"
+#include "device/options.h"
 #include "device/queue.h"
 #include "device/start.h"
 
@@ -91,11 +92,21 @@ static void depend_on(struct sim_command *c, struct sim_queue *q)
 		sim_command_depend(c, q, n);
 }
 
+/* The host waits while the queue is full. */
+static void wait_for_room(struct sim_queue *q)
+{
+	uint64_t n = atomic_load(&q->enqueued);
+
+	if (sim_opt.queue && n >= (uint64_t)sim_opt.queue)
+		sim_queue_wait(q, n - (uint64_t)sim_opt.queue + 1);
+}
+
 uint64_t sim_enqueue(struct sim_queue *q, struct sim_command *c)
 {
 	int device = q->device;
 	uint64_t seq;
 
+	wait_for_room(q);
 	if (!q->is_null && !q->blocking)
 		return sim_queue_append(q, c);
 	/* A command is ordered after those that are already enqueued on the other queues.

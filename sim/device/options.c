@@ -40,6 +40,7 @@ static const struct {
 	{ "SOMASIM_VERBOSE", K_BOOL, &sim_opt.verbose, 0, 0 },
 	{ "SOMASIM_DELAY_US", K_LONG, &sim_opt.delay_us, 0, 60000000 },
 	{ "SOMASIM_DELAY_PCT", K_LONG, &sim_opt.delay_pct, 0, 100 },
+	{ "SOMASIM_QUEUE", K_LONG, &sim_opt.queue, 0, 1 << 30 },
 	{ "SOMASIM_STALL", K_STALL, NULL, 0, 0 },
 	{ "SOMASIM_HIP_VERSION", K_VERSION, &sim_opt.hip, 0, 0 },
 	{ "SOMASIM_POISON", K_BOOL, &sim_opt.poison, 0, 0 },

@@ -48,6 +48,7 @@ struct sim_options {
 	uint64_t seed;
 	bool verbose;
 	long delay_us, delay_pct;     /* longest delay of a command; how many are delayed */
+	long queue;                   /* commands that a stream may be behind; 0: no limit */
 	long stall_pct, stall_ms;
 	int hip;                      /* the release, as 702 for 7.2; 0 until libamdhip64 has decided */
 	bool poison;

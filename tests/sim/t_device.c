@@ -165,6 +165,27 @@ static void virtual_memory(void)
 	CHECK(!sim_phys_release(h));
 }
 
+/* A full queue makes the host wait. */
+static void full_queue(void)
+{
+	struct sim_queue *q = sim_device_queue_new(0, false);
+	char *p = sim_device_alloc(0, 4096, 0);
+	uint64_t most = 0;
+
+	sim_opt.queue = 3;
+	for (int i = 0; i < 200; i++) {
+		uint64_t seq = sim_enqueue(q, fill(p, i, 1));
+		uint64_t behind = seq - atomic_load(&q->completed);
+
+		most = behind > most ? behind : most;
+	}
+	CHECK(most <= 3);
+	sim_opt.queue = 0;
+	sim_queue_drain(q);
+	CHECK(sim_free(p, false));
+	sim_queue_close(q);
+}
+
 int main(void)
 {
 	CHECK(!sim_started());
@@ -174,5 +195,6 @@ int main(void)
 	order();
 	commands();
 	virtual_memory();
+	full_queue();
 	return 0;
 }
