@@ -84,11 +84,14 @@ def main():
     target = os.path.join(out, 'somashim-%s-%s.whl' % (version, tag))
     records = []
     with zipfile.ZipFile(target, 'w', zipfile.ZIP_DEFLATED) as wheel:
-        def add(name, data, mode=0o644):
-            entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0)) # the same tree makes the same file
+        def put(name, data, mode=0o644):
+            entry = zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))  # the same tree makes the same file
             entry.external_attr = (stat.S_IFREG | mode) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, data)
+
+        def add(name, data, mode=0o644):
+            put(name, data, mode)
             records.append('%s,%s,%d' % (name, digest(data), len(data)))
 
         add('somashim/__init__.py', INIT.encode())
@@ -103,7 +106,7 @@ def main():
         add(info + '/METADATA', (TEXT % version).encode())
         add(info + '/WHEEL', ('Wheel-Version: 1.0\nGenerator: somashim\nRoot-Is-Purelib: false\nTag: %s\n' % tag).encode())
         add(info + '/entry_points.txt', b'[console_scripts]\nsomashim = somashim.__main__:main\n')
-        wheel.writestr(info + '/RECORD', '\n'.join(records + [info + '/RECORD,,']) + '\n')
+        put(info + '/RECORD', '\n'.join(records + [info + '/RECORD,,']).encode() + b'\n')
     print(target)
 
 
