@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/doctor_runtime.h"
 
@@ -147,8 +148,14 @@ static void add_places(struct list *l, const char *root) {
 
 size_t ss_runtimes_find(const char *root, const char *asked, struct ss_runtime_file out[SS_RUNTIMES_MAX]) {
 	struct list l = { .file = out };
+	char here[PATH_MAX];
 
 	if (asked) {
+		/* What is in the working directory is not a name for the loader. */
+		if (!strchr(asked, '/') && access(asked, F_OK) == 0 &&
+				snprintf(here, sizeof(here), "./%s", asked) < PATH_MAX) {
+			asked = here;
+		}
 		add(&l, asked, "--runtime");
 		if (!l.count) {
 			add_tree(&l, asked, "--runtime");

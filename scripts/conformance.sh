@@ -28,7 +28,7 @@ shim=$build/shim/libsomashim.so somashim=$build/cli/somashim
 [ -f "$shim" ] && [ -x "$somashim" ] || { echo "conformance: $build is not built" >&2; exit 1; }
 
 # ---- the runtime --------------------------------------------------------------
-[ -z "$runtime" ] || runtime=$(realpath "$runtime")
+[ -z "$runtime" ] || runtime=$(realpath -s "$runtime")
 unset LD_PRELOAD LD_AUDIT ${!SOMASHIM_@}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

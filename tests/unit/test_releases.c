@@ -241,6 +241,11 @@ static void what_is_asked_for_is_all_that_is_looked_at(void **state)
 		else
 			assert_int_equal(n, 0);
 	}
+	/* In the working directory, without a slash. */
+	assert_int_equal(chdir(top), 0);
+	n = ss_runtimes_find("", "many", found);
+	assert_true(n == 3 && !strcmp(found[0].path, "./many/libamdhip64.so.10"));
+	assert_int_equal(chdir("/"), 0);
 }
 
 int main(void)
