@@ -42,8 +42,8 @@ else
 	[ -n "$start" ] || start=$((10000000000 + $(od -An -N4 -tu4 /dev/urandom) * 10))
 	echo "$start $count" >"$state/seeds"
 fi
-# A copy, so that a build during the run changes nothing.
-cp "$oracle" "$state/oracle" || exit 2
+# One run, one oracle: a copy, so that a build meanwhile changes nothing.
+[ -e "$state/oracle" ] || cp "$oracle" "$state/oracle" || exit 2
 blocks=$(((count + block - 1) / block))
 end=${minutes:+$((SECONDS + 60 * minutes))}
 echo "seeds $start to $((start + count - 1)), $jobs at a time"
@@ -72,12 +72,16 @@ worker() {
 	done
 }
 
-trap 'kill $(jobs -p)' INT TERM
-for ((k = 0; k < jobs; k++)); do
-	worker $k &
-done
-wait
-run=$(find "$state" -name 'done.*' | wc -l)
-bad=$(sort -u "$state/failed" 2>/dev/null | wc -l)
-echo "$((run < blocks ? run * block : count)) of $count programs from seed $start, $bad failed"
-[ "$bad" = 0 ] || { sort -u "$state/failed"; exit 1; }
+# In braces, or an edit of this file would change a run that is under way.
+{
+	trap 'kill $(jobs -p)' INT TERM
+	for ((k = 0; k < jobs; k++)); do
+		worker $k &
+	done
+	wait
+	run=$(find "$state" -name 'done.*' | wc -l)
+	bad=$(sort -u "$state/failed" 2>/dev/null | wc -l)
+	echo "$((run < blocks ? run * block : count)) of $count programs from seed $start, $bad failed"
+	[ "$bad" = 0 ] || { sort -u "$state/failed"; exit 1; }
+	exit 0
+}
