@@ -19,17 +19,20 @@
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
 #include "cli/run_preload.h"
+#include "cli/run_report.h"
 #include "cli/trace_files.h"
 #include "core/base/options.h"
 
 #define PATTERN_BYTES sizeof(((struct ss_options *)0)->trace)
 
 struct arguments {
+	bool audit;
 	const char *output; /* may have %p in it */
 	char **program;     /* its name and arguments, as for exec */
 };
 
 static const struct argp_option options[] = {
+	SS_RUN_AUDIT,
 	{ "output", 'o', "FILE", 0,
 	  "Write the recording to FILE; %p in it is the process id (default: PROGRAM.%p.trace)", 0 },
 	{ 0 },
@@ -39,6 +42,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	struct arguments *a = state->input;
 
 	switch (key) {
+	case SS_RUN_AUDIT_KEY:
+		a->audit = true;
+		return 0;
 	case 'o':
 		a->output = arg;
 		return 0;
@@ -175,13 +181,21 @@ int ss_cmd_record(int argc, char **argv) {
 	if (!directory_exists(a.output)) {
 		return ss_cli_error("record: %s: %s", a.output, strerror(errno));
 	}
-	if (!ss_preload_enter(true, err, sizeof(err))) {
+	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, true, err, sizeof(err))) {
+		return ss_cli_error("record: %s", err);
+	}
+	struct ss_report *report = ss_run_report_open(err, sizeof(err));
+	if (!report) {
 		return ss_cli_error("record: %s", err);
 	}
 	setenv("SOMASHIM_TRACE", pattern, 1);
 	/* The clock of files is coarse; it must not be behind what we read here. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &start);
 	int status = ss_child_run(a.program, &started);
+	ss_run_report_close(report);
+	if (started) {
+		ss_exit_warning(report, a.program[0], status);
+	}
 	if (started && ss_job_rank() == 0) { /* one line per job */
 		print_files(pattern, &start);
 	}

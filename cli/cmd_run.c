@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `somashim run PROGRAM`: runs the program with the preload and the auditor in place, and
- * says at the end whether they were used. With --quiet it executes the program in its own
- * place and says nothing.
+ * `somashim run PROGRAM`: runs the program with the preload in place, and says at the end whether it
+ * was used. With --quiet it executes the program in its own place and says nothing.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,11 +16,12 @@
 #include "cli/run_report.h"
 
 struct arguments {
-	bool quiet;
+	bool audit, quiet;
 	char **program; /* its name and arguments, as for exec */
 };
 
 static const struct argp_option options[] = {
+	SS_RUN_AUDIT,
 	{ "quiet", 'q', NULL, 0, "Become the program and say nothing", 0 },
 	{ 0 },
 };
@@ -30,6 +30,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	struct arguments *a = state->input;
 
 	switch (key) {
+	case SS_RUN_AUDIT_KEY:
+		a->audit = true;
+		return 0;
 	case 'q':
 		a->quiet = true;
 		return 0;
@@ -57,7 +60,7 @@ int ss_cmd_run(int argc, char **argv) {
 	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
-	if (!ss_preload_enter(a.quiet, err, sizeof(err))) {
+	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, a.quiet, err, sizeof(err))) {
 		return ss_cli_error("run: %s", err);
 	}
 	if (!a.quiet) {
@@ -73,12 +76,12 @@ int ss_cmd_run(int argc, char **argv) {
 		return ss_child_exec(a.program);
 	}
 	int status = ss_child_run(a.program, &started);
-	ss_run_report_unlink();
+	ss_run_report_close(report);
 	if (started && WIFSIGNALED(status)) {
 		ss_killed_summary(started);
 	}
 	if (started) {
-		ss_exit_summary(report, a.program[0]);
+		ss_exit_summary(report, a.program[0], status);
 	}
 	return ss_child_exit(status);
 }

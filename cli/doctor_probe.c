@@ -129,8 +129,7 @@ static bool prepare_environment(char *err, size_t err_size) {
 	}
 	setenv("SOMASHIM_SELFTEST", "1", 1);
 	setenv("SOMASHIM_VERBOSE", "1", 1);
-	ss_preload_remove();
-	return ss_preload_enter(true, err, err_size);
+	return ss_preload_enter(NULL, true, err, err_size);
 }
 
 static pid_t start(const char *runtime, int *fd) {
@@ -217,7 +216,7 @@ void ss_probe_run(struct ss_probe *p, const char *runtime, unsigned timeout_s) {
 	pid_t pid = start(runtime, &fd);
 	if (pid < 0) {
 		snprintf(p->verdict, sizeof(p->verdict), "the probe cannot be started");
-		ss_run_report_unlink();
+		ss_run_report_close(report);
 		return;
 	}
 	bool ended = watch(p, pid, fd, report, timeout_s);
@@ -225,7 +224,7 @@ void ss_probe_run(struct ss_probe *p, const char *runtime, unsigned timeout_s) {
 	if (waitpid(pid, &status, 0) < 0) {
 		status = 1 << 8; /* how it ended is unknown */
 	}
-	ss_run_report_unlink();
+	ss_run_report_close(report);
 	if (ended) {
 		p->status = judge(p, status, report);
 	} else {

@@ -3,17 +3,22 @@
  * What `somashim run` prints when the program has ended: one sentence on what the pools
  * did, and one on how the program's calls reached them, or why they did not.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/exit_summary.h"
 #include "cli/run_loader.h"
 #include "cli/run_preload.h"
+#include "cli/run_program.h"
 #include "cli/size_text.h"
 #include "shim/process/report.h"
 #include "trace/process_job.h"
+
+#define LOADER_FAILED 127 /* exit status of the dynamic loader, if it cannot start a program */
 
 /* ---- jobs --------------------------------------------------------------- */
 
@@ -151,9 +156,10 @@ static void print_routes(const struct ss_report *r) {
 	}
 }
 
-static void print_reason(const struct ss_report *r, const char *program) {
+/* `status`: of waitpid(). */
+static void print_reason(const struct ss_report *r, const char *program, int status) {
 	const char *profiler = find_profiler(program);
-	char reason[1024];
+	char reason[PATH_MAX * 2 + 64];
 
 	if (r->off) {
 		fprintf(stderr, "not used: no device was found, or SOMASHIM_DISABLE is set");
@@ -161,16 +167,21 @@ static void print_reason(const struct ss_report *r, const char *program) {
 	}
 	if (r->unused) {
 		fprintf(stderr, "NOT USED, although %s has HIP: no call of it came by (linked "
-			"statically, in another link namespace, or none was made)", program);
+			"statically, in another link namespace, %sor none was made)", program,
+			getenv("LD_AUDIT") ? "" : "with RTLD_DEEPBIND, which needs run --audit, ");
 	} else if (r->loaded) {
 		fprintf(stderr, "not used: no call into HIP of %s reached the library (none was "
 			"made, or in another link namespace: dlmopen)", program);
 	} else if (ss_loader_refusal(ss_preload_library(), reason, sizeof(reason))) {
 		fprintf(stderr, "NOT LOADED: the dynamic loader refuses the library: %s", reason);
 		return;
+	} else if (ss_program_obstacle(program, reason, sizeof(reason))) {
+		fprintf(stderr, "NOT LOADED: %s", reason);
+	} else if (WIFEXITED(status) && WEXITSTATUS(status) == LOADER_FAILED) {
+		fprintf(stderr, "NOT LOADED: the dynamic loader did not start %s, for the reason "
+			"that it printed", program);
 	} else {
-		fprintf(stderr, "NOT LOADED: %s is linked statically, has more rights than its "
-			"caller, or is for another machine", program);
+		fprintf(stderr, "NOT LOADED: %s started without its LD_PRELOAD", program);
 	}
 	if (profiler) {
 		fprintf(stderr, "; %s may have replaced LD_PRELOAD: start it first, as in "
@@ -178,19 +189,29 @@ static void print_reason(const struct ss_report *r, const char *program) {
 	}
 }
 
-void ss_exit_summary(const struct ss_report *r, const char *program) {
+static void print_verdict(const struct ss_report *r, const char *program, int status) {
+	fprintf(stderr, "somashim: ");
+	print_rank();
+	if (r->used) {
+		print_routes(r);
+	} else {
+		print_reason(r, program, status);
+	}
+	fprintf(stderr, "\n");
+}
+
+void ss_exit_summary(const struct ss_report *r, const char *program, int status) {
 	bool served = r->used && !r->bypassed;
 
 	if (served && ss_job_rank() > 0) {
 		return;
 	}
 	print_pools(r);
-	fprintf(stderr, "somashim: ");
-	print_rank();
-	if (r->used) {
-		print_routes(r);
-	} else {
-		print_reason(r, program);
+	print_verdict(r, program, status);
+}
+
+void ss_exit_warning(const struct ss_report *r, const char *program, int status) {
+	if (!r->used || r->bypassed) {
+		print_verdict(r, program, status);
 	}
-	fprintf(stderr, "\n");
 }

@@ -9,6 +9,7 @@
 #include "cli/child.h"
 #include "cli/run_loader.h"
 #include "cli/run_preload.h"
+#include "cli/run_static_tls.h"
 
 #define PRELOAD "libsomashim.so"
 #define AUDITOR "libsomashim-audit.so"
@@ -42,66 +43,106 @@ static bool find_library(const char *name, char *out, size_t size) {
 	return access(out, R_OK) == 0;
 }
 
-static bool prepend(const char *variable, const char *path, char *err, size_t err_size) {
+static bool set(const char *variable, const char *value, char *err, size_t err_size) {
+	if (setenv(variable, value, 1) != 0) {
+		snprintf(err, err_size, "out of memory");
+		return false;
+	}
+	return true;
+}
+
+/* Is the file of this path called `name`? */
+static bool is_called(const char *path, size_t length, const char *name) {
+	size_t tail = strlen(name);
+
+	return length >= tail && strncmp(path + length - tail, name, tail) == 0 &&
+		(length == tail || path[length - tail - 1] == '/');
+}
+
+/* The list with `path` in the place of the first file of that name, or in front if there is none, and
+ * without the others. To be freed; NULL: host memory is out. */
+static char *replace(const char *list, const char *name, const char *path) {
+	size_t length = strlen(path);
+	char *out = malloc(strlen(list) + length + 3), *end = out;
+	bool here = false;
+
+	if (!out) {
+		return NULL;
+	}
+	for (size_t n; *list; list += n) {
+		list += strspn(list, ": ");
+		n = strcspn(list, ": ");
+		if (!is_called(list, n, name)) {
+			end += sprintf(end, "%s%.*s", n && end > out ? ":" : "", (int)n, list);
+		} else if (!here) {
+			end += sprintf(end, "%s%s", end > out ? ":" : "", path);
+			here = true;
+		}
+	}
+	*end = '\0';
+	if (!here) {
+		memmove(out + length + 1, out, (size_t)(end - out) + 1);
+		memcpy(out, path, length);
+		out[length] = end > out ? ':' : '\0';
+	}
+	return out;
+}
+
+/* Puts `path`, a file of that name, into the variable's list. */
+static bool enter(const char *variable, const char *name, const char *path, char *err,
+		  size_t err_size) {
 	const char *old = getenv(variable);
-	char *value;
 
 	if (strpbrk(path, ": ")) {
 		snprintf(err, err_size, "%s cannot hold '%s': the path has a space or a colon",
 			variable, path);
 		return false;
 	}
-	if (asprintf(&value, "%s%s%s", path, old && *old ? ":" : "", old ? old : "") < 0) {
+	char *list = replace(old ? old : "", name, path);
+	if (!list) {
 		snprintf(err, err_size, "out of memory");
 		return false;
 	}
-	bool ok = setenv(variable, value, 1) == 0;
-	free(value);
-	if (!ok) {
-		snprintf(err, err_size, "out of memory");
-	}
+	bool ok = set(variable, list, err, err_size);
+	free(list);
 	return ok;
 }
 
-bool ss_preload_enter(bool quiet, char *err, size_t err_size) {
-	char path[PATH_BYTES];
-	const char *old = getenv("LD_PRELOAD");
+/* A program whose own options for AddressSanitizer stand before ours (shim/process/sanitizers.c). */
+static bool allow_sanitizer(char *err, size_t err_size) {
+	const char *old = getenv("ASAN_OPTIONS");
+	char value[4096];
 
-	if (old && strstr(old, PRELOAD)) {
-		snprintf(err, err_size, "LD_PRELOAD holds " PRELOAD " already (%s)", old);
-		return false;
+	if (old && (strstr(old, "verify_asan_link_order") || strlen(old) > sizeof(value) / 2)) {
+		return true;
 	}
+	snprintf(value, sizeof(value), "%s%sverify_asan_link_order=0", old ? old : "",
+		old && *old ? ":" : "");
+	return set("ASAN_OPTIONS", value, err, err_size);
+}
+
+bool ss_preload_enter(const char *audited, bool quiet, char *err, size_t err_size) {
+	char path[PATH_BYTES];
+
 	if (!find_library(PRELOAD, library, sizeof(library))) {
 		snprintf(err, err_size, PRELOAD " was not found, last tried %s", library);
 		return false;
 	}
-	if (!prepend("LD_PRELOAD", library, err, err_size)) {
+	if (!enter("LD_PRELOAD", PRELOAD, library, err, err_size) ||
+	    !allow_sanitizer(err, err_size)) {
 		return false;
 	}
-	/* The auditor sees what a preload cannot: dlsym on a handle, and RTLD_DEEPBIND. */
-	old = getenv("LD_AUDIT");
-	if (!ss_loader_audits(NULL, quiet) || (old && strstr(old, AUDITOR)) ||
-			!find_library(AUDITOR, path, sizeof(path))) {
+	if (!audited || !ss_loader_audits(NULL, quiet)) {
 		return true;
 	}
-	return prepend("LD_AUDIT", path, err, err_size);
+	if (!find_library(AUDITOR, path, sizeof(path))) {
+		snprintf(err, err_size, AUDITOR " was not found, last tried %s", path);
+		return false;
+	}
+	ss_static_tls_make_room(audited);
+	return enter("LD_AUDIT", AUDITOR, path, err, err_size);
 }
 
 const char *ss_preload_library(void) {
 	return library;
-}
-
-void ss_preload_remove(void) {
-	char *list = getenv("LD_PRELOAD"), *rest = list ? calloc(1, strlen(list) + 1) : NULL;
-
-	if (!rest) {
-		return;
-	}
-	for (char *one = strtok(list, ": "); one; one = strtok(NULL, ": ")) {
-		if (!strstr(one, PRELOAD)) {
-			strcat(strcat(rest, *rest ? ":" : ""), one);
-		}
-	}
-	setenv("LD_PRELOAD", rest, 1);
-	free(rest);
 }

@@ -1,32 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates the shared page that SOMASHIM_REPORT names. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/readers/temporary_file.h"
 #include "cli/run_report.h"
 
 static char path[PATH_MAX];
+static struct ss_report *outer; /* the page of a `somashim` that has started this one, or NULL */
+
+static struct ss_report *map(int fd) {
+	void *page = mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
+static void open_outer(void) {
+	const char *name = getenv("SOMASHIM_REPORT");
+	int fd = name && *name ? open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+	struct stat st;
+
+	if (fd < 0) {
+		return;
+	}
+	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES) {
+		outer = map(fd);
+	}
+	if (outer && outer->magic != SS_REPORT_MAGIC) {
+		munmap(outer, SS_REPORT_BYTES);
+		outer = NULL;
+	}
+	close(fd);
+}
 
 struct ss_report *ss_run_report_open(char *err, size_t err_size) {
+	open_outer();
 	int fd = ss_temporary_file("somashim-run", path);
 
 	if (fd < 0) {
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	struct ss_report *r = ftruncate(fd, SS_REPORT_BYTES) == 0 ?
-		mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+	struct ss_report *r = ftruncate(fd, SS_REPORT_BYTES) == 0 ? map(fd) : NULL;
 	int error = errno;
 	close(fd);
-	if (r == MAP_FAILED || setenv("SOMASHIM_REPORT", path, 1) != 0) {
-		snprintf(err, err_size, "%s: %s", path,
-			strerror(r == MAP_FAILED ? error : errno));
+	if (!r || setenv("SOMASHIM_REPORT", path, 1) != 0) {
+		snprintf(err, err_size, "%s: %s", path, strerror(r ? errno : error));
 		unlink(path);
 		return NULL;
 	}
@@ -34,6 +60,28 @@ struct ss_report *ss_run_report_open(char *err, size_t err_size) {
 	return r;
 }
 
-void ss_run_report_unlink(void) {
+static void raise_to(_Atomic uint64_t *high, uint64_t value) {
+	uint64_t old = atomic_load(high);
+
+	while (old < value && !atomic_compare_exchange_weak(high, &old, value)) {
+	}
+}
+
+void ss_run_report_close(const struct ss_report *r) {
 	unlink(path);
+	if (!outer) {
+		return;
+	}
+	atomic_fetch_add(&outer->loaded, r->loaded);
+	atomic_fetch_add(&outer->used, r->used);
+	atomic_fetch_add(&outer->off, r->off);
+	atomic_fetch_add(&outer->unused, r->unused);
+	atomic_fetch_add(&outer->bypassed, r->bypassed);
+	for (int i = 0; i < SS_ROUTES; i++) {
+		atomic_fetch_add(&outer->route[i], r->route[i]);
+	}
+	atomic_fetch_add(&outer->served_calls, r->served_calls);
+	atomic_fetch_add(&outer->memory_calls, r->memory_calls);
+	raise_to(&outer->used_high, r->used_high);
+	raise_to(&outer->reserved_high, r->reserved_high);
 }

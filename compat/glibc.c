@@ -8,7 +8,7 @@
  * libpthread.so.0. The library does not depend on either, so that it can be preloaded into
  * programs that load neither. Every HIP runtime brings both. The references are therefore
  * weak: they are NULL if the program starts without these libraries, and then the loaded
- * objects are searched at each call.
+ * objects are searched at each call. (dlsym is our own, shim/route/dlsym_entry.S.)
  *
  * Locks: none of its own.
  */
@@ -74,7 +74,6 @@ static void *search(const char *name)
 	}
 
 LATE(void *, dlopen, "GLIBC_2.2.5", NULL, (const char *file, int mode), (file, mode))
-LATE(void *, dlsym, "GLIBC_2.2.5", NULL, (void *handle, const char *name), (handle, name))
 LATE(int, dladdr, "GLIBC_2.2.5", 0, (const void *addr, Dl_info *info), (addr, info))
 LATE(int, dlinfo, "GLIBC_2.3.3", -1, (void *handle, int request, void *arg),
      (handle, request, arg))
@@ -90,11 +89,11 @@ LATE(int, pthread_timedjoin_np, "GLIBC_2.3.3", ENOSYS,
      (pthread_t thread, void **result, const struct timespec *end), (thread, result, end))
 LATE(int, pthread_attr_setstacksize, "GLIBC_2.2.5", ENOSYS, (pthread_attr_t *attr, size_t size),
      (attr, size))
-LATE(int, pthread_condattr_setclock, "GLIBC_2.3.3", ENOSYS,
-     (pthread_condattr_t *attr, clockid_t clock), (attr, clock))
 LATE(int, pthread_mutex_trylock, "GLIBC_2.2.5", EBUSY, (pthread_mutex_t *mutex), (mutex))
 LATE(int, pthread_mutex_timedlock, "GLIBC_2.2.5", ETIMEDOUT,
      (pthread_mutex_t *mutex, const struct timespec *end), (mutex, end))
+LATE(int, pthread_condattr_setclock, "GLIBC_2.3.3", ENOSYS,
+     (pthread_condattr_t *attr, clockid_t clock), (attr, clock))
 LATE(int, pthread_getattr_np, "GLIBC_2.2.5", ENOSYS, (pthread_t thread, pthread_attr_t *attr),
      (thread, attr))
 LATE(int, pthread_attr_getstack, "GLIBC_2.2.5", ENOSYS,

@@ -91,6 +91,24 @@ OLDER(pthread_rwlock_tryrdlock, pthread_rwlock_t *, lock)
 OLDER(pthread_rwlock_wrlock, pthread_rwlock_t *, lock)
 OLDER(pthread_rwlock_unlock, pthread_rwlock_t *, lock)
 
+extern char *old_dlerror(void);
+__asm__(".symver old_dlerror, dlerror@GLIBC_2.2.5");
+
+char *__wrap_dlerror(void);
+char *__wrap_dlerror(void)
+{
+	return old_dlerror();
+}
+
+extern void *old_dlsym(void *handle, const char *name);
+__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
+
+void *__wrap_dlsym(void *handle, const char *name);
+void *__wrap_dlsym(void *handle, const char *name)
+{
+	return old_dlsym(handle, name);
+}
+
 extern int old_pthread_rwlock_init(pthread_rwlock_t *lock, const pthread_rwlockattr_t *attributes);
 __asm__(".symver old_pthread_rwlock_init, pthread_rwlock_init@GLIBC_2.2.5");
 

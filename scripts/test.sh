@@ -85,6 +85,8 @@ install_packages || { echo "0 passed, 1 failed"; exit 1; }
 # One test runs under mpirun; where this is not to be had, it is skipped.
 install_packages openmpi-bin libopenmpi-dev || echo "no Open MPI"
 install_packages prometheus || echo "no promtool"
+# Programs with other malloc libraries must start. Those that are not there are left out.
+install_packages libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 || echo "no other malloc"
 # The page of a report is tested in a browser; without one its test is skipped.
 install_packages chromium || echo "no Chromium"
 # So are two conversions, in viewers from npm.

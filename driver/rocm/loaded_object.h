@@ -3,18 +3,7 @@
 #ifndef SS_ROCM_LOADED_OBJECT_H
 #define SS_ROCM_LOADED_OBJECT_H
 
-#include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct ss_elf {
-	const char *strings;
-	const ElfW(Sym) *symbols;
-	const uint32_t *gnu_hash, *hash;
-	const ElfW(Rela) *rela[2]; /* relocations of data, and of the PLT */
-	size_t relas[2]; /* their numbers */
-};
+#include "driver/rocm/elf_tables.h"
 
 /* False if the object has no symbol table. */
 bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *out);
@@ -23,6 +12,8 @@ bool ss_elf_exports(const struct dl_phdr_info *info, const char *name);
 /* The address that the object gives to this name, without regard to symbol versions; NULL if
  * it does not define the name. Not for thread-local or indirect (IFUNC) symbols. */
 void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name);
+/* Is the object a HIP runtime? One registers code objects too; another interposer has no reason to. */
+bool ss_elf_is_hip(const struct ss_elf *elf);
 /* Whether the address lies in the object. */
 bool ss_elf_holds(const struct dl_phdr_info *info, uintptr_t addr);
 

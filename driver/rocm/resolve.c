@@ -183,6 +183,23 @@ void *ss_runtime_symbol(const char *name)
 	return symbol_in(&hip, name);
 }
 
+static bool versioned_in(struct objects *o, const char *name, const char *version)
+{
+	int n = atomic_load_explicit(&o->ready, memory_order_acquire);
+
+	for (int i = 0; i < n; i++)
+		if (dlvsym(o->handle[i], name, version))
+			return true;
+	return false;
+}
+
+bool ss_runtime_versioned(const char *name, const char *version)
+{
+	return (ss_runtime_find() && versioned_in(&hip, name, version)) ||
+	       ((atomic_load(&hsa.ready) || find(&hsa, "hsa_init", NULL, 0)) &&
+		versioned_in(&hsa, name, version));
+}
+
 void *ss_hsa_symbol(const char *name)
 {
 	void *p = NULL;

@@ -29,6 +29,8 @@ struct ss_real_fn {
 void ss_runtime_set(const struct ss_real_fn *list, unsigned count);
 /* The real function of that name, or NULL. */
 void *ss_runtime_symbol(const char *name);
+/* Has a runtime that is loaded this name under this symbol version? Looks at the exports only. */
+bool ss_runtime_versioned(const char *name, const char *version);
 /* The same in the HSA runtime. It works in a process without HIP too. */
 void *ss_hsa_symbol(const char *name);
 /* The same in librocprofiler-register, if it is loaded. */

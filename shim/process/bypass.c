@@ -6,8 +6,8 @@
  *
  * The signs in the list of loaded objects are a second HIP runtime, an object that HIP is
  * linked into statically, and an object whose references to our entries are bound to the
- * runtime (RTLD_DEEPBIND). dlsym() leaves no trace in that list; such calls are noticed when a
- * stream is used that nobody saw created (stream/timeline.c).
+ * runtime (RTLD_DEEPBIND). An address that such an object asks the loader for leaves no trace in that
+ * list; its calls are noticed when a stream is used that nobody saw created (stream/timeline.c).
  *
  * Locks: none. Two threads that look at once find the same.
  */
@@ -63,10 +63,11 @@ static bool is_us(const struct dl_phdr_info *info)
 	return ss_elf_holds(info, (uintptr_t)&ss_bypass_report);
 }
 
-/* A runtime also registers code objects; another interposer has no reason to. */
 static bool is_runtime(const struct dl_phdr_info *info)
 {
-	return ss_elf_exports(info, "hipMalloc") && ss_elf_exports(info, "__hipRegisterFatBinary");
+	struct ss_elf elf;
+
+	return ss_elf_dynamic(info, &elf) && ss_elf_is_hip(&elf);
 }
 
 static const char *name_of(const struct dl_phdr_info *info)
@@ -236,8 +237,8 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	name = bound_past(w, info, &elf, &registers);
 	if (name)
-		snprintf(w->why, sizeof(w->why), "%s calls the runtime's %s past the shim",
-			 name_of(info), name);
+		snprintf(w->why, sizeof(w->why), "%s calls the runtime's %s past the shim "
+			 "(RTLD_DEEPBIND? `somashim run --audit' sees such calls)", name_of(info), name);
 	else if (!registers && first_look(info) && has_device_code(info->dlpi_name[0] ? info->dlpi_name
 								  : "/proc/self/exe"))
 		snprintf(w->why, sizeof(w->why), "%s has a HIP of its own, linked statically",

@@ -174,9 +174,9 @@ static void report_unused(void)
 		if (says) {
 			ss_options = *options;
 			ss_shim_log_open();
-			ss_shim_log("HIP was loaded, but no call of it came here: the program finds "
-				    "HIP past the preload (by dlsym, or with RTLD_DEEPBIND). "
-				    "Use: somashim run PROGRAM");
+			ss_shim_log("HIP was loaded, but no call of it came here: the program has HIP "
+				    "linked into it, or loads it with RTLD_DEEPBIND (then use: "
+				    "somashim run --audit PROGRAM) or into another namespace (dlmopen)");
 		}
 	}
 	free(options);
@@ -193,6 +193,7 @@ __attribute__((destructor)) static void fini(void)
 		report_unused();
 	if (state != SS_ON && state != SS_EXITING)
 		return;
+	(void)ss_bypass_check(); /* what was loaded since the last look is said, too */
 	fflush(ss_shim_log_file());
 	ss_shim_stats_write();
 	ss_live_end();

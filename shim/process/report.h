@@ -15,9 +15,9 @@ struct ss_core;
 
 /* The ways by which references reach our entries. */
 enum ss_route {
-	SS_ROUTE_LINK,  /* bound by name */
+	SS_ROUTE_LINK,  /* bound by name; counted by the auditor */
 	SS_ROUTE_PAST,  /* would have bound to the runtime; the auditor redirected it */
-	SS_ROUTE_DLSYM, /* by dlsym() or dlvsym(), as seen by the auditor */
+	SS_ROUTE_DLSYM, /* by dlsym() or dlvsym() */
 	SS_ROUTE_PROC,  /* by hipGetProcAddress and its kin */
 	SS_ROUTE_TABLE, /* our functions are in the runtime's own table */
 	SS_ROUTES,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libsomashim-audit.so, the LD_AUDIT companion of the preload. It binds every reference
- * that would go to the real runtime (dlsym on its handle, dlvsym, RTLD_DEEPBIND, plugins)
- * to the preloaded libsomashim instead.
+ * libsomashim-audit.so, the LD_AUDIT companion of the preload, for programs that load objects with
+ * RTLD_DEEPBIND. It binds every reference that would go to the real runtime to the preloaded
+ * libsomashim instead.
  *
  * An auditor is loaded into a namespace of its own, where a libc would be a second copy,
  * so it uses none. It must not call dlsym() either, which would come back here, so it
@@ -12,10 +12,8 @@
  */
 #include <elf.h>
 #include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
+#include "driver/rocm/elf_tables.h"
 #include "shim/process/report.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -46,52 +44,12 @@ static bool called(const char *path, const char *prefix)
 	return !*prefix && (!*base || *base == '.' || *base == '-');
 }
 
-static bool equal(const char *a, const char *b)
-{
-	while (*a && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
-
-/* The address of `name` in `map`, if map itself defines it with that type (STT_FUNC or
- * STT_OBJECT), else 0. */
+/* The address of `name` in `map`, if map itself defines it with that type, else 0. */
 static uintptr_t defined(const struct link_map *map, const char *name, int type)
 {
-	const Elf64_Sym *symbols = NULL;
-	const uint32_t *table = NULL;
-	const char *strings = NULL;
-	uint32_t buckets, first, bloom, hash = 5381, i;
+	struct ss_elf elf;
 
-	for (const Elf64_Dyn *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
-		if (d->d_tag == DT_STRTAB)
-			strings = (const char *)d->d_un.d_ptr;
-		else if (d->d_tag == DT_SYMTAB)
-			symbols = (const Elf64_Sym *)d->d_un.d_ptr;
-		else if (d->d_tag == DT_GNU_HASH)
-			table = (const uint32_t *)d->d_un.d_ptr;
-	}
-	if (!strings || !symbols || !table || !table[0])
-		return 0;
-	buckets = table[0];
-	first = table[1];
-	bloom = table[2];
-	table += 4 + 2 * bloom; /* words of the Bloom filter have 64 bits */
-	for (const char *c = name; *c; c++)
-		hash = hash * 33 + (unsigned char)*c;
-	i = table[hash % buckets];
-	table += buckets;
-	for (; i >= first; i++) {
-		const Elf64_Sym *s = &symbols[i];
-
-		if ((table[i - first] | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF &&
-		    ELF64_ST_TYPE(s->st_info) == type && equal(strings + s->st_name, name))
-			return map->l_addr + s->st_value;
-		if (table[i - first] & 1)
-			break;
-	}
-	return 0;
+	return ss_elf_read(map->l_addr, map->l_ld, &elf) ? ss_elf_address(&elf, name, type) : 0;
 }
 
 /* Counts one more reference that leads to us, for `somashim run`. */

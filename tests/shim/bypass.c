@@ -133,14 +133,14 @@ static bool waits_are_skipped(void)
 /* ---- ways past the shim ------------------------------------------------- */
 
 /* The runtime once more, from another file. */
-static void second_runtime(void *handle)
+static void second_runtime(void)
 {
 	char path[] = "/tmp/somashim-copy.XXXXXX", buffer[65536];
 	int in, out = mkstemp(path);
 	Dl_info info;
 	ssize_t n;
 
-	CHECK(dladdr(dlsym(handle, "hipMalloc"), &info));
+	CHECK(dladdr((void *)RUNTIME(hipMalloc), &info));
 	in = open(info.dli_fname, O_RDONLY);
 	CHECK(in >= 0 && out >= 0);
 	while ((n = read(in, buffer, sizeof(buffer))) > 0)
@@ -151,15 +151,14 @@ static void second_runtime(void *handle)
 	unlink(path);
 }
 
-static void unseen_stream(void *handle)
+static void unseen_stream(void)
 {
-	hipError_t (*create)(hipStream_t *) =
-		(hipError_t (*)(hipStream_t *))dlsym(handle, "hipStreamCreate");
+	hipError_t (*create)(hipStream_t *) = RUNTIME(hipStreamCreate);
 	hipStream_t s;
 	void *p;
 
 	OK(hipMalloc(&p, SIZE));
-	CHECK(create && create != hipStreamCreate);
+	CHECK(create != hipStreamCreate);
 	OK(create(&s));
 	OK(hipMemsetAsync(p, 0, SIZE, s)); /* here it shows */
 	OK(hipStreamSynchronize(s));
@@ -167,9 +166,9 @@ static void unseen_stream(void *handle)
 }
 
 /* A tool makes a page of the runtime's code writable, which splits its mapping. */
-static void split_code(void *handle)
+static void split_code(void)
 {
-	uintptr_t page = ((uintptr_t)dlsym(handle, "hipMalloc") + 8192) & ~4095ul;
+	uintptr_t page = ((uintptr_t)RUNTIME(hipMalloc) + 8192) & ~4095ul;
 
 	CHECK(!mprotect((void *)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
 	CHECK(dlopen(plugin, RTLD_NOW | RTLD_LOCAL));
@@ -177,19 +176,17 @@ static void split_code(void *handle)
 
 static void act(const char *how)
 {
-	void *handle = dlopen("libamdhip64.so.5", RTLD_LAZY);
-
-	CHECK(handle);
+	CHECK(dlopen("libamdhip64.so.5", RTLD_LAZY));
 	if (!strcmp(how, "deepbind"))
 		CHECK(dlopen(plugin, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND));
 	else if (!strcmp(how, "second"))
-		second_runtime(handle);
+		second_runtime();
 	else if (!strcmp(how, "namespace"))
 		CHECK(dlmopen(LM_ID_NEWLM, "libamdhip64.so.5", RTLD_NOW));
 	else if (!strcmp(how, "stream"))
-		unseen_stream(handle);
+		unseen_stream();
 	else if (!strcmp(how, "split"))
-		split_code(handle);
+		split_code();
 	else if (!strcmp(how, "none")) /* as programs do all the time */
 		CHECK(dlopen(plugin, RTLD_NOW | RTLD_LOCAL) && dlopen("libm.so.6", RTLD_NOW));
 }

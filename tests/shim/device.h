@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/rocm/elf_tables.h"
+
 #define SKIP 77
 #define HELD_AT_ONCE 16
 
@@ -48,29 +50,41 @@ static inline uint64_t sim_count(const char *name)
 	return ((uint64_t (*)(const char *))sim_must("somasim_call_count"))(name);
 }
 
-static inline int is_runtime(struct dl_phdr_info *info, size_t size, void *arg)
+struct runtime_symbol {
+	const char *name;
+	void *address;
+};
+
+static inline int find_in_runtime(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *base = strrchr(info->dlpi_name, '/');
+	struct runtime_symbol *s = arg;
+	const ElfW(Dyn) *dynamic = NULL;
+	struct ss_elf elf;
 
 	(void)size;
 	if (strncmp(base ? base + 1 : info->dlpi_name, "libamdhip64.so", 14))
 		return 0;
-	*(void **)arg = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	if (ss_elf_read(info->dlpi_addr, dynamic, &elf))
+		s->address = (void *)ss_elf_address(&elf, s->name, STT_FUNC);
 	return 1;
 }
 
-/* The runtime's own function. */
+/* The runtime's own function. It is read from the runtime's symbol table, because dlsym() leads to the
+ * shim. */
 static inline void *runtime_call(const char *name)
 {
-	void *runtime = NULL, *fn;
+	struct runtime_symbol s = { .name = name };
 
-	dl_iterate_phdr(is_runtime, &runtime);
-	fn = runtime ? dlsym(runtime, name) : NULL;
-	if (!fn) {
+	dl_iterate_phdr(find_in_runtime, &s);
+	if (!s.address) {
 		fprintf(stderr, "the runtime has no %s\n", name);
 		exit(SKIP);
 	}
-	return fn;
+	return s.address;
 }
 
 #define RUNTIME(call) ((__typeof__(&call))runtime_call(#call))

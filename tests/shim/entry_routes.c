@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ways in which programs reach HIP, each with the auditor beside the preload. By none
- * of them may the runtime see an allocation.
+ * The ways in which programs reach HIP. Prints "seen" if the runtime saw none of the allocations, and
+ * "past" if it saw them all. routes.sh compares that with a table.
+ *
+ *   entry_routes WAY PLUGIN
  */
 #include <elf.h>
 #include <hsa/hsa.h>
@@ -11,7 +13,11 @@
 
 #include "test.h"
 
-static void *hip;
+#define LIBRARY "libamdhip64.so.5"
+
+static void *hip, *plugin_lib;
+static void *(*plugin_dlsym)(void *, const char *);
+static void *(*plugin_dlvsym)(void *, const char *, const char *);
 
 static uint64_t calls(const char *name)
 {
@@ -41,6 +47,11 @@ static void use(void *(*look)(const char *))
 	CHECK(free_async(q, NULL) == hipSuccess && give(p) == hipSuccess);
 }
 
+static const char *node(const char *name)
+{
+	return strstr(name, "Async") ? "hip_5.1" : "hip_4.2";
+}
+
 static void *by_handle(const char *name)
 {
 	return dlsym(hip, name);
@@ -48,12 +59,52 @@ static void *by_handle(const char *name)
 
 static void *by_version(const char *name)
 {
-	return dlvsym(hip, name, strstr(name, "Async") ? "hip_5.1" : "hip_4.2");
+	return dlvsym(hip, name, node(name));
 }
 
 static void *by_default(const char *name)
 {
 	return dlsym(RTLD_DEFAULT, name);
+}
+
+static void *by_default_version(const char *name)
+{
+	return dlvsym(RTLD_DEFAULT, name, node(name));
+}
+
+static void *by_next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+static void *by_next_version(const char *name)
+{
+	return dlvsym(RTLD_NEXT, name, node(name));
+}
+
+static void *by_program(const char *name)
+{
+	return dlsym(dlopen(NULL, RTLD_LAZY), name);
+}
+
+static void *by_plugin_handle(const char *name)
+{
+	return plugin_dlsym(hip, name);
+}
+
+static void *by_plugin_default(const char *name)
+{
+	return plugin_dlsym(RTLD_DEFAULT, name);
+}
+
+static void *by_plugin_next(const char *name)
+{
+	return plugin_dlsym(RTLD_NEXT, name);
+}
+
+static void *by_plugin_version(const char *name)
+{
+	return plugin_dlvsym(RTLD_DEFAULT, name, node(name));
 }
 
 /* Triton: everything through the one function that it looks up by name. */
@@ -86,13 +137,22 @@ static void second_copy(void)
 	}
 }
 
-static void plugin(const char *path, int flags)
+static void load_plugin(const char *path, int flags)
 {
-	void *lib = dlopen(path, flags);
-	int (*run)(void) = lib ? (int (*)(void))dlsym(lib, "plugin_run") : NULL;
-
-	if (!run)
+	plugin_lib = dlopen(path, flags);
+	if (!plugin_lib)
 		fprintf(stderr, "%s\n", dlerror());
+	CHECK(plugin_lib);
+	plugin_dlsym = (void *(*)(void *, const char *))dlsym(plugin_lib, "plugin_dlsym");
+	plugin_dlvsym = (void *(*)(void *, const char *, const char *))
+		dlsym(plugin_lib, "plugin_dlvsym");
+	CHECK(plugin_dlsym && plugin_dlvsym);
+}
+
+static void run_plugin(void)
+{
+	int (*run)(void) = (int (*)(void))dlsym(plugin_lib, "plugin_run");
+
 	CHECK(run && run() == 0);
 }
 
@@ -194,46 +254,75 @@ static void ucx(void)
 	CHECK(seen_free);
 }
 
+#define LOCAL (RTLD_LAZY | RTLD_LOCAL)
+#define GLOBAL (RTLD_LAZY | RTLD_GLOBAL)
+
+static const struct way {
+	const char *name;
+	int hip_flags;    /* 0: the program loads HIP after the plugin, which has brought it */
+	int plugin_flags; /* 0: no plugin */
+	void *(*look)(const char *); /* NULL: the plugin calls */
+} ways[] = {
+	{"handle", LOCAL, 0, by_handle},
+	{"handle-deepbind", LOCAL | RTLD_DEEPBIND, 0, by_handle},
+	{"dlvsym", LOCAL, 0, by_version},
+	{"default", GLOBAL, 0, by_default},
+	{"default-local", LOCAL, 0, by_default},
+	{"default-dlvsym", GLOBAL, 0, by_default_version},
+	{"next", GLOBAL, 0, by_next},
+	{"next-dlvsym", GLOBAL, 0, by_next_version},
+	{"program", GLOBAL, 0, by_program},
+	{"proc", LOCAL, 0, by_proc},
+	{"plugin", 0, RTLD_NOW | RTLD_LOCAL, NULL},
+	{"plugin-lazy", 0, RTLD_LAZY | RTLD_LOCAL, NULL},
+	{"plugin-handle", 0, RTLD_NOW | RTLD_LOCAL, by_plugin_handle},
+	{"plugin-default", 0, RTLD_NOW | RTLD_LOCAL, by_plugin_default},
+	{"plugin-next", 0, RTLD_NOW | RTLD_LOCAL, by_plugin_next},
+	{"plugin-dlvsym", 0, RTLD_NOW | RTLD_LOCAL, by_plugin_version},
+	{"deepbind", 0, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, NULL},
+	/* Here the runtime itself was loaded without the flag. */
+	{"deepbind-late", LOCAL, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, NULL},
+	{"deepbind-handle", LOCAL, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, by_plugin_handle},
+};
+
+static void go(const struct way *w, const char *path)
+{
+	if (w->hip_flags)
+		hip = dlopen(LIBRARY, w->hip_flags);
+	if (w->plugin_flags)
+		load_plugin(path, w->plugin_flags);
+	if (!w->hip_flags)
+		hip = dlopen(LIBRARY, LOCAL);
+	CHECK(hip);
+	if (w->look)
+		use(w->look);
+	else
+		run_plugin();
+	if (calls("hipMalloc") || calls("hipMallocAsync") || calls("hipFreeAsync")) {
+		CHECK(calls("hipMalloc") && calls("hipMallocAsync") && calls("hipFreeAsync"));
+		puts("past");
+		return;
+	}
+	CHECK(calls("hipExtMallocWithFlags") || calls("hsa_amd_memory_pool_allocate"));
+	puts("seen");
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 2 ? argv[1] : "";
-	Dl_info info;
 
-	CHECK(dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "hipMalloc"), &info) &&
-	      strstr(info.dli_fname, "libsomashim"));
-	if (!strcmp(how, "second-copy")) {
-		CHECK(dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_GLOBAL));
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (!strcmp(how, ways[i].name)) {
+			go(&ways[i], argv[2]);
+			return 0;
+		}
+	hip = dlopen(LIBRARY, strcmp(how, "second-copy") ? LOCAL : GLOBAL);
+	CHECK(hip && preloaded());
+	if (!strcmp(how, "second-copy"))
 		second_copy();
-		return 0;
-	}
-	if (!strcmp(how, "plugin"))
-		plugin(argv[2], RTLD_NOW | RTLD_LOCAL);
-	else if (!strcmp(how, "lazy"))
-		plugin(argv[2], RTLD_LAZY | RTLD_LOCAL);
-	else if (!strcmp(how, "late-deepbind")) {
-		/* Here the runtime itself was loaded without the flag. */
-		CHECK(dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_LOCAL));
-		plugin(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-	} else if (!strcmp(how, "deepbind"))
-		plugin(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-	hip = dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_LOCAL);
-	CHECK(hip);
-	if (!strcmp(how, "past")) { /* what is seen without any help */
-		use(by_handle);
-		CHECK(calls("hipMalloc") == 1 && calls("hipFreeAsync") == 1);
-		return 0;
-	}
-	if (!strcmp(how, "handle"))
-		use(by_handle);
-	else if (!strcmp(how, "dlvsym"))
-		use(by_version);
-	else if (!strcmp(how, "default"))
-		use(by_default);
-	else if (!strcmp(how, "proc"))
-		use(by_proc);
 	else if (!strcmp(how, "ucx"))
 		ucx();
-	CHECK(!calls("hipMalloc") && !calls("hipMallocAsync") && !calls("hipFreeAsync"));
-	CHECK(calls("hipExtMallocWithFlags") || calls("hsa_amd_memory_pool_allocate"));
+	else
+		CHECK(!"a way that there is");
 	return 0;
 }

@@ -60,11 +60,11 @@ grep -q 'was killed. [0-9.]* s before, 16.0 MiB were in use and [1-9][0-9.]* MiB
 grep -q 'was killed' "$dir/err" && fail "run: killed"
 
 # Is it active?
-SOMASHIM_VERBOSE=1 preload python3 -c '
-import ctypes
-hip, p = ctypes.CDLL("libamdhip64.so.5"), ctypes.c_void_p()
-assert hip.hipMalloc(ctypes.byref(p), ctypes.c_size_t(1000)) == 0'
-grep -q 'HIP was loaded, but no call of it came here.*somashim run' "$dir/err" || fail "bypassed"
+SOMASHIM_VERBOSE=1 preload python3 -c "
+import ctypes, os
+lib = ctypes.CDLL('$(dirname "$program")/libshim_plugin.so', mode=os.RTLD_NOW | os.RTLD_DEEPBIND)
+assert lib.plugin_run() == 0"
+grep -q 'HIP was loaded, but no call of it came here.*somashim run --audit' "$dir/err" || fail "bypassed"
 SOMASHIM_VERBOSE=1 preload "$program"
 grep -q 'no call of it' "$dir/err" && fail "not bypassed"
 SOMASHIM_VERBOSE=1 preload /bin/true

@@ -18,20 +18,15 @@ static hipError_t (*query)(hipStream_t);
 int main(void)
 {
 	hipStream_t from, to[CONSUMERS];
-	void *sim = sim_call("somasim_stall_stream"), *runtime;
+	void *sim = sim_call("somasim_stall_stream");
 	uint64_t all = UINT64_MAX, reserved;
 	hipMemPool_t pool;
 	hipEvent_t event;
-	Dl_info where;
 	void *p[CONSUMERS];
 
 	if (!sim)
 		return SKIP;
-	CHECK(dladdr(sim, &where));
-	runtime = dlopen(where.dli_fname, RTLD_NOLOAD | RTLD_NOW);
-	CHECK(runtime);
-	query = (hipError_t (*)(hipStream_t))dlsym(runtime, "hipStreamQuery");
-	CHECK(query);
+	query = RUNTIME(hipStreamQuery);
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));
 	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &all));
 	OK(hipStreamCreateWithFlags(&from, hipStreamNonBlocking));

@@ -15,24 +15,33 @@ fail() { echo "$*"; cat "$dir/err" 2>/dev/null; exit 1; }
 says() {
 	local want=$1 pattern=$2 got=0
 	shift 2
-	"$somashim" run -- "$@" >"$dir/out" 2>"$dir/err" || got=$?
+	"$somashim" run ${audit:-} -- "$@" >"$dir/out" 2>"$dir/err" || got=$?
 	[ $got = "$want" ] || fail "$*: status $got, not $want"
 	[ "$(grep -ci '^somashim: .*used\|^somashim: .*not loaded' "$dir/err")" = 1 ] ||
 		fail "$*: not one verdict"
 	grep -q "$pattern" "$dir/err" || fail "$*: no '$pattern'"
 }
 
-says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
-says 0 'used in 2 processes;' sh -c "'$app' 3; '$app' 3"
+says 0 'used in 1 process$' "$app" 3
+says 0 'used in 2 processes$' sh -c "'$app' 3; '$app' 3"
 says 0 '[0-9]* by dlsym()' "$routes" handle "$plugin"
 says 0 '[0-9]* by dlsym()' "$routes" dlvsym "$plugin"
 says 0 '4 by hipGetProcAddress()' "$routes" proc "$plugin"
-says 0 '[0-9]* bound past the preload, turned round' "$routes" deepbind "$plugin"
+says 0 'NOT USED, although .* RTLD_DEEPBIND, which needs run --audit' "$routes" deepbind "$plugin"
+audit=--audit says 0 '[0-9]* bound past the preload, turned round' "$routes" deepbind "$plugin"
+audit=--audit says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
 SOMASHIM_API_TABLE=1 LD_LIBRARY_PATH=$sim/amd:$sim says 0 "1 by the runtime's API table" "$app" 3
 # What happens in another link namespace is not seen, so it is not denied either.
 says 0 'not used: no call into HIP of .*true reached the library (none .* namespace' /bin/true
 says 0 'NOT USED, although .*static-hip' "$static-hip"
 says 0 'NOT LOADED: .*static is linked statically' "$static"
+# What the loader refuses is no static program.
+if cc -x c -shared -fPIC -o "$dir/libgone.so" - </dev/null 2>/dev/null &&
+	echo 'int main(void) { return 0; }' |
+	cc -x c -o "$dir/needs" - -Wl,--no-as-needed "$dir/libgone.so" 2>/dev/null; then
+	rm "$dir/libgone.so"
+	says 127 'NOT LOADED: the dynamic loader did not start .*needs, for the reason that it printed' "$dir/needs"
+fi
 # A library that this loader refuses is named with the loader's own reason.
 mkdir -p "$dir/copy/bin" "$dir/copy/lib"
 cp "$somashim" "$dir/copy/bin/"
@@ -54,7 +63,7 @@ if "$dir/bare" true 2>/dev/null; then
 	printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$dir/bare" "$kept" >"$dir/somashim"
 	chmod +x "$dir/somashim"
 	somashim=$dir/somashim
-	says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
+	says 0 'used in 1 process$' "$app" 3
 else
 	echo "not tried without /proc: unshare is not allowed here"
 fi
@@ -103,7 +112,7 @@ printf '#!/bin/sh\nLD_PRELOAD= LD_AUDIT= exec "$@"\n' >"$dir/rocprof-compute"
 chmod +x "$dir/rocprof-compute"
 says 0 'rocprof-compute may have replaced LD_PRELOAD: start it first' "$dir/rocprof-compute" "$app" 3
 ROCPROFSYS_MODE=trace says 0 'rocprof-sys may have replaced LD_PRELOAD' /bin/true
-ROCPROFSYS_MODE=trace says 0 'used in 1 process; references: [0-9]* bound by name$' "$app" 3
+ROCPROFSYS_MODE=trace says 0 'used in 1 process$' "$app" 3
 
 # A log that cannot be written is no secret, and one that can be is a log.
 SOMASHIM_JOURNAL="$dir" says 0 "cannot open SOMASHIM_JOURNAL $dir: Is a directory" "$app" 3
@@ -124,11 +133,31 @@ says 143 'not used' sh -c 'kill -TERM $$'
 says 137 'used in 1 process' sh -c "'$app' 3; kill -KILL \$\$"
 "$somashim" run "$dir/none" 2>"$dir/err"
 [ $? = 127 ] && ! grep -q 'LOADED\|used' "$dir/err" || fail "no such program"
-LD_PRELOAD=libsomashim.so "$somashim" run true 2>/dev/null && fail "twice"
 
-# What is there is kept, ours is first.
-LD_PRELOAD=libm.so.6 LD_AUDIT= "$somashim" run sh -c 'echo "$LD_PRELOAD|$LD_AUDIT"' 2>"$dir/err" |
-	grep -q '/libsomashim\.so:libm\.so\.6|/.*/libsomashim-audit\.so$' || fail "LD_PRELOAD is lost"
+# What is there is kept, ours is first, and the auditor is there on request.
+LD_PRELOAD=libm.so.6 "$somashim" run sh -c 'echo "$LD_PRELOAD|$LD_AUDIT"' 2>"$dir/err" |
+	grep -q '^/.*/libsomashim\.so:libm\.so\.6|$' || fail "LD_PRELOAD is lost"
+LD_AUDIT= "$somashim" run --audit sh -c 'echo "$LD_AUDIT"' 2>"$dir/err" |
+	grep -q '^/.*/libsomashim-audit\.so$' || fail "no auditor"
+
+# It may be there already, as in an image that sets LD_PRELOAD: then it takes that place. By another name it is not it.
+preload() { LD_PRELOAD=$1 "$somashim" run sh -c 'echo "$LD_PRELOAD"' 2>/dev/null; }
+here=$(preload "")
+there=$dir/elsewhere/libsomashim.so
+mkdir "$dir/elsewhere" && cp "$built" "$there" && cp "$built" "$dir/elsewhere/notlibsomashim.so"
+[ "$(preload "$here")" = "$here" ] || fail "twice: $(preload "$here")"
+[ "$(preload "libm.so.6 $there:libdl.so.2 $here")" = "libm.so.6:$here:libdl.so.2" ] ||
+	fail "not in its place: $(preload "libm.so.6 $there:libdl.so.2 $here")"
+[ "$(preload "$dir/elsewhere/notlibsomashim.so")" = "$here:$dir/elsewhere/notlibsomashim.so" ] || fail "another's place"
+for old in "$here" "$there"; do
+	LD_PRELOAD=$old says 0 'used in 1 process$' "$app" 3
+done
+# One within another: both say it, and the outer one counts what the inner one has counted.
+says 0 'used in 1 process$' "$somashim" run --quiet -- "$app" 3
+"$somashim" run -- sh -c "'$somashim' run -- '$app' 3; '$somashim' record -o '$dir/%p.t' -- '$app' 3" \
+	>"$dir/out" 2>"$dir/err" || fail "nested: status $?"
+[ "$(grep -c 'used in 1 process$' "$dir/err")" = 1 ] && grep -q 'used in 2 processes$' "$dir/err" &&
+	grep -q '^somashim: recorded in ' "$dir/err" || fail "nested"
 
 # until COMMAND: for ten seconds.
 until_true() {

@@ -67,7 +67,7 @@ static int bogus(void **entry, uint32_t (*from)(void))
 int main(void)
 {
 	hipError_t (*alloc)(void **, size_t), (*give)(void *);
-	void *of_libc = (void *)strtol, *nothing = NULL, *hip, *p, *q;
+	void *of_libc = (void *)strtol, *nothing = NULL, *p, *q;
 	hipStream_t s;
 
 	CHECK(preloaded());
@@ -77,9 +77,8 @@ int main(void)
 	CHECK(!behind);
 
 	/* The first call of all comes past the preload. */
-	hip = dlopen("libamdhip64.so.5", RTLD_LAZY);
-	alloc = (hipError_t (*)(void **, size_t))dlsym(hip, "hipMalloc");
-	give = (hipError_t (*)(void *))dlsym(hip, "hipFree");
+	alloc = RUNTIME(hipMalloc);
+	give = RUNTIME(hipFree);
 	CHECK(alloc && give && alloc != hipMalloc);
 	OK(alloc(&p, 1000));
 	CHECK(behind && seen == 1);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answers dlsym() and dlvsym() for names of ours. The real function resolves them first. Its answer
+ * stays, and so does its error, unless it is a function of a HIP or HSA runtime: then the answer is our
+ * function of that name.
+ *
+ * Two callers get the real function. A runtime looks for functions of its own. And another interposer
+ * that stands behind us and defines the name as well looks for what is behind it: if that were us, a call
+ * would never end.
+ *
+ * RTLD_DEFAULT and RTLD_NEXT of a caller behind us do not lead to us, or lead to us although the runtime
+ * has no such function or there is no runtime. So they are answered by whether a runtime has it.
+ *
+ * Locks: none of its own.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <stddef.h>
+
+#include "driver/rocm/loaded_object.h"
+#include "driver/rocm/resolve.h"
+#include "shim/process/report.h"
+#include "shim/route/dlsym.h"
+
+/* One walk over all loaded objects. */
+struct look {
+	const struct ss_dlsym *call;
+	uintptr_t found;      /* an address that the real function gave; 0: none */
+	bool passed_us;
+	bool caller_behind;   /* the caller stands behind us in the loader's order */
+	bool caller_defines;  /* ... defines the name itself, as a function */
+	bool caller_runtime;  /* ... is a runtime */
+	bool found_runtime;   /* `found` lies in a runtime */
+	bool runtime_defines; /* a runtime has the name */
+	bool other_defines;   /* something else has it, which is not ours */
+};
+
+/* (AddressSanitizer of AMD defines functions of HSA that allocate, but not this one.) */
+static bool is_runtime(const struct ss_elf *elf)
+{
+	return ss_elf_is_hip(elf) || ss_elf_find(elf, "hsa_iterate_agents");
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct look *l = arg;
+	const ElfW(Sym) *own;
+	struct ss_elf elf;
+	bool runtime, caller, found;
+
+	(void)size;
+	if (ss_elf_holds(info, (uintptr_t)l->call->ours)) {
+		l->passed_us = true;
+		return 0;
+	}
+	caller = ss_elf_holds(info, l->call->caller);
+	found = l->found && ss_elf_holds(info, l->found);
+	if (!ss_elf_dynamic(info, &elf))
+		return 0;
+	own = ss_elf_find(&elf, l->call->name);
+	runtime = (own || caller || found) && is_runtime(&elf);
+	l->runtime_defines |= own && runtime;
+	l->other_defines |= own && !runtime;
+	l->found_runtime |= found && runtime;
+	if (caller) {
+		l->caller_behind = l->passed_us;
+		l->caller_defines = own && ELF64_ST_TYPE(own->st_info) == STT_FUNC;
+		l->caller_runtime = runtime;
+	}
+	return 0;
+}
+
+static void *resolve(const struct ss_dlsym *c, void *handle)
+{
+	return c->version ? c->real_version(handle, c->name, c->version) : c->real(handle, c->name);
+}
+
+static struct ss_dlsym_verdict final(void *address)
+{
+	return (struct ss_dlsym_verdict){ address, 1 };
+}
+
+static struct ss_dlsym_verdict final_ours(const struct ss_dlsym *c)
+{
+	ss_report_add(&somashim_report.r.route[SS_ROUTE_DLSYM]);
+	return final(c->ours);
+}
+
+/* The program asks for what is nowhere. The loader would find our function, so the error is made by
+ * a question to libc, which has no such function either. */
+static struct ss_dlsym_verdict nowhere(const struct ss_dlsym *c)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	return final(libc ? c->real(libc, c->name) : NULL);
+}
+
+/* A name of the runtime in no particular handle, of a caller that is to get ours. */
+static struct ss_dlsym_verdict anywhere(const struct ss_dlsym *c, struct look *l)
+{
+	void *first = resolve(c, RTLD_DEFAULT);
+
+	if (first && first != c->ours) {
+		l->found = (uintptr_t)first;
+		dl_iterate_phdr(look_at, l);
+		/* Somebody in front of us, whom all calls by name reach first. */
+		if (!l->found_runtime)
+			return final(first);
+	}
+	/* The version is asked of the runtime, as our own functions have none. */
+	if (!first && c->version && !ss_runtime_versioned(c->name, c->version))
+		return final(resolve(c, RTLD_DEFAULT));
+	return final_ours(c);
+}
+
+struct ss_dlsym_verdict ss_dlsym_answer(const struct ss_dlsym *c)
+{
+	struct ss_dlsym_verdict on = { c->version ? (void *)c->real_version : (void *)c->real, 0 };
+	bool pseudo = c->handle == RTLD_DEFAULT || c->handle == RTLD_NEXT;
+	struct look l = { .call = c };
+
+	if (!pseudo) {
+		void *found = resolve(c, c->handle);
+
+		if (!found || found == c->ours)
+			return final(found);
+		l.found = (uintptr_t)found;
+		dl_iterate_phdr(look_at, &l);
+		if (!l.found_runtime || l.caller_runtime || (l.caller_behind && l.caller_defines))
+			return final(found);
+		return final_ours(c);
+	}
+	dl_iterate_phdr(look_at, &l);
+	if (l.caller_runtime || (c->handle == RTLD_NEXT && l.caller_behind && l.caller_defines))
+		return on;
+	if (!l.runtime_defines)
+		return l.other_defines ? on : nowhere(c);
+	/* In front of us RTLD_NEXT leads to us, or to an interposer between. dlvsym() passes us. */
+	if (c->handle == RTLD_NEXT && !l.caller_behind && !c->version)
+		return on;
+	return anywhere(c, &l);
+}
