@@ -169,8 +169,8 @@ int ss_event_sync(struct ss_core *core, void *event, bool threshold,
  * did not wait is reused only after a device-wide wait. Fences, and waits for streams that the core knows, still count. */
 void ss_distrust(struct ss_core *core);
 bool ss_distrusted(const struct ss_core *core);
-/* The program runs host functions of its own on streams, and they may allocate. From now on no
- * hipMalloc waits for frees in flight unless memory is short (pool/backpressure.c). */
+/* Streams run host functions of the program, which may allocate, or wait for values that the host may write. From now on
+ * no allocation waits for frees in flight unless memory is short (pool/bounded_wait.c). */
 void ss_backpressure_never(struct ss_core *core);
 
 /* ---- pools -------------------------------------------------------------- */

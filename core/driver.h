@@ -139,7 +139,7 @@ struct ss_driver {
 	/* Lets other threads run for an instant. NULL if nothing changes in the meantime. */
 	void (*pause)(void *ctx);
 	/* Sleeps for about `us` microseconds and returns how many it took. NULL: an allocation waits
-	 * for frees in flight only when memory is out. */
+	 * for frees in flight only when memory is out (pool/bounded_wait.c). */
 	uint64_t (*nap)(void *ctx, unsigned us);
 };
 

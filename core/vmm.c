@@ -175,6 +175,19 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 	return s;
 }
 
+uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth)
+{
+	struct ss_run run = {.size = growth->size, .align = growth->align, .slot = growth->slot};
+
+	if (!m->vmm)
+		return growth->size;
+	run.step = chunk_of(m, atomic_load(&m->reserved) / MOST_CHUNKS);
+	ss_gap_find(m, &run, m->core->info[m->dev].access_prefix);
+	if (!run.gap)
+		return 0;
+	return ss_minus(run.bytes, ss_chunks_movable(m, &run));
+}
+
 /* ---- giving back --------------------------------------------------------------------------- */
 
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than)

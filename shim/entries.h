@@ -589,10 +589,10 @@
 	E(COPY, SS_PER_THREAD, hipMemcpy_spt, 502, 502, \
 	  (void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (dst, src, size, kind)) \
-	E(QUEUE_ANY, stream, hipStreamWaitValue32, 404, 502, \
+	E(QUEUE_WAIT, stream, hipStreamWaitValue32, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint32_t value, unsigned int flags, uint32_t mask), \
 	  (stream, ptr, value, flags, mask)) \
-	E(QUEUE_ANY, stream, hipStreamWaitValue64, 404, 502, \
+	E(QUEUE_WAIT, stream, hipStreamWaitValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags, uint64_t mask), \
 	  (stream, ptr, value, flags, mask)) \
 	E(QUEUE_ANY, stream, hipStreamWriteValue32, 404, 502, \
@@ -601,7 +601,7 @@
 	E(QUEUE_ANY, stream, hipStreamWriteValue64, 404, 502, \
 	  (hipStream_t stream, void *ptr, uint64_t value, unsigned int flags), \
 	  (stream, ptr, value, flags)) \
-	E(QUEUE_ANY, stream, hipStreamBatchMemOp, 604, 604, \
+	E(QUEUE_WAIT, stream, hipStreamBatchMemOp, 604, 604, \
 	  (hipStream_t stream, unsigned int count, SS_MEM_OPS *ops, unsigned int flags), \
 	  (stream, count, ops, flags)) \
 	E(QUEUE, stream, hipSignalExternalSemaphoresAsync, 403, 502, \

@@ -27,6 +27,7 @@
 #define SS_HANDLER_PASS(name, params)
 #define SS_HANDLER_QUEUE(name, params)
 #define SS_HANDLER_QUEUE_ANY(name, params)
+#define SS_HANDLER_QUEUE_WAIT(name, params)
 #define SS_HANDLER_COPY(name, params)
 #define SS_HANDLER_FILL(name, params)
 #define SS_HANDLER_CHECK(name, params)

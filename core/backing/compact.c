@@ -108,6 +108,25 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 	return list;
 }
 
+static void add_movable(struct ss_block *b, void *arg)
+{
+	struct search *s = arg;
+	struct ss_chunk *c;
+
+	if (b->size < s->v->unit || (b->addr < s->run->to && b->addr + b->size > s->run->from))
+		return;
+	for (uint64_t at = 0; (c = next_whole(s->v, b, &at));)
+		s->most += c->size;
+}
+
+uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run)
+{
+	struct search s = {.v = m->vmm, .run = run};
+
+	ss_index_each(&m->clean, add_movable, &s);
+	return s.most;
+}
+
 /* ---- giving back --------------------------------------------------------------------- */
 
 static void pick_old(struct ss_block *b, void *arg)

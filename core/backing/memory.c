@@ -79,6 +79,15 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
 	return ss_refused(s) ? SS_ERR_FAILED : s;
 }
 
+uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth)
+{
+	if (m->backing == SS_BACKING_VMM)
+		return ss_vmm_short(m, growth);
+	if (ss_release_waits(m))
+		return ss_round(growth->segment, SS_FRAME);
+	return ss_minus(ss_round(growth->segment, SS_FRAME), ss_memory_giveable(m, growth->segment));
+}
+
 enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free)
 {
 	enum ss_status s;

@@ -118,6 +118,9 @@ enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growt
  * that (`free`). No lock held. */
 enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free);
 
+/* How many bytes ss_memory_grow() would have to take from the device, if idle memory goes back or moves for it. Lock held. */
+uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth);
+
 /* ---- giving back ------------------------------------------------------------ */
 
 /* Does giving back wait for the device? */

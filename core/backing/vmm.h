@@ -45,6 +45,7 @@ static inline struct ss_chunk **ss_frame_at(const struct ss_vmm *v, uint64_t va)
 /* As ss_memory_grow and ss_memory_release. If a pool turns out to get no addresses, or no first chunk,
  * grow sets its backing to hip and returns SS_ERR_NOMEM. */
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth);
+uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
 /* Gives m->peers access to all that is mapped. For who has claimed the memory. */
 enum ss_status ss_vmm_open(struct ss_memory *m);
@@ -110,6 +111,8 @@ void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back);
  * than `target` holds, which is QUEUED. Returns them unmapped; *got: their bytes. */
 struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *target,
 				  const struct ss_run *run, uint64_t want, uint64_t *got);
+/* Bytes of idle chunks in clean ranges outside of the run. Lock held. */
+uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run);
 /* Gives idle chunks back until `target` bytes are reserved, if idle since `older_than` ms; `one`: no
  * more than one. Returns the bytes that went. */
 uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one);

@@ -62,6 +62,11 @@
 	M(47, arena_drops_mark, "a range merged in an arena keeps only the lower part's mark") \
 	M(48, gather_unseen, "gathering takes in what has not completed") \
 	M(49, fence_of_captured, "a fence is asked for while its stream is captured") \
-	M(50, end_of_some, "a device is at its end though a stream of it is not")
+	M(50, end_of_some, "a device is at its end though a stream of it is not") \
+	M(51, waits_below_peak, "an allocation waits though growth sets no new peak") \
+	M(52, waits_for_little, "an allocation waits for less than it needs") \
+	M(53, waits_unbounded, "an allocation waits a hundred times too long") \
+	M(54, waits_in_capture, "an allocation waits while a stream is captured") \
+	M(55, waits_for_others, "a stream waits for others though its own memory will do")
 
 #endif

@@ -58,6 +58,8 @@ static const struct option table[] = {
 	  "age at which idle memory goes back; 0 = at the next synchronization" },
 	{ "DECAY_THREAD", T_BOOL, AT(decay_thread), "1", NULL,
 	  "a thread gives idle memory back while the program makes no call" },
+	{ "GROWTH_WAIT_MS", T_MS, AT(growth_wait_ms), "1000", NULL,
+	  "longest wait for frees in flight that saves a new peak of a pool; 0 = never" },
 	{ "OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
 	  "longest wait for frees in flight before out of memory is reported" },
 	{ "OOM_REPORTS", T_ENUM, AT(oom_reports), "few", "few|all|none",

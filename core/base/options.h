@@ -33,6 +33,7 @@ struct ss_options {
 	struct ss_amount limit;      /* cap per process and device */
 	uint64_t decay_ms;
 	bool decay_thread;           /* a thread gives idle memory back where no call does */
+	uint64_t growth_wait_ms;
 	uint64_t oom_wait_ms;
 	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */

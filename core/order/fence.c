@@ -52,6 +52,7 @@ static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint6
 	p->pos = how == SS_FENCE_EXACT ? n : ss_position(tl);
 	cover = ss_cover_begin(tl);
 	ss_spin_unlock(&tl->lock);
+	p->since = ss_now_ms(core);
 	p->row = ss_row_of(core, tl);
 	p->exact = how == SS_FENCE_EXACT;
 	p->next = NULL;
@@ -156,6 +157,17 @@ void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_
 uint32_t ss_fence_pending(const struct ss_timeline *tl)
 {
 	return atomic_load(&tl->pending);
+}
+
+uint32_t ss_fences_pending(const struct ss_core *core, int dev)
+{
+	struct ss_order *o = core->order;
+	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_acquire), pending = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (__atomic_load_n(&o->slots[i]->dev, __ATOMIC_RELAXED) == dev)
+			pending += ss_fence_pending(o->slots[i]);
+	return pending;
 }
 
 bool ss_fence_asked(struct ss_core *core, struct ss_timeline *tl, uint64_t n)

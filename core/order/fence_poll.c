@@ -73,6 +73,20 @@ static uint64_t proved_by(const struct ss_timeline *tl, uint64_t pos)
 	return !tl->alive && tl->sealed && pos >= tl->sealed ? tl->last : pos;
 }
 
+/* Nobody may have looked for long, so one fence at most doubles the estimate. Order lock held. */
+static void note_time(struct ss_core *core, struct ss_timeline *tl, const struct ss_pending *p)
+{
+	_Atomic uint64_t *took = &core->order->dev[tl->dev].fence_ms;
+	uint64_t most = 2 * atomic_load_explicit(took, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(took, ss_min(ss_minus(ss_now_ms(core), p->since), most), memory_order_relaxed);
+}
+
+uint64_t ss_fence_ms(const struct ss_core *core, int dev)
+{
+	return atomic_load_explicit(&core->order->dev[dev].fence_ms, memory_order_relaxed);
+}
+
 static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 {
 	struct ss_order *o = core->order;
@@ -96,6 +110,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		if (s != SS_OK)
 			break;
 		ss_complete(core, tl, proved_by(tl, p->pos), p->row, false);
+		note_time(core, tl, p);
 		any = true;
 		pop(core, tl);
 		pthread_mutex_unlock(&o->lock);

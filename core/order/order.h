@@ -151,8 +151,12 @@ void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
 /* Fences of tl that have not been reached. */
 uint32_t ss_fence_pending(const struct ss_timeline *tl);
+/* The same of all streams of dev. */
+uint32_t ss_fences_pending(const struct ss_core *core, int dev);
 /* Is a fence on its way that covers position n of tl? */
 bool ss_fence_asked(struct ss_core *core, struct ss_timeline *tl, uint64_t n);
+/* Milliseconds that a fence of dev took lately, from its record until somebody saw it reached. */
+uint64_t ss_fence_ms(const struct ss_core *core, int dev);
 /* Must nobody ask for tl's fences now, since that would end a capture? */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl);
 /* Was the fence that has just been recorded at n reached? Asked a few times; *looks counts them over

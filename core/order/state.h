@@ -27,6 +27,7 @@ struct ss_order_device {
 	/* Synchronizations that are reported: all, and all of one stream (sync_report.c). */
 	atomic_bool report_each;
 	_Atomic(struct ss_timeline *) watched;
+	_Atomic uint64_t fence_ms;     /* ss_fence_ms() */
 };
 
 struct ss_order {

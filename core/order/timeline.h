@@ -20,6 +20,7 @@ struct ss_row {
 struct ss_pending {
 	struct ss_fence fence;
 	uint64_t pos;
+	uint64_t since;     /* ms: when it was recorded */
 	struct ss_row *row;
 	bool exact; /* recorded inside the free that it stands for, so it covers nothing later */
 	struct ss_pending *next;

@@ -12,9 +12,6 @@
  * up would take all that came free, and the streams of the others would stand still until the
  * work that it enqueues then is done, too.
  *
- * The work in front of a fence may itself wait for what this thread does next. So a wait is not
- * much longer than work took lately, and each that was for nothing makes the next ones rarer.
- *
  * Locks: the pool's. None while waiting.
  */
 #include "core/pool/request.h"
@@ -23,31 +20,12 @@
 #define FLOOR (32ull << 20)  /* bytes; growing by less does not matter */
 #define PER_STREAM 3         /* blocks of the size asked for on each stream; it uses a fourth */
 #define HIGH_PART 8          /* this part of the used peak */
-/* It waits at most four times as long as an epoch took lately, and these: */
-#define SHORTEST_MS 50       /* more: a busy machine alone may take that */
-#define LONGEST_MS 2000      /* in all */
-#define RAREST 16            /* after waits for nothing, at least one allocation in 2^16 waits */
-/* A nap in a wait: this part of what an epoch took lately, between the two limits. */
-#define NAP_PART 8
-#define NAP_US 50
-#define LONGEST_NAP_US 1000
+#define LATELY_MS 50         /* a thread that freed since then, and as long ago as four epochs took, has a share */
 #define FITS_MOST 16         /* an allocation looks so often at memory that another thread added */
 
-void ss_backpressure_never(struct ss_core *core)
+static uint64_t lately_ms(const struct ss_pool *pool)
 {
-	atomic_store(&core->pools->no_backpressure, true);
-}
-
-/* ---- waiting ----------------------------------------------------------------------------- */
-
-static uint64_t limit_us(const struct ss_pool *pool)
-{
-	return 1000 * ss_min(4 * pool->pressure.took + SHORTEST_MS, LONGEST_MS);
-}
-
-static uint64_t nap_us(const struct ss_pool *pool)
-{
-	return ss_min(ss_max(1000 * pool->pressure.took / NAP_PART, NAP_US), LONGEST_NAP_US);
+	return 4 * pool->pressure.took + LATELY_MS;
 }
 
 /* Will a fence tell when the oldest epoch has completed? */
@@ -82,7 +60,7 @@ static bool better_wait(struct ss_pool *pool, uint64_t size, bool fits)
 	for (unsigned i = 0; i < SS_FREERS; i++)
 		/* A thread with nothing under way may be waiting for it. */
 		others += &by[i] != mine && by[i].last &&
-			  (by[i].bytes || now - by[i].last <= limit_us(pool) / 1000);
+			  (by[i].bytes || now - by[i].last <= lately_ms(pool));
 	share = bound(pool, size) / (others + 1);
 	return mine->bytes >= share &&
 	       pool->mem.clean.bytes + (all - mine->bytes) < size + others * share;
@@ -100,75 +78,32 @@ static bool fits_now(struct ss_request *r)
 	return ss_index_best(&pool->mem.clean, r->size, r->align) != NULL;
 }
 
-/* Naps until it is no longer better to wait. False: that takes too long. Pool lock held, dropped
+/* Waits until that is no longer better. False: it was not r's turn, or for nothing. Pool lock held, dropped
  * meanwhile. */
-static bool nap_while_better(struct ss_request *r)
-{
-	struct ss_pool *pool = r->pool;
-	struct ss_core *core = ss_core_of(pool);
-	struct ss_pressure *w = &r->pressure;
-	uint64_t start = w->us, completed = pool->pressure.completed, us;
-
-	while (better_wait(pool, r->size, fits_now(r))) {
-		/* As long as epochs complete, the device does not stand still. */
-		if (completed != pool->pressure.completed) {
-			completed = pool->pressure.completed;
-			start = w->us;
-		}
-		if (w->us - start >= limit_us(pool) || w->us >= LONGEST_MS * 1000)
-			return false;
-		pool->st.waits += !w->us;
-		us = nap_us(pool);
-		ss_pool_unlock(pool);
-		w->us += core->drv.nap(core->drv.ctx, (unsigned)us) + 1;
-		ss_pool_lock(pool);
-	}
-	return true;
-}
-
-/* A wait was for nothing: the next allocations do without. Pool lock held. */
-static void failed(struct ss_pool *pool)
-{
-	unsigned times = pool->pressure.failed;
-
-	pool->pressure.skip = (1u << times) - 1;
-	pool->pressure.failed += times < RAREST;
-}
-
-/* Waits, unless waits were for nothing lately. False: it was skipped, or for nothing, and r does not
- * wait again. Pool lock held, dropped meanwhile. */
 static bool try_wait(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
-	uint64_t before = r->pressure.us;
-	unsigned times = pool->pressure.failed;
+	uint64_t completed = pool->pressure.completed;
 
-	if (pool->pressure.skip && !before) {
-		pool->pressure.skip--;
-	} else if (nap_while_better(r)) {
-		if (r->pressure.us > before)
-			pool->pressure.failed /= 2;
-		return true;
-	} else if (times == pool->pressure.failed) {
-		/* Threads that waited together have failed once. */
-		failed(pool);
+	if (!ss_wait_turn(r))
+		return false;
+	while (better_wait(pool, r->size, fits_now(r))) {
+		if (!ss_wait_nap(r, completed != pool->pressure.completed))
+			return false;
+		completed = pool->pressure.completed;
 	}
-	r->pressure.over = true;
-	return false;
+	ss_wait_worked(r);
+	return true;
 }
 
-/* Waits where that is better. True: it is worth looking again before the pool grows. */
-static bool wait_if_better(struct ss_request *r)
+enum ss_next ss_backpressure_wait(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
-	struct ss_core *core = ss_core_of(pool);
 	struct ss_pressure *w = &r->pressure;
-	uint64_t before = w->us, begin = ss_trace_wait_begin();
 	bool again, fits;
 
-	if (!pool->classic || r->tl || atomic_load(&pool->pressure.bytes) < FLOOR / 2 ||
-	    !core->drv.nap || atomic_load(&core->pools->no_backpressure))
-		return false;
+	if (!pool->classic || atomic_load(&pool->pressure.bytes) < FLOOR / 2)
+		return SS_NEXT;
 	ss_pool_lock(pool);
 	/* Another thread may have seen epochs complete since this request looked last. */
 	again = w->completed != pool->pressure.completed;
@@ -178,24 +113,18 @@ static bool wait_if_better(struct ss_request *r)
 		w->fitted++;
 		again = true;
 	}
-	if (!w->over && better_wait(pool, r->size, fits))
+	if (!r->wait.over && better_wait(pool, r->size, fits))
 		again |= try_wait(r);
 	w->completed = pool->pressure.completed;
 	ss_pool_unlock(pool);
-	if (w->us > before)
-		ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
-	return again && !w->over;
+	return again && !r->wait.over ? SS_AGAIN : SS_NEXT;
 }
 
 enum ss_next ss_step_share(struct ss_request *r)
 {
-	wait_if_better(r);
+	if (!r->tl)
+		ss_step_wait(r);
 	return SS_NEXT;
-}
-
-enum ss_next ss_step_wait(struct ss_request *r)
-{
-	return wait_if_better(r) ? SS_AGAIN : SS_NEXT;
 }
 
 bool ss_pressure_idle(struct ss_pool *pool)
@@ -207,8 +136,8 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	if (!pool->classic || atomic_load(&core->pools->no_backpressure) || ss_order_capturing(core))
 		return false;
 	ss_pool_lock(pool);
-	skip = pool->pressure.skip;
-	pool->pressure.skip -= skip;
+	skip = pool->wait.skip;
+	pool->wait.skip -= skip;
 	ss_pool_unlock(pool);
 	if (skip)
 		return false;
@@ -217,7 +146,7 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
 	if (!idle) {
 		ss_pool_lock(pool);
-		failed(pool);
+		ss_wait_failed(pool);
 		ss_pool_unlock(pool);
 	}
 	return idle;

@@ -18,8 +18,7 @@ static uint64_t kept_by_threshold(const struct ss_pool *pool, const struct ss_vi
 	return atomic_load(&pool->threshold_set) ? ss_min(atomic_load(&pool->threshold), most) : 0;
 }
 
-/* The segment that the pool would add. Pool lock held. */
-static uint64_t segment_for(struct ss_request *r, struct ss_view *v)
+uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v)
 {
 	ss_view(r, v);
 	atomic_store(&r->pool->mem.keep, kept_by_threshold(r->pool, v));
@@ -40,7 +39,7 @@ static bool within_peak(struct ss_request *r, enum giving giving)
 	ss_pool_lock(pool);
 	if (giving == COMPLETED)
 		ss_reclaim_all(pool);
-	want = segment_for(r, &v);
+	want = ss_growth_segment(r, &v);
 	if (giving != NOTHING)
 		idle = giving == ALL_IDLE ? v.idle : ss_memory_giveable(&pool->mem, want);
 	ss_pool_unlock(pool);
@@ -133,7 +132,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	ss_pool_lock(pool);
 	if (growth.move)
 		ss_reclaim_all(pool); /* what this very stream freed may have completed by now */
-	growth.segment = segment_for(r, &v);
+	growth.segment = ss_growth_segment(r, &v);
 	ss_pool_unlock(pool);
 	if (r->cache) {
 		growth.slot = r->cache->slot;

@@ -17,7 +17,7 @@ static const struct row {
 	{"merging what other streams freed", "a walk over all free ranges", ss_step_other_streams, false},
 	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false},
 	{"asking the streams", "a query or a fence per stream", ss_step_ask, false},
-	{"waiting for the oldest frees", "host naps (hipMalloc that does not wait)", ss_step_wait, false},
+	{"waiting for the oldest frees", "host naps, where it would grow past its peak", ss_step_wait, false},
 	{"cutting an idle segment", "it cannot go back then", ss_step_cut, false},
 	{"growing", "driver calls; idle memory makes room", ss_step_grow, false},
 	/* Out of memory from here on. */

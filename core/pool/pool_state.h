@@ -43,8 +43,11 @@ struct ss_pool {
 		} by[SS_FREERS];
 		uint64_t took;          /* ms that an epoch took lately */
 		uint64_t completed;     /* epochs */
-		unsigned failed, skip;  /* waits that were for nothing; so many to leave out */
 	} pressure;
+	struct {                        /* bounded_wait.c */
+		unsigned failed, skip;  /* waits that were for nothing; so many to leave out */
+		uint64_t gap_us;        /* between two completions, as waits saw it lately */
+	} wait;
 	struct ss_pool_stats st;        /* what the ladder counts */
 	struct ss_pool *next;           /* list of pools, or of spare ones */
 	struct ss_link link;            /* by handle */
@@ -55,7 +58,7 @@ struct ss_pools {
 	struct ss_pool *list;
 	struct ss_table by_handle;
 	uint64_t next_handle;
-	atomic_bool no_backpressure;              /* no hipMalloc waits for what is in flight */
+	atomic_bool no_backpressure;              /* no allocation waits for what is in flight */
 	_Atomic uint64_t next_export;
 	void (*begin)(void);                      /* ss_decay_watch() */
 	struct ss_device_pools {
@@ -189,6 +192,11 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
 void ss_epoch_insert(struct ss_block *b);
 bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
 void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
+
+/* ---- bounded_wait.c: pool lock held ----------------------------------------------------- */
+
+/* A wait was for nothing: the next ones are shorter and rarer. */
+void ss_wait_failed(struct ss_pool *pool);
 
 /* ---- pressure.c, backpressure.c --------------------------------------------------------------- */
 

@@ -24,11 +24,14 @@ struct ss_request {
 	                                * may fit better; 0: none */
 	bool cut;                      /* it may be cut all the same */
 	bool refused;                  /* the driver failed, and did not say that memory is short */
+	struct {                       /* bounded_wait.c */
+		uint64_t us, since;    /* waited so far, and until something completed last */
+		unsigned failed;       /* the pool's count when the wait began */
+		bool over;             /* no more waits */
+	} wait;
 	struct ss_pressure {           /* backpressure.c */
-		uint64_t us;           /* waited so far */
 		uint64_t completed;    /* epochs of the pool when r looked last */
 		unsigned fitted;       /* looks at memory that another thread added */
-		bool over;             /* no more waits */
 	} pressure;
 	struct {                       /* oom.c */
 		uint64_t end;          /* of waiting, ms; 0: not begun */
@@ -50,7 +53,9 @@ typedef enum ss_next ss_step(struct ss_request *r);
 /* reuse.c */
 ss_step ss_step_own, ss_step_other_streams, ss_step_event_order, ss_step_ask;
 /* backpressure.c */
-ss_step ss_step_share, ss_step_wait;
+ss_step ss_step_share;
+/* bounded_wait.c */
+ss_step ss_step_wait;
 /* growth.c */
 ss_step ss_step_cut, ss_step_grow;
 /* oom.c */
@@ -64,6 +69,24 @@ bool ss_look(struct ss_request *r, uint64_t *rule);
 
 /* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock held. */
 struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t size);
+/* The segment that the pool would add for r (growth.c); fills the view. Pool lock held. */
+uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v);
+
+/* Waiting for frees in flight: bounded_wait.c. */
+/* May any allocation wait now? */
+bool ss_wait_may(struct ss_core *core);
+/* Is it r's turn to wait? Pool lock held. */
+bool ss_wait_turn(struct ss_request *r);
+/* A nap; `moved`: something has completed since the last one. False: there was none, since that takes too long, and the
+ * wait is over. Pool lock held, dropped meanwhile. */
+bool ss_wait_nap(struct ss_request *r, bool moved);
+/* The wait was worth it. Pool lock held. */
+void ss_wait_worked(struct ss_request *r);
+/* backpressure.c, for hipMalloc: as a step. */
+enum ss_next ss_backpressure_wait(struct ss_request *r);
+/* growth_wait.c, for a stream: as a step. */
+enum ss_next ss_growth_wait(struct ss_request *r);
+
 /* Memory by whatever it takes (ladder.c). No lock held. */
 enum ss_status ss_ladder(struct ss_request *r);
 /* Names of the rows that were tried for r, for the report. */

@@ -112,6 +112,10 @@
 	EXPORT_PLAIN_GATED(ss_stream_used(extra), name, params, args)
 #define EXPORT_QUEUE_ANY(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra), name, params, args)
+/* What the stream waits for may be written by the host, after what that does next. */
+#define EXPORT_QUEUE_WAIT(extra, name, params, args) \
+	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra); \
+		     ss_backpressure_never(ss_core), name, params, args)
 /* A copy of `size` bytes from src to dst, neither across the end of a block. */
 #define EXPORT_COPY(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(if (ss_exceeds_on(extra, dst, size) || ss_exceeds_on(extra, src, size)) \

@@ -174,6 +174,13 @@ static void on_sleep(void *arg, unsigned ms)
 	device_work(UINT64_MAX);
 }
 
+static uint64_t nap(void *ctx, unsigned us)
+{
+	pause_thread(ctx);
+	device_work(UINT64_MAX);
+	return us;
+}
+
 struct ss_driver device_create(const struct ss_fake_config *config)
 {
 	struct ss_driver drv;
@@ -190,6 +197,7 @@ struct ss_driver device_create(const struct ss_fake_config *config)
 	drv.segment_free = segment_free;
 	drv.unmap = unmap;
 	drv.pause = pause_thread;
+	drv.nap = nap;
 	return drv;
 }
 

@@ -67,6 +67,8 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 	w->pool[pool].ever_opportunistic |= w->pool[pool].opportunistic;
 	w->pool[pool].ever_internal |= w->pool[pool].internal;
 	w->call.in_alloc = true;
+	w->call.pool = pool;
+	w->call.size = size;
 	if (stream >= 0 && w->s[stream].kind == SS_TL_NULL)
 		w->call.joining = dev + 1;
 	if (stream >= 0) {

@@ -203,8 +203,27 @@ static void moment(void *ctx)
 		progress_some(w);
 }
 
-/* Only hipMalloc may nap, not for long, and only while a free is in flight. (Another thread may be about
- * to record or to reach the fence that tells.) */
+/* Most that a pool grows by for a block, beyond the block. */
+#define GROWTH_MORE (4ull << 20)
+
+/* A stream waits only where growth would set a new peak although the pool has enough free memory. Other threads may change
+ * that at any time. */
+static void check_growth_wait(struct world *w)
+{
+	const struct call *c = &w->call;
+	uint64_t reserved = pool_value(w, c->pool, SS_ATTR_RESERVED_CURRENT);
+	uint64_t more = c->size + w->cfg.opt.align_large + GROWTH_MORE;
+
+	if (c->hooked || w->depth)
+		return;
+	if (reserved + more <= pool_value(w, c->pool, SS_ATTR_RESERVED_HIGH))
+		fail(w, F_BLOCKS, "the host waits, and growth would set no new peak");
+	if (pool_value(w, c->pool, SS_ATTR_USED_CURRENT) + c->size > reserved)
+		fail(w, F_BLOCKS, "the host waits, and free memory would not do");
+}
+
+/* Only an allocation may nap, not for long, beside no capture, and only while a fence is on its way. (Another thread may be
+ * about to record or to reach the one that tells.) */
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct world *w = ctx;
@@ -212,12 +231,17 @@ static uint64_t nap(void *ctx, unsigned us)
 
 	for (int i = 0; i < w->nfence && !worth; i++)
 		worth = w->fence[i].used;
-	if (!w->call.in_classic || !worth)
+	if (!w->call.in_alloc || !worth)
 		fail(w, F_BLOCKS, "the host waits in a call that must not");
+	for (int i = 0; i < w->nstreams; i++)
+		if (w->s[i].alive && w->s[i].capturing)
+			fail(w, F_BLOCKS, "the host waits while stream %d is captured", i);
+	if (!w->call.in_classic)
+		check_growth_wait(w);
 	w->now_ms += (w->call.napped + us) / 1000 - w->call.napped / 1000;
 	w->call.napped += us;
-	if (w->call.napped > 2100000)
-		fail(w, F_BLOCKS, "hipMalloc has waited %lu us",
+	if (w->call.napped > 1000 * w->cfg.opt.growth_wait_ms + 1000)
+		fail(w, F_BLOCKS, "an allocation has waited %lu us",
 		     (unsigned long)w->call.napped);
 	progress_some(w);
 	device_leave(w, SS_OK);

@@ -47,6 +47,8 @@ static void d_start(const struct d_test *t)
 	ss_options_default(&prog.cfg.opt);
 	prog.cfg.opt.backing = backing;
 	prog.cfg.opt.oom_wait_ms = 20;
+	if (!t->waits)
+		prog.cfg.opt.growth_wait_ms = 0;
 	prog.count = 0;
 	w = world_create(&prog, getenv("DIRECTED_VERBOSE") != NULL);
 	CHECK(world_start(w));
@@ -431,7 +433,7 @@ static void run(const struct d_test *t)
 int main(int argc, char **argv)
 {
 	static const struct d_test *const more[] = { directed_memory, directed_calls,
-						     directed_arena };
+						     directed_arena, directed_waits };
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)

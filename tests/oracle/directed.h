@@ -12,10 +12,12 @@ struct d_test {
 	bool release_waits; /* as hipFree does */
 	bool prefix;        /* VMM with access from the start of the reservation only */
 	bool vmm;           /* VMM as it should be */
+	bool waits;         /* allocations wait before their pool grows past its peak. Elsewhere a pool grows at once, to show
+	                     * that it must not use what it has */
 };
 #define T(f) { .name = #f, .fn = f }
 /* The list ends with a NULL name. */
-extern const struct d_test directed_memory[], directed_calls[], directed_arena[];
+extern const struct d_test directed_memory[], directed_calls[], directed_arena[], directed_waits[];
 
 void d_op(struct op op);
 /* Runs `op`, and at the end of its first call of the driver other operations, as those of another thread. */

@@ -227,48 +227,6 @@ static void lag_keeps_marks(void)
 	D((struct op){ .kind = OP_RELEASE });
 }
 
-/* hipMalloc, kernel, hipFree without a wait, on a device that lags: beyond eight blocks the host waits for
- * the oldest. */
-static void waits_for_oldest(void)
-{
-	for (int i = 0; i < 40; i++)
-		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
-	CHECK(given() <= 8 * BIG);
-}
-
-/* On a device that stands still the pool grows, after waits that become ever rarer. There is no wait if
- * host functions of the program may run on a stream. */
-static void waits_not_long(void)
-{
-	uint64_t then;
-
-	D(stall(NUL));
-	for (int i = 0; i < 40; i++)
-		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
-	CHECK(given() == 40 * BIG && W->now_ms > 0 && W->now_ms < 500);
-	then = W->now_ms;
-	ss_backpressure_never(W->core);
-	for (int i = 0; i < 40; i++)
-		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
-	CHECK(given() == 80 * BIG && W->now_ms == then);
-	D((struct op){ .kind = OP_RELEASE });
-}
-
-/* There is no wait while a stream captures. */
-static void waits_not_in_capture(void)
-{
-	const struct op capture = { .kind = OP_CAPTURE, .a = S(1) };
-
-	D(stream(0, NB), stream(1, NB), stall(S(0)));
-	for (int i = 0; i < 6; i++)
-		D(calloc_(0, BIG), kernel(S(0)), cfree(0, false));
-	D(capture, calloc_(1, BIG));
-	CHECK(given() == 7 * BIG && W->now_ms == 0);
-	D(capture, calloc_(2, BIG));
-	CHECK(given() == 8 * BIG && W->now_ms > 0);
-	D((struct op){ .kind = OP_RELEASE });
-}
-
 /* An allocation succeeds if it fits once idle memory of other pools has gone back. */
 static void makes_room(void)
 {
@@ -397,7 +355,6 @@ const struct d_test directed_memory[] = {
 	{ "internal", internal, .vram = 48 },
 	T(busy_left_alone), T(lag_leaves_clean), 
 	T(lag_keeps_marks),
-	T(waits_for_oldest), T(waits_not_long), T(waits_not_in_capture),
 	{ "internal_off", internal_off, .vram = 48 }, { "makes_room", makes_room, .vram = 48 },
 	{ "makes_room_later", makes_room_later, .vram = 48 },
 	{ "failure_changes_nothing", failure_changes_nothing, .vram = 128 },

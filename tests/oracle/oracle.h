@@ -271,6 +271,8 @@ struct world {
 		struct clk fenced;  /* what the fences recorded in the call cover */
 		const struct clk *since; /* what was enqueued before the call; NULL: all that is now */
 		bool in_alloc, in_classic, injected, hooked;
+		int pool;           /* of the allocation, */
+		uint64_t size;      /* and its bytes */
 		uint64_t slept, napped; /* ms, us */
 		int gates, gate[16], gate_stream[16]; /* fences that streams wait for */
 	} call;

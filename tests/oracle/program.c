@@ -78,6 +78,7 @@ static void configure(struct config *c, uint64_t *s)
 	c->opt.fence = (int)below(s, 3);
 	c->opt.decay_ms = decay[below(s, 4)];
 	c->opt.oom_wait_ms = below(s, 2) * 20;
+	c->opt.growth_wait_ms = c->seed / 3 % 3 * 20; /* not drawn, so that a seed stays the same program */
 	if (chance(s, 3))
 		c->opt.threshold[0] = (struct ss_amount){
 			.bytes = below(s, 5) * below(s, 4) << 21, .set = true };

@@ -96,7 +96,22 @@ static unsigned run(int count, hipStream_t stream)
 	return naps;
 }
 
-/* The stream waits for a value that the host writes only when it has allocated much. */
+/* A kernel waits for what the host does only when it has allocated much. */
+static void held_up(void)
+{
+	hipStream_t stream;
+
+	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+	held = true;
+	CHECK(run(80, stream) > 0);
+	/* By now it is known to be of no use. */
+	CHECK(run(8, stream) == 0);
+	held = false;
+	OK(hipStreamSynchronize(stream));
+	CHECK(!overlaps);
+}
+
+/* The same with a value. That can be seen, so nobody waits. */
 static void value(void)
 {
 	hipStream_t stream;
@@ -106,9 +121,7 @@ static void value(void)
 	*flag = 0;
 	OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
 	OK(hipStreamWaitValue64(stream, flag, 1, hipStreamWaitValueEq, ~0ull));
-	CHECK(run(80, stream) > 0);
-	/* By now it is known to be of no use. */
-	CHECK(run(8, stream) == 0);
+	CHECK(run(80, stream) == 0);
 	__atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
 	OK(hipStreamSynchronize(stream));
 	CHECK(!overlaps);
@@ -198,6 +211,8 @@ int main(int argc, char **argv)
 		bounded(hipStreamNonBlocking);
 	else if (!strcmp(argv[1], "blocking"))
 		bounded(hipStreamDefault);
+	else if (!strcmp(argv[1], "held"))
+		held_up();
 	else if (!strcmp(argv[1], "value"))
 		value();
 	else if (!strcmp(argv[1], "destroyed"))

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stream on a device that is behind: when to wait for what was freed rather than to grow.
+ *
+ * A host that is far ahead has freed much that the device still uses. It cannot be moved, exchanged or
+ * taken by other streams yet. So before a pool grows past the most that it ever held, although it has
+ * more free memory than is asked for, it waits for the oldest of that: as soon as enough has completed
+ * the ladder begins anew. What was enqueued since keeps the device busy. A loop that has reached its
+ * peak never waits.
+ *
+ * A stream whose own memory will do does not wait for others.
+ *
+ * Locks: the pool's. None while waiting.
+ */
+#include "core/pool/request.h"
+
+#define FENCED_PART 4 /* fences stand behind so many times the bytes that are missing */
+
+/* Would growing now set a new peak? Pool lock held. */
+static bool sets_peak(struct ss_request *r)
+{
+	struct ss_memory *m = &r->pool->mem;
+	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = r->cache->slot};
+	struct ss_view v;
+
+	growth.segment = ss_growth_segment(r, &v);
+	return v.reserved + ss_memory_short(m, &growth) > v.reserved_high || SS_MUTANT_IS(51);
+}
+
+/* Could idle segments go back for the one that is missing, once the device is idle? Pool lock held. */
+static bool may_exchange(struct ss_request *r)
+{
+	struct ss_view v;
+	uint64_t want = ss_growth_segment(r, &v);
+
+	return r->pool->mem.backing != SS_BACKING_VMM && v.reserved + want <= v.reserved_high + v.idle;
+}
+
+/* What a stream waits for: what it freed itself; what others did, too; or the device's end, without which nothing goes
+ * back where giving back waits for it. */
+enum whom { ITSELF, ALL, DEVICE };
+
+/* Might that help? Pool lock held. */
+static bool might_help(struct ss_request *r, enum whom whom)
+{
+	struct ss_pool *pool = r->pool;
+	uint64_t clean = pool->mem.clean.bytes, own = ss_cache_free_hint(r->cache);
+	uint64_t all = whom == ITSELF ? own + clean : ss_pool_free_hint(pool);
+
+	if ((all < r->size && !SS_MUTANT_IS(52)) || !sets_peak(r))
+		return false;
+	if (whom == DEVICE)
+		return ss_release_waits(&pool->mem) && may_exchange(r);
+	if (whom == ITSELF)
+		return own && (pool->mem.backing == SS_BACKING_VMM ||
+			       (!ss_release_waits(&pool->mem) && may_exchange(r)));
+	return all > own + clean;
+}
+
+/* Asks for fences behind enough of what was freed. */
+static void ask(struct ss_request *r, enum whom whom)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t bytes = 0;
+
+	if (whom == DEVICE) {
+		ss_device_idle(core, pool->mem.dev, ss_timeline_kind(r->tl) == SS_TL_NULL);
+		return;
+	}
+	SS_CACHES_EACH(q, &pool->caches) {
+		uint64_t n = ss_timeline_now(q->tl), free = ss_cache_free_hint(q);
+
+		if (!free || (whom == ITSELF && q != r->cache))
+			continue;
+		/* hipMallocAsync on the null stream joins the blocking streams natively. */
+		if (ss_fence_request(core, q->tl, n, q == r->cache ? SS_FENCE_JOINING : SS_FENCE_LATE))
+			bytes += free;
+		if (bytes >= FENCED_PART * r->size)
+			break;
+	}
+}
+
+/* Will a fence tell of something that was freed? */
+static bool is_told(struct ss_request *r, enum whom whom)
+{
+	if (whom == ITSELF)
+		return ss_fence_pending(r->tl);
+	if (whom == DEVICE)
+		return ss_fences_pending(ss_core_of(r->pool), r->pool->mem.dev);
+	SS_CACHES_EACH(q, &r->pool->caches)
+		if (ss_cache_free_hint(q) && ss_fence_pending(q->tl))
+			return true;
+	return false;
+}
+
+/* Waits until there is enough, or nothing more to wait for. Pool lock held, dropped meanwhile. */
+static enum ss_next wait_for(struct ss_request *r, enum whom whom)
+{
+	struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	uint64_t before = r->wait.us;
+	bool moved = false;
+
+	while (is_told(r, whom) && ss_wait_nap(r, moved)) {
+		ss_pool_unlock(pool);
+		moved = ss_fence_poll(core, NULL, -1);
+		ss_pool_lock(pool);
+		if (!moved)
+			continue;
+		ss_reclaim_all(pool);
+		if (ss_look(r, NULL)) {
+			ss_wait_worked(r);
+			return SS_FOUND;
+		}
+		if (!sets_peak(r))
+			break;
+	}
+	if (r->wait.us == before || r->wait.over)
+		return SS_NEXT;
+	ss_wait_worked(r);
+	return SS_AGAIN;
+}
+
+static enum ss_next try_wait(struct ss_request *r, enum whom whom)
+{
+	struct ss_pool *pool = r->pool;
+	enum ss_next next = SS_NEXT;
+	bool might;
+
+	ss_pool_lock(pool);
+	might = might_help(r, whom);
+	ss_pool_unlock(pool);
+	if (!might)
+		return SS_NEXT;
+	ask(r, whom);
+	ss_fence_poll(ss_core_of(pool), NULL, -1);
+	ss_pool_lock(pool);
+	if (is_told(r, whom) && ss_wait_turn(r))
+		next = wait_for(r, whom);
+	ss_pool_unlock(pool);
+	return next;
+}
+
+enum ss_next ss_growth_wait(struct ss_request *r)
+{
+	enum ss_next next = SS_NEXT;
+
+	for (enum whom whom = SS_MUTANT_IS(55) ? ALL : ITSELF; whom <= DEVICE && next == SS_NEXT; whom++)
+		next = try_wait(r, whom);
+	return next;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tests when an allocation waits for frees in flight, and when it does not. While the core waits the
+ * device makes progress, as far as its kernels end.
+ */
+#include "directed.h"
+
+#define MIB (1ull << 20)
+#define BIG (32ull << 20)
+#define CHECK(cond) d_check((cond), #cond, __LINE__)
+#define W d_world()
+
+/* ---- hipMalloc ------------------------------------------------------------------------------ */
+
+/* hipMalloc, kernel, hipFree without a wait, on a device that lags: beyond eight blocks the host waits for
+ * the oldest. */
+static void malloc_waits(void)
+{
+	for (int i = 0; i < 40; i++)
+		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
+	CHECK(given() <= 8 * BIG);
+}
+
+/* On a device that stands still the pool grows, after waits that become ever rarer. There is no wait if
+ * host functions of the program may run on a stream. */
+static void malloc_not_long(void)
+{
+	uint64_t then;
+
+	D(stall(NUL));
+	for (int i = 0; i < 40; i++)
+		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
+	CHECK(given() == 40 * BIG && W->now_ms > 0 && W->now_ms < 500);
+	then = W->now_ms;
+	ss_backpressure_never(W->core);
+	for (int i = 0; i < 40; i++)
+		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
+	CHECK(given() == 80 * BIG && W->now_ms == then);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
+/* There is no wait while a stream captures. */
+static void malloc_not_in_capture(void)
+{
+	const struct op capture = { .kind = OP_CAPTURE, .a = S(1) };
+
+	D(stream(0, NB), stream(1, NB), stall(S(0)));
+	for (int i = 0; i < 6; i++)
+		D(calloc_(0, BIG), kernel(S(0)), cfree(0, false));
+	D(capture, calloc_(1, BIG));
+	CHECK(given() == 7 * BIG && W->now_ms == 0);
+	D(capture, calloc_(2, BIG));
+	CHECK(given() == 8 * BIG && W->now_ms > 0);
+	D((struct op){ .kind = OP_RELEASE });
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static struct op release(void)
+{
+	return (struct op){ .kind = OP_RELEASE };
+}
+
+static struct op capture(int s)
+{
+	return (struct op){ .kind = OP_CAPTURE, .a = (uint8_t)s };
+}
+
+/* One stream frees what another needs: that waits for the oldest of it, and the pool does not grow. */
+static void stream_waits(void)
+{
+	D(stream(0, NB), stream(1, NB));
+	for (int i = 0; i < 20; i++)
+		D(alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)), alloc(1, S(1), BIG),
+		  kernel(S(1)), free_(1, S(1)));
+	CHECK(given() == BIG && d_stats().waits > 0);
+}
+
+/* The option 0 and an empty wish to wait are the same. */
+static void stream_never_waits(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)),
+	  alloc(1, S(1), BIG));
+	CHECK(given() == 2 * BIG && d_stats().waits == 0 && W->now_ms == 0);
+}
+
+/* On a stream that stands still the pools grow, after some milliseconds in all. */
+static void stream_not_long(void)
+{
+	D(stream(0, NB), stream(1, NB), stall(S(0)));
+	for (int i = 0; i < 30; i++)
+		D(alloc(0, S(0), BIG), free_(0, S(0)), alloc(1 + i, S(1), BIG));
+	CHECK(given() == 31 * BIG && W->now_ms > 0 && W->now_ms < 120);
+	D(release());
+}
+
+/* A pool that has been larger grows to that again without a wait. */
+static void stream_within_peak(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), alloc(1, S(0), BIG), free_(0, S(0)),
+	  free_(1, S(0)), ssync(S(0)), trim(0));
+	CHECK(given() == 0);
+	D(alloc(0, S(0), BIG), stall(S(0)), free_(0, S(0)), alloc(1, S(1), BIG));
+	CHECK(given() == 2 * BIG && d_stats().waits == 0 && W->now_ms == 0);
+	D(release());
+}
+
+/* There is no wait for less than is asked for. */
+static void stream_not_for_little(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), stall(S(0)), free_(0, S(0)),
+	  alloc(1, S(1), 2 * BIG));
+	CHECK(given() == 3 * BIG && d_stats().waits == 0 && W->now_ms == 0);
+	D(release());
+}
+
+static void stream_not_in_capture(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB), alloc(0, S(0), BIG), kernel(S(0)),
+	  free_(0, S(0)), capture(S(2)), alloc(1, S(1), BIG));
+	CHECK(given() == 2 * BIG && W->now_ms == 0);
+	D(capture(S(2)));
+}
+
+static void stream_not_beside_host_functions(void)
+{
+	ss_backpressure_never(W->core);
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)),
+	  alloc(1, S(1), BIG));
+	CHECK(given() == 2 * BIG && W->now_ms == 0);
+}
+
+/* A stream's own chunks move once it has come past their frees. */
+static void own_chunks_move(void)
+{
+	D(stream(0, NB), alloc(0, S(0), BIG), alloc(1, S(0), BIG), alloc(2, S(0), BIG), kernel(S(0)));
+	D(free_(0, S(0)), free_(2, S(0)), alloc(3, S(0), 2 * BIG));
+	CHECK(given() == 3 * BIG && d_stats().waits == 1);
+}
+
+/* If its own memory will do, it does not wait for a stream that stands still. */
+static void own_chunks_alone(void)
+{
+	D(stream(0, NB), stream(1, NB), alloc(4, S(1), BIG), stall(S(1)), free_(4, S(1)));
+	D(alloc(0, S(0), BIG), alloc(1, S(0), BIG), alloc(2, S(0), BIG), kernel(S(0)));
+	uint64_t then = W->now_ms;
+	D(free_(0, S(0)), free_(2, S(0)), alloc(3, S(0), 2 * BIG));
+	CHECK(given() == 4 * BIG && d_stats().waits >= 1 && W->now_ms <= then + 5);
+	D(release());
+}
+
+#define WAITS(f) { .name = #f, .fn = f, .waits = true }
+const struct d_test directed_waits[] = {
+	WAITS(malloc_waits), WAITS(malloc_not_long), WAITS(malloc_not_in_capture), WAITS(stream_waits),
+	T(stream_never_waits), WAITS(stream_not_long), WAITS(stream_within_peak), WAITS(stream_not_for_little),
+	WAITS(stream_not_in_capture), WAITS(stream_not_beside_host_functions),
+	{ "own_chunks_move", own_chunks_move, .vmm = true, .waits = true },
+	{ "own_chunks_alone", own_chunks_alone, .vmm = true, .waits = true },
+	{ .name = NULL },
+};
