@@ -161,8 +161,9 @@ static void release_waits(struct world *w, int dev, enum ss_backing backing)
 	if (!w->cfg.release_waits[backing] || clk_done(w, &all))
 		return;
 	before = w->call.since ? *w->call.since : w->call.hooked ? w->unhooked[dev] : all;
-	if (!can_finish(w, &before) &&
-	    !w->call.injected) /* a mapping that failed half way */
+	if (w->call.injected)
+		; /* a mapping that failed half way goes again, whatever it waits for */
+	else if (!can_finish(w, &before))
 		fail(w, F_BLOCKS, "giving memory back waits for a persistent kernel");
 	else if (w->call.natively_waits != dev + 1 && !w->call.in_alloc &&
 		 busy(w, &before))

@@ -121,11 +121,11 @@ static void pool_destroy(struct world *w, const struct op *op)
 	if (w->depth || !p->used || p->dying)
 		return;
 	handle = ss_pool_handle(p->p);
+	p->dying = true; /* no other thread may use it from now on */
 	if (ss_pool_destroy(w->core, p->p))
 		fail(w, F_STATUS, "ss_pool_destroy failed");
 	if (ss_pool_from_handle(w->core, handle) || !ss_pool_is_handle(handle))
 		fail(w, F_STATUS, "a dead pool's handle is found");
-	p->dying = true;
 	w->ghosts[p->dev] = true;
 	if (!p->blocks)
 		p->used = false;
