@@ -28,9 +28,11 @@ cc = os.environ.get('CC', 'gcc').split()
 cxx_only = re.compile(r'_Z\d+hip\w+|hipExtModuleLaunchKernel|hipHccModuleLaunchKernel')
 # Exported beside the entries.
 beside = {'hsa_amd_ipc_memory_create', 'rocprofiler_register_library_api_table',
-          'somashim_report', '__hipRegisterManagedVar', '_exit', '_Exit'}
-# Functions of libc that the shim wraps on purpose, so that statistics are written by them too.
-wrapped = {'_exit', '_Exit'}
+          'somashim_report', '__hipRegisterManagedVar', '_exit', '_Exit', 'dlsym', 'dlvsym',
+          '__asan_default_options', '__tsan_default_suppressions'}
+# Functions of libc that the shim wraps on purpose: so that statistics are written by an end of these
+# kinds, too, and to answer for addresses of HIP.
+wrapped = {'_exit', '_Exit', 'dlsym', 'dlvsym'}
 # Types that the shim knows by pointer only.
 passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalMemoryHandleDesc',
           'hipExternalSemaphoreSignalParams', 'hipExternalSemaphoreWaitParams'}
