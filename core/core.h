@@ -339,6 +339,14 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev);
  * free and SOMASHIM_LIMIT applied. */
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
+/* What the device is said to have: `total_bytes`, or less under SOMASHIM_LIMIT. */
+uint64_t ss_limit_of(const struct ss_core *core, uint64_t total_bytes);
+/* Memory that the process takes of `dev` past the pools counts against SOMASHIM_LIMIT, too. False: there is
+ * no room for it, and nothing was counted; idle memory of the pools may be in the way. The pools of
+ * `dev` exist (ss_pool_default). */
+bool ss_limit_take(struct ss_core *core, int dev, uint64_t bytes);
+void ss_limit_give(struct ss_core *core, int dev, uint64_t bytes);
+
 /* Gives idle memory of `dev` back because a call of the runtime found none. With `may_wait` it waits
  * as long as an allocation would (SOMASHIM_OOM_WAIT_MS). *end is 0 for the first try and keeps the
  * end of the wait between tries. True: some memory went back, and another try may give more. */

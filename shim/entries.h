@@ -29,6 +29,8 @@
  *        QUERY     makes good the waits that hipFree skipped
  *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
  *                  idle memory of our pools is given back and it is made again
+ *        TAKE      as RETRY, and what is taken counts against SOMASHIM_LIMIT: `extra` is (device, bytes, key)
+ *        GIVE      gives that back: `extra` is the key
  *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
  * node   the version node of the symbol in libamdhip64 (402 = hip_4.2)
  * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1, 604 = 6.4.3, 702 = 7.2.4,
@@ -73,6 +75,15 @@
 #define SS_ALLOC_PARAMS void
 #endif
 
+/* Since 6.0 the headers make the old name the new function, but the old symbol is still there. */
+#if HIP_VERSION_MAJOR >= 6
+#undef hipGetDeviceProperties
+#define SS_OLD_PROPERTIES void
+#define SS_PROPERTIES hipDeviceProp_tR0600
+#else
+#define SS_OLD_PROPERTIES hipDeviceProp_t
+#define SS_PROPERTIES void
+#endif
 #if HIP_VERSION_MAJOR == 6
 #define SS_DRV_FILL HIP_MEMSET_NODE_PARAMS
 #else
@@ -128,32 +139,50 @@
 	E(SERVE, 0, hipExtMallocWithFlags, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
 	/* When it fails it calls hipMemGetInfo, which is passed on then. */ \
-	E(RETRY, ss_device_of_prop(prop), hipMemCreate, 501, 502, \
+	E(TAKE, (ss_device_of_prop(prop), size, *handle), hipMemCreate, 501, 502, \
 	  (hipMemGenericAllocationHandle_t *handle, size_t size, \
 	   const hipMemAllocationProp *prop, unsigned long long flags), \
 	  (handle, size, prop, flags)) \
 	/* ---- other memory of the device: alloc/retry.c ---- */ \
 	E(SERVE, 0, hipMallocManaged, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(RETRY, HERE, hipMallocArray, 402, 502, \
+	E(TAKE, (HERE, ss_limit_array(desc, width, height, 1, 1), *array), hipMallocArray, 402, 502, \
 	  (hipArray_t *array, const hipChannelFormatDesc *desc, size_t width, size_t height, \
 	   unsigned int flags), \
 	  (array, desc, width, height, flags)) \
-	E(RETRY, HERE, hipMalloc3DArray, 402, 502, \
+	E(TAKE, (HERE, ss_limit_array(desc, extent.width, extent.height, extent.depth, 1), *array), \
+	  hipMalloc3DArray, 402, 502, \
 	  (hipArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int flags), \
 	  (array, desc, extent, flags)) \
-	E(RETRY, HERE, hipArrayCreate, 402, 502, \
+	E(TAKE, (HERE, desc ? ss_limit_driver_array(desc->Format, desc->NumChannels, desc->Width, \
+						    desc->Height, 1, 1) : 0, *array), hipArrayCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY_DESCRIPTOR *desc), (array, desc)) \
-	E(RETRY, HERE, hipArray3DCreate, 402, 502, \
+	E(TAKE, (HERE, desc ? ss_limit_driver_array(desc->Format, desc->NumChannels, desc->Width, \
+						    desc->Height, desc->Depth, 1) : 0, *array), hipArray3DCreate, 402, 502, \
 	  (hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *desc), (array, desc)) \
-	E(RETRY, HERE, hipMallocMipmappedArray, 402, 502, \
+	E(TAKE, (HERE, ss_limit_array(desc, extent.width, extent.height, extent.depth, levels), *array), \
+	  hipMallocMipmappedArray, 402, 502, \
 	  (hipMipmappedArray_t *array, const struct hipChannelFormatDesc *desc, \
 	   struct hipExtent extent, unsigned int levels, unsigned int flags), \
 	  (array, desc, extent, levels, flags)) \
-	E(RETRY, HERE, hipMipmappedArrayCreate, 402, 502, \
+	E(TAKE, (HERE, desc ? ss_limit_driver_array(desc->Format, desc->NumChannels, desc->Width, \
+						    desc->Height, desc->Depth, levels) : 0, *array), hipMipmappedArrayCreate, 402, 502, \
 	  (hipMipmappedArray_t *array, HIP_ARRAY3D_DESCRIPTOR *desc, unsigned int levels), \
 	  (array, desc, levels)) \
+	/* What of that counts against a limit ends here: alloc/limit.c. */ \
+	E(GIVE, handle, hipMemRelease, 501, 502, (hipMemGenericAllocationHandle_t handle), (handle)) \
+	E(GIVE, array, hipFreeArray, 402, 502, (hipArray_t array), (array)) \
+	E(GIVE, array, hipArrayDestroy, 403, 502, (hipArray_t array), (array)) \
+	E(GIVE, array, hipFreeMipmappedArray, 402, 502, (hipMipmappedArray_t array), (array)) \
+	E(GIVE, array, hipMipmappedArrayDestroy, 402, 502, (hipMipmappedArray_t array), (array)) \
+	E(GIVE, ptr, hipGraphAddMemFreeNode, 505, 507, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, void *ptr), \
+	  (node, graph, deps, count, ptr)) \
+	E(GIVE, ptr, hipDrvGraphAddMemFreeNode, 602, 604, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   hipDeviceptr_t ptr), \
+	  (node, graph, deps, count, ptr)) \
 	/* Code and its variables take device memory, too. */ \
 	E(RETRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
 	  (module, path)) \
@@ -256,6 +285,11 @@
 	  (hipMemPoolPtrExportData *data, void *ptr), (data, ptr)) \
 	E(GUARD, 0, hipMemPoolImportPointer, 501, 502, \
 	  (void **ptr, hipMemPool_t pool, hipMemPoolPtrExportData *data), (ptr, pool, data)) \
+	/* How much memory a device has. */ \
+	E(SERVE, 0, hipDeviceTotalMem, 402, 502, (size_t *bytes, hipDevice_t dev), (bytes, dev)) \
+	E(SERVE, 0, hipGetDeviceProperties, 402, 502, (SS_OLD_PROPERTIES *prop, int dev), (prop, dev)) \
+	E(SERVE, 0, hipGetDevicePropertiesR0000, 402, 604, (void *prop, int dev), (prop, dev)) \
+	E(SERVE, 0, hipGetDevicePropertiesR0600, 600, 604, (SS_PROPERTIES *prop, int dev), (prop, dev)) \
 	E(SERVE, 0, hipDeviceGetAttribute, 402, 502, \
 	  (int *value, hipDeviceAttribute_t attr, int dev), (value, attr, dev)) \
 	/* ---- what a pointer is: bounds/pointer.c ---- */ \

@@ -33,6 +33,8 @@
 #define SS_HANDLER_CHECK(name, params)
 #define SS_HANDLER_QUERY(name, params)
 #define SS_HANDLER_RETRY(name, params)
+#define SS_HANDLER_TAKE(name, params)
+#define SS_HANDLER_GIVE(name, params)
 #define SS_HANDLER_GRAPH(name, params)
 #define SS_HANDLER(kind, name, params) SS_HANDLER_##kind(name, params)
 #define E(kind, extra, name, node, since, params, args) SS_HANDLER(kind, name, params)

@@ -14,8 +14,8 @@
 #include "shim/alloc/debt.h"
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
+#include "shim/alloc/limit.h"
 #include "shim/alloc/native_pools.h"
-#include "shim/alloc/retry.h"
 #include "shim/handlers.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
@@ -25,6 +25,16 @@
 #include "shim/share/self_import.h"
 #include "shim/stream/capture.h"
 #include "shim/stream/timeline.h"
+
+#define CALL(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
+
+/* The result of a real free of memory that is not ours. */
+static hipError_t freed(hipError_t err, const void *ptr)
+{
+	if (err == hipSuccess)
+		ss_limit_drop(ptr);
+	return ss_result(err);
+}
 
 /* ---- hipMalloc ---------------------------------------------------------- */
 
@@ -58,7 +68,9 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 {
 	if (flags != hipDeviceMallocDefault) {
 		ss_observer_add(-1, SS_OBSERVER_FINE);
-		return ss_result(REAL_RETRY(-1, hipExtMallocWithFlags, ptr, size, flags));
+		/* Memory for signals is the host's. */
+		return ss_result(SS_LIMITED(-1, flags == hipMallocSignalMemory ? 0 : size, *ptr,
+					    CALL(hipExtMallocWithFlags, ptr, size, flags)));
 	}
 	return ss_malloc(ptr, size, false);
 }
@@ -74,7 +86,7 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 		return err;
 	if (ss_exiting())
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : hipSuccess;
-	return ss_result(REAL(hipFree, ptr));
+	return freed(REAL(hipFree, ptr), ptr);
 }
 
 static __attribute__((noinline)) hipError_t free_long(void *ptr)
@@ -152,7 +164,8 @@ alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t st
 		return false;
 	if (ss_timeline_capturing(tl))
 		ss_graph_memory_add(ss_timeline_device(tl), size);
-	*err = ss_result(REAL_RETRY(ss_timeline_device(tl), hipMallocAsync, ptr, size, stream));
+	*err = ss_result(SS_LIMITED(ss_timeline_device(tl), size, *ptr,
+				    CALL(hipMallocAsync, ptr, size, stream)));
 	return true;
 }
 
@@ -202,8 +215,8 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	if (!ss_pool_from_handle(ss_core, handle)) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
-		return ss_result(REAL_RETRY(ss_device_of(stream), hipMallocFromPoolAsync, ptr, size,
-					  handle, stream));
+		return ss_result(SS_LIMITED(ss_device_of(stream), size, *ptr,
+					    CALL(hipMallocFromPoolAsync, ptr, size, handle, stream)));
 	}
 	tl = ss_stream(stream, &err);
 	if (!tl)
@@ -213,8 +226,8 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 		 * device's graph pool in any case. */
 		if (ss_timeline_capturing(tl)) {
 			ss_graph_memory_add(ss_timeline_device(tl), size);
-			return ss_result(REAL_RETRY(ss_timeline_device(tl), hipMallocAsync, ptr, size,
-						  stream));
+			return ss_result(SS_LIMITED(ss_timeline_device(tl), size, *ptr,
+						    CALL(hipMallocAsync, ptr, size, stream)));
 		}
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);
@@ -239,7 +252,7 @@ static hipError_t foreign_free_async(void *ptr, hipStream_t stream)
 	     SS_Q_CHECK_FREE_ASYNC) &&
 	    REAL(hipMemPtrGetInfo, ptr, &size) != hipSuccess)
 		return ss_fail(hipErrorInvalidValue);
-	return ss_result(REAL(hipFreeAsync, ptr, stream));
+	return freed(REAL(hipFreeAsync, ptr, stream), ptr);
 }
 
 static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream, int dev)
@@ -287,7 +300,7 @@ static int free_async(void *ptr, void *native)
 		if (ss_timeline_capturing(tl)) {
 			if (ss_lookup(ss_core, ptr, &info))
 				return ss_fail(hipErrorInvalidValue);
-			return ss_result(REAL(hipFreeAsync, ptr, stream));
+			return freed(REAL(hipFreeAsync, ptr, stream), ptr);
 		}
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);

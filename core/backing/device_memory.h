@@ -16,6 +16,7 @@ struct ss_device_memory {
 	 * they are taken. */
 	_Atomic uint64_t set_aside;
 	atomic_bool refused;        /* it was said that the driver maps no memory */
+	_Atomic uint64_t others;    /* what the process takes past the pools, as far as it counts for the limit */
 	_Atomic uint32_t giving;    /* threads that give memory back just now */
 	_Atomic uint64_t gave;      /* how often one did */
 	atomic_bool nearly_full;    /* near the end of its memory: frees record their own fence */
@@ -47,6 +48,11 @@ static inline struct ss_device_memory *ss_device_memory(struct ss_core *core, in
  * Given again when the device gave none, or has them back. */
 bool ss_cap_take(struct ss_memory *m, uint64_t size);
 void ss_cap_give(struct ss_memory *m, uint64_t size);
+/* What counts for the limit. */
+static inline uint64_t ss_counted(const struct ss_device_memory *d)
+{
+	return atomic_load(&d->taken) + atomic_load(&d->others);
+}
 /* Adds `delta` (may be negative as two's complement) to what the pool has reserved. Returns when that was, for
  * ss_memory_record(), which the caller calls next; 0 without a recording. */
 uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta);

@@ -53,7 +53,7 @@ static const struct option table[] = {
 	{ "INITIAL", T_AMOUNT, AT(initial), "", NULL,
 	  "memory reserved at the first use of a device" },
 	{ "LIMIT", T_AMOUNT, AT(limit), "", NULL,
-	  "the most that pools of this process may take of each device; 0 = no limit" },
+	  "the most that this process may take of each device, which it is told to have; 0 = no limit" },
 	{ "DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
 	  "age at which idle memory goes back; 0 = at the next synchronization" },
 	{ "DECAY_THREAD", T_BOOL, AT(decay_thread), "1", NULL,

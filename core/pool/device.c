@@ -130,6 +130,13 @@ uint64_t ss_idle_bytes(struct ss_core *core, int dev)
 	return idle;
 }
 
+uint64_t ss_limit_of(const struct ss_core *core, uint64_t total_bytes)
+{
+	uint64_t limit = ss_amount_bytes(&core->opt.limit, total_bytes);
+
+	return limit && limit < total_bytes ? limit : total_bytes;
+}
+
 void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
 	uint64_t idle, limit, used;
@@ -141,8 +148,9 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
 	limit = dev >= 0 && dev < SS_MAX_DEVICES ? ss_device_memory(core, dev)->limit : 0;
 	*free_bytes = ss_min(*free_bytes + idle, *total_bytes);
 	if (limit && limit < *total_bytes) {
-		used = ss_minus(atomic_load(&ss_device_memory(core, dev)->reserved), idle);
-		*total_bytes = limit;
+		used = ss_minus(atomic_load(&ss_device_memory(core, dev)->reserved), idle) +
+		       atomic_load(&ss_device_memory(core, dev)->others);
+		*total_bytes = ss_limit_of(core, *total_bytes);
 		*free_bytes = ss_min(*free_bytes, ss_minus(limit, used));
 	}
 }
@@ -273,6 +281,7 @@ void ss_device_reset_begin(struct ss_core *core, int dev, bool idle)
 	ss_nearly_full_set(core, dev, false);
 	atomic_store(&ss_device_memory(core, dev)->woken, false);
 	atomic_store(&ss_device_memory(core, dev)->low, false);
+	atomic_store(&ss_device_memory(core, dev)->others, 0);
 	ss_recent_end(core);
 }
 

@@ -128,7 +128,7 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 	taken = atomic_load(&d->taken);
 	if (taken > reserved)
 		idle += taken - reserved;
-	if (d->limit && size + atomic_load(&d->taken) > d->limit + idle)
+	if (d->limit && size + ss_counted(d) > d->limit + idle)
 		return false;
 	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, pool->mem.dev, &left, NULL)) != SS_OK)
 		return true;

@@ -91,7 +91,8 @@ static void report_device(const struct ss_request *r, FILE *out)
 		fprintf(out, "what the device has free it does not say, this process's pools hold %"
 			PRIu64 "\n", mine);
 	if (d->limit)
-		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "\n", d->limit);
+		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "; past the pools the process took %" PRIu64 "\n",
+			d->limit, atomic_load(&d->others));
 	if (core->drv.limit && core->drv.limit(core->drv.ctx, limit, sizeof(limit)))
 		fprintf(out, "somashim:   a limit was hit: %s\n", limit);
 	if (r->refused)
@@ -119,7 +120,7 @@ static uint64_t limit_reached(const struct ss_request *r)
 
 	if (max && ss_used(&pool->caches) + r->size > max)
 		return max;
-	return d->limit && r->size + atomic_load(&d->taken) > d->limit ? d->limit : 0;
+	return d->limit && r->size + ss_counted(d) > d->limit ? d->limit : 0;
 }
 
 static void record(const struct ss_request *r)

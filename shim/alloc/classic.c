@@ -8,6 +8,7 @@
 #include "shim/alloc/debt.h"
 #include "shim/alloc/device_wait.h"
 #include "shim/alloc/last_error.h"
+#include "shim/alloc/limit.h"
 #include "shim/process/current_device.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
@@ -60,7 +61,10 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	/* A limit of the user's must not be passed by asking the runtime instead. */
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
-	return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
+	if (likely(!ss_limited()))
+		return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
+	return ss_result(SS_LIMITED(dev, size, *ptr,
+				    ss_real.hipExtMallocWithFlags(ptr, size, hipDeviceMallocDefault)));
 }
 
 void ss_free_at_exit(void *ptr)

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What a program is told about a device's memory: free bytes, pool support, kernel
  * heap. No lock. */
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+
 #include "shim/alloc/device_memory.h"
 #include "shim/alloc/last_error.h"
+#include "shim/alloc/limit.h"
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
@@ -40,10 +45,62 @@ hipError_t do_hipMemGetInfo(size_t *free_bytes, size_t *total)
 	return ss_result(hipSuccess);
 }
 
-/* 5.x has pools but reports that it has not. */
+/* Under a limit every figure of a device's memory is the limit: programs size themselves by any of them. */
+hipError_t do_hipDeviceTotalMem(size_t *bytes, hipDevice_t dev)
+{
+	hipError_t err = REAL(hipDeviceTotalMem, bytes, dev);
+
+	if (err == hipSuccess && bytes)
+		*bytes = ss_limit_of(ss_core, *bytes);
+	return ss_result(err);
+}
+
+/* Where totalGlobalMem is in the two layouts of hipDeviceProp_t; the header has one of them. */
+#define TOTAL_R0000 256
+#define TOTAL_R0600 288
+_Static_assert(offsetof(hipDeviceProp_t, totalGlobalMem) ==
+	       (HIP_VERSION_MAJOR < 6 ? TOTAL_R0000 : TOTAL_R0600), "the layout");
+
+static hipError_t limit_at(void *prop, size_t offset, hipError_t err)
+{
+	size_t total;
+
+	if (err == hipSuccess && prop) {
+		memcpy(&total, (char *)prop + offset, sizeof(total));
+		total = ss_limit_of(ss_core, total);
+		memcpy((char *)prop + offset, &total, sizeof(total));
+	}
+	return ss_result(err);
+}
+
+/* This symbol has the old layout in every release. */
+hipError_t do_hipGetDeviceProperties(SS_OLD_PROPERTIES *prop, int dev)
+{
+	return limit_at(prop, TOTAL_R0000, REAL(hipGetDeviceProperties, prop, dev));
+}
+
+hipError_t do_hipGetDevicePropertiesR0000(void *prop, int dev)
+{
+	return limit_at(prop, TOTAL_R0000, REAL(hipGetDevicePropertiesR0000, prop, dev));
+}
+
+hipError_t do_hipGetDevicePropertiesR0600(SS_PROPERTIES *prop, int dev)
+{
+	return limit_at(prop, TOTAL_R0600, REAL(hipGetDevicePropertiesR0600, prop, dev));
+}
+
+/* 5.x has pools but reports that it has not. The total memory has no room in an int, but under a
+ * limit it may have. */
 hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int dev)
 {
 	hipError_t err = REAL(hipDeviceGetAttribute, value, attr, dev);
+	size_t total;
+
+	if (err == hipSuccess && attr == hipDeviceAttributeTotalGlobalMem && value && ss_limited() &&
+	    REAL(hipDeviceTotalMem, &total, dev) == hipSuccess && ss_limit_of(ss_core, total) < total) {
+		total = ss_limit_of(ss_core, total);
+		*value = total < INT_MAX ? (int)total : INT_MAX;
+	}
 
 	if (err == hipSuccess && attr == hipDeviceAttributeMemoryPoolsSupported && value)
 		*value = 1;

@@ -28,13 +28,32 @@ void ss_graph_memory_add(int dev, uint64_t bytes)
 }
 
 /* The layout of hipMemAllocNodeParams, which the header of 5.2 lacks. */
+struct node {
+	hipMemPoolProps props;
+	const void *access;
+	size_t count, bytes;
+	void *ptr;
+};
+
+struct ss_graph_node ss_graph_memory_node(const void *params)
+{
+	const struct node *n = params;
+
+	if (!n)
+		return (struct ss_graph_node){ .dev = -1 };
+	return (struct ss_graph_node){
+		.dev = n->props.location.type == hipMemLocationTypeDevice ? n->props.location.id : -1,
+		.bytes = n->bytes,
+		.ptr = n->ptr,
+	};
+}
+
 void ss_graph_memory_add_node(const void *params)
 {
-	const struct { hipMemPoolProps props; const void *access; size_t count, bytes; } *p = params;
+	struct ss_graph_node n = ss_graph_memory_node(params);
 
-	if (p)
-		ss_graph_memory_add(p->props.location.type == hipMemLocationTypeDevice ?
-			       p->props.location.id : -1, p->bytes);
+	if (params)
+		ss_graph_memory_add(n.dev, n.bytes);
 }
 
 void ss_graph_memory_reserve(int dev)

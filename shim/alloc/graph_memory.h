@@ -7,7 +7,14 @@
 
 /* A node that takes so many bytes on dev (-1: the current device) enters a graph. */
 void ss_graph_memory_add(int dev, uint64_t bytes);
-/* The same for the hipMemAllocNodeParams at `params`. */
+/* What the hipMemAllocNodeParams at `params` (NULL: nothing) say. `ptr` is set once the node exists. */
+struct ss_graph_node {
+	int dev; /* -1: the current device */
+	uint64_t bytes;
+	void *ptr;
+};
+struct ss_graph_node ss_graph_memory_node(const void *params);
+/* As ss_graph_memory_add(), for them. */
 void ss_graph_memory_add_node(const void *params);
 /* Before a graph is instantiated, uploaded or launched on dev: gives idle memory back until
  * there is room for the largest graph that was built there. */

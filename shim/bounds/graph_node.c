@@ -10,7 +10,7 @@
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/observers.h"
-#include "shim/alloc/retry.h"
+#include "shim/alloc/limit.h"
 #include "shim/bounds/check.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
@@ -66,12 +66,20 @@ static void note(const void *params)
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,
 			      size_t count, SS_NODE_PARAMS *params)
 {
+	struct ss_graph_node n;
+	bool allocates;
+
 	if (exceeds(params))
 		return ss_fail(hipErrorInvalidValue);
 	note(params);
-	if (params && type_of(params) == NODE_ALLOC)
+	allocates = params && type_of(params) == NODE_ALLOC;
+	n = ss_graph_memory_node(allocates ? union_of(params) : NULL);
+	if (allocates)
 		ss_graph_memory_add_node(union_of(params));
-	return ss_result(REAL_RETRY(-1, hipGraphAddNode, node, graph, deps, count, params));
+	return ss_result(SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(union_of(params)).ptr,
+				    ss_real.hipGraphAddNode ?
+					    ss_real.hipGraphAddNode(node, graph, deps, count, params) :
+					    ss_real_missing()));
 }
 
 hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)

@@ -44,13 +44,13 @@ static const struct { const char *name; unsigned at; void *ours; } slots[] = {
 #undef T
 };
 
-/* Every entry but the C++ names has a position in the table. Where this does not compile,
+/* Every entry but the C++ names and an old one has a position in the table. Where this does not compile,
  * api_table.h lacks one; its position is in hip_api_trace.hpp. */
 enum {
 #define T(name, at) HAS_##name,
 	SS_TABLE(T)
 #undef T
-	HAS_SS_EXT_MODULE_LAUNCH, HAS_SS_HCC_MODULE_LAUNCH, HAS_ALL
+	HAS_SS_EXT_MODULE_LAUNCH, HAS_SS_HCC_MODULE_LAUNCH, HAS_hipGetDeviceProperties, HAS_ALL
 };
 #define E(kind, extra, name, node, since, params, args) + (HAS_##name < HAS_ALL)
 _Static_assert((0 SS_ENTRIES(E)) == HAS_ALL, "api_table.h lacks a position");

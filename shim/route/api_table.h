@@ -5,28 +5,29 @@
  * Position 0 is the first after the size. scripts/rocm-check.py compares each with the header of
  * every release that has one (hip/amd_detail/hip_api_trace.hpp).
  *
- * The C++ names of 5.x are in no table.
+ * The C++ names of 5.x are in no table, and neither is the old name of hipGetDevicePropertiesR0000.
  */
 #ifndef SS_SHIM_API_TABLE_H
 #define SS_SHIM_API_TABLE_H
 
 #define SS_TABLE(T) \
-	T(hipArray3DCreate, 1) T(hipArrayCreate, 3) T(hipConfigureCall, 13) T(hipCtxCreate, 16) \
+	T(hipArray3DCreate, 1) T(hipArrayCreate, 3) T(hipArrayDestroy, 4) T(hipConfigureCall, 13) T(hipCtxCreate, 16) \
 	T(hipCtxDestroy, 17) T(hipCtxDisablePeerAccess, 18) T(hipCtxEnablePeerAccess, 19) \
 	T(hipCtxPopCurrent, 26) T(hipCtxPushCurrent, 27) T(hipCtxSetCurrent, 29) \
 	T(hipCtxSynchronize, 31) T(hipDeviceDisablePeerAccess, 38) \
 	T(hipDeviceEnablePeerAccess, 39) T(hipDeviceGetAttribute, 41) \
 	T(hipDeviceGetDefaultMemPool, 44) T(hipDeviceGetMemPool, 47) \
 	T(hipDevicePrimaryCtxRelease, 56) T(hipDevicePrimaryCtxReset, 57) T(hipDeviceReset, 60) \
-	T(hipDeviceSetLimit, 63) T(hipDeviceSetMemPool, 64) T(hipDeviceSynchronize, 66) T(hipDrvGraphAddMemcpyNode, 71) \
+	T(hipDeviceSetLimit, 63) T(hipDeviceSetMemPool, 64) T(hipDeviceSynchronize, 66) T(hipDeviceTotalMem, 67) T(hipDrvGraphAddMemcpyNode, 71) \
 	T(hipDrvMemcpy2DUnaligned, 72) T(hipDrvMemcpy3D, 73) T(hipDrvMemcpy3DAsync, 74) \
 	T(hipDrvPointerGetAttributes, 75) T(hipEventCreate, 76) T(hipEventCreateWithFlags, 77) \
 	T(hipEventDestroy, 78) T(hipEventElapsedTime, 79) T(hipEventQuery, 80) \
 	T(hipEventRecord, 81) T(hipEventSynchronize, 82) T(hipExtLaunchKernel, 84) \
 	T(hipExtLaunchMultiKernelMultiDevice, 85) T(hipExtMallocWithFlags, 86) \
-	T(hipExtStreamCreateWithCUMask, 87) T(hipFree, 90) T(hipFreeAsync, 92) \
-	T(hipFreeHost, 93) T(hipGetLastError, 109) T(hipGraphAddEventRecordNode, 121) \
-	T(hipGraphAddHostNode, 123) T(hipGraphAddMemAllocNode, 125) \
+	T(hipExtStreamCreateWithCUMask, 87) T(hipFree, 90) T(hipFreeArray, 91) T(hipFreeAsync, 92) \
+	T(hipFreeHost, 93) T(hipFreeMipmappedArray, 94) T(hipGetDevicePropertiesR0600, 105) \
+	T(hipGetDevicePropertiesR0000, 106) T(hipGetLastError, 109) T(hipGraphAddEventRecordNode, 121) \
+	T(hipGraphAddHostNode, 123) T(hipGraphAddMemAllocNode, 125) T(hipGraphAddMemFreeNode, 126) \
 	T(hipGraphAddMemcpyNode, 127) T(hipGraphAddMemcpyNode1D, 128) \
 	T(hipGraphAddMemsetNode, 131) T(hipGraphEventRecordNodeSetEvent, 139) \
 	T(hipGraphExecEventRecordNodeSetEvent, 144) T(hipGraphExecMemcpyNodeSetParams, 148) \
@@ -116,6 +117,6 @@
 	T(hipInitDevice, 543) T(hipDeviceFlushGPUDirectRDMAWrites, 545) T(hipLibraryGetModule, 546) \
 	T(hipExecutionCtxRecordEvent, 532) T(hipExecutionCtxWaitEvent, 534) \
 	T(hipGraphExecUpdate, 153) T(hipGraphicsMapResources, 188) T(hipImportExternalMemory, 200) T(hipMemAdvise, 227) \
-	T(hipMemImportFromShareableHandle, 237) T(hipMemSetAccess, 257) T(hipMemUnmap, 258) T(hipMemAdvise_v2, 494)
+	T(hipMemImportFromShareableHandle, 237) T(hipMemRelease, 255) T(hipMipmappedArrayDestroy, 301) T(hipDrvGraphAddMemFreeNode, 452) T(hipMemSetAccess, 257) T(hipMemUnmap, 258) T(hipMemAdvise_v2, 494)
 
 #endif

@@ -14,6 +14,7 @@
 #include "shim/alloc/device_memory.h"
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
+#include "shim/alloc/limit.h"
 #include "shim/alloc/retry.h"
 #include "shim/bounds/check.h"
 #include "shim/handlers.h"
@@ -147,6 +148,31 @@
 #define HERE (-1) /* the current device */
 #define EXPORT_RETRY(extra, name, params, args) \
 	hipError_t name params BODY_MEMORY((void)0, extra, name, args)
+#define TAKE_DEVICE(dev, bytes, key) dev
+#define TAKE_BYTES(dev, bytes, key) bytes
+#define TAKE_KEY(dev, bytes, key) key
+#define EXPORT_TAKE(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		ss_decay_due(); \
+		return ss_result(SS_LIMITED(TAKE_DEVICE extra, TAKE_BYTES extra, TAKE_KEY extra, \
+					    FORWARD(name, args))); \
+	}
+#define EXPORT_GIVE(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		ss_enter(); \
+		err = FORWARD(name, args); \
+		ss_leave(); \
+		if (err == hipSuccess) \
+			ss_limit_drop((const void *)(uintptr_t)(extra)); \
+		return ss_result(err); \
+	}
 /* A graph may do anything, for example write to the host when nothing else does. */
 #define EXPORT_GRAPH(extra, name, params, args) \
 	static inline hipError_t open_##name params \

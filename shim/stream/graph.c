@@ -6,7 +6,7 @@
  */
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
-#include "shim/alloc/retry.h"
+#include "shim/alloc/limit.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
@@ -39,6 +39,11 @@ hipError_t do_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph,
 				      const hipGraphNode_t *deps, size_t count,
 				      SS_ALLOC_PARAMS *params)
 {
+	struct ss_graph_node n = ss_graph_memory_node(params);
+
 	ss_graph_memory_add_node(params);
-	return ss_result(REAL_RETRY(-1, hipGraphAddMemAllocNode, node, graph, deps, count, params));
+	return ss_result(SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(params).ptr,
+				    ss_real.hipGraphAddMemAllocNode ?
+					    ss_real.hipGraphAddMemAllocNode(node, graph, deps, count, params) :
+					    ss_real_missing()));
 }
