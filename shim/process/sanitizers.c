@@ -17,10 +17,12 @@ PLAIN const char *__asan_default_options(void)
 }
 
 /* ThreadSanitizer sees the calls of libc that we make, but not our atomic operations, which order them. So it
- * would report races between threads of ours. In a build with ThreadSanitizer it sees both. */
+ * would report races between threads of ours. (Not called_from_lib: a call that ends one of our functions
+ * is a jump, and looks as if our caller had made it.) In a build with ThreadSanitizer it sees both. */
 #ifndef __SANITIZE_THREAD__
 PLAIN const char *__tsan_default_suppressions(void)
 {
-	return "called_from_lib:libsomashim.so\n";
+	return "race:libsomashim.so\nmutex:libsomashim.so\ndeadlock:libsomashim.so\n"
+	       "thread:libsomashim.so\nsignal:libsomashim.so\n";
 }
 #endif
