@@ -160,7 +160,7 @@ static void release_waits(struct world *w, int dev, enum ss_backing backing)
 	device_clock(w, dev, true, &all);
 	if (!w->cfg.release_waits[backing] || clk_done(w, &all))
 		return;
-	before = w->call.since ? *w->call.since : w->call.hooked ? w->unhooked[dev] : all;
+	before = w->call.since ? w->call.since[dev] : w->call.hooked ? w->unhooked[dev] : all;
 	if (w->call.injected)
 		; /* a mapping that failed half way goes again, whatever it waits for */
 	else if (!can_finish(w, &before))

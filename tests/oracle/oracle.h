@@ -204,7 +204,7 @@ struct pair {
 	struct ss_token token;
 	struct clk vc;            /* what the real call waited for */
 	struct clk sure;          /* what it would have waited for when the pair began */
-	struct clk all;           /* what its device held when the pair began */
+	struct clk all[DEVS];     /* what each device held when the pair began */
 };
 
 #define ALLP (POOLS + 2 * DEVS)
@@ -269,7 +269,7 @@ struct world {
 		int joining;        /* 1 + device: the call joins its null stream */
 		int natively_waits; /* 1 + device: the call waits for it */
 		struct clk fenced;  /* what the fences recorded in the call cover */
-		const struct clk *since; /* what was enqueued before the call; NULL: all that is now */
+		const struct clk *since; /* by device: what was enqueued before the call; NULL: all that is now */
 		bool in_alloc, in_classic, injected, hooked;
 		int pool;           /* of the allocation, */
 		uint64_t size;      /* and its bytes */

@@ -98,7 +98,8 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 		return false; /* the program would hang */
 	p->used = true;
 	p->sure = c;
-	device_clock(w, p->dev, true, &p->all);
+	for (int d = 0; d < w->cfg.devices; d++)
+		device_clock(w, d, true, &p->all[d]);
 	if (p->event >= 0)
 		w->ev[p->event].pairs++;
 	if (p->stream >= 0)
@@ -221,7 +222,7 @@ static void end(struct world *w, struct pair *p)
 		know(w, &p->vc, true);
 	}
 	flags(w, p);
-	w->call.since = p->real ? &p->all : NULL;
+	w->call.since = p->real ? p->all : NULL;
 	if (p->event >= 0)
 		w->ev[p->event].pairs--;
 	if (p->stream >= 0)
