@@ -36,7 +36,8 @@ beside = {'hsa_amd_ipc_memory_create', 'rocprofiler_register_library_api_table',
 wrapped = {'_exit', '_Exit', 'dlsym', 'dlvsym'}
 # Types that the shim knows by pointer only.
 passed = {'HIP_MEMCPY3D', 'HIP_MEMSET_NODE_PARAMS', 'hipExternalMemoryHandleDesc',
-          'hipExternalSemaphoreSignalParams', 'hipExternalSemaphoreWaitParams'}
+          'hipExternalSemaphoreSignalParams', 'hipExternalSemaphoreWaitParams',
+          'hipDeviceProp_t', 'hipDeviceProp_tR0600'}
 # What the shim decides by the version it finds, or writes down for itself:
 # (expression, value, first release, last release).
 decided = [
