@@ -3,8 +3,10 @@
  * `somashim doctor`: is there a runtime, is there a device, which backings work, and which
  * known defects apply.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -12,16 +14,17 @@
 #include "cli/writers/json.h"
 #include "driver/rocm/quirks.h"
 #include "driver/rocm/releases.h"
+#include "driver/rocm/verdict_file.h"
 
 #define TIMEOUT_S 60
 
 struct arguments {
-	bool json, probe;
+	bool json, probe, save, forget;
 	const char *runtime;
 	unsigned timeout_s;
 };
 
-enum { JSON = 'j', RUNTIME = 'r', TIMEOUT = 't', PROBE = 256 };
+enum { JSON = 'j', RUNTIME = 'r', TIMEOUT = 't', PROBE = 256, SAVE, FORGET };
 
 static const struct argp_option options[] = {
 	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
@@ -29,6 +32,8 @@ static const struct argp_option options[] = {
 	  "Try the runtime that PATH names: a file, a ROCm, a Python environment or a directory", 0 },
 	{ "timeout", TIMEOUT, "SECONDS", 0,
 	  "Give up after SECONDS without progress (default: 60)", 0 },
+	{ "save", SAVE, NULL, 0, "Remember what was found: from now on SOMASHIM_BACKING=auto goes by it", 0 },
+	{ "forget", FORGET, NULL, 0, "Try nothing, and forget what was remembered", 0 },
 	{ "probe", PROBE, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
@@ -38,6 +43,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 
 	switch (key) {
 	case JSON: a->json = true; return 0;
+	case SAVE: a->save = true; return 0;
+	case FORGET: a->forget = true; return 0;
 	case PROBE: a->probe = true; return 0;
 	case RUNTIME: a->runtime = arg; return 0;
 	case TIMEOUT:
@@ -106,6 +113,17 @@ static void print_text(const struct ss_probe *p) {
 	}
 }
 
+static int forget(void) {
+	int n = ss_verdict_files_remove();
+
+	if (n < 0) {
+		fprintf(stderr, "somashim doctor: cannot forget: %s\n", strerror(errno));
+		return 1;
+	}
+	printf("%d %s forgotten\n", n, n == 1 ? "verdict" : "verdicts");
+	return 0;
+}
+
 int ss_cmd_doctor(int argc, char **argv) {
 	struct arguments a = { .timeout_s = TIMEOUT_S };
 	struct ss_probe p;
@@ -114,7 +132,10 @@ int ss_cmd_doctor(int argc, char **argv) {
 	if (a.probe) {
 		return ss_probe_child(a.runtime);
 	}
-	ss_probe_run(&p, a.runtime, a.timeout_s);
+	if (a.forget) {
+		return forget();
+	}
+	ss_probe_run(&p, a.runtime, a.save, a.timeout_s);
 	int status = p.status;
 	if (!a.json) {
 		print_text(&p);

@@ -119,7 +119,7 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 }
 
 /* Nothing that the user has set may keep us from testing, or be written to. */
-static bool prepare_environment(char *err, size_t err_size) {
+static bool prepare_environment(bool save, char *err, size_t err_size) {
 	static const char *const names[] = {
 		"SOMASHIM_DISABLE", "SOMASHIM_LOG", "SOMASHIM_JOURNAL", "SOMASHIM_TRACE", "SOMASHIM_METRICS",
 	};
@@ -129,6 +129,7 @@ static bool prepare_environment(char *err, size_t err_size) {
 	}
 	setenv("SOMASHIM_SELFTEST", "1", 1);
 	setenv("SOMASHIM_VERBOSE", "1", 1);
+	setenv("SOMASHIM_REMEMBER", save ? "1" : "0", 1);
 	return ss_preload_enter(NULL, true, err, err_size);
 }
 
@@ -201,12 +202,12 @@ static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 	return result;
 }
 
-void ss_probe_run(struct ss_probe *p, const char *runtime, unsigned timeout_s) {
+void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s) {
 	int fd, status = 0;
 
 	memset(p, 0, sizeof(*p));
 	p->status = 1;
-	if (!prepare_environment(p->verdict, sizeof(p->verdict))) {
+	if (!prepare_environment(save, p->verdict, sizeof(p->verdict))) {
 		return;
 	}
 	struct ss_report *report = ss_run_report_open(p->verdict, sizeof(p->verdict));

@@ -28,8 +28,8 @@ struct ss_probe {
 
 /* Runs the self-test in a child with the preload, and reads what it says. `runtime` names the file or
  * the directory of the runtime; NULL: it is searched for. The child is killed after `timeout_s` seconds
- * in which no step of the test made progress. */
-void ss_probe_run(struct ss_probe *p, const char *runtime, unsigned timeout_s);
+ * in which no step of the test made progress. `save`: what it finds is remembered. */
+void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s);
 void ss_probe_finish(struct ss_probe *p);
 /* The child's part (doctor_probe_child.c): makes the first HIP call, which starts the self-test. Returns the exit
  * status of the child. */

@@ -74,6 +74,8 @@ static const struct option table[] = {
 	  "print a table per device and pool at exit, or one line of JSON" },
 	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL,
 	  "try the backings at start and say what works" },
+	{ "REMEMBER", T_BOOL, AT(remember), "1", NULL,
+	  "what a self-test proved counts for processes that come later" },
 	{ "API_TABLE", T_BOOL, AT(api_table), "0", NULL,
 	  "take the table that the exports of AMD's builds jump through" },
 	{ "LOG", T_PATH, AT(log), "", NULL,

@@ -40,6 +40,7 @@ struct ss_options {
 	uint64_t ipc_whole;          /* classic blocks from this size get own segments; 0 = off */
 	int stats;                   /* enum ss_stats_form */
 	bool disable, verbose, selftest, api_table;
+	bool remember;               /* what a self-test proved counts for later processes */
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512];
 	char live[512];              /* a directory, or a word for off (live/directory.h) */

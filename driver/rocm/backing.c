@@ -8,6 +8,7 @@
 
 #include "driver/rocm/calls.h"
 #include "driver/rocm/hsa.h"
+#include "driver/rocm/verdict.h"
 #include "driver/rocm/vmm.h"
 
 /* hipDeviceAttributeVirtualMemoryManagementSupported. The header of 5.2.3 does not have it;
@@ -16,6 +17,7 @@
 
 enum verdict { UNTRIED, PASSED, FAILED };
 
+static atomic_bool remember; /* from one process to the next */
 static _Atomic unsigned char verdicts[SS_MAX_DEVICES][SS_BACKING_COUNT];
 
 /* UCX exports device memory by itself, through hsa_amd_ipc_memory_create. With an address
@@ -71,9 +73,23 @@ bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why)
 	return !*why;
 }
 
-void ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
+void ss_rocm_remember(bool on)
 {
+	remember = on;
+}
+
+int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed)
+{
+	int err = 0;
+
 	verdicts[dev][backing] = passed ? PASSED : FAILED;
+	if (backing != SS_BACKING_VMM || !remember)
+		return 0;
+	if (passed)
+		err = ss_rocm_verdict_remember(dev);
+	else
+		ss_rocm_verdict_forget(dev);
+	return err;
 }
 
 enum ss_backing ss_rocm_best(int dev, const char **why)
@@ -84,9 +100,13 @@ enum ss_backing ss_rocm_best(int dev, const char **why)
 	} else if (!vmm_refused(dev, why)) {
 		*why = verdicts[dev][SS_BACKING_VMM] == PASSED ? "the self-test passed" :
 		       verdicts[dev][SS_BACKING_VMM] == FAILED ? "the self-test of vmm failed" :
-		       "vmm was not tried (SOMASHIM_SELFTEST=1)";
+		       "vmm was not tried (somashim doctor --save)";
 		if (verdicts[dev][SS_BACKING_VMM] == PASSED)
 			return SS_BACKING_VMM;
+		if (verdicts[dev][SS_BACKING_VMM] == UNTRIED && remember && ss_rocm_verdict_known(dev)) {
+			*why = "the self-test passed earlier on this runtime, driver and device";
+			return SS_BACKING_VMM;
+		}
 	}
 	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */
 	if (verdicts[dev][SS_BACKING_HIP] == FAILED &&

@@ -39,11 +39,8 @@ static int count_devices(const struct ss_rocm *r)
 	return n < SS_MAX_DEVICES ? n : SS_MAX_DEVICES;
 }
 
-static char pci[SS_MAX_DEVICES][16];
-
 int ss_rocm_start(const struct ss_options *opt)
 {
-	char address[SS_MAX_DEVICES][16] = {0};
 	struct ss_rocm *r = calloc(1, sizeof(*r));
 	int n;
 
@@ -63,7 +60,7 @@ int ss_rocm_start(const struct ss_options *opt)
 		r->fence = opt->fence == SS_FENCE_SIGNAL ? SS_FENCE_SIGNAL : SS_FENCE_EVENT;
 		ss_rocm_hsa_start(r, n);
 		for (int i = 0; i < n && r->f.hipDeviceGetPCIBusId; i++)
-			(void)r->f.hipDeviceGetPCIBusId(address[i], (int)sizeof(address[i]), i);
+			(void)r->f.hipDeviceGetPCIBusId(r->pci[i], (int)sizeof(r->pci[i]), i);
 		for (int i = 0; i < n; i++)
 			r->quirks[i] = ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor,
 						      r->hsa[i].known ? r->hsa[i].arch : NULL);
@@ -72,9 +69,9 @@ int ss_rocm_start(const struct ss_options *opt)
 	pthread_mutex_lock(&start_lock);
 	if (!started) {
 		ss_rocm = *r;
-		memcpy(pci, address, sizeof(pci));
 		ss_rocm_devices = n;
 		maps = opt->backing == SS_BACKING_VMM || opt->selftest;
+		ss_rocm_remember(opt->remember);
 		started = true;
 	}
 	n = ss_rocm_devices;
@@ -85,7 +82,7 @@ int ss_rocm_start(const struct ss_options *opt)
 
 const char *ss_rocm_pci(int dev)
 {
-	return dev >= 0 && dev < SS_MAX_DEVICES ? pci[dev] : "";
+	return dev >= 0 && dev < SS_MAX_DEVICES ? ss_rocm.pci[dev] : "";
 }
 
 /* ---- devices ------------------------------------------------------------ */

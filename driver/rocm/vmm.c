@@ -4,6 +4,7 @@
 #include "driver/rocm/map_turn.h"
 #include "driver/rocm/mapping_check.h"
 #include "driver/rocm/process_limits.h"
+#include "driver/rocm/verdict.h"
 #include "driver/rocm/vmm.h"
 
 /* hipMemAllocationProp as it is since 5.3 (driver_types.h). The header of 5.2, which this may
@@ -107,6 +108,16 @@ enum ss_status ss_rocm_vmm_release(void *ctx, int dev, void *chunk, size_t size)
 	return ss_rocm_status(err);
 }
 
+/* A device that refuses to map is no longer trusted to. */
+static enum ss_status result(int dev, hipError_t err)
+{
+	enum ss_status s = ss_rocm_status(err);
+
+	if (s == SS_ERR_INVALID || s == SS_ERR_UNSUPPORTED || s == SS_ERR_FAILED)
+		ss_rocm_verdict_forget(dev);
+	return s;
+}
+
 enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *chunk)
 {
 	struct ss_scope s;
@@ -125,7 +136,7 @@ enum ss_status ss_rocm_vmm_map(void *ctx, int dev, void *va, size_t size, void *
 	while (err != hipSuccess && ss_process_limit_raised());
 	ss_rocm_map_turn_end(turn);
 	ss_scope_close(&s);
-	return err != hipSuccess && ss_process_limit_hit() ? SS_ERR_NOMEM : ss_rocm_status(err);
+	return err != hipSuccess && ss_process_limit_hit() ? SS_ERR_NOMEM : result(dev, err);
 }
 
 enum ss_status ss_rocm_vmm_unmap(void *ctx, int dev, void *va, size_t size)
@@ -197,5 +208,5 @@ enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uin
 	while (err == hipErrorInvalidValue && ++tries < ACCESS_TRIES);
 	ss_rocm_map_turn_end(turn);
 	ss_scope_close(&s);
-	return ss_rocm_status(err);
+	return result(dev, err);
 }

@@ -379,6 +379,7 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 	struct trial t = { .dev = dev, .devices = devices };
 	const char *at = "prepare", *name = ss_backing_name(backing), *why;
 	bool ok;
+	int err;
 
 	if (!ss_rocm_usable(dev, backing, &why)) {
 		ss_shim_log("selftest device %d %s: not offered on this runtime", dev, name);
@@ -400,7 +401,9 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 		if (t.stream[i])
 			(void)REAL(hipStreamDestroy, t.stream[i]);
 	free(t.host);
-	ss_rocm_selftest_result(dev, backing, ok);
+	err = ss_rocm_selftest_result(dev, backing, ok);
+	if (err)
+		ss_shim_log("selftest device %d %s: the verdict is not remembered: %s", dev, name, strerror(err));
 	if (ok)
 		ss_shim_log("selftest device %d %s: passed", dev, name);
 	else

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a remembered verdict holds for. All that it depends on is text, of which the file's name is a hash and
+ * which the file has to hold word for word, so a verdict for anything else is not found or not trusted. No locks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "driver/rocm/calls.h"
+#include "driver/rocm/loaded_object.h"
+#include "driver/rocm/verdict.h"
+#include "driver/rocm/verdict_file.h"
+
+#define NOTE_BUILD_ID 3
+
+enum { UNKNOWN, NONE, KNOWN };
+static _Atomic unsigned char known[SS_MAX_DEVICES];
+
+/* ---- which build of a library ------------------------------------------------ */
+
+struct build {
+	uintptr_t within; /* an address in the library */
+	char id[80];
+};
+
+static void take_note(struct build *b, const ElfW(Nhdr) *note, const unsigned char *desc)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < note->n_descsz && n + 3 < sizeof(b->id); i++)
+		n += (size_t)sprintf(b->id + n, "%02x", desc[i]);
+}
+
+/* Without a build id it is known by its file. */
+static void take_file(struct build *b, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0)
+		snprintf(b->id, sizeof(b->id), "file %jx %jx %jx.%lx", (uintmax_t)st.st_ino,
+			 (uintmax_t)st.st_size, (uintmax_t)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec);
+}
+
+static int find_build(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct build *b = arg;
+
+	(void)size;
+	if (!ss_elf_holds(info, b->within))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + ph->p_vaddr, end = at + ph->p_memsz;
+
+		while (ph->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
+			const ElfW(Nhdr) *note = (const void *)at;
+			uintptr_t name = at + sizeof(*note), desc = name + ((note->n_namesz + 3) & ~3u);
+
+			at = desc + ((note->n_descsz + 3) & ~3u);
+			if (note->n_type == NOTE_BUILD_ID && note->n_namesz == 4 && at <= end &&
+			    !memcmp((const void *)name, "GNU", 4))
+				take_note(b, note, (const void *)desc);
+		}
+	}
+	if (!b->id[0])
+		take_file(b, info->dlpi_name);
+	return 1;
+}
+
+/* "" if it is not known. */
+static struct build build_of(void *function)
+{
+	struct build b = { .within = (uintptr_t)function };
+
+	if (function)
+		dl_iterate_phdr(find_build, &b);
+	return b;
+}
+
+/* ---- the text ------------------------------------------------------------------ */
+
+/* The first line of a file; "-" if there is none. */
+static void first_line(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	snprintf(out + (n > 0 ? n : 0), n > 0 ? 1 : size, "%s", n > 0 ? "" : "-");
+	out[strcspn(out, "\n")] = '\0';
+}
+
+/* False: what it depends on is not known well enough. */
+static bool describe(int dev, char *text, size_t text_size, char *name, size_t name_size)
+{
+	struct build hip = build_of((void *)ss_rocm.f.hipMemMap), hsa = build_of((void *)ss_rocm.f.hsa_iterate_agents);
+	const char *arch = ss_rocm_arch(dev), *pci = ss_rocm.pci[dev];
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	char version[64], source[64];
+	struct utsname kernel;
+	int n;
+
+	if (!hip.id[0] || !hsa.id[0] || !arch || !pci[0] || !ss_runtime()->version || uname(&kernel) != 0)
+		return false;
+	first_line("/sys/module/amdgpu/version", version, sizeof(version));
+	first_line("/sys/module/amdgpu/srcversion", source, sizeof(source));
+	n = snprintf(text, text_size,
+		     "somashim %s\nhip %d %s\nhsa %s\nkernel %s %s\namdgpu %s %s\ndevice %s %s\nvmm passed\n",
+		     SOMASHIM_VERSION, ss_runtime()->version, hip.id, hsa.id, kernel.release, kernel.version,
+		     version, source, arch, pci);
+	if (n <= 0 || n >= (int)text_size)
+		return false;
+	for (const char *s = text; *s; s++)
+		hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
+	snprintf(name, name_size, "verdict-%016" PRIx64, hash);
+	return true;
+}
+
+bool ss_rocm_verdict_known(int dev)
+{
+	char text[SS_VERDICT_TEXT], name[64];
+
+	if (atomic_load(&known[dev]) == UNKNOWN)
+		atomic_store(&known[dev], describe(dev, text, sizeof(text), name, sizeof(name)) &&
+					  ss_verdict_file_holds(name, text) ? KNOWN : NONE);
+	return atomic_load(&known[dev]) == KNOWN;
+}
+
+int ss_rocm_verdict_remember(int dev)
+{
+	char text[SS_VERDICT_TEXT], name[64];
+	int err;
+
+	if (!describe(dev, text, sizeof(text), name, sizeof(name)))
+		return ENOTSUP;
+	err = ss_verdict_file_write(name, text);
+	if (!err)
+		atomic_store(&known[dev], KNOWN);
+	return err;
+}
+
+void ss_rocm_verdict_forget(int dev)
+{
+	char text[SS_VERDICT_TEXT], name[64];
+	int cancel;
+
+	if (!ss_rocm_verdict_known(dev) || atomic_exchange(&known[dev], NONE) == NONE)
+		return;
+	/* Opening files is a cancellation point, and none is expected where memory is mapped. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (describe(dev, text, sizeof(text), name, sizeof(name)))
+		ss_verdict_file_remove(name);
+	pthread_setcancelstate(cancel, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of a user that remember what a self-test proved. No locks: a file is replaced as a whole. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "driver/rocm/verdict_file.h"
+
+#define PREFIX "verdict-"
+
+/* A program that runs with the rights of another takes no directory from its environment. */
+static const char *absolute(const char *variable)
+{
+	const char *value = secure_getenv(variable);
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+/* Opens the directory at `path`. `make`: it is made if it does not exist, but not what it is in. */
+static int open_directory(const char *path, bool make)
+{
+	if (make && mkdir(path, 0700) != 0 && errno != EEXIST)
+		return -1;
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool is_private(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* The directory of the files; -1 and errno: there is none that can be trusted. */
+static int directory(bool make)
+{
+	static const char *const below_home[] = { "/.local", "/.local/state" };
+	const char *state = absolute("XDG_STATE_HOME"), *home = state ? NULL : absolute("HOME");
+	char path[PATH_MAX];
+	int fd, n;
+
+	if (!state && !home) {
+		errno = ENOENT;
+		return -1;
+	}
+	for (int i = 0; make && home && i < 2; i++) {
+		n = snprintf(path, sizeof(path), "%s%s", home, below_home[i]);
+		if (n < (int)sizeof(path))
+			(void)mkdir(path, 0700);
+	}
+	n = snprintf(path, sizeof(path), "%s%s/somashim", state ? state : home, state ? "" : below_home[1]);
+	if (n >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = open_directory(path, make);
+	if (fd >= 0 && !is_private(fd)) {
+		close(fd);
+		errno = EPERM;
+		return -1;
+	}
+	return fd;
+}
+
+bool ss_verdict_file_holds(const char *name, const char *text)
+{
+	char found[SS_VERDICT_TEXT + 1];
+	int dir = directory(false), fd;
+	size_t size = strlen(text);
+	struct stat st;
+	bool same;
+
+	if (dir < 0)
+		return false;
+	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	close(dir);
+	if (fd < 0)
+		return false;
+	same = is_private(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && size <= SS_VERDICT_TEXT &&
+	       read(fd, found, sizeof(found)) == (ssize_t)size && !memcmp(found, text, size);
+	close(fd);
+	return same;
+}
+
+int ss_verdict_file_write(const char *name, const char *text)
+{
+	size_t size = strlen(text);
+	int dir = directory(true), fd, err = 0;
+	char fresh[64];
+
+	if (dir < 0)
+		return errno;
+	snprintf(fresh, sizeof(fresh), PREFIX "new-%d", (int)getpid());
+	(void)unlinkat(dir, fresh, 0); /* of a process that died */
+	fd = openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		err = errno;
+	} else {
+		ssize_t written = write(fd, text, size);
+
+		if (written != (ssize_t)size)
+			err = written < 0 ? errno : ENOSPC;
+		close(fd);
+		if (!err && renameat(dir, fresh, dir, name) != 0)
+			err = errno;
+		if (err)
+			(void)unlinkat(dir, fresh, 0);
+	}
+	close(dir);
+	return err;
+}
+
+void ss_verdict_file_remove(const char *name)
+{
+	int dir = directory(false);
+
+	if (dir < 0)
+		return;
+	(void)unlinkat(dir, name, 0);
+	close(dir);
+}
+
+int ss_verdict_files_remove(void)
+{
+	int dir = directory(false), n = 0;
+	struct dirent *e;
+	DIR *d;
+
+	if (dir < 0)
+		return errno == ENOENT ? 0 : -1;
+	d = fdopendir(dir);
+	if (!d) {
+		close(dir);
+		return -1;
+	}
+	while (n >= 0 && (e = readdir(d)))
+		if (!strncmp(e->d_name, PREFIX, sizeof(PREFIX) - 1))
+			n = unlinkat(dir, e->d_name, 0) == 0 ? n + 1 : -1;
+	closedir(d);
+	return n;
+}
