@@ -85,6 +85,8 @@ int ss_child_run(char **argv, pid_t *started) {
 		ss_cli_error("pipe: %s", strerror(errno));
 		return 126 << 8;
 	}
+	/* Orphans become our children, so that we know whether the program left some. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	block_signals(&held, &old);
 	pid_t child = fork();
 	if (child < 0) {
@@ -129,6 +131,14 @@ int ss_child_run(char **argv, pid_t *started) {
 			return 126 << 8;
 		}
 	}
+}
+
+bool ss_child_others(void) {
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+	}
+	return pid == 0;
 }
 
 int ss_child_exit(int status) {

@@ -16,6 +16,8 @@ void ss_child_init(void);
 /* Runs the program and waits for it, with signals passed on to it. Returns its status as
  * waitpid() gives it. *started is the process that it was, or 0 if it could not be executed. */
 int ss_child_run(char **argv, pid_t *started);
+/* Do processes run that the program started, after it has ended? */
+bool ss_child_others(void);
 /* Ends this process the way the child ended, by the same signal if need be. Otherwise it
  * returns the exit status for main(). */
 int ss_child_exit(int status);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,12 +100,15 @@ static void nap(void) {
 	nanosleep(&time, NULL);
 }
 
-/* One dump of a process at a time: the lock is on the file of its page, and ends with this process.
+/* One dump of a process at a time: the lock is on the file of its page, and ends with this process. It is
+ * of another kind than flock(), by which the process shows that it runs.
  * -1: another dump took too long. */
 static int lock_page(const char *path, double end) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+	/* A kernel that does not know such locks lets everybody dump. */
+	while (fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) != 0 && errno != EINVAL) {
 		if (now() >= end) {
 			close(fd);
 			return -1;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,19 +21,21 @@
 #include "cli/run_report.h"
 #include "cli/trace_files.h"
 #include "core/base/options.h"
+#include "trace/file_name.h"
 
 #define PATTERN_BYTES sizeof(((struct ss_options *)0)->trace)
 
 struct arguments {
 	bool audit;
-	const char *output; /* may have %p in it */
+	const char *output; /* a pattern of trace/file_name.h */
 	char **program;     /* its name and arguments, as for exec */
 };
 
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
 	{ "output", 'o', "FILE", 0,
-	  "Write the recording to FILE; %p in it is the process id (default: PROGRAM.%p.trace)", 0 },
+	  "Write the recording to FILE; %p in it is the process id, %h the host, %r the rank, %q{VAR} a variable "
+	  "(default: PROGRAM.%p.trace)", 0 },
 	{ 0 },
 };
 
@@ -63,7 +64,7 @@ static const struct argp argp = {
 	.options = options, .parser = parse, .children = ss_arguments_common,
 	.args_doc = "PROGRAM [ARGUMENT...]",
 	.doc = "Runs PROGRAM under somashim and records what happens to device memory, with one file "
-	       "per process.\v`somashim report FILE' shows a recording.",
+	       "per process: of a name that is taken, the next one (FILE.2).\v`somashim report FILE' shows a recording.",
 };
 
 /* Appends text to the pattern; a % in it stands for itself. False: it does not fit. */
@@ -106,62 +107,34 @@ static bool make_pattern(const struct arguments *a, char *pattern) {
 	return true;
 }
 
-/* A program may run for hours before it uses a device and cannot write. What a directory with a %
- * in its name will be, only the program knows. */
-static bool directory_exists(const char *output) {
-	const char *slash = output ? strrchr(output, '/') : NULL;
-	char path[PATTERN_BYTES];
-
-	if (!slash) {
-		return true;
-	}
-	snprintf(path, sizeof(path), "%.*s/", (int)(slash - output), output);
-	return strchr(path, '%') || access(path, F_OK) == 0;
-}
-
-/* What the files of the recording match: with any process id, and with one appended. */
-static void make_glob(const char *pattern, char *out) {
-	for (; *pattern; pattern++) {
-		if (pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%')) {
-			pattern++;
-			*out++ = *pattern == 'p' ? '*' : '%';
-			continue;
-		}
-		if (strchr("*?[]\\", *pattern)) {
-			*out++ = '\\';
-		}
-		*out++ = *pattern;
-	}
-	strcpy(out, "*");
-}
-
-/* Says where the recording is. Files from before `start` are of earlier runs. */
-static void print_files(const char *pattern, const struct timespec *start) {
+/* Says where the recording is. Files that began before `start` are of earlier runs. `running`: processes
+ * that the program started have not ended. */
+static void print_files(const char *pattern, uint64_t start, bool running) {
 	char wild[2 * PATTERN_BYTES + 2];
 	const char *first = NULL;
 	size_t count = 0;
-	glob_t found;
+	glob_t found = { 0 };
 
-	make_glob(pattern, wild);
-	if (glob(wild, 0, NULL, &found) != 0) {
+	if (!ss_file_glob(pattern, wild, sizeof(wild)) || glob(wild, 0, NULL, &found) != 0) {
 		found.gl_pathc = 0;
 	}
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		struct stat st;
-		if (ss_is_trace(found.gl_pathv[i]) && stat(found.gl_pathv[i], &st) == 0 &&
-		    (st.st_mtim.tv_sec > start->tv_sec || (st.st_mtim.tv_sec == start->tv_sec &&
-			st.st_mtim.tv_nsec >= start->tv_nsec))) {
+		if (ss_trace_start(found.gl_pathv[i]) >= start) {
 			first = first ? first : found.gl_pathv[i];
 			count++;
 		}
 	}
-	if (count == 0) {
+	if (count == 0 && !running) {
 		fprintf(stderr, "somashim: nothing was recorded in %s: the program used no device, or "
 			"the file could not be written (said above)\n", pattern);
 	} else if (count == 1) {
 		fprintf(stderr, "somashim: recorded in %s\n", first);
-	} else {
-		fprintf(stderr, "somashim: recorded %zu processes, the first one in %s\n", count, first);
+	} else if (count > 1) {
+		fprintf(stderr, "somashim: recorded in %zu files, the first one is %s\n", count, first);
+	}
+	if (running) {
+		fprintf(stderr, "somashim: the program has ended, but processes that it started run on: they "
+			"record to %s\n", pattern);
 	}
 	if (found.gl_pathc) {
 		globfree(&found);
@@ -178,8 +151,10 @@ int ss_cmd_record(int argc, char **argv) {
 	if (!make_pattern(&a, pattern)) {
 		return ss_cli_error("record: the name of the recording is too long");
 	}
-	if (!directory_exists(a.output)) {
-		return ss_cli_error("record: %s: %s", a.output, strerror(errno));
+	/* A program may run for hours before it uses a device and cannot write. */
+	if (!ss_file_possible(pattern)) {
+		return ss_cli_error("record: %s: %s", a.output ? a.output : pattern,
+			errno == ENODEV ? "it is no regular file" : strerror(errno));
 	}
 	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, true, err, sizeof(err))) {
 		return ss_cli_error("record: %s", err);
@@ -189,15 +164,15 @@ int ss_cmd_record(int argc, char **argv) {
 		return ss_cli_error("record: %s", err);
 	}
 	setenv("SOMASHIM_TRACE", pattern, 1);
-	/* The clock of files is coarse; it must not be behind what we read here. */
-	clock_gettime(CLOCK_REALTIME_COARSE, &start);
+	clock_gettime(CLOCK_REALTIME, &start);
 	int status = ss_child_run(a.program, &started);
 	ss_run_report_close(report);
 	if (started) {
 		ss_exit_warning(report, a.program[0], status);
 	}
 	if (started && ss_job_rank() == 0) { /* one line per job */
-		print_files(pattern, &start);
+		print_files(pattern, (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec,
+			ss_child_others());
 	}
 	return ss_child_exit(status);
 }

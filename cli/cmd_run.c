@@ -4,6 +4,7 @@
  * was used. With --quiet it executes the program in its own place and says nothing.
  */
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -82,6 +83,10 @@ int ss_cmd_run(int argc, char **argv) {
 	}
 	if (started) {
 		ss_exit_summary(report, a.program[0], status);
+		if (ss_child_others()) {
+			fprintf(stderr, "somashim: the program has ended, but processes that it started run on: "
+				"what they do from now on is not said\n");
+		}
 	}
 	return ss_child_exit(status);
 }

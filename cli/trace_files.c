@@ -26,18 +26,27 @@ static bool add(struct ss_trace_files *f, const char *path) {
 }
 
 /* Regular files only: opening a FIFO would wait. */
-bool ss_is_trace(const char *path) {
-	char magic[sizeof(SS_TRACE_MAGIC) - 1];
+static bool read_header(const char *path, struct ss_trace_header *h) {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		read(fd, magic, sizeof(magic)) == sizeof(magic) &&
-		memcmp(magic, SS_TRACE_MAGIC, sizeof(magic)) == 0;
+	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, h, sizeof(*h)) : 0;
 
 	if (fd >= 0) {
 		close(fd);
 	}
-	return good;
+	return n >= (ssize_t)sizeof(h->magic) && memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) == 0;
+}
+
+bool ss_is_trace(const char *path) {
+	struct ss_trace_header h;
+
+	return read_header(path, &h);
+}
+
+uint64_t ss_trace_start(const char *path) {
+	struct ss_trace_header h = { 0 };
+
+	return read_header(path, &h) ? h.realtime_ns : 0;
 }
 
 bool ss_is_log(const char *path) {

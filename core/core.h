@@ -45,6 +45,8 @@ void ss_core_watch_growth(struct ss_core *core, void (*fn)(void));
 /* Returns the errno for which SOMASHIM_JOURNAL cannot be written; 0 if it is written or was not
  * asked for. */
 int ss_core_journal_error(const struct ss_core *core);
+/* Returns the name of the journal if the first name for SOMASHIM_JOURNAL was taken; NULL otherwise. */
+const char *ss_core_journal_other_name(const struct ss_core *core);
 
 /* ---- streams ------------------------------------------------------------ */
 

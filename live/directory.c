@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,8 +115,8 @@ enum ss_live_process ss_live_look(const struct ss_live_name *name, uint64_t spac
 	return kill((pid_t)name->pid, 0) != 0 && errno == ESRCH ? SS_LIVE_ENDED : SS_LIVE_RUNS;
 }
 
-/* Files of other users are nobody's business but root's. */
-static bool is_own_file(int dir, const char *file, off_t *size)
+/* Files of other users are nobody's business but root's. *held: somebody has it locked. */
+static bool is_own_file(int dir, const char *file, off_t *size, bool *held)
 {
 	int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
@@ -125,6 +126,7 @@ static bool is_own_file(int dir, const char *file, off_t *size)
 		return false;
 	own = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	      (st.st_uid == geteuid() || geteuid() == 0);
+	*held = own && st.st_size == SS_LIVE_BYTES && flock(fd, LOCK_SH | LOCK_NB) != 0;
 	close(fd);
 	*size = st.st_size;
 	return own;
@@ -145,6 +147,7 @@ bool ss_live_scan(const char *directory, ss_live_each *each, void *arg)
 	enum ss_live_process state;
 	char path[SS_LIVE_PATH];
 	struct dirent *e;
+	bool held;
 	off_t size;
 	DIR *d;
 
@@ -154,9 +157,12 @@ bool ss_live_scan(const char *directory, ss_live_each *each, void *arg)
 	if (!d)
 		return false;
 	while ((e = readdir(d))) {
-		if (!ss_live_parse_name(e->d_name, &name) || !is_own_file(dirfd(d), e->d_name, &size))
+		if (!ss_live_parse_name(e->d_name, &name) || !is_own_file(dirfd(d), e->d_name, &size, &held))
 			continue;
 		state = ss_live_look(&name, own.space);
+		/* It is locked before it has its size. */
+		if (state == SS_LIVE_ELSEWHERE && !held && size == SS_LIVE_BYTES)
+			state = SS_LIVE_ENDED;
 		if (state == SS_LIVE_ENDED)
 			remove_page(dirfd(d), e->d_name);
 		else if (each && size == SS_LIVE_BYTES && ss_live_path(directory, &name, path))

@@ -5,8 +5,9 @@
  * A page is the file somashim-NAMESPACE-PID-START in the directory of SOMASHIM_LIVE: the inode
  * number of the pid namespace, the process id in it, and the start time of the process in clock
  * ticks after boot. So whether a page is stale follows from its name and /proc alone, and nothing
- * that a file contains can get another file removed. A page of another pid namespace (a container)
- * is never called stale, because its process cannot be seen from here.
+ * that a file contains can get another file removed. A process of another pid namespace (a container)
+ * cannot be seen from here, and its namespace may have ended. But its page is locked (flock) as long as
+ * the process has it mapped.
  */
 #ifndef SS_LIVE_DIRECTORY_H
 #define SS_LIVE_DIRECTORY_H
@@ -37,7 +38,7 @@ bool ss_live_dump_path(const char *page, char out[SS_LIVE_PATH]);
 
 enum ss_live_process {
 	SS_LIVE_RUNS,
-	SS_LIVE_ELSEWHERE, /* in another pid namespace: unknown whether it runs */
+	SS_LIVE_ELSEWHERE, /* in another pid namespace: /proc does not say whether it runs */
 	SS_LIVE_ENDED,
 };
 /* `space`: pid namespace of the caller (ss_live_own_name). */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "live/metrics.h"
@@ -18,6 +19,7 @@
 struct text {
 	int fd;
 	int error; /* errno of the first write that failed */
+	unsigned number; /* a label from 2 on */
 	size_t length;
 	char bytes[1 << 16];
 };
@@ -74,6 +76,9 @@ static void put_process(struct text *t, const char *metric, const struct ss_live
 {
 	put(t, "%s{pid=\"%" PRIu32 "\"", metric, who->pid);
 	put_label(t, "comm", who->command);
+	put_label(t, "host", who->host);
+	if (t->number > 1)
+		put(t, ",copy=\"%u\"", t->number);
 	if (who->rank >= 0)
 		put(t, ",rank=\"%" PRId32 "\"", who->rank);
 	put_label(t, strcmp(who->launcher, "flux") == 0 ? "flux_job" : "slurm_job", who->job);
@@ -192,8 +197,8 @@ static void put_all(struct text *t, const struct ss_live_identity *who,
 	put(t, "} %d\n", !ended);
 }
 
-bool ss_metrics_write(const char *path, const struct ss_live_identity *who,
-		      const struct ss_live_figures *figures, bool ended)
+int ss_metrics_write(const char *path, unsigned number, const struct ss_live_identity *who,
+		     const struct ss_live_figures *figures, bool ended)
 {
 	static struct text text;
 	char temporary[1024];
@@ -201,23 +206,24 @@ bool ss_metrics_write(const char *path, const struct ss_live_identity *who,
 
 	if (n < 0 || n >= (int)sizeof(temporary)) {
 		errno = ENAMETOOLONG;
-		return false;
+		return -1;
 	}
 	(void)unlink(temporary); /* of an earlier process with this pid */
 	text.fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (text.fd < 0)
-		return false;
+		return -1;
+	(void)flock(text.fd, LOCK_EX | LOCK_NB); /* before others see it by its name */
 	text.length = 0;
 	text.error = 0;
+	text.number = number;
 	put_all(&text, who, figures, ended);
 	flush(&text);
-	if (close(text.fd) != 0 && !text.error)
-		text.error = errno;
 	if (!text.error && rename(temporary, path) == 0)
-		return true;
+		return text.fd;
 	if (!text.error)
 		text.error = errno;
 	(void)unlink(temporary);
+	close(text.fd);
 	errno = text.error;
-	return false;
+	return -1;
 }

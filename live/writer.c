@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,13 +14,17 @@
 static char path[SS_LIVE_PATH]; /* of the page; "" if there is none */
 static uint32_t owner;          /* pid of the process that made it: a forked child is another one */
 
-/* Reserves the memory first, because a write to a page for which there is no room would end the
+/* Locks the file as a sign of life for those who cannot see the process. The lock stays as long as the file is mapped,
+ * also without a descriptor.
+ *
+ * Reserves the memory first, because a write to a page for which there is no room would end the
  * process (SIGBUS). */
 static struct ss_live_page *map(int fd)
 {
 	void *p = MAP_FAILED;
 	int err;
 
+	(void)flock(fd, LOCK_EX | LOCK_NB); /* nobody looks at a file without its size */
 	if (ftruncate(fd, SS_LIVE_BYTES) != 0)
 		return NULL;
 	err = posix_fallocate(fd, 0, SS_LIVE_BYTES);
@@ -89,6 +94,11 @@ int ss_live_dump_open(void)
 	}
 	(void)unlink(dump);
 	return open(dump, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+void ss_live_leave(struct ss_live_page *page)
+{
+	munmap(page, SS_LIVE_BYTES);
 }
 
 void ss_live_remove(void)

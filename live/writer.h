@@ -17,6 +17,9 @@ struct ss_live_page *ss_live_create(const char *directory, const struct ss_live_
 void ss_live_publish(struct ss_live_page *page, const struct ss_live_figures *figures);
 /* Opens the file for the answer to a dump request. -1 with errno set. */
 int ss_live_dump_open(void);
+/* In a forked child, whose mapping would keep the lock on the page of its parent. No other thread may
+ * use the page. */
+void ss_live_leave(struct ss_live_page *page);
 /* Removes the file of the page. Its memory stays mapped, because other threads may look at it. */
 void ss_live_remove(void);
 

@@ -9,34 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/file.h"
+#include "trace/file_name.h"
 
-#define FD_LEAST 512 /* above the descriptors that programs close because they inherited them */
-#define PATH_SIZE 4096
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-
-static int move_up(int fd) {
-	struct rlimit limit;
-	int least = FD_LEAST;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FD_LEAST) {
-		least = (int)limit.rlim_cur - 1;
-	}
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, least);
-	if (high < 0) {
-		return fd;
-	}
-	close(fd);
-	return high;
-}
 
 /* The descriptor still is the file that was opened. */
 static bool is_ours(const struct ss_trace_file *f) {
@@ -104,75 +87,20 @@ static void *map(struct ss_trace_file *f, off_t offset, size_t size) {
 	return p;
 }
 
-/* Opens the path and makes it ours alone. -1 with errno EWOULDBLOCK: another process records
- * to it. */
-static int open_locked(const char *path) {
+bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, char *path, size_t size,
+		unsigned *number) {
 	struct stat st;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+	int fd = ss_file_new(pattern, O_RDWR, path, size, number);
 
-	if (fd < 0) {
-		return -1;
-	}
-	if (fstat(fd, &st) != 0) {
-		goto error;
-	}
-	if (!S_ISREG(st.st_mode)) { /* cannot be mapped */
-		errno = ENODEV;
-		goto error;
-	}
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-		goto error;
-	}
-	if (ftruncate(fd, 0) != 0) {
-		goto error;
-	}
-	return fd;
-
-error:;
-	int err = errno;
-	close(fd);
-	errno = err;
-	return -1;
-}
-
-/* Replaces %p by the process id and %% by %. False: it does not fit. */
-static bool expand(const char *pattern, char *out, size_t size) {
-	size_t n = 0;
-
-	for (const char *s = pattern; *s; s++) {
-		if (n + 12 > size) {
-			return false;
-		}
-		if (s[0] == '%' && s[1] == 'p') {
-			n += (size_t)snprintf(out + n, 12, "%d", (int)getpid());
-			s++;
-		} else {
-			s += s[0] == '%' && s[1] == '%';
-			out[n++] = *s;
-		}
-	}
-	out[n] = '\0';
-	return true;
-}
-
-bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern) {
-	static char path[PATH_SIZE]; /* not on the stack, of which threads may have little */
-	struct stat st;
-
-	if (!expand(pattern, path, sizeof(path) - 16)) {
-		errno = ENAMETOOLONG;
-		return false;
-	}
-	int fd = open_locked(path);
-	if (fd < 0 && errno == EWOULDBLOCK) {
-		size_t length = strlen(path);
-		snprintf(path + length, sizeof(path) - length, ".%d", (int)getpid());
-		fd = open_locked(path);
-	}
 	if (fd < 0) {
 		return false;
 	}
-	fd = move_up(fd);
+	if (fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size != 0)) {
+		close(fd);
+		errno = S_ISREG(st.st_mode) ? EEXIST : ENODEV; /* the latter cannot be mapped */
+		return false;
+	}
+	fd = ss_file_move_up(fd);
 	if (fstat(fd, &st) != 0) {
 		close(fd);
 		return false;

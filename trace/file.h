@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,9 +20,9 @@ struct ss_trace_file {
 	struct ss_trace_header *header; /* mapped; without its magic at first */
 };
 
-/* Creates the file, or empties it. False with errno set. `pattern` as in ss_trace_open(). Not
- * thread safe. */
-bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern);
+/* Makes the file by ss_file_new(), which gives `path` and `number`. False with errno set. */
+bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, char *path, size_t size,
+		unsigned *number);
 /* Maps a new block of SS_TRACE_BLOCK_SIZE zero bytes, for which the disk has room. Safe from
  * several threads at once. NULL with errno set. */
 void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number);

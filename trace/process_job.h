@@ -8,7 +8,7 @@
 /* What the launcher of a parallel job says about this process. The strings are those of the
  * environment: only the rank is checked, and they live as long as the program leaves them alone. */
 struct ss_process_job {
-	const char *launcher; /* "openmpi", "mpich", "pmix", "flux" or "slurm" */
+	const char *launcher; /* "openmpi", "mvapich2", "mpich", "pmix", "flux" or "slurm" */
 	const char *rank;     /* a number, never NULL */
 	const char *ranks, *local_rank, *job; /* NULL: the launcher did not say */
 };

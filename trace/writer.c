@@ -273,7 +273,10 @@ static void fill_header(struct ss_trace_header *h) {
 
 /* Starts a recording in `live`, which is all zero. False with errno set. */
 static bool start(uint64_t generation, struct ss_trace_thread_state *t) {
+	/* Not on the stack, of which threads may have little. */
+	static char path[PATTERN_SIZE + 1024], line[sizeof(path) + 64], why[96];
 	struct ss_trace_context c = { .live = live, .thread = t };
+	unsigned number;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -281,7 +284,11 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t) {
 		ss_trace_file_close(&file);
 		forked = false;
 	}
-	bool opened = ss_trace_file_open(&live->file, pattern);
+	bool opened = ss_trace_file_open(&live->file, pattern, path, sizeof(path), &number);
+	if (opened && number > 1 && say) {
+		snprintf(line, sizeof(line), "its name is taken, so this recording is %s", path);
+		say(line);
+	}
 	if (opened) {
 		file = live->file;
 		fill_header(live->file.header);
@@ -296,7 +303,6 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t) {
 		recording = true;
 		atomic_store_explicit(&live->generation, generation, memory_order_release);
 	} else if (say && generation > 1) { /* nobody else reports it for a child */
-		char line[160], why[96];
 		snprintf(line, sizeof(line), "no recording of the forked process: %s",
 			 strerror_r(errno, why, sizeof(why)));
 		say(line);

@@ -31,9 +31,9 @@ static inline bool ss_trace_on(void) {
  * that is called with a lock held, which a library that is being loaded might wait for. May be
  * called several times, also at once. */
 void ss_trace_prepare(void);
-/* Starts the recording in a new file. In `pattern`, %p is the process id and %% is %. A file
- * that another process is recording to is left alone: ".PID" is appended to the name then. `say`
- * is called with one line, without its newline, when the recording ends early; it may be NULL.
+/* Starts the recording in a new file, whose name is the first for `pattern` that is free
+ * (file_name.h). `say` is called with one line, without its newline, when that is not the first
+ * name, and when the recording ends early; it may be NULL.
  * False with errno set if there is no recording. In the child of a fork the recording starts
  * again, in a file of its own, with the first event. Call it once. */
 bool ss_trace_open(const char *pattern, void (*say)(const char *line));

@@ -7,13 +7,11 @@
  * this is reported once.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,31 +25,10 @@ struct ss_journal {
 	struct ss_sink sink;
 	_Atomic(FILE *) log; /* the end of the journal is reported here; NULL: on stderr */
 	atomic_bool over;    /* a line could not be written */
+	char path[1024];
+	unsigned number;     /* in the name */
 	long utc_offset;     /* read once: localtime() takes a lock that a fork may leave held */
 };
-
-bool ss_path_expand(const char *pattern, char *out, size_t size)
-{
-	size_t n = 0;
-
-	for (const char *s = pattern; *s; s++) {
-		char text[16] = { *s };
-		if (s[0] == '%' && (s[1] == 'p' || s[1] == '%')) {
-			s++;
-			if (*s == 'p')
-				snprintf(text, sizeof(text), "%d", (int)getpid());
-		}
-		size_t len = strlen(text);
-		if (len >= size || n >= size - len)
-			return false;
-		memcpy(out + n, text, len);
-		n += len;
-	}
-	if (n >= size)
-		return false;
-	out[n] = '\0';
-	return true;
-}
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -101,28 +78,20 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 
 struct ss_journal *ss_journal_open(const char *pattern)
 {
-	char path[1024];
-	struct stat st;
+	static const char header[] = HEADER "\n";
+	struct ss_journal *j = calloc(1, sizeof(*j));
+	time_t now = time(NULL);
 	struct tm tm;
 	int err;
-	time_t now = time(NULL);
 
-	if (!ss_path_expand(pattern, path, sizeof(path))) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	struct ss_journal *j = calloc(1, sizeof(*j));
 	if (!j)
 		return NULL;
-	if (!ss_sink_open(&j->sink, path))
+	if (!ss_sink_new(&j->sink, pattern, j->path, sizeof(j->path), &j->number))
 		goto error_alloc;
 	if (localtime_r(&now, &tm))
 		j->utc_offset = tm.tm_gmtoff;
-	if (fstat(j->sink.fd, &st) == 0 && (st.st_size == 0 || !S_ISREG(st.st_mode))) {
-		static const char header[] = HEADER "\n";
-		if (ss_sink_write(&j->sink, header, sizeof(header) - 1) < 0)
-			goto error_fd;
-	}
+	if (ss_sink_write(&j->sink, header, sizeof(header) - 1) < 0)
+		goto error_fd;
 	return j;
 
 error_fd:
@@ -132,6 +101,11 @@ error_fd:
 error_alloc:
 	free(j);
 	return NULL;
+}
+
+const char *ss_journal_other_name(const struct ss_journal *j)
+{
+	return j && j->number > 1 ? j->path : NULL;
 }
 
 void ss_journal_set_log(struct ss_journal *j, FILE *log)

@@ -17,12 +17,12 @@ static inline uint64_t ss_journal_stream(uint64_t handle, uint64_t thread)
 	return handle == 2 ? thread << 8 | handle : handle;
 }
 
-/* Expands %p (process id) and %% in `pattern`. Returns false if `out` is too small. */
-bool ss_path_expand(const char *pattern, char *out, size_t size);
-/* Opens a journal for appending; NULL with errno set on failure. Each line is one write(2) on an
- * O_APPEND descriptor. So the log is complete however the process ends, and lines of several threads
- * never mix. */
+/* Opens a journal, whose name is the first for `pattern` that is free (trace/file_name.h); NULL with
+ * errno set on failure. Each line is one write(2) on an O_APPEND descriptor. So the log is complete however
+ * the process ends, and lines of several threads never mix. */
 struct ss_journal *ss_journal_open(const char *pattern);
+/* The name of the journal if the first one was taken, or NULL. It lives as long as the journal. */
+const char *ss_journal_other_name(const struct ss_journal *j);
 /* Sets where the end of the log is reported (a full disk, a reader that went); NULL: on stderr. */
 void ss_journal_set_log(struct ss_journal *j, FILE *log);
 /* NULL is allowed, here and below. */

@@ -11,30 +11,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/sink.h"
-
-#define HIGH 512 /* lowest descriptor to use, if the limit allows it: above what programs close */
-
-static int move_up(int fd)
-{
-	struct rlimit limit;
-	int least = HIGH, high;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= HIGH)
-		least = (int)limit.rlim_cur - 1;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, least);
-	if (high < 0 && fd <= STDERR_FILENO)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
-}
+#include "trace/file_name.h"
 
 bool ss_sink_borrow(struct ss_sink *s, int fd)
 {
@@ -47,10 +29,8 @@ bool ss_sink_borrow(struct ss_sink *s, int fd)
 	return true;
 }
 
-bool ss_sink_open(struct ss_sink *s, const char *path)
+static bool adopt(struct ss_sink *s, int fd)
 {
-	/* O_NONBLOCK, because open() of a FIFO would otherwise wait for a reader. */
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
 	int flags;
 
 	s->fd = -1;
@@ -59,7 +39,18 @@ bool ss_sink_open(struct ss_sink *s, const char *path)
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0)
 		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-	return ss_sink_borrow(s, move_up(fd));
+	return ss_sink_borrow(s, ss_file_move_up(fd));
+}
+
+bool ss_sink_open(struct ss_sink *s, const char *path)
+{
+	/* O_NONBLOCK, because open() of a FIFO would otherwise wait for a reader. */
+	return adopt(s, open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
+}
+
+bool ss_sink_new(struct ss_sink *s, const char *pattern, char *path, size_t size, unsigned *number)
+{
+	return adopt(s, ss_file_new(pattern, O_WRONLY | O_APPEND, path, size, number));
 }
 
 /* Writes, and consumes the SIGPIPE that the write raises in this thread if nobody reads. */

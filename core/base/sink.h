@@ -15,6 +15,8 @@ struct ss_sink {
 
 /* Opens `path` for appending. False: errno says why; ENXIO is a FIFO that nobody reads. */
 bool ss_sink_open(struct ss_sink *s, const char *path);
+/* The same with a file that nobody else writes to (ss_file_new()). */
+bool ss_sink_new(struct ss_sink *s, const char *pattern, char *path, size_t size, unsigned *number);
 /* Uses the file that `fd` is now. The descriptor stays the caller's. False: it is closed. */
 bool ss_sink_borrow(struct ss_sink *s, int fd);
 /* As one write(2), but with EBADF if the descriptor has become another file, and EPIPE without

@@ -82,6 +82,11 @@ int ss_core_journal_error(const struct ss_core *core)
 	return core->journal_error;
 }
 
+const char *ss_core_journal_other_name(const struct ss_core *core)
+{
+	return ss_journal_other_name(core->journal);
+}
+
 void ss_core_destroy(struct ss_core *core)
 {
 	struct ss_pool *pool, *next;

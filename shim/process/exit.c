@@ -41,7 +41,7 @@ static void in_child(void)
 	int state = atomic_load(&ss_state);
 
 	ss_tls.depth = 0;
-	ss_live_forked();
+	ss_live_forked(true);
 	if (state != SS_UNKNOWN)
 		ss_state_set(state, SS_OFF);
 }

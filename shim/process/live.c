@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/journal.h"
+#include "core/base/sink.h"
 #include "driver/rocm/rocm.h"
 #include "live/directory.h"
 #include "live/metrics.h"
@@ -24,6 +24,7 @@
 #include "shim/process/log.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
+#include "trace/file_name.h"
 #include "trace/process_job.h"
 
 /* Updates of the page take this part of the program's time at most, as far as that keeps them between
@@ -43,6 +44,8 @@ static atomic_bool busy; /* guards the rest */
 static struct ss_live_identity who;
 static struct ss_live_figures figures;
 static char metrics[1024];  /* path; "": none are written */
+static struct ss_sink metrics_held = { .fd = -1 }; /* the file there, locked: the name is ours */
+static unsigned metrics_number; /* in the name */
 static uint64_t metrics_due; /* CLOCK_MONOTONIC */
 static uint64_t clock_start, ns_start; /* one moment on both clocks */
 
@@ -196,11 +199,15 @@ static bool collect(void)
 static void write_metrics(bool ended)
 {
 	uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cost;
+	int fd = ss_metrics_write(metrics, metrics_number, &who, &figures, ended);
 
-	if (!ss_metrics_write(metrics, &who, &figures, ended)) {
+	if (fd < 0) {
 		ss_shim_log("cannot write SOMASHIM_METRICS %s: %s", metrics, strerror(errno));
 		metrics[0] = '\0';
 	}
+	ss_sink_close(&metrics_held);
+	if (fd >= 0)
+		ss_sink_borrow(&metrics_held, ss_file_move_up(fd));
 	cost = (clock_ns(CLOCK_MONOTONIC) - t0) * COST_SHARE;
 	metrics_due = t0 + (cost > METRICS_NS ? cost : METRICS_NS);
 }
@@ -267,7 +274,7 @@ void ss_live_serve(void)
 		if ((uint32_t)getpid() == who.pid)
 			update();
 		else
-			ss_live_forked(); /* by a fork that libc does not know of */
+			ss_live_forked(false); /* by a fork that libc does not know of */
 		pthread_setcancelstate(cancel, NULL);
 		atomic_store(&busy, false);
 	} while (atomic_load(&grew));
@@ -284,6 +291,20 @@ void ss_live_grew(void)
 
 /* ---- start and end -------------------------------------------------------------- */
 
+static void hold_metrics(void)
+{
+	int fd = ss_file_hold(ss_options.metrics, metrics, sizeof(metrics), &metrics_number);
+
+	if (fd < 0) {
+		ss_shim_log("cannot write SOMASHIM_METRICS %s: %s", ss_options.metrics, strerror(errno));
+		metrics[0] = '\0';
+		return;
+	}
+	ss_sink_borrow(&metrics_held, ss_file_move_up(fd));
+	if (metrics_number > 1)
+		ss_shim_log("SOMASHIM_METRICS: another process has this name, so the figures are in %s", metrics);
+}
+
 void ss_live_start(void)
 {
 	struct ss_live_page *page = NULL;
@@ -297,8 +318,8 @@ void ss_live_start(void)
 			ss_shim_log("no page for somashim top in SOMASHIM_LIVE %s: %s", ss_options.live,
 				    strerror(errno));
 	}
-	if (ss_options.metrics[0] && !ss_path_expand(ss_options.metrics, metrics, sizeof(metrics)))
-		metrics[0] = '\0';
+	if (ss_options.metrics[0])
+		hold_metrics();
 	clock_start = ss_live_clock();
 	ns_start = clock_ns(CLOCK_MONOTONIC);
 	atomic_store_explicit(&ss_live_shown, page, memory_order_release);
@@ -319,10 +340,14 @@ void ss_live_end(void)
 	ss_live_remove();
 }
 
-void ss_live_forked(void)
+void ss_live_forked(bool alone)
 {
+	struct ss_live_page *page = atomic_exchange(&ss_live_shown, NULL);
+
 	atomic_store(&ss_live_due, SS_LIVE_NEVER);
-	atomic_store(&ss_live_shown, NULL);
+	if (page && alone)
+		ss_live_leave(page);
+	ss_sink_close(&metrics_held); /* or the name would be ours as long as the child runs */
 	atomic_store(&grew, false);
 	atomic_store(&busy, false);
 }

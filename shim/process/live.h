@@ -59,8 +59,8 @@ void ss_live_serve(void);
 void ss_live_grew(void);
 /* The last figures, and the end of the page. No HIP call. */
 void ss_live_end(void);
-/* In a forked child, which has no page: the page is its parent's. */
-void ss_live_forked(void);
+/* In a forked child, which has no page: the page is its parent's. `alone`: it has one thread. */
+void ss_live_forked(bool alone);
 
 /* At the begin of a call of the application. */
 static inline void ss_live_tick(void)

@@ -14,10 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/base/journal.h"
 #include "core/base/sink.h"
 #include "shim/process/log.h"
 #include "shim/process/service.h"
+#include "trace/file_name.h"
 
 static FILE *_Atomic log_file;
 static struct ss_sink sink;
@@ -74,7 +74,7 @@ void ss_shim_log_open(void)
 	static char buffer[BUFSIZ];
 	static const cookie_io_functions_t io = {.write = put};
 	char path[sizeof(ss_options.log) + 32];
-	bool named = ss_options.log[0] && ss_path_expand(ss_options.log, path, sizeof(path));
+	bool named = ss_options.log[0] && ss_file_name(ss_options.log, 1, path, sizeof(path));
 	int err = 0;
 	FILE *f;
 

@@ -2,7 +2,7 @@
 /*
  * Allocates from several threads, prints the attributes of its pools, holds what is left and then
  * does what lines on stdin say: poll (call HIP all the time), idle (call nothing), burst (allocate
- * and free from several threads until the next line), fork, exec, quit.
+ * and free from several threads until the next line), fork, leave (a child), exec, quit.
  *   hold [THREADS [FILE]]    with FILE: calls HIP until there is that file, and ends
  */
 #include <inttypes.h>
@@ -98,6 +98,20 @@ static void fork_child(void)
 	printf("forked\n");
 }
 
+static void leave_child(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		for (int fd = 0; fd < 3; fd++)
+			close(fd);
+		alarm(60);
+		pause();
+	}
+	printf("left\n");
+}
+
 static bool input(int ms)
 {
 	struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -149,6 +163,8 @@ int main(int argc, char **argv)
 			run(hit, threads);
 		else if (!strcmp(line, "fork\n"))
 			fork_child();
+		else if (!strcmp(line, "leave\n")) /* a child that outlives us */
+			leave_child();
 		else if (!strcmp(line, "exec\n"))
 			execlp("sleep", "sleep", "30", (char *)NULL);
 		else if (!strcmp(line, "quit\n"))

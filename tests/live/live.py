@@ -3,7 +3,7 @@
 
 live.py SOMASHIM SHIM HOLD CASE    each function test_CASE below is one case
 """
-import fcntl, json, os, pty, random, re, select, shutil, struct, subprocess, sys, tempfile, termios, time
+import fcntl, json, mmap, os, pty, random, re, select, shutil, struct, subprocess, sys, tempfile, termios, time
 
 somashim, shim, hold_program, case = sys.argv[1:5]
 WAIT = '60000'  # ms; nothing here depends on how fast the machine is
@@ -196,11 +196,34 @@ def test_stale(directory):
     for file in [other_start, no_process, container, *no_page]:
         open(directory + '/' + file, 'wb').write(page)
     open(directory + '/' + empty, 'w').close()
-    shown = top(directory)['processes']
-    assert [p['other_namespace'] for p in shown] == [True, False], shown
-    assert pages(directory) == sorted([name, container, *no_page]), pages(directory)
-    os.unlink(directory + '/' + container)
+    # In another namespace the lock tells who runs: that of a file descriptor, or of a mapping alone.
+    with open(directory + '/' + container, 'r+b') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        mapping = mmap.mmap(f.fileno(), 0)
+    for _ in range(2):
+        shown = top(directory)['processes']
+        assert [p['other_namespace'] for p in shown] == [True, False], shown
+        assert pages(directory) == sorted([name, container, *no_page]), pages(directory)
+    mapping.close()
+    assert [p['other_namespace'] for p in top(directory)['processes']] == [False]
+    assert pages(directory) == sorted([name, *no_page]), pages(directory)
     h.end()
+
+
+def test_namespace(directory):
+    """The page of a process seen from another pid namespace, while it runs and when it was killed; a child of it
+    that a fork made does not count."""
+    h = Hold(directory)
+    (name,) = pages(directory)
+    other = re.sub(r'^somashim-\d+', 'somashim-1', name)
+    os.rename(directory + '/' + name, directory + '/' + other)  # as its name is there
+    assert [p['other_namespace'] for p in top(directory)['processes']] == [True]
+    h.say('leave')
+    assert h.p.stdout.readline() == 'left\n'
+    assert [p['other_namespace'] for p in top(directory)['processes']] == [True]
+    h.p.kill()
+    h.p.wait()
+    assert top(directory)['processes'] == [] and pages(directory) == []
 
 
 def test_hostile(directory):
@@ -426,6 +449,30 @@ def test_no_screen(directory):
     assert status == 0 and shown == b'No process of this user is served by somashim.\r\n', (status, shown)
     status, shown = terminal(directory, TERM='nosuch')
     assert status == 2 and shown.startswith(b"somashim: top: no terminal 'nosuch'"), (status, shown)
+
+
+def test_metrics_name(directory):
+    """Processes with one name for their metrics: each that runs has a file and labels of its own. What one that has
+    ended left is not kept."""
+    path, second, pages_of = directory + '/m.prom', directory + '/m.2.prom', directory + '/pages'
+    os.mkdir(pages_of)
+
+    def text(of):
+        return open(of).read()
+
+    a = Hold(pages_of, SOMASHIM_METRICS=path)
+    b = Hold(pages_of, SOMASHIM_METRICS=path)
+    assert 'pid="%d"' % a.pid in text(path) and 'copy=' not in text(path), text(path)
+    assert 'copy="2"' in text(second) and 'pid="%d"' % b.pid in text(second), text(second)
+    assert 'host="%s"' % os.uname().nodename in text(path), text(path)
+    said = b.end()
+    assert second in said, said
+    a.p.kill()
+    a.p.wait()
+    c = Hold(pages_of, SOMASHIM_METRICS=path)
+    assert 'pid="%d"' % c.pid in text(path), text(path)
+    c.end()
+    assert sorted(f for f in os.listdir(directory) if 'prom' in f) == ['m.2.prom', 'm.prom']
 
 
 def test_screen(directory):

@@ -118,6 +118,13 @@ int main(int argc, char **argv)
 	unlink(at("journal"));
 	run(argv[0], "reset");
 	CHECK(count(text_of("journal"), ",allocate,") == 4 && count(text_of("journal"), ",free,") == 4);
+	/* A second process has a journal of its own, and a log that both write to. */
+	unlink(at("log"));
+	run(argv[0], "reset");
+	CHECK(count(text_of("journal"), ",allocate,") == 4 && count(text_of("journal.2"), ",allocate,") == 4);
+	CHECK(strstr(text_of("log"), "this journal is ") && strstr(text_of("log"), "/journal.2\n"));
+	run(argv[0], "reset");
+	CHECK(strstr(text_of("log"), "/journal.2\n") && strstr(text_of("log"), "/journal.3\n"));
 	unlink(at("log"));
 	run(argv[0], "destroy");
 	CHECK(strstr(text_of("log"), "pools that are no more") && strstr(text_of("log"), "allocations 500"));

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim record`: what a program does with device memory is in the file, with its stacks.
-#   record.sh SOMASHIM ALLOC_LOOP TRACE_DUMP SIM [PYTHON_PROGRAM]
+#   record.sh SOMASHIM ALLOC_LOOP TRACE_DUMP SIM AGAIN [PYTHON_PROGRAM]
 set -u
-somashim=$(realpath "$1") app=$(realpath "$2") dump=$3 sim=$4 python=${5:-}
+somashim=$(realpath "$1") app=$(realpath "$2") dump=$3 sim=$4 again=$(realpath "$5") python=${6:-}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-record-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export LD_LIBRARY_PATH=$sim SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=6.4 SOMASHIM_STATS=0
@@ -48,7 +48,38 @@ ls "$dir"/alloc_loop.*.trace >/dev/null || fail "no file of the default name"
 (cd "$dir" && "$somashim" record -o two.%p sh -c "cd /; '$app' 3; '$app' 3" >out 2>err) ||
 	fail "two programs"
 [ "$(ls "$dir"/two.* | wc -l)" = 2 ] || fail "not two files"
-grep -q 'recorded 2 processes' "$dir/err" || fail "two processes are not named"
+grep -q 'recorded in 2 files, the first one is ' "$dir/err" || fail "two processes are not named"
+
+# A program that becomes another one has two recordings, and so have two runs of one name.
+for name in exec.%p.trace exec.trace; do
+	"$somashim" record -o "$dir/$name" "$again" exec 2>"$dir/err" || fail "$name: status $?"
+	grep -q 'recorded in 2 files, the first one is ' "$dir/err" || fail "$name: two files are not named"
+	[ "$(ls "$dir"/exec.*trace | wc -l)" = 2 ] || fail "$name: not two files"
+	for file in "$dir"/exec.*trace; do
+		"$dump" "$file" >"$dir/dump" || fail "$file is not read"
+		has "alloc 1"
+		rm "$file"
+	done
+done
+"$somashim" record -o "$dir/run.trace" "$app" 3 >"$dir/out" 2>"$dir/err" || fail "first run"
+cp "$dir/run.trace" "$dir/first"
+"$somashim" record -o "$dir/run.trace" "$app" 5 >"$dir/out" 2>"$dir/err" || fail "second run"
+grep -q "recorded in $dir/run.2.trace$" "$dir/err" || fail "the second run is not named"
+cmp "$dir/run.trace" "$dir/first" || fail "the first run is lost"
+"$dump" "$dir/run.2.trace" >"$dir/dump"
+has "alloc 10"
+
+# A program that forks and ends: what goes on is said, and recorded.
+"$somashim" record -o "$dir/fork.%h.%r.%q{PART}.trace" "$again" fork "$dir/go" 2>"$dir/err" || fail "fork: status $?"
+grep -q "processes that it started run on: they record to $dir/fork" "$dir/err" || fail "a child is not said"
+grep -q "nothing was recorded" "$dir/err" && fail "nothing is said of a child that runs on"
+: >"$dir/go"
+file=$dir/fork.$(uname -n).0..trace
+for ((i = 0; i < 6000; i++)); do
+	{ "$dump" "$file" >"$dir/dump" && grep -q '^state 1$' "$dir/dump"; } 2>/dev/null && break
+	sleep 0.01
+done
+has "alloc 1"
 
 # With segments of their own no block comes from the free blocks of a stream.
 SOMASHIM_IPC_WHOLE=64K "$somashim" record -o "$dir/whole" "$app" 20 >"$dir/out" 2>"$dir/err" || fail whole
@@ -76,13 +107,17 @@ timeout -s KILL 2 "$somashim" record -o "$dir/killed" "$app" 100000000 >"$dir/ou
 has "problems 0"
 has "state 0"
 
-# A place that cannot be written: said, and the program runs.
-"$somashim" record -o /dev/full "$app" 3 >"$dir/out" 2>"$dir/err" || fail "the program did not run"
+# A place that becomes one where nothing can be written: said, and the program runs.
+mkdir "$dir/gone"
+"$somashim" record -o "$dir/gone/x" sh -c "rmdir '$dir/gone'; '$app' 3" >"$dir/out" 2>"$dir/err" ||
+	fail "the program did not run"
 grep -q 'somashim: .*SOMASHIM_TRACE' "$dir/err" || fail "no reason"
 # A directory that is none is refused before the program runs; only the program knows one with %p.
-for name in missing/x "$dir/missing/x.%p" "$dir/one/x"; do
+mkdir "$dir/folder"
+mkfifo "$dir/fifo"
+for name in missing/x "$dir/missing/x.%h" "$dir/one/x" folder "$dir/folder/" . /dev/full fifo /proc/x; do
 	(cd "$dir" && "$somashim" record -o "$name" touch ran 2>err)
-	[ $? = 2 ] && grep -q "record: $name: N" "$dir/err" || fail "$name is not refused"
+	[ $? = 2 ] && grep -q "record: $name: [NIi]" "$dir/err" || fail "$name is not refused"
 done
 [ ! -e "$dir/ran" ] || fail "the program ran"
 "$somashim" record -o "$dir/no.%p/x" true 2>"$dir/err" || fail "%p in the directory: status $?"

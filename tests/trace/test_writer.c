@@ -423,9 +423,23 @@ static void test_same_name(void **state) {
 	assert_int_equal(status, 0);
 	count_events(path, n);
 	assert_true(n[0] == 60 && n[1] == 0);
-	snprintf(other, sizeof(other), "%s.%d", path, second);
+	snprintf(other, sizeof(other), "%s.2", path);
 	count_events(other, n);
 	assert_true(n[0] == 0 && n[1] == 30);
+	/* Both have ended, and stay. */
+	pid_t third = fork();
+	if (third == 0) {
+		MUST(ss_trace_open(path, say));
+		events(1, 0, 20);
+		_exit(0);
+	}
+	waitpid(third, &status, 0);
+	assert_int_equal(status, 0);
+	count_events(path, n);
+	assert_true(n[0] == 60 && n[1] == 0);
+	snprintf(other, sizeof(other), "%s.3", path);
+	count_events(other, n);
+	assert_true(n[0] == 0 && n[1] == 60);
 }
 
 int main(void) {
