@@ -18,7 +18,7 @@
 
 #include "core/backing/vmm.h"
 
-#define POOL_PARTS 512  /* a new chunk is at most this part of the pool, */
+#define POOL_PARTS 64   /* a new chunk is at most this part of the pool, */
 #define RUN_PARTS 12    /* or this part of the bytes that are missing, whichever is more */
 #define MOST_CHUNKS 768 /* a pool has about so many chunks at most, since each may take a file descriptor */
 #define PLACES 3        /* other addresses that are tried after the driver refused one */

@@ -96,7 +96,7 @@ enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free
 		return SS_ERR_NO_DEVICE;
 	ss_headroom_before(m, size);
 	if (free)
-		ss_segments_make_room(m, size);
+		ss_segments_make_room(m, size, false);
 	s = ss_segment_add(m, size);
 	if (s == SS_ERR_NOMEM && free && ss_memory_release(m, 0, UINT64_MAX))
 		s = ss_segment_add(m, size);

@@ -104,6 +104,7 @@ struct ss_growth {
 	uint64_t segment;     /* hip, hsa: bytes of the new segment, at least size; 0: size */
 	uint32_t slot;        /* vmm: free ranges of this timeline (SS_SLOT_CLEAN: none) count as
 	                       * part of the run that is completed */
+	bool waited;          /* somebody has waited for the device, so what is idle may go for later growth, too */
 	bool move;            /* idle memory may go back (segments) or move (chunks) for it, since
 	                       * nobody would have to wait */
 };

@@ -138,7 +138,7 @@ enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *gro
 
 	if (growth->move) {
 		ss_unreturned_retry(m);
-		ss_segments_make_room(m, want);
+		ss_segments_make_room(m, want, growth->waited);
 	}
 	s = ss_segment_add(m, want);
 	if (s == SS_ERR_NOMEM && want > need)
@@ -242,8 +242,9 @@ uint64_t ss_segments_idle_since(const struct ss_memory *m)
 	return since;
 }
 
-/* Idle segments that are too short for a request make room for one that is not. */
-void ss_segments_make_room(struct ss_memory *m, uint64_t want)
+/* Idle segments that are too short for a request make room for one that is not. `all`: all of them go, so that the
+ * pool may grow for the next requests, too. */
+void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all)
 {
 	uint64_t high = atomic_load(&m->reserved_high), reserved = atomic_load(&m->reserved);
 
@@ -253,7 +254,7 @@ void ss_segments_make_room(struct ss_memory *m, uint64_t want)
 	if (m->gather)
 		m->gather(m);
 	pthread_mutex_unlock(&m->lock);
-	if (!ss_segments_release(m, ss_minus(high, want), floor_of(m, want), UINT64_MAX))
+	if (!ss_segments_release(m, all ? 0 : ss_minus(high, want), floor_of(m, want), UINT64_MAX))
 		return;
 	pthread_mutex_lock(&m->lock);
 	m->exchanges++;

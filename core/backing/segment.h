@@ -21,8 +21,8 @@ void ss_segments_drop(struct ss_memory *m, bool give_back);
 uint64_t ss_segments_idle_since(const struct ss_memory *m);
 /* A new segment of `size` bytes, which is a clean range. No lock held. */
 enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
-/* Idle segments go back where `want` more bytes would raise the peak. No lock held. */
-void ss_segments_make_room(struct ss_memory *m, uint64_t want);
+/* Idle segments go back where `want` more bytes would raise the peak: as many as it takes, or all. No lock held. */
+void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all);
 /* Gives m->peers access to all segments. Lock held, but dropped for the driver. */
 enum ss_status ss_segments_open(struct ss_memory *m);
 

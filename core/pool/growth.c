@@ -133,6 +133,7 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	if (growth.move)
 		ss_reclaim_all(pool); /* what this very stream freed may have completed by now */
 	growth.segment = ss_growth_segment(r, &v);
+	growth.waited = r->wait.us;
 	ss_pool_unlock(pool);
 	if (r->cache) {
 		growth.slot = r->cache->slot;

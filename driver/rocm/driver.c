@@ -193,6 +193,8 @@ static void sleep_ms(void *ctx, unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+#define YIELD_US 50 /* a sleep takes so much longer than it was asked to */
+
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct timespec from, to, t = { 0, (long)us * 1000 };
@@ -200,9 +202,14 @@ static uint64_t nap(void *ctx, unsigned us)
 
 	(void)ctx;
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	nanosleep(&t, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
+	do {
+		if (us < YIELD_US)
+			sched_yield();
+		else
+			nanosleep(&t, NULL);
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
+	} while (us < YIELD_US && ns < t.tv_nsec);
 	return (uint64_t)ns / 1000;
 }
 
