@@ -87,12 +87,9 @@ static void print_row(size_t i, const struct ss_replay_result *r) {
 }
 
 /* Options whose effect a log cannot show would otherwise look useless. */
-static void print_footnotes(bool classic) {
+static void print_footnotes(void) {
 	printf("# a log has no synchronizations, at which idle memory goes back: what DECAY_MS and\n"
 		"# RELEASE_THRESHOLD do there is not seen here\n");
-	if (!classic) {
-		printf("# IPC_WHOLE is for hipMalloc: seen with --classic only\n");
-	}
 }
 
 static void print_advice(const struct ss_replay_result *now, size_t best,
@@ -143,7 +140,7 @@ int ss_tuning(const char *path, const struct ss_events *ev,
 		}
 	}
 	if (all) {
-		print_footnotes(config->classic);
+		print_footnotes();
 	}
 	if (advise) {
 		print_advice(&results[0], best, &results[best]);

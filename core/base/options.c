@@ -67,7 +67,7 @@ static const struct option table[] = {
 	{ "ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
 	  "alignment of blocks of at least this size; 0 = off" },
 	{ "IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
-	  "hipMalloc blocks this large get segments of their own; 0 = off" },
+	  "blocks this large get segments of their own, which can be exported; 0 = off" },
 	{ "DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime" },
 	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen" },
 	{ "STATS", T_STATS, AT(stats), "0", "0|1|json",

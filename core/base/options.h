@@ -37,7 +37,7 @@ struct ss_options {
 	uint64_t oom_wait_ms;
 	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */
-	uint64_t ipc_whole;          /* classic blocks from this size get own segments; 0 = off */
+	uint64_t ipc_whole;          /* blocks from this size get own segments; 0 = off */
 	int stats;                   /* enum ss_stats_form */
 	bool disable, verbose, selftest, api_table;
 	bool remember;               /* what a self-test proved counts for later processes */

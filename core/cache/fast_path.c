@@ -68,7 +68,7 @@ static bool refill(struct ss_core *core, void *native)
 		return false;
 	fast = core->fast;
 	gen = atomic_load_explicit(&core->recent_gen, memory_order_acquire);
-	if ((fast->shut && atomic_load(fast->shut)) || fast->stream_slow)
+	if ((fast->shut && atomic_load(fast->shut)) || fast->slow)
 		return false;
 	tl = ss_timeline_find(core, native);
 	r = &ss_thread_record()->stream;
@@ -308,7 +308,7 @@ static bool only_refill(struct ss_core *core, int dev)
 	struct ss_recent *r = &ss_thread_record()->classic;
 	struct ss_timeline *only = ss_timeline_null(core, dev);
 
-	if (!only || fast->classic_slow || ss_nearly_full(core, dev) || r == &ss_nobody.classic)
+	if (!only || fast->slow || ss_nearly_full(core, dev) || r == &ss_nobody.classic)
 		return false;
 	r->gen = r->free_gen = 0;
 	if (!note(r, atomic_load_explicit(&fast->classic[dev], memory_order_acquire), only, true))

@@ -97,6 +97,12 @@ SS_INLINE enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struc
 	return over_max(pool, r->size) ? fail_impossible(r) : SS_OK;
 }
 
+/* Is the block to be a segment of its own (SOMASHIM_IPC_WHOLE)? */
+static bool wants_whole(const struct ss_core *core, size_t size)
+{
+	return core->opt.ipc_whole && size >= core->opt.ipc_whole;
+}
+
 static enum ss_status ladder(struct ss_request *r)
 {
 	ss_device_initial(r->pool);
@@ -108,8 +114,12 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct
 {
 	struct ss_stream_cache *q;
 	struct ss_request r;
-	enum ss_status s = begin(&r, pool, tl, size);
+	enum ss_status s;
 
+	/* Memory of hipMalloc has completed, and is on a backing that can be exported. */
+	if (unlikely(wants_whole(core, size)) && pool->is_default)
+		return ss_alloc_classic(core, pool->mem.dev, size, out);
+	s = begin(&r, pool, tl, size);
 	if (s != SS_OK)
 		return s;
 	r.cache = q = ss_cache_get(&pool->caches, tl);
@@ -176,7 +186,7 @@ static enum ss_status alloc_classic(struct ss_core *core, int dev, struct ss_tim
 	s = begin(&r, pool, NULL, size);
 	if (s != SS_OK)
 		return s;
-	if (unlikely(core->opt.ipc_whole && size >= core->opt.ipc_whole)) {
+	if (unlikely(wants_whole(core, size))) {
 		ss_device_initial(pool);
 		r.block = ss_whole_block_alloc(&r, size);
 	}

@@ -61,8 +61,7 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 	}
 	if (opt->journal[0] && !(core->journal = ss_journal_open(opt->journal)))
 		core->journal_error = errno;
-	core->fast->stream_slow = core->journal || opt->align_large || core->recorded;
-	core->fast->classic_slow = core->fast->stream_slow || opt->ipc_whole;
+	core->fast->slow = core->journal || opt->align_large || core->recorded || opt->ipc_whole;
 	return core;
 }
 

@@ -69,7 +69,7 @@ static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_b
  * as seldom as if it were open: a recording must not change what it records, nor a watcher. */
 static bool looks(const struct ss_core *core, struct ss_stream_cache *q)
 {
-	return !(core->fast->stream_slow || atomic_load(&core->fast->unwatched)) || ss_cache_looks(q);
+	return !(core->fast->slow || atomic_load(&core->fast->unwatched)) || ss_cache_looks(q);
 }
 
 static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl, bool classic_too)
@@ -122,7 +122,15 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 
 enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl)
 {
-	return free_on(core, ptr, tl, false);
+	enum ss_status s = free_on(core, ptr, tl, false);
+	struct ss_block_info info;
+
+	/* With SOMASHIM_IPC_WHOLE hipMallocAsync may have handed it out. So this must not wait, and the memory is free
+	 * once all streams have come past this. */
+	if (unlikely(s == SS_ERR_CLASSIC) && core->opt.ipc_whole && ss_lookup(core, ptr, &info) &&
+	    info.size >= core->opt.ipc_whole)
+		return ss_free_classic(core, ptr, NULL);
+	return s;
 }
 
 enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only)

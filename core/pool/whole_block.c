@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of hipMalloc that are a segment of their own (SOMASHIM_IPC_WHOLE), so that processes without
- * somashim can open them.
+ * Blocks that are a segment of their own (SOMASHIM_IPC_WHOLE), so that processes without somashim and libraries for RDMA
+ * can open them. They are memory of hipMalloc, also if hipMallocAsync hands them out.
  *
  * Locks: the pool's, dropped for the driver.
  */

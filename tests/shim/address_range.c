@@ -32,9 +32,11 @@ static bool exported(char *block, char *ptr, size_t size)
 	return true;
 }
 
-int main(void)
+/* With an argument: `async` or `classic` allocations. */
+int main(int argc, char **argv)
 {
-	bool each = getenv("SOMASHIM_IPC_WHOLE"), pool = getenv("SOMASHIM_BACKING");
+	bool each = getenv("SOMASHIM_IPC_WHOLE");
+	bool pool = argc > 1 ? !strcmp(argv[1], "async") : getenv("SOMASHIM_BACKING") != NULL;
 	char *p[BLOCKS], *q, *named = NULL;
 	int count = 0, fd = -1;
 	hipStream_t s;
@@ -56,11 +58,32 @@ int main(void)
 			count++;
 		}
 	}
-	CHECK(count == (pool ? 0 : each ? BLOCKS : 1));
+	CHECK(count == (each ? BLOCKS : pool ? 0 : 1));
 	/* Somebody may hold it, so its bytes are nobody's any more. (A whole segment goes back, and the runtime may use
 	 * the address again.) */
-	for (int i = 0; i < BLOCKS; i++)
+	if (argc > 1 && pool) {
+		/* hipFreeAsync does not wait for a stream that stands still until the host goes on. */
+		hipStream_t stuck;
+		uint32_t *flag;
+
+		OK(hipStreamCreateWithFlags(&stuck, hipStreamNonBlocking));
+		OK(hipHostMalloc((void **)&flag, sizeof(*flag), 0));
+		*flag = 0;
+		OK(hipStreamWaitValue32(stuck, flag, 1, hipStreamWaitValueEq, UINT32_MAX));
+		for (int i = 0; i < BLOCKS; i++)
+			OK(hipFreeAsync(p[i], s));
+		OK(hipStreamSynchronize(s));
+		__atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+		OK(hipStreamSynchronize(stuck));
+	}
+	for (int i = 0; i < BLOCKS && !(argc > 1 && pool); i++)
 		OK(hipFree(p[i]));
+	/* What was freed in stream order, and is exported, is not another's either. */
+	for (int i = 0; argc > 1 && pool && i < BLOCKS; i++) {
+		OK(hipMallocAsync((void **)&q, SIZE, s));
+		OK(hipMemsetAsync(q, i, SIZE, s));
+		OK(hipFreeAsync(q, s));
+	}
 	for (int i = 0; named && !each && i < BLOCKS; i++) {
 		OK(hipMalloc((void **)&q, SIZE));
 		CHECK(q != named);

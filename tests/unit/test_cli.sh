@@ -244,9 +244,7 @@ assert 0 < full <= 2 * (r["allocations"] + r["frees"] - 1), r' <"$dir/out" ||
 	fail "replay --queue 1: $(cat "$dir/out")"
 status 0 "$somashim" replay --try --advise "$dir/a"
 grep -q '^# a log has no synchronizations' "$dir/out" || fail "--try: no footnote"
-grep -q '^# IPC_WHOLE is for hipMalloc' "$dir/out" || fail "--try: no footnote on IPC_WHOLE"
 status 0 "$somashim" replay --try --classic "$dir/a"
-grep -q '^# IPC_WHOLE' "$dir/out" && fail "--try --classic: a footnote on IPC_WHOLE"
 
 # Advice is for what is clearly better: not a device's worth of calls for half a hundredth of
 # the peak, and not the first of two that are alike after the peak alone.
