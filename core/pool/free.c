@@ -120,19 +120,6 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 	return SS_OK;
 }
 
-enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl)
-{
-	enum ss_status s = free_on(core, ptr, tl, false);
-	struct ss_block_info info;
-
-	/* With SOMASHIM_IPC_WHOLE hipMallocAsync may have handed it out. So this must not wait, and the memory is free
-	 * once all streams have come past this. */
-	if (unlikely(s == SS_ERR_CLASSIC) && core->opt.ipc_whole && ss_lookup(core, ptr, &info) &&
-	    info.size >= core->opt.ipc_whole)
-		return ss_free_classic(core, ptr, NULL);
-	return s;
-}
-
 enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only)
 {
 	return free_on(core, ptr, only, true);
@@ -152,13 +139,14 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 }
 
 /* An exported block. If nothing is left of its segment it goes now: the real hipFree waits for the
- * device, as this call would have without us. */
-static void free_exported(struct ss_pool *pool, struct ss_block *b)
+ * device, as this call would have without us. A call that must not wait leaves that to a later one. */
+static void free_exported(struct ss_pool *pool, struct ss_block *b, bool may_wait)
 {
 	ss_set_slot(b, SS_SLOT_CLEAN);
 	ss_pool_ref(pool); /* it cannot be gone: the block is in no index yet */
 	ss_ipc_keep(pool, b);
-	ss_ipc_release(pool, false);
+	if (may_wait || !ss_release_waits(&pool->mem))
+		ss_ipc_release(pool, false);
 	ss_pool_unref(pool);
 }
 
@@ -194,7 +182,8 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool clean)
 	ss_pool_unlock(pool);
 }
 
-enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited)
+/* `may_wait`: the call waits for the device, or joins its streams, without us too. */
+static enum ss_status free_classic(struct ss_core *core, void *ptr, struct ss_token *waited, bool may_wait)
 {
 	bool wide = waited && ss_token_device_wide(waited), clean;
 	struct ss_timeline *null;
@@ -218,14 +207,32 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
 	ss_set_slot(b, SS_SLOT_CLEAN);
 	b->n = now ? now : 1;
 	if (unlikely(b->exported))
-		free_exported(pool, b);
+		free_exported(pool, b, may_wait);
 	else if (!clean || !push_done(pool, b))
 		free_marked(pool, b, clean);
-	if (!waited && (null = ss_timeline_null(core, dev)))
+	if (!waited && may_wait && (null = ss_timeline_null(core, dev)))
 		ss_fence_serve(core, null, SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))
 		ss_pool_reap(pool);
 	ss_decay_tick(core, dev);
 	ss_decay_begin(core);
 	return SS_OK;
+}
+
+enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited)
+{
+	return free_classic(core, ptr, waited, true);
+}
+
+enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl)
+{
+	enum ss_status s = free_on(core, ptr, tl, false);
+	struct ss_block_info info;
+
+	/* With SOMASHIM_IPC_WHOLE hipMallocAsync may have handed it out. So this must not wait, and the memory is free
+	 * once all streams have come past this. */
+	if (unlikely(s == SS_ERR_CLASSIC) && core->opt.ipc_whole && ss_lookup(core, ptr, &info) &&
+	    info.size >= core->opt.ipc_whole)
+		return free_classic(core, ptr, NULL, false);
+	return s;
 }
