@@ -56,7 +56,7 @@ done
 compile() {
 	local name=$1
 	shift
-	${CC:-cc} -O1 -g -D_GNU_SOURCE -D__HIP_PLATFORM_AMD__ -w "${include[@]}" "$@" "$library" \
+	${CC:-cc} -O1 -g -D_GNU_SOURCE -D__HIP_PLATFORM_AMD__ -w -I. "${include[@]}" "$@" "$library" \
 		-pthread -ldl -o "$work/$name" >"$work/$name.log" 2>&1
 }
 
@@ -99,7 +99,7 @@ for name in capture edge_arguments exits failures forks freesync hits ipc order 
 	compile $name tests/shim/$name.c
 done
 compile alloc_loop tests/apps/alloc_loop.c
-compile replay_hip -I. tests/apps/replay_hip.c tests/apps/replay_log.c \
+compile replay_hip tests/apps/replay_hip.c tests/apps/replay_log.c \
 	cli/readers/*.c
 
 run alloc_loop "" alloc_loop
