@@ -29,15 +29,25 @@ static bool is_usable(const struct ss_block *b, uint32_t slot)
 	return ss_is_free_on(b, SS_SLOT_CLEAN) || ss_is_own(b, slot);
 }
 
+/* Another thread that uses the stream may cut its range while it is looked at. */
+__attribute__((no_sanitize("thread")))
+static uint64_t peek(const uint64_t *p)
+{
+	return *(const volatile uint64_t *)p;
+}
+
 /* Where the free memory right before the gap begins, as far as a run needs it. */
 static uint64_t run_start(const struct ss_block *gap, const struct ss_run *run)
 {
-	uint64_t at = gap->addr;
+	uint64_t at = gap->addr, begin;
 	const struct ss_block *b = gap;
 
-	while (gap->addr - at < run->size + run->align && (b = ss_block_prev(b)) &&
-	       is_usable(b, run->slot) && b->addr + b->size == at)
-		at = b->addr;
+	while (gap->addr - at < run->size + run->align && (b = ss_block_prev(b)) && is_usable(b, run->slot)) {
+		begin = peek(&b->addr);
+		if (begin + peek(&b->size) != at)
+			break;
+		at = begin;
+	}
 	return at;
 }
 
@@ -48,8 +58,8 @@ static uint64_t run_end(const struct ss_core *core, const struct ss_block *gap,
 	uint64_t at = gap->addr + gap->size;
 	const struct ss_block *b = gap;
 
-	while (at < need && (b = ss_block_next(core, b)) && is_usable(b, run->slot) && b->addr == at)
-		at += b->size;
+	while (at < need && (b = ss_block_next(core, b)) && is_usable(b, run->slot) && peek(&b->addr) == at)
+		at += peek(&b->size);
 	return at;
 }
 

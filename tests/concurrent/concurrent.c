@@ -170,6 +170,7 @@ static void run(void)
 	config.hip_release_waits = below(&root, 2);
 	opt.decay_ms = (uint64_t)1 << below(&root, 8);
 	opt.oom_wait_ms = below(&root, 20);
+	opt.growth_wait_ms = opt.oom_wait_ms;
 	opt.oom_reports = SS_OOM_REPORTS_NONE;
 	sizes = next_random(&root.rng) | 1 << 8 | 1 << 14;
 	failures = below(&root, 3) == 0;
