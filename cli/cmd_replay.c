@@ -171,18 +171,15 @@ static void print_text(const struct arguments *a, const struct ss_events *ev, co
 	}
 }
 
-static bool replay_with(const struct ss_events *ev, struct ss_replay_config *config, struct ss_replay_result *out,
-		char *err, size_t err_size) {
-	return ss_replay(ev, config, out, err, err_size);
-}
-
 /* Returns the exit status. */
 static int replay_once(struct arguments *a, const struct ss_events *ev) {
 	struct ss_replay_result r;
 	char err[256];
 	int status = 0;
 
-	if (!(a->fit ? ss_replay_fit : replay_with)(ev, &a->config, &r, err, sizeof(err))) {
+	bool ok = a->fit ? ss_replay_fit(ev, &a->config, &r, err, sizeof(err)) :
+		ss_replay(ev, &a->config, &r, err, sizeof(err));
+	if (!ok) {
 		ss_cli_error("replay: %s: %s", a->path, err);
 		return r.refused ? SS_EXIT_USAGE : 1;
 	}
