@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "trace/reader.h"
 #include "trace/symbolize.h"
@@ -63,6 +64,13 @@ bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct s
 void ss_sites_finish(struct ss_sites *s);
 /* Fills in `shared` and `beside` of all sites; ss_sites_read() calls it. False: out of memory. */
 bool ss_sites_tell_apart(struct ss_sites *s);
+
+/* The name of a frame's source file, without its folders; "" if it is not known. */
+static inline const char *ss_frame_file(const struct ss_frame *f) {
+	const char *slash = strrchr(f->source, '/');
+
+	return slash ? slash + 1 : f->source;
+}
 
 /* Does the site hold more and more? Some of what it held at the end came in each quarter of the recording. */
 static inline bool ss_site_grows(const struct ss_site *site) {

@@ -2,7 +2,6 @@
 /* Folded stacks: "main;solve;allocate 4096" per line. Sums need the whole trace, so this is
  * written from the analysis. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/convert/convert.h"
 
@@ -23,11 +22,10 @@ static void write_line(FILE *out, const struct ss_sites *s, uint32_t site, const
 	fputs(prefix, out);
 	for (uint32_t i = at->frames; i-- > 0;) {
 		const struct ss_frame *f = ss_site_frame(s, at, i);
-		const char *slash = strrchr(f->source, '/');
 		write_name(out, f->function);
 		if (f->source[0]) {
 			fputs(" (", out);
-			write_name(out, slash ? slash + 1 : f->source);
+			write_name(out, ss_frame_file(f));
 			fprintf(out, f->line ? ":%d)" : ")", f->line);
 		}
 		fputs(i ? ";" : "", out);

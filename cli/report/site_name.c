@@ -74,7 +74,6 @@ const char *ss_report_function(const char *name, char *out, size_t size) {
 }
 
 static void put_frame(struct text *t, const struct ss_frame *f, const struct ss_frame *beside) {
-	const char *slash = strrchr(f->source, '/');
 	char name[512], other[512], line[16] = "";
 
 	ss_report_function(f->function, name, sizeof(name));
@@ -88,7 +87,7 @@ static void put_frame(struct text *t, const struct ss_frame *f, const struct ss_
 	if (f->source[0]) {
 		snprintf(line, sizeof(line), f->line ? ":%d)" : ")", f->line);
 		put_all(t, " (");
-		put_all(t, slash ? slash + 1 : f->source);
+		put_all(t, ss_frame_file(f));
 		put_all(t, line);
 	}
 }
