@@ -165,7 +165,7 @@ uint32_t ss_fences_pending(const struct ss_core *core, int dev)
 	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_acquire), pending = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (__atomic_load_n(&o->slots[i]->dev, __ATOMIC_RELAXED) == dev)
+		if (atomic_load_explicit(&o->slots[i]->dev, memory_order_relaxed) == dev)
 			pending += ss_fence_pending(o->slots[i]);
 	return pending;
 }

@@ -137,7 +137,7 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 		return false;
 	count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++)
-		if (dev < 0 || __atomic_load_n(&o->slots[i]->dev, __ATOMIC_RELAXED) == dev)
+		if (dev < 0 || atomic_load_explicit(&o->slots[i]->dev, memory_order_relaxed) == dev)
 			any |= ss_fence_poll(core, o->slots[i], dev);
 	return any;
 }

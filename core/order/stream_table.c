@@ -88,10 +88,9 @@ struct ss_timeline *ss_timeline_begin(struct ss_core *core, int dev, void *nativ
 	if (!tl)
 		return NULL;
 	completed = atomic_load(&tl->progress.completed);
-	/* Others may read these without a lock. */
-	__atomic_store_n(&tl->dev, dev, __ATOMIC_RELAXED);
-	__atomic_store_n(&tl->kind, kind, __ATOMIC_RELAXED);
-	__atomic_store_n(&tl->native, native, __ATOMIC_RELAXED);
+	tl->dev = dev;
+	tl->kind = kind;
+	tl->native = native;
 	ss_trace_stream(native, dev, recorded_kind(kind));
 	tl->thread = pthread_self();
 	tl->alive = true;
@@ -223,7 +222,7 @@ size_t ss_streams_nonblocking(struct ss_core *core, int dev, void **out, size_t 
 
 int ss_timeline_device(const struct ss_timeline *tl)
 {
-	return __atomic_load_n(&tl->dev, __ATOMIC_RELAXED);
+	return atomic_load_explicit(&tl->dev, memory_order_relaxed);
 }
 
 enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl)
@@ -233,7 +232,7 @@ enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl)
 
 void *ss_timeline_native(const struct ss_timeline *tl)
 {
-	return __atomic_load_n(&tl->native, __ATOMIC_RELAXED);
+	return atomic_load_explicit(&tl->native, memory_order_relaxed);
 }
 
 bool ss_timeline_alive(const struct ss_timeline *tl)

@@ -44,7 +44,7 @@ static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timel
 	t.n = alone || SS_MUTANT_IS(31) ?
 	      ss_position(tl) : atomic_load(&tl->commanded);
 	t.gen = ss_version(tl);
-	t.dev = __atomic_load_n(&tl->dev, __ATOMIC_RELAXED);
+	t.dev = atomic_load_explicit(&tl->dev, memory_order_relaxed);
 	return t;
 }
 

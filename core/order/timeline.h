@@ -32,9 +32,9 @@ struct ss_timeline {
 
 	/* Written when a stream begins or ends (order lock), and read by its user: */
 	struct ss_link link;            /* by handle */
-	int dev;
-	enum ss_timeline_kind kind;
-	void *native;
+	atomic_int dev;                 /* these three others may read without a lock */
+	_Atomic enum ss_timeline_kind kind;
+	void *_Atomic native;
 	pthread_t thread;               /* SS_TL_THREAD: only this thread can record on it */
 	_Atomic uint64_t number;        /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
@@ -73,7 +73,7 @@ static inline uint64_t ss_version(const struct ss_timeline *tl)
  * the slot afterwards is at least as new. */
 static inline enum ss_timeline_kind ss_kind(const struct ss_timeline *tl)
 {
-	return __atomic_load_n(&tl->kind, __ATOMIC_ACQUIRE);
+	return atomic_load_explicit(&tl->kind, memory_order_acquire);
 }
 
 /* Reads a position and begins the next one: what was freed before is at or below it, what is
