@@ -105,9 +105,9 @@ static struct contents look_into(struct ss_core *core, const struct ss_segment *
 		c.gaps += state == SS_BLOCK_GAP ? b->size : 0;
 		c.live |= state == SS_BLOCK_LIVE;
 		if (state == SS_BLOCK_GAP)
-			c.busy |= b->slot != SS_SLOT_CLEAN && !ss_mark_reached(core, b->slot, b->n, true);
+			c.busy |= b->slot != SS_SLOT_COMPLETED && !ss_mark_reached(core, b->slot, b->n, true);
 		else
-			c.busy |= !ss_is_free_on(b, SS_SLOT_CLEAN);
+			c.busy |= !ss_is_free_on(b, SS_SLOT_COMPLETED);
 	}
 	return c;
 }
@@ -173,7 +173,7 @@ static uint64_t detach(struct ss_pool *pool, struct ss_segment *seg)
 		if (ss_is_state(b, SS_BLOCK_GAP))
 			atomic_fetch_sub(&pool->kept, b->size);
 		else
-			ss_clean_remove(&pool->mem, b);
+			ss_completed_remove(&pool->mem, b);
 	}
 	return ss_segment_detach(&pool->mem, seg);
 }

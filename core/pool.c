@@ -159,7 +159,7 @@ static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
 		return true;
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);
-	any = (pool->mem.clean.bytes >= SS_FRAME || pool->mem.unreturned) && ss_reserved(pool) > keep;
+	any = (pool->mem.completed.bytes >= SS_FRAME || pool->mem.unreturned) && ss_reserved(pool) > keep;
 	ss_pool_unlock(pool);
 	/* A query may ask a null stream that a fence would make join the blocking ones. */
 	return any && (ss_device_idle(core, pool->mem.dev, false) ||
@@ -179,7 +179,7 @@ static uint64_t trim_leaves(struct ss_core *core, struct ss_pool *pool, uint64_t
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);
 	reserved = ss_reserved(pool);
-	idle = pool->mem.clean.bytes;
+	idle = pool->mem.completed.bytes;
 	ss_pool_unlock(pool);
 	return ss_max(ss_minus(reserved, idle), keep);
 }

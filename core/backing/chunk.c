@@ -147,7 +147,7 @@ enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss
 	if (s == SS_OK)
 		ss_gap_insert(m, b);
 	else
-		ss_clean_insert(m, b);
+		ss_completed_insert(m, b);
 	pthread_mutex_unlock(&m->lock);
 	return s;
 }
@@ -290,7 +290,7 @@ enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, stru
 	pthread_mutex_lock(&m->lock);
 	if (s == SS_OK) {
 		target->n = 0;
-		ss_clean_insert(m, target);
+		ss_completed_insert(m, target);
 	} else if (stuck) {
 		/* Out of the way until the next growth: elsewhere the driver may take it. */
 		target->exported = true;

@@ -10,7 +10,7 @@
 
 struct search {
 	const struct ss_vmm *v;
-	struct ss_block *range;  /* found: the clean range, */
+	struct ss_block *range;  /* found: the completed range, */
 	struct ss_chunk *chunk;  /* and the chunk in it */
 	uint64_t most;           /* bytes that are needed, or that may go */
 	/* For moving: */
@@ -39,10 +39,10 @@ static struct ss_chunk *next_whole(const struct ss_vmm *v, const struct ss_block
 	return NULL;
 }
 
-/* Takes the chunk's range out of its clean range. NULL: host memory is out. Lock held. */
+/* Takes the chunk's range out of its completed range. NULL: host memory is out. Lock held. */
 static struct ss_block *detach(struct ss_memory *m, const struct search *s)
 {
-	return s->chunk ? ss_clean_cut(m, s->range, s->chunk->va, s->chunk->size) : NULL;
+	return s->chunk ? ss_completed_cut(m, s->range, s->chunk->va, s->chunk->size) : NULL;
 }
 
 /* ---- moving ------------------------------------------------------------------------ */
@@ -94,7 +94,7 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 		struct ss_block *b;
 
 		pthread_mutex_lock(&m->lock);
-		ss_index_each(&m->clean, pick_to_move, &s);
+		ss_index_each(&m->completed, pick_to_move, &s);
 		b = detach(m, &s);
 		m->moved += b != NULL;
 		pthread_mutex_unlock(&m->lock);
@@ -123,7 +123,7 @@ uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run)
 {
 	struct search s = {.v = m->vmm, .run = run};
 
-	ss_index_each(&m->clean, add_movable, &s);
+	ss_index_each(&m->completed, add_movable, &s);
 	return s.most;
 }
 
@@ -158,7 +158,7 @@ uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_tha
 		struct ss_block *b;
 
 		pthread_mutex_lock(&m->lock);
-		ss_index_each(&m->clean, pick_old, &s);
+		ss_index_each(&m->completed, pick_old, &s);
 		b = detach(m, &s);
 		pthread_mutex_unlock(&m->lock);
 		if (!b || ss_chunk_unmap(m, b, s.chunk) != SS_OK)
@@ -177,8 +177,8 @@ bool ss_chunks_all_idle(struct ss_memory *m, uint64_t older_than)
 	bool idle;
 
 	pthread_mutex_lock(&m->lock);
-	ss_index_each(&m->clean, pick_old, &s);
-	idle = m->clean.bytes == atomic_load(&m->reserved) && s.newest <= older_than;
+	ss_index_each(&m->completed, pick_old, &s);
+	idle = m->completed.bytes == atomic_load(&m->reserved) && s.newest <= older_than;
 	pthread_mutex_unlock(&m->lock);
 	return idle;
 }
@@ -187,6 +187,6 @@ uint64_t ss_chunks_idle_since(struct ss_memory *m)
 {
 	struct search s = {.v = m->vmm, .now = ss_now_ms(m->core)};
 
-	ss_index_each(&m->clean, pick_old, &s);
+	ss_index_each(&m->completed, pick_old, &s);
 	return s.oldest;
 }

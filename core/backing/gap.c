@@ -26,7 +26,7 @@ static bool is_gap(const struct ss_block *b)
  * others counted, a growth that moves memory would not help, and so would the next, without end. */
 static bool is_usable(const struct ss_block *b, uint32_t slot)
 {
-	return ss_is_free_on(b, SS_SLOT_CLEAN) || ss_is_own(b, slot);
+	return ss_is_free_on(b, SS_SLOT_COMPLETED) || ss_is_own(b, slot);
 }
 
 /* Another thread that uses the stream may cut its range while it is looked at. */
@@ -141,7 +141,7 @@ void ss_gap_insert(struct ss_memory *m, struct ss_block *b)
 	struct ss_block *side;
 
 	ss_set_state(b, SS_BLOCK_GAP);
-	ss_set_slot(b, SS_SLOT_CLEAN);
+	ss_set_slot(b, SS_SLOT_COMPLETED);
 	ss_set_home(b, 0);
 	b->n = 0;
 	side = ss_block_next(m->core, b);

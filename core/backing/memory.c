@@ -54,7 +54,7 @@ void ss_memory_drop(struct ss_memory *m, bool give_back)
 {
 	m->dropped = true;
 	pthread_mutex_lock(&m->lock);
-	memset(&m->clean, 0, sizeof(m->clean));
+	memset(&m->completed, 0, sizeof(m->completed));
 	m->idle_bytes = 0;
 	pthread_mutex_unlock(&m->lock);
 	ss_reservation_end(m, give_back);

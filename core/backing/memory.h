@@ -36,10 +36,10 @@ struct ss_memory {
 
 	pthread_mutex_t lock;
 	struct ss_spares spares;
-	struct ss_free_index clean;       /* completed free ranges, usable by anybody */
+	struct ss_free_index completed;   /* completed free ranges, usable by anybody */
 	struct ss_segment *segments;
 	uint32_t segment_count;
-	uint64_t idle_bytes;              /* of clean ranges that are whole segments */
+	uint64_t idle_bytes;              /* of completed ranges that are whole segments */
 	_Atomic uint64_t forgotten;       /* segments that went: their addresses may be others' now */
 	struct ss_unreturned *unreturned; /* segments that the driver would not take back */
 	struct ss_vmm *vmm;               /* NULL: no reservation (yet) */
@@ -51,7 +51,7 @@ struct ss_memory {
 	uint64_t grown, released_bytes, moved; /* chunks moved */
 	uint64_t exchanges;               /* growths that idle segments made room for */
 
-	/* Makes everything of the pool that has completed a clean range, the asking stream's own
+	/* Puts everything of the pool that has completed among the completed ranges, the asking stream's own
 	 * included. Called and returns with the lock held. Set by the layer above, which may leave it
 	 * NULL: there is nothing to gather then. */
 	void (*gather)(struct ss_memory *m);
@@ -64,7 +64,7 @@ void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *p
 		    enum ss_backing backing);
 /* The end of m, which was dropped. */
 void ss_memory_finish(struct ss_memory *m);
-/* Forgets every segment and reservation, and the clean ranges; `give_back`: the driver gets them
+/* Forgets every segment and reservation, and the completed ranges; `give_back`: the driver gets them
  * back. The caller has emptied every other structure that holds blocks of it, and has claimed m or
  * is alone with it. No lock held. */
 void ss_memory_drop(struct ss_memory *m, bool give_back);
@@ -77,15 +77,15 @@ void ss_memory_drop(struct ss_memory *m, bool give_back);
 #define SS_DRIVE_FREE(m, op, ...) SS_DRIVE_MEMORY(m, SS_TRACE_WAIT_DRIVER_FREE, op, __VA_ARGS__)
 #define SS_DRIVE_MAP(m, op, ...) SS_DRIVE_MEMORY(m, SS_TRACE_WAIT_DRIVER_MAP, op, __VA_ARGS__)
 
-/* ---- clean ranges: clean_range.c. Lock held. ------------------------------ */
+/* ---- completed ranges: completed_range.c. Lock held. ---------------------- */
 
-/* b, which nobody else holds, becomes a clean range, one with the clean ranges beside it. The
+/* b, which nobody else holds, becomes a completed range, one with the completed ranges beside it. The
  * caller has set b->n: milliseconds since when it is idle at the latest, 0 if nobody ever had it. */
-void ss_clean_insert(struct ss_memory *m, struct ss_block *b);
-void ss_clean_remove(struct ss_memory *m, struct ss_block *b);
-/* Takes [start, start + size) out of the clean range b, in state QUEUED; the rest stays clean.
+void ss_completed_insert(struct ss_memory *m, struct ss_block *b);
+void ss_completed_remove(struct ss_memory *m, struct ss_block *b);
+/* Takes [start, start + size) out of the completed range b, in state QUEUED; the rest stays completed.
  * NULL: host memory is out and nothing changed. */
-struct ss_block *ss_clean_cut(struct ss_memory *m, struct ss_block *b, uint64_t start, uint64_t size);
+struct ss_block *ss_completed_cut(struct ss_memory *m, struct ss_block *b, uint64_t start, uint64_t size);
 /* The chunks behind b are in use from now on (vmm; otherwise nothing happens). */
 void ss_memory_touch(struct ss_memory *m, const struct ss_block *b);
 
@@ -102,14 +102,14 @@ static inline bool ss_refused(enum ss_status s)
 struct ss_growth {
 	uint64_t size, align; /* of the block that is missing */
 	uint64_t segment;     /* hip, hsa: bytes of the new segment, at least size; 0: size */
-	uint32_t slot;        /* vmm: free ranges of this timeline (SS_SLOT_CLEAN: none) count as
+	uint32_t slot;        /* vmm: free ranges of this timeline (SS_SLOT_COMPLETED: none) count as
 	                       * part of the run that is completed */
 	bool waited;          /* somebody has waited for the device, so what is idle may go for later growth, too */
 	bool move;            /* idle memory may go back (segments) or move (chunks) for it, since
 	                       * nobody would have to wait */
 };
 
-/* Adds memory so that a run of growth->size at growth->align exists, which is clean but for the
+/* Adds memory so that a run of growth->size at growth->align exists, which is completed but for the
  * ranges of growth->slot in it. SS_ERR_NOMEM: the device, the limit or maxSize has no room;
  * SS_ERR_FAILED: the driver refused; SS_ERR_NO_DEVICE: the device is being reset, or m was dropped. Then
  * nothing was added, but with `move` idle memory may have gone back. The caller looks again on SS_OK: another thread may have been faster, or a run may need
@@ -130,10 +130,10 @@ static inline bool ss_release_waits(const struct ss_memory *m)
 	return m->core->info[m->dev].release_waits[m->backing];
 }
 
-/* Gives clean memory back until `target` bytes are reserved, but only what has been idle since
+/* Gives completed memory back until `target` bytes are reserved, but only what has been idle since
  * `older_than` ms (UINT64_MAX: all). Gathers first. Returns the bytes given back. No lock held. */
 uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
-/* Since when (ms) the clean memory has been idle that may go first; 0: none can go, since each part
+/* Since when (ms) the completed memory has been idle that may go first; 0: none can go, since each part
  * that goes as a whole has something in it. Gathers nothing. No lock held. */
 uint64_t ss_memory_idle_since(struct ss_memory *m);
 /* Tries again what the driver would not take. Returns the bytes that went. No lock held. */

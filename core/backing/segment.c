@@ -54,12 +54,12 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 	return seg;
 }
 
-/* Is seg one clean range? Lock held. */
+/* Is seg one completed range? Lock held. */
 static bool is_idle(const struct ss_memory *m, const struct ss_segment *seg)
 {
 	const struct ss_block *b = ss_segment_first(m->core, seg);
 
-	return !seg->opening && ss_is_free_on(b, SS_SLOT_CLEAN) && ss_is_whole(b);
+	return !seg->opening && ss_is_free_on(b, SS_SLOT_COMPLETED) && ss_is_whole(b);
 }
 
 /* ---- growing ---------------------------------------------------------------- */
@@ -117,7 +117,7 @@ enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size)
 	}
 	if (seg) {
 		m->grown++;
-		ss_clean_insert(m, ss_segment_first(m->core, seg));
+		ss_completed_insert(m, ss_segment_first(m->core, seg));
 	}
 	pthread_mutex_unlock(&m->lock);
 	if (seg) {
@@ -207,7 +207,7 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 		uint64_t size = seg->native_size, when;
 		enum ss_status s;
 
-		ss_clean_remove(m, ss_segment_first(core, seg));
+		ss_completed_remove(m, ss_segment_first(core, seg));
 		when = ss_segment_detach(m, seg);
 		pthread_mutex_unlock(&m->lock);
 		ss_memory_record(m, when, SS_TRACE_SEGMENT_FREE, (uintptr_t)native, size, 0);
@@ -222,7 +222,7 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 		/* The device keeps it, so the pool does, too. */
 		seg = ss_segment_attach(m, native, size, &when);
 		if (seg)
-			ss_clean_insert(m, ss_segment_first(core, seg));
+			ss_completed_insert(m, ss_segment_first(core, seg));
 		pthread_mutex_unlock(&m->lock);
 		if (seg)
 			ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);

@@ -19,7 +19,7 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 void ss_segments_drop(struct ss_memory *m, bool give_back);
 /* As ss_memory_idle_since. Lock held. */
 uint64_t ss_segments_idle_since(const struct ss_memory *m);
-/* A new segment of `size` bytes, which is a clean range. No lock held. */
+/* A new segment of `size` bytes, which is a completed range. No lock held. */
 enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
 /* Idle segments go back where `want` more bytes would raise the peak: as many as it takes, or all. No lock held. */
 void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all);

@@ -86,11 +86,11 @@ void ss_gap_shorten(struct ss_memory *m, struct ss_block *b, uint64_t size);
 /* ---- chunk.c. Claimed, no lock held. ------------------------------------------------------ */
 
 /* Puts memory behind all of `target`, which is QUEUED: the chunks of the list, then new ones of up
- * to `unit` bytes. It becomes a clean range. On failure it becomes a gap again (or a stuck
+ * to `unit` bytes. It becomes a completed range. On failure it becomes a gap again (or a stuck
  * one), and the chunks go back. */
 enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, struct ss_chunk *list,
 			      uint64_t unit);
-/* Unmaps the chunk behind b, which is QUEUED: b becomes a gap, or clean again if the driver refuses. */
+/* Unmaps the chunk behind b, which is QUEUED: b becomes a gap, or completed again if the driver refuses. */
 enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss_chunk *c);
 /* Gives a chunk that is mapped nowhere to the driver. False: it was refused, and is kept. */
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
@@ -107,11 +107,11 @@ void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back);
 
 /* ---- compact.c. Claimed, no lock held. ------------------------------------------------------ */
 
-/* Takes idle chunks from clean ranges outside of the run until `want` bytes are gathered, but no more
+/* Takes idle chunks from completed ranges outside of the run until `want` bytes are gathered, but no more
  * than `target` holds, which is QUEUED. Returns them unmapped; *got: their bytes. */
 struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *target,
 				  const struct ss_run *run, uint64_t want, uint64_t *got);
-/* Bytes of idle chunks in clean ranges outside of the run. Lock held. */
+/* Bytes of idle chunks in completed ranges outside of the run. Lock held. */
 uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run);
 /* Gives idle chunks back until `target` bytes are reserved, if idle since `older_than` ms; `one`: no
  * more than one. Returns the bytes that went. */

@@ -58,7 +58,7 @@
 	M(43, null_transitive, "a wait for a blocking stream grants what the null stream freed") \
 	M(44, distrusted_idle, "after a bypass a device is idle when the streams known are") \
 	M(45, distrusted_query, "after a bypass a query enqueues no command") \
-	M(46, arena_cut_clean, "what is left of a cut arena loses its mark") \
+	M(46, arena_cut_unmarked, "what is left of a cut arena loses its mark") \
 	M(47, arena_drops_mark, "a range merged in an arena keeps only the lower part's mark") \
 	M(48, gather_unseen, "gathering takes in what has not completed") \
 	M(49, fence_of_captured, "a fence is asked for while its stream is captured") \

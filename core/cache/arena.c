@@ -177,8 +177,8 @@ void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 {
 	if (q->set->count > 1)
 		b = ss_block_rehome(q->set->core, &q->spares, &q->set->memory->spares, b, q->slot);
-	if (b->n > q->clean_since)
-		q->clean_since = b->n;
+	if (b->n > q->completed_since)
+		q->completed_since = b->n;
 	b->n = 0;
 	ss_set_slot(b, q->slot);
 	ss_set_home(b, q->slot + 1);

@@ -54,7 +54,7 @@ struct ss_stream_cache {
 	struct ss_free_index own, foreign;
 	uint64_t idle;                /* bytes of whole segments in the arena */
 	_Atomic uint64_t cut_freely;  /* bytes: idle segments up to this are cut unasked */
-	uint64_t clean_since;         /* ms: since when all is idle, at the latest, that came clean */
+	uint64_t completed_since;     /* ms: since when all is idle, at the latest, that came here completed */
 	struct ss_spares spares;
 	struct ss_caches *set;
 	struct ss_timeline *tl;       /* NULL: the cache of completed blocks */
@@ -118,7 +118,7 @@ uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64
 
 /* ---- the arena: arena.c. q->lock held. -------------------------------------- */
 
-/* b, QUEUED, with a mark of q's timeline (n 0: clean), becomes free in the arena. */
+/* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena. */
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b);
 /* Empties the bins into the arena. */
 void ss_arena_drain(struct ss_stream_cache *q);
@@ -127,7 +127,7 @@ void ss_arena_drain(struct ss_stream_cache *q);
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool cut);
 /* The smallest idle segment in the arena that such a block would be cut from; NULL: none. */
 struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align);
-/* b, which was taken out of the clean ranges, belongs to the arena from now on. memory->lock held. */
+/* b, which was taken out of the completed ranges, belongs to the arena from now on. memory->lock held. */
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
 /* Takes every range out of the arena and the bins for which `may` is true. They are QUEUED and
  * linked by ->left, with their marks. */

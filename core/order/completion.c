@@ -3,7 +3,7 @@
  * How far every timeline is known to have come: `completed` by whatever means, `synced` as far as
  * the application has synchronized with it.
  *
- * Locks: none for these two, which only grow; timeline->lock for the row of a timeline.
+ * Locks: none for these two, which only grow; timeline->lock for the clock of a timeline.
  */
 #include "core/order/timeline.h"
 
@@ -15,15 +15,15 @@ static void raise_both(struct ss_progress *p, uint64_t n, bool synced)
 }
 
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
-		 const struct ss_row *row, bool synced)
+		 const struct ss_clock *clock, bool synced)
 {
 	raise_both(&tl->progress, pos, synced);
-	for (uint32_t i = 0; row && i < row->count; i++)
-		if (row->n[i])
-			raise_both(&core->order->slots[i]->progress, row->n[i], synced);
+	for (uint32_t i = 0; clock && i < clock->count; i++)
+		if (clock->n[i])
+			raise_both(&core->order->slots[i]->progress, clock->n[i], synced);
 }
 
-static __attribute__((noinline)) void complete_row(struct ss_core *core, struct ss_timeline *tl,
+static __attribute__((noinline)) void complete_clock(struct ss_core *core, struct ss_timeline *tl,
 						   uint64_t pos, uint64_t version, bool synced)
 {
 	ss_spin_lock(&tl->lock);
@@ -39,7 +39,7 @@ void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos
 		      uint64_t version, bool synced)
 {
 	if (unlikely(atomic_load_explicit(&tl->proved, memory_order_relaxed) != version))
-		complete_row(core, tl, pos, version, synced);
+		complete_clock(core, tl, pos, version, synced);
 	raise_both(&tl->progress, pos, synced);
 }
 

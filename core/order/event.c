@@ -48,7 +48,7 @@ __attribute__((cold)) uint32_t ss_event_lock(struct ss_event *e)
 	}
 }
 
-uint32_t ss_clock_drop(struct ss_event *e, uint32_t state)
+uint32_t ss_event_drop_clock(struct ss_event *e, uint32_t state)
 {
 	e->pos = 0;
 	next_gen(e);
@@ -59,7 +59,7 @@ uint32_t ss_clock_drop(struct ss_event *e, uint32_t state)
  * record of the old one is still in progress, the new one has no clock until that has ended. */
 static uint32_t rebirth(struct ss_event *e, uint32_t state)
 {
-	state = ss_clock_drop(e, state) & ~(uint32_t)STICKY;
+	state = ss_event_drop_clock(e, state) & ~(uint32_t)STICKY;
 	return state >= INFLIGHT ? state | OVERLAP : state;
 }
 
@@ -100,7 +100,7 @@ void ss_event_taint(struct ss_core *core, void *event, bool sticky)
 
 	if (!e)
 		return;
-	state = ss_clock_drop(e, ss_event_lock(e));
+	state = ss_event_drop_clock(e, ss_event_lock(e));
 	ss_event_unlock(e, sticky ? state | STICKY : state);
 }
 
@@ -114,7 +114,7 @@ void ss_order_events_finish(struct ss_core *core)
 		unlist(core, ss_container_of(l, struct ss_event, link));
 	while ((e = o->spare_events)) {
 		o->spare_events = e->spare;
-		ss_row_put(e->row);
+		ss_clock_free(e->clock);
 		ss_host_free(core, e, sizeof(*e));
 	}
 	ss_table_finish(&o->events);

@@ -36,8 +36,8 @@ struct ss_event {
 	_Atomic uint32_t state;  /* 0: the clock is valid */
 	uint32_t slot;           /* the clock: the timeline it was recorded on, */
 	uint64_t pos;            /* the position there; 0: none yet */
-	struct ss_row *row;      /* and the row of that timeline */
-	uint64_t version;        /* of `row` */
+	struct ss_clock *clock;  /* and what that timeline had seen of others */
+	uint64_t version;        /* of `clock` */
 	_Atomic uint64_t gen;    /* changes with every record, taint and new life */
 	_Atomic uint64_t proved; /* the generation of which everything is synced */
 	struct ss_event *spare;
@@ -83,6 +83,6 @@ SS_INLINE void next_gen(struct ss_event *e)
 }
 
 /* The event has no clock until it is recorded again. Locked; returns the new state. */
-uint32_t ss_clock_drop(struct ss_event *e, uint32_t state);
+uint32_t ss_event_drop_clock(struct ss_event *e, uint32_t state);
 
 #endif

@@ -53,7 +53,7 @@ static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint6
 	cover = ss_cover_begin(tl);
 	ss_spin_unlock(&tl->lock);
 	p->since = ss_now_ms(core);
-	p->row = ss_row_of(core, tl);
+	p->clock = ss_clock_of(core, tl);
 	p->exact = how == SS_FENCE_EXACT;
 	p->next = NULL;
 	if (tl->fenced < p->pos)
@@ -132,7 +132,7 @@ bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
 		return true;
 	if (s == SS_OK)
 		core->drv.fence_release(core->drv.ctx, &p->fence);
-	ss_row_put(p->row);
+	ss_clock_free(p->clock);
 	free(kept);
 	return false;
 }

@@ -33,7 +33,7 @@ static void pop(struct ss_core *core, struct ss_timeline *tl)
 static void pending_free(struct ss_core *core, struct ss_pending *p)
 {
 	core->drv.fence_release(core->drv.ctx, &p->fence);
-	ss_row_put(p->row);
+	ss_clock_free(p->clock);
 	free(p);
 }
 
@@ -109,7 +109,7 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		tl->polling = false;
 		if (s != SS_OK)
 			break;
-		ss_complete(core, tl, proved_by(tl, p->pos), p->row, false);
+		ss_complete(core, tl, proved_by(tl, p->pos), p->clock, false);
 		note_time(core, tl, p);
 		any = true;
 		pop(core, tl);
@@ -182,7 +182,7 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	pthread_mutex_lock(&o->lock);
 	tl->polling = false;
 	if (s == SS_OK)
-		ss_row_merge_into(x, p->row, tl->progress.slot, p->pos);
+		ss_clock_merge(x, p->clock, tl->progress.slot, p->pos);
 	if (tl->drop)
 		dropped = take_all(core, tl);
 	pthread_mutex_unlock(&o->lock);

@@ -48,7 +48,7 @@ void ss_order_finish(struct ss_core *core)
 		return;
 	for (uint32_t i = 0; i < o->slot_count; i++) {
 		ss_fence_dropped(core, ss_fence_drop(core, o->slots[i]));
-		ss_row_put(o->slots[i]->saw);
+		ss_clock_free(o->slots[i]->saw);
 		ss_host_free(core, o->slots[i], sizeof(*o->slots[i]));
 	}
 	ss_table_finish(&o->by_handle);

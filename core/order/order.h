@@ -120,13 +120,13 @@ uint64_t ss_order_visited(const struct ss_core *core);
 /* A command on tl works with memory of the devices in `bits`. */
 void ss_order_visit(struct ss_core *core, struct ss_timeline *tl, uint64_t bits);
 
-/* ---- rows: what a timeline has seen of the others ------------------------- */
+/* ---- vector clocks: what a timeline has seen of the others ----------------- */
 
-struct ss_row;
-/* A copy of the row of tl; NULL: it saw nothing, or host memory is out. */
-struct ss_row *ss_row_of(struct ss_core *core, struct ss_timeline *tl);
-uint64_t ss_row_get(const struct ss_row *row, uint32_t slot);
-void ss_row_put(struct ss_row *row);
+struct ss_clock;
+/* A copy of the clock of tl; NULL: it saw nothing, or host memory is out. */
+struct ss_clock *ss_clock_of(struct ss_core *core, struct ss_timeline *tl);
+uint64_t ss_clock_get(const struct ss_clock *clock, uint32_t slot);
+void ss_clock_free(struct ss_clock *clock);
 /* May x, a null timeline, take what tl's stream freed, because its next command joins that
  * stream? Then tl must be drained before it is destroyed. */
 bool ss_null_joins(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl);

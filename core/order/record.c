@@ -6,23 +6,23 @@
  */
 #include "core/order/event.h"
 
-/* Copies the row of tl into the clock. Event locked. */
-static __attribute__((noinline)) void row_read(struct ss_event *e, struct ss_timeline *tl)
+/* Copies the clock of tl into the event's. Event locked. */
+static __attribute__((noinline)) void copy_clock(struct ss_event *e, struct ss_timeline *tl)
 {
 	ss_spin_lock(&tl->lock);
 	e->slot = tl->progress.slot;
-	/* No row has the version 0. */
-	e->version = ss_row_copy(&e->row, tl) ? ss_version(tl) : 0;
+	/* No clock has the version 0. */
+	e->version = ss_clock_copy(&e->clock, tl) ? ss_version(tl) : 0;
 	ss_spin_unlock(&tl->lock);
 }
 
 /* Writes the clock: where tl is now, and what it has seen. Event locked. */
-SS_INLINE void clock_read(struct ss_event *e, struct ss_timeline *tl)
+SS_INLINE void read_clock(struct ss_event *e, struct ss_timeline *tl)
 {
 	next_gen(e);
 	e->pos = ss_position(tl);
 	if (unlikely(e->version != ss_version(tl)))
-		row_read(e, tl);
+		copy_clock(e, tl);
 }
 
 /* See ss_cover_begin(). */
@@ -48,7 +48,7 @@ SS_INLINE bool begin_alone(struct ss_event *e, const void *event, struct ss_time
 		ss_event_unlock(e, 0);
 		return false;
 	}
-	clock_read(e, tl);
+	read_clock(e, tl);
 	ss_event_unlock(e, INFLIGHT);
 	return true;
 }
@@ -65,9 +65,9 @@ SS_COLD void begin_beside(struct ss_event *e, const void *event, struct ss_timel
 
 	if (state >= INFLIGHT || !is_still(e, event))
 		state |= OVERLAP;
-	state = ss_clock_drop(e, state);
+	state = ss_event_drop_clock(e, state);
 	if (tl)
-		clock_read(e, tl);
+		read_clock(e, tl);
 	ss_event_unlock(e, state + INFLIGHT);
 }
 

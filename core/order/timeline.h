@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One timeline, its row and its fences, and what the files of core/order call of each other.
+ * One timeline, its vector clock and its fences, and what the files of core/order call of each other.
  * Only files of core/order include this.
  */
 #ifndef SS_ORDER_TIMELINE_H
@@ -11,17 +11,17 @@
 /* ---- one timeline -------------------------------------------------------- */
 
 /* The highest position of every other timeline, by slot, that a timeline is ordered after. */
-struct ss_row {
+struct ss_clock {
 	uint32_t cap, count;
 	uint64_t n[];
 };
 
-/* A fence that was recorded. When it is reached, `pos` and all of `row` have completed. */
+/* A fence that was recorded. When it is reached, `pos` and all of `clock` have completed. */
 struct ss_pending {
 	struct ss_fence fence;
 	uint64_t pos;
 	uint64_t since;     /* ms: when it was recorded */
-	struct ss_row *row;
+	struct ss_clock *clock;
 	bool exact; /* recorded inside the free that it stands for, so it covers nothing later */
 	struct ss_pending *next;
 };
@@ -48,7 +48,7 @@ struct ss_timeline {
 	_Alignas(64) struct { _Atomic uint64_t pos, ms; } noted[2]; /* its last synchronizations */
 	_Atomic uint64_t noted_at;      /* ss_ticks() of the last one; 0: the next is reported */
 	struct ss_spin lock;            /* saw, version, covers; with order->lock alive, capturing */
-	struct ss_row *saw;
+	struct ss_clock *saw;
 	_Atomic uint64_t version;       /* of saw; never the same twice, in any slot */
 	_Atomic uint64_t proved;        /* the version of which everything is synced */
 
@@ -142,17 +142,17 @@ bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl)
  * recorded on the null stream because nothing joined it. No lock held. */
 void ss_null_quiesce(struct ss_core *core, const struct ss_timeline *tl);
 
-/* ---- row.c: what a timeline has seen -------------------------------------- */
+/* ---- clock.c: what a timeline has seen ------------------------------------ */
 
-/* Makes *to a copy of tl's row. It reuses the memory of *to where that is enough. False: host
+/* Makes *to a copy of tl's clock. It reuses the memory of *to where that is enough. False: host
  * memory is out. tl->lock held. */
-bool ss_row_copy(struct ss_row **to, const struct ss_timeline *tl);
-/* The slow half of ss_row_merge_into(). x->lock held. */
-void ss_row_raise(struct ss_timeline *x, const struct ss_row *from, uint32_t slot, uint64_t n);
+bool ss_clock_copy(struct ss_clock **to, const struct ss_timeline *tl);
+/* The slow half of ss_clock_merge(). x->lock held. */
+void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t slot, uint64_t n);
 /* Everything that is enqueued on x from now on is ordered after position n of `slot` and after
- * `from`, the row that `slot` had at n. Whoever knows n knows that row already, so a position
+ * `from`, the clock that `slot` had at n. Whoever knows n knows that clock already, so a position
  * that is not new changes nothing. Takes x->lock. */
-static inline void ss_row_merge_into(struct ss_timeline *x, const struct ss_row *from,
+static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *from,
 				     uint32_t slot, uint64_t n)
 {
 	uint64_t *known;
@@ -160,7 +160,7 @@ static inline void ss_row_merge_into(struct ss_timeline *x, const struct ss_row 
 	ss_spin_lock(&x->lock);
 	known = x->saw && slot < x->saw->count ? &x->saw->n[slot] : NULL;
 	if (!known || (*known < n && from && from->count)) {
-		ss_row_raise(x, from, slot, n);
+		ss_clock_raise(x, from, slot, n);
 	} else if (*known < n) {
 		*known = n;
 		atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
@@ -171,10 +171,10 @@ static inline void ss_row_merge_into(struct ss_timeline *x, const struct ss_row 
 /* ---- completion.c: what has completed -------------------------------------- */
 
 /* Raises `completed`, and `synced` if the application knows too, of tl to pos and of every
- * timeline in `row` (NULL: none) to its position there. Needs no lock but what keeps the row. */
+ * timeline in `clock` (NULL: none) to its position there. Needs no lock but what keeps the clock. */
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
-		 const struct ss_row *row, bool synced);
-/* The same with tl's row as it was in `version`. If the row has changed since, only tl itself is
+		 const struct ss_clock *clock, bool synced);
+/* The same with tl's clock as it was in `version`. If the clock has changed since, only tl itself is
  * raised. Takes tl->lock. */
 void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		      uint64_t version, bool synced);

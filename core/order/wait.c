@@ -75,11 +75,11 @@ SS_INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 	if (!lock_unchanged(core, e, gen))
 		return;
 	s = SS_MUTANT_IS(2) || SS_MUTANT_IS(3) ? core->order->slots[e->slot] : NULL;
-	ss_row_merge_into(x, SS_MUTANT_IS(3) ? s->saw : e->row, e->slot,
+	ss_clock_merge(x, SS_MUTANT_IS(3) ? s->saw : e->clock, e->slot,
 			  SS_MUTANT_IS(2) ? atomic_load(&s->progress.now) : e->pos);
 	if (SS_MUTANT_IS(43) && core->order->slots[e->slot]->kind == SS_TL_BLOCKING) {
 		s = ss_timeline_null(core, x->dev);
-		ss_row_merge_into(x, NULL, s->progress.slot, atomic_load(&s->progress.now));
+		ss_clock_merge(x, NULL, s->progress.slot, atomic_load(&s->progress.now));
 	}
 	ss_event_unlock(e, 0);
 }
@@ -137,7 +137,7 @@ struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint
 	if (!lock_unchanged(core, e, gen))
 		return NULL;
 	tl = core->order->slots[e->slot];
-	ss_complete(core, tl, e->pos, e->row, true);
+	ss_complete(core, tl, e->pos, e->clock, true);
 	atomic_store_explicit(&e->proved, gen, memory_order_relaxed);
 	*pos = e->pos;
 	ss_event_unlock(e, 0);

@@ -63,7 +63,7 @@ static bool better_wait(struct ss_pool *pool, uint64_t size, bool fits)
 			  (by[i].bytes || now - by[i].last <= lately_ms(pool));
 	share = bound(pool, size) / (others + 1);
 	return mine->bytes >= share &&
-	       pool->mem.clean.bytes + (all - mine->bytes) < size + others * share;
+	       pool->mem.completed.bytes + (all - mine->bytes) < size + others * share;
 }
 
 /* Does it fit, with what has completed by now? Pool lock held, dropped meanwhile. */
@@ -75,7 +75,7 @@ static bool fits_now(struct ss_request *r)
 	ss_fence_poll(ss_core_of(pool), NULL, -1);
 	ss_pool_lock(pool);
 	ss_reclaim_epochs(pool);
-	return ss_index_best(&pool->mem.clean, r->size, r->align) != NULL;
+	return ss_index_best(&pool->mem.completed, r->size, r->align) != NULL;
 }
 
 /* Waits until that is no longer better. False: it was not r's turn, or for nothing. Pool lock held, dropped
@@ -107,7 +107,7 @@ enum ss_next ss_backpressure_wait(struct ss_request *r)
 	ss_pool_lock(pool);
 	/* Another thread may have seen epochs complete since this request looked last. */
 	again = w->completed != pool->pressure.completed;
-	fits = ss_index_best(&pool->mem.clean, r->size, r->align) != NULL;
+	fits = ss_index_best(&pool->mem.completed, r->size, r->align) != NULL;
 	/* What another thread added this one may take. */
 	if (fits && w->fitted < FITS_MOST && better_wait(pool, r->size, false)) {
 		w->fitted++;

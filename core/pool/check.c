@@ -74,7 +74,7 @@ static void check_pool(struct ss_pool *pool, void *arg)
 	ss_caches_freeze(&pool->caches, true);
 	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
 		check_segment(c, seg);
-	check_index(c, &pool->mem.clean, SS_SLOT_CLEAN, 0);
+	check_index(c, &pool->mem.completed, SS_SLOT_COMPLETED, 0);
 	SS_CACHES_EACH(q, &pool->caches) {
 		check_index(c, &q->own, q->slot, q->slot + 1);
 		check_index(c, &q->foreign, q->slot, 0);

@@ -97,7 +97,7 @@ void ss_device_initial(struct ss_pool *pool)
 	struct ss_core *core = ss_core_of(pool);
 	int dev = pool->mem.dev;
 	struct ss_device_pools *d = ss_device_pools(core, dev);
-	struct ss_growth growth = {.align = SS_GRAIN, .slot = SS_SLOT_CLEAN};
+	struct ss_growth growth = {.align = SS_GRAIN, .slot = SS_SLOT_COMPLETED};
 
 	/* A pool that the program made may be gone soon, or not be allowed as much. */
 	if (atomic_load_explicit(&d->initial_done, memory_order_relaxed) || !core->opt.initial.set ||

@@ -94,10 +94,10 @@ void ss_epoch_insert(struct ss_block *b)
 static bool only_ordered(struct ss_pool *pool, const struct ss_mark *m)
 {
 	struct ss_timeline *null = ss_timeline_null(ss_core_of(pool), pool->mem.dev);
-	struct ss_row *row = ss_row_of(ss_core_of(pool), null);
-	bool yes = m->slot == ss_timeline_slot(null) || m->n <= ss_row_get(row, m->slot);
+	struct ss_clock *clock = ss_clock_of(ss_core_of(pool), null);
+	bool yes = m->slot == ss_timeline_slot(null) || m->n <= ss_clock_get(clock, m->slot);
 
-	ss_row_put(row);
+	ss_clock_free(clock);
 	return yes;
 }
 

@@ -40,7 +40,7 @@ static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
 
 	do {
 		uint32_t slot = __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
-		struct ss_stream_cache *q = slot == SS_SLOT_CLEAN ?
+		struct ss_stream_cache *q = slot == SS_SLOT_COMPLETED ?
 			pool->caches.done : ss_cache_of_slot(&pool->caches, slot);
 
 		if (!q)
@@ -50,9 +50,9 @@ static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
 	return mine;
 }
 
-/* Counts the free of b, which was claimed. `clean`: it may be reused at once. */
+/* Counts the free of b, which was claimed. `completed`: every access is over. */
 static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_block *b,
-		    const void *stream, bool clean)
+		    const void *stream, bool completed)
 {
 	struct ss_core *core = ss_core_of(pool);
 	const void *ptr = (void *)(uintptr_t)b->addr;
@@ -62,7 +62,7 @@ static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_b
 		ss_journal_free(core->journal, ptr, b->request, stream);
 	when = ss_used_add(q, -b->size);
 	ss_trace_free_at(when, ptr, pool->mem.dev, pool->mem.handle, stream,
-			 (b->classic ? SS_TRACE_F_CLASSIC : 0) | (clean ? SS_TRACE_F_REUSABLE : 0));
+			 (b->classic ? SS_TRACE_F_CLASSIC : 0) | (completed ? SS_TRACE_F_REUSABLE : 0));
 }
 
 /* Does this free look for idle memory? Where every free comes here, because the hot path is closed,
@@ -142,7 +142,7 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
  * device, as this call would have without us. A call that must not wait leaves that to a later one. */
 static void free_exported(struct ss_pool *pool, struct ss_block *b, bool may_wait)
 {
-	ss_set_slot(b, SS_SLOT_CLEAN);
+	ss_set_slot(b, SS_SLOT_COMPLETED);
 	ss_pool_ref(pool); /* it cannot be gone: the block is in no index yet */
 	ss_ipc_keep(pool, b);
 	if (may_wait || !ss_release_waits(&pool->mem))
@@ -166,14 +166,14 @@ static bool push_done(struct ss_pool *pool, struct ss_block *b)
 	return pushed != SS_NOT_PUSHED;
 }
 
-/* Into the clean ranges, or marked with everything that the device's streams have enqueued. Out of
+/* Into the completed ranges, or marked with everything that the device's streams have enqueued. Out of
  * host memory for the marks they are made later, when they stand for no less; until then nobody
  * gets the block. */
-static void free_marked(struct ss_pool *pool, struct ss_block *b, bool clean)
+static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed)
 {
 	ss_pool_lock(pool);
 	pool->st.frees++;
-	if (clean || ss_epoch_mark(pool, b)) {
+	if (completed || ss_epoch_mark(pool, b)) {
 		ss_reclaim_put(pool, b);
 	} else {
 		b->right = pool->unmarked;
@@ -185,7 +185,7 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool clean)
 /* `may_wait`: the call waits for the device, or joins its streams, without us too. */
 static enum ss_status free_classic(struct ss_core *core, void *ptr, struct ss_token *waited, bool may_wait)
 {
-	bool wide = waited && ss_token_device_wide(waited), clean;
+	bool wide = waited && ss_token_device_wide(waited), completed;
 	struct ss_timeline *null;
 	struct ss_pool *pool;
 	struct ss_block *b;
@@ -199,17 +199,17 @@ static enum ss_status free_classic(struct ss_core *core, void *ptr, struct ss_to
 		return s;
 	pool = b->seg->pool;
 	dev = pool->mem.dev; /* the pool may end with its last block */
-	clean = (waited && proves(core, pool, wide)) || SS_MUTANT_IS(29);
+	completed = (waited && proves(core, pool, wide)) || SS_MUTANT_IS(29);
 	if (!claim(pool, b, addr))
 		return SS_ERR_INVALID;
-	account(pool, pool->caches.done, b, NULL, clean && !b->exported);
+	account(pool, pool->caches.done, b, NULL, completed && !b->exported);
 	now = ss_now_ms(core);
-	ss_set_slot(b, SS_SLOT_CLEAN);
+	ss_set_slot(b, SS_SLOT_COMPLETED);
 	b->n = now ? now : 1;
 	if (unlikely(b->exported))
 		free_exported(pool, b, may_wait);
-	else if (!clean || !push_done(pool, b))
-		free_marked(pool, b, clean);
+	else if (!completed || !push_done(pool, b))
+		free_marked(pool, b, completed);
 	if (!waited && may_wait && (null = ss_timeline_null(core, dev)))
 		ss_fence_serve(core, null, SS_FENCE_JOINING);
 	if (atomic_load_explicit(&pool->dying, memory_order_acquire))

@@ -120,7 +120,7 @@ static void retry_giving(struct ss_pool *pool)
 enum ss_next ss_step_grow(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
-	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = SS_SLOT_CLEAN};
+	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = SS_SLOT_COMPLETED};
 	enum ss_status s;
 	struct ss_view v;
 

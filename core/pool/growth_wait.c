@@ -44,8 +44,8 @@ enum whom { ITSELF, ALL, DEVICE };
 static bool might_help(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
-	uint64_t clean = pool->mem.clean.bytes, own = ss_cache_free_hint(r->cache);
-	uint64_t all = whom == ITSELF ? own + clean : ss_pool_free_hint(pool);
+	uint64_t completed = pool->mem.completed.bytes, own = ss_cache_free_hint(r->cache);
+	uint64_t all = whom == ITSELF ? own + completed : ss_pool_free_hint(pool);
 
 	if ((all < r->size && !SS_MUTANT_IS(52)) || !sets_peak(r))
 		return false;
@@ -54,7 +54,7 @@ static bool might_help(struct ss_request *r, enum whom whom)
 	if (whom == ITSELF)
 		return own && (pool->mem.backing == SS_BACKING_VMM ||
 			       (!ss_release_waits(&pool->mem) && may_exchange(r)));
-	return all > own + clean;
+	return all > own + completed;
 }
 
 /* Asks for fences behind enough of what was freed. */

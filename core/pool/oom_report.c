@@ -37,7 +37,7 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, FILE *out)
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
 		in_flight += e->bytes;
-	ss_index_each(&pool->mem.clean, larger, largest);
+	ss_index_each(&pool->mem.completed, larger, largest);
 	return in_flight;
 }
 
@@ -66,11 +66,11 @@ static void report_pool(struct ss_pool *pool, void *arg)
 	ss_pool_lock(pool);
 	in_flight = survey(pool, &largest, out);
 	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
-		", in flight %" PRIu64 ", clean %" PRIu64 ", exported %" PRIu64
+		", in flight %" PRIu64 ", completed %" PRIu64 ", exported %" PRIu64
 		", largest free run %" PRIu64 "\n",
 		pool->classic ? "classic" : pool->is_default ? "default" : "user",
 		ss_backing_name(pool->mem.backing), ss_reserved(pool), ss_used(&pool->caches),
-		in_flight, pool->mem.clean.bytes, atomic_load(&pool->kept), largest);
+		in_flight, pool->mem.completed.bytes, atomic_load(&pool->kept), largest);
 	ss_pool_unlock(pool);
 }
 

@@ -154,18 +154,18 @@ void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *,
 /* ---- reclaim.c: what has become usable. Pool lock held. -------------------------- */
 
 /* b, which nobody holds, with its mark (slot, n) set, goes where it belongs: into the stream's
- * arena, into an epoch's list, or among the clean ranges. */
+ * arena, into an epoch's list, or among the completed ranges. */
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
-/* Every epoch that has completed becomes clean. */
+/* The ranges of every epoch that has completed go to the completed ranges. */
 void ss_reclaim_epochs(struct ss_pool *pool);
-/* What has completed of every stream becomes clean, merged; `done` bins too. */
+/* What has completed of every stream goes to the completed ranges, merged; `done` bins too. */
 void ss_reclaim_all(struct ss_pool *pool);
-/* Empties the bins of completed blocks into the clean ranges. */
+/* Empties the bins of completed blocks into the completed ranges. */
 void ss_reclaim_done(struct ss_pool *pool);
 /* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size` bytes
  * might come of it. */
 enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
-unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row,
+unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
 			    uint64_t size);
 /* After x was made to wait for it: what tl freed up to n moves into x's arena. */
 bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,

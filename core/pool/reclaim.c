@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What has become usable: free ranges move from the arenas of streams and from epochs to the
- * clean ranges when their marks have completed, and from one arena to another when an order that
+ * completed ranges when their marks have completed, and from one arena to another when an order that
  * the application made covers them.
  *
  * All functions are called with the pool's lock held; they visit one cache at a time.
@@ -14,8 +14,8 @@ void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)
 
 	if (b->slot == SS_SLOT_EPOCH) {
 		ss_epoch_insert(b);
-	} else if (b->slot == SS_SLOT_CLEAN) {
-		ss_clean_insert(&pool->mem, b);
+	} else if (b->slot == SS_SLOT_COMPLETED) {
+		ss_completed_insert(&pool->mem, b);
 	} else {
 		q = ss_cache_of_slot(&pool->caches, b->slot);
 		ss_bias_visit(&q->lock);
@@ -24,13 +24,13 @@ void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b)
 	}
 }
 
-static void clean_list(struct ss_pool *pool, struct ss_block *list)
+static void complete_list(struct ss_pool *pool, struct ss_block *list)
 {
 	struct ss_block *next;
 
 	for (; list; list = next) {
 		next = list->left;
-		ss_clean_insert(&pool->mem, list);
+		ss_completed_insert(&pool->mem, list);
 	}
 }
 
@@ -42,7 +42,7 @@ void ss_reclaim_done(struct ss_pool *pool)
 	ss_bias_visit(&done->lock);
 	list = ss_cache_drain(done);
 	ss_bias_unlock(&done->lock);
-	clean_list(pool, list);
+	complete_list(pool, list);
 }
 
 static void count_settled(struct ss_pool *pool, uint64_t count)
@@ -51,7 +51,7 @@ static void count_settled(struct ss_pool *pool, uint64_t count)
 		atomic_fetch_add(&ss_device_pools(ss_core_of(pool), pool->mem.dev)->settled, count);
 }
 
-/* Every use of the range is over, and it is about to become clean. */
+/* Every use of the range is over, and it is about to go to the completed ranges. */
 static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 {
 	if (unlikely(ss_core_of(pool)->recorded))
@@ -82,9 +82,9 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 		while ((b = list)) {
 			list = b->right;
 			record_reusable(pool, b);
-			ss_set_slot(b, SS_SLOT_CLEAN);
+			ss_set_slot(b, SS_SLOT_COMPLETED);
 			b->n = now ? now : 1;
-			ss_clean_insert(&pool->mem, b);
+			ss_completed_insert(&pool->mem, b);
 		}
 		ss_epoch_free(pool, e);
 		count++;
@@ -106,7 +106,7 @@ static bool is_reached(const struct ss_block *b, const void *arg)
 	return !b->n || ss_pool_mark_done(r->pool, r->slot, b->n) || SS_MUTANT_IS(48);
 }
 
-/* What has completed of q becomes clean. Returns how many ranges that a mark had held. */
+/* What has completed of q goes to the completed ranges. Returns how many ranges that a mark had held. */
 static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
 	struct reached reached = {pool, q->slot};
@@ -116,16 +116,16 @@ static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 
 	ss_bias_visit(&q->lock);
 	list = ss_arena_extract(q, is_reached, &reached);
-	since = q->clean_since;
+	since = q->completed_since;
 	ss_bias_unlock(&q->lock);
 	for (b = list; b; b = b->left) {
-		ss_set_slot(b, SS_SLOT_CLEAN);
+		ss_set_slot(b, SS_SLOT_COMPLETED);
 		count += b->n != 0;
 		if (b->n)
 			record_reusable(pool, b);
 		b->n = b->n ? ss_freed_by(q->tl, b->n, now) : since;
 	}
-	clean_list(pool, list);
+	complete_list(pool, list);
 	return count;
 }
 
@@ -143,7 +143,7 @@ void ss_reclaim_all(struct ss_pool *pool)
 
 uint64_t ss_pool_free_hint(struct ss_pool *pool)
 {
-	uint64_t bytes = pool->mem.clean.bytes + atomic_load(&pool->pressure.bytes);
+	uint64_t bytes = pool->mem.completed.bytes + atomic_load(&pool->pressure.bytes);
 
 	SS_CACHES_ALL(q, &pool->caches)
 		bytes += ss_cache_free_hint(q);
@@ -153,7 +153,7 @@ uint64_t ss_pool_free_hint(struct ss_pool *pool)
 /* ---- ranges that an order covers -------------------------------------------------- */
 
 struct ordered {
-	const struct ss_row *row;
+	const struct ss_clock *clock;
 	uint32_t slot;
 	uint64_t upto;  /* or everything up to this position */
 	bool all;
@@ -163,7 +163,7 @@ static bool is_ordered(const struct ss_block *b, const void *arg)
 {
 	const struct ordered *o = arg;
 
-	return o->all || b->n <= o->upto || b->n <= ss_row_get(o->row, o->slot);
+	return o->all || b->n <= o->upto || b->n <= ss_clock_get(o->clock, o->slot);
 }
 
 /* Moves what is ordered from one arena into x's, with x's present mark. True: anything. */
@@ -185,8 +185,8 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 		ss_set_slot(b, to->slot);
 		ss_set_home(b, to->slot + 1);
 		if (SS_MUTANT_IS(30)) {
-			ss_set_slot(b, SS_SLOT_CLEAN);
-			ss_clean_insert(&pool->mem, b);
+			ss_set_slot(b, SS_SLOT_COMPLETED);
+			ss_completed_insert(&pool->mem, b);
 		} else {
 			ss_arena_put(to, b);
 		}
@@ -197,14 +197,14 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 }
 
 /* What x may use of q. False: nothing. */
-static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row,
+static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
 		       struct ss_stream_cache *q, struct ordered *o)
 {
 	bool follow = atomic_load_explicit(&pool->follow, memory_order_relaxed) || SS_MUTANT_IS(25);
 
 	if (q->tl == x || !ss_cache_free_hint(q))
 		return false;
-	*o = (struct ordered){.row = row, .slot = q->slot};
+	*o = (struct ordered){.clock = clock, .slot = q->slot};
 	/* The next command on the null stream joins every blocking stream that still exists by
 	 * then. */
 	o->all = ss_null_joins(ss_core_of(pool), x, q->tl) || SS_MUTANT_IS(1) ||
@@ -214,13 +214,13 @@ static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct
 }
 
 /* Bytes of other streams that x may use. */
-static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row)
+static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock)
 {
 	struct ordered o;
 	uint64_t bytes = 0;
 
 	SS_CACHES_EACH(q, &pool->caches) {
-		if (!ordered_of(pool, x, row, q, &o))
+		if (!ordered_of(pool, x, clock, q, &o))
 			continue;
 		ss_bias_visit(&q->lock);
 		bytes += ss_arena_bytes(q, is_ordered, &o);
@@ -229,19 +229,19 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x, const
 	return bytes;
 }
 
-unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_row *row,
+unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
 			    uint64_t size)
 {
 	struct ss_stream_cache *to = ss_cache_of_slot(&pool->caches, ss_timeline_slot(x));
-	uint64_t have = pool->mem.clean.bytes + (to ? ss_cache_free_hint(to) : 0);
+	uint64_t have = pool->mem.completed.bytes + (to ? ss_cache_free_hint(to) : 0);
 	unsigned rules = 0;
 	struct ordered o;
 
 	/* What would not add up to the request stays with the streams that freed it. */
-	if (have + ordered_bytes(pool, x, row) < size)
+	if (have + ordered_bytes(pool, x, clock) < size)
 		return 0;
 	SS_CACHES_EACH(q, &pool->caches)
-		if (ordered_of(pool, x, row, q, &o) && move_ordered(pool, x, q, &o))
+		if (ordered_of(pool, x, clock, q, &o) && move_ordered(pool, x, q, &o))
 			rules |= o.all ? SS_RULE_IMPLICIT : SS_RULE_EVENT;
 	return rules;
 }

@@ -63,7 +63,7 @@ ss_step ss_step_possible, ss_step_fences, ss_step_release, ss_step_device_wait, 
 
 /* The view of the pool for placement. Pool lock held. */
 void ss_view(struct ss_request *r, struct ss_view *v);
-/* Best fit among the stream's own and the clean ranges. Pool lock held. True: r->block; *rule (NULL:
+/* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block; *rule (NULL:
  * by where it came from) is counted. */
 bool ss_look(struct ss_request *r, uint64_t *rule);
 

@@ -38,7 +38,7 @@ struct adoption {
 	struct ss_block *picked;
 };
 
-/* A clean range, unless it is an idle segment, which may have to go. */
+/* A completed range, unless it is an idle segment, which may have to go. */
 static void pick(struct ss_block *b, void *arg)
 {
 	struct adoption *a = arg;
@@ -47,33 +47,33 @@ static void pick(struct ss_block *b, void *arg)
 		ss_picked_push(&a->picked, b);
 }
 
-/* The clean ranges beside b, a free range of the stream. */
+/* The completed ranges beside b, a free range of the stream. */
 static void pick_beside(struct ss_block *b, void *arg)
 {
 	struct adoption *a = arg;
 	struct ss_block *prev = ss_block_prev(b), *next = ss_block_next(a->q->set->core, b);
 
-	if (ss_is_free_on(next, SS_SLOT_CLEAN))
+	if (ss_is_free_on(next, SS_SLOT_COMPLETED))
 		ss_picked_push(&a->picked, next);
 	/* One between two ranges of the stream is the left one's next. */
-	if (ss_is_free_on(prev, SS_SLOT_CLEAN) && !ss_is_own(ss_block_prev(prev), a->q->slot))
+	if (ss_is_free_on(prev, SS_SLOT_COMPLETED) && !ss_is_own(ss_block_prev(prev), a->q->slot))
 		ss_picked_push(&a->picked, prev);
 }
 
-/* Clean ranges beside free ranges of the stream become part of its arena, and merge there. If no
- * other stream uses the pool, all do but idle segments. With many streams there may be thousands of clean
+/* Completed ranges beside free ranges of the stream become part of its arena, and merge there. If no
+ * other stream uses the pool, all do but idle segments. With many streams there may be thousands of completed
  * ranges, so the stream's own are walked then, which are few. q->lock held. */
-static void adopt_clean(struct ss_pool *pool, struct ss_stream_cache *q)
+static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
 	struct adoption a = {.q = q};
 	struct ss_block *b;
 
 	if (q->set->count == 1)
-		ss_index_each(&pool->mem.clean, pick, &a);
+		ss_index_each(&pool->mem.completed, pick, &a);
 	else
 		ss_index_each(&q->own, pick_beside, &a);
 	while ((b = ss_picked_pop(&a.picked))) {
-		ss_clean_remove(&pool->mem, b);
+		ss_completed_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);
 	}
 }
@@ -99,7 +99,7 @@ static bool may_cut(const struct ss_request *r)
 	return r->cut || r->grown;
 }
 
-/* From the stream's arena, with what lies clean beside it. */
+/* From the stream's arena, with what lies completed beside it. */
 static struct ss_block *from_arena(struct ss_request *r)
 {
 	struct ss_stream_cache *q = r->cache;
@@ -107,7 +107,7 @@ static struct ss_block *from_arena(struct ss_request *r)
 	struct ss_view view;
 
 	ss_bias_lock(&q->lock);
-	adopt_clean(r->pool, q);
+	adopt_completed(r->pool, q);
 	b = ss_arena_take(q, r->size, r->align, may_cut(r));
 	if (!b && !may_cut(r) && (idle = ss_arena_idle(q, r->size, r->align))) {
 		ss_view(r, &view);
@@ -123,14 +123,14 @@ static struct ss_block *from_arena(struct ss_request *r)
 	return b;
 }
 
-/* `size` bytes of the clean range b. They are at home in the stream's arena from now on, if
+/* `size` bytes of the completed range b. They are at home in the stream's arena from now on, if
  * possible with a descriptor that shares no cache line with those of other streams. */
-static struct ss_block *cut_clean(struct ss_request *r, struct ss_block *b)
+static struct ss_block *cut_completed(struct ss_request *r, struct ss_block *b)
 {
 	struct ss_memory *m = &r->pool->mem;
 	struct ss_stream_cache *q = r->cache;
 
-	b = ss_clean_cut(m, b, ss_start_in(b, r->align), r->size);
+	b = ss_completed_cut(m, b, ss_start_in(b, r->align), r->size);
 	if (!b || !q)
 		return b;
 	ss_set_home(b, q->slot + 1);
@@ -142,11 +142,11 @@ static struct ss_block *cut_clean(struct ss_request *r, struct ss_block *b)
 	return b;
 }
 
-/* From the clean ranges. *before: somebody had that memory before. */
-static struct ss_block *from_clean(struct ss_request *r, bool *before)
+/* From the completed ranges. *before: somebody had that memory before. */
+static struct ss_block *from_completed(struct ss_request *r, bool *before)
 {
 	struct ss_memory *m = &r->pool->mem;
-	struct ss_block *b = ss_index_best(&m->clean, r->size, r->align);
+	struct ss_block *b = ss_index_best(&m->completed, r->size, r->align);
 	struct ss_view view;
 
 	if (!b)
@@ -159,7 +159,7 @@ static struct ss_block *from_clean(struct ss_request *r, bool *before)
 		}
 	}
 	*before = b->n != 0;
-	return cut_clean(r, b);
+	return cut_completed(r, b);
 }
 
 bool ss_look(struct ss_request *r, uint64_t *rule)
@@ -177,7 +177,7 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 	}
 	if (found(r, b, rule ? rule : &st->reuse_same_stream))
 		return true;
-	b = from_clean(r, &before);
+	b = from_completed(r, &before);
 	return found(r, b, rule ? rule : before ? &st->reuse_completed : NULL);
 }
 
@@ -227,22 +227,22 @@ enum ss_next ss_step_other_streams(struct ss_request *r)
 enum ss_next ss_step_event_order(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
-	struct ss_row *row;
+	struct ss_clock *clock;
 	unsigned rules;
 	bool yes = false;
 
 	if (is_alone(r) || (!r->tl && !SS_MUTANT_IS(17)))
 		return SS_NEXT;
-	row = r->tl ? ss_row_of(ss_core_of(pool), r->tl) : NULL;
+	clock = r->tl ? ss_clock_of(ss_core_of(pool), r->tl) : NULL;
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		rules = ss_reclaim_ordered(pool, r->tl ? r->tl : ss_timeline_null(ss_core_of(pool),
-										  pool->mem.dev), row, r->size);
+										  pool->mem.dev), clock, r->size);
 		yes = rules && ss_look(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event
 								: &pool->st.reuse_implicit);
 	}
 	ss_pool_unlock(pool);
-	ss_row_put(row);
+	ss_clock_free(clock);
 	return yes ? SS_FOUND : SS_NEXT;
 }
 

@@ -17,11 +17,11 @@ static struct ss_block *take(struct ss_request *r, uint64_t size)
 	ss_reclaim_all(pool);
 	for (struct ss_segment *seg = pool->mem.segments; seg && !b; seg = seg->next) {
 		b = ss_segment_first(ss_core_of(pool), seg);
-		if (seg->native_size != size || b->size != size || !ss_is_free_on(b, SS_SLOT_CLEAN))
+		if (seg->native_size != size || b->size != size || !ss_is_free_on(b, SS_SLOT_COMPLETED))
 			b = NULL;
 	}
 	if (b) {
-		ss_clean_remove(&pool->mem, b);
+		ss_completed_remove(&pool->mem, b);
 		ss_set_state(b, SS_BLOCK_QUEUED);
 		r->id = pool->id_base | ++pool->ids;
 		r->missed = true;

@@ -196,7 +196,7 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	b->request = 0;
 	b->seg = seg;
 	atomic_store_explicit(&b->prev, NULL, memory_order_relaxed);
-	b->slot = SS_SLOT_CLEAN;
+	b->slot = SS_SLOT_COMPLETED;
 	b->n = 0;
 	b->classic = b->exported = false;
 	ss_set_home(b, 0);

@@ -26,7 +26,7 @@ struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, str
 	rest->seg = b->seg;
 	rest->classic = b->classic;
 	rest->exported = false;
-	ss_set_slot(rest, SS_MUTANT_IS(13) ? SS_SLOT_CLEAN : b->slot);
+	ss_set_slot(rest, SS_MUTANT_IS(13) ? SS_SLOT_COMPLETED : b->slot);
 	rest->n = b->n;
 	ss_set_home(rest, ss_home(b));
 	set_prev(ss_block_next(core, b), rest);
@@ -62,7 +62,7 @@ struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 
 	/* The holder of the left neighbour writes b->prev at any time. In the old descriptor that would be lost, and later
 	 * harm the block that the descriptor has become. So the caller must be that holder. */
-	if (prev && !ss_is_free_on(prev, SS_SLOT_CLEAN) && !ss_is_own(prev, slot))
+	if (prev && !ss_is_free_on(prev, SS_SLOT_COMPLETED) && !ss_is_own(prev, slot))
 		return b;
 	if (ss_descriptor_owned(core, own, b) || !(fresh = ss_block_new(core, own)))
 		return b;

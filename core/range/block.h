@@ -5,7 +5,7 @@
  * The state of a block and the slot of its mark say which lock guards it:
  *   LIVE             none. A free claims it under the lock of the stream cache that handed it out,
  *                    which has the block's slot;
- *   FREE, CLEAN      the pool's lock. Every access has completed, so any stream may take it;
+ *   FREE, COMPLETED  the pool's lock. Every access has completed, so any stream may take it;
  *   FREE, EPOCH      the pool's lock. It waits for an epoch, the marks of many timelines;
  *   FREE, other      the lock of the stream cache with that slot. It lies in the cache's arena;
  *   QUEUED           the lock of the stream cache in whose bin it lies; or none, if one thread has
@@ -38,7 +38,7 @@ struct ss_pool;
 /* hipMalloc aligns blocks of 64 KiB and more to pages, and users of RDMA count on it. */
 #define SS_CLASSIC_LARGE 65536
 #define SS_CLASSIC_ALIGN 4096
-#define SS_SLOT_CLEAN UINT32_MAX       /* no mark: every access has completed */
+#define SS_SLOT_COMPLETED UINT32_MAX   /* no mark: every access has completed */
 #define SS_SLOT_EPOCH (UINT32_MAX - 1) /* marks of many timelines: block->epoch */
 
 enum ss_block_state {
@@ -57,7 +57,7 @@ struct ss_block {
 	struct ss_block *left, *right; /* neighbours in a list of a free index, or of an epoch; ->left alone
 				        * chains bins and temporary lists */
 	union {
-		/* FREE with a slot: position of the mark. FREE and clean: time (ms) since which it
+		/* FREE with a slot: position of the mark. FREE and completed: time (ms) since which it
 		 * has been idle, or earlier; 0: it was never in use. */
 		uint64_t n;
 		struct ss_epoch *epoch; /* FREE with SS_SLOT_EPOCH */
@@ -209,11 +209,11 @@ struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, str
 /* Merges b, the right neighbour of a, into a. The caller sets the mark. */
 void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *a,
 		    struct ss_block *b);
-/* The mark of a and b merged: the later of their marks on `slot`; a clean range has none. */
+/* The mark of a and b merged: the later of their marks on `slot`; a completed range has none. */
 uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot);
 /* Replaces b's descriptor by one of `own`; the old one goes to `theirs`. Returns b itself if its
  * descriptor is one of `own` already, host memory is out, or another thread may hold the left neighbour. That may only be
- * a clean range, whose lock the caller has, or a free one of the caller's own arena, that of `slot`. */
+ * a completed range, whose lock the caller has, or a free one of the caller's own arena, that of `slot`. */
 struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
 				 struct ss_spares *theirs, struct ss_block *b, uint32_t slot);
 

@@ -191,7 +191,7 @@ static void internal_off(void)
 }
 
 
-/* A device that lags: 4 MiB in one segment with 3 MiB clean, and 1 MiB that stream 0
+/* A device that lags: 4 MiB in one segment with 3 MiB completed, and 1 MiB that stream 0
  * frees beside them while it runs. */
 static uint64_t lagging(void)
 {
@@ -206,7 +206,7 @@ static uint64_t lagging(void)
 }
 
 /* A completed range stays completed when the range beside it is freed. */
-static void lag_leaves_clean(void)
+static void lag_leaves_completed(void)
 {
 	lagging();
 	D(alloc(3, S(1), 3 * MIB));
@@ -223,7 +223,7 @@ static void lag_keeps_marks(void)
 	D(alloc(4, S(0), 2 * MIB + MIB / 2), alloc(5, S(1), MIB));
 	CHECK(given() == 8 * MIB);
 	D(alloc(6, S(1), MIB), alloc(7, S(1), MIB / 2));
-	CHECK(given() == 12 * MIB); /* the clean MiB, and then not what stream 0 freed */
+	CHECK(given() == 12 * MIB); /* the completed MiB, and then not what stream 0 freed */
 	D((struct op){ .kind = OP_RELEASE });
 }
 
@@ -353,7 +353,7 @@ const struct d_test directed_memory[] = {
 	T(merges_before_cutting), T(decay), T(decay_watched),
 	{ "decay_watched_where_release_waits", decay_watched, .release_waits = true }, { "late_fence", late_fence, .vram = 48 },
 	{ "internal", internal, .vram = 48 },
-	T(busy_left_alone), T(lag_leaves_clean), 
+	T(busy_left_alone), T(lag_leaves_completed), 
 	T(lag_keeps_marks),
 	{ "internal_off", internal_off, .vram = 48 }, { "makes_room", makes_room, .vram = 48 },
 	{ "makes_room_later", makes_room_later, .vram = 48 },

@@ -226,7 +226,7 @@ static void report(void)
 	CHECK(count(text, "out of memory: 2147483648 bytes on device 0") == 1);
 	CHECK(count(text, "out of memory") == 1);
 	CHECK(strstr(text, "default pool (") && strstr(text, "used 209715200"));
-	snprintf(expected, sizeof(expected), "in flight %llu, clean 0, exported 0, largest free run %llu\n",
+	snprintf(expected, sizeof(expected), "in flight %llu, completed 0, exported 0, largest free run %llu\n",
 		 (unsigned long long)(reserved - used), (unsigned long long)(reserved - used));
 	CHECK(strstr(text, expected));
 	CHECK(strstr(text, "others about 67108864"));

@@ -75,20 +75,20 @@ static void assert_reserved(uint64_t bytes)
 
 static enum ss_status grow(uint64_t size, bool move)
 {
-	struct ss_growth g = {.size = size, .align = SS_GRAIN, .slot = SS_SLOT_CLEAN, .move = move};
+	struct ss_growth g = {.size = size, .align = SS_GRAIN, .slot = SS_SLOT_COMPLETED, .move = move};
 
 	return ss_memory_grow(mem, &g);
 }
 
-/* Takes a live block out of the clean ranges; NULL: no range is long enough. */
+/* Takes a live block out of the completed ranges; NULL: no range is long enough. */
 static struct ss_block *take(uint64_t size, uint64_t align)
 {
 	struct ss_block *b;
 
 	pthread_mutex_lock(&mem->lock);
-	b = ss_index_best(&mem->clean, size, align);
+	b = ss_index_best(&mem->completed, size, align);
 	if (b)
-		b = ss_clean_cut(mem, b, ss_start_in(b, align), size);
+		b = ss_completed_cut(mem, b, ss_start_in(b, align), size);
 	if (b)
 		ss_set_state(b, SS_BLOCK_LIVE);
 	pthread_mutex_unlock(&mem->lock);
@@ -114,7 +114,7 @@ static void give(struct ss_block *b)
 	pthread_mutex_lock(&mem->lock);
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	b->n = ss_now_ms(core);
-	ss_clean_insert(mem, b);
+	ss_completed_insert(mem, b);
 	pthread_mutex_unlock(&mem->lock);
 }
 

@@ -14,7 +14,7 @@ static void test_grow_and_release(void **state)
 		assert_int_equal(mem->backing, backings[i]);
 		a = need(9 * MIB, false);
 		assert_reserved(10 * MIB);
-		assert_int_equal(mem->clean.bytes, MIB);
+		assert_int_equal(mem->completed.bytes, MIB);
 		b = need(4 * MIB, false);
 		assert_true(a->addr + a->size <= b->addr || b->addr + b->size <= a->addr);
 		/* Live memory stays. */
@@ -44,8 +44,8 @@ static unsigned ranges(const struct ss_free_index *x)
 	return count;
 }
 
-/* Blocks that are cut out of the clean ranges coalesce again completely. */
-static void test_clean_ranges(void **state)
+/* Blocks that are cut out of the completed ranges coalesce again completely. */
+static void test_completed_ranges(void **state)
 {
 	EACH_BACKING(i) {
 		struct ss_block *b[3];
@@ -54,15 +54,15 @@ static void test_clean_ranges(void **state)
 		assert_int_equal(grow(8 * MIB, false), SS_OK);
 		for (unsigned k = 0; k < 3; k++)
 			b[k] = need(MIB, false);
-		assert_int_equal(mem->clean.bytes, 5 * MIB);
+		assert_int_equal(mem->completed.bytes, 5 * MIB);
 		ss_set_home(b[1], 7);
 		give(b[0]);
 		give(b[2]);
-		assert_int_equal(ranges(&mem->clean), 2);
+		assert_int_equal(ranges(&mem->completed), 2);
 		give(b[1]);
-		assert_int_equal(ranges(&mem->clean), 1);
-		assert_int_equal(mem->clean.bytes, 8 * MIB);
-		assert_int_equal(ss_home(ss_index_best(&mem->clean, 8 * MIB, SS_GRAIN)), 0);
+		assert_int_equal(ranges(&mem->completed), 1);
+		assert_int_equal(mem->completed.bytes, 8 * MIB);
+		assert_int_equal(ss_home(ss_index_best(&mem->completed, 8 * MIB, SS_GRAIN)), 0);
 		assert_non_null(take(2 * MIB, 4 * MIB));
 		close_memory();
 	}
@@ -109,7 +109,7 @@ static void test_device_full(void **state)
 static void test_growth_segment(void **state)
 {
 	struct ss_growth g = {.size = 3 * MIB, .align = SS_GRAIN, .segment = 20 * MIB,
-			      .slot = SS_SLOT_CLEAN};
+			      .slot = SS_SLOT_COMPLETED};
 
 	open_memory(SS_BACKING_HIP, 64 * MIB);
 	assert_int_equal(ss_memory_grow(mem, &g), SS_OK);
@@ -216,7 +216,7 @@ static void test_unreturned(void **state)
 	ss_fake_fail(fake, "segment_free", 0, SS_ERR_CAPTURE);
 	assert_int_equal(grow(8 * MIB, false), SS_ERR_CAPTURE);
 	assert_reserved(8 * MIB);
-	assert_int_equal(mem->clean.bytes, 0);
+	assert_int_equal(mem->completed.bytes, 0);
 	ss_fake_fail_clear(fake);
 	core->drv.segment_alloc = segment_alloc;
 	need(8 * MIB, false);
@@ -240,7 +240,7 @@ static void test_release_refused(void **state)
 	ss_fake_fail(fake, "segment_free", 1, SS_ERR_FAILED);
 	assert_int_equal(ss_memory_release(mem, 0, UINT64_MAX), 0);
 	assert_reserved(8 * MIB);
-	assert_int_equal(mem->clean.bytes, 8 * MIB);
+	assert_int_equal(mem->completed.bytes, 8 * MIB);
 	need(8 * MIB, false);
 	assert_reserved(8 * MIB);
 	close_memory();
@@ -292,7 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grow_and_release),
-		cmocka_unit_test(test_clean_ranges),
+		cmocka_unit_test(test_completed_ranges),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_device_full),
 		cmocka_unit_test(test_growth_segment),

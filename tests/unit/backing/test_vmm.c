@@ -15,7 +15,7 @@ static void eight_blocks(struct ss_block **b)
 	assert_reserved(64 * MIB);
 }
 
-/* Chunks of fragmented clean ranges make room for a large block, and no new memory is needed. */
+/* Chunks of fragmented completed ranges make room for a large block, and no new memory is needed. */
 static void test_chunks_move(void **state)
 {
 	struct ss_block *b[BLOCKS];
@@ -98,7 +98,7 @@ static void test_own_ranges(void **state)
 /* Nothing is taken from the device if chunks that move are enough. */
 static void test_moves_first(void **state)
 {
-	struct ss_growth g = {.size = 16 * MIB, .align = SS_GRAIN, .slot = SS_SLOT_CLEAN, .move = true};
+	struct ss_growth g = {.size = 16 * MIB, .align = SS_GRAIN, .slot = SS_SLOT_COMPLETED, .move = true};
 	struct ss_block *b[BLOCKS];
 
 	open_memory(SS_BACKING_VMM, VRAM);
@@ -125,7 +125,7 @@ static void test_map_fails(void **state)
 		ss_fake_fail(fake, calls[i], i == 2 ? 1 : 3, SS_ERR_NOMEM);
 		assert_int_equal(grow(16 * MIB, false), SS_ERR_NOMEM);
 		assert_reserved(8 * MIB);
-		assert_int_equal(mem->clean.bytes, 0);
+		assert_int_equal(mem->completed.bytes, 0);
 		ss_fake_fail_clear(fake);
 		assert_int_equal(need(16 * MIB, false)->addr, next);
 
@@ -173,7 +173,7 @@ static void test_unmap_refused(void **state)
 	ss_fake_fail(fake, "unmap", 1, SS_ERR_FAILED);
 	assert_int_equal(ss_memory_release(mem, 0, UINT64_MAX), 0);
 	assert_reserved(14 * MIB);
-	assert_int_equal(mem->clean.bytes, 6 * MIB);
+	assert_int_equal(mem->completed.bytes, 6 * MIB);
 	assert_int_equal(ss_memory_release(mem, 0, UINT64_MAX), 6 * MIB);
 	close_memory();
 }
@@ -276,7 +276,7 @@ static void check(struct ss_block **b, unsigned count)
 			assert_true(!b[k] || b[i]->addr + b[i]->size <= b[k]->addr ||
 				    b[k]->addr + b[k]->size <= b[i]->addr);
 	}
-	assert_int_equal(live + mem->clean.bytes, mem->reserved);
+	assert_int_equal(live + mem->completed.bytes, mem->reserved);
 	assert_int_equal(ss_fake_reserved(fake, 0), mem->reserved);
 	assert_int_equal(ss_device_memory(core, 0)->taken, mem->reserved);
 }
@@ -360,7 +360,7 @@ static void test_threads(void **state)
 		for (unsigned i = 0; i < 3; i++)
 			pthread_join(t[i], NULL);
 		assert_int_equal(failures, 0);
-		assert_int_equal(mem->clean.bytes, mem->reserved);
+		assert_int_equal(mem->completed.bytes, mem->reserved);
 		ss_memory_release(mem, 0, UINT64_MAX);
 		assert_reserved(0);
 		close_memory();

@@ -112,10 +112,10 @@ static inline void sync_device(int dev)
 /* Is everything that x does from now on ordered after position n of tl? */
 static inline bool ordered(struct ss_timeline *x, struct ss_timeline *tl, uint64_t n)
 {
-	struct ss_row *row = ss_row_of(&core, x);
-	bool yes = n <= ss_row_get(row, ss_timeline_slot(tl));
+	struct ss_clock *clock = ss_clock_of(&core, x);
+	bool yes = n <= ss_clock_get(clock, ss_timeline_slot(tl));
 
-	ss_row_put(row);
+	ss_clock_free(clock);
 	return yes;
 }
 

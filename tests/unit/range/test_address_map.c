@@ -103,12 +103,12 @@ static void test_rehome(void **state)
 		ss_set_state(left, (enum ss_block_state)state_of);
 		assert_ptr_equal(ss_block_rehome(&core, &own, &other, b, 3), b);
 	}
-	/* A free one of the arena of slot 7 is in the hands of whoever cuts there, a clean one of whoever has the lock. */
+	/* A free one of the arena of slot 7 is in the hands of whoever cuts there, a completed one of whoever has the lock. */
 	fresh = ss_block_rehome(&core, &own, &other, b, 7);
 	assert_ptr_not_equal(fresh, b);
 	assert_ptr_equal(ss_block_prev(fresh), left);
 	assert_ptr_equal(ss_block_next(&core, left), fresh);
-	ss_set_slot(left, SS_SLOT_CLEAN);
+	ss_set_slot(left, SS_SLOT_COMPLETED);
 	b = ss_block_rehome(&core, &other, &own, fresh, 3);
 	assert_ptr_not_equal(fresh, b);
 	assert_ptr_equal(ss_block_next(&core, left), b);

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clean ranges: free memory whose every access has completed, so that anybody may have it.
+ * Completed ranges: free memory whose every access has completed, so that anybody may have it.
  *
  * All functions are called with the memory's lock held.
  */
 #include "core/backing/vmm.h"
 
-void ss_clean_insert(struct ss_memory *m, struct ss_block *b)
+void ss_completed_insert(struct ss_memory *m, struct ss_block *b)
 {
 	struct ss_core *core = m->core;
 	struct ss_block *side;
 
-	ss_set_slot(b, SS_SLOT_CLEAN);
+	ss_set_slot(b, SS_SLOT_COMPLETED);
 	ss_set_home(b, 0);
 	b->request = 0;
 	ss_set_state(b, SS_BLOCK_FREE);
 	side = ss_block_next(core, b);
-	if (ss_is_free_on(side, SS_SLOT_CLEAN)) {
-		ss_clean_remove(m, side);
-		b->n = ss_merged_mark(b, side, SS_SLOT_CLEAN);
+	if (ss_is_free_on(side, SS_SLOT_COMPLETED)) {
+		ss_completed_remove(m, side);
+		b->n = ss_merged_mark(b, side, SS_SLOT_COMPLETED);
 		ss_block_merge(core, &m->spares, b, side);
 	}
 	side = ss_block_prev(b);
-	if (ss_is_free_on(side, SS_SLOT_CLEAN)) {
-		ss_clean_remove(m, side);
-		side->n = ss_merged_mark(side, b, SS_SLOT_CLEAN);
+	if (ss_is_free_on(side, SS_SLOT_COMPLETED)) {
+		ss_completed_remove(m, side);
+		side->n = ss_merged_mark(side, b, SS_SLOT_COMPLETED);
 		ss_block_merge(core, &m->spares, side, b);
 		b = side;
 	}
@@ -32,22 +32,22 @@ void ss_clean_insert(struct ss_memory *m, struct ss_block *b)
 		b->seg->idle_since = b->n ? b->n : ss_now_ms(core);
 		m->idle_bytes += b->size;
 	}
-	ss_index_insert(&m->clean, b);
+	ss_index_insert(&m->completed, b);
 }
 
-void ss_clean_remove(struct ss_memory *m, struct ss_block *b)
+void ss_completed_remove(struct ss_memory *m, struct ss_block *b)
 {
 	if (ss_is_whole(b))
 		m->idle_bytes -= b->size;
-	ss_index_remove(&m->clean, b);
+	ss_index_remove(&m->completed, b);
 }
 
-struct ss_block *ss_clean_cut(struct ss_memory *m, struct ss_block *b, uint64_t start, uint64_t size)
+struct ss_block *ss_completed_cut(struct ss_memory *m, struct ss_block *b, uint64_t start, uint64_t size)
 {
 	struct ss_core *core = m->core;
 	struct ss_block *head = NULL, *rest = NULL;
 
-	ss_clean_remove(m, b);
+	ss_completed_remove(m, b);
 	/* Not free, so that the parts do not merge again with each other. */
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	if (start > b->addr) {
@@ -55,13 +55,13 @@ struct ss_block *ss_clean_cut(struct ss_memory *m, struct ss_block *b, uint64_t 
 		b = ss_block_split(core, &m->spares, head, start - head->addr);
 	}
 	if (b && b->size > size && !(rest = ss_block_split(core, &m->spares, b, size))) {
-		ss_clean_insert(m, b);
+		ss_completed_insert(m, b);
 		b = NULL;
 	}
 	if (rest)
-		ss_clean_insert(m, rest);
+		ss_completed_insert(m, rest);
 	if (head)
-		ss_clean_insert(m, head);
+		ss_completed_insert(m, head);
 	if (b)
 		ss_memory_touch(m, b);
 	return b;

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Vector clocks: for every timeline the positions of the others that its next command is ordered
+ * after.
+ *
+ * Locks: timeline->lock guards the timeline's own clock. A copy belongs to whoever made it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/order/timeline.h"
+
+void ss_clock_free(struct ss_clock *clock)
+{
+	free(clock);
+}
+
+uint64_t ss_clock_get(const struct ss_clock *clock, uint32_t slot)
+{
+	return clock && slot < clock->count ? clock->n[slot] : 0;
+}
+
+/* Makes the clock at least `count` entries long. New entries are zero. */
+static bool clock_fit(struct ss_clock **clock, uint32_t count)
+{
+	struct ss_clock *bigger;
+	uint32_t cap = 8;
+
+	if (!*clock || (*clock)->cap < count) {
+		while (cap < count)
+			cap *= 2;
+		bigger = calloc(1, sizeof(*bigger) + cap * sizeof(bigger->n[0]));
+		if (!bigger)
+			return false;
+		if (*clock)
+			memcpy(bigger, *clock, sizeof(**clock) + (*clock)->count * sizeof((*clock)->n[0]));
+		bigger->cap = cap;
+		free(*clock);
+		*clock = bigger;
+	}
+	while ((*clock)->count < count)
+		(*clock)->n[(*clock)->count++] = 0;
+	return true;
+}
+
+bool ss_clock_copy(struct ss_clock **to, const struct ss_timeline *tl)
+{
+	uint32_t count = tl->saw ? tl->saw->count : 0;
+
+	if (*to)
+		(*to)->count = 0;
+	if (!count)
+		return true;
+	if (!clock_fit(to, count))
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		(*to)->n[i] = tl->saw->n[i];
+	return true;
+}
+
+struct ss_clock *ss_clock_of(struct ss_core *core, struct ss_timeline *tl)
+{
+	struct ss_clock *clock = NULL;
+
+	ss_spin_lock(&tl->lock);
+	ss_clock_copy(&clock, tl);
+	ss_spin_unlock(&tl->lock);
+	return clock;
+}
+
+/* If host memory is out nothing is granted. That costs reuse, but is correct. */
+void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t slot, uint64_t n)
+{
+	uint32_t count = from && from->count > slot ? from->count : slot + 1;
+	struct ss_clock *clock = x->saw;
+
+	if (slot == x->progress.slot)
+		return;
+	if (!clock || clock->count < count) {
+		if (!clock_fit(&x->saw, count))
+			return;
+		clock = x->saw;
+	}
+	for (uint32_t i = 0; from && i < from->count; i++)
+		clock->n[i] = ss_max(clock->n[i], from->n[i]);
+	clock->n[slot] = ss_max(clock->n[slot], n);
+	atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
+}
