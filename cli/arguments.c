@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
-#include "core/base/options.h"
+#include "config/options.h"
 
 /* Visible, since argp finds it by its name. */
 __attribute__((visibility("default")))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* `somashim options`: the table of core/base/options.c as text, as Markdown, or as JSON. */
+/* `somashim options`: the table of config/options.c as text, as Markdown, or as JSON. */
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/writers/json.h"
-#include "core/base/options.h"
+#include "config/options.h"
 
 enum format { TEXT, MARKDOWN, JSON };
 

@@ -20,7 +20,7 @@
 #include "cli/run_preload.h"
 #include "cli/run_report.h"
 #include "cli/trace_files.h"
-#include "core/base/options.h"
+#include "config/options.h"
 #include "trace/file_name.h"
 
 #define PATTERN_BYTES sizeof(((struct ss_options *)0)->trace)

@@ -10,7 +10,7 @@
 #include "cli/trace_files.h"
 #include "cli/tuning.h"
 #include "cli/writers/json.h"
-#include "core/base/options.h"
+#include "config/options.h"
 
 #define GIB (1ull << 30)
 #define MIN_VRAM (64 * GIB)

@@ -4,7 +4,8 @@
 
 #include "cli/arguments.h"
 #include "cli/tuning.h"
-#include "core/base/options.h"
+#include "config/options.h"
+#include "core/driver.h"
 
 /* The options that are tried, one at a time. The first row changes nothing. */
 static const struct {

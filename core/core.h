@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "core/driver.h"
-#include "core/base/options.h"
+#include "config/options.h"
 
 struct ss_core;
 struct ss_pool;

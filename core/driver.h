@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SS_MAX_DEVICES 64
+#include "config/limits.h"
+
 #define SS_NATIVE_PER_THREAD ((void *)2)
 
 enum ss_status {

@@ -17,7 +17,7 @@
 #define SS_LIVE_MAGIC 0x3147504c4d485353ull /* "SSHMLPG1" */
 #define SS_LIVE_VERSION 1u                  /* grows when the layout changes */
 #define SS_LIVE_BYTES 32768u
-#define SS_LIVE_DEVICES 64u /* devices of a process; SS_MAX_DEVICES of core/driver.h */
+#define SS_LIVE_DEVICES 64u /* devices of a process; SS_MAX_DEVICES of config/limits.h */
 #define SS_LIVE_POOLS 128u  /* pools that are shown one by one */
 
 /* Counts since the start. All sizes are bytes. */

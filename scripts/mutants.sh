@@ -27,13 +27,13 @@ cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DSOMASHIM_VERSION=\"mutant\" -O1"
 # The tests keep the mappings of the core: see tests/oracle/mappings.c.
 cc="$cc -fno-strict-aliasing -I. -D_FILE_OFFSET_BITS=64 -Wl,--wrap=mmap64,--wrap=munmap"
 # Works on a copy, so that edits during the run have no effect.
-cp -r core trace "$dir" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
+cp -r config core trace "$dir" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
 cd "$dir" || exit 1
 table=$(sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), "\(.*\)").*/\1 \2 \3/p' core/base/mutants.h)
 [ -n "$list" ] || list="0 $(echo "$table" | cut -d' ' -f1)"
 
-# The tests, and the recording, which no mutant changes, are compiled once for all.
-for f in tests/oracle/*.c trace/{events,file,modules,names,process_info,process_job,stack,unwind,writer}.c; do
+# The tests, the settings and the recording, which no mutant changes, are compiled once for all.
+for f in tests/oracle/*.c config/*.c trace/{events,file,file_name,modules,names,process_info,process_job,stack,unwind,writer}.c; do
 	$cc -O2 -c "$f" -o "$dir/t_$(basename "$f" .c).o" || exit 1
 done
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks that the options table of the README is the one of core/base/options.c; --write updates it.
+# Checks that the options table of the README is the one of config/options.c; --write updates it.
 #   readme-options.sh [--write] SOMASHIM README.md
 set -eu
 write=false

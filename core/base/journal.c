@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/journal.h"
-#include "core/base/sink.h"
+#include "config/sink.h"
 
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream"
 

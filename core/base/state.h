@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "core/base/arithmetic.h"
-#include "core/base/options.h"
+#include "config/options.h"
 #include "core/driver.h"
 #include "trace/format.h"
 

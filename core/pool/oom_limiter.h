@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "core/base/options.h"
+#include "config/options.h"
 
 enum ss_oom_print {
 	SS_OOM_PRINT_FULL,    /* the whole report */

@@ -9,7 +9,7 @@
 #include <hip/hip_runtime_api.h>
 
 #include "core/driver.h"
-#include "core/base/options.h"
+#include "config/options.h"
 #include "driver/rocm/guard.h"
 #include "driver/rocm/quirks.h"
 #include "driver/rocm/resolve.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/sink.h"
+#include "config/sink.h"
 #include "driver/rocm/rocm.h"
 #include "live/directory.h"
 #include "live/metrics.h"

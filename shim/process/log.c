@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/base/sink.h"
+#include "config/sink.h"
 #include "shim/process/log.h"
 #include "shim/process/service.h"
 #include "trace/file_name.h"

@@ -3,7 +3,7 @@
 #ifndef SS_SHIM_SELFTEST_H
 #define SS_SHIM_SELFTEST_H
 
-#include "core/base/options.h"
+#include "config/options.h"
 
 /* Tries every backing on every device and logs what works. Makes HIP calls. */
 void ss_selftest(const struct ss_options *options, int devices);

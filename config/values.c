@@ -6,8 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/base/options.h"
-#include "core/base/values.h"
+#include "config/options.h"
+#include "config/values.h"
 
 _Static_assert(SS_MAX_DEVICES <= 64, "struct ss_devices_seen has a bit per device");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Parses and formats values of options, for options.c. On malformed text the parsers return false
  * or NULL and leave *out unchanged. */
-#ifndef SS_CORE_VALUES_H
-#define SS_CORE_VALUES_H
+#ifndef SS_CONFIG_VALUES_H
+#define SS_CONFIG_VALUES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The options, that is, every SOMASHIM_ variable. Their table is in options.c. */
-#ifndef SS_CORE_OPTIONS_H
-#define SS_CORE_OPTIONS_H
+#ifndef SS_CONFIG_OPTIONS_H
+#define SS_CONFIG_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/driver.h"
+#include "config/limits.h"
 
 enum ss_free_sync { SS_FREE_SYNC_AUTO, SS_FREE_SYNC_ALWAYS, SS_FREE_SYNC_NEVER };
 

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/sink.h"
+#include "config/sink.h"
 #include "trace/file_name.h"
 
 bool ss_sink_borrow(struct ss_sink *s, int fd)

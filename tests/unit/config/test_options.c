@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-#include "core/base/options.h"
+#include "config/options.h"
+#include "core/driver.h" /* the enums whose names the values are */
 
 #define GIB (1ull << 30)
 

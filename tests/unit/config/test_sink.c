@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "core/base/sink.h"
+#include "config/sink.h"
 
 static char dir[] = "/tmp/somashim-sink-XXXXXX";
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A file to which the library writes lines, in a program that may close descriptors of others. */
-#ifndef SS_CORE_SINK_H
-#define SS_CORE_SINK_H
+#ifndef SS_CONFIG_SINK_H
+#define SS_CONFIG_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
