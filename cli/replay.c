@@ -291,7 +291,7 @@ bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config
 	out->seconds = (double)(to.tv_sec - from.tv_sec) +
 		(double)(to.tv_nsec - from.tv_nsec) / 1e9;
 	if (r.core) {
-		ss_stats(r.core, add_stats, out);
+		ss_stats(r.core, &(struct ss_stats_visitor){.pool = add_stats}, out);
 	}
 	if (config->progress) {
 		ss_progress_clear();

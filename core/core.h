@@ -34,9 +34,8 @@ bool ss_must_unmap(struct ss_core *core, int dev);
 /* Unmaps that memory. The caller has seen all work of the device end, and nobody uses memory of
  * the device any more. */
 void ss_unmap(struct ss_core *core, int dev);
-/* Sets where the core writes reports of out of memory, of a SOMASHIM_INITIAL that failed, and of the end of the journal;
- * NULL, the initial value, means nowhere.
- * The caller owns `log`. Not thread safe: call it before anything else. */
+/* Sets where the core says that SOMASHIM_INITIAL failed, that a runtime refuses to map memory, and that the journal ends;
+ * NULL, the initial value, means nowhere. The caller owns `log`. Not thread safe: call it before anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);
 /* `fn` is called after the pools took memory of a device for an allocation, and when there was none.
  * The thread that allocates calls it, with no lock held. NULL, the initial value: nobody is told. Not
@@ -404,6 +403,40 @@ void ss_decay_unwatched(struct ss_core *core);
  * thread at a time. */
 uint64_t ss_decay_next(struct ss_core *core, int dev);
 
+/* ---- out of memory ------------------------------------------------------ */
+
+/* An allocation that failed. Sizes are bytes. */
+struct ss_oom {
+	int device;
+	uint64_t size;       /* asked for */
+	uint64_t max_size;   /* of the pool; 0: none */
+	bool refused;        /* the driver failed, and did not say that memory is short */
+	uint64_t tried;      /* a bit for each row of the ladder; 0: it is more than there can ever be */
+};
+/* The thread whose allocation failed calls `fn`, with no lock held. NULL, the initial value: nobody is
+ * told. Not thread safe: call it before anything else. */
+void ss_core_watch_oom(struct ss_core *core, void (*fn)(struct ss_core *, const struct ss_oom *));
+struct ss_oom_device {
+	bool known;          /* the driver said what is free */
+	uint64_t free_bytes, total_bytes;
+	uint64_t reserved;   /* by the pools of this process */
+	uint64_t limit;      /* SOMASHIM_LIMIT; 0: none */
+	uint64_t past_pools; /* what the process took past the pools, which counts against it */
+	char cause[160];     /* a limit that the driver hit, as a sentence; "": none */
+};
+struct ss_oom_pool {
+	const char *kind, *backing;
+	uint64_t reserved, used, in_flight, completed, exported, largest_free;
+};
+struct ss_oom_visitor {
+	void (*device)(const struct ss_oom_device *, void *);
+	void (*stream)(void *native, uint64_t free_bytes, void *); /* of the pool that comes next */
+	void (*pool)(const struct ss_oom_pool *, void *); /* each with memory */
+};
+/* Who holds the memory of `dev`. Calls the driver. `stream` and `pool` are called with a lock held, so
+ * they call nothing of the core. */
+void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *visitor, void *arg);
+
 /* ---- statistics --------------------------------------------------------- */
 
 #define SS_LADDER_ROWS 13
@@ -426,9 +459,6 @@ struct ss_pool_stats {
 	uint64_t out_of_memory;
 	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder found memory, or made some */
 };
-/* Calls `each` once per pool that ever served something. The strings live as long as the call. For the end of the
- * process, or while no other thread is in the core: calls no driver and waits for no lock of a pool. */
-void ss_stats(struct ss_core *core, void (*each)(const struct ss_pool_stats *, void *), void *arg);
 /* What a device holds, as far as this process knows it. */
 struct ss_device_stats {
 	int device;
@@ -437,16 +467,20 @@ struct ss_device_stats {
 	uint64_t ended_count; /* pools that are no more, */
 	const struct ss_pool_stats *ended; /* and the sums of their counts */
 };
+/* Either may be NULL. The strings live as long as the call. */
 struct ss_stats_visitor {
-	void (*device)(const struct ss_device_stats *, void *); /* each device in use, first */
+	void (*device)(const struct ss_device_stats *, void *); /* each device in use */
 	void (*pool)(const struct ss_pool_stats *, void *); /* each pool that holds or served something */
 };
+/* All pools, then all devices. For the end of the process, or while no other thread is in the core: calls no
+ * driver and waits for no lock of a pool. */
+void ss_stats(struct ss_core *core, const struct ss_stats_visitor *visitor, void *arg);
 /* The present figures, without waiting for another thread: false, and some calls may be missing, if
- * a lock was taken. Both functions are called with locks held, so they call nothing of the core. The
+ * a lock was taken. Devices come first. Both functions are called with locks held, so they call nothing of the core. The
  * counts of hits may be those of a moment ago while other threads allocate. Safe at exit. */
 bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *visitor, void *arg);
-/* Prints the table of SOMASHIM_STATS=1. Safe at exit: calls no driver. */
-void ss_stats_print(struct ss_core *core, FILE *out);
+/* Name of a row of the ladder, i < SS_LADDER_ROWS. Static. */
+const char *ss_ladder_row(unsigned i);
 /* The sum over all pools, destroyed ones included. High marks are sums of the pools' high marks, so
  * they are upper bounds. Safe at exit: calls no driver. */
 void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out);

@@ -15,6 +15,7 @@
 #include "trace/format.h"
 
 struct ss_journal;
+struct ss_oom;
 struct ss_map;      /* range/: addresses, segments, descriptors */
 struct ss_order;    /* order/: streams, events, fences */
 struct ss_devices;  /* backing/: what each device has given */
@@ -24,8 +25,9 @@ struct ss_pools;     /* pool/: the pools as objects */
 struct ss_core {
 	struct ss_driver drv;
 	struct ss_options opt;
-	FILE *log;                   /* reports are written here; NULL: nowhere */
+	FILE *log;                   /* ss_core_set_log() */
 	void (*grew)(void);          /* ss_core_watch_growth() */
+	void (*oom)(struct ss_core *, const struct ss_oom *); /* ss_core_watch_oom() */
 	struct ss_journal *journal;  /* NULL: no journal is written */
 	int journal_error;           /* errno of a journal that could not be opened */
 	bool recorded;               /* a recording ran when the core was made (trace/writer.h) */

@@ -71,6 +71,11 @@ void ss_core_set_log(struct ss_core *core, FILE *log)
 	ss_journal_set_log(core->journal, log);
 }
 
+void ss_core_watch_oom(struct ss_core *core, void (*fn)(struct ss_core *, const struct ss_oom *))
+{
+	core->oom = fn;
+}
+
 void ss_core_watch_growth(struct ss_core *core, void (*fn)(void))
 {
 	core->grew = fn;

@@ -36,17 +36,6 @@ const char *ss_ladder_row(unsigned i)
 	return rows[i].name;
 }
 
-void ss_ladder_tried(const struct ss_request *r, FILE *out)
-{
-	const char *comma = "";
-
-	for (unsigned i = 0; i < ROWS; i++)
-		if (r->tried >> i & 1) {
-			fprintf(out, "%s%s", comma, rows[i].name);
-			comma = ", ";
-		}
-}
-
 static void count(struct ss_pool *pool, unsigned row)
 {
 	ss_pool_lock(pool);

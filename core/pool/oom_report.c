@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on an allocation that failed: who holds the device's memory, and what was tried.
+ * An allocation that failed: who is told, and who holds the device's memory.
  *
  * Locks: pool locks one at a time, none across a driver call.
  */
-#include <inttypes.h>
-#include <stdlib.h>
-
-#include "core/pool/oom_limiter.h"
 #include "core/pool/request.h"
 
 static void larger(struct ss_block *b, void *largest)
@@ -15,9 +11,14 @@ static void larger(struct ss_block *b, void *largest)
 	ss_raise(largest, b->size);
 }
 
-/* Raises *largest to the longest free range of the pool, and prints (out: NULL) what each stream holds. Returns the bytes
- * that have not completed. Pool lock held. */
-static uint64_t survey(struct ss_pool *pool, uint64_t *largest, FILE *out)
+struct visit {
+	const struct ss_oom_visitor *v;
+	void *arg;
+};
+
+/* Raises *largest to the longest free range of the pool, and says (visit: NULL) what each stream holds. Returns the
+ * bytes that have not completed. Pool lock held. */
+static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct visit *visit)
 {
 	uint64_t in_flight = 0;
 
@@ -30,9 +31,8 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, FILE *out)
 		ss_index_each(&q->own, larger, largest);
 		ss_index_each(&q->foreign, larger, largest);
 		ss_bias_unlock(&q->lock);
-		if (bytes && out)
-			fprintf(out, "somashim:     stream %p holds %" PRIu64 " free bytes\n",
-				ss_timeline_native(q->tl), bytes);
+		if (bytes && visit)
+			visit->v->stream(ss_timeline_native(q->tl), bytes, visit->arg);
 		in_flight += bytes;
 	}
 	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
@@ -56,59 +56,40 @@ uint64_t ss_largest_free(struct ss_core *core, int device)
 	return largest;
 }
 
-static void report_pool(struct ss_pool *pool, void *arg)
+static void visit_pool(struct ss_pool *pool, void *arg)
 {
-	uint64_t in_flight, largest = 0;
-	FILE *out = arg;
+	const struct visit *visit = arg;
+	struct ss_oom_pool p = {
+		.kind = pool->classic ? "classic" : pool->is_default ? "default" : "user",
+		.backing = ss_backing_name(pool->mem.backing),
+	};
 
 	if (!ss_reserved(pool))
 		return;
 	ss_pool_lock(pool);
-	in_flight = survey(pool, &largest, out);
-	fprintf(out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
-		", in flight %" PRIu64 ", completed %" PRIu64 ", exported %" PRIu64
-		", largest free run %" PRIu64 "\n",
-		pool->classic ? "classic" : pool->is_default ? "default" : "user",
-		ss_backing_name(pool->mem.backing), ss_reserved(pool), ss_used(&pool->caches),
-		in_flight, pool->mem.completed.bytes, atomic_load(&pool->kept), largest);
+	p.in_flight = survey(pool, &p.largest_free, visit);
+	p.reserved = ss_reserved(pool);
+	p.used = ss_used(&pool->caches);
+	p.completed = pool->mem.completed.bytes;
+	p.exported = atomic_load(&pool->kept);
+	visit->v->pool(&p, visit->arg);
 	ss_pool_unlock(pool);
 }
 
-static void report_device(const struct ss_request *r, FILE *out)
+void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *v, void *arg)
 {
-	struct ss_core *core = ss_core_of(r->pool);
-	int dev = r->pool->mem.dev;
-	const struct ss_device_memory *d = ss_device_memory(core, dev);
-	uint64_t left = 0, total = 0, mine = atomic_load(&d->reserved);
-	char limit[160];
+	const struct ss_device_memory *m = ss_device_memory(core, dev);
+	struct ss_oom_device d = {
+		.reserved = atomic_load(&m->reserved), .limit = m->limit,
+		.past_pools = atomic_load(&m->others),
+	};
+	struct visit visit = {v, arg};
 
-	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; ", r->size, dev);
-	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &left, &total)) == SS_OK)
-		fprintf(out, "the device has %" PRIu64 " of %" PRIu64
-			" free, this process's pools hold %" PRIu64 ", others about %" PRIu64 "\n",
-			left, total, mine, ss_minus(total, left + mine));
-	else
-		fprintf(out, "what the device has free it does not say, this process's pools hold %"
-			PRIu64 "\n", mine);
-	if (d->limit)
-		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "; past the pools the process took %" PRIu64 "\n",
-			d->limit, atomic_load(&d->others));
-	if (core->drv.limit && core->drv.limit(core->drv.ctx, limit, sizeof(limit)))
-		fprintf(out, "somashim:   a limit was hit: %s\n", limit);
-	if (r->refused)
-		fputs("somashim:   the driver failed, and did not say that memory is short\n", out);
-	if (r->pool->mem.max_bytes)
-		fprintf(out, "somashim:   the pool's maxSize is %" PRIu64 "\n",
-			atomic_load(&r->pool->mem.max_bytes));
-}
-
-static void report_count(const struct ss_request *r, uint64_t count)
-{
-	FILE *log = ss_core_of(r->pool)->log;
-
-	fprintf(log, "somashim: out of memory: %" PRIu64 " times so far, this time %" PRIu64
-		" bytes on device %d\n", count, r->size, r->pool->mem.dev);
-	fflush(log);
+	d.known = SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &d.free_bytes, &d.total_bytes)) == SS_OK;
+	if (!core->drv.limit || !core->drv.limit(core->drv.ctx, d.cause, sizeof(d.cause)))
+		d.cause[0] = '\0';
+	v->device(&d, arg);
+	ss_pools_each(core, dev, visit_pool, &visit);
 }
 
 /* A limit that the user or the program set, and which leaves no room for r; 0: none. */
@@ -136,45 +117,17 @@ static void record(const struct ss_request *r)
 		     r->tl ? ss_timeline_native(r->tl) : NULL);
 }
 
-/* In memory first, so that reports of several threads do not mix. Where there is no host memory
- * for that either, it is written as it comes. */
 void ss_oom_report(const struct ss_request *r)
 {
-	static _Atomic uint64_t failures; /* of this process, which has one log */
-	struct ss_core *core = ss_core_of(r->pool);
-	enum ss_oom_print print;
-	char *text = NULL;
-	size_t length = 0;
-	uint64_t count;
-	FILE *out;
+	const struct ss_pool *pool = r->pool;
+	struct ss_core *core = ss_core_of(pool);
+	const struct ss_oom oom = {
+		.device = pool->mem.dev, .size = r->size, .max_size = atomic_load(&pool->mem.max_bytes),
+		.refused = r->refused, .tried = r->tried,
+	};
 
 	if (ss_trace_on())
 		record(r);
-	if (!core->log)
-		return;
-	print = ss_oom_print(core->opt.oom_reports, &failures, &count);
-	if (print == SS_OOM_PRINT_COUNT)
-		report_count(r, count);
-	if (print == SS_OOM_PRINT_COUNT || print == SS_OOM_PRINT_NOTHING)
-		return;
-	out = open_memstream(&text, &length);
-	if (!out)
-		out = core->log;
-	report_device(r, out);
-	ss_pools_each(core, r->pool->mem.dev, report_pool, out);
-	fputs("somashim:   tried: ", out);
-	if (r->tried)
-		ss_ladder_tried(r, out);
-	else
-		fputs("nothing, since it is more than there can ever be", out);
-	fputc('\n', out);
-	if (print == SS_OOM_PRINT_LAST)
-		fputs("somashim:   further failures are only counted "
-		      "(SOMASHIM_OOM_REPORTS=all reports each)\n", out);
-	if (out != core->log)
-		fclose(out);
-	if (text)
-		fputs(text, core->log);
-	fflush(core->log);
-	free(text);
+	if (core->oom)
+		core->oom(core, &oom);
 }

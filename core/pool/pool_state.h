@@ -239,8 +239,6 @@ static inline void ss_raise(uint64_t *to, uint64_t n)
 	if (*to < n)
 		*to = n;
 }
-/* Name of row `i` of the ladder, the steps for an allocation that is no hit (ladder.c). Static. */
-const char *ss_ladder_row(unsigned i);
 /* Adds the pool's counts to those of the pools that are no more, once in its life. */
 void ss_stats_ended(struct ss_pool *pool);
 /* Something of dev is to go at any synchronization, not only now and then (decay.c). */

@@ -89,9 +89,7 @@ enum ss_next ss_growth_wait(struct ss_request *r);
 
 /* Memory by whatever it takes (ladder.c). No lock held. */
 enum ss_status ss_ladder(struct ss_request *r);
-/* Names of the rows that were tried for r, for the report. */
-void ss_ladder_tried(const struct ss_request *r, FILE *out);
-/* oom_report.c */
+/* Says that memory is out (oom_report.c). No lock held. */
 void ss_oom_report(const struct ss_request *r);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "shim/process/dump.h"
 #include "shim/process/service.h"
+#include "shim/process/stats.h"
 
 static void put_identity(FILE *out, const struct ss_live_identity *who)
 {
@@ -80,7 +81,7 @@ int ss_dump_write(int fd, const struct ss_live_identity *who)
 	}
 	errno = 0;
 	put_identity(out, who);
-	ss_stats_print(ss_core, out);
+	ss_shim_stats_table(ss_core, out);
 	put_blocks(out);
 	failed = fflush(out) || ferror(out);
 	err = errno ? errno : EIO;

@@ -22,6 +22,7 @@
 #include "shim/process/exit.h"
 #include "shim/process/loader.h"
 #include "shim/process/log.h"
+#include "shim/process/oom_report.h"
 #include "shim/process/real.h"
 #include "shim/process/recording.h"
 #include "shim/process/report.h"
@@ -59,6 +60,7 @@ static void create(int devices)
 		return;
 	}
 	ss_core_set_log(ss_core, ss_shim_log_file());
+	ss_core_watch_oom(ss_core, ss_shim_oom_report);
 	for (int i = 0; i < devices; i++)
 		if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,

@@ -4,7 +4,7 @@
  * line of JSON. They are written by exit(), and by _exit(), with which workers of Python's
  * multiprocessing end. A process that is killed leaves none.
  *
- * Locks: none but those of ss_stats_print().
+ * Locks: none but those of ss_stats().
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -105,7 +105,7 @@ static void print_json(FILE *out, const char *host, int rank)
 		", \"driver_calls\": %" PRIu64 ", \"driver_ns\": %" PRIu64 ", \"host_bytes\": %" PRIu64
 		", \"set_aside\": %" PRIu64 ", \"pools\": [", total.fences, total.busy_queries, total.driver_calls,
 		total.driver_ns, ss_host_bytes(ss_core), aside);
-	ss_stats(ss_core, put_pool, &list);
+	ss_stats(ss_core, &(struct ss_stats_visitor){.pool = put_pool}, &list);
 	fputs("]}\n", out);
 }
 
@@ -115,7 +115,7 @@ static void print_table(FILE *out, const char *host, int rank)
 	if (rank >= 0)
 		fprintf(out, ", rank %d", rank);
 	fprintf(out, ", on %s\n", host);
-	ss_stats_print(ss_core, out);
+	ss_shim_stats_table(ss_core, out);
 }
 
 void ss_shim_stats_write(void)

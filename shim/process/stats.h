@@ -3,6 +3,12 @@
 #ifndef SS_SHIM_STATS_H
 #define SS_SHIM_STATS_H
 
+#include <stdio.h>
+
+struct ss_core;
+
+/* Prints the table of the core's pools. Calls no driver; safe at exit. */
+void ss_shim_stats_table(struct ss_core *core, FILE *out);
 /* Remembers whose statistics they are. When the core exists, before the first call is served. */
 void ss_shim_stats_start(void);
 /* Writes them, once. Nothing in a child that was forked or vforked. A signal handler may call it:

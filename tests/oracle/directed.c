@@ -108,7 +108,7 @@ struct ss_pool_stats d_stats(void)
 {
 	struct ss_pool_stats st = {0};
 
-	ss_stats(w->core, stats_one, &st);
+	ss_stats(w->core, &(struct ss_stats_visitor){.pool = stats_one}, &st);
 	return st;
 }
 

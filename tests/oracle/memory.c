@@ -313,7 +313,7 @@ void check_stats(struct world *w)
 {
 	uint64_t sum[DEVS] = {0}, v[4];
 
-	ss_stats(w->core, check_counts, w);
+	ss_stats(w->core, &(struct ss_stats_visitor){.pool = check_counts}, w);
 
 	for (int i = 0; i < ALLP; i++) {
 		struct pool *p = &w->pool[i];

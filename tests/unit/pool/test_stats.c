@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the table at exit (core/pool/stats.c). A signal handler may call exit() in a thread that is inside
+ * Tests the statistics at exit (core/pool/stats.c). A signal handler may call exit() in a thread that is inside
  * the core, whose locks are then never released.
  */
 #include <setjmp.h>
@@ -17,14 +17,32 @@
 
 static struct ss_core *core;
 
+static void put(const struct ss_pool_stats *s, void *out)
+{
+	fprintf(out, "%s: allocations %d, frees %d, misses %d, reserved %d, used %d\n", s->kind,
+		(int)s->allocations, (int)s->frees, (int)s->misses, (int)s->reserved, (int)s->used);
+}
+
+static void put_device(const struct ss_device_stats *d, void *out)
+{
+	fprintf(out, "device %d: %d ended, frees %d\n", d->device, (int)d->ended_count,
+		(int)d->ended->frees);
+}
+
+/* What is seen at exit, as text. */
 static void table(char *text, size_t size)
 {
+	static const struct ss_stats_visitor visitor = {put_device, put};
 	FILE *out = fmemopen(text, size, "w");
+	struct ss_pool_stats total;
 
 	assert_non_null(out);
 	alarm(60);
-	ss_stats_print(core, out);
+	ss_stats(core, &visitor, out);
+	ss_stats_total(core, &total);
 	alarm(0);
+	total.kind = "total";
+	put(&total, out);
 	fclose(out);
 }
 
@@ -110,11 +128,11 @@ static void test_taken_and_put_back(void **state)
 	assert_int_equal(ss_alloc_current(own, a, 16 << 20, &p), SS_OK);
 	ss_fake_enqueue(busy, 0, (void *)0x1000);
 	assert_int_equal(ss_free_async(own, p, a), SS_OK);
-	ss_stats(own, figures, &before);
+	ss_stats(own, &(struct ss_stats_visitor){.pool = figures}, &before);
 	ss_fake_fail(busy, "fence_record", 0, SS_ERR_CAPTURE);
 	assert_int_equal(ss_alloc_current(own, null, 16 << 20, &q), SS_OK);
 	assert_ptr_not_equal(p, q);
-	ss_stats(own, figures, &after);
+	ss_stats(own, &(struct ss_stats_visitor){.pool = figures}, &after);
 	assert_int_equal(after.allocations, before.allocations + 1);
 	assert_int_equal(after.misses, before.misses + 1);
 	assert_int_equal(after.reuse_implicit, before.reuse_implicit);
@@ -148,7 +166,7 @@ static void test_whole_segments(void **state)
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 20; i++)
 			assert_int_equal(ss_alloc_classic(own, 0, 1 << 20, &p[i]), SS_OK);
-		ss_stats(own, classic_figures, &s);
+		ss_stats(own, &(struct ss_stats_visitor){.pool = classic_figures}, &s);
 		assert_int_equal(s.allocations, 20 * (round + 1));
 		assert_int_equal(s.grown, 20);
 		assert_int_equal(s.misses, 20);

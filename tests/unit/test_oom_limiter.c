@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/pool/oom_limiter.h"
+#include "shim/process/oom_limiter.h"
 
 #define FAILURES 100000
 

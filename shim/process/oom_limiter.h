@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How much is printed about an allocation that failed. */
-#ifndef SS_POOL_OOM_LIMITER_H
-#define SS_POOL_OOM_LIMITER_H
+#ifndef SS_SHIM_OOM_LIMITER_H
+#define SS_SHIM_OOM_LIMITER_H
 
 #include <stdint.h>
 

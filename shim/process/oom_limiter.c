@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "core/pool/oom_limiter.h"
+#include "shim/process/oom_limiter.h"
 
 #define FULL_REPORTS 3
 
