@@ -17,6 +17,8 @@
 
 #define SAMPLES 2048         /* of a time line in a page */
 #define SAMPLES_OF_MANY 256  /* ... in the page of a job with more than MANY processes */
+#define LIVES 20000          /* blocks whose lives are in a page */
+#define LIVES_OF_MANY 2000
 #define MANY 8
 #define WORST 5              /* processes of such a job that are shown one by one */
 
@@ -28,16 +30,18 @@ struct arguments {
 	size_t run;     /* from 1; 0: the newest */
 	size_t names, first; /* arguments that are files; files of the first of them */
 	const char *name[2];
+	enum ss_by by;
 	bool json, diff;
 	struct ss_symbol_files *symbols;
 };
 
-enum { JSON = 256, TOP, DEBUG_PATH, DETAILS, RUN, DIFF };
+enum { JSON = 256, TOP, BY, DEBUG_PATH, DETAILS, RUN, DIFF };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "Write a page for a browser, one file that needs no network", 0 },
 	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
 	{ "top", TOP, "N", 0, "Lines of each list (default: 10)", 0 },
+	{ "by", BY, "GROUP", 0, "Put together by function, file, module, stream or thread", 0 },
 	{ "details", DETAILS, "N", 0, "Processes that are shown one by one (default: up to 8, or the 5 worst of more)", 0 },
 	{ "run", RUN, "N", 0, "Which run, if the files are of several (default: the newest)", 0 },
 	{ "diff", DIFF, NULL, 0, "What grew from the first FILE to the second", 0 },
@@ -45,6 +49,16 @@ static const struct argp_option options[] = {
 	  "Directories with debug files and copies of the program's libraries", 0 },
 	{ 0 },
 };
+
+static enum ss_by group(struct argp_state *state, const char *arg) {
+	for (int by = 0; by < SS_BYS; by++) {
+		if (strcmp(arg, ss_by_name(by, false)) == 0) {
+			return by;
+		}
+	}
+	argp_error(state, "--by takes function, file, module, stream or thread, not `%s'", arg);
+	return SS_BY_SITE;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
 	struct arguments *a = state->input;
@@ -55,6 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case JSON: a->json = true; return 0;
 	case TOP: a->most = (size_t)ss_arguments_number(state, "--top", arg, 1 << 20); return 0;
 	case DEBUG_PATH: a->debug_path = arg; return 0;
+	case BY: a->by = group(state, arg); return 0;
 	case DETAILS: a->details = (size_t)ss_arguments_number(state, "--details", arg, 1 << 20); return 0;
 	case RUN: a->run = (size_t)ss_arguments_number(state, "--run", arg, 1 << 20); return 0;
 	case DIFF: a->diff = true; return 0;
@@ -75,6 +90,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case ARGP_KEY_SUCCESS:
 		if (a->json && a->output) {
 			argp_error(state, "either --json or --output");
+		}
+		if (a->by && a->output && !a->diff) {
+			argp_error(state, "--by is for text and --json: a page has all groups");
 		}
 		if (a->diff && a->names != 2) {
 			argp_error(state, "--diff compares two: a file or directory each");
@@ -111,19 +129,21 @@ static int by_rank(const void *a, const void *b) {
 		strcmp(x->path, y->path);
 }
 
-static struct ss_analysis *analyze_one(const struct arguments *a, size_t file, bool charts, struct progress *progress) {
+static struct ss_analysis *analyze_one(const struct arguments *a, const char *path, bool charts,
+				       struct progress *progress) {
 	bool bar = isatty(STDERR_FILENO);
-	const struct ss_analysis_config config = { .files = a->symbols, .charts = charts,
-		.samples = a->files.count > MANY ? SAMPLES_OF_MANY : SAMPLES,
+	bool many = a->files.count > MANY;
+	const struct ss_analysis_config config = { .files = a->symbols, .by = a->by, .charts = charts,
+		.samples = many ? SAMPLES_OF_MANY : SAMPLES, .lives = many ? LIVES_OF_MANY : LIVES,
 		.progress = bar ? draw : NULL, .arg = progress };
 	char err[1024];
-	struct ss_analysis *result = ss_analysis_run(a->files.path[file], &config, err, sizeof(err));
+	struct ss_analysis *result = ss_analysis_run(path, &config, err, sizeof(err));
 
 	if (bar) {
 		ss_progress_clear();
 	}
 	if (!result) {
-		ss_cli_error("report: %s%s", err, ss_is_log(a->files.path[file]) ?
+		ss_cli_error("report: %s%s", err, ss_is_log(path) ?
 			": a log of allocations, for `somashim replay'" : "");
 	}
 	return result;
@@ -136,7 +156,7 @@ static size_t analyze(const struct arguments *a, size_t from, size_t to, struct 
 
 	for (progress.at = from; progress.at < to; progress.at++) {
 		/* Of a large job only a few get charts, later. */
-		list[count] = analyze_one(a, progress.at, a->output && a->files.count <= MANY && !a->diff, &progress);
+		list[count] = analyze_one(a, a->files.path[progress.at], a->output && a->files.count <= MANY && !a->diff, &progress);
 		count += list[count] != NULL;
 	}
 	if (count) {
@@ -226,11 +246,7 @@ static struct ss_analysis **choose_details(const struct arguments *a, struct ss_
 		size_t at = row[i].process;
 		struct progress progress = { .at = i, .count = *chosen };
 		if (a->output && a->files.count > MANY) {
-			size_t file = 0;
-			while (strcmp(a->files.path[file], list[at]->path) != 0) {
-				file++;
-			}
-			struct ss_analysis *charted = analyze_one(a, file, true, &progress);
+			struct ss_analysis *charted = analyze_one(a, list[at]->path, true, &progress);
 			if (charted) {
 				ss_analysis_free(list[at]);
 				list[at] = charted;

@@ -7,6 +7,8 @@
 
 #include "cli/analysis/pass.h"
 
+#define LOOK 200000u /* events that are read to find out which call sites allocate */
+
 const char *ss_wait_name(enum ss_trace_wait_cause cause) {
 	static const char *const name[SS_WAIT_CAUSES] = {
 		[SS_TRACE_WAIT_FREE] = "hipFree waits for the device",
@@ -92,7 +94,7 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
 	uint64_t all = ss_trace_reader_events(r);
 	struct ss_trace_item e;
 
-	if (!ss_trace_memory_init(&p->memory, r, a->sites.of_stack, a->sites.stacks,
+	if (!ss_trace_memory_init(&p->memory, r, &a->sites,
 			    first ? ss_pass_count : ss_pass_hold, p)) {
 		return false;
 	}
@@ -140,6 +142,42 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 	return ok;
 }
 
+/* Marks the call sites that allocate, as far as the first events tell. */
+static void look_who_allocates(struct ss_analysis *a, struct ss_trace_reader *r) {
+	struct ss_trace_item e;
+
+	for (size_t i = 0; i < LOOK && ss_trace_reader_next(r, &e); i++) {
+		if (e.kind == SS_TRACE_ALLOC) {
+			a->sites.site[ss_sites_of(&a->sites, &e)].allocates = true;
+		}
+	}
+	ss_trace_reader_rewind(r);
+}
+
+/* What lists and charts are of: call sites or groups of them. */
+static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r, const struct ss_analysis_config *config) {
+	if (!ss_sites_read(&a->sites, r, config->files)) {
+		return false;
+	}
+	if (config->charts || config->by != SS_BY_SITE) {
+		look_who_allocates(a, r);
+	}
+	for (int by = SS_BY_SITE + 1; config->charts && by < SS_BYS; by++) {
+		if (!ss_sites_put_together(&a->group[by], &a->sites, r, by)) {
+			return false;
+		}
+	}
+	if (!config->charts && config->by != SS_BY_SITE) {
+		a->calls = a->sites;
+		if (!ss_sites_put_together(&a->sites, &a->calls, r, config->by)) {
+			return false;
+		}
+		a->sites.rebuilt = a->calls.rebuilt;
+		a->calls.rebuilt = NULL;
+	}
+	return true;
+}
+
 struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
 				    char *err, size_t err_size) {
 	struct ss_trace_reader *r = ss_trace_reader_open(path, err, err_size);
@@ -153,7 +191,7 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 		return NULL;
 	}
 	if (!read_process(a, r, path) ||
-	    !ss_sites_read(&a->sites, r, config->files) ||
+	    !read_sites(a, r, config) ||
 	    !run(a, r, config) || !ss_rank_sites(a)) {
 		snprintf(err, err_size, "%s: out of memory", path);
 		ss_analysis_free(a);
@@ -171,6 +209,7 @@ void ss_analysis_free(struct ss_analysis *a) {
 		free(a->device[i].used_peak.holder);
 		free(a->device[i].reserved_peak.holder);
 		free(a->device[i].timeline.sample);
+		free(a->device[i].timeline.held);
 		free(a->device[i].step);
 	}
 	for (size_t i = 0; i < a->failures; i++) {
@@ -189,7 +228,16 @@ void ss_analysis_free(struct ss_analysis *a) {
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		free(texts[i]);
 	}
+	for (size_t i = 0; a->lives && i < a->charted[SS_BY_SITE].count; i++) {
+		free(a->lives[i].life);
+	}
+	for (int by = 0; by < SS_BYS; by++) {
+		free(a->charted[by].site);
+		ss_sites_finish(&a->group[by]);
+	}
+	free(a->lives);
 	ss_sites_finish(&a->sites);
+	ss_sites_finish(&a->calls);
 	free(a->device);
 	free(a->pool);
 	free(a->failure);

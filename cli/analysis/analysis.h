@@ -13,7 +13,8 @@
 #include "cli/analysis/trace_memory.h"
 #include "cli/analysis/sites.h"
 
-#define SS_CHARTED 64      /* call sites that the chart can tell apart */
+#define SS_CHARTED 1024    /* call sites that the chart can tell apart */
+#define SS_CHARTED_GROUPS 12 /* ... and functions, files, .. */
 #define SS_WAIT_CAUSES 9   /* enum ss_trace_wait_cause */
 #define SS_TRIM_CAUSES 5   /* enum ss_trace_trim_cause */
 #define SS_SNAPSHOTS 100   /* failures that get a snapshot; the rest is counted */
@@ -61,11 +62,11 @@ struct ss_sample {
 	uint64_t event;            /* at which `used` was reached */
 	uint64_t time_ns;          /* of that event */
 	uint64_t used, reserved, in_flight;
-	uint64_t site[SS_CHARTED]; /* bytes held at that event */
 };
 
 struct ss_timeline {
 	struct ss_sample *sample;
+	uint64_t *held;            /* by sample and column: bytes at that event */
 	size_t count, room;
 	uint64_t begin_ns, span_ns;
 	struct ss_level now;       /* while it is being made */
@@ -80,6 +81,20 @@ struct ss_address_map {
 	size_t cells, gaps;
 	char *live, *in_flight;    /* a digit per cell: 0 nothing, 9 all of it */
 	uint32_t *gap;             /* cells before which addresses are missing */
+};
+
+/* A block: it was live from `begin_ns` to `end_ns`. */
+struct ss_life {
+	uint64_t begin_ns, end_ns; /* end_ns is UINT64_MAX if nobody freed it */
+	uint64_t bytes;
+	uint32_t stream, thread;   /* groups of the allocation */
+};
+
+/* Blocks of a call site, those with the most bytes x time. */
+struct ss_lives {
+	struct ss_life *life;      /* in the order of `begin_ns` */
+	size_t count;
+	uint64_t all;              /* blocks that the site had */
 };
 
 struct ss_usage {              /* of a device or a pool */
@@ -157,7 +172,9 @@ struct ss_analysis {
 	uint64_t events, first_ns, last_ns;
 	uint64_t kind[SS_TRACE_POOL_DESTROY + 1]; /* events by kind */
 	size_t threads, streams;
-	struct ss_sites sites;
+	struct ss_sites sites;     /* call sites, or the groups that config.by asked for */
+	struct ss_sites calls;     /* the call sites, if `sites` are groups */
+	struct ss_sites group[SS_BYS]; /* for charts: all kinds of groups but SS_BY_SITE */
 	struct ss_device_result *device;
 	struct ss_pool_result *pool;
 	size_t devices, pools;
@@ -168,15 +185,18 @@ struct ss_analysis {
 	struct ss_failure *failure;
 	size_t failures;           /* with a snapshot */
 	uint64_t failures_all;
-	uint32_t charted[SS_CHARTED]; /* sites of the chart, the largest peak first */
-	size_t charted_count;
+	struct ss_ranking charted[SS_BYS]; /* sites and groups of the chart, the largest peak first */
+	size_t column[SS_BYS + 1]; /* the first column of each kind, and the number of all columns */
+	struct ss_lives *lives;    /* of the sites of the chart */
 	struct ss_address_map *map;
 	size_t maps;
 };
 
 struct ss_analysis_config {
 	struct ss_symbol_files *files; /* for names; NULL: frames are modules and offsets, and no other file is opened */
-	bool charts;               /* fill in time lines and address maps */
+	enum ss_by by;             /* what the lists are of; with charts always call sites */
+	bool charts;               /* fill in groups, time lines, lives and address maps */
+	size_t lives;              /* blocks whose lives are kept, in all */
 	size_t samples;            /* of a time line at most; a power of two */
 	void (*progress)(void *arg, double part); /* may be NULL */
 	void *arg;
@@ -193,5 +213,7 @@ const char *ss_trim_name(enum ss_trace_trim_cause cause);
 uint64_t ss_ranking_value(enum ss_ranking_kind kind, const struct ss_site *site);
 /* Fills in the rankings. False: out of memory. */
 bool ss_rank_sites(struct ss_analysis *a);
+/* The first `most` sites by their peaks. False: out of memory. */
+bool ss_rank_peaks(const struct ss_sites *s, size_t most, struct ss_ranking *out);
 
 #endif

@@ -231,17 +231,12 @@ void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *rang
 	if (q->device == SS_NO_DEVICE) {
 		q->device = range->device;
 	}
-	if (change == SS_CHANGE_ALLOC) {
-		site_allocates(&p->a->sites.site[range->site], range, e->time_ns);
-	} else if (change == SS_CHANGE_FREE) {
-		site_frees(&p->a->sites.site[range->site], range, e->time_ns);
+	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE) {
+		for (int by = 0; by < (p->config->charts ? SS_BYS : 1); by++) {
+			struct ss_site *s = ss_pass_site(p->a, by, range);
+			(change == SS_CHANGE_ALLOC ? site_allocates : site_frees)(s, range, e->time_ns);
+		}
 	}
-}
-
-static uint32_t site_of(const struct ss_pass *p, const struct ss_trace_item *e) {
-	const struct ss_sites *s = &p->a->sites;
-
-	return e->stack < s->stacks ? s->of_stack[e->stack] : 0;
 }
 
 static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
@@ -251,7 +246,7 @@ static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
 	struct ss_pool_result *q = pool_of(p, e->pool);
 
 	a->failures_all++;
-	a->sites.site[site_of(p, e)].failed++;
+	a->sites.site[ss_sites_of(&a->sites, e)].failed++;
 	if (!d || !q) {
 		p->failed = true;
 		return;
@@ -271,7 +266,7 @@ static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
 	a->failure[a->failures++] = (struct ss_failure){
 		.snapshot = { .event = p->event, .time_ns = e->time_ns, .device = device,
 			.request = e->size, .stream = e->stream, .pool = e->pool },
-		.limit = e->kind == SS_TRACE_LIMIT, .site = site_of(p, e),
+		.limit = e->kind == SS_TRACE_LIMIT, .site = ss_sites_of(&a->sites, e),
 		.device_free = e->device_free, .reserved = e->reserved, .used = e->used };
 }
 
@@ -283,13 +278,16 @@ void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e) {
 	}
 	if (e->kind == SS_TRACE_WAIT && e->flags < SS_WAIT_CAUSES) {
 		struct ss_spent *spent = &a->wait[e->flags];
-		struct ss_site *site = &a->sites.site[site_of(p, e)];
 		spent->count++;
 		spent->ns += e->duration_ns;
 		spent->longest_ns = e->duration_ns > spent->longest_ns ? e->duration_ns :
 			spent->longest_ns;
-		site->waits++;
-		site->wait_ns += e->duration_ns;
+		for (int by = 0; by < (p->config->charts ? SS_BYS : 1); by++) {
+			struct ss_sites *s = by ? &a->group[by] : &a->sites;
+			struct ss_site *site = &s->site[ss_sites_of(s, e)];
+			site->waits++;
+			site->wait_ns += e->duration_ns;
+		}
 	} else if (e->kind == SS_TRACE_TRIM && e->flags < SS_TRIM_CAUSES) {
 		struct ss_pool_result *q = pool_of(p, e->pool);
 		a->trim[e->flags].count++;
@@ -316,31 +314,20 @@ static void finish_means(struct ss_usage *u, const struct ss_analysis *a) {
 	u->reserved_mean /= ns;
 }
 
-/* Which sites have the largest peaks: they get a place in the chart. */
-static void choose_charted(struct ss_analysis *a) {
-	for (size_t i = 0; i < a->sites.count; i++) {
-		uint64_t peak = a->sites.site[i].peak;
-		size_t at = a->charted_count;
-		if (peak == 0) {
-			continue;
-		}
-		if (at == SS_CHARTED) {
-			if (peak <= a->sites.site[a->charted[at - 1]].peak) {
-				continue;
-			}
-			at--;
-		} else {
-			a->charted_count++;
-		}
-		for (; at > 0 && a->sites.site[a->charted[at - 1]].peak < peak; at--) {
-			a->charted[at] = a->charted[at - 1];
-		}
-		a->charted[at] = (uint32_t)i;
+/* A block that lives at the end. */
+static void site_keeps(const struct ss_analysis *a, struct ss_site *s, const struct ss_range *b) {
+	uint64_t span = a->last_ns - a->first_ns + 1;
+
+	if (b->begin_ns >= a->first_ns && b->begin_ns <= a->last_ns) {
+		s->quarters |= 1u << (unsigned)(4 * (double)(b->begin_ns - a->first_ns) / (double)span);
 	}
+	s->largest_live = b->asked > s->largest_live ? b->asked : s->largest_live;
+	s->oldest_ns = !s->oldest_ns || b->begin_ns < s->oldest_ns ? b->begin_ns : s->oldest_ns;
 }
 
 void ss_pass_count_end(struct ss_pass *p) {
 	struct ss_analysis *a = p->a;
+	int kinds = p->config->charts ? SS_BYS : 1;
 	const struct ss_ranges *blocks = &p->memory.blocks;
 	struct ss_ranges_walk walk = { 0 };
 
@@ -353,22 +340,16 @@ void ss_pass_count_end(struct ss_pass *p) {
 	for (size_t i = 0; i < a->pools; i++) {
 		finish_means(&a->pool[i].usage, a);
 	}
-	for (size_t i = 0; i < a->sites.count; i++) {
-		site_changed(&a->sites.site[i], a->last_ns);
+	for (int by = 0; by < kinds; by++) {
+		struct ss_sites *s = by ? &a->group[by] : &a->sites;
+		for (size_t i = 0; i < s->count; i++) {
+			site_changed(&s->site[i], a->last_ns);
+		}
 	}
-	uint64_t span = a->last_ns - a->first_ns + 1;
 	for (const struct ss_range *b = ss_ranges_from(blocks, 0); b;
 	     b = ss_ranges_next(blocks, &walk, b)) {
-		struct ss_site *s = &a->sites.site[b->site];
-		if (b->freed) {
-			continue;
+		for (int by = 0; by < kinds && !b->freed; by++) {
+			site_keeps(a, ss_pass_site(a, by, b), b);
 		}
-		if (b->begin_ns >= a->first_ns && b->begin_ns <= a->last_ns) {
-			s->quarters |= 1u << (unsigned)(4 * (double)(b->begin_ns - a->first_ns) / (double)span);
-		}
-		s->largest_live = b->asked > s->largest_live ? b->asked : s->largest_live;
-		s->oldest_ns = !s->oldest_ns || b->begin_ns < s->oldest_ns ? b->begin_ns :
-			s->oldest_ns;
 	}
-	choose_charted(a);
 }

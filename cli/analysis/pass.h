@@ -12,11 +12,18 @@ struct ss_pass {
 	uint64_t event;            /* number of the event that is being applied, from 1 */
 	uint16_t device_at[SS_DEVICES]; /* index of the result + 1; 0: there is none */
 	uint32_t *pool_at;         /* the same by number of the pool; SS_POOLS */
-	uint8_t *chart_of;         /* by site: index in charted + 1; 0: not in the chart */
-	uint64_t (*held)[SS_CHARTED]; /* by result of a device: bytes of each site of the chart */
+	uint32_t *chart_of[SS_BYS]; /* by site: its column + 1; 0: not in the chart */
+	size_t lives;              /* blocks of one call site that are kept */
+	uint64_t *held;            /* by result of a device and column: bytes now */
 	struct ss_pass_plan *plan;    /* the moments that the second pass waits for */
 	bool failed;               /* out of memory */
 };
+
+/* The site of a block, or its group. */
+static inline struct ss_site *ss_pass_site(struct ss_analysis *a, enum ss_by by, const struct ss_range *b) {
+	return by == SS_BY_SITE ? &a->sites.site[b->site] :
+		&a->group[by].site[ss_sites_group(&a->group[by], b->site, b->first_stream, b->tid)];
+}
 
 /* The first pass counts. */
 ss_trace_memory_watch ss_pass_count;
@@ -37,6 +44,11 @@ void ss_pass_look_end(struct ss_pass *p);
 bool ss_snapshot_take(struct ss_pass *p, struct ss_snapshot *snapshot, int device, size_t most);
 /* What is not used by live blocks, for a request by that pool and stream. */
 void ss_snapshot_waste(struct ss_pass *p, struct ss_snapshot *snapshot);
+/* Keeps the life of a block that ends, or that lives at the end of the file. */
+bool ss_life_keep(struct ss_pass *p, size_t charted, const struct ss_range *range, uint64_t end_ns);
+/* How many a call site may keep. */
+size_t ss_lives_of_one(const struct ss_pass *p);
+void ss_lives_sort(struct ss_analysis *a);
 bool ss_address_map_take(struct ss_pass *p, uint32_t pool, uint64_t time_ns);
 
 #endif

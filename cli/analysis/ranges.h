@@ -17,6 +17,7 @@ struct ss_range {
 	uint64_t free_ns;      /* a freed block: when it was freed */
 	uint32_t site;         /* a block: who allocated it */
 	uint32_t stream;       /* a live block: of the allocation; a freed one: of the free */
+	uint32_t first_stream, tid; /* a block: of the allocation */
 	uint16_t pool;
 	uint8_t device;
 	bool freed;            /* the block is in flight: freed, and not yet reusable */

@@ -66,6 +66,37 @@ static void choose_pools(struct ss_pass_plan *plan, const struct ss_analysis *a)
 	}
 }
 
+/* Gives a column to the sites and groups that held most. */
+static bool plan_chart(struct ss_pass *p) {
+	struct ss_analysis *a = p->a;
+	size_t columns = 0;
+
+	for (int by = 0; by < SS_BYS; by++) {
+		const struct ss_sites *s = by ? &a->group[by] : &a->sites;
+		struct ss_ranking *r = &a->charted[by];
+		p->chart_of[by] = calloc(s->count + 1, sizeof(*p->chart_of[by]));
+		if (!p->chart_of[by] || !ss_rank_peaks(s, by ? SS_CHARTED_GROUPS : SS_CHARTED, r)) {
+			return false;
+		}
+		a->column[by] = columns;
+		for (size_t i = 0; i < r->count; i++) {
+			p->chart_of[by][r->site[i]] = (uint32_t)++columns;
+		}
+	}
+	a->column[SS_BYS] = columns;
+	p->lives = ss_lives_of_one(p);
+	a->lives = calloc(a->charted[SS_BY_SITE].count + 1, sizeof(*a->lives));
+	p->held = calloc((a->devices + 1) * (columns + 1), sizeof(*p->held));
+	for (size_t i = 0; i < a->devices; i++) {
+		struct ss_timeline *t = &a->device[i].timeline;
+		t->held = calloc(t->count * columns + 1, sizeof(*t->held));
+		if (!t->held) {
+			return false;
+		}
+	}
+	return a->lives && p->held;
+}
+
 bool ss_pass_plan(struct ss_pass *p) {
 	struct ss_analysis *a = p->a;
 	struct ss_pass_plan *plan = p->plan = calloc(1, sizeof(*plan));
@@ -75,9 +106,7 @@ bool ss_pass_plan(struct ss_pass *p) {
 	}
 	plan->moment = calloc(a->devices * 2 + a->failures + 1, sizeof(*plan->moment));
 	plan->sample = calloc(a->devices + 1, sizeof(*plan->sample));
-	p->chart_of = calloc(a->sites.count, 1);
-	p->held = calloc(a->devices + 1, sizeof(*p->held));
-	if (!plan->moment || !plan->sample || !p->chart_of || !p->held) {
+	if (!plan->moment || !plan->sample || (p->config->charts && !plan_chart(p))) {
 		return false;
 	}
 	for (size_t i = 0; i < a->devices; i++) {
@@ -92,9 +121,6 @@ bool ss_pass_plan(struct ss_pass *p) {
 			   HOLDERS_FAILURE, true);
 	}
 	qsort(plan->moment, plan->moments, sizeof(*plan->moment), earlier_first);
-	for (size_t i = 0; i < a->charted_count; i++) {
-		p->chart_of[a->charted[i]] = (uint8_t)(i + 1);
-	}
 	if (p->config->charts) {
 		choose_pools(plan, a);
 	}
@@ -107,28 +133,43 @@ void ss_pass_plan_free(struct ss_pass *p) {
 		free(p->plan->sample);
 	}
 	free(p->plan);
-	free(p->chart_of);
+	for (int by = 0; by < SS_BYS; by++) {
+		free(p->chart_of[by]);
+	}
 	free(p->held);
 }
 
 void ss_pass_hold(void *arg, enum ss_change change, const struct ss_range *range,
 		  const struct ss_trace_item *e) {
 	struct ss_pass *p = arg;
-	unsigned chart = p->chart_of[range->site];
 
-	if (chart && (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE)) {
-		uint64_t *held = &p->held[p->device_at[range->device] - 1][chart - 1];
-		*held += change == SS_CHANGE_ALLOC ? range->size : -range->size;
+	if (!p->held || (change != SS_CHANGE_ALLOC && change != SS_CHANGE_FREE)) {
+		return;
+	}
+	uint64_t *held = p->held + (p->device_at[range->device] - 1u) * p->a->column[SS_BYS];
+	for (int by = 0; by < SS_BYS; by++) {
+		uint32_t site = by ? ss_sites_group(&p->a->group[by], range->site, range->first_stream, range->tid) :
+			range->site;
+		uint32_t column = p->chart_of[by][site];
+		if (column) {
+			held[column - 1] += change == SS_CHANGE_ALLOC ? range->size : -range->size;
+		}
+	}
+	uint32_t charted = p->chart_of[SS_BY_SITE][range->site];
+	if (charted && change == SS_CHANGE_FREE) {
+		p->failed |= !ss_life_keep(p, charted - 1, range, e->time_ns);
 	}
 }
 
 /* Fills in the samples whose moment is over when `event` comes. */
 static void fill_samples(struct ss_pass *p, uint64_t event) {
-	for (size_t i = 0; i < p->a->devices; i++) {
+	size_t columns = p->a->column[SS_BYS];
+
+	for (size_t i = 0; p->held && i < p->a->devices; i++) {
 		struct ss_timeline *t = &p->a->device[i].timeline;
 		size_t *at = &p->plan->sample[i];
 		while (*at < t->count && t->sample[*at].event < event) {
-			memcpy(t->sample[(*at)++].site, p->held[i], sizeof(*p->held));
+			memcpy(t->held + (*at)++ * columns, p->held + i * columns, columns * sizeof(*p->held));
 		}
 	}
 }
@@ -179,7 +220,24 @@ void ss_pass_after_event(struct ss_pass *p, const struct ss_trace_item *e) {
 	}
 }
 
+/* The blocks that live at the end have lives without an end. */
+static void keep_rest(struct ss_pass *p) {
+	struct ss_ranges_walk walk = { 0 };
+
+	for (const struct ss_range *b = ss_ranges_from(&p->memory.blocks, 0); b;
+	     b = ss_ranges_next(&p->memory.blocks, &walk, b)) {
+		uint32_t charted = p->chart_of[SS_BY_SITE][b->site];
+		if (charted && !b->freed) {
+			p->failed |= !ss_life_keep(p, charted - 1, b, UINT64_MAX);
+		}
+	}
+	ss_lives_sort(p->a);
+}
+
 void ss_pass_look_end(struct ss_pass *p) {
 	fill_samples(p, UINT64_MAX);
+	if (p->config->charts) {
+		keep_rest(p);
+	}
 	take_maps(p, p->a->last_ns, -1);
 }

@@ -39,29 +39,37 @@ static int largest_first(const void *a, const void *b) {
 	return (x->site > y->site) - (x->site < y->site);
 }
 
-bool ss_rank_sites(struct ss_analysis *a) {
-	struct entry *entry = calloc(a->sites.count + 1, sizeof(*entry));
+static bool rank(const struct ss_sites *s, enum ss_ranking_kind kind, size_t most, struct ss_ranking *r) {
+	struct entry *entry = calloc(s->count + 1, sizeof(*entry));
 
-	for (int kind = 0; entry && kind < SS_RANKINGS; kind++) {
-		struct ss_ranking *r = &a->ranking[kind];
-		for (size_t i = 0; i < a->sites.count; i++) {
-			uint64_t value = ss_ranking_value(kind, &a->sites.site[i]);
-			if (value) {
-				entry[r->all++] = (struct entry){ value, (uint32_t)i,
-					kind == SS_RANKING_LEAKS && ss_site_grows(&a->sites.site[i]) };
-			}
-		}
-		qsort(entry, r->all, sizeof(*entry), largest_first);
-		r->count = r->all < SS_RANKED ? r->all : SS_RANKED;
-		r->site = calloc(r->count + 1, sizeof(*r->site));
-		if (!r->site) {
-			break;
-		}
-		for (size_t i = 0; i < r->count; i++) {
-			r->site[i] = entry[i].site;
+	for (size_t i = 0; entry && i < s->count; i++) {
+		uint64_t value = ss_ranking_value(kind, &s->site[i]);
+		if (value) {
+			entry[r->all++] = (struct entry){ value, (uint32_t)i,
+				kind == SS_RANKING_LEAKS && ss_site_grows(&s->site[i]) };
 		}
 	}
-	bool ok = entry && a->ranking[SS_RANKINGS - 1].site;
+	if (entry) {
+		qsort(entry, r->all, sizeof(*entry), largest_first);
+	}
+	r->count = r->all < most ? r->all : most;
+	r->site = entry ? calloc(r->count + 1, sizeof(*r->site)) : NULL;
+	for (size_t i = 0; r->site && i < r->count; i++) {
+		r->site[i] = entry[i].site;
+	}
 	free(entry);
-	return ok;
+	return r->site != NULL;
+}
+
+bool ss_rank_sites(struct ss_analysis *a) {
+	for (int kind = 0; kind < SS_RANKINGS; kind++) {
+		if (!rank(&a->sites, kind, SS_RANKED, &a->ranking[kind])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool ss_rank_peaks(const struct ss_sites *s, size_t most, struct ss_ranking *out) {
+	return rank(s, SS_RANKING_PEAK, most, out);
 }

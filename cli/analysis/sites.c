@@ -3,31 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
-#include "cli/analysis/sites.h"
-#include "trace/grow.h"
+#include "cli/analysis/sites_tables.h"
 
 #define STACK_MAX 0xffffffu /* events cannot name a higher number */
 
-/* A frame or a site by its contents. Elements are never removed before the end. */
-struct entry {
-	UT_hash_handle hh;
-	uint32_t index;
-	char key[] __attribute__((aligned(8)));
-};
-
-struct ss_sites_tables {
-	struct entry *frames, *sites;
-	const struct ss_trace_reader *reader; /* during ss_sites_read() */
-	struct ss_symbolizer *names; /* NULL: without names */
-	uint32_t *ids;           /* of the frames of one stack */
-	size_t ids_room;
-};
-
-static void free_entries(struct entry **table) {
-	struct entry *e, *next;
+void ss_sites_free_entries(struct ss_sites_entry **table) {
+	struct ss_sites_entry *e, *next;
 
 	HASH_ITER(hh, *table, e, next) {
 		HASH_DEL(*table, e);
@@ -35,9 +16,8 @@ static void free_entries(struct entry **table) {
 	}
 }
 
-/* The entry with these contents. It is added with `index` if it is new. NULL: out of memory. */
-static struct entry *intern(struct entry **table, const void *key, size_t size, size_t index) {
-	struct entry *e;
+struct ss_sites_entry *ss_sites_intern(struct ss_sites_entry **table, const void *key, size_t size, size_t index) {
+	struct ss_sites_entry *e;
 
 	HASH_FIND(hh, *table, key, size, e);
 	if (e) {
@@ -58,8 +38,7 @@ static struct entry *intern(struct entry **table, const void *key, size_t size, 
 	return e;
 }
 
-/* Makes room for one more element. */
-static bool grow(void **at, size_t count, size_t size) {
+bool ss_sites_grow(void **at, size_t count, size_t size) {
 	void *more = count < UINT32_MAX ? ss_grow(*at, count, size) : NULL;
 
 	*at = more ? more : *at;
@@ -102,10 +81,10 @@ static uint32_t frame_of(struct ss_sites *s, const struct ss_symbol *symbol, uin
 	for (int i = 0; i < 3; i++) {
 		to = mempcpy(to, text[i], length[i]);
 	}
-	struct entry *e = intern(&s->tables->frames, key, total, s->frame_count);
+	struct ss_sites_entry *e = ss_sites_intern(&s->tables->frames, key, total, s->frame_count);
 	free(key);
 	if (!e || (e->index == s->frame_count &&
-		   !grow((void **)&s->frame, s->frame_count, sizeof(*s->frame)))) {
+		   !ss_sites_grow((void **)&s->frame, s->frame_count, sizeof(*s->frame)))) {
 		return UINT32_MAX;
 	}
 	if (e->index == s->frame_count) {
@@ -186,10 +165,10 @@ static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *sta
 		return 0;
 	}
 	count = without_start(s, s->tables->ids, count);
-	struct entry *e = intern(&s->tables->sites, s->tables->ids, count * sizeof(uint32_t),
+	struct ss_sites_entry *e = ss_sites_intern(&s->tables->sites, s->tables->ids, count * sizeof(uint32_t),
 				 s->count);
 	if (!e || (e->index == s->count &&
-		   !grow((void **)&s->site, s->count, sizeof(*s->site)))) {
+		   !ss_sites_grow((void **)&s->site, s->count, sizeof(*s->site)))) {
 		return UINT32_MAX;
 	}
 	if (e->index == s->count) {
@@ -244,7 +223,7 @@ static bool pack(struct ss_sites *s) {
 	}
 	struct ss_site *exact = realloc(s->site, s->count * sizeof(*s->site)); /* it has grown by powers of two */
 	s->site = exact ? exact : s->site;
-	free_entries(&s->tables->sites);
+	ss_sites_free_entries(&s->tables->sites);
 	free(s->tables->ids);
 	s->tables->ids = NULL;
 	return true;
@@ -295,12 +274,14 @@ char *ss_site_text(const struct ss_sites *s, const struct ss_site *site, bool li
 
 void ss_sites_finish(struct ss_sites *s) {
 	if (s->tables) {
-		free_entries(&s->tables->frames);
-		free_entries(&s->tables->sites);
+		ss_sites_free_entries(&s->tables->frames);
+		ss_sites_free_entries(&s->tables->sites);
 		free(s->tables->ids);
 	}
 	free(s->tables);
 	free(s->of_stack);
+	free(s->of_site);
+	free(s->key);
 	free(s->rebuilt);
 	free(s->stack);
 	free(s->site);

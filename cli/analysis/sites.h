@@ -16,6 +16,17 @@
 #include "trace/reader.h"
 #include "trace/symbolize.h"
 
+/* What a report may put together. */
+enum ss_by {
+	SS_BY_SITE,     /* nothing: each call site by itself */
+	SS_BY_FUNCTION, /* the frames that count: the innermost ones, of which wrappers are passed over */
+	SS_BY_FILE,
+	SS_BY_MODULE,
+	SS_BY_STREAM,   /* of the allocation */
+	SS_BY_THREAD,
+	SS_BYS,
+};
+
 struct ss_frame {
 	const char *function;  /* never NULL; MODULE+0xOFFSET if the name is not known */
 	const char *source;    /* "" if not known */
@@ -30,6 +41,8 @@ struct ss_site {
 	bool cut;              /* outer frames are missing */
 	uint32_t shared;       /* inner frames that it has in common with the site that is most like it, */
 	uint32_t beside;       /* and the number of that site */
+
+	bool allocates;        /* some of its events are allocations */
 
 	uint64_t allocs, frees;
 	uint64_t bytes;        /* of all allocations */
@@ -47,6 +60,12 @@ struct ss_site {
 	uint64_t failed;       /* allocations that ran out of memory or met a limit */
 };
 
+struct ss_sites_key {
+	uint64_t key;          /* a thread, or a stream and, if each thread has its own, the thread */
+	uint32_t site;
+};
+
+/* With `by` other than SS_BY_SITE a "site" is a group: it has one frame, whose function is the name of the group. */
 struct ss_sites {
 	struct ss_site *site;  /* site 0 has no frames: the stack is not known */
 	struct ss_frame *frame;
@@ -56,14 +75,36 @@ struct ss_sites {
 	uint32_t *stack;       /* the frames of all sites, one after the other */
 	char *rebuilt;         /* a module that was built after the recording, so its names are missing; NULL: none was seen */
 	struct ss_sites_tables *tables;
+
+	enum ss_by by;
+	const struct ss_sites *calls; /* groups: the call sites that are in them */
+	uint32_t *of_site;     /* groups by function, file or module: the group of a call site */
+	struct ss_sites_key *key; /* groups by stream or thread, sorted */
+	size_t keys;
 };
 
 /* Names all stacks of the file. Without `files` each frame is a module and an offset, which opens no other file. What it
  * fills stays valid after the reader and the files are closed. False: out of memory. */
 bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct ss_symbol_files *files);
 void ss_sites_finish(struct ss_sites *s);
+/* Makes groups of call sites, which must stay valid, or of the streams or threads of the file. A function that most call
+ * sites go through and that more lines call than it has, as a wrapper of hipMalloc, does not count, but its callers do. False:
+ * out of memory. */
+bool ss_sites_put_together(struct ss_sites *g, const struct ss_sites *calls, const struct ss_trace_reader *r, enum ss_by by);
+/* The group of a block that `tid` allocated at that call site for that stream. */
+uint32_t ss_sites_group(const struct ss_sites *g, uint32_t call, uint32_t stream, uint32_t tid);
+/* "function" or "functions". */
+const char *ss_by_name(enum ss_by by, bool many);
 /* Fills in `shared` and `beside` of all sites; ss_sites_read() calls it. False: out of memory. */
 bool ss_sites_tell_apart(struct ss_sites *s);
+
+/* The site, or group, of an event. */
+static inline uint32_t ss_sites_of(const struct ss_sites *s, const struct ss_trace_item *e) {
+	const struct ss_sites *calls = s->calls ? s->calls : s;
+	uint32_t call = e->stack < calls->stacks ? calls->of_stack[e->stack] : 0;
+
+	return s->calls ? ss_sites_group(s, call, e->stream, e->tid) : call;
+}
 
 /* The name of a frame's source file, without its folders; "" if it is not known. */
 static inline const char *ss_frame_file(const struct ss_frame *f) {

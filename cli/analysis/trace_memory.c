@@ -5,9 +5,8 @@
 #include "cli/analysis/trace_memory.h"
 
 bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader,
-		    const uint32_t *site_of, uint32_t stacks, ss_trace_memory_watch *watch, void *arg) {
-	*m = (struct ss_trace_memory){ .reader = reader, .site_of = site_of,
-		.stacks = stacks, .watch = watch, .arg = arg };
+		    const struct ss_sites *sites, ss_trace_memory_watch *watch, void *arg) {
+	*m = (struct ss_trace_memory){ .reader = reader, .sites = sites, .watch = watch, .arg = arg };
 	m->pool = calloc(SS_POOLS, sizeof(*m->pool));
 	return m->pool != NULL;
 }
@@ -171,9 +170,9 @@ static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	uint64_t end = ss_range_end(e->address, size);
 	struct ss_range b = { .base = e->address, .size = end - e->address,
 		.asked = e->size < end - e->address ? e->size : end - e->address,
-		.begin_ns = e->time_ns, .stream = e->stream, .pool = (uint16_t)e->pool,
-		.device = ss_trace_memory_device(m, e),
-		.site = e->stack < m->stacks ? m->site_of[e->stack] : 0 };
+		.begin_ns = e->time_ns, .stream = e->stream, .first_stream = e->stream, .tid = e->tid,
+		.pool = (uint16_t)e->pool, .device = ss_trace_memory_device(m, e),
+		.site = ss_sites_of(m->sites, e) };
 
 	if (b.size == 0) {
 		return true;

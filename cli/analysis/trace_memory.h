@@ -8,6 +8,7 @@
 #define SS_ANALYSIS_TRACE_MEMORY_H
 
 #include "cli/analysis/ranges.h"
+#include "cli/analysis/sites.h"
 #include "trace/reader.h"
 
 #define SS_NO_DEVICE 255  /* index of what belongs to no device */
@@ -39,8 +40,7 @@ struct ss_trace_memory {
 	struct ss_ranges blocks, mapped;
 	struct ss_level device[SS_DEVICES];
 	struct ss_level *pool;       /* by number; SS_POOLS of them */
-	const uint32_t *site_of;     /* site by number of the stack, below `stacks`; or NULL */
-	uint32_t stacks;
+	const struct ss_sites *sites;
 	ss_trace_memory_watch *watch;      /* may be NULL */
 	void *arg;
 	uint64_t unknown_frees;      /* of blocks whose allocation is not in the trace */
@@ -49,9 +49,9 @@ struct ss_trace_memory {
 };
 #define SS_POOLS 65536
 
-/* Nothing is allocated. `site_of` is not copied. False: out of memory. */
+/* Nothing is allocated. `sites` says whose a block is, and must stay valid. False: out of memory. */
 bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader,
-		    const uint32_t *site_of, uint32_t stacks, ss_trace_memory_watch *watch, void *arg);
+		    const struct ss_sites *sites, ss_trace_memory_watch *watch, void *arg);
 void ss_trace_memory_finish(struct ss_trace_memory *m);
 /* False: out of memory. */
 bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item *e);

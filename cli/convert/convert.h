@@ -63,7 +63,6 @@ bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 		     void (*before)(struct ss_convert *c, const struct ss_trace_item *e));
 /* Is that device wanted? */
 bool ss_convert_wants(const struct ss_convert *c, int device);
-uint32_t ss_convert_site(const struct ss_convert *c, uint32_t stack);
 /* The handle of a stream that thread `tid` uses; 0 if it is the null stream or not known. */
 uint64_t ss_convert_stream(const struct ss_convert *c, uint32_t stream, uint32_t tid);
 /* Writes a string as JSON, with its quotes. */

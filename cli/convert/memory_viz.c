@@ -45,7 +45,7 @@ static void write_entry(struct ss_convert *c, const struct ss_trace_item *e, con
 	fprintf(c->out, "%s{\"action\":\"%s\",\"%s\":%" PRIu64 ",\"size\":%" PRIu64
 		",\"stream\":%" PRIu64 ",\"time_us\":%" PRIu64 ",\"frames\":%s}", s->any ? ",\n" : "",
 		action, strcmp(action, "oom") == 0 ? "device_free" : "addr", address, size, stream,
-		e->real_ns / 1000, frames_of(c, ss_convert_site(c, e->stack)));
+		e->real_ns / 1000, frames_of(c, ss_sites_of(&c->sites, e)));
 	s->any = true;
 }
 

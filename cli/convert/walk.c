@@ -8,10 +8,6 @@ bool ss_convert_wants(const struct ss_convert *c, int device) {
 	return c->config->device < 0 || c->config->device == device;
 }
 
-uint32_t ss_convert_site(const struct ss_convert *c, uint32_t stack) {
-	return stack < c->sites.stacks ? c->sites.of_stack[stack] : 0;
-}
-
 uint64_t ss_convert_stream(const struct ss_convert *c, uint32_t stream, uint32_t tid) {
 	const struct ss_trace_stream_def *s = stream ?
 		ss_trace_reader_stream(c->reader, stream) : NULL;
@@ -44,8 +40,7 @@ bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 	bool ok = true;
 
 	c->watch = watch;
-	if (!ss_trace_memory_init(&c->memory, c->reader, c->sites.of_stack, c->sites.stacks,
-				  watch ? watch_wanted : NULL, c)) {
+	if (!ss_trace_memory_init(&c->memory, c->reader, &c->sites, watch ? watch_wanted : NULL, c)) {
 		return false;
 	}
 	while (ok && !ferror(c->out) && ss_trace_reader_next(c->reader, &e)) {

@@ -50,8 +50,8 @@ void ss_report_difference_text(FILE *out, const struct ss_difference *d, const c
 	print_total(out, "used at the end", s[0].end, s[1].end);
 	fprintf(out, "  %-16s %12.0f %12.0f\n  %-16s %12.0f %12.0f\n", "allocations", s[0].allocs, s[1].allocs,
 		"failures", s[0].failures, s[1].failures);
-	fprintf(out, "\nCall sites that changed, what grew most first\n  %13s %12s %12s %13s %10s %10s  call site, innermost "
-		"first\n", "peak", "A", "B", "at the end", "allocs A", "B");
+	fprintf(out, "\nWhat changed, what grew most first\n  %13s %12s %12s %13s %10s %10s  %s\n", "peak", "A", "B",
+		"at the end", "allocs A", "B", d->count ? ss_report_sites_head(d->site[0].sites) : "");
 	/* Of many, those that grew most and those that shrank most. */
 	for (size_t i = 0; i < d->count; i++) {
 		if (half && i == most - half) {

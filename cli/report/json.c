@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The report as JSON: all that the analyses have. Times are seconds since the trace began. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/report/report.h"
 #include "cli/writers/json.h"
+
+#define GROUPS_LISTED 200 /* functions, files .. that the page has */
 
 static json_t *count(uint64_t n) {
 	return json_integer((json_int_t)(n > INT64_MAX ? INT64_MAX : n));
@@ -114,29 +117,43 @@ static json_t *pools_json(const struct ss_analysis *a) {
 	return list;
 }
 
-static json_t *frames_json(const struct ss_sites *s, const struct ss_site *site) {
-	json_t *list = json_array();
-	const struct ss_frame *f;
+static json_t *frame_json(const struct ss_frame *f) {
+	char name[512];
+	json_t *o = json_pack("{s:o, s:o, s:i, s:o}",
+		"function", ss_json_text(f->function), "source", ss_json_text(f->source),
+		"line", f->line, "module", ss_json_text(f->module));
 
-	for (uint32_t i = 0; (f = ss_site_frame(s, site, i)); i++) {
-		char name[512];
-		json_t *o = json_pack("{s:o, s:o, s:i, s:o}",
-			"function", ss_json_text(f->function), "source", ss_json_text(f->source),
-			"line", f->line, "module", ss_json_text(f->module));
-		if (strcmp(ss_report_function(f->function, name, sizeof(name)), f->function) != 0) {
-			json_object_set_new(o, "short", ss_json_text(name));
-		}
-		json_array_append_new(list, o);
+	if (strcmp(ss_report_function(f->function, name, sizeof(name)), f->function) != 0) {
+		json_object_set_new(o, "short", ss_json_text(name));
+	}
+	return o;
+}
+
+/* The page has each frame once, in a list of its own, and the sites have numbers. */
+static json_t *frames_json(const struct ss_sites *s, const struct ss_site *site, bool numbers) {
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < site->frames; i++) {
+		json_array_append_new(list, numbers ? json_integer(site->frame[i]) : frame_json(ss_site_frame(s, site, i)));
 	}
 	return list;
 }
 
-static json_t *site_json(const struct ss_analysis *a, size_t i) {
-	const struct ss_site *s = &a->sites.site[i];
+static json_t *all_frames_json(const struct ss_sites *s) {
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->frame_count; i++) {
+		json_array_append_new(list, frame_json(&s->frame[i]));
+	}
+	return list;
+}
+
+static json_t *site_json(const struct ss_analysis *a, const struct ss_sites *sites, size_t i, bool numbers) {
+	const struct ss_site *s = &sites->site[i];
 	char name[SS_SITE_NAME];
 	json_t *o = json_pack("{s:i, s:o, s:o}", "site", (int)i, "name", ss_json_text(
-		ss_report_site_name(&a->sites, (uint32_t)i, name, sizeof(name))),
-		"frames", frames_json(&a->sites, s));
+		ss_report_site_name(sites, (uint32_t)i, name, sizeof(name))),
+		"frames", frames_json(sites, s, numbers));
 	const struct { const char *name; uint64_t n; } counts[] = {
 		{ "allocations", s->allocs }, { "frees", s->frees }, { "bytes", s->bytes },
 		{ "peak", s->peak }, { "live", s->live }, { "live_blocks", s->live_blocks },
@@ -159,16 +176,33 @@ static json_t *site_json(const struct ss_analysis *a, size_t i) {
 	return o;
 }
 
-static json_t *sites_json(const struct ss_analysis *a) {
+static json_t *sites_json(const struct ss_analysis *a, bool numbers) {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < a->sites.count; i++) {
 		const struct ss_site *s = &a->sites.site[i];
 		if (s->allocs || s->waits || s->failed) {
-			json_array_append_new(list, site_json(a, i));
+			json_array_append_new(list, site_json(a, &a->sites, i, numbers));
 		}
 	}
 	return list;
+}
+
+/* What was put together by function, file and so on, the largest peak first. */
+static json_t *groups_json(const struct ss_analysis *a) {
+	json_t *o = json_object();
+
+	for (int by = SS_BY_SITE + 1; by < SS_BYS; by++) {
+		struct ss_ranking r = { 0 };
+		json_t *list = json_array();
+		ss_rank_peaks(&a->group[by], GROUPS_LISTED, &r);
+		for (size_t i = 0; r.site && i < r.count; i++) {
+			json_array_append_new(list, site_json(a, &a->group[by], r.site[i], true));
+		}
+		json_object_set_new(o, ss_by_name(by, false), list);
+		free(r.site);
+	}
+	return o;
 }
 
 static json_t *rankings_json(const struct ss_analysis *a) {
@@ -259,17 +293,20 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		json_object_set_new(o, counts[i].name, count(counts[i].n));
 	}
+	json_object_set_new(o, "by", json_string(ss_by_name(a->sites.by, false)));
 	json_object_set_new(o, "rank", a->rank < 0 ? json_null() : json_integer(a->rank));
 	json_object_set_new(o, "ranks", a->ranks < 0 ? json_null() : json_integer(a->ranks));
 	json_object_set_new(o, "seconds", time_of(a, a->last_ns));
 	json_object_set_new(o, "devices", devices_json(a));
 	json_object_set_new(o, "pools", pools_json(a));
-	json_object_set_new(o, "sites", sites_json(a));
+	json_object_set_new(o, "sites", sites_json(a, charts));
 	json_object_set_new(o, "rankings", rankings_json(a));
 	json_object_set_new(o, "wait_causes", spent_json(a, &trims));
 	json_object_set_new(o, "trims", trims);
 	json_object_set_new(o, "failures", failures_json(a));
 	if (charts) {
+		json_object_set_new(o, "frames", all_frames_json(&a->sites));
+		json_object_set_new(o, "groups", groups_json(a));
 		json_object_set_new(o, "charts", ss_report_chart_json(a));
 	}
 	return o;

@@ -81,9 +81,13 @@ static void print_gpus(FILE *out, const struct ss_over_ranks *o, size_t most) {
 }
 
 void ss_report_ranks_text(FILE *out, const struct ss_over_ranks *o, size_t most) {
+	char title[32];
+
 	fprintf(out, "%zu processes\n", o->processes);
 	print_rows(out, o, most);
 	print_gpus(out, o, most);
 	print_table(out, o, o->pool, o->pools, most, "Pools: used memory");
-	print_table(out, o, o->site, o->sites, most, "Call sites, innermost first");
+	enum ss_by by = o->process[0]->sites.by;
+	snprintf(title, sizeof(title), "By %s", ss_by_name(by, false));
+	print_table(out, o, o->site, o->sites, most, by == SS_BY_SITE ? "Call sites, innermost first" : title);
 }

@@ -40,6 +40,8 @@ const char *ss_report_bytes(char out[32], uint64_t bytes);
 /* A name of a call site: its inner frames, the innermost first, up to the one that tells it from all other sites of the
  * file. Returns `out`. */
 const char *ss_report_site_name(const struct ss_sites *s, uint32_t site, char *out, size_t size);
+/* The title of a column with such names. */
+const char *ss_report_sites_head(const struct ss_sites *s);
 /* The name of a function with long arguments shortened in the middle. Returns `out`. */
 const char *ss_report_function(const char *name, char *out, size_t size);
 /* What blocks that are live at the end are called. A program that was killed might have freed them. */

@@ -119,6 +119,10 @@ const char *ss_report_site_name(const struct ss_sites *s, uint32_t index, char *
 		}
 		n = repeated(site, i);
 		put_all(&t, i ? " < " : "");
+		if (s->by != SS_BY_SITE) {
+			put_all(&t, ss_site_frame(s, site, i)->function);
+			continue;
+		}
 		put_frame(&t, ss_site_frame(s, site, i), i + n > site->shared ?
 			ss_site_frame(s, &s->site[site->beside], site->shared) : NULL);
 		if (n > 1) {

@@ -118,7 +118,8 @@ static void print_holders(FILE *out, const struct ss_analysis *a, const struct s
 			percent(h->bytes, p->level.used), h->blocks, site_name(a, h->site));
 	}
 	if (p->holders > n) {
-		fprintf(out, "%sand %zu more call sites\n", indent, p->holders - n);
+		fprintf(out, "%sand %zu more %s\n", indent, p->holders - n,
+			ss_by_name(a->sites.by, true));
 	}
 }
 
@@ -146,9 +147,10 @@ static void print_devices(FILE *out, const struct ss_analysis *a, size_t most) {
 		const struct ss_device_result *d = &a->device[i];
 		if (d->used_peak.event) {
 			fprintf(out, "\nWho held %s at its peak of %s used, at %.3f s\n"
-				"  %12s %7s %9s  call site, innermost first\n",
+				"  %12s %7s %9s  %s\n",
 				device_name(d->device), bytes(d->used_peak.level.used),
-				ss_report_seconds(a, d->used_peak.time_ns), "bytes", "share", "blocks");
+				ss_report_seconds(a, d->used_peak.time_ns), "bytes", "share", "blocks",
+				ss_report_sites_head(&a->sites));
 			print_holders(out, a, &d->used_peak, most, "  ");
 		}
 		if (d->reserved_peak.event) {
@@ -215,7 +217,8 @@ static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most) 
 		if (n == 0) {
 			continue;
 		}
-		fprintf(out, "\n%s\n  %s  call site, innermost first\n", list[i].title, list[i].head + 2);
+		fprintf(out, "\n%s\n  %s  %s\n", list[i].title, list[i].head + 2,
+			ss_report_sites_head(&a->sites));
 		for (size_t k = 0; k < n; k++) {
 			print_row(out, a, list[i].kind, &a->sites.site[r->site[k]]);
 			bool grows = list[i].kind == SS_RANKING_LEAKS &&
@@ -223,7 +226,7 @@ static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most) 
 			fprintf(out, "  %s%s\n", grows ? "still growing: " : "", site_name(a, r->site[k]));
 		}
 		if (r->all > n) {
-			fprintf(out, "  and %zu more call sites\n", r->all - n);
+			fprintf(out, "  and %zu more %s\n", r->all - n, ss_by_name(a->sites.by, true));
 		}
 	}
 }

@@ -22,6 +22,10 @@ const char *ss_report_leaks_title(const struct ss_analysis *a) {
 	return a->state == SS_TRACE_CLOSED ? "Never freed" : "Live when the recording ended";
 }
 
+const char *ss_report_sites_head(const struct ss_sites *s) {
+	return s->by == SS_BY_SITE ? "call site, innermost first" : ss_by_name(s->by, false);
+}
+
 const char *ss_report_device_name(int device, char out[32]) {
 	snprintf(out, 32, device == SS_NO_DEVICE ? "no device" : "GPU %d", device);
 	return out;

@@ -5,6 +5,7 @@
  *   make_trace rank FILE BYTES       one block of so many bytes, in the rank of the environment
  *   make_trace sites FILE            call sites that differ in a line or in the depth of a recursion; a leak.
  *                                    With `killed' behind it the file is never closed
+ *   make_trace many FILE             420 call sites in six functions, through one wrapper
  *   make_trace random FILE EVENTS    a long one: four threads, many call stacks
  */
 #include <pthread.h>
@@ -169,6 +170,63 @@ static NOINLINE void run_sites(void) {
 	leak();
 }
 
+/* ---- many ---------------------------------------------------------------- */
+
+#define PATHS 70 /* call sites of each function */
+
+static NOINLINE void take(uint64_t mib, void *stream) {
+	alloc(AT(A, next_block), mib * MIB, mib * MIB, 0, DEFAULT_POOL, stream);
+	next_block += mib;
+	KEEP_FRAME();
+}
+
+/* Six functions that each ask for blocks of their own size: 70 ways lead to each. */
+#define FUNCTIONS(X) X(velocity, 1, S1) X(pressure, 1, S1) X(density, 2, S1) X(energy, 1, S2) X(halo, 1, S2) X(particles, 3, NULL)
+#define DEFINE(name, mib, stream) static NOINLINE void name(void) { take(mib, stream); KEEP_FRAME(); }
+FUNCTIONS(DEFINE)
+
+/* The bits of `path` choose between two call sites in each frame. */
+static NOINLINE void reach(void (*function)(void), int depth, unsigned path) {
+	if (depth == 0) {
+		function();
+		KEEP_FRAME();
+	} else if (path & 1) {
+		reach(function, depth - 1, path >> 1);
+		KEEP_FRAME();
+	} else {
+		reach(function, depth - 1, path >> 1);
+		__asm__ volatile("nop" ::: "memory");
+	}
+}
+
+static NOINLINE void *reach_all(void *function) {
+	for (unsigned path = 0; path < PATHS; path++) {
+		reach((void (*)(void))(uintptr_t)function, 7, path);
+	}
+	return NULL;
+}
+
+/* 630 MiB live at the end, 210 of them of `particles', which another thread takes. Then all blocks of velocity are freed. */
+static void run_many(void) {
+	pthread_t id;
+
+	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
+	ss_trace_pool_create(DEFAULT_POOL, 0, "default");
+	ss_trace_stream(S1, 0, SS_TRACE_STREAM_NONBLOCKING);
+	ss_trace_stream(S2, 0, SS_TRACE_STREAM_NONBLOCKING);
+	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, AT(A, 0), 1024 * MIB, 0, DEFAULT_POOL, 0);
+#define ALL(name, mib, stream) \
+	if (strcmp(#name, "particles") == 0 && pthread_create(&id, NULL, reach_all, (void *)(uintptr_t)name) == 0) { \
+		pthread_join(id, NULL); \
+	} else { \
+		reach_all((void *)(uintptr_t)name); \
+	}
+	FUNCTIONS(ALL)
+	for (unsigned i = 0; i < PATHS; i++) {
+		ss_trace_free(AT(A, i), 0, DEFAULT_POOL, S1, SS_TRACE_F_REUSABLE);
+	}
+}
+
 /* ---- random ------------------------------------------------------------- */
 
 #define THREADS 4
@@ -262,7 +320,7 @@ static void run_random(void) {
 
 int main(int argc, char **argv) {
 	if (argc < 3 || !ss_trace_open(argv[2], NULL)) {
-		fprintf(stderr, "usage: make_trace known|rank|sites|random FILE [NUMBER]\n");
+		fprintf(stderr, "usage: make_trace known|rank|sites|many|random FILE [NUMBER]\n");
 		return 2;
 	}
 	wanted = argc > 3 ? strtoull(argv[3], NULL, 0) : 0;
@@ -272,6 +330,8 @@ int main(int argc, char **argv) {
 		run_rank(wanted);
 	} else if (strcmp(argv[1], "sites") == 0) {
 		run_sites();
+	} else if (strcmp(argv[1], "many") == 0) {
+		run_many();
 	} else {
 		wanted /= THREADS;
 		run_random();

@@ -167,6 +167,100 @@ def check_rest(b):
     assert 'make_trace.c:' in b.evaluate('document.querySelector("#sites pre").textContent')
 
 
+def choose(b, select, text):
+    """Chooses the option with that text."""
+    b.evaluate('(() => { const s = document.querySelector("%s"); s.selectedIndex = [...s.options].findIndex(o => o.text == "%s");'
+               's.dispatchEvent(new Event("change")); })()' % (select, text))
+
+
+def legend(b):
+    return b.evaluate('[...document.querySelectorAll("#timeline-legend div")].map(d => d.textContent)')[:-2]
+
+
+def drag(b, box, start, end):
+    y = box['y'] + box['height'] / 2
+    b.mouse('mousePressed', box['x'] + box['width'] * start, y, button='left', buttons=1, clickCount=1)
+    for part in (start + end) / 2, end:
+        b.mouse('mouseMoved', box['x'] + box['width'] * part, y, button='left', buttons=1)
+    b.mouse('mouseReleased', box['x'] + box['width'] * end, y, button='left', clickCount=1)
+
+
+def check_many(b):
+    """With 420 call sites: groups, a range of the chart, the blocks of a call site, the keyboard, other widths."""
+    make('many', 'many')
+    report('-o', path('many.html'), path('many'))
+    b.open('file://' + path('many.html'))
+    wait_for(b, 'document.title.includes("many") && document.querySelector("#sites tbody tr") != null', 'no page')
+    # The chart begins with a kind that shows most of the memory, not with one that is grey.
+    functions = ['particles', 'density', 'velocity', 'pressure', 'energy', 'halo']
+    equal(legend(b), functions, 'functions')
+    equal(b.evaluate('document.querySelector("#timeline-by").value'), 'function', 'the first kind')
+    for kind, want in (('call site', 13), ('file', 1), ('module', 1), ('stream', 3), ('thread', 2)):
+        choose(b, '#timeline-by', kind)
+        equal(len(legend(b)), want, kind)
+    names = legend(b)
+    assert all(n.startswith('thread ') for n in names), names
+    choose(b, '#timeline-by', 'function')
+    # A range: from where only particles are missing, and the flame graph has all call sites of it.
+    total = '+document.querySelector("#flame").dataset.total'
+    box = b.box('#timeline')
+    drag(b, box, 0.2, 0.9)
+    wait_for(b, 'document.querySelector("#timeline-note").textContent.includes("in the mean")', 'a drag chooses no range')
+    options = b.evaluate('[...document.querySelectorAll("#flame-graph option")].map(o => o.textContent)')
+    assert len(options) == 4 and options[2].startswith('mean from ') and options[3].startswith('most in that range'), options
+    mean = b.evaluate(total)
+    assert 0 < mean < 630 * MIB, mean
+    names = b.evaluate('[...document.querySelectorAll("#flame g")].map(g => g.dataset.name)')
+    assert not any('other' in n for n in names), names
+    span = 'document.querySelector("#timeline").dataset.to - document.querySelector("#timeline").dataset.from'
+    whole = b.evaluate(span)
+    b.evaluate('document.querySelector("#timeline-zoom").click()')
+    wait_for(b, '%s < 0.9 * %r' % (span, whole), 'the range does not zoom')
+    # The keys do the same: all, the peak, and a range.
+    key = ('document.querySelector("%s").dispatchEvent(new KeyboardEvent("keydown", {key: "%s", shiftKey: %s, bubbles: true}))')
+    b.evaluate(key % ('#timeline', '0', 'false'))
+    wait_for(b, '%s == %r' % (span, whole), '0 does not show all')
+    b.evaluate('document.querySelector("#timeline").focus()')
+    b.evaluate(key % ('#timeline', 'ArrowRight', 'false'))
+    assert b.evaluate('document.querySelector("#timeline-note").textContent').startswith('at ')
+    for _ in range(3):
+        b.evaluate(key % ('#timeline', 'ArrowLeft', 'true'))
+    b.evaluate(key % ('#timeline', 'Enter', 'false'))
+    assert 'in the mean' in b.evaluate('document.querySelector("#timeline-note").textContent')
+    # Single blocks, with their lives, size and stream.
+    row = '#sites tbody tr'
+    b.evaluate('(() => { const s = document.querySelector("#sites-filter"); s.value = "velocity";'
+               's.dispatchEvent(new Event("input")); })()')
+    b.evaluate(key % (row, 'Enter', 'false'))
+    equal(b.evaluate('document.querySelector("%s").getAttribute("aria-expanded")' % row), 'true', 'unfolded')
+    equal(b.evaluate('document.querySelector(".lives-note").textContent'), '1 block', 'blocks')
+    cells = b.evaluate('[...document.querySelectorAll("table.lives td")].map(d => d.textContent)')
+    equal((cells[3], cells[4]), ('1.00 MiB', 'stream 0x11000, GPU 0'), cells)
+    assert cells[1] != 'not freed' and cells[5].startswith('thread '), cells
+    choose(b, '#sites-by', 'stream')
+    got = b.evaluate('[...document.querySelectorAll("#sites tbody tr")].map(r => r.firstChild.textContent + r.lastChild.textContent)')
+    equal(got, ['280.00 MiBstream 0x11000, GPU 0', '210.00 MiBnull stream, GPU 0', '140.00 MiBstream 0x12000, GPU 0'], 'streams')
+    # One row of a table and one frame of the flame graph are in the order of Tab, and arrows lead on.
+    equal(b.evaluate('document.querySelectorAll("#sites tbody tr[tabindex=\'0\'], #flame g[tabindex=\'0\']").length'), 2, 'tab stops')
+    b.evaluate(key % ('#sites tbody tr', 'ArrowDown', 'false'))
+    equal(b.evaluate('document.activeElement.lastChild.textContent'), 'null stream, GPU 0', 'arrow')
+    b.evaluate(key % ('#flame g', 'ArrowDown', 'false'))
+    assert b.evaluate('document.activeElement.dataset.name').startswith('main'), 'arrow'
+    # Whatever has no text has a name for screen readers.
+    unnamed = b.evaluate('[...document.querySelectorAll("svg[role], canvas, input, select, button")].filter(e => '
+                         '!e.getAttribute("aria-label") && !e.textContent && !(e.labels && e.labels.length)).map(e => e.id)')
+    equal(unnamed, [], 'without a name')
+    # The chart is drawn anew for a narrow window, and what was chosen stays.
+    ticks = 'document.querySelectorAll("#timeline .tick").length'
+    before = b.evaluate(ticks)
+    b.call('Emulation.setDeviceMetricsOverride', width=700, height=1000, deviceScaleFactor=1, mobile=False)
+    wait_for(b, '%s < %d' % (ticks, before), 'ticks by width')
+    assert 'in the mean' in b.evaluate('document.querySelector("#timeline-note").textContent')
+    assert b.evaluate('document.documentElement.scrollWidth') <= 700
+    assert b.evaluate('document.querySelector("#sites").scrollWidth') <= 700
+    b.call('Emulation.clearDeviceMetricsOverride')
+
+
 def check_ranks(b):
     os.mkdir(path('job'))
     for rank in range(3):
@@ -201,6 +295,7 @@ def main():
         check_flame(b)
         check_tools(b)
         check_rest(b)
+        check_many(b)
         check_ranks(b)
         equal(b.complaints(), [], 'console')
     finally:

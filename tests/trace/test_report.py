@@ -60,6 +60,31 @@ def level(o):
     return [o[k] / MIB for k in ('asked', 'used', 'in_flight', 'reserved')]
 
 
+def test_groups():
+    """--by puts blocks together. A wrapper through which all call sites go is no group."""
+    one = make('many', 'many-sites')
+    mib = lambda by: {s['name']: s['peak'] // MIB for s in report('--by', by, one)['processes'][0]['sites']}
+    equal(mib('function'), {'particles': 210, 'density': 140, 'velocity': 70, 'pressure': 70, 'energy': 70, 'halo': 70}, 'functions')
+    equal(list(mib('file').values()), [630], 'files')
+    equal(list(mib('module').items()), [(os.path.realpath(make_trace), 630)], 'modules')
+    equal(mib('stream'), {'stream 0x11000, GPU 0': 280, 'stream 0x12000, GPU 0': 140, 'null stream, GPU 0': 210}, 'streams')
+    threads = mib('thread')
+    equal(sorted(threads.values()), [210, 420], threads)
+    assert all(re.fullmatch(r'thread \d+ \(make_trace\)', t) for t in threads), threads
+    text = run('--by', 'stream', one).stdout
+    assert re.search(r'280.00 MiB  44.4 %       210  stream 0x11000, GPU 0\n', text), text
+    # What lived at the end, failures, ranks and differences are of groups, too.
+    p = Process(report('--by', 'function', make('known', 'grouped'))['processes'][0])
+    equal([p.sites[s]['name'] for s in p.data['rankings']['never_freed']], ['load_mesh', 'exchange'], 'never freed')
+    equal([p.sites[h['site']]['name'] for h in p.data['failures'][0]['holders']], ['write_output', 'load_mesh'], 'holders')
+    text = run('--diff', '--by', 'function', one, path('grouped')).stdout
+    assert re.search(r'-210.00 MiB .* gone: particles\n', text), text
+    # Each thread has a stream of its own behind hipStreamPerThread.
+    names = [s['name'] for s in report('--by', 'stream', make('random', 'per-thread', '20000'))['processes'][0]['sites']]
+    equal(sum(n.startswith('hipStreamPerThread of thread ') for n in names), 2, names)
+    assert '--by takes function, file' in run('--by', 'threads', one, status=2).stderr
+
+
 def test_names():
     """Each call site has a name of its own, whose frames have lines."""
     data = report(make('sites', 'sites'))

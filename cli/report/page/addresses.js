@@ -14,7 +14,8 @@ function drawAddresses(parent, process) {
 	const pools = new Map(process.pools.map(q => [q.pool, q]));
 	const bar = parent.append('div').attr('class', 'bar');
 	const info = parent.append('p').attr('id', 'map-info');
-	const canvas = parent.append('canvas').attr('id', 'map');
+	const canvas = parent.append('canvas').attr('id', 'map').attr('role', 'img').attr('aria-describedby', 'map-info')
+		.attr('aria-label', 'Addresses of the pool: live, in flight and free');
 	const legend = parent.append('p').attr('class', 'soft');
 	for (const [name, color] of [['live', 'var(--used)'], ['in flight', 'var(--flight)'], ['free', 'var(--line)']]) {
 		legend.append('span').attr('class', 'swatch').style('background', color);

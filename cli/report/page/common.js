@@ -3,6 +3,11 @@
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);
+for (const p of data.processes || []) {
+	for (const s of p.sites) {
+		s.frames = s.frames.map(i => p.frames[i]);
+	}
+}
 
 function bytes(n) {
 	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
@@ -11,6 +16,12 @@ function bytes(n) {
 		n /= 1024;
 	}
 	return (i ? n.toFixed(2) : n.toFixed(0)) + ' ' + units[i];
+}
+
+// The same without digits that say nothing: for the round numbers of an axis.
+function axisBytes(n) {
+	const [value, unit] = bytes(n).split(' ');
+	return +value + ' ' + unit;
 }
 
 function seconds(t) {
@@ -36,6 +47,37 @@ function processName(p) {
 	return (p.rank === null ? 'process ' + p.pid : 'rank ' + p.rank) + (p.host ? ' on ' + p.host : '');
 }
 
+// What can be put together, from the finest to the coarsest.
+const KINDS = ['call site', 'function', 'file', 'module', 'stream', 'thread'];
+
+// A row of samples: numbers with base 36 and spaces between them; "v*n" is n times v.
+function unpack(text) {
+	const out = [];
+	for (const part of text ? text.split(' ') : []) {
+		const [value, times] = part.split('*');
+		for (let n = times ? parseInt(times, 36) : 1, v = parseInt(value, 36); n > 0; n--) {
+			out.push(v);
+		}
+	}
+	return out;
+}
+
+// The time line of a device. by(kind) has the sites or groups with names, and what they held at each time.
+function timeLine(raw, process) {
+	const seen = new Map(), sites = new Map(process.sites.map(s => [s.site, s]));
+	const unpackKind = kind => ({ sites: raw.by[kind].sites,
+		names: raw.by[kind].sites.map(s => kind === KINDS[0] ? sites.get(s).name : process.groups[kind][s].name),
+		held: raw.by[kind].held.map(unpack) });
+	return { device: raw.device, time: d3.range(raw.count).map(i => i * raw.span), used: unpack(raw.used),
+		reserved: unpack(raw.reserved), in_flight: unpack(raw.in_flight),
+		by(kind) {
+			if (!seen.has(kind)) {
+				seen.set(kind, unpackKind(kind));
+			}
+			return seen.get(kind);
+		} };
+}
+
 // All text goes into the page as text, never as markup.
 const tip = d3.select('body').append('div').attr('class', 'tip').attr('id', 'tip');
 
@@ -54,16 +96,29 @@ function hideTip() {
 }
 
 // A drop-down list; `change` gets the index of the choice, at once and later.
-function choice(parent, id, label, names, change) {
-	parent.append('label').text(label + ' ').append('select').attr('id', id)
-		.on('change', function () { change(this.selectedIndex); })
-		.selectAll('option').data(names).enter().append('option').text(d => d);
-	change(0);
+function choice(parent, id, label, names, change, first = 0) {
+	const select = parent.append('label').text(label + ' ').append('select').attr('id', id)
+		.on('change', function () { change(this.selectedIndex); });
+	select.selectAll('option').data(names).enter().append('option').text(d => d);
+	select.property('selectedIndex', first);
+	change(first);
+}
+
+// Calls `draw` when the width of the window has changed.
+function onResize(name, draw) {
+	let width = innerWidth, frame = 0;
+	d3.select(window).on('resize.' + name, () => {
+		if (width !== innerWidth) {
+			width = innerWidth;
+			cancelAnimationFrame(frame);
+			frame = requestAnimationFrame(draw);
+		}
+	});
 }
 
 function section(parent, id, title) {
-	const s = parent.append('section').attr('id', id);
-	s.append('h2').text(title);
+	const s = parent.append('section').attr('id', id).attr('aria-labelledby', id + '-title');
+	s.append('h2').attr('id', id + '-title').text(title);
 	return s;
 }
 

@@ -51,7 +51,9 @@ function drawFailures(parent, process, sites) {
 		const name = sites.has(f.site) ? sites.get(f.site).name : '';
 		parent.append('p').attr('class', 'bad').text(f.kind + ' at ' + seconds(f.time) + ': ' + bytes(f.request) +
 			' asked for on ' + deviceName(f.device) + ', largest hole ' + bytes(f.waste.largest_hole) + ', by ' + name);
+		parent.append('p').text('Where the reserved memory was');
 		drawWaste(parent, f, 'failure.' + i + '.');
+		parent.append('p').text('Who held it: bytes, blocks, call site');
 		const rows = parent.append('table').style('width', 'auto').selectAll('tr').data(f.holders).enter().append('tr');
 		rows.append('td').text(h => bytes(h.bytes));
 		rows.append('td').text(h => h.blocks);
@@ -87,8 +89,8 @@ function drawProcess(parent, process) {
 		drawFailures(section(parent, 'failures', 'Failed allocations'), process, sites);
 	}
 	const time = section(parent, 'over-time', 'Memory over time');
-	const drawMoment = drawFlame(section(parent, 'flame-graphs', 'Who held memory'), process, sites);
-	drawTimeline(time, process, sites, drawMoment);
+	const drawChosen = drawFlame(section(parent, 'flame-graphs', 'Who held memory'), process, sites);
+	drawTimeline(time, process, drawChosen);
 	drawAddresses(section(parent, 'addresses', 'Addresses of a pool'), process);
 	drawWastes(section(parent, 'waste', 'Where reserved memory was'), process);
 	if (process.wait_causes.length) {
@@ -104,12 +106,11 @@ function drawPage() {
 		return;
 	}
 	if (data.over_ranks) {
-		const s = section(body, 'ranks', data.over_ranks.processes + ' processes' +
+		const main = body.append('main'), s = section(main, 'ranks', data.over_ranks.processes + ' processes' +
 			(data.processes.length < data.over_ranks.processes ? ', of which the page has the ' + data.processes.length + ' worst' : ''));
 		drawRanks(s, data.over_ranks);
-		const bar = body.append('div').attr('class', 'bar');
-		const main = body.append('main');
-		choice(bar, 'process', 'Process', data.processes.map(processName), i => drawProcess(main, data.processes[i]));
+		const bar = main.append('div').attr('class', 'bar'), one = main.append('div');
+		choice(bar, 'process', 'Process', data.processes.map(processName), i => drawProcess(one, data.processes[i]));
 	} else {
 		drawProcess(body.append('main'), data.processes[0]);
 	}

@@ -12,15 +12,41 @@ function keyAsClick() {
 	}
 }
 
-// Columns have a title, value(row) and text(value); `detail` gives the text of an unfolded row.
-function drawTable(parent, id, columns, all, detail) {
-	const filter = parent.append('div').attr('class', 'bar').append('input').attr('id', id + '-filter')
+// The arrows move between the rows, of which Tab finds one.
+function moveBetweenRows() {
+	const next = { ArrowDown: 'nextElementSibling', ArrowUp: 'previousElementSibling' }[d3.event.key];
+	let row = next && d3.event.target === this ? this[next] : null;
+	while (row && !row.hasAttribute('tabindex')) {
+		row = row[next];
+	}
+	if (row) {
+		d3.event.preventDefault();
+		this.setAttribute('tabindex', -1);
+		row.setAttribute('tabindex', 0);
+		row.focus();
+	}
+}
+
+// A narrow window shows minor columns only in the unfolded row.
+function classOf(column) {
+	return column.name ? 'name' : column.minor ? 'minor' : null;
+}
+
+function show(column, row) {
+	return column.text ? column.text(column.value(row)) : column.value(row);
+}
+
+// Columns have a title, value(row) and text(value); `detail` gives the text of an unfolded row, and
+// `more`, if there is one, draws what stands below that text.
+function drawTable(parent, id, columns, all, detail, more) {
+	const bar = parent.append('div').attr('class', 'bar');
+	const filter = bar.append('input').attr('id', id + '-filter').attr('type', 'search')
 		.attr('placeholder', 'filter').attr('aria-label', 'filter').on('input', draw);
-	const note = parent.select('.bar').append('span').attr('class', 'soft');
+	const note = bar.append('span').attr('class', 'soft').attr('aria-live', 'polite');
 	const table = parent.append('div').attr('class', 'scroll').append('table').attr('id', id);
 	let by = 0, down = true;
 	table.append('thead').append('tr').selectAll('th').data(columns).enter().append('th')
-		.attr('class', c => c.name ? 'name' : null).text(c => c.title).attr('tabindex', 0).attr('scope', 'col')
+		.attr('class', classOf).text(c => c.title).attr('tabindex', 0).attr('scope', 'col')
 		.on('click', (c, i) => {
 			down = by === i ? !down : true;
 			by = i;
@@ -36,58 +62,84 @@ function drawTable(parent, id, columns, all, detail) {
 		found.sort((a, b) => (down ? 1 : -1) * d3.descending(value(a), value(b)));
 		note.text(found.length > ROWS ? 'the first ' + ROWS + ' of ' + found.length : found.length + ' rows');
 		body.text('');
-		const rows = body.selectAll('tr').data(found.slice(0, ROWS)).enter().append('tr').attr('tabindex', 0).on('keydown', keyAsClick)
+		const rows = body.selectAll('tr').data(found.slice(0, ROWS)).enter().append('tr')
+			.attr('tabindex', (r, i) => i ? -1 : 0).attr('aria-expanded', false)
+			.on('keydown.click', keyAsClick).on('keydown.move', moveBetweenRows)
 			.on('click', function (r) {
 				const open = !d3.select(this).classed('open');
-				d3.select(this).classed('open', open).select('pre').remove();
-				if (open) {
-					d3.select(this).select('td.name').append('pre').text(detail(r));
+				d3.select(this).classed('open', open).attr('aria-expanded', open);
+				if (!open) {
+					this.nextElementSibling.remove();
+					return;
+				}
+				const cell = d3.select(this.parentNode).insert('tr', () => this.nextElementSibling).attr('class', 'detail')
+					.append('td').attr('colspan', columns.length);
+				cell.append('pre').text(detail(r));
+				cell.append('p').attr('class', 'narrow').text(columns.filter(c => c.minor && show(c, r) !== '')
+					.map(c => c.title + ': ' + show(c, r)).join(', '));
+				if (more) {
+					more(cell, r);
 				}
 			});
-		columns.forEach(c => rows.append('td').attr('class', c.name ? 'name' : null)
-			.text(r => c.text ? c.text(c.value(r)) : c.value(r)));
+		columns.forEach(c => rows.append('td').attr('class', classOf(c)).text(r => show(c, r)));
 	}
 	draw();
 }
 
 function drawSites(parent, process) {
+	const bar = parent.append('div').attr('class', 'bar'), place = parent.append('div');
+	choice(bar, 'sites-by', 'By', KINDS, i => {
+		place.text('');
+		drawSitesBy(place, process, KINDS[i]);
+	});
+}
+
+function drawSitesBy(parent, process, kind) {
+	const single = kind === KINDS[0];
 	drawTable(parent, 'sites', [
 		{ title: 'Peak', value: s => s.peak, text: bytes },
 		{ title: process.leaks_title, value: s => s.live, text: bytes },
-		{ title: 'Grows', value: s => s.grows ? 'yes' : '' },
+		{ title: 'Grows', value: s => s.grows ? 'yes' : '', minor: true },
 		{ title: 'Allocations', value: s => s.allocations },
-		{ title: 'Bytes in all', value: s => s.bytes, text: bytes },
-		{ title: 'Mean life', value: s => s.mean_life, text: seconds },
-		{ title: 'Repeats', value: s => s.repeats },
-		{ title: 'Waits', value: s => s.wait_time, text: seconds },
-		{ title: 'Call site, innermost first', value: s => s.name, name: true },
-	], process.sites, stackText);
+		{ title: 'Bytes in all', value: s => s.bytes, text: bytes, minor: true },
+		{ title: 'Mean life', value: s => s.mean_life, text: seconds, minor: true },
+		{ title: 'Repeats', value: s => s.repeats, minor: true },
+		{ title: 'Waits', value: s => s.wait_time, text: seconds, minor: true },
+		{ title: single ? 'Call site, innermost first' : kind[0].toUpperCase() + kind.slice(1), value: s => s.name, name: true },
+	], single ? process.sites : process.groups[kind], single ? stackText : s => s.name,
+	single ? (cell, site) => drawLives(cell, process, site) : null);
+}
+
+function titled(parent, title) {
+	const part = parent.append('div');
+	part.append('h3').text(title);
+	return part;
 }
 
 function drawRanks(parent, over) {
 	const mean = f => r => r[f].mean, most = f => r => r[f].max;
 	const columns = [
 		{ title: 'Peak max', value: most('peak'), text: bytes },
-		{ title: 'mean', value: mean('peak'), text: bytes },
-		{ title: 'min', value: r => r.peak.min, text: bytes },
+		{ title: 'mean', value: mean('peak'), text: bytes, minor: true },
+		{ title: 'min', value: r => r.peak.min, text: bytes, minor: true },
 		{ title: 'max / mean', value: r => r.peak.imbalance, text: x => x.toFixed(2) },
 		{ title: 'Most in', value: r => r.peak.rank === null ? 'process ' + r.peak.process : 'rank ' + r.peak.rank },
-		{ title: 'Host', value: r => r.peak.host },
-		{ title: 'Mean over time', value: mean('mean'), text: bytes },
-		{ title: 'Never freed max', value: most('never_freed'), text: bytes },
-		{ title: 'In', value: r => r.in },
+		{ title: 'Host', value: r => r.peak.host, minor: true },
+		{ title: 'Mean over time', value: mean('mean'), text: bytes, minor: true },
+		{ title: 'Never freed max', value: most('never_freed'), text: bytes, minor: true },
+		{ title: 'In', value: r => r.in, minor: true },
 		{ title: 'Name', value: r => r.name, name: true },
 	];
 	const detail = r => ['allocations', 'frees', 'mean', 'peak', 'reserved', 'never_freed'].map(f =>
 		f + ': min ' + r[f].min + ', mean ' + r[f].mean + ', max ' + r[f].max).join('\n');
 	drawRows(parent, over);
-	drawTable(parent.append('div'), 'over-pools', columns, over.pools, detail);
-	drawTable(parent.append('div'), 'over-sites', columns, over.sites, detail);
+	drawTable(titled(parent, 'Pools'), 'over-pools', columns, over.pools, detail);
+	drawTable(titled(parent, 'Call sites, innermost first'), 'over-sites', columns, over.sites, detail);
 }
 
 // A row for each process, and the GPUs that several share.
 function drawRows(parent, over) {
-	drawTable(parent.append('div'), 'over-rows', [
+	drawTable(titled(parent, 'Processes, the worst first'), 'over-rows', [
 		{ title: 'Failures', value: r => r.failures },
 		{ title: 'Reserved peak', value: r => r.reserved_peak, text: bytes },
 		{ title: 'Used peak', value: r => r.used_peak, text: bytes },
@@ -97,7 +149,7 @@ function drawRows(parent, over) {
 			(r.host ? ' on ' + r.host : ''), name: true },
 	], over.ranks, r => r.path);
 	if (over.shared_gpus.length) {
-		drawTable(parent.append('div'), 'over-gpus', [
+		drawTable(titled(parent, 'GPUs that several processes share'), 'over-gpus', [
 			{ title: 'Reserved together, at most', value: g => g.peak, text: bytes },
 			{ title: 'at', value: g => g.peak_time, text: seconds },
 			{ title: 'If all peaks came at once', value: g => g.sum_of_peaks, text: bytes },
@@ -125,11 +177,11 @@ function drawDifference(parent, difference) {
 	const change = f => s => s[f][1] - s[f][0];
 	drawTable(section(parent, 'changes', 'Call sites that changed'), 'difference', [
 		{ title: 'Peak grew by', value: change('peak'), text: signed },
-		{ title: 'Peak A', value: s => s.peak[0], text: bytes },
-		{ title: 'Peak B', value: s => s.peak[1], text: bytes },
+		{ title: 'Peak A', value: s => s.peak[0], text: bytes, minor: true },
+		{ title: 'Peak B', value: s => s.peak[1], text: bytes, minor: true },
 		{ title: 'At the end', value: change('live'), text: signed },
-		{ title: 'Allocations A', value: s => s.allocations[0] },
-		{ title: 'B', value: s => s.allocations[1] },
+		{ title: 'Allocations A', value: s => s.allocations[0], minor: true },
+		{ title: 'B', value: s => s.allocations[1], minor: true },
 		{ title: 'Call site, innermost first', value: s => (s.in_a ? s.in_b ? '' : 'gone: ' : 'new: ') + s.name, name: true },
 	], difference.sites, s => s.name.split(' < ').join('\n'));
 }

@@ -1,66 +1,91 @@
 // SPDX-License-Identifier: MIT
-// Memory over time: used, reserved and in flight, stacked by call site. Wheel and drag zoom, the
-// tooltip shows who holds memory at that moment.
+// Memory over time: used, reserved and in flight, stacked by call site, function, file and so on. The
+// tooltip shows who holds memory at that moment; pick.js has what the mouse and the keys choose.
 'use strict';
 
-const LAYERS = 12; // call sites with a colour of their own
+const LAYERS = 12; // with a colour of their own
+const ENOUGH = 0.6; // of the used bytes at the peak: less in these layers is too grey to say who held memory
 
-// `chosen` gets the line and the index of a moment that is clicked.
-function drawTimeline(parent, process, sites, chosen) {
+// The finest kind whose layers show most of the memory of the device that used most.
+function bestKind(lines) {
+	const line = lines[d3.scan(lines, (a, b) => d3.max(b.used) - d3.max(a.used))];
+	const peak = line ? d3.scan(line.used, (a, b) => b - a) : 0;
+	const best = KINDS.findIndex(kind => {
+		const held = line ? line.by(kind).held.map(h => h[peak]).sort((a, b) => b - a) : [];
+		return held.length > 1 && d3.sum(held.slice(0, LAYERS)) >= ENOUGH * line.used[peak];
+	});
+	return Math.max(0, best);
+}
+
+// `chosen` gets the line and the first and last index of a moment or range.
+function drawTimeline(parent, process, chosen) {
 	const bar = parent.append('div').attr('class', 'bar');
-	const svg = parent.append('svg').attr('id', 'timeline').attr('role', 'img')
-		.attr('aria-label', 'Memory over time: used by call site, reserved and in flight');
-	const legend = parent.append('div').attr('class', 'soft').style('margin-top', '4px');
-	const lines = process.charts.devices;
-	const show = { stacked: true, reserved: true };
+	const svg = parent.append('svg').attr('id', 'timeline').attr('tabindex', 0).attr('role', 'application')
+		.attr('aria-roledescription', 'chart').attr('aria-describedby', 'timeline-help')
+		.attr('aria-label', 'Memory over time: used, reserved and in flight');
+	const note = parent.append('div').attr('class', 'bar').attr('id', 'timeline-note').attr('aria-live', 'polite');
+	const legend = parent.append('div').attr('class', 'soft legend').attr('id', 'timeline-legend');
+	parent.append('p').attr('class', 'soft').attr('id', 'timeline-help')
+		.text('Click: who held memory at that moment. Drag: who held it in that range. Wheel: zoom. Shift and drag: move. ' +
+			'Double click: all. Keys: arrows, Shift and arrows for a range, Enter to choose, + and - to zoom, 0 for all.');
+	const lines = process.charts.devices.map(raw => timeLine(raw, process));
+	const show = { stacked: true, reserved: true, kind: null, range: null };
 	let index = 0;
 
 	function draw() {
 		svg.text('').on('.zoom', null);
 		legend.text('');
-		if (lines.length) {
-			drawDevice(svg, legend, lines[index], process, sites, show, i => chosen(lines[index], i));
+		note.text('');
+		if (lines.length && show.kind !== null) {
+			drawDevice({ svg, legend, note, process, show, line: lines[index],
+				chosen: (from, to) => chosen(lines[index], from, to) });
 		}
 	}
 	choice(bar, 'timeline-device', 'Device', lines.map(l => deviceName(l.device)), i => {
 		index = i;
+		show.range = null;
+		draw();
 	});
-	for (const [name, text] of [['stacked', ' stacked by call site'], ['reserved', ' with reserved']]) {
+	choice(bar, 'timeline-by', 'By', KINDS, i => {
+		show.kind = KINDS[i];
+		draw();
+	}, bestKind(lines));
+	onResize('timeline', draw);
+	for (const [name, text] of [['stacked', ' stacked'], ['reserved', ' with reserved']]) {
 		const box = bar.append('label');
 		box.append('input').attr('type', 'checkbox').attr('id', 'timeline-' + name).property('checked', true)
 			.on('change', function () { show[name] = this.checked; draw(); });
 		box.append('span').text(text);
 	}
-	bar.append('span').attr('class', 'soft').text('wheel: zoom, drag: move, double click: all, click: who held memory then');
-	bar.select('select').on('change.draw', draw);
-	draw();
 }
 
 // The layers of the chart from the bottom up, each with values per sample.
-function layersOf(line, sites, stacked) {
-	if (!stacked) {
+function layersOf(line, show) {
+	if (!show.stacked) {
 		return [{ name: 'used', color: 'var(--used)', values: line.used }];
 	}
-	const order = d3.range(line.sites.length).sort((a, b) => d3.max(line.held[b]) - d3.max(line.held[a]))
-		.slice(0, LAYERS);
+	const { names, held } = line.by(show.kind), most = held.map(h => d3.max(h));
+	const order = d3.range(held.length).sort((a, b) => most[b] - most[a]).slice(0, LAYERS);
 	const color = i => d3.schemeTableau10[i % 10];
-	const layers = order.map((k, i) => ({ name: sites.get(line.sites[k]).name, values: line.held[k],
+	const layers = order.map((k, i) => ({ name: names[k], values: held[k],
 		color: i < 10 ? color(i) : d3.color(color(i)).darker(0.8) }));
-	const rest = line.used.map((u, i) => u - d3.sum(order, k => line.held[k][i]));
+	const rest = line.used.map((u, i) => u - d3.sum(order, k => held[k][i]));
 	if (rest.some(x => x > 0)) {
-		layers.push({ name: 'other call sites', values: rest, color: 'var(--other)' });
+		layers.push({ name: 'other ' + show.kind + 's', values: rest, color: 'var(--other)' });
 	}
 	return layers;
 }
 
-function drawDevice(svg, legend, line, process, sites, show, chosen) {
+function drawDevice(chart) {
+	const { svg, legend, line, process, show } = chart;
 	const width = svg.node().getBoundingClientRect().width || 1200, height = 360;
-	const margin = { left: 80, right: 16, top: 12, bottom: 28 };
+	const margin = { left: 80, right: 30, top: 12, bottom: 28 };
 	const end = Math.max(process.seconds, 1e-9);
-	const x0 = d3.scaleLinear().domain([0, end]).range([margin.left, width - margin.right]);
-	let x = x0, frame = 0;
+	Object.assign(chart, { width, height, margin, end,
+		x0: d3.scaleLinear().domain([0, end]).range([margin.left, width - margin.right]) });
+	chart.x = chart.x0;
 	const y = d3.scaleLinear().range([height - margin.bottom, margin.top]);
-	const layers = layersOf(line, sites, show.stacked);
+	const layers = layersOf(line, show);
 	const sums = line.used.map(() => 0);
 	for (const l of layers) {
 		l.low = sums.slice();
@@ -70,7 +95,7 @@ function drawDevice(svg, legend, line, process, sites, show, chosen) {
 	svg.attr('viewBox', '0 0 ' + width + ' ' + height).attr('height', height);
 	svg.append('clipPath').attr('id', 'plot').append('rect').attr('x', margin.left).attr('y', 0)
 		.attr('width', width - margin.left - margin.right).attr('height', height);
-	const plot = svg.append('g').attr('clip-path', 'url(#plot)');
+	const plot = chart.plot = svg.append('g').attr('clip-path', 'url(#plot)');
 	const areas = plot.selectAll('path.layer').data(layers).enter().append('path')
 		.attr('class', 'layer').attr('fill', l => l.color).attr('opacity', 0.85);
 	const curve = name => plot.append('path').attr('fill', 'none').attr('data-line', name);
@@ -79,14 +104,13 @@ function drawDevice(svg, legend, line, process, sites, show, chosen) {
 	const marks = plot.selectAll('g.moment').data(marksOf(line, process)).enter().append('g').attr('class', 'moment')
 		.attr('data-mark', m => m.kind);
 	marks.append('line').attr('class', 'mark').attr('y1', margin.top).attr('y2', height - margin.bottom);
-	marks.append('text').attr('x', 4).attr('y', (m, i) => margin.top + 10 + 14 * (i % 4)).text(m => m.text);
-	const cursor = plot.append('line').attr('y1', margin.top).attr('y2', height - margin.bottom)
-		.attr('stroke', 'var(--ink)').attr('stroke-dasharray', '3,3').style('display', 'none');
+	marks.append('text').attr('y', (m, i) => margin.top + 10 + 14 * (i % 4)).text(m => m.text);
 	const xAxis = svg.append('g').attr('transform', 'translate(0,' + (height - margin.bottom) + ')');
 	const yAxis = svg.append('g').attr('transform', 'translate(' + margin.left + ',0)');
+	const picker = drawPicker(chart, render);
 
 	function render() {
-		const [from, to] = x.domain();
+		const x = chart.x, [from, to] = x.domain();
 		const first = Math.max(0, d3.bisectRight(line.time, from) - 1);
 		const last = Math.min(line.time.length, d3.bisectLeft(line.time, to) + 1);
 		let most = 1;
@@ -104,29 +128,13 @@ function drawDevice(svg, legend, line, process, sites, show, chosen) {
 		const tickStep = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
 		xAxis.call(d3.axisBottom(x).tickValues(ticks).tickFormat(t => moment(t, tickStep, to)).tickSizeOuter(0));
 		marks.attr('transform', m => 'translate(' + pixel(x(m.time)) + ',0)');
-		yAxis.call(d3.axisLeft(y).tickValues(roundBytes(most)).tickFormat(bytes));
+		// A text that would leave the chart on the right stands on the left of its line.
+		const room = m => width - margin.right - x(m.time) > m.text.length * 6.5 + 8;
+		marks.select('text').attr('x', m => room(m) ? 4 : -4).attr('text-anchor', m => room(m) ? 'start' : 'end');
+		yAxis.call(d3.axisLeft(y).tickValues(roundBytes(most)).tickFormat(axisBytes));
 		svg.attr('data-from', from).attr('data-to', to);
+		picker();
 	}
-
-	const zoom = d3.zoom().scaleExtent([1, Math.max(1, line.time.length)])
-		.extent([[margin.left, 0], [width - margin.right, height]])
-		.translateExtent([[margin.left, 0], [width - margin.right, height]])
-		.on('zoom', () => {
-			x = d3.event.transform.rescaleX(x0);
-			cancelAnimationFrame(frame); // one drawing per frame, however fast the wheel turns
-			frame = requestAnimationFrame(render);
-		});
-	svg.call(zoom).on('dblclick.zoom', () => svg.call(zoom.transform, d3.zoomIdentity));
-	svg.on('mousemove', function () {
-		const [mx] = d3.mouse(this);
-		const i = Math.min(line.time.length - 1, Math.max(0, d3.bisectRight(line.time, x.invert(mx)) - 1));
-		cursor.style('display', null).attr('x1', mx).attr('x2', mx);
-		showTip(d3.event, t => momentTip(t, line, i, sites));
-	}).on('mouseleave', () => { hideTip(); cursor.style('display', 'none'); })
-		.on('click', function () {
-			const i = d3.bisectRight(line.time, x.invert(d3.mouse(this)[0])) - 1;
-			chosen(Math.min(line.time.length - 1, Math.max(0, i)));
-		});
 	drawLegend(legend, layers);
 	render();
 }
@@ -184,15 +192,4 @@ function drawLegend(legend, layers) {
 	const rows = legend.selectAll('div').data(entries).enter().append('div');
 	rows.append('span').attr('class', 'swatch').style('background', l => l.color);
 	rows.append('span').text(l => l.name);
-}
-
-function momentTip(t, line, i, sites) {
-	t.append('div').text('at ' + seconds(line.time[i]) + ': used ' + bytes(line.used[i]) + ', in flight ' +
-		bytes(line.in_flight[i]) + ', reserved ' + bytes(line.reserved[i]));
-	const held = d3.range(line.sites.length).filter(k => line.held[k][i] > 0)
-		.sort((a, b) => line.held[b][i] - line.held[a][i]).slice(0, 8);
-	const rows = t.append('table').selectAll('tr').data(held).enter().append('tr');
-	rows.append('td').text(k => bytes(line.held[k][i]));
-	rows.append('td').text(k => percent(line.held[k][i], line.used[i]));
-	rows.append('td').attr('class', 'name').text(k => sites.get(line.sites[k]).name);
 }
