@@ -196,6 +196,9 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 		snprintf(err, err_size, "%s: out of memory", path);
 		ss_analysis_free(a);
 		a = NULL;
+	} else { /* a report may hold a thousand of these */
+		ss_sites_end_lookups(&a->sites);
+		ss_sites_finish(&a->calls);
 	}
 	ss_trace_reader_close(r);
 	return a;

@@ -272,6 +272,17 @@ char *ss_site_text(const struct ss_sites *s, const struct ss_site *site, bool li
 	return text;
 }
 
+void ss_sites_end_lookups(struct ss_sites *s) {
+	free(s->of_stack);
+	free(s->of_site);
+	free(s->key);
+	s->of_stack = s->of_site = NULL;
+	s->key = NULL;
+	s->stacks = 0;
+	s->keys = 0;
+	s->calls = NULL;
+}
+
 void ss_sites_finish(struct ss_sites *s) {
 	if (s->tables) {
 		ss_sites_free_entries(&s->tables->frames);
@@ -279,9 +290,7 @@ void ss_sites_finish(struct ss_sites *s) {
 		free(s->tables->ids);
 	}
 	free(s->tables);
-	free(s->of_stack);
-	free(s->of_site);
-	free(s->key);
+	ss_sites_end_lookups(s);
 	free(s->rebuilt);
 	free(s->stack);
 	free(s->site);

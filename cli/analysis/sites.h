@@ -91,6 +91,8 @@ void ss_sites_finish(struct ss_sites *s);
  * sites go through and that more lines call than it has, as a wrapper of hipMalloc, does not count, but its callers do. False:
  * out of memory. */
 bool ss_sites_put_together(struct ss_sites *g, const struct ss_sites *calls, const struct ss_trace_reader *r, enum ss_by by);
+/* Frees what only ss_sites_of() and ss_sites_group() need, which is most of the memory. */
+void ss_sites_end_lookups(struct ss_sites *s);
 /* The group of a block that `tid` allocated at that call site for that stream. */
 uint32_t ss_sites_group(const struct ss_sites *g, uint32_t call, uint32_t stream, uint32_t tid);
 /* "function" or "functions". */

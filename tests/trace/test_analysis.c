@@ -112,6 +112,7 @@ static void test_parts(void **state) {
 	assert_int_equal(u->end.reserved, 65536);
 	assert_int_equal(a->unknown_frees, 1);
 	assert_int_equal(a->lost_frees, 1);
+	assert_null(a->sites.of_stack); /* a report of many ranks keeps no table of stacks */
 	assert_int_equal(u->allocs, 5);
 	assert_int_equal(u->frees, 3);
 	uint64_t most = 0; /* the samples keep the peak, whatever their spans are */
