@@ -20,6 +20,7 @@
 
 enum type {
 	T_ENUM, /* int, one of `values` */
+	T_SET,  /* int, a bit for each of `values` that is in a list; the last of them, "all", is all bits */
 	T_BOOL,
 	T_STATS,      /* enum ss_stats_form; all that a T_BOOL may be, or json */
 	T_MS,	      /* uint64_t milliseconds */
@@ -80,6 +81,12 @@ static const struct option table[] = {
 	  "take the table that the exports of AMD's builds jump through" },
 	{ "LOG", T_PATH, AT(log), "", NULL,
 	  "file for messages instead of stderr; %p is the process id, %h the host, %r the rank, %q{VAR} a variable" },
+	{ "CHECK", T_SET, AT(check), "", "order|free|leak|all",
+	  "look for errors of the program (somashim check): a list, order,free" },
+	{ "CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
+	  "which errors of order are looked for" },
+	{ "CHECK_FILE", T_PATH, AT(check_file), "",  NULL,
+	  "file for what was found, lines of JSON, instead of text in the log; %p and so on too" },
 	{ "JOURNAL", T_PATH, AT(journal), "", NULL,
 	  "file for a log of every allocation and free (RMM CSV); %p and so on too" },
 	{ "TRACE", T_PATH, AT(trace), "", NULL,
@@ -137,6 +144,28 @@ static bool per_device_set(struct ss_amount *out, const struct option *o, const 
 	return good;
 }
 
+/* A list of names, divided by commas. */
+static bool set_of_names(int *out, const char *values, const char *value)
+{
+	char word[32];
+	int bits = 0, i;
+
+	while (*value) {
+		size_t len = strcspn(value, ",");
+		for (i = 0; ss_enum_name(values, i, word, sizeof(word)); i++) {
+			if (strlen(word) == len && strncasecmp(word, value, len) == 0) {
+				bits |= strcmp(word, "all") == 0 ? (1 << i) - 1 : 1 << i;
+				break;
+			}
+		}
+		if (!ss_enum_name(values, i, word, sizeof(word)))
+			return false;
+		value += len + (value[len] == ',');
+	}
+	*out = bits;
+	return true;
+}
+
 static bool option_set(struct ss_options *opt, const struct option *o, const char *value)
 {
 	void *field = (char *)opt + o->offset;
@@ -153,6 +182,8 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 			}
 		}
 		return false;
+	case T_SET:
+		return set_of_names(field, o->values, value);
 	case T_BOOL:
 		return ss_parse_bool(value, field);
 	case T_STATS: {
@@ -275,7 +306,7 @@ static const char *const type_texts[] = {
 
 static const char *type_text(const struct option *o)
 {
-	return o->type == T_ENUM || o->type == T_STATS ? o->values : type_texts[o->type];
+	return o->type == T_ENUM || o->type == T_SET || o->type == T_STATS ? o->values : type_texts[o->type];
 }
 
 static void warn_value(FILE *warn, const struct option *o, const char *value)
@@ -288,6 +319,7 @@ static void warn_value(FILE *warn, const struct option *o, const char *value)
 		strcat(near, "?");
 	}
 	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_STATS ? "none of"
+			 : o->type == T_SET ? "no list of"
 			 : o->type == T_MS ? "not a number of"
 					   : "not a";
 	fprintf(warn, "somashim: " PREFIX "%s=%.64s is %s %s%s The default (%s) is used\n", o->name,
@@ -411,6 +443,16 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 		if (!ss_enum_name(o->values, *(const int *)field, out, size))
 			snprintf(out, size, "?");
 		break;
+	case T_SET: {
+		char word[32];
+		size_t at = 0;
+
+		out[0] = '\0';
+		for (int i = 0; ss_enum_name(o->values, i, word, sizeof(word)) && at < size; i++)
+			if (*(const int *)field >> i & 1)
+				at += (size_t)snprintf(out + at, size - at, "%s%s", at ? "," : "", word);
+		break;
+	}
 	case T_BOOL:
 		snprintf(out, size, "%d", *(const bool *)field);
 		break;

@@ -24,6 +24,11 @@ struct ss_amount {
 /* SOMASHIM_STATS */
 enum ss_stats_form { SS_STATS_OFF, SS_STATS_TABLE, SS_STATS_JSON };
 
+/* SOMASHIM_CHECK, a bit for each tool in the order of the names */
+enum ss_check_tools { SS_CHECK_ORDER = 1, SS_CHECK_FREE = 2, SS_CHECK_LEAK = 4 };
+/* Which errors of order are looked for, in the words of compute-sanitizer. */
+enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
+
 struct ss_options {
 	int backing;                 /* enum ss_backing */
 	int fence;                   /* enum ss_fence_kind */
@@ -40,9 +45,11 @@ struct ss_options {
 	uint64_t ipc_whole;          /* blocks from this size get own segments; 0 = off */
 	int stats;                   /* enum ss_stats_form */
 	bool disable, verbose, selftest, api_table;
+	int check;                   /* enum ss_check_tools */
+	int check_races;             /* enum ss_check_races */
 	bool remember;               /* what a self-test proved counts for later processes */
 	/* Paths as given; "" = off. */
-	char log[512], journal[512], trace[512], report[512], metrics[512];
+	char log[512], journal[512], trace[512], report[512], metrics[512], check_file[512];
 	char live[512];              /* a directory, or a word for off (live/directory.h) */
 };
 

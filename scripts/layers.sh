@@ -14,9 +14,9 @@ build=${1:-${BUILD:-$(dirname "$0")/../build}}
 # stands below. A folder's library is in the folder, or in the room and named lib*-ROOM-FOLDER.a.
 table='
 live    .
-core    /trace /config base range order,backing cache pool .
+core    /trace /config base range order,backing cache pool check .
 driver  rocm,fake .
-shim    process alloc stream share bounds . route
+shim    process check alloc stream share bounds . route
 sim     device hsa hip .
 cli     readers,writers,analysis report,convert .
 '

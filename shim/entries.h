@@ -25,6 +25,7 @@
  *        FILL      refuses `count` values of `extra` bytes at dst that leave a block; uses `stream`
  *        CHECK     refuses the call if the expression `extra` is true
  *        OBSERVER  adds the observer `extra` (alloc/observers.h)
+ *        PINNED    as OBSERVER, for pinned memory of `size` bytes, which is at `extra` after the call
  *        MAP       as OBSERVER, for a call that one thread makes at a time on some releases
  *        QUERY     makes good the waits that hipFree skipped
  *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
@@ -479,22 +480,22 @@
 	E(PASS, 0, hipThreadExchangeStreamCaptureMode, 500, 502, (hipStreamCaptureMode *mode), \
 	  (mode)) \
 	/* ---- who else may observe the device: alloc/observers.h ---- */ \
-	E(OBSERVER, SS_OBSERVER_PINNED, hipHostMalloc, 402, 502, \
+	E(PINNED, *ptr, hipHostMalloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(OBSERVER, SS_OBSERVER_PINNED, hipHostAlloc, 402, 502, \
+	E(PINNED, *ptr, hipHostAlloc, 402, 502, \
 	  (void **ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(OBSERVER, SS_OBSERVER_PINNED, hipMallocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
-	E(OBSERVER, SS_OBSERVER_PINNED, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
-	E(OBSERVER, SS_OBSERVER_PINNED, hipHostRegister, 402, 502, \
+	E(PINNED, *ptr, hipMallocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(PINNED, *ptr, hipMemAllocHost, 402, 502, (void **ptr, size_t size), (ptr, size)) \
+	E(PINNED, ptr, hipHostRegister, 402, 502, \
 	  (void *ptr, size_t size, unsigned int flags), (ptr, size, flags)) \
-	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipLaunchHostFunc, 503, 507, \
+	E(OBSERVER, ss_host_function(stream), hipLaunchHostFunc, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipLaunchHostFunc_spt, 503, 507, \
+	E(OBSERVER, ss_host_function(ss_spt_stream(stream)), hipLaunchHostFunc_spt, 503, 507, \
 	  (hipStream_t stream, hipHostFn_t fn, void *data), (stream, fn, data)) \
-	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipStreamAddCallback, 402, 502, \
+	E(OBSERVER, ss_host_function(stream), hipStreamAddCallback, 402, 502, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
-	E(OBSERVER, SS_OBSERVER_HOSTFUNC, hipStreamAddCallback_spt, 503, 507, \
+	E(OBSERVER, ss_host_function(ss_spt_stream(stream)), hipStreamAddCallback_spt, 503, 507, \
 	  (hipStream_t stream, hipStreamCallback_t fn, void *data, unsigned int flags), \
 	  (stream, fn, data, flags)) \
 	E(OBSERVER, SS_OBSERVER_IPC, hipMemExportToShareableHandle, 501, 502, \
@@ -534,23 +535,23 @@
 	E(PASS, 0, hipDeviceFlushGPUDirectRDMAWrites, 718, 718, (int target, int scope), \
 	  (target, scope)) \
 	/* ---- work on a stream that may be unknown yet ---- */ \
-	E(QUEUE, stream, hipLaunchKernel, 402, 502, \
+	E(QUEUE, ss_launch(stream, function, args, NULL), hipLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_spt_stream(stream), hipLaunchKernel_spt, 502, 502, \
+	E(QUEUE, ss_launch(ss_spt_stream(stream), function, args, NULL), hipLaunchKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, stream, hipLaunchCooperativeKernel, 402, 502, \
+	E(QUEUE, ss_launch(stream, function, args, NULL), hipLaunchCooperativeKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, unsigned int shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_spt_stream(stream), hipLaunchCooperativeKernel_spt, 502, 502, \
+	E(QUEUE, ss_launch(ss_spt_stream(stream), function, args, NULL), hipLaunchCooperativeKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, uint32_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, stream, hipModuleLaunchKernel, 402, 502, \
+	E(QUEUE, ss_launch(stream, f, params, extra), hipModuleLaunchKernel, 402, 502, \
 	  (hipFunction_t f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int lx, \
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
 	   void **params, void **extra), \
@@ -638,11 +639,11 @@
 	E(QUEUE_WAIT, stream, hipStreamBatchMemOp, 604, 604, \
 	  (hipStream_t stream, unsigned int count, SS_MEM_OPS *ops, unsigned int flags), \
 	  (stream, count, ops, flags)) \
-	E(QUEUE, stream, hipSignalExternalSemaphoresAsync, 403, 502, \
+	E(QUEUE_ANY, stream, hipSignalExternalSemaphoresAsync, 403, 502, \
 	  (const hipExternalSemaphore_t *list, \
 	   const hipExternalSemaphoreSignalParams *params, unsigned int count, hipStream_t stream), \
 	  (list, params, count, stream)) \
-	E(QUEUE, stream, hipWaitExternalSemaphoresAsync, 403, 502, \
+	E(QUEUE_WAIT, stream, hipWaitExternalSemaphoresAsync, 403, 502, \
 	  (const hipExternalSemaphore_t *list, \
 	   const hipExternalSemaphoreWaitParams *params, unsigned int count, hipStream_t stream), \
 	  (list, params, count, stream)) \
@@ -825,15 +826,15 @@
 	E(QUEUE, stream, hipConfigureCall, 402, 502, \
 	  (dim3 grid, dim3 block, size_t shared, hipStream_t stream), \
 	  (grid, block, shared, stream)) \
-	E(QUEUE, stream, hipModuleLaunchCooperativeKernel, 505, 507, \
+	E(QUEUE, ss_launch(stream, f, params, NULL), hipModuleLaunchCooperativeKernel, 505, 507, \
 	  (hipFunction_t f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int lx, \
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
 	   void **params), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params)) \
-	E(QUEUE, ss_streams_used(config, 1, 0, 32), hipLaunchKernelExC, 605, 702, \
+	E(QUEUE, ss_launch(ss_stream_in(config, 32), function, args, NULL), hipLaunchKernelExC, 605, 702, \
 	  (const SS_LAUNCH_CONFIG *config, const void *function, void **args), \
 	  (config, function, args)) \
-	E(QUEUE, ss_streams_used(config, 1, 0, 32), hipDrvLaunchKernelEx, 605, 702, \
+	E(QUEUE, ss_launch(ss_stream_in(config, 32), f, params, extra), hipDrvLaunchKernelEx, 605, 702, \
 	  (const SS_DRV_LAUNCH_CONFIG *config, hipFunction_t f, void **params, void **extra), \
 	  (config, f, params, extra)) \
 	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \

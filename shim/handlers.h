@@ -23,6 +23,7 @@
 #define SS_HANDLER_WATCH(name, params) hipError_t do_##name params;
 #define SS_HANDLER_ERROR(name, params) hipError_t do_##name params;
 #define SS_HANDLER_OBSERVER(name, params)
+#define SS_HANDLER_PINNED(name, params)
 #define SS_HANDLER_MAP(name, params)
 #define SS_HANDLER_PASS(name, params)
 #define SS_HANDLER_QUEUE(name, params)

@@ -16,6 +16,7 @@
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/limit.h"
 #include "shim/alloc/native_pools.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
@@ -44,6 +45,8 @@ static __attribute__((noinline)) hipError_t malloc_long(void **ptr, size_t size)
 
 	if (unlikely(ss_pass(SS_ENTRY_SERVED)))
 		return ss_real.hipMalloc ? ss_real.hipMalloc(ptr, size) : ss_real_missing();
+	if (unlikely(ss_checking))
+		ss_check_call("hipMalloc");
 	err = ss_malloc(ptr, size, true);
 	/* A program often does nothing for long after it has taken its memory. */
 	if (likely(err == hipSuccess))
@@ -67,10 +70,15 @@ SS_HOT(hipMalloc)
 hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 {
 	if (flags != hipDeviceMallocDefault) {
+		hipError_t err;
+
 		ss_observer_add(-1, SS_OBSERVER_FINE);
 		/* Memory for signals is the host's. */
-		return ss_result(SS_LIMITED(-1, flags == hipMallocSignalMemory ? 0 : size, *ptr,
-					    CALL(hipExtMallocWithFlags, ptr, size, flags)));
+		err = SS_LIMITED(-1, flags == hipMallocSignalMemory ? 0 : size, *ptr,
+				 CALL(hipExtMallocWithFlags, ptr, size, flags));
+		if (unlikely(ss_checking) && err == hipSuccess)
+			ss_check_host_memory(*ptr, size);
+		return ss_result(err);
 	}
 	return ss_malloc(ptr, size, false);
 }
@@ -92,16 +100,22 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 static __attribute__((noinline)) hipError_t free_long(void *ptr)
 {
 	enum ss_status status;
+	hipError_t err;
 	int dev;
 
 	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : ss_real_missing();
 	if (unlikely(atomic_load(&ss_self_imports)) && ss_self_import_release(ptr))
 		return ss_result(hipSuccess);
+	if (unlikely(ss_checking))
+		ss_check_call("hipFree");
 	status = ptr ? ss_where(ss_core, ptr, &dev) : SS_ERR_FOREIGN;
 	if (likely(status == SS_OK))
 		return ss_free_owned(ptr, dev, false);
-	return status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
+	err = status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
+	if (unlikely(ss_checking) && ptr)
+		ss_check_freed(NULL, ptr, err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
+	return err;
 }
 
 hipError_t do_hipFree(void *ptr)
@@ -132,6 +146,8 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
 			      : ss_alloc_current(ss_core, tl, size, &p);
 	*ptr = p; /* NULL for size 0 and for a failure */
+	if (unlikely(ss_checking) && p)
+		ss_check_allocated(tl, p, size);
 	ss_live_tick(); /* as in malloc_long */
 	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
@@ -185,6 +201,8 @@ static int malloc_async(void **ptr, size_t size, void *native)
 					      : ss_real_missing();
 	if (unlikely(!ptr))
 		return ss_fail(hipErrorInvalidValue);
+	if (unlikely(ss_checking))
+		ss_check_call("hipMallocAsync");
 	tl = ss_stream(stream, &err);
 	if (unlikely(!tl))
 		return ss_fail(err);
@@ -282,10 +300,14 @@ static int free_async(void *ptr, void *native)
 	if (unlikely(!ptr))
 		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue)
 					       : ss_result(hipSuccess);
+	if (unlikely(ss_checking))
+		ss_check_call("hipFreeAsync");
 	if (ss_exiting()) {
 		if (ss_lookup(ss_core, ptr, &info)) {
 			if (info.classic)
 				return ss_free_owned(ptr, info.device, true);
+			if (unlikely(ss_checking))
+				ss_check_freeing(NULL, ptr);
 			ss_free_at_exit(ptr);
 			return hipSuccess;
 		}
@@ -308,10 +330,15 @@ static int free_async(void *ptr, void *native)
 	if (unlikely(atomic_load_explicit(&ss_self_imports, memory_order_relaxed)) &&
 	    ss_self_import_release(ptr))
 		return ss_result(hipSuccess);
+	if (unlikely(ss_checking) && ss_lookup(ss_core, ptr, &info) && !info.classic)
+		ss_check_freeing(tl, ptr);
 	status = ss_free_async(ss_core, ptr, tl);
 	if (likely(status == SS_OK))
 		return ss_result(hipSuccess);
-	return free_rare(ptr, status, stream, ss_timeline_device(tl));
+	err = free_rare(ptr, status, stream, ss_timeline_device(tl));
+	if (unlikely(ss_checking))
+		ss_check_freed(tl, ptr, err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
+	return err;
 }
 
 hipError_t do_hipFreeAsync(void *ptr, hipStream_t stream)
@@ -338,11 +365,15 @@ static bool is_ours(void *ptr)
  * which would be our segment with every other block in it (7.2.4). */
 hipError_t do_hipHostFree(void *ptr)
 {
+	if (unlikely(ss_checking))
+		ss_check_host_memory_gone(ptr);
 	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipHostFree, ptr));
 }
 
 hipError_t do_hipFreeHost(void *ptr)
 {
+	if (unlikely(ss_checking))
+		ss_check_host_memory_gone(ptr);
 	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipFreeHost, ptr));
 }
 
@@ -354,6 +385,8 @@ hipError_t do_hipHostUnregister(void *ptr)
 	struct ss_block_info info;
 	size_t size = 0;
 
+	if (unlikely(ss_checking))
+		ss_check_host_memory_gone(ptr);
 	if (ptr && ss_lookup(ss_core, ptr, &info) &&
 	    (info.backing != SS_BACKING_HIP ||
 	     REAL(hipMemGetAddressRange, &base, &size, (hipDeviceptr_t)ptr) != hipSuccess ||

@@ -9,6 +9,7 @@
 #include "shim/alloc/device_wait.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/limit.h"
+#include "shim/check/checker.h"
 #include "shim/process/current_device.h"
 #include "shim/process/exit.h"
 #include "shim/process/real.h"
@@ -56,6 +57,8 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 		ss_debt_confirm(dev);
 	if (likely(status == SS_OK)) {
 		*ptr = p;
+		if (unlikely(ss_checking))
+			ss_check_allocated(NULL, p, size);
 		return ss_result(hipSuccess);
 	}
 	/* A limit of the user's must not be passed by asking the runtime instead. */
@@ -86,6 +89,8 @@ hipError_t ss_free_owned(void *ptr, int dev, bool async)
 	uint64_t begin = ss_trace_wait_begin();
 	bool waited = false;
 
+	if (unlikely(ss_checking))
+		ss_check_freeing(NULL, ptr);
 	if (ss_exiting()) {
 		hipError_t err = ss_exit_waits() ? ss_wait_in_free(dev) : hipSuccess;
 

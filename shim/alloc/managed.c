@@ -6,6 +6,7 @@
  * Locks: none.
  */
 #include "driver/rocm/resolve.h"
+#include "shim/check/checker.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/observers.h"
 #include "shim/alloc/retry.h"
@@ -35,8 +36,11 @@ static hipError_t variable(hipError_t err, void *const *ptr)
 
 	if (err == hipSuccess && ptr &&
 	    (REAL(hipPointerGetAttribute, &managed, HIP_POINTER_ATTRIBUTE_IS_MANAGED, *ptr) !=
-		     hipSuccess || managed & 0xff))
+		     hipSuccess || managed & 0xff)) {
 		ss_observer_add(-1, SS_OBSERVER_MANAGED);
+		if (unlikely(ss_checking))
+			ss_check_host_memory(*ptr, 1);
+	}
 	return ss_result(err);
 }
 
@@ -60,6 +64,11 @@ hipError_t do_hipLibraryGetManaged(void **ptr, size_t *size, SS_LIBRARY library,
 
 hipError_t do_hipMallocManaged(void **ptr, size_t size, unsigned int flags)
 {
+	hipError_t err;
+
 	ss_observer_add(-1, SS_OBSERVER_MANAGED);
-	return ss_result(REAL_RETRY(-1, hipMallocManaged, ptr, size, flags));
+	err = REAL_RETRY(-1, hipMallocManaged, ptr, size, flags);
+	if (unlikely(ss_checking) && err == hipSuccess)
+		ss_check_host_memory(*ptr, size);
+	return ss_result(err);
 }

@@ -8,6 +8,7 @@
 
 #include <hip/hip_runtime_api.h>
 
+#include "shim/check/checker.h"
 #include "shim/entries.h"
 #include "shim/share/mappings.h"
 #include "shim/stream/timeline.h"
@@ -24,6 +25,8 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
  * (ss_stream_used). */
 static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t size)
 {
+	if (unlikely(ss_checking))
+		ss_check_access(ss_stream_or_null(stream), ptr, size);
 	if (ss_exceeds(ptr, size))
 		return true;
 	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && ptr)

@@ -61,6 +61,8 @@ static void note(const void *params)
 		memcpy(&event, union_of(params), sizeof(event));
 	if (event)
 		ss_event_taint(ss_core, event, true);
+	if (event && unlikely(ss_checking))
+		ss_check_event_tainted(event, true);
 }
 
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,

@@ -195,6 +195,7 @@ __attribute__((destructor)) static void fini(void)
 		return;
 	(void)ss_bypass_check(); /* what was loaded since the last look is said, too */
 	fflush(ss_shim_log_file());
+	ss_run_hook(SS_HOOK_END);
 	ss_shim_stats_write();
 	ss_live_end();
 	ss_report_totals(ss_core);

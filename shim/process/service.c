@@ -20,3 +20,16 @@ void ss_state_set(int from, int to)
 	    (from == SS_ON) != (to == SS_ON))
 		ss_slow_reasons_add(from == SS_ON ? 1 : -1);
 }
+
+static void (*hooks[SS_HOOKS])(void);
+
+void ss_set_hook(enum ss_hook which, void (*fn)(void))
+{
+	hooks[which] = fn;
+}
+
+void ss_run_hook(enum ss_hook which)
+{
+	if (hooks[which])
+		hooks[which]();
+}

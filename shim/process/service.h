@@ -42,6 +42,15 @@ void ss_slow_reasons_add(int more);
 /* Does nothing unless the state is `from`. */
 void ss_state_set(int from, int to);
 
+/* What folders above have to do at a moment that only this one knows. They set it in a constructor. */
+enum ss_hook {
+	SS_HOOK_START, /* the core exists, and no call has been served */
+	SS_HOOK_END,   /* the process is about to end: no HIP call. May come twice */
+	SS_HOOKS
+};
+void ss_set_hook(enum ss_hook which, void (*fn)(void));
+void ss_run_hook(enum ss_hook which);
+
 /* True: hand this call to the real function and do nothing else. The first call of a
  * process starts the shim (start.c). */
 bool ss_pass_slow(enum ss_entry_kind kind);

@@ -83,6 +83,8 @@ static void create(int devices)
 	ss_shim_stats_start();
 	if (devices)
 		ss_decay_thread_init();
+	if (devices)
+		ss_run_hook(SS_HOOK_START);
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 

@@ -151,8 +151,10 @@ static _Noreturn void leave(int status)
 {
 	int state = atomic_load(&ss_state);
 
-	if (state == SS_ON || state == SS_EXITING)
+	if (state == SS_ON || state == SS_EXITING) {
+		ss_run_hook(SS_HOOK_END);
 		ss_shim_stats_write();
+	}
 	if (next_exit)
 		next_exit(status);
 	for (;;)

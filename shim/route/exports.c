@@ -17,6 +17,7 @@
 #include "shim/alloc/limit.h"
 #include "shim/alloc/retry.h"
 #include "shim/bounds/check.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
@@ -25,6 +26,20 @@
 
 #define FORWARD(name, args) (ss_real.name ? ss_real.name args : ss_real_missing())
 
+/* What the checker is told around a call that is served. */
+#define CHECKED_BEGIN(name) if (unlikely(ss_checking)) ss_check_call(#name)
+#define CHECKED_END(err) if (unlikely(ss_checking)) ss_check_called(err)
+#define CHECKED(name, call) \
+	{ \
+		hipError_t result_; \
+		if (likely(!ss_checking)) \
+			return call; \
+		ss_check_call(#name); \
+		result_ = call; \
+		ss_check_called(result_); \
+		return result_; \
+	}
+
 #define EXPORT_HANDLED(kind, name, params, args) \
 	hipError_t name params \
 	{ \
@@ -32,7 +47,7 @@
 			return FORWARD(name, args); \
 		if (kind != SS_ENTRY_ERROR) \
 			ss_decay_due(); \
-		return do_##name args; \
+		CHECKED(name, do_##name args) \
 	}
 
 #define EXPORT_SERVE(extra, name, params, args) EXPORT_HANDLED(SS_ENTRY_SERVED, name, params, args)
@@ -41,7 +56,7 @@
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return ss_serving_ended() ? after_exit_##name args : FORWARD(name, args); \
-		return do_##name args; \
+		CHECKED(name, do_##name args) \
 	}
 /* A call that may put work on a device, which is refused once its gate is shut. `open` is the call
  * behind the gate. */
@@ -61,7 +76,7 @@
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		ss_decay_due(); \
-		return do_##name args; \
+		CHECKED(name, do_##name args) \
 	} \
 	EXPORT_GATED(name, params, args)
 /* The handler asks ss_pass() itself and is the export itself (SS_HOT in shim/handlers.h). */
@@ -77,10 +92,12 @@
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
 		ss_decay_due(); \
+		CHECKED_BEGIN(name); \
 		before; \
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
+		CHECKED_END(err); \
 		return ss_result(err); \
 	}
 #define EXPORT_PLAIN(before, name, params, args) \
@@ -92,6 +109,22 @@
 /* The observer is added first, because it may begin to observe inside the real call. */
 #define EXPORT_OBSERVER(extra, name, params, args) \
 	EXPORT_PLAIN(ss_observer_add(-1, extra), name, params, args)
+/* As OBSERVER, for a call that gives memory which the host sees, too, at `extra`. */
+#define EXPORT_PINNED(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		ss_decay_due(); \
+		ss_observer_add(-1, SS_OBSERVER_PINNED); \
+		ss_enter(); \
+		err = FORWARD(name, args); \
+		ss_leave(); \
+		if (unlikely(ss_checking) && err == hipSuccess) \
+			ss_check_host_memory(extra, size); \
+		return ss_result(err); \
+	}
 /* The program's own maps run beside those of our pools. */
 #define EXPORT_MAP(extra, name, params, args) \
 	hipError_t name params \
@@ -102,21 +135,27 @@
 			return FORWARD(name, args); \
 		ss_decay_due(); \
 		ss_observer_add(-1, extra); \
+		CHECKED_BEGIN(name); \
 		ss_enter(); \
 		turn = ss_rocm_map_turn_begin(); \
 		err = FORWARD(name, args); \
 		ss_rocm_map_turn_end(turn); \
 		ss_leave(); \
+		CHECKED_END(err); \
 		return ss_result(err); \
 	}
 #define EXPORT_QUEUE(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(ss_stream_used(extra), name, params, args)
 #define EXPORT_QUEUE_ANY(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra), name, params, args)
+	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra); CHECK_OPAQUE(extra, false), \
+		     name, params, args)
+/* The host may see, or the stream wait for, what nobody sees here. */
+#define CHECK_OPAQUE(stream, hold) \
+	(unlikely(ss_checking) ? ss_check_stream_opaque(ss_stream_or_null(stream), hold, true) : (void)0)
 /* What the stream waits for may be written by the host, after what that does next. */
 #define EXPORT_QUEUE_WAIT(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra); \
-		     ss_backpressure_never(ss_core), name, params, args)
+		     ss_backpressure_never(ss_core); CHECK_OPAQUE(extra, true), name, params, args)
 /* A copy of `size` bytes from src to dst, neither across the end of a block. */
 #define EXPORT_COPY(extra, name, params, args) \
 	EXPORT_PLAIN_GATED(if (ss_exceeds_on(extra, dst, size) || ss_exceeds_on(extra, src, size)) \
@@ -142,7 +181,7 @@
 		ss_decay_due(); \
 		before; \
 		ss_graph_memory_reserve(dev); \
-		return ss_result(SS_RETRY(dev, FORWARD(name, args))); \
+		CHECKED(name, ss_result(SS_RETRY(dev, FORWARD(name, args)))) \
 	}
 
 #define HERE (-1) /* the current device */
@@ -166,9 +205,11 @@
 		hipError_t err; \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		CHECKED_BEGIN(name); \
 		ss_enter(); \
 		err = FORWARD(name, args); \
 		ss_leave(); \
+		CHECKED_END(err); \
 		if (err == hipSuccess) \
 			ss_limit_drop((const void *)(uintptr_t)(extra)); \
 		return ss_result(err); \
@@ -177,6 +218,7 @@
 #define EXPORT_GRAPH(extra, name, params, args) \
 	static inline hipError_t open_##name params \
 	BODY_MEMORY(ss_stream_used(extra); ss_observer_add(-1, SS_OBSERVER_GRAPH); \
+		    unlikely(ss_checking) ? ss_check_graph(ss_stream_or_null(extra), exec) : (void)0; \
 		    ss_stream_touch_unknown(extra), \
 		    ss_device_of(extra), name, args) \
 	EXPORT_GATED(name, params, args)

@@ -5,6 +5,7 @@
 #include "shim/alloc/limit.h"
 #include "shim/alloc/native_pools.h"
 #include "shim/alloc/observers.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
 #include "shim/process/decay_thread.h"
@@ -27,6 +28,8 @@ static struct ss_token device_begin(void)
 	uint64_t begin_ = ss_trace_wait_begin(); \
 	hipError_t e_ = REAL(name); \
 	ss_trace_wait_end(begin_, SS_TRACE_WAIT_DEVICE, t_.dev, NULL); \
+	if (unlikely(ss_checking) && e_ == hipSuccess) \
+		ss_check_reached(NULL); \
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, true); \
 	ss_sync_after(true); \
 	return ss_result(e_); \
@@ -85,6 +88,8 @@ hipError_t do_hipDeviceReset(void)
 	err = REAL(hipDeviceReset);
 	if (dev >= 0)
 		ss_device_reset_end(ss_core, dev);
+	if (unlikely(ss_checking))
+		ss_check_reset();
 	ss_decay_thread_resume();
 	return ss_result(err);
 }

@@ -23,12 +23,18 @@ static struct recording record_begin(hipEvent_t event, struct ss_timeline *tl, b
 	if (r.captured)
 		ss_event_taint(ss_core, event, external);
 	r.token = ss_record_begin(ss_core, event, r.tl);
+	if (unlikely(ss_checking))
+		ss_check_recording(event);
+	if (unlikely(ss_checking) && r.captured)
+		ss_check_event_tainted(event, external);
 	return r;
 }
 
 static hipError_t record_end(struct recording *r, hipEvent_t event, hipError_t err)
 {
 	ss_record_end(ss_core, &r->token, err == hipSuccess && !r->captured);
+	if (unlikely(ss_checking))
+		ss_check_recorded(event, r->captured ? NULL : r->tl, err == hipSuccess);
 	if (r->captured && err == hipSuccess)
 		ss_capture_event_set(event, r->tl);
 	else if (ss_capture_live())
@@ -88,6 +94,8 @@ static hipError_t event_created(hipError_t err, hipEvent_t *event)
 {
 	if (err == hipSuccess && event)
 		ss_event_add(ss_core, *event);
+	if (unlikely(ss_checking) && err == hipSuccess && event)
+		ss_check_event_gone(*event); /* an earlier one of this address */
 	return ss_result(err);
 }
 
@@ -104,6 +112,8 @@ hipError_t do_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags)
 hipError_t do_hipEventDestroy(hipEvent_t event)
 {
 	ss_event_forget(ss_core, event);
+	if (unlikely(ss_checking))
+		ss_check_event_gone(event);
 	if (ss_capture_live())
 		ss_capture_event_clear(event);
 	return ss_result(REAL(hipEventDestroy, event));
@@ -114,6 +124,8 @@ hipError_t do_hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event
 {
 	if (event)
 		ss_event_taint(ss_core, event, true);
+	if (event && unlikely(ss_checking))
+		ss_check_event_tainted(event, true);
 	ss_observer_add(-1, SS_OBSERVER_IPC);
 	return ss_result(REAL(hipIpcGetEventHandle, handle, event));
 }
@@ -126,6 +138,8 @@ hipError_t do_hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handl
 	if (err == hipSuccess && event) {
 		ss_event_add(ss_core, *event);
 		ss_event_taint(ss_core, *event, true);
+		if (unlikely(ss_checking))
+			ss_check_event_tainted(*event, true);
 	}
 	return ss_result(err);
 }

@@ -7,6 +7,7 @@
 #include "shim/alloc/graph_memory.h"
 #include "shim/alloc/last_error.h"
 #include "shim/alloc/limit.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
@@ -14,6 +15,8 @@
 #define RETURN_NODE(event, name, ...) do { \
 	if (event) \
 		ss_event_taint(ss_core, event, true); \
+	if (event && unlikely(ss_checking)) \
+		ss_check_event_tainted(event, true); \
 	return ss_result(REAL(name, __VA_ARGS__)); \
 } while (0)
 

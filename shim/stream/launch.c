@@ -12,11 +12,15 @@ static void taint(hipEvent_t event)
 {
 	if (event)
 		ss_event_taint(ss_core, event, false);
+	if (event && unlikely(ss_checking))
+		ss_check_event_tainted(event, false);
 }
 
 #define RETURN_LAUNCH(start, stop, name, ...) do { \
 	hipError_t e_; \
 	ss_stream_used(stream); \
+	if (unlikely(ss_checking)) \
+		ss_check_kernel(ss_stream_or_null(stream), LAUNCHED); \
 	taint(start); \
 	taint(stop); \
 	e_ = REAL(name, __VA_ARGS__); \
@@ -25,6 +29,7 @@ static void taint(hipEvent_t event)
 	return ss_result(e_); \
 } while (0)
 
+#define LAUNCHED function, args, NULL
 hipError_t do_hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args,
 				 size_t shared, hipStream_t stream, hipEvent_t start,
 				 hipEvent_t stop, int flags)
@@ -32,6 +37,9 @@ hipError_t do_hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, vo
 	RETURN_LAUNCH(start, stop, hipExtLaunchKernel, function, grid, block, args, shared, stream,
 		 start, stop, flags);
 }
+
+#undef LAUNCHED
+#define LAUNCHED f, params, extra
 
 #define DO_(name) do_##name
 #define DO(name) DO_(name)

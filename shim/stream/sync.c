@@ -11,21 +11,35 @@
 #include "shim/stream/watched_call.h"
 #include "trace/writer.h"
 
+/* For the exports that do not tell it themselves. */
+#define CHECK_CALL(name) do { \
+	if (unlikely(ss_checking)) \
+		ss_check_call(#name); \
+} while (0)
+
 /* Returns from the handler with the real call's result, and grants what `begin` read if
  * the call succeeds. */
-#define RETURN_PROVEN(begin, name, ...) do { \
+#define RETURN_PROVEN(begin, proven, name, ...) do { \
 	struct ss_token t_ = begin; \
-	hipError_t e_ = REAL(name, __VA_ARGS__); \
+	hipError_t e_; \
+	CHECK_CALL(name); \
+	e_ = REAL(name, __VA_ARGS__); \
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, false); \
+	if (unlikely(ss_checking) && e_ == hipSuccess) \
+		proven; \
 	return ss_result(e_); \
 } while (0)
 
 /* The same for a call that is one of HIP's synchronization points; the other is for a query. `cause`,
  * `dev` and `stream` are for a recording. */
-#define RETURN_WAITED(begin, cause, dev, stream, name, ...) do { \
+#define RETURN_WAITED(begin, proven, cause, dev, stream, name, ...) do { \
 	struct ss_token t_ = begin; \
 	uint64_t clock_ = ss_trace_wait_begin(); \
-	hipError_t e_ = REAL(name, __VA_ARGS__); \
+	hipError_t e_; \
+	CHECK_CALL(name); \
+	e_ = REAL(name, __VA_ARGS__); \
+	if (unlikely(ss_checking) && e_ == hipSuccess) \
+		proven; \
 	ss_trace_wait_end(clock_, cause, dev, stream); \
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, true); \
 	ss_sync_after(false); \
@@ -43,7 +57,8 @@
 #define RETURN_SYNC(handle, name, stream) do { \
 	struct ss_timeline *tl_; \
 	REFUSE_UNPROVEN(tl_, handle); \
-	RETURN_WAITED(ss_stream_sync_begin(ss_core, tl_), SS_TRACE_WAIT_STREAM, \
+	RETURN_WAITED(ss_stream_sync_begin(ss_core, tl_), ss_check_reached(ss_stream_or_null(handle)), \
+		      SS_TRACE_WAIT_STREAM, \
 		      tl_ ? ss_timeline_device(tl_) : -1, tl_ ? ss_timeline_native(tl_) : NULL, \
 		      name, stream); \
 } while (0)
@@ -68,6 +83,7 @@ static double now_ms(void)
 	double end_; \
 	bool late_; \
 	REFUSE_UNPROVEN(tl_, handle); \
+	CHECK_CALL(name); \
 	late_ = ss_stream_uncovered(tl_); \
 	e_ = late_ ? REAL(name, stream) : hipSuccess; \
 	if (e_ != hipSuccess) \
@@ -78,6 +94,8 @@ static double now_ms(void)
 		e_ = REAL(name, stream); \
 	} while (e_ == hipErrorNotReady && late_ && now_ms() < end_); \
 	ss_sync_end(ss_core, &t_, e_ == hipSuccess, false); \
+	if (unlikely(ss_checking) && e_ == hipSuccess) \
+		ss_check_reached(ss_stream_or_null(handle)); \
 	return ss_result(e_); \
 } while (0)
 
@@ -131,7 +149,7 @@ hipError_t do_hipStreamQuery_spt(hipStream_t stream)
 
 static hipError_t hipEventSynchronize_slow(hipEvent_t event)
 {
-	RETURN_WAITED(ss_event_sync_begin(ss_core, event), SS_TRACE_WAIT_EVENT, -1, NULL,
+	RETURN_WAITED(ss_event_sync_begin(ss_core, event), ss_check_event_reached(event), SS_TRACE_WAIT_EVENT, -1, NULL,
 		      hipEventSynchronize, event);
 }
 
@@ -158,7 +176,7 @@ SS_HOT(hipEventSynchronize)
 static hipError_t hipEventQuery_slow(hipEvent_t event)
 {
 	ss_debts_pay();
-	RETURN_PROVEN(ss_event_sync_begin(ss_core, event), hipEventQuery, event);
+	RETURN_PROVEN(ss_event_sync_begin(ss_core, event), ss_check_event_reached(event), hipEventQuery, event);
 }
 
 static int real_event_query(void *event)
@@ -193,8 +211,12 @@ SS_HOT(hipEventQuery)
 	joins_ = ss_capture_live() && tl_ && ss_capture_has_event(event) && \
 		 ss_capture_join(handle, tl_, event); \
 	t_ = ss_wait_begin(ss_core, event, tl_); \
+	if (unlikely(ss_checking)) \
+		ss_check_waits(tl_, event); \
 	e_ = REAL(name, stream, event, flags); \
 	ss_wait_end(ss_core, &t_, e_ == hipSuccess); \
+	if (unlikely(ss_checking)) \
+		ss_check_waits(tl_, event); \
 	if (joins_ && e_ != hipSuccess) \
 		ss_capture_drop_stream(tl_); \
 	return ss_result(e_); \

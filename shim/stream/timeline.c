@@ -92,6 +92,8 @@ void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 	ss_context_forget(stream); /* a destroyed stream may have had this handle */
 	ss_timeline_add(ss_core, dev, stream,
 			flags & hipStreamNonBlocking ? SS_TL_NONBLOCKING : SS_TL_BLOCKING, true);
+	if (unlikely(ss_checking))
+		ss_check_stream_created(ss_stream_or_null(stream));
 	ss_observer_add(dev, SS_OBSERVER_STREAM);
 }
 
@@ -102,8 +104,19 @@ hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, s
 
 		memcpy(&stream, (const char *)list + i * size + at, sizeof(stream));
 		ss_stream_used(stream);
+		if (unlikely(ss_checking)) /* launches of several devices, whose arguments are not looked at */
+			ss_check_kernel(ss_stream_or_null(stream), NULL, NULL, NULL);
 	}
 	return NULL;
+}
+
+hipStream_t ss_stream_in(const void *config, size_t at)
+{
+	hipStream_t stream = NULL;
+
+	if (config)
+		memcpy(&stream, (const char *)config + at, sizeof(stream));
+	return stream;
 }
 
 int ss_device_of(hipStream_t stream)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "shim/alloc/observers.h"
+#include "shim/check/checker.h"
 #include "shim/process/service.h"
 
 #define SS_LEGACY ((hipStream_t)1)     /* hipStreamLegacy, since 6.0 */
@@ -52,6 +53,23 @@ static inline void ss_stream_used(hipStream_t stream)
 /* The same for a list of `count` structures of `size` bytes, each with a stream at offset `at`.
  * Returns NULL, which is a stream that is known, for use as an argument. */
 hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, size_t at);
+
+/* The stream at offset `at` of a structure, which becomes known; NULL: there is no structure. */
+hipStream_t ss_stream_in(const void *config, size_t at);
+/* A kernel is about to be launched on the stream, which is returned. */
+static inline hipStream_t ss_launch(hipStream_t stream, const void *function, void **args, void **extra)
+{
+	if (unlikely(ss_checking))
+		ss_check_kernel(ss_stream_or_null(stream), function, args, extra);
+	return stream;
+}
+/* A host function is about to be put on the stream. Returns the observer that it is. */
+static inline unsigned ss_host_function(hipStream_t stream)
+{
+	if (unlikely(ss_checking))
+		ss_check_stream_opaque(ss_stream_or_null(stream), true, true);
+	return SS_OBSERVER_HOSTFUNC;
+}
 
 /* A command on this stream uses the memory at ptr, which may be of another device; NULL: of
  * any device. Needed only where the process uses several devices. */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks by address, live and freed. No two of them overlap: a new block takes its addresses from the
+ * freed ones that had them, since from then on a pointer there means the new one.
+ */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/state.h"
+
+/* Ranges that overlap are equal, so a search for one byte finds the block around it. */
+static int compare(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+
+	return x->end <= y->base ? -1 : y->end <= x->base;
+}
+
+static struct block *overlapping(struct ss_check *c, uintptr_t base, uintptr_t end)
+{
+	struct block key = {.base = base, .end = end};
+	void *node = tfind(&key, &c->blocks, compare);
+
+	return node ? *(struct block **)node : NULL;
+}
+
+/* The end of a range is part of a block only if nothing else begins there, so it is not found. */
+struct block *block_find(struct ss_check *c, const void *ptr)
+{
+	return overlapping(c, (uintptr_t)ptr, (uintptr_t)ptr + 1);
+}
+
+static void list_add(struct ss_check *c, struct block *b)
+{
+	b->prev = c->list[b->freed].newest;
+	b->next = NULL;
+	*(b->prev ? &b->prev->next : &c->list[b->freed].oldest) = b;
+	c->list[b->freed].newest = b;
+	c->list[b->freed].count++;
+}
+
+static void list_remove(struct ss_check *c, struct block *b)
+{
+	*(b->prev ? &b->prev->next : &c->list[b->freed].oldest) = b->next;
+	*(b->next ? &b->next->prev : &c->list[b->freed].newest) = b->prev;
+	c->list[b->freed].count--;
+}
+
+void block_forget(struct ss_check *c, struct block *b)
+{
+	c->wild_frees -= b->free_wild;
+	list_remove(c, b);
+	tdelete(b, &c->blocks, compare);
+	free(b->uses);
+	free(b);
+}
+
+void block_move(struct ss_check *c, struct block *b, bool freed)
+{
+	list_remove(c, b);
+	b->freed = freed;
+	list_add(c, b);
+	if (freed && c->list[1].count > FREED_MAX)
+		block_forget(c, c->list[1].oldest);
+}
+
+void block_describe(const struct block *b, struct ss_finding *f)
+{
+	f->block = b->number;
+	f->base = b->base;
+	f->size = b->size;
+	f->classic = b->classic;
+	f->alloc = b->alloc;
+	f->free = b->free;
+}
+
+void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room, const void *stream,
+		    const char *what, uint32_t stack)
+{
+	struct block *b = calloc(1, sizeof(*b)), *old;
+	struct stream *s;
+
+	pthread_mutex_lock(&c->lock);
+	if (room < size)
+		room = size;
+	while ((old = overlapping(c, (uintptr_t)base, (uintptr_t)base + (room ? room : 1))))
+		block_forget(c, old);
+	s = stream ? stream_find(c, stream) : NULL;
+	if (!b || (stream && !s)) {
+		c->counts.forgotten++;
+		free(b);
+		b = NULL;
+	}
+	if (b) {
+		b->base = (uintptr_t)base;
+		b->end = b->base + (room ? room : 1);
+		b->size = size;
+		b->number = ++c->block_number;
+		b->classic = !stream;
+		b->alloc = (struct ss_check_site){.what = what, .stack = stack};
+		if (s) {
+			stream_enqueue(c, s);
+			b->alloc_slot = s->slot;
+			b->alloc_n = s->n;
+			b->alloc.stream = s->is;
+		}
+		if (tsearch(b, &c->blocks, compare)) {
+			list_add(c, b);
+		} else {
+			c->counts.forgotten++;
+			free(b);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out)
+{
+	struct block *b;
+
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&c->lock);
+	b = block_find(c, ptr);
+	if (b && !b->freed)
+		block_describe(b, out);
+	pthread_mutex_unlock(&c->lock);
+	return out->block != 0;
+}
+
+void ss_check_forget(struct ss_check *c)
+{
+	pthread_mutex_lock(&c->lock);
+	host_saw_all(c);
+	for (int freed = 0; freed < 2; freed++)
+		while (c->list[freed].oldest)
+			block_forget(c, c->list[freed].oldest);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void drop(void *p)
+{
+	struct block *b = p;
+
+	free(b->uses);
+	free(b);
+}
+
+void blocks_drop(struct ss_check *c)
+{
+	tdestroy(c->blocks, drop);
+	c->blocks = NULL;
+}

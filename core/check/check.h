@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checker's knowledge: which command may come after which, where each block of memory was
+ * allocated, used and freed, and what of that is certainly wrong.
+ *
+ * core/order answers "is this certainly ordered?", and what it cannot see counts as not ordered. The
+ * checker needs the opposite, "may this be ordered?", and here what cannot be seen counts as ordered.
+ * So it has clocks of its own. They know no HIP: the shim says what happens, in the order in which
+ * it happens, and gets findings.
+ *
+ * Any thread may call any function; one lock guards all of it, and `report` and `ours` are called
+ * under it. A key is any address that stands for a stream, an event. If host memory is out, something is
+ * forgotten, and then nothing is said about it.
+ */
+#ifndef SS_CHECK_CHECK_H
+#define SS_CHECK_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ss_check;
+
+enum ss_fault {
+	SS_FAULT_USE_BEFORE_ALLOC,  /* nothing orders the use after the allocation */
+	SS_FAULT_FREE_BEFORE_ALLOC, /* the same for the free */
+	SS_FAULT_USE_AFTER_FREE,    /* the use is ordered after the free */
+	SS_FAULT_USE_FREE_RACE,     /* enqueued after the free, and nothing orders the two */
+	SS_FAULT_FREE_USE_RACE,     /* nothing orders the free after a use that was enqueued before */
+	SS_FAULT_DOUBLE_FREE,
+	SS_FAULT_INTERIOR_FREE,     /* of an address inside a block */
+	SS_FAULT_FOREIGN_FREE,      /* of an address that no allocation returned */
+	SS_FAULT_OUT_OF_BOUNDS,     /* a copy or a memset leaves its block */
+	SS_FAULT_OVERWRITTEN,       /* the padding of a block has changed */
+	SS_FAULT_WRITE_AFTER_FREE,  /* the bytes of a freed block have changed */
+	SS_FAULT_LEAK,
+	SS_FAULTS
+};
+
+enum ss_check_stream_kind {
+	SS_CHECK_NULL,        /* joins all blocking streams of its device */
+	SS_CHECK_BLOCKING,
+	SS_CHECK_NONBLOCKING,
+};
+
+/* A stream as its user knows it. `number` counts streams from 1; 0: there is none. */
+struct ss_check_stream {
+	uint64_t number;
+	void *handle;
+	int dev;
+	enum ss_check_stream_kind kind;
+};
+
+/* What happened where. */
+struct ss_check_site {
+	const char *what;    /* the call; static; NULL: there is none */
+	uint32_t stack;      /* whatever number the caller gives its call stacks */
+	struct ss_check_stream stream;
+};
+
+struct ss_finding {
+	enum ss_fault fault;
+	uint64_t block, base, size; /* number of the block, counted from 1; 0: there is none */
+	uint64_t address, bytes;    /* of the use; of OVERWRITTEN the first bad byte and how many are bad */
+	bool classic;               /* hipMalloc memory */
+	struct ss_check_site alloc, free, use;
+	uint64_t count;             /* how often it was seen; of LEAK blocks, and `size` is their sum */
+};
+
+struct ss_check_options {
+	bool use_before_alloc, use_after_free; /* which errors of order are looked for */
+	bool frees;
+	/* Does this address still lie in memory that the pools hold? NULL: all does. */
+	bool (*ours)(const void *ptr, void *arg);
+	/* Called the first time that a finding is made. */
+	void (*report)(const struct ss_finding *f, void *arg);
+	void *arg;
+};
+
+/* What was not checked, and why. */
+struct ss_check_counts {
+	uint64_t checked;      /* uses and frees of known blocks */
+	uint64_t unknown;      /* the order cannot be known */
+	uint64_t blind;        /* after a call that went past the shim */
+	uint64_t forgotten;    /* host memory was out */
+	uint64_t findings;     /* with repetitions */
+};
+
+/* NULL: host memory is out. */
+struct ss_check *ss_check_create(const struct ss_check_options *options);
+void ss_check_destroy(struct ss_check *c);
+
+/* ---- streams, events, host ------------------------------------------------ */
+
+/* Before the first use of a key; an earlier stream of this key has ended. */
+void ss_check_stream_add(struct ss_check *c, const void *key, void *handle, int dev,
+			 enum ss_check_stream_kind kind);
+bool ss_check_stream_known(struct ss_check *c, const void *key);
+/* The stream is destroyed. From then on its work may have been waited for. */
+void ss_check_stream_end(struct ss_check *c, const void *key);
+
+/* The stream may wait for anything, also for what is enqueued later: a wait for a value, an event of
+ * another process, a host function. */
+void ss_check_hold(struct ss_check *c, const void *stream);
+/* The host may learn when the work that is on the stream now has ended, and may learn it at once. */
+void ss_check_tell(struct ss_check *c, const void *stream);
+
+/* hipEventRecord: begin before the real call, end after it. A wait in between may mean either record. */
+void ss_check_record_begin(struct ss_check *c, const void *event);
+void ss_check_record_end(struct ss_check *c, const void *event, const void *stream, bool ok);
+/* The event may be recorded by what is not seen, from now on until the next record (`forever`: for its
+ * whole life). */
+void ss_check_event_unknown(struct ss_check *c, const void *event, bool forever);
+void ss_check_event_end(struct ss_check *c, const void *event);
+/* hipStreamWaitEvent: call it before the real call, and again after it. */
+void ss_check_wait(struct ss_check *c, const void *stream, const void *event);
+/* The host has waited for an event, or was told that it has been reached. */
+void ss_check_event_synced(struct ss_check *c, const void *event);
+/* The same for a stream, and for all streams. `since` is ss_check_now() before the real call. */
+uint64_t ss_check_now(struct ss_check *c);
+void ss_check_stream_synced(struct ss_check *c, const void *stream, uint64_t since);
+void ss_check_all_synced(struct ss_check *c, uint64_t since);
+/* Calls go past the shim: nothing is certain any more. */
+void ss_check_blind(struct ss_check *c);
+
+/* ---- blocks --------------------------------------------------------------- */
+
+/* After an allocation. `stream` NULL: hipMalloc memory, which anyone may use at once. `room` is how
+ * many bytes it takes, padding included. */
+void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room, const void *stream,
+		    const char *what, uint32_t stack);
+/* Before the free. `stream` NULL: a free for which the host waits for the device. False: ptr is in no
+ * live block, and nothing changed. */
+bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack);
+/* That free failed: the block is live. */
+void ss_check_free_failed(struct ss_check *c, void *ptr);
+/* A free was refused. */
+void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack);
+/* A command on the stream that is about to be enqueued accesses `bytes` at ptr. bytes 0: it is not known
+ * how many. False: it leaves the block. */
+bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,
+		  const char *what, uint32_t stack);
+/* The padding behind a block, or the bytes of a freed one, have changed. */
+void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset, uint64_t bytes);
+/* A live block that contains ptr: its base, its size without padding, and what a finding says of it.
+ * False: there is none. */
+bool ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out);
+
+/* All blocks are gone, and so is all work (hipDeviceReset). */
+void ss_check_forget(struct ss_check *c);
+/* Calls `fn` for each distinct finding. With `leaks` live blocks are added first, by call stack. */
+void ss_check_findings(struct ss_check *c, bool leaks, void (*fn)(const struct ss_finding *, void *),
+		       void *arg);
+/* False: a thread has been in one of these functions for a second, so this one may be the thread itself,
+ * in a signal handler. */
+bool ss_check_idle(struct ss_check *c);
+void ss_check_count(struct ss_check *c, struct ss_check_counts *out);
+
+/* ---- words ----------------------------------------------------------------- */
+
+/* A short name for files and suppressions: "use-after-free". */
+const char *ss_fault_name(enum ss_fault fault);
+/* What is wrong, one sentence without a period at the end. */
+void ss_fault_text(const struct ss_finding *f, char *out, size_t size);
+/* How to mend it, one sentence; "" if there is nothing to say. */
+void ss_fault_mend(const struct ss_finding *f, char *out, size_t size);
+/* "stream 2 (0x5581, non-blocking, device 0)". */
+void ss_stream_text(const struct ss_check_stream *s, char *out, size_t size);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams and their clocks. A clock never says less than what is true: whatever may order one command
+ * after another counts. So a command that is not in a clock is certainly not ordered before it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/state.h"
+
+static bool clock_room(struct ss_check *c, struct clock *k, uint32_t count)
+{
+	uint64_t *n;
+
+	if (k->count >= count)
+		return true;
+	n = realloc(k->n, count * sizeof(*n));
+	if (!n) {
+		c->is_blind = true; /* it may have seen what it has no room for */
+		c->counts.forgotten++;
+		return false;
+	}
+	memset(n + k->count, 0, (count - k->count) * sizeof(*n));
+	k->n = n;
+	k->count = count;
+	return true;
+}
+
+void clock_raise(struct ss_check *c, struct clock *to, uint32_t slot, uint64_t n)
+{
+	if (clock_room(c, to, slot + 1) && to->n[slot] < n)
+		to->n[slot] = n;
+}
+
+void clock_merge(struct ss_check *c, struct clock *to, const struct clock *from)
+{
+	to->wild |= from->wild;
+	if (!clock_room(c, to, from->count))
+		return;
+	for (uint32_t i = 0; i < from->count; i++)
+		if (to->n[i] < from->n[i])
+			to->n[i] = from->n[i];
+}
+
+void clock_drop(struct clock *k)
+{
+	free(k->n);
+	*k = (struct clock){0};
+}
+
+struct stream *stream_find(struct ss_check *c, const void *key)
+{
+	struct stream *s = NULL;
+
+	HASH_FIND_PTR(c->streams, &key, s);
+	return s;
+}
+
+static void saw_stream(struct ss_check *c, struct clock *to, const struct stream *s)
+{
+	clock_merge(c, to, &s->saw);
+	clock_raise(c, to, s->slot, s->n);
+}
+
+void stream_wild(struct ss_check *c, struct stream *s)
+{
+	s->saw.wild = true;
+	s->wild_since = ++c->now;
+}
+
+/* What is wild in another stream is new here. */
+static void join_one(struct ss_check *c, struct stream *s, const struct stream *other)
+{
+	saw_stream(c, &s->saw, other);
+	if (other->saw.wild)
+		stream_wild(c, s);
+}
+
+void stream_join(struct ss_check *c, struct stream *s)
+{
+	struct stream *other, *next;
+
+	if (s->is.kind == SS_CHECK_NONBLOCKING)
+		return;
+	HASH_ITER(hh, c->streams, other, next) {
+		if (other == s || other->is.dev != s->is.dev)
+			continue;
+		if (s->is.kind == SS_CHECK_NULL ? other->is.kind == SS_CHECK_BLOCKING
+						: other->is.kind == SS_CHECK_NULL)
+			join_one(c, s, other);
+	}
+}
+
+void stream_enqueue(struct ss_check *c, struct stream *s)
+{
+	stream_join(c, s);
+	c->last[s->slot] = ++s->n;
+}
+
+void host_saw_all(struct ss_check *c)
+{
+	struct stream *s, *next;
+
+	HASH_ITER(hh, c->streams, s, next)
+		saw_stream(c, &c->host, s);
+}
+
+/* What a wild stream has waited for has ended as well, and that may be anything. */
+void host_saw(struct ss_check *c, struct stream *s)
+{
+	stream_join(c, s);
+	if (s->saw.wild)
+		host_saw_all(c);
+	else
+		saw_stream(c, &c->host, s);
+}
+
+/* A wait that began at `since` has ended on s (NULL: on all streams). What s waited for until then has
+ * ended, too, and so have its frees. */
+static void tame(struct ss_check *c, struct stream *only, uint64_t since)
+{
+	struct stream *s, *next;
+
+	HASH_ITER(hh, c->streams, s, next)
+		if ((!only || s == only) && s->wild_since <= since)
+			s->saw.wild = false;
+	for (struct block *b = c->wild_frees ? c->list[1].newest : NULL; b; b = b->prev)
+		if (b->free_wild && (!only || b->free_slot == only->slot) && b->freed_at <= since) {
+			b->free_wild = false;
+			c->wild_frees--;
+		}
+}
+
+static bool has(const struct clock *k, uint32_t slot, uint64_t n)
+{
+	return slot < k->count && n <= k->n[slot];
+}
+
+bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n)
+{
+	return slot == s->slot || has(&s->saw, slot, n) || has(&c->host, slot, n);
+}
+
+/* ---- the life of streams ---------------------------------------------------- */
+
+/* A slot for a new stream. Positions go on from those of the stream that had it, which the host may
+ * all have seen. */
+static bool slot_take(struct ss_check *c, uint32_t *slot)
+{
+	uint32_t room = c->room ? c->room * 2 : 16;
+	uint64_t *last;
+	uint32_t *spare;
+
+	if (c->spares) {
+		*slot = c->spare[--c->spares];
+		return true;
+	}
+	if (c->slots == c->room) {
+		last = realloc(c->last, room * sizeof(*last));
+		if (last)
+			c->last = last;
+		spare = realloc(c->spare, room * sizeof(*spare));
+		if (spare)
+			c->spare = spare;
+		if (!last || !spare)
+			return false;
+		c->room = room;
+	}
+	c->last[c->slots] = 0;
+	*slot = c->slots++;
+	return true;
+}
+
+static void stream_drop(struct ss_check *c, struct stream *s)
+{
+	host_saw(c, s);
+	HASH_DEL(c->streams, s);
+	c->spare[c->spares++] = s->slot;
+	clock_drop(&s->saw);
+	free(s);
+}
+
+void ss_check_stream_add(struct ss_check *c, const void *key, void *handle, int dev,
+			 enum ss_check_stream_kind kind)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream_find(c, key);
+	if (s)
+		stream_drop(c, s);
+	s = calloc(1, sizeof(*s));
+	if (s && slot_take(c, &s->slot)) {
+		s->key = key;
+		s->n = c->last[s->slot];
+		s->is = (struct ss_check_stream){++c->stream_number, handle, dev, kind};
+		HASH_ADD_PTR(c->streams, key, s);
+	} else {
+		c->counts.forgotten++;
+		c->is_blind = true; /* its orders would be missing */
+		free(s);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool ss_check_stream_known(struct ss_check *c, const void *key)
+{
+	bool known;
+
+	pthread_mutex_lock(&c->lock);
+	known = stream_find(c, key) != NULL;
+	pthread_mutex_unlock(&c->lock);
+	return known;
+}
+
+void ss_check_stream_end(struct ss_check *c, const void *key)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream_find(c, key);
+	if (s)
+		stream_drop(c, s);
+	pthread_mutex_unlock(&c->lock);
+}
+
+#define WITH_STREAM(name, ...) \
+	void name(struct ss_check *c, const void *stream) \
+	{ \
+		struct stream *s; \
+		pthread_mutex_lock(&c->lock); \
+		s = stream_find(c, stream); \
+		if (s) { \
+			__VA_ARGS__; \
+		} \
+		pthread_mutex_unlock(&c->lock); \
+	}
+WITH_STREAM(ss_check_hold, stream_enqueue(c, s); stream_wild(c, s))
+WITH_STREAM(ss_check_tell, host_saw(c, s))
+
+uint64_t ss_check_now(struct ss_check *c)
+{
+	uint64_t now;
+
+	pthread_mutex_lock(&c->lock);
+	now = c->now;
+	pthread_mutex_unlock(&c->lock);
+	return now;
+}
+
+void ss_check_stream_synced(struct ss_check *c, const void *stream, uint64_t since)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream_find(c, stream);
+	if (s) {
+		host_saw(c, s);
+		tame(c, s, since);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_all_synced(struct ss_check *c, uint64_t since)
+{
+	pthread_mutex_lock(&c->lock);
+	host_saw_all(c);
+	tame(c, NULL, since);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_blind(struct ss_check *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->is_blind = true;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- the checker ------------------------------------------------------------- */
+
+struct ss_check *ss_check_create(const struct ss_check_options *options)
+{
+	struct ss_check *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->opt = *options;
+	pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+void ss_check_destroy(struct ss_check *c)
+{
+	struct stream *s, *next;
+	struct event *e, *next_event;
+
+	if (!c)
+		return;
+	HASH_ITER(hh, c->events, e, next_event) {
+		HASH_DEL(c->events, e);
+		clock_drop(&e->clock);
+		free(e);
+	}
+	HASH_ITER(hh, c->streams, s, next) {
+		HASH_DEL(c->streams, s);
+		clock_drop(&s->saw);
+		free(s);
+	}
+	blocks_drop(c);
+	findings_drop(c);
+	clock_drop(&c->host);
+	free(c->last);
+	free(c->spare);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Events: what a record stores, and what a wait or a synchronization may mean. */
+#include <stdlib.h>
+
+#include "core/check/state.h"
+
+static struct event *event_get(struct ss_check *c, const void *key)
+{
+	struct event *e = NULL;
+
+	HASH_FIND_PTR(c->events, &key, e);
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e) {
+		c->counts.forgotten++;
+		c->is_blind = true;
+		return NULL;
+	}
+	e->key = key;
+	HASH_ADD_PTR(c->events, key, e);
+	return e;
+}
+
+void ss_check_record_begin(struct ss_check *c, const void *event)
+{
+	struct event *e;
+
+	pthread_mutex_lock(&c->lock);
+	e = event_get(c, event);
+	if (e)
+		e->recording++;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* The clock is read after the real call, so it also covers what other threads have put on the stream
+ * meanwhile. `stream` NULL: the event was recorded where it gets no clock. */
+void ss_check_record_end(struct ss_check *c, const void *event, const void *stream, bool ok)
+{
+	struct stream *s;
+	struct event *e;
+
+	pthread_mutex_lock(&c->lock);
+	e = event_get(c, event);
+	s = stream ? stream_find(c, stream) : NULL;
+	if (e && e->recording)
+		e->recording--;
+	if (e && ok && s) {
+		stream_enqueue(c, s);
+		clock_drop(&e->clock);
+		clock_merge(c, &e->clock, &s->saw);
+		clock_raise(c, &e->clock, s->slot, s->n);
+		e->unknown = e->forever || e->recording;
+	} else if (e && ok) {
+		e->unknown = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_event_unknown(struct ss_check *c, const void *event, bool forever)
+{
+	struct event *e;
+
+	pthread_mutex_lock(&c->lock);
+	e = event_get(c, event);
+	if (e) {
+		e->unknown = true;
+		e->forever |= forever;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_event_end(struct ss_check *c, const void *event)
+{
+	struct event *e = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	HASH_FIND_PTR(c->events, &event, e);
+	if (e) {
+		HASH_DEL(c->events, e);
+		clock_drop(&e->clock);
+		free(e);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static bool is_unknown(const struct event *e)
+{
+	return !e || e->unknown || e->recording || e->clock.wild;
+}
+
+void ss_check_wait(struct ss_check *c, const void *stream, const void *event)
+{
+	struct stream *s;
+	struct event *e;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream_find(c, stream);
+	e = event_get(c, event);
+	if (s) {
+		stream_enqueue(c, s);
+		if (is_unknown(e))
+			stream_wild(c, s);
+		if (e)
+			clock_merge(c, &s->saw, &e->clock);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_event_synced(struct ss_check *c, const void *event)
+{
+	struct event *e;
+
+	pthread_mutex_lock(&c->lock);
+	e = event_get(c, event);
+	if (is_unknown(e))
+		host_saw_all(c);
+	else
+		clock_merge(c, &c->host, &e->clock);
+	pthread_mutex_unlock(&c->lock);
+}

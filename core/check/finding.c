@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Findings: equal ones are counted and told once. Two are equal if the same calls of the same places
+ * are wrong in the same way. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/check/state.h"
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+static uint64_t key_of(const struct ss_finding *f)
+{
+	uint64_t h = mix(1, f->fault);
+
+	h = mix(mix(h, f->alloc.stack), (uintptr_t)f->alloc.what);
+	h = mix(mix(h, f->free.stack), (uintptr_t)f->free.what);
+	return mix(mix(h, f->use.stack), (uintptr_t)f->use.what);
+}
+
+/* The equal finding that is there; *is_new: it was not. NULL: host memory is out. */
+static struct counted *count_in(struct ss_check *c, const struct ss_finding *f, bool *is_new)
+{
+	struct counted *e = NULL;
+	uint64_t key = key_of(f);
+
+	HASH_FIND(hh, c->findings, &key, sizeof(key), e);
+	*is_new = !e;
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e) {
+		c->counts.forgotten++;
+		return NULL;
+	}
+	e->f = *f;
+	e->key = key;
+	HASH_ADD(hh, c->findings, key, sizeof(e->key), e);
+	return e;
+}
+
+void finding_add(struct ss_check *c, struct ss_finding *f)
+{
+	struct counted *e;
+	bool is_new;
+
+	c->counts.findings++;
+	e = count_in(c, f, &is_new);
+	if (!e)
+		return;
+	e->f.count++;
+	if (is_new && c->opt.report)
+		c->opt.report(&e->f, c->opt.arg);
+}
+
+void findings_drop(struct ss_check *c)
+{
+	struct counted *e, *next;
+
+	HASH_ITER(hh, c->findings, e, next) {
+		HASH_DEL(c->findings, e);
+		free(e);
+	}
+}
+
+static void add_leak(struct ss_check *c, const struct block *b)
+{
+	struct ss_finding f = {.fault = SS_FAULT_LEAK};
+	struct counted *e;
+	bool is_new;
+
+	block_describe(b, &f);
+	e = count_in(c, &f, &is_new);
+	if (!e)
+		return;
+	c->counts.findings++;
+	if (!is_new)
+		e->f.size += b->size;
+	e->f.count++;
+}
+
+void ss_check_findings(struct ss_check *c, bool leaks, void (*fn)(const struct ss_finding *, void *),
+		       void *arg)
+{
+	struct counted *e, *next;
+
+	pthread_mutex_lock(&c->lock);
+	for (const struct block *b = leaks ? c->list[0].oldest : NULL; b; b = b->next)
+		add_leak(c, b);
+	HASH_ITER(hh, c->findings, e, next)
+		fn(&e->f, arg);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_count(struct ss_check *c, struct ss_check_counts *out)
+{
+	pthread_mutex_lock(&c->lock);
+	*out = c->counts;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool ss_check_idle(struct ss_check *c)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_mutex_timedlock(&c->lock, &until))
+		return false;
+	pthread_mutex_unlock(&c->lock);
+	return true;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is wrong. Each rule says why the order that it misses cannot be there in any way that is not
+ * seen:
+ *
+ * - A use, or a free, on a stream that saw neither the allocation nor a host that may have seen it,
+ *   is not after the allocation, unless the stream may have waited for something unknown (wild).
+ * - A use that is enqueued after a free may still be meant to run before it. That needs a stream of the
+ *   free that waits for something enqueued later, so a free on a wild stream is left alone, unless the
+ *   use is on the same stream. hipFree ends before anything that comes later.
+ * - A free is after a use that was enqueued before it only if its stream or the host has seen the use.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/state.h"
+
+static struct ss_check_site site_of(const struct stream *s, const char *what, uint32_t stack)
+{
+	struct ss_check_site site = {.what = what, .stack = stack};
+
+	if (s)
+		site.stream = s->is;
+	return site;
+}
+
+/* True: nothing is to be said, because it is not known. */
+static bool not_certain(struct ss_check *c, const struct stream *s)
+{
+	if (c->is_blind)
+		c->counts.blind++;
+	else if (s->saw.wild)
+		c->counts.unknown++;
+	return c->is_blind || s->saw.wild;
+}
+
+static void note_use(struct ss_check *c, struct block *b, const struct stream *s,
+		     const struct ss_check_site *site)
+{
+	struct use *u = NULL, *room;
+
+	for (uint32_t i = 0; i < b->use_count && !u; i++)
+		if (b->uses[i].slot == s->slot)
+			u = &b->uses[i];
+	/* A use that the host has seen matters to no free. */
+	for (uint32_t i = 0; i < b->use_count && !u; i++)
+		if (b->uses[i].slot < c->host.count && b->uses[i].n <= c->host.n[b->uses[i].slot])
+			u = &b->uses[i];
+	if (!u && b->use_count == b->use_room) {
+		room = realloc(b->uses, (b->use_room + 4) * sizeof(*room));
+		if (!room) {
+			c->counts.forgotten++;
+			return;
+		}
+		b->uses = room;
+		b->use_room += 4;
+	}
+	if (!u)
+		u = &b->uses[b->use_count++];
+	*u = (struct use){s->slot, s->n, *site};
+}
+
+static void judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+{
+	if (!b->classic && c->opt.use_before_alloc && !may_be_ordered(c, s, b->alloc_slot, b->alloc_n) &&
+	    !not_certain(c, s)) {
+		f->fault = SS_FAULT_USE_BEFORE_ALLOC;
+		finding_add(c, f);
+	}
+	note_use(c, b, s, &f->use);
+}
+
+static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+{
+	bool after = b->barrier || may_be_ordered(c, s, b->free_slot, b->free_n);
+	bool held = b->free_wild && s->slot != b->free_slot;
+
+	if (!c->opt.use_after_free)
+		return;
+	if (c->is_blind || held) {
+		c->is_blind ? c->counts.blind++ : c->counts.unknown++;
+		return;
+	}
+	f->fault = after ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE;
+	finding_add(c, f);
+}
+
+bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,
+		  const char *what, uint32_t stack)
+{
+	struct ss_finding f = {.address = (uintptr_t)ptr, .bytes = bytes};
+	struct stream *s;
+	struct block *b;
+	bool fits = true;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream_find(c, stream);
+	b = s ? block_find(c, ptr) : NULL;
+	/* What the pools gave back may be anybody's memory by now. */
+	if (b && b->freed && c->opt.ours && !c->opt.ours(ptr, c->opt.arg)) {
+		block_forget(c, b);
+		b = NULL;
+	}
+	if (b) {
+		c->counts.checked++;
+		stream_enqueue(c, s);
+		block_describe(b, &f);
+		f.use = site_of(s, what, stack);
+		if (b->freed)
+			judge_freed(c, b, s, &f);
+		else
+			judge_live(c, b, s, &f);
+		fits = b->freed || (uintptr_t)ptr - b->base + bytes <= b->size;
+		if (!fits) {
+			f.fault = SS_FAULT_OUT_OF_BOUNDS;
+			finding_add(c, &f);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	return fits;
+}
+
+/* Of several uses that the free does not wait for, the last one is named. */
+static void judge_free(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
+{
+	const struct use *worst = NULL;
+
+	if (c->opt.use_before_alloc && !may_be_ordered(c, s, b->alloc_slot, b->alloc_n) &&
+	    !not_certain(c, s)) {
+		f->fault = SS_FAULT_FREE_BEFORE_ALLOC;
+		finding_add(c, f);
+	}
+	for (uint32_t i = 0; i < b->use_count; i++)
+		if (!may_be_ordered(c, s, b->uses[i].slot, b->uses[i].n))
+			worst = &b->uses[i];
+	if (!worst || !c->opt.use_after_free || not_certain(c, s))
+		return;
+	f->fault = SS_FAULT_FREE_USE_RACE;
+	f->use = worst->site;
+	finding_add(c, f);
+}
+
+bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack)
+{
+	struct ss_finding f = {.address = (uintptr_t)ptr};
+	struct stream *s;
+	struct block *b;
+	bool found;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream ? stream_find(c, stream) : NULL;
+	b = block_find(c, ptr);
+	found = b && !b->freed;
+	if (found && b->base != (uintptr_t)ptr && c->opt.frees) { /* HIP frees the block around it */
+		block_describe(b, &f);
+		f.use = site_of(s, what, stack);
+		f.fault = SS_FAULT_INTERIOR_FREE;
+		finding_add(c, &f);
+		f = (struct ss_finding){.address = (uintptr_t)ptr};
+	}
+	if (found) {
+		c->counts.checked++;
+		b->free = site_of(s, what, stack);
+		b->barrier = !s;
+		if (!s) {
+			host_saw_all(c);
+		} else {
+			stream_enqueue(c, s);
+			block_describe(b, &f);
+			if (!b->classic)
+				judge_free(c, b, s, &f);
+			b->free_slot = s->slot;
+			b->free_n = s->n;
+			b->free_wild = s->saw.wild;
+			b->freed_at = ++c->now;
+			c->wild_frees += b->free_wild;
+		}
+		block_move(c, b, true);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
+
+void ss_check_free_failed(struct ss_check *c, void *ptr)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&c->lock);
+	b = block_find(c, ptr);
+	if (b && b->freed) {
+		c->wild_frees -= b->free_wild;
+		b->free_wild = false;
+		b->free = (struct ss_check_site){0};
+		block_move(c, b, false);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack)
+{
+	struct ss_finding f = {.address = (uintptr_t)ptr, .fault = SS_FAULT_FOREIGN_FREE};
+	struct block *b;
+
+	pthread_mutex_lock(&c->lock);
+	b = block_find(c, ptr);
+	if (b && b->freed && c->opt.ours && !c->opt.ours(ptr, c->opt.arg)) {
+		block_forget(c, b);
+		b = NULL;
+	}
+	if (b) {
+		block_describe(b, &f);
+		f.fault = b->base != (uintptr_t)ptr ? SS_FAULT_INTERIOR_FREE : SS_FAULT_DOUBLE_FREE;
+	}
+	f.use = site_of(stream ? stream_find(c, stream) : NULL, what, stack);
+	if (c->opt.frees && (!b || b->freed || f.fault == SS_FAULT_INTERIOR_FREE))
+		finding_add(c, &f);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset, uint64_t bytes)
+{
+	struct ss_finding f = *about;
+
+	f.address = f.base + offset;
+	f.bytes = bytes;
+	pthread_mutex_lock(&c->lock);
+	finding_add(c, &f);
+	pthread_mutex_unlock(&c->lock);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of core/check share. Only they include it; all of it is guarded by check->lock. */
+#ifndef SS_CHECK_STATE_H
+#define SS_CHECK_STATE_H
+
+#include <pthread.h>
+#include <uthash.h>
+
+#include "core/check/check.h"
+
+/* For each slot of a stream the position that is seen. `wild`: it may have seen anything. */
+struct clock {
+	uint32_t count;
+	uint64_t *n;
+	bool wild;
+};
+
+struct stream {
+	const void *key;
+	struct ss_check_stream is;
+	uint32_t slot;
+	uint64_t n;         /* position of its last command */
+	struct clock saw;
+	uint64_t wild_since; /* check->now when `saw` became wild */
+	UT_hash_handle hh;
+};
+
+struct event {
+	const void *key;
+	struct clock clock;
+	unsigned recording; /* calls in progress */
+	bool unknown;       /* recorded by what is not seen */
+	bool forever;
+	UT_hash_handle hh;
+};
+
+/* The last use of a block on one stream. */
+struct use {
+	uint32_t slot;
+	uint64_t n;
+	struct ss_check_site site;
+};
+
+/* A block from its allocation on. After its free it stays until its addresses are another block's. */
+struct block {
+	uintptr_t base, end; /* with padding */
+	uint64_t size, number;
+	struct ss_check_site alloc, free;
+	uint32_t alloc_slot, free_slot;
+	uint64_t alloc_n, free_n;
+	bool classic, freed;
+	bool barrier;        /* the free made the host wait */
+	bool free_wild;      /* the stream that freed it may have waited for anything */
+	uint64_t freed_at;   /* check->now */
+	uint32_t use_count, use_room;
+	struct use *uses;
+	struct block *prev, *next; /* in check->list */
+};
+
+/* A finding of which equal ones are counted. */
+struct counted {
+	struct ss_finding f;
+	uint64_t key;
+	UT_hash_handle hh;
+};
+
+struct ss_check {
+	struct ss_check_options opt;
+	pthread_mutex_t lock;
+	struct stream *streams;
+	struct event *events;
+	struct clock host;         /* what the host may know to have ended */
+	uint64_t *last;            /* the last position of each slot */
+	uint32_t *spare;           /* slots of streams that have ended */
+	uint32_t slots, spares, room;
+	uint64_t stream_number, block_number;
+	void *blocks;              /* a tree of glibc (tsearch) by address; blocks do not overlap */
+	struct { struct block *oldest, *newest; uint32_t count; } list[2]; /* live and freed blocks */
+	uint32_t wild_frees;       /* how many are free_wild */
+	uint64_t now;              /* counts what synchronizations have to be compared with */
+	bool is_blind;
+	struct counted *findings;
+	struct ss_check_counts counts;
+};
+
+#define FREED_MAX 65536u /* freed blocks that are remembered */
+
+/* clock.c */
+void clock_merge(struct ss_check *c, struct clock *to, const struct clock *from);
+void clock_raise(struct ss_check *c, struct clock *to, uint32_t slot, uint64_t n);
+void clock_drop(struct clock *k);
+struct stream *stream_find(struct ss_check *c, const void *key);
+/* A command is about to be enqueued, so what the stream joins comes first. */
+void stream_join(struct ss_check *c, struct stream *s);
+/* It may wait for anything. */
+void stream_wild(struct ss_check *c, struct stream *s);
+void stream_enqueue(struct ss_check *c, struct stream *s);
+/* Everything on the stream may have ended. */
+void host_saw(struct ss_check *c, struct stream *s);
+void host_saw_all(struct ss_check *c);
+/* May position n of the slot come before the next command on s? */
+bool may_be_ordered(const struct ss_check *c, const struct stream *s, uint32_t slot, uint64_t n);
+
+/* block.c */
+struct block *block_find(struct ss_check *c, const void *ptr);
+void block_forget(struct ss_check *c, struct block *b);
+/* Puts it into the list of freed blocks, or of live ones. */
+void block_move(struct ss_check *c, struct block *b, bool freed);
+void blocks_drop(struct ss_check *c);
+void block_describe(const struct block *b, struct ss_finding *f);
+
+/* finding.c */
+void finding_add(struct ss_check *c, struct ss_finding *f);
+void findings_drop(struct ss_check *c);
+
+#endif

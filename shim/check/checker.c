@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* From the calls of the application to core/check: which stream, which block, and what a call proves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/check/checker.h"
+#include "shim/check/host_memory.h"
+#include "shim/check/inside.h"
+#include "trace/unwind.h"
+
+bool ss_checking;
+struct ss_check *ss_check_state;
+
+/* The call that the thread is in. */
+static __thread struct {
+	const char *name;
+	uint32_t stack;
+	bool has_stack;
+	struct ss_timeline *stream; /* of its last access */
+	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
+	uint64_t since;
+} call;
+
+static bool ours(const void *ptr, void *unused)
+{
+	int dev;
+
+	(void)unused;
+	return ss_where(ss_core, (void *)(uintptr_t)ptr, &dev) != SS_ERR_FOREIGN;
+}
+
+static void start(void)
+{
+	unsigned tools = (unsigned)ss_options.check;
+	const struct ss_check_options options = {
+		.use_before_alloc = (tools & SS_CHECK_ORDER) && ss_options.check_races != SS_RACES_AFTER_FREE,
+		.use_after_free = (tools & SS_CHECK_ORDER) && ss_options.check_races != SS_RACES_BEFORE_ALLOC,
+		.frees = tools & SS_CHECK_FREE,
+		.ours = ours,
+		.report = ss_check_report_finding,
+	};
+
+	if (!tools)
+		return;
+	ss_check_state = ss_check_create(&options);
+	if (!ss_check_state)
+		return;
+	ss_unwind_init();
+	ss_check_report_open();
+	ss_checking = true;
+	ss_slow_reasons_add(1); /* each call has to come by here */
+}
+
+/* _exit() may be called in a signal handler, in a thread that is inside the checker. */
+static void finish(void)
+{
+	if (ss_checking && ss_check_idle(ss_check_state))
+		ss_check_report_end(ss_options.check & SS_CHECK_LEAK);
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	ss_set_hook(SS_HOOK_START, start);
+	ss_set_hook(SS_HOOK_END, finish);
+}
+
+/* ---- the call ---------------------------------------------------------------- */
+
+void ss_check_call(const char *name)
+{
+	call.name = name;
+	call.has_stack = false;
+	call.stream = NULL;
+	call.pageable = false;
+	call.since = ss_check_now(ss_check_state);
+	if (ss_distrusted(ss_core))
+		ss_check_blind(ss_check_state);
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+/* A copy or a memset without Async in its name may have made the host wait, and so may some calls that
+ * take or give memory which no pool of ours has. */
+void ss_check_called(hipError_t err)
+{
+	static const char *const waits[] = {
+		"hipHostFree", "hipFreeHost", "hipHostUnregister", "hipFreeArray", "hipArrayDestroy",
+		"hipFreeMipmappedArray", "hipMipmappedArrayDestroy", "hipDeviceReset", "hipMemRelease",
+		"hipMemUnmap", "hipExecutionCtxSynchronize",
+	};
+	const char *name = call.name ? call.name : "";
+
+	(void)err;
+	if (call.pageable && call.stream)
+		ss_check_tell(ss_check_state, call.stream);
+	if (strstr(name, "Async"))
+		return;
+	if (call.stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") || begins(name, "hipDrvMemcpy")))
+		ss_check_stream_synced(ss_check_state, call.stream, call.since);
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		if (!strcmp(name, waits[i]))
+			ss_check_all_synced(ss_check_state, call.since);
+}
+
+static const char *name_of_call(void)
+{
+	return call.name ? call.name : "a HIP call";
+}
+
+static uint32_t stack_of_call(void)
+{
+	if (!call.has_stack)
+		call.stack = ss_check_stack();
+	call.has_stack = true;
+	return call.stack;
+}
+
+/* ---- streams ------------------------------------------------------------------ */
+
+void ss_check_stream_created(struct ss_timeline *tl)
+{
+	enum ss_timeline_kind kind = ss_timeline_kind(tl);
+
+	ss_check_stream_add(ss_check_state, tl, ss_timeline_native(tl), ss_timeline_device(tl),
+			    kind == SS_TL_NULL ? SS_CHECK_NULL :
+			    kind == SS_TL_NONBLOCKING ? SS_CHECK_NONBLOCKING : SS_CHECK_BLOCKING);
+}
+
+/* The key of a stream, which becomes known. */
+static const void *key_of(struct ss_timeline *tl)
+{
+	if (tl && !ss_check_stream_known(ss_check_state, tl))
+		ss_check_stream_created(tl);
+	return tl;
+}
+
+void ss_check_stream_destroyed(struct ss_timeline *tl)
+{
+	ss_check_stream_end(ss_check_state, tl);
+}
+
+void ss_check_stream_opaque(struct ss_timeline *tl, bool hold, bool tell)
+{
+	const void *key = key_of(tl);
+
+	if (key && ss_timeline_capturing(tl))
+		return;
+	if (key && tell)
+		ss_check_tell(ss_check_state, key);
+	if (key && hold)
+		ss_check_hold(ss_check_state, key);
+}
+
+void ss_check_recording(hipEvent_t event)
+{
+	ss_check_record_begin(ss_check_state, event);
+}
+
+void ss_check_recorded(hipEvent_t event, struct ss_timeline *tl, bool ok)
+{
+	ss_check_record_end(ss_check_state, event, key_of(tl), ok);
+}
+
+void ss_check_event_tainted(hipEvent_t event, bool forever)
+{
+	ss_check_event_unknown(ss_check_state, event, forever);
+}
+
+void ss_check_event_gone(hipEvent_t event)
+{
+	ss_check_event_end(ss_check_state, event);
+}
+
+void ss_check_waits(struct ss_timeline *tl, hipEvent_t event)
+{
+	if (tl && !ss_timeline_capturing(tl))
+		ss_check_wait(ss_check_state, key_of(tl), event);
+}
+
+void ss_check_event_reached(hipEvent_t event)
+{
+	ss_check_event_synced(ss_check_state, event);
+}
+
+void ss_check_reached(struct ss_timeline *tl)
+{
+	if (tl)
+		ss_check_stream_synced(ss_check_state, key_of(tl), call.since);
+	else
+		ss_check_all_synced(ss_check_state, call.since);
+}
+
+void ss_check_reset(void)
+{
+	ss_check_forget(ss_check_state);
+}
+
+/* ---- memory -------------------------------------------------------------------- */
+
+void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size)
+{
+	ss_check_alloc(ss_check_state, ptr, size, size, key_of(tl), name_of_call(), stack_of_call());
+}
+
+void ss_check_freeing(struct ss_timeline *tl, void *ptr)
+{
+	(void)ss_check_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
+}
+
+void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
+{
+	if (!ok)
+		ss_check_bad_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
+}
+
+static void touch(struct ss_timeline *tl, const void *ptr, size_t size)
+{
+	const void *key = key_of(tl);
+
+	if (!key || !ptr || begins(name_of_call(), "hipGraph") || begins(name_of_call(), "hipDrvGraph"))
+		return;
+	if (ss_timeline_capturing(tl))
+		return;
+	call.stream = tl;
+	if (ours(ptr, NULL)) {
+		(void)ss_check_use(ss_check_state, key, ptr, size, name_of_call(), stack_of_call());
+		return;
+	}
+	/* The host may look at memory that it sees, and so learn that all before this command has ended.
+	 * A copy with memory that is not pinned may make the host wait for the copy itself. */
+	ss_check_tell(ss_check_state, key);
+	call.pageable |= !ss_check_is_host_memory(ptr);
+}
+
+void ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size)
+{
+	if (size)
+		touch(tl, ptr, size);
+}
+
+void ss_check_pointer(struct ss_timeline *tl, const void *ptr)
+{
+	touch(tl, ptr, 0);
+}

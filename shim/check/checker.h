@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SOMASHIM_CHECK: tells core/check what the program does, and the user what is wrong. The folders above
+ * call these functions only while ss_checking; so a program that is not checked pays for one test per
+ * call that is no hit. No hit is taken while the checker runs, so each call comes by here.
+ *
+ * Locks: that of core/check, and those of the files of this folder, which are leaves.
+ */
+#ifndef SS_SHIM_CHECKER_H
+#define SS_SHIM_CHECKER_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdbool.h>
+
+#include "core/core.h"
+#include "shim/process/service.h"
+
+extern bool ss_checking SS_HIDDEN; /* set before the first call is served, never cleared */
+
+/* A call of the application begins, or ends with this result. `name` is static. */
+void ss_check_call(const char *name);
+void ss_check_called(hipError_t err);
+
+/* ---- streams and events ----------------------------------------------------- */
+
+void ss_check_stream_created(struct ss_timeline *tl);
+void ss_check_stream_destroyed(struct ss_timeline *tl);
+/* A stream may wait for what nobody sees (hold), or the host learn how far it is (tell). */
+void ss_check_stream_opaque(struct ss_timeline *tl, bool hold, bool tell);
+void ss_check_recording(hipEvent_t event);
+/* tl NULL: nothing is known about the record. */
+void ss_check_recorded(hipEvent_t event, struct ss_timeline *tl, bool ok);
+void ss_check_event_tainted(hipEvent_t event, bool forever);
+void ss_check_event_gone(hipEvent_t event);
+/* Before the real call, and after it. */
+void ss_check_waits(struct ss_timeline *tl, hipEvent_t event);
+void ss_check_event_reached(hipEvent_t event);
+/* tl NULL: the whole device, or all of them. */
+void ss_check_reached(struct ss_timeline *tl);
+/* All memory and all streams of a device have gone. */
+void ss_check_reset(void);
+
+/* ---- memory ------------------------------------------------------------------ */
+
+/* tl NULL: memory of hipMalloc. */
+void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size);
+/* Before the free; tl NULL: a free for which the host waits. */
+void ss_check_freeing(struct ss_timeline *tl, void *ptr);
+/* After it: did it succeed? */
+void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok);
+/* Memory that the host and the device see: pinned, managed, fine-grained. */
+void ss_check_host_memory(void *ptr, size_t size);
+void ss_check_host_memory_gone(void *ptr);
+/* A command that is about to go on tl reads or writes `size` bytes at ptr. */
+void ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
+/* The same with an unknown size. */
+void ss_check_pointer(struct ss_timeline *tl, const void *ptr);
+/* The same of a kernel, by its arguments (check/kernel_args.h). */
+void ss_check_kernel(struct ss_timeline *tl, const void *function, void **args, void **extra);
+/* The same of a graph that is launched. */
+void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec);
+
+#endif

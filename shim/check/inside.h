@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this folder share. */
+#ifndef SS_SHIM_CHECK_INSIDE_H
+#define SS_SHIM_CHECK_INSIDE_H
+
+#include <stdio.h>
+
+#include "core/check/check.h"
+#include "shim/process/service.h"
+
+extern struct ss_check *ss_check_state SS_HIDDEN;
+
+/* Number of the caller's call stack without the frames of this library; 0: unknown, or too many. */
+uint32_t ss_check_stack(void);
+/* Its frames, innermost first. Returns how many there are. */
+uint32_t ss_check_stack_frames(uint32_t id, const uintptr_t **ip);
+
+/* Opens the file of SOMASHIM_CHECK_FILE. */
+void ss_check_report_open(void);
+/* Writes one finding, as text or as a line of JSON. */
+void ss_check_report_finding(const struct ss_finding *f, void *unused);
+/* The end of the report. */
+void ss_check_report_end(bool leaks);
+
+struct ss_check_skipped {
+	uint64_t kernels;  /* launches of which the arguments are not known */
+	uint64_t graphs;   /* launches of graphs with nodes that cannot be looked into */
+};
+void ss_check_skips(struct ss_check_skipped *out);
+
+#endif

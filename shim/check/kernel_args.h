@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arguments of kernels. Their layout comes from the metadata of the code object that the kernel is
+ * in. Any thread.
+ */
+#ifndef SS_SHIM_CHECK_KERNEL_ARGS_H
+#define SS_SHIM_CHECK_KERNEL_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What a word of an argument is. */
+enum ss_kernel_word {
+	SS_WORD_POINTER, /* an argument of pointer type */
+	SS_WORD_INSIDE,  /* eight bytes of an argument that is passed by value, which may be a pointer */
+};
+
+/* Calls `fn` for each word of the arguments that may be a pointer. `function` is the handle or the host
+ * address that was launched, `args` the array of addresses of arguments, or `extra` what
+ * hipModuleLaunchKernel takes in its place. False: the layout is not known, and `fn` was not called. */
+bool ss_kernel_args(const void *function, void *const *args, void *const *extra,
+		    void (*fn)(enum ss_kernel_word word, const void *value, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
+ * `somashim check` reads. A finding is written when it is made, so a program that crashes later has said
+ * it. The lines of the file: {"kind": "finding", ..}, one each; at the end {"kind": "summary", ..} with
+ * how often each was seen.
+ *
+ * Locks: none of its own; core/check calls it under its lock.
+ */
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/sink.h"
+#include "shim/check/inside.h"
+#include "shim/process/log.h"
+#include "trace/process_job.h"
+
+#define LINE "========= "
+
+static struct ss_sink sink;
+static bool to_file;
+static pid_t owner;
+
+void ss_check_report_open(void)
+{
+	char path[sizeof(ss_options.check_file) + 32];
+	unsigned number;
+
+	owner = getpid();
+	sink.fd = -1;
+	if (!ss_options.check_file[0])
+		return;
+	to_file = ss_sink_new(&sink, ss_options.check_file, path, sizeof(path), &number);
+	if (!to_file)
+		ss_shim_log("cannot open SOMASHIM_CHECK_FILE %s: findings come here", ss_options.check_file);
+}
+
+/* ---- text --------------------------------------------------------------------- */
+
+static void put_frames(FILE *out, uint32_t stack)
+{
+	const uintptr_t *ip;
+	uint32_t count = ss_check_stack_frames(stack, &ip);
+
+	for (uint32_t i = 0; i < count; i++) {
+		Dl_info info;
+
+		if (!dladdr((void *)(ip[i] - 1), &info) || !info.dli_fname)
+			fprintf(out, LINE "        Host Frame: [%#" PRIxPTR "]\n", ip[i]);
+		else
+			fprintf(out, LINE "        Host Frame: %s [%#" PRIxPTR "] in %s\n",
+				info.dli_sname ? info.dli_sname : "",
+				ip[i] - (uintptr_t)info.dli_fbase, info.dli_fname);
+	}
+}
+
+static void put_site(FILE *out, const char *did, const struct ss_check_site *site)
+{
+	char stream[128];
+
+	if (!site->what)
+		return;
+	ss_stream_text(&site->stream, stream, sizeof(stream));
+	fprintf(out, LINE "    %s by %s%s%s\n", did, site->what, site->stream.number ? " on " : "",
+		site->stream.number ? stream : "");
+	put_frames(out, site->stack);
+}
+
+static void put_text(FILE *out, const struct ss_finding *f)
+{
+	char text[512];
+
+	ss_fault_text(f, text, sizeof(text));
+	fprintf(out, LINE "%s\n", text);
+	if (f->fault == SS_FAULT_LEAK) {
+		put_frames(out, f->alloc.stack);
+	} else {
+		if (f->block)
+			fprintf(out, LINE "    Address %#" PRIx64 " is at offset %" PRIu64 " of block %" PRIu64
+				" of %" PRIu64 " bytes at %#" PRIx64 "\n", f->address ? f->address : f->base,
+				f->address ? f->address - f->base : 0, f->block, f->size, f->base);
+		else
+			fprintf(out, LINE "    Address %#" PRIx64 "\n", f->address);
+		put_site(out, f->fault == SS_FAULT_DOUBLE_FREE ? "Freed again" : "Used", &f->use);
+		put_site(out, "Allocated", &f->alloc);
+		put_site(out, "Freed", &f->free);
+	}
+	ss_fault_mend(f, text, sizeof(text));
+	if (text[0])
+		fprintf(out, LINE "    %s\n", text);
+	fprintf(out, LINE "\n");
+}
+
+/* ---- JSON ---------------------------------------------------------------------- */
+
+static void put_string(FILE *out, const char *s)
+{
+	fputc('"', out);
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			fprintf(out, "\\u%04x", (unsigned char)*s);
+		else
+			fputc(*s, out);
+	}
+	fputc('"', out);
+}
+
+static void put_json_site(FILE *out, const char *name, const struct ss_check_site *site)
+{
+	static const char *const kinds[] = {"null", "blocking", "non-blocking"};
+	const uintptr_t *ip;
+	uint32_t count = ss_check_stack_frames(site->stack, &ip);
+
+	if (!site->what)
+		return;
+	fprintf(out, ", \"%s\": {\"call\": \"%s\"", name, site->what);
+	if (site->stream.number)
+		fprintf(out, ", \"stream\": {\"number\": %" PRIu64 ", \"handle\": %" PRIuPTR ", \"device\": %d, "
+			"\"kind\": \"%s\"}", site->stream.number, (uintptr_t)site->stream.handle,
+			site->stream.dev, kinds[site->stream.kind]);
+	fprintf(out, ", \"frames\": [");
+	for (uint32_t i = 0; i < count; i++) {
+		Dl_info info;
+		bool known = dladdr((void *)(ip[i] - 1), &info) && info.dli_fname;
+
+		fprintf(out, "%s{\"offset\": %" PRIuPTR, i ? ", " : "",
+			known ? ip[i] - (uintptr_t)info.dli_fbase : ip[i]);
+		if (known && info.dli_sname) {
+			fprintf(out, ", \"function\": ");
+			put_string(out, info.dli_sname);
+		}
+		if (known) {
+			fprintf(out, ", \"module\": ");
+			put_string(out, info.dli_fname);
+		}
+		fputc('}', out);
+	}
+	fprintf(out, "]}");
+}
+
+static void put_json(FILE *out, const struct ss_finding *f)
+{
+	char text[512], mend[512];
+
+	ss_fault_text(f, text, sizeof(text));
+	ss_fault_mend(f, mend, sizeof(mend));
+	fprintf(out, "{\"kind\": \"finding\", \"fault\": \"%s\", \"text\": ", ss_fault_name(f->fault));
+	put_string(out, text);
+	fprintf(out, ", \"mend\": ");
+	put_string(out, mend);
+	fprintf(out, ", \"block\": %" PRIu64 ", \"base\": %" PRIu64 ", \"size\": %" PRIu64 ", \"address\": %"
+		PRIu64 ", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64, f->block, f->base, f->size, f->address,
+		f->bytes, f->count);
+	put_json_site(out, "use", &f->use);
+	put_json_site(out, "alloc", &f->alloc);
+	put_json_site(out, "free", &f->free);
+	fprintf(out, "}\n");
+}
+
+/* ---- both ----------------------------------------------------------------------- */
+
+/* One write, so that lines of threads and processes do not mix. */
+static void put_whole(void (*put)(FILE *, const struct ss_finding *), const struct ss_finding *f)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	put(out, f);
+	if (fclose(out) == 0 && to_file)
+		(void)ss_sink_write(&sink, text, size);
+	else if (text)
+		ss_shim_log_write(text, size);
+	free(text);
+}
+
+void ss_check_report_finding(const struct ss_finding *f, void *unused)
+{
+	(void)unused;
+	put_whole(to_file ? put_json : put_text, f);
+}
+
+struct totals {
+	uint64_t errors, distinct, leaked_bytes, leaked_blocks;
+};
+
+static void total(const struct ss_finding *f, void *arg)
+{
+	struct totals *t = arg;
+
+	if (f->fault != SS_FAULT_LEAK) {
+		t->errors += f->count;
+		t->distinct++;
+		return;
+	}
+	t->leaked_bytes += f->size;
+	t->leaked_blocks += f->count;
+	ss_check_report_finding(f, NULL);
+}
+
+static void put_summary(FILE *out, const struct ss_finding *unused);
+static struct totals totals;
+
+void ss_check_report_end(bool leaks)
+{
+	static atomic_bool done;
+
+	/* A child of fork() has no findings of its own. */
+	if (getpid() != owner || atomic_exchange(&done, true))
+		return;
+	ss_check_findings(ss_check_state, leaks, total, &totals);
+	put_whole(put_summary, NULL);
+}
+
+static void put_summary(FILE *out, const struct ss_finding *unused)
+{
+	struct ss_check_skipped skipped;
+	struct ss_check_counts counts;
+	struct ss_process_job job;
+	int rank = ss_process_job(&job) ? ss_process_number(job.rank) : -1;
+
+	(void)unused;
+	ss_check_count(ss_check_state, &counts);
+	ss_check_skips(&skipped);
+	if (to_file) {
+		fprintf(out, "{\"kind\": \"summary\", \"pid\": %d, \"rank\": ", (int)owner);
+		rank < 0 ? fprintf(out, "null") : fprintf(out, "%d", rank);
+		fprintf(out, ", \"errors\": %" PRIu64 ", \"distinct\": %" PRIu64 ", \"leaked_bytes\": %" PRIu64
+			", \"leaked_blocks\": %" PRIu64 ", \"checked\": %" PRIu64 ", \"unknown_order\": %" PRIu64
+			", \"bypassed\": %" PRIu64 ", \"forgotten\": %" PRIu64 ", \"unknown_kernels\": %" PRIu64
+			", \"unknown_graphs\": %" PRIu64 "}\n", totals.errors, totals.distinct,
+			totals.leaked_bytes, totals.leaked_blocks, counts.checked, counts.unknown, counts.blind,
+			counts.forgotten, skipped.kernels, skipped.graphs);
+		return;
+	}
+	if (ss_options.check & SS_CHECK_LEAK)
+		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocations\n",
+			totals.leaked_bytes, totals.leaked_blocks);
+	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s, %" PRIu64 " of them different\n", totals.errors,
+		totals.errors == 1 ? "" : "s", totals.distinct);
+	fprintf(out, LINE "CHECKED: %" PRIu64 " uses and frees. NOT CHECKED: %" PRIu64 " whose order is not known, %"
+		PRIu64 " after a call that went past somashim, %" PRIu64 " kernel launches and %" PRIu64
+		" graph launches whose pointers are not known\n", counts.checked, counts.unknown, counts.blind,
+		skipped.kernels, skipped.graphs);
+}

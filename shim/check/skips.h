@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts what was not looked into, for the summary. */
+#ifndef SS_SHIM_CHECK_SKIPS_H
+#define SS_SHIM_CHECK_SKIPS_H
+
+void ss_check_skip_kernel(void);
+void ss_check_skip_graph(void);
+
+#endif

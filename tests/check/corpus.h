@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What the programs of the corpus share. Each is a function, run in a process of its own. */
+#ifndef TEST_CHECK_CORPUS_H
+#define TEST_CHECK_CORPUS_H
+
+#include <hip/hip_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OK(call) do { \
+	hipError_t err_ = (call); \
+	if (err_ != hipSuccess) { \
+		fprintf(stderr, "%s:%d: %s gave %d\n", __FILE__, __LINE__, #call, (int)err_); \
+		exit(2); \
+	} \
+} while (0)
+
+#define BYTES 4096
+
+/* `expect` is what the checker has to say: the fault, the call of the use (or of the free, for faults
+ * of a free), and the streams of both sides by their numbers, 0 for none. NULL: nothing. Streams are
+ * numbered in the order in which they appear, and the program makes `a`, `b` and `c` first: they are
+ * 1, 2 and 3. */
+struct program {
+	const char *name;
+	void (*run)(void);
+	const char *expect;
+};
+
+extern const struct program wrong_programs[], right_programs[];
+
+extern hipStream_t a, b, c;
+
+static inline void *block(hipStream_t on)
+{
+	void *p = NULL;
+
+	OK(hipMallocAsync(&p, BYTES, on));
+	return p;
+}
+
+static inline void fill(void *p, hipStream_t on)
+{
+	OK(hipMemsetAsync(p, 1, BYTES, on));
+}
+
+static inline hipEvent_t mark(hipStream_t on)
+{
+	hipEvent_t e;
+
+	OK(hipEventCreateWithFlags(&e, hipEventDisableTiming));
+	OK(hipEventRecord(e, on));
+	return e;
+}
+
+/* `later` waits for what is on `earlier` now. */
+static inline void order(hipStream_t earlier, hipStream_t later)
+{
+	hipEvent_t e = mark(earlier);
+
+	OK(hipStreamWaitEvent(later, e, 0));
+	OK(hipEventDestroy(e));
+}
+
+#endif
