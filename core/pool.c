@@ -9,8 +9,7 @@
  */
 #include <stddef.h>
 
-#include "core/base/journal.h"
-#include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 
 /* ---- making ------------------------------------------------------------------------ */
 
@@ -150,20 +149,17 @@ uint64_t ss_pool_readers(const struct ss_pool *pool)
 /* ---- giving back -------------------------------------------------------------------- */
 
 /* Is there anything to give back, and would nobody have to wait for it? */
-static bool trims_now(struct ss_core *core, struct ss_pool *pool, uint64_t keep)
+static bool trims_now(struct ss_pool *pool, uint64_t keep)
 {
-	struct ss_timeline *busy = NULL;
 	bool any;
 
-	if (!ss_release_waits(&pool->mem))
+	if (ss_may_give(pool, SS_GIVE_UNASKED))
 		return true;
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);
 	any = (pool->mem.completed.bytes >= SS_FRAME || pool->mem.unreturned) && ss_reserved(pool) > keep;
 	ss_pool_unlock(pool);
-	/* A query may ask a null stream that a fence would make join the blocking ones. */
-	return any && (ss_device_idle(core, pool->mem.dev, false) ||
-		       ss_device_at_end(core, pool->mem.dev, &busy));
+	return any && (ss_may_give(pool, SS_GIVE_FENCED) || ss_may_give(pool, SS_GIVE_QUERIED));
 }
 
 /* A trim means what is idle when it is asked for. Where the threshold would not give back the rest
@@ -190,7 +186,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
 	pool->st.trims++;
 	ss_pool_unlock(pool);
 	ss_fence_poll(core, NULL, -1);
-	if (trims_now(core, pool, keep)) {
+	if (trims_now(pool, keep)) {
 		ss_pool_release(pool, keep, UINT64_MAX, SS_TRACE_TRIM_CALL);
 		return SS_OK;
 	}
@@ -232,10 +228,10 @@ static void release_destroyed(struct ss_pool *pool)
 	bool any = false;
 
 	ss_fence_poll(core, NULL, -1);
-	if (!ss_release_waits(&pool->mem))
+	if (ss_may_give(pool, SS_GIVE_UNASKED))
 		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 	ss_pools_each(core, pool->mem.dev, look_for_rest, &any);
-	if (any && ss_device_idle(core, pool->mem.dev, false))
+	if (any && ss_device_may_give(core, pool->mem.dev, SS_GIVE_FENCED))
 		ss_pools_each(core, pool->mem.dev, release_rest, NULL);
 }
 

@@ -14,6 +14,7 @@
  *
  * Locks: the pool's. None while waiting.
  */
+#include "core/pool/release.h"
 #include "core/pool/request.h"
 
 /* hipMalloc waits if more than the largest of these is under way: */

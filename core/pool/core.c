@@ -7,7 +7,7 @@
 
 #include "core/base/journal.h"
 #include "core/cache/fast_path.h"
-#include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 
 static _Atomic uint64_t serials;
 

@@ -14,7 +14,7 @@
  * Locks: those of what it calls, one at a time.
  */
 #include "core/cache/fast_path.h"
-#include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 
 #define LOOKS 4 /* in the span of decay: idle memory stays a fourth of it longer at most */
 
@@ -47,7 +47,7 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 		ss_pool_reap(pool);
 		return;
 	}
-	if ((ss_release_waits(&pool->mem) && !k->idle) || !ss_reserved(pool))
+	if ((!k->idle && !ss_may_give(pool, SS_GIVE_UNASKED)) || !ss_reserved(pool))
 		return;
 	ss_ipc_release(pool, false); /* whatever the threshold: nobody can use it */
 	ss_pool_lock(pool);
@@ -114,10 +114,10 @@ static void look_for_idle(struct ss_pool *pool, void *arg)
 
 	if (!reserved || reserved <= ss_used(&pool->caches) || !wants_back(pool, k->decays))
 		return;
-	if (ss_release_waits(&pool->mem))
-		k->waits = true;
-	else
+	if (ss_may_give(pool, SS_GIVE_UNASKED))
 		k->others = true;
+	else
+		k->waits = true;
 }
 
 void ss_decay_each_sync(struct ss_core *core, int dev)
@@ -126,26 +126,11 @@ void ss_decay_each_sync(struct ss_core *core, int dev)
 	ss_order_report_each(core, dev);
 }
 
-/* Asks every stream of the device. The next synchronization of the one that is in the way looks
- * again. */
-static bool at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
-{
-	struct ss_device_pools *d = ss_device_pools(core, dev);
-	bool idle;
-
-	*busy = atomic_load(&d->busy);
-	idle = ss_device_at_end(core, dev, busy);
-	atomic_store(&d->busy, *busy);
-	ss_order_watch(core, dev, *busy);
-	return idle;
-}
-
 /* `decays`: it is time for memory that is old; else only for what must go at once. */
 static void look(struct ss_core *core, int dev, bool decays)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct look k = {.now = ss_now_ms(core), .decays = decays};
-	struct ss_timeline *busy;
 
 	if (!decays && !atomic_load(&d->each_sync))
 		return;
@@ -153,8 +138,8 @@ static void look(struct ss_core *core, int dev, bool decays)
 		atomic_store_explicit(&d->look, k.now + apart(core), memory_order_relaxed);
 	ss_pools_each(core, dev, look_for_idle, &k);
 	if (k.waits) {
-		k.idle = at_end(core, dev, &busy);
-		if (busy && decays)
+		k.idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
+		if (decays && atomic_load(&d->busy))
 			atomic_store_explicit(&d->look, k.now + 1, memory_order_relaxed);
 	}
 	if (k.idle || k.others)
@@ -231,7 +216,6 @@ void ss_decay_begin(struct ss_core *core)
 static void look_for_next(struct ss_pool *pool, void *arg)
 {
 	uint64_t reserved = ss_reserved(pool), since, due;
-	bool waits = ss_release_waits(&pool->mem);
 	struct ss_core *core = ss_core_of(pool);
 	struct look *k = arg;
 
@@ -241,7 +225,7 @@ static void look_for_next(struct ss_pool *pool, void *arg)
 	if (!k->idle) {
 		/* Something in it may be free and not have completed. After a bypass nobody can tell. */
 		k->late |= !ss_distrusted(core);
-		if (waits)
+		if (!ss_may_give(pool, SS_GIVE_UNASKED))
 			return;
 	}
 	if (atomic_load(&pool->threshold_set) || atomic_load(&pool->dying))
@@ -259,7 +243,6 @@ uint64_t ss_decay_next(struct ss_core *core, int dev)
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct look k = {.now = ss_now_ms(core), .decays = true, .most = AT_ONCE, .next = UINT64_MAX};
 	uint64_t looks = atomic_load(&d->look) + apart(core), retry;
-	struct ss_timeline *busy;
 
 	if (!atomic_load(&ss_device_memory(core, dev)->reserved))
 		return UINT64_MAX;
@@ -271,7 +254,7 @@ uint64_t ss_decay_next(struct ss_core *core, int dev)
 	ss_pools_each(core, dev, look_for_idle, &k);
 	/* That frees have completed nobody else asks. */
 	if (k.waits || k.others)
-		k.idle = at_end(core, dev, &busy);
+		k.idle = ss_device_may_give(core, dev, SS_GIVE_QUERIED);
 	if (k.idle || k.others)
 		ss_pools_each(core, dev, decay_pool, &k);
 	ss_pools_each(core, dev, look_for_next, &k);

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "core/cache/fast_path.h"
-#include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 
 static bool is_device(const struct ss_core *core, int dev)
 {

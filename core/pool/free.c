@@ -6,7 +6,7 @@
  */
 #include "core/base/journal.h"
 #include "core/cache/fast_path.h"
-#include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 
 /* The live block of this pointer, and where it starts. Interior pointers free the block that
  * contains them, as in HIP. */
@@ -145,7 +145,7 @@ static void free_exported(struct ss_pool *pool, struct ss_block *b, bool may_wai
 	ss_set_slot(b, SS_SLOT_COMPLETED);
 	ss_pool_ref(pool); /* it cannot be gone: the block is in no index yet */
 	ss_ipc_keep(pool, b);
-	if (may_wait || !ss_release_waits(&pool->mem))
+	if (may_wait || ss_may_give(pool, SS_GIVE_UNASKED))
 		ss_ipc_release(pool, false);
 	ss_pool_unref(pool);
 }

@@ -4,6 +4,7 @@
  *
  * Locks: the pool's, dropped for every driver call.
  */
+#include "core/pool/release.h"
 #include "core/pool/request.h"
 
 #define MOST_MOVES 8    /* growths for one allocation that may move memory or give it back */
@@ -46,35 +47,30 @@ static bool within_peak(struct ss_request *r, enum giving giving)
 	return v.reserved + want <= v.reserved_high + idle;
 }
 
-/* May idle memory go back, or move, at no wait for anybody? Where giving back waits for the device
- * it must be found idle, which completes all frees. Otherwise a fence may tell that what this very stream
- * freed has completed by now. */
+/* May idle memory go back, or move? A device that is asked completes all frees when it is idle. Where nobody has to ask,
+ * a fence may tell that what this very stream freed has completed by now. */
 static bool may_move(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
 	/* hipMallocAsync on the null stream joins the blocking streams natively. hipMalloc joins nothing. */
 	bool joins = r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL && !pool->classic;
-	bool waits = ss_release_waits(&pool->mem), any;
+	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
 
 	ss_pool_lock(pool);
 	any = ss_pool_free_hint(pool) >= SS_FRAME;
 	ss_pool_unlock(pool);
-	if (!any)
-		return !waits;
-	if (waits)
-		return ss_device_idle(core, pool->mem.dev, joins);
-	if (r->tl) {
+	if (any && unasked && r->tl) {
 		ss_fence_request(core, r->tl, ss_timeline_now(r->tl),
 				 joins ? SS_FENCE_JOINING : SS_FENCE_LATE);
 		ss_fence_poll(core, r->tl, -1);
 	}
-	return true;
+	return unasked || (any && ss_may_give(pool, joins ? SS_GIVE_JOINED : SS_GIVE_FENCED));
 }
 
 static bool cheap_to_ask(const struct ss_pool *pool)
 {
-	return !ss_release_waits(&pool->mem) || ss_order_slots(ss_core_of(pool)) < MANY_STREAMS;
+	return ss_may_give(pool, SS_GIVE_UNASKED) || ss_order_slots(ss_core_of(pool)) < MANY_STREAMS;
 }
 
 enum ss_next ss_step_cut(struct ss_request *r)
@@ -105,13 +101,12 @@ enum ss_next ss_step_cut(struct ss_request *r)
 /* Exported segments that are over go first, and what the driver would not take before. */
 static void retry_giving(struct ss_pool *pool)
 {
-	struct ss_core *core = ss_core_of(pool);
 	bool unreturned;
 
 	ss_pool_lock(pool);
-	unreturned = pool->mem.unreturned && !ss_order_capturing(core);
+	unreturned = pool->mem.unreturned && !ss_order_capturing(ss_core_of(pool));
 	ss_pool_unlock(pool);
-	if ((atomic_load(&pool->kept) || unreturned) && ss_device_idle(core, pool->mem.dev, false)) {
+	if ((atomic_load(&pool->kept) || unreturned) && ss_may_give(pool, SS_GIVE_FENCED)) {
 		ss_ipc_release(pool, false);
 		ss_memory_retry(&pool->mem);
 	}

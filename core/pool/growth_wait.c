@@ -12,6 +12,7 @@
  *
  * Locks: the pool's. None while waiting.
  */
+#include "core/pool/release.h"
 #include "core/pool/request.h"
 
 #define FENCED_PART 4 /* fences stand behind so many times the bytes that are missing */
@@ -50,10 +51,10 @@ static bool might_help(struct ss_request *r, enum whom whom)
 	if ((all < r->size && !SS_MUTANT_IS(52)) || !sets_peak(r))
 		return false;
 	if (whom == DEVICE)
-		return ss_release_waits(&pool->mem) && may_exchange(r);
+		return !ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
 	if (whom == ITSELF)
 		return own && (pool->mem.backing == SS_BACKING_VMM ||
-			       (!ss_release_waits(&pool->mem) && may_exchange(r)));
+			       (ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r)));
 	return all > own + completed;
 }
 

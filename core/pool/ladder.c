@@ -5,6 +5,7 @@
  *
  * Locks: none held; each step takes what it needs.
  */
+#include "core/pool/release.h"
 #include "core/pool/request.h"
 
 static const struct row {
@@ -49,7 +50,7 @@ static enum ss_status give_up(struct ss_request *r, uint64_t reserved)
 {
 	struct ss_pool *pool = r->pool;
 
-	if (r->grown && ss_reserved(pool) > reserved && !ss_release_waits(&pool->mem))
+	if (r->grown && ss_reserved(pool) > reserved && ss_may_give(pool, SS_GIVE_UNASKED))
 		ss_pool_release(pool, reserved, UINT64_MAX, SS_TRACE_TRIM_OOM);
 	if (r->grown)
 		ss_decay_begin(ss_core_of(pool));

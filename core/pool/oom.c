@@ -5,6 +5,7 @@
  *
  * Locks: pool locks one at a time; none across a driver call or a sleep.
  */
+#include "core/pool/release.h"
 #include "core/pool/request.h"
 
 static void reclaim(struct ss_pool *pool, void *arg)
@@ -52,19 +53,6 @@ static void fence_everything(struct ss_pool *pool, void *arg)
 	reclaim(pool, arg);
 }
 
-bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end)
-{
-	/* Each asking records fences: ask less and less often. */
-	for (unsigned ms = 1; !ss_device_idle(core, dev, true); ms *= 2) {
-		uint64_t now = ss_now_ms(core);
-
-		if (now >= end)
-			return false;
-		core->drv.sleep_ms(core->drv.ctx, (unsigned)ss_min(ms, end - now));
-	}
-	return true;
-}
-
 /* ---- giving back ------------------------------------------------------------------------ */
 
 struct release {
@@ -79,7 +67,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 {
 	struct release *r = arg;
 
-	if (ss_release_waits(&pool->mem)) {
+	if (!ss_may_give(pool, SS_GIVE_UNASKED)) {
 		if (ss_reserved(pool) <= ss_used(&pool->caches))
 			return;
 		if (r->idle < 0)

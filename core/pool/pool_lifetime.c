@@ -14,7 +14,7 @@
  */
 #include <stdlib.h>
 
-#include "core/pool/pool_state.h"
+#include "core/pool/release.h"
 
 bool ss_pool_ref(struct ss_pool *pool)
 {
@@ -73,7 +73,7 @@ void ss_pool_reap(struct ss_pool *pool)
 	pthread_mutex_unlock(&core->pools->lock);
 	if (!alive)
 		return;
-	if (!ss_release_waits(&pool->mem))
+	if (ss_may_give(pool, SS_GIVE_UNASKED))
 		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 	if (atomic_fetch_sub(&pool->users, 1) == 1)
 		end(pool);

@@ -131,15 +131,13 @@ void ss_device_initial(struct ss_pool *pool);
 /* The hot path looks again at which pool is current, and how. pools->lock held. */
 void ss_device_current_changed(struct ss_core *core, int dev);
 
-/* ---- pool_new.c, release.c ---------------------------------------------------------------- */
+/* ---- pool_new.c ---------------------------------------------------------------------------- */
 
 /* pools->lock held. NULL: host memory is out. */
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
 /* Undoes that for a pool which nobody has seen. pools->lock held since. */
 void ss_pool_unmake(struct ss_pool *pool);
 void ss_pool_free(struct ss_pool *pool);
-/* Forgets every block and segment; `give_back` also tells the driver. No lock held. */
-void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
 
 /* ---- pool_lifetime.c: no lock held --------------------------------------------- */
 
@@ -223,12 +221,6 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
  * gain nothing. May wait for the device. Returns the bytes. No lock held. */
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 
-/* Gives idle memory back as ss_memory_release() does, exported segments included. `cause`: for a
- * recording. */
-uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
-			 enum ss_trace_trim_cause cause);
-/* Is the device found idle before `end` (ms)? Naps. No lock held. */
-bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end);
 /* The pool's figures, and those of its core. Pool lock held; `late`: no lock is needed, and the figures may be those of a
  * moment ago. `kind`: where the pool's name may be kept. */
 void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, char kind[32]);

@@ -1,11 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Giving a pool's memory back: what is idle of it, or all of it at its end.
+ * Giving a pool's memory back: whether that is possible, what is idle of it, or all of it at its end.
  *
  * Locks: the pool's, not held by the caller.
  */
 #include "core/base/journal.h"
-#include "core/pool/pool_state.h"
+#include "core/pool/release.h"
+
+/* ---- may it go? ------------------------------------------------------------------------- */
+
+/* Asks every stream of the device, first the one that was busy when somebody asked last. The next synchronization of the
+ * one that is in the way lets decay look again. */
+static bool queried(struct ss_core *core, int dev)
+{
+	struct ss_device_pools *d = ss_device_pools(core, dev);
+	struct ss_timeline *busy = atomic_load(&d->busy);
+	bool idle = ss_device_at_end(core, dev, &busy);
+
+	atomic_store(&d->busy, busy);
+	ss_order_watch(core, dev, busy);
+	return idle;
+}
+
+bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how)
+{
+	switch (how) {
+	case SS_GIVE_QUERIED: return queried(core, dev);
+	case SS_GIVE_FENCED: return ss_device_idle(core, dev, false);
+	case SS_GIVE_JOINED: return ss_device_idle(core, dev, true);
+	default: return false;
+	}
+}
+
+bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how)
+{
+	return !ss_release_waits(&pool->mem) || ss_device_may_give(ss_core_of(pool), pool->mem.dev, how);
+}
+
+bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end)
+{
+	/* Each asking records fences: ask less and less often. */
+	for (unsigned ms = 1; !ss_device_may_give(core, dev, SS_GIVE_JOINED); ms *= 2) {
+		uint64_t now = ss_now_ms(core);
+
+		if (now >= end)
+			return false;
+		core->drv.sleep_ms(core->drv.ctx, (unsigned)ss_min(ms, end - now));
+	}
+	return true;
+}
+
+/* ---- it goes ------------------------------------------------------------------------------ */
 
 uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
 			 enum ss_trace_trim_cause cause)

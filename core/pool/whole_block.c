@@ -5,6 +5,7 @@
  *
  * Locks: the pool's, dropped for the driver.
  */
+#include "core/pool/release.h"
 #include "core/pool/request.h"
 
 /* An idle segment of just this size; NULL: there is none. No lock held. */
@@ -40,12 +41,6 @@ static bool much_under_way(struct ss_pool *pool, uint64_t size)
 	       ss_max(7 * size, ss_used_high(&pool->caches));
 }
 
-/* Is the device idle, or does giving back not wait for it? */
-static bool is_free(struct ss_pool *pool)
-{
-	return !ss_release_waits(&pool->mem) || ss_device_idle(ss_core_of(pool), pool->mem.dev, false);
-}
-
 /* What does not come this way is asked for like any other block, with all steps that there are
  * when memory is short. */
 struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t request)
@@ -64,7 +59,7 @@ struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t request)
 			b = take(r, size);
 		if (b)
 			return b;
-		if (ss_memory_add_whole(&pool->mem, size, is_free(pool)) != SS_OK)
+		if (ss_memory_add_whole(&pool->mem, size, ss_may_give(pool, SS_GIVE_FENCED)) != SS_OK)
 			return NULL;
 		r->grown++;
 	}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Giving a pool's memory back, and whether that is possible with nobody waiting for the device.
+ */
+#ifndef SS_POOL_RELEASE_H
+#define SS_POOL_RELEASE_H
+
+#include "core/pool/pool_state.h"
+
+/*
+ * May idle memory of a pool go back, or move, with nobody waiting for the device? On a backing that gives back at no wait
+ * (hsa) the answer is yes, whatever `how`, and it costs nothing. Elsewhere the device must be found idle:
+ *
+ *  how               what it costs                                     when it is yes
+ *  SS_GIVE_UNASKED   nothing                                           never
+ *  SS_GIVE_QUERIED   a query per stream; nothing is enqueued           every stream was at its end
+ *  SS_GIVE_FENCED    a query per stream, and a fence for each that     the same; never where blocking streams join a
+ *                    is not at its end; polled a few times             null stream that was used
+ *  SS_GIVE_JOINED    the same, and a fence on the null stream joins    the same
+ *                    the blocking streams
+ *
+ * A yes proves that everything that was freed before the question has completed. It holds for the moment: a command
+ * that another thread enqueues next may make the release wait after all. After a bypass, or while a destroyed stream
+ * still runs, the answer is no. Nobody waits, and no lock is held. QUERIED may ask a null stream that FENCED may not
+ * touch, so who means a single question (a trim) asks for both. JOINED is for calls that join the null stream natively,
+ * and for those that would otherwise fail.
+ */
+enum ss_give_how { SS_GIVE_UNASKED, SS_GIVE_QUERIED, SS_GIVE_FENCED, SS_GIVE_JOINED };
+bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how);
+/* The same for all pools of a device, as if giving back always waited. */
+bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how);
+/* Is the device found idle before `end` (ms)? Asks as SS_GIVE_JOINED does, and naps between. For callers that
+ * may wait. No lock held. */
+bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end);
+
+/* Gives idle memory back as ss_memory_release() does, exported segments included. `cause`: for a
+ * recording. */
+uint64_t ss_pool_release(struct ss_pool *pool, uint64_t target, uint64_t older_than,
+			 enum ss_trace_trim_cause cause);
+/* Forgets every block and segment; `give_back` also tells the driver. No lock held. */
+void ss_pool_drop_memory(struct ss_pool *pool, bool give_back);
+
+#endif
