@@ -160,6 +160,22 @@ static void define_stack(struct ss_trace_file_def *f, const struct ss_trace_stac
 		.ip = ip };
 }
 
+static void define_python(struct ss_trace_file_def *f, const struct ss_trace_python *r) {
+	size_t room = r->r.words * 8u - sizeof(*r);
+	size_t name = r->name_length < room ? r->name_length : room;
+	size_t file = r->file_length < room - name ? r->file_length : room - name;
+
+	if (ss_trace_id_find(&f->python_ids, r->id) ||
+	    !ss_trace_grow(f, &f->pythons, sizeof(*f->pythons.at)) ||
+	    !ss_trace_id_add(f, &f->python_ids, r->id, f->pythons.count)) {
+		return;
+	}
+	const char *name_text = text_of(f, r->text, name);
+	f->pythons.at[f->pythons.count++] = (struct ss_trace_python_def){ .id = r->id,
+		.first_line = r->first_line, .name = name_text,
+		.file = text_of(f, r->text + name, file) };
+}
+
 static void define_stream(struct ss_trace_file_def *f, const struct ss_trace_stream *r) {
 	uint32_t index = ss_trace_id_find(&f->stream_ids, r->id);
 	enum ss_trace_stream_kind kind = r->kind < SS_TRACE_STREAM_UNKNOWN ? r->kind :
@@ -239,6 +255,9 @@ void ss_trace_define(struct ss_trace_file_def *f, const struct ss_trace_record *
 		break;
 	case SS_TRACE_STACK:
 		define_stack(f, (const void *)r, c->time_ns);
+		break;
+	case SS_TRACE_PYTHON:
+		define_python(f, (const void *)r);
 		break;
 	case SS_TRACE_STREAM:
 		define_stream(f, (const void *)r);

@@ -13,7 +13,7 @@
 
 #define SS_TRACE_MAGIC "SMSTRACE"  /* 8 bytes, without the terminating 0 */
 #define SS_TRACE_MAJOR 1           /* a reader refuses a file of another major version */
-#define SS_TRACE_MINOR 0           /* new kinds of records and longer records raise only this */
+#define SS_TRACE_MINOR 1           /* new kinds of records and longer records raise only this */
 #define SS_TRACE_ENDIAN 0x01020304u
 #define SS_TRACE_BLOCK_MAGIC 0x4b425353u /* "SSBK" */
 #define SS_TRACE_BLOCK_SIZE 65536u
@@ -69,6 +69,7 @@ enum ss_trace_kind {
 	SS_TRACE_STREAM = 7,
 	SS_TRACE_DEVICE = 8,
 	SS_TRACE_POOL = 9,          /* a pool that was not seen being created */
+	SS_TRACE_PYTHON = 10,       /* a function of Python */
 
 	SS_TRACE_ALLOC = 16,
 	SS_TRACE_FREE = 17,
@@ -156,6 +157,19 @@ struct ss_trace_stack {    /* a call stack that no earlier record has */
 	uint64_t ip[];         /* return addresses, innermost first */
 };
 #define SS_TRACE_STACK_CUT 1u  /* outer frames are missing */
+/* A frame of Python has this bit instead of an address; bits 32 to 62 are the number of its PYTHON record (0: not
+ * known), the lower 32 bits its line. The frames of the interpreter itself are left out of such a stack. */
+#define SS_TRACE_PYTHON_FRAME (1ull << 63)
+
+struct ss_trace_python {   /* a function of Python */
+	struct ss_trace_record r;
+	uint32_t id;           /* from 1 */
+	uint32_t first_line;
+	uint16_t name_length;  /* bytes */
+	uint16_t file_length;  /* bytes */
+	uint32_t reserved;
+	char text[];           /* UTF-8: the qualified name, then the file; padded with 0 to 8 bytes */
+};
 
 enum ss_trace_stream_kind {
 	SS_TRACE_STREAM_NULL,      /* the null stream of a device */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "trace/modules.h"
+#include "trace/python.h"
 
 #define WAIT_ROUNDS 10000 /* of sched_yield(), before a fork */
 
@@ -182,6 +183,7 @@ void ss_trace_modules_update(struct ss_trace_context *c) {
 		if (u.removed != live->modules_removed) {
 			remove_unseen(c);
 		}
+		ss_python_look(live);
 		live->modules_added = u.added;
 		live->modules_removed = u.removed;
 	}

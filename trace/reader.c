@@ -307,6 +307,7 @@ LIST(modules, ss_trace_module_def, modules)
 BY_NUMBER(pool, ss_trace_pool_def, pools, pool_ids)
 BY_NUMBER(stream, ss_trace_stream_def, streams, stream_ids)
 BY_NUMBER(stack, ss_trace_stack_def, stacks, stack_ids)
+BY_NUMBER(python, ss_trace_python_def, pythons, python_ids)
 
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
 							 int device) {

@@ -57,7 +57,13 @@ struct ss_trace_stack_def {
 	uint32_t frames;
 	bool cut;                  /* outer frames are missing */
 	uint64_t seen_ns;          /* CLOCK_BOOTTIME when it was seen first */
-	const uint64_t *ip;        /* return addresses, innermost first */
+	const uint64_t *ip;        /* return addresses, or SS_TRACE_PYTHON_FRAME, innermost first */
+};
+
+struct ss_trace_python_def { /* a function of Python */
+	uint32_t id;
+	uint32_t first_line;
+	const char *name, *file;   /* "" if not known */
 };
 
 struct ss_trace_thread_def {
@@ -133,6 +139,8 @@ const struct ss_trace_stream_def *ss_trace_reader_stream(const struct ss_trace_r
 							 uint32_t id);
 const struct ss_trace_stack_def *ss_trace_reader_stack(const struct ss_trace_reader *r,
 						       uint32_t id);
+const struct ss_trace_python_def *ss_trace_reader_python(const struct ss_trace_reader *r,
+							 uint32_t id);
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
 							 int device);
 /* The module that had this address in memory at `time_ns`; NULL if none had. */

@@ -27,6 +27,7 @@ static const uint8_t least[256] = {
 	[SS_TRACE_STREAM] = sizeof(struct ss_trace_stream),
 	[SS_TRACE_DEVICE] = sizeof(struct ss_trace_device),
 	[SS_TRACE_POOL] = sizeof(struct ss_trace_pool),
+	[SS_TRACE_PYTHON] = sizeof(struct ss_trace_python),
 	[SS_TRACE_ALLOC] = sizeof(struct ss_trace_alloc),
 	[SS_TRACE_FREE] = sizeof(struct ss_trace_free),
 	[SS_TRACE_REUSABLE] = sizeof(struct ss_trace_reusable),
@@ -288,6 +289,7 @@ void ss_trace_file_def_close(struct ss_trace_file_def *f) {
 	free_ids(&f->pool_ids);
 	free_ids(&f->stream_ids);
 	free_ids(&f->stack_ids);
+	free_ids(&f->python_ids);
 	free_ids(&f->thread_ids);
 	free(f->owned.at);
 	free(f->blocks.at);
@@ -297,6 +299,7 @@ void ss_trace_file_def_close(struct ss_trace_file_def *f) {
 	free(f->pools.at);
 	free(f->streams.at);
 	free(f->stacks.at);
+	free(f->pythons.at);
 	free(f->threads.at);
 	free(f->modules.at);
 	free(f->gone.at);

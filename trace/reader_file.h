@@ -41,11 +41,12 @@ struct ss_trace_file_def {
 	SS_TRACE_ARRAY(struct ss_trace_pool_def) pools;
 	SS_TRACE_ARRAY(struct ss_trace_stream_def) streams;
 	SS_TRACE_ARRAY(struct ss_trace_stack_def) stacks;
+	SS_TRACE_ARRAY(struct ss_trace_python_def) pythons;
 	SS_TRACE_ARRAY(struct ss_trace_thread_def) threads;
 	SS_TRACE_ARRAY(struct ss_trace_module_def) modules;
 	SS_TRACE_ARRAY(struct ss_trace_gone) gone; /* modules */
 	SS_TRACE_ARRAY(void *) owned; /* texts and stacks, freed with the file */
-	struct ss_trace_id_table pool_ids, stream_ids, stack_ids, thread_ids;
+	struct ss_trace_id_table pool_ids, stream_ids, stack_ids, python_ids, thread_ids;
 	bool no_memory;
 };
 

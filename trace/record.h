@@ -17,6 +17,7 @@
 #define SS_TRACE_STACKS (1u << 18)  /* most stacks; a power of two */
 #define SS_TRACE_STEPS (1u << 16)   /* most return addresses whose frame size is known */
 #define SS_TRACE_MODULES 2048u      /* most modules that are loaded at the same time */
+#define SS_TRACE_PYTHON_CODES (1u << 15) /* most functions of Python */
 #define SS_TRACE_PARTIAL 64u        /* most blocks of ended threads that are kept for others */
 
 struct ss_trace_name {
@@ -27,6 +28,38 @@ struct ss_trace_name {
 struct ss_trace_module_range {
 	uint64_t start, end;
 	bool seen; /* by the walk that is in progress */
+};
+
+/* Where things are in the structures of a version of CPython: bytes from the start of each. */
+struct ss_python_layout {
+	uint16_t state_frame;      /* thread state: its innermost frame, or a pointer to `cframe` */
+	uint16_t cframe_frame;
+	uint16_t frame_code, frame_previous, frame_instruction;
+	uint16_t frame_entry;      /* a byte that tells where the interpreter's loop was entered */
+	uint16_t code_file, code_name, code_lines, code_first_line, code_bytes;
+	uint16_t object_type, bytes_size, bytes_data;
+	uint16_t text_state, text_length, text_ascii, text_other;
+	bool by_cframe;
+	bool by_owner;             /* such a frame has no code of its own; else it is a flag of a frame with code */
+};
+
+enum ss_python_state {
+	SS_PYTHON_NONE,    /* no interpreter in this process so far */
+	SS_PYTHON_FOUND,
+	SS_PYTHON_PROVEN,  /* its frames were read, and are as expected */
+	SS_PYTHON_OFF,     /* of an unknown version, or not as expected: left alone */
+};
+
+struct ss_python {
+	_Atomic uint32_t state;    /* enum ss_python_state. The rest does not change once it is FOUND */
+	struct ss_python_layout layout;
+	void *(*thread_state)(void);
+	int (*is_finalizing)(void);
+	uintptr_t code_type;
+	uintptr_t own_start, own_end;   /* the module of the interpreter */
+	uintptr_t loop_start, loop_end; /* its function that runs frames */
+	/* Hash of each function that the file has; its number is its index + 1. */
+	_Atomic uint64_t codes[SS_TRACE_PYTHON_CODES];
 };
 
 /* The running recording. It lies in memory that the kernel clears in the child of a fork, so
@@ -46,6 +79,8 @@ struct ss_trace_live {
 	_Atomic uint64_t partial[SS_TRACE_PARTIAL];
 	_Atomic uint32_t partial_number[SS_TRACE_PARTIAL];
 	_Atomic uint64_t partial_last[SS_TRACE_PARTIAL]; /* ns; time of its last record */
+
+	struct ss_python python; /* python.h */
 
 	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
 	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "trace/modules.h"
+#include "trace/python.h"
 #include "trace/stack.h"
 #include "trace/unwind.h"
 
@@ -42,7 +43,7 @@ static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip)
 	return true;
 }
 
-static uint64_t hash_of(const struct ss_trace_live *live, const struct stack *s) {
+static uint64_t hash_of(struct ss_trace_live *live, const struct stack *s) {
 	/* Another library may lie at the addresses of one that was unloaded. */
 	uint64_t h = atomic_load_explicit(&live->modules_epoch, memory_order_relaxed) * 2 + s->cut;
 
@@ -52,7 +53,8 @@ static uint64_t hash_of(const struct ss_trace_live *live, const struct stack *s)
 	}
 	h *= 0xbf58476d1ce4e5b9ull;
 	h ^= h >> 32;
-	return h ? h : 1;
+	h = h ? h : 1;
+	return ss_python_runs(live) ? ss_python_hash(live, h) : h;
 }
 
 /* The number of the stack with this hash. With `add`, it gets one and *is_new tells so. */
@@ -203,18 +205,57 @@ static void learn_bounds(const struct unwinding *u, struct ss_trace_thread_state
 	}
 }
 
-static void write_stack(struct ss_trace_context *c, uint32_t id, const struct stack *s) {
-	uint32_t size = (uint32_t)sizeof(struct ss_trace_stack) + s->count * 8;
+static void write_frames(struct ss_trace_context *c, uint32_t id, const uint64_t *ip, uint32_t count,
+			 bool cut) {
+	uint32_t size = (uint32_t)sizeof(struct ss_trace_stack) + count * 8;
 	struct ss_trace_stack *r = ss_trace_begin(c, size);
 
 	if (r) {
 		r->id = id;
-		r->frames = (uint16_t)s->count;
-		r->flags = s->cut ? SS_TRACE_STACK_CUT : 0;
-		for (uint32_t i = 0; i < s->count; i++) {
-			r->ip[i] = s->ip[i];
-		}
+		r->frames = (uint16_t)count;
+		r->flags = cut ? SS_TRACE_STACK_CUT : 0;
+		memcpy(r->ip, ip, count * sizeof(*ip));
 		ss_trace_commit(c, r, SS_TRACE_STACK, size, 0);
+	}
+}
+
+/* Puts the frames of Python where the interpreter's loop runs them, and leaves out the interpreter. Those
+ * of a loop that the unwinder did not find are the outermost. */
+static __attribute__((noinline))
+bool write_python(struct ss_trace_context *c, uint32_t id, const struct stack *s) {
+	struct ss_python_frame frame[SS_PYTHON_FRAMES];
+	uint64_t ip[SS_TRACE_FRAMES_MAX + SS_PYTHON_FRAMES];
+	uint32_t count = 0, next = 0;
+	bool cut, in_loop = false;
+	uint32_t frames = ss_python_frames(c->live, frame, &cut);
+
+	for (uint32_t i = 0; i < s->count && frames; i++) {
+		bool last_of_loop = in_loop && i + 1 == s->count;
+		if (!ss_python_is_own(c->live, s->ip[i], &in_loop)) {
+			if (!last_of_loop) { /* else a trampoline of `python -X perf`, where unwinding ends */
+				ip[count++] = s->ip[i];
+			}
+			continue;
+		}
+		for (bool inside = in_loop; inside && next < frames; next++) {
+			ip[count++] = ss_python_frame_value(c, &frame[next]);
+			inside = !frame[next].entry;
+		}
+	}
+	for (; next < frames; next++) {
+		ip[count++] = ss_python_frame_value(c, &frame[next]);
+	}
+	if (frames) {
+		write_frames(c, id, ip, count, s->cut || cut);
+	}
+	return frames;
+}
+
+static void write_stack(struct ss_trace_context *c, uint32_t id, const struct stack *s) {
+	_Static_assert(sizeof(s->ip[0]) == sizeof(uint64_t), "addresses have 64 bits");
+
+	if (!ss_python_runs(c->live) || !write_python(c, id, s)) {
+		write_frames(c, id, (const uint64_t *)s->ip, s->count, s->cut);
 	}
 }
 

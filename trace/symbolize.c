@@ -15,6 +15,7 @@
 
 #include "trace/grow.h"
 #include "trace/module_file.h"
+#include "trace/python_function.h"
 #include "trace/symbolize.h"
 
 #define INLINED_MAX 32u
@@ -54,6 +55,7 @@ struct entry {
 
 struct ss_symbol_files {
 	struct module *modules;
+	struct ss_python_function *pythons;
 	char **dir;            /* directories of the debug path; ends with NULL */
 	size_t dirs;
 	char *search;          /* the debug path in the form of libdwfl */
@@ -309,10 +311,52 @@ static uint32_t find_names(struct ss_symbol_files *f, struct module *m, Dwfl_Mod
 	return add_inlined(f, mod, cu, offset - bias, symbol);
 }
 
+static const struct ss_symbol unknown;
+
+/* The symbols of a key, which are kept. */
+static uint32_t keep(struct ss_symbol_files *f, struct key key, const struct ss_symbol *symbol, uint32_t count,
+		     const struct ss_symbol **out) {
+	struct entry *e = malloc(sizeof(*e) + count * sizeof(e->symbol[0]));
+
+	*out = &unknown;
+	if (!e) {
+		return 1;
+	}
+	e->key = key;
+	e->count = count;
+	memcpy(e->symbol, symbol, count * sizeof(symbol[0]));
+	HASH_ADD(hh, f->cache, key, sizeof(e->key), e);
+	*out = e->symbol;
+	return count;
+}
+
+/* ---- Python -------------------------------------------------------------- */
+
+static uint32_t symbolize_python(struct ss_symbolizer *s, uint64_t frame, const struct ss_symbol **out) {
+	uint32_t id = (uint32_t)((frame & ~SS_TRACE_PYTHON_FRAME) >> 32);
+	const struct ss_python_function *p = ss_python_function(&s->files->pythons,
+		ss_trace_reader_python(s->reader, id));
+	struct key key = { .address = frame & 0x7fffffffu, .module = (uintptr_t)p };
+	struct entry *e;
+
+	HASH_FIND(hh, s->files->cache, &key, sizeof(key), e);
+	if (e) {
+		*out = e->symbol;
+		return e->count;
+	}
+	struct ss_symbol symbol = { .function = p && p->name ? p->name : "a function of Python",
+		.source = p ? p->file : NULL, .line = p && p->file ? (int)key.address : 0,
+		.module = p ? p->file : NULL };
+	return keep(s->files, key, &symbol, 1, out);
+}
+
 uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
 		      const struct ss_symbol **out) {
-	static const struct ss_symbol unknown;
 	struct ss_symbol symbol[INLINED_MAX];
+
+	if (address & SS_TRACE_PYTHON_FRAME) {
+		return symbolize_python(s, address, out);
+	}
 	/* A return address is that of the next instruction, which may be another line or even
 	 * another function. */
 	uint64_t call = address ? address - 1 : 0;
@@ -323,30 +367,25 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 	struct entry *e;
 
 	HASH_FIND(hh, s->files->cache, &key, sizeof(key), e);
-	if (!e) {
-		uint32_t count = 1;
-		memset(symbol, 0, sizeof(symbol));
-		symbol[0].offset = key.address;
-		if (m) {
-			Dwfl_Module *mod = load(s->files, m, def);
-			symbol[0].module = m->path;
-			count = mod ? find_names(s->files, m, mod, call - def->bias, symbol) : 1;
-		}
-		e = malloc(sizeof(*e) + count * sizeof(e->symbol[0]));
-		if (!e) {
-			*out = &unknown;
-			return 1;
-		}
-		e->key = key;
-		e->count = count;
-		memcpy(e->symbol, symbol, count * sizeof(symbol[0]));
-		HASH_ADD(hh, s->files->cache, key, sizeof(e->key), e);
-	}
 	if (m && m->rebuilt && !s->rebuilt) {
 		s->rebuilt = def->path;
 	}
-	*out = e->symbol;
-	return e->count;
+	if (e) {
+		*out = e->symbol;
+		return e->count;
+	}
+	uint32_t count = 1;
+	memset(symbol, 0, sizeof(symbol));
+	symbol[0].offset = key.address;
+	if (m) {
+		Dwfl_Module *mod = load(s->files, m, def);
+		symbol[0].module = m->path;
+		count = mod ? find_names(s->files, m, mod, call - def->bias, symbol) : 1;
+		if (m->rebuilt && !s->rebuilt) {
+			s->rebuilt = def->path;
+		}
+	}
+	return keep(s->files, key, symbol, count, out);
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -422,6 +461,7 @@ void ss_symbol_files_close(struct ss_symbol_files *f) {
 		free(m->unit);
 		free(m);
 	}
+	ss_python_functions_finish(&f->pythons);
 	for (size_t i = 0; i < f->owned_count; i++) {
 		free(f->owned[i]);
 	}

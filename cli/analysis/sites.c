@@ -136,13 +136,33 @@ static size_t without_start(const struct ss_sites *s, const uint32_t *ids, size_
 	return own ? own : count;
 }
 
+/* The ways from Python into C, which say nothing about a program. */
+static bool is_foreign_call(const char *module) {
+	const char *slash = strrchr(module, '/');
+	const char *name = slash ? slash + 1 : module;
+
+	return !strncmp(name, "libffi.so", 9) || !strncmp(name, "_ctypes.", 8);
+}
+
+/* How many of the innermost frames a call of Python into C has, if they are all in front of the first
+ * frame of Python. */
+static size_t foreign_call(const struct ss_sites *s, const uint32_t *ids, size_t first_python) {
+	for (size_t i = 0; i < first_python; i++) {
+		if (!is_foreign_call(s->frame[ids[i]].module)) {
+			return 0;
+		}
+	}
+	return first_python;
+}
+
 /* Index of the site of a stack; UINT32_MAX: out of memory. */
 static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *stack) {
 	struct ss_symbol plain;
-	size_t count = 0;
+	size_t count = 0, python = 0; /* python: index of the first frame of Python; 0: none */
 
 	for (uint32_t i = 0; i < stack->frames; i++) {
 		const struct ss_symbol *symbol;
+		python = !python && stack->ip[i] & SS_TRACE_PYTHON_FRAME ? count : python;
 		uint32_t n = symbols_of(s, stack->ip[i], stack->seen_ns, &plain, &symbol);
 		if (count + n > s->tables->ids_room) {
 			size_t room = (count + n) * 2;
@@ -165,7 +185,9 @@ static uint32_t site_of(struct ss_sites *s, const struct ss_trace_stack_def *sta
 		return 0;
 	}
 	count = without_start(s, s->tables->ids, count);
-	struct ss_sites_entry *e = ss_sites_intern(&s->tables->sites, s->tables->ids, count * sizeof(uint32_t),
+	size_t inner = python < count ? foreign_call(s, s->tables->ids, python) : 0;
+	count -= inner;
+	struct ss_sites_entry *e = ss_sites_intern(&s->tables->sites, s->tables->ids + inner, count * sizeof(uint32_t),
 				 s->count);
 	if (!e || (e->index == s->count &&
 		   !ss_sites_grow((void **)&s->site, s->count, sizeof(*s->site)))) {

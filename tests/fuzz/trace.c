@@ -34,6 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.stack);
 		for (uint32_t i = 0; s && i < s->frames; i++) {
 			ss_trace_reader_module_at(r, s->ip[i], e.time_ns);
+			const struct ss_trace_python_def *f =
+				ss_trace_reader_python(r, (uint32_t)(s->ip[i] >> 32));
+			count = f ? strlen(f->name) + strlen(f->file) : 0;
 		}
 		if (e.real_ns < last) {
 			abort();
