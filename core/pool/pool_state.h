@@ -31,6 +31,7 @@ struct ss_pool {
 	_Atomic uint64_t kept;          /* bytes freed, but another process may map them */
 	/* The rest is guarded by mem.lock. */
 	struct ss_epoch *epochs;        /* newest first */
+	uint64_t epochs_apart;          /* how many of them are `apart` */
 	struct ss_block *unmarked;      /* freed without host memory for an epoch; by ->right */
 	uint32_t next_asked;            /* slot of the stream that is asked first how far it is */
 	bool trim_wanted;               /* a trim that must not wait was asked for: */
@@ -180,6 +181,7 @@ struct ss_epoch {
 	uint64_t since;               /* ms */
 	uint64_t by[SS_FREERS];       /* of bytes, as they were freed */
 	uint64_t wide;                /* needs a device-wide wait; 0: no */
+	bool apart;                   /* it may complete before the next older one */
 	uint32_t count;
 	struct ss_mark mark[];
 };
@@ -188,7 +190,13 @@ struct ss_epoch {
  * not be reused yet. */
 bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
 void ss_epoch_insert(struct ss_block *b);
+/* The oldest epoch, or the next after `last` (NULL: there is none) that may have completed. `reached`: last has. An
+ * epoch waits for all that older ones wait for, but those that are `apart`, so behind one that has not completed only
+ * those are worth a look. */
+struct ss_epoch *ss_epoch_next(struct ss_pool *pool, struct ss_epoch *last, bool reached);
 bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
+/* The newest of the epochs older than e that waits for more than e does; NULL: none. */
+struct ss_epoch *ss_epoch_not_covered(const struct ss_pool *pool, struct ss_epoch *e);
 void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
 
 /* ---- bounded_wait.c: pool lock held ----------------------------------------------------- */

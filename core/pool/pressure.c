@@ -60,13 +60,13 @@ bool ss_pressure_asked(struct ss_pool *pool, const struct ss_epoch *e)
 
 bool ss_pressure_due(struct ss_pool *pool)
 {
-	uint64_t asked = 0, open = 0;
+	uint64_t open = 0;
 
 	if (!pool->classic || ss_nearly_full(ss_core_of(pool), pool->mem.dev))
 		return true;
-	/* A fence for every stream is not cheap, but what comes back in large pieces comes late:
-	 * so there is one when a fifth of what is under way has none. */
-	for (struct ss_epoch *e = pool->epochs; e; e = e->next)
-		*(ss_pressure_asked(pool, e) ? &asked : &open) += e->bytes;
-	return 4 * open >= asked;
+	/* A fence for every stream is not cheap, but what comes back in large pieces comes late: so there is one
+	 * when a fifth of what is under way has none. Behind an epoch with fences the older ones have theirs. */
+	for (struct ss_epoch *e = pool->epochs; e && !ss_pressure_asked(pool, e); e = e->next)
+		open += e->bytes;
+	return 5 * open >= atomic_load(&pool->pressure.bytes);
 }

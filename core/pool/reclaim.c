@@ -73,9 +73,11 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 		pool->unmarked = more;
 		ss_epoch_insert(b);
 	}
-	for (e = pool->epochs; e; e = next) {
-		next = e->next;
-		if (!ss_epoch_reached(pool, e))
+	for (e = ss_epoch_next(pool, NULL, true); e; e = next) {
+		bool reached = ss_epoch_reached(pool, e);
+
+		next = ss_epoch_next(pool, e, reached);
+		if (!reached)
 			continue;
 		list = e->blocks;
 		e->blocks = NULL;

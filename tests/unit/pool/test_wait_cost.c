@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a wait for frees in flight costs. A thread that waits looks again and again, so a look must cost what has
+ * changed since, not all that is in flight. Looks are counted, not timed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/pool/pool_state.h"
+#include "driver/fake/fake.h"
+
+#define BLOCK (1 << 20)
+#define BLOCKS 500
+#define STREAM ((void *)16)
+#define PEERS_STREAM ((void *)32)
+
+bool __real_ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
+bool __wrap_ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
+
+static struct ss_core *core;
+static struct ss_fake *fake;
+static struct ss_driver driver;
+static uint64_t naps, looks;
+
+bool __wrap_ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e)
+{
+	looks++;
+	return __real_ss_epoch_reached(pool, e);
+}
+
+/* The device does a command while the host waits. */
+static uint64_t nap(void *ctx, unsigned us)
+{
+	(void)ctx;
+	naps++;
+	ss_fake_progress(fake, 0, STREAM, 1);
+	ss_fake_progress(fake, 0, NULL, 1);
+	return us;
+}
+
+static void begin(const struct ss_fake_config *config)
+{
+	struct ss_options options;
+
+	fake = ss_fake_create(config);
+	driver = ss_fake_driver(fake);
+	driver.nap = nap;
+	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	core = ss_core_create(&driver, &options);
+	assert_non_null(core);
+	naps = looks = 0;
+}
+
+static void end(void)
+{
+	ss_core_destroy(core);
+	ss_fake_destroy(fake);
+}
+
+/* A stream that moves on, so that the next hipFree has an epoch of its own. */
+static void use(struct ss_timeline *tl)
+{
+	ss_fake_enqueue(fake, 0, STREAM);
+	assert_true(ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LATE));
+}
+
+/* Epochs complete in their order, so a look goes to the oldest only. */
+static void test_epochs(void **state)
+{
+	struct ss_timeline *tl;
+	static void *p[BLOCKS];
+
+	begin(&(struct ss_fake_config){ .devices = 1 });
+	tl = ss_timeline_add(core, 0, STREAM, SS_TL_NONBLOCKING, true);
+	for (int i = 0; i < BLOCKS; i++)
+		assert_int_equal(ss_alloc_classic(core, 0, BLOCK, &p[i]), SS_OK);
+	for (int i = 0; i < BLOCKS; i++) {
+		use(tl);
+		assert_int_equal(ss_free_classic(core, p[i], NULL), SS_OK);
+	}
+	looks = 0;
+	for (int i = 0; i < BLOCKS; i++) {
+		assert_int_equal(ss_alloc_classic(core, 0, BLOCK, &p[i]), SS_OK);
+		use(tl);
+		assert_int_equal(ss_free_classic(core, p[i], NULL), SS_OK);
+	}
+	assert_in_range(naps, BLOCKS / 4, UINT64_MAX); /* it did wait */
+	/* A few looks for each allocation and each nap, and one for each epoch that completes. */
+	assert_in_range(looks, naps, 2 * naps + 4 * BLOCKS);
+	ss_fake_drain(fake, 0, STREAM);
+	end();
+}
+
+/* An epoch that waits for less than an older one, since another device has lost its access meanwhile,
+ * completes before it. One behind it, which waits for both, does not. */
+static void test_epoch_apart(void **state)
+{
+	struct ss_pool *pool;
+	void *p[3], *q;
+
+	begin(&(struct ss_fake_config){ .devices = 2 });
+	assert_non_null(ss_timeline_add(core, 0, STREAM, SS_TL_NONBLOCKING, true));
+	assert_non_null(ss_timeline_add(core, 1, PEERS_STREAM, SS_TL_NONBLOCKING, true));
+	pool = ss_pool_default(core, 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &p[i]), SS_OK);
+	for (int i = 0; i < 3; i++) {
+		ss_fake_enqueue(fake, 0, STREAM);
+		ss_fake_enqueue(fake, 1, PEERS_STREAM);
+		assert_int_equal(ss_pool_set_access(core, pool, i == 1 ? 0 : 2, i == 1 ? 2 : 0), SS_OK);
+		assert_int_equal(ss_free_classic(core, p[i], NULL), SS_OK);
+	}
+	ss_fake_drain(fake, 0, STREAM);
+	assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &q), SS_OK);
+	assert_ptr_equal(q, p[1]);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_epoch_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
