@@ -21,6 +21,8 @@
 struct ss_core;
 struct ss_pool;
 struct ss_timeline;
+struct ss_segment;
+struct ss_block;
 
 /* Makes a core. The shim has one per process, tests have many. The driver and the options are
  * copied. Returns NULL if host memory is out. */
@@ -241,10 +243,26 @@ enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
 /* hipMallocAsync: the same from the current pool of the timeline's device. */
 enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
 				void **out);
-/* hipFreeAsync. SS_ERR_FOREIGN: the pointer is not ours, so pass it on. SS_ERR_INVALID: ours, but
- * not live (a double free). SS_ERR_CLASSIC: a live block of hipMalloc, which was not freed: call
- * ss_free_classic(). */
-enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl);
+
+/* What a pointer is: asked once, and handed on. It stays true as long as the block is the caller's; another thread may
+ * free it at any time in a program that frees twice, and a free of what is gone answers SS_ERR_INVALID. */
+struct ss_found {
+	struct ss_segment *segment;
+	struct ss_pool *pool;
+	int device;
+	struct ss_block *block; /* live, and it contains the pointer; with NULL the next two are not set */
+	uint64_t start;         /* its first byte */
+	bool classic;           /* hipMalloc handed it out */
+};
+/* SS_OK: `ptr` lies in a live block; SS_ERR_INVALID: in memory of ours that is not live (a double free); SS_ERR_FOREIGN:
+ * it is not ours, and nothing in *out is set. Takes no lock. */
+enum ss_status ss_find(struct ss_core *core, const void *ptr, struct ss_found *out);
+/* hipFreeAsync of a block that ss_find() found. SS_ERR_INVALID: it is gone. SS_ERR_CLASSIC: it is of hipMalloc and was not
+ * freed: call ss_free_found(). */
+enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f, struct ss_timeline *tl);
+/* The same by the pointer, which may also be none of ours (SS_ERR_FOREIGN). A pointer into a block frees the block,
+ * as in HIP. */
+enum ss_status ss_free_async(struct ss_core *core, const void *ptr, struct ss_timeline *tl);
 
 /* Closes the fast path below while *shut is not 0. `shut` must live as long as the core. After *shut
  * has become non-zero, ss_hits_end() makes every thread read it before its next hit. */
@@ -262,11 +280,12 @@ int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *mis
 
 /* hipMalloc; size > 0. Uses only bytes of which every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
-/* hipFree, also of a block of hipMallocAsync. `waited`: a token of ss_streams_sync_begin() for the
- * block's device, taken before the caller waited for the streams; this call ends it. NULL: nobody
- * waited, and the block is not reused before an epoch (the marks of all timelines) has completed. A
- * pointer into a block frees the block, as in HIP. Errors as ss_free_async(). */
-enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited);
+/* hipFree of a block that ss_find() found, also if it is of hipMallocAsync. `waited`: a token of ss_streams_sync_begin() for
+ * the block's device, taken before the caller waited for the streams; this call ends it. NULL: nobody waited, and the
+ * block is not reused before an epoch (the marks of all timelines) has completed. SS_ERR_INVALID: it is gone. */
+enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f, struct ss_token *waited);
+/* The same by the pointer. Errors as ss_free_async(). */
+enum ss_status ss_free_classic(struct ss_core *core, const void *ptr, struct ss_token *waited);
 
 /* hipMalloc and hipFree while `only` is the one timeline of its device. It then orders all work of
  * the device, so a free waits for nothing and the block may be handed out again at once. The caller
@@ -274,7 +293,8 @@ enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token 
  * comes into being. */
 enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
 			     void **out);
-enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only);
+/* The free of a block that ss_find() found, on the stream of `only`. SS_ERR_INVALID: it is gone. */
+enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f, struct ss_timeline *only);
 /* The common case of both at a fraction of the cost, for the null stream. Alloc returns false, and
  * free returns -1 in place of the block's device, if it is not the common case; nothing was done
  * then. Free asks whether the condition above still holds: first `now`, which is called with a lock
@@ -296,21 +316,17 @@ struct ss_block_info {
 	bool classic;      /* hipMalloc handed it out */
 	bool live;         /* false: the pointer is in a segment of ours, but in no live block */
 };
-/* Returns true if `ptr` lies in memory of ours. */
+/* All that can be said of a pointer (ss_find() says what a free needs). Returns true if it lies in memory of ours. Takes the
+ * lock of the pool. */
 bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out);
 /* *left: bytes from `ptr` to the end of the live block that contains it; 0 also in memory of the
- * classic pool that is not handed out. Returns false if `ptr` is in neither. Takes no lock for a
- * live block, or for a pointer that is not ours. */
+ * classic pool that is not handed out. Returns false if `ptr` is in neither. Takes no lock. */
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left);
 /* A command that is about to be enqueued on tl's stream uses the live block that contains `ptr`
  * (NULL: memory of any device). The memory may be another device's, since a copy needs no peer
  * access. The real hipFree does not wait for that stream, but keeps the memory until the command has
  * run; from now on the core does so too. */
 void ss_timeline_visits(struct ss_core *core, struct ss_timeline *tl, const void *ptr);
-/* What a free has to know. SS_OK: `ptr` lies in a live block, of device *dev; SS_ERR_INVALID: in
- * memory of ours that is not live; SS_ERR_FOREIGN: not ours. Takes no lock if `ptr` is the first
- * byte of a live block. */
-enum ss_status ss_where(struct ss_core *core, const void *ptr, int *dev);
 /* True if [ptr, ptr + size) touches a reservation or segment of ours. */
 bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size);
 

@@ -15,23 +15,20 @@
  * *why (NULL allowed) says whether the address is ours. */
 static struct ss_block *lock_shareable(struct ss_core *core, uint64_t addr, enum ss_status *why)
 {
-	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_pool *pool = seg ? seg->pool : NULL;
-	struct ss_block *b = NULL;
+	struct ss_segment *seg = ss_segment_lock(core, addr);
+	struct ss_block *b;
+	uint64_t start;
 
 	if (why)
-		*why = pool ? SS_ERR_INVALID : SS_ERR_FOREIGN;
-	if (!pool)
+		*why = seg ? SS_ERR_INVALID : SS_ERR_FOREIGN;
+	if (!seg)
 		return NULL;
-	ss_pool_lock(pool);
-	if (ss_map_segment(core, addr) == seg && seg->pool == pool)
-		b = ss_block_last_start(core, seg, addr);
 	/* Only what HIP itself allocated has a handle: raw HSA memory is refused there, and a
 	 * VMM address in it is a kernel BUG (clr#265). */
-	if (ss_is_live(b) && seg->backing == SS_BACKING_HIP && addr - b->addr < b->size)
-		return b;
-	ss_pool_unlock(pool);
-	return NULL;
+	b = seg->backing == SS_BACKING_HIP ? ss_live_at(core, seg, addr, &start) : NULL;
+	if (!b)
+		ss_pool_unlock(seg->pool);
+	return b;
 }
 
 enum ss_status ss_ipc_find(struct ss_core *core, const void *ptr, struct ss_ipc_place *out)

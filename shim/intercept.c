@@ -100,8 +100,8 @@ static __attribute__((noinline)) hipError_t free_foreign(void *ptr)
 static __attribute__((noinline)) hipError_t free_long(void *ptr)
 {
 	enum ss_status status;
+	struct ss_found found;
 	hipError_t err;
-	int dev;
 
 	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
 		return ss_real.hipFree ? ss_real.hipFree(ptr) : ss_real_missing();
@@ -109,9 +109,9 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 		return ss_result(hipSuccess);
 	if (unlikely(ss_checking))
 		ss_check_call("hipFree");
-	status = ptr ? ss_where(ss_core, ptr, &dev) : SS_ERR_FOREIGN;
+	status = ptr ? ss_find(ss_core, ptr, &found) : SS_ERR_FOREIGN;
 	if (likely(status == SS_OK))
-		return ss_free_owned(ptr, dev, false);
+		return ss_free_owned(&found, false);
 	err = status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
 	if (unlikely(ss_checking) && ptr)
 		ss_check_freed(NULL, ptr, err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
@@ -273,24 +273,53 @@ static hipError_t foreign_free_async(void *ptr, hipStream_t stream)
 	return freed(REAL(hipFreeAsync, ptr, stream), ptr);
 }
 
-static hipError_t free_rare(void *ptr, enum ss_status status, hipStream_t stream, int dev)
+/* After exit() has begun. */
+static hipError_t free_async_at_exit(void *ptr, hipStream_t stream)
+{
+	struct ss_found found;
+	hipError_t err;
+
+	switch (ss_find(ss_core, ptr, &found)) {
+	case SS_OK:
+		if (found.classic)
+			return ss_free_owned(&found, true);
+		if (unlikely(ss_checking))
+			ss_check_freeing(NULL, ptr);
+		ss_free_at_exit(&found);
+		return hipSuccess;
+	case SS_ERR_FOREIGN:
+		if (ss_import_free_async(ptr, 0, &err))
+			return err;
+		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
+	default:
+		return hipSuccess;
+	}
+}
+
+/* `status`: what ss_find() said of ptr. */
+static hipError_t free_found_async(enum ss_status status, const struct ss_found *found, void *ptr,
+				   struct ss_timeline *tl, hipStream_t stream)
 {
 	hipError_t err;
 
-	if (status == SS_ERR_FOREIGN)
-		return ss_import_free_async(ptr, dev, &err) ? err
-							    : foreign_free_async(ptr, stream);
-	if (status == SS_ERR_CLASSIC && ss_where(ss_core, ptr, &dev) == SS_OK)
-		return ss_free_owned(ptr, dev, true);
-	return ss_fail(ss_status_error(status));
+	if (unlikely(status == SS_ERR_FOREIGN))
+		return ss_import_free_async(ptr, ss_timeline_device(tl), &err) ? err :
+		       foreign_free_async(ptr, stream);
+	if (likely(status == SS_OK)) {
+		if (unlikely(ss_checking) && !found->classic)
+			ss_check_freeing(tl, ptr);
+		status = ss_free_found_async(ss_core, found, tl);
+	}
+	if (unlikely(status == SS_ERR_CLASSIC))
+		return ss_free_owned(found, true);
+	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 
 static int free_async(void *ptr, void *native)
 {
 	hipStream_t stream = native;
 	struct ss_timeline *tl;
-	struct ss_block_info info;
-	enum ss_status status;
+	struct ss_found found;
 	hipError_t err;
 
 	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
@@ -302,25 +331,14 @@ static int free_async(void *ptr, void *native)
 					       : ss_result(hipSuccess);
 	if (unlikely(ss_checking))
 		ss_check_call("hipFreeAsync");
-	if (ss_exiting()) {
-		if (ss_lookup(ss_core, ptr, &info)) {
-			if (info.classic)
-				return ss_free_owned(ptr, info.device, true);
-			if (unlikely(ss_checking))
-				ss_check_freeing(NULL, ptr);
-			ss_free_at_exit(ptr);
-			return hipSuccess;
-		}
-		if (ss_import_free_async(ptr, 0, &err))
-			return err;
-		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
-	}
+	if (ss_exiting())
+		return free_async_at_exit(ptr, stream);
 	tl = ss_stream(stream, &err);
 	if (unlikely(!tl))
 		return ss_fail(err);
 	if (ss_capture_live()) {
 		if (ss_timeline_capturing(tl)) {
-			if (ss_lookup(ss_core, ptr, &info))
+			if (ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN)
 				return ss_fail(hipErrorInvalidValue);
 			return freed(REAL(hipFreeAsync, ptr, stream), ptr);
 		}
@@ -330,12 +348,7 @@ static int free_async(void *ptr, void *native)
 	if (unlikely(atomic_load_explicit(&ss_self_imports, memory_order_relaxed)) &&
 	    ss_self_import_release(ptr))
 		return ss_result(hipSuccess);
-	if (unlikely(ss_checking) && ss_lookup(ss_core, ptr, &info) && !info.classic)
-		ss_check_freeing(tl, ptr);
-	status = ss_free_async(ss_core, ptr, tl);
-	if (likely(status == SS_OK))
-		return ss_result(hipSuccess);
-	err = free_rare(ptr, status, stream, ss_timeline_device(tl));
+	err = free_found_async(ss_find(ss_core, ptr, &found), &found, ptr, tl, stream);
 	if (unlikely(ss_checking))
 		ss_check_freed(tl, ptr, err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
 	return err;
@@ -354,10 +367,10 @@ SS_HOT(hipFreeAsync)
 static bool is_ours(void *ptr)
 {
 	struct ss_block_info info;
+	struct ss_found found;
 	unsigned number;
-	int dev;
 
-	return ptr && (ss_where(ss_core, ptr, &dev) != SS_ERR_FOREIGN ||
+	return ptr && (ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN ||
 		       ss_import_find(ptr, &info, &number));
 }
 

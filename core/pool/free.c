@@ -8,36 +8,16 @@
 #include "core/cache/fast_path.h"
 #include "core/pool/release.h"
 
-/* The live block of this pointer, and where it starts. Interior pointers free the block that
- * contains them, as in HIP. */
-static enum ss_status find_live(struct ss_core *core, const void *ptr, struct ss_block **out,
-				uint64_t *start)
+/* Takes the block that was found from its owner, if it is live. It may have been freed meanwhile,
+ * and its descriptor be another live block's, which this free is not about. */
+static bool claim(const struct ss_found *f)
 {
-	uint64_t addr = (uintptr_t)ptr;
-	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_block *b;
-
-	if (!seg)
-		return SS_ERR_FOREIGN;
-	b = ss_block_at(core, seg, addr);
-	if (!b) {
-		b = ss_block_last_start(core, seg, addr);
-		if (ss_is_live(b) && addr - b->addr < b->size)
-			addr = b->addr;
-	}
-	if (!ss_is_live(b))
-		return SS_ERR_INVALID;
-	*out = b;
-	*start = addr;
-	return SS_OK;
-}
-
-/* Takes the block at addr from its owner, if it is live. What was found there may have been freed
- * meanwhile, and its descriptor be another live block's, which this free is not about. */
-static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
-{
+	struct ss_pool *pool = f->pool;
+	struct ss_block *b = f->block;
 	bool mine = false, moved;
 
+	if (__atomic_load_n(&b->seg, __ATOMIC_RELAXED) != f->segment || f->segment->pool != pool)
+		return false;
 	do {
 		uint32_t slot = __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
 		struct ss_stream_cache *q = slot == SS_SLOT_COMPLETED ?
@@ -45,7 +25,7 @@ static bool claim(struct ss_pool *pool, struct ss_block *b, uint64_t addr)
 
 		if (!q)
 			return false;
-		mine = ss_cache_claim(q, b, addr, &moved);
+		mine = ss_cache_claim(q, b, f->start, &moved);
 	} while (!mine && moved);
 	return mine;
 }
@@ -72,24 +52,16 @@ static bool looks(const struct ss_core *core, struct ss_stream_cache *q)
 	return !(core->fast->slow || atomic_load(&core->fast->unwatched)) || ss_cache_looks(q);
 }
 
-static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timeline *tl, bool classic_too)
+enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f, struct ss_timeline *tl)
 {
-	struct ss_stream_cache *q;
-	struct ss_pool *pool;
-	struct ss_block *b;
-	uint64_t addr;
+	struct ss_pool *pool = f->pool;
+	struct ss_stream_cache *q = ss_cache_get(&pool->caches, tl);
+	struct ss_block *b = f->block;
 	bool look;
-	enum ss_status s = find_live(core, ptr, &b, &addr);
 
-	if (s != SS_OK)
-		return s;
-	if (b->classic && !classic_too)
-		return SS_ERR_CLASSIC;
-	pool = b->seg->pool;
-	q = ss_cache_get(&pool->caches, tl);
 	if (!q)
 		return SS_ERR_NOMEM;
-	if (!claim(pool, b, addr))
+	if (!claim(f))
 		return SS_ERR_INVALID;
 	ss_timeline_marked(tl);
 	ss_set_slot(b, q->slot);
@@ -118,11 +90,6 @@ static enum ss_status free_on(struct ss_core *core, void *ptr, struct ss_timelin
 		ss_decay_tick(core, ss_timeline_device(tl));
 	ss_decay_begin(core);
 	return SS_OK;
-}
-
-enum ss_status ss_free_only(struct ss_core *core, void *ptr, struct ss_timeline *only)
-{
-	return free_on(core, ptr, only, true);
 }
 
 /* ---- hipFree ------------------------------------------------------------------------ */
@@ -183,24 +150,20 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed
 }
 
 /* `may_wait`: the call waits for the device, or joins its streams, without us too. */
-static enum ss_status free_classic(struct ss_core *core, void *ptr, struct ss_token *waited, bool may_wait)
+static enum ss_status free_everywhere(struct ss_core *core, const struct ss_found *f, struct ss_token *waited,
+				      bool may_wait)
 {
 	bool wide = waited && ss_token_device_wide(waited), completed;
+	struct ss_pool *pool = f->pool;
+	struct ss_block *b = f->block;
 	struct ss_timeline *null;
-	struct ss_pool *pool;
-	struct ss_block *b;
-	uint64_t addr, now;
-	int dev;
-	enum ss_status s = find_live(core, ptr, &b, &addr);
+	int dev = f->device; /* the pool may end with its last block */
+	uint64_t now;
 
 	if (waited)
 		ss_sync_end(core, waited, true, false);
-	if (s != SS_OK)
-		return s;
-	pool = b->seg->pool;
-	dev = pool->mem.dev; /* the pool may end with its last block */
 	completed = (waited && proves(core, pool, wide)) || SS_MUTANT_IS(29);
-	if (!claim(pool, b, addr))
+	if (!claim(f))
 		return SS_ERR_INVALID;
 	account(pool, pool->caches.done, b, NULL, completed && !b->exported);
 	now = ss_now_ms(core);
@@ -219,20 +182,40 @@ static enum ss_status free_classic(struct ss_core *core, void *ptr, struct ss_to
 	return SS_OK;
 }
 
-enum ss_status ss_free_classic(struct ss_core *core, void *ptr, struct ss_token *waited)
+enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f, struct ss_token *waited)
 {
-	return free_classic(core, ptr, waited, true);
+	return free_everywhere(core, f, waited, true);
 }
 
-enum ss_status ss_free_async(struct ss_core *core, void *ptr, struct ss_timeline *tl)
+enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f, struct ss_timeline *tl)
 {
-	enum ss_status s = free_on(core, ptr, tl, false);
-	struct ss_block_info info;
-
+	if (!f->classic)
+		return ss_free_stream(core, f, tl);
 	/* With SOMASHIM_IPC_WHOLE hipMallocAsync may have handed it out. So this must not wait, and the memory is free
 	 * once all streams have come past this. */
-	if (unlikely(s == SS_ERR_CLASSIC) && core->opt.ipc_whole && ss_lookup(core, ptr, &info) &&
-	    info.size >= core->opt.ipc_whole)
-		return free_classic(core, ptr, NULL, false);
+	if (core->opt.ipc_whole && f->block->request >= core->opt.ipc_whole)
+		return free_everywhere(core, f, NULL, false);
+	return SS_ERR_CLASSIC;
+}
+
+/* ---- by the pointer ------------------------------------------------------------------ */
+
+enum ss_status ss_free_classic(struct ss_core *core, const void *ptr, struct ss_token *waited)
+{
+	struct ss_found f;
+	enum ss_status s = ss_find(core, ptr, &f);
+
+	if (s == SS_OK)
+		return ss_free_found(core, &f, waited);
+	if (waited)
+		ss_sync_end(core, waited, true, false);
 	return s;
+}
+
+enum ss_status ss_free_async(struct ss_core *core, const void *ptr, struct ss_timeline *tl)
+{
+	struct ss_found f;
+	enum ss_status s = ss_find(core, ptr, &f);
+
+	return s == SS_OK ? ss_free_found_async(core, &f, tl) : s;
 }

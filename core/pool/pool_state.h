@@ -132,6 +132,14 @@ void ss_device_initial(struct ss_pool *pool);
 /* The hot path looks again at which pool is current, and how. pools->lock held. */
 void ss_device_current_changed(struct ss_core *core, int dev);
 
+/* ---- lookup.c ------------------------------------------------------------------------------ */
+
+/* The live block of seg that contains addr, and where it starts; NULL: none. No lock is needed for a block that the
+ * caller's thread may free; for any other the pool's lock is held. */
+struct ss_block *ss_live_at(const struct ss_core *core, struct ss_segment *seg, uint64_t addr, uint64_t *start);
+/* The segment that contains addr, with the lock of its pool held; NULL: the address is not ours, and no lock is held. */
+struct ss_segment *ss_segment_lock(const struct ss_core *core, uint64_t addr);
+
 /* ---- pool_new.c ---------------------------------------------------------------------------- */
 
 /* pools->lock held. NULL: host memory is out. */

@@ -70,7 +70,7 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 				    ss_real.hipExtMallocWithFlags(ptr, size, hipDeviceMallocDefault)));
 }
 
-void ss_free_at_exit(void *ptr)
+void ss_free_at_exit(const struct ss_found *f)
 {
 	struct ss_token none = {0};
 
@@ -79,26 +79,27 @@ void ss_free_at_exit(void *ptr)
 	 * ends. (If a signal handler has called exit() inside one of our calls, this may wait
 	 * for a lock that the interrupted call holds. The real hipFree may, too.) */
 	if (ss_exit_waits())
-		(void)ss_free_classic(ss_core, ptr, &none);
+		(void)ss_free_found(ss_core, f, &none);
 }
 
-hipError_t ss_free_owned(void *ptr, int dev, bool async)
+hipError_t ss_free_owned(const struct ss_found *f, bool async)
 {
+	int dev = f->device;
 	struct ss_token t = {0};
 	enum ss_status status;
 	uint64_t begin = ss_trace_wait_begin();
 	bool waited = false;
 
 	if (unlikely(ss_checking))
-		ss_check_freeing(NULL, ptr);
+		ss_check_freeing(NULL, (void *)(uintptr_t)f->start);
 	if (ss_exiting()) {
 		hipError_t err = ss_exit_waits() ? ss_wait_in_free(dev) : hipSuccess;
 
-		ss_free_at_exit(ptr);
+		ss_free_at_exit(f);
 		return err;
 	}
 	if (!ss_scarce(ss_core, dev) && ss_debt_add(dev)) {
-		status = ss_free_only(ss_core, ptr, ss_timeline_null(ss_core, dev));
+		status = ss_free_stream(ss_core, f, ss_timeline_null(ss_core, dev));
 		ss_debt_confirm(dev);
 		return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 	}
@@ -114,7 +115,7 @@ hipError_t ss_free_owned(void *ptr, int dev, bool async)
 			(void)ss_wait_in_runtime(dev);
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_FREE, dev, NULL);
 	}
-	status = ss_free_classic(ss_core, ptr, waited ? &t : NULL);
+	status = ss_free_found(ss_core, f, waited ? &t : NULL);
 	if (status != SS_OK)
 		return ss_fail(ss_status_error(status));
 	if (waited)

@@ -23,10 +23,10 @@ static __thread struct {
 
 static bool ours(const void *ptr, void *unused)
 {
-	int dev;
+	struct ss_found found;
 
 	(void)unused;
-	return ss_where(ss_core, (void *)(uintptr_t)ptr, &dev) != SS_ERR_FOREIGN;
+	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN;
 }
 
 static void start(void)

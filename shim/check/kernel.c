@@ -16,14 +16,14 @@ struct launch {
 static void each(enum ss_kernel_word word, const void *value, void *arg)
 {
 	struct launch *l = arg;
-	int dev;
+	struct ss_found found;
 
 	(void)word;
 	if (!value)
 		return;
 	if (ss_check_is_host_memory(value))
 		l->talks = true;
-	else if (ss_where(ss_core, (void *)(uintptr_t)value, &dev) != SS_ERR_FOREIGN)
+	else if (ss_find(ss_core, value, &found) != SS_ERR_FOREIGN)
 		ss_check_pointer(l->tl, value);
 }
 
