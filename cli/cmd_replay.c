@@ -57,7 +57,8 @@ static const struct argp_option options[] = {
 };
 
 static json_t *failure_json(const struct ss_replay_result *r) {
-	return r->failed ? json_pack("{s:I, s:I, s:I, s:I}", "line", (json_int_t)r->first.at,
+	return r->failed ? json_pack("{s:o, s:I, s:I, s:I}",
+		"line", r->first.at == SS_EVENT_BEFORE ? json_null() : json_integer(r->first.at),
 		"size", (json_int_t)r->first.size, "live", (json_int_t)r->first.live,
 		"largest_hole", (json_int_t)r->first.largest_hole) : json_null();
 }
@@ -184,10 +185,11 @@ static int replay_once(struct arguments *a, const struct ss_events *ev) {
 		return r.refused ? SS_EXIT_USAGE : 1;
 	}
 	if (r.failed) {
-		ss_cli_error("replay: %s: out of memory: %llu of %llu allocations failed, first %s %u: %llu "
+		snprintf(err, sizeof(err), ev->device < 0 ? "in line %u" : "at trace entry %u", r.first.at);
+		ss_cli_error("replay: %s: out of memory: %llu of %llu allocations failed, first %s: %llu "
 			"bytes with %llu live, and the largest hole has %llu", a->path,
 			(unsigned long long)r.failed, (unsigned long long)r.allocations,
-			ev->device < 0 ? "in line" : "at trace entry", r.first.at,
+			r.first.at == SS_EVENT_BEFORE ? "a block from before the history" : err,
 			(unsigned long long)r.first.size, (unsigned long long)r.first.live,
 			(unsigned long long)r.first.largest_hole);
 	}

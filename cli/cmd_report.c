@@ -295,7 +295,7 @@ static int print(const struct arguments *a, struct ss_analysis **list, size_t co
 		if (many) {
 			ss_report_ranks_text(stdout, &over, a->most);
 		}
-		if (details < count) {
+		if (details && details < count) {
 			printf("\nThe %zu worst of %zu processes follow; --details N shows more\n", details, count);
 		}
 		for (size_t i = 0; i < details; i++) {

@@ -236,7 +236,7 @@ static bool put_in_front(struct ss_events *ev) {
 		const struct before *b = &index->before[i];
 
 		list[i] = (struct ss_event){ ev->count ? ev->list[0].time_us : 0, b->size, b->block,
-			b->stream, 0, false };
+			b->stream, SS_EVENT_BEFORE, false };
 		ev->before_bytes += b->size;
 	}
 	if (ev->count) {

@@ -7,12 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SS_EVENT_BEFORE UINT32_MAX /* a block from before the log */
+
 struct ss_event {
 	uint64_t time_us;
 	uint64_t size;   /* bytes of an allocation; 0 for a free */
 	uint32_t block;  /* number of the block, from 0 */
 	uint32_t stream; /* index into `streams` */
-	uint32_t at;     /* where it stands: the line of a CSV, from 1, or the entry of a trace, from 0 */
+	uint32_t at;     /* where it stands: the line of a CSV, from 1, or the entry of a trace, from 0; or SS_EVENT_BEFORE */
 	bool is_free;
 };
 

@@ -121,7 +121,10 @@ static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, s
 		int_of(block, "address", &at); /* older snapshots do without: the blocks lie side by side */
 		asked = size;
 		int_of(block, "requested_size", &asked);
-		if (ss_pickle_is(ss_pickle_get(block, "state"), "active_allocated")) {
+		/* One that was freed while other streams used it takes memory, too. */
+		const struct ss_pickle *state = ss_pickle_get(block, "state");
+		if (ss_pickle_is(state, "active_allocated") || ss_pickle_is(state, "active_pending_free") ||
+				ss_pickle_is(state, "active_awaiting_free")) {
 			wrong = ss_events_live(ev, at, asked, stream);
 		}
 		at += size;
@@ -173,7 +176,8 @@ static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces, 
 static bool read_snapshot(struct ss_events *ev, const struct ss_pickle *root, int device, char *err,
 		size_t err_size) {
 	const struct ss_pickle *traces = ss_pickle_get(root, "device_traces");
-	const struct ss_pickle *segments = ss_pickle_get(root, "segments");
+	/* torch.cuda.memory_snapshot() gives the segments alone. */
+	const struct ss_pickle *segments = root && root->type == SS_PICKLE_LIST ? root : ss_pickle_get(root, "segments");
 
 	if (!choose_device(ev, traces, segments, device, err, err_size)) {
 		return false;

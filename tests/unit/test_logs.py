@@ -67,6 +67,12 @@ def check_before_the_history():
     write_snapshot([trace], [segment(0x20000000, [block(4 * MIB, 'inactive', address=0x20000000),
                                                   block(4 * MIB, requested_size=3 * MIB, address=0x20400000)])])
     equal(replay_json()['before_bytes'], 103 * MIB, 'requested size')
+    # Freed before the history, but other streams still used it: it took memory all the same.
+    write_snapshot([trace[:1]], [segment(0x20000000, [block(4 * MIB, 'active_pending_free'),
+                                                      block(5 * MIB, 'active_awaiting_free'), block(6 * MIB, 'inactive')])])
+    equal((replay_json()['before_blocks'], replay_json()['before_bytes']), (2, 9 * MIB), 'pending')
+    assert 'first a block from before the history: %d bytes' % (4 * MIB) in replay('--vram', '2M', status=1)[1]
+    equal(replay_json('--vram', '2M', status=1)['first_failure']['line'], None, 'line')
     # An address that the trace frees and the segments have again was not there before.
     trace = [entry('alloc', 0x1000, 4 * MIB), entry('free_requested', 0x1000, 4 * MIB)]
     write_snapshot([trace], [segment(0x1000, [block(4 * MIB)])])
@@ -81,6 +87,9 @@ def check_no_history():
     r = replay_json()
     equal((r['used_peak'], r['before_blocks']), (30 * MIB, 1), 'no history')
     assert 'which has no history' in replay()[0]
+    with open(log, 'wb') as f: # torch.cuda.memory_snapshot() gives the segments alone
+        pickle.dump([segment(0x1000000, [block(20 * MIB)])], f, protocol=4)
+    equal(replay_json()['used_peak'], 20 * MIB, 'segments alone')
     write_snapshot([[]])
     _, err = replay(status=2)
     assert 'not a memory snapshot' in err, err
