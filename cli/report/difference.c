@@ -87,6 +87,7 @@ json_t *ss_report_difference_json(const struct ss_difference *d, const char *a, 
 			"live", pair(x, SS_DIFFERENCE_LIVE), "allocations", pair(x, SS_DIFFERENCE_ALLOCS),
 			"bytes", pair(x, SS_DIFFERENCE_BYTES)));
 	}
-	return json_pack("{s:i, s:{s:o, s:o, s:o}}", "version", 1, "difference", "a", side_json(&d->side[0], a),
-		"b", side_json(&d->side[1], b), "sites", sites);
+	enum ss_by by = d->count ? d->site[0].sites->by : SS_BY_SITE;
+	return json_pack("{s:i, s:{s:s, s:o, s:o, s:o}}", "version", 1, "difference", "by", ss_by_name(by, false),
+		"a", side_json(&d->side[0], a), "b", side_json(&d->side[1], b), "sites", sites);
 }

@@ -270,10 +270,18 @@ def check_ranks(b):
     wait_for(b, 'document.querySelector("#over-pools tbody tr") != null', 'no table of ranks')
     row = b.evaluate('document.querySelector("#over-pools tbody tr").textContent')
     assert '12.00 MiB8.00 MiB4.00 MiB1.50rank 2' in row, row
+    titles = b.evaluate('[...document.querySelectorAll("#ranks h3")].map(h => h.textContent)')
+    assert titles[0] == 'Processes, the worst first' and titles[-2] == 'Pools', titles
     b.evaluate('(() => { const s = document.querySelector("#process"); s.selectedIndex = 2;'
                's.dispatchEvent(new Event("change")); })()')
     equal(b.evaluate('+document.querySelector("[data-figure=\'0.used_peak.used\']").dataset.value'),
           12 * MIB, 'rank 2')
+    report('-o', path('diff.html'), '--diff', '--by', 'function', path('many'), path('known'))
+    b.open('file://' + path('diff.html'))
+    wait_for(b, 'document.querySelector("#difference tbody tr") != null', 'no table of changes')
+    equal(b.evaluate('document.querySelector("#changes-title").textContent'), 'Functions that changed', 'title')
+    equal(b.evaluate('document.querySelector("#difference tbody tr").lastChild.textContent'), 'new: write_output', 'change')
+    equal(b.evaluate('document.querySelector("#totals tbody tr").textContent'), 'used peak630.00 MiB54.00 MiB-576.00 MiB', 'totals')
 
 
 def main():

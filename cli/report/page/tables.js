@@ -94,6 +94,10 @@ function drawSites(parent, process) {
 	});
 }
 
+function kindTitle(kind) {
+	return kind === KINDS[0] ? 'Call site, innermost first' : kind[0].toUpperCase() + kind.slice(1);
+}
+
 function drawSitesBy(parent, process, kind) {
 	const single = kind === KINDS[0];
 	drawTable(parent, 'sites', [
@@ -105,7 +109,7 @@ function drawSitesBy(parent, process, kind) {
 		{ title: 'Mean life', value: s => s.mean_life, text: seconds, minor: true },
 		{ title: 'Repeats', value: s => s.repeats, minor: true },
 		{ title: 'Waits', value: s => s.wait_time, text: seconds, minor: true },
-		{ title: single ? 'Call site, innermost first' : kind[0].toUpperCase() + kind.slice(1), value: s => s.name, name: true },
+		{ title: kindTitle(kind), value: s => s.name, name: true },
 	], single ? process.sites : process.groups[kind], single ? stackText : s => s.name,
 	single ? (cell, site) => drawLives(cell, process, site) : null);
 }
@@ -166,22 +170,25 @@ function signed(n) {
 function drawDifference(parent, difference) {
 	const [a, b] = [difference.a, difference.b];
 	parent.append('h1').text('What grew');
-	parent.append('p').attr('class', 'soft').text('A: ' + a.name + ' (' + a.processes + ' processes), B: ' + b.name + ' (' +
-		b.processes + ' processes); figures are means over the processes');
+	const side = s => s.name + (s.processes > 1 ? ' (means over ' + s.processes + ' processes)' : '');
+	parent.append('p').attr('class', 'soft').text('A: ' + side(a));
+	parent.append('p').attr('class', 'soft').text('B: ' + side(b));
 	const totals = [['used peak', 'used_peak'], ['reserved peak', 'reserved_peak'], ['used at the end', 'used_at_end']];
-	const rows = parent.append('table').attr('id', 'totals').style('width', 'auto').selectAll('tr').data(totals).enter().append('tr');
+	const table = parent.append('table').attr('id', 'totals').style('width', 'auto');
+	table.append('thead').append('tr').selectAll('th').data(['', 'A', 'B', 'change']).enter().append('th').attr('scope', 'col').text(d => d);
+	const rows = table.append('tbody').selectAll('tr').data(totals).enter().append('tr');
 	rows.append('td').attr('class', 'name').text(t => t[0]);
 	rows.append('td').text(t => bytes(a[t[1]]));
 	rows.append('td').text(t => bytes(b[t[1]]));
 	rows.append('td').each(function (t) { figure(d3.select(this), 'difference.' + t[1], b[t[1]] - a[t[1]], signed(b[t[1]] - a[t[1]])); });
 	const change = f => s => s[f][1] - s[f][0];
-	drawTable(section(parent, 'changes', 'Call sites that changed'), 'difference', [
+	drawTable(section(parent, 'changes', difference.by[0].toUpperCase() + difference.by.slice(1) + 's that changed'), 'difference', [
 		{ title: 'Peak grew by', value: change('peak'), text: signed },
 		{ title: 'Peak A', value: s => s.peak[0], text: bytes, minor: true },
 		{ title: 'Peak B', value: s => s.peak[1], text: bytes, minor: true },
 		{ title: 'At the end', value: change('live'), text: signed },
 		{ title: 'Allocations A', value: s => s.allocations[0], minor: true },
 		{ title: 'B', value: s => s.allocations[1], minor: true },
-		{ title: 'Call site, innermost first', value: s => (s.in_a ? s.in_b ? '' : 'gone: ' : 'new: ') + s.name, name: true },
+		{ title: kindTitle(difference.by), value: s => (s.in_a ? s.in_b ? '' : 'gone: ' : 'new: ') + s.name, name: true },
 	], difference.sites, s => s.name.split(' < ').join('\n'));
 }
