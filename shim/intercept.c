@@ -111,7 +111,7 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 		ss_check_call("hipFree");
 	status = ptr ? ss_find(ss_core, ptr, &found) : SS_ERR_FOREIGN;
 	if (likely(status == SS_OK))
-		return ss_free_owned(&found, false);
+		return ss_free_owned(ptr, &found, false);
 	err = status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
 	if (unlikely(ss_checking) && ptr)
 		ss_check_freed(NULL, ptr, err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
@@ -282,7 +282,7 @@ static hipError_t free_async_at_exit(void *ptr, hipStream_t stream)
 	switch (ss_find(ss_core, ptr, &found)) {
 	case SS_OK:
 		if (found.classic)
-			return ss_free_owned(&found, true);
+			return ss_free_owned(ptr, &found, true);
 		if (unlikely(ss_checking))
 			ss_check_freeing(NULL, ptr);
 		ss_free_at_exit(&found);
@@ -311,7 +311,7 @@ static hipError_t free_found_async(enum ss_status status, const struct ss_found 
 		status = ss_free_found_async(ss_core, found, tl);
 	}
 	if (unlikely(status == SS_ERR_CLASSIC))
-		return ss_free_owned(found, true);
+		return ss_free_owned(ptr, found, true);
 	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 

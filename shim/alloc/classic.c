@@ -82,7 +82,7 @@ void ss_free_at_exit(const struct ss_found *f)
 		(void)ss_free_found(ss_core, f, &none);
 }
 
-hipError_t ss_free_owned(const struct ss_found *f, bool async)
+hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
 {
 	int dev = f->device;
 	struct ss_token t = {0};
@@ -91,7 +91,7 @@ hipError_t ss_free_owned(const struct ss_found *f, bool async)
 	bool waited = false;
 
 	if (unlikely(ss_checking))
-		ss_check_freeing(NULL, (void *)(uintptr_t)f->start);
+		ss_check_freeing(NULL, ptr);
 	if (ss_exiting()) {
 		hipError_t err = ss_exit_waits() ? ss_wait_in_free(dev) : hipSuccess;
 
