@@ -142,32 +142,6 @@ struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
  * threshold goes back. */
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
 
-/*
- * The common case of a record, wait or synchronization in one function: begin, the real call, and
- * end. It applies to handles that the core knows, of created streams, while nothing is captured. In
- * all other cases `long_way` is called instead. Both return hipError_t as an int. *depth counts
- * calls into the runtime that are in progress on this thread; it is incremented around `real`.
- */
-struct ss_record_call {
-	int (*real)(void *event, void *native), (*long_way)(void *event, void *native);
-};
-struct ss_wait_call {
-	int (*real)(void *native, void *event, unsigned flags);
-	int (*long_way)(void *native, void *event, unsigned flags);
-};
-struct ss_sync_call {
-	int (*real)(void *handle), (*long_way)(void *handle);
-	int (*failed)(int err); /* called with an error of real(); its result is returned */
-};
-int ss_record(struct ss_core *core, void *event, void *native, const struct ss_record_call *call,
-	      int *depth);
-int ss_wait(struct ss_core *core, void *native, void *event, unsigned flags,
-	    const struct ss_wait_call *call, int *depth);
-int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call *call, int *depth);
-/* `threshold`: a synchronization, otherwise a query. */
-int ss_event_sync(struct ss_core *core, void *event, bool threshold,
-		  const struct ss_sync_call *call, int *depth);
-
 /* A call went past the shim. From now on event clocks and stream queries prove nothing, and memory freed by a hipFree that
  * did not wait is reused only after a device-wide wait. Fences, and waits for streams that the core knows, still count. */
 void ss_distrust(struct ss_core *core);

@@ -22,12 +22,10 @@ static struct ss_event *event_new(struct ss_core *core, void *handle)
 	return e;
 }
 
-struct ss_event *ss_event_find(struct ss_core *core, void *handle, bool make)
+struct ss_event *ss_event_search(struct ss_core *core, void *handle, bool make)
 {
-	struct ss_event *e = ss_event_listed(core, handle);
+	struct ss_event *e;
 
-	if (likely(e != NULL))
-		return e;
 	pthread_mutex_lock(&core->order->lock);
 	e = ss_event_listed(core, handle);
 	if (!e && make)

@@ -18,9 +18,6 @@
 
 #include "core/order/timeline.h"
 
-/* Begin and end are inlined into the calls that do both. Otherwise the tokens would be half of
- * what a watched call costs. */
-
 enum event_state {
 	LOCKED = 1,    /* its holder may change everything but the key */
 	NO_CLOCK = 2,
@@ -51,8 +48,15 @@ SS_INLINE struct ss_event *ss_event_listed(struct ss_core *core, void *handle)
 	return l ? ss_container_of(l, struct ss_event, link) : NULL;
 }
 
+/* The slow half of ss_event_find(). */
+struct ss_event *ss_event_search(struct ss_core *core, void *handle, bool make);
 /* `make`: an event that is not known begins. NULL: it is unknown, or host memory is out. */
-struct ss_event *ss_event_find(struct ss_core *core, void *handle, bool make);
+SS_INLINE struct ss_event *ss_event_find(struct ss_core *core, void *handle, bool make)
+{
+	struct ss_event *e = ss_event_listed(core, handle);
+
+	return likely(e != NULL) ? e : ss_event_search(core, handle, make);
+}
 
 SS_INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
 {
@@ -80,6 +84,12 @@ SS_INLINE void next_gen(struct ss_event *e)
 {
 	atomic_store_explicit(&e->gen, atomic_load_explicit(&e->gen, memory_order_relaxed) + 1,
 			      memory_order_release);
+}
+
+/* Has the host waited for generation `gen` before? */
+SS_INLINE bool ss_event_synced(const struct ss_event *e, uint64_t gen)
+{
+	return atomic_load_explicit(&e->proved, memory_order_relaxed) == gen;
 }
 
 /* The event has no clock until it is recorded again. Locked; returns the new state. */

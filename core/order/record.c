@@ -26,12 +26,10 @@ SS_INLINE void read_clock(struct ss_event *e, struct ss_timeline *tl)
 }
 
 /* See ss_cover_begin(). */
-SS_INLINE unsigned cover_begin(struct ss_timeline *tl)
+SS_NOINLINE static unsigned cover_begin(struct ss_timeline *tl)
 {
 	unsigned cover;
 
-	if (!ss_needs_cover(tl))
-		return 0;
 	ss_spin_lock(&tl->lock);
 	cover = ss_cover_begin(tl);
 	ss_spin_unlock(&tl->lock);
@@ -39,7 +37,7 @@ SS_INLINE unsigned cover_begin(struct ss_timeline *tl)
 }
 
 /* The usual case: the clock is valid, and no other thread is at the event. False: not so, and
- * nothing was done. The same for end_alone(). */
+ * nothing was done. */
 SS_INLINE bool begin_alone(struct ss_event *e, const void *event, struct ss_timeline *tl)
 {
 	if (unlikely(!change(e, 0, INFLIGHT | LOCKED)))
@@ -53,24 +51,44 @@ SS_INLINE bool begin_alone(struct ss_event *e, const void *event, struct ss_time
 	return true;
 }
 
-SS_INLINE bool end_alone(struct ss_event *e)
-{
-	return change(e, INFLIGHT, 0);
-}
-
 /* The other cases. tl NULL: a record without a clock. */
-SS_COLD void begin_beside(struct ss_event *e, const void *event, struct ss_timeline *tl)
+SS_COLD struct ss_token begin_beside(struct ss_core *core, void *event, struct ss_timeline *tl)
 {
-	uint32_t state = ss_event_lock(e);
+	struct ss_event *e = ss_event_find(core, event, true);
+	struct ss_token t = {.a = e, .b = tl};
+	uint32_t state;
 
+	if (!e)
+		return t;
+	state = ss_event_lock(e);
 	if (state >= INFLIGHT || !is_still(e, event))
 		state |= OVERLAP;
 	state = ss_event_drop_clock(e, state);
 	if (tl)
 		read_clock(e, tl);
 	ss_event_unlock(e, state + INFLIGHT);
+	t.kind = SS_TOKEN_RECORD;
+	t.cover = tl && ss_needs_cover(tl) ? cover_begin(tl) : 0;
+	return t;
 }
 
+struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
+{
+	struct ss_event *e = ss_event_listed(core, event);
+	struct ss_token t;
+
+	if (unlikely(!tl || !tl->alive || tl->capturing))
+		return begin_beside(core, event, NULL);
+	if (unlikely(!e || !begin_alone(e, event, tl)))
+		return begin_beside(core, event, tl);
+	t.kind = SS_TOKEN_RECORD;
+	t.a = e;
+	t.b = tl;
+	t.cover = unlikely(ss_needs_cover(tl)) ? cover_begin(tl) : 0;
+	return t;
+}
+
+/* Another thread is or was at the event, it has no clock, or the call failed. */
 SS_COLD void end_beside(struct ss_event *e, struct ss_timeline *tl, bool ok)
 {
 	uint32_t state = ss_event_lock(e) - INFLIGHT;
@@ -84,66 +102,20 @@ SS_COLD void end_beside(struct ss_event *e, struct ss_timeline *tl, bool ok)
 	ss_event_unlock(e, state);
 }
 
-/* What else the application's command has done. */
-SS_INLINE void recorded(struct ss_core *core, struct ss_timeline *tl, unsigned cover, bool ok)
-{
-	if (cover && (ok || SS_MUTANT_IS(33)))
-		ss_cover_end(tl, cover);
-	/* It has just joined what a fence would join. */
-	if (ok && unlikely(atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
-		ss_fence_serve(core, tl, SS_FENCE_JOINING);
-}
-
-struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
-{
-	struct ss_event *e = ss_event_find(core, event, true);
-	struct ss_token t = {0};
-
-	if (!e)
-		return t;
-	t.kind = SS_TOKEN_RECORD;
-	t.a = e;
-	if (tl && tl->alive && !tl->capturing)
-		t.b = tl;
-	if (!t.b || !begin_alone(e, event, t.b))
-		begin_beside(e, event, t.b);
-	if (t.b)
-		t.cover = cover_begin(t.b);
-	return t;
-}
-
 void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok)
 {
-	if (t->kind != SS_TOKEN_RECORD)
+	struct ss_timeline *tl = t->b;
+
+	if (unlikely(t->kind != SS_TOKEN_RECORD))
 		return;
-	if ((!ok && !SS_MUTANT_IS(19)) || SS_MUTANT_IS(15) || !end_alone(t->a))
-		end_beside(t->a, t->b, ok || SS_MUTANT_IS(19));
-	if (t->b)
-		recorded(core, t->b, t->cover, ok);
 	t->kind = SS_TOKEN_NONE;
-}
-
-int ss_record(struct ss_core *core, void *event, void *native, const struct ss_record_call *call,
-	      int *depth)
-{
-	struct ss_timeline *tl = ss_timeline_listed(core, native);
-	struct ss_event *e;
-	unsigned cover;
-	int err;
-
+	if (unlikely((!ok && !SS_MUTANT_IS(19)) || SS_MUTANT_IS(15) || !change(t->a, INFLIGHT, 0)))
+		end_beside(t->a, tl, ok || SS_MUTANT_IS(19));
 	if (unlikely(!tl))
-		return call->long_way(event, native);
-	e = ss_event_listed(core, event);
-	if (unlikely(!e))
-		return call->long_way(event, native);
-	if (unlikely(!begin_alone(e, event, tl)))
-		return call->long_way(event, native);
-	cover = cover_begin(tl);
-	++*depth;
-	err = call->real(event, native);
-	--*depth;
-	if (unlikely(err) || unlikely(!end_alone(e)))
-		end_beside(e, tl, !err);
-	recorded(core, tl, cover, !err);
-	return err;
+		return;
+	if (unlikely(t->cover) && (ok || SS_MUTANT_IS(33)))
+		ss_cover_end(tl, t->cover);
+	/* The application's command has just joined what a fence would join. */
+	if (ok && unlikely(atomic_load_explicit(&tl->wanted, memory_order_relaxed)))
+		ss_fence_serve(core, tl, SS_FENCE_JOINING);
 }

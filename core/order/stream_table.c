@@ -187,16 +187,21 @@ struct ss_timeline *ss_timeline_add(struct ss_core *core, int dev, void *native,
 	return tl;
 }
 
-struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native)
+SS_COLD struct ss_timeline *search(struct ss_core *core, void *native)
 {
-	struct ss_timeline *tl = ss_timeline_listed(core, native);
+	struct ss_timeline *tl;
 
-	if (likely(tl != NULL))
-		return tl;
 	pthread_mutex_lock(&core->order->lock);
 	tl = ss_timeline_listed(core, native);
 	pthread_mutex_unlock(&core->order->lock);
 	return tl;
+}
+
+struct ss_timeline *ss_timeline_find(struct ss_core *core, void *native)
+{
+	struct ss_timeline *tl = ss_timeline_listed(core, native);
+
+	return likely(tl != NULL) ? tl : search(core, native);
 }
 
 size_t ss_streams_nonblocking(struct ss_core *core, int dev, void **out, size_t max)

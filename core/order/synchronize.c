@@ -8,8 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "core/order/timeline.h"
-#include "trace/writer.h"
+#include "core/order/event.h"
 
 /* What a token of kind SS_TOKEN_MANY covers. It is in the token's `gen`. */
 enum {
@@ -160,58 +159,43 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 	return idle;
 }
 
+SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, bool threshold)
+{
+	bool idle = many_end(core, t->a, t->dev, t->gen, ok);
+
+	if (!ok)
+		return;
+	ss_fence_poll(core, NULL, t->dev);
+	if (threshold)
+		ss_sync_report(core, t->dev, NULL, 0, idle);
+}
+
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
 {
 	struct ss_timeline *tl = t->a;
 	int kind = t->kind, dev = t->dev;
 	uint64_t pos = t->n;
-	bool idle = false;
 
 	ok |= SS_MUTANT_IS(19);
 	t->kind = SS_TOKEN_NONE;
 	if (kind == SS_TOKEN_MANY)
-		idle = many_end(core, t->a, dev, t->gen, ok);
-	if (!ok || kind == SS_TOKEN_NONE)
+		end_many(core, t, ok, threshold);
+	if (kind == SS_TOKEN_MANY || kind == SS_TOKEN_NONE || !ok)
 		return;
 	if (kind == SS_TOKEN_EVENT) {
+		/* If everything is synced already, nothing is left but to report it. */
+		if (!threshold && ss_event_synced(t->a, t->gen))
+			return;
 		tl = ss_event_done(core, t->a, t->gen, &pos);
 		dev = tl ? tl->dev : -1;
-	} else if (kind == SS_TOKEN_STREAM) {
+	} else {
 		if (!tl->capturing)
-			ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : t->n,
-					 t->gen, true);
+			ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : pos, t->gen, true);
 		/* Fences that this wait has proved are released here. Otherwise they would pile
 		 * up in a program that never misses. */
-		ss_fence_poll(core, tl, -1);
-	} else if (kind == SS_TOKEN_MANY) {
-		ss_fence_poll(core, NULL, dev);
-		tl = NULL;
+		if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed)))
+			ss_fence_poll(core, tl, -1);
 	}
 	if (threshold && dev >= 0)
-		ss_sync_report(core, dev, tl, pos, idle);
-}
-
-int ss_stream_sync(struct ss_core *core, void *native, const struct ss_sync_call *call, int *depth)
-{
-	struct ss_timeline *tl = ss_timeline_listed(core, native);
-	uint64_t pos, version, begin;
-	int err;
-
-	/* A blocking stream may need a command first. */
-	if (unlikely(!tl || ss_needs_cover(tl)))
-		return call->long_way(native);
-	pos = tl->kind == SS_TL_NONBLOCKING ? ss_position(tl) : atomic_load(&tl->commanded);
-	version = ss_version(tl);
-	begin = ss_trace_wait_begin();
-	++*depth;
-	err = call->real(native);
-	--*depth;
-	ss_trace_wait_end(begin, SS_TRACE_WAIT_STREAM, tl->dev, native);
-	if (unlikely(err))
-		return call->failed(err);
-	ss_complete_seen(core, tl, pos, version, true);
-	if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed) != 0))
-		ss_fence_poll(core, tl, -1);
-	ss_sync_report(core, tl->dev, tl, pos, false);
-	return err;
+		ss_sync_report(core, dev, tl, pos, false);
 }

@@ -6,7 +6,6 @@
  * Locks: the bit LOCKED of an event, then timeline->lock.
  */
 #include "core/order/event.h"
-#include "trace/writer.h"
 
 /* The slow half of clock_now(): another thread may hold the event. */
 SS_COLD uint64_t clock_then(struct ss_event *e)
@@ -57,17 +56,16 @@ SS_INLINE bool lock_unchanged(struct ss_core *core, struct ss_event *e, uint64_t
 SS_INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kind)
 {
 	struct ss_event *e = ss_event_find(core, event, false);
-	struct ss_token t = {0};
+	struct ss_token t;
 
-	if (e)
-		t.gen = clock_now(e);
 	t.a = e;
+	t.gen = likely(e != NULL) ? clock_now(e) : 0;
 	t.kind = t.gen ? kind : SS_TOKEN_NONE;
 	return t;
 }
 
 /* Stream x waits for what the event stood for when the call began. */
-SS_INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
+static void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 		     struct ss_timeline *x)
 {
 	struct ss_timeline *s;
@@ -86,42 +84,21 @@ SS_INLINE void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 
 struct ss_token ss_wait_begin(struct ss_core *core, void *event, struct ss_timeline *tl)
 {
-	struct ss_token t = {0};
+	struct ss_token t = event_begin(core, event, SS_TOKEN_WAIT);
 
-	if (!tl || tl->capturing)
-		return t;
-	t = event_begin(core, event, SS_TOKEN_WAIT);
+	if (unlikely(!tl || tl->capturing))
+		t.kind = SS_TOKEN_NONE;
 	t.b = tl;
 	return t;
 }
 
 void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok)
 {
-	if (t->kind == SS_TOKEN_WAIT && (ok || SS_MUTANT_IS(19)))
-		wait_end(core, t->a, t->gen, t->b);
+	int kind = t->kind;
+
 	t->kind = SS_TOKEN_NONE;
-}
-
-int ss_wait(struct ss_core *core, void *native, void *event, unsigned flags,
-	    const struct ss_wait_call *call, int *depth)
-{
-	struct ss_timeline *tl = ss_timeline_listed(core, native);
-	struct ss_event *e;
-	uint64_t gen;
-	int err;
-
-	if (unlikely(!tl))
-		return call->long_way(native, event, flags);
-	e = ss_event_listed(core, event);
-	if (unlikely(!e))
-		return call->long_way(native, event, flags);
-	gen = clock_now(e);
-	++*depth;
-	err = call->real(native, event, flags);
-	--*depth;
-	if (likely(!err))
-		wait_end(core, e, gen, tl);
-	return err;
+	if (likely(kind == SS_TOKEN_WAIT && (ok || SS_MUTANT_IS(19))))
+		wait_end(core, t->a, t->gen, t->b);
 }
 
 struct ss_token ss_event_sync_begin(struct ss_core *core, void *event)
@@ -142,32 +119,4 @@ struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint
 	*pos = e->pos;
 	ss_event_unlock(e, 0);
 	return tl;
-}
-
-int ss_event_sync(struct ss_core *core, void *event, bool threshold,
-		  const struct ss_sync_call *call, int *depth)
-{
-	struct ss_event *e = ss_event_listed(core, event);
-	struct ss_timeline *tl;
-	uint64_t gen, pos, begin;
-	int err;
-
-	if (unlikely(!e))
-		return call->long_way(event);
-	gen = clock_now(e);
-	begin = threshold ? ss_trace_wait_begin() : 0;
-	++*depth;
-	err = call->real(event);
-	--*depth;
-	ss_trace_wait_end(begin, SS_TRACE_WAIT_EVENT, -1, NULL);
-	if (unlikely(err))
-		return call->failed(err);
-	/* If everything is synced already, nothing is left but to report it. */
-	if (!gen || (likely(atomic_load_explicit(&e->proved, memory_order_relaxed) == gen) &&
-			    !threshold))
-		return err;
-	tl = ss_event_done(core, e, gen, &pos);
-	if (threshold && tl)
-		ss_sync_report(core, tl->dev, tl, pos, false);
-	return err;
 }

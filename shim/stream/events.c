@@ -6,86 +6,94 @@
 #include "shim/stream/capture.h"
 #include "shim/stream/watched_call.h"
 
-struct recording {
-	struct ss_timeline *tl;
-	bool captured;
-	struct ss_token token;
-};
+typedef hipError_t record_call(hipEvent_t event, hipStream_t stream);
 
 /* An event that is recorded while its stream captures marks a place in a graph and not a
  * time, so it gets no clock. `external`: it becomes an external node, and every launch of
  * the graph records it, for the rest of its life. */
-static struct recording record_begin(hipEvent_t event, struct ss_timeline *tl, bool external)
+static bool is_captured(hipEvent_t event, const struct ss_timeline *tl, bool external)
 {
-	struct recording r = {.tl = tl};
+	bool captured = tl && ss_timeline_capturing(tl);
 
-	r.captured = ss_capture_live() && tl && ss_timeline_capturing(tl);
-	if (r.captured)
+	if (captured)
 		ss_event_taint(ss_core, event, external);
-	r.token = ss_record_begin(ss_core, event, r.tl);
-	if (unlikely(ss_checking))
-		ss_check_recording(event);
-	if (unlikely(ss_checking) && r.captured)
-		ss_check_event_tainted(event, external);
-	return r;
+	return captured;
 }
 
-static hipError_t record_end(struct recording *r, hipEvent_t event, hipError_t err)
+static void check_recording(hipEvent_t event, bool captured, bool external)
 {
-	ss_record_end(ss_core, &r->token, err == hipSuccess && !r->captured);
+	ss_check_recording(event);
+	if (captured)
+		ss_check_event_tainted(event, external);
+}
+
+SS_INLINE hipError_t record_end(struct ss_token *t, hipEvent_t event, struct ss_timeline *tl,
+				bool captured, hipError_t err)
+{
+	ss_record_end(ss_core, t, err == hipSuccess && !captured);
 	if (unlikely(ss_checking))
-		ss_check_recorded(event, r->captured ? NULL : r->tl, err == hipSuccess);
-	if (r->captured && err == hipSuccess)
-		ss_capture_event_set(event, r->tl);
+		ss_check_recorded(event, captured ? NULL : tl, err == hipSuccess);
+	if (unlikely(captured) && err == hipSuccess)
+		ss_capture_event_set(event, tl);
 	else if (ss_capture_live())
 		ss_capture_event_clear(event);
 	return ss_result(err);
 }
 
-#define EVENT_RECORD_EXTERNAL 1 /* hipEventRecordExternal, since 6.4 */
-
-#define RETURN_RECORD(handle, external, name, event, ...) do { \
-	struct ss_timeline *tl_; \
-	struct recording r_; \
-	REFUSE(tl_, handle, hipErrorContextIsDestroyed); \
-	r_ = record_begin(event, tl_, external); \
-	return record_end(&r_, event, REAL(name, event, __VA_ARGS__)); \
-} while (0)
-
-static hipError_t hipEventRecord_slow(hipEvent_t event, hipStream_t stream)
+/* `stream` is what `real` takes for tl. */
+SS_INLINE hipError_t record(hipEvent_t event, struct ss_timeline *tl, record_call *real, hipStream_t stream)
 {
-	RETURN_RECORD(stream, false, hipEventRecord, event, stream);
-}
+	bool captured = ss_capture_live() && is_captured(event, tl, false);
+	struct ss_token t = ss_record_begin(ss_core, event, tl);
+	hipError_t err;
 
-static int real_record(void *event, void *stream)
-{
-	return ss_result(ss_real.hipEventRecord(event, stream));
-}
-
-static int slow_record(void *event, void *stream)
-{
-	return SLOW_PATH(hipEventRecord, (event, stream));
+	if (unlikely(ss_checking))
+		check_recording(event, captured, false);
+	ss_enter();
+	err = real ? real(event, stream) : ss_real_missing();
+	ss_leave();
+	return record_end(&t, event, tl, captured, err);
 }
 
 hipError_t do_hipEventRecord(hipEvent_t event, hipStream_t stream)
 {
-	static const struct ss_record_call call = {real_record, slow_record};
+	struct ss_timeline *tl;
+	bool refused;
 
-	if (ON_FAST_PATH((uintptr_t)stream > 2))
-		return (hipError_t)ss_record(ss_core, event, stream, &call, &ss_tls.depth);
-	return (hipError_t)slow_record(event, stream);
+	if (ss_hot_pass())
+		return FORWARD(hipEventRecord, event, stream);
+	tl = ss_stream_checked(stream, &refused);
+	if (refused)
+		return ss_fail(hipErrorContextIsDestroyed);
+	return record(event, tl, ss_real.hipEventRecord, stream);
 }
 SS_HOT(hipEventRecord)
 
 hipError_t do_hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
 {
-	RETURN_RECORD(ss_spt_stream(stream), false, hipEventRecord_spt, event, stream);
+	bool refused;
+	struct ss_timeline *tl = ss_stream_checked(ss_spt_stream(stream), &refused);
+
+	if (refused)
+		return ss_fail(hipErrorContextIsDestroyed);
+	return record(event, tl, ss_real.hipEventRecord_spt, stream);
 }
+
+#define EVENT_RECORD_EXTERNAL 1 /* hipEventRecordExternal, since 6.4 */
 
 hipError_t do_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags)
 {
-	RETURN_RECORD(stream, flags & EVENT_RECORD_EXTERNAL, hipEventRecordWithFlags, event, stream,
-		flags);
+	bool refused, captured;
+	struct ss_timeline *tl = ss_stream_checked(stream, &refused);
+	struct ss_token t;
+
+	if (refused)
+		return ss_fail(hipErrorContextIsDestroyed);
+	captured = ss_capture_live() && is_captured(event, tl, flags & EVENT_RECORD_EXTERNAL);
+	t = ss_record_begin(ss_core, event, tl);
+	if (unlikely(ss_checking))
+		check_recording(event, captured, flags & EVENT_RECORD_EXTERNAL);
+	return record_end(&t, event, tl, captured, REAL(hipEventRecordWithFlags, event, stream, flags));
 }
 
 /* ---- create, destroy, share --------------------------------------------- */

@@ -71,9 +71,12 @@ hipError_t do_hipStreamDestroy(hipStream_t stream)
 	enum ss_timeline_kind kind;
 	struct ss_timeline *tl;
 	hipError_t err;
+	bool refused;
 	int dev;
 
-	REFUSE(tl, stream, hipErrorContextIsDestroyed);
+	tl = ss_stream_checked(stream, &refused);
+	if (refused)
+		return ss_fail(hipErrorContextIsDestroyed);
 	if (!tl || (uintptr_t)stream <= 2) {
 		ss_context_forget(stream); /* it may be detached from its context */
 		return ss_result(REAL(hipStreamDestroy, stream));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Macros of the handlers of streams and events. */
+/* What the handlers of streams and events share. */
 #ifndef SS_SHIM_WATCHED_CALL_H
 #define SS_SHIM_WATCHED_CALL_H
 
@@ -10,22 +10,24 @@
 #include "shim/process/service.h"
 #include "shim/stream/timeline.h"
 
-/* Sets tl to the handle's timeline. 7.x follows a handle without checking it, so garbage
- * and destroyed streams crash in most calls (7.2.4). There we return the error of other
- * releases. */
-#define REFUSE(tl, handle, code) do { \
-	hipError_t bad_ = hipSuccess; \
-	tl = ss_stream(handle, &bad_); \
-	if (unlikely(!tl && bad_ == hipErrorInvalidHandle && ss_runtime()->major >= 7)) \
-		return ss_fail(code); \
-} while (0)
+/* A HOT entry is the export itself and hands the call on if this is true. On the fast path nothing but the variables of
+ * ss_fast_path() is looked at. */
+static inline bool ss_hot_pass(void)
+{
+	return !ss_fast_path() && ss_pass(SS_ENTRY_SERVED);
+}
+#define FORWARD(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 
-/* Hot entries go straight to the core, which makes the real call itself, if ON_FAST_PATH().
- * Else they take SLOW_PATH(), which passes the call on or runs <name>_slow. All of these
- * functions exist in every release. */
-#define ON_FAST_PATH(is) (likely(is) && ss_fast_path())
-#define SLOW_PATH(name, args) \
-	(ss_pass(SS_ENTRY_SERVED) ? ss_real.name ? ss_real.name args : ss_real_missing() \
-				  : name##_slow args)
+/* The timeline of a handle. 7.x follows a handle without checking it, so garbage and destroyed
+ * streams crash in most calls (7.2.4). *refused: there the real call must not be made, and the error
+ * is that of other releases. */
+static inline struct ss_timeline *ss_stream_checked(hipStream_t handle, bool *refused)
+{
+	hipError_t err = hipSuccess;
+	struct ss_timeline *tl = ss_stream(handle, &err);
+
+	*refused = unlikely(!tl) && err == hipErrorInvalidHandle && ss_runtime()->major >= 7;
+	return tl;
+}
 
 #endif

@@ -18,86 +18,45 @@ int stream_number(const void *native)
 
 /* ---- events ----------------------------------------------------------------- */
 
-static int real_record(void *event, void *native)
+static bool record(struct block *b)
 {
-	struct block *b = (struct block *)((char *)event - offsetof(struct block, event));
+	struct ss_token t = ss_record_begin(core, &b->event, timeline[b->stream]);
 	struct ss_fence old = b->point;
-	bool ok = device_record(stream_number(native), &b->point);
+	bool ok = device_record(b->stream, &b->point);
 
 	if (ok && old.h)
 		device_forget(&old);
-	return !ok;
+	ss_record_end(core, &t, ok);
+	return ok;
 }
 
-static int real_wait(void *native, void *event, unsigned flags)
+static bool wait_for(const struct block *b, int stream)
 {
-	const struct block *b = (const struct block *)((char *)event - offsetof(struct block, event));
+	struct ss_token t = ss_wait_begin(core, (void *)&b->event, timeline[stream]);
+	bool ok = device_wait(stream, &b->point);
 
-	(void)flags;
-	return !device_wait(stream_number(native), &b->point);
-}
-
-static int long_record(void *event, void *native)
-{
-	struct ss_token t = ss_record_begin(core, event, timeline[stream_number(native)]);
-	int err = real_record(event, native);
-
-	ss_record_end(core, &t, !err);
-	return err;
-}
-
-static int long_wait(void *native, void *event, unsigned flags)
-{
-	struct ss_token t = ss_wait_begin(core, event, timeline[stream_number(native)]);
-	int err = real_wait(native, event, flags);
-
-	ss_wait_end(core, &t, !err);
-	return err;
+	ss_wait_end(core, &t, ok);
+	return ok;
 }
 
 /* ---- synchronization -------------------------------------------------------- */
 
-static int real_sync(void *native)
-{
-	device_drain(stream_number(native));
-	return 0;
-}
-
-static int long_sync(void *native)
-{
-	struct ss_token t = ss_stream_sync_begin(core, timeline[stream_number(native)]);
-
-	real_sync(native);
-	ss_sync_end(core, &t, true, true);
-	return 0;
-}
-
-static int failed(int err)
-{
-	return err;
-}
-
 static void synchronize_stream(int stream)
 {
-	static const struct ss_sync_call sync = { real_sync, long_sync, failed };
-	int depth = 0;
+	struct ss_token t = ss_stream_sync_begin(core, timeline[stream]);
 
-	ss_stream_sync(core, native_of(stream), &sync, &depth);
+	device_drain(stream);
+	ss_sync_end(core, &t, true, true);
 }
 
 void move_to(struct worker *w, struct block *b, int stream)
 {
-	static const struct ss_record_call record = { real_record, long_record };
-	static const struct ss_wait_call wait = { real_wait, long_wait };
-	int depth = 0;
-
 	if (b->stream != NO_STREAM && b->stream != stream) {
 		if (!b->event_known && below(w, 2))
 			ss_event_add(core, &b->event);
 		b->event_known = true;
 		/* A device without room for events: the program waits itself. */
-		if (ss_record(core, &b->event, native_of(b->stream), &record, &depth) ||
-		    ss_wait(core, native_of(stream), &b->event, 0, &wait, &depth))
+		if (!record(b) || !wait_for(b, stream))
 			synchronize_stream(b->stream);
 	}
 	b->stream = stream;

@@ -145,97 +145,35 @@ static void test_event_covers_no_more(void **state)
 	assert_false(ordered(b, null, on_null));
 }
 
-/* ---- the common case in one call --------------------------------------------- */
-
-static int depth, long_ways, result;
-static void *seen_inside;
-
-static int real_record(void *event, void *native)
+/* A query of an event that is synced already has nothing left to do; a synchronization still reports. */
+static void test_synced_again(void **state)
 {
-	assert_int_equal(depth, 1);
-	seen_inside = native;
-	return result;
-}
+	struct ss_timeline *a = stream(A);
+	uint64_t n = ss_timeline_now(a);
+	struct ss_token t;
 
-static int long_record(void *event, void *native)
-{
-	long_ways++;
-	return 0;
-}
-
-static int real_wait(void *native, void *event, unsigned flags)
-{
-	assert_int_equal(depth, 1);
-	return result;
-}
-
-static int long_wait(void *native, void *event, unsigned flags)
-{
-	long_ways++;
-	return 0;
-}
-
-static int real_sync(void *handle)
-{
-	assert_int_equal(depth, 1);
-	return result;
-}
-
-static int long_sync(void *handle)
-{
-	long_ways++;
-	return 0;
-}
-
-static int failed(int err)
-{
-	return err + 1;
-}
-
-static const struct ss_record_call record_call = {real_record, long_record};
-static const struct ss_wait_call wait_call = {real_wait, long_wait};
-static const struct ss_sync_call sync_call = {real_sync, long_sync, failed};
-
-static void test_usual_case(void **state)
-{
-	struct ss_timeline *a, *b;
-	uint64_t n;
-
-	depth = long_ways = result = 0;
-	ss_record(&core, EVENT, A, &record_call, &depth);
-	a = stream(A);
-	b = stream(B);
-	ss_record(&core, EVENT, A, &record_call, &depth); /* the event is not known yet */
-	ss_wait(&core, B, EVENT, 0, &wait_call, &depth);
-	ss_event_sync(&core, EVENT, true, &sync_call, &depth);
-	ss_stream_sync(&core, C, &sync_call, &depth);
-	assert_int_equal(long_ways, 5);
 	record(EVENT, a, true);
-
-	n = ss_timeline_now(a);
-	result = 7;
-	assert_int_equal(ss_record(&core, EVENT, A, &record_call, &depth), 7);
-	ss_wait(&core, B, EVENT, 0, &wait_call, &depth);
-	assert_int_equal(ss_stream_sync(&core, A, &sync_call, &depth), 8);
-	result = 0;
-	assert_false(ordered(b, a, n));
-	assert_false(completed(a, n));
-	record(EVENT, a, true); /* a failed record leaves no clock, and the long way */
-
-	n = ss_timeline_now(a);
-	assert_int_equal(ss_record(&core, EVENT, A, &record_call, &depth), 0);
-	assert_ptr_equal(seen_inside, A);
-	assert_int_equal(ss_wait(&core, B, EVENT, 0, &wait_call, &depth), 0);
-	assert_true(ordered(b, a, n));
-	assert_false(ordered(b, a, ss_timeline_now(a)));
-	assert_int_equal(ss_event_sync(&core, EVENT, true, &sync_call, &depth), 0);
+	for (int again = 0; again < 2; again++) {
+		t = ss_event_sync_begin(&core, EVENT);
+		ss_sync_end(&core, &t, true, false);
+		assert_true(synced(a, n));
+		assert_false(completed(a, ss_timeline_now(a)));
+	}
+	for (int again = 0; again < 2; again++) {
+		t = ss_event_sync_begin(&core, EVENT);
+		ss_sync_end(&core, &t, true, true);
+		assert_int_equal(reported.count, 1 + again);
+	}
+	record(EVENT, a, true); /* a new clock proves more */
+	n = ss_timeline_now(a) - 1;
+	t = ss_event_sync_begin(&core, EVENT);
+	ss_sync_end(&core, &t, true, false);
 	assert_true(synced(a, n));
+	assert_false(completed(a, n + 1));
 	n = ss_timeline_now(a);
-	assert_int_equal(ss_stream_sync(&core, A, &sync_call, &depth), 0);
+	sync_with(a, true, false);
 	assert_true(synced(a, n));
 	assert_false(completed(a, ss_timeline_now(a)));
-	assert_int_equal(long_ways, 5);
-	assert_int_equal(depth, 0);
 }
 
 /* ---- streams at their end, and reports ------------------------------------------------- */
@@ -344,7 +282,7 @@ int main(void)
 		TEST(test_failed_calls),
 		TEST(test_event_synced),
 		TEST(test_event_covers_no_more),
-		TEST(test_usual_case),
+		TEST(test_synced_again),
 		TEST(test_at_end),
 		TEST(test_report),
 		TEST(test_report_gate),
