@@ -52,6 +52,8 @@ void device_drain(int stream);
 void device_drain_all(void);
 /* Some streams do some of their commands. */
 void device_work(uint64_t random);
+/* How often the core has waited for the device. */
+unsigned long device_waits(void);
 
 /* ---- shadow.c ----------------------------------------------------------- */
 

@@ -18,6 +18,7 @@
 
 struct ss_fake *fake;
 static struct ss_driver inner;
+static atomic_ulong waits;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before that of the fake device */
 static uint64_t row[STREAMS][STREAMS];
 static struct {
@@ -171,14 +172,21 @@ static void on_sleep(void *arg, unsigned ms)
 {
 	(void)arg;
 	(void)ms;
+	atomic_fetch_add(&waits, 1);
 	device_work(UINT64_MAX);
 }
 
 static uint64_t nap(void *ctx, unsigned us)
 {
+	atomic_fetch_add(&waits, 1);
 	pause_thread(ctx);
 	device_work(UINT64_MAX);
 	return us;
+}
+
+unsigned long device_waits(void)
+{
+	return atomic_load(&waits);
 }
 
 struct ss_driver device_create(const struct ss_fake_config *config)
