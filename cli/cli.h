@@ -4,6 +4,7 @@
 #define SS_CLI_H
 
 /* argv[0] is "somashim NAME", for messages. They return the exit status. */
+int ss_cmd_check(int argc, char **argv);
 int ss_cmd_convert(int argc, char **argv);
 int ss_cmd_doctor(int argc, char **argv);
 int ss_cmd_dump(int argc, char **argv);

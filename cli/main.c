@@ -18,6 +18,7 @@ static const struct command {
 } commands[] = {
 	{ "run", ss_cmd_run, "start a program under somashim" },
 	{ "record", ss_cmd_record, "run a program and record what happens to device memory" },
+	{ "check", ss_cmd_check, "run a program and find errors in its use of device memory" },
 	{ "top", ss_cmd_top, "show what running programs hold of each device" },
 	{ "dump", ss_cmd_dump, "print statistics and live blocks of a running program" },
 	{ "replay", ss_cmd_replay, "run an allocation log on the pools, without a device" },

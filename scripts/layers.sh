@@ -18,7 +18,7 @@ core    /trace /config base range order,backing cache pool check .
 driver  rocm,fake .
 shim    process check alloc stream share bounds . route
 sim     device hsa hip .
-cli     readers,writers,analysis report,convert .
+cli     readers,writers,analysis report,convert,check .
 '
 [ -z "${LAYERS:-}" ] || table=$(cat "$LAYERS") || exit 2
 

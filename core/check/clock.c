@@ -68,12 +68,12 @@ void stream_wild(struct ss_check *c, struct stream *s)
 	s->wild_since = ++c->now;
 }
 
-/* What is wild in another stream is new here. */
+/* Each command joins anew, so what is wild in the other stream is as old here as it is there. */
 static void join_one(struct ss_check *c, struct stream *s, const struct stream *other)
 {
 	saw_stream(c, &s->saw, other);
-	if (other->saw.wild)
-		stream_wild(c, s);
+	if (other->saw.wild && s->wild_since < other->wild_since)
+		s->wild_since = other->wild_since;
 }
 
 void stream_join(struct ss_check *c, struct stream *s)

@@ -32,7 +32,7 @@ assert all(r["values"] and r["meaning"] for r in rows.values()), rows' <"$dir/ou
 	fail "options --json: $(cat "$dir/out")"
 
 # Help that was asked for goes to stdout with status 0. Errors are named.
-for command in run record report convert replay generate doctor options; do
+for command in run record check report convert replay generate doctor options; do
 	for ask in "$command --help" "$command -h" "help $command"; do
 		status 0 "$somashim" $ask
 		grep -q "^Usage: somashim $command" "$dir/out" || fail "$ask: $(cat "$dir/out")"

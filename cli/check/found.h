@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What the checker found in the processes of a run: the files of SOMASHIM_CHECK_FILE, with names for the
+ * frames, and what is made of them. The findings are JSON objects as shim/check/report.c writes them;
+ * frames get "function", "source" and "line" where they are known. */
+#ifndef SS_CLI_FOUND_H
+#define SS_CLI_FOUND_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct ss_found {
+	json_t *findings;   /* an array */
+	json_t *processes;  /* an array of the summaries */
+	uint64_t errors, different; /* leaks are errors, too */
+	uint64_t leaked_bytes, leaked_blocks, suppressed;
+};
+
+struct ss_suppressions;
+
+/* Reads a file of suppressions. NULL with a message in `err`. */
+struct ss_suppressions *ss_suppressions_read(const char *path, char *err, size_t size);
+void ss_suppressions_free(struct ss_suppressions *s);
+/* NULL has none. */
+bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding);
+
+/* Reads the files of this pattern (for glob). False: out of memory. */
+bool ss_found_read(struct ss_found *f, const char *wild, const struct ss_suppressions *s);
+void ss_found_finish(struct ss_found *f);
+void ss_found_text(const struct ss_found *f, FILE *out);
+/* False: it could not be written. */
+bool ss_found_json(const struct ss_found *f, const char *path);
+bool ss_found_sarif(const struct ss_found *f, const char *path);
+
+/* Names for frames. */
+struct ss_frame_names;
+struct ss_frame_names *ss_frame_names_open(void);
+void ss_frame_names_close(struct ss_frame_names *n);
+void ss_frame_names_add(struct ss_frame_names *n, json_t *frame);
+
+#endif

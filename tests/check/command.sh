@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `somashim check`: what it prints, writes and exits with.
+#   command.sh SOMASHIM CHECK_CORPUS
+set -u
+somashim=$1 corpus=$2
+dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-check-test.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+export TMPDIR=$dir
+
+fail() { echo "$*"; cat "$dir/err" 2>/dev/null; exit 1; }
+# check STATUS ARGUMENT...
+check() {
+	local want=$1 got=0
+	shift
+	"$somashim" check "$@" >"$dir/out" 2>"$dir/err" || got=$?
+	[ $got = "$want" ] || fail "$*: status $got, not $want"
+}
+says() { grep -q -- "$1" "$dir/err" || fail "no '$1'"; }
+silent() { grep -q -- "$1" "$dir/err" && fail "'$1' is said"; true; }
+
+check 0 "$corpus" free-without-wait
+says '^========= Stream-ordered use after free: hipFreeAsync on stream 1 is not ordered after hipMemsetAsync on stream 2$'
+says '^=========     Record an event on stream 2 after hipMemsetAsync, and let stream 1 wait for it before hipFreeAsync\.$'
+says 'Host Frame: free_without_wait .*wrong\.c:'
+says '^========= ERROR SUMMARY: 1 error$'
+check 9 --error-exitcode 9 "$corpus" free-without-wait
+check 0 --error-exitcode 9 "$corpus" right-one_stream
+says '^========= ERROR SUMMARY: 0 errors$'
+check 7 --error-exitcode 9 sh -c "'$corpus' double-free; exit 7"
+
+# Tools and halves of the order.
+check 0 --error-exitcode 9 "$corpus" leak
+check 9 --error-exitcode 9 --leak-check full "$corpus" leak
+says '^========= LEAK SUMMARY: 4096 bytes leaked in 1 allocations$'
+check 9 --error-exitcode 9 --tool leak "$corpus" leak-of-many
+check 0 --error-exitcode 9 --tool free "$corpus" free-without-wait
+check 0 --error-exitcode 9 --track-stream-ordered-races use-before-alloc "$corpus" free-without-wait
+check 9 --error-exitcode 9 --track-stream-ordered-races use-after-free "$corpus" free-without-wait
+check 9 --error-exitcode 9 --track-stream-ordered-races use-before-alloc "$corpus" use-on-another-stream
+
+# Files.
+check 0 --json="$dir/found.json" --sarif "$dir/found.sarif" --log-file "$dir/log" "$corpus" use-on-another-stream
+grep -q 'ERROR SUMMARY: 1 error' "$dir/log" || fail "no report in the file"
+python3 - "$dir" <<'END' || fail "the JSON files"
+import json, sys
+found = json.load(open(sys.argv[1] + '/found.json'))
+assert found['errors'] == 1 and len(found['processes']) == 1, found
+finding = found['findings'][0]
+assert finding['fault'] == 'use-before-alloc' and finding['size'] == 4096, finding
+assert any(f.get('function') == 'use_on_another_stream' for f in finding['use']['frames']), finding
+sarif = json.load(open(sys.argv[1] + '/found.sarif'))
+assert sarif['version'] == '2.1.0', sarif
+run = sarif['runs'][0]
+result = run['results'][0]
+assert result['ruleId'] in [r['id'] for r in run['tool']['driver']['rules']], result
+assert result['locations'][0]['physicalLocation']['region']['startLine'] > 0, result
+assert 'let stream 2 wait' in result['message']['text'], result
+END
+
+# Several processes are one report.
+check 9 --error-exitcode 9 sh -c "'$corpus' double-free & '$corpus' interior-free; wait"
+says '^========= ERROR SUMMARY: 2 errors$'
+says ' in 2 processes\.'
+
+# Suppressions.
+printf '# known\nuse-after-* main\ndouble-free run main\n' >"$dir/known"
+check 0 --error-exitcode 9 --suppressions "$dir/known" "$corpus" double-free
+says '^========= SUPPRESSED: 1 finding'
+check 0 --error-exitcode 9 --suppressions "$dir/known" "$corpus" use-after-free
+check 9 --error-exitcode 9 --suppressions "$dir/known" "$corpus" free-without-wait
+echo 'double-free main run' >"$dir/known" # the wrong order
+check 9 --error-exitcode 9 --suppressions "$dir/known" "$corpus" double-free
+check 2 --suppressions "$dir/none" "$corpus" leak
+
+# Wrong calls.
+check 2 --tool nonsense "$corpus" leak
+check 2 --leak-check half "$corpus" leak
+check 2 --track-stream-ordered-races some "$corpus" leak
+check 127 "$dir/none"
+check 0 /bin/true
+says 'nothing was checked'
+[ -z "$(find "$dir" -name 'somashim-check.*')" ] || fail "files are left"
+exit 0

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random programs against the true order. A program has at most 64 steps, so the steps that come before
+ * each one are the bits of a word, and the truth is computed from the rules of HIP, without clocks.
+ *
+ *   random [--count N] [--seed S]
+ *
+ * Half of the programs are legal, and nothing may be said of them. Into the others one error is put, as the
+ * last step: it has to be found, with its kind, its block and its two streams. Prints how many of each kind were.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/check.h"
+#include "tests/random.h"
+
+enum { STREAMS = 5, EVENTS = 4, BLOCKS = 6, STEPS = 56, LAST_STEP = 63, SIZE = 256 };
+
+struct block {
+	int state; /* 0: none, 1: live, 2: freed */
+	uint64_t alloc, free, uses; /* bits of steps */
+	int alloc_on, free_on;
+	uint64_t number;
+};
+
+static struct {
+	struct ss_check *check;
+	enum ss_check_stream_kind kind[STREAMS];
+	uint64_t done[STREAMS];      /* steps on the stream, and what comes before them */
+	uint64_t on[STREAMS];        /* steps on it */
+	bool wild[STREAMS];          /* it may have waited for anything; the checker may be silent */
+	uint64_t event[EVENTS], host;
+	bool event_wild[EVENTS];
+	struct block block[BLOCKS];
+	uint64_t blocks;
+	int step;
+	uint64_t random;
+	unsigned found;
+	struct ss_finding last;
+} p;
+
+static char streams[STREAMS], events[EVENTS], memory[BLOCKS][SIZE];
+
+static uint64_t draw(uint64_t below)
+{
+	return next_random(&p.random) % below;
+}
+
+static void report(const struct ss_finding *f, void *unused)
+{
+	(void)unused;
+	p.found++;
+	p.last = *f;
+}
+
+/* ---- the truth ----------------------------------------------------------------- */
+
+/* What comes before a step on s that would be made now. */
+static uint64_t before(int s)
+{
+	uint64_t all = p.done[s] | p.host;
+
+	for (int o = 0; o < STREAMS; o++)
+		if (p.kind[s] == SS_CHECK_NULL ? p.kind[o] == SS_CHECK_BLOCKING :
+		    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
+			all |= p.done[o];
+	return all;
+}
+
+static bool joins_wild(int s)
+{
+	bool wild = p.wild[s];
+
+	for (int o = 0; o < STREAMS; o++)
+		if (p.kind[s] == SS_CHECK_NULL ? p.kind[o] == SS_CHECK_BLOCKING :
+		    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
+			wild |= p.wild[o];
+	return wild;
+}
+
+/* A step on s, after what is in `more` as well. Returns its bit. */
+static uint64_t step(int s, uint64_t more)
+{
+	uint64_t bit = 1ull << p.step++;
+
+	p.done[s] = before(s) | more | bit;
+	p.on[s] |= bit;
+	p.wild[s] = joins_wild(s);
+	return bit;
+}
+
+/* ---- steps ------------------------------------------------------------------------ */
+
+static void allocate(int s, int b)
+{
+	ss_check_alloc(p.check, memory[b], SIZE, SIZE, &streams[s], "alloc", 1);
+	p.block[b] = (struct block){.state = 1, .alloc = step(s, 0), .alloc_on = s, .number = ++p.blocks};
+}
+
+static void use(int s, int b)
+{
+	(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
+	p.block[b].uses |= step(s, 0);
+}
+
+static void release(int s, int b)
+{
+	(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
+	p.block[b].free = step(s, 0);
+	p.block[b].free_on = s;
+	p.block[b].state = 2;
+}
+
+static void record(int s, int e)
+{
+	ss_check_record_begin(p.check, &events[e]);
+	ss_check_record_end(p.check, &events[e], &streams[s], true);
+	(void)step(s, 0);
+	p.event[e] = p.done[s];
+	p.event_wild[e] = p.wild[s];
+}
+
+static void wait_event(int s, int e)
+{
+	ss_check_wait(p.check, &streams[s], &events[e]);
+	ss_check_wait(p.check, &streams[s], &events[e]);
+	(void)step(s, p.event[e]);
+	p.wild[s] |= p.event_wild[e];
+}
+
+/* A wait ends what made its stream wild, too; anything may have been that. */
+static void host_wait(int s)
+{
+	uint64_t since = ss_check_now(p.check);
+
+	p.host |= before(s);
+	ss_check_stream_synced(p.check, &streams[s], since);
+	if (joins_wild(s))
+		for (int o = 0; o < STREAMS; o++)
+			p.host |= p.done[o];
+	p.wild[s] = false;
+}
+
+static void host_wait_all(void)
+{
+	uint64_t since = ss_check_now(p.check);
+
+	for (int s = 0; s < STREAMS; s++) {
+		p.host |= p.done[s];
+		p.wild[s] = false;
+	}
+	ss_check_all_synced(p.check, since);
+}
+
+static void host_wait_event(int e)
+{
+	ss_check_event_synced(p.check, &events[e]);
+	p.host |= p.event[e];
+	if (p.event_wild[e])
+		for (int o = 0; o < STREAMS; o++)
+			p.host |= p.done[o];
+}
+
+/* The host may know all of s; if s may have waited for anything, that is anything. */
+static void tell(int s)
+{
+	ss_check_tell(p.check, &streams[s]);
+	p.host |= before(s);
+	for (int o = 0; o < STREAMS && joins_wild(s); o++)
+		p.host |= p.done[o];
+}
+
+/* x waits for a value that y writes after its use, so the free in between is right. */
+static void held_free(int x, int y, int b)
+{
+	if (x == y || p.kind[x] != SS_CHECK_NONBLOCKING || p.kind[y] != SS_CHECK_NONBLOCKING ||
+	    (p.block[b].alloc & ~before(y)) || (p.block[b].alloc & ~before(x)) ||
+	    (p.block[b].uses & ~(before(x) | before(y))))
+		return;
+	tell(x);
+	ss_check_hold(p.check, &streams[x]);
+	(void)step(x, 0);
+	p.wild[x] = true;
+	release(x, b);
+	(void)ss_check_use(p.check, &streams[y], memory[b], SIZE, "use", 2);
+	(void)step(y, 0);
+	tell(y);
+	p.block[b].state = 0; /* no error is put there */
+}
+
+/* Makes s come after `bits`, by an event or the host. */
+static void make_ordered(int s, uint64_t bits)
+{
+	for (int o = 0; o < STREAMS && (bits & ~before(s)) && p.step < LAST_STEP - 4; o++) {
+		int e = (int)draw(EVENTS);
+
+		if (!(p.done[o] & bits & ~before(s)))
+			continue;
+		if (draw(4) == 0) {
+			host_wait(o);
+		} else {
+			record(o, e);
+			wait_event(s, e);
+		}
+	}
+}
+
+static void legal_step(void)
+{
+	int s = (int)draw(STREAMS), b = (int)draw(BLOCKS), e = (int)draw(EVENTS);
+	struct block *k = &p.block[b];
+	uint64_t need;
+
+	switch (draw(12)) {
+	case 0:
+		record(s, e);
+		return;
+	case 1:
+		wait_event(s, e);
+		return;
+	case 2:
+		host_wait(s);
+		return;
+	case 3:
+		if (draw(4) == 0)
+			host_wait_all();
+		else
+			host_wait_event(e);
+		return;
+	case 4:
+		if (k->state == 1)
+			held_free(s, (int)draw(STREAMS), b);
+		return;
+	default:
+		break;
+	}
+	if (k->state != 1) {
+		allocate(s, b);
+		return;
+	}
+	need = k->alloc;
+	if (draw(3) == 0)
+		need |= k->uses;
+	if (draw(2))
+		make_ordered(s, need);
+	if (need & ~before(s))
+		return;
+	if (need & ~k->alloc || (!k->uses && draw(4) == 0))
+		release(s, b);
+	else
+		use(s, b);
+}
+
+/* ---- errors ------------------------------------------------------------------------- */
+
+static uint64_t put_in[SS_FAULTS], found_of[SS_FAULTS];
+
+/* Does the only finding name this fault, this block and these streams? */
+static bool names(enum ss_fault fault, int b, const struct ss_check_site *a, int on_a,
+		  const struct ss_check_site *o, int on_o)
+{
+	return p.found == 1 && p.last.fault == fault && p.last.block == p.block[b].number &&
+	       a->stream.number == (uint64_t)on_a + 1 && o->stream.number == (uint64_t)on_o + 1;
+}
+
+/* One error, if the program has a place for it. Returns its kind, or SS_FAULTS; *good: it was found. */
+static enum ss_fault error(bool *good)
+{
+	int s = (int)draw(STREAMS), b = (int)draw(BLOCKS);
+	struct block *k = &p.block[b];
+	uint64_t missing;
+
+	*good = false;
+	if (joins_wild(s) || !k->state)
+		return SS_FAULTS;
+	if (k->state == 2) {
+		bool ordered = !(k->free & ~before(s));
+
+		if (p.wild[k->free_on])
+			return SS_FAULTS; /* it was so perhaps when it freed */
+		(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
+		*good = names(ordered ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE, b, &p.last.use, s,
+			      &p.last.free, k->free_on);
+		return ordered ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE;
+	}
+	if (k->alloc & ~before(s)) {
+		if (draw(2) || (k->uses & ~before(s))) {
+			(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
+			*good = names(SS_FAULT_USE_BEFORE_ALLOC, b, &p.last.use, s, &p.last.alloc, k->alloc_on);
+			return SS_FAULT_USE_BEFORE_ALLOC;
+		}
+		(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
+		*good = names(SS_FAULT_FREE_BEFORE_ALLOC, b, &p.last.free, s, &p.last.alloc, k->alloc_on);
+		return SS_FAULT_FREE_BEFORE_ALLOC;
+	}
+	missing = k->uses & ~before(s);
+	if (!missing)
+		return SS_FAULTS;
+	(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
+	*good = p.found == 1 && p.last.fault == SS_FAULT_FREE_USE_RACE && p.last.block == k->number &&
+		p.last.free.stream.number == (uint64_t)s + 1;
+	/* Any of the streams that the free does not wait for may be named. */
+	*good &= p.last.use.stream.number >= 1 && (p.on[p.last.use.stream.number - 1] & missing);
+	return SS_FAULT_FREE_USE_RACE;
+}
+
+static void begin(uint64_t seed)
+{
+	const struct ss_check_options options = {.use_before_alloc = true, .use_after_free = true, .frees = true,
+						 .report = report};
+
+	memset(&p, 0, sizeof(p));
+	p.random = seed;
+	p.check = ss_check_create(&options);
+	for (int s = 0; s < STREAMS; s++) {
+		p.kind[s] = s == 0 ? SS_CHECK_NULL : s < 3 ? SS_CHECK_NONBLOCKING : SS_CHECK_BLOCKING;
+		ss_check_stream_add(p.check, &streams[s], &streams[s], 0, p.kind[s]);
+	}
+}
+
+static bool run(uint64_t seed)
+{
+	enum ss_fault kind;
+	bool good;
+	int steps;
+
+	begin(seed);
+	steps = 8 + (int)draw(STEPS - 16);
+	while (p.step < steps)
+		legal_step();
+	if (p.found) {
+		printf("seed %" PRIu64 ": a legal program: %s\n", seed, ss_fault_name(p.last.fault));
+		ss_check_destroy(p.check);
+		return false;
+	}
+	for (int tries = 0; tries < 20 && seed % 2; tries++) {
+		kind = error(&good);
+		if (kind == SS_FAULTS)
+			continue;
+		put_in[kind]++;
+		found_of[kind] += good;
+		if (p.found && !good) {
+			printf("seed %" PRIu64 ": an error of kind %s is told as %s\n", seed, ss_fault_name(kind),
+			       ss_fault_name(p.last.fault));
+			ss_check_destroy(p.check);
+			return false;
+		}
+		break;
+	}
+	ss_check_destroy(p.check);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t count = 20000, seed = 1, bad = 0;
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		if (!strcmp(argv[i], "--count"))
+			count = strtoull(argv[i + 1], NULL, 0);
+		if (!strcmp(argv[i], "--seed"))
+			seed = strtoull(argv[i + 1], NULL, 0);
+	}
+	for (uint64_t i = 0; i < count && bad < 10; i++)
+		bad += !run(seed + i);
+	printf("%" PRIu64 " programs from seed %" PRIu64 "\n", count, seed);
+	for (int k = 0; k < SS_FAULTS; k++) {
+		if (!put_in[k])
+			continue;
+		printf("%-22s %8" PRIu64 " put in, %8" PRIu64 " found (%.2f %%)\n", ss_fault_name((enum ss_fault)k),
+		       put_in[k], found_of[k], 100.0 * (double)found_of[k] / (double)put_in[k]);
+		bad += found_of[k] * 100 < put_in[k] * 99;
+	}
+	return bad != 0;
+}
