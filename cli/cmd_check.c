@@ -121,7 +121,7 @@ static void remove_files(const char *folder, const char *wild) {
 	rmdir(folder);
 }
 
-static bool report(const struct arguments *a, const struct ss_found *f) {
+static bool report(const struct arguments *a, const struct ss_check_report *f) {
 	FILE *out = a->log ? fopen(a->log, "we") : stderr;
 
 	if (!out) {
@@ -142,7 +142,7 @@ static bool report(const struct arguments *a, const struct ss_found *f) {
 
 /* The exit status for what was found. -1: the program's own. */
 static int judge(const struct arguments *a, const char *wild, const struct ss_suppressions *s, bool running) {
-	struct ss_found found;
+	struct ss_check_report found;
 	int status = -1;
 
 	if (!ss_found_read(&found, wild, s)) {

@@ -185,22 +185,22 @@
 	   hipDeviceptr_t ptr), \
 	  (node, graph, deps, count, ptr)) \
 	/* Code and its variables take device memory, too. */ \
-	E(RETRY, HERE, hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
+	E(RETRY, ss_code_device(NULL, path), hipModuleLoad, 402, 502, (hipModule_t *module, const char *path), \
 	  (module, path)) \
-	E(RETRY, HERE, hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
+	E(RETRY, ss_code_device(image, NULL), hipModuleLoadData, 402, 502, (hipModule_t *module, const void *image), \
 	  (module, image)) \
-	E(RETRY, HERE, hipModuleLoadDataEx, 402, 502, \
+	E(RETRY, ss_code_device(image, NULL), hipModuleLoadDataEx, 402, 502, \
 	  (hipModule_t *module, const void *image, unsigned int count, \
 	   hipJitOption *options, void **values), \
 	  (module, image, count, options, values)) \
-	E(RETRY, HERE, hipModuleLoadFatBinary, 701, 702, \
+	E(RETRY, ss_code_device(image, NULL), hipModuleLoadFatBinary, 701, 702, \
 	  (hipModule_t *module, const void *image), (module, image)) \
-	E(RETRY, HERE, hipLibraryLoadData, 702, 702, \
+	E(RETRY, ss_code_device(code, NULL), hipLibraryLoadData, 702, 702, \
 	  (SS_LIBRARY *library, const void *code, hipJitOption *jit, void **jit_values, \
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
 	  (library, code, jit, jit_values, jit_count, options, values, count)) \
-	E(RETRY, HERE, hipLibraryLoadFromFile, 702, 702, \
+	E(RETRY, ss_code_device(NULL, path), hipLibraryLoadFromFile, 702, 702, \
 	  (SS_LIBRARY *library, const char *path, hipJitOption *jit, void **jit_values, \
 	   unsigned int jit_count, SS_LIBRARY_OPTION *options, void **values, \
 	   unsigned int count), \
@@ -535,23 +535,23 @@
 	E(PASS, 0, hipDeviceFlushGPUDirectRDMAWrites, 718, 718, (int target, int scope), \
 	  (target, scope)) \
 	/* ---- work on a stream that may be unknown yet ---- */ \
-	E(QUEUE, ss_launch(stream, function, args, NULL), hipLaunchKernel, 402, 502, \
+	E(QUEUE, ss_launch(stream, function, true, args, NULL), hipLaunchKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_launch(ss_spt_stream(stream), function, args, NULL), hipLaunchKernel_spt, 502, 502, \
+	E(QUEUE, ss_launch(ss_spt_stream(stream), function, true, args, NULL), hipLaunchKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, size_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_launch(stream, function, args, NULL), hipLaunchCooperativeKernel, 402, 502, \
+	E(QUEUE, ss_launch(stream, function, true, args, NULL), hipLaunchCooperativeKernel, 402, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, unsigned int shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_launch(ss_spt_stream(stream), function, args, NULL), hipLaunchCooperativeKernel_spt, 502, 502, \
+	E(QUEUE, ss_launch(ss_spt_stream(stream), function, true, args, NULL), hipLaunchCooperativeKernel_spt, 502, 502, \
 	  (const void *function, dim3 grid, dim3 block, void **args, uint32_t shared, \
 	   hipStream_t stream), \
 	  (function, grid, block, args, shared, stream)) \
-	E(QUEUE, ss_launch(stream, f, params, extra), hipModuleLaunchKernel, 402, 502, \
+	E(QUEUE, ss_launch(stream, f, false, params, extra), hipModuleLaunchKernel, 402, 502, \
 	  (hipFunction_t f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int lx, \
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
 	   void **params, void **extra), \
@@ -826,15 +826,15 @@
 	E(QUEUE, stream, hipConfigureCall, 402, 502, \
 	  (dim3 grid, dim3 block, size_t shared, hipStream_t stream), \
 	  (grid, block, shared, stream)) \
-	E(QUEUE, ss_launch(stream, f, params, NULL), hipModuleLaunchCooperativeKernel, 505, 507, \
+	E(QUEUE, ss_launch(stream, f, false, params, NULL), hipModuleLaunchCooperativeKernel, 505, 507, \
 	  (hipFunction_t f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int lx, \
 	   unsigned int ly, unsigned int lz, unsigned int shared, hipStream_t stream, \
 	   void **params), \
 	  (f, gx, gy, gz, lx, ly, lz, shared, stream, params)) \
-	E(QUEUE, ss_launch(ss_stream_in(config, 32), function, args, NULL), hipLaunchKernelExC, 605, 702, \
+	E(QUEUE, ss_launch(ss_stream_in(config, 32), function, true, args, NULL), hipLaunchKernelExC, 605, 702, \
 	  (const SS_LAUNCH_CONFIG *config, const void *function, void **args), \
 	  (config, function, args)) \
-	E(QUEUE, ss_launch(ss_stream_in(config, 32), f, params, extra), hipDrvLaunchKernelEx, 605, 702, \
+	E(QUEUE, ss_launch(ss_stream_in(config, 32), f, false, params, extra), hipDrvLaunchKernelEx, 605, 702, \
 	  (const SS_DRV_LAUNCH_CONFIG *config, hipFunction_t f, void **params, void **extra), \
 	  (config, f, params, extra)) \
 	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
@@ -946,6 +946,8 @@
 	H(hipError_t, hipGraphMemcpyNodeGetParams, (hipGraphNode_t node, hipMemcpy3DParms *p)) \
 	H(hipError_t, hipStreamGetFlags, (hipStream_t stream, unsigned int *flags)) \
 	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
+	H(const char *, hipKernelNameRef, (hipFunction_t f)) \
+	H(const char *, hipKernelNameRefByPtr, (const void *host, hipStream_t stream)) \
 	H(int, hipGetStreamDeviceId, (hipStream_t stream)) \
 	H(hipError_t, hipExecutionCtxGetDevice, (int *dev, void *context)) \
 	H(hipError_t, hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus *status))

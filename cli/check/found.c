@@ -21,7 +21,7 @@ static const char *text(const json_t *object, const char *key) {
 
 static const char *const sites[] = { "use", "alloc", "free" };
 
-static void finding_add(struct ss_found *f, json_t *finding, struct ss_frame_names *names,
+static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_frame_names *names,
 			const struct ss_suppressions *s) {
 	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
 		json_t *frames = json_object_get(json_object_get(finding, sites[i]), "frames");
@@ -40,7 +40,7 @@ static void finding_add(struct ss_found *f, json_t *finding, struct ss_frame_nam
 	json_array_append(f->findings, finding);
 }
 
-static void file_read(struct ss_found *f, const char *path, struct ss_frame_names *names,
+static void file_read(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
 		      const struct ss_suppressions *s) {
 	FILE *in = fopen(path, "re");
 	char *line = NULL;
@@ -61,7 +61,7 @@ static void file_read(struct ss_found *f, const char *path, struct ss_frame_name
 	}
 }
 
-bool ss_found_read(struct ss_found *f, const char *wild, const struct ss_suppressions *s) {
+bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_suppressions *s) {
 	struct ss_frame_names *names = ss_frame_names_open();
 	glob_t files = { 0 };
 
@@ -83,7 +83,7 @@ bool ss_found_read(struct ss_found *f, const char *wild, const struct ss_suppres
 	return true;
 }
 
-void ss_found_finish(struct ss_found *f) {
+void ss_found_finish(struct ss_check_report *f) {
 	json_decref(f->findings);
 	json_decref(f->processes);
 }
@@ -141,7 +141,7 @@ static void put_finding(FILE *out, const json_t *f) {
 	fprintf(out, LINE "\n");
 }
 
-static uint64_t sum(const struct ss_found *f, const char *key) {
+static uint64_t sum(const struct ss_check_report *f, const char *key) {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < json_array_size(f->processes); i++) {
@@ -150,7 +150,7 @@ static uint64_t sum(const struct ss_found *f, const char *key) {
 	return n;
 }
 
-void ss_found_text(const struct ss_found *f, FILE *out) {
+void ss_found_text(const struct ss_check_report *f, FILE *out) {
 	fprintf(out, LINE "SOMASHIM CHECK\n");
 	for (size_t i = 0; i < json_array_size(f->findings); i++) {
 		put_finding(out, json_array_get(f->findings, i));
@@ -170,7 +170,7 @@ void ss_found_text(const struct ss_found *f, FILE *out) {
 	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s\n", f->errors, f->errors == 1 ? "" : "s");
 }
 
-bool ss_found_json(const struct ss_found *f, const char *path) {
+bool ss_found_json(const struct ss_check_report *f, const char *path) {
 	json_t *root = json_pack("{s:O, s:O, s:I, s:I, s:I}", "findings", f->findings, "processes", f->processes,
 		"errors", (json_int_t)f->errors, "leaked_bytes", (json_int_t)f->leaked_bytes, "suppressed",
 		(json_int_t)f->suppressed);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct ss_found {
+struct ss_check_report {
 	json_t *findings;   /* an array */
 	json_t *processes;  /* an array of the summaries */
 	uint64_t errors, different; /* leaks are errors, too */
@@ -26,12 +26,12 @@ void ss_suppressions_free(struct ss_suppressions *s);
 bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding);
 
 /* Reads the files of this pattern (for glob). False: out of memory. */
-bool ss_found_read(struct ss_found *f, const char *wild, const struct ss_suppressions *s);
-void ss_found_finish(struct ss_found *f);
-void ss_found_text(const struct ss_found *f, FILE *out);
+bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_suppressions *s);
+void ss_found_finish(struct ss_check_report *f);
+void ss_found_text(const struct ss_check_report *f, FILE *out);
 /* False: it could not be written. */
-bool ss_found_json(const struct ss_found *f, const char *path);
-bool ss_found_sarif(const struct ss_found *f, const char *path);
+bool ss_found_json(const struct ss_check_report *f, const char *path);
+bool ss_found_sarif(const struct ss_check_report *f, const char *path);
 
 /* Names for frames. */
 struct ss_frame_names;

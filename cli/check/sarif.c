@@ -75,7 +75,7 @@ static json_t *result(const json_t *finding) {
 		"message", "text", message, "locations", locations, "stacks", stacks);
 }
 
-bool ss_found_sarif(const struct ss_found *f, const char *path) {
+bool ss_found_sarif(const struct ss_check_report *f, const char *path) {
 	json_t *results = json_array(), *rules = json_array(), *root;
 
 	for (int i = 0; i < SS_FAULTS; i++) {

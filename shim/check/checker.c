@@ -12,7 +12,7 @@ bool ss_checking;
 struct ss_check *ss_check_state;
 
 /* The call that the thread is in. */
-static __thread struct {
+static __thread __attribute__((tls_model("initial-exec"))) struct {
 	const char *name;
 	uint32_t stack;
 	bool has_stack;

@@ -55,8 +55,12 @@ void ss_check_host_memory_gone(void *ptr);
 void ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
 /* The same with an unknown size. */
 void ss_check_pointer(struct ss_timeline *tl, const void *ptr);
-/* The same of a kernel, by its arguments (check/kernel_args.h). */
-void ss_check_kernel(struct ss_timeline *tl, const void *function, void **args, void **extra);
+/* The same of a kernel, by its arguments (check/kernel_args.h). `host`: function is the address of a host
+ * function, else a hipFunction_t. */
+void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args, void **extra);
+/* Code that is loaded, from memory or from a file. */
+void ss_check_code(const void *image);
+void ss_check_code_file(const char *path);
 /* The same of a graph that is launched. */
 void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec);
 

@@ -18,22 +18,23 @@ static void each(enum ss_kernel_word word, const void *value, void *arg)
 	struct launch *l = arg;
 	struct ss_found found;
 
-	(void)word;
 	if (!value)
 		return;
-	if (ss_check_is_host_memory(value))
-		l->talks = true;
-	else if (ss_find(ss_core, value, &found) != SS_ERR_FOREIGN)
+	/* Memory that is not ours may be the host's, whoever made it visible. A word of a structure need
+	 * be no pointer. */
+	if (ss_find(ss_core, value, &found) != SS_ERR_FOREIGN)
 		ss_check_pointer(l->tl, value);
+	else if (word == SS_WORD_POINTER || ss_check_is_host_memory(value))
+		l->talks = true;
 }
 
-void ss_check_kernel(struct ss_timeline *tl, const void *function, void **args, void **extra)
+void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args, void **extra)
 {
 	struct launch l = {.tl = tl};
 
 	if (!tl || ss_timeline_capturing(tl))
 		return;
-	if (!ss_kernel_args(function, args, extra, each, &l)) {
+	if (!ss_kernel_args(function, host, args, extra, each, &l)) {
 		ss_check_skip_kernel();
 		l.talks = ss_check_any_host_memory();
 	}

@@ -1,9 +1,274 @@
 /* SPDX-License-Identifier: MIT */
-/* The layouts of kernels. Nothing reads the metadata of code objects yet, so none is known. */
-#include "shim/check/kernel_args.h"
+/*
+ * The layouts of kernels by name. Two code objects may have kernels of one name, of several devices or of
+ * several versions of a module: if their layouts differ, the kernel is not known.
+ *
+ * Locks: `lock`, a leaf.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uthash.h>
 
-bool ss_kernel_args(const void *function, void *const *args, void *const *extra,
+#include "core/check/code_object.h"
+#include "shim/check/checker.h"
+#include "shim/check/kernel_args.h"
+#include "shim/process/real.h"
+
+struct kernel {
+	UT_hash_handle hh;
+	bool ambiguous;
+	uint32_t count;
+	struct ss_kernel_arg *arg;
+	char name[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kernel *kernels;
+static unsigned long long looked_at = ~0ull; /* how many objects had been loaded at the last look */
+
+/* ---- the table ------------------------------------------------------------------ */
+
+/* The lock is held. */
+static void kernel_add(const struct ss_kernel_layout *l, void *unused)
+{
+	size_t bytes = l->count * sizeof(l->arg[0]);
+	struct kernel *k = NULL;
+
+	(void)unused;
+	HASH_FIND(hh, kernels, l->name, l->name_size, k);
+	if (k) {
+		k->ambiguous |= k->count != l->count || memcmp(k->arg, l->arg, bytes) != 0;
+		return;
+	}
+	k = calloc(1, sizeof(*k) + l->name_size + 1);
+	if (!k)
+		return;
+	k->arg = malloc(bytes ? bytes : 1);
+	if (!k->arg) {
+		free(k);
+		return;
+	}
+	memcpy(k->name, l->name, l->name_size);
+	memcpy(k->arg, l->arg, bytes);
+	k->count = l->count;
+	HASH_ADD_KEYPTR(hh, kernels, k->name, l->name_size, k);
+}
+
+void ss_check_code(const void *image)
+{
+	/* __CudaFatBinary: magic, version, where the bundle is. */
+	struct { uint32_t magic, version; const void *binary; } wrapped;
+
+	if (!image)
+		return;
+	memcpy(&wrapped.magic, image, sizeof(wrapped.magic));
+	if (wrapped.magic == 0x48495046) { /* HIPF */
+		memcpy(&wrapped, image, sizeof(wrapped));
+		image = wrapped.binary;
+	}
+	pthread_mutex_lock(&lock);
+	(void)ss_code_object_read(image, SIZE_MAX, kernel_add, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- files ----------------------------------------------------------------------- */
+
+/* Bundles follow each other in .hip_fatbin, each at a multiple of a page. The lock is held. */
+static void section_read(const uint8_t *data, size_t size)
+{
+	for (size_t at = 0; at + 32 < size; at += 4096)
+		(void)ss_code_object_read(data + at, size - at, kernel_add, NULL);
+}
+
+/* Calls section_read() for each .hip_fatbin of a mapped ELF file. */
+static void sections_read(const uint8_t *file, size_t size)
+{
+	const Elf64_Shdr *headers, *names;
+	Elf64_Ehdr elf;
+
+	memcpy(&elf, file, sizeof(elf));
+	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_shentsize != sizeof(*headers) || elf.e_shoff % _Alignof(Elf64_Shdr) || elf.e_shoff > size ||
+	    elf.e_shnum > (size - elf.e_shoff) / sizeof(*headers) || elf.e_shstrndx >= elf.e_shnum)
+		return;
+	headers = (const void *)(file + elf.e_shoff);
+	names = &headers[elf.e_shstrndx];
+	if (names->sh_offset > size || names->sh_size > size - names->sh_offset)
+		return;
+	for (unsigned i = 0; i < elf.e_shnum; i++) {
+		const Elf64_Shdr *h = &headers[i];
+
+		if (h->sh_type == SHT_NOBITS || h->sh_name >= names->sh_size ||
+		    names->sh_size - h->sh_name < sizeof(".hip_fatbin") ||
+		    memcmp(file + names->sh_offset + h->sh_name, ".hip_fatbin", sizeof(".hip_fatbin")) ||
+		    h->sh_offset > size || h->sh_size > size - h->sh_offset)
+			continue;
+		section_read(file + h->sh_offset, h->sh_size);
+	}
+}
+
+/* A file that is a code object itself, or has some in it. */
+static void file_read(const char *path, bool whole)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *file;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > (off_t)sizeof(Elf64_Ehdr)) {
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (file != MAP_FAILED) {
+			if (whole)
+				(void)ss_code_object_read(file, (size_t)st.st_size, kernel_add, NULL);
+			else
+				sections_read(file, (size_t)st.st_size);
+			munmap(file, (size_t)st.st_size);
+		}
+	}
+	close(fd);
+}
+
+void ss_check_code_file(const char *path)
+{
+	pthread_mutex_lock(&lock);
+	if (path)
+		file_read(path, true);
+	pthread_mutex_unlock(&lock);
+}
+
+struct paths {
+	char **path;
+	size_t count;
+	unsigned long long adds;
+};
+
+static int collect(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct paths *p = arg;
+	char **more = realloc(p->path, (p->count + 1) * sizeof(*more));
+	const char *name = info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
+
+	(void)size;
+	p->adds = info->dlpi_adds;
+	if (!more)
+		return 1;
+	p->path = more;
+	p->path[p->count] = strdup(name);
+	p->count += p->path[p->count] != NULL;
+	return 0;
+}
+
+static int count_objects(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(unsigned long long *)arg = info->dlpi_adds;
+	return 1;
+}
+
+/* Reads the files that were loaded since the last look. Files that were read before say the same again. */
+static void look(void)
+{
+	unsigned long long adds = 0;
+	struct paths p = {0};
+
+	dl_iterate_phdr(count_objects, &adds);
+	pthread_mutex_lock(&lock);
+	if (adds != looked_at) {
+		pthread_mutex_unlock(&lock);
+		dl_iterate_phdr(collect, &p); /* not under the lock: this takes the linker's */
+		pthread_mutex_lock(&lock);
+		looked_at = p.adds;
+		for (size_t i = 0; i < p.count; i++)
+			file_read(p.path[i], false);
+	}
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < p.count; i++)
+		free(p.path[i]);
+	free(p.path);
+}
+
+/* ---- launches ---------------------------------------------------------------------- */
+
+static const char *name_of(const void *function, bool host)
+{
+	const char *name = NULL;
+
+	ss_enter();
+	if (host && ss_real.hipKernelNameRefByPtr)
+		name = ss_real.hipKernelNameRefByPtr(function, NULL);
+	else if (!host && ss_real.hipKernelNameRef)
+		name = ss_real.hipKernelNameRef((hipFunction_t)(uintptr_t)function);
+	ss_leave();
+	return name;
+}
+
+/* The layout of a kernel, whose record is never freed. NULL: it is not known. */
+static const struct kernel *kernel_of(const void *function, bool host)
+{
+	const char *name = function ? name_of(function, host) : NULL;
+	struct kernel *k = NULL;
+
+	if (!name)
+		return NULL;
+	look();
+	pthread_mutex_lock(&lock);
+	HASH_FIND(hh, kernels, name, strlen(name), k);
+	if (k && k->ambiguous)
+		k = NULL;
+	pthread_mutex_unlock(&lock);
+	return k;
+}
+
+/* The buffer of HIP_LAUNCH_PARAM_BUFFER_POINTER, and its size. */
+static const char *packed_of(void *const *extra, size_t *size)
+{
+	const char *buffer = NULL;
+
+	*size = 0;
+	for (; extra && *extra != HIP_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == HIP_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (*extra == HIP_LAUNCH_PARAM_BUFFER_SIZE)
+			*size = *(const size_t *)extra[1];
+		else
+			return NULL;
+	}
+	return buffer;
+}
+
+bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,
 		    void (*fn)(enum ss_kernel_word word, const void *value, void *arg), void *arg)
 {
-	return false;
+	const struct kernel *k = kernel_of(function, host);
+	const char *packed;
+	size_t packed_size;
+
+	if (!k)
+		return false;
+	packed = packed_of(extra, &packed_size);
+	if (k->count && !args && !packed)
+		return false;
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct ss_kernel_arg *a = &k->arg[i];
+		const char *value = packed ? packed + a->offset : args[i];
+
+		if (!value || (packed && (a->offset > packed_size || a->size > packed_size - a->offset)))
+			continue; /* the launch fails */
+		for (uint32_t at = 0; at + sizeof(void *) <= a->size; at += sizeof(void *)) {
+			const void *word;
+
+			memcpy(&word, value + at, sizeof(word));
+			fn(a->pointer ? SS_WORD_POINTER : SS_WORD_INSIDE, word, arg);
+		}
+	}
+	return true;
 }

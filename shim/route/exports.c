@@ -185,8 +185,17 @@
 	}
 
 #define HERE (-1) /* the current device */
+/* The same, for a call that loads code. It is read before the call, which may be the last one that sees it. */
+static inline int ss_code_device(const void *image, const char *path)
+{
+	if (unlikely(ss_checking) && image)
+		ss_check_code(image);
+	if (unlikely(ss_checking) && path)
+		ss_check_code_file(path);
+	return HERE;
+}
 #define EXPORT_RETRY(extra, name, params, args) \
-	hipError_t name params BODY_MEMORY((void)0, extra, name, args)
+	hipError_t name params BODY_MEMORY(const int dev_ = (extra), dev_, name, args)
 #define TAKE_DEVICE(dev, bytes, key) dev
 #define TAKE_BYTES(dev, bytes, key) bytes
 #define TAKE_KEY(dev, bytes, key) key

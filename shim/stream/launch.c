@@ -29,7 +29,7 @@ static void taint(hipEvent_t event)
 	return ss_result(e_); \
 } while (0)
 
-#define LAUNCHED function, args, NULL
+#define LAUNCHED function, true, args, NULL
 hipError_t do_hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args,
 				 size_t shared, hipStream_t stream, hipEvent_t start,
 				 hipEvent_t stop, int flags)
@@ -39,7 +39,7 @@ hipError_t do_hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, vo
 }
 
 #undef LAUNCHED
-#define LAUNCHED f, params, extra
+#define LAUNCHED f, false, params, extra
 
 #define DO_(name) do_##name
 #define DO(name) DO_(name)

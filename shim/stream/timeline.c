@@ -105,7 +105,7 @@ hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, s
 		memcpy(&stream, (const char *)list + i * size + at, sizeof(stream));
 		ss_stream_used(stream);
 		if (unlikely(ss_checking)) /* launches of several devices, whose arguments are not looked at */
-			ss_check_kernel(ss_stream_or_null(stream), NULL, NULL, NULL);
+			ss_check_kernel(ss_stream_or_null(stream), NULL, false, NULL, NULL);
 	}
 	return NULL;
 }

@@ -28,7 +28,7 @@ struct program {
 	const char *expect;
 };
 
-extern const struct program wrong_programs[], right_programs[];
+extern const struct program wrong_programs[], wrong_kernels[], right_programs[], right_kernels[];
 
 extern hipStream_t a, b, c;
 

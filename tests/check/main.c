@@ -29,10 +29,13 @@ int main(int argc, char **argv)
 {
 	if (argc < 2) {
 		list(wrong_programs);
+		list(wrong_kernels);
 		list(right_programs);
+		list(right_kernels);
 		return 0;
 	}
-	if (run(wrong_programs, argv[1]) && run(right_programs, argv[1]))
+	if (run(wrong_programs, argv[1]) && run(wrong_kernels, argv[1]) && run(right_programs, argv[1]) &&
+	    run(right_kernels, argv[1]))
 		return 3;
 	return 0;
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Bundles, ELF notes and the metadata in them. Every offset is checked against the size of what it is in. */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/code_object.h"
+#include "core/check/msgpack.h"
+
+#define NOTE_METADATA 32 /* NT_AMDGPU_METADATA */
+#define BUNDLE_MAGIC "__CLANG_OFFLOAD_BUNDLE__"
+
+struct reader {
+	void (*fn)(const struct ss_kernel_layout *, void *);
+	void *arg;
+	struct ss_kernel_layout kernel;
+};
+
+static bool is(const struct msgpack_value *v, const char *text)
+{
+	return v->type == MSGPACK_TEXT && v->length == strlen(text) && !memcmp(v->text, text, v->length);
+}
+
+/* One argument. Those whose kind begins with "hidden" are not the program's. */
+static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
+{
+	struct ss_kernel_arg a = {0};
+	struct msgpack_value map, key, v;
+	bool hidden = false, known = false;
+
+	if (!msgpack_next(m, &map) || map.type != MSGPACK_MAP)
+		return false;
+	for (uint64_t i = 0; i < map.number; i++) {
+		struct msgpack before;
+
+		if (!msgpack_next(m, &key))
+			return false;
+		before = *m;
+		if (!msgpack_skip(m))
+			return false;
+		if (!msgpack_next(&before, &v))
+			return false;
+		if (is(&key, ".offset"))
+			a.offset = (uint32_t)v.number;
+		if (is(&key, ".size"))
+			a.size = (uint32_t)v.number;
+		if (is(&key, ".value_kind")) {
+			known = true;
+			hidden = v.type == MSGPACK_TEXT && v.length >= 6 && !memcmp(v.text, "hidden", 6);
+			a.pointer = is(&v, "global_buffer");
+		}
+	}
+	if (hidden)
+		return true;
+	if (!known || k->count == SS_KERNEL_ARGS_MAX)
+		return false;
+	k->arg[k->count++] = a;
+	return true;
+}
+
+static bool read_kernel(struct reader *r, struct msgpack *m)
+{
+	struct ss_kernel_layout *k = &r->kernel;
+	struct msgpack_value map, key, v;
+
+	k->name = NULL;
+	k->count = 0;
+	if (!msgpack_next(m, &map) || map.type != MSGPACK_MAP)
+		return false;
+	for (uint64_t i = 0; i < map.number; i++) {
+		if (!msgpack_next(m, &key))
+			return false;
+		if (is(&key, ".args")) {
+			if (!msgpack_next(m, &v) || v.type != MSGPACK_LIST)
+				return false;
+			for (uint64_t n = 0; n < v.number; n++)
+				if (!read_arg(m, k))
+					return false;
+		} else if (is(&key, ".name")) {
+			if (!msgpack_next(m, &v) || v.type != MSGPACK_TEXT)
+				return false;
+			k->name = v.text;
+			k->name_size = v.length;
+		} else if (!msgpack_skip(m)) {
+			return false;
+		}
+	}
+	if (k->name)
+		r->fn(k, r->arg);
+	return true;
+}
+
+static bool read_metadata(struct reader *r, const uint8_t *data, size_t size)
+{
+	struct msgpack m = {data, data + size};
+	struct msgpack_value map, key, list;
+
+	if (!msgpack_next(&m, &map) || map.type != MSGPACK_MAP)
+		return false;
+	for (uint64_t i = 0; i < map.number; i++) {
+		if (!msgpack_next(&m, &key))
+			return false;
+		if (!is(&key, "amdhsa.kernels")) {
+			if (!msgpack_skip(&m))
+				return false;
+			continue;
+		}
+		if (!msgpack_next(&m, &list) || list.type != MSGPACK_LIST)
+			return false;
+		for (uint64_t n = 0; n < list.number; n++)
+			if (!read_kernel(r, &m))
+				return false;
+	}
+	return true;
+}
+
+static size_t align4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+static bool read_notes(struct reader *r, const uint8_t *at, size_t size)
+{
+	while (size >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		size_t name, all;
+
+		memcpy(&note, at, sizeof(note));
+		name = sizeof(note) + align4(note.n_namesz);
+		all = name + align4(note.n_descsz);
+		if (all < name || name > size || note.n_descsz > size - name)
+			return false;
+		if (note.n_type == NOTE_METADATA && note.n_namesz == 7 && !memcmp(at + sizeof(note), "AMDGPU", 7) &&
+		    !read_metadata(r, at + name, note.n_descsz))
+			return false;
+		if (all > size)
+			return true;
+		at += all;
+		size -= all;
+	}
+	return true;
+}
+
+static bool read_elf(struct reader *r, const uint8_t *image, size_t size)
+{
+	Elf64_Ehdr elf;
+	bool good = true;
+
+	if (size < sizeof(elf))
+		return false;
+	memcpy(&elf, image, sizeof(elf));
+	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_phentsize != sizeof(Elf64_Phdr))
+		return false;
+	for (unsigned i = 0; i < elf.e_phnum && good; i++) {
+		size_t at = elf.e_phoff + i * sizeof(Elf64_Phdr);
+		Elf64_Phdr header;
+
+		if (at < elf.e_phoff || at > size || size - at < sizeof(header))
+			return false;
+		memcpy(&header, image + at, sizeof(header));
+		if (header.p_type != PT_NOTE)
+			continue;
+		if (header.p_offset > size || header.p_filesz > size - header.p_offset)
+			return false;
+		good = read_notes(r, image + header.p_offset, header.p_filesz);
+	}
+	return good;
+}
+
+/* How many bytes an ELF file has, as its section table, which stands at its end, says. */
+static size_t elf_size(const uint8_t *image)
+{
+	Elf64_Ehdr elf;
+
+	memcpy(&elf, image, sizeof(elf));
+	return elf.e_shoff + (size_t)elf.e_shnum * elf.e_shentsize;
+}
+
+static bool read_bundle(struct reader *r, const uint8_t *image, size_t size)
+{
+	uint64_t count, entry[3];
+	size_t at = sizeof(BUNDLE_MAGIC) - 1 + sizeof(count);
+	bool any = false;
+
+	if (size < at)
+		return false;
+	memcpy(&count, image + at - sizeof(count), sizeof(count));
+	for (uint64_t i = 0; i < count; i++) {
+		if (size - at < sizeof(entry))
+			return false;
+		memcpy(entry, image + at, sizeof(entry));
+		at += sizeof(entry);
+		if (entry[2] > size - at || (size != SIZE_MAX && (entry[0] > size || entry[1] > size - entry[0])))
+			return false;
+		at += entry[2];
+		/* The entry of the host is empty. */
+		if (entry[1] > SELFMAG && !memcmp(image + entry[0], ELFMAG, SELFMAG))
+			any |= read_elf(r, image + entry[0], entry[1]);
+	}
+	return any;
+}
+
+bool ss_code_object_read(const void *image, size_t size,
+			 void (*fn)(const struct ss_kernel_layout *, void *), void *arg)
+{
+	struct reader *r;
+	bool good = false;
+
+	r = malloc(sizeof(*r));
+	if (!r)
+		return false;
+	r->fn = fn;
+	r->arg = arg;
+	/* What is something else may be shorter than the words that it is compared with. */
+	if (size >= sizeof(BUNDLE_MAGIC) - 1 && !strncmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
+		good = read_bundle(r, image, size);
+	else if (size >= SELFMAG && !strncmp(image, ELFMAG, SELFMAG))
+		good = read_elf(r, image, size == SIZE_MAX ? elf_size(image) : size);
+	free(r);
+	return good;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads MessagePack that may be broken: what does not fit into the input is an error. */
+#ifndef SS_CHECK_MSGPACK_H
+#define SS_CHECK_MSGPACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct msgpack {
+	const uint8_t *at, *end;
+};
+
+enum msgpack_type { MSGPACK_OTHER, MSGPACK_NUMBER, MSGPACK_TEXT, MSGPACK_LIST, MSGPACK_MAP };
+
+struct msgpack_value {
+	enum msgpack_type type;
+	uint64_t number;  /* NUMBER: negative ones are 0. LIST and MAP: how many values or pairs follow */
+	const char *text;
+	uint32_t length;
+};
+
+/* Reads the next value; those inside a list or a map follow. False: the input ends. */
+bool msgpack_next(struct msgpack *m, struct msgpack_value *out);
+/* Goes past the next value and all that is in it. */
+bool msgpack_skip(struct msgpack *m);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads code objects: one that code_writer.h makes, and those that are named as arguments, which clang has
+ * made from kernel.cl. Then broken ones, which must be read without harm (the sanitizers look).
+ */
+#include <stdlib.h>
+
+#include "code_writer.h"
+#include "core/check/code_object.h"
+#include "tests/random.h"
+
+#define CHECK(cond) do { \
+	if (!(cond)) { \
+		fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond); \
+		exit(1); \
+	} \
+} while (0)
+
+static struct ss_kernel_layout last;
+static char name[64];
+static unsigned count;
+
+static void keep(const struct ss_kernel_layout *k, void *unused)
+{
+	(void)unused;
+	count++;
+	last = *k;
+	snprintf(name, sizeof(name), "%.*s", (int)k->name_size, k->name);
+}
+
+static bool is_arg(unsigned i, unsigned offset, unsigned size, bool pointer)
+{
+	return last.arg[i].offset == offset && last.arg[i].size == size && last.arg[i].pointer == pointer;
+}
+
+static void written(void)
+{
+	static const char *const kernels[] = {"first", "p", "second", "pisph", NULL};
+	static struct code_writer w;
+	const void *image = code_object(&w, kernels);
+
+	count = 0;
+	CHECK(ss_code_object_read(image, w.size, keep, NULL));
+	CHECK(count == 2 && !strcmp(name, "second") && last.count == 4);
+	CHECK(is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) && is_arg(2, 16, 24, false) && is_arg(3, 40, 8, true));
+	count = 0;
+	CHECK(ss_code_object_read(image, SIZE_MAX, keep, NULL) && count == 2);
+}
+
+/* The same in a bundle of clang, behind the empty entry of the host. */
+static void bundled(void)
+{
+	static const char *const kernels[] = {"only", "pp", NULL};
+	static const char host[] = "host-x86_64-unknown-linux--", device[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
+	static struct code_writer w;
+	static uint8_t bundle[16384];
+	uint64_t entry[3] = {4096, 0, sizeof(host) - 1}, two = 2;
+	size_t at = 24;
+
+	code_object(&w, kernels);
+	memcpy(bundle, "__CLANG_OFFLOAD_BUNDLE__", 24);
+	memcpy(bundle + at, &two, 8);
+	at += 8;
+	memcpy(bundle + at, entry, sizeof(entry));
+	memcpy(bundle + at + 24, host, entry[2]);
+	at += 24 + entry[2];
+	entry[1] = w.size;
+	entry[2] = sizeof(device) - 1;
+	memcpy(bundle + at, entry, sizeof(entry));
+	memcpy(bundle + at + 24, device, entry[2]);
+	memcpy(bundle + 4096, w.data, w.size);
+	count = 0;
+	CHECK(ss_code_object_read(bundle, sizeof(bundle), keep, NULL) && count == 1 && last.count == 2);
+	CHECK(ss_code_object_read(bundle, SIZE_MAX, keep, NULL) && count == 2);
+	CHECK(!ss_code_object_read(bundle, 4200, keep, NULL));
+}
+
+static void compiled(const char *path)
+{
+	FILE *in = fopen(path, "rb");
+	static uint8_t data[1 << 20];
+	size_t size;
+
+	CHECK(in);
+	size = fread(data, 1, sizeof(data), in);
+	fclose(in);
+	count = 0;
+	CHECK(ss_code_object_read(data, size, keep, NULL) && count == 1 && !strcmp(name, "fill"));
+	CHECK(last.count == 4 && is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) && is_arg(2, 16, 16, false) &&
+	      is_arg(3, 32, 8, true));
+	CHECK(ss_code_object_read(data, SIZE_MAX, keep, NULL) && count == 2);
+}
+
+static void broken(uint64_t seed)
+{
+	static const char *const kernels[] = {"first", "p", "second", "pisph", NULL};
+	static struct code_writer w;
+
+	for (int round = 0; round < 20000; round++) {
+		uint8_t *copy;
+
+		code_object(&w, kernels);
+		for (int n = 1 + (int)(next_random(&seed) % 4); n; n--)
+			w.data[next_random(&seed) % w.size] = (uint8_t)next_random(&seed);
+		w.size -= next_random(&seed) % 2 ? next_random(&seed) % w.size : 0;
+		copy = malloc(w.size); /* of just this size */
+		CHECK(copy);
+		memcpy(copy, w.data, w.size);
+		(void)ss_code_object_read(copy, w.size, keep, NULL);
+		free(copy);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	written();
+	bundled();
+	for (int i = 1; i < argc; i++)
+		compiled(argv[i]);
+	broken(1);
+	return 0;
+}
