@@ -14,7 +14,8 @@
 /* ---- one thread changes what is mapped ------------------------------------------ */
 
 /* One thread maps at a time: with access_prefix there must be no gap below, and two threads often miss the same memory.
- * Waiting adds no deadlock, because the waiter's own map would wait for the same streams. */
+ * Up to 7.13 waiting adds no deadlock, because the waiter's own map would wait for the same streams; later ones are in
+ * docs/decisions.md. */
 bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 {
 	bool mine;

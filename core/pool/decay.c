@@ -39,15 +39,15 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 {
 	struct look *k = arg;
 	uint64_t decay = ss_core_of(pool)->opt.decay_ms, target;
-	bool trim;
+	bool may = k->idle ? ss_others_may_give(pool, SS_GIVE_QUERIED) : ss_may_give(pool, SS_GIVE_UNASKED), trim;
 
 	if (atomic_load(&pool->dying)) {
-		if (k->idle && !ss_used(&pool->caches))
+		if (k->idle && may && !ss_used(&pool->caches))
 			ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 		ss_pool_reap(pool);
 		return;
 	}
-	if ((!k->idle && !ss_may_give(pool, SS_GIVE_UNASKED)) || !ss_reserved(pool))
+	if (!may || !ss_reserved(pool))
 		return;
 	ss_ipc_release(pool, false); /* whatever the threshold: nobody can use it */
 	ss_pool_lock(pool);

@@ -95,7 +95,7 @@ static const struct ss_quirk table[] = {
 	  "the default maps nothing; vmm does not mend it" },
 	{ "V21", "rocm-systems#6982", 714, 0, NULL, SS_Q_NOTE,
 	  "an unmap waits for every stream that may use the memory",
-	  "memory goes back in large pieces, when it has been idle for long" },
+	  "memory goes back in large pieces, when no device has anything to do" },
 	/* capture, IPC */
 	{ "O2", "observed on 7.2.4", 700, 0, NULL, SS_Q_QUERY_IN_CAPTURE,
 	  "hipEventQuery on an unrelated stream ends a capture",

@@ -127,6 +127,37 @@ static void others(bool by_event)
 	CHECK(reserved() == 0);
 }
 
+/* Nor does a stream of another device, which an unmap waits for where it can reach the memory (V21). */
+static void elsewhere(bool by_event)
+{
+	hipMemAccessDesc both = { { hipMemLocationTypeDevice, 1 }, hipMemAccessFlagsProtReadWrite };
+	hipStream_t far;
+	void *there;
+
+	CHECK(!by_event && backed_by("vmm"));
+	OK(hipMemPoolSetAccess(pool, &both, 1));
+	set_threshold(0);
+	OK(hipSetDevice(1));
+	OK(hipMalloc(&there, 4096));
+	OK(hipStreamCreateWithFlags(&far, hipStreamNonBlocking));
+	stall(far);
+	OK(hipMemsetAsync(there, 1, 4096, far));
+	OK(hipSetDevice(0));
+	use_96(s);
+	OK(hipStreamSynchronize(s));
+	OK(hipMemPoolTrimTo(pool, 0));
+	OK(hipDeviceSynchronize());
+	CHECK(reserved() >= 96 * MIB);
+	release(far);
+	OK(hipSetDevice(1));
+	OK(hipStreamSynchronize(far));
+	OK(hipStreamDestroy(far));
+	OK(hipFree(there));
+	OK(hipSetDevice(0));
+	OK(hipStreamSynchronize(s));
+	CHECK(reserved() == 0);
+}
+
 static uint64_t taken(void)
 {
 	return sim_count("hipExtMallocWithFlags") + sim_count("hipMemCreate") +
@@ -189,7 +220,7 @@ static const struct {
 } cases[] = {
 	{ "decays", decays, false }, { "decays_events", decays, true },
 	{ "exact", exact, false },   { "exact_events", exact, true },
-	{ "others", others, false }, { "loop", loop, false },
+	{ "others", others, false }, { "loop", loop, false }, { "elsewhere", elsewhere, false },
 };
 
 /* With the null stream in use and without, on a stream that joins it and on one that does not. */
