@@ -152,7 +152,8 @@ void ss_backpressure_never(struct ss_core *core);
 
 /* ---- pools -------------------------------------------------------------- */
 
-enum ss_attr { /* the values of hipMemPoolAttr */
+/* The values of hipMemPoolAttr. */
+enum ss_attr {
 	SS_ATTR_REUSE_FOLLOW_EVENTS = 1,
 	SS_ATTR_REUSE_OPPORTUNISTIC,
 	SS_ATTR_REUSE_INTERNAL,

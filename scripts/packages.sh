@@ -3,7 +3,7 @@
 
 packages="meson ninja-build gcc libc6-dev pkg-config libamdhip64-dev libhsa-runtime-dev
 	libjansson-dev libdw-dev libncurses-dev node-d3 uthash-dev libcmocka-dev python3 xz-utils valgrind
-	heaptrack"
+	heaptrack clang-format-14"
 
 install_packages() {
 	command -v dpkg-query >/dev/null || return 0 # not Debian: Meson says what is missing

@@ -12,6 +12,7 @@
 #endif
 #define SS_MUTANT_IS(n) (SS_MUTANT == (n))
 
+/* clang-format off */
 #define SS_MUTANTS(M) \
 	M(1, same_stream, "a block freed on another stream counts as freed on this one") \
 	M(2, event_position, "a wait grants the stream's present position, not the record's") \
@@ -68,5 +69,6 @@
 	M(53, waits_unbounded, "an allocation waits a hundred times too long") \
 	M(54, waits_in_capture, "an allocation waits while a stream is captured") \
 	M(55, waits_for_others, "a stream waits for others though its own memory will do")
+/* clang-format on */
 
 #endif

@@ -15,7 +15,8 @@
 #include "shim/handlers.h"
 #include "shim/process/real.h"
 
-enum node_type { /* hipGraphNodeType; 5.2 has other numbers, but no such calls */
+/* hipGraphNodeType; 5.2 has other numbers, but no such calls. */
+enum node_type {
 	NODE_MEMCPY = 1, NODE_MEMSET = 2, NODE_HOST = 3, NODE_EVENT_RECORD = 7, NODE_ALLOC = 10,
 };
 

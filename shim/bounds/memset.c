@@ -126,8 +126,8 @@ hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, 
 
 /* The same for the box of hipMemset3D. */
 #define RETURN_BOX_FILL(sync, stream) \
-	RETURN_ROW_FILL(sync, stream, dst.ptr, dst.pitch, dst.ysize ? dst.ysize : box.height, box.depth, 1, \
-			value, box.width, box.height)
+	RETURN_ROW_FILL(sync, stream, dst.ptr, dst.pitch, dst.ysize ? dst.ysize : box.height, \
+			box.depth, 1, value, box.width, box.height)
 #define BOX_BYTES ss_box_bytes(&dst, &(struct hipPos){0, 0, 0}, &box)
 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
@@ -166,12 +166,13 @@ static size_t at_least(size_t width, size_t element)
 }
 
 #define MEMSET_D2D(name, async, type, element) \
-	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, size_t height) \
+	hipError_t do_##name(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
+			     size_t height) \
 	{ \
 		RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, element, (int)value, \
 				at_least(width, element) / element, height); \
-		RETURN_MEMSET(ss_rows_bytes(pitch, at_least(width, element), height), dst, name, async, NULL, dst, \
-			      pitch, value, width, height); \
+		RETURN_MEMSET(ss_rows_bytes(pitch, at_least(width, element), height), dst, name, \
+			      async, NULL, dst, pitch, value, width, height); \
 	} \
 	hipError_t do_##async(hipDeviceptr_t dst, size_t pitch, type value, size_t width, \
 			     size_t height, hipStream_t stream) \

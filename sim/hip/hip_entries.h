@@ -7,6 +7,7 @@
  * N(name, node, parameters)              returns hipErrorNotSupported (hip_unsupported.h)
  * X(name, node)                          written by hand
  */
+/* clang-format off */
 X(_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j, 4.2)
 X(_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_, 4.2)
 X(__hipGetPCH, 4.2)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The exported symbols of which this device has nothing: see hip_entries.h. */
+/* clang-format off */
 N(hipArray3DGetDescriptor, 5.6, (HIP_ARRAY3D_DESCRIPTOR *out, hipArray *array))
 N(hipArrayGetDescriptor, 5.6, (HIP_ARRAY_DESCRIPTOR *out, hipArray *array))
 N(hipArrayGetInfo, 5.6, (hipChannelFormatDesc *desc, hipExtent *extent, unsigned int *flags, hipArray *array))

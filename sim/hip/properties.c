@@ -60,6 +60,7 @@ hipError_t i_hipGetDeviceProperties(hipDeviceProp_t *p, int d)
 }
 
 /* hipDeviceProp_t of 6.0 and later: 1472 bytes. */
+/* clang-format off */
 struct prop6 {
 	char name[256];
 	char uuid[16], luid[8];
@@ -108,6 +109,7 @@ struct prop6 {
 	int cooperativeMultiDeviceUnmatchedBlockDim, cooperativeMultiDeviceUnmatchedSharedMem;
 	int isLargeBar, asicRevision;
 };
+/* clang-format on */
 _Static_assert(sizeof(struct prop6) == 1472, "hipDeviceProp_tR0600");
 
 hipError_t i_hipGetDevicePropertiesR0600(void *out, int d)
@@ -183,6 +185,7 @@ hipError_t i_hipDeviceGetAttribute(int *v, hipDeviceAttribute_t attr, int d)
 		return hipErrorInvalidValue;
 	if (check_device(d))
 		return hipErrorInvalidDevice;
+	/* clang-format off */
 	switch ((int)attr) {
 	case hipDeviceAttributeEccEnabled: case hipDeviceAttributeKernelExecTimeout:
 	case hipDeviceAttributeComputeMode: case hipDeviceAttributePciDomainID:
@@ -229,5 +232,6 @@ hipError_t i_hipDeviceGetAttribute(int *v, hipDeviceAttribute_t attr, int d)
 	case hipDeviceAttributeGcnArch: *v = 942; break;
 	default: return hipErrorInvalidValue;
 	}
+	/* clang-format on */
 	return hipSuccess;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The HSA calls that return a status: E(name, parameters, arguments). The version script is
  * generated from this table and from hsa_values.h. */
+/* clang-format off */
 E(hsa_init, (void), ())
 E(hsa_shut_down, (void), ())
 E(hsa_status_string, (hsa_status_t status, const char **out), (status, out))

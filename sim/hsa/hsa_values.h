@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The signal calls that return a value: V(type, name, parameters, expression). */
+/* clang-format off */
 V(hsa_signal_value_t, hsa_signal_load_scacquire, (hsa_signal_t s), sim_signal_op(s.handle, SIG_LOAD, 0, 0))
 V(hsa_signal_value_t, hsa_signal_wait_scacquire, (hsa_signal_t s, hsa_signal_condition_t c, hsa_signal_value_t v, uint64_t timeout, hsa_wait_state_t hint), sim_signal_wait(s.handle, (enum sim_condition)c, v, timeout))
 V(hsa_signal_value_t, hsa_signal_load_relaxed, (hsa_signal_t s), sim_signal_op(s.handle, SIG_LOAD, 0, 0))

@@ -70,6 +70,7 @@ static inline void clk_join(struct clk *a, const struct clk *b)
 
 /* ---- programs: program.c ------------------------------------------------ */
 
+/* clang-format off */
 enum op_kind {
 	OP_STREAM_CREATE, OP_STREAM_DESTROY, OP_KERNEL, OP_STALL, OP_RELEASE, OP_ADVANCE,
 	OP_EVENT_CREATE, OP_EVENT_DESTROY, OP_RECORD, OP_WAIT, OP_EVENT_SYNC,
@@ -80,6 +81,7 @@ enum op_kind {
 	OP_TICK, OP_FAIL, OP_CAPTURE, OP_RESET, OP_DISTRUST, OP_UNSEEN_STREAM,
 	OP_THREAD_EXIT, OP_HOOK, OP_COUNT,
 };
+/* clang-format on */
 
 /* Every operation is total: if its slots are empty, or it would be illegal, it does nothing. So the
  * shrinker can delete operations one by one. */

@@ -12,10 +12,20 @@
 
 #include <hip/hip_runtime_api.h>
 
-#define CHECK(x) do { if (!(x)) { \
-	fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); exit(1); } } while (0)
-#define EXPECT(call, want) do { int e_ = (int)(call); if (e_ != (int)(want)) { \
-	fprintf(stderr, "%s:%d: %s = %d, expected %d\n", __FILE__, __LINE__, #call, e_, (int)(want)); exit(1); } } while (0)
+#define CHECK(x) do { \
+	if (!(x)) { \
+		fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
+		exit(1); \
+	} \
+} while (0)
+#define EXPECT(call, want) do { \
+	int e_ = (int)(call); \
+	if (e_ != (int)(want)) { \
+		fprintf(stderr, "%s:%d: %s = %d, expected %d\n", __FILE__, __LINE__, #call, e_, \
+			(int)(want)); \
+		exit(1); \
+	} \
+} while (0)
 #define OK(call) EXPECT(call, hipSuccess)
 
 static inline void *control(const char *name)
