@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Breaks each ordering rule of the core on purpose, one build per rule, and shows which test catches it.
-# Fails if a broken rule survives, or if the unbroken core does not pass.
+# Fails if a broken rule survives, or if the unbroken core does not pass. A rule is broken by a patch in
+# tests/mutants, or by a switch in the code (core/base/mutants.h).
 #
 # The directed tests come first. A mutant that they catch runs a few random programs, to find a seed. A
 # mutant that they do not catch, and the unbroken core, run all of them.
@@ -27,23 +28,43 @@ cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DSOMASHIM_VERSION=\"mutant\" -O1"
 # The tests keep the mappings of the core: see tests/oracle/mappings.c.
 cc="$cc -fno-strict-aliasing -I. -D_FILE_OFFSET_BITS=64 -Wl,--wrap=mmap64,--wrap=munmap"
 # Works on a copy, so that edits during the run have no effect.
-cp -r config core trace "$dir" && mkdir "$dir/tests" && cp -r tests/oracle "$dir/tests/" || exit 1
+cp -r config core trace "$dir" && mkdir "$dir/tests" && cp -r tests/{oracle,mutants} "$dir/tests/" || exit 1
 cd "$dir" || exit 1
-table=$(sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), "\(.*\)").*/\1 \2 \3/p' core/base/mutants.h)
+table=$({
+	sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), .*/\1 \2/p' core/base/mutants.h
+	for f in tests/mutants/*.patch; do basename "$f" .patch; done | sed 's/^0*\([0-9]*\)_/\1 /'
+} | sort -n)
 [ -n "$list" ] || list="0 $(echo "$table" | cut -d' ' -f1)"
 
-# The tests, the settings and the recording, which no mutant changes, are compiled once for all.
-for f in tests/oracle/*.c config/*.c trace/{events,file,file_name,modules,names,process_info,process_job,stack,unwind,writer}.c; do
+object() { echo "$(echo "${1%.c}" | tr / _).o"; }
+
+# What a mutant does not change is compiled once for all: the tests, the settings, the recording,
+writer=$(sed -n "/trace-writer'/,/include/s/'\([a-z_]*\.c\)'/\n\1\n/gp" trace/meson.build | grep '^[a-z_]*\.c$')
+for f in tests/oracle/*.c config/*.c $(printf 'trace/%s ' $writer); do
 	$cc -O2 -c "$f" -o "$dir/t_$(basename "$f" .c).o" || exit 1
+done
+# and most of the core.
+mkdir "$dir/unbroken"
+for f in core/*.c core/*/*.c; do
+	$cc -c "$f" -o "$dir/unbroken/$(object "$f")" || exit 1
 done
 
 one() {
 	n=$1
-	name=$(echo "$table" | sed -n "s/^$n \([^ ]*\) .*/\1/p")
-	mkdir "$dir/$n"
-	for f in core/*.c core/*/*.c; do
-		o=$(echo "${f%.c}" | tr / _).o
-		$cc -DSS_MUTANT="$n" -c "$f" -o "$dir/$n/$o" ||
+	name=$(echo "$table" | sed -n "s/^$n //p")
+	cp -r "$dir/unbroken" "$dir/$n"
+	patch=$(printf 'tests/mutants/%02d_%s.patch' "$n" "$name")
+	if [ -e "$patch" ]; then
+		changed=$(sed -n 's,^+++ b/,,p' "$patch")
+		mkdir "$dir/$n/tree" && cp -r core "$dir/$n/tree/" &&
+			(cd "$dir/$n/tree" && python3 "$dir/tests/mutants/apply.py" "$dir/$patch" >/dev/null) ||
+			{ : >"$dir/bad"; return; }
+	else
+		changed=$(grep -l "SS_MUTANT_IS($n)" core/*.c core/*/*.c)
+		[ -n "$changed" ] || [ "$n" = 0 ] || { echo "$n: no such mutant" >&2; : >"$dir/bad"; return; }
+	fi
+	for f in $changed; do
+		(cd "$dir/$n/tree" 2>/dev/null; $cc -I"$dir" -DSS_MUTANT="$n" -c "$f" -o "$dir/$n/$(object "$f")") ||
 			{ : >"$dir/bad"; return; }
 	done
 	common=$(ls "$dir"/t_*.o | grep -v -e t_main -e t_shrink -e t_directed)

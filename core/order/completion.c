@@ -47,8 +47,7 @@ bool ss_mark_reached(struct ss_core *core, uint32_t slot, uint64_t n, bool any)
 {
 	const struct ss_progress *p = &core->order->slots[slot]->progress;
 
-	return n <= atomic_load_explicit(any || SS_MUTANT_IS(24) ? &p->completed : &p->synced,
-					 memory_order_acquire);
+	return n <= atomic_load_explicit(any ? &p->completed : &p->synced, memory_order_acquire);
 }
 
 uint64_t ss_timeline_commanded(const struct ss_timeline *tl)

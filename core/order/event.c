@@ -65,7 +65,7 @@ void ss_event_add(struct ss_core *core, void *event)
 {
 	struct ss_event *e = ss_event_find(core, event, true);
 
-	if (e && !SS_MUTANT_IS(23))
+	if (e)
 		ss_event_unlock(e, rebirth(e, ss_event_lock(e)));
 }
 
@@ -86,14 +86,14 @@ void ss_event_forget(struct ss_core *core, void *event)
 
 	pthread_mutex_lock(&core->order->lock);
 	e = ss_event_listed(core, event);
-	if (e && !SS_MUTANT_IS(23))
+	if (e)
 		unlist(core, e);
 	pthread_mutex_unlock(&core->order->lock);
 }
 
 void ss_event_taint(struct ss_core *core, void *event, bool sticky)
 {
-	struct ss_event *e = SS_MUTANT_IS(21) ? NULL : ss_event_find(core, event, true);
+	struct ss_event *e = ss_event_find(core, event, true);
 	uint32_t state;
 
 	if (!e)

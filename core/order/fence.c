@@ -26,11 +26,10 @@ bool ss_fence_may(const struct ss_core *core, const struct ss_timeline *tl, enum
 		return false;
 	/* Where no stream joins the null stream, a command on it joins nothing. But there may be
 	 * streams that we do not know. */
-	if (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING && !SS_MUTANT_IS(40) &&
+	if (tl->kind == SS_TL_NULL && how != SS_FENCE_JOINING &&
 	    (atomic_load(&core->order->dev[tl->dev].joiners) || ss_distrusted(core)))
 		return false;
-	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self()) ||
-	       SS_MUTANT_IS(42);
+	return tl->kind != SS_TL_THREAD || pthread_equal(tl->thread, pthread_self());
 }
 
 /* Any thread may record on any stream while the stream's owner destroys it or begins a capture.
@@ -77,8 +76,6 @@ static void append(struct ss_core *core, struct ss_timeline *tl, struct ss_pendi
 {
 	if (how == SS_FENCE_LAST)
 		tl->sealed = p->pos;
-	if (SS_MUTANT_IS(4))
-		p->pos++;
 	*tl->fences_tail = p;
 	tl->fences_tail = &p->next;
 	atomic_fetch_add_explicit(&tl->pending, 1, memory_order_relaxed);
@@ -149,8 +146,7 @@ void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_
  * application is about to rely on it. */
 void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how)
 {
-	if (atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed) &&
-	    !SS_MUTANT_IS(31))
+	if (atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed))
 		ss_fence_request(core, tl, UINT64_MAX, how);
 }
 

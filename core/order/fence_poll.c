@@ -13,7 +13,7 @@
  * captured: the runtime goes by addresses. */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
 {
-	return core->info[tl->dev].query_spoils && !SS_MUTANT_IS(49) &&
+	return core->info[tl->dev].query_spoils &&
 	       (tl->alive ? atomic_load(&tl->capturing) :
 			    atomic_load(&core->order->capturing) > 0);
 }
@@ -169,7 +169,7 @@ bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 
 	pthread_mutex_lock(&o->lock);
 	for (p = tl->fences; p; p = p->next)
-		if ((p->exact && p->pos == n) || (SS_MUTANT_IS(18) && p->pos >= n))
+		if (p->exact && p->pos == n)
 			break;
 	if (!p || tl->polling || ss_fence_off_limits(core, tl) || x->capturing || !x->alive ||
 	    x->kind == SS_TL_NULL) {

@@ -43,7 +43,7 @@ size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_m
 
 uint64_t ss_wide_needed(struct ss_core *core, int dev)
 {
-	if (!ss_distrusted(core) || SS_MUTANT_IS(37))
+	if (!ss_distrusted(core))
 		return 0;
 	return atomic_load(&core->order->dev[dev].wide_now);
 }

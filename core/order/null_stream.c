@@ -25,8 +25,7 @@ bool ss_null_joins(struct ss_core *core, struct ss_timeline *x, struct ss_timeli
 	struct ss_order *o = core->order;
 	bool joins;
 
-	if (x->kind != SS_TL_NULL || tl->dev != x->dev ||
-	    (tl->kind != SS_TL_BLOCKING && !SS_MUTANT_IS(6)))
+	if (x->kind != SS_TL_NULL || tl->dev != x->dev || tl->kind != SS_TL_BLOCKING)
 		return false;
 	pthread_mutex_lock(&o->lock);
 	joins = tl->alive && !tl->capturing;

@@ -89,14 +89,12 @@ struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_tim
 }
 
 /* Another thread is or was at the event, it has no clock, or the call failed. */
-SS_COLD void end_beside(struct ss_event *e, struct ss_timeline *tl, bool ok)
+SS_COLD void end_beside(struct ss_event *e, bool ok)
 {
 	uint32_t state = ss_event_lock(e) - INFLIGHT;
 
-	if (!ok || ((state & OVERLAP) && !SS_MUTANT_IS(20)))
+	if (!ok || state & OVERLAP)
 		e->pos = 0;
-	if (SS_MUTANT_IS(15) && e->pos)
-		e->pos = ss_position(tl);
 	if (state < INFLIGHT)
 		state = (state & STICKY) | (e->pos ? 0 : NO_CLOCK);
 	ss_event_unlock(e, state);
@@ -109,11 +107,11 @@ void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok)
 	if (unlikely(t->kind != SS_TOKEN_RECORD))
 		return;
 	t->kind = SS_TOKEN_NONE;
-	if (unlikely((!ok && !SS_MUTANT_IS(19)) || SS_MUTANT_IS(15) || !change(t->a, INFLIGHT, 0)))
-		end_beside(t->a, tl, ok || SS_MUTANT_IS(19));
+	if (unlikely(!ok || !change(t->a, INFLIGHT, 0)))
+		end_beside(t->a, ok);
 	if (unlikely(!tl))
 		return;
-	if (unlikely(t->cover) && (ok || SS_MUTANT_IS(33)))
+	if (unlikely(t->cover) && ok)
 		ss_cover_end(tl, t->cover);
 	/* The application's command has just joined what a fence would join. */
 	if (ok && unlikely(atomic_load_explicit(&tl->wanted, memory_order_relaxed)))

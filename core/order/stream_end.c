@@ -31,8 +31,6 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	bool must_join = false, ended, marked, fenced = false;
 	enum ss_status asked;
 
-	if (SS_MUTANT_IS(7))
-		return false;
 	/* A fence joins a blocking stream with the null stream. The stream's destruction then
 	 * waits for the null stream's work, which may itself wait for the thread that destroys.
 	 * So there is no fence if the stream is at its end already. Neither is there one if the
@@ -40,18 +38,18 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	ended = ss_stream_ended(core, tl, &asked);
 	/* The fence comes first, while the handle still is this stream. */
 	marked = ss_stream_may_be_marked(core, tl);
-	if (marked && !ended && asked != SS_ERR_CAPTURE && !SS_MUTANT_IS(10))
+	if (marked && !ended && asked != SS_ERR_CAPTURE)
 		fenced = ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LAST);
 	ss_fence_poll(core, tl, -1);
 
 	pthread_mutex_lock(&o->lock);
 	if (tl->alive) {
-		must_join = ss_null_relies_on(core, tl) && !ended && !SS_MUTANT_IS(28);
+		must_join = ss_null_relies_on(core, tl) && !ended;
 		ss_timeline_end(core, tl);
 		/* Nothing was enqueued between the fence and this point, since a stream that is
 		 * being destroyed may not be used. But a hipFree may have put a mark on it. So
 		 * the fence stands for the last position, too. */
-		if (!marked || SS_MUTANT_IS(10))
+		if (!marked)
 			ss_complete(core, tl, tl->last, NULL, true);
 		else if (ended || (fenced && atomic_load(&tl->progress.completed) >= tl->sealed))
 			ss_complete(core, tl, tl->last, NULL, false);
@@ -72,7 +70,7 @@ bool ss_zombies(struct ss_core *core, int dev)
 	struct ss_order *o = core->order;
 	bool found = false, any = false;
 
-	if (!atomic_load_explicit(&o->zombies, memory_order_relaxed) || SS_MUTANT_IS(35))
+	if (!atomic_load_explicit(&o->zombies, memory_order_relaxed))
 		return false;
 	ss_fence_poll(core, NULL, -1);
 	pthread_mutex_lock(&o->lock);

@@ -40,8 +40,7 @@ static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timel
 		ss_fence_cover(core, tl, SS_FENCE_JOINING);
 	t.kind = SS_TOKEN_STREAM;
 	t.a = tl;
-	t.n = alone || SS_MUTANT_IS(31) ?
-	      ss_position(tl) : atomic_load(&tl->commanded);
+	t.n = alone ? ss_position(tl) : atomic_load(&tl->commanded);
 	t.gen = ss_version(tl);
 	t.dev = atomic_load_explicit(&tl->dev, memory_order_relaxed);
 	return t;
@@ -51,7 +50,7 @@ struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *
 {
 	struct ss_token t = {0};
 
-	if (!tl || !tl->alive || (ss_distrusted(core) && SS_MUTANT_IS(45)))
+	if (!tl || !tl->alive)
 		return t;
 	/* The command that the application relies on is enqueued in any case. But after a bypass
 	 * the handle may be another stream by now, so the answer proves nothing. */
@@ -91,8 +90,7 @@ static struct ss_token many_begin(struct ss_core *core, int dev, bool destroyed_
 		for (uint32_t i = 0; i < count; i++) {
 			struct ss_timeline *tl = o->slots[i];
 
-			if ((tl->dev != dev && !SS_MUTANT_IS(27)) ||
-			    (!tl->alive && !destroyed_too))
+			if (tl->dev != dev || (!tl->alive && !destroyed_too))
 				continue;
 			s->at[s->count].tl = tl;
 			ss_spin_lock(&tl->lock);
@@ -129,7 +127,7 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 {
 	struct ss_order *o = core->order;
 	/* Only a device-wide wait covers streams that we do not know. */
-	bool idle = ok && (s->wide || !ss_distrusted(core) || SS_MUTANT_IS(44));
+	bool idle = ok && (s->wide || !ss_distrusted(core));
 	uint64_t now = ss_now_ms(core);
 
 	pthread_mutex_lock(&o->lock);
@@ -138,15 +136,13 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct ss_timeline *tl = s->at[i].tl;
 		/* A wait stream by stream may have left out one that was destroyed meanwhile. */
-		bool covered = (scope != SCOPE_JOINED || SS_MUTANT_IS(38) ||
-				tl->kind != SS_TL_NONBLOCKING) &&
-			       (s->wide || tl->alive || SS_MUTANT_IS(34));
+		bool covered = (scope != SCOPE_JOINED || tl->kind != SS_TL_NONBLOCKING) &&
+			       (s->wide || tl->alive);
 
 		idle &= covered || !tl->alive;
 		if (!ok || !covered || tl->capturing)
 			continue;
-		ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : s->at[i].pos,
-				 s->at[i].version, true);
+		ss_complete_seen(core, tl, s->at[i].pos, s->at[i].version, true);
 		ss_sync_note(core, tl, s->at[i].pos, now);
 		/* The null stream and all that join it were at their end, so a command would
 		 * have had nothing to join. */
@@ -176,7 +172,6 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 	int kind = t->kind, dev = t->dev;
 	uint64_t pos = t->n;
 
-	ok |= SS_MUTANT_IS(19);
 	t->kind = SS_TOKEN_NONE;
 	if (kind == SS_TOKEN_MANY)
 		end_many(core, t, ok, threshold);
@@ -190,7 +185,7 @@ void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool thresho
 		dev = tl ? tl->dev : -1;
 	} else {
 		if (!tl->capturing)
-			ss_complete_seen(core, tl, SS_MUTANT_IS(22) ? ss_position(tl) : pos, t->gen, true);
+			ss_complete_seen(core, tl, pos, t->gen, true);
 		/* Fences that this wait has proved are released here. Otherwise they would pile
 		 * up in a program that never misses. */
 		if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed)))

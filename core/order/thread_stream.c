@@ -45,12 +45,7 @@ struct ss_timeline *ss_timeline_thread(struct ss_core *core, int dev)
 	if (tl)
 		return tl;
 	pthread_mutex_lock(&o->lock);
-	for (uint32_t i = 0; SS_MUTANT_IS(14) && i < o->slot_count; i++)
-		if (o->slots[i]->alive && o->slots[i]->kind == SS_TL_THREAD &&
-		    o->slots[i]->dev == dev)
-			tl = o->slots[i];
-	if (!tl)
-		tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD);
+	tl = ss_timeline_begin(core, dev, SS_NATIVE_PER_THREAD, SS_TL_THREAD);
 	if (tl) {
 		mine->slot[dev] = tl->progress.slot;
 		mine->number[dev] = atomic_load(&tl->number);
@@ -75,7 +70,7 @@ static void thread_end(struct ss_core *core, struct ss_timeline *tl, bool ended)
 		__atomic_store_n(&d->null, NULL, __ATOMIC_RELEASE);
 	}
 	ss_timeline_end(core, tl);
-	if (!ss_stream_may_be_marked(core, tl) || SS_MUTANT_IS(41))
+	if (!ss_stream_may_be_marked(core, tl))
 		ss_complete(core, tl, tl->last, NULL, true);
 	else if (ended)
 		ss_complete(core, tl, tl->last, NULL, false);

@@ -33,10 +33,8 @@ SS_COLD bool lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen)
 {
 	uint32_t state = ss_event_lock(e);
 
-	if ((!state && atomic_load_explicit(&e->gen, memory_order_relaxed) == gen) ||
-	    (SS_MUTANT_IS(16) && e->pos))
-		if (!ss_distrusted(core) || SS_MUTANT_IS(36))
-			return true;
+	if (!state && atomic_load_explicit(&e->gen, memory_order_relaxed) == gen && !ss_distrusted(core))
+		return true;
 	ss_event_unlock(e, state);
 	return false;
 }
@@ -50,7 +48,7 @@ SS_INLINE bool lock_unchanged(struct ss_core *core, struct ss_event *e, uint64_t
 	    likely(!atomic_load_explicit(&core->order->distrust, memory_order_relaxed)))
 		return true;
 	ss_event_unlock(e, 0);
-	return (SS_MUTANT_IS(16) || SS_MUTANT_IS(36)) && lock_beside(core, e, gen);
+	return false;
 }
 
 SS_INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kind)
@@ -68,17 +66,9 @@ SS_INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kin
 static void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
 		     struct ss_timeline *x)
 {
-	struct ss_timeline *s;
-
 	if (!lock_unchanged(core, e, gen))
 		return;
-	s = SS_MUTANT_IS(2) || SS_MUTANT_IS(3) ? core->order->slots[e->slot] : NULL;
-	ss_clock_merge(x, SS_MUTANT_IS(3) ? s->saw : e->clock, e->slot,
-			  SS_MUTANT_IS(2) ? atomic_load(&s->progress.now) : e->pos);
-	if (SS_MUTANT_IS(43) && core->order->slots[e->slot]->kind == SS_TL_BLOCKING) {
-		s = ss_timeline_null(core, x->dev);
-		ss_clock_merge(x, NULL, s->progress.slot, atomic_load(&s->progress.now));
-	}
+	ss_clock_merge(x, e->clock, e->slot, e->pos);
 	ss_event_unlock(e, 0);
 }
 
@@ -97,7 +87,7 @@ void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok)
 	int kind = t->kind;
 
 	t->kind = SS_TOKEN_NONE;
-	if (likely(kind == SS_TOKEN_WAIT && (ok || SS_MUTANT_IS(19))))
+	if (likely(kind == SS_TOKEN_WAIT && ok))
 		wait_end(core, t->a, t->gen, t->b);
 }
 

@@ -34,7 +34,7 @@ void ss_backpressure_never(struct ss_core *core)
 /* In all. */
 static uint64_t longest_us(const struct ss_core *core)
 {
-	return core->opt.growth_wait_ms * (SS_MUTANT_IS(53) ? 100000 : 1000);
+	return core->opt.growth_wait_ms * 1000;
 }
 
 /* How long nothing may complete. */
@@ -43,8 +43,6 @@ static uint64_t quiet_us(struct ss_pool *pool)
 	uint64_t ms = ss_max(ss_fence_ms(ss_core_of(pool), pool->mem.dev), pool->pressure.took);
 	uint64_t lately = ss_max(1000 * ms, pool->wait.gap_us);
 
-	if (SS_MUTANT_IS(53))
-		return longest_us(ss_core_of(pool));
 	return ss_max((QUIET_US + QUIET_TIMES * lately) >> pool->wait.failed, lately);
 }
 

@@ -110,24 +110,12 @@ void ss_epoch_insert(struct ss_block *b)
 	e->bytes += b->size;
 }
 
-/* Mutant 17: what the null stream's next command is ordered after counts as completed. */
-static bool only_ordered(struct ss_pool *pool, const struct ss_mark *m)
-{
-	struct ss_timeline *null = ss_timeline_null(ss_core_of(pool), pool->mem.dev);
-	struct ss_clock *clock = ss_clock_of(ss_core_of(pool), null);
-	bool yes = m->slot == ss_timeline_slot(null) || m->n <= ss_clock_get(clock, m->slot);
-
-	ss_clock_free(clock);
-	return yes;
-}
-
 bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e)
 {
 	if (e->wide && !ss_wide_reached(ss_core_of(pool), pool->mem.dev, e->wide))
 		return false;
 	for (uint32_t i = 0; i < e->count; i++)
-		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n) &&
-		    !(SS_MUTANT_IS(17) && only_ordered(pool, &e->mark[i])))
+		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
 			return false;
 	return true;
 }

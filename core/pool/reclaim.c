@@ -186,12 +186,7 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 		b->n = ss_timeline_now(x);
 		ss_set_slot(b, to->slot);
 		ss_set_home(b, to->slot + 1);
-		if (SS_MUTANT_IS(30)) {
-			ss_set_slot(b, SS_SLOT_COMPLETED);
-			ss_completed_insert(&pool->mem, b);
-		} else {
-			ss_arena_put(to, b);
-		}
+		ss_arena_put(to, b);
 	}
 	ss_bias_unlock(&to->lock);
 	ss_timeline_marked(x);
@@ -209,9 +204,7 @@ static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct
 	*o = (struct ordered){.clock = clock, .slot = q->slot};
 	/* The next command on the null stream joins every blocking stream that still exists by
 	 * then. */
-	o->all = ss_null_joins(ss_core_of(pool), x, q->tl) || SS_MUTANT_IS(1) ||
-		 (SS_MUTANT_IS(5) && ss_timeline_kind(q->tl) == SS_TL_NULL &&
-		  ss_timeline_kind(x) == SS_TL_BLOCKING);
+	o->all = ss_null_joins(ss_core_of(pool), x, q->tl);
 	return follow || o->all;
 }
 

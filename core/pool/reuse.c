@@ -231,13 +231,12 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 	unsigned rules;
 	bool yes = false;
 
-	if (is_alone(r) || (!r->tl && !SS_MUTANT_IS(17)))
+	if (is_alone(r) || !r->tl)
 		return SS_NEXT;
-	clock = r->tl ? ss_clock_of(ss_core_of(pool), r->tl) : NULL;
+	clock = ss_clock_of(ss_core_of(pool), r->tl);
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
-		rules = ss_reclaim_ordered(pool, r->tl ? r->tl : ss_timeline_null(ss_core_of(pool),
-										  pool->mem.dev), clock, r->size);
+		rules = ss_reclaim_ordered(pool, r->tl, clock, r->size);
 		yes = rules && ss_look(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event
 								: &pool->st.reuse_implicit);
 	}
