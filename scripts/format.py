@@ -17,19 +17,26 @@ def columns(text):
     return len(text.expandtabs(TAB))
 
 
-def hold_macros(lines):
-    """Macros are laid out by hand: clang-format would take {a, b} for a block of statements."""
-    out, inside, off = [], False, False
-    for line in lines:
-        off = line.strip() == OFF or off and line.strip() != ON
-        if not inside and not off and re.match(r'\s*#\s*define\b', line):
-            out.append(HOLD)
-            inside = True
-        out.append(line)
-        if inside and not line.endswith('\\'):
-            out.append(FREE)
-            inside = False
-    return out
+def by_hand(lines):
+    """(start, end) of what is laid out by hand: macros, and what is between OFF and ON."""
+    found, start, off = [], None, False
+    for n, line in enumerate(lines):
+        if start is None and (line.strip() == OFF or re.match(r'\s*#\s*define\b', line)):
+            start, off = n, line.strip() == OFF
+        if start is not None and (line.strip() == ON or n + 1 == len(lines) if off else not line.endswith('\\')):
+            found.append((start, n + 1))
+            start = None
+    return found
+
+
+def replaced(lines, blocks):
+    """The lines with other blocks at the places that are laid out by hand."""
+    places = by_hand(lines)
+    if len(places) != len(blocks):
+        raise SystemExit('format.sh: clang-format moved a macro')
+    for (start, end), block in reversed(list(zip(places, blocks))):
+        lines[start:end] = block
+    return lines
 
 
 def fill(words, first, rest, last):
@@ -155,18 +162,23 @@ def lay_out(program, texts):
     with tempfile.TemporaryDirectory() as at:
         shutil.copy('.clang-format', at)
         for _ in range(6):
-            for n, name in enumerate(left):
-                with open('%s/%d%s' % (at, n, name[-2:]), 'w', encoding='utf-8') as file:
-                    file.write('\n'.join(hold_macros(wrap_comments(texts[name].splitlines()))) + '\n')
-            paths = ['%s/%d%s' % (at, n, name[-2:]) for n, name in enumerate(left)]
+            paths, kept = ['%s/%d%s' % (at, n, name[-2:]) for n, name in enumerate(left)], []
+            for name, path in zip(left, paths):
+                lines = wrap_comments(texts[name].splitlines())
+                kept.append([lines[start:end] for start, end in by_hand(lines)])
+                # clang-format would take {a, b} in a macro for a block of statements.
+                held = [block if block[0].strip() == OFF else [HOLD] + block + [FREE] for block in kept[-1]]
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write('\n'.join(replaced(lines, held)) + '\n')
             jobs = [subprocess.Popen([program, '-i'] + paths[n::2]) for n in range(2) if paths[n::2]]
             if any([job.wait() for job in jobs]):
                 raise SystemExit('format.sh: clang-format failed')
             moved = []
-            for name, path in zip(left, paths):
+            for name, path, blocks in zip(left, paths, kept):
                 with open(path, encoding='utf-8') as file:
                     lines = [line for line in file.read().splitlines() if line.strip() not in (HOLD, FREE)]
-                new = '\n'.join(wrap_comments(lines)) + '\n'
+                # It takes braces away even there.
+                new = '\n'.join(wrap_comments(replaced(lines, blocks))) + '\n'
                 if new != texts[name]:
                     moved.append(name)
                 texts[name] = new
