@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * `somashim dump --trace PID`: writes out what the ring has that a running process records to.
  * `somashim dump PID`: asks a running process for its statistics and live blocks, and prints them. The
  * process writes them at its next HIP call into a file beside its page, which is read and
  * removed here.
@@ -7,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +21,7 @@
 #include "cli/cli.h"
 #include "cli/dump_stacks.h"
 #include "cli/live_directory.h"
+#include "cli/ring/dump.h"
 #include "cli/writers/output.h"
 #include "live/directory.h"
 #include "live/reader.h"
@@ -25,12 +29,15 @@
 struct arguments {
 	uint32_t pid;
 	unsigned timeout_s;
+	bool trace;
 	const char *output;
 };
 
 static const struct argp_option options[] = {
 	{ "timeout", 't', "SECONDS", 0, "How long to wait for a HIP call of the process (default: 10)", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of stdout", 0 },
+	{ "trace", 'T', NULL, 0, "Write the newest events instead, which the process keeps (`somashim record --ring'), as a recording "
+	  "in FILE (default: PID.trace)", 0 },
 	{ 0 },
 };
 
@@ -42,6 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 		a->timeout_s = (unsigned)ss_arguments_number(state, "--timeout", arg, 86400);
 		return 0;
 	case 'o': a->output = arg; return 0;
+	case 'T': a->trace = true; return 0;
 	case ARGP_KEY_ARG:
 		if (a->pid) {
 			argp_error(state, "one process only");
@@ -247,6 +255,27 @@ static int ask(const struct arguments *a, const struct search *s, struct ss_live
 	return print_answer(s->path, a->pid, a->output);
 }
 
+/* Returns the exit status. */
+static int dump_trace(const struct arguments *a) {
+	char path[PATH_MAX], name[32], err[PATH_MAX + 256];
+
+	snprintf(name, sizeof(name), "%u.trace", a->pid);
+	if (kill((pid_t)a->pid, 0) != 0 && errno == ESRCH) {
+		ss_cli_error("dump: there is no process %u", a->pid);
+		return 1;
+	}
+	if (!ss_dump_find_trace(a->pid, path, sizeof(path))) {
+		ss_cli_error("dump: process %u does not record (somashim record --ring), or its file cannot be read", a->pid);
+		return 1;
+	}
+	if (!ss_ring_dump(path, a->output ? a->output : name, err, sizeof(err))) {
+		ss_cli_error("dump: process %u: %s", a->pid, err);
+		return 1;
+	}
+	fprintf(stderr, "somashim: recorded in %s\n", a->output ? a->output : name);
+	return 0;
+}
+
 int ss_cmd_dump(int argc, char **argv) {
 	static struct ss_live_page page;
 	struct arguments a = { .timeout_s = 10 };
@@ -254,6 +283,9 @@ int ss_cmd_dump(int argc, char **argv) {
 	const char *directory = ss_live_directory();
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
+	if (a.trace) {
+		return dump_trace(&a);
+	}
 	s.pid = a.pid;
 	if (!ss_live_scan(directory, match, &s)) {
 		return ss_cli_error("dump: %s: %s", directory, strerror(errno));

@@ -17,6 +17,8 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/exit_summary.h"
+#include "cli/ring/fold.h"
+#include "cli/ring/size.h"
 #include "cli/run_preload.h"
 #include "cli/run_report.h"
 #include "cli/trace_files.h"
@@ -27,6 +29,7 @@
 
 struct arguments {
 	bool audit;
+	struct ss_ring_size ring; /* bytes 0: everything is kept */
 	const char *output; /* a pattern of trace/file_name.h */
 	char **program;     /* its name and arguments, as for exec */
 };
@@ -36,6 +39,9 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "Write the recording to FILE; %p in it is the process id, %h the host, %r the rank, %q{VAR} a variable "
 	  "(default: PROGRAM.%p.trace)", 0 },
+	{ "ring", 'r', "TIME|SIZE", 0,
+	  "Keep the newest events only: those of the last TIME (10m; s, m, h, d), or what fits into SIZE (512M; K, M, G, T), or "
+	  "both with a comma; a TIME has at most 1G. `somashim dump --trace PID' writes them out while the program runs", 0 },
 	{ 0 },
 };
 
@@ -48,6 +54,12 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 		return 0;
 	case 'o':
 		a->output = arg;
+		return 0;
+	case 'r':
+		if (!ss_ring_size_parse(arg, &a->ring)) {
+			argp_error(state, "--ring: '%s' is no time of 1s to 366d, no size of 4M to 64G, and not both with a "
+				"comma between them", arg);
+		}
 		return 0;
 	case ARGP_KEY_ARG:
 		a->program = ss_arguments_program(state);
@@ -164,6 +176,15 @@ int ss_cmd_record(int argc, char **argv) {
 		return ss_cli_error("record: %s", err);
 	}
 	setenv("SOMASHIM_TRACE", pattern, 1);
+	unsetenv("SOMASHIM_TRACE_RING");
+	if (a.ring.bytes) {
+		char bytes[32];
+		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)a.ring.bytes);
+		setenv("SOMASHIM_TRACE_RING", bytes, 1);
+		if (!ss_ring_keep(pattern, a.ring.keep_ns)) {
+			return ss_cli_error("record: the process that keeps the ring cannot be started: %s", strerror(errno));
+		}
+	}
 	clock_gettime(CLOCK_REALTIME, &start);
 	int status = ss_child_run(a.program, &started);
 	ss_run_report_close(report);

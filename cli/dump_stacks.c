@@ -29,7 +29,7 @@ struct ss_dump_stacks {
 };
 
 /* Only files that are mapped writable and shared come into question. */
-static bool find_trace(uint32_t pid, char *out, size_t size) {
+bool ss_dump_find_trace(uint32_t pid, char *out, size_t size) {
 	char name[64], *line = NULL;
 	size_t room = 0;
 	bool found = false;
@@ -76,7 +76,7 @@ struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid) {
 	struct ss_trace_item e;
 	char path[PATH_MAX], err[512];
 
-	if (!find_trace(pid, path, sizeof(path))) {
+	if (!ss_dump_find_trace(pid, path, sizeof(path))) {
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));

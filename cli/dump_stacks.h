@@ -3,10 +3,14 @@
 #ifndef SS_CLI_DUMP_STACKS_H
 #define SS_CLI_DUMP_STACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct ss_dump_stacks;
+
+/* The path of the file that process `pid` records to. False: it does not, or it cannot be seen. */
+bool ss_dump_find_trace(uint32_t pid, char *out, size_t size);
 
 /* Reads the recording of process `pid`. NULL: it writes none that can be read here. */
 struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid);

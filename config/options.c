@@ -91,6 +91,8 @@ static const struct option table[] = {
 	  "file for a log of every allocation and free (RMM CSV); %p and so on too" },
 	{ "TRACE", T_PATH, AT(trace), "", NULL,
 	  "file for a recording of all that happens to device memory (somashim record); %p and so on too" },
+	{ "TRACE_RING", T_SIZE, AT(trace_ring), "0", NULL,
+	  "the recording keeps the newest events in this much; somashim record --ring sets it; 0 = all of them" },
 	{ "LIVE", T_PATH, AT(live), "/dev/shm", NULL,
 	  "directory of the page that somashim top reads; off = none" },
 	{ "METRICS", T_PATH, AT(metrics), "", NULL,

@@ -43,6 +43,7 @@ struct ss_options {
 	int oom_reports;             /* enum ss_oom_reports */
 	uint64_t align_large;        /* alignment of blocks of at least this size */
 	uint64_t ipc_whole;          /* blocks from this size get own segments; 0 = off */
+	uint64_t trace_ring;         /* bytes of a recording that is a ring; 0 = none */
 	int stats;                   /* enum ss_stats_form */
 	bool disable, verbose, selftest, api_table;
 	int check;                   /* enum ss_check_tools */

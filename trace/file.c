@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "trace/file.h"
@@ -20,6 +21,8 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
+
+#define RING_WAITS 1000 /* of a millisecond */
 
 /* The descriptor still is the file that was opened. */
 static bool is_ours(const struct ss_trace_file *f) {
@@ -87,7 +90,7 @@ static void *map(struct ss_trace_file *f, off_t offset, size_t size) {
 	return p;
 }
 
-bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, char *path, size_t size,
+bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path, size_t size,
 		unsigned *number) {
 	struct stat st;
 	int fd = ss_file_new(pattern, O_RDWR, path, size, number);
@@ -108,7 +111,16 @@ bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, char *path
 	long page = sysconf(_SC_PAGESIZE);
 	*f = (struct ss_trace_file){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino,
 		.header_size = page > 4096 ? (uint32_t)page : 4096 };
+	if (ring) { /* as many again for what is left of older blocks */
+		uint64_t bytes = sizeof(struct ss_trace_header) + SS_TRACE_RING_SIZE(2 * ring);
+		f->header_size = (uint32_t)((bytes + f->header_size - 1) / f->header_size * f->header_size);
+	}
 	f->header = map(f, 0, f->header_size);
+	if (f->header && ring) {
+		f->header->ring_blocks = 2 * ring;
+		f->ring = (void *)(f->header + 1);
+		f->ring->limit = ring;
+	}
 	if (!f->header) {
 		int err = errno;
 		close(fd);
@@ -119,13 +131,85 @@ bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, char *path
 	return true;
 }
 
-void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number) {
-	*number = atomic_fetch_add_explicit(&f->next, 1, memory_order_relaxed);
-	return map(f, (off_t)f->header_size + (off_t)*number * SS_TRACE_BLOCK_SIZE,
-		   SS_TRACE_BLOCK_SIZE);
+static off_t offset_of(const struct ss_trace_file *f, uint32_t number) {
+	return (off_t)f->header_size + (off_t)number * SS_TRACE_BLOCK_SIZE;
 }
 
-void ss_trace_file_unmap(void *block) {
+/* ---- rings --------------------------------------------------------------- */
+
+/* Counts one more block of the program. False: it has as many as it may. */
+static bool count_block(struct ss_trace_ring *ring) {
+	uint32_t used = __atomic_load_n(&ring->used, __ATOMIC_RELAXED);
+
+	while (used < ring->limit) {
+		if (__atomic_compare_exchange_n(&ring->used, &used, used + 1, true, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Takes a free block of the ring, or a new one. */
+static bool take_block(struct ss_trace_ring *ring, uint32_t blocks, uint32_t *number) {
+	if (!count_block(ring)) {
+		return false;
+	}
+	for (uint32_t word = 0; word < (blocks + 63) / 64; word++) {
+		uint64_t bits = __atomic_load_n(&ring->free[word], __ATOMIC_RELAXED);
+		while (bits) {
+			uint64_t bit = bits & -bits;
+			if (__atomic_fetch_and(&ring->free[word], ~bit, __ATOMIC_ACQ_REL) & bit) {
+				*number = word * 64 + (uint32_t)__builtin_ctzll(bit);
+				return true;
+			}
+			bits &= ~bit;
+		}
+	}
+	uint32_t next = __atomic_load_n(&ring->next, __ATOMIC_RELAXED);
+	while (next < blocks) {
+		if (__atomic_compare_exchange_n(&ring->next, &next, next + 1, true, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED)) {
+			*number = next;
+			return true;
+		}
+	}
+	__atomic_fetch_sub(&ring->used, 1, __ATOMIC_ACQ_REL);
+	return false;
+}
+
+/* Waits for the process that gives blocks back. A lost event makes figures wrong; a wait does not. */
+static bool await_block(struct ss_trace_file *f, uint32_t *number) {
+	static const struct timespec time = { .tv_nsec = 1000000 };
+
+	for (int i = 0; !take_block(f->ring, f->header->ring_blocks, number); i++) {
+		if (i == RING_WAITS || atomic_load(&f->starved)) {
+			atomic_store(&f->starved, true);
+			return false;
+		}
+		nanosleep(&time, NULL);
+	}
+	atomic_store(&f->starved, false);
+	return true;
+}
+
+/* ---- blocks -------------------------------------------------------------- */
+
+void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number) {
+	if (!f->ring) {
+		*number = atomic_fetch_add_explicit(&f->next, 1, memory_order_relaxed);
+	} else if (!await_block(f, number)) {
+		errno = EBUSY;
+		return NULL;
+	}
+	return map(f, offset_of(f, *number), SS_TRACE_BLOCK_SIZE);
+}
+
+void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns) {
+	if (f->ring) {
+		*(uint64_t *)((char *)block + SS_TRACE_BLOCK_SIZE - sizeof(last_ns)) = last_ns;
+		__atomic_store_n((uint32_t *)block, SS_TRACE_BLOCK_DONE, __ATOMIC_RELEASE);
+	}
 	munmap(block, SS_TRACE_BLOCK_SIZE);
 }
 
@@ -134,7 +218,7 @@ void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used
 
 	if (from < SS_TRACE_BLOCK_SIZE && is_ours(f)) {
 		(void)!fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			(off_t)f->header_size + (off_t)number * SS_TRACE_BLOCK_SIZE + from,
+			offset_of(f, number) + from,
 			SS_TRACE_BLOCK_SIZE - from);
 	}
 }

@@ -44,8 +44,31 @@ struct ss_trace_header {
 	uint64_t realtime_ns;  /* ... and CLOCK_REALTIME at the same moment */
 	uint64_t lost_events;  /* events that could not be written */
 	uint64_t lost_stacks;  /* events whose stack could not be written: the table was full */
-	uint64_t reserved[6];
+	uint64_t begin_ns;     /* events before this moment do not count; 0: all do */
+	uint32_t ring_blocks;  /* most blocks that the file may have; 0: it is no ring */
+	uint32_t reserved32;
+	uint64_t reserved[4];
 };
+
+/* A ring (somashim record --ring) has this behind its header. The program takes blocks that are free, or new ones, as
+ * long as it has less than `limit`; somebody else (cli/ring/) gives blocks back. All fields are atomic. */
+struct ss_trace_ring {
+	uint32_t next;         /* blocks that were ever taken */
+	uint32_t used;         /* blocks that the program has */
+	uint32_t limit;        /* most of these */
+	uint32_t reserved;
+	uint64_t free[];       /* a bit for each block: nobody has it, and it is all 0 */
+};
+#define SS_TRACE_RING_LEAST 64u      /* blocks of the program: 4 MiB */
+#define SS_TRACE_RING_MOST (1u << 20) /* ... 64 GiB */
+#define SS_TRACE_RING_SIZE(blocks) (sizeof(struct ss_trace_ring) + ((uint64_t)(blocks) + 63) / 64 * 8)
+
+/* In a ring a block of the program that is full has another magic, and in its last 8 bytes the time of its last
+ * record. */
+#define SS_TRACE_BLOCK_DONE 0x4e445353u /* "SSDN" */
+/* What the events before the beginning of a ring left: definitions, and events with SS_TRACE_F_LIVED. The last 8 bytes
+ * are the beginning that it is for; a block for another one does not count. */
+#define SS_TRACE_BLOCK_BASE 0x53425353u /* "SSBS" */
 
 /* At header_size + n * block_size. The writer stores `magic` last. A block without it was
  * reserved and never used. */
@@ -84,6 +107,7 @@ enum ss_trace_kind {
 	SS_TRACE_WAIT = 26,          /* a synchronization, a wait or a call of the driver ended */
 	SS_TRACE_POOL_CREATE = 27,
 	SS_TRACE_POOL_DESTROY = 28,
+	SS_TRACE_IN_FLIGHT = 29,     /* a block that was freed before the beginning, and was not reusable yet */
 };
 
 /* The start of every record. The writer stores `kind` last, so a record with a kind is whole. */
@@ -220,6 +244,8 @@ struct ss_trace_pool {     /* r.pool is its number. POOL, POOL_CREATE and POOL_D
 /* Served from the stream's own free blocks: narrower than `hits` of SOMASHIM_STATS, which counts every
  * allocation that needed no new memory. */
 #define SS_TRACE_F_HIT 2u
+/* It was there before the beginning of a ring. Also of SEGMENT_ALLOC and MAP. */
+#define SS_TRACE_F_LIVED 8u
 #define SS_TRACE_F_REUSABLE 4u  /* FREE: the bytes may be reused at once; no REUSABLE follows */
 
 /* All events start with these 16 bytes. */
@@ -238,6 +264,12 @@ struct ss_trace_alloc {        /* the call is about to return the block */
 	struct ss_trace_event e;
 	uint64_t ptr;
 	uint64_t size;             /* see SS_TRACE_SIZE */
+};
+
+struct ss_trace_lived {        /* ALLOC with SS_TRACE_F_LIVED, and IN_FLIGHT */
+	struct ss_trace_alloc a;
+	uint64_t since_ns;         /* when it was allocated */
+	uint64_t rounded;          /* bytes that it takes */
 };
 
 struct ss_trace_free {         /* the free was called; REUSABLE says when it takes effect */

@@ -40,6 +40,7 @@ static const char *const names[] = {
 	[SS_TRACE_WAIT] = "wait",
 	[SS_TRACE_POOL_CREATE] = "pool_create",
 	[SS_TRACE_POOL_DESTROY] = "pool_destroy",
+	[SS_TRACE_IN_FLIGHT] = "in_flight",
 };
 
 const char *ss_trace_kind_name(enum ss_trace_kind kind) {
@@ -97,13 +98,14 @@ static void sift_up(struct ss_trace_reader *r, size_t i) {
 	r->heap[i] = moved;
 }
 
-/* Goes to the next event of the block. False: there is none. */
-static bool advance(struct open_block *b) {
+/* Goes to the next event of the block that is not before the beginning. False: there is none. */
+static bool advance(const struct ss_trace_reader *r, struct open_block *b) {
 	const char *damage;
 
 	do {
 		b->record = ss_trace_cursor_next(&b->cursor, &damage);
-	} while (b->record && b->record->kind < SS_TRACE_ALLOC);
+	} while (b->record && (b->record->kind < SS_TRACE_ALLOC ||
+			       b->cursor.time_ns < r->file.header.begin_ns));
 	return b->record != NULL;
 }
 
@@ -127,7 +129,7 @@ static void open_next(struct ss_trace_reader *r) {
 	r->heap = heap ? heap : r->heap;
 	if (!heap || !b->data ||
 	    ss_trace_read_at(r->file.fd, b->data, info->length, info->offset) != info->length ||
-	    !ss_trace_cursor_start(&b->cursor, b->data, info->length) || !advance(b)) {
+	    !ss_trace_cursor_start(&b->cursor, b->data, info->length) || !advance(r, b)) {
 		close_block(b);
 		return;
 	}
@@ -166,9 +168,14 @@ static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
 	out->flags = SS_TRACE_HIGH8(e->stream_flags);
 	switch (r->kind) {
 	case SS_TRACE_ALLOC:
+	case SS_TRACE_IN_FLIGHT:
 		out->address = alloc->ptr;
 		out->size = SS_TRACE_SIZE(alloc->size);
 		out->rounded = SS_TRACE_ROUNDED(alloc->size);
+		if ((out->flags & SS_TRACE_F_LIVED) && r->words * 8u >= sizeof(struct ss_trace_lived)) {
+			out->since_ns = ((const struct ss_trace_lived *)r)->since_ns;
+			out->rounded = ((const struct ss_trace_lived *)r)->rounded;
+		}
 		break;
 	case SS_TRACE_FREE:
 		out->address = ((const struct ss_trace_free *)r)->ptr;
@@ -213,7 +220,7 @@ bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out) 
 		.real_ns = real_of(r, b->cursor.time_ns), .tid = b->cursor.tid,
 		.offset = b->offset + (uint64_t)((const uint8_t *)b->record - b->data) };
 	fill(out, b->record);
-	if (advance(b)) {
+	if (advance(r, b)) {
 		sift_down(r, 0);
 	} else {
 		close_block(b);

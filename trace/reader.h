@@ -96,10 +96,17 @@ struct ss_trace_item {
 	uint64_t address;          /* ptr or base */
 	uint64_t size;             /* asked for; of the segment or range; released by a TRIM */
 	uint64_t rounded;          /* ALLOC: bytes that the block takes */
+	uint64_t since_ns;         /* ALLOC, IN_FLIGHT with SS_TRACE_F_LIVED: when it was allocated; else 0 */
 	uint64_t duration_ns;      /* WAIT */
 	uint64_t device_free;      /* OOM: free on the device; LIMIT: the limit */
 	uint64_t reserved, used;   /* OOM, LIMIT; TRIM: reserved is what was kept */
 };
+
+/* Was it there before the recording begins, and did not happen in it? */
+static inline bool ss_trace_item_lived(const struct ss_trace_item *e) {
+	return (e->kind == SS_TRACE_IN_FLIGHT || e->kind == SS_TRACE_ALLOC || e->kind == SS_TRACE_SEGMENT_ALLOC ||
+		e->kind == SS_TRACE_MAP) && (e->flags & SS_TRACE_F_LIVED);
+}
 
 /* Opens a file and reads what it defines. NULL and one line in `err`, with path and offset, if it
  * cannot be used at all. Damage within it is no error; see ss_trace_reader_problem(). */

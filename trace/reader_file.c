@@ -41,6 +41,7 @@ static const uint8_t least[256] = {
 	[SS_TRACE_WAIT] = sizeof(struct ss_trace_wait),
 	[SS_TRACE_POOL_CREATE] = sizeof(struct ss_trace_pool),
 	[SS_TRACE_POOL_DESTROY] = sizeof(struct ss_trace_pool),
+	[SS_TRACE_IN_FLIGHT] = sizeof(struct ss_trace_lived),
 };
 
 size_t ss_trace_read_at(int fd, void *to, size_t size, uint64_t offset) {
@@ -104,9 +105,10 @@ bool ss_trace_id_add(struct ss_trace_file_def *f, struct ss_trace_id_table *t, u
 bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length) {
 	const struct ss_trace_block *b = (const void *)data;
 
-	if (length < sizeof(*b) || b->magic != SS_TRACE_BLOCK_MAGIC) {
+	if (length < sizeof(*b) || (b->magic != SS_TRACE_BLOCK_MAGIC && !ss_trace_has_tail(b->magic))) {
 		return false;
 	}
+	length -= ss_trace_has_tail(b->magic) ? SS_TRACE_TAIL : 0;
 	*c = (struct ss_trace_cursor){ .data = data, .at = sizeof(*b), .end = length,
 		.base = b->base_ns, .time_ns = b->base_ns, .tid = b->tid };
 	return true;
@@ -173,15 +175,20 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 		}
 		return;
 	}
+	uint32_t tail = ss_trace_has_tail(((const struct ss_trace_block *)data)->magic) ? SS_TRACE_TAIL : 0;
+	if (((const struct ss_trace_block *)data)->magic == SS_TRACE_BLOCK_BASE &&
+	    memcmp(data + length - SS_TRACE_TAIL, &f->header.begin_ns, SS_TRACE_TAIL) != 0) {
+		return; /* of another beginning: it was being written, or is about to go */
+	}
 	struct ss_trace_block_info info = { .offset = offset, .start_ns = c.base };
 	while ((r = ss_trace_cursor_next(&c, &damage))) {
-		if (r->kind >= SS_TRACE_ALLOC) {
+		if (r->kind >= SS_TRACE_ALLOC && c.time_ns >= f->header.begin_ns) {
 			info.events = true;
 			f->events++;
 		}
 		ss_trace_define(f, r, &c);
 	}
-	info.length = c.at;
+	info.length = c.at + tail;
 	if (length < f->header.block_size && (damage || c.at + sizeof(*r) > c.end)) {
 		add_problem(f, offset + c.at, "the file ends in the middle of a block");
 	} else if (damage) {

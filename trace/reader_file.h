@@ -58,6 +58,12 @@ struct ss_trace_cursor {
 	uint32_t tid;
 };
 
+/* Such a block ends with 8 bytes that are no record. */
+#define SS_TRACE_TAIL 8u
+static inline bool ss_trace_has_tail(uint32_t magic) {
+	return magic == SS_TRACE_BLOCK_DONE || magic == SS_TRACE_BLOCK_BASE;
+}
+
 /* Starts at the block's header. False if it has none. */
 bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length);
 /* The next record of a known kind but TIME; it points into the block. NULL at the end, and

@@ -32,6 +32,7 @@ _Atomic uint64_t *ss_trace_generation = &no_generation;
 
 static struct ss_trace_live *live; /* mapped by the first ss_trace_open(), never unmapped */
 static char pattern[PATTERN_SIZE];
+static uint32_t ring; /* blocks; 0: no ring */
 static void (*say)(const char *line);
 static pthread_key_t thread_key;
 static uint64_t generations; /* recordings of this process and of those it was forked from */
@@ -89,7 +90,7 @@ static void give_away(struct ss_trace_live *l, struct ss_trace_thread_state *t) 
 			}
 		}
 	}
-	ss_trace_file_unmap(t->block);
+	ss_trace_file_done(&l->file, t->block, t->last);
 	t->block = NULL;
 }
 
@@ -147,7 +148,7 @@ static bool next_block(struct ss_trace_context *c) {
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t->block) {
-		ss_trace_file_unmap(t->block);
+		ss_trace_file_done(&c->live->file, t->block, t->last);
 		t->block = NULL;
 	}
 	if (first) { /* its destructor gives the block away */
@@ -171,7 +172,9 @@ static bool next_block(struct ss_trace_context *c) {
 			}
 		}
 	}
-	if (!t->block) {
+	if (!t->block && err == EBUSY) {
+		__atomic_fetch_add(&c->live->file.header->lost_events, 1, __ATOMIC_RELAXED);
+	} else if (!t->block) {
 		stop(c->live, err);
 	}
 	pthread_setcancelstate(cancel, NULL);
@@ -284,7 +287,7 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t) {
 		ss_trace_file_close(&file);
 		forked = false;
 	}
-	bool opened = ss_trace_file_open(&live->file, pattern, path, sizeof(path), &number);
+	bool opened = ss_trace_file_open(&live->file, pattern, ring, path, sizeof(path), &number);
 	if (opened && number > 1 && say) {
 		snprintf(line, sizeof(line), "its name is taken, so this recording is %s", path);
 		say(line);
@@ -322,6 +325,13 @@ static void after_fork_in_child(void) {
 		recording = false;
 		atomic_store(&live->generation, GENERATION_FORKED);
 	}
+}
+
+void ss_trace_set_ring(uint64_t bytes) {
+	uint64_t blocks = bytes / SS_TRACE_BLOCK_SIZE;
+
+	ring = blocks < SS_TRACE_RING_MOST ? (uint32_t)blocks : SS_TRACE_RING_MOST;
+	ring = bytes && ring < SS_TRACE_RING_LEAST ? SS_TRACE_RING_LEAST : ring;
 }
 
 void ss_trace_prepare(void) {
@@ -385,6 +395,8 @@ void ss_trace_close(void) {
 }
 
 uint64_t ss_trace_bytes(void) {
-	return live ? live->file.header_size +
-		(uint64_t)atomic_load(&live->file.next) * SS_TRACE_BLOCK_SIZE : 0;
+	const struct ss_trace_file *f = live ? &live->file : NULL;
+
+	return !f ? 0 : f->header_size + SS_TRACE_BLOCK_SIZE * (uint64_t)(f->ring ?
+		__atomic_load_n(&f->ring->next, __ATOMIC_RELAXED) : atomic_load(&f->next));
 }

@@ -31,6 +31,9 @@ static inline bool ss_trace_on(void) {
  * that is called with a lock held, which a library that is being loaded might wait for. May be
  * called several times, also at once. */
 void ss_trace_prepare(void);
+/* The recording is to be a ring: the file keeps the newest events in `bytes` bytes. Another process moves its beginning
+ * meanwhile (cli/ring/fold.h). 0: no ring. Call it before ss_trace_open(). */
+void ss_trace_set_ring(uint64_t bytes);
 /* Starts the recording in a new file, whose name is the first for `pattern` that is free
  * (file_name.h). `say` is called with one line, without its newline, when that is not the first
  * name, and when the recording ends early; it may be NULL.

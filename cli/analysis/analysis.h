@@ -168,6 +168,7 @@ struct ss_analysis {
 	enum ss_trace_state state;
 	uint64_t real_offset;      /* plus a time: nanoseconds since 1970 */
 	uint64_t lost_events, lost_stacks, unknown_frees, lost_frees, reset_blocks;
+	uint64_t lived_blocks, lived_bytes; /* before the recording begins, as that of a ring does */
 
 	uint64_t events, first_ns, last_ns;
 	uint64_t kind[SS_TRACE_POOL_DESTROY + 1]; /* events by kind */

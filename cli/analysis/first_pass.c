@@ -114,10 +114,13 @@ static void site_changed(struct ss_site *s, uint64_t now_ns) {
 	}
 }
 
-static void site_allocates(struct ss_site *s, const struct ss_range *b, uint64_t now_ns) {
+/* A block that lived before the recording begins was not allocated in it. */
+static void site_allocates(struct ss_site *s, const struct ss_range *b, const struct ss_trace_item *e) {
+	uint64_t now_ns = e->time_ns;
+
 	site_changed(s, now_ns);
-	s->allocs++;
-	s->bytes += b->size;
+	s->allocs += !ss_trace_item_lived(e);
+	s->bytes += ss_trace_item_lived(e) ? 0 : b->size;
 	s->live += b->size;
 	s->live_asked += b->asked;
 	s->live_blocks++;
@@ -163,6 +166,9 @@ static void watch_growth(struct ss_pass *p, struct ss_device_result *d, enum ss_
 
 static void usage_counts(struct ss_usage *u, enum ss_change change,
 			 const struct ss_trace_item *e) {
+	if (ss_trace_item_lived(e)) {
+		return;
+	}
 	u->allocs += change == SS_CHANGE_ALLOC;
 	u->frees += change == SS_CHANGE_FREE;
 	u->hits += change == SS_CHANGE_ALLOC && (e->flags & SS_TRACE_F_HIT);
@@ -234,7 +240,11 @@ void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *rang
 	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE) {
 		for (int by = 0; by < (p->config->charts ? SS_BYS : 1); by++) {
 			struct ss_site *s = ss_pass_site(p->a, by, range);
-			(change == SS_CHANGE_ALLOC ? site_allocates : site_frees)(s, range, e->time_ns);
+			if (change == SS_CHANGE_ALLOC) {
+				site_allocates(s, range, e);
+			} else {
+				site_frees(s, range, e->time_ns);
+			}
 		}
 	}
 }
@@ -273,6 +283,11 @@ static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
 void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e) {
 	struct ss_analysis *a = p->a;
 
+	if (ss_trace_item_lived(e)) {
+		a->lived_blocks += e->kind == SS_TRACE_ALLOC;
+		a->lived_bytes += e->kind == SS_TRACE_ALLOC ? e->rounded : 0;
+		return;
+	}
 	if ((size_t)e->kind < sizeof(a->kind) / sizeof(a->kind[0])) {
 		a->kind[e->kind]++;
 	}

@@ -170,9 +170,10 @@ static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	uint64_t end = ss_range_end(e->address, size);
 	struct ss_range b = { .base = e->address, .size = end - e->address,
 		.asked = e->size < end - e->address ? e->size : end - e->address,
-		.begin_ns = e->time_ns, .stream = e->stream, .first_stream = e->stream, .tid = e->tid,
+		.begin_ns = e->since_ns ? e->since_ns : e->time_ns, .stream = e->stream, .first_stream = e->stream, .tid = e->tid,
 		.pool = (uint16_t)e->pool, .device = ss_trace_memory_device(m, e),
-		.site = ss_sites_of(m->sites, e) };
+		.site = ss_sites_of(m->sites, e), .freed = e->kind == SS_TRACE_IN_FLIGHT,
+		.free_ns = e->kind == SS_TRACE_IN_FLIGHT ? e->time_ns : 0 };
 
 	if (b.size == 0) {
 		return true;
@@ -187,8 +188,12 @@ static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	if (!ss_ranges_add(&m->blocks, &b)) {
 		return false;
 	}
-	add_live(m, &b, 1);
-	tell(m, SS_CHANGE_ALLOC, &b, e);
+	if (b.freed) {
+		add_flight(m, &b, 1);
+	} else {
+		add_live(m, &b, 1);
+	}
+	tell(m, b.freed ? SS_CHANGE_IN_FLIGHT : SS_CHANGE_ALLOC, &b, e);
 	return true;
 }
 
@@ -219,6 +224,7 @@ bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item
 
 	switch (e->kind) {
 	case SS_TRACE_ALLOC:
+	case SS_TRACE_IN_FLIGHT:
 		return allocate(m, e);
 	case SS_TRACE_FREE:
 		release(m, e);

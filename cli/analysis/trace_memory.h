@@ -28,6 +28,7 @@ enum ss_change {
 	SS_CHANGE_REUSABLE, /* the block, or the first part of it, may be reused */
 	SS_CHANGE_MAP,      /* physical memory came */
 	SS_CHANGE_UNMAP,    /* ... and went */
+	SS_CHANGE_IN_FLIGHT, /* a block was in flight when the recording begins */
 };
 
 /* Is called after each change of the sums. `range` is valid during the call. An UNMAP of a chunk

@@ -88,6 +88,11 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 		make_segment(c, b, e);
 		write_entry(c, e, "alloc", b->base, b->size, stream);
 		break;
+	case SS_CHANGE_IN_FLIGHT: /* the viewer needs to see it come */
+		make_segment(c, b, e);
+		write_entry(c, e, "alloc", b->base, b->size, stream);
+		write_entry(c, e, "free_requested", b->base, b->size, stream);
+		break;
 	case SS_CHANGE_FREE:
 		write_entry(c, e, "free_requested", b->base, b->size, stream);
 		break;

@@ -68,6 +68,9 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 			write_block(c, "b", b, e, "in flight");
 		}
 		break;
+	case SS_CHANGE_IN_FLIGHT:
+		write_block(c, "b", b, e, "in flight");
+		break;
 	case SS_CHANGE_REUSABLE:
 		if (b->freed) {
 			write_block(c, "e", b, e, "in flight");

@@ -281,6 +281,7 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts) {
 		{ "streams", a->streams }, { "lost_events", a->lost_events },
 		{ "lost_stacks", a->lost_stacks }, { "unknown_frees", a->unknown_frees },
 		{ "lost_frees", a->lost_frees }, { "reset_blocks", a->reset_blocks },
+		{ "lived_blocks", a->lived_blocks }, { "lived_bytes", a->lived_bytes },
 		{ "begin_ns", a->first_ns + a->real_offset },
 		{ "damaged_places", a->problems }, { "allocations", a->kind[SS_TRACE_ALLOC] },
 		{ "frees", a->kind[SS_TRACE_FREE] }, { "all_failures", a->failures_all },

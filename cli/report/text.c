@@ -53,6 +53,10 @@ static void print_process(FILE *out, const struct ss_analysis *a) {
 	fprintf(out, "  %" PRIu64 " events in %.3f s, %zu threads, %zu streams; %" PRIu64
 		" allocations, %" PRIu64 " frees\n", a->events, ss_report_seconds(a, a->last_ns),
 		a->threads, a->streams, a->kind[SS_TRACE_ALLOC], a->kind[SS_TRACE_FREE]);
+	if (a->lived_blocks) {
+		fprintf(out, "  %" PRIu64 " blocks, %s, lived before the recording begins\n",
+			a->lived_blocks, bytes(a->lived_bytes));
+	}
 	if (a->lost_events || a->lost_stacks) {
 		fprintf(out, "  lost while recording: %" PRIu64 " events, %" PRIu64 " call stacks\n",
 			a->lost_events, a->lost_stacks);

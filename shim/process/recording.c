@@ -19,6 +19,7 @@ static void say(const char *line)
 
 void ss_recording_start(const struct ss_options *options)
 {
+	ss_trace_set_ring(options->trace_ring);
 	if (options->trace[0] && !ss_trace_open(options->trace, say))
 		ss_shim_log("cannot open SOMASHIM_TRACE %s: %s", options->trace, strerror(errno));
 }

@@ -8,8 +8,15 @@
 
 #include "trace/format.h"
 
+#ifdef RING /* files of rings, whose blocks have one size */
+#define ROUNDS 300
+#define BLOCK SS_TRACE_BLOCK_SIZE
+#else
 #define ROUNDS 3000
 #define BLOCK 4096u
+#define RING 0
+#endif
+#define HEADER (sizeof(struct ss_trace_header) + SS_TRACE_RING_SIZE(RING))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,19 +32,25 @@ static uint64_t next_random(void) {
 static void random_file(void) {
 	static union {
 		struct ss_trace_header header;
-		uint8_t bytes[sizeof(struct ss_trace_header) + 4 * BLOCK];
+		uint8_t bytes[HEADER + 4 * BLOCK];
 	} f;
 
 	memset(&f, 0, sizeof(f));
 	f.header = (struct ss_trace_header){ .major = SS_TRACE_MAJOR, .endian = SS_TRACE_ENDIAN,
-		.header_size = sizeof(f.header), .block_size = BLOCK,
+		.header_size = HEADER, .block_size = BLOCK, .ring_blocks = RING,
+		.begin_ns = next_random() % 2 ? 0 : next_random() % 2000,
 		.boottime_ns = next_random() % 3 ? 0 : next_random() << 16, .realtime_ns = 1000 };
 	memcpy(f.header.magic, SS_TRACE_MAGIC, sizeof(f.header.magic));
+	struct ss_trace_ring *ring = (void *)(&f.header + 1);
+	ring->next = RING ? (uint32_t)(next_random() % (RING + 2)) : 0;
+	ring->used = RING ? (uint32_t)(next_random() % (RING + 2)) : 0;
+	ring->limit = RING / 2;
 	for (uint32_t b = 0; b < 4; b++) {
-		uint8_t *block = f.bytes + sizeof(f.header) + b * BLOCK;
+		static const uint32_t magic[] = { SS_TRACE_BLOCK_MAGIC, SS_TRACE_BLOCK_DONE, SS_TRACE_BLOCK_BASE };
+		uint8_t *block = f.bytes + HEADER + b * BLOCK;
 		uint32_t at = sizeof(struct ss_trace_block);
 		*(struct ss_trace_block *)block = (struct ss_trace_block){
-			.magic = SS_TRACE_BLOCK_MAGIC, .base_ns = next_random() % 1000 };
+			.magic = magic[next_random() % 3], .base_ns = next_random() % 1000 };
 		while (at + 8 <= BLOCK) {
 			struct ss_trace_record *r = (void *)(block + at);
 			for (uint32_t i = at; i < BLOCK && i < at + 160; i++) { /* small numbers are likely */
@@ -46,6 +59,9 @@ static void random_file(void) {
 			r->kind = (uint8_t)(next_random() % 30 + 1);
 			r->words = (uint8_t)(next_random() % 16 + 1);
 			at += r->words * 8u;
+		}
+		if (next_random() % 2) { /* its tail */
+			memcpy(block + BLOCK - 8, &f.header.begin_ns, 8);
 		}
 	}
 	LLVMFuzzerTestOneInput(f.bytes, sizeof(f) - next_random() % (BLOCK * (next_random() % 4 + 1)));
