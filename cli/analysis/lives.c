@@ -5,7 +5,7 @@
 #include "cli/analysis/pass.h"
 #include "trace/grow.h"
 
-#define FEWEST 8u  /* blocks of each call site */
+#define FEWEST 2u  /* blocks of each call site */
 #define MOST 200u
 
 static double weight(const struct ss_analysis *a, const struct ss_life *l) {
