@@ -78,6 +78,7 @@ struct ss_device_info {
 	 * has been destroyed, this holds while any stream is captured. */
 	bool query_spoils;
 	bool unmap_at_exit;   /* the runtime crashes at exit if mappings are left */
+	bool unmap_waits_all; /* an unmap waits for every device, not only for this one */
 	bool keep_unopened;   /* the runtime crashes if memory to which nobody has access is unmapped */
 	bool access_prefix;   /* set_access works only on ranges that start with the reservation */
 	bool integrated;      /* an APU: host and device share memory */

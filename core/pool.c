@@ -216,7 +216,7 @@ static void look_for_rest(struct ss_pool *pool, void *arg)
 static void release_rest(struct ss_pool *pool, void *arg)
 {
 	(void)arg;
-	if (atomic_load(&pool->dying) && !ss_used(&pool->caches) && ss_others_may_give(pool, SS_GIVE_FENCED))
+	if (atomic_load(&pool->dying) && !ss_used(&pool->caches) && ss_others_may_give(pool))
 		ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_RESET);
 }
 

@@ -39,7 +39,7 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 {
 	struct look *k = arg;
 	uint64_t decay = ss_core_of(pool)->opt.decay_ms, target;
-	bool may = k->idle ? ss_others_may_give(pool, SS_GIVE_QUERIED) : ss_may_give(pool, SS_GIVE_UNASKED), trim;
+	bool may = k->idle ? ss_others_may_give(pool) : ss_may_give(pool, SS_GIVE_UNASKED), trim;
 
 	if (atomic_load(&pool->dying)) {
 		if (k->idle && may && !ss_used(&pool->caches))

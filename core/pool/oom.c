@@ -72,7 +72,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 			return;
 		if (r->idle < 0)
 			r->idle = ss_idle_soon(ss_core_of(pool), pool->mem.dev, r->end);
-		if (!r->idle || !ss_others_may_give(pool, SS_GIVE_FENCED))
+		if (!r->idle || !ss_others_may_give(pool))
 			return;
 	}
 	r->given += ss_pool_release(pool, 0, UINT64_MAX, SS_TRACE_TRIM_OOM);

@@ -38,25 +38,23 @@ static bool is_used(struct ss_core *core, int dev)
 	return atomic_load(&ss_device_pools(core, dev)->known) || ss_order_streams(core, dev);
 }
 
-bool ss_others_may_give(const struct ss_pool *pool, enum ss_give_how how)
+bool ss_others_may_give(const struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);
 	bool may = true;
 
-	if (pool->mem.backing != SS_BACKING_VMM)
+	if (pool->mem.backing != SS_BACKING_VMM || !core->info[pool->mem.dev].unmap_waits_all)
 		return true;
-	/* The call joins the null stream of its own device only. */
-	if (how == SS_GIVE_JOINED)
-		how = SS_GIVE_FENCED;
 	for (int dev = 0; dev < core->devices && may; dev++)
-		may = dev == pool->mem.dev || !is_used(core, dev) || ss_device_may_give(core, dev, how);
+		may = dev == pool->mem.dev || !is_used(core, dev) ||
+		      ss_device_may_give(core, dev, SS_GIVE_QUERIED) || ss_device_may_give(core, dev, SS_GIVE_FENCED);
 	return may;
 }
 
 bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how)
 {
 	return !ss_release_waits(&pool->mem) ||
-	       (ss_device_may_give(ss_core_of(pool), pool->mem.dev, how) && ss_others_may_give(pool, how));
+	       (ss_device_may_give(ss_core_of(pool), pool->mem.dev, how) && ss_others_may_give(pool));
 }
 
 bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end)

@@ -93,7 +93,7 @@ static const struct ss_quirk table[] = {
 	{ "V20", "pytorch#192814", 600, 714, NULL, SS_Q_NOTE,
 	  "after virtual memory ran out, the host reads old data in device memory",
 	  "the default maps nothing; vmm does not mend it" },
-	{ "V21", "rocm-systems#6982", 714, 0, NULL, SS_Q_NOTE,
+	{ "V21", "rocm-systems#6982", 714, 0, NULL, SS_Q_UNMAP_WAITS,
 	  "an unmap waits for every stream that may use the memory",
 	  "memory goes back in large pieces, when no device has anything to do" },
 	/* capture, IPC */
