@@ -261,6 +261,24 @@ def check_many(b):
     b.call('Emulation.clearDeviceMetricsOverride')
 
 
+def check_rebuilt(b):
+    """A page without names says why: the program was built again."""
+    program = path('program')
+    shutil.copy(make_trace, program)
+    subprocess.run([program, 'known', path('rebuilt')], check=True)
+    with open(program, 'rb') as f:
+        code = bytearray(f.read())
+    os.remove(program)
+    code[code.index(b'\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0') + 16] ^= 0xff # the build id
+    with open(program, 'wb') as f:
+        f.write(code)
+    report('-o', path('rebuilt.html'), path('rebuilt'))
+    b.open('file://' + path('rebuilt.html'))
+    wait_for(b, 'document.title.includes("rebuilt") && document.querySelector("#sites tbody tr") != null', 'no page')
+    text = b.evaluate('(document.querySelector("#rebuilt") || document.body).textContent')
+    assert text.startswith(program + ' was built after the recording'), text[:300]
+
+
 def check_ranks(b):
     os.mkdir(path('job'))
     for rank in range(3):
@@ -304,6 +322,7 @@ def main():
         check_tools(b)
         check_rest(b)
         check_many(b)
+        check_rebuilt(b)
         check_ranks(b)
         equal(b.complaints(), [], 'console')
     finally:

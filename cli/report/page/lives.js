@@ -28,7 +28,7 @@ function drawLives(parent, process, site) {
 function drawBars(parent, process, blocks) {
 	const width = parent.node().getBoundingClientRect().width - 24 || 800, step = Math.max(2, Math.min(12, 160 / blocks.length));
 	const end = Math.max(process.seconds, 1e-9), height = step * blocks.length + 24;
-	const x = d3.scaleLinear().domain([0, end]).range([4, width - 4]);
+	const x = d3.scaleLinear().domain([0, end]).range([28, width - 34]);
 	const streams = Array.from(new Set(blocks.map(b => b.stream)));
 	const svg = parent.append('svg').attr('class', 'bars').attr('viewBox', '0 0 ' + width + ' ' + height).attr('height', height)
 		.attr('role', 'img').attr('aria-label', 'When each of the ' + blocks.length + ' blocks lived');

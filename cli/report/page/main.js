@@ -84,6 +84,10 @@ function drawProcess(parent, process) {
 			process.lost_stacks + ' stacks were lost, ' + process.damaged_places + ' damaged places. ' +
 			process.damage);
 	}
+	if (process.rebuilt) {
+		parent.append('p').attr('class', 'bad').attr('id', 'rebuilt').text(process.rebuilt +
+			' was built after the recording, so names are missing (--debug-path finds a copy)');
+	}
 	drawCards(parent, process);
 	if (process.failures.length) {
 		drawFailures(section(parent, 'failures', 'Failed allocations'), process, sites);
