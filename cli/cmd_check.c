@@ -19,21 +19,22 @@
 #include "cli/run_preload.h"
 #include "config/options.h"
 
-enum { KEY_RACES = 256, KEY_LEAK, KEY_EXITCODE, KEY_JSON, KEY_SARIF, KEY_SUPPRESSIONS, KEY_LOG };
+enum { KEY_RACES = 256, KEY_LEAK, KEY_EXITCODE, KEY_JSON, KEY_SARIF, KEY_SUPPRESSIONS, KEY_LOG, KEY_PADDING };
 
 struct arguments {
 	bool audit, leak;
-	const char *tools, *races, *json, *sarif, *suppressions, *log;
+	const char *tools, *races, *padding, *json, *sarif, *suppressions, *log;
 	int error_status;
 	char **program;
 };
 
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
-	{ "tool", 't', "LIST", 0, "What to look for: order, free, leak, or all, in a list (default: order,free)", 0 },
+	{ "tool", 't', "LIST", 0, "What to look for: order, bounds, free, leak, or all, in a list (default: order,bounds,free)", 0 },
 	{ "leak-check", KEY_LEAK, "full|no", 0, "full: as --tool leak beside the others", 0 },
 	{ "track-stream-ordered-races", KEY_RACES, "WHICH", 0,
 	  "Errors of order: all, use-before-alloc or use-after-free (default: all)", 0 },
+	{ "padding", KEY_PADDING, "BYTES", 0, "Bytes behind each block that the tool bounds watches, at most 4096 (default: 256)", 0 },
 	{ "error-exitcode", KEY_EXITCODE, "N", 0,
 	  "Exit with N if errors were found and the program ended with 0 (default: 0)", 0 },
 	{ "json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Also write what was found as JSON (default: to stdout)", 0 },
@@ -59,7 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case 't':
 		ss_options_default(&test);
 		if (!ss_options_set(&test, "CHECK", arg) || !test.check) {
-			argp_error(state, "--tool=%s: it is no list of order, free, leak, all", arg);
+			argp_error(state, "--tool=%s: it is no list of order, bounds, free, leak, all", arg);
 		}
 		a->tools = arg;
 		return 0;
@@ -78,6 +79,10 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 		return 0;
 	case KEY_EXITCODE:
 		a->error_status = (int)ss_arguments_number(state, "error-exitcode", arg, 255);
+		return 0;
+	case KEY_PADDING:
+		(void)ss_arguments_number(state, "padding", arg, 4096);
+		a->padding = arg;
 		return 0;
 	case KEY_JSON:
 		a->json = arg ? arg : "-";
@@ -164,7 +169,7 @@ static int judge(const struct arguments *a, const char *wild, const struct ss_su
 }
 
 int ss_cmd_check(int argc, char **argv) {
-	struct arguments a = { .tools = "order,free", .races = "all" };
+	struct arguments a = { .tools = "order,bounds,free", .races = "all" };
 	struct ss_suppressions *s = NULL;
 	const char *tmp = getenv("TMPDIR");
 	char folder[4096], pattern[4200], wild[4200], tools[256], err[8192];
@@ -189,6 +194,9 @@ int ss_cmd_check(int argc, char **argv) {
 	}
 	setenv("SOMASHIM_CHECK", tools, 1);
 	setenv("SOMASHIM_CHECK_RACES", a.races, 1);
+	if (a.padding) {
+		setenv("SOMASHIM_CHECK_PADDING", a.padding, 1);
+	}
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
 	int status = ss_child_run(a.program, &started);
 	int judged = started ? judge(&a, wild, s, ss_child_others()) : -1;

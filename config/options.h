@@ -25,7 +25,7 @@ struct ss_amount {
 enum ss_stats_form { SS_STATS_OFF, SS_STATS_TABLE, SS_STATS_JSON };
 
 /* SOMASHIM_CHECK, a bit for each tool in the order of the names */
-enum ss_check_tools { SS_CHECK_ORDER = 1, SS_CHECK_FREE = 2, SS_CHECK_LEAK = 4 };
+enum ss_check_tools { SS_CHECK_ORDER = 1, SS_CHECK_BOUNDS = 2, SS_CHECK_FREE = 4, SS_CHECK_LEAK = 8 };
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
 
@@ -48,6 +48,7 @@ struct ss_options {
 	bool disable, verbose, selftest, api_table;
 	int check;                   /* enum ss_check_tools */
 	int check_races;             /* enum ss_check_races */
+	uint64_t check_padding;      /* bytes behind each block, for the tool bounds */
 	bool remember;               /* what a self-test proved counts for later processes */
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512], check_file[512];

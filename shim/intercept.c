@@ -139,15 +139,16 @@ SS_HOT(hipFree)
 static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
 				  void **ptr)
 {
+	size_t room = unlikely(ss_checking) ? ss_check_size(size) : size;
 	enum ss_status status = SS_OK;
 	void *p = NULL;
 
 	if (likely(size != 0))
-		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
-			      : ss_alloc_current(ss_core, tl, size, &p);
+		status = pool ? ss_alloc_async(ss_core, pool, tl, room, &p)
+			      : ss_alloc_current(ss_core, tl, room, &p);
 	*ptr = p; /* NULL for size 0 and for a failure */
 	if (unlikely(ss_checking) && p)
-		ss_check_allocated(tl, p, size);
+		ss_check_allocated(tl, p, size, room);
 	ss_live_tick(); /* as in malloc_long */
 	return likely(status == SS_OK) ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }

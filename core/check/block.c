@@ -115,17 +115,38 @@ void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room
 	pthread_mutex_unlock(&c->lock);
 }
 
-bool ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out)
+static uint64_t padding_of(const struct block *b)
 {
+	return b->end - b->base > b->size ? b->end - b->base - b->size : 0;
+}
+
+uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out)
+{
+	uint64_t padding = 0;
 	struct block *b;
 
 	memset(out, 0, sizeof(*out));
 	pthread_mutex_lock(&c->lock);
 	b = block_find(c, ptr);
-	if (b && !b->freed)
+	if (b && !b->freed) {
 		block_describe(b, out);
+		padding = b->size ? padding_of(b) : 0;
+	}
 	pthread_mutex_unlock(&c->lock);
-	return out->block != 0;
+	return padding;
+}
+
+void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, uint64_t, void *), void *arg)
+{
+	pthread_mutex_lock(&c->lock);
+	for (const struct block *b = c->list[0].oldest; b; b = b->next) {
+		struct ss_finding about = {0};
+
+		block_describe(b, &about);
+		if (b->size && padding_of(b) > 1)
+			fn(&about, padding_of(b), arg);
+	}
+	pthread_mutex_unlock(&c->lock);
 }
 
 void ss_check_forget(struct ss_check *c)
@@ -150,4 +171,16 @@ void blocks_drop(struct ss_check *c)
 {
 	tdestroy(c->blocks, drop);
 	c->blocks = NULL;
+}
+
+bool ss_check_same_stream(struct ss_check *c, const void *key, const struct ss_check_stream *stream)
+{
+	struct stream *s;
+	bool same;
+
+	pthread_mutex_lock(&c->lock);
+	s = stream_find(c, key);
+	same = s && s->is.number == stream->number;
+	pthread_mutex_unlock(&c->lock);
+	return same;
 }

@@ -142,9 +142,14 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 		  const char *what, uint32_t stack);
 /* The padding behind a block, or the bytes of a freed one, have changed. */
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset, uint64_t bytes);
-/* A live block that contains ptr: its base, its size without padding, and what a finding says of it.
- * False: there is none. */
-bool ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out);
+/* A live block that contains ptr: its base, its size without padding, and what a finding says of it. Returns
+ * how many bytes of padding it has. `out->block` 0: there is none. */
+uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out);
+/* Is `key` still this stream? */
+bool ss_check_same_stream(struct ss_check *c, const void *key, const struct ss_check_stream *stream);
+/* The live blocks with padding; one byte is none. `fn` may call nothing here. */
+void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *about, uint64_t padding, void *arg),
+		     void *arg);
 
 /* All blocks are gone, and so is all work (hipDeviceReset). */
 void ss_check_forget(struct ss_check *c);

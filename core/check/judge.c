@@ -96,6 +96,9 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 	pthread_mutex_lock(&c->lock);
 	s = stream_find(c, stream);
 	b = s ? block_find(c, ptr) : NULL;
+	/* An end pointer is no access, and neither is one in front of the next block. */
+	if (b && !bytes && (uintptr_t)ptr - b->base >= b->size)
+		b = NULL;
 	/* What the pools gave back may be anybody's memory by now. */
 	if (b && b->freed && c->opt.ours && !c->opt.ours(ptr, c->opt.arg)) {
 		block_forget(c, b);
@@ -110,7 +113,7 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 			judge_freed(c, b, s, &f);
 		else
 			judge_live(c, b, s, &f);
-		fits = b->freed || (uintptr_t)ptr - b->base + bytes <= b->size;
+		fits = b->freed || !bytes || (uintptr_t)ptr - b->base + bytes <= b->size;
 		if (!fits) {
 			f.fault = SS_FAULT_OUT_OF_BOUNDS;
 			finding_add(c, &f);

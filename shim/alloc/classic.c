@@ -30,6 +30,7 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	hipError_t err;
 	void *p = NULL;
 	bool single; /* one timeline orders all work of the device */
+	size_t asked = size;
 	int dev;
 
 	if (!ptr)
@@ -46,6 +47,8 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	dev = ss_current_device(&err);
 	if (dev < 0)
 		return ss_result(err);
+	if (unlikely(ss_checking))
+		size = ss_check_size(size);
 	single = ss_debt_allowed(dev);
 	if (!single)
 		status = ss_alloc_classic(ss_core, dev, size, &p);
@@ -58,12 +61,13 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	if (likely(status == SS_OK)) {
 		*ptr = p;
 		if (unlikely(ss_checking))
-			ss_check_allocated(NULL, p, size);
+			ss_check_allocated(NULL, p, asked, size);
 		return ss_result(hipSuccess);
 	}
 	/* A limit of the user's must not be passed by asking the runtime instead. */
 	if (status == SS_ERR_NOMEM && ss_options.limit.set)
 		return ss_fail(hipErrorOutOfMemory);
+	size = asked;
 	if (likely(!ss_limited()))
 		return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
 	return ss_result(SS_LIMITED(dev, size, *ptr,

@@ -25,8 +25,8 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
  * (ss_stream_used). */
 static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t size)
 {
-	if (unlikely(ss_checking))
-		ss_check_access(ss_stream_or_null(stream), ptr, size);
+	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), ptr, size))
+		return true;
 	if (ss_exceeds(ptr, size))
 		return true;
 	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && ptr)

@@ -74,8 +74,8 @@ hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t wi
 #define RETURN_MEMSET(bytes, dst, sync, async, stream, ...) do { \
 	enum verdict v_ = judge(dst, bytes); \
 	ss_stream_used(stream); \
-	if (unlikely(ss_checking)) \
-		ss_check_access(ss_stream_or_null(stream), dst, bytes); \
+	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), dst, bytes)) \
+		v_ = BAD_RANGE; \
 	if (unlikely(atomic_load_explicit(&ss_multi_device, memory_order_relaxed)) && dst) \
 		ss_stream_touch(stream, dst); \
 	if (v_ == BAD_RANGE) \

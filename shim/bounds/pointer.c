@@ -6,6 +6,7 @@
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/block_attributes.h"
 #include "shim/alloc/last_error.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/real.h"
 #include "shim/process/service.h"
@@ -84,7 +85,11 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 
 static bool lookup(const void *ptr, struct ss_block_info *info)
 {
-	return ptr && ss_lookup(ss_core, ptr, info);
+	if (!ptr || !ss_lookup(ss_core, ptr, info))
+		return false;
+	if (unlikely(ss_checking) && info->live)
+		info->size = ss_check_asked(ptr, info->size);
+	return true;
 }
 
 /* To a program a freed block is an address that was never allocated. The runtime is asked

@@ -6,10 +6,8 @@
 #include "shim/check/checker.h"
 #include "shim/check/host_memory.h"
 #include "shim/check/inside.h"
+#include "shim/check/padding.h"
 #include "trace/unwind.h"
-
-bool ss_checking;
-struct ss_check *ss_check_state;
 
 /* The call that the thread is in. */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -45,6 +43,8 @@ static void start(void)
 	ss_check_state = ss_check_create(&options);
 	if (!ss_check_state)
 		return;
+	/* hipFree waits as the real call does, so that nothing is in flight where hipMalloc fills padding. */
+	ss_options.free_sync = SS_FREE_SYNC_ALWAYS;
 	ss_unwind_init();
 	ss_check_report_open();
 	ss_checking = true;
@@ -58,8 +58,45 @@ static void finish(void)
 		ss_check_report_end(ss_options.check & SS_CHECK_LEAK);
 }
 
+struct list {
+	struct { struct ss_finding about; uint64_t padding; } *at;
+	size_t count, room;
+};
+
+static void list_add(const struct ss_finding *about, uint64_t padding, void *arg)
+{
+	struct list *l = arg;
+
+	if (l->count == l->room) {
+		size_t room = l->room ? l->room * 2 : 64;
+		void *more = realloc(l->at, room * sizeof(l->at[0]));
+
+		if (!more)
+			return;
+		l->at = more;
+		l->room = room;
+	}
+	l->at[l->count].about = *about;
+	l->at[l->count++].padding = padding;
+}
+
+/* exit() is about to begin: the padding of what is still live is read. */
+static void before_exit(void)
+{
+	struct list l = {0};
+
+	if (!ss_checking || !(ss_options.check & SS_CHECK_BOUNDS) || !ss_padding_all_idle())
+		return;
+	ss_check_padded(ss_check_state, list_add, &l);
+	for (size_t i = 0; i < l.count; i++)
+		ss_padding_read_live(&l.at[i].about, l.at[i].padding);
+	free(l.at);
+	ss_padding_look(true);
+}
+
 __attribute__((constructor)) static void init(void)
 {
+	ss_set_hook(SS_HOOK_EXIT, before_exit);
 	ss_set_hook(SS_HOOK_START, start);
 	ss_set_hook(SS_HOOK_END, finish);
 }
@@ -200,13 +237,40 @@ void ss_check_reset(void)
 
 /* ---- memory -------------------------------------------------------------------- */
 
-void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size)
+size_t ss_check_size(size_t size)
 {
-	ss_check_alloc(ss_check_state, ptr, size, size, key_of(tl), name_of_call(), stack_of_call());
+	size_t padding = ss_padding_bytes(), room;
+
+	/* The end of a block, which kernels are often given, is never the start of another one. */
+	return size && !__builtin_add_overflow(size, padding ? padding : 1, &room) ? room : size;
+}
+
+void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room)
+{
+	if (room > size + 1)
+		ss_padding_fill(tl, ptr, size, room - size);
+	ss_check_alloc(ss_check_state, ptr, size, room, key_of(tl), name_of_call(), stack_of_call());
+}
+
+size_t ss_check_asked(const void *ptr, size_t size)
+{
+	struct ss_finding about;
+
+	(void)ss_check_block(ss_check_state, ptr, &about);
+	return about.block ? about.size : size;
 }
 
 void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 {
+	struct ss_finding about;
+	uint64_t padding = ss_check_block(ss_check_state, ptr, &about);
+
+	if (ss_options.check & SS_CHECK_BOUNDS)
+		ss_padding_look(false);
+	if (padding > 1) {
+		about.free = (struct ss_check_site){.what = name_of_call(), .stack = stack_of_call()};
+		ss_padding_read(tl, &about, padding);
+	}
 	(void)ss_check_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
 }
 
@@ -216,32 +280,30 @@ void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 		ss_check_bad_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
 }
 
-static void touch(struct ss_timeline *tl, const void *ptr, size_t size)
+static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	const void *key = key_of(tl);
 
 	if (!key || !ptr || begins(name_of_call(), "hipGraph") || begins(name_of_call(), "hipDrvGraph"))
-		return;
+		return true;
 	if (ss_timeline_capturing(tl))
-		return;
+		return true;
 	call.stream = tl;
-	if (ours(ptr, NULL)) {
-		(void)ss_check_use(ss_check_state, key, ptr, size, name_of_call(), stack_of_call());
-		return;
-	}
+	if (ours(ptr, NULL))
+		return ss_check_use(ss_check_state, key, ptr, size, name_of_call(), stack_of_call());
 	/* The host may look at memory that it sees, and so learn that all before this command has ended.
 	 * A copy with memory that is not pinned may make the host wait for the copy itself. */
 	ss_check_tell(ss_check_state, key);
 	call.pageable |= !ss_check_is_host_memory(ptr);
+	return true;
 }
 
-void ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size)
+bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size)
 {
-	if (size)
-		touch(tl, ptr, size);
+	return !size || touch(tl, ptr, size);
 }
 
 void ss_check_pointer(struct ss_timeline *tl, const void *ptr)
 {
-	touch(tl, ptr, 0);
+	(void)touch(tl, ptr, 0);
 }

@@ -42,8 +42,12 @@ void ss_check_reset(void);
 
 /* ---- memory ------------------------------------------------------------------ */
 
-/* tl NULL: memory of hipMalloc. */
-void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size);
+/* How many bytes an allocation of `size` bytes has to take. */
+size_t ss_check_size(size_t size);
+/* tl NULL: memory of hipMalloc. `room` is what it took. */
+void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room);
+/* The size that the program asked for; `size` of a block that the checker does not know. */
+size_t ss_check_asked(const void *ptr, size_t size);
 /* Before the free; tl NULL: a free for which the host waits. */
 void ss_check_freeing(struct ss_timeline *tl, void *ptr);
 /* After it: did it succeed? */
@@ -51,8 +55,8 @@ void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok);
 /* Memory that the host and the device see: pinned, managed, fine-grained. */
 void ss_check_host_memory(void *ptr, size_t size);
 void ss_check_host_memory_gone(void *ptr);
-/* A command that is about to go on tl reads or writes `size` bytes at ptr. */
-void ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
+/* A command that is about to go on tl reads or writes `size` bytes at ptr. False: it leaves the block. */
+bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
 /* The same with an unknown size. */
 void ss_check_pointer(struct ss_timeline *tl, const void *ptr);
 /* The same of a kernel, by its arguments (check/kernel_args.h). `host`: function is the address of a host

@@ -53,6 +53,8 @@ static void at_exit(void)
 	void (*fn)(void) = atomic_load(&hook);
 	bool on = atomic_load(&ss_state) == SS_ON;
 
+	if (on && !ss_tls.depth)
+		ss_run_hook(SS_HOOK_EXIT);
 	ss_state_set(SS_ON, SS_EXITING);
 	ss_decay_thread_stop();
 	if (on && !ss_tls.depth && fn)

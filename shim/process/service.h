@@ -45,6 +45,7 @@ void ss_state_set(int from, int to);
 /* What folders above have to do at a moment that only this one knows. They set it in a constructor. */
 enum ss_hook {
 	SS_HOOK_START, /* the core exists, and no call has been served */
+	SS_HOOK_EXIT,  /* exit() begins, and everything still works */
 	SS_HOOK_END,   /* the process is about to end: no HIP call. May come twice */
 	SS_HOOKS
 };

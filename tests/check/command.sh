@@ -39,6 +39,11 @@ check 0 --error-exitcode 9 --track-stream-ordered-races use-before-alloc "$corpu
 check 9 --error-exitcode 9 --track-stream-ordered-races use-after-free "$corpus" free-without-wait
 check 9 --error-exitcode 9 --track-stream-ordered-races use-before-alloc "$corpus" use-on-another-stream
 
+check 9 --error-exitcode 9 "$corpus" write-past-end
+says '^========= Out of bounds: 3 bytes were written behind the block, the first 0 bytes past its end$'
+check 0 --error-exitcode 9 --padding 16 "$corpus" write-far-past-end
+check 2 --padding 1M "$corpus" write-past-end
+
 # Files.
 check 0 --json="$dir/found.json" --sarif "$dir/found.sarif" --log-file "$dir/log" "$corpus" use-on-another-stream
 grep -q 'ERROR SUMMARY: 1 error' "$dir/log" || fail "no report in the file"

@@ -18,6 +18,9 @@ def said(finding):
     fault = finding['fault']
     if fault == 'leak':
         return f'leak {finding["alloc"]["call"]} {finding["size"]} {finding["count"]}'
+    if fault == 'overwritten-padding':
+        past = finding['address'] - finding['base'] - finding['size']
+        return f'{fault} {finding["alloc"]["call"]} {past} {finding["bytes"]}'
     if fault == 'free-before-alloc':
         return f'{fault} {finding["free"]["call"]} {stream("free")} {stream("alloc")}'
     other = 'alloc' if fault in ('use-before-alloc', 'out-of-bounds') else 'free'

@@ -5,7 +5,7 @@
 
 static hipFunction_t kernel(const char *name)
 {
-	static const char *const kernels[] = {"fill", "pi", "copy", "ppih", "in_struct", "is", "number", "l", NULL};
+	static const char *const kernels[] = {"fill", "pi", "copy", "ppih", "in_struct", "is", "number", "l", "write", "pl", NULL};
 	static struct code_writer image;
 	hipModule_t module;
 	hipFunction_t f;
@@ -35,6 +35,55 @@ static void launch_packed(void *p, void *q, hipStream_t on)
 			 HIP_LAUNCH_PARAM_END};
 
 	OK(hipModuleLaunchKernel(kernel("copy"), 1, 1, 1, 64, 1, 1, 0, on, NULL, extra));
+}
+
+/* The software device runs this for the kernel `write`, which sets bytes. */
+void somasim_kernel_write(void **args);
+extern const size_t somasim_kernel_write_args[];
+__attribute__((visibility("default"))) const size_t somasim_kernel_write_args[] = {8, 8, 0};
+__attribute__((visibility("default"))) void somasim_kernel_write(void **args)
+{
+	memset(*(void **)args[0], 0x11, *(size_t *)args[1]);
+}
+
+static void write_bytes(void *p, size_t bytes, hipStream_t on)
+{
+	launch("write", on, (void *[]){&p, &bytes});
+}
+
+static void write_past_end(void)
+{
+	void *p = block(a);
+
+	write_bytes(p, BYTES + 3, a);
+	OK(hipFreeAsync(p, a));
+}
+
+static void write_far_past_end(void)
+{
+	void *p = block(a);
+
+	write_bytes((char *)p + BYTES + 100, 1, a);
+	OK(hipFreeAsync(p, a));
+	OK(hipStreamSynchronize(a));
+	p = block(a);
+	OK(hipFreeAsync(p, a));
+}
+
+static void write_past_end_of_hip_malloc(void)
+{
+	void *p;
+
+	OK(hipMalloc(&p, 100));
+	write_bytes(p, 101, a);
+	OK(hipFree(p));
+}
+
+static void write_past_end_of_leak(void)
+{
+	void *p = block(a);
+
+	write_bytes(p, BYTES + 8, a);
 }
 
 static void kernel_before_allocation(void)
@@ -98,6 +147,11 @@ const struct program wrong_kernels[] = {
 	{"free-under-kernel", free_under_kernel, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"packed-after-free", packed_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
 	{"pointer-in-structure", pointer_in_structure, "free-before-use hipModuleLaunchKernel 2 1"},
+	{"write-past-end", write_past_end, "overwritten-padding hipMallocAsync 0 3"},
+	{"write-far-past-end", write_far_past_end, "overwritten-padding hipMallocAsync 100 1"},
+	{"write-past-end-of-hip-malloc", write_past_end_of_hip_malloc, "overwritten-padding hipMalloc 0 1"},
+	{"write-past-end-of-leak", write_past_end_of_leak,
+	 "overwritten-padding hipMallocAsync 0 8;leak hipMallocAsync 4096 1"},
 	{NULL, NULL, NULL},
 };
 
@@ -134,6 +188,36 @@ static void number_like_an_address(void)
 	launch("number", a, (void *[]){&n});
 }
 
+static void write_to_the_end(void)
+{
+	void *p = block(a), *q;
+	size_t size = 0;
+
+	OK(hipMalloc(&q, 100));
+	write_bytes(p, BYTES, a);
+	write_bytes(q, 100, a);
+	OK(hipMemPtrGetInfo(q, &size));
+	if (size != 100)
+		exit(2); /* the padding shows */
+	OK(hipFreeAsync(p, a));
+	OK(hipFree(q));
+}
+
+/* The end of one block is not the start of another, and one before the start not the block in front. */
+static void end_pointers(void)
+{
+	void *p[8];
+
+	for (int i = 0; i < 8; i++)
+		p[i] = block(i % 2 ? a : b);
+	for (int i = 0; i < 8; i++) {
+		launch_packed(p[i], (char *)p[i] + BYTES, i % 2 ? a : b);
+		launch_packed(p[i], (char *)p[i] - 1, i % 2 ? a : b);
+	}
+	for (int i = 0; i < 8; i++)
+		OK(hipFreeAsync(p[i], i % 2 ? a : b));
+}
+
 static void null_argument(void)
 {
 	launch_fill(NULL, a);
@@ -154,6 +238,6 @@ static void unknown_kernel(void)
 
 const struct program right_kernels[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(kernel_in_order), P(kernel_tells_host), P(number_like_an_address), P(null_argument), P(unknown_kernel),
+	P(kernel_in_order), P(kernel_tells_host), P(number_like_an_address), P(write_to_the_end), P(end_pointers), P(null_argument), P(unknown_kernel),
 	{NULL, NULL, NULL},
 };

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What all files of the checker look at: whether it runs, and what it did not look into. */
+#include <stdatomic.h>
+
+#include "shim/check/checker.h"
+#include "shim/check/inside.h"
+#include "shim/check/skips.h"
+
+bool ss_checking;
+struct ss_check *ss_check_state;
+
+static _Atomic uint64_t kernels, graphs;
+
+void ss_check_skip_kernel(void)
+{
+	atomic_fetch_add(&kernels, 1);
+}
+
+void ss_check_skip_graph(void)
+{
+	atomic_fetch_add(&graphs, 1);
+}
+
+void ss_check_skips(struct ss_check_skipped *out)
+{
+	out->kernels = atomic_load(&kernels);
+	out->graphs = atomic_load(&graphs);
+}
