@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What recording costs: nanoseconds per event with a stack of 16 frames, and bytes per event in
- * the file. `bench_trace [FILE] [PAIRS]` prints a line per case; each pair of an allocation and a
+ * the file. `bench_trace [FILE] [PAIRS] [RING_BYTES]` prints a line per case; each pair of an allocation and a
  * free is three events, of which two have a stack. At the end the file is read.
  */
 #include <alloca.h>
@@ -154,6 +154,8 @@ int main(int argc, char **argv) {
 
 	snprintf(path, sizeof(path), "%s", argc > 1 ? argv[1] : "bench.trace");
 	pairs = argc > 2 ? atoi(argv[2]) : pairs;
+	/* Nobody moves the beginning of a ring here, so it needs room for all events. */
+	ss_trace_set_ring(argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
 	run("off", few_stacks, 0, pairs, path);
 	if (!ss_trace_open(path, NULL)) {
 		perror(path);

@@ -4,6 +4,7 @@
  * offsets of its own, and frames that are good or broken in every way. A broken one is found out without a
  * crash, and the stack then has the addresses only.
  */
+#include <search.h>
 #include <sys/mman.h>
 
 #include "trace/symbolize.h"
@@ -118,19 +119,20 @@ static void make_frames(void) {
 /* The loop, which enters itself again by way of another library. */
 EXPORT int _PyEval_EvalFrameDefault(int depth);
 
-static int compare(const void *a, const void *b) {
-	return a < b ? _PyEval_EvalFrameDefault(0) : _PyEval_EvalFrameDefault(-1);
+static int compare(const void *key, const void *element) {
+	return _PyEval_EvalFrameDefault(0);
 }
 
 __attribute__((noinline)) int _PyEval_EvalFrameDefault(int depth) {
-	int two[2] = { 1, 2 };
+	int one = 1;
+	size_t count = 1;
 
 	if (depth) {
-		qsort(two, 2, sizeof(two[0]), compare);
+		lfind(&one, &one, &count, sizeof(one), compare);
 	} else {
 		ss_trace_alloc(POOL, 1, 1, 0, POOL, STREAM, 0);
 	}
-	__asm__ volatile("" : : "r"(two) : "memory");
+	__asm__ volatile("" : : "r"(&one) : "memory");
 	return depth;
 }
 
