@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ladder: what is tried, in this order, for an allocation that was no hit. The order of the
- * rows is the policy, and there is no other.
+ * rows is the whole policy.
  *
  * Locks: none held; each step takes what it needs.
  */

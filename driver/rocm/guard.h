@@ -12,8 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
+#include "core/base/compiler.h"
 
 struct ss_tls {
 	/* The number of calls of ours into the runtime that are in progress. While it is not 0,

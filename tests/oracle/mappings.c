@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps the mappings that the core returns for the next program. Each program makes a core and
- * destroys it, and unmapping flushes address translations on every processor, which used to be most
- * of what a program cost. Linked with --wrap=mmap64 and --wrap=munmap.
+ * destroys it, and unmapping flushes address translations on every processor, which would be most
+ * of what a program costs. Linked with --wrap=mmap64 and --wrap=munmap.
  */
 #include <pthread.h>
 #include <stdbool.h>
