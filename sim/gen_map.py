@@ -9,10 +9,10 @@ kind, out, tables = sys.argv[1], sys.argv[2], sys.argv[3:]
 nodes = {}
 for path in tables:
     for line in open(path):
-        m = re.match(r'[EVNX]\((?:[\w ]+\*?, )?(_*h(?:ip|sa)\w+|_Z\w+), (?:([\d.]+))?', line)
+        m = re.match(r'([ESVNX])\((?:[\w ]+\*?, )?(_*h(?:ip|sa)\w+|_Z\w+), (?:([\d.]+))?', line)
         if m:
-            node = 'ROCR_1' if kind == 'hsa' else 'hip_' + m.group(2)
-            nodes.setdefault(node, []).append(m.group(1))
+            node = 'ROCR_1' if kind == 'hsa' else 'hip_' + m.group(3)
+            nodes.setdefault(node, []).append(m.group(2) + ('_spt' if m.group(1) == 'S' else ''))
 with open(out, 'w') as f:
     prev = ''
     order = sorted(nodes, key=lambda n: [int(x) for x in re.findall(r'\d+', n)])

@@ -74,22 +74,6 @@ hipError_t i_hipMemcpyFromArray(void *dst, hipArray_const_t src, size_t x, size_
 			   kind, true);
 }
 
-hipError_t i_hipMemcpyHtoA(hipArray *dst, size_t off, const void *src, size_t n)
-{
-	if (!dst || !dst->data)
-		return hipErrorInvalidValue;
-	return submit_copy(NULL, copy_command((char *)dst->data + off, src, n),
-			   hipMemcpyHostToDevice, true);
-}
-
-hipError_t i_hipMemcpyAtoH(void *dst, hipArray *src, size_t off, size_t n)
-{
-	if (!src || !src->data)
-		return hipErrorInvalidValue;
-	return submit_copy(NULL, copy_command(dst, (char *)src->data + off, n),
-			   hipMemcpyDeviceToHost, true);
-}
-
 static hipError_t array_new(hipArray **out, int bits[4], size_t w, size_t rows, size_t depth)
 {
 	hipArray *a;

@@ -172,37 +172,6 @@ hipError_t i_hipStreamGetCaptureInfo(hipStream_t h, hipStreamCaptureStatus *stat
 	return i_hipStreamGetCaptureInfo_v2(h, status, id, NULL, NULL, NULL);
 }
 
-hipError_t i_hipStreamUpdateCaptureDependencies(hipStream_t h, hipGraphNode_t *deps, size_t n,
-						unsigned flags)
-{
-	struct stream *s = stream_of(h);
-	hipError_t e = hipSuccess;
-
-	if (!s)
-		return hipErrorContextIsDestroyed;
-	if ((n && !deps) || flags > 1)
-		return hipErrorInvalidValue;
-	pthread_mutex_lock(&capture_lock);
-	if (!s->capture) {
-		e = hipErrorIllegalState;
-	} else if (flags == hipStreamSetCaptureDependencies) {
-		capture_set_leaf(s, (struct node *const *)deps, n);
-	} else {
-		struct node **all = malloc((s->leaf_count + n + 1) * sizeof *all);
-
-		if (!all)
-			abort();
-		if (s->leaf_count)
-			memcpy(all, s->leaf, s->leaf_count * sizeof *all);
-		if (n)
-			memcpy(all + s->leaf_count, deps, n * sizeof *all);
-		capture_set_leaf(s, all, s->leaf_count + n);
-		free(all);
-	}
-	pthread_mutex_unlock(&capture_lock);
-	return e;
-}
-
 hipError_t i_hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode)
 {
 	int old = thread_state()->capture_mode;

@@ -15,16 +15,6 @@ static __thread int ctx_depth;
 hipError_t i_hipCtxSetCacheConfig(hipFuncCache_t c) { return hipSuccess; }
 hipError_t i_hipCtxSetSharedMemConfig(hipSharedMemConfig c) { return hipSuccess; }
 
-hipError_t i_hipCtxGetCacheConfig(hipFuncCache_t *c)
-{
-	return i_hipDeviceGetCacheConfig(c);
-}
-
-hipError_t i_hipCtxGetSharedMemConfig(hipSharedMemConfig *c)
-{
-	return i_hipDeviceGetSharedMemConfig(c);
-}
-
 hipError_t i_hipCtxCreate(hipCtx_t *c, unsigned flags, hipDevice_t d)
 {
 	if (!c)
@@ -96,14 +86,6 @@ hipError_t i_hipCtxGetDevice(hipDevice_t *d)
 	if (!d)
 		return hipErrorInvalidValue;
 	*d = current_device();
-	return hipSuccess;
-}
-
-hipError_t i_hipCtxGetApiVersion(hipCtx_t c, int *v)
-{
-	if (!v)
-		return hipErrorInvalidValue;
-	*v = 4;
 	return hipSuccess;
 }
 

@@ -89,11 +89,6 @@ hipError_t i_hipDeviceFlushGPUDirectRDMAWrites(int target, int scope)
 	return hipSuccess;
 }
 
-hipError_t i_hipSetValidDevices(int *list, int n)
-{
-	return hipSuccess;
-}
-
 hipError_t i_hipDeviceGet(hipDevice_t *d, int ordinal)
 {
 	if (!d)
@@ -123,17 +118,6 @@ hipError_t i_hipDeviceGetUuid(hipUUID *u, hipDevice_t d)
 	memset(u, 0, sizeof *u);
 	memcpy(u, "somasim", 7);
 	((char *)u)[15] = (char)d;
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceComputeCapability(int *major, int *minor, hipDevice_t d)
-{
-	if (!major || !minor)
-		return hipErrorInvalidValue;
-	if (check_device(d))
-		return hipErrorInvalidDevice;
-	*major = 9;
-	*minor = 4;
 	return hipSuccess;
 }
 

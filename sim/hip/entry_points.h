@@ -9,10 +9,12 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define E(name, node, params, args) hipError_t i_##name params;
+#define S(name, node, params, args)
 #define N(name, node, params)
 #define X(name, node)
 #include "hip/hip_entries.h"
 #undef E
+#undef S
 #undef N
 #undef X
 

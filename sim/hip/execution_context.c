@@ -77,14 +77,6 @@ hipError_t i_hipExecutionCtxGetDevice(int *device, void *ctx)
 	return hipSuccess;
 }
 
-hipError_t i_hipExecutionCtxGetId(void *ctx, unsigned long long *id)
-{
-	if (!ctx || !id)
-		return hipErrorInvalidValue;
-	*id = ((struct context *)ctx)->id;
-	return hipSuccess;
-}
-
 /* Forgets streams that were destroyed. Caller holds lock. */
 static void forget_destroyed(struct context *c)
 {

@@ -178,16 +178,6 @@ hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g,
 	return e;
 }
 
-hipError_t i_hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams *p)
-{
-	struct node *n = node_of(node);
-
-	if (!n || !p || n->type != NODE_FILL)
-		return hipErrorInvalidValue;
-	*p = n->set;
-	return hipSuccess;
-}
-
 hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *p)
 {
 	struct sim_command *c = set_of(p);

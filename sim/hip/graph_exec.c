@@ -157,16 +157,6 @@ hipError_t i_hipGraphLaunch(hipGraphExec_t h, hipStream_t stream)
 	return launch(x->graph, stream);
 }
 
-hipError_t i_hipGraphExecGetFlags(hipGraphExec_t h, unsigned long long *flags)
-{
-	struct exec *x = exec_of(h);
-
-	if (!x || !flags)
-		return hipErrorInvalidValue;
-	*flags = x->flags;
-	return hipSuccess;
-}
-
 hipError_t i_hipGraphExecDestroy(hipGraphExec_t h)
 {
 	struct exec *x = exec_of(h);

@@ -93,32 +93,3 @@ hipError_t graph_memory_free(const struct sim_alloc *a)
 
 	return atomic_exchange(&ga->live, false) ? hipSuccess : hipErrorInvalidValue;
 }
-
-hipError_t i_hipDeviceGraphMemTrim(int d)
-{
-	return check_device(d);
-}
-
-hipError_t i_hipDeviceGetGraphMemAttribute(int d, int attr, void *v)
-{
-	if (check_device(d))
-		return hipErrorInvalidDevice;
-	if (!v || attr < 0 || attr > 3)
-		return hipErrorInvalidValue;
-	*(uint64_t *)v = attr == 0 ? graph_mem[d].used : attr == 1 ? graph_mem[d].used_high :
-		attr == 2 ? graph_mem[d].reserved : graph_mem[d].reserved_high;
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceSetGraphMemAttribute(int d, int attr, void *v)
-{
-	if (check_device(d))
-		return hipErrorInvalidDevice;
-	if (!v || (attr != 1 && attr != 3) || *(uint64_t *)v)
-		return hipErrorInvalidValue;
-	if (attr == 1)
-		atomic_store(&graph_mem[d].used_high, 0);
-	else
-		atomic_store(&graph_mem[d].reserved_high, 0);
-	return hipSuccess;
-}

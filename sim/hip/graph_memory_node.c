@@ -56,29 +56,3 @@ hipError_t i_hipDrvGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g,
 {
 	return i_hipGraphAddMemFreeNode(out, g, deps, n, ptr);
 }
-
-hipError_t i_hipGraphMemAllocNodeGetParams(hipGraphNode_t node, void *params)
-{
-	struct node *n = node_of(node);
-	struct alloc_params *p = params;
-
-	if (!n || !p || n->type != NODE_ALLOC)
-		return hipErrorInvalidValue;
-	memset(p, 0, sizeof *p);
-	p->props.allocType = hipMemAllocationTypePinned;
-	p->props.location.type = hipMemLocationTypeDevice;
-	p->props.location.id = n->alloc->device;
-	p->size = n->alloc->size;
-	p->dptr = n->alloc->ptr;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *ptr)
-{
-	struct node *n = node_of(node);
-
-	if (!n || !ptr || n->type != NODE_FREE)
-		return hipErrorInvalidValue;
-	*(void **)ptr = n->alloc->ptr;
-	return hipSuccess;
-}

@@ -117,32 +117,6 @@ hipError_t i_hipGraphAddHostNode(hipGraphNode_t *out, hipGraph_t g, const hipGra
 	return c ? node_create(out, g, deps, n, NODE_HOST, c, NULL) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodeParams *p)
-{
-	struct node *n = node_of(node);
-
-	if (!n || !p || n->type != NODE_HOST)
-		return hipErrorInvalidValue;
-	p->fn = n->cmd->host.fn;
-	p->userData = n->cmd->host.arg;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNodeParams *p)
-{
-	struct sim_command *c = host_of(p);
-
-	return c ? node_replace(node_of(node), c) : hipErrorInvalidValue;
-}
-
-hipError_t i_hipGraphExecHostNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
-					   const hipHostNodeParams *p)
-{
-	struct sim_command *c = host_of(p);
-
-	return c ? node_replace(node_in_exec(x, node), c) : hipErrorInvalidValue;
-}
-
 hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
 				  size_t n)
 {
@@ -175,14 +149,6 @@ hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g,
 	return event_node(out, g, deps, n, NODE_EVENT_WAIT, event);
 }
 
-static hipError_t get_event(struct node *n, enum node_type type, hipEvent_t *out)
-{
-	if (!n || !out || n->type != type)
-		return hipErrorInvalidValue;
-	*out = n->event;
-	return hipSuccess;
-}
-
 static hipError_t set_event(struct node *n, enum node_type type, hipEvent_t event)
 {
 	if (!n || n->type != type || !event_of(event))
@@ -191,35 +157,15 @@ static hipError_t set_event(struct node *n, enum node_type type, hipEvent_t even
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphEventRecordNodeGetEvent(hipGraphNode_t n, hipEvent_t *e)
-{
-	return get_event(node_of(n), NODE_EVENT_RECORD, e);
-}
-
-hipError_t i_hipGraphEventWaitNodeGetEvent(hipGraphNode_t n, hipEvent_t *e)
-{
-	return get_event(node_of(n), NODE_EVENT_WAIT, e);
-}
-
 hipError_t i_hipGraphEventRecordNodeSetEvent(hipGraphNode_t n, hipEvent_t e)
 {
 	return set_event(node_of(n), NODE_EVENT_RECORD, e);
-}
-
-hipError_t i_hipGraphEventWaitNodeSetEvent(hipGraphNode_t n, hipEvent_t e)
-{
-	return set_event(node_of(n), NODE_EVENT_WAIT, e);
 }
 
 hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n,
 						 hipEvent_t e)
 {
 	return set_event(node_in_exec(x, n), NODE_EVENT_RECORD, e);
-}
-
-hipError_t i_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e)
-{
-	return set_event(node_in_exec(x, n), NODE_EVENT_WAIT, e);
 }
 
 hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g,
@@ -234,28 +180,4 @@ hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g,
 	if (!e)
 		x->child = graph_copy((struct graph *)child);
 	return e;
-}
-
-hipError_t i_hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *out)
-{
-	struct node *n = node_of(node);
-
-	if (!n || !out || !n->child)
-		return hipErrorInvalidValue;
-	*out = (hipGraph_t)n->child;
-	return hipSuccess;
-}
-
-hipError_t i_hipGraphExecChildGraphNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
-						 hipGraph_t child)
-{
-	struct node *n = node_in_exec(x, node);
-	struct graph *old;
-
-	if (!n || !n->child || !graph_of(child))
-		return hipErrorInvalidValue;
-	old = n->child;
-	n->child = graph_copy((struct graph *)child);
-	graph_free(old);
-	return hipSuccess;
 }

@@ -15,6 +15,7 @@
 #include "hip/version.h"
 
 #define E(name, node, params, args) ID_##name,
+#define S(name, node, params, args) ID_##name##_spt,
 #define N(name, node, params) ID_##name,
 #define X(name, node) ID_##name,
 enum {
@@ -23,16 +24,19 @@ enum {
 	ID_end
 };
 #undef E
+#undef S
 #undef N
 #undef X
 
 #define E(name, node, params, args) #name,
+#define S(name, node, params, args) #name "_spt",
 #define N(name, node, params) #name,
 #define X(name, node) #name,
 static const char *const names[] = {
 #include "hip/hip_entries.h"
 };
 #undef E
+#undef S
 #undef N
 #undef X
 _Static_assert(ID_end <= SIM_MAX_CALLS, "SIM_MAX_CALLS is too small");
@@ -69,6 +73,15 @@ static inline hipError_t leave(struct sim_thread *t, int e)
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define E(name, node, params, args) EXPORT(name, params, args, BODY(name, args))
+#define S(name, node, params, args) \
+	EXPORT(name##_spt, params, args, { \
+		struct sim_thread *t_ = sim_enter(ID_##name##_spt); \
+		int e_ = t_->verdict; \
+		stream = stream ? stream : hipStreamPerThread; \
+		if (likely(!e_)) \
+			e_ = (int)i_##name args; \
+		return leave(t_, e_); \
+	})
 /* The real library exports these; this device has none of it. */
 #define N(name, node, params) \
 	hipError_t name params \
@@ -79,6 +92,7 @@ static inline hipError_t leave(struct sim_thread *t, int e)
 #define X(name, node)
 #include "hip/hip_entries.h"
 #undef E
+#undef S
 #undef N
 #undef X
 

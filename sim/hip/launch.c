@@ -184,17 +184,6 @@ hipError_t i_hipConfigureCall(dim3 grid, dim3 block, size_t shared, hipStream_t 
 	return i___hipPushCallConfiguration(grid, block, shared, h);
 }
 
-hipError_t i_hipSetupArgument(const void *arg, size_t size, size_t off)
-{
-	if (!npending)
-		return hipErrorMissingConfiguration;
-	if (off + size > sizeof pending[0].data || pending[npending - 1].n == 64)
-		return hipErrorInvalidValue;
-	memcpy(pending[npending - 1].data + off, arg, size);
-	pending[npending - 1].args[pending[npending - 1].n++] = pending[npending - 1].data + off;
-	return hipSuccess;
-}
-
 hipError_t i_hipLaunchByPtr(const void *func)
 {
 	dim3 grid, block;

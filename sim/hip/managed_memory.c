@@ -48,14 +48,3 @@ hipError_t i_hipMemRangeGetAttribute(void *data, size_t size, hipMemRangeAttribu
 		*(int *)data = hipInvalidDeviceId;
 	return hipSuccess;
 }
-
-hipError_t i_hipMemRangeGetAttributes(void **data, size_t *sizes,
-				      hipMemRangeAttribute *attributes, size_t count,
-				      const void *p, size_t n)
-{
-	hipError_t e = data && sizes && attributes && count ? hipSuccess : hipErrorInvalidValue;
-
-	for (size_t i = 0; !e && i < count; i++)
-		e = i_hipMemRangeGetAttribute(data[i], sizes[i], attributes[i], p, n);
-	return e;
-}

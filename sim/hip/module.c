@@ -166,11 +166,6 @@ hipError_t i_hipFuncSetAttribute(const void *f, hipFuncAttribute attr, int v)
 }
 
 hipError_t i_hipFuncSetCacheConfig(const void *f, hipFuncCache_t c) { return hipSuccess; }
-hipError_t i_hipFuncSetSharedMemConfig(const void *f, hipSharedMemConfig c)
-{
-	return hipSuccess;
-}
-
 static hipError_t occupancy(int *n, int *grid, int *block)
 {
 	if (n)

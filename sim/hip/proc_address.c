@@ -14,10 +14,12 @@ static hipError_t address(const char *name, void **out)
 {
 	static const char *const nodes[] = {   /* the version node of each row */
 #define E(n, node, params, args) #node,
+#define S(n, node, params, args) #node,
 #define N(n, node, params) #node,
 #define X(n, node) #node,
 #include "hip/hip_entries.h"
 #undef E
+#undef S
 #undef N
 #undef X
 	};

@@ -67,17 +67,6 @@ hipError_t i_hipExtStreamCreateWithCUMask(hipStream_t *s, uint32_t n, const uint
 	return e;
 }
 
-hipError_t i_hipExtStreamGetCUMask(hipStream_t h, uint32_t n, uint32_t *mask)
-{
-	struct stream *s = stream_of(h);
-
-	if (!mask || !n)
-		return hipErrorInvalidValue;
-	for (uint32_t i = 0; i < n; i++)
-		mask[i] = s && i < 8 ? s->cumask[i] : ~0u;
-	return hipSuccess;
-}
-
 hipError_t i_hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
 	if (least)
@@ -210,30 +199,9 @@ hipError_t i_hipStreamGetDevice(hipStream_t h, hipDevice_t *device)
 	return e;
 }
 
-hipError_t i_hipStreamGetId(hipStream_t h, unsigned long long *id)
-{
-	struct sim_queue *q;
-	struct stream *s;
-	hipError_t e;
-
-	if (!id)
-		return hipErrorInvalidValue;
-	e = resolve(h, &q, &s);
-	if (e)
-		return e;
-	*id = q->id;
-	sim_queue_unref(q);
-	return hipSuccess;
-}
-
 hipError_t i_hipStreamAttachMemAsync(hipStream_t h, void *p, size_t n, unsigned flags)
 {
 	return p ? submit(h, sim_marker(), false) : hipErrorInvalidValue;
-}
-
-hipError_t i_hipStreamCopyAttributes(hipStream_t dst, hipStream_t src)
-{
-	return hipSuccess;
 }
 
 static void destroy_stream(struct stream *s)

@@ -207,32 +207,6 @@ hipError_t i_hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *out, 
 	return hipSuccess;
 }
 
-hipError_t i_hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
-						     hipMemGenericAllocationHandle_t h)
-{
-	struct prop57 *n = (void *)prop;
-	int device;
-	size_t size;
-	bool exportable;
-
-	if (!prop || !sim_phys_info((struct sim_phys *)h, &device, &size, &exportable))
-		return hipErrorInvalidValue;
-	memset(prop, 0, sizeof *prop);
-	if (V52) {
-		prop->type = hipMemAllocationTypePinned;
-		prop->requestedHandleType = exportable ? hipMemHandleTypePosixFileDescriptor :
-					    hipMemHandleTypeNone;
-		prop->location.type = hipMemLocationTypeDevice;
-		prop->location.id = device;
-	} else {
-		n->type = hipMemAllocationTypePinned;
-		n->handle = exportable;
-		n->location.type = hipMemLocationTypeDevice;
-		n->location.id = device;
-	}
-	return hipSuccess;
-}
-
 hipError_t i_hipMemExportToShareableHandle(void *out, hipMemGenericAllocationHandle_t h,
 					   hipMemAllocationHandleType type,
 					   unsigned long long flags)
