@@ -351,13 +351,13 @@ bool ss_scarce(struct ss_core *core, int dev);
 /* A hipFree has waited for all streams of `dev`. */
 void ss_freed_idle(struct ss_core *core, int dev);
 
-/* Has every stream of `dev` reached its end? Records and polls fences; never waits. Without
- * `join_null` the answer is no for a device whose null stream was used beside blocking streams,
+/* Is every stream of `dev` at its end? Records and polls fences, and never waits. The table in order/order.h
+ * has what else can be asked. Without `join_null` the answer is no for a device whose null stream was used beside blocking streams,
  * because a fence on the null stream would join them. */
-bool ss_device_idle(struct ss_core *core, int dev, bool join_null);
+bool ss_device_record_and_ask(struct ss_core *core, int dev, bool join_null);
 /* Is any stream of `dev` known to have something left to do? Streams are asked, and nothing is
  * enqueued. Another thread's per-thread stream cannot be asked, and after a bypass none is. */
-bool ss_device_busy(struct ss_core *core, int dev);
+bool ss_device_ask_busy(struct ss_core *core, int dev);
 /* The devices that must be idle before `dev` is reset: those with access to its pools' memory, and
  * `dev` itself if pools of another device have memory. */
 uint64_t ss_reset_waits_for(struct ss_core *core, int dev);

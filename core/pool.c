@@ -170,7 +170,7 @@ static uint64_t trim_leaves(struct ss_core *core, struct ss_pool *pool, uint64_t
 {
 	uint64_t reserved, idle;
 
-	if (!atomic_load(&pool->threshold_set) || !ss_device_busy(core, pool->mem.dev))
+	if (!atomic_load(&pool->threshold_set) || !ss_device_ask_busy(core, pool->mem.dev))
 		return keep;
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);

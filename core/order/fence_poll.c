@@ -147,7 +147,7 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
  * one pause may take as long as another process runs. After that the stream is busy. */
 #define LOOKS 64
 
-bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
+bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
 {
 	uint64_t until = ss_now_ms(core) + 1;
 

@@ -91,7 +91,7 @@ static bool streams_init(struct streams *s, struct ss_core *core, int dev, enum 
  * that is destroyed meanwhile could be in neither. */
 static bool unlisted(struct ss_core *core, int dev)
 {
-	return ss_distrusted(core) || ss_zombies(core, dev);
+	return ss_distrusted(core) || ss_zombies_poll(core, dev);
 }
 
 /* Each stream was at its end some time after the list was made. A query alone proves less for a
@@ -112,12 +112,12 @@ static bool part_at_end(struct ss_core *core, struct asked *first, const struct 
 			enum ss_fence_how how, unsigned *looks, bool *busy)
 {
 	for (struct asked *a = first; a < end; a++) {
-		a->idle = ss_stream_at_end(core, a->tl);
+		a->idle = ss_stream_record_and_ask(core, a->tl);
 		if (!a->idle && !ss_fence_request(core, a->tl, a->pos, how))
 			return false;
 	}
 	for (struct asked *a = first; a < end && !*busy; a++)
-		*busy = !a->idle && !ss_fence_reached(core, a->tl, a->pos, looks);
+		*busy = !a->idle && !ss_fence_poll_briefly(core, a->tl, a->pos, looks);
 	return !*busy;
 }
 
@@ -141,14 +141,14 @@ static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 	return idle;
 }
 
-bool ss_device_idle(struct ss_core *core, int dev, bool join_null)
+bool ss_device_record_and_ask(struct ss_core *core, int dev, bool join_null)
 {
 	bool busy;
 
 	return idle(core, dev, join_null ? ALL : ALL_BUT_JOIN, &busy);
 }
 
-bool ss_null_idle(struct ss_core *core, int dev, bool *busy)
+bool ss_null_record_and_ask(struct ss_core *core, int dev, bool *busy)
 {
 	return idle(core, dev, JOINED, busy);
 }
@@ -183,7 +183,7 @@ static struct ss_timeline *first_busy(struct ss_core *core, const struct streams
 	return NULL;
 }
 
-bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
+bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy)
 {
 	struct ss_timeline *last = *busy;
 	struct streams s;
@@ -202,7 +202,7 @@ bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy)
 	return listed && !*busy;
 }
 
-bool ss_device_busy(struct ss_core *core, int dev)
+bool ss_device_ask_busy(struct ss_core *core, int dev)
 {
 	bool others = false, busy = false;
 	struct streams s;

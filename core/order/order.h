@@ -3,7 +3,23 @@
  * What the layers above ask of the order: positions and marks, which use comes after which, and
  * fences. Streams, events and synchronizations as the application sees them are in core/core.h.
  *
- * A mark (slot, n) is a point on a timeline: everything that was enqueued on it until then.
+ * A mark (slot, n) is a point on a timeline: everything that was enqueued on it until then. The
+ * positions of one timeline only grow, also from one stream of a slot to the next:
+ *
+ *   0 ---- synced ---- completed ---- commanded ---- now ---->
+ *            |             |              |           |
+ *            |             |              |           position of the next mark
+ *            |             |              behind it stands a command, the application's or ours
+ *            |             so far the device has come, by whatever means we know
+ *            the application knows that, too: it has synchronized, or asked
+ *
+ *   fenced   up to here a fence was recorded that will tell, or has told
+ *   last     the final position of a stream that has ended
+ *   sealed   the position of its last fence; 0: it has none
+ *
+ * synced <= completed, and all are below `now`. Hits and frees enqueue nothing, so on a stream that
+ * joins the null stream what lies above `commanded` has not joined it yet. Nothing was enqueued
+ * between `sealed` and `last`, so the last fence stands for both.
  */
 #ifndef SS_ORDER_ORDER_H
 #define SS_ORDER_ORDER_H
@@ -113,8 +129,6 @@ size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_m
  * know are all there are. */
 uint64_t ss_wide_needed(struct ss_core *core, int dev);
 bool ss_wide_reached(struct ss_core *core, int dev, uint64_t wide);
-/* Streams of dev that were destroyed and may still run. */
-bool ss_zombies(struct ss_core *core, int dev);
 /* Devices, a bit each, with whose memory streams of other devices have worked. */
 uint64_t ss_order_visited(const struct ss_core *core);
 /* A command on tl works with memory of the devices in `bits`. */
@@ -159,9 +173,6 @@ bool ss_fence_asked(struct ss_core *core, struct ss_timeline *tl, uint64_t n);
 uint64_t ss_fence_ms(const struct ss_core *core, int dev);
 /* Must nobody ask for tl's fences now, since that would end a capture? */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl);
-/* Was the fence that has just been recorded at n reached? Asked a few times; *looks counts them over
- * all streams that are asked. */
-bool ss_fence_reached(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
 /* Makes stream x wait on the device for an exact fence that covers (tl, n). False: there is none. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
 /* Is there room for a fence of a single free on tl? Looks for reached ones now and then. */
@@ -169,18 +180,48 @@ bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl);
 /* A position for one free alone, so that an exact fence stands for just that. */
 uint64_t ss_position_alone(struct ss_timeline *tl);
 
-/* ---- is a stream, or a device, at its end? -------------------------------- */
+/* ---- is a stream, or a device, at its end? --------------------------------
+ *
+ * The name says what a call does. `can` looks at variables. `poll` asks for fences that were
+ * recorded before. `ask` asks the runtime, which enqueues nothing, but behind work under way the
+ * runtime puts a marker of its own. `record` enqueues a command or a fence first. None of them
+ * waits for work of the device, and none is called with a lock held. What a yes proves is that all
+ * of it has completed.
+ *
+ *  mark n reached?          ss_mark_reached           costs nothing
+ *  worth asking tl?         ss_stream_can_ask         costs and proves nothing
+ *  what have fences told?   ss_fence_poll             a query for each fence of tl or dev
+ *  that new fence reached?  ss_fence_poll_briefly     queries for about a millisecond
+ *  destroyed ones running?  ss_zombies_poll           as ss_fence_poll; only a no proves something
+ *  tl at its end?           ss_stream_ask             (timeline.h) a query; proves all of a stream
+ *                                                     that joins no other, else up to `commanded`
+ *    and to be destroyed?   ss_stream_ask_last        (timeline.h) a query, only if commands stand
+ *                                                     behind all hits and frees; proves all of tl
+ *    all of it?             ss_stream_record_and_ask  a command if one is missing there, and a
+ *                                                     query; proves all of tl
+ *  dev at its end?          ss_device_ask             a query per stream, until one is busy
+ *    or known to be busy?   ss_device_ask_busy        (core.h) the same; proves nothing
+ *    with fences, too?      ss_device_record_and_ask  (core.h) a query per stream, and a fence
+ *                                                     where that does not tell
+ *  null stream and joiners? ss_null_record_and_ask    the same for these
+ *
+ * After a bypass queries prove nothing. The pools wait for an idle device by ss_device_wait_idle
+ * (pool/release.h).
+ */
 
-/* As the runtime knows without a fence. Then what was freed on tl has completed. */
-bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl);
-/* May that be asked of the stream at no cost to the device? */
+bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl);
+/* May tl be asked at no cost to the device, and does the answer prove all of it? */
 bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl);
-/* Every stream of dev, asked without enqueuing anything. *busy: on entry one to ask first, on
- * return one that is not at its end; NULL: none. */
-bool ss_device_at_end(struct ss_core *core, int dev, struct ss_timeline **busy);
-/* Have the null stream and all that join it reached their end? Records and polls fences. *busy: they have
- * not, but a fence is on its way. */
-bool ss_null_idle(struct ss_core *core, int dev, bool *busy);
+/* *busy: on entry one to ask first, on return one that is not at its end; NULL: none. */
+bool ss_device_ask(struct ss_core *core, int dev, struct ss_timeline **busy);
+/* *busy: they are not at their end, but a fence is on its way. */
+bool ss_null_record_and_ask(struct ss_core *core, int dev, bool *busy);
+/* Have all streams of dev that were destroyed run out? False: they have. */
+bool ss_zombies_poll(struct ss_core *core, int dev);
+/* *looks counts the polls over all streams that are asked. */
+bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
+
+/* Does the token stand for a wait for a whole device? */
 bool ss_token_device_wide(const struct ss_token *t);
 
 #endif

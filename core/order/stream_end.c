@@ -7,7 +7,7 @@
  */
 #include "core/order/timeline.h"
 
-bool ss_stream_ended(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked)
+bool ss_stream_ask_last(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked)
 {
 	*asked = SS_ERR_NOT_READY;
 	if (core->drv.stream_idle && !ss_distrusted(core) && !ss_needs_cover(tl))
@@ -35,7 +35,7 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	 * waits for the null stream's work, which may itself wait for the thread that destroys.
 	 * So there is no fence if the stream is at its end already. Neither is there one if the
 	 * stream cannot be asked, after a capture that failed; then a device-wide wait tells. */
-	ended = ss_stream_ended(core, tl, &asked);
+	ended = ss_stream_ask_last(core, tl, &asked);
 	/* The fence comes first, while the handle still is this stream. */
 	marked = ss_stream_may_be_marked(core, tl);
 	if (marked && !ended && asked != SS_ERR_CAPTURE)
@@ -65,7 +65,7 @@ bool ss_timeline_retire(struct ss_core *core, struct ss_timeline *tl)
 	return must_join;
 }
 
-bool ss_zombies(struct ss_core *core, int dev)
+bool ss_zombies_poll(struct ss_core *core, int dev)
 {
 	struct ss_order *o = core->order;
 	bool found = false, any = false;

@@ -34,7 +34,7 @@ static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, enum ss_
 	return s;
 }
 
-bool ss_stream_at_end(struct ss_core *core, struct ss_timeline *tl)
+bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl)
 {
 	enum ss_timeline_kind kind = ss_kind(tl);
 	struct ss_token t;

@@ -89,7 +89,7 @@ void ss_thread_exit(struct ss_core *core, bool late, uint64_t drained)
 
 		if (!tl)
 			continue;
-		ended = !late && (ss_stream_ended(core, tl, &asked) ||
+		ended = !late && (ss_stream_ask_last(core, tl, &asked) ||
 				  ((drained >> dev & 1) && !ss_needs_cover(tl)));
 		pthread_mutex_lock(&core->order->lock);
 		if (my_timeline(core->order, dev)) /* not if a reset has ended it meanwhile */

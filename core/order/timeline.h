@@ -42,7 +42,7 @@ struct ss_timeline {
 	atomic_bool wanted;             /* somebody asked for a fence when none could be recorded */
 	unsigned covers;                /* number of the last command under way (ss_cover_begin) */
 	_Atomic uint64_t visits;        /* other devices whose memory it works with, a bit each */
-	_Atomic uint64_t commanded;     /* a command stands behind this position */
+	_Atomic uint64_t commanded;     /* position, as order.h draws it */
 
 	/* Written by whoever asks how far it is: */
 	_Alignas(64) struct { _Atomic uint64_t pos, ms; } noted[2]; /* its last synchronizations */
@@ -57,9 +57,8 @@ struct ss_timeline {
 	atomic_uint crowded;            /* frees that found too many for one of their own */
 	atomic_uint recording;          /* threads inside a driver call that uses `native` */
 	struct ss_pending *fences, **fences_tail; /* the oldest first */
-	_Atomic uint64_t fenced;        /* highest position with a fence behind it */
-	uint64_t last;                  /* the final position, once the stream has ended */
-	uint64_t sealed;                /* position of its SS_FENCE_LAST; 0: there is none */
+	_Atomic uint64_t fenced;        /* positions, as order.h draws them */
+	uint64_t last, sealed;
 	bool polling;                   /* a thread uses the first fences without the lock */
 	bool drop;                      /* ... and releases all of them when it is done */
 };
@@ -241,11 +240,11 @@ void ss_order_events_finish(struct ss_core *core);
 /* ---- stream_query.c and stream_end.c ------------------------------------------- */
 
 /* Asks the runtime whether tl is at its end, and completes what that proves. Unlike
- * ss_stream_at_end() it enqueues no command, so what the stream has not joined stays open. */
+ * ss_stream_record_and_ask() it enqueues no command, so what the stream has not joined stays open. */
 enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl);
 /* Is tl, which is about to end, at its end already? It is asked only if a command stands behind
  * all hits and frees on it. *asked: the driver's answer, or SS_ERR_NOT_READY. No lock held. */
-bool ss_stream_ended(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked);
+bool ss_stream_ask_last(struct ss_core *core, struct ss_timeline *tl, enum ss_status *asked);
 /* May memory carry a mark of tl, or be in use on it without one? */
 bool ss_stream_may_be_marked(const struct ss_core *core, const struct ss_timeline *tl);
 

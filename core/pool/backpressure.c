@@ -143,7 +143,7 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	if (skip)
 		return false;
 	begin = ss_trace_wait_begin();
-	idle = ss_idle_soon(core, pool->mem.dev, ss_now_ms(core) + core->opt.oom_wait_ms);
+	idle = ss_device_wait_idle(core, pool->mem.dev, ss_now_ms(core) + core->opt.oom_wait_ms);
 	ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, pool->mem.dev, NULL);
 	if (!idle) {
 		ss_pool_lock(pool);

@@ -84,7 +84,7 @@ void ss_decay_run(struct ss_core *core, int dev, bool device_idle)
 void ss_freed_idle(struct ss_core *core, int dev)
 {
 	if (ss_device_low(core, dev))
-		ss_decay_run(core, dev, !ss_zombies(core, dev));
+		ss_decay_run(core, dev, !ss_zombies_poll(core, dev));
 }
 
 /* Should memory of the pool go, if it is idle? `decays`: also for its age. */
@@ -158,7 +158,7 @@ void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl
 		return;
 	/* What a destroyed stream still runs only a device-wide wait waits for. */
 	if (idle)
-		ss_decay_run(core, dev, !ss_zombies(core, dev));
+		ss_decay_run(core, dev, !ss_zombies_poll(core, dev));
 	else
 		look(core, dev, is_due(core, dev) || !core->opt.decay_ms ||
 					(tl && tl == atomic_load(&ss_device_pools(core, dev)->busy)));

@@ -100,7 +100,7 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 {
 	int dev = pool->mem.dev;
 
-	if (!wide && (ss_distrusted(core) || ss_zombies(core, dev)))
+	if (!wide && (ss_distrusted(core) || ss_zombies_poll(core, dev)))
 		return false;
 	return !(ss_order_visited(core) >> dev & 1) && !(ss_access(pool) & ~(1ull << dev));
 }

@@ -66,7 +66,7 @@ static void ask(struct ss_request *r, enum whom whom)
 	uint64_t bytes = 0;
 
 	if (whom == DEVICE) {
-		ss_device_idle(core, pool->mem.dev, ss_timeline_kind(r->tl) == SS_TL_NULL);
+		ss_device_record_and_ask(core, pool->mem.dev, ss_timeline_kind(r->tl) == SS_TL_NULL);
 		return;
 	}
 	SS_CACHES_EACH(q, &pool->caches) {

@@ -71,7 +71,7 @@ static void release_idle(struct ss_pool *pool, void *arg)
 		if (ss_reserved(pool) <= ss_used(&pool->caches))
 			return;
 		if (r->idle < 0)
-			r->idle = ss_idle_soon(ss_core_of(pool), pool->mem.dev, r->end);
+			r->idle = ss_device_wait_idle(ss_core_of(pool), pool->mem.dev, r->end);
 		if (!r->idle || !ss_others_may_give(pool))
 			return;
 	}
@@ -253,7 +253,7 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 	if (!f.fenced && !atomic_load(&ss_device_memory(core, dev)->giving)) {
 		for (int d = 0; d < core->devices; d++)
 			if (f.null >> d & 1) {
-				idle |= ss_null_idle(core, d, &busy);
+				idle |= ss_null_record_and_ask(core, d, &busy);
 				wait |= busy;
 			}
 		*ms = idle ? 0 : 2 * *ms;

@@ -15,7 +15,7 @@ static bool queried(struct ss_core *core, int dev)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct ss_timeline *busy = atomic_load(&d->busy);
-	bool idle = ss_device_at_end(core, dev, &busy);
+	bool idle = ss_device_ask(core, dev, &busy);
 
 	atomic_store(&d->busy, busy);
 	ss_order_watch(core, dev, busy);
@@ -26,8 +26,8 @@ bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how)
 {
 	switch (how) {
 	case SS_GIVE_QUERIED: return queried(core, dev);
-	case SS_GIVE_FENCED: return ss_device_idle(core, dev, false);
-	case SS_GIVE_JOINED: return ss_device_idle(core, dev, true);
+	case SS_GIVE_FENCED: return ss_device_record_and_ask(core, dev, false);
+	case SS_GIVE_JOINED: return ss_device_record_and_ask(core, dev, true);
 	default: return false;
 	}
 }
@@ -57,7 +57,7 @@ bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how)
 	       (ss_device_may_give(ss_core_of(pool), pool->mem.dev, how) && ss_others_may_give(pool));
 }
 
-bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end)
+bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end)
 {
 	/* Each asking records fences: ask less and less often. */
 	for (unsigned ms = 1; !ss_device_may_give(core, dev, SS_GIVE_JOINED); ms *= 2) {

@@ -34,7 +34,7 @@ bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how);
 bool ss_others_may_give(const struct ss_pool *pool);
 /* Is the device found idle before `end` (ms)? Asks as SS_GIVE_JOINED does, and naps between. For callers that
  * may wait. No lock held. */
-bool ss_idle_soon(struct ss_core *core, int dev, uint64_t end);
+bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end);
 
 /* Gives idle memory back as ss_memory_release() does, exported segments included. `cause`: for a
  * recording. */

@@ -357,7 +357,7 @@ static bool ask(struct ss_core *core, struct asked *want, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct asked *a = &want[i];
 
-		if (a->how & ASK_IDLE && ss_stream_at_end(core, a->tl))
+		if (a->how & ASK_IDLE && ss_stream_record_and_ask(core, a->tl))
 			a->how = ASK_IDLE;
 		else if (a->how & ASK_FENCE && ss_fence_request(core, a->tl, a->n, SS_FENCE_LATE))
 			a->how = ASK_FENCE;
@@ -369,7 +369,7 @@ static bool ask(struct ss_core *core, struct asked *want, unsigned count)
 	 * pay on a quiet machine. */
 	for (unsigned i = 0; i < count; i++)
 		if (want[i].how == ASK_FENCE && ss_fence_pending(want[i].tl) <= 1)
-			ss_fence_reached(core, want[i].tl, want[i].n, &looks);
+			ss_fence_poll_briefly(core, want[i].tl, want[i].n, &looks);
 	return any;
 }
 

@@ -98,7 +98,7 @@ static bool device_idle(int dev, unsigned *ms)
 	struct ss_device_switch s;
 	bool idle;
 
-	for (; !atomic_load(&streams_unknown) && ss_device_busy(ss_core, dev); --*ms) {
+	for (; !atomic_load(&streams_unknown) && ss_device_ask_busy(ss_core, dev); --*ms) {
 		if (!*ms)
 			return false;
 		usleep(1000);

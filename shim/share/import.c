@@ -242,7 +242,7 @@ static void close_idle(bool joins_null)
 		return;
 	waits = ss_mappings_waiting(&asked);
 	for (dev = 0; dev < ss_device_count(); dev++)
-		if (waits >> dev & 1 && ss_device_idle(ss_core, dev, joins_null))
+		if (waits >> dev & 1 && ss_device_record_and_ask(ss_core, dev, joins_null))
 			idle |= 1ull << dev;
 	while (idle && (base = ss_mapping_take_idle(idle, asked, &dev)))
 		(void)close_on(dev, base);

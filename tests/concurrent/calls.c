@@ -178,7 +178,7 @@ void look(struct worker *w)
 		ss_idle_bytes(core, 0);
 		return;
 	case 3:
-		ss_device_idle(core, 0, false);
+		ss_device_record_and_ask(core, 0, false);
 		return;
 	default:
 		if (!w->count)

@@ -187,24 +187,24 @@ static void test_at_end(void **state)
 	assert_true(ss_stream_can_ask(&core, a));
 	assert_false(ss_stream_can_ask(&core, s));
 	ss_fake_enqueue(fake, 0, A);
-	assert_false(ss_stream_at_end(&core, a));
-	assert_true(ss_device_busy(&core, 0));
-	assert_false(ss_device_at_end(&core, 0, &busy));
+	assert_false(ss_stream_record_and_ask(&core, a));
+	assert_true(ss_device_ask_busy(&core, 0));
+	assert_false(ss_device_ask(&core, 0, &busy));
 	assert_ptr_equal(busy, a);
-	assert_false(ss_device_idle(&core, 0, true));
-	assert_true(ss_null_idle(&core, 0, &null_busy)); /* a does not join it */
+	assert_false(ss_device_record_and_ask(&core, 0, true));
+	assert_true(ss_null_record_and_ask(&core, 0, &null_busy)); /* a does not join it */
 	ss_fake_drain(fake, 0, A);
-	assert_true(ss_device_at_end(&core, 0, &busy));
+	assert_true(ss_device_ask(&core, 0, &busy));
 	assert_null(busy);
 	assert_true(completed(a, n));
 	assert_false(synced(a, n));
-	assert_false(ss_device_busy(&core, 0));
-	assert_false(ss_device_idle(&core, 0, false)); /* that would join the null stream */
-	assert_true(ss_device_idle(&core, 0, true));
+	assert_false(ss_device_ask_busy(&core, 0));
+	assert_false(ss_device_record_and_ask(&core, 0, false)); /* that would join the null stream */
+	assert_true(ss_device_record_and_ask(&core, 0, true));
 	ss_distrust(&core);
-	assert_false(ss_stream_at_end(&core, a));
-	assert_false(ss_device_at_end(&core, 0, &busy));
-	assert_false(ss_device_idle(&core, 0, true));
+	assert_false(ss_stream_record_and_ask(&core, a));
+	assert_false(ss_device_ask(&core, 0, &busy));
+	assert_false(ss_device_record_and_ask(&core, 0, true));
 }
 
 /* With a virtual clock, as here, every synchronization is reported. */

@@ -69,7 +69,7 @@ static void test_fence_fails(void **state)
 	ss_timeline_set_capturing(&core, a, true);
 	assert_int_equal(ss_order_capturing(&core), 1);
 	assert_false(ss_fence_request(&core, a, UINT64_MAX, SS_FENCE_LATE));
-	assert_false(ss_stream_at_end(&core, a));
+	assert_false(ss_stream_record_and_ask(&core, a));
 	ss_timeline_set_capturing(&core, a, false);
 	assert_int_equal(ss_order_capturing(&core), 0);
 	ss_fence_serve(&core, a, SS_FENCE_LATE); /* it was asked for */

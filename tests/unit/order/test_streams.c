@@ -20,8 +20,8 @@ static void test_slot_reuse(void **state)
 	assert_false(ss_timeline_retire(&core, a));
 	assert_false(ss_timeline_alive(a));
 	assert_null(ss_timeline_find(&core, A));
-	assert_true(ss_zombies(&core, 0));
-	assert_false(ss_zombies(&core, 1));
+	assert_true(ss_zombies_poll(&core, 0));
+	assert_false(ss_zombies_poll(&core, 1));
 	assert_int_equal(ss_order_streams(&core, 0), 1);
 	/* Its marks are not completed, so a new stream gets another slot. */
 	c = stream(A);
@@ -31,7 +31,7 @@ static void test_slot_reuse(void **state)
 	ss_fake_drain(fake, 0, A);
 	ss_fence_poll(&core, NULL, -1);
 	assert_true(completed(a, n));
-	assert_false(ss_zombies(&core, 0));
+	assert_false(ss_zombies_poll(&core, 0));
 	c = ss_timeline_add(&core, 1, A, SS_TL_NONBLOCKING, true);
 	assert_ptr_equal(c, a);
 	assert_int_equal(ss_timeline_device(c), 1);
@@ -69,9 +69,9 @@ static void test_handle_comes_back(void **state)
 	assert_ptr_not_equal(a, b);
 	assert_ptr_equal(ss_timeline_find(&core, A), b);
 	assert_false(ss_timeline_alive(a));
-	assert_true(ss_zombies(&core, 0));
+	assert_true(ss_zombies_poll(&core, 0));
 	sync_device(0);
-	assert_false(ss_zombies(&core, 0));
+	assert_false(ss_zombies_poll(&core, 0));
 }
 
 static void (*release)(void *, struct ss_fence *);
@@ -139,7 +139,7 @@ static void test_thread_stream(void **state)
 	assert_true(ss_timeline_alive(mine));
 	n = ss_timeline_now(other) - 1;
 	assert_false(completed(other, n)); /* it may still run, and has no fence */
-	assert_true(ss_zombies(&core, 0));
+	assert_true(ss_zombies_poll(&core, 0));
 	assert_int_equal(recorded(), 0);
 	sync_device(0);
 	assert_true(completed(other, n));
@@ -301,16 +301,16 @@ static void test_threads(void **state)
 		struct ss_timeline *busy = NULL;
 
 		ss_marks_take(&core, 0, 3, &mark, 1);
-		ss_zombies(&core, 0);
-		ss_device_at_end(&core, 1, &busy);
+		ss_zombies_poll(&core, 0);
+		ss_device_ask(&core, 1, &busy);
 		ss_order_report_each(&core, 0);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	sync_device(0);
 	sync_device(1);
-	assert_false(ss_zombies(&core, 0));
-	assert_false(ss_zombies(&core, 1));
+	assert_false(ss_zombies_poll(&core, 0));
+	assert_false(ss_zombies_poll(&core, 1));
 	assert_int_equal(ss_order_streams(&core, 0) + ss_order_streams(&core, 1), 0);
 }
 
@@ -447,7 +447,7 @@ static void test_slot_asked(void **state)
 	struct ss_timeline *a = stream(A);
 
 	assert_int_equal(ss_stream_ask(&core, a), SS_OK);
-	assert_true(ss_stream_at_end(&core, a));
+	assert_true(ss_stream_record_and_ask(&core, a));
 	changes = true;
 	assert_int_equal(ss_stream_ask(&core, a), SS_ERR_NOT_READY);
 	assert_false(changes);
@@ -455,7 +455,7 @@ static void test_slot_asked(void **state)
 	ss_timeline_retire(&core, a);
 	a = stream(A);
 	changes = true;
-	assert_false(ss_stream_at_end(&core, a));
+	assert_false(ss_stream_record_and_ask(&core, a));
 	assert_ptr_equal(ss_timeline_find(&core, B), a);
 }
 
