@@ -32,7 +32,7 @@ static uint64_t lately_ms(const struct ss_pool *pool)
 /* Will a fence tell when the oldest epoch has completed? */
 static bool is_told(struct ss_pool *pool)
 {
-	const struct ss_epoch *e = pool->epochs ? pool->epochs->prev : NULL;
+	struct ss_epoch *e = pool->epochs ? pool->epochs->prev : NULL;
 
 	return e && ss_pressure_asked(pool, e) && !ss_order_capturing(ss_core_of(pool));
 }

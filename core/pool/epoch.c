@@ -110,13 +110,20 @@ void ss_epoch_insert(struct ss_block *b)
 	e->bytes += b->size;
 }
 
-bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e)
+bool ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e)
 {
+	const struct ss_mark *m = e->mark;
+
 	if (e->wide && !ss_wide_reached(ss_core_of(pool), pool->mem.dev, e->wide))
 		return false;
+	/* Where there are a thousand streams, most looks end here. */
+	if (!ss_pool_mark_done(pool, m[e->open].slot, m[e->open].n))
+		return false;
 	for (uint32_t i = 0; i < e->count; i++)
-		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
+		if (!ss_pool_mark_done(pool, m[i].slot, m[i].n)) {
+			e->open = i;
 			return false;
+		}
 	return true;
 }
 

@@ -190,7 +190,8 @@ struct ss_epoch {
 	uint64_t by[SS_FREERS];       /* of bytes, as they were freed */
 	uint64_t wide;                /* needs a device-wide wait; 0: no */
 	bool apart;                   /* it may complete before the next older one */
-	uint32_t count;
+	uint32_t count;               /* at least 1 */
+	uint32_t open, unasked;       /* marks that were not reached, and had no fence, when somebody looked last */
 	struct ss_mark mark[];
 };
 
@@ -202,7 +203,7 @@ void ss_epoch_insert(struct ss_block *b);
  * epoch waits for all that older ones wait for, but those that are `apart`, so behind one that has not completed only
  * those are worth a look. */
 struct ss_epoch *ss_epoch_next(struct ss_pool *pool, struct ss_epoch *last, bool reached);
-bool ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
+bool ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
 /* The newest of the epochs older than e that waits for more than e does; NULL: none. */
 struct ss_epoch *ss_epoch_not_covered(const struct ss_pool *pool, struct ss_epoch *e);
 void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
@@ -220,7 +221,7 @@ void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e);
 /* The calling thread's place in `by`. */
 unsigned ss_pressure_self(void);
 /* Is a fence on its way for all that e waits for? Pool lock held. */
-bool ss_pressure_asked(struct ss_pool *pool, const struct ss_epoch *e);
+bool ss_pressure_asked(struct ss_pool *pool, struct ss_epoch *e);
 /* Is it time to ask how far the streams are for the sake of epochs? Pool lock held. */
 bool ss_pressure_due(struct ss_pool *pool);
 /* hipFree has not waited, so hipMalloc may, for a bounded time. True: the device was found idle.

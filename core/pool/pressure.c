@@ -46,15 +46,22 @@ void ss_pressure_completed(struct ss_pool *pool, const struct ss_epoch *e)
 
 /* ---- asking ---------------------------------------------------------------------------- */
 
-/* Is a fence on its way for all that e waits for? */
-bool ss_pressure_asked(struct ss_pool *pool, const struct ss_epoch *e)
+static bool is_asked(struct ss_pool *pool, const struct ss_mark *m)
 {
 	struct ss_core *core = ss_core_of(pool);
 
+	return ss_pool_mark_done(pool, m->slot, m->n) || ss_fence_asked(core, ss_slot(core, m->slot), m->n);
+}
+
+bool ss_pressure_asked(struct ss_pool *pool, struct ss_epoch *e)
+{
+	if (!is_asked(pool, &e->mark[e->unasked]))
+		return false;
 	for (uint32_t i = 0; i < e->count; i++)
-		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n) &&
-		    !ss_fence_asked(core, ss_slot(core, e->mark[i].slot), e->mark[i].n))
+		if (!is_asked(pool, &e->mark[i])) {
+			e->unasked = i;
 			return false;
+		}
 	return !e->wide;
 }
 
