@@ -142,6 +142,26 @@ bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev)
 	return any;
 }
 
+bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next)
+{
+	struct ss_order *o = core->order;
+	uint32_t count = atomic_load_explicit(&o->slot_count, memory_order_acquire);
+	bool any = false;
+
+	if (!atomic_load_explicit(&o->fences_pending, memory_order_relaxed))
+		return false;
+	for (uint32_t i = 0; i < count && most; i++, ++*next) {
+		struct ss_timeline *tl = o->slots[*next % count];
+
+		if (!ss_fence_pending(tl) ||
+		    (dev >= 0 && atomic_load_explicit(&tl->dev, memory_order_relaxed) != dev))
+			continue;
+		any |= ss_fence_poll(core, tl, dev);
+		most--;
+	}
+	return any;
+}
+
 /* A stream with nothing left to do reaches a new fence within microseconds. That is cheaper than
  * new memory, so a new fence is asked for this many times, or for a millisecond: on a busy machine
  * one pause may take as long as another process runs. After that the stream is busy. */

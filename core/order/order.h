@@ -163,6 +163,8 @@ void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_
 /* Asks for outstanding fences of tl (NULL: of all timelines of dev, -1: of all). True if anything
  * completed. Never waits. No lock held. */
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
+/* The same for at most `most` streams that have a fence under way, by turns: *next, 0 at first, says whose turn it is. */
+bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next);
 /* Fences of tl that have not been reached. */
 uint32_t ss_fence_pending(const struct ss_timeline *tl);
 /* The same of all streams of dev. */

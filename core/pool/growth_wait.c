@@ -16,6 +16,7 @@
 #include "core/pool/request.h"
 
 #define FENCED_PART 4 /* fences stand behind so many times the bytes that are missing */
+#define LOOKED_AT 16  /* streams that are asked between two naps; of more, these by turns */
 
 /* Would growing now set a new peak? Pool lock held. */
 static bool sets_peak(struct ss_request *r)
@@ -95,17 +96,26 @@ static bool is_told(struct ss_request *r, enum whom whom)
 	return false;
 }
 
+/* Has anything completed that r waits for? No lock held. */
+static bool look(struct ss_request *r, enum whom whom)
+{
+	struct ss_core *core = ss_core_of(r->pool);
+
+	if (whom == ITSELF)
+		return ss_fence_poll(core, r->tl, -1);
+	return ss_fence_poll_some(core, whom == DEVICE ? r->pool->mem.dev : -1, LOOKED_AT, &r->wait.turn);
+}
+
 /* Waits until there is enough, or nothing more to wait for. Pool lock held, dropped meanwhile. */
 static enum ss_next wait_for(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
-	struct ss_core *core = ss_core_of(pool);
 	uint64_t before = r->wait.us;
 	bool moved = false;
 
 	while (is_told(r, whom) && ss_wait_nap(r, moved)) {
 		ss_pool_unlock(pool);
-		moved = ss_fence_poll(core, NULL, -1);
+		moved = look(r, whom);
 		ss_pool_lock(pool);
 		if (!moved)
 			continue;

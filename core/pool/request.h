@@ -27,6 +27,7 @@ struct ss_request {
 	struct {                       /* bounded_wait.c */
 		uint64_t us, since;    /* waited so far, and until something completed last */
 		unsigned failed;       /* the pool's count when the wait began */
+		uint32_t turn;         /* of the stream that is asked next */
 		bool over;             /* no more waits */
 	} wait;
 	struct ss_pressure {           /* backpressure.c */

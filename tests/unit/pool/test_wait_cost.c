@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a wait for frees in flight costs. A thread that waits looks again and again, so a look must cost what has
- * changed since, not all that is in flight. Looks are counted, not timed.
+ * What a wait for frees in flight costs. A thread that waits looks again and again, so a look must
+ * cost what has changed since, not all that is in flight. Looks are counted, not timed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,18 +15,19 @@
 
 #define BLOCK (1 << 20)
 #define BLOCKS 500
+#define STREAMS 500
 #define STREAM ((void *)16)
 #define PEERS_STREAM ((void *)32)
 
-bool __real_ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
-bool __wrap_ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e);
+bool __real_ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
+bool __wrap_ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
 
 static struct ss_core *core;
 static struct ss_fake *fake;
 static struct ss_driver driver;
 static uint64_t naps, looks;
 
-bool __wrap_ss_epoch_reached(struct ss_pool *pool, const struct ss_epoch *e)
+bool __wrap_ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e)
 {
 	looks++;
 	return __real_ss_epoch_reached(pool, e);
@@ -49,7 +50,7 @@ static void begin(const struct ss_fake_config *config)
 	fake = ss_fake_create(config);
 	driver = ss_fake_driver(fake);
 	driver.nap = nap;
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	core = ss_core_create(&driver, &options);
 	assert_non_null(core);
 	naps = looks = 0;
@@ -74,7 +75,7 @@ static void test_epochs(void **state)
 	struct ss_timeline *tl;
 	static void *p[BLOCKS];
 
-	begin(&(struct ss_fake_config){ .devices = 1 });
+	begin(&(struct ss_fake_config){.devices = 1});
 	tl = ss_timeline_add(core, 0, STREAM, SS_TL_NONBLOCKING, true);
 	for (int i = 0; i < BLOCKS; i++)
 		assert_int_equal(ss_alloc_classic(core, 0, BLOCK, &p[i]), SS_OK);
@@ -95,28 +96,70 @@ static void test_epochs(void **state)
 	end();
 }
 
-/* An epoch that waits for less than an older one, since another device has lost its access meanwhile,
- * completes before it. One behind it, which waits for both, does not. */
+/* An epoch that waits for less than an older one, since another device has lost its access
+ * meanwhile, completes before it. One behind it, which waits for both, does not. */
 static void test_epoch_apart(void **state)
 {
 	struct ss_pool *pool;
 	void *p[3], *q;
 
-	begin(&(struct ss_fake_config){ .devices = 2 });
+	begin(&(struct ss_fake_config){.devices = 2});
 	assert_non_null(ss_timeline_add(core, 0, STREAM, SS_TL_NONBLOCKING, true));
 	assert_non_null(ss_timeline_add(core, 1, PEERS_STREAM, SS_TL_NONBLOCKING, true));
 	pool = ss_pool_default(core, 0);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &p[i]), SS_OK);
+		assert_int_equal(
+			ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &p[i]),
+			SS_OK);
 	for (int i = 0; i < 3; i++) {
 		ss_fake_enqueue(fake, 0, STREAM);
 		ss_fake_enqueue(fake, 1, PEERS_STREAM);
-		assert_int_equal(ss_pool_set_access(core, pool, i == 1 ? 0 : 2, i == 1 ? 2 : 0), SS_OK);
+		assert_int_equal(ss_pool_set_access(core, pool, i == 1 ? 0 : 2, i == 1 ? 2 : 0),
+				 SS_OK);
 		assert_int_equal(ss_free_classic(core, p[i], NULL), SS_OK);
 	}
 	ss_fake_drain(fake, 0, STREAM);
-	assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &q), SS_OK);
+	assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &q),
+			 SS_OK);
 	assert_ptr_equal(q, p[1]);
+	end();
+}
+
+/* Consumers of what a producer makes: each of many streams holds a little, and the device is
+ * behind. A thread that waits for them asks a few of them between two naps. */
+static void test_many_streams(void **state)
+{
+	static struct ss_timeline *tl[STREAMS];
+	struct ss_pool *pool;
+	static void *p[STREAMS];
+	uint64_t before;
+	void *q;
+
+	begin(&(struct ss_fake_config){.devices = 1});
+	pool = ss_pool_default(core, 0);
+	for (uintptr_t i = 0; i < STREAMS; i++) {
+		tl[i] = ss_timeline_add(core, 0, (void *)((i + 1) * 16), SS_TL_NONBLOCKING, true);
+		assert_int_equal(ss_alloc_async(core, pool, tl[i], BLOCK, &p[i]), SS_OK);
+	}
+	for (uintptr_t i = 0; i < STREAMS; i++) {
+		/* Only the first one moves on. */
+		for (int k = 0; k < 100; k++)
+			ss_fake_enqueue(fake, 0, (void *)((i + 1) * 16));
+		assert_int_equal(ss_free_async(core, p[i], tl[i]), SS_OK);
+		assert_true(ss_fence_request(core, tl[i], UINT64_MAX, SS_FENCE_LATE));
+	}
+	before = ss_fake_counts(fake).fence_query;
+	assert_int_equal(
+		ss_alloc_async(core, pool,
+			       ss_timeline_add(core, 0, (void *)8, SS_TL_NONBLOCKING, true), BLOCK,
+			       &q),
+		SS_OK);
+	assert_ptr_equal(q, p[0]);
+	assert_in_range(naps, 100, UINT64_MAX);
+	/* All of them at the start, a few times; then a few for each nap. */
+	assert_in_range(ss_fake_counts(fake).fence_query - before, naps, 16 * naps + 4 * STREAMS);
+	for (uintptr_t i = 0; i < STREAMS; i++)
+		ss_fake_drain(fake, 0, (void *)((i + 1) * 16));
 	end();
 }
 
@@ -125,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_epoch_apart),
+		cmocka_unit_test(test_many_streams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
