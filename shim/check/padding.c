@@ -192,7 +192,7 @@ bool ss_padding_all_idle(void)
 		bool busy = false;
 
 		for (int dev = 0; dev < ss_rocm_devices; dev++)
-			busy |= ss_device_busy(ss_core, dev);
+			busy |= ss_device_ask_busy(ss_core, dev);
 		if (!busy)
 			return true;
 		usleep(1000);
