@@ -79,7 +79,8 @@ static void release_idle(struct ss_pool *pool, void *arg)
 	ss_pool_reap(pool);
 }
 
-static void sum_idle(struct ss_pool *pool, void *arg)
+/* Idle bytes, less those that exported blocks hold beside live ones. */
+static void sum_givable(struct ss_pool *pool, void *arg)
 {
 	uint64_t used = ss_used(&pool->caches) + ss_ipc_pinned(pool), reserved = ss_reserved(pool);
 
@@ -109,7 +110,7 @@ static bool could_fit(struct ss_pool *pool, uint64_t size)
 
 	if (max && ss_used(&pool->caches) + size > ss_round(max, SS_FRAME))
 		return false;
-	ss_pools_each(core, pool->mem.dev, sum_idle, &idle);
+	ss_pools_each(core, pool->mem.dev, sum_givable, &idle);
 	/* What is on its way back is in neither figure. Memory moves from the first to the second
 	 * only, so they are read in this order. */
 	reserved = atomic_load(&d->reserved);

@@ -52,8 +52,7 @@ static void end(struct ss_pool *pool)
 	ss_pool_drop_memory(pool, true);
 	ss_trace_pool_destroy(pool->mem.handle, pool->mem.dev);
 	pthread_mutex_lock(&core->pools->lock);
-	pool->next = ss_device_pools(core, pool->mem.dev)->spare;
-	ss_device_pools(core, pool->mem.dev)->spare = pool;
+	ss_pool_set_aside(pool);
 	pthread_mutex_unlock(&core->pools->lock);
 }
 

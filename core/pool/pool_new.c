@@ -36,8 +36,7 @@ static void reset_counts(struct ss_pool *pool)
 	pool->counted = false;
 }
 
-/* For the next birth. pools->lock held. */
-static void set_aside(struct ss_pool *pool)
+void ss_pool_set_aside(struct ss_pool *pool)
 {
 	struct ss_device_pools *d = ss_device_pools(ss_core_of(pool), pool->mem.dev);
 
@@ -112,7 +111,7 @@ void ss_pool_unmake(struct ss_pool *pool)
 	atomic_fetch_or(&pool->users, SS_POOL_GONE);
 	core->pools->list = pool->next; /* it was made last */
 	ss_table_remove(&core->pools->by_handle, &pool->link);
-	set_aside(pool);
+	ss_pool_set_aside(pool);
 }
 
 void ss_pool_free(struct ss_pool *pool)

@@ -146,6 +146,8 @@ struct ss_segment *ss_segment_lock(const struct ss_core *core, uint64_t addr);
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
 /* Undoes that for a pool which nobody has seen. pools->lock held since. */
 void ss_pool_unmake(struct ss_pool *pool);
+/* Keeps a pool that is in no list for the next birth on its device. pools->lock held. */
+void ss_pool_set_aside(struct ss_pool *pool);
 void ss_pool_free(struct ss_pool *pool);
 
 /* ---- pool_lifetime.c: no lock held --------------------------------------------- */
