@@ -146,6 +146,11 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 	if (likely(size != 0))
 		status = pool ? ss_alloc_async(ss_core, pool, tl, room, &p)
 			      : ss_alloc_current(ss_core, tl, room, &p);
+	if (unlikely(status != SS_OK) && room != size) { /* there may be room without padding */
+		room = size;
+		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
+			      : ss_alloc_current(ss_core, tl, size, &p);
+	}
 	*ptr = p; /* NULL for size 0 and for a failure */
 	if (unlikely(ss_checking) && p)
 		ss_check_allocated(tl, p, size, room);

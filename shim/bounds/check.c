@@ -85,6 +85,11 @@ bool ss_memset_exceeds(const hipMemsetParams *p)
 		return false;
 	if (ss_exceeds(p->dst, ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
 		return true;
-	return (ss_lookup(ss_core, p->dst, &info) || ss_import_find(p->dst, &info, &buffer_id)) &&
-	       ss_times(p->pitch, p->height) > info.size;
+	if (ss_lookup(ss_core, p->dst, &info)) {
+		if (unlikely(ss_checking))
+			info.size = ss_check_asked(p->dst, info.size);
+	} else if (!ss_import_find(p->dst, &info, &buffer_id)) {
+		return false;
+	}
+	return ss_times(p->pitch, p->height) > info.size;
 }

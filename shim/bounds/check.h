@@ -18,8 +18,9 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
 {
 	uint64_t left;
 
-	return (ss_bytes_left(ss_core, ptr, &left) || ss_import_left(ptr, &left)) &&
-	       unlikely(size > left);
+	if (ss_bytes_left(ss_core, ptr, &left))
+		return unlikely(size > (unlikely(ss_checking) ? ss_check_left(ptr, left) : left));
+	return ss_import_left(ptr, &left) && unlikely(size > left);
 }
 /* The same, and tells the core which device's memory the command uses. The caller makes the stream known
  * (ss_stream_used). */

@@ -15,6 +15,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uint32_t stack;
 	bool has_stack;
 	struct ss_timeline *stream; /* of its last access */
+	void *freed;                /* a block that it is freeing */
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
 	uint64_t since;
 } call;
@@ -109,6 +110,7 @@ void ss_check_call(const char *name)
 	call.has_stack = false;
 	call.stream = NULL;
 	call.pageable = false;
+	call.freed = NULL;
 	call.since = ss_check_now(ss_check_state);
 	if (ss_distrusted(ss_core))
 		ss_check_blind(ss_check_state);
@@ -233,6 +235,7 @@ void ss_check_reached(struct ss_timeline *tl)
 void ss_check_reset(void)
 {
 	ss_check_forget(ss_check_state);
+	ss_padding_forget();
 }
 
 /* ---- memory -------------------------------------------------------------------- */
@@ -260,6 +263,16 @@ size_t ss_check_asked(const void *ptr, size_t size)
 	return about.block ? about.size : size;
 }
 
+uint64_t ss_check_left(const void *ptr, uint64_t left)
+{
+	struct ss_finding about;
+	uint64_t at;
+
+	(void)ss_check_block(ss_check_state, ptr, &about);
+	at = (uintptr_t)ptr - about.base;
+	return !about.block ? left : at < about.size ? about.size - at : 0;
+}
+
 void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 {
 	struct ss_finding about;
@@ -271,12 +284,15 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 		about.free = (struct ss_check_site){.what = name_of_call(), .stack = stack_of_call()};
 		ss_padding_read(tl, &about, padding);
 	}
-	(void)ss_check_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
+	if (ss_check_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call()))
+		call.freed = ptr;
 }
 
 void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 {
-	if (!ok)
+	if (!ok && call.freed == ptr)
+		ss_check_free_failed(ss_check_state, ptr);
+	else if (!ok)
 		ss_check_bad_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
 }
 

@@ -48,6 +48,8 @@ size_t ss_check_size(size_t size);
 void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room);
 /* The size that the program asked for; `size` of a block that the checker does not know. */
 size_t ss_check_asked(const void *ptr, size_t size);
+/* How many bytes are left in the block from ptr on, without padding; `left` with it. */
+uint64_t ss_check_left(const void *ptr, uint64_t left);
 /* Before the free; tl NULL: a free for which the host waits. */
 void ss_check_freeing(struct ss_timeline *tl, void *ptr);
 /* After it: did it succeed? */

@@ -237,7 +237,8 @@ void ss_padding_look(bool wait)
 {
 	struct slot *s;
 
-	for (int ms = 0;; ms++) {
+	/* Beside a capture no event may be asked. */
+	for (int ms = 0; !ss_capture_live(); ms++) {
 		while ((s = arrived())) {
 			compare(s->host, s->bytes, &s->about);
 			slot_give(s);
@@ -246,4 +247,13 @@ void ss_padding_look(bool wait)
 			return;
 		usleep(1000);
 	}
+}
+
+void ss_padding_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	pending = spare = NULL;
+	pending_tail = &pending;
+	memset(own_stream, 0, sizeof(own_stream));
+	pthread_mutex_unlock(&lock);
 }

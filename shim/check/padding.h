@@ -22,4 +22,7 @@ void ss_padding_read_live(const struct ss_finding *about, size_t padding);
 /* Looks at what has been read so far. `wait`: and waits for the rest, for a second. */
 void ss_padding_look(bool wait);
 
+/* A device was reset, which has freed pinned memory, events and streams of ours: none is used again. */
+void ss_padding_forget(void);
+
 #endif
