@@ -11,20 +11,22 @@ unset LD_PRELOAD LD_AUDIT SOMASHIM_TRACE SOMASHIM_TRACE_RING
 
 fail() { echo "$*"; cat "$dir"/err "$dir"/out 2>/dev/null; exit 1; }
 figure() { "$somashim" report --json "$2" | grep -o "\"$1\": [0-9]*" | head -1 | grep -o '[0-9]*$'; }
-# The process that runs the program.
+# The program says who it is, and then runs for long.
+program=(sh -c 'echo $$ >"$0.tmp"; mv "$0.tmp" "$0"; exec "$@"' "$dir/pid" "$app" 100000000)
+# program_of FILE: its process id, as soon as it records to the file.
 program_of() {
 	local pid=
-	for ((i = 0; i < 3000; i++)); do
-		pid=$(pgrep -P "$1" -f "$app" | head -1)
-		[ -n "$pid" ] && grep -q "$2" "/proc/$pid/maps" && break
+	for ((i = 0; i < 6000; i++)); do
+		pid=$(cat "$dir/pid") && grep -q "$1" "/proc/$pid/maps" && break
 		sleep 0.01
 	done 2>/dev/null
+	rm -f "$dir/pid"
 	echo "$pid"
 }
 
-"$somashim" record --ring 1s,4M -o "$dir/ring" "$app" 100000000 >"$dir/out" 2>"$dir/err" &
+"$somashim" record --ring 1s,4M -o "$dir/ring" "${program[@]}" >"$dir/out" 2>"$dir/err" &
 record=$! pids=$record
-pid=$(program_of $record "$dir/ring")
+pid=$(program_of "$dir/ring")
 [ -n "$pid" ] || fail "the program does not record"
 # Until the first events are too old.
 for ((i = 0; i < 6000; i++)); do
@@ -63,9 +65,9 @@ wait $record
 # The dump of a process that has ended, has no ring, or none that records.
 "$somashim" dump --trace "$pid" 2>"$dir/err"
 [ $? = 1 ] && grep -q "there is no process $pid" "$dir/err" || fail "a dead process"
-"$somashim" record -o "$dir/whole" "$app" 100000000 >/dev/null 2>&1 &
+"$somashim" record -o "$dir/whole" "${program[@]}" >/dev/null 2>&1 &
 record=$! pids=$record
-pid=$(program_of $record "$dir/whole")
+pid=$(program_of "$dir/whole")
 "$somashim" dump --trace -o "$dir/two" "$pid" 2>"$dir/err"
 [ $? = 1 ] && grep -q "is no ring" "$dir/err" || fail "a process without a ring"
 [ ! -e "$dir/two" ] || fail "a file of nothing"
