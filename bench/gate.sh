@@ -66,10 +66,10 @@ done | xargs -P "$(nproc)" -L 1 bash -c 'count "$2" "$1"' - | sort | awk -v fixe
 	BEGIN {
 		# Of the mean and of each log.
 		if (fixed) {
-			mean["async"] = 710; most["async"] = 1000
-			mean["classic"] = 910; most["classic"] = 1215
+			mean["async"] = 490; most["async"] = 560
+			mean["classic"] = 785; most["classic"] = 890
 		} else {
-			mean["async"] = 300; mean["classic"] = 450
+			mean["async"] = 430; mean["classic"] = 720
 			most["async"] = most["classic"] = 1e9
 		}
 		what = fixed ? "limit" : "goal"

@@ -20,13 +20,15 @@ static uint64_t size_at_random(void)
 
 int main(void)
 {
-	struct ss_block *b = calloc(RANGES, sizeof(*b));
+	struct ss_block *b = aligned_alloc(sizeof(*b), RANGES * sizeof(*b));
 	struct ss_free_index *h = calloc(1, sizeof(*h));
+	struct ss_block **lists = calloc(SS_CLASSES, sizeof(*lists));
 	double find[ROUNDS], take[ROUNDS];
 	uint64_t addr = SS_FRAME, sum = 0;
 
-	if (!b || !h)
+	if (!b || !h || !lists)
 		die("out of memory");
+	ss_index_init(h, lists);
 	for (int i = 0; i < RANGES; i++) {
 		b[i].addr = addr;
 		b[i].size = size_at_random();

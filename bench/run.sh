@@ -101,7 +101,7 @@ for log in "${logs[@]}"; do
 	row "32 threads / 2 threads ($name)" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
 done
 
-# Random sizes, which no bin serves. 50 blocks of up to 1 MiB are live.
+# Random sizes. 50 blocks of up to 1 MiB are live.
 awk 'BEGIN {
 	srand(1)
 	print "Thread,Time,Action,Pointer,Size,Stream"

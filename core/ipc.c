@@ -88,7 +88,7 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 struct contents {
 	uint64_t gaps;  /* bytes that were exported */
 	bool live;
-	bool busy;      /* something is live, in a bin or an arena, or still in use by the device */
+	bool busy;      /* something is live, in an arena, or still in use by the device */
 };
 
 /* Pool lock held, the caches frozen. */
@@ -96,7 +96,7 @@ static struct contents look_into(struct ss_core *core, const struct ss_segment *
 {
 	struct contents c = {0};
 
-	for (const struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b)) {
+	for (const struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(b)) {
 		unsigned state = atomic_load(&b->state);
 
 		c.gaps += state == SS_BLOCK_GAP ? b->size : 0;
@@ -166,7 +166,7 @@ static uint64_t detach(struct ss_pool *pool, struct ss_segment *seg)
 {
 	struct ss_core *core = ss_core_of(pool);
 
-	for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b)) {
+	for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(b)) {
 		if (ss_is_state(b, SS_BLOCK_GAP))
 			atomic_fetch_sub(&pool->kept, b->size);
 		else

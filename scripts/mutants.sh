@@ -61,6 +61,7 @@ one() {
 			{ : >"$dir/bad"; return; }
 	else
 		changed=$(grep -l "SS_MUTANT_IS($n)" core/*.c core/*/*.c)
+		! grep -q "SS_MUTANT_IS($n)" core/*/*.h || changed=$(ls core/*.c core/*/*.c)
 		[ -n "$changed" ] || [ "$n" = 0 ] || { echo "$n: no such mutant" >&2; : >"$dir/bad"; return; }
 	fi
 	for f in $changed; do

@@ -5,17 +5,16 @@
  * All functions are called with the memory's lock held.
  */
 #include "core/backing/vmm.h"
+#include "core/range/divide.h"
 
 void ss_completed_insert(struct ss_memory *m, struct ss_block *b)
 {
 	struct ss_core *core = m->core;
 	struct ss_block *side;
 
-	ss_set_slot(b, SS_SLOT_COMPLETED);
+	ss_set_free(b, SS_SLOT_COMPLETED, false);
 	ss_set_home(b, 0);
-	b->request = 0;
-	ss_set_state(b, SS_BLOCK_FREE);
-	side = ss_block_next(core, b);
+	side = ss_block_next(b);
 	if (ss_is_free_on(side, SS_SLOT_COMPLETED)) {
 		ss_completed_remove(m, side);
 		b->n = ss_merged_mark(b, side, SS_SLOT_COMPLETED);

@@ -11,6 +11,7 @@
  * seemed, and the caller grows again.
  */
 #include "core/backing/vmm.h"
+#include "core/range/divide.h"
 
 struct search {
 	struct ss_memory *m;
@@ -52,13 +53,12 @@ static uint64_t run_start(const struct ss_block *gap, const struct ss_run *run)
 }
 
 /* Where the free memory right behind the gap ends, as far as a run needs it. */
-static uint64_t run_end(const struct ss_core *core, const struct ss_block *gap,
-			const struct ss_run *run, uint64_t need)
+static uint64_t run_end(const struct ss_block *gap, const struct ss_run *run, uint64_t need)
 {
 	uint64_t at = gap->addr + gap->size;
 	const struct ss_block *b = gap;
 
-	while (at < need && (b = ss_block_next(core, b)) && is_usable(b, run->slot) && peek(&b->addr) == at)
+	while (at < need && (b = ss_block_next(b)) && is_usable(b, run->slot) && peek(&b->addr) == at)
 		at += peek(&b->size);
 	return at;
 }
@@ -82,7 +82,7 @@ static void consider(struct ss_block *gap, void *arg)
 	if (run->gap && (bytes > run->bytes || (bytes == run->bytes && gap->addr > run->gap->addr)))
 		return;
 	if (bytes == gap->size) {
-		to = run_end(s->m->core, gap, run, end);
+		to = run_end(gap, run, end);
 		if (to < end)
 			return;
 	}
@@ -106,7 +106,7 @@ static void consider_lowest(struct ss_block *gap, void *arg)
 	end = ss_round(run->from, run->align) + run->size;
 	run->bytes = missing(gap, end, run->step);
 	run->to = gap->addr + gap->size;
-	run->more = run->bytes == gap->size && run_end(s->m->core, gap, run, end) < end;
+	run->more = run->bytes == gap->size && run_end(gap, run, end) < end;
 }
 
 void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest)
@@ -122,7 +122,7 @@ static void consider_below(struct ss_block *gap, void *arg)
 	struct search *s = arg;
 	struct ss_run *run = s->run;
 
-	if (ss_block_next(s->m->core, gap) && !(run->gap && gap->addr > run->gap->addr))
+	if (ss_block_next(gap) && !(run->gap && gap->addr > run->gap->addr))
 		run->gap = gap;
 }
 
@@ -144,7 +144,7 @@ void ss_gap_insert(struct ss_memory *m, struct ss_block *b)
 	ss_set_slot(b, SS_SLOT_COMPLETED);
 	ss_set_home(b, 0);
 	b->n = 0;
-	side = ss_block_next(m->core, b);
+	side = ss_block_next(b);
 	if (is_gap(side)) {
 		ss_index_remove(gaps, side);
 		ss_block_merge(m->core, &m->spares, b, side);

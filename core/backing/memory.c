@@ -5,8 +5,6 @@
  *
  * Locks: the memory's lock; none is held across a driver call.
  */
-#include <string.h>
-
 #include "core/backing/segment.h"
 #include "core/backing/vmm.h"
 
@@ -31,6 +29,7 @@ void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *p
 		m->core = core;
 		m->pool = pool;
 		m->dev = dev;
+		ss_index_init(&m->completed, m->completed_list);
 	}
 	m->backing = possible(&core->info[dev], backing);
 	m->dropped = false;
@@ -54,7 +53,7 @@ void ss_memory_drop(struct ss_memory *m, bool give_back)
 {
 	m->dropped = true;
 	pthread_mutex_lock(&m->lock);
-	memset(&m->completed, 0, sizeof(m->completed));
+	ss_index_clear(&m->completed);
 	m->idle_bytes = 0;
 	pthread_mutex_unlock(&m->lock);
 	ss_reservation_end(m, give_back);

@@ -37,6 +37,7 @@ struct ss_memory {
 	pthread_mutex_t lock;
 	struct ss_spares spares;
 	struct ss_free_index completed;   /* completed free ranges, usable by anybody */
+	struct ss_block *completed_list[SS_CLASSES];
 	struct ss_segment *segments;
 	uint32_t segment_count;
 	uint64_t idle_bytes;              /* of completed ranges that are whole segments */

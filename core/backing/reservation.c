@@ -76,6 +76,7 @@ enum ss_status ss_reservation_new(struct ss_memory *m)
 	v = ss_host_alloc(core, sizeof(*v));
 	if (!v)
 		return SS_ERR_FAILED;
+	ss_index_init(&v->gaps, v->gap_list);
 	/* Page tables like frames, so no chunk is smaller. */
 	v->unit = ss_max(chunk, SS_FRAME);
 	s = reserve(m, v->unit, &size, &va);

@@ -24,6 +24,7 @@ struct ss_vmm {
 	struct ss_segment *seg;
 	uint64_t unit;             /* of chunks: all sizes and addresses are multiples of it */
 	struct ss_free_index gaps;
+	struct ss_block *gap_list[SS_CLASSES];
 	struct ss_chunk **frame;   /* the chunk at each unit of the reservation */
 	uint64_t end;              /* no frame from here on ever had one */
 	uint32_t chunks;

@@ -30,7 +30,9 @@
 	M(51, waits_below_peak, "an allocation waits though growth sets no new peak") \
 	M(52, waits_for_little, "an allocation waits for less than it needs") \
 	M(54, waits_in_capture, "an allocation waits while a stream is captured") \
-	M(55, waits_for_others, "a stream waits for others though its own memory will do")
+	M(55, waits_for_others, "a stream waits for others though its own memory will do") \
+	M(56, arena_swallows, "a free merges with what has completed, which others may need") \
+	M(57, arena_foreign, "a range of another arena merges as if it were at home")
 /* clang-format on */
 
 #endif

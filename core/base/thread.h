@@ -29,7 +29,7 @@ struct ss_recent {
 	struct ss_stream_cache *cache;
 	struct ss_count *count;        /* counts the bytes in use */
 	struct ss_pool *pool;
-	uint64_t live;                 /* state word of a live block of this cache (cache/bin.h) */
+	uint64_t live;                 /* state word of a live block of this cache (cache/hit.h) */
 	uint64_t free_gen;             /* as `gen`, but 0 while a free has more to do than a push */
 	int dev;
 };

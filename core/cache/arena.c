@@ -10,21 +10,43 @@
  *
  * Locks: cache->lock, held by the caller.
  */
-#include "core/cache/bin.h"
+#include "core/cache/hit.h"
 
-#define BIN_PART 8 /* part of the merged bytes that may wait in bins */
+struct ss_arena_lists {
+	struct ss_block *own[SS_CLASSES], *foreign[SS_CLASSES];
+};
+
+void ss_arena_init(struct ss_stream_cache *q)
+{
+	q->cut_freely = SS_CUT_FREELY;
+	ss_index_init(&q->own, NULL);
+	ss_index_init(&q->foreign, NULL);
+}
+
+void ss_arena_finish(struct ss_stream_cache *q)
+{
+	ss_host_free(q->set->core, q->lists, sizeof(struct ss_arena_lists));
+}
+
+bool ss_arena_ready(struct ss_stream_cache *q)
+{
+	struct ss_arena_lists *lists = atomic_load_explicit(&q->lists, memory_order_relaxed);
+
+	if (likely(lists != NULL))
+		return true;
+	lists = ss_host_alloc(q->set->core, sizeof(*lists));
+	if (!lists)
+		return false;
+	ss_index_init(&q->own, lists->own);
+	ss_index_init(&q->foreign, lists->foreign);
+	atomic_store_explicit(&q->lists, lists, memory_order_relaxed);
+	ss_recent_end(q->set->core); /* the hot path may free here from now on */
+	return true;
+}
 
 static struct ss_free_index *index_of(struct ss_stream_cache *q, const struct ss_block *b)
 {
 	return ss_home(b) == q->slot + 1 ? &q->own : &q->foreign;
-}
-
-static void insert(struct ss_stream_cache *q, struct ss_block *b)
-{
-	ss_set_state(b, SS_BLOCK_FREE);
-	ss_index_insert(index_of(q, b), b);
-	if (ss_is_whole(b))
-		q->idle += b->size;
 }
 
 static void extract(struct ss_stream_cache *q, struct ss_block *b)
@@ -35,59 +57,49 @@ static void extract(struct ss_stream_cache *q, struct ss_block *b)
 		q->idle -= b->size;
 }
 
-/* a swallows b, its right neighbour. */
-static void merge(struct ss_stream_cache *q, struct ss_block *a, struct ss_block *b)
-{
-	if (!SS_MUTANT_IS(47))
-		a->n = ss_merged_mark(a, b, q->slot);
-	ss_block_merge(q->set->core, &q->spares, a, b);
-}
-
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 {
-	struct ss_block *next, *prev;
-
-	if (ss_home(b) != q->slot + 1) {
-		insert(q, b);
+	if (ss_home(b) == q->slot + 1) {
+		ss_arena_put_own(q, b, ss_merges_from(q, q->tl));
 		return;
 	}
-	next = ss_block_next(q->set->core, b);
-	prev = ss_block_prev(b);
-	if (ss_is_own(prev, q->slot)) {
-		if (ss_is_own(next, q->slot)) {
-			ss_index_remove(&q->own, next);
-			merge(q, b, next);
-		}
-		ss_index_replace(&q->own, prev, prev->size, prev, prev->size + b->size);
-		merge(q, prev, b);
-		b = prev;
-	} else if (ss_is_own(next, q->slot)) {
-		ss_index_replace(&q->own, next, next->size, b, b->size + next->size);
-		merge(q, b, next);
-		ss_set_state(b, SS_BLOCK_FREE);
-	} else {
-		insert(q, b);
-		return;
-	}
+	ss_set_free(b, q->slot, SS_MUTANT_IS(57));
+	ss_index_insert(&q->foreign, b);
 	if (ss_is_whole(b))
 		q->idle += b->size;
 }
 
-void ss_arena_drain(struct ss_stream_cache *q)
-{
-	for (unsigned i = 0; q->blocks; i++) {
-		struct ss_block *b, *next;
+struct neighbours {
+	const struct ss_stream_cache *q;
+	struct ss_block *picked;
+};
 
-		i = ss_filled_from(q, i);
-		b = q->bin[i].head;
-		q->bin[i].head = NULL;
-		q->filled[i] = 0;
-		for (; b; b = next, q->blocks--) {
-			next = b->left;
-			ss_arena_put(q, b);
-		}
+static void pick_right(struct ss_block *b, void *arg)
+{
+	struct neighbours *n = arg;
+
+	if (ss_is_own(ss_block_prev(b), n->q->slot))
+		ss_picked_push(&n->picked, b);
+}
+
+void ss_arena_settle(struct ss_stream_cache *q)
+{
+	struct neighbours n = {.q = q};
+	struct ss_block *b, *prev;
+
+	if (!q->apart)
+		return;
+	q->apart = false;
+	ss_index_each(&q->own, pick_right, &n);
+	while ((b = ss_picked_pop(&n.picked))) {
+		prev = ss_block_prev(b);
+		ss_index_remove(&q->own, prev);
+		ss_index_remove(&q->own, b);
+		ss_arena_merge(q, prev, b);
+		ss_index_insert(&q->own, prev);
+		if (ss_is_whole(prev))
+			q->idle += prev->size;
 	}
-	q->bytes = 0;
 }
 
 /* Cuts `size` bytes at `align` out of b, a range of the arena; the rest stays there. NULL: host memory is
@@ -101,28 +113,26 @@ static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint6
 	struct ss_block *head = b, *rest = NULL;
 	bool whole = ss_is_whole(b);
 
+	ss_index_remove(index, head);
 	if (pad && !(b = ss_block_split(core, &q->spares, head, pad)))
-		return NULL;
+		goto fail;
 	if (b->size > size && !(rest = ss_block_split(core, &q->spares, b, size))) {
 		if (pad)
 			ss_block_merge(core, &q->spares, head, b);
-		return NULL;
+		goto fail;
 	}
-	if (SS_MUTANT_IS(46) && rest)
-		rest->n = 0;
-	if (pad) {
-		ss_index_replace(index, head, had, head, pad);
-		if (rest)
-			ss_index_insert(index, rest);
-	} else if (rest) {
-		ss_index_replace(index, b, had, rest, rest->size);
-	} else {
-		ss_index_remove(index, b);
-	}
+	if (pad)
+		ss_index_insert(index, head);
+	if (rest)
+		ss_index_insert(index, rest);
 	if (whole)
 		q->idle -= had;
 	ss_set_state(b, SS_BLOCK_QUEUED);
 	return b;
+
+fail:
+	ss_index_insert(index, head);
+	return NULL;
 }
 
 /* Would cutting `size` off b divide an idle segment that is better given back whole? */
@@ -144,26 +154,13 @@ static inline struct ss_block *best(const struct ss_stream_cache *q, uint64_t si
 
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
 {
-	struct ss_block *b;
+	struct ss_block *b = best(q, size, align, may_cut);
 
-	/* An exact fit costs nothing. Before anything is cut up, everything merges, unless what waits
-	 * in bins is little beside what has merged. */
-	while (!(b = best(q, size, align, may_cut)) ||
-	       (b->size != size && q->bytes * BIN_PART > q->own.bytes)) {
-		if (!q->blocks)
-			break;
-		ss_arena_drain(q);
+	if (!b && q->apart) {
+		ss_arena_settle(q);
+		b = best(q, size, align, may_cut);
 	}
-	if (!b)
-		return NULL;
-	b = cut(q, b, size, align);
-	if (!b)
-		return NULL;
-	b->bin = (uint8_t)ss_bin(size);
-	if (q->asked[b->bin] == size && !ss_bin_holding(q, size))
-		ss_bin_claim(q, size);
-	q->asked[b->bin] = size;
-	return b;
+	return b ? cut(q, b, size, align) : NULL;
 }
 
 struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align)
@@ -175,15 +172,13 @@ struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, u
 
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b)
 {
-	if (q->set->count > 1)
-		b = ss_block_rehome(q->set->core, &q->spares, &q->set->memory->spares, b, q->slot);
 	if (b->n > q->completed_since)
 		q->completed_since = b->n;
 	b->n = 0;
 	ss_set_slot(b, q->slot);
 	ss_set_home(b, q->slot + 1);
 	ss_memory_touch(q->set->memory, b);
-	ss_arena_put(q, b);
+	ss_arena_put_own(q, b, 0);
 }
 
 /* ---- for other streams ---------------------------------------------------- */
@@ -217,34 +212,9 @@ uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const voi
 
 	ss_index_each(&q->own, add, &f);
 	ss_index_each(&q->foreign, add, &f);
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
-		for (struct ss_block *b = q->bin[i].head; b; b = b->left)
-			add(b, &f);
 	return f.bytes;
 }
 
-/* Takes what `may` is true for out of a bin. Returns it before `list`. */
-static struct ss_block *extract_bin(struct ss_stream_cache *q, unsigned i, const struct find *f,
-				    struct ss_block *list)
-{
-	struct ss_block **at = &q->bin[i].head, *b;
-
-	while ((b = *at)) {
-		if (!f->may(b, f->arg)) {
-			at = &b->left;
-			continue;
-		}
-		*at = b->left;
-		b->left = list;
-		list = b;
-		q->blocks--;
-		q->bytes -= b->size;
-	}
-	q->filled[i] = q->bin[i].head != NULL;
-	return list;
-}
-
-/* Block by block: neighbours that merged first would carry the later mark. */
 struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg)
 {
 	struct find f = {.may = may, .arg = arg};
@@ -257,8 +227,6 @@ struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may,
 		b->left = list;
 		list = b;
 	}
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1))
-		list = extract_bin(q, i, &f, list);
 	return list;
 }
 
@@ -268,7 +236,7 @@ __attribute__((no_sanitize_thread, noinline))
 #endif
 uint64_t ss_cache_free_hint(const struct ss_stream_cache *q)
 {
-	const volatile uint64_t *own = &q->own.bytes, *foreign = &q->foreign.bytes, *bins = &q->bytes;
+	const volatile uint64_t *own = &q->own.bytes, *foreign = &q->foreign.bytes;
 
-	return *own + *foreign + *bins;
+	return *own + *foreign;
 }

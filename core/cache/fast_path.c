@@ -9,8 +9,8 @@
  *
  * Locks: cache->lock.
  */
-#include "core/cache/bin.h"
 #include "core/cache/fast_path.h"
+#include "core/cache/hit.h"
 #include "core/backing/device_memory.h"
 
 bool ss_fast_path_init(struct ss_core *core)
@@ -39,6 +39,12 @@ void ss_hits_end(struct ss_core *core)
 
 /* ---- what the thread used last ---------------------------------------------- */
 
+/* Can the arena take what is freed? If not, the first free makes it able to, the long way. */
+static bool is_ready(const struct ss_stream_cache *q)
+{
+	return atomic_load_explicit(&q->lists, memory_order_relaxed) != NULL;
+}
+
 /* Notes that r's thread uses tl's cache in `set`. False: the long way has to make it first. */
 static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline *tl, bool classic)
 {
@@ -46,11 +52,11 @@ static bool note(struct ss_recent *r, struct ss_caches *set, struct ss_timeline 
 
 	if (!q)
 		return false;
-	ss_handed_renew(q);
+	ss_cache_note_others(q);
 	r->cache = q;
 	r->count = ss_count_of(q);
 	r->pool = set->memory->pool;
-	r->live = ss_live_word(q->slot, classic);
+	r->live = ss_word(q->slot, SS_BLOCK_LIVE, classic, true);
 	r->tl = tl;
 	ss_timeline_marked(tl);
 	return true;
@@ -80,7 +86,7 @@ static bool refill(struct ss_core *core, void *native)
 		return false;
 	/* Near the end of the device's memory every free has more to do. */
 	r->free_gen = atomic_load(&fast->frees[dev]) && !ss_nearly_full(core, dev) &&
-		      !atomic_load(&fast->unwatched) ? gen : 0;
+		      !atomic_load(&fast->unwatched) && is_ready(r->cache) ? gen : 0;
 	r->native = native;
 	r->gen = gen;
 	return true;
@@ -124,90 +130,68 @@ bool ss_cache_looks(struct ss_stream_cache *q)
 
 /* ---- in and out of the cache. Lock held; it is released. ---------------------- */
 
+/* live: r->live, or the same of a block at home in another arena. */
 SS_INLINE int hand_out(void **out, size_t size, const struct ss_recent *r, struct ss_thread *t,
-		   struct ss_block *b, bool owner)
+		   struct ss_block *b, uint64_t live, bool owner)
 {
 	struct ss_stream_cache *q = r->cache;
-	uint64_t addr = b->addr;
 
 	b->request = size;
-	b->id = q->id | q->hits;
-	*out = (void *)(uintptr_t)addr;
-	ss_handed_put(q, b, addr);
+	b->id = q->id | ++q->hits;
+	*out = (void *)(uintptr_t)b->addr;
 	ss_uncover(r->tl);
-	ss_live(b, r->live);
+	atomic_store_explicit(&b->word, live, memory_order_release);
 	if (unlikely(!ss_count_add(r->count, b->size)))
 		return ss_count_peak(q, r->count);
 	leave(q, t, owner);
 	return SS_OK;
 }
 
-/* What no bin has, from the arena. False: it has none either, and the lock is released. */
-static SS_NOINLINE bool from_arena(void **out, size_t size, struct ss_recent *r, uint64_t align)
+/* What takes a second look. False: the arena has no such block, and the lock is released. */
+static SS_NOINLINE bool look_again(void **out, size_t size, struct ss_recent *r, uint64_t rounded, uint64_t align)
 {
 	struct ss_stream_cache *q = r->cache;
-	struct ss_block *b = NULL;
+	struct ss_block *b = rounded ? ss_arena_take(q, rounded, align, false) : NULL;
 
-	/* Zero and sizes that overflow have no bin, so they end here. */
-	if (size - 1 < SS_MAX_REQUEST)
-		b = ss_arena_take(q, ss_round(size, SS_GRAIN), align, false);
 	if (!b) {
 		ss_bias_unlock(&q->lock);
 		return false;
 	}
-	q->hits++;
-	hand_out(out, size, r, NULL, b, false);
+	hand_out(out, size, r, NULL, b, ss_home(b) == q->slot + 1 ? r->live : SS_NOT_OWN(r->live), false);
 	return true;
 }
 
-/* Where its bin holds another size, or is full. */
-static SS_NOINLINE int take_back_slow(struct ss_stream_cache *q, struct ss_count *count,
-				   struct ss_block *b)
+/* Blocks of other arenas. */
+static SS_NOINLINE void put_foreign(struct ss_stream_cache *q, struct ss_block *b)
 {
-	uint64_t size = b->size; /* b may be part of another range afterwards */
-
-	ss_bin_push_slow(q, b);
-	ss_count_less(count, size);
-	ss_bias_unlock(&q->lock);
-	return SS_OK;
+	ss_arena_put(q, b);
 }
 
-/* b, which was claimed, goes into its bin. */
-SS_INLINE int take_back(const struct ss_recent *r, struct ss_thread *t, struct ss_block *b, bool owner)
+/* b, which was claimed, goes into the arena. */
+SS_INLINE void take_back(const struct ss_recent *r, struct ss_thread *t, struct ss_block *b, bool owner)
 {
 	struct ss_stream_cache *q = r->cache;
-	uint64_t i = b->bin, size = b->size;
-	struct ss_bin *bin = &q->bin[i];
+	struct ss_timeline *tl = r->tl;
 
-	b->n = ss_timeline_now(r->tl);
-	ss_uncover(r->tl); /* after the position: a record in between covers it */
-	if (unlikely(bin->size != size || q->blocks >= SS_CACHE_MOST - 1))
-		return take_back_slow(q, r->count, b);
-	q->filled[i] = 1;
-	ss_bin_put(q, b, &bin->head, size);
-	ss_count_less(r->count, size);
+	b->n = ss_timeline_now(tl);
+	ss_uncover(tl); /* after the position: a record in between covers it */
+	q->frees++;
+	ss_count_less(r->count, b->size);
+	if (likely(b->own))
+		ss_arena_put_own(q, b, ss_merges_from(q, tl));
+	else
+		put_foreign(q, b);
 	leave(q, t, owner);
-	return SS_OK;
 }
 
-/* Takes a block back that was not handed out lately, so that it has to be looked up, if `may` (NULL: in
- * any case) says so. False: it is for the long way. Lock not held. */
-static bool take_back_far(struct ss_core *core, const struct ss_recent *r, void *ptr,
-			  bool (*may)(int dev))
+/* The block of the pool that starts at addr. It may be anybody's by now, or NULL. */
+SS_INLINE struct ss_block *block_at(struct ss_core *core, const struct ss_recent *r, uint64_t addr)
 {
-	uint64_t addr = (uintptr_t)ptr;
-	struct ss_segment *seg = ss_map_segment(core, addr);
-	struct ss_block *b = seg && seg->pool == r->pool ? ss_block_at(core, seg, addr) : NULL;
+	uint64_t off;
+	struct ss_segment *seg = ss_map_offset(core, addr, &off);
 
-	/* `may` calls the shim, so it is asked without the lock. */
-	if (!b || (may && !may(r->dev)) || !ss_bias_lock_try(&r->cache->lock))
-		return false;
-	if (looks(r->cache) || !ss_claim_hit(b, r->live, addr)) {
-		ss_bias_unlock(&r->cache->lock);
-		return false;
-	}
-	take_back(r, NULL, b, false);
-	return true;
+	return likely(seg && seg->pool == r->pool && off % SS_GRAIN == 0) ?
+		       ss_block_at_offset(core, seg, off) : NULL;
 }
 
 /* ---- hipMallocAsync, hipFreeAsync ---------------------------------------------- */
@@ -223,9 +207,15 @@ static SS_NOINLINE int alloc_refill(void **out, size_t size, void *native, struc
 				    : miss(out, size, native);
 }
 
-static SS_NOINLINE int alloc_from_arena(void **out, size_t size, void *native, ss_miss_alloc *miss)
+/* 0: zero and sizes that overflow, for which no range is searched. */
+static inline uint64_t block_size(size_t size)
 {
-	return from_arena(out, size, &ss_thread->stream, 1) ? SS_OK : miss(out, size, native);
+	return likely(size - 1 < SS_MAX_REQUEST) ? ss_round(size, SS_GRAIN) : 0;
+}
+
+static SS_NOINLINE int alloc_again(void **out, size_t size, void *native, ss_miss_alloc *miss)
+{
+	return look_again(out, size, &ss_thread->stream, block_size(size), 1) ? SS_OK : miss(out, size, native);
 }
 
 SS_INLINE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
@@ -242,10 +232,10 @@ SS_INLINE int hit_alloc(void **out, size_t size, void *native, struct ss_core *c
 	if (!enter(q, t, owner))
 		return owner ? alloc_shared(out, size, native, core, miss)
 			     : miss(out, size, native);
-	b = ss_bin_pop(q, (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1), 1);
+	b = block_size(size) ? ss_arena_take_own(q, block_size(size), 1) : NULL;
 	if (unlikely(!b))
-		return alloc_from_arena(out, size, native, miss);
-	return hand_out(out, size, r, t, b, owner);
+		return alloc_again(out, size, native, miss);
+	return hand_out(out, size, r, t, b, r->live, owner);
 }
 
 static SS_NOINLINE int free_refill(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
@@ -255,27 +245,27 @@ static SS_NOINLINE int free_refill(void *ptr, void *native, struct ss_core *core
 		       free_shared(ptr, native, core, miss) : miss(ptr, native);
 }
 
-static SS_NOINLINE int free_far(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
-{
-	return take_back_far(core, &ss_thread->stream, ptr, NULL) ? SS_OK : miss(ptr, native);
-}
-
 SS_INLINE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss, bool owner)
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->stream;
+	struct ss_stream_cache *q;
 	struct ss_block *b;
 
 	if (!recent(r, r->free_gen, core, native))
 		return free_refill(ptr, native, core, miss);
-	if (!enter(r->cache, t, owner))
+	b = block_at(core, r, (uintptr_t)ptr);
+	if (unlikely(!b))
+		return miss(ptr, native);
+	q = r->cache;
+	if (!enter(q, t, owner))
 		return owner ? free_shared(ptr, native, core, miss) : miss(ptr, native);
-	if (unlikely(!ss_handed_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
-		     !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
-		leave(r->cache, t, owner);
-		return free_far(ptr, native, core, miss);
+	if (unlikely(looks(q) || !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
+		leave(q, t, owner);
+		return miss(ptr, native);
 	}
-	return take_back(r, t, b, owner);
+	take_back(r, t, b, owner);
+	return SS_OK;
 }
 
 static SS_NOINLINE int alloc_shared(void **out, size_t size, void *native, struct ss_core *core,
@@ -314,7 +304,7 @@ static bool only_refill(struct ss_core *core, int dev)
 	if (!note(r, atomic_load_explicit(&fast->classic[dev], memory_order_acquire), only, true))
 		return false;
 	r->dev = dev;
-	r->free_gen = atomic_load(&fast->unwatched) ? 0 : gen;
+	r->free_gen = atomic_load(&fast->unwatched) || !is_ready(r->cache) ? 0 : gen;
 	r->gen = gen;
 	return true;
 }
@@ -329,10 +319,14 @@ static bool only_alloc_shared(size_t size, void **out);
 static int only_free_shared(struct ss_core *core, void *ptr, bool (*now)(int dev),
 			    bool (*may)(int dev));
 
-static SS_NOINLINE bool only_from_arena(size_t size, void **out)
+static inline uint64_t only_align(size_t size)
 {
-	return from_arena(out, size, &ss_thread->classic,
-			  size > SS_CLASSIC_LARGE - SS_GRAIN ? SS_CLASSIC_ALIGN : 1);
+	return size > SS_CLASSIC_LARGE - SS_GRAIN ? SS_CLASSIC_ALIGN : 1;
+}
+
+static SS_NOINLINE bool only_again(size_t size, void **out)
+{
+	return look_again(out, size, &ss_thread->classic, block_size(size), only_align(size));
 }
 
 SS_INLINE bool only_alloc(struct ss_thread *t, size_t size, void **out, bool owner)
@@ -343,11 +337,10 @@ SS_INLINE bool only_alloc(struct ss_thread *t, size_t size, void **out, bool own
 
 	if (!enter(q, t, owner))
 		return owner && only_alloc_shared(size, out);
-	/* A size has one alignment here, so what a bin holds is aligned. */
-	b = ss_bin_pop(q, (size + SS_GRAIN - 1) & ~(SS_GRAIN - 1), 1);
+	b = block_size(size) ? ss_arena_take_own(q, block_size(size), only_align(size)) : NULL;
 	if (unlikely(!b))
-		return only_from_arena(size, out);
-	hand_out(out, size, r, t, b, owner);
+		return only_again(size, out);
+	hand_out(out, size, r, t, b, r->live, owner);
 	return true;
 }
 
@@ -370,25 +363,38 @@ bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out)
 	return only_alloc(t, size, out, true);
 }
 
-static SS_NOINLINE int only_free_far(struct ss_core *core, void *ptr, bool (*may)(int dev))
+/* Where `may` has to be asked, which calls the shim and so is asked without the lock. */
+static SS_NOINLINE int only_free_late(void *ptr, struct ss_block *b, bool (*may)(int dev))
 {
 	const struct ss_recent *r = &ss_thread->classic;
 
-	return take_back_far(core, r, ptr, may) ? r->dev : -1;
+	if (!may(r->dev) || !ss_bias_lock_try(&r->cache->lock))
+		return -1;
+	if (looks(r->cache) || !ss_claim_hit(b, r->live, (uintptr_t)ptr)) {
+		ss_bias_unlock(&r->cache->lock);
+		return -1;
+	}
+	take_back(r, NULL, b, false);
+	return r->dev;
 }
 
 SS_INLINE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (*now)(int dev),
 		    bool (*may)(int dev), bool owner)
 {
 	struct ss_recent *r = &t->classic;
-	struct ss_block *b;
+	struct ss_block *b = block_at(core, r, (uintptr_t)ptr);
 
+	if (unlikely(!b))
+		return -1;
 	if (!enter(r->cache, t, owner))
 		return owner ? only_free_shared(core, ptr, now, may) : -1;
-	if (unlikely(!ss_handed_get(r->cache, (uintptr_t)ptr, &b) || looks(r->cache) ||
-		     !now(r->dev) || !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
+	if (unlikely(looks(r->cache) || !ss_claim_hit(b, r->live, (uintptr_t)ptr))) {
 		leave(r->cache, t, owner);
-		return only_free_far(core, ptr, may);
+		return -1;
+	}
+	if (unlikely(!now(r->dev))) {
+		leave(r->cache, t, owner);
+		return only_free_late(ptr, b, may);
 	}
 	take_back(r, t, b, owner);
 	return r->dev;

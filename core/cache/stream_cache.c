@@ -4,7 +4,6 @@
  *
  * Locks: cache->lock; a new cache takes memory->lock.
  */
-#include "core/cache/bin.h"
 #include "core/cache/fast_path.h"
 
 struct ss_cache_table {
@@ -12,9 +11,6 @@ struct ss_cache_table {
 	struct ss_cache_table *older; /* readers may still be in it */
 	_Atomic(struct ss_stream_cache *) q[];
 };
-
-/* Entries of `handed` that were never used say address 0; looking for that finds this one. */
-static struct ss_block nothing;
 
 /* ---- which caches there are ------------------------------------------------ */
 
@@ -29,9 +25,8 @@ static struct ss_stream_cache *cache_new(struct ss_caches *set, struct ss_timeli
 
 	if (!q)
 		return NULL;
-	q->handed[0].b = &nothing;
-	q->cut_freely = SS_CUT_FREELY;
 	q->set = set;
+	ss_arena_init(q);
 	q->tl = tl;
 	q->slot = tl ? ss_timeline_slot(tl) : UINT32_MAX;
 	q->id = ss_cache_new_ids(set->core);
@@ -46,17 +41,24 @@ bool ss_caches_init(struct ss_caches *set, struct ss_core *core, struct ss_memor
 	return set->done != NULL;
 }
 
+static void cache_free(struct ss_caches *set, struct ss_stream_cache *q)
+{
+	if (q)
+		ss_arena_finish(q);
+	ss_host_free(set->core, q, sizeof(*q));
+}
+
 void ss_caches_finish(struct ss_caches *set)
 {
 	struct ss_cache_table *t = atomic_load(&set->table), *older;
 
 	for (uint32_t i = 0; t && i < t->cap; i++)
-		ss_host_free(set->core, atomic_load(&t->q[i]), sizeof(struct ss_stream_cache));
+		cache_free(set, atomic_load(&t->q[i]));
 	for (; t; t = older) {
 		older = t->older;
 		ss_host_free(set->core, t, sizeof(*t) + t->cap * sizeof(t->q[0]));
 	}
-	ss_host_free(set->core, set->done, sizeof(*set->done));
+	cache_free(set, set->done);
 }
 
 /* A table with room for `slot`. memory->lock held. NULL: host memory is out. */
@@ -110,7 +112,20 @@ struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *
 {
 	struct ss_stream_cache *q = ss_cache_of_slot(set, ss_timeline_slot(tl));
 
-	return q ? q : cache_make(set, tl);
+	if (unlikely(!q))
+		q = cache_make(set, tl);
+	if (likely(q != NULL))
+		ss_cache_note_others(q);
+	return q;
+}
+
+void ss_cache_note_others(struct ss_stream_cache *q)
+{
+	uint32_t streams = ss_order_streams(q->set->core, ss_timeline_device(q->tl));
+	bool others = streams > (ss_timeline_kind(q->tl) != SS_TL_NULL) || q->set->count > 1;
+
+	if (atomic_load_explicit(&q->others, memory_order_relaxed) != others)
+		atomic_store_explicit(&q->others, others, memory_order_relaxed);
 }
 
 struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q)
@@ -132,29 +147,12 @@ void ss_caches_freeze(struct ss_caches *set, bool on)
 			ss_bias_unlock(&q->lock);
 }
 
-struct ss_block *ss_cache_drain(struct ss_stream_cache *q)
-{
-	struct ss_block *list = NULL, *b;
-
-	for (unsigned i = ss_filled_from(q, 0); i < SS_BINS; i = ss_filled_from(q, i + 1)) {
-		while ((b = q->bin[i].head)) {
-			q->bin[i].head = b->left;
-			b->left = list;
-			list = b;
-		}
-		q->filled[i] = 0;
-	}
-	q->blocks = 0;
-	q->bytes = 0;
-	return list;
-}
-
 void ss_cache_clear(struct ss_stream_cache *q)
 {
 	ss_bias_visit(&q->lock);
-	ss_cache_drain(q);
-	memset(&q->own, 0, sizeof(q->own));
-	memset(&q->foreign, 0, sizeof(q->foreign));
+	ss_index_clear(&q->own);
+	ss_index_clear(&q->foreign);
+	q->apart = false;
 	q->idle = 0;
 	ss_bias_unlock(&q->lock);
 }
@@ -166,58 +164,19 @@ struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t
 	struct ss_block *b;
 
 	ss_bias_lock(&q->lock);
-	b = ss_bin_pop(q, size, align);
-	if (!b && q->tl) {
-		b = ss_arena_take(q, size, align, false);
-		q->hits += b != NULL;
-	}
+	b = ss_arena_take(q, size, align, false);
 	if (b)
-		*id = q->id | q->hits;
+		*id = q->id | ++q->hits;
 	ss_bias_unlock(&q->lock);
 	return b;
 }
 
-void ss_bin_claim(struct ss_stream_cache *q, uint64_t size)
+void ss_cache_push(struct ss_stream_cache *q, struct ss_block *b)
 {
-	uint64_t i = ss_bin(size);
-
-	if (q->bin[i].head)
-		i = ss_bin_next(i);
-	if (!q->bin[i].head)
-		q->bin[i].size = size;
-}
-
-enum ss_push ss_bin_push_slow(struct ss_stream_cache *q, struct ss_block *b)
-{
-	struct ss_bin *bin;
-
-	if (!q->tl && !ss_bin_holding(q, b->size))
-		ss_bin_claim(q, b->size);
-	bin = ss_bin_holding(q, b->size);
-	if (!bin) {
-		if (!q->tl)
-			return SS_NOT_PUSHED;
-		q->frees++;
-		ss_arena_put(q, b);
-		return SS_PUSHED;
-	}
-	q->filled[bin - q->bin] = 1;
-	if (ss_bin_put(q, b, &bin->head, b->size))
-		return SS_PUSHED;
-	if (!q->tl)
-		return SS_PUSHED_FULL;
-	ss_arena_drain(q);
-	return SS_PUSHED;
-}
-
-enum ss_push ss_cache_push(struct ss_stream_cache *q, struct ss_block *b)
-{
-	enum ss_push pushed;
-
 	ss_bias_lock(&q->lock);
-	pushed = ss_bin_push_slow(q, b);
+	q->frees++;
+	ss_arena_put(q, b);
 	ss_bias_unlock(&q->lock);
-	return pushed;
 }
 
 bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr, bool *moved)
@@ -238,22 +197,7 @@ uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64
 {
 	b->request = request;
 	b->id = id;
-	b->bin = (uint8_t)ss_bin(b->size);
-	b->classic = classic;
-	ss_set_slot(b, q->slot);
+	ss_set_word(b, ss_word(q->slot, SS_BLOCK_QUEUED, classic, ss_home(b) == q->slot + 1));
 	atomic_store_explicit(&b->state, SS_BLOCK_LIVE, memory_order_release);
 	return ss_used_add(q, b->size);
-}
-
-void ss_handed_renew(struct ss_stream_cache *q)
-{
-	uint64_t forgotten = atomic_load(&q->set->memory->forgotten);
-
-	ss_bias_lock(&q->lock);
-	if (q->handed_forgotten != forgotten) {
-		memset(q->handed, 0, sizeof(q->handed));
-		q->handed[0].b = &nothing;
-	}
-	q->handed_forgotten = forgotten;
-	ss_bias_unlock(&q->lock);
 }

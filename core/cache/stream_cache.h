@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one stream holds of one pool: bins of exact sizes, and an arena that the stream divides
- * by itself. An allocation that either can serve, and a free on the stream, take the cache's
- * own lock and nothing else.
+ * What one stream holds of one pool: an arena that the stream divides by itself. An allocation that it can
+ * serve, and a free on the stream, take the cache's own lock and nothing else.
  *
- * What was freed goes into the bin of its size, if that size was asked for before; else it merges at
- * once. When a bin cannot serve, all bins are emptied into the arena, where neighbours merge, and the best
- * fit is cut: so a range is cut up only when merging did not help. Every mark in the cache is one of its
- * own timeline.
+ * What is freed merges with what is free beside it at once, and an allocation is cut from the best fit. Every mark in the
+ * arena is one of the stream's own timeline.
  */
 #ifndef SS_CACHE_STREAM_CACHE_H
 #define SS_CACHE_STREAM_CACHE_H
@@ -17,9 +14,6 @@
 #include "core/order/order.h"
 #include "core/range/free_index.h"
 
-#define SS_BINS 256
-#define SS_HANDED 1024
-#define SS_CACHE_MOST 4096 /* blocks in bins; more go into the arena */
 /* Larger idle segments are not cut without the pool's say, at first: they could go back whole. */
 #define SS_CUT_FREELY (4ull << 20)
 
@@ -29,36 +23,23 @@ struct ss_count {
 };
 
 struct ss_stream_cache {
-	/* Two cache lines, written by whoever uses the stream: */
+	/* A hit uses these: */
 	struct ss_bias lock;
-	uint32_t blocks;              /* in bins */
-	uint64_t bytes;               /* in bins */
 	uint64_t id, hits, frees;     /* id: upper bits of the ids of its blocks */
 	struct ss_count count;        /* its part of the pool's used bytes */
-	uint8_t filled[SS_BINS];      /* 1: this bin may hold something */
-	struct ss_bin {
-		uint64_t size;
-		struct ss_block *head; /* newest first, by ->left */
-	} bin[SS_BINS];
-	uint64_t asked[SS_BINS];      /* size that the arena served last, of those that this bin would take */
-	/* What was handed out lately, by address, so that a free need not search. An entry is right
-	 * if the block says so itself. Emptied when segments have gone (handed_forgotten), since their
-	 * addresses may be another pool's by now. */
-	struct ss_handed {
-		uint64_t addr;
-		struct ss_block *b;
-	} handed[SS_HANDED];
-	uint64_t handed_forgotten;
+	struct ss_caches *set;
+	struct ss_timeline *tl;       /* NULL: the cache of completed blocks, which has no arena */
+	struct ss_spares spares;
+	uint32_t slot;                /* of tl; UINT32_MAX without one */
+	atomic_bool others;           /* other streams may want what has completed */
+	bool apart;                   /* neighbours of the arena lie unmerged for their sake */
 	/* The arena: free ranges that were cut from it, merged, and what was freed on this stream
 	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
 	struct ss_free_index own, foreign;
+	_Atomic(struct ss_arena_lists *) lists; /* of own and foreign; NULL: nothing was put into the arena yet */
 	uint64_t idle;                /* bytes of whole segments in the arena */
 	_Atomic uint64_t cut_freely;  /* bytes: idle segments up to this are cut unasked */
-	uint64_t completed_since;     /* ms: since when all is idle, at the latest, that came here completed */
-	struct ss_spares spares;
-	struct ss_caches *set;
-	struct ss_timeline *tl;       /* NULL: the cache of completed blocks */
-	uint32_t slot;                /* of tl; UINT32_MAX without one */
+	uint64_t completed_since;         /* ms: since when all is idle, at the latest, that came here completed */
 	/* Guarded by the pool's lock: */
 	uint64_t fences, frees_fenced; /* fences asked for; `frees` when the last was */
 };
@@ -81,6 +62,8 @@ bool ss_caches_init(struct ss_caches *set, struct ss_core *core, struct ss_memor
 void ss_caches_finish(struct ss_caches *set);
 /* The cache of tl; made if there is none. Takes memory->lock for that. NULL: host memory is out. */
 struct ss_stream_cache *ss_cache_get(struct ss_caches *set, struct ss_timeline *tl);
+/* Looks again whether there are other streams. */
+void ss_cache_note_others(struct ss_stream_cache *q);
 /* The cache of a slot; NULL: there is none. */
 struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t slot);
 /* The cache of a stream that follows q: the first after NULL or set->done. NULL: no more. */
@@ -93,8 +76,6 @@ struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct
 	for (struct ss_stream_cache *q = (set)->done; q; q = ss_cache_after(set, q))
 /* A new range of block ids. */
 uint64_t ss_cache_new_ids(struct ss_core *core);
-/* All blocks of the bins, as a list by ->left, in state QUEUED. q->lock held. */
-struct ss_block *ss_cache_drain(struct ss_stream_cache *q);
 /* Forgets everything that it holds. Lock not held. */
 void ss_cache_clear(struct ss_stream_cache *q);
 /* Locks the arenas of all streams, or unlocks them, so that blocks can be walked. memory->lock
@@ -103,12 +84,10 @@ void ss_caches_freeze(struct ss_caches *set, bool on);
 
 /* ---- one block. q->lock not held. ------------------------------------------ */
 
-/* From the bins or the arena, in state QUEUED; *id: what the block is to be called. NULL: none. */
+/* From the arena, in state QUEUED; *id: what the block is to be called. NULL: none. */
 struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align, uint64_t *id);
-/* b, which was claimed, with its mark set, goes back. The cache of a stream takes every block. That
- * of completed blocks, which has no arena, may have no bin for it, or have its bins full. */
-enum ss_push { SS_PUSHED, SS_PUSHED_FULL, SS_NOT_PUSHED };
-enum ss_push ss_cache_push(struct ss_stream_cache *q, struct ss_block *b);
+/* b, which was claimed, with its mark set, goes into the arena. */
+void ss_cache_push(struct ss_stream_cache *q, struct ss_block *b);
 /* Takes the live block at addr from its owner, if q handed it out. *moved: it did not, any more.
  * Of two threads that free one block only one succeeds. */
 bool ss_cache_claim(struct ss_stream_cache *q, struct ss_block *b, uint64_t addr, bool *moved);
@@ -118,24 +97,29 @@ uint64_t ss_cache_hand_out(struct ss_stream_cache *q, struct ss_block *b, uint64
 
 /* ---- the arena: arena.c. q->lock held. -------------------------------------- */
 
-/* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena. */
+/* For who makes and ends the cache. */
+void ss_arena_init(struct ss_stream_cache *q);
+void ss_arena_finish(struct ss_stream_cache *q);
+/* Makes the arena able to take ranges. False: host memory is out. */
+bool ss_arena_ready(struct ss_stream_cache *q);
+/* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena, which is ready. */
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b);
-/* Empties the bins into the arena. */
-void ss_arena_drain(struct ss_stream_cache *q);
+/* Merges what lies apart for the sake of other streams. */
+void ss_arena_settle(struct ss_stream_cache *q);
 /* `size` bytes at `align`, in state QUEUED. An idle segment above q->cut_freely is cut only with
  * `cut`. NULL: no such range, or host memory is out. */
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool cut);
 /* The smallest idle segment in the arena that such a block would be cut from; NULL: none. */
 struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align);
-/* b, which was taken out of the completed ranges, belongs to the arena from now on. memory->lock held. */
+/* b, which was taken out of the completed ranges, belongs to the arena, which is ready, from now on. memory->lock held. */
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
-/* Takes every range out of the arena and the bins for which `may` is true. They are QUEUED and
+/* Takes every range out of the arena for which `may` is true. They are QUEUED and
  * linked by ->left, with their marks. */
 typedef bool ss_range_test(const struct ss_block *b, const void *arg);
 struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may, const void *arg);
-/* How many bytes that would be, of arena and bins. */
+/* How many bytes that would be. */
 uint64_t ss_arena_bytes(struct ss_stream_cache *q, ss_range_test *may, const void *arg);
-/* Free bytes in bins and arena; without the lock: a hint. */
+/* Free bytes in the arena; without the lock: a hint. */
 uint64_t ss_cache_free_hint(const struct ss_stream_cache *q);
 
 /* ---- bytes in use: used_bytes.c ---------------------------------------------- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes in use, where that is more than an addition: who counts them, new peaks, sums (bin.h).
+ * Bytes in use, where that is more than an addition: who counts them, new peaks, sums (hit.h).
  *
  * While a recording runs there are no hits, and all threads count for the pool, one after another.
  *
  * Locks: cache->lock; memory->moment.
  */
-#include "core/cache/bin.h"
+#include "core/cache/hit.h"
 
 #define SHARED ((uintptr_t)1) /* counter of a pool that several threads use */
 

@@ -39,7 +39,7 @@ void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, ch
 			ss_bias_visit(&q->lock);
 		s->allocations += q->hits;
 		s->frees += q->frees;
-		*(q == pool->caches.done ? &s->reuse_completed : &s->reuse_same_stream) += q->hits;
+		s->reuse_same_stream += q->hits;
 		if (!late)
 			ss_bias_unlock(&q->lock);
 	}

@@ -7,7 +7,7 @@
  * call waited for all of it natively, or every stream, asked one by one, turns out to have nothing left
  * to do. Nobody waits here, and nothing is enqueued.
  *
- * Looking for what is idle empties the bins, and asking costs a call per stream, so decay looks a
+ * Looking for what is idle walks the arenas, and asking costs a call per stream, so decay looks a
  * few times in its span only. What a program frees between two looks is as old as its stream's last
  * synchronization says.
  *

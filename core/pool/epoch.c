@@ -100,8 +100,7 @@ void ss_epoch_insert(struct ss_block *b)
 {
 	struct ss_epoch *e = b->epoch;
 
-	ss_set_state(b, SS_BLOCK_FREE);
-	b->request = 0;
+	ss_set_free(b, SS_SLOT_EPOCH, false);
 	b->left = NULL;
 	b->right = e->blocks;
 	if (e->blocks)

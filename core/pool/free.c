@@ -52,6 +52,17 @@ static bool looks(const struct ss_core *core, struct ss_stream_cache *q)
 	return !(core->fast->slow || atomic_load(&core->fast->unwatched)) || ss_cache_looks(q);
 }
 
+/* Can the arena of q take what is freed? */
+static bool ready(struct ss_stream_cache *q)
+{
+	bool yes;
+
+	ss_bias_lock(&q->lock);
+	yes = ss_arena_ready(q);
+	ss_bias_unlock(&q->lock);
+	return yes;
+}
+
 enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f, struct ss_timeline *tl)
 {
 	struct ss_pool *pool = f->pool;
@@ -59,7 +70,7 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f, st
 	struct ss_block *b = f->block;
 	bool look;
 
-	if (!q)
+	if (!q || !ready(q))
 		return SS_ERR_NOMEM;
 	if (!claim(f))
 		return SS_ERR_INVALID;
@@ -117,22 +128,6 @@ static void free_exported(struct ss_pool *pool, struct ss_block *b, bool may_wai
 	ss_pool_unref(pool);
 }
 
-/* A completed block goes into the bins of those; false: it did not. */
-static bool push_done(struct ss_pool *pool, struct ss_block *b)
-{
-	enum ss_push pushed;
-
-	if (!b->classic)
-		return false;
-	pushed = ss_cache_push(pool->caches.done, b);
-	if (pushed == SS_PUSHED_FULL) {
-		ss_pool_lock(pool);
-		ss_reclaim_done(pool);
-		ss_pool_unlock(pool);
-	}
-	return pushed != SS_NOT_PUSHED;
-}
-
 /* Into the completed ranges, or marked with everything that the device's streams have enqueued. Out of
  * host memory for the marks they are made later, when they stand for no less; until then nobody
  * gets the block. */
@@ -171,7 +166,7 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	b->n = now ? now : 1;
 	if (unlikely(b->exported))
 		free_exported(pool, b, may_wait);
-	else if (!completed || !push_done(pool, b))
+	else
 		free_marked(pool, b, completed);
 	if (!waited && may_wait && (null = ss_timeline_null(core, dev)))
 		ss_fence_serve(core, null, SS_FENCE_JOINING);

@@ -26,7 +26,7 @@ static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct vis
 		uint64_t bytes;
 
 		ss_bias_visit(&q->lock);
-		ss_arena_drain(q);
+		ss_arena_settle(q);
 		bytes = q->own.bytes + q->foreign.bytes;
 		ss_index_each(&q->own, larger, largest);
 		ss_index_each(&q->foreign, larger, largest);

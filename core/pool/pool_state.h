@@ -167,10 +167,8 @@ void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *,
 void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
 /* The ranges of every epoch that has completed go to the completed ranges. */
 void ss_reclaim_epochs(struct ss_pool *pool);
-/* What has completed of every stream goes to the completed ranges, merged; `done` bins too. */
+/* What has completed of every stream goes to the completed ranges, merged. */
 void ss_reclaim_all(struct ss_pool *pool);
-/* Empties the bins of completed blocks into the completed ranges. */
-void ss_reclaim_done(struct ss_pool *pool);
 /* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size` bytes
  * might come of it. */
 enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };

@@ -34,17 +34,6 @@ static void complete_list(struct ss_pool *pool, struct ss_block *list)
 	}
 }
 
-void ss_reclaim_done(struct ss_pool *pool)
-{
-	struct ss_stream_cache *done = pool->caches.done;
-	struct ss_block *list;
-
-	ss_bias_visit(&done->lock);
-	list = ss_cache_drain(done);
-	ss_bias_unlock(&done->lock);
-	complete_list(pool, list);
-}
-
 static void count_settled(struct ss_pool *pool, uint64_t count)
 {
 	if (count)
@@ -136,7 +125,6 @@ void ss_reclaim_all(struct ss_pool *pool)
 	uint64_t count = 0;
 
 	ss_reclaim_epochs(pool);
-	ss_reclaim_done(pool);
 	SS_CACHES_EACH(q, &pool->caches)
 		if (ss_cache_free_hint(q))
 			count += take_completed(pool, q);
@@ -174,11 +162,19 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 {
 	struct ss_stream_cache *to = ss_cache_of_slot(&pool->caches, ss_timeline_slot(x));
 	struct ss_block *list, *b, *next;
+	bool ready;
 
+	if (!to)
+		return false;
+	ss_bias_visit(&to->lock);
+	ready = ss_arena_ready(to);
+	ss_bias_unlock(&to->lock);
+	if (!ready)
+		return false;
 	ss_bias_visit(&from->lock);
 	list = ss_arena_extract(from, is_ordered, o);
 	ss_bias_unlock(&from->lock);
-	if (!list || !to)
+	if (!list)
 		return false;
 	ss_bias_visit(&to->lock);
 	for (b = list; b; b = next) {

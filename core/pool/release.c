@@ -103,7 +103,7 @@ static void log_dropped(struct ss_pool *pool)
 	struct ss_core *core = ss_core_of(pool);
 
 	for (struct ss_segment *seg = pool->mem.segments; seg; seg = seg->next)
-		for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(core, b))
+		for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(b))
 			if (ss_is_state(b, SS_BLOCK_LIVE))
 				log_drop(pool, b);
 }

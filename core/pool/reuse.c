@@ -51,7 +51,7 @@ static void pick(struct ss_block *b, void *arg)
 static void pick_beside(struct ss_block *b, void *arg)
 {
 	struct adoption *a = arg;
-	struct ss_block *prev = ss_block_prev(b), *next = ss_block_next(a->q->set->core, b);
+	struct ss_block *prev = ss_block_prev(b), *next = ss_block_next(b);
 
 	if (ss_is_free_on(next, SS_SLOT_COMPLETED))
 		ss_picked_push(&a->picked, next);
@@ -72,6 +72,9 @@ static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 		ss_index_each(&pool->mem.completed, pick, &a);
 	else
 		ss_index_each(&q->own, pick_beside, &a);
+	if (a.picked && !ss_arena_ready(q))
+		while (ss_picked_pop(&a.picked))
+			;
 	while ((b = ss_picked_pop(&a.picked))) {
 		ss_completed_remove(&pool->mem, b);
 		ss_arena_adopt(q, b);
@@ -123,22 +126,15 @@ static struct ss_block *from_arena(struct ss_request *r)
 	return b;
 }
 
-/* `size` bytes of the completed range b. They are at home in the stream's arena from now on, if
- * possible with a descriptor that shares no cache line with those of other streams. */
+/* `size` bytes of the completed range b. They are at home in the stream's arena from now on. */
 static struct ss_block *cut_completed(struct ss_request *r, struct ss_block *b)
 {
 	struct ss_memory *m = &r->pool->mem;
 	struct ss_stream_cache *q = r->cache;
 
 	b = ss_completed_cut(m, b, ss_start_in(b, r->align), r->size);
-	if (!b || !q)
-		return b;
-	ss_set_home(b, q->slot + 1);
-	if (q->set->count == 1)
-		return b;
-	ss_bias_lock(&q->lock);
-	b = ss_block_rehome(m->core, &q->spares, &m->spares, b, q->slot);
-	ss_bias_unlock(&q->lock);
+	if (b && q)
+		ss_set_home(b, q->slot + 1);
 	return b;
 }
 
@@ -169,12 +165,8 @@ bool ss_look(struct ss_request *r, uint64_t *rule)
 	bool before = false;
 
 	r->left_uncut = 0;
-	if (r->cache) {
+	if (r->cache)
 		b = from_arena(r);
-	} else {
-		/* What has completed merges with the rest of its segment, or that would be cut alone. */
-		ss_reclaim_done(r->pool);
-	}
 	if (found(r, b, rule ? rule : &st->reuse_same_stream))
 		return true;
 	b = from_completed(r, &before);
@@ -199,7 +191,7 @@ static bool is_alone(const struct ss_request *r)
 	struct ss_pool *pool = r->pool;
 	bool none;
 
-	if (!r->cache || r->cache->set->count != 1 || ss_cache_free_hint(pool->caches.done))
+	if (!r->cache || r->cache->set->count != 1)
 		return false;
 	ss_pool_lock(pool);
 	none = !pool->epochs && !pool->unmarked;

@@ -92,7 +92,7 @@ static uint64_t table_span(const struct ss_segment *seg)
 }
 
 /* Sets bit g of level i, and those above it. Levels above are looked at after the bit is set; whoever
- * clears a bit above looks for bits below afterwards. So one of both sees what the other did. */
+ * takes a bit above away looks for bits below afterwards. So one of both sees what the other did. */
 void ss_starts_note(struct ss_segment *seg, int i, uint64_t g)
 {
 	for (;;) {
@@ -114,29 +114,59 @@ static uint32_t last_in_group(const struct ss_segment *seg, uint64_t g)
 	}
 }
 
-/* Nothing was found below bit g of level i. */
-static void level_clear(struct ss_segment *seg, int i, uint64_t g)
-{
-	atomic_fetch_and(&seg->level[i][g / 64], ~(1ull << g % 64));
-	if (i ? atomic_load(&seg->level[i - 1][g]) : last_in_group(seg, g * 64 + 63))
-		ss_starts_note(seg, i, g);
-}
-
 /* ---- blocks ------------------------------------------------------------- */
 
-struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+/* Bits below which a search found nothing. */
+struct stale {
+	unsigned count;
+	struct { int level; uint64_t bit; } of[32];
+};
+
+/* Takes the bits away, and puts back those that turn out to be right. Meanwhile a search may miss a block, so it looks again
+ * (seg->correcting is odd). Without a barrier in all threads the bits stay, which costs later searches time (ss_start_set). */
+static void correct(struct ss_segment *seg, struct stale *s)
 {
-	uint64_t off, g, w;
+	uint32_t turn = atomic_load(&seg->correcting);
+
+	if (s->count && ss_thread_barriers() && turn % 2 == 0 &&
+	    atomic_compare_exchange_strong(&seg->correcting, &turn, turn + 1)) {
+		for (unsigned k = 0; k < s->count; k++)
+			atomic_fetch_and(&seg->level[s->of[k].level][s->of[k].bit / 64], ~(1ull << s->of[k].bit % 64));
+		ss_thread_barrier();
+		for (unsigned k = 0; k < s->count; k++) {
+			int i = s->of[k].level;
+			uint64_t g = s->of[k].bit;
+
+			if (i ? atomic_load(&seg->level[i - 1][g]) : last_in_group(seg, g * 64 + 63))
+				ss_starts_note(seg, i, g);
+		}
+		atomic_store(&seg->correcting, turn + 2);
+	}
+	s->count = 0;
+}
+
+static void add_stale(struct ss_segment *seg, struct stale *s, int level, uint64_t bit)
+{
+	if (!(atomic_load(&seg->level[level][bit / 64]) >> bit % 64 & 1))
+		return;
+	if (s->count == sizeof(s->of) / sizeof(s->of[0]))
+		correct(seg, s);
+	s->of[s->count].level = level;
+	s->of[s->count++].bit = bit;
+}
+
+/* The last start at or below grain g, as index + 1; 0: none. */
+static uint32_t last_start(struct ss_segment *seg, uint64_t g)
+{
+	struct stale stale = {0};
+	uint64_t w;
 	int i = -1; /* g is a grain, or else a bit of this level */
 
-	if (!ss_segment_has(seg, addr, &off))
-		return NULL;
-	g = off / SS_GRAIN;
 	for (;;) {
 		if (i < 0) {
 			w = last_in_group(seg, g);
 			if (w)
-				return ss_block_by_index(core->map, (uint32_t)w - 1);
+				break;
 		} else {
 			w = atomic_load(&seg->level[i][g / 64]) & (~0ull >> (63 - g % 64));
 		}
@@ -146,11 +176,29 @@ struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segme
 			continue;
 		}
 		if (g % 64 == 63 && i + 1 < seg->levels)
-			level_clear(seg, i + 1, g / 64);
+			add_stale(seg, &stale, i + 1, g / 64);
 		if (g < 64)
-			return NULL;
+			break;
 		g = g / 64 - 1; /* what lies before, one level up */
 		i++;
+	}
+	correct(seg, &stale);
+	return (uint32_t)w;
+}
+
+struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+{
+	uint32_t turn, found;
+	uint64_t off;
+
+	for (;;) {
+		turn = atomic_load(&seg->correcting);
+		if (!ss_segment_has(seg, addr, &off))
+			return NULL;
+		found = last_start(seg, off / SS_GRAIN);
+		if (turn % 2 == 0 && atomic_load(&seg->correcting) == turn)
+			return found ? ss_block_by_index(core->map, found - 1) : NULL;
+		sched_yield();
 	}
 }
 
@@ -196,16 +244,15 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	b->request = 0;
 	b->seg = seg;
 	atomic_store_explicit(&b->prev, NULL, memory_order_relaxed);
-	b->slot = SS_SLOT_COMPLETED;
+	atomic_store_explicit(&b->next, NULL, memory_order_relaxed);
 	b->n = 0;
-	b->classic = b->exported = false;
 	ss_set_home(b, 0);
-	atomic_store_explicit(&b->state, SS_BLOCK_GAP, memory_order_relaxed);
-	ss_start_set(seg, base, b->index + 1);
+	ss_set_word(b, ss_word(SS_SLOT_COMPLETED, SS_BLOCK_GAP, false, false));
+	ss_start_set(seg, base, b->index);
 	pthread_mutex_lock(&core->map->lock);
 	if (!frames_set(core, base, size, seg)) {
 		frames_set(core, base, size, NULL);
-		ss_start_set(seg, base, 0);
+		ss_start_clear(seg, base);
 		/* Its tables may be read as long as the core lives, as those of every segment that was one. */
 		seg->next = core->map->spare_segments;
 		core->map->spare_segments = seg;
@@ -231,8 +278,8 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 	frames_set(core, seg->base, seg->size, NULL);
 	pthread_mutex_unlock(&core->map->lock);
 	for (; b; b = next) {
-		next = ss_block_next(core, b);
-		ss_start_set(seg, b->addr, 0);
+		next = ss_block_next(b);
+		ss_start_clear(seg, b->addr);
 		ss_block_recycle(core, &none, b);
 	}
 	ss_spares_return(core, &none, 0);

@@ -17,18 +17,17 @@
 #define SS_ADDRESS_BITS 48
 #define SS_FRAME_BITS 21
 #define SS_LEAF_BITS 14
-#define SS_BATCH 32u             /* descriptors in a batch, which has one owner */
-#define SS_SLAB 4096u            /* descriptors made at a time */
+#define SS_BATCH 32u             /* descriptors that an owner takes at a time */
+#define SS_SLAB 4096u            /* descriptors whose memory is taken at a time */
 #define SS_MAX_SLABS (1u << 20)  /* enough for 2^32 blocks */
 
 struct ss_map {
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* root of the radix tree */
 	struct ss_block **slabs;      /* block descriptors by index */
-	/* `lock` guards the rest. It is a leaf in the lock order. */
-	pthread_mutex_t lock;
-	uint32_t slab_count;
-	struct ss_batch *whole;       /* batches without an owner */
-	struct ss_spares spares;      /* for descriptors of new segments */
+	/* `lock` guards the rest. It is a leaf in the lock order. It has lines of its own, since hits read the above. */
+	_Alignas(128) pthread_mutex_t lock;
+	uint32_t slab_count, made;    /* made: descriptors that were ever used */
+	struct ss_block *unused;      /* descriptors that nobody has, by ->left */
 	struct ss_segment *spare_segments;
 };
 
@@ -63,11 +62,11 @@ static inline bool ss_segment_has(const struct ss_segment *seg, uint64_t addr, u
 	return *off < __atomic_load_n(&seg->size, __ATOMIC_RELAXED);
 }
 
-static inline struct ss_segment *ss_map_segment(const struct ss_core *core, uint64_t addr)
+/* The segment of the frame in which addr lies, and where in it that is; NULL as ss_map_segment(). */
+static inline struct ss_segment *ss_map_offset(const struct ss_core *core, uint64_t addr, uint64_t *off)
 {
 	_Atomic(struct ss_segment *) *leaf;
 	struct ss_segment *seg;
-	uint64_t off;
 
 	if (addr >> SS_ADDRESS_BITS)
 		return NULL;
@@ -78,7 +77,14 @@ static inline struct ss_segment *ss_map_segment(const struct ss_core *core, uint
 	seg = atomic_load_explicit(&leaf[addr >> SS_FRAME_BITS & ((1u << SS_LEAF_BITS) - 1)],
 				   memory_order_acquire);
 	/* The segment may have been recycled meanwhile; then its range does not match. */
-	return seg && ss_segment_has(seg, addr, &off) ? seg : NULL;
+	return seg && ss_segment_has(seg, addr, off) ? seg : NULL;
+}
+
+static inline struct ss_segment *ss_map_segment(const struct ss_core *core, uint64_t addr)
+{
+	uint64_t off;
+
+	return ss_map_offset(core, addr, &off);
 }
 
 static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint32_t index)
@@ -93,20 +99,23 @@ static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint3
 /* Says in the bitmaps from level i on that a block starts among the grains of bit g. */
 void ss_starts_note(struct ss_segment *seg, int i, uint64_t g);
 
-/* Enters the block with index `value` - 1 as starting at addr; 0: no block starts there any more. The
- * bitmaps go on saying that one may: searches find out, and correct them. The store must be a full barrier,
- * so that either this thread sees that such a correction was made, or that one sees the block. */
-static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t value)
+/* Enters the block with that index as starting at addr. A search that takes a bit of the bitmaps away makes
+ * all threads execute a full barrier before it looks again. So here a compiler barrier is enough: either this
+ * thread sees that the bit has gone, or the search sees the block. */
+static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t index)
 {
 	uint64_t g = (addr - seg->base) / SS_GRAIN;
 
-	if (!value) {
-		atomic_store_explicit(&seg->grains[g], 0, memory_order_release);
-		return;
-	}
-	atomic_store(&seg->grains[g], value);
-	if (!(atomic_load(&seg->level[0][g / 4096]) >> g / 64 % 64 & 1))
+	atomic_store_explicit(&seg->grains[g], index + 1, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (unlikely(!(atomic_load_explicit(&seg->level[0][g / 4096], memory_order_relaxed) >> g / 64 % 64 & 1)))
 		ss_starts_note(seg, 0, g / 64);
+}
+
+/* No block starts at addr any more. The bitmaps go on saying that one may: searches find out, and correct them. */
+static inline void ss_start_clear(struct ss_segment *seg, uint64_t addr)
+{
+	atomic_store_explicit(&seg->grains[(addr - seg->base) / SS_GRAIN], 0, memory_order_release);
 }
 
 /* The block that starts at an offset in seg; NULL: none. */
@@ -130,14 +139,6 @@ static inline struct ss_block *ss_block_at(const struct ss_core *core, const str
 static inline struct ss_block *ss_segment_first(const struct ss_core *core, const struct ss_segment *seg)
 {
 	return ss_block_at_offset(core, seg, 0);
-}
-
-/* The right neighbour; NULL: b is the last of its segment. The caller holds b. */
-static inline struct ss_block *ss_block_next(const struct ss_core *core, const struct ss_block *b)
-{
-	uint64_t off = b->addr + b->size - b->seg->base;
-
-	return off < b->seg->size ? ss_block_at_offset(core, b->seg, off) : NULL;
 }
 
 #endif

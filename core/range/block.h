@@ -8,14 +8,12 @@
  *   FREE, COMPLETED  the pool's lock. Every access has completed, so any stream may take it;
  *   FREE, EPOCH      the pool's lock. It waits for an epoch, the marks of many timelines;
  *   FREE, other      the lock of the stream cache with that slot. It lies in the cache's arena;
- *   QUEUED           the lock of the stream cache in whose bin it lies; or none, if one thread has
- *                    taken it out of all structures;
+ *   QUEUED           none: one thread has taken it out of all structures;
  *   GAP              the pool's lock.
- * Neighbours may have different holders. So the link to the next block is not stored but found
- * through the address map, and only the holder of the left neighbour writes `prev`, because only it
- * can change which block that is. A reader may find a neighbour that is just being changed. That is
- * harmless: the reader only asks whether the neighbour is free with the reader's own slot, and no
- * other thread can make it so.
+ * Neighbours may have different holders. The holder of a block writes its `next`, and the `prev` of the
+ * block that lies there: only the holder can change where the block ends. A reader may find a neighbour
+ * that is just being changed. That is harmless: the reader only asks whether the neighbour is free with
+ * the reader's own slot, and no other thread can make it so.
  */
 #ifndef SS_RANGE_BLOCK_H
 #define SS_RANGE_BLOCK_H
@@ -26,6 +24,7 @@
 #include <stdint.h>
 
 #include "core/base/arithmetic.h"
+#include "core/base/compiler.h"
 #include "core/driver.h"
 
 struct ss_core;
@@ -44,18 +43,22 @@ struct ss_pool;
 enum ss_block_state {
 	SS_BLOCK_UNUSED = 0, /* the descriptor describes nothing */
 	SS_BLOCK_LIVE,       /* handed out */
-	SS_BLOCK_QUEUED,     /* free, in a bin or held by one thread */
+	SS_BLOCK_QUEUED,     /* free, held by one thread */
 	SS_BLOCK_FREE,       /* free, in an index or in an epoch's list */
 	SS_BLOCK_GAP,        /* addresses without memory (VMM), or exported bytes after the free */
 };
 
 /* Descriptors are recycled but never given back to the host allocator. So a stale pointer to one may
- * be read at any time, and is then recognized as stale. */
+ * be read at any time, and is then recognized as stale. Each has cache lines of its own, since neighbours
+ * may have different holders. */
 struct ss_block {
-	/* Searches and hits use these, so they lie side by side: */
+	/* A hit, a cut and a merge use these, so they are one cache line: */
 	uint64_t addr, size;
-	struct ss_block *left, *right; /* neighbours in a list of a free index, or of an epoch; ->left alone
-				        * chains bins and temporary lists */
+	union {
+		struct ss_block *left; /* chains temporary lists, and back in the list of an epoch */
+		struct ss_block **at;  /* in a free index: where the pointer to this block is */
+	};
+	struct ss_block *right;        /* next in a list of a free index, or of an epoch */
 	union {
 		/* FREE with a slot: position of the mark. FREE and completed: time (ms) since which it
 		 * has been idle, or earlier; 0: it was never in use. */
@@ -63,19 +66,27 @@ struct ss_block {
 		struct ss_epoch *epoch; /* FREE with SS_SLOT_EPOCH */
 		uint64_t id;            /* LIVE: unique among all blocks ever handed out */
 	};
-	uint32_t slot;                 /* of the mark; LIVE: of the cache that handed it out */
-	atomic_uchar state;
-	bool classic;                  /* LIVE: hipMalloc handed it out */
-	bool exported;                 /* another process may map it, so it is never reused */
-	uint8_t bin;                   /* LIVE or QUEUED: bin of its size */
-	uint64_t request;              /* LIVE: bytes as requested */
+	/* Written whole where the block becomes free or live (ss_set_word), and read whole. */
+	union {
+		_Atomic uint64_t word;
+		struct {
+			uint32_t slot;      /* of the mark; LIVE: of the cache that handed it out */
+			atomic_uchar state;
+			bool classic;       /* LIVE: hipMalloc handed it out */
+			bool exported;      /* another process may map it, so it is never reused */
+			bool own;           /* FREE or LIVE: it is at home in the arena of `slot` */
+		};
+	};
 	_Atomic(struct ss_block *) prev; /* left neighbour; NULL: first of its segment */
+	_Atomic(struct ss_block *) next; /* right neighbour; NULL: last of its segment */
+	/* The second line: */
+	uint64_t request;              /* LIVE: bytes as requested */
 	struct ss_segment *seg;
 	uint32_t index;                /* of the descriptor */
 	/* Slot + 1 of the stream cache whose arena the block was cut from; 0: none. Neighbours with
 	 * one home merge as soon as they are free on its stream; others when they are completed. */
 	_Atomic uint32_t home;
-};
+} __attribute__((aligned(128)));
 
 /* One allocation from the driver, or one reservation of addresses. The lock of the pool's memory
  * guards it, except for what the address map reads. Recycled, never freed. */
@@ -86,6 +97,7 @@ struct ss_segment {
 	_Atomic(uint32_t) *grains;      /* per grain: 1 + index of the block that starts there */
 	_Atomic uint64_t *level[5];     /* where blocks may start (address_map.h) */
 	int levels;
+	_Atomic uint32_t correcting;    /* odd: bits are being taken away (address_map.c) */
 	size_t table_bytes;
 	void *native;                   /* address that the driver returned; base may be above it */
 	uint64_t native_size;
@@ -98,6 +110,39 @@ struct ss_segment {
 static inline void ss_set_state(struct ss_block *b, enum ss_block_state state)
 {
 	atomic_store_explicit(&b->state, state, memory_order_relaxed);
+}
+
+/* Slot, state and flags as one word, of a block that is not exported. */
+static inline uint64_t ss_word(uint32_t slot, enum ss_block_state state, bool classic, bool own)
+{
+	_Static_assert(offsetof(struct ss_block, state) == offsetof(struct ss_block, word) + 4 &&
+		       offsetof(struct ss_block, own) == offsetof(struct ss_block, word) + 7 &&
+		       offsetof(struct ss_block, request) == 64 &&
+		       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the word");
+	return (uint64_t)own << 56 | (uint64_t)classic << 40 | (uint64_t)state << 32 | slot;
+}
+
+static inline void ss_set_word(struct ss_block *b, uint64_t word)
+{
+	atomic_store_explicit(&b->word, word, memory_order_relaxed);
+}
+
+/* b is free with a mark on that slot, or completed. `own`: at home in the arena of the slot. */
+static inline void ss_set_free(struct ss_block *b, uint32_t slot, bool own)
+{
+	ss_set_word(b, ss_word(slot, SS_BLOCK_FREE, false, own));
+}
+
+/* The holder of the block may be another thread, which writes parts of the word under another lock. Whichever
+ * part of that is seen, no word of the caller's own slot comes out. (The thread sanitizer cannot know that.) */
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize_thread, noinline, unused)) static
+#else
+static inline
+#endif
+uint64_t ss_block_word(const struct ss_block *b)
+{
+	return atomic_load_explicit(&b->word, memory_order_relaxed);
 }
 
 static inline bool ss_is_state(const struct ss_block *b, enum ss_block_state state)
@@ -135,7 +180,7 @@ static inline void ss_set_home(struct ss_block *b, uint32_t home)
 /* Is b (NULL: no) a free range of the arena of that slot, at home there? Nobody else can make it one. */
 static inline bool ss_is_own(const struct ss_block *b, uint32_t slot)
 {
-	return ss_is_free_on(b, slot) && ss_home(b) == slot + 1;
+	return b && ss_block_word(b) == ss_word(slot, SS_BLOCK_FREE, false, true);
 }
 
 static inline struct ss_block *ss_block_prev(const struct ss_block *b)
@@ -143,10 +188,16 @@ static inline struct ss_block *ss_block_prev(const struct ss_block *b)
 	return atomic_load_explicit(&b->prev, memory_order_relaxed);
 }
 
-/* Does b cover its whole segment? */
+/* The right neighbour. The caller holds b, or b cannot change. */
+static inline struct ss_block *ss_block_next(const struct ss_block *b)
+{
+	return atomic_load_explicit(&b->next, memory_order_relaxed);
+}
+
+/* Does b cover its whole segment? The caller holds b. */
 static inline bool ss_is_whole(const struct ss_block *b)
 {
-	return b->size == b->seg->size;
+	return !ss_block_prev(b) && !ss_block_next(b);
 }
 
 /* Lowest aligned address in b. `align` is a power of two. */
@@ -182,39 +233,37 @@ static inline struct ss_block *ss_picked_pop(struct ss_block **list)
 
 /* ---- descriptors: descriptor.c ------------------------------------------ */
 
-/* Descriptors kept for splitting. The owner's lock guards them. Those of two
- * owners never share a cache line. */
+/* Descriptors kept for splitting. The owner's lock guards them. */
 struct ss_spares {
-	struct ss_block *head;     /* of the owner's own batches */
-	struct ss_block *away;     /* of other owners' batches, to be returned */
-	uint32_t count, away_count;
-	struct ss_batch *mine;     /* own batches with unused descriptors; map->lock */
+	struct ss_block *head; /* the last one used first, by ->left */
+	uint32_t count;
 };
+#define SS_SPARES_MOST 256
 
-/* NULL: host memory is out. */
-struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own);
-void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b);
-/* Does b's descriptor belong to one of own's batches? The caller holds b. */
-bool ss_descriptor_owned(const struct ss_core *core, const struct ss_spares *own,
-			 const struct ss_block *b);
-/* Returns the descriptors of other owners, and all but `keep` of its own, to their batches. */
+/* The slow half of ss_block_new(). */
+struct ss_block *ss_block_new_slow(struct ss_core *core, struct ss_spares *own);
+/* Returns all but `keep` to the core. */
 void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep);
 
-/* ---- splitting and merging: block.c. The caller holds the blocks. --------- */
+/* NULL: host memory is out. */
+static inline struct ss_block *ss_block_new(struct ss_core *core, struct ss_spares *own)
+{
+	struct ss_block *b = own->head;
 
-/* Splits b after `size` bytes and returns the right part, which inherits mark, state and home. NULL:
- * host memory is out, and nothing changed. */
-struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own, struct ss_block *b,
-				uint64_t size);
-/* Merges b, the right neighbour of a, into a. The caller sets the mark. */
-void ss_block_merge(struct ss_core *core, struct ss_spares *own, struct ss_block *a,
-		    struct ss_block *b);
-/* The mark of a and b merged: the later of their marks on `slot`; a completed range has none. */
-uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot);
-/* Replaces b's descriptor by one of `own`; the old one goes to `theirs`. Returns b itself if its
- * descriptor is one of `own` already, host memory is out, or another thread may hold the left neighbour. That may only be
- * a completed range, whose lock the caller has, or a free one of the caller's own arena, that of `slot`. */
-struct ss_block *ss_block_rehome(struct ss_core *core, struct ss_spares *own,
-				 struct ss_spares *theirs, struct ss_block *b, uint32_t slot);
+	if (unlikely(!b))
+		return ss_block_new_slow(core, own);
+	own->head = b->left;
+	own->count--;
+	return b;
+}
+
+static inline void ss_block_recycle(struct ss_core *core, struct ss_spares *own, struct ss_block *b)
+{
+	ss_set_state(b, SS_BLOCK_UNUSED);
+	b->left = own->head;
+	own->head = b;
+	if (unlikely(++own->count > SS_SPARES_MOST))
+		ss_spares_return(core, own, SS_SPARES_MOST / 2);
+}
 
 #endif

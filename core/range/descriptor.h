@@ -5,9 +5,9 @@
 
 #include "core/range/block.h"
 
-/* Host bytes of a slab of descriptors with the bookkeeping behind it. */
+/* Host bytes of a slab of descriptors. */
 size_t ss_slab_bytes(void);
-/* A descriptor from the map's own spares; takes map->lock. NULL: host memory is out. */
+/* A descriptor without an owner's spares; takes map->lock. NULL: host memory is out. */
 struct ss_block *ss_block_new_alone(struct ss_core *core);
 
 #endif

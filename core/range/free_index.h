@@ -9,27 +9,132 @@
 
 #include "core/range/block.h"
 
-#define SS_INDEX_FL 32
-#define SS_INDEX_SL 32
+#define SS_CLASSES 1280
+#define SS_LOOKED_AT 4 /* ranges of the list in which a size would be */
 
-/* Lists of ranges whose sizes differ by a 32nd at most: two levels, as in TLSF. */
+/* Lists of ranges whose sizes differ by a 32nd at most. */
 struct ss_free_index {
-	struct ss_block *list[SS_INDEX_FL * SS_INDEX_SL]; /* by ->right, with ->left back */
-	uint32_t fl;                 /* powers of two that have a list in use */
-	uint32_t sl[SS_INDEX_FL];    /* lists in use of each power */
+	uint64_t used[SS_CLASSES / 64];  /* lists in use */
+	uint32_t sum;                    /* words of `used` that are not 0 */
 	uint64_t bytes;
+	struct ss_block **list;          /* SS_CLASSES of them, each linked by ->right, with ->at back */
 };
 
-void ss_index_insert(struct ss_free_index *x, struct ss_block *b);
-void ss_index_remove(struct ss_free_index *x, struct ss_block *b);
-/* b, of `size` bytes, takes the place of a range of `old_size` bytes, or is that range. Cheaper than a
- * removal and an insertion. The sizes in the blocks are not looked at. */
-void ss_index_replace(struct ss_free_index *x, struct ss_block *old, uint64_t old_size,
-		      struct ss_block *b, uint64_t size);
-/* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
- * first few in the first list that has one. NULL: there is none at all. */
+/* Lists of an index that may be searched but has no room for a range. */
+extern struct ss_block *const ss_no_lists[SS_CLASSES] __attribute__((visibility("hidden")));
+
+/* An empty index. `list`: SS_CLASSES zeroed pointers, which belong to the caller and outlive it. NULL: none
+ * yet; then nothing may be inserted. */
+void ss_index_init(struct ss_free_index *x, struct ss_block **list);
+/* Forgets all ranges. */
+void ss_index_clear(struct ss_free_index *x);
+/* A range that holds `size` bytes at `align`: the smallest of the first few in the list of the size, or else one of the
+ * first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
 /* Calls `each` for every range, smaller lists first; `each` must not change the index. */
 void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *), void *arg);
+
+/* ---- inlined, for the hot path --------------------------------------------- */
+
+/* The list of a size: 32 for each power of two. The exponent of the size as a floating-point number, and the
+ * first five bits behind it. */
+static inline unsigned ss_class(uint64_t size)
+{
+	double d = (double)(int64_t)size;
+	uint64_t bits;
+
+	_Static_assert(SS_GRAIN == 1 << 9, "the first list");
+	__builtin_memcpy(&bits, &d, sizeof(bits));
+	return (unsigned)(bits >> 47) - ((1023 + 9) << 5);
+}
+
+/* The list after i that is in use; SS_CLASSES: there is none. */
+static inline unsigned ss_list_after(const struct ss_free_index *x, unsigned i)
+{
+	unsigned j = i / 64;
+	uint64_t rest = x->used[j] & ~1ull << i % 64;
+
+	if (!rest) {
+		uint32_t words = x->sum & ~1u << j;
+
+		if (unlikely(!words))
+			return SS_CLASSES;
+		j = (unsigned)__builtin_ctz(words);
+		rest = x->used[j];
+	}
+	return j * 64 + (unsigned)__builtin_ctzll(rest);
+}
+
+/* For who adds to x->bytes what it inserts in all, and takes away what it removes. */
+static inline void ss_index_link(struct ss_free_index *x, struct ss_block *b)
+{
+	unsigned i = ss_class(b->size);
+	struct ss_block **at = &x->list[i], *first = *at;
+
+	b->right = first;
+	b->at = at;
+	*at = b;
+	if (first) {
+		first->at = &b->right;
+		return;
+	}
+	x->used[i / 64] |= 1ull << i % 64;
+	x->sum |= 1u << i / 64;
+}
+
+static inline void ss_index_unlink(struct ss_free_index *x, struct ss_block *b)
+{
+	struct ss_block **at = b->at, *next = b->right;
+	size_t i;
+
+	*at = next;
+	if (next) {
+		next->at = at;
+		return;
+	}
+	i = (size_t)(((uintptr_t)at - (uintptr_t)x->list) / sizeof(*at));
+	if (i >= SS_CLASSES)
+		return;
+	x->used[i / 64] &= ~(1ull << i % 64);
+	x->sum &= ~((uint32_t)!x->used[i / 64] << i / 64);
+}
+
+static inline void ss_index_insert(struct ss_free_index *x, struct ss_block *b)
+{
+	x->bytes += b->size;
+	ss_index_link(x, b);
+}
+
+static inline void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
+{
+	x->bytes -= b->size;
+	ss_index_unlink(x, b);
+}
+
+/* What ss_index_best() finds without a second look: among the first few in the size's own list, or the first
+ * one of the next list. NULL: ask ss_index_best(). */
+SS_INLINE struct ss_block *ss_index_fit(const struct ss_free_index *x, uint64_t size, uint64_t align)
+{
+	unsigned i = ss_class(size), looks = SS_LOOKED_AT;
+	struct ss_block *best = NULL, *b;
+
+	for (b = x->list[i]; b; b = b->right) {
+		if (align > SS_GRAIN ? ss_fits(b, size, align) : b->size >= size) {
+			if (b->size == size)
+				return b;
+			if (!best || b->size < best->size)
+				best = b;
+		}
+		if (!--looks)
+			break;
+	}
+	if (best)
+		return best;
+	i = ss_list_after(x, i);
+	if (unlikely(i == SS_CLASSES))
+		return NULL;
+	b = x->list[i];
+	return align <= SS_GRAIN || ss_fits(b, size, align) ? b : NULL;
+}
 
 #endif

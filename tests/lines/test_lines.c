@@ -177,7 +177,7 @@ static void share(const struct way *w)
 	ss_fake_destroy(fake);
 }
 
-/* A few sizes: what serves is a bin. */
+/* A few sizes. */
 static void test_hits(void **state)
 {
 	share(&(struct way){ .sizes = 4, .bytes = 1 << 20, .forgiven = 0 });

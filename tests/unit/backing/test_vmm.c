@@ -85,10 +85,9 @@ static void test_own_ranges(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		open_memory(SS_BACKING_VMM, VRAM);
 		b = need(8 * MIB, false);
-		ss_set_slot(b, kinds[i].slot);
 		ss_set_home(b, kinds[i].home);
 		b->n = 1;
-		ss_set_state(b, SS_BLOCK_FREE);
+		ss_set_free(b, kinds[i].slot, kinds[i].home == kinds[i].slot + 1);
 		assert_int_equal(ss_memory_grow(mem, &g), SS_OK);
 		assert_reserved(kinds[i].reserved);
 		close_memory();

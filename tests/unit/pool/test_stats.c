@@ -179,6 +179,26 @@ static void test_whole_segments(void **state)
 	ss_fake_destroy(fake);
 }
 
+/* A stream that never freed costs little. */
+static void test_small_streams(void **state)
+{
+	static char native[100];
+	struct ss_timeline *tl[100];
+	uint64_t before;
+	void *p;
+
+	assert_in_range(sizeof(struct ss_stream_cache), 1, 4096);
+	for (int i = 0; i < 100; i++) {
+		tl[i] = ss_timeline_add(core, 0, &native[i], SS_TL_NONBLOCKING, true);
+		assert_non_null(tl[i]);
+	}
+	before = ss_host_bytes(core);
+	for (int i = 0; i < 100; i++)
+		for (int k = 0; k < 3; k++)
+			assert_int_equal(ss_alloc_current(core, tl[i], 4096, &p), SS_OK);
+	assert_in_range(ss_host_bytes(core) - before, 1, 100 * 4096);
+}
+
 int main(void)
 {
 	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
@@ -186,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_locks_held), cmocka_unit_test(test_total),
 		cmocka_unit_test(test_taken_and_put_back), cmocka_unit_test(test_whole_segments),
+		cmocka_unit_test(test_small_streams),
 	};
 	struct ss_options options;
 	int failed;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -45,9 +46,10 @@ static bool one_line(const struct ss_block *a, const struct ss_block *b)
 static void test_lines(void **state)
 {
 	unsigned count = 0;
+	uint32_t made;
 
 	for (int i = 0; i < STEPS; i++) {
-		/* The number goes up and down slowly, so batches are seldom complete. */
+		/* The number goes up and down slowly. */
 		bool more = count == 0 || (count < MOST && roll(100) < (i / 20000 % 2 ? 35 : 65));
 		int who = (int)roll(OWNERS);
 		unsigned k = more ? count : roll(count);
@@ -74,14 +76,25 @@ static void test_lines(void **state)
 		ss_block_recycle(&core, &spares[roll(3) ? live[k].owner : who], live[k].b);
 		live[k] = live[--count];
 	}
-	/* All are returned, so the next owner finds every batch complete. */
+	/* All are returned, so the next owner finds every one of them. */
+	memset(owner_of, 0, sizeof(owner_of));
 	while (count--)
 		ss_block_recycle(&core, &spares[roll(OWNERS)], live[count].b);
 	for (int i = 0; i < OWNERS; i++)
 		ss_spares_return(&core, &spares[i], 0);
 	for (int i = 0; i < OWNERS; i++)
-		assert_null(spares[i].mine);
+		assert_null(spares[i].head);
+	made = core.map->made;
+	assert_in_range(made, MOST / 2, 2 * SS_SLAB);
 	assert_in_range(core.map->slab_count, 1, 2);
+	for (uint32_t i = 0; i < made; i++) {
+		struct ss_block *b = ss_block_new(&core, &spares[0]);
+
+		assert_non_null(b);
+		assert_int_equal(owner_of[b->index], 0);
+		owner_of[b->index] = 1;
+	}
+	assert_in_range(core.map->made, made, made + SS_BATCH);
 }
 
 int main(void)

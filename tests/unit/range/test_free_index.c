@@ -17,6 +17,7 @@
 #define STEPS 200
 
 static struct ss_free_index heap;
+static struct ss_block *lists[SS_CLASSES], *more_lists[SS_CLASSES];
 static struct ss_block block[MOST];
 static bool in[MOST];
 
@@ -52,6 +53,7 @@ static void test_each(void **state)
 	uint64_t seed = 1, bytes = 0;
 	unsigned count = 0;
 
+	ss_index_init(&heap, lists);
 	check(0, 0);
 	for (int step = 0; step < STEPS; step++) {
 		/* The index is full and empty in turn. */
@@ -88,18 +90,33 @@ static void test_few(void **state)
 	block[0].size = 1 << 20;
 	ss_index_insert(&heap, &block[0]);
 	in[0] = true;
-	for (int i = 0; i < SS_INDEX_FL * SS_INDEX_SL; i++)
+	for (int i = 0; i < SS_CLASSES; i++)
 		if (heap.list[i] != &block[0])
 			heap.list[i] = (struct ss_block *)1; /* reading it crashes */
 	check(1, 1 << 20);
+}
+
+/* An index without lists can be searched. */
+static void test_none(void **state)
+{
+	struct ss_free_index h;
+
+	ss_index_init(&h, NULL);
+	for (uint64_t size = SS_GRAIN; size < 1ull << 46; size += size / 2 / SS_GRAIN * SS_GRAIN + SS_GRAIN) {
+		assert_null(ss_index_fit(&h, size, 1));
+		assert_null(ss_index_best(&h, size, SS_GRAIN));
+	}
+	ss_index_each(&h, each, NULL);
 }
 
 /* The one range that fits at an alignment is found behind many that are long enough but not aligned. */
 static void test_aligned(void **state)
 {
 	const uint64_t align = 2 << 20, size = align + SS_GRAIN;
-	struct ss_free_index h = { 0 };
+	struct ss_free_index h;
 
+	memset(more_lists, 0, sizeof(more_lists));
+	ss_index_init(&h, more_lists);
 	for (int i = 0; i < 100; i++) {
 		block[i].addr = ((uint64_t)i << 30) + SS_GRAIN;
 		block[i].size = size + (uint64_t)i * SS_GRAIN;
@@ -112,31 +129,27 @@ static void test_aligned(void **state)
 	assert_ptr_equal(ss_index_best(&h, size, align), &block[100]);
 }
 
-/* A range that is replaced by another, or changes its size, is found as what it is now. */
-static void test_replace(void **state)
+/* A range that changes its size between a removal and an insertion is found as what it is now, and the smallest
+ * list that has a fit is found. */
+static void test_resized(void **state)
 {
-	struct ss_free_index h = { 0 };
+	struct ss_free_index h;
 	uint64_t seed = 7;
 
+	memset(more_lists, 0, sizeof(more_lists));
+	ss_index_init(&h, more_lists);
 	for (int i = 0; i < 100; i++) {
 		block[i].addr = (uint64_t)i << 30;
 		block[i].size = (uint64_t)(1 + i % 10) * SS_GRAIN;
 		ss_index_insert(&h, &block[i]);
 	}
-	for (int step = 0, at = 0, out = 100; step < STEPS; step++) {
-		struct ss_block *old = &block[at], *b = step % 2 ? old : &block[out];
-		uint64_t had = old->size, size = (1 + (seed >> 40) % 1000) * SS_GRAIN;
+	for (int step = 0; step < STEPS; step++) {
+		struct ss_block *b = &block[(seed >> 33) % 100];
 
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		ss_index_replace(&h, old, had, b, size);
-		b->addr = (uint64_t)(b - block) << 30;
-		b->size = size;
-		if (b != old) {
-			out = at;
-			old->left = old->right = NULL;
-		}
-		at = (int)((seed >> 33) % 101);
-		at = at == out ? (at + 1) % 101 : at;
+		ss_index_remove(&h, b);
+		b->size = (1 + (seed >> 40) % 1000) * SS_GRAIN;
+		ss_index_insert(&h, b);
 	}
 	for (int i = 0; i < 100; i++) {
 		uint64_t least = UINT64_MAX, bytes = 0;
@@ -158,9 +171,41 @@ static void test_replace(void **state)
 	assert_int_equal(h.bytes, 0);
 }
 
+/* What an index finds for a size is long enough, is within a 32nd of the smallest, and is found whenever there is one. */
+static void test_fits(void **state)
+{
+	struct ss_free_index h;
+	uint64_t seed = 11;
+
+	for (int step = 0; step < 2000; step++) {
+		unsigned count = 1 + step % 40;
+		uint64_t size, least = UINT64_MAX;
+		struct ss_block *b;
+
+		memset(more_lists, 0, sizeof(more_lists));
+		ss_index_init(&h, more_lists);
+		for (unsigned i = 0; i < count; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			block[i].addr = (uint64_t)i << 40;
+			block[i].size = (1 + (seed >> 40) % 300) * SS_GRAIN << (seed >> 36) % 16;
+			ss_index_insert(&h, &block[i]);
+		}
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		size = (1 + (seed >> 40) % 300) * SS_GRAIN << (seed >> 36) % 16;
+		for (unsigned i = 0; i < count; i++)
+			if (block[i].size >= size && block[i].size < least)
+				least = block[i].size;
+		b = ss_index_best(&h, size, SS_GRAIN);
+		assert_true(b ? b->size >= size : least == UINT64_MAX);
+		if (b && (step % 40 < SS_LOOKED_AT || b->size > size + size / 32))
+			assert_true(b->size <= least + least / 16);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_replace), cmocka_unit_test(test_each), cmocka_unit_test(test_few),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_resized), cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_none), cmocka_unit_test(test_each), cmocka_unit_test(test_few),
 		cmocka_unit_test(test_aligned) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
