@@ -121,6 +121,8 @@ static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint6
 			ss_block_merge(core, &q->spares, head, b);
 		goto fail;
 	}
+	if (SS_MUTANT_IS(46) && rest)
+		rest->n = 0;
 	if (pad)
 		ss_index_insert(index, head);
 	if (rest)

@@ -42,12 +42,9 @@ static struct ss_block *best_of(struct ss_block *b, uint64_t size, uint64_t alig
 
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align)
 {
-	struct ss_block *b = ss_index_fit(x, size, align);
-	unsigned first, i;
+	unsigned first = ss_class(size), i;
+	struct ss_block *b = NULL;
 
-	if (b)
-		return b;
-	first = ss_class(size);
 	for (i = first; i < SS_CLASSES && !b; i = ss_list_after(x, i))
 		b = best_of(x->list[i], size, align, SS_LOOKED_AT);
 	/* Whoever grows for a block and does not find what was added would grow for ever. */

@@ -28,8 +28,8 @@ extern struct ss_block *const ss_no_lists[SS_CLASSES] __attribute__((visibility(
 void ss_index_init(struct ss_free_index *x, struct ss_block **list);
 /* Forgets all ranges. */
 void ss_index_clear(struct ss_free_index *x);
-/* A range that holds `size` bytes at `align`: the smallest of the first few in the list of the size, or else one of the
- * first list that has one. NULL: there is none at all. */
+/* A range that holds `size` bytes at `align`: the smallest, and of equal ones the lowest, of the
+ * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
 /* Calls `each` for every range, smaller lists first; `each` must not change the index. */
 void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *), void *arg);
@@ -111,8 +111,8 @@ static inline void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
 	ss_index_unlink(x, b);
 }
 
-/* What ss_index_best() finds without a second look: among the first few in the size's own list, or the first
- * one of the next list. NULL: ask ss_index_best(). */
+/* The same at a fraction of the cost, for hits: of the next list it looks at the first range only. NULL: ask
+ * ss_index_best(). */
 SS_INLINE struct ss_block *ss_index_fit(const struct ss_free_index *x, uint64_t size, uint64_t align)
 {
 	unsigned i = ss_class(size), looks = SS_LOOKED_AT;
