@@ -30,8 +30,8 @@ double cpu_ns(void);
 /* Sorts `v`. */
 double median(double *v, size_t n);
 
-/* A recorded allocation log as a loop that can be repeated: blocks that are live at its end are freed
- * there. `size` 0 is a free of the block in `slot`. */
+/* A recorded allocation log as a loop that can be repeated: blocks that are live at its end are
+ * freed there. `size` 0 is a free of the block in `slot`. */
 struct op {
 	uint32_t slot;
 	uint64_t size;

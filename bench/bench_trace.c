@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recording costs: nanoseconds per event with a stack of 16 frames, and bytes per event in
- * the file. `bench_trace [FILE] [PAIRS] [RING_BYTES]` prints a line per case; each pair of an allocation and a
- * free is three events, of which two have a stack. At the end the file is read.
+ * What recording costs: nanoseconds per event with a stack of 16 frames, and bytes per event in the
+ * file. `bench_trace [FILE] [PAIRS] [RING_BYTES]` prints a line per case; each pair of an
+ * allocation and a free is three events, of which two have a stack. At the end the file is read.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -22,14 +22,16 @@
 static int pairs = 1000000;
 static bool only_allocations;
 
-static double now_ns(clockid_t clock) {
+static double now_ns(clockid_t clock)
+{
 	struct timespec t;
 
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static __attribute__((noinline)) void one_pair(uint64_t n) {
+static __attribute__((noinline)) void one_pair(uint64_t n)
+{
 	void *p = (void *)(uintptr_t)(0x7f0000000000 + n % 4096 * 65536);
 
 	ss_trace_alloc(p, 1000 + n % 100, 2048, 0, POOL, STREAM, 0);
@@ -37,12 +39,15 @@ static __attribute__((noinline)) void one_pair(uint64_t n) {
 	ss_trace_reusable(p, 2048, 0, POOL);
 }
 
-static __attribute__((noinline)) void one_allocation(uint64_t n) {
-	ss_trace_alloc((void *)(uintptr_t)(0x7f0000000000 + n * 65536), 1000, 2048, 0, POOL, STREAM, 0);
+static __attribute__((noinline)) void one_allocation(uint64_t n)
+{
+	ss_trace_alloc((void *)(uintptr_t)(0x7f0000000000 + n * 65536), 1000, 2048, 0, POOL, STREAM,
+		       0);
 }
 
 /* `path` has a bit per frame: which of two call sites leads to the next. */
-static __attribute__((noinline)) void descend(int depth, uint64_t path, uint64_t n) {
+static __attribute__((noinline)) void descend(int depth, uint64_t path, uint64_t n)
+{
 	if (depth == 0 && only_allocations) {
 		one_allocation(n);
 	} else if (depth == 0) {
@@ -56,7 +61,8 @@ static __attribute__((noinline)) void descend(int depth, uint64_t path, uint64_t
 	}
 }
 
-static __attribute__((noinline)) void through_alloca(int depth, uint64_t n) {
+static __attribute__((noinline)) void through_alloca(int depth, uint64_t n)
+{
 	volatile char *room = alloca(16 + n % 64 * 16);
 
 	room[0] = 1;
@@ -67,43 +73,45 @@ static __attribute__((noinline)) void through_alloca(int depth, uint64_t n) {
 /* Frames outside of descend(): main or the thread, the loop, libc. They make up 16. */
 #define OUTER 5
 
-static void *few_stacks(void *arg) {
-	for (int i = 0; i < pairs; i++) {
+static void *few_stacks(void *arg)
+{
+	for (int i = 0; i < pairs; i++)
 		descend(16 - OUTER, (uint64_t)i % CALLERS, (uint64_t)i);
-	}
 	return NULL;
 }
 
-static void *allocations(void *arg) {
+static void *allocations(void *arg)
+{
 	only_allocations = true;
-	for (int i = 0; i < 3 * pairs; i++) {
+	for (int i = 0; i < 3 * pairs; i++)
 		descend(16 - OUTER, (uint64_t)i % CALLERS, (uint64_t)i);
-	}
 	only_allocations = false;
 	return NULL;
 }
 
-static void *many_stacks(void *arg) {
-	for (int i = 0; i < pairs; i++) {
+static void *many_stacks(void *arg)
+{
+	for (int i = 0; i < pairs; i++)
 		descend(16 - OUTER, (uint64_t)i * 2654435761u >> 8, (uint64_t)i);
-	}
 	return NULL;
 }
 
-static void *varying_frame(void *arg) {
-	for (int i = 0; i < pairs / 10; i++) {
+static void *varying_frame(void *arg)
+{
+	for (int i = 0; i < pairs / 10; i++)
 		through_alloca(15 - OUTER, (uint64_t)i);
-	}
 	return NULL;
 }
 
-static uint64_t disk_bytes(const char *path) {
+static uint64_t disk_bytes(const char *path)
+{
 	struct stat st;
 
 	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-static void read_back(const char *path) {
+static void read_back(const char *path)
+{
 	char err[512];
 	struct ss_trace_item item;
 	uint64_t events = 0, sum = 0;
@@ -125,31 +133,28 @@ static void read_back(const char *path) {
 }
 
 /* Runs the case in `threads` threads. ns is processor time per event. */
-static void run(const char *name, void *(*body)(void *), int threads, double each,
-		const char *path) {
+static void run(const char *name, void *(*body)(void *), int threads, double each, const char *path)
+{
 	pthread_t t[8];
 	uint64_t bytes = disk_bytes(path);
 	double cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	double events = 3.0 * each * (threads ? threads : 1);
 
-	for (int i = 0; i < threads; i++) {
-		if (pthread_create(&t[i], NULL, body, NULL) != 0) {
+	for (int i = 0; i < threads; i++)
+		if (pthread_create(&t[i], NULL, body, NULL) != 0)
 			exit(1);
-		}
-	}
-	for (int i = 0; i < threads; i++) {
+	for (int i = 0; i < threads; i++)
 		pthread_join(t[i], NULL);
-	}
-	if (threads == 0) {
+	if (threads == 0)
 		body(NULL);
-	}
 	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	bytes = disk_bytes(path) - bytes;
 	printf("%-34s %8.1f ns/event %6.1f bytes/event\n", name, cpu / events,
 	       (double)bytes / events);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s", argc > 1 ? argv[1] : "bench.trace");

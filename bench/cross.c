@@ -17,7 +17,8 @@ static uint64_t waits(void)
 	uint64_t (*count)(const char *) = symbol("somasim_call_count");
 
 	return count ? count("hipStreamSynchronize") + count("hipEventSynchronize") +
-			       count("hipDeviceSynchronize") : 0;
+			       count("hipDeviceSynchronize") :
+		       0;
 }
 
 int main(int argc, char **argv)

@@ -47,7 +47,8 @@ COUNTED void counted(body *run, const struct trace *t, size_t passes)
 		run(t);
 }
 
-/* Valgrind cannot map a device of any size, so the sizes of a large log are halved until it fits. */
+/* Valgrind cannot map a device of any size, so the sizes of a large log are halved until it
+ * fits. */
 static void fit(struct trace *t)
 {
 	while (trace_peak(t) > ROOM)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The index of free ranges with a million ranges: nanoseconds per search, and per search in which the
- * range is taken out and put back. */
+/* The index of free ranges with a million ranges: nanoseconds per search, and per search in which
+ * the range is taken out and put back. */
 #include <stdlib.h>
 
 #include "bench/bench.h"
@@ -44,7 +44,7 @@ int main(void)
 		start = cpu_ns();
 		for (int i = 0; i < SEARCHES; i++) {
 			struct ss_block *best = ss_index_best(h, size_at_random() / 2 + SS_GRAIN,
-							     SS_GRAIN);
+							      SS_GRAIN);
 
 			ss_index_remove(h, best);
 			ss_index_insert(h, best);

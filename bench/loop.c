@@ -64,8 +64,7 @@ static void *worker(void *arg)
 			CHECK(hipMalloc(&p, BLOCK));
 		else if (how == 'a')
 			CHECK(hipMallocAsync(&p, BLOCK, stream));
-		CHECK(hipLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0,
-				      stream));
+		CHECK(hipLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, stream));
 		if (how == 'c')
 			CHECK(hipFree(p));
 		else if (how == 'a')

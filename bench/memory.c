@@ -25,7 +25,7 @@ static long resident(void)
 
 int main(void)
 {
-	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){.idle = true});
 	struct ss_driver driver = ss_fake_driver(fake);
 	void **p = calloc(BLOCKS, sizeof(*p));
 	struct ss_options options;
@@ -35,7 +35,7 @@ int main(void)
 	uint64_t counted;
 	long rss;
 
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	core = ss_core_create(&driver, &options);
 	if (!p || !core)
 		die("out of memory");
@@ -48,8 +48,7 @@ int main(void)
 	for (int i = 0; i < BLOCKS; i++)
 		if (ss_alloc_async(core, pool, tl, 512, &p[i]) != SS_OK)
 			die("allocation %d failed", i);
-	printf("counted %.1f\nresident %.1f\n",
-	       (double)(ss_host_bytes(core) - counted) / BLOCKS,
+	printf("counted %.1f\nresident %.1f\n", (double)(ss_host_bytes(core) - counted) / BLOCKS,
 	       (double)(resident() - rss) / BLOCKS);
 	for (int i = 0; i < BLOCKS; i++)
 		ss_free_async(core, p[i], tl);

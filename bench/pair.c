@@ -47,8 +47,13 @@ static void run_mimalloc(const struct trace *t)
 			mi_free(ptr[o->slot]);
 }
 
-static const struct { const char *name; body *run; } peers[] = {
-	{"async", run_async}, {"classic", run_classic}, {"mimalloc", run_mimalloc},
+static const struct {
+	const char *name;
+	body *run;
+} peers[] = {
+	{"async", run_async},
+	{"classic", run_classic},
+	{"mimalloc", run_mimalloc},
 };
 
 /* Callgrind counts inside this function. */

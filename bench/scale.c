@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Throughput of threads that have a stream each. `scale TRACE` prints the medians of 2 threads over 2
- * processes, and of 32 threads over 2 threads. All of them exist at the same time, are warm, and take
- * turns of a tenth of a second, because a processor of a shared machine may be twice as fast a second
- * later. This is done five times: how the memory of one process came to be divided makes it faster or
- * slower than the next by a sixth, for its whole life. `scale TRACE THREADS` is one process that has
- * every turn, for a profiler; it prints pairs per second.
+ * Throughput of threads that have a stream each. `scale TRACE` prints the medians of 2 threads over
+ * 2 processes, and of 32 threads over 2 threads. All of them exist at the same time, are warm, and
+ * take turns of a tenth of a second, because a processor of a shared machine may be twice as fast a
+ * second later. This is done five times: how the memory of one process came to be divided makes it
+ * faster or slower than the next by a sixth, for its whole life. `scale TRACE THREADS` is one
+ * process that has every turn, for a profiler; it prints pairs per second.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -24,8 +24,12 @@
 #define WARM 1500000 /* pairs of each thread */
 
 enum { NOBODY, THREADS, PROCESSES, MANY, GROUPS };
-static const struct { int processes, threads; } group[GROUPS] = {
-	[THREADS] = {1, 2}, [PROCESSES] = {2, 1}, [MANY] = {1, 32},
+static const struct {
+	int processes, threads;
+} group[GROUPS] = {
+	[THREADS] = {1, 2},
+	[PROCESSES] = {2, 1},
+	[MANY] = {1, 32},
 };
 
 /* What all processes share. */
@@ -35,7 +39,7 @@ static struct {
 	atomic_int turn;
 	int warm, running;
 	uint64_t pairs; /* of this turn */
-} *shared;
+} * shared;
 
 static const struct trace *trace;
 static int mine;
@@ -222,7 +226,6 @@ int main(int argc, char **argv)
 	}
 	for (int time = 0; time < TIMES; time++)
 		compare(argv[0], argv[1], fd, two + time * ROUNDS, many + time * ROUNDS);
-	printf("two %.3f\nmany %.3f\n", median(two, TIMES * ROUNDS),
-	       median(many, TIMES * ROUNDS));
+	printf("two %.3f\nmany %.3f\n", median(two, TIMES * ROUNDS), median(many, TIMES * ROUNDS));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repeats one watched call for callgrind: watch CALL N. It is run once under the preload and once under
- * the wrapper that only passes calls on; the difference is the cost of watching.
+ * Repeats one watched call for callgrind: watch CALL N. It is run once under the preload and once
+ * under the wrapper that only passes calls on; the difference is the cost of watching.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -12,62 +12,64 @@
 __attribute__((visibility("default")))
 const char *argp_program_version = "somashim " SOMASHIM_VERSION;
 
-static error_t parse_common(int key, char *arg, struct argp_state *state) {
-	if (key != 'h') {
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+	if (key != 'h')
 		return ARGP_ERR_UNKNOWN;
-	}
 	argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 	return 0;
 }
 
 static const struct argp_option common_options[] = {
-	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
-	{ 0 },
+	{NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
+	{0},
 };
 
-static const struct argp common = { .options = common_options, .parser = parse_common };
+static const struct argp common = {.options = common_options, .parser = parse_common};
 
 const struct argp_child ss_arguments_common[] = {
-	{ .argp = &common },
-	{ 0 },
+	{.argp = &common},
+	{0},
 };
 
-void ss_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
-		void *input) {
+void ss_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
 	argp_err_exit_status = SS_EXIT_USAGE;
-	if (argp_parse(argp, argc, argv, flags, NULL, input) != 0) {
+	if (argp_parse(argp, argc, argv, flags, NULL, input) != 0)
 		exit(ss_cli_error("out of memory"));
-	}
 }
 
-uint64_t ss_arguments_number(const struct argp_state *state, const char *name,
-		const char *text, uint64_t max) {
-	struct ss_amount a = { 0 };
+uint64_t ss_arguments_number(const struct argp_state *state, const char *name, const char *text,
+			     uint64_t max)
+{
+	struct ss_amount a = {0};
 
 	if (!ss_amount_parse(text, &a) || a.percent > 0 || a.bytes > max) {
 		argp_error(state, "%s: '%s' is not a number up to %llu", name, text,
-			(unsigned long long)max);
+			   (unsigned long long)max);
 	}
 	return a.bytes;
 }
 
-uint32_t ss_arguments_pid(const struct argp_state *state, const char *text) {
+uint32_t ss_arguments_pid(const struct argp_state *state, const char *text)
+{
 	unsigned long long pid = strtoull(text, NULL, 10);
 
-	if (text[strspn(text, "0123456789")] || pid == 0 || pid > INT32_MAX) {
+	if (text[strspn(text, "0123456789")] || pid == 0 || pid > INT32_MAX)
 		argp_error(state, "'%s' is no process id", text);
-	}
 	return (uint32_t)pid;
 }
 
-char **ss_arguments_program(struct argp_state *state) {
+char **ss_arguments_program(struct argp_state *state)
+{
 	char **program = state->argv + state->next - 1;
 
 	state->next = state->argc;
 	return program;
 }
 
-int ss_cli_error(const char *fmt, ...) {
+int ss_cli_error(const char *fmt, ...)
+{
 	va_list args;
 
 	va_start(args, fmt);

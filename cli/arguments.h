@@ -16,8 +16,8 @@ void ss_arguments_parse(const struct argp *argp, int argc, char **argv, unsigned
 			void *input);
 /* Reads a number or a size (64M) that is at most `max`; anything else is reported as an
  * error of the option `name` and ends the process. */
-uint64_t ss_arguments_number(const struct argp_state *state, const char *name,
-			     const char *text, uint64_t max);
+uint64_t ss_arguments_number(const struct argp_state *state, const char *name, const char *text,
+			     uint64_t max);
 /* Reads a process id, or ends the process with an error. */
 uint32_t ss_arguments_pid(const struct argp_state *state, const char *text);
 

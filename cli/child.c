@@ -28,11 +28,13 @@ static const int own[] = {
 
 static void (*inherited)(int) = SIG_DFL; /* what SIGCHLD did when we were started */
 
-void ss_child_init(void) {
+void ss_child_init(void)
+{
 	inherited = signal(SIGCHLD, SIG_DFL);
 }
 
-int ss_child_exec(char **argv) {
+int ss_child_exec(char **argv)
+{
 	signal(SIGCHLD, inherited);
 	execvp(argv[0], argv);
 	int error = errno;
@@ -40,13 +42,13 @@ int ss_child_exec(char **argv) {
 	return error == ENOENT ? 127 : 126;
 }
 
-bool ss_child_self(char *path, size_t size) {
+bool ss_child_self(char *path, size_t size)
+{
 	const char *asked = (const char *)getauxval(AT_EXECFN);
 	char *real = realpath("/proc/self/exe", NULL);
 
-	if (!real && asked) { /* a chroot or a container without /proc */
+	if (!real && asked) /* a chroot or a container without /proc */
 		real = realpath(asked, NULL);
-	}
 	bool fits = real && snprintf(path, size, "%s", real) < (int)size;
 	free(real);
 	return fits;
@@ -54,26 +56,27 @@ bool ss_child_self(char *path, size_t size) {
 
 /* Blocks the forwarded signals and SIGCHLD, so that sigwaitinfo() can collect them. `old` gets
  * the mask that the child must have. */
-static void block_signals(sigset_t *held, sigset_t *old) {
+static void block_signals(sigset_t *held, sigset_t *old)
+{
 	sigfillset(held);
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		sigdelset(held, own[i]);
-	}
 	sigprocmask(SIG_BLOCK, held, old);
 }
 
-static void exec_child(char **argv, const sigset_t *mask, pid_t parent, int failed) {
+static void exec_child(char **argv, const sigset_t *mask, pid_t parent, int failed)
+{
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) { /* the parent died before prctl() */
+	if (getppid() != parent) /* the parent died before prctl() */
 		_exit(137);
-	}
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	int status = ss_child_exec(argv);
 	(void)!write(failed, "", 1);
 	_exit(status);
 }
 
-int ss_child_run(char **argv, pid_t *started) {
+int ss_child_run(char **argv, pid_t *started)
+{
 	sigset_t held, old;
 	pid_t parent = getpid();
 	siginfo_t info;
@@ -94,36 +97,31 @@ int ss_child_run(char **argv, pid_t *started) {
 		ss_cli_error("fork: %s", strerror(errno));
 		return 126 << 8;
 	}
-	if (child == 0) {
+	if (child == 0)
 		exec_child(argv, &old, parent, failed[1]);
-	}
 	close(failed[1]);
 	*started = read(failed[0], &byte, 1) == 0 ? child : 0;
 	close(failed[0]);
 	for (;;) {
 		int signal = sigwaitinfo(&held, &info);
-		if (signal < 0) {
+		if (signal < 0)
 			continue;
-		}
 		if (signal != SIGCHLD) {
-			if (info.si_code <= 0 && info.si_pid != child) { /* sent by a process */
+			if (info.si_code <= 0 && info.si_pid != child) /* sent by a process */
 				kill(child, signal);
-			}
 			continue;
 		}
 		pid_t pid;
 		while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-			if (pid != child) {
+			if (pid != child)
 				continue;
-			}
 			if (!WIFSTOPPED(status)) {
 				sigprocmask(SIG_SETMASK, &old, NULL);
 				return status;
 			}
 			/* Whoever sends SIGSTOP to the child alone will continue it alone. */
-			if (WSTOPSIG(status) != SIGSTOP) {
+			if (WSTOPSIG(status) != SIGSTOP)
 				raise(SIGSTOP);
-			}
 		}
 		if (pid < 0) {
 			sigprocmask(SIG_SETMASK, &old, NULL);
@@ -133,26 +131,26 @@ int ss_child_run(char **argv, pid_t *started) {
 	}
 }
 
-bool ss_child_others(void) {
+bool ss_child_others(void)
+{
 	pid_t pid;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-	}
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {}
 	return pid == 0;
 }
 
-int ss_child_exit(int status) {
-	if (!WIFSIGNALED(status)) {
+int ss_child_exit(int status)
+{
+	if (!WIFSIGNALED(status))
 		return WEXITSTATUS(status);
-	}
 	/* The child has written a core file if it wanted one; we leave none. */
 	int signal = WTERMSIG(status);
-	struct rlimit none = { 0, 0 };
+	struct rlimit none = {0, 0};
 	sigset_t one;
 	setrlimit(RLIMIT_CORE, &none);
 	sigemptyset(&one);
 	sigaddset(&one, signal);
-	struct sigaction action = { .sa_handler = SIG_DFL };
+	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigaction(signal, &action, NULL);
 	raise(signal);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);

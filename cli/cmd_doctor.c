@@ -27,18 +27,20 @@ struct arguments {
 enum { JSON = 'j', RUNTIME = 'r', TIMEOUT = 't', PROBE = 256, SAVE, FORGET };
 
 static const struct argp_option options[] = {
-	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
-	{ "runtime", RUNTIME, "PATH", 0,
-	  "Try the runtime that PATH names: a file, a ROCm, a Python environment or a directory", 0 },
-	{ "timeout", TIMEOUT, "SECONDS", 0,
-	  "Give up after SECONDS without progress (default: 60)", 0 },
-	{ "save", SAVE, NULL, 0, "Remember what was found: from now on SOMASHIM_BACKING=auto goes by it", 0 },
-	{ "forget", FORGET, NULL, 0, "Try nothing, and forget what was remembered", 0 },
-	{ "probe", PROBE, NULL, OPTION_HIDDEN, NULL, 0 },
-	{ 0 },
+	{"json", JSON, NULL, 0, "Print one JSON object", 0},
+	{"runtime", RUNTIME, "PATH", 0,
+	 "Try the runtime that PATH names: a file, a ROCm, a Python environment or a directory", 0},
+	{"timeout", TIMEOUT, "SECONDS", 0, "Give up after SECONDS without progress (default: 60)",
+	 0},
+	{"save", SAVE, NULL, 0,
+	 "Remember what was found: from now on SOMASHIM_BACKING=auto goes by it", 0},
+	{"forget", FORGET, NULL, 0, "Try nothing, and forget what was remembered", 0},
+	{"probe", PROBE, NULL, OPTION_HIDDEN, NULL, 0},
+	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state) {
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
 	struct arguments *a = state->input;
 
 	switch (key) {
@@ -55,65 +57,71 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 }
 
 static const struct argp argp = {
-	.options = options, .parser = parse, .children = ss_arguments_common,
+	.options = options,
+	.parser = parse,
+	.children = ss_arguments_common,
 	.doc = "Tries the runtime, the devices and every backing, and lists the known defects "
-		"of this version.",
+	       "of this version.",
 };
 
-static bool applies(const struct ss_quirk *q, const struct ss_probe *p) {
+static bool applies(const struct ss_quirk *q, const struct ss_probe *p)
+{
 	return p->major && ss_quirk_applies(q, p->major, p->minor, p->arch[0] ? p->arch : NULL);
 }
 
 /* Under which name people know the runtime. */
-static struct ss_release_text release(const struct ss_probe *p) {
-	return p->major ? ss_release_name(p->major, p->minor) : (struct ss_release_text){ "" };
+static struct ss_release_text release(const struct ss_probe *p)
+{
+	return p->major ? ss_release_name(p->major, p->minor) : (struct ss_release_text){""};
 }
 
-static json_t *to_json(const struct ss_probe *p) {
+static json_t *to_json(const struct ss_probe *p)
+{
 	json_t *best = json_array(), *lines = json_array(), *known = json_array();
 	size_t count;
 	const struct ss_quirk *q = ss_quirks(&count);
 
-	for (int i = 0; i < p->devices; i++) {
+	for (int i = 0; i < p->devices; i++)
 		json_array_append_new(best, json_string(p->best[i]));
-	}
-	for (size_t i = 0; i < p->count; i++) {
+	for (size_t i = 0; i < p->count; i++)
 		json_array_append_new(lines, ss_json_text(p->line[i]));
-	}
 	for (size_t i = 0; i < count; i++) {
 		if (applies(&q[i], p)) {
-			json_array_append_new(known, json_pack("{s:s, s:s, s:s, s:s}", "id", q[i].id,
-				"ref", q[i].ref, "wrong", q[i].wrong, "does", q[i].does));
+			json_array_append_new(known, json_pack("{s:s, s:s, s:s, s:s}", "id",
+							       q[i].id, "ref", q[i].ref, "wrong",
+							       q[i].wrong, "does", q[i].does));
 		}
 	}
-	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o}", "verdict", ss_json_text(p->verdict),
-		"runtime", json_sprintf("%d.%d", p->major, p->minor), "release", release(p).s,
-		"known", p->major && !ss_release_unknown(p->major, p->minor),
-		"library", ss_json_text(p->library), "arch", p->arch,
-		"best", best, "lines", lines, "quirks", known);
+	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:o}", "verdict",
+			 ss_json_text(p->verdict), "runtime",
+			 json_sprintf("%d.%d", p->major, p->minor), "release", release(p).s,
+			 "known", p->major && !ss_release_unknown(p->major, p->minor), "library",
+			 ss_json_text(p->library), "arch", p->arch, "best", best, "lines", lines,
+			 "quirks", known);
 }
 
-static void print_text(const struct ss_probe *p) {
+static void print_text(const struct ss_probe *p)
+{
 	size_t count;
 	const struct ss_quirk *q = ss_quirks(&count);
 
 	printf("verdict: %s\n", p->verdict);
-	for (size_t i = 0; i < p->count; i++) {
+	for (size_t i = 0; i < p->count; i++)
 		printf("  %s\n", p->line[i]);
-	}
 	if (p->major && ss_release_unknown(p->major, p->minor)) {
-		printf("HIP %d.%d is newer than %s, the newest release that this somashim knows. Its defects are "
-			"not known, and some of these may be mended.\n", p->major, p->minor, ss_release_newest().s);
+		printf("HIP %d.%d is newer than %s, the newest release that this somashim knows. "
+		       "Its defects are "
+		       "not known, and some of these may be mended.\n",
+		       p->major, p->minor, ss_release_newest().s);
 	}
 	printf("known defects that apply (docs/known-problems.md):\n");
-	for (size_t i = 0; i < count; i++) {
-		if (applies(&q[i], p)) {
+	for (size_t i = 0; i < count; i++)
+		if (applies(&q[i], p))
 			printf("  %-4s %s (%s): %s\n", q[i].id, q[i].wrong, q[i].ref, q[i].does);
-		}
-	}
 }
 
-static int forget(void) {
+static int forget(void)
+{
 	int n = ss_verdict_files_remove();
 
 	if (n < 0) {
@@ -124,24 +132,22 @@ static int forget(void) {
 	return 0;
 }
 
-int ss_cmd_doctor(int argc, char **argv) {
-	struct arguments a = { .timeout_s = TIMEOUT_S };
+int ss_cmd_doctor(int argc, char **argv)
+{
+	struct arguments a = {.timeout_s = TIMEOUT_S};
 	struct ss_probe p;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
-	if (a.probe) {
+	if (a.probe)
 		return ss_probe_child(a.runtime);
-	}
-	if (a.forget) {
+	if (a.forget)
 		return forget();
-	}
 	ss_probe_run(&p, a.runtime, a.save, a.timeout_s);
 	int status = p.status;
-	if (!a.json) {
+	if (!a.json)
 		print_text(&p);
-	} else if (ss_json_print(to_json(&p)) != 0) {
+	else if (ss_json_print(to_json(&p)) != 0)
 		status = 1;
-	}
 	ss_probe_finish(&p);
 	return status;
 }

@@ -8,12 +8,13 @@
 enum format { TEXT, MARKDOWN, JSON };
 
 static const struct argp_option options[] = {
-	{ "markdown", 'm', NULL, 0, "Print the table of the README", 0 },
-	{ "json", 'j', NULL, 0, "Print an array with one object per variable", 0 },
-	{ 0 },
+	{"markdown", 'm', NULL, 0, "Print the table of the README", 0},
+	{"json", 'j', NULL, 0, "Print an array with one object per variable", 0},
+	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state) {
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
 	enum format *format = state->input;
 
 	switch (key) {
@@ -24,30 +25,33 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 }
 
 static const struct argp argp = {
-	.options = options, .parser = parse, .children = ss_arguments_common,
+	.options = options,
+	.parser = parse,
+	.children = ss_arguments_common,
 	.doc = "Lists every environment variable that somashim reads.",
 };
 
-static json_t *table(void) {
+static json_t *table(void)
+{
 	struct ss_option_row row;
 	json_t *all = json_array();
 
 	for (size_t i = 0; ss_options_row(i, &row); i++) {
 		json_t *object = json_pack("{s:s+, s:s, s:s?, s:s}", "name", "SOMASHIM_", row.name,
-			"values", row.values, "default", row.def[0] ? row.def : NULL,
-			"meaning", row.help);
+					   "values", row.values, "default",
+					   row.def[0] ? row.def : NULL, "meaning", row.help);
 		json_array_append_new(all, object);
 	}
 	return all;
 }
 
-int ss_cmd_options(int argc, char **argv) {
+int ss_cmd_options(int argc, char **argv)
+{
 	enum format format = TEXT;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &format);
-	if (format == JSON) {
+	if (format == JSON)
 		return ss_json_print(table());
-	}
 	ss_options_print(stdout, format == MARKDOWN);
 	return 0;
 }

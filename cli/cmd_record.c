@@ -30,65 +30,68 @@
 struct arguments {
 	bool audit;
 	struct ss_ring_size ring; /* bytes 0: everything is kept */
-	const char *output; /* a pattern of trace/file_name.h */
-	char **program;     /* its name and arguments, as for exec */
+	const char *output;       /* a pattern of trace/file_name.h */
+	char **program;           /* its name and arguments, as for exec */
 };
 
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
-	{ "output", 'o', "FILE", 0,
-	  "Write the recording to FILE; %p in it is the process id, %h the host, %r the rank, %q{VAR} a variable "
-	  "(default: PROGRAM.%p.trace)", 0 },
-	{ "ring", 'r', "TIME|SIZE", 0,
-	  "Keep the newest events only: those of the last TIME (10m; s, m, h, d), or what fits into SIZE (512M; K, M, G, T), or "
-	  "both with a comma; a TIME has at most 1G. `somashim dump --trace PID' writes them out while the program runs", 0 },
-	{ 0 },
+	{"output", 'o', "FILE", 0,
+	 "Write the recording to FILE; %p in it is the process id, %h the host, %r the rank, "
+	 "%q{VAR} a variable "
+	 "(default: PROGRAM.%p.trace)",
+	 0},
+	{"ring", 'r', "TIME|SIZE", 0,
+	 "Keep the newest events only: those of the last TIME (10m; s, m, h, d), or what fits into "
+	 "SIZE (512M; K, M, G, T), or "
+	 "both with a comma; a TIME has at most 1G. `somashim dump --trace PID' writes them out "
+	 "while the program runs",
+	 0},
+	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state) {
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
 	struct arguments *a = state->input;
 
 	switch (key) {
-	case SS_RUN_AUDIT_KEY:
-		a->audit = true;
-		return 0;
-	case 'o':
-		a->output = arg;
-		return 0;
+	case SS_RUN_AUDIT_KEY: a->audit = true; return 0;
+	case 'o': a->output = arg; return 0;
 	case 'r':
 		if (!ss_ring_size_parse(arg, &a->ring)) {
-			argp_error(state, "--ring: '%s' is no time of 1s to 366d, no size of 4M to 64G, and not both with a "
-				"comma between them", arg);
+			argp_error(state,
+				   "--ring: '%s' is no time of 1s to 366d, no size of 4M to 64G, "
+				   "and not both with a "
+				   "comma between them",
+				   arg);
 		}
 		return 0;
-	case ARGP_KEY_ARG:
-		a->program = ss_arguments_program(state);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_usage(state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_ARG: a->program = ss_arguments_program(state); return 0;
+	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp argp = {
-	.options = options, .parser = parse, .children = ss_arguments_common,
+	.options = options,
+	.parser = parse,
+	.children = ss_arguments_common,
 	.args_doc = "PROGRAM [ARGUMENT...]",
-	.doc = "Runs PROGRAM under somashim and records what happens to device memory, with one file "
-	       "per process: of a name that is taken, the next one (FILE.2).\v`somashim report FILE' shows a recording.",
+	.doc = "Runs PROGRAM under somashim and records what happens to device memory, with one "
+	       "file "
+	       "per process: of a name that is taken, the next one (FILE.2).\v`somashim report "
+	       "FILE' shows a recording.",
 };
 
 /* Appends text to the pattern; a % in it stands for itself. False: it does not fit. */
-static bool add_plain(char *pattern, size_t *length, const char *text) {
+static bool add_plain(char *pattern, size_t *length, const char *text)
+{
 	for (; *text; text++) {
-		if (*length + 3 > PATTERN_BYTES) {
+		if (*length + 3 > PATTERN_BYTES)
 			return false;
-		}
 		pattern[(*length)++] = *text;
-		if (*text == '%') {
+		if (*text == '%')
 			pattern[(*length)++] = '%';
-		}
 	}
 	pattern[*length] = '\0';
 	return true;
@@ -96,7 +99,8 @@ static bool add_plain(char *pattern, size_t *length, const char *text) {
 
 /* The pattern as an absolute one, as the program may change its directory before it uses a
  * device. */
-static bool make_pattern(const struct arguments *a, char *pattern) {
+static bool make_pattern(const struct arguments *a, char *pattern)
+{
 	const char *name = strrchr(a->program[0], '/');
 	const char *tail = a->output ? a->output : ".%p.trace";
 	char cwd[PATH_MAX];
@@ -105,31 +109,28 @@ static bool make_pattern(const struct arguments *a, char *pattern) {
 	pattern[0] = '\0';
 	if (!a->output || a->output[0] != '/') {
 		if (!getcwd(cwd, sizeof(cwd)) || !add_plain(pattern, &length, cwd) ||
-		    !add_plain(pattern, &length, "/")) {
+		    !add_plain(pattern, &length, "/"))
 			return false;
-		}
 	}
-	if (!a->output && !add_plain(pattern, &length, name ? name + 1 : a->program[0])) {
+	if (!a->output && !add_plain(pattern, &length, name ? name + 1 : a->program[0]))
 		return false;
-	}
-	if (length + strlen(tail) >= PATTERN_BYTES) {
+	if (length + strlen(tail) >= PATTERN_BYTES)
 		return false;
-	}
 	strcpy(pattern + length, tail);
 	return true;
 }
 
-/* Says where the recording is. Files that began before `start` are of earlier runs. `running`: processes
- * that the program started have not ended. */
-static void print_files(const char *pattern, uint64_t start, bool running) {
+/* Says where the recording is. Files that began before `start` are of earlier runs. `running`:
+ * processes that the program started have not ended. */
+static void print_files(const char *pattern, uint64_t start, bool running)
+{
 	char wild[2 * PATTERN_BYTES + 2];
 	const char *first = NULL;
 	size_t count = 0;
-	glob_t found = { 0 };
+	glob_t found = {0};
 
-	if (!ss_file_glob(pattern, wild, sizeof(wild)) || glob(wild, 0, NULL, &found) != 0) {
+	if (!ss_file_glob(pattern, wild, sizeof(wild)) || glob(wild, 0, NULL, &found) != 0)
 		found.gl_pathc = 0;
-	}
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		if (ss_trace_start(found.gl_pathv[i]) >= start) {
 			first = first ? first : found.gl_pathv[i];
@@ -137,44 +138,47 @@ static void print_files(const char *pattern, uint64_t start, bool running) {
 		}
 	}
 	if (count == 0 && !running) {
-		fprintf(stderr, "somashim: nothing was recorded in %s: the program used no device, or "
-			"the file could not be written (said above)\n", pattern);
+		fprintf(stderr,
+			"somashim: nothing was recorded in %s: the program used no device, or "
+			"the file could not be written (said above)\n",
+			pattern);
 	} else if (count == 1) {
 		fprintf(stderr, "somashim: recorded in %s\n", first);
 	} else if (count > 1) {
-		fprintf(stderr, "somashim: recorded in %zu files, the first one is %s\n", count, first);
+		fprintf(stderr, "somashim: recorded in %zu files, the first one is %s\n", count,
+			first);
 	}
 	if (running) {
-		fprintf(stderr, "somashim: the program has ended, but processes that it started run on: they "
-			"record to %s\n", pattern);
+		fprintf(stderr,
+			"somashim: the program has ended, but processes that it started run on: "
+			"they "
+			"record to %s\n",
+			pattern);
 	}
-	if (found.gl_pathc) {
+	if (found.gl_pathc)
 		globfree(&found);
-	}
 }
 
-int ss_cmd_record(int argc, char **argv) {
-	struct arguments a = { 0 };
+int ss_cmd_record(int argc, char **argv)
+{
+	struct arguments a = {0};
 	char pattern[PATTERN_BYTES], err[8192];
 	struct timespec start;
 	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
-	if (!make_pattern(&a, pattern)) {
+	if (!make_pattern(&a, pattern))
 		return ss_cli_error("record: the name of the recording is too long");
-	}
 	/* A program may run for hours before it uses a device and cannot write. */
 	if (!ss_file_possible(pattern)) {
 		return ss_cli_error("record: %s: %s", a.output ? a.output : pattern,
-			errno == ENODEV ? "it is no regular file" : strerror(errno));
+				    errno == ENODEV ? "it is no regular file" : strerror(errno));
 	}
-	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, true, err, sizeof(err))) {
+	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, true, err, sizeof(err)))
 		return ss_cli_error("record: %s", err);
-	}
 	struct ss_report *report = ss_run_report_open(err, sizeof(err));
-	if (!report) {
+	if (!report)
 		return ss_cli_error("record: %s", err);
-	}
 	setenv("SOMASHIM_TRACE", pattern, 1);
 	unsetenv("SOMASHIM_TRACE_RING");
 	if (a.ring.bytes) {
@@ -182,18 +186,19 @@ int ss_cmd_record(int argc, char **argv) {
 		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)a.ring.bytes);
 		setenv("SOMASHIM_TRACE_RING", bytes, 1);
 		if (!ss_ring_keep(pattern, a.ring.keep_ns)) {
-			return ss_cli_error("record: the process that keeps the ring cannot be started: %s", strerror(errno));
+			return ss_cli_error(
+				"record: the process that keeps the ring cannot be started: %s",
+				strerror(errno));
 		}
 	}
 	clock_gettime(CLOCK_REALTIME, &start);
 	int status = ss_child_run(a.program, &started);
 	ss_run_report_close(report);
-	if (started) {
+	if (started)
 		ss_exit_warning(report, a.program[0], status);
-	}
 	if (started && ss_job_rank() == 0) { /* one line per job */
 		print_files(pattern, (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec,
-			ss_child_others());
+			    ss_child_others());
 	}
 	return ss_child_exit(status);
 }

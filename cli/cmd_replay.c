@@ -31,164 +31,181 @@ struct arguments {
 };
 
 enum {
-	BACKING = 256, SET, CLASSIC, LAG, CLOCK, HOST, COMMAND, QUEUED, VRAM, FIT, DEVICE, TRY, ADVISE,
+	BACKING = 256,
+	SET,
+	CLASSIC,
+	LAG,
+	CLOCK,
+	HOST,
+	COMMAND,
+	QUEUED,
+	VRAM,
+	FIT,
+	DEVICE,
+	TRY,
+	ADVISE,
 	JSON
 };
 
 static const struct argp_option options[] = {
-	{ "backing", BACKING, "hip|hsa|vmm", 0, "Where memory comes from (default: auto)", 0 },
-	{ "set", SET, "NAME=VALUE", 0, "Set any SOMASHIM_ variable, named without the prefix", 0 },
-	{ "classic", CLASSIC, NULL, 0, "Replay as hipMalloc and hipFree", 0 },
-	{ "lag", LAG, "N", 0, "The device is N commands behind (default: always idle)", 0 },
-	{ "clock", CLOCK, NULL, 0, "The host runs ahead of a device that needs a fifth longer", 0 },
-	{ "host-us", HOST, "N", 0, "With a clock: microseconds per call of the host (10)", 0 },
-	{ "device-us", COMMAND, "N", 0,
-	  "With a clock: microseconds per command of the device (1.2 times the host's)", 0 },
-	{ "queue", QUEUED, "N", 0, "With a clock: the host waits if the device is N commands behind "
-	  "(1024)", 0 },
-	{ "vram", VRAM, "SIZE", 0,
-	  "Device memory (default: twice the peak, and at least 64G)", 0 },
-	{ "fit", FIT, NULL, 0, "Find the smallest device on which no allocation fails", 0 },
-	{ "device", DEVICE, "N", 0, "Which device of a memory snapshot", 0 },
-	{ "try", TRY, NULL, 0, "Compare what each option would change", 0 },
-	{ "advise", ADVISE, NULL, 0, "Print the best option as a line to export", 0 },
-	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
-	{ 0 },
+	{"backing", BACKING, "hip|hsa|vmm", 0, "Where memory comes from (default: auto)", 0},
+	{"set", SET, "NAME=VALUE", 0, "Set any SOMASHIM_ variable, named without the prefix", 0},
+	{"classic", CLASSIC, NULL, 0, "Replay as hipMalloc and hipFree", 0},
+	{"lag", LAG, "N", 0, "The device is N commands behind (default: always idle)", 0},
+	{"clock", CLOCK, NULL, 0, "The host runs ahead of a device that needs a fifth longer", 0},
+	{"host-us", HOST, "N", 0, "With a clock: microseconds per call of the host (10)", 0},
+	{"device-us", COMMAND, "N", 0,
+	 "With a clock: microseconds per command of the device (1.2 times the host's)", 0},
+	{"queue", QUEUED, "N", 0,
+	 "With a clock: the host waits if the device is N commands behind "
+	 "(1024)",
+	 0},
+	{"vram", VRAM, "SIZE", 0, "Device memory (default: twice the peak, and at least 64G)", 0},
+	{"fit", FIT, NULL, 0, "Find the smallest device on which no allocation fails", 0},
+	{"device", DEVICE, "N", 0, "Which device of a memory snapshot", 0},
+	{"try", TRY, NULL, 0, "Compare what each option would change", 0},
+	{"advise", ADVISE, NULL, 0, "Print the best option as a line to export", 0},
+	{"json", JSON, NULL, 0, "Print one JSON object", 0},
+	{0},
 };
 
-static json_t *failure_json(const struct ss_replay_result *r) {
-	return r->failed ? json_pack("{s:o, s:I, s:I, s:I}",
-		"line", r->first.at == SS_EVENT_BEFORE ? json_null() : json_integer(r->first.at),
-		"size", (json_int_t)r->first.size, "live", (json_int_t)r->first.live,
-		"largest_hole", (json_int_t)r->first.largest_hole) : json_null();
+static json_t *failure_json(const struct ss_replay_result *r)
+{
+	return r->failed ? json_pack("{s:o, s:I, s:I, s:I}", "line",
+				     r->first.at == SS_EVENT_BEFORE ? json_null() :
+								      json_integer(r->first.at),
+				     "size", (json_int_t)r->first.size, "live",
+				     (json_int_t)r->first.live, "largest_hole",
+				     (json_int_t)r->first.largest_hole) :
+			   json_null();
 }
 
-static json_t *growth_json(const struct ss_replay_result *r) {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"took_calls", (json_int_t)r->took,
-		"took_bytes", (json_int_t)r->took_bytes,
-		"map_calls", (json_int_t)r->maps,
-		"unmap_calls", (json_int_t)r->unmaps,
-		"set_access_calls", (json_int_t)r->set_access,
-		"gave_calls", (json_int_t)r->gave,
-		"gave_bytes", (json_int_t)r->gave_bytes);
+static json_t *growth_json(const struct ss_replay_result *r)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "took_calls", (json_int_t)r->took,
+			 "took_bytes", (json_int_t)r->took_bytes, "map_calls", (json_int_t)r->maps,
+			 "unmap_calls", (json_int_t)r->unmaps, "set_access_calls",
+			 (json_int_t)r->set_access, "gave_calls", (json_int_t)r->gave, "gave_bytes",
+			 (json_int_t)r->gave_bytes);
 }
 
 /* What the clock showed; NULL without one. */
-static json_t *clock_json(const struct ss_replay_config *c, const struct ss_replay_result *r) {
-	return !c->device_ns ? NULL : json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-		"host_ns", (json_int_t)c->host_ns,
-		"device_ns", (json_int_t)c->device_ns,
-		"queue", (json_int_t)c->queue,
-		"device_end_us", (json_int_t)r->device_end / 1000,
-		"queue_full_us", (json_int_t)r->queue_full / 1000,
-		"waits", (json_int_t)r->waits,
-		"waited_us", (json_int_t)r->waited / 1000,
-		"idle_us", (json_int_t)r->device_idle / 1000,
-		"idle_share", ss_json_rounded(ss_ratio(r->device_idle, r->device_end)));
+static json_t *clock_json(const struct ss_replay_config *c, const struct ss_replay_result *r)
+{
+	return !c->device_ns ?
+		       NULL :
+		       json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "host_ns",
+				 (json_int_t)c->host_ns, "device_ns", (json_int_t)c->device_ns,
+				 "queue", (json_int_t)c->queue, "device_end_us",
+				 (json_int_t)r->device_end / 1000, "queue_full_us",
+				 (json_int_t)r->queue_full / 1000, "waits", (json_int_t)r->waits,
+				 "waited_us", (json_int_t)r->waited / 1000, "idle_us",
+				 (json_int_t)r->device_idle / 1000, "idle_share",
+				 ss_json_rounded(ss_ratio(r->device_idle, r->device_end)));
 }
 
-static int print_json(const struct arguments *a, const struct ss_events *ev, const struct ss_replay_result *r) {
-	return ss_json_print(json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
+static int print_json(const struct arguments *a, const struct ss_events *ev,
+		      const struct ss_replay_result *r)
+{
+	return ss_json_print(json_pack(
+		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
 		"s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o*}",
-		"reserved_peak", (json_int_t)r->reserved_peak,
-		"used_peak", (json_int_t)r->used_peak,
-		"ratio", ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)),
-		"allocations", (json_int_t)r->allocations,
-		"frees", (json_int_t)r->frees,
-		"failed", (json_int_t)r->failed,
-		"hits", (json_int_t)r->hits,
-		"hit_rate", ss_json_rounded(ss_ratio(r->hits, r->allocations)),
-		"driver_calls", (json_int_t)r->driver_calls,
-		"driver_calls_after_peak", (json_int_t)r->driver_calls_after,
-		"allocations_after_peak", (json_int_t)r->allocations_after,
-		"driver_calls_per_100_after_peak", ss_json_rounded(ss_calls_per_100(r)),
-		"set_access", (json_int_t)r->set_access,
-		"fences", (json_int_t)r->fences,
-		"remaps", (json_int_t)r->remaps,
-		"released_bytes", (json_int_t)r->released,
-		"host_bytes", (json_int_t)r->host_bytes,
-		"streams", (json_int_t)ev->stream_count,
-		"before_blocks", (json_int_t)ev->before_blocks,
-		"before_bytes", (json_int_t)ev->before_bytes,
-		"failures_in_log", (json_int_t)ev->failures,
-		"unknown_frees", (json_int_t)ev->unknown_frees,
-		"seconds", ss_json_rounded(r->seconds),
-		"vram", (json_int_t)a->config.vram,
-		"first_failure", failure_json(r),
-		"growth", growth_json(r),
-		"clock", clock_json(&a->config, r)));
+		"reserved_peak", (json_int_t)r->reserved_peak, "used_peak",
+		(json_int_t)r->used_peak, "ratio",
+		ss_json_rounded(ss_ratio(r->reserved_peak, r->used_peak)), "allocations",
+		(json_int_t)r->allocations, "frees", (json_int_t)r->frees, "failed",
+		(json_int_t)r->failed, "hits", (json_int_t)r->hits, "hit_rate",
+		ss_json_rounded(ss_ratio(r->hits, r->allocations)), "driver_calls",
+		(json_int_t)r->driver_calls, "driver_calls_after_peak",
+		(json_int_t)r->driver_calls_after, "allocations_after_peak",
+		(json_int_t)r->allocations_after, "driver_calls_per_100_after_peak",
+		ss_json_rounded(ss_calls_per_100(r)), "set_access", (json_int_t)r->set_access,
+		"fences", (json_int_t)r->fences, "remaps", (json_int_t)r->remaps, "released_bytes",
+		(json_int_t)r->released, "host_bytes", (json_int_t)r->host_bytes, "streams",
+		(json_int_t)ev->stream_count, "before_blocks", (json_int_t)ev->before_blocks,
+		"before_bytes", (json_int_t)ev->before_bytes, "failures_in_log",
+		(json_int_t)ev->failures, "unknown_frees", (json_int_t)ev->unknown_frees, "seconds",
+		ss_json_rounded(r->seconds), "vram", (json_int_t)a->config.vram, "first_failure",
+		failure_json(r), "growth", growth_json(r), "clock", clock_json(&a->config, r)));
 }
 
-static void print_clock(const struct ss_replay_config *c, const struct ss_replay_result *r) {
+static void print_clock(const struct ss_replay_config *c, const struct ss_replay_result *r)
+{
 	printf("clock            %.3f us per call, %.3f us per command, %u in the queue\n",
-		1e-3 * (double)c->host_ns, 1e-3 * (double)c->device_ns, c->queue);
+	       1e-3 * (double)c->host_ns, 1e-3 * (double)c->device_ns, c->queue);
 	printf("device           done after %.3f ms; the queue was full for %.3f ms\n",
-		1e-6 * (double)r->device_end, 1e-6 * (double)r->queue_full);
+	       1e-6 * (double)r->device_end, 1e-6 * (double)r->queue_full);
 	printf("waits            %llu, %.3f ms in all; the device was idle for %.3f ms of that "
-		"(%.2f %% of its time)\n", (unsigned long long)r->waits, 1e-6 * (double)r->waited,
-		1e-6 * (double)r->device_idle, 100 * ss_ratio(r->device_idle, r->device_end));
+	       "(%.2f %% of its time)\n",
+	       (unsigned long long)r->waits, 1e-6 * (double)r->waited,
+	       1e-6 * (double)r->device_idle, 100 * ss_ratio(r->device_idle, r->device_end));
 }
 
-static void print_text(const struct arguments *a, const struct ss_events *ev, const struct ss_replay_result *r) {
-	if (a->fit) {
+static void print_text(const struct arguments *a, const struct ss_events *ev,
+		       const struct ss_replay_result *r)
+{
+	if (a->fit)
 		printf("smallest device  %llu bytes\n", (unsigned long long)a->config.vram);
-	}
 	printf("allocations      %llu on %u streams, %llu failed\n",
-		(unsigned long long)r->allocations, ev->stream_count,
-		(unsigned long long)r->failed);
+	       (unsigned long long)r->allocations, ev->stream_count, (unsigned long long)r->failed);
 	printf("used peak        %llu bytes\n", (unsigned long long)r->used_peak);
-	printf("reserved peak    %llu bytes, %.4f of used\n",
-		(unsigned long long)r->reserved_peak, ss_ratio(r->reserved_peak, r->used_peak));
+	printf("reserved peak    %llu bytes, %.4f of used\n", (unsigned long long)r->reserved_peak,
+	       ss_ratio(r->reserved_peak, r->used_peak));
 	printf("hits             %llu (%.2f %%)\n", (unsigned long long)r->hits,
-		100 * ss_ratio(r->hits, r->allocations));
+	       100 * ss_ratio(r->hits, r->allocations));
 	printf("driver calls     %llu, of them %llu after the peak (%.2f per 100 allocations)\n",
-		(unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
-		ss_calls_per_100(r));
-	printf("growth           %llu calls took %llu bytes, %llu gave %llu back; %llu mapped, %llu "
-		"unmapped, %llu gave access\n", (unsigned long long)r->took,
-		(unsigned long long)r->took_bytes, (unsigned long long)r->gave,
-		(unsigned long long)r->gave_bytes, (unsigned long long)r->maps,
-		(unsigned long long)r->unmaps, (unsigned long long)r->set_access);
+	       (unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
+	       ss_calls_per_100(r));
+	printf("growth           %llu calls took %llu bytes, %llu gave %llu back; %llu mapped, "
+	       "%llu "
+	       "unmapped, %llu gave access\n",
+	       (unsigned long long)r->took, (unsigned long long)r->took_bytes,
+	       (unsigned long long)r->gave, (unsigned long long)r->gave_bytes,
+	       (unsigned long long)r->maps, (unsigned long long)r->unmaps,
+	       (unsigned long long)r->set_access);
 	printf("fences           %llu\n", (unsigned long long)r->fences);
 	printf("given back       %llu bytes, %llu remaps\n", (unsigned long long)r->released,
-		(unsigned long long)r->remaps);
+	       (unsigned long long)r->remaps);
 	printf("host metadata    %llu bytes at the peak\n", (unsigned long long)r->host_bytes);
 	printf("blocks checked   %llu, no overlap\n",
-		(unsigned long long)(r->allocations - r->failed));
+	       (unsigned long long)(r->allocations - r->failed));
 	if (ev->before_blocks) {
 		printf("before the %-6s%llu blocks, %llu bytes lived before %s\n",
-			ev->device < 0 ? "log" : "trace", (unsigned long long)ev->before_blocks,
-			(unsigned long long)ev->before_bytes,
-			ev->no_history ? "the snapshot, which has no history" : "the history");
+		       ev->device < 0 ? "log" : "trace", (unsigned long long)ev->before_blocks,
+		       (unsigned long long)ev->before_bytes,
+		       ev->no_history ? "the snapshot, which has no history" : "the history");
 	}
 	if (ev->failures) {
 		printf("failed before    %llu allocations failed in the program itself\n",
-			(unsigned long long)ev->failures);
+		       (unsigned long long)ev->failures);
 	}
 	if (ev->unknown_frees) {
 		printf("skipped          %llu frees of blocks whose size the log does not have\n",
-			(unsigned long long)ev->unknown_frees);
+		       (unsigned long long)ev->unknown_frees);
 	}
 }
 
 /* Returns the exit status. */
-static int replay_once(struct arguments *a, const struct ss_events *ev) {
+static int replay_once(struct arguments *a, const struct ss_events *ev)
+{
 	struct ss_replay_result r;
 	char err[256];
 	int status = 0;
 
 	bool ok = a->fit ? ss_replay_fit(ev, &a->config, &r, err, sizeof(err)) :
-		ss_replay(ev, &a->config, &r, err, sizeof(err));
+			   ss_replay(ev, &a->config, &r, err, sizeof(err));
 	if (!ok) {
 		ss_cli_error("replay: %s: %s", a->path, err);
 		return r.refused ? SS_EXIT_USAGE : 1;
 	}
 	if (r.failed) {
-		snprintf(err, sizeof(err), ev->device < 0 ? "in line %u" : "at trace entry %u", r.first.at);
-		ss_cli_error("replay: %s: out of memory: %llu of %llu allocations failed, first %s: %llu "
-			"bytes with %llu live, and the largest hole has %llu", a->path,
-			(unsigned long long)r.failed, (unsigned long long)r.allocations,
+		snprintf(err, sizeof(err), ev->device < 0 ? "in line %u" : "at trace entry %u",
+			 r.first.at);
+		ss_cli_error(
+			"replay: %s: out of memory: %llu of %llu allocations failed, first %s: "
+			"%llu "
+			"bytes with %llu live, and the largest hole has %llu",
+			a->path, (unsigned long long)r.failed, (unsigned long long)r.allocations,
 			r.first.at == SS_EVENT_BEFORE ? "a block from before the history" : err,
 			(unsigned long long)r.first.size, (unsigned long long)r.first.live,
 			(unsigned long long)r.first.largest_hole);
@@ -197,14 +214,14 @@ static int replay_once(struct arguments *a, const struct ss_events *ev) {
 		status = print_json(a, ev, &r);
 	} else {
 		print_text(a, ev, &r);
-		if (a->config.device_ns) {
+		if (a->config.device_ns)
 			print_clock(&a->config, &r);
-		}
 	}
 	return status ? status : r.failed != 0;
 }
 
-static void set_option(struct ss_options *opt, const char *text, struct argp_state *state) {
+static void set_option(struct ss_options *opt, const char *text, struct argp_state *state)
+{
 	char name[64];
 	const char *value = strchr(text, '=');
 
@@ -217,47 +234,48 @@ static void set_option(struct ss_options *opt, const char *text, struct argp_sta
 	const char *bare = strncasecmp(name, "SOMASHIM_", 9) == 0 ? name + 9 : name;
 	if (strlen(value + 1) >= sizeof(opt->log)) {
 		argp_error(state, "--set %s: the value is too long, %zu characters at most", name,
-			sizeof(opt->log) - 1);
+			   sizeof(opt->log) - 1);
 	}
 	if (!ss_options_set(opt, bare, value + 1)) {
-		argp_error(state, "--set %s: no such option, or not a value of it; "
-			"`somashim options' lists them", text);
+		argp_error(state,
+			   "--set %s: no such option, or not a value of it; "
+			   "`somashim options' lists them",
+			   text);
 	}
 }
 
 static uint64_t positive(struct argp_state *state, const char *option, const char *arg,
-		uint64_t max) {
+			 uint64_t max)
+{
 	uint64_t n = ss_arguments_number(state, option, arg, max);
 
-	if (!n) {
+	if (!n)
 		argp_error(state, "%s wants a number from 1 on", option);
-	}
 	return n;
 }
 
-static void set_clock(struct arguments *a, struct argp_state *state) {
+static void set_clock(struct arguments *a, struct argp_state *state)
+{
 	struct ss_replay_config *c = &a->config;
 
-	if (!a->clock && !a->host_us && !a->device_us && !c->queue) {
+	if (!a->clock && !a->host_us && !a->device_us && !c->queue)
 		return;
-	}
-	if (c->lag) {
+	if (c->lag)
 		argp_error(state, "a device has a clock or a fixed --lag");
-	}
 	a->host_us = a->host_us ? a->host_us : HOST_US;
 	c->host_ns = 1000 * a->host_us;
 	c->device_ns = a->device_us ? 1000 * a->device_us : DEVICE_NS_PER_HOST_US * a->host_us;
 	c->queue = c->queue ? c->queue : QUEUE;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state) {
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
 	struct arguments *a = state->input;
 
 	switch (key) {
 	case BACKING:
-		if (!ss_options_set(&a->options, "BACKING", arg)) {
+		if (!ss_options_set(&a->options, "BACKING", arg))
 			argp_error(state, "there is no backing %s", arg);
-		}
 		return 0;
 	case SET: set_option(&a->options, arg, state); return 0;
 	case CLASSIC: a->config.classic = true; return 0;
@@ -265,54 +283,52 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case CLOCK: a->clock = true; return 0;
 	case HOST: a->host_us = positive(state, "--host-us", arg, MOST_US); return 0;
 	case COMMAND: a->device_us = positive(state, "--device-us", arg, MOST_US); return 0;
-	case QUEUED:
-		a->config.queue = (uint32_t)positive(state, "--queue", arg, 1 << 24);
-		return 0;
+	case QUEUED: a->config.queue = (uint32_t)positive(state, "--queue", arg, 1 << 24); return 0;
 	case VRAM:
 		a->config.vram = ss_arguments_number(state, "--vram", arg, 8ull << 40);
-		if (!a->config.vram) {
+		if (!a->config.vram)
 			argp_error(state, "--vram: a device has memory");
-		}
 		return 0;
-	case DEVICE:
-		a->device = (int)ss_arguments_number(state, "--device", arg, 1024);
-		return 0;
+	case DEVICE: a->device = (int)ss_arguments_number(state, "--device", arg, 1024); return 0;
 	case FIT: a->fit = true; return 0;
 	case TRY: a->try = true; return 0;
 	case ADVISE: a->advise = true; return 0;
 	case JSON: a->json = true; return 0;
 	case ARGP_KEY_ARG:
-		if (a->path) {
+		if (a->path)
 			argp_error(state, "one log at a time, not %s too", arg);
-		}
 		a->path = arg;
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_usage(state);
-		return 0;
+	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
 	case ARGP_KEY_SUCCESS:
 		set_clock(a, state);
 		if (a->json && (a->try || a->advise)) {
-			argp_error(state, "--json prints one replay, --try and --advise compare many");
+			argp_error(state,
+				   "--json prints one replay, --try and --advise compare many");
 		}
 		if (a->fit && (a->try || a->advise || a->config.vram)) {
-			argp_error(state, "--fit finds the size of the device: not with --vram, --try or --advise");
+			argp_error(state, "--fit finds the size of the device: not with --vram, "
+					  "--try or --advise");
 		}
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp argp = {
-	.options = options, .parser = parse, .children = ss_arguments_common, .args_doc = "LOG",
-	.doc = "Runs an allocation log on the pools, over a device that exists as bookkeeping only.\v"
-		"LOG is an RMM CSV or a PyTorch memory snapshot, plain or compressed by gzip, xz "
-		"or zstd; - is standard input.",
+	.options = options,
+	.parser = parse,
+	.children = ss_arguments_common,
+	.args_doc = "LOG",
+	.doc = "Runs an allocation log on the pools, over a device that exists as bookkeeping "
+	       "only.\v"
+	       "LOG is an RMM CSV or a PyTorch memory snapshot, plain or compressed by gzip, xz "
+	       "or zstd; - is standard input.",
 };
 
-int ss_cmd_replay(int argc, char **argv) {
-	struct arguments a = { .device = -1 };
+int ss_cmd_replay(int argc, char **argv)
+{
+	struct arguments a = {.device = -1};
 	struct ss_events ev;
 	char err[512];
 
@@ -321,19 +337,20 @@ int ss_cmd_replay(int argc, char **argv) {
 	a.options.journal[0] = a.options.log[0] = a.options.report[0] = '\0';
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	if (ss_is_trace(a.path)) {
-		return ss_cli_error("replay: %s: a recording: see it with `somashim report', or make a log of it "
-			"with `somashim convert --to rmm'", a.path);
+		return ss_cli_error("replay: %s: a recording: see it with `somashim report', or "
+				    "make a log of it "
+				    "with `somashim convert --to rmm'",
+				    a.path);
 	}
-	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err))) {
+	if (!ss_events_read(&ev, a.path, a.device, err, sizeof(err)))
 		return ss_cli_error("replay: %s: %s", a.path, err);
-	}
 	if (ev.devices > 1 && a.device < 0) {
-		ss_cli_error("replay: %s: the snapshot has %u devices; this is device %d, --device chooses another",
-			a.path, ev.devices, ev.device);
+		ss_cli_error("replay: %s: the snapshot has %u devices; this is device %d, --device "
+			     "chooses another",
+			     a.path, ev.devices, ev.device);
 	}
-	if (ev.cut) {
+	if (ev.cut)
 		ss_cli_error("replay: %s: line %llu is cut off, and left out", a.path, ev.cut);
-	}
 	if (!a.config.vram) {
 		a.config.vram = (2 * ev.peak + GIB - 1) / GIB * GIB;
 		a.config.vram = a.config.vram < MIN_VRAM ? MIN_VRAM : a.config.vram;
@@ -341,7 +358,7 @@ int ss_cmd_replay(int argc, char **argv) {
 	a.config.progress = ev.count > PROGRESS_EVENTS && isatty(STDERR_FILENO);
 	a.config.options = &a.options;
 	int status = a.try || a.advise ? ss_tuning(a.path, &ev, &a.config, a.try, a.advise) :
-		replay_once(&a, &ev);
+					 replay_once(&a, &ev);
 	ss_events_finish(&ev);
 	return status;
 }

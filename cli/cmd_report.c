@@ -26,8 +26,8 @@ struct arguments {
 	struct ss_trace_files files;
 	const char *output, *debug_path;
 	size_t most;
-	size_t details; /* processes that are shown one by one; SIZE_MAX: as many as fit */
-	size_t run;     /* from 1; 0: the newest */
+	size_t details;      /* processes that are shown one by one; SIZE_MAX: as many as fit */
+	size_t run;          /* from 1; 0: the newest */
 	size_t names, first; /* arguments that are files; files of the first of them */
 	const char *name[2];
 	enum ss_by by;
@@ -38,29 +38,30 @@ struct arguments {
 enum { JSON = 256, TOP, BY, DEBUG_PATH, DETAILS, RUN, DIFF };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "Write a page for a browser, one file that needs no network", 0 },
-	{ "json", JSON, NULL, 0, "Print one JSON object", 0 },
-	{ "top", TOP, "N", 0, "Lines of each list (default: 10)", 0 },
-	{ "by", BY, "GROUP", 0, "Put together by function, file, module, stream or thread", 0 },
-	{ "details", DETAILS, "N", 0, "Processes that are shown one by one (default: up to 8, or the 5 worst of more)", 0 },
-	{ "run", RUN, "N", 0, "Which run, if the files are of several (default: the newest)", 0 },
-	{ "diff", DIFF, NULL, 0, "What grew from the first FILE to the second", 0 },
-	{ "debug-path", DEBUG_PATH, "DIR[:DIR...]", 0,
-	  "Directories with debug files and copies of the program's libraries", 0 },
-	{ 0 },
+	{"output", 'o', "FILE", 0, "Write a page for a browser, one file that needs no network", 0},
+	{"json", JSON, NULL, 0, "Print one JSON object", 0},
+	{"top", TOP, "N", 0, "Lines of each list (default: 10)", 0},
+	{"by", BY, "GROUP", 0, "Put together by function, file, module, stream or thread", 0},
+	{"details", DETAILS, "N", 0,
+	 "Processes that are shown one by one (default: up to 8, or the 5 worst of more)", 0},
+	{"run", RUN, "N", 0, "Which run, if the files are of several (default: the newest)", 0},
+	{"diff", DIFF, NULL, 0, "What grew from the first FILE to the second", 0},
+	{"debug-path", DEBUG_PATH, "DIR[:DIR...]", 0,
+	 "Directories with debug files and copies of the program's libraries", 0},
+	{0},
 };
 
-static enum ss_by group(struct argp_state *state, const char *arg) {
-	for (int by = 0; by < SS_BYS; by++) {
-		if (strcmp(arg, ss_by_name(by, false)) == 0) {
+static enum ss_by group(struct argp_state *state, const char *arg)
+{
+	for (int by = 0; by < SS_BYS; by++)
+		if (strcmp(arg, ss_by_name(by, false)) == 0)
 			return by;
-		}
-	}
 	argp_error(state, "--by takes function, file, module, stream or thread, not `%s'", arg);
 	return SS_BY_SITE;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state) {
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
 	struct arguments *a = state->input;
 	char err[512];
 
@@ -70,44 +71,42 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 	case TOP: a->most = (size_t)ss_arguments_number(state, "--top", arg, 1 << 20); return 0;
 	case DEBUG_PATH: a->debug_path = arg; return 0;
 	case BY: a->by = group(state, arg); return 0;
-	case DETAILS: a->details = (size_t)ss_arguments_number(state, "--details", arg, 1 << 20); return 0;
+	case DETAILS:
+		a->details = (size_t)ss_arguments_number(state, "--details", arg, 1 << 20);
+		return 0;
 	case RUN: a->run = (size_t)ss_arguments_number(state, "--run", arg, 1 << 20); return 0;
 	case DIFF: a->diff = true; return 0;
 	case ARGP_KEY_ARG:
-		if (!ss_trace_files_add(&a->files, arg, err, sizeof(err))) {
+		if (!ss_trace_files_add(&a->files, arg, err, sizeof(err)))
 			exit(ss_cli_error("report: %s", err));
-		}
-		if (a->names < 2) {
+		if (a->names < 2)
 			a->name[a->names] = arg;
-		}
-		if (a->names++ == 0) {
+		if (a->names++ == 0)
 			a->first = a->files.count;
-		}
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_usage(state);
-		return 0;
+	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
 	case ARGP_KEY_SUCCESS:
-		if (a->json && a->output) {
+		if (a->json && a->output)
 			argp_error(state, "either --json or --output");
-		}
-		if (a->by && a->output && !a->diff) {
+		if (a->by && a->output && !a->diff)
 			argp_error(state, "--by is for text and --json: a page has all groups");
-		}
-		if (a->diff && a->names != 2) {
+		if (a->diff && a->names != 2)
 			argp_error(state, "--diff compares two: a file or directory each");
-		}
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp argp = {
-	.options = options, .parser = parse, .children = ss_arguments_common, .args_doc = "FILE...",
-	.doc = "Shows what recordings say about device memory: peaks and who held the memory, what was "
+	.options = options,
+	.parser = parse,
+	.children = ss_arguments_common,
+	.args_doc = "FILE...",
+	.doc = "Shows what recordings say about device memory: peaks and who held the memory, what "
+	       "was "
 	       "never freed, waste, waits, failures.\v"
-	       "FILE is a recording of `somashim record', or a directory of them. Several are compared "
+	       "FILE is a recording of `somashim record', or a directory of them. Several are "
+	       "compared "
 	       "as the ranks of a job.",
 };
 
@@ -115,67 +114,76 @@ struct progress {
 	size_t at, count;
 };
 
-static void draw(void *arg, double part) {
+static void draw(void *arg, double part)
+{
 	const struct progress *p = arg;
 
 	ss_progress_draw(((double)p->at + part) / (double)p->count);
 }
 
-static int by_rank(const void *a, const void *b) {
+static int by_rank(const void *a, const void *b)
+{
 	const struct ss_analysis *x = *(struct ss_analysis *const *)a;
 	const struct ss_analysis *y = *(struct ss_analysis *const *)b;
 
 	return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) :
-		strcmp(x->path, y->path);
+				    strcmp(x->path, y->path);
 }
 
 static struct ss_analysis *analyze_one(const struct arguments *a, const char *path, bool charts,
-				       struct progress *progress) {
+				       struct progress *progress)
+{
 	bool bar = isatty(STDERR_FILENO);
 	bool many = a->files.count > MANY;
-	const struct ss_analysis_config config = { .files = a->symbols, .by = a->by, .charts = charts,
-		.samples = many ? SAMPLES_OF_MANY : SAMPLES, .lives = many ? LIVES_OF_MANY : LIVES,
-		.progress = bar ? draw : NULL, .arg = progress };
+	const struct ss_analysis_config config = {.files = a->symbols,
+						  .by = a->by,
+						  .charts = charts,
+						  .samples = many ? SAMPLES_OF_MANY : SAMPLES,
+						  .lives = many ? LIVES_OF_MANY : LIVES,
+						  .progress = bar ? draw : NULL,
+						  .arg = progress};
 	char err[1024];
 	struct ss_analysis *result = ss_analysis_run(path, &config, err, sizeof(err));
 
-	if (bar) {
+	if (bar)
 		ss_progress_clear();
-	}
 	if (!result) {
-		ss_cli_error("report: %s%s", err, ss_is_log(path) ?
-			": a log of allocations, for `somashim replay'" : "");
+		ss_cli_error("report: %s%s", err,
+			     ss_is_log(path) ? ": a log of allocations, for `somashim replay'" :
+					       "");
 	}
 	return result;
 }
 
-/* The analyses of files [from, to), sorted by rank. A file that cannot be read is reported and left out. */
-static size_t analyze(const struct arguments *a, size_t from, size_t to, struct ss_analysis **list) {
-	struct progress progress = { .count = a->files.count };
+/* The analyses of files [from, to), sorted by rank. A file that cannot be read is reported and left
+ * out. */
+static size_t analyze(const struct arguments *a, size_t from, size_t to, struct ss_analysis **list)
+{
+	struct progress progress = {.count = a->files.count};
 	size_t count = 0;
 
 	for (progress.at = from; progress.at < to; progress.at++) {
 		/* Of a large job only a few get charts, later. */
-		list[count] = analyze_one(a, a->files.path[progress.at], a->output && a->files.count <= MANY && !a->diff, &progress);
+		list[count] = analyze_one(a, a->files.path[progress.at],
+					  a->output && a->files.count <= MANY && !a->diff,
+					  &progress);
 		count += list[count] != NULL;
 	}
-	if (count) {
+	if (count)
 		qsort(list, count, sizeof(*list), by_rank);
-	}
 	return count;
 }
 
-static int write_page(const struct arguments *a, const json_t *data) {
+static int write_page(const struct arguments *a, const json_t *data)
+{
 	struct ss_output out;
 	char err[1024];
 
-	if (!data) {
+	if (!data)
 		return ss_cli_error("report: out of memory");
-	}
-	if (!ss_output_open(&out, a->output, (const char *const *)a->files.path, a->files.count, err,
-			    sizeof(err))) {
+	if (!ss_output_open(&out, a->output, (const char *const *)a->files.path, a->files.count,
+			    err, sizeof(err)))
 		return ss_cli_error("report: %s", err);
-	}
 	snprintf(err, sizeof(err), "out of memory");
 	bool ok = ss_report_page(out.file, data) || ferror(out.file); /* the end says why */
 	return ss_output_close(&out, ok, err, sizeof(err)) ? 0 : ss_cli_error("report: %s", err);
@@ -183,7 +191,9 @@ static int write_page(const struct arguments *a, const json_t *data) {
 
 /* ---- which processes ------------------------------------------------------ */
 
-static void describe_run(struct ss_analysis *const *list, const size_t *run, size_t count, size_t which) {
+static void describe_run(struct ss_analysis *const *list, const size_t *run, size_t count,
+			 size_t which)
+{
 	const struct ss_analysis *first = NULL;
 	size_t processes = 0;
 	char when[64] = "";
@@ -191,34 +201,38 @@ static void describe_run(struct ss_analysis *const *list, const size_t *run, siz
 	for (size_t i = 0; i < count; i++) {
 		if (run[i] == which) {
 			processes++;
-			first = !first || ss_analysis_begin(list[i]) < ss_analysis_begin(first) ? list[i] : first;
+			first = !first || ss_analysis_begin(list[i]) < ss_analysis_begin(first) ?
+					list[i] :
+					first;
 		}
 	}
 	if (first) {
 		time_t t = (time_t)(ss_analysis_begin(first) / 1000000000);
 		struct tm tm;
 		strftime(when, sizeof(when), "%F %T", localtime_r(&t, &tm));
-		fprintf(stderr, "somashim: report:   run %zu: %zu processes from %s%s%s\n", which + 1, processes, when,
-			first->job[0] ? ", job " : "", first->job);
+		fprintf(stderr, "somashim: report:   run %zu: %zu processes from %s%s%s\n",
+			which + 1, processes, when, first->job[0] ? ", job " : "", first->job);
 	}
 }
 
-/* Puts the processes of the chosen run in front. Returns how many they are; 0 with a message: there is no such run. */
-static size_t choose_run(const struct arguments *a, struct ss_analysis **list, size_t count) {
-	size_t *run = calloc(count + 1, sizeof(*run)), runs = run ? ss_runs_split(list, count, run) : 0, n = 0;
+/* Puts the processes of the chosen run in front. Returns how many they are; 0 with a message: there
+ * is no such run. */
+static size_t choose_run(const struct arguments *a, struct ss_analysis **list, size_t count)
+{
+	size_t *run = calloc(count + 1, sizeof(*run)),
+	       runs = run ? ss_runs_split(list, count, run) : 0, n = 0;
 	size_t chosen = a->run ? a->run - 1 : runs - 1;
 
-	if (runs == 0) {
+	if (runs == 0)
 		ss_cli_error("report: out of memory");
-	} else if (chosen >= runs) {
+	else if (chosen >= runs)
 		ss_cli_error("report: there is no run %zu, only %zu", a->run, runs);
-	}
 	if (runs > 1) {
-		ss_cli_error("report: the files are of %zu runs; %s", runs, a->run ? "this is what was asked for" :
-			"this is the newest, --run N shows another");
-		for (size_t i = 0; i < runs; i++) {
+		ss_cli_error("report: the files are of %zu runs; %s", runs,
+			     a->run ? "this is what was asked for" :
+				      "this is the newest, --run N shows another");
+		for (size_t i = 0; i < runs; i++)
 			describe_run(list, run, count, i);
-		}
 	}
 	for (size_t i = 0; i < count && chosen < runs; i++) {
 		if (run[i] == chosen) {
@@ -235,18 +249,22 @@ static size_t choose_run(const struct arguments *a, struct ss_analysis **list, s
 }
 
 /* The processes that are shown one by one, in the order of their ranks. NULL: out of memory. */
-static struct ss_analysis **choose_details(const struct arguments *a, struct ss_analysis **list, size_t count,
-					   size_t *chosen) {
-	size_t most = a->details != SIZE_MAX ? a->details : count <= MANY || a->json ? count : WORST;
+static struct ss_analysis **choose_details(const struct arguments *a, struct ss_analysis **list,
+					   size_t count, size_t *chosen)
+{
+	size_t most = a->details != SIZE_MAX   ? a->details :
+		      count <= MANY || a->json ? count :
+						 WORST;
 	struct ss_analysis **detail = calloc(count + 1, sizeof(*detail));
 	struct ss_rank_row *row = ss_rank_rows(list, count);
 
 	*chosen = most < count ? most : count;
 	for (size_t i = 0; detail && row && i < *chosen; i++) {
 		size_t at = row[i].process;
-		struct progress progress = { .at = i, .count = *chosen };
+		struct progress progress = {.at = i, .count = *chosen};
 		if (a->output && a->files.count > MANY) {
-			struct ss_analysis *charted = analyze_one(a, list[at]->path, true, &progress);
+			struct ss_analysis *charted = analyze_one(a, list[at]->path, true,
+								  &progress);
 			if (charted) {
 				ss_analysis_free(list[at]);
 				list[at] = charted;
@@ -254,9 +272,8 @@ static struct ss_analysis **choose_details(const struct arguments *a, struct ss_
 		}
 		detail[i] = list[at];
 	}
-	if (detail && row && *chosen) {
+	if (detail && row && *chosen)
 		qsort(detail, *chosen, sizeof(*detail), by_rank);
-	}
 	if (!row) {
 		free(detail);
 		detail = NULL;
@@ -268,17 +285,18 @@ static struct ss_analysis **choose_details(const struct arguments *a, struct ss_
 /* ---- output --------------------------------------------------------------- */
 
 /* Returns the exit status. Takes over `data`. */
-static int print_json(const struct arguments *a, json_t *data) {
-	if (!a->output) {
+static int print_json(const struct arguments *a, json_t *data)
+{
+	if (!a->output)
 		return ss_json_print(data);
-	}
 	int status = write_page(a, data);
 	json_decref(data);
 	return status;
 }
 
 /* Returns the exit status. */
-static int print(const struct arguments *a, struct ss_analysis **list, size_t count) {
+static int print(const struct arguments *a, struct ss_analysis **list, size_t count)
+{
 	struct ss_over_ranks over;
 	size_t details;
 	struct ss_analysis **detail = choose_details(a, list, count, &details);
@@ -290,70 +308,70 @@ static int print(const struct arguments *a, struct ss_analysis **list, size_t co
 		return ss_cli_error("report: out of memory");
 	}
 	if (a->json || a->output) {
-		status = print_json(a, ss_report_json(detail, details, many ? &over : NULL, a->output));
+		status = print_json(
+			a, ss_report_json(detail, details, many ? &over : NULL, a->output));
 	} else {
-		if (many) {
+		if (many)
 			ss_report_ranks_text(stdout, &over, a->most);
-		}
 		if (details && details < count) {
-			printf("\nThe %zu worst of %zu processes follow; --details N shows more\n", details, count);
+			printf("\nThe %zu worst of %zu processes follow; --details N shows more\n",
+			       details, count);
 		}
 		for (size_t i = 0; i < details; i++) {
-			if (many) {
+			if (many)
 				printf("\n----\n");
-			}
 			ss_report_text(stdout, detail[i], a->most);
 		}
 	}
-	if (many) {
+	if (many)
 		ss_over_ranks_finish(&over);
-	}
 	free(detail);
 	return status;
 }
 
 /* Returns the exit status. */
-static int print_difference(const struct arguments *a, struct ss_analysis **list, size_t first, size_t count) {
+static int print_difference(const struct arguments *a, struct ss_analysis **list, size_t first,
+			    size_t count)
+{
 	struct ss_difference d;
 	int status = 0;
 
-	if (first == 0 || first == count) {
+	if (first == 0 || first == count)
 		return SS_EXIT_USAGE; /* what could not be read was said */
-	}
 	for (size_t i = 0; i < count; i++) {
 		if (list[i]->sites.rebuilt) {
-			ss_cli_error("report: %s: %s was built after the recording, so its call sites have no names; "
-				"--debug-path finds a copy", list[i]->path, list[i]->sites.rebuilt);
+			ss_cli_error("report: %s: %s was built after the recording, so its call "
+				     "sites have no names; "
+				     "--debug-path finds a copy",
+				     list[i]->path, list[i]->sites.rebuilt);
 			break;
 		}
 	}
-	if (!ss_difference(&d, list, first, count)) {
+	if (!ss_difference(&d, list, first, count))
 		return ss_cli_error("report: out of memory");
-	}
-	if (a->json || a->output) {
+	if (a->json || a->output)
 		status = print_json(a, ss_report_difference_json(&d, a->name[0], a->name[1]));
-	} else {
+	else
 		ss_report_difference_text(stdout, &d, a->name[0], a->name[1], a->most);
-	}
 	ss_difference_finish(&d);
 	return status;
 }
 
-int ss_cmd_report(int argc, char **argv) {
-	struct arguments a = { .most = 10, .details = SIZE_MAX };
+int ss_cmd_report(int argc, char **argv)
+{
+	struct arguments a = {.most = 10, .details = SIZE_MAX};
 	size_t count, chosen;
 	int status;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	if (a.output && !ss_report_page_possible()) {
 		return ss_cli_error("report: --output: this somashim was built without d3 "
-			"(Debian: node-d3), so it cannot make pages");
+				    "(Debian: node-d3), so it cannot make pages");
 	}
 	struct ss_analysis **list = calloc(a.files.count, sizeof(*list));
 	a.symbols = ss_symbol_files_open(a.debug_path);
-	if (!list || !a.symbols) {
+	if (!list || !a.symbols)
 		return ss_cli_error("report: out of memory");
-	}
 	if (a.diff) {
 		size_t first = analyze(&a, 0, a.first, list);
 		count = first + analyze(&a, a.first, a.files.count, list + first);
@@ -364,9 +382,8 @@ int ss_cmd_report(int argc, char **argv) {
 		status = chosen ? print(&a, list, chosen) : SS_EXIT_USAGE;
 	}
 	status = !status && count < a.files.count ? SS_EXIT_USAGE : status;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		ss_analysis_free(list[i]);
-	}
 	free(list);
 	ss_symbol_files_close(a.symbols);
 	ss_trace_files_finish(&a.files);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `somashim run PROGRAM`: runs the program with the preload in place, and says at the end whether it
- * was used. With --quiet it executes the program in its own place and says nothing.
+ * `somashim run PROGRAM`: runs the program with the preload in place, and says at the end whether
+ * it was used. With --quiet it executes the program in its own place and says nothing.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,69 +23,60 @@ struct arguments {
 
 static const struct argp_option options[] = {
 	SS_RUN_AUDIT,
-	{ "quiet", 'q', NULL, 0, "Become the program and say nothing", 0 },
-	{ 0 },
+	{"quiet", 'q', NULL, 0, "Become the program and say nothing", 0},
+	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state) {
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
 	struct arguments *a = state->input;
 
 	switch (key) {
-	case SS_RUN_AUDIT_KEY:
-		a->audit = true;
-		return 0;
-	case 'q':
-		a->quiet = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		a->program = ss_arguments_program(state);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_usage(state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case SS_RUN_AUDIT_KEY: a->audit = true; return 0;
+	case 'q': a->quiet = true; return 0;
+	case ARGP_KEY_ARG: a->program = ss_arguments_program(state); return 0;
+	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp argp = {
-	.options = options, .parser = parse, .children = ss_arguments_common,
+	.options = options,
+	.parser = parse,
+	.children = ss_arguments_common,
 	.args_doc = "PROGRAM [ARGUMENT...]",
 	.doc = "Runs PROGRAM under somashim and says at the end what somashim did.",
 };
 
-int ss_cmd_run(int argc, char **argv) {
-	struct arguments a = { 0 };
+int ss_cmd_run(int argc, char **argv)
+{
+	struct arguments a = {0};
 	struct ss_report *report = NULL;
 	char err[8192];
 	pid_t started;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
-	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, a.quiet, err, sizeof(err))) {
+	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, a.quiet, err, sizeof(err)))
 		return ss_cli_error("run: %s", err);
-	}
 	if (!a.quiet) {
-		if (ss_job_rank() == 0) { /* one table per job */
+		if (ss_job_rank() == 0) /* one table per job */
 			setenv("SOMASHIM_STATS", "1", 0);
-		}
 		report = ss_run_report_open(err, sizeof(err));
-		if (!report) {
+		if (!report)
 			ss_cli_error("run: %s: how it is used will not be said", err);
-		}
 	}
-	if (!report) {
+	if (!report)
 		return ss_child_exec(a.program);
-	}
 	int status = ss_child_run(a.program, &started);
 	ss_run_report_close(report);
-	if (started && WIFSIGNALED(status)) {
+	if (started && WIFSIGNALED(status))
 		ss_killed_summary(started);
-	}
 	if (started) {
 		ss_exit_summary(report, a.program[0], status);
 		if (ss_child_others()) {
-			fprintf(stderr, "somashim: the program has ended, but processes that it started run on: "
-				"what they do from now on is not said\n");
+			fprintf(stderr, "somashim: the program has ended, but processes that it "
+					"started run on: "
+					"what they do from now on is not said\n");
 		}
 	}
 	return ss_child_exit(status);

@@ -24,34 +24,32 @@
 
 /* ---- what the child says ------------------------------------------------ */
 
-static void read_line(struct ss_probe *p, const char *line) {
+static void read_line(struct ss_probe *p, const char *line)
+{
 	char *at, best[8];
 	int dev;
 
-	if ((at = strstr(line, ", HIP version ")) && (at = strchr(at, '('))) {
+	if ((at = strstr(line, ", HIP version ")) && (at = strchr(at, '(')))
 		sscanf(at, "(%d.%d)", &p->major, &p->minor);
-	}
 	if (strncmp(line, SS_PROBE_TAKEN, strlen(SS_PROBE_TAKEN)) == 0) {
 		at = strrchr(line, '('); /* of "(from .." */
 		snprintf(p->library, sizeof(p->library), "%.*s",
-			(int)(at ? at - line - strlen(SS_PROBE_TAKEN) - 1 : 0), line + strlen(SS_PROBE_TAKEN));
+			 (int)(at ? at - line - strlen(SS_PROBE_TAKEN) - 1 : 0),
+			 line + strlen(SS_PROBE_TAKEN));
 	}
-	if ((at = strstr(line, " gfx"))) {
+	if ((at = strstr(line, " gfx")))
 		sscanf(at, " %63[a-z0-9]", p->arch);
-	}
-	if (strncmp(line, "somashim: hip", 13) == 0 && strstr(line, CALL_FAILED)) {
+	if (strncmp(line, "somashim: hip", 13) == 0 && strstr(line, CALL_FAILED))
 		snprintf(p->verdict, sizeof(p->verdict), "the runtime fails: %s", line + 10);
-	}
 	if ((at = strstr(line, "selftest device ")) &&
-			sscanf(at, "selftest device %d: best: %7[a-z]", &dev, best) == 2 &&
-			dev >= 0 && dev < SS_MAX_DEVICES) {
+	    sscanf(at, "selftest device %d: best: %7[a-z]", &dev, best) == 2 && dev >= 0 &&
+	    dev < SS_MAX_DEVICES) {
 		strcpy(p->best[dev], best);
 		p->devices = dev >= p->devices ? dev + 1 : p->devices;
 	}
 	p->failed |= strstr(line, "selftest") && strstr(line, ": failed");
-	if (p->count < SS_PROBE_LINES && (p->line[p->count] = strdup(line))) {
+	if (p->count < SS_PROBE_LINES && (p->line[p->count] = strdup(line)))
 		p->count++;
-	}
 }
 
 struct output {
@@ -60,34 +58,34 @@ struct output {
 	size_t length;
 };
 
-static void end_line(struct ss_probe *p, struct output *o) {
+static void end_line(struct ss_probe *p, struct output *o)
+{
 	o->text[o->length] = '\0';
 	o->length = 0;
 	read_line(p, o->text);
 }
 
 /* Reads what is there. False at the end of the output. */
-static bool read_some(struct ss_probe *p, struct output *o) {
+static bool read_some(struct ss_probe *p, struct output *o)
+{
 	char data[4096];
 	ssize_t n = read(o->fd, data, sizeof(data));
 
 	for (ssize_t i = 0; i < n; i++) {
-		if (data[i] != '\n') {
+		if (data[i] != '\n')
 			o->text[o->length++] = data[i];
-		}
-		if (data[i] == '\n' || o->length == sizeof(o->text) - 1) {
+		if (data[i] == '\n' || o->length == sizeof(o->text) - 1)
 			end_line(p, o);
-		}
 	}
-	if (n <= 0 && o->length) {
+	if (n <= 0 && o->length)
 		end_line(p, o);
-	}
 	return n > 0;
 }
 
 /* ---- the parent --------------------------------------------------------- */
 
-static uint64_t now_ms(void) {
+static uint64_t now_ms(void)
+{
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -97,17 +95,17 @@ static uint64_t now_ms(void) {
 /* Reads until the child closes its stderr. Kills the child and returns false if neither a
  * call of the self-test returned nor anything was printed for the given time. */
 static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report *report,
-		unsigned timeout_s) {
-	struct output o = { .fd = fd };
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
+		  unsigned timeout_s)
+{
+	struct output o = {.fd = fd};
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
 	uint64_t since = now_ms();
 	unsigned progress = report->progress;
 
 	for (;;) {
 		int n = poll(&ready, 1, TICK_MS);
-		if (n > 0 && !read_some(p, &o)) {
+		if (n > 0 && !read_some(p, &o))
 			return true;
-		}
 		if (n > 0 || report->progress != progress) {
 			progress = report->progress;
 			since = now_ms();
@@ -119,61 +117,63 @@ static bool watch(struct ss_probe *p, pid_t pid, int fd, const struct ss_report 
 }
 
 /* Nothing that the user has set may keep us from testing, or be written to. */
-static bool prepare_environment(bool save, char *err, size_t err_size) {
+static bool prepare_environment(bool save, char *err, size_t err_size)
+{
 	static const char *const names[] = {
-		"SOMASHIM_DISABLE", "SOMASHIM_LOG", "SOMASHIM_JOURNAL", "SOMASHIM_TRACE", "SOMASHIM_METRICS",
+		"SOMASHIM_DISABLE", "SOMASHIM_LOG",     "SOMASHIM_JOURNAL",
+		"SOMASHIM_TRACE",   "SOMASHIM_METRICS",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);
-	}
 	setenv("SOMASHIM_SELFTEST", "1", 1);
 	setenv("SOMASHIM_VERBOSE", "1", 1);
 	setenv("SOMASHIM_REMEMBER", save ? "1" : "0", 1);
 	return ss_preload_enter(NULL, true, err, err_size);
 }
 
-static pid_t start(const char *runtime, int *fd) {
+static pid_t start(const char *runtime, int *fd)
+{
 	char self[PATH_MAX];
 	int pipes[2];
 
-	if (!ss_child_self(self, sizeof(self)) || pipe(pipes) != 0) {
+	if (!ss_child_self(self, sizeof(self)) || pipe(pipes) != 0)
 		return -1;
-	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		dup2(pipes[1], STDERR_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);
-		execl(self, "somashim", "doctor", "--probe", runtime ? "--runtime" : NULL, runtime, (char *)NULL);
+		execl(self, "somashim", "doctor", "--probe", runtime ? "--runtime" : NULL, runtime,
+		      (char *)NULL);
 		_exit(127);
 	}
 	close(pipes[1]);
 	*fd = pipes[0];
-	if (pid < 0) {
+	if (pid < 0)
 		close(pipes[0]);
-	}
 	return pid;
 }
 
 /* Every device was tried, and one of its backings works. */
-static bool tested(const struct ss_probe *p) {
-	for (int i = 0; i < p->devices; i++) {
-		if (!p->best[i][0]) {
+static bool tested(const struct ss_probe *p)
+{
+	for (int i = 0; i < p->devices; i++)
+		if (!p->best[i][0])
 			return false;
-		}
-	}
 	return p->devices > 0;
 }
 
 #define NO_EXEC 127
 
-static int judge(struct ss_probe *p, int status, const struct ss_report *report) {
+static int judge(struct ss_probe *p, int status, const struct ss_report *report)
+{
 	const char *step = report->step[0] ? report->step : "the start of the runtime";
 
 	if (WIFSIGNALED(status)) {
-		snprintf(p->verdict, sizeof(p->verdict), "the probe died of signal %d (%s) in: %.90s",
-			WTERMSIG(status), strsignal(WTERMSIG(status)), step);
+		snprintf(p->verdict, sizeof(p->verdict),
+			 "the probe died of signal %d (%s) in: %.90s", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)), step);
 		return 1;
 	}
 	const char *verdict = "the probe failed and did not say why";
@@ -191,29 +191,30 @@ static int judge(struct ss_probe *p, int status, const struct ss_report *report)
 			result = 0;
 		}
 		break;
-	case SS_EXIT_NO_DEVICE: verdict = "no device"; result = SS_EXIT_NO_DEVICE; break;
+	case SS_EXIT_NO_DEVICE:
+		verdict = "no device";
+		result = SS_EXIT_NO_DEVICE;
+		break;
 	case SS_EXIT_NO_RUNTIME: verdict = "no runtime"; break;
 	case NO_EXEC: verdict = "the probe cannot be started"; break;
 	default: break;
 	}
-	if (!p->verdict[0] || result == 0) {
+	if (!p->verdict[0] || result == 0)
 		snprintf(p->verdict, sizeof(p->verdict), "%s", verdict);
-	}
 	return result;
 }
 
-void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s) {
+void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s)
+{
 	int fd, status = 0;
 
 	memset(p, 0, sizeof(*p));
 	p->status = 1;
-	if (!prepare_environment(save, p->verdict, sizeof(p->verdict))) {
+	if (!prepare_environment(save, p->verdict, sizeof(p->verdict)))
 		return;
-	}
 	struct ss_report *report = ss_run_report_open(p->verdict, sizeof(p->verdict));
-	if (!report) {
+	if (!report)
 		return;
-	}
 	pid_t pid = start(runtime, &fd);
 	if (pid < 0) {
 		snprintf(p->verdict, sizeof(p->verdict), "the probe cannot be started");
@@ -222,21 +223,20 @@ void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned t
 	}
 	bool ended = watch(p, pid, fd, report, timeout_s);
 	close(fd);
-	if (waitpid(pid, &status, 0) < 0) {
+	if (waitpid(pid, &status, 0) < 0)
 		status = 1 << 8; /* how it ended is unknown */
-	}
 	ss_run_report_close(report);
 	if (ended) {
 		p->status = judge(p, status, report);
 	} else {
-		snprintf(p->verdict, sizeof(p->verdict), "no progress for %u s in: %.90s", timeout_s,
-			report->step[0] ? report->step : "the start of the runtime");
+		snprintf(p->verdict, sizeof(p->verdict), "no progress for %u s in: %.90s",
+			 timeout_s, report->step[0] ? report->step : "the start of the runtime");
 	}
 }
 
-void ss_probe_finish(struct ss_probe *p) {
-	for (size_t i = 0; i < p->count; i++) {
+void ss_probe_finish(struct ss_probe *p)
+{
+	for (size_t i = 0; i < p->count; i++)
 		free(p->line[i]);
-	}
 	p->count = 0;
 }

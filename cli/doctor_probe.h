@@ -17,8 +17,8 @@ struct ss_probe {
 	char *line[SS_PROBE_LINES]; /* what the child printed */
 	size_t count;
 	char library[512]; /* the file of the runtime; "" if none could be loaded */
-	int major, minor; /* of the runtime, by HIP's own number; 0.0 if none answered */
-	char arch[64];    /* of the last device, such as "gfx90a"; "" if unknown */
+	int major, minor;  /* of the runtime, by HIP's own number; 0.0 if none answered */
+	char arch[64];     /* of the last device, such as "gfx90a"; "" if unknown */
 	char best[SS_MAX_DEVICES][8]; /* the best backing of each device */
 	int devices;
 	bool failed;       /* a backing that is offered does not work */
@@ -26,13 +26,13 @@ struct ss_probe {
 	int status;        /* exit status of doctor: 0 good, 1 a failure, 77 no device */
 };
 
-/* Runs the self-test in a child with the preload, and reads what it says. `runtime` names the file or
- * the directory of the runtime; NULL: it is searched for. The child is killed after `timeout_s` seconds
- * in which no step of the test made progress. `save`: what it finds is remembered. */
+/* Runs the self-test in a child with the preload, and reads what it says. `runtime` names the file
+ * or the directory of the runtime; NULL: it is searched for. The child is killed after `timeout_s`
+ * seconds in which no step of the test made progress. `save`: what it finds is remembered. */
 void ss_probe_run(struct ss_probe *p, const char *runtime, bool save, unsigned timeout_s);
 void ss_probe_finish(struct ss_probe *p);
-/* The child's part (doctor_probe_child.c): makes the first HIP call, which starts the self-test. Returns the exit
- * status of the child. */
+/* The child's part (doctor_probe_child.c): makes the first HIP call, which starts the self-test.
+ * Returns the exit status of the child. */
 int ss_probe_child(const char *runtime);
 
 #endif

@@ -11,7 +11,8 @@
 
 #define NO_DEVICE 100 /* hipErrorNoDevice */
 
-static void print_error(const char *call, int err) {
+static void print_error(const char *call, int err)
+{
 	const char *(*get_name)(int);
 
 	*(void **)&get_name = dlsym(RTLD_DEFAULT, "hipGetErrorName");
@@ -20,7 +21,8 @@ static void print_error(const char *call, int err) {
 }
 
 /* Loads the first of them that loads, and says which that is and what else there is. */
-static void *load(const struct ss_runtime_file *file, size_t count) {
+static void *load(const struct ss_runtime_file *file, size_t count)
+{
 	struct link_map *map;
 	void *lib = NULL;
 	size_t i;
@@ -28,24 +30,26 @@ static void *load(const struct ss_runtime_file *file, size_t count) {
 	for (i = 0; i < count && !lib; i++) {
 		lib = dlopen(file[i].path, RTLD_NOW | RTLD_GLOBAL);
 		/* Names are guesses; what is there and cannot be loaded is worth a word. */
-		if (!lib && strchr(file[i].path, '/')) {
+		if (!lib && strchr(file[i].path, '/'))
 			fprintf(stderr, "somashim: cannot load: %s\n", dlerror());
-		}
 	}
-	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map) != 0) {
+	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map) != 0)
 		return lib;
-	}
 	fprintf(stderr, SS_PROBE_TAKEN "%s (from %s)\n", map->l_name, file[i - 1].from);
 	for (; i < count; i++) {
 		if (strchr(file[i].path, '/') && !ss_runtime_same(map->l_name, file[i].path)) {
-			fprintf(stderr, "somashim: not taken: %s (from %s, later in the search; --runtime PATH "
-				"takes it)\n", file[i].path, file[i].from);
+			fprintf(stderr,
+				"somashim: not taken: %s (from %s, later in the search; --runtime "
+				"PATH "
+				"takes it)\n",
+				file[i].path, file[i].from);
 		}
 	}
 	return lib;
 }
 
-int ss_probe_child(const char *runtime) {
+int ss_probe_child(const char *runtime)
+{
 	struct ss_runtime_file *file = calloc(SS_RUNTIMES_MAX, sizeof(*file));
 	void *lib = file ? load(file, ss_runtimes_find("", runtime, file)) : NULL;
 	int (*get_count)(int *) = NULL;
@@ -60,12 +64,16 @@ int ss_probe_child(const char *runtime) {
 	}
 	if (!hip_free || !get_count) {
 		if (runtime) {
-			fprintf(stderr, "somashim: no libamdhip64 that can be used was found by --runtime %s\n",
+			fprintf(stderr,
+				"somashim: no libamdhip64 that can be used was found by --runtime "
+				"%s\n",
 				runtime);
 		} else {
-			fprintf(stderr, "somashim: no libamdhip64 was found: not in LD_LIBRARY_PATH, ROCM_PATH, the "
-				"loader's directories, /opt/rocm*/lib, /opt/rocm/core-*/lib or a Python wheel "
-				"(--runtime PATH names one)\n");
+			fprintf(stderr, "somashim: no libamdhip64 was found: not in "
+					"LD_LIBRARY_PATH, ROCM_PATH, the "
+					"loader's directories, /opt/rocm*/lib, "
+					"/opt/rocm/core-*/lib or a Python wheel "
+					"(--runtime PATH names one)\n");
 		}
 		return SS_EXIT_NO_RUNTIME;
 	}
@@ -79,8 +87,7 @@ int ss_probe_child(const char *runtime) {
 		return SS_EXIT_NO_DEVICE;
 	}
 	err = hip_free(NULL);
-	if (err) {
+	if (err)
 		print_error("hipFree", err);
-	}
 	return err ? 1 : 0;
 }

@@ -29,7 +29,8 @@ struct ss_dump_stacks {
 };
 
 /* Only files that are mapped writable and shared come into question. */
-bool ss_dump_find_trace(uint32_t pid, char *out, size_t size) {
+bool ss_dump_find_trace(uint32_t pid, char *out, size_t size)
+{
 	char name[64], *line = NULL;
 	size_t room = 0;
 	bool found = false;
@@ -38,31 +39,28 @@ bool ss_dump_find_trace(uint32_t pid, char *out, size_t size) {
 	FILE *maps = fopen(name, "re");
 	while (maps && !found && getline(&line, &room, maps) > 0) {
 		const char *path = strchr(line, '/'), *access = strchr(line, ' ');
-		if (!path || !access || strncmp(access, " rw-s", 5) != 0) {
+		if (!path || !access || strncmp(access, " rw-s", 5) != 0)
 			continue;
-		}
 		line[strcspn(line, "\n")] = '\0';
 		found = strlen(path) < size && ss_is_trace(path);
-		if (found) {
+		if (found)
 			strcpy(out, path);
-		}
 	}
 	free(line);
-	if (maps) {
+	if (maps)
 		fclose(maps);
-	}
 	return found;
 }
 
-static void note(struct ss_dump_stacks *s, const struct ss_trace_item *e) {
+static void note(struct ss_dump_stacks *s, const struct ss_trace_item *e)
+{
 	struct place *p;
 
 	HASH_FIND(hh, s->places, &e->address, sizeof(e->address), p);
 	if (!p) {
 		p = calloc(1, sizeof(*p));
-		if (!p) {
+		if (!p)
 			return;
-		}
 		p->address = e->address;
 		HASH_ADD(hh, s->places, address, sizeof(p->address), p);
 	}
@@ -71,18 +69,17 @@ static void note(struct ss_dump_stacks *s, const struct ss_trace_item *e) {
 	p->stack = e->stack;
 }
 
-struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid) {
+struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid)
+{
 	struct ss_dump_stacks *s;
 	struct ss_trace_item e;
 	char path[PATH_MAX], err[512];
 
-	if (!ss_dump_find_trace(pid, path, sizeof(path))) {
+	if (!ss_dump_find_trace(pid, path, sizeof(path)))
 		return NULL;
-	}
 	s = calloc(1, sizeof(*s));
-	if (!s) {
+	if (!s)
 		return NULL;
-	}
 	s->reader = ss_trace_reader_open(path, err, sizeof(err));
 	if (s->reader) {
 		snprintf(err, sizeof(err), "out of memory");
@@ -94,62 +91,56 @@ struct ss_dump_stacks *ss_dump_stacks_open(uint32_t pid) {
 		ss_dump_stacks_close(s);
 		return NULL;
 	}
-	while (ss_trace_reader_next(s->reader, &e)) {
-		if (e.kind == SS_TRACE_ALLOC) {
+	while (ss_trace_reader_next(s->reader, &e))
+		if (e.kind == SS_TRACE_ALLOC)
 			note(s, &e);
-		}
-	}
 	return s;
 }
 
-void ss_dump_stacks_close(struct ss_dump_stacks *s) {
+void ss_dump_stacks_close(struct ss_dump_stacks *s)
+{
 	struct place *p, *next;
 
-	if (!s) {
+	if (!s)
 		return;
-	}
 	HASH_ITER(hh, s->places, p, next) {
 		HASH_DEL(s->places, p);
 		free(p);
 	}
-	if (s->names) {
+	if (s->names)
 		ss_symbolizer_close(s->names);
-	}
 	ss_symbol_files_close(s->files);
-	if (s->reader) {
+	if (s->reader)
 		ss_trace_reader_close(s->reader);
-	}
 	free(s);
 }
 
-static void print_symbol(const struct ss_symbol *y, FILE *out) {
+static void print_symbol(const struct ss_symbol *y, FILE *out)
+{
 	const char *module = y->module ? strrchr(y->module, '/') : NULL;
 
-	if (y->function) {
+	if (y->function)
 		fprintf(out, "somashim:     %s", y->function);
-	} else {
+	else
 		fprintf(out, "somashim:     %s+%#" PRIx64, module ? module + 1 : "?", y->offset);
-	}
-	if (y->source) {
+	if (y->source)
 		fprintf(out, " (%s:%d)", y->source, y->line);
-	}
 	fputc('\n', out);
 }
 
-void ss_dump_stacks_print(struct ss_dump_stacks *s, uint64_t address, uint64_t size, FILE *out) {
+void ss_dump_stacks_print(struct ss_dump_stacks *s, uint64_t address, uint64_t size, FILE *out)
+{
 	struct place *p;
 
 	HASH_FIND(hh, s->places, &address, sizeof(address), p);
 	/* The address may have been freed and allocated again since the dump. */
-	if (!p || p->size != size) {
+	if (!p || p->size != size)
 		return;
-	}
 	const struct ss_trace_stack_def *stack = ss_trace_reader_stack(s->reader, p->stack);
 	for (uint32_t i = 0; stack && i < stack->frames; i++) {
 		const struct ss_symbol *symbol;
 		uint32_t n = ss_symbolize(s->names, stack->ip[i], p->time_ns, &symbol);
-		for (uint32_t k = 0; k < n; k++) {
+		for (uint32_t k = 0; k < n; k++)
 			print_symbol(&symbol[k], out);
-		}
 	}
 }

@@ -23,7 +23,8 @@
 /* ---- jobs --------------------------------------------------------------- */
 
 /* -1: not in a job. */
-static int find_rank(int *local_rank) {
+static int find_rank(int *local_rank)
+{
 	struct ss_process_job job;
 
 	if (!ss_process_job(&job)) {
@@ -34,26 +35,26 @@ static int find_rank(int *local_rank) {
 	return ss_process_number(job.rank);
 }
 
-int ss_job_rank(void) {
+int ss_job_rank(void)
+{
 	int local_rank, rank = find_rank(&local_rank);
 
 	return rank < 0 ? 0 : rank;
 }
 
 /* "rank 3 (local rank 1 on HOST): ", or nothing outside of a job. */
-static void print_rank(void) {
+static void print_rank(void)
+{
 	char host[64] = "?";
 	int local_rank, rank = find_rank(&local_rank);
 
-	if (rank < 0) {
+	if (rank < 0)
 		return;
-	}
 	gethostname(host, sizeof(host) - 1);
-	if (local_rank >= 0) {
+	if (local_rank >= 0)
 		fprintf(stderr, "rank %d (local rank %d on %s): ", rank, local_rank, host);
-	} else {
+	else
 		fprintf(stderr, "rank %d (on %s): ", rank, host);
-	}
 }
 
 /* ---- profilers ---------------------------------------------------------- */
@@ -67,63 +68,62 @@ static const struct {
 	const char *variable;    /* how one of its variables begins, or NULL */
 	const char *library;
 } profilers[] = {
-	{ "rocprof-compute", { "rocprof-compute", "omniperf" }, NULL, "librocprofiler-compute" },
-	{ "rocprof-sys", { "rocprof-sys", NULL }, "ROCPROFSYS_", "librocprof-sys" },
-	{ "omnitrace", { "omnitrace", NULL }, "OMNITRACE_", "libomnitrace" },
+	{"rocprof-compute", {"rocprof-compute", "omniperf"}, NULL, "librocprofiler-compute"},
+	{"rocprof-sys", {"rocprof-sys", NULL}, "ROCPROFSYS_", "librocprof-sys"},
+	{"omnitrace", {"omnitrace", NULL}, "OMNITRACE_", "libomnitrace"},
 };
 
-static bool begins_with(const char *text, const char *prefix) {
+static bool begins_with(const char *text, const char *prefix)
+{
 	return prefix && strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static bool environment_has(const char *prefix) {
-	for (char **e = environ; e && *e; e++) {
-		if (begins_with(*e, prefix)) {
+static bool environment_has(const char *prefix)
+{
+	for (char **e = environ; e && *e; e++)
+		if (begins_with(*e, prefix))
 			return true;
-		}
-	}
 	return false;
 }
 
 /* NULL if there is none. */
-static const char *find_profiler(const char *program) {
+static const char *find_profiler(const char *program)
+{
 	const char *base = strrchr(program, '/'), *preload = getenv("LD_PRELOAD");
 
 	base = base ? base + 1 : program;
-	for (size_t i = 0; i < sizeof(profilers) / sizeof(profilers[0]); i++) {
+	for (size_t i = 0; i < sizeof(profilers) / sizeof(profilers[0]); i++)
 		if (begins_with(base, profilers[i].programs[0]) ||
-				begins_with(base, profilers[i].programs[1]) ||
-				environment_has(profilers[i].variable) ||
-				(preload && strstr(preload, profilers[i].library))) {
+		    begins_with(base, profilers[i].programs[1]) ||
+		    environment_has(profilers[i].variable) ||
+		    (preload && strstr(preload, profilers[i].library)))
 			return profilers[i].name;
-		}
-	}
 	return NULL;
 }
 
 /* ---- the pools ---------------------------------------------------------- */
 
 /* 3430 as "3,430". */
-static const char *grouped(uint64_t n, char out[32]) {
+static const char *grouped(uint64_t n, char out[32])
+{
 	char digits[24];
 	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), to = 0;
 
 	for (int i = 0; i < length; i++) {
-		if (i > 0 && (length - i) % 3 == 0) {
+		if (i > 0 && (length - i) % 3 == 0)
 			out[to++] = ',';
-		}
 		out[to++] = digits[i];
 	}
 	out[to] = '\0';
 	return out;
 }
 
-static void print_pools(const struct ss_report *r) {
+static void print_pools(const struct ss_report *r)
+{
 	char calls[32], memory[32], used[16], held[16];
 
-	if (!r->served_calls) {
+	if (!r->served_calls)
 		return; /* nothing was allocated, or every process was killed */
-	}
 	fprintf(stderr, "somashim: ");
 	print_rank();
 	fprintf(stderr, "%s device calls became %s; %s%s in use at most, %s held.\n",
@@ -134,7 +134,8 @@ static void print_pools(const struct ss_report *r) {
 
 /* ---- the verdict -------------------------------------------------------- */
 
-static void print_routes(const struct ss_report *r) {
+static void print_routes(const struct ss_report *r)
+{
 	static const char *const routes[SS_ROUTES] = {
 		[SS_ROUTE_LINK] = "bound by name",
 		[SS_ROUTE_PAST] = "bound past the preload, turned round by the auditor",
@@ -151,13 +152,13 @@ static void print_routes(const struct ss_report *r) {
 			separator = ", ";
 		}
 	}
-	if (r->bypassed) {
+	if (r->bypassed)
 		fprintf(stderr, "; in %u, calls went past it", r->bypassed);
-	}
 }
 
 /* `status`: of waitpid(). */
-static void print_reason(const struct ss_report *r, const char *program, int status) {
+static void print_reason(const struct ss_report *r, const char *program, int status)
+{
 	const char *profiler = find_profiler(program);
 	char reason[PATH_MAX * 2 + 64];
 
@@ -166,52 +167,60 @@ static void print_reason(const struct ss_report *r, const char *program, int sta
 		return;
 	}
 	if (r->unused) {
-		fprintf(stderr, "NOT USED, although %s has HIP: no call of it came by (linked "
-			"statically, in another link namespace, %sor none was made)", program,
+		fprintf(stderr,
+			"NOT USED, although %s has HIP: no call of it came by (linked "
+			"statically, in another link namespace, %sor none was made)",
+			program,
 			getenv("LD_AUDIT") ? "" : "with RTLD_DEEPBIND, which needs run --audit, ");
 	} else if (r->loaded) {
-		fprintf(stderr, "not used: no call into HIP of %s reached the library (none was "
-			"made, or in another link namespace: dlmopen)", program);
+		fprintf(stderr,
+			"not used: no call into HIP of %s reached the library (none was "
+			"made, or in another link namespace: dlmopen)",
+			program);
 	} else if (ss_loader_refusal(ss_preload_library(), reason, sizeof(reason))) {
 		fprintf(stderr, "NOT LOADED: the dynamic loader refuses the library: %s", reason);
 		return;
 	} else if (ss_program_obstacle(program, reason, sizeof(reason))) {
 		fprintf(stderr, "NOT LOADED: %s", reason);
 	} else if (WIFEXITED(status) && WEXITSTATUS(status) == LOADER_FAILED) {
-		fprintf(stderr, "NOT LOADED: the dynamic loader did not start %s, for the reason "
-			"that it printed", program);
+		fprintf(stderr,
+			"NOT LOADED: the dynamic loader did not start %s, for the reason "
+			"that it printed",
+			program);
 	} else {
 		fprintf(stderr, "NOT LOADED: %s started without its LD_PRELOAD", program);
 	}
 	if (profiler) {
-		fprintf(stderr, "; %s may have replaced LD_PRELOAD: start it first, as in "
-			"%s ... -- somashim run PROGRAM", profiler, profiler);
+		fprintf(stderr,
+			"; %s may have replaced LD_PRELOAD: start it first, as in "
+			"%s ... -- somashim run PROGRAM",
+			profiler, profiler);
 	}
 }
 
-static void print_verdict(const struct ss_report *r, const char *program, int status) {
+static void print_verdict(const struct ss_report *r, const char *program, int status)
+{
 	fprintf(stderr, "somashim: ");
 	print_rank();
-	if (r->used) {
+	if (r->used)
 		print_routes(r);
-	} else {
+	else
 		print_reason(r, program, status);
-	}
 	fprintf(stderr, "\n");
 }
 
-void ss_exit_summary(const struct ss_report *r, const char *program, int status) {
+void ss_exit_summary(const struct ss_report *r, const char *program, int status)
+{
 	bool served = r->used && !r->bypassed;
 
-	if (served && ss_job_rank() > 0) {
+	if (served && ss_job_rank() > 0)
 		return;
-	}
 	print_pools(r);
 	print_verdict(r, program, status);
 }
 
-void ss_exit_warning(const struct ss_report *r, const char *program, int status) {
-	if (!r->used || r->bypassed) {
+void ss_exit_warning(const struct ss_report *r, const char *program, int status)
+{
+	if (!r->used || r->bypassed)
 		print_verdict(r, program, status);
-	}
 }

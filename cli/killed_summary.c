@@ -13,9 +13,10 @@
 #include "live/directory.h"
 #include "live/reader.h"
 
-static void print(const struct ss_live_page *page) {
+static void print(const struct ss_live_page *page)
+{
 	const struct ss_live_figures *f = &page->figures;
-	struct ss_live_counts sum = { 0 };
+	struct ss_live_counts sum = {0};
 	uint64_t used = 0, reserved = 0;
 	char used_text[16], reserved_text[16];
 
@@ -29,14 +30,17 @@ static void print(const struct ss_live_page *page) {
 		sum.allocations += f->pool[i].counts.allocations;
 		sum.frees += f->pool[i].counts.frees;
 	}
-	fprintf(stderr, "somashim: process %" PRIu32 " was killed. %.1f s before, %s were in use and %s held, "
+	fprintf(stderr,
+		"somashim: process %" PRIu32
+		" was killed. %.1f s before, %s were in use and %s held, "
 		"after %" PRIu64 " allocations, %" PRIu64 " frees and %" PRIu64 " driver calls.\n",
 		page->who.pid, ss_live_age(page), ss_size_text(used, used_text),
 		ss_size_text(reserved, reserved_text), sum.allocations, sum.frees, f->driver_calls);
 }
 
 /* Not by ss_live_scan(), which removes the pages of processes that have ended. */
-void ss_killed_summary(pid_t pid) {
+void ss_killed_summary(pid_t pid)
+{
 	const char *directory = ss_live_directory();
 	struct ss_live_name own, name;
 	static struct ss_live_page page; /* too large for the stack */
@@ -44,9 +48,8 @@ void ss_killed_summary(pid_t pid) {
 	struct dirent *e;
 	DIR *d;
 
-	if (!ss_live_own_name(&own) || !(d = opendir(directory))) {
+	if (!ss_live_own_name(&own) || !(d = opendir(directory)))
 		return;
-	}
 	while ((e = readdir(d))) {
 		if (ss_live_parse_name(e->d_name, &name) && name.pid == (uint32_t)pid &&
 		    name.space == own.space && ss_live_path(directory, &name, path) &&

@@ -6,7 +6,8 @@
 
 #define WIDTH 40
 
-void ss_progress_draw(double part) {
+void ss_progress_draw(double part)
+{
 	int done = (int)(part * WIDTH);
 
 	done = done < 0 ? 0 : done > WIDTH ? WIDTH : done;
@@ -14,6 +15,7 @@ void ss_progress_draw(double part) {
 		WIDTH - done, "", (int)(100 * part));
 }
 
-void ss_progress_clear(void) {
+void ss_progress_clear(void)
+{
 	fprintf(stderr, "\r%*s\r", WIDTH + 8, "");
 }

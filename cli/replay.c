@@ -35,7 +35,7 @@ struct run {
 	struct ss_pool *pool;
 	struct ss_timeline **timelines; /* per stream of the log */
 	struct block *blocks;
-	void *live;       /* tree of struct block by address */
+	void *live; /* tree of struct block by address */
 	uint64_t live_bytes;
 	struct command *behind; /* ring buffer with the last `lag` commands */
 	uint64_t issued, reached;
@@ -45,111 +45,112 @@ struct run {
 };
 
 /* Blocks that overlap compare as equal, so that tsearch() finds an overlap. */
-static int compare_blocks(const void *pa, const void *pb) {
+static int compare_blocks(const void *pa, const void *pb)
+{
 	const struct block *a = pa, *b = pb;
 	return a->to <= b->from ? -1 : a->from >= b->to ? 1 : 0;
 }
 
-static void *native(uint64_t handle, uint32_t index) {
+static void *native(uint64_t handle, uint32_t index)
+{
 	return handle == 0 ? NULL : (void *)(uintptr_t)(0x10000 + 16ull * index);
 }
 
-static bool broken(struct run *r, size_t at, const char *what) {
+static bool broken(struct run *r, size_t at, const char *what)
+{
 	snprintf(r->err, r->err_size, "event %zu: %s", at, what);
 	return false;
 }
 
 /* ---- the device's progress ---------------------------------------------- */
 
-static void reach_one(struct run *r) {
+static void reach_one(struct run *r)
+{
 	struct command *c = &r->behind[r->reached++ % r->config->lag];
 	void *stream = native(r->ev->streams[c->stream], c->stream);
 	ss_fake_progress(r->fake, 0, stream, c->at - ss_fake_done(r->fake, 0, stream));
 }
 
 /* While the core waits, the device makes progress. */
-static void on_sleep(void *arg, unsigned ms) {
+static void on_sleep(void *arg, unsigned ms)
+{
 	struct run *r = arg;
-	for (unsigned i = 0; i < 100 * (ms + 1) && r->reached < r->issued; i++) {
+	for (unsigned i = 0; i < 100 * (ms + 1) && r->reached < r->issued; i++)
 		reach_one(r);
-	}
 }
 
-static void issue(struct run *r, uint32_t s) {
-	if (r->config->device_ns) {
+static void issue(struct run *r, uint32_t s)
+{
+	if (r->config->device_ns)
 		ss_fake_call(r->fake, 0, native(r->ev->streams[s], s));
-	}
-	if (!r->config->lag) {
+	if (!r->config->lag)
 		return;
-	}
-	if (r->issued - r->reached == r->config->lag) {
+	if (r->issued - r->reached == r->config->lag)
 		reach_one(r);
-	}
 	void *stream = native(r->ev->streams[s], s);
 	ss_fake_enqueue(r->fake, 0, stream);
-	r->behind[r->issued++ % r->config->lag] = (struct command){ s,
-		ss_fake_enqueued(r->fake, 0, stream) };
+	r->behind[r->issued++ % r->config->lag] = (struct command){
+		s, ss_fake_enqueued(r->fake, 0, stream)};
 }
 
-static void advance_clock(struct run *r, uint64_t time_us) {
-	if (r->config->device_ns) {
+static void advance_clock(struct run *r, uint64_t time_us)
+{
+	if (r->config->device_ns)
 		return;
-	}
 	/* A log has the time of day only. A large step back is midnight, a small one noise. */
-	if (time_us > r->time_us) {
+	if (time_us > r->time_us)
 		ss_fake_advance_ms(r->fake, time_us / 1000 - r->time_us / 1000);
-	}
-	if (time_us > r->time_us || r->time_us - time_us > 3600000000ull) {
+	if (time_us > r->time_us || r->time_us - time_us > 3600000000ull)
 		r->time_us = time_us;
-	}
 }
 
 /* ---- events ------------------------------------------------------------- */
 
-static bool replay_alloc(struct run *r, size_t at, struct ss_replay_result *out) {
+static bool replay_alloc(struct run *r, size_t at, struct ss_replay_result *out)
+{
 	const struct ss_event *e = &r->ev->list[at];
 	struct block *b = &r->blocks[e->block];
 	void *ptr = NULL;
 
 	out->allocations++;
 	enum ss_status st = r->config->classic ?
-		ss_alloc_classic(r->core, 0, e->size, &ptr) :
-		ss_alloc_async(r->core, r->pool, r->timelines[e->stream], e->size, &ptr);
+				    ss_alloc_classic(r->core, 0, e->size, &ptr) :
+				    ss_alloc_async(r->core, r->pool, r->timelines[e->stream],
+						   e->size, &ptr);
 	if (st != SS_OK) {
 		if (!out->failed++) {
 			uint64_t hole = ss_largest_free(r->core, 0);
 			uint64_t left = r->config->vram - ss_fake_reserved(r->fake, 0);
 
-			out->first = (struct ss_replay_failure){ e->at, e->size, r->live_bytes,
-				hole > left ? hole : left };
+			out->first = (struct ss_replay_failure){e->at, e->size, r->live_bytes,
+								hole > left ? hole : left};
 		}
-		return st == SS_ERR_NOMEM ? true : broken(r, at, "an allocation failed, and not "
-			"for lack of memory");
+		return st == SS_ERR_NOMEM ? true :
+					    broken(r, at,
+						   "an allocation failed, and not "
+						   "for lack of memory");
 	}
 	b->from = (uintptr_t)ptr;
 	b->to = b->from + e->size;
 	r->live_bytes += e->size;
-	if (!ptr || b->from % ALIGNMENT) {
+	if (!ptr || b->from % ALIGNMENT)
 		return broken(r, at, "a block is not aligned");
-	}
-	if (!ss_fake_usable(r->fake, 0, ptr, e->size)) {
+	if (!ss_fake_usable(r->fake, 0, ptr, e->size))
 		return broken(r, at, "a block lies outside of memory that is mapped");
-	}
 	struct block **found = tsearch(b, &r->live, compare_blocks);
-	if (!found || *found != b) {
+	if (!found || *found != b)
 		return broken(r, at, found ? "two live blocks overlap" : "out of memory");
-	}
 	return true;
 }
 
-static bool replay_free(struct run *r, size_t at, struct ss_replay_result *out) {
+static bool replay_free(struct run *r, size_t at, struct ss_replay_result *out)
+{
 	const struct ss_event *e = &r->ev->list[at];
 	struct block *b = &r->blocks[e->block];
 	enum ss_status st;
 
-	if (!b->from) {
+	if (!b->from)
 		return true; /* its allocation failed */
-	}
 	tdelete(b, &r->live, compare_blocks);
 	void *ptr = (void *)b->from;
 	r->live_bytes -= b->to - b->from;
@@ -166,13 +167,15 @@ static bool replay_free(struct run *r, size_t at, struct ss_replay_result *out) 
 	return st == SS_OK ? true : broken(r, at, "a free failed");
 }
 
-static uint64_t driver_calls(struct ss_fake *fake) {
+static uint64_t driver_calls(struct ss_fake *fake)
+{
 	struct ss_fake_counts c = ss_fake_counts(fake);
 	return c.segment_alloc + c.segment_free + c.chunk_create + c.chunk_release + c.map +
-		c.unmap;
+	       c.unmap;
 }
 
-static bool replay_events(struct run *r, struct ss_replay_result *out) {
+static bool replay_events(struct run *r, struct ss_replay_result *out)
+{
 	size_t count = r->ev->count, step = count / CHECKS + 1, tick = count / 200 + 1;
 	uint64_t calls_at_peak = 0, allocations_at_peak = 0;
 
@@ -180,9 +183,8 @@ static bool replay_events(struct run *r, struct ss_replay_result *out) {
 		const struct ss_event *e = &r->ev->list[at];
 		advance_clock(r, e->time_us);
 		issue(r, e->stream);
-		if (!(e->is_free ? replay_free : replay_alloc)(r, at, out)) {
+		if (!(e->is_free ? replay_free : replay_alloc)(r, at, out))
 			return false;
-		}
 		if (at == r->ev->peak_at) {
 			calls_at_peak = driver_calls(r->fake);
 			allocations_at_peak = out->allocations;
@@ -190,13 +192,11 @@ static bool replay_events(struct run *r, struct ss_replay_result *out) {
 		}
 		if (at % step == 0 || at == count - 1) {
 			const char *wrong = ss_check(r->core);
-			if (wrong) {
+			if (wrong)
 				return broken(r, at, wrong);
-			}
 		}
-		if (r->config->progress && at % tick == 0) {
+		if (r->config->progress && at % tick == 0)
 			ss_progress_draw((double)at / (double)count);
-		}
 	}
 	out->driver_calls = driver_calls(r->fake);
 	out->driver_calls_after = out->driver_calls - calls_at_peak;
@@ -221,17 +221,20 @@ static bool replay_events(struct run *r, struct ss_replay_result *out) {
 	return true;
 }
 
-static void add_stats(const struct ss_pool_stats *s, void *arg) {
+static void add_stats(const struct ss_pool_stats *s, void *arg)
+{
 	struct ss_replay_result *out = arg;
 	out->hits += s->hits;
 	out->remaps += s->remaps;
 	out->released += s->released_bytes;
 }
 
-static void free_nothing(void *node) {
+static void free_nothing(void *node)
+{
 }
 
-static bool start(struct run *r) {
+static bool start(struct run *r)
+{
 	struct ss_fake_config config = {
 		.vram = r->config->vram,
 		.vmm = true,
@@ -245,24 +248,23 @@ static bool start(struct run *r) {
 	r->timelines = calloc(r->ev->stream_count, sizeof(*r->timelines));
 	r->blocks = calloc(r->ev->blocks, sizeof(*r->blocks));
 	r->behind = calloc(r->config->lag + 1, sizeof(*r->behind));
-	if (!r->fake || !r->timelines || !r->blocks || !r->behind) {
+	if (!r->fake || !r->timelines || !r->blocks || !r->behind)
 		return broken(r, 0, "out of memory");
-	}
 	struct ss_driver drv = ss_fake_driver(r->fake);
 	r->core = ss_core_create(&drv, r->config->options);
 	r->pool = r->core ? ss_pool_default(r->core, 0) : NULL;
-	if (!r->pool) {
+	if (!r->pool)
 		return broken(r, 0, "the core has no default pool");
-	}
 	ss_fake_on_sleep(r->fake, on_sleep, r);
 	for (uint32_t i = 0; i < r->ev->stream_count; i++) {
 		void *handle = native(r->ev->streams[i], i);
-		r->timelines[i] = handle ?
-			ss_timeline_add(r->core, 0, handle, SS_TL_NONBLOCKING, true) :
-			ss_timeline_null(r->core, 0);
+		r->timelines[i] = handle ? ss_timeline_add(r->core, 0, handle, SS_TL_NONBLOCKING,
+							   true) :
+					   ss_timeline_null(r->core, 0);
 		if (!r->timelines[i]) {
-			snprintf(r->err, r->err_size, "%u streams, and there is room for %u at once",
-				r->ev->stream_count, i);
+			snprintf(r->err, r->err_size,
+				 "%u streams, and there is room for %u at once",
+				 r->ev->stream_count, i);
 			return false;
 		}
 	}
@@ -270,17 +272,20 @@ static bool start(struct run *r) {
 	return true;
 }
 
-double ss_ratio(uint64_t a, uint64_t b) {
+double ss_ratio(uint64_t a, uint64_t b)
+{
 	return b ? (double)a / (double)b : 0;
 }
 
-double ss_calls_per_100(const struct ss_replay_result *r) {
+double ss_calls_per_100(const struct ss_replay_result *r)
+{
 	return 100 * ss_ratio(r->driver_calls_after, r->allocations_after);
 }
 
 bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config,
-		struct ss_replay_result *out, char *err, size_t err_size) {
-	struct run r = { .ev = ev, .config = config, .err = err, .err_size = err_size };
+	       struct ss_replay_result *out, char *err, size_t err_size)
+{
+	struct run r = {.ev = ev, .config = config, .err = err, .err_size = err_size};
 	struct timespec from, to;
 
 	memset(out, 0, sizeof(*out));
@@ -289,16 +294,13 @@ bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config
 	bool ok = !out->refused && replay_events(&r, out);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	out->seconds = (double)(to.tv_sec - from.tv_sec) +
-		(double)(to.tv_nsec - from.tv_nsec) / 1e9;
-	if (r.core) {
+		       (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+	if (r.core)
 		ss_stats(r.core, &(struct ss_stats_visitor){.pool = add_stats}, out);
-	}
-	if (config->progress) {
+	if (config->progress)
 		ss_progress_clear();
-	}
-	while (r.behind && r.reached < r.issued) {
+	while (r.behind && r.reached < r.issued)
 		reach_one(&r);
-	}
 	ss_core_destroy(r.core);
 	ss_fake_destroy(r.fake);
 	tdestroy(r.live, free_nothing);

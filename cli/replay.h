@@ -11,25 +11,26 @@ struct ss_options;
 struct ss_replay_failure {
 	uint32_t at; /* `at` of its event */
 	uint64_t size, live;
-	uint64_t largest_hole; /* the longest free range in the pools, or what the device had left if that is more */
+	/* The longest free range in the pools, or what the device had left if that is more */
+	uint64_t largest_hole;
 };
 
 struct ss_replay_result {
 	uint64_t allocations, frees, hits, failed;
 	uint64_t reserved_peak, used_peak; /* bytes */
-	uint64_t driver_calls;       /* create, map, unmap, release, segment alloc and free */
-	uint64_t driver_calls_after; /* those after the log's peak was first reached */
-	uint64_t allocations_after;  /* allocations after that */
-	/* What growing cost: calls that took bytes from the device, mapped, unmapped, gave access, and
-	 * gave bytes back. */
+	uint64_t driver_calls;             /* create, map, unmap, release, segment alloc and free */
+	uint64_t driver_calls_after;       /* those after the log's peak was first reached */
+	uint64_t allocations_after;        /* allocations after that */
+	/* What growing cost: calls that took bytes from the device, mapped, unmapped, gave access,
+	 * and gave bytes back. */
 	uint64_t took, took_bytes, maps, unmaps, set_access, gave, gave_bytes;
 	uint64_t fences, remaps, released;
-	uint64_t host_bytes;         /* metadata in host memory, at the peak */
+	uint64_t host_bytes; /* metadata in host memory, at the peak */
 	/* With a clock. Times are in virtual nanoseconds; driver/fake/fake.h says what they are. */
 	uint64_t device_end, queue_full, waits, waited, device_idle;
 	double seconds;
 	struct ss_replay_failure first; /* if `failed` is not 0 */
-	bool refused; /* did not start: too many streams, or out of host memory */
+	bool refused;                   /* did not start: too many streams, or out of host memory */
 };
 
 struct ss_replay_config {
@@ -37,8 +38,8 @@ struct ss_replay_config {
 	uint64_t vram; /* bytes of device memory */
 	/* Commands that the device is behind, over all streams together; 0 = always idle. */
 	uint64_t lag;
-	/* With a clock, in nanoseconds: what a call takes the host, and its command the device; 0 for
-	 * the device = no clock. The device takes `queue` commands, then the host waits. */
+	/* With a clock, in nanoseconds: what a call takes the host, and its command the device; 0
+	 * for the device = no clock. The device takes `queue` commands, then the host waits. */
 	uint64_t host_ns, device_ns;
 	uint32_t queue;
 	bool classic;  /* replay as hipMalloc and hipFree instead of their Async variants */
@@ -50,10 +51,11 @@ struct ss_replay_config {
 bool ss_replay(const struct ss_events *ev, const struct ss_replay_config *config,
 	       struct ss_replay_result *out, char *err, size_t err_size);
 
-/* Sets config->vram to the smallest device, in steps of 2 MiB, on which no allocation fails: the smallest that was tried by
- * halving the distance. False and a message in `err` if a replay broke a rule. */
-bool ss_replay_fit(const struct ss_events *ev, struct ss_replay_config *config, struct ss_replay_result *out,
-		   char *err, size_t err_size);
+/* Sets config->vram to the smallest device, in steps of 2 MiB, on which no allocation fails: the
+ * smallest that was tried by halving the distance. False and a message in `err` if a replay broke a
+ * rule. */
+bool ss_replay_fit(const struct ss_events *ev, struct ss_replay_config *config,
+		   struct ss_replay_result *out, char *err, size_t err_size);
 
 double ss_ratio(uint64_t a, uint64_t b); /* 0 if b is 0 */
 /* Driver calls per 100 allocations, after the peak. */

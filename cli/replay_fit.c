@@ -4,26 +4,26 @@
 
 #define STEP (2ull << 20) /* bytes; pools grow by no less where they can */
 
-static uint64_t steps(uint64_t bytes) {
+static uint64_t steps(uint64_t bytes)
+{
 	return (bytes + STEP - 1) / STEP;
 }
 
-bool ss_replay_fit(const struct ss_events *ev, struct ss_replay_config *config, struct ss_replay_result *out,
-		char *err, size_t err_size) {
-	/* What is in use at the peak has to fit. A device that is larger than all of it passes in the end. */
+bool ss_replay_fit(const struct ss_events *ev, struct ss_replay_config *config,
+		   struct ss_replay_result *out, char *err, size_t err_size)
+{
+	/* What is in use at the peak has to fit. A device that is larger than all of it passes in
+	 * the end. */
 	uint64_t fails = steps(ev->peak) - 1, passes;
 
 	for (;; config->vram *= 2) {
-		if (!ss_replay(ev, config, out, err, err_size)) {
+		if (!ss_replay(ev, config, out, err, err_size))
 			return false;
-		}
-		if (!out->failed || config->vram > 64 * (ev->peak + STEP)) {
+		if (!out->failed || config->vram > 64 * (ev->peak + STEP))
 			break;
-		}
 	}
-	if (out->failed) {
+	if (out->failed)
 		return true;
-	}
 	passes = steps(config->vram);
 	while (passes - fails > 1) {
 		struct ss_replay_config tried = *config;

@@ -16,38 +16,39 @@
  * start (bugs 15533, 28061), and every other call through a PLT went through the loader. */
 #define AUDIT_MINOR 35
 
-bool ss_loader_audits(const char *version, bool quiet) {
+bool ss_loader_audits(const char *version, bool quiet)
+{
 	const char *table = getenv("SOMASHIM_API_TABLE");
 	int minor = 0;
 
-	if (!version) {
+	if (!version)
 		version = gnu_get_libc_version();
-	}
-	if (sscanf(version, "2.%d", &minor) != 1 || minor >= AUDIT_MINOR) {
+	if (sscanf(version, "2.%d", &minor) != 1 || minor >= AUDIT_MINOR)
 		return true;
-	}
 	/* Whoever switches the table off wants the auditor. */
-	if (table && strcmp(table, "0") == 0) {
+	if (table && strcmp(table, "0") == 0)
 		return true;
-	}
 	setenv("SOMASHIM_API_TABLE", "1", 0);
 	if (!quiet) {
-		fprintf(stderr, "somashim: glibc %s: LD_AUDIT misses programs that bind at start and "
-			"slows calls before glibc 2.%d. So SOMASHIM_API_TABLE=1 is set instead, which "
-			"works with AMD's builds of ROCm 6.0 and later (SOMASHIM_API_TABLE=0: LD_AUDIT)\n",
+		fprintf(stderr,
+			"somashim: glibc %s: LD_AUDIT misses programs that bind at start and "
+			"slows calls before glibc 2.%d. So SOMASHIM_API_TABLE=1 is set instead, "
+			"which "
+			"works with AMD's builds of ROCm 6.0 and later (SOMASHIM_API_TABLE=0: "
+			"LD_AUDIT)\n",
 			version, AUDIT_MINOR);
 	}
 	return false;
 }
 
-bool ss_loader_refusal(const char *library, char *reason, size_t size) {
+bool ss_loader_refusal(const char *library, char *reason, size_t size)
+{
 	size_t have = 0;
 	ssize_t n;
 	int fd[2];
 
-	if (pipe(fd) != 0) {
+	if (pipe(fd) != 0)
 		return false;
-	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		dup2(fd[1], STDERR_FILENO);
@@ -61,14 +62,12 @@ bool ss_loader_refusal(const char *library, char *reason, size_t size) {
 		_exit(127);
 	}
 	close(fd[1]);
-	while (pid > 0 && have < size - 1 && (n = read(fd[0], reason + have, size - 1 - have)) > 0) {
+	while (pid > 0 && have < size - 1 && (n = read(fd[0], reason + have, size - 1 - have)) > 0)
 		have += (size_t)n;
-	}
 	reason[have] = '\0';
 	close(fd[0]);
-	if (pid > 0) {
+	if (pid > 0)
 		waitpid(pid, NULL, 0);
-	}
 	/* The loader names the library in its messages and writes one line for each. */
 	reason[strcspn(reason, "\n")] = '\0';
 	return strstr(reason, library) != NULL;

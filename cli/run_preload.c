@@ -18,13 +18,17 @@
 /* Relative to this program: first a build tree, then an installation, which may have been
  * moved since it was configured. */
 static const char *const places[] = {
-	"%s/../shim/%s", "%s/../" SOMASHIM_LIBDIR "/%s", "%s/../lib/%s", "%s/../lib64/%s",
+	"%s/../shim/%s",
+	"%s/../" SOMASHIM_LIBDIR "/%s",
+	"%s/../lib/%s",
+	"%s/../lib64/%s",
 };
 
 static char library[PATH_BYTES];
 
 /* If it is not found, `out` is the place that was tried last: the configured one. */
-static bool find_library(const char *name, char *out, size_t size) {
+static bool find_library(const char *name, char *out, size_t size)
+{
 	char self[PATH_MAX], path[PATH_BYTES];
 
 	if (ss_child_self(self, sizeof(self))) {
@@ -43,7 +47,8 @@ static bool find_library(const char *name, char *out, size_t size) {
 	return access(out, R_OK) == 0;
 }
 
-static bool set(const char *variable, const char *value, char *err, size_t err_size) {
+static bool set(const char *variable, const char *value, char *err, size_t err_size)
+{
 	if (setenv(variable, value, 1) != 0) {
 		snprintf(err, err_size, "out of memory");
 		return false;
@@ -52,23 +57,24 @@ static bool set(const char *variable, const char *value, char *err, size_t err_s
 }
 
 /* Is the file of this path called `name`? */
-static bool is_called(const char *path, size_t length, const char *name) {
+static bool is_called(const char *path, size_t length, const char *name)
+{
 	size_t tail = strlen(name);
 
 	return length >= tail && strncmp(path + length - tail, name, tail) == 0 &&
-		(length == tail || path[length - tail - 1] == '/');
+	       (length == tail || path[length - tail - 1] == '/');
 }
 
-/* The list with `path` in the place of the first file of that name, or in front if there is none, and
- * without the others. To be freed; NULL: host memory is out. */
-static char *replace(const char *list, const char *name, const char *path) {
+/* The list with `path` in the place of the first file of that name, or in front if there is none,
+ * and without the others. To be freed; NULL: host memory is out. */
+static char *replace(const char *list, const char *name, const char *path)
+{
 	size_t length = strlen(path);
 	char *out = malloc(strlen(list) + length + 3), *end = out;
 	bool here = false;
 
-	if (!out) {
+	if (!out)
 		return NULL;
-	}
 	for (size_t n; *list; list += n) {
 		list += strspn(list, ": ");
 		n = strcspn(list, ": ");
@@ -90,12 +96,13 @@ static char *replace(const char *list, const char *name, const char *path) {
 
 /* Puts `path`, a file of that name, into the variable's list. */
 static bool enter(const char *variable, const char *name, const char *path, char *err,
-		  size_t err_size) {
+		  size_t err_size)
+{
 	const char *old = getenv(variable);
 
 	if (strpbrk(path, ": ")) {
 		snprintf(err, err_size, "%s cannot hold '%s': the path has a space or a colon",
-			variable, path);
+			 variable, path);
 		return false;
 	}
 	char *list = replace(old ? old : "", name, path);
@@ -108,20 +115,22 @@ static bool enter(const char *variable, const char *name, const char *path, char
 	return ok;
 }
 
-/* A program whose own options for AddressSanitizer stand before ours (shim/process/sanitizers.c). */
-static bool allow_sanitizer(char *err, size_t err_size) {
+/* A program whose own options for AddressSanitizer stand before ours
+ * (shim/process/sanitizers.c). */
+static bool allow_sanitizer(char *err, size_t err_size)
+{
 	const char *old = getenv("ASAN_OPTIONS");
 	char value[4096];
 
-	if (old && (strstr(old, "verify_asan_link_order") || strlen(old) > sizeof(value) / 2)) {
+	if (old && (strstr(old, "verify_asan_link_order") || strlen(old) > sizeof(value) / 2))
 		return true;
-	}
 	snprintf(value, sizeof(value), "%s%sverify_asan_link_order=0", old ? old : "",
-		old && *old ? ":" : "");
+		 old && *old ? ":" : "");
 	return set("ASAN_OPTIONS", value, err, err_size);
 }
 
-bool ss_preload_enter(const char *audited, bool quiet, char *err, size_t err_size) {
+bool ss_preload_enter(const char *audited, bool quiet, char *err, size_t err_size)
+{
 	char path[PATH_BYTES];
 
 	if (!find_library(PRELOAD, library, sizeof(library))) {
@@ -129,12 +138,10 @@ bool ss_preload_enter(const char *audited, bool quiet, char *err, size_t err_siz
 		return false;
 	}
 	if (!enter("LD_PRELOAD", PRELOAD, library, err, err_size) ||
-	    !allow_sanitizer(err, err_size)) {
+	    !allow_sanitizer(err, err_size))
 		return false;
-	}
-	if (!audited || !ss_loader_audits(NULL, quiet)) {
+	if (!audited || !ss_loader_audits(NULL, quiet))
 		return true;
-	}
 	if (!find_library(AUDITOR, path, sizeof(path))) {
 		snprintf(err, err_size, AUDITOR " was not found, last tried %s", path);
 		return false;
@@ -143,6 +150,7 @@ bool ss_preload_enter(const char *audited, bool quiet, char *err, size_t err_siz
 	return enter("LD_AUDIT", AUDITOR, path, err, err_size);
 }
 
-const char *ss_preload_library(void) {
+const char *ss_preload_library(void)
+{
 	return library;
 }

@@ -13,40 +13,40 @@
 #include "cli/run_program.h"
 
 /* The file that execvp() would take. */
-static bool find(const char *program, char path[PATH_MAX]) {
+static bool find(const char *program, char path[PATH_MAX])
+{
 	const char *list = getenv("PATH");
 
-	if (strchr(program, '/')) {
+	if (strchr(program, '/'))
 		return snprintf(path, PATH_MAX, "%s", program) < PATH_MAX;
-	}
 	for (size_t n; list && *list; list += n + (list[n] == ':')) {
 		n = strcspn(list, ":");
 		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, program) < PATH_MAX &&
-				access(path, X_OK) == 0) {
+		    access(path, X_OK) == 0)
 			return true;
-		}
 	}
 	return false;
 }
 
-static bool more_rights(int fd) {
+static bool more_rights(int fd)
+{
 	struct stat st;
 
 	return fgetxattr(fd, "security.capability", NULL, 0) > 0 ||
-		(fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
-					 ((st.st_mode & S_ISGID) && st.st_gid != getgid())));
+	       (fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
+					((st.st_mode & S_ISGID) && st.st_gid != getgid())));
 }
 
 /* The name of the program's dynamic loader: "" if it has none. False: the file is broken. */
-static bool read_loader(int fd, const Elf64_Ehdr *head, char loader[PATH_MAX]) {
+static bool read_loader(int fd, const Elf64_Ehdr *head, char loader[PATH_MAX])
+{
 	Elf64_Phdr p;
 
 	loader[0] = '\0';
 	for (int i = 0; i < head->e_phnum; i++) {
 		off_t at = (off_t)(head->e_phoff + (size_t)i * head->e_phentsize);
-		if (pread(fd, &p, sizeof(p), at) != sizeof(p)) {
+		if (pread(fd, &p, sizeof(p), at) != sizeof(p))
 			return false;
-		}
 		if (p.p_type == PT_INTERP) {
 			size_t n = p.p_filesz < PATH_MAX - 1 ? p.p_filesz : PATH_MAX - 1;
 			loader[n] = '\0';
@@ -57,79 +57,76 @@ static bool read_loader(int fd, const Elf64_Ehdr *head, char loader[PATH_MAX]) {
 }
 
 /* The interpreter of a script is what the loader starts. */
-static bool script_interpreter(const char *head, char path[PATH_MAX]) {
-	if (strncmp(head, "#!", 2) != 0) {
+static bool script_interpreter(const char *head, char path[PATH_MAX])
+{
+	if (strncmp(head, "#!", 2) != 0)
 		return false;
-	}
 	head += 2 + strspn(head + 2, " \t");
 	snprintf(path, PATH_MAX, "%.*s", (int)strcspn(head, " \t\r\n"), head);
 	return path[0] == '/';
 }
 
-/* Opens what the kernel would load: the program, or the interpreter of a script. `path` becomes its name.
- * -1: it is no ELF file that can be read. */
-static int open_program(const char *program, char path[PATH_MAX], Elf64_Ehdr *head) {
+/* Opens what the kernel would load: the program, or the interpreter of a script. `path` becomes its
+ * name. -1: it is no ELF file that can be read. */
+static int open_program(const char *program, char path[PATH_MAX], Elf64_Ehdr *head)
+{
 	char text[256];
 
-	if (!find(program, path)) {
+	if (!find(program, path))
 		return -1;
-	}
 	for (int i = 0; i < 2; i++) {
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0) {
+		if (fd < 0)
 			return -1;
-		}
 		memset(text, 0, sizeof(text));
 		if (pread(fd, text, sizeof(text) - 1, 0) >= (ssize_t)sizeof(*head) &&
-				memcmp(text, ELFMAG, SELFMAG) == 0) {
+		    memcmp(text, ELFMAG, SELFMAG) == 0) {
 			memcpy(head, text, sizeof(*head));
 			return fd;
 		}
 		close(fd);
-		if (!script_interpreter(text, path)) {
+		if (!script_interpreter(text, path))
 			return -1;
-		}
 	}
 	return -1;
 }
 
-bool ss_program_loader(const char *program, char path[PATH_MAX], char loader[PATH_MAX]) {
+bool ss_program_loader(const char *program, char path[PATH_MAX], char loader[PATH_MAX])
+{
 	Elf64_Ehdr head;
 	int fd = open_program(program, path, &head);
-	bool has = fd >= 0 && head.e_ident[EI_CLASS] == ELFCLASS64 && read_loader(fd, &head, loader) &&
-		*loader;
+	bool has = fd >= 0 && head.e_ident[EI_CLASS] == ELFCLASS64 &&
+		   read_loader(fd, &head, loader) && *loader;
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-	}
 	return has;
 }
 
-bool ss_program_obstacle(const char *program, char *reason, size_t size) {
+bool ss_program_obstacle(const char *program, char *reason, size_t size)
+{
 	char path[PATH_MAX], own_path[PATH_MAX], loader[PATH_MAX];
 	Elf64_Ehdr head, own;
-	int fd = open_program(program, path, &head), self = open_program("/proc/self/exe", own_path, &own);
+	int fd = open_program(program, path, &head),
+	    self = open_program("/proc/self/exe", own_path, &own);
 	bool is = fd >= 0;
 
-	if (is && self >= 0 && (head.e_machine != own.e_machine ||
-			head.e_ident[EI_CLASS] != own.e_ident[EI_CLASS])) {
+	if (is && self >= 0 &&
+	    (head.e_machine != own.e_machine || head.e_ident[EI_CLASS] != own.e_ident[EI_CLASS]))
 		snprintf(reason, size, "%s is for another machine", path);
-	} else if (is && more_rights(fd)) {
+	else if (is && more_rights(fd))
 		snprintf(reason, size, "%s has more rights than its caller", path);
-	} else if (!is || !read_loader(fd, &head, loader)) {
+	else if (!is || !read_loader(fd, &head, loader))
 		is = false;
-	} else if (!*loader) {
+	else if (!*loader)
 		snprintf(reason, size, "%s is linked statically", path);
-	} else if (strstr(loader, "ld-musl")) {
+	else if (strstr(loader, "ld-musl"))
 		snprintf(reason, size, "%s has another C library (its loader is %s)", path, loader);
-	} else {
+	else
 		is = false;
-	}
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-	}
-	if (self >= 0) {
+	if (self >= 0)
 		close(self);
-	}
 	return is;
 }

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The file that the loader starts for this program (as for execvp(); of a script, its interpreter), and its
- * dynamic loader. False: there is none. */
+/* The file that the loader starts for this program (as for execvp(); of a script, its interpreter),
+ * and its dynamic loader. False: there is none. */
 bool ss_program_loader(const char *program, char path[PATH_MAX], char loader[PATH_MAX]);
-/* Why a program was started without the library that LD_PRELOAD names, as far as its file shows it: it is
- * linked statically, for another machine or another libc, or has more rights than its caller. False: it
- * shows nothing of the kind. */
+/* Why a program was started without the library that LD_PRELOAD names, as far as its file shows it:
+ * it is linked statically, for another machine or another libc, or has more rights than its caller.
+ * False: it shows nothing of the kind. */
 bool ss_program_obstacle(const char *program, char *reason, size_t size);
 
 #endif

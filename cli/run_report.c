@@ -16,23 +16,23 @@
 static char path[PATH_MAX];
 static struct ss_report *outer; /* the page of a `somashim` that has started this one, or NULL */
 
-static struct ss_report *map(int fd) {
+static struct ss_report *map(int fd)
+{
 	void *page = mmap(NULL, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
 
-static void open_outer(void) {
+static void open_outer(void)
+{
 	const char *name = getenv("SOMASHIM_REPORT");
 	int fd = name && *name ? open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
 	struct stat st;
 
-	if (fd < 0) {
+	if (fd < 0)
 		return;
-	}
-	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES) {
+	if (fstat(fd, &st) == 0 && st.st_size == SS_REPORT_BYTES)
 		outer = map(fd);
-	}
 	if (outer && outer->magic != SS_REPORT_MAGIC) {
 		munmap(outer, SS_REPORT_BYTES);
 		outer = NULL;
@@ -40,7 +40,8 @@ static void open_outer(void) {
 	close(fd);
 }
 
-struct ss_report *ss_run_report_open(char *err, size_t err_size) {
+struct ss_report *ss_run_report_open(char *err, size_t err_size)
+{
 	open_outer();
 	int fd = ss_temporary_file("somashim-run", path);
 
@@ -60,26 +61,25 @@ struct ss_report *ss_run_report_open(char *err, size_t err_size) {
 	return r;
 }
 
-static void raise_to(_Atomic uint64_t *high, uint64_t value) {
+static void raise_to(_Atomic uint64_t *high, uint64_t value)
+{
 	uint64_t old = atomic_load(high);
 
-	while (old < value && !atomic_compare_exchange_weak(high, &old, value)) {
-	}
+	while (old < value && !atomic_compare_exchange_weak(high, &old, value)) {}
 }
 
-void ss_run_report_close(const struct ss_report *r) {
+void ss_run_report_close(const struct ss_report *r)
+{
 	unlink(path);
-	if (!outer) {
+	if (!outer)
 		return;
-	}
 	atomic_fetch_add(&outer->loaded, r->loaded);
 	atomic_fetch_add(&outer->used, r->used);
 	atomic_fetch_add(&outer->off, r->off);
 	atomic_fetch_add(&outer->unused, r->unused);
 	atomic_fetch_add(&outer->bypassed, r->bypassed);
-	for (int i = 0; i < SS_ROUTES; i++) {
+	for (int i = 0; i < SS_ROUTES; i++)
 		atomic_fetch_add(&outer->route[i], r->route[i]);
-	}
 	atomic_fetch_add(&outer->served_calls, r->served_calls);
 	atomic_fetch_add(&outer->memory_calls, r->memory_calls);
 	raise_to(&outer->used_high, r->used_high);

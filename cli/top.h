@@ -20,7 +20,7 @@ struct ss_top_process {
 	enum ss_live_result result; /* the rest is valid for SS_LIVE_OK */
 	bool current;               /* a HIP call brought the figures up to date for this sample */
 	struct ss_live_page page;
-	double age;                 /* seconds since the figures were those of the process */
+	double age; /* seconds since the figures were those of the process */
 	/* Per second since the sample before; negative: unknown. By index of the pool. */
 	double allocation_rate[SS_LIVE_POOLS], free_rate[SS_LIVE_POOLS];
 };
@@ -47,7 +47,7 @@ const struct ss_live_device *ss_top_device(const struct ss_live_figures *figures
 
 /* A device of this machine, with what all processes of the sample hold of it. */
 struct ss_top_device {
-	char pci[20];       /* or "device N" where the address is unknown */
+	char pci[20]; /* or "device N" where the address is unknown */
 	size_t processes;
 	uint64_t total, used, reserved, in_flight;
 };

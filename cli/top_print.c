@@ -11,35 +11,36 @@
 
 /* ---- text ---------------------------------------------------------------- */
 
-static void print_pool(const struct ss_top_process *p, const struct ss_live_pool *pool) {
+static void print_pool(const struct ss_top_process *p, const struct ss_live_pool *pool)
+{
 	const struct ss_live_device *d = ss_top_device(&p->page.figures, pool->device);
 	char rank[16] = "-", device[20], size[5][16];
 
-	if (p->page.who.rank >= 0) {
+	if (p->page.who.rank >= 0)
 		snprintf(rank, sizeof(rank), "%d", p->page.who.rank);
-	}
 	snprintf(device, sizeof(device), "device %u", pool->device);
-	printf("%8u %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12llu %9.1f\n", p->name.pid, rank,
-		p->page.who.command, d && d->pci[0] ? d->pci : device, pool->name,
-		ss_size_text(pool->used, size[0]), ss_size_text(pool->reserved, size[1]),
-		ss_size_text(pool->in_flight, size[2]), ss_size_text(pool->used_high, size[3]),
-		ss_size_text(pool->reserved_high, size[4]),
-		(unsigned long long)pool->counts.allocations, p->age);
+	printf("%8u %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12llu %9.1f\n", p->name.pid,
+	       rank, p->page.who.command, d && d->pci[0] ? d->pci : device, pool->name,
+	       ss_size_text(pool->used, size[0]), ss_size_text(pool->reserved, size[1]),
+	       ss_size_text(pool->in_flight, size[2]), ss_size_text(pool->used_high, size[3]),
+	       ss_size_text(pool->reserved_high, size[4]),
+	       (unsigned long long)pool->counts.allocations, p->age);
 }
 
-static void print_none(const struct ss_top_filter *f) {
+static void print_none(const struct ss_top_filter *f)
+{
 	if (f->count == 0) {
 		printf("No process of this user is served by somashim.\n");
 		return;
 	}
 	printf(f->count == 1 ? "Process " : "None of the processes ");
-	for (size_t i = 0; i < f->count; i++) {
+	for (size_t i = 0; i < f->count; i++)
 		printf("%s%u", i ? ", " : "", f->pid[i]);
-	}
 	printf(f->count == 1 ? " is not served by somashim.\n" : " is served by somashim.\n");
 }
 
-int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter *filter) {
+int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter *filter)
+{
 	struct ss_top_device devices[256];
 	char size[4][16];
 
@@ -49,25 +50,27 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 	}
 	size_t count = ss_top_devices(s, devices, sizeof(devices) / sizeof(devices[0]));
 	for (size_t i = 0; i < count; i++) {
-		printf("%s: %zu process%s, used %s, reserved %s, in flight %s of %s\n", devices[i].pci,
-			devices[i].processes, devices[i].processes == 1 ? "" : "es",
-			ss_size_text(devices[i].used, size[0]), ss_size_text(devices[i].reserved, size[1]),
-			ss_size_text(devices[i].in_flight, size[2]), ss_size_text(devices[i].total, size[3]));
+		printf("%s: %zu process%s, used %s, reserved %s, in flight %s of %s\n",
+		       devices[i].pci, devices[i].processes, devices[i].processes == 1 ? "" : "es",
+		       ss_size_text(devices[i].used, size[0]),
+		       ss_size_text(devices[i].reserved, size[1]),
+		       ss_size_text(devices[i].in_flight, size[2]),
+		       ss_size_text(devices[i].total, size[3]));
 	}
-	printf("%8s %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12s %9s\n", "PID", "RANK", "COMMAND",
-		"DEVICE", "POOL", "USED", "RESERVED", "IN FLIGHT", "USED HIGH", "RES. HIGH", "ALLOCATIONS",
-		"AGE (s)");
+	printf("%8s %5s %-15s %-12s %-10s %10s %10s %10s %10s %10s %12s %9s\n", "PID", "RANK",
+	       "COMMAND", "DEVICE", "POOL", "USED", "RESERVED", "IN FLIGHT", "USED HIGH",
+	       "RES. HIGH", "ALLOCATIONS", "AGE (s)");
 	for (size_t i = 0; i < s->count; i++) {
 		const struct ss_top_process *p = s->process[i];
 		if (p->result != SS_LIVE_OK) {
 			printf("%8u not shown: %s\n", p->name.pid, ss_top_problem(p->result));
 			continue;
 		}
-		for (uint32_t k = 0; k < p->page.figures.pool_count; k++) {
+		for (uint32_t k = 0; k < p->page.figures.pool_count; k++)
 			print_pool(p, &p->page.figures.pool[k]);
-		}
 		if (p->page.figures.pools_left_out) {
-			printf("%8u and %u more pools\n", p->name.pid, p->page.figures.pools_left_out);
+			printf("%8u and %u more pools\n", p->name.pid,
+			       p->page.figures.pools_left_out);
 		}
 	}
 	return 0;
@@ -76,90 +79,96 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 /* ---- JSON ----------------------------------------------------------------- */
 
 /* What is beyond the numbers of JSON can only be nonsense. */
-static json_int_t integer(uint64_t n) {
+static json_int_t integer(uint64_t n)
+{
 	return n < INT64_MAX ? (json_int_t)n : INT64_MAX;
 }
 
-static json_t *optional(int32_t n) {
+static json_t *optional(int32_t n)
+{
 	return n < 0 ? json_null() : json_integer(n);
 }
 
-static json_t *optional_text(const char *text) {
+static json_t *optional_text(const char *text)
+{
 	return text[0] ? json_string(text) : json_null();
 }
 
-static json_t *pack_pool(const struct ss_live_pool *p) {
+static json_t *pack_pool(const struct ss_live_pool *p)
+{
 	const struct ss_live_counts *c = &p->counts;
 
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"name", p->name, "backing", p->backing,
-		"used", integer(p->used), "used_high", integer(p->used_high),
-		"reserved", integer(p->reserved), "reserved_high", integer(p->reserved_high),
-		"in_flight", integer(p->in_flight), "allocations", integer(c->allocations),
-		"frees", integer(c->frees), "hits", integer(c->allocations - c->misses),
-		"misses", integer(c->misses), "out_of_memory", integer(c->out_of_memory));
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+			 p->name, "backing", p->backing, "used", integer(p->used), "used_high",
+			 integer(p->used_high), "reserved", integer(p->reserved), "reserved_high",
+			 integer(p->reserved_high), "in_flight", integer(p->in_flight),
+			 "allocations", integer(c->allocations), "frees", integer(c->frees), "hits",
+			 integer(c->allocations - c->misses), "misses", integer(c->misses),
+			 "out_of_memory", integer(c->out_of_memory));
 }
 
-static json_t *pack_device(const struct ss_live_figures *f, const struct ss_live_device *d) {
+static json_t *pack_device(const struct ss_live_figures *f, const struct ss_live_device *d)
+{
 	json_t *pools = json_array();
 
-	for (uint32_t i = 0; i < f->pool_count; i++) {
-		if (f->pool[i].device == d->ordinal) {
+	for (uint32_t i = 0; i < f->pool_count; i++)
+		if (f->pool[i].device == d->ordinal)
 			json_array_append_new(pools, pack_pool(&f->pool[i]));
-		}
-	}
-	return json_pack("{s:i, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:i, s:I, s:I, s:o}",
-		"ordinal", (int)d->ordinal, "pci", optional_text(d->pci), "name", d->name,
-		"total", integer(d->total), "limit", d->limit ? json_integer(integer(d->limit)) : json_null(),
-		"used", integer(d->used), "reserved", integer(d->reserved),
-		"in_flight", integer(d->in_flight), "ended_pools", (int)d->ended_pools,
-		"ended_allocations", integer(d->ended.allocations),
-		"ended_frees", integer(d->ended.frees), "pools", pools);
+	return json_pack("{s:i, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:i, s:I, s:I, s:o}", "ordinal",
+			 (int)d->ordinal, "pci", optional_text(d->pci), "name", d->name, "total",
+			 integer(d->total), "limit",
+			 d->limit ? json_integer(integer(d->limit)) : json_null(), "used",
+			 integer(d->used), "reserved", integer(d->reserved), "in_flight",
+			 integer(d->in_flight), "ended_pools", (int)d->ended_pools,
+			 "ended_allocations", integer(d->ended.allocations), "ended_frees",
+			 integer(d->ended.frees), "pools", pools);
 }
 
-static json_t *pack_process(const struct ss_top_process *p) {
+static json_t *pack_process(const struct ss_top_process *p)
+{
 	const struct ss_live_identity *who = &p->page.who;
 	const struct ss_live_figures *f = &p->page.figures;
 	json_t *devices;
 
 	if (p->result != SS_LIVE_OK) {
 		return json_pack("{s:I, s:s}", "pid", (json_int_t)p->name.pid, "problem",
-			ss_top_problem(p->result));
+				 ss_top_problem(p->result));
 	}
 	devices = json_array();
-	for (uint32_t i = 0; i < f->device_count; i++) {
+	for (uint32_t i = 0; i < f->device_count; i++)
 		json_array_append_new(devices, pack_device(f, &f->device[i]));
-	}
-	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o,"
+	return json_pack(
+		"{s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o,"
 		" s:I, s:o, s:I, s:I, s:I, s:o}",
-		"pid", (json_int_t)p->name.pid, "command", who->command, "executable", who->executable,
-		"host", who->host, "version", who->version, "rank", optional(who->rank),
-		"ranks", optional(who->ranks), "local_rank", optional(who->local_rank),
-		"launcher", optional_text(who->launcher), "job", optional_text(who->job),
-		"pod", optional_text(who->pod), "other_namespace", p->state == SS_LIVE_ELSEWHERE,
-		"current", p->current, "age", ss_json_rounded(p->age),
-		"started", ss_json_rounded((double)who->started_ns / 1e9),
+		"pid", (json_int_t)p->name.pid, "command", who->command, "executable",
+		who->executable, "host", who->host, "version", who->version, "rank",
+		optional(who->rank), "ranks", optional(who->ranks), "local_rank",
+		optional(who->local_rank), "launcher", optional_text(who->launcher), "job",
+		optional_text(who->job), "pod", optional_text(who->pod), "other_namespace",
+		p->state == SS_LIVE_ELSEWHERE, "current", p->current, "age",
+		ss_json_rounded(p->age), "started", ss_json_rounded((double)who->started_ns / 1e9),
 		"driver_calls", integer(f->driver_calls), "driver_ms",
 		ss_json_rounded((double)f->driver_ns / 1e6), "fences", integer(f->fences),
-		"host_bytes", integer(f->host_bytes), "pools_left_out", (json_int_t)f->pools_left_out,
-		"devices", devices);
+		"host_bytes", integer(f->host_bytes), "pools_left_out",
+		(json_int_t)f->pools_left_out, "devices", devices);
 }
 
-int ss_top_print_json(const struct ss_top_sample *s, const char *directory) {
+int ss_top_print_json(const struct ss_top_sample *s, const char *directory)
+{
 	struct ss_top_device devices[256];
 	json_t *processes = json_array(), *sums = json_array();
 
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < s->count; i++)
 		json_array_append_new(processes, pack_process(s->process[i]));
-	}
 	size_t count = ss_top_devices(s, devices, sizeof(devices) / sizeof(devices[0]));
 	for (size_t i = 0; i < count; i++) {
 		const struct ss_top_device *d = &devices[i];
-		json_array_append_new(sums, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "device", d->pci,
-			"processes", (json_int_t)d->processes, "total", integer(d->total),
-			"used", integer(d->used), "reserved", integer(d->reserved),
-			"in_flight", integer(d->in_flight)));
+		json_array_append_new(
+			sums, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "device", d->pci,
+					"processes", (json_int_t)d->processes, "total",
+					integer(d->total), "used", integer(d->used), "reserved",
+					integer(d->reserved), "in_flight", integer(d->in_flight)));
 	}
 	return ss_json_print(json_pack("{s:o, s:o, s:o}", "directory", ss_json_text(directory),
-		"processes", processes, "devices", sums));
+				       "processes", processes, "devices", sums));
 }

@@ -14,59 +14,66 @@
 #include "cli/trace_files.h"
 #include "trace/format.h"
 
-static bool add(struct ss_trace_files *f, const char *path) {
+static bool add(struct ss_trace_files *f, const char *path)
+{
 	char **more = realloc(f->path, (f->count + 1) * sizeof(*more));
 
-	if (!more) {
+	if (!more)
 		return false;
-	}
 	f->path = more;
 	f->path[f->count] = strdup(path);
 	return f->path[f->count++] != NULL;
 }
 
 /* Regular files only: opening a FIFO would wait. */
-static bool read_header(const char *path, struct ss_trace_header *h) {
+static bool read_header(const char *path, struct ss_trace_header *h)
+{
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, h, sizeof(*h)) : 0;
+	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
+			    read(fd, h, sizeof(*h)) :
+			    0;
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-	}
-	return n >= (ssize_t)sizeof(h->magic) && memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) == 0;
+	return n >= (ssize_t)sizeof(h->magic) &&
+	       memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) == 0;
 }
 
-bool ss_is_trace(const char *path) {
+bool ss_is_trace(const char *path)
+{
 	struct ss_trace_header h;
 
 	return read_header(path, &h);
 }
 
-uint64_t ss_trace_start(const char *path) {
-	struct ss_trace_header h = { 0 };
+uint64_t ss_trace_start(const char *path)
+{
+	struct ss_trace_header h = {0};
 
 	return read_header(path, &h) ? h.realtime_ns : 0;
 }
 
-bool ss_is_log(const char *path) {
+bool ss_is_log(const char *path)
+{
 	struct ss_events ev;
 	struct stat st;
 	char err[256];
 	bool is_log = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-		ss_events_read(&ev, path, -1, err, sizeof(err));
+		      ss_events_read(&ev, path, -1, err, sizeof(err));
 
-	if (is_log) {
+	if (is_log)
 		ss_events_finish(&ev);
-	}
 	return is_log;
 }
 
-static int visible(const struct dirent *e) {
+static int visible(const struct dirent *e)
+{
 	return e->d_name[0] != '.';
 }
 
-bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, size_t err_size) {
+bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, size_t err_size)
+{
 	struct dirent **entry = NULL;
 	size_t before = f->count;
 	struct stat st;
@@ -88,24 +95,23 @@ bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, s
 	for (int i = 0; i < n; i++) {
 		char file[PATH_MAX];
 		int length = snprintf(file, sizeof(file), "%s/%s", path, entry[i]->d_name);
-		if (length > 0 && (size_t)length < sizeof(file) && ss_is_trace(file)) {
+		if (length > 0 && (size_t)length < sizeof(file) && ss_is_trace(file))
 			ok &= add(f, file);
-		}
 		free(entry[i]);
 	}
 	free(entry);
 	if (!ok || f->count == before) {
-		snprintf(err, err_size, "%s: %s", path, ok ? "no trace file in this directory" :
-			"out of memory");
+		snprintf(err, err_size, "%s: %s", path,
+			 ok ? "no trace file in this directory" : "out of memory");
 		return false;
 	}
 	return true;
 }
 
-void ss_trace_files_finish(struct ss_trace_files *f) {
-	for (size_t i = 0; i < f->count; i++) {
+void ss_trace_files_finish(struct ss_trace_files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
 		free(f->path[i]);
-	}
 	free(f->path);
-	*f = (struct ss_trace_files){ 0 };
+	*f = (struct ss_trace_files){0};
 }

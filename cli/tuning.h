@@ -7,7 +7,7 @@
 
 /* all: print a row for each option. advise: print the best as a line to export. `path`
  * names the log in messages. Returns the exit status. */
-int ss_tuning(const char *path, const struct ss_events *ev,
-	      const struct ss_replay_config *config, bool all, bool advise);
+int ss_tuning(const char *path, const struct ss_events *ev, const struct ss_replay_config *config,
+	      bool all, bool advise);
 
 #endif

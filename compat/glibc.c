@@ -43,7 +43,8 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 	struct search *s = arg;
 
 	(void)size;
-	if (strcmp(file, "libdl.so.2") && strcmp(file, "libpthread.so.0") && strcmp(file, "libc.so.6"))
+	if (strcmp(file, "libdl.so.2") && strcmp(file, "libpthread.so.0") &&
+	    strcmp(file, "libc.so.6"))
 		return 0;
 	s->found = ss_elf_symbol(info, s->name);
 	return s->found != NULL;
@@ -75,25 +76,24 @@ static void *search(const char *name)
 
 LATE(void *, dlopen, "GLIBC_2.2.5", NULL, (const char *file, int mode), (file, mode))
 LATE(int, dladdr, "GLIBC_2.2.5", 0, (const void *addr, Dl_info *info), (addr, info))
-LATE(int, dlinfo, "GLIBC_2.3.3", -1, (void *handle, int request, void *arg),
-     (handle, request, arg))
-LATE(int, pthread_key_create, "GLIBC_2.2.5", ENOSYS,
-     (pthread_key_t *key, void (*destroy)(void *)), (key, destroy))
+LATE(int, dlinfo, "GLIBC_2.3.3", -1, (void *handle, int request, void *arg), (handle, request, arg))
+LATE(int, pthread_key_create, "GLIBC_2.2.5", ENOSYS, (pthread_key_t * key, void (*destroy)(void *)),
+     (key, destroy))
 LATE(int, pthread_setspecific, "GLIBC_2.2.5", ENOSYS, (pthread_key_t key, const void *value),
      (key, value))
 LATE(int, pthread_create, "GLIBC_2.2.5", ENOSYS,
-     (pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
+     (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
      (thread, attr, run, arg))
 LATE(int, pthread_detach, "GLIBC_2.2.5", ENOSYS, (pthread_t thread), (thread))
 LATE(int, pthread_timedjoin_np, "GLIBC_2.3.3", ENOSYS,
      (pthread_t thread, void **result, const struct timespec *end), (thread, result, end))
-LATE(int, pthread_attr_setstacksize, "GLIBC_2.2.5", ENOSYS, (pthread_attr_t *attr, size_t size),
+LATE(int, pthread_attr_setstacksize, "GLIBC_2.2.5", ENOSYS, (pthread_attr_t * attr, size_t size),
      (attr, size))
-LATE(int, pthread_mutex_trylock, "GLIBC_2.2.5", EBUSY, (pthread_mutex_t *mutex), (mutex))
+LATE(int, pthread_mutex_trylock, "GLIBC_2.2.5", EBUSY, (pthread_mutex_t * mutex), (mutex))
 LATE(int, pthread_mutex_timedlock, "GLIBC_2.2.5", ETIMEDOUT,
-     (pthread_mutex_t *mutex, const struct timespec *end), (mutex, end))
+     (pthread_mutex_t * mutex, const struct timespec *end), (mutex, end))
 LATE(int, pthread_condattr_setclock, "GLIBC_2.3.3", ENOSYS,
-     (pthread_condattr_t *attr, clockid_t clock), (attr, clock))
+     (pthread_condattr_t * attr, clockid_t clock), (attr, clock))
 LATE(int, pthread_getattr_np, "GLIBC_2.2.5", ENOSYS, (pthread_t thread, pthread_attr_t *attr),
      (thread, attr))
 LATE(int, pthread_attr_getstack, "GLIBC_2.2.5", ENOSYS,
@@ -110,7 +110,7 @@ static int once_alone(pthread_once_t *control, void (*fn)(void))
 }
 
 LATE(int, pthread_once, "GLIBC_2.2.5", once_alone(control, fn_once),
-     (pthread_once_t *control, void (*fn_once)(void)), (control, fn_once))
+     (pthread_once_t * control, void (*fn_once)(void)), (control, fn_once))
 
 /* glibc 2.17 has no such function: then the end of a thread is noticed by the destructor of
  * a pthread key only (shim/state.c). */
@@ -121,8 +121,8 @@ int __wrap___cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso)
 	int (*real)(void (*)(void *), void *, void *) = known;
 
 	if (!real)
-		known = real = (int (*)(void (*)(void *), void *, void *))
-			search("__cxa_thread_atexit_impl");
+		known = real = (int (*)(void (*)(void *), void *, void *))search(
+			"__cxa_thread_atexit_impl");
 	return real ? real(fn, arg, dso) : -1;
 }
 
@@ -175,7 +175,8 @@ int __wrap_memfd_create(const char *name, unsigned flags)
 	return (int)syscall(SYS_memfd_create, name, flags);
 }
 
-/* The newer version differs for modes with "b" and for files without room, neither of which is used. */
+/* The newer version differs for modes with "b" and for files without room, neither of which is
+ * used. */
 extern FILE *old_fmemopen(void *buffer, size_t size, const char *mode);
 __asm__(".symver old_fmemopen, fmemopen@GLIBC_2.2.5");
 FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode);

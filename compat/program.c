@@ -16,26 +16,28 @@ extern void (*const constructors_end[])(int, char **, char **) __asm__("__init_a
  * code passes as `init`. The start code of later releases passes none. */
 static void run_constructors(int argc, char **argv, char **env)
 {
-	for (void (*const *fn)(int, char **, char **) = constructors_start; fn < constructors_end; fn++)
+	for (void (*const *fn)(int, char **, char **) = constructors_start; fn < constructors_end;
+	     fn++)
 		(*fn)(argc, argv, env);
 }
 
 extern int old_start(int (*main)(int, char **, char **), int argc, char **argv,
-		     void (*init)(int, char **, char **), void (*fini)(void),
-		     void (*end)(void), void *stack);
+		     void (*init)(int, char **, char **), void (*fini)(void), void (*end)(void),
+		     void *stack);
 __asm__(".symver old_start, __libc_start_main@GLIBC_2.2.5");
 int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 			     void (*init)(int, char **, char **), void (*fini)(void),
-		     void (*end)(void), void *stack);
+			     void (*end)(void), void *stack);
 int __wrap___libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 			     void (*init)(int, char **, char **), void (*fini)(void),
-		     void (*end)(void), void *stack)
+			     void (*end)(void), void *stack)
 {
 	return old_start(main, argc, argv, init ? init : run_constructors, fini, end, stack);
 }
 
 /* The newer version also finds symbolic links that lead nowhere. */
-extern int old_glob(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found);
+extern int old_glob(const char *pattern, int flags, int (*failed)(const char *, int),
+		    glob_t *found);
 __asm__(".symver old_glob, glob64@GLIBC_2.2.5");
 
 int __wrap_glob(const char *pattern, int flags, int (*failed)(const char *, int), glob_t *found);

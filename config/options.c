@@ -20,15 +20,17 @@
 
 enum type {
 	T_ENUM, /* int, one of `values` */
-	T_SET,  /* int, a bit for each of `values` that is in a list; the last of them, "all", is all bits */
+	/* int, a bit for each of `values` that is in a list; the last of them, "all", is all
+	 * bits */
+	T_SET,
 	T_BOOL,
 	T_STATS,      /* enum ss_stats_form; all that a T_BOOL may be, or json */
-	T_MS,	      /* uint64_t milliseconds */
-	T_SIZE,	      /* uint64_t bytes, "off" = 0 */
+	T_MS,         /* uint64_t milliseconds */
+	T_SIZE,       /* uint64_t bytes, "off" = 0 */
 	T_POWER,      /* T_SIZE that must be a power of two */
 	T_AMOUNT,     /* struct ss_amount */
 	T_PER_DEVICE, /* struct ss_amount[SS_MAX_DEVICES] */
-	T_PATH,	      /* char[512] */
+	T_PATH,       /* char[512] */
 };
 
 struct option {
@@ -43,64 +45,68 @@ struct option {
 #define AT(field) offsetof(struct ss_options, field)
 
 static const struct option table[] = {
-	{ "BACKING", T_ENUM, AT(backing), "auto", "auto|hip|hsa|vmm",
-	  "where the memory of pools comes from" },
-	{ "FENCE", T_ENUM, AT(fence), "auto", "auto|event|signal",
-	  "how a stream tells that it has come past a free" },
-	{ "FREE_SYNC", T_ENUM, AT(free_sync), "auto", "auto|always|never",
-	  "whether hipFree waits for the device" },
-	{ "RELEASE_THRESHOLD", T_PER_DEVICE, AT(threshold), "", NULL,
-	  "idle bytes a pool keeps at a synchronization (0:1G,1:20% per device)" },
-	{ "INITIAL", T_AMOUNT, AT(initial), "", NULL,
-	  "memory reserved at the first use of a device" },
-	{ "LIMIT", T_AMOUNT, AT(limit), "", NULL,
-	  "the most that this process may take of each device, which it is told to have; 0 = no limit" },
-	{ "DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
-	  "age at which idle memory goes back; 0 = at the next synchronization" },
-	{ "DECAY_THREAD", T_BOOL, AT(decay_thread), "1", NULL,
-	  "a thread gives idle memory back while the program makes no call" },
-	{ "GROWTH_WAIT_MS", T_MS, AT(growth_wait_ms), "1000", NULL,
-	  "longest wait for frees in flight that saves a new peak of a pool; 0 = never" },
-	{ "OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
-	  "longest wait for frees in flight before out of memory is reported" },
-	{ "OOM_REPORTS", T_ENUM, AT(oom_reports), "few", "few|all|none",
-	  "reports of out of memory; few: three, then a count at each power of ten" },
-	{ "ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
-	  "alignment of blocks of at least this size; 0 = off" },
-	{ "IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
-	  "blocks this large get segments of their own, which can be exported; 0 = off" },
-	{ "DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime" },
-	{ "VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen" },
-	{ "STATS", T_STATS, AT(stats), "0", "0|1|json",
-	  "print a table per device and pool at exit, or one line of JSON" },
-	{ "SELFTEST", T_BOOL, AT(selftest), "0", NULL,
-	  "try the backings at start and say what works" },
-	{ "REMEMBER", T_BOOL, AT(remember), "1", NULL,
-	  "what a self-test proved counts for processes that come later" },
-	{ "API_TABLE", T_BOOL, AT(api_table), "0", NULL,
-	  "take the table that the exports of AMD's builds jump through" },
-	{ "LOG", T_PATH, AT(log), "", NULL,
-	  "file for messages instead of stderr; %p is the process id, %h the host, %r the rank, %q{VAR} a variable" },
-	{ "CHECK", T_SET, AT(check), "", "order|bounds|free|leak|all",
-	  "look for errors of the program (somashim check): a list, order,free" },
-	{ "CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
-	  "which errors of order are looked for" },
-	{ "CHECK_PADDING", T_SIZE, AT(check_padding), "256", NULL,
-	  "bytes behind each block that the tool bounds watches, at most 4K" },
-	{ "CHECK_FILE", T_PATH, AT(check_file), "",  NULL,
-	  "file for what was found, lines of JSON, instead of text in the log; %p and so on too" },
-	{ "JOURNAL", T_PATH, AT(journal), "", NULL,
-	  "file for a log of every allocation and free (RMM CSV); %p and so on too" },
-	{ "TRACE", T_PATH, AT(trace), "", NULL,
-	  "file for a recording of all that happens to device memory (somashim record); %p and so on too" },
-	{ "TRACE_RING", T_SIZE, AT(trace_ring), "0", NULL,
-	  "the recording keeps the newest events in this much; somashim record --ring sets it; 0 = all of them" },
-	{ "LIVE", T_PATH, AT(live), "/dev/shm", NULL,
-	  "directory of the page that somashim top reads; off = none" },
-	{ "METRICS", T_PATH, AT(metrics), "", NULL,
-	  "file of figures for Prometheus, rewritten every few seconds; %p and so on too" },
-	{ "REPORT", T_PATH, AT(report), "", NULL,
-	  "file of somashim run, in which the ways into HIP are counted" },
+	{"BACKING", T_ENUM, AT(backing), "auto", "auto|hip|hsa|vmm",
+	 "where the memory of pools comes from"},
+	{"FENCE", T_ENUM, AT(fence), "auto", "auto|event|signal",
+	 "how a stream tells that it has come past a free"},
+	{"FREE_SYNC", T_ENUM, AT(free_sync), "auto", "auto|always|never",
+	 "whether hipFree waits for the device"},
+	{"RELEASE_THRESHOLD", T_PER_DEVICE, AT(threshold), "", NULL,
+	 "idle bytes a pool keeps at a synchronization (0:1G,1:20% per device)"},
+	{"INITIAL", T_AMOUNT, AT(initial), "", NULL,
+	 "memory reserved at the first use of a device"},
+	{"LIMIT", T_AMOUNT, AT(limit), "", NULL,
+	 "the most that this process may take of each device, which it is told to have; 0 = no "
+	 "limit"},
+	{"DECAY_MS", T_MS, AT(decay_ms), "1000", NULL,
+	 "age at which idle memory goes back; 0 = at the next synchronization"},
+	{"DECAY_THREAD", T_BOOL, AT(decay_thread), "1", NULL,
+	 "a thread gives idle memory back while the program makes no call"},
+	{"GROWTH_WAIT_MS", T_MS, AT(growth_wait_ms), "1000", NULL,
+	 "longest wait for frees in flight that saves a new peak of a pool; 0 = never"},
+	{"OOM_WAIT_MS", T_MS, AT(oom_wait_ms), "2000", NULL,
+	 "longest wait for frees in flight before out of memory is reported"},
+	{"OOM_REPORTS", T_ENUM, AT(oom_reports), "few", "few|all|none",
+	 "reports of out of memory; few: three, then a count at each power of ten"},
+	{"ALIGN_LARGE", T_POWER, AT(align_large), "0", NULL,
+	 "alignment of blocks of at least this size; 0 = off"},
+	{"IPC_WHOLE", T_SIZE, AT(ipc_whole), "0", NULL,
+	 "blocks this large get segments of their own, which can be exported; 0 = off"},
+	{"DISABLE", T_BOOL, AT(disable), "0", NULL, "pass every call to the real runtime"},
+	{"VERBOSE", T_BOOL, AT(verbose), "0", NULL, "say at start what was found and chosen"},
+	{"STATS", T_STATS, AT(stats), "0", "0|1|json",
+	 "print a table per device and pool at exit, or one line of JSON"},
+	{"SELFTEST", T_BOOL, AT(selftest), "0", NULL,
+	 "try the backings at start and say what works"},
+	{"REMEMBER", T_BOOL, AT(remember), "1", NULL,
+	 "what a self-test proved counts for processes that come later"},
+	{"API_TABLE", T_BOOL, AT(api_table), "0", NULL,
+	 "take the table that the exports of AMD's builds jump through"},
+	{"LOG", T_PATH, AT(log), "", NULL,
+	 "file for messages instead of stderr; %p is the process id, %h the host, %r the rank, "
+	 "%q{VAR} a variable"},
+	{"CHECK", T_SET, AT(check), "", "order|bounds|free|leak|all",
+	 "look for errors of the program (somashim check): a list, order,free"},
+	{"CHECK_RACES", T_ENUM, AT(check_races), "all", "all|use-before-alloc|use-after-free",
+	 "which errors of order are looked for"},
+	{"CHECK_PADDING", T_SIZE, AT(check_padding), "256", NULL,
+	 "bytes behind each block that the tool bounds watches, at most 4K"},
+	{"CHECK_FILE", T_PATH, AT(check_file), "", NULL,
+	 "file for what was found, lines of JSON, instead of text in the log; %p and so on too"},
+	{"JOURNAL", T_PATH, AT(journal), "", NULL,
+	 "file for a log of every allocation and free (RMM CSV); %p and so on too"},
+	{"TRACE", T_PATH, AT(trace), "", NULL,
+	 "file for a recording of all that happens to device memory (somashim record); %p and so "
+	 "on too"},
+	{"TRACE_RING", T_SIZE, AT(trace_ring), "0", NULL,
+	 "the recording keeps the newest events in this much; somashim record --ring sets it; 0 = "
+	 "all of them"},
+	{"LIVE", T_PATH, AT(live), "/dev/shm", NULL,
+	 "directory of the page that somashim top reads; off = none"},
+	{"METRICS", T_PATH, AT(metrics), "", NULL,
+	 "file of figures for Prometheus, rewritten every few seconds; %p and so on too"},
+	{"REPORT", T_PATH, AT(report), "", NULL,
+	 "file of somashim run, in which the ways into HIP are counted"},
 };
 
 static const struct option *option_find(const char *name)
@@ -125,16 +131,16 @@ static void warn_entry(FILE *warn, const struct option *o, const char *entry, co
 static bool per_device_set(struct ss_amount *out, const struct option *o, const char *value,
 			   bool strict, FILE *warn)
 {
-	struct ss_amount all[SS_MAX_DEVICES] = { 0 };
-	struct ss_devices_seen seen = { 0 };
+	struct ss_amount all[SS_MAX_DEVICES] = {0};
+	struct ss_devices_seen seen = {0};
 	bool good = true;
 
 	for (;;) {
 		char entry[64];
 		size_t len = strcspn(value, ",");
 		snprintf(entry, sizeof(entry), "%.*s", (int)(len < 63 ? len : 63), value);
-		const char *why = len < sizeof(entry) ? ss_parse_device_entry(entry, all, &seen)
-						      : "is too long";
+		const char *why = len < sizeof(entry) ? ss_parse_device_entry(entry, all, &seen) :
+							"is too long";
 		if (why) {
 			good = false;
 			warn_entry(warn, o, entry, why);
@@ -186,10 +192,8 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 			}
 		}
 		return false;
-	case T_SET:
-		return set_of_names(field, o->values, value);
-	case T_BOOL:
-		return ss_parse_bool(value, field);
+	case T_SET: return set_of_names(field, o->values, value);
+	case T_BOOL: return ss_parse_bool(value, field);
 	case T_STATS: {
 		bool on = false;
 		bool json = strcasecmp(value, "json") == 0;
@@ -211,10 +215,8 @@ static bool option_set(struct ss_options *opt, const struct option *o, const cha
 			return false;
 		*(uint64_t *)field = n;
 		return true;
-	case T_AMOUNT:
-		return ss_amount_parse(value, field);
-	case T_PER_DEVICE:
-		return per_device_set(field, o, value, true, NULL);
+	case T_AMOUNT: return ss_amount_parse(value, field);
+	case T_PER_DEVICE: return per_device_set(field, o, value, true, NULL);
 	case T_PATH:
 		if (strlen(value) >= sizeof(opt->log))
 			return false;
@@ -310,7 +312,8 @@ static const char *const type_texts[] = {
 
 static const char *type_text(const struct option *o)
 {
-	return o->type == T_ENUM || o->type == T_SET || o->type == T_STATS ? o->values : type_texts[o->type];
+	return o->type == T_ENUM || o->type == T_SET || o->type == T_STATS ? o->values :
+									     type_texts[o->type];
 }
 
 static void warn_value(FILE *warn, const struct option *o, const char *value)
@@ -322,10 +325,10 @@ static void warn_value(FILE *warn, const struct option *o, const char *value)
 		nearest_value(o->values, value, near + strlen(near), 32);
 		strcat(near, "?");
 	}
-	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_STATS ? "none of"
-			 : o->type == T_SET ? "no list of"
-			 : o->type == T_MS ? "not a number of"
-					   : "not a";
+	const char *is = o->type == T_ENUM || o->type == T_BOOL || o->type == T_STATS ? "none of" :
+			 o->type == T_SET ? "no list of" :
+			 o->type == T_MS  ? "not a number of" :
+					    "not a";
 	fprintf(warn, "somashim: " PREFIX "%s=%.64s is %s %s%s The default (%s) is used\n", o->name,
 		value, is, type_text(o), near[0] ? near : ".", o->def[0] ? o->def : "unset");
 }
@@ -431,8 +434,8 @@ bool ss_options_row(size_t i, struct ss_option_row *out)
 {
 	if (i >= ARRAY_LEN(table))
 		return false;
-	*out = (struct ss_option_row){ table[i].name, type_text(&table[i]), table[i].def,
-				       table[i].help };
+	*out = (struct ss_option_row){table[i].name, type_text(&table[i]), table[i].def,
+				      table[i].help};
 	return true;
 }
 
@@ -454,28 +457,17 @@ static void option_format(const struct ss_options *opt, const struct option *o, 
 		out[0] = '\0';
 		for (int i = 0; ss_enum_name(o->values, i, word, sizeof(word)) && at < size; i++)
 			if (*(const int *)field >> i & 1)
-				at += (size_t)snprintf(out + at, size - at, "%s%s", at ? "," : "", word);
+				at += (size_t)snprintf(out + at, size - at, "%s%s", at ? "," : "",
+						       word);
 		break;
 	}
-	case T_BOOL:
-		snprintf(out, size, "%d", *(const bool *)field);
-		break;
-	case T_MS:
-		snprintf(out, size, "%llu", *(const unsigned long long *)field);
-		break;
+	case T_BOOL: snprintf(out, size, "%d", *(const bool *)field); break;
+	case T_MS: snprintf(out, size, "%llu", *(const unsigned long long *)field); break;
 	case T_SIZE:
-	case T_POWER:
-		ss_format_size(*(const uint64_t *)field, out, size);
-		break;
-	case T_AMOUNT:
-		ss_format_amount(field, out, size);
-		break;
-	case T_PER_DEVICE:
-		ss_format_per_device(field, out, size);
-		break;
-	case T_PATH:
-		snprintf(out, size, "%s", (const char *)field);
-		break;
+	case T_POWER: ss_format_size(*(const uint64_t *)field, out, size); break;
+	case T_AMOUNT: ss_format_amount(field, out, size); break;
+	case T_PER_DEVICE: ss_format_per_device(field, out, size); break;
+	case T_PATH: snprintf(out, size, "%s", (const char *)field); break;
 	}
 }
 

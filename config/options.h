@@ -16,7 +16,7 @@ enum ss_oom_reports { SS_OOM_REPORTS_FEW, SS_OOM_REPORTS_ALL, SS_OOM_REPORTS_NON
 
 /* A size, or a share of a device's memory. */
 struct ss_amount {
-	uint64_t bytes;   /* used if percent is 0 */
+	uint64_t bytes; /* used if percent is 0 */
 	double percent;
 	bool set;
 };
@@ -25,34 +25,39 @@ struct ss_amount {
 enum ss_stats_form { SS_STATS_OFF, SS_STATS_TABLE, SS_STATS_JSON };
 
 /* SOMASHIM_CHECK, a bit for each tool in the order of the names */
-enum ss_check_tools { SS_CHECK_ORDER = 1, SS_CHECK_BOUNDS = 2, SS_CHECK_FREE = 4, SS_CHECK_LEAK = 8 };
+enum ss_check_tools {
+	SS_CHECK_ORDER = 1,
+	SS_CHECK_BOUNDS = 2,
+	SS_CHECK_FREE = 4,
+	SS_CHECK_LEAK = 8
+};
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
 
 struct ss_options {
-	int backing;                 /* enum ss_backing */
-	int fence;                   /* enum ss_fence_kind */
-	int free_sync;               /* enum ss_free_sync */
+	int backing;                                /* enum ss_backing */
+	int fence;                                  /* enum ss_fence_kind */
+	int free_sync;                              /* enum ss_free_sync */
 	struct ss_amount threshold[SS_MAX_DEVICES]; /* release threshold */
-	struct ss_amount initial;    /* reserved at the first use of a device */
-	struct ss_amount limit;      /* cap per process and device */
+	struct ss_amount initial;                   /* reserved at the first use of a device */
+	struct ss_amount limit;                     /* cap per process and device */
 	uint64_t decay_ms;
-	bool decay_thread;           /* a thread gives idle memory back where no call does */
+	bool decay_thread; /* a thread gives idle memory back where no call does */
 	uint64_t growth_wait_ms;
 	uint64_t oom_wait_ms;
-	int oom_reports;             /* enum ss_oom_reports */
-	uint64_t align_large;        /* alignment of blocks of at least this size */
-	uint64_t ipc_whole;          /* blocks from this size get own segments; 0 = off */
-	uint64_t trace_ring;         /* bytes of a recording that is a ring; 0 = none */
-	int stats;                   /* enum ss_stats_form */
+	int oom_reports;      /* enum ss_oom_reports */
+	uint64_t align_large; /* alignment of blocks of at least this size */
+	uint64_t ipc_whole;   /* blocks from this size get own segments; 0 = off */
+	uint64_t trace_ring;  /* bytes of a recording that is a ring; 0 = none */
+	int stats;            /* enum ss_stats_form */
 	bool disable, verbose, selftest, api_table;
-	int check;                   /* enum ss_check_tools */
-	int check_races;             /* enum ss_check_races */
-	uint64_t check_padding;      /* bytes behind each block, for the tool bounds */
-	bool remember;               /* what a self-test proved counts for later processes */
+	int check;              /* enum ss_check_tools */
+	int check_races;        /* enum ss_check_races */
+	uint64_t check_padding; /* bytes behind each block, for the tool bounds */
+	bool remember;          /* what a self-test proved counts for later processes */
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512], check_file[512];
-	char live[512];              /* a directory, or a word for off (live/directory.h) */
+	char live[512]; /* a directory, or a word for off (live/directory.h) */
 };
 
 /* The defaults, without looking at the environment. */

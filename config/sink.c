@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing lines to a file. Some programs close all descriptors up to some number and then open files
- * of their own. So the descriptor here has a high number, and before each line its file is compared
- * with the one that was opened: no line gets into a file of the program. If the reader of a pipe has
- * gone, that must not end the program.
+ * Writing lines to a file. Some programs close all descriptors up to some number and then open
+ * files of their own. So the descriptor here has a high number, and before each line its file is
+ * compared with the one that was opened: no line gets into a file of the program. If the reader of
+ * a pipe has gone, that must not end the program.
  *
  * Locks: none.
  */

@@ -63,7 +63,7 @@ bool ss_parse_size(const char *s, uint64_t *out)
 
 bool ss_amount_parse(const char *text, struct ss_amount *out)
 {
-	struct ss_amount a = { .set = true };
+	struct ss_amount a = {.set = true};
 	uint64_t whole, frac;
 
 	const char *end = ss_parse_decimal(text, &whole, &frac);
@@ -100,7 +100,7 @@ bool ss_parse_bool(const char *s, bool *out)
 const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 				  struct ss_devices_seen *seen)
 {
-	struct ss_amount a = { .set = true, .bytes = UINT64_MAX };
+	struct ss_amount a = {.set = true, .bytes = UINT64_MAX};
 	const char *colon = strchr(entry, ':'), *value = colon ? colon + 1 : entry;
 	uint64_t device = 0, frac;
 
@@ -114,8 +114,8 @@ const char *ss_parse_device_entry(const char *entry, struct ss_amount *out,
 	if (strcasecmp(value, "max") != 0 && !ss_amount_parse(value, &a))
 		return "has no size or percent";
 	if (colon ? seen->each >> device & 1 : seen->all) {
-		return colon ? "names a device for the second time"
-			     : "is for all devices for the second time";
+		return colon ? "names a device for the second time" :
+			       "is for all devices for the second time";
 	}
 	for (uint64_t i = 0; i < SS_MAX_DEVICES; i++)
 		if (colon ? i == device : !(seen->each >> i & 1))

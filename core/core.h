@@ -36,17 +36,19 @@ bool ss_must_unmap(struct ss_core *core, int dev);
 /* Unmaps that memory. The caller has seen all work of the device end, and nobody uses memory of
  * the device any more. */
 void ss_unmap(struct ss_core *core, int dev);
-/* Sets where the core says that SOMASHIM_INITIAL failed, that a runtime refuses to map memory, and that the journal ends;
- * NULL, the initial value, means nowhere. The caller owns `log`. Not thread safe: call it before anything else. */
+/* Sets where the core says that SOMASHIM_INITIAL failed, that a runtime refuses to map memory, and
+ * that the journal ends; NULL, the initial value, means nowhere. The caller owns `log`. Not thread
+ * safe: call it before anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);
-/* `fn` is called after the pools took memory of a device for an allocation, and when there was none.
- * The thread that allocates calls it, with no lock held. NULL, the initial value: nobody is told. Not
- * thread safe: call it before anything else. */
+/* `fn` is called after the pools took memory of a device for an allocation, and when there was
+ * none. The thread that allocates calls it, with no lock held. NULL, the initial value: nobody is
+ * told. Not thread safe: call it before anything else. */
 void ss_core_watch_growth(struct ss_core *core, void (*fn)(void));
 /* Returns the errno for which SOMASHIM_JOURNAL cannot be written; 0 if it is written or was not
  * asked for. */
 int ss_core_journal_error(const struct ss_core *core);
-/* Returns the name of the journal if the first name for SOMASHIM_JOURNAL was taken; NULL otherwise. */
+/* Returns the name of the journal if the first name for SOMASHIM_JOURNAL was taken; NULL
+ * otherwise. */
 const char *ss_core_journal_other_name(const struct ss_core *core);
 
 /* ---- streams ------------------------------------------------------------ */
@@ -54,10 +56,10 @@ const char *ss_core_journal_other_name(const struct ss_core *core);
 /* A timeline is one stream from its creation to its destruction. The record stays valid as long as
  * the core, but stands for another stream once its own has been retired. */
 enum ss_timeline_kind {
-	SS_TL_NULL,        /* the legacy null stream of a device */
-	SS_TL_BLOCKING,    /* joins the null stream */
+	SS_TL_NULL,     /* the legacy null stream of a device */
+	SS_TL_BLOCKING, /* joins the null stream */
 	SS_TL_NONBLOCKING,
-	SS_TL_THREAD,      /* hipStreamPerThread of one thread; blocking */
+	SS_TL_THREAD, /* hipStreamPerThread of one thread; blocking */
 };
 
 /* The null timeline of a device. NULL if host memory is out, or all slots are taken. */
@@ -142,12 +144,14 @@ struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev);
  * threshold goes back. */
 void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold);
 
-/* A call went past the shim. From now on event clocks and stream queries prove nothing, and memory freed by a hipFree that
- * did not wait is reused only after a device-wide wait. Fences, and waits for streams that the core knows, still count. */
+/* A call went past the shim. From now on event clocks and stream queries prove nothing, and memory
+ * freed by a hipFree that did not wait is reused only after a device-wide wait. Fences, and waits
+ * for streams that the core knows, still count. */
 void ss_distrust(struct ss_core *core);
 bool ss_distrusted(const struct ss_core *core);
-/* Streams run host functions of the program, which may allocate, or wait for values that the host may write. From now on
- * no allocation waits for frees in flight unless memory is short (pool/bounded_wait.c). */
+/* Streams run host functions of the program, which may allocate, or wait for values that the host
+ * may write. From now on no allocation waits for frees in flight unless memory is short
+ * (pool/bounded_wait.c). */
 void ss_backpressure_never(struct ss_core *core);
 
 /* ---- pools -------------------------------------------------------------- */
@@ -184,7 +188,8 @@ enum ss_status ss_pool_destroy(struct ss_core *core, struct ss_pool *pool);
 void *ss_pool_handle(const struct ss_pool *pool);
 /* NULL if no such pool is alive. The pool may end at any time: do no more than read its figures. */
 struct ss_pool *ss_pool_from_handle(struct ss_core *core, void *handle);
-/* The same with a reference: until ss_pool_unref() the record stays this pool, even if another thread destroys it. */
+/* The same with a reference: until ss_pool_unref() the record stays this pool, even if another
+ * thread destroys it. */
 struct ss_pool *ss_pool_ref_handle(struct ss_core *core, void *handle);
 /* NULL is allowed. */
 void ss_pool_unref(struct ss_pool *pool);
@@ -199,66 +204,71 @@ enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum
 /* Gives idle memory back until `keep` bytes are reserved, as far as nothing in flight uses it.
  * Never waits for the device: if giving back would, it happens at a later synchronization. */
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep);
-/* Gives access to existing and later memory to the devices in `give`. Those in `take` get no access to later memory; what
- * is mapped already may stay accessible to them. The owner always has access. Calls of several threads run one after another. On failure
- * devices without access before have none. */
+/* Gives access to existing and later memory to the devices in `give`. Those in `take` get no access
+ * to later memory; what is mapped already may stay accessible to them. The owner always has access.
+ * Calls of several threads run one after another. On failure devices without access before have
+ * none. */
 enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t give,
 				  uint64_t take);
 uint64_t ss_pool_access(const struct ss_pool *pool);
-/* Remembers which devices asked to read only, for ss_pool_readers(). They can write all the same, as
- * with the runtime's own pools. `others`: devices that asked for reading and writing. */
+/* Remembers which devices asked to read only, for ss_pool_readers(). They can write all the same,
+ * as with the runtime's own pools. `others`: devices that asked for reading and writing. */
 void ss_pool_set_readers(struct ss_pool *pool, uint64_t readers, uint64_t others);
 uint64_t ss_pool_readers(const struct ss_pool *pool);
 
 /* ---- allocation --------------------------------------------------------- */
 
 /* hipMallocFromPoolAsync; size > 0. The caller holds the pool, or it is one that never ends. */
-enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool,
-			      struct ss_timeline *tl, size_t size, void **out);
+enum ss_status ss_alloc_async(struct ss_core *core, struct ss_pool *pool, struct ss_timeline *tl,
+			      size_t size, void **out);
 /* hipMallocAsync: the same from the current pool of the timeline's device. */
 enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
 				void **out);
 
-/* What a pointer is: asked once, and handed on. It stays true as long as the block is the caller's; another thread may
- * free it at any time in a program that frees twice, and a free of what is gone answers SS_ERR_INVALID. */
+/* What a pointer is: asked once, and handed on. It stays true as long as the block is the caller's;
+ * another thread may free it at any time in a program that frees twice, and a free of what is gone
+ * answers SS_ERR_INVALID. */
 struct ss_found {
 	struct ss_segment *segment;
 	struct ss_pool *pool;
 	int device;
-	struct ss_block *block; /* live, and it contains the pointer; with NULL the next two are not set */
-	uint64_t start;         /* its first byte */
-	bool classic;           /* hipMalloc handed it out */
+	/* live, and it contains the pointer; with NULL the next two are not set */
+	struct ss_block *block;
+	uint64_t start; /* its first byte */
+	bool classic;   /* hipMalloc handed it out */
 };
-/* SS_OK: `ptr` lies in a live block; SS_ERR_INVALID: in memory of ours that is not live (a double free); SS_ERR_FOREIGN:
- * it is not ours, and nothing in *out is set. Takes no lock. */
+/* SS_OK: `ptr` lies in a live block; SS_ERR_INVALID: in memory of ours that is not live (a double
+ * free); SS_ERR_FOREIGN: it is not ours, and nothing in *out is set. Takes no lock. */
 enum ss_status ss_find(struct ss_core *core, const void *ptr, struct ss_found *out);
-/* hipFreeAsync of a block that ss_find() found. SS_ERR_INVALID: it is gone. SS_ERR_CLASSIC: it is of hipMalloc and was not
- * freed: call ss_free_found(). */
-enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f, struct ss_timeline *tl);
-/* The same by the pointer, which may also be none of ours (SS_ERR_FOREIGN). A pointer into a block frees the block,
- * as in HIP. */
+/* hipFreeAsync of a block that ss_find() found. SS_ERR_INVALID: it is gone. SS_ERR_CLASSIC: it is
+ * of hipMalloc and was not freed: call ss_free_found(). */
+enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f,
+				   struct ss_timeline *tl);
+/* The same by the pointer, which may also be none of ours (SS_ERR_FOREIGN). A pointer into a block
+ * frees the block, as in HIP. */
 enum ss_status ss_free_async(struct ss_core *core, const void *ptr, struct ss_timeline *tl);
 
-/* Closes the fast path below while *shut is not 0. `shut` must live as long as the core. After *shut
- * has become non-zero, ss_hits_end() makes every thread read it before its next hit. */
+/* Closes the fast path below while *shut is not 0. `shut` must live as long as the core. After
+ * *shut has become non-zero, ss_hits_end() makes every thread read it before its next hit. */
 void ss_hits_gate(struct ss_core *core, const _Atomic int *shut);
 void ss_hits_end(struct ss_core *core);
 typedef int ss_miss_alloc(void **out, size_t size, void *native);
 typedef int ss_miss_free(void *ptr, void *native);
 /* The common case of hipMallocAsync and hipFreeAsync at a fraction of the cost: the current pool of
  * the device, a created stream, nothing captured, and the stream's cache has the memory. Returns 0
- * on success. In all other cases nothing was done and the result of `miss` is returned. `native` may
- * be any handle; `core` may be NULL, which counts as a miss. */
-int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
-		 ss_miss_alloc *miss);
+ * on success. In all other cases nothing was done and the result of `miss` is returned. `native`
+ * may be any handle; `core` may be NULL, which counts as a miss. */
+int ss_hit_alloc(void **out, size_t size, void *native, struct ss_core *core, ss_miss_alloc *miss);
 int ss_hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
 
 /* hipMalloc; size > 0. Uses only bytes of which every mark is completed. */
 enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void **out);
-/* hipFree of a block that ss_find() found, also if it is of hipMallocAsync. `waited`: a token of ss_streams_sync_begin() for
- * the block's device, taken before the caller waited for the streams; this call ends it. NULL: nobody waited, and the
- * block is not reused before an epoch (the marks of all timelines) has completed. SS_ERR_INVALID: it is gone. */
-enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f, struct ss_token *waited);
+/* hipFree of a block that ss_find() found, also if it is of hipMallocAsync. `waited`: a token of
+ * ss_streams_sync_begin() for the block's device, taken before the caller waited for the streams;
+ * this call ends it. NULL: nobody waited, and the block is not reused before an epoch (the marks of
+ * all timelines) has completed. SS_ERR_INVALID: it is gone. */
+enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f,
+			     struct ss_token *waited);
 /* The same by the pointer. Errors as ss_free_async(). */
 enum ss_status ss_free_classic(struct ss_core *core, const void *ptr, struct ss_token *waited);
 
@@ -269,7 +279,8 @@ enum ss_status ss_free_classic(struct ss_core *core, const void *ptr, struct ss_
 enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
 			     void **out);
 /* The free of a block that ss_find() found, on the stream of `only`. SS_ERR_INVALID: it is gone. */
-enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f, struct ss_timeline *only);
+enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
+			      struct ss_timeline *only);
 /* The common case of both at a fraction of the cost, for the null stream. Alloc returns false, and
  * free returns -1 in place of the block's device, if it is not the common case; nothing was done
  * then. Free asks whether the condition above still holds: first `now`, which is called with a lock
@@ -280,27 +291,27 @@ int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool
 /* ---- looking up pointers ------------------------------------------------ */
 
 struct ss_block_info {
-	void *base;        /* first byte of the block */
-	size_t size;       /* as requested */
-	void *segment;     /* first byte of the segment that holds it */
+	void *base;    /* first byte of the block */
+	size_t size;   /* as requested */
+	void *segment; /* first byte of the segment that holds it */
 	size_t segment_size;
-	uint64_t id;       /* unique among all blocks ever handed out */
+	uint64_t id; /* unique among all blocks ever handed out */
 	int device;
 	enum ss_backing backing;
 	struct ss_pool *pool;
-	bool classic;      /* hipMalloc handed it out */
-	bool live;         /* false: the pointer is in a segment of ours, but in no live block */
+	bool classic; /* hipMalloc handed it out */
+	bool live;    /* false: the pointer is in a segment of ours, but in no live block */
 };
-/* All that can be said of a pointer (ss_find() says what a free needs). Returns true if it lies in memory of ours. Takes the
- * lock of the pool. */
+/* All that can be said of a pointer (ss_find() says what a free needs). Returns true if it lies in
+ * memory of ours. Takes the lock of the pool. */
 bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out);
 /* *left: bytes from `ptr` to the end of the live block that contains it; 0 also in memory of the
  * classic pool that is not handed out. Returns false if `ptr` is in neither. Takes no lock. */
 bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left);
 /* A command that is about to be enqueued on tl's stream uses the live block that contains `ptr`
  * (NULL: memory of any device). The memory may be another device's, since a copy needs no peer
- * access. The real hipFree does not wait for that stream, but keeps the memory until the command has
- * run; from now on the core does so too. */
+ * access. The real hipFree does not wait for that stream, but keeps the memory until the command
+ * has run; from now on the core does so too. */
 void ss_timeline_visits(struct ss_core *core, struct ss_timeline *tl, const void *ptr);
 /* True if [ptr, ptr + size) touches a reservation or segment of ours. */
 bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size);
@@ -310,9 +321,9 @@ bool ss_owns_range(struct ss_core *core, const void *ptr, size_t size);
 struct ss_ipc_place {
 	void *segment;
 	size_t segment_size;
-	uint64_t serial;   /* of the segment; never used twice */
-	size_t offset;     /* of the block in the segment */
-	size_t size;       /* of the block, as requested */
+	uint64_t serial; /* of the segment; never used twice */
+	size_t offset;   /* of the block in the segment */
+	size_t size;     /* of the block, as requested */
 	int device;
 };
 /* Where the live block at `ptr` lies. SS_ERR_FOREIGN: not ours; SS_ERR_INVALID: not live, or of a
@@ -333,27 +344,30 @@ void ss_mem_info(struct ss_core *core, int dev, uint64_t *free_bytes, uint64_t *
 
 /* What the device is said to have: `total_bytes`, or less under SOMASHIM_LIMIT. */
 uint64_t ss_limit_of(const struct ss_core *core, uint64_t total_bytes);
-/* Memory that the process takes of `dev` past the pools counts against SOMASHIM_LIMIT, too. False: there is
- * no room for it, and nothing was counted; idle memory of the pools may be in the way. The pools of
- * `dev` exist (ss_pool_default). */
+/* Memory that the process takes of `dev` past the pools counts against SOMASHIM_LIMIT, too. False:
+ * there is no room for it, and nothing was counted; idle memory of the pools may be in the way. The
+ * pools of `dev` exist (ss_pool_default). */
 bool ss_limit_take(struct ss_core *core, int dev, uint64_t bytes);
 void ss_limit_give(struct ss_core *core, int dev, uint64_t bytes);
 
-/* Gives idle memory of `dev` back because a call of the runtime found none. With `may_wait` it waits
- * as long as an allocation would (SOMASHIM_OOM_WAIT_MS). *end is 0 for the first try and keeps the
- * end of the wait between tries. True: some memory went back, and another try may give more. */
+/* Gives idle memory of `dev` back because a call of the runtime found none. With `may_wait` it
+ * waits as long as an allocation would (SOMASHIM_OOM_WAIT_MS). *end is 0 for the first try and
+ * keeps the end of the wait between tries. True: some memory went back, and another try may give
+ * more. */
 bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
 /* The same for calls that do not report that memory is out: gives back until `dev` has `size` bytes
  * free, or nothing is idle. */
 void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait);
-/* Has `dev` less free than the runtime may need for itself? Then what is freed goes back at once. */
+/* Has `dev` less free than the runtime may need for itself? Then what is freed goes back at
+ * once. */
 bool ss_scarce(struct ss_core *core, int dev);
 /* A hipFree has waited for all streams of `dev`. */
 void ss_freed_idle(struct ss_core *core, int dev);
 
-/* Is every stream of `dev` at its end? Records and polls fences, and never waits. The table in order/order.h
- * has what else can be asked. Without `join_null` the answer is no for a device whose null stream was used beside blocking streams,
- * because a fence on the null stream would join them. */
+/* Is every stream of `dev` at its end? Records and polls fences, and never waits. The table in
+ * order/order.h has what else can be asked. Without `join_null` the answer is no for a device whose
+ * null stream was used beside blocking streams, because a fence on the null stream would join
+ * them. */
 bool ss_device_record_and_ask(struct ss_core *core, int dev, bool join_null);
 /* Is any stream of `dev` known to have something left to do? Streams are asked, and nothing is
  * enqueued. Another thread's per-thread stream cannot be asked, and after a bypass none is. */
@@ -361,9 +375,9 @@ bool ss_device_ask_busy(struct ss_core *core, int dev);
 /* The devices that must be idle before `dev` is reset: those with access to its pools' memory, and
  * `dev` itself if pools of another device have memory. */
 uint64_t ss_reset_waits_for(struct ss_core *core, int dev);
-/* Around the real hipDeviceReset: pools, blocks and timelines of the device end. `idle`: nothing runs on the devices of
- * ss_reset_waits_for(), so memory is given back. What another thread allocates there before the end is dead with
- * the rest, or refused with SS_ERR_NO_DEVICE. */
+/* Around the real hipDeviceReset: pools, blocks and timelines of the device end. `idle`: nothing
+ * runs on the devices of ss_reset_waits_for(), so memory is given back. What another thread
+ * allocates there before the end is dead with the rest, or refused with SS_ERR_NO_DEVICE. */
 void ss_device_reset_begin(struct ss_core *core, int dev, bool idle);
 void ss_device_reset_end(struct ss_core *core, int dev);
 /* hipDeviceEnablePeerAccess: the devices in `peers` get access to the classic memory of `dev`. They
@@ -388,10 +402,10 @@ void ss_decay_watch(struct ss_core *core, void (*begin)(void));
 /* The watcher goes, unless it finds something in a last look. That comes later than any free takes
  * that was a hit already when this was called. */
 void ss_decay_unwatched(struct ss_core *core);
-/* Gives back what is due of `dev`, and returns in how many ms to call this again; UINT64_MAX: nothing
- * is idle that could go back. Never waits: while a stream is busy, memory whose return waits for the
- * device stays, and the stream is asked less and less often. About 1 GiB goes in one call; then it returns 0 for the rest. One
- * thread at a time. */
+/* Gives back what is due of `dev`, and returns in how many ms to call this again; UINT64_MAX:
+ * nothing is idle that could go back. Never waits: while a stream is busy, memory whose return
+ * waits for the device stays, and the stream is asked less and less often. About 1 GiB goes in one
+ * call; then it returns 0 for the rest. One thread at a time. */
 uint64_t ss_decay_next(struct ss_core *core, int dev);
 
 /* ---- out of memory ------------------------------------------------------ */
@@ -399,16 +413,17 @@ uint64_t ss_decay_next(struct ss_core *core, int dev);
 /* An allocation that failed. Sizes are bytes. */
 struct ss_oom {
 	int device;
-	uint64_t size;       /* asked for */
-	uint64_t max_size;   /* of the pool; 0: none */
-	bool refused;        /* the driver failed, and did not say that memory is short */
-	uint64_t tried;      /* a bit for each row of the ladder; 0: it is more than there can ever be */
+	uint64_t size;     /* asked for */
+	uint64_t max_size; /* of the pool; 0: none */
+	bool refused;      /* the driver failed, and did not say that memory is short */
+	/* A bit for each row of the ladder; 0: it is more than there can ever be */
+	uint64_t tried;
 };
-/* The thread whose allocation failed calls `fn`, with no lock held. NULL, the initial value: nobody is
- * told. Not thread safe: call it before anything else. */
+/* The thread whose allocation failed calls `fn`, with no lock held. NULL, the initial value: nobody
+ * is told. Not thread safe: call it before anything else. */
 void ss_core_watch_oom(struct ss_core *core, void (*fn)(struct ss_core *, const struct ss_oom *));
 struct ss_oom_device {
-	bool known;          /* the driver said what is free */
+	bool known; /* the driver said what is free */
 	uint64_t free_bytes, total_bytes;
 	uint64_t reserved;   /* by the pools of this process */
 	uint64_t limit;      /* SOMASHIM_LIMIT; 0: none */
@@ -422,10 +437,10 @@ struct ss_oom_pool {
 struct ss_oom_visitor {
 	void (*device)(const struct ss_oom_device *, void *);
 	void (*stream)(void *native, uint64_t free_bytes, void *); /* of the pool that comes next */
-	void (*pool)(const struct ss_oom_pool *, void *); /* each with memory */
+	void (*pool)(const struct ss_oom_pool *, void *);          /* each with memory */
 };
-/* Who holds the memory of `dev`. Calls the driver. `stream` and `pool` are called with a lock held, so
- * they call nothing of the core. */
+/* Who holds the memory of `dev`. Calls the driver. `stream` and `pool` are called with a lock held,
+ * so they call nothing of the core. */
 void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *visitor, void *arg);
 
 /* ---- statistics --------------------------------------------------------- */
@@ -435,65 +450,71 @@ void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *vi
 /* Counts since the pool was made; sizes in bytes. */
 struct ss_pool_stats {
 	int device;
-	const char *kind;    /* "default", "classic", "pool 3" */
+	const char *kind; /* "default", "classic", "pool 3" */
 	const char *backing;
 	uint64_t allocations, frees, hits, misses;
 	uint64_t reuse_same_stream, reuse_event, reuse_completed, reuse_internal, reuse_implicit;
-	uint64_t waits;      /* allocations that waited for frees in flight */
+	uint64_t waits; /* allocations that waited for frees in flight */
 	uint64_t segments, grown, released_bytes, remaps, trims;
 	uint64_t reserved, reserved_high, used, used_high;
-	/* Freed, and not yet seen to have completed on the device. As in the report of out of memory.
-	 * A hint while other threads allocate. */
+	/* Freed, and not yet seen to have completed on the device. As in the report of out of
+	 * memory. A hint while other threads allocate. */
 	uint64_t in_flight;
 	uint64_t fences, busy_queries, driver_calls, driver_ns;
-	uint64_t memory_calls; /* the driver calls that take memory, give it back, and map or open it */
+	/* The driver calls that take memory, give it back, and map or open it */
+	uint64_t memory_calls;
 	uint64_t out_of_memory;
-	uint64_t served[SS_LADDER_ROWS]; /* how often each row of the ladder found memory, or made some */
+	/* How often each row of the ladder found memory, or made some */
+	uint64_t served[SS_LADDER_ROWS];
 };
 /* What a device holds, as far as this process knows it. */
 struct ss_device_stats {
 	int device;
-	const char *name;    /* of the device */
-	uint64_t total_bytes, limit; /* limit 0: none */
-	uint64_t ended_count; /* pools that are no more, */
+	const char *name;                  /* of the device */
+	uint64_t total_bytes, limit;       /* limit 0: none */
+	uint64_t ended_count;              /* pools that are no more, */
 	const struct ss_pool_stats *ended; /* and the sums of their counts */
 };
 /* Either may be NULL. The strings live as long as the call. */
 struct ss_stats_visitor {
 	void (*device)(const struct ss_device_stats *, void *); /* each device in use */
-	void (*pool)(const struct ss_pool_stats *, void *); /* each pool that holds or served something */
+	/* Each pool that holds or served something */
+	void (*pool)(const struct ss_pool_stats *, void *);
 };
-/* All pools, then all devices. For the end of the process, or while no other thread is in the core: calls no
- * driver and waits for no lock of a pool. */
+/* All pools, then all devices. For the end of the process, or while no other thread is in the core:
+ * calls no driver and waits for no lock of a pool. */
 void ss_stats(struct ss_core *core, const struct ss_stats_visitor *visitor, void *arg);
 /* The present figures, without waiting for another thread: false, and some calls may be missing, if
- * a lock was taken. Devices come first. Both functions are called with locks held, so they call nothing of the core. The
- * counts of hits may be those of a moment ago while other threads allocate. Safe at exit. */
+ * a lock was taken. Devices come first. Both functions are called with locks held, so they call
+ * nothing of the core. The counts of hits may be those of a moment ago while other threads
+ * allocate. Safe at exit. */
 bool ss_stats_try(struct ss_core *core, const struct ss_stats_visitor *visitor, void *arg);
 /* Name of a row of the ladder, i < SS_LADDER_ROWS. Static. */
 const char *ss_ladder_row(unsigned i);
 /* The sum over all pools, destroyed ones included. High marks are sums of the pools' high marks, so
  * they are upper bounds. Safe at exit: calls no driver. */
 void ss_stats_total(struct ss_core *core, struct ss_pool_stats *out);
-/* Bytes of a device that the runtime mapped for a pool, but neither lets it use nor takes back. No pool has
- * them reserved, but they count against the limit. */
+/* Bytes of a device that the runtime mapped for a pool, but neither lets it use nor takes back. No
+ * pool has them reserved, but they count against the limit. */
 uint64_t ss_set_aside(struct ss_core *core, int dev);
 /* Bytes of host memory that the core uses for its own records. */
 uint64_t ss_host_bytes(const struct ss_core *core);
-/* Bytes of the longest free range that the pools of a device hold, completed or not. Takes the locks of pools. */
+/* Bytes of the longest free range that the pools of a device hold, completed or not. Takes the
+ * locks of pools. */
 uint64_t ss_largest_free(struct ss_core *core, int device);
 /* A live block. Sizes are bytes. */
 struct ss_block_entry {
 	uint64_t address, size, rounded; /* as requested, and as it takes in the pool */
-	uint64_t id;         /* unique among all blocks ever handed out */
-	void *stream;        /* handle of the stream that it was allocated on; NULL for hipMalloc */
+	uint64_t id;                     /* unique among all blocks ever handed out */
+	void *stream; /* handle of the stream that it was allocated on; NULL for hipMalloc */
 	int device;
-	bool classic;        /* hipMalloc handed it out */
-	uint64_t pool;       /* number of the pool, as in its name */
-	bool default_pool;   /* pool of hipMalloc or hipMallocAsync */
+	bool classic;      /* hipMalloc handed it out */
+	uint64_t pool;     /* number of the pool, as in its name */
+	bool default_pool; /* pool of hipMalloc or hipMallocAsync */
 };
-/* Copies all live blocks of the process. The blocks of one pool are those of one moment: allocations
- * from it wait meanwhile. The caller frees *out with free(). SIZE_MAX: host memory is out. */
+/* Copies all live blocks of the process. The blocks of one pool are those of one moment:
+ * allocations from it wait meanwhile. The caller frees *out with free(). SIZE_MAX: host memory is
+ * out. */
 size_t ss_blocks_list(struct ss_core *core, struct ss_block_entry **out);
 /* Checks the invariants of ranges, caches and maps (for tests). Returns NULL, or a sentence that
  * says what is broken. No other thread may be in the core. */

@@ -31,10 +31,10 @@ enum ss_status {
 	SS_ERR_NOT_READY,   /* a fence has not been reached */
 	SS_ERR_UNSUPPORTED, /* this runtime or device cannot do it */
 	SS_ERR_NO_DEVICE,
-	SS_ERR_CAPTURE,     /* not legal while a capture is live */
-	SS_ERR_DEVICE,      /* wrong device for this pool or stream */
-	SS_ERR_CLASSIC,     /* a hipMalloc block: free it the way hipFree does */
-	SS_ERR_FAILED,      /* the runtime refused for another reason */
+	SS_ERR_CAPTURE, /* not legal while a capture is live */
+	SS_ERR_DEVICE,  /* wrong device for this pool or stream */
+	SS_ERR_CLASSIC, /* a hipMalloc block: free it the way hipFree does */
+	SS_ERR_FAILED,  /* the runtime refused for another reason */
 };
 
 enum ss_backing {
@@ -47,7 +47,7 @@ enum ss_backing {
 
 static inline const char *ss_backing_name(enum ss_backing backing)
 {
-	static const char *const names[SS_BACKING_COUNT] = { "auto", "hip", "hsa", "vmm" };
+	static const char *const names[SS_BACKING_COUNT] = {"auto", "hip", "hsa", "vmm"};
 
 	return names[backing];
 }
@@ -73,15 +73,16 @@ struct ss_device_info {
 	enum ss_backing best; /* what SS_BACKING_AUTO means for stream-ordered pools */
 	/* Smallest chunk that VMM should map, a power of two or a multiple of 2 MiB; 0: no VMM. */
 	uint64_t chunk_bytes;
-	bool no_hsa;          /* SS_BACKING_HSA does not work */
+	bool no_hsa; /* SS_BACKING_HSA does not work */
 	/* Querying a fence of a stream that is being captured would end the capture. If the stream
 	 * has been destroyed, this holds while any stream is captured. */
 	bool query_spoils;
 	bool unmap_at_exit;   /* the runtime crashes at exit if mappings are left */
 	bool unmap_waits_all; /* an unmap waits for every device, not only for this one */
-	bool keep_unopened;   /* the runtime crashes if memory to which nobody has access is unmapped */
-	bool access_prefix;   /* set_access works only on ranges that start with the reservation */
-	bool integrated;      /* an APU: host and device share memory */
+	/* The runtime crashes if memory to which nobody has access is unmapped */
+	bool keep_unopened;
+	bool access_prefix; /* set_access works only on ranges that start with the reservation */
+	bool integrated;    /* an APU: host and device share memory */
 	bool release_waits[SS_BACKING_COUNT]; /* giving back waits for the device */
 };
 
@@ -91,18 +92,17 @@ struct ss_driver {
 	int (*device_count)(void *ctx);
 	enum ss_status (*device_info)(void *ctx, int dev, struct ss_device_info *out);
 	/* What the device itself reports, in bytes; NULL outputs allowed. */
-	enum ss_status (*mem_info)(void *ctx, int dev, uint64_t *free_bytes,
-				   uint64_t *total_bytes);
+	enum ss_status (*mem_info)(void *ctx, int dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
 	/* Whole segments. `size` is a multiple of 2 MiB. The devices in `peers` get access, too. If
-	 * giving access fails, *ptr may be set in spite of the error: then there is a segment, which
-	 * the caller must free. Otherwise *ptr is unchanged on failure. */
-	enum ss_status (*segment_alloc)(void *ctx, int dev, enum ss_backing backing,
-					size_t size, uint64_t peers, void **ptr);
-	enum ss_status (*segment_free)(void *ctx, int dev, enum ss_backing backing,
-				       void *ptr, size_t size);
-	enum ss_status (*segment_access)(void *ctx, int dev, enum ss_backing backing,
-					 void *ptr, size_t size, uint64_t peers);
+	 * giving access fails, *ptr may be set in spite of the error: then there is a segment,
+	 * which the caller must free. Otherwise *ptr is unchanged on failure. */
+	enum ss_status (*segment_alloc)(void *ctx, int dev, enum ss_backing backing, size_t size,
+					uint64_t peers, void **ptr);
+	enum ss_status (*segment_free)(void *ctx, int dev, enum ss_backing backing, void *ptr,
+				       size_t size);
+	enum ss_status (*segment_access)(void *ctx, int dev, enum ss_backing backing, void *ptr,
+					 size_t size, uint64_t peers);
 
 	/* Virtual memory. Sizes and addresses are multiples of chunk_bytes. `map` maps exactly one
 	 * whole chunk, which cannot be used before set_access has given access to it. */
@@ -112,10 +112,9 @@ struct ss_driver {
 	enum ss_status (*chunk_release)(void *ctx, int dev, void *chunk, size_t size);
 	enum ss_status (*map)(void *ctx, int dev, void *va, size_t size, void *chunk);
 	enum ss_status (*unmap)(void *ctx, int dev, void *va, size_t size);
-	enum ss_status (*set_access)(void *ctx, int dev, void *va, size_t size,
-				     uint64_t peers);
-	/* Returns when memory that was just mapped and given access to can really be used. Overwrites
-	 * its contents. NULL: it always can. */
+	enum ss_status (*set_access)(void *ctx, int dev, void *va, size_t size, uint64_t peers);
+	/* Returns when memory that was just mapped and given access to can really be used.
+	 * Overwrites its contents. NULL: it always can. */
 	enum ss_status (*settle)(void *ctx, int dev, void *va, size_t size);
 	/* Describes the limit of the process, not of the device, that made a call fail with
 	 * SS_ERR_NOMEM since this was last asked. False: there was none. May be NULL. */
@@ -124,14 +123,13 @@ struct ss_driver {
 	/* Fences. fence_record covers everything enqueued on the stream before the call;
 	 * SS_ERR_CAPTURE: recording would disturb a live capture. fence_query never blocks:
 	 * SS_ERR_NOT_READY. fence_wait makes the stream wait, not the host. */
-	enum ss_status (*fence_record)(void *ctx, int dev, void *native,
-				       struct ss_fence *out);
+	enum ss_status (*fence_record)(void *ctx, int dev, void *native, struct ss_fence *out);
 	enum ss_status (*fence_query)(void *ctx, const struct ss_fence *fence);
 	enum ss_status (*fence_wait)(void *ctx, int dev, void *native,
 				     const struct ss_fence *fence);
 	void (*fence_release)(void *ctx, struct ss_fence *fence);
-	/* SS_OK: the stream has nothing left to do. An error does not mean that it has. Never blocks.
-	 * May be NULL. */
+	/* SS_OK: the stream has nothing left to do. An error does not mean that it has. Never
+	 * blocks. May be NULL. */
 	enum ss_status (*stream_idle)(void *ctx, int dev, void *native);
 
 	/* A monotonic clock in milliseconds, and a sleep. Tests make both virtual. */
@@ -140,8 +138,8 @@ struct ss_driver {
 	void (*sleep_ms)(void *ctx, unsigned ms);
 	/* Lets other threads run for an instant. NULL if nothing changes in the meantime. */
 	void (*pause)(void *ctx);
-	/* Sleeps for about `us` microseconds and returns how many it took. NULL: an allocation waits
-	 * for frees in flight only when memory is out (pool/bounded_wait.c). */
+	/* Sleeps for about `us` microseconds and returns how many it took. NULL: an allocation
+	 * waits for frees in flight only when memory is out (pool/bounded_wait.c). */
 	uint64_t (*nap)(void *ctx, unsigned us);
 };
 

@@ -11,8 +11,8 @@
  */
 #include "core/pool/pool_state.h"
 
-/* The live block at `addr` with its pool's lock held, if handles can be made for it; otherwise NULL, no lock held, and
- * *why (NULL allowed) says whether the address is ours. */
+/* The live block at `addr` with its pool's lock held, if handles can be made for it; otherwise
+ * NULL, no lock held, and *why (NULL allowed) says whether the address is ours. */
 static struct ss_block *lock_shareable(struct ss_core *core, uint64_t addr, enum ss_status *why)
 {
 	struct ss_segment *seg = ss_segment_lock(core, addr);
@@ -86,9 +86,9 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 
 /* What the blocks of a segment are. */
 struct contents {
-	uint64_t gaps;  /* bytes that were exported */
+	uint64_t gaps; /* bytes that were exported */
 	bool live;
-	bool busy;      /* something is live, in an arena, or still in use by the device */
+	bool busy; /* something is live, in an arena, or still in use by the device */
 };
 
 /* Pool lock held, the caches frozen. */
@@ -102,7 +102,8 @@ static struct contents look_into(struct ss_core *core, const struct ss_segment *
 		c.gaps += state == SS_BLOCK_GAP ? b->size : 0;
 		c.live |= state == SS_BLOCK_LIVE;
 		if (state == SS_BLOCK_GAP)
-			c.busy |= b->slot != SS_SLOT_COMPLETED && !ss_mark_reached(core, b->slot, b->n, true);
+			c.busy |= b->slot != SS_SLOT_COMPLETED &&
+				  !ss_mark_reached(core, b->slot, b->n, true);
 		else
 			c.busy |= !ss_is_free_on(b, SS_SLOT_COMPLETED);
 	}
@@ -130,7 +131,8 @@ uint64_t ss_ipc_pinned(struct ss_pool *pool)
 }
 
 /* A segment that is to go back; NULL: none. The first block of a segment that the runtime keeps
- * (`kept`) costs it all of the segment: there, much of it must have been used up. Pool lock held. */
+ * (`kept`) costs it all of the segment: there, much of it must have been used up. Pool lock
+ * held. */
 static struct ss_segment *find_over(struct ss_pool *pool, bool kept)
 {
 	struct ss_segment *seg;
@@ -166,12 +168,11 @@ static uint64_t detach(struct ss_pool *pool, struct ss_segment *seg)
 {
 	struct ss_core *core = ss_core_of(pool);
 
-	for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(b)) {
+	for (struct ss_block *b = ss_segment_first(core, seg); b; b = ss_block_next(b))
 		if (ss_is_state(b, SS_BLOCK_GAP))
 			atomic_fetch_sub(&pool->kept, b->size);
 		else
 			ss_completed_remove(&pool->mem, b);
-	}
 	return ss_segment_detach(&pool->mem, seg);
 }
 

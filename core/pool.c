@@ -33,7 +33,8 @@ enum ss_status ss_pool_set_current(struct ss_core *core, int dev, struct ss_pool
 	return s;
 }
 
-enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes, struct ss_pool **out)
+enum ss_status ss_pool_create(struct ss_core *core, int dev, uint64_t max_bytes,
+			      struct ss_pool **out)
 {
 	struct ss_pool *pool;
 
@@ -78,15 +79,9 @@ enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum
 				uint64_t value)
 {
 	switch (attr) {
-	case SS_ATTR_REUSE_FOLLOW_EVENTS:
-		pool->follow = value != 0;
-		return SS_OK;
-	case SS_ATTR_REUSE_OPPORTUNISTIC:
-		pool->opportunistic = value != 0;
-		return SS_OK;
-	case SS_ATTR_REUSE_INTERNAL:
-		pool->internal = value != 0;
-		return SS_OK;
+	case SS_ATTR_REUSE_FOLLOW_EVENTS: pool->follow = value != 0; return SS_OK;
+	case SS_ATTR_REUSE_OPPORTUNISTIC: pool->opportunistic = value != 0; return SS_OK;
+	case SS_ATTR_REUSE_INTERNAL: pool->internal = value != 0; return SS_OK;
 	case SS_ATTR_RELEASE_THRESHOLD:
 		pool->threshold = value;
 		pool->threshold_set = true;
@@ -101,8 +96,7 @@ enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum
 		else
 			pool->mem.reserved_high = ss_reserved(pool);
 		return SS_OK;
-	default:
-		return SS_ERR_INVALID;
+	default: return SS_ERR_INVALID;
 	}
 }
 
@@ -157,7 +151,8 @@ static bool trims_now(struct ss_pool *pool, uint64_t keep)
 		return true;
 	ss_pool_lock(pool);
 	ss_reclaim_all(pool);
-	any = (pool->mem.completed.bytes >= SS_FRAME || pool->mem.unreturned) && ss_reserved(pool) > keep;
+	any = (pool->mem.completed.bytes >= SS_FRAME || pool->mem.unreturned) &&
+	      ss_reserved(pool) > keep;
 	ss_pool_unlock(pool);
 	return any && (ss_may_give(pool, SS_GIVE_FENCED) || ss_may_give(pool, SS_GIVE_QUERIED));
 }

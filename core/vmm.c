@@ -20,9 +20,11 @@
 
 #define POOL_PARTS 64   /* a new chunk is at most this part of the pool, */
 #define RUN_PARTS 12    /* or this part of the bytes that are missing, whichever is more */
-#define MOST_CHUNKS 768 /* a pool has about so many chunks at most, since each may take a file descriptor */
+/* A pool has about so many chunks at most, since each may take a file descriptor */
+#define MOST_CHUNKS 768
 #define PLACES 3        /* other addresses that are tried after the driver refused one */
-#define ASIDE_MOST (256ull << 20) /* bytes of a device that may be set aside before no pool maps more of it */
+/* Bytes of a device that may be set aside before no pool maps more of it */
+#define ASIDE_MOST (256ull << 20)
 
 /* As much as the runtime is known to really give back (backing/retention.c). */
 static uint64_t give(struct ss_memory *m, uint64_t target, uint64_t older_than)
@@ -81,7 +83,8 @@ static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, 
 	uint64_t unit, got = 0;
 	enum ss_status s;
 
-	/* What the driver maps for one pool and does not let it use it would map so for the next, too. */
+	/* What the driver maps for one pool and does not let it use it would map so for the next,
+	 * too. */
 	if (!m->vmm && aside(m)) {
 		m->backing = SS_BACKING_HIP;
 		return SS_ERR_NOMEM;
@@ -115,8 +118,8 @@ static enum ss_status fill(struct ss_memory *m, const struct ss_growth *growth, 
 	return ss_chunks_fill(m, target, list, unit);
 }
 
-/* A run needs several gaps where there must be none below it. If it does not get them all, a failure
- * leaves things as they were: nobody has looked at what it got, so no mark holds it. */
+/* A run needs several gaps where there must be none below it. If it does not get them all, a
+ * failure leaves things as they were: nobody has looked at what it got, so no mark holds it. */
 static enum ss_status grow(struct ss_memory *m, const struct ss_growth *growth)
 {
 	uint64_t reserved = atomic_load(&m->reserved);
@@ -138,13 +141,17 @@ static void say_refused(struct ss_memory *m)
 
 	if (!core->log || atomic_exchange(&ss_device_memory(core, m->dev)->refused, true))
 		return;
-	fprintf(core->log, "somashim: device %d: the runtime refuses to map memory for a pool; ", m->dev);
+	fprintf(core->log, "somashim: device %d: the runtime refuses to map memory for a pool; ",
+		m->dev);
 	if (aside(m))
-		fprintf(core->log, "%.1f MiB of it are set aside, because it cannot be unmapped, and "
-			"new pools come from hip\n", (double)aside(m) / (1 << 20));
+		fprintf(core->log,
+			"%.1f MiB of it are set aside, because it cannot be unmapped, and "
+			"new pools come from hip\n",
+			(double)aside(m) / (1 << 20));
 	else
-		fprintf(core->log, "%s\n", m->backing == SS_BACKING_HIP ?
-			"the pool comes from hip" : "an allocation may fail");
+		fprintf(core->log, "%s\n",
+			m->backing == SS_BACKING_HIP ? "the pool comes from hip" :
+						       "an allocation may fail");
 	fflush(core->log);
 }
 
@@ -158,9 +165,11 @@ enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth)
 	ss_chunks_retry(m);
 	/* What another thread mapped meanwhile may do: the caller looks first. */
 	if (!waited)
-		s = m->backing == SS_BACKING_VMM && aside(m) < ASIDE_MOST ? grow(m, growth) : SS_ERR_NOMEM;
+		s = m->backing == SS_BACKING_VMM && aside(m) < ASIDE_MOST ? grow(m, growth) :
+									    SS_ERR_NOMEM;
 	/* What the driver refuses at one address it may take at another. */
-	for (int i = 0; i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck && !m->vmm->aside; i++)
+	for (int i = 0; i < PLACES && ss_refused(s) && m->vmm && m->vmm->stuck && !m->vmm->aside;
+	     i++)
 		s = grow(m, growth);
 	refused = ss_refused(s);
 	/* If it refuses the first chunk it refuses them all, for all that is known. */

@@ -21,7 +21,7 @@
 
 bool ss_live_enabled(const char *directory)
 {
-	static const char *const off[] = { "", "0", "off", "no", "false" };
+	static const char *const off[] = {"", "0", "off", "no", "false"};
 
 	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
 		if (strcasecmp(directory, off[i]) == 0)
@@ -157,7 +157,8 @@ bool ss_live_scan(const char *directory, ss_live_each *each, void *arg)
 	if (!d)
 		return false;
 	while ((e = readdir(d))) {
-		if (!ss_live_parse_name(e->d_name, &name) || !is_own_file(dirfd(d), e->d_name, &size, &held))
+		if (!ss_live_parse_name(e->d_name, &name) ||
+		    !is_own_file(dirfd(d), e->d_name, &size, &held))
 			continue;
 		state = ss_live_look(&name, own.space);
 		/* It is locked before it has its size. */

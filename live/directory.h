@@ -5,9 +5,9 @@
  * A page is the file somashim-NAMESPACE-PID-START in the directory of SOMASHIM_LIVE: the inode
  * number of the pid namespace, the process id in it, and the start time of the process in clock
  * ticks after boot. So whether a page is stale follows from its name and /proc alone, and nothing
- * that a file contains can get another file removed. A process of another pid namespace (a container)
- * cannot be seen from here, and its namespace may have ended. But its page is locked (flock) as long as
- * the process has it mapped.
+ * that a file contains can get another file removed. A process of another pid namespace (a
+ * container) cannot be seen from here, and its namespace may have ended. But its page is locked
+ * (flock) as long as the process has it mapped.
  */
 #ifndef SS_LIVE_DIRECTORY_H
 #define SS_LIVE_DIRECTORY_H
@@ -48,9 +48,9 @@ enum ss_live_process ss_live_look(const struct ss_live_name *name, uint64_t spac
  * it at any time. */
 void ss_live_clean(const char *directory);
 
-/* Calls `each` for every page in `directory` that may be read: a regular file of the right size that
- * belongs to the caller, or to anybody if the caller is root. Pages whose process has ended are
- * removed and not shown. False with errno set: the directory cannot be read. */
+/* Calls `each` for every page in `directory` that may be read: a regular file of the right size
+ * that belongs to the caller, or to anybody if the caller is root. Pages whose process has ended
+ * are removed and not shown. False with errno set: the directory cannot be read. */
 typedef void ss_live_each(const char *path, const struct ss_live_name *name,
 			  enum ss_live_process state, void *arg);
 bool ss_live_scan(const char *directory, ss_live_each *each, void *arg);

@@ -18,7 +18,7 @@
 
 struct text {
 	int fd;
-	int error; /* errno of the first write that failed */
+	int error;       /* errno of the first write that failed */
 	unsigned number; /* a label from 2 on */
 	size_t length;
 	char bytes[1 << 16];
@@ -104,19 +104,25 @@ static void put_device(struct text *t, const struct ss_live_figures *f, uint32_t
 static const struct metric {
 	const char *name, *help;
 	size_t offset;
-} gauges[] = {
-	{ "somashim_used_bytes", "Device memory handed out and not freed.", POOL(used) },
-	{ "somashim_reserved_bytes", "Device memory that pools hold.", POOL(reserved) },
-	{ "somashim_free_in_flight_bytes",
-	  "Device memory freed, and not yet known to have completed on the device.", POOL(in_flight) },
-}, highs[] = {
-	{ "somashim_used_high_bytes", "Highest value of somashim_used_bytes.", POOL(used_high) },
-	{ "somashim_reserved_high_bytes", "Highest value of somashim_reserved_bytes.",
-	  POOL(reserved_high) },
-}, counters[] = {
-	{ "somashim_allocations_total", "Allocations that pools served.", COUNT(allocations) },
-	{ "somashim_frees_total", "Frees that pools served.", COUNT(frees) },
-	{ "somashim_out_of_memory_total", "Allocations that failed.", COUNT(out_of_memory) },
+} gauges[] =
+	{
+		{"somashim_used_bytes", "Device memory handed out and not freed.", POOL(used)},
+		{"somashim_reserved_bytes", "Device memory that pools hold.", POOL(reserved)},
+		{"somashim_free_in_flight_bytes",
+		 "Device memory freed, and not yet known to have completed on the device.",
+		 POOL(in_flight)},
+},
+  highs[] =
+	  {
+		  {"somashim_used_high_bytes", "Highest value of somashim_used_bytes.",
+		   POOL(used_high)},
+		  {"somashim_reserved_high_bytes", "Highest value of somashim_reserved_bytes.",
+		   POOL(reserved_high)},
+},
+  counters[] = {
+	  {"somashim_allocations_total", "Allocations that pools served.", COUNT(allocations)},
+	  {"somashim_frees_total", "Frees that pools served.", COUNT(frees)},
+	  {"somashim_out_of_memory_total", "Allocations that failed.", COUNT(out_of_memory)},
 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -159,7 +165,7 @@ static void put_counter(struct text *t, const struct metric *m, const struct ss_
 	for (uint32_t i = 0; i < f->pool_count; i++)
 		put_pool(t, m, who, f, &f->pool[i], value_at(&f->pool[i].counts, m->offset));
 	for (uint32_t i = 0; i < f->device_count; i++) {
-		const struct ss_live_pool ended = { .device = f->device[i].ordinal, .name = "ended" };
+		const struct ss_live_pool ended = {.device = f->device[i].ordinal, .name = "ended"};
 
 		if (f->device[i].ended_pools)
 			put_pool(t, m, who, f, &ended, value_at(&f->device[i].ended, m->offset));
@@ -169,7 +175,8 @@ static void put_counter(struct text *t, const struct metric *m, const struct ss_
 static void put_limits(struct text *t, const struct ss_live_identity *who,
 		       const struct ss_live_figures *f)
 {
-	put_head(t, "somashim_limit_bytes", "SOMASHIM_LIMIT of the process on the device.", "gauge");
+	put_head(t, "somashim_limit_bytes", "SOMASHIM_LIMIT of the process on the device.",
+		 "gauge");
 	for (uint32_t i = 0; i < f->device_count; i++) {
 		if (!f->device[i].limit)
 			continue;
@@ -189,7 +196,8 @@ static void put_all(struct text *t, const struct ss_live_identity *who,
 	put_limits(t, who, f);
 	for (size_t i = 0; i < LENGTH(counters); i++)
 		put_counter(t, &counters[i], who, f);
-	put_head(t, "somashim_driver_calls_total", "Calls that somashim made to the runtime.", "counter");
+	put_head(t, "somashim_driver_calls_total", "Calls that somashim made to the runtime.",
+		 "counter");
 	put_process(t, "somashim_driver_calls_total", who);
 	put(t, "} %" PRIu64 "\n", f->driver_calls);
 	put_head(t, "somashim_running", "1 while the process runs, 0 in its last report.", "gauge");

@@ -26,9 +26,9 @@ struct ss_live_counts {
 };
 
 struct ss_live_pool {
-	uint32_t device;   /* ordinal in the process */
+	uint32_t device; /* ordinal in the process */
 	uint32_t reserved_for_later;
-	char name[32];     /* "default", "classic", "pool 3" */
+	char name[32]; /* "default", "classic", "pool 3" */
 	char backing[8];
 	uint64_t used, used_high, reserved, reserved_high;
 	uint64_t in_flight; /* freed, and not yet known to have completed on the device */
@@ -38,17 +38,17 @@ struct ss_live_pool {
 /* The sums are over all pools, also over those that are not shown. */
 struct ss_live_device {
 	uint32_t ordinal;
-	uint32_t ended_pools;   /* pools that were destroyed or reset, */
+	uint32_t ended_pools;        /* pools that were destroyed or reset, */
 	struct ss_live_counts ended; /* and what they counted */
-	char pci[16];           /* "0000:c1:00.0"; "" if the runtime did not say */
+	char pci[16];                /* "0000:c1:00.0"; "" if the runtime did not say */
 	char name[40];
-	uint64_t total;         /* memory of the device */
-	uint64_t limit;         /* SOMASHIM_LIMIT; 0: none */
+	uint64_t total; /* memory of the device */
+	uint64_t limit; /* SOMASHIM_LIMIT; 0: none */
 	uint64_t used, reserved, in_flight;
 };
 
 struct ss_live_figures {
-	uint64_t updated_ns;    /* CLOCK_BOOTTIME */
+	uint64_t updated_ns; /* CLOCK_BOOTTIME */
 	uint64_t driver_calls, driver_ns, fences, host_bytes;
 	uint32_t device_count, pool_count;
 	uint32_t pools_left_out; /* pools for which there was no room */
@@ -60,14 +60,14 @@ struct ss_live_figures {
 struct ss_live_identity {
 	uint32_t pid;
 	int32_t rank, ranks, local_rank; /* -1: unknown */
-	uint64_t started_ns;    /* CLOCK_REALTIME of the first HIP call */
-	char command[16];       /* as in /proc/PID/comm */
-	char launcher[16];      /* "" outside of a job */
+	uint64_t started_ns;             /* CLOCK_REALTIME of the first HIP call */
+	char command[16];                /* as in /proc/PID/comm */
+	char launcher[16];               /* "" outside of a job */
 	char job[64];
-	char pod[40];           /* uid of the pod under Kubernetes */
+	char pod[40]; /* uid of the pod under Kubernetes */
 	char host[64];
-	char version[16];       /* of somashim */
-	char executable[256];   /* path; cut if it is longer */
+	char version[16];     /* of somashim */
+	char executable[256]; /* path; cut if it is longer */
 };
 
 /* Values of dump_error are errno values; 0: the dump is complete. */

@@ -68,7 +68,7 @@ static bool read_sequence(int fd, uint32_t *out)
 /* The calls of the kernel order what is read. */
 static enum ss_live_result read_whole(int fd, struct ss_live_page *out)
 {
-	static const struct timespec nap = { .tv_nsec = 1000000 };
+	static const struct timespec nap = {.tv_nsec = 1000000};
 	uint32_t before, after;
 	ssize_t n;
 
@@ -129,7 +129,8 @@ enum ss_live_result ss_live_read_process(const char *path, uint32_t pid, struct 
 		*end = '\0';
 	now[sizeof(out->who.executable) - 1] = '\0';
 	REPAIR(now);
-	return strcmp(now, out->who.executable) == 0 || !out->who.executable[0] ? result : SS_LIVE_LEFT;
+	return strcmp(now, out->who.executable) == 0 || !out->who.executable[0] ? result :
+										  SS_LIVE_LEFT;
 }
 
 double ss_live_age(const struct ss_live_page *page)

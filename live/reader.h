@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Live pages of other processes, from the reader's side. Pages are read into memory of the reader
- * and never mapped, so a file that shrinks harms nobody. What was read is checked: afterwards counts
- * are within their arrays, and strings end and hold printable ASCII only.
+ * and never mapped, so a file that shrinks harms nobody. What was read is checked: afterwards
+ * counts are within their arrays, and strings end and hold printable ASCII only.
  */
 #ifndef SS_LIVE_READER_H
 #define SS_LIVE_READER_H
@@ -14,10 +14,10 @@
 
 enum ss_live_result {
 	SS_LIVE_OK,
-	SS_LIVE_GONE,    /* the file cannot be read, or is not a page */
-	SS_LIVE_NEWER,   /* of a version that this reader does not know */
-	SS_LIVE_BUSY,    /* it was being written for too long */
-	SS_LIVE_LEFT,    /* the process runs another program by now (exec) */
+	SS_LIVE_GONE,  /* the file cannot be read, or is not a page */
+	SS_LIVE_NEWER, /* of a version that this reader does not know */
+	SS_LIVE_BUSY,  /* it was being written for too long */
+	SS_LIVE_LEFT,  /* the process runs another program by now (exec) */
 };
 
 /* Checks and repairs `size` bytes of a page in memory. */

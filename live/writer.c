@@ -14,8 +14,8 @@
 static char path[SS_LIVE_PATH]; /* of the page; "" if there is none */
 static uint32_t owner;          /* pid of the process that made it: a forked child is another one */
 
-/* Locks the file as a sign of life for those who cannot see the process. The lock stays as long as the file is mapped,
- * also without a descriptor.
+/* Locks the file as a sign of life for those who cannot see the process. The lock stays as long as
+ * the file is mapped, also without a descriptor.
  *
  * Reserves the memory first, because a write to a page for which there is no room would end the
  * process (SIGBUS). */
@@ -78,8 +78,9 @@ void ss_live_publish(struct ss_live_page *page, const struct ss_live_figures *fi
 
 	atomic_store_explicit(&page->sequence, n | 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	memcpy(to, figures, offsetof(struct ss_live_figures, device) +
-				    figures->device_count * sizeof(to->device[0]));
+	memcpy(to, figures,
+	       offsetof(struct ss_live_figures, device) +
+		       figures->device_count * sizeof(to->device[0]));
 	memcpy(to->pool, figures->pool, figures->pool_count * sizeof(to->pool[0]));
 	atomic_store_explicit(&page->sequence, (n | 1) + 1, memory_order_release);
 }

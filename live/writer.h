@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live page of this process, from the writer's side. Needs libc only. At most one thread at a time may
- * call these functions; the caller sees to that.
+ * The live page of this process, from the writer's side. Needs libc only. At most one thread at a
+ * time may call these functions; the caller sees to that.
  */
 #ifndef SS_LIVE_WRITER_H
 #define SS_LIVE_WRITER_H
@@ -17,8 +17,8 @@ struct ss_live_page *ss_live_create(const char *directory, const struct ss_live_
 void ss_live_publish(struct ss_live_page *page, const struct ss_live_figures *figures);
 /* Opens the file for the answer to a dump request. -1 with errno set. */
 int ss_live_dump_open(void);
-/* In a forked child, whose mapping would keep the lock on the page of its parent. No other thread may
- * use the page. */
+/* In a forked child, whose mapping would keep the lock on the page of its parent. No other thread
+ * may use the page. */
 void ss_live_leave(struct ss_live_page *page);
 /* Removes the file of the page. Its memory stays mapped, because other threads may look at it. */
 void ss_live_remove(void);

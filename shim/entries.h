@@ -25,18 +25,20 @@
  *        FILL      refuses `count` values of `extra` bytes at dst that leave a block; uses `stream`
  *        CHECK     refuses the call if the expression `extra` is true
  *        OBSERVER  adds the observer `extra` (alloc/observers.h)
- *        PINNED    as OBSERVER, for pinned memory of `size` bytes, which is at `extra` after the call
+ *        PINNED    as OBSERVER, for pinned memory of `size` bytes, which is at `extra` after the
+ *                  call
  *        MAP       as OBSERVER, for a call that one thread makes at a time on some releases
  *        QUERY     makes good the waits that hipFree skipped
  *        RETRY     nothing; if the call finds no memory on device `extra` (HERE: the current one),
  *                  idle memory of our pools is given back and it is made again
- *        TAKE      as RETRY, and what is taken counts against SOMASHIM_LIMIT: `extra` is (device, bytes, key)
+ *        TAKE      as RETRY, and what is taken counts against SOMASHIM_LIMIT: `extra` is (device,
+ *                  bytes, key)
  *        GIVE      gives that back: `extra` is the key
  *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
  * node   the version node of the symbol in libamdhip64 (402 = hip_4.2)
  * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1, 604 = 6.4.3, 702 = 7.2.4,
- *        714 = ROCm 7.14, 715 to 717 = ROCm 10.0 to 10.2; 718 = after these. What is newer than 702 is
- *        from sources and notes, and says 715 where only the sources of July 2026 were read)
+ *        714 = ROCm 7.14, 715 to 717 = ROCm 10.0 to 10.2; 718 = after these. What is newer than 702
+ *        is from sources and notes, and says 715 where only the sources of July 2026 were read)
  *
  * All functions return hipError_t. Types that a release's header lacks are void there.
  */

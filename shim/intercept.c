@@ -114,7 +114,8 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 		return ss_free_owned(ptr, &found, false);
 	err = status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
 	if (unlikely(ss_checking) && ptr)
-		ss_check_freed(NULL, ptr, err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
+		ss_check_freed(NULL, ptr,
+			       err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
 	return err;
 }
 
@@ -144,12 +145,12 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 	void *p = NULL;
 
 	if (likely(size != 0))
-		status = pool ? ss_alloc_async(ss_core, pool, tl, room, &p)
-			      : ss_alloc_current(ss_core, tl, room, &p);
+		status = pool ? ss_alloc_async(ss_core, pool, tl, room, &p) :
+				ss_alloc_current(ss_core, tl, room, &p);
 	if (unlikely(status != SS_OK) && room != size) { /* there may be room without padding */
 		room = size;
-		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p)
-			      : ss_alloc_current(ss_core, tl, size, &p);
+		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p) :
+				ss_alloc_current(ss_core, tl, size, &p);
 	}
 	*ptr = p; /* NULL for size 0 and for a failure */
 	if (unlikely(ss_checking) && p)
@@ -167,14 +168,15 @@ static bool null_beside_capture(const struct ss_timeline *tl)
 
 /* An allocation beside or inside a capture, or from a pool of the runtime. True: *err is the
  * answer. False: allocate as usual. */
-static __attribute__((noinline, cold)) bool
-alloc_async_rare(struct ss_timeline *tl, void **ptr, size_t size, hipStream_t stream,
-		 hipError_t *err)
+static __attribute__((noinline, cold)) bool alloc_async_rare(struct ss_timeline *tl, void **ptr,
+							     size_t size, hipStream_t stream,
+							     hipError_t *err)
 {
 	if (size && atomic_load(&ss_captures_blocking) && !ss_timeline_capturing(tl)) {
 		*err = null_beside_capture(tl) ? hipErrorStreamCaptureImplicit :
 		       ss_capture_refuses_alloc(ss_timeline_device(tl)) ?
-		       hipErrorStreamCaptureUnsupported : hipSuccess;
+						 hipErrorStreamCaptureUnsupported :
+						 hipSuccess;
 		if (*err != hipSuccess) {
 			*err = ss_fail(*err);
 			return true;
@@ -203,8 +205,8 @@ static int malloc_async(void **ptr, size_t size, void *native)
 	hipError_t err;
 
 	if (unlikely(ss_pass(SS_ENTRY_SERVED)))
-		return ss_real.hipMallocAsync ? ss_real.hipMallocAsync(ptr, size, stream)
-					      : ss_real_missing();
+		return ss_real.hipMallocAsync ? ss_real.hipMallocAsync(ptr, size, stream) :
+						ss_real_missing();
 	if (unlikely(!ptr))
 		return ss_fail(hipErrorInvalidValue);
 	if (unlikely(ss_checking))
@@ -213,7 +215,8 @@ static int malloc_async(void **ptr, size_t size, void *native)
 	if (unlikely(!tl))
 		return ss_fail(err);
 	if ((unlikely(!ss_pool_current(ss_core, ss_timeline_device(tl))) || ss_capture_live() ||
-	     ss_pools_native()) && alloc_async_rare(tl, ptr, size, stream, &err))
+	     ss_pools_native()) &&
+	    alloc_async_rare(tl, ptr, size, stream, &err))
 		return err;
 	return alloc_on(tl, NULL, size, ptr);
 }
@@ -239,8 +242,9 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 	if (!ss_pool_from_handle(ss_core, handle)) {
 		if (!ss_pool_is_native(handle))
 			return ss_fail(hipErrorInvalidValue);
-		return ss_result(SS_LIMITED(ss_device_of(stream), size, *ptr,
-					    CALL(hipMallocFromPoolAsync, ptr, size, handle, stream)));
+		return ss_result(
+			SS_LIMITED(ss_device_of(stream), size, *ptr,
+				   CALL(hipMallocFromPoolAsync, ptr, size, handle, stream)));
 	}
 	tl = ss_stream(stream, &err);
 	if (!tl)
@@ -297,8 +301,7 @@ static hipError_t free_async_at_exit(void *ptr, hipStream_t stream)
 		if (ss_import_free_async(ptr, 0, &err))
 			return err;
 		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : hipSuccess;
-	default:
-		return hipSuccess;
+	default: return hipSuccess;
 	}
 }
 
@@ -309,8 +312,9 @@ static hipError_t free_found_async(enum ss_status status, const struct ss_found 
 	hipError_t err;
 
 	if (unlikely(status == SS_ERR_FOREIGN))
-		return ss_import_free_async(ptr, ss_timeline_device(tl), &err) ? err :
-		       foreign_free_async(ptr, stream);
+		return ss_import_free_async(ptr, ss_timeline_device(tl), &err) ?
+			       err :
+			       foreign_free_async(ptr, stream);
 	if (likely(status == SS_OK)) {
 		if (unlikely(ss_checking) && !found->classic)
 			ss_check_freeing(tl, ptr);
@@ -329,12 +333,11 @@ static int free_async(void *ptr, void *native)
 	hipError_t err;
 
 	if (unlikely(ss_pass(SS_ENTRY_ALWAYS)))
-		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream)
-					    : ss_real_missing();
+		return ss_real.hipFreeAsync ? ss_real.hipFreeAsync(ptr, stream) : ss_real_missing();
 	/* Every release checks this before it looks at the stream. */
 	if (unlikely(!ptr))
-		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue)
-					       : ss_result(hipSuccess);
+		return ss_runtime()->major < 7 ? ss_fail(hipErrorInvalidValue) :
+						 ss_result(hipSuccess);
 	if (unlikely(ss_checking))
 		ss_check_call("hipFreeAsync");
 	if (ss_exiting())
@@ -356,7 +359,8 @@ static int free_async(void *ptr, void *native)
 		return ss_result(hipSuccess);
 	err = free_found_async(ss_find(ss_core, ptr, &found), &found, ptr, tl, stream);
 	if (unlikely(ss_checking))
-		ss_check_freed(tl, ptr, err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
+		ss_check_freed(tl, ptr,
+			       err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);
 	return err;
 }
 

@@ -11,7 +11,8 @@
 /* Fills what all events have. With `stack` the caller's stack is recorded, too. */
 static void *event_begin(struct ss_trace_context *c, uint32_t size, const void *pool,
 			 const void *stream, bool has_stream, int device, unsigned flags,
-			 bool stack, uint32_t *pool_id) {
+			 bool stack, uint32_t *pool_id)
+{
 	/* Definitions come first: one record is written at a time. */
 	uint32_t stack_id = stack ? ss_trace_stack_id(c) : 0;
 	uint32_t stream_id = has_stream ? ss_trace_stream_id(c, stream, device) : 0;
@@ -26,7 +27,8 @@ static void *event_begin(struct ss_trace_context *c, uint32_t size, const void *
 	return e;
 }
 
-static uint64_t pack_size(uint64_t size, uint64_t rounded) {
+static uint64_t pack_size(uint64_t size, uint64_t rounded)
+{
 	uint64_t least = (size + 255) & ~255ull;
 	uint64_t more = rounded > least ? (rounded - least) / 256 : 0;
 
@@ -34,7 +36,8 @@ static uint64_t pack_size(uint64_t size, uint64_t rounded) {
 }
 
 void ss_trace_write_alloc(uint64_t when, const void *ptr, uint64_t size, uint64_t rounded,
-			  int device, const void *pool, const void *stream, unsigned flags) {
+			  int device, const void *pool, const void *stream, unsigned flags)
+{
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
@@ -53,7 +56,8 @@ void ss_trace_write_alloc(uint64_t when, const void *ptr, uint64_t size, uint64_
 }
 
 void ss_trace_write_free(uint64_t when, const void *ptr, int device, const void *pool,
-			 const void *stream, unsigned flags, bool stack) {
+			 const void *stream, unsigned flags, bool stack)
+{
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
@@ -71,7 +75,8 @@ void ss_trace_write_free(uint64_t when, const void *ptr, int device, const void 
 }
 
 void ss_trace_write_reusable(uint64_t when, const void *base, uint64_t size, int device,
-			     const void *pool) {
+			     const void *pool)
+{
 	struct ss_trace_context c;
 	int err = errno;
 
@@ -88,8 +93,9 @@ void ss_trace_write_reusable(uint64_t when, const void *base, uint64_t size, int
 	errno = err;
 }
 
-void ss_trace_write_segment(uint64_t when, enum ss_trace_kind kind, const void *base,
-			    uint64_t size, int device, const void *pool, unsigned flags) {
+void ss_trace_write_segment(uint64_t when, enum ss_trace_kind kind, const void *base, uint64_t size,
+			    int device, const void *pool, unsigned flags)
+{
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
@@ -108,7 +114,8 @@ void ss_trace_write_segment(uint64_t when, enum ss_trace_kind kind, const void *
 }
 
 void ss_trace_write_trim(enum ss_trace_trim_cause cause, uint64_t released, uint64_t kept,
-			 int device, const void *pool) {
+			 int device, const void *pool)
+{
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
@@ -128,7 +135,8 @@ void ss_trace_write_trim(enum ss_trace_trim_cause cause, uint64_t released, uint
 
 void ss_trace_write_oom(enum ss_trace_kind kind, uint64_t size, uint64_t device_free,
 			uint64_t reserved, uint64_t used, int device, const void *pool,
-			const void *stream) {
+			const void *stream)
+{
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
@@ -149,7 +157,8 @@ void ss_trace_write_oom(enum ss_trace_kind kind, uint64_t size, uint64_t device_
 }
 
 void ss_trace_write_wait(enum ss_trace_wait_cause cause, uint64_t ns, int device,
-			 const void *stream) {
+			 const void *stream)
+{
 	struct ss_trace_context c;
 	uint32_t pool_id;
 	int err = errno;
@@ -166,7 +175,8 @@ void ss_trace_write_wait(enum ss_trace_wait_cause cause, uint64_t ns, int device
 	errno = err;
 }
 
-void ss_trace_write_info(enum ss_trace_info_key key, const char *text) {
+void ss_trace_write_info(enum ss_trace_info_key key, const char *text)
+{
 	struct ss_trace_context c;
 	int err = errno;
 
@@ -179,7 +189,8 @@ void ss_trace_write_info(enum ss_trace_info_key key, const char *text) {
 
 void ss_trace_write_device(int device, uint32_t pci_domain, unsigned bus, unsigned dev,
 			   unsigned function, const uint8_t uuid[16], uint64_t total,
-			   const char *name) {
+			   const char *name)
+{
 	struct ss_trace_context c;
 	int err = errno;
 
@@ -192,9 +203,8 @@ void ss_trace_write_device(int device, uint32_t pci_domain, unsigned bus, unsign
 			r->pci_device = (uint8_t)dev;
 			r->pci_function = (uint8_t)function;
 			r->device = (uint8_t)device;
-			if (uuid) {
+			if (uuid)
 				memcpy(r->uuid, uuid, sizeof(r->uuid));
-			}
 			strncpy(r->name, name ? name : "", sizeof(r->name) - 1);
 			ss_trace_commit(&c, r, SS_TRACE_DEVICE, sizeof(*r), 0);
 		}
@@ -203,7 +213,8 @@ void ss_trace_write_device(int device, uint32_t pci_domain, unsigned bus, unsign
 	errno = err;
 }
 
-void ss_trace_write_stream(const void *stream, int device, enum ss_trace_stream_kind kind) {
+void ss_trace_write_stream(const void *stream, int device, enum ss_trace_stream_kind kind)
+{
 	struct ss_trace_context c;
 	int err = errno;
 
@@ -214,7 +225,8 @@ void ss_trace_write_stream(const void *stream, int device, enum ss_trace_stream_
 	errno = err;
 }
 
-void ss_trace_write_pool_create(const void *pool, int device, const char *name) {
+void ss_trace_write_pool_create(const void *pool, int device, const char *name)
+{
 	struct ss_trace_context c;
 	int err = errno;
 
@@ -225,7 +237,8 @@ void ss_trace_write_pool_create(const void *pool, int device, const char *name) 
 	errno = err;
 }
 
-void ss_trace_write_pool_destroy(const void *pool, int device) {
+void ss_trace_write_pool_destroy(const void *pool, int device)
+{
 	struct ss_trace_context c;
 	int err = errno;
 

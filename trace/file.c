@@ -25,14 +25,16 @@
 #define RING_WAITS 1000 /* of a millisecond */
 
 /* The descriptor still is the file that was opened. */
-static bool is_ours(const struct ss_trace_file *f) {
+static bool is_ours(const struct ss_trace_file *f)
+{
 	struct stat st;
 
 	return fstat(f->fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
 /* Reserves room on the disk. Some filesystems cannot, so zeros are written there. */
-static bool reserve(int fd, off_t offset, size_t size) {
+static bool reserve(int fd, off_t offset, size_t size)
+{
 	static const char zeros[4096];
 	struct rlimit limit;
 	int rc;
@@ -46,17 +48,14 @@ static bool reserve(int fd, off_t offset, size_t size) {
 	do {
 		rc = fallocate(fd, 0, offset, (off_t)size);
 	} while (rc != 0 && errno == EINTR);
-	if (rc == 0) {
+	if (rc == 0)
 		return true;
-	}
-	if (errno != EOPNOTSUPP && errno != ENOSYS) {
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
 		return false;
-	}
 	while (size) {
 		ssize_t n = pwrite(fd, zeros, size < sizeof(zeros) ? size : sizeof(zeros), offset);
-		if (n < 0 && errno == EINTR) {
+		if (n < 0 && errno == EINTR)
 			continue;
-		}
 		if (n <= 0) {
 			errno = n < 0 ? errno : ENOSPC;
 			return false;
@@ -67,18 +66,17 @@ static bool reserve(int fd, off_t offset, size_t size) {
 	return true;
 }
 
-static void *map(struct ss_trace_file *f, off_t offset, size_t size) {
+static void *map(struct ss_trace_file *f, off_t offset, size_t size)
+{
 	if (!is_ours(f)) {
 		errno = EBADF;
 		return NULL;
 	}
-	if (!reserve(f->fd, offset, size)) {
+	if (!reserve(f->fd, offset, size))
 		return NULL;
-	}
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, offset);
-	if (p == MAP_FAILED) {
+	if (p == MAP_FAILED)
 		return NULL;
-	}
 	madvise(p, size, MADV_DONTFORK);
 	/* Faults of one page after the other would cost more than the events. This also finds out,
 	 * without a signal, that a page has no room after all. */
@@ -90,14 +88,14 @@ static void *map(struct ss_trace_file *f, off_t offset, size_t size) {
 	return p;
 }
 
-bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path, size_t size,
-		unsigned *number) {
+bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path,
+			size_t size, unsigned *number)
+{
 	struct stat st;
 	int fd = ss_file_new(pattern, O_RDWR, path, size, number);
 
-	if (fd < 0) {
+	if (fd < 0)
 		return false;
-	}
 	if (fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size != 0)) {
 		close(fd);
 		errno = S_ISREG(st.st_mode) ? EEXIST : ENODEV; /* the latter cannot be mapped */
@@ -109,11 +107,14 @@ bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t r
 		return false;
 	}
 	long page = sysconf(_SC_PAGESIZE);
-	*f = (struct ss_trace_file){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino,
-		.header_size = page > 4096 ? (uint32_t)page : 4096 };
+	*f = (struct ss_trace_file){.fd = fd,
+				    .dev = st.st_dev,
+				    .ino = st.st_ino,
+				    .header_size = page > 4096 ? (uint32_t)page : 4096};
 	if (ring) { /* as many again for what is left of older blocks */
 		uint64_t bytes = sizeof(struct ss_trace_header) + SS_TRACE_RING_SIZE(2 * ring);
-		f->header_size = (uint32_t)((bytes + f->header_size - 1) / f->header_size * f->header_size);
+		f->header_size = (uint32_t)((bytes + f->header_size - 1) / f->header_size *
+					    f->header_size);
 	}
 	f->header = map(f, 0, f->header_size);
 	if (f->header && ring) {
@@ -131,30 +132,30 @@ bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t r
 	return true;
 }
 
-static off_t offset_of(const struct ss_trace_file *f, uint32_t number) {
+static off_t offset_of(const struct ss_trace_file *f, uint32_t number)
+{
 	return (off_t)f->header_size + (off_t)number * SS_TRACE_BLOCK_SIZE;
 }
 
 /* ---- rings --------------------------------------------------------------- */
 
 /* Counts one more block of the program. False: it has as many as it may. */
-static bool count_block(struct ss_trace_ring *ring) {
+static bool count_block(struct ss_trace_ring *ring)
+{
 	uint32_t used = __atomic_load_n(&ring->used, __ATOMIC_RELAXED);
 
-	while (used < ring->limit) {
-		if (__atomic_compare_exchange_n(&ring->used, &used, used + 1, true, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED)) {
+	while (used < ring->limit)
+		if (__atomic_compare_exchange_n(&ring->used, &used, used + 1, true,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return true;
-		}
-	}
 	return false;
 }
 
 /* Takes a free block of the ring, or a new one. */
-static bool take_block(struct ss_trace_ring *ring, uint32_t blocks, uint32_t *number) {
-	if (!count_block(ring)) {
+static bool take_block(struct ss_trace_ring *ring, uint32_t blocks, uint32_t *number)
+{
+	if (!count_block(ring))
 		return false;
-	}
 	for (uint32_t word = 0; word < (blocks + 63) / 64; word++) {
 		uint64_t bits = __atomic_load_n(&ring->free[word], __ATOMIC_RELAXED);
 		while (bits) {
@@ -168,8 +169,8 @@ static bool take_block(struct ss_trace_ring *ring, uint32_t blocks, uint32_t *nu
 	}
 	uint32_t next = __atomic_load_n(&ring->next, __ATOMIC_RELAXED);
 	while (next < blocks) {
-		if (__atomic_compare_exchange_n(&ring->next, &next, next + 1, true, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED)) {
+		if (__atomic_compare_exchange_n(&ring->next, &next, next + 1, true,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			*number = next;
 			return true;
 		}
@@ -178,9 +179,11 @@ static bool take_block(struct ss_trace_ring *ring, uint32_t blocks, uint32_t *nu
 	return false;
 }
 
-/* Waits for the process that gives blocks back. A lost event makes figures wrong; a wait does not. */
-static bool await_block(struct ss_trace_file *f, uint32_t *number) {
-	static const struct timespec time = { .tv_nsec = 1000000 };
+/* Waits for the process that gives blocks back. A lost event makes figures wrong; a wait does
+ * not. */
+static bool await_block(struct ss_trace_file *f, uint32_t *number)
+{
+	static const struct timespec time = {.tv_nsec = 1000000};
 
 	for (int i = 0; !take_block(f->ring, f->header->ring_blocks, number); i++) {
 		if (i == RING_WAITS || atomic_load(&f->starved)) {
@@ -195,7 +198,8 @@ static bool await_block(struct ss_trace_file *f, uint32_t *number) {
 
 /* ---- blocks -------------------------------------------------------------- */
 
-void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number) {
+void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number)
+{
 	if (!f->ring) {
 		*number = atomic_fetch_add_explicit(&f->next, 1, memory_order_relaxed);
 	} else if (!await_block(f, number)) {
@@ -205,7 +209,8 @@ void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number) {
 	return map(f, offset_of(f, *number), SS_TRACE_BLOCK_SIZE);
 }
 
-void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns) {
+void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns)
+{
 	if (f->ring) {
 		*(uint64_t *)((char *)block + SS_TRACE_BLOCK_SIZE - sizeof(last_ns)) = last_ns;
 		__atomic_store_n((uint32_t *)block, SS_TRACE_BLOCK_DONE, __ATOMIC_RELEASE);
@@ -213,19 +218,19 @@ void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns) 
 	munmap(block, SS_TRACE_BLOCK_SIZE);
 }
 
-void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used) {
+void ss_trace_file_punch(struct ss_trace_file *f, uint32_t number, uint32_t used)
+{
 	uint32_t from = (used + 4095) & ~4095u;
 
 	if (from < SS_TRACE_BLOCK_SIZE && is_ours(f)) {
 		(void)!fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			offset_of(f, number) + from,
-			SS_TRACE_BLOCK_SIZE - from);
+				 offset_of(f, number) + from, SS_TRACE_BLOCK_SIZE - from);
 	}
 }
 
-void ss_trace_file_close(struct ss_trace_file *f) {
-	if (f->fd >= 0 && is_ours(f)) {
+void ss_trace_file_close(struct ss_trace_file *f)
+{
+	if (f->fd >= 0 && is_ours(f))
 		close(f->fd);
-	}
 	f->fd = -1;
 }

@@ -13,22 +13,22 @@
 
 struct ss_trace_file {
 	int fd;
-	dev_t dev;             /* device and inode, as programs close descriptors that they did */
-	ino_t ino;             /* not open, and open files of their own with the same number */
+	dev_t dev; /* device and inode, as programs close descriptors that they did */
+	ino_t ino; /* not open, and open files of their own with the same number */
 	uint32_t header_size;
-	_Atomic uint32_t next; /* number of the next block; not of a ring */
+	_Atomic uint32_t next;          /* number of the next block; not of a ring */
 	struct ss_trace_header *header; /* mapped; without its magic at first */
 	struct ss_trace_ring *ring;     /* behind it; NULL: none */
 	_Atomic bool starved;           /* a wait for a block of the ring was in vain */
 };
 
-/* Makes the file by ss_file_new(), which gives `path` and `number`. `ring`: most blocks of the program in a
- * ring; 0: no ring. False with errno set. */
-bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path, size_t size,
-		unsigned *number);
+/* Makes the file by ss_file_new(), which gives `path` and `number`. `ring`: most blocks of the
+ * program in a ring; 0: no ring. False with errno set. */
+bool ss_trace_file_open(struct ss_trace_file *f, const char *pattern, uint32_t ring, char *path,
+			size_t size, unsigned *number);
 /* Maps a new block of SS_TRACE_BLOCK_SIZE zero bytes, for which the disk has room. Safe from
- * several threads at once. NULL with errno set: EBUSY if a ring has none, which it waits for at most a second and
- * not again before it got one. */
+ * several threads at once. NULL with errno set: EBUSY if a ring has none, which it waits for at
+ * most a second and not again before it got one. */
 void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number);
 /* Unmaps a block to which nothing is added. Its last record is of `last_ns`. */
 void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns);

@@ -17,20 +17,18 @@
 #define FD_LEAST 512      /* lowest descriptor to use, if the limit allows it */
 #define NAMES_MOST 10000u /* names that are tried */
 
-int ss_file_move_up(int fd) {
+int ss_file_move_up(int fd)
+{
 	struct rlimit limit;
 	int least = FD_LEAST;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FD_LEAST) {
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FD_LEAST)
 		least = (int)limit.rlim_cur - 1;
-	}
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, least);
-	if (high < 0 && fd <= STDERR_FILENO) {
+	if (high < 0 && fd <= STDERR_FILENO)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	}
-	if (high < 0) {
+	if (high < 0)
 		return fd;
-	}
 	close(fd);
 	return high;
 }
@@ -43,7 +41,8 @@ struct text {
 	bool full;
 };
 
-static void put(struct text *t, const char *from, size_t n) {
+static void put(struct text *t, const char *from, size_t n)
+{
 	if (t->full || n >= t->size - t->length) {
 		t->full = true;
 		return;
@@ -53,17 +52,18 @@ static void put(struct text *t, const char *from, size_t n) {
 	t->out[t->length] = '\0';
 }
 
-static void put_text(struct text *t, const char *from) {
+static void put_text(struct text *t, const char *from)
+{
 	put(t, from, strlen(from));
 }
 
 /* Characters of the directive at `s`; 0: it is none. */
-static size_t directive(const char *s) {
+static size_t directive(const char *s)
+{
 	const char *end;
 
-	if (s[0] != '%') {
+	if (s[0] != '%')
 		return 0;
-	}
 	if (s[1] == 'q') {
 		end = s[2] == '{' ? strchr(s, '}') : NULL;
 		return end && end > s + 3 ? (size_t)(end - s) + 1 : 0;
@@ -71,7 +71,8 @@ static size_t directive(const char *s) {
 	return s[1] && strchr("phr%", s[1]) ? 2 : 0;
 }
 
-static void put_variable(struct text *t, const char *name, size_t length) {
+static void put_variable(struct text *t, const char *name, size_t length)
+{
 	char copy[128];
 
 	if (length < sizeof(copy)) {
@@ -82,54 +83,50 @@ static void put_variable(struct text *t, const char *name, size_t length) {
 	}
 }
 
-static void put_value(struct text *t, const char *s, size_t length) {
+static void put_value(struct text *t, const char *s, size_t length)
+{
 	struct ss_process_job job;
 	char text[256] = "";
 
 	switch (s[1]) {
-	case 'p':
-		snprintf(text, sizeof(text), "%d", (int)getpid());
-		break;
+	case 'p': snprintf(text, sizeof(text), "%d", (int)getpid()); break;
 	case 'h':
-		if (gethostname(text, sizeof(text) - 1) != 0) {
+		if (gethostname(text, sizeof(text) - 1) != 0)
 			strcpy(text, "host");
-		}
 		break;
 	case 'r':
-		snprintf(text, sizeof(text), "%d", ss_process_job(&job) ? ss_process_number(job.rank) : 0);
+		snprintf(text, sizeof(text), "%d",
+			 ss_process_job(&job) ? ss_process_number(job.rank) : 0);
 		break;
-	case 'q':
-		put_variable(t, s + 3, length - 4);
-		return;
-	default:
-		strcpy(text, "%");
-		break;
+	case 'q': put_variable(t, s + 3, length - 4); return;
+	default: strcpy(text, "%"); break;
 	}
 	put_text(t, text);
 }
 
 /* Where the extension begins, or the end. What depends on the process is none. */
-static const char *extension(const char *pattern) {
+static const char *extension(const char *pattern)
+{
 	const char *slash = strrchr(pattern, '/'), *name = slash ? slash + 1 : pattern;
 	const char *dot = strrchr(name, '.');
 
 	return dot && dot > name && !strchr(dot, '%') ? dot : pattern + strlen(pattern);
 }
 
-bool ss_file_name(const char *pattern, unsigned number, char *out, size_t size) {
-	struct text t = { .out = out, .size = size };
+bool ss_file_name(const char *pattern, unsigned number, char *out, size_t size)
+{
+	struct text t = {.out = out, .size = size};
 	const char *end = extension(pattern);
 	char text[16];
 
 	put(&t, "", 0);
-	for (const char *s = pattern;; ) {
+	for (const char *s = pattern;;) {
 		if (s == end && number > 1) {
 			snprintf(text, sizeof(text), ".%u", number);
 			put_text(&t, text);
 		}
-		if (!*s) {
+		if (!*s)
 			break;
-		}
 		size_t length = directive(s);
 		if (length) {
 			put_value(&t, s, length);
@@ -142,27 +139,25 @@ bool ss_file_name(const char *pattern, unsigned number, char *out, size_t size) 
 	return !t.full;
 }
 
-bool ss_file_glob(const char *pattern, char *out, size_t size) {
-	struct text t = { .out = out, .size = size };
+bool ss_file_glob(const char *pattern, char *out, size_t size)
+{
+	struct text t = {.out = out, .size = size};
 	const char *end = extension(pattern);
 
 	put(&t, "", 0);
 	for (const char *s = pattern;; s++) {
 		size_t length = directive(s);
-		if (s == end) {
+		if (s == end)
 			put_text(&t, "*");
-		}
-		if (!*s) {
+		if (!*s)
 			break;
-		}
 		if (length) {
 			put_text(&t, s[1] == '%' ? "%" : "*");
 			s += length - 1;
 			continue;
 		}
-		if (strchr("*?[]\\", *s)) {
+		if (strchr("*?[]\\", *s))
 			put_text(&t, "\\");
-		}
 		put(&t, s, 1);
 	}
 	return !t.full;
@@ -171,19 +166,22 @@ bool ss_file_glob(const char *pattern, char *out, size_t size) {
 /* ---- files ---------------------------------------------------------------- */
 
 /* Descriptors of the process by another name, and devices. */
-static bool is_special(const char *path) {
+static bool is_special(const char *path)
+{
 	return (strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0) ||
-		strncmp(path, "/proc/", 6) == 0;
+	       strncmp(path, "/proc/", 6) == 0;
 }
 
-static bool is_at(const char *path, const struct stat *st) {
+static bool is_at(const char *path, const struct stat *st)
+{
 	struct stat now;
 
 	return stat(path, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
 /* -1 with errno EEXIST: the name is taken. `keep`: contents that a process left make it so. */
-static int claim(const char *path, int flags, bool keep) {
+static int claim(const char *path, int flags, bool keep)
+{
 	struct stat st;
 	int fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0644);
 	bool made = fd >= 0;
@@ -192,23 +190,19 @@ static int claim(const char *path, int flags, bool keep) {
 		/* open() of a FIFO would otherwise wait for a reader. */
 		fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		/* Another user's, a link to nothing, or gone by now. */
-		if (fd < 0 && (errno == EACCES || errno == ENOENT)) {
+		if (fd < 0 && (errno == EACCES || errno == ENOENT))
 			errno = EEXIST;
-		}
 	}
-	if (fd < 0) {
+	if (fd < 0)
 		return -1;
-	}
-	if (fstat(fd, &st) != 0) {
+	if (fstat(fd, &st) != 0)
 		goto error;
-	}
-	if (!S_ISREG(st.st_mode) || is_special(path)) {
+	if (!S_ISREG(st.st_mode) || is_special(path))
 		return fd;
-	}
 	/* Some filesystems have no locks. There a file that was here before may be anybody's. */
 	bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
 	if ((!locked && (errno == EWOULDBLOCK || (!made && keep))) || fstat(fd, &st) != 0 ||
-			(keep && st.st_size != 0) || !is_at(path, &st)) {
+	    (keep && st.st_size != 0) || !is_at(path, &st)) {
 		errno = EEXIST;
 		goto error;
 	}
@@ -221,55 +215,56 @@ error:;
 	return -1;
 }
 
-static int first_free(const char *pattern, int flags, bool keep, char *path, size_t size, unsigned *number) {
+static int first_free(const char *pattern, int flags, bool keep, char *path, size_t size,
+		      unsigned *number)
+{
 	for (*number = 1; *number <= NAMES_MOST; ++*number) {
-		if (!ss_file_name(pattern, *number, path, size)) {
+		if (!ss_file_name(pattern, *number, path, size))
 			return -1;
-		}
 		int fd = claim(path, flags, keep);
-		if (fd >= 0 || errno != EEXIST) {
+		if (fd >= 0 || errno != EEXIST)
 			return fd;
-		}
 	}
 	errno = EEXIST;
 	return -1;
 }
 
-int ss_file_new(const char *pattern, int flags, char *path, size_t size, unsigned *number) {
+int ss_file_new(const char *pattern, int flags, char *path, size_t size, unsigned *number)
+{
 	return first_free(pattern, flags, true, path, size, number);
 }
 
-int ss_file_hold(const char *pattern, char *path, size_t size, unsigned *number) {
+int ss_file_hold(const char *pattern, char *path, size_t size, unsigned *number)
+{
 	return first_free(pattern, O_WRONLY, false, path, size, number);
 }
 
-/* Makes a file without a name, or where that cannot be, one that nobody sees for long. `folder` ends in
- * a slash. */
-static bool can_make(const char *folder) {
+/* Makes a file without a name, or where that cannot be, one that nobody sees for long. `folder`
+ * ends in a slash. */
+static bool can_make(const char *folder)
+{
 	char path[PATH_MAX + 32];
 	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
 		snprintf(path, sizeof(path), "%s.somashim-%d", folder, (int)getpid());
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd >= 0) {
+		if (fd >= 0)
 			unlink(path);
-		}
 	}
-	if (fd < 0) {
+	if (fd < 0)
 		return false;
-	}
 	close(fd);
 	return true;
 }
 
-bool ss_file_possible(const char *pattern) {
+bool ss_file_possible(const char *pattern)
+{
 	char path[PATH_MAX], *slash;
 	struct stat st;
 
-	if (!ss_file_name(pattern, 1, path, sizeof(path))) {
+	if (!ss_file_name(pattern, 1, path, sizeof(path)))
 		return false;
-	}
 	if (stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode)) {
 			errno = EISDIR;
@@ -283,17 +278,15 @@ bool ss_file_possible(const char *pattern) {
 		return false;
 	}
 	slash = strrchr(path, '/');
-	if (!slash) {
+	if (!slash)
 		return can_make("./");
-	}
 	if (!slash[1]) { /* a folder that is none */
 		errno = EISDIR;
 		return false;
 	}
 	slash[1] = '\0';
-	if (can_make(path)) {
+	if (can_make(path))
 		return true;
-	}
 	slash = strrchr(pattern, '/');
 	return errno == ENOENT && slash && memchr(pattern, '%', (size_t)(slash - pattern));
 }

@@ -8,10 +8,10 @@
 
 /* The array with room for one element more than `count`. NULL: out of memory, and `array` is as it
  * was. */
-static inline void *ss_grow(void *array, size_t count, size_t size) {
-	if (count & (count - 1)) {
+static inline void *ss_grow(void *array, size_t count, size_t size)
+{
+	if (count & (count - 1))
 		return array;
-	}
 	return realloc(array, (count ? count * 2 : 1) * size);
 }
 

@@ -19,12 +19,12 @@ struct update {
 };
 
 /* Copies the build id. Returns its length, 0 if there is none. */
-static uint8_t build_id(const struct dl_phdr_info *info, uint8_t *out) {
+static uint8_t build_id(const struct dl_phdr_info *info, uint8_t *out)
+{
 	for (uint16_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type != PT_NOTE) {
+		if (p->p_type != PT_NOTE)
 			continue;
-		}
 		const char *at = (const char *)(info->dlpi_addr + p->p_vaddr);
 		const char *end = at + p->p_memsz;
 		size_t align = p->p_align == 8 ? 8 : 4;
@@ -32,11 +32,11 @@ static uint8_t build_id(const struct dl_phdr_info *info, uint8_t *out) {
 			const ElfW(Nhdr) *note = (const void *)at;
 			const char *name = at + sizeof(*note);
 			const char *desc = name + ((note->n_namesz + align - 1) & ~(align - 1));
-			if (note->n_descsz > (size_t)(end - at) || desc > end - note->n_descsz) {
+			if (note->n_descsz > (size_t)(end - at) || desc > end - note->n_descsz)
 				break;
-			}
 			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-			    memcmp(name, "GNU", 4) == 0 && note->n_descsz <= SS_TRACE_BUILD_ID_MAX) {
+			    memcmp(name, "GNU", 4) == 0 &&
+			    note->n_descsz <= SS_TRACE_BUILD_ID_MAX) {
 				memcpy(out, desc, note->n_descsz);
 				return (uint8_t)note->n_descsz;
 			}
@@ -47,7 +47,8 @@ static uint8_t build_id(const struct dl_phdr_info *info, uint8_t *out) {
 }
 
 /* The absolute path, as far as it is known. */
-static void path_of(const struct dl_phdr_info *info, bool program, char *out, size_t size) {
+static void path_of(const struct dl_phdr_info *info, bool program, char *out, size_t size)
+{
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
 	size_t length = 0;
 
@@ -67,7 +68,8 @@ static void path_of(const struct dl_phdr_info *info, bool program, char *out, si
 }
 
 static void write_module(struct ss_trace_context *c, const struct dl_phdr_info *info,
-			 uint64_t start, uint64_t end, bool program) {
+			 uint64_t start, uint64_t end, bool program)
+{
 	uint64_t segment[SS_TRACE_SEGMENTS_MAX * 2];
 	uint32_t segments = 0;
 	char *path = c->live->path;
@@ -81,7 +83,8 @@ static void write_module(struct ss_trace_context *c, const struct dl_phdr_info *
 	}
 	path_of(info, program, path, sizeof(c->live->path));
 	size_t length = strlen(path);
-	uint32_t size = (uint32_t)(sizeof(struct ss_trace_module) + segments * 16 + length + 7) & ~7u;
+	uint32_t size = (uint32_t)(sizeof(struct ss_trace_module) + segments * 16 + length + 7) &
+			~7u;
 	struct ss_trace_module *r = ss_trace_begin(c, size);
 	if (r) {
 		r->bias = info->dlpi_addr;
@@ -97,17 +100,16 @@ static void write_module(struct ss_trace_context *c, const struct dl_phdr_info *
 	}
 }
 
-static struct ss_trace_module_range *find(struct ss_trace_live *live, uint64_t start,
-					  uint64_t end) {
-	for (uint32_t i = 0; i < live->module_count; i++) {
-		if (live->module[i].start == start && live->module[i].end == end) {
+static struct ss_trace_module_range *find(struct ss_trace_live *live, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < live->module_count; i++)
+		if (live->module[i].start == start && live->module[i].end == end)
 			return &live->module[i];
-		}
-	}
 	return NULL;
 }
 
-static int each_module(struct dl_phdr_info *info, size_t size, void *arg) {
+static int each_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
 	struct update *u = arg;
 	struct ss_trace_live *live = u->c->live;
 	uint64_t start = UINT64_MAX, end = 0;
@@ -117,12 +119,10 @@ static int each_module(struct dl_phdr_info *info, size_t size, void *arg) {
 		u->checked = true;
 		u->added = info->dlpi_adds;
 		u->removed = info->dlpi_subs;
-		if (u->added == live->modules_added && u->removed == live->modules_removed) {
+		if (u->added == live->modules_added && u->removed == live->modules_removed)
 			return 1; /* nothing changed: ends the walk */
-		}
-		for (uint32_t i = 0; i < live->module_count; i++) {
+		for (uint32_t i = 0; i < live->module_count; i++)
 			live->module[i].seen = false;
-		}
 	}
 	for (uint16_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -132,17 +132,16 @@ static int each_module(struct dl_phdr_info *info, size_t size, void *arg) {
 			end = from + p->p_memsz > end ? from + p->p_memsz : end;
 		}
 	}
-	if (end == 0) {
+	if (end == 0)
 		return 0;
-	}
 	struct ss_trace_module_range *known = find(live, start, end);
 	if (known) {
 		known->seen = true;
 		return 0;
 	}
 	if (live->module_count < SS_TRACE_MODULES) {
-		live->module[live->module_count++] =
-			(struct ss_trace_module_range){ .start = start, .end = end, .seen = true };
+		live->module[live->module_count++] = (struct ss_trace_module_range){
+			.start = start, .end = end, .seen = true};
 	}
 	write_module(u->c, info, start, end, program);
 	uint64_t here = (uint64_t)(uintptr_t)each_module;
@@ -154,7 +153,8 @@ static int each_module(struct dl_phdr_info *info, size_t size, void *arg) {
 }
 
 /* Writes which modules are gone and forgets them. */
-static void remove_unseen(struct ss_trace_context *c) {
+static void remove_unseen(struct ss_trace_context *c)
+{
 	struct ss_trace_live *live = c->live;
 
 	for (uint32_t i = 0; i < live->module_count;) {
@@ -172,17 +172,16 @@ static void remove_unseen(struct ss_trace_context *c) {
 	}
 }
 
-void ss_trace_modules_update(struct ss_trace_context *c) {
-	struct update u = { .c = c };
+void ss_trace_modules_update(struct ss_trace_context *c)
+{
+	struct update u = {.c = c};
 	struct ss_trace_live *live = c->live;
 
-	if (atomic_exchange(&live->modules_busy, true)) {
+	if (atomic_exchange(&live->modules_busy, true))
 		return;
-	}
 	if (dl_iterate_phdr(each_module, &u) == 0 && u.checked) {
-		if (u.removed != live->modules_removed) {
+		if (u.removed != live->modules_removed)
 			remove_unseen(c);
-		}
 		ss_python_look(live);
 		live->modules_added = u.added;
 		live->modules_removed = u.removed;
@@ -190,11 +189,11 @@ void ss_trace_modules_update(struct ss_trace_context *c) {
 	atomic_store(&live->modules_busy, false);
 }
 
-void ss_trace_modules_wait(struct ss_trace_live *live) {
+void ss_trace_modules_wait(struct ss_trace_live *live)
+{
 	int err = errno;
 
-	for (int i = 0; i < WAIT_ROUNDS && atomic_load(&live->modules_busy); i++) {
+	for (int i = 0; i < WAIT_ROUNDS && atomic_load(&live->modules_busy); i++)
 		sched_yield();
-	}
 	errno = err;
 }

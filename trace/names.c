@@ -14,13 +14,15 @@
 enum name_type { POOL = 1, STREAM = 2 };
 
 /* Addresses have at most 57 bits, and devices are few. */
-static uint64_t key_of(enum name_type type, const void *handle, int device) {
+static uint64_t key_of(enum name_type type, const void *handle, int device)
+{
 	return ((uint64_t)(uintptr_t)handle * 2 + (type == POOL)) ^
 	       (uint64_t)(uint8_t)(device + 1) << 56 ^ 1ull << 63;
 }
 
 /* The entry of the key. *is_new: nobody had it, and the caller sets its number. */
-static struct ss_trace_name *find(struct ss_trace_live *live, uint64_t key, bool *is_new) {
+static struct ss_trace_name *find(struct ss_trace_live *live, uint64_t key, bool *is_new)
+{
 	uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40);
 
 	*is_new = false;
@@ -32,27 +34,27 @@ static struct ss_trace_name *find(struct ss_trace_live *live, uint64_t key, bool
 			*is_new = true;
 			return name;
 		}
-		if (there == key) {
+		if (there == key)
 			return name;
-		}
 	}
 	return NULL;
 }
 
 /* A free number, or 0. */
-static uint32_t take(_Atomic uint32_t *last, uint32_t max) {
+static uint32_t take(_Atomic uint32_t *last, uint32_t max)
+{
 	uint32_t id = atomic_load_explicit(last, memory_order_relaxed);
 
 	do {
-		if (id >= max) {
+		if (id >= max)
 			return 0;
-		}
 	} while (!atomic_compare_exchange_weak(last, &id, id + 1));
 	return id + 1;
 }
 
 static void write_stream(struct ss_trace_context *c, uint32_t id, const void *stream, int device,
-			 enum ss_trace_stream_kind kind) {
+			 enum ss_trace_stream_kind kind)
+{
 	struct ss_trace_stream *r = ss_trace_begin(c, sizeof(*r));
 
 	if (r) {
@@ -65,7 +67,8 @@ static void write_stream(struct ss_trace_context *c, uint32_t id, const void *st
 }
 
 static void write_pool(struct ss_trace_context *c, enum ss_trace_kind kind, uint32_t id,
-		       const void *pool, int device, const char *name) {
+		       const void *pool, int device, const char *name)
+{
 	struct ss_trace_pool *r = ss_trace_begin(c, sizeof(*r));
 
 	if (r) {
@@ -76,13 +79,13 @@ static void write_pool(struct ss_trace_context *c, enum ss_trace_kind kind, uint
 	}
 }
 
-uint32_t ss_trace_stream_id(struct ss_trace_context *c, const void *stream, int device) {
+uint32_t ss_trace_stream_id(struct ss_trace_context *c, const void *stream, int device)
+{
 	bool is_new;
 	struct ss_trace_name *name = find(c->live, key_of(STREAM, stream, device), &is_new);
 
-	if (!name) {
+	if (!name)
 		return 0;
-	}
 	if (is_new) {
 		uint32_t id = take(&c->live->streams, STREAM_MAX);
 		atomic_store(&name->id, id);
@@ -92,16 +95,15 @@ uint32_t ss_trace_stream_id(struct ss_trace_context *c, const void *stream, int 
 	return atomic_load_explicit(&name->id, memory_order_relaxed);
 }
 
-uint32_t ss_trace_pool_id(struct ss_trace_context *c, const void *pool, int device) {
+uint32_t ss_trace_pool_id(struct ss_trace_context *c, const void *pool, int device)
+{
 	bool is_new;
 
-	if (!pool) {
+	if (!pool)
 		return 0;
-	}
 	struct ss_trace_name *name = find(c->live, key_of(POOL, pool, device), &is_new);
-	if (!name) {
+	if (!name)
 		return 0;
-	}
 	if (is_new) {
 		uint32_t id = take(&c->live->pools, POOL_MAX);
 		atomic_store(&name->id, id);
@@ -111,20 +113,21 @@ uint32_t ss_trace_pool_id(struct ss_trace_context *c, const void *pool, int devi
 }
 
 void ss_trace_define_stream(struct ss_trace_context *c, const void *stream, int device,
-			    enum ss_trace_stream_kind kind) {
+			    enum ss_trace_stream_kind kind)
+{
 	bool is_new;
 	struct ss_trace_name *name = find(c->live, key_of(STREAM, stream, device), &is_new);
 
 	if (name) {
-		if (is_new) {
+		if (is_new)
 			atomic_store(&name->id, take(&c->live->streams, STREAM_MAX));
-		}
 		write_stream(c, atomic_load(&name->id), stream, device, kind);
 	}
 }
 
 void ss_trace_define_pool(struct ss_trace_context *c, const void *pool, int device,
-			  const char *name_text) {
+			  const char *name_text)
+{
 	bool is_new;
 	struct ss_trace_name *name = find(c->live, key_of(POOL, pool, device), &is_new);
 	uint32_t id = name ? take(&c->live->pools, POOL_MAX) : 0;

@@ -11,7 +11,7 @@
 /* Not thread safe. */
 void ss_trace_process_info(struct ss_trace_context *c);
 /* One INFO record. Text beyond SS_TRACE_TEXT_MAX is cut. */
-void ss_trace_info_text(struct ss_trace_context *c, enum ss_trace_info_key key,
-			const char *text, size_t length);
+void ss_trace_info_text(struct ss_trace_context *c, enum ss_trace_info_key key, const char *text,
+			size_t length);
 
 #endif

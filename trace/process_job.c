@@ -8,34 +8,37 @@
 /* The variables of the launchers. The more specific come first: mpirun inside a Slurm job sets
  * its own and passes those of Slurm on unchanged. */
 static const struct ss_process_job launchers[] = {
-	{ "openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-	  "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_JOB_ID" },
-	{ "mvapich2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
-	  "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_JOB_ID" },
-	{ "mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_JOB_ID" },
-	{ "pmix", "PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "SLURM_JOB_ID" },
-	{ "flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_ID" },
-	{ "slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID" },
+	{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+	 "SLURM_JOB_ID"},
+	{"mvapich2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+	 "SLURM_JOB_ID"},
+	{"mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_JOB_ID"},
+	{"pmix", "PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "SLURM_JOB_ID"},
+	{"flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_ID"},
+	{"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID"},
 };
 
-int ss_process_number(const char *value) {
+int ss_process_number(const char *value)
+{
 	char *end;
 	long n;
 
-	if (!value || !*value) {
+	if (!value || !*value)
 		return -1;
-	}
 	n = strtol(value, &end, 10);
 	return *end || n < 0 || n > 1 << 30 ? -1 : (int)n;
 }
 
-bool ss_process_job(struct ss_process_job *out) {
+bool ss_process_job(struct ss_process_job *out)
+{
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
 		const struct ss_process_job *names = &launchers[i];
 		if (ss_process_number(getenv(names->rank)) >= 0) {
-			*out = (struct ss_process_job){ .launcher = names->launcher,
-				.rank = getenv(names->rank), .ranks = getenv(names->ranks),
-				.local_rank = getenv(names->local_rank), .job = getenv(names->job) };
+			*out = (struct ss_process_job){.launcher = names->launcher,
+						       .rank = getenv(names->rank),
+						       .ranks = getenv(names->ranks),
+						       .local_rank = getenv(names->local_rank),
+						       .job = getenv(names->job)};
 			return true;
 		}
 	}

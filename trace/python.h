@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of Python programs. CPython 3.11 to 3.13 keeps a chain of frames for each thread, which is read here
- * from the thread's own state: nothing has to be switched on in the program, no code of Python that could
- * change anything is called, and no object is created. Of other versions nothing is read.
+ * Frames of Python programs. CPython 3.11 to 3.13 keeps a chain of frames for each thread, which is
+ * read here from the thread's own state: nothing has to be switched on in the program, no code of
+ * Python that could change anything is called, and no object is created. Of other versions nothing
+ * is read.
  *
  * The chain is first read through the kernel, which refuses a bad address. Only if all of it is as
  * expected, later events of the process read it directly. Takes no lock and no memory.
@@ -17,26 +18,29 @@
 struct ss_python_frame {
 	uintptr_t code;        /* the code object */
 	uintptr_t instruction; /* in it */
-	bool entry;            /* the next outer frame belongs to another call of the interpreter's loop */
+	/* The next outer frame belongs to another call of the interpreter's loop */
+	bool entry;
 };
 
 /* Looks for an interpreter among the modules of the process, unless it has been found. Takes the
  * dynamic linker's lock, and only one thread at a time may be here. */
 void ss_python_look(struct ss_trace_live *live);
 /* Has this process an interpreter whose frames can be read? */
-static inline bool ss_python_runs(struct ss_trace_live *live) {
+static inline bool ss_python_runs(struct ss_trace_live *live)
+{
 	uint32_t state = atomic_load_explicit(&live->python.state, memory_order_acquire);
 
 	return state == SS_PYTHON_FOUND || state == SS_PYTHON_PROVEN;
 }
-/* Adds the frames of the calling thread to the hash of its stack. Cheap: about ten loads per frame. */
+/* Adds the frames of the calling thread to the hash of its stack. Cheap: about ten loads per
+ * frame. */
 uint64_t ss_python_hash(struct ss_trace_live *live, uint64_t hash);
 /* The frames of the calling thread, innermost first. Returns how many; *cut: there are more. */
 uint32_t ss_python_frames(struct ss_trace_live *live, struct ss_python_frame *frames, bool *cut);
 /* Is this return address in the interpreter, and in its loop, which runs Python frames? */
 bool ss_python_is_own(const struct ss_trace_live *live, uintptr_t ip, bool *in_loop);
-/* What stands for a frame in the record of a stack; see SS_TRACE_PYTHON_FRAME. Writes the definition of its
- * function if it is new. Reads through the kernel, so it takes microseconds. */
+/* What stands for a frame in the record of a stack; see SS_TRACE_PYTHON_FRAME. Writes the
+ * definition of its function if it is new. Reads through the kernel, so it takes microseconds. */
 uint64_t ss_python_frame_value(struct ss_trace_context *c, const struct ss_python_frame *frame);
 
 /* Copies memory of this process; false where there is none. */

@@ -11,7 +11,8 @@
 
 /* ---- texts -------------------------------------------------------------- */
 
-static uint32_t put_utf8(char *out, uint32_t c) {
+static uint32_t put_utf8(char *out, uint32_t c)
+{
 	if (c < 0x80) {
 		out[0] = (char)c;
 		return 1;
@@ -35,27 +36,26 @@ static uint32_t put_utf8(char *out, uint32_t c) {
 }
 
 /* Copies a str as UTF-8, without an end. Returns its length; what does not fit is left out. */
-static uint32_t read_text(const struct ss_python_layout *l, uintptr_t object, char *out, uint32_t size) {
+static uint32_t read_text(const struct ss_python_layout *l, uintptr_t object, char *out,
+			  uint32_t size)
+{
 	uint32_t state, used = 0;
 	uint64_t length;
 	unsigned char chars[256];
 
 	if (!object || !ss_python_peek(object + l->text_state, &state, sizeof(state)) ||
-	    !ss_python_peek(object + l->text_length, &length, sizeof(length))) {
+	    !ss_python_peek(object + l->text_length, &length, sizeof(length)))
 		return 0;
-	}
 	uint32_t width = state >> 2 & 7; /* bytes of a character */
 	bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
-	if (!compact || (width != 1 && width != 2 && width != 4)) {
+	if (!compact || (width != 1 && width != 2 && width != 4))
 		return 0;
-	}
 	uintptr_t at = object + (ascii ? l->text_ascii : l->text_other);
 	while (length && used + 4 <= size) {
 		uint64_t n = sizeof(chars) / width;
 		n = length < n ? length : n;
-		if (!ss_python_peek(at, chars, n * width)) {
+		if (!ss_python_peek(at, chars, n * width))
 			return used;
-		}
 		for (uint64_t i = 0; i < n && used + 4 <= size; i++) {
 			uint32_t c = 0;
 			memcpy(&c, chars + i * width, width); /* little endian */
@@ -77,9 +77,11 @@ struct bytes {
 	unsigned char piece[128];
 };
 
-static int next_byte(struct bytes *b) {
+static int next_byte(struct bytes *b)
+{
 	if (b->next == b->room) {
-		b->room = b->rest < sizeof(b->piece) ? (uint32_t)b->rest : (uint32_t)sizeof(b->piece);
+		b->room = b->rest < sizeof(b->piece) ? (uint32_t)b->rest :
+						       (uint32_t)sizeof(b->piece);
 		if (b->room == 0 || !ss_python_peek(b->at, b->piece, b->room)) {
 			b->room = b->next = 0;
 			b->rest = 0;
@@ -93,16 +95,16 @@ static int next_byte(struct bytes *b) {
 }
 
 /* A number in pieces of 6 bits, the lowest first. */
-static bool next_number(struct bytes *b, uint32_t *out) {
+static bool next_number(struct bytes *b, uint32_t *out)
+{
 	uint32_t shift = 0;
 	int byte;
 
 	*out = 0;
 	do {
 		byte = next_byte(b);
-		if (byte < 0) {
+		if (byte < 0)
 			return false;
-		}
 		*out |= shift < 32 ? (uint32_t)(byte & 63) << shift : 0;
 		shift += 6;
 	} while (byte & 64);
@@ -110,45 +112,40 @@ static bool next_number(struct bytes *b, uint32_t *out) {
 }
 
 /* The difference of lines in an entry of the table, whose kind is `code`. */
-static bool next_difference(struct bytes *b, int code, int64_t *out) {
+static bool next_difference(struct bytes *b, int code, int64_t *out)
+{
 	uint32_t n;
 
 	*out = 0;
 	switch (code) {
-	case 15: /* no line */
-		return true;
+	case 15: /* no line */ return true;
 	case 13: /* a line without columns */
 	case 14: /* the long form; the columns are skipped by the caller */
-		if (!next_number(b, &n)) {
+		if (!next_number(b, &n))
 			return false;
-		}
 		*out = n & 1 ? -(int64_t)(n >> 1) : (int64_t)(n >> 1);
 		return true;
 	case 11:
-	case 12:
-		*out = code - 10;
-		return true;
-	default:
-		return true;
+	case 12: *out = code - 10; return true;
+	default: return true;
 	}
 }
 
-/* The line of an instruction, which is `unit` units of 2 bytes behind the first one. The table has an entry
- * for each run of instructions: a byte with the highest bit set says the kind and the number of units.
- * Without a table it is the first line of the function. */
-static uint32_t line_of(const struct ss_python_layout *l, uintptr_t code, uint64_t unit) {
-	struct bytes b = { 0 };
+/* The line of an instruction, which is `unit` units of 2 bytes behind the first one. The table has
+ * an entry for each run of instructions: a byte with the highest bit set says the kind and the
+ * number of units. Without a table it is the first line of the function. */
+static uint32_t line_of(const struct ss_python_layout *l, uintptr_t code, uint64_t unit)
+{
+	struct bytes b = {0};
 	uintptr_t table;
 	int32_t first;
 	uint64_t units = 0;
 
-	if (!ss_python_peek(code + l->code_first_line, &first, sizeof(first)) || first < 0) {
+	if (!ss_python_peek(code + l->code_first_line, &first, sizeof(first)) || first < 0)
 		return 0;
-	}
 	if (!ss_python_peek(code + l->code_lines, &table, sizeof(table)) ||
-	    !ss_python_peek(table + l->bytes_size, &b.rest, sizeof(b.rest)) || b.rest > LINES_MOST) {
+	    !ss_python_peek(table + l->bytes_size, &b.rest, sizeof(b.rest)) || b.rest > LINES_MOST)
 		return (uint32_t)first;
-	}
 	b.at = table + l->bytes_data;
 	int64_t line = first;
 	int byte = next_byte(&b);
@@ -160,13 +157,13 @@ static uint32_t line_of(const struct ss_python_layout *l, uintptr_t code, uint64
 			continue;
 		}
 		int kind = byte >> 3 & 15;
-		if (!next_difference(&b, kind, &difference)) {
+		if (!next_difference(&b, kind, &difference))
 			break;
-		}
 		line += difference;
 		units += (uint64_t)(byte & 7) + 1;
 		if (unit < units) {
-			return kind == 15 || line < 0 || line > INT32_MAX ? (uint32_t)first : (uint32_t)line;
+			return kind == 15 || line < 0 || line > INT32_MAX ? (uint32_t)first :
+									    (uint32_t)line;
 		}
 		byte = next_byte(&b);
 	}
@@ -176,12 +173,14 @@ static uint32_t line_of(const struct ss_python_layout *l, uintptr_t code, uint64
 /* ---- definitions --------------------------------------------------------- */
 
 static void write_code(struct ss_trace_context *c, uint32_t id, uintptr_t file, uintptr_t name,
-		       uint32_t first) {
+		       uint32_t first)
+{
 	const struct ss_python_layout *l = &c->live->python.layout;
 	char name_text[NAME_MAX_BYTES], file_text[FILE_MAX_BYTES];
 	uint32_t name_length = read_text(l, name, name_text, sizeof(name_text));
 	uint32_t file_length = read_text(l, file, file_text, sizeof(file_text));
-	uint32_t size = ((uint32_t)sizeof(struct ss_trace_python) + name_length + file_length + 7) & ~7u;
+	uint32_t size = ((uint32_t)sizeof(struct ss_trace_python) + name_length + file_length + 7) &
+			~7u;
 	struct ss_trace_python *r = ss_trace_begin(c, size);
 
 	if (r) {
@@ -196,7 +195,8 @@ static void write_code(struct ss_trace_context *c, uint32_t id, uintptr_t file, 
 }
 
 /* The number of a function. 0: the table is full. */
-static uint32_t code_id(struct ss_trace_context *c, uintptr_t code) {
+static uint32_t code_id(struct ss_trace_context *c, uintptr_t code)
+{
 	const struct ss_python_layout *l = &c->live->python.layout;
 	uintptr_t file = 0, name = 0;
 	uint32_t first = 0;
@@ -217,17 +217,18 @@ static uint32_t code_id(struct ss_trace_context *c, uintptr_t code) {
 			write_code(c, index + 1, file, name, first);
 			return index + 1;
 		}
-		if (there == hash) {
+		if (there == hash)
 			return index + 1;
-		}
 	}
 	return 0;
 }
 
-uint64_t ss_python_frame_value(struct ss_trace_context *c, const struct ss_python_frame *f) {
+uint64_t ss_python_frame_value(struct ss_trace_context *c, const struct ss_python_frame *f)
+{
 	const struct ss_python_layout *l = &c->live->python.layout;
 	uintptr_t start = f->code + l->code_bytes;
 	uint64_t unit = f->instruction >= start ? (f->instruction - start) / 2 : 0;
 
-	return SS_TRACE_PYTHON_FRAME | (uint64_t)code_id(c, f->code) << 32 | line_of(l, f->code, unit);
+	return SS_TRACE_PYTHON_FRAME | (uint64_t)code_id(c, f->code) << 32 |
+	       line_of(l, f->code, unit);
 }

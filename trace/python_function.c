@@ -6,13 +6,13 @@
 #include "trace/python_function.h"
 
 const struct ss_python_function *ss_python_function(struct ss_python_function **table,
-						    const struct ss_trace_python_def *def) {
+						    const struct ss_trace_python_def *def)
+{
 	size_t name = def ? strlen(def->name) + 1 : 1, file = def ? strlen(def->file) + 1 : 1;
 	struct ss_python_function *p = calloc(1, sizeof(*p) + name + file), *there;
 
-	if (!p) {
+	if (!p)
 		return NULL;
-	}
 	p->key_size = name + file;
 	memcpy(p->key, def ? def->name : "", name);
 	memcpy(p->key + name, def ? def->file : "", file);
@@ -27,7 +27,8 @@ const struct ss_python_function *ss_python_function(struct ss_python_function **
 	return p;
 }
 
-void ss_python_functions_finish(struct ss_python_function **table) {
+void ss_python_functions_finish(struct ss_python_function **table)
+{
 	struct ss_python_function *p, *next;
 
 	HASH_ITER(hh, *table, p, next) {

@@ -12,8 +12,8 @@
 
 /* A block that is being read. */
 struct open_block {
-	uint64_t order;          /* of equal times: the order of the blocks */
-	uint64_t offset;         /* of the block */
+	uint64_t order;  /* of equal times: the order of the blocks */
+	uint64_t offset; /* of the block */
 	uint8_t *data;
 	struct ss_trace_cursor cursor;
 	const struct ss_trace_record *record; /* its next event; the cursor has the time of it */
@@ -21,7 +21,7 @@ struct open_block {
 
 struct ss_trace_reader {
 	struct ss_trace_file_def file;
-	size_t next;             /* block to be opened; they are sorted by their start */
+	size_t next;              /* block to be opened; they are sorted by their start */
 	struct open_block **heap; /* the oldest first */
 	size_t open;
 };
@@ -43,14 +43,16 @@ static const char *const names[] = {
 	[SS_TRACE_IN_FLIGHT] = "in_flight",
 };
 
-const char *ss_trace_kind_name(enum ss_trace_kind kind) {
+const char *ss_trace_kind_name(enum ss_trace_kind kind)
+{
 	return (size_t)kind < sizeof(names) / sizeof(names[0]) && names[kind] ? names[kind] : "?";
 }
 
 /* ---- merging ------------------------------------------------------------ */
 
 /* Damaged times must not wrap around, or the order would be lost. */
-static uint64_t real_of(const struct ss_trace_reader *r, uint64_t time_ns) {
+static uint64_t real_of(const struct ss_trace_reader *r, uint64_t time_ns)
+{
 	const struct ss_trace_header *h = &r->file.header;
 	uint64_t real_ns;
 
@@ -59,36 +61,37 @@ static uint64_t real_of(const struct ss_trace_reader *r, uint64_t time_ns) {
 		return time_ns > back ? time_ns - back : 0;
 	}
 	return __builtin_add_overflow(time_ns, h->realtime_ns - h->boottime_ns, &real_ns) ?
-		UINT64_MAX : real_ns;
+		       UINT64_MAX :
+		       real_ns;
 }
 
-static bool older(const struct open_block *a, const struct open_block *b) {
+static bool older(const struct open_block *a, const struct open_block *b)
+{
 	uint64_t x = a->cursor.time_ns, y = b->cursor.time_ns;
 
 	return x != y ? x < y : a->order < b->order;
 }
 
-static void sift_down(struct ss_trace_reader *r, size_t i) {
+static void sift_down(struct ss_trace_reader *r, size_t i)
+{
 	struct open_block *moved = r->heap[i];
 
 	for (;;) {
 		size_t child = 2 * i + 1;
-		if (child >= r->open) {
+		if (child >= r->open)
 			break;
-		}
-		if (child + 1 < r->open && older(r->heap[child + 1], r->heap[child])) {
+		if (child + 1 < r->open && older(r->heap[child + 1], r->heap[child]))
 			child++;
-		}
-		if (!older(r->heap[child], moved)) {
+		if (!older(r->heap[child], moved))
 			break;
-		}
 		r->heap[i] = r->heap[child];
 		i = child;
 	}
 	r->heap[i] = moved;
 }
 
-static void sift_up(struct ss_trace_reader *r, size_t i) {
+static void sift_up(struct ss_trace_reader *r, size_t i)
+{
 	struct open_block *moved = r->heap[i];
 
 	while (i > 0 && older(moved, r->heap[(i - 1) / 2])) {
@@ -99,29 +102,31 @@ static void sift_up(struct ss_trace_reader *r, size_t i) {
 }
 
 /* Goes to the next event of the block that is not before the beginning. False: there is none. */
-static bool advance(const struct ss_trace_reader *r, struct open_block *b) {
+static bool advance(const struct ss_trace_reader *r, struct open_block *b)
+{
 	const char *damage;
 
 	do {
 		b->record = ss_trace_cursor_next(&b->cursor, &damage);
-	} while (b->record && (b->record->kind < SS_TRACE_ALLOC ||
-			       b->cursor.time_ns < r->file.header.begin_ns));
+	} while (b->record &&
+		 (b->record->kind < SS_TRACE_ALLOC || b->cursor.time_ns < r->file.header.begin_ns));
 	return b->record != NULL;
 }
 
-static void close_block(struct open_block *b) {
+static void close_block(struct open_block *b)
+{
 	free(b->data);
 	free(b);
 }
 
 /* Opens the next waiting block. It is left out if it cannot be read any more. */
-static void open_next(struct ss_trace_reader *r) {
+static void open_next(struct ss_trace_reader *r)
+{
 	const struct ss_trace_block_info *info = &r->file.blocks.at[r->next++];
 	struct open_block *b = calloc(1, sizeof(*b));
 
-	if (!b) {
+	if (!b)
 		return;
-	}
 	b->order = r->next;
 	b->offset = info->offset;
 	b->data = malloc(info->length);
@@ -137,7 +142,8 @@ static void open_next(struct ss_trace_reader *r) {
 	sift_up(r, r->open - 1);
 }
 
-static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
+static void fill(struct ss_trace_item *out, const struct ss_trace_record *r)
+{
 	const struct ss_trace_event *e = (const void *)r;
 	const struct ss_trace_alloc *alloc = (const void *)r;
 	const struct ss_trace_segment *segment = (const void *)r;
@@ -158,8 +164,7 @@ static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
 		out->device = pool->device == SS_TRACE_NO_DEVICE ? -1 : pool->device;
 		out->address = pool->handle;
 		return;
-	default:
-		break;
+	default: break;
 	}
 	uint32_t device = SS_TRACE_HIGH8(e->stack_device);
 	out->device = device == SS_TRACE_NO_DEVICE ? -1 : (int)device;
@@ -172,14 +177,13 @@ static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
 		out->address = alloc->ptr;
 		out->size = SS_TRACE_SIZE(alloc->size);
 		out->rounded = SS_TRACE_ROUNDED(alloc->size);
-		if ((out->flags & SS_TRACE_F_LIVED) && r->words * 8u >= sizeof(struct ss_trace_lived)) {
+		if ((out->flags & SS_TRACE_F_LIVED) &&
+		    r->words * 8u >= sizeof(struct ss_trace_lived)) {
 			out->since_ns = ((const struct ss_trace_lived *)r)->since_ns;
 			out->rounded = ((const struct ss_trace_lived *)r)->rounded;
 		}
 		break;
-	case SS_TRACE_FREE:
-		out->address = ((const struct ss_trace_free *)r)->ptr;
-		break;
+	case SS_TRACE_FREE: out->address = ((const struct ss_trace_free *)r)->ptr; break;
 	case SS_TRACE_SEGMENT_ALLOC:
 	case SS_TRACE_SEGMENT_FREE:
 	case SS_TRACE_MAP:
@@ -198,59 +202,56 @@ static void fill(struct ss_trace_item *out, const struct ss_trace_record *r) {
 		out->reserved = oom->reserved;
 		out->used = oom->used;
 		break;
-	case SS_TRACE_WAIT:
-		out->duration_ns = ((const struct ss_trace_wait *)r)->ns;
-		break;
-	default:
-		break;
+	case SS_TRACE_WAIT: out->duration_ns = ((const struct ss_trace_wait *)r)->ns; break;
+	default: break;
 	}
 }
 
-bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out) {
+bool ss_trace_reader_next(struct ss_trace_reader *r, struct ss_trace_item *out)
+{
 	while (r->next < r->file.blocks.count &&
-	       (r->open == 0 ||
-		r->file.blocks.at[r->next].start_ns <= r->heap[0]->cursor.time_ns)) {
+	       (r->open == 0 || r->file.blocks.at[r->next].start_ns <= r->heap[0]->cursor.time_ns))
 		open_next(r);
-	}
-	if (r->open == 0) {
+	if (r->open == 0)
 		return false;
-	}
 	struct open_block *b = r->heap[0];
-	*out = (struct ss_trace_item){ .time_ns = b->cursor.time_ns,
-		.real_ns = real_of(r, b->cursor.time_ns), .tid = b->cursor.tid,
-		.offset = b->offset + (uint64_t)((const uint8_t *)b->record - b->data) };
+	*out = (struct ss_trace_item){.time_ns = b->cursor.time_ns,
+				      .real_ns = real_of(r, b->cursor.time_ns),
+				      .tid = b->cursor.tid,
+				      .offset = b->offset +
+						(uint64_t)((const uint8_t *)b->record - b->data)};
 	fill(out, b->record);
 	if (advance(r, b)) {
 		sift_down(r, 0);
 	} else {
 		close_block(b);
 		r->heap[0] = r->heap[--r->open];
-		if (r->open) {
+		if (r->open)
 			sift_down(r, 0);
-		}
 	}
 	return true;
 }
 
-void ss_trace_reader_rewind(struct ss_trace_reader *r) {
-	while (r->open) {
+void ss_trace_reader_rewind(struct ss_trace_reader *r)
+{
+	while (r->open)
 		close_block(r->heap[--r->open]);
-	}
 	r->next = 0;
 }
 
-static int by_start(const void *a, const void *b) {
+static int by_start(const void *a, const void *b)
+{
 	const struct ss_trace_block_info *x = a, *y = b;
 
-	if (x->start_ns != y->start_ns) {
+	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	}
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 /* ---- open, close, look up ----------------------------------------------- */
 
-struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size) {
+struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t err_size)
+{
 	struct ss_trace_reader *r = calloc(1, sizeof(*r));
 
 	if (!r) {
@@ -262,35 +263,40 @@ struct ss_trace_reader *ss_trace_reader_open(const char *path, char *err, size_t
 		return NULL;
 	}
 	if (r->file.blocks.count) {
-		qsort(r->file.blocks.at, r->file.blocks.count, sizeof(*r->file.blocks.at), by_start);
+		qsort(r->file.blocks.at, r->file.blocks.count, sizeof(*r->file.blocks.at),
+		      by_start);
 	}
 	return r;
 }
 
-void ss_trace_reader_close(struct ss_trace_reader *r) {
-	if (!r) {
+void ss_trace_reader_close(struct ss_trace_reader *r)
+{
+	if (!r)
 		return;
-	}
 	ss_trace_reader_rewind(r);
 	ss_trace_file_def_close(&r->file);
 	free(r->heap);
 	free(r);
 }
 
-const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t *count) {
+const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t *count)
+{
 	*count = r->file.problems;
 	return *count ? r->file.problem : NULL;
 }
 
-uint64_t ss_trace_reader_events(const struct ss_trace_reader *r) {
+uint64_t ss_trace_reader_events(const struct ss_trace_reader *r)
+{
 	return r->file.events;
 }
 
-uint64_t ss_trace_reader_bytes(const struct ss_trace_reader *r) {
+uint64_t ss_trace_reader_bytes(const struct ss_trace_reader *r)
+{
 	return r->file.size;
 }
 
-const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r) {
+const struct ss_trace_process_def *ss_trace_reader_process(const struct ss_trace_reader *r)
+{
 	return &r->file.process;
 }
 
@@ -317,28 +323,26 @@ BY_NUMBER(stack, ss_trace_stack_def, stacks, stack_ids)
 BY_NUMBER(python, ss_trace_python_def, pythons, python_ids)
 
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
-							 int device) {
-	for (size_t i = 0; i < r->file.devices.count; i++) {
-		if (r->file.devices.at[i].device == device) {
+							 int device)
+{
+	for (size_t i = 0; i < r->file.devices.count; i++)
+		if (r->file.devices.at[i].device == device)
 			return &r->file.devices.at[i];
-		}
-	}
 	return NULL;
 }
 
 const struct ss_trace_module_def *ss_trace_reader_module_at(const struct ss_trace_reader *r,
-							    uint64_t address, uint64_t time_ns) {
+							    uint64_t address, uint64_t time_ns)
+{
 	const struct ss_trace_module_def *best = NULL;
 
 	for (size_t i = 0; i < r->file.modules.count; i++) {
 		const struct ss_trace_module_def *m = &r->file.modules.at[i];
-		if (address < m->start || address >= m->end || m->gone_ns < time_ns) {
+		if (address < m->start || address >= m->end || m->gone_ns < time_ns)
 			continue;
-		}
 		/* A module may be noticed only after code of it has run. */
-		if (!best || m->loaded_ns <= time_ns) {
+		if (!best || m->loaded_ns <= time_ns)
 			best = m;
-		}
 	}
 	return best;
 }

@@ -18,22 +18,22 @@ struct ss_trace_reader;
 /* Texts have no control characters: those in the file are replaced by '?'. */
 struct ss_trace_process_def {
 	uint32_t pid, ppid;
-	uint32_t page_size;        /* bytes */
-	enum ss_trace_state state; /* how the recording ended */
+	uint32_t page_size;                /* bytes */
+	enum ss_trace_state state;         /* how the recording ended */
 	uint64_t boottime_ns, realtime_ns; /* both clocks at the start */
 	uint64_t lost_events, lost_stacks;
 	const char *exe, *host, *cwd, *version, *runtime; /* "" if not known */
 	const char *launcher, *job;                       /* "" if not known */
 	int rank, ranks, local_rank;                      /* -1 if not known */
-	char **args;               /* ends with NULL */
-	char **options;            /* SOMASHIM_NAME=value; ends with NULL */
+	char **args;                                      /* ends with NULL */
+	char **options;                                   /* SOMASHIM_NAME=value; ends with NULL */
 	size_t arg_count, option_count;
 };
 
 struct ss_trace_device_def {
-	int device;                /* ordinal */
-	uint64_t total;            /* bytes; 0 if not known */
-	char pci[16];              /* "0000:c1:00.0"; "" if not known */
+	int device;     /* ordinal */
+	uint64_t total; /* bytes; 0 if not known */
+	char pci[16];   /* "0000:c1:00.0"; "" if not known */
 	uint8_t uuid[16];
 	char name[64];
 };
@@ -42,7 +42,7 @@ struct ss_trace_pool_def {
 	uint32_t id;
 	int device;
 	uint64_t handle;
-	char name[32];             /* "" if not known */
+	char name[32]; /* "" if not known */
 };
 
 struct ss_trace_stream_def {
@@ -55,57 +55,60 @@ struct ss_trace_stream_def {
 struct ss_trace_stack_def {
 	uint32_t id;
 	uint32_t frames;
-	bool cut;                  /* outer frames are missing */
-	uint64_t seen_ns;          /* CLOCK_BOOTTIME when it was seen first */
-	const uint64_t *ip;        /* return addresses, or SS_TRACE_PYTHON_FRAME, innermost first */
+	bool cut;           /* outer frames are missing */
+	uint64_t seen_ns;   /* CLOCK_BOOTTIME when it was seen first */
+	const uint64_t *ip; /* return addresses, or SS_TRACE_PYTHON_FRAME, innermost first */
 };
 
 struct ss_trace_python_def { /* a function of Python */
 	uint32_t id;
 	uint32_t first_line;
-	const char *name, *file;   /* "" if not known */
+	const char *name, *file; /* "" if not known */
 };
 
 struct ss_trace_thread_def {
 	uint32_t tid;
-	char name[16];             /* "" if not known */
+	char name[16]; /* "" if not known */
 };
 
 struct ss_trace_module_def {
 	uint64_t bias, start, end;
-	uint64_t loaded_ns;        /* CLOCK_BOOTTIME when it was seen first */
-	uint64_t gone_ns;          /* ... and when it was seen to be gone; UINT64_MAX: never */
+	uint64_t loaded_ns; /* CLOCK_BOOTTIME when it was seen first */
+	uint64_t gone_ns;   /* ... and when it was seen to be gone; UINT64_MAX: never */
 	const char *path;
-	bool program;              /* the executable itself */
+	bool program; /* the executable itself */
 	uint8_t build_id[SS_TRACE_BUILD_ID_MAX];
-	uint8_t build_id_length;   /* 0: it has none */
+	uint8_t build_id_length; /* 0: it has none */
 	uint32_t segments;
 	uint64_t segment[SS_TRACE_SEGMENTS_MAX][2]; /* vaddr and memsz, as in the file */
 };
 
 /* One event. What a kind does not have is 0, or -1 for `device`. */
 struct ss_trace_item {
-	enum ss_trace_kind kind;   /* from SS_TRACE_ALLOC on */
-	uint64_t time_ns;          /* CLOCK_BOOTTIME */
-	uint64_t real_ns;          /* the same moment since 1970 */
-	uint64_t offset;           /* of the record in the file */
+	enum ss_trace_kind kind; /* from SS_TRACE_ALLOC on */
+	uint64_t time_ns;        /* CLOCK_BOOTTIME */
+	uint64_t real_ns;        /* the same moment since 1970 */
+	uint64_t offset;         /* of the record in the file */
 	uint32_t tid;
 	int device;
 	uint32_t pool, stream, stack; /* numbers of definitions; 0: none. They may be undefined */
-	uint32_t flags;            /* SS_TRACE_F_*, SS_TRACE_S_*, or the cause of a TRIM or WAIT */
-	uint64_t address;          /* ptr or base */
-	uint64_t size;             /* asked for; of the segment or range; released by a TRIM */
-	uint64_t rounded;          /* ALLOC: bytes that the block takes */
-	uint64_t since_ns;         /* ALLOC, IN_FLIGHT with SS_TRACE_F_LIVED: when it was allocated; else 0 */
-	uint64_t duration_ns;      /* WAIT */
-	uint64_t device_free;      /* OOM: free on the device; LIMIT: the limit */
-	uint64_t reserved, used;   /* OOM, LIMIT; TRIM: reserved is what was kept */
+	uint32_t flags;   /* SS_TRACE_F_*, SS_TRACE_S_*, or the cause of a TRIM or WAIT */
+	uint64_t address; /* ptr or base */
+	uint64_t size;    /* asked for; of the segment or range; released by a TRIM */
+	uint64_t rounded; /* ALLOC: bytes that the block takes */
+	/* ALLOC, IN_FLIGHT with SS_TRACE_F_LIVED: when it was allocated; else 0 */
+	uint64_t since_ns;
+	uint64_t duration_ns;    /* WAIT */
+	uint64_t device_free;    /* OOM: free on the device; LIMIT: the limit */
+	uint64_t reserved, used; /* OOM, LIMIT; TRIM: reserved is what was kept */
 };
 
 /* Was it there before the recording begins, and did not happen in it? */
-static inline bool ss_trace_item_lived(const struct ss_trace_item *e) {
-	return (e->kind == SS_TRACE_IN_FLIGHT || e->kind == SS_TRACE_ALLOC || e->kind == SS_TRACE_SEGMENT_ALLOC ||
-		e->kind == SS_TRACE_MAP) && (e->flags & SS_TRACE_F_LIVED);
+static inline bool ss_trace_item_lived(const struct ss_trace_item *e)
+{
+	return (e->kind == SS_TRACE_IN_FLIGHT || e->kind == SS_TRACE_ALLOC ||
+		e->kind == SS_TRACE_SEGMENT_ALLOC || e->kind == SS_TRACE_MAP) &&
+	       (e->flags & SS_TRACE_F_LIVED);
 }
 
 /* Opens a file and reads what it defines. NULL and one line in `err`, with path and offset, if it

@@ -44,28 +44,30 @@ static const uint8_t least[256] = {
 	[SS_TRACE_IN_FLIGHT] = sizeof(struct ss_trace_lived),
 };
 
-size_t ss_trace_read_at(int fd, void *to, size_t size, uint64_t offset) {
+size_t ss_trace_read_at(int fd, void *to, size_t size, uint64_t offset)
+{
 	size_t got = 0;
 
 	while (got < size) {
 		ssize_t n = pread(fd, (char *)to + got, size - got, (off_t)(offset + got));
-		if (n < 0 && errno == EINTR) {
+		if (n < 0 && errno == EINTR)
 			continue;
-		}
-		if (n <= 0) {
+		if (n <= 0)
 			break;
-		}
 		got += (size_t)n;
 	}
 	return got;
 }
 
-bool ss_trace_grow(struct ss_trace_file_def *f, void *array, size_t element) {
-	struct { void *at; size_t count, room; } *a = array;
+bool ss_trace_grow(struct ss_trace_file_def *f, void *array, size_t element)
+{
+	struct {
+		void *at;
+		size_t count, room;
+	} *a = array;
 
-	if (a->count < a->room) {
+	if (a->count < a->room)
 		return true;
-	}
 	size_t room = a->room ? a->room * 2 : 16;
 	void *at = realloc(a->at, room * element);
 	if (!at) {
@@ -77,21 +79,21 @@ bool ss_trace_grow(struct ss_trace_file_def *f, void *array, size_t element) {
 	return true;
 }
 
-uint32_t ss_trace_id_find(const struct ss_trace_id_table *t, uint32_t id) {
+uint32_t ss_trace_id_find(const struct ss_trace_id_table *t, uint32_t id)
+{
 	const uint32_t *page = id >> 2 * SS_TRACE_ID_BITS ? NULL : t->page[id >> SS_TRACE_ID_BITS];
 
 	return page ? page[id & ((1u << SS_TRACE_ID_BITS) - 1)] : 0;
 }
 
 bool ss_trace_id_add(struct ss_trace_file_def *f, struct ss_trace_id_table *t, uint32_t id,
-		     size_t index) {
-	if (id == 0 || id >> 2 * SS_TRACE_ID_BITS) {
+		     size_t index)
+{
+	if (id == 0 || id >> 2 * SS_TRACE_ID_BITS)
 		return false;
-	}
 	uint32_t **page = &t->page[id >> SS_TRACE_ID_BITS];
-	if (!*page) {
+	if (!*page)
 		*page = calloc(1u << SS_TRACE_ID_BITS, sizeof(**page));
-	}
 	if (!*page) {
 		f->no_memory = true;
 		return false;
@@ -102,28 +104,32 @@ bool ss_trace_id_add(struct ss_trace_file_def *f, struct ss_trace_id_table *t, u
 
 /* ---- records of a block ------------------------------------------------- */
 
-bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length) {
+bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length)
+{
 	const struct ss_trace_block *b = (const void *)data;
 
-	if (length < sizeof(*b) || (b->magic != SS_TRACE_BLOCK_MAGIC && !ss_trace_has_tail(b->magic))) {
+	if (length < sizeof(*b) ||
+	    (b->magic != SS_TRACE_BLOCK_MAGIC && !ss_trace_has_tail(b->magic)))
 		return false;
-	}
 	length -= ss_trace_has_tail(b->magic) ? SS_TRACE_TAIL : 0;
-	*c = (struct ss_trace_cursor){ .data = data, .at = sizeof(*b), .end = length,
-		.base = b->base_ns, .time_ns = b->base_ns, .tid = b->tid };
+	*c = (struct ss_trace_cursor){.data = data,
+				      .at = sizeof(*b),
+				      .end = length,
+				      .base = b->base_ns,
+				      .time_ns = b->base_ns,
+				      .tid = b->tid};
 	return true;
 }
 
-const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c,
-						   const char **damage) {
+const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c, const char **damage)
+{
 	*damage = NULL;
 	while (c->at + sizeof(struct ss_trace_record) <= c->end) {
 		const struct ss_trace_record *r = (const void *)(c->data + c->at);
 		uint32_t length = r->words * 8u;
 
-		if (r->kind == SS_TRACE_NONE) {
+		if (r->kind == SS_TRACE_NONE)
 			return NULL;
-		}
 		if (length < sizeof(*r) || length < least[r->kind]) {
 			*damage = "a record is too short for its kind";
 			return NULL;
@@ -137,23 +143,22 @@ const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c,
 			c->base = ((const struct ss_trace_time *)r)->base_ns;
 			continue;
 		}
-		if (r->kind == SS_TRACE_THREAD) {
+		if (r->kind == SS_TRACE_THREAD)
 			c->tid = ((const struct ss_trace_thread *)r)->tid;
-		}
 		/* A THREAD record that takes over a block has dt 0 against the old base; it and
 		 * damaged times count as the time before them. */
 		uint64_t time_ns = c->base + r->dt;
 		c->time_ns = time_ns > c->time_ns ? time_ns : c->time_ns;
-		if (least[r->kind]) {
+		if (least[r->kind])
 			return r;
-		}
 	}
 	return NULL;
 }
 
 /* ---- the file ----------------------------------------------------------- */
 
-static void add_problem(struct ss_trace_file_def *f, uint64_t offset, const char *what) {
+static void add_problem(struct ss_trace_file_def *f, uint64_t offset, const char *what)
+{
 	if (f->problems++ == 0) {
 		snprintf(f->problem, sizeof(f->problem), "%s: offset %" PRIu64 ": %s", f->path,
 			 offset, what);
@@ -161,8 +166,8 @@ static void add_problem(struct ss_trace_file_def *f, uint64_t offset, const char
 }
 
 /* Reads the definitions of a block, and how far it can be read. */
-static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t length,
-		       uint64_t offset) {
+static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t length, uint64_t offset)
+{
 	const struct ss_trace_record *r;
 	struct ss_trace_cursor c;
 	const char *damage;
@@ -170,17 +175,17 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 	if (!ss_trace_cursor_start(&c, data, length)) {
 		uint32_t magic = 0;
 		memcpy(&magic, data, length < sizeof(magic) ? length : sizeof(magic));
-		if (magic != 0) { /* else it was reserved and never used */
+		if (magic != 0) /* else it was reserved and never used */
 			add_problem(f, offset, "this is no block of a trace");
-		}
 		return;
 	}
-	uint32_t tail = ss_trace_has_tail(((const struct ss_trace_block *)data)->magic) ? SS_TRACE_TAIL : 0;
+	uint32_t tail = ss_trace_has_tail(((const struct ss_trace_block *)data)->magic) ?
+				SS_TRACE_TAIL :
+				0;
 	if (((const struct ss_trace_block *)data)->magic == SS_TRACE_BLOCK_BASE &&
-	    memcmp(data + length - SS_TRACE_TAIL, &f->header.begin_ns, SS_TRACE_TAIL) != 0) {
+	    memcmp(data + length - SS_TRACE_TAIL, &f->header.begin_ns, SS_TRACE_TAIL) != 0)
 		return; /* of another beginning: it was being written, or is about to go */
-	}
-	struct ss_trace_block_info info = { .offset = offset, .start_ns = c.base };
+	struct ss_trace_block_info info = {.offset = offset, .start_ns = c.base};
 	while ((r = ss_trace_cursor_next(&c, &damage))) {
 		if (r->kind >= SS_TRACE_ALLOC && c.time_ns >= f->header.begin_ns) {
 			info.events = true;
@@ -189,56 +194,53 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 		ss_trace_define(f, r, &c);
 	}
 	info.length = c.at + tail;
-	if (length < f->header.block_size && (damage || c.at + sizeof(*r) > c.end)) {
+	if (length < f->header.block_size && (damage || c.at + sizeof(*r) > c.end))
 		add_problem(f, offset + c.at, "the file ends in the middle of a block");
-	} else if (damage) {
+	else if (damage)
 		add_problem(f, offset + c.at, damage);
-	}
-	if (info.events && ss_trace_grow(f, &f->blocks, sizeof(*f->blocks.at))) {
+	if (info.events && ss_trace_grow(f, &f->blocks, sizeof(*f->blocks.at)))
 		f->blocks.at[f->blocks.count++] = info;
-	}
 }
 
 static const char *check_header(const struct ss_trace_header *h, size_t got, char *text,
-				size_t text_size, uint64_t *offset) {
+				size_t text_size, uint64_t *offset)
+{
 	*offset = 0;
-	if (got < sizeof(h->magic) || memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) != 0) {
+	if (got < sizeof(h->magic) || memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) != 0)
 		return got ? "this is no trace file of somashim" : "the file is empty";
-	}
 	if (got < sizeof(*h)) {
 		*offset = got;
 		return "the file ends in the middle of its header";
 	}
 	*offset = offsetof(struct ss_trace_header, endian);
-	if (h->endian != SS_TRACE_ENDIAN) {
+	if (h->endian != SS_TRACE_ENDIAN)
 		return "written on a machine with another byte order";
-	}
 	*offset = offsetof(struct ss_trace_header, major);
 	if (h->major != SS_TRACE_MAJOR) {
-		snprintf(text, text_size, "version %u of the format; this somashim reads version %u",
-			 h->major, SS_TRACE_MAJOR);
+		snprintf(text, text_size,
+			 "version %u of the format; this somashim reads version %u", h->major,
+			 SS_TRACE_MAJOR);
 		return text;
 	}
 	*offset = offsetof(struct ss_trace_header, header_size);
-	if (h->header_size < sizeof(*h) || h->header_size > HEADER_MOST || h->header_size % 8) {
+	if (h->header_size < sizeof(*h) || h->header_size > HEADER_MOST || h->header_size % 8)
 		return "the size of the header makes no sense";
-	}
 	*offset = offsetof(struct ss_trace_header, block_size);
-	if (h->block_size < BLOCK_LEAST || h->block_size > BLOCK_MOST || h->block_size % 8) {
+	if (h->block_size < BLOCK_LEAST || h->block_size > BLOCK_MOST || h->block_size % 8)
 		return "the size of the blocks makes no sense";
-	}
 	return NULL;
 }
 
 bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char *err,
-			    size_t err_size) {
+			    size_t err_size)
+{
 	struct stat st;
 	char text[96];
 	uint64_t offset;
 	uint8_t *data = NULL;
 
-	*f = (struct ss_trace_file_def){ .fd = -1,
-		.process = { .rank = -1, .ranks = -1, .local_rank = -1 } };
+	*f = (struct ss_trace_file_def){.fd = -1,
+					.process = {.rank = -1, .ranks = -1, .local_rank = -1}};
 	f->path = strdup(path);
 	f->fd = f->path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	if (f->fd < 0 || fstat(f->fd, &st) != 0) {
@@ -266,9 +268,8 @@ bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char 
 		read_block(f, data, (uint32_t)(n & ~(size_t)7), offset);
 	}
 	free(data);
-	if (!f->no_memory) {
+	if (!f->no_memory)
 		ss_trace_define_end(f);
-	}
 	if (f->no_memory) {
 		snprintf(err, err_size, "%s: out of memory", path);
 		goto error;
@@ -280,19 +281,18 @@ error:
 	return false;
 }
 
-static void free_ids(struct ss_trace_id_table *t) {
-	for (size_t i = 0; i < sizeof(t->page) / sizeof(t->page[0]); i++) {
+static void free_ids(struct ss_trace_id_table *t)
+{
+	for (size_t i = 0; i < sizeof(t->page) / sizeof(t->page[0]); i++)
 		free(t->page[i]);
-	}
 }
 
-void ss_trace_file_def_close(struct ss_trace_file_def *f) {
-	if (f->fd >= 0) {
+void ss_trace_file_def_close(struct ss_trace_file_def *f)
+{
+	if (f->fd >= 0)
 		close(f->fd);
-	}
-	for (size_t i = 0; i < f->owned.count; i++) {
+	for (size_t i = 0; i < f->owned.count; i++)
 		free(f->owned.at[i]);
-	}
 	free_ids(&f->pool_ids);
 	free_ids(&f->stream_ids);
 	free_ids(&f->stack_ids);
@@ -311,5 +311,5 @@ void ss_trace_file_def_close(struct ss_trace_file_def *f) {
 	free(f->modules.at);
 	free(f->gone.at);
 	free(f->path);
-	*f = (struct ss_trace_file_def){ .fd = -1 };
+	*f = (struct ss_trace_file_def){.fd = -1};
 }

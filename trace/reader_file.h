@@ -29,7 +29,7 @@ struct ss_trace_gone {
 struct ss_trace_file_def {
 	char *path;
 	int fd;
-	uint64_t size;           /* bytes */
+	uint64_t size; /* bytes */
 	struct ss_trace_header header;
 	SS_TRACE_ARRAY(struct ss_trace_block_info) blocks;
 	uint64_t events;
@@ -45,7 +45,7 @@ struct ss_trace_file_def {
 	SS_TRACE_ARRAY(struct ss_trace_thread_def) threads;
 	SS_TRACE_ARRAY(struct ss_trace_module_def) modules;
 	SS_TRACE_ARRAY(struct ss_trace_gone) gone; /* modules */
-	SS_TRACE_ARRAY(void *) owned; /* texts and stacks, freed with the file */
+	SS_TRACE_ARRAY(void *) owned;              /* texts and stacks, freed with the file */
 	struct ss_trace_id_table pool_ids, stream_ids, stack_ids, python_ids, thread_ids;
 	bool no_memory;
 };
@@ -53,14 +53,15 @@ struct ss_trace_file_def {
 /* Walks the records of a block that is in memory. */
 struct ss_trace_cursor {
 	const uint8_t *data;
-	uint32_t at, end;        /* bytes */
-	uint64_t base, time_ns;  /* time_ns is that of the last record; it never decreases */
+	uint32_t at, end;       /* bytes */
+	uint64_t base, time_ns; /* time_ns is that of the last record; it never decreases */
 	uint32_t tid;
 };
 
 /* Such a block ends with 8 bytes that are no record. */
 #define SS_TRACE_TAIL 8u
-static inline bool ss_trace_has_tail(uint32_t magic) {
+static inline bool ss_trace_has_tail(uint32_t magic)
+{
 	return magic == SS_TRACE_BLOCK_DONE || magic == SS_TRACE_BLOCK_BASE;
 }
 
@@ -68,8 +69,7 @@ static inline bool ss_trace_has_tail(uint32_t magic) {
 bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint32_t length);
 /* The next record of a known kind but TIME; it points into the block. NULL at the end, and
  * *damage then says what is wrong, or is NULL. */
-const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c,
-						   const char **damage);
+const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c, const char **damage);
 
 /* Opens the file and reads all definitions. False with one line in `err`. */
 bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char *err,

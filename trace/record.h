@@ -32,26 +32,28 @@ struct ss_trace_module_range {
 
 /* Where things are in the structures of a version of CPython: bytes from the start of each. */
 struct ss_python_layout {
-	uint16_t state_frame;      /* thread state: its innermost frame, or a pointer to `cframe` */
+	uint16_t state_frame; /* thread state: its innermost frame, or a pointer to `cframe` */
 	uint16_t cframe_frame;
 	uint16_t frame_code, frame_previous, frame_instruction;
-	uint16_t frame_entry;      /* a byte that tells where the interpreter's loop was entered */
+	uint16_t frame_entry; /* a byte that tells where the interpreter's loop was entered */
 	uint16_t code_file, code_name, code_lines, code_first_line, code_bytes;
 	uint16_t object_type, bytes_size, bytes_data;
 	uint16_t text_state, text_length, text_ascii, text_other;
 	bool by_cframe;
-	bool by_owner;             /* such a frame has no code of its own; else it is a flag of a frame with code */
+	/* Such a frame has no code of its own; else it is a flag of a frame with code */
+	bool by_owner;
 };
 
 enum ss_python_state {
-	SS_PYTHON_NONE,    /* no interpreter in this process so far */
+	SS_PYTHON_NONE, /* no interpreter in this process so far */
 	SS_PYTHON_FOUND,
-	SS_PYTHON_PROVEN,  /* its frames were read, and are as expected */
-	SS_PYTHON_OFF,     /* of an unknown version, or not as expected: left alone */
+	SS_PYTHON_PROVEN, /* its frames were read, and are as expected */
+	SS_PYTHON_OFF,    /* of an unknown version, or not as expected: left alone */
 };
 
 struct ss_python {
-	_Atomic uint32_t state;    /* enum ss_python_state. The rest does not change once it is FOUND */
+	/* Enum ss_python_state. The rest does not change once it is FOUND */
+	_Atomic uint32_t state;
 	struct ss_python_layout layout;
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
@@ -85,7 +87,7 @@ struct ss_trace_live {
 	_Atomic bool modules_busy; /* a thread is looking for new modules. The rest is its own: */
 	char path[SS_TRACE_TEXT_MAX + 1]; /* not on the stack, of which threads may have little */
 	uint64_t modules_added, modules_removed; /* counters of the dynamic linker, last time */
-	_Atomic uint32_t modules_epoch; /* raised when a module was unloaded */
+	_Atomic uint32_t modules_epoch;          /* raised when a module was unloaded */
 	uint32_t module_count;
 	struct ss_trace_module_range module[SS_TRACE_MODULES];
 	uint64_t own_start, own_end; /* the library that this code is in; 0: it is in the program */
@@ -93,23 +95,23 @@ struct ss_trace_live {
 
 /* Where the calling thread writes. */
 struct ss_trace_thread_state {
-	uint64_t generation;   /* of the recording that the rest belongs to */
-	char *block;           /* NULL: none yet */
-	uint32_t number;       /* of the block */
-	uint32_t used;         /* bytes of it */
-	uint64_t base;         /* ns; what dt counts from */
-	uint64_t last;         /* ns; time of the last record */
-	bool busy;             /* in an event: one from a signal handler is dropped */
-	bool named;            /* the current block has a THREAD record of this thread */
+	uint64_t generation; /* of the recording that the rest belongs to */
+	char *block;         /* NULL: none yet */
+	uint32_t number;     /* of the block */
+	uint32_t used;       /* bytes of it */
+	uint64_t base;       /* ns; what dt counts from */
+	uint64_t last;       /* ns; time of the last record */
+	bool busy;           /* in an event: one from a signal handler is dropped */
+	bool named;          /* the current block has a THREAD record of this thread */
 	/* The stack of the thread, as far as it is known to be mapped without a gap. */
 	uintptr_t stack_low, stack_high;
-	uint32_t stacks;       /* that the thread has recorded */
+	uint32_t stacks; /* that the thread has recorded */
 };
 
 struct ss_trace_context {
 	struct ss_trace_live *live;
 	struct ss_trace_thread_state *thread;
-	uint64_t now;          /* ns, CLOCK_BOOTTIME */
+	uint64_t now; /* ns, CLOCK_BOOTTIME */
 };
 
 /* Every event is between these two. Its time is `when`, or now if that is 0, but never before the

@@ -31,10 +31,10 @@ struct stack {
 };
 
 /* Adds a frame. Frames of this library are left out as long as no other came. False: full. */
-static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip) {
-	if (s->count == 0 && ip >= live->own_start && ip < live->own_end) {
+static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip)
+{
+	if (s->count == 0 && ip >= live->own_start && ip < live->own_end)
 		return true;
-	}
 	if (s->count == SS_TRACE_FRAMES_MAX) {
 		s->cut = true;
 		return false;
@@ -43,7 +43,8 @@ static bool add(const struct ss_trace_live *live, struct stack *s, uintptr_t ip)
 	return true;
 }
 
-static uint64_t hash_of(struct ss_trace_live *live, const struct stack *s) {
+static uint64_t hash_of(struct ss_trace_live *live, const struct stack *s)
+{
 	/* Another library may lie at the addresses of one that was unloaded. */
 	uint64_t h = atomic_load_explicit(&live->modules_epoch, memory_order_relaxed) * 2 + s->cut;
 
@@ -58,7 +59,8 @@ static uint64_t hash_of(struct ss_trace_live *live, const struct stack *s) {
 }
 
 /* The number of the stack with this hash. With `add`, it gets one and *is_new tells so. */
-static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, bool *is_new) {
+static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, bool *is_new)
+{
 	uint32_t i = (uint32_t)hash;
 
 	for (uint32_t n = 0; n < STACK_PROBES; n++, i++) {
@@ -66,85 +68,78 @@ static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, boo
 		uint64_t there = atomic_load_explicit(slot, memory_order_relaxed);
 
 		if (there == 0) {
-			if (!add_it) {
+			if (!add_it)
 				return 0;
-			}
 			if (atomic_compare_exchange_strong(slot, &there, hash)) {
 				*is_new = true;
 				return i % SS_TRACE_STACKS + 1;
 			}
 		}
-		if (there == hash) {
+		if (there == hash)
 			return i % SS_TRACE_STACKS + 1;
-		}
 	}
 	return 0;
 }
 
 #if defined(__x86_64__)
 /* The entry of a return address, or a free one, as *step. NULL: the table is full there. */
-static _Atomic uint64_t *find_step(struct ss_trace_live *live, uintptr_t ip, uint64_t *step) {
+static _Atomic uint64_t *find_step(struct ss_trace_live *live, uintptr_t ip, uint64_t *step)
+{
 	uint32_t i = (uint32_t)((uint64_t)ip * 0x9e3779b97f4a7c15ull >> 48);
 
 	for (uint32_t n = 0; n < STEP_PROBES; n++, i++) {
 		_Atomic uint64_t *slot = &live->steps[i % SS_TRACE_STEPS];
 		*step = atomic_load_explicit(slot, memory_order_relaxed);
-		if (*step >> 16 == ip || *step == 0) {
+		if (*step >> 16 == ip || *step == 0)
 			return slot;
-		}
 	}
 	return NULL;
 }
 
 /* Follows known steps. False: the way is not known. */
-__attribute__((no_sanitize_address, no_sanitize_thread))
-static bool walk(struct ss_trace_live *live, const struct ss_trace_thread_state *t,
-		 struct ss_frame frame, struct stack *s) {
+__attribute__((no_sanitize_address, no_sanitize_thread)) static bool walk(
+	struct ss_trace_live *live, const struct ss_trace_thread_state *t, struct ss_frame frame,
+	struct stack *s)
+{
 	uint64_t step;
 
-	if (frame.sp < t->stack_low) {
+	if (frame.sp < t->stack_low)
 		return false;
-	}
 	for (uint32_t frames = 0; frames < FRAMES; frames++) {
-		if (!find_step(live, frame.ip, &step) || step == 0) {
+		if (!find_step(live, frame.ip, &step) || step == 0)
 			return false;
-		}
-		if (!add(live, s, frame.ip)) {
+		if (!add(live, s, frame.ip))
 			return true;
-		}
 		uint32_t distance = step & 0xffff;
-		if (distance == STEP_LAST) {
+		if (distance == STEP_LAST)
 			return frame.sp == t->stack_high;
-		}
 		frame.sp += distance * 8;
-		if (distance == STEP_VARIES || frame.sp > t->stack_high) {
+		if (distance == STEP_VARIES || frame.sp > t->stack_high)
 			return false;
-		}
 		frame.ip = ((const uintptr_t *)frame.sp)[-1];
 	}
 	return true;
 }
 
-static void learn_step(struct ss_trace_live *live, uintptr_t ip, uint32_t distance) {
+static void learn_step(struct ss_trace_live *live, uintptr_t ip, uint32_t distance)
+{
 	uint64_t step, learned = (uint64_t)ip << 16 | distance;
 
 	for (;;) {
 		_Atomic uint64_t *slot = (uint64_t)ip >> 48 ? NULL : find_step(live, ip, &step);
-		if (!slot || step == learned || (step & 0xffff) == STEP_VARIES) {
+		if (!slot || step == learned || (step & 0xffff) == STEP_VARIES)
 			return;
-		}
-		if (step != 0) { /* another distance: its frame has no fixed size */
+		if (step != 0) /* another distance: its frame has no fixed size */
 			learned = (uint64_t)ip << 16 | STEP_VARIES;
-		}
-		if (atomic_compare_exchange_strong(slot, &step, learned)) {
+		if (atomic_compare_exchange_strong(slot, &step, learned))
 			return;
-		}
 	}
 }
 
 #else
 static bool walk(struct ss_trace_live *live, const struct ss_trace_thread_state *t,
-		 struct ss_frame frame, struct stack *s) {
+		 struct ss_frame frame, struct stack *s)
+{
 	return false;
 }
 #endif
@@ -160,21 +155,21 @@ struct unwinding {
 };
 
 /* Takes the next frame, and learns the distance to it. */
-__attribute__((no_sanitize_address, no_sanitize_thread))
-static bool each_frame(struct ss_frame frame, void *arg) {
+__attribute__((no_sanitize_address, no_sanitize_thread)) static bool each_frame(
+	struct ss_frame frame, void *arg)
+{
 	struct unwinding *u = arg;
 
 #if defined(__x86_64__)
 	uintptr_t from = u->last.sp, to = frame.sp;
 	/* A signal's frame, another stack, and a frame without a stack pointer are different. */
-	if (u->frames == 0) {
+	if (u->frames == 0)
 		u->learns = frame.sp != 0;
-	} else if (u->learns && to > from && (to - from) / 8 < STEP_VARIES && (to - from) % 8 == 0 &&
-		   ((const uintptr_t *)to)[-1] == frame.ip) {
+	else if (u->learns && to > from && (to - from) / 8 < STEP_VARIES && (to - from) % 8 == 0 &&
+		 ((const uintptr_t *)to)[-1] == frame.ip)
 		learn_step(u->live, u->last.ip, (uint32_t)((to - from) / 8));
-	} else {
+	else
 		u->learns = false;
-	}
 #endif
 	if (u->frames == FRAMES || !add(u->live, u->stack, frame.ip)) {
 		u->whole = false;
@@ -186,14 +181,13 @@ static bool each_frame(struct ss_frame frame, void *arg) {
 }
 
 /* Learns how far the thread's stack is mapped for certain: from `low` to the last frame. */
-static void learn_bounds(const struct unwinding *u, struct ss_trace_thread_state *t,
-			 uintptr_t low) {
+static void learn_bounds(const struct unwinding *u, struct ss_trace_thread_state *t, uintptr_t low)
+{
 	uintptr_t high = u->last.sp;
 
 #if defined(__x86_64__)
-	if (u->whole) {
+	if (u->whole)
 		learn_step(u->live, u->last.ip, STEP_LAST);
-	}
 #endif
 	if (high == t->stack_high ||
 	    (!u->whole && low < t->stack_high && high > t->stack_low)) { /* the stack is the same */
@@ -205,8 +199,9 @@ static void learn_bounds(const struct unwinding *u, struct ss_trace_thread_state
 	}
 }
 
-static void write_frames(struct ss_trace_context *c, uint32_t id, const uint64_t *ip, uint32_t count,
-			 bool cut) {
+static void write_frames(struct ss_trace_context *c, uint32_t id, const uint64_t *ip,
+			 uint32_t count, bool cut)
+{
 	uint32_t size = (uint32_t)sizeof(struct ss_trace_stack) + count * 8;
 	struct ss_trace_stack *r = ss_trace_begin(c, size);
 
@@ -219,10 +214,11 @@ static void write_frames(struct ss_trace_context *c, uint32_t id, const uint64_t
 	}
 }
 
-/* Puts the frames of Python where the interpreter's loop runs them, and leaves out the interpreter. Those
- * of a loop that the unwinder did not find are the outermost. */
-static __attribute__((noinline))
-bool write_python(struct ss_trace_context *c, uint32_t id, const struct stack *s) {
+/* Puts the frames of Python where the interpreter's loop runs them, and leaves out the interpreter.
+ * Those of a loop that the unwinder did not find are the outermost. */
+static __attribute__((noinline)) bool write_python(struct ss_trace_context *c, uint32_t id,
+						   const struct stack *s)
+{
 	struct ss_python_frame frame[SS_PYTHON_FRAMES];
 	uint64_t ip[SS_TRACE_FRAMES_MAX + SS_PYTHON_FRAMES];
 	uint32_t count = 0, next = 0;
@@ -232,9 +228,9 @@ bool write_python(struct ss_trace_context *c, uint32_t id, const struct stack *s
 	for (uint32_t i = 0; i < s->count && frames; i++) {
 		bool last_of_loop = in_loop && i + 1 == s->count;
 		if (!ss_python_is_own(c->live, s->ip[i], &in_loop)) {
-			if (!last_of_loop) { /* else a trampoline of `python -X perf`, where unwinding ends */
+			/* Else a trampoline of `python -X perf`, where unwinding ends */
+			if (!last_of_loop)
 				ip[count++] = s->ip[i];
-			}
 			continue;
 		}
 		for (bool inside = in_loop; inside && next < frames; next++) {
@@ -242,56 +238,52 @@ bool write_python(struct ss_trace_context *c, uint32_t id, const struct stack *s
 			inside = !frame[next].entry;
 		}
 	}
-	for (; next < frames; next++) {
+	for (; next < frames; next++)
 		ip[count++] = ss_python_frame_value(c, &frame[next]);
-	}
-	if (frames) {
+	if (frames)
 		write_frames(c, id, ip, count, s->cut || cut);
-	}
 	return frames;
 }
 
-static void write_stack(struct ss_trace_context *c, uint32_t id, const struct stack *s) {
+static void write_stack(struct ss_trace_context *c, uint32_t id, const struct stack *s)
+{
 	_Static_assert(sizeof(s->ip[0]) == sizeof(uint64_t), "addresses have 64 bits");
 
-	if (!ss_python_runs(c->live) || !write_python(c, id, s)) {
+	if (!ss_python_runs(c->live) || !write_python(c, id, s))
 		write_frames(c, id, (const uint64_t *)s->ip, s->count, s->cut);
-	}
 }
 
 /* Asks the unwinder. `s` is room for the stack: threads may have little of their own. */
-static __attribute__((noinline))
-uint32_t unwind_new(struct ss_trace_context *c, const struct ss_frame *first, uintptr_t fp,
-		    struct stack *s) {
-	struct unwinding u = { .live = c->live, .stack = s, .whole = true };
+static __attribute__((noinline)) uint32_t unwind_new(struct ss_trace_context *c,
+						     const struct ss_frame *first, uintptr_t fp,
+						     struct stack *s)
+{
+	struct unwinding u = {.live = c->live, .stack = s, .whole = true};
 	bool is_new = false;
 
 	s->count = 0;
 	s->cut = false;
 	ss_unwind(first, fp, each_frame, &u);
-	if (u.frames && u.learns) {
+	if (u.frames && u.learns)
 		learn_bounds(&u, c->thread, first->sp);
-	}
-	if (s->count == 0) {
+	if (s->count == 0)
 		return 0;
-	}
 	uint32_t id = find(c->live, hash_of(c->live, s), false, NULL);
 	if (id == 0 || c->thread->stacks % VERIFY_EVERY == 0) {
-		/* A new stack may lead through a module that was loaded just now, or through one that
-		 * lies where another one was. */
+		/* A new stack may lead through a module that was loaded just now, or through one
+		 * that lies where another one was. */
 		ss_trace_modules_update(c);
 		id = find(c->live, hash_of(c->live, s), true, &is_new);
 	}
-	if (is_new) {
+	if (is_new)
 		write_stack(c, id, s);
-	} else if (id == 0) {
+	else if (id == 0)
 		__atomic_fetch_add(&c->live->file.header->lost_stacks, 1, __ATOMIC_RELAXED);
-	}
 	return id;
 }
 
-__attribute__((noinline))
-uint32_t ss_trace_stack_id(struct ss_trace_context *c) {
+__attribute__((noinline)) uint32_t ss_trace_stack_id(struct ss_trace_context *c)
+{
 	/* This file is compiled with frame pointers: the return address lies above the saved one,
 	 * and the caller's stack pointer is what is above that. */
 	uintptr_t fp = (uintptr_t)__builtin_frame_address(0);
@@ -305,9 +297,8 @@ uint32_t ss_trace_stack_id(struct ss_trace_context *c) {
 	s.cut = false;
 	if (++c->thread->stacks % VERIFY_EVERY && walk(c->live, c->thread, first, &s)) {
 		uint32_t id = find(c->live, hash_of(c->live, &s), false, NULL);
-		if (id) {
+		if (id)
 			return id;
-		}
 	}
 	return unwind_new(c, &first, fp, &s);
 }

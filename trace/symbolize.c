@@ -25,13 +25,13 @@ struct module {
 	UT_hash_handle hh;
 	char *path;
 	bool tried, rebuilt;
-	Dwfl *dwfl;          /* NULL: its file was not found */
+	Dwfl *dwfl; /* NULL: its file was not found */
 	Dwfl_Module *mod;
-	struct unit *unit;   /* sorted; only if the file has no index of its own */
+	struct unit *unit; /* sorted; only if the file has no index of its own */
 	size_t units;
 	bool indexed;
 	size_t key_size;
-	char key[];          /* the build id, then the path */
+	char key[]; /* the build id, then the path */
 };
 
 /* Addresses of a compilation unit. */
@@ -42,8 +42,8 @@ struct unit {
 };
 
 struct key {
-	uint64_t address;    /* offset in the module */
-	uint64_t module;     /* address of its struct module; 0: none is known */
+	uint64_t address; /* offset in the module */
+	uint64_t module;  /* address of its struct module; 0: none is known */
 };
 
 struct entry {
@@ -56,12 +56,12 @@ struct entry {
 struct ss_symbol_files {
 	struct module *modules;
 	struct ss_python_function *pythons;
-	char **dir;            /* directories of the debug path; ends with NULL */
+	char **dir; /* directories of the debug path; ends with NULL */
 	size_t dirs;
-	char *search;          /* the debug path in the form of libdwfl */
+	char *search; /* the debug path in the form of libdwfl */
 	Dwfl_Callbacks callbacks;
 	struct entry *cache;
-	char **owned;          /* demangled names */
+	char **owned; /* demangled names */
 	size_t owned_count;
 	char *(*demangle)(const char *, char *, size_t *, int *);
 };
@@ -75,15 +75,15 @@ struct ss_symbolizer {
 };
 
 /* The module of a definition. NULL: out of memory. */
-static struct module *module_of(struct ss_symbolizer *s, size_t index) {
+static struct module *module_of(struct ss_symbolizer *s, size_t index)
+{
 	const struct ss_trace_module_def *def = &s->defs[index];
 	struct module *m = s->module[index];
 	size_t path = strlen(def->path) + 1, size = def->build_id_length + path;
 	char key[SS_TRACE_BUILD_ID_MAX + PATH_MAX];
 
-	if (m || size > sizeof(key)) {
+	if (m || size > sizeof(key))
 		return m;
-	}
 	memcpy(key, def->build_id, def->build_id_length);
 	memcpy(key + def->build_id_length, def->path, path);
 	HASH_FIND(hh, s->files->modules, key, size, m);
@@ -98,17 +98,17 @@ static struct module *module_of(struct ss_symbolizer *s, size_t index) {
 }
 
 /* Opens the file of a module, at its first use. NULL: it was not found. */
-static Dwfl_Module *load(struct ss_symbol_files *f, struct module *m, const struct ss_trace_module_def *def) {
+static Dwfl_Module *load(struct ss_symbol_files *f, struct module *m,
+			 const struct ss_trace_module_def *def)
+{
 	char path[PATH_MAX];
 
-	if (m->tried) {
+	if (m->tried)
 		return m->mod;
-	}
 	m->tried = true;
 	int fd = ss_module_file_open(def, f->dir, f->dirs, path, sizeof(path), &m->rebuilt);
-	if (fd < 0) {
+	if (fd < 0)
 		return NULL;
-	}
 	m->dwfl = dwfl_begin(&f->callbacks);
 	if (!m->dwfl) {
 		close(fd);
@@ -116,46 +116,46 @@ static Dwfl_Module *load(struct ss_symbol_files *f, struct module *m, const stru
 	}
 	dwfl_report_begin(m->dwfl);
 	m->mod = dwfl_report_elf(m->dwfl, path, path, fd, 0, true);
-	if (!m->mod) {
+	if (!m->mod)
 		close(fd);
-	}
 	dwfl_report_end(m->dwfl, NULL, NULL);
 	return m->mod;
 }
 
-const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s) {
+const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s)
+{
 	return s->rebuilt;
 }
 
 /* ---- names -------------------------------------------------------------- */
 
-static const char *readable(struct ss_symbol_files *s, const char *name) {
+static const char *readable(struct ss_symbol_files *s, const char *name)
+{
 	int status;
 
-	if (!name || name[0] != '_' || name[1] != 'Z' || !s->demangle) {
+	if (!name || name[0] != '_' || name[1] != 'Z' || !s->demangle)
 		return name;
-	}
 	char **owned = ss_grow(s->owned, s->owned_count, sizeof(*owned));
-	if (!owned) {
+	if (!owned)
 		return name;
-	}
 	s->owned = owned;
 	char *text = s->demangle(name, NULL, NULL, &status);
-	if (!text) {
+	if (!text)
 		return name;
-	}
 	s->owned[s->owned_count++] = text;
 	return text;
 }
 
-static const char *name_of(Dwarf_Die *die) {
+static const char *name_of(Dwarf_Die *die)
+{
 	Dwarf_Attribute attr;
 	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
 
 	return name ? name : dwarf_diename(die);
 }
 
-static bool is_function(Dwarf_Die *die) {
+static bool is_function(Dwarf_Die *die)
+{
 	int tag = dwarf_tag(die);
 
 	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram ||
@@ -163,74 +163,70 @@ static bool is_function(Dwarf_Die *die) {
 }
 
 /* The function that encloses scope i, or -1. */
-static int next_function(Dwarf_Die *scopes, int count, int i) {
-	for (; i < count; i++) {
-		if (is_function(&scopes[i])) {
+static int next_function(Dwarf_Die *scopes, int count, int i)
+{
+	for (; i < count; i++)
+		if (is_function(&scopes[i]))
 			return i;
-		}
-	}
 	return -1;
 }
 
 /* ---- compilation units --------------------------------------------------- */
 
-static int by_address(const void *a, const void *b) {
+static int by_address(const void *a, const void *b)
+{
 	const struct unit *x = a, *y = b;
 
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
 static void add_unit(struct module *m, Dwarf_Die *die, Dwarf_Addr bias, Dwarf_Addr low,
-		     Dwarf_Addr high) {
+		     Dwarf_Addr high)
+{
 	struct unit *unit = ss_grow(m->unit, m->units, sizeof(*unit));
 
-	if (!unit) {
+	if (!unit)
 		return;
-	}
 	m->unit = unit;
-	m->unit[m->units++] = (struct unit){ .low = low + bias, .high = high + bias, .die = *die,
-		.bias = bias };
+	m->unit[m->units++] = (struct unit){
+		.low = low + bias, .high = high + bias, .die = *die, .bias = bias};
 }
 
 /* Clang writes no .debug_aranges, which libdw looks addresses up in. */
-static void index_units(struct module *m) {
+static void index_units(struct module *m)
+{
 	Dwarf_Die *die = NULL;
 	Dwarf_Addr bias, base, low, high;
 
 	m->indexed = true;
 	while ((die = dwfl_module_nextcu(m->mod, die, &bias))) {
 		ptrdiff_t at = 0;
-		while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
 			add_unit(m, die, bias, low, high);
-		}
 	}
-	if (m->units) {
+	if (m->units)
 		qsort(m->unit, m->units, sizeof(*m->unit), by_address);
-	}
 }
 
-static Dwarf_Die *find_unit(struct module *m, Dwarf_Addr address, Dwarf_Addr *bias) {
+static Dwarf_Die *find_unit(struct module *m, Dwarf_Addr address, Dwarf_Addr *bias)
+{
 	Dwarf_Die *die = dwfl_module_addrdie(m->mod, address, bias);
 	size_t low = 0, high;
 
-	if (die) {
+	if (die)
 		return die;
-	}
-	if (!m->indexed) {
+	if (!m->indexed)
 		index_units(m);
-	}
 	high = m->units;
 	while (low < high) { /* the last one that starts at or before the address */
 		size_t middle = (low + high) / 2;
-		if (m->unit[middle].low <= address) {
+		if (m->unit[middle].low <= address)
 			low = middle + 1;
-		} else {
+		else
 			high = middle;
-		}
 	}
-	if (low == 0 || address >= m->unit[low - 1].high) {
+	if (low == 0 || address >= m->unit[low - 1].high)
 		return NULL;
-	}
 	*bias = m->unit[low - 1].bias;
 	return &m->unit[low - 1].die;
 }
@@ -240,52 +236,49 @@ static Dwarf_Die *find_unit(struct module *m, Dwarf_Addr address, Dwarf_Addr *bi
 /* Adds the functions that were inlined at the address, and the one that they are in. The first
  * symbol has its source line already. Returns the number of symbols. */
 static uint32_t add_inlined(struct ss_symbol_files *s, Dwfl_Module *mod, Dwarf_Die *cu,
-			    Dwarf_Addr address, struct ss_symbol *symbol) {
+			    Dwarf_Addr address, struct ss_symbol *symbol)
+{
 	Dwarf_Die *scopes = NULL, innermost;
 	Dwarf_Files *files = NULL;
 	Dwarf_Addr bias;
 	uint32_t count = 1;
 
 	int n = dwarf_getscopes(cu, address, &scopes);
-	if (n <= 0) {
+	if (n <= 0)
 		return count;
-	}
 	/* The scopes of an inlined function continue where it is defined. Those that follow from
 	 * its own entry continue where it was inlined. */
 	Dwarf_Off at = dwarf_dieoffset(&scopes[0]);
 	free(scopes);
 	scopes = NULL;
-	if (!dwarf_offdie(dwfl_module_getdwarf(mod, &bias), at, &innermost)) {
+	if (!dwarf_offdie(dwfl_module_getdwarf(mod, &bias), at, &innermost))
 		return count;
-	}
 	n = dwarf_getscopes_die(&innermost, &scopes);
-	if (dwarf_getsrcfiles(cu, &files, NULL) != 0) {
+	if (dwarf_getsrcfiles(cu, &files, NULL) != 0)
 		files = NULL;
-	}
 	int i = next_function(scopes, n, 0);
 	if (i >= 0) {
 		const char *name = name_of(&scopes[i]);
 		symbol[0].function = name ? readable(s, name) : symbol[0].function;
 	}
-	while (i >= 0 && dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine && count < INLINED_MAX) {
+	while (i >= 0 && dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine &&
+	       count < INLINED_MAX) {
 		Dwarf_Attribute attr;
 		Dwarf_Word value;
 		int outer = next_function(scopes, n, i + 1);
 
-		if (outer < 0) {
+		if (outer < 0)
 			break;
-		}
 		struct ss_symbol *next = &symbol[count];
 		*next = symbol[count - 1];
 		next->source = NULL;
 		next->line = 0;
 		next->function = readable(s, name_of(&scopes[outer]));
-		if (files && dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attr), &value) == 0) {
+		if (files &&
+		    dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attr), &value) == 0)
 			next->source = dwarf_filesrc(files, value, NULL, NULL);
-		}
-		if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attr), &value) == 0) {
+		if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attr), &value) == 0)
 			next->line = (int)value;
-		}
 		symbol[count - 1].inlined = true;
 		count++;
 		i = outer;
@@ -294,15 +287,15 @@ static uint32_t add_inlined(struct ss_symbol_files *s, Dwfl_Module *mod, Dwarf_D
 	return count;
 }
 
-static uint32_t find_names(struct ss_symbol_files *f, struct module *m, Dwfl_Module *mod, uint64_t offset,
-			   struct ss_symbol *symbol) {
+static uint32_t find_names(struct ss_symbol_files *f, struct module *m, Dwfl_Module *mod,
+			   uint64_t offset, struct ss_symbol *symbol)
+{
 	Dwarf_Addr bias = 0;
 
 	symbol[0].function = readable(f, dwfl_module_addrname(mod, offset));
 	Dwarf_Die *cu = find_unit(m, offset, &bias);
-	if (!cu) {
+	if (!cu)
 		return 1;
-	}
 	Dwarf_Line *line = dwarf_getsrc_die(cu, offset - bias);
 	if (line) {
 		symbol[0].source = dwarf_linesrc(line, NULL, NULL);
@@ -314,14 +307,14 @@ static uint32_t find_names(struct ss_symbol_files *f, struct module *m, Dwfl_Mod
 static const struct ss_symbol unknown;
 
 /* The symbols of a key, which are kept. */
-static uint32_t keep(struct ss_symbol_files *f, struct key key, const struct ss_symbol *symbol, uint32_t count,
-		     const struct ss_symbol **out) {
+static uint32_t keep(struct ss_symbol_files *f, struct key key, const struct ss_symbol *symbol,
+		     uint32_t count, const struct ss_symbol **out)
+{
 	struct entry *e = malloc(sizeof(*e) + count * sizeof(e->symbol[0]));
 
 	*out = &unknown;
-	if (!e) {
+	if (!e)
 		return 1;
-	}
 	e->key = key;
 	e->count = count;
 	memcpy(e->symbol, symbol, count * sizeof(symbol[0]));
@@ -332,11 +325,13 @@ static uint32_t keep(struct ss_symbol_files *f, struct key key, const struct ss_
 
 /* ---- Python -------------------------------------------------------------- */
 
-static uint32_t symbolize_python(struct ss_symbolizer *s, uint64_t frame, const struct ss_symbol **out) {
+static uint32_t symbolize_python(struct ss_symbolizer *s, uint64_t frame,
+				 const struct ss_symbol **out)
+{
 	uint32_t id = (uint32_t)((frame & ~SS_TRACE_PYTHON_FRAME) >> 32);
-	const struct ss_python_function *p = ss_python_function(&s->files->pythons,
-		ss_trace_reader_python(s->reader, id));
-	struct key key = { .address = frame & 0x7fffffffu, .module = (uintptr_t)p };
+	const struct ss_python_function *p = ss_python_function(
+		&s->files->pythons, ss_trace_reader_python(s->reader, id));
+	struct key key = {.address = frame & 0x7fffffffu, .module = (uintptr_t)p};
 	struct entry *e;
 
 	HASH_FIND(hh, s->files->cache, &key, sizeof(key), e);
@@ -344,32 +339,31 @@ static uint32_t symbolize_python(struct ss_symbolizer *s, uint64_t frame, const 
 		*out = e->symbol;
 		return e->count;
 	}
-	struct ss_symbol symbol = { .function = p && p->name ? p->name : "a function of Python",
-		.source = p ? p->file : NULL, .line = p && p->file ? (int)key.address : 0,
-		.module = p ? p->file : NULL };
+	struct ss_symbol symbol = {.function = p && p->name ? p->name : "a function of Python",
+				   .source = p ? p->file : NULL,
+				   .line = p && p->file ? (int)key.address : 0,
+				   .module = p ? p->file : NULL};
 	return keep(s->files, key, &symbol, 1, out);
 }
 
 uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_ns,
-		      const struct ss_symbol **out) {
+		      const struct ss_symbol **out)
+{
 	struct ss_symbol symbol[INLINED_MAX];
 
-	if (address & SS_TRACE_PYTHON_FRAME) {
+	if (address & SS_TRACE_PYTHON_FRAME)
 		return symbolize_python(s, address, out);
-	}
 	/* A return address is that of the next instruction, which may be another line or even
 	 * another function. */
 	uint64_t call = address ? address - 1 : 0;
-	const struct ss_trace_module_def *def = ss_trace_reader_module_at(s->reader, call,
-									  time_ns);
+	const struct ss_trace_module_def *def = ss_trace_reader_module_at(s->reader, call, time_ns);
 	struct module *m = def ? module_of(s, (size_t)(def - s->defs)) : NULL;
-	struct key key = { .address = m ? address - def->bias : address, .module = (uintptr_t)m };
+	struct key key = {.address = m ? address - def->bias : address, .module = (uintptr_t)m};
 	struct entry *e;
 
 	HASH_FIND(hh, s->files->cache, &key, sizeof(key), e);
-	if (m && m->rebuilt && !s->rebuilt) {
+	if (m && m->rebuilt && !s->rebuilt)
 		s->rebuilt = def->path;
-	}
 	if (e) {
 		*out = e->symbol;
 		return e->count;
@@ -381,9 +375,8 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 		Dwfl_Module *mod = load(s->files, m, def);
 		symbol[0].module = m->path;
 		count = mod ? find_names(s->files, m, mod, call - def->bias, symbol) : 1;
-		if (m->rebuilt && !s->rebuilt) {
+		if (m->rebuilt && !s->rebuilt)
 			s->rebuilt = def->path;
-		}
 	}
 	return keep(s->files, key, symbol, count, out);
 }
@@ -391,17 +384,16 @@ uint32_t ss_symbolize(struct ss_symbolizer *s, uint64_t address, uint64_t time_n
 /* ---- open and close ----------------------------------------------------- */
 
 /* Splits the debug path, and makes that of libdwfl out of it. */
-static bool split(struct ss_symbol_files *s, const char *debug_path) {
+static bool split(struct ss_symbol_files *s, const char *debug_path)
+{
 	size_t length = debug_path ? strlen(debug_path) : 0, colons = 0;
 
-	for (size_t i = 0; i < length; i++) {
+	for (size_t i = 0; i < length; i++)
 		colons += debug_path[i] == ':';
-	}
 	s->search = malloc(length + 64);
 	s->dir = calloc(colons + 2, sizeof(*s->dir));
-	if (!s->search || !s->dir) {
+	if (!s->search || !s->dir)
 		return false;
-	}
 	/* "+": check the checksum of a debug file that was found by name. */
 	snprintf(s->search, length + 64, "+:.debug:%s%s/usr/lib/debug", length ? debug_path : "",
 		 length ? ":" : "");
@@ -409,20 +401,19 @@ static bool split(struct ss_symbol_files *s, const char *debug_path) {
 		const char *end = strchrnul(debug_path, ':');
 		if (end > debug_path) {
 			char *dir = strndup(debug_path, (size_t)(end - debug_path));
-			if (!dir) {
+			if (!dir)
 				return false;
-			}
 			s->dir[s->dirs++] = dir;
 		}
-		if (!*end) {
+		if (!*end)
 			break;
-		}
 		debug_path = end + 1;
 	}
 	return true;
 }
 
-struct ss_symbol_files *ss_symbol_files_open(const char *debug_path) {
+struct ss_symbol_files *ss_symbol_files_open(const char *debug_path)
+{
 	struct ss_symbol_files *f = calloc(1, sizeof(*f));
 
 	elf_version(EV_CURRENT);
@@ -436,51 +427,48 @@ struct ss_symbol_files *ss_symbol_files_open(const char *debug_path) {
 	f->callbacks.debuginfo_path = &f->search;
 	/* Names of C++ are made readable if its library is there. */
 	void *lib = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-	if (lib) {
+	if (lib)
 		*(void **)&f->demangle = dlsym(lib, "__cxa_demangle");
-	}
 	return f;
 }
 
-void ss_symbol_files_close(struct ss_symbol_files *f) {
+void ss_symbol_files_close(struct ss_symbol_files *f)
+{
 	struct entry *e, *next;
 	struct module *m, *next_module;
 
-	if (!f) {
+	if (!f)
 		return;
-	}
 	HASH_ITER(hh, f->cache, e, next) {
 		HASH_DEL(f->cache, e);
 		free(e);
 	}
 	HASH_ITER(hh, f->modules, m, next_module) {
 		HASH_DEL(f->modules, m);
-		if (m->dwfl) {
+		if (m->dwfl)
 			dwfl_end(m->dwfl);
-		}
 		free(m->unit);
 		free(m);
 	}
 	ss_python_functions_finish(&f->pythons);
-	for (size_t i = 0; i < f->owned_count; i++) {
+	for (size_t i = 0; i < f->owned_count; i++)
 		free(f->owned[i]);
-	}
-	for (size_t i = 0; i < f->dirs; i++) {
+	for (size_t i = 0; i < f->dirs; i++)
 		free(f->dir[i]);
-	}
 	free(f->owned);
 	free(f->dir);
 	free(f->search);
 	free(f);
 }
 
-struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, struct ss_symbol_files *files) {
+struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,
+					 struct ss_symbol_files *files)
+{
 	struct ss_symbolizer *s = calloc(1, sizeof(*s));
 	size_t modules;
 
-	if (!s) {
+	if (!s)
 		return NULL;
-	}
 	s->files = files;
 	s->reader = r;
 	s->defs = ss_trace_reader_modules(r, &modules);
@@ -492,7 +480,8 @@ struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, struct
 	return s;
 }
 
-void ss_symbolizer_close(struct ss_symbolizer *s) {
+void ss_symbolizer_close(struct ss_symbolizer *s)
+{
 	if (s) {
 		free(s->module);
 		free(s);

@@ -16,26 +16,27 @@ struct ss_symbol_files;
 struct ss_symbolizer;
 
 struct ss_symbol {
-	const char *function;      /* demangled if possible; NULL if not known */
-	const char *source;        /* source file; NULL if not known */
-	int line;                  /* 0 if not known */
-	const char *module;        /* path of the module; NULL if not known */
-	uint64_t offset;           /* of the address in the module */
-	bool inlined;              /* the next symbol is the function that this one is in */
+	const char *function; /* demangled if possible; NULL if not known */
+	const char *source;   /* source file; NULL if not known */
+	int line;             /* 0 if not known */
+	const char *module;   /* path of the module; NULL if not known */
+	uint64_t offset;      /* of the address in the module */
+	bool inlined;         /* the next symbol is the function that this one is in */
 };
 
-/* `debug_path` is a list of directories, divided by colons, with debug files and copies of the modules: by build
- * id (.build-id/xx/yyyy.debug), by path, or by file name. NULL: the usual places of this
- * machine. NULL: out of memory. */
+/* `debug_path` is a list of directories, divided by colons, with debug files and copies of the
+ * modules: by build id (.build-id/xx/yyyy.debug), by path, or by file name. NULL: the usual places
+ * of this machine. NULL: out of memory. */
 struct ss_symbol_files *ss_symbol_files_open(const char *debug_path);
 /* After the last symbolizer that uses them. NULL is allowed. */
 void ss_symbol_files_close(struct ss_symbol_files *f);
 
 /* Names for the addresses of one file of the reader, which must stay open. NULL: out of memory. */
-struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r, struct ss_symbol_files *files);
+struct ss_symbolizer *ss_symbolizer_open(const struct ss_trace_reader *r,
+					 struct ss_symbol_files *files);
 void ss_symbolizer_close(struct ss_symbolizer *s);
-/* The first module whose names are missing because its file was built again after the recording; NULL: there is none so
- * far. Valid as long as the reader. */
+/* The first module whose names are missing because its file was built again after the recording;
+ * NULL: there is none so far. Valid as long as the reader. */
 const char *ss_symbolizer_rebuilt(const struct ss_symbolizer *s);
 
 /* The symbols of a return address, innermost first: inlined functions, then the function itself.

@@ -35,15 +35,15 @@ static char pattern[PATTERN_SIZE];
 static uint32_t ring; /* blocks; 0: no ring */
 static void (*say)(const char *line);
 static pthread_key_t thread_key;
-static uint64_t generations; /* recordings of this process and of those it was forked from */
-static bool recording;      /* a child that is forked now is to be recorded, too */
-static bool forked;         /* `file` is the parent's */
+static uint64_t generations;      /* recordings of this process and of those it was forked from */
+static bool recording;            /* a child that is forked now is to be recorded, too */
+static bool forked;               /* `file` is the parent's */
 static struct ss_trace_file file; /* a copy that the kernel does not clear */
 
-static _Thread_local struct ss_trace_thread_state self
-	__attribute__((tls_model("initial-exec")));
+static _Thread_local struct ss_trace_thread_state self __attribute__((tls_model("initial-exec")));
 
-uint64_t ss_trace_clock(void) {
+uint64_t ss_trace_clock(void)
+{
 	struct timespec now;
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
@@ -53,12 +53,12 @@ uint64_t ss_trace_clock(void) {
 /* ---- blocks ------------------------------------------------------------- */
 
 /* Ends the recording because the file cannot grow. */
-static void stop(struct ss_trace_live *l, int err) {
+static void stop(struct ss_trace_live *l, int err)
+{
 	char line[160], why[96];
 
-	if (atomic_exchange(&l->generation, 0) == 0) {
+	if (atomic_exchange(&l->generation, 0) == 0)
 		return; /* another thread did */
-	}
 	recording = false;
 	l->file.header->state = SS_TRACE_FULL;
 	if (say) {
@@ -68,12 +68,14 @@ static void stop(struct ss_trace_live *l, int err) {
 	}
 }
 
-static uint32_t gettid_now(void) {
+static uint32_t gettid_now(void)
+{
 	return (uint32_t)syscall(SYS_gettid);
 }
 
 /* Keeps the rest of a block for another thread, if there is enough of it. */
-static void give_away(struct ss_trace_live *l, struct ss_trace_thread_state *t) {
+static void give_away(struct ss_trace_live *l, struct ss_trace_thread_state *t)
+{
 	uint64_t word = (uint64_t)(uintptr_t)t->block | (uint64_t)(t->used / 8) << 48;
 
 	if (t->used <= SS_TRACE_BLOCK_SIZE - PARTIAL_LEAST) {
@@ -95,7 +97,8 @@ static void give_away(struct ss_trace_live *l, struct ss_trace_thread_state *t) 
 }
 
 /* Records in a block are in the order of time, so the block must have none after `now`. */
-static bool take_partial(struct ss_trace_live *l, struct ss_trace_thread_state *t, uint64_t now) {
+static bool take_partial(struct ss_trace_live *l, struct ss_trace_thread_state *t, uint64_t now)
+{
 	for (uint32_t i = 0; i < SS_TRACE_PARTIAL; i++) {
 		uint64_t word = atomic_load_explicit(&l->partial[i], memory_order_relaxed);
 
@@ -110,20 +113,23 @@ static bool take_partial(struct ss_trace_live *l, struct ss_trace_thread_state *
 	return false;
 }
 
-static struct ss_trace_record *append(struct ss_trace_thread_state *t, uint32_t size) {
+static struct ss_trace_record *append(struct ss_trace_thread_state *t, uint32_t size)
+{
 	struct ss_trace_record *r = (void *)(t->block + t->used);
 
 	t->used += size;
 	return r;
 }
 
-static void publish(struct ss_trace_record *r, enum ss_trace_kind kind, uint32_t size) {
+static void publish(struct ss_trace_record *r, enum ss_trace_kind kind, uint32_t size)
+{
 	r->words = (uint8_t)(size / 8);
 	/* The kernel keeps what was stored, in this order, when the process is killed. */
 	__atomic_store_n(&r->kind, (uint8_t)kind, __ATOMIC_RELEASE);
 }
 
-static void set_base(struct ss_trace_thread_state *t, uint64_t now) {
+static void set_base(struct ss_trace_thread_state *t, uint64_t now)
+{
 	struct ss_trace_time *r = (void *)append(t, sizeof(*r));
 
 	r->base_ns = now;
@@ -131,7 +137,8 @@ static void set_base(struct ss_trace_thread_state *t, uint64_t now) {
 	publish(&r->r, SS_TRACE_TIME, sizeof(*r));
 }
 
-static void name_thread(struct ss_trace_thread_state *t, uint32_t tid) {
+static void name_thread(struct ss_trace_thread_state *t, uint32_t tid)
+{
 	struct ss_trace_thread *r = (void *)append(t, sizeof(*r));
 
 	r->tid = tid;
@@ -141,7 +148,8 @@ static void name_thread(struct ss_trace_thread_state *t, uint32_t tid) {
 }
 
 /* Gives the thread a block with room for a record of the longest kind. */
-static bool next_block(struct ss_trace_context *c) {
+static bool next_block(struct ss_trace_context *c)
+{
 	struct ss_trace_thread_state *t = c->thread;
 	bool first = !t->block;
 	int cancel, err = 0;
@@ -151,9 +159,8 @@ static bool next_block(struct ss_trace_context *c) {
 		ss_trace_file_done(&c->live->file, t->block, t->last);
 		t->block = NULL;
 	}
-	if (first) { /* its destructor gives the block away */
+	if (first) /* its destructor gives the block away */
 		pthread_setspecific(thread_key, t);
-	}
 	if (first && take_partial(c->live, t, c->now)) {
 		name_thread(t, gettid_now());
 		set_base(t, c->now);
@@ -167,38 +174,37 @@ static bool next_block(struct ss_trace_context *c) {
 			__atomic_store_n(&b->magic, SS_TRACE_BLOCK_MAGIC, __ATOMIC_RELEASE);
 			t->used = sizeof(*b);
 			t->base = c->now;
-			if (first) {
+			if (first)
 				name_thread(t, b->tid);
-			}
 		}
 	}
-	if (!t->block && err == EBUSY) {
+	if (!t->block && err == EBUSY)
 		__atomic_fetch_add(&c->live->file.header->lost_events, 1, __ATOMIC_RELAXED);
-	} else if (!t->block) {
+	else if (!t->block)
 		stop(c->live, err);
-	}
 	pthread_setcancelstate(cancel, NULL);
 	return t->block != NULL;
 }
 
-void *ss_trace_begin(struct ss_trace_context *c, uint32_t size) {
+void *ss_trace_begin(struct ss_trace_context *c, uint32_t size)
+{
 	struct ss_trace_thread_state *t = c->thread;
 
 	/* The last 8 bytes of a block stay 0. */
-	if ((!t->block || t->used + size + sizeof(struct ss_trace_time) + 8 > SS_TRACE_BLOCK_SIZE) &&
-	    !next_block(c)) {
+	if ((!t->block ||
+	     t->used + size + sizeof(struct ss_trace_time) + 8 > SS_TRACE_BLOCK_SIZE) &&
+	    !next_block(c))
 		return NULL;
-	}
-	if (c->now - t->base > UINT32_MAX) {
+	if (c->now - t->base > UINT32_MAX)
 		set_base(t, c->now);
-	}
 	struct ss_trace_record *r = append(t, size);
 	r->dt = (uint32_t)(c->now - t->base);
 	return r;
 }
 
 void ss_trace_commit(struct ss_trace_context *c, void *record, enum ss_trace_kind kind,
-		     uint32_t size, uint32_t pool) {
+		     uint32_t size, uint32_t pool)
+{
 	struct ss_trace_record *r = record;
 
 	r->pool = (uint16_t)pool;
@@ -208,35 +214,33 @@ void ss_trace_commit(struct ss_trace_context *c, void *record, enum ss_trace_kin
 
 /* ---- threads ------------------------------------------------------------ */
 
-static void thread_ended(void *arg) {
+static void thread_ended(void *arg)
+{
 	struct ss_trace_thread_state *t = arg;
 
 	if (live && t->block &&
-	    t->generation == atomic_load_explicit(&live->generation, memory_order_relaxed)) {
+	    t->generation == atomic_load_explicit(&live->generation, memory_order_relaxed))
 		give_away(live, t);
-	}
 	t->block = NULL;
 }
 
 static bool start(uint64_t generation, struct ss_trace_thread_state *t);
 
-bool ss_trace_enter(struct ss_trace_context *c, uint64_t when) {
+bool ss_trace_enter(struct ss_trace_context *c, uint64_t when)
+{
 	struct ss_trace_thread_state *t = &self;
 	uint64_t generation = atomic_load_explicit(&live->generation, memory_order_acquire);
 
 	if (generation == GENERATION_FORKED) {
 		if (!atomic_compare_exchange_strong(&live->generation, &generation, 0) ||
-		    !start(++generations, t)) {
+		    !start(++generations, t))
 			return false;
-		}
 		generation = generations;
 	}
-	if (generation == 0) {
+	if (generation == 0)
 		return false;
-	}
-	if (t->generation != generation) { /* the first event of the thread, or after a fork */
-		*t = (struct ss_trace_thread_state){ .generation = generation };
-	}
+	if (t->generation != generation) /* the first event of the thread, or after a fork */
+		*t = (struct ss_trace_thread_state){.generation = generation};
 	if (t->busy) {
 		__atomic_fetch_add(&live->file.header->lost_events, 1, __ATOMIC_RELAXED);
 		return false;
@@ -249,13 +253,15 @@ bool ss_trace_enter(struct ss_trace_context *c, uint64_t when) {
 	return true;
 }
 
-void ss_trace_leave(struct ss_trace_context *c) {
+void ss_trace_leave(struct ss_trace_context *c)
+{
 	c->thread->busy = false;
 }
 
 /* ---- start, fork, end --------------------------------------------------- */
 
-static void fill_header(struct ss_trace_header *h) {
+static void fill_header(struct ss_trace_header *h)
+{
 	struct timespec real;
 	uint64_t magic;
 
@@ -275,10 +281,11 @@ static void fill_header(struct ss_trace_header *h) {
 }
 
 /* Starts a recording in `live`, which is all zero. False with errno set. */
-static bool start(uint64_t generation, struct ss_trace_thread_state *t) {
+static bool start(uint64_t generation, struct ss_trace_thread_state *t)
+{
 	/* Not on the stack, of which threads may have little. */
 	static char path[PATTERN_SIZE + 1024], line[sizeof(path) + 64], why[96];
-	struct ss_trace_context c = { .live = live, .thread = t };
+	struct ss_trace_context c = {.live = live, .thread = t};
 	unsigned number;
 	int cancel;
 
@@ -295,7 +302,7 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t) {
 	if (opened) {
 		file = live->file;
 		fill_header(live->file.header);
-		*t = (struct ss_trace_thread_state){ .generation = generation, .busy = true };
+		*t = (struct ss_trace_thread_state){.generation = generation, .busy = true};
 		c.now = ss_trace_clock();
 		ss_trace_process_info(&c);
 		ss_trace_modules_update(&c);
@@ -314,12 +321,14 @@ static bool start(uint64_t generation, struct ss_trace_thread_state *t) {
 	return opened;
 }
 
-static void before_fork(void) {
+static void before_fork(void)
+{
 	ss_trace_modules_wait(live);
 }
 
 /* The kernel has cleared `live`. */
-static void after_fork_in_child(void) {
+static void after_fork_in_child(void)
+{
 	if (recording) {
 		forked = true;
 		recording = false;
@@ -327,30 +336,31 @@ static void after_fork_in_child(void) {
 	}
 }
 
-void ss_trace_set_ring(uint64_t bytes) {
+void ss_trace_set_ring(uint64_t bytes)
+{
 	uint64_t blocks = bytes / SS_TRACE_BLOCK_SIZE;
 
 	ring = blocks < SS_TRACE_RING_MOST ? (uint32_t)blocks : SS_TRACE_RING_MOST;
 	ring = bytes && ring < SS_TRACE_RING_LEAST ? SS_TRACE_RING_LEAST : ring;
 }
 
-void ss_trace_prepare(void) {
+void ss_trace_prepare(void)
+{
 	ss_unwind_init();
 }
 
-bool ss_trace_open(const char *path, void (*say_line)(const char *line)) {
+bool ss_trace_open(const char *path, void (*say_line)(const char *line))
+{
 	if (live || strlen(path) >= sizeof(pattern)) {
 		errno = live ? EBUSY : ENAMETOOLONG;
 		return false;
 	}
 	struct ss_trace_live *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE,
 				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (l == MAP_FAILED) {
+	if (l == MAP_FAILED)
 		return false;
-	}
-	if (madvise(l, sizeof(*l), MADV_WIPEONFORK) != 0) { /* Linux before 4.14 */
+	if (madvise(l, sizeof(*l), MADV_WIPEONFORK) != 0) /* Linux before 4.14 */
 		goto error_map;
-	}
 	int rc = pthread_key_create(&thread_key, thread_ended);
 	if (rc != 0) {
 		errno = rc;
@@ -362,9 +372,8 @@ bool ss_trace_open(const char *path, void (*say_line)(const char *line)) {
 	live = l;
 	ss_trace_generation = &live->generation;
 	generations = 1;
-	if (!start(generations, &self)) {
+	if (!start(generations, &self))
 		return false; /* what was prepared stays unused */
-	}
 	pthread_atfork(before_fork, NULL, after_fork_in_child);
 	return true;
 
@@ -375,28 +384,32 @@ error_map:;
 	return false;
 }
 
-void ss_trace_close(void) {
+void ss_trace_close(void)
+{
 	uint64_t generation = live ? atomic_exchange(&live->generation, 0) : 0;
 	struct ss_trace_thread_state rest;
 
-	if (generation == 0 || generation == GENERATION_FORKED) {
+	if (generation == 0 || generation == GENERATION_FORKED)
 		return;
-	}
 	recording = false;
 	live->file.header->state = SS_TRACE_CLOSED;
 	if (self.generation == generation && self.block) {
 		ss_trace_file_punch(&live->file, self.number, self.used);
 		self.block = NULL;
 	}
-	while (take_partial(live, &rest, UINT64_MAX)) {
+	while (take_partial(live, &rest, UINT64_MAX))
 		ss_trace_file_punch(&live->file, rest.number, rest.used);
-	}
 	/* The file stays open and mapped: other threads may be in the middle of an event. */
 }
 
-uint64_t ss_trace_bytes(void) {
+uint64_t ss_trace_bytes(void)
+{
 	const struct ss_trace_file *f = live ? &live->file : NULL;
 
-	return !f ? 0 : f->header_size + SS_TRACE_BLOCK_SIZE * (uint64_t)(f->ring ?
-		__atomic_load_n(&f->ring->next, __ATOMIC_RELAXED) : atomic_load(&f->next));
+	return !f ? 0 :
+		    f->header_size + SS_TRACE_BLOCK_SIZE *
+					     (uint64_t)(f->ring ?
+								__atomic_load_n(&f->ring->next,
+										__ATOMIC_RELAXED) :
+								atomic_load(&f->next));
 }

@@ -9,7 +9,8 @@
 
 #define LOOK 200000u /* events that are read to find out which call sites allocate */
 
-const char *ss_wait_name(enum ss_trace_wait_cause cause) {
+const char *ss_wait_name(enum ss_trace_wait_cause cause)
+{
 	static const char *const name[SS_WAIT_CAUSES] = {
 		[SS_TRACE_WAIT_FREE] = "hipFree waits for the device",
 		[SS_TRACE_WAIT_MEMORY] = "an allocation waits for freed memory",
@@ -25,7 +26,8 @@ const char *ss_wait_name(enum ss_trace_wait_cause cause) {
 	return cause < SS_WAIT_CAUSES ? name[cause] : "?";
 }
 
-const char *ss_trim_name(enum ss_trace_trim_cause cause) {
+const char *ss_trim_name(enum ss_trace_trim_cause cause)
+{
 	static const char *const name[SS_TRIM_CAUSES] = {
 		[SS_TRACE_TRIM_CALL] = "hipMemPoolTrimTo",
 		[SS_TRACE_TRIM_DECAY] = "idle for long",
@@ -39,12 +41,12 @@ const char *ss_trim_name(enum ss_trace_trim_cause cause) {
 
 /* ---- the process -------------------------------------------------------- */
 
-static char *join_args(char **args) {
+static char *join_args(char **args)
+{
 	size_t length = 1;
 
-	for (size_t i = 0; args && args[i]; i++) {
+	for (size_t i = 0; args && args[i]; i++)
 		length += strlen(args[i]) + 1;
-	}
 	char *text = calloc(1, length), *to = text;
 	for (size_t i = 0; text && args && args[i]; i++) {
 		to = stpcpy(to, i ? " " : "");
@@ -53,8 +55,8 @@ static char *join_args(char **args) {
 	return text;
 }
 
-static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
-			 const char *path) {
+static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r, const char *path)
+{
 	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
 	const char *problem = ss_trace_reader_problem(r, &a->problems);
 
@@ -76,28 +78,27 @@ static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
 	a->lost_stacks = p->lost_stacks;
 	ss_trace_reader_threads(r, &a->threads);
 	ss_trace_reader_streams(r, &a->streams);
-	return a->path && a->exe && a->host && a->launcher && a->job && a->version &&
-		a->runtime && a->command && !problem == !a->problem;
+	return a->path && a->exe && a->host && a->launcher && a->job && a->version && a->runtime &&
+	       a->command && !problem == !a->problem;
 }
 
 /* ---- the passes --------------------------------------------------------- */
 
-static void tell_progress(const struct ss_pass *p, uint64_t all, double base, double part) {
-	if (p->config->progress && p->event % 65536 == 0 && all) {
-		p->config->progress(p->config->arg,
-				    base + part * (double)p->event / (double)all);
-	}
+static void tell_progress(const struct ss_pass *p, uint64_t all, double base, double part)
+{
+	if (p->config->progress && p->event % 65536 == 0 && all)
+		p->config->progress(p->config->arg, base + part * (double)p->event / (double)all);
 }
 
-static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
+static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first)
+{
 	struct ss_analysis *a = p->a;
 	uint64_t all = ss_trace_reader_events(r);
 	struct ss_trace_item e;
 
-	if (!ss_trace_memory_init(&p->memory, r, &a->sites,
-			    first ? ss_pass_count : ss_pass_hold, p)) {
+	if (!ss_trace_memory_init(&p->memory, r, &a->sites, first ? ss_pass_count : ss_pass_hold,
+				  p))
 		return false;
-	}
 	for (p->event = 1; ss_trace_reader_next(r, &e); p->event++) {
 		if (first) {
 			a->first_ns = p->event == 1 ? e.time_ns : a->first_ns;
@@ -105,13 +106,11 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
 		} else {
 			ss_pass_before_event(p, &e);
 		}
-		if (!ss_trace_memory_apply(&p->memory, &e)) {
+		if (!ss_trace_memory_apply(&p->memory, &e))
 			return false;
-		}
 		(first ? ss_pass_count_event : ss_pass_after_event)(p, &e);
-		if (p->failed) {
+		if (p->failed)
 			return false;
-		}
 		tell_progress(p, all, first ? 0 : 0.5, 0.5);
 	}
 	if (first) {
@@ -127,8 +126,9 @@ static bool run_pass(struct ss_pass *p, struct ss_trace_reader *r, bool first) {
 }
 
 static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
-		const struct ss_analysis_config *config) {
-	struct ss_pass p = { .a = a, .config = config };
+		const struct ss_analysis_config *config)
+{
+	struct ss_pass p = {.a = a, .config = config};
 
 	p.pool_at = calloc(SS_POOLS, sizeof(*p.pool_at));
 	bool ok = p.pool_at && run_pass(&p, r, true) && ss_pass_plan(&p);
@@ -143,35 +143,31 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 }
 
 /* Marks the call sites that allocate, as far as the first events tell. */
-static void look_who_allocates(struct ss_analysis *a, struct ss_trace_reader *r) {
+static void look_who_allocates(struct ss_analysis *a, struct ss_trace_reader *r)
+{
 	struct ss_trace_item e;
 
-	for (size_t i = 0; i < LOOK && ss_trace_reader_next(r, &e); i++) {
-		if (e.kind == SS_TRACE_ALLOC) {
+	for (size_t i = 0; i < LOOK && ss_trace_reader_next(r, &e); i++)
+		if (e.kind == SS_TRACE_ALLOC)
 			a->sites.site[ss_sites_of(&a->sites, &e)].allocates = true;
-		}
-	}
 	ss_trace_reader_rewind(r);
 }
 
 /* What lists and charts are of: call sites or groups of them. */
-static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r, const struct ss_analysis_config *config) {
-	if (!ss_sites_read(&a->sites, r, config->files)) {
+static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r,
+		       const struct ss_analysis_config *config)
+{
+	if (!ss_sites_read(&a->sites, r, config->files))
 		return false;
-	}
-	if (config->charts || config->by != SS_BY_SITE) {
+	if (config->charts || config->by != SS_BY_SITE)
 		look_who_allocates(a, r);
-	}
-	for (int by = SS_BY_SITE + 1; config->charts && by < SS_BYS; by++) {
-		if (!ss_sites_put_together(&a->group[by], &a->sites, r, by)) {
+	for (int by = SS_BY_SITE + 1; config->charts && by < SS_BYS; by++)
+		if (!ss_sites_put_together(&a->group[by], &a->sites, r, by))
 			return false;
-		}
-	}
 	if (!config->charts && config->by != SS_BY_SITE) {
 		a->calls = a->sites;
-		if (!ss_sites_put_together(&a->sites, &a->calls, r, config->by)) {
+		if (!ss_sites_put_together(&a->sites, &a->calls, r, config->by))
 			return false;
-		}
 		a->sites.rebuilt = a->calls.rebuilt;
 		a->calls.rebuilt = NULL;
 	}
@@ -179,7 +175,8 @@ static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r, const s
 }
 
 struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_config *config,
-				    char *err, size_t err_size) {
+				    char *err, size_t err_size)
+{
 	struct ss_trace_reader *r = ss_trace_reader_open(path, err, err_size);
 	struct ss_analysis *a = r ? calloc(1, sizeof(*a)) : NULL;
 
@@ -190,9 +187,8 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 		}
 		return NULL;
 	}
-	if (!read_process(a, r, path) ||
-	    !read_sites(a, r, config) ||
-	    !run(a, r, config) || !ss_rank_sites(a)) {
+	if (!read_process(a, r, path) || !read_sites(a, r, config) || !run(a, r, config) ||
+	    !ss_rank_sites(a)) {
 		snprintf(err, err_size, "%s: out of memory", path);
 		ss_analysis_free(a);
 		a = NULL;
@@ -204,10 +200,10 @@ struct ss_analysis *ss_analysis_run(const char *path, const struct ss_analysis_c
 	return a;
 }
 
-void ss_analysis_free(struct ss_analysis *a) {
-	if (!a) {
+void ss_analysis_free(struct ss_analysis *a)
+{
+	if (!a)
 		return;
-	}
 	for (size_t i = 0; i < a->devices; i++) {
 		free(a->device[i].used_peak.holder);
 		free(a->device[i].reserved_peak.holder);
@@ -215,25 +211,21 @@ void ss_analysis_free(struct ss_analysis *a) {
 		free(a->device[i].timeline.held);
 		free(a->device[i].step);
 	}
-	for (size_t i = 0; i < a->failures; i++) {
+	for (size_t i = 0; i < a->failures; i++)
 		free(a->failure[i].snapshot.holder);
-	}
-	for (size_t i = 0; i < SS_RANKINGS; i++) {
+	for (size_t i = 0; i < SS_RANKINGS; i++)
 		free(a->ranking[i].site);
-	}
 	for (size_t i = 0; i < a->maps; i++) {
 		free(a->map[i].live);
 		free(a->map[i].in_flight);
 		free(a->map[i].gap);
 	}
-	char *texts[] = { a->path, a->problem, a->exe, a->host, a->launcher, a->job, a->command,
-		a->version, a->runtime };
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	char *texts[] = {a->path, a->problem, a->exe,     a->host,   a->launcher,
+			 a->job,  a->command, a->version, a->runtime};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);
-	}
-	for (size_t i = 0; a->lives && i < a->charted[SS_BY_SITE].count; i++) {
+	for (size_t i = 0; a->lives && i < a->charted[SS_BY_SITE].count; i++)
 		free(a->lives[i].life);
-	}
 	for (int by = 0; by < SS_BYS; by++) {
 		free(a->charted[by].site);
 		ss_sites_finish(&a->group[by]);

@@ -38,38 +38,38 @@ struct ss_waste {
 
 /* One device at one moment. */
 struct ss_snapshot {
-	uint64_t event;            /* it is the moment after this event; from 1. 0: never */
+	uint64_t event; /* it is the moment after this event; from 1. 0: never */
 	uint64_t time_ns;
-	int device;                /* index; SS_NO_DEVICE */
+	int device; /* index; SS_NO_DEVICE */
 	struct ss_level level;
-	struct ss_holder *holder;  /* the largest first */
+	struct ss_holder *holder; /* the largest first */
 	size_t holders;
-	uint64_t request;          /* bytes of the allocation that grew or failed; 0: none */
-	uint32_t stream, pool;     /* of that allocation */
+	uint64_t request;      /* bytes of the allocation that grew or failed; 0: none */
+	uint32_t stream, pool; /* of that allocation */
 	struct ss_waste waste;
 };
 
 struct ss_failure {
 	struct ss_snapshot snapshot;
-	bool limit;                /* a limit that the user set, not the device */
+	bool limit; /* a limit that the user set, not the device */
 	uint32_t site;
-	uint64_t device_free;      /* or the limit */
-	uint64_t reserved, used;   /* as the program recorded it */
+	uint64_t device_free;    /* or the limit */
+	uint64_t reserved, used; /* as the program recorded it */
 };
 
 /* The most there was in a span of the time line. The spans have one length. */
 struct ss_sample {
-	uint64_t event;            /* at which `used` was reached */
-	uint64_t time_ns;          /* of that event */
+	uint64_t event;   /* at which `used` was reached */
+	uint64_t time_ns; /* of that event */
 	uint64_t used, reserved, in_flight;
 };
 
 struct ss_timeline {
 	struct ss_sample *sample;
-	uint64_t *held;            /* by sample and column: bytes at that event */
+	uint64_t *held; /* by sample and column: bytes at that event */
 	size_t count, room;
 	uint64_t begin_ns, span_ns;
-	struct ss_level now;       /* while it is being made */
+	struct ss_level now; /* while it is being made */
 	uint64_t now_event, now_ns;
 };
 
@@ -79,53 +79,54 @@ struct ss_address_map {
 	uint32_t pool;
 	uint64_t bytes, cell_bytes, largest_hole;
 	size_t cells, gaps;
-	char *live, *in_flight;    /* a digit per cell: 0 nothing, 9 all of it */
-	uint32_t *gap;             /* cells before which addresses are missing */
+	char *live, *in_flight; /* a digit per cell: 0 nothing, 9 all of it */
+	uint32_t *gap;          /* cells before which addresses are missing */
 };
 
 /* A block: it was live from `begin_ns` to `end_ns`. */
 struct ss_life {
 	uint64_t begin_ns, end_ns; /* end_ns is UINT64_MAX if nobody freed it */
 	uint64_t bytes;
-	uint32_t stream, thread;   /* groups of the allocation */
+	uint32_t stream, thread; /* groups of the allocation */
 };
 
 /* Blocks of a call site, those with the most bytes x time. */
 struct ss_lives {
-	struct ss_life *life;      /* in the order of `begin_ns` */
+	struct ss_life *life; /* in the order of `begin_ns` */
 	size_t count;
-	uint64_t all;              /* blocks that the site had */
+	uint64_t all; /* blocks that the site had */
 };
 
-struct ss_usage {              /* of a device or a pool */
+struct ss_usage {                                 /* of a device or a pool */
 	struct ss_level used_peak, reserved_peak; /* all levels when that one was highest */
 	uint64_t used_peak_ns, reserved_peak_ns, in_flight_peak_ns;
 	uint64_t used_peak_event, reserved_peak_event;
 	uint64_t in_flight_peak;
 	struct ss_level end;
 	double asked_mean, used_mean, in_flight_mean, reserved_mean; /* over time */
-	uint64_t changed_ns;       /* for the means */
+	uint64_t changed_ns;                                         /* for the means */
 	uint64_t allocs, frees, hits, failed;
-	uint64_t maps, unmaps;     /* of physical memory */
-	uint64_t trimmed;          /* bytes that were given back */
+	uint64_t maps, unmaps; /* of physical memory */
+	uint64_t trimmed;      /* bytes that were given back */
 };
 
-/* From then on so much is reserved. Where there are more than SS_STEPS two are put together, which keep the higher value. */
+/* From then on so much is reserved. Where there are more than SS_STEPS two are put together, which
+ * keep the higher value. */
 struct ss_reserved_step {
 	uint64_t time_ns, reserved;
 };
 #define SS_STEPS 8192
 
 struct ss_device_result {
-	int device;                /* ordinal; SS_NO_DEVICE */
-	char name[64], pci[16];    /* "" if not known */
-	uint64_t total;            /* 0 if not known */
+	int device;             /* ordinal; SS_NO_DEVICE */
+	char name[64], pci[16]; /* "" if not known */
+	uint64_t total;         /* 0 if not known */
 	struct ss_usage usage;
 	struct ss_snapshot used_peak, reserved_peak; /* the latter after the block that grew it */
 	struct ss_timeline timeline;
 	struct ss_reserved_step *step; /* each change of what is reserved */
 	size_t steps;
-	uint64_t grow_tid;         /* thread that grew to the peak, until it has its block */
+	uint64_t grow_tid; /* thread that grew to the peak, until it has its block */
 	bool growing;
 };
 
@@ -139,42 +140,43 @@ struct ss_pool_result {
 
 /* Lists of call sites, the first one first. */
 enum ss_ranking_kind {
-	SS_RANKING_PEAK,           /* by the most that was live at once */
-	SS_RANKING_ALLOCS,         /* by the number of allocations */
-	SS_RANKING_REPEATS,        /* that free a block and soon ask for the same size again */
-	SS_RANKING_LEAKS,          /* by bytes that were never freed, and first those that grow */
-	SS_RANKING_WAITS,          /* by time in waits and calls of the driver */
+	SS_RANKING_PEAK,    /* by the most that was live at once */
+	SS_RANKING_ALLOCS,  /* by the number of allocations */
+	SS_RANKING_REPEATS, /* that free a block and soon ask for the same size again */
+	SS_RANKING_LEAKS,   /* by bytes that were never freed, and first those that grow */
+	SS_RANKING_WAITS,   /* by time in waits and calls of the driver */
 	SS_RANKINGS,
 };
 #define SS_REPEATS_MIN 10u     /* fewer are no reason to keep a block */
 
 struct ss_ranking {
 	uint32_t *site;
-	size_t count;              /* at most SS_RANKED */
-	size_t all;                /* sites that belong into the list */
+	size_t count; /* at most SS_RANKED */
+	size_t all;   /* sites that belong into the list */
 };
 #define SS_RANKED 1000
 
-struct ss_spent {              /* time */
+struct ss_spent { /* time */
 	uint64_t count, ns, longest_ns;
 };
 
 struct ss_analysis {
-	char *path, *problem;      /* problem: the first damage, or NULL */
+	char *path, *problem; /* problem: the first damage, or NULL */
 	size_t problems;
 	char *exe, *host, *launcher, *job, *command, *version, *runtime;
 	uint32_t pid;
-	int rank, ranks;           /* -1 if not known */
+	int rank, ranks; /* -1 if not known */
 	enum ss_trace_state state;
-	uint64_t real_offset;      /* plus a time: nanoseconds since 1970 */
+	uint64_t real_offset; /* plus a time: nanoseconds since 1970 */
 	uint64_t lost_events, lost_stacks, unknown_frees, lost_frees, reset_blocks;
-	uint64_t lived_blocks, lived_bytes; /* before the recording begins, as that of a ring does */
+	/* Before the recording begins, as that of a ring does */
+	uint64_t lived_blocks, lived_bytes;
 
 	uint64_t events, first_ns, last_ns;
 	uint64_t kind[SS_TRACE_POOL_DESTROY + 1]; /* events by kind */
 	size_t threads, streams;
-	struct ss_sites sites;     /* call sites, or the groups that config.by asked for */
-	struct ss_sites calls;     /* the call sites, if `sites` are groups */
+	struct ss_sites sites;         /* call sites, or the groups that config.by asked for */
+	struct ss_sites calls;         /* the call sites, if `sites` are groups */
 	struct ss_sites group[SS_BYS]; /* for charts: all kinds of groups but SS_BY_SITE */
 	struct ss_device_result *device;
 	struct ss_pool_result *pool;
@@ -184,21 +186,24 @@ struct ss_analysis {
 	struct ss_spent trim[SS_TRIM_CAUSES]; /* ns is 0 */
 	uint64_t trim_bytes[SS_TRIM_CAUSES];
 	struct ss_failure *failure;
-	size_t failures;           /* with a snapshot */
+	size_t failures; /* with a snapshot */
 	uint64_t failures_all;
-	struct ss_ranking charted[SS_BYS]; /* sites and groups of the chart, the largest peak first */
-	size_t column[SS_BYS + 1]; /* the first column of each kind, and the number of all columns */
-	struct ss_lives *lives;    /* of the sites of the chart */
+	/* Sites and groups of the chart, the largest peak first */
+	struct ss_ranking charted[SS_BYS];
+	/* The first column of each kind, and the number of all columns */
+	size_t column[SS_BYS + 1];
+	struct ss_lives *lives; /* of the sites of the chart */
 	struct ss_address_map *map;
 	size_t maps;
 };
 
 struct ss_analysis_config {
-	struct ss_symbol_files *files; /* for names; NULL: frames are modules and offsets, and no other file is opened */
-	enum ss_by by;             /* what the lists are of; with charts always call sites */
-	bool charts;               /* fill in groups, time lines, lives and address maps */
-	size_t lives;              /* blocks whose lives are kept, in all */
-	size_t samples;            /* of a time line at most; a power of two */
+	/* For names; NULL: frames are modules and offsets, and no other file is opened */
+	struct ss_symbol_files *files;
+	enum ss_by by;  /* what the lists are of; with charts always call sites */
+	bool charts;    /* fill in groups, time lines, lives and address maps */
+	size_t lives;   /* blocks whose lives are kept, in all */
+	size_t samples; /* of a time line at most; a power of two */
 	void (*progress)(void *arg, double part); /* may be NULL */
 	void *arg;
 };

@@ -7,65 +7,64 @@
 #include "cli/analysis/timeline.h"
 #include "trace/grow.h"
 
-static struct ss_device_result *device_of(struct ss_pass *p, uint8_t device) {
+static struct ss_device_result *device_of(struct ss_pass *p, uint8_t device)
+{
 	struct ss_analysis *a = p->a;
 
 	if (!p->device_at[device]) {
 		void *more = realloc(a->device, (a->devices + 1) * sizeof(*a->device));
-		if (!more) {
+		if (!more)
 			return NULL;
-		}
 		a->device = more;
 		struct ss_device_result *d = &a->device[a->devices];
-		const struct ss_trace_device_def *def = device == SS_NO_DEVICE ? NULL :
-			ss_trace_reader_device(p->memory.reader, device);
-		*d = (struct ss_device_result){ .device = device,
-			.usage.changed_ns = a->first_ns };
+		const struct ss_trace_device_def *def = device == SS_NO_DEVICE ?
+								NULL :
+								ss_trace_reader_device(
+									p->memory.reader, device);
+		*d = (struct ss_device_result){.device = device, .usage.changed_ns = a->first_ns};
 		if (def) {
 			memcpy(d->name, def->name, sizeof(d->name));
 			memcpy(d->pci, def->pci, sizeof(d->pci));
 			d->total = def->total;
 		}
 		if (p->config->charts &&
-		    !ss_samples_begin(&d->timeline, p->config->samples, a->first_ns)) {
+		    !ss_samples_begin(&d->timeline, p->config->samples, a->first_ns))
 			return NULL;
-		}
 		p->device_at[device] = (uint16_t)++a->devices;
 	}
 	return &a->device[p->device_at[device] - 1];
 }
 
-static int by_number(const void *a, const void *b) {
+static int by_number(const void *a, const void *b)
+{
 	const struct ss_device_result *x = a, *y = b;
 
 	return (x->device > y->device) - (x->device < y->device);
 }
 
-void ss_pass_sort_devices(struct ss_pass *p) {
+void ss_pass_sort_devices(struct ss_pass *p)
+{
 	struct ss_analysis *a = p->a;
 
-	if (a->devices) {
+	if (a->devices)
 		qsort(a->device, a->devices, sizeof(*a->device), by_number);
-	}
-	for (size_t i = 0; i < a->devices; i++) {
+	for (size_t i = 0; i < a->devices; i++)
 		p->device_at[a->device[i].device] = (uint16_t)(i + 1);
-	}
 }
 
-static struct ss_pool_result *pool_of(struct ss_pass *p, uint32_t id) {
+static struct ss_pool_result *pool_of(struct ss_pass *p, uint32_t id)
+{
 	struct ss_analysis *a = p->a;
 
 	if (!p->pool_at[id]) {
 		void *more = ss_grow(a->pool, a->pools, sizeof(*a->pool));
-		if (!more) {
+		if (!more)
 			return NULL;
-		}
 		a->pool = more;
-		const struct ss_trace_pool_def *def =
-			ss_trace_reader_pool(p->memory.reader, id);
+		const struct ss_trace_pool_def *def = ss_trace_reader_pool(p->memory.reader, id);
 		struct ss_pool_result *pool = &a->pool[a->pools];
-		*pool = (struct ss_pool_result){ .id = id, .device = SS_NO_DEVICE,
-			.usage.changed_ns = a->first_ns };
+		*pool = (struct ss_pool_result){
+			.id = id, .device = SS_NO_DEVICE, .usage.changed_ns = a->first_ns};
 		if (def) {
 			pool->device = def->device;
 			pool->handle = def->handle;
@@ -77,7 +76,8 @@ static struct ss_pool_result *pool_of(struct ss_pass *p, uint32_t id) {
 }
 
 /* Adds the time since the last change to the means. */
-static void pass_time(struct ss_usage *u, uint64_t now_ns) {
+static void pass_time(struct ss_usage *u, uint64_t now_ns)
+{
 	double ns = now_ns > u->changed_ns ? (double)(now_ns - u->changed_ns) : 0;
 
 	u->asked_mean += ns * (double)u->end.asked;
@@ -88,7 +88,8 @@ static void pass_time(struct ss_usage *u, uint64_t now_ns) {
 }
 
 static void level_changed(struct ss_usage *u, const struct ss_level *level, uint64_t now_ns,
-			  uint64_t event) {
+			  uint64_t event)
+{
 	pass_time(u, now_ns);
 	u->end = *level;
 	if (level->used > u->used_peak.used) {
@@ -107,7 +108,8 @@ static void level_changed(struct ss_usage *u, const struct ss_level *level, uint
 	}
 }
 
-static void site_changed(struct ss_site *s, uint64_t now_ns) {
+static void site_changed(struct ss_site *s, uint64_t now_ns)
+{
 	if (now_ns > s->changed_ns) {
 		s->byte_ns += (double)s->live * (double)(now_ns - s->changed_ns);
 		s->changed_ns = now_ns;
@@ -115,7 +117,9 @@ static void site_changed(struct ss_site *s, uint64_t now_ns) {
 }
 
 /* A block that lived before the recording begins was not allocated in it. */
-static void site_allocates(struct ss_site *s, const struct ss_range *b, const struct ss_trace_item *e) {
+static void site_allocates(struct ss_site *s, const struct ss_range *b,
+			   const struct ss_trace_item *e)
+{
 	uint64_t now_ns = e->time_ns;
 
 	site_changed(s, now_ns);
@@ -134,7 +138,8 @@ static void site_allocates(struct ss_site *s, const struct ss_range *b, const st
 	}
 }
 
-static void site_frees(struct ss_site *s, const struct ss_range *b, uint64_t now_ns) {
+static void site_frees(struct ss_site *s, const struct ss_range *b, uint64_t now_ns)
+{
 	uint64_t lifetime = now_ns > b->begin_ns ? now_ns - b->begin_ns : 0;
 
 	site_changed(s, now_ns);
@@ -150,25 +155,28 @@ static void site_frees(struct ss_site *s, const struct ss_range *b, uint64_t now
 
 /* The snapshots of a reserved peak are taken when the thread that grew has its block. */
 static void watch_growth(struct ss_pass *p, struct ss_device_result *d, enum ss_change change,
-			 const struct ss_range *range, const struct ss_trace_item *e) {
+			 const struct ss_range *range, const struct ss_trace_item *e)
+{
 	struct ss_snapshot *snapshot = &d->reserved_peak;
 
 	if (change == SS_CHANGE_MAP && d->usage.reserved_peak_event == p->event) {
-		*snapshot = (struct ss_snapshot){ .event = p->event, .time_ns = e->time_ns };
+		*snapshot = (struct ss_snapshot){.event = p->event, .time_ns = e->time_ns};
 		d->growing = true;
 		d->grow_tid = e->tid;
 	} else if (change == SS_CHANGE_ALLOC && d->growing && d->grow_tid == e->tid) {
-		*snapshot = (struct ss_snapshot){ .event = p->event, .time_ns = e->time_ns,
-			.request = range->size, .stream = e->stream, .pool = e->pool };
+		*snapshot = (struct ss_snapshot){.event = p->event,
+						 .time_ns = e->time_ns,
+						 .request = range->size,
+						 .stream = e->stream,
+						 .pool = e->pool};
 		d->growing = false;
 	}
 }
 
-static void usage_counts(struct ss_usage *u, enum ss_change change,
-			 const struct ss_trace_item *e) {
-	if (ss_trace_item_lived(e)) {
+static void usage_counts(struct ss_usage *u, enum ss_change change, const struct ss_trace_item *e)
+{
+	if (ss_trace_item_lived(e))
 		return;
-	}
 	u->allocs += change == SS_CHANGE_ALLOC;
 	u->frees += change == SS_CHANGE_FREE;
 	u->hits += change == SS_CHANGE_ALLOC && (e->flags & SS_TRACE_F_HIT);
@@ -177,32 +185,33 @@ static void usage_counts(struct ss_usage *u, enum ss_change change,
 }
 
 /* Halves the number of steps. */
-static void thin_steps(struct ss_device_result *d) {
+static void thin_steps(struct ss_device_result *d)
+{
 	for (size_t i = 0; i < d->steps / 2; i++) {
 		const struct ss_reserved_step *a = &d->step[2 * i], *b = a + 1;
-		d->step[i] = (struct ss_reserved_step){ a->time_ns,
-			a->reserved > b->reserved ? a->reserved : b->reserved };
+		d->step[i] = (struct ss_reserved_step){
+			a->time_ns, a->reserved > b->reserved ? a->reserved : b->reserved};
 	}
 	d->steps /= 2;
 }
 
-static bool add_step(struct ss_device_result *d, uint64_t reserved, uint64_t now_ns) {
-	if (d->steps ? d->step[d->steps - 1].reserved == reserved : reserved == 0) {
+static bool add_step(struct ss_device_result *d, uint64_t reserved, uint64_t now_ns)
+{
+	if (d->steps ? d->step[d->steps - 1].reserved == reserved : reserved == 0)
 		return true;
-	}
-	if (d->steps == SS_STEPS) {
+	if (d->steps == SS_STEPS)
 		thin_steps(d);
-	}
 	void *more = ss_grow(d->step, d->steps, sizeof(*d->step));
 	if (more) {
 		d->step = more;
-		d->step[d->steps++] = (struct ss_reserved_step){ now_ns, reserved };
+		d->step[d->steps++] = (struct ss_reserved_step){now_ns, reserved};
 	}
 	return more != NULL;
 }
 
 static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
-			   const struct ss_trace_item *e) {
+			   const struct ss_trace_item *e)
+{
 	struct ss_device_result *d = device_of(p, device);
 	struct ss_pool_result *q = pool_of(p, pool);
 
@@ -216,40 +225,38 @@ static void levels_changed(struct ss_pass *p, uint8_t device, uint16_t pool,
 	}
 	level_changed(&d->usage, &p->memory.device[device], e->time_ns, p->event);
 	level_changed(&q->usage, &p->memory.pool[pool], e->time_ns, p->event);
-	if (d->timeline.sample) {
+	if (d->timeline.sample)
 		ss_samples_add(&d->timeline, &p->memory.device[device], p->event, e->time_ns);
-	}
 }
 
 void ss_pass_count(void *arg, enum ss_change change, const struct ss_range *range,
-		   const struct ss_trace_item *e) {
+		   const struct ss_trace_item *e)
+{
 	struct ss_pass *p = arg;
 
 	levels_changed(p, range->device, range->pool, e);
-	if (p->failed) {
+	if (p->failed)
 		return;
-	}
 	struct ss_device_result *d = device_of(p, range->device);
 	struct ss_pool_result *q = pool_of(p, range->pool);
 	usage_counts(&d->usage, change, e);
 	usage_counts(&q->usage, change, e);
 	watch_growth(p, d, change, range, e);
-	if (q->device == SS_NO_DEVICE) {
+	if (q->device == SS_NO_DEVICE)
 		q->device = range->device;
-	}
 	if (change == SS_CHANGE_ALLOC || change == SS_CHANGE_FREE) {
 		for (int by = 0; by < (p->config->charts ? SS_BYS : 1); by++) {
 			struct ss_site *s = ss_pass_site(p->a, by, range);
-			if (change == SS_CHANGE_ALLOC) {
+			if (change == SS_CHANGE_ALLOC)
 				site_allocates(s, range, e);
-			} else {
+			else
 				site_frees(s, range, e->time_ns);
-			}
 		}
 	}
 }
 
-static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
+static void count_failure(struct ss_pass *p, const struct ss_trace_item *e)
+{
 	struct ss_analysis *a = p->a;
 	uint8_t device = ss_trace_memory_device(&p->memory, e);
 	struct ss_device_result *d = device_of(p, device);
@@ -263,24 +270,29 @@ static void count_failure(struct ss_pass *p, const struct ss_trace_item *e) {
 	}
 	d->usage.failed++;
 	q->usage.failed++;
-	if (a->failures == SS_SNAPSHOTS) {
+	if (a->failures == SS_SNAPSHOTS)
 		return;
-	}
-	if (!a->failure) {
+	if (!a->failure)
 		a->failure = calloc(SS_SNAPSHOTS, sizeof(*a->failure));
-	}
 	if (!a->failure) {
 		p->failed = true;
 		return;
 	}
-	a->failure[a->failures++] = (struct ss_failure){
-		.snapshot = { .event = p->event, .time_ns = e->time_ns, .device = device,
-			.request = e->size, .stream = e->stream, .pool = e->pool },
-		.limit = e->kind == SS_TRACE_LIMIT, .site = ss_sites_of(&a->sites, e),
-		.device_free = e->device_free, .reserved = e->reserved, .used = e->used };
+	a->failure[a->failures++] = (struct ss_failure){.snapshot = {.event = p->event,
+								     .time_ns = e->time_ns,
+								     .device = device,
+								     .request = e->size,
+								     .stream = e->stream,
+								     .pool = e->pool},
+							.limit = e->kind == SS_TRACE_LIMIT,
+							.site = ss_sites_of(&a->sites, e),
+							.device_free = e->device_free,
+							.reserved = e->reserved,
+							.used = e->used};
 }
 
-void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e) {
+void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e)
+{
 	struct ss_analysis *a = p->a;
 
 	if (ss_trace_item_lived(e)) {
@@ -288,15 +300,14 @@ void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e) {
 		a->lived_bytes += e->kind == SS_TRACE_ALLOC ? e->rounded : 0;
 		return;
 	}
-	if ((size_t)e->kind < sizeof(a->kind) / sizeof(a->kind[0])) {
+	if ((size_t)e->kind < sizeof(a->kind) / sizeof(a->kind[0]))
 		a->kind[e->kind]++;
-	}
 	if (e->kind == SS_TRACE_WAIT && e->flags < SS_WAIT_CAUSES) {
 		struct ss_spent *spent = &a->wait[e->flags];
 		spent->count++;
 		spent->ns += e->duration_ns;
 		spent->longest_ns = e->duration_ns > spent->longest_ns ? e->duration_ns :
-			spent->longest_ns;
+									 spent->longest_ns;
 		for (int by = 0; by < (p->config->charts ? SS_BYS : 1); by++) {
 			struct ss_sites *s = by ? &a->group[by] : &a->sites;
 			struct ss_site *site = &s->site[ss_sites_of(s, e)];
@@ -307,9 +318,8 @@ void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e) {
 		struct ss_pool_result *q = pool_of(p, e->pool);
 		a->trim[e->flags].count++;
 		a->trim_bytes[e->flags] += e->size;
-		if (q) {
+		if (q)
 			q->usage.trimmed += e->size;
-		}
 	} else if (e->kind == SS_TRACE_OOM || e->kind == SS_TRACE_LIMIT) {
 		count_failure(p, e);
 	} else if (e->kind == SS_TRACE_REUSABLE) { /* it may have ended a part of a block */
@@ -319,7 +329,8 @@ void ss_pass_count_event(struct ss_pass *p, const struct ss_trace_item *e) {
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void finish_means(struct ss_usage *u, const struct ss_analysis *a) {
+static void finish_means(struct ss_usage *u, const struct ss_analysis *a)
+{
 	double ns = a->last_ns > a->first_ns ? (double)(a->last_ns - a->first_ns) : 1;
 
 	pass_time(u, a->last_ns);
@@ -330,41 +341,39 @@ static void finish_means(struct ss_usage *u, const struct ss_analysis *a) {
 }
 
 /* A block that lives at the end. */
-static void site_keeps(const struct ss_analysis *a, struct ss_site *s, const struct ss_range *b) {
+static void site_keeps(const struct ss_analysis *a, struct ss_site *s, const struct ss_range *b)
+{
 	uint64_t span = a->last_ns - a->first_ns + 1;
 
 	if (b->begin_ns >= a->first_ns && b->begin_ns <= a->last_ns) {
-		s->quarters |= 1u << (unsigned)(4 * (double)(b->begin_ns - a->first_ns) / (double)span);
+		s->quarters |= 1u << (unsigned)(4 * (double)(b->begin_ns - a->first_ns) /
+						(double)span);
 	}
 	s->largest_live = b->asked > s->largest_live ? b->asked : s->largest_live;
 	s->oldest_ns = !s->oldest_ns || b->begin_ns < s->oldest_ns ? b->begin_ns : s->oldest_ns;
 }
 
-void ss_pass_count_end(struct ss_pass *p) {
+void ss_pass_count_end(struct ss_pass *p)
+{
 	struct ss_analysis *a = p->a;
 	int kinds = p->config->charts ? SS_BYS : 1;
 	const struct ss_ranges *blocks = &p->memory.blocks;
-	struct ss_ranges_walk walk = { 0 };
+	struct ss_ranges_walk walk = {0};
 
 	for (size_t i = 0; i < a->devices; i++) {
 		finish_means(&a->device[i].usage, a);
-		if (a->device[i].timeline.sample) {
+		if (a->device[i].timeline.sample)
 			ss_samples_end(&a->device[i].timeline, a->last_ns);
-		}
 	}
-	for (size_t i = 0; i < a->pools; i++) {
+	for (size_t i = 0; i < a->pools; i++)
 		finish_means(&a->pool[i].usage, a);
-	}
 	for (int by = 0; by < kinds; by++) {
 		struct ss_sites *s = by ? &a->group[by] : &a->sites;
-		for (size_t i = 0; i < s->count; i++) {
+		for (size_t i = 0; i < s->count; i++)
 			site_changed(&s->site[i], a->last_ns);
-		}
 	}
 	for (const struct ss_range *b = ss_ranges_from(blocks, 0); b;
-	     b = ss_ranges_next(blocks, &walk, b)) {
-		for (int by = 0; by < kinds && !b->freed; by++) {
+	     b = ss_ranges_next(blocks, &walk, b))
+		for (int by = 0; by < kinds && !b->freed; by++)
 			site_keeps(a, ss_pass_site(a, by, b), b);
-		}
-	}
 }

@@ -9,20 +9,23 @@ struct ss_pass {
 	struct ss_analysis *a;
 	const struct ss_analysis_config *config;
 	struct ss_trace_memory memory;
-	uint64_t event;            /* number of the event that is being applied, from 1 */
+	uint64_t event;                 /* number of the event that is being applied, from 1 */
 	uint16_t device_at[SS_DEVICES]; /* index of the result + 1; 0: there is none */
-	uint32_t *pool_at;         /* the same by number of the pool; SS_POOLS */
-	uint32_t *chart_of[SS_BYS]; /* by site: its column + 1; 0: not in the chart */
-	size_t lives;              /* blocks of one call site that are kept */
-	uint64_t *held;            /* by result of a device and column: bytes now */
-	struct ss_pass_plan *plan;    /* the moments that the second pass waits for */
-	bool failed;               /* out of memory */
+	uint32_t *pool_at;              /* the same by number of the pool; SS_POOLS */
+	uint32_t *chart_of[SS_BYS];     /* by site: its column + 1; 0: not in the chart */
+	size_t lives;                   /* blocks of one call site that are kept */
+	uint64_t *held;                 /* by result of a device and column: bytes now */
+	struct ss_pass_plan *plan;      /* the moments that the second pass waits for */
+	bool failed;                    /* out of memory */
 };
 
 /* The site of a block, or its group. */
-static inline struct ss_site *ss_pass_site(struct ss_analysis *a, enum ss_by by, const struct ss_range *b) {
+static inline struct ss_site *ss_pass_site(struct ss_analysis *a, enum ss_by by,
+					   const struct ss_range *b)
+{
 	return by == SS_BY_SITE ? &a->sites.site[b->site] :
-		&a->group[by].site[ss_sites_group(&a->group[by], b->site, b->first_stream, b->tid)];
+				  &a->group[by].site[ss_sites_group(&a->group[by], b->site,
+								    b->first_stream, b->tid)];
 }
 
 /* The first pass counts. */

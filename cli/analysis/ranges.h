@@ -11,25 +11,25 @@
 #include <stdint.h>
 
 struct ss_range {
-	uint64_t base, size;   /* bytes; size > 0 and base + size does not overflow */
-	uint64_t asked;        /* a block: bytes that the program asked for */
-	uint64_t begin_ns;     /* a block: when it was allocated */
-	uint64_t free_ns;      /* a freed block: when it was freed */
-	uint32_t site;         /* a block: who allocated it */
-	uint32_t stream;       /* a live block: of the allocation; a freed one: of the free */
+	uint64_t base, size;        /* bytes; size > 0 and base + size does not overflow */
+	uint64_t asked;             /* a block: bytes that the program asked for */
+	uint64_t begin_ns;          /* a block: when it was allocated */
+	uint64_t free_ns;           /* a freed block: when it was freed */
+	uint32_t site;              /* a block: who allocated it */
+	uint32_t stream;            /* a live block: of the allocation; a freed one: of the free */
 	uint32_t first_stream, tid; /* a block: of the allocation */
 	uint16_t pool;
 	uint8_t device;
-	bool freed;            /* the block is in flight: freed, and not yet reusable */
-	bool part;             /* what is left of a freed block that was reused in part */
-	bool chunk;            /* mapped memory: a chunk in a reserved range, not a segment */
+	bool freed; /* the block is in flight: freed, and not yet reusable */
+	bool part;  /* what is left of a freed block that was reused in part */
+	bool chunk; /* mapped memory: a chunk in a reserved range, not a segment */
 };
 
 struct ss_ranges {
 	struct ss_range_leaf **leaf; /* none is empty */
 	uint64_t *first;             /* base of the first range of each leaf */
 	uint32_t leaves, room;
-	uint32_t count;              /* ranges */
+	uint32_t count; /* ranges */
 };
 
 /* All 0 is an empty set. */
@@ -52,7 +52,8 @@ struct ss_range *ss_ranges_next(const struct ss_ranges *r, struct ss_ranges_walk
 bool ss_ranges_remove(struct ss_ranges *r, uint64_t base, struct ss_range *out);
 
 /* The end of base + size, cut at the end of the address space. */
-static inline uint64_t ss_range_end(uint64_t base, uint64_t size) {
+static inline uint64_t ss_range_end(uint64_t base, uint64_t size)
+{
 	return size > UINT64_MAX - base ? UINT64_MAX : base + size;
 }
 

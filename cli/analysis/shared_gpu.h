@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* GPUs that several processes used: what they had reserved together, over time. A GPU is known by its host and PCI address. */
+/* GPUs that several processes used: what they had reserved together, over time. A GPU is known by
+ * its host and PCI address. */
 #ifndef SS_ANALYSIS_SHARED_GPU_H
 #define SS_ANALYSIS_SHARED_GPU_H
 
 #include "cli/analysis/analysis.h"
 
 struct ss_shared_step {
-	uint64_t time_ns;       /* since 1970 */
-	uint64_t reserved;      /* bytes of all processes from then on */
+	uint64_t time_ns;  /* since 1970 */
+	uint64_t reserved; /* bytes of all processes from then on */
 };
 
 struct ss_shared_gpu {
@@ -19,8 +20,8 @@ struct ss_shared_gpu {
 	size_t steps;
 };
 
-/* The GPUs that more than one of the processes reserved memory on; *count is how many. NULL: out of memory. The
- * analyses must stay valid. */
+/* The GPUs that more than one of the processes reserved memory on; *count is how many. NULL: out of
+ * memory. The analyses must stay valid. */
 struct ss_shared_gpu *ss_shared_gpus(struct ss_analysis *const *list, size_t count, size_t *gpus);
 void ss_shared_gpus_free(struct ss_shared_gpu *gpu, size_t gpus);
 

@@ -18,79 +18,89 @@
 
 /* What a report may put together. */
 enum ss_by {
-	SS_BY_SITE,     /* nothing: each call site by itself */
-	SS_BY_FUNCTION, /* the frames that count: the innermost ones, of which wrappers are passed over */
+	SS_BY_SITE, /* nothing: each call site by itself */
+	/* The frames that count: the innermost ones, of which wrappers are passed over */
+	SS_BY_FUNCTION,
 	SS_BY_FILE,
 	SS_BY_MODULE,
-	SS_BY_STREAM,   /* of the allocation */
+	SS_BY_STREAM, /* of the allocation */
 	SS_BY_THREAD,
 	SS_BYS,
 };
 
 struct ss_frame {
-	const char *function;  /* never NULL; MODULE+0xOFFSET if the name is not known */
-	const char *source;    /* "" if not known */
-	const char *module;    /* path; "" if not known */
-	int line;              /* 0 if not known */
+	const char *function; /* never NULL; MODULE+0xOFFSET if the name is not known */
+	const char *source;   /* "" if not known */
+	const char *module;   /* path; "" if not known */
+	int line;             /* 0 if not known */
 };
 
 /* What one call site did. Bytes are those that blocks take in the pool. */
 struct ss_site {
 	const uint32_t *frame; /* indices of frames, innermost first */
 	uint32_t frames;
-	bool cut;              /* outer frames are missing */
-	uint32_t shared;       /* inner frames that it has in common with the site that is most like it, */
-	uint32_t beside;       /* and the number of that site */
+	bool cut; /* outer frames are missing */
+	/* Inner frames that it has in common with the site that is most like it, */
+	uint32_t shared;
+	uint32_t beside; /* and the number of that site */
 
-	bool allocates;        /* some of its events are allocations */
+	bool allocates; /* some of its events are allocations */
 
 	uint64_t allocs, frees;
-	uint64_t bytes;        /* of all allocations */
-	uint64_t live, live_blocks;     /* at the end: what was never freed */
+	uint64_t bytes;             /* of all allocations */
+	uint64_t live, live_blocks; /* at the end: what was never freed */
 	uint64_t live_asked;
 	uint64_t largest_live, oldest_ns; /* of those blocks: the largest, and the first's time */
-	unsigned quarters;     /* of the recording in which such a block was allocated, a bit each */
-	uint64_t peak, peak_ns;         /* the most that was live at once, and when */
-	double byte_ns;                 /* live bytes, summed over time */
-	uint64_t changed_ns;            /* when `live` changed last */
+	/* Of the recording in which such a block was allocated, a bit each */
+	unsigned quarters;
+	uint64_t peak, peak_ns;           /* the most that was live at once, and when */
+	double byte_ns;                   /* live bytes, summed over time */
+	uint64_t changed_ns;              /* when `live` changed last */
 	uint64_t lifetime_ns, longest_ns; /* sum and maximum of the freed blocks' lifetimes */
-	uint64_t repeats;      /* allocations of a size whose block this site had freed before */
+	uint64_t repeats; /* allocations of a size whose block this site had freed before */
 	uint64_t freed_size, freed_blocks; /* for that: the size freed last, and how many of it */
 	uint64_t waits, wait_ns;
-	uint64_t failed;       /* allocations that ran out of memory or met a limit */
+	uint64_t failed; /* allocations that ran out of memory or met a limit */
 };
 
 struct ss_sites_key {
-	uint64_t key;          /* a thread, or a stream and, if each thread has its own, the thread */
+	/* A thread, or a stream and, if each thread has its own, the thread */
+	uint64_t key;
 	uint32_t site;
 };
 
-/* With `by` other than SS_BY_SITE a "site" is a group: it has one frame, whose function is the name of the group. */
+/* With `by` other than SS_BY_SITE a "site" is a group: it has one frame, whose function is the name
+ * of the group. */
 struct ss_sites {
-	struct ss_site *site;  /* site 0 has no frames: the stack is not known */
+	struct ss_site *site; /* site 0 has no frames: the stack is not known */
 	struct ss_frame *frame;
 	size_t count, frame_count;
-	uint32_t *of_stack;    /* site by the number of a stack, below `stacks` */
+	uint32_t *of_stack; /* site by the number of a stack, below `stacks` */
 	uint32_t stacks;
-	uint32_t *stack;       /* the frames of all sites, one after the other */
-	char *rebuilt;         /* a module that was built after the recording, so its names are missing; NULL: none was seen */
+	uint32_t *stack; /* the frames of all sites, one after the other */
+	/* A module that was built after the recording, so its names are missing; NULL: none was
+	 * seen */
+	char *rebuilt;
 	struct ss_sites_tables *tables;
 
 	enum ss_by by;
 	const struct ss_sites *calls; /* groups: the call sites that are in them */
-	uint32_t *of_site;     /* groups by function, file or module: the group of a call site */
+	uint32_t *of_site;        /* groups by function, file or module: the group of a call site */
 	struct ss_sites_key *key; /* groups by stream or thread, sorted */
 	size_t keys;
 };
 
-/* Names all stacks of the file. Without `files` each frame is a module and an offset, which opens no other file. What it
- * fills stays valid after the reader and the files are closed. False: out of memory. */
-bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r, struct ss_symbol_files *files);
+/* Names all stacks of the file. Without `files` each frame is a module and an offset, which opens
+ * no other file. What it fills stays valid after the reader and the files are closed. False: out of
+ * memory. */
+bool ss_sites_read(struct ss_sites *s, const struct ss_trace_reader *r,
+		   struct ss_symbol_files *files);
 void ss_sites_finish(struct ss_sites *s);
-/* Makes groups of call sites, which must stay valid, or of the streams or threads of the file. A function that most call
- * sites go through and that more lines call than it has, as a wrapper of hipMalloc, does not count, but its callers do. False:
- * out of memory. */
-bool ss_sites_put_together(struct ss_sites *g, const struct ss_sites *calls, const struct ss_trace_reader *r, enum ss_by by);
+/* Makes groups of call sites, which must stay valid, or of the streams or threads of the file. A
+ * function that most call sites go through and that more lines call than it has, as a wrapper of
+ * hipMalloc, does not count, but its callers do. False: out of memory. */
+bool ss_sites_put_together(struct ss_sites *g, const struct ss_sites *calls,
+			   const struct ss_trace_reader *r, enum ss_by by);
 /* Frees what only ss_sites_of() and ss_sites_group() need, which is most of the memory. */
 void ss_sites_end_lookups(struct ss_sites *s);
 /* The group of a block that `tid` allocated at that call site for that stream. */
@@ -101,7 +111,8 @@ const char *ss_by_name(enum ss_by by, bool many);
 bool ss_sites_tell_apart(struct ss_sites *s);
 
 /* The site, or group, of an event. */
-static inline uint32_t ss_sites_of(const struct ss_sites *s, const struct ss_trace_item *e) {
+static inline uint32_t ss_sites_of(const struct ss_sites *s, const struct ss_trace_item *e)
+{
 	const struct ss_sites *calls = s->calls ? s->calls : s;
 	uint32_t call = e->stack < calls->stacks ? calls->of_stack[e->stack] : 0;
 
@@ -109,24 +120,28 @@ static inline uint32_t ss_sites_of(const struct ss_sites *s, const struct ss_tra
 }
 
 /* The name of a frame's source file, without its folders; "" if it is not known. */
-static inline const char *ss_frame_file(const struct ss_frame *f) {
+static inline const char *ss_frame_file(const struct ss_frame *f)
+{
 	const char *slash = strrchr(f->source, '/');
 
 	return slash ? slash + 1 : f->source;
 }
 
-/* Does the site hold more and more? Some of what it held at the end came in each quarter of the recording. */
-static inline bool ss_site_grows(const struct ss_site *site) {
+/* Does the site hold more and more? Some of what it held at the end came in each quarter of the
+ * recording. */
+static inline bool ss_site_grows(const struct ss_site *site)
+{
 	return site->quarters == 0xf;
 }
 
-/* All frames as one text, with their lines or only the functions: call sites of different recordings are the same if
- * these are. The caller frees it. NULL: out of memory. */
+/* All frames as one text, with their lines or only the functions: call sites of different
+ * recordings are the same if these are. The caller frees it. NULL: out of memory. */
 char *ss_site_text(const struct ss_sites *s, const struct ss_site *site, bool lines);
 
 /* The frame at position `i` of the site, innermost first; NULL past the end. */
 static inline const struct ss_frame *ss_site_frame(const struct ss_sites *s,
-						   const struct ss_site *site, uint32_t i) {
+						   const struct ss_site *site, uint32_t i)
+{
 	return i < site->frames ? &s->frame[site->frame[i]] : NULL;
 }
 

@@ -19,14 +19,15 @@ struct ss_sites_entry {
 struct ss_sites_tables {
 	struct ss_sites_entry *frames, *sites;
 	const struct ss_trace_reader *reader; /* during ss_sites_read() */
-	struct ss_symbolizer *names; /* NULL: without names */
-	uint32_t *ids;           /* of the frames of one stack */
+	struct ss_symbolizer *names;          /* NULL: without names */
+	uint32_t *ids;                        /* of the frames of one stack */
 	size_t ids_room;
 };
 
 void ss_sites_free_entries(struct ss_sites_entry **table);
 /* The entry with these contents. It is added with `index` if it is new. NULL: out of memory. */
-struct ss_sites_entry *ss_sites_intern(struct ss_sites_entry **table, const void *key, size_t size, size_t index);
+struct ss_sites_entry *ss_sites_intern(struct ss_sites_entry **table, const void *key, size_t size,
+				       size_t index);
 /* Makes room for one more element. False: out of memory. */
 bool ss_sites_grow(void **at, size_t count, size_t size);
 

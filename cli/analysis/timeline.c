@@ -7,14 +7,16 @@
 
 #include "cli/analysis/timeline.h"
 
-bool ss_samples_begin(struct ss_timeline *t, size_t room, uint64_t begin_ns) {
-	*t = (struct ss_timeline){ .room = room, .begin_ns = begin_ns, .span_ns = 1000,
-		.now_ns = begin_ns };
+bool ss_samples_begin(struct ss_timeline *t, size_t room, uint64_t begin_ns)
+{
+	*t = (struct ss_timeline){
+		.room = room, .begin_ns = begin_ns, .span_ns = 1000, .now_ns = begin_ns};
 	t->sample = calloc(room, sizeof(*t->sample));
 	return t->sample != NULL;
 }
 
-static void keep_most(struct ss_sample *s, const struct ss_sample *other) {
+static void keep_most(struct ss_sample *s, const struct ss_sample *other)
+{
 	if (other->used > s->used) {
 		s->used = other->used;
 		s->event = other->event;
@@ -24,37 +26,43 @@ static void keep_most(struct ss_sample *s, const struct ss_sample *other) {
 	s->in_flight = other->in_flight > s->in_flight ? other->in_flight : s->in_flight;
 }
 
-static void join(struct ss_timeline *t) {
+static void join(struct ss_timeline *t)
+{
 	for (size_t i = 0; i < t->count; i += 2) {
 		t->sample[i / 2] = t->sample[i];
-		if (i + 1 < t->count) {
+		if (i + 1 < t->count)
 			keep_most(&t->sample[i / 2], &t->sample[i + 1]);
-		}
 	}
 	t->count = (t->count + 1) / 2;
 	t->span_ns *= 2;
 }
 
 /* Makes the samples up to that time; they begin with what is there now. */
-static struct ss_sample *reach(struct ss_timeline *t, uint64_t time_ns) {
+static struct ss_sample *reach(struct ss_timeline *t, uint64_t time_ns)
+{
 	uint64_t past = time_ns > t->begin_ns ? time_ns - t->begin_ns : 0;
 
-	while (past / t->span_ns >= t->room) {
+	while (past / t->span_ns >= t->room)
 		join(t);
-	}
 	size_t at = (size_t)(past / t->span_ns);
 	while (t->count <= at) {
-		t->sample[t->count++] = (struct ss_sample){ .event = t->now_event,
-			.time_ns = t->now_ns, .used = t->now.used, .reserved = t->now.reserved,
-			.in_flight = t->now.in_flight };
+		t->sample[t->count++] = (struct ss_sample){.event = t->now_event,
+							   .time_ns = t->now_ns,
+							   .used = t->now.used,
+							   .reserved = t->now.reserved,
+							   .in_flight = t->now.in_flight};
 	}
 	return &t->sample[at];
 }
 
 void ss_samples_add(struct ss_timeline *t, const struct ss_level *level, uint64_t event,
-		     uint64_t time_ns) {
-	const struct ss_sample now = { .event = event, .time_ns = time_ns, .used = level->used,
-		.reserved = level->reserved, .in_flight = level->in_flight };
+		    uint64_t time_ns)
+{
+	const struct ss_sample now = {.event = event,
+				      .time_ns = time_ns,
+				      .used = level->used,
+				      .reserved = level->reserved,
+				      .in_flight = level->in_flight};
 
 	keep_most(reach(t, time_ns), &now);
 	t->now = *level;
@@ -62,6 +70,7 @@ void ss_samples_add(struct ss_timeline *t, const struct ss_level *level, uint64_
 	t->now_ns = time_ns;
 }
 
-void ss_samples_end(struct ss_timeline *t, uint64_t end_ns) {
+void ss_samples_end(struct ss_timeline *t, uint64_t end_ns)
+{
 	reach(t, end_ns);
 }

@@ -5,38 +5,41 @@
 #include "cli/analysis/trace_memory.h"
 
 bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader,
-		    const struct ss_sites *sites, ss_trace_memory_watch *watch, void *arg) {
-	*m = (struct ss_trace_memory){ .reader = reader, .sites = sites, .watch = watch, .arg = arg };
+			  const struct ss_sites *sites, ss_trace_memory_watch *watch, void *arg)
+{
+	*m = (struct ss_trace_memory){.reader = reader, .sites = sites, .watch = watch, .arg = arg};
 	m->pool = calloc(SS_POOLS, sizeof(*m->pool));
 	return m->pool != NULL;
 }
 
-void ss_trace_memory_finish(struct ss_trace_memory *m) {
+void ss_trace_memory_finish(struct ss_trace_memory *m)
+{
 	ss_ranges_finish(&m->blocks);
 	ss_ranges_finish(&m->mapped);
 	free(m->pool);
 	m->pool = NULL;
 }
 
-uint8_t ss_trace_memory_device(const struct ss_trace_memory *m, const struct ss_trace_item *e) {
+uint8_t ss_trace_memory_device(const struct ss_trace_memory *m, const struct ss_trace_item *e)
+{
 	const struct ss_trace_pool_def *pool;
 
-	if (e->device >= 0) {
+	if (e->device >= 0)
 		return (uint8_t)e->device;
-	}
 	pool = e->pool ? ss_trace_reader_pool(m->reader, e->pool) : NULL;
 	return pool && pool->device >= 0 ? (uint8_t)pool->device : SS_NO_DEVICE;
 }
 
-static void tell(const struct ss_trace_memory *m, enum ss_change change, const struct ss_range *range,
-		 const struct ss_trace_item *e) {
-	if (m->watch) {
+static void tell(const struct ss_trace_memory *m, enum ss_change change,
+		 const struct ss_range *range, const struct ss_trace_item *e)
+{
+	if (m->watch)
 		m->watch(m->arg, change, range, e);
-	}
 }
 
-static void add_live(struct ss_trace_memory *m, const struct ss_range *b, int sign) {
-	struct ss_level *of[] = { &m->device[b->device], &m->pool[b->pool] };
+static void add_live(struct ss_trace_memory *m, const struct ss_range *b, int sign)
+{
+	struct ss_level *of[] = {&m->device[b->device], &m->pool[b->pool]};
 
 	for (int i = 0; i < 2; i++) {
 		of[i]->asked += (uint64_t)sign * b->asked;
@@ -44,37 +47,38 @@ static void add_live(struct ss_trace_memory *m, const struct ss_range *b, int si
 	}
 }
 
-static void add_flight(struct ss_trace_memory *m, const struct ss_range *b, int sign) {
+static void add_flight(struct ss_trace_memory *m, const struct ss_range *b, int sign)
+{
 	m->device[b->device].in_flight += (uint64_t)sign * b->size;
 	m->pool[b->pool].in_flight += (uint64_t)sign * b->size;
 }
 
-static void add_mapped(struct ss_trace_memory *m, const struct ss_range *s, int sign) {
+static void add_mapped(struct ss_trace_memory *m, const struct ss_range *s, int sign)
+{
 	m->device[s->device].reserved += (uint64_t)sign * s->size;
 	m->pool[s->pool].reserved += (uint64_t)sign * s->size;
 }
 
 /* Adds what is left of `old` outside of [base, end). */
 static bool add_rest(struct ss_trace_memory *m, struct ss_ranges *set, const struct ss_range *old,
-		     uint64_t base, uint64_t end, void (*add)(struct ss_trace_memory *m,
-			const struct ss_range *range, int sign)) {
+		     uint64_t base, uint64_t end,
+		     void (*add)(struct ss_trace_memory *m, const struct ss_range *range, int sign))
+{
 	uint64_t old_end = old->base + old->size;
 	struct ss_range rest = *old;
 
 	rest.part = true;
 	if (old->base < base) {
 		rest.size = base - old->base;
-		if (!ss_ranges_add(set, &rest)) {
+		if (!ss_ranges_add(set, &rest))
 			return false;
-		}
 		add(m, &rest, 1);
 	}
 	if (old_end > end) {
 		rest.base = end;
 		rest.size = old_end - end;
-		if (!ss_ranges_add(set, &rest)) {
+		if (!ss_ranges_add(set, &rest))
 			return false;
-		}
 		add(m, &rest, 1);
 	}
 	return true;
@@ -84,7 +88,8 @@ static bool add_rest(struct ss_trace_memory *m, struct ss_ranges *set, const str
  * first live block, which no REUSABLE of a program covers: else a file could make each search all
  * blocks. */
 static bool end_flight(struct ss_trace_memory *m, uint64_t base, uint64_t end, bool honest,
-		       const struct ss_trace_item *e) {
+		       const struct ss_trace_item *e)
+{
 	const struct ss_range *at = ss_ranges_from(&m->blocks, base);
 	struct ss_range old;
 
@@ -93,12 +98,10 @@ static bool end_flight(struct ss_trace_memory *m, uint64_t base, uint64_t end, b
 		if (at->freed) {
 			ss_ranges_remove(&m->blocks, at->base, &old);
 			add_flight(m, &old, -1);
-			if (!old.part) {
+			if (!old.part)
 				tell(m, SS_CHANGE_REUSABLE, &old, e);
-			}
-			if (!add_rest(m, &m->blocks, &old, base, end, add_flight)) {
+			if (!add_rest(m, &m->blocks, &old, base, end, add_flight))
 				return false;
-			}
 		}
 		at = ss_ranges_from(&m->blocks, next);
 	}
@@ -107,7 +110,8 @@ static bool end_flight(struct ss_trace_memory *m, uint64_t base, uint64_t end, b
 
 /* Blocks in [base, end) are no longer there, although nobody freed them. */
 static void drop_live(struct ss_trace_memory *m, uint64_t base, uint64_t end,
-		      const struct ss_trace_item *e, uint64_t *count) {
+		      const struct ss_trace_item *e, uint64_t *count)
+{
 	const struct ss_range *at;
 	struct ss_range old;
 
@@ -122,7 +126,8 @@ static void drop_live(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 
 /* All that was mapped in [base, end) goes, with the blocks in it. */
 static bool unmap(struct ss_trace_memory *m, uint64_t base, uint64_t end,
-		  const struct ss_trace_item *e) {
+		  const struct ss_trace_item *e)
+{
 	const struct ss_range *at;
 	struct ss_range old;
 
@@ -132,15 +137,13 @@ static bool unmap(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 			from = from > base ? from : base;
 			to = to < end ? to : end;
 		}
-		if (!end_flight(m, from, to, false, e)) {
+		if (!end_flight(m, from, to, false, e))
 			return false;
-		}
 		drop_live(m, from, to, e, &m->reset_blocks);
 		ss_ranges_remove(&m->mapped, at->base, &old);
 		add_mapped(m, &old, -1);
-		if (!add_rest(m, &m->mapped, &old, from, to, add_mapped)) {
+		if (!add_rest(m, &m->mapped, &old, from, to, add_mapped))
 			return false;
-		}
 		old.base = from;
 		old.size = to - from;
 		tell(m, SS_CHANGE_UNMAP, &old, e);
@@ -148,56 +151,62 @@ static bool unmap(struct ss_trace_memory *m, uint64_t base, uint64_t end,
 	return true;
 }
 
-static bool map(struct ss_trace_memory *m, const struct ss_trace_item *e) {
+static bool map(struct ss_trace_memory *m, const struct ss_trace_item *e)
+{
 	uint64_t end = ss_range_end(e->address, e->size);
-	struct ss_range s = { .base = e->address, .size = end - e->address,
-		.pool = (uint16_t)e->pool, .device = ss_trace_memory_device(m, e),
-		.begin_ns = e->time_ns, .chunk = e->kind == SS_TRACE_MAP };
+	struct ss_range s = {.base = e->address,
+			     .size = end - e->address,
+			     .pool = (uint16_t)e->pool,
+			     .device = ss_trace_memory_device(m, e),
+			     .begin_ns = e->time_ns,
+			     .chunk = e->kind == SS_TRACE_MAP};
 
-	if (s.size == 0) {
+	if (s.size == 0)
 		return true;
-	}
-	if (!unmap(m, s.base, end, e) || !ss_ranges_add(&m->mapped, &s)) {
+	if (!unmap(m, s.base, end, e) || !ss_ranges_add(&m->mapped, &s))
 		return false;
-	}
 	add_mapped(m, &s, 1);
 	tell(m, SS_CHANGE_MAP, &s, e);
 	return true;
 }
 
-static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e) {
+static bool allocate(struct ss_trace_memory *m, const struct ss_trace_item *e)
+{
 	uint64_t size = e->rounded ? e->rounded : 1;
 	uint64_t end = ss_range_end(e->address, size);
-	struct ss_range b = { .base = e->address, .size = end - e->address,
-		.asked = e->size < end - e->address ? e->size : end - e->address,
-		.begin_ns = e->since_ns ? e->since_ns : e->time_ns, .stream = e->stream, .first_stream = e->stream, .tid = e->tid,
-		.pool = (uint16_t)e->pool, .device = ss_trace_memory_device(m, e),
-		.site = ss_sites_of(m->sites, e), .freed = e->kind == SS_TRACE_IN_FLIGHT,
-		.free_ns = e->kind == SS_TRACE_IN_FLIGHT ? e->time_ns : 0 };
+	struct ss_range b = {.base = e->address,
+			     .size = end - e->address,
+			     .asked = e->size < end - e->address ? e->size : end - e->address,
+			     .begin_ns = e->since_ns ? e->since_ns : e->time_ns,
+			     .stream = e->stream,
+			     .first_stream = e->stream,
+			     .tid = e->tid,
+			     .pool = (uint16_t)e->pool,
+			     .device = ss_trace_memory_device(m, e),
+			     .site = ss_sites_of(m->sites, e),
+			     .freed = e->kind == SS_TRACE_IN_FLIGHT,
+			     .free_ns = e->kind == SS_TRACE_IN_FLIGHT ? e->time_ns : 0};
 
-	if (b.size == 0) {
+	if (b.size == 0)
 		return true;
-	}
 	const struct ss_range *at = ss_ranges_from(&m->blocks, b.base);
 	if (at && at->base < end) { /* most often the addresses are free */
-		if (!end_flight(m, b.base, end, false, e)) {
+		if (!end_flight(m, b.base, end, false, e))
 			return false;
-		}
 		drop_live(m, b.base, end, e, &m->lost_frees);
 	}
-	if (!ss_ranges_add(&m->blocks, &b)) {
+	if (!ss_ranges_add(&m->blocks, &b))
 		return false;
-	}
-	if (b.freed) {
+	if (b.freed)
 		add_flight(m, &b, 1);
-	} else {
+	else
 		add_live(m, &b, 1);
-	}
 	tell(m, b.freed ? SS_CHANGE_IN_FLIGHT : SS_CHANGE_ALLOC, &b, e);
 	return true;
 }
 
-static void release(struct ss_trace_memory *m, const struct ss_trace_item *e) {
+static void release(struct ss_trace_memory *m, const struct ss_trace_item *e)
+{
 	struct ss_range *at = ss_ranges_at(&m->blocks, e->address), old;
 
 	if (!at || at->freed) {
@@ -219,27 +228,24 @@ static void release(struct ss_trace_memory *m, const struct ss_trace_item *e) {
 	tell(m, SS_CHANGE_FREE, at, e);
 }
 
-bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item *e) {
+bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item *e)
+{
 	uint64_t end = ss_range_end(e->address, e->size);
 
 	switch (e->kind) {
 	case SS_TRACE_ALLOC:
-	case SS_TRACE_IN_FLIGHT:
-		return allocate(m, e);
-	case SS_TRACE_FREE:
-		release(m, e);
-		return true;
-	case SS_TRACE_REUSABLE:
-		return end_flight(m, e->address, end, true, e);
+	case SS_TRACE_IN_FLIGHT: return allocate(m, e);
+	case SS_TRACE_FREE: release(m, e); return true;
+	case SS_TRACE_REUSABLE: return end_flight(m, e->address, end, true, e);
 	case SS_TRACE_SEGMENT_ALLOC:
 	case SS_TRACE_MAP:
 		return e->kind == SS_TRACE_SEGMENT_ALLOC && (e->flags & SS_TRACE_S_RESERVED) ?
-			true : map(m, e);
+			       true :
+			       map(m, e);
 	case SS_TRACE_SEGMENT_FREE:
 	case SS_TRACE_UNMAP:
 		return (e->kind == SS_TRACE_SEGMENT_FREE && (e->flags & SS_TRACE_S_RESERVED)) ||
-			unmap(m, e->address, end, e);
-	default:
-		return true;
+		       unmap(m, e->address, end, e);
+	default: return true;
 	}
 }

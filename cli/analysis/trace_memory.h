@@ -25,41 +25,44 @@ struct ss_level {
 enum ss_change {
 	SS_CHANGE_ALLOC,
 	SS_CHANGE_FREE,
-	SS_CHANGE_REUSABLE, /* the block, or the first part of it, may be reused */
-	SS_CHANGE_MAP,      /* physical memory came */
-	SS_CHANGE_UNMAP,    /* ... and went */
+	SS_CHANGE_REUSABLE,  /* the block, or the first part of it, may be reused */
+	SS_CHANGE_MAP,       /* physical memory came */
+	SS_CHANGE_UNMAP,     /* ... and went */
 	SS_CHANGE_IN_FLIGHT, /* a block was in flight when the recording begins */
 };
 
 /* Is called after each change of the sums. `range` is valid during the call. An UNMAP of a chunk
  * may tell of a part of what was mapped; a segment goes as a whole. */
 typedef void ss_trace_memory_watch(void *arg, enum ss_change change, const struct ss_range *range,
-			     const struct ss_trace_item *e);
+				   const struct ss_trace_item *e);
 
 struct ss_trace_memory {
 	const struct ss_trace_reader *reader;
 	struct ss_ranges blocks, mapped;
 	struct ss_level device[SS_DEVICES];
-	struct ss_level *pool;       /* by number; SS_POOLS of them */
+	struct ss_level *pool; /* by number; SS_POOLS of them */
 	const struct ss_sites *sites;
-	ss_trace_memory_watch *watch;      /* may be NULL */
+	ss_trace_memory_watch *watch; /* may be NULL */
 	void *arg;
-	uint64_t unknown_frees;      /* of blocks whose allocation is not in the trace */
-	uint64_t lost_frees;         /* blocks whose addresses were allocated again without a free */
-	uint64_t reset_blocks;       /* live blocks whose memory was given back: a device reset */
+	uint64_t unknown_frees; /* of blocks whose allocation is not in the trace */
+	/* Blocks whose addresses were allocated again without a free */
+	uint64_t lost_frees;
+	uint64_t reset_blocks; /* live blocks whose memory was given back: a device reset */
 };
 #define SS_POOLS 65536
 
-/* Nothing is allocated. `sites` says whose a block is, and must stay valid. False: out of memory. */
+/* Nothing is allocated. `sites` says whose a block is, and must stay valid. False: out of
+ * memory. */
 bool ss_trace_memory_init(struct ss_trace_memory *m, const struct ss_trace_reader *reader,
-		    const struct ss_sites *sites, ss_trace_memory_watch *watch, void *arg);
+			  const struct ss_sites *sites, ss_trace_memory_watch *watch, void *arg);
 void ss_trace_memory_finish(struct ss_trace_memory *m);
 /* False: out of memory. */
 bool ss_trace_memory_apply(struct ss_trace_memory *m, const struct ss_trace_item *e);
 /* Index of the device that the event belongs to. */
 uint8_t ss_trace_memory_device(const struct ss_trace_memory *m, const struct ss_trace_item *e);
 
-static inline uint64_t ss_level_free(const struct ss_level *l) {
+static inline uint64_t ss_level_free(const struct ss_level *l)
+{
 	uint64_t taken = l->used + l->in_flight;
 
 	return l->reserved > taken ? l->reserved - taken : 0;

@@ -9,25 +9,27 @@
 
 #define LINE "========= "
 
-static uint64_t number(const json_t *object, const char *key) {
+static uint64_t number(const json_t *object, const char *key)
+{
 	return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
-static const char *text(const json_t *object, const char *key) {
+static const char *text(const json_t *object, const char *key)
+{
 	const char *s = json_string_value(json_object_get(object, key));
 
 	return s ? s : "";
 }
 
-static const char *const sites[] = { "use", "alloc", "free" };
+static const char *const sites[] = {"use", "alloc", "free"};
 
 static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_frame_names *names,
-			const struct ss_suppressions *s) {
+			const struct ss_suppressions *s)
+{
 	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
 		json_t *frames = json_object_get(json_object_get(finding, sites[i]), "frames");
-		for (size_t j = 0; j < json_array_size(frames); j++) {
+		for (size_t j = 0; j < json_array_size(frames); j++)
 			ss_frame_names_add(names, json_array_get(frames, j));
-		}
 	}
 	if (ss_suppressed(s, finding)) {
 		f->suppressed++;
@@ -41,29 +43,29 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 }
 
 static void file_read(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
-		      const struct ss_suppressions *s) {
+		      const struct ss_suppressions *s)
+{
 	FILE *in = fopen(path, "re");
 	char *line = NULL;
 	size_t room = 0;
 
 	while (in && getline(&line, &room, in) >= 0) {
 		json_t *object = json_loads(line, 0, NULL); /* a last line may be cut */
-		if (strcmp(text(object, "kind"), "finding") == 0) {
+		if (strcmp(text(object, "kind"), "finding") == 0)
 			finding_add(f, object, names, s);
-		} else if (strcmp(text(object, "kind"), "summary") == 0) {
+		else if (strcmp(text(object, "kind"), "summary") == 0)
 			json_array_append(f->processes, object);
-		}
 		json_decref(object);
 	}
 	free(line);
-	if (in) {
+	if (in)
 		fclose(in);
-	}
 }
 
-bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_suppressions *s) {
+bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_suppressions *s)
+{
 	struct ss_frame_names *names = ss_frame_names_open();
-	glob_t files = { 0 };
+	glob_t files = {0};
 
 	memset(f, 0, sizeof(*f));
 	f->findings = json_array();
@@ -73,9 +75,8 @@ bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_
 		return false;
 	}
 	if (glob(wild, 0, NULL, &files) == 0) {
-		for (size_t i = 0; i < files.gl_pathc; i++) {
+		for (size_t i = 0; i < files.gl_pathc; i++)
 			file_read(f, files.gl_pathv[i], names, s);
-		}
 		globfree(&files);
 	}
 	ss_frame_names_close(names);
@@ -83,51 +84,59 @@ bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_
 	return true;
 }
 
-void ss_found_finish(struct ss_check_report *f) {
+void ss_found_finish(struct ss_check_report *f)
+{
 	json_decref(f->findings);
 	json_decref(f->processes);
 }
 
 /* ---- text ---------------------------------------------------------------- */
 
-static void put_frames(FILE *out, const json_t *site) {
+static void put_frames(FILE *out, const json_t *site)
+{
 	const json_t *frames = json_object_get(site, "frames");
 
 	for (size_t i = 0; i < json_array_size(frames); i++) {
 		const json_t *frame = json_array_get(frames, i);
-		fprintf(out, LINE "        Host Frame: %s [0x%" PRIx64 "] in %s", text(frame, "function"),
-			number(frame, "offset"), text(frame, "module"));
+		fprintf(out, LINE "        Host Frame: %s [0x%" PRIx64 "] in %s",
+			text(frame, "function"), number(frame, "offset"), text(frame, "module"));
 		if (text(frame, "source")[0]) {
-			fprintf(out, " (%s:%" PRIu64 ")", text(frame, "source"), number(frame, "line"));
+			fprintf(out, " (%s:%" PRIu64 ")", text(frame, "source"),
+				number(frame, "line"));
 		}
 		fputc('\n', out);
 	}
 }
 
-static void put_site(FILE *out, const char *did, const json_t *site) {
+static void put_site(FILE *out, const char *did, const json_t *site)
+{
 	const json_t *stream = json_object_get(site, "stream");
 
-	if (!site) {
+	if (!site)
 		return;
-	}
 	fprintf(out, LINE "    %s by %s", did, text(site, "call"));
 	if (stream) {
-		fprintf(out, " on stream %" PRIu64 " (0x%" PRIx64 ", %s, device %" PRIu64 ")", number(stream, "number"),
-			number(stream, "handle"), text(stream, "kind"), number(stream, "device"));
+		fprintf(out, " on stream %" PRIu64 " (0x%" PRIx64 ", %s, device %" PRIu64 ")",
+			number(stream, "number"), number(stream, "handle"), text(stream, "kind"),
+			number(stream, "device"));
 	}
 	fputc('\n', out);
 	put_frames(out, site);
 }
 
-static void put_finding(FILE *out, const json_t *f) {
+static void put_finding(FILE *out, const json_t *f)
+{
 	uint64_t address = number(f, "address"), base = number(f, "base");
 
 	fprintf(out, LINE "%s\n", text(f, "text"));
 	if (strcmp(text(f, "fault"), "leak") != 0) {
 		if (number(f, "block") != 0) {
-			fprintf(out, LINE "    Address 0x%" PRIx64 " is at offset %" PRId64 " of block %" PRIu64 " of %" PRIu64
-				" bytes at 0x%" PRIx64 "\n", address ? address : base,
-				address ? (int64_t)(address - base) : 0, number(f, "block"), number(f, "size"), base);
+			fprintf(out,
+				LINE "    Address 0x%" PRIx64 " is at offset %" PRId64
+				     " of block %" PRIu64 " of %" PRIu64 " bytes at 0x%" PRIx64
+				     "\n",
+				address ? address : base, address ? (int64_t)(address - base) : 0,
+				number(f, "block"), number(f, "size"), base);
 		} else {
 			fprintf(out, LINE "    Address 0x%" PRIx64 "\n", address);
 		}
@@ -135,47 +144,55 @@ static void put_finding(FILE *out, const json_t *f) {
 	}
 	put_site(out, "Allocated", json_object_get(f, "alloc"));
 	put_site(out, "Freed", json_object_get(f, "free"));
-	if (text(f, "mend")[0]) {
+	if (text(f, "mend")[0])
 		fprintf(out, LINE "    %s\n", text(f, "mend"));
-	}
 	fprintf(out, LINE "\n");
 }
 
-static uint64_t sum(const struct ss_check_report *f, const char *key) {
+static uint64_t sum(const struct ss_check_report *f, const char *key)
+{
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < json_array_size(f->processes); i++) {
+	for (size_t i = 0; i < json_array_size(f->processes); i++)
 		n += number(json_array_get(f->processes, i), key);
-	}
 	return n;
 }
 
-void ss_found_text(const struct ss_check_report *f, FILE *out) {
+void ss_found_text(const struct ss_check_report *f, FILE *out)
+{
 	fprintf(out, LINE "SOMASHIM CHECK\n");
-	for (size_t i = 0; i < json_array_size(f->findings); i++) {
+	for (size_t i = 0; i < json_array_size(f->findings); i++)
 		put_finding(out, json_array_get(f->findings, i));
-	}
 	if (f->leaked_blocks) {
-		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocations\n", f->leaked_bytes,
-			f->leaked_blocks);
+		fprintf(out,
+			LINE "LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocations\n",
+			f->leaked_bytes, f->leaked_blocks);
 	}
-	fprintf(out, LINE "CHECKED: %" PRIu64 " uses and frees in %zu process%s. NOT CHECKED: %" PRIu64
-		" whose order is not known, %" PRIu64 " after a call that went past somashim, %" PRIu64
-		" kernel launches and %" PRIu64 " graph launches whose pointers are not known\n",
-		sum(f, "checked"), json_array_size(f->processes), json_array_size(f->processes) == 1 ? "" : "es",
-		sum(f, "unknown_order"), sum(f, "bypassed"), sum(f, "unknown_kernels"), sum(f, "unknown_graphs"));
-	if (f->suppressed) {
+	fprintf(out,
+		LINE "CHECKED: %" PRIu64 " uses and frees in %zu process%s. NOT CHECKED: %" PRIu64
+		     " whose order is not known, %" PRIu64
+		     " after a call that went past somashim, %" PRIu64
+		     " kernel launches and %" PRIu64
+		     " graph launches whose pointers are not known\n",
+		sum(f, "checked"), json_array_size(f->processes),
+		json_array_size(f->processes) == 1 ? "" : "es", sum(f, "unknown_order"),
+		sum(f, "bypassed"), sum(f, "unknown_kernels"), sum(f, "unknown_graphs"));
+	if (f->suppressed)
 		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " findings\n", f->suppressed);
-	}
-	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s\n", f->errors, f->errors == 1 ? "" : "s");
+	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s\n", f->errors,
+		f->errors == 1 ? "" : "s");
 }
 
-bool ss_found_json(const struct ss_check_report *f, const char *path) {
-	json_t *root = json_pack("{s:O, s:O, s:I, s:I, s:I}", "findings", f->findings, "processes", f->processes,
-		"errors", (json_int_t)f->errors, "leaked_bytes", (json_int_t)f->leaked_bytes, "suppressed",
-		(json_int_t)f->suppressed);
-	bool good = root && (strcmp(path, "-") == 0 ? json_dumpf(root, stdout, JSON_INDENT(1)) == 0 && putchar('\n') != EOF
-						    : json_dump_file(root, path, JSON_INDENT(1)) == 0);
+bool ss_found_json(const struct ss_check_report *f, const char *path)
+{
+	json_t *root = json_pack("{s:O, s:O, s:I, s:I, s:I}", "findings", f->findings, "processes",
+				 f->processes, "errors", (json_int_t)f->errors, "leaked_bytes",
+				 (json_int_t)f->leaked_bytes, "suppressed",
+				 (json_int_t)f->suppressed);
+	bool good = root &&
+		    (strcmp(path, "-") == 0 ?
+			     json_dumpf(root, stdout, JSON_INDENT(1)) == 0 && putchar('\n') != EOF :
+			     json_dump_file(root, path, JSON_INDENT(1)) == 0);
 
 	json_decref(root);
 	return good;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the checker found in the processes of a run: the files of SOMASHIM_CHECK_FILE, with names for the
- * frames, and what is made of them. The findings are JSON objects as shim/check/report.c writes them;
- * frames get "function", "source" and "line" where they are known. */
+/* What the checker found in the processes of a run: the files of SOMASHIM_CHECK_FILE, with names
+ * for the frames, and what is made of them. The findings are JSON objects as shim/check/report.c
+ * writes them; frames get "function", "source" and "line" where they are known. */
 #ifndef SS_CLI_FOUND_H
 #define SS_CLI_FOUND_H
 
@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 struct ss_check_report {
-	json_t *findings;   /* an array */
-	json_t *processes;  /* an array of the summaries */
+	json_t *findings;           /* an array */
+	json_t *processes;          /* an array of the summaries */
 	uint64_t errors, different; /* leaks are errors, too */
 	uint64_t leaked_bytes, leaked_blocks, suppressed;
 };

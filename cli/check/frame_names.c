@@ -23,7 +23,8 @@ struct ss_frame_names {
 	struct module *modules;
 };
 
-struct ss_frame_names *ss_frame_names_open(void) {
+struct ss_frame_names *ss_frame_names_open(void)
+{
 	struct ss_frame_names *n = calloc(1, sizeof(*n));
 
 	if (n) {
@@ -35,28 +36,27 @@ struct ss_frame_names *ss_frame_names_open(void) {
 	return n;
 }
 
-void ss_frame_names_close(struct ss_frame_names *n) {
+void ss_frame_names_close(struct ss_frame_names *n)
+{
 	while (n && n->modules) {
 		struct module *m = n->modules;
 		n->modules = m->next;
-		if (m->dwfl) {
+		if (m->dwfl)
 			dwfl_end(m->dwfl);
-		}
 		free(m->path);
 		free(m);
 	}
 	free(n);
 }
 
-static struct module *module_get(struct ss_frame_names *n, const char *path) {
+static struct module *module_get(struct ss_frame_names *n, const char *path)
+{
 	struct module *m = n->modules;
 
-	while (m && strcmp(m->path, path) != 0) {
+	while (m && strcmp(m->path, path) != 0)
 		m = m->next;
-	}
-	if (m || !(m = calloc(1, sizeof(*m)))) {
+	if (m || !(m = calloc(1, sizeof(*m))))
 		return m;
-	}
 	m->path = strdup(path);
 	m->next = n->modules;
 	n->modules = m;
@@ -69,7 +69,8 @@ static struct module *module_get(struct ss_frame_names *n, const char *path) {
 	return m;
 }
 
-void ss_frame_names_add(struct ss_frame_names *n, json_t *frame) {
+void ss_frame_names_add(struct ss_frame_names *n, json_t *frame)
+{
 	const char *path = json_string_value(json_object_get(frame, "module"));
 	uint64_t offset = (uint64_t)json_integer_value(json_object_get(frame, "offset"));
 	struct module *m = path ? module_get(n, path) : NULL;
@@ -78,17 +79,16 @@ void ss_frame_names_add(struct ss_frame_names *n, json_t *frame) {
 	GElf_Off into;
 	int line = 0;
 
-	if (!m || !m->mod) {
+	if (!m || !m->mod)
 		return;
-	}
-	/* An offset is from where the file is mapped; of a program that is not position-independent the
-	 * addresses in the file begin elsewhere. The call lies in front of the return address. */
+	/* An offset is from where the file is mapped; of a program that is not position-independent
+	 * the addresses in the file begin elsewhere. The call lies in front of the return
+	 * address. */
 	dwfl_module_info(m->mod, NULL, &start, NULL, NULL, NULL, NULL, NULL);
 	address = start + offset - 1;
 	const char *name = dwfl_module_addrinfo(m->mod, address, &into, &symbol, NULL, NULL, NULL);
-	if (name) {
+	if (name)
 		json_object_set_new(frame, "function", json_string(name));
-	}
 	Dwfl_Line *at = dwfl_module_getsrc(m->mod, address);
 	const char *source = at ? dwfl_lineinfo(at, NULL, &line, NULL, NULL, NULL) : NULL;
 	if (source) {

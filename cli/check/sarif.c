@@ -6,7 +6,8 @@
 #include "cli/check/found.h"
 #include "core/check/check.h"
 
-static json_t *location(const json_t *frame) {
+static json_t *location(const json_t *frame)
+{
 	const char *source = json_string_value(json_object_get(frame, "source"));
 	const char *function = json_string_value(json_object_get(frame, "function"));
 	const char *module = json_string_value(json_object_get(frame, "module"));
@@ -14,80 +15,90 @@ static json_t *location(const json_t *frame) {
 	json_t *l = json_object(), *physical;
 
 	if (source && line > 0) {
-		physical = json_pack("{s:{s:s}, s:{s:I}}", "artifactLocation", "uri", source, "region", "startLine", line);
+		physical = json_pack("{s:{s:s}, s:{s:I}}", "artifactLocation", "uri", source,
+				     "region", "startLine", line);
 	} else {
-		physical = json_pack("{s:{s:s}}", "artifactLocation", "uri", module ? module : "unknown");
+		physical = json_pack("{s:{s:s}}", "artifactLocation", "uri",
+				     module ? module : "unknown");
 	}
 	json_object_set_new(l, "physicalLocation", physical);
 	if (function) {
-		json_object_set_new(l, "logicalLocations", json_pack("[{s:s, s:s}]", "name", function, "kind", "function"));
+		json_object_set_new(
+			l, "logicalLocations",
+			json_pack("[{s:s, s:s}]", "name", function, "kind", "function"));
 	}
 	return l;
 }
 
-static json_t *stack(const char *what, const json_t *site) {
+static json_t *stack(const char *what, const json_t *site)
+{
 	const json_t *frames = json_object_get(site, "frames");
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(frames); i++) {
-		json_array_append_new(list, json_pack("{s:o}", "location", location(json_array_get(frames, i))));
+		json_array_append_new(
+			list, json_pack("{s:o}", "location", location(json_array_get(frames, i))));
 	}
 	return json_pack("{s:{s:s}, s:o}", "message", "text", what, "frames", list);
 }
 
 /* The innermost frame whose source is known; else the innermost. */
-static const json_t *best_frame(const json_t *finding) {
-	static const char *const order[] = { "use", "free", "alloc" };
+static const json_t *best_frame(const json_t *finding)
+{
+	static const char *const order[] = {"use", "free", "alloc"};
 	const json_t *first = NULL;
 
 	for (size_t i = 0; i < 3; i++) {
-		const json_t *frames = json_object_get(json_object_get(finding, order[i]), "frames");
+		const json_t *frames = json_object_get(json_object_get(finding, order[i]),
+						       "frames");
 		for (size_t j = 0; j < json_array_size(frames); j++) {
 			const json_t *frame = json_array_get(frames, j);
-			if (json_object_get(frame, "source")) {
+			if (json_object_get(frame, "source"))
 				return frame;
-			}
 			first = first ? first : frame;
 		}
 	}
 	return first;
 }
 
-static json_t *result(const json_t *finding) {
-	static const char *const names[][2] = { { "use", "used" }, { "alloc", "allocated" }, { "free", "freed" } };
+static json_t *result(const json_t *finding)
+{
+	static const char *const names[][2] = {
+		{"use", "used"}, {"alloc", "allocated"}, {"free", "freed"}};
 	const char *text = json_string_value(json_object_get(finding, "text"));
 	const char *mend = json_string_value(json_object_get(finding, "mend"));
 	json_t *stacks = json_array(), *locations = json_array();
 	const json_t *frame = best_frame(finding);
 	char message[2048];
 
-	snprintf(message, sizeof(message), "%s.%s%s", text ? text : "", mend && mend[0] ? " " : "", mend ? mend : "");
-	if (frame) {
+	snprintf(message, sizeof(message), "%s.%s%s", text ? text : "", mend && mend[0] ? " " : "",
+		 mend ? mend : "");
+	if (frame)
 		json_array_append_new(locations, location(frame));
-	}
 	for (size_t i = 0; i < 3; i++) {
 		const json_t *site = json_object_get(finding, names[i][0]);
-		if (site) {
+		if (site)
 			json_array_append_new(stacks, stack(names[i][1], site));
-		}
 	}
-	return json_pack("{s:O, s:s, s:{s:s}, s:o, s:o}", "ruleId", json_object_get(finding, "fault"), "level", "error",
-		"message", "text", message, "locations", locations, "stacks", stacks);
+	return json_pack("{s:O, s:s, s:{s:s}, s:o, s:o}", "ruleId",
+			 json_object_get(finding, "fault"), "level", "error", "message", "text",
+			 message, "locations", locations, "stacks", stacks);
 }
 
-bool ss_found_sarif(const struct ss_check_report *f, const char *path) {
+bool ss_found_sarif(const struct ss_check_report *f, const char *path)
+{
 	json_t *results = json_array(), *rules = json_array(), *root;
 
 	for (int i = 0; i < SS_FAULTS; i++) {
-		json_array_append_new(rules, json_pack("{s:s}", "id", ss_fault_name((enum ss_fault)i)));
+		json_array_append_new(rules,
+				      json_pack("{s:s}", "id", ss_fault_name((enum ss_fault)i)));
 	}
-	for (size_t i = 0; i < json_array_size(f->findings); i++) {
+	for (size_t i = 0; i < json_array_size(f->findings); i++)
 		json_array_append_new(results, result(json_array_get(f->findings, i)));
-	}
-	root = json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:o}]}",
-		"$schema", "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs",
-		"tool", "driver", "name", "somashim check", "version", SOMASHIM_VERSION, "rules", rules,
-		"results", results);
+	root = json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:o}]}", "$schema",
+			 "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0",
+			 "runs", "tool", "driver", "name", "somashim check", "version",
+			 SOMASHIM_VERSION, "rules", rules, "results", results);
 	bool good = root && json_dump_file(root, path, JSON_INDENT(1)) == 0;
 	json_decref(root);
 	return good;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Suppressions: one a line, "FAULT FRAME...". FAULT is a pattern for the name of the fault. Each FRAME is a
- * pattern for a function or for the file name of a module; they have to fit frames of one of the call
- * stacks, in this order, innermost first, with any frames between them. # begins a comment.
+ * Suppressions: one a line, "FAULT FRAME...". FAULT is a pattern for the name of the fault. Each
+ * FRAME is a pattern for a function or for the file name of a module; they have to fit frames of
+ * one of the call stacks, in this order, innermost first, with any frames between them. # begins a
+ * comment.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -23,7 +24,8 @@ struct ss_suppressions {
 	struct rule *rules;
 };
 
-void ss_suppressions_free(struct ss_suppressions *s) {
+void ss_suppressions_free(struct ss_suppressions *s)
+{
 	while (s && s->rules) {
 		struct rule *r = s->rules;
 		s->rules = r->next;
@@ -33,7 +35,8 @@ void ss_suppressions_free(struct ss_suppressions *s) {
 	free(s);
 }
 
-static bool rule_add(struct ss_suppressions *s, const char *line) {
+static bool rule_add(struct ss_suppressions *s, const char *line)
+{
 	struct rule *r = calloc(1, sizeof(*r));
 	char *save = NULL;
 
@@ -42,9 +45,9 @@ static bool rule_add(struct ss_suppressions *s, const char *line) {
 		return false;
 	}
 	r->line[strcspn(r->line, "#\n")] = '\0';
-	for (char *w = strtok_r(r->line, " \t\r", &save); w && r->words < WORDS_MAX; w = strtok_r(NULL, " \t\r", &save)) {
+	for (char *w = strtok_r(r->line, " \t\r", &save); w && r->words < WORDS_MAX;
+	     w = strtok_r(NULL, " \t\r", &save))
 		r->word[r->words++] = w;
-	}
 	if (r->words == 0) {
 		free(r->line);
 		free(r);
@@ -55,23 +58,21 @@ static bool rule_add(struct ss_suppressions *s, const char *line) {
 	return true;
 }
 
-struct ss_suppressions *ss_suppressions_read(const char *path, char *err, size_t size) {
+struct ss_suppressions *ss_suppressions_read(const char *path, char *err, size_t size)
+{
 	struct ss_suppressions *s = calloc(1, sizeof(*s));
 	FILE *in = fopen(path, "re");
 	char *line = NULL;
 	size_t room = 0;
 	bool good = s && in;
 
-	if (!good) {
+	if (!good)
 		snprintf(err, size, "%s: %s", path, strerror(s ? errno : ENOMEM));
-	}
-	while (good && getline(&line, &room, in) >= 0) {
+	while (good && getline(&line, &room, in) >= 0)
 		good = rule_add(s, line);
-	}
 	free(line);
-	if (in) {
+	if (in)
 		fclose(in);
-	}
 	if (!good) {
 		ss_suppressions_free(s);
 		return NULL;
@@ -79,7 +80,8 @@ struct ss_suppressions *ss_suppressions_read(const char *path, char *err, size_t
 	return s;
 }
 
-static bool frame_fits(const json_t *frame, const char *pattern) {
+static bool frame_fits(const json_t *frame, const char *pattern)
+{
 	const char *function = json_string_value(json_object_get(frame, "function"));
 	const char *module = json_string_value(json_object_get(frame, "module"));
 	const char *base = module ? strrchr(module, '/') : NULL;
@@ -88,26 +90,25 @@ static bool frame_fits(const json_t *frame, const char *pattern) {
 	       (module && fnmatch(pattern, base ? base + 1 : module, 0) == 0);
 }
 
-static bool stack_fits(const struct rule *r, const json_t *site) {
+static bool stack_fits(const struct rule *r, const json_t *site)
+{
 	const json_t *frames = json_object_get(site, "frames");
 	int next = 1;
 
-	for (size_t i = 0; i < json_array_size(frames) && next < r->words; i++) {
+	for (size_t i = 0; i < json_array_size(frames) && next < r->words; i++)
 		next += frame_fits(json_array_get(frames, i), r->word[next]);
-	}
 	return next == r->words;
 }
 
-bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding) {
+bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding)
+{
 	const char *fault = json_string_value(json_object_get(finding, "fault"));
 
-	for (const struct rule *r = s ? s->rules : NULL; r; r = r->next) {
+	for (const struct rule *r = s ? s->rules : NULL; r; r = r->next)
 		if (fault && fnmatch(r->word[0], fault, 0) == 0 &&
 		    (r->words == 1 || stack_fits(r, json_object_get(finding, "use")) ||
 		     stack_fits(r, json_object_get(finding, "alloc")) ||
-		     stack_fits(r, json_object_get(finding, "free")))) {
+		     stack_fits(r, json_object_get(finding, "free"))))
 			return true;
-		}
-	}
 	return false;
 }

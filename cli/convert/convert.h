@@ -16,7 +16,7 @@ enum ss_folded_value {
 
 struct ss_convert_config {
 	const char *path, *debug_path;
-	int device;      /* only this one; -1: all */
+	int device; /* only this one; -1: all */
 	enum ss_folded_value value;
 	void (*progress)(void *arg, double part); /* may be NULL */
 	void *arg;
@@ -27,19 +27,20 @@ struct ss_convert {
 	const struct ss_convert_config *config;
 	struct ss_trace_reader *reader;
 	struct ss_symbol_files *files;
-	struct ss_sites sites;           /* only if the format wants names */
+	struct ss_sites sites; /* only if the format wants names */
 	struct ss_trace_memory memory;
-	ss_trace_memory_watch *watch;    /* of the format, while it walks */
+	ss_trace_memory_watch *watch; /* of the format, while it walks */
 	FILE *out;
-	char *err;                       /* "out of memory" of ss_convert(); a format may say more */
+	/* "out of memory" of ss_convert(); a format may say more */
+	char *err;
 	size_t err_size;
-	void *state;                     /* of the format */
+	void *state; /* of the format */
 };
 
 struct ss_format {
 	const char *name, *help;
-	bool names;                      /* needs the names of functions */
-	bool one_device;                 /* the format knows no devices: one file for each */
+	bool names;      /* needs the names of functions */
+	bool one_device; /* the format knows no devices: one file for each */
 	/* Writes to c->out. False: c->err says why; errors of the output stay in the stream. */
 	bool (*write)(struct ss_convert *c);
 };
@@ -57,8 +58,9 @@ bool ss_convert_devices(const char *path, uint64_t *devices, char *err, size_t e
 
 /* ---- for the formats ---------------------------------------------------- */
 
-/* Goes through the events. `before` is called with each event, then `watch` with what it changes on a
- * device that is wanted. Both get the ss_convert as `arg`, and both may be NULL. False: out of memory. */
+/* Goes through the events. `before` is called with each event, then `watch` with what it changes on
+ * a device that is wanted. Both get the ss_convert as `arg`, and both may be NULL. False: out of
+ * memory. */
 bool ss_convert_walk(struct ss_convert *c, ss_trace_memory_watch *watch,
 		     void (*before)(struct ss_convert *c, const struct ss_trace_item *e));
 /* Is that device wanted? */

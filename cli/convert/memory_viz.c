@@ -13,13 +13,14 @@
 #include "cli/writers/json.h"
 
 struct state {
-	int device;            /* whose events are written */
+	int device; /* whose events are written */
 	bool any, failed;
 	char **frames;         /* by site: JSON, or NULL if it was not needed yet */
 	struct ss_ranges made; /* segments that are not in the trace, each for one block */
 };
 
-static const char *frames_of(struct ss_convert *c, uint32_t index) {
+static const char *frames_of(struct ss_convert *c, uint32_t index)
+{
 	struct state *s = c->state;
 	const struct ss_site *site = &c->sites.site[index];
 	const struct ss_frame *f;
@@ -27,10 +28,11 @@ static const char *frames_of(struct ss_convert *c, uint32_t index) {
 	if (!s->frames[index]) {
 		json_t *list = json_array();
 		for (uint32_t i = 0; (f = ss_site_frame(&c->sites, site, i)); i++) {
-			json_array_append_new(list, json_pack("{s:o, s:o, s:i}",
-				"name", ss_json_text(f->function),
-				"filename", ss_json_text(f->source[0] ? f->source : f->module),
-				"line", f->line));
+			json_array_append_new(
+				list, json_pack("{s:o, s:o, s:i}", "name",
+						ss_json_text(f->function), "filename",
+						ss_json_text(f->source[0] ? f->source : f->module),
+						"line", f->line));
 		}
 		s->frames[index] = json_dumps(list, JSON_COMPACT);
 		json_decref(list);
@@ -39,19 +41,22 @@ static const char *frames_of(struct ss_convert *c, uint32_t index) {
 }
 
 static void write_entry(struct ss_convert *c, const struct ss_trace_item *e, const char *action,
-			uint64_t address, uint64_t size, uint64_t stream) {
+			uint64_t address, uint64_t size, uint64_t stream)
+{
 	struct state *s = c->state;
 
-	fprintf(c->out, "%s{\"action\":\"%s\",\"%s\":%" PRIu64 ",\"size\":%" PRIu64
-		",\"stream\":%" PRIu64 ",\"time_us\":%" PRIu64 ",\"frames\":%s}", s->any ? ",\n" : "",
-		action, strcmp(action, "oom") == 0 ? "device_free" : "addr", address, size, stream,
-		e->real_ns / 1000, frames_of(c, ss_sites_of(&c->sites, e)));
+	fprintf(c->out,
+		"%s{\"action\":\"%s\",\"%s\":%" PRIu64 ",\"size\":%" PRIu64 ",\"stream\":%" PRIu64
+		",\"time_us\":%" PRIu64 ",\"frames\":%s}",
+		s->any ? ",\n" : "", action, strcmp(action, "oom") == 0 ? "device_free" : "addr",
+		address, size, stream, e->real_ns / 1000, frames_of(c, ss_sites_of(&c->sites, e)));
 	s->any = true;
 }
 
 /* A block whose memory was mapped before the recording, or by somebody else, gets a segment. */
 static void make_segment(struct ss_convert *c, const struct ss_range *b,
-			 const struct ss_trace_item *e) {
+			 const struct ss_trace_item *e)
+{
 	struct state *s = c->state;
 	const struct ss_range *at = ss_ranges_from(&c->memory.mapped, b->base);
 
@@ -62,27 +67,28 @@ static void make_segment(struct ss_convert *c, const struct ss_range *b,
 }
 
 static void end_segment(struct ss_convert *c, const struct ss_range *b,
-			const struct ss_trace_item *e) {
+			const struct ss_trace_item *e)
+{
 	struct state *s = c->state;
 	struct ss_range made;
 
-	if (ss_ranges_remove(&s->made, b->base, &made)) {
+	if (ss_ranges_remove(&s->made, b->base, &made))
 		write_entry(c, e, "segment_free", made.base, made.size, 0);
-	}
 }
 
-static uint64_t segment_stream(const struct ss_range *r) {
+static uint64_t segment_stream(const struct ss_range *r)
+{
 	return r->chunk ? r->pool + 1u : 0;
 }
 
 static void changed(void *arg, enum ss_change change, const struct ss_range *b,
-		    const struct ss_trace_item *e) {
+		    const struct ss_trace_item *e)
+{
 	struct ss_convert *c = arg;
 	uint64_t stream = ss_convert_stream(c, b->stream, e->tid);
 
-	if (b->device != ((struct state *)c->state)->device) {
+	if (b->device != ((struct state *)c->state)->device)
 		return;
-	}
 	switch (change) {
 	case SS_CHANGE_ALLOC:
 		make_segment(c, b, e);
@@ -93,9 +99,7 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 		write_entry(c, e, "alloc", b->base, b->size, stream);
 		write_entry(c, e, "free_requested", b->base, b->size, stream);
 		break;
-	case SS_CHANGE_FREE:
-		write_entry(c, e, "free_requested", b->base, b->size, stream);
-		break;
+	case SS_CHANGE_FREE: write_entry(c, e, "free_requested", b->base, b->size, stream); break;
 	case SS_CHANGE_REUSABLE:
 		write_entry(c, e, "free_completed", b->base, b->size, stream);
 		end_segment(c, b, e);
@@ -111,38 +115,46 @@ static void changed(void *arg, enum ss_change change, const struct ss_range *b,
 	}
 }
 
-static void failed(struct ss_convert *c, const struct ss_trace_item *e) {
+static void failed(struct ss_convert *c, const struct ss_trace_item *e)
+{
 	if (e->kind == SS_TRACE_OOM &&
 	    ss_trace_memory_device(&c->memory, e) == ((struct state *)c->state)->device) {
-		write_entry(c, e, "oom", e->device_free, e->size, ss_convert_stream(c, e->stream, e->tid));
+		write_entry(c, e, "oom", e->device_free, e->size,
+			    ss_convert_stream(c, e->stream, e->tid));
 	}
 }
 
 /* ---- the end ------------------------------------------------------------ */
 
 static void write_block(struct ss_convert *c, bool *any, uint64_t base, uint64_t size,
-			const struct ss_range *b) {
+			const struct ss_range *b)
+{
 	const char *state = !b || b->part ? "inactive" :
-		b->freed ? "active_pending_free" : "active_allocated";
+			    b->freed      ? "active_pending_free" :
+					    "active_allocated";
 
 	if (size) {
-		fprintf(c->out, "%s{\"address\":%" PRIu64 ",\"size\":%" PRIu64 ",\"requested_size\":%"
-			PRIu64 ",\"state\":\"%s\",\"frames\":%s}", *any ? ",\n" : "", base, size,
-			b && !b->part ? b->asked : 0, state, b ? frames_of(c, b->site) : "[]");
+		fprintf(c->out,
+			"%s{\"address\":%" PRIu64 ",\"size\":%" PRIu64
+			",\"requested_size\":%" PRIu64 ",\"state\":\"%s\",\"frames\":%s}",
+			*any ? ",\n" : "", base, size, b && !b->part ? b->asked : 0, state,
+			b ? frames_of(c, b->site) : "[]");
 		*any = true;
 	}
 }
 
-static void write_segment(struct ss_convert *c, bool *any, const struct ss_range *run) {
+static void write_segment(struct ss_convert *c, bool *any, const struct ss_range *run)
+{
 	const struct ss_trace_pool_def *pool = ss_trace_reader_pool(c->reader, run->pool);
 	uint64_t at = run->base, end = run->base + run->size;
 	const struct ss_range *b;
 	bool any_block = false;
 
-	fprintf(c->out, "%s{\"device\":%u,\"address\":%" PRIu64 ",\"total_size\":%" PRIu64
+	fprintf(c->out,
+		"%s{\"device\":%u,\"address\":%" PRIu64 ",\"total_size\":%" PRIu64
 		",\"stream\":%" PRIu64 ",\"segment_type\":\"large\",\"segment_pool_id\":[%u,0],"
-		"\"is_expandable\":%s,\"frames\":[],\"blocks\":[\n", *any ? ",\n" : "",
-		(unsigned)run->device, run->base, run->size, segment_stream(run),
+		"\"is_expandable\":%s,\"frames\":[],\"blocks\":[\n",
+		*any ? ",\n" : "", (unsigned)run->device, run->base, run->size, segment_stream(run),
 		pool && strcmp(pool->name, "default") == 0 ? 0 : (unsigned)run->pool,
 		run->chunk ? "true" : "false");
 	while ((b = ss_ranges_from(&c->memory.blocks, at)) && b->base < end) {
@@ -151,16 +163,16 @@ static void write_segment(struct ss_convert *c, bool *any, const struct ss_range
 		write_block(c, &any_block, at, from - at, NULL);
 		write_block(c, &any_block, from, to - from, b);
 		at = to;
-		if (at == end) {
+		if (at == end)
 			break;
-		}
 	}
 	write_block(c, &any_block, at, end - at, NULL);
 	fputs("]}", c->out);
 	*any = true;
 }
 
-static void write_segments(struct ss_convert *c) {
+static void write_segments(struct ss_convert *c)
+{
 	const struct ss_range *at;
 	bool any = false;
 
@@ -168,22 +180,20 @@ static void write_segments(struct ss_convert *c) {
 		struct ss_range run = *at;
 		from = run.base + run.size;
 		while (run.chunk && (at = ss_ranges_from(&c->memory.mapped, from)) && at->chunk &&
-		       at->base == from && at->pool == run.pool && at->device == run.device) {
+		       at->base == from && at->pool == run.pool && at->device == run.device)
 			from += at->size;
-		}
 		run.size = from - run.base;
-		if (run.device != SS_NO_DEVICE && ss_convert_wants(c, run.device)) {
+		if (run.device != SS_NO_DEVICE && ss_convert_wants(c, run.device))
 			write_segment(c, &any, &run);
-		}
 	}
 	for (uint64_t from = 0; (at = ss_ranges_from(&((struct state *)c->state)->made, from));
-	     from = at->base + at->size) {
+	     from = at->base + at->size)
 		write_segment(c, &any, at);
-	}
 }
 
-bool ss_convert_memory_viz(struct ss_convert *c) {
-	struct state s = { 0 };
+bool ss_convert_memory_viz(struct ss_convert *c)
+{
+	struct state s = {0};
 	uint64_t devices;
 	bool ok = true;
 	char err[256];
@@ -195,7 +205,8 @@ bool ss_convert_memory_viz(struct ss_convert *c) {
 		return false;
 	}
 	fputs("{\"device_traces\":[", c->out);
-	for (s.device = 0; ok && (s.device == 0 || (s.device < 64 && devices >> s.device)); s.device++) {
+	for (s.device = 0; ok && (s.device == 0 || (s.device < 64 && devices >> s.device));
+	     s.device++) {
 		fputs(s.device ? ",[\n" : "[\n", c->out);
 		s.any = false;
 		bool wanted = ss_convert_wants(c, s.device);
@@ -203,18 +214,16 @@ bool ss_convert_memory_viz(struct ss_convert *c) {
 			ss_trace_memory_finish(&c->memory);
 			ss_trace_reader_rewind(c->reader);
 			ok = ss_convert_walk(c, wanted ? changed : NULL, wanted ? failed : NULL) &&
-				!s.failed;
+			     !s.failed;
 		}
 		fputs("]", c->out);
 	}
 	fputs("],\n\"segments\":[", c->out);
-	if (ok) {
+	if (ok)
 		write_segments(c);
-	}
 	fputs("],\n\"allocator_settings\":{}}\n", c->out);
-	for (size_t i = 0; i < c->sites.count; i++) {
+	for (size_t i = 0; i < c->sites.count; i++)
 		free(s.frames[i]);
-	}
 	free(s.frames);
 	ss_ranges_finish(&s.made);
 	return ok;

@@ -41,34 +41,33 @@ struct ss_events_index {
 	struct stream *streams;
 	struct before *before;
 	size_t before_count;
-	uint64_t *sizes;     /* by number of the block */
+	uint64_t *sizes;       /* by number of the block */
 	uint64_t used;         /* bytes of live blocks that the log allocated, each rounded up */
 	uint64_t before_bytes; /* the same of all blocks that lived before, live or not */
 };
 
-static bool append(struct ss_events *ev, struct ss_event event) {
+static bool append(struct ss_events *ev, struct ss_event event)
+{
 	void *list = ss_grow(ev->list, ev->count, sizeof(*ev->list));
 
-	if (!list) {
+	if (!list)
 		return false;
-	}
 	ev->list = list;
 	ev->list[ev->count++] = event;
 	return true;
 }
 
-static struct stream *stream_get(struct ss_events *ev, uint64_t handle) {
+static struct stream *stream_get(struct ss_events *ev, uint64_t handle)
+{
 	struct stream *s;
 
 	HASH_FIND(hh, ev->index->streams, &handle, sizeof(handle), s);
-	if (s) {
+	if (s)
 		return s;
-	}
 	s = calloc(1, sizeof(*s));
 	void *streams = ss_grow(ev->streams, ev->stream_count, sizeof(*ev->streams));
-	if (streams) {
+	if (streams)
 		ev->streams = streams;
-	}
 	if (!s || !streams) {
 		free(s);
 		return NULL;
@@ -80,17 +79,18 @@ static struct stream *stream_get(struct ss_events *ev, uint64_t handle) {
 	return s;
 }
 
-static uint64_t rounded(uint64_t size) {
+static uint64_t rounded(uint64_t size)
+{
 	return (size + 511) / 512 * 512;
 }
 
 /* Numbers a new block of `size` bytes that its pointer is known by from now on. */
-static bool number_block(struct ss_events *ev, struct block *b, uint64_t size) {
+static bool number_block(struct ss_events *ev, struct block *b, uint64_t size)
+{
 	uint64_t *sizes = ss_grow(ev->index->sizes, ev->blocks, sizeof(*sizes));
 
-	if (!sizes) {
+	if (!sizes)
 		return false;
-	}
 	ev->index->sizes = sizes;
 	sizes[ev->blocks] = b->size = size;
 	b->number = ev->blocks++;
@@ -98,7 +98,8 @@ static bool number_block(struct ss_events *ev, struct block *b, uint64_t size) {
 }
 
 /* The block that the pointer has or had, or a new one without a number. NULL: out of memory. */
-static struct block *block_get(struct ss_events *ev, uint64_t pointer, bool *is_new) {
+static struct block *block_get(struct ss_events *ev, uint64_t pointer, bool *is_new)
+{
 	struct block *b;
 
 	HASH_FIND(hh, ev->index->blocks, &pointer, sizeof(pointer), b);
@@ -110,73 +111,68 @@ static struct block *block_get(struct ss_events *ev, uint64_t pointer, bool *is_
 	return b;
 }
 
-static bool too_much(const struct ss_events *ev, uint64_t size) {
+static bool too_much(const struct ss_events *ev, uint64_t size)
+{
 	const struct ss_events_index *index = ev->index;
 
-	return size > MAX_LIVE_BYTES || index->before_bytes + index->used + rounded(size) > MAX_LIVE_BYTES ||
-		ev->blocks == UINT32_MAX;
+	return size > MAX_LIVE_BYTES ||
+	       index->before_bytes + index->used + rounded(size) > MAX_LIVE_BYTES ||
+	       ev->blocks == UINT32_MAX;
 }
 
-const char *ss_events_alloc(struct ss_events *ev, uint64_t pointer, uint64_t size,
-		uint64_t stream, uint64_t time_us) {
+const char *ss_events_alloc(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream,
+			    uint64_t time_us)
+{
 	bool is_new;
 
-	if (size == 0) {
+	if (size == 0)
 		return NULL; /* HIP returns NULL for it, other allocators any pointer */
-	}
 	struct block *b = block_get(ev, pointer, &is_new);
-	if (b && b->is_live) {
+	if (b && b->is_live)
 		return "the pointer is allocated already";
-	}
-	if (too_much(ev, size)) {
+	if (too_much(ev, size))
 		return too_big;
-	}
 	struct stream *s = stream_get(ev, stream);
-	if (!b || !s || !number_block(ev, b, size) || !append(ev, (struct ss_event){ time_us, size,
-			b->number, s->index, ev->at, false })) {
+	if (!b || !s || !number_block(ev, b, size) ||
+	    !append(ev, (struct ss_event){time_us, size, b->number, s->index, ev->at, false}))
 		return no_memory;
-	}
 	b->is_live = true;
 	ev->index->used += rounded(size);
 	return NULL;
 }
 
 /* The block, which has no number yet, lived before the log began. */
-static const char *add_before(struct ss_events *ev, struct block *b, uint64_t size, uint64_t stream) {
+static const char *add_before(struct ss_events *ev, struct block *b, uint64_t size, uint64_t stream)
+{
 	struct ss_events_index *index = ev->index;
 	struct before *before = ss_grow(index->before, index->before_count, sizeof(*before));
 
-	if (too_much(ev, size)) {
+	if (too_much(ev, size))
 		return too_big;
-	}
-	if (before) {
+	if (before)
 		index->before = before;
-	}
 	struct stream *s = stream_get(ev, stream);
-	if (!before || !s || !number_block(ev, b, size)) {
+	if (!before || !s || !number_block(ev, b, size))
 		return no_memory;
-	}
-	before[index->before_count++] = (struct before){ b->pointer, size, b->number, s->index };
+	before[index->before_count++] = (struct before){b->pointer, size, b->number, s->index};
 	index->before_bytes += rounded(size);
 	return NULL;
 }
 
 const char *ss_events_free(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream,
-		uint64_t time_us) {
+			   uint64_t time_us)
+{
 	bool is_new;
 
-	if (!pointer) {
+	if (!pointer)
 		return NULL;
-	}
 	struct block *b = block_get(ev, pointer, &is_new);
-	if (!b) {
+	if (!b)
 		return no_memory;
-	}
 	if (is_new && size) {
 		const char *wrong = add_before(ev, b, size, stream);
-		if (wrong) {
+		if (wrong)
 			return wrong;
-		}
 	} else if (!b->is_live) {
 		ev->unknown_frees++;
 		return NULL;
@@ -184,64 +180,66 @@ const char *ss_events_free(struct ss_events *ev, uint64_t pointer, uint64_t size
 		ev->index->used -= rounded(b->size);
 	}
 	struct stream *s = stream_get(ev, stream);
-	if (!s || !append(ev, (struct ss_event){ time_us, 0, b->number, s->index, ev->at, true })) {
+	if (!s || !append(ev, (struct ss_event){time_us, 0, b->number, s->index, ev->at, true}))
 		return no_memory;
-	}
 	b->is_live = false;
 	return NULL;
 }
 
-const char *ss_events_live(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream) {
+const char *ss_events_live(struct ss_events *ev, uint64_t pointer, uint64_t size, uint64_t stream)
+{
 	bool is_new;
 	struct block *b = block_get(ev, pointer, &is_new);
 
-	if (!b) {
+	if (!b)
 		return no_memory;
-	}
-	if (!is_new || !size) {
+	if (!is_new || !size)
 		return NULL;
-	}
 	b->is_live = true;
 	return add_before(ev, b, size, stream);
 }
 
-bool ss_events_begin(struct ss_events *ev) {
+bool ss_events_begin(struct ss_events *ev)
+{
 	memset(ev, 0, sizeof(*ev));
 	ev->device = -1;
 	ev->index = calloc(1, sizeof(*ev->index));
 	return ev->index != NULL;
 }
 
-static int compare_before(const void *pa, const void *pb) {
+static int compare_before(const void *pa, const void *pb)
+{
 	const struct before *a = pa, *b = pb;
 
 	return a->pointer < b->pointer ? -1 : a->pointer > b->pointer;
 }
 
-/* Puts the allocations of the blocks that lived before in front. The order in which they were made is not known, so that
- * of their addresses stands for it. */
-static bool put_in_front(struct ss_events *ev) {
+/* Puts the allocations of the blocks that lived before in front. The order in which they were made
+ * is not known, so that of their addresses stands for it. */
+static bool put_in_front(struct ss_events *ev)
+{
 	struct ss_events_index *index = ev->index;
 	size_t count = index->before_count;
 
-	if (!count) {
+	if (!count)
 		return true;
-	}
 	struct ss_event *list = calloc(count + ev->count, sizeof(*list));
-	if (!list) {
+	if (!list)
 		return false;
-	}
 	qsort(index->before, count, sizeof(*index->before), compare_before);
 	for (size_t i = 0; i < count; i++) {
 		const struct before *b = &index->before[i];
 
-		list[i] = (struct ss_event){ ev->count ? ev->list[0].time_us : 0, b->size, b->block,
-			b->stream, SS_EVENT_BEFORE, false };
+		list[i] = (struct ss_event){ev->count ? ev->list[0].time_us : 0,
+					    b->size,
+					    b->block,
+					    b->stream,
+					    SS_EVENT_BEFORE,
+					    false};
 		ev->before_bytes += b->size;
 	}
-	if (ev->count) {
+	if (ev->count)
 		memcpy(list + count, ev->list, ev->count * sizeof(*list));
-	}
 	free(ev->list);
 	ev->list = list;
 	ev->count += count;
@@ -249,7 +247,8 @@ static bool put_in_front(struct ss_events *ev) {
 	return true;
 }
 
-static void find_peak(struct ss_events *ev) {
+static void find_peak(struct ss_events *ev)
+{
 	uint64_t used = 0;
 
 	for (size_t i = 0; i < ev->count; i++) {
@@ -263,7 +262,8 @@ static void find_peak(struct ss_events *ev) {
 	}
 }
 
-bool ss_events_end(struct ss_events *ev) {
+bool ss_events_end(struct ss_events *ev)
+{
 	struct ss_events_index *index = ev->index;
 	struct block *b, *b_next;
 	struct stream *s, *s_next;
@@ -285,7 +285,8 @@ bool ss_events_end(struct ss_events *ev) {
 	return ok;
 }
 
-void ss_events_finish(struct ss_events *ev) {
+void ss_events_finish(struct ss_events *ev)
+{
 	free(ev->list);
 	free(ev->streams);
 	memset(ev, 0, sizeof(*ev));

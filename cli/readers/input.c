@@ -17,21 +17,21 @@
 /* For gzip and xz the first byte is enough: no CSV and no pickle begins with it, and the tool
  * refuses a file of another format. The first byte of zstd is a bracket, with which a pickle
  * of protocol 0 begins too. */
-static const char *tool_of(const unsigned char *magic, size_t n) {
-	if (n == MAGIC && memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0) {
+static const char *tool_of(const unsigned char *magic, size_t n)
+{
+	if (n == MAGIC && memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0)
 		return "zstd";
-	}
 	return magic[0] == 0x1f ? "gzip" : magic[0] == 0xfd ? "xz" : NULL;
 }
 
 /* Runs the tool on the open file, without a shell and without its path, so that no path can
  * become a command or an option. */
-static FILE *unpack(struct ss_input *in, int fd) {
+static FILE *unpack(struct ss_input *in, int fd)
+{
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) < 0) {
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return NULL;
-	}
 	in->pid = fork();
 	if (in->pid == 0) {
 		dup2(fd, STDIN_FILENO);
@@ -42,15 +42,15 @@ static FILE *unpack(struct ss_input *in, int fd) {
 	}
 	close(ends[1]);
 	FILE *file = in->pid < 0 ? NULL : fdopen(ends[0], "r");
-	if (!file) {
+	if (!file)
 		close(ends[0]);
-	}
 	return file;
 }
 
 /* Reads up to `most` bytes and returns how many it got. If it got none, errno says why; it is
  * 0 at the end of the file. */
-static size_t read_up_to(int fd, unsigned char *to, size_t most) {
+static size_t read_up_to(int fd, unsigned char *to, size_t most)
+{
 	size_t got = 0;
 	ssize_t n;
 
@@ -62,12 +62,12 @@ static size_t read_up_to(int fd, unsigned char *to, size_t most) {
 	return got;
 }
 
-static bool write_all(int fd, const unsigned char *from, size_t size) {
+static bool write_all(int fd, const unsigned char *from, size_t size)
+{
 	while (size > 0) {
 		ssize_t n = write(fd, from, size);
-		if (n < 0 && errno != EINTR) {
+		if (n < 0 && errno != EINTR)
 			return false;
-		}
 		from += n > 0 ? n : 0;
 		size -= n > 0 ? (size_t)n : 0;
 	}
@@ -76,19 +76,18 @@ static bool write_all(int fd, const unsigned char *from, size_t size) {
 
 /* Copies a pipe into a temporary file, because `magic` was read from the pipe and the tool
  * needs it. Returns the file, at its start, or -1. */
-static int spool(int fd, const unsigned char *magic, size_t n) {
+static int spool(int fd, const unsigned char *magic, size_t n)
+{
 	unsigned char data[16384];
 	char path[PATH_MAX];
 
 	int file = ss_temporary_file("somashim-log", path);
-	if (file < 0) {
+	if (file < 0)
 		return -1;
-	}
 	unlink(path);
 	bool ok = write_all(file, magic, n);
-	while (ok && (n = read_up_to(fd, data, sizeof(data))) > 0) {
+	while (ok && (n = read_up_to(fd, data, sizeof(data))) > 0)
 		ok = write_all(file, data, n);
-	}
 	if (!ok || errno || lseek(file, 0, SEEK_SET) < 0) {
 		close(file);
 		return -1;
@@ -97,21 +96,21 @@ static int spool(int fd, const unsigned char *magic, size_t n) {
 }
 
 /* The stream of a file that is not compressed, with `magic` put back. */
-static FILE *plain(int fd, const unsigned char *magic, size_t n) {
+static FILE *plain(int fd, const unsigned char *magic, size_t n)
+{
 	FILE *file = fdopen(fd, "r");
 
-	if (file && lseek(fd, -(off_t)n, SEEK_CUR) < 0) {
-		while (n > 0) { /* a pipe; glibc takes back more than one byte */
+	if (file && lseek(fd, -(off_t)n, SEEK_CUR) < 0)
+		while (n > 0) /* a pipe; glibc takes back more than one byte */
 			ungetc(magic[--n], file);
-		}
-	}
 	return file;
 }
 
-bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_size) {
-	*in = (struct ss_input){ 0 };
+bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_size)
+{
+	*in = (struct ss_input){0};
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) :
-		open(path, O_RDONLY | O_CLOEXEC);
+					  open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0) {
 		snprintf(err, err_size, "%s", strerror(errno));
@@ -127,8 +126,10 @@ bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_
 	if (in->tool && lseek(fd, -(off_t)n, SEEK_CUR) < 0) {
 		int file = spool(fd, magic, n);
 		if (file < 0) {
-			snprintf(err, err_size, "packed, and cannot be put into a temporary file: "
-				"%s", strerror(errno));
+			snprintf(err, err_size,
+				 "packed, and cannot be put into a temporary file: "
+				 "%s",
+				 strerror(errno));
 			goto error_fd;
 		}
 		close(fd);
@@ -140,14 +141,13 @@ bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_
 		goto error_fd;
 	}
 	in->first = magic[0];
-	if (!in->tool) {
+	if (!in->tool)
 		return true;
-	}
 	close(fd);
 	in->first = getc(in->file);
 	if (in->first == EOF) {
-		snprintf(err, err_size, ss_input_complete(in) ? "the file is empty" :
-			"%s -dc failed", in->tool);
+		snprintf(err, err_size,
+			 ss_input_complete(in) ? "the file is empty" : "%s -dc failed", in->tool);
 		ss_input_close(in);
 		return false;
 	}
@@ -159,13 +159,13 @@ error_fd:
 	return false;
 }
 
-bool ss_input_complete(struct ss_input *in) {
+bool ss_input_complete(struct ss_input *in)
+{
 	int status;
 	pid_t pid;
 
-	if (in->pid <= 0) {
+	if (in->pid <= 0)
 		return true;
-	}
 	do {
 		pid = waitpid(in->pid, &status, 0);
 	} while (pid < 0 && errno == EINTR);
@@ -173,10 +173,10 @@ bool ss_input_complete(struct ss_input *in) {
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void ss_input_close(struct ss_input *in) {
-	if (in->file) {
+void ss_input_close(struct ss_input *in)
+{
+	if (in->file)
 		fclose(in->file); /* first, so that a tool that still writes gets SIGPIPE */
-	}
 	ss_input_complete(in);
-	*in = (struct ss_input){ 0 };
+	*in = (struct ss_input){0};
 }

@@ -11,8 +11,9 @@
 #define PICKLE_PROTOCOL 0x80 /* the first byte of a pickle of protocol 2 or later */
 #define LEGACY 1             /* hipStreamLegacy, another name of the null stream */
 
-static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_t err_size) {
-	struct ss_rmm_entry e = { 0 };
+static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_t err_size)
+{
+	struct ss_rmm_entry e = {0};
 	struct ss_rmm_reader *reader = ss_rmm_open(in, err, err_size);
 	int st = -1;
 
@@ -21,12 +22,12 @@ static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_
 
 		ev->failures += e.is_failure;
 		ev->at = (uint32_t)e.line;
-		if (e.is_failure) {
+		if (e.is_failure)
 			continue;
-		}
-		const char *wrong = e.is_free ?
-			ss_events_free(ev, e.pointer, e.size, stream, e.time_us) :
-			ss_events_alloc(ev, e.pointer, e.size, stream, e.time_us);
+		const char *wrong = e.is_free ? ss_events_free(ev, e.pointer, e.size, stream,
+							       e.time_us) :
+						ss_events_alloc(ev, e.pointer, e.size, stream,
+								e.time_us);
 		if (wrong) {
 			snprintf(err, err_size, "line %llu: %s", e.line, wrong);
 			st = -1;
@@ -39,22 +40,22 @@ static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_
 }
 
 static bool read_any(struct ss_events *ev, struct ss_input *in, int device, char *err,
-		size_t err_size) {
+		     size_t err_size)
+{
 	if (in->first == '(' || in->first == '}') {
-		snprintf(err, err_size, "a pickle of protocol 0 or 1: write it with protocol 2 or "
-			"later");
+		snprintf(err, err_size,
+			 "a pickle of protocol 0 or 1: write it with protocol 2 or "
+			 "later");
 		return false;
 	}
 	if (in->first != PICKLE_PROTOCOL && device > 0) {
 		snprintf(err, err_size, "--device is for memory snapshots; a CSV is of one device");
 		return false;
 	}
-	if (in->first != PICKLE_PROTOCOL) {
+	if (in->first != PICKLE_PROTOCOL)
 		return read_rmm(ev, in, err, err_size);
-	}
-	if (!ss_snapshot_read(ev, in->file, device, err, err_size)) {
+	if (!ss_snapshot_read(ev, in->file, device, err, err_size))
 		return false;
-	}
 	if (!ss_input_complete(in)) {
 		snprintf(err, err_size, "%s -dc failed", in->tool);
 		return false;
@@ -62,13 +63,12 @@ static bool read_any(struct ss_events *ev, struct ss_input *in, int device, char
 	return true;
 }
 
-bool ss_events_read(struct ss_events *ev, const char *path, int device, char *err,
-		size_t err_size) {
+bool ss_events_read(struct ss_events *ev, const char *path, int device, char *err, size_t err_size)
+{
 	struct ss_input in;
 
-	if (!ss_input_open(&in, path, err, err_size)) {
+	if (!ss_input_open(&in, path, err, err_size))
 		return false;
-	}
 	if (!ss_events_begin(ev)) {
 		snprintf(err, err_size, "out of memory");
 		ss_input_close(&in);
@@ -84,8 +84,7 @@ bool ss_events_read(struct ss_events *ev, const char *path, int device, char *er
 		snprintf(err, err_size, "no allocation in it");
 		ok = false;
 	}
-	if (!ok) {
+	if (!ok)
 		ss_events_finish(ev);
-	}
 	return ok;
 }

@@ -21,22 +21,25 @@ struct ss_pickle_doc {
 	const char *wrong;
 };
 
-static const struct { unsigned char op; const char *name; } refused[] = {
-	{ 'c', "GLOBAL" }, { 0x93, "STACK_GLOBAL" }, { 'R', "REDUCE" }, { 'b', "BUILD" },
-	{ 'i', "INST" }, { 'o', "OBJ" }, { 0x81, "NEWOBJ" }, { 0x92, "NEWOBJ_EX" },
-	{ 0x82, "EXT1" }, { 0x83, "EXT2" }, { 0x84, "EXT4" }, { 'P', "PERSID" },
-	{ 'Q', "BINPERSID" }, { 0x97, "NEXT_BUFFER" }, { 0x98, "READONLY_BUFFER" },
+static const struct {
+	unsigned char op;
+	const char *name;
+} refused[] = {
+	{'c', "GLOBAL"},    {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},
+	{'b', "BUILD"},     {'i', "INST"},          {'o', "OBJ"},
+	{0x81, "NEWOBJ"},   {0x92, "NEWOBJ_EX"},    {0x82, "EXT1"},
+	{0x83, "EXT2"},     {0x84, "EXT4"},         {'P', "PERSID"},
+	{'Q', "BINPERSID"}, {0x97, "NEXT_BUFFER"},  {0x98, "READONLY_BUFFER"},
 };
 
-static bool grow(struct ss_pickle_doc *d, void *array, size_t *space, size_t need, size_t item) {
+static bool grow(struct ss_pickle_doc *d, void *array, size_t *space, size_t need, size_t item)
+{
 	void **a = array;
-	if (need <= *space) {
+	if (need <= *space)
 		return true;
-	}
 	size_t bigger = *space ? 2 * *space : need; /* most are filled at once */
-	while (bigger < need) {
+	while (bigger < need)
 		bigger *= 2;
-	}
 	void *p = realloc(*a, bigger * item);
 	if (!p) {
 		d->wrong = "out of memory";
@@ -47,23 +50,25 @@ static bool grow(struct ss_pickle_doc *d, void *array, size_t *space, size_t nee
 	return true;
 }
 
-static void push(struct ss_pickle_doc *d, struct ss_pickle v) {
-	if (grow(d, &d->stack, &d->stack_space, d->depth + 1, sizeof(v))) {
+static void push(struct ss_pickle_doc *d, struct ss_pickle v)
+{
+	if (grow(d, &d->stack, &d->stack_space, d->depth + 1, sizeof(v)))
 		d->stack[d->depth++] = v;
-	}
 }
 
-static struct ss_pickle pop(struct ss_pickle_doc *d) {
+static struct ss_pickle pop(struct ss_pickle_doc *d)
+{
 	size_t floor = d->mark_count ? d->marks[d->mark_count - 1] : 0;
 	if (d->depth <= floor) {
 		d->wrong = "the stack is empty";
-		return (struct ss_pickle){ 0 };
+		return (struct ss_pickle){0};
 	}
 	return d->stack[--d->depth];
 }
 
 /* Removes the last mark and returns its position: the values above it begin there. */
-static size_t pop_mark(struct ss_pickle_doc *d) {
+static size_t pop_mark(struct ss_pickle_doc *d)
+{
 	if (!d->mark_count) {
 		d->wrong = "a mark is missing";
 		return d->depth;
@@ -71,12 +76,13 @@ static size_t pop_mark(struct ss_pickle_doc *d) {
 	return d->marks[--d->mark_count];
 }
 
-static struct ss_pickle container(struct ss_pickle_doc *d, enum ss_pickle_type type) {
-	struct ss_pickle v = { .type = type };
+static struct ss_pickle container(struct ss_pickle_doc *d, enum ss_pickle_type type)
+{
+	struct ss_pickle v = {.type = type};
 	v.items = calloc(1, sizeof(*v.items));
 	if (!v.items) {
 		d->wrong = "out of memory";
-		return (struct ss_pickle){ 0 };
+		return (struct ss_pickle){0};
 	}
 	v.items->next = d->all;
 	d->all = v.items;
@@ -84,11 +90,12 @@ static struct ss_pickle container(struct ss_pickle_doc *d, enum ss_pickle_type t
 }
 
 /* Moves stack[from..] into the container that lies below them on the stack. */
-static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type type) {
+static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type type)
+{
 	size_t n = d->depth - from;
 
 	if (d->wrong || from == 0 || d->stack[from - 1].type != type ||
-			(type == SS_PICKLE_DICT && n % 2)) {
+	    (type == SS_PICKLE_DICT && n % 2)) {
 		d->wrong = d->wrong ? d->wrong : "items for what is no container";
 		return;
 	}
@@ -101,45 +108,46 @@ static void extend(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type typ
 }
 
 /* Replaces stack[from..] by a container that holds them. */
-static void collect(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type type) {
+static void collect(struct ss_pickle_doc *d, size_t from, enum ss_pickle_type type)
+{
 	if (d->wrong || d->depth < from) {
 		d->wrong = d->wrong ? d->wrong : "the stack is empty";
 		return;
 	}
 	struct ss_pickle v = container(d, type);
 	push(d, v);
-	if (d->wrong) {
+	if (d->wrong)
 		return;
-	}
-	memmove(d->stack + from + 1, d->stack + from,
-		(d->depth - 1 - from) * sizeof(*d->stack));
+	memmove(d->stack + from + 1, d->stack + from, (d->depth - 1 - from) * sizeof(*d->stack));
 	d->stack[from] = v;
 	extend(d, from + 1, type);
 }
 
-static uint64_t number(struct ss_pickle_doc *d, size_t bytes) {
+static uint64_t number(struct ss_pickle_doc *d, size_t bytes)
+{
 	uint64_t n = 0;
 	if ((size_t)(d->end - d->p) < bytes) {
 		d->wrong = "cut off";
 		return 0;
 	}
-	for (size_t i = 0; i < bytes; i++) {
+	for (size_t i = 0; i < bytes; i++)
 		n |= (uint64_t)d->p[i] << 8 * i;
-	}
 	d->p += bytes;
 	return n;
 }
 
-static void push_int(struct ss_pickle_doc *d, enum ss_pickle_type type, int64_t i) {
-	push(d, (struct ss_pickle){ .type = type, .i = i });
+static void push_int(struct ss_pickle_doc *d, enum ss_pickle_type type, int64_t i)
+{
+	push(d, (struct ss_pickle){.type = type, .i = i});
 }
 
-static void push_string(struct ss_pickle_doc *d, uint64_t len) {
+static void push_string(struct ss_pickle_doc *d, uint64_t len)
+{
 	if (d->wrong || (uint64_t)(d->end - d->p) < len) {
 		d->wrong = "cut off";
 		return;
 	}
-	struct ss_pickle v = { .type = SS_PICKLE_STRING };
+	struct ss_pickle v = {.type = SS_PICKLE_STRING};
 	v.s = (const char *)d->p;
 	v.len = len;
 	d->p += len;
@@ -147,7 +155,8 @@ static void push_string(struct ss_pickle_doc *d, uint64_t len) {
 }
 
 /* An integer of any length, in two's complement and little-endian. */
-static void push_long(struct ss_pickle_doc *d, uint64_t len) {
+static void push_long(struct ss_pickle_doc *d, uint64_t len)
+{
 	if (d->wrong || (uint64_t)(d->end - d->p) < len) {
 		d->wrong = "cut off";
 		return;
@@ -156,25 +165,26 @@ static void push_long(struct ss_pickle_doc *d, uint64_t len) {
 	bool unsigned_64 = len == 9 && d->p[8] == 0;
 	if (len > 8 && !unsigned_64) {
 		d->p += len;
-		push(d, (struct ss_pickle){ .type = SS_PICKLE_NONE });
+		push(d, (struct ss_pickle){.type = SS_PICKLE_NONE});
 		return;
 	}
 	uint64_t n = number(d, len < 8 ? len : 8);
 	d->p += unsigned_64;
-	if (len && len < 8 && n >> (8 * len - 1) & 1) {
+	if (len && len < 8 && n >> (8 * len - 1) & 1)
 		n |= ~0ull << 8 * len;
-	}
 	push_int(d, SS_PICKLE_INT, (int64_t)n);
 }
 
-static void push_float(struct ss_pickle_doc *d) {
+static void push_float(struct ss_pickle_doc *d)
+{
 	uint64_t bits = __builtin_bswap64(number(d, 8));
-	struct ss_pickle v = { .type = SS_PICKLE_FLOAT };
+	struct ss_pickle v = {.type = SS_PICKLE_FLOAT};
 	memcpy(&v.f, &bits, sizeof(v.f));
 	push(d, v);
 }
 
-static void memo_put(struct ss_pickle_doc *d, uint64_t at) {
+static void memo_put(struct ss_pickle_doc *d, uint64_t at)
+{
 	/* Memos are numbered from 0, so a number above the size of the file can only be meant
 	 * to exhaust our memory. */
 	if (d->wrong || d->depth == 0 || at >= d->size) {
@@ -182,16 +192,15 @@ static void memo_put(struct ss_pickle_doc *d, uint64_t at) {
 		return;
 	}
 	size_t need = (size_t)at + 1;
-	if (!grow(d, &d->memo, &d->memo_space, need, sizeof(*d->memo))) {
+	if (!grow(d, &d->memo, &d->memo_space, need, sizeof(*d->memo)))
 		return;
-	}
-	for (; d->memo_count < need; d->memo_count++) {
-		d->memo[d->memo_count] = (struct ss_pickle){ 0 };
-	}
+	for (; d->memo_count < need; d->memo_count++)
+		d->memo[d->memo_count] = (struct ss_pickle){0};
 	d->memo[at] = d->stack[d->depth - 1];
 }
 
-static void memo_get(struct ss_pickle_doc *d, uint64_t at) {
+static void memo_get(struct ss_pickle_doc *d, uint64_t at)
+{
 	if (d->wrong || at >= d->memo_count) {
 		d->wrong = d->wrong ? d->wrong : "a memo that was never set";
 		return;
@@ -199,27 +208,30 @@ static void memo_get(struct ss_pickle_doc *d, uint64_t at) {
 	push(d, d->memo[at]);
 }
 
-static void set_mark(struct ss_pickle_doc *d) {
-	if (grow(d, &d->marks, &d->mark_space, d->mark_count + 1, sizeof(*d->marks))) {
+static void set_mark(struct ss_pickle_doc *d)
+{
+	if (grow(d, &d->marks, &d->mark_space, d->mark_count + 1, sizeof(*d->marks)))
 		d->marks[d->mark_count++] = d->depth;
-	}
 }
 
 /* Executes one instruction. True if it was the last. */
-static bool step(struct ss_pickle_doc *d, unsigned char op) {
+static bool step(struct ss_pickle_doc *d, unsigned char op)
+{
 	switch (op) {
 	case 0x80: /* PROTO */
-		if (number(d, 1) > 5) {
+		if (number(d, 1) > 5)
 			d->wrong = "a protocol later than 5";
-		}
 		break;
 	case 0x95: number(d, 8); break; /* FRAME: a hint for readers from a file */
 	case '.': d->root = pop(d); return true;
 	case '(': set_mark(d); break;
 	case '0': pop(d); break;
 	case '1': d->depth = pop_mark(d); break;
-	case '2': push(d, pop(d)); push(d, d->depth ? d->stack[d->depth - 1] : d->root); break;
-	case 'N': push(d, (struct ss_pickle){ .type = SS_PICKLE_NONE }); break;
+	case '2':
+		push(d, pop(d));
+		push(d, d->depth ? d->stack[d->depth - 1] : d->root);
+		break;
+	case 'N': push(d, (struct ss_pickle){.type = SS_PICKLE_NONE}); break;
 	case 0x88: push_int(d, SS_PICKLE_BOOL, 1); break;
 	case 0x89: push_int(d, SS_PICKLE_BOOL, 0); break;
 	case 'J': push_int(d, SS_PICKLE_INT, (int32_t)number(d, 4)); break;
@@ -228,14 +240,26 @@ static bool step(struct ss_pickle_doc *d, unsigned char op) {
 	case 0x8a: push_long(d, number(d, 1)); break;
 	case 0x8b: push_long(d, number(d, 4)); break;
 	case 'G': push_float(d); break;
-	case 'U': case 'C': case 0x8c: push_string(d, number(d, 1)); break;
-	case 'T': case 'B': case 'X': push_string(d, number(d, 4)); break;
-	case 0x8d: case 0x8e: case 0x96: push_string(d, number(d, 8)); break;
-	case ']': case ')': case 0x8f: push(d, container(d, SS_PICKLE_LIST)); break;
+	case 'U':
+	case 'C':
+	case 0x8c: push_string(d, number(d, 1)); break;
+	case 'T':
+	case 'B':
+	case 'X': push_string(d, number(d, 4)); break;
+	case 0x8d:
+	case 0x8e:
+	case 0x96: push_string(d, number(d, 8)); break;
+	case ']':
+	case ')':
+	case 0x8f: push(d, container(d, SS_PICKLE_LIST)); break;
 	case '}': push(d, container(d, SS_PICKLE_DICT)); break;
-	case 'l': case 't': case 0x91: collect(d, pop_mark(d), SS_PICKLE_LIST); break;
+	case 'l':
+	case 't':
+	case 0x91: collect(d, pop_mark(d), SS_PICKLE_LIST); break;
 	case 'd': collect(d, pop_mark(d), SS_PICKLE_DICT); break;
-	case 0x85: case 0x86: case 0x87: { /* TUPLE1 to TUPLE3 */
+	case 0x85:
+	case 0x86:
+	case 0x87: { /* TUPLE1 to TUPLE3 */
 		size_t n = op - 0x84u, floor = d->mark_count ? d->marks[d->mark_count - 1] : 0;
 		if (d->depth - floor < n) {
 			d->wrong = "the stack is empty";
@@ -245,7 +269,8 @@ static bool step(struct ss_pickle_doc *d, unsigned char op) {
 		break;
 	}
 	case 'a': extend(d, d->depth ? d->depth - 1 : 0, SS_PICKLE_LIST); break;
-	case 'e': case 0x90: extend(d, pop_mark(d), SS_PICKLE_LIST); break;
+	case 'e':
+	case 0x90: extend(d, pop_mark(d), SS_PICKLE_LIST); break;
 	case 's': extend(d, d->depth > 1 ? d->depth - 2 : 0, SS_PICKLE_DICT); break;
 	case 'u': extend(d, pop_mark(d), SS_PICKLE_DICT); break;
 	case 0x94: memo_put(d, d->memo_count); break;
@@ -255,17 +280,16 @@ static bool step(struct ss_pickle_doc *d, unsigned char op) {
 	case 'j': memo_get(d, number(d, 4)); break;
 	default:
 		d->wrong = "an unknown instruction";
-		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-			if (refused[i].op == op) {
+		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+			if (refused[i].op == op)
 				d->wrong = refused[i].name;
-			}
-		}
 	}
 	return false;
 }
 
 struct ss_pickle_doc *ss_pickle_load(const unsigned char *data, size_t size, char *err,
-		size_t err_size) {
+				     size_t err_size)
+{
 	struct ss_pickle_doc *d = calloc(1, sizeof(*d));
 	bool done = false;
 
@@ -285,23 +309,21 @@ struct ss_pickle_doc *ss_pickle_load(const unsigned char *data, size_t size, cha
 		}
 		done = step(d, *d->p++);
 	}
-	if (!d->wrong) {
+	if (!d->wrong)
 		return d;
-	}
 	bool call = false;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		call |= d->wrong == refused[i].name;
-	}
 	snprintf(err, err_size, "pickle, byte %zu: %s%s", (size_t)(at - data), d->wrong,
-		call ? " is refused: it would run code" : "");
+		 call ? " is refused: it would run code" : "");
 	ss_pickle_free(d);
 	return NULL;
 }
 
-void ss_pickle_free(struct ss_pickle_doc *d) {
-	if (!d) {
+void ss_pickle_free(struct ss_pickle_doc *d)
+{
+	if (!d)
 		return;
-	}
 	while (d->all) {
 		struct ss_pickle_items *next = d->all->next;
 		free(d->all->v);
@@ -314,31 +336,33 @@ void ss_pickle_free(struct ss_pickle_doc *d) {
 	free(d);
 }
 
-const struct ss_pickle *ss_pickle_root(const struct ss_pickle_doc *doc) {
+const struct ss_pickle *ss_pickle_root(const struct ss_pickle_doc *doc)
+{
 	return &doc->root;
 }
 
-size_t ss_pickle_count(const struct ss_pickle *v) {
+size_t ss_pickle_count(const struct ss_pickle *v)
+{
 	return v && v->type == SS_PICKLE_LIST ? v->items->count : 0;
 }
 
-const struct ss_pickle *ss_pickle_at(const struct ss_pickle *v, size_t i) {
+const struct ss_pickle *ss_pickle_at(const struct ss_pickle *v, size_t i)
+{
 	return i < ss_pickle_count(v) ? &v->items->v[i] : NULL;
 }
 
-bool ss_pickle_is(const struct ss_pickle *v, const char *text) {
+bool ss_pickle_is(const struct ss_pickle *v, const char *text)
+{
 	return v && v->type == SS_PICKLE_STRING && v->len == strlen(text) &&
-		memcmp(v->s, text, v->len) == 0;
+	       memcmp(v->s, text, v->len) == 0;
 }
 
-const struct ss_pickle *ss_pickle_get(const struct ss_pickle *v, const char *key) {
-	if (!v || v->type != SS_PICKLE_DICT) {
+const struct ss_pickle *ss_pickle_get(const struct ss_pickle *v, const char *key)
+{
+	if (!v || v->type != SS_PICKLE_DICT)
 		return NULL;
-	}
-	for (size_t i = 0; i + 1 < v->items->count; i += 2) {
-		if (ss_pickle_is(&v->items->v[i], key)) {
+	for (size_t i = 0; i + 1 < v->items->count; i += 2)
+		if (ss_pickle_is(&v->items->v[i], key))
 			return &v->items->v[i + 1];
-		}
-	}
 	return NULL;
 }

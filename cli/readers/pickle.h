@@ -8,8 +8,13 @@
 #include <stdint.h>
 
 enum ss_pickle_type {
-	SS_PICKLE_NONE, SS_PICKLE_BOOL, SS_PICKLE_INT, SS_PICKLE_FLOAT,
-	SS_PICKLE_STRING, SS_PICKLE_LIST, SS_PICKLE_DICT,
+	SS_PICKLE_NONE,
+	SS_PICKLE_BOOL,
+	SS_PICKLE_INT,
+	SS_PICKLE_FLOAT,
+	SS_PICKLE_STRING,
+	SS_PICKLE_LIST,
+	SS_PICKLE_DICT,
 };
 
 /* A tuple or a set becomes a list, bytes become a string, and an integer that does not fit
@@ -19,7 +24,10 @@ struct ss_pickle {
 	union {
 		int64_t i;
 		double f;
-		struct { const char *s; size_t len; }; /* no 0 at the end */
+		struct {
+			const char *s;
+			size_t len;
+		};                             /* no 0 at the end */
 		struct ss_pickle_items *items; /* a dict holds key, value, key, ... */
 	};
 };

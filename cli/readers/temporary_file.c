@@ -6,8 +6,9 @@
 
 #include "cli/readers/temporary_file.h"
 
-int ss_temporary_file(const char *name, char path[PATH_MAX]) {
-	const char *dirs[] = { getenv("TMPDIR"), "/tmp" };
+int ss_temporary_file(const char *name, char path[PATH_MAX])
+{
+	const char *dirs[] = {getenv("TMPDIR"), "/tmp"};
 	int fd = -1;
 
 	for (size_t i = 0; i < 2 && fd < 0; i++) {

@@ -10,7 +10,8 @@
  * dictionary that occurs many times would take for ever. */
 #define MAX_KEYS 256
 
-static unsigned char *read_all(FILE *file, size_t *size) {
+static unsigned char *read_all(FILE *file, size_t *size)
+{
 	unsigned char *data = NULL;
 	size_t space = 0;
 
@@ -26,9 +27,8 @@ static unsigned char *read_all(FILE *file, size_t *size) {
 			data = bigger;
 		}
 		size_t n = fread(data + *size, 1, space - *size, file);
-		if (n == 0) {
+		if (n == 0)
 			break;
-		}
 		*size += n;
 	}
 	if (ferror(file)) {
@@ -38,21 +38,23 @@ static unsigned char *read_all(FILE *file, size_t *size) {
 	return data;
 }
 
-static bool too_many_keys(const struct ss_pickle *v) {
+static bool too_many_keys(const struct ss_pickle *v)
+{
 	return v->type == SS_PICKLE_DICT && v->items->count > 2 * MAX_KEYS;
 }
 
-static bool int_of(const struct ss_pickle *entry, const char *key, uint64_t *out) {
+static bool int_of(const struct ss_pickle *entry, const char *key, uint64_t *out)
+{
 	const struct ss_pickle *v = ss_pickle_get(entry, key);
-	if (!v || v->type != SS_PICKLE_INT) {
+	if (!v || v->type != SS_PICKLE_INT)
 		return false;
-	}
 	*out = (uint64_t)v->i;
 	return true;
 }
 
 static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_t n, char *err,
-		size_t err_size) {
+		      size_t err_size)
+{
 	const struct ss_pickle *action;
 	uint64_t addr, size = 0, stream = 0, time_us = 0;
 	const char *wrong;
@@ -68,10 +70,9 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 	/* free_requested is when the program called free. A free_completed that follows it
 	 * finds no block and is ignored; one without a request counts as the free. */
 	if (!alloc && !ss_pickle_is(action, "free_requested") &&
-			!ss_pickle_is(action, "free_completed")) {
-		if (action && action->type == SS_PICKLE_STRING) {
+	    !ss_pickle_is(action, "free_completed")) {
+		if (action && action->type == SS_PICKLE_STRING)
 			return true; /* segments, snapshots, out of memory */
-		}
 		snprintf(err, err_size, "trace entry %zu has no action", n);
 		return false;
 	}
@@ -86,27 +87,27 @@ static bool add_entry(struct ss_events *ev, const struct ss_pickle *entry, size_
 		uint64_t before = ev->unknown_frees;
 		int_of(entry, "size", &size);
 		wrong = ss_events_free(ev, addr, size, stream, time_us);
-		if (ss_pickle_is(action, "free_completed")) {
+		if (ss_pickle_is(action, "free_completed"))
 			ev->unknown_frees = before; /* free_requested removed the block */
-		}
 	} else {
 		wrong = ss_events_alloc(ev, addr, size, stream, time_us);
 	}
-	if (wrong) {
+	if (wrong)
 		snprintf(err, err_size, "trace entry %zu: %s", n, wrong);
-	}
 	return !wrong;
 }
 
 /* Blocks that are live in a segment: those that the trace did not allocate lived before it. */
 static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, size_t n, char *err,
-		size_t err_size) {
+			size_t err_size)
+{
 	const struct ss_pickle *blocks = ss_pickle_get(segment, "blocks");
 	uint64_t at = 0, stream = 0;
 	const char *wrong = NULL;
 
 	if (too_many_keys(segment) || !int_of(segment, "address", &at)) {
-		snprintf(err, err_size, "segment %zu has no address, or more than %d keys", n, MAX_KEYS);
+		snprintf(err, err_size, "segment %zu has no address, or more than %d keys", n,
+			 MAX_KEYS);
 		return false;
 	}
 	int_of(segment, "stream", &stream);
@@ -118,41 +119,42 @@ static bool add_segment(struct ss_events *ev, const struct ss_pickle *segment, s
 			snprintf(err, err_size, "block %zu of segment %zu has no size", i, n);
 			return false;
 		}
-		int_of(block, "address", &at); /* older snapshots do without: the blocks lie side by side */
+		/* Older snapshots do without: the blocks lie side by side */
+		int_of(block, "address", &at);
 		asked = size;
 		int_of(block, "requested_size", &asked);
 		/* One that was freed while other streams used it takes memory, too. */
 		const struct ss_pickle *state = ss_pickle_get(block, "state");
-		if (ss_pickle_is(state, "active_allocated") || ss_pickle_is(state, "active_pending_free") ||
-				ss_pickle_is(state, "active_awaiting_free")) {
+		if (ss_pickle_is(state, "active_allocated") ||
+		    ss_pickle_is(state, "active_pending_free") ||
+		    ss_pickle_is(state, "active_awaiting_free"))
 			wrong = ss_events_live(ev, at, asked, stream);
-		}
 		at += size;
 	}
-	if (wrong) {
+	if (wrong)
 		snprintf(err, err_size, "segment %zu: %s", n, wrong);
-	}
 	return !wrong;
 }
 
 /* The device of a segment; 0 if it does not say. */
-static uint64_t device_of(const struct ss_pickle *segment) {
+static uint64_t device_of(const struct ss_pickle *segment)
+{
 	uint64_t device = 0;
 
-	if (!too_many_keys(segment)) {
+	if (!too_many_keys(segment))
 		int_of(segment, "device", &device);
-	}
 	return device;
 }
 
-/* Which devices does the snapshot know, and which of them is meant? False: not the one that was asked for. */
-static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces, const struct ss_pickle *segments,
-		int device, char *err, size_t err_size) {
+/* Which devices does the snapshot know, and which of them is meant? False: not the one that was
+ * asked for. */
+static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces,
+			  const struct ss_pickle *segments, int device, char *err, size_t err_size)
+{
 	uint64_t with_trace = 0, with_segment = 0, all;
 
-	for (size_t i = 0; i < ss_pickle_count(traces) && i < 64; i++) {
+	for (size_t i = 0; i < ss_pickle_count(traces) && i < 64; i++)
 		with_trace |= (uint64_t)(ss_pickle_count(ss_pickle_at(traces, i)) > 0) << i;
-	}
 	for (size_t i = 0; i < ss_pickle_count(segments); i++) {
 		uint64_t of = device_of(ss_pickle_at(segments, i));
 
@@ -160,7 +162,8 @@ static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces, 
 	}
 	all = with_trace | with_segment;
 	if (!all) {
-		snprintf(err, err_size, "no device_traces with events and no segments: not a memory snapshot");
+		snprintf(err, err_size,
+			 "no device_traces with events and no segments: not a memory snapshot");
 		return false;
 	}
 	if (device >= 64 || (device >= 0 && !(all >> device & 1))) {
@@ -174,31 +177,32 @@ static bool choose_device(struct ss_events *ev, const struct ss_pickle *traces, 
 }
 
 static bool read_snapshot(struct ss_events *ev, const struct ss_pickle *root, int device, char *err,
-		size_t err_size) {
+			  size_t err_size)
+{
 	const struct ss_pickle *traces = ss_pickle_get(root, "device_traces");
 	/* torch.cuda.memory_snapshot() gives the segments alone. */
-	const struct ss_pickle *segments = root && root->type == SS_PICKLE_LIST ? root : ss_pickle_get(root, "segments");
+	const struct ss_pickle *segments = root && root->type == SS_PICKLE_LIST ?
+						   root :
+						   ss_pickle_get(root, "segments");
 
-	if (!choose_device(ev, traces, segments, device, err, err_size)) {
+	if (!choose_device(ev, traces, segments, device, err, err_size))
 		return false;
-	}
 	const struct ss_pickle *trace = ss_pickle_at(traces, (size_t)ev->device);
-	for (size_t i = 0; i < ss_pickle_count(trace); i++) {
-		if (!add_entry(ev, ss_pickle_at(trace, i), i, err, err_size)) {
+	for (size_t i = 0; i < ss_pickle_count(trace); i++)
+		if (!add_entry(ev, ss_pickle_at(trace, i), i, err, err_size))
 			return false;
-		}
-	}
 	for (size_t i = 0; i < ss_pickle_count(segments); i++) {
 		const struct ss_pickle *segment = ss_pickle_at(segments, i);
 
-		if (device_of(segment) == (uint64_t)ev->device && !add_segment(ev, segment, i, err, err_size)) {
+		if (device_of(segment) == (uint64_t)ev->device &&
+		    !add_segment(ev, segment, i, err, err_size))
 			return false;
-		}
 	}
 	return true;
 }
 
-bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, size_t err_size) {
+bool ss_snapshot_read(struct ss_events *ev, FILE *file, int device, char *err, size_t err_size)
+{
 	size_t size;
 	unsigned char *data = read_all(file, &size);
 

@@ -16,14 +16,15 @@ void ss_report_ranks_text(FILE *out, const struct ss_over_ranks *o, size_t most)
 
 /* All of the analyses as one object; `o` is NULL if there is only one. `charts`: with time lines
  * and address maps. NULL: out of memory. */
-json_t *ss_report_json(struct ss_analysis *const *list, size_t count,
-		       const struct ss_over_ranks *o, bool charts);
+json_t *ss_report_json(struct ss_analysis *const *list, size_t count, const struct ss_over_ranks *o,
+		       bool charts);
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts);
 json_t *ss_report_chart_json(const struct ss_analysis *a);
 json_t *ss_report_ranks_json(const struct ss_over_ranks *o);
 
 /* Two recordings beside each other, named `a` and `b`. `most` is the number of call sites. */
-void ss_report_difference_text(FILE *out, const struct ss_difference *d, const char *a, const char *b, size_t most);
+void ss_report_difference_text(FILE *out, const struct ss_difference *d, const char *a,
+			       const char *b, size_t most);
 /* NULL: out of memory. */
 json_t *ss_report_difference_json(const struct ss_difference *d, const char *a, const char *b);
 
@@ -37,14 +38,15 @@ double ss_report_seconds(const struct ss_analysis *a, uint64_t time_ns);
 /* Bytes as "1.50 GiB". Returns `out`. */
 const char *ss_report_bytes(char out[32], uint64_t bytes);
 #define SS_SITE_NAME 2048 /* characters of the longest name */
-/* A name of a call site: its inner frames, the innermost first, up to the one that tells it from all other sites of the
- * file. Returns `out`. */
+/* A name of a call site: its inner frames, the innermost first, up to the one that tells it from
+ * all other sites of the file. Returns `out`. */
 const char *ss_report_site_name(const struct ss_sites *s, uint32_t site, char *out, size_t size);
 /* The title of a column with such names. */
 const char *ss_report_sites_head(const struct ss_sites *s);
 /* The name of a function with long arguments shortened in the middle. Returns `out`. */
 const char *ss_report_function(const char *name, char *out, size_t size);
-/* What blocks that are live at the end are called. A program that was killed might have freed them. */
+/* What blocks that are live at the end are called. A program that was killed might have freed
+ * them. */
 const char *ss_report_leaks_title(const struct ss_analysis *a);
 /* "GPU 0", or what stands for memory of no device. Returns `out`. */
 const char *ss_report_device_name(int device, char out[32]);

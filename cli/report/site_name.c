@@ -14,7 +14,8 @@ struct text {
 	size_t left;
 };
 
-static void put(struct text *t, const char *from, size_t length) {
+static void put(struct text *t, const char *from, size_t length)
+{
 	length = length < t->left ? length : t->left;
 	memcpy(t->at, from, length);
 	t->at += length;
@@ -22,35 +23,39 @@ static void put(struct text *t, const char *from, size_t length) {
 	*t->at = '\0';
 }
 
-static void put_all(struct text *t, const char *from) {
+static void put_all(struct text *t, const char *from)
+{
 	put(t, from, strlen(from));
 }
 
-/* The end of the brackets that open at `from`; NULL if they do not close. The signs of an operator are not brackets. */
-static const char *closing(const char *from) {
+/* The end of the brackets that open at `from`; NULL if they do not close. The signs of an operator
+ * are not brackets. */
+static const char *closing(const char *from)
+{
 	int depth = 0;
 
 	for (const char *s = from; *s; s++) {
 		if (*s == '<' || *s == '(') {
 			depth++;
 		} else if ((*s == '>' && s[-1] != '-') || *s == ')') {
-			if (--depth == 0) {
+			if (--depth == 0)
 				return s;
-			}
 		}
 	}
 	return NULL;
 }
 
-static size_t operator_length(const char *s) {
+static size_t operator_length(const char *s)
+{
 	static const char word[] = "operator";
 	size_t n = sizeof(word) - 1;
 
 	return strncmp(s, word, n) == 0 ? n + strspn(s + n, "<>=-(") : 0;
 }
 
-const char *ss_report_function(const char *name, char *out, size_t size) {
-	struct text t = { out, size - 1 };
+const char *ss_report_function(const char *name, char *out, size_t size)
+{
+	struct text t = {out, size - 1};
 
 	*out = '\0';
 	for (const char *s = name; *s;) {
@@ -73,17 +78,18 @@ const char *ss_report_function(const char *name, char *out, size_t size) {
 	return out;
 }
 
-static void put_frame(struct text *t, const struct ss_frame *f, const struct ss_frame *beside) {
+static void put_frame(struct text *t, const struct ss_frame *f, const struct ss_frame *beside)
+{
 	char name[512], other[512], line[16] = "";
 
 	ss_report_function(f->function, name, sizeof(name));
 	/* Arguments that tell two call sites apart are not shortened. */
-	if (beside && beside != f && beside->line == f->line && strcmp(beside->source, f->source) == 0 &&
-	    strcmp(ss_report_function(beside->function, other, sizeof(other)), name) == 0) {
+	if (beside && beside != f && beside->line == f->line &&
+	    strcmp(beside->source, f->source) == 0 &&
+	    strcmp(ss_report_function(beside->function, other, sizeof(other)), name) == 0)
 		put_all(t, f->function);
-	} else {
+	else
 		put_all(t, name);
-	}
 	if (f->source[0]) {
 		snprintf(line, sizeof(line), f->line ? ":%d)" : ")", f->line);
 		put_all(t, " (");
@@ -93,26 +99,27 @@ static void put_frame(struct text *t, const struct ss_frame *f, const struct ss_
 }
 
 /* How often the frame at `i` follows itself: a function that calls itself. */
-static uint32_t repeated(const struct ss_site *site, uint32_t i) {
+static uint32_t repeated(const struct ss_site *site, uint32_t i)
+{
 	uint32_t n = 1;
 
-	while (i + n < site->frames && site->frame[i + n] == site->frame[i]) {
+	while (i + n < site->frames && site->frame[i + n] == site->frame[i])
 		n++;
-	}
 	return n;
 }
 
-const char *ss_report_site_name(const struct ss_sites *s, uint32_t index, char *out, size_t size) {
+const char *ss_report_site_name(const struct ss_sites *s, uint32_t index, char *out, size_t size)
+{
 	const struct ss_site *site = &s->site[index];
-	struct text t = { out, size - 1 };
+	struct text t = {out, size - 1};
 	char times[32];
 	uint32_t n, shown = 0;
 
 	*out = '\0';
-	if (!site->frames) {
+	if (!site->frames)
 		put_all(&t, "(call stack not known)");
-	}
-	for (uint32_t i = 0; i < site->frames && (shown < FEWEST || i <= site->shared); i += n, shown++) {
+	for (uint32_t i = 0; i < site->frames && (shown < FEWEST || i <= site->shared);
+	     i += n, shown++) {
 		if (shown == MOST && i < site->shared && site->shared < site->frames) {
 			i = site->shared;
 			put_all(&t, " < ...");
@@ -123,8 +130,10 @@ const char *ss_report_site_name(const struct ss_sites *s, uint32_t index, char *
 			put_all(&t, ss_site_frame(s, site, i)->function);
 			continue;
 		}
-		put_frame(&t, ss_site_frame(s, site, i), i + n > site->shared ?
-			ss_site_frame(s, &s->site[site->beside], site->shared) : NULL);
+		put_frame(&t, ss_site_frame(s, site, i),
+			  i + n > site->shared ?
+				  ss_site_frame(s, &s->site[site->beside], site->shared) :
+				  NULL);
 		if (n > 1) {
 			snprintf(times, sizeof(times), " %u times", n);
 			put_all(&t, times);

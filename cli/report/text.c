@@ -5,32 +5,37 @@
 
 #include "cli/report/report.h"
 
-static const char *bytes(uint64_t n) {
+static const char *bytes(uint64_t n)
+{
 	static char text[8][32];
 	static unsigned next;
 
 	return ss_report_bytes(text[next++ % 8], n);
 }
 
-static const char *site_name(const struct ss_analysis *a, uint32_t site) {
+static const char *site_name(const struct ss_analysis *a, uint32_t site)
+{
 	static char text[SS_SITE_NAME];
 
 	return ss_report_site_name(&a->sites, site, text, sizeof(text));
 }
 
-static const char *device_name(int device) {
+static const char *device_name(int device)
+{
 	static char text[32];
 
 	return ss_report_device_name(device, text);
 }
 
-static double percent(uint64_t part, uint64_t all) {
+static double percent(uint64_t part, uint64_t all)
+{
 	return all ? 100 * (double)part / (double)all : 0;
 }
 
 /* ---- the process -------------------------------------------------------- */
 
-static void print_process(FILE *out, const struct ss_analysis *a) {
+static void print_process(FILE *out, const struct ss_analysis *a)
+{
 	static const char *const state[] = {
 		[SS_TRACE_RUNNING] = ", which runs or was killed",
 		[SS_TRACE_CLOSED] = "",
@@ -38,27 +43,30 @@ static void print_process(FILE *out, const struct ss_analysis *a) {
 	};
 
 	fprintf(out, "%s\n", a->path);
-	fprintf(out, "  %s\n", a->command[0] ? a->command : a->exe[0] ? a->exe : "program not known");
+	fprintf(out, "  %s\n",
+		a->command[0] ? a->command :
+		a->exe[0]     ? a->exe :
+				"program not known");
 	fprintf(out, "  process %" PRIu32 "%s%s", a->pid, a->host[0] ? " on " : "", a->host);
-	if (a->rank >= 0) {
+	if (a->rank >= 0)
 		fprintf(out, ", rank %d", a->rank);
-	}
-	if (a->rank >= 0 && a->ranks >= 0) {
+	if (a->rank >= 0 && a->ranks >= 0)
 		fprintf(out, " of %d", a->ranks);
-	}
-	if (a->job[0]) {
+	if (a->job[0])
 		fprintf(out, ", %s job %s", a->launcher, a->job);
-	}
 	fprintf(out, "%s\n", (unsigned)a->state < 3 ? state[a->state] : "");
-	fprintf(out, "  %" PRIu64 " events in %.3f s, %zu threads, %zu streams; %" PRIu64
-		" allocations, %" PRIu64 " frees\n", a->events, ss_report_seconds(a, a->last_ns),
-		a->threads, a->streams, a->kind[SS_TRACE_ALLOC], a->kind[SS_TRACE_FREE]);
+	fprintf(out,
+		"  %" PRIu64 " events in %.3f s, %zu threads, %zu streams; %" PRIu64
+		" allocations, %" PRIu64 " frees\n",
+		a->events, ss_report_seconds(a, a->last_ns), a->threads, a->streams,
+		a->kind[SS_TRACE_ALLOC], a->kind[SS_TRACE_FREE]);
 	if (a->lived_blocks) {
 		fprintf(out, "  %" PRIu64 " blocks, %s, lived before the recording begins\n",
 			a->lived_blocks, bytes(a->lived_bytes));
 	}
 	if (a->lost_events || a->lost_stacks) {
-		fprintf(out, "  lost while recording: %" PRIu64 " events, %" PRIu64 " call stacks\n",
+		fprintf(out,
+			"  lost while recording: %" PRIu64 " events, %" PRIu64 " call stacks\n",
 			a->lost_events, a->lost_stacks);
 	}
 	if (a->unknown_frees) {
@@ -66,26 +74,30 @@ static void print_process(FILE *out, const struct ss_analysis *a) {
 			a->unknown_frees);
 	}
 	if (a->lost_frees) {
-		fprintf(out, "  %" PRIu64 " frees are missing: the addresses were allocated again\n",
+		fprintf(out,
+			"  %" PRIu64 " frees are missing: the addresses were allocated again\n",
 			a->lost_frees);
 	}
 	if (a->reset_blocks) {
-		fprintf(out, "  %" PRIu64 " blocks went with their memory, as a device reset does\n",
+		fprintf(out,
+			"  %" PRIu64 " blocks went with their memory, as a device reset does\n",
 			a->reset_blocks);
 	}
 	if (a->sites.rebuilt) {
-		fprintf(out, "  %s was built after the recording, so names are missing (--debug-path finds a copy)\n",
+		fprintf(out,
+			"  %s was built after the recording, so names are missing (--debug-path "
+			"finds a copy)\n",
 			a->sites.rebuilt);
 	}
-	if (a->problem) {
+	if (a->problem)
 		fprintf(out, "  damaged in %zu places: %s\n", a->problems, a->problem);
-	}
 }
 
 /* ---- peaks -------------------------------------------------------------- */
 
 static void print_usage(FILE *out, const struct ss_analysis *a, const struct ss_usage *u,
-			const char *name) {
+			const char *name)
+{
 	fprintf(out, "  %-20.20s %12s %9.3f %12s %12s | %12s %9.3f %12s\n", name,
 		bytes(u->used_peak.used), ss_report_seconds(a, u->used_peak_ns),
 		bytes(u->used_peak.in_flight), bytes(u->used_peak.reserved),
@@ -93,7 +105,8 @@ static void print_usage(FILE *out, const struct ss_analysis *a, const struct ss_
 		bytes(u->end.used));
 }
 
-static void print_peaks(FILE *out, const struct ss_analysis *a) {
+static void print_peaks(FILE *out, const struct ss_analysis *a)
+{
 	char name[64];
 
 	fprintf(out, "\nPeaks\n  %-20s %12s %9s %12s %12s | %12s %9s %12s\n", "", "used", "at s",
@@ -104,8 +117,9 @@ static void print_peaks(FILE *out, const struct ss_analysis *a) {
 		print_usage(out, a, &d->usage, name);
 		for (size_t k = 0; k < a->pools; k++) {
 			if (a->pool[k].device == d->device) {
-				snprintf(name, sizeof(name), "  %s", a->pool[k].name[0] ?
-					a->pool[k].name : "pool without name");
+				snprintf(name, sizeof(name), "  %s",
+					 a->pool[k].name[0] ? a->pool[k].name :
+							      "pool without name");
 				print_usage(out, a, &a->pool[k].usage, name);
 			}
 		}
@@ -113,7 +127,8 @@ static void print_peaks(FILE *out, const struct ss_analysis *a) {
 }
 
 static void print_holders(FILE *out, const struct ss_analysis *a, const struct ss_snapshot *p,
-			  size_t most, const char *indent) {
+			  size_t most, const char *indent)
+{
 	size_t n = p->holders < most ? p->holders : most;
 
 	for (size_t i = 0; i < n; i++) {
@@ -127,15 +142,19 @@ static void print_holders(FILE *out, const struct ss_analysis *a, const struct s
 	}
 }
 
-static void print_waste(FILE *out, const struct ss_snapshot *p, const char *indent) {
-	const struct { const char *name; uint64_t bytes; } row[] = {
-		{ "asked for by the program", p->level.asked },
-		{ "rounding of block sizes", p->waste.rounding },
-		{ "in flight on the same stream", p->waste.in_flight_own },
-		{ "in flight in other streams' caches", p->waste.in_flight_others },
-		{ "fragmentation: holes that are too small", p->waste.fragmentation },
-		{ "free in other pools", p->waste.other_pools },
-		{ "free and large enough", p->waste.idle },
+static void print_waste(FILE *out, const struct ss_snapshot *p, const char *indent)
+{
+	const struct {
+		const char *name;
+		uint64_t bytes;
+	} row[] = {
+		{"asked for by the program", p->level.asked},
+		{"rounding of block sizes", p->waste.rounding},
+		{"in flight on the same stream", p->waste.in_flight_own},
+		{"in flight in other streams' caches", p->waste.in_flight_others},
+		{"fragmentation: holes that are too small", p->waste.fragmentation},
+		{"free in other pools", p->waste.other_pools},
+		{"free and large enough", p->waste.idle},
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -146,19 +165,22 @@ static void print_waste(FILE *out, const struct ss_snapshot *p, const char *inde
 	}
 }
 
-static void print_devices(FILE *out, const struct ss_analysis *a, size_t most) {
+static void print_devices(FILE *out, const struct ss_analysis *a, size_t most)
+{
 	for (size_t i = 0; i < a->devices; i++) {
 		const struct ss_device_result *d = &a->device[i];
 		if (d->used_peak.event) {
-			fprintf(out, "\nWho held %s at its peak of %s used, at %.3f s\n"
+			fprintf(out,
+				"\nWho held %s at its peak of %s used, at %.3f s\n"
 				"  %12s %7s %9s  %s\n",
 				device_name(d->device), bytes(d->used_peak.level.used),
-				ss_report_seconds(a, d->used_peak.time_ns), "bytes", "share", "blocks",
-				ss_report_sites_head(&a->sites));
+				ss_report_seconds(a, d->used_peak.time_ns), "bytes", "share",
+				"blocks", ss_report_sites_head(&a->sites));
 			print_holders(out, a, &d->used_peak, most, "  ");
 		}
 		if (d->reserved_peak.event) {
-			fprintf(out, "\nWhere the %s reserved of %s were when it had most, at %.3f s",
+			fprintf(out,
+				"\nWhere the %s reserved of %s were when it had most, at %.3f s",
 				bytes(d->reserved_peak.level.reserved), device_name(d->device),
 				ss_report_seconds(a, d->reserved_peak.time_ns));
 			if (d->reserved_peak.request) {
@@ -167,8 +189,10 @@ static void print_devices(FILE *out, const struct ss_analysis *a, size_t most) {
 			}
 			fprintf(out, "\n");
 			print_waste(out, &d->reserved_peak, "  ");
-			fprintf(out, "  in the mean over time: reserved %s, asked for %s, rounding %s, "
-				"in flight %s\n", bytes((uint64_t)d->usage.reserved_mean),
+			fprintf(out,
+				"  in the mean over time: reserved %s, asked for %s, rounding %s, "
+				"in flight %s\n",
+				bytes((uint64_t)d->usage.reserved_mean),
 				bytes((uint64_t)d->usage.asked_mean),
 				bytes((uint64_t)(d->usage.used_mean - d->usage.asked_mean)),
 				bytes((uint64_t)d->usage.in_flight_mean));
@@ -178,17 +202,19 @@ static void print_devices(FILE *out, const struct ss_analysis *a, size_t most) {
 
 /* ---- call sites --------------------------------------------------------- */
 
-static double ms(uint64_t ns) {
+static double ms(uint64_t ns)
+{
 	return (double)ns / 1e6;
 }
 
-static void print_row(FILE *out, const struct ss_analysis *a, int kind, const struct ss_site *s) {
+static void print_row(FILE *out, const struct ss_analysis *a, int kind, const struct ss_site *s)
+{
 	double life = s->frees ? ms(s->lifetime_ns) / (double)s->frees : 0;
 
 	switch (kind) {
 	case SS_RANKING_ALLOCS:
-		fprintf(out, "  %10" PRIu64 " %12s %12s %12.3f", s->allocs, bytes(s->bytes / s->allocs),
-			bytes(s->peak), life);
+		fprintf(out, "  %10" PRIu64 " %12s %12s %12.3f", s->allocs,
+			bytes(s->bytes / s->allocs), bytes(s->peak), life);
 		break;
 	case SS_RANKING_REPEATS:
 		fprintf(out, "  %10" PRIu64 " %12s %12s %12.3f", s->repeats,
@@ -196,56 +222,61 @@ static void print_row(FILE *out, const struct ss_analysis *a, int kind, const st
 		break;
 	case SS_RANKING_LEAKS:
 		fprintf(out, "  %10" PRIu64 " %12s %12s %12.3f", s->live_blocks, bytes(s->live),
-			bytes(s->largest_live), ss_report_seconds(a, a->last_ns) -
-			ss_report_seconds(a, s->oldest_ns));
+			bytes(s->largest_live),
+			ss_report_seconds(a, a->last_ns) - ss_report_seconds(a, s->oldest_ns));
 		break;
-	default:
-		fprintf(out, "  %10" PRIu64 " %12.3f", s->waits, ms(s->wait_ns));
+	default: fprintf(out, "  %10" PRIu64 " %12.3f", s->waits, ms(s->wait_ns));
 	}
 }
 
-static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most) {
-	const struct { int kind; const char *title, *head; } list[] = {
-		{ SS_RANKING_ALLOCS, "Who allocates most often",
-		  "    allocs    mean size         peak  mean life ms" },
-		{ SS_RANKING_REPEATS, "Short-lived blocks that the caller could keep",
-		  "   repeats    mean size         peak  mean life ms" },
-		{ SS_RANKING_LEAKS, ss_report_leaks_title(a),
-		  "    blocks        bytes      largest  oldest s ago" },
-		{ SS_RANKING_WAITS, "Who waits", "     waits     total ms" },
+static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most)
+{
+	const struct {
+		int kind;
+		const char *title, *head;
+	} list[] = {
+		{SS_RANKING_ALLOCS, "Who allocates most often",
+		 "    allocs    mean size         peak  mean life ms"},
+		{SS_RANKING_REPEATS, "Short-lived blocks that the caller could keep",
+		 "   repeats    mean size         peak  mean life ms"},
+		{SS_RANKING_LEAKS, ss_report_leaks_title(a),
+		 "    blocks        bytes      largest  oldest s ago"},
+		{SS_RANKING_WAITS, "Who waits", "     waits     total ms"},
 	};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		const struct ss_ranking *r = &a->ranking[list[i].kind];
 		size_t n = r->count < most ? r->count : most;
-		if (n == 0) {
+		if (n == 0)
 			continue;
-		}
 		fprintf(out, "\n%s\n  %s  %s\n", list[i].title, list[i].head + 2,
 			ss_report_sites_head(&a->sites));
 		for (size_t k = 0; k < n; k++) {
 			print_row(out, a, list[i].kind, &a->sites.site[r->site[k]]);
 			bool grows = list[i].kind == SS_RANKING_LEAKS &&
-				ss_site_grows(&a->sites.site[r->site[k]]);
-			fprintf(out, "  %s%s\n", grows ? "still growing: " : "", site_name(a, r->site[k]));
+				     ss_site_grows(&a->sites.site[r->site[k]]);
+			fprintf(out, "  %s%s\n", grows ? "still growing: " : "",
+				site_name(a, r->site[k]));
 		}
 		if (r->all > n) {
-			fprintf(out, "  and %zu more %s\n", r->all - n, ss_by_name(a->sites.by, true));
+			fprintf(out, "  and %zu more %s\n", r->all - n,
+				ss_by_name(a->sites.by, true));
 		}
 	}
 }
 
 /* ---- time and failures -------------------------------------------------- */
 
-static void print_spent(FILE *out, const struct ss_analysis *a) {
+static void print_spent(FILE *out, const struct ss_analysis *a)
+{
 	const char *title = "\nTime in waits and in calls of the driver\n"
-		"     count     total ms   longest ms\n";
+			    "     count     total ms   longest ms\n";
 
 	for (int i = 0; i < SS_WAIT_CAUSES; i++) {
 		const struct ss_spent *s = &a->wait[i];
 		if (s->count) {
-			fprintf(out, "%s%10" PRIu64 " %12.3f %12.3f  %s\n", title, s->count, ms(s->ns),
-				ms(s->longest_ns), ss_wait_name(i));
+			fprintf(out, "%s%10" PRIu64 " %12.3f %12.3f  %s\n", title, s->count,
+				ms(s->ns), ms(s->longest_ns), ss_wait_name(i));
 			title = "";
 		}
 	}
@@ -259,16 +290,18 @@ static void print_spent(FILE *out, const struct ss_analysis *a) {
 	}
 }
 
-static void print_failures(FILE *out, const struct ss_analysis *a, size_t most) {
+static void print_failures(FILE *out, const struct ss_analysis *a, size_t most)
+{
 	size_t n = a->failures < most ? a->failures : most;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct ss_failure *f = &a->failure[i];
 		const struct ss_snapshot *p = &f->snapshot;
-		fprintf(out, "\n%s at %.3f s: %s asked for on %s, %s %s\n  by %s\n"
+		fprintf(out,
+			"\n%s at %.3f s: %s asked for on %s, %s %s\n  by %s\n"
 			"  used %s, in flight %s, reserved %s, largest hole of the pool %s\n",
-			f->limit ? "Limit reached" : "Out of memory", ss_report_seconds(a, p->time_ns),
-			bytes(p->request), device_name(p->device),
+			f->limit ? "Limit reached" : "Out of memory",
+			ss_report_seconds(a, p->time_ns), bytes(p->request), device_name(p->device),
 			f->limit ? "the limit is" : "the device has free", bytes(f->device_free),
 			site_name(a, f->site), bytes(p->level.used), bytes(p->level.in_flight),
 			bytes(p->level.reserved), bytes(p->waste.largest_hole));
@@ -277,12 +310,12 @@ static void print_failures(FILE *out, const struct ss_analysis *a, size_t most) 
 		fprintf(out, "  who held it\n");
 		print_holders(out, a, p, 5, "  ");
 	}
-	if (a->failures_all > n) {
+	if (a->failures_all > n)
 		fprintf(out, "\nand %" PRIu64 " more failures\n", a->failures_all - n);
-	}
 }
 
-void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most) {
+void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most)
+{
 	print_process(out, a);
 	print_failures(out, a, most);
 	print_peaks(out, a);

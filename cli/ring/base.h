@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the base of a ring: blocks with what the events before its beginning defined, and the memory that there was. */
+/* Writes the base of a ring: blocks with what the events before its beginning defined, and the
+ * memory that there was. */
 #ifndef SS_RING_BASE_H
 #define SS_RING_BASE_H
 
@@ -9,13 +10,13 @@
 struct ss_ring_base {
 	struct ss_ring_file *file;
 	uint64_t begin_ns;
-	bool failed;         /* with errno set; nothing of it is valid */
+	bool failed; /* with errno set; nothing of it is valid */
 	struct ss_ring_definition *definition;
 	size_t definitions;
-	uint8_t *data;       /* the block that is being filled; NULL: none yet */
-	uint32_t used;       /* bytes of it */
-	uint64_t base_ns;    /* what times in it count from */
-	uint32_t *number;    /* of the blocks that are written */
+	uint8_t *data;    /* the block that is being filled; NULL: none yet */
+	uint32_t used;    /* bytes of it */
+	uint64_t base_ns; /* what times in it count from */
+	uint32_t *number; /* of the blocks that are written */
 	size_t numbers;
 };
 
@@ -26,7 +27,8 @@ void ss_ring_base_definitions(struct ss_ring_base *b);
 void ss_ring_base_mapped(struct ss_ring_base *b, const struct ss_range *range);
 /* A live block, or one in flight. Its site is the number of its stack. */
 void ss_ring_base_block(struct ss_ring_base *b, const struct ss_range *range);
-/* Writes the rest and frees what the base has. False with errno set: it failed, and no block of it is left. */
+/* Writes the rest and frees what the base has. False with errno set: it failed, and no block of it
+ * is left. */
 bool ss_ring_base_end(struct ss_ring_base *b);
 
 #endif

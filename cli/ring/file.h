@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a recording that is a ring (struct ss_trace_ring in trace/format.h). The program takes blocks and
- * writes them; whoever holds the lock reads them, and gives those back that are no longer needed.
+ * The file of a recording that is a ring (struct ss_trace_ring in trace/format.h). The program
+ * takes blocks and writes them; whoever holds the lock reads them, and gives those back that are no
+ * longer needed.
  */
 #ifndef SS_RING_FILE_H
 #define SS_RING_FILE_H
@@ -22,16 +23,18 @@ struct ss_ring_file {
 /* One block, as far as its ends tell. */
 struct ss_ring_block {
 	uint32_t number;
-	uint32_t magic;  /* SS_TRACE_BLOCK_* */
-	uint64_t tail;   /* of a block that is done: its last time; of a base: which one */
+	uint32_t magic; /* SS_TRACE_BLOCK_* */
+	uint64_t tail;  /* of a block that is done: its last time; of a base: which one */
 };
 
-/* Opens and locks the file. Waits for others that have it locked. False with one line in `err`; *no_ring then
- * tells whether it is a recording, but not a ring. */
-bool ss_ring_open(struct ss_ring_file *f, const char *path, char *err, size_t err_size, bool *no_ring);
+/* Opens and locks the file. Waits for others that have it locked. False with one line in `err`;
+ * *no_ring then tells whether it is a recording, but not a ring. */
+bool ss_ring_open(struct ss_ring_file *f, const char *path, char *err, size_t err_size,
+		  bool *no_ring);
 /* Unlocks it. */
 void ss_ring_close(struct ss_ring_file *f);
-/* All blocks that are in use, in an array that the caller frees. NULL: out of memory, or the file cannot be read. */
+/* All blocks that are in use, in an array that the caller frees. NULL: out of memory, or the file
+ * cannot be read. */
 struct ss_ring_block *ss_ring_blocks(const struct ss_ring_file *f, size_t *count);
 /* Reads a block of SS_TRACE_BLOCK_SIZE bytes. What is missing in the file is 0. */
 void ss_ring_read(const struct ss_ring_file *f, uint32_t number, uint8_t *data);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps a ring within its size: replaces its oldest events by what they left, the blocks and the memory that there
- * were at a moment (its beginning), so that all figures from then on are right. The program goes on meanwhile.
+ * Keeps a ring within its size: replaces its oldest events by what they left, the blocks and the
+ * memory that there were at a moment (its beginning), so that all figures from then on are right.
+ * The program goes on meanwhile.
  */
 #ifndef SS_RING_FOLD_H
 #define SS_RING_FOLD_H
@@ -11,16 +12,17 @@
 #include <stdint.h>
 
 enum ss_ring_result {
-	SS_RING_IDLE,   /* there is nothing to do yet */
+	SS_RING_IDLE, /* there is nothing to do yet */
 	SS_RING_FOLDED,
 	SS_RING_FAILED, /* one line is in `err` */
 };
 
-/* Looks whether the ring of this file is three quarters full, or has blocks that ended more than `keep_ns` ago (0: no
- * matter how old), and if so moves its beginning. */
+/* Looks whether the ring of this file is three quarters full, or has blocks that ended more than
+ * `keep_ns` ago (0: no matter how old), and if so moves its beginning. */
 enum ss_ring_result ss_ring_fold(const char *path, uint64_t keep_ns, char *err, size_t err_size);
-/* Runs as a process of its own, which this makes: folds the rings with names for `pattern` (trace/file_name.h), as
- * long as the caller or a process that writes one runs. False with errno set. */
+/* Runs as a process of its own, which this makes: folds the rings with names for `pattern`
+ * (trace/file_name.h), as long as the caller or a process that writes one runs. False with errno
+ * set. */
 bool ss_ring_keep(const char *pattern, uint64_t keep_ns);
 
 #endif

@@ -18,37 +18,34 @@
 #define LEAST_MS 5
 #define MOST_MS 200 /* between two looks */
 
-/* Does the process that writes this file run? It has the file locked. Where there are no locks, it may. */
-static bool is_written(const char *path) {
+/* Does the process that writes this file run? It has the file locked. Where there are no locks, it
+ * may. */
+static bool is_written(const char *path)
+{
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool written = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-	}
 	return written;
 }
 
 /* Folds what has to be folded. Returns the number of rings whose process runs. */
-static size_t look(const char *wild, uint64_t keep_ns, bool *folded, bool *failed) {
+static size_t look(const char *wild, uint64_t keep_ns, bool *folded, bool *failed)
+{
 	char err[512];
 	size_t running = 0;
-	glob_t found = { 0 };
+	glob_t found = {0};
 
-	if (glob(wild, 0, NULL, &found) != 0) {
+	if (glob(wild, 0, NULL, &found) != 0)
 		return 0;
-	}
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		if (!is_written(found.gl_pathv[i])) {
+		if (!is_written(found.gl_pathv[i]))
 			continue;
-		}
 		running++;
 		switch (ss_ring_fold(found.gl_pathv[i], keep_ns, err, sizeof(err))) {
-		case SS_RING_IDLE:
-			break;
-		case SS_RING_FOLDED:
-			*folded = true;
-			break;
+		case SS_RING_IDLE: break;
+		case SS_RING_FOLDED: *folded = true; break;
 		case SS_RING_FAILED: /* once: its terminal is not ours */
 			if (!*failed) {
 				dprintf(STDERR_FILENO, "somashim: record: %s\n", err);
@@ -62,25 +59,26 @@ static size_t look(const char *wild, uint64_t keep_ns, bool *folded, bool *faile
 }
 
 /* `alive` is the reading end of a pipe whose other end the caller has: it ends with it. */
-static void keep(const char *wild, uint64_t keep_ns, int alive) {
-	struct pollfd caller = { .fd = alive, .events = POLLIN };
+static void keep(const char *wild, uint64_t keep_ns, int alive)
+{
+	struct pollfd caller = {.fd = alive, .events = POLLIN};
 	bool failed = false;
 
-	for (int wait_ms = LEAST_MS; ;) {
+	for (int wait_ms = LEAST_MS;;) {
 		bool folded = false;
 		size_t running = look(wild, keep_ns, &folded, &failed);
-		if (caller.fd < 0 && running == 0) {
+		if (caller.fd < 0 && running == 0)
 			return;
-		}
 		wait_ms = folded ? LEAST_MS : wait_ms * 2 < MOST_MS ? wait_ms * 2 : MOST_MS;
-		if (poll(&caller, 1, wait_ms) > 0) {
+		if (poll(&caller, 1, wait_ms) > 0)
 			caller.fd = -1; /* the caller has ended. What it started may run on */
-		}
 	}
 }
 
-/* Nothing of the caller is kept open but its stderr, and no signal for its terminal or job ends this. */
-static void detach(int alive) {
+/* Nothing of the caller is kept open but its stderr, and no signal for its terminal or job ends
+ * this. */
+static void detach(int alive)
+{
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setsid();
@@ -91,21 +89,19 @@ static void detach(int alive) {
 		dup2(none, STDIN_FILENO);
 		dup2(none, STDOUT_FILENO);
 	}
-	for (int fd = STDERR_FILENO + 1; fd < 256; fd++) {
-		if (fd != alive) {
+	for (int fd = STDERR_FILENO + 1; fd < 256; fd++)
+		if (fd != alive)
 			close(fd);
-		}
-	}
 	(void)!chdir("/");
 }
 
-bool ss_ring_keep(const char *pattern, uint64_t keep_ns) {
+bool ss_ring_keep(const char *pattern, uint64_t keep_ns)
+{
 	char wild[4096];
 	int pipe_fd[2];
 
-	if (!ss_file_glob(pattern, wild, sizeof(wild)) || pipe2(pipe_fd, O_CLOEXEC) != 0) {
+	if (!ss_file_glob(pattern, wild, sizeof(wild)) || pipe2(pipe_fd, O_CLOEXEC) != 0)
 		return false;
-	}
 	pid_t child = fork();
 	if (child == 0) { /* a grandchild is none of the processes that the caller waits for */
 		if (fork() == 0) {

@@ -36,9 +36,10 @@ static void frames_set(struct ss_vmm *v, const struct ss_chunk *c, struct ss_chu
 
 /* ---- one chunk --------------------------------------------------------------------- */
 
-/* From its creation on the chunk counts as reserved, so a recording shows it at `va`, where it will be
- * mapped. */
-static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t size, enum ss_status *s)
+/* From its creation on the chunk counts as reserved, so a recording shows it at `va`, where it will
+ * be mapped. */
+static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t size,
+				  enum ss_status *s)
 {
 	struct ss_core *core = m->core;
 	struct ss_chunk *c;
@@ -67,8 +68,8 @@ static struct ss_chunk *chunk_new(struct ss_memory *m, uint64_t va, uint64_t siz
 	return c;
 }
 
-/* Host memory and figures of a chunk that is over. `gone`: the driver has it back; otherwise it is set
- * aside, and counts against the limit for good. */
+/* Host memory and figures of a chunk that is over. `gone`: the driver has it back; otherwise it is
+ * set aside, and counts against the limit for good. */
 static void chunk_end(struct ss_memory *m, struct ss_chunk *c, bool gone)
 {
 	uint64_t when = ss_reserved_add(m, -c->size);
@@ -165,14 +166,16 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 	uint64_t from = va;
 	enum ss_status s;
 
-	/* The driver itself may have made a gap by refusing an unmap, so from behind the last one. */
+	/* The driver itself may have made a gap by refusing an unmap, so from behind the last
+	 * one. */
 	if (core->info[m->dev].access_prefix)
 		while (from > v->seg->base && (c = *ss_frame_at(v, from - v->unit)))
 			from = c->va;
 	s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)from, va + size - from,
 			 atomic_load(&m->peers));
 	if (ss_refused(s) && from != va)
-		s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size, atomic_load(&m->peers));
+		s = SS_DRIVE_MAP(m, set_access, (void *)(uintptr_t)va, size,
+				 atomic_load(&m->peers));
 	for (uint64_t a = va; s == SS_OK && a < va + size;) {
 		struct ss_chunk *opened = *ss_frame_at(v, a);
 
@@ -182,7 +185,8 @@ static enum ss_status open_range(struct ss_memory *m, uint64_t va, uint64_t size
 	return s;
 }
 
-/* What was just mapped in b and must stay mapped is the pool's no more. False: there is no such chunk. */
+/* What was just mapped in b and must stay mapped is the pool's no more. False: there is no such
+ * chunk. */
 static bool set_aside(struct ss_memory *m, const struct ss_block *b)
 {
 	struct ss_vmm *v = m->vmm;
@@ -227,8 +231,8 @@ static bool unmap_range(struct ss_memory *m, uint64_t va, uint64_t size, struct 
 
 /* Maps the chunks of the list behind all of b and opens them. Those that are not mapped when this
  * fails are in the list. *stuck: the driver does not want memory here. */
-static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b, struct ss_chunk **list,
-			       bool *stuck)
+static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b,
+			       struct ss_chunk **list, bool *stuck)
 {
 	struct ss_core *core = m->core;
 	enum ss_status s = SS_OK;
@@ -253,8 +257,8 @@ static enum ss_status map_list(struct ss_memory *m, const struct ss_block *b, st
 }
 
 /* New chunks at the end of the list, of which there are `got` bytes, until `target` is covered. */
-static enum ss_status make_rest(struct ss_memory *m, const struct ss_block *target, struct ss_chunk **tail,
-				uint64_t got, uint64_t unit)
+static enum ss_status make_rest(struct ss_memory *m, const struct ss_block *target,
+				struct ss_chunk **tail, uint64_t got, uint64_t unit)
 {
 	enum ss_status s = SS_OK;
 
@@ -406,7 +410,8 @@ void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back)
 	}
 	while ((c = v->unreleased)) {
 		v->unreleased = c->next;
-		gone = !give_back || drv->chunk_release(drv->ctx, m->dev, c->handle, c->size) == SS_OK;
+		gone = !give_back ||
+		       drv->chunk_release(drv->ctx, m->dev, c->handle, c->size) == SS_OK;
 		chunk_end(m, c, gone);
 	}
 }

@@ -10,12 +10,12 @@
 
 struct search {
 	const struct ss_vmm *v;
-	struct ss_block *range;  /* found: the completed range, */
-	struct ss_chunk *chunk;  /* and the chunk in it */
-	uint64_t most;           /* bytes that are needed, or that may go */
+	struct ss_block *range; /* found: the completed range, */
+	struct ss_chunk *chunk; /* and the chunk in it */
+	uint64_t most;          /* bytes that are needed, or that may go */
 	/* For moving: */
 	const struct ss_run *run;
-	uint64_t room;           /* larger chunks do not fit */
+	uint64_t room; /* larger chunks do not fit */
 	/* For giving back, in ms: */
 	uint64_t older_than, now, oldest, newest; /* oldest: 0 if there is none */
 };
@@ -89,8 +89,8 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 
 	*got = 0;
 	while (*got < want) {
-		struct search s = {.v = m->vmm, .run = run, .most = want - *got,
-				   .room = target->size - *got};
+		struct search s = {
+			.v = m->vmm, .run = run, .most = want - *got, .room = target->size - *got};
 		struct ss_block *b;
 
 		pthread_mutex_lock(&m->lock);
@@ -153,7 +153,9 @@ uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_tha
 	uint64_t given = 0, size, reserved;
 
 	while ((reserved = atomic_load(&m->reserved)) > target && !(one && given)) {
-		struct search s = {.v = m->vmm, .most = reserved - target, .older_than = older_than,
+		struct search s = {.v = m->vmm,
+				   .most = reserved - target,
+				   .older_than = older_than,
 				   .now = ss_now_ms(m->core)};
 		struct ss_block *b;
 

@@ -41,7 +41,8 @@ void ss_completed_remove(struct ss_memory *m, struct ss_block *b)
 	ss_index_remove(&m->completed, b);
 }
 
-struct ss_block *ss_completed_cut(struct ss_memory *m, struct ss_block *b, uint64_t start, uint64_t size)
+struct ss_block *ss_completed_cut(struct ss_memory *m, struct ss_block *b, uint64_t start,
+				  uint64_t size)
 {
 	struct ss_core *core = m->core;
 	struct ss_block *head = NULL, *rest = NULL;

@@ -31,7 +31,8 @@ bool ss_cap_take(struct ss_memory *m, uint64_t size)
 	if (max && atomic_load(&m->reserved) + size > ss_round(max, SS_FRAME))
 		return false;
 	/* Taken before it is asked for, so that two threads at once stay below the limit, too. */
-	if (atomic_fetch_add(&d->taken, size) + size + atomic_load(&d->others) <= d->limit || !d->limit)
+	if (atomic_fetch_add(&d->taken, size) + size + atomic_load(&d->others) <= d->limit ||
+	    !d->limit)
 		return true;
 	ss_cap_give(m, size);
 	return false;
@@ -46,7 +47,8 @@ bool ss_limit_take(struct ss_core *core, int dev, uint64_t bytes)
 {
 	struct ss_device_memory *d = ss_device_memory(core, dev);
 
-	if (atomic_fetch_add(&d->others, bytes) + bytes + atomic_load(&d->taken) <= d->limit || !d->limit)
+	if (atomic_fetch_add(&d->others, bytes) + bytes + atomic_load(&d->taken) <= d->limit ||
+	    !d->limit)
 		return true;
 	ss_limit_give(core, dev, bytes);
 	return false;

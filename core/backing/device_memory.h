@@ -7,24 +7,26 @@
 
 /* All of it may be read without a lock. */
 struct ss_device_memory {
-	uint64_t limit;             /* bytes; 0: none. Set with core->info[dev], before any pool */
-	_Atomic uint64_t reserved;  /* bytes of all pools */
-	_Atomic uint64_t taken;     /* the same, and what is being asked for or given back */
-	_Atomic uint32_t growing;   /* threads that ask for memory just now */
-	_Atomic uint32_t resets;    /* under way: there is no memory to be had meanwhile */
-	/* Bytes that the driver neither lets us use nor takes back (vmm). No pool has them reserved, but
-	 * they are taken. */
+	uint64_t limit;            /* bytes; 0: none. Set with core->info[dev], before any pool */
+	_Atomic uint64_t reserved; /* bytes of all pools */
+	_Atomic uint64_t taken;    /* the same, and what is being asked for or given back */
+	_Atomic uint32_t growing;  /* threads that ask for memory just now */
+	_Atomic uint32_t resets;   /* under way: there is no memory to be had meanwhile */
+	/* Bytes that the driver neither lets us use nor takes back (vmm). No pool has them
+	 * reserved, but they are taken. */
 	_Atomic uint64_t set_aside;
-	atomic_bool refused;        /* it was said that the driver maps no memory */
-	_Atomic uint64_t others;    /* what the process takes past the pools, as far as it counts for the limit */
-	_Atomic uint32_t giving;    /* threads that give memory back just now */
-	_Atomic uint64_t gave;      /* how often one did */
-	atomic_bool nearly_full;    /* near the end of its memory: frees record their own fence */
-	atomic_bool low;            /* less is left than the runtime may need for itself */
-	atomic_bool woken;          /* the null stream has its hardware queue */
-	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported segments. */
+	atomic_bool refused; /* it was said that the driver maps no memory */
+	/* What the process takes past the pools, as far as it counts for the limit */
+	_Atomic uint64_t others;
+	_Atomic uint32_t giving; /* threads that give memory back just now */
+	_Atomic uint64_t gave;   /* how often one did */
+	atomic_bool nearly_full; /* near the end of its memory: frees record their own fence */
+	atomic_bool low;         /* less is left than the runtime may need for itself */
+	atomic_bool woken;       /* the null stream has its hardware queue */
+	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported
+	 * segments. */
 	struct ss_retention {
-		_Atomic unsigned kept;  /* times that given memory did not come back */
+		_Atomic unsigned kept;        /* times that given memory did not come back */
 		_Atomic uint64_t until, wait; /* ms: when to doubt that again, and how long after */
 	} chunks, exports;
 };
@@ -53,15 +55,16 @@ static inline uint64_t ss_counted(const struct ss_device_memory *d)
 {
 	return atomic_load(&d->taken) + atomic_load(&d->others);
 }
-/* Adds `delta` (may be negative as two's complement) to what the pool has reserved. Returns when that was, for
- * ss_memory_record(), which the caller calls next; 0 without a recording. */
+/* Adds `delta` (may be negative as two's complement) to what the pool has reserved. Returns when
+ * that was, for ss_memory_record(), which the caller calls next; 0 without a recording. */
 uint64_t ss_reserved_add(struct ss_memory *m, uint64_t delta);
 
 /* Frees record fences of their own from now on, or no longer. */
 void ss_nearly_full_set(struct ss_core *core, int dev, bool nearly_full);
 static inline bool ss_nearly_full(struct ss_core *core, int dev)
 {
-	return atomic_load_explicit(&ss_device_memory(core, dev)->nearly_full, memory_order_relaxed);
+	return atomic_load_explicit(&ss_device_memory(core, dev)->nearly_full,
+				    memory_order_relaxed);
 }
 static inline bool ss_device_low(struct ss_core *core, int dev)
 {
@@ -71,8 +74,8 @@ static inline bool ss_device_low(struct ss_core *core, int dev)
 /* Around what asks the device for memory. False: it is being reset, or m was dropped. */
 bool ss_growth_begin(struct ss_memory *m);
 void ss_growth_end(struct ss_memory *m);
-/* Around a reset of dev: no pool of it grows meanwhile. The first waits for threads that ask for memory just now. No
- * lock held. */
+/* Around a reset of dev: no pool of it grows meanwhile. The first waits for threads that ask for
+ * memory just now. No lock held. */
 void ss_growth_forbid(struct ss_core *core, int dev);
 void ss_growth_allow(struct ss_core *core, int dev);
 
@@ -99,7 +102,9 @@ enum ss_giving {
 	SS_GIVE_WHOLE  /* all, and the reservation with it */
 };
 /* The device's figures before a release: free bytes, and those of struct ss_device_memory. */
-struct ss_witness { uint64_t left, reserved, taken; };
+struct ss_witness {
+	uint64_t left, reserved, taken;
+};
 
 /* What to give back of a pool on vmm (`idle`: all of it could go). */
 enum ss_giving ss_retention_how(struct ss_memory *m, bool idle);

@@ -23,16 +23,16 @@ static bool is_gap(const struct ss_block *b)
 	return ss_is_state(b, SS_BLOCK_GAP) && !b->exported;
 }
 
-/* Will b merge with new memory beside it? Of the stream's ranges only those of its own arena will. If
- * others counted, a growth that moves memory would not help, and so would the next, without end. */
+/* Will b merge with new memory beside it? Of the stream's ranges only those of its own arena will.
+ * If others counted, a growth that moves memory would not help, and so would the next, without
+ * end. */
 static bool is_usable(const struct ss_block *b, uint32_t slot)
 {
 	return ss_is_free_on(b, SS_SLOT_COMPLETED) || ss_is_own(b, slot);
 }
 
 /* Another thread that uses the stream may cut its range while it is looked at. */
-__attribute__((no_sanitize("thread")))
-static uint64_t peek(const uint64_t *p)
+__attribute__((no_sanitize("thread"))) static uint64_t peek(const uint64_t *p)
 {
 	return *(const volatile uint64_t *)p;
 }
@@ -43,7 +43,8 @@ static uint64_t run_start(const struct ss_block *gap, const struct ss_run *run)
 	uint64_t at = gap->addr, begin;
 	const struct ss_block *b = gap;
 
-	while (gap->addr - at < run->size + run->align && (b = ss_block_prev(b)) && is_usable(b, run->slot)) {
+	while (gap->addr - at < run->size + run->align && (b = ss_block_prev(b)) &&
+	       is_usable(b, run->slot)) {
 		begin = peek(&b->addr);
 		if (begin + peek(&b->size) != at)
 			break;
@@ -58,7 +59,8 @@ static uint64_t run_end(const struct ss_block *gap, const struct ss_run *run, ui
 	uint64_t at = gap->addr + gap->size;
 	const struct ss_block *b = gap;
 
-	while (at < need && (b = ss_block_next(b)) && is_usable(b, run->slot) && peek(&b->addr) == at)
+	while (at < need && (b = ss_block_next(b)) && is_usable(b, run->slot) &&
+	       peek(&b->addr) == at)
 		at += peek(&b->size);
 	return at;
 }

@@ -21,8 +21,8 @@ static enum ss_backing possible(const struct ss_device_info *info, enum ss_backi
 void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *pool, int dev,
 		    enum ss_backing backing)
 {
-	/* What stays the same if the memory is used again is written once: who remembers its last use may
-	 * still read it. */
+	/* What stays the same if the memory is used again is written once: who remembers its last
+	 * use may still read it. */
 	if (!m->core) {
 		pthread_mutex_init(&m->lock, NULL);
 		pthread_cond_init(&m->mapped, NULL);
@@ -84,7 +84,8 @@ uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth)
 		return ss_vmm_short(m, growth);
 	if (ss_release_waits(m))
 		return ss_round(growth->segment, SS_FRAME);
-	return ss_minus(ss_round(growth->segment, SS_FRAME), ss_memory_giveable(m, growth->segment));
+	return ss_minus(ss_round(growth->segment, SS_FRAME),
+			ss_memory_giveable(m, growth->segment));
 }
 
 enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free)
@@ -113,7 +114,7 @@ uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_
 	pthread_mutex_unlock(&m->lock);
 	ss_giving_begin(m->core, m->dev);
 	given = m->backing == SS_BACKING_VMM ? ss_vmm_release(m, target, older_than) :
-		ss_segments_release(m, target, target, older_than);
+					       ss_segments_release(m, target, target, older_than);
 	ss_giving_end(m->core, m->dev, given);
 	if (given)
 		ss_nearly_full_set(m->core, m->dev, false);

@@ -18,30 +18,32 @@ struct ss_unreturned;
 
 struct ss_memory {
 	struct ss_core *core;
-	struct ss_pool *pool;             /* whose it is; opaque here */
-	void *handle;                     /* of the pool */
+	struct ss_pool *pool; /* whose it is; opaque here */
+	void *handle;         /* of the pool */
 	int dev;
 	/* Changes only while there is no memory: to hip where vmm turns out not to work. */
 	_Atomic(enum ss_backing) backing;
-	atomic_bool dropped;              /* it grows no more */
-	_Atomic uint64_t max_bytes;       /* the pool's maxSize; 0: none */
-	_Atomic uint64_t peers;           /* devices that have access, a bit each */
-	_Atomic uint64_t reserved;        /* bytes taken from the device */
+	atomic_bool dropped;        /* it grows no more */
+	_Atomic uint64_t max_bytes; /* the pool's maxSize; 0: none */
+	_Atomic uint64_t peers;     /* devices that have access, a bit each */
+	_Atomic uint64_t reserved;  /* bytes taken from the device */
 	_Atomic uint64_t reserved_high;
-	struct ss_moment moment;          /* of the pool's figures, while a recording runs */
-	/* Bytes that a release threshold keeps when idle segments are exchanged for a new one; 0: none.
-	 * The layer above sets it, to no more than a little above what was ever in use: segments of
-	 * other sizes do not add up, and each exchange would leave the rest in the pool. */
+	struct ss_moment moment; /* of the pool's figures, while a recording runs */
+	/* Bytes that a release threshold keeps when idle segments are exchanged for a new one; 0:
+	 * none. The layer above sets it, to no more than a little above what was ever in use:
+	 * segments of other sizes do not add up, and each exchange would leave the rest in the
+	 * pool. */
 	_Atomic uint64_t keep;
 
 	pthread_mutex_t lock;
 	struct ss_spares spares;
-	struct ss_free_index completed;   /* completed free ranges, usable by anybody */
+	struct ss_free_index completed; /* completed free ranges, usable by anybody */
 	struct ss_block *completed_list[SS_CLASSES];
 	struct ss_segment *segments;
 	uint32_t segment_count;
-	uint64_t idle_bytes;              /* of completed ranges that are whole segments */
-	_Atomic uint64_t forgotten;       /* segments that went: their addresses may be others' now */
+	uint64_t idle_bytes; /* of completed ranges that are whole segments */
+	/* Segments that went: their addresses may be others' now */
+	_Atomic uint64_t forgotten;
 	struct ss_unreturned *unreturned; /* segments that the driver would not take back */
 	struct ss_vmm *vmm;               /* NULL: no reservation (yet) */
 	/* One thread at a time changes what is mapped (reservation.c). */
@@ -50,24 +52,24 @@ struct ss_memory {
 	pthread_cond_t mapped;
 	/* Counts, under the lock: */
 	uint64_t grown, released_bytes, moved; /* chunks moved */
-	uint64_t exchanges;               /* growths that idle segments made room for */
+	uint64_t exchanges;                    /* growths that idle segments made room for */
 
-	/* Puts everything of the pool that has completed among the completed ranges, the asking stream's own
-	 * included. Called and returns with the lock held. Set by the layer above, which may leave it
-	 * NULL: there is nothing to gather then. */
+	/* Puts everything of the pool that has completed among the completed ranges, the asking
+	 * stream's own included. Called and returns with the lock held. Set by the layer above,
+	 * which may leave it NULL: there is nothing to gather then. */
 	void (*gather)(struct ss_memory *m);
 };
 
-/* m is zeroed before the first time, and may be set up again after ss_memory_drop. `backing` is what
- * was asked for (auto: the device's best); what this device cannot do becomes hip. core->info[dev]
- * is known. No lock held, and nobody else uses m. */
+/* m is zeroed before the first time, and may be set up again after ss_memory_drop. `backing` is
+ * what was asked for (auto: the device's best); what this device cannot do becomes hip.
+ * core->info[dev] is known. No lock held, and nobody else uses m. */
 void ss_memory_init(struct ss_memory *m, struct ss_core *core, struct ss_pool *pool, int dev,
 		    enum ss_backing backing);
 /* The end of m, which was dropped. */
 void ss_memory_finish(struct ss_memory *m);
-/* Forgets every segment and reservation, and the completed ranges; `give_back`: the driver gets them
- * back. The caller has emptied every other structure that holds blocks of it, and has claimed m or
- * is alone with it. No lock held. */
+/* Forgets every segment and reservation, and the completed ranges; `give_back`: the driver gets
+ * them back. The caller has emptied every other structure that holds blocks of it, and has claimed
+ * m or is alone with it. No lock held. */
 void ss_memory_drop(struct ss_memory *m, bool give_back);
 
 /* Driver calls that take memory, give it back, and map or open it. No lock held. */
@@ -80,13 +82,15 @@ void ss_memory_drop(struct ss_memory *m, bool give_back);
 
 /* ---- completed ranges: completed_range.c. Lock held. ---------------------- */
 
-/* b, which nobody else holds, becomes a completed range, one with the completed ranges beside it. The
- * caller has set b->n: milliseconds since when it is idle at the latest, 0 if nobody ever had it. */
+/* b, which nobody else holds, becomes a completed range, one with the completed ranges beside it.
+ * The caller has set b->n: milliseconds since when it is idle at the latest, 0 if nobody ever had
+ * it. */
 void ss_completed_insert(struct ss_memory *m, struct ss_block *b);
 void ss_completed_remove(struct ss_memory *m, struct ss_block *b);
-/* Takes [start, start + size) out of the completed range b, in state QUEUED; the rest stays completed.
- * NULL: host memory is out and nothing changed. */
-struct ss_block *ss_completed_cut(struct ss_memory *m, struct ss_block *b, uint64_t start, uint64_t size);
+/* Takes [start, start + size) out of the completed range b, in state QUEUED; the rest stays
+ * completed. NULL: host memory is out and nothing changed. */
+struct ss_block *ss_completed_cut(struct ss_memory *m, struct ss_block *b, uint64_t start,
+				  uint64_t size);
 /* The chunks behind b are in use from now on (vmm; otherwise nothing happens). */
 void ss_memory_touch(struct ss_memory *m, const struct ss_block *b);
 
@@ -103,24 +107,27 @@ static inline bool ss_refused(enum ss_status s)
 struct ss_growth {
 	uint64_t size, align; /* of the block that is missing */
 	uint64_t segment;     /* hip, hsa: bytes of the new segment, at least size; 0: size */
-	uint32_t slot;        /* vmm: free ranges of this timeline (SS_SLOT_COMPLETED: none) count as
-	                       * part of the run that is completed */
-	bool waited;          /* somebody has waited for the device, so what is idle may go for later growth, too */
-	bool move;            /* idle memory may go back (segments) or move (chunks) for it, since
+	/* vmm: free ranges of this timeline (SS_SLOT_COMPLETED: none) count as part of the run that
+	 * is completed */
+	uint32_t slot;
+	/* Somebody has waited for the device, so what is idle may go for later growth, too */
+	bool waited;
+	bool move; /* idle memory may go back (segments) or move (chunks) for it, since
 	                       * nobody would have to wait */
 };
 
 /* Adds memory so that a run of growth->size at growth->align exists, which is completed but for the
  * ranges of growth->slot in it. SS_ERR_NOMEM: the device, the limit or maxSize has no room;
- * SS_ERR_FAILED: the driver refused; SS_ERR_NO_DEVICE: the device is being reset, or m was dropped. Then
- * nothing was added, but with `move` idle memory may have gone back. The caller looks again on SS_OK: another thread may have been faster, or a run may need
- * a second growth. No lock held. */
+ * SS_ERR_FAILED: the driver refused; SS_ERR_NO_DEVICE: the device is being reset, or m was dropped.
+ * Then nothing was added, but with `move` idle memory may have gone back. The caller looks again on
+ * SS_OK: another thread may have been faster, or a run may need a second growth. No lock held. */
 enum ss_status ss_memory_grow(struct ss_memory *m, const struct ss_growth *growth);
 /* A segment of just this size for one block; idle memory makes room where nobody waits for
  * that (`free`). No lock held. */
 enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free);
 
-/* How many bytes ss_memory_grow() would have to take from the device, if idle memory goes back or moves for it. Lock held. */
+/* How many bytes ss_memory_grow() would have to take from the device, if idle memory goes back or
+ * moves for it. Lock held. */
 uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth);
 
 /* ---- giving back ------------------------------------------------------------ */
@@ -134,8 +141,8 @@ static inline bool ss_release_waits(const struct ss_memory *m)
 /* Gives completed memory back until `target` bytes are reserved, but only what has been idle since
  * `older_than` ms (UINT64_MAX: all). Gathers first. Returns the bytes given back. No lock held. */
 uint64_t ss_memory_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
-/* Since when (ms) the completed memory has been idle that may go first; 0: none can go, since each part
- * that goes as a whole has something in it. Gathers nothing. No lock held. */
+/* Since when (ms) the completed memory has been idle that may go first; 0: none can go, since each
+ * part that goes as a whole has something in it. Gathers nothing. No lock held. */
 uint64_t ss_memory_idle_since(struct ss_memory *m);
 /* Tries again what the driver would not take. Returns the bytes that went. No lock held. */
 uint64_t ss_memory_retry(struct ss_memory *m);
@@ -157,13 +164,15 @@ struct ss_segment *ss_segment_attach(struct ss_memory *m, void *native, uint64_t
 static inline void ss_memory_record(struct ss_memory *m, uint64_t when, enum ss_trace_kind kind,
 				    uint64_t base, uint64_t size, unsigned flags)
 {
-	ss_trace_segment_at(when, kind, (const void *)(uintptr_t)base, size, m->dev, m->handle, flags);
+	ss_trace_segment_at(when, kind, (const void *)(uintptr_t)base, size, m->dev, m->handle,
+			    flags);
 }
 
 /* ---- access by peers: no lock held ------------------------------------------ */
 
-/* Devices in `give` get access to all present and later memory. Those in `take` get none to later memory; what is mapped
- * already may stay accessible to them. The owner always has access. On failure those who had none before have none. */
+/* Devices in `give` get access to all present and later memory. Those in `take` get none to later
+ * memory; what is mapped already may stay accessible to them. The owner always has access. On
+ * failure those who had none before have none. */
 enum ss_status ss_memory_set_access(struct ss_memory *m, uint64_t give, uint64_t take);
 
 /* ---- one thread changes what is mapped: reservation.c ------------------------ */

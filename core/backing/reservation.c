@@ -13,9 +13,9 @@
 
 /* ---- one thread changes what is mapped ------------------------------------------ */
 
-/* One thread maps at a time: with access_prefix there must be no gap below, and two threads often miss the same memory.
- * Up to 7.13 waiting adds no deadlock, because the waiter's own map would wait for the same streams; later ones are in
- * docs/decisions.md. */
+/* One thread maps at a time: with access_prefix there must be no gap below, and two threads often
+ * miss the same memory. Up to 7.13 waiting adds no deadlock, because the waiter's own map would
+ * wait for the same streams; later ones are in docs/decisions.md. */
 bool ss_memory_claim(struct ss_memory *m, bool wait, bool *waited)
 {
 	bool mine;
@@ -85,7 +85,8 @@ enum ss_status ss_reservation_new(struct ss_memory *m)
 	atomic_fetch_add(&core->backing->addresses, size);
 	v->frame = calloc(size / v->unit, sizeof(*v->frame));
 	v->seg = v->frame && (uintptr_t)va % SS_FRAME == 0 ?
-		 ss_segment_new(core, m->pool, (uintptr_t)va, size) : NULL;
+			 ss_segment_new(core, m->pool, (uintptr_t)va, size) :
+			 NULL;
 	if (!v->seg) {
 		s = SS_ERR_FAILED;
 		goto fail_addresses;

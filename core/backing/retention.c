@@ -29,7 +29,8 @@ static uint64_t device_free(const struct ss_memory *m)
 	uint64_t left = 0;
 
 	return SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, m->dev, &left, NULL)) == SS_OK ?
-		       left : UNKNOWN;
+		       left :
+		       UNKNOWN;
 }
 
 static bool is_doubted(const struct ss_memory *m, const struct ss_retention *r)

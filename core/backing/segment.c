@@ -83,8 +83,7 @@ static enum ss_status take(struct ss_memory *m, uint64_t size, uint64_t peers, v
 	if (!ss_cap_take(m, size))
 		return SS_ERR_NOMEM;
 	*spare = ss_host_alloc(core, sizeof(**spare));
-	s = *spare ? SS_DRIVE_ALLOC(m, segment_alloc, m->backing, size, peers, ptr)
-		   : SS_ERR_FAILED;
+	s = *spare ? SS_DRIVE_ALLOC(m, segment_alloc, m->backing, size, peers, ptr) : SS_ERR_FAILED;
 	if (!*ptr) {
 		ss_cap_give(m, size);
 		ss_host_free(core, *spare, sizeof(**spare));
@@ -225,7 +224,8 @@ uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floo
 			ss_completed_insert(m, ss_segment_first(core, seg));
 		pthread_mutex_unlock(&m->lock);
 		if (seg)
-			ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size, 0);
+			ss_memory_record(m, when, SS_TRACE_SEGMENT_ALLOC, (uintptr_t)native, size,
+					 0);
 		return given;
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -242,8 +242,8 @@ uint64_t ss_segments_idle_since(const struct ss_memory *m)
 	return since;
 }
 
-/* Idle segments that are too short for a request make room for one that is not. `all`: all of them go, so that the
- * pool may grow for the next requests, too. */
+/* Idle segments that are too short for a request make room for one that is not. `all`: all of them
+ * go, so that the pool may grow for the next requests, too. */
 void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all)
 {
 	uint64_t high = atomic_load(&m->reserved_high), reserved = atomic_load(&m->reserved);

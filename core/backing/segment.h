@@ -11,8 +11,8 @@
 void ss_segment_link(struct ss_memory *m, struct ss_segment *seg);
 void ss_segment_unlink(struct ss_memory *m, struct ss_segment *seg);
 
-/* As ss_memory_grow, ss_memory_release and ss_memory_drop, on hip and hsa. No lock held. What ss_segments_release gives
- * back leaves `floor` bytes. */
+/* As ss_memory_grow, ss_memory_release and ss_memory_drop, on hip and hsa. No lock held. What
+ * ss_segments_release gives back leaves `floor` bytes. */
 enum ss_status ss_segments_grow(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_segments_release(struct ss_memory *m, uint64_t target, uint64_t floor,
 			     uint64_t older_than);
@@ -21,15 +21,16 @@ void ss_segments_drop(struct ss_memory *m, bool give_back);
 uint64_t ss_segments_idle_since(const struct ss_memory *m);
 /* A new segment of `size` bytes, which is a completed range. No lock held. */
 enum ss_status ss_segment_add(struct ss_memory *m, uint64_t size);
-/* Idle segments go back where `want` more bytes would raise the peak: as many as it takes, or all. No lock held. */
+/* Idle segments go back where `want` more bytes would raise the peak: as many as it takes, or all.
+ * No lock held. */
 void ss_segments_make_room(struct ss_memory *m, uint64_t want, bool all);
 /* Gives m->peers access to all segments. Lock held, but dropped for the driver. */
 enum ss_status ss_segments_open(struct ss_memory *m);
 
 /* ---- unreturned.c. No lock held. -------------------------------------------------- */
 
-/* Stands for a segment that may have to be kept. It is made before the segment is taken, and freed as soon as the
- * segment is in use, or back with the driver. */
+/* Stands for a segment that may have to be kept. It is made before the segment is taken, and freed
+ * as soon as the segment is in use, or back with the driver. */
 struct ss_unreturned {
 	void *native;
 	uint64_t size;

@@ -13,8 +13,9 @@
 
 struct ss_chunk {
 	void *handle;
-	uint64_t va, size;     /* va: where it is mapped, was last, or will be first */
-	bool unopened, stays;  /* mapped, but nobody has been given access yet; and it was not unmapped either */
+	uint64_t va, size; /* va: where it is mapped, was last, or will be first */
+	/* mapped, but nobody has been given access yet; and it was not unmapped either */
+	bool unopened, stays;
 	uint64_t idle_since;   /* ms; 0: in use, or not seen idle yet */
 	struct ss_chunk *next; /* in the lists of one operation */
 };
@@ -22,16 +23,16 @@ struct ss_chunk {
 /* Guarded by the memory's lock, but whoever has claimed the memory may read the frames without. */
 struct ss_vmm {
 	struct ss_segment *seg;
-	uint64_t unit;             /* of chunks: all sizes and addresses are multiples of it */
+	uint64_t unit; /* of chunks: all sizes and addresses are multiples of it */
 	struct ss_free_index gaps;
 	struct ss_block *gap_list[SS_CLASSES];
-	struct ss_chunk **frame;   /* the chunk at each unit of the reservation */
-	uint64_t end;              /* no frame from here on ever had one */
+	struct ss_chunk **frame; /* the chunk at each unit of the reservation */
+	uint64_t end;            /* no frame from here on ever had one */
 	uint32_t chunks;
-	bool aside;                /* memory that was set aside is still mapped in it */
-	/* To be tried again; changed by who has claimed the memory. Chunks that the driver would not
-	 * release, by ->next. Gaps where it would not map, open or unmap, by ->right: they are marked
-	 * `exported`, which keeps them out of the index. */
+	bool aside; /* memory that was set aside is still mapped in it */
+	/* To be tried again; changed by who has claimed the memory. Chunks that the driver would
+	 * not release, by ->next. Gaps where it would not map, open or unmap, by ->right: they are
+	 * marked `exported`, which keeps them out of the index. */
 	struct ss_chunk *unreleased;
 	struct ss_block *stuck;
 };
@@ -43,8 +44,8 @@ static inline struct ss_chunk **ss_frame_at(const struct ss_vmm *v, uint64_t va)
 
 /* ---- ../vmm.c. No lock held. ------------------------------------------------------- */
 
-/* As ss_memory_grow and ss_memory_release. If a pool turns out to get no addresses, or no first chunk,
- * grow sets its backing to hip and returns SS_ERR_NOMEM. */
+/* As ss_memory_grow and ss_memory_release. If a pool turns out to get no addresses, or no first
+ * chunk, grow sets its backing to hip and returns SS_ERR_NOMEM. */
 enum ss_status ss_vmm_grow(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth);
 uint64_t ss_vmm_release(struct ss_memory *m, uint64_t target, uint64_t older_than);
@@ -62,17 +63,17 @@ void ss_reservation_end(struct ss_memory *m, bool give_back);
 
 /* A run that is long enough once the first bytes of one gap have memory. */
 struct ss_run {
-	uint64_t size, align;  /* asked for, */
-	uint32_t slot;         /* by a timeline whose own free ranges may be part of it */
-	uint64_t step;         /* missing bytes are rounded to this, as far as the gap goes */
-	struct ss_block *gap;  /* found; NULL: there is no such run */
-	uint64_t bytes;        /* missing, from the start of the gap */
-	uint64_t from, to;     /* addresses of the run */
-	bool more;             /* it needs gaps behind this one, too */
+	uint64_t size, align; /* asked for, */
+	uint32_t slot;        /* by a timeline whose own free ranges may be part of it */
+	uint64_t step;        /* missing bytes are rounded to this, as far as the gap goes */
+	struct ss_block *gap; /* found; NULL: there is no such run */
+	uint64_t bytes;       /* missing, from the start of the gap */
+	uint64_t from, to;    /* addresses of the run */
+	bool more;            /* it needs gaps behind this one, too */
 };
 
-/* Finds the gap where the fewest bytes are missing; `lowest`: the lowest gap, which may be one of several
- * that a run needs. */
+/* Finds the gap where the fewest bytes are missing; `lowest`: the lowest gap, which may be one of
+ * several that a run needs. */
 void ss_gap_find(struct ss_memory *m, struct ss_run *run, bool lowest);
 /* The lowest gap that has something above it; NULL: none. */
 struct ss_block *ss_gap_below(struct ss_memory *m);
@@ -91,7 +92,8 @@ void ss_gap_shorten(struct ss_memory *m, struct ss_block *b, uint64_t size);
  * one), and the chunks go back. */
 enum ss_status ss_chunks_fill(struct ss_memory *m, struct ss_block *target, struct ss_chunk *list,
 			      uint64_t unit);
-/* Unmaps the chunk behind b, which is QUEUED: b becomes a gap, or completed again if the driver refuses. */
+/* Unmaps the chunk behind b, which is QUEUED: b becomes a gap, or completed again if the driver
+ * refuses. */
 enum ss_status ss_chunk_unmap(struct ss_memory *m, struct ss_block *b, struct ss_chunk *c);
 /* Gives a chunk that is mapped nowhere to the driver. False: it was refused, and is kept. */
 bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
@@ -99,7 +101,8 @@ bool ss_chunk_release(struct ss_memory *m, struct ss_chunk *c);
 bool ss_chunks_any_open(const struct ss_vmm *v);
 /* Gives the pool's devices access to every chunk. */
 enum ss_status ss_chunks_open(struct ss_memory *m);
-/* Tries again what the driver would not take. Returns the bytes that went; 0 without a reservation. */
+/* Tries again what the driver would not take. Returns the bytes that went; 0 without a
+ * reservation. */
 uint64_t ss_chunks_retry(struct ss_memory *m);
 /* Unmaps and releases all chunks of v, but leaves the tables. */
 void ss_chunks_unmap_all(struct ss_memory *m, const struct ss_vmm *v);
@@ -108,14 +111,14 @@ void ss_chunks_end(struct ss_memory *m, struct ss_vmm *v, bool give_back);
 
 /* ---- compact.c. Claimed, no lock held. ------------------------------------------------------ */
 
-/* Takes idle chunks from completed ranges outside of the run until `want` bytes are gathered, but no more
- * than `target` holds, which is QUEUED. Returns them unmapped; *got: their bytes. */
+/* Takes idle chunks from completed ranges outside of the run until `want` bytes are gathered, but
+ * no more than `target` holds, which is QUEUED. Returns them unmapped; *got: their bytes. */
 struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *target,
 				  const struct ss_run *run, uint64_t want, uint64_t *got);
 /* Bytes of idle chunks in completed ranges outside of the run. Lock held. */
 uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run);
-/* Gives idle chunks back until `target` bytes are reserved, if idle since `older_than` ms; `one`: no
- * more than one. Returns the bytes that went. */
+/* Gives idle chunks back until `target` bytes are reserved, if idle since `older_than` ms; `one`:
+ * no more than one. Returns the bytes that went. */
 uint64_t ss_chunks_give(struct ss_memory *m, uint64_t target, uint64_t older_than, bool one);
 /* Is all of the pool idle since then? */
 bool ss_chunks_all_idle(struct ss_memory *m, uint64_t older_than);

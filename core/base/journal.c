@@ -3,8 +3,8 @@
  * The journal: one RMM CSV line per allocation and free. cli/readers/rmm_csv.c reads it.
  *
  * Lines are written inside calls of the application, so writing uses no lock, no heap and no stream
- * of stdio, and leaves errno alone. If a line cannot be written completely (a full disk), it is the last, and
- * this is reported once.
+ * of stdio, and leaves errno alone. If a line cannot be written completely (a full disk), it is the
+ * last, and this is reported once.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,8 +26,8 @@ struct ss_journal {
 	_Atomic(FILE *) log; /* the end of the journal is reported here; NULL: on stderr */
 	atomic_bool over;    /* a line could not be written */
 	char path[1024];
-	unsigned number;     /* in the name */
-	long utc_offset;     /* read once: localtime() takes a lock that a fork may leave held */
+	unsigned number; /* in the name */
+	long utc_offset; /* read once: localtime() takes a lock that a fork may leave held */
 };
 
 /* ---- writing ------------------------------------------------------------ */
@@ -65,9 +65,11 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	clock_gettime(CLOCK_REALTIME, &now);
 	day = (unsigned)(((now.tv_sec + j->utc_offset) % 86400 + 86400) % 86400);
 	/* Numbers and a short string: libc takes no lock for these, and no memory. */
-	len = snprintf(line, sizeof(line), "%ld,%02u:%02u:%02u.%06ld,%s,0x%" PRIxPTR ",%zu,0x%" PRIx64 "\n",
-		       thread, day / 3600, day / 60 % 60, day % 60, now.tv_nsec / 1000, action,
-		       (uintptr_t)ptr, size, ss_journal_stream((uintptr_t)stream, (uint64_t)thread));
+	len = snprintf(line, sizeof(line),
+		       "%ld,%02u:%02u:%02u.%06ld,%s,0x%" PRIxPTR ",%zu,0x%" PRIx64 "\n", thread,
+		       day / 3600, day / 60 % 60, day % 60, now.tv_nsec / 1000, action,
+		       (uintptr_t)ptr, size,
+		       ss_journal_stream((uintptr_t)stream, (uint64_t)thread));
 	do {
 		n = ss_sink_write(&j->sink, line, (size_t)len);
 	} while (n < 0 && errno == EINTR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slow half of the biased lock: entering it by the exchange, visiting it, and choosing an owner.
- * base/lock.h has the protocol and says why it is right.
+ * The slow half of the biased lock: entering it by the exchange, visiting it, and choosing an
+ * owner. base/lock.h has the protocol and says why it is right.
  */
 #include "core/base/lock.h"
 
@@ -26,7 +26,8 @@ void ss_bias_taken(struct ss_bias *l)
 
 	if (unlikely(owner != NULL)) {
 		unbias(l, owner);
-		/* The owner itself, which is inside another lock, or found a visitor in this one. */
+		/* The owner itself, which is inside another lock, or found a visitor in this
+		 * one. */
 		if (owner == ss_thread) {
 			l->back = owner;
 		} else {

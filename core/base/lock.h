@@ -9,9 +9,9 @@
  *
  * The biased lock
  *
- * An atomic exchange costs as much as the rest of a hit. Nearly always one thread alone uses a stream
- * cache, so that thread, the owner, enters with a plain store and a plain load. Every other thread
- * pays for it:
+ * An atomic exchange costs as much as the rest of a hit. Nearly always one thread alone uses a
+ * stream cache, so that thread, the owner, enters with a plain store and a plain load. Every other
+ * thread pays for it:
  *
  *	owner                            another thread
  *	me->inside = lock                v = 1 (exchange), as for a spin lock
@@ -28,25 +28,26 @@
  * the owner backs out. The other thread sees what the owner did inside the lock, because the owner
  * leaves with a release store of ->inside, which the other thread reads with acquire.
  *
- * - Who sets `owner`. A thread makes itself the owner while it holds the spin lock, so what it loads
- *   later is either its own store or a NULL that came after it. A visitor may also restore the
- *   owner when it has finished. The owner then loads either NULL or that restored value, and since
- *   it loads with acquire it sees everything that the visitor did.
+ * - Who sets `owner`. A thread makes itself the owner while it holds the spin lock, so what it
+ *   loads later is either its own store or a NULL that came after it. A visitor may also restore
+ *   the owner when it has finished. The owner then loads either NULL or that restored value, and
+ *   since it loads with acquire it sees everything that the visitor did.
  * - `inside` belongs to the thread, not to the lock. So a late store by a former owner says nothing
- *   about any other thread. It lies in a record that is never unmapped (base/thread.h). A thread that
- *   has ended leaves NULL there, so its locks can be taken. A new thread may inherit the record, and
- *   with it the locks that are biased to it; others enter these only by the protocol above. At no
- *   time do two threads have one record.
+ *   about any other thread. It lies in a record that is never unmapped (base/thread.h). A thread
+ *   that has ended leaves NULL there, so its locks can be taken. A new thread may inherit the
+ *   record, and with it the locks that are biased to it; others enter these only by the protocol
+ *   above. At no time do two threads have one record.
  * - A thread enters one biased lock at a time as its owner. While it is inside (this includes its
- *   signal handlers) it takes any other biased lock by the exchange, and must not take the same one.
- * - `plain` is true while a thread holds the lock by the exchange. The owner cannot be inside at that
- *   time, so whoever releases the lock knows from `plain` how it was taken. (v may be 1 while the
- *   owner is inside, because another thread is waiting.)
+ *   signal handlers) it takes any other biased lock by the exchange, and must not take the same
+ *   one.
+ * - `plain` is true while a thread holds the lock by the exchange. The owner cannot be inside at
+ *   that time, so whoever releases the lock knows from `plain` how it was taken. (v may be 1 while
+ *   the owner is inside, because another thread is waiting.)
  * - A thread that only comes by, such as a miss that needs what other streams freed, or statistics,
  *   visits the lock: it gives the lock back to the owner. Otherwise one miss among 32 streams would
  *   make all of them use the exchange for a long time.
- * - In a forked child the thread that forked keeps its bias. A lock that another thread was inside of
- *   stays locked there, like every other lock.
+ * - In a forked child the thread that forked keeps its bias. A lock that another thread was inside
+ *   of stays locked there, like every other lock.
  *
  * A thread becomes the owner after it has taken the lock many times in a row. Each time that turns
  * out to be a mistake the required number grows eightfold, up to BIAS_MOST (lock.c). So a lock that
@@ -61,8 +62,8 @@
 
 #include "core/base/thread.h"
 
-/* Alignment of objects that one thread writes often: two cache lines, because processors fetch lines
- * in pairs. */
+/* Alignment of objects that one thread writes often: two cache lines, because processors fetch
+ * lines in pairs. */
 #define SS_LINES 128
 
 struct ss_spin {
@@ -74,8 +75,8 @@ static inline bool ss_spin_try(struct ss_spin *s)
 	return !atomic_exchange_explicit(&s->v, 1, memory_order_acquire);
 }
 
-/* Spins, and yields because the holder may have been preempted. Not inlined, so that the common path
- * needs no registers for it. */
+/* Spins, and yields because the holder may have been preempted. Not inlined, so that the common
+ * path needs no registers for it. */
 static __attribute__((noinline, cold, unused)) void ss_spin_wait(struct ss_spin *s)
 {
 	for (unsigned i = 0;; i++) {
@@ -102,11 +103,12 @@ static inline void ss_spin_unlock(struct ss_spin *s)
 struct ss_bias {
 	_Atomic(struct ss_thread *) owner; /* this thread may enter without an exchange */
 	struct ss_spin s;
-	bool plain;                     /* the holder took it by the exchange */
-	uint32_t mistakes;              /* how often an owner lost the lock */
-	uint32_t streak;                /* how often `last` took it with no other thread in between */
-	struct ss_thread *last;         /* the last thread that took it by the exchange */
-	struct ss_thread *back;         /* the owner to restore at the end of a visit; NULL: none */
+	bool plain;        /* the holder took it by the exchange */
+	uint32_t mistakes; /* how often an owner lost the lock */
+	/* How often `last` took it with no other thread in between */
+	uint32_t streak;
+	struct ss_thread *last; /* the last thread that took it by the exchange */
+	struct ss_thread *back; /* the owner to restore at the end of a visit; NULL: none */
 };
 
 /* Enters and leaves as the owner. False: the thread is not the owner, or is inside a biased lock
@@ -158,7 +160,8 @@ static inline void ss_bias_lock(struct ss_bias *l)
 	ss_bias_taken(l);
 }
 
-/* As ss_bias_lock(), for a thread that comes by on behalf of another cache: the owner stays owner. */
+/* As ss_bias_lock(), for a thread that comes by on behalf of another cache: the owner stays
+ * owner. */
 void ss_bias_visit(struct ss_bias *l);
 
 /* Releases the lock, whichever way it was taken. */

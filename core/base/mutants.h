@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ordering rules that a build can break on purpose by a switch, one at a time (-DSS_MUTANT=N). The
- * oracle and the directed tests must catch every one of them (scripts/mutants.sh). In a normal build
- * each condition is the constant false and costs nothing. Only what one word breaks has a switch; the
- * other rules are broken by the patches in tests/mutants.
+ * oracle and the directed tests must catch every one of them (scripts/mutants.sh). In a normal
+ * build each condition is the constant false and costs nothing. Only what one word breaks has a
+ * switch; the other rules are broken by the patches in tests/mutants.
  */
 #ifndef SS_CORE_MUTANTS_H
 #define SS_CORE_MUTANTS_H

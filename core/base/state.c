@@ -16,13 +16,12 @@ void *ss_host_alloc(struct ss_core *core, size_t size)
 {
 	void *p = NULL;
 
-	if (size < 64) {
+	if (size < 64)
 		p = calloc(1, size);
-	} else if (posix_memalign(&p, SS_LINES, size)) {
+	else if (posix_memalign(&p, SS_LINES, size))
 		p = NULL;
-	} else {
+	else
 		memset(p, 0, size);
-	}
 	if (p)
 		atomic_fetch_add_explicit(&core->host_bytes, size, memory_order_relaxed);
 	return p;

@@ -16,22 +16,22 @@
 
 struct ss_journal;
 struct ss_oom;
-struct ss_map;      /* range/: addresses, segments, descriptors */
-struct ss_order;    /* order/: streams, events, fences */
-struct ss_devices;  /* backing/: what each device has given */
+struct ss_map;       /* range/: addresses, segments, descriptors */
+struct ss_order;     /* order/: streams, events, fences */
+struct ss_devices;   /* backing/: what each device has given */
 struct ss_fast_path; /* cache/: which pools the hot path serves */
 struct ss_pools;     /* pool/: the pools as objects */
 
 struct ss_core {
 	struct ss_driver drv;
 	struct ss_options opt;
-	FILE *log;                   /* ss_core_set_log() */
-	void (*grew)(void);          /* ss_core_watch_growth() */
+	FILE *log;                                            /* ss_core_set_log() */
+	void (*grew)(void);                                   /* ss_core_watch_growth() */
 	void (*oom)(struct ss_core *, const struct ss_oom *); /* ss_core_watch_oom() */
-	struct ss_journal *journal;  /* NULL: no journal is written */
-	int journal_error;           /* errno of a journal that could not be opened */
-	bool recorded;               /* a recording ran when the core was made (trace/writer.h) */
-	uint64_t serial;             /* number of this core in the process; never 0 */
+	struct ss_journal *journal;                           /* NULL: no journal is written */
+	int journal_error; /* errno of a journal that could not be opened */
+	bool recorded;     /* a recording ran when the core was made (trace/writer.h) */
+	uint64_t serial;   /* number of this core in the process; never 0 */
 	int devices;
 	struct ss_device_info info[SS_MAX_DEVICES]; /* filled at the first use of a device */
 
@@ -41,7 +41,8 @@ struct ss_core {
 
 	_Atomic uint64_t host_bytes; /* of ss_host_alloc() */
 	_Atomic uint64_t driver_calls, driver_ns;
-	_Atomic uint64_t memory_calls; /* those that take memory, give it back, and map or open it */
+	/* Those that take memory, give it back, and map or open it */
+	_Atomic uint64_t memory_calls;
 
 	struct ss_map *map;
 	struct ss_order *order;

@@ -13,9 +13,9 @@
 
 #include "core/base/lock.h"
 
-/* The record of threads without one. `inside` is not NULL, so such a thread enters every biased lock
- * by the exchange. No stream has this handle, so such a thread never hits. */
-struct ss_thread ss_nobody = { .inside = (struct ss_bias *)1, .stream.native = &ss_nobody };
+/* The record of threads without one. `inside` is not NULL, so such a thread enters every biased
+ * lock by the exchange. No stream has this handle, so such a thread never hits. */
+struct ss_thread ss_nobody = {.inside = (struct ss_bias *)1, .stream.native = &ss_nobody};
 _Thread_local struct ss_thread *ss_thread __attribute__((tls_model("initial-exec"))) = &ss_nobody;
 
 /* ---- barriers ----------------------------------------------------------- */
@@ -28,8 +28,8 @@ static _Atomic uint64_t barrier_count;
 static __attribute__((constructor)) void barriers_register(void)
 {
 #if !defined(__SANITIZE_THREAD__)
-	atomic_store(&ss_thread_barrier_known, !syscall(SYS_membarrier,
-					 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
+	atomic_store(&ss_thread_barrier_known,
+		     !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0));
 #endif
 }
 
@@ -40,7 +40,7 @@ uint64_t ss_thread_barrier_count(void)
 
 void ss_thread_barrier(void)
 {
-	const struct timespec ample = { .tv_nsec = 10000000 };
+	const struct timespec ample = {.tv_nsec = 10000000};
 
 	atomic_fetch_add(&barrier_count, 1);
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
@@ -112,11 +112,11 @@ static __attribute__((noinline)) struct ss_thread *record_new(void)
 		void *p;
 
 		/* Every hit writes to it, so it must not share a cache line. */
-		if (posix_memalign(&p, SS_LINES,
-				   (sizeof(*t) + SS_LINES - 1) / SS_LINES * SS_LINES))
+		if (posix_memalign(&p, SS_LINES, (sizeof(*t) + SS_LINES - 1) / SS_LINES * SS_LINES))
 			return &ss_nobody;
 		t = memset(p, 0, sizeof(*t));
-		t->stream.native = &ss_nobody; /* no stream: a thread may ask before there is a core */
+		/* No stream: a thread may ask before there is a core */
+		t->stream.native = &ss_nobody;
 	}
 	/* Without a key nobody is told that the thread ends, and the record is never reused. */
 	if (have_key && pthread_setspecific(key, t)) {

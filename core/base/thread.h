@@ -24,13 +24,13 @@ struct ss_timeline;
  * cache/fast_path.c uses it. */
 struct ss_recent {
 	uint64_t gen;
-	void *native;                  /* the stream's handle */
+	void *native; /* the stream's handle */
 	struct ss_timeline *tl;
 	struct ss_stream_cache *cache;
-	struct ss_count *count;        /* counts the bytes in use */
+	struct ss_count *count; /* counts the bytes in use */
 	struct ss_pool *pool;
-	uint64_t live;                 /* state word of a live block of this cache (cache/hit.h) */
-	uint64_t free_gen;             /* as `gen`, but 0 while a free has more to do than a push */
+	uint64_t live;     /* state word of a live block of this cache (cache/hit.h) */
+	uint64_t free_gen; /* as `gen`, but 0 while a free has more to do than a push */
 	int dev;
 };
 

@@ -102,8 +102,8 @@ void ss_arena_settle(struct ss_stream_cache *q)
 	}
 }
 
-/* Cuts `size` bytes at `align` out of b, a range of the arena; the rest stays there. NULL: host memory is
- * out. */
+/* Cuts `size` bytes at `align` out of b, a range of the arena; the rest stays there. NULL: host
+ * memory is out. */
 static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint64_t size,
 			    uint64_t align)
 {
@@ -154,7 +154,8 @@ static inline struct ss_block *best(const struct ss_stream_cache *q, uint64_t si
 	return b && (may_cut || !splits_idle(q, b, size)) ? b : NULL;
 }
 
-struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool may_cut)
+struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align,
+			       bool may_cut)
 {
 	struct ss_block *b = best(q, size, align, may_cut);
 
@@ -236,7 +237,8 @@ struct ss_block *ss_arena_extract(struct ss_stream_cache *q, ss_range_test *may,
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize_thread, noinline))
 #endif
-uint64_t ss_cache_free_hint(const struct ss_stream_cache *q)
+uint64_t
+ss_cache_free_hint(const struct ss_stream_cache *q)
 {
 	const volatile uint64_t *own = &q->own.bytes, *foreign = &q->foreign.bytes;
 

@@ -86,14 +86,17 @@ static bool refill(struct ss_core *core, void *native)
 		return false;
 	/* Near the end of the device's memory every free has more to do. */
 	r->free_gen = atomic_load(&fast->frees[dev]) && !ss_nearly_full(core, dev) &&
-		      !atomic_load(&fast->unwatched) && is_ready(r->cache) ? gen : 0;
+				      !atomic_load(&fast->unwatched) && is_ready(r->cache) ?
+			      gen :
+			      0;
 	r->native = native;
 	r->gen = gen;
 	return true;
 }
 
 /* gen: r's, for what is to be done. */
-static inline bool recent(const struct ss_recent *r, uint64_t gen, struct ss_core *core, void *native)
+static inline bool recent(const struct ss_recent *r, uint64_t gen, struct ss_core *core,
+			  void *native)
 {
 	return likely(r->native == native &&
 		      gen == atomic_load_explicit(&core->recent_gen, memory_order_acquire));
@@ -132,7 +135,7 @@ bool ss_cache_looks(struct ss_stream_cache *q)
 
 /* live: r->live, or the same of a block at home in another arena. */
 SS_INLINE int hand_out(void **out, size_t size, const struct ss_recent *r, struct ss_thread *t,
-		   struct ss_block *b, uint64_t live, bool owner)
+		       struct ss_block *b, uint64_t live, bool owner)
 {
 	struct ss_stream_cache *q = r->cache;
 
@@ -148,7 +151,8 @@ SS_INLINE int hand_out(void **out, size_t size, const struct ss_recent *r, struc
 }
 
 /* What takes a second look. False: the arena has no such block, and the lock is released. */
-static SS_NOINLINE bool look_again(void **out, size_t size, struct ss_recent *r, uint64_t rounded, uint64_t align)
+static SS_NOINLINE bool look_again(void **out, size_t size, struct ss_recent *r, uint64_t rounded,
+				   uint64_t align)
 {
 	struct ss_stream_cache *q = r->cache;
 	struct ss_block *b = rounded ? ss_arena_take(q, rounded, align, false) : NULL;
@@ -157,7 +161,8 @@ static SS_NOINLINE bool look_again(void **out, size_t size, struct ss_recent *r,
 		ss_bias_unlock(&q->lock);
 		return false;
 	}
-	hand_out(out, size, r, NULL, b, ss_home(b) == q->slot + 1 ? r->live : SS_NOT_OWN(r->live), false);
+	hand_out(out, size, r, NULL, b, ss_home(b) == q->slot + 1 ? r->live : SS_NOT_OWN(r->live),
+		 false);
 	return true;
 }
 
@@ -168,7 +173,8 @@ static SS_NOINLINE void put_foreign(struct ss_stream_cache *q, struct ss_block *
 }
 
 /* b, which was claimed, goes into the arena. */
-SS_INLINE void take_back(const struct ss_recent *r, struct ss_thread *t, struct ss_block *b, bool owner)
+SS_INLINE void take_back(const struct ss_recent *r, struct ss_thread *t, struct ss_block *b,
+			 bool owner)
 {
 	struct ss_stream_cache *q = r->cache;
 	struct ss_timeline *tl = r->tl;
@@ -191,7 +197,8 @@ SS_INLINE struct ss_block *block_at(struct ss_core *core, const struct ss_recent
 	struct ss_segment *seg = ss_map_offset(core, addr, &off);
 
 	return likely(seg && seg->pool == r->pool && off % SS_GRAIN == 0) ?
-		       ss_block_at_offset(core, seg, off) : NULL;
+		       ss_block_at_offset(core, seg, off) :
+		       NULL;
 }
 
 /* ---- hipMallocAsync, hipFreeAsync ---------------------------------------------- */
@@ -201,10 +208,10 @@ static int alloc_shared(void **out, size_t size, void *native, struct ss_core *c
 static int free_shared(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss);
 
 static SS_NOINLINE int alloc_refill(void **out, size_t size, void *native, struct ss_core *core,
-				ss_miss_alloc *miss)
+				    ss_miss_alloc *miss)
 {
-	return refill(core, native) ? alloc_shared(out, size, native, core, miss)
-				    : miss(out, size, native);
+	return refill(core, native) ? alloc_shared(out, size, native, core, miss) :
+				      miss(out, size, native);
 }
 
 /* 0: zero and sizes that overflow, for which no range is searched. */
@@ -215,11 +222,13 @@ static inline uint64_t block_size(size_t size)
 
 static SS_NOINLINE int alloc_again(void **out, size_t size, void *native, ss_miss_alloc *miss)
 {
-	return look_again(out, size, &ss_thread->stream, block_size(size), 1) ? SS_OK : miss(out, size, native);
+	return look_again(out, size, &ss_thread->stream, block_size(size), 1) ?
+		       SS_OK :
+		       miss(out, size, native);
 }
 
 SS_INLINE int hit_alloc(void **out, size_t size, void *native, struct ss_core *core,
-		    ss_miss_alloc *miss, bool owner)
+			ss_miss_alloc *miss, bool owner)
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->stream;
@@ -230,22 +239,25 @@ SS_INLINE int hit_alloc(void **out, size_t size, void *native, struct ss_core *c
 		return alloc_refill(out, size, native, core, miss);
 	q = r->cache;
 	if (!enter(q, t, owner))
-		return owner ? alloc_shared(out, size, native, core, miss)
-			     : miss(out, size, native);
+		return owner ? alloc_shared(out, size, native, core, miss) :
+			       miss(out, size, native);
 	b = block_size(size) ? ss_arena_take_own(q, block_size(size), 1) : NULL;
 	if (unlikely(!b))
 		return alloc_again(out, size, native, miss);
 	return hand_out(out, size, r, t, b, r->live, owner);
 }
 
-static SS_NOINLINE int free_refill(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
+static SS_NOINLINE int free_refill(void *ptr, void *native, struct ss_core *core,
+				   ss_miss_free *miss)
 {
 	return !recent(&ss_thread->stream, ss_thread->stream.gen, core, native) &&
-	       refill(core, native) && ss_thread->stream.free_gen ?
-		       free_shared(ptr, native, core, miss) : miss(ptr, native);
+			       refill(core, native) && ss_thread->stream.free_gen ?
+		       free_shared(ptr, native, core, miss) :
+		       miss(ptr, native);
 }
 
-SS_INLINE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss, bool owner)
+SS_INLINE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss,
+		       bool owner)
 {
 	struct ss_thread *t = ss_thread;
 	struct ss_recent *r = &t->stream;
@@ -269,12 +281,13 @@ SS_INLINE int hit_free(void *ptr, void *native, struct ss_core *core, ss_miss_fr
 }
 
 static SS_NOINLINE int alloc_shared(void **out, size_t size, void *native, struct ss_core *core,
-				 ss_miss_alloc *miss)
+				    ss_miss_alloc *miss)
 {
 	return hit_alloc(out, size, native, core, miss, false);
 }
 
-static SS_NOINLINE int free_shared(void *ptr, void *native, struct ss_core *core, ss_miss_free *miss)
+static SS_NOINLINE int free_shared(void *ptr, void *native, struct ss_core *core,
+				   ss_miss_free *miss)
 {
 	return hit_free(ptr, native, core, miss, false);
 }
@@ -379,7 +392,7 @@ static SS_NOINLINE int only_free_late(void *ptr, struct ss_block *b, bool (*may)
 }
 
 SS_INLINE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bool (*now)(int dev),
-		    bool (*may)(int dev), bool owner)
+			bool (*may)(int dev), bool owner)
 {
 	struct ss_recent *r = &t->classic;
 	struct ss_block *b = block_at(core, r, (uintptr_t)ptr);
@@ -401,13 +414,13 @@ SS_INLINE int only_free(struct ss_thread *t, struct ss_core *core, void *ptr, bo
 }
 
 static SS_NOINLINE int only_free_shared(struct ss_core *core, void *ptr, bool (*now)(int dev),
-				     bool (*may)(int dev))
+					bool (*may)(int dev))
 {
 	return only_free(ss_thread, core, ptr, now, may, false);
 }
 
 static SS_NOINLINE int only_free_refill(struct ss_core *core, void *ptr, bool (*now)(int dev),
-				    bool (*may)(int dev))
+					bool (*may)(int dev))
 {
 	struct ss_segment *seg = ss_map_segment(core, (uintptr_t)ptr);
 	int dev = -1;
@@ -419,7 +432,8 @@ static SS_NOINLINE int only_free_refill(struct ss_core *core, void *ptr, bool (*
 			dev = d;
 	}
 	return dev >= 0 && only_refill(core, dev) && ss_thread->classic.free_gen ?
-		       only_free_shared(core, ptr, now, may) : -1;
+		       only_free_shared(core, ptr, now, may) :
+		       -1;
 }
 
 int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool (*may)(int dev))

@@ -17,12 +17,13 @@ struct ss_fast_path {
 	_Atomic(struct ss_caches *) current[SS_MAX_DEVICES], classic[SS_MAX_DEVICES];
 	/* The current pool is a default one, so that a free of its last block ends nothing. */
 	atomic_bool frees[SS_MAX_DEVICES];
-	/* Nobody looks after memory that becomes idle, so every free takes the long way, and the first
-	 * one calls for somebody (ss_decay_watch). Whoever changes it calls ss_recent_end(). */
+	/* Nobody looks after memory that becomes idle, so every free takes the long way, and the
+	 * first one calls for somebody (ss_decay_watch). Whoever changes it calls
+	 * ss_recent_end(). */
 	atomic_bool unwatched;
-	bool slow; /* an option or the journal wants the long way */
-	const _Atomic int *shut;        /* ss_hits_gate(); NULL: never */
-	_Atomic uint64_t next_ids;      /* ss_cache_new_ids() */
+	bool slow;                 /* an option or the journal wants the long way */
+	const _Atomic int *shut;   /* ss_hits_gate(); NULL: never */
+	_Atomic uint64_t next_ids; /* ss_cache_new_ids() */
 };
 
 /* Is the next free on q one that drives decay? q->lock not held. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pieces of a hit, inlined where they are used: cutting and merging in the arena, bytes in use, the claim of
- * a live block. No atomic exchange for the thread that owns the lock. Only cache/ includes this.
+ * The pieces of a hit, inlined where they are used: cutting and merging in the arena, bytes in use,
+ * the claim of a live block. No atomic exchange for the thread that owns the lock. Only cache/
+ * includes this.
  *
  * Bytes in use. The first thread that uses a pool counts alone, with plain stores: its high-water
  * mark is exact however many streams it uses. From the first use by another thread on, every
@@ -52,8 +53,8 @@ static inline uint64_t ss_free_word(const struct ss_stream_cache *q)
 	return ss_word(q->slot, SS_BLOCK_FREE, false, true);
 }
 
-/* What was freed before this position does not merge with what is freed now: it has completed, so other streams may
- * have it. 0: there are no others. */
+/* What was freed before this position does not merge with what is freed now: it has completed, so
+ * other streams may have it. 0: there are no others. */
 static inline uint64_t ss_merges_from(const struct ss_stream_cache *q, struct ss_timeline *tl)
 {
 	if (!atomic_load_explicit(&q->others, memory_order_relaxed) || SS_MUTANT_IS(56))
@@ -71,7 +72,8 @@ static inline void ss_arena_merge(struct ss_stream_cache *q, struct ss_block *a,
 	ss_block_merge(q->set->core, &q->spares, a, b);
 }
 
-/* b, at home here, with its mark, becomes free, one with the free ranges beside it whose mark is `from` or later. */
+/* b, at home here, with its mark, becomes free, one with the free ranges beside it whose mark is
+ * `from` or later. */
 SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, uint64_t from)
 {
 	struct ss_block *next = ss_block_next(b), *prev = ss_block_prev(b);
@@ -101,9 +103,10 @@ SS_INLINE void ss_arena_put_own(struct ss_stream_cache *q, struct ss_block *b, u
 		q->idle += b->size;
 }
 
-/* `size` bytes at `align` from what is at home here, if that takes no second look; then not in any structure. NULL:
- * ask ss_arena_take(). */
-SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t size, uint64_t align)
+/* `size` bytes at `align` from what is at home here, if that takes no second look; then not in any
+ * structure. NULL: ask ss_arena_take(). */
+SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t size,
+					     uint64_t align)
 {
 	struct ss_block *b = ss_index_fit(&q->own, size, align), *rest;
 	uint64_t had;
@@ -143,8 +146,9 @@ SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t
 /* Of a block at home in another arena. */
 #define SS_NOT_OWN(word) ((word) & ~(0xffull << 56))
 
-/* Takes the live block at addr from its owner. `live`: the word of such a block at home here. Of two threads that free one block only one
- * succeeds, since a live block is claimed under the lock of the cache that handed it out. */
+/* Takes the live block at addr from its owner. `live`: the word of such a block at home here. Of
+ * two threads that free one block only one succeeds, since a live block is claimed under the lock
+ * of the cache that handed it out. */
 static inline bool ss_claim_hit(struct ss_block *b, uint64_t live, uint64_t addr)
 {
 	uint64_t word = ss_block_word(b);

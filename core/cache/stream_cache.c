@@ -159,7 +159,8 @@ void ss_cache_clear(struct ss_stream_cache *q)
 
 /* ---- one block --------------------------------------------------------------- */
 
-struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align, uint64_t *id)
+struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align,
+			      uint64_t *id)
 {
 	struct ss_block *b;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one stream holds of one pool: an arena that the stream divides by itself. An allocation that it can
- * serve, and a free on the stream, take the cache's own lock and nothing else.
+ * What one stream holds of one pool: an arena that the stream divides by itself. An allocation that
+ * it can serve, and a free on the stream, take the cache's own lock and nothing else.
  *
- * What is freed merges with what is free beside it at once, and an allocation is cut from the best fit. Every mark in the
- * arena is one of the stream's own timeline.
+ * What is freed merges with what is free beside it at once, and an allocation is cut from the best
+ * fit. Every mark in the arena is one of the stream's own timeline.
  */
 #ifndef SS_CACHE_STREAM_CACHE_H
 #define SS_CACHE_STREAM_CACHE_H
@@ -25,21 +25,23 @@ struct ss_count {
 struct ss_stream_cache {
 	/* A hit uses these: */
 	struct ss_bias lock;
-	uint64_t id, hits, frees;     /* id: upper bits of the ids of its blocks */
-	struct ss_count count;        /* its part of the pool's used bytes */
+	uint64_t id, hits, frees; /* id: upper bits of the ids of its blocks */
+	struct ss_count count;    /* its part of the pool's used bytes */
 	struct ss_caches *set;
-	struct ss_timeline *tl;       /* NULL: the cache of completed blocks, which has no arena */
+	struct ss_timeline *tl; /* NULL: the cache of completed blocks, which has no arena */
 	struct ss_spares spares;
-	uint32_t slot;                /* of tl; UINT32_MAX without one */
-	atomic_bool others;           /* other streams may want what has completed */
-	bool apart;                   /* neighbours of the arena lie unmerged for their sake */
+	uint32_t slot;      /* of tl; UINT32_MAX without one */
+	atomic_bool others; /* other streams may want what has completed */
+	bool apart;         /* neighbours of the arena lie unmerged for their sake */
 	/* The arena: free ranges that were cut from it, merged, and what was freed on this stream
 	 * but belongs to other arenas, unmerged, so that each keeps its own mark. */
 	struct ss_free_index own, foreign;
-	_Atomic(struct ss_arena_lists *) lists; /* of own and foreign; NULL: nothing was put into the arena yet */
-	uint64_t idle;                /* bytes of whole segments in the arena */
-	_Atomic uint64_t cut_freely;  /* bytes: idle segments up to this are cut unasked */
-	uint64_t completed_since;         /* ms: since when all is idle, at the latest, that came here completed */
+	/* Of own and foreign; NULL: nothing was put into the arena yet */
+	_Atomic(struct ss_arena_lists *) lists;
+	uint64_t idle;               /* bytes of whole segments in the arena */
+	_Atomic uint64_t cut_freely; /* bytes: idle segments up to this are cut unasked */
+	/* ms: since when all is idle, at the latest, that came here completed */
+	uint64_t completed_since;
 	/* Guarded by the pool's lock: */
 	uint64_t fences, frees_fenced; /* fences asked for; `frees` when the last was */
 };
@@ -49,8 +51,8 @@ struct ss_caches {
 	struct ss_core *core;
 	struct ss_memory *memory;
 	_Atomic(struct ss_cache_table *) table; /* by slot */
-	struct ss_stream_cache *done;  /* of blocks that have completed (hipMalloc) */
-	_Atomic uint32_t count;        /* caches of streams that there are; memory->lock */
+	struct ss_stream_cache *done;           /* of blocks that have completed (hipMalloc) */
+	_Atomic uint32_t count;                 /* caches of streams that there are; memory->lock */
 	/* The first thread that uses the pool counts alone, in `alone`; from the second on every
 	 * cache counts for itself (used_bytes.c). */
 	_Atomic uintptr_t counter;
@@ -67,7 +69,8 @@ void ss_cache_note_others(struct ss_stream_cache *q);
 /* The cache of a slot; NULL: there is none. */
 struct ss_stream_cache *ss_cache_of_slot(const struct ss_caches *set, uint32_t slot);
 /* The cache of a stream that follows q: the first after NULL or set->done. NULL: no more. */
-struct ss_stream_cache *ss_cache_after(const struct ss_caches *set, const struct ss_stream_cache *q);
+struct ss_stream_cache *ss_cache_after(const struct ss_caches *set,
+				       const struct ss_stream_cache *q);
 /* The caches of all streams. */
 #define SS_CACHES_EACH(q, set) \
 	for (struct ss_stream_cache *q = ss_cache_after(set, NULL); q; q = ss_cache_after(set, q))
@@ -85,7 +88,8 @@ void ss_caches_freeze(struct ss_caches *set, bool on);
 /* ---- one block. q->lock not held. ------------------------------------------ */
 
 /* From the arena, in state QUEUED; *id: what the block is to be called. NULL: none. */
-struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align, uint64_t *id);
+struct ss_block *ss_cache_pop(struct ss_stream_cache *q, uint64_t size, uint64_t align,
+			      uint64_t *id);
 /* b, which was claimed, with its mark set, goes into the arena. */
 void ss_cache_push(struct ss_stream_cache *q, struct ss_block *b);
 /* Takes the live block at addr from its owner, if q handed it out. *moved: it did not, any more.
@@ -102,7 +106,8 @@ void ss_arena_init(struct ss_stream_cache *q);
 void ss_arena_finish(struct ss_stream_cache *q);
 /* Makes the arena able to take ranges. False: host memory is out. */
 bool ss_arena_ready(struct ss_stream_cache *q);
-/* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena, which is ready. */
+/* b, QUEUED, with a mark of q's timeline (n 0: completed), becomes free in the arena, which is
+ * ready. */
 void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b);
 /* Merges what lies apart for the sake of other streams. */
 void ss_arena_settle(struct ss_stream_cache *q);
@@ -111,7 +116,8 @@ void ss_arena_settle(struct ss_stream_cache *q);
 struct ss_block *ss_arena_take(struct ss_stream_cache *q, uint64_t size, uint64_t align, bool cut);
 /* The smallest idle segment in the arena that such a block would be cut from; NULL: none. */
 struct ss_block *ss_arena_idle(const struct ss_stream_cache *q, uint64_t size, uint64_t align);
-/* b, which was taken out of the completed ranges, belongs to the arena, which is ready, from now on. memory->lock held. */
+/* b, which was taken out of the completed ranges, belongs to the arena, which is ready, from now
+ * on. memory->lock held. */
 void ss_arena_adopt(struct ss_stream_cache *q, struct ss_block *b);
 /* Takes every range out of the arena for which `may` is true. They are QUEUED and
  * linked by ->left, with their marks. */

@@ -38,8 +38,8 @@ enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
 {
 	struct ss_caches *set = q->set;
 
-	/* A second thread may just have raised the pool's peak to a higher sum. The count of one cache may be negative,
-	 * since others free what it handed out. */
+	/* A second thread may just have raised the pool's peak to a higher sum. The count of one
+	 * cache may be negative, since others free what it handed out. */
 	if (c == &set->alone)
 		ss_raise_to(&c->peak, ss_get(&c->used));
 	else
@@ -75,7 +75,8 @@ uint64_t ss_used_add(struct ss_stream_cache *q, uint64_t delta)
 	else
 		ss_count_peak(q, c);
 	/* Off the hot path the sum is affordable, so peaks of threads that take turns are seen. */
-	if ((int64_t)delta > 0 && atomic_load_explicit(&set->counter, memory_order_relaxed) == SHARED)
+	if ((int64_t)delta > 0 &&
+	    atomic_load_explicit(&set->counter, memory_order_relaxed) == SHARED)
 		raise_peak(set);
 	return 0;
 }

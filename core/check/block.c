@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks by address, live and freed. No two of them overlap: a new block takes its addresses from the
- * freed ones that had them, since from then on a pointer there means the new one.
+ * Blocks by address, live and freed. No two of them overlap: a new block takes its addresses from
+ * the freed ones that had them, since from then on a pointer there means the new one.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -75,8 +75,8 @@ void block_describe(const struct block *b, struct ss_finding *f)
 	f->free = b->free;
 }
 
-void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room, const void *stream,
-		    const char *what, uint32_t stack)
+void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room,
+		    const void *stream, const char *what, uint32_t stack)
 {
 	struct block *b = calloc(1, sizeof(*b)), *old;
 	struct stream *s;
@@ -136,7 +136,8 @@ uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *
 	return padding;
 }
 
-void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, uint64_t, void *), void *arg)
+void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, uint64_t, void *),
+		     void *arg)
 {
 	pthread_mutex_lock(&c->lock);
 	for (const struct block *b = c->list[0].oldest; b; b = b->next) {

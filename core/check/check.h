@@ -3,14 +3,14 @@
  * The checker's knowledge: which command may come after which, where each block of memory was
  * allocated, used and freed, and what of that is certainly wrong.
  *
- * core/order answers "is this certainly ordered?", and what it cannot see counts as not ordered. The
- * checker needs the opposite, "may this be ordered?", and here what cannot be seen counts as ordered.
- * So it has clocks of its own. They know no HIP: the shim says what happens, in the order in which
- * it happens, and gets findings.
+ * core/order answers "is this certainly ordered?", and what it cannot see counts as not ordered.
+ * The checker needs the opposite, "may this be ordered?", and here what cannot be seen counts as
+ * ordered. So it has clocks of its own. They know no HIP: the shim says what happens, in the order
+ * in which it happens, and gets findings.
  *
  * Any thread may call any function; one lock guards all of it, and `report` and `ours` are called
- * under it. A key is any address that stands for a stream, an event. If host memory is out, something is
- * forgotten, and then nothing is said about it.
+ * under it. A key is any address that stands for a stream, an event. If host memory is out,
+ * something is forgotten, and then nothing is said about it.
  */
 #ifndef SS_CHECK_CHECK_H
 #define SS_CHECK_CHECK_H
@@ -26,19 +26,20 @@ enum ss_fault {
 	SS_FAULT_FREE_BEFORE_ALLOC, /* the same for the free */
 	SS_FAULT_USE_AFTER_FREE,    /* the use is ordered after the free */
 	SS_FAULT_USE_FREE_RACE,     /* enqueued after the free, and nothing orders the two */
-	SS_FAULT_FREE_USE_RACE,     /* nothing orders the free after a use that was enqueued before */
+	/* Nothing orders the free after a use that was enqueued before */
+	SS_FAULT_FREE_USE_RACE,
 	SS_FAULT_DOUBLE_FREE,
-	SS_FAULT_INTERIOR_FREE,     /* of an address inside a block */
-	SS_FAULT_FOREIGN_FREE,      /* of an address that no allocation returned */
-	SS_FAULT_OUT_OF_BOUNDS,     /* a copy or a memset leaves its block */
-	SS_FAULT_OVERWRITTEN,       /* the padding of a block has changed */
-	SS_FAULT_WRITE_AFTER_FREE,  /* the bytes of a freed block have changed */
+	SS_FAULT_INTERIOR_FREE,    /* of an address inside a block */
+	SS_FAULT_FOREIGN_FREE,     /* of an address that no allocation returned */
+	SS_FAULT_OUT_OF_BOUNDS,    /* a copy or a memset leaves its block */
+	SS_FAULT_OVERWRITTEN,      /* the padding of a block has changed */
+	SS_FAULT_WRITE_AFTER_FREE, /* the bytes of a freed block have changed */
 	SS_FAULT_LEAK,
 	SS_FAULTS
 };
 
 enum ss_check_stream_kind {
-	SS_CHECK_NULL,        /* joins all blocking streams of its device */
+	SS_CHECK_NULL, /* joins all blocking streams of its device */
 	SS_CHECK_BLOCKING,
 	SS_CHECK_NONBLOCKING,
 };
@@ -53,18 +54,20 @@ struct ss_check_stream {
 
 /* What happened where. */
 struct ss_check_site {
-	const char *what;    /* the call; static; NULL: there is none */
-	uint32_t stack;      /* whatever number the caller gives its call stacks */
+	const char *what; /* the call; static; NULL: there is none */
+	uint32_t stack;   /* whatever number the caller gives its call stacks */
 	struct ss_check_stream stream;
 };
 
 struct ss_finding {
 	enum ss_fault fault;
 	uint64_t block, base, size; /* number of the block, counted from 1; 0: there is none */
-	uint64_t address, bytes;    /* of the use; of OVERWRITTEN the first bad byte and how many are bad */
-	bool classic;               /* hipMalloc memory */
+	/* Of the use; of OVERWRITTEN the first bad byte and how many are bad */
+	uint64_t address, bytes;
+	bool classic; /* hipMalloc memory */
 	struct ss_check_site alloc, free, use;
-	uint64_t count;             /* how often it was seen; of LEAK blocks, and `size` is their sum */
+	/* How often it was seen; of LEAK blocks, and `size` is their sum */
+	uint64_t count;
 };
 
 struct ss_check_options {
@@ -79,11 +82,11 @@ struct ss_check_options {
 
 /* What was not checked, and why. */
 struct ss_check_counts {
-	uint64_t checked;      /* uses and frees of known blocks */
-	uint64_t unknown;      /* the order cannot be known */
-	uint64_t blind;        /* after a call that went past the shim */
-	uint64_t forgotten;    /* host memory was out */
-	uint64_t findings;     /* with repetitions */
+	uint64_t checked;   /* uses and frees of known blocks */
+	uint64_t unknown;   /* the order cannot be known */
+	uint64_t blind;     /* after a call that went past the shim */
+	uint64_t forgotten; /* host memory was out */
+	uint64_t findings;  /* with repetitions */
 };
 
 /* NULL: host memory is out. */
@@ -99,17 +102,19 @@ bool ss_check_stream_known(struct ss_check *c, const void *key);
 /* The stream is destroyed. From then on its work may have been waited for. */
 void ss_check_stream_end(struct ss_check *c, const void *key);
 
-/* The stream may wait for anything, also for what is enqueued later: a wait for a value, an event of
- * another process, a host function. */
+/* The stream may wait for anything, also for what is enqueued later: a wait for a value, an event
+ * of another process, a host function. */
 void ss_check_hold(struct ss_check *c, const void *stream);
-/* The host may learn when the work that is on the stream now has ended, and may learn it at once. */
+/* The host may learn when the work that is on the stream now has ended, and may learn it at
+ * once. */
 void ss_check_tell(struct ss_check *c, const void *stream);
 
-/* hipEventRecord: begin before the real call, end after it. A wait in between may mean either record. */
+/* hipEventRecord: begin before the real call, end after it. A wait in between may mean either
+ * record. */
 void ss_check_record_begin(struct ss_check *c, const void *event);
 void ss_check_record_end(struct ss_check *c, const void *event, const void *stream, bool ok);
-/* The event may be recorded by what is not seen, from now on until the next record (`forever`: for its
- * whole life). */
+/* The event may be recorded by what is not seen, from now on until the next record (`forever`: for
+ * its whole life). */
 void ss_check_event_unknown(struct ss_check *c, const void *event, bool forever);
 void ss_check_event_end(struct ss_check *c, const void *event);
 /* hipStreamWaitEvent: call it before the real call, and again after it. */
@@ -127,37 +132,42 @@ void ss_check_blind(struct ss_check *c);
 
 /* After an allocation. `stream` NULL: hipMalloc memory, which anyone may use at once. `room` is how
  * many bytes it takes, padding included. */
-void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room, const void *stream,
-		    const char *what, uint32_t stack);
-/* Before the free. `stream` NULL: a free for which the host waits for the device. False: ptr is in no
- * live block, and nothing changed. */
-bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack);
+void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room,
+		    const void *stream, const char *what, uint32_t stack);
+/* Before the free. `stream` NULL: a free for which the host waits for the device. False: ptr is in
+ * no live block, and nothing changed. */
+bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
+		   uint32_t stack);
 /* That free failed: the block is live. */
 void ss_check_free_failed(struct ss_check *c, void *ptr);
 /* A free was refused. */
-void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack);
-/* A command on the stream that is about to be enqueued accesses `bytes` at ptr. bytes 0: it is not known
- * how many. False: it leaves the block. */
+void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
+		       uint32_t stack);
+/* A command on the stream that is about to be enqueued accesses `bytes` at ptr. bytes 0: it is not
+ * known how many. False: it leaves the block. */
 bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,
 		  const char *what, uint32_t stack);
 /* The padding behind a block, or the bytes of a freed one, have changed. */
-void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset, uint64_t bytes);
-/* A live block that contains ptr: its base, its size without padding, and what a finding says of it. Returns
- * how many bytes of padding it has. `out->block` 0: there is none. */
+void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
+		      uint64_t bytes);
+/* A live block that contains ptr: its base, its size without padding, and what a finding says of
+ * it. Returns how many bytes of padding it has. `out->block` 0: there is none. */
 uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out);
 /* Is `key` still this stream? */
-bool ss_check_same_stream(struct ss_check *c, const void *key, const struct ss_check_stream *stream);
+bool ss_check_same_stream(struct ss_check *c, const void *key,
+			  const struct ss_check_stream *stream);
 /* The live blocks with padding; one byte is none. `fn` may call nothing here. */
-void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *about, uint64_t padding, void *arg),
+void ss_check_padded(struct ss_check *c,
+		     void (*fn)(const struct ss_finding *about, uint64_t padding, void *arg),
 		     void *arg);
 
 /* All blocks are gone, and so is all work (hipDeviceReset). */
 void ss_check_forget(struct ss_check *c);
 /* Calls `fn` for each distinct finding. With `leaks` live blocks are added first, by call stack. */
-void ss_check_findings(struct ss_check *c, bool leaks, void (*fn)(const struct ss_finding *, void *),
-		       void *arg);
-/* False: a thread has been in one of these functions for a second, so this one may be the thread itself,
- * in a signal handler. */
+void ss_check_findings(struct ss_check *c, bool leaks,
+		       void (*fn)(const struct ss_finding *, void *), void *arg);
+/* False: a thread has been in one of these functions for a second, so this one may be the thread
+ * itself, in a signal handler. */
 bool ss_check_idle(struct ss_check *c);
 void ss_check_count(struct ss_check *c, struct ss_check_counts *out);
 

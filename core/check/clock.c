@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams and their clocks. A clock never says less than what is true: whatever may order one command
- * after another counts. So a command that is not in a clock is certainly not ordered before it.
+ * Streams and their clocks. A clock never says less than what is true: whatever may order one
+ * command after another counts. So a command that is not in a clock is certainly not ordered before
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +86,8 @@ void stream_join(struct ss_check *c, struct stream *s)
 	HASH_ITER(hh, c->streams, other, next) {
 		if (other == s || other->is.dev != s->is.dev)
 			continue;
-		if (s->is.kind == SS_CHECK_NULL ? other->is.kind == SS_CHECK_BLOCKING
-						: other->is.kind == SS_CHECK_NULL)
+		if (s->is.kind == SS_CHECK_NULL ? other->is.kind == SS_CHECK_BLOCKING :
+						  other->is.kind == SS_CHECK_NULL)
 			join_one(c, s, other);
 	}
 }
@@ -115,8 +116,8 @@ void host_saw(struct ss_check *c, struct stream *s)
 		saw_stream(c, &c->host, s);
 }
 
-/* A wait that began at `since` has ended on s (NULL: on all streams). What s waited for until then has
- * ended, too, and so have its frees. */
+/* A wait that began at `since` has ended on s (NULL: on all streams). What s waited for until then
+ * has ended, too, and so have its frees. */
 static void tame(struct ss_check *c, struct stream *only, uint64_t since)
 {
 	struct stream *s, *next;

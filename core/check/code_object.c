@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bundles, ELF notes and the metadata in them. Every offset is checked against the size of what it is in. */
+/* Bundles, ELF notes and the metadata in them. Every offset is checked against the size of what it
+ * is in. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ struct reader {
 
 static bool is(const struct msgpack_value *v, const char *text)
 {
-	return v->type == MSGPACK_TEXT && v->length == strlen(text) && !memcmp(v->text, text, v->length);
+	return v->type == MSGPACK_TEXT && v->length == strlen(text) &&
+	       !memcmp(v->text, text, v->length);
 }
 
 /* One argument. Those whose kind begins with "hidden" are not the program's. */
@@ -46,7 +48,8 @@ static bool read_arg(struct msgpack *m, struct ss_kernel_layout *k)
 			a.size = (uint32_t)v.number;
 		if (is(&key, ".value_kind")) {
 			known = true;
-			hidden = v.type == MSGPACK_TEXT && v.length >= 6 && !memcmp(v.text, "hidden", 6);
+			hidden = v.type == MSGPACK_TEXT && v.length >= 6 &&
+				 !memcmp(v.text, "hidden", 6);
 			a.pointer = is(&v, "global_buffer");
 		}
 	}
@@ -130,7 +133,8 @@ static bool read_notes(struct reader *r, const uint8_t *at, size_t size)
 		all = name + align4(note.n_descsz);
 		if (all < name || name > size || note.n_descsz > size - name)
 			return false;
-		if (note.n_type == NOTE_METADATA && note.n_namesz == 7 && !memcmp(at + sizeof(note), "AMDGPU", 7) &&
+		if (note.n_type == NOTE_METADATA && note.n_namesz == 7 &&
+		    !memcmp(at + sizeof(note), "AMDGPU", 7) &&
 		    !read_metadata(r, at + name, note.n_descsz))
 			return false;
 		if (all > size)
@@ -191,7 +195,8 @@ static bool read_bundle(struct reader *r, const uint8_t *image, size_t size)
 			return false;
 		memcpy(entry, image + at, sizeof(entry));
 		at += sizeof(entry);
-		if (entry[2] > size - at || (size != SIZE_MAX && (entry[0] > size || entry[1] > size - entry[0])))
+		if (entry[2] > size - at ||
+		    (size != SIZE_MAX && (entry[0] > size || entry[1] > size - entry[0])))
 			return false;
 		at += entry[2];
 		/* The entry of the host is empty. */
@@ -213,7 +218,8 @@ bool ss_code_object_read(const void *image, size_t size,
 	r->fn = fn;
 	r->arg = arg;
 	/* What is something else may be shorter than the words that it is compared with. */
-	if (size >= sizeof(BUNDLE_MAGIC) - 1 && !strncmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
+	if (size >= sizeof(BUNDLE_MAGIC) - 1 &&
+	    !strncmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
 		good = read_bundle(r, image, size);
 	else if (size >= SELFMAG && !strncmp(image, ELFMAG, SELFMAG))
 		good = read_elf(r, image, size == SIZE_MAX ? elf_size(image) : size);

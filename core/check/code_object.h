@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the code of AMD's GPUs says about its kernels: the layout of their arguments, from the metadata note
- * (MessagePack, code objects of version 3 and later) of an ELF file, or of each ELF file of a bundle of
- * clang (__CLANG_OFFLOAD_BUNDLE__). Compressed bundles are not read. The input may be anything.
+ * What the code of AMD's GPUs says about its kernels: the layout of their arguments, from the
+ * metadata note (MessagePack, code objects of version 3 and later) of an ELF file, or of each ELF
+ * file of a bundle of clang (__CLANG_OFFLOAD_BUNDLE__). Compressed bundles are not read. The input
+ * may be anything.
  */
 #ifndef SS_CHECK_CODE_OBJECT_H
 #define SS_CHECK_CODE_OBJECT_H
@@ -21,12 +22,12 @@ struct ss_kernel_arg {
 struct ss_kernel_layout {
 	const char *name; /* not ended by 0 */
 	size_t name_size;
-	uint32_t count;   /* of arguments that the program passes */
+	uint32_t count; /* of arguments that the program passes */
 	struct ss_kernel_arg arg[SS_KERNEL_ARGS_MAX];
 };
 
-/* Calls `fn` for each kernel. `size` is how many bytes may be read; SIZE_MAX: as many as the image itself
- * says. False: it is no such image, or is broken; `fn` may have been called. */
+/* Calls `fn` for each kernel. `size` is how many bytes may be read; SIZE_MAX: as many as the image
+ * itself says. False: it is no such image, or is broken; `fn` may have been called. */
 bool ss_code_object_read(const void *image, size_t size,
 			 void (*fn)(const struct ss_kernel_layout *kernel, void *arg), void *arg);
 

@@ -33,8 +33,8 @@ void ss_check_record_begin(struct ss_check *c, const void *event)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* The clock is read after the real call, so it also covers what other threads have put on the stream
- * meanwhile. `stream` NULL: the event was recorded where it gets no clock. */
+/* The clock is read after the real call, so it also covers what other threads have put on the
+ * stream meanwhile. `stream` NULL: the event was recorded where it gets no clock. */
 void ss_check_record_end(struct ss_check *c, const void *event, const void *stream, bool ok)
 {
 	struct stream *s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings: equal ones are counted and told once. Two are equal if the same calls of the same places
- * are wrong in the same way. */
+/* Findings: equal ones are counted and told once. Two are equal if the same calls of the same
+ * places are wrong in the same way. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -82,8 +82,8 @@ static void add_leak(struct ss_check *c, const struct block *b)
 	e->f.count++;
 }
 
-void ss_check_findings(struct ss_check *c, bool leaks, void (*fn)(const struct ss_finding *, void *),
-		       void *arg)
+void ss_check_findings(struct ss_check *c, bool leaks,
+		       void (*fn)(const struct ss_finding *, void *), void *arg)
 {
 	struct counted *e, *next;
 

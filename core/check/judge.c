@@ -5,10 +5,11 @@
  *
  * - A use, or a free, on a stream that saw neither the allocation nor a host that may have seen it,
  *   is not after the allocation, unless the stream may have waited for something unknown (wild).
- * - A use that is enqueued after a free may still be meant to run before it. That needs a stream of the
- *   free that waits for something enqueued later, so a free on a wild stream is left alone, unless the
- *   use is on the same stream. hipFree ends before anything that comes later.
- * - A free is after a use that was enqueued before it only if its stream or the host has seen the use.
+ * - A use that is enqueued after a free may still be meant to run before it. That needs a stream of
+ *   the free that waits for something enqueued later, so a free on a wild stream is left alone,
+ *   unless the use is on the same stream. hipFree ends before anything that comes later.
+ * - A free is after a use that was enqueued before it only if its stream or the host has seen the
+ *   use.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,8 @@ static void note_use(struct ss_check *c, struct block *b, const struct stream *s
 
 static void judge_live(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {
-	if (!b->classic && c->opt.use_before_alloc && !may_be_ordered(c, s, b->alloc_slot, b->alloc_n) &&
-	    !not_certain(c, s)) {
+	if (!b->classic && c->opt.use_before_alloc &&
+	    !may_be_ordered(c, s, b->alloc_slot, b->alloc_n) && !not_certain(c, s)) {
 		f->fault = SS_FAULT_USE_BEFORE_ALLOC;
 		finding_add(c, f);
 	}
@@ -143,7 +144,8 @@ static void judge_free(struct ss_check *c, struct block *b, struct stream *s, st
 	finding_add(c, f);
 }
 
-bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack)
+bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
+		   uint32_t stack)
 {
 	struct ss_finding f = {.address = (uintptr_t)ptr};
 	struct stream *s;
@@ -154,7 +156,8 @@ bool ss_check_free(struct ss_check *c, void *ptr, const void *stream, const char
 	s = stream ? stream_find(c, stream) : NULL;
 	b = block_find(c, ptr);
 	found = b && !b->freed;
-	if (found && b->base != (uintptr_t)ptr && c->opt.frees) { /* HIP frees the block around it */
+	/* HIP frees the block around it */
+	if (found && b->base != (uintptr_t)ptr && c->opt.frees) {
 		block_describe(b, &f);
 		f.use = site_of(s, what, stack);
 		f.fault = SS_FAULT_INTERIOR_FREE;
@@ -199,7 +202,8 @@ void ss_check_free_failed(struct ss_check *c, void *ptr)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what, uint32_t stack)
+void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
+		       uint32_t stack)
 {
 	struct ss_finding f = {.address = (uintptr_t)ptr, .fault = SS_FAULT_FOREIGN_FREE};
 	struct block *b;
@@ -220,7 +224,8 @@ void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const 
 	pthread_mutex_unlock(&c->lock);
 }
 
-void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset, uint64_t bytes)
+void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
+		      uint64_t bytes)
 {
 	struct ss_finding f = *about;
 

@@ -58,7 +58,8 @@ bool msgpack_next(struct msgpack *m, struct msgpack_value *out)
 	}
 	if (tag <= 0xbf || (tag >= 0xd9 && tag <= 0xdb)) {
 		out->type = MSGPACK_TEXT;
-		return tag <= 0xbf ? take_bytes(m, tag & 0x1f, out) : take_data(m, 1u << (tag - 0xd9), 0, out);
+		return tag <= 0xbf ? take_bytes(m, tag & 0x1f, out) :
+				     take_data(m, 1u << (tag - 0xd9), 0, out);
 	}
 	if (tag >= 0xcc && tag <= 0xd3) {
 		out->type = MSGPACK_NUMBER;

@@ -19,7 +19,7 @@ struct stream {
 	const void *key;
 	struct ss_check_stream is;
 	uint32_t slot;
-	uint64_t n;         /* position of its last command */
+	uint64_t n; /* position of its last command */
 	struct clock saw;
 	uint64_t wild_since; /* check->now when `saw` became wild */
 	UT_hash_handle hh;
@@ -41,7 +41,8 @@ struct use {
 	struct ss_check_site site;
 };
 
-/* A block from its allocation on. After its free it stays until its addresses are another block's. */
+/* A block from its allocation on. After its free it stays until its addresses are another
+ * block's. */
 struct block {
 	uintptr_t base, end; /* with padding */
 	uint64_t size, number;
@@ -49,9 +50,9 @@ struct block {
 	uint32_t alloc_slot, free_slot;
 	uint64_t alloc_n, free_n;
 	bool classic, freed;
-	bool barrier;        /* the free made the host wait */
-	bool free_wild;      /* the stream that freed it may have waited for anything */
-	uint64_t freed_at;   /* check->now */
+	bool barrier;      /* the free made the host wait */
+	bool free_wild;    /* the stream that freed it may have waited for anything */
+	uint64_t freed_at; /* check->now */
 	uint32_t use_count, use_room;
 	struct use *uses;
 	struct block *prev, *next; /* in check->list */
@@ -69,15 +70,19 @@ struct ss_check {
 	pthread_mutex_t lock;
 	struct stream *streams;
 	struct event *events;
-	struct clock host;         /* what the host may know to have ended */
-	uint64_t *last;            /* the last position of each slot */
-	uint32_t *spare;           /* slots of streams that have ended */
+	struct clock host; /* what the host may know to have ended */
+	uint64_t *last;    /* the last position of each slot */
+	uint32_t *spare;   /* slots of streams that have ended */
 	uint32_t slots, spares, room;
 	uint64_t stream_number, block_number;
-	void *blocks;              /* a tree of glibc (tsearch) by address; blocks do not overlap */
-	struct { struct block *oldest, *newest; uint32_t count; } list[2]; /* live and freed blocks */
-	uint32_t wild_frees;       /* how many are free_wild */
-	uint64_t now;              /* counts what synchronizations have to be compared with */
+	void *blocks; /* a tree of glibc (tsearch) by address; blocks do not overlap */
+	/* Live and freed blocks */
+	struct {
+		struct block *oldest, *newest;
+		uint32_t count;
+	} list[2];
+	uint32_t wild_frees; /* how many are free_wild */
+	uint64_t now;        /* counts what synchronizations have to be compared with */
 	bool is_blind;
 	struct counted *findings;
 	struct ss_check_counts counts;

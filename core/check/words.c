@@ -62,31 +62,38 @@ void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
 	name_stream(&f->alloc.stream, alloc, sizeof(alloc));
 	switch (f->fault) {
 	case SS_FAULT_USE_BEFORE_ALLOC:
-		snprintf(out, size, "Stream-ordered use before allocation: %s on %s is not ordered after %s on %s",
+		snprintf(out, size,
+			 "Stream-ordered use before allocation: %s on %s is not ordered after %s "
+			 "on %s",
 			 or_call(&f->use), use, or_call(&f->alloc), alloc);
 		break;
 	case SS_FAULT_FREE_BEFORE_ALLOC:
-		snprintf(out, size, "Stream-ordered free before allocation: %s on %s is not ordered after %s on %s",
+		snprintf(out, size,
+			 "Stream-ordered free before allocation: %s on %s is not ordered after %s "
+			 "on %s",
 			 or_call(&f->free), free_on, or_call(&f->alloc), alloc);
 		break;
 	case SS_FAULT_USE_AFTER_FREE:
-		snprintf(out, size, "Use after free: %s on %s comes after %s on %s", or_call(&f->use), use,
-			 or_call(&f->free), free_on);
+		snprintf(out, size, "Use after free: %s on %s comes after %s on %s",
+			 or_call(&f->use), use, or_call(&f->free), free_on);
 		break;
 	case SS_FAULT_USE_FREE_RACE:
-		snprintf(out, size, "Stream-ordered use after free: nothing orders %s on %s and %s on %s",
+		snprintf(out, size,
+			 "Stream-ordered use after free: nothing orders %s on %s and %s on %s",
 			 or_call(&f->use), use, or_call(&f->free), free_on);
 		break;
 	case SS_FAULT_FREE_USE_RACE:
-		snprintf(out, size, "Stream-ordered use after free: %s on %s is not ordered after %s on %s",
+		snprintf(out, size,
+			 "Stream-ordered use after free: %s on %s is not ordered after %s on %s",
 			 or_call(&f->free), free_on, or_call(&f->use), use);
 		break;
 	case SS_FAULT_DOUBLE_FREE:
-		snprintf(out, size, "Double free: %s of a block that %s has freed", or_call(&f->use),
-			 or_call(&f->free));
+		snprintf(out, size, "Double free: %s of a block that %s has freed",
+			 or_call(&f->use), or_call(&f->free));
 		break;
 	case SS_FAULT_INTERIOR_FREE:
-		snprintf(out, size, "Invalid free: %s of an address %" PRIu64 " bytes inside a block",
+		snprintf(out, size,
+			 "Invalid free: %s of an address %" PRIu64 " bytes inside a block",
 			 or_call(&f->use), f->address - f->base);
 		break;
 	case SS_FAULT_FOREIGN_FREE:
@@ -94,35 +101,41 @@ void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
 			 or_call(&f->use));
 		break;
 	case SS_FAULT_OUT_OF_BOUNDS:
-		snprintf(out, size, "Out of bounds: %s of %" PRIu64 " bytes goes %" PRIu64
-			 " bytes past the end of the block", or_call(&f->use), f->bytes,
-			 f->address + f->bytes - (f->base + f->size));
+		snprintf(out, size,
+			 "Out of bounds: %s of %" PRIu64 " bytes goes %" PRIu64
+			 " bytes past the end of the block",
+			 or_call(&f->use), f->bytes, f->address + f->bytes - (f->base + f->size));
 		break;
 	case SS_FAULT_OVERWRITTEN:
 		if (f->address < f->base)
-			snprintf(out, size, "Out of bounds: %" PRIu64 " bytes were written in front of the block, "
-				 "the first %" PRIu64 " bytes before it", f->bytes, f->base - f->address);
+			snprintf(out, size,
+				 "Out of bounds: %" PRIu64
+				 " bytes were written in front of the block, "
+				 "the first %" PRIu64 " bytes before it",
+				 f->bytes, f->base - f->address);
 		else
-			snprintf(out, size, "Out of bounds: %" PRIu64 " bytes were written behind the block, "
-				 "the first %" PRIu64 " bytes past its end", f->bytes,
-				 f->address - (f->base + f->size));
+			snprintf(out, size,
+				 "Out of bounds: %" PRIu64 " bytes were written behind the block, "
+				 "the first %" PRIu64 " bytes past its end",
+				 f->bytes, f->address - (f->base + f->size));
 		break;
 	case SS_FAULT_WRITE_AFTER_FREE:
-		snprintf(out, size, "Write after free: %" PRIu64 " bytes of the freed block have changed, the "
-			 "first at offset %" PRIu64, f->bytes, f->address - f->base);
+		snprintf(out, size,
+			 "Write after free: %" PRIu64 " bytes of the freed block have changed, the "
+			 "first at offset %" PRIu64,
+			 f->bytes, f->address - f->base);
 		break;
 	case SS_FAULT_LEAK:
-		snprintf(out, size, "Leaked %" PRIu64 " bytes in %" PRIu64 " block%s of %s", f->size, f->count,
-			 f->count == 1 ? "" : "s", or_call(&f->alloc));
+		snprintf(out, size, "Leaked %" PRIu64 " bytes in %" PRIu64 " block%s of %s",
+			 f->size, f->count, f->count == 1 ? "" : "s", or_call(&f->alloc));
 		break;
-	default:
-		snprintf(out, size, "Unknown");
+	default: snprintf(out, size, "Unknown");
 	}
 }
 
 /* "record an event on A after X, and let B wait for it before Y" */
-static void event_between(const struct ss_check_site *from, const struct ss_check_site *to, char *out,
-			  size_t size)
+static void event_between(const struct ss_check_site *from, const struct ss_check_site *to,
+			  char *out, size_t size)
 {
 	char a[64], b[64];
 
@@ -138,34 +151,28 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 
 	out[0] = '\0';
 	switch (f->fault) {
-	case SS_FAULT_USE_BEFORE_ALLOC:
-		event_between(&f->alloc, &f->use, out, size);
-		break;
-	case SS_FAULT_FREE_BEFORE_ALLOC:
-		event_between(&f->alloc, &f->free, out, size);
-		break;
-	case SS_FAULT_FREE_USE_RACE:
-		event_between(&f->use, &f->free, out, size);
-		break;
+	case SS_FAULT_USE_BEFORE_ALLOC: event_between(&f->alloc, &f->use, out, size); break;
+	case SS_FAULT_FREE_BEFORE_ALLOC: event_between(&f->alloc, &f->free, out, size); break;
+	case SS_FAULT_FREE_USE_RACE: event_between(&f->use, &f->free, out, size); break;
 	case SS_FAULT_USE_FREE_RACE:
 		name_stream(&f->use.stream, use, sizeof(use));
 		if (f->free.stream.number)
-			snprintf(out, size, "Enqueue %s before %s, record an event on %s after it, and let the "
-				 "stream of the free wait for that event.", or_call(&f->use), or_call(&f->free), use);
+			snprintf(
+				out, size,
+				"Enqueue %s before %s, record an event on %s after it, and let the "
+				"stream of the free wait for that event.",
+				or_call(&f->use), or_call(&f->free), use);
 		break;
 	case SS_FAULT_USE_AFTER_FREE:
 		snprintf(out, size, "Free the block after its last use.");
 		break;
-	case SS_FAULT_DOUBLE_FREE:
-		snprintf(out, size, "Free a block once.");
-		break;
+	case SS_FAULT_DOUBLE_FREE: snprintf(out, size, "Free a block once."); break;
 	case SS_FAULT_INTERIOR_FREE:
 		snprintf(out, size, "Free the address that the allocation returned.");
 		break;
 	case SS_FAULT_LEAK:
 		snprintf(out, size, "Free the block, or let a library destructor free it.");
 		break;
-	default:
-		break;
+	default: break;
 	}
 }

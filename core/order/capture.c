@@ -8,8 +8,8 @@
 #include "core/order/timeline.h"
 
 /* Waits until no thread polls a fence of tl, or of a stream that has ended, where that would end
- * the capture that is about to begin on tl. Such a poll is another thread's and returns at once, since
- * no capture begins inside a query of ours. */
+ * the capture that is about to begin on tl. Such a poll is another thread's and returns at once,
+ * since no capture begins inside a query of ours. */
 static void wait_for_polls(struct ss_core *core, const struct ss_timeline *tl)
 {
 	struct ss_order *o = core->order;

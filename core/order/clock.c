@@ -33,7 +33,8 @@ static bool clock_fit(struct ss_clock **clock, uint32_t count)
 		if (!bigger)
 			return false;
 		if (*clock)
-			memcpy(bigger, *clock, sizeof(**clock) + (*clock)->count * sizeof((*clock)->n[0]));
+			memcpy(bigger, *clock,
+			       sizeof(**clock) + (*clock)->count * sizeof((*clock)->n[0]));
 		bigger->cap = cap;
 		free(*clock);
 		*clock = bigger;

@@ -24,7 +24,7 @@ void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 }
 
 static __attribute__((noinline)) void complete_clock(struct ss_core *core, struct ss_timeline *tl,
-						   uint64_t pos, uint64_t version, bool synced)
+						     uint64_t pos, uint64_t version, bool synced)
 {
 	ss_spin_lock(&tl->lock);
 	if (ss_version(tl) == version) {
@@ -35,8 +35,8 @@ static __attribute__((noinline)) void complete_clock(struct ss_core *core, struc
 	ss_spin_unlock(&tl->lock);
 }
 
-void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
-		      uint64_t version, bool synced)
+void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t version,
+		      bool synced)
 {
 	if (unlikely(atomic_load_explicit(&tl->proved, memory_order_relaxed) != version))
 		complete_clock(core, tl, pos, version, synced);

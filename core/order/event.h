@@ -19,7 +19,7 @@
 #include "core/order/timeline.h"
 
 enum event_state {
-	LOCKED = 1,    /* its holder may change everything but the key */
+	LOCKED = 1, /* its holder may change everything but the key */
 	NO_CLOCK = 2,
 	STICKY = 4,    /* it never has a clock again */
 	OVERLAP = 8,   /* records overlapped: the order is unknown until all have ended */
@@ -60,8 +60,7 @@ SS_INLINE struct ss_event *ss_event_find(struct ss_core *core, void *handle, boo
 
 SS_INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
 {
-	return atomic_compare_exchange_strong_explicit(&e->state, &from, to,
-						       memory_order_acq_rel,
+	return atomic_compare_exchange_strong_explicit(&e->state, &from, to, memory_order_acq_rel,
 						       memory_order_relaxed);
 }
 

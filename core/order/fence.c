@@ -8,9 +8,9 @@
  * recorded inside the very free it belongs to (`exact`) may make another stream wait.
  *
  * A fence on the null stream joins all blocking streams. So it is recorded only where there are
- * none, or inside a call of the application that joins them anyway. A stream that would join it begins
- * only after that (ss_null_quiesce). Another thread's per-thread stream has no handle here. In both
- * cases the wish is remembered as `wanted`.
+ * none, or inside a call of the application that joins them anyway. A stream that would join it
+ * begins only after that (ss_null_quiesce). Another thread's per-thread stream has no handle here.
+ * In both cases the wish is remembered as `wanted`.
  *
  * Locks: order->lock, then timeline->lock. The driver is called with none; meanwhile `recording`
  * keeps the stream from being destroyed or captured.

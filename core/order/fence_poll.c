@@ -14,8 +14,7 @@
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
 {
 	return core->info[tl->dev].query_spoils &&
-	       (tl->alive ? atomic_load(&tl->capturing) :
-			    atomic_load(&core->order->capturing) > 0);
+	       (tl->alive ? atomic_load(&tl->capturing) : atomic_load(&core->order->capturing) > 0);
 }
 
 /* Unlinks the first fence of tl. Order lock held. */
@@ -79,7 +78,8 @@ static void note_time(struct ss_core *core, struct ss_timeline *tl, const struct
 	_Atomic uint64_t *took = &core->order->dev[tl->dev].fence_ms;
 	uint64_t most = 2 * atomic_load_explicit(took, memory_order_relaxed) + 1;
 
-	atomic_store_explicit(took, ss_min(ss_minus(ss_now_ms(core), p->since), most), memory_order_relaxed);
+	atomic_store_explicit(took, ss_min(ss_minus(ss_now_ms(core), p->since), most),
+			      memory_order_relaxed);
 }
 
 uint64_t ss_fence_ms(const struct ss_core *core, int dev)
@@ -167,7 +167,8 @@ bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *
  * one pause may take as long as another process runs. After that the stream is busy. */
 #define LOOKS 64
 
-bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks)
+bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
+			   unsigned *looks)
 {
 	uint64_t until = ss_now_ms(core) + 1;
 

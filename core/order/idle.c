@@ -86,9 +86,9 @@ static bool streams_init(struct streams *s, struct ss_core *core, int dev, enum 
 	return false;
 }
 
-/* Are there streams that no list has? After a bypass there may be some that we do not know. And a device
- * is not idle while a destroyed stream still runs: call this after the list was made, or a stream
- * that is destroyed meanwhile could be in neither. */
+/* Are there streams that no list has? After a bypass there may be some that we do not know. And a
+ * device is not idle while a destroyed stream still runs: call this after the list was made, or a
+ * stream that is destroyed meanwhile could be in neither. */
 static bool unlisted(struct ss_core *core, int dev)
 {
 	return ss_distrusted(core) || ss_zombies_poll(core, dev);
@@ -101,7 +101,8 @@ static void complete(struct ss_core *core, const struct streams *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		if (!s->list[i].tl->capturing)
-			ss_complete_seen(core, s->list[i].tl, s->list[i].pos, s->list[i].version, false);
+			ss_complete_seen(core, s->list[i].tl, s->list[i].pos, s->list[i].version,
+					 false);
 }
 
 /* ---- asking, with fences where a query is not enough --------------------------- */
@@ -130,8 +131,8 @@ static bool idle(struct ss_core *core, int dev, enum who who, bool *busy)
 	bool idle;
 
 	*busy = false;
-	/* The null stream comes last, and only when every other stream is at its end. Then a fence on
-	 * it joins nothing that is still in flight. */
+	/* The null stream comes last, and only when every other stream is at its end. Then a fence
+	 * on it joins nothing that is still in flight. */
 	idle = streams_init(&s, core, dev, who) && !unlisted(core, dev) &&
 	       part_at_end(core, s.list, s.list + s.others, how, &looks, busy) &&
 	       part_at_end(core, s.list + s.others, s.list + s.count, how, &looks, busy);
@@ -172,8 +173,8 @@ static bool can_ask(struct ss_core *core, struct ss_timeline *tl)
 }
 
 /* Asks the streams, the null stream last. Returns the first that is not at its end; NULL: there is
- * none. Then everything that was enqueued before the list was made has completed: just the streams in
- * it are asked, and one that is destroyed meanwhile answers nothing. */
+ * none. Then everything that was enqueued before the list was made has completed: just the streams
+ * in it are asked, and one that is destroyed meanwhile answers nothing. */
 static struct ss_timeline *first_busy(struct ss_core *core, const struct streams *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)

@@ -32,8 +32,8 @@ size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_m
 		if (!concerns(tl, dev, access))
 			continue;
 		if (count < max)
-			out[count] = (struct ss_mark){
-				i, tl->alive ? ss_timeline_now(tl) : tl->last};
+			out[count] = (struct ss_mark){i,
+						      tl->alive ? ss_timeline_now(tl) : tl->last};
 		ss_timeline_marked(tl);
 		count++;
 	}

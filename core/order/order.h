@@ -32,14 +32,14 @@
 
 /* struct ss_timeline begins with this. */
 struct ss_progress {
-	uint32_t slot;              /* of this stream among all timelines */
-	atomic_bool marked;         /* something may carry a mark of it */
-	/* Has the stream a hit or a free that no later command orders? 0: no. 1: yes. Otherwise the number of a command
-	 * being enqueued that will order them. */
+	uint32_t slot;      /* of this stream among all timelines */
+	atomic_bool marked; /* something may carry a mark of it */
+	/* Has the stream a hit or a free that no later command orders? 0: no. 1: yes. Otherwise the
+	 * number of a command being enqueued that will order them. */
 	atomic_uint uncovered;
-	_Atomic uint64_t now;       /* position of the next mark */
+	_Atomic uint64_t now;                    /* position of the next mark */
 	_Alignas(64) _Atomic uint64_t completed; /* highest position known to be reached */
-	_Atomic uint64_t synced;    /* the same, as far as the application knows it too */
+	_Atomic uint64_t synced; /* the same, as far as the application knows it too */
 };
 
 static inline struct ss_progress *ss_progress(struct ss_timeline *tl)
@@ -85,8 +85,8 @@ uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now);
 
 /* ---- the state of this layer --------------------------------------------- */
 
-/* Called after a synchronization that succeeded, with tl (NULL: with several streams). `idle`: all of
- * the device is at its end. No lock held. */
+/* Called after a synchronization that succeeded, with tl (NULL: with several streams). `idle`: all
+ * of the device is at its end. No lock held. */
 typedef void ss_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, bool idle);
 
 /* False: host memory is out. */
@@ -124,7 +124,8 @@ struct ss_mark {
  * `access` (a bit each) have access, destroyed ones that may still run included. Stores at most
  * `max`; returns how many there are. From then on all of them count as marked. 0: host memory is
  * out, or all slots are taken; then the memory must not be reused. */
-size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_mark *out, size_t max);
+size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_mark *out,
+		     size_t max);
 /* A number that the next device-wide wait of the application passes; 0 while the streams that we
  * know are all there are. */
 uint64_t ss_wide_needed(struct ss_core *core, int dev);
@@ -157,13 +158,15 @@ enum ss_fence_how {
 /* Asks for a fence that covers position n of tl (UINT64_MAX: a new one), unless one is on its way.
  * A fence that cannot be recorded now is remembered and served by ss_fence_serve. False: none.
  * No lock held. */
-bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n, enum ss_fence_how how);
+bool ss_fence_request(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
+		      enum ss_fence_how how);
 /* Records a fence that somebody asked for when it was not possible. No lock held. */
 void ss_fence_serve(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_how how);
 /* Asks for outstanding fences of tl (NULL: of all timelines of dev, -1: of all). True if anything
  * completed. Never waits. No lock held. */
 bool ss_fence_poll(struct ss_core *core, struct ss_timeline *tl, int dev);
-/* The same for at most `most` streams that have a fence under way, by turns: *next, 0 at first, says whose turn it is. */
+/* The same for at most `most` streams that have a fence under way, by turns: *next, 0 at first,
+ * says whose turn it is. */
 bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *next);
 /* Fences of tl that have not been reached. */
 uint32_t ss_fence_pending(const struct ss_timeline *tl);
@@ -175,7 +178,8 @@ bool ss_fence_asked(struct ss_core *core, struct ss_timeline *tl, uint64_t n);
 uint64_t ss_fence_ms(const struct ss_core *core, int dev);
 /* Must nobody ask for tl's fences now, since that would end a capture? */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl);
-/* Makes stream x wait on the device for an exact fence that covers (tl, n). False: there is none. */
+/* Makes stream x wait on the device for an exact fence that covers (tl, n). False: there is
+ * none. */
 bool ss_fence_gate(struct ss_core *core, struct ss_timeline *x, struct ss_timeline *tl, uint64_t n);
 /* Is there room for a fence of a single free on tl? Looks for reached ones now and then. */
 bool ss_fence_room(struct ss_core *core, struct ss_timeline *tl);
@@ -221,7 +225,8 @@ bool ss_null_record_and_ask(struct ss_core *core, int dev, bool *busy);
 /* Have all streams of dev that were destroyed run out? False: they have. */
 bool ss_zombies_poll(struct ss_core *core, int dev);
 /* *looks counts the polls over all streams that are asked. */
-bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n, unsigned *looks);
+bool ss_fence_poll_briefly(struct ss_core *core, struct ss_timeline *tl, uint64_t n,
+			   unsigned *looks);
 
 /* Does the token stand for a wait for a whole device? */
 bool ss_token_device_wide(const struct ss_token *t);

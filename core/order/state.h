@@ -17,36 +17,37 @@ struct ss_event;
 #define SS_MAX_SLOTS 65536
 
 struct ss_order_device {
-	struct ss_timeline *null;      /* read without the lock; NULL until it is first used */
+	struct ss_timeline *null; /* read without the lock; NULL until it is first used */
 	/* Device-wide waits of the application are numbered. */
-	_Atomic uint64_t wide_now;     /* number of the next one */
-	_Atomic uint64_t wide_done;    /* highest number whose wait has returned */
-	_Atomic uint32_t joiners;      /* live streams that join the null stream */
-	_Atomic uint32_t streams;      /* live streams but the null stream */
-	atomic_bool classic;           /* it has handed out hipMalloc memory */
+	_Atomic uint64_t wide_now;  /* number of the next one */
+	_Atomic uint64_t wide_done; /* highest number whose wait has returned */
+	_Atomic uint32_t joiners;   /* live streams that join the null stream */
+	_Atomic uint32_t streams;   /* live streams but the null stream */
+	atomic_bool classic;        /* it has handed out hipMalloc memory */
 	/* Synchronizations that are reported: all, and all of one stream (sync_report.c). */
 	atomic_bool report_each;
 	_Atomic(struct ss_timeline *) watched;
-	_Atomic uint64_t fence_ms;     /* ss_fence_ms() */
+	_Atomic uint64_t fence_ms; /* ss_fence_ms() */
 };
 
 struct ss_order {
 	/* Read by every watched call, and seldom written. Tables are written with the lock held. */
-	struct ss_table by_handle;     /* timelines */
+	struct ss_table by_handle; /* timelines */
 	struct ss_table events;
-	struct ss_timeline **slots;    /* an entry never changes once it is set */
+	struct ss_timeline **slots; /* an entry never changes once it is set */
 	ss_synchronized *synchronized;
-	atomic_bool distrust;          /* the application got past the shim */
+	atomic_bool distrust; /* the application got past the shim */
 
 	_Alignas(64) pthread_mutex_t lock;
 	struct ss_event *spare_events; /* forgotten events, for reuse */
 	uint64_t begun;                /* streams that ever existed */
-	uint32_t slots_ended;          /* slots of streams, but null streams, that ended, and of no other since */
+	/* Slots of streams, but null streams, that ended, and of no other since */
+	uint32_t slots_ended;
 	/* These are written with the lock held, and read without it. */
 	_Atomic uint32_t slot_count;
-	_Atomic uint32_t capturing;    /* streams */
-	_Atomic uint32_t zombies;      /* ended streams that may still run; an upper bound, and 0 only
-					* if there are none */
+	_Atomic uint32_t capturing; /* streams */
+	/* Ended streams that may still run; an upper bound, and 0 only if there are none */
+	_Atomic uint32_t zombies;
 	_Atomic uint32_t fences_pending;
 	_Atomic uint64_t fences;       /* recorded so far */
 	_Atomic uint64_t busy_queries; /* queries of streams with work under way, so far */

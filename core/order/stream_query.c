@@ -10,10 +10,11 @@
  */
 #include "core/order/timeline.h"
 
-/* If tl is at its end, and that `proves` anything, tl completes to pos. `kind` was read before pos. The slot may have
- * become another stream's since. If that one is of another kind, its end proves something else of pos. */
-static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, enum ss_timeline_kind kind, bool proves,
-			  uint64_t pos, uint64_t version)
+/* If tl is at its end, and that `proves` anything, tl completes to pos. `kind` was read before pos.
+ * The slot may have become another stream's since. If that one is of another kind, its end proves
+ * something else of pos. */
+static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, enum ss_timeline_kind kind,
+			  bool proves, uint64_t pos, uint64_t version)
 {
 	struct ss_order *o = core->order;
 	enum ss_status s;

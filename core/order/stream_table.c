@@ -24,8 +24,8 @@ uint32_t ss_order_slots(const struct ss_core *core)
 
 /* ---- beginning and end of a stream ---------------------------------------- */
 
-/* A null stream may end while a thread still allocates on it, for HIP never destroys it (thread_stream.c). So its slot is
- * kept for the null streams of its device. */
+/* A null stream may end while a thread still allocates on it, for HIP never destroys it
+ * (thread_stream.c). So its slot is kept for the null streams of its device. */
 static bool slot_suits(const struct ss_timeline *tl, enum ss_timeline_kind kind, int dev)
 {
 	if (tl->kind == SS_TL_NULL || kind == SS_TL_NULL)

@@ -8,8 +8,8 @@
  */
 #include "core/order/timeline.h"
 
-/* A mark has no time of its own. A block freed before a synchronization has a mark at or below its position, so that
- * synchronization's time bounds the block's age. Only decay uses this. */
+/* A mark has no time of its own. A block freed before a synchronization has a mark at or below its
+ * position, so that synchronization's time bounds the block's age. Only decay uses this. */
 void ss_sync_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now)
 {
 	const struct ss_order_device *d = &core->order->dev[tl->dev];
@@ -33,8 +33,8 @@ uint64_t ss_freed_by(const struct ss_timeline *tl, uint64_t n, uint64_t now)
 
 	for (int i = 1; i >= 0; i--) {
 		ms = atomic_load_explicit(&tl->noted[i].ms, memory_order_relaxed);
-		if (ms && ms < now && n <= atomic_load_explicit(&tl->noted[i].pos,
-								memory_order_relaxed))
+		if (ms && ms < now &&
+		    n <= atomic_load_explicit(&tl->noted[i].pos, memory_order_relaxed))
 			return ms;
 	}
 	return now ? now : 1;

@@ -19,9 +19,13 @@ enum {
 
 /* Where all timelines of a device were when the call began. */
 struct snapshot {
-	uint64_t wide;  /* number of a device-wide wait; 0: it is none */
+	uint64_t wide; /* number of a device-wide wait; 0: it is none */
 	uint32_t count;
-	struct { struct ss_timeline *tl; uint64_t pos, version; unsigned cover; } at[];
+	struct {
+		struct ss_timeline *tl;
+		uint64_t pos, version;
+		unsigned cover;
+	} at[];
 };
 
 /* One stream. What a wait for a blocking stream proves ends at the last command on it that we
@@ -31,9 +35,8 @@ struct snapshot {
 static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
 {
 	enum ss_timeline_kind kind = ss_kind(tl);
-	bool alone = kind == SS_TL_NONBLOCKING ||
-		     (kind == SS_TL_NULL && !ss_distrusted(core) &&
-		      !ss_order_joiners(core, tl->dev));
+	bool alone = kind == SS_TL_NONBLOCKING || (kind == SS_TL_NULL && !ss_distrusted(core) &&
+						   !ss_order_joiners(core, tl->dev));
 	struct ss_token t = {0};
 
 	if (!alone)

@@ -8,10 +8,10 @@
 
 #include "core/order/timeline.h"
 
-/* The calling thread's streams in the core that it used last. They are found by slot, because the core
- * may have ended since. */
+/* The calling thread's streams in the core that it used last. They are found by slot, because the
+ * core may have ended since. */
 struct thread_streams {
-	uint64_t serial; /* of that core */
+	uint64_t serial;                 /* of that core */
 	uint64_t number[SS_MAX_DEVICES]; /* 0: none on this device */
 	uint32_t slot[SS_MAX_DEVICES];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One timeline, its vector clock and its fences, and what the files of core/order call of each other.
- * Only files of core/order include this.
+ * One timeline, its vector clock and its fences, and what the files of core/order call of each
+ * other. Only files of core/order include this.
  */
 #ifndef SS_ORDER_TIMELINE_H
 #define SS_ORDER_TIMELINE_H
@@ -20,7 +20,7 @@ struct ss_clock {
 struct ss_pending {
 	struct ss_fence fence;
 	uint64_t pos;
-	uint64_t since;     /* ms: when it was recorded */
+	uint64_t since; /* ms: when it was recorded */
 	struct ss_clock *clock;
 	bool exact; /* recorded inside the free that it stands for, so it covers nothing later */
 	struct ss_pending *next;
@@ -28,39 +28,42 @@ struct ss_pending {
 
 /* A stream, or the slot of one that has ended. It is never freed before the core is. */
 struct ss_timeline {
-	struct ss_progress progress;    /* first: order.h relies on it */
+	struct ss_progress progress; /* first: order.h relies on it */
 
 	/* Written when a stream begins or ends (order lock), and read by its user: */
-	struct ss_link link;            /* by handle */
-	atomic_int dev;                 /* these three others may read without a lock */
+	struct ss_link link; /* by handle */
+	atomic_int dev;      /* these three others may read without a lock */
 	_Atomic enum ss_timeline_kind kind;
 	void *_Atomic native;
-	pthread_t thread;               /* SS_TL_THREAD: only this thread can record on it */
-	_Atomic uint64_t number;        /* number of this stream among all; 0: it has ended */
+	pthread_t thread;        /* SS_TL_THREAD: only this thread can record on it */
+	_Atomic uint64_t number; /* number of this stream among all; 0: it has ended */
 	atomic_bool alive, capturing;
-	bool joined;                    /* the null stream took memory that it freed */
-	atomic_bool wanted;             /* somebody asked for a fence when none could be recorded */
-	unsigned covers;                /* number of the last command under way (ss_cover_begin) */
-	_Atomic uint64_t visits;        /* other devices whose memory it works with, a bit each */
-	_Atomic uint64_t commanded;     /* position, as order.h draws it */
+	bool joined;                /* the null stream took memory that it freed */
+	atomic_bool wanted;         /* somebody asked for a fence when none could be recorded */
+	unsigned covers;            /* number of the last command under way (ss_cover_begin) */
+	_Atomic uint64_t visits;    /* other devices whose memory it works with, a bit each */
+	_Atomic uint64_t commanded; /* position, as order.h draws it */
 
 	/* Written by whoever asks how far it is: */
-	_Alignas(64) struct { _Atomic uint64_t pos, ms; } noted[2]; /* its last synchronizations */
-	_Atomic uint64_t noted_at;      /* ss_ticks() of the last one; 0: the next is reported */
-	struct ss_spin lock;            /* saw, version, covers; with order->lock alive, capturing */
+	_Alignas(64) struct {
+		_Atomic uint64_t pos, ms;
+	} noted[2];                /* its last synchronizations */
+	_Atomic uint64_t noted_at; /* ss_ticks() of the last one; 0: the next is reported */
+	/* saw, version, covers; with order->lock alive, capturing */
+	struct ss_spin lock;
 	struct ss_clock *saw;
-	_Atomic uint64_t version;       /* of saw; never the same twice, in any slot */
-	_Atomic uint64_t proved;        /* the version of which everything is synced */
+	_Atomic uint64_t version; /* of saw; never the same twice, in any slot */
+	_Atomic uint64_t proved;  /* the version of which everything is synced */
 
 	/* Fences. Guarded by order->lock; what is atomic is read without it. */
-	_Atomic uint32_t pending;       /* how many are in the list */
-	atomic_uint crowded;            /* frees that found too many for one of their own */
-	atomic_uint recording;          /* threads inside a driver call that uses `native` */
+	_Atomic uint32_t pending; /* how many are in the list */
+	atomic_uint crowded;      /* frees that found too many for one of their own */
+	atomic_uint recording;    /* threads inside a driver call that uses `native` */
 	struct ss_pending *fences, **fences_tail; /* the oldest first */
-	_Atomic uint64_t fenced;        /* positions, as order.h draws them */
+	_Atomic uint64_t fenced;                  /* positions, as order.h draws them */
 	uint64_t last, sealed;
-	bool polling;                   /* a thread uses the first fences without the lock */
-	bool drop;                      /* ... and releases all of them when it is done */
+	bool polling; /* a thread uses the first fences without the lock */
+	bool drop;    /* ... and releases all of them when it is done */
 };
 
 static inline uint64_t ss_version(const struct ss_timeline *tl)
@@ -68,8 +71,8 @@ static inline uint64_t ss_version(const struct ss_timeline *tl)
 	return atomic_load_explicit(&tl->version, memory_order_acquire);
 }
 
-/* Without the order lock, where another thread may destroy the stream and its slot become another stream's. What is read of
- * the slot afterwards is at least as new. */
+/* Without the order lock, where another thread may destroy the stream and its slot become another
+ * stream's. What is read of the slot afterwards is at least as new. */
 static inline enum ss_timeline_kind ss_kind(const struct ss_timeline *tl)
 {
 	return atomic_load_explicit(&tl->kind, memory_order_acquire);
@@ -96,9 +99,9 @@ static inline bool ss_needs_cover(const struct ss_timeline *tl)
 	       atomic_load_explicit(&tl->progress.uncovered, memory_order_relaxed);
 }
 
-/* Call this before a command is enqueued on tl, and ss_cover_end() after that succeeded. The number that it returns says
- * which hits and frees the command covers: those before this call. A hit or a free in between makes the number stale, so
- * it stays uncovered. tl->lock held. */
+/* Call this before a command is enqueued on tl, and ss_cover_end() after that succeeded. The number
+ * that it returns says which hits and frees the command covers: those before this call. A hit or a
+ * free in between makes the number stale, so it stays uncovered. tl->lock held. */
 static inline unsigned ss_cover_begin(struct ss_timeline *tl)
 {
 	if (atomic_load(&tl->progress.uncovered) == 1) {
@@ -137,8 +140,8 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl);
 
 /* Does the null stream of tl's device rely on joining tl with its next command? Order lock held. */
 bool ss_null_relies_on(const struct ss_core *core, const struct ss_timeline *tl);
-/* Before the application uses tl (may be NULL), which has just begun: waits for fences that are being
- * recorded on the null stream because nothing joined it. No lock held. */
+/* Before the application uses tl (may be NULL), which has just begun: waits for fences that are
+ * being recorded on the null stream because nothing joined it. No lock held. */
 void ss_null_quiesce(struct ss_core *core, const struct ss_timeline *tl);
 
 /* ---- clock.c: what a timeline has seen ------------------------------------ */
@@ -151,8 +154,8 @@ void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t
 /* Everything that is enqueued on x from now on is ordered after position n of `slot` and after
  * `from`, the clock that `slot` had at n. Whoever knows n knows that clock already, so a position
  * that is not new changes nothing. Takes x->lock. */
-static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *from,
-				     uint32_t slot, uint64_t n)
+static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *from, uint32_t slot,
+				  uint64_t n)
 {
 	uint64_t *known;
 
@@ -169,14 +172,14 @@ static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *
 
 /* ---- completion.c: what has completed -------------------------------------- */
 
-/* Raises `completed`, and `synced` if the application knows too, of tl to pos and of every
- * timeline in `clock` (NULL: none) to its position there. Needs no lock but what keeps the clock. */
+/* Raises `completed`, and `synced` if the application knows too, of tl to pos and of every timeline
+ * in `clock` (NULL: none) to its position there. Needs no lock but what keeps the clock. */
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_clock *clock, bool synced);
-/* The same with tl's clock as it was in `version`. If the clock has changed since, only tl itself is
- * raised. Takes tl->lock. */
-void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
-		      uint64_t version, bool synced);
+/* The same with tl's clock as it was in `version`. If the clock has changed since, only tl itself
+ * is raised. Takes tl->lock. */
+void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t version,
+		      bool synced);
 
 /* ---- sync_report.c: synchronizations that are reported --------------------- */
 
@@ -240,7 +243,8 @@ void ss_order_events_finish(struct ss_core *core);
 /* ---- stream_query.c and stream_end.c ------------------------------------------- */
 
 /* Asks the runtime whether tl is at its end, and completes what that proves. Unlike
- * ss_stream_record_and_ask() it enqueues no command, so what the stream has not joined stays open. */
+ * ss_stream_record_and_ask() it enqueues no command, so what the stream has not joined stays
+ * open. */
 enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl);
 /* Is tl, which is about to end, at its end already? It is asked only if a command stands behind
  * all hits and frees on it. *asked: the driver's answer, or SS_ERR_NOT_READY. No lock held. */

@@ -33,7 +33,8 @@ SS_COLD bool lock_beside(struct ss_core *core, struct ss_event *e, uint64_t gen)
 {
 	uint32_t state = ss_event_lock(e);
 
-	if (!state && atomic_load_explicit(&e->gen, memory_order_relaxed) == gen && !ss_distrusted(core))
+	if (!state && atomic_load_explicit(&e->gen, memory_order_relaxed) == gen &&
+	    !ss_distrusted(core))
 		return true;
 	ss_event_unlock(e, state);
 	return false;
@@ -63,8 +64,7 @@ SS_INLINE struct ss_token event_begin(struct ss_core *core, void *event, int kin
 }
 
 /* Stream x waits for what the event stood for when the call began. */
-static void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen,
-		     struct ss_timeline *x)
+static void wait_end(struct ss_core *core, struct ss_event *e, uint64_t gen, struct ss_timeline *x)
 {
 	if (!lock_unchanged(core, e, gen))
 		return;

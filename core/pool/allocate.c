@@ -37,8 +37,8 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 
 /* A block that the null stream takes because its next command joins the blocking streams may at
  * once be used on another blocking stream, which waits for the null stream, but for nothing if no
- * command stands there. The runtime's own hipMallocAsync joins at this point, so we may: one
- * record covers every free before it. False: it cannot be recorded now, and the block stays free. */
+ * command stands there. The runtime's own hipMallocAsync joins at this point, so we may: one record
+ * covers every free before it. False: it cannot be recorded now, and the block stays free. */
 static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struct ss_block *b)
 {
 	if (b->slot != ss_timeline_slot(tl) || b->n <= ss_timeline_commanded(tl) ||
@@ -48,7 +48,8 @@ static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struc
 	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_JOINING);
 }
 
-/* The block was counted as handed out: by its cache, as one of the stream's own, or by the ladder. */
+/* The block was counted as handed out: by its cache, as one of the stream's own, or by the
+ * ladder. */
 static void put_back(struct ss_request *r)
 {
 	struct ss_pool_stats *st = &r->pool->st;
@@ -74,8 +75,8 @@ static enum ss_status fail_impossible(struct ss_request *r)
 	return SS_ERR_NOMEM;
 }
 
-/* Is that more than the program allowed the pool? Threads that ask at the same time may get past it,
- * up to the frame in which it lies. */
+/* Is that more than the program allowed the pool? Threads that ask at the same time may get past
+ * it, up to the frame in which it lies. */
 static bool over_max(struct ss_pool *pool, uint64_t size)
 {
 	uint64_t max = atomic_load_explicit(&pool->mem.max_bytes, memory_order_relaxed);
@@ -85,7 +86,7 @@ static bool over_max(struct ss_pool *pool, uint64_t size)
 
 /* Begins a request for `size` bytes. An error is the result of the call. */
 SS_INLINE enum ss_status begin(struct ss_request *r, struct ss_pool *pool, struct ss_timeline *tl,
-			      size_t size)
+			       size_t size)
 {
 	*r = (struct ss_request){.pool = pool, .tl = tl, .size = size};
 	if (!size)
@@ -157,7 +158,8 @@ static struct ss_pool *enter_current(struct ss_core *core, int dev)
 	}
 }
 
-enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size, void **out)
+enum ss_status ss_alloc_current(struct ss_core *core, struct ss_timeline *tl, size_t size,
+				void **out)
 {
 	int dev = ss_timeline_device(tl);
 	struct ss_pool *pool = ss_pool_current(core, dev);
@@ -209,7 +211,8 @@ enum ss_status ss_alloc_classic(struct ss_core *core, int dev, size_t size, void
 	return alloc_classic(core, dev, NULL, size, out);
 }
 
-enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size, void **out)
+enum ss_status ss_alloc_only(struct ss_core *core, struct ss_timeline *only, size_t size,
+			     void **out)
 {
 	return alloc_classic(core, ss_timeline_device(only), only, size, out);
 }

@@ -21,7 +21,8 @@
 #define FLOOR (32ull << 20)  /* bytes; growing by less does not matter */
 #define PER_STREAM 3         /* blocks of the size asked for on each stream; it uses a fourth */
 #define HIGH_PART 8          /* this part of the used peak */
-#define LATELY_MS 50         /* a thread that freed since then, and as long ago as four epochs took, has a share */
+/* A thread that freed since then, and as long ago as four epochs took, has a share */
+#define LATELY_MS 50
 #define FITS_MOST 16         /* an allocation looks so often at memory that another thread added */
 
 static uint64_t lately_ms(const struct ss_pool *pool)
@@ -79,8 +80,8 @@ static bool fits_now(struct ss_request *r)
 	return ss_index_best(&pool->mem.completed, r->size, r->align) != NULL;
 }
 
-/* Waits until that is no longer better. False: it was not r's turn, or for nothing. Pool lock held, dropped
- * meanwhile. */
+/* Waits until that is no longer better. False: it was not r's turn, or for nothing. Pool lock held,
+ * dropped meanwhile. */
 static bool try_wait(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
@@ -134,7 +135,8 @@ bool ss_pressure_idle(struct ss_pool *pool)
 	uint64_t begin;
 	bool skip, idle;
 
-	if (!pool->classic || atomic_load(&core->pools->no_backpressure) || ss_order_capturing(core))
+	if (!pool->classic || atomic_load(&core->pools->no_backpressure) ||
+	    ss_order_capturing(core))
 		return false;
 	ss_pool_lock(pool);
 	skip = pool->wait.skip;

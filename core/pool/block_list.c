@@ -23,9 +23,13 @@ static void copy_block(struct copy *c, struct ss_pool *pool, const struct ss_blo
 
 	if (c->count < c->room)
 		c->block[c->count] = (struct ss_block_entry){
-			.address = b->addr, .size = b->request, .rounded = b->size, .id = b->id,
+			.address = b->addr,
+			.size = b->request,
+			.rounded = b->size,
+			.id = b->id,
 			.stream = q && !b->classic ? ss_timeline_native(q->tl) : NULL,
-			.device = pool->mem.dev, .classic = b->classic,
+			.device = pool->mem.dev,
+			.classic = b->classic,
 			.pool = ss_pool_number(pool),
 			.default_pool = pool->is_default,
 		};
@@ -33,8 +37,7 @@ static void copy_block(struct copy *c, struct ss_pool *pool, const struct ss_blo
 }
 
 /* Sizes of blocks that other threads hold may change while they are read. */
-__attribute__((no_sanitize("thread")))
-static uint64_t size_of(const struct ss_block *b)
+__attribute__((no_sanitize("thread"))) static uint64_t size_of(const struct ss_block *b)
 {
 	uint64_t size = *(const volatile uint64_t *)&b->size;
 

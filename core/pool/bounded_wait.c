@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How an allocation waits for frees in flight: in naps, for a bounded time, and never while the device
- * may need the host. backpressure.c says when hipMalloc does so, growth_wait.c when a stream does.
+ * How an allocation waits for frees in flight: in naps, for a bounded time, and never while the
+ * device may need the host. backpressure.c says when hipMalloc does so, growth_wait.c when a stream
+ * does.
  *
  * Waiting costs nothing as long as the device has enough to do behind the point that is waited for.
  * But the work in front of a fence may itself wait for what this thread does next. So a wait ends
- * when nothing has completed for some time, and each that was for nothing makes the next ones shorter
- * and rarer. No wait is inside the runtime: fences are polled.
+ * when nothing has completed for some time, and each that was for nothing makes the next ones
+ * shorter and rarer. No wait is inside the runtime: fences are polled.
  *
  * Locks: the pool's. None while waiting.
  */
 #include "core/pool/request.h"
 
-#define QUIET_US 50000    /* a wait lasts so long without anything completing, since a busy machine alone may take that, */
+/* A wait lasts so long without anything completing, since a busy machine alone may take that, */
+#define QUIET_US 50000
 #define QUIET_TIMES 4     /* and as many times as long as anything took lately */
 #define RAREST 16         /* after waits for nothing, at least one allocation in 2^16 waits */
-/* A nap: this part of the wait so far, between the two limits. What a nap is too long, the device may stand idle. */
+/* A nap: this part of the wait so far, between the two limits. What a nap is too long, the device
+ * may stand idle. */
 #define NAP_PART 64
 #define NAP_US 20
 #define LONGEST_NAP_US 1000
 
 bool ss_wait_may(struct ss_core *core)
 {
-	return core->drv.nap && core->opt.growth_wait_ms && !atomic_load(&core->pools->no_backpressure) &&
+	return core->drv.nap && core->opt.growth_wait_ms &&
+	       !atomic_load(&core->pools->no_backpressure) &&
 	       (!ss_order_capturing(core) || SS_MUTANT_IS(54));
 }
 

@@ -10,9 +10,9 @@
 struct checker {
 	const char *broken;
 	struct ss_pool *pool;
-	uint32_t slot;      /* of the index that is walked, */
-	uint32_t home;      /* and of its blocks; 0: any */
-	uint64_t indexed;   /* bytes in indexes */
+	uint32_t slot;    /* of the index that is walked, */
+	uint32_t home;    /* and of its blocks; 0: any */
+	uint64_t indexed; /* bytes in indexes */
 	uint64_t live, rest;
 };
 
@@ -27,7 +27,8 @@ static void check_range(struct ss_block *b, void *arg)
 		c->broken = "a range is in an arena that is not its home";
 }
 
-static void check_index(struct checker *c, const struct ss_free_index *x, uint32_t slot, uint32_t home)
+static void check_index(struct checker *c, const struct ss_free_index *x, uint32_t slot,
+			uint32_t home)
 {
 	uint64_t before = c->indexed;
 
@@ -57,7 +58,8 @@ static void check_segment(struct checker *c, struct ss_segment *seg)
 		if (state == SS_BLOCK_UNUSED)
 			c->broken = "an unused descriptor is in a segment";
 		at = b->addr + b->size;
-		*(state == SS_BLOCK_LIVE ? &c->live : &c->rest) += state == SS_BLOCK_GAP ? 0 : b->size;
+		*(state == SS_BLOCK_LIVE ? &c->live : &c->rest) += state == SS_BLOCK_GAP ? 0 :
+											   b->size;
 	}
 	if (at != seg->base + seg->size)
 		c->broken = "blocks do not fill their segment";

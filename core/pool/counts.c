@@ -26,8 +26,9 @@ const char *ss_pool_kind(const struct ss_pool *pool, char kind[32])
 }
 
 /* Under the pool's lock, or (`late`) of figures that others may be changing. */
-__attribute__((no_sanitize("thread")))
-void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, char kind[32])
+__attribute__((no_sanitize("thread"))) void ss_counts_read(struct ss_pool *pool,
+							   struct ss_pool_stats *s, bool late,
+							   char kind[32])
 {
 	const struct ss_memory *m = &pool->mem;
 	const struct ss_core *core = m->core;

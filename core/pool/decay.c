@@ -3,9 +3,9 @@
  * When idle memory goes back: at once where a threshold, a trim or the end of a pool says so, else
  * when it was idle for SOMASHIM_DECAY_MS. Calls of the application drive this: those that
  * synchronize, now and then one that frees, and those that reach the device anyway. If none comes,
- * a watcher does (ss_decay_watch). Where giving back waits for the device it has to be at its end: the
- * call waited for all of it natively, or every stream, asked one by one, turns out to have nothing left
- * to do. Nobody waits here, and nothing is enqueued.
+ * a watcher does (ss_decay_watch). Where giving back waits for the device it has to be at its end:
+ * the call waited for all of it natively, or every stream, asked one by one, turns out to have
+ * nothing left to do. Nobody waits here, and nothing is enqueued.
  *
  * Looking for what is idle walks the arenas, and asking costs a call per stream, so decay looks a
  * few times in its span only. What a program frees between two looks is as old as its stream's last
@@ -20,13 +20,13 @@
 
 struct look {
 	uint64_t now;
-	bool idle;   /* the device is at its end */
-	bool decays; /* it is time to look for old memory */
-	bool waits;  /* something should go, and giving it back waits for the device */
-	bool others; /* something should go at no wait */
+	bool idle;            /* the device is at its end */
+	bool decays;          /* it is time to look for old memory */
+	bool waits;           /* something should go, and giving it back waits for the device */
+	bool others;          /* something should go at no wait */
 	uint64_t most, given; /* bytes that may go of each pool for their age; 0: all */
-	uint64_t next; /* ms: when more of what is idle now becomes due */
-	bool late;     /* something is due that has not gone */
+	uint64_t next;        /* ms: when more of what is idle now becomes due */
+	bool late;            /* something is due that has not gone */
 };
 
 /* Decay looks that far (ms) apart. */
@@ -64,7 +64,9 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 		return;
 	}
 	/* Some runtimes take virtual memory back only if all of a pool goes. */
-	target = k->most && pool->mem.backing != SS_BACKING_VMM ? ss_minus(ss_reserved(pool), k->most) : 0;
+	target = k->most && pool->mem.backing != SS_BACKING_VMM ?
+			 ss_minus(ss_reserved(pool), k->most) :
+			 0;
 	if (k->decays && k->now >= decay)
 		k->given += ss_pool_release(pool, target, decay ? k->now - decay : UINT64_MAX,
 					    SS_TRACE_TRIM_DECAY);
@@ -148,8 +150,8 @@ static void look(struct ss_core *core, int dev, bool decays)
 
 static bool is_due(struct ss_core *core, int dev)
 {
-	return ss_now_ms(core) >= atomic_load_explicit(&ss_device_pools(core, dev)->look,
-						       memory_order_relaxed);
+	return ss_now_ms(core) >=
+	       atomic_load_explicit(&ss_device_pools(core, dev)->look, memory_order_relaxed);
 }
 
 void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl, bool idle)
@@ -160,8 +162,9 @@ void ss_decay_synchronized(struct ss_core *core, int dev, struct ss_timeline *tl
 	if (idle)
 		ss_decay_run(core, dev, !ss_zombies_poll(core, dev));
 	else
-		look(core, dev, is_due(core, dev) || !core->opt.decay_ms ||
-					(tl && tl == atomic_load(&ss_device_pools(core, dev)->busy)));
+		look(core, dev,
+		     is_due(core, dev) || !core->opt.decay_ms ||
+			     (tl && tl == atomic_load(&ss_device_pools(core, dev)->busy)));
 }
 
 void ss_decay_tick(struct ss_core *core, int dev)
@@ -188,7 +191,8 @@ void ss_decay_poll(struct ss_core *core)
 
 #define RETRY_MS 10   /* until what could not go is tried again, at least, */
 #define RETRY_TIMES 6 /* and up to 2^6 times as long */
-#define AT_ONCE (1ull << 30) /* bytes that go in one call: whoever waits for it does not wait long */
+/* Bytes that go in one call: whoever waits for it does not wait long */
+#define AT_ONCE (1ull << 30)
 
 void ss_decay_watch(struct ss_core *core, void (*begin)(void))
 {
@@ -223,7 +227,8 @@ static void look_for_next(struct ss_pool *pool, void *arg)
 	    !wants_back(pool, true))
 		return;
 	if (!k->idle) {
-		/* Something in it may be free and not have completed. After a bypass nobody can tell. */
+		/* Something in it may be free and not have completed. After a bypass nobody can
+		 * tell. */
 		k->late |= !ss_distrusted(core);
 		if (!ss_may_give(pool, SS_GIVE_UNASKED))
 			return;
@@ -241,7 +246,8 @@ static void look_for_next(struct ss_pool *pool, void *arg)
 uint64_t ss_decay_next(struct ss_core *core, int dev)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
-	struct look k = {.now = ss_now_ms(core), .decays = true, .most = AT_ONCE, .next = UINT64_MAX};
+	struct look k = {
+		.now = ss_now_ms(core), .decays = true, .most = AT_ONCE, .next = UINT64_MAX};
 	uint64_t looks = atomic_load(&d->look) + apart(core), retry;
 
 	if (!atomic_load(&ss_device_memory(core, dev)->reserved))

@@ -84,12 +84,14 @@ struct ss_pool *ss_pool_default(struct ss_core *core, int dev)
 
 struct ss_pool *ss_pool_classic(struct ss_core *core, int dev)
 {
-	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->classic) : NULL;
+	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->classic) :
+				      NULL;
 }
 
 struct ss_pool *ss_pool_current(struct ss_core *core, int dev)
 {
-	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->current) : NULL;
+	return is_device(core, dev) ? pool_of(core, dev, &ss_device_pools(core, dev)->current) :
+				      NULL;
 }
 
 void ss_device_initial(struct ss_pool *pool)
@@ -100,14 +102,17 @@ void ss_device_initial(struct ss_pool *pool)
 	struct ss_growth growth = {.align = SS_GRAIN, .slot = SS_SLOT_COMPLETED};
 
 	/* A pool that the program made may be gone soon, or not be allowed as much. */
-	if (atomic_load_explicit(&d->initial_done, memory_order_relaxed) || !core->opt.initial.set ||
-	    !(pool->classic || pool->is_default) || atomic_exchange(&d->initial_done, true))
+	if (atomic_load_explicit(&d->initial_done, memory_order_relaxed) ||
+	    !core->opt.initial.set || !(pool->classic || pool->is_default) ||
+	    atomic_exchange(&d->initial_done, true))
 		return;
 	growth.size = ss_amount_bytes(&core->opt.initial, core->info[dev].total_bytes);
 	/* It is a wish: if the device is too full, growing on demand goes on. */
 	if (growth.size && ss_memory_grow(&pool->mem, &growth) != SS_OK && core->log)
-		fprintf(core->log, "somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
-			" bytes to reserve\n", dev, growth.size);
+		fprintf(core->log,
+			"somashim: SOMASHIM_INITIAL: device %d has no %" PRIu64
+			" bytes to reserve\n",
+			dev, growth.size);
 	ss_tell_growth(core);
 	ss_decay_begin(core);
 }

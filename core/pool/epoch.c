@@ -43,7 +43,8 @@ static bool covers(struct ss_pool *pool, const struct ss_epoch *e, const struct 
 
 		while (m < end && m->slot < o->slot)
 			m++;
-		if ((m == end || m->slot != o->slot || m->n < o->n) && !ss_pool_mark_done(pool, o->slot, o->n))
+		if ((m == end || m->slot != o->slot || m->n < o->n) &&
+		    !ss_pool_mark_done(pool, o->slot, o->n))
 			return false;
 	}
 	return true;
@@ -85,7 +86,9 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 		if (!mark)
 			return false;
 	}
-	e = !count ? NULL : same(pool->epochs, mark, count, wide) ? pool->epochs : epoch_new(pool, mark, count, wide);
+	e = !count                                ? NULL :
+	    same(pool->epochs, mark, count, wide) ? pool->epochs :
+						    epoch_new(pool, mark, count, wide);
 	if (mark != few)
 		free(mark);
 	if (!e)

@@ -21,7 +21,8 @@ static bool claim(const struct ss_found *f)
 	do {
 		uint32_t slot = __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
 		struct ss_stream_cache *q = slot == SS_SLOT_COMPLETED ?
-			pool->caches.done : ss_cache_of_slot(&pool->caches, slot);
+						    pool->caches.done :
+						    ss_cache_of_slot(&pool->caches, slot);
 
 		if (!q)
 			return false;
@@ -42,7 +43,8 @@ static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_b
 		ss_journal_free(core->journal, ptr, b->request, stream);
 	when = ss_used_add(q, -b->size);
 	ss_trace_free_at(when, ptr, pool->mem.dev, pool->mem.handle, stream,
-			 (b->classic ? SS_TRACE_F_CLASSIC : 0) | (completed ? SS_TRACE_F_REUSABLE : 0));
+			 (b->classic ? SS_TRACE_F_CLASSIC : 0) |
+				 (completed ? SS_TRACE_F_REUSABLE : 0));
 }
 
 /* Does this free look for idle memory? Where every free comes here, because the hot path is closed,
@@ -63,7 +65,8 @@ static bool ready(struct ss_stream_cache *q)
 	return yes;
 }
 
-enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f, struct ss_timeline *tl)
+enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
+			      struct ss_timeline *tl)
 {
 	struct ss_pool *pool = f->pool;
 	struct ss_stream_cache *q = ss_cache_get(&pool->caches, tl);
@@ -117,7 +120,8 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 }
 
 /* An exported block. If nothing is left of its segment it goes now: the real hipFree waits for the
- * device, as this call would have without us. A call that must not wait leaves that to a later one. */
+ * device, as this call would have without us. A call that must not wait leaves that to a later
+ * one. */
 static void free_exported(struct ss_pool *pool, struct ss_block *b, bool may_wait)
 {
 	ss_set_slot(b, SS_SLOT_COMPLETED);
@@ -128,8 +132,8 @@ static void free_exported(struct ss_pool *pool, struct ss_block *b, bool may_wai
 	ss_pool_unref(pool);
 }
 
-/* Into the completed ranges, or marked with everything that the device's streams have enqueued. Out of
- * host memory for the marks they are made later, when they stand for no less; until then nobody
+/* Into the completed ranges, or marked with everything that the device's streams have enqueued. Out
+ * of host memory for the marks they are made later, when they stand for no less; until then nobody
  * gets the block. */
 static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed)
 {
@@ -145,8 +149,8 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed
 }
 
 /* `may_wait`: the call waits for the device, or joins its streams, without us too. */
-static enum ss_status free_everywhere(struct ss_core *core, const struct ss_found *f, struct ss_token *waited,
-				      bool may_wait)
+static enum ss_status free_everywhere(struct ss_core *core, const struct ss_found *f,
+				      struct ss_token *waited, bool may_wait)
 {
 	bool wide = waited && ss_token_device_wide(waited), completed;
 	struct ss_pool *pool = f->pool;
@@ -177,17 +181,19 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	return SS_OK;
 }
 
-enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f, struct ss_token *waited)
+enum ss_status ss_free_found(struct ss_core *core, const struct ss_found *f,
+			     struct ss_token *waited)
 {
 	return free_everywhere(core, f, waited, true);
 }
 
-enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f, struct ss_timeline *tl)
+enum ss_status ss_free_found_async(struct ss_core *core, const struct ss_found *f,
+				   struct ss_timeline *tl)
 {
 	if (!f->classic)
 		return ss_free_stream(core, f, tl);
-	/* With SOMASHIM_IPC_WHOLE hipMallocAsync may have handed it out. So this must not wait, and the memory is free
-	 * once all streams have come past this. */
+	/* With SOMASHIM_IPC_WHOLE hipMallocAsync may have handed it out. So this must not wait, and
+	 * the memory is free once all streams have come past this. */
 	if (core->opt.ipc_whole && f->block->request >= core->opt.ipc_whole)
 		return free_everywhere(core, f, NULL, false);
 	return SS_ERR_CLASSIC;

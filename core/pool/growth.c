@@ -10,8 +10,8 @@
 #define MOST_MOVES 8    /* growths for one allocation that may move memory or give it back */
 #define MANY_STREAMS 64 /* asking whether a device is idle costs a fence for each */
 
-/* Bytes that the release threshold keeps during an exchange. At most a quarter more than the used peak, because segments
- * of other sizes do not add up. */
+/* Bytes that the release threshold keeps during an exchange. At most a quarter more than the used
+ * peak, because segments of other sizes do not add up. */
 static uint64_t kept_by_threshold(const struct ss_pool *pool, const struct ss_view *v)
 {
 	uint64_t most = ss_min(v->used_high + v->used_high / 4, v->reserved);
@@ -26,8 +26,8 @@ uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v)
 	return ss_place_segment(r->size);
 }
 
-/* Which idle segments go back for a new one: none, all, or those that have completed and that a threshold does not
- * keep. */
+/* Which idle segments go back for a new one: none, all, or those that have completed and that a
+ * threshold does not keep. */
 enum giving { NOTHING, ALL_IDLE, COMPLETED };
 
 /* Can the pool grow without a new peak, if such idle segments go back for that? */
@@ -47,13 +47,15 @@ static bool within_peak(struct ss_request *r, enum giving giving)
 	return v.reserved + want <= v.reserved_high + idle;
 }
 
-/* May idle memory go back, or move? A device that is asked completes all frees when it is idle. Where nobody has to ask,
- * a fence may tell that what this very stream freed has completed by now. */
+/* May idle memory go back, or move? A device that is asked completes all frees when it is idle.
+ * Where nobody has to ask, a fence may tell that what this very stream freed has completed by
+ * now. */
 static bool may_move(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
-	/* hipMallocAsync on the null stream joins the blocking streams natively. hipMalloc joins nothing. */
+	/* hipMallocAsync on the null stream joins the blocking streams natively. hipMalloc joins
+	 * nothing. */
 	bool joins = r->tl && ss_timeline_kind(r->tl) == SS_TL_NULL && !pool->classic;
 	bool unasked = ss_may_give(pool, SS_GIVE_UNASKED), any;
 
@@ -70,7 +72,8 @@ static bool may_move(struct ss_request *r)
 
 static bool cheap_to_ask(const struct ss_pool *pool)
 {
-	return ss_may_give(pool, SS_GIVE_UNASKED) || ss_order_slots(ss_core_of(pool)) < MANY_STREAMS;
+	return ss_may_give(pool, SS_GIVE_UNASKED) ||
+	       ss_order_slots(ss_core_of(pool)) < MANY_STREAMS;
 }
 
 enum ss_next ss_step_cut(struct ss_request *r)
@@ -81,7 +84,8 @@ enum ss_next ss_step_cut(struct ss_request *r)
 
 	/* A segment of the right size in exchange for idle ones fits better. */
 	if (!r->left_uncut || within_peak(r, NOTHING) ||
-	    (cheap_to_ask(pool) && within_peak(r, ALL_IDLE) && may_move(r) && within_peak(r, COMPLETED)))
+	    (cheap_to_ask(pool) && within_peak(r, ALL_IDLE) && may_move(r) &&
+	     within_peak(r, COMPLETED)))
 		return SS_NEXT;
 	ss_pool_lock(pool);
 	ss_view(r, &v);
@@ -119,9 +123,11 @@ enum ss_next ss_step_grow(struct ss_request *r)
 	enum ss_status s;
 	struct ss_view v;
 
-	/* If a growth did not help, because another thread took the memory or it did not merge, the next
-	 * may not help either. In the end the pool takes memory from the device, until there is none. */
-	if (r->grown < MOST_MOVES && (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, NOTHING)))
+	/* If a growth did not help, because another thread took the memory or it did not merge, the
+	 * next may not help either. In the end the pool takes memory from the device, until there
+	 * is none. */
+	if (r->grown < MOST_MOVES &&
+	    (pool->mem.backing == SS_BACKING_VMM || !within_peak(r, NOTHING)))
 		growth.move = may_move(r);
 	retry_giving(pool);
 	ss_pool_lock(pool);

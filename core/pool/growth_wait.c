@@ -2,11 +2,11 @@
 /*
  * A stream on a device that is behind: when to wait for what was freed rather than to grow.
  *
- * A host that is far ahead has freed much that the device still uses. It cannot be moved, exchanged or
- * taken by other streams yet. So before a pool grows past the most that it ever held, although it has
- * more free memory than is asked for, it waits for the oldest of that: as soon as enough has completed
- * the ladder begins anew. What was enqueued since keeps the device busy. A loop that has reached its
- * peak never waits.
+ * A host that is far ahead has freed much that the device still uses. It cannot be moved, exchanged
+ * or taken by other streams yet. So before a pool grows past the most that it ever held, although
+ * it has more free memory than is asked for, it waits for the oldest of that: as soon as enough has
+ * completed the ladder begins anew. What was enqueued since keeps the device busy. A loop that has
+ * reached its peak never waits.
  *
  * A stream whose own memory will do does not wait for others.
  *
@@ -29,17 +29,19 @@ static bool sets_peak(struct ss_request *r)
 	return v.reserved + ss_memory_short(m, &growth) > v.reserved_high || SS_MUTANT_IS(51);
 }
 
-/* Could idle segments go back for the one that is missing, once the device is idle? Pool lock held. */
+/* Could idle segments go back for the one that is missing, once the device is idle? Pool lock
+ * held. */
 static bool may_exchange(struct ss_request *r)
 {
 	struct ss_view v;
 	uint64_t want = ss_growth_segment(r, &v);
 
-	return r->pool->mem.backing != SS_BACKING_VMM && v.reserved + want <= v.reserved_high + v.idle;
+	return r->pool->mem.backing != SS_BACKING_VMM &&
+	       v.reserved + want <= v.reserved_high + v.idle;
 }
 
-/* What a stream waits for: what it freed itself; what others did, too; or the device's end, without which nothing goes
- * back where giving back waits for it. */
+/* What a stream waits for: what it freed itself; what others did, too; or the device's end, without
+ * which nothing goes back where giving back waits for it. */
 enum whom { ITSELF, ALL, DEVICE };
 
 /* Might that help? Pool lock held. */
@@ -67,7 +69,8 @@ static void ask(struct ss_request *r, enum whom whom)
 	uint64_t bytes = 0;
 
 	if (whom == DEVICE) {
-		ss_device_record_and_ask(core, pool->mem.dev, ss_timeline_kind(r->tl) == SS_TL_NULL);
+		ss_device_record_and_ask(core, pool->mem.dev,
+					 ss_timeline_kind(r->tl) == SS_TL_NULL);
 		return;
 	}
 	SS_CACHES_EACH(q, &pool->caches) {
@@ -76,7 +79,8 @@ static void ask(struct ss_request *r, enum whom whom)
 		if (!free || (whom == ITSELF && q != r->cache))
 			continue;
 		/* hipMallocAsync on the null stream joins the blocking streams natively. */
-		if (ss_fence_request(core, q->tl, n, q == r->cache ? SS_FENCE_JOINING : SS_FENCE_LATE))
+		if (ss_fence_request(core, q->tl, n,
+				     q == r->cache ? SS_FENCE_JOINING : SS_FENCE_LATE))
 			bytes += free;
 		if (bytes >= FENCED_PART * r->size)
 			break;
@@ -103,7 +107,8 @@ static bool look(struct ss_request *r, enum whom whom)
 
 	if (whom == ITSELF)
 		return ss_fence_poll(core, r->tl, -1);
-	return ss_fence_poll_some(core, whom == DEVICE ? r->pool->mem.dev : -1, LOOKED_AT, &r->wait.turn);
+	return ss_fence_poll_some(core, whom == DEVICE ? r->pool->mem.dev : -1, LOOKED_AT,
+				  &r->wait.turn);
 }
 
 /* Waits until there is enough, or nothing more to wait for. Pool lock held, dropped meanwhile. */
@@ -157,7 +162,8 @@ enum ss_next ss_growth_wait(struct ss_request *r)
 {
 	enum ss_next next = SS_NEXT;
 
-	for (enum whom whom = SS_MUTANT_IS(55) ? ALL : ITSELF; whom <= DEVICE && next == SS_NEXT; whom++)
+	for (enum whom whom = SS_MUTANT_IS(55) ? ALL : ITSELF; whom <= DEVICE && next == SS_NEXT;
+	     whom++)
 		next = try_wait(r, whom);
 	return next;
 }

@@ -15,10 +15,12 @@ static const struct row {
 } rows[] = {
 	{"a fair share", "host naps (hipMalloc that does not wait)", ss_step_share, true},
 	{"own and completed ranges", "pool lock, best fit", ss_step_own, false},
-	{"merging what other streams freed", "a walk over all free ranges", ss_step_other_streams, false},
+	{"merging what other streams freed", "a walk over all free ranges", ss_step_other_streams,
+	 false},
 	{"ranges ordered by events", "a walk over all free ranges", ss_step_event_order, false},
 	{"asking the streams", "a query or a fence per stream", ss_step_ask, false},
-	{"waiting for the oldest frees", "host naps, where it would grow past its peak", ss_step_wait, false},
+	{"waiting for the oldest frees", "host naps, where it would grow past its peak",
+	 ss_step_wait, false},
 	{"cutting an idle segment", "it cannot go back then", ss_step_cut, false},
 	{"growing", "driver calls; idle memory makes room", ss_step_grow, false},
 	/* Out of memory from here on. */
@@ -75,19 +77,14 @@ enum ss_status ss_ladder(struct ss_request *r)
 		}
 		r->tried |= 1ull << i;
 		switch (rows[i].try(r)) {
-		case SS_NEXT:
-			i++;
-			break;
-		case SS_FOUND:
-			count(r->pool, i);
-			return SS_OK;
+		case SS_NEXT: i++; break;
+		case SS_FOUND: count(r->pool, i); return SS_OK;
 		case SS_AGAIN:
 			if (i > 0)
 				count(r->pool, i);
 			i = 0;
 			break;
-		case SS_GIVE_UP:
-			return give_up(r, reserved);
+		case SS_GIVE_UP: return give_up(r, reserved);
 		}
 	}
 	r->status = SS_ERR_NOMEM;

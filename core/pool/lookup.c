@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a pointer to its block. Everybody who wants to know whose a pointer is asks here, and hands the answer on.
+ * From a pointer to its block. Everybody who wants to know whose a pointer is asks here, and hands
+ * the answer on.
  *
- * A live block is found without a lock: it stays what it is, for it is the caller's, and so does the
- * mark of its start. What is found is either that block or does not hold the address.
+ * A live block is found without a lock: it stays what it is, for it is the caller's, and so does
+ * the mark of its start. What is found is either that block or does not hold the address.
  *
  * Locks: the pool's, for what is not live.
  */
 #include "core/pool/pool_state.h"
 
-struct ss_block *ss_live_at(const struct ss_core *core, struct ss_segment *seg, uint64_t addr, uint64_t *start)
+struct ss_block *ss_live_at(const struct ss_core *core, struct ss_segment *seg, uint64_t addr,
+			    uint64_t *start)
 {
 	struct ss_block *b = ss_block_at(core, seg, addr);
 
@@ -60,8 +62,11 @@ bool ss_lookup(struct ss_core *core, const void *ptr, struct ss_block_info *out)
 	if (!seg)
 		return false;
 	*out = (struct ss_block_info){
-		.segment = seg->native, .segment_size = seg->native_size,
-		.device = seg->pool->mem.dev, .backing = seg->backing, .pool = seg->pool,
+		.segment = seg->native,
+		.segment_size = seg->native_size,
+		.device = seg->pool->mem.dev,
+		.backing = seg->backing,
+		.pool = seg->pool,
 	};
 	b = ss_live_at(core, seg, addr, &start);
 	if (b) {
@@ -82,16 +87,17 @@ bool ss_bytes_left(struct ss_core *core, const void *ptr, uint64_t *left)
 	switch (ss_find(core, ptr, &f)) {
 	case SS_OK:
 		/* The runtime's own pools, too, give out more than they are asked for. */
-		*left = ss_minus(__atomic_load_n(f.classic ? &f.block->request : &f.block->size, __ATOMIC_RELAXED),
+		*left = ss_minus(__atomic_load_n(f.classic ? &f.block->request : &f.block->size,
+						 __ATOMIC_RELAXED),
 				 (uintptr_t)ptr - f.start);
 		return true;
 	case SS_ERR_INVALID:
-		/* In hipMalloc memory nothing is accessible there. In a pool's memory the answer is left to the caller,
-		 * because the runtime's pools keep freed memory accessible for a while, too. */
+		/* In hipMalloc memory nothing is accessible there. In a pool's memory the answer is
+		 * left to the caller, because the runtime's pools keep freed memory accessible for
+		 * a while, too. */
 		*left = 0;
 		return f.pool->classic;
-	default:
-		return false;
+	default: return false;
 	}
 }
 

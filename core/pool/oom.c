@@ -165,7 +165,8 @@ static void release_for(struct ss_request *r)
 
 enum ss_next ss_step_release(struct ss_request *r)
 {
-	r->oom.settled = atomic_load(&ss_device_pools(ss_core_of(r->pool), r->pool->mem.dev)->settled);
+	r->oom.settled = atomic_load(
+		&ss_device_pools(ss_core_of(r->pool), r->pool->mem.dev)->settled);
 	r->oom.released = true;
 	release_for(r);
 	return SS_AGAIN;
@@ -267,7 +268,8 @@ static bool nap(struct ss_core *core, int dev, uint64_t end, unsigned *ms)
 
 /* Looks, for a bounded time, whether anything that was freed is let go of, or another thread has
  * given memory back. That a fence is reached is not enough, since asking records some itself; and
- * one may stand behind a kernel that never ends, which is why nobody sleeps in the runtime for it. */
+ * one may stand behind a kernel that never ends, which is why nobody sleeps in the runtime for
+ * it. */
 static enum ss_next host_wait(struct ss_request *r)
 {
 	struct ss_core *core = ss_core_of(r->pool);
@@ -325,8 +327,8 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end)
 	} while (!r.given && may_wait && nap(core, dev, r.end, &ms));
 	if (may_wait)
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_MEMORY, dev, NULL);
-	return r.given || (ss_now_ms(core) < r.end &&
-			   atomic_load(&ss_device_memory(core, dev)->gave) != gave);
+	return r.given ||
+	       (ss_now_ms(core) < r.end && atomic_load(&ss_device_memory(core, dev)->gave) != gave);
 }
 
 void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)

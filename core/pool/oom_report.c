@@ -16,8 +16,8 @@ struct visit {
 	void *arg;
 };
 
-/* Raises *largest to the longest free range of the pool, and says (visit: NULL) what each stream holds. Returns the
- * bytes that have not completed. Pool lock held. */
+/* Raises *largest to the longest free range of the pool, and says (visit: NULL) what each stream
+ * holds. Returns the bytes that have not completed. Pool lock held. */
 static uint64_t survey(struct ss_pool *pool, uint64_t *largest, const struct visit *visit)
 {
 	uint64_t in_flight = 0;
@@ -60,7 +60,9 @@ static void visit_pool(struct ss_pool *pool, void *arg)
 {
 	const struct visit *visit = arg;
 	struct ss_oom_pool p = {
-		.kind = pool->classic ? "classic" : pool->is_default ? "default" : "user",
+		.kind = pool->classic    ? "classic" :
+			pool->is_default ? "default" :
+					   "user",
 		.backing = ss_backing_name(pool->mem.backing),
 	};
 
@@ -80,12 +82,14 @@ void ss_oom_visit(struct ss_core *core, int dev, const struct ss_oom_visitor *v,
 {
 	const struct ss_device_memory *m = ss_device_memory(core, dev);
 	struct ss_oom_device d = {
-		.reserved = atomic_load(&m->reserved), .limit = m->limit,
+		.reserved = atomic_load(&m->reserved),
+		.limit = m->limit,
 		.past_pools = atomic_load(&m->others),
 	};
 	struct visit visit = {v, arg};
 
-	d.known = SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &d.free_bytes, &d.total_bytes)) == SS_OK;
+	d.known = SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, dev, &d.free_bytes,
+						    &d.total_bytes)) == SS_OK;
 	if (!core->drv.limit || !core->drv.limit(core->drv.ctx, d.cause, sizeof(d.cause)))
 		d.cause[0] = '\0';
 	v->device(&d, arg);
@@ -122,8 +126,11 @@ void ss_oom_report(const struct ss_request *r)
 	const struct ss_pool *pool = r->pool;
 	struct ss_core *core = ss_core_of(pool);
 	const struct ss_oom oom = {
-		.device = pool->mem.dev, .size = r->size, .max_size = atomic_load(&pool->mem.max_bytes),
-		.refused = r->refused, .tried = r->tried,
+		.device = pool->mem.dev,
+		.size = r->size,
+		.max_size = atomic_load(&pool->mem.max_bytes),
+		.refused = r->refused,
+		.tried = r->tried,
 	};
 
 	if (ss_trace_on())

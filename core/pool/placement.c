@@ -6,7 +6,8 @@
 
 #define SMALL (64ull << 20)  /* a pool of this size is not worth driver calls */
 #define SHARED (4ull << 20)  /* blocks smaller than this share a segment */
-#define TIGHT 16             /* no exchanges while the reserved peak exceeds the used peak by at most this part */
+/* No exchanges while the reserved peak exceeds the used peak by at most this part */
+#define TIGHT 16
 #define HARMLESS 80          /* percent of the used peak that segments in use may reach by a cut */
 #define EXCHANGES 256        /* a pool may exchange so many segments, */
 #define PACE 32              /* and one more for so many requests. A program in a loop makes few */
@@ -25,7 +26,8 @@ bool ss_place_fragments(const struct ss_view *v, uint64_t segment, uint64_t size
 	uint64_t need = v->used_high + others, good = v->device / GOOD_PART;
 	uint64_t spare = ss_minus(v->device, need) / 2;
 
-	return good > SMALL && v->reserved - v->idle + segment > v->used + size + ss_min(spare, good);
+	return good > SMALL &&
+	       v->reserved - v->idle + segment > v->used + size + ss_min(spare, good);
 }
 
 bool ss_place_cut(const struct ss_view *v, uint64_t segment, uint64_t size)

@@ -7,8 +7,9 @@
  * its place. So whoever does more to a pool than take or free a block is counted in pool->users,
  * and the last to leave a dying pool ends it.
  *
- * Records of pools are recycled on the same device and never freed, so a late reader reads a pool. A hit takes no
- * reference: it needs a block, and a pool with a block has reserved memory and does not end.
+ * Records of pools are recycled on the same device and never freed, so a late reader reads a pool.
+ * A hit takes no reference: it needs a block, and a pool with a block has reserved memory and does
+ * not end.
  *
  * Locks: pools->lock. No pool lock inside.
  */
@@ -115,8 +116,7 @@ struct ss_pool *ss_pool_ref_handle(struct ss_core *core, void *handle)
 	return find(core, handle, true);
 }
 
-void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
-		   void *arg)
+void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *), void *arg)
 {
 	struct ss_pool *pool, *few[16], **list = few;
 	size_t n = 0, max = 0;

@@ -14,7 +14,8 @@ static enum ss_backing backing_for(struct ss_core *core, bool classic)
 {
 	enum ss_backing want = (enum ss_backing)core->opt.backing;
 
-	/* What libraries open from outside is asked for with IPC_WHOLE. HIP exports no memory of HSA's. */
+	/* What libraries open from outside is asked for with IPC_WHOLE. HIP exports no memory of
+	 * HSA's. */
 	return classic && (want != SS_BACKING_HSA || core->opt.ipc_whole) ? SS_BACKING_HIP : want;
 }
 

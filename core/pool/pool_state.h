@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool, and the pools of a core, as the files of this layer see them. The order of all locks is a table in
- * docs/architecture.md.
+ * A pool, and the pools of a core, as the files of this layer see them. The order of all locks is a
+ * table in docs/architecture.md.
  */
 #ifndef SS_POOL_POOL_STATE_H
 #define SS_POOL_POOL_STATE_H
@@ -16,25 +16,25 @@
 #define SS_FREERS 16 /* threads told apart by what they freed */
 
 struct ss_pool {
-	struct ss_memory mem;           /* its lock is the pool's lock */
+	struct ss_memory mem; /* its lock is the pool's lock */
 	struct ss_caches caches;
 	/* Whoever remembers a pool that is gone reads these of the next one. */
 	atomic_bool classic, is_default;
-	bool shared;                    /* other processes may map all of it */
-	atomic_bool counted;            /* its statistics are among those of ended pools */
-	atomic_bool dying;              /* destroyed; lives until its last block is freed */
-	_Atomic uint32_t users;         /* pool_lifetime.c; or SS_POOL_GONE */
-	_Atomic uint64_t readers;       /* peers that asked to read only */
+	bool shared;              /* other processes may map all of it */
+	atomic_bool counted;      /* its statistics are among those of ended pools */
+	atomic_bool dying;        /* destroyed; lives until its last block is freed */
+	_Atomic uint32_t users;   /* pool_lifetime.c; or SS_POOL_GONE */
+	_Atomic uint64_t readers; /* peers that asked to read only */
 	atomic_bool follow, opportunistic, internal; /* the reuse attributes */
 	_Atomic uint64_t threshold;
-	atomic_bool threshold_set;      /* by the program or by the environment */
-	_Atomic uint64_t kept;          /* bytes freed, but another process may map them */
+	atomic_bool threshold_set; /* by the program or by the environment */
+	_Atomic uint64_t kept;     /* bytes freed, but another process may map them */
 	/* The rest is guarded by mem.lock. */
-	struct ss_epoch *epochs;        /* newest first */
-	uint64_t epochs_apart;          /* how many of them are `apart` */
-	struct ss_block *unmarked;      /* freed without host memory for an epoch; by ->right */
-	uint32_t next_asked;            /* slot of the stream that is asked first how far it is */
-	bool trim_wanted;               /* a trim that must not wait was asked for: */
+	struct ss_epoch *epochs;   /* newest first */
+	uint64_t epochs_apart;     /* how many of them are `apart` */
+	struct ss_block *unmarked; /* freed without host memory for an epoch; by ->right */
+	uint32_t next_asked;       /* slot of the stream that is asked first how far it is */
+	bool trim_wanted;          /* a trim that must not wait was asked for: */
 	uint64_t trim_keep;
 	uint64_t ids, id_base;          /* of blocks that the ladder served */
 	struct {                        /* backpressure.c */
@@ -42,16 +42,16 @@ struct ss_pool {
 		struct ss_freer {
 			uint64_t bytes, last;
 		} by[SS_FREERS];
-		uint64_t took;          /* ms that an epoch took lately */
-		uint64_t completed;     /* epochs */
+		uint64_t took;      /* ms that an epoch took lately */
+		uint64_t completed; /* epochs */
 	} pressure;
-	struct {                        /* bounded_wait.c */
-		unsigned failed, skip;  /* waits that were for nothing; so many to leave out */
-		uint64_t gap_us;        /* between two completions, as waits saw it lately */
+	struct {                       /* bounded_wait.c */
+		unsigned failed, skip; /* waits that were for nothing; so many to leave out */
+		uint64_t gap_us;       /* between two completions, as waits saw it lately */
 	} wait;
-	struct ss_pool_stats st;        /* what the ladder counts */
-	struct ss_pool *next;           /* list of pools, or of spare ones */
-	struct ss_link link;            /* by handle */
+	struct ss_pool_stats st; /* what the ladder counts */
+	struct ss_pool *next;    /* list of pools, or of spare ones */
+	struct ss_link link;     /* by handle */
 };
 
 struct ss_pools {
@@ -59,20 +59,21 @@ struct ss_pools {
 	struct ss_pool *list;
 	struct ss_table by_handle;
 	uint64_t next_handle;
-	atomic_bool no_backpressure;              /* no allocation waits for what is in flight */
+	atomic_bool no_backpressure; /* no allocation waits for what is in flight */
 	_Atomic uint64_t next_export;
-	void (*begin)(void);                      /* ss_decay_watch() */
+	void (*begin)(void); /* ss_decay_watch() */
 	struct ss_device_pools {
 		atomic_bool known;
 		_Atomic(struct ss_pool *) def, classic, current;
-		struct ss_pool *spare;      /* pools that are gone, for the next; lock */
-		_Atomic uint64_t peers;     /* with access to its classic memory */
+		struct ss_pool *spare;  /* pools that are gone, for the next; lock */
+		_Atomic uint64_t peers; /* with access to its classic memory */
 		atomic_bool initial_done;
-		atomic_bool each_sync;         /* something is to go at any synchronization */
-		_Atomic uint64_t settled;   /* ranges and epochs that were seen to complete */
-		_Atomic uint64_t look;      /* ms: when decay looks next */
+		atomic_bool each_sync;    /* something is to go at any synchronization */
+		_Atomic uint64_t settled; /* ranges and epochs that were seen to complete */
+		_Atomic uint64_t look;    /* ms: when decay looks next */
 		_Atomic(struct ss_timeline *) busy; /* not at its end when decay looked */
-		uint64_t retries;           /* looks of the watcher after which something was still due */
+		/* Looks of the watcher after which something was still due */
+		uint64_t retries;
 		bool more;                  /* it goes on at once */
 		struct ss_pool_stats ended; /* of pools that are no more; lock */
 		uint64_t ended_count;
@@ -116,11 +117,12 @@ static inline uint64_t ss_access(const struct ss_pool *pool)
 	return atomic_load(&pool->mem.peers);
 }
 
-/* Has mark n of the timeline in `slot` completed, as far as the pool may know? Completion that only our
- * fences know of is what ReuseAllowOpportunistic is about. */
+/* Has mark n of the timeline in `slot` completed, as far as the pool may know? Completion that only
+ * our fences know of is what ReuseAllowOpportunistic is about. */
 static inline bool ss_pool_mark_done(struct ss_pool *pool, uint32_t slot, uint64_t n)
 {
-	bool any = pool->classic || atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
+	bool any = pool->classic ||
+		   atomic_load_explicit(&pool->opportunistic, memory_order_relaxed);
 
 	return ss_mark_reached(pool->mem.core, slot, n, any);
 }
@@ -134,10 +136,12 @@ void ss_device_current_changed(struct ss_core *core, int dev);
 
 /* ---- lookup.c ------------------------------------------------------------------------------ */
 
-/* The live block of seg that contains addr, and where it starts; NULL: none. No lock is needed for a block that the
- * caller's thread may free; for any other the pool's lock is held. */
-struct ss_block *ss_live_at(const struct ss_core *core, struct ss_segment *seg, uint64_t addr, uint64_t *start);
-/* The segment that contains addr, with the lock of its pool held; NULL: the address is not ours, and no lock is held. */
+/* The live block of seg that contains addr, and where it starts; NULL: none. No lock is needed for
+ * a block that the caller's thread may free; for any other the pool's lock is held. */
+struct ss_block *ss_live_at(const struct ss_core *core, struct ss_segment *seg, uint64_t addr,
+			    uint64_t *start);
+/* The segment that contains addr, with the lock of its pool held; NULL: the address is not ours,
+ * and no lock is held. */
 struct ss_segment *ss_segment_lock(const struct ss_core *core, uint64_t addr);
 
 /* ---- pool_new.c ---------------------------------------------------------------------------- */
@@ -154,11 +158,13 @@ void ss_pool_free(struct ss_pool *pool);
 
 /* A pool stays what it is until ss_pool_unref() (core.h). False: it is gone. */
 bool ss_pool_ref(struct ss_pool *pool);
-/* Gives a destroyed pool's memory back once nothing of it is live. A caller without a use of the pool may
- * find it ended, and born again: so only its atomics, and its core, are read before it is entered. */
+/* Gives a destroyed pool's memory back once nothing of it is live. A caller without a use of the
+ * pool may find it ended, and born again: so only its atomics, and its core, are read before it is
+ * entered. */
 void ss_pool_reap(struct ss_pool *pool);
 /* Calls `each` for the pools of dev (-1: of all), entered. */
-void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *), void *arg);
+void ss_pools_each(struct ss_core *core, int dev, void (*each)(struct ss_pool *, void *),
+		   void *arg);
 
 /* ---- reclaim.c: what has become usable. Pool lock held. -------------------------- */
 
@@ -169,11 +175,11 @@ void ss_reclaim_put(struct ss_pool *pool, struct ss_block *b);
 void ss_reclaim_epochs(struct ss_pool *pool);
 /* What has completed of every stream goes to the completed ranges, merged. */
 void ss_reclaim_all(struct ss_pool *pool);
-/* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size` bytes
- * might come of it. */
+/* What x may use by event order, or by the null stream's joins, moves into x's arena, if `size`
+ * bytes might come of it. */
 enum { SS_RULE_EVENT = 1, SS_RULE_IMPLICIT = 2 };
-unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
-			    uint64_t size);
+unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x,
+			    const struct ss_clock *clock, uint64_t size);
 /* After x was made to wait for it: what tl freed up to n moves into x's arena. */
 bool ss_reclaim_gated(struct ss_pool *pool, struct ss_timeline *x, struct ss_stream_cache *from,
 		      uint64_t n);
@@ -184,14 +190,15 @@ uint64_t ss_pool_free_hint(struct ss_pool *pool);
 
 struct ss_epoch {
 	struct ss_epoch *prev, *next;
-	struct ss_block *blocks;      /* by ->right, with ->left back */
+	struct ss_block *blocks; /* by ->right, with ->left back */
 	uint64_t bytes;
-	uint64_t since;               /* ms */
-	uint64_t by[SS_FREERS];       /* of bytes, as they were freed */
-	uint64_t wide;                /* needs a device-wide wait; 0: no */
-	bool apart;                   /* it may complete before the next older one */
-	uint32_t count;               /* at least 1 */
-	uint32_t open, unasked;       /* marks that were not reached, and had no fence, when somebody looked last */
+	uint64_t since;         /* ms */
+	uint64_t by[SS_FREERS]; /* of bytes, as they were freed */
+	uint64_t wide;          /* needs a device-wide wait; 0: no */
+	bool apart;             /* it may complete before the next older one */
+	uint32_t count;         /* at least 1 */
+	/* Marks that were not reached, and had no fence, when somebody looked last */
+	uint32_t open, unasked;
 	struct ss_mark mark[];
 };
 
@@ -199,9 +206,9 @@ struct ss_epoch {
  * not be reused yet. */
 bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
 void ss_epoch_insert(struct ss_block *b);
-/* The oldest epoch, or the next after `last` (NULL: there is none) that may have completed. `reached`: last has. An
- * epoch waits for all that older ones wait for, but those that are `apart`, so behind one that has not completed only
- * those are worth a look. */
+/* The oldest epoch, or the next after `last` (NULL: there is none) that may have completed.
+ * `reached`: last has. An epoch waits for all that older ones wait for, but those that are `apart`,
+ * so behind one that has not completed only those are worth a look. */
 struct ss_epoch *ss_epoch_next(struct ss_pool *pool, struct ss_epoch *last, bool reached);
 bool ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
 /* The newest of the epochs older than e that waits for more than e does; NULL: none. */
@@ -213,7 +220,8 @@ void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
 /* A wait was for nothing: the next ones are shorter and rarer. */
 void ss_wait_failed(struct ss_pool *pool);
 
-/* ---- pressure.c, backpressure.c --------------------------------------------------------------- */
+/* ---- pressure.c, backpressure.c
+ * --------------------------------------------------------------- */
 
 /* Bytes were freed into e; all of e has completed. Pool lock held. */
 void ss_pressure_freed(struct ss_pool *pool, struct ss_epoch *e, uint64_t size);
@@ -238,8 +246,8 @@ void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
  * gain nothing. May wait for the device. Returns the bytes. No lock held. */
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 
-/* The pool's figures, and those of its core. Pool lock held; `late`: no lock is needed, and the figures may be those of a
- * moment ago. `kind`: where the pool's name may be kept. */
+/* The pool's figures, and those of its core. Pool lock held; `late`: no lock is needed, and the
+ * figures may be those of a moment ago. `kind`: where the pool's name may be kept. */
 void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, char kind[32]);
 /* "default", "classic" or, in `kind`, "pool 3". */
 const char *ss_pool_kind(const struct ss_pool *pool, char kind[32]);

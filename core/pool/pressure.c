@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a pool's memory is on its way back: bytes in epochs, by the thread that freed them, and
- * how long epochs take.
+ * How much of a pool's memory is on its way back: bytes in epochs, by the thread that freed them,
+ * and how long epochs take.
  *
  * Locks: the pool's, held by the caller.
  */
@@ -50,7 +50,8 @@ static bool is_asked(struct ss_pool *pool, const struct ss_mark *m)
 {
 	struct ss_core *core = ss_core_of(pool);
 
-	return ss_pool_mark_done(pool, m->slot, m->n) || ss_fence_asked(core, ss_slot(core, m->slot), m->n);
+	return ss_pool_mark_done(pool, m->slot, m->n) ||
+	       ss_fence_asked(core, ss_slot(core, m->slot), m->n);
 }
 
 bool ss_pressure_asked(struct ss_pool *pool, struct ss_epoch *e)
@@ -71,8 +72,9 @@ bool ss_pressure_due(struct ss_pool *pool)
 
 	if (!pool->classic || ss_nearly_full(ss_core_of(pool), pool->mem.dev))
 		return true;
-	/* A fence for every stream is not cheap, but what comes back in large pieces comes late: so there is one
-	 * when a fifth of what is under way has none. Behind an epoch with fences the older ones have theirs. */
+	/* A fence for every stream is not cheap, but what comes back in large pieces comes late: so
+	 * there is one when a fifth of what is under way has none. Behind an epoch with fences the
+	 * older ones have theirs. */
 	for (struct ss_epoch *e = pool->epochs; e && !ss_pressure_asked(pool, e); e = e->next)
 		open += e->bytes;
 	return 5 * open >= atomic_load(&pool->pressure.bytes);

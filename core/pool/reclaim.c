@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What has become usable: free ranges move from the arenas of streams and from epochs to the
- * completed ranges when their marks have completed, and from one arena to another when an order that
- * the application made covers them.
+ * completed ranges when their marks have completed, and from one arena to another when an order
+ * that the application made covers them.
  *
  * All functions are called with the pool's lock held; they visit one cache at a time.
  */
@@ -97,7 +97,8 @@ static bool is_reached(const struct ss_block *b, const void *arg)
 	return !b->n || ss_pool_mark_done(r->pool, r->slot, b->n) || SS_MUTANT_IS(48);
 }
 
-/* What has completed of q goes to the completed ranges. Returns how many ranges that a mark had held. */
+/* What has completed of q goes to the completed ranges. Returns how many ranges that a mark had
+ * held. */
 static uint64_t take_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
 	struct reached reached = {pool, q->slot};
@@ -145,7 +146,7 @@ uint64_t ss_pool_free_hint(struct ss_pool *pool)
 struct ordered {
 	const struct ss_clock *clock;
 	uint32_t slot;
-	uint64_t upto;  /* or everything up to this position */
+	uint64_t upto; /* or everything up to this position */
 	bool all;
 };
 
@@ -205,7 +206,8 @@ static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct
 }
 
 /* Bytes of other streams that x may use. */
-static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock)
+static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x,
+			      const struct ss_clock *clock)
 {
 	struct ordered o;
 	uint64_t bytes = 0;
@@ -220,8 +222,8 @@ static uint64_t ordered_bytes(struct ss_pool *pool, struct ss_timeline *x, const
 	return bytes;
 }
 
-unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
-			    uint64_t size)
+unsigned ss_reclaim_ordered(struct ss_pool *pool, struct ss_timeline *x,
+			    const struct ss_clock *clock, uint64_t size)
 {
 	struct ss_stream_cache *to = ss_cache_of_slot(&pool->caches, ss_timeline_slot(x));
 	uint64_t have = pool->mem.completed.bytes + (to ? ss_cache_free_hint(to) : 0);

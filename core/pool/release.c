@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Giving a pool's memory back: whether that is possible, what is idle of it, or all of it at its end.
+ * Giving a pool's memory back: whether that is possible, what is idle of it, or all of it at its
+ * end.
  *
  * Locks: the pool's, not held by the caller.
  */
@@ -9,8 +10,8 @@
 
 /* ---- may it go? ------------------------------------------------------------------------- */
 
-/* Asks every stream of the device, first the one that was busy when somebody asked last. The next synchronization of the
- * one that is in the way lets decay look again. */
+/* Asks every stream of the device, first the one that was busy when somebody asked last. The next
+ * synchronization of the one that is in the way lets decay look again. */
 static bool queried(struct ss_core *core, int dev)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
@@ -47,14 +48,16 @@ bool ss_others_may_give(const struct ss_pool *pool)
 		return true;
 	for (int dev = 0; dev < core->devices && may; dev++)
 		may = dev == pool->mem.dev || !is_used(core, dev) ||
-		      ss_device_may_give(core, dev, SS_GIVE_QUERIED) || ss_device_may_give(core, dev, SS_GIVE_FENCED);
+		      ss_device_may_give(core, dev, SS_GIVE_QUERIED) ||
+		      ss_device_may_give(core, dev, SS_GIVE_FENCED);
 	return may;
 }
 
 bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how)
 {
 	return !ss_release_waits(&pool->mem) ||
-	       (ss_device_may_give(ss_core_of(pool), pool->mem.dev, how) && ss_others_may_give(pool));
+	       (ss_device_may_give(ss_core_of(pool), pool->mem.dev, how) &&
+		ss_others_may_give(pool));
 }
 
 bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end)

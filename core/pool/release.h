@@ -8,8 +8,9 @@
 #include "core/pool/pool_state.h"
 
 /*
- * May idle memory of a pool go back, or move, with nobody waiting for the device? On a backing that gives back at no wait
- * (hsa) the answer is yes, whatever `how`, and it costs nothing. Elsewhere the device must be found idle:
+ * May idle memory of a pool go back, or move, with nobody waiting for the device? On a backing that
+ * gives back at no wait (hsa) the answer is yes, whatever `how`, and it costs nothing. Elsewhere
+ * the device must be found idle:
  *
  *  how               what it costs                                     when it is yes
  *  SS_GIVE_UNASKED   nothing                                           never
@@ -19,21 +20,23 @@
  *  SS_GIVE_JOINED    the same, and a fence on the null stream joins    the same
  *                    the blocking streams
  *
- * A yes proves that everything that was freed before the question has completed. It holds for the moment: a command
- * that another thread enqueues next may make the release wait after all. After a bypass, or while a destroyed stream
- * still runs, the answer is no. Nobody waits, and no lock is held. QUERIED may ask a null stream that FENCED may not
- * touch, so who means a single question (a trim) asks for both. JOINED is for calls that join the null stream natively,
- * and for those that would otherwise fail.
+ * A yes proves that everything that was freed before the question has completed. It holds for the
+ * moment: a command that another thread enqueues next may make the release wait after all. After a
+ * bypass, or while a destroyed stream still runs, the answer is no. Nobody waits, and no lock is
+ * held. QUERIED may ask a null stream that FENCED may not touch, so who means a single question (a
+ * trim) asks for both. JOINED is for calls that join the null stream natively, and for those that
+ * would otherwise fail.
  */
 enum ss_give_how { SS_GIVE_UNASKED, SS_GIVE_QUERIED, SS_GIVE_FENCED, SS_GIVE_JOINED };
 bool ss_may_give(const struct ss_pool *pool, enum ss_give_how how);
-/* The same in two parts, for who asks once for all pools of a device: is the device idle (as if giving back always
- * waited), and are the others idle for whose streams giving memory of this pool back waits, too? On vmm an unmap
- * waits, from 7.14 on, for each device that can reach the memory, and what a pool maps is opened to all (V21). */
+/* The same in two parts, for who asks once for all pools of a device: is the device idle (as if
+ * giving back always waited), and are the others idle for whose streams giving memory of this pool
+ * back waits, too? On vmm an unmap waits, from 7.14 on, for each device that can reach the memory,
+ * and what a pool maps is opened to all (V21). */
 bool ss_device_may_give(struct ss_core *core, int dev, enum ss_give_how how);
 bool ss_others_may_give(const struct ss_pool *pool);
-/* Is the device found idle before `end` (ms)? Asks as SS_GIVE_JOINED does, and naps between. For callers that
- * may wait. No lock held. */
+/* Is the device found idle before `end` (ms)? Asks as SS_GIVE_JOINED does, and naps between. For
+ * callers that may wait. No lock held. */
 bool ss_device_wait_idle(struct ss_core *core, int dev, uint64_t end);
 
 /* Gives idle memory back as ss_memory_release() does, exported segments included. `cause`: for a

@@ -13,32 +13,32 @@ struct ss_request {
 	struct ss_stream_cache *cache; /* NULL: hipMalloc, which takes only what has completed */
 	struct ss_timeline *tl;        /* of the cache */
 	uint64_t size, align;
-	struct ss_block *block;        /* found, in state QUEUED */
-	uint64_t id;                   /* what it is to be called */
-	uint64_t *rule;                /* the pool's counter that was raised for it; NULL: none */
-	enum ss_status status;         /* why the ladder gave up */
-	bool missed;                   /* no cache had it: the ladder, or a segment of its own */
-	uint64_t tried;                /* a bit for each row of the ladder that was tried */
-	unsigned grown;                /* how often the pool grew for it */
-	uint64_t left_uncut;           /* bytes of an idle segment that was left alone, since growing
-	                                * may fit better; 0: none */
-	bool cut;                      /* it may be cut all the same */
-	bool refused;                  /* the driver failed, and did not say that memory is short */
-	struct {                       /* bounded_wait.c */
-		uint64_t us, since;    /* waited so far, and until something completed last */
-		unsigned failed;       /* the pool's count when the wait began */
-		uint32_t turn;         /* of the stream that is asked next */
-		bool over;             /* no more waits */
+	struct ss_block *block; /* found, in state QUEUED */
+	uint64_t id;            /* what it is to be called */
+	uint64_t *rule;         /* the pool's counter that was raised for it; NULL: none */
+	enum ss_status status;  /* why the ladder gave up */
+	bool missed;            /* no cache had it: the ladder, or a segment of its own */
+	uint64_t tried;         /* a bit for each row of the ladder that was tried */
+	unsigned grown;         /* how often the pool grew for it */
+	/* Bytes of an idle segment that was left alone, since growing may fit better; 0: none */
+	uint64_t left_uncut;
+	bool cut;                   /* it may be cut all the same */
+	bool refused;               /* the driver failed, and did not say that memory is short */
+	struct {                    /* bounded_wait.c */
+		uint64_t us, since; /* waited so far, and until something completed last */
+		unsigned failed;    /* the pool's count when the wait began */
+		uint32_t turn;      /* of the stream that is asked next */
+		bool over;          /* no more waits */
 	} wait;
-	struct ss_pressure {           /* backpressure.c */
-		uint64_t completed;    /* epochs of the pool when r looked last */
-		unsigned fitted;       /* looks at memory that another thread added */
+	struct ss_pressure {        /* backpressure.c */
+		uint64_t completed; /* epochs of the pool when r looked last */
+		unsigned fitted;    /* looks at memory that another thread added */
 	} pressure;
-	struct {                       /* oom.c */
-		uint64_t end;          /* of waiting, ms; 0: not begun */
-		bool released;         /* idle memory of all pools has been given back */
+	struct {                        /* oom.c */
+		uint64_t end;           /* of waiting, ms; 0: not begun */
+		bool released;          /* idle memory of all pools has been given back */
 		uint64_t settled, gave; /* of the device, when it was given back last */
-		bool over;             /* the wait has ended */
+		bool over;              /* the wait has ended */
 	} oom;
 };
 
@@ -64,11 +64,12 @@ ss_step ss_step_possible, ss_step_fences, ss_step_release, ss_step_device_wait, 
 
 /* The view of the pool for placement. Pool lock held. */
 void ss_view(struct ss_request *r, struct ss_view *v);
-/* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block; *rule (NULL:
- * by where it came from) is counted. */
+/* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block; *rule
+ * (NULL: by where it came from) is counted. */
 bool ss_look(struct ss_request *r, uint64_t *rule);
 
-/* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock held. */
+/* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock
+ * held. */
 struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t size);
 /* The segment that the pool would add for r (growth.c); fills the view. Pool lock held. */
 uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v);
@@ -78,8 +79,8 @@ uint64_t ss_growth_segment(struct ss_request *r, struct ss_view *v);
 bool ss_wait_may(struct ss_core *core);
 /* Is it r's turn to wait? Pool lock held. */
 bool ss_wait_turn(struct ss_request *r);
-/* A nap; `moved`: something has completed since the last one. False: there was none, since that takes too long, and the
- * wait is over. Pool lock held, dropped meanwhile. */
+/* A nap; `moved`: something has completed since the last one. False: there was none, since that
+ * takes too long, and the wait is over. Pool lock held, dropped meanwhile. */
 bool ss_wait_nap(struct ss_request *r, bool moved);
 /* The wait was worth it. Pool lock held. */
 void ss_wait_worked(struct ss_request *r);

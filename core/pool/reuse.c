@@ -9,8 +9,10 @@
 
 #define FREES_PER_FENCE 96      /* a stream gets a fence for so many frees, in the long run, */
 #define FIRST_FENCES 16         /* and so many more at the start */
-#define GOOD_SHARE (8ull << 20) /* so many bytes, or a 32nd of the pool, are worth asking an idle stream for */
-#define NULL_SHARES 4           /* so many such shares are worth a fence, where only a fence can tell */
+/* So many bytes, or a 32nd of the pool, are worth asking an idle stream for */
+#define GOOD_SHARE (8ull << 20)
+/* So many such shares are worth a fence, where only a fence can tell */
+#define NULL_SHARES 4
 #define ASKED 64                /* so many streams are asked at a time */
 
 /* ---- what the stream and the pool have ------------------------------------------- */
@@ -60,9 +62,9 @@ static void pick_beside(struct ss_block *b, void *arg)
 		ss_picked_push(&a->picked, prev);
 }
 
-/* Completed ranges beside free ranges of the stream become part of its arena, and merge there. If no
- * other stream uses the pool, all do but idle segments. With many streams there may be thousands of completed
- * ranges, so the stream's own are walked then, which are few. q->lock held. */
+/* Completed ranges beside free ranges of the stream become part of its arena, and merge there. If
+ * no other stream uses the pool, all do but idle segments. With many streams there may be thousands
+ * of completed ranges, so the stream's own are walked then, which are few. q->lock held. */
 static void adopt_completed(struct ss_pool *pool, struct ss_stream_cache *q)
 {
 	struct adoption a = {.q = q};
@@ -229,8 +231,8 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		rules = ss_reclaim_ordered(pool, r->tl, clock, r->size);
-		yes = rules && ss_look(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event
-								: &pool->st.reuse_implicit);
+		yes = rules && ss_look(r, rules & SS_RULE_EVENT ? &pool->st.reuse_event :
+								  &pool->st.reuse_implicit);
 	}
 	ss_pool_unlock(pool);
 	ss_clock_free(clock);
@@ -240,10 +242,11 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 /* ---- asking how far the streams are -------------------------------------------------- */
 
 /* How: by a query, which costs an idle stream nothing, and a busy one a packet like a fence; by a
- * fence, one per FREES_PER_FENCE frees in the long run, a few at the start, and two for every growth
- * that went before, because a fence is much cheaper than memory. A stream with a fence under way is
- * busy, so a query of it would be for nothing. A stream that joins others would need a command
- * before a query says anything, so it gets a fence when it holds several good shares of the pool. */
+ * fence, one per FREES_PER_FENCE frees in the long run, a few at the start, and two for every
+ * growth that went before, because a fence is much cheaper than memory. A stream with a fence under
+ * way is busy, so a query of it would be for nothing. A stream that joins others would need a
+ * command before a query says anything, so it gets a fence when it holds several good shares of the
+ * pool. */
 enum { ASK_IDLE = 1, ASK_FENCE = 2 };
 
 struct asked {
@@ -333,7 +336,8 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 			if (count == ASKED)
 				pool->next_asked = q->slot + 1;
 		}
-	for (struct ss_epoch *e = ss_pressure_due(pool) ? pool->epochs : NULL; e; e = ss_epoch_not_covered(pool, e))
+	for (struct ss_epoch *e = ss_pressure_due(pool) ? pool->epochs : NULL; e;
+	     e = ss_epoch_not_covered(pool, e))
 		for (uint32_t i = 0; i < e->count && count < ASKED; i++)
 			if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
 				want[count++] = ask_for_epoch(pool, &e->mark[i]);

@@ -13,10 +13,12 @@ static void visit_device(struct ss_core *core, int dev, const struct ss_stats_vi
 {
 	const struct ss_device_pools *d = ss_device_pools(core, dev);
 	const struct ss_device_stats s = {
-		.device = dev, .name = core->info[dev].name,
+		.device = dev,
+		.name = core->info[dev].name,
 		.total_bytes = core->info[dev].total_bytes,
 		.limit = ss_device_memory(core, dev)->limit,
-		.ended_count = d->ended_count, .ended = &d->ended,
+		.ended_count = d->ended_count,
+		.ended = &d->ended,
 	};
 
 	if (v->device && atomic_load(&d->known))

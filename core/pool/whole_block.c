@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that are a segment of their own (SOMASHIM_IPC_WHOLE), so that processes without somashim and libraries for RDMA
- * can open them. They are memory of hipMalloc, also if hipMallocAsync hands them out.
+ * Blocks that are a segment of their own (SOMASHIM_IPC_WHOLE), so that processes without somashim
+ * and libraries for RDMA can open them. They are memory of hipMalloc, also if hipMallocAsync hands
+ * them out.
  *
  * Locks: the pool's, dropped for the driver.
  */
@@ -18,7 +19,8 @@ static struct ss_block *take(struct ss_request *r, uint64_t size)
 	ss_reclaim_all(pool);
 	for (struct ss_segment *seg = pool->mem.segments; seg && !b; seg = seg->next) {
 		b = ss_segment_first(ss_core_of(pool), seg);
-		if (seg->native_size != size || b->size != size || !ss_is_free_on(b, SS_SLOT_COMPLETED))
+		if (seg->native_size != size || b->size != size ||
+		    !ss_is_free_on(b, SS_SLOT_COMPLETED))
 			b = NULL;
 	}
 	if (b) {
@@ -59,7 +61,8 @@ struct ss_block *ss_whole_block_alloc(struct ss_request *r, uint64_t request)
 			b = take(r, size);
 		if (b)
 			return b;
-		if (ss_memory_add_whole(&pool->mem, size, ss_may_give(pool, SS_GIVE_FENCED)) != SS_OK)
+		if (ss_memory_add_whole(&pool->mem, size, ss_may_give(pool, SS_GIVE_FENCED)) !=
+		    SS_OK)
 			return NULL;
 		r->grown++;
 	}

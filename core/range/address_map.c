@@ -28,8 +28,8 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 {
 	for (uint64_t a = base; a < base + size; a += SS_FRAME) {
 		uint64_t top = a >> (SS_FRAME_BITS + SS_LEAF_BITS);
-		_Atomic(struct ss_segment *) *leaf =
-			atomic_load_explicit(&core->map->frames[top], memory_order_relaxed);
+		_Atomic(struct ss_segment *) *leaf = atomic_load_explicit(&core->map->frames[top],
+									  memory_order_relaxed);
 
 		if (!leaf) {
 			leaf = ss_host_map(sizeof(*leaf) << SS_LEAF_BITS);
@@ -91,8 +91,9 @@ static uint64_t table_span(const struct ss_segment *seg)
 	       SS_GRAIN;
 }
 
-/* Sets bit g of level i, and those above it. Levels above are looked at after the bit is set; whoever
- * takes a bit above away looks for bits below afterwards. So one of both sees what the other did. */
+/* Sets bit g of level i, and those above it. Levels above are looked at after the bit is set;
+ * whoever takes a bit above away looks for bits below afterwards. So one of both sees what the
+ * other did. */
 void ss_starts_note(struct ss_segment *seg, int i, uint64_t g)
 {
 	for (;;) {
@@ -119,11 +120,15 @@ static uint32_t last_in_group(const struct ss_segment *seg, uint64_t g)
 /* Bits below which a search found nothing. */
 struct stale {
 	unsigned count;
-	struct { int level; uint64_t bit; } of[32];
+	struct {
+		int level;
+		uint64_t bit;
+	} of[32];
 };
 
-/* Takes the bits away, and puts back those that turn out to be right. Meanwhile a search may miss a block, so it looks again
- * (seg->correcting is odd). Without a barrier in all threads the bits stay, which costs later searches time (ss_start_set). */
+/* Takes the bits away, and puts back those that turn out to be right. Meanwhile a search may miss a
+ * block, so it looks again (seg->correcting is odd). Without a barrier in all threads the bits
+ * stay, which costs later searches time (ss_start_set). */
 static void correct(struct ss_segment *seg, struct stale *s)
 {
 	uint32_t turn = atomic_load(&seg->correcting);
@@ -131,13 +136,15 @@ static void correct(struct ss_segment *seg, struct stale *s)
 	if (s->count && ss_thread_barriers() && turn % 2 == 0 &&
 	    atomic_compare_exchange_strong(&seg->correcting, &turn, turn + 1)) {
 		for (unsigned k = 0; k < s->count; k++)
-			atomic_fetch_and(&seg->level[s->of[k].level][s->of[k].bit / 64], ~(1ull << s->of[k].bit % 64));
+			atomic_fetch_and(&seg->level[s->of[k].level][s->of[k].bit / 64],
+					 ~(1ull << s->of[k].bit % 64));
 		ss_thread_barrier();
 		for (unsigned k = 0; k < s->count; k++) {
 			int i = s->of[k].level;
 			uint64_t g = s->of[k].bit;
 
-			if (i ? atomic_load(&seg->level[i - 1][g]) : last_in_group(seg, g * 64 + 63))
+			if (i ? atomic_load(&seg->level[i - 1][g]) :
+				last_in_group(seg, g * 64 + 63))
 				ss_starts_note(seg, i, g);
 		}
 		atomic_store(&seg->correcting, turn + 2);
@@ -186,7 +193,8 @@ static uint32_t last_start(struct ss_segment *seg, uint64_t g)
 	return (uint32_t)w;
 }
 
-struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr)
+struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg,
+				     uint64_t addr)
 {
 	uint32_t turn, found;
 	uint64_t off;
@@ -253,7 +261,8 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	if (!frames_set(core, base, size, seg)) {
 		frames_set(core, base, size, NULL);
 		ss_start_clear(seg, base);
-		/* Its tables may be read as long as the core lives, as those of every segment that was one. */
+		/* Its tables may be read as long as the core lives, as those of every segment that
+		 * was one. */
 		seg->next = core->map->spare_segments;
 		core->map->spare_segments = seg;
 		pthread_mutex_unlock(&core->map->lock);

@@ -3,8 +3,8 @@
  * The address map finds the segment and the block of an address without taking a lock.
  *
  * A radix tree over frames of 2 MiB finds the segment. A table with one word for each grain of 512
- * bytes finds the block that starts at an address. Bitmaps of which 64 grains have a start, and which 64
- * words of such a bitmap have a bit, find the block that contains an address.
+ * bytes finds the block that starts at an address. Bitmaps of which 64 grains have a start, and
+ * which 64 words of such a bitmap have a bit, find the block that contains an address.
  */
 #ifndef SS_RANGE_ADDRESS_MAP_H
 #define SS_RANGE_ADDRESS_MAP_H
@@ -23,11 +23,12 @@
 
 struct ss_map {
 	_Atomic(_Atomic(struct ss_segment *) *) *frames; /* root of the radix tree */
-	struct ss_block **slabs;      /* block descriptors by index */
-	/* `lock` guards the rest. It is a leaf in the lock order. It has lines of its own, since hits read the above. */
+	struct ss_block **slabs;                         /* block descriptors by index */
+	/* `lock` guards the rest. It is a leaf in the lock order. It has lines of its own, since
+	 * hits read the above. */
 	_Alignas(128) pthread_mutex_t lock;
-	uint32_t slab_count, made;    /* made: descriptors that were ever used */
-	struct ss_block *unused;      /* descriptors that nobody has, by ->left */
+	uint32_t slab_count, made; /* made: descriptors that were ever used */
+	struct ss_block *unused;   /* descriptors that nobody has, by ->left */
 	struct ss_segment *spare_segments;
 };
 
@@ -38,13 +39,14 @@ void ss_map_finish(struct ss_core *core);
 /* The segment that contains addr; NULL: the address is not ours. The segment may go at any time,
  * unless the caller holds a live block of it or the lock of its pool. */
 static inline struct ss_segment *ss_map_segment(const struct ss_core *core, uint64_t addr);
-/* The block that starts at addr; NULL: none of seg starts there. Like the next function it may be called
- * with a segment that has gone, and become another one, since it was found. */
+/* The block that starts at addr; NULL: none of seg starts there. Like the next function it may be
+ * called with a segment that has gone, and become another one, since it was found. */
 static inline struct ss_block *ss_block_at(const struct ss_core *core, const struct ss_segment *seg,
 					   uint64_t addr);
-/* The block with the last start at or below addr. If addr lies in a block that stays live during the
- * call, it is that block; otherwise any block of the segment, or NULL. */
-struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg, uint64_t addr);
+/* The block with the last start at or below addr. If addr lies in a block that stays live during
+ * the call, it is that block; otherwise any block of the segment, or NULL. */
+struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg,
+				     uint64_t addr);
 
 /* Makes a segment of [base, base + size) and enters it in the map as one block in state GAP. NULL:
  * host memory is out. */
@@ -62,8 +64,10 @@ static inline bool ss_segment_has(const struct ss_segment *seg, uint64_t addr, u
 	return *off < __atomic_load_n(&seg->size, __ATOMIC_RELAXED);
 }
 
-/* The segment of the frame in which addr lies, and where in it that is; NULL as ss_map_segment(). */
-static inline struct ss_segment *ss_map_offset(const struct ss_core *core, uint64_t addr, uint64_t *off)
+/* The segment of the frame in which addr lies, and where in it that is; NULL as
+ * ss_map_segment(). */
+static inline struct ss_segment *ss_map_offset(const struct ss_core *core, uint64_t addr,
+					       uint64_t *off)
 {
 	_Atomic(struct ss_segment *) *leaf;
 	struct ss_segment *seg;
@@ -99,20 +103,23 @@ static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint3
 /* Says in the bitmaps from level i on that a block starts among the grains of bit g. */
 void ss_starts_note(struct ss_segment *seg, int i, uint64_t g);
 
-/* Enters the block with that index as starting at addr. A search that takes a bit of the bitmaps away makes
- * all threads execute a full barrier before it looks again. So here a compiler barrier is enough: either this
- * thread sees that the bit has gone, or the search sees the block. */
+/* Enters the block with that index as starting at addr. A search that takes a bit of the bitmaps
+ * away makes all threads execute a full barrier before it looks again. So here a compiler barrier
+ * is enough: either this thread sees that the bit has gone, or the search sees the block. */
 static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t index)
 {
 	uint64_t g = (addr - seg->base) / SS_GRAIN;
 
 	atomic_store_explicit(&seg->grains[g], index + 1, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (unlikely(!(atomic_load_explicit(&seg->level[0][g / 4096], memory_order_relaxed) >> g / 64 % 64 & 1)))
+	if (unlikely(!(atomic_load_explicit(&seg->level[0][g / 4096], memory_order_relaxed) >>
+			       g / 64 % 64 &
+		       1)))
 		ss_starts_note(seg, 0, g / 64);
 }
 
-/* No block starts at addr any more. The bitmaps go on saying that one may: searches find out, and correct them. */
+/* No block starts at addr any more. The bitmaps go on saying that one may: searches find out, and
+ * correct them. */
 static inline void ss_start_clear(struct ss_segment *seg, uint64_t addr)
 {
 	atomic_store_explicit(&seg->grains[(addr - seg->base) / SS_GRAIN], 0, memory_order_release);
@@ -133,10 +140,12 @@ static inline struct ss_block *ss_block_at(const struct ss_core *core, const str
 	uint64_t off;
 
 	return ss_segment_has(seg, addr, &off) && off % SS_GRAIN == 0 ?
-		       ss_block_at_offset(core, seg, off) : NULL;
+		       ss_block_at_offset(core, seg, off) :
+		       NULL;
 }
 
-static inline struct ss_block *ss_segment_first(const struct ss_core *core, const struct ss_segment *seg)
+static inline struct ss_block *ss_segment_first(const struct ss_core *core,
+						const struct ss_segment *seg)
 {
 	return ss_block_at_offset(core, seg, 0);
 }

@@ -10,10 +10,10 @@
  *   FREE, other      the lock of the stream cache with that slot. It lies in the cache's arena;
  *   QUEUED           none: one thread has taken it out of all structures;
  *   GAP              the pool's lock.
- * Neighbours may have different holders. The holder of a block writes its `next`, and the `prev` of the
- * block that lies there: only the holder can change where the block ends. A reader may find a neighbour
- * that is just being changed. That is harmless: the reader only asks whether the neighbour is free with
- * the reader's own slot, and no other thread can make it so.
+ * Neighbours may have different holders. The holder of a block writes its `next`, and the `prev` of
+ * the block that lies there: only the holder can change where the block ends. A reader may find a
+ * neighbour that is just being changed. That is harmless: the reader only asks whether the
+ * neighbour is free with the reader's own slot, and no other thread can make it so.
  */
 #ifndef SS_RANGE_BLOCK_H
 #define SS_RANGE_BLOCK_H
@@ -48,20 +48,21 @@ enum ss_block_state {
 	SS_BLOCK_GAP,        /* addresses without memory (VMM), or exported bytes after the free */
 };
 
-/* Descriptors are recycled but never given back to the host allocator. So a stale pointer to one may
- * be read at any time, and is then recognized as stale. Each has cache lines of its own, since neighbours
- * may have different holders. */
+/* Descriptors are recycled but never given back to the host allocator. So a stale pointer to one
+ * may be read at any time, and is then recognized as stale. Each has cache lines of its own, since
+ * neighbours may have different holders. */
 struct ss_block {
 	/* A hit, a cut and a merge use these, so they are one cache line: */
 	uint64_t addr, size;
 	union {
-		struct ss_block *left; /* chains temporary lists, and back in the list of an epoch */
-		struct ss_block **at;  /* in a free index: where the pointer to this block is */
+		/* Chains temporary lists, and back in the list of an epoch */
+		struct ss_block *left;
+		struct ss_block **at; /* in a free index: where the pointer to this block is */
 	};
-	struct ss_block *right;        /* next in a list of a free index, or of an epoch */
+	struct ss_block *right; /* next in a list of a free index, or of an epoch */
 	union {
-		/* FREE with a slot: position of the mark. FREE and completed: time (ms) since which it
-		 * has been idle, or earlier; 0: it was never in use. */
+		/* FREE with a slot: position of the mark. FREE and completed: time (ms) since which
+		 * it has been idle, or earlier; 0: it was never in use. */
 		uint64_t n;
 		struct ss_epoch *epoch; /* FREE with SS_SLOT_EPOCH */
 		uint64_t id;            /* LIVE: unique among all blocks ever handed out */
@@ -70,19 +71,19 @@ struct ss_block {
 	union {
 		_Atomic uint64_t word;
 		struct {
-			uint32_t slot;      /* of the mark; LIVE: of the cache that handed it out */
+			uint32_t slot; /* of the mark; LIVE: of the cache that handed it out */
 			atomic_uchar state;
-			bool classic;       /* LIVE: hipMalloc handed it out */
-			bool exported;      /* another process may map it, so it is never reused */
-			bool own;           /* FREE or LIVE: it is at home in the arena of `slot` */
+			bool classic;  /* LIVE: hipMalloc handed it out */
+			bool exported; /* another process may map it, so it is never reused */
+			bool own;      /* FREE or LIVE: it is at home in the arena of `slot` */
 		};
 	};
 	_Atomic(struct ss_block *) prev; /* left neighbour; NULL: first of its segment */
 	_Atomic(struct ss_block *) next; /* right neighbour; NULL: last of its segment */
 	/* The second line: */
-	uint64_t request;              /* LIVE: bytes as requested */
+	uint64_t request; /* LIVE: bytes as requested */
 	struct ss_segment *seg;
-	uint32_t index;                /* of the descriptor */
+	uint32_t index; /* of the descriptor */
 	/* Slot + 1 of the stream cache whose arena the block was cut from; 0: none. Neighbours with
 	 * one home merge as soon as they are free on its stream; others when they are completed. */
 	_Atomic uint32_t home;
@@ -91,19 +92,20 @@ struct ss_block {
 /* One allocation from the driver, or one reservation of addresses. The lock of the pool's memory
  * guards it, except for what the address map reads. Recycled, never freed. */
 struct ss_segment {
-	uint64_t base, size;            /* the usable part, whole frames */
-	struct ss_pool *pool;           /* its owner; opaque here */
+	uint64_t base, size;  /* the usable part, whole frames */
+	struct ss_pool *pool; /* its owner; opaque here */
 	enum ss_backing backing;
-	_Atomic(uint32_t) *grains;      /* per grain: 1 + index of the block that starts there */
-	_Atomic uint64_t *level[5];     /* where blocks may start (address_map.h) */
+	_Atomic(uint32_t) *grains;  /* per grain: 1 + index of the block that starts there */
+	_Atomic uint64_t *level[5]; /* where blocks may start (address_map.h) */
 	int levels;
-	_Atomic uint32_t correcting;    /* odd: bits are being taken away (address_map.c) */
+	_Atomic uint32_t correcting; /* odd: bits are being taken away (address_map.c) */
 	size_t table_bytes;
-	void *native;                   /* address that the driver returned; base may be above it */
+	void *native; /* address that the driver returned; base may be above it */
 	uint64_t native_size;
-	uint64_t idle_since;            /* ms: when the last byte of it became free */
-	uint64_t serial;                /* number for IPC handles, never used twice; 0: none yet */
-	bool opening;                   /* a device is being given access; it must not go meanwhile */
+	uint64_t idle_since; /* ms: when the last byte of it became free */
+	uint64_t serial;     /* number for IPC handles, never used twice; 0: none yet */
+	/* A device is being given access; it must not go meanwhile */
+	bool opening;
 	struct ss_segment *prev, *next; /* list of the pool; next: also the spare list */
 };
 
@@ -116,9 +118,11 @@ static inline void ss_set_state(struct ss_block *b, enum ss_block_state state)
 static inline uint64_t ss_word(uint32_t slot, enum ss_block_state state, bool classic, bool own)
 {
 	_Static_assert(offsetof(struct ss_block, state) == offsetof(struct ss_block, word) + 4 &&
-		       offsetof(struct ss_block, own) == offsetof(struct ss_block, word) + 7 &&
-		       offsetof(struct ss_block, request) == 64 &&
-		       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the word");
+			       offsetof(struct ss_block, own) ==
+				       offsetof(struct ss_block, word) + 7 &&
+			       offsetof(struct ss_block, request) == 64 &&
+			       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+		       "the word");
 	return (uint64_t)own << 56 | (uint64_t)classic << 40 | (uint64_t)state << 32 | slot;
 }
 
@@ -133,14 +137,16 @@ static inline void ss_set_free(struct ss_block *b, uint32_t slot, bool own)
 	ss_set_word(b, ss_word(slot, SS_BLOCK_FREE, false, own));
 }
 
-/* The holder of the block may be another thread, which writes parts of the word under another lock. Whichever
- * part of that is seen, no word of the caller's own slot comes out. (The thread sanitizer cannot know that.) */
+/* The holder of the block may be another thread, which writes parts of the word under another lock.
+ * Whichever part of that is seen, no word of the caller's own slot comes out. (The thread sanitizer
+ * cannot know that.) */
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize_thread, noinline, unused)) static
 #else
 static inline
 #endif
-uint64_t ss_block_word(const struct ss_block *b)
+	uint64_t
+	ss_block_word(const struct ss_block *b)
 {
 	return atomic_load_explicit(&b->word, memory_order_relaxed);
 }
@@ -177,7 +183,8 @@ static inline void ss_set_home(struct ss_block *b, uint32_t home)
 	atomic_store_explicit(&b->home, home, memory_order_relaxed);
 }
 
-/* Is b (NULL: no) a free range of the arena of that slot, at home there? Nobody else can make it one. */
+/* Is b (NULL: no) a free range of the arena of that slot, at home there? Nobody else can make it
+ * one. */
 static inline bool ss_is_own(const struct ss_block *b, uint32_t slot)
 {
 	return b && ss_block_word(b) == ss_word(slot, SS_BLOCK_FREE, false, true);
@@ -211,8 +218,8 @@ static inline bool ss_fits(const struct ss_block *b, uint64_t size, uint64_t ali
 	return ss_start_in(b, align) + size <= b->addr + b->size;
 }
 
-/* A list of free ranges by ->request, which only live blocks use otherwise. For who walks an index and must
- * not change its links meanwhile. */
+/* A list of free ranges by ->request, which only live blocks use otherwise. For who walks an index
+ * and must not change its links meanwhile. */
 static inline void ss_picked_push(struct ss_block **list, struct ss_block *b)
 {
 	b->request = (uintptr_t)*list;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The storage of block descriptors, which are never freed. Each has cache lines of its own, so it does not
- * matter whose it was before.
+ * The storage of block descriptors, which are never freed. Each has cache lines of its own, so it
+ * does not matter whose it was before.
  *
  * Locks: the lock of the spare descriptors' owner; core->map->lock, a leaf.
  */

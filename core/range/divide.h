@@ -20,8 +20,8 @@ static inline void ss_set_next(struct ss_block *b, struct ss_block *next)
 	atomic_store_explicit(&b->next, next, memory_order_relaxed);
 }
 
-/* Splits b, which is not exported, after `size` bytes and returns the right part, which inherits mark, state and
- * home. NULL: host memory is out, and nothing changed. */
+/* Splits b, which is not exported, after `size` bytes and returns the right part, which inherits
+ * mark, state and home. NULL: host memory is out, and nothing changed. */
 SS_INLINE struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares *own,
 					  struct ss_block *b, uint64_t size)
 {
@@ -60,7 +60,8 @@ SS_INLINE void ss_block_merge(struct ss_core *core, struct ss_spares *own, struc
 }
 
 /* The mark of a and b merged: the later of their marks on `slot`; a completed range has none. */
-static inline uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b, uint32_t slot)
+static inline uint64_t ss_merged_mark(const struct ss_block *a, const struct ss_block *b,
+				      uint32_t slot)
 {
 	return ss_max(a->slot == slot ? a->n : 0, b->slot == slot ? b->n : 0);
 }

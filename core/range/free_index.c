@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The index of free ranges: a bitmap finds the first list that can hold a request. Ranges in one
- * list differ by a 32nd of their size at most, so a look at the first few finds a fit that is nearly
- * the best. Only if no list has a fit among its first few ranges are lists searched to their ends.
+ * list differ by a 32nd of their size at most, so a look at the first few finds a fit that is
+ * nearly the best. Only if no list has a fit among its first few ranges are lists searched to their
+ * ends.
  */
 #include <string.h>
 
@@ -12,7 +13,8 @@ struct ss_block *const ss_no_lists[SS_CLASSES];
 
 void ss_index_init(struct ss_free_index *x, struct ss_block **list)
 {
-	*x = (struct ss_free_index){.list = list ? list : (struct ss_block **)(uintptr_t)ss_no_lists};
+	*x = (struct ss_free_index){.list = list ? list :
+						   (struct ss_block **)(uintptr_t)ss_no_lists};
 }
 
 void ss_index_clear(struct ss_free_index *x)
@@ -53,14 +55,15 @@ struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uin
 	return b;
 }
 
-void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *), void *arg)
+void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *),
+		   void *arg)
 {
 	for (uint32_t sum = x->sum; sum; sum &= sum - 1) {
 		unsigned j = (unsigned)__builtin_ctz(sum);
 
 		for (uint64_t used = x->used[j]; used; used &= used - 1)
-			for (struct ss_block *b = x->list[j * 64 + (unsigned)__builtin_ctzll(used)]; b;
-			     b = b->right)
+			for (struct ss_block *b = x->list[j * 64 + (unsigned)__builtin_ctzll(used)];
+			     b; b = b->right)
 				each(b, arg);
 	}
 }

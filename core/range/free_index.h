@@ -2,7 +2,8 @@
 /*
  * An index of free ranges by size, which finds a good fit in constant time.
  *
- * It takes no lock; the lock of its owner guards it. `bytes` may be read without the lock, as a hint.
+ * It takes no lock; the lock of its owner guards it. `bytes` may be read without the lock, as a
+ * hint.
  */
 #ifndef SS_RANGE_FREE_INDEX_H
 #define SS_RANGE_FREE_INDEX_H
@@ -14,17 +15,18 @@
 
 /* Lists of ranges whose sizes differ by a 32nd at most. */
 struct ss_free_index {
-	uint64_t used[SS_CLASSES / 64];  /* lists in use */
-	uint32_t sum;                    /* words of `used` that are not 0 */
+	uint64_t used[SS_CLASSES / 64]; /* lists in use */
+	uint32_t sum;                   /* words of `used` that are not 0 */
 	uint64_t bytes;
-	struct ss_block **list;          /* SS_CLASSES of them, each linked by ->right, with ->at back */
+	/* SS_CLASSES of them, each linked by ->right, with ->at back */
+	struct ss_block **list;
 };
 
 /* Lists of an index that may be searched but has no room for a range. */
 extern struct ss_block *const ss_no_lists[SS_CLASSES] __attribute__((visibility("hidden")));
 
-/* An empty index. `list`: SS_CLASSES zeroed pointers, which belong to the caller and outlive it. NULL: none
- * yet; then nothing may be inserted. */
+/* An empty index. `list`: SS_CLASSES zeroed pointers, which belong to the caller and outlive it.
+ * NULL: none yet; then nothing may be inserted. */
 void ss_index_init(struct ss_free_index *x, struct ss_block **list);
 /* Forgets all ranges. */
 void ss_index_clear(struct ss_free_index *x);
@@ -32,12 +34,13 @@ void ss_index_clear(struct ss_free_index *x);
  * first few in the first list that has one. NULL: there is none at all. */
 struct ss_block *ss_index_best(const struct ss_free_index *x, uint64_t size, uint64_t align);
 /* Calls `each` for every range, smaller lists first; `each` must not change the index. */
-void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *), void *arg);
+void ss_index_each(const struct ss_free_index *x, void (*each)(struct ss_block *, void *),
+		   void *arg);
 
 /* ---- inlined, for the hot path --------------------------------------------- */
 
-/* The list of a size: 32 for each power of two. The exponent of the size as a floating-point number, and the
- * first five bits behind it. */
+/* The list of a size: 32 for each power of two. The exponent of the size as a floating-point
+ * number, and the first five bits behind it. */
 static inline unsigned ss_class(uint64_t size)
 {
 	double d = (double)(int64_t)size;
@@ -111,9 +114,10 @@ static inline void ss_index_remove(struct ss_free_index *x, struct ss_block *b)
 	ss_index_unlink(x, b);
 }
 
-/* The same at a fraction of the cost, for hits: of the next list it looks at the first range only. NULL: ask
- * ss_index_best(). */
-SS_INLINE struct ss_block *ss_index_fit(const struct ss_free_index *x, uint64_t size, uint64_t align)
+/* The same at a fraction of the cost, for hits: of the next list it looks at the first range only.
+ * NULL: ask ss_index_best(). */
+SS_INLINE struct ss_block *ss_index_fit(const struct ss_free_index *x, uint64_t size,
+					uint64_t align)
 {
 	unsigned i = ss_class(size), looks = SS_LOOKED_AT;
 	struct ss_block *best = NULL, *b;

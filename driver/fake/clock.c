@@ -10,24 +10,25 @@
 
 #define ASK_NS 1000 /* a query of the real runtime takes about a microsecond */
 
-static bool has_clock(const struct ss_fake *fake) {
+static bool has_clock(const struct ss_fake *fake)
+{
 	return fake->config.device_ns != 0;
 }
 
-bool ss_fake_clock_init(struct ss_fake *fake) {
-	if (!has_clock(fake)) {
+bool ss_fake_clock_init(struct ss_fake *fake)
+{
+	if (!has_clock(fake))
 		return true;
-	}
-	if (fake->config.queue == 0) {
+	if (fake->config.queue == 0)
 		fake->config.queue = 1;
-	}
 	fake->clock.queue = calloc(fake->config.queue, sizeof(*fake->clock.queue));
 	return fake->clock.queue != NULL;
 }
 
 /* ---- with the mutex held ------------------------------------------------- */
 
-static void pass(struct ss_fake *fake, uint64_t ns) {
+static void pass(struct ss_fake *fake, uint64_t ns)
+{
 	struct ss_fake_clock *c = &fake->clock;
 
 	c->now += ns;
@@ -40,7 +41,8 @@ static void pass(struct ss_fake *fake, uint64_t ns) {
 }
 
 /* The pools let the host wait. */
-static void pass_waiting(struct ss_fake *fake, uint64_t ns) {
+static void pass_waiting(struct ss_fake *fake, uint64_t ns)
+{
 	struct ss_fake_clock *c = &fake->clock;
 
 	c->times.waits += !c->waited;
@@ -50,7 +52,8 @@ static void pass_waiting(struct ss_fake *fake, uint64_t ns) {
 	pass(fake, ns);
 }
 
-void ss_fake_clock_enqueue(struct ss_fake *fake, struct ss_fake_stream *s, uint64_t ns) {
+void ss_fake_clock_enqueue(struct ss_fake *fake, struct ss_fake_stream *s, uint64_t ns)
+{
 	struct ss_fake_clock *c = &fake->clock;
 
 	if (!has_clock(fake)) {
@@ -70,27 +73,29 @@ void ss_fake_clock_enqueue(struct ss_fake *fake, struct ss_fake_stream *s, uint6
 	}
 	c->taken = 0;
 	c->ready += ns;
-	c->queue[(c->first + c->count++) % fake->config.queue] =
-		(struct ss_fake_command){ s, ss_fake_stream_enqueue(s), c->ready };
+	c->queue[(c->first + c->count++) % fake->config.queue] = (struct ss_fake_command){
+		s, ss_fake_stream_enqueue(s), c->ready};
 	pass(fake, 0);
 }
 
-void ss_fake_clock_asked(struct ss_fake *fake) {
+void ss_fake_clock_asked(struct ss_fake *fake)
+{
 	if (has_clock(fake)) {
 		fake->clock.taken += ASK_NS;
 		pass(fake, ASK_NS);
 	}
 }
 
-void ss_fake_clock_drain(struct ss_fake *fake) {
-	if (has_clock(fake) && fake->clock.ready > fake->clock.now) {
+void ss_fake_clock_drain(struct ss_fake *fake)
+{
+	if (has_clock(fake) && fake->clock.ready > fake->clock.now)
 		pass_waiting(fake, fake->clock.ready - fake->clock.now);
-	}
 }
 
 /* ---- for the caller ------------------------------------------------------ */
 
-void ss_fake_call(struct ss_fake *fake, int dev, void *native) {
+void ss_fake_call(struct ss_fake *fake, int dev, void *native)
+{
 	ss_fake_lock(fake);
 	fake->clock.waited = false;
 	pass(fake, fake->config.host_ns);
@@ -98,7 +103,8 @@ void ss_fake_call(struct ss_fake *fake, int dev, void *native) {
 	ss_fake_unlock(fake);
 }
 
-struct ss_fake_times ss_fake_times(struct ss_fake *fake) {
+struct ss_fake_times ss_fake_times(struct ss_fake *fake)
+{
 	ss_fake_lock(fake);
 	struct ss_fake_times times = fake->clock.times;
 	times.end = fake->clock.ready > fake->clock.now ? fake->clock.ready : fake->clock.now;
@@ -106,20 +112,23 @@ struct ss_fake_times ss_fake_times(struct ss_fake *fake) {
 	return times;
 }
 
-void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms) {
+void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms)
+{
 	ss_fake_lock(fake);
 	pass(fake, ms * 1000000);
 	ss_fake_unlock(fake);
 }
 
-void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms), void *arg) {
+void ss_fake_on_sleep(struct ss_fake *fake, void (*each)(void *arg, unsigned ms), void *arg)
+{
 	fake->on_sleep = each;
 	fake->on_sleep_arg = arg;
 }
 
 /* ---- operations ---------------------------------------------------------- */
 
-static uint64_t now_ms(void *ctx) {
+static uint64_t now_ms(void *ctx)
+{
 	struct ss_fake *fake = ctx;
 	ss_fake_lock(fake);
 	uint64_t now = fake->clock.now / 1000000;
@@ -127,18 +136,19 @@ static uint64_t now_ms(void *ctx) {
 	return now;
 }
 
-static void sleep_ms(void *ctx, unsigned ms) {
+static void sleep_ms(void *ctx, unsigned ms)
+{
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
 	pass_waiting(fake, ms * 1000000ull);
 	ss_fake_unlock(fake);
-	if (fake->on_sleep) {
+	if (fake->on_sleep)
 		fake->on_sleep(fake->on_sleep_arg, ms);
-	}
 }
 
-static uint64_t nap(void *ctx, unsigned us) {
+static uint64_t nap(void *ctx, unsigned us)
+{
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
@@ -147,7 +157,8 @@ static uint64_t nap(void *ctx, unsigned us) {
 	return us;
 }
 
-void ss_fake_clock_ops(struct ss_driver *drv, const struct ss_fake *fake) {
+void ss_fake_clock_ops(struct ss_driver *drv, const struct ss_fake *fake)
+{
 	drv->now_ms = now_ms;
 	drv->sleep_ms = sleep_ms;
 	drv->nap = has_clock(fake) ? nap : NULL;

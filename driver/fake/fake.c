@@ -8,18 +8,16 @@
 
 #include "driver/fake/internal.h"
 
-struct ss_fake *ss_fake_create(const struct ss_fake_config *config) {
+struct ss_fake *ss_fake_create(const struct ss_fake_config *config)
+{
 	struct ss_fake *fake = calloc(1, sizeof(*fake));
-	if (!fake) {
+	if (!fake)
 		return NULL;
-	}
 	fake->config = *config;
-	if (fake->config.devices == 0) {
+	if (fake->config.devices == 0)
 		fake->config.devices = 1;
-	}
-	if (fake->config.vram == 0) {
+	if (fake->config.vram == 0)
 		fake->config.vram = 64ull << 30;
-	}
 	if (!ss_fake_clock_init(fake)) {
 		free(fake);
 		return NULL;
@@ -28,17 +26,17 @@ struct ss_fake *ss_fake_create(const struct ss_fake_config *config) {
 	return fake;
 }
 
-void ss_fake_destroy(struct ss_fake *fake) {
-	if (!fake) {
+void ss_fake_destroy(struct ss_fake *fake)
+{
+	if (!fake)
 		return;
-	}
 	if (fake->range_count) {
 		ss_fake_misuse("%zu segments or reservations leaked, the first is %p + %zu",
-			fake->range_count, ss_fake_range_ptr(fake->ranges), fake->ranges->size);
+			       fake->range_count, ss_fake_range_ptr(fake->ranges),
+			       fake->ranges->size);
 	}
-	if (fake->chunks) {
+	if (fake->chunks)
 		ss_fake_misuse("%u chunks leaked", HASH_COUNT(fake->chunks));
-	}
 	ss_fake_streams_finish(fake);
 	free(fake->ranges);
 	free(fake->clock.queue);
@@ -46,8 +44,9 @@ void ss_fake_destroy(struct ss_fake *fake) {
 	free(fake);
 }
 
-struct ss_driver ss_fake_driver(struct ss_fake *fake) {
-	struct ss_driver drv = { .ctx = fake };
+struct ss_driver ss_fake_driver(struct ss_fake *fake)
+{
+	struct ss_driver drv = {.ctx = fake};
 
 	ss_fake_segment_ops(&drv);
 	ss_fake_vmm_ops(&drv);
@@ -56,24 +55,28 @@ struct ss_driver ss_fake_driver(struct ss_fake *fake) {
 	return drv;
 }
 
-struct ss_fake_counts ss_fake_counts(struct ss_fake *fake) {
+struct ss_fake_counts ss_fake_counts(struct ss_fake *fake)
+{
 	ss_fake_lock(fake);
 	struct ss_fake_counts counts = fake->counts;
 	ss_fake_unlock(fake);
 	return counts;
 }
 
-static uint64_t read_locked(struct ss_fake *fake, const uint64_t *field) {
+static uint64_t read_locked(struct ss_fake *fake, const uint64_t *field)
+{
 	ss_fake_lock(fake);
 	uint64_t n = *field;
 	ss_fake_unlock(fake);
 	return n;
 }
 
-uint64_t ss_fake_reserved(struct ss_fake *fake, int dev) {
+uint64_t ss_fake_reserved(struct ss_fake *fake, int dev)
+{
 	return read_locked(fake, &fake->reserved[dev]);
 }
 
-uint64_t ss_fake_reserved_high(struct ss_fake *fake, int dev) {
+uint64_t ss_fake_reserved_high(struct ss_fake *fake, int dev)
+{
 	return read_locked(fake, &fake->reserved_high[dev]);
 }

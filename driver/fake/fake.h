@@ -10,15 +10,15 @@
 #include "core/driver.h"
 
 struct ss_fake_config {
-	int devices;          /* 0 = 1 */
-	uint64_t vram;        /* per device; 0 = 64 GiB */
-	bool vmm;             /* offers VMM (chunk_bytes = 256 KiB) */
-	bool idle;            /* a fence is reached as soon as it is recorded */
+	int devices;            /* 0 = 1 */
+	uint64_t vram;          /* per device; 0 = 64 GiB */
+	bool vmm;               /* offers VMM (chunk_bytes = 256 KiB) */
+	bool idle;              /* a fence is reached as soon as it is recorded */
 	bool hip_release_waits; /* what release_waits[SS_BACKING_HIP] says */
-	/* With a clock (device_ns is not 0) a call of the host takes so long, and the device needs so
-	 * long for the command that it enqueues; 0 for `queue` = one command. */
+	/* With a clock (device_ns is not 0) a call of the host takes so long, and the device needs
+	 * so long for the command that it enqueues; 0 for `queue` = one command. */
 	uint64_t host_ns, device_ns;
-	uint32_t queue;       /* commands that the device takes; then the host waits */
+	uint32_t queue; /* commands that the device takes; then the host waits */
 };
 
 /* What the clock has seen. Times are in virtual nanoseconds. */
@@ -31,9 +31,8 @@ struct ss_fake_times {
 };
 
 struct ss_fake_counts {
-	uint64_t segment_alloc, segment_free, chunk_create, chunk_release, map, unmap,
-		set_access, reserve, unreserve, fence_record, fence_query, fence_wait,
-		fence_release, mem_info;
+	uint64_t segment_alloc, segment_free, chunk_create, chunk_release, map, unmap, set_access,
+		reserve, unreserve, fence_record, fence_query, fence_wait, fence_release, mem_info;
 	uint64_t taken, given; /* bytes of segments and chunks, to the driver's user and back */
 };
 
@@ -75,7 +74,7 @@ void ss_fake_fail(struct ss_fake *fake, const char *operation, unsigned n, enum 
 void ss_fake_fail_clear(struct ss_fake *fake);
 
 struct ss_fake_counts ss_fake_counts(struct ss_fake *fake);
-uint64_t ss_fake_reserved(struct ss_fake *fake, int dev); /* bytes in use now */
+uint64_t ss_fake_reserved(struct ss_fake *fake, int dev);      /* bytes in use now */
 uint64_t ss_fake_reserved_high(struct ss_fake *fake, int dev); /* most bytes at once */
 
 #endif

@@ -11,11 +11,23 @@
 #define SS_FAKE_CHUNK ((size_t)256 << 10)
 
 enum ss_fake_op {
-	OP_DEVICE_COUNT, OP_DEVICE_INFO, OP_MEM_INFO,
-	OP_SEGMENT_ALLOC, OP_SEGMENT_FREE, OP_SEGMENT_ACCESS,
-	OP_VMM_RESERVE, OP_VMM_UNRESERVE, OP_CHUNK_CREATE, OP_CHUNK_RELEASE,
-	OP_MAP, OP_UNMAP, OP_SET_ACCESS,
-	OP_FENCE_RECORD, OP_FENCE_QUERY, OP_FENCE_WAIT, OP_FENCE_RELEASE,
+	OP_DEVICE_COUNT,
+	OP_DEVICE_INFO,
+	OP_MEM_INFO,
+	OP_SEGMENT_ALLOC,
+	OP_SEGMENT_FREE,
+	OP_SEGMENT_ACCESS,
+	OP_VMM_RESERVE,
+	OP_VMM_UNRESERVE,
+	OP_CHUNK_CREATE,
+	OP_CHUNK_RELEASE,
+	OP_MAP,
+	OP_UNMAP,
+	OP_SET_ACCESS,
+	OP_FENCE_RECORD,
+	OP_FENCE_QUERY,
+	OP_FENCE_WAIT,
+	OP_FENCE_RELEASE,
 	SS_FAKE_OPS,
 };
 
@@ -93,8 +105,7 @@ bool ss_fake_bad_device(const struct ss_fake *fake, int dev);
 bool ss_fake_take(struct ss_fake *fake, int dev, size_t size);
 void ss_fake_give(struct ss_fake *fake, int dev, size_t size);
 
-void ss_fake_misuse(const char *fmt, ...)
-	__attribute__((noreturn, format(printf, 1, 2)));
+void ss_fake_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* Call with the mutex held; SS_OK, or the failure that was asked for. */
 enum ss_status ss_fake_enter(struct ss_fake *fake, enum ss_fake_op op);
 /* Each fills in its operations. */

@@ -37,7 +37,8 @@ struct fence {
 	uint64_t at;
 };
 
-struct ss_fake_stream *ss_fake_stream_get(struct ss_fake *fake, int dev, void *native) {
+struct ss_fake_stream *ss_fake_stream_get(struct ss_fake *fake, int dev, void *native)
+{
 	struct ss_fake_stream *s;
 	struct key key;
 
@@ -48,62 +49,61 @@ struct ss_fake_stream *ss_fake_stream_get(struct ss_fake *fake, int dev, void *n
 	HASH_FIND(hh, fake->streams, &key, sizeof(key), s);
 	if (!s) {
 		s = calloc(1, sizeof(*s));
-		if (!s) {
+		if (!s)
 			ss_fake_misuse("out of host memory");
-		}
 		s->key = key;
 		HASH_ADD(hh, fake->streams, key, sizeof(key), s);
 	}
 	return s;
 }
 
-uint64_t ss_fake_stream_enqueue(struct ss_fake_stream *s) {
+uint64_t ss_fake_stream_enqueue(struct ss_fake_stream *s)
+{
 	return ++s->enqueued;
 }
 
-void ss_fake_stream_progress(struct ss_fake_stream *s, uint64_t target) {
-	if (target > s->enqueued) {
+void ss_fake_stream_progress(struct ss_fake_stream *s, uint64_t target)
+{
+	if (target > s->enqueued)
 		target = s->enqueued;
-	}
 	for (; s->wait_first < s->wait_count; s->wait_first++) {
 		struct wait *w = &s->waits[s->wait_first];
-		if (w->at > target) {
+		if (w->at > target)
 			break;
-		}
 		if (w->target->done < w->target_at) {
 			target = w->at - 1;
 			break;
 		}
 	}
-	if (target > s->done) {
+	if (target > s->done)
 		s->done = target;
-	}
 }
 
-/* Moves the stream to `target`, after the streams that it waits for. What comes before a wait is done first, because the
- * other stream may wait for that. */
-static void drain(struct ss_fake_stream *s, uint64_t target) {
-	if (s->busy) {
+/* Moves the stream to `target`, after the streams that it waits for. What comes before a wait is
+ * done first, because the other stream may wait for that. */
+static void drain(struct ss_fake_stream *s, uint64_t target)
+{
+	if (s->busy)
 		ss_fake_misuse("streams wait for each other in a circle");
-	}
 	s->busy = true;
 	for (size_t i = s->wait_first; i < s->wait_count && s->waits[i].at <= target; i++) {
 		ss_fake_stream_progress(s, s->waits[i].at - 1);
-		if (s->waits[i].target->done < s->waits[i].target_at) {
+		if (s->waits[i].target->done < s->waits[i].target_at)
 			drain(s->waits[i].target, s->waits[i].target_at);
-		}
 	}
 	ss_fake_stream_progress(s, target);
 	s->busy = false;
 }
 
-void ss_fake_enqueue(struct ss_fake *fake, int dev, void *native) {
+void ss_fake_enqueue(struct ss_fake *fake, int dev, void *native)
+{
 	ss_fake_lock(fake);
 	ss_fake_stream_enqueue(ss_fake_stream_get(fake, dev, native));
 	ss_fake_unlock(fake);
 }
 
-void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t commands) {
+void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t commands)
+{
 	ss_fake_lock(fake);
 	struct ss_fake_stream *s = ss_fake_stream_get(fake, dev, native);
 	uint64_t left = s->enqueued - s->done;
@@ -111,21 +111,24 @@ void ss_fake_progress(struct ss_fake *fake, int dev, void *native, uint64_t comm
 	ss_fake_unlock(fake);
 }
 
-void ss_fake_drain(struct ss_fake *fake, int dev, void *native) {
+void ss_fake_drain(struct ss_fake *fake, int dev, void *native)
+{
 	ss_fake_lock(fake);
 	struct ss_fake_stream *s = ss_fake_stream_get(fake, dev, native);
 	drain(s, s->enqueued);
 	ss_fake_unlock(fake);
 }
 
-uint64_t ss_fake_enqueued(struct ss_fake *fake, int dev, void *native) {
+uint64_t ss_fake_enqueued(struct ss_fake *fake, int dev, void *native)
+{
 	ss_fake_lock(fake);
 	uint64_t n = ss_fake_stream_get(fake, dev, native)->enqueued;
 	ss_fake_unlock(fake);
 	return n;
 }
 
-uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native) {
+uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native)
+{
 	ss_fake_lock(fake);
 	uint64_t n = ss_fake_stream_get(fake, dev, native)->done;
 	ss_fake_unlock(fake);
@@ -134,7 +137,8 @@ uint64_t ss_fake_done(struct ss_fake *fake, int dev, void *native) {
 
 /* ---- fences ------------------------------------------------------------- */
 
-static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_fence *out) {
+static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_fence *out)
+{
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
@@ -146,7 +150,7 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 		f->stream = ss_fake_stream_get(fake, dev, native);
 		f->at = f->stream->enqueued;
 		fake->fences++;
-		*out = (struct ss_fence){ f, f->at, SS_FENCE_EVENT, dev };
+		*out = (struct ss_fence){f, f->at, SS_FENCE_EVENT, dev};
 	} else if (st == SS_OK) {
 		st = SS_ERR_NOMEM;
 	}
@@ -154,16 +158,16 @@ static enum ss_status fence_record(void *ctx, int dev, void *native, struct ss_f
 	return st;
 }
 
-static struct fence *fence_get(struct ss_fake *fake, const char *op,
-		const struct ss_fence *fence) {
+static struct fence *fence_get(struct ss_fake *fake, const char *op, const struct ss_fence *fence)
+{
 	struct fence *f = fence->h;
-	if (!f || f->owner != fake) {
+	if (!f || f->owner != fake)
 		ss_fake_misuse("%s: not a fence that was recorded here", op);
-	}
 	return f;
 }
 
-static enum ss_status fence_query(void *ctx, const struct ss_fence *fence) {
+static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
+{
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
@@ -178,21 +182,21 @@ static enum ss_status fence_query(void *ctx, const struct ss_fence *fence) {
 	return st;
 }
 
-static enum ss_status stream_idle(void *ctx, int dev, void *native) {
+static enum ss_status stream_idle(void *ctx, int dev, void *native)
+{
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
 	struct ss_fake_stream *s = ss_fake_stream_get(fake, dev, native);
 	bool idle = fake->config.idle || s->done == s->enqueued;
-	if (!idle) {
+	if (!idle)
 		ss_fake_clock_asked(fake);
-	}
 	ss_fake_unlock(fake);
 	return idle ? SS_OK : SS_ERR_NOT_READY;
 }
 
-static enum ss_status fence_wait(void *ctx, int dev, void *native,
-		const struct ss_fence *fence) {
+static enum ss_status fence_wait(void *ctx, int dev, void *native, const struct ss_fence *fence)
+{
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
@@ -213,14 +217,15 @@ static enum ss_status fence_wait(void *ctx, int dev, void *native,
 	if (st == SS_OK) {
 		/* The next command of the stream; the device spends no time on it. */
 		uint64_t at = s->enqueued + 1;
-		s->waits[s->wait_count++] = (struct wait){ at, f->stream, f->at };
+		s->waits[s->wait_count++] = (struct wait){at, f->stream, f->at};
 		ss_fake_clock_enqueue(fake, s, 0);
 	}
 	ss_fake_unlock(fake);
 	return st;
 }
 
-static void fence_release(void *ctx, struct ss_fence *fence) {
+static void fence_release(void *ctx, struct ss_fence *fence)
+{
 	struct ss_fake *fake = ctx;
 
 	ss_fake_lock(fake);
@@ -233,7 +238,8 @@ static void fence_release(void *ctx, struct ss_fence *fence) {
 	ss_fake_unlock(fake);
 }
 
-void ss_fake_stream_ops(struct ss_driver *drv) {
+void ss_fake_stream_ops(struct ss_driver *drv)
+{
 	drv->fence_record = fence_record;
 	drv->fence_query = fence_query;
 	drv->fence_wait = fence_wait;
@@ -241,12 +247,12 @@ void ss_fake_stream_ops(struct ss_driver *drv) {
 	drv->stream_idle = stream_idle;
 }
 
-void ss_fake_streams_finish(struct ss_fake *fake) {
+void ss_fake_streams_finish(struct ss_fake *fake)
+{
 	struct ss_fake_stream *s, *tmp;
 
-	if (fake->fences) {
+	if (fake->fences)
 		ss_fake_misuse("%llu fences leaked", (unsigned long long)fake->fences);
-	}
 	HASH_ITER(hh, fake->streams, s, tmp) {
 		HASH_DEL(fake->streams, s);
 		free(s->waits);

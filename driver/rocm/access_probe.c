@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Some releases refuse hipMemSetAccess on a later part of a range (quirks V1, V3). Which of the newer
- * ones do is not known, so there it is tried before virtual memory is used. No lock: two threads that
- * try at the same time find the same.
+ * Some releases refuse hipMemSetAccess on a later part of a range (quirks V1, V3). Which of the
+ * newer ones do is not known, so there it is tried before virtual memory is used. No lock: two
+ * threads that try at the same time find the same.
  */
 #include <stdatomic.h>
 
@@ -36,8 +36,8 @@ static bool map_next(struct trial *t)
 
 static enum ss_status open_range(const struct trial *t, int first, int count)
 {
-	return ss_rocm_vmm_access(NULL, t->dev, t->va + (uint64_t)first * t->size, (uint64_t)count * t->size,
-				  1ull << t->dev);
+	return ss_rocm_vmm_access(NULL, t->dev, t->va + (uint64_t)first * t->size,
+				  (uint64_t)count * t->size, 1ull << t->dev);
 }
 
 /* What is unmapped has access before, because some releases crash otherwise. */
@@ -46,7 +46,8 @@ static void finish(struct trial *t, bool open)
 	bool gone = open;
 
 	for (int i = 0; i < t->mapped && open; i++)
-		if (ss_rocm_vmm_unmap(NULL, t->dev, t->va + (uint64_t)i * t->size, t->size) == SS_OK)
+		if (ss_rocm_vmm_unmap(NULL, t->dev, t->va + (uint64_t)i * t->size, t->size) ==
+		    SS_OK)
 			ss_rocm_vmm_release(NULL, t->dev, t->chunk[i], t->size);
 		else
 			gone = false;
@@ -56,7 +57,7 @@ static void finish(struct trial *t, bool open)
 
 static enum verdict try(int dev)
 {
-	struct trial t = { .dev = dev, .size = ss_rocm_vmm_min_chunk(dev) };
+	struct trial t = {.dev = dev, .size = ss_rocm_vmm_min_chunk(dev)};
 	enum verdict found = TAKEN;
 	bool open;
 	void *va;

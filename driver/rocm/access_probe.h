@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /* Maps a few chunks in addresses of its own and opens one after the other. True: that works, or
- * virtual memory does not work at all. The answer is kept. Call it where virtual memory may be used, with
- * no lock held and no capture under way. */
+ * virtual memory does not work at all. The answer is kept. Call it where virtual memory may be
+ * used, with no lock held and no capture under way. */
 bool ss_rocm_access_parts(int dev);
 
 #endif

@@ -24,7 +24,7 @@ static _Atomic unsigned char verdicts[SS_MAX_DEVICES][SS_BACKING_COUNT];
  * of virtual memory that is a kernel BUG (clr#265). */
 static int is_exporter(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	static const char *const names[] = { "libucp.so", "libuct_rocm", "libucm_rocm" };
+	static const char *const names[] = {"libucp.so", "libuct_rocm", "libucm_rocm"};
 	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 	bool *found = arg;
 
@@ -51,8 +51,8 @@ static bool vmm_refused(int dev, const char **why)
 	else if ((quirks & SS_Q_PEER_SPOILS) && ss_rocm_devices > 1)
 		*why = "the quirk table forbids vmm beside other devices";
 	else if (!ss_rocm.f.hipMemAddressReserve || !ss_rocm.f.hipMemMap ||
-		 !ss_rocm.f.hipMemCreate || !ss_rocm.f.hipMemSetAccess ||
-		 !ss_rocm.f.hipMemUnmap || !ss_rocm.f.hipMemRelease)
+		 !ss_rocm.f.hipMemCreate || !ss_rocm.f.hipMemSetAccess || !ss_rocm.f.hipMemUnmap ||
+		 !ss_rocm.f.hipMemRelease)
 		*why = "the runtime has no vmm";
 	else if (SS_HIP(hipDeviceGetAttribute, &has, VMM_ATTRIBUTE, dev) != hipSuccess || !has)
 		*why = "the device has no vmm";
@@ -98,19 +98,22 @@ enum ss_backing ss_rocm_best(int dev, const char **why)
 	if (ss_rocm_devices > 1) {
 		*why = "vmm is for one device unless it is asked for";
 	} else if (!vmm_refused(dev, why)) {
-		*why = verdicts[dev][SS_BACKING_VMM] == PASSED ? "the self-test passed" :
-		       verdicts[dev][SS_BACKING_VMM] == FAILED ? "the self-test of vmm failed" :
-		       "vmm was not tried (somashim doctor --save)";
+		*why = verdicts[dev][SS_BACKING_VMM] == PASSED ?
+			       "the self-test passed" :
+		       verdicts[dev][SS_BACKING_VMM] == FAILED ?
+			       "the self-test of vmm failed" :
+			       "vmm was not tried (somashim doctor --save)";
 		if (verdicts[dev][SS_BACKING_VMM] == PASSED)
 			return SS_BACKING_VMM;
-		if (verdicts[dev][SS_BACKING_VMM] == UNTRIED && remember && ss_rocm_verdict_known(dev)) {
+		if (verdicts[dev][SS_BACKING_VMM] == UNTRIED && remember &&
+		    ss_rocm_verdict_known(dev)) {
 			*why = "the self-test passed earlier on this runtime, driver and device";
 			return SS_BACKING_VMM;
 		}
 	}
 	/* HIP believes that HSA memory belongs to device 0 (hip-runtime B8). */
-	if (verdicts[dev][SS_BACKING_HIP] == FAILED &&
-	    verdicts[dev][SS_BACKING_HSA] == PASSED && ss_rocm_devices == 1) {
+	if (verdicts[dev][SS_BACKING_HIP] == FAILED && verdicts[dev][SS_BACKING_HSA] == PASSED &&
+	    ss_rocm_devices == 1) {
 		*why = "the self-test of hip failed";
 		return SS_BACKING_HSA;
 	}

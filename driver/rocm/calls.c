@@ -38,17 +38,20 @@ hipError_t ss_rocm_error_restore(int earlier, hipError_t err)
 
 enum ss_status ss_rocm_status(hipError_t err)
 {
-	static const struct { hipError_t err; enum ss_status status; } table[] = {
-		{ hipSuccess, SS_OK },
-		{ hipErrorOutOfMemory, SS_ERR_NOMEM },
-		{ hipErrorInvalidValue, SS_ERR_INVALID },
-		{ hipErrorNotReady, SS_ERR_NOT_READY },
-		{ hipErrorNotSupported, SS_ERR_UNSUPPORTED },
-		{ hipErrorNoDevice, SS_ERR_NO_DEVICE },
-		{ hipErrorInvalidDevice, SS_ERR_NO_DEVICE },
-		{ hipErrorStreamCaptureUnsupported, SS_ERR_CAPTURE },
-		{ hipErrorStreamCaptureImplicit, SS_ERR_CAPTURE },
-		{ hipErrorStreamCaptureInvalidated, SS_ERR_CAPTURE },
+	static const struct {
+		hipError_t err;
+		enum ss_status status;
+	} table[] = {
+		{hipSuccess, SS_OK},
+		{hipErrorOutOfMemory, SS_ERR_NOMEM},
+		{hipErrorInvalidValue, SS_ERR_INVALID},
+		{hipErrorNotReady, SS_ERR_NOT_READY},
+		{hipErrorNotSupported, SS_ERR_UNSUPPORTED},
+		{hipErrorNoDevice, SS_ERR_NO_DEVICE},
+		{hipErrorInvalidDevice, SS_ERR_NO_DEVICE},
+		{hipErrorStreamCaptureUnsupported, SS_ERR_CAPTURE},
+		{hipErrorStreamCaptureImplicit, SS_ERR_CAPTURE},
+		{hipErrorStreamCaptureInvalidated, SS_ERR_CAPTURE},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

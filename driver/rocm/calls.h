@@ -61,8 +61,8 @@
 	X(hsa_signal_load_scacquire)
 
 struct ss_rocm {
-	enum ss_fence_kind fence; /* never SS_FENCE_AUTO */
-	char pci[SS_MAX_DEVICES][16]; /* addresses; "": the runtime does not say it */
+	enum ss_fence_kind fence;        /* never SS_FENCE_AUTO */
+	char pci[SS_MAX_DEVICES][16];    /* addresses; "": the runtime does not say it */
 	unsigned quirks[SS_MAX_DEVICES]; /* flags of enum ss_quirk_flag */
 	struct {
 		hsa_agent_t agent;

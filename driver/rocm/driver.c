@@ -114,7 +114,8 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	if (SS_HIP(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
 	    hipSuccess)
 		out->integrated = integrated != 0;
-	out->chunk_bytes = ss_rocm_usable(dev, SS_BACKING_VMM, &why) ? ss_rocm_vmm_min_chunk(dev) : 0;
+	out->chunk_bytes = ss_rocm_usable(dev, SS_BACKING_VMM, &why) ? ss_rocm_vmm_min_chunk(dev) :
+								       0;
 	out->no_hsa = !ss_rocm_usable(dev, SS_BACKING_HSA, &why);
 	out->best = ss_rocm_best(dev, &why);
 	out->query_spoils = ss_rocm.fence == SS_FENCE_EVENT &&
@@ -188,7 +189,7 @@ static uint64_t now_ms(void *ctx)
 
 static void sleep_ms(void *ctx, unsigned ms)
 {
-	struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
+	struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
 
 	(void)ctx;
 	nanosleep(&t, NULL);
@@ -198,7 +199,7 @@ static void sleep_ms(void *ctx, unsigned ms)
 
 static uint64_t nap(void *ctx, unsigned us)
 {
-	struct timespec from, to, t = { 0, (long)us * 1000 };
+	struct timespec from, to, t = {0, (long)us * 1000};
 	int64_t ns;
 
 	(void)ctx;

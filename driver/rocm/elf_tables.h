@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the symbol tables of a loaded object. Calls nothing, not even libc, so it may be used before the
- * object that includes it is relocated, and where there is no libc.
+ * Reads the symbol tables of a loaded object. Calls nothing, not even libc, so it may be used
+ * before the object that includes it is relocated, and where there is no libc.
  */
 #ifndef SS_ROCM_ELF_TABLES_H
 #define SS_ROCM_ELF_TABLES_H
@@ -14,15 +14,15 @@
 struct ss_elf {
 	uintptr_t base;
 	const char *strings;
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const uint32_t *gnu_hash, *hash;
-	const ElfW(Rela) *rela[2]; /* relocations of data, and of the PLT */
-	size_t relas[2]; /* their numbers */
+	const ElfW(Rela) * rela[2]; /* relocations of data, and of the PLT */
+	size_t relas[2];            /* their numbers */
 };
 
-/* The tables of the object that is loaded at `base` and has this dynamic section. False if it has no
- * symbol table. */
-static inline bool ss_elf_read(uintptr_t base, const ElfW(Dyn) *dyn, struct ss_elf *d)
+/* The tables of the object that is loaded at `base` and has this dynamic section. False if it has
+ * no symbol table. */
+static inline bool ss_elf_read(uintptr_t base, const ElfW(Dyn) * dyn, struct ss_elf *d)
 {
 	/* One by one: a compiler may make a call of memset() out of anything else. */
 	d->base = base;
@@ -67,10 +67,11 @@ static inline bool ss_elf_same(const char *a, const char *b)
 
 static inline bool ss_elf_defines(const struct ss_elf *d, uint32_t i, const char *name)
 {
-	return d->symbols[i].st_shndx != SHN_UNDEF && ss_elf_same(d->strings + d->symbols[i].st_name, name);
+	return d->symbols[i].st_shndx != SHN_UNDEF &&
+	       ss_elf_same(d->strings + d->symbols[i].st_name, name);
 }
 
-static inline const ElfW(Sym) *ss_elf_find_gnu(const struct ss_elf *d, const char *name)
+static inline const ElfW(Sym) * ss_elf_find_gnu(const struct ss_elf *d, const char *name)
 {
 	const uint32_t *h = d->gnu_hash;
 	uint32_t buckets = h[0], first = h[1], bloom = h[2], hash = 5381, i;
@@ -92,7 +93,7 @@ static inline const ElfW(Sym) *ss_elf_find_gnu(const struct ss_elf *d, const cha
 }
 
 /* The object's own definition of the name, of whatever symbol version, or NULL. */
-static inline const ElfW(Sym) *ss_elf_find(const struct ss_elf *d, const char *name)
+static inline const ElfW(Sym) * ss_elf_find(const struct ss_elf *d, const char *name)
 {
 	if (d->gnu_hash)
 		return ss_elf_find_gnu(d, name);
@@ -102,8 +103,8 @@ static inline const ElfW(Sym) *ss_elf_find(const struct ss_elf *d, const char *n
 	return NULL;
 }
 
-/* The address that the object gives to the name, if it defines it as a symbol of this type (STT_FUNC,
- * STT_OBJECT); 0: it does not. */
+/* The address that the object gives to the name, if it defines it as a symbol of this type
+ * (STT_FUNC, STT_OBJECT); 0: it does not. */
 static inline uintptr_t ss_elf_address(const struct ss_elf *d, const char *name, int type)
 {
 	const ElfW(Sym) *s = ss_elf_find(d, name);

@@ -22,9 +22,9 @@
  * counter over, but only after the last value has arrived; otherwise the values of the two
  * streams could arrive out of order. */
 struct counter {
-	void *native;          /* NULL: the null stream */
-	bool spare;            /* its stream was destroyed */
-	pthread_t thread;      /* the owner, if it is a per-thread stream */
+	void *native;     /* NULL: the null stream */
+	bool spare;       /* its stream was destroyed */
+	pthread_t thread; /* the owner, if it is a per-thread stream */
 	int dev;
 	_Atomic uint64_t last; /* the value of the newest fence */
 	atomic_bool dead;      /* the device was reset */
@@ -290,8 +290,8 @@ enum ss_status ss_rocm_fence_record(void *ctx, int dev, void *native, struct ss_
 		return SS_ERR_CAPTURE;
 	out->kind = (uint32_t)ss_rocm.fence;
 	out->device = dev;
-	return out->kind == SS_FENCE_SIGNAL ? record_signal(dev, native, out)
-					    : record_event(dev, native, out);
+	return out->kind == SS_FENCE_SIGNAL ? record_signal(dev, native, out) :
+					      record_event(dev, native, out);
 }
 
 enum ss_status ss_rocm_fence_query(void *ctx, const struct ss_fence *fence)

@@ -38,7 +38,8 @@ static inline bool ss_tls_clear(void)
 	uint64_t both;
 
 	_Static_assert(offsetof(struct ss_tls, error) == offsetof(struct ss_tls, depth) + 4 &&
-		       sizeof(both) == 8, "side by side");
+			       sizeof(both) == 8,
+		       "side by side");
 	memcpy(&both, (const char *)&ss_tls + offsetof(struct ss_tls, depth), sizeof(both));
 	return likely(!both);
 }

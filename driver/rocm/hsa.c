@@ -53,8 +53,8 @@ static hsa_status_t each_pool(hsa_amd_memory_pool_t pool, void *arg)
 	    segment != HSA_AMD_SEGMENT_GLOBAL)
 		return HSA_STATUS_SUCCESS;
 	w->r->f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
-	w->r->f.hsa_amd_memory_pool_get_info(
-		pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, &may_alloc);
+	w->r->f.hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+					     &may_alloc);
 	/* hipMalloc takes its memory from the coarse-grained pool too. */
 	if ((flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) && may_alloc && !a->has_pool) {
 		a->pool = pool;
@@ -70,16 +70,14 @@ static hsa_status_t each_agent(hsa_agent_t agent, void *arg)
 	struct agent *a;
 
 	if (w->count == MAX_AGENTS ||
-	    w->r->f.hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type) !=
-		    HSA_STATUS_SUCCESS ||
+	    w->r->f.hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type) != HSA_STATUS_SUCCESS ||
 	    type != HSA_DEVICE_TYPE_GPU)
 		return HSA_STATUS_SUCCESS;
 	a = &w->list[w->count];
 	a->agent = agent;
 	w->r->f.hsa_agent_get_info(agent, HSA_AGENT_INFO_NAME, a->name);
 	w->r->f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_BDFID, &a->bdf);
-	w->r->f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_DOMAIN,
-				   &a->domain);
+	w->r->f.hsa_agent_get_info(agent, (hsa_agent_info_t)HSA_AMD_AGENT_INFO_DOMAIN, &a->domain);
 	w->r->f.hsa_amd_agent_iterate_memory_pools(agent, each_pool, w);
 	w->count++;
 	return HSA_STATUS_SUCCESS;
@@ -153,8 +151,8 @@ bool ss_rocm_hsa_ready(int dev)
 
 const char *ss_rocm_arch(int dev)
 {
-	return dev >= 0 && dev < SS_MAX_DEVICES && ss_rocm.hsa[dev].known ? ss_rocm.hsa[dev].arch
-									  : NULL;
+	return dev >= 0 && dev < SS_MAX_DEVICES && ss_rocm.hsa[dev].known ? ss_rocm.hsa[dev].arch :
+									    NULL;
 }
 
 static enum ss_status status(hsa_status_t s)
@@ -163,7 +161,8 @@ static enum ss_status status(hsa_status_t s)
 		return SS_OK;
 	/* INVALID_ALLOCATION: more than one allocation may have. */
 	return s == HSA_STATUS_ERROR_OUT_OF_RESOURCES || s == HSA_STATUS_ERROR_INVALID_ALLOCATION ?
-		       SS_ERR_NOMEM : SS_ERR_FAILED;
+		       SS_ERR_NOMEM :
+		       SS_ERR_FAILED;
 }
 
 /* The call replaces the set of agents that have access, so the peers that HIP enabled must
@@ -203,7 +202,8 @@ enum ss_status ss_rocm_hsa_alloc(int dev, size_t size, uint64_t peers, void **pt
 		return SS_ERR_UNSUPPORTED;
 	ss_enter();
 	s = status((hsa_amd_memory_pool_allocate ? hsa_amd_memory_pool_allocate :
-		    ss_rocm.f.hsa_amd_memory_pool_allocate)(ss_rocm.hsa[dev].pool, size, 0, &p));
+						   ss_rocm.f.hsa_amd_memory_pool_allocate)(
+		ss_rocm.hsa[dev].pool, size, 0, &p));
 	ss_leave();
 	if (s != SS_OK)
 		return s;
@@ -217,7 +217,7 @@ enum ss_status ss_rocm_hsa_free(void *ptr)
 
 	ss_enter();
 	s = (hsa_amd_memory_pool_free ? hsa_amd_memory_pool_free :
-	     ss_rocm.f.hsa_amd_memory_pool_free)(ptr);
+					ss_rocm.f.hsa_amd_memory_pool_free)(ptr);
 	ss_leave();
 	return status(s);
 }

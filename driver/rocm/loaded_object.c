@@ -16,7 +16,7 @@ bool ss_elf_dynamic(const struct dl_phdr_info *info, struct ss_elf *d)
 
 void *ss_elf_symbol(const struct dl_phdr_info *info, const char *name)
 {
-	const ElfW(Sym) *s;
+	const ElfW(Sym) * s;
 	struct ss_elf d;
 
 	if (!ss_elf_dynamic(info, &d))

@@ -23,7 +23,7 @@ static pthread_cond_t ended;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t turns, current; /* turns so far; the number of the present one, 0: none */
 static pthread_t owner;
-static struct timespec until;   /* when the present turn is over at the latest */
+static struct timespec until; /* when the present turn is over at the latest */
 
 static void init(void)
 {

@@ -69,19 +69,25 @@ bool ss_process_limit_hit(void)
 		return false;
 	pthread_mutex_lock(&limit_lock);
 	if (files && !getrlimit(RLIMIT_NOFILE, &r)) {
-		snprintf(text, sizeof(text), "all %llu file descriptors of the process are in use "
-			 "(RLIMIT_NOFILE, ulimit -n)", (unsigned long long)r.rlim_cur);
+		snprintf(text, sizeof(text),
+			 "all %llu file descriptors of the process are in use "
+			 "(RLIMIT_NOFILE, ulimit -n)",
+			 (unsigned long long)r.rlim_cur);
 	} else if (!getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY) {
-		snprintf(text, sizeof(text), "the process may map no more than %llu bytes "
-			 "(RLIMIT_AS, ulimit -v)", (unsigned long long)r.rlim_cur);
+		snprintf(text, sizeof(text),
+			 "the process may map no more than %llu bytes "
+			 "(RLIMIT_AS, ulimit -v)",
+			 (unsigned long long)r.rlim_cur);
 	} else {
 		f = fopen("/proc/sys/vm/max_map_count", "re");
 		if (f && fscanf(f, "%lu", &most) != 1)
 			most = 0;
 		if (f)
 			fclose(f);
-		snprintf(text, sizeof(text), "all %lu mappings of the process are in use "
-			 "(vm.max_map_count)", most);
+		snprintf(text, sizeof(text),
+			 "all %lu mappings of the process are in use "
+			 "(vm.max_map_count)",
+			 most);
 	}
 	pthread_mutex_unlock(&limit_lock);
 	return true;

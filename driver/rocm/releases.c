@@ -7,8 +7,14 @@
 
 /* In order. Before these, ROCm has the number of its HIP. The file of the runtime keeps HIP's
  * number: libamdhip64.so.7 is in ROCm 10.0 to 10.2. */
-static const struct { int hip; const char *rocm; } table[] = {
-	{ 714, "7.14" }, { 715, "10.0" }, { 716, "10.1" }, { 717, "10.2" },
+static const struct {
+	int hip;
+	const char *rocm;
+} table[] = {
+	{714, "7.14"},
+	{715, "10.0"},
+	{716, "10.1"},
+	{717, "10.2"},
 };
 
 #define COUNT (sizeof(table) / sizeof(table[0]))

@@ -8,7 +8,9 @@
 
 #include <stdbool.h>
 
-struct ss_release_text { char s[48]; };
+struct ss_release_text {
+	char s[48];
+};
 
 /* In words: "ROCm 6.4", "ROCm 10.0", or "newer than ROCm 10.2" for what the table does not have. */
 struct ss_release_text ss_release_name(int major, int minor);

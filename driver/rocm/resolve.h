@@ -7,7 +7,8 @@
 
 struct ss_runtime {
 	char path[512];
-	int version;     /* of hipRuntimeGetVersion: 60443484 is 6.4; 0: not asked, or it did not say */
+	/* Of hipRuntimeGetVersion: 60443484 is 6.4; 0: not asked, or it did not say */
+	int version;
 	int major, minor;
 };
 

@@ -37,10 +37,11 @@ const char *ss_rocm_arch(int dev);
 /* The PCI address of a device, as 0000:c1:00.0; "" if the runtime does not say it. Static. */
 const char *ss_rocm_pci(int dev);
 
-/* Whether verdicts of earlier processes are trusted, and new ones remembered. Call it before the two calls below. */
+/* Whether verdicts of earlier processes are trusted, and new ones remembered. Call it before the
+ * two calls below. */
 void ss_rocm_remember(bool on);
-/* Stores what the self-test found, for ss_rocm_best(), and remembers it for processes that come. 0, or an
- * errno: it could not be remembered. */
+/* Stores what the self-test found, for ss_rocm_best(), and remembers it for processes that come. 0,
+ * or an errno: it could not be remembered. */
 int ss_rocm_selftest_result(int dev, enum ss_backing backing, bool passed);
 /* Whether the device can have that backing at all. If not, *why says so in a few words. */
 bool ss_rocm_usable(int dev, enum ss_backing backing, const char **why);

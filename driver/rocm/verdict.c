@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a remembered verdict holds for. All that it depends on is text, of which the file's name is a hash and
- * which the file has to hold word for word, so a verdict for anything else is not found or not trusted. No locks.
+ * What a remembered verdict holds for. All that it depends on is text, of which the file's name is
+ * a hash and which the file has to hold word for word, so a verdict for anything else is not found
+ * or not trusted. No locks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ struct build {
 	char id[80];
 };
 
-static void take_note(struct build *b, const ElfW(Nhdr) *note, const unsigned char *desc)
+static void take_note(struct build *b, const ElfW(Nhdr) * note, const unsigned char *desc)
 {
 	size_t n = 0;
 
@@ -46,7 +47,8 @@ static void take_file(struct build *b, const char *path)
 
 	if (stat(path, &st) == 0)
 		snprintf(b->id, sizeof(b->id), "file %jx %jx %jx.%lx", (uintmax_t)st.st_ino,
-			 (uintmax_t)st.st_size, (uintmax_t)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec);
+			 (uintmax_t)st.st_size, (uintmax_t)st.st_mtim.tv_sec,
+			 (unsigned long)st.st_mtim.tv_nsec);
 }
 
 static int find_build(struct dl_phdr_info *info, size_t size, void *arg)
@@ -62,7 +64,8 @@ static int find_build(struct dl_phdr_info *info, size_t size, void *arg)
 
 		while (ph->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
 			const ElfW(Nhdr) *note = (const void *)at;
-			uintptr_t name = at + sizeof(*note), desc = name + ((note->n_namesz + 3) & ~3u);
+			uintptr_t name = at + sizeof(*note),
+				  desc = name + ((note->n_namesz + 3) & ~3u);
 
 			at = desc + ((note->n_descsz + 3) & ~3u);
 			if (note->n_type == NOTE_BUILD_ID && note->n_namesz == 4 && at <= end &&
@@ -78,7 +81,7 @@ static int find_build(struct dl_phdr_info *info, size_t size, void *arg)
 /* "" if it is not known. */
 static struct build build_of(void *function)
 {
-	struct build b = { .within = (uintptr_t)function };
+	struct build b = {.within = (uintptr_t)function};
 
 	if (function)
 		dl_iterate_phdr(find_build, &b);
@@ -102,21 +105,24 @@ static void first_line(const char *path, char *out, size_t size)
 /* False: what it depends on is not known well enough. */
 static bool describe(int dev, char *text, size_t text_size, char *name, size_t name_size)
 {
-	struct build hip = build_of((void *)ss_rocm.f.hipMemMap), hsa = build_of((void *)ss_rocm.f.hsa_iterate_agents);
+	struct build hip = build_of((void *)ss_rocm.f.hipMemMap),
+		     hsa = build_of((void *)ss_rocm.f.hsa_iterate_agents);
 	const char *arch = ss_rocm_arch(dev), *pci = ss_rocm.pci[dev];
 	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
 	char version[64], source[64];
 	struct utsname kernel;
 	int n;
 
-	if (!hip.id[0] || !hsa.id[0] || !arch || !pci[0] || !ss_runtime()->version || uname(&kernel) != 0)
+	if (!hip.id[0] || !hsa.id[0] || !arch || !pci[0] || !ss_runtime()->version ||
+	    uname(&kernel) != 0)
 		return false;
 	first_line("/sys/module/amdgpu/version", version, sizeof(version));
 	first_line("/sys/module/amdgpu/srcversion", source, sizeof(source));
 	n = snprintf(text, text_size,
-		     "somashim %s\nhip %d %s\nhsa %s\nkernel %s %s\namdgpu %s %s\ndevice %s %s\nvmm passed\n",
-		     SOMASHIM_VERSION, ss_runtime()->version, hip.id, hsa.id, kernel.release, kernel.version,
-		     version, source, arch, pci);
+		     "somashim %s\nhip %d %s\nhsa %s\nkernel %s %s\namdgpu %s %s\ndevice %s "
+		     "%s\nvmm passed\n",
+		     SOMASHIM_VERSION, ss_runtime()->version, hip.id, hsa.id, kernel.release,
+		     kernel.version, version, source, arch, pci);
 	if (n <= 0 || n >= (int)text_size)
 		return false;
 	for (const char *s = text; *s; s++)
@@ -131,7 +137,9 @@ bool ss_rocm_verdict_known(int dev)
 
 	if (atomic_load(&known[dev]) == UNKNOWN)
 		atomic_store(&known[dev], describe(dev, text, sizeof(text), name, sizeof(name)) &&
-					  ss_verdict_file_holds(name, text) ? KNOWN : NONE);
+							  ss_verdict_file_holds(name, text) ?
+						  KNOWN :
+						  NONE);
 	return atomic_load(&known[dev]) == KNOWN;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Remembers from one process to the next that virtual memory passed the self-test, for this user, runtime,
- * kernel driver and device. Valid after ss_rocm_start(). Any thread.
+ * Remembers from one process to the next that virtual memory passed the self-test, for this user,
+ * runtime, kernel driver and device. Valid after ss_rocm_start(). Any thread.
  */
 #ifndef SS_ROCM_VERDICT_H
 #define SS_ROCM_VERDICT_H

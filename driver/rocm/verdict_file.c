@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a user that remember what a self-test proved. No locks: a file is replaced as a whole. */
+/* Files of a user that remember what a self-test proved. No locks: a file is replaced as a
+ * whole. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static bool is_private(int fd)
 /* The directory of the files; -1 and errno: there is none that can be trusted. */
 static int directory(bool make)
 {
-	static const char *const below_home[] = { "/.local", "/.local/state" };
+	static const char *const below_home[] = {"/.local", "/.local/state"};
 	const char *state = absolute("XDG_STATE_HOME"), *home = state ? NULL : absolute("HOME");
 	char path[PATH_MAX];
 	int fd, n;
@@ -54,7 +55,8 @@ static int directory(bool make)
 		if (n < (int)sizeof(path))
 			(void)mkdir(path, 0700);
 	}
-	n = snprintf(path, sizeof(path), "%s%s/somashim", state ? state : home, state ? "" : below_home[1]);
+	n = snprintf(path, sizeof(path), "%s%s/somashim", state ? state : home,
+		     state ? "" : below_home[1]);
 	if (n >= (int)sizeof(path)) {
 		errno = ENAMETOOLONG;
 		return -1;
@@ -82,8 +84,9 @@ bool ss_verdict_file_holds(const char *name, const char *text)
 	close(dir);
 	if (fd < 0)
 		return false;
-	same = is_private(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && size <= SS_VERDICT_TEXT &&
-	       read(fd, found, sizeof(found)) == (ssize_t)size && !memcmp(found, text, size);
+	same = is_private(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       size <= SS_VERDICT_TEXT && read(fd, found, sizeof(found)) == (ssize_t)size &&
+	       !memcmp(found, text, size);
 	close(fd);
 	return same;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files that remember what a self-test proved: $XDG_STATE_HOME/somashim/NAME, else
- * ~/.local/state/somashim/NAME. They are trusted only if they are the user's own and nobody else can write
- * them. Needs libc only. Any thread.
+ * ~/.local/state/somashim/NAME. They are trusted only if they are the user's own and nobody else
+ * can write them. Needs libc only. Any thread.
  */
 #ifndef SS_ROCM_VERDICT_FILE_H
 #define SS_ROCM_VERDICT_FILE_H

@@ -11,7 +11,9 @@
  * be compiled with, has the fields in another order, and its runtime has no VMM. */
 struct prop {
 	int type, handle_type;
-	struct { int type, id; } location;
+	struct {
+		int type, id;
+	} location;
 	void *win32;
 	unsigned char compression, rdma;
 	unsigned short usage;
@@ -24,7 +26,7 @@ static struct prop prop_of(int dev)
 {
 	return (struct prop){
 		.type = hipMemAllocationTypePinned,
-		.location = { hipMemLocationTypeDevice, dev },
+		.location = {hipMemLocationTypeDevice, dev},
 	};
 }
 
@@ -37,7 +39,8 @@ uint64_t ss_rocm_vmm_min_chunk(int dev)
 	uint64_t size = SS_MIN_CHUNK;
 
 	if (SS_HIP(hipMemGetAllocationGranularity, &least, (const hipMemAllocationProp *)&prop,
-		   hipMemAllocationGranularityMinimum) != hipSuccess || !least)
+		   hipMemAllocationGranularityMinimum) != hipSuccess ||
+	    !least)
 		return UNIT;
 	while (size < least && size < UNIT)
 		size *= 2;
@@ -176,8 +179,8 @@ uint64_t ss_rocm_vmm_reach(int dev)
 }
 
 /* The runtime refuses a copy or a memset of mapped memory to which the current device has no access
- * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that can have
- * it, whether or not the program has asked. */
+ * (ValidateMemAccess, hip-runtime B7), and of no other memory. So every device gets access that can
+ * have it, whether or not the program has asked. */
 enum ss_status ss_rocm_vmm_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
 	hipMemAccessDesc desc[SS_MAX_DEVICES];

@@ -22,8 +22,8 @@ static struct attributes {
 	unsigned buffer_id; /* 0: never asked for */
 	bool sync;
 	UT_hash_handle hh;
-} *table;
-static unsigned swept_count; /* entries after the last sweep */
+} * table;
+static unsigned swept_count;  /* entries after the last sweep */
 static _Atomic size_t synced; /* entries with `sync` */
 
 static void forget(struct attributes *a)

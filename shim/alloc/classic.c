@@ -70,8 +70,8 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 	size = asked;
 	if (likely(!ss_limited()))
 		return ss_result(REAL(hipExtMallocWithFlags, ptr, size, hipDeviceMallocDefault));
-	return ss_result(SS_LIMITED(dev, size, *ptr,
-				    ss_real.hipExtMallocWithFlags(ptr, size, hipDeviceMallocDefault)));
+	return ss_result(SS_LIMITED(
+		dev, size, *ptr, ss_real.hipExtMallocWithFlags(ptr, size, hipDeviceMallocDefault)));
 }
 
 void ss_free_at_exit(const struct ss_found *f)

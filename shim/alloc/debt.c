@@ -31,9 +31,9 @@ static _Atomic uint64_t owed[SS_MAX_DEVICES], begun[SS_MAX_DEVICES], paid[SS_MAX
 /* Not 0 while some device owes, or owed when it was last looked at. Counts new debts. */
 _Atomic uint64_t ss_debts_due;
 
-/* Can the host see what a kernel writes without any call? On an APU, and on a GPU that reaches pageable memory (XNACK).
- * With a large BAR, too, which nearly every server has, so that is not asked (README). Asked once per device: 1 no,
- * 2 yes. */
+/* Can the host see what a kernel writes without any call? On an APU, and on a GPU that reaches
+ * pageable memory (XNACK). With a large BAR, too, which nearly every server has, so that is not
+ * asked (README). Asked once per device: 1 no, 2 yes. */
 static bool host_sees(int dev)
 {
 	static _Atomic unsigned char answer[SS_MAX_DEVICES];
@@ -42,10 +42,13 @@ static bool host_sees(int dev)
 
 	if (!a) {
 		a = REAL(hipDeviceGetAttribute, &integrated, hipDeviceAttributeIntegrated, dev) ==
-				    hipSuccess &&
-			    REAL(hipDeviceGetAttribute, &pageable,
-				 hipDeviceAttributePageableMemoryAccess, dev) == hipSuccess &&
-			    !integrated && !pageable ? 1 : 2;
+					    hipSuccess &&
+				    REAL(hipDeviceGetAttribute, &pageable,
+					 hipDeviceAttributePageableMemoryAccess,
+					 dev) == hipSuccess &&
+				    !integrated && !pageable ?
+			    1 :
+			    2;
 		atomic_store(&answer[dev], a);
 	}
 	return a == 2;
@@ -56,8 +59,8 @@ static inline bool due(int dev)
 	return atomic_load(&owed[dev]) != atomic_load(&paid[dev]);
 }
 
-/* May hipFree skip its wait on dev at all? Asked until the answer is yes. That is stored as SS_DEBT_POSSIBLE, and only
- * ss_observers[dev] is read from then on. */
+/* May hipFree skip its wait on dev at all? Asked until the answer is yes. That is stored as
+ * SS_DEBT_POSSIBLE, and only ss_observers[dev] is read from then on. */
 static bool possible(int dev)
 {
 	ss_device_used(dev);
@@ -140,7 +143,8 @@ void ss_debt_pay(int dev)
 	 * null stream is the one stream, because it does not cover the streams that the
 	 * null stream joins. */
 	err = atomic_load(&ss_observers[dev]) == SS_DEBT_POSSIBLE && !ss_capture_live() ?
-	      REAL(hipStreamQuery, NULL) : hipErrorNotReady;
+		      REAL(hipStreamQuery, NULL) :
+		      hipErrorNotReady;
 	if (err != hipSuccess) {
 		begin = ss_trace_wait_begin();
 		err = REAL(hipStreamSynchronize, NULL);

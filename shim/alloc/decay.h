@@ -21,7 +21,8 @@ static inline void ss_decay_due(void)
 	uint64_t now = ss_ticks();
 
 	if (unlikely(now - atomic_load_explicit(&ss_decay_polled, memory_order_relaxed) >=
-		     SS_DECAY_TICKS || !now))
+			     SS_DECAY_TICKS ||
+		     !now))
 		ss_decay_due_slow(now);
 }
 

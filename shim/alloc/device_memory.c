@@ -17,9 +17,12 @@
  * members, and no such memory. */
 int ss_device_of_prop(const void *prop)
 {
-	const struct { int type, handle, location, id; } *p = prop;
+	const struct {
+		int type, handle, location, id;
+	} *p = prop;
 
-	return p && p->location == hipMemLocationTypeDevice && p->id < ss_device_count() ? p->id : -1;
+	return p && p->location == hipMemLocationTypeDevice && p->id < ss_device_count() ? p->id :
+											   -1;
 }
 
 /* Idle memory of our pools counts as free. */
@@ -45,7 +48,8 @@ hipError_t do_hipMemGetInfo(size_t *free_bytes, size_t *total)
 	return ss_result(hipSuccess);
 }
 
-/* Under a limit every figure of a device's memory is the limit: programs size themselves by any of them. */
+/* Under a limit every figure of a device's memory is the limit: programs size themselves by any of
+ * them. */
 hipError_t do_hipDeviceTotalMem(size_t *bytes, hipDevice_t dev)
 {
 	hipError_t err = REAL(hipDeviceTotalMem, bytes, dev);
@@ -59,7 +63,8 @@ hipError_t do_hipDeviceTotalMem(size_t *bytes, hipDevice_t dev)
 #define TOTAL_R0000 256
 #define TOTAL_R0600 288
 _Static_assert(offsetof(hipDeviceProp_t, totalGlobalMem) ==
-	       (HIP_VERSION_MAJOR < 6 ? TOTAL_R0000 : TOTAL_R0600), "the layout");
+		       (HIP_VERSION_MAJOR < 6 ? TOTAL_R0000 : TOTAL_R0600),
+	       "the layout");
 
 static hipError_t limit_at(void *prop, size_t offset, hipError_t err)
 {
@@ -96,8 +101,9 @@ hipError_t do_hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attr, int d
 	hipError_t err = REAL(hipDeviceGetAttribute, value, attr, dev);
 	size_t total;
 
-	if (err == hipSuccess && attr == hipDeviceAttributeTotalGlobalMem && value && ss_limited() &&
-	    REAL(hipDeviceTotalMem, &total, dev) == hipSuccess && ss_limit_of(ss_core, total) < total) {
+	if (err == hipSuccess && attr == hipDeviceAttributeTotalGlobalMem && value &&
+	    ss_limited() && REAL(hipDeviceTotalMem, &total, dev) == hipSuccess &&
+	    ss_limit_of(ss_core, total) < total) {
 		total = ss_limit_of(ss_core, total);
 		*value = total < INT_MAX ? (int)total : INT_MAX;
 	}

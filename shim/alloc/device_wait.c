@@ -64,8 +64,8 @@ void ss_stream_pins_drain(hipStream_t stream)
 			sched_yield();
 }
 
-/* A wait looks for a capture when it starts. So a capture need not wait for the end of the wait: the
- * stream may be waiting for what the program does next. */
+/* A wait looks for a capture when it starts. So a capture need not wait for the end of the wait:
+ * the stream may be waiting for what the program does next. */
 void ss_stream_pins_pass(hipStream_t stream)
 {
 	struct timespec nap = {0, PASS_NS};
@@ -78,7 +78,8 @@ void ss_stream_pins_pass(hipStream_t stream)
 /* The stream is pinned. Either the capture that begins is seen here, or the pin is seen there. */
 static bool captured(hipStream_t stream)
 {
-	struct ss_timeline *tl = atomic_load(&ss_captures) ? ss_timeline_find(ss_core, stream) : NULL;
+	struct ss_timeline *tl = atomic_load(&ss_captures) ? ss_timeline_find(ss_core, stream) :
+							     NULL;
 
 	return tl && ss_timeline_capturing(tl);
 }
@@ -94,8 +95,8 @@ static hipError_t wait_pinned(hipStream_t stream)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pin = pin_stream(stream);
 	if (pin) { /* else it was destroyed, and its retirement told the core */
-		err = captured(stream) ? hipErrorStreamCaptureUnsupported
-				       : REAL(hipStreamSynchronize, stream);
+		err = captured(stream) ? hipErrorStreamCaptureUnsupported :
+					 REAL(hipStreamSynchronize, stream);
 		unpin(pin);
 	}
 	pthread_setcancelstate(cancel, NULL);
@@ -137,8 +138,7 @@ bool ss_wait_device(int dev, struct ss_token *t)
 
 	if (!ss_device_switch(&s, dev))
 		return false;
-	*t = distrusted ? ss_device_sync_begin(ss_core, dev)
-			: ss_streams_sync_begin(ss_core, dev);
+	*t = distrusted ? ss_device_sync_begin(ss_core, dev) : ss_streams_sync_begin(ss_core, dev);
 	/* Where a stream may exist that nobody saw, only the device knows them all. */
 	err = distrusted ? REAL(hipDeviceSynchronize) : ss_wait_streams(dev);
 	ss_device_restore(&s);
@@ -169,8 +169,8 @@ hipError_t ss_wait_in_free(int dev)
 {
 	hipError_t err = REAL(hipFree, NULL); /* fails where a capture forbids hipFree */
 
-	return err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ? err
-									       : wait_by_page(dev);
+	return err != hipSuccess || ss_options.free_sync == SS_FREE_SYNC_NEVER ? err :
+										 wait_by_page(dev);
 }
 
 static hipError_t relaxed(hipError_t (*wait)(int), int dev)

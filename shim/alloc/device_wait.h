@@ -9,7 +9,8 @@
 
 #include "core/core.h"
 
-/* Waits for every stream of dev, which is current. An error if one of them is captured meanwhile. */
+/* Waits for every stream of dev, which is current. An error if one of them is captured
+ * meanwhile. */
 hipError_t ss_wait_streams(int dev);
 /* Waits for dev and begins a grant for what was waited for. True: pass *t to the core. False:
  * nothing was waited for and *t is void. */

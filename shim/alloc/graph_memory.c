@@ -40,9 +40,10 @@ struct ss_graph_node ss_graph_memory_node(const void *params)
 	const struct node *n = params;
 
 	if (!n)
-		return (struct ss_graph_node){ .dev = -1 };
+		return (struct ss_graph_node){.dev = -1};
 	return (struct ss_graph_node){
-		.dev = n->props.location.type == hipMemLocationTypeDevice ? n->props.location.id : -1,
+		.dev = n->props.location.type == hipMemLocationTypeDevice ? n->props.location.id :
+									    -1,
 		.bytes = n->bytes,
 		.ptr = n->ptr,
 	};
@@ -68,7 +69,8 @@ void ss_graph_memory_reserve(int dev)
 		return;
 	open = atomic_exchange(&graphs[dev].open, 0);
 	largest = atomic_load(&graphs[dev].largest);
-	while (open > largest && !atomic_compare_exchange_weak(&graphs[dev].largest, &largest, open))
+	while (open > largest &&
+	       !atomic_compare_exchange_weak(&graphs[dev].largest, &largest, open))
 		;
 	largest = open > largest ? open : largest;
 	if (largest)

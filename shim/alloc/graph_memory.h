@@ -7,7 +7,8 @@
 
 /* A node that takes so many bytes on dev (-1: the current device) enters a graph. */
 void ss_graph_memory_add(int dev, uint64_t bytes);
-/* What the hipMemAllocNodeParams at `params` (NULL: nothing) say. `ptr` is set once the node exists. */
+/* What the hipMemAllocNodeParams at `params` (NULL: nothing) say. `ptr` is set once the node
+ * exists. */
 struct ss_graph_node {
 	int dev; /* -1: the current device */
 	uint64_t bytes;

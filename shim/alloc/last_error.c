@@ -35,8 +35,7 @@ hipError_t ss_status_error(enum ss_status status)
 		[SS_ERR_FAILED] = hipErrorUnknown,
 	};
 
-	return (size_t)status < sizeof(table) / sizeof(table[0]) ? table[status]
-								 : hipErrorUnknown;
+	return (size_t)status < sizeof(table) / sizeof(table[0]) ? table[status] : hipErrorUnknown;
 }
 
 /* None of these calls is affected by a live capture. */
@@ -47,19 +46,15 @@ static hipError_t fail_really(hipError_t err)
 	int v = 0;
 
 	switch (err) {
-	case hipErrorInvalidValue:
-		return REAL(hipExtMallocWithFlags, NULL, 1, 0);
+	case hipErrorInvalidValue: return REAL(hipExtMallocWithFlags, NULL, 1, 0);
 	case hipErrorOutOfMemory:
 		/* Larger than any device, so it is refused at once. */
 		return REAL(hipExtMallocWithFlags, &p, (size_t)1 << 62, 0);
-	case hipErrorInvalidHandle:
-		return REAL(hipEventQuery, NULL);
+	case hipErrorInvalidHandle: return REAL(hipEventQuery, NULL);
 	case hipErrorInvalidDevice:
 		return REAL(hipDeviceGetAttribute, &v, hipDeviceAttributeIntegrated, -1);
-	case hipErrorNotFound:
-		return REAL(hipMemGetAddressRange, (hipDeviceptr_t *)&p, &size, &v);
-	default:
-		return hipSuccess;
+	case hipErrorNotFound: return REAL(hipMemGetAddressRange, (hipDeviceptr_t *)&p, &size, &v);
+	default: return hipSuccess;
 	}
 }
 

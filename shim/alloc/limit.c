@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the process takes of a device past our pools, under SOMASHIM_LIMIT. The table says how many bytes
- * stand behind a pointer or a handle, so that they can be given again when it is freed.
+ * What the process takes of a device past our pools, under SOMASHIM_LIMIT. The table says how many
+ * bytes stand behind a pointer or a handle, so that they can be given again when it is freed.
  *
  * Locks: `lock`, for the table. A leaf.
  */
@@ -58,7 +58,7 @@ void ss_limit_keep(const void *key, int dev, uint64_t bytes)
 	bool kept = false;
 
 	if (t) {
-		*t = (struct taken){ .key = key, .dev = dev, .bytes = bytes };
+		*t = (struct taken){.key = key, .dev = dev, .bytes = bytes};
 		pthread_mutex_lock(&lock);
 		old = take_out(key); /* freed by a call that we did not see */
 		HASH_ADD_PTR(table, key, t);
@@ -104,7 +104,8 @@ void ss_limit_reset(int dev)
 
 /* ---- how large an array is ------------------------------------------------------ */
 
-static uint64_t bytes_of(uint64_t element, size_t width, size_t height, size_t depth, unsigned levels)
+static uint64_t bytes_of(uint64_t element, size_t width, size_t height, size_t depth,
+			 unsigned levels)
 {
 	uint64_t sum = 0, level;
 
@@ -127,7 +128,9 @@ uint64_t ss_limit_array(const hipChannelFormatDesc *desc, size_t width, size_t h
 {
 	int bits = desc ? desc->x + desc->y + desc->z + desc->w : 0;
 
-	return bits > 0 && bits <= 4 * 64 ? bytes_of((uint64_t)bits / 8, width, height, depth, levels) : 0;
+	return bits > 0 && bits <= 4 * 64 ?
+		       bytes_of((uint64_t)bits / 8, width, height, depth, levels) :
+		       0;
 }
 
 uint64_t ss_limit_driver_array(unsigned format, unsigned channels, size_t width, size_t height,
@@ -137,16 +140,11 @@ uint64_t ss_limit_driver_array(unsigned format, unsigned channels, size_t width,
 
 	switch (format) {
 	case HIP_AD_FORMAT_UNSIGNED_INT8:
-	case HIP_AD_FORMAT_SIGNED_INT8:
-		each = 1;
-		break;
+	case HIP_AD_FORMAT_SIGNED_INT8: each = 1; break;
 	case HIP_AD_FORMAT_UNSIGNED_INT16:
 	case HIP_AD_FORMAT_SIGNED_INT16:
-	case HIP_AD_FORMAT_HALF:
-		each = 2;
-		break;
-	default:
-		each = 4;
+	case HIP_AD_FORMAT_HALF: each = 2; break;
+	default: each = 4;
 	}
 	return channels <= 4 ? bytes_of(each * channels, width, height, depth, levels) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_LIMIT for memory of the runtime: arrays, hipMemCreate, fine-grained memory, graphs and the
- * runtime's own pools count against it as our pools do, and are refused beyond it.
+ * SOMASHIM_LIMIT for memory of the runtime: arrays, hipMemCreate, fine-grained memory, graphs and
+ * the runtime's own pools count against it as our pools do, and are refused beyond it.
  */
 #ifndef SS_SHIM_LIMIT_H
 #define SS_SHIM_LIMIT_H
@@ -27,15 +27,16 @@ void ss_limit_drop(const void *key);
 /* dev is reset. */
 void ss_limit_reset(int dev);
 
-/* Bytes of an array, at least: the runtime rounds up. 0 if it cannot exist. Sizes of 0 count as 1. */
+/* Bytes of an array, at least: the runtime rounds up. 0 if it cannot exist. Sizes of 0 count as
+ * 1. */
 uint64_t ss_limit_array(const hipChannelFormatDesc *desc, size_t width, size_t height, size_t depth,
 			unsigned levels);
 uint64_t ss_limit_driver_array(unsigned format, unsigned channels, size_t width, size_t height,
 			       size_t depth, unsigned levels);
 
-/* The result of `call`, which takes `bytes` of dev (-1: the current device) and then knows the memory by
- * `key`, an expression that is evaluated after success. Like a call that finds no memory, one beyond the limit
- * is made again as long as idle memory of our pools can be given back. */
+/* The result of `call`, which takes `bytes` of dev (-1: the current device) and then knows the
+ * memory by `key`, an expression that is evaluated after success. Like a call that finds no memory,
+ * one beyond the limit is made again as long as idle memory of our pools can be given back. */
 #define SS_LIMITED(dev, bytes, key, call) __extension__({ \
 	uint64_t bytes_ = ss_limited() ? (bytes) : 0; \
 	int dev_ = bytes_ ? ss_limit_device(dev) : (dev); \

@@ -16,7 +16,7 @@
  * before main() (hip_platform.cpp). The runtime only takes note then. We start nothing
  * either: a program that forks before it uses HIP would leave its child a dead HSA. */
 SS_EXPORT void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
-			     size_t size, unsigned align);
+				       size_t size, unsigned align);
 void __hipRegisterManagedVar(void **module, void **pointer, void *init, const char *name,
 			     size_t size, unsigned align)
 {
@@ -36,7 +36,8 @@ static hipError_t variable(hipError_t err, void *const *ptr)
 
 	if (err == hipSuccess && ptr &&
 	    (REAL(hipPointerGetAttribute, &managed, HIP_POINTER_ATTRIBUTE_IS_MANAGED, *ptr) !=
-		     hipSuccess || managed & 0xff)) {
+		     hipSuccess ||
+	     managed & 0xff)) {
 		ss_observer_add(-1, SS_OBSERVER_MANAGED);
 		if (unlikely(ss_checking))
 			ss_check_host_memory(*ptr, 1);

@@ -69,8 +69,9 @@ bool ss_pool_is_native(hipMemPool_t pool)
 	for (size_t i = 0; i < native_count && !known; i++)
 		known = natives[i] == pool;
 	pthread_mutex_unlock(&natives_lock);
-	/* Where calls bypass us, handles may have bypassed us as well. So they may in a runtime that is newer
-	 * than this library, which may have calls that return pools and that we do not know. */
+	/* Where calls bypass us, handles may have bypassed us as well. So they may in a runtime
+	 * that is newer than this library, which may have calls that return pools and that we do
+	 * not know. */
 	return known || ss_distrusted(ss_core) ||
 	       ss_release_unknown(ss_runtime()->major, ss_runtime()->minor);
 }

@@ -57,7 +57,7 @@ unsigned ss_access_observers(const hipMemAccessDesc *desc, size_t count)
 /* ---- loaded libraries --------------------------------------------------- */
 
 static const char *const readers[] = {
-	"libmpi.so", "libmpich", "libmpi_", "libucp.so", "libuct", "libfabric.so",
+	"libmpi.so",     "libmpich",   "libmpi_", "libucp.so",   "libuct",     "libfabric.so",
 	"libibverbs.so", "librccl.so", "libnccl", "librocshmem", "libmlx5.so",
 };
 

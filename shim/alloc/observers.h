@@ -13,18 +13,19 @@
 #include "shim/process/service.h"
 
 enum ss_observer {
-	SS_OBSERVER_STREAM = 1 << 0,   /* a stream besides the null stream */
-	SS_OBSERVER_UNKNOWN = 1 << 1,  /* a stream that nobody saw created, or another bypass */
+	SS_OBSERVER_STREAM = 1 << 0,  /* a stream besides the null stream */
+	SS_OBSERVER_UNKNOWN = 1 << 1, /* a stream that nobody saw created, or another bypass */
 	SS_OBSERVER_HOSTFUNC = 1 << 2,
 	SS_OBSERVER_PINNED = 1 << 3,
 	SS_OBSERVER_MANAGED = 1 << 4,
-	SS_OBSERVER_FINE = 1 << 5,     /* fine-grained memory */
+	SS_OBSERVER_FINE = 1 << 5, /* fine-grained memory */
 	SS_OBSERVER_PEER = 1 << 6,
 	SS_OBSERVER_IPC = 1 << 7,
-	SS_OBSERVER_THREAD = 1 << 8,   /* a per-thread stream */
-	SS_OBSERVER_READER = 1 << 9,   /* a library that reads device memory without HIP */
-	SS_OBSERVER_GRAPH = 1 << 10,   /* a launched graph: it may have host nodes and copies */
-	SS_OBSERVER_DEVICES = 1 << 11, /* a second device is used: its streams are not ordered with this one's */
+	SS_OBSERVER_THREAD = 1 << 8, /* a per-thread stream */
+	SS_OBSERVER_READER = 1 << 9, /* a library that reads device memory without HIP */
+	SS_OBSERVER_GRAPH = 1 << 10, /* a launched graph: it may have host nodes and copies */
+	/* A second device is used: its streams are not ordered with this one's */
+	SS_OBSERVER_DEVICES = 1 << 11,
 };
 
 /* Per device: the observers, and SS_DEBT_POSSIBLE once the device has been found fit. */

@@ -14,8 +14,9 @@ static size_t pitch_unit(void)
 {
 	int unit = 0, dev = ss_current_device(NULL);
 
-	if (dev < 0 || REAL(hipDeviceGetAttribute, &unit, hipDeviceAttributeTexturePitchAlignment,
-			    dev) != hipSuccess ||
+	if (dev < 0 ||
+	    REAL(hipDeviceGetAttribute, &unit, hipDeviceAttributeTexturePitchAlignment, dev) !=
+		    hipSuccess ||
 	    unit <= 0 || (unit & (unit - 1)))
 		unit = 256;
 	return (size_t)unit;

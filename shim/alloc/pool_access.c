@@ -27,9 +27,12 @@ static hipError_t access_check(const struct ss_pool *pool, const hipMemAccessDes
 	if (d->location.id < 0 || d->location.id >= devices)
 		return hipErrorInvalidDevice;
 	if (d->location.id == owner)
-		return d->flags == hipMemAccessFlagsProtNone ? hipErrorInvalidDevice :
-		       d->flags == hipMemAccessFlagsProtRead && ss_runtime_at_least(ss_runtime(), 7, 3) ?
-		       hipErrorNotSupported : hipSuccess; /* (7.2.4, run: success) */
+		return d->flags == hipMemAccessFlagsProtNone ?
+			       hipErrorInvalidDevice :
+		       d->flags == hipMemAccessFlagsProtRead &&
+				       ss_runtime_at_least(ss_runtime(), 7, 3) ?
+			       hipErrorNotSupported :
+			       hipSuccess; /* (7.2.4, run: success) */
 	if (d->flags != hipMemAccessFlagsProtNone && !can_access(d->location.id, owner))
 		return hipErrorInvalidDevice;
 	return hipSuccess;
@@ -86,8 +89,8 @@ hipError_t do_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *l
 static hipMemAccessFlags pool_flags(const struct ss_pool *pool, int dev)
 {
 	return !(ss_pool_access(pool) >> dev & 1) ? hipMemAccessFlagsProtNone :
-	       ss_pool_readers(pool) >> dev & 1 ? hipMemAccessFlagsProtRead :
-	       hipMemAccessFlagsProtReadWrite;
+	       ss_pool_readers(pool) >> dev & 1   ? hipMemAccessFlagsProtRead :
+						    hipMemAccessFlagsProtReadWrite;
 }
 
 hipError_t do_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,

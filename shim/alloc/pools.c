@@ -36,7 +36,9 @@ bool ss_pools_forbidden(void)
  * that, and programs (hip-tests among them) leave garbage from the stack there. */
 struct props {
 	int type, handle_types;
-	struct { int type, id; } location;
+	struct {
+		int type, id;
+	} location;
 	void *win32;
 	uint64_t max_size;
 	unsigned char reserved[56];
@@ -64,15 +66,14 @@ hipError_t do_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *given)
 			ss_pool_native_add(*out);
 		return ss_result(err);
 	}
-	if (props.location.id >= 0 && props.location.id < ss_device_count() &&
-	    ss_pools_forbidden())
+	if (props.location.id >= 0 && props.location.id < ss_device_count() && ss_pools_forbidden())
 		return ss_fail(hipErrorStreamCaptureUnsupported);
 	status = ss_pool_create(ss_core, props.location.id,
 				ss_runtime()->major < 6 ? 0 : props.max_size, &pool);
 	/* Here the error for a device that does not exist is InvalidValue. */
 	if (status != SS_OK)
-		return ss_fail(status == SS_ERR_NO_DEVICE ? hipErrorInvalidValue
-							  : ss_status_error(status));
+		return ss_fail(status == SS_ERR_NO_DEVICE ? hipErrorInvalidValue :
+							    ss_status_error(status));
 	if (props.handle_types != hipMemHandleTypeNone)
 		ss_pool_share(pool);
 	*out = ss_pool_handle(pool);

@@ -21,11 +21,18 @@ struct attributes {
 #define INDIRECT_SRC 0x400
 #define INDIRECT_DST 0x800
 
-struct operand { /* hipMemcpy3DOperand */
+struct operand {  /* hipMemcpy3DOperand */
 	int type; /* 1: a pointer, 2: an array */
 	union {
-		struct { void *ptr; size_t row, rows; hipMemLocation hint; } ptr;
-		struct { hipArray_t array; size_t x, y, z; } array;
+		struct {
+			void *ptr;
+			size_t row, rows;
+			hipMemLocation hint;
+		} ptr;
+		struct {
+			hipArray_t array;
+			size_t x, y, z;
+		} array;
 	};
 };
 
@@ -50,8 +57,9 @@ struct peer_copy { /* hipMemcpy3DPeerParms */
 
 #if HIP_VERSION_MAJOR > 7 || (HIP_VERSION_MAJOR == 7 && HIP_VERSION_MINOR >= 1)
 _Static_assert(sizeof(struct attributes) == sizeof(hipMemcpyAttributes) &&
-	       sizeof(struct box_copy) == sizeof(struct hipMemcpy3DBatchOp) &&
-	       sizeof(struct peer_copy) == sizeof(hipMemcpy3DPeerParms), "as in the headers");
+		       sizeof(struct box_copy) == sizeof(struct hipMemcpy3DBatchOp) &&
+		       sizeof(struct peer_copy) == sizeof(hipMemcpy3DPeerParms),
+	       "as in the headers");
 #endif
 
 bool ss_list_exceeds(hipStream_t stream, void *const *list, const size_t *sizes, size_t count)
@@ -71,8 +79,12 @@ bool ss_peer_copy_exceeds(const void *given, hipStream_t stream)
 	if (!p)
 		return false;
 	same = (hipMemcpy3DParms){
-		.srcArray = p->src_array, .srcPos = p->src_pos, .srcPtr = p->src,
-		.dstArray = p->dst_array, .dstPos = p->dst_pos, .dstPtr = p->dst,
+		.srcArray = p->src_array,
+		.srcPos = p->src_pos,
+		.srcPtr = p->src,
+		.dstArray = p->dst_array,
+		.dstPos = p->dst_pos,
+		.dstPtr = p->dst,
 		.extent = p->extent,
 	};
 	return ss_box_exceeds(&same, stream);
@@ -80,8 +92,8 @@ bool ss_peer_copy_exceeds(const void *given, hipStream_t stream)
 
 /* The index of the first copy that leaves a block, or `count`. */
 static size_t first_exceeding(hipStream_t stream, void *const *dst, void *const *src,
-			   const size_t *sizes, size_t count, const struct attributes *attrs,
-			   const size_t *which, size_t attr_count)
+			      const size_t *sizes, size_t count, const struct attributes *attrs,
+			      const size_t *which, size_t attr_count)
 {
 	for (size_t i = 0, at = 0; i < count; i++) {
 		unsigned int flags = 0;
@@ -92,15 +104,17 @@ static size_t first_exceeding(hipStream_t stream, void *const *dst, void *const 
 			flags = attrs[at].flags;
 		if (flags & (INDIRECT_SRC | INDIRECT_DST))
 			ss_stream_touch_unknown(stream);
-		if (ss_exceeds_on(stream, dst[i], flags & INDIRECT_DST ? sizeof(void *) : sizes[i]) ||
+		if (ss_exceeds_on(stream, dst[i],
+				  flags & INDIRECT_DST ? sizeof(void *) : sizes[i]) ||
 		    ss_exceeds_on(stream, src[i], flags & INDIRECT_SRC ? sizeof(void *) : sizes[i]))
 			return i;
 	}
 	return count;
 }
 
-/* Up to 7.2 a batch without attributes is made up to the refused copy, whose index is *failed; with attributes the runtime
- * makes none (7.2.4). Later releases check all copies first and set *failed to SIZE_MAX (sources of July 2026). */
+/* Up to 7.2 a batch without attributes is made up to the refused copy, whose index is *failed; with
+ * attributes the runtime makes none (7.2.4). Later releases check all copies first and set *failed
+ * to SIZE_MAX (sources of July 2026). */
 hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t count,
 				  SS_COPY_ATTRIBUTES *attrs, size_t *which, size_t attr_count,
 				  size_t *failed, hipStream_t stream)
@@ -112,12 +126,13 @@ hipError_t do_hipMemcpyBatchAsync(void **dst, void **src, size_t *sizes, size_t 
 	ss_stream_used(stream);
 	if (dst && src && sizes)
 		bad = first_exceeding(stream, dst, src, sizes, count, (const void *)attrs, which,
-				   known ? attr_count : 0);
+				      known ? attr_count : 0);
 	if (bad == count)
 		return ss_result(REAL(hipMemcpyBatchAsync, dst, src, sizes, count, attrs, which,
-				    attr_count, failed, stream));
+				      attr_count, failed, stream));
 	if (!first && !attr_count && bad) {
-		err = REAL(hipMemcpyBatchAsync, dst, src, sizes, bad, NULL, NULL, 0, failed, stream);
+		err = REAL(hipMemcpyBatchAsync, dst, src, sizes, bad, NULL, NULL, 0, failed,
+			   stream);
 		if (err != hipSuccess)
 			return ss_result(err);
 	}
@@ -137,8 +152,8 @@ static bool operand_set(const struct operand *o, const hipExtent *e, size_t elem
 	}
 	if (__builtin_mul_overflow(row, element, &row))
 		return false;
-	*ptr = (hipPitchedPtr){.ptr = o->ptr.ptr, .pitch = row,
-			       .ysize = o->ptr.rows ? o->ptr.rows : e->height};
+	*ptr = (hipPitchedPtr){
+		.ptr = o->ptr.ptr, .pitch = row, .ysize = o->ptr.rows ? o->ptr.rows : e->height};
 	return true;
 }
 
@@ -146,7 +161,8 @@ static bool exceeds(const struct box_copy *op, hipStream_t stream)
 {
 	hipMemcpy3DParms p = {.extent = op->extent};
 	size_t element = op->src.type == 2 ? ss_array_element(op->src.array.array) :
-			 op->dst.type == 2 ? ss_array_element(op->dst.array.array) : 1;
+			 op->dst.type == 2 ? ss_array_element(op->dst.array.array) :
+					     1;
 
 	return !operand_set(&op->src, &op->extent, element, &p.srcPtr, &p.srcArray) ||
 	       !operand_set(&op->dst, &op->extent, element, &p.dstPtr, &p.dstArray) ||

@@ -68,10 +68,10 @@ bool ss_box_exceeds(const hipMemcpy3DParms *p, hipStream_t stream)
 	/* In a copy from or to an array the width counts elements. */
 	if (array)
 		box.width = ss_times(box.width, ss_array_element(array));
-	return (!p->srcArray && ss_exceeds_on(stream, p->srcPtr.ptr,
-					      ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
-	       (!p->dstArray && ss_exceeds_on(stream, p->dstPtr.ptr,
-					      ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
+	return (!p->srcArray &&
+		ss_exceeds_on(stream, p->srcPtr.ptr, ss_box_bytes(&p->srcPtr, &p->srcPos, &box))) ||
+	       (!p->dstArray &&
+		ss_exceeds_on(stream, p->dstPtr.ptr, ss_box_bytes(&p->dstPtr, &p->dstPos, &box)));
 }
 
 /* For a graph node the runtime also refuses if all rows, each as long as the pitch, are
@@ -83,7 +83,8 @@ bool ss_memset_exceeds(const hipMemsetParams *p)
 
 	if (!p)
 		return false;
-	if (ss_exceeds(p->dst, ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
+	if (ss_exceeds(p->dst,
+		       ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
 		return true;
 	if (ss_lookup(ss_core, p->dst, &info)) {
 		if (unlikely(ss_checking))

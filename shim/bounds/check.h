@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests whether a command would leave a block of ours, or an imported one that is open here. A stream of NULL is the
- * null stream.
+ * Tests whether a command would leave a block of ours, or an imported one that is open here. A
+ * stream of NULL is the null stream.
  */
 #ifndef SS_SHIM_CHECK_H
 #define SS_SHIM_CHECK_H
@@ -13,7 +13,8 @@
 #include "shim/share/mappings.h"
 #include "shim/stream/timeline.h"
 
-/* True if `size` bytes at ptr reach past the end of the block that contains ptr. False for other memory. */
+/* True if `size` bytes at ptr reach past the end of the block that contains ptr. False for other
+ * memory. */
 static inline bool ss_exceeds(const void *ptr, size_t size)
 {
 	uint64_t left;
@@ -22,8 +23,8 @@ static inline bool ss_exceeds(const void *ptr, size_t size)
 		return unlikely(size > (unlikely(ss_checking) ? ss_check_left(ptr, left) : left));
 	return ss_import_left(ptr, &left) && unlikely(size > left);
 }
-/* The same, and tells the core which device's memory the command uses. The caller makes the stream known
- * (ss_stream_used). */
+/* The same, and tells the core which device's memory the command uses. The caller makes the stream
+ * known (ss_stream_used). */
 static inline bool ss_exceeds_on(hipStream_t stream, const void *ptr, size_t size)
 {
 	if (unlikely(ss_checking) && !ss_check_access(ss_stream_or_null(stream), ptr, size))
@@ -41,8 +42,8 @@ bool ss_range_exceeds(hipStream_t stream, const void *ptr, size_t size);
 size_t ss_times(size_t a, size_t b);
 /* Bytes from the first to the last of `rows` rows of `width` bytes. */
 size_t ss_rows_bytes(size_t pitch, size_t width, size_t rows);
-/* Bytes from the start of pitched memory to the last byte of a box in it. A pitch or a height of 0 stands for rows, or
- * slices, without gaps, as in the runtime's amd::BufferRect. */
+/* Bytes from the start of pitched memory to the last byte of a box in it. A pitch or a height of 0
+ * stands for rows, or slices, without gaps, as in the runtime's amd::BufferRect. */
 size_t ss_box_bytes(const hipPitchedPtr *p, const struct hipPos *at, const hipExtent *box);
 /* Bytes of one element of an array; 0: unknown. */
 size_t ss_array_element(hipArray_const_t array);

@@ -22,19 +22,21 @@ hipError_t do_hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spit
 hipError_t do_hipMemcpy2D_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
 			      size_t width, size_t height, hipMemcpyKind kind)
 {
-	RETURN_COPY_2D(SS_PER_THREAD, hipMemcpy2D_spt, dst, dpitch, src, spitch, width, height, kind);
+	RETURN_COPY_2D(SS_PER_THREAD, hipMemcpy2D_spt, dst, dpitch, src, spitch, width, height,
+		       kind);
 }
 
 hipError_t do_hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
 			       size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream)
 {
-	RETURN_COPY_2D(stream, hipMemcpy2DAsync, dst, dpitch, src, spitch, width, height, kind, stream);
+	RETURN_COPY_2D(stream, hipMemcpy2DAsync, dst, dpitch, src, spitch, width, height, kind,
+		       stream);
 }
 
 hipError_t do_hipMemcpy2DAsync_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
 				   size_t width, size_t height, hipMemcpyKind kind,
 				   hipStream_t stream)
 {
-	RETURN_COPY_2D(ss_spt_stream(stream), hipMemcpy2DAsync_spt, dst, dpitch, src, spitch, width, height,
-		kind, stream);
+	RETURN_COPY_2D(ss_spt_stream(stream), hipMemcpy2DAsync_spt, dst, dpitch, src, spitch, width,
+		       height, kind, stream);
 }

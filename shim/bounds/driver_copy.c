@@ -23,18 +23,22 @@ struct layout {
 	struct side src, dst;
 };
 
-static const struct layout flat = { /* hip_Memcpy2D */
+static const struct layout flat = {
+	/* hip_Memcpy2D */
 	8, 112, 120, NONE, {0, 8, NONE, 16, 32, 48, NONE}, {56, 64, NONE, 72, 88, 104, NONE},
 };
-static const struct layout box_5 = { /* HIP_MEMCPY3D up to 5.x */
+static const struct layout box_5 = {
+	/* HIP_MEMCPY3D up to 5.x */
 	4, 112, 116, 120, {0, 4, 8, 16, 32, 48, 52}, {56, 60, 64, 72, 88, 104, 108},
 };
-static const struct layout box_6 = { /* from 6.0 on */
+static const struct layout box_6 = {
+	/* from 6.0 on */
 	8, 160, 168, 176, {0, 8, 16, 32, 48, 64, 72}, {80, 88, 96, 112, 128, 144, 152},
 };
 
 _Static_assert(offsetof(hip_Memcpy2D, srcPitch) == 48 && offsetof(hip_Memcpy2D, dstDevice) == 88 &&
-	       sizeof(hip_Memcpy2D) == 128, "flat");
+		       sizeof(hip_Memcpy2D) == 128,
+	       "flat");
 
 static size_t number(const struct layout *l, const void *p, unsigned at)
 {
@@ -45,22 +49,24 @@ static size_t number(const struct layout *l, const void *p, unsigned at)
 	return n;
 }
 
-/* The offset of the member that holds the address; NONE for an array. Host memory has its own, in front of `device`.
- * The runtime looks that address up as well, so it may be a block. */
+/* The offset of the member that holds the address; NONE for an array. Host memory has its own, in
+ * front of `device`. The runtime looks that address up as well, so it may be a block. */
 static unsigned address_at(const struct side *s, const void *p)
 {
-	static const int host[] = {0, 1}, device[] = {1, 2}, managed[] = {4, 3}, unified[] = {3, 11};
+	static const int host[] = {0, 1}, device[] = {1, 2}, managed[] = {4, 3},
+			 unified[] = {3, 11};
 	bool now = ss_runtime()->major >= 6;
 	int type;
 
 	memcpy(&type, (const char *)p + s->type, sizeof(type));
 	if (type == host[now])
 		return s->device - 8u;
-	return type == device[now] || type == managed[now] || type == unified[now] ? s->device : NONE;
+	return type == device[now] || type == managed[now] || type == unified[now] ? s->device :
+										     NONE;
 }
 
 static bool side_exceeds(const struct layout *l, const struct side *s, const void *p,
-			hipStream_t stream)
+			 hipStream_t stream)
 {
 	hipPitchedPtr whole = {.pitch = number(l, p, s->pitch), .ysize = number(l, p, s->height)};
 	struct hipPos at = {number(l, p, s->x), number(l, p, s->y), number(l, p, s->z)};
@@ -106,7 +112,10 @@ bool ss_drv_memset_exceeds(const void *p)
 
 	if (!p || ss_runtime()->major > 6)
 		return ss_memset_exceeds(p);
-	same = (hipMemsetParams){.dst = f->dst, .elementSize = f->element, .pitch = f->pitch,
-				 .width = f->width, .height = f->height};
+	same = (hipMemsetParams){.dst = f->dst,
+				 .elementSize = f->element,
+				 .pitch = f->pitch,
+				 .width = f->width,
+				 .height = f->height};
 	return ss_memset_exceeds(&same);
 }

@@ -17,7 +17,11 @@
 
 /* hipGraphNodeType; 5.2 has other numbers, but no such calls. */
 enum node_type {
-	NODE_MEMCPY = 1, NODE_MEMSET = 2, NODE_HOST = 3, NODE_EVENT_RECORD = 7, NODE_ALLOC = 10,
+	NODE_MEMCPY = 1,
+	NODE_MEMSET = 2,
+	NODE_HOST = 3,
+	NODE_EVENT_RECORD = 7,
+	NODE_ALLOC = 10,
 };
 
 static int type_of(const void *params)
@@ -42,12 +46,9 @@ static const hipMemcpy3DParms *copy_of(const void *params)
 static bool exceeds(const void *params)
 {
 	switch (params ? type_of(params) : 0) {
-	case NODE_MEMCPY:
-		return ss_box_exceeds(copy_of(params), NULL);
-	case NODE_MEMSET:
-		return ss_memset_exceeds(union_of(params));
-	default:
-		return false;
+	case NODE_MEMCPY: return ss_box_exceeds(copy_of(params), NULL);
+	case NODE_MEMSET: return ss_memset_exceeds(union_of(params));
+	default: return false;
 	}
 }
 
@@ -79,10 +80,11 @@ hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipG
 	n = ss_graph_memory_node(allocates ? union_of(params) : NULL);
 	if (allocates)
 		ss_graph_memory_add_node(union_of(params));
-	return ss_result(SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(union_of(params)).ptr,
-				    ss_real.hipGraphAddNode ?
-					    ss_real.hipGraphAddNode(node, graph, deps, count, params) :
-					    ss_real_missing()));
+	return ss_result(
+		SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(union_of(params)).ptr,
+			   ss_real.hipGraphAddNode ?
+				   ss_real.hipGraphAddNode(node, graph, deps, count, params) :
+				   ss_real_missing()));
 }
 
 hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Updates of executable graphs that the runtime would lose. It accepts new parameters for a copy node
- * (hipMemcpy3DParms, device to device) in raw HSA memory, and goes on copying as before (7.2.4, known problem O6). So
- * such updates are refused, and the program instantiates the graph anew. No lock.
+ * Updates of executable graphs that the runtime would lose. It accepts new parameters for a copy
+ * node (hipMemcpy3DParms, device to device) in raw HSA memory, and goes on copying as before
+ * (7.2.4, known problem O6). So such updates are refused, and the program instantiates the graph
+ * anew. No lock.
  */
 #include <stdlib.h>
 
@@ -14,7 +15,8 @@
 #include "shim/handlers.h"
 #include "shim/process/real.h"
 
-#define NODE_MEMCPY 1 /* hipGraphNodeTypeMemcpy since 6.0; 5.x, which has other numbers, loses nothing */
+/* hipGraphNodeTypeMemcpy since 6.0; 5.x, which has other numbers, loses nothing */
+#define NODE_MEMCPY 1
 
 static bool is_raw(const void *ptr)
 {
@@ -25,10 +27,12 @@ static bool is_raw(const void *ptr)
 
 bool ss_update_is_lost(const hipMemcpy3DParms *p)
 {
-	return p && p->kind == hipMemcpyDeviceToDevice && (is_raw(p->srcPtr.ptr) || is_raw(p->dstPtr.ptr));
+	return p && p->kind == hipMemcpyDeviceToDevice &&
+	       (is_raw(p->srcPtr.ptr) || is_raw(p->dstPtr.ptr));
 }
 
-hipError_t do_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p)
+hipError_t do_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
+					      hipMemcpy3DParms *p)
 {
 	if (ss_box_exceeds(p, NULL))
 		return ss_fail(hipErrorInvalidValue);
@@ -69,10 +73,12 @@ hipError_t do_hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraph
 {
 	hipGraphNode_t lost = NULL;
 
-	if (ss_options.backing == SS_BACKING_HSA && ss_runtime()->major >= 6 && exec && graph && node && result)
+	if (ss_options.backing == SS_BACKING_HSA && ss_runtime()->major >= 6 && exec && graph &&
+	    node && result)
 		lost = find_lost(graph);
 	if (!lost) {
-		/* Where device memory is exhausted some releases crash in it (rocm-systems#10021). */
+		/* Where device memory is exhausted some releases crash in it
+		 * (rocm-systems#10021). */
 		ss_graph_memory_reserve(-1);
 		return ss_result(REAL_RETRY(-1, hipGraphExecUpdate, exec, graph, node, result));
 	}

@@ -60,15 +60,16 @@ hipError_t do_hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width,
 {
 	RETURN_ROW_FILL(false, stream, dst, pitch, height, 1, 1, value, width, height);
 	RETURN_ROWS(ss_rows_bytes(pitch, width, height), dst, stream,
-		REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
+		    REAL(hipMemset2DAsync, dst, pitch, value, width, height, stream));
 }
 
-hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t width,
-				   size_t height, hipStream_t stream)
+hipError_t do_hipMemset2DAsync_spt(void *dst, size_t pitch, int value, size_t width, size_t height,
+				   hipStream_t stream)
 {
-	RETURN_ROW_FILL(false, ss_spt_stream(stream), dst, pitch, height, 1, 1, value, width, height);
+	RETURN_ROW_FILL(false, ss_spt_stream(stream), dst, pitch, height, 1, 1, value, width,
+			height);
 	RETURN_ROWS(ss_rows_bytes(pitch, width, height), dst, ss_spt_stream(stream),
-		REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
+		    REAL(hipMemset2DAsync_spt, dst, pitch, value, width, height, stream));
 }
 
 #define RETURN_MEMSET(bytes, dst, sync, async, stream, ...) do { \
@@ -102,26 +103,28 @@ hipError_t do_hipMemsetD8(hipDeviceptr_t dst, unsigned char value, size_t count)
 
 hipError_t do_hipMemsetD16(hipDeviceptr_t dst, unsigned short value, size_t count)
 {
-	RETURN_MEMSET(ss_times(count, 2), dst, hipMemsetD16, hipMemsetD16Async, NULL, dst, value, count);
+	RETURN_MEMSET(ss_times(count, 2), dst, hipMemsetD16, hipMemsetD16Async, NULL, dst, value,
+		      count);
 }
 
 hipError_t do_hipMemsetD32(hipDeviceptr_t dst, int value, size_t count)
 {
-	RETURN_MEMSET(ss_times(count, 4), dst, hipMemsetD32, hipMemsetD32Async, NULL, dst, value, count);
+	RETURN_MEMSET(ss_times(count, 4), dst, hipMemsetD32, hipMemsetD32Async, NULL, dst, value,
+		      count);
 }
 
 hipError_t do_hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
 	RETURN_ROW_FILL(true, NULL, dst, pitch, height, 1, 1, value, width, height);
-	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL, dst,
-	       pitch, value, width, height);
+	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D, hipMemset2DAsync, NULL,
+		      dst, pitch, value, width, height);
 }
 
 hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
 	RETURN_ROW_FILL(true, SS_PER_THREAD, dst, pitch, height, 1, 1, value, width, height);
 	RETURN_MEMSET(ss_rows_bytes(pitch, width, height), dst, hipMemset2D_spt, hipMemset2DAsync,
-	       SS_PER_THREAD, dst, pitch, value, width, height);
+		      SS_PER_THREAD, dst, pitch, value, width, height);
 }
 
 /* The same for the box of hipMemset3D. */
@@ -133,16 +136,14 @@ hipError_t do_hipMemset2D_spt(void *dst, size_t pitch, int value, size_t width, 
 hipError_t do_hipMemset3DAsync(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
 {
 	RETURN_BOX_FILL(false, stream);
-	RETURN_ROWS(BOX_BYTES, dst.ptr, stream,
-		REAL(hipMemset3DAsync, dst, value, box, stream));
+	RETURN_ROWS(BOX_BYTES, dst.ptr, stream, REAL(hipMemset3DAsync, dst, value, box, stream));
 }
 
-hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box,
-				   hipStream_t stream)
+hipError_t do_hipMemset3DAsync_spt(hipPitchedPtr dst, int value, hipExtent box, hipStream_t stream)
 {
 	RETURN_BOX_FILL(false, ss_spt_stream(stream));
 	RETURN_ROWS(BOX_BYTES, dst.ptr, ss_spt_stream(stream),
-		REAL(hipMemset3DAsync_spt, dst, value, box, stream));
+		    REAL(hipMemset3DAsync_spt, dst, value, box, stream));
 }
 
 hipError_t do_hipMemset3D(hipPitchedPtr dst, int value, hipExtent box)
@@ -155,11 +156,11 @@ hipError_t do_hipMemset3D_spt(hipPitchedPtr dst, int value, hipExtent box)
 {
 	RETURN_BOX_FILL(true, SS_PER_THREAD);
 	RETURN_MEMSET(BOX_BYTES, dst.ptr, hipMemset3D_spt, hipMemset3DAsync, SS_PER_THREAD, dst,
-	       value, box);
+		      value, box);
 }
 
-/* hipMemsetD2D8, D16 and D32 take the width in bytes, whatever HIP's documentation says, and set at least one element in
- * each row (7.2.4, fillBuffer2D in rocblit.cpp). */
+/* hipMemsetD2D8, D16 and D32 take the width in bytes, whatever HIP's documentation says, and set at
+ * least one element in each row (7.2.4, fillBuffer2D in rocblit.cpp). */
 static size_t at_least(size_t width, size_t element)
 {
 	return width && width < element ? element : width;

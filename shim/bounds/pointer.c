@@ -25,7 +25,13 @@ static int type_device(void)
  * unsigned int). False: the runtime has to answer. */
 static bool attribute(void *data, int attr, const struct ss_block_info *b, void *ptr)
 {
-	union { int i; unsigned u; bool b; void *p; uint64_t q; } v = {0};
+	union {
+		int i;
+		unsigned u;
+		bool b;
+		void *p;
+		uint64_t q;
+	} v = {0};
 	size_t size;
 
 	switch (attr) {
@@ -47,9 +53,7 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 			return false;
 		size = sizeof(v.u);
 		break;
-	case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
-		size = sizeof(v.b);
-		break;
+	case HIP_POINTER_ATTRIBUTE_IS_MANAGED: size = sizeof(v.b); break;
 	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		v.i = b->device;
 		size = sizeof(v.i);
@@ -67,17 +71,14 @@ static bool attribute(void *data, int attr, const struct ss_block_info *b, void 
 		v.b = true;
 		size = sizeof(v.b);
 		break;
-	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-		size = sizeof(v.u);
-		break;
+	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS: size = sizeof(v.u); break;
 	case HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
 		if (b->classic)
 			return false;
 		v.p = ss_pool_handle(b->pool);
 		size = sizeof(v.p);
 		break;
-	default:
-		return false;
+	default: return false;
 	}
 	memcpy(data, &v, size);
 	return true;
@@ -141,10 +142,8 @@ static bool imported(void *data, int attr, void *ptr)
 		memcpy(data, &buffer_id, sizeof(buffer_id));
 		return true;
 	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
-		return attribute(data, attr, &info, ptr);
-	default:
-		return false;
+	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE: return attribute(data, attr, &info, ptr);
+	default: return false;
 	}
 }
 
@@ -213,7 +212,8 @@ hipError_t do_hipPointerSetAttribute(const void *value, hipPointer_attribute att
 
 /* ---- ranges ------------------------------------------------------------- */
 
-/* Either output may be NULL, as since 7.13. Earlier releases write to it all the same, so they get one. */
+/* Either output may be NULL, as since 7.13. Earlier releases write to it all the same, so they get
+ * one. */
 hipError_t do_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
 {
 	hipDeviceptr_t unused_base;

@@ -12,9 +12,9 @@
 #include "shim/bounds/row_fill.h"
 #include "shim/process/real.h"
 
-/* For elements of 2 and 4 bytes the runtime's kernel rounds the elements of a row up to a multiple of 16 (7.2.4: a width
- * of 16 bytes set 64), unless the rows have no gaps. Natively that overwrites only gaps; here the next block may begin
- * behind the last row. */
+/* For elements of 2 and 4 bytes the runtime's kernel rounds the elements of a row up to a multiple
+ * of 16 (7.2.4: a width of 16 bytes set 64), unless the rows have no gaps. Natively that overwrites
+ * only gaps; here the next block may begin behind the last row. */
 static bool overruns(const struct ss_row_fill *r)
 {
 	size_t width = r->width / 16 * 16 + (r->width % 16 ? 16 : 0);
@@ -31,14 +31,17 @@ bool ss_row_fill_needed(const struct ss_row_fill *r, bool sync)
 	if (sync && ss_capture_live())
 		return false;
 	return (ss_lookup(ss_core, r->dst, &info) && info.live && info.backing == SS_BACKING_HSA &&
-		r->dst != info.segment) || overruns(r);
+		r->dst != info.segment) ||
+	       overruns(r);
 }
 
 static hipError_t fill(const struct ss_row_fill *r, void *at, size_t count, hipStream_t stream)
 {
-	return r->element == 1 ? REAL(hipMemsetAsync, at, r->value, count, stream) :
-	       r->element == 2 ? REAL(hipMemsetD16Async, at, (unsigned short)r->value, count, stream) :
-				 REAL(hipMemsetD32Async, at, r->value, count, stream);
+	return r->element == 1 ?
+		       REAL(hipMemsetAsync, at, r->value, count, stream) :
+	       r->element == 2 ?
+		       REAL(hipMemsetD16Async, at, (unsigned short)r->value, count, stream) :
+		       REAL(hipMemsetD32Async, at, r->value, count, stream);
 }
 
 hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream)
@@ -64,6 +67,7 @@ hipError_t ss_row_fill(const struct ss_row_fill *r, hipStream_t stream)
 	}
 	for (size_t z = 0; z < r->depth && err == hipSuccess; z++)
 		for (size_t y = 0; y < rows && err == hipSuccess; y++)
-			err = fill(r, (char *)r->dst + (z * r->slice + y) * r->pitch, width, stream);
+			err = fill(r, (char *)r->dst + (z * r->slice + y) * r->pitch, width,
+				   stream);
 	return ss_result(err);
 }

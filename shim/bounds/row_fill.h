@@ -12,7 +12,7 @@ struct ss_row_fill {
 	size_t pitch, slice, depth; /* bytes, rows per slice, slices */
 	size_t element;             /* bytes */
 	int value;
-	size_t width, height;       /* elements, rows */
+	size_t width, height; /* elements, rows */
 };
 
 /* False: the real call can do it. `sync`: the call makes the host wait. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From the calls of the application to core/check: which stream, which block, and what a call proves. */
+/* From the calls of the application to core/check: which stream, which block, and what a call
+ * proves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,10 @@ static void start(void)
 {
 	unsigned tools = (unsigned)ss_options.check;
 	const struct ss_check_options options = {
-		.use_before_alloc = (tools & SS_CHECK_ORDER) && ss_options.check_races != SS_RACES_AFTER_FREE,
-		.use_after_free = (tools & SS_CHECK_ORDER) && ss_options.check_races != SS_RACES_BEFORE_ALLOC,
+		.use_before_alloc = (tools & SS_CHECK_ORDER) &&
+				    ss_options.check_races != SS_RACES_AFTER_FREE,
+		.use_after_free = (tools & SS_CHECK_ORDER) &&
+				  ss_options.check_races != SS_RACES_BEFORE_ALLOC,
 		.frees = tools & SS_CHECK_FREE,
 		.ours = ours,
 		.report = ss_check_report_finding,
@@ -44,7 +47,8 @@ static void start(void)
 	ss_check_state = ss_check_create(&options);
 	if (!ss_check_state)
 		return;
-	/* hipFree waits as the real call does, so that nothing is in flight where hipMalloc fills padding. */
+	/* hipFree waits as the real call does, so that nothing is in flight where hipMalloc fills
+	 * padding. */
 	ss_options.free_sync = SS_FREE_SYNC_ALWAYS;
 	ss_unwind_init();
 	ss_check_report_open();
@@ -60,7 +64,10 @@ static void finish(void)
 }
 
 struct list {
-	struct { struct ss_finding about; uint64_t padding; } *at;
+	struct {
+		struct ss_finding about;
+		uint64_t padding;
+	} * at;
 	size_t count, room;
 };
 
@@ -121,14 +128,22 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-/* A copy or a memset without Async in its name may have made the host wait, and so may some calls that
- * take or give memory which no pool of ours has. */
+/* A copy or a memset without Async in its name may have made the host wait, and so may some calls
+ * that take or give memory which no pool of ours has. */
 void ss_check_called(hipError_t err)
 {
 	static const char *const waits[] = {
-		"hipHostFree", "hipFreeHost", "hipHostUnregister", "hipFreeArray", "hipArrayDestroy",
-		"hipFreeMipmappedArray", "hipMipmappedArrayDestroy", "hipDeviceReset", "hipMemRelease",
-		"hipMemUnmap", "hipExecutionCtxSynchronize",
+		"hipHostFree",
+		"hipFreeHost",
+		"hipHostUnregister",
+		"hipFreeArray",
+		"hipArrayDestroy",
+		"hipFreeMipmappedArray",
+		"hipMipmappedArrayDestroy",
+		"hipDeviceReset",
+		"hipMemRelease",
+		"hipMemUnmap",
+		"hipExecutionCtxSynchronize",
 	};
 	const char *name = call.name ? call.name : "";
 
@@ -137,7 +152,8 @@ void ss_check_called(hipError_t err)
 		ss_check_tell(ss_check_state, call.stream);
 	if (strstr(name, "Async"))
 		return;
-	if (call.stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") || begins(name, "hipDrvMemcpy")))
+	if (call.stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") ||
+			    begins(name, "hipDrvMemcpy")))
 		ss_check_stream_synced(ss_check_state, call.stream, call.since);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
 		if (!strcmp(name, waits[i]))
@@ -164,8 +180,9 @@ void ss_check_stream_created(struct ss_timeline *tl)
 	enum ss_timeline_kind kind = ss_timeline_kind(tl);
 
 	ss_check_stream_add(ss_check_state, tl, ss_timeline_native(tl), ss_timeline_device(tl),
-			    kind == SS_TL_NULL ? SS_CHECK_NULL :
-			    kind == SS_TL_NONBLOCKING ? SS_CHECK_NONBLOCKING : SS_CHECK_BLOCKING);
+			    kind == SS_TL_NULL        ? SS_CHECK_NULL :
+			    kind == SS_TL_NONBLOCKING ? SS_CHECK_NONBLOCKING :
+							SS_CHECK_BLOCKING);
 }
 
 /* The key of a stream, which becomes known. */
@@ -252,7 +269,8 @@ void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t r
 {
 	if (room > size + 1)
 		ss_padding_fill(tl, ptr, size, room - size);
-	ss_check_alloc(ss_check_state, ptr, size, room, key_of(tl), name_of_call(), stack_of_call());
+	ss_check_alloc(ss_check_state, ptr, size, room, key_of(tl), name_of_call(),
+		       stack_of_call());
 }
 
 size_t ss_check_asked(const void *ptr, size_t size)
@@ -281,7 +299,8 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 	if (ss_options.check & SS_CHECK_BOUNDS)
 		ss_padding_look(false);
 	if (padding > 1) {
-		about.free = (struct ss_check_site){.what = name_of_call(), .stack = stack_of_call()};
+		about.free = (struct ss_check_site){.what = name_of_call(),
+						    .stack = stack_of_call()};
 		ss_padding_read(tl, &about, padding);
 	}
 	if (ss_check_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call()))
@@ -300,15 +319,18 @@ static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	const void *key = key_of(tl);
 
-	if (!key || !ptr || begins(name_of_call(), "hipGraph") || begins(name_of_call(), "hipDrvGraph"))
+	if (!key || !ptr || begins(name_of_call(), "hipGraph") ||
+	    begins(name_of_call(), "hipDrvGraph"))
 		return true;
 	if (ss_timeline_capturing(tl))
 		return true;
 	call.stream = tl;
 	if (ours(ptr, NULL))
-		return ss_check_use(ss_check_state, key, ptr, size, name_of_call(), stack_of_call());
-	/* The host may look at memory that it sees, and so learn that all before this command has ended.
-	 * A copy with memory that is not pinned may make the host wait for the copy itself. */
+		return ss_check_use(ss_check_state, key, ptr, size, name_of_call(),
+				    stack_of_call());
+	/* The host may look at memory that it sees, and so learn that all before this command has
+	 * ended. A copy with memory that is not pinned may make the host wait for the copy
+	 * itself. */
 	ss_check_tell(ss_check_state, key);
 	call.pageable |= !ss_check_is_host_memory(ptr);
 	return true;

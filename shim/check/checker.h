@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOMASHIM_CHECK: tells core/check what the program does, and the user what is wrong. The folders above
- * call these functions only while ss_checking; so a program that is not checked pays for one test per
- * call that is no hit. No hit is taken while the checker runs, so each call comes by here.
+ * SOMASHIM_CHECK: tells core/check what the program does, and the user what is wrong. The folders
+ * above call these functions only while ss_checking; so a program that is not checked pays for one
+ * test per call that is no hit. No hit is taken while the checker runs, so each call comes by here.
  *
  * Locks: that of core/check, and those of the files of this folder, which are leaves.
  */
@@ -57,13 +57,15 @@ void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok);
 /* Memory that the host and the device see: pinned, managed, fine-grained. */
 void ss_check_host_memory(void *ptr, size_t size);
 void ss_check_host_memory_gone(void *ptr);
-/* A command that is about to go on tl reads or writes `size` bytes at ptr. False: it leaves the block. */
+/* A command that is about to go on tl reads or writes `size` bytes at ptr. False: it leaves the
+ * block. */
 bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
 /* The same with an unknown size. */
 void ss_check_pointer(struct ss_timeline *tl, const void *ptr);
-/* The same of a kernel, by its arguments (check/kernel_args.h). `host`: function is the address of a host
- * function, else a hipFunction_t. */
-void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args, void **extra);
+/* The same of a kernel, by its arguments (check/kernel_args.h). `host`: function is the address of
+ * a host function, else a hipFunction_t. */
+void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,
+		     void **extra);
 /* Code that is loaded, from memory or from a file. */
 void ss_check_code(const void *image);
 void ss_check_code_file(const char *path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that the host and the device both see, as far as the program got it by calls that are seen. */
+/* Memory that the host and the device both see, as far as the program got it by calls that are
+ * seen. */
 #ifndef SS_SHIM_CHECK_HOST_MEMORY_H
 #define SS_SHIM_CHECK_HOST_MEMORY_H
 

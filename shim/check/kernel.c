@@ -20,15 +20,16 @@ static void each(enum ss_kernel_word word, const void *value, void *arg)
 
 	if (!value)
 		return;
-	/* Memory that is not ours may be the host's, whoever made it visible. A word of a structure need
-	 * be no pointer. */
+	/* Memory that is not ours may be the host's, whoever made it visible. A word of a structure
+	 * need be no pointer. */
 	if (ss_find(ss_core, value, &found) != SS_ERR_FOREIGN)
 		ss_check_pointer(l->tl, value);
 	else if (word == SS_WORD_POINTER || ss_check_is_host_memory(value))
 		l->talks = true;
 }
 
-void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args, void **extra)
+void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,
+		     void **extra)
 {
 	struct launch l = {.tl = tl};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layouts of kernels by name. Two code objects may have kernels of one name, of several devices or of
- * several versions of a module: if their layouts differ, the kernel is not known.
+ * The layouts of kernels by name. Two code objects may have kernels of one name, of several devices
+ * or of several versions of a module: if their layouts differ, the kernel is not known.
  *
  * Locks: `lock`, a leaf.
  */
@@ -65,7 +65,10 @@ static void kernel_add(const struct ss_kernel_layout *l, void *unused)
 void ss_check_code(const void *image)
 {
 	/* __CudaFatBinary: magic, version, where the bundle is. */
-	struct { uint32_t magic, version; const void *binary; } wrapped;
+	struct {
+		uint32_t magic, version;
+		const void *binary;
+	} wrapped;
 
 	if (!image)
 		return;
@@ -96,8 +99,9 @@ static void sections_read(const uint8_t *file, size_t size)
 
 	memcpy(&elf, file, sizeof(elf));
 	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    elf.e_shentsize != sizeof(*headers) || elf.e_shoff % _Alignof(Elf64_Shdr) || elf.e_shoff > size ||
-	    elf.e_shnum > (size - elf.e_shoff) / sizeof(*headers) || elf.e_shstrndx >= elf.e_shnum)
+	    elf.e_shentsize != sizeof(*headers) || elf.e_shoff % _Alignof(Elf64_Shdr) ||
+	    elf.e_shoff > size || elf.e_shnum > (size - elf.e_shoff) / sizeof(*headers) ||
+	    elf.e_shstrndx >= elf.e_shnum)
 		return;
 	headers = (const void *)(file + elf.e_shoff);
 	names = &headers[elf.e_shstrndx];
@@ -108,7 +112,8 @@ static void sections_read(const uint8_t *file, size_t size)
 
 		if (h->sh_type == SHT_NOBITS || h->sh_name >= names->sh_size ||
 		    names->sh_size - h->sh_name < sizeof(".hip_fatbin") ||
-		    memcmp(file + names->sh_offset + h->sh_name, ".hip_fatbin", sizeof(".hip_fatbin")) ||
+		    memcmp(file + names->sh_offset + h->sh_name, ".hip_fatbin",
+			   sizeof(".hip_fatbin")) ||
 		    h->sh_offset > size || h->sh_size > size - h->sh_offset)
 			continue;
 		section_read(file + h->sh_offset, h->sh_size);
@@ -128,7 +133,8 @@ static void file_read(const char *path, bool whole)
 		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (file != MAP_FAILED) {
 			if (whole)
-				(void)ss_code_object_read(file, (size_t)st.st_size, kernel_add, NULL);
+				(void)ss_code_object_read(file, (size_t)st.st_size, kernel_add,
+							  NULL);
 			else
 				sections_read(file, (size_t)st.st_size);
 			munmap(file, (size_t)st.st_size);
@@ -174,7 +180,8 @@ static int count_objects(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Reads the files that were loaded since the last look. Files that were read before say the same again. */
+/* Reads the files that were loaded since the last look. Files that were read before say the same
+ * again. */
 static void look(void)
 {
 	unsigned long long adds = 0;
@@ -234,14 +241,13 @@ static const char *packed_of(void *const *extra, size_t *size)
 	const char *buffer = NULL;
 
 	*size = 0;
-	for (; extra && *extra != HIP_LAUNCH_PARAM_END; extra += 2) {
+	for (; extra && *extra != HIP_LAUNCH_PARAM_END; extra += 2)
 		if (*extra == HIP_LAUNCH_PARAM_BUFFER_POINTER)
 			buffer = extra[1];
 		else if (*extra == HIP_LAUNCH_PARAM_BUFFER_SIZE)
 			*size = *(const size_t *)extra[1];
 		else
 			return NULL;
-	}
 	return buffer;
 }
 
@@ -261,7 +267,8 @@ bool ss_kernel_args(const void *function, bool host, void *const *args, void *co
 		const struct ss_kernel_arg *a = &k->arg[i];
 		const char *value = packed ? packed + a->offset : args[i];
 
-		if (!value || (packed && (a->offset > packed_size || a->size > packed_size - a->offset)))
+		if (!value ||
+		    (packed && (a->offset > packed_size || a->size > packed_size - a->offset)))
 			continue; /* the launch fails */
 		for (uint32_t at = 0; at + sizeof(void *) <= a->size; at += sizeof(void *)) {
 			const void *word;

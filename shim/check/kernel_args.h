@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arguments of kernels. Their layout comes from the metadata of the code object that the kernel is
- * in: of all files that are loaded (section .hip_fatbin), and of what the program loads as modules. A kernel
- * is found by its name, which the runtime knows. Any thread.
+ * The arguments of kernels. Their layout comes from the metadata of the code object that the kernel
+ * is in: of all files that are loaded (section .hip_fatbin), and of what the program loads as
+ * modules. A kernel is found by its name, which the runtime knows. Any thread.
  */
 #ifndef SS_SHIM_CHECK_KERNEL_ARGS_H
 #define SS_SHIM_CHECK_KERNEL_ARGS_H
@@ -13,13 +13,14 @@
 /* What a word of an argument is. */
 enum ss_kernel_word {
 	SS_WORD_POINTER, /* an argument of pointer type */
-	SS_WORD_INSIDE,  /* eight bytes of an argument that is passed by value, which may be a pointer */
+	/* Eight bytes of an argument that is passed by value, which may be a pointer */
+	SS_WORD_INSIDE,
 };
 
-/* Calls `fn` for each word of the arguments that may be a pointer. `function` is what was launched; `host`:
- * the address of a host function, else a hipFunction_t. `args` is the array of addresses of arguments, or
- * `extra` what hipModuleLaunchKernel takes in its place. False: the layout is not known, and `fn` was
- * not called. */
+/* Calls `fn` for each word of the arguments that may be a pointer. `function` is what was launched;
+ * `host`: the address of a host function, else a hipFunction_t. `args` is the array of addresses of
+ * arguments, or `extra` what hipModuleLaunchKernel takes in its place. False: the layout is not
+ * known, and `fn` was not called. */
 bool ss_kernel_args(const void *function, bool host, void *const *args, void *const *extra,
 		    void (*fn)(enum ss_kernel_word word, const void *value, void *arg), void *arg);
 

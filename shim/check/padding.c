@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Padding. A free enqueues a copy of the padding to pinned memory and an event; later calls look whether
- * the event has been reached. Blocks of hipMalloc, whose free waits for the device, are read at once on a
- * stream of our own.
+ * Padding. A free enqueues a copy of the padding to pinned memory and an event; later calls look
+ * whether the event has been reached. Blocks of hipMalloc, whose free waits for the device, are
+ * read at once on a stream of our own.
  *
  * Locks: `lock`, for the lists of slots; not held across a call into HIP.
  */
@@ -40,7 +40,8 @@ size_t ss_padding_bytes(void)
 		return 0;
 	if (ss_options.check_padding < 2) /* one byte is always there (ss_check_size) */
 		return ss_options.check_padding ? 2 : 0;
-	return ss_options.check_padding < PADDING_MAX ? (size_t)ss_options.check_padding : PADDING_MAX;
+	return ss_options.check_padding < PADDING_MAX ? (size_t)ss_options.check_padding :
+							PADDING_MAX;
 }
 
 /* A non-blocking stream of ours on the current device; *good: there is one. */
@@ -68,12 +69,9 @@ static hipStream_t own(bool *good)
 static hipStream_t handle_of(const struct ss_timeline *tl)
 {
 	switch (ss_timeline_kind(tl)) {
-	case SS_TL_NULL:
-		return NULL;
-	case SS_TL_THREAD:
-		return hipStreamPerThread;
-	default:
-		return ss_timeline_native(tl);
+	case SS_TL_NULL: return NULL;
+	case SS_TL_THREAD: return hipStreamPerThread;
+	default: return ss_timeline_native(tl);
 	}
 }
 
@@ -158,7 +156,8 @@ static void read_on(hipStream_t stream, const struct ss_finding *about, size_t p
 	s->about = *about;
 	s->about.fault = SS_FAULT_OVERWRITTEN;
 	s->bytes = padding;
-	if (REAL(hipMemcpyAsync, s->host, from, padding, hipMemcpyDeviceToHost, stream) != hipSuccess) {
+	if (REAL(hipMemcpyAsync, s->host, from, padding, hipMemcpyDeviceToHost, stream) !=
+	    hipSuccess) {
 		slot_give(s);
 	} else if (now) {
 		if (REAL(hipStreamSynchronize, stream) == hipSuccess)
@@ -176,10 +175,10 @@ void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, siz
 
 	if (ss_capture_live() || ss_exiting())
 		return;
-	/* It must be certain that the padding has been filled: on the stream of the free itself, or on one
-	 * of the device that the host waits for. */
+	/* It must be certain that the padding has been filled: on the stream of the free itself, or
+	 * on one of the device that the host waits for. */
 	if (tl ? !ss_check_same_stream(ss_check_state, tl, &about->alloc.stream) :
-	    !about->classic && about->alloc.stream.dev != ss_current_device(NULL))
+		 !about->classic && about->alloc.stream.dev != ss_current_device(NULL))
 		return;
 	stream = tl ? handle_of(tl) : own(&good);
 	if (good && (tl || REAL(hipDeviceSynchronize) == hipSuccess))

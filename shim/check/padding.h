@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tool `bounds`: bytes behind each block that nobody may write. They are filled in the order of the stream
- * that allocates, and read back in the order of the stream that frees, or at exit.
+ * The tool `bounds`: bytes behind each block that nobody may write. They are filled in the order of
+ * the stream that allocates, and read back in the order of the stream that frees, or at exit.
  */
 #ifndef SS_SHIM_CHECK_PADDING_H
 #define SS_SHIM_CHECK_PADDING_H
@@ -13,7 +13,8 @@
 size_t ss_padding_bytes(void);
 /* After the allocation of size + ss_padding_bytes() bytes on tl (NULL: by hipMalloc). */
 void ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t padding);
-/* Before the free on tl (NULL: one that waits for the device) of the block that `about` describes. */
+/* Before the free on tl (NULL: one that waits for the device) of the block that `about`
+ * describes. */
 void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, size_t padding);
 /* Has all work on all devices ended? Asks for a second. */
 bool ss_padding_all_idle(void);
@@ -22,7 +23,8 @@ void ss_padding_read_live(const struct ss_finding *about, size_t padding);
 /* Looks at what has been read so far. `wait`: and waits for the rest, for a second. */
 void ss_padding_look(bool wait);
 
-/* A device was reset, which has freed pinned memory, events and streams of ours: none is used again. */
+/* A device was reset, which has freed pinned memory, events and streams of ours: none is used
+ * again. */
 void ss_padding_forget(void);
 
 #endif

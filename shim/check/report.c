@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
- * `somashim check` reads. A finding is written when it is made, so a program that crashes later has said
- * it. The lines of the file: {"kind": "finding", ..}, one each; at the end {"kind": "summary", ..} with
- * how often each was seen.
+ * `somashim check` reads. A finding is written when it is made, so a program that crashes later has
+ * said it. The lines of the file: {"kind": "finding", ..}, one each; at the end {"kind": "summary",
+ * ..} with how often each was seen.
  *
  * Locks: none of its own; core/check calls it under its lock.
  */
@@ -36,7 +36,8 @@ void ss_check_report_open(void)
 		return;
 	to_file = ss_sink_new(&sink, ss_options.check_file, path, sizeof(path), &number);
 	if (!to_file)
-		ss_shim_log("cannot open SOMASHIM_CHECK_FILE %s: findings come here", ss_options.check_file);
+		ss_shim_log("cannot open SOMASHIM_CHECK_FILE %s: findings come here",
+			    ss_options.check_file);
 }
 
 /* ---- text --------------------------------------------------------------------- */
@@ -80,8 +81,10 @@ static void put_text(FILE *out, const struct ss_finding *f)
 		put_frames(out, f->alloc.stack);
 	} else {
 		if (f->block)
-			fprintf(out, LINE "    Address %#" PRIx64 " is at offset %" PRIu64 " of block %" PRIu64
-				" of %" PRIu64 " bytes at %#" PRIx64 "\n", f->address ? f->address : f->base,
+			fprintf(out,
+				LINE "    Address %#" PRIx64 " is at offset %" PRIu64
+				     " of block %" PRIu64 " of %" PRIu64 " bytes at %#" PRIx64 "\n",
+				f->address ? f->address : f->base,
 				f->address ? f->address - f->base : 0, f->block, f->size, f->base);
 		else
 			fprintf(out, LINE "    Address %#" PRIx64 "\n", f->address);
@@ -100,14 +103,13 @@ static void put_text(FILE *out, const struct ss_finding *f)
 static void put_string(FILE *out, const char *s)
 {
 	fputc('"', out);
-	for (; *s; s++) {
+	for (; *s; s++)
 		if (*s == '"' || *s == '\\')
 			fprintf(out, "\\%c", *s);
 		else if ((unsigned char)*s < ' ')
 			fprintf(out, "\\u%04x", (unsigned char)*s);
 		else
 			fputc(*s, out);
-	}
 	fputc('"', out);
 }
 
@@ -121,9 +123,12 @@ static void put_json_site(FILE *out, const char *name, const struct ss_check_sit
 		return;
 	fprintf(out, ", \"%s\": {\"call\": \"%s\"", name, site->what);
 	if (site->stream.number)
-		fprintf(out, ", \"stream\": {\"number\": %" PRIu64 ", \"handle\": %" PRIuPTR ", \"device\": %d, "
-			"\"kind\": \"%s\"}", site->stream.number, (uintptr_t)site->stream.handle,
-			site->stream.dev, kinds[site->stream.kind]);
+		fprintf(out,
+			", \"stream\": {\"number\": %" PRIu64 ", \"handle\": %" PRIuPTR
+			", \"device\": %d, "
+			"\"kind\": \"%s\"}",
+			site->stream.number, (uintptr_t)site->stream.handle, site->stream.dev,
+			kinds[site->stream.kind]);
 	fprintf(out, ", \"frames\": [");
 	for (uint32_t i = 0; i < count; i++) {
 		Dl_info info;
@@ -150,13 +155,15 @@ static void put_json(FILE *out, const struct ss_finding *f)
 
 	ss_fault_text(f, text, sizeof(text));
 	ss_fault_mend(f, mend, sizeof(mend));
-	fprintf(out, "{\"kind\": \"finding\", \"fault\": \"%s\", \"text\": ", ss_fault_name(f->fault));
+	fprintf(out,
+		"{\"kind\": \"finding\", \"fault\": \"%s\", \"text\": ", ss_fault_name(f->fault));
 	put_string(out, text);
 	fprintf(out, ", \"mend\": ");
 	put_string(out, mend);
-	fprintf(out, ", \"block\": %" PRIu64 ", \"base\": %" PRIu64 ", \"size\": %" PRIu64 ", \"address\": %"
-		PRIu64 ", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64, f->block, f->base, f->size, f->address,
-		f->bytes, f->count);
+	fprintf(out,
+		", \"block\": %" PRIu64 ", \"base\": %" PRIu64 ", \"size\": %" PRIu64
+		", \"address\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"count\": %" PRIu64,
+		f->block, f->base, f->size, f->address, f->bytes, f->count);
 	put_json_site(out, "use", &f->use);
 	put_json_site(out, "alloc", &f->alloc);
 	put_json_site(out, "free", &f->free);
@@ -233,21 +240,28 @@ static void put_summary(FILE *out, const struct ss_finding *unused)
 	if (to_file) {
 		fprintf(out, "{\"kind\": \"summary\", \"pid\": %d, \"rank\": ", (int)owner);
 		rank < 0 ? fprintf(out, "null") : fprintf(out, "%d", rank);
-		fprintf(out, ", \"errors\": %" PRIu64 ", \"distinct\": %" PRIu64 ", \"leaked_bytes\": %" PRIu64
-			", \"leaked_blocks\": %" PRIu64 ", \"checked\": %" PRIu64 ", \"unknown_order\": %" PRIu64
-			", \"bypassed\": %" PRIu64 ", \"forgotten\": %" PRIu64 ", \"unknown_kernels\": %" PRIu64
-			", \"unknown_graphs\": %" PRIu64 "}\n", totals.errors, totals.distinct,
-			totals.leaked_bytes, totals.leaked_blocks, counts.checked, counts.unknown, counts.blind,
-			counts.forgotten, skipped.kernels, skipped.graphs);
+		fprintf(out,
+			", \"errors\": %" PRIu64 ", \"distinct\": %" PRIu64
+			", \"leaked_bytes\": %" PRIu64 ", \"leaked_blocks\": %" PRIu64
+			", \"checked\": %" PRIu64 ", \"unknown_order\": %" PRIu64
+			", \"bypassed\": %" PRIu64 ", \"forgotten\": %" PRIu64
+			", \"unknown_kernels\": %" PRIu64 ", \"unknown_graphs\": %" PRIu64 "}\n",
+			totals.errors, totals.distinct, totals.leaked_bytes, totals.leaked_blocks,
+			counts.checked, counts.unknown, counts.blind, counts.forgotten,
+			skipped.kernels, skipped.graphs);
 		return;
 	}
 	if (ss_options.check & SS_CHECK_LEAK)
-		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocations\n",
+		fprintf(out,
+			LINE "LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocations\n",
 			totals.leaked_bytes, totals.leaked_blocks);
-	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s, %" PRIu64 " of them different\n", totals.errors,
-		totals.errors == 1 ? "" : "s", totals.distinct);
-	fprintf(out, LINE "CHECKED: %" PRIu64 " uses and frees. NOT CHECKED: %" PRIu64 " whose order is not known, %"
-		PRIu64 " after a call that went past somashim, %" PRIu64 " kernel launches and %" PRIu64
-		" graph launches whose pointers are not known\n", counts.checked, counts.unknown, counts.blind,
-		skipped.kernels, skipped.graphs);
+	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s, %" PRIu64 " of them different\n",
+		totals.errors, totals.errors == 1 ? "" : "s", totals.distinct);
+	fprintf(out,
+		LINE "CHECKED: %" PRIu64 " uses and frees. NOT CHECKED: %" PRIu64
+		     " whose order is not known, %" PRIu64
+		     " after a call that went past somashim, %" PRIu64
+		     " kernel launches and %" PRIu64
+		     " graph launches whose pointers are not known\n",
+		counts.checked, counts.unknown, counts.blind, skipped.kernels, skipped.graphs);
 }

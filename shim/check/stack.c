@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks of findings. Each different one is kept once. A stack is a return address in each frame;
- * names come when a finding is written.
+ * Call stacks of findings. Each different one is kept once. A stack is a return address in each
+ * frame; names come when a finding is written.
  *
  * Locks: `lock`, a leaf.
  */

@@ -23,7 +23,8 @@ static void print_backing(FILE *f, int dev)
 		is = SS_BACKING_HIP;
 	}
 	fprintf(f, "  backing: %s%s", ss_backing_name(is),
-		is == SS_BACKING_HIP || classic_too ? "" : " for hipMallocAsync, hip for hipMalloc");
+		is == SS_BACKING_HIP || classic_too ? "" :
+						      " for hipMallocAsync, hip for hipMalloc");
 	if (why)
 		fprintf(f, " (%s%s)", how, why);
 	fputc('\n', f);

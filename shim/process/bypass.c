@@ -4,10 +4,10 @@
  * work that we do see. So the first sign of such a way is logged, and from then on event
  * clocks and queries prove nothing, and hipFree waits for the device (ss_distrust).
  *
- * The signs in the list of loaded objects are a second HIP runtime, an object that HIP is
- * linked into statically, and an object whose references to our entries are bound to the
- * runtime (RTLD_DEEPBIND). An address that such an object asks the loader for leaves no trace in that
- * list; its calls are noticed when a stream is used that nobody saw created (stream/timeline.c).
+ * The signs in the list of loaded objects are a second HIP runtime, an object that HIP is linked
+ * into statically, and an object whose references to our entries are bound to the runtime
+ * (RTLD_DEEPBIND). An address that such an object asks the loader for leaves no trace in that list;
+ * its calls are noticed when a stream is used that nobody saw created (stream/timeline.c).
  *
  * Locks: none. Two threads that look at once find the same.
  */
@@ -51,7 +51,8 @@ void ss_bypass_report(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	ss_shim_log("%s: from now on event clocks and queries prove nothing, and hipFree waits", what);
+	ss_shim_log("%s: from now on event clocks and queries prove nothing, and hipFree waits",
+		    what);
 	ss_report_add(&somashim_report.r.bypassed);
 	ss_distrust(ss_core);
 }
@@ -79,7 +80,7 @@ static bool is_entry(const char *name)
 {
 #define NAME(x) #x
 #define E(kind, extra, entry, node, since, params, args) NAME(entry),
-	static const char *const names[] = { SS_ENTRIES(E) };
+	static const char *const names[] = {SS_ENTRIES(E)};
 #undef E
 #undef NAME
 
@@ -115,8 +116,7 @@ static bool has_device_code(const char *path)
 		goto out;
 	names = &sections[head.e_shstrndx];
 	if (names->sh_size > 1 << 20 || !(strings = calloc(1, names->sh_size + 1)) ||
-	    pread(fd, strings, names->sh_size, (off_t)names->sh_offset) !=
-		    (ssize_t)names->sh_size)
+	    pread(fd, strings, names->sh_size, (off_t)names->sh_offset) != (ssize_t)names->sh_size)
 		goto out;
 	for (int i = 0; i < head.e_shnum; i++)
 		found |= sections[i].sh_name < names->sh_size &&
@@ -154,9 +154,10 @@ static bool is_runtime_code(const char *line, struct mapped *m)
 	       sscanf(line, "%*s %*s %lx %15s %lu", &m->offset, m->device, &m->inode) == 3;
 }
 
-/* How often a runtime's code is mapped. The loader's list shows one namespace only, so a runtime that came by
- * dlmopen() is found this way. A tool may have changed the protection of single pages, which splits the mapping; its
- * parts begin at different offsets of the file, two loads at the same. */
+/* How often a runtime's code is mapped. The loader's list shows one namespace only, so a runtime
+ * that came by dlmopen() is found this way. A tool may have changed the protection of single pages,
+ * which splits the mapping; its parts begin at different offsets of the file, two loads at the
+ * same. */
 static int mapped_runtimes(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -237,10 +238,12 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	name = bound_past(w, info, &elf, &registers);
 	if (name)
-		snprintf(w->why, sizeof(w->why), "%s calls the runtime's %s past the shim "
-			 "(RTLD_DEEPBIND? `somashim run --audit' sees such calls)", name_of(info), name);
-	else if (!registers && first_look(info) && has_device_code(info->dlpi_name[0] ? info->dlpi_name
-								  : "/proc/self/exe"))
+		snprintf(w->why, sizeof(w->why),
+			 "%s calls the runtime's %s past the shim "
+			 "(RTLD_DEEPBIND? `somashim run --audit' sees such calls)",
+			 name_of(info), name);
+	else if (!registers && first_look(info) &&
+		 has_device_code(info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe"))
 		snprintf(w->why, sizeof(w->why), "%s has a HIP of its own, linked statically",
 			 name_of(info));
 	return w->why[0] != '\0';

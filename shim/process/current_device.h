@@ -7,12 +7,16 @@
 #include <stdbool.h>
 
 int ss_device_count(void);
-/* -1, and the reason in *err (NULL allowed), if there is none. Makes no call where only one device exists. */
+/* -1, and the reason in *err (NULL allowed), if there is none. Makes no call where only one device
+ * exists. */
 int ss_current_device(hipError_t *err);
 
 /* Makes `dev` current for the calling thread until ss_device_restore(). False: it could not
  * be made current, and nothing is to be restored. */
-struct ss_device_switch { int old; bool switched; };
+struct ss_device_switch {
+	int old;
+	bool switched;
+};
 bool ss_device_switch(struct ss_device_switch *s, int dev);
 void ss_device_restore(struct ss_device_switch *s);
 

@@ -2,13 +2,14 @@
 /*
  * The thread that gives idle memory back in a program that makes no call.
  *
- * The core calls begin() at the first free after which nobody watches (ss_decay_watch). The thread sleeps
- * until memory may be due, looks, and sleeps until the core says that more will be. When nothing is idle
- * it has the core call again at the next free, looks once more a while later, and ends.
+ * The core calls begin() at the first free after which nobody watches (ss_decay_watch). The thread
+ * sleeps until memory may be due, looks, and sleeps until the core says that more will be. When
+ * nothing is idle it has the core call again at the next free, looks once more a while later, and
+ * ends.
  *
- * Before a fork, at exit and around a reset of the device the thread is brought to where it makes no call.
- * All waits for it are bounded: it may be inside a call of the runtime that waits for a kernel which the
- * program started just then, and which never ends.
+ * Before a fork, at exit and around a reset of the device the thread is brought to where it makes
+ * no call. All waits for it are bounded: it may be inside a call of the runtime that waits for a
+ * kernel which the program started just then, and which never ends.
  *
  * Locks: `lock`, a leaf. It is not held across a call of the core or of HIP.
  */
@@ -40,7 +41,7 @@ static bool working;           /* it is in the core or in HIP */
 static bool stopped;           /* it ends, and there will be no other */
 static unsigned paused;
 static pthread_t thread;
-static pid_t owner;            /* the process that has the thread */
+static pid_t owner; /* the process that has the thread */
 
 static struct timespec in_ms(clockid_t clock, uint64_t ms)
 {
@@ -68,7 +69,8 @@ static uint64_t look(void)
 	for (int dev = 0; dev < ss_rocm_devices; dev++) {
 		if (ss_capture_live())
 			return CAPTURE_MS;
-		/* The thread stays on the device. To make another one current might wake that one. */
+		/* The thread stays on the device. To make another one current might wake that
+		 * one. */
 		if (!ss_idle_bytes(ss_core, dev) || REAL(hipSetDevice, dev) != hipSuccess)
 			continue;
 		ms = ss_decay_next(ss_core, dev);
@@ -116,7 +118,8 @@ static void *run(void *arg)
 			continue;
 		if (!watching)
 			break;
-		/* From here on a free calls begin(). One that is under way may not know that yet. */
+		/* From here on a free calls begin(). One that is under way may not know that
+		 * yet. */
 		watching = false;
 		ss_decay_unwatched(ss_core);
 		ms = ss_options.decay_ms > LAST_LOOK_MS ? ss_options.decay_ms : LAST_LOOK_MS;
@@ -217,9 +220,10 @@ void ss_decay_thread_init(void)
 
 	if (!ss_options.decay_thread || !ss_options.decay_ms || pthread_condattr_init(&attr))
 		return;
-	if (!pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) && !pthread_cond_init(&changed, &attr)) {
-		/* Handlers of fork() run in the reverse order. That of the records holds a lock that the
-		 * thread may need to come to its end, so it must be there already. */
+	if (!pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) &&
+	    !pthread_cond_init(&changed, &attr)) {
+		/* Handlers of fork() run in the reverse order. That of the records holds a lock
+		 * that the thread may need to come to its end, so it must be there already. */
 		(void)ss_thread_record();
 		pthread_atfork(ss_decay_thread_pause, ss_decay_thread_resume, in_child);
 		ss_decay_watch(ss_core, begin);

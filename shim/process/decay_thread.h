@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that gives idle memory back in a program that makes no call. It exists only while there
- * is idle memory: a free starts it, and it ends when nothing is left that could go back.
+ * The thread that gives idle memory back in a program that makes no call. It exists only while
+ * there is idle memory: a free starts it, and it ends when nothing is left that could go back.
  */
 #ifndef SS_SHIM_DECAY_THREAD_H
 #define SS_SHIM_DECAY_THREAD_H
 
-/* From now on it is started when memory becomes idle, unless the options forbid that. Once, when the
- * core exists. Makes no HIP call. */
+/* From now on it is started when memory becomes idle, unless the options forbid that. Once, when
+ * the core exists. Makes no HIP call. */
 void ss_decay_thread_init(void);
 /* exit() has begun: the thread ends, and no other is started. Waits for it, but not for long. */
 void ss_decay_thread_stop(void);

@@ -41,9 +41,12 @@ static void put_block(FILE *out, const struct ss_block_entry *b)
 	char pool[32];
 
 	snprintf(pool, sizeof(pool), "pool %" PRIu64, b->pool);
-	fprintf(out, "somashim: %#18" PRIx64 " %14" PRIu64 " %14" PRIu64 " %6d  %-12s %p\n", b->address,
-		b->size, b->rounded, b->device,
-		!b->default_pool ? pool : b->classic ? "classic" : "default", b->stream);
+	fprintf(out, "somashim: %#18" PRIx64 " %14" PRIu64 " %14" PRIu64 " %6d  %-12s %p\n",
+		b->address, b->size, b->rounded, b->device,
+		!b->default_pool ? pool :
+		b->classic       ? "classic" :
+				   "default",
+		b->stream);
 }
 
 static void put_blocks(FILE *out)
@@ -61,8 +64,10 @@ static void put_blocks(FILE *out)
 		bytes += blocks[i].rounded;
 	fprintf(out, "somashim: live blocks: %zu, %" PRIu64 " bytes in use\n", count, bytes);
 	if (count)
-		fputs("somashim:            address           size         in use device  pool         "
-		      "stream\n", out);
+		fputs("somashim:            address           size         in use device  pool     "
+		      "    "
+		      "stream\n",
+		      out);
 	for (size_t i = 0; i < count; i++)
 		put_block(out, &blocks[i]);
 	free(blocks);

@@ -5,8 +5,8 @@
 
 #include "live/page.h"
 
-/* Writes who the process is, the statistics and all live blocks to `fd`, and closes it. Returns 0 or
- * an errno value. Waits for locks of pools; no lock of ours held. */
+/* Writes who the process is, the statistics and all live blocks to `fd`, and closes it. Returns 0
+ * or an errno value. Waits for locks of pools; no lock of ours held. */
 int ss_dump_write(int fd, const struct ss_live_identity *who);
 
 #endif

@@ -92,7 +92,8 @@ static bool any_must_unmap(void)
 	return false;
 }
 
-/* The device's own wait covers streams that cannot be asked, but it has no limit. So it comes last. */
+/* The device's own wait covers streams that cannot be asked, but it has no limit. So it comes
+ * last. */
 static bool device_idle(int dev, unsigned *ms)
 {
 	struct ss_device_switch s;
@@ -176,9 +177,11 @@ static void report_unused(void)
 		if (says) {
 			ss_options = *options;
 			ss_shim_log_open();
-			ss_shim_log("HIP was loaded, but no call of it came here: the program has HIP "
-				    "linked into it, or loads it with RTLD_DEEPBIND (then use: "
-				    "somashim run --audit PROGRAM) or into another namespace (dlmopen)");
+			ss_shim_log(
+				"HIP was loaded, but no call of it came here: the program has HIP "
+				"linked into it, or loads it with RTLD_DEEPBIND (then use: "
+				"somashim run --audit PROGRAM) or into another namespace "
+				"(dlmopen)");
 		}
 	}
 	free(options);

@@ -27,27 +27,29 @@
 #include "trace/file_name.h"
 #include "trace/process_job.h"
 
-/* Updates of the page take this part of the program's time at most, as far as that keeps them between
- * these times apart. An update that took long may just have been preempted. */
+/* Updates of the page take this part of the program's time at most, as far as that keeps them
+ * between these times apart. An update that took long may just have been preempted. */
 #define COST_SHARE 500
 #define PAGE_NS 1000000u
 #define PAGE_MOST_NS 100000000u
-#define METRICS_NS 5000000000u /* shortest time between two writes; they are read every 15 s or so */
+/* Shortest time between two writes; they are read every 15 s or so */
+#define METRICS_NS 5000000000u
 
 _Atomic uint64_t ss_live_due = SS_LIVE_NEVER;
 struct ss_live_page *_Atomic ss_live_shown;
 
 #define COLLECT_TRIES 1000
 
-static atomic_bool grew; /* the pools took memory since the figures of the page, or there was none */
+/* The pools took memory since the figures of the page, or there was none */
+static atomic_bool grew;
 static atomic_bool busy; /* guards the rest */
 static struct ss_live_identity who;
 static struct ss_live_figures figures;
-static char metrics[1024];  /* path; "": none are written */
-static struct ss_sink metrics_held = { .fd = -1 }; /* the file there, locked: the name is ours */
-static unsigned metrics_number; /* in the name */
-static uint64_t metrics_due; /* CLOCK_MONOTONIC */
-static uint64_t clock_start, ns_start; /* one moment on both clocks */
+static char metrics[1024];                       /* path; "": none are written */
+static struct ss_sink metrics_held = {.fd = -1}; /* the file there, locked: the name is ours */
+static unsigned metrics_number;                  /* in the name */
+static uint64_t metrics_due;                     /* CLOCK_MONOTONIC */
+static uint64_t clock_start, ns_start;           /* one moment on both clocks */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -129,7 +131,7 @@ static void identify(void)
 
 static void set_counts(struct ss_live_counts *to, const struct ss_pool_stats *s)
 {
-	*to = (struct ss_live_counts){ s->allocations, s->frees, s->misses, s->out_of_memory };
+	*to = (struct ss_live_counts){s->allocations, s->frees, s->misses, s->out_of_memory};
 }
 
 static void add_device(const struct ss_device_stats *s, void *arg)
@@ -183,7 +185,7 @@ static void add_pool(const struct ss_pool_stats *s, void *arg)
 /* False: another thread holds a lock of the core. */
 static bool collect(void)
 {
-	static const struct ss_stats_visitor visitor = { add_device, add_pool };
+	static const struct ss_stats_visitor visitor = {add_device, add_pool};
 
 	figures.device_count = figures.pool_count = figures.pools_left_out = 0;
 	if (!ss_stats_try(ss_core, &visitor, NULL))
@@ -216,19 +218,22 @@ static void answer_dump(struct ss_live_page *page, uint32_t wanted)
 {
 	int fd = ss_live_dump_open();
 
-	atomic_store(&page->dump_error, fd < 0 ? (uint32_t)errno : (uint32_t)ss_dump_write(fd, &who));
+	atomic_store(&page->dump_error,
+		     fd < 0 ? (uint32_t)errno : (uint32_t)ss_dump_write(fd, &who));
 	atomic_store_explicit(&page->dump_done, wanted, memory_order_release);
 }
 
 /* From `ns` on, as ss_live_clock() will say. */
 static void set_due(uint64_t ns)
 {
-	uint64_t now = ss_live_clock(), ticks = now - clock_start, elapsed = clock_ns(CLOCK_MONOTONIC) - ns_start;
+	uint64_t now = ss_live_clock(), ticks = now - clock_start,
+		 elapsed = clock_ns(CLOCK_MONOTONIC) - ns_start;
 
 	/* Too early to know the rate of the counter. No processor's is above 5 GHz. */
 	if (elapsed < 1000000)
 		ticks = 3 * (elapsed = 1000000);
-	atomic_store_explicit(&ss_live_due, now + (uint64_t)((unsigned __int128)ns * ticks / elapsed),
+	atomic_store_explicit(&ss_live_due,
+			      now + (uint64_t)((unsigned __int128)ns * ticks / elapsed),
 			      memory_order_relaxed);
 }
 
@@ -240,7 +245,8 @@ static void update(void)
 	uint64_t t0 = clock_ns(CLOCK_MONOTONIC), cost;
 	bool must = atomic_exchange(&grew, false), collected = collect();
 
-	/* The locks are held for moments only, and the program may be killed before its next call. */
+	/* The locks are held for moments only, and the program may be killed before its next
+	 * call. */
 	for (int i = 0; must && !collected && i < COLLECT_TRIES; i++) {
 		sched_yield();
 		collected = collect();
@@ -269,7 +275,8 @@ void ss_live_serve(void)
 	do {
 		if (atomic_exchange(&busy, true))
 			break;
-		/* Opening files is a cancellation point, and a thread that ended here would leave `busy`. */
+		/* Opening files is a cancellation point, and a thread that ended here would leave
+		 * `busy`. */
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		if ((uint32_t)getpid() == who.pid)
 			update();
@@ -296,13 +303,16 @@ static void hold_metrics(void)
 	int fd = ss_file_hold(ss_options.metrics, metrics, sizeof(metrics), &metrics_number);
 
 	if (fd < 0) {
-		ss_shim_log("cannot write SOMASHIM_METRICS %s: %s", ss_options.metrics, strerror(errno));
+		ss_shim_log("cannot write SOMASHIM_METRICS %s: %s", ss_options.metrics,
+			    strerror(errno));
 		metrics[0] = '\0';
 		return;
 	}
 	ss_sink_borrow(&metrics_held, ss_file_move_up(fd));
 	if (metrics_number > 1)
-		ss_shim_log("SOMASHIM_METRICS: another process has this name, so the figures are in %s", metrics);
+		ss_shim_log(
+			"SOMASHIM_METRICS: another process has this name, so the figures are in %s",
+			metrics);
 }
 
 void ss_live_start(void)
@@ -314,9 +324,10 @@ void ss_live_start(void)
 	if (wanted) {
 		page = ss_live_create(ss_options.live, &who);
 		/* Where there is no /dev/shm nobody asked for a page. */
-		if (!page && (ss_options.verbose || strcmp(ss_options.live, SS_LIVE_DIRECTORY) != 0))
-			ss_shim_log("no page for somashim top in SOMASHIM_LIVE %s: %s", ss_options.live,
-				    strerror(errno));
+		if (!page &&
+		    (ss_options.verbose || strcmp(ss_options.live, SS_LIVE_DIRECTORY) != 0))
+			ss_shim_log("no page for somashim top in SOMASHIM_LIVE %s: %s",
+				    ss_options.live, strerror(errno));
 	}
 	if (ss_options.metrics[0])
 		hold_metrics();

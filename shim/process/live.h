@@ -42,9 +42,10 @@ static inline bool ss_live_asked(void)
 
 	/* Both kinds of requests in one load each. */
 	_Static_assert(offsetof(struct ss_live_page, dump_wanted) ==
-			       offsetof(struct ss_live_page, refresh_wanted) + 4 &&
-		       offsetof(struct ss_live_page, dump_done) ==
-			       offsetof(struct ss_live_page, refresh_done) + 4, "side by side");
+				       offsetof(struct ss_live_page, refresh_wanted) + 4 &&
+			       offsetof(struct ss_live_page, dump_done) ==
+				       offsetof(struct ss_live_page, refresh_done) + 4,
+		       "side by side");
 	return p && __atomic_load_n((uint64_t *)(void *)&p->refresh_wanted, __ATOMIC_RELAXED) !=
 			    __atomic_load_n((uint64_t *)(void *)&p->refresh_done, __ATOMIC_RELAXED);
 }
@@ -54,8 +55,8 @@ void ss_live_start(void);
 /* Brings both up to date and answers requests, unless another thread is at it. Makes HIP calls. No
  * lock of ours held. */
 void ss_live_serve(void);
-/* The pools took memory of a device, or there was none: shows that before it returns, unless another
- * thread is at it, which then does so. No lock held. */
+/* The pools took memory of a device, or there was none: shows that before it returns, unless
+ * another thread is at it, which then does so. No lock held. */
 void ss_live_grew(void);
 /* The last figures, and the end of the page. No HIP call. */
 void ss_live_end(void);

@@ -45,8 +45,8 @@ void ss_loader_start(void)
 	Dl_info info;
 	void *lib;
 
-	if (atomic_exchange(&once, true) || !sees_namespaces() ||
-	    !dladdr(&ss_loader_last, &info) || !(slash = strrchr(info.dli_fname, '/')))
+	if (atomic_exchange(&once, true) || !sees_namespaces() || !dladdr(&ss_loader_last, &info) ||
+	    !(slash = strrchr(info.dli_fname, '/')))
 		return;
 	if (asprintf(&path, "%.*s/libsomashim-audit.so", (int)(slash - info.dli_fname),
 		     info.dli_fname) < 0)

@@ -53,7 +53,8 @@ static ssize_t put(void *cookie, const char *text, size_t size)
 	/* The program may redirect stderr at any time; a log file stays the same. */
 	if (sink.fd >= 0) {
 		n = ss_sink_write(&sink, text, size);
-		if (n >= 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO))
+		if (n >= 0 ||
+		    (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO))
 			return n < 0 ? (ssize_t)size : n;
 		leave_log(errno);
 	}

@@ -8,9 +8,9 @@
 #include "config/options.h"
 
 enum ss_oom_print {
-	SS_OOM_PRINT_FULL,    /* the whole report */
-	SS_OOM_PRINT_LAST,    /* the whole report, and that further failures are only counted */
-	SS_OOM_PRINT_COUNT,   /* one line with the number of failures so far */
+	SS_OOM_PRINT_FULL,  /* the whole report */
+	SS_OOM_PRINT_LAST,  /* the whole report, and that further failures are only counted */
+	SS_OOM_PRINT_COUNT, /* one line with the number of failures so far */
 	SS_OOM_PRINT_NOTHING,
 };
 

@@ -27,16 +27,21 @@ static void put_device(const struct ss_oom_device *d, void *arg)
 	fprintf(out, "somashim: out of memory: %" PRIu64 " bytes on device %d; ", r->oom->size,
 		r->oom->device);
 	if (d->known)
-		fprintf(out, "the device has %" PRIu64 " of %" PRIu64
+		fprintf(out,
+			"the device has %" PRIu64 " of %" PRIu64
 			" free, this process's pools hold %" PRIu64 ", others about %" PRIu64 "\n",
 			d->free_bytes, d->total_bytes, d->reserved,
 			d->total_bytes > mine ? d->total_bytes - mine : 0);
 	else
-		fprintf(out, "what the device has free it does not say, this process's pools hold %"
-			PRIu64 "\n", d->reserved);
+		fprintf(out,
+			"what the device has free it does not say, this process's pools hold "
+			"%" PRIu64 "\n",
+			d->reserved);
 	if (d->limit)
-		fprintf(out, "somashim:   SOMASHIM_LIMIT is %" PRIu64 "; past the pools the process took %"
-			PRIu64 "\n", d->limit, d->past_pools);
+		fprintf(out,
+			"somashim:   SOMASHIM_LIMIT is %" PRIu64
+			"; past the pools the process took %" PRIu64 "\n",
+			d->limit, d->past_pools);
 	if (d->cause[0])
 		fprintf(out, "somashim:   a limit was hit: %s\n", d->cause);
 	if (r->oom->refused)
@@ -49,15 +54,18 @@ static void put_stream(void *native, uint64_t free_bytes, void *arg)
 {
 	const struct report *r = arg;
 
-	fprintf(r->out, "somashim:     stream %p holds %" PRIu64 " free bytes\n", native, free_bytes);
+	fprintf(r->out, "somashim:     stream %p holds %" PRIu64 " free bytes\n", native,
+		free_bytes);
 }
 
 static void put_pool(const struct ss_oom_pool *p, void *arg)
 {
 	const struct report *r = arg;
 
-	fprintf(r->out, "somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64 ", in flight %"
-		PRIu64 ", completed %" PRIu64 ", exported %" PRIu64 ", largest free run %" PRIu64 "\n",
+	fprintf(r->out,
+		"somashim:   %s pool (%s): reserved %" PRIu64 ", used %" PRIu64
+		", in flight %" PRIu64 ", completed %" PRIu64 ", exported %" PRIu64
+		", largest free run %" PRIu64 "\n",
 		p->kind, p->backing, p->reserved, p->used, p->in_flight, p->completed, p->exported,
 		p->largest_free);
 }
@@ -85,7 +93,8 @@ static void put_all(struct ss_core *core, const struct ss_oom *oom, bool last, F
 	put_tried(oom->tried, out);
 	if (last)
 		fputs("somashim:   further failures are only counted "
-		      "(SOMASHIM_OOM_REPORTS=all reports each)\n", out);
+		      "(SOMASHIM_OOM_REPORTS=all reports each)\n",
+		      out);
 }
 
 /* In memory first, so that reports of several threads do not mix. Where there is no host memory
@@ -103,8 +112,10 @@ void ss_shim_oom_report(struct ss_core *core, const struct ss_oom *oom)
 	if (print == SS_OOM_PRINT_NOTHING)
 		return;
 	if (print == SS_OOM_PRINT_COUNT) {
-		fprintf(log, "somashim: out of memory: %" PRIu64 " times so far, this time %" PRIu64
-			" bytes on device %d\n", count, oom->size, oom->device);
+		fprintf(log,
+			"somashim: out of memory: %" PRIu64 " times so far, this time %" PRIu64
+			" bytes on device %d\n",
+			count, oom->size, oom->device);
 	} else {
 		out = open_memstream(&text, &length);
 		put_all(core, oom, print == SS_OOM_PRINT_LAST, out ? out : log);

@@ -15,7 +15,10 @@
 
 struct ss_real ss_real;
 
-static const struct { const char *name; size_t offset; } names[] = {
+static const struct {
+	const char *name;
+	size_t offset;
+} names[] = {
 #define NAME(x) #x
 #define E(kind, extra, name, node, since, params, args) \
 	{ NAME(name), offsetof(struct ss_real, name) },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the recording of SOMASHIM_TRACE, and describes the runtime and the devices in it. No lock. */
+/* Starts the recording of SOMASHIM_TRACE, and describes the runtime and the devices in it. No
+ * lock. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

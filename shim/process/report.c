@@ -27,8 +27,8 @@ static void map_over(int fd)
 	if (r == MAP_FAILED)
 		return;
 	if (r->magic == SS_REPORT_MAGIC &&
-	    mmap(&somashim_report, SS_REPORT_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED) {
+	    mmap(&somashim_report, SS_REPORT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 fd, 0) != MAP_FAILED) {
 		for (int i = 0; i < SS_ROUTES; i++)
 			atomic_fetch_add(&r->route[i], before.route[i]);
 		ss_report_add(&r->loaded);

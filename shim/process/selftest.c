@@ -44,7 +44,7 @@ struct trial {
 	char why[160];
 };
 
-static const size_t sizes[3] = { 17 * MIB + 512, 1 * MIB, 24 * MIB };
+static const size_t sizes[3] = {17 * MIB + 512, 1 * MIB, 24 * MIB};
 static const size_t refill = 20 * MIB;
 
 static bool failed(struct trial *t, const char *what, int code)
@@ -308,14 +308,10 @@ static const struct {
 	const char *name;
 	bool (*run)(struct trial *);
 } steps[] = {
-	{ "map, write, verify", step_map },
-	{ "reuse across streams", step_reuse },
-	{ "leave and fill a gap", step_gap },
-	{ "let peers in", step_peers },
-	{ "grow in small steps", step_small },
-	{ "give back", step_return },
-	{ "map again", step_again },
-	{ "share", step_share },
+	{"map, write, verify", step_map},    {"reuse across streams", step_reuse},
+	{"leave and fill a gap", step_gap},  {"let peers in", step_peers},
+	{"grow in small steps", step_small}, {"give back", step_return},
+	{"map again", step_again},           {"share", step_share},
 };
 
 /* At the first use of a stream, a memset or a copy the runtime takes device memory for itself
@@ -376,7 +372,7 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 static void try_backing(int dev, int devices, const struct ss_options *options,
 			enum ss_backing backing)
 {
-	struct trial t = { .dev = dev, .devices = devices };
+	struct trial t = {.dev = dev, .devices = devices};
 	const char *at = "prepare", *name = ss_backing_name(backing), *why;
 	bool ok;
 	int err;
@@ -403,7 +399,8 @@ static void try_backing(int dev, int devices, const struct ss_options *options,
 	free(t.host);
 	err = ss_rocm_selftest_result(dev, backing, ok);
 	if (err)
-		ss_shim_log("selftest device %d %s: the verdict is not remembered: %s", dev, name, strerror(err));
+		ss_shim_log("selftest device %d %s: the verdict is not remembered: %s", dev, name,
+			    strerror(err));
 	if (ok)
 		ss_shim_log("selftest device %d %s: passed", dev, name);
 	else

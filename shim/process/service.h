@@ -19,8 +19,8 @@
 enum ss_state {
 	SS_UNKNOWN = 0, /* no intercepted call yet, or no HIP runtime is loaded yet */
 	SS_ON,
-	SS_OFF,         /* disabled, no device, or a forked child: every call is passed on */
-	SS_EXITING,     /* exit() has begun: nothing new is served */
+	SS_OFF,     /* disabled, no device, or a forked child: every call is passed on */
+	SS_EXITING, /* exit() has begun: nothing new is served */
 };
 
 enum ss_entry_kind {
@@ -42,7 +42,8 @@ void ss_slow_reasons_add(int more);
 /* Does nothing unless the state is `from`. */
 void ss_state_set(int from, int to);
 
-/* What folders above have to do at a moment that only this one knows. They set it in a constructor. */
+/* What folders above have to do at a moment that only this one knows. They set it in a
+ * constructor. */
 enum ss_hook {
 	SS_HOOK_START, /* the core exists, and no call has been served */
 	SS_HOOK_EXIT,  /* exit() begins, and everything still works */
@@ -59,7 +60,8 @@ static inline bool ss_pass(enum ss_entry_kind kind)
 {
 	if (likely(!ss_tls.depth &&
 		   atomic_load_explicit(&ss_state, memory_order_acquire) == SS_ON)) {
-		/* The tick may make a successful HIP call, which before 7.0 hides the last error. */
+		/* The tick may make a successful HIP call, which before 7.0 hides the last
+		 * error. */
 		if (kind != SS_ENTRY_ERROR)
 			ss_live_tick();
 		return false;

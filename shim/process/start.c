@@ -64,10 +64,10 @@ static void create(int devices)
 	for (int i = 0; i < devices; i++)
 		if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
-			       ss_backing_name(backing), why);
+				    ss_backing_name(backing), why);
 	if (ss_core_journal_error(ss_core))
 		ss_shim_log("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
-		       strerror(ss_core_journal_error(ss_core)));
+			    strerror(ss_core_journal_error(ss_core)));
 	if (ss_core_journal_other_name(ss_core))
 		ss_shim_log("SOMASHIM_JOURNAL: its name is taken, so this journal is %s",
 			    ss_core_journal_other_name(ss_core));
@@ -168,14 +168,10 @@ bool ss_pass_slow(enum ss_entry_kind kind)
 	if (ss_tls.depth)
 		return true;
 	switch (atomic_load_explicit(&ss_state, memory_order_acquire)) {
-	case SS_ON:
-		return false;
-	case SS_OFF:
-		return true;
-	case SS_EXITING:
-		return kind != SS_ENTRY_ALWAYS;
-	default:
-		break;
+	case SS_ON: return false;
+	case SS_OFF: return true;
+	case SS_EXITING: return kind != SS_ENTRY_ALWAYS;
+	default: break;
 	}
 	/* Opening files is a cancellation point, and a thread that is cancelled in start()
 	 * would leave start_lock locked for ever. */

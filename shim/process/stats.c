@@ -95,16 +95,19 @@ static void print_json(FILE *out, const char *host, int rank)
 	for (int dev = 0; dev < ss_rocm_devices; dev++)
 		aside += ss_set_aside(ss_core, dev);
 	ss_stats_total(ss_core, &total);
-	fprintf(out, "{\"somashim\": \"%s\", \"pid\": %d, \"rank\": ", SOMASHIM_VERSION, (int)owner);
+	fprintf(out, "{\"somashim\": \"%s\", \"pid\": %d, \"rank\": ", SOMASHIM_VERSION,
+		(int)owner);
 	if (rank >= 0)
 		fprintf(out, "%d, ", rank);
 	else
 		fputs("null, ", out);
 	put_string(out, "host", host);
-	fprintf(out, ", \"fences\": %" PRIu64 ", \"busy_queries\": %" PRIu64
-		", \"driver_calls\": %" PRIu64 ", \"driver_ns\": %" PRIu64 ", \"host_bytes\": %" PRIu64
-		", \"set_aside\": %" PRIu64 ", \"pools\": [", total.fences, total.busy_queries, total.driver_calls,
-		total.driver_ns, ss_host_bytes(ss_core), aside);
+	fprintf(out,
+		", \"fences\": %" PRIu64 ", \"busy_queries\": %" PRIu64
+		", \"driver_calls\": %" PRIu64 ", \"driver_ns\": %" PRIu64
+		", \"host_bytes\": %" PRIu64 ", \"set_aside\": %" PRIu64 ", \"pools\": [",
+		total.fences, total.busy_queries, total.driver_calls, total.driver_ns,
+		ss_host_bytes(ss_core), aside);
 	ss_stats(ss_core, &(struct ss_stats_visitor){.pool = put_pool}, &list);
 	fputs("]}\n", out);
 }

@@ -16,7 +16,8 @@ static void print_counts(const struct ss_pool_stats *s, FILE *out)
 {
 	uint64_t hits = s->allocations - s->misses;
 
-	fprintf(out, "somashim:   allocations %" PRIu64 ", frees %" PRIu64 ", hits %" PRIu64
+	fprintf(out,
+		"somashim:   allocations %" PRIu64 ", frees %" PRIu64 ", hits %" PRIu64
 		" (%.1f %%), misses %" PRIu64 ", out of memory %" PRIu64 "\n",
 		s->allocations, s->frees, hits,
 		s->allocations ? 100.0 * (double)hits / (double)s->allocations : 0.0, s->misses,
@@ -30,12 +31,16 @@ static void print_ended(const struct ss_device_stats *d, void *arg)
 
 	if (!d->ended_count)
 		return;
-	fprintf(out, "somashim: device %d, %" PRIu64 " pools that are no more (destroyed or reset)\n",
+	fprintf(out,
+		"somashim: device %d, %" PRIu64 " pools that are no more (destroyed or reset)\n",
 		d->device, d->ended_count);
 	print_counts(s, out);
-	fprintf(out, "somashim:   grown %" PRIu64 " times, the largest reserved %.1f MiB, used %.1f MiB, "
-		"given back %.1f MiB\n", s->grown, (double)s->reserved_high / MIB,
-		(double)s->used_high / MIB, (double)s->released_bytes / MIB);
+	fprintf(out,
+		"somashim:   grown %" PRIu64
+		" times, the largest reserved %.1f MiB, used %.1f MiB, "
+		"given back %.1f MiB\n",
+		s->grown, (double)s->reserved_high / MIB, (double)s->used_high / MIB,
+		(double)s->released_bytes / MIB);
 }
 
 /* Which steps of the ladder found memory for what was no hit, or made some. */
@@ -58,17 +63,18 @@ static void print_pool(const struct ss_pool_stats *s, void *arg)
 
 	fprintf(out, "somashim: device %d %s pool (%s)\n", s->device, s->kind, s->backing);
 	print_counts(s, out);
-	fprintf(out, "somashim:   reuse: same stream %" PRIu64 ", completed %" PRIu64
-		", event %" PRIu64 ", null-stream join %" PRIu64 ", device-side wait %" PRIu64
-		"\n", s->reuse_same_stream, s->reuse_completed, s->reuse_event,
-		s->reuse_implicit, s->reuse_internal);
-	fprintf(out, "somashim:   segments %" PRIu64 " (grown %" PRIu64
+	fprintf(out,
+		"somashim:   reuse: same stream %" PRIu64 ", completed %" PRIu64 ", event %" PRIu64
+		", null-stream join %" PRIu64 ", device-side wait %" PRIu64 "\n",
+		s->reuse_same_stream, s->reuse_completed, s->reuse_event, s->reuse_implicit,
+		s->reuse_internal);
+	fprintf(out,
+		"somashim:   segments %" PRIu64 " (grown %" PRIu64
 		" times), reserved %.1f MiB (high %.1f), used %.1f MiB (high %.1f), "
 		"given back %.1f MiB, trims %" PRIu64 ", remaps %" PRIu64 ", waits %" PRIu64 "\n",
-		s->segments, s->grown, (double)s->reserved / MIB,
-		(double)s->reserved_high / MIB, (double)s->used / MIB,
-		(double)s->used_high / MIB, (double)s->released_bytes / MIB, s->trims,
-		s->remaps, s->waits);
+		s->segments, s->grown, (double)s->reserved / MIB, (double)s->reserved_high / MIB,
+		(double)s->used / MIB, (double)s->used_high / MIB, (double)s->released_bytes / MIB,
+		s->trims, s->remaps, s->waits);
 	print_ladder(s, out);
 }
 
@@ -77,8 +83,11 @@ static void print_aside(struct ss_core *core, int dev, FILE *out)
 	uint64_t bytes = ss_set_aside(core, dev);
 
 	if (bytes)
-		fprintf(out, "somashim: device %d, set aside %.1f MiB (the runtime gives no access to it, "
-			"and does not unmap it)\n", dev, (double)bytes / MIB);
+		fprintf(out,
+			"somashim: device %d, set aside %.1f MiB (the runtime gives no access to "
+			"it, "
+			"and does not unmap it)\n",
+			dev, (double)bytes / MIB);
 }
 
 void ss_shim_stats_table(struct ss_core *core, FILE *out)
@@ -90,7 +99,8 @@ void ss_shim_stats_table(struct ss_core *core, FILE *out)
 	for (int dev = 0; dev < ss_rocm_devices; dev++)
 		print_aside(core, dev, out);
 	ss_stats_total(core, &total);
-	fprintf(out, "somashim: fences recorded %" PRIu64 ", busy streams asked %" PRIu64
+	fprintf(out,
+		"somashim: fences recorded %" PRIu64 ", busy streams asked %" PRIu64
 		", driver calls %" PRIu64 " in %.3f ms "
 		"(the sum over all threads), host memory for metadata %.1f KiB\n",
 		total.fences, total.busy_queries, total.driver_calls, (double)total.driver_ns / 1e6,

@@ -16,7 +16,9 @@
 
 atomic_bool ss_gate_counts;
 
-static struct { _Alignas(64) atomic_int inside; } counts[COUNTS];
+static struct {
+	_Alignas(64) atomic_int inside;
+} counts[COUNTS];
 static const void *_Atomic shut_by; /* &ss_tls of the thread that shut it; NULL = open */
 
 static atomic_int *my_count(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gate in front of calls that put work on a device. It is shut at the end of the process, before
- * virtual memory is unmapped that such work could touch (exit.c).
+ * The gate in front of calls that put work on a device. It is shut at the end of the process,
+ * before virtual memory is unmapped that such work could touch (exit.c).
  *
- * Calls are counted only where the runtime needs the memory to be unmapped at its end (ROCm 6.x with
- * the vmm backing). Elsewhere a call pays for one branch.
+ * Calls are counted only where the runtime needs the memory to be unmapped at its end (ROCm 6.x
+ * with the vmm backing). Elsewhere a call pays for one branch.
  */
 #ifndef SS_SHIM_SUBMIT_GATE_H
 #define SS_SHIM_SUBMIT_GATE_H
@@ -25,12 +25,13 @@ enum ss_gate ss_gate_enter_slow(void);
 void ss_gate_leave_slow(void);
 
 /* Any thread, around a call that may put work on a device. SS_GATE_SHUT comes after a second, in
- * which the process normally ends: a detached thread sees no error, and a thread that somebody joins
- * ends with one. */
+ * which the process normally ends: a detached thread sees no error, and a thread that somebody
+ * joins ends with one. */
 static inline enum ss_gate ss_gate_enter(void)
 {
 	return likely(!atomic_load_explicit(&ss_gate_counts, memory_order_relaxed)) ?
-	       SS_GATE_OPEN : ss_gate_enter_slow();
+		       SS_GATE_OPEN :
+		       ss_gate_enter_slow();
 }
 
 static inline void ss_gate_leave(enum ss_gate gate)

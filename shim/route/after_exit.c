@@ -49,10 +49,9 @@ hipError_t after_exit_hipDeviceSetMemPool(int dev, hipMemPool_t pool)
 }
 
 hipError_t after_exit_hipMemSetMemPool(hipMemLocation *where, hipMemAllocationType type,
-				 hipMemPool_t pool)
+				       hipMemPool_t pool)
 {
-	return ss_pool_is_handle(pool) ? hipSuccess :
-	       PASS(hipMemSetMemPool, where, type, pool);
+	return ss_pool_is_handle(pool) ? hipSuccess : PASS(hipMemSetMemPool, where, type, pool);
 }
 
 /* For handlers that ask only the core, which makes no call into HIP for them. */
@@ -71,14 +70,14 @@ hipError_t after_exit_hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr a
 }
 
 hipError_t after_exit_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t pool,
-				    hipMemLocation *location)
+					  hipMemLocation *location)
 {
 	return ANSWERED(pool, hipMemPoolGetAccess, flags, pool, location);
 }
 
 /* Taking access away is accepted and does nothing; new access is refused. */
 hipError_t after_exit_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list,
-				    size_t count)
+					  size_t count)
 {
 	struct ss_pool *pool;
 
@@ -131,7 +130,7 @@ hipError_t after_exit_hipExecutionCtxDestroy(void *context)
 
 /* Since exit() began the runtime serves hipMallocAsync, and so this. */
 hipError_t after_exit_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t pool,
-				       hipStream_t stream)
+					     hipStream_t stream)
 {
 	if (!ss_pool_is_handle(pool))
 		return PASS(hipMallocFromPoolAsync, ptr, size, pool, stream);
@@ -139,17 +138,18 @@ hipError_t after_exit_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool
 }
 
 hipError_t after_exit_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t pool,
-						  hipMemAllocationHandleType type,
-						  unsigned int flags)
+							hipMemAllocationHandleType type,
+							unsigned int flags)
 {
-	return ss_pool_is_handle(pool) ? hipErrorInvalidValue :
-	       PASS(hipMemPoolExportToShareableHandle, handle, pool, type, flags);
+	return ss_pool_is_handle(pool) ?
+		       hipErrorInvalidValue :
+		       PASS(hipMemPoolExportToShareableHandle, handle, pool, type, flags);
 }
 
 /* The runtime does not check a descriptor, and ours are in no format of its own. */
 hipError_t after_exit_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *handle,
-						    hipMemAllocationHandleType type,
-						    unsigned int flags)
+							  hipMemAllocationHandleType type,
+							  unsigned int flags)
 {
 	(void)pool, (void)handle, (void)type, (void)flags;
 	return hipErrorInvalidValue;
@@ -161,7 +161,7 @@ hipError_t after_exit_hipMemPoolExportPointer(hipMemPoolPtrExportData *data, voi
 }
 
 hipError_t after_exit_hipMemPoolImportPointer(void **ptr, hipMemPool_t pool,
-					hipMemPoolPtrExportData *data)
+					      hipMemPoolPtrExportData *data)
 {
 	struct ss_handle h;
 

@@ -38,19 +38,26 @@ struct table {
 	void *entry[];
 };
 
-static const struct { const char *name; unsigned at; void *ours; } slots[] = {
+static const struct {
+	const char *name;
+	unsigned at;
+	void *ours;
+} slots[] = {
 #define T(name, at) { #name, at, (void *)name },
 	SS_TABLE(T)
 #undef T
 };
 
-/* Every entry but the C++ names and an old one has a position in the table. Where this does not compile,
- * api_table.h lacks one; its position is in hip_api_trace.hpp. */
+/* Every entry but the C++ names and an old one has a position in the table. Where this does not
+ * compile, api_table.h lacks one; its position is in hip_api_trace.hpp. */
 enum {
 #define T(name, at) HAS_##name,
 	SS_TABLE(T)
 #undef T
-	HAS_SS_EXT_MODULE_LAUNCH, HAS_SS_HCC_MODULE_LAUNCH, HAS_hipGetDeviceProperties, HAS_ALL
+		HAS_SS_EXT_MODULE_LAUNCH,
+	HAS_SS_HCC_MODULE_LAUNCH,
+	HAS_hipGetDeviceProperties,
+	HAS_ALL
 };
 #define E(kind, extra, name, node, since, params, args) + (HAS_##name < HAS_ALL)
 _Static_assert((0 SS_ENTRIES(E)) == HAS_ALL, "api_table.h lacks a position");
@@ -123,7 +130,8 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
 	 * second runtime (process/bypass.c). */
 	if (name && !strcmp(name, "hip") && tables && count && tables[0] && wanted() &&
 	    !atomic_exchange(&done, true) && !patch(tables[0], object_of((void *)import))) {
-		ss_shim_log("SOMASHIM_API_TABLE: the runtime's table is not as expected and is left alone");
+		ss_shim_log("SOMASHIM_API_TABLE: the runtime's table is not as expected and is "
+			    "left alone");
 		atomic_store(&done, false);
 	}
 	next = (__typeof__(next))ss_register_symbol("rocprofiler_register_library_api_table");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Positions in the table of AMD's builds (6.0 and later, with rocprofiler-register). HipDispatchTable
- * is a size in bytes and then one pointer per function; new functions are only ever appended.
- * Position 0 is the first after the size. scripts/rocm-check.py compares each with the header of
- * every release that has one (hip/amd_detail/hip_api_trace.hpp).
+ * Positions in the table of AMD's builds (6.0 and later, with rocprofiler-register).
+ * HipDispatchTable is a size in bytes and then one pointer per function; new functions are only
+ * ever appended. Position 0 is the first after the size. scripts/rocm-check.py compares each with
+ * the header of every release that has one (hip/amd_detail/hip_api_trace.hpp).
  *
  * The C++ names of 5.x are in no table, and neither is the old name of hipGetDevicePropertiesR0000.
  */

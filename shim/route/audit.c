@@ -23,8 +23,8 @@ enum kind { OTHER, SHIM, RUNTIME, KIND_MASK = 3 };
 
 unsigned int la_version(unsigned int version);
 unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie);
-uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refcook,
-		       uintptr_t *defcook, unsigned int *flags, const char *name);
+uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refcook, uintptr_t *defcook,
+		       unsigned int *flags, const char *name);
 
 static struct link_map *shim;
 
@@ -55,8 +55,8 @@ static uintptr_t defined(const struct link_map *map, const char *name, int type)
 /* Counts one more reference that leads to us, for `somashim run`. */
 static void count(enum ss_route route)
 {
-	union ss_report_page *page =
-		(union ss_report_page *)defined(shim, "somashim_report", STT_OBJECT);
+	union ss_report_page *page = (union ss_report_page *)defined(shim, "somashim_report",
+								     STT_OBJECT);
 
 	if (page)
 		ss_report_add(&page->r.route[route]);
@@ -77,8 +77,7 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *coo
 	if (called(map->l_name, "libsomashim.so")) {
 		shim = map;
 		kind = SHIM;
-	} else if (called(map->l_name, "libamdhip64") ||
-		   called(map->l_name, "libhsa-runtime64")) {
+	} else if (called(map->l_name, "libamdhip64") || called(map->l_name, "libhsa-runtime64")) {
 		kind = RUNTIME;
 	}
 	*cookie = (uintptr_t)map | kind;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Answers dlsym() and dlvsym() for names of ours. The real function resolves them first. Its answer
- * stays, and so does its error, unless it is a function of a HIP or HSA runtime: then the answer is our
- * function of that name.
+ * stays, and so does its error, unless it is a function of a HIP or HSA runtime: then the answer is
+ * our function of that name.
  *
- * Two callers get the real function. A runtime looks for functions of its own. And another interposer
- * that stands behind us and defines the name as well looks for what is behind it: if that were us, a call
- * would never end.
+ * Two callers get the real function. A runtime looks for functions of its own. And another
+ * interposer that stands behind us and defines the name as well looks for what is behind it: if
+ * that were us, a call would never end.
  *
- * RTLD_DEFAULT and RTLD_NEXT of a caller behind us do not lead to us, or lead to us although the runtime
- * has no such function or there is no runtime. So they are answered by whether a runtime has it.
+ * RTLD_DEFAULT and RTLD_NEXT of a caller behind us do not lead to us, or lead to us although the
+ * runtime has no such function or there is no runtime. So they are answered by whether a runtime
+ * has it.
  *
  * Locks: none of its own.
  */
@@ -25,7 +26,7 @@
 /* One walk over all loaded objects. */
 struct look {
 	const struct ss_dlsym *call;
-	uintptr_t found;      /* an address that the real function gave; 0: none */
+	uintptr_t found; /* an address that the real function gave; 0: none */
 	bool passed_us;
 	bool caller_behind;   /* the caller stands behind us in the loader's order */
 	bool caller_defines;  /* ... defines the name itself, as a function */
@@ -44,7 +45,7 @@ static bool is_runtime(const struct ss_elf *elf)
 static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct look *l = arg;
-	const ElfW(Sym) *own;
+	const ElfW(Sym) * own;
 	struct ss_elf elf;
 	bool runtime, caller, found;
 
@@ -77,7 +78,7 @@ static void *resolve(const struct ss_dlsym *c, void *handle)
 
 static struct ss_dlsym_verdict final(void *address)
 {
-	return (struct ss_dlsym_verdict){ address, 1 };
+	return (struct ss_dlsym_verdict){address, 1};
 }
 
 static struct ss_dlsym_verdict final_ours(const struct ss_dlsym *c)
@@ -115,9 +116,9 @@ static struct ss_dlsym_verdict anywhere(const struct ss_dlsym *c, struct look *l
 
 struct ss_dlsym_verdict ss_dlsym_answer(const struct ss_dlsym *c)
 {
-	struct ss_dlsym_verdict on = { c->version ? (void *)c->real_version : (void *)c->real, 0 };
+	struct ss_dlsym_verdict on = {c->version ? (void *)c->real_version : (void *)c->real, 0};
 	bool pseudo = c->handle == RTLD_DEFAULT || c->handle == RTLD_NEXT;
-	struct look l = { .call = c };
+	struct look l = {.call = c};
 
 	if (!pseudo) {
 		void *found = resolve(c, c->handle);

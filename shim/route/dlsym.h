@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dlsym() and dlvsym(), as the program calls them. dlsym_entry.S has the exported entry points,
- * dlsym_early.c sends every name that is not ours on to the real function, and dlsym.c answers for the
- * names that are.
+ * dlsym_early.c sends every name that is not ours on to the real function, and dlsym.c answers for
+ * the names that are.
  */
 #ifndef SS_SHIM_DLSYM_H
 #define SS_SHIM_DLSYM_H
@@ -29,7 +29,8 @@ struct ss_dlsym {
 };
 
 /* Called by the entry points. */
-struct ss_dlsym_verdict ss_dlsym_decide(void *handle, const char *name, void *caller) SS_DLSYM_HIDDEN;
+struct ss_dlsym_verdict ss_dlsym_decide(void *handle, const char *name,
+					void *caller) SS_DLSYM_HIDDEN;
 struct ss_dlsym_verdict ss_dlvsym_decide(void *handle, const char *name, const char *version,
 					 void *caller) SS_DLSYM_HIDDEN;
 /* Answers a call for a name that we have. Any thread; takes the loader's lock, no other. */

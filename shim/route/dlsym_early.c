@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the dlsym() and dlvsym() behind ours, and sends all calls there but those for names of ours.
+ * Finds the dlsym() and dlvsym() behind ours, and sends all calls there but those for names of
+ * ours.
  *
- * Everybody's calls come here: of malloc libraries and sanitizers before any constructor has run, and of
- * IFUNC resolvers before this library is relocated. So this file calls no function of another file but
- * ss_dlsym_answer(), reads nothing through the GOT but one weak symbol, and is compiled without sanitizers.
+ * Everybody's calls come here: of malloc libraries and sanitizers before any constructor has run,
+ * and of IFUNC resolvers before this library is relocated. So this file calls no function of
+ * another file but ss_dlsym_answer(), reads nothing through the GOT but one weak symbol, and is
+ * compiled without sanitizers.
  *
  * Locks: none. Threads that search at the same time find the same.
  */
@@ -33,20 +35,22 @@ static long call3(long number, long a, long b, long c)
 #if defined(__x86_64__)
 	long result;
 
-	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c)
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c)
 			 : "rcx", "r11", "memory");
 	return result;
 #else
 	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b,
-		 x2 __asm__("x2") = c, x3 __asm__("x3") = 0;
+			 x2 __asm__("x2") = c, x3 __asm__("x3") = 0;
 
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
 	return x0;
 #endif
 }
 
-/* Where the dynamic loader is, by the kernel's word; 0: unknown. If the loader was started as a program,
- * it is the program. */
+/* Where the dynamic loader is, by the kernel's word; 0: unknown. If the loader was started as a
+ * program, it is the program. */
 static uintptr_t loader_base(void)
 {
 	uintptr_t base = 0, headers = 0;
@@ -55,12 +59,11 @@ static uintptr_t loader_base(void)
 
 	if (fd < 0)
 		return 0;
-	while (call3(SYS_read, fd, (long)&v, sizeof(v)) == sizeof(v) && v.a_type != AT_NULL) {
+	while (call3(SYS_read, fd, (long)&v, sizeof(v)) == sizeof(v) && v.a_type != AT_NULL)
 		if (v.a_type == AT_BASE)
 			base = v.a_un.a_val;
 		else if (v.a_type == AT_PHDR)
 			headers = v.a_un.a_val;
-	}
 	(void)call3(SYS_close, fd, 0, 0);
 	return base || !headers ? base : headers - sizeof(ElfW(Ehdr));
 }
@@ -68,7 +71,7 @@ static uintptr_t loader_base(void)
 static const struct link_map *first_object(void)
 {
 	uintptr_t base, debug = 0;
-	const ElfW(Phdr) *p;
+	const ElfW(Phdr) * p;
 	struct ss_elf elf;
 
 	if (&_r_debug)
@@ -91,16 +94,17 @@ static uintptr_t search(const struct link_map *m, const struct link_map *end, co
 	uintptr_t at;
 
 	for (; m && m != end; m = m->l_next)
-		if (ss_elf_read(m->l_addr, m->l_ld, &elf) && (at = ss_elf_address(&elf, name, STT_FUNC)))
+		if (ss_elf_read(m->l_addr, m->l_ld, &elf) &&
+		    (at = ss_elf_address(&elf, name, STT_FUNC)))
 			return at;
 	return 0;
 }
 
-/* The definition behind ours in the order of the loader, as RTLD_NEXT is: another interposer's, or the
- * real one, in libc.so.6 or (before glibc 2.34) libdl.so.2. Where all that is in front of us, because
- * we were loaded late, nobody finds our definition, and the first one will do. The list is walked without
- * the loader's lock. That is right because it happens once, before there are threads, and because these
- * libraries are among its first. */
+/* The definition behind ours in the order of the loader, as RTLD_NEXT is: another interposer's, or
+ * the real one, in libc.so.6 or (before glibc 2.34) libdl.so.2. Where all that is in front of us,
+ * because we were loaded late, nobody finds our definition, and the first one will do. The list is
+ * walked without the loader's lock. That is right because it happens once, before there are
+ * threads, and because these libraries are among its first. */
 static uintptr_t find(_Atomic uintptr_t *known, const char *name)
 {
 	const struct link_map *first, *us;
@@ -136,7 +140,8 @@ static void *ours(const char *name)
 		       begins(name, "__hip")))
 		return NULL;
 	return ss_elf_read((uintptr_t)__ehdr_start, _DYNAMIC, &elf) ?
-		(void *)ss_elf_address(&elf, name, STT_FUNC) : NULL;
+		       (void *)ss_elf_address(&elf, name, STT_FUNC) :
+		       NULL;
 }
 
 static struct ss_dlsym_verdict decide(struct ss_dlsym *call, uintptr_t next)
@@ -147,7 +152,7 @@ static struct ss_dlsym_verdict decide(struct ss_dlsym *call, uintptr_t next)
 	call->ours = next && !self ? ours(call->name) : NULL;
 	if (call->ours)
 		return ss_dlsym_answer(call);
-	return (struct ss_dlsym_verdict){ (void *)next, !next };
+	return (struct ss_dlsym_verdict){(void *)next, !next};
 }
 
 struct ss_dlsym_verdict ss_dlsym_decide(void *handle, const char *name, void *caller)

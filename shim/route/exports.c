@@ -185,7 +185,8 @@
 	}
 
 #define HERE (-1) /* the current device */
-/* The same, for a call that loads code. It is read before the call, which may be the last one that sees it. */
+/* The same, for a call that loads code. It is read before the call, which may be the last one that
+ * sees it. */
 static inline int ss_code_device(const void *image, const char *path)
 {
 	if (unlikely(ss_checking) && image)

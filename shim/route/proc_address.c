@@ -15,7 +15,11 @@
 /* The table takes the address of deprecated functions, too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-static const struct { const char *name; void *ours; size_t real; } entries[] = {
+static const struct {
+	const char *name;
+	void *ours;
+	size_t real;
+} entries[] = {
 #define NAME(x) #x
 #define E(kind, extra, name, node, since, params, args) \
 	{ NAME(name), (void *)name, offsetof(struct ss_real, name) },
@@ -44,9 +48,10 @@ static size_t entry_named(const char *name)
 	return ENTRIES;
 }
 
-/* The runtime looks in the library that it loads as libamdhip64.so, which may be a second copy. Then its addresses
- * are not those that we know, so compare names: that of the function, which may be the _spt form of what was asked
- * for, and only if the loader has none the one that was asked for. */
+/* The runtime looks in the library that it loads as libamdhip64.so, which may be a second copy.
+ * Then its addresses are not those that we know, so compare names: that of the function, which may
+ * be the _spt form of what was asked for, and only if the loader has none the one that was asked
+ * for. */
 static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 {
 	Dl_info info;
@@ -56,7 +61,8 @@ static hipError_t reroute(const char *symbol, void **fn, hipError_t err)
 		return ss_result(err);
 	i = entry_of(*fn);
 	if (i == ENTRIES)
-		i = entry_named(dladdr(*fn, &info) && info.dli_saddr == *fn ? info.dli_sname : symbol);
+		i = entry_named(dladdr(*fn, &info) && info.dli_saddr == *fn ? info.dli_sname :
+									      symbol);
 	if (i < ENTRIES) {
 		*fn = entries[i].ours;
 		ss_report_add(&somashim_report.r.route[SS_ROUTE_PROC]);

@@ -148,8 +148,8 @@ hipError_t do_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
 	return ss_result(hipSuccess);
 }
 
-/* The descriptor always means a whole allocation of the runtime, from its first byte on (7.2.4), and importers take
- * that for the block. So only a block that starts its segment has one. */
+/* The descriptor always means a whole allocation of the runtime, from its first byte on (7.2.4),
+ * and importers take that for the block. So only a block that starts its segment has one. */
 hipError_t do_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t ptr, size_t size,
 					     SS_RANGE_TYPE type, unsigned long long flags)
 {
@@ -184,8 +184,7 @@ hsa_status_t hsa_amd_ipc_memory_create(void *ptr, size_t size, hsa_amd_ipc_memor
 	/* In a forked child the core's locks may be held, so nothing of ours is shared
 	 * there. */
 	if (state != SS_UNKNOWN && ss_core && ss_owns_range(ss_core, ptr, size) &&
-	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) ||
-	     info.backing == SS_BACKING_VMM))
+	    (state == SS_OFF || !ss_lookup(ss_core, ptr, &info) || info.backing == SS_BACKING_VMM))
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	if (!real) {
 		real = ss_hsa_symbol("hsa_amd_ipc_memory_create");

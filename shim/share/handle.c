@@ -97,11 +97,10 @@ static uint64_t check(const void *bytes, size_t from, size_t to, uint64_t more, 
 static bool fits(const struct ss_handle *h)
 {
 	return word(h->real, AT_SIZE) == h->segment_size && !word(h->real, AT_OFFSET) &&
-	       !word(h->real, AT_REST) && half(h->real, AT_DEVICE) >> 16 == 0 &&
-	       h->serial && h->serial >> SERIAL_BITS == 0 && h->segment_size % FRAME == 0 &&
-	       h->segment_size && h->segment_size / FRAME >> FRAME_BITS == 0 &&
-	       h->offset % SS_HANDLE_GRAIN == 0 && h->offset < h->segment_size && h->size &&
-	       h->size <= h->segment_size - h->offset;
+	       !word(h->real, AT_REST) && half(h->real, AT_DEVICE) >> 16 == 0 && h->serial &&
+	       h->serial >> SERIAL_BITS == 0 && h->segment_size % FRAME == 0 && h->segment_size &&
+	       h->segment_size / FRAME >> FRAME_BITS == 0 && h->offset % SS_HANDLE_GRAIN == 0 &&
+	       h->offset < h->segment_size && h->size && h->size <= h->segment_size - h->offset;
 }
 
 static uint64_t pack_place(const struct ss_handle *h)
@@ -152,8 +151,8 @@ bool ss_handle_pack(const struct ss_handle *h, void *out)
 	set_word(out, AT_SIZE, 0);
 	set_word(out, AT_OFFSET, pack_place(h));
 	set_half(out, AT_DEVICE, h->serial << 16 | half(h->real, AT_DEVICE));
-	set_word(out, AT_REST, check(out, 0, AT_REST, h->size, 64 - SIZE_BITS) << SIZE_BITS |
-			       h->size);
+	set_word(out, AT_REST,
+		 check(out, 0, AT_REST, h->size, 64 - SIZE_BITS) << SIZE_BITS | h->size);
 	return true;
 }
 

@@ -22,7 +22,7 @@ struct ss_handle {
 	uint64_t segment_size;
 	uint64_t offset, size; /* of the block */
 	uint32_t pid;
-	uint32_t serial;       /* tells segments at one address apart; 0: unknown */
+	uint32_t serial; /* tells segments at one address apart; 0: unknown */
 };
 
 /* The core's number of a segment as handles carry it: 1 to 4095. */

@@ -199,8 +199,8 @@ hipError_t do_hipIpcCloseMemHandle(void *ptr)
 	return ss_result(err);
 }
 
-/* For hipFree of imported memory. Like the real call it waits for the memory's devices, and not for the current device's
- * null stream. */
+/* For hipFree of imported memory. Like the real call it waits for the memory's devices, and not for
+ * the current device's null stream. */
 static hipError_t close_now(const struct ss_mapping_close *d)
 {
 	hipError_t err = wait_for(d->devices);

@@ -21,7 +21,7 @@
 struct block {
 	size_t offset, size;
 	enum ss_via via;
-	uint64_t devices;       /* a bit for each that it was opened on */
+	uint64_t devices;          /* a bit for each that it was opened on */
 	unsigned count, buffer_id; /* how often it is open; for its attribute */
 	struct block *next;
 };
@@ -31,14 +31,14 @@ struct mapping {
 	size_t size;
 	unsigned char handle[SS_HANDLE_BYTES];
 	uint32_t serial;
-	int dev;               /* the device that opened it first */
-	uint64_t devices;      /* all that did: since 7.0 one mapping may serve several */
+	int dev;          /* the device that opened it first */
+	uint64_t devices; /* all that did: since 7.0 one mapping may serve several */
 	unsigned flags;
 	unsigned users, opens; /* how often the program, and how often we, opened it */
 	bool shared;           /* some block was opened by a handle of ours */
 	bool ending;           /* to be closed once these devices, and those above, are idle */
 	uint64_t waits;
-	uint64_t since;        /* number of the last free that did not wait */
+	uint64_t since; /* number of the last free that did not wait */
 	struct block *blocks;
 	struct mapping *next;
 };
@@ -161,7 +161,7 @@ static void drop(struct mapping *m)
 /* ---- open --------------------------------------------------------------- */
 
 bool ss_mapping_reopen(const struct ss_handle *h, bool ours, enum ss_via via, int dev, int flags,
-		      void **ptr, hipError_t *err)
+		       void **ptr, hipError_t *err)
 {
 	struct mapping *m;
 	bool found;
@@ -172,7 +172,8 @@ bool ss_mapping_reopen(const struct ss_handle *h, bool ours, enum ss_via via, in
 	if (found) {
 		/* The runtime accepted the flags when it mapped the segment. */
 		*err = flags >= 0 && (unsigned)flags != m->flags ? hipErrorInvalidValue :
-		       attach(m, h, ours, via, dev) ? hipSuccess : hipErrorOutOfMemory;
+		       attach(m, h, ours, via, dev)              ? hipSuccess :
+								   hipErrorOutOfMemory;
 		if (*err == hipSuccess)
 			*ptr = m->base + h->offset;
 	}

@@ -29,9 +29,9 @@ hipError_t ss_mapping_add(const struct ss_handle *h, bool ours, enum ss_via via,
 
 /* What the caller has to do after a block was released. */
 struct ss_mapping_close {
-	bool known;  /* ptr lies in a mapping of the table */
-	bool open;   /* it was open, until now */
-	bool shared; /* other blocks of ours may lie in the mapping */
+	bool known;       /* ptr lies in a mapping of the table */
+	bool open;        /* it was open, until now */
+	bool shared;      /* other blocks of ours may lie in the mapping */
 	uint64_t devices; /* wait for these (a bit each) */
 	int dev;          /* then, with this one current, */
 	void *close;      /* close this address; NULL: nothing to close */
@@ -60,7 +60,8 @@ void ss_import_reset(int dev);
 
 /* ---- questions: for everybody ------------------------------------------- */
 
-extern atomic_int ss_imports __attribute__((visibility("hidden"))); /* mappings whose blocks are known */
+/* Mappings whose blocks are known */
+extern atomic_int ss_imports __attribute__((visibility("hidden")));
 
 /* The block of another process that ptr points into: sets base, size and device of *out,
  * and the block's BUFFER_ID. False: ptr is in no such block. */

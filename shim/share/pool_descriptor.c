@@ -41,9 +41,8 @@ bool ss_pool_desc_parse(const void *bytes, size_t size, struct ss_pool_desc *out
 	if (size < desc_size(1) || size > sizeof(*out))
 		return false;
 	memcpy(out, bytes, size);
-	if (memcmp(out->magic, magic, sizeof(magic)) || out->version != VERSION ||
-	    out->reserved || !out->devices || out->reuse >> SS_POOL_DESC_REUSE ||
-	    size != desc_size(out->devices))
+	if (memcmp(out->magic, magic, sizeof(magic)) || out->version != VERSION || out->reserved ||
+	    !out->devices || out->reuse >> SS_POOL_DESC_REUSE || size != desc_size(out->devices))
 		return false;
 	for (unsigned i = 0; i < out->devices; i++)
 		if (!memchr(out->device[i].bus, 0, sizeof(out->device[i].bus)))
@@ -53,7 +52,8 @@ bool ss_pool_desc_parse(const void *bytes, size_t size, struct ss_pool_desc *out
 
 /* Devices without a serial number share one uuid, and partitions of a device may share the bus
  * address. So both must agree. */
-bool ss_pool_desc_same_device(const struct ss_pool_desc_device *a, const struct ss_pool_desc_device *b)
+bool ss_pool_desc_same_device(const struct ss_pool_desc_device *a,
+			      const struct ss_pool_desc_device *b)
 {
 	return !memcmp(a->uuid, b->uuid, sizeof(a->uuid)) && !strcmp(a->bus, b->bus);
 }

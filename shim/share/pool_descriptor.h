@@ -29,7 +29,8 @@ struct ss_pool_desc {
 size_t ss_pool_desc_finish(struct ss_pool_desc *desc, unsigned devices, unsigned reuse);
 /* Takes any bytes. False: they are no valid contents. */
 bool ss_pool_desc_parse(const void *bytes, size_t size, struct ss_pool_desc *out);
-bool ss_pool_desc_same_device(const struct ss_pool_desc_device *a, const struct ss_pool_desc_device *b);
+bool ss_pool_desc_same_device(const struct ss_pool_desc_device *a,
+			      const struct ss_pool_desc_device *b);
 
 /* A new descriptor with these contents, which nobody can change; -1: none could be made. */
 int ss_pool_desc_write(const struct ss_pool_desc *desc, size_t size);

@@ -45,8 +45,7 @@ static int find_device(const struct ss_pool_desc_device *name)
 /* ---- pools -------------------------------------------------------------- */
 
 hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t which,
-						hipMemAllocationHandleType type,
-						unsigned int flags)
+						hipMemAllocationHandleType type, unsigned int flags)
 {
 	struct ss_pool *pool = ss_pool_from_handle(ss_core, which);
 	unsigned n = 0, reuse = 0;
@@ -55,7 +54,8 @@ hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t which
 	int fd;
 
 	if (ss_pool_is_native(which))
-		return ss_result(REAL(hipMemPoolExportToShareableHandle, handle, which, type, flags));
+		return ss_result(
+			REAL(hipMemPoolExportToShareableHandle, handle, which, type, flags));
 	if (!handle || !pool || !ss_pool_shared(pool) || flags ||
 	    type != hipMemHandleTypePosixFileDescriptor)
 		return ss_fail(hipErrorInvalidValue);
@@ -67,7 +67,9 @@ hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t which
 		if (access >> dev & 1 && name_device(dev, &desc.device[n]))
 			n++;
 	for (unsigned i = 0; i < SS_POOL_DESC_REUSE; i++)
-		if (ss_pool_get_attr(ss_core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + i, &on) == SS_OK && on)
+		if (ss_pool_get_attr(ss_core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + i, &on) ==
+			    SS_OK &&
+		    on)
 			reuse |= 1u << i;
 	fd = ss_pool_desc_write(&desc, ss_pool_desc_finish(&desc, n, reuse));
 	if (fd < 0)
@@ -107,7 +109,9 @@ static int as_descriptor(const void *handle)
 struct native_desc {
 	int fd;
 	uint32_t state, count;
-	struct { int device, flags; } access[32];
+	struct {
+		int device, flags;
+	} access[32];
 };
 
 static bool native_pool_is_sane(int fd)

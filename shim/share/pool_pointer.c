@@ -88,8 +88,7 @@ static hipMemPool_t native_pool(int dev)
 	return pool;
 }
 
-hipError_t do_hipMemPoolImportPointer(void **ptr, hipMemPool_t which,
-				      hipMemPoolPtrExportData *data)
+hipError_t do_hipMemPoolImportPointer(void **ptr, hipMemPool_t which, hipMemPoolPtrExportData *data)
 {
 	struct ss_pool *pool = ss_pool_from_handle(ss_core, which);
 	hipMemPool_t native = ss_pool_is_native(which) ? which : NULL;

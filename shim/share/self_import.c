@@ -13,7 +13,7 @@
 
 struct opened {
 	void *ptr;
-	uint64_t id;    /* of the block, because another block may lie at ptr later */
+	uint64_t id; /* of the block, because another block may lie at ptr later */
 	unsigned count;
 	struct opened *next;
 };

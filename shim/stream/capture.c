@@ -179,12 +179,13 @@ bool ss_capture_join(hipStream_t stream, struct ss_timeline *tl, hipEvent_t even
 	return added;
 }
 
-/* Does the capture of m's stream forbid things to the calling thread? One in thread-local mode concerns its own thread
- * only. */
+/* Does the capture of m's stream forbid things to the calling thread? One in thread-local mode
+ * concerns its own thread only. */
 static bool concerns_me(const struct member *m)
 {
 	return m->mode == hipStreamCaptureModeGlobal ||
-	       (m->mode == hipStreamCaptureModeThreadLocal && pthread_equal(m->thread, pthread_self()));
+	       (m->mode == hipStreamCaptureModeThreadLocal &&
+		pthread_equal(m->thread, pthread_self()));
 }
 
 /* As in the runtime from 6.0 on: while a blocking stream of the device is captured,
@@ -266,7 +267,8 @@ void ss_capture_drop_device(int dev)
 /* Called before the real begin, so that nothing of ours is enqueued on the stream once it
  * captures; taken back if the real call fails. False: out of host memory, then the capture must
  * not begin. */
-static bool announce(hipStream_t stream, struct ss_timeline *tl, hipStreamCaptureMode mode, bool *added)
+static bool announce(hipStream_t stream, struct ss_timeline *tl, hipStreamCaptureMode mode,
+		     bool *added)
 {
 	*added = false;
 	ss_pools_set_capture_rule(forbids_pools);
@@ -306,7 +308,8 @@ hipError_t do_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
 					   const hipGraphNode_t *deps, const SS_EDGE_DATA *data,
 					   size_t count, hipStreamCaptureMode mode)
 {
-	RETURN_CAPTURE(stream, mode, hipStreamBeginCaptureToGraph, stream, graph, deps, data, count, mode);
+	RETURN_CAPTURE(stream, mode, hipStreamBeginCaptureToGraph, stream, graph, deps, data, count,
+		       mode);
 }
 
 /* A failed end may have ended the capture (invalidated, unjoined) or not (another thread's).
@@ -317,9 +320,8 @@ static hipError_t ended(hipStream_t stream, struct ss_timeline *tl, hipError_t e
 
 	if (!tl || !ss_timeline_capturing(tl))
 		return ss_result(err);
-	if (err != hipSuccess &&
-	    (REAL(hipStreamIsCapturing, stream, &status) != hipSuccess ||
-	     status != hipStreamCaptureStatusNone))
+	if (err != hipSuccess && (REAL(hipStreamIsCapturing, stream, &status) != hipSuccess ||
+				  status != hipStreamCaptureStatusNone))
 		return ss_fail(err);
 	end(tl);
 	return err == hipSuccess ? ss_result(err) : ss_fail(err);

@@ -19,7 +19,7 @@ static struct member {
 	hipStream_t stream;
 	void *context; /* NULL: it has been destroyed, or is about to be */
 	UT_hash_handle hh;
-} *members;
+} * members;
 static _Atomic unsigned count; /* of members; 0 in most programs, which then take no lock */
 
 static struct member *find(hipStream_t stream)

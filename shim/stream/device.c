@@ -115,8 +115,8 @@ hipError_t do_hipSetDevice(int dev)
 	}
 #define RAW(...) __VA_ARGS__
 
-CONTEXT(hipCtxCreate, (hipCtx_t *ctx, unsigned int flags, hipDevice_t dev_), (ctx, flags, dev_))
-CONTEXT(hipCtxPopCurrent, (hipCtx_t *ctx), (ctx))
+CONTEXT(hipCtxCreate, (hipCtx_t * ctx, unsigned int flags, hipDevice_t dev_), (ctx, flags, dev_))
+CONTEXT(hipCtxPopCurrent, (hipCtx_t * ctx), (ctx))
 CONTEXT(hipCtxPushCurrent, (hipCtx_t ctx), (ctx))
 CONTEXT(hipCtxSetCurrent, (hipCtx_t ctx), (ctx))
 
@@ -133,8 +133,8 @@ hipError_t do_hipDeviceEnablePeerAccess(int peer, unsigned int flags)
 	ss_observer_add(-1, SS_OBSERVER_PEER);
 	err = REAL(hipDeviceEnablePeerAccess, peer, flags);
 
-	if ((err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled) || dev < 0 ||
-	    peer < 0 || peer >= SS_MAX_DEVICES)
+	if ((err != hipSuccess && err != hipErrorPeerAccessAlreadyEnabled) || dev < 0 || peer < 0 ||
+	    peer >= SS_MAX_DEVICES)
 		return ss_result(err);
 	ss_rocm_add_peers(peer, 1ull << dev);
 	s = ss_device_add_peers(ss_core, peer, 1ull << dev);

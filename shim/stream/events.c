@@ -41,7 +41,8 @@ SS_INLINE hipError_t record_end(struct ss_token *t, hipEvent_t event, struct ss_
 }
 
 /* `stream` is what `real` takes for tl. */
-SS_INLINE hipError_t record(hipEvent_t event, struct ss_timeline *tl, record_call *real, hipStream_t stream)
+SS_INLINE hipError_t record(hipEvent_t event, struct ss_timeline *tl, record_call *real,
+			    hipStream_t stream)
 {
 	bool captured = ss_capture_live() && is_captured(event, tl, false);
 	struct ss_token t = ss_record_begin(ss_core, event, tl);
@@ -93,7 +94,8 @@ hipError_t do_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsi
 	t = ss_record_begin(ss_core, event, tl);
 	if (unlikely(ss_checking))
 		check_recording(event, captured, flags & EVENT_RECORD_EXTERNAL);
-	return record_end(&t, event, tl, captured, REAL(hipEventRecordWithFlags, event, stream, flags));
+	return record_end(&t, event, tl, captured,
+			  REAL(hipEventRecordWithFlags, event, stream, flags));
 }
 
 /* ---- create, destroy, share --------------------------------------------- */

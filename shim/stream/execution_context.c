@@ -44,7 +44,10 @@ hipError_t do_hipExecutionCtxStreamCreate(hipStream_t *stream, void *context, un
 hipError_t do_hipExecutionCtxDestroy(void *context)
 {
 	unsigned n, max = ss_context_stream_count();
-	struct { struct ss_timeline *tl; enum ss_timeline_kind kind; } *was;
+	struct {
+		struct ss_timeline *tl;
+		enum ss_timeline_kind kind;
+	} * was;
 	int dev = device_of(context);
 	hipStream_t *list;
 	hipError_t err;

@@ -21,8 +21,7 @@
 } while (0)
 
 hipError_t do_hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t graph,
-					 const hipGraphNode_t *deps, size_t count,
-					 hipEvent_t event)
+					 const hipGraphNode_t *deps, size_t count, hipEvent_t event)
 {
 	RETURN_NODE(event, hipGraphAddEventRecordNode, node, graph, deps, count, event);
 }
@@ -45,8 +44,9 @@ hipError_t do_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph,
 	struct ss_graph_node n = ss_graph_memory_node(params);
 
 	ss_graph_memory_add_node(params);
-	return ss_result(SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(params).ptr,
-				    ss_real.hipGraphAddMemAllocNode ?
-					    ss_real.hipGraphAddMemAllocNode(node, graph, deps, count, params) :
-					    ss_real_missing()));
+	return ss_result(SS_LIMITED(
+		n.dev, n.bytes, ss_graph_memory_node(params).ptr,
+		ss_real.hipGraphAddMemAllocNode ?
+			ss_real.hipGraphAddMemAllocNode(node, graph, deps, count, params) :
+			ss_real_missing()));
 }

@@ -35,7 +35,7 @@ hipError_t do_hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, vo
 				 hipEvent_t stop, int flags)
 {
 	RETURN_LAUNCH(start, stop, hipExtLaunchKernel, function, grid, block, args, shared, stream,
-		 start, stop, flags);
+		      start, stop, flags);
 }
 
 #undef LAUNCHED

@@ -21,9 +21,9 @@
 
 typedef hipError_t stream_call(hipStream_t stream);
 
-/* By the handle hipStreamLegacy the null stream is waited for, or asked, alone: the blocking streams, which it is
- * joined with by NULL, may run on (since 7.0; queries earlier). Such a call proves nothing to us, so its timeline is
- * NULL here. */
+/* By the handle hipStreamLegacy the null stream is waited for, or asked, alone: the blocking
+ * streams, which it is joined with by NULL, may run on (since 7.0; queries earlier). Such a call
+ * proves nothing to us, so its timeline is NULL here. */
 static inline struct ss_timeline *proven(hipStream_t handle, bool *refused)
 {
 	struct ss_timeline *tl = ss_stream_checked(handle, refused);
@@ -95,9 +95,10 @@ static double now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-/* After pool calls on a stream the runtime would have left a marker there, which joins the null stream; ours
- * left none, so it is enqueued here. A program that has waited and asks once must still hear that the stream is done, so
- * the question is repeated for as long as an idle stream needs for one marker. */
+/* After pool calls on a stream the runtime would have left a marker there, which joins the null
+ * stream; ours left none, so it is enqueued here. A program that has waited and asks once must
+ * still hear that the stream is done, so the question is repeated for as long as an idle stream
+ * needs for one marker. */
 static hipError_t query_stream(hipStream_t handle, stream_call *real, hipStream_t stream)
 {
 	struct ss_timeline *tl;
@@ -179,8 +180,8 @@ SS_HOT(hipEventQuery)
 typedef hipError_t wait_call(hipStream_t stream, hipEvent_t event, unsigned int flags);
 
 /* `stream` is what `real` takes for `handle`. */
-SS_INLINE hipError_t wait_event(hipStream_t handle, hipEvent_t event, unsigned int flags, wait_call *real,
-				hipStream_t stream)
+SS_INLINE hipError_t wait_event(hipStream_t handle, hipEvent_t event, unsigned int flags,
+				wait_call *real, hipStream_t stream)
 {
 	struct ss_timeline *tl;
 	bool refused, joins;
@@ -191,7 +192,8 @@ SS_INLINE hipError_t wait_event(hipStream_t handle, hipEvent_t event, unsigned i
 	if (refused)
 		return ss_fail(hipErrorInvalidHandle);
 	/* Announced before the real call, as a capture is (capture.c). */
-	joins = ss_capture_live() && tl && ss_capture_has_event(event) && ss_capture_join(handle, tl, event);
+	joins = ss_capture_live() && tl && ss_capture_has_event(event) &&
+		ss_capture_join(handle, tl, event);
 	t = ss_wait_begin(ss_core, event, tl);
 	if (unlikely(ss_checking))
 		ss_check_waits(tl, event);
@@ -216,5 +218,6 @@ SS_HOT(hipStreamWaitEvent)
 
 hipError_t do_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags)
 {
-	return wait_event(ss_spt_stream(stream), event, flags, ss_real.hipStreamWaitEvent_spt, stream);
+	return wait_event(ss_spt_stream(stream), event, flags, ss_real.hipStreamWaitEvent_spt,
+			  stream);
 }

@@ -14,8 +14,8 @@
 struct ss_sync_watch {
 	/* Before a call that waits for all of dev. */
 	void (*before_device_sync)(int dev);
-	/* After a wait of the program. joins_null: it waited for a whole device, so a fence on a null stream may be
-	 * recorded now. */
+	/* After a wait of the program. joins_null: it waited for a whole device, so a fence on a
+	 * null stream may be recorded now. */
 	void (*after_sync)(bool joins_null);
 	/* Before the real hipDeviceReset of dev. */
 	void (*before_reset)(int dev);

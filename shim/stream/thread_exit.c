@@ -77,8 +77,9 @@ static void gone_key_make(void)
 /* Destructors of thread-local objects run last in, first out. So the runtime must have
  * registered its own before us, which any call into it does.
  *
- * In the destructor of a key glibc has run them all, and nothing tells us so. It keeps the 32 bytes of a registration that
- * is made there, which key_gone() stands in for. (A thread_local object of C++ that is first used there costs as much.) */
+ * In the destructor of a key glibc has run them all, and nothing tells us so. It keeps the 32 bytes
+ * of a registration that is made there, which key_gone() stands in for. (A thread_local object of
+ * C++ that is first used there costs as much.) */
 void ss_thread_exit_register(int dev)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

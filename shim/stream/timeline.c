@@ -63,8 +63,9 @@ struct ss_timeline *ss_stream_slow(hipStream_t stream, hipError_t *err)
 
 	if ((uintptr_t)stream > 2)
 		return unknown(stream, err);
-	/* hipStreamLegacy came with 6.x. It means the null stream, but for synchronizations and queries (sync.c).
-	 * Before that it is no handle, whatever the runtime says of its flags and device. */
+	/* hipStreamLegacy came with 6.x. It means the null stream, but for synchronizations and
+	 * queries (sync.c). Before that it is no handle, whatever the runtime says of its flags and
+	 * device. */
 	if (stream == SS_LEGACY && ss_runtime()->major < 6) {
 		*err = hipErrorInvalidHandle;
 		return NULL;
@@ -104,7 +105,8 @@ hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, s
 
 		memcpy(&stream, (const char *)list + i * size + at, sizeof(stream));
 		ss_stream_used(stream);
-		if (unlikely(ss_checking)) /* launches of several devices, whose arguments are not looked at */
+		/* Launches of several devices, whose arguments are not looked at */
+		if (unlikely(ss_checking))
 			ss_check_kernel(ss_stream_or_null(stream), NULL, false, NULL, NULL);
 	}
 	return NULL;

@@ -57,8 +57,8 @@ hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, s
 /* The stream at offset `at` of a structure, which becomes known; NULL: there is no structure. */
 hipStream_t ss_stream_in(const void *config, size_t at);
 /* A kernel is about to be launched on the stream, which is returned. */
-static inline hipStream_t ss_launch(hipStream_t stream, const void *function, bool host, void **args,
-				    void **extra)
+static inline hipStream_t ss_launch(hipStream_t stream, const void *function, bool host,
+				    void **args, void **extra)
 {
 	if (unlikely(ss_checking))
 		ss_check_kernel(ss_stream_or_null(stream), function, host, args, extra);

@@ -10,8 +10,8 @@
 #include "shim/process/service.h"
 #include "shim/stream/timeline.h"
 
-/* A HOT entry is the export itself and hands the call on if this is true. On the fast path nothing but the variables of
- * ss_fast_path() is looked at. */
+/* A HOT entry is the export itself and hands the call on if this is true. On the fast path nothing
+ * but the variables of ss_fast_path() is looked at. */
 static inline bool ss_hot_pass(void)
 {
 	return !ss_fast_path() && ss_pass(SS_ENTRY_SERVED);
@@ -19,8 +19,8 @@ static inline bool ss_hot_pass(void)
 #define FORWARD(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 
 /* The timeline of a handle. 7.x follows a handle without checking it, so garbage and destroyed
- * streams crash in most calls (7.2.4). *refused: there the real call must not be made, and the error
- * is that of other releases. */
+ * streams crash in most calls (7.2.4). *refused: there the real call must not be made, and the
+ * error is that of other releases. */
 static inline struct ss_timeline *ss_stream_checked(hipStream_t handle, bool *refused)
 {
 	hipError_t err = hipSuccess;

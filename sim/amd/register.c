@@ -13,17 +13,17 @@
 enum { SUCCESS, NO_TOOLS, BAD_LENGTH = 3, UNSUPPORTED, TOOL_FAILED = 6 };
 
 PUBLIC int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
-						  uint32_t version, void **tables,
-						  uint64_t count, uint64_t *id);
+						  uint32_t version, void **tables, uint64_t count,
+						  uint64_t *id);
 
 int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(void),
 					   uint32_t version, void **tables, uint64_t count,
 					   uint64_t *id)
 {
 	static _Atomic uint64_t instances;
-	int (*tool)(const char *, uint64_t, uint64_t, void **, uint64_t) =
-		(int (*)(const char *, uint64_t, uint64_t, void **, uint64_t))
-			dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table");
+	int (*tool)(const char *, uint64_t, uint64_t, void **,
+		    uint64_t) = (int (*)(const char *, uint64_t, uint64_t, void **,
+					 uint64_t))dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table");
 	uint64_t instance;
 
 	(void)import;

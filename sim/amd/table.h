@@ -19,7 +19,7 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
 static struct {
 	size_t size;
 	void *entry[TABLE_ENTRIES];
-} table = { .size = sizeof table };
+} table = {.size = sizeof table};
 
 /* One per export. The section sim_slots holds pointers to all of them. */
 struct slot {
@@ -37,12 +37,15 @@ uint32_t rocprofiler_register_import_hip(void)
 
 static void table_start(void)
 {
-	static const struct { const char *name; int at; } listed[] = {
+	static const struct {
+		const char *name;
+		int at;
+	} listed[] = {
 #define T(name, at) { #name, at },
 		SS_TABLE(T)
 #undef T
 	};
-	void *tables[] = { &table };
+	void *tables[] = {&table};
 	uint64_t id;
 
 	for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++)
@@ -51,8 +54,8 @@ static void table_start(void)
 				table.entry[listed[i].at] = (*s)->own;
 				(*s)->at = listed[i].at + 1;
 			}
-	rocprofiler_register_library_api_table("hip", rocprofiler_register_import_hip, 60400, tables,
-					       1, &id);
+	rocprofiler_register_library_api_table("hip", rocprofiler_register_import_hip, 60400,
+					       tables, 1, &id);
 }
 
 static void *slot_function(const struct slot *s)

@@ -14,31 +14,31 @@
 #include "device/range.h"
 
 enum sim_kind {
-	SIM_DEVICE = 1,               /* device memory */
-	SIM_HOST,                     /* pinned host memory that the runtime allocated */
-	SIM_LOCKED,                   /* the program's own host memory, registered */
+	SIM_DEVICE = 1, /* device memory */
+	SIM_HOST,       /* pinned host memory that the runtime allocated */
+	SIM_LOCKED,     /* the program's own host memory, registered */
 	SIM_MANAGED,
-	SIM_SIGNAL,                   /* value words of HSA signals */
-	SIM_IMPORT,                   /* device memory of another process */
-	SIM_MAPPED,                   /* one physical handle mapped into a reservation */
+	SIM_SIGNAL, /* value words of HSA signals */
+	SIM_IMPORT, /* device memory of another process */
+	SIM_MAPPED, /* one physical handle mapped into a reservation */
 };
 
 struct sim_alloc {
-	struct sim_range r;           /* base, and size rounded up to pages */
-	size_t size;                  /* as the program asked */
+	struct sim_range r; /* base, and size rounded up to pages */
+	size_t size;        /* as the program asked */
 	enum sim_kind kind;
-	int device;                   /* -1: the host */
-	bool hip;                     /* allocated by HIP; false for raw HSA memory */
+	int device; /* -1: the host */
+	bool hip;   /* allocated by HIP; false for raw HSA memory */
 	unsigned flags;
 	uint64_t id;
 	void *userdata;
-	uint32_t access;              /* mask of the devices that may touch it */
+	uint32_t access; /* mask of the devices that may touch it */
 	int sync_memops;
-	int slot;                     /* of the export table (ipc.c), or -1 */
-	uint64_t token;               /* of the export, if slot is not -1 */
-	void *owner;                  /* pool block, graph allocation or physical handle */
-	int ownertype;                /* which of them; the upper layer numbers them */
-	void *alias;                  /* registered memory: its host address */
+	int slot;       /* of the export table (ipc.c), or -1 */
+	uint64_t token; /* of the export, if slot is not -1 */
+	void *owner;    /* pool block, graph allocation or physical handle */
+	int ownertype;  /* which of them; the upper layer numbers them */
+	void *alias;    /* registered memory: its host address */
 };
 
 /* Copies the allocation that contains p to *out. False: there is none. */

@@ -45,8 +45,8 @@ static void init(void)
 		d->span = sim_opt.vram * factor;
 		d->fd = sim_high_fd(memfd_create("somasim-vram", MFD_CLOEXEC));
 		d->physfd = sim_high_fd(memfd_create("somasim-phys", MFD_CLOEXEC));
-		if (d->fd < 0 || d->physfd < 0 ||
-		    ftruncate(d->fd, (off_t)d->span) || ftruncate(d->physfd, (off_t)d->span)) {
+		if (d->fd < 0 || d->physfd < 0 || ftruncate(d->fd, (off_t)d->span) ||
+		    ftruncate(d->physfd, (off_t)d->span)) {
 			perror("somasim: device memory");
 			return;
 		}
@@ -58,8 +58,8 @@ static void init(void)
 			return;
 		}
 		p = (char *)SIM_ALIGN((uintptr_t)p, SIM_HUGE_PAGE);
-		if (mmap(p, d->span, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, d->fd, 0) == MAP_FAILED) {
+		if (mmap(p, d->span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+			 d->fd, 0) == MAP_FAILED) {
 			perror("somasim: device arena");
 			return;
 		}
@@ -118,8 +118,11 @@ static void poison(void *p, size_t span)
 static struct sim_alloc entry(enum sim_kind kind, uintptr_t base, size_t span, size_t size)
 {
 	return (struct sim_alloc){
-		.r = { .base = base, .size = span }, .size = size, .kind = kind,
-		.id = sim_next_id(), .slot = -1,
+		.r = {.base = base, .size = span},
+		.size = size,
+		.kind = kind,
+		.id = sim_next_id(),
+		.slot = -1,
 	};
 }
 
@@ -179,8 +182,8 @@ void *sim_host_alloc(size_t size, unsigned flags, enum sim_kind kind, int device
 
 	if (span < size || !span)
 		return NULL;
-	p = mmap(NULL, span, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	a = entry(kind, (uintptr_t)p, span, size);
@@ -195,7 +198,8 @@ void *sim_host_alloc(size_t size, unsigned flags, enum sim_kind kind, int device
 }
 
 /* Exported memory that was freed here, but that another process still has open. */
-struct export {
+struct export
+{
 	struct sim_alloc a;
 	struct export *next;
 };

@@ -17,15 +17,15 @@
 #include "device/macros.h"
 
 struct sim_device {
-	int fd;                       /* memfd of the arena; importers open it */
+	int fd; /* memfd of the arena; importers open it */
 	char *arena;
-	size_t span;                  /* bytes of address space */
-	pthread_mutex_t lock;         /* guards the two address spaces */
+	size_t span;          /* bytes of address space */
+	pthread_mutex_t lock; /* guards the two address spaces */
 	struct sim_address_space space;
 	uint64_t total;
 	_Atomic uint64_t used;
-	int physfd;                   /* memfd of physical handles that cannot be exported */
-	struct sim_address_space phys;   /* offsets into physfd */
+	int physfd;                    /* memfd of physical handles that cannot be exported */
+	struct sim_address_space phys; /* offsets into physfd */
 };
 
 extern struct sim_device sim_devices[SIM_MAX_DEVICES];

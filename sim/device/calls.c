@@ -16,8 +16,8 @@ _Atomic unsigned char sim_call_special[SIM_MAX_CALLS];
 void (*_Atomic sim_thread_end)(struct sim_thread *t);
 
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sim_thread threads = { .next = &threads, .prev = &threads };
-static uint64_t ended[SIM_MAX_CALLS];     /* counts of threads that have ended */
+static struct sim_thread threads = {.next = &threads, .prev = &threads};
+static uint64_t ended[SIM_MAX_CALLS]; /* counts of threads that have ended */
 static const char *names[SIM_MAX_CALLS];
 static pthread_key_t key;
 

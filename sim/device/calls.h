@@ -21,21 +21,21 @@
 enum {
 	SIM_CALL_FAILS = 1,
 	SIM_CALL_COSTS = 2,
-	SIM_CALL_DEAD = 4,            /* this process is a child of one that had started */
+	SIM_CALL_DEAD = 4, /* this process is a child of one that had started */
 	SIM_CALL_NO_DEVICE = 8,
 	SIM_CALL_HOLDS = 16,
-	SIM_CALL_STARTS = 32,         /* the device has not started yet */
-	SIM_CALL_INSIDE = 64,         /* threads in such calls are counted */
+	SIM_CALL_STARTS = 32, /* the device has not started yet */
+	SIM_CALL_INSIDE = 64, /* threads in such calls are counted */
 };
 
 struct sim_thread {
 	_Atomic uint64_t counts[SIM_MAX_CALLS];
-	int depth;                    /* exported calls in progress on this thread */
-	int verdict;                  /* result forced on the current call, 0 = none */
-	bool holds_at_end;            /* somasim_hold: stop before this call returns */
-	bool inside;                  /* somasim_count_inside: this call is one of them */
-	struct sim_queue **queues;    /* per-thread streams by device, or NULL */
-	int upper[8];                 /* for the layer above; zero at first */
+	int depth;                 /* exported calls in progress on this thread */
+	int verdict;               /* result forced on the current call, 0 = none */
+	bool holds_at_end;         /* somasim_hold: stop before this call returns */
+	bool inside;               /* somasim_count_inside: this call is one of them */
+	struct sim_queue **queues; /* per-thread streams by device, or NULL */
+	int upper[8];              /* for the layer above; zero at first */
 	struct sim_thread *next, *prev;
 };
 

@@ -14,8 +14,7 @@ struct blob {
 	_Alignas(16) char data[];
 };
 
-struct sim_command *sim_command_new(enum sim_command_kind kind,
-				    void (*run)(struct sim_command *c))
+struct sim_command *sim_command_new(enum sim_command_kind kind, void (*run)(struct sim_command *c))
 {
 	struct sim_command *c = calloc(1, sizeof *c);
 
@@ -60,7 +59,7 @@ void sim_command_depend(struct sim_command *c, struct sim_queue *q, uint64_t seq
 		c->deps = d;
 		c->dep_capacity *= 4;
 	}
-	c->deps[c->dep_count++] = (struct sim_position){ sim_queue_ref(q), seq };
+	c->deps[c->dep_count++] = (struct sim_position){sim_queue_ref(q), seq};
 }
 
 struct sim_command *sim_command_clone(const struct sim_command *t)

@@ -12,9 +12,16 @@
 #include <stdint.h>
 
 enum sim_command_kind {
-	SIM_CMD_MARKER,               /* does nothing, but has a position */
-	SIM_CMD_COPY, SIM_CMD_FILL, SIM_CMD_KERNEL, SIM_CMD_RECORD, SIM_CMD_WRITE_VALUE,
-	SIM_CMD_WAIT_VALUE, SIM_CMD_HOST, SIM_CMD_CALL, SIM_CMD_SHARED_RECORD,
+	SIM_CMD_MARKER, /* does nothing, but has a position */
+	SIM_CMD_COPY,
+	SIM_CMD_FILL,
+	SIM_CMD_KERNEL,
+	SIM_CMD_RECORD,
+	SIM_CMD_WRITE_VALUE,
+	SIM_CMD_WAIT_VALUE,
+	SIM_CMD_HOST,
+	SIM_CMD_CALL,
+	SIM_CMD_SHARED_RECORD,
 	SIM_CMD_SHARED_WAIT,
 };
 
@@ -31,42 +38,42 @@ typedef void (*sim_kernel_body)(void **args);
 
 struct sim_command {
 	enum sim_command_kind kind;
-	void (*run)(struct sim_command *c);   /* on the queue's thread; NULL: nothing to do */
+	void (*run)(struct sim_command *c); /* on the queue's thread; NULL: nothing to do */
 	struct sim_command *next;
 	uint64_t seq;
 	int dep_count, dep_capacity;
-	struct sim_position *deps, few[2];    /* what must be reached first; few is enough mostly */
-	void *owned;                          /* a blob, shared with clones */
+	struct sim_position *deps, few[2]; /* what must be reached first; few is enough mostly */
+	void *owned;                       /* a blob, shared with clones */
 	union {
 		struct {
 			char *dst;
 			const char *src;
 			size_t width, height, depth, dpitch, spitch, dslice, sslice;
-		} copy;                       /* bytes and rows */
+		} copy; /* bytes and rows */
 		struct {
 			char *dst;
 			uint32_t value;
-			int elem;             /* bytes: 1, 2 or 4 */
+			int elem;                                  /* bytes: 1, 2 or 4 */
 			size_t width, height, depth, pitch, slice; /* width in elements */
 		} fill;
 		struct {
 			sim_kernel_body body;
 			const char *name;
 			void **args;
-			uint32_t dims[6];     /* grid, block */
+			uint32_t dims[6]; /* grid, block */
 			const void *func;
 		} kernel;
 		struct sim_record *record;
 		struct {
 			void *ptr;
 			uint64_t value, mask;
-			unsigned condition;   /* a sim_value_condition */
-			bool wide;            /* 64 bits instead of 32 */
+			unsigned condition; /* a sim_value_condition */
+			bool wide;          /* 64 bits instead of 32 */
 		} value;
 		struct {
 			void (*fn)(void *arg);
 			void *arg;
-		} host;                       /* SIM_CMD_HOST and SIM_CMD_CALL */
+		} host; /* SIM_CMD_HOST and SIM_CMD_CALL */
 		struct {
 			struct sim_shared_event *event;
 			uint64_t n;
@@ -74,8 +81,7 @@ struct sim_command {
 	};
 };
 
-struct sim_command *sim_command_new(enum sim_command_kind kind,
-				    void (*run)(struct sim_command *c));
+struct sim_command *sim_command_new(enum sim_command_kind kind, void (*run)(struct sim_command *c));
 struct sim_command *sim_marker(void);
 
 /* fn runs on the queue's thread. It must not call into HIP or HSA. */

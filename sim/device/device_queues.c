@@ -16,7 +16,7 @@
 
 static struct {
 	pthread_mutex_t lock;
-	struct sim_queue list;        /* head of the queues except the null one */
+	struct sim_queue list; /* head of the queues except the null one */
 	struct sim_queue *null;
 } dev[SIM_MAX_DEVICES];
 
@@ -138,7 +138,7 @@ static void add_queue(struct snapshot *s, struct sim_queue *q, uint64_t seq)
 		if (!s->d)
 			abort();
 	}
-	s->d[s->n++] = (struct sim_position){ sim_queue_ref(q), seq };
+	s->d[s->n++] = (struct sim_position){sim_queue_ref(q), seq};
 }
 
 static void add_pending(struct snapshot *s, struct sim_queue *q)
@@ -161,7 +161,7 @@ static void wait_all(struct snapshot *s)
 /* The pending work of the null queue and of what is joined to it. */
 static struct snapshot null_pending(int device)
 {
-	struct snapshot s = { 0 };
+	struct snapshot s = {0};
 
 	lock(device);
 	if (dev[device].null)
@@ -187,7 +187,7 @@ void sim_queue_drain(struct sim_queue *q)
 
 void sim_device_drain(int device)
 {
-	struct snapshot s = { 0 };
+	struct snapshot s = {0};
 
 	lock(device);
 	if (dev[device].null)
@@ -200,7 +200,7 @@ void sim_device_drain(int device)
 
 void sim_device_finish(int device)
 {
-	struct snapshot s = { 0 };
+	struct snapshot s = {0};
 
 	lock(device);
 	if (dev[device].null)

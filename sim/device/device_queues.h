@@ -16,7 +16,7 @@ struct sim_queue;
 /* Each returns a reference that the caller drops. */
 struct sim_queue *sim_device_queue_new(int device, bool blocking);
 struct sim_queue *sim_null_queue(int device);
-struct sim_queue *sim_thread_queue(int device);   /* of the calling thread */
+struct sim_queue *sim_thread_queue(int device); /* of the calling thread */
 
 /* Enqueues a command in implicit order, takes it over, and returns its position. */
 uint64_t sim_enqueue(struct sim_queue *q, struct sim_command *c);

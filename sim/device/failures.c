@@ -31,7 +31,7 @@ enum {
 
 struct rule {
 	char name[64];
-	long nth, every;              /* the nth call fails, or each every-th; 0 = unused */
+	long nth, every; /* the nth call fails, or each every-th; 0 = unused */
 	int code;
 	int id;
 	atomic_long seen;
@@ -53,9 +53,9 @@ static struct cost *_Atomic costs;
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	int id;                       /* -1: no thread will stop */
+	int id; /* -1: no thread will stop */
 	bool at_end, waiting;
-} hold = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, -1, false, false };
+} hold = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, -1, false, false};
 
 static bool is_hsa(int id)
 {
@@ -127,7 +127,7 @@ static void spend(double us)
 	uint64_t ns = (uint64_t)(us * 1e3), start = sim_now_ns();
 
 	if (us >= 200) {
-		struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+		struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
 		nanosleep(&ts, NULL);
 		return;

@@ -18,11 +18,11 @@ static struct sigaction old_segv, old_bus;
 void sim_fault(const void *addr, const char *who, const char *why)
 {
 	char line[200];
-	int n = snprintf(line, sizeof line, "somasim: device page fault at %p by %s (%s)\n",
-			 addr, who, why);
+	int n = snprintf(line, sizeof line, "somasim: device page fault at %p by %s (%s)\n", addr,
+			 who, why);
 
 	if (write(2, line, (size_t)n) < 0)
-		n = 0;                        /* there is nowhere to report it */
+		n = 0; /* there is nowhere to report it */
 	signal(SIGABRT, SIG_DFL);
 	abort();
 }
@@ -44,7 +44,7 @@ static void on_fault(int sig, siginfo_t *info, void *ctx)
 void sim_watch_faults(void)
 {
 	static bool done;
-	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER};
 
 	if (done)
 		return;

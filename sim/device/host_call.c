@@ -49,7 +49,7 @@ static void *worker(void *arg)
 
 static void run_host(struct sim_command *c)
 {
-	struct call k = { c, false, NULL };
+	struct call k = {c, false, NULL};
 	pthread_t th;
 
 	pthread_mutex_lock(&lock);

@@ -32,23 +32,23 @@ enum slot_state { SLOT_UNUSED, SLOT_LIVE, SLOT_FREED };
 
 /* One exported allocation, in the shared table. */
 struct slot {
-	_Atomic uint64_t token;       /* 0: never exported, or freed */
+	_Atomic uint64_t token; /* 0: never exported, or freed */
 	_Atomic uint64_t offset, size;
-	_Atomic uint32_t state;       /* a slot_state */
-	_Atomic uint32_t holder[HOLDERS];   /* process numbers of the importers, 0 = none */
+	_Atomic uint32_t state;           /* a slot_state */
+	_Atomic uint32_t holder[HOLDERS]; /* process numbers of the importers, 0 = none */
 };
 
 static pthread_mutex_t ipc_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int fd;
 	struct slot *slots;
-} ctl[SIM_MAX_DEVICES];            /* this process's tables of exports */
+} ctl[SIM_MAX_DEVICES]; /* this process's tables of exports */
 
 struct import {
 	void *base;
 	size_t size;
 	struct slot *slots, *slot;
-	int holder;                   /* index of this process in slot->holder */
+	int holder; /* index of this process in slot->holder */
 	uint64_t token;
 	uint32_t pid;
 	int refs;
@@ -122,7 +122,7 @@ static void set_slot(struct sim_alloc *a, void *arg)
 int sim_ipc_export(const struct sim_alloc *a, struct sim_ipc_handle *h)
 {
 	struct sim_device *d = &sim_devices[a->device];
-	struct export_arg e = { -1, 0 };
+	struct export_arg e = {-1, 0};
 
 	if (a->kind != SIM_DEVICE)
 		return -EINVAL;
@@ -208,7 +208,8 @@ static void *map_peer(const struct sim_ipc_handle *h, size_t size, struct import
 	for (im->holder = 0; im->holder < HOLDERS; im->holder++) {
 		uint32_t none = 0;
 
-		if (atomic_compare_exchange_strong(&s->holder[im->holder], &none, (uint32_t)getpid()))
+		if (atomic_compare_exchange_strong(&s->holder[im->holder], &none,
+						   (uint32_t)getpid()))
 			break;
 	}
 	if (im->holder < HOLDERS && atomic_load(&s->state) == SLOT_LIVE &&
@@ -226,7 +227,8 @@ static void *map_peer(const struct sim_ipc_handle *h, size_t size, struct import
 				char *at = (char *)SIM_ALIGN((uintptr_t)v, align);
 
 				p = mmap(at, len, PROT_READ | PROT_WRITE,
-					 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (off_t)h->offset);
+					 MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
+					 (off_t)h->offset);
 				if (at > v)
 					munmap(v, (size_t)(at - v));
 				munmap(at + len, SIM_HUGE_PAGE - (size_t)(at - v));
@@ -258,7 +260,7 @@ static void set_device(struct sim_alloc *a, void *arg)
 void *sim_ipc_import(const struct sim_ipc_handle *h, size_t size, int device, bool share)
 {
 	struct import *im;
-	struct sim_alloc a = { .kind = SIM_IMPORT };
+	struct sim_alloc a = {.kind = SIM_IMPORT};
 	void *p;
 
 	pthread_mutex_lock(&ipc_lock);

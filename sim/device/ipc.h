@@ -13,10 +13,10 @@
 struct sim_ipc_handle {
 	uint32_t magic;
 	uint32_t pid;
-	uint16_t fd, ctl;             /* of the exporter: the arena, the table of exports */
-	uint32_t slot;                /* in the table; the device in the upper half */
+	uint16_t fd, ctl; /* of the exporter: the arena, the table of exports */
+	uint32_t slot;    /* in the table; the device in the upper half */
 	uint64_t token;
-	uint64_t offset;              /* into the arena */
+	uint64_t offset; /* into the arena */
 };
 
 /* Fills *h for an allocation of device memory. Returns 0, -EINVAL or -ENOMEM. */

@@ -21,10 +21,10 @@
 #define GUESS 64                   /* bytes copied per argument of unknown size */
 
 struct sim_kernel {
-	const void *host;             /* address of the host function, NULL: of a module */
+	const void *host; /* address of the host function, NULL: of a module */
 	char *name;
 	sim_kernel_body body;
-	const size_t *sizes;          /* of the arguments; 0 ends it; NULL: unknown */
+	const size_t *sizes; /* of the arguments; 0 ends it; NULL: unknown */
 	bool looked_up, warned;
 	struct sim_kernel *next;
 };
@@ -118,7 +118,7 @@ static void look_up(struct sim_kernel *k)
  * refuses where this process would fault. */
 static size_t try_read(void *to, const void *from, size_t n)
 {
-	struct iovec l = { to, n }, r = { (void *)(uintptr_t)from, n };
+	struct iovec l = {to, n}, r = {(void *)(uintptr_t)from, n};
 	ssize_t got = process_vm_readv(getpid(), &l, 1, &r, 1, 0);
 
 	return got < 0 ? 0 : (size_t)got;
@@ -158,8 +158,8 @@ static void copy_unknown(struct sim_command *c, void **args)
 	size_t n = try_read(ptrs, args, sizeof ptrs) / sizeof *ptrs;
 	char *at;
 
-	c->owned = c->kernel.args =
-		sim_blob_new((MAX_ARGS + 2) * sizeof(void *) + MAX_ARGS * GUESS, NULL);
+	c->owned = c->kernel.args = sim_blob_new((MAX_ARGS + 2) * sizeof(void *) + MAX_ARGS * GUESS,
+						 NULL);
 	at = (char *)SIM_ALIGN((uintptr_t)(c->kernel.args + MAX_ARGS + 1), 16);
 	for (size_t i = 0; i < n; i++) {
 		char buf[GUESS];

@@ -14,35 +14,35 @@
 
 struct sim_phys {
 	int refs;
-	int maps;                     /* mappings of it */
+	int maps; /* mappings of it */
 	int device;
 	size_t size;
-	int fd;                       /* its own memfd, or -1: a range of the device's */
-	uint64_t offset;              /* of that range */
+	int fd;          /* its own memfd, or -1: a range of the device's */
+	uint64_t offset; /* of that range */
 	bool exportable, imported;
-	uintptr_t last_mapped;        /* address of the last mapping, 0 = none */
+	uintptr_t last_mapped; /* address of the last mapping, 0 = none */
 	struct sim_phys *next;
 };
 
 struct sim_mapping {
 	struct sim_range r;
 	struct sim_phys *h;
-	bool accessible;              /* somebody has access */
-	uint64_t generation;          /* tells it from an earlier mapping at its address */
+	bool accessible;     /* somebody has access */
+	uint64_t generation; /* tells it from an earlier mapping at its address */
 };
 
 struct sim_reservation {
 	struct sim_range r;
 	struct sim_range *maps;
-	uint64_t kept;                /* quirk phys-kept: bytes that stay charged */
+	uint64_t kept; /* quirk phys-kept: bytes that stay charged */
 	int kept_device;
-	void *raw;                    /* what was mapped, before alignment */
+	void *raw; /* what was mapped, before alignment */
 	size_t raw_size;
 };
 
 extern pthread_mutex_t sim_vmm_lock;
-extern uint64_t sim_mapping_generation;    /* of the newest mapping */
-extern int sim_mappings_accessible;        /* mappings that somebody has access to */
+extern uint64_t sim_mapping_generation; /* of the newest mapping */
+extern int sim_mappings_accessible;     /* mappings that somebody has access to */
 
 /* The reservation that contains size bytes at p, or NULL. */
 struct sim_reservation *sim_reservation_of(const void *p, size_t size);

@@ -91,7 +91,7 @@ static void grant(struct sim_alloc *a, void *arg)
 int sim_vmm_access(void *p, size_t size, int device, int prot)
 {
 	uintptr_t at = (uintptr_t)p, end = at + size;
-	struct grant g = { device < 0 ? 0 : 1u << device, prot };
+	struct grant g = {device < 0 ? 0 : 1u << device, prot};
 	struct sim_mapping *last = NULL;
 	struct sim_reservation *v;
 	bool accessible_before = false;
@@ -145,8 +145,7 @@ int sim_vmm_access(void *p, size_t size, int device, int prot)
 		}
 		/* V13: a grant to a peer that comes after the owner's spoils the contents. */
 		if (sim_opt.quirk[SIM_Q_PEER_SETACCESS] && prot && device >= 0 &&
-		    device != a.device &&
-		    (a.access & 1u << a.device))
+		    device != a.device && (a.access & 1u << a.device))
 			memset((void *)r->base, 0xee, SIM_PAGE);
 		x = r->base + r->size;
 	}

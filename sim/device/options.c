@@ -33,26 +33,26 @@ static const struct {
 	void *to;
 	long min, max;
 } table[] = {
-	{ "SOMASIM_VRAM", K_SIZE, &sim_opt.vram, 0, 0 },
-	{ "SOMASIM_DEVICES", K_INT, &sim_opt.devices, 1, SIM_MAX_DEVICES },
-	{ "SOMASIM_NO_DEVICE", K_BOOL, &sim_opt.no_device, 0, 0 },
-	{ "SOMASIM_SEED", K_SEED, &sim_opt.seed, 0, 0 },
-	{ "SOMASIM_VERBOSE", K_BOOL, &sim_opt.verbose, 0, 0 },
-	{ "SOMASIM_DELAY_US", K_LONG, &sim_opt.delay_us, 0, 60000000 },
-	{ "SOMASIM_DELAY_PCT", K_LONG, &sim_opt.delay_pct, 0, 100 },
-	{ "SOMASIM_QUEUE", K_LONG, &sim_opt.queue, 0, 1 << 30 },
-	{ "SOMASIM_STALL", K_STALL, NULL, 0, 0 },
-	{ "SOMASIM_HIP_VERSION", K_VERSION, &sim_opt.hip, 0, 0 },
-	{ "SOMASIM_POISON", K_BOOL, &sim_opt.poison, 0, 0 },
-	{ "SOMASIM_HANDLE_LIFO", K_BOOL, &sim_opt.lifo_handles, 0, 0 },
-	{ "SOMASIM_INTEGRATED", K_BOOL, &sim_opt.integrated, 0, 0 },
-	{ "SOMASIM_PEERS", K_BOOL, &sim_opt.peers, 0, 0 },
-	{ "SOMASIM_SETTLE_US", K_LONG, &sim_opt.settle_us, 0, 10000000 },
-	{ "SOMASIM_CREATE_CAP", K_SIZE, &sim_opt.create_cap, 0, 0 },
-	{ "SOMASIM_ARCH", K_TEXT, &sim_opt.arch, 0, 0 },
-	{ "SOMASIM_FAIL", K_TEXT, &sim_opt.fail, 0, 0 },
-	{ "SOMASIM_COST", K_TEXT, &sim_opt.cost, 0, 0 },
-	{ "SOMASIM_QUIRKS", K_QUIRKS, NULL, 0, 0 },
+	{"SOMASIM_VRAM", K_SIZE, &sim_opt.vram, 0, 0},
+	{"SOMASIM_DEVICES", K_INT, &sim_opt.devices, 1, SIM_MAX_DEVICES},
+	{"SOMASIM_NO_DEVICE", K_BOOL, &sim_opt.no_device, 0, 0},
+	{"SOMASIM_SEED", K_SEED, &sim_opt.seed, 0, 0},
+	{"SOMASIM_VERBOSE", K_BOOL, &sim_opt.verbose, 0, 0},
+	{"SOMASIM_DELAY_US", K_LONG, &sim_opt.delay_us, 0, 60000000},
+	{"SOMASIM_DELAY_PCT", K_LONG, &sim_opt.delay_pct, 0, 100},
+	{"SOMASIM_QUEUE", K_LONG, &sim_opt.queue, 0, 1 << 30},
+	{"SOMASIM_STALL", K_STALL, NULL, 0, 0},
+	{"SOMASIM_HIP_VERSION", K_VERSION, &sim_opt.hip, 0, 0},
+	{"SOMASIM_POISON", K_BOOL, &sim_opt.poison, 0, 0},
+	{"SOMASIM_HANDLE_LIFO", K_BOOL, &sim_opt.lifo_handles, 0, 0},
+	{"SOMASIM_INTEGRATED", K_BOOL, &sim_opt.integrated, 0, 0},
+	{"SOMASIM_PEERS", K_BOOL, &sim_opt.peers, 0, 0},
+	{"SOMASIM_SETTLE_US", K_LONG, &sim_opt.settle_us, 0, 10000000},
+	{"SOMASIM_CREATE_CAP", K_SIZE, &sim_opt.create_cap, 0, 0},
+	{"SOMASIM_ARCH", K_TEXT, &sim_opt.arch, 0, 0},
+	{"SOMASIM_FAIL", K_TEXT, &sim_opt.fail, 0, 0},
+	{"SOMASIM_COST", K_TEXT, &sim_opt.cost, 0, 0},
+	{"SOMASIM_QUIRKS", K_QUIRKS, NULL, 0, 0},
 };
 
 /* The README says what each quirk plays. */
@@ -98,7 +98,10 @@ static bool parse_size(const char *s, uint64_t *out)
 	case 'T': unit <<= 10; /* fall through */
 	case 'G': unit <<= 10; /* fall through */
 	case 'M': unit <<= 10; /* fall through */
-	case 'K': unit <<= 10; end++; break;
+	case 'K':
+		unit <<= 10;
+		end++;
+		break;
 	}
 	if (*end == 'i')
 		end++;
@@ -134,9 +137,11 @@ static bool parse_quirks(const char *s)
 
 static bool parse_version(const char *s, int *out)
 {
-	static const struct { int from, is; } studied[] = {
-		{ 800, 800 }, { 717, 717 }, { 716, 716 }, { 715, 715 }, { 714, 714 }, { 700, 702 },
-		{ 600, 604 }, { 505, 507 }, { 0, 502 },
+	static const struct {
+		int from, is;
+	} studied[] = {
+		{800, 800}, {717, 717}, {716, 716}, {715, 715}, {714, 714},
+		{700, 702}, {600, 604}, {505, 507}, {0, 502},
 	};
 	int major, minor, i = 0;
 
@@ -154,8 +159,7 @@ static bool parse(const char *s, size_t i)
 	long v;
 
 	switch (table[i].kind) {
-	case K_SIZE:
-		return parse_size(s, table[i].to);
+	case K_SIZE: return parse_size(s, table[i].to);
 	case K_SEED:
 		seeded = true;
 		sim_opt.seed = strtoull(s, &end, 0);
@@ -163,13 +167,9 @@ static bool parse(const char *s, size_t i)
 	case K_STALL:
 		sim_opt.stall_ms = 5;
 		return sscanf(s, "%ld:%ld", &sim_opt.stall_pct, &sim_opt.stall_ms) >= 1;
-	case K_VERSION:
-		return parse_version(s, table[i].to);
-	case K_QUIRKS:
-		return parse_quirks(s);
-	case K_TEXT:
-		*(const char **)table[i].to = strdup(s);
-		return true;
+	case K_VERSION: return parse_version(s, table[i].to);
+	case K_QUIRKS: return parse_quirks(s);
+	case K_TEXT: *(const char **)table[i].to = strdup(s); return true;
 	default:
 		v = strtol(s, &end, 0);
 		if (end == s || *end)

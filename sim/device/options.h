@@ -42,21 +42,22 @@ enum sim_quirk {
 };
 
 struct sim_options {
-	uint64_t vram;                /* bytes per device, a multiple of SIM_HUGE_PAGE */
+	uint64_t vram; /* bytes per device, a multiple of SIM_HUGE_PAGE */
 	int devices;
 	bool no_device;
 	uint64_t seed;
 	bool verbose;
-	long delay_us, delay_pct;     /* longest delay of a command; how many are delayed */
-	long queue;                   /* commands that a stream may be behind; 0: no limit */
+	long delay_us, delay_pct; /* longest delay of a command; how many are delayed */
+	long queue;               /* commands that a stream may be behind; 0: no limit */
 	long stall_pct, stall_ms;
-	int hip;                      /* the release, as 702 for 7.2; 0 until libamdhip64 has decided */
+	/* The release, as 702 for 7.2; 0 until libamdhip64 has decided */
+	int hip;
 	bool poison;
 	bool lifo_handles;
 	bool integrated;
-	bool peers;                   /* devices can reach the memory of others */
+	bool peers; /* devices can reach the memory of others */
 	long settle_us;
-	uint64_t create_cap;          /* bytes */
+	uint64_t create_cap; /* bytes */
 	const char *fail, *cost, *arch;
 	bool quirk[SIM_Q_COUNT];
 };

@@ -120,8 +120,8 @@ void sim_phys_drop(struct sim_phys *h)
 	if (h->fd >= 0) {
 		close(h->fd);
 	} else {
-		fallocate(d->physfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  (off_t)h->offset, (off_t)h->size);
+		fallocate(d->physfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)h->offset,
+			  (off_t)h->size);
 		pthread_mutex_lock(&d->lock);
 		sim_address_space_add(&d->phys, h->offset, h->size);
 		pthread_mutex_unlock(&d->lock);

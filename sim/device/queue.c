@@ -37,8 +37,8 @@ struct sim_queue *sim_queue_new(int device, bool blocking, bool is_null)
 	q->id = atomic_fetch_add(&next_queue, 1);
 	s = sim_opt.seed * 0x9e3779b97f4a7c15ULL + q->id;
 	q->random = sim_random(&s);
-	snprintf(q->name, sizeof q->name, "stream %llu of device %d%s",
-		 (unsigned long long)q->id, device, is_null ? " (null)" : "");
+	snprintf(q->name, sizeof q->name, "stream %llu of device %d%s", (unsigned long long)q->id,
+		 device, is_null ? " (null)" : "");
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->work, NULL);
 	pthread_cond_init(&q->progress, NULL);
@@ -89,7 +89,7 @@ static void delay(struct sim_queue *q)
 	if ((long)((r >> 40) % 100) < sim_opt.stall_pct)
 		us += sim_opt.stall_ms * 1000;
 	if (us) {
-		struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
+		struct timespec ts = {us / 1000000, us % 1000000 * 1000};
 
 		nanosleep(&ts, NULL);
 	}

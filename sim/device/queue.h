@@ -17,19 +17,19 @@ struct sim_command;
 struct sim_queue {
 	atomic_int refs;
 	int device;
-	bool blocking;                /* takes part in the null stream's implicit order */
+	bool blocking; /* takes part in the null stream's implicit order */
 	bool is_null;
 	uint64_t id;
-	pthread_mutex_t lock;         /* guards the next six lines */
+	pthread_mutex_t lock; /* guards the next six lines */
 	pthread_cond_t work, progress;
 	struct sim_command *head, *tail;
-	_Atomic uint64_t enqueued, completed;   /* may be read without the lock */
+	_Atomic uint64_t enqueued, completed; /* may be read without the lock */
 	bool closing, has_worker;
-	bool stalled;                 /* starts no command */
-	uint64_t random;              /* state of the delays; the worker's */
+	bool stalled;    /* starts no command */
+	uint64_t random; /* state of the delays; the worker's */
 	char name[48];
-	void (*retired)(struct sim_queue *q);   /* closed, and all its work is done; or NULL */
-	bool listed;                  /* these three belong to device_queues.c */
+	void (*retired)(struct sim_queue *q); /* closed, and all its work is done; or NULL */
+	bool listed;                          /* these three belong to device_queues.c */
 	struct sim_queue *next, *prev;
 };
 

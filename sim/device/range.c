@@ -28,8 +28,7 @@ static uint32_t next_prio(void)
 	return x ^ (x >> 16);
 }
 
-static void split(struct sim_range *t, uintptr_t key, struct sim_range **a,
-		  struct sim_range **b)
+static void split(struct sim_range *t, uintptr_t key, struct sim_range **a, struct sim_range **b)
 {
 	if (!t) {
 		*a = *b = NULL;

@@ -10,7 +10,7 @@
 struct sim_range {
 	uintptr_t base;
 	size_t size;
-	size_t max;                   /* largest size in this subtree */
+	size_t max; /* largest size in this subtree */
 	uint32_t prio;
 	struct sim_range *l, *r;
 };

@@ -14,8 +14,8 @@ struct sim_queue;
 struct sim_record {
 	atomic_int refs;
 	struct sim_queue *queue;
-	uint64_t seq;                 /* set when the record is enqueued */
-	_Atomic uint64_t time_ns;     /* 0: not reached yet */
+	uint64_t seq;             /* set when the record is enqueued */
+	_Atomic uint64_t time_ns; /* 0: not reached yet */
 };
 
 struct sim_record *sim_record_new(struct sim_queue *q);

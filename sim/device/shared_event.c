@@ -12,7 +12,7 @@
 
 struct sim_shared_event {
 	_Atomic uint64_t recorded, done;
-	int fd;                       /* of the creator */
+	int fd; /* of the creator */
 };
 
 static struct sim_shared_event *map_page(int fd)
@@ -72,7 +72,7 @@ bool sim_shared_event_done(struct sim_shared_event *ev, uint64_t n)
 
 void sim_shared_event_wait(struct sim_shared_event *ev, uint64_t n)
 {
-	struct timespec ts = { 0, 50000 };
+	struct timespec ts = {0, 50000};
 
 	while (!sim_shared_event_done(ev, n))
 		nanosleep(&ts, NULL);

@@ -17,7 +17,7 @@
 #define SLAB (256 * 1024)
 
 struct signal {
-	int64_t kind;                 /* 1: a live signal, 0: free */
+	int64_t kind; /* 1: a live signal, 0: free */
 	_Atomic int64_t value;
 	struct signal *next;
 	uint64_t pad[5];
@@ -95,7 +95,7 @@ bool sim_signal_holds(uint64_t handle, enum sim_condition c, int64_t ref, int64_
 /* Plain memory writes change values, so a wait has to poll. */
 void sim_signal_pause(unsigned round)
 {
-	struct timespec ts = { 0, round < 200 ? 20000 : 200000 };
+	struct timespec ts = {0, round < 200 ? 20000 : 200000};
 
 	if (round < 16)
 		sched_yield();

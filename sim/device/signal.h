@@ -12,7 +12,15 @@
 #include <stdint.h>
 
 enum sim_signal_op {
-	SIG_LOAD, SIG_STORE, SIG_ADD, SIG_SUB, SIG_AND, SIG_OR, SIG_XOR, SIG_XCHG, SIG_CAS
+	SIG_LOAD,
+	SIG_STORE,
+	SIG_ADD,
+	SIG_SUB,
+	SIG_AND,
+	SIG_OR,
+	SIG_XOR,
+	SIG_XCHG,
+	SIG_CAS
 };
 
 /* As hsa_signal_condition_t. */

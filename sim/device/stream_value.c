@@ -27,7 +27,7 @@ static bool value_holds(const struct sim_command *c)
 	switch (c->value.condition) {
 	case SIM_VALUE_GTE:
 		return c->value.wide ? (int64_t)(v - ref) >= 0 :
-		       (int32_t)((uint32_t)v - (uint32_t)ref) >= 0;
+				       (int32_t)((uint32_t)v - (uint32_t)ref) >= 0;
 	case SIM_VALUE_EQ: return v == ref;
 	case SIM_VALUE_AND: return (v & c->value.value) != 0;
 	default: return (~(v | c->value.value) & c->value.mask) != 0;
@@ -36,7 +36,7 @@ static bool value_holds(const struct sim_command *c)
 
 static void run_wait(struct sim_command *c)
 {
-	struct timespec ts = { 0, 20000 };
+	struct timespec ts = {0, 20000};
 
 	for (int i = 0; !value_holds(c); i++)
 		if (i < 8)

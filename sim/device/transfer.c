@@ -10,7 +10,8 @@ static void run_copy(struct sim_command *c)
 	for (size_t z = 0; z < c->copy.depth; z++)
 		for (size_t y = 0; y < c->copy.height; y++)
 			memmove(c->copy.dst + z * c->copy.dslice + y * c->copy.dpitch,
-				c->copy.src + z * c->copy.sslice + y * c->copy.spitch, c->copy.width);
+				c->copy.src + z * c->copy.sslice + y * c->copy.spitch,
+				c->copy.width);
 }
 
 struct sim_command *sim_copy_command(void)

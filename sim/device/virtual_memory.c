@@ -110,7 +110,7 @@ bool sim_mapping_back(struct sim_mapping *m, int prot)
 
 int sim_vmm_map(void *p, size_t size, struct sim_phys *h, bool hip)
 {
-	struct sim_alloc a = { .kind = SIM_MAPPED, .hip = hip, .slot = -1 };
+	struct sim_alloc a = {.kind = SIM_MAPPED, .hip = hip, .slot = -1};
 	struct sim_reservation *v;
 	struct sim_mapping *m = calloc(1, sizeof *m);
 	struct sim_range *f;

@@ -43,17 +43,17 @@ static void adopt(struct sim_alloc *a, void *arg)
 
 void hip_adopt(void *p, size_t size, unsigned flags, uint32_t access)
 {
-	sim_update(p, adopt, &(struct adoption){ size, flags, access });
+	sim_update(p, adopt, &(struct adoption){size, flags, access});
 }
 
 void *hip_device_alloc(int device, size_t size, unsigned flags)
 {
-	hsa_amd_memory_pool_t pool = { sim_pool_handle(device, flags == hipDeviceMallocFinegrained) };
+	hsa_amd_memory_pool_t pool = {sim_pool_handle(device, flags == hipDeviceMallocFinegrained)};
 	struct sim_thread *t = sim_self();
 	void *p = NULL;
 	hsa_status_t s;
 
-	t->depth++;                   /* the program has not called HSA */
+	t->depth++; /* the program has not called HSA */
 	s = hsa_amd_memory_pool_allocate(pool, size, 0, &p);
 	t->depth--;
 	if (s != HSA_STATUS_SUCCESS)

@@ -11,9 +11,9 @@
 
 /* Copies rows between an array and memory: to `to` from q, or, if `to` is NULL, from `from` to
  * p. x (in bytes) and y are the place in the array; pitch is that of the memory. */
-static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, void *p,
-			  const void *q, size_t x, size_t y, size_t pitch, size_t w,
-			  size_t rows, hipMemcpyKind kind, bool wait)
+static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, void *p, const void *q,
+			  size_t x, size_t y, size_t pitch, size_t w, size_t rows,
+			  hipMemcpyKind kind, bool wait)
 {
 	const hipArray *a = to ? to : from;
 	size_t ap;
@@ -22,10 +22,10 @@ static hipError_t array2d(hipStream_t h, hipArray *to, const hipArray *from, voi
 		return hipErrorInvalidValue;
 	ap = array_pitch(a);
 	if (to)
-		return submit_rows(h, (char *)to->data + y * ap + x, ap, q, pitch, w, rows,
-				   kind, wait);
-	return submit_rows(h, p, pitch, (const char *)from->data + y * ap + x, ap, w, rows,
-			   kind, wait);
+		return submit_rows(h, (char *)to->data + y * ap + x, ap, q, pitch, w, rows, kind,
+				   wait);
+	return submit_rows(h, p, pitch, (const char *)from->data + y * ap + x, ap, w, rows, kind,
+			   wait);
 }
 
 hipError_t i_hipMemcpy2DToArray(hipArray *dst, size_t x, size_t y, const void *src, size_t sp,
@@ -34,15 +34,14 @@ hipError_t i_hipMemcpy2DToArray(hipArray *dst, size_t x, size_t y, const void *s
 	return array2d(NULL, dst, NULL, NULL, src, x, y, sp, w, rows, kind, true);
 }
 
-hipError_t i_hipMemcpy2DToArrayAsync(hipArray *dst, size_t x, size_t y, const void *src,
-				     size_t sp, size_t w, size_t rows, hipMemcpyKind kind,
-				     hipStream_t h)
+hipError_t i_hipMemcpy2DToArrayAsync(hipArray *dst, size_t x, size_t y, const void *src, size_t sp,
+				     size_t w, size_t rows, hipMemcpyKind kind, hipStream_t h)
 {
 	return array2d(h, dst, NULL, NULL, src, x, y, sp, w, rows, kind, false);
 }
 
-hipError_t i_hipMemcpy2DFromArray(void *dst, size_t dp, hipArray_const_t src, size_t x,
-				  size_t y, size_t w, size_t rows, hipMemcpyKind kind)
+hipError_t i_hipMemcpy2DFromArray(void *dst, size_t dp, hipArray_const_t src, size_t x, size_t y,
+				  size_t w, size_t rows, hipMemcpyKind kind)
 {
 	return array2d(NULL, NULL, src, dst, NULL, x, y, dp, w, rows, kind, true);
 }
@@ -59,8 +58,7 @@ hipError_t i_hipMemcpyToArray(hipArray *dst, size_t x, size_t y, const void *src
 {
 	if (!dst || !dst->data)
 		return hipErrorInvalidValue;
-	return submit_copy(NULL,
-			   copy_command((char *)dst->data + y * array_pitch(dst) + x, src, n),
+	return submit_copy(NULL, copy_command((char *)dst->data + y * array_pitch(dst) + x, src, n),
 			   kind, true);
 }
 
@@ -69,8 +67,7 @@ hipError_t i_hipMemcpyFromArray(void *dst, hipArray_const_t src, size_t x, size_
 {
 	if (!src || !src->data)
 		return hipErrorInvalidValue;
-	return submit_copy(NULL,
-			   copy_command(dst, (char *)src->data + y * array_pitch(src) + x, n),
+	return submit_copy(NULL, copy_command(dst, (char *)src->data + y * array_pitch(src) + x, n),
 			   kind, true);
 }
 
@@ -103,23 +100,27 @@ static hipError_t array_new(hipArray **out, int bits[4], size_t w, size_t rows, 
 	return hipSuccess;
 }
 
-hipError_t i_hipMallocArray(hipArray **out, const hipChannelFormatDesc *d, size_t w,
-			    size_t rows, unsigned flags)
+hipError_t i_hipMallocArray(hipArray **out, const hipChannelFormatDesc *d, size_t w, size_t rows,
+			    unsigned flags)
 {
-	return d ? array_new(out, (int[]){ d->x, d->y, d->z, d->w }, w, rows, 0) :
-	       hipErrorInvalidValue;
+	return d ? array_new(out, (int[]){d->x, d->y, d->z, d->w}, w, rows, 0) :
+		   hipErrorInvalidValue;
 }
 
 hipError_t i_hipMalloc3DArray(hipArray **out, const struct hipChannelFormatDesc *d,
 			      struct hipExtent x, unsigned flags)
 {
-	return d ? array_new(out, (int[]){ d->x, d->y, d->z, d->w }, x.width, x.height, x.depth) : hipErrorInvalidValue;
+	return d ? array_new(out, (int[]){d->x, d->y, d->z, d->w}, x.width, x.height, x.depth) :
+		   hipErrorInvalidValue;
 }
 
 static void format_bits(int f, unsigned n, int bits[4])
 {
 	int b = f == HIP_AD_FORMAT_UNSIGNED_INT8 || f == HIP_AD_FORMAT_SIGNED_INT8 ? 8 :
-		f == HIP_AD_FORMAT_UNSIGNED_INT16 || f == HIP_AD_FORMAT_SIGNED_INT16 || f == HIP_AD_FORMAT_HALF ? 16 : 32;
+		f == HIP_AD_FORMAT_UNSIGNED_INT16 || f == HIP_AD_FORMAT_SIGNED_INT16 ||
+				f == HIP_AD_FORMAT_HALF ?
+										     16 :
+										     32;
 
 	for (unsigned i = 0; i < 4; i++)
 		bits[i] = i < n ? b : 0;

@@ -18,7 +18,7 @@
 #include "hip/thread_state.h"
 #include "hip/version.h"
 
-static uint64_t last_id;            /* of a capture; under capture_lock */
+static uint64_t last_id; /* of a capture; under capture_lock */
 
 static hipError_t begin(hipStream_t h, hipStreamCaptureMode mode, struct graph *given,
 			struct node *const *deps, size_t n)
@@ -63,8 +63,8 @@ hipError_t i_hipStreamBeginCapture(hipStream_t h, hipStreamCaptureMode mode)
 }
 
 hipError_t i_hipStreamBeginCaptureToGraph(hipStream_t h, hipGraph_t graph,
-					  const hipGraphNode_t *deps, const void *edges,
-					  size_t n, hipStreamCaptureMode mode)
+					  const hipGraphNode_t *deps, const void *edges, size_t n,
+					  hipStreamCaptureMode mode)
 {
 	if (!graph_of(graph) || (n && !deps))
 		return hipErrorInvalidValue;
@@ -104,7 +104,8 @@ hipError_t i_hipStreamEndCapture(hipStream_t h, hipGraph_t *out)
 	} else {
 		for (size_t i = 0; i < c->stream_count && !e; i++)
 			if (c->streams[i] != s &&
-			    !graph_joined(s->leaf, s->leaf_count, c->streams[i]->leaf, c->streams[i]->leaf_count))
+			    !graph_joined(s->leaf, s->leaf_count, c->streams[i]->leaf,
+					  c->streams[i]->leaf_count))
 				e = hipErrorStreamCaptureUnjoined;
 		if (s->spoiled && !e) {
 			c->graph->spoiled = true;
@@ -130,14 +131,17 @@ hipError_t i_hipStreamIsCapturing(hipStream_t h, hipStreamCaptureStatus *status)
 		return hipErrorInvalidValue;
 	*status = hipStreamCaptureStatusNone;
 	if (!h || h == STREAM_LEGACY)
-		return V6 && blocking_capture_on(current_device(), NULL) ? hipErrorStreamCaptureImplicit : hipSuccess;
+		return V6 && blocking_capture_on(current_device(), NULL) ?
+			       hipErrorStreamCaptureImplicit :
+			       hipSuccess;
 	if (h == hipStreamPerThread)
 		return hipSuccess;
 	if (!s)
 		return hipErrorContextIsDestroyed;
 	pthread_mutex_lock(&capture_lock);
 	if (s->capture)
-		*status = s->capture->invalid ? hipStreamCaptureStatusInvalidated : hipStreamCaptureStatusActive;
+		*status = s->capture->invalid ? hipStreamCaptureStatusInvalidated :
+						hipStreamCaptureStatusActive;
 	pthread_mutex_unlock(&capture_lock);
 	return hipSuccess;
 }

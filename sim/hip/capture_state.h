@@ -17,10 +17,10 @@ struct stream;
 struct capture {
 	uint64_t id;
 	hipStreamCaptureMode mode;
-	struct stream *origin;        /* where it began and must end */
-	pthread_t thread;             /* that began it */
+	struct stream *origin; /* where it began and must end */
+	pthread_t thread;      /* that began it */
 	struct graph *graph;
-	bool given;                   /* the graph belongs to the program */
+	bool given; /* the graph belongs to the program */
 	bool invalid;
 	struct stream **streams;
 	size_t stream_count;

@@ -12,8 +12,14 @@
 static __thread hipCtx_t ctx_stack[16];
 static __thread int ctx_depth;
 
-hipError_t i_hipCtxSetCacheConfig(hipFuncCache_t c) { return hipSuccess; }
-hipError_t i_hipCtxSetSharedMemConfig(hipSharedMemConfig c) { return hipSuccess; }
+hipError_t i_hipCtxSetCacheConfig(hipFuncCache_t c)
+{
+	return hipSuccess;
+}
+hipError_t i_hipCtxSetSharedMemConfig(hipSharedMemConfig c)
+{
+	return hipSuccess;
+}
 
 hipError_t i_hipCtxCreate(hipCtx_t *c, unsigned flags, hipDevice_t d)
 {
@@ -89,8 +95,14 @@ hipError_t i_hipCtxGetDevice(hipDevice_t *d)
 	return hipSuccess;
 }
 
-hipError_t i_hipCtxGetFlags(unsigned *flags) { return i_hipGetDeviceFlags(flags); }
-hipError_t i_hipCtxSynchronize(void) { return i_hipDeviceSynchronize(); }
+hipError_t i_hipCtxGetFlags(unsigned *flags)
+{
+	return i_hipGetDeviceFlags(flags);
+}
+hipError_t i_hipCtxSynchronize(void)
+{
+	return i_hipDeviceSynchronize();
+}
 
 hipError_t i_hipCtxEnablePeerAccess(hipCtx_t c, unsigned flags)
 {
@@ -123,7 +135,10 @@ hipError_t i_hipDevicePrimaryCtxRetain(hipCtx_t *c, hipDevice_t d)
 	return hipSuccess;
 }
 
-hipError_t i_hipDevicePrimaryCtxRelease(hipDevice_t d) { return check_device(d); }
+hipError_t i_hipDevicePrimaryCtxRelease(hipDevice_t d)
+{
+	return check_device(d);
+}
 
 hipError_t i_hipDevicePrimaryCtxReset(hipDevice_t d)
 {

@@ -112,8 +112,7 @@ hipError_t i_hipMemcpy(void *dst, const void *src, size_t n, hipMemcpyKind kind)
 	return submit_copy(NULL, copy_command(dst, src, n), kind, true);
 }
 
-hipError_t i_hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind,
-			    hipStream_t h)
+hipError_t i_hipMemcpyAsync(void *dst, const void *src, size_t n, hipMemcpyKind kind, hipStream_t h)
 {
 	return submit_copy(h, copy_command(dst, src, n), kind, false);
 }
@@ -207,8 +206,8 @@ hipError_t submit_rows(hipStream_t h, void *dst, size_t dp, const void *src, siz
 	return submit_copy(h, c, kind, wait);
 }
 
-hipError_t i_hipMemcpy2D(void *dst, size_t dp, const void *src, size_t sp, size_t w,
-			 size_t rows, hipMemcpyKind kind)
+hipError_t i_hipMemcpy2D(void *dst, size_t dp, const void *src, size_t sp, size_t w, size_t rows,
+			 hipMemcpyKind kind)
 {
 	return submit_rows(NULL, dst, dp, src, sp, w, rows, kind, true);
 }

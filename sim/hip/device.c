@@ -27,10 +27,11 @@ hipError_t i_hipInit(unsigned flags)
 
 static int version(void)
 {
-	static const struct { int release, number; } numbers[] = {
-		{ 502, 50221153 }, { 507, 50731921 }, { 604, 60443484 }, { 702, 70253211 },
-		{ 714, 71460850 }, { 715, 71526333 }, { 716, 71626361 }, { 717, 71726392 },
-		{ 800, 80000000 },
+	static const struct {
+		int release, number;
+	} numbers[] = {
+		{502, 50221153}, {507, 50731921}, {604, 60443484}, {702, 70253211}, {714, 71460850},
+		{715, 71526333}, {716, 71626361}, {717, 71726392}, {800, 80000000},
 	};
 	size_t i = 0;
 
@@ -189,7 +190,8 @@ hipError_t i_hipDeviceReset(void)
 
 hipError_t i_hipSetDeviceFlags(unsigned flags)
 {
-	if (flags & ~(unsigned)(hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax))
+	if (flags &
+	    ~(unsigned)(hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax))
 		return hipErrorInvalidValue;
 	device_flags[current_device()] = flags;
 	return hipSuccess;
@@ -216,12 +218,18 @@ hipError_t i_hipDeviceGetLimit(size_t *v, enum hipLimit_t limit)
 hipError_t i_hipDeviceSetLimit(enum hipLimit_t limit, size_t v)
 {
 	return limit == hipLimitMallocHeapSize || limit == hipLimitPrintfFifoSize ?
-	       hipSuccess : hipErrorUnsupportedLimit;
+		       hipSuccess :
+		       hipErrorUnsupportedLimit;
 }
 
-hipError_t i_hipDeviceSetCacheConfig(hipFuncCache_t c) { return hipSuccess; }
-hipError_t i_hipDeviceSetSharedMemConfig(hipSharedMemConfig c) { return hipSuccess; }
-
+hipError_t i_hipDeviceSetCacheConfig(hipFuncCache_t c)
+{
+	return hipSuccess;
+}
+hipError_t i_hipDeviceSetSharedMemConfig(hipSharedMemConfig c)
+{
+	return hipSuccess;
+}
 
 hipError_t i_hipDeviceGetCacheConfig(hipFuncCache_t *c)
 {
@@ -239,5 +247,11 @@ hipError_t i_hipDeviceGetSharedMemConfig(hipSharedMemConfig *c)
 	return hipSuccess;
 }
 
-hipError_t i_hipProfilerStart(void) { return hipSuccess; }
-hipError_t i_hipProfilerStop(void) { return hipSuccess; }
+hipError_t i_hipProfilerStart(void)
+{
+	return hipSuccess;
+}
+hipError_t i_hipProfilerStop(void)
+{
+	return hipSuccess;
+}

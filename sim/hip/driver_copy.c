@@ -20,7 +20,8 @@
 }
 struct box_5 BOX(unsigned int);
 struct box_6 BOX(size_t);
-_Static_assert(sizeof(struct box_5) == 128 && sizeof(struct box_6) == 184, "the layouts of HIP 5 and 6");
+_Static_assert(sizeof(struct box_5) == 128 && sizeof(struct box_6) == 184,
+	       "the layouts of HIP 5 and 6");
 
 /* The parameters in the layout of 6.0, whatever release is played. */
 static struct box_6 widen(const void *params)
@@ -30,9 +31,9 @@ static struct box_6 widen(const void *params)
 	if (V6)
 		return *(const struct box_6 *)params;
 #define C(m) .m = p->m
-	return (struct box_6){ C(sx), C(sy), C(sz), C(stype), C(shost), C(sdev), C(sarr), C(sp), C(sr),
-			       C(dx), C(dy), C(dz), C(dtype), C(dhost), C(ddev), C(darr), C(dp), C(dr),
-			       C(w), C(h), C(d) };
+	return (struct box_6){C(sx),   C(sy),   C(sz), C(stype), C(shost), C(sdev),  C(sarr),
+			      C(sp),   C(sr),   C(dx), C(dy),    C(dz),    C(dtype), C(dhost),
+			      C(ddev), C(darr), C(dp), C(dr),    C(w),     C(h),     C(d)};
 #undef C
 }
 
@@ -89,16 +90,19 @@ static hipError_t param2d(const hip_Memcpy2D *p, hipStream_t h, bool wait)
 	if (!p)
 		return hipErrorInvalidValue;
 	/* The numbers of the memory types changed in 6.0, so the pointers that are set decide. */
-	d = p->dstHost && !p->dstDevice ? p->dstHost : p->dstArray ? p->dstArray->data :
-	    p->dstDevice;
-	s = p->srcHost && !p->srcDevice ? p->srcHost : p->srcArray ? p->srcArray->data :
-	    p->srcDevice;
+	d = p->dstHost && !p->dstDevice ? p->dstHost :
+	    p->dstArray                 ? p->dstArray->data :
+					  p->dstDevice;
+	s = p->srcHost && !p->srcDevice ? p->srcHost :
+	    p->srcArray                 ? p->srcArray->data :
+					  p->srcDevice;
 	dp = p->dstPitch ? p->dstPitch : p->WidthInBytes;
 	sp = p->srcPitch ? p->srcPitch : p->WidthInBytes;
 	if (!d || !s)
 		return hipErrorInvalidValue;
-	return submit_rows(h, d + p->dstY * dp + p->dstXInBytes, dp, s + p->srcY * sp + p->srcXInBytes, sp,
-		      p->WidthInBytes, p->Height, hipMemcpyDefault, wait);
+	return submit_rows(h, d + p->dstY * dp + p->dstXInBytes, dp,
+			   s + p->srcY * sp + p->srcXInBytes, sp, p->WidthInBytes, p->Height,
+			   hipMemcpyDefault, wait);
 }
 
 hipError_t i_hipMemcpyParam2D(const hip_Memcpy2D *p)

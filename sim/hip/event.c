@@ -25,7 +25,8 @@
 hipError_t i_hipEventCreateWithFlags(hipEvent_t *out, unsigned flags)
 {
 	const unsigned known = hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess |
-		DISABLE_SYSTEM_FENCE | hipEventReleaseToDevice | hipEventReleaseToSystem;
+			       DISABLE_SYSTEM_FENCE | hipEventReleaseToDevice |
+			       hipEventReleaseToSystem;
 
 	if (!out || (flags & ~known))
 		return hipErrorInvalidValue;
@@ -114,8 +115,7 @@ hipError_t i_hipEventRecordWithFlags(hipEvent_t event, hipStream_t h, unsigned f
 	return flags > 1 ? hipErrorInvalidValue : record(event, h);
 }
 
-struct sim_record *event_record_now(struct event *ev, struct sim_shared_event **shared,
-				    uint64_t *n)
+struct sim_record *event_record_now(struct event *ev, struct sim_shared_event **shared, uint64_t *n)
 {
 	struct sim_record *r;
 
@@ -123,7 +123,9 @@ struct sim_record *event_record_now(struct event *ev, struct sim_shared_event **
 	r = sim_record_ref(ev->record);
 	*shared = ev->shared;
 	/* An event that was opened here has no record of its own: it follows its creator's. */
-	*n = ev->shared_seq ? ev->shared_seq : ev->shared ? sim_shared_event_recorded(ev->shared) : 0;
+	*n = ev->shared_seq ? ev->shared_seq :
+	     ev->shared     ? sim_shared_event_recorded(ev->shared) :
+			      0;
 	pthread_mutex_unlock(&ev->lock);
 	return r;
 }
@@ -201,7 +203,8 @@ hipError_t i_hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop)
 	else if (!sim_record_done(ra) || !sim_record_done(rb))
 		e = hipErrorNotReady;
 	else
-		*ms = (float)(int64_t)(atomic_load(&rb->time_ns) - atomic_load(&ra->time_ns)) / 1e6f;
+		*ms = (float)(int64_t)(atomic_load(&rb->time_ns) - atomic_load(&ra->time_ns)) /
+		      1e6f;
 	sim_record_unref(ra);
 	sim_record_unref(rb);
 	return e;

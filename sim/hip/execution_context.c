@@ -88,8 +88,7 @@ static void forget_destroyed(struct context *c)
 	c->count = n;
 }
 
-hipError_t i_hipExecutionCtxStreamCreate(hipStream_t *out, void *ctx, unsigned flags,
-					 int priority)
+hipError_t i_hipExecutionCtxStreamCreate(hipStream_t *out, void *ctx, unsigned flags, int priority)
 {
 	struct context *c = ctx;
 	hipError_t e;

@@ -161,7 +161,8 @@ struct graph *graph_copy(struct graph *g)
 
 	for (size_t i = 0; i < g->n; i++) {
 		struct node *n = g->nodes[i];
-		struct node *x = node_add(k, n->type, n->cmd ? sim_command_clone(n->cmd) : NULL, NULL, 0);
+		struct node *x = node_add(k, n->type, n->cmd ? sim_command_clone(n->cmd) : NULL,
+					  NULL, 0);
 
 		x->event = n->event;
 		x->alloc = n->alloc;

@@ -16,21 +16,30 @@ struct sim_command;
 
 /* As hipGraphNodeType counts since 5.3. */
 enum node_type {
-	NODE_KERNEL, NODE_COPY, NODE_FILL, NODE_HOST, NODE_GRAPH, NODE_EMPTY, NODE_EVENT_WAIT,
-	NODE_EVENT_RECORD, NODE_ALLOC = 10, NODE_FREE, NODE_VALUE = 14,
+	NODE_KERNEL,
+	NODE_COPY,
+	NODE_FILL,
+	NODE_HOST,
+	NODE_GRAPH,
+	NODE_EMPTY,
+	NODE_EVENT_WAIT,
+	NODE_EVENT_RECORD,
+	NODE_ALLOC = 10,
+	NODE_FREE,
+	NODE_VALUE = 14,
 };
 
 struct node {
 	enum node_type type;
 	struct graph *graph;
-	struct sim_command *cmd;      /* NULL for events and child graphs */
+	struct sim_command *cmd; /* NULL for events and child graphs */
 	hipEvent_t event;
 	struct graph *child;
-	struct graph_alloc *alloc;    /* held by cmd */
+	struct graph_alloc *alloc; /* held by cmd */
 	struct node **deps;
 	size_t dep_count, index;
-	struct node *origin, *copy_of_it;   /* what it was copied from, and last copied to */
-	hipKernelNodeParams kernel;   /* these three as the program gave them */
+	struct node *origin, *copy_of_it; /* what it was copied from, and last copied to */
+	hipKernelNodeParams kernel;       /* these three as the program gave them */
 	hipMemsetParams set;
 	hipMemcpy3DParms copy;
 };
@@ -38,19 +47,19 @@ struct node {
 struct graph {
 	struct node **nodes;
 	size_t n;
-	bool spoiled;                 /* quirk capture-spoils: cannot be instantiated */
+	bool spoiled; /* quirk capture-spoils: cannot be instantiated */
 	struct graph *next;
 };
 
 struct graph *graph_new(void);
-struct graph *graph_of(hipGraph_t h);          /* NULL: not a live graph */
+struct graph *graph_of(hipGraph_t h); /* NULL: not a live graph */
 struct graph *graph_copy(struct graph *g);
 void graph_free(struct graph *g);
 
 /* True: every node of `other` comes before some node of `leaf`. */
 bool graph_joined(struct node *const *leaf, size_t n, struct node *const *other, size_t m);
 
-struct node *node_of(hipGraphNode_t h);        /* NULL: not a live node */
+struct node *node_of(hipGraphNode_t h); /* NULL: not a live node */
 
 /* Adds a node and takes c over, which may be NULL. */
 struct node *node_add(struct graph *g, enum node_type type, struct sim_command *c,

@@ -10,9 +10,8 @@
 #include "hip/graph_node.h"
 #include "hip/version.h"
 
-hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g,
-				   const hipGraphNode_t *deps, size_t n,
-				   const hipMemcpy3DParms *p)
+hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				   size_t n, const hipMemcpy3DParms *p)
 {
 	struct node *x;
 	hipError_t e;
@@ -53,9 +52,8 @@ hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 	return c ? node_replace(node_in_exec(x, node), c) : e;
 }
 
-hipError_t i_hipDrvGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g,
-				      const hipGraphNode_t *deps, size_t n,
-				      const HIP_MEMCPY3D *p, hipCtx_t ctx)
+hipError_t i_hipDrvGraphAddMemcpyNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				      size_t n, const HIP_MEMCPY3D *p, hipCtx_t ctx)
 {
 	struct sim_command *c = driver_copy3d_command(p);
 
@@ -77,9 +75,9 @@ hipError_t i_hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t
 	return c ? node_replace(node_in_exec(x, node), c) : hipErrorInvalidValue;
 }
 
-hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g,
-				     const hipGraphNode_t *deps, size_t n, void *dst,
-				     const void *src, size_t size, hipMemcpyKind kind)
+hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				     size_t n, void *dst, const void *src, size_t size,
+				     hipMemcpyKind kind)
 {
 	hipError_t e = check_copy(dst, src, size, kind);
 
@@ -112,7 +110,7 @@ static struct sim_command *symbol_copy(void *dst, const void *src, const void *s
 	if (*e)
 		return NULL;
 	return to ? copy_command((char *)p + off, src, size) :
-	       copy_command(dst, (char *)p + off, size);
+		    copy_command(dst, (char *)p + off, size);
 }
 
 hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g,
@@ -127,9 +125,9 @@ hipError_t i_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *out, hipGraph_t g,
 }
 
 hipError_t i_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *out, hipGraph_t g,
-					   const hipGraphNode_t *deps, size_t n,
-					   const void *sym, const void *src, size_t size,
-					   size_t off, hipMemcpyKind kind)
+					   const hipGraphNode_t *deps, size_t n, const void *sym,
+					   const void *src, size_t size, size_t off,
+					   hipMemcpyKind kind)
 {
 	hipError_t e;
 	struct sim_command *c = symbol_copy(NULL, src, sym, true, size, off, &e);
@@ -144,8 +142,8 @@ static struct sim_command *set_of(const hipMemsetParams *p)
 	struct sim_alloc a;
 	struct sim_command *c;
 
-	if (!p || !p->dst ||
-	    (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) || !p->height)
+	if (!p || !p->dst || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) ||
+	    !p->height)
 		return NULL;
 	/* The real check multiplies pitch and height, wherever in the allocation the rows begin
 	 * (ihipGraphMemsetParams_validate). */
@@ -162,9 +160,8 @@ static struct sim_command *set_of(const hipMemsetParams *p)
 	return c;
 }
 
-hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g,
-				   const hipGraphNode_t *deps, size_t n,
-				   const hipMemsetParams *p)
+hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				   size_t n, const hipMemsetParams *p)
 {
 	struct sim_command *c = set_of(p);
 	struct node *x;
@@ -196,17 +193,25 @@ hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 /* 6.x takes a HIP_MEMSET_NODE_PARAMS here, and 7.x a hipMemsetParams. */
 static hipMemsetParams drv_set(const void *p)
 {
-	const struct { void *dst; size_t pitch; unsigned value, elem; size_t width, height; } *f = p;
+	const struct {
+		void *dst;
+		size_t pitch;
+		unsigned value, elem;
+		size_t width, height;
+	} *f = p;
 
 	if (V7)
 		return *(const hipMemsetParams *)p;
-	return (hipMemsetParams){ .dst = f->dst, .elementSize = f->elem, .height = f->height,
-				  .pitch = f->pitch, .value = f->value, .width = f->width };
+	return (hipMemsetParams){.dst = f->dst,
+				 .elementSize = f->elem,
+				 .height = f->height,
+				 .pitch = f->pitch,
+				 .value = f->value,
+				 .width = f->width};
 }
 
-hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g,
-				      const hipGraphNode_t *deps, size_t n,
-				      const hipMemsetParams *p, hipCtx_t ctx)
+hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				      size_t n, const hipMemsetParams *p, hipCtx_t ctx)
 {
 	hipMemsetParams m;
 

@@ -25,7 +25,7 @@ struct exec {
 
 static pthread_mutex_t exec_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct exec *execs;
-static atomic_ullong launches;        /* so far; each has an order of its own */
+static atomic_ullong launches; /* so far; each has an order of its own */
 
 static struct exec *exec_of(hipGraphExec_t h)
 {
@@ -86,7 +86,7 @@ static hipError_t launch(struct graph *g, hipStream_t h)
 				n = g->nodes[i];
 		}
 		if (!n) {
-			e = hipErrorInvalidValue;     /* a cycle */
+			e = hipErrorInvalidValue; /* a cycle */
 			break;
 		}
 		done[n->index] = true;
@@ -142,8 +142,8 @@ hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *out, hipGraph_t h,
 	return hipSuccess;
 }
 
-hipError_t i_hipGraphInstantiate(hipGraphExec_t *out, hipGraph_t h, hipGraphNode_t *bad,
-				 char *log, size_t n)
+hipError_t i_hipGraphInstantiate(hipGraphExec_t *out, hipGraph_t h, hipGraphNode_t *bad, char *log,
+				 size_t n)
 {
 	return i_hipGraphInstantiateWithFlags(out, h, 0);
 }

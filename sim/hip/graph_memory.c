@@ -11,7 +11,7 @@
 #include "hip/thread_state.h"
 
 static struct {
-	_Atomic uint64_t used, used_high, reserved, reserved_high;    /* bytes */
+	_Atomic uint64_t used, used_high, reserved, reserved_high; /* bytes */
 } graph_mem[SIM_MAX_DEVICES];
 
 static void raise_to(_Atomic uint64_t *high, uint64_t v)

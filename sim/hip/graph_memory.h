@@ -16,7 +16,7 @@ struct graph_alloc {
 	void *ptr;
 	size_t size;
 	int device;
-	_Atomic bool live;            /* a launch has allocated it and not freed it */
+	_Atomic bool live; /* a launch has allocated it and not freed it */
 };
 
 hipError_t graph_alloc_new(size_t size, int device, struct graph_alloc **out);

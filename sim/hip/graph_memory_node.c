@@ -9,15 +9,15 @@
 #include "hip/graph_node.h"
 #include "hip/thread_state.h"
 
-struct alloc_params {                 /* hipMemAllocNodeParams of later headers */
+struct alloc_params { /* hipMemAllocNodeParams of later headers */
 	hipMemPoolProps props;
 	const hipMemAccessDesc *access;
 	size_t naccess, size;
 	void *dptr;
 };
 
-hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g,
-				     const hipGraphNode_t *deps, size_t n, void *params)
+hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				     size_t n, void *params)
 {
 	struct alloc_params *p = params;
 	struct graph_alloc *ga;
@@ -36,8 +36,8 @@ hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *out, hipGraph_t g,
 	return e;
 }
 
-hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g,
-				    const hipGraphNode_t *deps, size_t n, void *ptr)
+hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				    size_t n, void *ptr)
 {
 	struct sim_alloc a;
 	struct node *x;

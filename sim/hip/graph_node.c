@@ -48,12 +48,13 @@ hipError_t node_replace(struct node *n, struct sim_command *c)
 static struct sim_command *kernel_of(const hipKernelNodeParams *p, hipError_t *e)
 {
 	*e = hipErrorInvalidValue;
-	return p && p->func ? launch_command(p->func, p->gridDim, p->blockDim, p->kernelParams, p->extra, e) : NULL;
+	return p && p->func ? launch_command(p->func, p->gridDim, p->blockDim, p->kernelParams,
+					     p->extra, e) :
+			      NULL;
 }
 
-hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g,
-				   const hipGraphNode_t *deps, size_t n,
-				   const hipKernelNodeParams *p)
+hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				   size_t n, const hipKernelNodeParams *p)
 {
 	struct node *x;
 	hipError_t e;
@@ -78,8 +79,8 @@ hipError_t i_hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParam
 		const uint32_t *d = n->cmd->kernel.dims;
 
 		p->func = (void *)(uintptr_t)n->cmd->kernel.func;
-		p->gridDim = (dim3){ d[0], d[1], d[2] };
-		p->blockDim = (dim3){ d[3], d[4], d[5] };
+		p->gridDim = (dim3){d[0], d[1], d[2]};
+		p->blockDim = (dim3){d[3], d[4], d[5]};
 		p->kernelParams = n->cmd->kernel.args;
 	}
 	return hipSuccess;
@@ -123,8 +124,8 @@ hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *out, hipGraph_t g, const hipGr
 	return node_create(out, g, deps, n, NODE_EMPTY, sim_marker(), NULL);
 }
 
-static hipError_t event_node(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps, size_t n,
-			     enum node_type type, hipEvent_t event)
+static hipError_t event_node(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+			     size_t n, enum node_type type, hipEvent_t event)
 {
 	struct node *x;
 	hipError_t e;
@@ -143,8 +144,8 @@ hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *out, hipGraph_t g,
 	return event_node(out, g, deps, n, NODE_EVENT_RECORD, event);
 }
 
-hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g,
-				      const hipGraphNode_t *deps, size_t n, hipEvent_t event)
+hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
+				      size_t n, hipEvent_t event)
 {
 	return event_node(out, g, deps, n, NODE_EVENT_WAIT, event);
 }
@@ -162,8 +163,7 @@ hipError_t i_hipGraphEventRecordNodeSetEvent(hipGraphNode_t n, hipEvent_t e)
 	return set_event(node_of(n), NODE_EVENT_RECORD, e);
 }
 
-hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n,
-						 hipEvent_t e)
+hipError_t i_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t x, hipGraphNode_t n, hipEvent_t e)
 {
 	return set_event(node_in_exec(x, n), NODE_EVENT_RECORD, e);
 }

@@ -22,8 +22,8 @@
 
 struct table {
 	char *base;
-	size_t size, max;             /* of a slot in bytes; number of slots */
-	uint32_t used, free_head, free_tail;  /* numbers of slots from 1 on, 0 = none */
+	size_t size, max;                    /* of a slot in bytes; number of slots */
+	uint32_t used, free_head, free_tail; /* numbers of slots from 1 on, 0 = none */
 	pthread_mutex_t lock;
 };
 
@@ -31,15 +31,19 @@ struct table {
 extern void __lsan_register_root_region(const void *p, size_t n) __attribute__((weak));
 
 static struct table streams = {
-	.size = sizeof(struct stream), .max = MAX_STREAMS, .lock = PTHREAD_MUTEX_INITIALIZER,
+	.size = sizeof(struct stream),
+	.max = MAX_STREAMS,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 static struct table events = {
-	.size = sizeof(struct event), .max = MAX_EVENTS, .lock = PTHREAD_MUTEX_INITIALIZER,
+	.size = sizeof(struct event),
+	.max = MAX_EVENTS,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
 __attribute__((constructor)) static void handle_init(void)
 {
-	struct table *t[] = { &streams, &events };
+	struct table *t[] = {&streams, &events};
 
 	for (int i = 0; i < 2; i++) {
 		t[i]->base = mmap(NULL, t[i]->size * t[i]->max, PROT_READ | PROT_WRITE,
@@ -73,7 +77,7 @@ static void *take(struct table *t)
 			__lsan_register_root_region(t->base + t->used * t->size,
 						    ROOT_SLOTS * t->size);
 		p = t->base + (size_t)t->used++ * t->size;
-		pthread_mutex_init(p, NULL);          /* the first member of both kinds */
+		pthread_mutex_init(p, NULL); /* the first member of both kinds */
 	}
 	pthread_mutex_unlock(&t->lock);
 	return p;

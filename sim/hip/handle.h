@@ -21,33 +21,33 @@ struct sim_record;
 struct sim_shared_event;
 
 struct stream {
-	pthread_mutex_t lock;         /* guards queue */
-	_Atomic uint32_t live;        /* a magic number while the handle is valid */
+	pthread_mutex_t lock;  /* guards queue */
+	_Atomic uint32_t live; /* a magic number while the handle is valid */
 	uint32_t next_free;
 	struct sim_queue *queue;
 	int device;
 	unsigned flags;
 	int priority;
 	uint32_t cumask[8];
-	_Atomic bool detached;        /* its execution context was destroyed */
+	_Atomic bool detached; /* its execution context was destroyed */
 	/* The rest belongs to capture.c, under its lock. */
 	struct capture *capture;
-	bool spoiled;                 /* quirk capture-spoils */
-	struct node **leaf;           /* the nodes after which the next one comes */
+	bool spoiled;       /* quirk capture-spoils */
+	struct node **leaf; /* the nodes after which the next one comes */
 	size_t leaf_count;
 };
 
 struct event {
-	pthread_mutex_t lock;         /* guards what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	_Atomic uint32_t live;
 	uint32_t next_free;
 	unsigned flags;
 	int device;
-	struct sim_record *record;    /* NULL: never recorded */
-	struct sim_shared_event *shared;   /* for other processes too, or NULL */
-	uint64_t shared_seq;          /* the last record that this process made */
-	hipStream_t recorded_on;      /* the stream of the last record */
-	uint64_t capture_id;          /* the capture that recorded it, and its nodes; 0: none */
+	struct sim_record *record;       /* NULL: never recorded */
+	struct sim_shared_event *shared; /* for other processes too, or NULL */
+	uint64_t shared_seq;             /* the last record that this process made */
+	hipStream_t recorded_on;         /* the stream of the last record */
+	uint64_t capture_id;             /* the capture that recorded it, and its nodes; 0: none */
 	struct node **nodes;
 	size_t node_count;
 };

@@ -4,7 +4,8 @@
  * 5.2.3 to 7.2.4). The linker's version script is generated from this table.
  *
  * E(name, node, parameters, arguments)   implemented by i_<name>
- * S(name, node, parameters, arguments)   name_spt: as name, and the default stream is the per-thread one
+ * S(name, node, parameters, arguments)   name_spt: as name, and the default stream is the
+ *                                        per-thread one
  * N(name, node, parameters)              returns hipErrorNotSupported (hip_unsupported.h)
  * X(name, node)                          written by hand
  */

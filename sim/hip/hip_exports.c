@@ -102,7 +102,7 @@ static hipError_t read_error(int id, enum read how)
 {
 	struct sim_thread *t = sim_enter(id);
 	int e = how == READ_LAST_COMMAND ? thread_state()->last_command :
-		thread_state()->last_error;
+					   thread_state()->last_error;
 
 	if (how == READ_LAST_COMMAND)
 		thread_state()->last_command = 0;
@@ -117,7 +117,8 @@ static hipError_t read_error(int id, enum read how)
 
 EXPORT(hipGetLastError, (void), (), { return read_error(ID_hipGetLastError, READ_AND_CLEAR); })
 EXPORT(hipPeekAtLastError, (void), (), { return read_error(ID_hipPeekAtLastError, PEEK); })
-EXPORT(hipExtGetLastError, (void), (), { return read_error(ID_hipExtGetLastError, READ_LAST_COMMAND); })
+EXPORT(hipExtGetLastError, (void), (),
+       { return read_error(ID_hipExtGetLastError, READ_LAST_COMMAND); })
 
 int hipGetStreamDeviceId(hipStream_t h)
 {
@@ -139,43 +140,41 @@ const char *hipGetCmdName(unsigned id)
 struct hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w,
 						 enum hipChannelFormatKind f)
 {
-	struct hipChannelFormatDesc d = { x, y, z, w, f };
+	struct hipChannelFormatDesc d = {x, y, z, w, f};
 
 	return d;
 }
 
 /* Up to 5.x hipExtModuleLaunchKernel is a C++ function. */
+hipError_t ext_module_launch5(
+	hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
+	uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra, hipEvent_t start,
+	hipEvent_t stop, uint32_t flags) __asm__("_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_"
+						 "tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
 hipError_t ext_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
-			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
-			      void **params, void **extra,
-			      hipEvent_t start, hipEvent_t stop, uint32_t flags)
-	__asm__("_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
-hipError_t ext_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
-			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
-			      void **params, void **extra,
-			      hipEvent_t start, hipEvent_t stop, uint32_t flags)
+			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h, void **params,
+			      void **extra, hipEvent_t start, hipEvent_t stop, uint32_t flags)
 {
 	struct sim_thread *t = sim_enter(ID_hipExtModuleLaunchKernel);
 	int e = t->verdict;
 
 	if (!e)
-		e = (int)i_hipExtModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, h, params, extra,
-						    start, stop, flags);
+		e = (int)i_hipExtModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, h, params,
+						    extra, start, stop, flags);
 	return leave(t, e);
 }
 
+hipError_t hcc_module_launch5(
+	hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
+	uint32_t bz, size_t shared, hipStream_t h, void **params, void **extra, hipEvent_t start,
+	hipEvent_t stop) __asm__("_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_"
+				 "tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_");
 hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
-			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
-			      void **params, void **extra,
-			      hipEvent_t start, hipEvent_t stop)
-	__asm__("_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_");
-hipError_t hcc_module_launch5(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
-			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h,
-			      void **params, void **extra,
-			      hipEvent_t start, hipEvent_t stop)
+			      uint32_t by, uint32_t bz, size_t shared, hipStream_t h, void **params,
+			      void **extra, hipEvent_t start, hipEvent_t stop)
 {
-	return ext_module_launch5(f, gx, gy, gz, bx, by, bz, shared, h, params, extra, start,
-				  stop, 0);
+	return ext_module_launch5(f, gx, gy, gz, bx, by, bz, shared, h, params, extra, start, stop,
+				  0);
 }
 
 #pragma GCC visibility pop
@@ -206,8 +205,8 @@ static hipError_t reenter_memcpy_async(void *dst, const void *src, size_t n, hip
 
 __attribute__((constructor(105))) static void exports_init(void)
 {
-	reentry = (struct reentry){ reenter_mem_info, reenter_host_malloc, reenter_malloc_pitch,
-				    reenter_memcpy_async };
+	reentry = (struct reentry){reenter_mem_info, reenter_host_malloc, reenter_malloc_pitch,
+				   reenter_memcpy_async};
 	if (!sim_opt.hip)
 		sim_opt.hip = release_by_name();
 	if (sim_opt.hip == 714)

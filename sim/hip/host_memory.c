@@ -84,7 +84,11 @@ hipError_t i_hipHostGetFlags(unsigned *flags, void *host)
 hipError_t i_hipHostRegister(void *host, size_t size, unsigned flags)
 {
 	struct sim_alloc a = {
-		.kind = SIM_LOCKED, .hip = true, .device = current_device(), .access = ~0u, .slot = -1,
+		.kind = SIM_LOCKED,
+		.hip = true,
+		.device = current_device(),
+		.access = ~0u,
+		.slot = -1,
 	};
 
 	if (!host || !size || flags > 15)

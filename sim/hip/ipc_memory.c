@@ -24,11 +24,12 @@ struct ipc_handle {
 	uint32_t pid, device;
 	uint32_t unused[2];
 };
-_Static_assert(sizeof(struct ipc_handle) == sizeof(hipIpcMemHandle_t), "a handle fills hipIpcMemHandle_t");
+_Static_assert(sizeof(struct ipc_handle) == sizeof(hipIpcMemHandle_t),
+	       "a handle fills hipIpcMemHandle_t");
 
 hipError_t i_hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *ptr)
 {
-	struct ipc_handle h = { .size = 0 };
+	struct ipc_handle h = {.size = 0};
 	struct sim_alloc a;
 
 	if (!out || !ptr)
@@ -103,7 +104,7 @@ struct event_handle {
 
 hipError_t i_hipIpcGetEventHandle(hipIpcEventHandle_t *out, hipEvent_t event)
 {
-	struct event_handle h = { EVENT_HANDLE, (uint32_t)getpid(), -1 };
+	struct event_handle h = {EVENT_HANDLE, (uint32_t)getpid(), -1};
 	struct event *ev = event_of(event);
 	struct sim_shared_event *shared;
 	struct sim_record *r;

@@ -32,7 +32,7 @@ static struct sim_command *command(struct sim_kernel *k, const uint32_t dims[6],
 struct sim_command *launch_command(const void *func, dim3 grid, dim3 block, void **args,
 				   void **extra, hipError_t *e)
 {
-	uint32_t dims[6] = { grid.x, grid.y, grid.z, block.x, block.y, block.z };
+	uint32_t dims[6] = {grid.x, grid.y, grid.z, block.x, block.y, block.z};
 	struct sim_kernel *k = sim_kernel_at(func);
 
 	*e = hipErrorInvalidDeviceFunction;
@@ -46,8 +46,8 @@ struct sim_command *launch_command(const void *func, dim3 grid, dim3 block, void
 	return command(k, dims, args, extra);
 }
 
-static struct sim_command *module_launch_command(hipFunction_t f, const uint32_t dims[6], void **args,
-						 void **extra, hipError_t *e)
+static struct sim_command *module_launch_command(hipFunction_t f, const uint32_t dims[6],
+						 void **args, void **extra, hipError_t *e)
 {
 	*e = f ? hipSuccess : hipErrorInvalidImage;
 	for (int i = 0; f && i < 6; i++)
@@ -56,8 +56,8 @@ static struct sim_command *module_launch_command(hipFunction_t f, const uint32_t
 	return *e ? NULL : command((struct sim_kernel *)f, dims, args, extra);
 }
 
-hipError_t i_hipLaunchKernel(const void *func, dim3 grid, dim3 block, void **args,
-			     size_t shared, hipStream_t h)
+hipError_t i_hipLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
+			     hipStream_t h)
 {
 	hipError_t e;
 	struct sim_command *c = launch_command(func, grid, block, args, NULL, &e);
@@ -71,9 +71,8 @@ hipError_t i_hipLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block,
 	return i_hipLaunchKernel(func, grid, block, args, shared, h);
 }
 
-hipError_t i_hipExtLaunchKernel(const void *func, dim3 grid, dim3 block, void **args,
-				size_t shared, hipStream_t h, hipEvent_t start, hipEvent_t stop,
-				int flags)
+hipError_t i_hipExtLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
+				hipStream_t h, hipEvent_t start, hipEvent_t stop, int flags)
 {
 	hipError_t e;
 	struct sim_command *c = launch_command(func, grid, block, args, NULL, &e);
@@ -93,8 +92,8 @@ static hipError_t multi(hipLaunchParams *list, int n)
 	if (!list || n <= 0)
 		return hipErrorInvalidValue;
 	for (int i = 0; i < n; i++) {
-		hipError_t e = i_hipLaunchKernel(list[i].func, list[i].gridDim, list[i].blockDim, list[i].args,
-						 list[i].sharedMem, list[i].stream);
+		hipError_t e = i_hipLaunchKernel(list[i].func, list[i].gridDim, list[i].blockDim,
+						 list[i].args, list[i].sharedMem, list[i].stream);
 
 		if (e)
 			return e;
@@ -116,7 +115,7 @@ hipError_t i_hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, un
 				   unsigned bx, unsigned by, unsigned bz, unsigned shared,
 				   hipStream_t h, void **args, void **extra)
 {
-	uint32_t dims[6] = { gx, gy, gz, bx, by, bz };
+	uint32_t dims[6] = {gx, gy, gz, bx, by, bz};
 	hipError_t e;
 	struct sim_command *c = module_launch_command(f, dims, args, extra, &e);
 
@@ -125,11 +124,11 @@ hipError_t i_hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, un
 
 hipError_t i_hipExtModuleLaunchKernel(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz,
 				      uint32_t bx, uint32_t by, uint32_t bz, size_t shared,
-				      hipStream_t h, void **args, void **extra,
-				      hipEvent_t start, hipEvent_t stop, uint32_t flags)
+				      hipStream_t h, void **args, void **extra, hipEvent_t start,
+				      hipEvent_t stop, uint32_t flags)
 {
 	/* This call takes the number of threads; the others take the number of blocks. */
-	uint32_t dims[6] = { bx ? gx / bx : 0, by ? gy / by : 0, bz ? gz / bz : 0, bx, by, bz };
+	uint32_t dims[6] = {bx ? gx / bx : 0, by ? gy / by : 0, bz ? gz / bz : 0, bx, by, bz};
 	hipError_t e;
 	struct sim_command *c = module_launch_command(f, dims, args, extra, &e);
 
@@ -152,7 +151,7 @@ static __thread struct {
 	void *args[64];
 	char data[2048];
 	int n;
-} pending[8];                       /* configurations that were pushed, innermost last */
+} pending[8]; /* configurations that were pushed, innermost last */
 static __thread int npending;
 
 hipError_t i___hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared, hipStream_t h)

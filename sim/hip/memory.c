@@ -78,7 +78,7 @@ hipError_t memory_free(void *ptr)
 	if (!hip_find(ptr, &a))
 		return hipErrorInvalidValue;
 	if (!a.hip && a.kind != SIM_SIGNAL)
-		return hipSuccess;            /* raw HSA memory is not freed */
+		return hipSuccess; /* raw HSA memory is not freed */
 	if (a.kind == SIM_MAPPED || a.kind == SIM_LOCKED ||
 	    (a.kind == SIM_IMPORT && a.ownertype != OWNER_POOL))
 		return hipErrorInvalidValue;
@@ -134,7 +134,7 @@ hipError_t i_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, 
 	if (!width || !height || (element != 4 && element != 8 && element != 16))
 		return hipErrorInvalidValue;
 	return V6 ? i_hipMallocPitch(ptr, pitch, width, height) :
-	       reentry.malloc_pitch(ptr, pitch, width, height);
+		    reentry.malloc_pitch(ptr, pitch, width, height);
 }
 
 hipError_t i_hipMalloc3D(hipPitchedPtr *out, hipExtent ext)

@@ -10,13 +10,16 @@
 #include "hip/thread_state.h"
 #include "hip/version.h"
 
-/* Elements that the kernel sets in a row: a multiple of 16 in rows with gaps, if they are not bytes (7.2.4). `room`:
- * bytes behind the last row in the allocation, which are not exceeded here. */
+/* Elements that the kernel sets in a row: a multiple of 16 in rows with gaps, if they are not bytes
+ * (7.2.4). `room`: bytes behind the last row in the allocation, which are not exceeded here. */
 static size_t in_kernel(int elem, size_t w, size_t pitch, size_t room)
 {
 	size_t n = (w + 15) / 16 * 16;
 
-	return sim_opt.hip >= 702 && elem > 1 && pitch && pitch != w * (size_t)elem && (n - w) * (size_t)elem <= room ? n : w;
+	return sim_opt.hip >= 702 && elem > 1 && pitch && pitch != w * (size_t)elem &&
+			       (n - w) * (size_t)elem <= room ?
+		       n :
+		       w;
 }
 
 hipError_t submit_fill(hipStream_t h, void *dst, uint32_t v, int elem, size_t w, size_t rows,
@@ -101,14 +104,12 @@ hipError_t i_hipMemset2D(void *d, size_t pitch, int v, size_t w, size_t rows)
 	return submit_fill(NULL, d, (uint32_t)v, 1, w, rows, 1, pitch, 0, false);
 }
 
-hipError_t i_hipMemset2DAsync(void *d, size_t pitch, int v, size_t w, size_t rows,
-			      hipStream_t h)
+hipError_t i_hipMemset2DAsync(void *d, size_t pitch, int v, size_t w, size_t rows, hipStream_t h)
 {
 	return submit_fill(h, d, (uint32_t)v, 1, w, rows, 1, pitch, 0, true);
 }
 
-hipError_t i_hipMemsetD2D8(hipDeviceptr_t d, size_t pitch, unsigned char v, size_t w,
-			   size_t rows)
+hipError_t i_hipMemsetD2D8(hipDeviceptr_t d, size_t pitch, unsigned char v, size_t w, size_t rows)
 {
 	return submit_fill(NULL, d, v, 1, w, rows, 1, pitch, 0, false);
 }
@@ -125,8 +126,7 @@ static size_t elements(size_t width, size_t element)
 	return width && width < element ? 1 : width / element;
 }
 
-hipError_t i_hipMemsetD2D16(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w,
-			    size_t rows)
+hipError_t i_hipMemsetD2D16(hipDeviceptr_t d, size_t pitch, unsigned short v, size_t w, size_t rows)
 {
 	return submit_fill(NULL, d, v, 2, elements(w, 2), rows, 1, pitch, 0, false);
 }
@@ -142,8 +142,8 @@ hipError_t i_hipMemsetD2D32(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w
 	return submit_fill(NULL, d, v, 4, elements(w, 4), rows, 1, pitch, 0, false);
 }
 
-hipError_t i_hipMemsetD2D32Async(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w,
-				 size_t rows, hipStream_t h)
+hipError_t i_hipMemsetD2D32Async(hipDeviceptr_t d, size_t pitch, unsigned v, size_t w, size_t rows,
+				 hipStream_t h)
 {
 	return submit_fill(h, d, v, 4, elements(w, 4), rows, 1, pitch, 0, true);
 }

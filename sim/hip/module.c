@@ -13,7 +13,7 @@
 
 struct module {
 	uint64_t magic;
-	bool of_library;              /* goes with hipLibraryUnload only */
+	bool of_library; /* goes with hipLibraryUnload only */
 };
 
 hipError_t i_hipModuleLoadData(hipModule_t *out, const void *image)
@@ -68,8 +68,7 @@ hipError_t i_hipModuleGetFunction(hipFunction_t *out, hipModule_t m, const char 
 	return hipSuccess;
 }
 
-hipError_t i_hipModuleGetGlobal(hipDeviceptr_t *out, size_t *size, hipModule_t m,
-				const char *name)
+hipError_t i_hipModuleGetGlobal(hipDeviceptr_t *out, size_t *size, hipModule_t m, const char *name)
 {
 	const void *host;
 	size_t n;
@@ -109,7 +108,7 @@ hipError_t i_hipLibraryLoadFromFile(void **out, const char *path, void *o, void 
 	if (!path)
 		return hipErrorInvalidValue;
 	return access(path, R_OK) ? hipErrorFileNotFound :
-	       i_hipLibraryLoadData(out, path, o, ov, no, lo, lov, nlo);
+				    i_hipLibraryLoadData(out, path, o, ov, no, lo, lov, nlo);
 }
 
 hipError_t i_hipLibraryUnload(void *library)
@@ -123,7 +122,7 @@ hipError_t i_hipLibraryUnload(void *library)
 hipError_t i_hipLibraryGetGlobal(void **out, size_t *size, void *library, const char *name)
 {
 	return library ? i_hipModuleGetGlobal((hipDeviceptr_t *)out, size, library, name) :
-	       hipErrorInvalidHandle;
+			 hipErrorInvalidHandle;
 }
 
 hipError_t i_hipLibraryGetManaged(void **out, size_t *size, void *library, const char *name)
@@ -165,7 +164,10 @@ hipError_t i_hipFuncSetAttribute(const void *f, hipFuncAttribute attr, int v)
 	return f ? hipSuccess : hipErrorInvalidDeviceFunction;
 }
 
-hipError_t i_hipFuncSetCacheConfig(const void *f, hipFuncCache_t c) { return hipSuccess; }
+hipError_t i_hipFuncSetCacheConfig(const void *f, hipFuncCache_t c)
+{
+	return hipSuccess;
+}
 static hipError_t occupancy(int *n, int *grid, int *block)
 {
 	if (n)
@@ -183,15 +185,14 @@ hipError_t i_hipOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f,
 	return occupancy(n, NULL, NULL);
 }
 
-hipError_t i_hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *f,
-								   int block, size_t shared,
-								   unsigned flags)
+hipError_t i_hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, const void *f, int block,
+								   size_t shared, unsigned flags)
 {
 	return occupancy(n, NULL, NULL);
 }
 
-hipError_t i_hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *f,
-					       size_t shared, int limit)
+hipError_t i_hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *f, size_t shared,
+					       int limit)
 {
 	return occupancy(NULL, grid, block);
 }
@@ -209,16 +210,14 @@ hipError_t i_hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *bl
 	return occupancy(NULL, grid, block);
 }
 
-hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, hipFunction_t f,
-								int block, size_t shared)
+hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, hipFunction_t f, int block,
+								size_t shared)
 {
 	return occupancy(n, NULL, NULL);
 }
 
-hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n,
-									 hipFunction_t f,
-									 int block,
-									 size_t shared,
+hipError_t i_hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n, hipFunction_t f,
+									 int block, size_t shared,
 									 unsigned flags)
 {
 	return occupancy(n, NULL, NULL);

@@ -15,7 +15,7 @@
 #include "hip/thread_state.h"
 
 static pthread_mutex_t peer_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool peers[SIM_MAX_DEVICES][SIM_MAX_DEVICES];  /* [owner][who may touch its memory] */
+static bool peers[SIM_MAX_DEVICES][SIM_MAX_DEVICES]; /* [owner][who may touch its memory] */
 
 int peer_mask(int device)
 {
@@ -107,7 +107,7 @@ hipError_t i_hipExtGetLinkTypeAndHopCount(int a, int b, uint32_t *type, uint32_t
 		return hipErrorInvalidValue;
 	if (check_device(a) || check_device(b) || a == b)
 		return hipErrorInvalidDevice;
-	*type = 4;                            /* XGMI */
+	*type = 4; /* XGMI */
 	*hops = 1;
 	return hipSuccess;
 }

@@ -10,8 +10,8 @@ hipError_t i_hipMemcpy2DToArray_spt(hipArray *d, size_t x, size_t y, const void 
 	return i_hipMemcpy2DToArray(d, x, y, s, sp, w, rows, k);
 }
 
-hipError_t i_hipMemcpy2DFromArray_spt(void *d, size_t dp, hipArray_const_t s, size_t x,
-				      size_t y, size_t w, size_t rows, hipMemcpyKind k)
+hipError_t i_hipMemcpy2DFromArray_spt(void *d, size_t dp, hipArray_const_t s, size_t x, size_t y,
+				      size_t w, size_t rows, hipMemcpyKind k)
 {
 	return i_hipMemcpy2DFromArray(d, dp, s, x, y, w, rows, k);
 }
@@ -46,8 +46,8 @@ hipError_t i_hipMemset2D_spt(void *d, size_t pitch, int v, size_t w, size_t rows
 
 hipError_t i_hipMemset3D_spt(hipPitchedPtr p, int v, hipExtent x)
 {
-	return submit_fill(hipStreamPerThread, p.ptr, (uint32_t)v, 1, x.width, x.height,
-			   x.depth, p.pitch, p.pitch * p.ysize, false);
+	return submit_fill(hipStreamPerThread, p.ptr, (uint32_t)v, 1, x.width, x.height, x.depth,
+			   p.pitch, p.pitch * p.ysize, false);
 }
 
 hipError_t i_hipMemcpy_spt(void *dst, const void *src, size_t n, hipMemcpyKind kind)

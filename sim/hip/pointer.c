@@ -45,7 +45,8 @@ hipError_t i_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *p)
 	out->device = owner_device(&a);
 	out->devicePointer = (void *)(uintptr_t)p;
 	out->hostPointer = a.kind == SIM_HOST || a.kind == SIM_LOCKED || a.kind == SIM_MANAGED ?
-		(void *)(uintptr_t)p : NULL;
+				   (void *)(uintptr_t)p :
+				   NULL;
 	out->isManaged = a.kind == SIM_MANAGED;
 	out->allocationFlags = a.kind == SIM_MAPPED ? 0 : a.flags;
 	return hipSuccess;
@@ -58,8 +59,7 @@ static void bounds(const struct sim_alloc *a, void **base, size_t *size)
 	*size = a->hip ? a->size : SIZE_MAX;
 }
 
-hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute,
-				    hipDeviceptr_t p)
+hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t p)
 {
 	struct sim_alloc a;
 	void *base;
@@ -93,14 +93,17 @@ hipError_t i_hipPointerGetAttribute(void *data, hipPointer_attribute attribute,
 	case 12: *(uint32_t *)data = (uint32_t)size; break;
 	case 13: *(bool *)data = true; break;
 	case 16: *(uint32_t *)data = a.flags; break;
-	case 5: case 14: case 15: case 17: return hipErrorNotSupported;
+	case 5:
+	case 14:
+	case 15:
+	case 17: return hipErrorNotSupported;
 	default: return hipErrorInvalidValue;
 	}
 	return hipSuccess;
 }
 
-hipError_t i_hipDrvPointerGetAttributes(unsigned n, hipPointer_attribute *attributes,
-					void **data, hipDeviceptr_t p)
+hipError_t i_hipDrvPointerGetAttributes(unsigned n, hipPointer_attribute *attributes, void **data,
+					hipDeviceptr_t p)
 {
 	if (!n || !attributes || !data)
 		return hipErrorInvalidValue;
@@ -161,10 +164,10 @@ hipError_t i_hipMemPtrGetInfo(void *p, size_t *size)
 	return hipSuccess;
 }
 
-/* A descriptor means the whole allocation, wherever in it the range lies, as the runtime's dma-buf does. This one is
- * a file that names the allocation: its base and its size. */
-hipError_t i_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t p, size_t size,
-					    int type, unsigned long long flags)
+/* A descriptor means the whole allocation, wherever in it the range lies, as the runtime's dma-buf
+ * does. This one is a file that names the allocation: its base and its size. */
+hipError_t i_hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t p, size_t size, int type,
+					    unsigned long long flags)
 {
 	struct sim_alloc a;
 	uintptr_t name[2];

@@ -250,7 +250,7 @@ hipError_t pool_free_block(const struct sim_alloc *a, struct sim_queue *q)
 	pthread_mutex_lock(&pool_lock);
 	p = b->pool;
 	sim_queue_unref(b->freed_at.queue);
-	b->freed_at = (struct sim_position){ q ? sim_queue_ref(q) : NULL, seq };
+	b->freed_at = (struct sim_position){q ? sim_queue_ref(q) : NULL, seq};
 	b->state = BLOCK_IDLE;
 	p->idle += b->size;
 	p->used -= b->size;

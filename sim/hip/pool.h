@@ -30,9 +30,9 @@ struct block {
 
 struct pool {
 	int device;
-	int handles;                  /* kind of shareable handle, as the program asked */
-	size_t max;                   /* bytes; 0: no limit */
-	int reuse[3];                 /* the reuse attributes, in the order of their numbers */
+	int handles;  /* kind of shareable handle, as the program asked */
+	size_t max;   /* bytes; 0: no limit */
+	int reuse[3]; /* the reuse attributes, in the order of their numbers */
 	uint64_t threshold, reserved, reserved_high, used, used_high, idle;
 	int access[SIM_MAX_DEVICES];
 	bool destroyed, imported;
@@ -46,7 +46,7 @@ extern struct pool *pool_managed[SIM_MAX_DEVICES];
 
 /* Under pool_lock. */
 struct pool *pool_new(int device, int handles, size_t max);
-struct pool *pool_of(hipMemPool_t h);          /* NULL: not a live pool */
+struct pool *pool_of(hipMemPool_t h); /* NULL: not a live pool */
 struct pool *pool_default(int device);
 hipError_t pool_alloc(struct pool *p, void **out, size_t size, struct sim_queue *q);
 struct block *pool_add_block(struct pool *p, void *ptr, size_t size, bool imported);

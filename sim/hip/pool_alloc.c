@@ -58,8 +58,7 @@ hipError_t i_hipMallocAsync(void **out, size_t size, hipStream_t stream)
 	return alloc_async(out, size, NULL, false, stream);
 }
 
-hipError_t i_hipMallocFromPoolAsync(void **out, size_t size, hipMemPool_t pool,
-				    hipStream_t stream)
+hipError_t i_hipMallocFromPoolAsync(void **out, size_t size, hipMemPool_t pool, hipStream_t stream)
 {
 	return alloc_async(out, size, pool, true, stream);
 }

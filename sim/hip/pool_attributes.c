@@ -12,7 +12,7 @@
 #include "hip/thread_state.h"
 #include "hip/version.h"
 
-struct props6 {                       /* hipMemPoolProps since 6.0, with a maximal size */
+struct props6 { /* hipMemPoolProps since 6.0, with a maximal size */
 	hipMemAllocationType type;
 	hipMemAllocationHandleType handles;
 	hipMemLocation location;
@@ -230,13 +230,13 @@ static bool is_device_pool(const hipMemLocation *at, hipMemAllocationType type)
 hipError_t i_hipMemGetMemPool(hipMemPool_t *out, hipMemLocation *at, hipMemAllocationType type)
 {
 	return out && is_device_pool(at, type) ? i_hipDeviceGetMemPool(out, at->id) :
-	       hipErrorInvalidValue;
+						 hipErrorInvalidValue;
 }
 
 hipError_t i_hipMemSetMemPool(hipMemLocation *at, hipMemAllocationType type, hipMemPool_t pool)
 {
 	hipError_t e = is_device_pool(at, type) ? i_hipDeviceSetMemPool(at->id, pool) :
-		       hipErrorInvalidValue;
+						  hipErrorInvalidValue;
 
 	return e == hipErrorInvalidDevice ? hipErrorInvalidValue : e;
 }

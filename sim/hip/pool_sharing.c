@@ -23,7 +23,9 @@
 struct shared_pool {
 	int fd;
 	uint32_t state, count;
-	struct { int device, flags; } access[32];
+	struct {
+		int device, flags;
+	} access[32];
 };
 #define POOL_DEVICE 16 /* shift, in state */
 
@@ -33,7 +35,7 @@ struct shared_pool {
 hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h,
 					       hipMemAllocationHandleType type, unsigned flags)
 {
-	struct shared_pool page = { .fd = -1 };
+	struct shared_pool page = {.fd = -1};
 	struct pool *p;
 	int fd;
 
@@ -68,8 +70,7 @@ hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h,
 
 /* `handle` is the descriptor itself, not a pointer to it, and must allow writing. */
 hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle,
-						 hipMemAllocationHandleType type,
-						 unsigned flags)
+						 hipMemAllocationHandleType type, unsigned flags)
 {
 	int fd = (int)(uintptr_t)handle, device;
 	struct shared_pool *page;
@@ -110,7 +111,7 @@ struct pointer_data {
 
 hipError_t i_hipMemPoolExportPointer(hipMemPoolPtrExportData *out, void *ptr)
 {
-	struct pointer_data d = { .offset = 0 };
+	struct pointer_data d = {.offset = 0};
 	struct sim_alloc a;
 
 	if (!out || !ptr)

@@ -12,7 +12,8 @@
 /* Finds an export that the release that is played has. */
 static hipError_t address(const char *name, void **out)
 {
-	static const char *const nodes[] = {   /* the version node of each row */
+	static const char *const nodes[] = {
+	/* the version node of each row */
 #define E(n, node, params, args) #node,
 #define S(n, node, params, args) #node,
 #define N(n, node, params) #node,
@@ -29,8 +30,9 @@ static hipError_t address(const char *name, void **out)
 	static void *self;
 
 	if (!self && dladdr((void *)address, &me))
-		self = sim_opt.quirk[SIM_Q_SECOND_COPY] ? dlmopen(LM_ID_NEWLM, me.dli_fname, RTLD_LAZY)
-							: dlopen(me.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+		self = sim_opt.quirk[SIM_Q_SECOND_COPY] ?
+			       dlmopen(LM_ID_NEWLM, me.dli_fname, RTLD_LAZY) :
+			       dlopen(me.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
 	snprintf(full, sizeof full, "%s", name);
 	if (!strcmp(name, "hipGetDeviceProperties") && V6)
 		snprintf(full, sizeof full, "hipGetDevicePropertiesR0600");
@@ -76,8 +78,8 @@ hipError_t i_hipGetDriverEntryPoint(const char *symbol, void **pfn, unsigned lon
 	return hipSuccess;
 }
 
-hipError_t i_hipGetDriverEntryPoint_spt(const char *symbol, void **pfn,
-					unsigned long long flags, int *status)
+hipError_t i_hipGetDriverEntryPoint_spt(const char *symbol, void **pfn, unsigned long long flags,
+					int *status)
 {
 	char spt[160];
 	void *p;

@@ -15,7 +15,8 @@
 void **__hipRegisterFatBinary(const void *data);
 void __hipUnregisterFatBinary(void **modules);
 void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name,
-			   unsigned limit, void *tid, void *bid, dim3 *block, dim3 *grid, int *wsize);
+			   unsigned limit, void *tid, void *bid, dim3 *block, dim3 *grid,
+			   int *wsize);
 void __hipRegisterVar(void **modules, void *var, char *host, char *name, int ext, size_t size,
 		      int constant, int global);
 void __hipRegisterManagedVar(void *module, void **pointer, void *init, const char *name,
@@ -42,7 +43,8 @@ void __hipUnregisterFatBinary(void **modules)
 }
 
 void __hipRegisterFunction(void **modules, const void *host, char *device, const char *name,
-			   unsigned limit, void *tid, void *bid, dim3 *block, dim3 *grid, int *wsize)
+			   unsigned limit, void *tid, void *bid, dim3 *block, dim3 *grid,
+			   int *wsize)
 {
 	sim_kernel_register(host, name ? name : device);
 }

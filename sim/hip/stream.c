@@ -92,8 +92,8 @@ hipError_t i_hipStreamDestroy(hipStream_t h)
 	return hipSuccess;
 }
 
-/* Does a wait for h, whose queue is q, wait for the blocking streams as well? It does for the null stream,
- * but not if the handle is hipStreamLegacy and the release `asks` for that queue alone. */
+/* Does a wait for h, whose queue is q, wait for the blocking streams as well? It does for the null
+ * stream, but not if the handle is hipStreamLegacy and the release `asks` for that queue alone. */
 static bool joins_for_wait(hipStream_t h, const struct sim_queue *q, bool asks)
 {
 	return q->is_null && !(asks && h == STREAM_LEGACY);
@@ -121,8 +121,8 @@ hipError_t i_hipStreamQuery(hipStream_t h)
 			return e;
 		}
 	}
-	done = joins_for_wait(h, q, V6) ? sim_null_idle(q->device)
-					: sim_queue_done(q, atomic_load(&q->enqueued));
+	done = joins_for_wait(h, q, V6) ? sim_null_idle(q->device) :
+					  sim_queue_done(q, atomic_load(&q->enqueued));
 	sim_queue_unref(q);
 	return done ? hipSuccess : hipErrorNotReady;
 }
@@ -239,8 +239,7 @@ static void call_back(void *arg)
 	b->fn(b->stream, hipSuccess, b->arg);
 }
 
-hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t fn, void *arg,
-				  unsigned flags)
+hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t fn, void *arg, unsigned flags)
 {
 	struct sim_command *c;
 	struct callback *b;
@@ -248,7 +247,7 @@ hipError_t i_hipStreamAddCallback(hipStream_t h, hipStreamCallback_t fn, void *a
 	if (!fn || flags)
 		return hipErrorInvalidValue;
 	b = sim_blob_new(sizeof *b, NULL);
-	*b = (struct callback){ fn, h, arg };
+	*b = (struct callback){fn, h, arg};
 	c = sim_host_command(call_back, b);
 	c->owned = b;
 	return submit(h, c, false);

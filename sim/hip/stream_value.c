@@ -15,8 +15,10 @@
 #include "hip/submit.h"
 #include "hip/version.h"
 
-_Static_assert(hipStreamWaitValueGte == (int)SIM_VALUE_GTE && hipStreamWaitValueEq == (int)SIM_VALUE_EQ &&
-	       hipStreamWaitValueAnd == (int)SIM_VALUE_AND && hipStreamWaitValueNor == (int)SIM_VALUE_NOR,
+_Static_assert(hipStreamWaitValueGte == (int)SIM_VALUE_GTE &&
+		       hipStreamWaitValueEq == (int)SIM_VALUE_EQ &&
+		       hipStreamWaitValueAnd == (int)SIM_VALUE_AND &&
+		       hipStreamWaitValueNor == (int)SIM_VALUE_NOR,
 	       "flags pass through as numbers");
 
 /* Enqueues a command on memory at p, which HIP or HSA must know: malloc's is refused. */
@@ -50,8 +52,8 @@ static hipError_t wait_value(hipStream_t h, void *p, uint64_t v, unsigned flags,
 {
 	if (flags > hipStreamWaitValueNor)
 		return hipErrorInvalidValue;
-	return enqueue_value(h, p,
-			     sim_wait_value_command(p, v, mask, (enum sim_value_condition)flags, wide));
+	return enqueue_value(
+		h, p, sim_wait_value_command(p, v, mask, (enum sim_value_condition)flags, wide));
 }
 
 hipError_t i_hipStreamWriteValue32(hipStream_t h, void *p, uint32_t v, unsigned flags)
@@ -64,14 +66,12 @@ hipError_t i_hipStreamWriteValue64(hipStream_t h, void *p, uint64_t v, unsigned 
 	return write_value(h, p, v, true);
 }
 
-hipError_t i_hipStreamWaitValue32(hipStream_t h, void *p, uint32_t v, unsigned flags,
-				  uint32_t mask)
+hipError_t i_hipStreamWaitValue32(hipStream_t h, void *p, uint32_t v, unsigned flags, uint32_t mask)
 {
 	return wait_value(h, p, v, flags, mask, false);
 }
 
-hipError_t i_hipStreamWaitValue64(hipStream_t h, void *p, uint64_t v, unsigned flags,
-				  uint64_t mask)
+hipError_t i_hipStreamWaitValue64(hipStream_t h, void *p, uint64_t v, unsigned flags, uint64_t mask)
 {
 	return wait_value(h, p, v, flags, mask, true);
 }

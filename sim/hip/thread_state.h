@@ -9,13 +9,13 @@
 #include "device/options.h"
 
 struct thread_state {
-	int device;                   /* the current device */
+	int device; /* the current device */
 	int last_error;
-	int last_command;             /* result of the last call, for hipExtGetLastError */
-	int capture_mode;             /* a hipStreamCaptureMode; global, which is 0, at first */
+	int last_command; /* result of the last call, for hipExtGetLastError */
+	int capture_mode; /* a hipStreamCaptureMode; global, which is 0, at first */
 };
 
-_Static_assert(sizeof(struct thread_state) <= sizeof ((struct sim_thread *)0)->upper, "it must fit");
+_Static_assert(sizeof(struct thread_state) <= sizeof((struct sim_thread *)0)->upper, "it must fit");
 
 /* The state lives in the device's record of the thread, because this library has too much
  * thread-local memory for the fast kind, and hipGetDevice must be fast. */

@@ -16,11 +16,11 @@
 #include "hip/variable.h"
 
 struct variable {
-	const void *host;             /* address of its stand-in in the program */
+	const void *host; /* address of its stand-in in the program */
 	char *name;
 	size_t size;
 	void *memory[SIM_MAX_DEVICES];
-	void *managed;                /* host memory, or NULL */
+	void *managed; /* host memory, or NULL */
 	struct variable *next;
 };
 

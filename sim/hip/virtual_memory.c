@@ -64,7 +64,8 @@ hipError_t i_hipMemAddressReserve(void **out, size_t size, size_t align, void *h
 	if (!out || flags || (align & (align - 1)))
 		return hipErrorInvalidValue;
 	if (no_vmm()) {
-		/* Before 6.1 the call succeeds and reserves nothing. 5.2 does not even write *out. */
+		/* Before 6.1 the call succeeds and reserves nothing. 5.2 does not even write
+		 * *out. */
 		if (!V52)
 			*out = NULL;
 		return V6 ? hipErrorNotSupported : hipSuccess;
@@ -146,7 +147,7 @@ hipError_t i_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAlloc
 	if (sim_opt.quirk[SIM_Q_MAP_FAILS])
 		return V7 ? hipErrorUnknown : hipSuccess;
 	return sim_vmm_map(ptr, size, (struct sim_phys *)h, true) ? hipErrorInvalidValue :
-	       hipSuccess;
+								    hipSuccess;
 }
 
 hipError_t i_hipMemUnmap(void *ptr, size_t size)
@@ -172,8 +173,8 @@ hipError_t i_hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *des
 	for (size_t i = 0; i < n; i++) {
 		bool host = (int)desc[i].location.type > hipMemLocationTypeDevice;
 
-		if (!host &&
-		    (desc[i].location.type != hipMemLocationTypeDevice || check_device(desc[i].location.id)))
+		if (!host && (desc[i].location.type != hipMemLocationTypeDevice ||
+			      check_device(desc[i].location.id)))
 			return hipErrorInvalidValue;
 		if (sim_vmm_access(ptr, size, host ? -1 : desc[i].location.id, (int)desc[i].flags))
 			return hipErrorInvalidValue;

@@ -40,9 +40,7 @@ static void *run(void *arg)
 						   j->value, UINT64_MAX);
 		} while (j->handler(j->value, j->arg));
 		break;
-	case J_FUNCTION:
-		j->fn(j->arg);
-		break;
+	case J_FUNCTION: j->fn(j->arg); break;
 	default:
 		for (uint32_t i = 0; i < j->n; i++)
 			sim_signal_wait(j->deps[i].handle, SIM_EQUAL, 0, UINT64_MAX);
@@ -54,7 +52,8 @@ static void *run(void *arg)
 			for (uint32_t z = 0; z < j->range.z; z++)
 				for (uint32_t y = 0; y < j->range.y; y++)
 					memmove((char *)j->dst + z * j->dslice + y * j->dpitch,
-						(const char *)j->src + z * j->sslice + y * j->spitch,
+						(const char *)j->src + z * j->sslice +
+							y * j->spitch,
 						j->range.x);
 		sim_device_work = NULL;
 		if (j->done.handle)
@@ -121,28 +120,26 @@ hsa_status_t i_hsa_amd_memory_async_copy_on_engine(void *dst, hsa_agent_t dst_ag
 						   const void *src, hsa_agent_t src_agent,
 						   size_t size, uint32_t n,
 						   const hsa_signal_t *deps,
-						   hsa_signal_t completion, int engine,
-						   _Bool force)
+						   hsa_signal_t completion, int engine, _Bool force)
 {
 	return i_hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, n, deps,
 					   completion);
 }
 
-hsa_status_t i_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t *dst,
-					      const hsa_dim3_t *dst_offset,
-					      const hsa_pitched_ptr_t *src,
-					      const hsa_dim3_t *src_offset,
-					      const hsa_dim3_t *range, hsa_agent_t agent,
-					      hsa_amd_copy_direction_t dir, uint32_t n,
-					      const hsa_signal_t *deps, hsa_signal_t completion)
+hsa_status_t i_hsa_amd_memory_async_copy_rect(
+	const hsa_pitched_ptr_t *dst, const hsa_dim3_t *dst_offset, const hsa_pitched_ptr_t *src,
+	const hsa_dim3_t *src_offset, const hsa_dim3_t *range, hsa_agent_t agent,
+	hsa_amd_copy_direction_t dir, uint32_t n, const hsa_signal_t *deps, hsa_signal_t completion)
 {
 	struct job *j;
 
 	if (!dst || !src || !range || !dst_offset || !src_offset)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	j = job(J_RECT);
-	j->dst = (char *)dst->base + dst_offset->z * dst->slice + dst_offset->y * dst->pitch + dst_offset->x;
-	j->src = (char *)src->base + src_offset->z * src->slice + src_offset->y * src->pitch + src_offset->x;
+	j->dst = (char *)dst->base + dst_offset->z * dst->slice + dst_offset->y * dst->pitch +
+		 dst_offset->x;
+	j->src = (char *)src->base + src_offset->z * src->slice + src_offset->y * src->pitch +
+		 src_offset->x;
 	j->dpitch = dst->pitch;
 	j->dslice = dst->slice;
 	j->spitch = src->pitch;

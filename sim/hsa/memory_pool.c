@@ -14,7 +14,7 @@ static int pools[SIM_MAX_DEVICES + 1][P_KINDS];
 
 static hsa_amd_memory_pool_t pool_of(int device, int kind)
 {
-	return (hsa_amd_memory_pool_t){ (uint64_t)(uintptr_t)&pools[device + 1][kind] };
+	return (hsa_amd_memory_pool_t){(uint64_t)(uintptr_t)&pools[device + 1][kind]};
 }
 
 static bool pool_split(hsa_amd_memory_pool_t pool, int *device, int *kind)
@@ -49,13 +49,12 @@ hsa_status_t i_hsa_agent_iterate_regions(hsa_agent_t agent,
 
 	if (dev < -1)
 		return HSA_STATUS_ERROR_INVALID_AGENT;
-	return callback((hsa_region_t){ pool_of(dev, P_COARSE).handle }, data);
+	return callback((hsa_region_t){pool_of(dev, P_COARSE).handle}, data);
 }
 
-hsa_status_t i_hsa_region_get_info(hsa_region_t region, hsa_region_info_t attribute,
-				   void *value)
+hsa_status_t i_hsa_region_get_info(hsa_region_t region, hsa_region_info_t attribute, void *value)
 {
-	hsa_amd_memory_pool_t p = { region.handle };
+	hsa_amd_memory_pool_t p = {region.handle};
 
 	switch ((int)attribute) {
 	case HSA_REGION_INFO_SEGMENT:
@@ -89,32 +88,45 @@ hsa_status_t i_hsa_amd_memory_pool_get_info(hsa_amd_memory_pool_t pool,
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	switch ((int)attribute) {
 	case HSA_AMD_MEMORY_POOL_INFO_SEGMENT:
-		*(hsa_amd_segment_t *)value = kind == P_GROUP ? HSA_AMD_SEGMENT_GROUP : HSA_AMD_SEGMENT_GLOBAL;
+		*(hsa_amd_segment_t *)value = kind == P_GROUP ? HSA_AMD_SEGMENT_GROUP :
+								HSA_AMD_SEGMENT_GLOBAL;
 		break;
 	case HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS:
-		*(uint32_t *)value = kind == P_COARSE ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
-			kind == P_FINE ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED |
-				(dev < 0 ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT : 0) : 0;
+		*(uint32_t *)value =
+			kind == P_COARSE ?
+				HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
+			kind == P_FINE ?
+				HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED |
+					(dev < 0 ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT :
+						   0) :
+				0;
 		break;
 	case HSA_AMD_MEMORY_POOL_INFO_SIZE:
 	case HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE:
 		*(size_t *)value = kind == P_GROUP ? 65536 :
-			dev < 0 ? (size_t)sysconf(_SC_PHYS_PAGES) * SIM_PAGE : (size_t)sim_opt.vram;
+				   dev < 0         ? (size_t)sysconf(_SC_PHYS_PAGES) * SIM_PAGE :
+						     (size_t)sim_opt.vram;
 		break;
-	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED: *(bool *)value = kind != P_GROUP; break;
-	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE: *(size_t *)value = kind == P_GROUP ? 0 : SIM_PAGE; break;
-	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT: *(size_t *)value = kind == P_GROUP ? 0 : SIM_PAGE; break;
+	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED:
+		*(bool *)value = kind != P_GROUP;
+		break;
+	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE:
+		*(size_t *)value = kind == P_GROUP ? 0 : SIM_PAGE;
+		break;
+	case HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT:
+		*(size_t *)value = kind == P_GROUP ? 0 : SIM_PAGE;
+		break;
 	case HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL: *(bool *)value = dev < 0; break;
 	case 17: *(int *)value = dev < 0 ? 1 : 2; break;  /* LOCATION */
-	case 18: *(size_t *)value = SIM_HUGE_PAGE; break;       /* RUNTIME_ALLOC_REC_GRANULE */
+	case 18: *(size_t *)value = SIM_HUGE_PAGE; break; /* RUNTIME_ALLOC_REC_GRANULE */
 	default: return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	}
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_agent_iterate_memory_pools(hsa_agent_t agent,
-						  hsa_status_t (*callback)(hsa_amd_memory_pool_t pool, void *data),
-						  void *data)
+hsa_status_t i_hsa_amd_agent_iterate_memory_pools(
+	hsa_agent_t agent, hsa_status_t (*callback)(hsa_amd_memory_pool_t pool, void *data),
+	void *data)
 {
 	int dev = hsa_agent_device(agent);
 
@@ -134,8 +146,8 @@ hsa_status_t i_hsa_amd_agent_iterate_memory_pools(hsa_agent_t agent,
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t size,
-					    uint32_t flags, void **ptr)
+hsa_status_t i_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t size, uint32_t flags,
+					    void **ptr)
 {
 	int dev, kind;
 	void *p;
@@ -147,7 +159,7 @@ hsa_status_t i_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t s
 	if (kind == P_GROUP)
 		return HSA_STATUS_ERROR_INVALID_ALLOCATION;
 	p = dev < 0 ? sim_host_alloc(size, 0, SIM_HOST, -1) :
-	    sim_device_alloc(dev, size, kind == P_FINE);
+		      sim_device_alloc(dev, size, kind == P_FINE);
 	if (!p)
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 	*ptr = p;
@@ -163,8 +175,7 @@ hsa_status_t i_hsa_amd_memory_pool_free(void *ptr)
 
 hsa_status_t i_hsa_memory_allocate(hsa_region_t region, size_t size, void **ptr)
 {
-	return i_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){ region.handle }, size, 0,
-					      ptr);
+	return i_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){region.handle}, size, 0, ptr);
 }
 
 hsa_status_t i_hsa_memory_free(void *ptr)
@@ -172,8 +183,8 @@ hsa_status_t i_hsa_memory_free(void *ptr)
 	return i_hsa_amd_memory_pool_free(ptr);
 }
 
-hsa_status_t i_hsa_amd_memory_pool_can_migrate(hsa_amd_memory_pool_t src,
-					       hsa_amd_memory_pool_t dst, _Bool *result)
+hsa_status_t i_hsa_amd_memory_pool_can_migrate(hsa_amd_memory_pool_t src, hsa_amd_memory_pool_t dst,
+					       _Bool *result)
 {
 	*result = false;
 	return HSA_STATUS_SUCCESS;
@@ -191,9 +202,9 @@ hsa_status_t i_hsa_amd_agent_memory_pool_get_info(hsa_agent_t agent, hsa_amd_mem
 		return (hsa_status_t)HSA_STATUS_ERROR_INVALID_MEMORY_POOL;
 	switch ((int)attribute) {
 	case HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS:
-		*(hsa_amd_memory_pool_access_t *)value = who == dev || dev < 0 ?
-			HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT :
-			HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT;
+		*(hsa_amd_memory_pool_access_t *)value =
+			who == dev || dev < 0 ? HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT :
+						HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT;
 		return HSA_STATUS_SUCCESS;
 	case HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS:
 		*(uint32_t *)value = who == dev ? 0 : 1;

@@ -10,7 +10,8 @@
 #include "device/options.h"
 #include "hsa/entry_points.h"
 
-_Static_assert(sizeof(struct sim_ipc_handle) == sizeof(hsa_amd_ipc_memory_t), "a handle fills hsa_amd_ipc_memory_t");
+_Static_assert(sizeof(struct sim_ipc_handle) == sizeof(hsa_amd_ipc_memory_t),
+	       "a handle fills hsa_amd_ipc_memory_t");
 
 hsa_status_t i_hsa_amd_ipc_memory_create(void *ptr, size_t len, hsa_amd_ipc_memory_t *handle)
 {
@@ -28,11 +29,12 @@ hsa_status_t i_hsa_amd_ipc_memory_create(void *ptr, size_t len, hsa_amd_ipc_memo
 	    (len != a.r.size && len != a.size))
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	return sim_ipc_export(&a, (struct sim_ipc_handle *)handle) ?
-		HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
+		       HSA_STATUS_ERROR_OUT_OF_RESOURCES :
+		       HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t *handle, size_t len,
-					 uint32_t n, const hsa_agent_t *list, void **ptr)
+hsa_status_t i_hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t *handle, size_t len, uint32_t n,
+					 const hsa_agent_t *list, void **ptr)
 {
 	void *p;
 

@@ -71,15 +71,15 @@ hsa_status_t i_hsa_amd_svm_prefetch_async(void *ptr, size_t size, hsa_agent_t ag
 
 /* The device has no user-mode queues: its only queues are those of HIP streams. */
 hsa_status_t i_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
-				void (*callback)(hsa_status_t status, hsa_queue_t *source, void *data),
+				void (*callback)(hsa_status_t status, hsa_queue_t *source,
+						 void *data),
 				void *data, uint32_t priv, uint32_t group, hsa_queue_t **queue)
 {
 	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 }
 
-hsa_status_t i_hsa_soft_queue_create(hsa_region_t region, uint32_t size,
-				     hsa_queue_type32_t type, uint32_t features,
-				     hsa_signal_t doorbell, hsa_queue_t **queue)
+hsa_status_t i_hsa_soft_queue_create(hsa_region_t region, uint32_t size, hsa_queue_type32_t type,
+				     uint32_t features, hsa_signal_t doorbell, hsa_queue_t **queue)
 {
 	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 }

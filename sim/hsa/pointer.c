@@ -35,16 +35,18 @@ hsa_status_t i_hsa_amd_agents_allow_access(uint32_t n, const hsa_agent_t *list,
 }
 
 hsa_status_t i_hsa_amd_pointer_info(const void *ptr, hsa_amd_pointer_info_t *info,
-				    void *(*alloc)(size_t), uint32_t *n,
-				    hsa_agent_t **accessible)
+				    void *(*alloc)(size_t), uint32_t *n, hsa_agent_t **accessible)
 {
 	static const int types[] = {
-		[SIM_DEVICE] = HSA_EXT_POINTER_TYPE_HSA, [SIM_HOST] = HSA_EXT_POINTER_TYPE_HSA,
-		[SIM_LOCKED] = HSA_EXT_POINTER_TYPE_LOCKED, [SIM_MANAGED] = HSA_EXT_POINTER_TYPE_HSA,
-		[SIM_SIGNAL] = HSA_EXT_POINTER_TYPE_HSA, [SIM_IMPORT] = HSA_EXT_POINTER_TYPE_IPC,
+		[SIM_DEVICE] = HSA_EXT_POINTER_TYPE_HSA,
+		[SIM_HOST] = HSA_EXT_POINTER_TYPE_HSA,
+		[SIM_LOCKED] = HSA_EXT_POINTER_TYPE_LOCKED,
+		[SIM_MANAGED] = HSA_EXT_POINTER_TYPE_HSA,
+		[SIM_SIGNAL] = HSA_EXT_POINTER_TYPE_HSA,
+		[SIM_IMPORT] = HSA_EXT_POINTER_TYPE_IPC,
 		[SIM_MAPPED] = 6,
 	};
-	hsa_amd_pointer_info_t r = { .size = sizeof r, .type = HSA_EXT_POINTER_TYPE_UNKNOWN };
+	hsa_amd_pointer_info_t r = {.size = sizeof r, .type = HSA_EXT_POINTER_TYPE_UNKNOWN};
 	struct sim_alloc a;
 	uint32_t size;
 	bool found;
@@ -58,10 +60,13 @@ hsa_status_t i_hsa_amd_pointer_info(const void *ptr, hsa_amd_pointer_info_t *inf
 		r.hostBaseAddress = a.alias ? a.alias : (void *)a.r.base;
 		r.sizeInBytes = a.kind == SIM_LOCKED ? a.size : a.r.size;
 		r.userData = a.userdata;
-		r.agentOwner = hsa_device_agent(a.kind == SIM_DEVICE || a.kind == SIM_IMPORT || a.kind == SIM_MAPPED ? a.device : -1);
-		r.global_flags = a.kind == SIM_DEVICE &&
-				 !a.flags ? HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
-			HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
+		r.agentOwner = hsa_device_agent(a.kind == SIM_DEVICE || a.kind == SIM_IMPORT ||
+								a.kind == SIM_MAPPED ?
+							a.device :
+							-1);
+		r.global_flags = a.kind == SIM_DEVICE && !a.flags ?
+					 HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED :
+					 HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
 	} else if (sim_vmm_reserved(ptr)) {
 		r.type = (hsa_amd_pointer_type_t)5;
 	}
@@ -93,13 +98,13 @@ hsa_status_t i_hsa_amd_pointer_info_set_userdata(const void *ptr, void *userdata
 	if (!ptr)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	return sim_update(ptr, set_userdata, userdata) ? HSA_STATUS_SUCCESS :
-	       HSA_STATUS_ERROR_INVALID_ARGUMENT;
+							 HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
 hsa_status_t i_hsa_amd_memory_lock(void *host, size_t size, hsa_agent_t *agents, int n,
 				   void **agent_ptr)
 {
-	struct sim_alloc a = { .kind = SIM_LOCKED, .device = -1, .access = ~0u, .slot = -1 };
+	struct sim_alloc a = {.kind = SIM_LOCKED, .device = -1, .access = ~0u, .slot = -1};
 
 	if (!host || !size || !agent_ptr)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
@@ -143,8 +148,7 @@ hsa_status_t i_hsa_memory_deregister(void *ptr, size_t size)
 	return i_hsa_amd_memory_unlock(ptr);
 }
 
-hsa_status_t i_hsa_memory_assign_agent(void *ptr, hsa_agent_t agent,
-				       hsa_access_permission_t access)
+hsa_status_t i_hsa_memory_assign_agent(void *ptr, hsa_agent_t agent, hsa_access_permission_t access)
 {
 	return ptr ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }

@@ -7,8 +7,10 @@
 #include "hsa/entry_points.h"
 #include "hsa/signal.h"
 
-_Static_assert(HSA_SIGNAL_CONDITION_EQ == (int)SIM_EQUAL && HSA_SIGNAL_CONDITION_NE == (int)SIM_NOT_EQUAL &&
-	       HSA_SIGNAL_CONDITION_LT == (int)SIM_LESS && HSA_SIGNAL_CONDITION_GTE == (int)SIM_NOT_LESS,
+_Static_assert(HSA_SIGNAL_CONDITION_EQ == (int)SIM_EQUAL &&
+		       HSA_SIGNAL_CONDITION_NE == (int)SIM_NOT_EQUAL &&
+		       HSA_SIGNAL_CONDITION_LT == (int)SIM_LESS &&
+		       HSA_SIGNAL_CONDITION_GTE == (int)SIM_NOT_LESS,
 	       "conditions pass through as numbers");
 
 hsa_status_t i_hsa_signal_create(hsa_signal_value_t v, uint32_t n, const hsa_agent_t *c,

@@ -12,8 +12,9 @@
 
 static hsa_status_t status(int e)
 {
-	return !e ? HSA_STATUS_SUCCESS : e == -ENOMEM ? HSA_STATUS_ERROR_OUT_OF_RESOURCES :
-		HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	return !e           ? HSA_STATUS_SUCCESS :
+	       e == -ENOMEM ? HSA_STATUS_ERROR_OUT_OF_RESOURCES :
+			      HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 
 static struct sim_phys *phys(hsa_vmem_handle_t h)
@@ -63,7 +64,7 @@ hsa_status_t i_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t siz
 hsa_status_t i_hsa_amd_vmem_handle_release(hsa_vmem_handle_t handle)
 {
 	return sim_phys_release(phys(handle)) ? HSA_STATUS_SUCCESS :
-	       HSA_STATUS_ERROR_INVALID_ALLOCATION;
+						HSA_STATUS_ERROR_INVALID_ALLOCATION;
 }
 
 hsa_status_t i_hsa_amd_vmem_map(void *va, size_t size, size_t offset, hsa_vmem_handle_t handle,
@@ -137,8 +138,7 @@ hsa_status_t i_hsa_amd_vmem_retain_alloc_handle(hsa_vmem_handle_t *handle, void 
 }
 
 hsa_status_t i_hsa_amd_vmem_get_alloc_properties_from_handle(hsa_vmem_handle_t handle,
-							     hsa_amd_memory_pool_t *pool,
-							     int *type)
+							     hsa_amd_memory_pool_t *pool, int *type)
 {
 	int device;
 	size_t size;

@@ -17,15 +17,15 @@
 	} \
 } while (0)
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
 	int rounds = argc > 1 ? atoi(argv[1]) : 100;
 	size_t size = argc > 2 ? strtoul(argv[2], NULL, 0) : 1 << 20;
 	unsigned char *host = malloc(size);
 	int wrong = 0;
 
-	if (!host || size == 0) {
+	if (!host || size == 0)
 		return 2;
-	}
 	for (int i = 0; i < rounds; i++) {
 		void *a, *b;
 		HIP(hipMalloc(&a, size));
@@ -33,9 +33,8 @@ int main(int argc, char **argv) {
 		HIP(hipMemset(a, i & 255, size));
 		HIP(hipMemcpy(b, a, size, hipMemcpyDeviceToDevice));
 		HIP(hipMemcpy(host, b, size, hipMemcpyDeviceToHost));
-		for (size_t k = 0; k < size; k++) {
+		for (size_t k = 0; k < size; k++)
 			wrong += host[k] != (i & 255);
-		}
 		HIP(hipFree(a));
 		HIP(hipFree(b));
 	}

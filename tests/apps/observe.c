@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded by scripts/demo.sh beside the program: asks the software device at
- * exit how often it was called and how far it was behind, and writes that to $OBSERVE_OUT. On any other
- * runtime it writes nothing. The program knows of neither.
+ * Preloaded by scripts/demo.sh beside the program: asks the software device at exit how often it
+ * was called and how far it was behind, and writes that to $OBSERVE_OUT. On any other runtime it
+ * writes nothing. The program knows of neither.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -12,13 +12,26 @@
 
 /* What allocating and giving back comes down to, on any backing. */
 static const char *const memory_calls[] = {
-	"hipMalloc", "hipFree", "hipMallocAsync", "hipFreeAsync", "hipMallocFromPoolAsync",
-	"hipExtMallocWithFlags", "hipMemPoolTrimTo", "hipMemCreate", "hipMemRelease",
-	"hipMemMap", "hipMemUnmap", "hipMemSetAccess", "hipMemAddressReserve",
-	"hipMemAddressFree", "hsa_amd_memory_pool_allocate", "hsa_amd_memory_pool_free",
+	"hipMalloc",
+	"hipFree",
+	"hipMallocAsync",
+	"hipFreeAsync",
+	"hipMallocFromPoolAsync",
+	"hipExtMallocWithFlags",
+	"hipMemPoolTrimTo",
+	"hipMemCreate",
+	"hipMemRelease",
+	"hipMemMap",
+	"hipMemUnmap",
+	"hipMemSetAccess",
+	"hipMemAddressReserve",
+	"hipMemAddressFree",
+	"hsa_amd_memory_pool_allocate",
+	"hsa_amd_memory_pool_free",
 };
 
-__attribute__((destructor)) static void report(void) {
+__attribute__((destructor)) static void report(void)
+{
 	uint64_t (*total)(void);
 	uint64_t (*count)(const char *name);
 	uint64_t (*behind)(void);
@@ -29,13 +42,11 @@ __attribute__((destructor)) static void report(void) {
 	*(void **)&count = dlsym(RTLD_DEFAULT, "somasim_call_count");
 	*(void **)&behind = dlsym(RTLD_DEFAULT, "somasim_mean_behind");
 	FILE *file = path && total && count && behind ? fopen(path, "w") : NULL;
-	if (!file) {
+	if (!file)
 		return;
-	}
-	for (size_t i = 0; i < sizeof(memory_calls) / sizeof(memory_calls[0]); i++) {
+	for (size_t i = 0; i < sizeof(memory_calls) / sizeof(memory_calls[0]); i++)
 		memory += count(memory_calls[i]);
-	}
-	fprintf(file, "runtime_calls=%" PRIu64 " memory_calls=%" PRIu64 " behind=%" PRIu64 "\n", total(),
-		memory, behind());
+	fprintf(file, "runtime_calls=%" PRIu64 " memory_calls=%" PRIu64 " behind=%" PRIu64 "\n",
+		total(), memory, behind());
 	fclose(file);
 }

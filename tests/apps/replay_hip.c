@@ -43,7 +43,7 @@ static struct {
 	unsigned repeat, cross;
 	uint64_t seed;
 	const char *path;
-} opt = { .streams = 1, .repeat = 1, .seed = 1 };
+} opt = {.streams = 1, .repeat = 1, .seed = 1};
 
 static hipStream_t stream[MAX_STREAMS];
 static hipEvent_t event[MAX_STREAMS];
@@ -54,7 +54,8 @@ static struct live *live;
 static unsigned char *bad; /* per block of the round: a stamp was wrong */
 static uint64_t calls, verified, corrupt, allocations, in_use, in_use_high, device_high;
 
-static void die(const char *fmt, ...) {
+static void die(const char *fmt, ...)
+{
 	va_list args;
 	va_start(args, fmt);
 	fputs("replay_hip: ", stderr);
@@ -64,15 +65,16 @@ static void die(const char *fmt, ...) {
 	exit(2);
 }
 
-static void check(hipError_t err, const char *call) {
+static void check(hipError_t err, const char *call)
+{
 	calls++;
-	if (err != hipSuccess) {
+	if (err != hipSuccess)
 		die("%s: %s", call, hipGetErrorString(err));
-	}
 }
 #define HIP(call) check(call, #call)
 
-static uint64_t mix(uint64_t x) {
+static uint64_t mix(uint64_t x)
+{
 	x += 0x9e3779b97f4a7c15u;
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -82,7 +84,8 @@ static uint64_t mix(uint64_t x) {
 /* ---- stamps ------------------------------------------------------------- */
 
 /* The nth place of a block to stamp: no two overlap. False past the last. */
-static bool place(uint64_t serial, size_t size, size_t n, size_t *at, size_t *len) {
+static bool place(uint64_t serial, size_t size, size_t n, size_t *at, size_t *len)
+{
 	size_t last = size > 2 * PAGE ? (size - PAGE + 3) & ~(size_t)3 : PAGE;
 
 	if (n == 0) {
@@ -96,43 +99,40 @@ static bool place(uint64_t serial, size_t size, size_t n, size_t *at, size_t *le
 		return size > PAGE;
 	}
 	size_t window = (n - 2) * STRIDE;
-	if (window + PAGE > size || last < 3 * PAGE) {
+	if (window + PAGE > size || last < 3 * PAGE)
 		return false;
-	}
 	*at = window + mix(opt.seed ^ serial << 20 ^ n) % (STRIDE / PAGE) * PAGE;
 	*len = PAGE;
-	if (*at < PAGE) {
+	if (*at < PAGE)
 		*at = PAGE;
-	}
-	if (*at + PAGE > last) {
+	if (*at + PAGE > last)
 		*len = 0; /* behind the end: this window has none */
-	}
 	return true;
 }
 
-static uint32_t stamp_of(uint64_t serial, size_t n) {
+static uint32_t stamp_of(uint64_t serial, size_t n)
+{
 	return (uint32_t)mix(opt.seed * 31 + serial * 1000003 + n);
 }
 
-static void stamp(char *ptr, uint64_t serial, size_t size, hipStream_t s) {
+static void stamp(char *ptr, uint64_t serial, size_t size, hipStream_t s)
+{
 	size_t at, len;
 
 	for (size_t n = 0; place(serial, size, n, &at, &len); n++) {
 		uint32_t value = stamp_of(serial, n);
-		if (len / 4) {
+		if (len / 4)
 			HIP(hipMemsetD32Async((hipDeviceptr_t)(ptr + at), (int)value, len / 4, s));
-		}
-		if (len % 4) {
+		if (len % 4)
 			HIP(hipMemsetAsync(ptr + at + len / 4 * 4, (int)(value & 255), len % 4, s));
-		}
 	}
 }
 
 /* Waits for what was read and compares it. */
-static void compare(void) {
-	for (int i = 0; i < opt.streams; i++) {
+static void compare(void)
+{
+	for (int i = 0; i < opt.streams; i++)
 		HIP(hipStreamSynchronize(stream[i]));
-	}
 	for (unsigned i = 0; i < used_slots; i++) {
 		const struct slot *slot = &slots[i];
 		const char *page = pages + (size_t)i * PAGE;
@@ -143,64 +143,61 @@ static void compare(void) {
 			memcpy(&word, page + 4 * w, 4);
 			ok &= word == slot->value;
 		}
-		for (uint32_t t = 0; t < slot->tail; t++) {
+		for (uint32_t t = 0; t < slot->tail; t++)
 			ok &= (unsigned char)page[4 * slot->words + t] == (slot->value & 255);
-		}
 		bad[slot->block] |= !ok;
 	}
 	used_slots = 0;
 }
 
-static void read_back(uint32_t block, const struct live *b, size_t size, hipStream_t s) {
+static void read_back(uint32_t block, const struct live *b, size_t size, hipStream_t s)
+{
 	size_t at, len;
 
 	for (size_t n = 0; place(b->serial, size, n, &at, &len); n++) {
-		if (len == 0) {
+		if (len == 0)
 			continue;
-		}
-		if (used_slots == SLOTS) {
+		if (used_slots == SLOTS)
 			compare();
-		}
-		slots[used_slots] = (struct slot){ block, (uint32_t)len / 4, len % 4,
-			stamp_of(b->serial, n) };
+		slots[used_slots] = (struct slot){block, (uint32_t)len / 4, len % 4,
+						  stamp_of(b->serial, n)};
 		HIP(hipMemcpyAsync(pages + (size_t)used_slots * PAGE, b->ptr + at, len,
-			hipMemcpyDeviceToHost, s));
+				   hipMemcpyDeviceToHost, s));
 		used_slots++;
 	}
 }
 
 /* ---- the replay --------------------------------------------------------- */
 
-static void sample_device(void) {
+static void sample_device(void)
+{
 	size_t left, total;
 	HIP(hipMemGetInfo(&left, &total));
-	if (total - left > device_high) {
+	if (total - left > device_high)
 		device_high = total - left;
-	}
 }
 
-static int stream_of(const struct replay_log *log, uint32_t block, uint32_t log_stream) {
-	if (log->streams > 1) {
+static int stream_of(const struct replay_log *log, uint32_t block, uint32_t log_stream)
+{
+	if (log->streams > 1)
 		return (int)(log_stream % (unsigned)opt.streams);
-	}
 	return (int)(mix(opt.seed + block) % (unsigned)opt.streams);
 }
 
-static void allocate(const struct replay_log *log, const struct replay_op *op, uint64_t serial) {
+static void allocate(const struct replay_log *log, const struct replay_op *op, uint64_t serial)
+{
 	struct live *b = &live[op->block];
 	size_t size = log->sizes[op->block];
 	void *ptr = NULL;
 
 	b->stream = stream_of(log, op->block, op->stream);
 	b->serial = serial;
-	if (opt.classic) {
+	if (opt.classic)
 		HIP(hipMalloc(&ptr, size));
-	} else {
+	else
 		HIP(hipMallocAsync(&ptr, size, stream[b->stream]));
-	}
-	if (!ptr && size) {
+	if (!ptr && size)
 		die("a NULL block of %zu bytes came with hipSuccess", size);
-	}
 	b->ptr = ptr;
 	b->on = true;
 	allocations++;
@@ -212,42 +209,42 @@ static void allocate(const struct replay_log *log, const struct replay_op *op, u
 	stamp(ptr, serial, size, stream[b->stream]);
 }
 
-static void release(const struct replay_log *log, const struct replay_op *op) {
+static void release(const struct replay_log *log, const struct replay_op *op)
+{
 	struct live *b = &live[op->block];
 	size_t size = log->sizes[op->block];
 	int to = log->streams > 1 ? stream_of(log, op->block, op->stream) : b->stream;
 
-	if (log->streams == 1 && mix(b->serial ^ opt.seed) % 100 < opt.cross) {
+	if (log->streams == 1 && mix(b->serial ^ opt.seed) % 100 < opt.cross)
 		to = (b->stream + 1) % opt.streams;
-	}
 	if (to != b->stream) {
 		HIP(hipEventRecord(event[b->stream], stream[b->stream]));
 		HIP(hipStreamWaitEvent(stream[to], event[b->stream], 0));
 	}
 	read_back(op->block, b, size, stream[to]);
-	if (opt.classic) {
+	if (opt.classic)
 		HIP(hipFree(b->ptr));
-	} else if (b->ptr) {
+	else if (b->ptr)
 		HIP(hipFreeAsync(b->ptr, stream[to]));
-	}
 	b->on = false;
 	in_use -= size;
 }
 
-static void replay(const struct replay_log *log, unsigned round) {
+static void replay(const struct replay_log *log, unsigned round)
+{
 	memset(bad, 0, log->blocks);
 	for (size_t i = 0; i < log->count; i++) {
 		const struct replay_op *op = &log->ops[i];
-		if (op->is_free) {
+		if (op->is_free)
 			release(log, op);
-		} else {
+		else
 			allocate(log, op, (uint64_t)round * log->blocks + op->block);
-		}
 	}
 	/* What the log leaves allocated is the rest of the proof. */
 	for (uint32_t block = 0; block < log->blocks; block++) {
 		if (live[block].on) {
-			struct replay_op op = { .block = block, .stream = (uint32_t)live[block].stream };
+			struct replay_op op = {.block = block,
+					       .stream = (uint32_t)live[block].stream};
 			release(log, &op);
 		}
 	}
@@ -262,75 +259,75 @@ static void replay(const struct replay_log *log, unsigned round) {
 	}
 }
 
-static void report(const struct replay_log *log, double seconds) {
+static void report(const struct replay_log *log, double seconds)
+{
 	uint64_t reserved = 0;
 	hipMemPool_t pool;
 
 	printf("mode=%s streams=%d allocations=%llu verified=%llu corrupt=%llu "
-		"skipped_frees=%llu calls=%llu seconds=%.3f peak_requested=%llu device_high=%llu",
-		opt.classic ? "classic" : "async", opt.streams, (unsigned long long)allocations,
-		(unsigned long long)verified, (unsigned long long)corrupt,
-		(unsigned long long)log->unknown_frees, (unsigned long long)calls, seconds,
-		(unsigned long long)log->peak, (unsigned long long)device_high);
+	       "skipped_frees=%llu calls=%llu seconds=%.3f peak_requested=%llu device_high=%llu",
+	       opt.classic ? "classic" : "async", opt.streams, (unsigned long long)allocations,
+	       (unsigned long long)verified, (unsigned long long)corrupt,
+	       (unsigned long long)log->unknown_frees, (unsigned long long)calls, seconds,
+	       (unsigned long long)log->peak, (unsigned long long)device_high);
 	if (!opt.classic) {
 		if (hipDeviceGetDefaultMemPool(&pool, 0) == hipSuccess) {
-			(void)hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemHigh, &reserved);
+			(void)hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemHigh,
+						     &reserved);
 		}
 		printf(" reserved_high=%llu", (unsigned long long)reserved);
 	}
 	printf("\n");
 }
 
-static void usage(void) {
+static void usage(void)
+{
 	fputs("usage: replay_hip [--classic|--async] [--streams N] [--cross PERCENT]\n"
-		"                  [--seed N] [--repeat N] LOG.csv[.xz]\n"
-		"  --cross: a log of one stream frees so many blocks on another one\n", stderr);
+	      "                  [--seed N] [--repeat N] LOG.csv[.xz]\n"
+	      "  --cross: a log of one stream frees so many blocks on another one\n",
+	      stderr);
 	exit(2);
 }
 
-static uint64_t number(const char *text, uint64_t max) {
+static uint64_t number(const char *text, uint64_t max)
+{
 	char *end;
 	unsigned long long n = text ? strtoull(text, &end, 10) : 0;
-	if (!text || *end || end == text || n > max) {
+	if (!text || *end || end == text || n > max)
 		usage();
-	}
 	return n;
 }
 
-int main(int argc, char **argv) {
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--classic") == 0) {
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--classic") == 0)
 			opt.classic = true;
-		} else if (strcmp(argv[i], "--async") == 0) {
+		else if (strcmp(argv[i], "--async") == 0)
 			opt.classic = false;
-		} else if (strcmp(argv[i], "--streams") == 0) {
+		else if (strcmp(argv[i], "--streams") == 0)
 			opt.streams = (int)number(argv[++i], MAX_STREAMS);
-		} else if (strcmp(argv[i], "--cross") == 0) {
+		else if (strcmp(argv[i], "--cross") == 0)
 			opt.cross = (unsigned)number(argv[++i], 100);
-		} else if (strcmp(argv[i], "--seed") == 0) {
+		else if (strcmp(argv[i], "--seed") == 0)
 			opt.seed = number(argv[++i], UINT64_MAX);
-		} else if (strcmp(argv[i], "--repeat") == 0) {
+		else if (strcmp(argv[i], "--repeat") == 0)
 			opt.repeat = (unsigned)number(argv[++i], 1000000);
-		} else if (argv[i][0] == '-' || opt.path) {
+		else if (argv[i][0] == '-' || opt.path)
 			usage();
-		} else {
+		else
 			opt.path = argv[i];
-		}
-	}
-	if (!opt.path || opt.streams < 1) {
+	if (!opt.path || opt.streams < 1)
 		usage();
-	}
 
 	struct replay_log log;
 	char err[256];
-	if (!replay_log_read(&log, opt.path, err, sizeof(err))) {
+	if (!replay_log_read(&log, opt.path, err, sizeof(err)))
 		die("%s: %s", opt.path, err);
-	}
 	live = calloc(log.blocks + 1, sizeof(*live));
 	bad = calloc(log.blocks + 1, 1);
-	if (!live || !bad) {
+	if (!live || !bad)
 		die("out of memory");
-	}
 
 	HIP(hipSetDevice(0));
 	void *pinned = NULL;
@@ -343,9 +340,8 @@ int main(int argc, char **argv) {
 
 	struct timespec from, to;
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	for (unsigned round = 0; round < opt.repeat; round++) {
+	for (unsigned round = 0; round < opt.repeat; round++)
 		replay(&log, round);
-	}
 	HIP(hipDeviceSynchronize());
 	clock_gettime(CLOCK_MONOTONIC, &to);
 

@@ -7,7 +7,8 @@
 #include "cli/readers/events.h"
 #include "replay_log.h"
 
-bool replay_log_read(struct replay_log *log, const char *path, char *err, size_t err_size) {
+bool replay_log_read(struct replay_log *log, const char *path, char *err, size_t err_size)
+{
 	struct ss_events ev;
 	uint64_t in_use = 0;
 
@@ -15,20 +16,17 @@ bool replay_log_read(struct replay_log *log, const char *path, char *err, size_t
 	/* What unpacks a log is not part of the program under test. */
 	unsetenv("LD_PRELOAD");
 	unsetenv("LD_AUDIT");
-	if (!ss_events_read(&ev, path, -1, err, err_size)) {
+	if (!ss_events_read(&ev, path, -1, err, err_size))
 		return false;
-	}
 	log->ops = calloc(ev.count, sizeof(*log->ops));
 	log->sizes = calloc(ev.blocks, sizeof(*log->sizes));
-	if (!log->ops || !log->sizes) {
+	if (!log->ops || !log->sizes)
 		abort();
-	}
 	for (size_t i = 0; i < ev.count; i++) {
 		const struct ss_event *e = &ev.list[i];
-		log->ops[i] = (struct replay_op){ e->block, e->stream, e->is_free };
-		if (!e->is_free) {
+		log->ops[i] = (struct replay_op){e->block, e->stream, e->is_free};
+		if (!e->is_free)
 			log->sizes[e->block] = e->size;
-		}
 		in_use += e->is_free ? -log->sizes[e->block] : e->size;
 		log->peak = in_use > log->peak ? in_use : log->peak;
 	}
@@ -40,7 +38,8 @@ bool replay_log_read(struct replay_log *log, const char *path, char *err, size_t
 	return true;
 }
 
-void replay_log_finish(struct replay_log *log) {
+void replay_log_finish(struct replay_log *log)
+{
 	free(log->ops);
 	free(log->sizes);
 }

@@ -33,8 +33,8 @@ static inline void put_number(struct code_writer *w, unsigned n)
 	put_byte(w, n & 0xff);
 }
 
-/* The arguments of a kernel, a letter each: p a pointer, i four bytes, l eight bytes, s a structure of 24
- * bytes, h one that the compiler adds. */
+/* The arguments of a kernel, a letter each: p a pointer, i four bytes, l eight bytes, s a structure
+ * of 24 bytes, h one that the compiler adds. */
 static inline void put_args(struct code_writer *w, const char *args)
 {
 	unsigned offset = 0;
@@ -50,7 +50,9 @@ static inline void put_args(struct code_writer *w, const char *args)
 		put_text(w, ".size");
 		put_number(w, size);
 		put_text(w, ".value_kind");
-		put_text(w, *args == 'p' ? "global_buffer" : *args == 'h' ? "hidden_global_offset_x" : "by_value");
+		put_text(w, *args == 'p' ? "global_buffer" :
+			    *args == 'h' ? "hidden_global_offset_x" :
+					   "by_value");
 		offset += size;
 	}
 }
@@ -59,8 +61,13 @@ static inline void put_args(struct code_writer *w, const char *args)
 static inline const void *code_object(struct code_writer *w, const char *const *kernels)
 {
 	Elf64_Phdr note = {.p_type = PT_NOTE, .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr)};
-	Elf64_Ehdr elf = {.e_type = ET_DYN, .e_machine = 224, .e_version = 1, .e_ehsize = sizeof(elf),
-			  .e_phoff = sizeof(elf), .e_phentsize = sizeof(note), .e_phnum = 1};
+	Elf64_Ehdr elf = {.e_type = ET_DYN,
+			  .e_machine = 224,
+			  .e_version = 1,
+			  .e_ehsize = sizeof(elf),
+			  .e_phoff = sizeof(elf),
+			  .e_phentsize = sizeof(note),
+			  .e_phnum = 1};
 	Elf64_Nhdr head = {.n_namesz = 7, .n_type = 32};
 	size_t begin = note.p_offset + sizeof(head) + 8;
 	unsigned count = 0;

@@ -18,11 +18,11 @@
 
 #define BYTES 4096
 
-/* `expect` is what the checker has to say: the fault, the call of the use (or of the free, for faults
- * of a free), and the streams of both sides by their numbers, 0 for none. Of overwritten padding, the call
- * of the allocation, the first bad byte and how many are bad. NULL: nothing. Streams are
- * numbered in the order in which they appear, and the program makes `a`, `b` and `c` first: they are
- * 1, 2 and 3. */
+/* `expect` is what the checker has to say: the fault, the call of the use (or of the free, for
+ * faults of a free), and the streams of both sides by their numbers, 0 for none. Of overwritten
+ * padding, the call of the allocation, the first bad byte and how many are bad. NULL: nothing.
+ * Streams are numbered in the order in which they appear, and the program makes `a`, `b` and `c`
+ * first: they are 1, 2 and 3. */
 struct program {
 	const char *name;
 	void (*run)(void);

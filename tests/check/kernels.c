@@ -5,7 +5,8 @@
 
 static hipFunction_t kernel(const char *name)
 {
-	static const char *const kernels[] = {"fill", "pi", "copy", "ppih", "in_struct", "is", "number", "l", "write", "pl", NULL};
+	static const char *const kernels[] = {"fill",   "pi", "copy",  "ppih", "in_struct", "is",
+					      "number", "l",  "write", "pl",   NULL};
 	static struct code_writer image;
 	hipModule_t module;
 	hipFunction_t f;
@@ -29,10 +30,13 @@ static void launch_fill(void *p, hipStream_t on)
 
 static void launch_packed(void *p, void *q, hipStream_t on)
 {
-	struct { void *p, *q; int n; } packed = {p, q, 64};
+	struct {
+		void *p, *q;
+		int n;
+	} packed = {p, q, 64};
 	size_t size = sizeof(packed);
-	void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			 HIP_LAUNCH_PARAM_END};
+	void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &packed, HIP_LAUNCH_PARAM_BUFFER_SIZE,
+			 &size, HIP_LAUNCH_PARAM_END};
 
 	OK(hipModuleLaunchKernel(kernel("copy"), 1, 1, 1, 64, 1, 1, 0, on, NULL, extra));
 }
@@ -132,7 +136,11 @@ static void packed_after_free(void)
 
 static void pointer_in_structure(void)
 {
-	struct { long n; void *p; long m; } s = {1, block(a), 2};
+	struct {
+		long n;
+		void *p;
+		long m;
+	} s = {1, block(a), 2};
 	int n = 1;
 
 	order(a, b);
@@ -141,15 +149,18 @@ static void pointer_in_structure(void)
 }
 
 const struct program wrong_kernels[] = {
-	{"kernel-before-allocation", kernel_before_allocation, "use-before-alloc hipModuleLaunchKernel 2 1"},
+	{"kernel-before-allocation", kernel_before_allocation,
+	 "use-before-alloc hipModuleLaunchKernel 2 1"},
 	{"kernel-after-free", kernel_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
-	{"kernel-races-with-free", kernel_races_with_free, "use-after-free-race hipModuleLaunchKernel 2 1"},
+	{"kernel-races-with-free", kernel_races_with_free,
+	 "use-after-free-race hipModuleLaunchKernel 2 1"},
 	{"free-under-kernel", free_under_kernel, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"packed-after-free", packed_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
 	{"pointer-in-structure", pointer_in_structure, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"write-past-end", write_past_end, "overwritten-padding hipMallocAsync 0 3"},
 	{"write-far-past-end", write_far_past_end, "overwritten-padding hipMallocAsync 100 1"},
-	{"write-past-end-of-hip-malloc", write_past_end_of_hip_malloc, "overwritten-padding hipMalloc 0 1"},
+	{"write-past-end-of-hip-malloc", write_past_end_of_hip_malloc,
+	 "overwritten-padding hipMalloc 0 1"},
 	{"write-past-end-of-leak", write_past_end_of_leak,
 	 "overwritten-padding hipMallocAsync 0 8;leak hipMallocAsync 4096 1"},
 	{NULL, NULL, NULL},
@@ -203,7 +214,8 @@ static void write_to_the_end(void)
 	OK(hipFree(q));
 }
 
-/* The end of one block is not the start of another, and one before the start not the block in front. */
+/* The end of one block is not the start of another, and one before the start not the block in
+ * front. */
 static void end_pointers(void)
 {
 	void *p[8];
@@ -238,6 +250,6 @@ static void unknown_kernel(void)
 
 const struct program right_kernels[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(kernel_in_order), P(kernel_tells_host), P(number_like_an_address), P(write_to_the_end), P(end_pointers), P(null_argument), P(unknown_kernel),
-	{NULL, NULL, NULL},
+	P(kernel_in_order), P(kernel_tells_host), P(number_like_an_address), P(write_to_the_end),
+	P(end_pointers),    P(null_argument),     P(unknown_kernel),         {NULL, NULL, NULL},
 };

@@ -34,8 +34,8 @@ int main(int argc, char **argv)
 		list(right_kernels);
 		return 0;
 	}
-	if (run(wrong_programs, argv[1]) && run(wrong_kernels, argv[1]) && run(right_programs, argv[1]) &&
-	    run(right_kernels, argv[1]))
+	if (run(wrong_programs, argv[1]) && run(wrong_kernels, argv[1]) &&
+	    run(right_programs, argv[1]) && run(right_kernels, argv[1]))
 		return 3;
 	return 0;
 }

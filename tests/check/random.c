@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random programs against the true order. A program has at most 64 steps, so the steps that come before
- * each one are the bits of a word, and the truth is computed from the rules of HIP, without clocks.
+ * Random programs against the true order. A program has at most 64 steps, so the steps that come
+ * before each one are the bits of a word, and the truth is computed from the rules of HIP, without
+ * clocks.
  *
  *   random [--count N] [--seed S]
  *
- * Half of the programs are legal, and nothing may be said of them. Into the others one error is put, as the
- * last step: it has to be found, with its kind, its block and its two streams. Prints how many of each kind were.
+ * Half of the programs are legal, and nothing may be said of them. Into the others one error is
+ * put, as the last step: it has to be found, with its kind, its block and its two streams. Prints
+ * how many of each kind were.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 enum { STREAMS = 5, EVENTS = 4, BLOCKS = 6, STEPS = 56, LAST_STEP = 63, SIZE = 256 };
 
 struct block {
-	int state; /* 0: none, 1: live, 2: freed */
+	int state;                  /* 0: none, 1: live, 2: freed */
 	uint64_t alloc, free, uses; /* bits of steps */
 	int alloc_on, free_on;
 	uint64_t number;
@@ -28,9 +30,10 @@ struct block {
 static struct {
 	struct ss_check *check;
 	enum ss_check_stream_kind kind[STREAMS];
-	uint64_t done[STREAMS];      /* steps on the stream, and what comes before them */
-	uint64_t on[STREAMS];        /* steps on it */
-	bool wild[STREAMS];          /* it may have waited for anything; the checker may be silent */
+	uint64_t done[STREAMS]; /* steps on the stream, and what comes before them */
+	uint64_t on[STREAMS];   /* steps on it */
+	/* It may have waited for anything; the checker may be silent */
+	bool wild[STREAMS];
 	uint64_t event[EVENTS], host;
 	bool event_wild[EVENTS];
 	struct block block[BLOCKS];
@@ -63,8 +66,9 @@ static uint64_t before(int s)
 	uint64_t all = p.done[s] | p.host;
 
 	for (int o = 0; o < STREAMS; o++)
-		if (p.kind[s] == SS_CHECK_NULL ? p.kind[o] == SS_CHECK_BLOCKING :
-		    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
+		if (p.kind[s] == SS_CHECK_NULL ?
+			    p.kind[o] == SS_CHECK_BLOCKING :
+			    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
 			all |= p.done[o];
 	return all;
 }
@@ -74,8 +78,9 @@ static bool joins_wild(int s)
 	bool wild = p.wild[s];
 
 	for (int o = 0; o < STREAMS; o++)
-		if (p.kind[s] == SS_CHECK_NULL ? p.kind[o] == SS_CHECK_BLOCKING :
-		    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
+		if (p.kind[s] == SS_CHECK_NULL ?
+			    p.kind[o] == SS_CHECK_BLOCKING :
+			    p.kind[s] == SS_CHECK_BLOCKING && p.kind[o] == SS_CHECK_NULL)
 			wild |= p.wild[o];
 	return wild;
 }
@@ -96,7 +101,8 @@ static uint64_t step(int s, uint64_t more)
 static void allocate(int s, int b)
 {
 	ss_check_alloc(p.check, memory[b], SIZE, SIZE, &streams[s], "alloc", 1);
-	p.block[b] = (struct block){.state = 1, .alloc = step(s, 0), .alloc_on = s, .number = ++p.blocks};
+	p.block[b] = (struct block){
+		.state = 1, .alloc = step(s, 0), .alloc_on = s, .number = ++p.blocks};
 }
 
 static void use(int s, int b)
@@ -214,15 +220,9 @@ static void legal_step(void)
 	uint64_t need;
 
 	switch (draw(12)) {
-	case 0:
-		record(s, e);
-		return;
-	case 1:
-		wait_event(s, e);
-		return;
-	case 2:
-		host_wait(s);
-		return;
+	case 0: record(s, e); return;
+	case 1: wait_event(s, e); return;
+	case 2: host_wait(s); return;
 	case 3:
 		if (draw(4) == 0)
 			host_wait_all();
@@ -233,8 +233,7 @@ static void legal_step(void)
 		if (k->state == 1)
 			held_free(s, (int)draw(STREAMS), b);
 		return;
-	default:
-		break;
+	default: break;
 	}
 	if (k->state != 1) {
 		allocate(s, b);
@@ -265,7 +264,8 @@ static bool names(enum ss_fault fault, int b, const struct ss_check_site *a, int
 	       a->stream.number == (uint64_t)on_a + 1 && o->stream.number == (uint64_t)on_o + 1;
 }
 
-/* One error, if the program has a place for it. Returns its kind, or SS_FAULTS; *good: it was found. */
+/* One error, if the program has a place for it. Returns its kind, or SS_FAULTS; *good: it was
+ * found. */
 static enum ss_fault error(bool *good)
 {
 	int s = (int)draw(STREAMS), b = (int)draw(BLOCKS);
@@ -281,26 +281,28 @@ static enum ss_fault error(bool *good)
 		if (p.wild[k->free_on])
 			return SS_FAULTS; /* it was so perhaps when it freed */
 		(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
-		*good = names(ordered ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE, b, &p.last.use, s,
-			      &p.last.free, k->free_on);
+		*good = names(ordered ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE, b,
+			      &p.last.use, s, &p.last.free, k->free_on);
 		return ordered ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE;
 	}
 	if (k->alloc & ~before(s)) {
 		if (draw(2) || (k->uses & ~before(s))) {
 			(void)ss_check_use(p.check, &streams[s], memory[b], SIZE, "use", 2);
-			*good = names(SS_FAULT_USE_BEFORE_ALLOC, b, &p.last.use, s, &p.last.alloc, k->alloc_on);
+			*good = names(SS_FAULT_USE_BEFORE_ALLOC, b, &p.last.use, s, &p.last.alloc,
+				      k->alloc_on);
 			return SS_FAULT_USE_BEFORE_ALLOC;
 		}
 		(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
-		*good = names(SS_FAULT_FREE_BEFORE_ALLOC, b, &p.last.free, s, &p.last.alloc, k->alloc_on);
+		*good = names(SS_FAULT_FREE_BEFORE_ALLOC, b, &p.last.free, s, &p.last.alloc,
+			      k->alloc_on);
 		return SS_FAULT_FREE_BEFORE_ALLOC;
 	}
 	missing = k->uses & ~before(s);
 	if (!missing)
 		return SS_FAULTS;
 	(void)ss_check_free(p.check, memory[b], &streams[s], "free", 3);
-	*good = p.found == 1 && p.last.fault == SS_FAULT_FREE_USE_RACE && p.last.block == k->number &&
-		p.last.free.stream.number == (uint64_t)s + 1;
+	*good = p.found == 1 && p.last.fault == SS_FAULT_FREE_USE_RACE &&
+		p.last.block == k->number && p.last.free.stream.number == (uint64_t)s + 1;
 	/* Any of the streams that the free does not wait for may be named. */
 	*good &= p.last.use.stream.number >= 1 && (p.on[p.last.use.stream.number - 1] & missing);
 	return SS_FAULT_FREE_USE_RACE;
@@ -308,14 +310,16 @@ static enum ss_fault error(bool *good)
 
 static void begin(uint64_t seed)
 {
-	const struct ss_check_options options = {.use_before_alloc = true, .use_after_free = true, .frees = true,
-						 .report = report};
+	const struct ss_check_options options = {
+		.use_before_alloc = true, .use_after_free = true, .frees = true, .report = report};
 
 	memset(&p, 0, sizeof(p));
 	p.random = seed;
 	p.check = ss_check_create(&options);
 	for (int s = 0; s < STREAMS; s++) {
-		p.kind[s] = s == 0 ? SS_CHECK_NULL : s < 3 ? SS_CHECK_NONBLOCKING : SS_CHECK_BLOCKING;
+		p.kind[s] = s == 0 ? SS_CHECK_NULL :
+			    s < 3  ? SS_CHECK_NONBLOCKING :
+				     SS_CHECK_BLOCKING;
 		ss_check_stream_add(p.check, &streams[s], &streams[s], 0, p.kind[s]);
 	}
 }
@@ -331,7 +335,8 @@ static bool run(uint64_t seed)
 	while (p.step < steps)
 		legal_step();
 	if (p.found) {
-		printf("seed %" PRIu64 ": a legal program: %s\n", seed, ss_fault_name(p.last.fault));
+		printf("seed %" PRIu64 ": a legal program: %s\n", seed,
+		       ss_fault_name(p.last.fault));
 		ss_check_destroy(p.check);
 		return false;
 	}
@@ -342,8 +347,8 @@ static bool run(uint64_t seed)
 		put_in[kind]++;
 		found_of[kind] += good;
 		if (p.found && !good) {
-			printf("seed %" PRIu64 ": an error of kind %s is told as %s\n", seed, ss_fault_name(kind),
-			       ss_fault_name(p.last.fault));
+			printf("seed %" PRIu64 ": an error of kind %s is told as %s\n", seed,
+			       ss_fault_name(kind), ss_fault_name(p.last.fault));
 			ss_check_destroy(p.check);
 			return false;
 		}
@@ -369,8 +374,9 @@ int main(int argc, char **argv)
 	for (int k = 0; k < SS_FAULTS; k++) {
 		if (!put_in[k])
 			continue;
-		printf("%-22s %8" PRIu64 " put in, %8" PRIu64 " found (%.2f %%)\n", ss_fault_name((enum ss_fault)k),
-		       put_in[k], found_of[k], 100.0 * (double)found_of[k] / (double)put_in[k]);
+		printf("%-22s %8" PRIu64 " put in, %8" PRIu64 " found (%.2f %%)\n",
+		       ss_fault_name((enum ss_fault)k), put_in[k], found_of[k],
+		       100.0 * (double)found_of[k] / (double)put_in[k]);
 		bad += found_of[k] * 100 < put_in[k] * 99;
 	}
 	return bad != 0;

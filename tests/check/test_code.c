@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads code objects: one that code_writer.h makes, and those that are named as arguments, which clang has
- * made from kernel.cl. Then broken ones, which must be read without harm (the sanitizers look).
+ * Reads code objects: one that code_writer.h makes, and those that are named as arguments, which
+ * clang has made from kernel.cl. Then broken ones, which must be read without harm (the sanitizers
+ * look).
  */
 #include <stdlib.h>
 
@@ -30,7 +31,8 @@ static void keep(const struct ss_kernel_layout *k, void *unused)
 
 static bool is_arg(unsigned i, unsigned offset, unsigned size, bool pointer)
 {
-	return last.arg[i].offset == offset && last.arg[i].size == size && last.arg[i].pointer == pointer;
+	return last.arg[i].offset == offset && last.arg[i].size == size &&
+	       last.arg[i].pointer == pointer;
 }
 
 static void written(void)
@@ -42,7 +44,8 @@ static void written(void)
 	count = 0;
 	CHECK(ss_code_object_read(image, w.size, keep, NULL));
 	CHECK(count == 2 && !strcmp(name, "second") && last.count == 4);
-	CHECK(is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) && is_arg(2, 16, 24, false) && is_arg(3, 40, 8, true));
+	CHECK(is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) && is_arg(2, 16, 24, false) &&
+	      is_arg(3, 40, 8, true));
 	count = 0;
 	CHECK(ss_code_object_read(image, SIZE_MAX, keep, NULL) && count == 2);
 }
@@ -51,7 +54,8 @@ static void written(void)
 static void bundled(void)
 {
 	static const char *const kernels[] = {"only", "pp", NULL};
-	static const char host[] = "host-x86_64-unknown-linux--", device[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
+	static const char host[] = "host-x86_64-unknown-linux--",
+			  device[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
 	static struct code_writer w;
 	static uint8_t bundle[16384];
 	uint64_t entry[3] = {4096, 0, sizeof(host) - 1}, two = 2;
@@ -70,7 +74,8 @@ static void bundled(void)
 	memcpy(bundle + at + 24, device, entry[2]);
 	memcpy(bundle + 4096, w.data, w.size);
 	count = 0;
-	CHECK(ss_code_object_read(bundle, sizeof(bundle), keep, NULL) && count == 1 && last.count == 2);
+	CHECK(ss_code_object_read(bundle, sizeof(bundle), keep, NULL) && count == 1 &&
+	      last.count == 2);
 	CHECK(ss_code_object_read(bundle, SIZE_MAX, keep, NULL) && count == 2);
 	CHECK(!ss_code_object_read(bundle, 4200, keep, NULL));
 }
@@ -86,8 +91,8 @@ static void compiled(const char *path)
 	fclose(in);
 	count = 0;
 	CHECK(ss_code_object_read(data, size, keep, NULL) && count == 1 && !strcmp(name, "fill"));
-	CHECK(last.count == 4 && is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) && is_arg(2, 16, 16, false) &&
-	      is_arg(3, 32, 8, true));
+	CHECK(last.count == 4 && is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) &&
+	      is_arg(2, 16, 16, false) && is_arg(3, 32, 8, true));
 	CHECK(ss_code_object_read(data, SIZE_MAX, keep, NULL) && count == 2);
 }
 

@@ -116,7 +116,7 @@ static void reused_block(void)
 	void *p = block(a);
 
 	OK(hipFreeAsync(p, a));
-	order(a, b);   /* before the second allocation */
+	order(a, b); /* before the second allocation */
 	p = block(a);
 	fill(p, b);
 	order(b, a);
@@ -184,7 +184,7 @@ static void free_after_old_event(void)
 
 	order(a, b);
 	e = mark(b);
-	fill(p, b);      /* after the record */
+	fill(p, b); /* after the record */
 	OK(hipStreamWaitEvent(a, e, 0));
 	OK(hipFreeAsync(p, a));
 }
@@ -197,7 +197,7 @@ static void free_after_waiting_for_the_other(void)
 	order(a, c);
 	fill(p, b);
 	fill(p, c);
-	order(b, a);     /* and not c */
+	order(b, a); /* and not c */
 	OK(hipFreeAsync(p, a));
 }
 
@@ -405,9 +405,12 @@ const struct program wrong_programs[] = {
 	{"event-on-wrong-stream", event_on_wrong_stream, "use-before-alloc hipMemsetAsync 2 1"},
 	{"wait-on-wrong-stream", wait_on_wrong_stream, "use-before-alloc hipMemsetAsync 2 1"},
 	{"copy-before-allocation", copy_before_allocation, "use-before-alloc hipMemcpyAsync 2 1"},
-	{"copy-2d-before-allocation", copy_2d_before_allocation, "use-before-alloc hipMemcpy2DAsync 2 1"},
-	{"null-stream-and-nonblocking", null_stream_and_nonblocking, "use-before-alloc hipMemsetAsync 1 4"},
-	{"nonblocking-and-null-stream", nonblocking_and_null_stream, "use-before-alloc hipMemsetAsync 4 1"},
+	{"copy-2d-before-allocation", copy_2d_before_allocation,
+	 "use-before-alloc hipMemcpy2DAsync 2 1"},
+	{"null-stream-and-nonblocking", null_stream_and_nonblocking,
+	 "use-before-alloc hipMemsetAsync 1 4"},
+	{"nonblocking-and-null-stream", nonblocking_and_null_stream,
+	 "use-before-alloc hipMemsetAsync 4 1"},
 	{"other-pool", other_pool, "use-before-alloc hipMemsetAsync 2 1"},
 	{"reused-block", reused_block, "use-before-alloc hipMemsetAsync 2 1"},
 	{"free-before-allocation", free_before_allocation, "free-before-alloc hipFreeAsync 2 1"},
@@ -417,17 +420,21 @@ const struct program wrong_programs[] = {
 	{"use-races-with-free", use_races_with_free, "use-after-free-race hipMemsetAsync 2 1"},
 	{"free-without-wait", free_without_wait, "free-before-use hipMemsetAsync 2 1"},
 	{"free-after-old-event", free_after_old_event, "free-before-use hipMemsetAsync 2 1"},
-	{"free-after-waiting-for-the-other", free_after_waiting_for_the_other, "free-before-use hipMemsetAsync 3 1"},
+	{"free-after-waiting-for-the-other", free_after_waiting_for_the_other,
+	 "free-before-use hipMemsetAsync 3 1"},
 	{"free-on-third-stream", free_on_third_stream, "free-before-use hipMemsetAsync 1 2"},
 	{"free-while-copied-from", free_while_copied_from, "free-before-use hipMemcpyAsync 2 1"},
-	{"free-while-copied-to-pinned", free_while_copied_to_pinned, "free-before-use hipMemcpyAsync 2 1"},
+	{"free-while-copied-to-pinned", free_while_copied_to_pinned,
+	 "free-before-use hipMemcpyAsync 2 1"},
 	{"free-after-waiting-on-the-wrong-stream", free_after_waiting_on_the_wrong_stream,
 	 "free-before-use hipMemsetAsync 2 1"},
-	{"free-on-null-stream", free_on_null_stream, "free-before-alloc hipFreeAsync 4 1;free-before-use hipMemsetAsync 1 4"},
+	{"free-on-null-stream", free_on_null_stream,
+	 "free-before-alloc hipFreeAsync 4 1;free-before-use hipMemsetAsync 1 4"},
 	{"free-then-null-stream", free_then_null_stream, "free-before-use hipMemsetAsync 1 4"},
 	{"classic-use-after-free", classic_use_after_free, "use-after-free hipMemsetAsync 2 0"},
 	{"classic-copy-after-free", classic_copy_after_free, "use-after-free hipMemcpyAsync 1 0"},
-	{"pool-block-freed-by-hip-free", pool_block_freed_by_hip_free, "use-after-free hipMemsetAsync 1 0"},
+	{"pool-block-freed-by-hip-free", pool_block_freed_by_hip_free,
+	 "use-after-free hipMemsetAsync 1 0"},
 	{"inside-of-freed-block", inside_of_freed_block, "use-after-free hipMemsetAsync 1 1"},
 	{"double-free", double_free, "double-free hipFreeAsync 1 1"},
 	{"double-hip-free", double_hip_free, "double-free hipFree 0 0"},

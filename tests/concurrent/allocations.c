@@ -15,8 +15,8 @@ static size_t size_of(struct worker *w)
 	do
 		bits = 8 + below(w, below(w, 8) ? 10 : 14);
 	while (!(sizes >> bits & 1));
-	return ((size_t)1 << bits) + (sizes & 1 ? below(w, 3) * ((size_t)1 << bits >> 2)
-						: below(w, 1u << bits));
+	return ((size_t)1 << bits) +
+	       (sizes & 1 ? below(w, 3) * ((size_t)1 << bits >> 2) : below(w, 1u << bits));
 }
 
 /* ---- allocations ------------------------------------------------------------ */
@@ -49,7 +49,8 @@ static struct block *take(struct worker *w, int stream, struct ss_pool *pool, si
 	if (status != SS_OK)
 		wrong("an allocation of %zu bytes failed with %d", size, status);
 	b = calloc(1, sizeof(*b));
-	*b = (struct block){ .p = p, .size = size, .id = atomic_fetch_add(&next_id, 1), .stream = stream };
+	*b = (struct block){
+		.p = p, .size = size, .id = atomic_fetch_add(&next_id, 1), .stream = stream};
 	shadow_take(p, size, b->id, stream);
 	if (stream != NO_STREAM)
 		enqueue(stream);
@@ -116,7 +117,8 @@ void give(struct worker *w, struct block *b)
 	} else {
 		int stream = any_stream(w);
 
-		/* The null stream is ordered after blocking streams, and they after it, without an event. */
+		/* The null stream is ordered after blocking streams, and they after it, without an
+		 * event. */
 		if (!device_joins(b->stream, stream)) {
 			if (below(w, 4) == 0)
 				move_to(w, b, stream);

@@ -78,11 +78,10 @@ void synchronize(struct worker *w)
 	case 1:
 		t = ss_stream_query_begin(core, timeline[stream]);
 		done = ss_fake_done(fake, 0, native_of(stream)) ==
-			ss_fake_enqueued(fake, 0, native_of(stream));
+		       ss_fake_enqueued(fake, 0, native_of(stream));
 		ss_sync_end(core, &t, done, false);
 		return;
-	default:
-		synchronize_stream(stream);
+	default: synchronize_stream(stream);
 	}
 }
 
@@ -93,8 +92,8 @@ void new_stream(struct worker *w, int stream)
 	bool blocking = below(w, 2);
 
 	device_stream(stream, blocking);
-	timeline[stream] = ss_timeline_add(core, 0, native_of(stream), blocking ? SS_TL_BLOCKING :
-					   SS_TL_NONBLOCKING, true);
+	timeline[stream] = ss_timeline_add(core, 0, native_of(stream),
+					   blocking ? SS_TL_BLOCKING : SS_TL_NONBLOCKING, true);
 }
 
 static void renew_stream(struct worker *w)
@@ -134,14 +133,18 @@ static void export_block(struct worker *w)
 /* One of the next calls of the driver fails. */
 static void fail(struct worker *w)
 {
-	static const struct { const char *operation; enum ss_status status; } calls[] = {
-		{ "segment_alloc", SS_ERR_NOMEM }, { "segment_alloc", SS_ERR_FAILED },
-		{ "segment_free", SS_ERR_FAILED }, { "segment_access", SS_ERR_FAILED },
-		{ "vmm_reserve", SS_ERR_NOMEM }, { "chunk_create", SS_ERR_NOMEM },
-		{ "chunk_release", SS_ERR_FAILED }, { "map", SS_ERR_FAILED }, { "unmap", SS_ERR_FAILED },
-		{ "set_access", SS_ERR_FAILED }, { "fence_record", SS_ERR_CAPTURE },
-		{ "fence_record", SS_ERR_NOMEM }, { "fence_wait", SS_ERR_FAILED },
-		{ "fence_query", SS_ERR_FAILED }, { "mem_info", SS_ERR_FAILED },
+	static const struct {
+		const char *operation;
+		enum ss_status status;
+	} calls[] = {
+		{"segment_alloc", SS_ERR_NOMEM},  {"segment_alloc", SS_ERR_FAILED},
+		{"segment_free", SS_ERR_FAILED},  {"segment_access", SS_ERR_FAILED},
+		{"vmm_reserve", SS_ERR_NOMEM},    {"chunk_create", SS_ERR_NOMEM},
+		{"chunk_release", SS_ERR_FAILED}, {"map", SS_ERR_FAILED},
+		{"unmap", SS_ERR_FAILED},         {"set_access", SS_ERR_FAILED},
+		{"fence_record", SS_ERR_CAPTURE}, {"fence_record", SS_ERR_NOMEM},
+		{"fence_wait", SS_ERR_FAILED},    {"fence_query", SS_ERR_FAILED},
+		{"mem_info", SS_ERR_FAILED},
 	};
 	unsigned i = below(w, sizeof(calls) / sizeof(*calls));
 
@@ -160,35 +163,31 @@ static void count_device(const struct ss_device_stats *s, void *arg)
 
 void look(struct worker *w)
 {
-	static const struct ss_stats_visitor visitor = { count_device, count_pool };
+	static const struct ss_stats_visitor visitor = {count_device, count_pool};
 	struct ss_block_entry *list;
 	struct ss_block_info info;
 	const struct block *b;
 	uint64_t x = 0;
 
 	switch (below(w, 6)) {
-	case 0:
-		ss_stats_try(core, &visitor, &x);
-		return;
+	case 0: ss_stats_try(core, &visitor, &x); return;
 	case 1:
 		if (ss_blocks_list(core, &list) != SIZE_MAX)
 			free(list);
 		return;
-	case 2:
-		ss_idle_bytes(core, 0);
-		return;
-	case 3:
-		ss_device_record_and_ask(core, 0, false);
-		return;
+	case 2: ss_idle_bytes(core, 0); return;
+	case 3: ss_device_record_and_ask(core, 0, false); return;
 	default:
 		if (!w->count)
 			return;
 		b = w->held[below(w, (unsigned)w->count)];
 		if (!ss_lookup(core, b->p + below(w, (unsigned)b->size), &info) || !info.live ||
 		    info.base != b->p || info.size != b->size)
-			wrong("a lookup did not find the live block of %zu bytes at %p", b->size, (void *)b->p);
+			wrong("a lookup did not find the live block of %zu bytes at %p", b->size,
+			      (void *)b->p);
 		if (!ss_bytes_left(core, b->p, &x) || x < b->size)
-			wrong("a live block of %zu bytes has only %llu left", b->size, (unsigned long long)x);
+			wrong("a live block of %zu bytes has only %llu left", b->size,
+			      (unsigned long long)x);
 	}
 }
 
@@ -198,35 +197,24 @@ void control(struct worker *w)
 	uint64_t end = 0;
 
 	switch (below(w, 12)) {
-	case 0:
-		ss_pool_trim(core, pool, (uint64_t)below(w, 4) << 20);
-		return;
+	case 0: ss_pool_trim(core, pool, (uint64_t)below(w, 4) << 20); return;
 	case 1:
 		ss_pool_set_attr(core, pool, SS_ATTR_RELEASE_THRESHOLD,
 				 below(w, 2) ? UINT64_MAX : (uint64_t)below(w, 8) << 20);
 		return;
 	case 2:
-		ss_pool_set_attr(core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + below(w, 3), below(w, 3) != 0);
+		ss_pool_set_attr(core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + below(w, 3),
+				 below(w, 3) != 0);
 		return;
-	case 3:
-		ss_give_back(core, 0, false, &end);
-		return;
+	case 3: ss_give_back(core, 0, false, &end); return;
 	case 4:
 		ss_fake_advance_ms(fake, 1 + below(w, 30));
 		ss_decay_run(core, 0, false);
 		return;
-	case 5:
-		renew_pool(w);
-		return;
-	case 6:
-		renew_stream(w);
-		return;
-	case 7:
-		ss_pool_set_access(core, pool, below(w, 2) << 1, 2);
-		return;
-	case 8:
-		ss_device_add_peers(core, 0, 2);
-		return;
+	case 5: renew_pool(w); return;
+	case 6: renew_stream(w); return;
+	case 7: ss_pool_set_access(core, pool, below(w, 2) << 1, 2); return;
+	case 8: ss_device_add_peers(core, 0, 2); return;
 	case 9:
 		if (below(w, 4) == 0)
 			export_block(w);
@@ -235,7 +223,6 @@ void control(struct worker *w)
 		if (failures)
 			fail(w);
 		return;
-	default:
-		look(w);
+	default: look(w);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that allocate, free, record, wait, synchronize and trim at random, most of the time in loops.
- * Between the rounds they stand still and the structures of the core are checked. After some rounds most
- * blocks end and idle memory is given back, so that ranges move between streams.
+ * Threads that allocate, free, record, wait, synchronize and trim at random, most of the time in
+ * loops. Between the rounds they stand still and the structures of the core are checked. After some
+ * rounds most blocks end and idle memory is given back, so that ranges move between streams.
  *
  *   concurrent [--seed N] [--count M]     programs N, N + 1, ..; without a seed it is drawn
  */
@@ -99,12 +99,14 @@ static int by_address(const void *a, const void *b)
 
 static void check_block(const struct block *b, const struct ss_block_entry *list, size_t count)
 {
-	struct ss_block_entry key = { .address = (uintptr_t)b->p };
-	const struct ss_block_entry *e = count ? bsearch(&key, list, count, sizeof(*list), by_address)
-						: NULL;
+	struct ss_block_entry key = {.address = (uintptr_t)b->p};
+	const struct ss_block_entry *e = count ? bsearch(&key, list, count, sizeof(*list),
+							 by_address) :
+						 NULL;
 
 	if (!e || e->size != b->size)
-		wrong("the live block of %zu bytes at %p is not in the list", b->size, (void *)b->p);
+		wrong("the live block of %zu bytes at %p is not in the list", b->size,
+		      (void *)b->p);
 }
 
 /* All threads stand still. */
@@ -157,9 +159,10 @@ static void join(int index)
 
 static void run(void)
 {
-	struct worker root = { .rng = seed }; /* for what is drawn here */
-	static const int backings[] = { SS_BACKING_HIP, SS_BACKING_HSA, SS_BACKING_VMM };
-	struct ss_fake_config config = { .devices = 2, .vram = (uint64_t)16 << 20 << below(&root, 6) };
+	struct worker root = {.rng = seed}; /* for what is drawn here */
+	static const int backings[] = {SS_BACKING_HIP, SS_BACKING_HSA, SS_BACKING_VMM};
+	struct ss_fake_config config = {.devices = 2,
+					.vram = (uint64_t)16 << 20 << below(&root, 6)};
 	struct ss_options opt;
 	struct ss_driver drv;
 
@@ -185,8 +188,8 @@ static void run(void)
 		new_stream(&root, s);
 	timeline[NULL_STREAM] = ss_timeline_null(core, 0);
 	for (int i = 0; i < threads; i++) {
-		worker[i] = (struct worker){ .rng = next_random(&root.rng), .index = i,
-					     .own = shared_streams + i };
+		worker[i] = (struct worker){
+			.rng = next_random(&root.rng), .index = i, .own = shared_streams + i};
 		pthread_mutex_init(&worker[i].lock, NULL);
 		if (pthread_create(&worker[i].thread, NULL, work, &worker[i]))
 			wrong("no thread");
@@ -227,9 +230,9 @@ static bool passes(void)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "seed", required_argument, NULL, 's' },
-		{ "count", required_argument, NULL, 'c' },
-		{ NULL, 0, NULL, 0 },
+		{"seed", required_argument, NULL, 's'},
+		{"count", required_argument, NULL, 'c'},
+		{NULL, 0, NULL, 0},
 	};
 	uint64_t count = 1;
 	struct timespec now;
@@ -237,15 +240,15 @@ int main(int argc, char **argv)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	seed = (uint64_t)now.tv_sec * 1000000;
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (c == 's')
 			seed = strtoull(optarg, NULL, 0);
 		else if (c == 'c')
 			count = strtoull(optarg, NULL, 0);
 		else
 			return 2;
-	}
-	printf("seeds %llu to %llu\n", (unsigned long long)seed, (unsigned long long)(seed + count - 1));
+	printf("seeds %llu to %llu\n", (unsigned long long)seed,
+	       (unsigned long long)(seed + count - 1));
 	fflush(stdout);
 	for (; count--; seed++)
 		if (!passes())

@@ -4,8 +4,8 @@
  *
  *  - shadow.c knows who owns each 256 bytes of the address space, and after a free which work must
  *    have ended, or be ordered before, when they are handed out again;
- *  - device.c is the fake device with a clock per stream: which commands of other streams are ordered
- *    before its next command;
+ *  - device.c is the fake device with a clock per stream: which commands of other streams are
+ *    ordered before its next command;
  *  - concurrent.c makes threads, and each does random calls as a program would;
  *  - preempt.c makes a thread lose the processor at any instruction of the core.
  *
@@ -36,7 +36,8 @@ struct ss_driver device_create(const struct ss_fake_config *config);
 void device_destroy(void);
 /* A stream begins at the handle. */
 void device_stream(int stream, bool blocking);
-/* Does the next command of s wait for what t was given, or will one of them do so, since one is the null stream? */
+/* Does the next command of s wait for what t was given, or will one of them do so, since one is the
+ * null stream? */
 bool device_joins(int s, int t);
 /* Enqueues a kernel and returns its number on the stream. */
 uint64_t enqueue(int stream);
@@ -59,8 +60,8 @@ unsigned long device_waits(void);
 
 void shadow_create(void);
 void shadow_destroy(void);
-/* The core handed the block out on `stream`, or to hipMalloc (NO_STREAM). Checks that nobody has any
- * of it, and that what used it before is ordered before the stream, or done. */
+/* The core handed the block out on `stream`, or to hipMalloc (NO_STREAM). Checks that nobody has
+ * any of it, and that what used it before is ordered before the stream, or done. */
 void shadow_take(const void *p, size_t size, uint64_t id, int stream);
 /* The block is about to be freed: its last use is command `n` of `stream`, */
 void shadow_free(const void *p, size_t size, uint64_t id, int stream, uint64_t n, bool exported);

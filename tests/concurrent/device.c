@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fake device with clocks: row[s][t] is the number of the last command of stream t that is ordered
- * before the next command of stream s. Records copy a row, waits join it, those of the core as well as
- * those of the program.
+ * The fake device with clocks: row[s][t] is the number of the last command of stream t that is
+ * ordered before the next command of stream s. Records copy a row, waits join it, those of the core
+ * as well as those of the program.
  *
- * The null stream joins the blocking streams as the runtime's does: when a command is enqueued there, it
- * waits for what they were given before, and their next commands wait for it. A stream that was destroyed is
- * joined no more, and one that begins at the same handle is not ordered after it.
+ * The null stream joins the blocking streams as the runtime's does: when a command is enqueued
+ * there, it waits for what they were given before, and their next commands wait for it. A stream
+ * that was destroyed is joined no more, and one that begins at the same handle is not ordered after
+ * it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -60,7 +61,8 @@ static void join_row(int s, const uint64_t from[STREAMS])
 			row[s][t] = from[t];
 }
 
-/* The next command of s waits for all of t. The runtime does this by itself, so it does not fail. */
+/* The next command of s waits for all of t. The runtime does this by itself, so it does not
+ * fail. */
 static void order_after(int s, int t)
 {
 	struct ss_fence f;
@@ -144,7 +146,8 @@ static void fence_release(void *ctx, struct ss_fence *fence)
 	free(p);
 }
 
-static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr, size_t size)
+static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, void *ptr,
+				   size_t size)
 {
 	shadow_gone(ptr, size);
 	return inner.segment_free(ctx, dev, backing, ptr, size);

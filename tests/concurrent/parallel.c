@@ -40,7 +40,7 @@ void schedule_began(void)
 
 void schedule_round(void (*meanwhile)(void))
 {
-	struct timespec t = { 0, 20000 };
+	struct timespec t = {0, 20000};
 
 	busy = threads;
 	pthread_barrier_wait(&go);

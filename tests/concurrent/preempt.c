@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread runs at a time, and at any branch of the core it may lose its turn to another one, which
- * the seed decides. So a seed is the same program each time, and races that need years of bad luck
- * show within minutes. Not seen are those of the memory model; the thread sanitizer looks for them.
+ * One thread runs at a time, and at any branch of the core it may lose its turn to another one,
+ * which the seed decides. So a seed is the same program each time, and races that need years of bad
+ * luck show within minutes. Not seen are those of the memory model; the thread sanitizer looks for
+ * them.
  *
  * The core is compiled with -fsanitize-coverage=trace-pc, which calls a function of ours at each
  * branch. Whatever would block (--wrap) gives the turn away instead.
@@ -104,8 +105,8 @@ int __wrap_sched_yield(void)
 }
 
 /*
- * Addresses decide where the core finds things in its tables, so they must be the same each time. Without
- * permission to turn randomization off a seed is another program each time.
+ * Addresses decide where the core finds things in its tables, so they must be the same each time.
+ * Without permission to turn randomization off a seed is another program each time.
  */
 static __attribute__((constructor)) void same_addresses(int argc, char **argv)
 {
@@ -113,13 +114,14 @@ static __attribute__((constructor)) void same_addresses(int argc, char **argv)
 
 	(void)argc;
 	mallopt(M_ARENA_MAX, 1);
-	if (now != -1 && !(now & ADDR_NO_RANDOMIZE) && personality((unsigned)now | ADDR_NO_RANDOMIZE) != -1)
+	if (now != -1 && !(now & ADDR_NO_RANDOMIZE) &&
+	    personality((unsigned)now | ADDR_NO_RANDOMIZE) != -1)
 		execv("/proc/self/exe", argv);
 }
 
 void schedule_create(int count, uint64_t random)
 {
-	static const unsigned means[] = { 200, 500, 2000, 10000 };
+	static const unsigned means[] = {200, 500, 2000, 10000};
 	cpu_set_t one;
 
 	rng = random;

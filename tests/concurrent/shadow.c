@@ -13,8 +13,9 @@
 #define EPOCHS 65536
 
 /*
- * One word for each grain: 0 if it was never used or all use has ended; LIVE and the block's id; EPOCH and the
- * index of the positions of all streams; or a stream + 1 and the number of its command. EXPORTED may be added.
+ * One word for each grain: 0 if it was never used or all use has ended; LIVE and the block's id;
+ * EPOCH and the index of the positions of all streams; or a stream + 1 and the number of its
+ * command. EXPORTED may be added.
  */
 #define LIVE (1ull << 63)
 #define EPOCH (1ull << 62)
@@ -60,7 +61,8 @@ static bool may_follow(uint64_t word, int stream)
 	if (!word)
 		return true;
 	if (!(word & EPOCH))
-		return is_before((int)(word >> STREAM_SHIFT) - 1, word & ((1ull << STREAM_SHIFT) - 1), stream);
+		return is_before((int)(word >> STREAM_SHIFT) - 1,
+				 word & ((1ull << STREAM_SHIFT) - 1), stream);
 	for (int s = 0; s < STREAMS; s++)
 		if (!is_before(s, epoch[word & (EPOCH - 1)][s], stream))
 			return false;
@@ -70,11 +72,11 @@ static bool may_follow(uint64_t word, int stream)
 static void check_word(uint64_t word, const void *p, size_t size, int stream)
 {
 	if (word & LIVE)
-		wrong("the block of %zu bytes at %p, for stream %d, has bytes of live block %llu", size, p,
-		      stream, (unsigned long long)(word & ~LIVE));
+		wrong("the block of %zu bytes at %p, for stream %d, has bytes of live block %llu",
+		      size, p, stream, (unsigned long long)(word & ~LIVE));
 	if (!may_follow(word, stream))
-		wrong("the block of %zu bytes at %p, for stream %d, may still be in use: %llx", size, p,
-		      stream, (unsigned long long)word);
+		wrong("the block of %zu bytes at %p, for stream %d, may still be in use: %llx",
+		      size, p, stream, (unsigned long long)word);
 }
 
 void shadow_take(const void *p, size_t size, uint64_t id, int stream)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of a program. Each owns the blocks that it holds; a block goes to another thread through
- * that thread's mailbox.
+ * The threads of a program. Each owns the blocks that it holds; a block goes to another thread
+ * through that thread's mailbox.
  */
 #ifndef TESTS_WORKER_H
 #define TESTS_WORKER_H
@@ -21,26 +21,31 @@ struct block {
 	char *p;
 	size_t size;
 	uint64_t id;
-	int stream;              /* its last use; NO_STREAM: hipMalloc, and never used */
+	int stream; /* its last use; NO_STREAM: hipMalloc, and never used */
 	bool exported;
-	bool event_known;        /* the core knows &event */
-	char event;              /* its address is the handle of an event, */
-	struct ss_fence point;   /* which was recorded here; h NULL: it was not */
-	struct block *next;      /* in a mailbox */
+	bool event_known;      /* the core knows &event */
+	char event;            /* its address is the handle of an event, */
+	struct ss_fence point; /* which was recorded here; h NULL: it was not */
+	struct block *next;    /* in a mailbox */
 };
 
 struct worker {
 	pthread_t thread;
 	uint64_t rng;
-	int index, own;          /* stream that no other thread uses, and that this one may destroy */
+	/* Stream that no other thread uses, and that this one may destroy */
+	int index, own;
 	struct block *held[HELD];
 	int count;
-	struct { int slot; size_t size; } loop[LOOP]; /* what it does again and again, as programs do: */
-	int at;                                       /* it frees the slot, or allocates there */
+	/* What it does again and again, as programs do: */
+	struct {
+		int slot;
+		size_t size;
+	} loop[LOOP];
+	int at; /* it frees the slot, or allocates there */
 	struct block *slot[SLOTS];
-	struct ss_pool *pool;    /* of its own, or NULL */
+	struct ss_pool *pool; /* of its own, or NULL */
 	pthread_mutex_t lock;
-	struct block *mail;      /* from other threads; under the lock */
+	struct block *mail; /* from other threads; under the lock */
 };
 
 extern struct worker worker[MOST_THREADS];

@@ -9,28 +9,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_text(const char *text, size_t size) {
+static void check_text(const char *text, size_t size)
+{
 	size_t n = strnlen(text, size);
 
-	if (n == size) {
+	if (n == size)
 		abort();
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (text[i] < ' ' || text[i] > '~') {
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < ' ' || text[i] > '~')
 			abort();
-		}
-	}
 }
 
 #define TEXT(text) check_text(text, sizeof(text))
 
-static void check_page(const struct ss_live_page *page) {
+static void check_page(const struct ss_live_page *page)
+{
 	const struct ss_live_identity *who = &page->who;
 	const struct ss_live_figures *f = &page->figures;
 
-	if (f->device_count > SS_LIVE_DEVICES || f->pool_count > SS_LIVE_POOLS) {
+	if (f->device_count > SS_LIVE_DEVICES || f->pool_count > SS_LIVE_POOLS)
 		abort();
-	}
 	TEXT(who->command);
 	TEXT(who->launcher);
 	TEXT(who->job);
@@ -49,7 +47,8 @@ static void check_page(const struct ss_live_page *page) {
 }
 
 /* The input as a page, as it is and with a good beginning; then as the name of one. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
 	static struct ss_live_page page;
 	struct ss_live_name name;
 	char text[300], path[SS_LIVE_PATH];
@@ -62,18 +61,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 			page.version = SS_LIVE_VERSION;
 			page.size = sizeof(page);
 		}
-		if (ss_live_check(&page, good ? sizeof(page) : size) == SS_LIVE_OK) {
+		if (ss_live_check(&page, good ? sizeof(page) : size) == SS_LIVE_OK)
 			check_page(&page);
-		} else if (good) {
+		else if (good)
 			abort();
-		}
 	}
 	size_t length = size < sizeof(text) - 1 ? size : sizeof(text) - 1;
 	memcpy(text, data, length);
 	text[length] = '\0';
 	if (ss_live_parse_name(text, &name) &&
-	    (!ss_live_path(".", &name, path) || strcmp(path + 2, text) != 0)) {
+	    (!ss_live_path(".", &name, path) || strcmp(path + 2, text) != 0))
 		abort();
-	}
 	return 0;
 }

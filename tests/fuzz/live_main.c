@@ -13,28 +13,37 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t state = 88172645463325252ull;
 
-static uint64_t next_random(void) {
+static uint64_t next_random(void)
+{
 	state ^= state << 13;
 	state ^= state >> 7;
 	state ^= state << 17;
 	return state * 2685821657736338717ull >> 16;
 }
 
-int main(void) {
+int main(void)
+{
 	static uint8_t bytes[SS_LIVE_BYTES];
-	static const char *const names[] = { "somashim-1-2-3", "somashim-18446744073709551615-1-1",
-		"somashim-1-4294967297-3", "somashim--1-2-3", "somashim- 1-2-3", "somashim-01-2-3",
-		"somashim-1-2-99999999999999999999", "somashim-1-2-3.dump", "somashim-1-2", "somashim" };
+	static const char *const names[] = {"somashim-1-2-3",
+					    "somashim-18446744073709551615-1-1",
+					    "somashim-1-4294967297-3",
+					    "somashim--1-2-3",
+					    "somashim- 1-2-3",
+					    "somashim-01-2-3",
+					    "somashim-1-2-99999999999999999999",
+					    "somashim-1-2-3.dump",
+					    "somashim-1-2",
+					    "somashim"};
 
 	for (int i = 0; i < ROUNDS; i++) {
 		size_t size = i % 4 ? sizeof(bytes) : next_random() % sizeof(bytes);
 		for (size_t k = 0; k < sizeof(bytes); k++) {
-			bytes[k] = next_random() % 4 < (uint64_t)(i % 3) ? 0 : (uint8_t)next_random();
+			bytes[k] = next_random() % 4 < (uint64_t)(i % 3) ? 0 :
+									   (uint8_t)next_random();
 		}
 		LLVMFuzzerTestOneInput(bytes, size);
 	}
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		LLVMFuzzerTestOneInput((const uint8_t *)names[i], strlen(names[i]));
-	}
 	return 0;
 }

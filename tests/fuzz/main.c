@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a fuzz target without a fuzzer: on the files given, or on bytes of its own, which are the same in
- * every run. Some of these are parts of valid descriptors, which random bytes never are.
+ * Runs a fuzz target without a fuzzer: on the files given, or on bytes of its own, which are the
+ * same in every run. Some of these are parts of valid descriptors, which random bytes never are.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -90,10 +90,12 @@ int main(int argc, char **argv)
 			continue;
 		memset(&card, 0, sizeof(card));
 		for (unsigned k = 0; k < SS_POOL_DESC_DEVICES; k++)
-			snprintf(card.device[k].bus, sizeof(card.device[k].bus), "0000:%02x:00.0", k);
+			snprintf(card.device[k].bus, sizeof(card.device[k].bus), "0000:%02x:00.0",
+				 k);
 		if (i % 3 == 0)
 			memset(card.device[chance() % 4].bus, 'x', sizeof(card.device[0].bus));
-		n = ss_pool_desc_finish(&card, (unsigned)(chance() % SS_POOL_DESC_DEVICES + 1), chance() % 8);
+		n = ss_pool_desc_finish(&card, (unsigned)(chance() % SS_POOL_DESC_DEVICES + 1),
+					chance() % 8);
 		data[0] = 1;
 		memcpy(data + 1, &card, n);
 		if (i % 32)

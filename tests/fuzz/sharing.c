@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes everything that another process can send: handles, pointers, descriptors, and the order in which
- * they are opened and closed. The first byte chooses what the others are.
+ * Fuzzes everything that another process can send: handles, pointers, descriptors, and the order in
+ * which they are opened and closed. The first byte chooses what the others are.
  *
  * With -Dfuzz=true (and clang) this is a libFuzzer target; main.c runs it on bytes of its own.
  */
@@ -71,8 +71,7 @@ static void any_handle(const uint8_t *data, size_t size)
 		/* The handle that is opened is the one that came, except for our note in it. */
 		CHECK(!memcmp(h.real, bytes, 56));
 		break;
-	case SS_HANDLE_BAD:
-		break;
+	case SS_HANDLE_BAD: break;
 	}
 	if (ss_pointer_parse(bytes, &h)) {
 		inside(&h);
@@ -148,13 +147,21 @@ static void made(const uint8_t *data, size_t size)
 
 /* ---- the table of mappings ---------------------------------------------- */
 
-/* A model of two runtimes: one maps a handle again at each opening, the other (since 7.0) counts its
- * openings. A counted mapping belongs to the device that opened it last, for which each close waits. */
+/* A model of two runtimes: one maps a handle again at each opening, the other (since 7.0) counts
+ * its openings. A counted mapping belongs to the device that opened it last, for which each close
+ * waits. */
 #define SEGMENTS 4
 #define MOST 64
 
-static struct { int refs, segment, dev; unsigned busy, news; } mapped[MOST];
-static struct { void *ptr; enum ss_via via; int block, segment, dev; } opened[MOST];
+static struct {
+	int refs, segment, dev;
+	unsigned busy, news;
+} mapped[MOST];
+static struct {
+	void *ptr;
+	enum ss_via via;
+	int block, segment, dev;
+} opened[MOST];
 static int open_count;
 
 static char *address(int i)
@@ -208,8 +215,10 @@ static void *runtime_open(int segment, int dev, bool counts)
 /* Segments 2n and 2n + 1 have the same real handle: one took the address of the other. */
 static struct ss_handle handle_of(int segment, int block)
 {
-	struct ss_handle h = {.segment_size = 16 * MB2, .offset = (uint64_t)block * MB2,
-			      .size = 4096, .serial = (uint32_t)segment + 1};
+	struct ss_handle h = {.segment_size = 16 * MB2,
+			      .offset = (uint64_t)block * MB2,
+			      .size = 4096,
+			      .serial = (uint32_t)segment + 1};
 
 	memset(h.real, segment / 2 + 1, 32);
 	return h;
@@ -249,7 +258,8 @@ static void open_one(int segment, int block, bool pool, bool counts, int dev)
 
 		while (k < open_count && opened[k].segment != (segment ^ 1))
 			k++;
-		CHECK(counts && k < open_count); /* refused only because the other segment is open */
+		/* Refused only because the other segment is open */
+		CHECK(counts && k < open_count);
 		return;
 	}
 	/* The pointer is to that segment, at that offset. */
@@ -325,12 +335,8 @@ static void table(const uint8_t *data, size_t size)
 		case 1:
 			open_one(arg % SEGMENTS, arg / SEGMENTS % 4, op & 4, counts, op >> 3 & 1);
 			break;
-		case 2:
-			leave_one((int)arg, op & 4 ? (int)(op >> 3 & 3) : -1);
-			break;
-		case 3:
-			settle(arg & 15, op & 4 ? (int)(arg >> 4) : -1);
-			break;
+		case 2: leave_one((int)arg, op & 4 ? (int)(op >> 3 & 3) : -1); break;
+		case 3: settle(arg & 15, op & 4 ? (int)(arg >> 4) : -1); break;
 		}
 	}
 	while (open_count)

@@ -22,52 +22,61 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t state = 88172645463325252ull;
 
-static uint64_t next_random(void) {
+static uint64_t next_random(void)
+{
 	state ^= state << 13;
 	state ^= state >> 7;
 	state ^= state << 17;
 	return state * 2685821657736338717ull >> 16;
 }
 
-static void random_file(void) {
+static void random_file(void)
+{
 	static union {
 		struct ss_trace_header header;
 		uint8_t bytes[HEADER + 4 * BLOCK];
 	} f;
 
 	memset(&f, 0, sizeof(f));
-	f.header = (struct ss_trace_header){ .major = SS_TRACE_MAJOR, .endian = SS_TRACE_ENDIAN,
-		.header_size = HEADER, .block_size = BLOCK, .ring_blocks = RING,
+	f.header = (struct ss_trace_header){
+		.major = SS_TRACE_MAJOR,
+		.endian = SS_TRACE_ENDIAN,
+		.header_size = HEADER,
+		.block_size = BLOCK,
+		.ring_blocks = RING,
 		.begin_ns = next_random() % 2 ? 0 : next_random() % 2000,
-		.boottime_ns = next_random() % 3 ? 0 : next_random() << 16, .realtime_ns = 1000 };
+		.boottime_ns = next_random() % 3 ? 0 : next_random() << 16,
+		.realtime_ns = 1000};
 	memcpy(f.header.magic, SS_TRACE_MAGIC, sizeof(f.header.magic));
 	struct ss_trace_ring *ring = (void *)(&f.header + 1);
 	ring->next = RING ? (uint32_t)(next_random() % (RING + 2)) : 0;
 	ring->used = RING ? (uint32_t)(next_random() % (RING + 2)) : 0;
 	ring->limit = RING / 2;
 	for (uint32_t b = 0; b < 4; b++) {
-		static const uint32_t magic[] = { SS_TRACE_BLOCK_MAGIC, SS_TRACE_BLOCK_DONE, SS_TRACE_BLOCK_BASE };
+		static const uint32_t magic[] = {SS_TRACE_BLOCK_MAGIC, SS_TRACE_BLOCK_DONE,
+						 SS_TRACE_BLOCK_BASE};
 		uint8_t *block = f.bytes + HEADER + b * BLOCK;
 		uint32_t at = sizeof(struct ss_trace_block);
 		*(struct ss_trace_block *)block = (struct ss_trace_block){
-			.magic = magic[next_random() % 3], .base_ns = next_random() % 1000 };
+			.magic = magic[next_random() % 3], .base_ns = next_random() % 1000};
 		while (at + 8 <= BLOCK) {
 			struct ss_trace_record *r = (void *)(block + at);
-			for (uint32_t i = at; i < BLOCK && i < at + 160; i++) { /* small numbers are likely */
+			/* Small numbers are likely */
+			for (uint32_t i = at; i < BLOCK && i < at + 160; i++)
 				block[i] = next_random() % 3 ? 0 : (uint8_t)next_random();
-			}
 			r->kind = (uint8_t)(next_random() % 30 + 1);
 			r->words = (uint8_t)(next_random() % 16 + 1);
 			at += r->words * 8u;
 		}
-		if (next_random() % 2) { /* its tail */
+		if (next_random() % 2) /* its tail */
 			memcpy(block + BLOCK - 8, &f.header.begin_ns, 8);
-		}
 	}
-	LLVMFuzzerTestOneInput(f.bytes, sizeof(f) - next_random() % (BLOCK * (next_random() % 4 + 1)));
+	LLVMFuzzerTestOneInput(f.bytes,
+			       sizeof(f) - next_random() % (BLOCK * (next_random() % 4 + 1)));
 }
 
-static int read_file(const char *path) {
+static int read_file(const char *path)
+{
 	static uint8_t data[1 << 22];
 	FILE *f = fopen(path, "rb");
 
@@ -80,14 +89,12 @@ static int read_file(const char *path) {
 	return LLVMFuzzerTestOneInput(data, n);
 }
 
-int main(int argc, char **argv) {
-	for (int i = 1; i < argc; i++) {
-		if (read_file(argv[i]) != 0) {
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (read_file(argv[i]) != 0)
 			return 1;
-		}
-	}
-	for (int i = 0; argc == 1 && i < ROUNDS; i++) {
+	for (int i = 0; argc == 1 && i < ROUNDS; i++)
 		random_file();
-	}
 	return 0;
 }

@@ -26,11 +26,11 @@
 #define LIVE 48 /* blocks at once, per thread */
 
 struct way {
-	unsigned sizes;     /* how many different ones */
-	unsigned bytes;     /* the largest */
-	bool varied;        /* one block's size tells nothing of the next */
-	bool level;         /* as many blocks are live all the time */
-	unsigned forgiven;  /* shared accesses per pass */
+	unsigned sizes;    /* how many different ones */
+	unsigned bytes;    /* the largest */
+	bool varied;       /* one block's size tells nothing of the next */
+	bool level;        /* as many blocks are live all the time */
+	unsigned forgiven; /* shared accesses per pass */
 };
 
 static struct ss_core *core;
@@ -88,7 +88,8 @@ static void run(unsigned passes, void *native, bool meet)
 		uint64_t seed = 1;
 
 		for (unsigned i = 0; i < LIVE && !way->level; i++)
-			put(&live[i], way->varied ? way->bytes : (i % way->sizes + 1) * unit, native);
+			put(&live[i], way->varied ? way->bytes : (i % way->sizes + 1) * unit,
+			    native);
 		if (meet)
 			pthread_barrier_wait(&barrier);
 		for (unsigned i = 0; i < PAIRS; i++) {
@@ -104,16 +105,20 @@ static void run(unsigned passes, void *native, bool meet)
 
 static void show(const struct touched *t)
 {
-	print_message("line %zx: reads %u and %u, writes %u and %u\n", (size_t)t->line,
-		      t->reads[0], t->reads[1], t->writes[0], t->writes[1]);
+	print_message("line %zx: reads %u and %u, writes %u and %u\n", (size_t)t->line, t->reads[0],
+		      t->reads[1], t->writes[0], t->writes[1]);
 }
 
-struct side { int who; void *native; struct ss_timeline *tl; };
+struct side {
+	int who;
+	void *native;
+	struct ss_timeline *tl;
+};
 
 static void *worker(void *arg)
 {
 	const struct side *side = arg;
-	void *early[LIVE] = { NULL };
+	void *early[LIVE] = {NULL};
 
 	/* One is there first, as the main thread is in programs, with much that lives on. */
 	stream = side->tl;
@@ -149,7 +154,7 @@ static void *worker(void *arg)
 
 static void share(const struct way *w)
 {
-	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){.idle = true});
 	struct ss_driver driver = ss_fake_driver(fake);
 	struct ss_options options;
 	struct side side[2];
@@ -158,13 +163,14 @@ static void share(const struct way *w)
 
 	way = w;
 	shared = passes_of_hits = 0;
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	core = ss_core_create(&driver, &options);
 	assert_non_null(core);
 	pthread_barrier_init(&barrier, NULL, 2);
 	for (int i = 0; i < 2; i++) {
-		side[i] = (struct side){ i, &native[i], ss_timeline_add(core, 0, &native[i],
-								SS_TL_NONBLOCKING, true) };
+		side[i] = (struct side){
+			i, &native[i],
+			ss_timeline_add(core, 0, &native[i], SS_TL_NONBLOCKING, true)};
 		assert_non_null(side[i].tl);
 	}
 	for (int i = 0; i < 2; i++)
@@ -180,7 +186,7 @@ static void share(const struct way *w)
 /* A few sizes. */
 static void test_hits(void **state)
 {
-	share(&(struct way){ .sizes = 4, .bytes = 1 << 20, .forgiven = 0 });
+	share(&(struct way){.sizes = 4, .bytes = 1 << 20, .forgiven = 0});
 }
 
 /* Many: the streams divide what they have by themselves, too. (They may have parts of one
@@ -188,20 +194,20 @@ static void test_hits(void **state)
  * accesses of a pass's 2000 pairs were seen. One lock that both take would make 4000.) */
 static void test_divided(void **state)
 {
-	share(&(struct way){ .sizes = 40, .bytes = 4 << 20, .varied = true, .forgiven = 1000 });
+	share(&(struct way){.sizes = 40, .bytes = 4 << 20, .varied = true, .forgiven = 1000});
 }
 
 /* So many that none comes again before it is forgotten: all of it is divided that way. */
 static void test_novel(void **state)
 {
-	share(&(struct way){ .sizes = 4000, .bytes = 4 << 20, .varied = true, .forgiven = 1000 });
+	share(&(struct way){.sizes = 4000, .bytes = 4 << 20, .varied = true, .forgiven = 1000});
 }
 
 /* A demand that neither grows nor goes is known after a while, too. */
 static void test_level(void **state)
 {
-	share(&(struct way){ .sizes = 40, .bytes = 4 << 20, .varied = true, .level = true,
-			     .forgiven = 1000 });
+	share(&(struct way){
+		.sizes = 40, .bytes = 4 << 20, .varied = true, .level = true, .forgiven = 1000});
 }
 
 int main(void)

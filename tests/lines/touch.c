@@ -8,7 +8,10 @@
 #define LINES (1u << 16)
 #define SHIFT 7
 
-static struct note { uintptr_t line; uint32_t reads, writes; } notes[2][LINES];
+static struct note {
+	uintptr_t line;
+	uint32_t reads, writes;
+} notes[2][LINES];
 static __thread struct note *mine;
 
 static struct note *find(struct note *of, uintptr_t line)
@@ -32,11 +35,23 @@ static void touch(const volatile void *p, bool write)
 	n->writes += write;
 }
 
-void touch_begin(int who) { mine = notes[who]; }
-void touch_end(void) { mine = NULL; }
-void touch_reset(void) { memset(notes, 0, sizeof(notes)); }
+void touch_begin(int who)
+{
+	mine = notes[who];
+}
+void touch_end(void)
+{
+	mine = NULL;
+}
+void touch_reset(void)
+{
+	memset(notes, 0, sizeof(notes));
+}
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 uint64_t touch_shared(void (*each)(const struct touched *t))
 {
@@ -50,8 +65,8 @@ uint64_t touch_shared(void (*each)(const struct touched *t))
 		b = find(notes[1], a->line);
 		if (!b->line || !(a->writes + b->writes))
 			continue;
-		each(&(struct touched){ a->line << SHIFT, { a->reads, b->reads },
-					{ a->writes, b->writes } });
+		each(&(struct touched){
+			a->line << SHIFT, {a->reads, b->reads}, {a->writes, b->writes}});
 		sum += least(a->writes, b->reads + b->writes) +
 		       least(b->writes, a->reads + a->writes);
 	}
@@ -79,19 +94,40 @@ int __wrap_pthread_mutex_trylock(pthread_mutex_t *m)
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-void __tsan_init(void) {}
-void __tsan_func_entry(void *pc) {}
-void __tsan_func_exit(void) {}
-void __tsan_read_range(void *p, long n) { touch(p, false); }
-void __tsan_write_range(void *p, long n) { touch(p, true); }
-void __tsan_atomic_thread_fence(int order) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-void __tsan_atomic_signal_fence(int order) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+void __tsan_init(void)
+{
+}
+void __tsan_func_entry(void *pc)
+{
+}
+void __tsan_func_exit(void)
+{
+}
+void __tsan_read_range(void *p, long n)
+{
+	touch(p, false);
+}
+void __tsan_write_range(void *p, long n)
+{
+	touch(p, true);
+}
+void __tsan_atomic_thread_fence(int order)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+void __tsan_atomic_signal_fence(int order)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
 
 #define PLAIN(kind, size) \
 	void __tsan_##kind##read##size(void *p) { touch(p, false); } \
 	void __tsan_##kind##write##size(void *p) { touch(p, true); }
 #define SIZES(kind) PLAIN(kind, 1) PLAIN(kind, 2) PLAIN(kind, 4) PLAIN(kind, 8) PLAIN(kind, 16)
-SIZES() SIZES(unaligned_) SIZES(volatile_) SIZES(unaligned_volatile_)
+SIZES()
+SIZES(unaligned_)
+SIZES(volatile_)
+SIZES(unaligned_volatile_)
 
 #define CHANGE(bits, op) \
 	uint##bits##_t __tsan_atomic##bits##_##op(volatile uint##bits##_t *p, \

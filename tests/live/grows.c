@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes memory as fast as it can and is killed before its next call. Prints the bytes that it holds.
+ * Takes memory as fast as it can and is killed before its next call. Prints the bytes that it
+ * holds.
  *   grows COUNT    COUNT blocks of 16 MiB, by each way in turn; 0: until there is no more
  */
 #include <signal.h>

@@ -76,7 +76,8 @@ static void print_pool(const char *name, hipMemPool_t of)
 {
 	printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", name,
 	       figure(of, hipMemPoolAttrUsedMemCurrent), figure(of, hipMemPoolAttrUsedMemHigh),
-	       figure(of, hipMemPoolAttrReservedMemCurrent), figure(of, hipMemPoolAttrReservedMemHigh));
+	       figure(of, hipMemPoolAttrReservedMemCurrent),
+	       figure(of, hipMemPoolAttrReservedMemHigh));
 }
 
 /* A child of a served process is not served. */

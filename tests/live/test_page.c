@@ -21,18 +21,20 @@
 static char directory[] = "/tmp/somashim-page.XXXXXX";
 
 /* Figures of which every number is n. */
-static void set_all(struct ss_live_figures *f, uint64_t n) {
-	*f = (struct ss_live_figures){ .updated_ns = n, .driver_calls = n, .device_count = SS_LIVE_DEVICES,
-		.pool_count = SS_LIVE_POOLS };
-	for (unsigned i = 0; i < SS_LIVE_DEVICES; i++) {
+static void set_all(struct ss_live_figures *f, uint64_t n)
+{
+	*f = (struct ss_live_figures){.updated_ns = n,
+				      .driver_calls = n,
+				      .device_count = SS_LIVE_DEVICES,
+				      .pool_count = SS_LIVE_POOLS};
+	for (unsigned i = 0; i < SS_LIVE_DEVICES; i++)
 		f->device[i].used = f->device[i].reserved = n;
-	}
-	for (unsigned i = 0; i < SS_LIVE_POOLS; i++) {
+	for (unsigned i = 0; i < SS_LIVE_POOLS; i++)
 		f->pool[i].used = f->pool[i].counts.frees = n;
-	}
 }
 
-static void check_all(const struct ss_live_figures *f) {
+static void check_all(const struct ss_live_figures *f)
+{
 	uint64_t n = f->updated_ns;
 
 	assert_int_equal(f->device_count, n ? SS_LIVE_DEVICES : 0);
@@ -53,7 +55,8 @@ struct found {
 };
 
 static void find(const char *path, const struct ss_live_name *name, enum ss_live_process process,
-		void *arg) {
+		 void *arg)
+{
 	struct found *f = arg;
 
 	if ((pid_t)name->pid == f->pid) {
@@ -63,21 +66,22 @@ static void find(const char *path, const struct ss_live_name *name, enum ss_live
 }
 
 /* False: the process has no page. */
-static bool find_page(pid_t pid, struct found *out) {
-	*out = (struct found){ .pid = pid };
+static bool find_page(pid_t pid, struct found *out)
+{
+	*out = (struct found){.pid = pid};
 	assert_true(ss_live_scan(directory, find, out));
 	return out->path[0];
 }
 
 /* In a process of its own: publishes until it is killed. */
-static void write_for_ever(int ready) {
-	struct ss_live_identity who = { .pid = (uint32_t)getpid(), .command = "writer" };
+static void write_for_ever(int ready)
+{
+	struct ss_live_identity who = {.pid = (uint32_t)getpid(), .command = "writer"};
 	struct ss_live_page *page = ss_live_create(directory, &who);
 	static struct ss_live_figures f;
 
-	if (!page || write(ready, "r", 1) != 1) {
+	if (!page || write(ready, "r", 1) != 1)
 		_exit(1);
-	}
 	for (uint64_t n = 1;; n++) {
 		set_all(&f, n);
 		ss_live_publish(page, &f);
@@ -85,7 +89,8 @@ static void write_for_ever(int ready) {
 	}
 }
 
-static void test_snapshots_are_whole(void **state) {
+static void test_snapshots_are_whole(void **state)
+{
 	static struct ss_live_page page;
 	struct found found;
 	char c;
@@ -95,16 +100,14 @@ static void test_snapshots_are_whole(void **state) {
 	assert_int_equal(pipe(ready), 0);
 	pid_t pid = fork();
 	assert_true(pid >= 0);
-	if (pid == 0) {
+	if (pid == 0)
 		write_for_ever(ready[1]);
-	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	assert_true(find_page(pid, &found));
 	while (changes < 300) {
 		enum ss_live_result result = ss_live_read(found.path, &page);
-		if (result == SS_LIVE_BUSY) {
+		if (result == SS_LIVE_BUSY)
 			continue; /* the machine is very busy */
-		}
 		assert_int_equal(result, SS_LIVE_OK);
 		check_all(&page.figures);
 		assert_true(page.figures.updated_ns >= seen);
@@ -118,7 +121,8 @@ static void test_snapshots_are_whole(void **state) {
 	assert_int_equal(access(found.path, F_OK), -1);
 }
 
-static void fill(const char *path, const struct ss_live_page *page, size_t size) {
+static void fill(const char *path, const struct ss_live_page *page, size_t size)
+{
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	assert_true(fd >= 0);
@@ -127,7 +131,8 @@ static void fill(const char *path, const struct ss_live_page *page, size_t size)
 	close(fd);
 }
 
-static void test_what_is_no_page(void **state) {
+static void test_what_is_no_page(void **state)
+{
 	static struct ss_live_page page, out;
 	char path[128];
 
@@ -160,8 +165,9 @@ static void test_what_is_no_page(void **state) {
 }
 
 /* A forked child removes nothing of its parent's. */
-static void test_page_of_the_parent(void **state) {
-	struct ss_live_identity who = { .pid = (uint32_t)getpid() };
+static void test_page_of_the_parent(void **state)
+{
+	struct ss_live_identity who = {.pid = (uint32_t)getpid()};
 	struct ss_live_page *page = ss_live_create(directory, &who);
 	struct found found;
 	int status;
@@ -178,16 +184,16 @@ static void test_page_of_the_parent(void **state) {
 	assert_false(find_page(getpid(), &found));
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_snapshots_are_whole),
 		cmocka_unit_test(test_what_is_no_page),
 		cmocka_unit_test(test_page_of_the_parent),
 	};
 
-	if (!mkdtemp(directory)) {
+	if (!mkdtemp(directory))
 		return 1;
-	}
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	rmdir(directory);
 	return failed;

@@ -12,13 +12,12 @@ static void check_gates(struct world *w, int stream, const struct clk *next)
 		struct clk c = w->fence[w->call.gate[i]].vc;
 		bool fine = !kernels_only(w, &c) || w->fence[w->call.gate[i]].raced;
 		if (w->call.gate_stream[i] != stream)
-			fail(w, F_LATE, "an allocation on stream %d makes stream %d wait",
-			     stream, w->call.gate_stream[i]);
+			fail(w, F_LATE, "an allocation on stream %d makes stream %d wait", stream,
+			     w->call.gate_stream[i]);
 		for (int k = 0; k < w->nhz && !fine; k++) {
 			fine = true;
 			for (int t = 0; t < w->nstreams; t++)
-				fine &= c.n[t] <= w->hz[k].at.n[t] ||
-					c.n[t] <= next->n[t];
+				fine &= c.n[t] <= w->hz[k].at.n[t] || c.n[t] <= next->n[t];
 		}
 		if (!fine)
 			fail(w, F_LATE,
@@ -34,11 +33,11 @@ static bool plain_oom(const struct world *w, int dev, int pool, uint64_t size)
 
 	device_clock(w, dev, true, &all);
 	return w->given[dev] == 0 && clk_done(w, &all) && pool >= POOLS &&
-		size + (64ull << 20) <= w->cfg.vram;
+	       size + (64ull << 20) <= w->cfg.vram;
 }
 
-/* Memory that a pool took before it failed may stay as idle memory in two cases: if giving back waits
- * for the device, and beside a capture, in which the null stream cannot join. */
+/* Memory that a pool took before it failed may stay as idle memory in two cases: if giving back
+ * waits for the device, and beside a capture, in which the null stream cannot join. */
 static bool keeps_growth(const struct world *w, int stream)
 {
 	bool captures = false;
@@ -50,8 +49,7 @@ static bool keeps_growth(const struct world *w, int stream)
 }
 
 /* stream < 0: hipMalloc. Returns the block's address or 0. */
-static void allocate(struct world *w, int slot, int pool, int dev, int stream,
-		     uint64_t size)
+static void allocate(struct world *w, int slot, int pool, int dev, int stream, uint64_t size)
 {
 	uint64_t used = pool_value(w, pool, SS_ATTR_USED_CURRENT);
 	uint64_t given = w->given[dev];
@@ -73,8 +71,7 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 		w->call.joining = dev + 1;
 	if (stream >= 0) {
 		w->s[stream].busy++;
-		st = ss_alloc_async(w->core, w->pool[pool].p, w->s[stream].tl, size,
-				    &ptr);
+		st = ss_alloc_async(w->core, w->pool[pool].p, w->s[stream].tl, size, &ptr);
 		w->s[stream].busy--;
 	} else {
 		w->call.in_classic = true;
@@ -104,13 +101,11 @@ static void allocate(struct world *w, int slot, int pool, int dev, int stream,
 		fail(w, F_ATOMIC,
 		     "a failed allocation left used %lu (was %lu), reserved %lu "
 		     "(was %lu)",
-		     (unsigned long)pool_value(w, pool, SS_ATTR_USED_CURRENT),
-		     (unsigned long)used, (unsigned long)w->given[dev],
-		     (unsigned long)given);
+		     (unsigned long)pool_value(w, pool, SS_ATTR_USED_CURRENT), (unsigned long)used,
+		     (unsigned long)w->given[dev], (unsigned long)given);
 	/* Inside another call's map the core cannot wait for its turn here. */
 	if (!w->call.injected && !w->depth && plain_oom(w, dev, pool, size))
-		fail(w, F_MISS, "an empty device has no room for %lu bytes",
-		     (unsigned long)size);
+		fail(w, F_MISS, "an empty device has no room for %lu bytes", (unsigned long)size);
 }
 
 static void pool_lost_block(struct world *w, int i)
@@ -137,12 +132,12 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 		addr += op->n % b->size;
 	w->call.joining = dev + 1; /* the real hipFree joins, whether or not we wait */
 	if (waited) {
-		/* A wait for the whole device covers more than a wait for one stream after the other. */
+		/* A wait for the whole device covers more than a wait for one stream after the
+		 * other. */
 		bool wide = w->distrusted && op->c & 1;
 		memset(&c, 0, sizeof(c));
 		for (int i = 0; i < w->nstreams; i++)
-			if (w->s[i].dev == dev &&
-			    (wide || (w->s[i].alive && !w->s[i].unseen)))
+			if (w->s[i].dev == dev && (wide || (w->s[i].alive && !w->s[i].unseen)))
 				clk_join(&c, &w->s[i].vc);
 		/* The null stream also waits for blocking streams that nobody knows. */
 		stream_next(w, w->null[dev], &null);
@@ -150,8 +145,7 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 		if (!can_finish(w, &c))
 			return;
 		w->call.natively_waits = dev + 1;
-		t = wide ? ss_device_sync_begin(w->core, dev) :
-			ss_streams_sync_begin(w->core, dev);
+		t = wide ? ss_device_sync_begin(w->core, dev) : ss_streams_sync_begin(w->core, dev);
 		if (!b->used || b->id != id) { /* another thread was faster */
 			ss_sync_end(w->core, &t, false, false);
 			return;
@@ -162,8 +156,7 @@ static void free_classic(struct world *w, int slot, const struct op *op)
 	let_go(w, slot, -1);
 	if (w->full)
 		return;
-	enum ss_status st =
-		ss_free_classic(w->core, (void *)(uintptr_t)addr, waited ? &t : NULL);
+	enum ss_status st = ss_free_classic(w->core, (void *)(uintptr_t)addr, waited ? &t : NULL);
 	if (st)
 		fail(w, F_STATUS, "hipFree of block %d gave status %d", slot, st);
 	pool_lost_block(w, pool);
@@ -178,8 +171,7 @@ static void op_free(struct world *w, const struct op *op)
 	if (s < 0 || w->s[s].capturing || !free_is_legal(w, b, s) ||
 	    (w->s[s].dev != b->dev && b->classic))
 		return;
-	void *ptr = (void *)(uintptr_t)(b->addr +
-					(op->flags & OPF_INNER ? op->n % b->size : 0));
+	void *ptr = (void *)(uintptr_t)(b->addr + (op->flags & OPF_INNER ? op->n % b->size : 0));
 	int pool = b->pool;
 	if (b->classic) {
 		if (ss_free_async(w->core, ptr, w->s[s].tl) != SS_ERR_CLASSIC)
@@ -207,7 +199,7 @@ static void swap(struct world *w, const struct op *op)
 {
 	struct block old = w->blk[op->a % BLOCKS];
 	uint64_t calls = 0;
-	struct op f = { .kind = OP_FREE, .a = op->a, .b = op->b };
+	struct op f = {.kind = OP_FREE, .a = op->a, .b = op->b};
 	int s;
 
 	if (!old.used || old.classic || w->pool[old.pool].dying || w->hook ||
@@ -224,8 +216,7 @@ static void swap(struct world *w, const struct op *op)
 	for (int i = 0; i < DEVICE_OPS; i++)
 		calls -= i == fences ? 0 : w->calls[i];
 	for (int i = 0; i < w->nstreams; i++) /* then it cannot join */
-		if (fences >= 0 &&
-		    (w->call.injected || (w->s[i].alive && w->s[i].capturing)))
+		if (fences >= 0 && (w->call.injected || (w->s[i].alive && w->s[i].capturing)))
 			return;
 	if (calls && w->resetting != old.dev + 1)
 		fail(w, F_MISS,
@@ -256,7 +247,7 @@ static void free_bad(struct world *w, const struct op *op)
 
 void memory_finish(struct world *w)
 {
-	struct op f = { .kind = OP_FREE_CLASSIC, .flags = OPF_WAITED };
+	struct op f = {.kind = OP_FREE_CLASSIC, .flags = OPF_WAITED};
 
 	for (int i = 0; i < BLOCKS; i++)
 		if (w->blk[i].used)
@@ -265,7 +256,7 @@ void memory_finish(struct world *w)
 	w->call.injected = false;
 	for (int round = 0; round < 2; round++)
 		for (int d = 0; d < w->cfg.devices; d++) {
-			struct op sync = { .kind = OP_DEVICE_SYNC, .b = (uint8_t)d };
+			struct op sync = {.kind = OP_DEVICE_SYNC, .b = (uint8_t)d};
 			op_sync(w, &sync);
 		}
 	for (int i = 0; i < ALLP; i++)
@@ -292,15 +283,13 @@ bool op_memory(struct world *w, const struct op *op)
 
 	switch (op->kind) {
 	case OP_ALLOC:
-		if (w->blk[slot].used || (s = stream_at(w, op->b)) < 0 ||
-		    w->s[s].capturing)
+		if (w->blk[slot].used || (s = stream_at(w, op->b)) < 0 || w->s[s].capturing)
 			return true;
 		/* An operation inside this one may fill the slot; then it is not ours. */
 		if (w->hook || w->depth)
 			slot = slot / 2 * 2 + (w->depth ? 1 : 0);
 		if (!w->blk[slot].used)
-			allocate(w, slot, pool_pick(w, op->c, w->s[s].dev), w->s[s].dev,
-				 s, op->n);
+			allocate(w, slot, pool_pick(w, op->c, w->s[s].dev), w->s[s].dev, s, op->n);
 		return true;
 	case OP_ALLOC_CLASSIC:
 		if (w->hook || w->depth)
@@ -308,19 +297,13 @@ bool op_memory(struct world *w, const struct op *op)
 		if (!w->blk[slot].used)
 			allocate(w, slot, POOL_CLASSIC(d), d, -1, op->n);
 		return true;
-	case OP_FREE:
-		op_free(w, op);
-		return true;
-	case OP_SWAP:
-		swap(w, op);
-		return true;
+	case OP_FREE: op_free(w, op); return true;
+	case OP_SWAP: swap(w, op); return true;
 	case OP_FREE_CLASSIC:
 		if (w->blk[slot].used)
 			free_classic(w, slot, op);
 		return true;
-	case OP_FREE_BAD:
-		free_bad(w, op);
-		return true;
+	case OP_FREE_BAD: free_bad(w, op); return true;
 	}
 	return false;
 }

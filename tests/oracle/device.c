@@ -10,9 +10,9 @@
 #include "oracle.h"
 
 const char *const device_ops[DEVICE_OPS] = {
-	"segment_alloc", "vmm_reserve", "chunk_create", "map", "set_access",
-	"segment_access", "fence_record", "fence_wait", "fence_query", "mem_info",
-	"segment_free", "vmm_unreserve", "chunk_release", "unmap",
+	"segment_alloc",  "vmm_reserve",   "chunk_create",  "map",         "set_access",
+	"segment_access", "fence_record",  "fence_wait",    "fence_query", "mem_info",
+	"segment_free",   "vmm_unreserve", "chunk_release", "unmap",
 };
 
 /* Begins a call: counts it, runs operations of other threads, injects failures. */
@@ -116,15 +116,15 @@ static struct segment *find(struct world *w, int dev, uint64_t addr, bool res, b
 {
 	for (int i = 0; i < w->nseg; i++) {
 		struct segment *g = &w->seg[i];
-		if (g->used && g->reservation == res && g->chunk == chunk &&
-		    g->dev == dev && g->addr == addr)
+		if (g->used && g->reservation == res && g->chunk == chunk && g->dev == dev &&
+		    g->addr == addr)
 			return g;
 	}
 	return NULL;
 }
 
-static enum ss_status segment_alloc(void *ctx, int dev, enum ss_backing backing,
-				    size_t size, uint64_t peers, void **ptr)
+static enum ss_status segment_alloc(void *ctx, int dev, enum ss_backing backing, size_t size,
+				    uint64_t peers, void **ptr)
 {
 	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_SEGMENT_ALLOC);
@@ -136,8 +136,11 @@ static enum ss_status segment_alloc(void *ctx, int dev, enum ss_backing backing,
 		fail(w, F_DRIVER, "segment of %zu bytes on backing %d", size, backing);
 	if (!(g = segment_new(w)) || !give(w, dev, size))
 		return SS_ERR_NOMEM;
-	*g = (struct segment){ .used = true, .dev = dev, .backing = backing,
-		.addr = address(w, size), .size = size };
+	*g = (struct segment){.used = true,
+			      .dev = dev,
+			      .backing = backing,
+			      .addr = address(w, size),
+			      .size = size};
 	*ptr = (void *)(uintptr_t)g->addr;
 	return device_leave(w, SS_OK);
 }
@@ -151,8 +154,9 @@ static bool busy(const struct world *w, const struct clk *c)
 	return false;
 }
 
-/* A real hipFree waits for the device. The core is not to blame for what other threads enqueue after
- * its own wait, or after it has found the device idle: no answer holds longer than until the next launch. */
+/* A real hipFree waits for the device. The core is not to blame for what other threads enqueue
+ * after its own wait, or after it has found the device idle: no answer holds longer than until the
+ * next launch. */
 static void release_waits(struct world *w, int dev, enum ss_backing backing)
 {
 	struct clk all, before;
@@ -165,8 +169,7 @@ static void release_waits(struct world *w, int dev, enum ss_backing backing)
 		; /* a mapping that failed half way goes again, whatever it waits for */
 	else if (!can_finish(w, &before))
 		fail(w, F_BLOCKS, "giving memory back waits for a persistent kernel");
-	else if (w->call.natively_waits != dev + 1 && !w->call.in_alloc &&
-		 busy(w, &before))
+	else if (w->call.natively_waits != dev + 1 && !w->call.in_alloc && busy(w, &before))
 		fail(w, F_RELEASE,
 		     "giving memory back waits for the device in a call that "
 		     "does not");
@@ -186,8 +189,7 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 	device_enter(w, D_SEGMENT_FREE);
 	g = find(w, dev, (uint64_t)(uintptr_t)ptr, false, false);
 	if (!g || g->size != size || g->backing != backing) {
-		fail(w, F_DRIVER, "%p (%zu bytes) is given back but was never given", ptr,
-		     size);
+		fail(w, F_DRIVER, "%p (%zu bytes) is given back but was never given", ptr, size);
 		return SS_ERR_INVALID;
 	}
 	release_waits(w, dev, backing);
@@ -199,8 +201,8 @@ static enum ss_status segment_free(void *ctx, int dev, enum ss_backing backing, 
 	return device_leave(w, SS_OK);
 }
 
-static enum ss_status segment_access(void *ctx, int dev, enum ss_backing backing,
-				     void *ptr, size_t size, uint64_t peers)
+static enum ss_status segment_access(void *ctx, int dev, enum ss_backing backing, void *ptr,
+				     size_t size, uint64_t peers)
 {
 	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_SEGMENT_ACCESS);
@@ -216,8 +218,11 @@ static enum ss_status vmm_reserve(void *ctx, int dev, size_t size, void **va)
 
 	if (!g)
 		return st ? st : SS_ERR_NOMEM;
-	*g = (struct segment){ .used = true, .reservation = true, .dev = dev,
-		.addr = address(w, size), .size = size };
+	*g = (struct segment){.used = true,
+			      .reservation = true,
+			      .dev = dev,
+			      .addr = address(w, size),
+			      .size = size};
 	*va = (void *)(uintptr_t)g->addr;
 	return device_leave(w, SS_OK);
 }
@@ -254,7 +259,7 @@ static enum ss_status chunk_create(void *ctx, int dev, size_t size, void **chunk
 		fail(w, F_DRIVER, "chunk of %zu bytes", size);
 	if (!(g = segment_new(w)) || !give(w, dev, size))
 		return SS_ERR_NOMEM;
-	*g = (struct segment){ .used = true, .chunk = true, .dev = dev, .size = size };
+	*g = (struct segment){.used = true, .chunk = true, .dev = dev, .size = size};
 	*chunk = g;
 	return device_leave(w, SS_OK);
 }
@@ -287,8 +292,7 @@ static enum ss_status map(void *ctx, int dev, void *va, size_t size, void *chunk
 		fail(w, F_DRIVER, "map of a chunk that is not ours, or mapped");
 	for (int i = 0; i < w->nseg; i++)
 		if (w->seg[i].used && w->seg[i].chunk && w->seg[i].addr &&
-		    w->seg[i].addr < addr + size &&
-		    addr < w->seg[i].addr + w->seg[i].size)
+		    w->seg[i].addr < addr + size && addr < w->seg[i].addr + w->seg[i].size)
 			fail(w, F_DRIVER, "map over a mapping at %p", va);
 	g->addr = addr;
 	return device_leave(w, SS_OK);
@@ -312,8 +316,7 @@ static enum ss_status unmap(void *ctx, int dev, void *va, size_t size)
 	return device_leave(w, SS_OK);
 }
 
-static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
-				 uint64_t peers)
+static enum ss_status set_access(void *ctx, int dev, void *va, size_t size, uint64_t peers)
 {
 	struct world *w = ctx;
 	enum ss_status st = device_enter(w, D_SET_ACCESS);
@@ -322,9 +325,10 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
 	bool behind = false; /* another chunk of the same reservation */
 
 	for (int i = 0; i < w->nseg && !g; i++)
-		behind |= w->seg[i].used && w->seg[i].chunk && w->seg[i].addr + w->seg[i].size == from;
-	/* A run of chunks is tried as a whole, from the reservation or from the last gap. Only the end of
-	 * a run that was refused may be tried alone. */
+		behind |= w->seg[i].used && w->seg[i].chunk &&
+			  w->seg[i].addr + w->seg[i].size == from;
+	/* A run of chunks is tried as a whole, from the reservation or from the last gap. Only the
+	 * end of a run that was refused may be tried alone. */
 	if (st) {
 		w->refused_end = behind ? 0 : from + size;
 		return st;
@@ -346,12 +350,20 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size,
 struct ss_driver device_driver(struct world *w)
 {
 	struct ss_driver drv = {
-		.ctx = w, .device_count = device_count, .device_info = device_info,
-		.mem_info = mem_info, .segment_alloc = segment_alloc,
-		.segment_free = segment_free, .segment_access = segment_access,
-		.vmm_reserve = vmm_reserve, .vmm_unreserve = vmm_unreserve,
-		.chunk_create = chunk_create, .chunk_release = chunk_release, .map = map,
-		.unmap = unmap, .set_access = set_access,
+		.ctx = w,
+		.device_count = device_count,
+		.device_info = device_info,
+		.mem_info = mem_info,
+		.segment_alloc = segment_alloc,
+		.segment_free = segment_free,
+		.segment_access = segment_access,
+		.vmm_reserve = vmm_reserve,
+		.vmm_unreserve = vmm_unreserve,
+		.chunk_create = chunk_create,
+		.chunk_release = chunk_release,
+		.map = map,
+		.unmap = unmap,
+		.set_access = set_access,
 	};
 
 	device_fences(&drv);
@@ -395,8 +407,8 @@ void device_check_leaks(struct world *w)
 	for (int i = 0; i < w->nseg; i++)
 		segments += w->seg[i].used;
 	if (segments || w->given[0] || w->given[1])
-		fail(w, F_LEAK, "%d segments (%lu and %lu bytes) were not given back",
-		     segments, (unsigned long)w->given[0], (unsigned long)w->given[1]);
+		fail(w, F_LEAK, "%d segments (%lu and %lu bytes) were not given back", segments,
+		     (unsigned long)w->given[0], (unsigned long)w->given[1]);
 	if (w->live_fences)
 		fail(w, F_LEAK, "%d fences were not released", w->live_fences);
 }

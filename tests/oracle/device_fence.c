@@ -29,8 +29,7 @@ static bool capture_forbids(struct world *w, int s)
 	return false;
 }
 
-static enum ss_status fence_record_on(struct world *w, int dev, int s,
-				      struct ss_fence *out)
+static enum ss_status fence_record_on(struct world *w, int dev, int s, struct ss_fence *out)
 {
 	enum ss_status st = device_enter(w, D_RECORD);
 	struct clk all;
@@ -54,11 +53,11 @@ static enum ss_status fence_record_on(struct world *w, int dev, int s,
 			     i);
 	enqueue(w, s, CMD_MARKER, NULL);
 	struct fence *f = &w->fence[w->nfence++];
-	*f = (struct fence){ .used = true, .dev = dev, .stream = s, .vc = w->s[s].vc,
-			     .raced = w->call.hooked };
+	*f = (struct fence){
+		.used = true, .dev = dev, .stream = s, .vc = w->s[s].vc, .raced = w->call.hooked};
 	w->live_fences++;
 	clk_join(&w->call.fenced, &f->vc);
-	*out = (struct ss_fence){ .h = f, .value = (uint64_t)w->nfence, .device = dev };
+	*out = (struct ss_fence){.h = f, .value = (uint64_t)w->nfence, .device = dev};
 	return device_leave(w, SS_OK);
 }
 
@@ -91,16 +90,15 @@ static enum ss_status fence_query_of(struct world *w, struct fence *f)
 		fail(w, F_DRIVER, "a fence is queried that was released");
 		return SS_ERR_INVALID;
 	}
-	if (!f->reached && clk_done(w, &f->vc) &&
-	    !(w->cfg.lazy_query && rnd(&w->rng) & 1))
+	if (!f->reached && clk_done(w, &f->vc) && !(w->cfg.lazy_query && rnd(&w->rng) & 1))
 		f->reached = true;
 	if (f->reached)
 		know(w, &f->vc, false);
 	return device_leave(w, f->reached ? SS_OK : SS_ERR_NOT_READY);
 }
 
-/* As on 6.4.3: querying a fence that was recorded before a capture ends the capture, if the fence is of
- * the captured stream, or of a destroyed one that may have had the same address. */
+/* As on 6.4.3: querying a fence that was recorded before a capture ends the capture, if the fence
+ * is of the captured stream, or of a destroyed one that may have had the same address. */
 static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
 {
 	struct world *w = ctx;
@@ -111,8 +109,10 @@ static enum ss_status fence_query(void *ctx, const struct ss_fence *fence)
 	for (int i = 0; i < w->nstreams; i++)
 		if ((gone || i == f->stream) && w->cfg.query_spoils && w->s[i].alive &&
 		    w->s[i].capturing)
-			fail(w, F_DRIVER, "a fence of stream %d is asked for while stream %d is "
-			     "captured", f->stream, i);
+			fail(w, F_DRIVER,
+			     "a fence of stream %d is asked for while stream %d is "
+			     "captured",
+			     f->stream, i);
 	w->fencing++;
 	w->querying++;
 	st = fence_query_of(w, f);
@@ -139,8 +139,7 @@ static enum ss_status fence_wait_on(struct world *w, int s, struct fence *f)
 	return device_leave(w, SS_OK);
 }
 
-static enum ss_status fence_wait(void *ctx, int dev, void *native,
-				 const struct ss_fence *fence)
+static enum ss_status fence_wait(void *ctx, int dev, void *native, const struct ss_fence *fence)
 {
 	struct world *w = ctx;
 	int s = stream_of(w, dev, native, "a wait");
@@ -206,8 +205,8 @@ static void moment(void *ctx)
 /* Most that a pool grows by for a block, beyond the block. */
 #define GROWTH_MORE (4ull << 20)
 
-/* A stream waits only where growth would set a new peak although the pool has enough free memory. Other threads may change
- * that at any time. */
+/* A stream waits only where growth would set a new peak although the pool has enough free memory.
+ * Other threads may change that at any time. */
 static void check_growth_wait(struct world *w)
 {
 	const struct call *c = &w->call;
@@ -222,8 +221,8 @@ static void check_growth_wait(struct world *w)
 		fail(w, F_BLOCKS, "the host waits, and free memory would not do");
 }
 
-/* Only an allocation may nap, not for long, beside no capture, and only while a fence is on its way. (Another thread may be
- * about to record or to reach the one that tells.) */
+/* Only an allocation may nap, not for long, beside no capture, and only while a fence is on its
+ * way. (Another thread may be about to record or to reach the one that tells.) */
 static uint64_t nap(void *ctx, unsigned us)
 {
 	struct world *w = ctx;
@@ -241,8 +240,7 @@ static uint64_t nap(void *ctx, unsigned us)
 	w->now_ms += (w->call.napped + us) / 1000 - w->call.napped / 1000;
 	w->call.napped += us;
 	if (w->call.napped > 1000 * w->cfg.opt.growth_wait_ms + 1000)
-		fail(w, F_BLOCKS, "an allocation has waited %lu us",
-		     (unsigned long)w->call.napped);
+		fail(w, F_BLOCKS, "an allocation has waited %lu us", (unsigned long)w->call.napped);
 	progress_some(w);
 	device_leave(w, SS_OK);
 	return us;
@@ -257,8 +255,7 @@ static void sleep_ms(void *ctx, unsigned ms)
 {
 	struct world *w = ctx;
 	bool worth = w->fencing || w->depth || w->cfg.lazy_query ||
-		w->cfg.release_waits[SS_BACKING_HIP] ||
-		w->cfg.release_waits[SS_BACKING_VMM];
+		     w->cfg.release_waits[SS_BACKING_HIP] || w->cfg.release_waits[SS_BACKING_VMM];
 
 	if (!w->call.in_alloc)
 		fail(w, F_BLOCKS, "the host waits in a call that must not");
@@ -268,13 +265,11 @@ static void sleep_ms(void *ctx, unsigned ms)
 	for (int i = 0; i < w->nfence && !worth; i++)
 		worth = w->fence[i].used && !clk_done(w, &w->fence[i].vc);
 	if (!worth)
-		fail(w, F_LATE,
-		     "the host waits, but nothing that was freed is in flight");
+		fail(w, F_LATE, "the host waits, but nothing that was freed is in flight");
 	w->now_ms += ms ? ms : 1;
 	w->call.slept += ms ? ms : 1;
 	if (w->call.slept > w->cfg.opt.oom_wait_ms + 1)
-		fail(w, F_BLOCKS, "the host has waited %lu ms",
-		     (unsigned long)w->call.slept);
+		fail(w, F_BLOCKS, "the host has waited %lu ms", (unsigned long)w->call.slept);
 	progress_some(w);
 	device_leave(w, SS_OK);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the rules of reuse one by one, in both directions: memory that must be reused is reused, and
- * counted under its rule; memory that must not be reused is not. They run on the oracle's device, so
- * the truth is checked as well.
+ * Tests the rules of reuse one by one, in both directions: memory that must be reused is reused,
+ * and counted under its rule; memory that must not be reused is not. They run on the oracle's
+ * device, so the truth is checked as well.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -191,8 +191,7 @@ static void host_sync(void)
 
 static void opportunistic(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
-	  free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
 	uint64_t before = given();
 	D(alloc(1, S(1), BIG)); /* still running; a fence is recorded */
 	CHECK(given() == before + BIG);
@@ -213,7 +212,7 @@ static void tainted(void)
 {
 	D(stream(0, NB), stream(1, NB), stream(2, NB), event(0), alloc(0, S(0), BIG));
 	D(kernel(S(0)), free_(0, S(0)), record(0, S(0)));
-	d_op((struct op){ .kind = OP_TAINT, .a = 0, .b = S(2), .c = 1 });
+	d_op((struct op){.kind = OP_TAINT, .a = 0, .b = S(2), .c = 1});
 	uint64_t before = given();
 	D(wait_(S(1), 0), alloc(1, S(1), BIG));
 	CHECK(given() == before + BIG);
@@ -270,8 +269,7 @@ static void handle_reuse(void)
 
 static void destroyed_stream_hands_back(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
-	  free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
 	D(sdestroy(0));
 	uint64_t before = given();
 	D(alloc(1, S(1), BIG));
@@ -306,8 +304,8 @@ static void classic_epoch(void)
 	CHECK(given() == before + BIG);
 }
 
-/* A free that is only ordered before the null stream has not finished, but a program may touch memory of
- * hipMalloc on any stream at once. */
+/* A free that is only ordered before the null stream has not finished, but a program may touch
+ * memory of hipMalloc on any stream at once. */
 static void classic_ordered(void)
 {
 	D(stream(0, NB), event(0), calloc_(0, BIG), kernel(S(0)), cfree(0, false));
@@ -338,8 +336,8 @@ static void classic_interior(void)
 static void destroyed_meanwhile(void)
 {
 	D(stream(0, BL), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
-	D((struct op){ .kind = OP_BEGIN, .b = NUL, .c = 3 }, sdestroy(0));
-	D((struct op){ .kind = OP_REAL }, (struct op){ .kind = OP_END });
+	D((struct op){.kind = OP_BEGIN, .b = NUL, .c = 3}, sdestroy(0));
+	D((struct op){.kind = OP_REAL}, (struct op){.kind = OP_END});
 	uint64_t before = given();
 	D(alloc(1, S(1), BIG));
 	CHECK(given() == before + BIG);
@@ -359,8 +357,8 @@ static void null_sync_not_nonblocking(void)
 static void distrusted_clock(void)
 {
 	D(stream(0, NB), stream(1, NB), stream(2, NB), event(0), alloc(0, S(0), BIG));
-	D(kernel(S(0)), free_(0, S(0)), record(0, S(0)), (struct op){ .kind = OP_DISTRUST });
-	D((struct op){ .kind = OP_UNSEEN_RECORD, .b = S(2) }, wait_(S(1), 0));
+	D(kernel(S(0)), free_(0, S(0)), record(0, S(0)), (struct op){.kind = OP_DISTRUST});
+	D((struct op){.kind = OP_UNSEEN_RECORD, .b = S(2)}, wait_(S(1), 0));
 	uint64_t before = given();
 	D(alloc(1, S(1), BIG));
 	CHECK(given() == before + BIG);
@@ -371,7 +369,7 @@ static void distrusted_epoch(void)
 	struct op unseen = kernel(NUL);
 
 	unseen.flags = OPF_INNER; /* on a stream that nobody saw created */
-	D((struct op){ .kind = OP_DISTRUST }, (struct op){ .kind = OP_UNSEEN_STREAM });
+	D((struct op){.kind = OP_DISTRUST}, (struct op){.kind = OP_UNSEEN_STREAM});
 	D(calloc_(0, BIG), unseen, cfree(0, false), ssync(NUL));
 	uint64_t before = given();
 	D(calloc_(1, BIG));
@@ -387,10 +385,10 @@ static void distrusted_idle(void)
 
 	unseen.kind = OP_STALL;
 	unseen.flags = OPF_INNER;
-	D(attr(4, 0), alloc(0, NUL, BIG), free_(0, NUL), (struct op){ .kind = OP_DISTRUST });
-	D((struct op){ .kind = OP_UNSEEN_STREAM }, unseen, ssync(NUL));
+	D(attr(4, 0), alloc(0, NUL, BIG), free_(0, NUL), (struct op){.kind = OP_DISTRUST});
+	D((struct op){.kind = OP_UNSEEN_STREAM}, unseen, ssync(NUL));
 	CHECK(given() == BIG);
-	D((struct op){ .kind = OP_RELEASE }, dsync());
+	D((struct op){.kind = OP_RELEASE}, dsync());
 	CHECK(given() == 0);
 }
 
@@ -416,9 +414,12 @@ static const struct d_test tests[] = {
 	T(classic_epoch),
 	T(classic_waited),
 	T(classic_ordered),
-	T(classic_interior), T(destroyed_meanwhile), T(null_sync_not_nonblocking),
-	T(distrusted_clock), T(distrusted_epoch),
-	{ "distrusted_idle", distrusted_idle, .release_waits = true },
+	T(classic_interior),
+	T(destroyed_meanwhile),
+	T(null_sync_not_nonblocking),
+	T(distrusted_clock),
+	T(distrusted_epoch),
+	{"distrusted_idle", distrusted_idle, .release_waits = true},
 };
 
 static void run(const struct d_test *t)
@@ -432,8 +433,8 @@ static void run(const struct d_test *t)
 
 int main(int argc, char **argv)
 {
-	static const struct d_test *const more[] = { directed_memory, directed_calls,
-						     directed_arena, directed_waits };
+	static const struct d_test *const more[] = {directed_memory, directed_calls, directed_arena,
+						    directed_waits};
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)

@@ -8,19 +8,21 @@
 struct d_test {
 	const char *name;
 	void (*fn)(void);
-	uint64_t vram; /* MiB */
+	uint64_t vram;      /* MiB */
 	bool release_waits; /* as hipFree does */
 	bool prefix;        /* VMM with access from the start of the reservation only */
 	bool vmm;           /* VMM as it should be */
-	bool waits;         /* allocations wait before their pool grows past its peak. Elsewhere a pool grows at once, to show
-	                     * that it must not use what it has */
+	/* Allocations wait before their pool grows past its peak. Elsewhere a pool grows at once,
+	 * to show that it must not use what it has */
+	bool waits;
 };
 #define T(f) { .name = #f, .fn = f }
 /* The list ends with a NULL name. */
 extern const struct d_test directed_memory[], directed_calls[], directed_arena[], directed_waits[];
 
 void d_op(struct op op);
-/* Runs `op`, and at the end of its first call of the driver other operations, as those of another thread. */
+/* Runs `op`, and at the end of its first call of the driver other operations, as those of another
+ * thread. */
 void d_beside(const struct op *others, int count, struct op op);
 void d_end(void);
 void d_check(bool ok, const char *what, int at);
@@ -46,72 +48,69 @@ enum { NB = 0, BL = 1 };
 #define DOP(name) static inline struct op name
 DOP(stream)(int s, int kind)
 {
-	return (struct op){ .kind = OP_STREAM_CREATE, .a = (uint8_t)s,
-		.c = (uint8_t)kind };
+	return (struct op){.kind = OP_STREAM_CREATE, .a = (uint8_t)s, .c = (uint8_t)kind};
 }
 DOP(sdestroy)(int s)
 {
-	return (struct op){ .kind = OP_STREAM_DESTROY, .a = (uint8_t)s };
+	return (struct op){.kind = OP_STREAM_DESTROY, .a = (uint8_t)s};
 }
 DOP(kernel)(int s)
 {
-	return (struct op){ .kind = OP_KERNEL, .a = (uint8_t)s };
+	return (struct op){.kind = OP_KERNEL, .a = (uint8_t)s};
 }
 DOP(stall)(int s)
 {
-	return (struct op){ .kind = OP_STALL, .a = (uint8_t)s };
+	return (struct op){.kind = OP_STALL, .a = (uint8_t)s};
 }
 DOP(advance)(void)
 {
-	return (struct op){ .kind = OP_ADVANCE, .a = 255, .b = 255 };
+	return (struct op){.kind = OP_ADVANCE, .a = 255, .b = 255};
 }
 DOP(event)(int e)
 {
-	return (struct op){ .kind = OP_EVENT_CREATE, .a = (uint8_t)e };
+	return (struct op){.kind = OP_EVENT_CREATE, .a = (uint8_t)e};
 }
 DOP(record)(int e, int s)
 {
-	return (struct op){ .kind = OP_RECORD, .a = (uint8_t)e, .b = (uint8_t)s };
+	return (struct op){.kind = OP_RECORD, .a = (uint8_t)e, .b = (uint8_t)s};
 }
 DOP(wait_)(int s, int e)
 {
-	return (struct op){ .kind = OP_WAIT, .a = (uint8_t)e, .b = (uint8_t)s };
+	return (struct op){.kind = OP_WAIT, .a = (uint8_t)e, .b = (uint8_t)s};
 }
 DOP(ssync)(int s)
 {
-	return (struct op){ .kind = OP_STREAM_SYNC, .b = (uint8_t)s };
+	return (struct op){.kind = OP_STREAM_SYNC, .b = (uint8_t)s};
 }
 DOP(dsync)(void)
 {
-	return (struct op){ .kind = OP_DEVICE_SYNC };
+	return (struct op){.kind = OP_DEVICE_SYNC};
 }
 DOP(alloc)(int b, int s, uint64_t n)
 {
-	return (struct op){ .kind = OP_ALLOC, .a = (uint8_t)b, .b = (uint8_t)s,
-		.c = POOLS, .n = n };
+	return (struct op){.kind = OP_ALLOC, .a = (uint8_t)b, .b = (uint8_t)s, .c = POOLS, .n = n};
 }
 DOP(free_)(int b, int s)
 {
-	return (struct op){ .kind = OP_FREE, .a = (uint8_t)b, .b = (uint8_t)s };
+	return (struct op){.kind = OP_FREE, .a = (uint8_t)b, .b = (uint8_t)s};
 }
 DOP(calloc_)(int b, uint64_t n)
 {
-	return (struct op){ .kind = OP_ALLOC_CLASSIC, .a = (uint8_t)b, .n = n };
+	return (struct op){.kind = OP_ALLOC_CLASSIC, .a = (uint8_t)b, .n = n};
 }
 DOP(cfree)(int b, bool waited)
 {
-	return (struct op){ .kind = OP_FREE_CLASSIC, .a = (uint8_t)b,
-		.flags = waited ? OPF_WAITED : 0 };
+	return (struct op){
+		.kind = OP_FREE_CLASSIC, .a = (uint8_t)b, .flags = waited ? OPF_WAITED : 0};
 }
 /* An attribute of the default pool of device 0, by its number. */
 DOP(attr)(int a, uint64_t n)
 {
-	return (struct op){ .kind = OP_POOL_ATTR, .a = POOLS,
-		.b = (uint8_t)(a - 1), .n = n };
+	return (struct op){.kind = OP_POOL_ATTR, .a = POOLS, .b = (uint8_t)(a - 1), .n = n};
 }
 DOP(trim)(uint64_t keep)
 {
-	return (struct op){ .kind = OP_TRIM, .a = POOLS, .n = keep };
+	return (struct op){.kind = OP_TRIM, .a = POOLS, .n = keep};
 }
 
 static inline uint64_t at(int b)

@@ -48,7 +48,8 @@ static void arena_gives(void)
 
 	D(free_(1, S(0)), free_(3, S(0)), ssync(S(0)), alloc(4, S(1), MIB / 2));
 	CHECK(at(4) == p + MIB + MIB / 2 && given() == 4 * MIB);
-	D(alloc(5, S(1), MIB / 2), alloc(6, S(0), MIB / 4), free_(6, S(0)), alloc(7, S(0), MIB / 2));
+	D(alloc(5, S(1), MIB / 2), alloc(6, S(0), MIB / 4), free_(6, S(0)),
+	  alloc(7, S(0), MIB / 2));
 	CHECK(at(5) == p && at(6) == p + MIB / 2 && at(7) == p + MIB / 2);
 	CHECK(given() == 4 * MIB);
 	/* The block merges with its former neighbours once both are free. */
@@ -69,7 +70,7 @@ static void arena_gives_completed(void)
 	CHECK(at(3) == p && given() == 4 * MIB);
 	D(alloc(4, S(1), MIB));
 	CHECK(given() == 8 * MIB);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* With sizes that are never repeated, freed blocks merge at once, and none is lost. */
@@ -79,7 +80,8 @@ static void arena_merges(void)
 
 	D(stream(0, NB), half);
 	for (unsigned i = 1; i < 40; i++)
-		D(alloc(1, S(0), i * 3072), alloc(2, S(0), i * 5120), free_(1, S(0)), free_(2, S(0)));
+		D(alloc(1, S(0), i * 3072), alloc(2, S(0), i * 5120), free_(1, S(0)),
+		  free_(2, S(0)));
 	uint64_t own = d_stats().reuse_same_stream;
 
 	D(alloc(1, S(0), 700 << 10), alloc(2, S(0), 900 << 10), free_(1, S(0)), free_(2, S(0)));
@@ -111,7 +113,7 @@ static void arena_keeps_marks(void)
 	CHECK(at(3) == p && given() == 4 * MIB);
 	D(wait_(S(1), 0), alloc(4, S(1), MIB / 2));
 	CHECK(given() == 8 * MIB); /* the merged range was freed after the event */
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* A block that was freed on another stream does not merge into that stream's arena. */
@@ -123,41 +125,43 @@ static void arena_not_others(void)
 	CHECK(given() == 12 * MIB);
 	D(free_(2, S(1)), free_(0, S(1)), alloc(6, S(1), 2 * MIB));
 	CHECK(given() == 16 * MIB);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
-/* What another stream freed and has completed joins the ranges of the arena that it lies between, though
- * those have not completed. */
+/* What another stream freed and has completed joins the ranges of the arena that it lies between,
+ * though those have not completed. */
 static void arena_adopts_between(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB), alloc(2, S(0), MIB),
-	  alloc(3, S(0), MIB));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB),
+	  alloc(2, S(0), MIB), alloc(3, S(0), MIB));
 	uint64_t p = at(0);
 
-	D(ssync(S(0)), free_(1, S(1)), ssync(S(1)), stall(S(0)), kernel(S(0)), free_(0, S(0)), free_(2, S(0)));
+	D(ssync(S(0)), free_(1, S(1)), ssync(S(1)), stall(S(0)), kernel(S(0)), free_(0, S(0)),
+	  free_(2, S(0)));
 	D(alloc(4, S(0), 3 * MIB));
 	CHECK(at(4) == p && given() == 4 * MIB);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* The same on one side only. */
 static void arena_adopts_beside(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB), alloc(2, S(0), MIB),
-	  alloc(3, S(0), MIB));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), MIB), alloc(1, S(0), MIB),
+	  alloc(2, S(0), MIB), alloc(3, S(0), MIB));
 	uint64_t p = at(0);
 
-	D(ssync(S(0)), free_(3, S(1)), free_(0, S(1)), ssync(S(1)), stall(S(0)), kernel(S(0)), free_(1, S(0)));
+	D(ssync(S(0)), free_(3, S(1)), free_(0, S(1)), ssync(S(1)), stall(S(0)), kernel(S(0)),
+	  free_(1, S(0)));
 	D(alloc(4, S(0), 2 * MIB));
 	CHECK(at(4) == p && given() == 4 * MIB);
 	D(free_(2, S(0)), alloc(5, S(0), 2 * MIB));
 	CHECK(at(5) == p + 2 * MIB && given() == 4 * MIB);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 const struct d_test directed_arena[] = {
-	T(arena_divides), T(arena_ends_for_others), T(arena_ends_for_one),
-	T(arena_gives), T(arena_gives_completed), T(arena_merges),
-	T(arena_interior), T(arena_keeps_marks), T(arena_not_others),
-	T(arena_adopts_between), T(arena_adopts_beside), { .name = NULL },
+	T(arena_divides),        T(arena_ends_for_others), T(arena_ends_for_one),
+	T(arena_gives),          T(arena_gives_completed), T(arena_merges),
+	T(arena_interior),       T(arena_keeps_marks),     T(arena_not_others),
+	T(arena_adopts_between), T(arena_adopts_beside),   {.name = NULL},
 };

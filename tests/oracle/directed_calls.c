@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests calls that fail, and operations between the two halves of a watched call. Positions must have
- * been read before the real call.
+ * Tests calls that fail, and operations between the two halves of a watched call. Positions must
+ * have been read before the real call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +15,19 @@ enum { RECORD, WAIT, EVENT_SYNC, STREAM_SYNC, DEVICE_SYNC, EVENT_QUERY, STREAM_Q
 
 DOP(begin)(int pair, int call, int e, int s)
 {
-	return (struct op){ .kind = OP_BEGIN, .a = (uint8_t)e, .b = (uint8_t)s,
-		.c = (uint8_t)call, .d = (uint8_t)pair };
+	return (struct op){.kind = OP_BEGIN,
+			   .a = (uint8_t)e,
+			   .b = (uint8_t)s,
+			   .c = (uint8_t)call,
+			   .d = (uint8_t)pair};
 }
 DOP(real)(int pair)
 {
-	return (struct op){ .kind = OP_REAL, .d = (uint8_t)pair };
+	return (struct op){.kind = OP_REAL, .d = (uint8_t)pair};
 }
 DOP(end)(int pair)
 {
-	return (struct op){ .kind = OP_END, .d = (uint8_t)pair };
+	return (struct op){.kind = OP_END, .d = (uint8_t)pair};
 }
 DOP(fails)(struct op op)
 {
@@ -34,7 +37,7 @@ DOP(fails)(struct op op)
 /* The driver's next call of this kind fails. */
 DOP(refuse)(int call)
 {
-	return (struct op){ .kind = OP_FAIL, .a = (uint8_t)call };
+	return (struct op){.kind = OP_FAIL, .a = (uint8_t)call};
 }
 
 /* Is block b new memory, not memory that was freed before? */
@@ -67,8 +70,7 @@ static void recorded_in_wait(void)
 static void records_overlap(void)
 {
 	D(stream(0, NB), stream(1, NB), stream(2, NB), event(0), alloc(0, S(0), BIG));
-	D(kernel(S(0)), free_(0, S(0)), begin(0, RECORD, 0, S(2)),
-	  begin(1, RECORD, 0, S(0)));
+	D(kernel(S(0)), free_(0, S(0)), begin(0, RECORD, 0, S(2)), begin(1, RECORD, 0, S(0)));
 	D(real(1), real(0), end(0), end(1), wait_(S(1), 0));
 	CHECK(grows(1, S(1)));
 	D(record(0, S(0)), wait_(S(1), 0)); /* the next record gives a clock again */
@@ -111,16 +113,15 @@ static void failed_calls(void)
 static void event_reborn(void)
 {
 	D(stream(0, NB), stream(1, NB), event(0), alloc(0, S(0), BIG), kernel(S(0)));
-	D(free_(0, S(0)), record(0, S(0)), (struct op){ .kind = OP_EVENT_DESTROY },
-	  event(0), wait_(S(1), 0));
+	D(free_(0, S(0)), record(0, S(0)), (struct op){.kind = OP_EVENT_DESTROY}, event(0),
+	  wait_(S(1), 0));
 	CHECK(grows(1, S(1)));
 }
 
 /* No fence tells when a destroyed stream has finished, so its slot is not reused. */
 static void slot_waits(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
-	  free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
 	D(refuse(D_RECORD), sdestroy(0), stream(0, NB));
 	CHECK(grows(1, S(0)));
 	CHECK(grows(2, S(1)));
@@ -134,8 +135,7 @@ static void slot_waits(void)
  * but no command stands there that comes after S(1). */
 static void null_free_is_for_null(void)
 {
-	D(stream(0, BL), stream(1, BL), event(0), alloc(0, NUL, BIG), kernel(S(1)),
-	  free_(0, NUL));
+	D(stream(0, BL), stream(1, BL), event(0), alloc(0, NUL, BIG), kernel(S(1)), free_(0, NUL));
 	CHECK(grows(1, S(0)));
 	D(ssync(S(0)));
 	CHECK(grows(2, S(0)));
@@ -182,16 +182,15 @@ static void distrusted_query(void)
 {
 	D(stream(0, BL), stream(1, NB), alloc(0, NUL, BIG));
 	D(begin(0, STREAM_SYNC, 0, S(0)), kernel(NUL), free_(0, S(0)));
-	D((struct op){ .kind = OP_DISTRUST }, alloc(1, S(0), BIG), real(0), end(0));
-	D((struct op){ .kind = OP_STREAM_QUERY, .b = S(0) }, kernel(S(1)));
+	D((struct op){.kind = OP_DISTRUST}, alloc(1, S(0), BIG), real(0), end(0));
+	D((struct op){.kind = OP_STREAM_QUERY, .b = S(0)}, kernel(S(1)));
 }
 
 /* ---- marks of ranges -------------------------------------------------------- */
 
 static void split_keeps_marks(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
-	  free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
 	D(alloc(1, S(0), BIG / 2));
 	uint64_t before = given();
 	D(alloc(2, S(1), BIG / 2));
@@ -222,11 +221,11 @@ static void epoch_of_all(void)
 	CHECK(given() == before + BIG);
 }
 
-/* A null stream that nothing joins may have a fence in a call that joins nothing. Not so if another thread begins a
- * stream that joins it before that. */
+/* A null stream that nothing joins may have a fence in a call that joins nothing. Not so if another
+ * thread begins a stream that joins it before that. */
 static void null_fence_beside_new_stream(void)
 {
-	const struct op finish = { .kind = OP_ADVANCE, .a = 1, .b = 255 }; /* S(0) */
+	const struct op finish = {.kind = OP_ADVANCE, .a = 1, .b = 255}; /* S(0) */
 
 	D(stream(0, NB), calloc_(0, (4 << 20) + 2048), calloc_(1, (4 << 20) + 1536));
 	D(kernel(S(0)), kernel(NUL));
@@ -234,8 +233,8 @@ static void null_fence_beside_new_stream(void)
 	D(ssync(S(0)));
 }
 
-/* If the free of one family meets a block of the other, the stricter rule holds: every stream of the
- * device gates the reuse. */
+/* If the free of one family meets a block of the other, the stricter rule holds: every stream of
+ * the device gates the reuse. */
 static void mixed_frees(void)
 {
 	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), calloc_(1, BIG));
@@ -258,9 +257,8 @@ static void opportunistic_elsewhere(void)
 	struct op other = alloc(1, S(0), BIG);
 
 	other.c = 0;
-	D((struct op){ .kind = OP_POOL_CREATE, .c = 7 }, stream(0, NB), stream(1, NB));
-	D(attr(2, 0), other, alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)),
-	  free_(1, S(0)));
+	D((struct op){.kind = OP_POOL_CREATE, .c = 7}, stream(0, NB), stream(1, NB));
+	D(attr(2, 0), other, alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)), free_(1, S(0)));
 	for (int i = 2; i < 4; i++) {
 		other = alloc(i, S(1), BIG);
 		other.c = 0;
@@ -273,11 +271,25 @@ static void opportunistic_elsewhere(void)
 }
 
 const struct d_test directed_calls[] = {
-	T(freed_in_record), T(recorded_in_wait), T(records_overlap), T(freed_in_sync),
-	T(recorded_in_sync), T(failed_calls), T(event_reborn), T(slot_waits),
-	T(null_free_is_for_null), T(null_not_transitive), T(null_joins), T(null_joins_after_failure),
-	T(null_waits_after_failure), T(distrusted_query),
-	{ "null_fence_beside_new_stream", null_fence_beside_new_stream, .release_waits = true },
-	T(split_keeps_marks), T(merge_keeps_marks), T(epoch_of_all), T(mixed_frees),
-	T(opportunistic_elsewhere), { .name = NULL },
+	T(freed_in_record),
+	T(recorded_in_wait),
+	T(records_overlap),
+	T(freed_in_sync),
+	T(recorded_in_sync),
+	T(failed_calls),
+	T(event_reborn),
+	T(slot_waits),
+	T(null_free_is_for_null),
+	T(null_not_transitive),
+	T(null_joins),
+	T(null_joins_after_failure),
+	T(null_waits_after_failure),
+	T(distrusted_query),
+	{"null_fence_beside_new_stream", null_fence_beside_new_stream, .release_waits = true},
+	T(split_keeps_marks),
+	T(merge_keeps_marks),
+	T(epoch_of_all),
+	T(mixed_frees),
+	T(opportunistic_elsewhere),
+	{.name = NULL},
 };

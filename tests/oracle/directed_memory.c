@@ -22,18 +22,17 @@ static void threshold_exact(void)
 
 static void threshold_other_stream(void)
 {
-	D(attr(4, 0), stream(0, NB), stream(1, NB), alloc(0, S(0), BIG),
-	  alloc(1, S(1), BIG));
+	D(attr(4, 0), stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), alloc(1, S(1), BIG));
 	D(stall(S(1)), free_(0, S(0)), free_(1, S(1)), ssync(S(0)));
 	CHECK(given() == BIG); /* S(1) still runs, and nobody waited for it */
-	D((struct op){ .kind = OP_RELEASE }, dsync());
+	D((struct op){.kind = OP_RELEASE}, dsync());
 	CHECK(given() == 0);
 }
 
 static void trim_keeps(void)
 {
-	D(attr(4, 1ull << 40), alloc(0, NUL, BIG), alloc(1, NUL, BIG), free_(0, NUL),
-	  free_(1, NUL), ssync(NUL), trim(BIG));
+	D(attr(4, 1ull << 40), alloc(0, NUL, BIG), alloc(1, NUL, BIG), free_(0, NUL), free_(1, NUL),
+	  ssync(NUL), trim(BIG));
 	CHECK(given() == BIG);
 	D(trim(0));
 	CHECK(given() == 0);
@@ -48,19 +47,22 @@ static void trim_in_flight(void)
 
 #define MIB (1ull << 20)
 
-/* An idle segment is exchanged for one of the right size, though its stream still has it: the stream is asked
- * whether it has completed. */
+/* An idle segment is exchanged for one of the right size, though its stream still has it: the
+ * stream is asked whether it has completed. */
 static void exchanges_what_streams_have(void)
 {
-	D(stream(0, NB), alloc(0, S(0), 80 * MIB), alloc(1, S(0), 20 * MIB), alloc(2, S(0), 20 * MIB));
+	D(stream(0, NB), alloc(0, S(0), 80 * MIB), alloc(1, S(0), 20 * MIB),
+	  alloc(2, S(0), 20 * MIB));
 	D(stall(S(0)), free_(1, S(0)), free_(2, S(0)), alloc(3, S(0), 40 * MIB), free_(3, S(0)));
 	CHECK(given() == 160 * MIB);
-	/* A fifth of the used peak, 120 MiB, stays free beside what is in use if 20 MiB are cut: too little. */
-	D((struct op){ .kind = OP_RELEASE }, advance(), alloc(4, S(0), 10 * MIB));
+	/* A fifth of the used peak, 120 MiB, stays free beside what is in use if 20 MiB are cut:
+	 * too little. */
+	D((struct op){.kind = OP_RELEASE}, advance(), alloc(4, S(0), 10 * MIB));
 	CHECK(given() == 150 * MIB);
 }
 
-/* Freed blocks merge before a longer range is cut, however often their sizes were repeated before. */
+/* Freed blocks merge before a longer range is cut, however often their sizes were repeated
+ * before. */
 static void merges_before_cutting(void)
 {
 	struct ss_timeline *tl = ss_timeline_null(W->core, 0);
@@ -91,13 +93,13 @@ static void decay(void)
 {
 	D(alloc(0, NUL, BIG), free_(0, NUL), ssync(NUL));
 	CHECK(given() == BIG);
-	D((struct op){ .kind = OP_TICK, .n = 1500 }, ssync(NUL));
-	D((struct op){ .kind = OP_TICK, .n = 1500 }, ssync(NUL));
+	D((struct op){.kind = OP_TICK, .n = 1500}, ssync(NUL));
+	D((struct op){.kind = OP_TICK, .n = 1500}, ssync(NUL));
 	CHECK(given() == 0);
 }
 
-/* Where no call comes, a watcher gives back what is due. A free calls for it once, also where all frees
- * are hits; while a stream is busy nothing goes. */
+/* Where no call comes, a watcher gives back what is due. A free calls for it once, also where all
+ * frees are hits; while a stream is busy nothing goes. */
 static unsigned begun;
 
 static void count_begun(void)
@@ -133,7 +135,8 @@ static void decay_watched(void)
 		D(tick);
 		CHECK(ss_decay_next(core, 0) < 32000 && given() > BIG);
 	}
-	/* Nobody synchronizes. It is asked for, found idle, and goes when it has been idle for long enough. */
+	/* Nobody synchronizes. It is asked for, found idle, and goes when it has been idle for long
+	 * enough. */
 	D((struct op){.kind = OP_RELEASE}, (struct op){.kind = OP_ADVANCE, .a = 1, .b = 255});
 	D((struct op){.kind = OP_TICK, .n = 32000});
 	CHECK(ss_decay_next(core, 0) <= 1000 && given() > BIG);
@@ -144,8 +147,7 @@ static void decay_watched(void)
 /* A fence that covers a kernel that came later is never waited for. */
 static void late_fence(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
-	  free_(0, S(0)));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)));
 	D(stall(S(0)), alloc(1, S(1), BIG));
 	CHECK(!W->blk[1].used);
 	CHECK(d_stats().reuse_internal == 0);
@@ -162,7 +164,7 @@ static void busy_left_alone(void)
 	CHECK(then > 0);
 	D(alloc(2, S(0), BIG), kernel(S(0)), free_(2, S(0)), alloc(3, S(1), BIG));
 	CHECK(given() == 3 * BIG && W->moments == then);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* When memory is short, frees record fences of their own, and X waits for them on the device. */
@@ -173,7 +175,7 @@ static void internal(void)
 	uint64_t p = 0;
 	D(alloc(1, S(1), BIG)); /* fails, and tells the core that memory is short */
 	CHECK(!W->blk[1].used);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 	D(alloc(0, S(0), BIG), kernel(S(0)));
 	p = at(0);
 	D(free_(0, S(0)), alloc(2, S(1), BIG));
@@ -189,7 +191,6 @@ static void internal_off(void)
 	D(alloc(2, S(1), BIG));
 	CHECK(!W->blk[2].used && d_stats().reuse_internal == 0);
 }
-
 
 /* A device that lags: 4 MiB in one segment with 3 MiB completed, and 1 MiB that stream 0
  * frees beside them while it runs. */
@@ -211,7 +212,7 @@ static void lag_leaves_completed(void)
 	lagging();
 	D(alloc(3, S(1), 3 * MIB));
 	CHECK(W->blk[3].used && given() == 8 * MIB);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* What is left of a range of the stream's own is still its own. */
@@ -224,7 +225,7 @@ static void lag_keeps_marks(void)
 	CHECK(given() == 8 * MIB);
 	D(alloc(6, S(1), MIB), alloc(7, S(1), MIB / 2));
 	CHECK(given() == 12 * MIB); /* the completed MiB, and then not what stream 0 freed */
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* An allocation succeeds if it fits once idle memory of other pools has gone back. */
@@ -234,11 +235,12 @@ static void makes_room(void)
 	CHECK(W->blk[1].used);
 }
 
-/* Memory that was freed behind a kernel fits once the kernel ends: the allocation polls for that. */
+/* Memory that was freed behind a kernel fits once the kernel ends: the allocation polls for
+ * that. */
 static void makes_room_later(void)
 {
-	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)),
-	  free_(0, S(0)), alloc(1, S(1), BIG));
+	D(stream(0, NB), stream(1, NB), alloc(0, S(0), BIG), kernel(S(0)), free_(0, S(0)),
+	  alloc(1, S(1), BIG));
 	CHECK(W->blk[1].used);
 	D(kernel(S(1)));
 }
@@ -248,7 +250,7 @@ static void failure_changes_nothing(void)
 	D(alloc(0, NUL, 4096));
 	uint64_t before = given();
 	struct ss_pool_stats st = d_stats();
-	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 });
+	D((struct op){.kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0});
 	W->inject[D_SEGMENT_ALLOC].always = true;
 	D(alloc(1, NUL, BIG));
 	CHECK(!W->blk[1].used && given() == before);
@@ -261,21 +263,21 @@ static void failure_changes_nothing(void)
 /* A device that refuses once, with whatever error, is asked again. */
 static void refused_once(void)
 {
-	D((struct op){ .kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0 }, alloc(1, NUL, BIG));
+	D((struct op){.kind = OP_FAIL, .a = D_SEGMENT_ALLOC, .b = 0}, alloc(1, NUL, BIG));
 	CHECK(W->blk[1].used && d_stats().out_of_memory == 0);
 }
 
 /* The ladder must not map chunks and give them back again without end. */
 static void prefix_no_run(void)
 {
-	D(stream(0, NB), alloc(0, S(0), 4 * MIB), alloc(1, S(0), 4 * MIB),
-	  alloc(2, S(0), 4 * MIB), alloc(3, S(0), 4 * MIB));
+	D(stream(0, NB), alloc(0, S(0), 4 * MIB), alloc(1, S(0), 4 * MIB), alloc(2, S(0), 4 * MIB),
+	  alloc(3, S(0), 4 * MIB));
 	D(free_(0, S(0)), free_(2, S(0)), ssync(S(0)), alloc(4, S(0), 8 * MIB));
 	CHECK(!W->blk[4].used && d_stats().out_of_memory == 1);
 }
 
-/* A run needs the lowest gap and the last one, for which the device has too little. What filled the lowest goes again,
- * although what lies beside it is still in use. */
+/* A run needs the lowest gap and the last one, for which the device has too little. What filled the
+ * lowest goes again, although what lies beside it is still in use. */
 static void prefix_fails_whole(void)
 {
 	D(stream(0, NB), alloc(0, S(0), 4 * MIB), alloc(1, S(0), MIB), alloc(2, S(0), 3 * MIB));
@@ -288,10 +290,10 @@ static void prefix_fails_whole(void)
 
 static void pool_dies_with_last_block(void)
 {
-	D((struct op){ .kind = OP_POOL_CREATE, .a = 0, .c = 7 });
+	D((struct op){.kind = OP_POOL_CREATE, .a = 0, .c = 7});
 	struct op a = alloc(0, NUL, BIG);
 	a.c = 0;
-	D(a, (struct op){ .kind = OP_POOL_DESTROY, .a = 0 });
+	D(a, (struct op){.kind = OP_POOL_DESTROY, .a = 0});
 	CHECK(given() == BIG);
 	D(kernel(NUL), ssync(NUL), free_(0, NUL), ssync(NUL));
 	CHECK(given() == 0);
@@ -299,19 +301,18 @@ static void pool_dies_with_last_block(void)
 
 static void reset(void)
 {
-	D(stream(0, NB), alloc(0, S(0), BIG), kernel(S(0)), calloc_(1, BIG),
-	  free_(0, S(0)));
-	D((struct op){ .kind = OP_RESET });
-	D((struct op){ .kind = OP_FREE_BAD, .a = 0, .b = NUL, .c = 1 },
-	  alloc(2, NUL, BIG));
+	D(stream(0, NB), alloc(0, S(0), BIG), kernel(S(0)), calloc_(1, BIG), free_(0, S(0)));
+	D((struct op){.kind = OP_RESET});
+	D((struct op){.kind = OP_FREE_BAD, .a = 0, .b = NUL, .c = 1}, alloc(2, NUL, BIG));
 	CHECK(given() == BIG);
 }
 
-/* HIP forbids that another thread allocates during a reset. If one does it gets nothing that is handed out again. */
+/* HIP forbids that another thread allocates during a reset. If one does it gets nothing that is
+ * handed out again. */
 static void reset_beside(void)
 {
 	D(alloc(0, NUL, BIG));
-	BESIDE((struct op){ .kind = OP_RESET }, calloc_(2, BIG), alloc(4, NUL, BIG / 2));
+	BESIDE((struct op){.kind = OP_RESET}, calloc_(2, BIG), alloc(4, NUL, BIG / 2));
 	D(calloc_(0, BIG), alloc(1, NUL, BIG / 2));
 	CHECK(W->blk[0].used && W->blk[1].used && given() == BIG + BIG / 2);
 }
@@ -347,20 +348,32 @@ static void free_twice(void)
 }
 
 const struct d_test directed_memory[] = {
-	T(threshold_exact), T(threshold_other_stream), T(trim_keeps), T(trim_in_flight),
+	T(threshold_exact),
+	T(threshold_other_stream),
+	T(trim_keeps),
+	T(trim_in_flight),
 	T(exchanges_what_streams_have),
-	{ "exchanges_where_release_waits", exchanges_what_streams_have, .release_waits = true },
-	T(merges_before_cutting), T(decay), T(decay_watched),
-	{ "decay_watched_where_release_waits", decay_watched, .release_waits = true }, { "late_fence", late_fence, .vram = 48 },
-	{ "internal", internal, .vram = 48 },
-	T(busy_left_alone), T(lag_leaves_completed), 
+	{"exchanges_where_release_waits", exchanges_what_streams_have, .release_waits = true},
+	T(merges_before_cutting),
+	T(decay),
+	T(decay_watched),
+	{"decay_watched_where_release_waits", decay_watched, .release_waits = true},
+	{"late_fence", late_fence, .vram = 48},
+	{"internal", internal, .vram = 48},
+	T(busy_left_alone),
+	T(lag_leaves_completed),
 	T(lag_keeps_marks),
-	{ "internal_off", internal_off, .vram = 48 }, { "makes_room", makes_room, .vram = 48 },
-	{ "makes_room_later", makes_room_later, .vram = 48 },
-	{ "failure_changes_nothing", failure_changes_nothing, .vram = 128 },
-	{ "refused_once", refused_once, .vram = 128 },
-	{ "prefix_no_run", prefix_no_run, .vram = 16, .prefix = true },
-	{ "prefix_fails_whole", prefix_fails_whole, .vram = 16, .prefix = true },
-	T(pool_dies_with_last_block), T(reset), T(reset_beside), T(high_marks), T(free_twice),
-	{ .name = NULL },
+	{"internal_off", internal_off, .vram = 48},
+	{"makes_room", makes_room, .vram = 48},
+	{"makes_room_later", makes_room_later, .vram = 48},
+	{"failure_changes_nothing", failure_changes_nothing, .vram = 128},
+	{"refused_once", refused_once, .vram = 128},
+	{"prefix_no_run", prefix_no_run, .vram = 16, .prefix = true},
+	{"prefix_fails_whole", prefix_fails_whole, .vram = 16, .prefix = true},
+	T(pool_dies_with_last_block),
+	T(reset),
+	T(reset_beside),
+	T(high_marks),
+	T(free_twice),
+	{.name = NULL},
 };

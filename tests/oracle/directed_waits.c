@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests when an allocation waits for frees in flight, and when it does not. While the core waits the
- * device makes progress, as far as its kernels end.
+ * Tests when an allocation waits for frees in flight, and when it does not. While the core waits
+ * the device makes progress, as far as its kernels end.
  */
 #include "directed.h"
 
@@ -12,8 +12,8 @@
 
 /* ---- hipMalloc ------------------------------------------------------------------------------ */
 
-/* hipMalloc, kernel, hipFree without a wait, on a device that lags: beyond eight blocks the host waits for
- * the oldest. */
+/* hipMalloc, kernel, hipFree without a wait, on a device that lags: beyond eight blocks the host
+ * waits for the oldest. */
 static void malloc_waits(void)
 {
 	for (int i = 0; i < 40; i++)
@@ -21,8 +21,8 @@ static void malloc_waits(void)
 	CHECK(given() <= 8 * BIG);
 }
 
-/* On a device that stands still the pool grows, after waits that become ever rarer. There is no wait if
- * host functions of the program may run on a stream. */
+/* On a device that stands still the pool grows, after waits that become ever rarer. There is no
+ * wait if host functions of the program may run on a stream. */
 static void malloc_not_long(void)
 {
 	uint64_t then;
@@ -36,13 +36,13 @@ static void malloc_not_long(void)
 	for (int i = 0; i < 40; i++)
 		D(calloc_(0, BIG), kernel(NUL), cfree(0, false));
 	CHECK(given() == 80 * BIG && W->now_ms == then);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* There is no wait while a stream captures. */
 static void malloc_not_in_capture(void)
 {
-	const struct op capture = { .kind = OP_CAPTURE, .a = S(1) };
+	const struct op capture = {.kind = OP_CAPTURE, .a = S(1)};
 
 	D(stream(0, NB), stream(1, NB), stall(S(0)));
 	for (int i = 0; i < 6; i++)
@@ -51,22 +51,23 @@ static void malloc_not_in_capture(void)
 	CHECK(given() == 7 * BIG && W->now_ms == 0);
 	D(capture, calloc_(2, BIG));
 	CHECK(given() == 8 * BIG && W->now_ms > 0);
-	D((struct op){ .kind = OP_RELEASE });
+	D((struct op){.kind = OP_RELEASE});
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
 static struct op release(void)
 {
-	return (struct op){ .kind = OP_RELEASE };
+	return (struct op){.kind = OP_RELEASE};
 }
 
 static struct op capture(int s)
 {
-	return (struct op){ .kind = OP_CAPTURE, .a = (uint8_t)s };
+	return (struct op){.kind = OP_CAPTURE, .a = (uint8_t)s};
 }
 
-/* One stream frees what another needs: that waits for the oldest of it, and the pool does not grow. */
+/* One stream frees what another needs: that waits for the oldest of it, and the pool does not
+ * grow. */
 static void stream_waits(void)
 {
 	D(stream(0, NB), stream(1, NB));
@@ -133,7 +134,8 @@ static void stream_not_beside_host_functions(void)
 /* A stream's own chunks move once it has come past their frees. */
 static void own_chunks_move(void)
 {
-	D(stream(0, NB), alloc(0, S(0), BIG), alloc(1, S(0), BIG), alloc(2, S(0), BIG), kernel(S(0)));
+	D(stream(0, NB), alloc(0, S(0), BIG), alloc(1, S(0), BIG), alloc(2, S(0), BIG),
+	  kernel(S(0)));
 	D(free_(0, S(0)), free_(2, S(0)), alloc(3, S(0), 2 * BIG));
 	CHECK(given() == 3 * BIG && d_stats().waits == 1);
 }
@@ -151,10 +153,17 @@ static void own_chunks_alone(void)
 
 #define WAITS(f) { .name = #f, .fn = f, .waits = true }
 const struct d_test directed_waits[] = {
-	WAITS(malloc_waits), WAITS(malloc_not_long), WAITS(malloc_not_in_capture), WAITS(stream_waits),
-	T(stream_never_waits), WAITS(stream_not_long), WAITS(stream_within_peak), WAITS(stream_not_for_little),
-	WAITS(stream_not_in_capture), WAITS(stream_not_beside_host_functions),
-	{ "own_chunks_move", own_chunks_move, .vmm = true, .waits = true },
-	{ "own_chunks_alone", own_chunks_alone, .vmm = true, .waits = true },
-	{ .name = NULL },
+	WAITS(malloc_waits),
+	WAITS(malloc_not_long),
+	WAITS(malloc_not_in_capture),
+	WAITS(stream_waits),
+	T(stream_never_waits),
+	WAITS(stream_not_long),
+	WAITS(stream_within_peak),
+	WAITS(stream_not_for_little),
+	WAITS(stream_not_in_capture),
+	WAITS(stream_not_beside_host_functions),
+	{"own_chunks_move", own_chunks_move, .vmm = true, .waits = true},
+	{"own_chunks_alone", own_chunks_alone, .vmm = true, .waits = true},
+	{.name = NULL},
 };

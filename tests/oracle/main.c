@@ -80,9 +80,8 @@ static void work(struct progress *pr, uint64_t start, uint64_t count, int job, i
 
 static int run_many(uint64_t start, uint64_t count, int jobs, bool shrinking)
 {
-	struct progress *pr =
-		mmap(NULL, (size_t)jobs * sizeof(*pr), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct progress *pr = mmap(NULL, (size_t)jobs * sizeof(*pr), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[64];
 	uint64_t bad = 0, done = 0;
 	int class = 0, left = jobs;
@@ -103,8 +102,7 @@ static int run_many(uint64_t start, uint64_t count, int jobs, bool shrinking)
 			break;
 		left--;
 		pid[i] = 0;
-		if (status == 0 ||
-		    (class && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		if (status == 0 || (class && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
 			continue;
 		if (!class || pr[i].seed < bad) {
 			bad = pr[i].seed;
@@ -118,8 +116,8 @@ static int run_many(uint64_t start, uint64_t count, int jobs, bool shrinking)
 		done += pr[i].done;
 	if (class)
 		return report(bad, class, shrinking);
-	printf("%lu programs from seed %lu in %.1f s (%.3f ms each)\n",
-	       (unsigned long)done, (unsigned long)start, now() - t0,
+	printf("%lu programs from seed %lu in %.1f s (%.3f ms each)\n", (unsigned long)done,
+	       (unsigned long)start, now() - t0,
 	       (now() - t0) * 1e3 * jobs / (double)(done + !done));
 	return done == count ? 0 : 1;
 }
@@ -153,22 +151,22 @@ static int usage(void)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "seed", required_argument, NULL, 's' },
-		{ "ops", required_argument, NULL, 'o' },
-		{ "count", required_argument, NULL, 'c' },
-		{ "start", required_argument, NULL, 'b' },
-		{ "jobs", required_argument, NULL, 'j' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "shrink", no_argument, NULL, 'k' },
-		{ "no-shrink", no_argument, NULL, 'K' },
-		{ NULL, 0, NULL, 0 },
+		{"seed", required_argument, NULL, 's'},
+		{"ops", required_argument, NULL, 'o'},
+		{"count", required_argument, NULL, 'c'},
+		{"start", required_argument, NULL, 'b'},
+		{"jobs", required_argument, NULL, 'j'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"shrink", no_argument, NULL, 'k'},
+		{"no-shrink", no_argument, NULL, 'K'},
+		{NULL, 0, NULL, 0},
 	};
 	uint64_t seed = 0, count = 10000, start = 1;
 	bool one = false, verbose = false, do_shrink = false, no_shrink = false;
 	long jobs = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (c == 's')
 			seed = strtoull(optarg, NULL, 0), one = true;
 		else if (c == 'o')
@@ -187,7 +185,6 @@ int main(int argc, char **argv)
 			no_shrink = true;
 		else
 			return usage();
-	}
 	if (optind < argc)
 		return run_seeds(argv + optind);
 	jobs = jobs < 1 ? 1 : jobs > 64 ? 64 : jobs;

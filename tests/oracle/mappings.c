@@ -28,12 +28,16 @@ void *__wrap_mmap64(void *at, size_t size, int prot, int flags, int fd, off_t of
 int __wrap_munmap(void *p, size_t size);
 
 /* Mappings of the core that are live or kept. An entry without `p` is free. */
-static struct { void *p; size_t size; bool live; } known[2 * KEPT];
+static struct {
+	void *p;
+	size_t size;
+	bool live;
+} known[2 * KEPT];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Zeroes a mapping. Of a large one, which is sparse, only the pages that were touched; a small one is
- * cleared faster than the kernel is asked which pages those are.
+ * Zeroes a mapping. Of a large one, which is sparse, only the pages that were touched; a small one
+ * is cleared faster than the kernel is asked which pages those are.
  */
 static void zero(char *p, size_t size)
 {

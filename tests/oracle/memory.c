@@ -7,8 +7,7 @@
 #define CLASSIC(w, b) ((b)->stream < 0)
 
 /* May a command on T, with this clock and time, touch the block? */
-static bool may_touch(const struct world *w, const struct block *b, int t,
-		      const struct node *c)
+static bool may_touch(const struct world *w, const struct block *b, int t, const struct node *c)
 {
 	int dev = w->s[t].dev;
 
@@ -20,7 +19,7 @@ static bool may_touch(const struct world *w, const struct block *b, int t,
 	if (c->time <= b->time)
 		return false;
 	return CLASSIC(w, b) || c->vc.n[b->stream] >= b->pos ||
-		(b->host_time && b->host_time <= c->time);
+	       (b->host_time && b->host_time <= c->time);
 }
 
 /* Drops what is known to have finished; false if nothing is left. */
@@ -80,20 +79,17 @@ static void check_policy(struct world *w, const struct hazard *h, int pool, int 
 
 	if (!s || h->stream == x || !s->alive || x < 0 || pool >= POOLS)
 		return;
-	if (w->s[x].kind == SS_TL_NULL && s->dev == w->s[x].dev &&
-	    s->kind == SS_TL_BLOCKING)
+	if (w->s[x].kind == SS_TL_NULL && s->dev == w->s[x].dev && s->kind == SS_TL_BLOCKING)
 		return;
 	if ((p->ever_follow || p->ever_internal) && next->n[h->stream] >= h->pos)
 		return;
 	if (p->ever_opportunistic && w->H.n[h->stream] >= h->pos)
 		return;
-	fail(w, F_POLICY,
-	     "stream %d gets what stream %d freed by a rule that pool %d forbids", x,
+	fail(w, F_POLICY, "stream %d gets what stream %d freed by a rule that pool %d forbids", x,
 	     h->stream, pool);
 }
 
-void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size,
-	      void *ptr)
+void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size, void *ptr)
 {
 	struct block *b = &w->blk[slot];
 	uint64_t lo = (uint64_t)(uintptr_t)ptr, hi = lo + size;
@@ -107,12 +103,10 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 		fail(w, F_ALIGN, "%#lx is not aligned to %lu", (unsigned long)lo,
 		     (unsigned long)align);
 	for (int i = 0; i < BLOCKS; i++)
-		if (w->blk[i].used && lo < w->blk[i].addr + w->blk[i].size &&
-		    w->blk[i].addr < hi)
+		if (w->blk[i].used && lo < w->blk[i].addr + w->blk[i].size && w->blk[i].addr < hi)
 			fail(w, F_OVERLAP, "%#lx+%lu overlaps live block %d at %#lx+%lu",
 			     (unsigned long)lo, (unsigned long)size, i,
-			     (unsigned long)w->blk[i].addr,
-			     (unsigned long)w->blk[i].size);
+			     (unsigned long)w->blk[i].addr, (unsigned long)w->blk[i].size);
 	uint64_t covered = 0;
 	for (int i = 0; i < w->nseg; i++) {
 		const struct segment *g = &w->seg[i];
@@ -124,8 +118,8 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 	}
 	inside = covered == size;
 	if (!inside)
-		fail(w, F_OVERLAP, "%#lx+%lu is not wholly memory of device %d",
-		     (unsigned long)lo, (unsigned long)size, dev);
+		fail(w, F_OVERLAP, "%#lx+%lu is not wholly memory of device %d", (unsigned long)lo,
+		     (unsigned long)size, dev);
 
 	if (stream >= 0)
 		stream_next(w, stream, &next);
@@ -148,8 +142,7 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 			fail(w, F_ORDER,
 			     "%#lx+%lu is handed out on stream %d while kernel %d "
 			     "of stream %d may still use it",
-			     (unsigned long)lo, (unsigned long)size, stream, h->vc.n[by],
-			     by);
+			     (unsigned long)lo, (unsigned long)size, stream, h->vc.n[by], by);
 		clk_join(&b->hz, &h->vc);
 		b->hazardous = true;
 	}
@@ -157,14 +150,12 @@ void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t
 	memset(&info, 0, sizeof(info));
 	if (!ss_lookup(w->core, ptr, &info) || !info.live || info.base != ptr ||
 	    info.size != size || info.device != dev || info.id == 0)
-		fail(w, F_STATUS,
-		     "ss_lookup disagrees about %#lx+%lu (live %d size %lu id %lu)",
-		     (unsigned long)lo, (unsigned long)size, info.live,
-		     (unsigned long)info.size, (unsigned long)info.id);
+		fail(w, F_STATUS, "ss_lookup disagrees about %#lx+%lu (live %d size %lu id %lu)",
+		     (unsigned long)lo, (unsigned long)size, info.live, (unsigned long)info.size,
+		     (unsigned long)info.id);
 	for (int i = 0; i < BLOCKS; i++)
 		if (w->blk[i].used && w->blk[i].id == info.id)
-			fail(w, F_STATUS, "two live blocks have id %lu",
-			     (unsigned long)info.id);
+			fail(w, F_STATUS, "two live blocks have id %lu", (unsigned long)info.id);
 	b->used = true;
 	b->classic = stream < 0;
 	b->addr = lo;
@@ -241,8 +232,7 @@ void check_given_back(struct world *w, int dev, uint64_t addr, uint64_t size, bo
 	for (int i = 0; i < BLOCKS; i++) {
 		const struct block *b = &w->blk[i];
 		if (b->used && b->addr < addr + size && addr < b->addr + b->size)
-			fail(w, F_OVERLAP,
-			     "memory at %#lx is given back under live block %d",
+			fail(w, F_OVERLAP, "memory at %#lx is given back under live block %d",
 			     (unsigned long)addr, i);
 	}
 	for (int i = 0; i < w->nhz && !device_waits; i++) {
@@ -272,8 +262,8 @@ int pool_of(const struct world *w, const struct ss_pool *p)
 	return -1;
 }
 
-/* Compares the core's statistics of a pool with the model. The counts of the reuse rules add up to at most
- * the hits, because memory that was never in use counts under no rule. */
+/* Compares the core's statistics of a pool with the model. The counts of the reuse rules add up to
+ * at most the hits, because memory that was never in use counts under no rule. */
 static void check_counts(const struct ss_pool_stats *s, void *arg)
 {
 	struct world *w = arg;
@@ -286,20 +276,19 @@ static void check_counts(const struct ss_pool_stats *s, void *arg)
 		if (!q->used || q->dev != s->device)
 			continue;
 		if (numbered ? i < POOLS && (q->handle & 0xffffffffffffull) == number :
-			       i == (*s->kind == 'd' ? POOL_DEFAULT(q->dev) :
-						       POOL_CLASSIC(q->dev)))
+			       i == (*s->kind == 'd' ? POOL_DEFAULT(q->dev) : POOL_CLASSIC(q->dev)))
 			p = q;
 	}
 	if (!p || p->dying)
 		return;
 	if (s->allocations != p->allocations || s->frees != p->frees)
 		fail(w, F_STATS,
-		     "the %s pool counts %lu allocations and %lu frees, not %lu and %lu",
-		     s->kind, (unsigned long)s->allocations, (unsigned long)s->frees,
+		     "the %s pool counts %lu allocations and %lu frees, not %lu and %lu", s->kind,
+		     (unsigned long)s->allocations, (unsigned long)s->frees,
 		     (unsigned long)p->allocations, (unsigned long)p->frees);
 	if (s->hits + s->misses != s->allocations ||
-	    s->reuse_same_stream + s->reuse_event + s->reuse_completed +
-			    s->reuse_implicit > s->allocations)
+	    s->reuse_same_stream + s->reuse_event + s->reuse_completed + s->reuse_implicit >
+		    s->allocations)
 		fail(w, F_STATS,
 		     "the %s pool has %lu hits, %lu misses; reuse on the same stream %lu, "
 		     "by events %lu, completed %lu, joined %lu of %lu",
@@ -320,8 +309,7 @@ void check_stats(struct world *w)
 		if (!p->used || p->dying)
 			continue;
 		for (int a = 0; a < 4; a++)
-			if (ss_pool_get_attr(w->core, p->p, SS_ATTR_RESERVED_CURRENT + a,
-					     &v[a]))
+			if (ss_pool_get_attr(w->core, p->p, SS_ATTR_RESERVED_CURRENT + a, &v[a]))
 				fail(w, F_STATS, "pool %d has no attribute %d", i,
 				     SS_ATTR_RESERVED_CURRENT + a);
 		if (v[2] != p->used_bytes)
@@ -335,8 +323,8 @@ void check_stats(struct world *w)
 			     (unsigned long)v[3], (unsigned long)p->used_high);
 		sum[p->dev] += v[0];
 		if (v[0] < v[2])
-			fail(w, F_STATS, "pool %d: less reserved (%lu) than used (%lu)",
-			     i, (unsigned long)v[0], (unsigned long)v[2]);
+			fail(w, F_STATS, "pool %d: less reserved (%lu) than used (%lu)", i,
+			     (unsigned long)v[0], (unsigned long)v[2]);
 		if (v[0] > p->reserved_high)
 			p->reserved_high = v[0];
 		if (v[1] < p->reserved_high || v[1] > w->given_high[p->dev])

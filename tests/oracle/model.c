@@ -43,8 +43,7 @@ static void implicit(const struct world *w, const struct stream *s, struct clk *
 {
 	if (s->kind == SS_TL_NULL) {
 		for (int i = 0; i < w->nstreams; i++)
-			if (w->s[i].alive && w->s[i].dev == s->dev &&
-			    joins_null(&w->s[i]))
+			if (w->s[i].alive && w->s[i].dev == s->dev && joins_null(&w->s[i]))
 				clk_join(vc, &w->s[i].vc);
 	} else if (joins_null(s)) {
 		clk_join(vc, &w->s[w->null[s->dev]].vc);
@@ -123,8 +122,7 @@ void know(struct world *w, const struct clk *c, bool app)
 		clk_join(&w->app, c);
 	for (int i = 0; i < BLOCKS; i++) {
 		struct block *b = &w->blk[i];
-		if (b->used && b->stream >= 0 && !b->host_time &&
-		    w->app.n[b->stream] >= b->pos)
+		if (b->used && b->stream >= 0 && !b->host_time && w->app.n[b->stream] >= b->pos)
 			b->host_time = ++w->time;
 	}
 }

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The oracle runs random programs on the core and judges them by a model of the device that shares no
- * code with core/order.
+ * The oracle runs random programs on the core and judges them by a model of the device that shares
+ * no code with core/order.
  *
  * The truth. A stream is a sequence of commands. Each command is ordered after the one before it on
  * its stream. A kernel, a record and a fence also join the null stream at the moment they are
- * enqueued: on the null stream they come after everything that the live blocking streams of the device
- * hold then, and on a blocking stream after everything that the null stream holds then. A wait is
- * ordered after the record that its event held at the real call; no join by a wait is relied on.
- * Allocations and frees are positions on a stream, not commands, so they join nothing. `clk` is the
- * vector clock of this relation.
+ * enqueued: on the null stream they come after everything that the live blocking streams of the
+ * device hold then, and on a blocking stream after everything that the null stream holds then. A
+ * wait is ordered after the record that its event held at the real call; no join by a wait is
+ * relied on. Allocations and frees are positions on a stream, not commands, so they join nothing.
+ * `clk` is the vector clock of this relation.
  *
  * What the host knows (`H`) is what a successful synchronization, a query that answered yes, or a
  * reached fence has shown, and everything ordered before it. A command that ran without anybody
- * having looked does not count as finished. Synchronizing the null stream covers the blocking streams;
- * a query does not. Synchronizing a device covers destroyed streams as well; waiting for one stream
- * after the other does not. The commands of a destroyed stream go on, but the null stream does not
- * join it any more.
+ * having looked does not count as finished. Synchronizing the null stream covers the blocking
+ * streams; a query does not. Synchronizing a device covers destroyed streams as well; waiting for
+ * one stream after the other does not. The commands of a destroyed stream go on, but the null
+ * stream does not join it any more.
  *
- * Programs are legal. A kernel touches every live block that it may touch. It may touch a block whose
- * allocation (a position on stream X) is ordered before the kernel, or with which the host has
- * synchronized before the kernel was enqueued. Every stream of the device may touch a block of
+ * Programs are legal. A kernel touches every live block that it may touch. It may touch a block
+ * whose allocation (a position on stream X) is ordered before the kernel, or with which the host
+ * has synchronized before the kernel was enqueued. Every stream of the device may touch a block of
  * hipMalloc at once. A free on S is legal if it is ordered after the allocation. It says that every
  * access is ordered before a command that would be enqueued on S now. So the accesses that an owner
  * *may* have made are, for each stream, the last kernel that could legally touch the block and is
- * ordered before the free. For hipFree, and for blocks of hipMalloc, it is the last kernel anywhere on
- * the device.
+ * ordered before the free. For hipFree, and for blocks of hipMalloc, it is the last kernel anywhere
+ * on the device.
  *
- * The check. When bytes are handed out on X, every access that an earlier owner may have made must be
- * known to have finished, or be ordered before a command enqueued on X now. For hipMalloc it must be
- * known to have finished. When a kernel then touches the block, on whatever stream, every access of
- * an earlier owner must be known to have finished or be ordered before that very kernel.
+ * The check. When bytes are handed out on X, every access that an earlier owner may have made must
+ * be known to have finished, or be ordered before a command enqueued on X now. For hipMalloc it
+ * must be known to have finished. When a kernel then touches the block, on whatever stream, every
+ * access of an earlier owner must be known to have finished or be ordered before that very kernel.
  */
 #ifndef ORACLE_H
 #define ORACLE_H
@@ -115,8 +115,8 @@ struct program {
 
 void program_generate(struct program *p, uint64_t seed, int ops);
 /* Writes a few related operations (idioms.c). Returns how many. */
-int idiom_strew(struct op *out, int room, uint64_t *state, int streams, int events,
-		int blocks, uint64_t size);
+int idiom_strew(struct op *out, int room, uint64_t *state, int streams, int events, int blocks,
+		uint64_t size);
 void program_print(const struct program *p, FILE *out);
 void op_print(const struct op *op, FILE *out);
 uint64_t rnd(uint64_t *state);
@@ -129,12 +129,12 @@ struct stream {
 	enum ss_timeline_kind kind;
 	void *native;
 	struct ss_timeline *tl;
-	int pairs, busy;          /* watched calls, and other calls, in progress on it */
-	int fencing;              /* calls in progress that record a fence on it */
-	struct clk vc;            /* of a command enqueued now, without implicit joins */
-	uint16_t stuck;           /* position of a persistent kernel, 0 = none */
-	uint16_t kern[MAXPOS];    /* last kernel at or before a position */
-	uint16_t node[MAXPOS];    /* node of the command at a position, 0 = none */
+	int pairs, busy;       /* watched calls, and other calls, in progress on it */
+	int fencing;           /* calls in progress that record a fence on it */
+	struct clk vc;         /* of a command enqueued now, without implicit joins */
+	uint16_t stuck;        /* position of a persistent kernel, 0 = none */
+	uint16_t kern[MAXPOS]; /* last kernel at or before a position */
+	uint16_t node[MAXPOS]; /* node of the command at a position, 0 = none */
 };
 
 struct node {
@@ -157,15 +157,15 @@ struct block {
 	uint16_t pos;             /* its allocation's position on `stream` */
 	uint32_t time, host_time; /* when it was handed out; when the program knew of that */
 	uint64_t id;
-	struct clk hz;            /* accesses of earlier owners that may not have finished */
+	struct clk hz; /* accesses of earlier owners that may not have finished */
 	bool hazardous;
 };
 
 struct hazard {
 	uint64_t lo, hi;
-	struct clk vc;            /* accesses that may not have finished */
-	struct clk at;            /* everything ordered before the free */
-	int stream;               /* of the free; < 0: hipFree, or taken over by another stream */
+	struct clk vc; /* accesses that may not have finished */
+	struct clk at; /* everything ordered before the free */
+	int stream;    /* of the free; < 0: hipFree, or taken over by another stream */
 	uint16_t pos;
 };
 
@@ -173,7 +173,7 @@ struct segment {
 	bool used, reservation, chunk;
 	int dev, owner;
 	enum ss_backing backing;
-	uint64_t addr, size;      /* chunk: addr 0 while unmapped */
+	uint64_t addr, size; /* chunk: addr 0 while unmapped */
 };
 
 struct fence {
@@ -192,10 +192,10 @@ struct pool {
 	uint64_t peers;
 	bool follow, opportunistic, internal;
 	bool threshold_set;
-	bool trimmed;             /* a trim may wait for the next synchronization */
+	bool trimmed; /* a trim may wait for the next synchronization */
 	/* Was the policy ever allowed during an allocation? */
 	bool ever_follow, ever_opportunistic, ever_internal;
-	bool dying;               /* destroyed, with live blocks */
+	bool dying; /* destroyed, with live blocks */
 	int blocks;
 };
 
@@ -204,9 +204,9 @@ struct pair {
 	int kind, thread, stream, event, dev;
 	uint16_t flags;
 	struct ss_token token;
-	struct clk vc;            /* what the real call waited for */
-	struct clk sure;          /* what it would have waited for when the pair began */
-	struct clk all[DEVS];     /* what each device held when the pair began */
+	struct clk vc;        /* what the real call waited for */
+	struct clk sure;      /* what it would have waited for when the pair began */
+	struct clk all[DEVS]; /* what each device held when the pair began */
 };
 
 #define ALLP (POOLS + 2 * DEVS)
@@ -223,13 +223,13 @@ struct world {
 
 	uint32_t time;
 	int nstreams, nodes;
-	struct stream *s;         /* [NS] */
-	struct node *node;        /* [MAXNODES] */
+	struct stream *s;  /* [NS] */
+	struct node *node; /* [MAXNODES] */
 	struct clk H, done;
-	struct clk app;           /* the part of H that the application itself knows */
-	bool full;                /* the model has no room left: end the program without an error */
+	struct clk app; /* the part of H that the application itself knows */
+	bool full;      /* the model has no room left: end the program without an error */
 
-	int slot[SLOTS];          /* stream in a slot, -1 */
+	int slot[SLOTS]; /* stream in a slot, -1 */
 	int null[DEVS], pt[THREADS][DEVS];
 	struct event ev[EVENTS];
 	struct block blk[BLOCKS];
@@ -239,43 +239,49 @@ struct world {
 	int nhz;
 	uint64_t peers[DEVS];
 	bool distrusted, ghosts[DEVS];
-	/* 1 + device: it is being reset. HIP forbids that other threads use it then. If they do, an allocation may fail, and
-	 * what it gives is memory of the device that nobody else has; but that may go at once, as all goes with the reset. */
+	/* 1 + device: it is being reset. HIP forbids that other threads use it then. If they do, an
+	 * allocation may fail, and what it gives is memory of the device that nobody else has; but
+	 * that may go at once, as all goes with the reset. */
 	int resetting;
-	bool nested;              /* operations ran inside another since the last check */
+	bool nested; /* operations ran inside another since the last check */
 	bool thread_used[THREADS];
 	uint64_t last_id;
-	uint64_t stale[16];       /* addresses that were freed */
+	uint64_t stale[16]; /* addresses that were freed */
 	int nstale;
 
 	/* device.c */
 	struct segment seg[SEGMENTS];
 	int nseg;
-	struct fence *fence;      /* [FENCES] */
+	struct fence *fence; /* [FENCES] */
 	int nfence, live_fences;
-	int fencing;                    /* calls in progress that record or query a fence, */
-	int querying;                   /* and those that query one */
+	int fencing;  /* calls in progress that record or query a fence, */
+	int querying; /* and those that query one */
 	uint64_t given[DEVS], given_high[DEVS];
 	uint64_t now_ms;
-	uint64_t moments;               /* how often the core paused */
-	uint64_t refused_end;           /* end of the range to which access was last refused */
+	uint64_t moments;     /* how often the core paused */
+	uint64_t refused_end; /* end of the range to which access was last refused */
 	uint64_t next_addr, next_handle;
 	uint64_t spare_addr[64], spare_size[64], spare_handle[32];
 	int nspare, nspare_handle;
-	struct { uint8_t nth; uint8_t status; bool on, always; } inject[16];
+	struct {
+		uint8_t nth;
+		uint8_t status;
+		bool on, always;
+	} inject[16];
 	uint64_t calls[16];
 	int hook, hook_at, hook_pc; /* operations to run inside the next driver call */
 	struct clk unhooked[DEVS];  /* what each device held when that operation began */
-	int depth, cur;           /* nesting; the operation in progress */
+	int depth, cur;             /* nesting; the operation in progress */
 	struct call {
 		int joining;        /* 1 + device: the call joins its null stream */
 		int natively_waits; /* 1 + device: the call waits for it */
 		struct clk fenced;  /* what the fences recorded in the call cover */
-		const struct clk *since; /* by device: what was enqueued before the call; NULL: all that is now */
+		/* By device: what was enqueued before the call; NULL: all that is now */
+		const struct clk *since;
 		bool in_alloc, in_classic, injected, hooked;
-		int pool;           /* of the allocation, */
-		uint64_t size;      /* and its bytes */
-		uint64_t slept, napped; /* ms, us */
+		int pool;                             /* of the allocation, */
+		uint64_t size;                        /* and its bytes */
+		uint64_t slept, napped;               /* ms, us */
 		int gates, gate[16], gate_stream[16]; /* fences that streams wait for */
 	} call;
 };
@@ -283,12 +289,25 @@ struct world {
 extern __thread int cur_thread;
 
 /* Remembers the first violation; `class` tells kinds apart when shrinking. */
-void fail(struct world *w, int class, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+void fail(struct world *w, int class, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 enum fail_class {
-	F_ORDER = 1, F_OVERLAP, F_ACCESS, F_LEAK, F_STATS, F_ALIGN, F_CHECK, F_ATOMIC,
-	F_NULL_FENCE, F_BLOCKS, F_LATE, F_STATUS, F_DRIVER, F_MISS, F_RELEASE, F_CRASH,
+	F_ORDER = 1,
+	F_OVERLAP,
+	F_ACCESS,
+	F_LEAK,
+	F_STATS,
+	F_ALIGN,
+	F_CHECK,
+	F_ATOMIC,
+	F_NULL_FENCE,
+	F_BLOCKS,
+	F_LATE,
+	F_STATUS,
+	F_DRIVER,
+	F_MISS,
+	F_RELEASE,
+	F_CRASH,
 	F_POLICY,
 };
 
@@ -317,8 +336,7 @@ bool kernels_only(const struct world *w, struct clk *c);
 /* ---- memory.c ----------------------------------------------------------- */
 
 /* Checks a new owner and enters it. */
-void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size,
-	      void *ptr);
+void hand_out(struct world *w, int slot, int pool, int dev, int stream, uint64_t size, void *ptr);
 bool free_is_legal(const struct world *w, const struct block *b, int stream);
 /* The owner frees the block; stream < 0: by hipFree, which orders all that the device holds. */
 void let_go(struct world *w, int slot, int stream);
@@ -332,8 +350,19 @@ int pool_of(const struct world *w, const struct ss_pool *p);
 struct ss_driver device_driver(struct world *w);
 extern const char *const device_ops[];
 enum {
-	D_SEGMENT_ALLOC, D_RESERVE, D_CHUNK, D_MAP, D_SET_ACCESS, D_SEGMENT_ACCESS,
-	D_RECORD, D_WAIT, D_QUERY, D_MEM_INFO, D_SEGMENT_FREE, D_UNRESERVE, D_RELEASE,
+	D_SEGMENT_ALLOC,
+	D_RESERVE,
+	D_CHUNK,
+	D_MAP,
+	D_SET_ACCESS,
+	D_SEGMENT_ACCESS,
+	D_RECORD,
+	D_WAIT,
+	D_QUERY,
+	D_MEM_INFO,
+	D_SEGMENT_FREE,
+	D_UNRESERVE,
+	D_RELEASE,
 	D_UNMAP,
 	DEVICE_OPS,
 };

@@ -19,7 +19,8 @@ static void pool_enter(struct world *w, int i, int dev, struct ss_pool *p)
 	q->handle = (uint64_t)(uintptr_t)ss_pool_handle(p);
 	q->follow = q->opportunistic = q->internal = true;
 	q->threshold = w->cfg.opt.threshold[dev].set ?
-		ss_amount_bytes(&w->cfg.opt.threshold[dev], w->cfg.vram) : 0;
+			       ss_amount_bytes(&w->cfg.opt.threshold[dev], w->cfg.vram) :
+			       0;
 	q->threshold_set = w->cfg.opt.threshold[dev].set;
 	for (int k = 0; k < ALLP; k++)
 		if (k != i && w->pool[k].used && w->pool[k].handle == q->handle)
@@ -40,9 +41,8 @@ int pool_pick(const struct world *w, int n, int dev)
 	n %= POOLS + 2;
 	if (n >= POOLS)
 		return POOL_DEFAULT(dev);
-	return w->pool[n].used && !w->pool[n].dying && w->pool[n].dev == dev
-		       ? n
-		       : POOL_DEFAULT(dev);
+	return w->pool[n].used && !w->pool[n].dying && w->pool[n].dev == dev ? n :
+									       POOL_DEFAULT(dev);
 }
 
 uint64_t pool_value(const struct world *w, int pool, enum ss_attr a)
@@ -71,8 +71,8 @@ static void pool_attr(struct world *w, const struct op *op)
 		expect = SS_ERR_INVALID;
 	enum ss_status st = ss_pool_set_attr(w->core, p->p, a, v);
 	if (st != expect)
-		fail(w, F_STATUS, "setting attribute %d to %lu gave status %d", a,
-		     (unsigned long)v, st);
+		fail(w, F_STATUS, "setting attribute %d to %lu gave status %d", a, (unsigned long)v,
+		     st);
 	if (st)
 		return;
 	if (a == SS_ATTR_REUSE_FOLLOW_EVENTS)
@@ -106,9 +106,7 @@ static void pool_create(struct world *w, const struct op *op)
 	pool_enter(w, i, dev, p);
 	for (int a = 0; a < 3; a++)
 		if (!(op->c >> a & 1)) {
-			struct op off = { .kind = OP_POOL_ATTR,
-					  .a = (uint8_t)i,
-					  .b = (uint8_t)a };
+			struct op off = {.kind = OP_POOL_ATTR, .a = (uint8_t)i, .b = (uint8_t)a};
 			pool_attr(w, &off);
 		}
 }
@@ -207,7 +205,8 @@ static void nothing(void)
 {
 }
 
-/* What the shim's thread does where no call comes, and then it ends: the next free calls for another. */
+/* What the shim's thread does where no call comes, and then it ends: the next free calls for
+ * another. */
 static void watch(struct world *w, int d)
 {
 	(void)ss_decay_next(w->core, d);
@@ -219,15 +218,9 @@ bool op_pool(struct world *w, const struct op *op)
 	int s, d = op->b % w->cfg.devices;
 
 	switch (op->kind) {
-	case OP_POOL_CREATE:
-		pool_create(w, op);
-		return true;
-	case OP_POOL_DESTROY:
-		pool_destroy(w, op);
-		return true;
-	case OP_POOL_ATTR:
-		pool_attr(w, op);
-		return true;
+	case OP_POOL_CREATE: pool_create(w, op); return true;
+	case OP_POOL_DESTROY: pool_destroy(w, op); return true;
+	case OP_POOL_ATTR: pool_attr(w, op); return true;
 	case OP_TRIM:
 		if (w->pool[op->a % ALLP].used && !w->pool[op->a % ALLP].dying)
 			pool_trim(w, op->a % ALLP, op->n);
@@ -235,7 +228,8 @@ bool op_pool(struct world *w, const struct op *op)
 	case OP_POOL_CURRENT:
 		s = pool_pick(w, op->a, d);
 		if ((ss_pool_set_current(w->core, d, w->pool[s].p) ||
-		     ss_pool_current(w->core, d) != w->pool[s].p) && w->resetting != d + 1)
+		     ss_pool_current(w->core, d) != w->pool[s].p) &&
+		    w->resetting != d + 1)
 			fail(w, F_STATUS, "the current pool is not the one that was set");
 		return true;
 	case OP_POOL_ACCESS:
@@ -255,9 +249,7 @@ bool op_pool(struct world *w, const struct op *op)
 		else
 			ss_decay_run(w->core, d, false);
 		return true;
-	case OP_RESET:
-		reset(w, d);
-		return true;
+	case OP_RESET: reset(w, d); return true;
 	}
 	return false;
 }

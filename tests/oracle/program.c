@@ -26,31 +26,31 @@ static bool chance(uint64_t *s, int in)
 /* Weights of the operations; a program scales some of them up or away. */
 static const uint16_t weight[OP_COUNT] = {
 	[OP_STREAM_CREATE] = 30, [OP_STREAM_DESTROY] = 12,
-	[OP_KERNEL] = 150,	 [OP_STALL] = 6,
-	[OP_RELEASE] = 10,	 [OP_ADVANCE] = 60,
-	[OP_EVENT_CREATE] = 20,	 [OP_EVENT_DESTROY] = 6,
-	[OP_RECORD] = 70,	 [OP_WAIT] = 80,
-	[OP_EVENT_SYNC] = 12,	 [OP_EVENT_QUERY] = 12,
-	[OP_TAINT] = 5,		 [OP_UNSEEN_RECORD] = 5,
-	[OP_STREAM_SYNC] = 16,	 [OP_STREAM_QUERY] = 12,
-	[OP_DEVICE_SYNC] = 5,	 [OP_BEGIN] = 24,
-	[OP_REAL] = 36,		 [OP_END] = 36,
-	[OP_ALLOC] = 200,	 [OP_FREE] = 170,
-	[OP_SWAP] = 14,		 [OP_ALLOC_CLASSIC] = 30,
-	[OP_FREE_CLASSIC] = 30,	 [OP_FREE_BAD] = 3,
-	[OP_POOL_CREATE] = 8,	 [OP_POOL_DESTROY] = 3,
-	[OP_POOL_ATTR] = 8,	 [OP_TRIM] = 6,
-	[OP_POOL_CURRENT] = 2,	 [OP_POOL_ACCESS] = 2,
-	[OP_PEERS] = 2,		 [OP_HOUSEKEEP] = 3,
-	[OP_TICK] = 4,		 [OP_FAIL] = 6,
-	[OP_CAPTURE] = 4,	 [OP_RESET] = 1,
-	[OP_DISTRUST] = 1,	 [OP_UNSEEN_STREAM] = 2,
-	[OP_THREAD_EXIT] = 2,	 [OP_HOOK] = 8,
+	[OP_KERNEL] = 150,       [OP_STALL] = 6,
+	[OP_RELEASE] = 10,       [OP_ADVANCE] = 60,
+	[OP_EVENT_CREATE] = 20,  [OP_EVENT_DESTROY] = 6,
+	[OP_RECORD] = 70,        [OP_WAIT] = 80,
+	[OP_EVENT_SYNC] = 12,    [OP_EVENT_QUERY] = 12,
+	[OP_TAINT] = 5,          [OP_UNSEEN_RECORD] = 5,
+	[OP_STREAM_SYNC] = 16,   [OP_STREAM_QUERY] = 12,
+	[OP_DEVICE_SYNC] = 5,    [OP_BEGIN] = 24,
+	[OP_REAL] = 36,          [OP_END] = 36,
+	[OP_ALLOC] = 200,        [OP_FREE] = 170,
+	[OP_SWAP] = 14,          [OP_ALLOC_CLASSIC] = 30,
+	[OP_FREE_CLASSIC] = 30,  [OP_FREE_BAD] = 3,
+	[OP_POOL_CREATE] = 8,    [OP_POOL_DESTROY] = 3,
+	[OP_POOL_ATTR] = 8,      [OP_TRIM] = 6,
+	[OP_POOL_CURRENT] = 2,   [OP_POOL_ACCESS] = 2,
+	[OP_PEERS] = 2,          [OP_HOUSEKEEP] = 3,
+	[OP_TICK] = 4,           [OP_FAIL] = 6,
+	[OP_CAPTURE] = 4,        [OP_RESET] = 1,
+	[OP_DISTRUST] = 1,       [OP_UNSEEN_STREAM] = 2,
+	[OP_THREAD_EXIT] = 2,    [OP_HOOK] = 8,
 };
 
 static uint64_t some_size(uint64_t *s, const uint64_t *palette)
 {
-	static const int shift[] = { 9, 12, 16, 20, 21, 22 };
+	static const int shift[] = {9, 12, 16, 20, 21, 22};
 
 	if (!chance(s, 6))
 		return palette[below(s, 4)];
@@ -59,8 +59,8 @@ static uint64_t some_size(uint64_t *s, const uint64_t *palette)
 
 static void configure(struct config *c, uint64_t *s)
 {
-	static const uint64_t vram[] = { 16, 32, 48, 96, 256, 1024, 65536 };
-	static const uint64_t decay[] = { 0, 0, 1, 1000 };
+	static const uint64_t vram[] = {16, 32, 48, 96, 256, 1024, 65536};
+	static const uint64_t decay[] = {0, 0, 1, 1000};
 
 	c->devices = chance(s, 4) ? 2 : 1;
 	c->threads = chance(s, 12) ? THREADS : 1;
@@ -78,20 +78,21 @@ static void configure(struct config *c, uint64_t *s)
 	c->opt.fence = (int)below(s, 3);
 	c->opt.decay_ms = decay[below(s, 4)];
 	c->opt.oom_wait_ms = below(s, 2) * 20;
-	c->opt.growth_wait_ms = c->seed / 3 % 3 * 20; /* not drawn, so that a seed stays the same program */
+	/* Not drawn, so that a seed stays the same program */
+	c->opt.growth_wait_ms = c->seed / 3 % 3 * 20;
 	if (chance(s, 3))
-		c->opt.threshold[0] = (struct ss_amount){
-			.bytes = below(s, 5) * below(s, 4) << 21, .set = true };
+		c->opt.threshold[0] = (struct ss_amount){.bytes = below(s, 5) * below(s, 4) << 21,
+							 .set = true};
 	if (chance(s, 16))
 		c->opt.align_large = 2 << 20;
 	if (chance(s, 16))
-		c->opt.initial = (struct ss_amount){ .bytes = 8 << 20, .set = true };
+		c->opt.initial = (struct ss_amount){.bytes = 8 << 20, .set = true};
 	if (chance(s, 16))
-		c->opt.limit = (struct ss_amount){ .bytes = 64 << 20, .set = true };
+		c->opt.limit = (struct ss_amount){.bytes = 64 << 20, .set = true};
 }
 
-/* A program that makes hipMalloc wait: large blocks of hipMalloc, freed without a wait, on a device that
- * lags. */
+/* A program that makes hipMalloc wait: large blocks of hipMalloc, freed without a wait, on a device
+ * that lags. */
 static void lag(struct program *p)
 {
 	p->cfg.vram = 65536ull << 20;
@@ -182,30 +183,23 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 		op->b = (uint8_t)rnd(s);
 		op->c = (uint8_t)rnd(s);
 		op->d = (uint8_t)rnd(s);
-		uint8_t stream =
-			(uint8_t)(first + (int)below(s, (uint64_t)(FIRST_USER + streams -
-								   first)));
+		uint8_t stream = (uint8_t)(first +
+					   (int)below(s, (uint64_t)(FIRST_USER + streams - first)));
 		switch (kind) {
 		case OP_STREAM_CREATE:
 		case OP_STREAM_DESTROY:
-		case OP_UNSEEN_STREAM:
-			op->a = (uint8_t)below(s, (uint64_t)streams);
-			break;
+		case OP_UNSEEN_STREAM: op->a = (uint8_t)below(s, (uint64_t)streams); break;
 		case OP_KERNEL:
 			op->flags = chance(s, 6) ? OPF_INNER : 0;
 			/* fall through */
 		case OP_STALL:
-		case OP_CAPTURE:
-			op->a = stream;
-			break;
+		case OP_CAPTURE: op->a = stream; break;
 		case OP_ADVANCE:
 			op->a = chance(s, 3) ? 255 : op->a;
 			op->b = 1 + op->b % 8;
 			break;
 		case OP_EVENT_CREATE:
-		case OP_EVENT_DESTROY:
-			op->a = (uint8_t)below(s, (uint64_t)events);
-			break;
+		case OP_EVENT_DESTROY: op->a = (uint8_t)below(s, (uint64_t)events); break;
 		case OP_RECORD:
 		case OP_WAIT:
 		case OP_EVENT_SYNC:
@@ -241,12 +235,8 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 			op->n = (1 + below(s, 16)) << 21;
 			break;
 		case OP_POOL_ATTR:
-		case OP_TRIM:
-			op->n = chance(s, 3) ? 0 : below(s, 64) << 20;
-			break;
-		case OP_TICK:
-			op->n = 1 + below(s, 1500);
-			break;
+		case OP_TRIM: op->n = chance(s, 3) ? 0 : below(s, 64) << 20; break;
+		case OP_TICK: op->n = 1 + below(s, 1500); break;
 		}
 	}
 	if (seed % 16 == 5)
@@ -256,17 +246,15 @@ void program_generate(struct program *p, uint64_t seed, int ops)
 /* ---- printing ------------------------------------------------------------- */
 
 static const char *const names[OP_COUNT] = {
-	"stream_create", "stream_destroy", "kernel",	   "stall",
-	"release",	 "advance",	   "event_create", "event_destroy",
-	"record",	 "wait",	   "event_sync",   "event_query",
-	"taint",	 "unseen_record",  "stream_sync",  "stream_query",
-	"device_sync",	 "begin",	   "real",	   "end",
-	"alloc",	 "free",	   "swap",	   "alloc_classic",
-	"free_classic",	 "free_bad",	   "pool_create",  "pool_destroy",
-	"pool_attr",	 "trim",	   "pool_current", "pool_access",
-	"peers",	 "housekeep",	   "tick",	   "fail",
-	"capture",	 "reset",	   "distrust",	   "unseen_stream",
-	"thread_exit",	 "hook",
+	"stream_create", "stream_destroy", "kernel",        "stall",         "release",
+	"advance",       "event_create",   "event_destroy", "record",        "wait",
+	"event_sync",    "event_query",    "taint",         "unseen_record", "stream_sync",
+	"stream_query",  "device_sync",    "begin",         "real",          "end",
+	"alloc",         "free",           "swap",          "alloc_classic", "free_classic",
+	"free_bad",      "pool_create",    "pool_destroy",  "pool_attr",     "trim",
+	"pool_current",  "pool_access",    "peers",         "housekeep",     "tick",
+	"fail",          "capture",        "reset",         "distrust",      "unseen_stream",
+	"thread_exit",   "hook",
 };
 
 static const char *slot_name(int slot, char *buf)
@@ -283,36 +271,30 @@ static const char *slot_name(int slot, char *buf)
 
 void op_print(const struct op *op, FILE *out)
 {
-	static const char *const pairs[] = { "record",	     "wait",	    "event_sync",
-					     "stream_sync",  "device_sync", "event_query",
-					     "stream_query", "record" };
+	static const char *const pairs[] = {"record",       "wait",        "event_sync",
+					    "stream_sync",  "device_sync", "event_query",
+					    "stream_query", "record"};
 	char s[16];
 
 	fprintf(out, "%s", names[op->kind]);
 	switch (op->kind) {
 	case OP_STREAM_CREATE:
 	case OP_UNSEEN_STREAM:
-		fprintf(out, " s%d on device %d, %s", op->a % (SLOTS - FIRST_USER),
-			op->b & 1, op->c & 1 ? "blocking" : "non-blocking");
+		fprintf(out, " s%d on device %d, %s", op->a % (SLOTS - FIRST_USER), op->b & 1,
+			op->c & 1 ? "blocking" : "non-blocking");
 		break;
-	case OP_STREAM_DESTROY:
-		fprintf(out, " s%d", op->a % (SLOTS - FIRST_USER));
-		break;
+	case OP_STREAM_DESTROY: fprintf(out, " s%d", op->a % (SLOTS - FIRST_USER)); break;
 	case OP_KERNEL:
 	case OP_STALL:
 	case OP_CAPTURE:
 		fprintf(out, " %s%s", slot_name(op->a, s),
 			op->flags & OPF_INNER ? " (unseen)" : "");
 		break;
-	case OP_ADVANCE:
-		fprintf(out, " %d by %d", op->a == 255 ? -1 : op->a, op->b);
-		break;
+	case OP_ADVANCE: fprintf(out, " %d by %d", op->a == 255 ? -1 : op->a, op->b); break;
 	case OP_EVENT_CREATE:
 	case OP_EVENT_DESTROY:
 	case OP_EVENT_SYNC:
-	case OP_EVENT_QUERY:
-		fprintf(out, " e%d", op->a % EVENTS);
-		break;
+	case OP_EVENT_QUERY: fprintf(out, " e%d", op->a % EVENTS); break;
 	case OP_RECORD:
 	case OP_WAIT:
 	case OP_TAINT:
@@ -321,48 +303,35 @@ void op_print(const struct op *op, FILE *out)
 			op->kind == OP_TAINT && op->c & 1 ? " sticky" : "");
 		break;
 	case OP_STREAM_SYNC:
-	case OP_STREAM_QUERY:
-		fprintf(out, " %s", slot_name(op->b, s));
-		break;
+	case OP_STREAM_QUERY: fprintf(out, " %s", slot_name(op->b, s)); break;
 	case OP_BEGIN:
-		fprintf(out, " #%d: %s e%d, %s, device %d", op->d % PAIRS,
-			pairs[op->c % 8], op->a % EVENTS, slot_name(op->b, s), op->b & 1);
+		fprintf(out, " #%d: %s e%d, %s, device %d", op->d % PAIRS, pairs[op->c % 8],
+			op->a % EVENTS, slot_name(op->b, s), op->b & 1);
 		break;
 	case OP_REAL:
-	case OP_END:
-		fprintf(out, " #%d", op->d % PAIRS);
-		break;
+	case OP_END: fprintf(out, " #%d", op->d % PAIRS); break;
 	case OP_ALLOC:
-		fprintf(out, " b%d, %s, pool %d, %lu bytes", op->a % BLOCKS,
-			slot_name(op->b, s), op->c % (POOLS + 2), (unsigned long)op->n);
+		fprintf(out, " b%d, %s, pool %d, %lu bytes", op->a % BLOCKS, slot_name(op->b, s),
+			op->c % (POOLS + 2), (unsigned long)op->n);
 		break;
 	case OP_ALLOC_CLASSIC:
 		fprintf(out, " b%d, device %d, %lu bytes", op->a % BLOCKS, op->b & 1,
 			(unsigned long)op->n);
 		break;
 	case OP_FREE:
-	case OP_SWAP:
-		fprintf(out, " b%d, %s", op->a % BLOCKS, slot_name(op->b, s));
-		break;
+	case OP_SWAP: fprintf(out, " b%d, %s", op->a % BLOCKS, slot_name(op->b, s)); break;
 	case OP_FREE_CLASSIC:
-		fprintf(out, " b%d%s%s", op->a % BLOCKS,
-			op->flags & OPF_WAITED ? " waited" : "",
+		fprintf(out, " b%d%s%s", op->a % BLOCKS, op->flags & OPF_WAITED ? " waited" : "",
 			op->flags & OPF_INNER ? " interior" : "");
 		break;
-	case OP_FAIL:
-		fprintf(out, " %s, call %d", device_ops[op->a % 10], 1 + op->b % 3);
-		break;
+	case OP_FAIL: fprintf(out, " %s, call %d", device_ops[op->a % 10], 1 + op->b % 3); break;
 	case OP_HOOK:
-		fprintf(out,
-			" the next %d operations run %s a driver call of the one after",
+		fprintf(out, " the next %d operations run %s a driver call of the one after",
 			op->a % 4 + 1, op->b & 1 ? "after" : "in");
 		break;
-	default:
-		fprintf(out, " a=%d b=%d c=%d n=%lu", op->a, op->b, op->c,
-			(unsigned long)op->n);
+	default: fprintf(out, " a=%d b=%d c=%d n=%lu", op->a, op->b, op->c, (unsigned long)op->n);
 	}
-	fprintf(out, "%s\n",
-		op->flags & OPF_FAILS && op->kind < OP_ALLOC ? " (fails)" : "");
+	fprintf(out, "%s\n", op->flags & OPF_FAILS && op->kind < OP_ALLOC ? " (fails)" : "");
 }
 
 void program_print(const struct program *p, FILE *out)
@@ -373,8 +342,10 @@ void program_print(const struct program *p, FILE *out)
 		"seed %lu: %d devices of %lu MiB%s, %d threads, backing %d, fence %d, "
 		"decay %lu, threshold %ld, oom wait %lu%s%s%s%s\n",
 		(unsigned long)c->seed, c->devices, (unsigned long)(c->vram >> 20),
-		!c->vmm ? "" : c->access_prefix ? " with VMM (prefix)" : " with VMM", c->threads, c->opt.backing, c->opt.fence,
-		(unsigned long)c->opt.decay_ms,
+		!c->vmm          ? "" :
+		c->access_prefix ? " with VMM (prefix)" :
+				   " with VMM",
+		c->threads, c->opt.backing, c->opt.fence, (unsigned long)c->opt.decay_ms,
 		c->opt.threshold[0].set ? (long)c->opt.threshold[0].bytes : -1L,
 		(unsigned long)c->opt.oom_wait_ms, c->lazy_query ? ", lazy queries" : "",
 		c->query_spoils ? ", queries spoil captures" : "",

@@ -61,8 +61,9 @@ void on_thread(int thread, void (*fn)(void *), void *arg)
 
 /* ---- streams ------------------------------------------------------------- */
 
-/* Where a fence is being recorded on the null stream, the core makes another thread wait before that begins a stream which
- * joins it. Here that thread could not go on, so it begins none. (Nobody can wait for an unseen one.) */
+/* Where a fence is being recorded on the null stream, the core makes another thread wait before
+ * that begins a stream which joins it. Here that thread could not go on, so it begins none. (Nobody
+ * can wait for an unseen one.) */
 static bool may_begin(const struct world *w, int dev, enum ss_timeline_kind kind)
 {
 	return kind == SS_TL_NONBLOCKING || !w->s[w->null[dev]].fencing;
@@ -199,9 +200,7 @@ static void op_stream(struct world *w, const struct op *op)
 	int i;
 
 	switch (op->kind) {
-	case OP_STREAM_CREATE:
-		stream_create(w, op, true);
-		return;
+	case OP_STREAM_CREATE: stream_create(w, op, true); return;
 	case OP_STREAM_DESTROY:
 		i = FIRST_USER + op->a % (SLOTS - FIRST_USER);
 		if (w->slot[i] >= 0 && stream_at(w, i) >= 0)
@@ -210,17 +209,13 @@ static void op_stream(struct world *w, const struct op *op)
 	case OP_UNSEEN_STREAM:
 		if (w->nstreams > NS - 6)
 			return;
-		if (!w->distrusted) {
+		if (!w->distrusted)
 			stream_create(w, op, false);
-		} else if (may_begin(w, op->b % w->cfg.devices, kind) &&
-			   (i = stream_new(w, op->b % w->cfg.devices, kind,
-					   device_handle(w))) >= 0) {
+		else if (may_begin(w, op->b % w->cfg.devices, kind) &&
+			 (i = stream_new(w, op->b % w->cfg.devices, kind, device_handle(w))) >= 0)
 			w->s[i].unseen = true;
-		}
 		return;
-	case OP_THREAD_EXIT:
-		thread_exit(w);
-		return;
+	case OP_THREAD_EXIT: thread_exit(w); return;
 	case OP_KERNEL:
 	case OP_STALL:
 		i = stream_at(w, op->a);
@@ -260,9 +255,7 @@ static void op_stream(struct world *w, const struct op *op)
 		w->distrusted = true;
 		ss_distrust(w->core);
 		return;
-	case OP_TICK:
-		w->now_ms += op->n;
-		return;
+	case OP_TICK: w->now_ms += op->n; return;
 	case OP_FAIL:
 		w->inject[op->a % 10].on = true;
 		w->inject[op->a % 10].nth = (uint8_t)(1 + op->b % 3);
@@ -296,7 +289,7 @@ static void run_here(void *arg)
 
 void run_op(struct world *w, const struct op *op)
 {
-	struct job j = { w, op };
+	struct job j = {w, op};
 	int cur = w->cur;
 
 	if (w->fail_class || w->full)
@@ -307,8 +300,7 @@ void run_op(struct world *w, const struct op *op)
 		fprintf(stderr, "%*s%3d: ", w->depth * 4, "", w->cur);
 		op_print(op, stderr);
 	}
-	on_thread(w->depth || w->cfg.threads <= 1 ? cur_thread
-						  : op->thread % w->cfg.threads,
+	on_thread(w->depth || w->cfg.threads <= 1 ? cur_thread : op->thread % w->cfg.threads,
 		  run_here, &j);
 	w->cur = cur;
 }

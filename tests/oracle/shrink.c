@@ -100,9 +100,9 @@ void shrink(struct program *p, int class)
 	}
 	q = *p;
 	for (int i = 0; i < q.count; i++)
-		q.op[i].n = q.op[i].kind == OP_ALLOC || q.op[i].kind == OP_ALLOC_CLASSIC
-				    ? 512
-				    : q.op[i].n;
+		q.op[i].n = q.op[i].kind == OP_ALLOC || q.op[i].kind == OP_ALLOC_CLASSIC ?
+				    512 :
+				    q.op[i].n;
 	if (still(&q, class))
 		*p = q;
 }

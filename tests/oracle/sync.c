@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes watched calls: records, waits, synchronizations, queries. Each has three steps (begin, the
- * real call, end), and any operation may happen between them.
+ * Executes watched calls: records, waits, synchronizations, queries. Each has three steps (begin,
+ * the real call, end), and any operation may happen between them.
  */
 #include <string.h>
 
@@ -10,13 +10,13 @@
 static bool on_event(int kind)
 {
 	return kind == OP_RECORD || kind == OP_WAIT || kind == OP_EVENT_SYNC ||
-		kind == OP_EVENT_QUERY;
+	       kind == OP_EVENT_QUERY;
 }
 
 static bool on_stream(int kind)
 {
 	return kind == OP_RECORD || kind == OP_WAIT || kind == OP_STREAM_SYNC ||
-		kind == OP_STREAM_QUERY;
+	       kind == OP_STREAM_QUERY;
 }
 
 static bool is_query(int kind)
@@ -37,16 +37,15 @@ static bool capturing(const struct world *w, int dev, bool blocking_only)
 static void target(const struct world *w, const struct pair *p, struct clk *c)
 {
 	memset(c, 0, sizeof(*c));
-	if (p->kind == OP_DEVICE_SYNC) {
+	if (p->kind == OP_DEVICE_SYNC)
 		device_clock(w, p->dev, true, c);
-	} else if (on_stream(p->kind)) {
+	else if (on_stream(p->kind))
 		if (w->s[p->stream].kind == SS_TL_NULL && p->kind != OP_STREAM_QUERY)
 			stream_next(w, p->stream, c);
 		else
 			*c = w->s[p->stream].vc;
-	} else if (w->ev[p->event].recorded && !w->ev[p->event].captured) {
+	else if (w->ev[p->event].recorded && !w->ev[p->event].captured)
 		*c = w->ev[p->event].vc;
-	}
 }
 
 /* The application call in progress joins the null stream of a device, or waits. */
@@ -63,8 +62,7 @@ static void flags(struct world *w, const struct pair *p)
 	}
 }
 
-static bool begin(struct world *w, struct pair *p, const struct op *op, int kind,
-		  bool now)
+static bool begin(struct world *w, struct pair *p, const struct op *op, int kind, bool now)
 {
 	struct clk c;
 
@@ -93,8 +91,7 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 	if (kind == OP_DEVICE_SYNC && capturing(w, p->dev, false))
 		return false;
 	target(w, p, &c);
-	if (now && kind != OP_RECORD && kind != OP_WAIT && !is_query(kind) &&
-	    !can_finish(w, &c))
+	if (now && kind != OP_RECORD && kind != OP_WAIT && !is_query(kind) && !can_finish(w, &c))
 		return false; /* the program would hang */
 	p->used = true;
 	p->sure = c;
@@ -110,24 +107,13 @@ static bool begin(struct world *w, struct pair *p, const struct op *op, int kind
 	struct call saved = w->call;
 	flags(w, p);
 	switch (kind) {
-	case OP_RECORD:
-		p->token = ss_record_begin(w->core, e, tl);
-		break;
-	case OP_WAIT:
-		p->token = ss_wait_begin(w->core, e, tl);
-		break;
+	case OP_RECORD: p->token = ss_record_begin(w->core, e, tl); break;
+	case OP_WAIT: p->token = ss_wait_begin(w->core, e, tl); break;
 	case OP_EVENT_SYNC:
-	case OP_EVENT_QUERY:
-		p->token = ss_event_sync_begin(w->core, e);
-		break;
-	case OP_STREAM_SYNC:
-		p->token = ss_stream_sync_begin(w->core, tl);
-		break;
-	case OP_STREAM_QUERY:
-		p->token = ss_stream_query_begin(w->core, tl);
-		break;
-	default:
-		p->token = ss_device_sync_begin(w->core, p->dev);
+	case OP_EVENT_QUERY: p->token = ss_event_sync_begin(w->core, e); break;
+	case OP_STREAM_SYNC: p->token = ss_stream_sync_begin(w->core, tl); break;
+	case OP_STREAM_QUERY: p->token = ss_stream_query_begin(w->core, tl); break;
+	default: p->token = ss_device_sync_begin(w->core, p->dev);
 	}
 	clk_join(&p->sure, &w->call.fenced);
 	if (w->call.injected) /* a device that records nothing synchronizes nothing */
@@ -197,8 +183,7 @@ static void sync_end(struct world *w, struct pair *p)
 
 	for (int i = 0; i < ALLP; i++)
 		keep[i] = kept(w, i);
-	ss_sync_end(w->core, &p->token, p->ok,
-		    !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
+	ss_sync_end(w->core, &p->token, p->ok, !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
 	for (int i = 0; i < ALLP && !w->call.hooked; i++)
 		if (kept(w, i) < keep[i] && !w->pool[i].trimmed)
 			fail(w, F_RELEASE,
@@ -291,9 +276,9 @@ static void unseen_record(struct world *w, const struct op *op, bool taint)
 
 bool op_sync(struct world *w, const struct op *op)
 {
-	static const uint8_t kinds[] = { OP_RECORD,	  OP_WAIT,	  OP_EVENT_SYNC,
-					 OP_STREAM_SYNC,  OP_DEVICE_SYNC, OP_EVENT_QUERY,
-					 OP_STREAM_QUERY, OP_RECORD };
+	static const uint8_t kinds[] = {OP_RECORD,       OP_WAIT,        OP_EVENT_SYNC,
+					OP_STREAM_SYNC,  OP_DEVICE_SYNC, OP_EVENT_QUERY,
+					OP_STREAM_QUERY, OP_RECORD};
 	struct pair now, *p = &w->pair[op->d % PAIRS];
 
 	switch (op->kind) {
@@ -319,16 +304,10 @@ bool op_sync(struct world *w, const struct op *op)
 		if (p->thread == cur_thread)
 			end(w, p);
 		return true;
-	case OP_EVENT_CREATE:
-		event_create(w, op);
-		return true;
-	case OP_EVENT_DESTROY:
-		event_destroy(w, op);
-		return true;
+	case OP_EVENT_CREATE: event_create(w, op); return true;
+	case OP_EVENT_DESTROY: event_destroy(w, op); return true;
 	case OP_TAINT:
-	case OP_UNSEEN_RECORD:
-		unseen_record(w, op, op->kind == OP_TAINT);
-		return true;
+	case OP_UNSEEN_RECORD: unseen_record(w, op, op->kind == OP_TAINT); return true;
 	}
 	return false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hipMemGetHandleForAddressRange: a descriptor means a whole allocation of the runtime, and an importer takes the
- * first byte of that for the block. So a block has one only if it starts its segment.
+ * hipMemGetHandleForAddressRange: a descriptor means a whole allocation of the runtime, and an
+ * importer takes the first byte of that for the block. So a block has one only if it starts its
+ * segment.
  */
 #include <unistd.h>
 
@@ -11,7 +12,8 @@
 #define BLOCKS 4
 #define DMA_BUF 1 /* hipMemRangeHandleTypeDmaBufFd, which Debian 12's header does not have */
 
-typedef hipError_t get_handle(void *handle, void *ptr, size_t size, int type, unsigned long long flags);
+typedef hipError_t get_handle(void *handle, void *ptr, size_t size, int type,
+			      unsigned long long flags);
 static get_handle *get;
 
 /* True: the device gave a descriptor, of memory that begins with the block. */
@@ -59,10 +61,11 @@ int main(int argc, char **argv)
 		}
 	}
 	CHECK(count == (each ? BLOCKS : pool ? 0 : 1));
-	/* Somebody may hold it, so its bytes are nobody's any more. (A whole segment goes back, and the runtime may use
-	 * the address again.) */
+	/* Somebody may hold it, so its bytes are nobody's any more. (A whole segment goes back, and
+	 * the runtime may use the address again.) */
 	if (argc > 1 && pool) {
-		/* hipFreeAsync does not wait for a stream that stands still until the host goes on. */
+		/* hipFreeAsync does not wait for a stream that stands still until the host goes
+		 * on. */
 		hipStream_t stuck;
 		uint32_t *flag;
 

@@ -20,16 +20,17 @@ NEW(context_record, hipError_t, (void *, hipEvent_t));
 NEW(context_sync, hipError_t, (void *));
 NEW(get_pool, hipError_t, (hipMemPool_t *, hipMemLocation *, hipMemAllocationType));
 NEW(set_pool, hipError_t, (hipMemLocation *, hipMemAllocationType, hipMemPool_t));
-NEW(batch, hipError_t, (void **, void **, size_t *, size_t, void *, size_t *, size_t, size_t *,
-			hipStream_t));
+NEW(batch, hipError_t,
+    (void **, void **, size_t *, size_t, void *, size_t *, size_t, size_t *, hipStream_t));
 NEW(boxes, hipError_t, (size_t, void *, size_t *, unsigned long long, hipStream_t));
 NEW(peer_box, hipError_t, (void *));
-NEW(prefetch, hipError_t, (void **, size_t *, size_t, hipMemLocation *, size_t *, size_t,
-			   unsigned long long, hipStream_t));
+NEW(prefetch, hipError_t,
+    (void **, size_t *, size_t, hipMemLocation *, size_t *, size_t, unsigned long long,
+     hipStream_t));
 NEW(discard, hipError_t, (void **, size_t *, size_t, unsigned long long, hipStream_t));
 NEW(get_default, hipError_t, (hipMemPool_t *, hipMemLocation *, hipMemAllocationType));
-NEW(library_load, hipError_t, (void **, const void *, void *, void **, unsigned, void *, void **,
-			       unsigned));
+NEW(library_load, hipError_t,
+    (void **, const void *, void *, void **, unsigned, void *, void **, unsigned));
 NEW(library_unload, hipError_t, (void *));
 NEW(library_module, hipError_t, (hipModule_t *, void *));
 NEW(library_global, hipError_t, (void **, size_t *, void *, const char *));
@@ -40,20 +41,32 @@ NEW(address_spt, hipError_t, (const char *, void **, int, uint64_t, void *));
 
 static void find_all(void)
 {
-	const struct { void *at; const char *name; } list[] = {
-		{&green_create, "hipGreenCtxCreate"}, {&primary_of, "hipDeviceGetExecutionCtx"},
+	const struct {
+		void *at;
+		const char *name;
+	} list[] = {
+		{&green_create, "hipGreenCtxCreate"},
+		{&primary_of, "hipDeviceGetExecutionCtx"},
 		{&context_stream, "hipExecutionCtxStreamCreate"},
 		{&context_destroy, "hipExecutionCtxDestroy"},
 		{&context_record, "hipExecutionCtxRecordEvent"},
 		{&context_sync, "hipExecutionCtxSynchronize"},
-		{&get_pool, "hipMemGetMemPool"}, {&set_pool, "hipMemSetMemPool"},
-		{&batch, "hipMemcpyBatchAsync"}, {&boxes, "hipMemcpy3DBatchAsync"},
-		{&peer_box, "hipMemcpy3DPeer"}, {&prefetch, "hipMemPrefetchBatchAsync"},
-		{&get_default, "hipMemGetDefaultMemPool"}, {&library_load, "hipLibraryLoadData"},
-		{&library_unload, "hipLibraryUnload"}, {&library_module, "hipLibraryGetModule"},
-		{&library_global, "hipLibraryGetGlobal"}, {&library_managed, "hipLibraryGetManaged"},
-		{&init_device, "hipInitDevice"}, {&flush_writes, "hipDeviceFlushGPUDirectRDMAWrites"},
-		{&discard, "hipMemDiscardBatchAsync"}, {&address_spt, "hipGetProcAddress_spt"},
+		{&get_pool, "hipMemGetMemPool"},
+		{&set_pool, "hipMemSetMemPool"},
+		{&batch, "hipMemcpyBatchAsync"},
+		{&boxes, "hipMemcpy3DBatchAsync"},
+		{&peer_box, "hipMemcpy3DPeer"},
+		{&prefetch, "hipMemPrefetchBatchAsync"},
+		{&get_default, "hipMemGetDefaultMemPool"},
+		{&library_load, "hipLibraryLoadData"},
+		{&library_unload, "hipLibraryUnload"},
+		{&library_module, "hipLibraryGetModule"},
+		{&library_global, "hipLibraryGetGlobal"},
+		{&library_managed, "hipLibraryGetManaged"},
+		{&init_device, "hipInitDevice"},
+		{&flush_writes, "hipDeviceFlushGPUDirectRDMAWrites"},
+		{&discard, "hipMemDiscardBatchAsync"},
+		{&address_spt, "hipGetProcAddress_spt"},
 	};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
@@ -140,8 +153,8 @@ static void record(void)
 	OK(hipDeviceSynchronize());
 }
 
-/* What a synchronization of the context has waited for is free, even to a pool that may not find out by
- * itself what has completed. */
+/* What a synchronization of the context has waited for is free, even to a pool that may not find
+ * out by itself what has completed. */
 static void sync(void)
 {
 	void *c = context(), *p, *q;
@@ -291,7 +304,7 @@ static void default_pool(void)
  * somashim knows is believed, others are not. */
 static void foreign_pool(void)
 {
-	hipMemPool_t (*new_pool)(int) = (hipMemPool_t (*)(int))sim_must("somasim_new_pool");
+	hipMemPool_t (*new_pool)(int) = (hipMemPool_t(*)(int))sim_must("somasim_new_pool");
 	hipMemPool_t gone = make_pool(0, hipMemHandleTypeNone), pool;
 	uint64_t threshold = 1;
 	int version;
@@ -309,7 +322,8 @@ static void foreign_pool(void)
 		GIVES(hipErrorInvalidValue, hipDeviceSetMemPool(0, pool));
 	}
 	/* One of ours that is gone reaches no runtime. */
-	GIVES(hipErrorInvalidValue, hipMemPoolSetAttribute(gone, hipMemPoolAttrReleaseThreshold, &threshold));
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolSetAttribute(gone, hipMemPoolAttrReleaseThreshold, &threshold));
 	GIVES(hipErrorInvalidValue, hipMallocFromPoolAsync(&p, BYTES, gone, NULL));
 }
 
@@ -338,11 +352,34 @@ static void library(void)
 static void lists(void)
 {
 	enum { N = 1000 };
-	struct { int type; union { struct { void *p; size_t row, rows; hipMemLocation at; }; char all[32]; }; }
-		host = {1, {{NULL, 0, 0, {0}}}}, dev = {1, {{NULL, 0, 0, {0}}}};
-	struct { char src[40], dst[40]; hipExtent box; int order; unsigned flags; } op = {.order = 1};
-	struct { void *a; struct hipPos ap; hipPitchedPtr s; int sd; void *b; struct hipPos bp;
-		 hipPitchedPtr d; int dd; hipExtent box; } peer;
+	struct {
+		int type;
+		union {
+			struct {
+				void *p;
+				size_t row, rows;
+				hipMemLocation at;
+			};
+			char all[32];
+		};
+	} host = {1, {{NULL, 0, 0, {0}}}}, dev = {1, {{NULL, 0, 0, {0}}}};
+	struct {
+		char src[40], dst[40];
+		hipExtent box;
+		int order;
+		unsigned flags;
+	} op = {.order = 1};
+	struct {
+		void *a;
+		struct hipPos ap;
+		hipPitchedPtr s;
+		int sd;
+		void *b;
+		struct hipPos bp;
+		hipPitchedPtr d;
+		int dd;
+		hipExtent box;
+	} peer;
 	static unsigned char from[2 * N], got[N];
 	hipMemLocation here = {hipMemLocationTypeDevice, 0};
 	size_t sizes[] = {N, N + 1, N}, failed = 99, zero = 0;
@@ -413,10 +450,20 @@ static void address(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } cases[] = {
-		{"streams", streams}, {"record", record}, {"sync", sync}, {"detached", detached},
-		{"pools", pools}, {"default_pool", default_pool}, {"foreign_pool", foreign_pool},
-		{"library", library}, {"lists", lists}, {"address", address},
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{"streams", streams},
+		{"record", record},
+		{"sync", sync},
+		{"detached", detached},
+		{"pools", pools},
+		{"default_pool", default_pool},
+		{"foreign_pool", foreign_pool},
+		{"library", library},
+		{"lists", lists},
+		{"address", address},
 	};
 
 	find_all();

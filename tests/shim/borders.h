@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A block that is written and checked in places: around every STAMP_STEP and CHECK_STEP bytes and at
- * both ends. Chunks are 2 MiB or more, so each has several such places. A block that is written as a
- * whole would cost a page fault per 4 KiB, which was most of what these tests took.
+ * A block that is written and checked in places: around every STAMP_STEP and CHECK_STEP bytes and
+ * at both ends. Chunks are 2 MiB or more, so each has several such places. A block that is written
+ * as a whole would cost a page fault per 4 KiB, which was most of what these tests took.
  */
 #ifndef TEST_BORDERS_H
 #define TEST_BORDERS_H

@@ -18,7 +18,7 @@ static hipStream_t s, t;
 
 static uint64_t left(void)
 {
-	return ((uint64_t (*)(int))sim_must("somasim_device_free_bytes"))(0);
+	return ((uint64_t(*)(int))sim_must("somasim_device_free_bytes"))(0);
 }
 
 static const char *said(void)
@@ -94,9 +94,10 @@ static void reach(void **args)
 }
 
 /*
- * hipFree does not wait, hipMalloc does. How long it does is a matter of time, so the program itself
- * is never more than LEAD rounds ahead of the device, however slow that is. A fence may cover as many
- * rounds again that came after the free, so 2 * LEAD blocks may be on their way, and 31 are allowed.
+ * hipFree does not wait, hipMalloc does. How long it does is a matter of time, so the program
+ * itself is never more than LEAD rounds ahead of the device, however slow that is. A fence may
+ * cover as many rounds again that came after the free, so 2 * LEAD blocks may be on their way, and
+ * 31 are allowed.
  */
 static void whole_never(void)
 {
@@ -266,10 +267,15 @@ static void woken_others(void)
 /* Before a graph runs there is room for what it allocates; nobody says when there is none. */
 static void room(bool heap, bool update)
 {
-	struct { hipMemPoolProps props; const void *access; size_t count, bytes; void *p; } node;
+	struct {
+		hipMemPoolProps props;
+		const void *access;
+		size_t count, bytes;
+		void *p;
+	} node;
 	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *) =
-		(hipError_t (*)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *))
-		dlsym(RTLD_DEFAULT, "hipGraphAddMemAllocNode");
+		(hipError_t(*)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t,
+			       void *))dlsym(RTLD_DEFAULT, "hipGraphAddMemAllocNode");
 	hipGraphExecUpdateResult result;
 	hipGraphExec_t exec;
 	hipGraphNode_t n;
@@ -289,8 +295,8 @@ static void room(bool heap, bool update)
 	OK(add(&n, graph, NULL, 0, &node)); /* the software device takes it here */
 	CHECK(left() < 250 * MIB);
 	if (heap) { /* nor of the heap of kernels that call malloc() */
-		hipError_t (*limit)(int, size_t) =
-			(hipError_t (*)(int, size_t))dlsym(RTLD_DEFAULT, "hipDeviceSetLimit");
+		hipError_t (*limit)(int, size_t) = (hipError_t(*)(int, size_t))dlsym(
+			RTLD_DEFAULT, "hipDeviceSetLimit");
 
 		CHECK(limit);
 		OK(limit(2, 300 * MIB));
@@ -326,12 +332,17 @@ static void heap_room(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } cases[] = {
-		{"whole_busy", whole_busy}, {"whole_sizes", whole_sizes}, {"whole_never", whole_never},
-		{"whole_align", whole_align}, {"max_alone", max_alone}, {"limit_first", limit_first},
-		{"exported", exported}, {"initial", initial}, {"low_water", low_water},
-		{"woken", woken}, {"woken_others", woken_others}, {"graph_room", graph_room}, {"heap_room", heap_room},
-		{"update_room", update_room},
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{"whole_busy", whole_busy},     {"whole_sizes", whole_sizes},
+		{"whole_never", whole_never},   {"whole_align", whole_align},
+		{"max_alone", max_alone},       {"limit_first", limit_first},
+		{"exported", exported},         {"initial", initial},
+		{"low_water", low_water},       {"woken", woken},
+		{"woken_others", woken_others}, {"graph_room", graph_room},
+		{"heap_room", heap_room},       {"update_room", update_room},
 	};
 
 	CHECK(argc == 2 && getenv("SOMASHIM_LOG"));

@@ -193,9 +193,11 @@ static void act(const char *how)
 
 static int one(const char *how, const char *what)
 {
-	bool (*trusts)(void) = !strcmp(what, "clocks") ? clocks_are_trusted :
-			       !strcmp(what, "queries") ? queries_are_trusted : waits_are_skipped;
-	bool from_the_start = !strcmp(how, "static"), never = !strcmp(how, "none") || !strcmp(how, "split");
+	bool (*trusts)(void) = !strcmp(what, "clocks")  ? clocks_are_trusted :
+			       !strcmp(what, "queries") ? queries_are_trusted :
+							  waits_are_skipped;
+	bool from_the_start = !strcmp(how, "static"),
+	     never = !strcmp(how, "none") || !strcmp(how, "split");
 
 	CHECK(preloaded());
 	CHECK(trusts() == !from_the_start);
@@ -204,10 +206,11 @@ static int one(const char *how, const char *what)
 	CHECK(trusts() == never);
 	CHECK(trusts() == never);
 	CHECK(said("prove nothing") == !never);
-	CHECK(never || said(!strcmp(how, "deepbind") ? "shim_plugin" :
-			    !strcmp(how, "second") ? "two HIP runtimes" :
+	CHECK(never || said(!strcmp(how, "deepbind")  ? "shim_plugin" :
+			    !strcmp(how, "second")    ? "two HIP runtimes" :
 			    !strcmp(how, "namespace") ? "dlmopen" :
-			    !strcmp(how, "static") ? "linked statically" : "a stream") == 1);
+			    !strcmp(how, "static")    ? "linked statically" :
+							"a stream") == 1);
 	return 0;
 }
 
@@ -218,8 +221,8 @@ int main(int argc, char **argv)
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	static const char *const hows[] = {"none", "split", "second", "stream"};
 #else
-	static const char *const hows[] = {"none", "split", "second", "stream", "deepbind",
-					    "namespace"};
+	static const char *const hows[] = {"none",   "split",    "second",
+					   "stream", "deepbind", "namespace"};
 #endif
 	static const char *const whats[] = {"clocks", "queries", "waits"};
 	int status;

@@ -46,7 +46,7 @@ static void *try_elsewhere(void *arg)
 
 static hipError_t elsewhere(hipStream_t stream)
 {
-	struct attempt t = { stream, hipErrorUnknown };
+	struct attempt t = {stream, hipErrorUnknown};
 	pthread_t thread;
 
 	CHECK(!pthread_create(&thread, NULL, try_elsewhere, &t));
@@ -79,8 +79,8 @@ static void refused(hipStreamCaptureMode mode)
  * relaxed, from 7.0 on; another thread's in thread-local mode is nobody else's affair. */
 static hipError_t object(hipMemPool_t *other)
 {
-	hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
-				  .location = { hipMemLocationTypeDevice, 0 } };
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .location = {hipMemLocationTypeDevice, 0}};
 	hipMemPool_t made = NULL;
 	hipError_t err;
 
@@ -102,8 +102,8 @@ static void *object_elsewhere(void *arg)
 
 static void objects(hipStreamCaptureMode mode)
 {
-	hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
-				  .location = { hipMemLocationTypeDevice, 0 } };
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .location = {hipMemLocationTypeDevice, 0}};
 	hipError_t refused = runtime_major() >= 7 ? hipErrorStreamCaptureUnsupported : hipSuccess;
 	hipStreamCaptureMode mine = hipStreamCaptureModeRelaxed;
 	hipMemPool_t other, now;
@@ -130,7 +130,7 @@ static void objects(hipStreamCaptureMode mode)
 /* Beside a capture on `a`, in every mode: pools serve, and the capture lives. */
 static void beside(hipStreamCaptureMode mode, bool blocking)
 {
-	hipError_t (*ext)(void) = (hipError_t (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT,
+	hipError_t (*ext)(void) = (hipError_t(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT,
 									"hipExtGetLastError");
 	void *p, *q, *mine, *plain;
 	hipEvent_t e;
@@ -269,8 +269,8 @@ int main(void)
 	OK(hipStreamCreate(&b));
 	OK(hipStreamCreateWithFlags(&n, hipStreamNonBlocking));
 	for (int blocking = 0; blocking < 2; blocking++) {
-		OK(hipStreamCreateWithFlags(&a, blocking ? hipStreamDefault
-							 : hipStreamNonBlocking));
+		OK(hipStreamCreateWithFlags(&a,
+					    blocking ? hipStreamDefault : hipStreamNonBlocking));
 		beside(hipStreamCaptureModeGlobal, blocking);
 		beside(hipStreamCaptureModeThreadLocal, blocking);
 		beside(hipStreamCaptureModeRelaxed, blocking);

@@ -34,9 +34,9 @@ static void *box(const struct box_6 *p)
 
 	wide = *p;
 #define C(m) .m = p->m
-	narrow = (struct box_5){C(sx), C(sy), C(sz), C(stype), C(shost), C(sdev), C(sp), C(sr),
-				C(dx), C(dy), C(dz), C(dtype), C(dhost), C(ddev), C(dp), C(dr),
-				C(w), C(h), C(d)};
+	narrow = (struct box_5){C(sx), C(sy), C(sz), C(stype), C(shost), C(sdev),  C(sp),
+				C(sr), C(dx), C(dy), C(dz),    C(dtype), C(dhost), C(ddev),
+				C(dp), C(dr), C(w),  C(h),     C(d)};
 #undef C
 	return version >= 60000000 ? (void *)&wide : &narrow;
 }
@@ -44,7 +44,12 @@ static void *box(const struct box_6 *p)
 /* Of the driver API: HIP_MEMSET_NODE_PARAMS in 6.x. */
 static void *params_of(hipMemsetParams *m)
 {
-	static struct { void *dst; size_t pitch; unsigned value, elem; size_t width, height; } old;
+	static struct {
+		void *dst;
+		size_t pitch;
+		unsigned value, elem;
+		size_t width, height;
+	} old;
 
 	old.dst = m->dst;
 	old.pitch = m->pitch;
@@ -54,9 +59,18 @@ static void *params_of(hipMemsetParams *m)
 	return version < 70000000 ? (void *)&old : m;
 }
 
-static int host_type(void) { return version < 60000000 ? 0 : 1; }
-static int device_type(void) { return version < 60000000 ? 1 : 2; }
-static int unified_type(void) { return version < 60000000 ? 3 : 11; }
+static int host_type(void)
+{
+	return version < 60000000 ? 0 : 1;
+}
+static int device_type(void)
+{
+	return version < 60000000 ? 1 : 2;
+}
+static int unified_type(void)
+{
+	return version < 60000000 ? 3 : 11;
+}
 
 typedef hipError_t add_copy(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t,
 			    const void *, void *);
@@ -82,12 +96,22 @@ static hipError_t flat(hip_Memcpy2D *m)
 static void rows(void)
 {
 	hipError_t bad = hipErrorInvalidValue;
-	hip_Memcpy2D in = {.srcMemoryType = host_type(), .srcHost = host, .srcPitch = PITCH,
-			   .dstMemoryType = device_type(), .dstDevice = (hipDeviceptr_t)mid,
-			   .dstPitch = PITCH, .WidthInBytes = PITCH, .Height = ROWS};
-	hip_Memcpy2D out = {.dstMemoryType = host_type(), .dstHost = host + 4096, .dstPitch = 256,
-			    .srcMemoryType = device_type(), .srcDevice = (hipDeviceptr_t)mid,
-			    .srcPitch = PITCH, .WidthInBytes = PITCH, .Height = ROWS};
+	hip_Memcpy2D in = {.srcMemoryType = host_type(),
+			   .srcHost = host,
+			   .srcPitch = PITCH,
+			   .dstMemoryType = device_type(),
+			   .dstDevice = (hipDeviceptr_t)mid,
+			   .dstPitch = PITCH,
+			   .WidthInBytes = PITCH,
+			   .Height = ROWS};
+	hip_Memcpy2D out = {.dstMemoryType = host_type(),
+			    .dstHost = host + 4096,
+			    .dstPitch = 256,
+			    .srcMemoryType = device_type(),
+			    .srcDevice = (hipDeviceptr_t)mid,
+			    .srcPitch = PITCH,
+			    .WidthInBytes = PITCH,
+			    .Height = ROWS};
 
 	OK(flat(&in));
 	OK(flat(&out));
@@ -133,12 +157,28 @@ static void rows(void)
 static void boxes(hipGraph_t graph)
 {
 	hipError_t bad = hipErrorInvalidValue;
-	struct box_6 in = {.stype = host_type(), .shost = host, .sp = 50, .sr = 4,
-			   .dtype = device_type(), .ddev = mid, .dp = 50, .dr = 4,
-			   .w = 50, .h = 4, .d = 5};
-	struct box_6 out = {.dtype = host_type(), .dhost = host + 4096, .dp = 50, .dr = 4,
-			    .stype = device_type(), .sdev = mid, .sp = 50, .sr = 4,
-			    .w = 50, .h = 4, .d = 5};
+	struct box_6 in = {.stype = host_type(),
+			   .shost = host,
+			   .sp = 50,
+			   .sr = 4,
+			   .dtype = device_type(),
+			   .ddev = mid,
+			   .dp = 50,
+			   .dr = 4,
+			   .w = 50,
+			   .h = 4,
+			   .d = 5};
+	struct box_6 out = {.dtype = host_type(),
+			    .dhost = host + 4096,
+			    .dp = 50,
+			    .dr = 4,
+			    .stype = device_type(),
+			    .sdev = mid,
+			    .sp = 50,
+			    .sr = 4,
+			    .w = 50,
+			    .h = 4,
+			    .d = 5};
 	add_copy *add = (add_copy *)dlsym(RTLD_DEFAULT, "hipDrvGraphAddMemcpyNode");
 	set_node *set = (set_node *)dlsym(RTLD_DEFAULT, "hipDrvGraphMemcpyNodeSetParams");
 	set_exec *exec = (set_exec *)dlsym(RTLD_DEFAULT, "hipDrvGraphExecMemcpyNodeSetParams");
@@ -157,17 +197,39 @@ static void boxes(hipGraph_t graph)
 
 		switch (i) {
 		case 0: want = hipSuccess; break;
-		case 1: a.d++; b.d++; break;
+		case 1:
+			a.d++;
+			b.d++;
+			break;
 		case 2: a.dz = b.sz = 1; break;
 		case 3: a.dx = b.sx = 1; break;
 		case 4: a.dy = b.sy = 1; break;
 		case 5: a.dr = b.sr = 5; break;
-		case 6: a.dr = b.sr = 5; a.d = b.d = 4; want = hipSuccess; break;
+		case 6:
+			a.dr = b.sr = 5;
+			a.d = b.d = 4;
+			want = hipSuccess;
+			break;
 		case 7: a.dp = b.sp = 51; break;
-		case 8: a.dp = b.sp = 0; a.dr = b.sr = 0; want = hipSuccess; break;
-		case 9: a.dp = b.sp = 0; a.dr = b.sr = 0; a.d = b.d = 6; break;
-		case 10: a.dtype = b.stype = unified_type(); a.h = b.h = 5; break;
-		case 11: a.d = b.d = 4; a.dz = b.sz = 1; want = hipSuccess; break;
+		case 8:
+			a.dp = b.sp = 0;
+			a.dr = b.sr = 0;
+			want = hipSuccess;
+			break;
+		case 9:
+			a.dp = b.sp = 0;
+			a.dr = b.sr = 0;
+			a.d = b.d = 6;
+			break;
+		case 10:
+			a.dtype = b.stype = unified_type();
+			a.h = b.h = 5;
+			break;
+		case 11:
+			a.d = b.d = 4;
+			a.dz = b.sz = 1;
+			want = hipSuccess;
+			break;
 		}
 		GIVES(want, hipDrvMemcpy3D(box(&a)));
 		GIVES(want, hipDrvMemcpy3D(box(&b)));
@@ -187,19 +249,25 @@ static void boxes(hipGraph_t graph)
 /* A pitch or a height of 0 means that nothing lies between rows, or slices. */
 static void dense(void)
 {
-	static const struct { size_t pitch, ysize, width, height, depth; bool good; } t[] = {
-		{0, 0, 100, 10, 1, true}, {0, 0, 100, 11, 1, false}, {100, 0, 100, 5, 2, true},
+	static const struct {
+		size_t pitch, ysize, width, height, depth;
+		bool good;
+	} t[] = {
+		{0, 0, 100, 10, 1, true},   {0, 0, 100, 11, 1, false},   {100, 0, 100, 5, 2, true},
 		{100, 0, 100, 5, 3, false}, {100, 0, 100, 1, 11, false}, {0, 10, 50, 2, 3, false},
-		{0, 9, 50, 2, 3, true}, {0, 1, 500, 1, 3, false},
+		{0, 9, 50, 2, 3, true},     {0, 1, 500, 1, 3, false},
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		hipError_t want = t[i].good ? hipSuccess : hipErrorInvalidValue;
 		hipPitchedPtr block = {mid, t[i].pitch, t[i].width, t[i].ysize};
-		hipMemcpy3DParms in = {.srcPtr = {host, 500, 500, 11}, .dstPtr = block,
+		hipMemcpy3DParms in = {.srcPtr = {host, 500, 500, 11},
+				       .dstPtr = block,
 				       .extent = {t[i].width, t[i].height, t[i].depth},
 				       .kind = hipMemcpyHostToDevice};
-		hipMemcpy3DParms out = {.srcPtr = block, .dstPtr = {host, 500, 500, 11}, .extent = in.extent,
+		hipMemcpy3DParms out = {.srcPtr = block,
+					.dstPtr = {host, 500, 500, 11},
+					.extent = in.extent,
 					.kind = hipMemcpyDeviceToHost};
 
 		GIVES(want, hipMemcpy3D(&in));
@@ -218,16 +286,20 @@ static void dense(void)
  * block wherever they begin, and that of one row, too. */
 static void sets(hipGraph_t graph)
 {
-	static const struct { size_t at, pitch, width, height; bool good; } t[] = {
-		{0, 1000, 1000, 1, true}, {0, 0, 1000, 1, true}, {0, 1004, 1000, 1, false},
-		{0, 1004, 4, 1, false}, {0, 1u << 30, 4, 1, false}, {0, 500, 500, 2, true},
-		{0, 504, 496, 2, false}, {0, 900, 100, 2, false}, {0, 64, 16, 15, true},
-		{0, 64, 16, 16, false}, {0, 1001, 1001, 1, false}, {1, 1000, 1000, 1, false},
-		{100, 900, 900, 1, true}, {500, 250, 250, 2, true}, {501, 250, 250, 2, false},
+	static const struct {
+		size_t at, pitch, width, height;
+		bool good;
+	} t[] = {
+		{0, 1000, 1000, 1, true}, {0, 0, 1000, 1, true},      {0, 1004, 1000, 1, false},
+		{0, 1004, 4, 1, false},   {0, 1u << 30, 4, 1, false}, {0, 500, 500, 2, true},
+		{0, 504, 496, 2, false},  {0, 900, 100, 2, false},    {0, 64, 16, 15, true},
+		{0, 64, 16, 16, false},   {0, 1001, 1001, 1, false},  {1, 1000, 1000, 1, false},
+		{100, 900, 900, 1, true}, {500, 250, 250, 2, true},   {501, 250, 250, 2, false},
 	};
 	add_set *add = (add_set *)dlsym(RTLD_DEFAULT, "hipDrvGraphAddMemsetNode");
 	set_exec *exec = (set_exec *)dlsym(RTLD_DEFAULT, "hipDrvGraphExecMemsetNodeSetParams");
-	hipMemsetParams m = {.dst = mid, .elementSize = 1, .pitch = 1000, .width = 1000, .height = 1};
+	hipMemsetParams m = {
+		.dst = mid, .elementSize = 1, .pitch = 1000, .width = 1000, .height = 1};
 	hipGraphNode_t node, other;
 	hipGraphExec_t run;
 

@@ -35,8 +35,8 @@ static void body(void **args)
 /* On a stream of device 1, without waiting for it. */
 static void launch(void)
 {
-	void (*reg)(const void *, void (*)(void **), const size_t *) =
-		sim_must("somasim_register_kernel_args");
+	void (*reg)(const void *, void (*)(void **),
+		    const size_t *) = sim_must("somasim_register_kernel_args");
 	static const size_t sizes[] = {sizeof(void *), 0};
 	void *args[1] = {&block};
 

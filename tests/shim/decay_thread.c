@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program frees its memory and then makes no HIP call: the memory goes back by itself, by a thread that
- * exists only as long as there is something to give back. And what a program may do meanwhile that such
- * a thread must not disturb: fork, exec, every way to exit, signals, captures, resets, streams that wait
- * for the host. Needs a short SOMASHIM_DECAY_MS.
+ * A program frees its memory and then makes no HIP call: the memory goes back by itself, by a
+ * thread that exists only as long as there is something to give back. And what a program may do
+ * meanwhile that such a thread must not disturb: fork, exec, every way to exit, signals, captures,
+ * resets, streams that wait for the host. Needs a short SOMASHIM_DECAY_MS.
  *
- * While the program is silent it looks at the device past the runtime (device_free of the software device).
+ * While the program is silent it looks at the device past the runtime (device_free of the software
+ * device).
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,7 +20,8 @@
 #define COUNT 16
 #define EACH (16 * MIB)
 #define ALL (COUNT * EACH)
-#define SLACK (40 * MIB) /* may stay: what the runtime itself takes, and a segment that something small is in */
+/* May stay: what the runtime itself takes, and a segment that something small is in */
+#define SLACK (40 * MIB)
 #define PATIENCE 30000 /* ms until something that must happen has not happened */
 
 static hipStream_t stream;
@@ -73,23 +75,21 @@ static bool is_back(void)
 
 static void take(bool async)
 {
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < COUNT; i++)
 		if (async)
 			OK(hipMallocAsync(&p[i], EACH, stream));
 		else
 			OK(hipMalloc(&p[i], EACH));
-	}
 	CHECK(device_free(0) + ALL / 2 <= before);
 }
 
 static void give(bool async)
 {
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < COUNT; i++)
 		if (async)
 			OK(hipFreeAsync(p[i], stream));
 		else
 			OK(hipFree(p[i]));
-	}
 }
 
 /* Hits, so that the last frees take the shortest way there is. */
@@ -192,7 +192,7 @@ static void none(void)
 	SOON(!decay_thread());
 	usleep(300000);
 	CHECK(!decay_thread());
-	warm(false); /* a free calls the thread, */
+	warm(false);           /* a free calls the thread, */
 	SOON(!decay_thread()); /* which finds nothing that could go */
 	left = device_free(0);
 	for (int i = 0; i < COUNT / 2; i++)
@@ -207,7 +207,8 @@ static void off(void)
 	CHECK(!decay_thread());
 }
 
-/* A stream that waits for the host: nothing goes, nothing hangs, and what is freed goes when it can. */
+/* A stream that waits for the host: nothing goes, nothing hangs, and what is freed goes when it
+ * can. */
 static void stuck(void)
 {
 	void *q;
@@ -423,15 +424,19 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} cases[] = {
-		{"frees", frees}, {"frees_async", frees_async}, {"pools", pools}, {"devices", devices},
-		{"none", none}, {"off", off}, {"stuck", stuck}, {"signals", signals}, {"forks", forks},
-		{"captures", captures}, {"resets", resets}, {"threads", threads},
+		{"frees", frees},   {"frees_async", frees_async},
+		{"pools", pools},   {"devices", devices},
+		{"none", none},     {"off", off},
+		{"stuck", stuck},   {"signals", signals},
+		{"forks", forks},   {"captures", captures},
+		{"resets", resets}, {"threads", threads},
 	};
 
 	CHECK(preloaded());
 	CHECK(argc > 1);
 	if (!sim_call("somasim_device_free_bytes"))
-		return SKIP; /* a real device is asked by a call of HIP, which may drive decay itself */
+		/* A real device is asked by a call of HIP, which may drive decay itself */
+		return SKIP;
 	alarm(300);
 	if (!strcmp(argv[1], "signals")) { /* before the runtime makes threads of its own */
 		sigset_t set;

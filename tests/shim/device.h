@@ -42,12 +42,12 @@ static inline void *sim_must(const char *name)
 
 static inline uint64_t sim_calls(void)
 {
-	return ((uint64_t (*)(void))sim_must("somasim_total_calls"))();
+	return ((uint64_t(*)(void))sim_must("somasim_total_calls"))();
 }
 
 static inline uint64_t sim_count(const char *name)
 {
-	return ((uint64_t (*)(const char *))sim_must("somasim_call_count"))(name);
+	return ((uint64_t(*)(const char *))sim_must("somasim_call_count"))(name);
 }
 
 struct runtime_symbol {
@@ -73,11 +73,11 @@ static inline int find_in_runtime(struct dl_phdr_info *info, size_t size, void *
 	return 1;
 }
 
-/* The runtime's own function. It is read from the runtime's symbol table, because dlsym() leads to the
- * shim. */
+/* The runtime's own function. It is read from the runtime's symbol table, because dlsym() leads to
+ * the shim. */
 static inline void *runtime_call(const char *name)
 {
-	struct runtime_symbol s = { .name = name };
+	struct runtime_symbol s = {.name = name};
 
 	dl_iterate_phdr(find_in_runtime, &s);
 	if (!s.address) {
@@ -157,7 +157,7 @@ static inline void release(hipStream_t stream)
 /* Device memory that is left, by the device's own figure. */
 static inline uint64_t device_free(int dev)
 {
-	uint64_t (*bytes)(int) = (uint64_t (*)(int))sim_call("somasim_device_free_bytes");
+	uint64_t (*bytes)(int) = (uint64_t(*)(int))sim_call("somasim_device_free_bytes");
 	size_t left = 0, total = 0;
 	int before = 0;
 

@@ -42,11 +42,12 @@ static void callers(void)
 static void lacking(void *hip)
 {
 	static const char *const names[] = {"hipModuleLoadFatBinary", "hipLaunchKernelExC",
-		"hipHccModuleLaunchKernel", "hipModuleLaunchCooperativeKernel", "hipGraphUpload"};
+					    "hipHccModuleLaunchKernel",
+					    "hipModuleLaunchCooperativeKernel", "hipGraphUpload"};
 	unsigned lacks = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct runtime_symbol s = { .name = names[i] };
+		struct runtime_symbol s = {.name = names[i]};
 
 		dl_iterate_phdr(find_in_runtime, &s);
 		if (s.address)
@@ -66,7 +67,8 @@ static void errors(void)
 
 	CHECK(math && hip);
 	CHECK(!dlsym(math, "hipMalloc") && says("libm.so.6: undefined symbol: hipMalloc"));
-	CHECK(!dlsym(math, "no_such_function") && says("libm.so.6: undefined symbol: no_such_function"));
+	CHECK(!dlsym(math, "no_such_function") &&
+	      says("libm.so.6: undefined symbol: no_such_function"));
 	CHECK(!dlsym(hip, "hipNoSuchFunction") && says("undefined symbol: hipNoSuchFunction"));
 	lacking(hip);
 	CHECK(!dlvsym(hip, "hipMalloc", "hip_9.9") && says("hipMalloc"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * To be preloaded before or behind somashim: another library that defines dlsym(), and finds the next one as
- * such libraries do, by the symbol version of glibc.
+ * To be preloaded before or behind somashim: another library that defines dlsym(), and finds the
+ * next one as such libraries do, by the symbol version of glibc.
  */
 #include <dlfcn.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library that calls dlsym() before anything else runs: in the resolver of an indirect function, which the
- * loader calls before it has relocated a preloaded library, and in a constructor. It also says whom
- * RTLD_NEXT and RTLD_DEFAULT mean where it asks. Built twice, with WHO "a" and "b".
+ * A library that calls dlsym() before anything else runs: in the resolver of an indirect function,
+ * which the loader calls before it has relocated a preloaded library, and in a constructor. It also
+ * says whom RTLD_NEXT and RTLD_DEFAULT mean where it asks. Built twice, with WHO "a" and "b".
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 typedef const char *who_fn(void);
 
 EXPORT const char *who(void);
-EXPORT int MINE(early_)(void);      /* 1: the resolver found getpid() by dlsym() */
+EXPORT int MINE(early_)(void); /* 1: the resolver found getpid() by dlsym() */
 EXPORT int MINE(constructed_)(void);
 EXPORT const char *MINE(next_)(void);    /* who() of RTLD_NEXT, or NULL */
 EXPORT const char *MINE(default_)(void); /* who() of RTLD_DEFAULT */
@@ -39,7 +39,8 @@ static int missed(void)
 
 static __typeof__(&found) MINE(resolve_)(void)
 {
-	return dlsym(RTLD_DEFAULT, "getpid") && !dlsym(RTLD_DEFAULT, "hipNoSuchFunction") ? found : missed;
+	return dlsym(RTLD_DEFAULT, "getpid") && !dlsym(RTLD_DEFAULT, "hipNoSuchFunction") ? found :
+											    missed;
 }
 
 int MINE(early_)(void) __attribute__((ifunc(TEXT(MINE(resolve_)))));
@@ -49,7 +50,7 @@ static int constructed;
 __attribute__((constructor)) static void construct(void)
 {
 	constructed = dlsym(RTLD_NEXT, "getpid") && dlvsym(RTLD_DEFAULT, "getpid", NODE) &&
-		!dlvsym(RTLD_DEFAULT, "getpid", "NO_SUCH_NODE");
+		      !dlvsym(RTLD_DEFAULT, "getpid", "NO_SUCH_NODE");
 }
 
 int MINE(constructed_)(void)

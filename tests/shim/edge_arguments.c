@@ -175,7 +175,8 @@ static void destroyed(void)
 	OK(hipStreamDestroy(failed));
 	if (counts) {
 		CHECK(sim_count("hipEventRecord") == records);
-		CHECK(sim_count("hipStreamSynchronize") <= waits + (getenv("SOMASIM_QUIRKS") ? 1 : 0));
+		CHECK(sim_count("hipStreamSynchronize") <=
+		      waits + (getenv("SOMASIM_QUIRKS") ? 1 : 0));
 	}
 	release(NULL);
 	OK(hipDeviceSynchronize());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ways in which programs reach HIP. Prints "seen" if the runtime saw none of the allocations, and
- * "past" if it saw them all. routes.sh compares that with a table.
+ * The ways in which programs reach HIP. Prints "seen" if the runtime saw none of the allocations,
+ * and "past" if it saw them all. routes.sh compares that with a table.
  *
  *   entry_routes WAY PLUGIN
  */
@@ -21,8 +21,8 @@ static void *(*plugin_dlvsym)(void *, const char *, const char *);
 
 static uint64_t calls(const char *name)
 {
-	uint64_t (*count)(const char *) =
-		(uint64_t (*)(const char *))dlsym(hip, "somasim_call_count");
+	uint64_t (*count)(const char *) = (uint64_t(*)(const char *))dlsym(hip,
+									   "somasim_call_count");
 
 	if (!count) {
 		fprintf(stderr, "needs the software device\n");
@@ -34,12 +34,12 @@ static uint64_t calls(const char *name)
 /* Allocates with whatever `look` finds, and frees. */
 static void use(void *(*look)(const char *))
 {
-	hipError_t (*alloc)(void **, size_t) = (hipError_t (*)(void **, size_t))look("hipMalloc");
-	hipError_t (*give)(void *) = (hipError_t (*)(void *))look("hipFree");
-	hipError_t (*alloc_async)(void **, size_t, hipStream_t) =
-		(hipError_t (*)(void **, size_t, hipStream_t))look("hipMallocAsync");
-	hipError_t (*free_async)(void *, hipStream_t) =
-		(hipError_t (*)(void *, hipStream_t))look("hipFreeAsync");
+	hipError_t (*alloc)(void **, size_t) = (hipError_t(*)(void **, size_t))look("hipMalloc");
+	hipError_t (*give)(void *) = (hipError_t(*)(void *))look("hipFree");
+	hipError_t (*alloc_async)(void **, size_t, hipStream_t) = (hipError_t(*)(
+		void **, size_t, hipStream_t))look("hipMallocAsync");
+	hipError_t (*free_async)(void *, hipStream_t) = (hipError_t(*)(void *, hipStream_t))look(
+		"hipFreeAsync");
 	void *p, *q;
 
 	CHECK(alloc && give && alloc_async && free_async);
@@ -110,9 +110,8 @@ static void *by_plugin_version(const char *name)
 /* Triton: everything through the one function that it looks up by name. */
 static void *by_proc(const char *name)
 {
-	hipError_t (*get)(const char *, void **, int, uint64_t, void *) =
-		(hipError_t (*)(const char *, void **, int, uint64_t, void *))
-			dlsym(hip, "hipGetProcAddress");
+	hipError_t (*get)(const char *, void **, int, uint64_t, void *) = (hipError_t(*)(
+		const char *, void **, int, uint64_t, void *))dlsym(hip, "hipGetProcAddress");
 	void *fn = NULL;
 
 	CHECK(get && get(name, &fn, 60100, 0, NULL) == hipSuccess);
@@ -125,9 +124,10 @@ static void second_copy(void)
 	static const char *const names[] = {"hipGetDriverEntryPoint", "hipGetDriverEntryPoint_spt"};
 
 	for (int i = 0; i < 2; i++) {
-		hipError_t (*get)(const char *, void **, unsigned long long, void *) =
-			(hipError_t (*)(const char *, void **, unsigned long long, void *))
-				dlsym(RTLD_DEFAULT, names[i]);
+		hipError_t (*get)(const char *, void **, unsigned long long,
+				  void *) = (hipError_t(*)(const char *, void **,
+							   unsigned long long,
+							   void *))dlsym(RTLD_DEFAULT, names[i]);
 		void *fn = NULL;
 		Dl_info info;
 
@@ -144,8 +144,8 @@ static void load_plugin(const char *path, int flags)
 		fprintf(stderr, "%s\n", dlerror());
 	CHECK(plugin_lib);
 	plugin_dlsym = (void *(*)(void *, const char *))dlsym(plugin_lib, "plugin_dlsym");
-	plugin_dlvsym = (void *(*)(void *, const char *, const char *))
-		dlsym(plugin_lib, "plugin_dlvsym");
+	plugin_dlvsym = (void *(*)(void *, const char *, const char *))dlsym(plugin_lib,
+									     "plugin_dlvsym");
 	CHECK(plugin_dlsym && plugin_dlvsym);
 }
 
@@ -181,7 +181,8 @@ static void patch_table(const struct dl_phdr_info *info, const Elf64_Rela *r, si
 		const char *name = strings + symbols[ELF64_R_SYM(r[i].r_info)].st_name;
 		uintptr_t at = info->dlpi_addr + r[i].r_offset;
 		void *hook = !strcmp(name, "hsa_amd_memory_pool_allocate") ? (void *)hook_alloc :
-			     !strcmp(name, "hsa_amd_memory_pool_free") ? (void *)hook_free : NULL;
+			     !strcmp(name, "hsa_amd_memory_pool_free")     ? (void *)hook_free :
+									     NULL;
 
 		if (!hook)
 			continue;
@@ -229,13 +230,14 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *arg)
 /* Segments come and go: its registration cache must hear of both. */
 static void ucx(void)
 {
-	hipError_t (*alloc)(void **, size_t) = (hipError_t (*)(void **, size_t))by_default("hipMalloc");
-	hipError_t (*give)(void *) = (hipError_t (*)(void *))by_default("hipFree");
-	hipError_t (*sync)(void) = (hipError_t (*)(void))by_default("hipDeviceSynchronize");
-	hipError_t (*alloc_async)(void **, size_t, hipStream_t) =
-		(hipError_t (*)(void **, size_t, hipStream_t))by_default("hipMallocAsync");
-	hipError_t (*free_async)(void *, hipStream_t) =
-		(hipError_t (*)(void *, hipStream_t))by_default("hipFreeAsync");
+	hipError_t (*alloc)(void **,
+			    size_t) = (hipError_t(*)(void **, size_t))by_default("hipMalloc");
+	hipError_t (*give)(void *) = (hipError_t(*)(void *))by_default("hipFree");
+	hipError_t (*sync)(void) = (hipError_t(*)(void))by_default("hipDeviceSynchronize");
+	hipError_t (*alloc_async)(void **, size_t, hipStream_t) = (hipError_t(*)(
+		void **, size_t, hipStream_t))by_default("hipMallocAsync");
+	hipError_t (*free_async)(void *, hipStream_t) = (hipError_t(*)(
+		void *, hipStream_t))by_default("hipFreeAsync");
 	void *p;
 
 	/* hsa_* of the runtime are no business of ours: these are the real ones. */

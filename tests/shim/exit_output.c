@@ -55,8 +55,8 @@ static void packets(unsigned flags)
 		OK(hipMemsetAsync(p, 1, 1 << 16, s[i % STREAMS]));
 		OK(hipFree(p));
 	}
-	printf("%lu\n", (unsigned long)(sim_count("hipEventRecord") +
-				       sim_count("hipStreamWriteValue64")));
+	printf("%lu\n",
+	       (unsigned long)(sim_count("hipEventRecord") + sim_count("hipStreamWriteValue64")));
 }
 
 static void on_signal(int sig)
@@ -95,7 +95,8 @@ int main(int argc, char **argv)
 		threads();
 	if (!strcmp(how, "signal"))
 		signalled();
-	if (!strcmp(how, "killed")) { /* the page shows the block by the second call at the latest */
+	/* The page shows the block by the second call at the latest */
+	if (!strcmp(how, "killed")) {
 		OK(hipMalloc(&p, 16 << 20));
 		for (int i = 0; i < 2; i++) {
 			CHECK(!usleep(300000));

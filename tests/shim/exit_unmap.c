@@ -17,8 +17,7 @@ static const char *how;
 
 static void peer(void)
 {
-	hipMemAccessDesc access = { { hipMemLocationTypeDevice, 1 },
-				    hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc access = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
 	hipMemPool_t pool;
 
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));
@@ -37,7 +36,8 @@ static hipError_t submit(void *p, hipStream_t s)
 	static char host[4096];
 
 	if (!strcmp(how, "copy"))
-		return hipMemcpyAsync(p, (char *)p + BYTES / 2, BYTES / 2, hipMemcpyDeviceToDevice, s);
+		return hipMemcpyAsync(p, (char *)p + BYTES / 2, BYTES / 2, hipMemcpyDeviceToDevice,
+				      s);
 	if (!strcmp(how, "rows"))
 		return hipMemset2DAsync(p, 4096, 1, 2048, 1024, s);
 	if (!strcmp(how, "wait"))

@@ -11,7 +11,6 @@
 #define BYTES (4 << 20)
 #include "test.h"
 
-
 static void *blocks[6], *result;
 static unsigned char *pinned;
 static hipMemPool_t pool;
@@ -37,9 +36,9 @@ static void waits(void)
 
 static void uses_pool(void)
 {
-	hipMemLocation where = { hipMemLocationTypeDevice, 0 };
+	hipMemLocation where = {hipMemLocationTypeDevice, 0};
 	hipMemAccessFlags flags = hipMemAccessFlagsProtNone;
-	hipMemAccessDesc access = { where, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc access = {where, hipMemAccessFlagsProtReadWrite};
 	uint64_t keep = 1 << 20;
 	void *p;
 
@@ -71,8 +70,9 @@ static void shares_nothing(void)
 	GIVES(hipErrorInvalidValue, hipIpcGetMemHandle(&handle, blocks[2]));
 	GIVES(hipErrorInvalidValue, hipMemPoolExportPointer(&data, blocks[5]));
 	GIVES(hipErrorInvalidValue, hipMemPoolImportPointer(&p, pool, &data));
-	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(
-		&other_pool, (void *)(intptr_t)card, hipMemHandleTypePosixFileDescriptor, 0));
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolImportFromShareableHandle(&other_pool, (void *)(intptr_t)card,
+						  hipMemHandleTypePosixFileDescriptor, 0));
 	GIVES(hipErrorInvalidValue,
 	      hipMemPoolExportToShareableHandle(&fd, pool, hipMemHandleTypePosixFileDescriptor, 0));
 }
@@ -169,14 +169,13 @@ int main(int argc, char **argv)
 	memset(pinned, 0, BYTES);
 	pool = make_pool(0, hipMemHandleTypePosixFileDescriptor);
 	OK(hipMemPoolExportToShareableHandle(&card, pool, hipMemHandleTypePosixFileDescriptor, 0));
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 6; i++)
 		if (i == 5)
 			OK(hipMallocFromPoolAsync(&blocks[i], 4096, pool, stream));
 		else if (i & 1)
 			OK(hipMallocAsync(&blocks[i], 4096, stream));
 		else
 			OK(hipMalloc(&blocks[i], 4096));
-	}
 	atexit(late_handler);
 	return 0;
 }

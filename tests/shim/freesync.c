@@ -120,7 +120,8 @@ static void skips(const char *what)
 	stall(NULL);
 	OK(hipMemsetAsync(p, 1, SIZE, NULL));
 	OK(hipEventRecord(stop, NULL));
-	/* One stream, nobody looks: no wait (it would be for ever), and the bytes come back at once. */
+	/* One stream, nobody looks: no wait (it would be for ever), and the bytes come back at
+	 * once. */
 	OK(hipFree(p));
 	OK(hipMalloc(&q, SIZE));
 	CHECK(q == p);
@@ -243,23 +244,37 @@ static const struct {
 	int modes;
 } ways[] = {
 	/* the wait is skipped, and made good by who could tell */
-	{ "skips", "skip", AUTO }, { "skips", "event", AUTO }, { "skips", "elapsed", AUTO },
-	{ "skips", "query", AUTO }, { "skips", "create", AUTO },
-	{ "skips", "create-blocking", AUTO }, { "skips", "pinned", AUTO },
-	{ "skips", "register", AUTO }, { "skips", "managed", AUTO }, { "skips", "fine", AUTO },
-	{ "skips", "hostfunc", AUTO }, { "skips", "per-thread", AUTO },
-	{ "skips", "export", AUTO }, { "skips", "export-event", AUTO },
+	{"skips", "skip", AUTO},
+	{"skips", "event", AUTO},
+	{"skips", "elapsed", AUTO},
+	{"skips", "query", AUTO},
+	{"skips", "create", AUTO},
+	{"skips", "create-blocking", AUTO},
+	{"skips", "pinned", AUTO},
+	{"skips", "register", AUTO},
+	{"skips", "managed", AUTO},
+	{"skips", "fine", AUTO},
+	{"skips", "hostfunc", AUTO},
+	{"skips", "per-thread", AUTO},
+	{"skips", "export", AUTO},
+	{"skips", "export-event", AUTO},
 	/* it is not skipped */
-	{ "waits", "plain", ALWAYS },
-	{ "waits", "second", AUTO | ALWAYS }, { "waits", "blocking", AUTO | ALWAYS },
-	{ "waits", "pinned", AUTO | ALWAYS }, { "waits", "register", AUTO | ALWAYS },
-	{ "waits", "managed", AUTO | ALWAYS }, { "waits", "fine", AUTO | ALWAYS },
-	{ "waits", "hostfunc", AUTO | ALWAYS }, { "waits", "per-thread", AUTO | ALWAYS },
-	{ "waits", "export", AUTO | ALWAYS }, { "waits", "export-event", AUTO | ALWAYS },
+	{"waits", "plain", ALWAYS},
+	{"waits", "second", AUTO | ALWAYS},
+	{"waits", "blocking", AUTO | ALWAYS},
+	{"waits", "pinned", AUTO | ALWAYS},
+	{"waits", "register", AUTO | ALWAYS},
+	{"waits", "managed", AUTO | ALWAYS},
+	{"waits", "fine", AUTO | ALWAYS},
+	{"waits", "hostfunc", AUTO | ALWAYS},
+	{"waits", "per-thread", AUTO | ALWAYS},
+	{"waits", "export", AUTO | ALWAYS},
+	{"waits", "export-event", AUTO | ALWAYS},
 	/* what a program gets from it */
-	{ "ordered", "second", AUTO | ALWAYS }, { "ordered", "created-later", AUTO | ALWAYS },
-	{ "imported", "", AUTO | ALWAYS },
-	{ "gated", "", NEVER },
+	{"ordered", "second", AUTO | ALWAYS},
+	{"ordered", "created-later", AUTO | ALWAYS},
+	{"imported", "", AUTO | ALWAYS},
+	{"gated", "", NEVER},
 };
 
 int main(int argc, char **argv)

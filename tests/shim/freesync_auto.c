@@ -16,8 +16,15 @@ void **__hipRegisterFatBinary(const void *data);
 void __hipRegisterManagedVar(void **modules, void **pointer, void *init, const char *name,
 			     size_t size, unsigned align);
 
-static const struct { uint32_t magic, version; const void *binary; void *unused; } fat = {
-	0x48495046, 1, "", NULL,
+static const struct {
+	uint32_t magic, version;
+	const void *binary;
+	void *unused;
+} fat = {
+	0x48495046,
+	1,
+	"",
+	NULL,
 };
 
 static bool waits(void)
@@ -35,8 +42,14 @@ static bool waits(void)
 
 static char *dst, host[4096];
 
-static void memset_spt(void) { OK(hipMemset_spt(dst, 0, 256)); }
-static void memset2d_spt(void) { OK(hipMemset2D_spt(dst, 256, 0, 256, 2)); }
+static void memset_spt(void)
+{
+	OK(hipMemset_spt(dst, 0, 256));
+}
+static void memset2d_spt(void)
+{
+	OK(hipMemset2D_spt(dst, 256, 0, 256, 2));
+}
 static void memset3d_spt(void)
 {
 	hipPitchedPtr p = {.ptr = dst, .pitch = 256, .xsize = 256, .ysize = 2};
@@ -60,11 +73,14 @@ static void param2d(void)
 }
 static void drv3d(void)
 {
-	size_t p[32] = {0};	/* it is longer since 6.0 */
+	size_t p[32] = {0}; /* it is longer since 6.0 */
 
 	(void)hipDrvMemcpy3DAsync((HIP_MEMCPY3D *)p, hipStreamPerThread);
 }
-static void prefetch(void) { (void)hipMemPrefetchAsync(dst, 256, 0, hipStreamPerThread); }
+static void prefetch(void)
+{
+	(void)hipMemPrefetchAsync(dst, 256, 0, hipStreamPerThread);
+}
 static void configure(void)
 {
 	dim3 one = {1, 1, 1};
@@ -96,7 +112,9 @@ static void launch(void)
 	OK(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
 	OK(hipGraphLaunch(exec, NULL));
 }
-static void called(void *arg) { }
+static void called(void *arg)
+{
+}
 static void host_node(void)
 {
 	hipHostNodeParams params = {.fn = called};
@@ -127,7 +145,8 @@ static void import_chunk(void)
 {
 	hipMemGenericAllocationHandle_t chunk;
 
-	(void)hipMemImportFromShareableHandle(&chunk, (void *)1, hipMemHandleTypePosixFileDescriptor);
+	(void)hipMemImportFromShareableHandle(&chunk, (void *)1,
+					      hipMemHandleTypePosixFileDescriptor);
 }
 static void import_external(void)
 {
@@ -144,7 +163,8 @@ static void map_graphics(void)
 }
 static void host_access(void)
 {
-	hipMemAccessDesc desc = {.location = {.type = (hipMemLocationType)2}, .flags = hipMemAccessFlagsProtReadWrite};
+	hipMemAccessDesc desc = {.location = {.type = (hipMemLocationType)2},
+				 .flags = hipMemAccessFlagsProtReadWrite};
 
 	(void)hipMemSetAccess(dst, SIZE, &desc, 1);
 }
@@ -165,15 +185,22 @@ static void native_pool(void)
 	OK(hipMemPoolCreate(&pool, &props));
 }
 
-static void nothing(void) { OK(hipSetDevice(0)); }
+static void nothing(void)
+{
+	OK(hipSetDevice(0));
+}
 
 #define WAY(name) { #name, name }
-static const struct { const char *name; void (*call)(void); } ways[] = {
-	WAY(nothing), WAY(memset_spt), WAY(memset2d_spt), WAY(memset3d_spt), WAY(memcpy2d_spt),
-	WAY(write_value), WAY(param2d), WAY(drv3d), WAY(prefetch), WAY(configure), WAY(multi),
-	WAY(ext_launch), WAY(launch), WAY(host_node), WAY(managed), WAY(device),
-	WAY(import_chunk), WAY(import_external), WAY(map_graphics), WAY(host_access), WAY(device_access),
-	WAY(native_pool),
+static const struct {
+	const char *name;
+	void (*call)(void);
+} ways[] = {
+	WAY(nothing),       WAY(memset_spt),      WAY(memset2d_spt), WAY(memset3d_spt),
+	WAY(memcpy2d_spt),  WAY(write_value),     WAY(param2d),      WAY(drv3d),
+	WAY(prefetch),      WAY(configure),       WAY(multi),        WAY(ext_launch),
+	WAY(launch),        WAY(host_node),       WAY(managed),      WAY(device),
+	WAY(import_chunk),  WAY(import_external), WAY(map_graphics), WAY(host_access),
+	WAY(device_access), WAY(native_pool),
 };
 
 int main(int argc, char **argv)
@@ -190,7 +217,8 @@ int main(int argc, char **argv)
 			OK(hipMalloc((void **)&dst, SIZE));
 			CHECK(!waits());
 			ways[i].call();
-			CHECK(waits() == (ways[i].call != nothing && ways[i].call != device_access));
+			CHECK(waits() ==
+			      (ways[i].call != nothing && ways[i].call != device_access));
 			return 0;
 		}
 		pid = fork();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime loses an update of a copy node in raw HSA memory, so it is refused there (known problem O6). In other memory
- * it works.
+ * The runtime loses an update of a copy node in raw HSA memory, so it is refused there (known
+ * problem O6). In other memory it works.
  */
 #include "test.h"
 
@@ -13,8 +13,10 @@ static char *from, *to, *other;
 
 static hipMemcpy3DParms copy(char *dst, size_t rows)
 {
-	return (hipMemcpy3DParms){.srcPtr = {from, PITCH, PITCH, rows}, .dstPtr = {dst, PITCH, PITCH, rows},
-				  .extent = {PITCH, rows, 1}, .kind = hipMemcpyDeviceToDevice};
+	return (hipMemcpy3DParms){.srcPtr = {from, PITCH, PITCH, rows},
+				  .dstPtr = {dst, PITCH, PITCH, rows},
+				  .extent = {PITCH, rows, 1},
+				  .kind = hipMemcpyDeviceToDevice};
 }
 
 static hipGraph_t graph_of(char *dst, hipGraphNode_t *node)
@@ -65,13 +67,15 @@ int main(void)
 	p = copy(other, ROWS + 1);
 	GIVES(hipErrorInvalidValue, hipGraphExecMemcpyNodeSetParams(exec, node, &p));
 	p = copy(other, ROWS);
-	GIVES(raw ? hipErrorGraphExecUpdateFailure : hipSuccess, hipGraphExecMemcpyNodeSetParams(exec, node, &p));
+	GIVES(raw ? hipErrorGraphExecUpdateFailure : hipSuccess,
+	      hipGraphExecMemcpyNodeSetParams(exec, node, &p));
 	launch(exec);
 	CHECK(is(raw ? to : other, 1) && is(raw ? other : to, 0));
 	OK(hipMemset(to, 0, SIZE));
 	OK(hipMemset(other, 0, SIZE));
 	changed = graph_of(raw ? other : to, &next);
-	GIVES(raw ? hipErrorGraphExecUpdateFailure : hipSuccess, hipGraphExecUpdate(exec, changed, &bad, &result));
+	GIVES(raw ? hipErrorGraphExecUpdateFailure : hipSuccess,
+	      hipGraphExecUpdate(exec, changed, &bad, &result));
 	CHECK(result == (raw ? hipGraphExecUpdateErrorNotSupported : hipGraphExecUpdateSuccess));
 	CHECK(!raw || bad == next);
 	launch(exec);

@@ -76,7 +76,11 @@ static void beside(const char *call, int at_end)
 
 static void *churn(void *arg)
 {
-	struct { char *p; size_t size; int value; } b[4] = { { 0 } };
+	struct {
+		char *p;
+		size_t size;
+		int value;
+	} b[4] = {{0}};
 	unsigned seed = (unsigned)(uintptr_t)arg * 7919 + 1;
 	hipStream_t s = stream_new();
 
@@ -125,7 +129,7 @@ static void many(void)
 /* Three blocks; the memory of the middle one goes back; then a peer gets access. */
 static void gaps(hipStream_t s)
 {
-	hipMemAccessDesc d = { { hipMemLocationTypeDevice, 1 }, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc d = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
 	hipMemAccessFlags flags = hipMemAccessFlagsProtNone;
 	size_t size = 24 * MIB;
 	hipStream_t peer;

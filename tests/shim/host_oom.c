@@ -150,7 +150,8 @@ static void many(void)
 		OK(hipMalloc(&p[i], 512));
 		for (int n = 1; n < 4; n++) {
 			atomic_store(&left, n);
-			(void)hipPointerGetAttribute(&number, HIP_POINTER_ATTRIBUTE_BUFFER_ID, p[i]);
+			(void)hipPointerGetAttribute(&number, HIP_POINTER_ATTRIBUTE_BUFFER_ID,
+						     p[i]);
 		}
 		atomic_store(&left, 0);
 		OK(hipPointerGetAttribute(&number, HIP_POINTER_ATTRIBUTE_BUFFER_ID, p[i]));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that come and go, with streams of their own and shared ones. They hand blocks to each other, free what others
- * allocated, create and destroy streams and pools, trim, capture graphs and pause until idle memory decays. A kernel
- * stamps each block, and another checks the stamp just before the free, in the order of the stream and without a wait of
- * the host. It leaves a wrong stamp behind, which whoever got the block too early finds. At the end nothing is in use.
+ * Threads that come and go, with streams of their own and shared ones. They hand blocks to each
+ * other, free what others allocated, create and destroy streams and pools, trim, capture graphs and
+ * pause until idle memory decays. A kernel stamps each block, and another checks the stamp just
+ * before the free, in the order of the stream and without a wait of the host. It leaves a wrong
+ * stamp behind, which whoever got the block too early finds. At the end nothing is in use.
  *
  *   hostile [seed [seeds]]     a seed replays what each thread does, but not how they meet
  */
@@ -25,7 +26,8 @@
 #define PAGE 4096
 #define IDLE_NS 12000000 /* more than twice the decay */
 
-/* Whoever uses a stream or a pool holds its lock for reading, and whoever destroys it for writing. */
+/* Whoever uses a stream or a pool holds its lock for reading, and whoever destroys it for
+ * writing. */
 struct stream {
 	pthread_rwlock_t lock;
 	hipStream_t handle;
@@ -37,7 +39,8 @@ struct block {
 	size_t size;
 	uint64_t stamp;
 	bool classic;
-	struct stream *last; /* where it was stamped; NULL: nobody knows. Others wait for the event. */
+	/* Where it was stamped; NULL: nobody knows. Others wait for the event. */
+	struct stream *last;
 	unsigned life;
 	hipEvent_t done;
 };
@@ -50,8 +53,14 @@ struct worker {
 };
 
 static struct stream shared[SHARED];
-static struct { pthread_rwlock_t lock; hipMemPool_t handle; } pool;
-static struct { pthread_mutex_t lock; struct block b; } mail[MAIL];
+static struct {
+	pthread_rwlock_t lock;
+	hipMemPool_t handle;
+} pool;
+static struct {
+	pthread_mutex_t lock;
+	struct block b;
+} mail[MAIL];
 static atomic_ullong stamps;
 static atomic_int wrong;
 static uint64_t seed;
@@ -84,13 +93,17 @@ static void check_body(void **args)
 {
 	char *p = *(char **)args[0];
 	size_t size = *(size_t *)args[1], n = size < PAGE ? size / 8 : PAGE / 8;
-	uint64_t stamp = *(uint64_t *)args[2], *first = (uint64_t *)p, *last = (uint64_t *)(p + size / 8 * 8) - n;
+	uint64_t stamp = *(uint64_t *)args[2], *first = (uint64_t *)p,
+		 *last = (uint64_t *)(p + size / 8 * 8) - n;
 
 	for (size_t i = 0; i < n; i++)
 		if (first[i] != stamp || last[i] != stamp) {
-			fprintf(stderr, "seed %llu: block %p of %zu has %llx and %llx at word %zu, not %llx\n",
-				(unsigned long long)seed, (void *)p, size, (unsigned long long)first[i],
-				(unsigned long long)last[i], i, (unsigned long long)stamp);
+			fprintf(stderr,
+				"seed %llu: block %p of %zu has %llx and %llx at word %zu, not "
+				"%llx\n",
+				(unsigned long long)seed, (void *)p, size,
+				(unsigned long long)first[i], (unsigned long long)last[i], i,
+				(unsigned long long)stamp);
 			atomic_fetch_add(&wrong, 1);
 			break;
 		}
@@ -128,8 +141,9 @@ static void take(struct worker *w, struct block *b)
 	b->classic = below(w, 4) == 0;
 	pthread_rwlock_rdlock(&pool.lock);
 	err = b->classic ? hipMalloc((void **)&b->p, b->size) :
-	      pool.handle && below(w, 3) == 0 ? hipMallocFromPoolAsync((void **)&b->p, b->size, pool.handle, s->handle) :
-	      hipMallocAsync((void **)&b->p, b->size, s->handle);
+	      pool.handle && below(w, 3) == 0 ?
+			   hipMallocFromPoolAsync((void **)&b->p, b->size, pool.handle, s->handle) :
+			   hipMallocAsync((void **)&b->p, b->size, s->handle);
 	pthread_rwlock_unlock(&pool.lock);
 	if (err == hipSuccess) {
 		b->stamp = atomic_fetch_add(&stamps, 1) + 1;
@@ -206,7 +220,8 @@ static void disturb(struct worker *w)
 {
 	struct timespec nap = {0, IDLE_NS};
 	uint64_t what = below(w, 8);
-	struct stream *s = what & 1 ? &w->own[below(w, OWN - 1)] : &shared[1 + below(w, SHARED - 1)];
+	struct stream *s = what & 1 ? &w->own[below(w, OWN - 1)] :
+				      &shared[1 + below(w, SHARED - 1)];
 	hipMemPool_t of_device;
 
 	if (what < 3 && !pthread_rwlock_trywrlock(&s->lock)) {
@@ -288,7 +303,8 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	void (*reg)(const void *, void (*)(void **), const size_t *) = sim_must("somasim_register_kernel_args");
+	void (*reg)(const void *, void (*)(void **),
+		    const size_t *) = sim_must("somasim_register_kernel_args");
 	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t)time(NULL);
 	int seeds = argc > 2 ? atoi(argv[2]) : 1;
 	static const size_t sizes[] = {sizeof(char *), sizeof(size_t), sizeof(uint64_t), 0};

@@ -342,9 +342,9 @@ static void corners(void)
 static hsa_status_t export_as_ucx(void *ptr)
 {
 	hsa_status_t (*look)(const void *, hsa_amd_pointer_info_t *, void *(*)(size_t), uint32_t *,
-			    hsa_agent_t **) = sim_call("hsa_amd_pointer_info");
-	hsa_status_t (*create)(void *, size_t, hsa_amd_ipc_memory_t *) =
-		sim_call("hsa_amd_ipc_memory_create");
+			     hsa_agent_t **) = sim_call("hsa_amd_pointer_info");
+	hsa_status_t (*create)(void *, size_t,
+			       hsa_amd_ipc_memory_t *) = sim_call("hsa_amd_ipc_memory_create");
 	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
 	hsa_amd_ipc_memory_t handle;
 
@@ -362,8 +362,8 @@ static int vmm(void)
 {
 	uint64_t before = sim_count("hipIpcGetMemHandle");
 	uint64_t raw = sim_count("hsa_amd_ipc_memory_create");
-	hsa_status_t (*create)(void *, size_t, hsa_amd_ipc_memory_t *) =
-		sim_call("hsa_amd_ipc_memory_create");
+	hsa_status_t (*create)(void *, size_t,
+			       hsa_amd_ipc_memory_t *) = sim_call("hsa_amd_ipc_memory_create");
 	hipMemPoolPtrExportData d;
 	hsa_amd_ipc_memory_t handle;
 	hipIpcMemHandle_t h;

@@ -20,8 +20,10 @@ static hipStream_t s;
 
 static hipError_t described(char *p, size_t n)
 {
-	hipMemcpy3DParms m = {.srcPtr = {host, n, n, 1}, .dstPtr = {p, n, n, 1},
-			      .extent = {n, 1, 1}, .kind = hipMemcpyHostToDevice};
+	hipMemcpy3DParms m = {.srcPtr = {host, n, n, 1},
+			      .dstPtr = {p, n, n, 1},
+			      .extent = {n, 1, 1},
+			      .kind = hipMemcpyHostToDevice};
 
 	return hipMemcpy3D(&m);
 }
@@ -29,17 +31,22 @@ static hipError_t described(char *p, size_t n)
 static hipError_t driver_2d(char *p, size_t n)
 {
 	int old = runtime_major() < 6; /* since then the types have other numbers */
-	hip_Memcpy2D m = {.srcMemoryType = (hipMemoryType)!old, .srcHost = host,
-			  .dstMemoryType = (hipMemoryType)(2 - old), .dstDevice = p,
-			  .WidthInBytes = n, .Height = 1};
+	hip_Memcpy2D m = {.srcMemoryType = (hipMemoryType)!old,
+			  .srcHost = host,
+			  .dstMemoryType = (hipMemoryType)(2 - old),
+			  .dstDevice = p,
+			  .WidthInBytes = n,
+			  .Height = 1};
 
 	return hipMemcpyParam2D(&m);
 }
 
 static hipError_t copy_node(char *p, size_t n)
 {
-	hipMemcpy3DParms m = {.srcPtr = {host, n, n, 1}, .dstPtr = {p, n, n, 1},
-			      .extent = {n, 1, 1}, .kind = hipMemcpyHostToDevice};
+	hipMemcpy3DParms m = {.srcPtr = {host, n, n, 1},
+			      .dstPtr = {p, n, n, 1},
+			      .extent = {n, 1, 1},
+			      .kind = hipMemcpyHostToDevice};
 	hipGraphNode_t node;
 	hipGraph_t graph;
 	hipError_t err;
@@ -52,8 +59,8 @@ static hipError_t copy_node(char *p, size_t n)
 
 static hipError_t fill_node(char *p, size_t n)
 {
-	hipMemsetParams m = {.dst = p, .elementSize = 1, .height = 1, .width = n, .pitch = n,
-			     .value = 9};
+	hipMemsetParams m = {
+		.dst = p, .elementSize = 1, .height = 1, .width = n, .pitch = n, .value = 9};
 	hipGraphNode_t node;
 	hipGraph_t graph;
 	hipError_t err;
@@ -67,8 +74,8 @@ static hipError_t fill_node(char *p, size_t n)
 /* More rows than fit, by their pitch; for a node one row is enough. */
 static hipError_t pitched_node(char *p, size_t n)
 {
-	hipMemsetParams m = {.dst = p, .elementSize = 1, .height = 1, .width = 1, .pitch = n,
-			     .value = 9};
+	hipMemsetParams m = {
+		.dst = p, .elementSize = 1, .height = 1, .width = 1, .pitch = n, .value = 9};
 	hipGraphNode_t node;
 	hipGraph_t graph;
 	hipError_t err;
@@ -107,10 +114,11 @@ static const struct {
 	hipError_t (*call)(char *, size_t);
 } calls[] = {
 #define C(name) {#name, name}
-	C(copy_to), C(copy_from), C(copy_async), C(copy_null), C(copy_with), C(copy_htod), C(copy_dtoh),
-	C(copy_dtod_async), C(copy_2d), C(copy_2d_async), C(set), C(set_async), C(set_d8),
-	C(set_d8_async), C(set_d32_async), C(set_2d), C(set_2d_async), C(described), C(driver_2d),
-	C(copy_node), C(fill_node), C(pitched_node),
+	C(copy_to),   C(copy_from),    C(copy_async),      C(copy_null),    C(copy_with),
+	C(copy_htod), C(copy_dtoh),    C(copy_dtod_async), C(copy_2d),      C(copy_2d_async),
+	C(set),       C(set_async),    C(set_d8),          C(set_d8_async), C(set_d32_async),
+	C(set_2d),    C(set_2d_async), C(described),       C(driver_2d),    C(copy_node),
+	C(fill_node), C(pitched_node),
 };
 
 static void gives(size_t i, hipError_t want, char *p, size_t n)

@@ -17,7 +17,7 @@ hipMemPool_t pool;
  * synchronization gives back what is idle - and nothing else. */
 static void two_streams(void)
 {
-	hipStream_t s[2] = { stream_new(), stream_new() };
+	hipStream_t s[2] = {stream_new(), stream_new()};
 	size_t size = MIB + 4096;
 	unsigned char *host = malloc(size), *back = malloc(size);
 
@@ -51,7 +51,7 @@ static void two_streams(void)
 /* C3: what is idle stays up to the threshold and goes above it. */
 static void thresholds(void)
 {
-	static const size_t keep[] = { 192 * MIB, 128 * MIB, 64 * MIB, 0 };
+	static const size_t keep[] = {192 * MIB, 128 * MIB, 64 * MIB, 0};
 	hipStream_t s = stream_new();
 	void *p[8];
 
@@ -121,7 +121,9 @@ struct waiter {
 };
 
 static const char *const wait_names[] = {
-	"hipEventSynchronize", "hipStreamSynchronize", "hipDeviceSynchronize",
+	"hipEventSynchronize",
+	"hipStreamSynchronize",
+	"hipDeviceSynchronize",
 };
 
 static void *wait_for(void *arg)
@@ -145,7 +147,7 @@ static void beside_waits(void)
 
 	OK(hipMallocAsync(&work, MIB, busy));
 	for (int how = 0; how < 3; how++) {
-		struct waiter w = { .stream = busy, .how = how };
+		struct waiter w = {.stream = busy, .how = how};
 		uint64_t before = sim_count(wait_names[how]);
 
 		OK(hipEventCreate(&w.event));
@@ -363,21 +365,15 @@ static void captured_block(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-	const char *not; /* a backing that it says nothing about */
+	const char * not ; /* a backing that it says nothing about */
 } cases[] = {
-	{ "two_streams", two_streams, NULL },
-	{ "thresholds", thresholds, NULL },
-	{ "too_large", too_large, NULL },
-	{ "beside_waits", beside_waits, NULL },
-	{ "many_threads", many_threads, NULL },
-	{ "grows_and_shrinks", grows_and_shrinks, NULL },
-	{ "free_waits", free_waits, NULL },
-	{ "small", small, NULL },
-	{ "free_figure", free_figure, NULL },
-	{ "captured_block", captured_block, NULL },
-	{ "a_million", a_million, NULL },
-	{ "particles", particles, NULL },
-	{ "fragmentation", fragmentation, NULL },
+	{"two_streams", two_streams, NULL},     {"thresholds", thresholds, NULL},
+	{"too_large", too_large, NULL},         {"beside_waits", beside_waits, NULL},
+	{"many_threads", many_threads, NULL},   {"grows_and_shrinks", grows_and_shrinks, NULL},
+	{"free_waits", free_waits, NULL},       {"small", small, NULL},
+	{"free_figure", free_figure, NULL},     {"captured_block", captured_block, NULL},
+	{"a_million", a_million, NULL},         {"particles", particles, NULL},
+	{"fragmentation", fragmentation, NULL},
 };
 
 int main(int argc, char **argv)
@@ -395,7 +391,7 @@ int main(int argc, char **argv)
 		if (!asked)
 			continue;
 		found = true;
-		if (cases[i].not && backed_by(cases[i].not))
+		if (cases[i].not &&backed_by(cases[i].not ))
 			continue;
 		cases[i].run();
 		OK(hipDeviceSynchronize());

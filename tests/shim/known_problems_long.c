@@ -40,7 +40,8 @@ static void leak_round(hipStream_t s, hipStream_t t, int n)
 #define OWN_MEMORY false
 #endif
 
-/* C20: a million frees leave no event, no signal and no host memory behind. One in 64 needs an event. */
+/* C20: a million frees leave no event, no signal and no host memory behind. One in 64 needs an
+ * event. */
 void a_million(void)
 {
 	hipStream_t s = stream_new(), t = stream_new();
@@ -54,7 +55,8 @@ void a_million(void)
 	before = resident();
 	leak_round(s, t, FREES);
 	CHECK(sim_count("hipEventCreateWithFlags") - sim_count("hipEventDestroy") <= events + 256);
-	CHECK(sim_count("hsa_amd_signal_create") - sim_count("hsa_signal_destroy") <= signals + 256);
+	CHECK(sim_count("hsa_amd_signal_create") - sim_count("hsa_signal_destroy") <=
+	      signals + 256);
 	CHECK(OWN_MEMORY || resident() < before + 32 * MIB);
 	OK(hipStreamDestroy(s));
 	OK(hipStreamDestroy(t));
@@ -67,7 +69,12 @@ void a_million(void)
  * their neighbours through events, and the buffers are freed where they were read. */
 void particles(void)
 {
-	struct { hipStream_t s; hipEvent_t packed; char *data, *out; size_t size; } t[TILES];
+	struct {
+		hipStream_t s;
+		hipEvent_t packed;
+		char *data, *out;
+		size_t size;
+	} t[TILES];
 
 	for (int i = 0; i < TILES; i++) {
 		t[i].s = stream_new();
@@ -79,8 +86,8 @@ void particles(void)
 	for (int r = 0; r < ROUNDS; r++) {
 		for (int i = 0; i < TILES; i++) {
 			OK(hipMallocAsync((void **)&t[i].out, t[i].size, t[i].s));
-			OK(hipMemcpyAsync(t[i].out, t[i].data, t[i].size,
-					  hipMemcpyDeviceToDevice, t[i].s));
+			OK(hipMemcpyAsync(t[i].out, t[i].data, t[i].size, hipMemcpyDeviceToDevice,
+					  t[i].s));
 			OK(hipEventRecord(t[i].packed, t[i].s));
 			OK(hipFreeAsync(t[i].data, t[i].s));
 		}
@@ -115,7 +122,7 @@ void particles(void)
 void fragmentation(void)
 {
 	bool moves = backed_by("vmm") && runtime_major() == 6;
-	void *keep[64] = { NULL }, *grown[8] = { NULL };
+	void *keep[64] = {NULL}, *grown[8] = {NULL};
 	hipStream_t s = stream_new();
 	uint64_t zero = 0, most;
 	void *p;
@@ -142,7 +149,8 @@ void fragmentation(void)
 	 * can neither move nor go back from the middle: what is left is a best fit in one
 	 * piece, 1.13 to 1.42 by what the cases before left behind. */
 	most = backed_by("vmm") ? 6 : 5;
-	CHECK(figure(pool, hipMemPoolAttrReservedMemHigh) * 4 <= figure(pool, hipMemPoolAttrUsedMemHigh) * most);
+	CHECK(figure(pool, hipMemPoolAttrReservedMemHigh) * 4 <=
+	      figure(pool, hipMemPoolAttrUsedMemHigh) * most);
 	for (int i = 0; i < 64 && moves; i++)
 		OK(hipFreeAsync(keep[i], s));
 	for (int k = 0; k < 8; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * To be preloaded before somashim, as tracers of input and output are: it wraps functions of libc, and is
- * not ready before its constructor, which runs after that of somashim.
+ * To be preloaded before somashim, as tracers of input and output are: it wraps functions of libc,
+ * and is not ready before its constructor, which runs after that of somashim.
  */
 #include <dlfcn.h>
 #include <stdarg.h>

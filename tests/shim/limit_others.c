@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under SOMASHIM_LIMIT=256M of 1 GiB: every call that tells how much memory a device has says the same, and
- * what the process takes by calls of the runtime's own counts as hipMalloc does. Needs these two.
+ * Under SOMASHIM_LIMIT=256M of 1 GiB: every call that tells how much memory a device has says the
+ * same, and what the process takes by calls of the runtime's own counts as hipMalloc does. Needs
+ * these two.
  *
  *   limit_others figures|failures|KIND
  */
@@ -37,7 +38,8 @@ static uint64_t at(const void *prop, size_t offset)
 static void figures(void)
 {
 	static _Alignas(16) char prop[4096];
-	hipError_t (*newer)(void *, int) = (hipError_t (*)(void *, int))sim_call("hipGetDevicePropertiesR0600");
+	hipError_t (*newer)(void *, int) = (hipError_t(*)(void *, int))sim_call(
+		"hipGetDevicePropertiesR0600");
 	size_t left, total, bytes;
 	int value = 0;
 
@@ -116,11 +118,15 @@ static hipError_t destroy_array(void *p)
 static hipError_t take_chunk(void **p)
 {
 	/* The layout since 5.3; the header may be that of 5.2. */
-	struct { int type, handle, location, id; void *more[2]; } prop = {
+	struct {
+		int type, handle, location, id;
+		void *more[2];
+	} prop = {
 		hipMemAllocationTypePinned, 0, hipMemLocationTypeDevice, 0, {NULL, NULL},
 	};
 
-	return hipMemCreate((hipMemGenericAllocationHandle_t *)p, EACH, (hipMemAllocationProp *)(void *)&prop, 0);
+	return hipMemCreate((hipMemGenericAllocationHandle_t *)p, EACH,
+			    (hipMemAllocationProp *)(void *)&prop, 0);
 }
 
 static hipError_t free_chunk(void *p)
@@ -159,10 +165,16 @@ static hipGraph_t nodes;
 
 static hipError_t take_node(void **p)
 {
-	struct { hipMemPoolProps props; void *access; size_t count, bytes; void *ptr; } params;
-	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *) =
-		(hipError_t (*)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *))
-			sim_call("hipGraphAddMemAllocNode");
+	struct {
+		hipMemPoolProps props;
+		void *access;
+		size_t count, bytes;
+		void *ptr;
+	} params;
+	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t,
+			  void *) = (hipError_t(*)(hipGraphNode_t *, hipGraph_t,
+						   const hipGraphNode_t *, size_t,
+						   void *))sim_call("hipGraphAddMemAllocNode");
 	hipGraphNode_t node;
 	hipError_t err;
 
@@ -180,9 +192,10 @@ static hipError_t take_node(void **p)
 
 static hipError_t free_node(void *p)
 {
-	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *) =
-		(hipError_t (*)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t, void *))
-			sim_call("hipGraphAddMemFreeNode");
+	hipError_t (*add)(hipGraphNode_t *, hipGraph_t, const hipGraphNode_t *, size_t,
+			  void *) = (hipError_t(*)(hipGraphNode_t *, hipGraph_t,
+						   const hipGraphNode_t *, size_t,
+						   void *))sim_call("hipGraphAddMemFreeNode");
 	hipGraphNode_t node;
 
 	CHECK(add);
@@ -193,10 +206,14 @@ static const struct kind {
 	const char *name;
 	hipError_t (*take)(void **p), (*give)(void *p);
 } kinds[] = {
-	{"fine", take_fine, free_fine}, {"array", take_array, free_array},
-	{"array3d", take_array3d, free_array}, {"driver_array", take_driver_array, destroy_array},
-	{"driver_array3d", take_driver_array3d, destroy_array}, {"chunk", take_chunk, free_chunk},
-	{"captured", take_captured, free_captured}, {"node", take_node, free_node},
+	{"fine", take_fine, free_fine},
+	{"array", take_array, free_array},
+	{"array3d", take_array3d, free_array},
+	{"driver_array", take_driver_array, destroy_array},
+	{"driver_array3d", take_driver_array3d, destroy_array},
+	{"chunk", take_chunk, free_chunk},
+	{"captured", take_captured, free_captured},
+	{"node", take_node, free_node},
 };
 
 /* Two fit beside each other. What is freed may be taken again, by whom it may be. */
@@ -211,7 +228,8 @@ static void counts(const struct kind *k)
 		CHECK(free_bytes() + EACH <= before);
 		OK(k->take(&b));
 		GIVES(hipErrorOutOfMemory, k->take(&c));
-		CHECK(hipGetLastError() == hipErrorOutOfMemory || captured); /* other calls came after it */
+		/* Other calls came after it */
+		CHECK(hipGetLastError() == hipErrorOutOfMemory || captured);
 		GIVES(hipErrorOutOfMemory, hipMalloc(&p, EACH));
 		GIVES(hipErrorOutOfMemory, hipMallocAsync(&p, EACH, stream));
 		CHECK(free_bytes() < EACH);
@@ -249,7 +267,8 @@ static void failures(void)
 		CHECK(hipExtMallocWithFlags(&p, EACH, 0x1234) != hipSuccess);
 		CHECK(hipExtMallocWithFlags(NULL, EACH, hipDeviceMallocFinegrained) != hipSuccess);
 		CHECK(hipArrayCreate((hipArray_t *)&p, NULL) != hipSuccess);
-		GIVES(hipErrorOutOfMemory, hipExtMallocWithFlags(&p, LIMIT + 1, hipDeviceMallocFinegrained));
+		GIVES(hipErrorOutOfMemory,
+		      hipExtMallocWithFlags(&p, LIMIT + 1, hipDeviceMallocFinegrained));
 	}
 	CHECK(free_bytes() == before);
 }

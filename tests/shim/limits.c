@@ -63,7 +63,7 @@ static int open_files(void)
 
 static void files(bool soft)
 {
-	struct rlimit r = { 128, soft ? 4096 : 128 };
+	struct rlimit r = {128, soft ? 4096 : 128};
 	uint64_t before;
 	void *p;
 

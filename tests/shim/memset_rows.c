@@ -86,7 +86,8 @@ int main(void)
 		OK(hipDeviceSynchronize());
 		GIVES(bad, set8((hipDeviceptr_t)at, PITCH, 9, WIDTH, rows + 1, s));
 		GIVES(bad, set32((hipDeviceptr_t)at, PITCH, 9, WIDTH, rows + 1, s));
-		GIVES(bad, set32((hipDeviceptr_t)(at + SIZE - i % 2 * 512 - 2), PITCH, 9, 2, 1, s)); /* sets 4 bytes */
+		/* Sets 4 bytes */
+		GIVES(bad, set32((hipDeviceptr_t)(at + SIZE - i % 2 * 512 - 2), PITCH, 9, 2, 1, s));
 	}
 	/* What the runtime sets beyond the last row would be the next block's. */
 	for (int i = 0; i < 2; i++) {

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process without HIP. By dlsym() it finds no function of HIP, as without us. Calls that the loader
- * binds by name reach us, and fail.
+ * A process without HIP. By dlsym() it finds no function of HIP, as without us. Calls that the
+ * loader binds by name reach us, and fail.
  */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
 static const char *const names[] = {
-	"hipFree", "hipGetLastError", "hipStreamCreate", "hipStreamSynchronize",
-	"hipDeviceSynchronize", "hipMemPoolTrimTo", "hipPointerGetAttributes",
+	"hipFree",
+	"hipGetLastError",
+	"hipStreamCreate",
+	"hipStreamSynchronize",
+	"hipDeviceSynchronize",
+	"hipMemPoolTrimTo",
+	"hipPointerGetAttributes",
 	"hsa_amd_ipc_memory_create",
 };
 

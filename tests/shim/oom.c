@@ -226,7 +226,8 @@ static void report(void)
 	CHECK(count(text, "out of memory: 2147483648 bytes on device 0") == 1);
 	CHECK(count(text, "out of memory") == 1);
 	CHECK(strstr(text, "default pool (") && strstr(text, "used 209715200"));
-	snprintf(expected, sizeof(expected), "in flight %llu, completed 0, exported 0, largest free run %llu\n",
+	snprintf(expected, sizeof(expected),
+		 "in flight %llu, completed 0, exported 0, largest free run %llu\n",
 		 (unsigned long long)(reserved - used), (unsigned long long)(reserved - used));
 	CHECK(strstr(text, expected));
 	CHECK(strstr(text, "others about 67108864"));
@@ -289,8 +290,10 @@ static void *take(void *arg)
 /* SOMASHIM_LIMIT=128M, or 12.5%. */
 static void limit(void)
 {
-	const char *call = getenv("SOMASHIM_BACKING") && !strcmp(getenv("SOMASHIM_BACKING"), "vmm") ?
-		"hipMemCreate" : "hipExtMallocWithFlags";
+	const char *call = getenv("SOMASHIM_BACKING") &&
+					   !strcmp(getenv("SOMASHIM_BACKING"), "vmm") ?
+				   "hipMemCreate" :
+				   "hipExtMallocWithFlags";
 	int (*hold)(const char *, int) = (int (*)(const char *, int))sim_call("somasim_hold");
 	int (*holds)(void) = (int (*)(void))sim_call("somasim_holds");
 	void (*go)(void) = (void (*)(void))sim_call("somasim_let_go");
@@ -311,13 +314,12 @@ static void limit(void)
 	(void)hipGetLastError();
 	OK(hipMalloc(&q, 66 * MIB));
 	CHECK(before - device_free(0) <= 128 * MIB);
-	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) +
-	      66 * MIB <= 128 * MIB);
+	CHECK(figure(pool, hipMemPoolAttrReservedMemCurrent) + 66 * MIB <= 128 * MIB);
 	OK(hipFree(q));
 	OK(hipFreeAsync(p, s));
 	OK(hipStreamSynchronize(s));
 	OK(hipMemGetInfo(&left, &total));
-	CHECK(left == 128 * MIB); /* what is idle is free */
+	CHECK(left == 128 * MIB);             /* what is idle is free */
 	OK(hipMallocAsync(&p, 120 * MIB, t)); /* and can be had, in one piece */
 	OK(hipFreeAsync(p, t));
 	OK(hipStreamSynchronize(t));
@@ -343,7 +345,7 @@ static void limit(void)
 /* Idle bytes are free for the program, and not for the runtime when it asks. */
 static void free_figure(void)
 {
-	uint64_t (*told)(void) = (uint64_t (*)(void))sim_call("somasim_told_free");
+	uint64_t (*told)(void) = (uint64_t(*)(void))sim_call("somasim_told_free");
 	hipMemGenericAllocationHandle_t h;
 	hipMemAllocationProp prop;
 	size_t left, total;
@@ -362,8 +364,8 @@ static void free_figure(void)
 	((int *)&prop)[2] = hipMemLocationTypeDevice;
 	GIVES(hipErrorOutOfMemory, hipMemCreate(&h, 2048 * MIB, &prop, 0));
 	CHECK(told() == (device_free(0) & ~(uint64_t)1023));
-	GIVES(hipErrorOutOfMemory, hipExtMallocWithFlags(&p, 2048 * MIB,
-							 hipDeviceMallocFinegrained));
+	GIVES(hipErrorOutOfMemory,
+	      hipExtMallocWithFlags(&p, 2048 * MIB, hipDeviceMallocFinegrained));
 	CHECK(told() == (device_free(0) & ~(uint64_t)1023));
 }
 
@@ -421,12 +423,19 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "others_idle", others_idle }, { "large_again", large_again },
-	{ "doubled_sizes", doubled_sizes }, { "other_sizes", other_sizes },
-	{ "small_between", small_between }, { "idle_device", idle_device }, { "report", report },
-	{ "probes", probes },
-	{ "in_flight", in_flight }, { "limit", limit }, { "free_figure", free_figure }, { "goes_back", goes_back },
-	{ "aligned", aligned },
+	{"others_idle", others_idle},
+	{"large_again", large_again},
+	{"doubled_sizes", doubled_sizes},
+	{"other_sizes", other_sizes},
+	{"small_between", small_between},
+	{"idle_device", idle_device},
+	{"report", report},
+	{"probes", probes},
+	{"in_flight", in_flight},
+	{"limit", limit},
+	{"free_figure", free_figure},
+	{"goes_back", goes_back},
+	{"aligned", aligned},
 };
 
 int main(int argc, char **argv)

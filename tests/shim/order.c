@@ -93,9 +93,9 @@ static bool taken_by_b(void *p)
  * but not its kernel, when the null stream needs the like. */
 static void runs_on(void)
 {
-	void (*reg)(const void *, void (*)(void **), const size_t *) =
-		(void (*)(const void *, void (*)(void **), const size_t *))
-		sim_must("somasim_register_kernel_args");
+	void (*reg)(const void *, void (*)(void **), const size_t *) = (void (*)(
+		const void *, void (*)(void **),
+		const size_t *))sim_must("somasim_register_kernel_args");
 	static const size_t sizes[] = {sizeof(void *), 0};
 	hipStream_t blocking;
 	void *p, *q, *args[] = {&p};
@@ -137,7 +137,8 @@ static void after_a_reset(void)
 	OK(hipDeviceSynchronize());
 }
 
-/* Another process may record an event that was given away, and some runtimes call it done when it is not. */
+/* Another process may record an event that was given away, and some runtimes call it done when it
+ * is not. */
 static void shared_event(void)
 {
 	hipIpcEventHandle_t handle;
@@ -156,7 +157,8 @@ static void shared_event(void)
 	OK(hipEventDestroy(shared));
 }
 
-/* Before 6.0 handle 1 is no stream. Nothing is learned from it, and what follows holds as before. */
+/* Before 6.0 handle 1 is no stream. Nothing is learned from it, and what follows holds as
+ * before. */
 static void no_legacy_handle(hipEvent_t event)
 {
 	void *p;

@@ -109,7 +109,8 @@ int main(int argc, char **argv)
 	if (argc > 2) {
 		strcpy(dir, argv[2]);
 		return !strcmp(argv[1], "daemon") ? daemon_like() :
-		       !strcmp(argv[1], "reset") ? resets() : destroys();
+		       !strcmp(argv[1], "reset")  ? resets() :
+						    destroys();
 	}
 	CHECK(mkdtemp(dir));
 	run(argv[0], "daemon");
@@ -117,17 +118,20 @@ int main(int argc, char **argv)
 	CHECK(strstr(text_of("log"), "out of memory") && strstr(text_of("log"), "classic pool"));
 	unlink(at("journal"));
 	run(argv[0], "reset");
-	CHECK(count(text_of("journal"), ",allocate,") == 4 && count(text_of("journal"), ",free,") == 4);
+	CHECK(count(text_of("journal"), ",allocate,") == 4 &&
+	      count(text_of("journal"), ",free,") == 4);
 	/* A second process has a journal of its own, and a log that both write to. */
 	unlink(at("log"));
 	run(argv[0], "reset");
-	CHECK(count(text_of("journal"), ",allocate,") == 4 && count(text_of("journal.2"), ",allocate,") == 4);
+	CHECK(count(text_of("journal"), ",allocate,") == 4 &&
+	      count(text_of("journal.2"), ",allocate,") == 4);
 	CHECK(strstr(text_of("log"), "this journal is ") && strstr(text_of("log"), "/journal.2\n"));
 	run(argv[0], "reset");
 	CHECK(strstr(text_of("log"), "/journal.2\n") && strstr(text_of("log"), "/journal.3\n"));
 	unlink(at("log"));
 	run(argv[0], "destroy");
-	CHECK(strstr(text_of("log"), "pools that are no more") && strstr(text_of("log"), "allocations 500"));
+	CHECK(strstr(text_of("log"), "pools that are no more") &&
+	      strstr(text_of("log"), "allocations 500"));
 	snprintf(clean, sizeof(clean), "rm -r %s", dir);
 	CHECK(!system(clean));
 	return 0;

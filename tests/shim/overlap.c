@@ -19,13 +19,22 @@ static hipEvent_t e;
 
 /* ---- a thread that stands ----------------------------------------------- */
 
-enum call { RECORD, WAIT, STREAM_SYNC, EVENT_SYNC, DEVICE_SYNC, STREAM_QUERY, EVENT_QUERY,
-	    STREAM_DESTROY, EVENT_DESTROY };
+enum call {
+	RECORD,
+	WAIT,
+	STREAM_SYNC,
+	EVENT_SYNC,
+	DEVICE_SYNC,
+	STREAM_QUERY,
+	EVENT_QUERY,
+	STREAM_DESTROY,
+	EVENT_DESTROY
+};
 
 static const char *const names[] = {
-	"hipEventRecord", "hipStreamWaitEvent", "hipStreamSynchronize",
-	"hipEventSynchronize", "hipDeviceSynchronize", "hipStreamQuery", "hipEventQuery",
-	"hipStreamDestroy", "hipEventDestroy",
+	"hipEventRecord",      "hipStreamWaitEvent",   "hipStreamSynchronize",
+	"hipEventSynchronize", "hipDeviceSynchronize", "hipStreamQuery",
+	"hipEventQuery",       "hipStreamDestroy",     "hipEventDestroy",
 };
 
 static pthread_t thread;

@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	}
 	/* The shim was in the way: the runtime saw no hipMallocAsync. */
 	hip = dlopen("libamdhip64.so.5", RTLD_NOW | RTLD_NOLOAD);
-	count = hip ? (uint64_t (*)(const char *))dlsym(hip, "somasim_call_count") : NULL;
+	count = hip ? (uint64_t(*)(const char *))dlsym(hip, "somasim_call_count") : NULL;
 	if (!count) {
 		fprintf(stderr, "needs the software device\n");
 		return 77;

@@ -54,12 +54,12 @@ static void block(char *p, size_t size, hipStream_t s)
 
 static void several(char *p)
 {
-	hipPointer_attribute attrs[] = { HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-					 HIP_POINTER_ATTRIBUTE_BUFFER_ID,
-					 HIP_POINTER_ATTRIBUTE_DEVICE_POINTER };
+	hipPointer_attribute attrs[] = {HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+					HIP_POINTER_ATTRIBUTE_BUFFER_ID,
+					HIP_POINTER_ATTRIBUTE_DEVICE_POINTER};
 	void *start = NULL, *dev = NULL;
 	unsigned id = 0;
-	void *data[] = { &start, &id, &dev };
+	void *data[] = {&start, &id, &dev};
 
 	OK(hipDrvPointerGetAttributes(3, attrs, data, (hipDeviceptr_t)(p + 3)));
 	CHECK(start == p && id != 0 && dev == p + 3);
@@ -131,8 +131,8 @@ static void copies(void)
 	hipMemsetParams rows = {.elementSize = 4, .width = SIZE / 4, .height = 2, .pitch = SIZE};
 	char *p[N], *mid, *to;
 	/* Not in every release. */
-	hipError_t (*set_spt)(void *, int, size_t, hipStream_t) =
-		(hipError_t (*)(void *, int, size_t, hipStream_t))sim_call("hipMemsetAsync_spt");
+	hipError_t (*set_spt)(void *, int, size_t, hipStream_t) = (hipError_t(*)(
+		void *, int, size_t, hipStream_t))sim_call("hipMemsetAsync_spt");
 	hipGraphNode_t node;
 	hipGraph_t graph;
 	hipStream_t s;

@@ -51,8 +51,12 @@ static void create(void)
 
 static void attributes(hipMemPool_t pool)
 {
-	struct { uint32_t value, guard; } flag = { 77, 0xabcdef01 };
-	struct { uint64_t value, guard; } size = { 77, 0x1234567887654321 };
+	struct {
+		uint32_t value, guard;
+	} flag = {77, 0xabcdef01};
+	struct {
+		uint64_t value, guard;
+	} size = {77, 0x1234567887654321};
 	uint64_t v;
 	int on;
 
@@ -87,9 +91,9 @@ static void attributes(hipMemPool_t pool)
 
 static void bad_handles(hipMemPool_t dead)
 {
-	hipMemPool_t bad[] = { NULL, (hipMemPool_t)0x1234, dead, (hipMemPool_t)-8 };
-	hipMemLocation where = { hipMemLocationTypeDevice, 0 };
-	hipMemAccessDesc desc = { where, hipMemAccessFlagsProtReadWrite };
+	hipMemPool_t bad[] = {NULL, (hipMemPool_t)0x1234, dead, (hipMemPool_t)-8};
+	hipMemLocation where = {hipMemLocationTypeDevice, 0};
+	hipMemAccessDesc desc = {where, hipMemAccessFlagsProtReadWrite};
 	hipMemAccessFlags flags;
 	uint64_t v = 0;
 	void *p;
@@ -111,9 +115,9 @@ static void bad_handles(hipMemPool_t dead)
 
 static void access_lists(hipMemPool_t pool, int devices)
 {
-	hipMemAccessDesc d = { { hipMemLocationTypeDevice, 0 }, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc d = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
 	hipMemAccessFlags flags = hipMemAccessFlagsProtNone;
-	hipMemLocation where = { hipMemLocationTypeDevice, 0 };
+	hipMemLocation where = {hipMemLocationTypeDevice, 0};
 
 	OK(hipMemPoolGetAccess(&flags, pool, &where));
 	CHECK(flags == hipMemAccessFlagsProtReadWrite);

@@ -100,7 +100,9 @@ static inline void send_fd(int socket, int fd)
 	char byte = 'f';
 	struct iovec part = {&byte, 1};
 	union fd_message u = {.bytes = {0}};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = u.bytes,
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = u.bytes,
 			   .msg_controllen = sizeof(u.bytes)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
@@ -116,7 +118,9 @@ static inline int receive_fd(int socket)
 	char byte;
 	struct iovec part = {&byte, 1};
 	union fd_message u;
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = u.bytes,
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = u.bytes,
 			   .msg_controllen = sizeof(u.bytes)};
 	struct cmsghdr *c;
 	int fd;

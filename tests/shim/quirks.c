@@ -14,7 +14,11 @@
 
 static hipMemPool_t pool;
 
-struct block { char *p; size_t size; int stamp; };
+struct block {
+	char *p;
+	size_t size;
+	int stamp;
+};
 
 static bool playing(const char *quirk)
 {
@@ -111,7 +115,7 @@ static const char *grant_call(void)
 /* A peer gets access before and after there is memory; nothing changes in it. */
 static void peers(hipStream_t s)
 {
-	hipMemAccessDesc d = { { hipMemLocationTypeDevice, 1 }, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc d = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
 	struct block a, b;
 	uint64_t grants = sim_count(grant_call()), later;
 	int n = 0;

@@ -6,7 +6,8 @@
  *   owed WHAT    both end the mode in which hipFree need not wait, after one of them freed
  *                (WHAT: stream or device)
  *   transit HOW  one gives memory back, the other allocates as much (HOW: sync, trim or pools)
- *   capture      one waits in hipFree, the other begins a capture of a stream that is waited for later
+ *   capture      one waits in hipFree, the other begins a capture of a stream that is waited for
+ *                later
  *   reset        one gives access to memory that the other takes away
  *   trims        one gives back all memory, the other less, and neither can do it at once
  */
@@ -105,8 +106,8 @@ static void *first(void *arg)
 
 static void owing(void)
 {
-	void (*reg)(const void *, void (*)(void **), const size_t *) =
-		sim_must("somasim_register_kernel_args");
+	void (*reg)(const void *, void (*)(void **),
+		    const size_t *) = sim_must("somasim_register_kernel_args");
 	static const size_t sizes[] = {sizeof(void *), 0};
 	void *p, *to, *args[1] = {&block};
 	unsigned char host[4096];

@@ -5,7 +5,8 @@
  *   release  hipMemRelease fails (vmm)
  *   capture  a capture begins while a pool grows (vmm, 6.4: no unmap beside it)
  *   map      hipMemAddressReserve, hipMemMap or hipMemSetAccess fails (vmm)
- *   access   nobody gets access to what is mapped, and it cannot be unmapped then (vmm, unmap-unopened)
+ *   access   nobody gets access to what is mapped, and it cannot be unmapped then (vmm,
+ *            unmap-unopened)
  *   opened   a peer gets no access, beside a capture (hip: no hipFree then, either)
  *   settle   the trial of a fresh mapping fails, on a slow device (vmm, gfx12)
  *   agents   HSA reports no agents (hsa)
@@ -75,8 +76,8 @@ static void not_released(void)
 static void not_mapped(void)
 {
 	static const char *const calls[] = {"hipMemAddressReserve:%1", "hipMemMap:%1",
-					    "hipMemSetAccess:%1", "hipMemSetAccess:%1=1",
-					    "hipMemMap:%1=801", "hipMemCreate:%1=600"};
+					    "hipMemSetAccess:%1",      "hipMemSetAccess:%1=1",
+					    "hipMemMap:%1=801",        "hipMemCreate:%1=600"};
 	void (*fail)(const char *) = sim_must("somasim_fail");
 	void (*clear)(void) = sim_must("somasim_fail_clear");
 	uint64_t before = device_free(0);
@@ -143,7 +144,8 @@ static void no_access(void)
 {
 	void (*fail)(const char *) = sim_must("somasim_fail");
 	void (*clear)(void) = sim_must("somasim_fail_clear");
-	hipMemPool_t grown = make_pool(0, hipMemHandleTypeNone), pool = make_pool(0, hipMemHandleTypeNone);
+	hipMemPool_t grown = make_pool(0, hipMemHandleTypeNone),
+		     pool = make_pool(0, hipMemHandleTypeNone);
 	int said = lines_of("the runtime refuses to map memory");
 	uint64_t before, held, lost, calls;
 	void *p[4], *large;
@@ -213,7 +215,8 @@ static void not_opened(void)
 		if (i & 1) { /* it is to be had, now that it can be opened */
 			OK(hipMallocFromPoolAsync(&p, 64 * MIB, pool, stream));
 			fill(p, 5);
-			CHECK(holds(p, 5) && figure(pool, hipMemPoolAttrReservedMemCurrent) == held);
+			CHECK(holds(p, 5) &&
+			      figure(pool, hipMemPoolAttrReservedMemCurrent) == held);
 			OK(hipFreeAsync(p, stream));
 		}
 		OK(hipDeviceSynchronize());

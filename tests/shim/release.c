@@ -40,7 +40,7 @@ static void idle_96(void)
 
 static void nap(long ms)
 {
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+	struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
 
 	nanosleep(&ts, NULL);
 }
@@ -222,10 +222,14 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "by_environment", by_environment }, { "by_device", by_device },
-	{ "decays", decays }, { "at_once", at_once }, { "from_the_start", from_the_start },
-	{ "nobody_waits", nobody_waits }, { "under_pressure", under_pressure },
-	{ "trim_of_the_idle", trim_of_the_idle },
+	{"by_environment", by_environment},
+	{"by_device", by_device},
+	{"decays", decays},
+	{"at_once", at_once},
+	{"from_the_start", from_the_start},
+	{"nobody_waits", nobody_waits},
+	{"under_pressure", under_pressure},
+	{"trim_of_the_idle", trim_of_the_idle},
 };
 
 int main(int argc, char **argv)

@@ -72,8 +72,8 @@ static void *reset_it(void *arg)
 	return arg;
 }
 
-/* HIP forbids that another thread allocates meanwhile, and what it gets may be nothing. But no pool keeps memory that goes
- * with the real call, and hands it out again afterwards. */
+/* HIP forbids that another thread allocates meanwhile, and what it gets may be nothing. But no pool
+ * keeps memory that goes with the real call, and hands it out again afterwards. */
 static void beside(void)
 {
 	int (*hold)(const char *, int) = sim_must("somasim_hold");

@@ -55,7 +55,7 @@ static void runs(hipStream_t stream)
 /* ReuseAllowInternalDependencies: b waits on the device, the host does not. */
 static void waits_on_device(void)
 {
-	unsigned char got[2] = { 0, 0 };
+	unsigned char got[2] = {0, 0};
 	void *p, *q;
 
 	begin();
@@ -154,7 +154,7 @@ static void value_from_b(size_t size)
  * a program might do. */
 static void *soon(hipStream_t stream)
 {
-	struct timespec ts = { 0, 10000000 };
+	struct timespec ts = {0, 10000000};
 	void *p = NULL;
 
 	for (int i = 0; i < 500 && !p; i++) {
@@ -172,7 +172,7 @@ static void *soon(hipStream_t stream)
  * stays or goes: here it is all there is. */
 static void strands_nothing(bool destroyed)
 {
-	struct timespec ts = { 0, 50000000 };
+	struct timespec ts = {0, 50000000};
 	hipStream_t once;
 	void *p, *q;
 

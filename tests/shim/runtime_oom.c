@@ -44,7 +44,7 @@ static struct prop {
 	int type, handle_type, where, id;
 	void *win32;
 	unsigned char flags[8];
-} prop = { 1, 0, 1, 0, NULL, { 0 } };
+} prop = {1, 0, 1, 0, NULL, {0}};
 
 /* False: this version has no such memory. */
 static bool ask(const char *what)
@@ -60,14 +60,19 @@ static bool ask(const char *what)
 		OK(hipMalloc3DArray(&array, &format, (struct hipExtent){512, 512, 512}, 0));
 		OK(hipFreeArray(array));
 	} else if (!strcmp(what, "driver_array")) {
-		HIP_ARRAY_DESCRIPTOR d = { .Width = 8192, .Height = 16384, .NumChannels = 1,
-					   .Format = HIP_AD_FORMAT_FLOAT };
+		HIP_ARRAY_DESCRIPTOR d = {.Width = 8192,
+					  .Height = 16384,
+					  .NumChannels = 1,
+					  .Format = HIP_AD_FORMAT_FLOAT};
 
 		OK(hipArrayCreate(&array, &d));
 		OK(hipFreeArray(array));
 	} else if (!strcmp(what, "driver_array3d")) {
-		HIP_ARRAY3D_DESCRIPTOR d = { .Width = 512, .Height = 512, .Depth = 512,
-					     .NumChannels = 1, .Format = HIP_AD_FORMAT_FLOAT };
+		HIP_ARRAY3D_DESCRIPTOR d = {.Width = 512,
+					    .Height = 512,
+					    .Depth = 512,
+					    .NumChannels = 1,
+					    .Format = HIP_AD_FORMAT_FLOAT};
 
 		OK(hipArray3DCreate(&array, &d));
 		OK(hipFreeArray(array));

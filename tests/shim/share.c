@@ -316,13 +316,25 @@ static void no_leak(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; int (*run)(void); } roles[] = {
-		{"import", import}, {"lazy", lazy}, {"hold", hold}, {"plain", plain},
-		{"hostile", hostile}, {"doomed", doomed}, {"peer", peer},
-		{"guide-pointer", guide_pointer}, {"guide-handle", guide_handle},
-		{"plain-exporter", plain_exporter}, {"right-device", right_device},
+	static const struct {
+		const char *name;
+		int (*run)(void);
+	} roles[] = {
+		{"import", import},
+		{"lazy", lazy},
+		{"hold", hold},
+		{"plain", plain},
+		{"hostile", hostile},
+		{"doomed", doomed},
+		{"peer", peer},
+		{"guide-pointer", guide_pointer},
+		{"guide-handle", guide_handle},
+		{"plain-exporter", plain_exporter},
+		{"right-device", right_device},
 		{"both-devices", both_devices},
-		{"no-device", no_device}, {"crowd", crowd}, {"late", late},
+		{"no-device", no_device},
+		{"crowd", crowd},
+		{"late", late},
 		{"never-idle", never_idle},
 	};
 	int count = 0;

@@ -119,8 +119,7 @@ static void *works(void *stream)
 /* Who waits for all of the device lets go of what was freed. */
 int never_idle(void)
 {
-	int (*hold_next)(const char *, int) =
-		(int (*)(const char *, int))sim_must("somasim_hold");
+	int (*hold_next)(const char *, int) = (int (*)(const char *, int))sim_must("somasim_hold");
 	struct order o;
 	void *p[BLOCKS];
 	hipMemPool_t pool = open_all(&o, p);
@@ -219,7 +218,7 @@ static void hostile_descriptors(hipMemPool_t pool)
 	refused(&pipes[1]);
 	refused(by_value(bad));
 	refused(&bad);
-	refused((void *)8);           /* closed, and nothing to read there */
+	refused((void *)8); /* closed, and nothing to read there */
 	refused((void *)(~0ull - 64));
 	m = open("/proc/self/exe", O_RDONLY);
 	refused(by_value(m));
@@ -240,8 +239,8 @@ static void hostile_descriptors(hipMemPool_t pool)
 		if (i >= 0 && i < (int)size * 8)
 			card[i >> 3] ^= 1 << (i & 7);
 		if (i >= 0)
-			CHECK(!fcntl(m, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW |
-						     F_SEAL_SEAL));
+			CHECK(!fcntl(m, F_ADD_SEALS,
+				     F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
 		err = hipMemPoolImportFromShareableHandle(&made, by_value(m), POSIX_FD, 0);
 		if (i < 128 || i == (int)size * 8) /* before that come magic and counts */
 			CHECK(err == hipErrorInvalidValue || i >= 96);
@@ -275,11 +274,13 @@ void arguments(void)
 	GIVES(hipErrorInvalidValue, hipMemPoolExportToShareableHandle(&fd2, pool, POSIX_FD, 1));
 	GIVES(hipErrorInvalidValue,
 	      hipMemPoolExportToShareableHandle(&fd2, pool, hipMemHandleTypeNone, 0));
-	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(NULL, by_value(fd), POSIX_FD, 0));
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolImportFromShareableHandle(NULL, by_value(fd), POSIX_FD, 0));
 	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(&other, NULL, POSIX_FD, 0));
 	GIVES(hipErrorInvalidValue,
 	      hipMemPoolImportFromShareableHandle(&other, by_value(fd), hipMemHandleTypeNone, 0));
-	GIVES(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(&other, by_value(fd), POSIX_FD, 1));
+	GIVES(hipErrorInvalidValue,
+	      hipMemPoolImportFromShareableHandle(&other, by_value(fd), POSIX_FD, 1));
 	/* A handle of 64 bits, of which the lower were received. */
 	OK(hipMemPoolImportFromShareableHandle(
 		&other, (void *)((uintptr_t)fd | (uintptr_t)0x5555aaaa << 32), POSIX_FD, 0));

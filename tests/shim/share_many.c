@@ -135,8 +135,9 @@ int crowd(void)
 		CHECK(!pthread_create(&t[i], NULL, one_of_them, (void *)i));
 	for (int i = 0; i < 4; i++)
 		CHECK(!pthread_join(t[i], NULL));
-	for (int i = 0; i < 2000 && sim_count("hipIpcCloseMemHandle") <
-					    sim_count("hipIpcOpenMemHandle"); i++) {
+	for (int i = 0;
+	     i < 2000 && sim_count("hipIpcCloseMemHandle") < sim_count("hipIpcOpenMemHandle");
+	     i++) {
 		OK(hipDeviceSynchronize());
 		usleep(1000);
 	}

@@ -22,7 +22,8 @@ static _Atomic bool held; /* no kernel ends */
 /* A short sleep of the shim is one of the program's: counted by thread. */
 static _Thread_local unsigned naps;
 
-__attribute__((visibility("default"))) int nanosleep(const struct timespec *t, struct timespec *rest)
+__attribute__((visibility("default"))) int nanosleep(const struct timespec *t,
+						     struct timespec *rest)
 {
 	naps++;
 	return clock_nanosleep(CLOCK_MONOTONIC, 0, t, rest);
@@ -77,7 +78,8 @@ static void bounded(unsigned flags)
 		CHECK(pthread_create(&thread[i], NULL, worker, stream[i]) == 0);
 	for (int i = 0; i < STREAMS; i++)
 		pthread_join(thread[i], NULL);
-	fprintf(stderr, "%.1f blocks per stream\n", (double)(before - device_free(0)) / BLOCK / STREAMS);
+	fprintf(stderr, "%.1f blocks per stream\n",
+		(double)(before - device_free(0)) / BLOCK / STREAMS);
 	CHECK(!overlaps);
 	CHECK(before - device_free(0) <= 8ull * STREAMS * BLOCK);
 }
@@ -177,8 +179,8 @@ static void destroyed(void)
 	held = true; /* a stream at its end is not given a fence */
 	launch(p, 1, stream);
 	OK(hipFreeAsync(scratch, stream));
-	CHECK(hold(fence && !strcmp(fence, "signal") ? "hipStreamWriteValue64" :
-						       "hipEventRecord", 1) == 0);
+	CHECK(hold(fence && !strcmp(fence, "signal") ? "hipStreamWriteValue64" : "hipEventRecord",
+		   1) == 0);
 	CHECK(pthread_create(&thread, NULL, destroyer, stream) == 0);
 	while (!holds())
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
@@ -202,8 +204,8 @@ int main(int argc, char **argv)
 	static const size_t sizes[] = {sizeof(void *), sizeof(uint64_t), 0};
 
 	CHECK(argc == 2 && preloaded());
-	reg = (void (*)(const void *, void (*)(void **), const size_t *))
-		sim_call("somasim_register_kernel_args");
+	reg = (void (*)(const void *, void (*)(void **), const size_t *))sim_call(
+		"somasim_register_kernel_args");
 	if (!reg)
 		return SKIP;
 	reg(&kernel, body, sizes);

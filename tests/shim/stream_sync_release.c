@@ -31,7 +31,7 @@ static void set_threshold(uint64_t v)
 
 static void nap(long ms)
 {
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+	struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
 
 	nanosleep(&ts, NULL);
 }
@@ -127,10 +127,11 @@ static void others(bool by_event)
 	CHECK(reserved() == 0);
 }
 
-/* Nor does a stream of another device, which an unmap waits for where it can reach the memory (V21). */
+/* Nor does a stream of another device, which an unmap waits for where it can reach the memory
+ * (V21). */
 static void elsewhere(bool by_event)
 {
-	hipMemAccessDesc both = { { hipMemLocationTypeDevice, 1 }, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc both = {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite};
 	hipStream_t far;
 	void *there;
 
@@ -218,9 +219,9 @@ static const struct {
 	void (*run)(bool by_event);
 	bool by_event;
 } cases[] = {
-	{ "decays", decays, false }, { "decays_events", decays, true },
-	{ "exact", exact, false },   { "exact_events", exact, true },
-	{ "others", others, false }, { "loop", loop, false }, { "elsewhere", elsewhere, false },
+	{"decays", decays, false},       {"decays_events", decays, true}, {"exact", exact, false},
+	{"exact_events", exact, true},   {"others", others, false},       {"loop", loop, false},
+	{"elsewhere", elsewhere, false},
 };
 
 /* With the null stream in use and without, on a stream that joins it and on one that does not. */

@@ -23,8 +23,8 @@ struct block {
 	size_t size;
 	uint32_t stamp;
 	bool classic;
-	hipStream_t last;  /* the stream that its latest work is on */
-	hipEvent_t done;   /* recorded there after it */
+	hipStream_t last; /* the stream that its latest work is on */
+	hipEvent_t done;  /* recorded there after it */
 	bool has_event;
 };
 
@@ -48,8 +48,9 @@ static size_t size_of(struct worker *w)
 {
 	unsigned bits = (unsigned)below(w, 100);
 
-	bits = bits < 60 ? 4 + (unsigned)below(w, 14) : bits < 95 ? 18 + (unsigned)below(w, 5)
-								  : 23 + (unsigned)below(w, 3);
+	bits = bits < 60 ? 4 + (unsigned)below(w, 14) :
+	       bits < 95 ? 18 + (unsigned)below(w, 5) :
+			   23 + (unsigned)below(w, 3);
 	return 1 + below(w, (uint64_t)1 << bits);
 }
 
@@ -111,10 +112,11 @@ static void check_stamp(struct worker *w, struct block *b, hipStream_t s)
 	for (int i = 0; i < n; i++)
 		for (size_t k = 0; k < len[i]; k++)
 			if (got[i][k] != (b->stamp & 255)) {
-				fprintf(stderr, "seed %llu: thread %d: block %p of %zu has %u at "
-					"%zu, not %u\n", (unsigned long long)seed, w->me,
-					(void *)b->p, b->size, got[i][k], at[i] + k,
-					b->stamp & 255);
+				fprintf(stderr,
+					"seed %llu: thread %d: block %p of %zu has %u at "
+					"%zu, not %u\n",
+					(unsigned long long)seed, w->me, (void *)b->p, b->size,
+					got[i][k], at[i] + k, b->stamp & 255);
 				w->wrong++;
 				return;
 			}
@@ -158,16 +160,12 @@ static void give(struct worker *w, struct block *b)
 static void disturb(struct worker *w)
 {
 	hipStream_t s = streams[below(w, STREAMS)], t = streams[below(w, STREAMS)];
-	struct timespec nap = { 0, 100000 };
+	struct timespec nap = {0, 100000};
 	hipEvent_t e;
 
 	switch (below(w, 6)) {
-	case 0:
-		OK(hipStreamSynchronize(s));
-		break;
-	case 1:
-		(void)hipStreamQuery(s);
-		break;
+	case 0: OK(hipStreamSynchronize(s)); break;
+	case 1: (void)hipStreamQuery(s); break;
 	case 2:
 		OK(hipEventCreate(&e));
 		OK(hipEventRecord(e, s));
@@ -231,8 +229,8 @@ static int run(int steps)
 		if (i == 0)
 			streams[i] = NULL;
 		else
-			OK(hipStreamCreateWithFlags(&streams[i], i < STREAMS / 2
-							? hipStreamNonBlocking : 0));
+			OK(hipStreamCreateWithFlags(&streams[i],
+						    i < STREAMS / 2 ? hipStreamNonBlocking : 0));
 	for (int i = 0; i < THREADS; i++) {
 		memset(&w[i], 0, sizeof(w[i]));
 		w[i].me = i;
@@ -259,8 +257,8 @@ static int run(int steps)
 
 int main(int argc, char **argv)
 {
-	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0)
-				  : (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
+	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) :
+				    (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
 	int seeds = argc > 2 ? atoi(argv[2]) : 1, steps = argc > 3 ? atoi(argv[3]) : 400;
 	int bad = 0;
 

@@ -16,7 +16,10 @@
 /* As the runtime has them: callers have variables of just that size. */
 static void widths(void *p, bool pooled)
 {
-	static const struct { int attr; unsigned width; } want[] = {
+	static const struct {
+		int attr;
+		unsigned width;
+	} want[] = {
 		{HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, 4},
 		{HIP_POINTER_ATTRIBUTE_DEVICE_POINTER, 8},
 		{HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS, 1},
@@ -114,9 +117,9 @@ static void *later(void *arg)
 static void sync_memops(void)
 {
 	/* Headers before 5.3 do not have it. */
-	hipError_t (*set)(const void *, hipPointer_attribute, hipDeviceptr_t) =
-		(hipError_t (*)(const void *, hipPointer_attribute, hipDeviceptr_t))(uintptr_t)
-			dlsym(RTLD_DEFAULT, "hipPointerSetAttribute");
+	hipError_t (*set)(const void *, hipPointer_attribute, hipDeviceptr_t) = (hipError_t(*)(
+		const void *, hipPointer_attribute, hipDeviceptr_t))(
+		uintptr_t)dlsym(RTLD_DEFAULT, "hipPointerSetAttribute");
 	unsigned on = 1, off = 0;
 	bool got;
 	pthread_t thread;
@@ -176,7 +179,8 @@ static void cubes(void)
 	OK(hipMemPrefetchAsync(cube.ptr, sizeof(got), 0, NULL));
 	GIVES(hipErrorInvalidValue, hipMemPrefetchAsync(cube.ptr, sizeof(got) + 1, 0, NULL));
 	OK(hipMemAdvise(cube.ptr, sizeof(got), hipMemAdviseSetReadMostly, 0));
-	GIVES(hipErrorInvalidValue, hipMemAdvise(cube.ptr, sizeof(got) + 1, hipMemAdviseSetReadMostly, 0));
+	GIVES(hipErrorInvalidValue,
+	      hipMemAdvise(cube.ptr, sizeof(got) + 1, hipMemAdviseSetReadMostly, 0));
 	OK(hipFree(cube.ptr));
 	OK(hipFree(gap));
 }
@@ -235,7 +239,7 @@ static void runtimes_error(hipStream_t s)
  * until it is read. Whoever answered. */
 static void last_error(hipStream_t s)
 {
-	hipError_t (*ext)(void) = (hipError_t (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT,
+	hipError_t (*ext)(void) = (hipError_t(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT,
 									"hipExtGetLastError");
 	hipError_t after = runtime_major() < 7 ? hipSuccess : hipErrorInvalidValue;
 	hipStream_t other;

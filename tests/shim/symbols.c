@@ -6,17 +6,24 @@
 #include "test.h"
 
 void **__hipRegisterFatBinary(const void *data);
-void __hipRegisterVar(void **modules, void *var, char *host, char *device, int ext,
-		      size_t size, int constant, int global);
+void __hipRegisterVar(void **modules, void *var, char *host, char *device, int ext, size_t size,
+		      int constant, int global);
 
 static int symbol[16];
-static const struct { uint32_t magic, version; const void *binary; void *unused; } fat = {
-	0x48495046, 1, "", NULL,
+static const struct {
+	uint32_t magic, version;
+	const void *binary;
+	void *unused;
+} fat = {
+	0x48495046,
+	1,
+	"",
+	NULL,
 };
 
 int main(void)
 {
-	int in[16] = { 1, 2, 3 }, out[16] = { 0 };
+	int in[16] = {1, 2, 3}, out[16] = {0};
 	char name[] = "symbol";
 	uint64_t waits;
 	void *p;

@@ -38,7 +38,7 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 		return 1;
 	if (!dladdr(entry[215], &info) || !strstr(info.dli_fname, "libsomashim"))
 		return 0;
-	behind = (hipError_t (*)(void **, size_t))entry[215];
+	behind = (hipError_t(*)(void **, size_t))entry[215];
 	entry[215] = (void *)wrap;
 	return 0;
 }
@@ -50,9 +50,13 @@ static uint32_t import(void)
 
 static int bogus(void **entry, uint32_t (*from)(void))
 {
-	static struct { uint64_t size; void *entry[506]; } t;
-	register_fn *fn = (register_fn *)dlsym(RTLD_DEFAULT, "rocprofiler_register_library_api_table");
-	void *tables[] = { &t };
+	static struct {
+		uint64_t size;
+		void *entry[506];
+	} t;
+	register_fn *fn = (register_fn *)dlsym(RTLD_DEFAULT,
+					       "rocprofiler_register_library_api_table");
+	void *tables[] = {&t};
 	uint64_t id;
 
 	t.size = sizeof(t);
@@ -92,7 +96,8 @@ int main(void)
 	OK(hipFreeAsync(p, s));
 	OK(hipStreamDestroy(s));
 	OK(hipDeviceSynchronize());
-	CHECK(!sim_count("hipMalloc") && !sim_count("hipMallocAsync") && !sim_count("hipFreeAsync"));
+	CHECK(!sim_count("hipMalloc") && !sim_count("hipMallocAsync") &&
+	      !sim_count("hipFreeAsync"));
 	CHECK(sim_count("hipExtMallocWithFlags") && sim_count("hipMemsetAsync") == 1);
 	/* A real call of ours is not one of the program's. */
 	CHECK(seen == 1);

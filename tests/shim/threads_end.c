@@ -111,7 +111,7 @@ static uint64_t markers(void)
 
 int main(void)
 {
-	uint64_t (*busy)(void) = (uint64_t (*)(void))sim_call("somasim_threads_left_busy");
+	uint64_t (*busy)(void) = (uint64_t(*)(void))sim_call("somasim_threads_left_busy");
 	uint64_t recorded;
 	hipMemPool_t pool;
 	uint64_t used;

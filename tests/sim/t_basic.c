@@ -51,7 +51,7 @@ int main(void)
 	EXPECT(hipGetLastError(), hipSuccess);
 	EXPECT(hipMalloc((void **)&p, (size_t)1 << 60), hipErrorOutOfMemory);
 	OK(hipGetDevice(&n));
-	EXPECT(hipGetLastError(), hipSuccess);        /* before 7.0 success overwrites it */
+	EXPECT(hipGetLastError(), hipSuccess); /* before 7.0 success overwrites it */
 
 	OK(hipFree(NULL));
 	OK(hipFree(d));
@@ -68,7 +68,8 @@ int main(void)
 		CHECK(back[i] == 0);
 	OK(hipFree(d));
 
-	/* A host that waits for each command is never ahead; of 1,000 commands in a row half are, in the mean. */
+	/* A host that waits for each command is never ahead; of 1,000 commands in a row half are,
+	 * in the mean. */
 	uint64_t (*behind)(void) = control("somasim_mean_behind");
 	hipStream_t s;
 	CHECK(behind() == 0);

@@ -33,7 +33,8 @@ static void end(bool lost)
 
 static void table(hipStreamCaptureMode m)
 {
-	bool relaxed = m == hipStreamCaptureModeRelaxed, six = version >= 60000000, seven = version >= 70000000;
+	bool relaxed = m == hipStreamCaptureModeRelaxed, six = version >= 60000000,
+	     seven = version >= 70000000;
 	int e900 = relaxed ? hipSuccess : hipErrorStreamCaptureUnsupported;
 	bool lost = six && !relaxed;
 	hipEvent_t own;
@@ -42,17 +43,36 @@ static void table(hipStreamCaptureMode m)
 	OK(hipEventRecord(ev, B));
 	OK(hipStreamSynchronize(B));
 
-	begin(m); EXPECT(hipMalloc(&p, 64), e900); end(lost);
-	begin(m); EXPECT(hipHostMalloc(&p, 64, 0), e900); end(lost);
-	begin(m); EXPECT(hipFree(NULL), e900); end(lost);
-	begin(m); EXPECT(hipStreamQuery(B), e900); end(lost);
-	begin(m); EXPECT(hipStreamSynchronize(B), e900); end(lost);
-	begin(m); EXPECT(hipEventSynchronize(ev), e900); end(lost);
-	begin(m); EXPECT(hipEventQuery(ev), seven ? e900 : 0); end(seven && lost);
-	begin(m); EXPECT(hipDeviceSynchronize(), six ? hipErrorStreamCaptureUnsupported : 0); end(six);
-	begin(m); EXPECT(hipStreamQuery(A), hipErrorStreamCaptureUnsupported); end(six);
 	begin(m);
-	EXPECT(hipMemset(buf, 1, 1), six || m == hipStreamCaptureModeGlobal ? hipErrorStreamCaptureImplicit : 0);
+	EXPECT(hipMalloc(&p, 64), e900);
+	end(lost);
+	begin(m);
+	EXPECT(hipHostMalloc(&p, 64, 0), e900);
+	end(lost);
+	begin(m);
+	EXPECT(hipFree(NULL), e900);
+	end(lost);
+	begin(m);
+	EXPECT(hipStreamQuery(B), e900);
+	end(lost);
+	begin(m);
+	EXPECT(hipStreamSynchronize(B), e900);
+	end(lost);
+	begin(m);
+	EXPECT(hipEventSynchronize(ev), e900);
+	end(lost);
+	begin(m);
+	EXPECT(hipEventQuery(ev), seven ? e900 : 0);
+	end(seven && lost);
+	begin(m);
+	EXPECT(hipDeviceSynchronize(), six ? hipErrorStreamCaptureUnsupported : 0);
+	end(six);
+	begin(m);
+	EXPECT(hipStreamQuery(A), hipErrorStreamCaptureUnsupported);
+	end(six);
+	begin(m);
+	EXPECT(hipMemset(buf, 1, 1),
+	       six || m == hipStreamCaptureModeGlobal ? hipErrorStreamCaptureImplicit : 0);
 	end(six);
 	OK(hipEventCreate(&own));
 	begin(m);
@@ -128,7 +148,8 @@ static void replay(void)
 	EXPECT(hipStreamWaitEvent(A, ev, 0), hipErrorStreamCaptureIsolation);
 	end(true);
 	EXPECT(hipStreamEndCapture(A, &bad), hipErrorIllegalState);
-	EXPECT(hipStreamBeginCapture(NULL, hipStreamCaptureModeGlobal), hipErrorStreamCaptureUnsupported);
+	EXPECT(hipStreamBeginCapture(NULL, hipStreamCaptureModeGlobal),
+	       hipErrorStreamCaptureUnsupported);
 
 	/* Memory that is allocated in a capture has its address at once, and lives as long as the
 	 * graph. */
@@ -170,8 +191,10 @@ int main(void)
 	void *p;
 	OK(hipStreamCreate(&c));
 	OK(hipStreamBeginCapture(c, hipStreamCaptureModeRelaxed));
-	EXPECT(hipMallocAsync(&p, 64, B), version >= 60000000 ? hipErrorStreamCaptureUnsupported : 0);
-	EXPECT(hipStreamIsCapturing(NULL, &st), version >= 60000000 ? hipErrorStreamCaptureImplicit : 0);
+	EXPECT(hipMallocAsync(&p, 64, B),
+	       version >= 60000000 ? hipErrorStreamCaptureUnsupported : 0);
+	EXPECT(hipStreamIsCapturing(NULL, &st),
+	       version >= 60000000 ? hipErrorStreamCaptureImplicit : 0);
 	OK(hipEventRecord(ev, NULL));
 	OK(hipStreamEndCapture(c, &g));
 	return 0;

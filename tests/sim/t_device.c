@@ -58,7 +58,8 @@ static void memory(void)
 
 	p = sim_device_alloc(0, 10000, 0);
 	CHECK(p && sim_free_bytes(0) == before - 3 * SIM_PAGE);
-	CHECK(sim_find(p + 9999, &a) && a.r.base == (uintptr_t)p && a.size == 10000 && a.kind == SIM_DEVICE);
+	CHECK(sim_find(p + 9999, &a) && a.r.base == (uintptr_t)p && a.size == 10000 &&
+	      a.kind == SIM_DEVICE);
 	memset(p, 7, 10000);
 	CHECK(!sim_free(p + 1, false) && sim_free(p + 1, true) && !sim_find(p, &a));
 	p = sim_device_alloc(0, 10000, 0);
@@ -116,9 +117,9 @@ static void commands(void)
 {
 	struct sim_queue *q = sim_device_queue_new(0, false);
 	uint64_t s = sim_signal_new(3);
-	const uint32_t dims[6] = { 1, 1, 1, 1, 1, 1 };
+	const uint32_t dims[6] = {1, 1, 1, 1, 1, 1};
 	int called = 0, sum = 0, *to = &sum, by = 5;
-	void *args[] = { &to, &by };
+	void *args[] = {&to, &by};
 	struct sim_command *template = sim_host_command(count, &called);
 
 	sim_enqueue(q, sim_wait_value_command(sim_signal_value(s), 9, ~0ull, SIM_VALUE_EQ, true));
@@ -135,7 +136,7 @@ static void commands(void)
 	sim_kernel_register((void *)add, "add");
 	somasim_register_kernel((void *)add, add);
 	sim_enqueue(q, sim_kernel_command(sim_kernel_at((void *)add), dims, args, NULL, 0));
-	by = 100;                             /* arguments were copied */
+	by = 100; /* arguments were copied */
 	sim_queue_drain(q);
 	CHECK(sum == 5);
 	sim_queue_close(q);

@@ -43,14 +43,16 @@ int main(void)
 	OK(hipMalloc(&p, t));
 	CHECK(avail(0) == 0);
 	EXPECT(hipMalloc(&q, 1), hipErrorOutOfMemory);
-	CHECK(count("hipMemGetInfo") == 1);   /* the nested call of hipMalloc does not count */
+	CHECK(count("hipMemGetInfo") == 1); /* the nested call of hipMalloc does not count */
 	OK(hipFree(p));
 
 	OK(hipMemsetAsync(NULL, 0, 0, s));
 	pid_t pid = fork();
 	if (!pid)
 		_exit(hipStreamSynchronize(s) == hipErrorNotInitialized &&
-		      hipMalloc(&p, 64) == hipErrorNotInitialized ? 0 : 1);
+				      hipMalloc(&p, 64) == hipErrorNotInitialized ?
+			      0 :
+			      1);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
 	return 0;
 }

@@ -34,7 +34,7 @@ static hsa_status_t on_pool(hsa_amd_memory_pool_t p, void *data)
 
 int main(void)
 {
-	hsa_amd_pointer_info_t info = { .size = sizeof info };
+	hsa_amd_pointer_info_t info = {.size = sizeof info};
 	hsa_amd_ipc_memory_t ipc;
 	hipPointerAttribute_t attr;
 	hipIpcMemHandle_t h;
@@ -66,7 +66,7 @@ int main(void)
 
 	/* HIP can use it, but knows neither its device nor its bounds. */
 	OK(hipMemset(p + 4096, 6, 4096));
-	CHECK(p[4096] == 6);                  /* hipMemset waits: not HIP's own memory */
+	CHECK(p[4096] == 6); /* hipMemset waits: not HIP's own memory */
 	OK(hipMemcpy(back, p + 4096, 64, hipMemcpyDeviceToHost));
 	CHECK(back[63] == 6);
 	OK(hipPointerGetAttributes(&attr, p + 1));
@@ -99,12 +99,15 @@ int main(void)
 	OK(hsa_amd_signal_value_pointer(sig, &v));
 	CHECK((uintptr_t)v == sig.handle + 8 && *v == 3);
 	OK(hipStreamWriteValue64(s, (void *)(uintptr_t)v, 9, 0));
-	CHECK(hsa_signal_wait_scacquire(sig, HSA_SIGNAL_CONDITION_EQ, 9, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) == 9);
+	CHECK(hsa_signal_wait_scacquire(sig, HSA_SIGNAL_CONDITION_EQ, 9, UINT64_MAX,
+					HSA_WAIT_STATE_BLOCKED) == 9);
 	hsa_signal_subtract_screlease(sig, 8);
 	CHECK(hsa_signal_load_relaxed(sig) == 1);
 	OK(hsa_amd_memory_async_copy(q + 64, gpu, q, gpu, 64, 0, NULL, sig));
-	CHECK(hsa_signal_wait_acquire(sig, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_ACTIVE) == 0);
-	CHECK(hsa_signal_wait_relaxed(sig, HSA_SIGNAL_CONDITION_GTE, 5, 1000000, HSA_WAIT_STATE_ACTIVE) == 0);
+	CHECK(hsa_signal_wait_acquire(sig, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+				      HSA_WAIT_STATE_ACTIVE) == 0);
+	CHECK(hsa_signal_wait_relaxed(sig, HSA_SIGNAL_CONDITION_GTE, 5, 1000000,
+				      HSA_WAIT_STATE_ACTIVE) == 0);
 	CHECK(q[64] == 1);
 	OK(hsa_signal_destroy(sig));
 

@@ -118,7 +118,8 @@ static int importer(int in, int out)
 	CHECK(f || m.poolfd < 0);
 	int fd = f ? fileno(f) : -1;
 	if (fd >= 0) {
-		OK(hipMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)fd, hipMemHandleTypePosixFileDescriptor, 0));
+		OK(hipMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)fd,
+						       hipMemHandleTypePosixFileDescriptor, 0));
 		OK(hipMemPoolImportPointer((void **)&q, pool, &m.ptr));
 		OK(hipMemcpy(back, q, 16, hipMemcpyDeviceToHost));
 		CHECK(back[0] == 55);
@@ -141,9 +142,9 @@ static int importer(int in, int out)
 
 int main(int argc, char **argv)
 {
-	hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
-		.handleTypes = hipMemHandleTypePosixFileDescriptor,
-		.location = { hipMemLocationTypeDevice, 0 } };
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .handleTypes = hipMemHandleTypePosixFileDescriptor,
+				 .location = {hipMemLocationTypeDevice, 0}};
 	struct msg m;
 	int to[2], from[2], status, version;
 	size_t before, now, total;
@@ -155,7 +156,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		return importer(atoi(argv[1]), atoi(argv[2]));
 	CHECK(!pipe(to) && !pipe(from));
-	pid_t pid = fork();                   /* before the device starts */
+	pid_t pid = fork(); /* before the device starts */
 	if (!pid) {
 		char a[16], b[16];
 
@@ -189,12 +190,15 @@ int main(int argc, char **argv)
 	OK(hipMemPoolCreate(&pool, &props));
 	OK(hipRuntimeGetVersion(&version));
 	m.poolfd = -1;
-	if (version < 50700000) {                 /* pools cannot be shared yet */
+	if (version < 50700000) { /* pools cannot be shared yet */
 		EXPECT(hipMemPoolExportPointer(&m.ptr, x), hipErrorNotSupported);
-		EXPECT(hipMemPoolExportToShareableHandle(&m.poolfd, pool, hipMemHandleTypePosixFileDescriptor, 0), hipErrorNotSupported);
+		EXPECT(hipMemPoolExportToShareableHandle(&m.poolfd, pool,
+							 hipMemHandleTypePosixFileDescriptor, 0),
+		       hipErrorNotSupported);
 	} else {
 		OK(hipMemPoolExportPointer(&m.ptr, x));
-		OK(hipMemPoolExportToShareableHandle(&m.poolfd, pool, hipMemHandleTypePosixFileDescriptor, 0));
+		OK(hipMemPoolExportToShareableHandle(&m.poolfd, pool,
+						     hipMemHandleTypePosixFileDescriptor, 0));
 	}
 	OK(hipStreamSynchronize(NULL));
 	tell(to[1], &m, sizeof m);
@@ -205,10 +209,10 @@ int main(int argc, char **argv)
 	receive(from[0], &c, 1);
 	CHECK(c == 'm');
 	OK(hipMemcpy(back, d + (1 << 20), 16, hipMemcpyDeviceToHost));
-	CHECK(back[0] == 17);                 /* the importer has written it */
+	CHECK(back[0] == 17); /* the importer has written it */
 	OK(hipFree(d));
 	OK(hipMemGetInfo(&now, &total));
-	CHECK(now <= before - (8 << 20));     /* the importer still has it open */
+	CHECK(now <= before - (8 << 20)); /* the importer still has it open */
 	OK(hipMalloc((void **)&e, 8 << 20));
 	CHECK(e != d);
 	OK(hipMemset(e, 99, 8 << 20));

@@ -2,19 +2,21 @@
 /* Kernels with bodies: registered as compiled code does it, from a module, and by a test. */
 #include "test.h"
 
-extern void __hipRegisterFunction(void **, const void *, char *, const char *, unsigned, void *, void *, dim3 *, dim3 *, int *);
+extern void __hipRegisterFunction(void **, const void *, char *, const char *, unsigned, void *,
+				  void *, dim3 *, dim3 *, int *);
 extern void **__hipRegisterFatBinary(const void *);
 extern void __hipUnregisterFatBinary(void **);
 
 #pragma GCC visibility push(default)
 void somasim_kernel_fill(void **args);
 extern const size_t somasim_kernel_fill_args[];
-const size_t somasim_kernel_fill_args[] = { sizeof(char *), sizeof(int), sizeof(size_t), 0 };
+const size_t somasim_kernel_fill_args[] = {sizeof(char *), sizeof(int), sizeof(size_t), 0};
 #pragma GCC visibility pop
 
 void somasim_kernel_fill(void **args)
 {
-	void (*dims)(uint32_t *, uint32_t *) = (void (*)(uint32_t *, uint32_t *))dlsym(RTLD_DEFAULT, "somasim_launch_dims");
+	void (*dims)(uint32_t *, uint32_t *) = (void (*)(uint32_t *, uint32_t *))dlsym(
+		RTLD_DEFAULT, "somasim_launch_dims");
 	uint32_t g[3], b[3];
 
 	dims(g, b);
@@ -22,9 +24,15 @@ void somasim_kernel_fill(void **args)
 		memset(*(char **)args[0], *(int *)args[1], *(size_t *)args[2]);
 }
 
-static void stub_fill(void) { }
-static void stub_other(void) { }
-static void stub_none(void) { }
+static void stub_fill(void)
+{
+}
+static void stub_other(void)
+{
+}
+static void stub_none(void)
+{
+}
 
 static void other(void **args)
 {
@@ -33,17 +41,17 @@ static void other(void **args)
 
 static void launch(const void *f, char *p, int v, size_t n, hipStream_t s)
 {
-	void *args[] = { &p, &v, &n };
+	void *args[] = {&p, &v, &n};
 
-	OK(hipLaunchKernel(f, (dim3){ 3, 1, 1 }, (dim3){ 64, 1, 1 }, args, 0, s));
-	p = NULL;                             /* the launch has copied the arguments */
+	OK(hipLaunchKernel(f, (dim3){3, 1, 1}, (dim3){64, 1, 1}, args, 0, s));
+	p = NULL; /* the launch has copied the arguments */
 	v = 0;
 }
 
 int main(void)
 {
-	void (*reg)(const void *, void (*)(void **)) =
-		(void (*)(const void *, void (*)(void **)))control("somasim_register_kernel");
+	void (*reg)(const void *, void (*)(void **)) = (void (*)(
+		const void *, void (*)(void **)))control("somasim_register_kernel");
 	void **mod = __hipRegisterFatBinary("image");
 	hipStream_t s;
 	hipModule_t m;
@@ -51,8 +59,10 @@ int main(void)
 	char *d, back[64];
 	int *n;
 
-	__hipRegisterFunction(mod, (void *)stub_fill, "fill", "fill", 1024, NULL, NULL, NULL, NULL, NULL);
-	__hipRegisterFunction(mod, (void *)stub_none, "none", "none", 1024, NULL, NULL, NULL, NULL, NULL);
+	__hipRegisterFunction(mod, (void *)stub_fill, "fill", "fill", 1024, NULL, NULL, NULL, NULL,
+			      NULL);
+	__hipRegisterFunction(mod, (void *)stub_none, "none", "none", 1024, NULL, NULL, NULL, NULL,
+			      NULL);
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	OK(hipMalloc((void **)&d, 4096));
 	stall(s);
@@ -61,17 +71,18 @@ int main(void)
 	OK(hipStreamSynchronize(s));
 	OK(hipMemcpy(back, d, 64, hipMemcpyDeviceToHost));
 	CHECK(back[0] == 7 && back[63] == 7);
-	launch((void *)stub_none, d, 1, 1, s);        /* prints a warning and does nothing */
-	EXPECT(hipLaunchKernel((void *)main, (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, NULL, 0, s),
+	launch((void *)stub_none, d, 1, 1, s); /* prints a warning and does nothing */
+	EXPECT(hipLaunchKernel((void *)main, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, s),
 	       hipErrorInvalidDeviceFunction);
 
 	/* A body that the test registers, without the sizes of its arguments. */
 	reg((void *)stub_other, other);
 	OK(hipHostMalloc((void **)&n, 4, 0));
 	for (int i = 1; i <= 10; i++) {
-		void *args[] = { &n, &i };
+		void *args[] = {&n, &i};
 
-		OK(hipLaunchKernel((void *)stub_other, (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, args, 0, s));
+		OK(hipLaunchKernel((void *)stub_other, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0,
+				   s));
 	}
 	OK(hipStreamSynchronize(s));
 	CHECK(*n == 55);
@@ -80,7 +91,7 @@ int main(void)
 	OK(hipModuleGetFunction(&f, m, "fill"));
 	int v = 9;
 	size_t len = 16;
-	void *args[] = { &d, &v, &len };
+	void *args[] = {&d, &v, &len};
 	OK(hipModuleLaunchKernel(f, 3, 1, 1, 64, 1, 1, 0, s, args, NULL));
 	OK(hipStreamSynchronize(s));
 	OK(hipMemcpy(back, d, 64, hipMemcpyDeviceToHost));

@@ -13,8 +13,8 @@ static uint64_t attr(hipMemPool_t p, hipMemPoolAttr a)
 int main(void)
 {
 	hipMemPool_t def, cur, mine;
-	hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
-		.location = { hipMemLocationTypeDevice, 0 } };
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .location = {hipMemLocationTypeDevice, 0}};
 	hipStream_t a, b;
 	uint64_t keep = UINT64_MAX, v;
 	char *p, *q, *r;
@@ -70,11 +70,14 @@ int main(void)
 	EXPECT(hipMemPoolSetAttribute(def, hipMemPoolAttrUsedMemCurrent, &v), hipErrorInvalidValue);
 	EXPECT(hipFreeAsync(NULL, a), version < 70000000 ? hipErrorInvalidValue : hipSuccess);
 	EXPECT(hipFreeAsync(&v, a), hipErrorInvalidValue);
-	EXPECT(hipMallocAsync((void **)&p, 64, (hipStream_t)-1), version < 50300000 ? hipErrorInvalidValue : hipErrorInvalidHandle);
-	EXPECT(hipMallocAsync((void **)&p, 0, a), version < 50300000 ? hipErrorInvalidValue : hipSuccess);
+	EXPECT(hipMallocAsync((void **)&p, 64, (hipStream_t)-1),
+	       version < 50300000 ? hipErrorInvalidValue : hipErrorInvalidHandle);
+	EXPECT(hipMallocAsync((void **)&p, 0, a),
+	       version < 50300000 ? hipErrorInvalidValue : hipSuccess);
 	CHECK(version < 50300000 || p == NULL);
 	p = (char *)1;
-	EXPECT(hipMallocAsync((void **)&p, (size_t)1 << 60, a), version < 50300000 ? hipSuccess : hipErrorOutOfMemory);
+	EXPECT(hipMallocAsync((void **)&p, (size_t)1 << 60, a),
+	       version < 50300000 ? hipSuccess : hipErrorOutOfMemory);
 	CHECK(p == NULL);
 	EXPECT(hipMemPoolDestroy(def), hipErrorInvalidValue);
 
@@ -90,8 +93,8 @@ int main(void)
 	OK(hipFreeAsync(p, a));
 	EXPECT(hipMemPoolDestroy(mine), hipErrorInvalidValue);
 
-	/* hipFree takes blocks of pools, hipFreeAsync takes memory of hipMalloc, and a double free is
-	 * refused. */
+	/* hipFree takes blocks of pools, hipFreeAsync takes memory of hipMalloc, and a double free
+	 * is refused. */
 	OK(hipMallocAsync((void **)&p, 4096, a));
 	OK(hipFree(p));
 	EXPECT(hipFreeAsync(p, a), hipErrorInvalidValue);

@@ -6,7 +6,7 @@
 
 #define CHUNK (4UL << 20)
 
-struct prop {                         /* hipMemAllocationProp since 5.7 */
+struct prop { /* hipMemAllocationProp since 5.7 */
 	int type, handle;
 	hipMemLocation location;
 	void *win32;
@@ -35,9 +35,9 @@ static int fds(void)
 int main(void)
 {
 	const char *q = getenv("SOMASIM_QUIRKS");
-	struct prop prop = { .type = 1, .location = { hipMemLocationTypeDevice, 0 } };
+	struct prop prop = {.type = 1, .location = {hipMemLocationTypeDevice, 0}};
 	hipMemAllocationProp *p = (void *)&prop;
-	hipMemAccessDesc rw = { { hipMemLocationTypeDevice, 0 }, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc rw = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
 	hipMemGenericAllocationHandle_t h[2];
 	char *va, back[16];
 	size_t before, g;
@@ -72,7 +72,8 @@ int main(void)
 		OK(hipMemMap(va + (size_t)i * CHUNK, CHUNK, 0, h[i], 0));
 	}
 	CHECK(fds() == open0 + (strcmp(q, "fd-per-handle") ? 0 : 2));
-	EXPECT(hipMemSetAccess(va + CHUNK, CHUNK, &rw, 1), strcmp(q, "setaccess-tail") ? hipSuccess : hipErrorInvalidValue);
+	EXPECT(hipMemSetAccess(va + CHUNK, CHUNK, &rw, 1),
+	       strcmp(q, "setaccess-tail") ? hipSuccess : hipErrorInvalidValue);
 	OK(hipMemSetAccess(va, 2 * CHUNK, &rw, 1));
 	OK(hipMemset(va, 3, 2 * CHUNK));
 	OK(hipDeviceSynchronize());

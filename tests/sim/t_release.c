@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the releases do differently: numbers, handles, NULL outputs, captured values, unmaps, pools. */
+/* What the releases do differently: numbers, handles, NULL outputs, captured values, unmaps,
+ * pools. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,14 +13,14 @@
 #define NODE_BATCH_MEM_OP 14
 #define MANAGED ((hipMemAllocationType)2)
 
-struct prop {                         /* hipMemAllocationProp since 5.7 */
+struct prop { /* hipMemAllocationProp since 5.7 */
 	int type, handle;
 	hipMemLocation location;
 	void *win32;
 	unsigned char flags[8];
 };
 
-static int is;                        /* 715 is 7.15 */
+static int is; /* 715 is 7.15 */
 
 static void *found(const char *name)
 {
@@ -31,7 +32,8 @@ static void *found(const char *name)
 
 static void numbers(void)
 {
-	hipError_t (*address)(const char *, void **, int, uint64_t, void *) = found("hipGetProcAddress");
+	hipError_t (*address)(const char *, void **, int, uint64_t,
+			      void *) = found("hipGetProcAddress");
 	const char *env = getenv("SOMASIM_HIP_VERSION");
 	int version, major, minor;
 	void *fn;
@@ -52,7 +54,8 @@ static void legacy(void)
 	void *p;
 
 	EXPECT(hipMallocAsync(&p, 64, LEGACY), is < 505 ? hipErrorInvalidValue :
-	       is < 600 ? hipErrorInvalidHandle : hipSuccess);
+					       is < 600 ? hipErrorInvalidHandle :
+							  hipSuccess);
 	if (is >= 600)
 		OK(hipFreeAsync(p, LEGACY));
 	EXPECT(hipStreamSynchronize(LEGACY), is < 600 ? hipErrorContextIsDestroyed : hipSuccess);
@@ -155,10 +158,10 @@ static void *unmap(void *va)
 /* Since 7.14 an unmap waits for non-blocking streams as well, also for those of a peer. */
 static void maps(void)
 {
-	struct prop prop = { .type = 1, .location = { hipMemLocationTypeDevice, 0 } };
+	struct prop prop = {.type = 1, .location = {hipMemLocationTypeDevice, 0}};
 	hipMemAllocationProp *p = (void *)&prop;
-	hipMemAccessDesc rw[2] = { { { hipMemLocationTypeDevice, 0 }, hipMemAccessFlagsProtReadWrite },
-				   { { hipMemLocationTypeDevice, 1 }, hipMemAccessFlagsProtReadWrite } };
+	hipMemAccessDesc rw[2] = {{{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite},
+				  {{hipMemLocationTypeDevice, 1}, hipMemAccessFlagsProtReadWrite}};
 	hipMemGenericAllocationHandle_t h;
 	int before;
 	pthread_t thread;
@@ -200,10 +203,10 @@ static void maps(void)
 
 static void pools(void)
 {
-	hipError_t (*get)(hipMemPool_t *, hipMemLocation *, hipMemAllocationType) =
-		found("hipMemGetDefaultMemPool");
-	hipMemLocation here = { hipMemLocationTypeDevice, 1 }, none = { hipMemLocationTypeDevice, 9 },
-		       host = { (hipMemLocationType)2, 0 };
+	hipError_t (*get)(hipMemPool_t *, hipMemLocation *,
+			  hipMemAllocationType) = found("hipMemGetDefaultMemPool");
+	hipMemLocation here = {hipMemLocationTypeDevice, 1}, none = {hipMemLocationTypeDevice, 9},
+		       host = {(hipMemLocationType)2, 0};
 	hipMemPool_t pool, usual, managed;
 
 	OK(hipDeviceGetDefaultMemPool(&usual, 1));
@@ -221,8 +224,8 @@ static void pools(void)
 
 static void libraries(void)
 {
-	hipError_t (*load)(void **, const void *, void *, void **, unsigned, void *, void **, unsigned) =
-		found("hipLibraryLoadData");
+	hipError_t (*load)(void **, const void *, void *, void **, unsigned, void *, void **,
+			   unsigned) = found("hipLibraryLoadData");
 	hipError_t (*module_of)(hipModule_t *, void *) = found("hipLibraryGetModule");
 	hipError_t (*unload)(void *) = found("hipLibraryUnload");
 	hipModule_t module;

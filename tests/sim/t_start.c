@@ -106,7 +106,9 @@ int main(void)
 	pid = fork();
 	if (!pid)
 		_exit(hipMalloc(&p, 64) == hipErrorNotInitialized &&
-		      hsa_init() == HSA_STATUS_ERROR_NOT_INITIALIZED ? 0 : 1);
+				      hsa_init() == HSA_STATUS_ERROR_NOT_INITIALIZED ?
+			      0 :
+			      1);
 	CHECK(exit_code(pid) == 0);
 	use_device(7);
 	__hipUnregisterFatBinary(module);

@@ -6,7 +6,7 @@
 
 #define CHUNK (4UL << 20)
 
-struct prop {                         /* hipMemAllocationProp since 5.7 */
+struct prop { /* hipMemAllocationProp since 5.7 */
 	int type, handle;
 	hipMemLocation location;
 	void *win32;
@@ -23,9 +23,9 @@ static size_t avail(void)
 
 int main(int argc, char **argv)
 {
-	struct prop prop = { .type = 1, .location = { hipMemLocationTypeDevice, 0 } };
+	struct prop prop = {.type = 1, .location = {hipMemLocationTypeDevice, 0}};
 	hipMemAllocationProp *p = (void *)&prop;
-	hipMemAccessDesc rw = { { hipMemLocationTypeDevice, 0 }, hipMemAccessFlagsProtReadWrite };
+	hipMemAccessDesc rw = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
 	hipMemGenericAllocationHandle_t h[4];
 	char *va, *spare, back[16];
 	size_t before, size;

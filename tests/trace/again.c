@@ -10,29 +10,27 @@
 
 #include <hip/hip_runtime_api.h>
 
-static int use(void) {
+static int use(void)
+{
 	void *p;
 
 	return hipMalloc(&p, 4096) == hipSuccess && hipFree(p) == hipSuccess ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
 	if (argc > 2 && strcmp(argv[1], "fork") == 0) {
-		if (fork() != 0) {
+		if (fork() != 0)
 			return 0;
-		}
-		for (int fd = 0; fd < 3; fd++) {
+		for (int fd = 0; fd < 3; fd++)
 			close(fd);
-		}
 		alarm(600);
-		while (access(argv[2], F_OK) != 0) {
+		while (access(argv[2], F_OK) != 0)
 			usleep(1000);
-		}
 		return use();
 	}
-	if (use() != 0) {
+	if (use() != 0)
 		return 1;
-	}
 	if (argc > 1 && strcmp(argv[1], "exec") == 0) {
 		execl("/proc/self/exe", argv[0], (char *)NULL);
 		return 1;

@@ -3,8 +3,9 @@
  * Writes trace files of which everything is known, for the tests of report and convert:
  *   make_trace known FILE            two devices, three pools, a leak, waste, a failure (see below)
  *   make_trace rank FILE BYTES       one block of so many bytes, in the rank of the environment
- *   make_trace sites FILE            call sites that differ in a line or in the depth of a recursion; a leak.
- *                                    With `killed' behind it the file is never closed
+ *   make_trace sites FILE            call sites that differ in a line or in the depth of a
+ *                                    recursion; a leak. With `killed' behind it the file is never
+ *                                    closed
  *   make_trace many FILE             420 call sites in six functions, through one wrapper
  *   make_trace random FILE EVENTS    a long one: four threads, many call stacks
  */
@@ -33,48 +34,56 @@
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 static NOINLINE void alloc(void *p, uint64_t size, uint64_t rounded, int device, void *pool,
-			   void *stream) {
+			   void *stream)
+{
 	ss_trace_alloc(p, size, rounded, device, pool, stream, 0);
 	KEEP_FRAME();
 }
 
-static NOINLINE void load_mesh(void) {
+static NOINLINE void load_mesh(void)
+{
 	alloc(AT(A, 0), 10 * MIB, 10 * MIB, 0, DEFAULT_POOL, S1);
 	KEEP_FRAME();
 }
 
-static NOINLINE void assemble(void) {
+static NOINLINE void assemble(void)
+{
 	alloc(AT(A, 10), 20 * MIB - 100, 20 * MIB, 0, DEFAULT_POOL, S1);
 	KEEP_FRAME();
 }
 
-static NOINLINE void smooth(void) {
+static NOINLINE void smooth(void)
+{
 	for (int i = 0; i < 20; i++) {
 		alloc(AT(A, 30), MIB, MIB, 0, DEFAULT_POOL, S1);
 		ss_trace_free(AT(A, 30), 0, DEFAULT_POOL, S1, SS_TRACE_F_REUSABLE);
 	}
 }
 
-static NOINLINE void write_output(void) {
+static NOINLINE void write_output(void)
+{
 	ss_trace_segment(SS_TRACE_MAP, AT(B, 0), 48 * MIB, 0, DEFAULT_POOL, 0);
 	alloc(AT(B, 0), 40 * MIB, 40 * MIB, 0, DEFAULT_POOL, S2);
 	KEEP_FRAME();
 }
 
-static NOINLINE void solve(void) {
+static NOINLINE void solve(void)
+{
 	ss_trace_oom(SS_TRACE_OOM, 100 * MIB, MIB, 112 * MIB, 50 * MIB, 0, DEFAULT_POOL, S1);
 	KEEP_FRAME();
 }
 
 /* The time really passes: Perfetto drops a wait that overlaps another one of its thread. */
-static void wait_for(enum ss_trace_wait_cause cause, uint32_t milliseconds) {
-	struct timespec t = { .tv_nsec = milliseconds * 1000000 };
+static void wait_for(enum ss_trace_wait_cause cause, uint32_t milliseconds)
+{
+	struct timespec t = {.tv_nsec = milliseconds * 1000000};
 
 	nanosleep(&t, NULL);
 	ss_trace_write_wait(cause, milliseconds * 1000000, 0, NULL);
 }
 
-static NOINLINE void cleanup(void) {
+static NOINLINE void cleanup(void)
+{
 	ss_trace_free(AT(B, 0), 0, DEFAULT_POOL, S2, SS_TRACE_F_REUSABLE);
 	wait_for(SS_TRACE_WAIT_FREE, 5);
 	wait_for(SS_TRACE_WAIT_DRIVER_MAP, 2);
@@ -82,7 +91,8 @@ static NOINLINE void cleanup(void) {
 	ss_trace_trim(SS_TRACE_TRIM_CALL, 48 * MIB, 64 * MIB, 0, DEFAULT_POOL);
 }
 
-static NOINLINE void exchange(void) {
+static NOINLINE void exchange(void)
+{
 	alloc(AT(D, 0), 4 * MIB, 4 * MIB, 1, SECOND_POOL, NULL);
 	KEEP_FRAME();
 }
@@ -94,7 +104,8 @@ static NOINLINE void exchange(void) {
  * on stream 2 needs 40 MiB and the pool grows by B of 48. That is the peak: used 10 + 40, in flight
  * 20 + 2, reserved 64 + 16 + 48. Then an allocation of 100 MiB fails, and B is given back.
  */
-static NOINLINE void run_known(void) {
+static NOINLINE void run_known(void)
+{
 	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
 	ss_trace_device(1, 0, 0xc6, 0, 0, NULL, 64ull << 30, "GPU B");
 	ss_trace_pool_create(DEFAULT_POOL, 0, "default");
@@ -118,7 +129,8 @@ static NOINLINE void run_known(void) {
 	exchange();
 }
 
-static NOINLINE void run_rank(uint64_t bytes) {
+static NOINLINE void run_rank(uint64_t bytes)
+{
 	uint64_t segment = (bytes + 2 * MIB - 1) & ~(2 * MIB - 1);
 
 	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
@@ -132,30 +144,33 @@ static NOINLINE void run_rank(uint64_t bytes) {
 
 static uint64_t next_block;
 
-static NOINLINE void wrapper(uint64_t mib) {
+static NOINLINE void wrapper(uint64_t mib)
+{
 	alloc(AT(A, next_block), mib * MIB, mib * MIB, 0, DEFAULT_POOL, NULL);
 	next_block += mib;
 	KEEP_FRAME();
 }
 
-static NOINLINE void descend_and_allocate(int depth) {
-	if (depth) {
+static NOINLINE void descend_and_allocate(int depth)
+{
+	if (depth)
 		descend_and_allocate(depth - 1);
-	} else {
+	else
 		wrapper(1);
-	}
 	KEEP_FRAME();
 }
 
-static NOINLINE void leak(void) {
+static NOINLINE void leak(void)
+{
 	for (int i = 0; i < 40; i++) {
-		struct timespec pause = { 0, 1000000 };
+		struct timespec pause = {0, 1000000};
 		nanosleep(&pause, NULL);
 		wrapper(1);
 	}
 }
 
-static NOINLINE void run_sites(void) {
+static NOINLINE void run_sites(void)
+{
 	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
 	ss_trace_pool_create(DEFAULT_POOL, 0, "default");
 	ss_trace_pool_create(SECOND_POOL, 1, "default");
@@ -174,7 +189,8 @@ static NOINLINE void run_sites(void) {
 
 #define PATHS 70 /* call sites of each function */
 
-static NOINLINE void take(uint64_t mib, void *stream) {
+static NOINLINE void take(uint64_t mib, void *stream)
+{
 	alloc(AT(A, next_block), mib * MIB, mib * MIB, 0, DEFAULT_POOL, stream);
 	next_block += mib;
 	KEEP_FRAME();
@@ -186,7 +202,8 @@ static NOINLINE void take(uint64_t mib, void *stream) {
 FUNCTIONS(DEFINE)
 
 /* The bits of `path` choose between two call sites in each frame. */
-static NOINLINE void reach(void (*function)(void), int depth, unsigned path) {
+static NOINLINE void reach(void (*function)(void), int depth, unsigned path)
+{
 	if (depth == 0) {
 		function();
 		KEEP_FRAME();
@@ -199,15 +216,17 @@ static NOINLINE void reach(void (*function)(void), int depth, unsigned path) {
 	}
 }
 
-static NOINLINE void *reach_all(void *function) {
-	for (unsigned path = 0; path < PATHS; path++) {
+static NOINLINE void *reach_all(void *function)
+{
+	for (unsigned path = 0; path < PATHS; path++)
 		reach((void (*)(void))(uintptr_t)function, 7, path);
-	}
 	return NULL;
 }
 
-/* 630 MiB live at the end, 210 of them of `particles', which another thread takes. Then all blocks of velocity are freed. */
-static void run_many(void) {
+/* 630 MiB live at the end, 210 of them of `particles', which another thread takes. Then all blocks
+ * of velocity are freed. */
+static void run_many(void)
+{
 	pthread_t id;
 
 	ss_trace_device(0, 0, 0xc1, 0, 0, NULL, 64ull << 30, "GPU A");
@@ -222,9 +241,8 @@ static void run_many(void) {
 		reach_all((void *)(uintptr_t)name); \
 	}
 	FUNCTIONS(ALL)
-	for (unsigned i = 0; i < PATHS; i++) {
+	for (unsigned i = 0; i < PATHS; i++)
 		ss_trace_free(AT(A, i), 0, DEFAULT_POOL, S1, SS_TRACE_F_REUSABLE);
-	}
 }
 
 /* ---- random ------------------------------------------------------------- */
@@ -243,12 +261,14 @@ struct thread {
 	void *pool, *stream;
 };
 
-static uint64_t draw(struct thread *t, uint64_t below) {
+static uint64_t draw(struct thread *t, uint64_t below)
+{
 	t->state = t->state * 6364136223846793005ull + 1442695040888963407ull;
 	return (t->state >> 33) % below;
 }
 
-static NOINLINE void step(struct thread *t) {
+static NOINLINE void step(struct thread *t)
+{
 	uint64_t slot = draw(t, SLOTS), size = 1 + draw(t, draw(t, 4) ? 65536 : SLOT);
 	void *p = (void *)(uintptr_t)(t->base + slot * SLOT);
 
@@ -266,7 +286,8 @@ static NOINLINE void step(struct thread *t) {
 }
 
 /* The bits of `path` choose between two call sites in each frame. */
-static NOINLINE void descend(struct thread *t, int depth, uint64_t path) {
+static NOINLINE void descend(struct thread *t, int depth, uint64_t path)
+{
 	if (depth == 0) {
 		step(t);
 	} else if (path & 1) {
@@ -278,21 +299,24 @@ static NOINLINE void descend(struct thread *t, int depth, uint64_t path) {
 	}
 }
 
-static void *random_thread(void *arg) {
+static void *random_thread(void *arg)
+{
 	struct thread *t = arg;
 
-	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, (void *)(uintptr_t)t->base, SLOTS * SLOT, t->device,
-			 t->pool, 0);
+	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, (void *)(uintptr_t)t->base, SLOTS * SLOT,
+			 t->device, t->pool, 0);
 	while (t->events < wanted) {
 		descend(t, DEPTH, draw(t, 1u << DEPTH));
 		if (draw(t, 1000) == 0) {
-			ss_trace_write_wait(SS_TRACE_WAIT_STREAM, draw(t, 100000), t->device, t->stream);
+			ss_trace_write_wait(SS_TRACE_WAIT_STREAM, draw(t, 100000), t->device,
+					    t->stream);
 		}
 	}
 	return NULL;
 }
 
-static void run_random(void) {
+static void run_random(void)
+{
 	static struct thread thread[THREADS];
 	pthread_t id[THREADS];
 
@@ -308,17 +332,15 @@ static void run_random(void) {
 	ss_trace_device(1, 0, 0xc6, 0, 0, NULL, 64ull << 30, "GPU B");
 	ss_trace_pool_create(DEFAULT_POOL, 0, "default");
 	ss_trace_pool_create(SECOND_POOL, 1, "default");
-	for (int i = 0; i < THREADS; i++) {
-		if (pthread_create(&id[i], NULL, random_thread, &thread[i]) != 0) {
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&id[i], NULL, random_thread, &thread[i]) != 0)
 			exit(1);
-		}
-	}
-	for (int i = 0; i < THREADS; i++) {
+	for (int i = 0; i < THREADS; i++)
 		pthread_join(id[i], NULL);
-	}
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
 	if (argc < 3 || !ss_trace_open(argv[2], NULL)) {
 		fprintf(stderr, "usage: make_trace known|rank|sites|many|random FILE [NUMBER]\n");
 		return 2;
@@ -336,9 +358,8 @@ int main(int argc, char **argv) {
 		wanted /= THREADS;
 		run_random();
 	}
-	if (argc > 3 && strcmp(argv[3], "killed") == 0) {
+	if (argc > 3 && strcmp(argv[3], "killed") == 0)
 		raise(SIGKILL);
-	}
 	ss_trace_close();
 	return 0;
 }

@@ -28,14 +28,16 @@ static int rounds = 400;
 
 /* ---- figures ------------------------------------------------------------ */
 
-static uint64_t attribute(hipMemPool_t pool, hipMemPoolAttr attr) {
+static uint64_t attribute(hipMemPool_t pool, hipMemPoolAttr attr)
+{
 	uint64_t value = 0;
 
 	CHECK(hipMemPoolGetAttribute(pool, attr, &value));
 	return value;
 }
 
-static void print_figures(hipMemPool_t pool) {
+static void print_figures(hipMemPool_t pool)
+{
 	printf("%p used %" PRIu64 " high %" PRIu64 " reserved %" PRIu64 " high %" PRIu64 "\n",
 	       (void *)pool, attribute(pool, hipMemPoolAttrUsedMemCurrent),
 	       attribute(pool, hipMemPoolAttrUsedMemHigh),
@@ -43,17 +45,18 @@ static void print_figures(hipMemPool_t pool) {
 	       attribute(pool, hipMemPoolAttrReservedMemHigh));
 }
 
-static void print_all(void) {
+static void print_all(void)
+{
 	hipMemPool_t pool;
 
 	CHECK(hipDeviceGetDefaultMemPool(&pool, 0));
 	print_figures(pool);
-	if (own) {
+	if (own)
 		print_figures(own);
-	}
 }
 
-static void create_pool(void) {
+static void create_pool(void)
+{
 	hipMemPoolProps props;
 
 	memset(&props, 0, sizeof(props));
@@ -71,36 +74,39 @@ struct block {
 	enum way way;
 };
 
-static uint32_t next_random(uint32_t *seed) {
+static uint32_t next_random(uint32_t *seed)
+{
 	return *seed = *seed * 1664525 + 1013904223;
 }
 
-static void allocate(struct block *b, uint32_t *seed, hipStream_t stream) {
-	size_t size = 1 + (next_random(seed) >> 8) % ((next_random(seed) >> 16) % 16 ? 20000 : 3000000);
+static void allocate(struct block *b, uint32_t *seed, hipStream_t stream)
+{
+	size_t size = 1 +
+		      (next_random(seed) >> 8) % ((next_random(seed) >> 16) % 16 ? 20000 : 3000000);
 
 	b->way = (enum way)((next_random(seed) >> 16) % 3);
-	if (b->way == CLASSIC) {
+	if (b->way == CLASSIC)
 		CHECK(hipMalloc(&b->ptr, size));
-	} else if (b->way == ASYNC) {
+	else if (b->way == ASYNC)
 		CHECK(hipMallocAsync(&b->ptr, size, stream));
-	} else {
+	else
 		CHECK(hipMallocFromPoolAsync(&b->ptr, size, own, stream));
-	}
 }
 
 /* Any block may be freed by either call. */
-static void release(struct block *b, uint32_t *seed, hipStream_t stream) {
+static void release(struct block *b, uint32_t *seed, hipStream_t stream)
+{
 	bool other = (next_random(seed) >> 16) % 8 == 0;
 
-	if ((b->way == CLASSIC) != other) {
+	if ((b->way == CLASSIC) != other)
 		CHECK(hipFree(b->ptr));
-	} else {
+	else
 		CHECK(hipFreeAsync(b->ptr, stream));
-	}
 	b->ptr = NULL;
 }
 
-static void *run(void *arg) {
+static void *run(void *arg)
+{
 	uint32_t seed = (uint32_t)(uintptr_t)arg;
 	struct block block[BLOCKS] = {{0}};
 	hipStream_t stream;
@@ -111,42 +117,39 @@ static void *run(void *arg) {
 	for (int i = 0; i < rounds; i++) {
 		struct block *b = &block[(next_random(&seed) >> 16) % BLOCKS];
 
-		if (b->ptr) {
+		if (b->ptr)
 			release(b, &seed, stream);
-		} else {
+		else
 			allocate(b, &seed, stream);
-		}
 		if (i % 50 == 0) {
 			CHECK(hipStreamSynchronize(stream));
 		} else if (i % 50 == 25) {
 			CHECK(hipEventRecord(event, stream));
 			CHECK(hipEventSynchronize(event));
 		}
-		if (i % 200 == 100) {
+		if (i % 200 == 100)
 			CHECK(hipMemPoolTrimTo(own, 0));
-		}
 	}
 	CHECK(hipDeviceSynchronize());
 	return NULL; /* what it still has is never freed */
 }
 
-static void run_threads(int count) {
+static void run_threads(int count)
+{
 	pthread_t thread[THREADS];
 
 	create_pool();
-	for (int i = 0; i < count; i++) {
-		if (pthread_create(&thread[i], NULL, run, (void *)(uintptr_t)(i + 1)) != 0) {
+	for (int i = 0; i < count; i++)
+		if (pthread_create(&thread[i], NULL, run, (void *)(uintptr_t)(i + 1)) != 0)
 			exit(1);
-		}
-	}
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++)
 		pthread_join(thread[i], NULL);
-	}
 }
 
 /* ---- ends --------------------------------------------------------------- */
 
-static void one_block(void) {
+static void one_block(void)
+{
 	void *ptr;
 
 	CHECK(hipMalloc(&ptr, 1000));
@@ -154,55 +157,56 @@ static void one_block(void) {
 	CHECK(hipMalloc(&ptr, 12345)); /* stays */
 }
 
-static void *kill_soon(void *arg) {
+static void *kill_soon(void *arg)
+{
 	usleep(300000);
 	kill(getpid(), SIGKILL);
 	return arg;
 }
 
-static void wait_for(pid_t child) {
+static void wait_for(pid_t child)
+{
 	int status;
 
-	if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status)) {
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status))
 		exit(1);
-	}
 }
 
 /* A child uses the device before its parent does. */
-static void fork_before(void) {
+static void fork_before(void)
+{
 	pid_t child = fork();
 
 	one_block();
-	if (child == 0) {
+	if (child == 0)
 		exit(0);
-	}
 	wait_for(child);
 }
 
 /* A child of a process that uses the device: HIP is of no use there. */
-static void fork_after(void) {
+static void fork_after(void)
+{
 	one_block();
 	pid_t child = fork();
-	if (child == 0) {
+	if (child == 0)
 		exit(0);
-	}
 	wait_for(child);
 	one_block();
 }
 
-static void out_of_memory(void) {
+static void out_of_memory(void)
+{
 	void *ptr = NULL;
 
 	one_block();
-	for (int i = 0; i < 3; i++) {
-		if (hipMallocAsync(&ptr, (size_t)1 << 40, 0) != hipErrorOutOfMemory) {
+	for (int i = 0; i < 3; i++)
+		if (hipMallocAsync(&ptr, (size_t)1 << 40, 0) != hipErrorOutOfMemory)
 			exit(1);
-		}
-	}
 	CHECK(hipMallocAsync(&ptr, 4096, 0));
 }
 
-static void reset(void) {
+static void reset(void)
+{
 	void *ptr;
 
 	create_pool();
@@ -216,24 +220,23 @@ static void reset(void) {
 
 /* Large blocks after small ones: chunks move where they are mapped one by one. The last ones do not
  * fit below a limit. */
-static void moves(void) {
+static void moves(void)
+{
 	void *ptr[16];
 
-	for (int i = 0; i < 16; i++) {
+	for (int i = 0; i < 16; i++)
 		CHECK(hipMallocAsync(&ptr[i], 4 << 20, 0));
-	}
-	for (int i = 1; i < 16; i += 2) {
+	for (int i = 1; i < 16; i += 2)
 		CHECK(hipFreeAsync(ptr[i], 0));
-	}
 	CHECK(hipDeviceSynchronize());
 	CHECK(hipMallocAsync(&ptr[1], 16 << 20, 0));
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++)
 		(void)hipMallocAsync(&ptr[3], 100 << 20, 0);
-	}
 }
 
 /* Each pool is one of its own in the file, though they follow one another in one place. */
-static void many_pools(void) {
+static void many_pools(void)
+{
 	void *ptr;
 
 	one_block();
@@ -247,7 +250,8 @@ static void many_pools(void) {
 	}
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
 	const char *what = argc > 1 ? argv[1] : "";
 	pthread_t killer;
 
@@ -257,9 +261,8 @@ int main(int argc, char **argv) {
 		run_threads(1);
 	} else if (strcmp(what, "killed") == 0) {
 		rounds = 100000000;
-		if (pthread_create(&killer, NULL, kill_soon, NULL) == 0) {
+		if (pthread_create(&killer, NULL, kill_soon, NULL) == 0)
 			run_threads(THREADS);
-		}
 	} else if (strcmp(what, "fork-before") == 0) {
 		fork_before();
 	} else if (strcmp(what, "fork-after") == 0) {

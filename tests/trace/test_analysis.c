@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The analysis of traces: sets of ranges against a simple model, and files that are cut anywhere. */
+/* The analysis of traces: sets of ranges against a simple model, and files that are cut
+ * anywhere. */
 #include "trace_test.h"
 
 #include "cli/analysis/analysis.h"
@@ -9,7 +10,8 @@
 #define PLACES 3000u /* several leaves of a set */
 #define STEPS 40000
 
-static unsigned random_below(unsigned n) {
+static unsigned random_below(unsigned n)
+{
 	static uint64_t state = 1;
 
 	state = state * 6364136223846793005ull + 1442695040888963407ull;
@@ -17,8 +19,9 @@ static unsigned random_below(unsigned n) {
 }
 
 /* Each place has room for a range of up to 16 bytes. */
-static void check_ranges(struct ss_ranges *r, const uint64_t *size) {
-	struct ss_ranges_walk walk = { 0 };
+static void check_ranges(struct ss_ranges *r, const uint64_t *size)
+{
+	struct ss_ranges_walk walk = {0};
 	const struct ss_range *at, *walked = ss_ranges_from(r, 0);
 	uint64_t next = 0;
 
@@ -41,10 +44,11 @@ static void check_ranges(struct ss_ranges *r, const uint64_t *size) {
 	assert_null(walked);
 }
 
-static void test_ranges(void **state) {
-	struct ss_ranges r = { 0 };
+static void test_ranges(void **state)
+{
+	struct ss_ranges r = {0};
 	struct ss_range out;
-	uint64_t size[PLACES] = { 0 };
+	uint64_t size[PLACES] = {0};
 
 	check_ranges(&r, size);
 	for (int step = 0; step < STEPS; step++) {
@@ -57,20 +61,18 @@ static void test_ranges(void **state) {
 			size[i] = 0;
 		} else {
 			size[i] = 1 + random_below(16);
-			assert_true(ss_ranges_add(&r, &(struct ss_range){ .base = i * 16,
-				.size = size[i] }));
+			assert_true(ss_ranges_add(
+				&r, &(struct ss_range){.base = i * 16, .size = size[i]}));
 		}
-		if (step % 500 == 0) {
+		if (step % 500 == 0)
 			check_ranges(&r, size);
-		}
 	}
 	check_ranges(&r, size);
 	for (unsigned i = PLACES; i-- > 0;) {
 		assert_int_equal(ss_ranges_remove(&r, i * 16, &out), size[i] != 0);
 		size[i] = 0;
-		if (i % 500 == 0) {
+		if (i % 500 == 0)
 			check_ranges(&r, size);
-		}
 	}
 	assert_int_equal(r.count, 0);
 	assert_int_equal(r.leaves, 0);
@@ -79,24 +81,26 @@ static void test_ranges(void **state) {
 
 /* ---- reuse of a part ---------------------------------------------------- */
 
-static void record_parts(void *path) {
+static void record_parts(void *path)
+{
 	MUST(ss_trace_open(path, NULL));
 	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, address(0, 0), 65536, 0, POOL, 0);
 	ss_trace_alloc(address(0, 0), 4096, 4096, 0, POOL, STREAM, 0);
 	ss_trace_alloc(address(0, 16), 4096, 4096, 0, POOL, STREAM, 0);
 	ss_trace_free(address(0, 0), 0, POOL, STREAM, 0);
 	ss_trace_free(address(0, 16), 0, POOL, STREAM, 0);
-	ss_trace_free(address(0, 16), 0, POOL, STREAM, 0);      /* unknown */
+	ss_trace_free(address(0, 16), 0, POOL, STREAM, 0);              /* unknown */
 	ss_trace_alloc(address(0, 12), 2048, 2048, 0, POOL, STREAM, 0); /* 1024 of each */
-	ss_trace_reusable(address(0, 0), 1024, 0, POOL);         /* 3072 - 1024 and 3072 stay */
+	ss_trace_reusable(address(0, 0), 1024, 0, POOL); /* 3072 - 1024 and 3072 stay */
 	ss_trace_alloc(address(0, 12), 512, 512, 0, POOL, STREAM, 0); /* the free was lost */
-	ss_trace_alloc(address(1, 0), 100, 512, 0, POOL, STREAM, 0); /* in no segment */
+	ss_trace_alloc(address(1, 0), 100, 512, 0, POOL, STREAM, 0);  /* in no segment */
 	ss_trace_close();
 }
 
-static void test_parts(void **state) {
+static void test_parts(void **state)
+{
 	const char *path = path_in("parts");
-	const struct ss_analysis_config config = { .charts = true, .samples = 64 };
+	const struct ss_analysis_config config = {.charts = true, .samples = 64};
 	char err[512] = "";
 
 	assert_int_equal(in_child(record_parts, (void *)path), 0);
@@ -126,7 +130,8 @@ static void test_parts(void **state) {
 
 /* ---- a device reset ----------------------------------------------------- */
 
-static void record_reset(void *path) {
+static void record_reset(void *path)
+{
 	MUST(ss_trace_open(path, NULL));
 	ss_trace_segment(SS_TRACE_SEGMENT_ALLOC, address(0, 0), 65536, 0, POOL, 0);
 	ss_trace_alloc(address(0, 0), 4096, 4096, 0, POOL, STREAM, 0);
@@ -134,9 +139,10 @@ static void record_reset(void *path) {
 	ss_trace_close();
 }
 
-static void test_reset(void **state) {
+static void test_reset(void **state)
+{
 	const char *path = path_in("reset");
-	const struct ss_analysis_config config = { 0 };
+	const struct ss_analysis_config config = {0};
 	char err[512] = "";
 
 	assert_int_equal(in_child(record_reset, (void *)path), 0);
@@ -152,11 +158,11 @@ static void test_reset(void **state) {
 /* ---- what no program does ----------------------------------------------- */
 
 /* A REUSABLE that covers a live block, and a block that goes past the end of the addresses. */
-static void record_absurd(void *path) {
+static void record_absurd(void *path)
+{
 	MUST(ss_trace_open(path, NULL));
-	for (uint64_t n = 0; n < 3; n++) {
+	for (uint64_t n = 0; n < 3; n++)
 		ss_trace_alloc(address(0, n), 256, 256, 0, POOL, STREAM, 0);
-	}
 	ss_trace_free(address(0, 0), 0, POOL, STREAM, 0);
 	ss_trace_free(address(0, 2), 0, POOL, STREAM, 0);
 	ss_trace_reusable(address(0, 0), 768, 0, POOL);
@@ -164,16 +170,17 @@ static void record_absurd(void *path) {
 	ss_trace_close();
 }
 
-static void test_absurd(void **state) {
+static void test_absurd(void **state)
+{
 	const char *path = path_in("absurd");
-	const struct ss_analysis_config config = { 0 };
+	const struct ss_analysis_config config = {0};
 	char err[512] = "";
 
 	assert_int_equal(in_child(record_absurd, (void *)path), 0);
 	struct ss_analysis *a = ss_analysis_run(path, &config, err, sizeof(err));
 	assert_non_null(a);
 	const struct ss_level *end = &a->device[0].usage.end;
-	assert_int_equal(end->in_flight, 256);  /* behind the live block nothing is searched */
+	assert_int_equal(end->in_flight, 256); /* behind the live block nothing is searched */
 	assert_int_equal(end->used, 256 + 4095);
 	assert_int_equal(end->asked, 256 + 4095);
 	ss_analysis_free(a);
@@ -181,7 +188,8 @@ static void test_absurd(void **state) {
 
 /* ---- files that are cut, and damaged ------------------------------------ */
 
-static uint8_t *read_all(const char *path, size_t *size) {
+static uint8_t *read_all(const char *path, size_t *size)
+{
 	FILE *f = fopen(path, "rb");
 
 	assert_non_null(f);
@@ -194,8 +202,9 @@ static uint8_t *read_all(const char *path, size_t *size) {
 	return data;
 }
 
-static bool analyze(const char *path, const uint8_t *data, size_t size) {
-	const struct ss_analysis_config config = { .charts = true, .samples = 64 };
+static bool analyze(const char *path, const uint8_t *data, size_t size)
+{
+	const struct ss_analysis_config config = {.charts = true, .samples = 64};
 	char err[512] = "";
 	FILE *f = fopen(path, "wb");
 
@@ -219,36 +228,36 @@ static bool analyze(const char *path, const uint8_t *data, size_t size) {
 #endif
 
 /* Cut at every byte up to the last one that is not 0. */
-static void test_cut(void **state) {
+static void test_cut(void **state)
+{
 	const char *good = path_in("parts"), *path = path_in("cut");
 	size_t size, good_ones = 0;
 	uint8_t *data = read_all(good, &size);
 
-	while (size > 0 && data[size - 1] == 0) {
+	while (size > 0 && data[size - 1] == 0)
 		size--;
-	}
-	for (size_t n = 0; n <= size; n += CUT_STEP) {
+	for (size_t n = 0; n <= size; n += CUT_STEP)
 		good_ones += analyze(path, data, n);
-	}
 	assert_true(good_ones > size / CUT_STEP / 2);
 	free(data);
 }
 
 /* Bytes that are changed at random. */
-static void test_damaged(void **state) {
+static void test_damaged(void **state)
+{
 	const char *good = path_in("parts"), *path = path_in("damaged");
 	size_t size;
 	uint8_t *data = read_all(good, &size);
 	uint8_t *copy = malloc(size);
 
-	while (size > 0 && data[size - 1] == 0) {
+	while (size > 0 && data[size - 1] == 0)
 		size--;
-	}
 	for (int i = 0; i < DAMAGED; i++) {
 		memcpy(copy, data, size);
 		for (unsigned k = 0; k <= random_below(8); k++) {
 			copy[random_below((unsigned)size)] = (uint8_t)(random_below(3) ?
-				random_below(256) : 0xff);
+									       random_below(256) :
+									       0xff);
 		}
 		analyze(path, copy, size);
 	}
@@ -256,7 +265,8 @@ static void test_damaged(void **state) {
 	free(data);
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_parts), /* leaves a file for the tests below */

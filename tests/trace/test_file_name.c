@@ -19,7 +19,8 @@
 
 static char dir[] = "/tmp/somashim-names-XXXXXX";
 
-static const char *at(const char *name) {
+static const char *at(const char *name)
+{
 	static char path[4][512];
 	static unsigned next;
 	char *p = path[next++ % 4];
@@ -28,14 +29,16 @@ static const char *at(const char *name) {
 	return p;
 }
 
-static void is(const char *pattern, unsigned number, const char *want) {
+static void is(const char *pattern, unsigned number, const char *want)
+{
 	char out[512];
 
 	assert_true(ss_file_name(pattern, number, out, sizeof(out)));
 	assert_string_equal(out, want);
 }
 
-static void test_expand(void **state) {
+static void test_expand(void **state)
+{
 	char host[256] = "", want[1024], out[8];
 
 	gethostname(host, sizeof(host) - 1);
@@ -45,8 +48,10 @@ static void test_expand(void **state) {
 	setenv("SOMASHIM_TEST_NAME", "val/ue", 1);
 	is("%h-%r-%q{SOMASHIM_TEST_NAME}-%q{SOMASHIM_TEST_NONE}.csv", 1, want);
 	is("%q{}%q{x%z", 1, "%q{}%q{x%z");
-	for (const char **name = (const char *[]){ "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
-			"MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK", NULL }; *name; name++) {
+	for (const char **name = (const char *[]){"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+						  "SLURM_PROCID", "MV2_COMM_WORLD_RANK",
+						  "FLUX_TASK_RANK", NULL};
+	     *name; name++) {
 		setenv(*name, "7", 1);
 		is("%r", 1, "7");
 		unsetenv(*name);
@@ -58,7 +63,8 @@ static void test_expand(void **state) {
 }
 
 /* The number stands before an extension, which is the same for all processes. */
-static void test_numbers(void **state) {
+static void test_numbers(void **state)
+{
 	char want[64];
 
 	is("log.csv", 2, "log.2.csv");
@@ -69,7 +75,8 @@ static void test_numbers(void **state) {
 	is("two.%p", 2, want);
 }
 
-static void test_glob(void **state) {
+static void test_glob(void **state)
+{
 	char out[64];
 
 	assert_true(ss_file_glob("a[%%].%p-%q{X}.csv", out, sizeof(out)));
@@ -80,7 +87,8 @@ static void test_glob(void **state) {
 }
 
 /* Opens a file for the pattern, and compares its name. */
-static int new_file(const char *pattern, const char *want) {
+static int new_file(const char *pattern, const char *want)
+{
 	char path[512];
 	unsigned number;
 	int fd = ss_file_new(pattern, O_WRONLY, path, sizeof(path), &number);
@@ -90,7 +98,8 @@ static int new_file(const char *pattern, const char *want) {
 	return fd;
 }
 
-static void test_new(void **state) {
+static void test_new(void **state)
+{
 	char text[8] = "";
 	struct stat st;
 	int fd, other;
@@ -128,7 +137,8 @@ static void test_new(void **state) {
 	close(fd);
 }
 
-static void test_hold(void **state) {
+static void test_hold(void **state)
+{
 	char path[512];
 	unsigned number;
 	int ready[2], fd;
@@ -138,9 +148,8 @@ static void test_hold(void **state) {
 	pid_t pid = fork();
 	if (pid == 0) {
 		fd = ss_file_hold(at("m.prom"), path, sizeof(path), &number);
-		if (number != 1 || write(fd, "old", 3) != 3 || write(ready[1], "", 1) != 1) {
+		if (number != 1 || write(fd, "old", 3) != 3 || write(ready[1], "", 1) != 1)
 			_exit(1);
-		}
 		pause();
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -156,7 +165,8 @@ static void test_hold(void **state) {
 	close(fd);
 }
 
-static void test_possible(void **state) {
+static void test_possible(void **state)
+{
 	char path[512];
 
 	assert_true(ss_file_possible(at("new")));
@@ -181,26 +191,31 @@ static void test_possible(void **state) {
 	}
 }
 
-static int make_dir(void **state) {
+static int make_dir(void **state)
+{
 	return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_dir(void **state) {
+static int remove_dir(void **state)
+{
 	char command[64];
 
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command);
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_expand), cmocka_unit_test(test_numbers), cmocka_unit_test(test_glob),
-		cmocka_unit_test(test_new), cmocka_unit_test(test_hold), cmocka_unit_test(test_possible),
+		cmocka_unit_test(test_expand), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_glob),   cmocka_unit_test(test_new),
+		cmocka_unit_test(test_hold),   cmocka_unit_test(test_possible),
 	};
 
-	for (const char **name = (const char *[]){ "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
-			"MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK", NULL }; *name; name++) {
+	for (const char **name = (const char *[]){"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+						  "SLURM_PROCID", "MV2_COMM_WORLD_RANK",
+						  "FLUX_TASK_RANK", NULL};
+	     *name; name++)
 		unsetenv(*name);
-	}
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of Python, from a stand-in for the interpreter: this program exports what CPython 3.13 exports, with
- * offsets of its own, and frames that are good or broken in every way. A broken one is found out without a
- * crash, and the stack then has the addresses only.
+ * Frames of Python, from a stand-in for the interpreter: this program exports what CPython 3.13
+ * exports, with offsets of its own, and frames that are good or broken in every way. A broken one
+ * is found out without a crash, and the stack then has the addresses only.
  */
 #include <search.h>
 #include <sys/mman.h>
@@ -50,15 +50,18 @@ EXPORT int PyCode_Type;
 static struct thread thread;
 static bool finalizing;
 EXPORT void *PyGILState_GetThisThreadState(void);
-void *PyGILState_GetThisThreadState(void) {
+void *PyGILState_GetThisThreadState(void)
+{
 	return &thread;
 }
 EXPORT int Py_IsFinalizing(void);
-int Py_IsFinalizing(void) {
+int Py_IsFinalizing(void)
+{
 	return finalizing;
 }
 
-static void fill_offsets(void) {
+static void fill_offsets(void)
+{
 	memcpy(_PyRuntime, "xdebugpy", 8);
 	_PyRuntime[1] = Py_Version;
 	_PyRuntime[23] = offsetof(struct thread, frame);
@@ -89,59 +92,91 @@ TEXT(outer_text, 1, 0, 2, GAP, 'g', 0xe9);
 TEXT(wide_text, 2, 0, 2, GAP, 0xac, 0x20, 'x', 0);
 TEXT(widest_text, 4, 0, 1, GAP, 0x40, 0xf6, 1, 0);
 
-/* Units 0 and 1: line 10. 2: line 12, with columns. 3: none. 4: line 300, by the long form. 5: line 299,
- * without columns. 6 to 13: line 300. */
-static struct bytes lines = { .size = 17, .data = { 0x80 | 0 << 3 | 1, 0x11, 0x80 | 12 << 3, 5, 6,
-	0x80 | 15 << 3, 0x80 | 14 << 3, 0x40, 0x09, 0, 1, 2, 0x80 | 13 << 3, 3, 0x80 | 11 << 3 | 7, 1, 2 } };
+/* Units 0 and 1: line 10. 2: line 12, with columns. 3: none. 4: line 300, by the long form. 5: line
+ * 299, without columns. 6 to 13: line 300. */
+static struct bytes lines = {.size = 17,
+			     .data = {0x80 | 0 << 3 | 1, 0x11, 0x80 | 12 << 3, 5, 6, 0x80 | 15 << 3,
+				      0x80 | 14 << 3, 0x40, 0x09, 0, 1, 2, 0x80 | 13 << 3, 3,
+				      0x80 | 11 << 3 | 7, 1, 2}};
 
-static struct code inner_code = { .type = &PyCode_Type, .file = &file_text, .lines = &lines, .first_line = 10,
-	.name = &inner_text };
-static struct code outer_code = { .type = &PyCode_Type, .file = &file_text, .lines = &lines, .first_line = 10,
-	.name = &outer_text };
-static struct code wide_code = { .type = &PyCode_Type, .file = &file_text, .first_line = 77, .name = &wide_text };
-static struct code widest_code = { .type = &PyCode_Type, .file = &file_text, .first_line = 1,
-	.name = &widest_text };
+static struct code inner_code = {.type = &PyCode_Type,
+				 .file = &file_text,
+				 .lines = &lines,
+				 .first_line = 10,
+				 .name = &inner_text};
+static struct code outer_code = {.type = &PyCode_Type,
+				 .file = &file_text,
+				 .lines = &lines,
+				 .first_line = 10,
+				 .name = &outer_text};
+static struct code wide_code = {
+	.type = &PyCode_Type, .file = &file_text, .first_line = 77, .name = &wide_text};
+static struct code widest_code = {
+	.type = &PyCode_Type, .file = &file_text, .first_line = 1, .name = &widest_text};
 static struct frame marker, innermost, inner, outer, outer_marker, wide, widest;
 
-static void make_frames(void) {
-	/* Two loops: the inner one runs three frames, then comes its marker, and the outer one has two. */
-	outer_marker = (struct frame){ .owner = 3 };
-	widest = (struct frame){ .previous = &outer_marker, .code = &widest_code,
-		.instruction = widest_code.unit };
-	wide = (struct frame){ .previous = &widest, .code = &wide_code, .instruction = wide_code.unit };
-	marker = (struct frame){ .previous = &wide, .owner = 3 };
-	outer = (struct frame){ .previous = &marker, .code = &outer_code, .instruction = &outer_code.unit[4] };
-	inner = (struct frame){ .previous = &outer, .code = &inner_code, .instruction = &inner_code.unit[2] };
-	innermost = (struct frame){ .previous = &inner, .code = &inner_code, .instruction = &inner_code.unit[5] };
+static void make_frames(void)
+{
+	/* Two loops: the inner one runs three frames, then comes its marker, and the outer one has
+	 * two. */
+	outer_marker = (struct frame){.owner = 3};
+	widest = (struct frame){
+		.previous = &outer_marker, .code = &widest_code, .instruction = widest_code.unit};
+	wide = (struct frame){
+		.previous = &widest, .code = &wide_code, .instruction = wide_code.unit};
+	marker = (struct frame){.previous = &wide, .owner = 3};
+	outer = (struct frame){
+		.previous = &marker, .code = &outer_code, .instruction = &outer_code.unit[4]};
+	inner = (struct frame){
+		.previous = &outer, .code = &inner_code, .instruction = &inner_code.unit[2]};
+	innermost = (struct frame){
+		.previous = &inner, .code = &inner_code, .instruction = &inner_code.unit[5]};
 	thread.frame = &innermost;
 }
 
 /* The loop, which enters itself again by way of another library. */
 EXPORT int _PyEval_EvalFrameDefault(int depth);
 
-static int compare(const void *key, const void *element) {
+static int compare(const void *key, const void *element)
+{
 	return _PyEval_EvalFrameDefault(0);
 }
 
-__attribute__((noinline)) int _PyEval_EvalFrameDefault(int depth) {
+__attribute__((noinline)) int _PyEval_EvalFrameDefault(int depth)
+{
 	int one = 1;
 	size_t count = 1;
 
-	if (depth) {
+	if (depth)
 		lfind(&one, &one, &count, sizeof(one), compare);
-	} else {
+	else
 		ss_trace_alloc(POOL, 1, 1, 0, POOL, STREAM, 0);
-	}
 	__asm__ volatile("" : : "r"(&one) : "memory");
 	return depth;
 }
 
 /* ---- tests --------------------------------------------------------------- */
 
-enum fault { NOTHING, COOKIE, OLD, NEW, OFFSET, WILD_FRAME, ODD_FRAME, WILD_CODE, OTHER_TYPE, WILD_NAME, LONG_NAME,
-	WILD_LINES, LONG_LINES, ENDLESS, ENDING };
+enum fault {
+	NOTHING,
+	COOKIE,
+	OLD,
+	NEW,
+	OFFSET,
+	WILD_FRAME,
+	ODD_FRAME,
+	WILD_CODE,
+	OTHER_TYPE,
+	WILD_NAME,
+	LONG_NAME,
+	WILD_LINES,
+	LONG_LINES,
+	ENDLESS,
+	ENDING
+};
 
-static void break_it(enum fault fault, char *nowhere) {
+static void break_it(enum fault fault, char *nowhere)
+{
 	switch (fault) {
 	case NOTHING: break;
 	case COOKIE: _PyRuntime[0]++; break;
@@ -166,7 +201,8 @@ struct job {
 	enum fault fault;
 };
 
-static void record(void *arg) {
+static void record(void *arg)
+{
 	struct job *job = arg;
 	char *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -174,15 +210,16 @@ static void record(void *arg) {
 	make_frames();
 	break_it(job->fault, nowhere);
 	MUST(ss_trace_open(job->path, NULL));
-	for (volatile int i = 0; i < 600; i++) { /* the unwinder is asked now and then */
+	for (volatile int i = 0; i < 600; i++) /* the unwinder is asked now and then */
 		_PyEval_EvalFrameDefault(1);
-	}
 	ss_trace_close();
 }
 
-/* "name:line" of the frames of Python in the only stack, and " | " where others stand between them. */
-static void frames_with(enum fault fault, char *out, size_t size, uint32_t *count, bool *cut) {
-	struct job job = { .path = path_in("python"), .fault = fault };
+/* "name:line" of the frames of Python in the only stack, and " | " where others stand between
+ * them. */
+static void frames_with(enum fault fault, char *out, size_t size, uint32_t *count, bool *cut)
+{
+	struct job job = {.path = path_in("python"), .fault = fault};
 	size_t stacks, used = 0, events = 0;
 	struct ss_trace_item e;
 	bool between = false;
@@ -192,9 +229,8 @@ static void frames_with(enum fault fault, char *out, size_t size, uint32_t *coun
 	struct ss_trace_reader *r = open_one(job.path);
 	struct ss_symbol_files *files = ss_symbol_files_open(NULL);
 	struct ss_symbolizer *names = ss_symbolizer_open(r, files);
-	while (ss_trace_reader_next(r, &e)) {
+	while (ss_trace_reader_next(r, &e))
 		events += e.kind == SS_TRACE_ALLOC;
-	}
 	assert_int_equal(events, 600);
 	const struct ss_trace_stack_def *s = ss_trace_reader_stacks(r, &stacks);
 	assert_int_equal(stacks, 1);
@@ -209,8 +245,9 @@ static void frames_with(enum fault fault, char *out, size_t size, uint32_t *coun
 		}
 		assert_int_equal(ss_symbolize(names, s->ip[i], s->seen_ns, &symbol), 1);
 		if (used < size) {
-			used += (size_t)snprintf(out + used, size - used, "%s%s:%d ", between ? "| " : "",
-				symbol->function, symbol->line);
+			used += (size_t)snprintf(out + used, size - used, "%s%s:%d ",
+						 between ? "| " : "", symbol->function,
+						 symbol->line);
 		}
 		between = false;
 		(*count)++;
@@ -220,7 +257,8 @@ static void frames_with(enum fault fault, char *out, size_t size, uint32_t *coun
 	ss_trace_reader_close(r);
 }
 
-static void expect(enum fault fault, const char *want) {
+static void expect(enum fault fault, const char *want)
+{
 	char got[4096];
 	uint32_t count;
 	bool cut;
@@ -230,33 +268,37 @@ static void expect(enum fault fault, const char *want) {
 	assert_false(cut);
 }
 
-static void test_good(void **state) {
+static void test_good(void **state)
+{
 	expect(NOTHING, "M.f:299 M.f:12 g\u00e9:300 | \u20acx:77 \U0001f640:1 ");
 }
 
-static void test_not_python(void **state) {
-	const enum fault none[] = { COOKIE, OLD, NEW, OFFSET, WILD_FRAME, ODD_FRAME, WILD_CODE, OTHER_TYPE,
-		ENDING };
+static void test_not_python(void **state)
+{
+	const enum fault none[] = {COOKIE,    OLD,       NEW,        OFFSET, WILD_FRAME,
+				   ODD_FRAME, WILD_CODE, OTHER_TYPE, ENDING};
 
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		expect(none[i], "");
-	}
 }
 
 /* What cannot be read is not known; the rest is. */
-static void test_parts(void **state) {
+static void test_parts(void **state)
+{
 	char got[4096];
 	uint32_t count;
 	bool cut;
 
-	expect(WILD_NAME, "a function of Python:299 a function of Python:12 g\u00e9:300 | \u20acx:77 \U0001f640:1 ");
+	expect(WILD_NAME, "a function of Python:299 a function of Python:12 g\u00e9:300 | "
+			  "\u20acx:77 \U0001f640:1 ");
 	expect(WILD_LINES, "M.f:10 M.f:10 g\u00e9:300 | \u20acx:77 \U0001f640:1 ");
 	expect(LONG_LINES, "M.f:10 M.f:10 g\u00e9:10 | \u20acx:77 \U0001f640:1 ");
 	frames_with(LONG_NAME, got, sizeof(got), &count, &cut);
 	assert_int_equal(count, 5);
 }
 
-static void test_endless(void **state) {
+static void test_endless(void **state)
+{
 	char got[64];
 	uint32_t count;
 	bool cut;
@@ -266,7 +308,8 @@ static void test_endless(void **state) {
 	assert_true(cut);
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_not_python),

@@ -11,14 +11,15 @@ static unsigned seed;
 
 #define EVENTS 50u
 
-static void *other_thread(void *arg) {
-	for (uint64_t n = 0; n < EVENTS; n++) {
+static void *other_thread(void *arg)
+{
+	for (uint64_t n = 0; n < EVENTS; n++)
 		ss_trace_alloc(address(1, n), 1, 1, 0, POOL, STREAM, 0);
-	}
 	return NULL;
 }
 
-static void record_small(void *path) {
+static void record_small(void *path)
+{
 	pthread_t t;
 
 	MUST(ss_trace_open(path, NULL));
@@ -32,29 +33,30 @@ static void record_small(void *path) {
 	ss_trace_close();
 }
 
-static int setup(void **state) {
-	if (make_dir(state) != 0 || in_child(record_small, (void *)path_in("good")) != 0) {
+static int setup(void **state)
+{
+	if (make_dir(state) != 0 || in_child(record_small, (void *)path_in("good")) != 0)
 		return -1;
-	}
 	FILE *f = fopen(path_in("good"), "rb");
 	fseek(f, 0, SEEK_END);
 	good_size = (size_t)ftell(f);
 	rewind(f);
 	good = malloc(good_size);
-	if (fread(good, 1, good_size, f) != good_size) {
+	if (fread(good, 1, good_size, f) != good_size)
 		return -1;
-	}
 	fclose(f);
 	good_events = 3 * EVENTS;
 	return 0;
 }
 
-static int teardown(void **state) {
+static int teardown(void **state)
+{
 	free(good);
 	return remove_dir(state);
 }
 
-static const char *write_file(const char *name, const uint8_t *data, size_t size) {
+static const char *write_file(const char *name, const uint8_t *data, size_t size)
+{
 	const char *path = path_in(name);
 	FILE *f = fopen(path, "wb");
 
@@ -72,8 +74,9 @@ struct result {
 };
 
 /* Reads all that a file has. Whatever is in it, this returns. */
-static struct result read_all(const char *path) {
-	struct result res = { 0 };
+static struct result read_all(const char *path)
+{
+	struct result res = {0};
 	struct ss_trace_item e;
 	uint64_t last = 0;
 	struct ss_trace_reader *r = ss_trace_reader_open(path, res.text, sizeof(res.text));
@@ -85,9 +88,8 @@ static struct result read_all(const char *path) {
 	res.opened = true;
 	while (ss_trace_reader_next(r, &e)) {
 		const struct ss_trace_stack_def *s = ss_trace_reader_stack(r, e.stack);
-		for (uint32_t i = 0; s && i < s->frames; i++) {
+		for (uint32_t i = 0; s && i < s->frames; i++)
 			ss_trace_reader_module_at(r, s->ip[i], e.time_ns);
-		}
 		ss_trace_reader_pool(r, e.pool);
 		ss_trace_reader_stream(r, e.stream);
 		ss_trace_reader_device(r, e.device);
@@ -107,7 +109,8 @@ static struct result read_all(const char *path) {
 	return res;
 }
 
-static void test_good(void **state) {
+static void test_good(void **state)
+{
 	struct result r = read_all(path_in("good"));
 
 	assert_true(r.opened && r.problems == 0);
@@ -115,12 +118,12 @@ static void test_good(void **state) {
 }
 
 /* How many bytes of a block are in use. */
-static size_t used_of(size_t block) {
+static size_t used_of(size_t block)
+{
 	size_t end = block + SS_TRACE_BLOCK_SIZE;
 
-	while (end > block && good[end - 1] == 0) {
+	while (end > block && good[end - 1] == 0)
 		end--;
-	}
 	return end - block;
 }
 
@@ -133,14 +136,14 @@ static size_t used_of(size_t block) {
 #define DAMAGED 3000
 #endif
 
-static void test_truncated(void **state) {
+static void test_truncated(void **state)
+{
 	size_t header = ((struct ss_trace_header *)good)->header_size;
 	uint64_t last = 0;
 
 	for (size_t block = header; block < good_size; block += SS_TRACE_BLOCK_SIZE) {
 		size_t from = block == header ? 0 : block, to = block + used_of(block) + 40;
-		for (size_t size = from; size < to && size < good_size;
-		     size += CUT_STEP) {
+		for (size_t size = from; size < to && size < good_size; size += CUT_STEP) {
 			struct result r = read_all(write_file("cut", good, size));
 			if (size < sizeof(struct ss_trace_header)) {
 				assert_false(r.opened);
@@ -150,22 +153,23 @@ static void test_truncated(void **state) {
 			assert_true(r.opened);
 			assert_true(r.events >= last && r.events <= good_events);
 			last = r.events;
-			if (size > block + sizeof(struct ss_trace_block) && size < to - 48) {
+			if (size > block + sizeof(struct ss_trace_block) && size < to - 48)
 				assert_int_equal(r.problems, 1);
-			}
 		}
 	}
 	assert_int_equal(last, good_events);
 }
 
-static uint64_t next_random(void) {
+static uint64_t next_random(void)
+{
 	static uint64_t x;
 
 	x = (x ? x : seed * 2654435761ull + 1) * 6364136223846793005ull + 1442695040888963407ull;
 	return x >> 24;
 }
 
-static void test_random_damage(void **state) {
+static void test_random_damage(void **state)
+{
 	uint8_t *bad = malloc(good_size);
 	size_t header = ((struct ss_trace_header *)good)->header_size;
 
@@ -174,36 +178,37 @@ static void test_random_damage(void **state) {
 		for (uint64_t n = next_random() % 8 + 1; n > 0; n--) {
 			size_t block = next_random() % 3; /* the header, or one of two blocks */
 			size_t at = block == 0 ? next_random() % sizeof(struct ss_trace_header) :
-				header + (block - 1) * SS_TRACE_BLOCK_SIZE +
-				next_random() % used_of(header);
-			if (next_random() % 4) {
+						 header + (block - 1) * SS_TRACE_BLOCK_SIZE +
+							 next_random() % used_of(header);
+			if (next_random() % 4)
 				bad[at] = (uint8_t)next_random();
-			} else {
+			else
 				memset(bad + at, 0xff, 8);
-			}
 		}
 		read_all(write_file("bad", bad, good_size));
 	}
 	free(bad);
 }
 
-static void expect_refused(const uint8_t *data, size_t size, const char *offset) {
+static void expect_refused(const uint8_t *data, size_t size, const char *offset)
+{
 	struct result r = read_all(write_file("refused", data, size));
 
 	assert_false(r.opened);
-	if (!strstr(r.text, offset)) {
+	if (!strstr(r.text, offset))
 		fail_msg("'%s' does not name %s", r.text, offset);
-	}
 }
 
-static void test_foreign(void **state) {
+static void test_foreign(void **state)
+{
 	uint8_t *bad = malloc(good_size);
 	struct ss_trace_header *h = (void *)bad;
 	char err[256];
 	const char *none = path_in("none");
 
 	expect_refused((const uint8_t *)"", 0, "offset 0:");
-	expect_refused((const uint8_t *)"Thread,Time,Action,Pointer,Size,Stream\n", 39, "offset 0:");
+	expect_refused((const uint8_t *)"Thread,Time,Action,Pointer,Size,Stream\n", 39,
+		       "offset 0:");
 	memcpy(bad, good, good_size);
 	h->major++;
 	expect_refused(bad, good_size, "offset 8:");
@@ -226,7 +231,8 @@ static void test_foreign(void **state) {
 }
 
 /* A later minor version: kinds of records that are not known, and known ones that are longer. */
-static void test_newer(void **state) {
+static void test_newer(void **state)
+{
 	uint8_t *bad = malloc(good_size);
 	struct ss_trace_header *h = (void *)bad;
 	uint32_t frees = 0;
@@ -256,24 +262,28 @@ static void test_newer(void **state) {
 	free(bad);
 }
 
-static void record_texts(void *path) {
+static void record_texts(void *path)
+{
 	MUST(ss_trace_open(path, NULL));
-	ss_trace_device(0, 0, 1, 0, 0, NULL, 1 << 30, "\x1b[1m \xc2\x9b" "1m\x7f \xc3\x9b\xc2\xa0");
+	ss_trace_device(0, 0, 1, 0, 0, NULL, 1 << 30,
+			"\x1b[1m \xc2\x9b"
+			"1m\x7f \xc3\x9b\xc2\xa0");
 	ss_trace_close();
 }
 
 /* Nothing that a terminal would obey: ESC, and U+009B, which is ESC [ in one. Letters stay. */
-static void test_texts(void **state) {
+static void test_texts(void **state)
+{
 	const char *path = path_in("texts");
 
 	assert_int_equal(in_child(record_texts, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
-	assert_string_equal(ss_trace_reader_device(r, 0)->name,
-			    "?[1m ??1m? \xc3\x9b\xc2\xa0");
+	assert_string_equal(ss_trace_reader_device(r, 0)->name, "?[1m ??1m? \xc3\x9b\xc2\xa0");
 	ss_trace_reader_close(r);
 }
 
-static void test_damage_is_named(void **state) {
+static void test_damage_is_named(void **state)
+{
 	uint8_t *bad = malloc(good_size);
 	size_t header = ((struct ss_trace_header *)good)->header_size;
 	char want[64];
@@ -288,7 +298,8 @@ static void test_damage_is_named(void **state) {
 }
 
 /* The events of all threads come in the order of time, and so they do again after a rewind. */
-static void test_order(void **state) {
+static void test_order(void **state)
+{
 	struct ss_trace_reader *r = open_one(path_in("good"));
 	struct ss_trace_item e;
 
@@ -305,7 +316,8 @@ static void test_order(void **state) {
 	ss_trace_reader_close(r);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_truncated),

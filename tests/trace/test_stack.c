@@ -28,14 +28,16 @@ static unsigned seed;
 static const char *plugin_path;
 static const char *self_path;
 
-static __attribute__((noinline)) void leaf(int n) {
+static __attribute__((noinline)) void leaf(int n)
+{
 	truth->frames[n] = backtrace(truth->ip[n], DEPTH);
 	ss_trace_alloc(address(0, (uint64_t)n), 1, 1, 0, POOL, STREAM, 0);
 }
 
 static void branch(int n, int depth, uint64_t random);
 
-static __attribute__((noinline)) void fixed(int n, int depth, uint64_t random) {
+static __attribute__((noinline)) void fixed(int n, int depth, uint64_t random)
+{
 	volatile char room[100];
 
 	room[0] = 1;
@@ -43,7 +45,8 @@ static __attribute__((noinline)) void fixed(int n, int depth, uint64_t random) {
 	(void)room[0];
 }
 
-static __attribute__((noinline)) void changing(int n, int depth, uint64_t random) {
+static __attribute__((noinline)) void changing(int n, int depth, uint64_t random)
+{
 	volatile char *room = alloca(16 + random % 300);
 
 	room[0] = 1;
@@ -51,7 +54,8 @@ static __attribute__((noinline)) void changing(int n, int depth, uint64_t random
 	(void)room[0];
 }
 
-static __attribute__((noinline)) void aligned(int n, int depth, uint64_t random) {
+static __attribute__((noinline)) void aligned(int n, int depth, uint64_t random)
+{
 	volatile char room[64] __attribute__((aligned(64)));
 
 	room[0] = 1;
@@ -59,22 +63,23 @@ static __attribute__((noinline)) void aligned(int n, int depth, uint64_t random)
 	(void)room[0];
 }
 
-static __attribute__((noinline)) void branch(int n, int depth, uint64_t random) {
+static __attribute__((noinline)) void branch(int n, int depth, uint64_t random)
+{
 	uint64_t rest = random * 6364136223846793005ull + 1442695040888963407ull;
 
-	if (depth == 0) {
+	if (depth == 0)
 		leaf(n);
-	} else if (random >> 60 < 8) {
+	else if (random >> 60 < 8)
 		fixed(n, depth - 1, rest);
-	} else if (random >> 60 < 12) {
+	else if (random >> 60 < 12)
 		changing(n, depth - 1, rest);
-	} else {
+	else
 		aligned(n, depth - 1, rest);
-	}
 	__asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
-static void record_random(void *path) {
+static void record_random(void *path)
+{
 	MUST(ss_trace_open(path, NULL));
 	for (int n = 0; n < EVENTS; n++) {
 		uint64_t random = (seed + (uint64_t)(n % 2000)) * 0x9e3779b97f4a7c15ull;
@@ -84,18 +89,21 @@ static void record_random(void *path) {
 }
 
 /* All frames but those in front of leaf() and leaf() itself are equal. */
-static void compare(const struct ss_trace_stack_def *s, int n) {
+static void compare(const struct ss_trace_stack_def *s, int n)
+{
 	uint32_t frames = s->frames, real = (uint32_t)truth->frames[n];
 
 	assert_true(real > 3 && real < DEPTH && frames >= real - 1);
 	for (uint32_t i = 1; i <= real - 2; i++) { /* from the outermost on */
 		if ((uint64_t)(uintptr_t)truth->ip[n][real - i] != s->ip[frames - i]) {
-			fail_msg("seed %u: event %d: frame %u from the outside differs", seed, n, i);
+			fail_msg("seed %u: event %d: frame %u from the outside differs", seed, n,
+				 i);
 		}
 	}
 }
 
-static void test_random_stacks(void **state) {
+static void test_random_stacks(void **state)
+{
 	const char *path = path_in("random");
 	struct ss_trace_item e;
 	int n = 0;
@@ -116,7 +124,8 @@ static void test_random_stacks(void **state) {
 static ucontext_t main_context, fiber_context;
 static int next_event;
 
-static void fiber(void) {
+static void fiber(void)
+{
 	for (;;) {
 		uint64_t random = (uint64_t)next_event * 0x9e3779b97f4a7c15ull;
 		branch(next_event++, 3, random);
@@ -124,16 +133,16 @@ static void fiber(void) {
 	}
 }
 
-static void record_fibers(void *path) {
+static void record_fibers(void *path)
+{
 	const size_t size = 256 << 10;
 	char *volatile stack = NULL;
 
 	MUST(ss_trace_open(path, NULL));
 	while (next_event < EVENTS) {
 		if (next_event % 1000 == 0) { /* a new fiber; the stack of the old one goes */
-			if (stack) {
+			if (stack)
 				munmap(stack, size);
-			}
 			stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			MUST(stack != MAP_FAILED);
@@ -149,32 +158,33 @@ static void record_fibers(void *path) {
 	ss_trace_close();
 }
 
-static void test_fibers(void **state) {
+static void test_fibers(void **state)
+{
 	const char *path = path_in("fibers");
 	struct ss_trace_item e;
 	int n = 0;
 
 	assert_int_equal(in_child(record_fibers, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
-	while (ss_trace_reader_next(r, &e)) {
+	while (ss_trace_reader_next(r, &e))
 		compare(ss_trace_reader_stack(r, e.stack), n++);
-	}
 	assert_int_equal(n, EVENTS);
 	ss_trace_reader_close(r);
 }
 
 /* ---- deep recursion ----------------------------------------------------- */
 
-static __attribute__((noinline)) void recurse(int depth) {
-	if (depth) {
+static __attribute__((noinline)) void recurse(int depth)
+{
+	if (depth)
 		recurse(depth - 1);
-	} else {
+	else
 		ss_trace_alloc(POOL, 1, 1, 0, POOL, STREAM, 0);
-	}
 	__asm__ volatile("" ::: "memory");
 }
 
-static void record_deep(void *path) {
+static void record_deep(void *path)
+{
 	MUST(ss_trace_open(path, NULL));
 	for (int i = 0; i < 100; i++) {
 		recurse(5);
@@ -184,7 +194,8 @@ static void record_deep(void *path) {
 	ss_trace_close();
 }
 
-static void test_deep(void **state) {
+static void test_deep(void **state)
+{
 	const char *path = path_in("deep");
 	size_t count, cut = 0;
 
@@ -202,7 +213,8 @@ static void test_deep(void **state) {
 
 /* ---- without an unwinder ------------------------------------------------ */
 
-static bool count_frame(struct ss_frame frame, void *arg) {
+static bool count_frame(struct ss_frame frame, void *arg)
+{
 	int n = truth->frames[0]++;
 
 	truth->ip[0][n] = (void *)frame.ip;
@@ -210,42 +222,43 @@ static bool count_frame(struct ss_frame frame, void *arg) {
 }
 
 /* This process has not called ss_unwind_init(), so that frame pointers are followed. */
-static __attribute__((noinline)) void chain_leaf(void) {
+static __attribute__((noinline)) void chain_leaf(void)
+{
 	uintptr_t fp = (uintptr_t)__builtin_frame_address(0);
-	struct ss_frame first = { .ip = (uintptr_t)__builtin_return_address(0),
-		.sp = fp + 2 * sizeof(void *) };
+	struct ss_frame first = {.ip = (uintptr_t)__builtin_return_address(0),
+				 .sp = fp + 2 * sizeof(void *)};
 
 	truth->frames[0] = 0;
 	truth->frames[1] = backtrace(truth->ip[1], DEPTH);
 	ss_unwind(&first, fp, count_frame, NULL);
 }
 
-static __attribute__((noinline)) void chain_middle(int depth) {
-	if (depth) {
+static __attribute__((noinline)) void chain_middle(int depth)
+{
+	if (depth)
 		chain_middle(depth - 1);
-	} else {
+	else
 		chain_leaf();
-	}
 	__asm__ volatile("" ::: "memory");
 }
 
-static void test_frame_pointers(void **state) {
+static void test_frame_pointers(void **state)
+{
 	int inner = 0; /* frames of backtrace() and of chain_leaf() */
 
 	chain_middle(5);
 	assert_true(truth->frames[0] >= 7);
-	while (inner < truth->frames[1] && truth->ip[1][inner] != truth->ip[0][0]) {
+	while (inner < truth->frames[1] && truth->ip[1][inner] != truth->ip[0][0])
 		inner++;
-	}
 	assert_true(inner + 7 <= truth->frames[1]);
-	for (int i = 0; i < 7; i++) { /* frames of libraries may have no frame pointer */
+	for (int i = 0; i < 7; i++) /* frames of libraries may have no frame pointer */
 		assert_ptr_equal(truth->ip[0][i], truth->ip[1][inner + i]);
-	}
 }
 
 /* ---- modules ------------------------------------------------------------ */
 
-static void record_plugin(void *path) {
+static void record_plugin(void *path)
+{
 	void (*call)(void (*)(int), int);
 
 	MUST(ss_trace_open(path, NULL));
@@ -263,7 +276,8 @@ static void record_plugin(void *path) {
 	ss_trace_close();
 }
 
-static void test_modules(void **state) {
+static void test_modules(void **state)
+{
 	const char *path = path_in("plugin");
 	size_t count, loads = 0, gone = 0;
 	struct ss_trace_item e;
@@ -298,22 +312,26 @@ static void test_modules(void **state) {
 
 /* ---- names -------------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) void inlined_into_outer(void) {
+static inline __attribute__((always_inline)) void inlined_into_outer(void)
+{
 	ss_trace_alloc(POOL, 1, 1, 0, POOL, STREAM, 0);
 }
 
-static __attribute__((noinline)) void chain_inner(void) {
+static __attribute__((noinline)) void chain_inner(void)
+{
 	inlined_into_outer();
 	__asm__ volatile("" ::: "memory");
 }
 
-static __attribute__((noinline)) void chain_outer(void) {
+static __attribute__((noinline)) void chain_outer(void)
+{
 	chain_inner();
 	__asm__ volatile("" ::: "memory");
 }
 
 /* The functions that the stack of the first event has, in order; NULL ends the list. */
-static void check_names(const char *path, const char *debug_path, const char *const *want) {
+static void check_names(const char *path, const char *debug_path, const char *const *want)
+{
 	struct ss_trace_item e;
 	struct ss_trace_reader *r = open_one(path);
 	struct ss_symbol_files *files = ss_symbol_files_open(debug_path);
@@ -334,24 +352,25 @@ static void check_names(const char *path, const char *debug_path, const char *co
 			}
 		}
 	}
-	if (*want) {
+	if (*want)
 		fail_msg("%s is not in the stack, or not in its place", *want);
-	}
 	ss_symbolizer_close(names);
 	ss_symbol_files_close(files);
 	ss_trace_reader_close(r);
 }
 
-static void record_chain(void *path) {
+static void record_chain(void *path)
+{
 	MUST(ss_trace_open(path, NULL));
 	chain_outer();
 	ss_trace_close();
 }
 
-static const char *const chain[] = { "inlined_into_outer", "chain_inner", "chain_outer", NULL };
-static const char *const nothing[] = { NULL };
+static const char *const chain[] = {"inlined_into_outer", "chain_inner", "chain_outer", NULL};
+static const char *const nothing[] = {NULL};
 
-static void test_names(void **state) {
+static void test_names(void **state)
+{
 	const char *path = path_in("names");
 
 	assert_int_equal(in_child(record_chain, (void *)path), 0);
@@ -360,12 +379,14 @@ static void test_names(void **state) {
 }
 
 /* The program is not where it was, as on another machine. */
-static void test_names_elsewhere(void **state) {
+static void test_names_elsewhere(void **state)
+{
 	const char *path = path_in("elsewhere");
 	char command[1024];
 
 	snprintf(command, sizeof(command),
-		 "mkdir -p %s/moved && cp %s %s/program && %s/program --chain %s && mv %s/program %s",
+		 "mkdir -p %s/moved && cp %s %s/program && %s/program --chain %s && mv %s/program "
+		 "%s",
 		 dir, self_path, dir, dir, path, dir, path_in("moved/program"));
 	assert_int_equal(system(command), 0);
 	check_names(path, NULL, nothing);
@@ -375,7 +396,8 @@ static void test_names_elsewhere(void **state) {
 	check_names(path, path_in("moved"), nothing);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_stacks),
 		cmocka_unit_test(test_fibers),
@@ -394,7 +416,8 @@ int main(int argc, char **argv) {
 	plugin_path = argv[1];
 	seed = argc > 2 ? (unsigned)atoi(argv[2]) : (unsigned)getpid();
 	printf("seed %u\n", seed);
-	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	backtrace(truth->ip[0], DEPTH); /* loads what it needs */
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -13,11 +13,13 @@
 
 static _Atomic int said;
 
-static void say(const char *line) {
+static void say(const char *line)
+{
 	said++;
 }
 
-static void events(uint64_t thread, uint64_t from, uint64_t to) {
+static void events(uint64_t thread, uint64_t from, uint64_t to)
+{
 	for (uint64_t n = from; n < to; n++) {
 		ss_trace_alloc(address(thread, n), n + 1, (n + 1 + 511) & ~511ull, 0, POOL, STREAM,
 			       SS_TRACE_F_HIT);
@@ -28,8 +30,9 @@ static void events(uint64_t thread, uint64_t from, uint64_t to) {
 
 /* ---- one thread --------------------------------------------------------- */
 
-static void record_all_kinds(void *arg) {
-	static const uint8_t uuid[16] = { 1, 2, 3 };
+static void record_all_kinds(void *arg)
+{
+	static const uint8_t uuid[16] = {1, 2, 3};
 	unsetenv("OMPI_COMM_WORLD_RANK");
 	setenv("SLURM_PROCID", "3", 1);
 	setenv("SLURM_NTASKS", "8", 1);
@@ -61,12 +64,15 @@ static void record_all_kinds(void *arg) {
 	MUST(!ss_trace_on());
 }
 
-static void test_all_kinds(void **state) {
+static void test_all_kinds(void **state)
+{
 	const char *path = path_in("kinds");
-	static const enum ss_trace_kind kinds[] = { SS_TRACE_POOL_CREATE, SS_TRACE_SEGMENT_ALLOC,
-		SS_TRACE_MAP, SS_TRACE_ALLOC, SS_TRACE_FREE, SS_TRACE_WAIT, SS_TRACE_OOM,
-		SS_TRACE_LIMIT, SS_TRACE_TRIM, SS_TRACE_UNMAP, SS_TRACE_SEGMENT_FREE,
-		SS_TRACE_POOL_DESTROY, SS_TRACE_POOL_CREATE };
+	static const enum ss_trace_kind kinds[] = {
+		SS_TRACE_POOL_CREATE, SS_TRACE_SEGMENT_ALLOC, SS_TRACE_MAP,
+		SS_TRACE_ALLOC,       SS_TRACE_FREE,          SS_TRACE_WAIT,
+		SS_TRACE_OOM,         SS_TRACE_LIMIT,         SS_TRACE_TRIM,
+		SS_TRACE_UNMAP,       SS_TRACE_SEGMENT_FREE,  SS_TRACE_POOL_DESTROY,
+		SS_TRACE_POOL_CREATE};
 	struct ss_trace_item e[20];
 	size_t n = 0, count;
 
@@ -104,10 +110,10 @@ static void test_all_kinds(void **state) {
 	assert_true(d->uuid[1] == 2 && d->total == 64ull << 30);
 	assert_string_equal(ss_trace_reader_pool(r, e[3].pool)->name, "pool 3");
 	assert_string_equal(ss_trace_reader_pool(r, e[12].pool)->name, "pool 4");
-	assert_int_equal(ss_trace_reader_stream(r, e[3].stream)->kind,
-			 SS_TRACE_STREAM_NONBLOCKING);
+	assert_int_equal(ss_trace_reader_stream(r, e[3].stream)->kind, SS_TRACE_STREAM_NONBLOCKING);
 	assert_int_equal(ss_trace_reader_stream(r, e[4].stream)->kind, SS_TRACE_STREAM_NULL);
-	assert_true(ss_trace_reader_module_at(r, (uintptr_t)record_all_kinds, e[0].time_ns)->program);
+	assert_true(
+		ss_trace_reader_module_at(r, (uintptr_t)record_all_kinds, e[0].time_ns)->program);
 	ss_trace_reader_close(r);
 }
 
@@ -121,7 +127,8 @@ struct shared {
 
 static struct shared *shared;
 
-static void *record_forever(void *arg) {
+static void *record_forever(void *arg)
+{
 	uint64_t thread = (uint64_t)(uintptr_t)arg;
 
 	for (uint64_t n = 0;; n++) {
@@ -131,23 +138,23 @@ static void *record_forever(void *arg) {
 	return NULL;
 }
 
-static void test_killed(void **state) {
+static void test_killed(void **state)
+{
 	const char *path = path_in("killed");
-	uint64_t seen[THREADS] = { 0 };
+	uint64_t seen[THREADS] = {0};
 	struct ss_trace_item e;
 	uint64_t last = 0;
 	size_t count;
 	int status;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	pid_t pid = fork();
 	if (pid == 0) {
 		pthread_t t;
 		MUST(ss_trace_open(path, say));
-		for (uintptr_t i = 0; i < THREADS; i++) {
+		for (uintptr_t i = 0; i < THREADS; i++)
 			MUST(pthread_create(&t, NULL, record_forever, (void *)i) == 0);
-		}
 		pause();
 	}
 	for (size_t i = 0; i < THREADS;) { /* several blocks of each thread */
@@ -179,11 +186,11 @@ static void test_killed(void **state) {
 
 /* ---- threads that end --------------------------------------------------- */
 
-static void *short_thread(void *arg) {
+static void *short_thread(void *arg)
+{
 	events((uintptr_t)arg, 0, 10);
-	if ((uintptr_t)arg % 3 == 0) {
+	if ((uintptr_t)arg % 3 == 0)
 		pthread_exit(NULL);
-	}
 	if ((uintptr_t)arg % 3 == 1) {
 		pthread_cancel(pthread_self());
 		pthread_testcancel();
@@ -191,7 +198,8 @@ static void *short_thread(void *arg) {
 	return NULL;
 }
 
-static void record_short_threads(void *arg) {
+static void record_short_threads(void *arg)
+{
 	pthread_t t;
 
 	MUST(ss_trace_open(arg, say));
@@ -203,7 +211,8 @@ static void record_short_threads(void *arg) {
 	ss_trace_close();
 }
 
-static void test_short_threads(void **state) {
+static void test_short_threads(void **state)
+{
 	const char *path = path_in("short");
 	struct ss_trace_item e;
 	size_t count, n = 0;
@@ -224,12 +233,14 @@ static void test_short_threads(void **state) {
 
 /* ---- signals ------------------------------------------------------------ */
 
-static void on_alarm(int sig) {
+static void on_alarm(int sig)
+{
 	events(1, 0, 1);
 }
 
-static void record_with_signals(void *arg) {
-	const struct itimerval often = { { 0, 200 }, { 0, 200 } };
+static void record_with_signals(void *arg)
+{
+	const struct itimerval often = {{0, 200}, {0, 200}};
 
 	MUST(ss_trace_open(arg, say));
 	signal(SIGALRM, on_alarm);
@@ -239,17 +250,17 @@ static void record_with_signals(void *arg) {
 	ss_trace_close();
 }
 
-static void test_signals(void **state) {
+static void test_signals(void **state)
+{
 	const char *path = path_in("signals");
 	struct ss_trace_item e;
-	uint64_t n[2] = { 0 };
+	uint64_t n[2] = {0};
 	size_t count;
 
 	assert_int_equal(in_child(record_with_signals, (void *)path), 0);
 	struct ss_trace_reader *r = open_one(path);
-	while (ss_trace_reader_next(r, &e)) {
+	while (ss_trace_reader_next(r, &e))
 		n[(e.address - BASE) >> 32]++;
-	}
 	assert_int_equal(n[0], 600000);
 	assert_null(ss_trace_reader_problem(r, &count));
 	assert_true(n[1] + ss_trace_reader_process(r)->lost_events > 0);
@@ -258,7 +269,8 @@ static void test_signals(void **state) {
 
 /* ---- fork --------------------------------------------------------------- */
 
-static void record_and_fork(void *arg) {
+static void record_and_fork(void *arg)
+{
 	int status;
 
 	MUST(ss_trace_open(arg, say));
@@ -284,27 +296,27 @@ static void record_and_fork(void *arg) {
 }
 
 /* Events of each of the threads that the test numbers. */
-static void count_events(const char *path, uint64_t n[3]) {
+static void count_events(const char *path, uint64_t n[3])
+{
 	struct ss_trace_item e;
 	struct ss_trace_reader *r = open_one(path);
 
 	n[0] = n[1] = n[2] = 0;
-	while (ss_trace_reader_next(r, &e)) {
+	while (ss_trace_reader_next(r, &e))
 		n[(e.address - BASE) >> 32]++;
-	}
 	ss_trace_reader_close(r);
 }
 
-static void test_fork(void **state) {
+static void test_fork(void **state)
+{
 	char list[512], path[512];
 	uint64_t n[3];
 	int parents = 0, children = 0;
 
 	for (int with_pid = 0; with_pid < 2; with_pid++) {
 		snprintf(path, sizeof(path), "%s/fork-%d", dir, with_pid);
-		if (with_pid) {
+		if (with_pid)
 			strcat(path, ".%p");
-		}
 		assert_int_equal(in_child(record_and_fork, path), 0);
 		snprintf(list, sizeof(list), "ls %s/fork-%d*", dir, with_pid);
 		FILE *ls = popen(list, "r");
@@ -322,7 +334,8 @@ static void test_fork(void **state) {
 
 /* ---- a disk that is full ------------------------------------------------ */
 
-static void record_until_full(void *arg) {
+static void record_until_full(void *arg)
+{
 	MUST(ss_trace_open(arg, say));
 	events(0, 0, 100000);
 	MUST(!ss_trace_on());
@@ -330,7 +343,8 @@ static void record_until_full(void *arg) {
 	ss_trace_close();
 }
 
-static void check_full(const char *path) {
+static void check_full(const char *path)
+{
 	size_t count;
 	struct ss_trace_reader *r = open_one(path);
 
@@ -340,14 +354,16 @@ static void check_full(const char *path) {
 	ss_trace_reader_close(r);
 }
 
-static void record_with_limit(void *arg) {
-	const struct rlimit limit = { 300000, 300000 };
+static void record_with_limit(void *arg)
+{
+	const struct rlimit limit = {300000, 300000};
 
 	setrlimit(RLIMIT_FSIZE, &limit);
 	record_until_full(arg);
 }
 
-static void test_file_limit(void **state) {
+static void test_file_limit(void **state)
+{
 	const char *path = path_in("limit");
 
 	assert_int_equal(in_child(record_with_limit, (void *)path), 0);
@@ -355,46 +371,49 @@ static void test_file_limit(void **state) {
 }
 
 /* In a file system of 1 MiB of its own. The file is copied out of it. */
-static void record_on_small_disk(void *arg) {
+static void record_on_small_disk(void *arg)
+{
 	char command[512];
 	const char *disk = path_in("disk");
 
 	mkdir(disk, 0700);
 	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("none", disk, "tmpfs", 0, "size=1m") != 0) {
+	    mount("none", disk, "tmpfs", 0, "size=1m") != 0)
 		_exit(77);
-	}
 	record_until_full((void *)path_in("disk/trace"));
 	snprintf(command, sizeof(command), "cp %s/disk/trace %s", dir, (char *)arg);
 	MUST(system(command) == 0);
 }
 
-static void test_disk_full(void **state) {
+static void test_disk_full(void **state)
+{
 	const char *path = path_in("full");
 	int status = in_child(record_on_small_disk, (void *)path);
 
-	if (WEXITSTATUS(status) == 77) {
+	if (WEXITSTATUS(status) == 77)
 		skip(); /* this user may not mount */
-	}
 	assert_int_equal(status, 0);
 	check_full(path);
 }
 
-static void record_nowhere(void *arg) {
+static void record_nowhere(void *arg)
+{
 	MUST(!ss_trace_open(arg, say));
 	MUST(errno != 0 && !ss_trace_on());
 	events(0, 0, 10);
 	MUST(said == 0);
 }
 
-static void test_no_file(void **state) {
+static void test_no_file(void **state)
+{
 	assert_int_equal(in_child(record_nowhere, "/dev/full"), 0);
 	assert_int_equal(in_child(record_nowhere, (void *)path_in("no/such/folder")), 0);
 }
 
 /* ---- two processes, one name -------------------------------------------- */
 
-static void test_same_name(void **state) {
+static void test_same_name(void **state)
+{
 	const char *path = path_in("same");
 	int go[2], ready[2], status;
 	char byte, other[512];
@@ -442,16 +461,13 @@ static void test_same_name(void **state) {
 	assert_true(n[0] == 0 && n[1] == 60);
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_kinds),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_short_threads),
-		cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_file_limit),
-		cmocka_unit_test(test_disk_full),
-		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_all_kinds),     cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_short_threads), cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_fork),          cmocka_unit_test(test_file_limit),
+		cmocka_unit_test(test_disk_full),     cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_same_name),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -26,19 +26,23 @@
 
 static char dir[64]; /* of this test program, removed at its end */
 
-static inline int make_dir(void **state) {
-	snprintf(dir, sizeof(dir), "%s/trace-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+static inline int make_dir(void **state)
+{
+	snprintf(dir, sizeof(dir), "%s/trace-XXXXXX",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	return mkdtemp(dir) ? 0 : -1;
 }
 
-static inline int remove_dir(void **state) {
+static inline int remove_dir(void **state)
+{
 	char command[128];
 
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command);
 }
 
-static inline const char *path_in(const char *name) {
+static inline const char *path_in(const char *name)
+{
 	static char path[16][256];
 	static unsigned next;
 	char *p = path[next++ % 16];
@@ -48,7 +52,8 @@ static inline const char *path_in(const char *name) {
 }
 
 /* Runs `body` in a child that may open a recording. Returns its wait status. */
-static inline int in_child(void (*body)(void *), void *arg) {
+static inline int in_child(void (*body)(void *), void *arg)
+{
 	int status;
 	pid_t pid = fork();
 
@@ -69,17 +74,18 @@ static inline int in_child(void (*body)(void *), void *arg) {
 	} \
 } while (0)
 
-static inline struct ss_trace_reader *open_one(const char *path) {
+static inline struct ss_trace_reader *open_one(const char *path)
+{
 	char err[512] = "";
 	struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
 
-	if (!r) {
+	if (!r)
 		fail_msg("%s", err);
-	}
 	return r;
 }
 
-static inline void *address(uint64_t thread, uint64_t n) {
+static inline void *address(uint64_t thread, uint64_t n)
+{
 	return (void *)(uintptr_t)(BASE + (thread << 32) + n * 256);
 }
 

@@ -19,15 +19,16 @@
 #define S1 ((void *)0x1000)
 #define S2 ((void *)0x2000)
 
-static struct ss_fake *create(bool vmm, bool idle) {
-	struct ss_fake_config config = { .devices = 2, .vram = 64 * MIB, .vmm = vmm,
-		.idle = idle };
+static struct ss_fake *create(bool vmm, bool idle)
+{
+	struct ss_fake_config config = {.devices = 2, .vram = 64 * MIB, .vmm = vmm, .idle = idle};
 	struct ss_fake *fake = ss_fake_create(&config);
 	assert_non_null(fake);
 	return fake;
 }
 
-static void test_segments(void **state) {
+static void test_segments(void **state)
+{
 	struct ss_fake *fake = create(false, false);
 	struct ss_driver drv = ss_fake_driver(fake);
 	void *a, *b, *c;
@@ -37,9 +38,9 @@ static void test_segments(void **state) {
 	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 32 * MIB, 0, &a), SS_OK);
 	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HSA, 32 * MIB, 0, &b), SS_OK);
 	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &c),
-		SS_ERR_NOMEM);
+			 SS_ERR_NOMEM);
 	assert_int_equal(drv.segment_alloc(drv.ctx, 2, SS_BACKING_HIP, 2 * MIB, 0, &c),
-		SS_ERR_DEVICE);
+			 SS_ERR_DEVICE);
 	assert_int_equal(drv.mem_info(drv.ctx, 0, &left, &total), SS_OK);
 	assert_int_equal(left, 0);
 	assert_int_equal(total, 64 * MIB);
@@ -60,7 +61,8 @@ static void test_segments(void **state) {
 	ss_fake_destroy(fake);
 }
 
-static void test_vmm(void **state) {
+static void test_vmm(void **state)
+{
 	struct ss_fake *fake = create(true, false);
 	struct ss_driver drv = ss_fake_driver(fake);
 	void *va, *c1, *c2;
@@ -69,7 +71,7 @@ static void test_vmm(void **state) {
 	assert_int_equal(ss_fake_reserved(fake, 0), 0);
 	assert_int_equal(drv.chunk_create(drv.ctx, 0, 4 * MIB, &c1), SS_OK);
 	assert_int_equal(drv.chunk_create(drv.ctx, 0, 2 * MIB, &c2), SS_OK);
-	assert_int_equal(drv.chunk_create(drv.ctx, 0, 64 * MIB, &va) , SS_ERR_NOMEM);
+	assert_int_equal(drv.chunk_create(drv.ctx, 0, 64 * MIB, &va), SS_ERR_NOMEM);
 	assert_int_equal(drv.map(drv.ctx, 0, va, 4 * MIB, c1), SS_OK);
 	assert_int_equal(drv.map(drv.ctx, 0, (char *)va + 4 * MIB, 2 * MIB, c2), SS_OK);
 	assert_false(ss_fake_usable(fake, 0, va, 1));
@@ -94,7 +96,8 @@ static void test_vmm(void **state) {
 }
 
 /* Each of these must end the process. */
-static void misuse(int n) {
+static void misuse(int n)
+{
 	struct ss_fake *fake = create(true, false);
 	struct ss_driver drv = ss_fake_driver(fake);
 	struct ss_fence fence;
@@ -104,9 +107,8 @@ static void misuse(int n) {
 	drv.chunk_create(drv.ctx, 0, 4 * MIB, &chunk);
 	drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 4 * MIB, 0, &seg);
 	drv.fence_record(drv.ctx, 0, S1, &fence);
-	if (n > 1) {
+	if (n > 1)
 		drv.map(drv.ctx, 0, va, 4 * MIB, chunk);
-	}
 	switch (n) {
 	case 0: drv.map(drv.ctx, 0, seg, 4 * MIB, chunk); break;
 	case 1: drv.map(drv.ctx, 0, (char *)va + 30 * MIB, 4 * MIB, chunk); break;
@@ -124,28 +126,28 @@ static void misuse(int n) {
 	}
 }
 
-static void test_misuse(void **state) {
+static void test_misuse(void **state)
+{
 	for (int n = 0; n <= 12; n++) {
 		pid_t pid = fork();
 		int status;
 		if (pid == 0) {
-			struct rlimit none = { 0, 0 };
+			struct rlimit none = {0, 0};
 			setrlimit(RLIMIT_CORE, &none);
 			signal(SIGABRT, SIG_DFL);
-			if (!freopen("/dev/null", "w", stderr)) {
+			if (!freopen("/dev/null", "w", stderr))
 				_exit(1);
-			}
 			misuse(n);
 			_exit(0);
 		}
 		waitpid(pid, &status, 0);
-		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) {
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
 			fail_msg("misuse %d passed", n);
-		}
 	}
 }
 
-static void test_fences(void **state) {
+static void test_fences(void **state)
+{
 	struct ss_fake *fake = create(false, false);
 	struct ss_driver drv = ss_fake_driver(fake);
 	struct ss_fence f0, f1, f2;
@@ -192,7 +194,8 @@ static void test_fences(void **state) {
 	drv.fence_release(drv.ctx, &f1);
 	assert_int_equal(ss_fake_counts(fake).fence_record, 4);
 
-	/* S2 waits for a command of S1 behind which S1 has waited for an earlier one of S2: no circle. */
+	/* S2 waits for a command of S1 behind which S1 has waited for an earlier one of S2: no
+	 * circle. */
 	ss_fake_enqueue(fake, 0, S2);
 	drv.fence_record(drv.ctx, 0, S2, &f0);
 	drv.fence_wait(drv.ctx, 0, S1, &f0);
@@ -213,12 +216,14 @@ static void test_fences(void **state) {
 	ss_fake_destroy(fake);
 }
 
-static void *per_thread(void *arg) {
+static void *per_thread(void *arg)
+{
 	ss_fake_enqueue(arg, 0, SS_NATIVE_PER_THREAD);
 	return NULL;
 }
 
-static void test_per_thread(void **state) {
+static void test_per_thread(void **state)
+{
 	struct ss_fake *fake = create(false, false);
 	pthread_t thread;
 
@@ -228,7 +233,8 @@ static void test_per_thread(void **state) {
 	ss_fake_destroy(fake);
 }
 
-static void test_failures(void **state) {
+static void test_failures(void **state)
+{
 	struct ss_fake *fake = create(true, false);
 	struct ss_driver drv = ss_fake_driver(fake);
 	struct ss_fence fence;
@@ -237,30 +243,30 @@ static void test_failures(void **state) {
 	ss_fake_fail(fake, "segment_alloc", 2, SS_ERR_NOMEM);
 	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &p), SS_OK);
 	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &q),
-		SS_ERR_NOMEM);
+			 SS_ERR_NOMEM);
 	assert_int_equal(drv.segment_alloc(drv.ctx, 0, SS_BACKING_HIP, 2 * MIB, 0, &q), SS_OK);
 	ss_fake_fail(fake, "segment_free", 1, SS_ERR_FAILED);
-	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, p, 2 * MIB),
-		SS_ERR_FAILED);
+	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, p, 2 * MIB), SS_ERR_FAILED);
 	assert_true(ss_fake_usable(fake, 0, p, 2 * MIB));
 	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, p, 2 * MIB), SS_OK);
 	assert_int_equal(drv.segment_free(drv.ctx, 0, SS_BACKING_HIP, q, 2 * MIB), SS_OK);
 
 	ss_fake_fail(fake, "fence_record", 0, SS_ERR_CAPTURE);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(drv.fence_record(drv.ctx, 0, S1, &fence), SS_ERR_CAPTURE);
-	}
 	ss_fake_fail_clear(fake);
 	assert_int_equal(drv.fence_record(drv.ctx, 0, S1, &fence), SS_OK);
 	drv.fence_release(drv.ctx, &fence);
 	ss_fake_destroy(fake);
 }
 
-static void slept(void *arg, unsigned ms) {
+static void slept(void *arg, unsigned ms)
+{
 	*(unsigned *)arg += ms;
 }
 
-static void test_clock(void **state) {
+static void test_clock(void **state)
+{
 	struct ss_fake *fake = create(false, false);
 	struct ss_driver drv = ss_fake_driver(fake);
 	unsigned total = 0;
@@ -274,9 +280,10 @@ static void test_clock(void **state) {
 }
 
 /* A call takes 10 us, its command 12, and the queue takes two commands. */
-static struct ss_fake *create_clocked(void) {
-	struct ss_fake_config config = { .hip_release_waits = true, .host_ns = 10000,
-		.device_ns = 12000, .queue = 2 };
+static struct ss_fake *create_clocked(void)
+{
+	struct ss_fake_config config = {
+		.hip_release_waits = true, .host_ns = 10000, .device_ns = 12000, .queue = 2};
 	struct ss_fake *fake = ss_fake_create(&config);
 
 	assert_non_null(fake);
@@ -284,17 +291,17 @@ static struct ss_fake *create_clocked(void) {
 }
 
 /* The host runs ahead until the queue is full, and the device works all the time. */
-static void test_host_ahead(void **state) {
+static void test_host_ahead(void **state)
+{
 	struct ss_fake *fake = create_clocked();
 	struct ss_fake_times t;
 
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++)
 		ss_fake_call(fake, 0, i % 2 ? S1 : S2);
-	}
 	t = ss_fake_times(fake);
 	assert_int_equal(t.end, 10000 + 100 * 12000);
-	/* The last command starts when the second to last is done, and was enqueued when the one before
-	 * that was: so the host has made 100 calls after 10 + 98 * 12 us. */
+	/* The last command starts when the second to last is done, and was enqueued when the one
+	 * before that was: so the host has made 100 calls after 10 + 98 * 12 us. */
 	assert_int_equal(t.full, 10000 + 98 * 12000 - 100 * 10000);
 	assert_int_equal(t.waits + t.waited + t.idle, 0);
 	assert_int_equal(ss_fake_done(fake, 0, S1) + ss_fake_done(fake, 0, S2), 98);
@@ -304,7 +311,8 @@ static void test_host_ahead(void **state) {
 }
 
 /* Commands of all streams are done in the order in which they came. */
-static void test_clock_order(void **state) {
+static void test_clock_order(void **state)
+{
 	struct ss_fake *fake = create_clocked();
 	struct ss_driver drv = ss_fake_driver(fake);
 	struct ss_fence f;
@@ -326,7 +334,8 @@ static void test_clock_order(void **state) {
 
 /* The device is idle because of a wait from the end of its work to the next command, but not for
  * longer than the wait was. */
-static void test_idle_by_waits(void **state) {
+static void test_idle_by_waits(void **state)
+{
 	struct ss_fake *fake = create_clocked();
 	struct ss_driver drv = ss_fake_driver(fake);
 	struct ss_fake_times t;
@@ -334,14 +343,14 @@ static void test_idle_by_waits(void **state) {
 
 	ss_fake_call(fake, 0, S1); /* at 10 us, done at 22 */
 	drv.nap(drv.ctx, 5);
-	drv.nap(drv.ctx, 17); /* until 32 us */
+	drv.nap(drv.ctx, 17);      /* until 32 us */
 	ss_fake_call(fake, 0, S1); /* at 42 us, done at 54 */
 	t = ss_fake_times(fake);
 	assert_int_equal(t.waits, 1);
 	assert_int_equal(t.waited, 22000);
 	assert_int_equal(t.idle, 20000);
 
-	drv.sleep_ms(drv.ctx, 1); /* until 1042 us */
+	drv.sleep_ms(drv.ctx, 1);  /* until 1042 us */
 	ss_fake_call(fake, 0, S1); /* at 1052 us */
 	t = ss_fake_times(fake);
 	assert_int_equal(t.waits, 2);
@@ -360,14 +369,14 @@ static void test_idle_by_waits(void **state) {
 }
 
 /* A slow host leaves the device idle, but not because of waits. */
-static void test_slow_host(void **state) {
-	struct ss_fake_config config = { .host_ns = 20000, .device_ns = 12000, .queue = 2 };
+static void test_slow_host(void **state)
+{
+	struct ss_fake_config config = {.host_ns = 20000, .device_ns = 12000, .queue = 2};
 	struct ss_fake *fake = ss_fake_create(&config);
 	struct ss_driver drv = ss_fake_driver(fake);
 
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < 10; i++)
 		ss_fake_call(fake, 0, S1);
-	}
 	assert_int_equal(ss_fake_times(fake).end, 10 * 20000 + 12000);
 	assert_int_equal(ss_fake_times(fake).idle, 0);
 	drv.nap(drv.ctx, 3);
@@ -376,18 +385,14 @@ static void test_slow_host(void **state) {
 	ss_fake_destroy(fake);
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_vmm),
-		cmocka_unit_test(test_misuse),
-		cmocka_unit_test(test_fences),
-		cmocka_unit_test(test_per_thread),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_clock),
-		cmocka_unit_test(test_host_ahead),
-		cmocka_unit_test(test_clock_order),
-		cmocka_unit_test(test_idle_by_waits),
+		cmocka_unit_test(test_segments),    cmocka_unit_test(test_vmm),
+		cmocka_unit_test(test_misuse),      cmocka_unit_test(test_fences),
+		cmocka_unit_test(test_per_thread),  cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_clock),       cmocka_unit_test(test_host_ahead),
+		cmocka_unit_test(test_clock_order), cmocka_unit_test(test_idle_by_waits),
 		cmocka_unit_test(test_slow_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

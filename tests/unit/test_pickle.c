@@ -15,20 +15,35 @@
 
 static char err[256];
 
-static struct ss_pickle_doc *load(const char *data, size_t size) {
+static struct ss_pickle_doc *load(const char *data, size_t size)
+{
 	err[0] = '\0';
 	return ss_pickle_load((const unsigned char *)data, size, err, sizeof(err));
 }
 
-static void test_values(void **state) {
+static void test_values(void **state)
+{
 	/* {'a': [1, -2, 2.5, None, True, 2**63 + 1], 'b': (3, 4), 'c': 'a' again} */
-	struct ss_pickle_doc *doc = LOAD("\x80\x04" "}\x94(" "\x8c\x01" "a\x94" "]\x94("
-		"K\x01" "J\xfe\xff\xff\xff" "G\x40\x04\0\0\0\0\0\0" "N\x88"
-		"\x8a\x09\x01\0\0\0\0\0\0\x80\0" "e" "\x8c\x01" "b" "K\x03K\x04\x86"
-		"\x8c\x01" "c" "h\x01" "u.");
-	if (!doc) {
+	struct ss_pickle_doc *doc = LOAD("\x80\x04"
+					 "}\x94("
+					 "\x8c\x01"
+					 "a\x94"
+					 "]\x94("
+					 "K\x01"
+					 "J\xfe\xff\xff\xff"
+					 "G\x40\x04\0\0\0\0\0\0"
+					 "N\x88"
+					 "\x8a\x09\x01\0\0\0\0\0\0\x80\0"
+					 "e"
+					 "\x8c\x01"
+					 "b"
+					 "K\x03K\x04\x86"
+					 "\x8c\x01"
+					 "c"
+					 "h\x01"
+					 "u.");
+	if (!doc)
 		fail_msg("%s", err);
-	}
 	const struct ss_pickle *root = ss_pickle_root(doc);
 	const struct ss_pickle *a = ss_pickle_get(root, "a");
 	assert_int_equal(ss_pickle_count(a), 6);
@@ -50,14 +65,18 @@ static void test_values(void **state) {
 	assert_int_equal(ss_pickle_count(ss_pickle_root(doc)), 0);
 	ss_pickle_free(doc);
 
-	doc = LOAD("\x80\x02" "\x8a\x02\x00\xff" ".");
+	doc = LOAD("\x80\x02"
+		   "\x8a\x02\x00\xff"
+		   ".");
 	assert_int_equal(ss_pickle_root(doc)->i, -256);
 	ss_pickle_free(doc);
 }
 
 /* A tuple of one is one byte of the file, so room for more would multiply what a file takes. */
-static void test_room(void **state) {
-	struct ss_pickle_doc *doc = LOAD("\x80\x04" "NNN\x85\x87.");
+static void test_room(void **state)
+{
+	struct ss_pickle_doc *doc = LOAD("\x80\x04"
+					 "NNN\x85\x87.");
 
 	assert_non_null(doc);
 	const struct ss_pickle *outer = ss_pickle_root(doc);
@@ -66,30 +85,54 @@ static void test_room(void **state) {
 	ss_pickle_free(doc);
 }
 
-static void test_refused(void **state) {
-	static const struct { const char *data; size_t size; const char *name; } bad[] = {
-		{ "\x80\x02" "cos\nsystem\n.", 14, "GLOBAL" },
-		{ "\x80\x04" "\x8c\x02os\x8c\x06system\x93.", 16, "STACK_GLOBAL" },
-		{ "\x80\x02" "N)R.", 6, "REDUCE" },
-		{ "\x80\x02" "N}b.", 6, "BUILD" },
-		{ "\x80\x02" "N)\x81.", 6, "NEWOBJ" },
-		{ "\x80\x02" "(ios\nsystem\n.", 15, "INST" },
-		{ "\x80\x02" "(No.", 6, "OBJ" },
-		{ "\x80\x02" "\x82\x01.", 5, "EXT1" },
-		{ "\x80\x02" "NQ.", 5, "BINPERSID" },
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *data;
+		size_t size;
+		const char *name;
+	} bad[] = {
+		{"\x80\x02"
+		 "cos\nsystem\n.",
+		 14, "GLOBAL"},
+		{"\x80\x04"
+		 "\x8c\x02os\x8c\x06system\x93.",
+		 16, "STACK_GLOBAL"},
+		{"\x80\x02"
+		 "N)R.",
+		 6, "REDUCE"},
+		{"\x80\x02"
+		 "N}b.",
+		 6, "BUILD"},
+		{"\x80\x02"
+		 "N)\x81.",
+		 6, "NEWOBJ"},
+		{"\x80\x02"
+		 "(ios\nsystem\n.",
+		 15, "INST"},
+		{"\x80\x02"
+		 "(No.",
+		 6, "OBJ"},
+		{"\x80\x02"
+		 "\x82\x01.",
+		 5, "EXT1"},
+		{"\x80\x02"
+		 "NQ.",
+		 5, "BINPERSID"},
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_null(load(bad[i].data, bad[i].size));
-		if (!strstr(err, bad[i].name) || !strstr(err, "would run code")) {
+		if (!strstr(err, bad[i].name) || !strstr(err, "would run code"))
 			fail_msg("%s: '%s'", bad[i].name, err);
-		}
 	}
 }
 
-static void test_malformed(void **state) {
+static void test_malformed(void **state)
+{
 	assert_null(LOAD("\x80\x04"));
 	assert_non_null(strstr(err, "cut off"));
-	assert_null(LOAD("\x80\x09" "N."));
+	assert_null(LOAD("\x80\x09"
+			 "N."));
 	assert_null(LOAD("."));
 	assert_null(LOAD("e."));
 	assert_null(LOAD("(e."));
@@ -101,8 +144,10 @@ static void test_malformed(void **state) {
 	assert_null(LOAD("K\x01\x86."));
 	assert_null(LOAD("h\x05."));
 	assert_null(LOAD("Nr\xff\xff\xff\xff."));
-	assert_null(LOAD("\x8e\xff\xff\xff\xff\xff\xff\xff\xff" "x."));
-	assert_null(LOAD("\x8b\xff\xff\xff\xff" "x."));
+	assert_null(LOAD("\x8e\xff\xff\xff\xff\xff\xff\xff\xff"
+			 "x."));
+	assert_null(LOAD("\x8b\xff\xff\xff\xff"
+			 "x."));
 	/* A memo index far beyond the file: 5 bytes that would take 24 MiB. */
 	assert_null(LOAD("\x80\x02Nr\x40\x42\x0f\0."));
 	assert_non_null(strstr(err, "a memo out of range"));
@@ -111,24 +156,43 @@ static void test_malformed(void **state) {
 }
 
 /* {'device_traces': [[alloc, alloc, free_requested, free_completed]]} */
-static void test_snapshot(void **state) {
-	static const char data[] = "\x80\x04}(\x8c\x0d" "device_traces](]("
-		"}(\x8c\x06" "action\x8c\x05" "alloc\x8c\x04" "addrM\0\x10\x8c\x04sizeM\x01\x02u"
-		"}(\x8c\x06" "action\x8c\x05" "alloc\x8c\x04" "addrM\0\x20\x8c\x04sizeM\x00\x02u"
-		"}(\x8c\x06" "action\x8c\x0e" "free_requested\x8c\x04" "addrM\0\x10u"
-		"}(\x8c\x06" "action\x8c\x0e" "free_completed\x8c\x04" "addrM\0\x10u"
-		"}(\x8c\x06" "action\x8c\x0e" "free_completed\x8c\x04" "addrM\0\x20u"
-		"}(\x8c\x06" "action\x8c\x0d" "segment_alloc\x8c\x04" "addrM\0\x20u"
-		"eeu.";
+static void test_snapshot(void **state)
+{
+	static const char data[] = "\x80\x04}(\x8c\x0d"
+				   "device_traces](]("
+				   "}(\x8c\x06"
+				   "action\x8c\x05"
+				   "alloc\x8c\x04"
+				   "addrM\0\x10\x8c\x04sizeM\x01\x02u"
+				   "}(\x8c\x06"
+				   "action\x8c\x05"
+				   "alloc\x8c\x04"
+				   "addrM\0\x20\x8c\x04sizeM\x00\x02u"
+				   "}(\x8c\x06"
+				   "action\x8c\x0e"
+				   "free_requested\x8c\x04"
+				   "addrM\0\x10u"
+				   "}(\x8c\x06"
+				   "action\x8c\x0e"
+				   "free_completed\x8c\x04"
+				   "addrM\0\x10u"
+				   "}(\x8c\x06"
+				   "action\x8c\x0e"
+				   "free_completed\x8c\x04"
+				   "addrM\0\x20u"
+				   "}(\x8c\x06"
+				   "action\x8c\x0d"
+				   "segment_alloc\x8c\x04"
+				   "addrM\0\x20u"
+				   "eeu.";
 	char path[] = "/tmp/somashim-snapshot-XXXXXX";
 	struct ss_events ev;
 	int fd = mkstemp(path);
 	FILE *file = fdopen(fd, "wb");
 	fwrite(data, 1, sizeof(data) - 1, file);
 	fclose(file);
-	if (!ss_events_read(&ev, path, -1, err, sizeof(err))) {
+	if (!ss_events_read(&ev, path, -1, err, sizeof(err)))
 		fail_msg("%s", err);
-	}
 	assert_int_equal(ev.count, 4);
 	assert_int_equal(ev.blocks, 2);
 	assert_int_equal(ev.peak, 1024 + 512);
@@ -139,12 +203,11 @@ static void test_snapshot(void **state) {
 	remove(path);
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_values),   cmocka_unit_test(test_room),
+		cmocka_unit_test(test_refused),  cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_snapshot),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,11 +17,21 @@
 
 static void a_release_has_the_name_that_people_know(void **state)
 {
-	static const struct { int major, minor; const char *name; } rows[] = {
-		{ 5, 2, "ROCm 5.2" }, { 6, 4, "ROCm 6.4" }, { 7, 2, "ROCm 7.2" }, { 7, 13, "ROCm 7.13" },
-		{ 7, 14, "ROCm 7.14" }, { 7, 15, "ROCm 10.0" }, { 7, 16, "ROCm 10.1" },
-		{ 7, 17, "ROCm 10.2" }, { 7, 18, "newer than ROCm 10.2" }, { 8, 0, "newer than ROCm 10.2" },
-		{ 10, 0, "newer than ROCm 10.2" },
+	static const struct {
+		int major, minor;
+		const char *name;
+	} rows[] = {
+		{5, 2, "ROCm 5.2"},
+		{6, 4, "ROCm 6.4"},
+		{7, 2, "ROCm 7.2"},
+		{7, 13, "ROCm 7.13"},
+		{7, 14, "ROCm 7.14"},
+		{7, 15, "ROCm 10.0"},
+		{7, 16, "ROCm 10.1"},
+		{7, 17, "ROCm 10.2"},
+		{7, 18, "newer than ROCm 10.2"},
+		{8, 0, "newer than ROCm 10.2"},
+		{10, 0, "newer than ROCm 10.2"},
 	};
 
 	(void)state;
@@ -57,15 +67,16 @@ static void the_texts_name_the_newest_release(void **state)
 	char words[64];
 
 	(void)state;
-	assert_int_equal(sscanf(ss_release_newest().s, "ROCm %d.%d (HIP %d.%d)", &rocm_major, &rocm_minor,
-				&major, &minor), 4);
+	assert_int_equal(sscanf(ss_release_newest().s, "ROCm %d.%d (HIP %d.%d)", &rocm_major,
+				&rocm_minor, &major, &minor),
+			 4);
 	snprintf(words, sizeof(words), "every ROCm from 5.2 to %d.%d", rocm_major, rocm_minor);
 	assert_true(says("README.md", words));
 	assert_true(says("debian/control", words));
 	snprintf(words, sizeof(words), "(HIP 5.2 to %d.%d)", major, minor);
 	assert_true(says("debian/control", words));
-	snprintf(words, sizeof(words), "and %d.%d are ROCm 10.0, 10.1 and %d.%d", major, minor, rocm_major,
-		 rocm_minor);
+	snprintf(words, sizeof(words), "and %d.%d are ROCm 10.0, 10.1 and %d.%d", major, minor,
+		 rocm_major, rocm_minor);
 	assert_true(says("docs/somashim.1", words));
 }
 
@@ -84,10 +95,13 @@ static bool applies(const char *id, int release, const char *arch)
 /* The first and the last release that a defect is in, and its neighbours. */
 static void a_defect_ends_where_it_ends(void **state)
 {
-	static const struct { const char *id; int from, to; } rows[] = {
-		{ "C6", 506, 507 }, { "V4", 600, 604 }, { "V1", 700, 713 }, { "V3", 700, 713 },
-		{ "V7", 700, 713 }, { "V13", 714, 714 }, { "V18", 714, 714 }, { "V19", 700, 702 },
-		{ "V20", 600, 714 }, { "O4", 600, 701 }, { "O5", 600, 604 },
+	static const struct {
+		const char *id;
+		int from, to;
+	} rows[] = {
+		{"C6", 506, 507},  {"V4", 600, 604},  {"V1", 700, 713},  {"V3", 700, 713},
+		{"V7", 700, 713},  {"V13", 714, 714}, {"V18", 714, 714}, {"V19", 700, 702},
+		{"V20", 600, 714}, {"O4", 600, 701},  {"O5", 600, 604},
 	};
 
 	(void)state;
@@ -163,7 +177,8 @@ static int layout(void **state)
 	make("/many/libamdhip64.so.8");
 	make("/many/libamdhip64.so.10");
 	/* The usual links: a file is in the list once. */
-	snprintf(command, sizeof(command), "cd %s/opt/rocm && ln -s core-10.0 core-10 && ln -s core-10.0/lib lib", top);
+	snprintf(command, sizeof(command),
+		 "cd %s/opt/rocm && ln -s core-10.0 core-10 && ln -s core-10.0/lib lib", top);
 	return system(command);
 }
 
@@ -211,7 +226,9 @@ static void what_the_user_has_set_comes_first(void **state)
 	assert_string_equal(found[0].from, "LD_LIBRARY_PATH");
 	assert_int_equal(place_of("/opt/rocm-6.4.1/lib/libamdhip64.so.6", n), 3);
 	assert_string_equal(found[3].from, "ROCM_PATH");
-	assert_true(place_of("/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8", n) > 3);
+	assert_true(
+		place_of("/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8",
+			 n) > 3);
 	unsetenv("ROCM_PATH");
 	unsetenv("LD_LIBRARY_PATH");
 	unsetenv("VIRTUAL_ENV");
@@ -219,15 +236,18 @@ static void what_the_user_has_set_comes_first(void **state)
 
 static void what_is_asked_for_is_all_that_is_looked_at(void **state)
 {
-	static const struct { const char *asked, *is; } rows[] = {
-		{ "/many/libamdhip64.so.7", "/many/libamdhip64.so.7" },
-		{ "/many", "/many/libamdhip64.so.10" },
-		{ "/opt/rocm-6.4.1", "/opt/rocm-6.4.1/lib/libamdhip64.so.6" },
-		{ "/opt/rocm/core-7.14", "/opt/rocm/core-7.14/lib/libamdhip64.so.7" },
-		{ "/env", "/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8" },
-		{ "/env/lib/python3.12/site-packages",
-		  "/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8" },
-		{ "/env/lib/python3.12", NULL }, { "/nowhere", NULL },
+	static const struct {
+		const char *asked, *is;
+	} rows[] = {
+		{"/many/libamdhip64.so.7", "/many/libamdhip64.so.7"},
+		{"/many", "/many/libamdhip64.so.10"},
+		{"/opt/rocm-6.4.1", "/opt/rocm-6.4.1/lib/libamdhip64.so.6"},
+		{"/opt/rocm/core-7.14", "/opt/rocm/core-7.14/lib/libamdhip64.so.7"},
+		{"/env", "/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8"},
+		{"/env/lib/python3.12/site-packages",
+		 "/env/lib/python3.12/site-packages/_rocm_sdk_core/lib/libamdhip64.so.8"},
+		{"/env/lib/python3.12", NULL},
+		{"/nowhere", NULL},
 	};
 	char asked[600];
 	size_t n;
@@ -255,9 +275,12 @@ int main(void)
 		cmocka_unit_test(the_texts_name_the_newest_release),
 		cmocka_unit_test(a_defect_ends_where_it_ends),
 		cmocka_unit_test(a_defect_is_of_the_devices_that_have_it),
-		cmocka_unit_test_setup_teardown(packages_are_found_newest_first, layout, remove_layout),
-		cmocka_unit_test_setup_teardown(what_the_user_has_set_comes_first, layout, remove_layout),
-		cmocka_unit_test_setup_teardown(what_is_asked_for_is_all_that_is_looked_at, layout, remove_layout),
+		cmocka_unit_test_setup_teardown(packages_are_found_newest_first, layout,
+						remove_layout),
+		cmocka_unit_test_setup_teardown(what_the_user_has_set_comes_first, layout,
+						remove_layout),
+		cmocka_unit_test_setup_teardown(what_is_asked_for_is_all_that_is_looked_at, layout,
+						remove_layout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of one pool on a fake device, and functions that take blocks of it as upper layers do. */
+/* The memory of one pool on a fake device, and functions that take blocks of it as upper layers
+ * do. */
 #ifndef TESTS_BACKING_FIXTURE_H
 #define TESTS_BACKING_FIXTURE_H
 
@@ -36,7 +37,8 @@ static void open_memory(enum ss_backing backing, uint64_t vram)
 	core->drv = ss_fake_driver(fake);
 	core->devices = 2;
 	for (int dev = 0; dev < 2; dev++)
-		assert_int_equal(core->drv.device_info(core->drv.ctx, dev, &core->info[dev]), SS_OK);
+		assert_int_equal(core->drv.device_info(core->drv.ctx, dev, &core->info[dev]),
+				 SS_OK);
 	assert_true(ss_map_init(core));
 	assert_true(ss_devices_init(core));
 	mem = ss_host_alloc(core, sizeof(*mem));
@@ -75,7 +77,8 @@ static void assert_reserved(uint64_t bytes)
 
 static enum ss_status grow(uint64_t size, bool move)
 {
-	struct ss_growth g = {.size = size, .align = SS_GRAIN, .slot = SS_SLOT_COMPLETED, .move = move};
+	struct ss_growth g = {
+		.size = size, .align = SS_GRAIN, .slot = SS_SLOT_COMPLETED, .move = move};
 
 	return ss_memory_grow(mem, &g);
 }

@@ -108,8 +108,8 @@ static void test_device_full(void **state)
 
 static void test_growth_segment(void **state)
 {
-	struct ss_growth g = {.size = 3 * MIB, .align = SS_GRAIN, .segment = 20 * MIB,
-			      .slot = SS_SLOT_COMPLETED};
+	struct ss_growth g = {
+		.size = 3 * MIB, .align = SS_GRAIN, .segment = 20 * MIB, .slot = SS_SLOT_COMPLETED};
 
 	open_memory(SS_BACKING_HIP, 64 * MIB);
 	assert_int_equal(ss_memory_grow(mem, &g), SS_OK);
@@ -153,7 +153,8 @@ static void test_threshold_keep(void **state)
 	b = need(32 * MIB, false);
 	give(a);
 	give(b);
-	/* 64 MiB are kept. 40 of them may go in exchange for 40 new ones: one segment of the two. */
+	/* 64 MiB are kept. 40 of them may go in exchange for 40 new ones: one segment of the
+	 * two. */
 	mem->keep = 64 * MIB;
 	pthread_mutex_lock(&mem->lock);
 	assert_int_equal(ss_memory_giveable(mem, 40 * MIB), 64 * MIB);
@@ -196,8 +197,8 @@ static void test_age(void **state)
 	}
 }
 
-/* A segment that the driver neither opens to peers nor takes back counts as reserved, and is the next
- * segment. */
+/* A segment that the driver neither opens to peers nor takes back counts as reserved, and is the
+ * next segment. */
 static enum ss_status (*segment_alloc)(void *, int, enum ss_backing, size_t, uint64_t, void **);
 
 static enum ss_status alloc_closed(void *ctx, int dev, enum ss_backing backing, size_t size,

@@ -15,7 +15,8 @@ static void eight_blocks(struct ss_block **b)
 	assert_reserved(64 * MIB);
 }
 
-/* Chunks of fragmented completed ranges make room for a large block, and no new memory is needed. */
+/* Chunks of fragmented completed ranges make room for a large block, and no new memory is
+ * needed. */
 static void test_chunks_move(void **state)
 {
 	struct ss_block *b[BLOCKS];
@@ -72,12 +73,17 @@ static void test_cheapest_gap(void **state)
 	close_memory();
 }
 
-/* Free ranges of the asking stream's arena are part of the run. What it freed of other arenas is not, since
- * it would not merge with new memory. */
+/* Free ranges of the asking stream's arena are part of the run. What it freed of other arenas is
+ * not, since it would not merge with new memory. */
 static void test_own_ranges(void **state)
 {
-	static const struct { uint32_t slot, home; uint64_t reserved; } kinds[] = {
-		{5, 6, 12 * MIB}, {5, 7, 20 * MIB}, {6, 7, 20 * MIB},
+	static const struct {
+		uint32_t slot, home;
+		uint64_t reserved;
+	} kinds[] = {
+		{5, 6, 12 * MIB},
+		{5, 7, 20 * MIB},
+		{6, 7, 20 * MIB},
 	};
 	struct ss_growth g = {.size = 12 * MIB, .align = SS_GRAIN, .slot = 5};
 	struct ss_block *b;
@@ -97,7 +103,8 @@ static void test_own_ranges(void **state)
 /* Nothing is taken from the device if chunks that move are enough. */
 static void test_moves_first(void **state)
 {
-	struct ss_growth g = {.size = 16 * MIB, .align = SS_GRAIN, .slot = SS_SLOT_COMPLETED, .move = true};
+	struct ss_growth g = {
+		.size = 16 * MIB, .align = SS_GRAIN, .slot = SS_SLOT_COMPLETED, .move = true};
 	struct ss_block *b[BLOCKS];
 
 	open_memory(SS_BACKING_VMM, VRAM);
@@ -257,7 +264,8 @@ static void test_unmap_all(void **state)
 	assert_false(ss_memory_claim(mem, true, NULL));
 	assert_int_equal(grow(8 * MIB, true), SS_ERR_NOMEM);
 	/* The driver has everything back but the addresses. */
-	core->drv.vmm_unreserve(core->drv.ctx, 0, mem->segments->native, mem->segments->native_size);
+	core->drv.vmm_unreserve(core->drv.ctx, 0, mem->segments->native,
+				mem->segments->native_size);
 	ss_memory_drop(mem, false);
 	close_memory();
 }
@@ -270,7 +278,8 @@ static void check(struct ss_block **b, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		live += b[i] ? b[i]->size : 0;
 		if (b[i])
-			assert_true(ss_fake_usable(fake, 0, (void *)(uintptr_t)b[i]->addr, b[i]->size));
+			assert_true(
+				ss_fake_usable(fake, 0, (void *)(uintptr_t)b[i]->addr, b[i]->size));
 		for (unsigned k = 0; b[i] && k < i; k++)
 			assert_true(!b[k] || b[i]->addr + b[i]->size <= b[k]->addr ||
 				    b[k]->addr + b[k]->size <= b[i]->addr);
@@ -369,20 +378,13 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chunks_move),
-		cmocka_unit_test(test_some_move),
-		cmocka_unit_test(test_cheapest_gap),
-		cmocka_unit_test(test_own_ranges),
-		cmocka_unit_test(test_moves_first),
-		cmocka_unit_test(test_map_fails),
-		cmocka_unit_test(test_stuck_gap),
-		cmocka_unit_test(test_unmap_refused),
-		cmocka_unit_test(test_falls_back),
-		cmocka_unit_test(test_prefix),
-		cmocka_unit_test(test_retention),
-		cmocka_unit_test(test_unmap_all),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_chunks_move),  cmocka_unit_test(test_some_move),
+		cmocka_unit_test(test_cheapest_gap), cmocka_unit_test(test_own_ranges),
+		cmocka_unit_test(test_moves_first),  cmocka_unit_test(test_map_fails),
+		cmocka_unit_test(test_stuck_gap),    cmocka_unit_test(test_unmap_refused),
+		cmocka_unit_test(test_falls_back),   cmocka_unit_test(test_prefix),
+		cmocka_unit_test(test_retention),    cmocka_unit_test(test_unmap_all),
+		cmocka_unit_test(test_random),       cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,8 +70,8 @@ static bool is_owner(const struct guarded *g, const struct ss_thread *t)
 static struct guarded storm[STORM];
 static atomic_bool stop;
 
-/* Uses its own lock all the time, and takes and visits those of others now and then. It resets the count of
- * mistakes, so that an owner that has lost its lock soon owns it again. */
+/* Uses its own lock all the time, and takes and visits those of others now and then. It resets the
+ * count of mistakes, so that an owner that has lost its lock soon owns it again. */
 static void *storm_thread(void *arg)
 {
 	struct guarded *own = arg;
@@ -121,7 +121,8 @@ static void test_storm(void **state)
 		assert_true(ss_thread_barrier_count() - before > 10);
 }
 
-/* An owner, a thread that takes the lock from it as soon as it is the owner, and one that visits. */
+/* An owner, a thread that takes the lock from it as soon as it is the owner, and one that
+ * visits. */
 static struct guarded duel;
 static atomic_bool duel_over;
 
@@ -183,8 +184,8 @@ static void *visit_often(void *arg)
 	return NULL;
 }
 
-/* A visitor leaves the lock to its owner, whether the owner is inside or not, and does not become the
- * owner. */
+/* A visitor leaves the lock to its owner, whether the owner is inside or not, and does not become
+ * the owner. */
 static void test_visit(void **state)
 {
 	struct ss_thread *me = ss_thread_record();
@@ -372,14 +373,10 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_storm),
-		cmocka_unit_test(test_duel),
-		cmocka_unit_test(test_visit),
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_nested),
-		cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_storm),  cmocka_unit_test(test_duel),
+		cmocka_unit_test(test_visit),  cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_ended),  cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_nobody), cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests the journal and its reader: lines that are written are read back, and malformed ones are reported. */
+/* Tests the journal and its reader: lines that are written are read back, and malformed ones are
+ * reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -26,28 +27,30 @@ static char path[256];
 
 static struct ss_input input;
 
-static struct ss_rmm_reader *open_log(const char *file, char *err, size_t err_size) {
-	if (!ss_input_open(&input, file, err, err_size)) {
+static struct ss_rmm_reader *open_log(const char *file, char *err, size_t err_size)
+{
+	if (!ss_input_open(&input, file, err, err_size))
 		return NULL;
-	}
 	struct ss_rmm_reader *log = ss_rmm_open(&input, err, err_size);
-	if (!log) {
+	if (!log)
 		ss_input_close(&input);
-	}
 	return log;
 }
 
-static void close_log(struct ss_rmm_reader *log) {
+static void close_log(struct ss_rmm_reader *log)
+{
 	ss_rmm_close(log);
 	ss_input_close(&input);
 }
 
-static const char *file_path(const char *name) {
+static const char *file_path(const char *name)
+{
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	return path;
 }
 
-static const char *write_file(const char *text) {
+static const char *write_file(const char *text)
+{
 	FILE *file = fopen(file_path("log.csv"), "w");
 	assert_non_null(file);
 	fputs(text, file);
@@ -55,7 +58,8 @@ static const char *write_file(const char *text) {
 	return path;
 }
 
-static void test_round_trip(void **state) {
+static void test_round_trip(void **state)
+{
 	struct ss_rmm_entry e;
 	char err[256];
 
@@ -92,33 +96,31 @@ static void test_round_trip(void **state) {
 	ss_journal_close(j);
 	log = open_log(real, err, sizeof(err));
 	int n = 0;
-	while (ss_rmm_next(log, &e, err, sizeof(err)) == 1) {
+	while (ss_rmm_next(log, &e, err, sizeof(err)) == 1)
 		n++;
-	}
 	assert_int_equal(n, 1);
 	close_log(log);
 }
 
-static void *writer(void *arg) {
-	for (uintptr_t i = 0; i < 2000; i++) {
+static void *writer(void *arg)
+{
+	for (uintptr_t i = 0; i < 2000; i++)
 		ss_journal_alloc(arg, (void *)i, i, NULL);
-	}
 	return NULL;
 }
 
-static void test_threads(void **state) {
+static void test_threads(void **state)
+{
 	struct ss_rmm_entry e;
 	pthread_t thread[4];
 	char err[256];
 	int n = 0, st;
 
 	struct ss_journal *j = ss_journal_open(file_path("threads.csv"));
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++)
 		pthread_create(&thread[i], NULL, writer, j);
-	}
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
-	}
 	struct ss_rmm_reader *log = open_log(path, err, sizeof(err));
 	while ((st = ss_rmm_next(log, &e, err, sizeof(err))) == 1) {
 		assert_int_equal(e.pointer, e.size);
@@ -131,7 +133,8 @@ static void test_threads(void **state) {
 }
 
 /* The journal of a process that is killed is complete up to its last call. */
-static void test_killed(void **state) {
+static void test_killed(void **state)
+{
 	struct ss_rmm_entry e;
 	char err[256];
 	int n = 0, st;
@@ -140,22 +143,21 @@ static void test_killed(void **state) {
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct ss_journal *j = ss_journal_open(path);
-		for (uintptr_t i = 0; i < 100; i++) {
+		for (uintptr_t i = 0; i < 100; i++)
 			ss_journal_alloc(j, (void *)i, 1, NULL);
-		}
 		kill(getpid(), SIGKILL);
 	}
 	waitpid(pid, &st, 0);
 	struct ss_rmm_reader *log = open_log(path, err, sizeof(err));
-	while (ss_rmm_next(log, &e, err, sizeof(err)) == 1) {
+	while (ss_rmm_next(log, &e, err, sizeof(err)) == 1)
 		n++;
-	}
 	assert_int_equal(n, 100);
 	close_log(log);
 }
 
 /* A journal on a full disk ends with the last complete line, and this is reported. */
-static void test_full(void **state) {
+static void test_full(void **state)
+{
 	char text[4096] = "", *end;
 	int n = 0, st, fd;
 
@@ -172,9 +174,8 @@ static void test_full(void **state) {
 		few.rlim_cur = 1000;
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &few);
-		for (uintptr_t i = 0; i < 100; i++) {
+		for (uintptr_t i = 0; i < 100; i++)
 			ss_journal_alloc(j, (void *)i, 1, NULL);
-		}
 		setrlimit(RLIMIT_FSIZE, &all);
 		ss_journal_alloc(j, (void *)4711, 1, NULL);
 		_exit(0);
@@ -184,9 +185,8 @@ static void test_full(void **state) {
 	fd = open(path, O_RDONLY);
 	assert_int_equal(read(fd, text, sizeof(text) - 1), 1000);
 	close(fd);
-	for (char *line = text; (end = strchr(line, '\n')); line = end + 1) {
+	for (char *line = text; (end = strchr(line, '\n')); line = end + 1)
 		n++;
-	}
 	assert_in_range(n, 15, 99);
 	snprintf(text, sizeof(text), "%s.err", path);
 	fd = open(text, O_RDONLY);
@@ -197,15 +197,17 @@ static void test_full(void **state) {
 	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
 }
 
-static void test_read_forms(void **state) {
+static void test_read_forms(void **state)
+{
 	struct ss_rmm_entry e;
 	char err[256];
 
-	struct ss_rmm_reader *log = open_log(write_file(HEADER
-		"1,01:02:03:000004,allocate,0x10,5,0x0\r\n"
-		"1,23:59:60.5,allocate failure,(nil),5,0x0\n"
-		"\n"
-		"0x2,00:00:01,free,16,5,(nil)"), err, sizeof(err));
+	struct ss_rmm_reader *log = open_log(
+		write_file(HEADER "1,01:02:03:000004,allocate,0x10,5,0x0\r\n"
+				  "1,23:59:60.5,allocate failure,(nil),5,0x0\n"
+				  "\n"
+				  "0x2,00:00:01,free,16,5,(nil)"),
+		err, sizeof(err));
 	assert_non_null(log);
 	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
 	assert_int_equal(e.time_us, 3723000004);
@@ -219,37 +221,39 @@ static void test_read_forms(void **state) {
 	close_log(log);
 }
 
-static void test_malformed(void **state) {
-	static const struct { const char *line, *reason; } bad[] = {
-		{ "1,00:00:00.0,allocate,0x10,5", "line 3: fewer than 6" },
-		{ "1,00:00:00.0,allocate,0x10,5,0x0,9", "line 3: more than 6" },
-		{ "1,00:00:00.0,alloc,0x10,5,0x0", "line 3: the action" },
-		{ "x,00:00:00.0,allocate,0x10,5,0x0", "line 3: the thread" },
-		{ "1,24:00:00.0,allocate,0x10,5,0x0", "line 3: the time" },
-		{ "1,00:00:00.,allocate,0x10,5,0x0", "line 3: the time" },
-		{ "1,0:0:0,allocate,0x10,5,0x0", "line 3: the time" },
-		{ "1,00:00:00.0,allocate,0x1g,5,0x0", "line 3: the pointer" },
-		{ "1,00:00:00.0,allocate,0x10,-5,0x0", "line 3: the size" },
-		{ "1,00:00:00.0,allocate,0x10,18446744073709551616,0x0", "line 3: the size" },
-		{ "1,00:00:00.0,allocate,0x10,5,", "line 3: the stream" },
-		{ "1,00:00:00.0,allocate,0x10,5,0x0 0", "line 3: the stream" },
-		{ "1,00:00:00.0,allocate,0x10,5.0,0x0", "line 3: the size" },
-		{ "1,00:00:00.0,allocate,0x10,ff,0x0", "line 3: the size" },
-		{ "garbage", "line 3: fewer" },
+static void test_malformed(void **state)
+{
+	static const struct {
+		const char *line, *reason;
+	} bad[] = {
+		{"1,00:00:00.0,allocate,0x10,5", "line 3: fewer than 6"},
+		{"1,00:00:00.0,allocate,0x10,5,0x0,9", "line 3: more than 6"},
+		{"1,00:00:00.0,alloc,0x10,5,0x0", "line 3: the action"},
+		{"x,00:00:00.0,allocate,0x10,5,0x0", "line 3: the thread"},
+		{"1,24:00:00.0,allocate,0x10,5,0x0", "line 3: the time"},
+		{"1,00:00:00.,allocate,0x10,5,0x0", "line 3: the time"},
+		{"1,0:0:0,allocate,0x10,5,0x0", "line 3: the time"},
+		{"1,00:00:00.0,allocate,0x1g,5,0x0", "line 3: the pointer"},
+		{"1,00:00:00.0,allocate,0x10,-5,0x0", "line 3: the size"},
+		{"1,00:00:00.0,allocate,0x10,18446744073709551616,0x0", "line 3: the size"},
+		{"1,00:00:00.0,allocate,0x10,5,", "line 3: the stream"},
+		{"1,00:00:00.0,allocate,0x10,5,0x0 0", "line 3: the stream"},
+		{"1,00:00:00.0,allocate,0x10,5.0,0x0", "line 3: the size"},
+		{"1,00:00:00.0,allocate,0x10,ff,0x0", "line 3: the size"},
+		{"garbage", "line 3: fewer"},
 	};
 	struct ss_rmm_entry e;
 	char text[256], err[256];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), HEADER "1,00:00:00.0,free,0x10,5,0x0\n%s\n",
-			bad[i].line);
+			 bad[i].line);
 		struct ss_rmm_reader *log = open_log(write_file(text), err, sizeof(err));
 		assert_non_null(log);
 		assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
 		assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), -1);
-		if (!strstr(err, bad[i].reason)) {
+		if (!strstr(err, bad[i].reason))
 			fail_msg("'%s' for: %s", err, bad[i].line);
-		}
 		close_log(log);
 	}
 	assert_null(open_log(write_file("a,b\n"), err, sizeof(err)));
@@ -264,24 +268,24 @@ static void test_malformed(void **state) {
 }
 
 /* Headers as spreadsheets and other programs write them, with columns in any order. */
-static void test_columns(void **state) {
+static void test_columns(void **state)
+{
 	static const char *const logs[] = {
 		"\xef\xbb\xbf" HEADER "a1,01:00:00.0,allocate,7f001f,5,0x0\n",
 		"\"Thread\",\"Time\",\"Action\",\"Pointer\",\"Size\",\"Stream\"\n"
-			"0XA1,01:00:00.0,allocate,0X7F001F,5,0\n",
+		"0XA1,01:00:00.0,allocate,0X7F001F,5,0\n",
 		"thread, time, action, pointer, size, stream\r\n"
-			"161, 01:00:00.0, allocate, 0x7f001f, 5, 0x0\r\n",
+		"161, 01:00:00.0, allocate, 0x7f001f, 5, 0x0\r\n",
 		",Size,Stream,More,Action,Time,Thread,Pointer,Pointer\n"
-			"0,5,0x0,,allocate,01:00:00.0,161,0x7f001f,what\n",
+		"0,5,0x0,,allocate,01:00:00.0,161,0x7f001f,what\n",
 	};
 	struct ss_rmm_entry e;
 	char err[256];
 
 	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]); i++) {
 		struct ss_rmm_reader *log = open_log(write_file(logs[i]), err, sizeof(err));
-		if (!log || ss_rmm_next(log, &e, err, sizeof(err)) != 1) {
+		if (!log || ss_rmm_next(log, &e, err, sizeof(err)) != 1)
 			fail_msg("log %zu: %s", i, err);
-		}
 		assert_int_equal(e.thread, 0xa1);
 		assert_int_equal(e.time_us, 3600000000);
 		assert_int_equal(e.pointer, 0x7f001f);
@@ -296,22 +300,21 @@ static void test_columns(void **state) {
 }
 
 /* A log packed by the tool is read; if it is cut off, that is an error and not a short log. */
-static void packed(const char *tool) {
+static void packed(const char *tool)
+{
 	struct ss_rmm_entry e;
 	char err[256], command[600];
 	struct stat st;
 
 	snprintf(command, sizeof(command), "command -v %s >/dev/null", tool);
-	if (system(command) != 0) {
+	if (system(command) != 0)
 		return;
-	}
 	write_file(HEADER "1,00:00:00.0,free,0x10,5,0x0\n");
 	snprintf(command, sizeof(command), "%s -c <'%s' >'%s/a b;c'", tool, path, dir);
 	assert_int_equal(system(command), 0);
 	struct ss_rmm_reader *log = open_log(file_path("a b;c"), err, sizeof(err));
-	if (!log) {
+	if (!log)
 		fail_msg("%s: %s", tool, err);
-	}
 	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 1);
 	assert_int_equal(ss_rmm_next(log, &e, err, sizeof(err)), 0);
 	close_log(log);
@@ -320,14 +323,14 @@ static void packed(const char *tool) {
 	assert_int_equal(truncate(path, st.st_size - 6), 0);
 	log = open_log(path, err, sizeof(err));
 	int n = log ? 1 : -1;
-	while (n == 1) {
+	while (n == 1)
 		n = ss_rmm_next(log, &e, err, sizeof(err));
-	}
 	assert_int_equal(n, -1);
 	close_log(log);
 }
 
-static void test_packed(void **state) {
+static void test_packed(void **state)
+{
 	packed("gzip");
 	packed("xz");
 	packed("zstd");
@@ -341,27 +344,26 @@ static void test_packed(void **state) {
 	assert_non_null(strstr(err, "directory"));
 }
 
-static int setup(void **state) {
+static int setup(void **state)
+{
 	return mkdtemp(dir) ? 0 : -1;
 }
 
-static int teardown(void **state) {
+static int teardown(void **state)
+{
 	char command[64];
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command);
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
-		
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_read_forms),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_packed),
+
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_killed),     cmocka_unit_test(test_full),
+		cmocka_unit_test(test_read_forms), cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_columns),    cmocka_unit_test(test_packed),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

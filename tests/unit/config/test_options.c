@@ -12,19 +12,23 @@
 
 #define GIB (1ull << 30)
 
-static void amount(const char *text, uint64_t bytes) {
+static void amount(const char *text, uint64_t bytes)
+{
 	struct ss_amount a;
 	assert_true(ss_amount_parse(text, &a));
 	assert_true(a.set);
 	assert_int_equal(ss_amount_bytes(&a, 64 * GIB), bytes);
 }
 
-static void test_amounts(void **state) {
+static void test_amounts(void **state)
+{
 	static const char *const bad[] = {
-		"", "G", "-1", "1X", "1GG", "1.5", "1.", ".5G", "1 G", "101%", "100.1%", "%",
-		"1Gi", "0x10", "18446744073709551616", "16777216T", "1e3", "20%%", "1G,",
+		"",          "G",   "-1",   "1X",   "1GG",
+		"1.5",       "1.",  ".5G",  "1 G",  "101%",
+		"100.1%",    "%",   "1Gi",  "0x10", "18446744073709551616",
+		"16777216T", "1e3", "20%%", "1G,",
 	};
-	struct ss_amount a = { .bytes = 7 };
+	struct ss_amount a = {.bytes = 7};
 
 	amount("0", 0);
 	amount("4096", 4096);
@@ -40,15 +44,14 @@ static void test_amounts(void **state) {
 	amount("0%", 0);
 	amount("100%", 64 * GIB);
 	amount("18446744073709551615", UINT64_MAX);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		if (ss_amount_parse(bad[i], &a)) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (ss_amount_parse(bad[i], &a))
 			fail_msg("%s was taken", bad[i]);
-		}
-	}
 	assert_int_equal(a.bytes, 7);
 }
 
-static void test_defaults(void **state) {
+static void test_defaults(void **state)
+{
 	struct ss_options opt;
 
 	ss_options_default(&opt);
@@ -62,7 +65,8 @@ static void test_defaults(void **state) {
 	assert_string_equal(opt.log, "");
 }
 
-static void test_set(void **state) {
+static void test_set(void **state)
+{
 	struct ss_options opt;
 
 	ss_options_default(&opt);
@@ -97,7 +101,8 @@ static void test_set(void **state) {
 	assert_int_equal(opt.backing, SS_BACKING_VMM);
 }
 
-static void test_per_device(void **state) {
+static void test_per_device(void **state)
+{
 	struct ss_options opt;
 
 	ss_options_default(&opt);
@@ -118,14 +123,16 @@ static void test_per_device(void **state) {
 static char *warnings(struct ss_options *opt, char **env);
 
 /* Reads one variable and returns the warnings. */
-static char *warning(struct ss_options *opt, const char *set) {
+static char *warning(struct ss_options *opt, const char *set)
+{
 	char text[128];
 	snprintf(text, sizeof(text), "%s", set);
-	return warnings(opt, (char *[]){ text, NULL });
+	return warnings(opt, (char *[]){text, NULL});
 }
 
 /* A bad entry is reported and left out; the others are used. */
-static void test_bad_entries(void **state) {
+static void test_bad_entries(void **state)
+{
 	struct ss_options opt, silent;
 	char *text = warning(&opt, "SOMASHIM_RELEASE_THRESHOLD=0:1G,99:2G,x:1G,3:lots,2:max");
 
@@ -138,7 +145,7 @@ static void test_bad_entries(void **state) {
 	assert_null(strstr(text, "'0:1G'"));
 	free(text);
 	/* Without a file for warnings the result is the same. */
-	char *env[] = { "SOMASHIM_RELEASE_THRESHOLD=0:1G,99:2G,x:1G,3:lots,2:max", NULL };
+	char *env[] = {"SOMASHIM_RELEASE_THRESHOLD=0:1G,99:2G,x:1G,3:lots,2:max", NULL};
 	ss_options_read(&silent, env, NULL);
 	assert_memory_equal(&silent, &opt, sizeof(opt));
 
@@ -163,7 +170,8 @@ static void test_bad_entries(void **state) {
 }
 
 /* Limits that are valid, but probably not what the user wants. */
-static void test_limits(void **state) {
+static void test_limits(void **state)
+{
 	struct ss_options opt;
 	char *text = warning(&opt, "SOMASHIM_LIMIT=0");
 
@@ -173,7 +181,7 @@ static void test_limits(void **state) {
 	assert_non_null(strstr(text, "SOMASHIM_LIMIT=1M is less"));
 	assert_int_equal(opt.limit.bytes, 1 << 20);
 	free(text);
-	const char *good[] = { "SOMASHIM_LIMIT=2M", "SOMASHIM_LIMIT=50%", "SOMASHIM_LIMIT=" };
+	const char *good[] = {"SOMASHIM_LIMIT=2M", "SOMASHIM_LIMIT=50%", "SOMASHIM_LIMIT="};
 	for (size_t i = 0; i < 3; i++) {
 		text = warning(&opt, good[i]);
 		assert_string_equal(text, "");
@@ -182,7 +190,8 @@ static void test_limits(void **state) {
 }
 
 /* The name that HAMi uses in Kubernetes. */
-static void test_hami(void **state) {
+static void test_hami(void **state)
+{
 	struct ss_options opt;
 	char *text = warning(&opt, "HIP_DEVICE_MEMORY_LIMIT=3000m");
 
@@ -191,10 +200,10 @@ static void test_hami(void **state) {
 	assert_int_equal(opt.limit.bytes, 3000ull << 20);
 	free(text);
 	/* SOMASHIM_LIMIT wins, in either order. */
-	char *both[] = { "SOMASHIM_LIMIT=1G", "HIP_DEVICE_MEMORY_LIMIT=3000m", NULL };
+	char *both[] = {"SOMASHIM_LIMIT=1G", "HIP_DEVICE_MEMORY_LIMIT=3000m", NULL};
 	ss_options_read(&opt, both, NULL);
 	assert_int_equal(opt.limit.bytes, GIB);
-	char *turned[] = { "HIP_DEVICE_MEMORY_LIMIT=3000m", "SOMASHIM_LIMIT=1G", NULL };
+	char *turned[] = {"HIP_DEVICE_MEMORY_LIMIT=3000m", "SOMASHIM_LIMIT=1G", NULL};
 	ss_options_read(&opt, turned, NULL);
 	assert_int_equal(opt.limit.bytes, GIB);
 	text = warning(&opt, "HIP_DEVICE_MEMORY_LIMIT=some");
@@ -207,7 +216,8 @@ static void test_hami(void **state) {
 }
 
 /* Reads `env` and returns the warnings. */
-static char *warnings(struct ss_options *opt, char **env) {
+static char *warnings(struct ss_options *opt, char **env)
+{
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -216,35 +226,41 @@ static char *warnings(struct ss_options *opt, char **env) {
 	return text;
 }
 
-static void test_environment(void **state) {
+static void test_environment(void **state)
+{
 	struct ss_options opt;
-	char *good[] = { "PATH=/bin", "SOMASHIM_BACKING=hsa", "SOMASHIM_STATS=1",
-		"SOMASHIM_LOG=", "SOMASIM_SEED=4", "SOMASHIM", NULL };
+	char *good[] = {"PATH=/bin",
+			"SOMASHIM_BACKING=hsa",
+			"SOMASHIM_STATS=1",
+			"SOMASHIM_LOG=",
+			"SOMASIM_SEED=4",
+			"SOMASHIM",
+			NULL};
 	char *text = warnings(&opt, good);
 	assert_string_equal(text, "");
 	assert_int_equal(opt.backing, SS_BACKING_HSA);
 	assert_true(opt.stats);
 	free(text);
 
-	static const struct { const char *set, *said[3]; } bad[] = {
-		{ "SOMASHIM_BAKCING=hsa", { "SOMASHIM_BAKCING", "SOMASHIM_BACKING?" } },
-		{ "SOMASHIM_THRESHOLD=1G", { "SOMASHIM_THRESHOLD", "SOMASHIM_RELEASE_THRESHOLD?" } },
-		{ "SOMASHIM_stats=1", { "SOMASHIM_stats", "SOMASHIM_STATS?" } },
-		{ "SOMASHIM_BACKING=vmn", { "SOMASHIM_BACKING=vmn", "did you mean vmm", "auto" } },
-		{ "SOMASHIM_LIMIT=lots", { "SOMASHIM_LIMIT=lots", "size or percent", "unset" } },
-		{ "SOMASHIM_DECAY_MS=soon", { "SOMASHIM_DECAY_MS=soon", "1000" } },
-		{ "SOMASHIM_VERBOSE=2", { "SOMASHIM_VERBOSE=2", "0|1" } },
+	static const struct {
+		const char *set, *said[3];
+	} bad[] = {
+		{"SOMASHIM_BAKCING=hsa", {"SOMASHIM_BAKCING", "SOMASHIM_BACKING?"}},
+		{"SOMASHIM_THRESHOLD=1G", {"SOMASHIM_THRESHOLD", "SOMASHIM_RELEASE_THRESHOLD?"}},
+		{"SOMASHIM_stats=1", {"SOMASHIM_stats", "SOMASHIM_STATS?"}},
+		{"SOMASHIM_BACKING=vmn", {"SOMASHIM_BACKING=vmn", "did you mean vmm", "auto"}},
+		{"SOMASHIM_LIMIT=lots", {"SOMASHIM_LIMIT=lots", "size or percent", "unset"}},
+		{"SOMASHIM_DECAY_MS=soon", {"SOMASHIM_DECAY_MS=soon", "1000"}},
+		{"SOMASHIM_VERBOSE=2", {"SOMASHIM_VERBOSE=2", "0|1"}},
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		char set[64];
 		strcpy(set, bad[i].set);
-		char *env[] = { set, NULL };
+		char *env[] = {set, NULL};
 		text = warnings(&opt, env);
-		for (int k = 0; k < 3 && bad[i].said[k]; k++) {
-			if (!strstr(text, bad[i].said[k])) {
+		for (int k = 0; k < 3 && bad[i].said[k]; k++)
+			if (!strstr(text, bad[i].said[k]))
 				fail_msg("%s: '%s' does not say '%s'", set, text, bad[i].said[k]);
-			}
-		}
 		free(text);
 		struct ss_options def;
 		ss_options_default(&def);
@@ -258,7 +274,7 @@ static void test_environment(void **state) {
 	big[8999] = '\0';
 	memcpy(big, "SOMASHIM_", 9);
 	big[4000] = '=';
-	char *env[] = { big, NULL };
+	char *env[] = {big, NULL};
 	free(warnings(&opt, env));
 	memcpy(big, "SOMASHIM_LOG=", 13);
 	text = warnings(&opt, env);
@@ -268,7 +284,8 @@ static void test_environment(void **state) {
 	free(big);
 }
 
-static void test_print(void **state) {
+static void test_print(void **state)
+{
 	struct ss_options opt;
 	char *text = NULL;
 	size_t size;
@@ -285,8 +302,8 @@ static void test_print(void **state) {
 	ss_options_print_changed(&opt, file);
 	fclose(file);
 	assert_string_equal(text, "SOMASHIM_BACKING=vmm\n"
-		"SOMASHIM_RELEASE_THRESHOLD=0:1G,1:20%\nSOMASHIM_INITIAL=0\n"
-		"SOMASHIM_LIMIT=1536M\n");
+				  "SOMASHIM_RELEASE_THRESHOLD=0:1G,1:20%\nSOMASHIM_INITIAL=0\n"
+				  "SOMASHIM_LIMIT=1536M\n");
 	free(text);
 
 	for (int markdown = 0; markdown < 2; markdown++) {
@@ -299,16 +316,13 @@ static void test_print(void **state) {
 	}
 }
 
-int main(void) {
+int main(void)
+{
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_amounts),
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_per_device),
-		cmocka_unit_test(test_bad_entries),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_hami),
-		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_amounts),     cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_set),         cmocka_unit_test(test_per_device),
+		cmocka_unit_test(test_bad_entries), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_hami),        cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_print),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

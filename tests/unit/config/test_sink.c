@@ -98,9 +98,9 @@ static void reader_goes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(another_file), cmocka_unit_test(low_limit),
-		cmocka_unit_test(reader_goes)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(another_file),
+					   cmocka_unit_test(low_limit),
+					   cmocka_unit_test(reader_goes)};
 	char clean[64];
 	int bad;
 

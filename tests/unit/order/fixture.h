@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of core/order share: a core of two devices that do only what they are told, streams,
- * and what is asked most. A free is only a position here: ss_timeline_now() of its stream at that time.
+ * What the tests of core/order share: a core of two devices that do only what they are told,
+ * streams, and what is asked most. A free is only a position here: ss_timeline_now() of its stream
+ * at that time.
  */
 #ifndef SS_TEST_ORDER_FIXTURE_H
 #define SS_TEST_ORDER_FIXTURE_H

@@ -145,7 +145,8 @@ static void test_event_covers_no_more(void **state)
 	assert_false(ordered(b, null, on_null));
 }
 
-/* A query of an event that is synced already has nothing left to do; a synchronization still reports. */
+/* A query of an event that is synced already has nothing left to do; a synchronization still
+ * reports. */
 static void test_synced_again(void **state)
 {
 	struct ss_timeline *a = stream(A);
@@ -199,7 +200,8 @@ static void test_at_end(void **state)
 	assert_true(completed(a, n));
 	assert_false(synced(a, n));
 	assert_false(ss_device_ask_busy(&core, 0));
-	assert_false(ss_device_record_and_ask(&core, 0, false)); /* that would join the null stream */
+	/* That would join the null stream */
+	assert_false(ss_device_record_and_ask(&core, 0, false));
 	assert_true(ss_device_record_and_ask(&core, 0, true));
 	ss_distrust(&core);
 	assert_false(ss_stream_record_and_ask(&core, a));

@@ -147,8 +147,9 @@ static void test_thread_stream(void **state)
 	assert_false(ss_timeline_alive(mine));
 }
 
-/* A null stream that relies on joining a thread's stream ends with that thread. Another thread may still allocate on it,
- * so its slot is never another stream's, but only a later null stream's of its device. */
+/* A null stream that relies on joining a thread's stream ends with that thread. Another thread may
+ * still allocate on it, so its slot is never another stream's, but only a later null stream's of
+ * its device. */
 static void test_null_slot(void **state)
 {
 	struct ss_timeline *null[3];
@@ -314,7 +315,8 @@ static void test_threads(void **state)
 	assert_int_equal(ss_order_streams(&core, 0) + ss_order_streams(&core, 1), 0);
 }
 
-/* ---- what waits for another thread's call ----------------------------------------------------- */
+/* ---- what waits for another thread's call
+ * ----------------------------------------------------- */
 
 static enum ss_status (*record_fence)(void *, int, void *, struct ss_fence *);
 static enum ss_status (*query_fence)(void *, const struct ss_fence *);
@@ -393,7 +395,8 @@ static void other_thread_waited(pthread_t thread)
 	assert_true(waited);
 }
 
-/* A fence on the null stream would join what the new stream enqueues, in a call that joins nothing. */
+/* A fence on the null stream would join what the new stream enqueues, in a call that joins
+ * nothing. */
 static void test_begin_beside_fence(void **state)
 {
 	struct ss_timeline *null = ss_timeline_null(&core, 0);
@@ -440,8 +443,9 @@ int pthread_mutex_lock(pthread_mutex_t *lock)
 	return real(lock);
 }
 
-/* That a stream is at its end proves less of a blocking one: the null stream's work may come before what was freed there.
- * So what was read of the stream before it in the slot, which did not block, must not be held against it. */
+/* That a stream is at its end proves less of a blocking one: the null stream's work may come before
+ * what was freed there. So what was read of the stream before it in the slot, which did not block,
+ * must not be held against it. */
 static void test_slot_asked(void **state)
 {
 	struct ss_timeline *a = stream(A);

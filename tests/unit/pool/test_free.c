@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests frees (core/pool/free.c): a free concerns an address, even if the descriptor that was found there
- * has been recycled meanwhile. What a hipFree without a wait costs the device.
+ * Tests frees (core/pool/free.c): a free concerns an address, even if the descriptor that was found
+ * there has been recycled meanwhile. What a hipFree without a wait costs the device.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 static struct ss_core *core;
 static struct ss_fake *fake;
 
-/* A free finds the block's descriptor just before another free recycles it. When it looks again, the
- * descriptor is of another live block of the same stream. */
+/* A free finds the block's descriptor just before another free recycles it. When it looks again,
+ * the descriptor is of another live block of the same stream. */
 static void test_recycled(void **state)
 {
 	struct ss_timeline *tl = ss_timeline_null(core, 0);
@@ -42,21 +42,23 @@ static void test_recycled(void **state)
 	assert_int_equal(ss_free_async(core, p, tl), SS_ERR_INVALID);
 }
 
-/* A free that did not wait marks all streams of the device. The next hipMalloc asks the idle ones with a
- * query; only the null stream, of which a query says nothing, and the busy stream get a fence. */
+/* A free that did not wait marks all streams of the device. The next hipMalloc asks the idle ones
+ * with a query; only the null stream, of which a query says nothing, and the busy stream get a
+ * fence. */
 static void test_idle_streams_get_no_fence(void **state)
 {
-	struct ss_fake *device = ss_fake_create(&(struct ss_fake_config){ .devices = 1 });
+	struct ss_fake *device = ss_fake_create(&(struct ss_fake_config){.devices = 1});
 	struct ss_driver driver = ss_fake_driver(device);
 	struct ss_options options;
 	struct ss_core *busy;
 	void *p, *q;
 
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	busy = ss_core_create(&driver, &options);
 	assert_non_null(busy);
 	for (uintptr_t i = 1; i <= 8; i++)
-		assert_non_null(ss_timeline_add(busy, 0, (void *)(i * 16), SS_TL_NONBLOCKING, true));
+		assert_non_null(
+			ss_timeline_add(busy, 0, (void *)(i * 16), SS_TL_NONBLOCKING, true));
 	assert_int_equal(ss_alloc_classic(busy, 0, 1 << 28, &p), SS_OK);
 	ss_fake_enqueue(device, 0, (void *)16);
 	assert_int_equal(ss_free_classic(busy, p, NULL), SS_OK);
@@ -68,11 +70,11 @@ static void test_idle_streams_get_no_fence(void **state)
 	ss_fake_destroy(device);
 }
 
-/* A query of a busy stream costs as much as a fence. So while a fence says that a stream is busy, it is
- * not asked by a query, however much it holds. */
+/* A query of a busy stream costs as much as a fence. So while a fence says that a stream is busy,
+ * it is not asked by a query, however much it holds. */
 static void test_busy_stream_is_asked_once(void **state)
 {
-	struct ss_fake *device = ss_fake_create(&(struct ss_fake_config){ .devices = 1 });
+	struct ss_fake *device = ss_fake_create(&(struct ss_fake_config){.devices = 1});
 	struct ss_driver driver = ss_fake_driver(device);
 	struct ss_timeline *producer, *consumer;
 	struct ss_options options;
@@ -80,7 +82,7 @@ static void test_busy_stream_is_asked_once(void **state)
 	struct ss_pool *pool;
 	void *p[4], *q;
 
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	both = ss_core_create(&driver, &options);
 	assert_non_null(both);
 	pool = ss_pool_default(both, 0);
@@ -102,15 +104,15 @@ static void test_busy_stream_is_asked_once(void **state)
 
 int main(void)
 {
-	fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	fake = ss_fake_create(&(struct ss_fake_config){.idle = true});
 	struct ss_driver driver = ss_fake_driver(fake);
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_recycled),
-					    cmocka_unit_test(test_idle_streams_get_no_fence),
-					    cmocka_unit_test(test_busy_stream_is_asked_once) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_recycled),
+					   cmocka_unit_test(test_idle_streams_get_no_fence),
+					   cmocka_unit_test(test_busy_stream_is_asked_once)};
 	struct ss_options options;
 	int failed;
 
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	core = ss_core_create(&driver, &options);
 	if (!core)
 		return 1;

@@ -14,8 +14,12 @@
 /* A pool of 1 GiB on a device of 64 GiB, in use but for one segment, that once had 1.2 GiB. */
 static struct ss_view typical(void)
 {
-	return (struct ss_view){.used = 800 * MIB, .used_high = 1000 * MIB, .reserved = GIB,
-				.reserved_high = 1200 * MIB, .idle = 100 * MIB, .device = 64 * GIB,
+	return (struct ss_view){.used = 800 * MIB,
+				.used_high = 1000 * MIB,
+				.reserved = GIB,
+				.reserved_high = 1200 * MIB,
+				.idle = 100 * MIB,
+				.device = 64 * GIB,
 				.device_reserved = GIB};
 }
 
@@ -42,7 +46,8 @@ static void an_idle_segment_is_cut_where_that_does_no_harm(void **state)
 	assert_true(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 	v.reserved_high++;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
-	/* So many segments were exchanged already that cutting is cheaper. More requests pay for more. */
+	/* So many segments were exchanged already that cutting is cheaper. More requests pay for
+	 * more. */
 	v = typical();
 	v.exchanges = 256;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
@@ -61,8 +66,11 @@ static void an_idle_segment_is_cut_where_that_does_no_harm(void **state)
 	v.idle -= 1;
 	assert_false(ss_place_cut(&v, 100 * MIB, 10 * MIB));
 	/* A small pool is not worth driver calls. */
-	v = (struct ss_view){.used_high = 32 * MIB, .reserved = 40 * MIB, .reserved_high = 40 * MIB,
-			     .idle = 5 * MIB, .device = 64 * GIB};
+	v = (struct ss_view){.used_high = 32 * MIB,
+			     .reserved = 40 * MIB,
+			     .reserved_high = 40 * MIB,
+			     .idle = 5 * MIB,
+			     .device = 64 * GIB};
 	assert_true(ss_place_cut(&v, 20 * MIB, MIB));
 	v.used_high = 64 * MIB;
 	v.reserved_high = v.reserved = 80 * MIB;

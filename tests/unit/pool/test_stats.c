@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the statistics at exit (core/pool/stats.c). A signal handler may call exit() in a thread that is inside
- * the core, whose locks are then never released.
+ * Tests the statistics at exit (core/pool/stats.c). A signal handler may call exit() in a thread
+ * that is inside the core, whose locks are then never released.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,8 +108,8 @@ static void figures(const struct ss_pool_stats *s, void *arg)
 		*(struct ss_pool_stats *)arg = *s;
 }
 
-/* The null stream finds what a busy blocking stream freed. It has to enqueue a command first, and a capture forbids that.
- * So the block goes back, as if it had never been found. */
+/* The null stream finds what a busy blocking stream freed. It has to enqueue a command first, and a
+ * capture forbids that. So the block goes back, as if it had never been found. */
 static void test_taken_and_put_back(void **state)
 {
 	struct ss_fake *busy = ss_fake_create(&(struct ss_fake_config){0});
@@ -120,7 +120,7 @@ static void test_taken_and_put_back(void **state)
 	struct ss_core *own;
 	void *p, *q;
 
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	own = ss_core_create(&driver, &options);
 	assert_non_null(own);
 	null = ss_timeline_null(own, 0);
@@ -153,14 +153,15 @@ static void classic_figures(const struct ss_pool_stats *s, void *arg)
  * not. */
 static void test_whole_segments(void **state)
 {
-	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){.idle = true});
 	struct ss_driver driver = ss_fake_driver(fake);
 	struct ss_pool_stats s = {0};
 	struct ss_options options;
 	struct ss_core *own;
 	void *p[20];
 
-	ss_options_read(&options, (char *[]){ "SOMASHIM_IPC_WHOLE=64K", "SOMASHIM_BACKING=hip", NULL }, NULL);
+	ss_options_read(&options,
+			(char *[]){"SOMASHIM_IPC_WHOLE=64K", "SOMASHIM_BACKING=hip", NULL}, NULL);
 	own = ss_core_create(&driver, &options);
 	assert_non_null(own);
 	for (int round = 0; round < 2; round++) {
@@ -201,17 +202,17 @@ static void test_small_streams(void **state)
 
 int main(void)
 {
-	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){ .idle = true });
+	struct ss_fake *fake = ss_fake_create(&(struct ss_fake_config){.idle = true});
 	struct ss_driver driver = ss_fake_driver(fake);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_locks_held), cmocka_unit_test(test_total),
+		cmocka_unit_test(test_locks_held),         cmocka_unit_test(test_total),
 		cmocka_unit_test(test_taken_and_put_back), cmocka_unit_test(test_whole_segments),
 		cmocka_unit_test(test_small_streams),
 	};
 	struct ss_options options;
 	int failed;
 
-	ss_options_read(&options, (char *[]){ NULL }, NULL);
+	ss_options_read(&options, (char *[]){NULL}, NULL);
 	core = ss_core_create(&driver, &options);
 	if (!core)
 		return 1;

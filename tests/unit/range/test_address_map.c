@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the address map (core/range/address_map.c): the block that contains an address is found whatever
- * was split and merged before, though the bitmaps remember starts that are gone. Neighbours know each other.
+ * Tests the address map (core/range/address_map.c): the block that contains an address is found
+ * whatever was split and merged before, though the bitmaps remember starts that are gone.
+ * Neighbours know each other.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,8 @@ static void look(struct ss_segment *seg, const struct ss_block *b)
 		assert_ptr_equal(ss_block_last_start(&core, seg, b->addr + off[i]), b);
 	assert_ptr_equal(next, ss_block_at(&core, seg, b->addr + b->size));
 	assert_true(!next || ss_block_prev(next) == b);
-	assert_true(prev ? ss_block_next(prev) == b && prev->addr + prev->size == b->addr : b->addr == BASE);
+	assert_true(prev ? ss_block_next(prev) == b && prev->addr + prev->size == b->addr :
+			   b->addr == BASE);
 }
 
 /* A block is split in two, or swallows its right neighbour. Sizes are of all orders. */
@@ -91,7 +93,7 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_start) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_last_start)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests descriptors (core/range/descriptor.c): two owners never share a cache line of descriptors, wherever
- * the descriptors were before, and none is lost or given out twice.
+ * Tests descriptors (core/range/descriptor.c): two owners never share a cache line of descriptors,
+ * wherever the descriptors were before, and none is lost or given out twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,10 @@
 
 static struct ss_core core;
 static struct ss_spares spares[OWNERS];
-static struct { struct ss_block *b; int owner; } live[MOST];
+static struct {
+	struct ss_block *b;
+	int owner;
+} live[MOST];
 static int owner_of[2 * SS_SLAB]; /* by index: 0 nobody, else owner + 1 */
 
 static unsigned roll(unsigned n)
@@ -62,9 +65,11 @@ static void test_lines(void **state)
 			owner_of[b->index] = who + 1;
 			live[count].b = b;
 			live[count++].owner = who;
-			for (uint32_t near = b->index ? b->index - 1 : 0; near <= b->index + 1; near++) {
+			for (uint32_t near = b->index ? b->index - 1 : 0; near <= b->index + 1;
+			     near++) {
 				struct ss_block *x = near < core.map->slab_count * SS_SLAB ?
-					at(near) : b;
+							     at(near) :
+							     b;
 
 				if ((one_line(x, b) || one_line(b, x)) && owner_of[near])
 					assert_int_equal(owner_of[near], who + 1);
@@ -99,7 +104,7 @@ static void test_lines(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines)};
 	int failed;
 
 	if (!ss_map_init(&core))

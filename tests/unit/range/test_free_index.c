@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the index of free ranges (core/range/free_index.c). Every range is visited once, smaller ones first.
- * An empty list is not read, because the index of a stream has few ranges as a rule.
+ * Tests the index of free ranges (core/range/free_index.c). Every range is visited once, smaller
+ * ones first. An empty list is not read, because the index of a stream has few ranges as a rule.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void each(struct ss_block *b, void *arg)
 
 static void check(unsigned count, uint64_t bytes)
 {
-	struct visit v = { 0 };
+	struct visit v = {0};
 
 	ss_index_each(&heap, each, &v);
 	assert_int_equal(v.count, count);
@@ -102,14 +102,16 @@ static void test_none(void **state)
 	struct ss_free_index h;
 
 	ss_index_init(&h, NULL);
-	for (uint64_t size = SS_GRAIN; size < 1ull << 46; size += size / 2 / SS_GRAIN * SS_GRAIN + SS_GRAIN) {
+	for (uint64_t size = SS_GRAIN; size < 1ull << 46;
+	     size += size / 2 / SS_GRAIN * SS_GRAIN + SS_GRAIN) {
 		assert_null(ss_index_fit(&h, size, 1));
 		assert_null(ss_index_best(&h, size, SS_GRAIN));
 	}
 	ss_index_each(&h, each, NULL);
 }
 
-/* The one range that fits at an alignment is found behind many that are long enough but not aligned. */
+/* The one range that fits at an alignment is found behind many that are long enough but not
+ * aligned. */
 static void test_aligned(void **state)
 {
 	const uint64_t align = 2 << 20, size = align + SS_GRAIN;
@@ -129,8 +131,8 @@ static void test_aligned(void **state)
 	assert_ptr_equal(ss_index_best(&h, size, align), &block[100]);
 }
 
-/* A range that changes its size between a removal and an insertion is found as what it is now, and the smallest
- * list that has a fit is found. */
+/* A range that changes its size between a removal and an insertion is found as what it is now, and
+ * the smallest list that has a fit is found. */
 static void test_resized(void **state)
 {
 	struct ss_free_index h;
@@ -154,7 +156,7 @@ static void test_resized(void **state)
 	for (int i = 0; i < 100; i++) {
 		uint64_t least = UINT64_MAX, bytes = 0;
 		struct ss_block *b = ss_index_best(&h, SS_GRAIN, SS_GRAIN);
-		struct visit v = { 0 };
+		struct visit v = {0};
 
 		memset(in, 1, sizeof(in));
 		ss_index_each(&h, each, &v);
@@ -171,7 +173,8 @@ static void test_resized(void **state)
 	assert_int_equal(h.bytes, 0);
 }
 
-/* What an index finds for a size is long enough, is within a 32nd of the smallest, and is found whenever there is one. */
+/* What an index finds for a size is long enough, is within a 32nd of the smallest, and is found
+ * whenever there is one. */
 static void test_fits(void **state)
 {
 	struct ss_free_index h;
@@ -204,9 +207,10 @@ static void test_fits(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_resized), cmocka_unit_test(test_fits),
-		cmocka_unit_test(test_none), cmocka_unit_test(test_each), cmocka_unit_test(test_few),
-		cmocka_unit_test(test_aligned) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_resized), cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_none),    cmocka_unit_test(test_each),
+		cmocka_unit_test(test_few),     cmocka_unit_test(test_aligned)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
