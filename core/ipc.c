@@ -72,13 +72,18 @@ bool ss_ipc_exported(struct ss_core *core, const void *ptr, uint64_t serial)
 	return is;
 }
 
+void ss_ipc_gap(struct ss_block *b)
+{
+	b->request = 0;
+	atomic_store_explicit(&b->state, SS_BLOCK_GAP, memory_order_release);
+}
+
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b)
 {
 	ss_pool_lock(pool);
 	pool->st.frees++;
-	b->request = 0;
 	atomic_fetch_add(&pool->kept, b->size);
-	atomic_store_explicit(&b->state, SS_BLOCK_GAP, memory_order_release);
+	ss_ipc_gap(b);
 	ss_pool_unlock(pool);
 }
 

@@ -119,19 +119,6 @@ static bool proves(struct ss_core *core, const struct ss_pool *pool, bool wide)
 	return !(ss_order_visited(core) >> dev & 1) && !(ss_access(pool) & ~(1ull << dev));
 }
 
-/* An exported block. If nothing is left of its segment it goes now: the real hipFree waits for the
- * device, as this call would have without us. A call that must not wait leaves that to a later
- * one. */
-static void free_exported(struct ss_pool *pool, struct ss_block *b, bool may_wait)
-{
-	ss_set_slot(b, SS_SLOT_COMPLETED);
-	ss_pool_ref(pool); /* it cannot be gone: the block is in no index yet */
-	ss_ipc_keep(pool, b);
-	if (may_wait || ss_may_give(pool, SS_GIVE_UNASKED))
-		ss_ipc_release(pool, false);
-	ss_pool_unref(pool);
-}
-
 /* Into the completed ranges, or marked with everything that the device's streams have enqueued. Out
  * of host memory for the marks they are made later, when they stand for no less; until then nobody
  * gets the block. */
@@ -146,6 +133,23 @@ static void free_marked(struct ss_pool *pool, struct ss_block *b, bool completed
 		pool->unmarked = b;
 	}
 	ss_pool_unlock(pool);
+}
+
+/* An exported block becomes a gap. If nothing is left of its segment it goes now: the real hipFree
+ * waits for the device, as this call would have without us. A call that must not wait leaves that
+ * to a later one. Where giving back does not wait, the block stays until every use is over. */
+static void free_exported(struct ss_pool *pool, struct ss_block *b, bool completed, bool may_wait)
+{
+	if (!completed && !ss_release_waits(&pool->mem)) {
+		atomic_fetch_add(&pool->kept, b->size);
+		free_marked(pool, b, false);
+		return;
+	}
+	ss_pool_ref(pool); /* it cannot be gone: the block is in no index yet */
+	ss_ipc_keep(pool, b);
+	if (may_wait || ss_may_give(pool, SS_GIVE_UNASKED))
+		ss_ipc_release(pool, false);
+	ss_pool_unref(pool);
 }
 
 /* `may_wait`: the call waits for the device, or joins its streams, without us too. */
@@ -169,7 +173,7 @@ static enum ss_status free_everywhere(struct ss_core *core, const struct ss_foun
 	ss_set_slot(b, SS_SLOT_COMPLETED);
 	b->n = now ? now : 1;
 	if (unlikely(b->exported))
-		free_exported(pool, b, may_wait);
+		free_exported(pool, b, completed, may_wait);
 	else
 		free_marked(pool, b, completed);
 	if (!waited && may_wait && (null = ss_timeline_null(core, dev)))

@@ -242,6 +242,8 @@ bool ss_pressure_idle(struct ss_pool *pool);
 uint64_t ss_ipc_pinned(struct ss_pool *pool);
 /* An exported block that was freed: never again anybody's. No lock held. */
 void ss_ipc_keep(struct ss_pool *pool, struct ss_block *b);
+/* The same of one that waited for its marks, and was counted before. Pool lock held. */
+void ss_ipc_gap(struct ss_block *b);
 /* Gives segments back of which nothing is left but that; `all`: even where the device is seen to
  * gain nothing. May wait for the device. Returns the bytes. No lock held. */
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all);

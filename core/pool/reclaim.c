@@ -43,7 +43,7 @@ static void count_settled(struct ss_pool *pool, uint64_t count)
 /* Every use of the range is over, and it is about to go to the completed ranges. */
 static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 {
-	if (unlikely(ss_core_of(pool)->recorded))
+	if (unlikely(ss_core_of(pool)->recorded) && !b->exported)
 		ss_trace_reusable_at(ss_moment_now(&pool->mem.moment), (void *)(uintptr_t)b->addr,
 				     b->size, pool->mem.dev, pool->mem.handle);
 }
@@ -75,7 +75,10 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 			record_reusable(pool, b);
 			ss_set_slot(b, SS_SLOT_COMPLETED);
 			b->n = now ? now : 1;
-			ss_completed_insert(&pool->mem, b);
+			if (unlikely(b->exported))
+				ss_ipc_gap(b);
+			else
+				ss_completed_insert(&pool->mem, b);
 		}
 		ss_epoch_free(pool, e);
 		count++;

@@ -15,6 +15,8 @@ struct ss_fake_config {
 	bool vmm;               /* offers VMM (chunk_bytes = 256 KiB) */
 	bool idle;              /* a fence is reached as soon as it is recorded */
 	bool hip_release_waits; /* what release_waits[SS_BACKING_HIP] says */
+	/* Reservations and chunks may be left: ss_fake_destroy() is silent */
+	bool may_leave;
 	/* With a clock (device_ns is not 0) a call of the host takes so long, and the device needs
 	 * so long for the command that it enqueues; 0 for `queue` = one command. */
 	uint64_t host_ns, device_ns;

@@ -70,6 +70,36 @@ static void test_idle_streams_get_no_fence(void **state)
 	ss_fake_destroy(device);
 }
 
+/* Where giving back does not wait for the device, a segment whose last block was exported stays
+ * until a kernel that may use it is over. */
+static void test_exported_in_use(void **state)
+{
+	struct ss_fake *device = ss_fake_create(&(struct ss_fake_config){.devices = 1});
+	struct ss_driver driver = ss_fake_driver(device);
+	struct ss_ipc_place place;
+	struct ss_options options;
+	struct ss_core *exports;
+	void *p;
+
+	ss_options_read(&options, (char *[]){NULL}, NULL);
+	exports = ss_core_create(&driver, &options);
+	assert_non_null(exports);
+	assert_non_null(ss_timeline_add(exports, 0, (void *)16, SS_TL_NONBLOCKING, true));
+	assert_int_equal(ss_alloc_classic(exports, 0, 1 << 28, &p), SS_OK);
+	assert_int_equal(ss_ipc_find(exports, p, &place), SS_OK);
+	ss_ipc_export(exports, &place);
+	ss_fake_enqueue(device, 0, (void *)16);
+	assert_int_equal(ss_free_classic(exports, p, NULL), SS_OK);
+	assert_int_equal(ss_pool_trim(exports, ss_pool_classic(exports, 0), 0), SS_OK);
+	assert_int_equal(ss_fake_counts(device).segment_free, 0);
+	ss_fake_drain(device, 0, (void *)16);
+	assert_true(ss_device_record_and_ask(exports, 0, true));
+	assert_int_equal(ss_pool_trim(exports, ss_pool_classic(exports, 0), 0), SS_OK);
+	assert_int_equal(ss_fake_counts(device).segment_free, 1);
+	ss_core_destroy(exports);
+	ss_fake_destroy(device);
+}
+
 /* A query of a busy stream costs as much as a fence. So while a fence says that a stream is busy,
  * it is not asked by a query, however much it holds. */
 static void test_busy_stream_is_asked_once(void **state)
@@ -108,6 +138,7 @@ int main(void)
 	struct ss_driver driver = ss_fake_driver(fake);
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_recycled),
 					   cmocka_unit_test(test_idle_streams_get_no_fence),
+					   cmocka_unit_test(test_exported_in_use),
 					   cmocka_unit_test(test_busy_stream_is_asked_once)};
 	struct ss_options options;
 	int failed;
