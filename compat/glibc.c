@@ -76,6 +76,8 @@ static void *search(const char *name)
 
 LATE(void *, dlopen, "GLIBC_2.2.5", NULL, (const char *file, int mode), (file, mode))
 LATE(int, dladdr, "GLIBC_2.2.5", 0, (const void *addr, Dl_info *info), (addr, info))
+LATE(int, dladdr1, "GLIBC_2.3.3", 0, (const void *addr, Dl_info *info, void **extra, int flags),
+     (addr, info, extra, flags))
 LATE(int, dlinfo, "GLIBC_2.3.3", -1, (void *handle, int request, void *arg), (handle, request, arg))
 LATE(int, pthread_key_create, "GLIBC_2.2.5", ENOSYS, (pthread_key_t * key, void (*destroy)(void *)),
      (key, destroy))

@@ -103,9 +103,9 @@ struct ss_trace_thread_state {
 	uint64_t last;       /* ns; time of the last record */
 	bool busy;           /* in an event: one from a signal handler is dropped */
 	bool named;          /* the current block has a THREAD record of this thread */
+	uint32_t stacks;     /* that the thread has recorded */
 	/* The stack of the thread, as far as it is known to be mapped without a gap. */
 	uintptr_t stack_low, stack_high;
-	uint32_t stacks; /* that the thread has recorded */
 };
 
 struct ss_trace_context {

@@ -153,7 +153,7 @@ bool ss_fence_poll_some(struct ss_core *core, int dev, unsigned most, uint32_t *
 	for (uint32_t i = 0; i < count && most; i++, ++*next) {
 		struct ss_timeline *tl = o->slots[*next % count];
 
-		if (!ss_fence_pending(tl) ||
+		if (!atomic_load(&tl->pending) ||
 		    (dev >= 0 && atomic_load_explicit(&tl->dev, memory_order_relaxed) != dev))
 			continue;
 		any |= ss_fence_poll(core, tl, dev);

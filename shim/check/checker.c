@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From the calls of the application to core/check: which stream, which block, and what a call
  * proves. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,8 @@
 #include "shim/check/padding.h"
 #include "trace/unwind.h"
 
-/* The call that the thread is in. */
-static __thread __attribute__((tls_model("initial-exec"))) struct {
+/* The call that a thread is in. */
+struct call {
 	const char *name;
 	uint32_t stack;
 	bool has_stack;
@@ -19,7 +20,28 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	void *freed;                /* a block that it is freeing */
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
 	uint64_t since;
-} call;
+};
+
+static struct call spare; /* of threads for which there is no host memory */
+static pthread_key_t calls;
+static __thread __attribute__((tls_model("initial-exec"))) struct call *mine;
+
+static void forget(void *gone)
+{
+	mine = NULL;
+	free(gone);
+}
+
+/* Only programs that are checked pay for it, since all libraries share the room of static TLS. */
+static struct call *call_of_thread(void)
+{
+	if (!mine) {
+		mine = calloc(1, sizeof(*mine));
+		if (mine)
+			pthread_setspecific(calls, mine);
+	}
+	return mine ? mine : &spare;
+}
 
 static bool ours(const void *ptr, void *unused)
 {
@@ -42,7 +64,7 @@ static void start(void)
 		.report = ss_check_report_finding,
 	};
 
-	if (!tools)
+	if (!tools || pthread_key_create(&calls, forget))
 		return;
 	ss_check_state = ss_check_create(&options);
 	if (!ss_check_state)
@@ -113,12 +135,7 @@ __attribute__((constructor)) static void init(void)
 
 void ss_check_call(const char *name)
 {
-	call.name = name;
-	call.has_stack = false;
-	call.stream = NULL;
-	call.pageable = false;
-	call.freed = NULL;
-	call.since = ss_check_now(ss_check_state);
+	*call_of_thread() = (struct call){.name = name, .since = ss_check_now(ss_check_state)};
 	if (ss_distrusted(ss_core))
 		ss_check_blind(ss_check_state);
 }
@@ -145,32 +162,33 @@ void ss_check_called(hipError_t err)
 		"hipMemUnmap",
 		"hipExecutionCtxSynchronize",
 	};
-	const char *name = call.name ? call.name : "";
+	const char *name = call_of_thread()->name ? call_of_thread()->name : "";
 
 	(void)err;
-	if (call.pageable && call.stream)
-		ss_check_tell(ss_check_state, call.stream);
+	if (call_of_thread()->pageable && call_of_thread()->stream)
+		ss_check_tell(ss_check_state, call_of_thread()->stream);
 	if (strstr(name, "Async"))
 		return;
-	if (call.stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") ||
-			    begins(name, "hipDrvMemcpy")))
-		ss_check_stream_synced(ss_check_state, call.stream, call.since);
+	if (call_of_thread()->stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") ||
+					 begins(name, "hipDrvMemcpy")))
+		ss_check_stream_synced(ss_check_state, call_of_thread()->stream,
+				       call_of_thread()->since);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
 		if (!strcmp(name, waits[i]))
-			ss_check_all_synced(ss_check_state, call.since);
+			ss_check_all_synced(ss_check_state, call_of_thread()->since);
 }
 
 static const char *name_of_call(void)
 {
-	return call.name ? call.name : "a HIP call";
+	return call_of_thread()->name ? call_of_thread()->name : "a HIP call";
 }
 
 static uint32_t stack_of_call(void)
 {
-	if (!call.has_stack)
-		call.stack = ss_check_stack();
-	call.has_stack = true;
-	return call.stack;
+	if (!call_of_thread()->has_stack)
+		call_of_thread()->stack = ss_check_stack();
+	call_of_thread()->has_stack = true;
+	return call_of_thread()->stack;
 }
 
 /* ---- streams ------------------------------------------------------------------ */
@@ -244,9 +262,9 @@ void ss_check_event_reached(hipEvent_t event)
 void ss_check_reached(struct ss_timeline *tl)
 {
 	if (tl)
-		ss_check_stream_synced(ss_check_state, key_of(tl), call.since);
+		ss_check_stream_synced(ss_check_state, key_of(tl), call_of_thread()->since);
 	else
-		ss_check_all_synced(ss_check_state, call.since);
+		ss_check_all_synced(ss_check_state, call_of_thread()->since);
 }
 
 void ss_check_reset(void)
@@ -304,12 +322,12 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 		ss_padding_read(tl, &about, padding);
 	}
 	if (ss_check_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call()))
-		call.freed = ptr;
+		call_of_thread()->freed = ptr;
 }
 
 void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 {
-	if (!ok && call.freed == ptr)
+	if (!ok && call_of_thread()->freed == ptr)
 		ss_check_free_failed(ss_check_state, ptr);
 	else if (!ok)
 		ss_check_bad_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
@@ -324,7 +342,7 @@ static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 		return true;
 	if (ss_timeline_capturing(tl))
 		return true;
-	call.stream = tl;
+	call_of_thread()->stream = tl;
 	if (ours(ptr, NULL))
 		return ss_check_use(ss_check_state, key, ptr, size, name_of_call(),
 				    stack_of_call());
@@ -332,7 +350,7 @@ static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 	 * ended. A copy with memory that is not pinned may make the host wait for the copy
 	 * itself. */
 	ss_check_tell(ss_check_state, key);
-	call.pageable |= !ss_check_is_host_memory(ptr);
+	call_of_thread()->pageable |= !ss_check_is_host_memory(ptr);
 	return true;
 }
 
