@@ -23,6 +23,33 @@ static const char *text(const json_t *object, const char *key)
 
 static const char *const sites[] = {"use", "alloc", "free"};
 
+static bool is_leak(const json_t *finding)
+{
+	return strcmp(text(finding, "fault"), "leak") == 0;
+}
+
+/* Are the same calls of the same places wrong in the same way? */
+static bool same(const json_t *a, const json_t *b)
+{
+	bool equal = strcmp(text(a, "fault"), text(b, "fault")) == 0;
+
+	for (size_t i = 0; equal && i < sizeof(sites) / sizeof(sites[0]); i++) {
+		const json_t *x = json_object_get(a, sites[i]), *y = json_object_get(b, sites[i]);
+
+		equal = strcmp(text(x, "call"), text(y, "call")) == 0;
+		x = json_object_get(x, "frames");
+		y = json_object_get(y, "frames");
+		equal = equal && (!x) == (!y) && (!x || json_equal(x, y));
+	}
+	return equal;
+}
+
+static void sum_into(json_t *to, const json_t *from, const char *key)
+{
+	json_object_set_new(to, key,
+			    json_integer((json_int_t)(number(to, key) + number(from, key))));
+}
+
 static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_frame_names *names,
 			const struct ss_suppressions *s)
 {
@@ -35,28 +62,55 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 		f->suppressed++;
 		return;
 	}
-	if (strcmp(text(finding, "fault"), "leak") == 0) {
+	f->errors += is_leak(finding) ? 1 : number(finding, "count");
+	if (is_leak(finding)) {
 		f->leaked_bytes += number(finding, "size");
 		f->leaked_blocks += number(finding, "count");
 	}
+	for (size_t i = 0; i < json_array_size(f->findings); i++) {
+		json_t *old = json_array_get(f->findings, i);
+		if (!same(old, finding))
+			continue;
+		sum_into(old, finding, "count");
+		if (is_leak(old))
+			sum_into(old, finding, "size");
+		return;
+	}
+	json_object_del(finding, "number");
 	json_array_append(f->findings, finding);
+}
+
+/* The finding of this number of one process. */
+static json_t *finding_of(const json_t *findings, uint64_t want)
+{
+	for (size_t i = 0; i < json_array_size(findings); i++)
+		if (number(json_array_get(findings, i), "number") == want)
+			return json_array_get(findings, i);
+	return NULL;
 }
 
 static void file_read(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
 		      const struct ss_suppressions *s)
 {
 	FILE *in = fopen(path, "re");
+	json_t *findings = json_array();
 	char *line = NULL;
 	size_t room = 0;
 
 	while (in && getline(&line, &room, in) >= 0) {
 		json_t *object = json_loads(line, 0, NULL); /* a last line may be cut */
 		if (strcmp(text(object, "kind"), "finding") == 0)
-			finding_add(f, object, names, s);
+			json_array_append(findings, object);
+		else if (strcmp(text(object, "kind"), "count") == 0)
+			json_object_set(finding_of(findings, number(object, "number")), "count",
+					json_object_get(object, "count"));
 		else if (strcmp(text(object, "kind"), "summary") == 0)
 			json_array_append(f->processes, object);
 		json_decref(object);
 	}
+	for (size_t i = 0; i < json_array_size(findings); i++)
+		finding_add(f, json_array_get(findings, i), names, s);
+	json_decref(findings);
 	free(line);
 	if (in)
 		fclose(in);
@@ -80,7 +134,7 @@ bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_
 		globfree(&files);
 	}
 	ss_frame_names_close(names);
-	f->errors = f->different = json_array_size(f->findings);
+	f->different = json_array_size(f->findings);
 	return true;
 }
 
@@ -140,6 +194,8 @@ static void put_finding(FILE *out, const json_t *f)
 		} else {
 			fprintf(out, LINE "    Address 0x%" PRIx64 "\n", address);
 		}
+		if (number(f, "count") > 1)
+			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
 		put_site(out, "Used", json_object_get(f, "use"));
 	}
 	put_site(out, "Allocated", json_object_get(f, "alloc"));
@@ -179,14 +235,18 @@ void ss_found_text(const struct ss_check_report *f, FILE *out)
 		sum(f, "bypassed"), sum(f, "unknown_kernels"), sum(f, "unknown_graphs"));
 	if (f->suppressed)
 		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " findings\n", f->suppressed);
-	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s\n", f->errors,
+	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s", f->errors,
 		f->errors == 1 ? "" : "s");
+	if (f->different != f->errors)
+		fprintf(out, ", %" PRIu64 " of them different", f->different);
+	fputc('\n', out);
 }
 
 bool ss_found_json(const struct ss_check_report *f, const char *path)
 {
-	json_t *root = json_pack("{s:O, s:O, s:I, s:I, s:I}", "findings", f->findings, "processes",
-				 f->processes, "errors", (json_int_t)f->errors, "leaked_bytes",
+	json_t *root = json_pack("{s:O, s:O, s:I, s:I, s:I, s:I}", "findings", f->findings,
+				 "processes", f->processes, "errors", (json_int_t)f->errors,
+				 "different", (json_int_t)f->different, "leaked_bytes",
 				 (json_int_t)f->leaked_bytes, "suppressed",
 				 (json_int_t)f->suppressed);
 	bool good = root &&

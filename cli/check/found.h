@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the checker found in the processes of a run: the files of SOMASHIM_CHECK_FILE, with names
  * for the frames, and what is made of them. The findings are JSON objects as shim/check/report.c
- * writes them; frames get "function", "source" and "line" where they are known. */
+ * writes them; frames get "function", "source" and "line" where they are known. Findings that are
+ * equal, of all processes, are one with the sum of their counts. */
 #ifndef SS_CLI_FOUND_H
 #define SS_CLI_FOUND_H
 
@@ -11,9 +12,10 @@
 #include <stdio.h>
 
 struct ss_check_report {
-	json_t *findings;           /* an array */
-	json_t *processes;          /* an array of the summaries */
-	uint64_t errors, different; /* leaks are errors, too */
+	json_t *findings;  /* an array */
+	json_t *processes; /* an array of the summaries */
+	/* With repetitions, and without; a call stack that leaks is one error */
+	uint64_t errors, different;
 	uint64_t leaked_bytes, leaked_blocks, suppressed;
 };
 

@@ -80,9 +80,10 @@ static json_t *result(const json_t *finding)
 		if (site)
 			json_array_append_new(stacks, stack(names[i][1], site));
 	}
-	return json_pack("{s:O, s:s, s:{s:s}, s:o, s:o}", "ruleId",
+	return json_pack("{s:O, s:s, s:{s:s}, s:O, s:o, s:o}", "ruleId",
 			 json_object_get(finding, "fault"), "level", "error", "message", "text",
-			 message, "locations", locations, "stacks", stacks);
+			 message, "occurrenceCount", json_object_get(finding, "count"), "locations",
+			 locations, "stacks", stacks);
 }
 
 bool ss_found_sarif(const struct ss_check_report *f, const char *path)

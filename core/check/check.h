@@ -61,6 +61,7 @@ struct ss_check_site {
 
 struct ss_finding {
 	enum ss_fault fault;
+	uint64_t number;            /* counts distinct findings, from 1 */
 	uint64_t block, base, size; /* number of the block, counted from 1; 0: there is none */
 	/* Of the use; of OVERWRITTEN the first bad byte and how many are bad */
 	uint64_t address, bytes;

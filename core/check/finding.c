@@ -37,6 +37,7 @@ static struct counted *count_in(struct ss_check *c, const struct ss_finding *f, 
 		return NULL;
 	}
 	e->f = *f;
+	e->f.number = HASH_COUNT(c->findings) + 1;
 	e->key = key;
 	HASH_ADD(hh, c->findings, key, sizeof(e->key), e);
 	return e;

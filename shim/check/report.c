@@ -2,8 +2,9 @@
 /*
  * Findings as text in the log, or as lines of JSON in the file of SOMASHIM_CHECK_FILE, which
  * `somashim check` reads. A finding is written when it is made, so a program that crashes later has
- * said it. The lines of the file: {"kind": "finding", ..}, one each; at the end {"kind": "summary",
- * ..} with how often each was seen.
+ * said it. The lines of the file: {"kind": "finding", ..}, one each; at the end {"kind": "count",
+ * ..} with how often a finding of this number was seen, if more than once, and {"kind": "summary",
+ * ..}.
  *
  * Locks: none of its own; core/check calls it under its lock.
  */
@@ -156,7 +157,8 @@ static void put_json(FILE *out, const struct ss_finding *f)
 	ss_fault_text(f, text, sizeof(text));
 	ss_fault_mend(f, mend, sizeof(mend));
 	fprintf(out,
-		"{\"kind\": \"finding\", \"fault\": \"%s\", \"text\": ", ss_fault_name(f->fault));
+		"{\"kind\": \"finding\", \"number\": %" PRIu64 ", \"fault\": \"%s\", \"text\": ",
+		f->number, ss_fault_name(f->fault));
 	put_string(out, text);
 	fprintf(out, ", \"mend\": ");
 	put_string(out, mend);
@@ -168,6 +170,13 @@ static void put_json(FILE *out, const struct ss_finding *f)
 	put_json_site(out, "alloc", &f->alloc);
 	put_json_site(out, "free", &f->free);
 	fprintf(out, "}\n");
+}
+
+/* How often a finding was seen that was told the first time. */
+static void put_count(FILE *out, const struct ss_finding *f)
+{
+	fprintf(out, "{\"kind\": \"count\", \"number\": %" PRIu64 ", \"count\": %" PRIu64 "}\n",
+		f->number, f->count);
 }
 
 /* ---- both ----------------------------------------------------------------------- */
@@ -206,6 +215,8 @@ static void total(const struct ss_finding *f, void *arg)
 	if (f->fault != SS_FAULT_LEAK) {
 		t->errors += f->count;
 		t->distinct++;
+		if (to_file && f->count > 1)
+			put_whole(put_count, f);
 		return;
 	}
 	t->leaked_bytes += f->size;

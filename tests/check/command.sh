@@ -63,6 +63,20 @@ assert result['locations'][0]['physicalLocation']['region']['startLine'] > 0, re
 assert 'let stream 2 wait' in result['message']['text'], result
 END
 
+# What repeats is told once, and counted.
+check 0 --json="$dir/found.json" --sarif "$dir/found.sarif" "$corpus" use-after-free-three-times
+says '^=========     Seen 3 times$'
+says '^========= ERROR SUMMARY: 3 errors, 1 of them different$'
+python3 - "$dir" <<'END' || fail "the counts"
+import json, sys
+found = json.load(open(sys.argv[1] + '/found.json'))
+assert [f['count'] for f in found['findings']] == [3] and found['errors'] == 3, found
+results = json.load(open(sys.argv[1] + '/found.sarif'))['runs'][0]['results']
+assert [r['occurrenceCount'] for r in results] == [3], results
+END
+check 0 --json="$dir/found.json" sh -c "'$corpus' use-after-free-three-times & '$corpus' use-after-free-three-times; wait"
+says '^========= ERROR SUMMARY: 6 errors, 1 of them different$'
+
 # Several processes are one report.
 check 9 --error-exitcode 9 sh -c "'$corpus' double-free & '$corpus' interior-free; wait"
 says '^========= ERROR SUMMARY: 2 errors$'

@@ -141,6 +141,15 @@ static void use_after_free(void)
 	fill(p, a);
 }
 
+static void use_after_free_three_times(void)
+{
+	void *p = block(a);
+
+	OK(hipFreeAsync(p, a));
+	for (int i = 0; i < 3; i++)
+		fill(p, a);
+}
+
 static void use_after_free_elsewhere(void)
 {
 	void *p = block(a);
@@ -415,6 +424,8 @@ const struct program wrong_programs[] = {
 	{"reused-block", reused_block, "use-before-alloc hipMemsetAsync 2 1"},
 	{"free-before-allocation", free_before_allocation, "free-before-alloc hipFreeAsync 2 1"},
 	{"use-after-free", use_after_free, "use-after-free hipMemsetAsync 1 1"},
+	{"use-after-free-three-times", use_after_free_three_times,
+	 "use-after-free hipMemsetAsync 1 1"},
 	{"use-after-free-elsewhere", use_after_free_elsewhere, "use-after-free hipMemsetAsync 2 1"},
 	{"use-after-free-and-wait", use_after_free_and_wait, "use-after-free hipMemsetAsync 2 1"},
 	{"use-races-with-free", use_races_with_free, "use-after-free-race hipMemsetAsync 2 1"},
