@@ -77,7 +77,7 @@ hipError_t do_hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
 		err = SS_LIMITED(-1, flags == hipMallocSignalMemory ? 0 : size, *ptr,
 				 CALL(hipExtMallocWithFlags, ptr, size, flags));
 		if (unlikely(ss_checking) && err == hipSuccess)
-			ss_check_host_memory(*ptr, size);
+			ss_check_host_memory(*ptr, size, false);
 		return ss_result(err);
 	}
 	return ss_malloc(ptr, size, false);
@@ -384,20 +384,27 @@ static bool is_ours(void *ptr)
 		       ss_import_find(ptr, &info, &number));
 }
 
+static hipError_t free_ours(void *ptr)
+{
+	if (unlikely(ss_checking))
+		ss_check_host_free(ptr);
+	return do_hipFree(ptr);
+}
+
 /* The runtime frees device memory here, too: it looks the address up and frees what it finds,
  * which would be our segment with every other block in it (7.2.4). */
 hipError_t do_hipHostFree(void *ptr)
 {
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
-	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipHostFree, ptr));
+	return is_ours(ptr) ? free_ours(ptr) : ss_result(REAL(hipHostFree, ptr));
 }
 
 hipError_t do_hipFreeHost(void *ptr)
 {
 	if (unlikely(ss_checking))
 		ss_check_host_memory_gone(ptr);
-	return is_ours(ptr) ? do_hipFree(ptr) : ss_result(REAL(hipFreeHost, ptr));
+	return is_ours(ptr) ? free_ours(ptr) : ss_result(REAL(hipFreeHost, ptr));
 }
 
 /* The program may have registered part of a segment. Then the runtime knows a range that starts

@@ -31,6 +31,8 @@ enum ss_fault {
 	SS_FAULT_DOUBLE_FREE,
 	SS_FAULT_INTERIOR_FREE,    /* of an address inside a block */
 	SS_FAULT_FOREIGN_FREE,     /* of an address that no allocation returned */
+	SS_FAULT_WRONG_FREE,       /* hipHostFree of device memory, hipFree of host memory */
+	SS_FAULT_DESTROYED_POOL,   /* a call with the handle of a pool that was destroyed */
 	SS_FAULT_OUT_OF_BOUNDS,    /* a copy or a memset leaves its block */
 	SS_FAULT_OVERWRITTEN,      /* the padding of a block has changed */
 	SS_FAULT_WRITE_AFTER_FREE, /* the bytes of a freed block have changed */
@@ -144,6 +146,11 @@ void ss_check_free_failed(struct ss_check *c, void *ptr);
 /* A free was refused. */
 void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const char *what,
 		       uint32_t stack);
+/* A call frees memory that another call has to free: a live block, or host memory. */
+void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32_t stack);
+/* A pool was destroyed; and: a call got a handle that is no live pool's. */
+void ss_check_pool_end(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
+void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what, uint32_t stack);
 /* A command on the stream that is about to be enqueued accesses `bytes` at ptr. bytes 0: it is not
  * known how many. False: it leaves the block. */
 bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,

@@ -224,6 +224,21 @@ void ss_check_bad_free(struct ss_check *c, void *ptr, const void *stream, const 
 	pthread_mutex_unlock(&c->lock);
 }
 
+void ss_check_wrong_free(struct ss_check *c, void *ptr, const char *what, uint32_t stack)
+{
+	struct ss_finding f = {.address = (uintptr_t)ptr, .fault = SS_FAULT_WRONG_FREE};
+	struct block *b;
+
+	pthread_mutex_lock(&c->lock);
+	b = block_find(c, ptr);
+	if (b)
+		block_describe(b, &f);
+	f.use = site_of(NULL, what, stack);
+	if (c->opt.frees)
+		finding_add(c, &f);
+	pthread_mutex_unlock(&c->lock);
+}
+
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
 		      uint64_t bytes)
 {

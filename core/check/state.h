@@ -85,6 +85,7 @@ struct ss_check {
 	uint64_t now;        /* counts what synchronizations have to be compared with */
 	bool is_blind;
 	struct counted *findings;
+	struct gone_pool *gone_pools;
 	struct ss_check_counts counts;
 };
 
@@ -117,5 +118,8 @@ void block_describe(const struct block *b, struct ss_finding *f);
 /* finding.c */
 void finding_add(struct ss_check *c, struct ss_finding *f);
 void findings_drop(struct ss_check *c);
+
+/* pool.c */
+void pools_drop(struct ss_check *c);
 
 #endif

@@ -15,6 +15,8 @@ static const char *const names[SS_FAULTS] = {
 	[SS_FAULT_DOUBLE_FREE] = "double-free",
 	[SS_FAULT_INTERIOR_FREE] = "interior-free",
 	[SS_FAULT_FOREIGN_FREE] = "invalid-free",
+	[SS_FAULT_WRONG_FREE] = "wrong-family-free",
+	[SS_FAULT_DESTROYED_POOL] = "destroyed-pool",
 	[SS_FAULT_OUT_OF_BOUNDS] = "out-of-bounds",
 	[SS_FAULT_OVERWRITTEN] = "overwritten-padding",
 	[SS_FAULT_WRITE_AFTER_FREE] = "write-after-free",
@@ -100,6 +102,14 @@ void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
 		snprintf(out, size, "Invalid free: %s of an address that no allocation returned",
 			 or_call(&f->use));
 		break;
+	case SS_FAULT_WRONG_FREE:
+		snprintf(out, size, "Invalid free: %s of %s", or_call(&f->use),
+			 f->block ? "device memory" : "pinned host memory");
+		break;
+	case SS_FAULT_DESTROYED_POOL:
+		snprintf(out, size, "Use of a destroyed pool: %s after %s", or_call(&f->use),
+			 or_call(&f->free));
+		break;
 	case SS_FAULT_OUT_OF_BOUNDS:
 		snprintf(out, size,
 			 "Out of bounds: %s of %" PRIu64 " bytes goes %" PRIu64
@@ -169,6 +179,14 @@ void ss_fault_mend(const struct ss_finding *f, char *out, size_t size)
 	case SS_FAULT_DOUBLE_FREE: snprintf(out, size, "Free a block once."); break;
 	case SS_FAULT_INTERIOR_FREE:
 		snprintf(out, size, "Free the address that the allocation returned.");
+		break;
+	case SS_FAULT_WRONG_FREE:
+		snprintf(out, size, "Free it with %s.",
+			 f->block ? "hipFree or hipFreeAsync" :
+				    "hipHostFree, or hipHostUnregister if it was registered");
+		break;
+	case SS_FAULT_DESTROYED_POOL:
+		snprintf(out, size, "Destroy the pool after the last call that names it.");
 		break;
 	case SS_FAULT_LEAK:
 		snprintf(out, size, "Free the block, or let a library destructor free it.");

@@ -40,7 +40,7 @@ static hipError_t variable(hipError_t err, void *const *ptr)
 	     managed & 0xff)) {
 		ss_observer_add(-1, SS_OBSERVER_MANAGED);
 		if (unlikely(ss_checking))
-			ss_check_host_memory(*ptr, 1);
+			ss_check_host_memory(*ptr, 1, false);
 	}
 	return ss_result(err);
 }
@@ -70,6 +70,6 @@ hipError_t do_hipMallocManaged(void **ptr, size_t size, unsigned int flags)
 	ss_observer_add(-1, SS_OBSERVER_MANAGED);
 	err = REAL_RETRY(-1, hipMallocManaged, ptr, size, flags);
 	if (unlikely(ss_checking) && err == hipSuccess)
-		ss_check_host_memory(*ptr, size);
+		ss_check_host_memory(*ptr, size, false);
 	return ss_result(err);
 }

@@ -13,6 +13,7 @@
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/native_pools.h"
 #include "shim/alloc/observers.h"
+#include "shim/check/checker.h"
 
 static pthread_mutex_t natives_lock = PTHREAD_MUTEX_INITIALIZER;
 static hipMemPool_t *natives;
@@ -63,8 +64,11 @@ bool ss_pool_is_native(hipMemPool_t pool)
 {
 	bool known = false;
 
-	if (!pool || ss_pool_is_handle(pool))
+	if (!pool || ss_pool_is_handle(pool)) {
+		if (unlikely(ss_checking) && pool)
+			ss_check_pool_used(pool);
 		return false;
+	}
 	pthread_mutex_lock(&natives_lock);
 	for (size_t i = 0; i < native_count && !known; i++)
 		known = natives[i] == pool;

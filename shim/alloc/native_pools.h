@@ -7,7 +7,7 @@
 
 #include "shim/process/service.h"
 
-/* Did the runtime give this handle out, for all that we know? */
+/* The handle is no live pool's of ours. Did the runtime give it out, for all that we know? */
 bool ss_pool_is_native(hipMemPool_t pool);
 void ss_pool_native_add(hipMemPool_t pool);
 void ss_pool_native_remove(hipMemPool_t pool);

@@ -11,6 +11,7 @@
 #include "shim/alloc/native_pools.h"
 #include "shim/alloc/observers.h"
 #include "shim/alloc/pools.h"
+#include "shim/check/checker.h"
 #include "shim/handlers.h"
 #include "shim/process/current_device.h"
 #include "shim/process/real.h"
@@ -91,14 +92,19 @@ hipError_t do_hipMemPoolDestroy(hipMemPool_t handle)
 		return ss_fail(hipErrorStreamCaptureUnsupported);
 	pool = ss_pool_ref_handle(ss_core, handle);
 	if (!pool) {
-		if (ss_pool_is_handle(handle))
+		if (ss_pool_is_handle(handle)) {
+			if (unlikely(ss_checking))
+				ss_check_pool_used(handle);
 			return ss_fail(hipErrorInvalidValue);
+		}
 		/* The one call in which the runtime checks the handle itself. */
 		ss_pool_native_remove(handle);
 		return ss_result(REAL(hipMemPoolDestroy, handle));
 	}
 	status = ss_pool_destroy(ss_core, pool);
 	ss_pool_unref(pool);
+	if (unlikely(ss_checking) && status == SS_OK)
+		ss_check_pool_destroyed(handle);
 	return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));
 }
 

@@ -329,8 +329,29 @@ void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok)
 {
 	if (!ok && call_of_thread()->freed == ptr)
 		ss_check_free_failed(ss_check_state, ptr);
+	else if (!tl && ss_check_is_pinned(ptr)) /* hipFree, which some releases let do it */
+		ss_check_wrong_free(ss_check_state, ptr, name_of_call(), stack_of_call());
 	else if (!ok)
 		ss_check_bad_free(ss_check_state, ptr, key_of(tl), name_of_call(), stack_of_call());
+}
+
+void ss_check_host_free(void *ptr)
+{
+	struct ss_finding about;
+
+	(void)ss_check_block(ss_check_state, ptr, &about);
+	if (about.block)
+		ss_check_wrong_free(ss_check_state, ptr, name_of_call(), stack_of_call());
+}
+
+void ss_check_pool_destroyed(hipMemPool_t handle)
+{
+	ss_check_pool_end(ss_check_state, handle, name_of_call(), stack_of_call());
+}
+
+void ss_check_pool_used(hipMemPool_t handle)
+{
+	ss_check_pool_use(ss_check_state, handle, name_of_call(), stack_of_call());
 }
 
 static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)

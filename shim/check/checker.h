@@ -54,8 +54,14 @@ uint64_t ss_check_left(const void *ptr, uint64_t left);
 void ss_check_freeing(struct ss_timeline *tl, void *ptr);
 /* After it: did it succeed? */
 void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok);
-/* Memory that the host and the device see: pinned, managed, fine-grained. */
-void ss_check_host_memory(void *ptr, size_t size);
+/* hipHostFree got a block of ours. */
+void ss_check_host_free(void *ptr);
+/* hipMemPoolDestroy succeeded; and: a call got a handle that is no live pool's. */
+void ss_check_pool_destroyed(hipMemPool_t handle);
+void ss_check_pool_used(hipMemPool_t handle);
+/* Memory that the host and the device see: pinned, managed, fine-grained. `pinned`: by
+ * hipHostMalloc and its like. */
+void ss_check_host_memory(void *ptr, size_t size, bool pinned);
 void ss_check_host_memory_gone(void *ptr);
 /* A command that is about to go on tl reads or writes `size` bytes at ptr. False: it leaves the
  * block. */

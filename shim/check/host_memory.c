@@ -16,6 +16,7 @@
 
 struct range {
 	uintptr_t base, end;
+	bool pinned;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,7 +43,7 @@ static void drop_overlapping(const struct range *key)
 	}
 }
 
-void ss_check_host_memory(void *ptr, size_t size)
+void ss_check_host_memory(void *ptr, size_t size, bool pinned)
 {
 	struct range *r = malloc(sizeof(*r));
 
@@ -51,7 +52,7 @@ void ss_check_host_memory(void *ptr, size_t size)
 		free(r);
 		return;
 	}
-	*r = (struct range){(uintptr_t)ptr, (uintptr_t)ptr + (size ? size : 1)};
+	*r = (struct range){(uintptr_t)ptr, (uintptr_t)ptr + (size ? size : 1), pinned};
 	pthread_mutex_lock(&lock);
 	drop_overlapping(r);
 	if (!tsearch(r, &ranges, compare))
@@ -61,7 +62,7 @@ void ss_check_host_memory(void *ptr, size_t size)
 
 void ss_check_host_memory_gone(void *ptr)
 {
-	struct range key = {(uintptr_t)ptr, (uintptr_t)ptr + 1};
+	struct range key = {.base = (uintptr_t)ptr, .end = (uintptr_t)ptr + 1};
 
 	pthread_mutex_lock(&lock);
 	drop_overlapping(&key);
@@ -70,11 +71,24 @@ void ss_check_host_memory_gone(void *ptr)
 
 bool ss_check_is_host_memory(const void *ptr)
 {
-	struct range key = {(uintptr_t)ptr, (uintptr_t)ptr + 1};
+	struct range key = {.base = (uintptr_t)ptr, .end = (uintptr_t)ptr + 1};
 	bool is;
 
 	pthread_mutex_lock(&lock);
 	is = tfind(&key, &ranges, compare) != NULL;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+bool ss_check_is_pinned(const void *ptr)
+{
+	struct range key = {.base = (uintptr_t)ptr, .end = (uintptr_t)ptr + 1};
+	struct range **node;
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	node = tfind(&key, &ranges, compare);
+	is = node && (*node)->pinned && (*node)->base == (uintptr_t)ptr;
 	pthread_mutex_unlock(&lock);
 	return is;
 }

@@ -122,7 +122,7 @@
 		err = FORWARD(name, args); \
 		ss_leave(); \
 		if (unlikely(ss_checking) && err == hipSuccess) \
-			ss_check_host_memory(extra, size); \
+			ss_check_host_memory(extra, size, true); \
 		return ss_result(err); \
 	}
 /* The program's own maps run beside those of our pools. */

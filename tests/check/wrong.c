@@ -365,6 +365,63 @@ static void host_pointer_free(void)
 	refused(hipFree(here));
 }
 
+static void host_free_of_device_memory(void)
+{
+	void *p;
+
+	OK(hipMalloc(&p, BYTES));
+	(void)hipHostFree(p); /* which the runtime lets do it */
+}
+
+static void host_free_of_pool_block(void)
+{
+	void *p = block(a);
+
+	OK(hipStreamSynchronize(a));
+	(void)hipHostFree(p);
+}
+
+static void hip_free_of_host_memory(void)
+{
+	void *host;
+
+	OK(hipHostMalloc(&host, BYTES, 0));
+	(void)hipFree(host);
+}
+
+static hipMemPool_t destroyed_pool(void)
+{
+	hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+				 .location = {.type = hipMemLocationTypeDevice}};
+	hipMemPool_t pool;
+
+	OK(hipMemPoolCreate(&pool, &props));
+	OK(hipMemPoolDestroy(pool));
+	return pool;
+}
+
+static void allocation_from_destroyed_pool(void)
+{
+	void *p;
+
+	refused(hipMallocFromPoolAsync(&p, BYTES, destroyed_pool(), a));
+}
+
+static void trim_of_destroyed_pool(void)
+{
+	refused(hipMemPoolTrimTo(destroyed_pool(), 0));
+}
+
+static void pool_destroyed_twice(void)
+{
+	refused(hipMemPoolDestroy(destroyed_pool()));
+}
+
+static void destroyed_pool_made_current(void)
+{
+	refused(hipDeviceSetMemPool(0, destroyed_pool()));
+}
+
 /* ---- bounds -------------------------------------------------------------------- */
 
 static void memset_past_end(void)
@@ -453,6 +510,16 @@ const struct program wrong_programs[] = {
 	{"interior-free", interior_free, "interior-free hipFreeAsync 1 0"},
 	{"interior-hip-free", interior_hip_free, "interior-free hipFree 0 0"},
 	{"host-pointer-free", host_pointer_free, "invalid-free hipFree 0 0"},
+	{"host-free-of-device-memory", host_free_of_device_memory,
+	 "wrong-family-free hipHostFree 0 0"},
+	{"host-free-of-pool-block", host_free_of_pool_block, "wrong-family-free hipHostFree 0 0"},
+	{"hip-free-of-host-memory", hip_free_of_host_memory, "wrong-family-free hipFree 0 0"},
+	{"allocation-from-destroyed-pool", allocation_from_destroyed_pool,
+	 "destroyed-pool hipMallocFromPoolAsync 0 0"},
+	{"trim-of-destroyed-pool", trim_of_destroyed_pool, "destroyed-pool hipMemPoolTrimTo 0 0"},
+	{"pool-destroyed-twice", pool_destroyed_twice, "destroyed-pool hipMemPoolDestroy 0 0"},
+	{"destroyed-pool-made-current", destroyed_pool_made_current,
+	 "destroyed-pool hipDeviceSetMemPool 0 0"},
 	{"memset-past-end", memset_past_end, "out-of-bounds hipMemsetAsync 1 1"},
 	{"copy-past-end", copy_past_end, "out-of-bounds hipMemcpyAsync 1 1"},
 	{"leak", leak, "leak hipMallocAsync 4096 1"},
