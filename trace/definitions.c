@@ -267,7 +267,6 @@ void ss_trace_define_end(struct ss_trace_file_def *f)
 	p->pid = h->pid;
 	p->ppid = h->ppid;
 	p->page_size = h->page_size;
-	p->state = h->state <= SS_TRACE_FULL ? h->state : SS_TRACE_RUNNING;
 	p->boottime_ns = h->boottime_ns;
 	p->realtime_ns = h->realtime_ns;
 	p->lost_events = h->lost_events;

@@ -198,6 +198,15 @@ static bool await_block(struct ss_trace_file *f, uint32_t *number)
 
 /* ---- blocks -------------------------------------------------------------- */
 
+/* The file tells a reader how long it is, so that a copy that was cut is known as one. */
+static void has_grown(struct ss_trace_header *h, uint64_t size)
+{
+	uint64_t old = __atomic_load_n(&h->size, __ATOMIC_RELAXED);
+
+	while (old < size && !__atomic_compare_exchange_n(&h->size, &old, size, true,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
 void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number)
 {
 	if (!f->ring) {
@@ -206,7 +215,10 @@ void *ss_trace_file_block(struct ss_trace_file *f, uint32_t *number)
 		errno = EBUSY;
 		return NULL;
 	}
-	return map(f, offset_of(f, *number), SS_TRACE_BLOCK_SIZE);
+	void *block = map(f, offset_of(f, *number), SS_TRACE_BLOCK_SIZE);
+	if (block)
+		has_grown(f->header, (uint64_t)offset_of(f, *number) + SS_TRACE_BLOCK_SIZE);
+	return block;
 }
 
 void ss_trace_file_done(struct ss_trace_file *f, void *block, uint64_t last_ns)

@@ -47,7 +47,8 @@ struct ss_trace_header {
 	uint64_t begin_ns;    /* events before this moment do not count; 0: all do */
 	uint32_t ring_blocks; /* most blocks that the file may have; 0: it is no ring */
 	uint32_t reserved32;
-	uint64_t reserved[4];
+	uint64_t size; /* bytes that the file has at least; 0: not known */
+	uint64_t reserved[3];
 };
 
 /* A ring (somashim record --ring) has this behind its header. The program takes blocks that are

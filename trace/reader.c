@@ -48,6 +48,20 @@ const char *ss_trace_kind_name(enum ss_trace_kind kind)
 	return (size_t)kind < sizeof(names) / sizeof(names[0]) && names[kind] ? names[kind] : "?";
 }
 
+const char *ss_trace_end_name(enum ss_trace_end end)
+{
+	static const char *const name[] = {
+		[SS_TRACE_END_CLOSED] = "ended",
+		[SS_TRACE_END_FULL] = "file could not grow",
+		[SS_TRACE_END_CUT] = "file is cut off",
+		[SS_TRACE_END_NONE] = "still running",
+		[SS_TRACE_END_KILLED] = "killed, or copied while it ran",
+		[SS_TRACE_END_UNKNOWN] = "running or killed",
+	};
+
+	return name[end];
+}
+
 /* ---- merging ------------------------------------------------------------ */
 
 /* Damaged times must not wrap around, or the order would be lost. */

@@ -15,11 +15,21 @@
 
 struct ss_trace_reader;
 
+/* How the recording ended. */
+enum ss_trace_end {
+	SS_TRACE_END_CLOSED,  /* the process ended in order */
+	SS_TRACE_END_FULL,    /* the file could not grow */
+	SS_TRACE_END_CUT,     /* the file is shorter than the recording was */
+	SS_TRACE_END_NONE,    /* the process still writes it */
+	SS_TRACE_END_KILLED,  /* the process was killed, or the file was copied while it ran */
+	SS_TRACE_END_UNKNOWN, /* one of the last two: the filesystem has no locks */
+};
+
 /* Texts have no control characters: those in the file are replaced by '?'. */
 struct ss_trace_process_def {
 	uint32_t pid, ppid;
-	uint32_t page_size;                /* bytes */
-	enum ss_trace_state state;         /* how the recording ended */
+	uint32_t page_size; /* bytes */
+	enum ss_trace_end end;
 	uint64_t boottime_ns, realtime_ns; /* both clocks at the start */
 	uint64_t lost_events, lost_stacks;
 	const char *exe, *host, *cwd, *version, *runtime; /* "" if not known */
@@ -119,6 +129,7 @@ void ss_trace_reader_close(struct ss_trace_reader *r);
 /* The first damage in the file, as one line with the offset, and in *count how many there are.
  * NULL if there is none. */
 const char *ss_trace_reader_problem(const struct ss_trace_reader *r, size_t *count);
+const char *ss_trace_end_name(enum ss_trace_end end);
 /* Number of events, and bytes, for a progress bar. */
 uint64_t ss_trace_reader_events(const struct ss_trace_reader *r);
 uint64_t ss_trace_reader_bytes(const struct ss_trace_reader *r);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,11 +196,36 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 	}
 	info.length = c.at + tail;
 	if (length < f->header.block_size && (damage || c.at + sizeof(*r) > c.end))
-		add_problem(f, offset + c.at, "the file ends in the middle of a block");
-	else if (damage)
+		damage = f->process.end == SS_TRACE_END_CUT ? NULL : /* it is said already */
+				 "the file ends in the middle of a block";
+	if (damage)
 		add_problem(f, offset + c.at, damage);
 	if (info.events && ss_trace_grow(f, &f->blocks, sizeof(*f->blocks.at)))
 		f->blocks.at[f->blocks.count++] = info;
+}
+
+enum ss_trace_writer ss_trace_writer_of(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK ? SS_TRACE_WRITER_RUNS : SS_TRACE_WRITER_UNKNOWN;
+	flock(fd, LOCK_UN);
+	return SS_TRACE_WRITER_GONE;
+}
+
+static enum ss_trace_end end_of(struct ss_trace_file_def *f, enum ss_trace_writer writer)
+{
+	if (f->size < f->header.size) {
+		add_problem(f, f->size, "the file was cut off here");
+		return SS_TRACE_END_CUT;
+	}
+	switch (f->header.state) {
+	case SS_TRACE_CLOSED: return SS_TRACE_END_CLOSED;
+	case SS_TRACE_FULL: return SS_TRACE_END_FULL;
+	default:
+		return writer == SS_TRACE_WRITER_RUNS ? SS_TRACE_END_NONE :
+		       writer == SS_TRACE_WRITER_GONE ? SS_TRACE_END_KILLED :
+							SS_TRACE_END_UNKNOWN;
+	}
 }
 
 static const char *check_header(const struct ss_trace_header *h, size_t got, char *text,
@@ -251,13 +277,16 @@ bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char 
 		snprintf(err, err_size, "%s: not a regular file", path);
 		goto error;
 	}
-	f->size = (uint64_t)st.st_size;
+	/* In this order: it may grow, and may end, meanwhile. */
+	enum ss_trace_writer writer = ss_trace_writer_of(f->fd);
 	size_t got = ss_trace_read_at(f->fd, &f->header, sizeof(f->header), 0);
 	const char *wrong = check_header(&f->header, got, text, sizeof(text), &offset);
 	if (wrong) {
 		snprintf(err, err_size, "%s: offset %" PRIu64 ": %s", path, offset, wrong);
 		goto error;
 	}
+	f->size = fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+	f->process.end = end_of(f, writer);
 	data = malloc(f->header.block_size);
 	f->no_memory = !data;
 	for (offset = f->header.header_size; data && !f->no_memory && offset < f->size;

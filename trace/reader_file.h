@@ -71,6 +71,14 @@ bool ss_trace_cursor_start(struct ss_trace_cursor *c, const uint8_t *data, uint3
  * *damage then says what is wrong, or is NULL. */
 const struct ss_trace_record *ss_trace_cursor_next(struct ss_trace_cursor *c, const char **damage);
 
+/* Does the process run that writes the file? It has it locked (file_name.h). */
+enum ss_trace_writer {
+	SS_TRACE_WRITER_RUNS,
+	SS_TRACE_WRITER_GONE,
+	SS_TRACE_WRITER_UNKNOWN, /* the filesystem has no locks */
+};
+enum ss_trace_writer ss_trace_writer_of(int fd);
+
 /* Opens the file and reads all definitions. False with one line in `err`. */
 bool ss_trace_file_def_open(struct ss_trace_file_def *f, const char *path, char *err,
 			    size_t err_size);

@@ -72,7 +72,7 @@ static bool read_process(struct ss_analysis *a, const struct ss_trace_reader *r,
 	a->pid = p->pid;
 	a->rank = p->rank;
 	a->ranks = p->ranks;
-	a->state = p->state;
+	a->end = p->end;
 	a->real_offset = p->realtime_ns - p->boottime_ns;
 	a->lost_events = p->lost_events;
 	a->lost_stacks = p->lost_stacks;

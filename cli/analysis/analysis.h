@@ -166,7 +166,7 @@ struct ss_analysis {
 	char *exe, *host, *launcher, *job, *command, *version, *runtime;
 	uint32_t pid;
 	int rank, ranks; /* -1 if not known */
-	enum ss_trace_state state;
+	enum ss_trace_end end;
 	uint64_t real_offset; /* plus a time: nanoseconds since 1970 */
 	uint64_t lost_events, lost_stacks, unknown_frees, lost_frees, reset_blocks;
 	/* Before the recording begins, as that of a ring does */

@@ -309,7 +309,6 @@ static json_t *failures_json(const struct ss_analysis *a)
 
 json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 {
-	static const char *const state[] = {"running or killed", "ended", "file could not grow"};
 	const struct {
 		const char *name, *text;
 	} texts[] = {
@@ -321,7 +320,7 @@ json_t *ss_report_process_json(const struct ss_analysis *a, bool charts)
 		{"job", a->job},
 		{"somashim", a->version},
 		{"runtime", a->runtime},
-		{"recording", (unsigned)a->state < 3 ? state[a->state] : "unknown"},
+		{"recording", ss_trace_end_name(a->end)},
 		{"damage", a->problem ? a->problem : ""},
 		{"rebuilt", a->sites.rebuilt ? a->sites.rebuilt : ""},
 		{"leaks_title", ss_report_leaks_title(a)},

@@ -36,12 +36,6 @@ static double percent(uint64_t part, uint64_t all)
 
 static void print_process(FILE *out, const struct ss_analysis *a)
 {
-	static const char *const state[] = {
-		[SS_TRACE_RUNNING] = ", which runs or was killed",
-		[SS_TRACE_CLOSED] = "",
-		[SS_TRACE_FULL] = ", until the file could not grow",
-	};
-
 	fprintf(out, "%s\n", a->path);
 	fprintf(out, "  %s\n",
 		a->command[0] ? a->command :
@@ -54,7 +48,9 @@ static void print_process(FILE *out, const struct ss_analysis *a)
 		fprintf(out, " of %d", a->ranks);
 	if (a->job[0])
 		fprintf(out, ", %s job %s", a->launcher, a->job);
-	fprintf(out, "%s\n", (unsigned)a->state < 3 ? state[a->state] : "");
+	if (a->end != SS_TRACE_END_CLOSED)
+		fprintf(out, "; recording: %s", ss_trace_end_name(a->end));
+	fprintf(out, "\n");
 	fprintf(out,
 		"  %" PRIu64 " events in %.3f s, %zu threads, %zu streams; %" PRIu64
 		" allocations, %" PRIu64 " frees\n",

@@ -59,6 +59,12 @@ static bool write_all(int fd, const void *data, size_t size)
 	return true;
 }
 
+/* A base for another beginning was being written, or is about to go. */
+static bool is_copied(const struct ss_trace_header *h, const struct ss_ring_block *b)
+{
+	return b->magic != SS_TRACE_BLOCK_BASE || b->tail == h->begin_ns;
+}
+
 static bool copy(const struct ss_ring_file *f, int fd, uint64_t end)
 {
 	uint8_t header[4096] = {0};
@@ -70,9 +76,12 @@ static bool copy(const struct ss_ring_file *f, int fd, uint64_t end)
 	*h = *f->header;
 	h->header_size = sizeof(header);
 	h->ring_blocks = 0;
+	h->size = sizeof(header);
+	for (size_t i = 0; b && i < count; i++)
+		h->size += is_copied(h, &b[i]) ? SS_TRACE_BLOCK_SIZE : 0;
 	bool good = b && data && write_all(fd, header, sizeof(header));
 	for (size_t i = 0; good && i < count; i++) {
-		if (b[i].magic == SS_TRACE_BLOCK_BASE && b[i].tail != h->begin_ns)
+		if (!is_copied(h, &b[i]))
 			continue;
 		ss_ring_read(f, b[i].number, data);
 		if (b[i].magic != SS_TRACE_BLOCK_BASE)

@@ -7,23 +7,22 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/ring/fold.h"
 #include "cli/ring/file.h"
 #include "trace/file_name.h"
+#include "trace/reader_file.h"
 
 #define LEAST_MS 5
 #define MOST_MS 200 /* between two looks */
 
-/* Does the process that writes this file run? It has the file locked. Where there are no locks, it
- * may. */
+/* Does the process that writes this file run? Where there are no locks, it may. */
 static bool is_written(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool written = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+	bool written = fd >= 0 && ss_trace_writer_of(fd) != SS_TRACE_WRITER_GONE;
 
 	if (fd >= 0)
 		close(fd);

@@ -49,8 +49,8 @@ int main(int argc, char **argv)
 		if (count[i])
 			printf("%s %" PRIu64 "\n", ss_trace_kind_name(i), count[i]);
 	const struct ss_trace_process_def *p = ss_trace_reader_process(r);
-	printf("allocated %" PRIu64 "\nstate %d\nexe %s\nargs %zu\nrank %d\n", used, p->state,
-	       p->exe, p->arg_count, p->rank);
+	printf("allocated %" PRIu64 "\nend %s\nexe %s\nargs %zu\nrank %d\n", used,
+	       ss_trace_end_name(p->end), p->exe, p->arg_count, p->rank);
 	ss_trace_reader_pools(r, &n);
 	printf("pools %zu\nruntime %s\n", n, p->runtime);
 	const struct ss_trace_device_def *d = ss_trace_reader_devices(r, &n);

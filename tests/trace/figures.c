@@ -138,8 +138,8 @@ int main(int argc, char **argv)
 	}
 	const struct ss_trace_process_def *process = ss_trace_reader_process(r);
 	const char *problem = ss_trace_reader_problem(r, &count);
-	printf("live %" PRIu64 "\nstate %d\nlost %" PRIu64 "\nproblems %zu%s%s\n", live_count,
-	       process->state, process->lost_events, count, problem ? ": " : "",
+	printf("live %" PRIu64 "\nend %s\nlost %" PRIu64 "\nproblems %zu%s%s\n", live_count,
+	       ss_trace_end_name(process->end), process->lost_events, count, problem ? ": " : "",
 	       problem ? problem : "");
 	ss_trace_reader_close(r);
 	return 0;

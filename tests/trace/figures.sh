@@ -26,7 +26,7 @@ read_back() {
 	"$figures" "$1" >"$dir/figures" || fail "$1: $(tail -1 "$dir/figures")"
 	grep -qx "problems 0" "$dir/figures" || fail "$1 is damaged"
 	grep -qx "lost 0" "$dir/figures" || fail "$1 lost events"
-	grep -qx "state $2" "$dir/figures" || fail "$1: not state $2"
+	grep -qx "end $2" "$dir/figures" || fail "$1: not $2"
 }
 # stats: the table of SOMASHIM_STATS as trace_figures prints it, one line per pool.
 stats() {
@@ -37,7 +37,7 @@ stats() {
 }
 # same: the file agrees with the program and with SOMASHIM_STATS.
 same() {
-	read_back "$dir/trace" 1
+	read_back "$dir/trace" ended
 	[ -s "$dir/out" ] || fail "$*: the program printed nothing"
 	while read -r line; do
 		grep -qxF "$line" "$dir/figures" || fail "$*: the pool says $line"
@@ -64,7 +64,7 @@ same pools
 [ "$(grep -c 'pool [0-9]* pool allocations 1, frees 1, .* reserved 0.0 MiB (high 4.0)' "$dir/figures")" = 20 ] ||
 	fail "not twenty pools"
 record reset || fail "reset: status $?"
-read_back "$dir/trace" 1
+read_back "$dir/trace" ended
 grep -qx "live 1" "$dir/figures" || fail "reset: blocks outlive it"
 
 # Chunks that move, and growth that fails half-way.
@@ -81,15 +81,15 @@ same limit
 
 # Processes that end in other ways.
 record _exit || fail "_exit: status $?"
-read_back "$dir/trace" 0
+read_back "$dir/trace" "killed, or copied while it ran"
 grep -q "classic pool allocations 2, frees 1," "$dir/figures" || fail "_exit: events are missing"
 record killed
 [ $? = 137 ] || fail "killed: status $?"
-read_back "$dir/trace" 0
+read_back "$dir/trace" "killed, or copied while it ran"
 record fork-before || fail "fork-before: status $?"
 [ "$(ls "$dir"/trace* | wc -l)" = 2 ] || fail "fork-before: not two files"
 for file in "$dir"/trace*; do
-	read_back "$file" 1
+	read_back "$file" ended
 	grep -qx "live 1" "$dir/figures" || fail "fork-before: $file"
 done
 record fork-after || fail "fork-after: status $?"

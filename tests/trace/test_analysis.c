@@ -242,6 +242,31 @@ static void test_cut(void **state)
 	free(data);
 }
 
+/* ... and where no record is cut: only the header knows. */
+static void test_cut_between_records(void **state)
+{
+	const char *good = path_in("parts"), *path = path_in("cut");
+	size_t size, count;
+	uint8_t *data = read_all(good, &size);
+	const size_t header = ((const struct ss_trace_header *)data)->header_size;
+	const size_t at[] = {header - 8, header,   65536,
+			     header + 4, size - 8, header + SS_TRACE_BLOCK_SIZE - 4096};
+	char err[512] = "";
+
+	for (size_t i = 0; i <= sizeof(at) / sizeof(at[0]); i++) {
+		bool whole = i == sizeof(at) / sizeof(at[0]);
+		assert_true(analyze(path, data, whole ? size : at[i]));
+		struct ss_trace_reader *r = ss_trace_reader_open(path, err, sizeof(err));
+		const char *problem = ss_trace_reader_problem(r, &count);
+		assert_int_equal(ss_trace_reader_process(r)->end,
+				 whole ? SS_TRACE_END_CLOSED : SS_TRACE_END_CUT);
+		assert_int_equal(count, !whole);
+		assert_true(whole || strstr(problem, "cut off"));
+		ss_trace_reader_close(r);
+	}
+	free(data);
+}
+
 /* Bytes that are changed at random. */
 static void test_damaged(void **state)
 {
@@ -273,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_absurd),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_cut_between_records),
 		cmocka_unit_test(test_damaged),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -100,7 +100,7 @@ static void test_all_kinds(void **state)
 	assert_int_equal(p->local_rank, -1);
 	assert_string_equal(p->launcher, "slurm");
 	assert_string_equal(p->job, "4711");
-	assert_int_equal(p->state, SS_TRACE_CLOSED);
+	assert_int_equal(p->end, SS_TRACE_END_CLOSED);
 	assert_true(p->arg_count >= 1 && p->args[p->arg_count] == NULL);
 	assert_non_null(strstr(p->exe, "test_trace_writer"));
 	assert_true(p->option_count >= 1);
@@ -161,10 +161,14 @@ static void test_killed(void **state)
 		i += atomic_load(&shared->done[i]) > 10000;
 		usleep(1000);
 	}
+	struct ss_trace_reader *r = open_one(path);
+	assert_int_equal(ss_trace_reader_process(r)->end, SS_TRACE_END_NONE);
+	ss_trace_reader_close(r);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 
-	struct ss_trace_reader *r = open_one(path);
+	r = open_one(path);
+	assert_int_equal(ss_trace_reader_process(r)->end, SS_TRACE_END_KILLED);
 	while (ss_trace_reader_next(r, &e)) {
 		uint64_t thread = (e.address - BASE) >> 32;
 		assert_true(thread < THREADS);
@@ -179,7 +183,6 @@ static void test_killed(void **state)
 		assert_true(seen[i] == done || seen[i] == done + 1);
 	}
 	assert_null(ss_trace_reader_problem(r, &count));
-	assert_int_equal(ss_trace_reader_process(r)->state, SS_TRACE_RUNNING);
 	ss_trace_reader_close(r);
 	munmap(shared, sizeof(*shared));
 }
@@ -350,7 +353,7 @@ static void check_full(const char *path)
 
 	assert_true(ss_trace_reader_events(r) > 1000);
 	assert_null(ss_trace_reader_problem(r, &count));
-	assert_int_equal(ss_trace_reader_process(r)->state, SS_TRACE_FULL);
+	assert_int_equal(ss_trace_reader_process(r)->end, SS_TRACE_END_FULL);
 	ss_trace_reader_close(r);
 }
 
