@@ -138,9 +138,9 @@ static const struct {
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* Of a narrow terminal the last of these have no place. */
+/* Of a narrow terminal the last of these have no place. What tells rows apart comes first. */
 static const enum column importance[COLUMNS] = {
-	PID,       USED,          RESERVED,  COMMAND,     DEVICE, RANK, POOL,
+	PID,       USED,          RESERVED,  POOL,        DEVICE, COMMAND, RANK,
 	IN_FLIGHT, RESERVED_HIGH, USED_HIGH, ALLOCATIONS, AGE,    FREES};
 
 /* Which columns fit, a bit each. */
@@ -258,9 +258,24 @@ static int draw_devices(const struct ss_top_sample *s)
 	return y;
 }
 
+/* The last line has the keys: the longest of these texts that fits. */
+static void draw_keys(void)
+{
+	static const char *const texts[] = {"q quit  s sort  arrows, PgUp, PgDn, Home scroll",
+					    "q quit  s sort  arrows PgUp PgDn Home",
+					    "q quit  s sort  arrows", "q quit  s sort", "q quit"};
+
+	for (size_t i = 0; LINES > 1 && i < sizeof(texts) / sizeof(texts[0]); i++) {
+		/* The last cell of a screen would scroll it. */
+		if (strlen(texts[i]) < (size_t)COLS) {
+			mvaddstr(LINES - 1, 0, texts[i]);
+			return;
+		}
+	}
+}
+
 static void draw(const struct ss_top_sample *s, size_t *top)
 {
-	static const char keys[] = "q quit  s sort  arrows, PgUp, PgDn, Home scroll";
 	unsigned shown = fitting(COLS);
 	char title[96];
 	size_t count;
@@ -274,16 +289,12 @@ static void draw(const struct ss_top_sample *s, size_t *top)
 	attron(A_REVERSE);
 	draw_row(y, NULL, shown);
 	attroff(A_REVERSE);
-	/* The last line has the keys. */
 	size_t room = LINES > y + 2 ? (size_t)(LINES - y - 2) : 0;
 	if (*top + room > count)
 		*top = count > room ? count - room : 0;
 	for (size_t i = *top; i < count && i - *top < room; i++)
 		draw_row(++y, &rows[i], shown);
-	if (LINES > 1) {
-		/* The last cell of a screen would scroll it */
-		mvaddnstr(LINES - 1, 0, keys, COLS - 1);
-	}
+	draw_keys();
 	refresh();
 	free(rows);
 }
