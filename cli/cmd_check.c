@@ -27,14 +27,15 @@ enum {
 	KEY_SARIF,
 	KEY_SUPPRESSIONS,
 	KEY_LOG,
-	KEY_PADDING
+	KEY_PADDING,
+	KEY_MERGE
 };
 
 struct arguments {
-	bool audit, leak;
+	bool audit, leak, merge;
 	const char *tools, *races, *padding, *json, *sarif, *suppressions, *log;
 	int error_status;
-	char **program;
+	char **program; /* or the files */
 };
 
 static const struct argp_option options[] = {
@@ -55,6 +56,8 @@ static const struct argp_option options[] = {
 	{"sarif", KEY_SARIF, "FILE", 0, "Also write it as SARIF 2.1.0", 0},
 	{"suppressions", KEY_SUPPRESSIONS, "FILE", 0,
 	 "Leave out findings that a line of FILE describes: FAULT FUNCTION-OR-MODULE...", 0},
+	{"merge", KEY_MERGE, NULL, 0,
+	 "Run nothing: make one report of FILEs of --json or SOMASHIM_CHECK_FILE", 0},
 	{"log-file", KEY_LOG, "FILE", 0, "Write the report to FILE (default: stderr)", 0},
 	{0},
 };
@@ -104,6 +107,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_JSON: a->json = arg ? arg : "-"; return 0;
 	case KEY_SARIF: a->sarif = arg; return 0;
 	case KEY_SUPPRESSIONS: a->suppressions = arg; return 0;
+	case KEY_MERGE: a->merge = true; return 0;
 	case KEY_LOG: a->log = arg; return 0;
 	case ARGP_KEY_ARG: a->program = ss_arguments_program(state); return 0;
 	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
@@ -115,7 +119,7 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.children = ss_arguments_common,
-	.args_doc = "PROGRAM [ARGUMENT...]",
+	.args_doc = "PROGRAM [ARGUMENT...]\n--merge FILE...",
 	.doc = "Runs PROGRAM and tells where it uses device memory in a wrong order of streams, "
 	       "frees it wrongly, or "
 	       "never.\vNothing is said that is not certain; the last lines say what was not "
@@ -155,14 +159,15 @@ static bool report(const struct arguments *a, const struct ss_check_report *f)
 }
 
 /* The exit status for what was found. -1: the program's own. */
-static int judge(const struct arguments *a, const char *wild, const struct ss_suppressions *s,
+static int judge(const struct arguments *a, char *const *paths, const struct ss_suppressions *s,
 		 bool running)
 {
 	struct ss_check_report found;
+	char err[8192];
 	int status = -1;
 
-	if (!ss_found_read(&found, wild, s))
-		return ss_cli_error("check: out of memory");
+	if (!ss_found_read(&found, paths, s, err, sizeof(err)))
+		return ss_cli_error("check: %s", err);
 	if (json_array_size(found.processes) == 0 && json_array_size(found.findings) == 0) {
 		fprintf(stderr, "somashim: nothing was checked: the program used no device, or was "
 				"killed before it ended\n");
@@ -179,6 +184,18 @@ static int judge(const struct arguments *a, const char *wild, const struct ss_su
 	return status;
 }
 
+static int judge_files(const struct arguments *a, const char *wild, const struct ss_suppressions *s,
+		       bool running)
+{
+	glob_t files = {0};
+	int status;
+
+	(void)glob(wild, 0, NULL, &files);
+	status = judge(a, files.gl_pathv, s, running);
+	globfree(&files);
+	return status;
+}
+
 int ss_cmd_check(int argc, char **argv)
 {
 	struct arguments a = {.tools = "order,bounds,free", .races = "all"};
@@ -190,6 +207,11 @@ int ss_cmd_check(int argc, char **argv)
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	if (a.suppressions && !(s = ss_suppressions_read(a.suppressions, err, sizeof(err))))
 		return ss_cli_error("check: %s", err);
+	if (a.merge) {
+		int merged = judge(&a, a.program, s, false);
+		ss_suppressions_free(s);
+		return merged < 0 ? 0 : merged;
+	}
 	snprintf(folder, sizeof(folder), "%s/somashim-check.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
 	if (!mkdtemp(folder)) {
 		ss_suppressions_free(s);
@@ -209,7 +231,7 @@ int ss_cmd_check(int argc, char **argv)
 		setenv("SOMASHIM_CHECK_PADDING", a.padding, 1);
 	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
 	int status = ss_child_run(a.program, &started);
-	int judged = started ? judge(&a, wild, s, ss_child_others()) : -1;
+	int judged = started ? judge_files(&a, wild, s, ss_child_others()) : -1;
 	remove_files(folder, wild);
 	ss_suppressions_free(s);
 	if (judged >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the files that the processes of a run wrote, and prints them as text and JSON. */
-#include <glob.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +62,9 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 		f->suppressed++;
 		return;
 	}
-	f->errors += is_leak(finding) ? 1 : number(finding, "count");
-	if (is_leak(finding)) {
+	if (!is_leak(finding)) {
+		f->errors += number(finding, "count");
+	} else {
 		f->leaked_bytes += number(finding, "size");
 		f->leaked_blocks += number(finding, "count");
 	}
@@ -76,6 +77,7 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 			sum_into(old, finding, "size");
 		return;
 	}
+	f->errors += is_leak(finding);
 	json_object_del(finding, "number");
 	json_array_append(f->findings, finding);
 }
@@ -89,15 +91,14 @@ static json_t *finding_of(const json_t *findings, uint64_t want)
 	return NULL;
 }
 
-static void file_read(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
-		      const struct ss_suppressions *s)
+static void read_lines(struct ss_check_report *f, FILE *in, struct ss_frame_names *names,
+		       const struct ss_suppressions *s)
 {
-	FILE *in = fopen(path, "re");
 	json_t *findings = json_array();
 	char *line = NULL;
 	size_t room = 0;
 
-	while (in && getline(&line, &room, in) >= 0) {
+	while (getline(&line, &room, in) >= 0) {
 		json_t *object = json_loads(line, 0, NULL); /* a last line may be cut */
 		if (strcmp(text(object, "kind"), "finding") == 0)
 			json_array_append(findings, object);
@@ -112,30 +113,62 @@ static void file_read(struct ss_check_report *f, const char *path, struct ss_fra
 		finding_add(f, json_array_get(findings, i), names, s);
 	json_decref(findings);
 	free(line);
-	if (in)
-		fclose(in);
 }
 
-bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_suppressions *s)
+/* Reads a report; false: it is none. */
+static bool read_report(struct ss_check_report *f, FILE *in, struct ss_frame_names *names,
+			const struct ss_suppressions *s)
+{
+	json_t *root = json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL);
+	const json_t *findings = json_object_get(root, "findings");
+	bool is = json_is_array(findings);
+
+	for (size_t i = 0; i < json_array_size(findings); i++)
+		finding_add(f, json_array_get(findings, i), names, s);
+	if (is) {
+		json_array_extend(f->processes, json_object_get(root, "processes"));
+		f->suppressed += number(root, "suppressed");
+	}
+	json_decref(root);
+	return is;
+}
+
+static bool read_file(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
+		      const struct ss_suppressions *s)
+{
+	FILE *in = fopen(path, "re");
+
+	if (!in)
+		return false;
+	if (!read_report(f, in, names, s)) {
+		rewind(in);
+		read_lines(f, in, names, s);
+	}
+	return fclose(in) == 0;
+}
+
+bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
+		   char *err, size_t size)
 {
 	struct ss_frame_names *names = ss_frame_names_open();
-	glob_t files = {0};
+	bool good;
 
 	memset(f, 0, sizeof(*f));
 	f->findings = json_array();
 	f->processes = json_array();
-	if (!names || !f->findings || !f->processes) {
-		ss_frame_names_close(names);
-		return false;
-	}
-	if (glob(wild, 0, NULL, &files) == 0) {
-		for (size_t i = 0; i < files.gl_pathc; i++)
-			file_read(f, files.gl_pathv[i], names, s);
-		globfree(&files);
+	good = names && f->findings && f->processes;
+	if (!good)
+		snprintf(err, size, "out of memory");
+	for (; good && paths && *paths; paths++) {
+		good = read_file(f, *paths, names, s);
+		if (!good)
+			snprintf(err, size, "%s: %s", *paths, strerror(errno));
 	}
 	ss_frame_names_close(names);
 	f->different = json_array_size(f->findings);
-	return true;
+	if (!good)
+		ss_found_finish(f);
+	return good;
 }
 
 void ss_found_finish(struct ss_check_report *f)

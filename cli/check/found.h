@@ -27,8 +27,10 @@ void ss_suppressions_free(struct ss_suppressions *s);
 /* NULL has none. */
 bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding);
 
-/* Reads the files of this pattern (for glob). False: out of memory. */
-bool ss_found_read(struct ss_check_report *f, const char *wild, const struct ss_suppressions *s);
+/* Reads files of SOMASHIM_CHECK_FILE, or reports that ss_found_json() wrote, as one report. `paths`
+ * ends with NULL; NULL has none. False with a message in `err`; `f` holds nothing then. */
+bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
+		   char *err, size_t size);
 void ss_found_finish(struct ss_check_report *f);
 void ss_found_text(const struct ss_check_report *f, FILE *out);
 /* False: it could not be written. */

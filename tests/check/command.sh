@@ -82,6 +82,23 @@ check 9 --error-exitcode 9 sh -c "'$corpus' double-free & '$corpus' interior-fre
 says '^========= ERROR SUMMARY: 2 errors$'
 says ' in 2 processes\.'
 
+# Reports of several runs, such as one of each rank, are merged.
+check 0 --json="$dir/1.json" "$corpus" use-after-free-three-times
+check 0 --json="$dir/2.json" "$corpus" use-after-free-three-times
+SOMASHIM_CHECK=order SOMASHIM_CHECK_FILE="$dir/3.json" "$somashim" run "$corpus" free-without-wait
+check 0 --merge "$dir/1.json"
+says '^========= ERROR SUMMARY: 3 errors, 1 of them different$'
+check 9 --error-exitcode 9 --json="$dir/4.json" --merge "$dir"/[123].json
+says '^========= ERROR SUMMARY: 7 errors, 2 of them different$'
+says ' in 3 processes\.'
+cp "$dir/err" "$dir/merged"
+check 0 --merge "$dir/4.json"
+cmp "$dir/err" "$dir/merged" || fail "a merged report is not read as it was written"
+check 2 --merge "$dir/1.json" "$dir/none"
+says 'none: No such file'
+check 2 --merge
+rm "$dir"/[1234].json
+
 # Suppressions.
 printf '# known\nuse-after-* main\ndouble-free run main\n' >"$dir/known"
 check 0 --error-exitcode 9 --suppressions "$dir/known" "$corpus" double-free
