@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/plural.h"
 #include "cli/replay.h"
 #include "cli/trace_files.h"
 #include "cli/tuning.h"
@@ -146,8 +147,9 @@ static void print_text(const struct arguments *a, const struct ss_events *ev,
 {
 	if (a->fit)
 		printf("smallest device  %llu bytes\n", (unsigned long long)a->config.vram);
-	printf("allocations      %llu on %u streams, %llu failed\n",
-	       (unsigned long long)r->allocations, ev->stream_count, (unsigned long long)r->failed);
+	printf("allocations      %llu on %u %s, %llu failed\n", (unsigned long long)r->allocations,
+	       ev->stream_count, ss_plural(ev->stream_count, "stream", "streams"),
+	       (unsigned long long)r->failed);
 	printf("used peak        %llu bytes\n", (unsigned long long)r->used_peak);
 	printf("reserved peak    %llu bytes, %.4f of used\n", (unsigned long long)r->reserved_peak,
 	       ss_ratio(r->reserved_peak, r->used_peak));
@@ -156,32 +158,35 @@ static void print_text(const struct arguments *a, const struct ss_events *ev,
 	printf("driver calls     %llu, of them %llu after the peak (%.2f per 100 allocations)\n",
 	       (unsigned long long)r->driver_calls, (unsigned long long)r->driver_calls_after,
 	       ss_calls_per_100(r));
-	printf("growth           %llu calls took %llu bytes, %llu gave %llu back; %llu mapped, "
+	printf("growth           %llu %s took %llu bytes, %llu gave %llu back; %llu mapped, "
 	       "%llu "
 	       "unmapped, %llu gave access\n",
-	       (unsigned long long)r->took, (unsigned long long)r->took_bytes,
-	       (unsigned long long)r->gave, (unsigned long long)r->gave_bytes,
-	       (unsigned long long)r->maps, (unsigned long long)r->unmaps,
-	       (unsigned long long)r->set_access);
+	       (unsigned long long)r->took, ss_plural(r->took, "call", "calls"),
+	       (unsigned long long)r->took_bytes, (unsigned long long)r->gave,
+	       (unsigned long long)r->gave_bytes, (unsigned long long)r->maps,
+	       (unsigned long long)r->unmaps, (unsigned long long)r->set_access);
 	printf("fences           %llu\n", (unsigned long long)r->fences);
-	printf("given back       %llu bytes, %llu remaps\n", (unsigned long long)r->released,
-	       (unsigned long long)r->remaps);
+	printf("given back       %llu bytes, %llu %s\n", (unsigned long long)r->released,
+	       (unsigned long long)r->remaps, ss_plural(r->remaps, "remap", "remaps"));
 	printf("host metadata    %llu bytes at the peak\n", (unsigned long long)r->host_bytes);
 	printf("blocks checked   %llu, no overlap\n",
 	       (unsigned long long)(r->allocations - r->failed));
 	if (ev->before_blocks) {
-		printf("before the %-6s%llu blocks, %llu bytes lived before %s\n",
+		printf("before the %-6s%llu %s, %llu bytes lived before %s\n",
 		       ev->device < 0 ? "log" : "trace", (unsigned long long)ev->before_blocks,
+		       ss_plural(ev->before_blocks, "block", "blocks"),
 		       (unsigned long long)ev->before_bytes,
 		       ev->no_history ? "the snapshot, which has no history" : "the history");
 	}
 	if (ev->failures) {
-		printf("failed before    %llu allocations failed in the program itself\n",
-		       (unsigned long long)ev->failures);
+		printf("failed before    %llu %s failed in the program itself\n",
+		       (unsigned long long)ev->failures,
+		       ss_plural(ev->failures, "allocation", "allocations"));
 	}
 	if (ev->unknown_frees) {
-		printf("skipped          %llu frees of blocks whose size the log does not have\n",
-		       (unsigned long long)ev->unknown_frees);
+		printf("skipped          %llu %s whose size the log does not have\n",
+		       (unsigned long long)ev->unknown_frees,
+		       ss_plural(ev->unknown_frees, "free of a block", "frees of blocks"));
 	}
 }
 
@@ -202,13 +207,14 @@ static int replay_once(struct arguments *a, const struct ss_events *ev)
 		snprintf(err, sizeof(err), ev->device < 0 ? "in line %u" : "at trace entry %u",
 			 r.first.at);
 		ss_cli_error(
-			"replay: %s: out of memory: %llu of %llu allocations failed, first %s: "
+			"replay: %s: out of memory: %llu of %llu %s failed, first %s: "
 			"%llu "
-			"bytes with %llu live, and the largest hole has %llu",
+			"%s with %llu live, and the largest hole has %llu",
 			a->path, (unsigned long long)r.failed, (unsigned long long)r.allocations,
+			ss_plural(r.allocations, "allocation", "allocations"),
 			r.first.at == SS_EVENT_BEFORE ? "a block from before the history" : err,
-			(unsigned long long)r.first.size, (unsigned long long)r.first.live,
-			(unsigned long long)r.first.largest_hole);
+			(unsigned long long)r.first.size, ss_plural(r.first.size, "byte", "bytes"),
+			(unsigned long long)r.first.live, (unsigned long long)r.first.largest_hole);
 	}
 	if (a->json) {
 		status = print_json(a, ev, &r);

@@ -9,6 +9,7 @@
 #include "cli/analysis/runs.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/plural.h"
 #include "cli/progress.h"
 #include "cli/report/report.h"
 #include "cli/trace_files.h"
@@ -210,8 +211,9 @@ static void describe_run(struct ss_analysis *const *list, const size_t *run, siz
 		time_t t = (time_t)(ss_analysis_begin(first) / 1000000000);
 		struct tm tm;
 		strftime(when, sizeof(when), "%F %T", localtime_r(&t, &tm));
-		fprintf(stderr, "somashim: report:   run %zu: %zu processes from %s%s%s\n",
-			which + 1, processes, when, first->job[0] ? ", job " : "", first->job);
+		fprintf(stderr, "somashim: report:   run %zu: %zu %s from %s%s%s\n", which + 1,
+			processes, ss_plural(processes, "process", "processes"), when,
+			first->job[0] ? ", job " : "", first->job);
 	}
 }
 

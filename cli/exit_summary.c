@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/exit_summary.h"
+#include "cli/plural.h"
 #include "cli/run_loader.h"
 #include "cli/run_preload.h"
 #include "cli/run_program.h"
@@ -126,10 +127,10 @@ static void print_pools(const struct ss_report *r)
 		return; /* nothing was allocated, or every process was killed */
 	fprintf(stderr, "somashim: ");
 	print_rank();
-	fprintf(stderr, "%s device calls became %s; %s%s in use at most, %s held.\n",
-		grouped(r->served_calls, calls), grouped(r->memory_calls, memory),
-		r->used > 1 ? "in the largest process " : "", ss_size_text(r->used_high, used),
-		ss_size_text(r->reserved_high, held));
+	fprintf(stderr, "%s device %s became %s; %s%s in use at most, %s held.\n",
+		grouped(r->served_calls, calls), ss_plural(r->served_calls, "call", "calls"),
+		grouped(r->memory_calls, memory), r->used > 1 ? "in the largest process " : "",
+		ss_size_text(r->used_high, used), ss_size_text(r->reserved_high, held));
 }
 
 /* ---- the verdict -------------------------------------------------------- */
@@ -145,7 +146,7 @@ static void print_routes(const struct ss_report *r)
 	};
 	const char *separator = "; references: ";
 
-	fprintf(stderr, "used in %u process%s", r->used, r->used == 1 ? "" : "es");
+	fprintf(stderr, "used in %u %s", r->used, ss_plural(r->used, "process", "processes"));
 	for (int i = 0; i < SS_ROUTES; i++) {
 		if (r->route[i]) {
 			fprintf(stderr, "%s%u %s", separator, r->route[i], routes[i]);

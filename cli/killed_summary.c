@@ -9,6 +9,7 @@
 
 #include "cli/killed_summary.h"
 #include "cli/live_directory.h"
+#include "cli/plural.h"
 #include "cli/size_text.h"
 #include "live/directory.h"
 #include "live/reader.h"
@@ -33,9 +34,12 @@ static void print(const struct ss_live_page *page)
 	fprintf(stderr,
 		"somashim: process %" PRIu32
 		" was killed. %.1f s before, %s were in use and %s held, "
-		"after %" PRIu64 " allocations, %" PRIu64 " frees and %" PRIu64 " driver calls.\n",
+		"after %" PRIu64 " %s, %" PRIu64 " %s and %" PRIu64 " driver %s.\n",
 		page->who.pid, ss_live_age(page), ss_size_text(used, used_text),
-		ss_size_text(reserved, reserved_text), sum.allocations, sum.frees, f->driver_calls);
+		ss_size_text(reserved, reserved_text), sum.allocations,
+		ss_plural(sum.allocations, "allocation", "allocations"), sum.frees,
+		ss_plural(sum.frees, "free", "frees"), f->driver_calls,
+		ss_plural(f->driver_calls, "call", "calls"));
 }
 
 /* Not by ss_live_scan(), which removes the pages of processes that have ended. */

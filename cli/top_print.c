@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/plural.h"
 #include "cli/size_text.h"
 #include "cli/top.h"
 #include "cli/writers/json.h"
@@ -50,8 +51,9 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 	}
 	size_t count = ss_top_devices(s, devices, sizeof(devices) / sizeof(devices[0]));
 	for (size_t i = 0; i < count; i++) {
-		printf("%s: %zu process%s, used %s, reserved %s, in flight %s of %s\n",
-		       devices[i].pci, devices[i].processes, devices[i].processes == 1 ? "" : "es",
+		printf("%s: %zu %s, used %s, reserved %s, in flight %s of %s\n", devices[i].pci,
+		       devices[i].processes,
+		       ss_plural(devices[i].processes, "process", "processes"),
 		       ss_size_text(devices[i].used, size[0]),
 		       ss_size_text(devices[i].reserved, size[1]),
 		       ss_size_text(devices[i].in_flight, size[2]),
@@ -69,8 +71,8 @@ int ss_top_print_text(const struct ss_top_sample *s, const struct ss_top_filter 
 		for (uint32_t k = 0; k < p->page.figures.pool_count; k++)
 			print_pool(p, &p->page.figures.pool[k]);
 		if (p->page.figures.pools_left_out) {
-			printf("%8u and %u more pools\n", p->name.pid,
-			       p->page.figures.pools_left_out);
+			printf("%8u and %u more %s\n", p->name.pid, p->page.figures.pools_left_out,
+			       ss_plural(p->page.figures.pools_left_out, "pool", "pools"));
 		}
 	}
 	return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/plural.h"
 #include "cli/size_text.h"
 #include "cli/top.h"
 
@@ -240,8 +241,8 @@ static void draw_device(int y, const struct ss_top_device *d)
 	append(line, width, part);
 	snprintf(part, sizeof(part), ", in flight %s", ss_size_text(d->in_flight, size));
 	append(line, width, part);
-	snprintf(part, sizeof(part), ", %zu process%s", d->processes,
-		 d->processes == 1 ? "" : "es");
+	snprintf(part, sizeof(part), ", %zu %s", d->processes,
+		 ss_plural(d->processes, "process", "processes"));
 	append(line, width, part);
 	mvaddnstr(y, 0, line, COLS);
 }
@@ -282,8 +283,8 @@ static void draw(const struct ss_top_sample *s, size_t *top)
 	struct row *rows = make_rows(s, &count);
 
 	erase();
-	snprintf(title, sizeof(title), "somashim top: %zu process%s, by %s", s->count,
-		 s->count == 1 ? "" : "es", orders[order].name);
+	snprintf(title, sizeof(title), "somashim top: %zu %s, by %s", s->count,
+		 ss_plural(s->count, "process", "processes"), orders[order].name);
 	mvaddnstr(0, 0, title, COLS);
 	int y = draw_devices(s);
 	attron(A_REVERSE);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/check/found.h"
+#include "cli/plural.h"
 
 #define LINE "========= "
 
@@ -220,10 +221,10 @@ static void put_finding(FILE *out, const json_t *f)
 		if (number(f, "block") != 0) {
 			fprintf(out,
 				LINE "    Address 0x%" PRIx64 " is at offset %" PRId64
-				     " of block %" PRIu64 " of %" PRIu64 " bytes at 0x%" PRIx64
-				     "\n",
+				     " of block %" PRIu64 " of %" PRIu64 " %s at 0x%" PRIx64 "\n",
 				address ? address : base, address ? (int64_t)(address - base) : 0,
-				number(f, "block"), number(f, "size"), base);
+				number(f, "block"), number(f, "size"),
+				ss_plural(number(f, "size"), "byte", "bytes"), base);
 		} else {
 			fprintf(out, LINE "    Address 0x%" PRIx64 "\n", address);
 		}
@@ -249,27 +250,32 @@ static uint64_t sum(const struct ss_check_report *f, const char *key)
 
 void ss_found_text(const struct ss_check_report *f, FILE *out)
 {
+	const size_t processes = json_array_size(f->processes);
+	const uint64_t checked = sum(f, "checked"), kernels = sum(f, "unknown_kernels");
+	const uint64_t graphs = sum(f, "unknown_graphs");
+
 	fprintf(out, LINE "SOMASHIM CHECK\n");
 	for (size_t i = 0; i < json_array_size(f->findings); i++)
 		put_finding(out, json_array_get(f->findings, i));
 	if (f->leaked_blocks) {
-		fprintf(out,
-			LINE "LEAK SUMMARY: %" PRIu64 " bytes leaked in %" PRIu64 " allocations\n",
-			f->leaked_bytes, f->leaked_blocks);
+		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " %s leaked in %" PRIu64 " %s\n",
+			f->leaked_bytes, ss_plural(f->leaked_bytes, "byte", "bytes"),
+			f->leaked_blocks, ss_plural(f->leaked_blocks, "allocation", "allocations"));
 	}
 	fprintf(out,
-		LINE "CHECKED: %" PRIu64 " uses and frees in %zu process%s. NOT CHECKED: %" PRIu64
+		LINE "CHECKED: %" PRIu64 " %s in %zu %s. NOT CHECKED: %" PRIu64
 		     " whose order is not known, %" PRIu64
-		     " after a call that went past somashim, %" PRIu64
-		     " kernel launches and %" PRIu64
-		     " graph launches whose pointers are not known\n",
-		sum(f, "checked"), json_array_size(f->processes),
-		json_array_size(f->processes) == 1 ? "" : "es", sum(f, "unknown_order"),
-		sum(f, "bypassed"), sum(f, "unknown_kernels"), sum(f, "unknown_graphs"));
+		     " after a call that went past somashim, %" PRIu64 " kernel %s and %" PRIu64
+		     " graph %s whose pointers are not known\n",
+		checked, ss_plural(checked, "use or free", "uses and frees"), processes,
+		ss_plural(processes, "process", "processes"), sum(f, "unknown_order"),
+		sum(f, "bypassed"), kernels, ss_plural(kernels, "launch", "launches"), graphs,
+		ss_plural(graphs, "launch", "launches"));
 	if (f->suppressed)
-		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " findings\n", f->suppressed);
-	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " error%s", f->errors,
-		f->errors == 1 ? "" : "s");
+		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " %s\n", f->suppressed,
+			ss_plural(f->suppressed, "finding", "findings"));
+	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " %s", f->errors,
+		ss_plural(f->errors, "error", "errors"));
 	if (f->different != f->errors)
 		fprintf(out, ", %" PRIu64 " of them different", f->different);
 	fputc('\n', out);

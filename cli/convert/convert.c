@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/convert/convert.h"
+#include "cli/plural.h"
 #include "cli/writers/output.h"
 
 const struct ss_format ss_formats[] = {
@@ -46,7 +47,8 @@ bool ss_convert(const struct ss_format *format, const struct ss_convert_config *
 		c.err_size = err_size;
 		ok = format->write(&c);
 		if (ok && damage)
-			snprintf(err, err_size, "damaged in %zu places: %s", damaged, damage);
+			snprintf(err, err_size, "damaged in %zu %s: %s", damaged,
+				 ss_plural(damaged, "place", "places"), damage);
 		else if (ok)
 			err[0] = '\0';
 		ok = ss_output_close(&out, ok, err, err_size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What grew between two recordings, as text and as JSON. */
+#include "cli/plural.h"
 #include "cli/report/report.h"
 #include "cli/writers/json.h"
 
@@ -51,7 +52,8 @@ void ss_report_difference_text(FILE *out, const struct ss_difference *d, const c
 
 	fprintf(out, "A: %s\nB: %s\n", a, b);
 	if (s[0].processes > 1 || s[1].processes > 1)
-		fprintf(out, "means over %zu and %zu processes\n", s[0].processes, s[1].processes);
+		fprintf(out, "means over %zu and %zu %s\n", s[0].processes, s[1].processes,
+			ss_plural(s[1].processes, "process", "processes"));
 	fprintf(out, "\n  %-16s %12s %12s %13s\n", "", "A", "B", "change");
 	print_total(out, "used peak", s[0].used_peak, s[1].used_peak);
 	print_total(out, "reserved peak", s[0].reserved_peak, s[1].reserved_peak);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/plural.h"
 #include "cli/report/report.h"
 
 static const char *bytes(uint64_t n)
@@ -36,6 +37,8 @@ static double percent(uint64_t part, uint64_t all)
 
 static void print_process(FILE *out, const struct ss_analysis *a)
 {
+	const uint64_t allocs = a->kind[SS_TRACE_ALLOC], frees = a->kind[SS_TRACE_FREE];
+
 	fprintf(out, "%s\n", a->path);
 	fprintf(out, "  %s\n",
 		a->command[0] ? a->command :
@@ -51,33 +54,36 @@ static void print_process(FILE *out, const struct ss_analysis *a)
 	if (a->end != SS_TRACE_END_CLOSED)
 		fprintf(out, "; recording: %s", ss_trace_end_name(a->end));
 	fprintf(out, "\n");
-	fprintf(out,
-		"  %" PRIu64 " events in %.3f s, %zu threads, %zu streams; %" PRIu64
-		" allocations, %" PRIu64 " frees\n",
-		a->events, ss_report_seconds(a, a->last_ns), a->threads, a->streams,
-		a->kind[SS_TRACE_ALLOC], a->kind[SS_TRACE_FREE]);
+	fprintf(out, "  %" PRIu64 " %s in %.3f s, %zu %s, %zu %s; %" PRIu64 " %s, %" PRIu64 " %s\n",
+		a->events, ss_plural(a->events, "event", "events"),
+		ss_report_seconds(a, a->last_ns), a->threads,
+		ss_plural(a->threads, "thread", "threads"), a->streams,
+		ss_plural(a->streams, "stream", "streams"), allocs,
+		ss_plural(allocs, "allocation", "allocations"), frees,
+		ss_plural(frees, "free", "frees"));
 	if (a->lived_blocks) {
-		fprintf(out, "  %" PRIu64 " blocks, %s, lived before the recording begins\n",
-			a->lived_blocks, bytes(a->lived_bytes));
+		fprintf(out, "  %" PRIu64 " %s, %s, lived before the recording begins\n",
+			a->lived_blocks, ss_plural(a->lived_blocks, "block", "blocks"),
+			bytes(a->lived_bytes));
 	}
 	if (a->lost_events || a->lost_stacks) {
-		fprintf(out,
-			"  lost while recording: %" PRIu64 " events, %" PRIu64 " call stacks\n",
-			a->lost_events, a->lost_stacks);
+		fprintf(out, "  lost while recording: %" PRIu64 " %s, %" PRIu64 " %s\n",
+			a->lost_events, ss_plural(a->lost_events, "event", "events"),
+			a->lost_stacks, ss_plural(a->lost_stacks, "call stack", "call stacks"));
 	}
 	if (a->unknown_frees) {
-		fprintf(out, "  %" PRIu64 " frees of blocks from before the recording\n",
-			a->unknown_frees);
+		fprintf(out, "  %" PRIu64 " %s from before the recording\n", a->unknown_frees,
+			ss_plural(a->unknown_frees, "free of a block", "frees of blocks"));
 	}
 	if (a->lost_frees) {
-		fprintf(out,
-			"  %" PRIu64 " frees are missing: the addresses were allocated again\n",
-			a->lost_frees);
+		fprintf(out, "  %" PRIu64 " %s allocated again\n", a->lost_frees,
+			ss_plural(a->lost_frees, "free is missing: its address was",
+				  "frees are missing: the addresses were"));
 	}
 	if (a->reset_blocks) {
-		fprintf(out,
-			"  %" PRIu64 " blocks went with their memory, as a device reset does\n",
-			a->reset_blocks);
+		fprintf(out, "  %" PRIu64 " %s memory, as a device reset does\n", a->reset_blocks,
+			ss_plural(a->reset_blocks, "block went with its",
+				  "blocks went with their"));
 	}
 	if (a->sites.rebuilt) {
 		fprintf(out,
@@ -86,7 +92,8 @@ static void print_process(FILE *out, const struct ss_analysis *a)
 			a->sites.rebuilt);
 	}
 	if (a->problem)
-		fprintf(out, "  damaged in %zu places: %s\n", a->problems, a->problem);
+		fprintf(out, "  damaged in %zu %s: %s\n", a->problems,
+			ss_plural(a->problems, "place", "places"), a->problem);
 }
 
 /* ---- peaks -------------------------------------------------------------- */
@@ -134,7 +141,7 @@ static void print_holders(FILE *out, const struct ss_analysis *a, const struct s
 	}
 	if (p->holders > n) {
 		fprintf(out, "%sand %zu more %s\n", indent, p->holders - n,
-			ss_by_name(a->sites.by, true));
+			ss_by_name(a->sites.by, p->holders - n != 1));
 	}
 }
 
@@ -256,7 +263,7 @@ static void print_rankings(FILE *out, const struct ss_analysis *a, size_t most)
 		}
 		if (r->all > n) {
 			fprintf(out, "  and %zu more %s\n", r->all - n,
-				ss_by_name(a->sites.by, true));
+				ss_by_name(a->sites.by, r->all - n != 1));
 		}
 	}
 }
@@ -307,7 +314,8 @@ static void print_failures(FILE *out, const struct ss_analysis *a, size_t most)
 		print_holders(out, a, p, 5, "  ");
 	}
 	if (a->failures_all > n)
-		fprintf(out, "\nand %" PRIu64 " more failures\n", a->failures_all - n);
+		fprintf(out, "\nand %" PRIu64 " more %s\n", a->failures_all - n,
+			ss_plural(a->failures_all - n, "failure", "failures"));
 }
 
 void ss_report_text(FILE *out, const struct ss_analysis *a, size_t most)

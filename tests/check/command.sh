@@ -32,7 +32,7 @@ check 7 --error-exitcode 9 sh -c "'$corpus' double-free; exit 7"
 # Tools and halves of the order.
 check 0 --error-exitcode 9 "$corpus" leak
 check 9 --error-exitcode 9 --leak-check full "$corpus" leak
-says '^========= LEAK SUMMARY: 4096 bytes leaked in 1 allocations$'
+says '^========= LEAK SUMMARY: 4096 bytes leaked in 1 allocation$'
 check 9 --error-exitcode 9 --tool leak "$corpus" leak-of-many
 check 0 --error-exitcode 9 --tool free "$corpus" free-without-wait
 check 0 --error-exitcode 9 --track-stream-ordered-races use-before-alloc "$corpus" free-without-wait

@@ -54,7 +54,7 @@ done
 # Who is killed can say nothing, but `somashim run` can.
 "$somashim" run "$program" killed >"$dir/out" 2>"$dir/err"
 [ $? = 137 ] || fail "killed: another status"
-grep -q 'was killed. [0-9.]* s before, 16.0 MiB were in use and [1-9][0-9.]* MiB held, after 2 allocations, 1 frees' \
+grep -q 'was killed. [0-9.]* s before, 16.0 MiB were in use and [1-9][0-9.]* MiB held, after 2 allocations, 1 free and' \
 	"$dir/err" || fail "killed: no figures"
 "$somashim" run "$program" >"$dir/out" 2>"$dir/err" || fail "run: status $?"
 grep -q 'was killed' "$dir/err" && fail "run: killed"

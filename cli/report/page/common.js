@@ -35,6 +35,11 @@ function moment(t, step, end) {
 	return (t / unit).toFixed(Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit) - 1e-9)))) + name;
 }
 
+// "1 block", "2 blocks"
+function counted(n, word) {
+	return n + ' ' + word + (n === 1 ? '' : 's');
+}
+
 function percent(part, all) {
 	return all ? (100 * part / all).toFixed(1) + ' %' : '';
 }

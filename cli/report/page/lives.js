@@ -12,7 +12,7 @@ function drawLives(parent, process, site) {
 	const blocks = lives.blocks.map(([begin, end, size, stream, thread]) => ({ begin, end, size,
 		until: end === null ? process.seconds : end, stream: streams[stream], thread: threads[thread] }));
 	const left = lives.all - blocks.length;
-	parent.append('p').attr('class', 'lives-note').text(lives.all + (lives.all === 1 ? ' block' : ' blocks') + (left ?
+	parent.append('p').attr('class', 'lives-note').text(counted(lives.all, 'block') + (left ?
 		'; here are the ' + blocks.length + ' that took most bytes x time, ' + left + ' are left out' : ''));
 	drawBars(parent, process, blocks);
 	const columns = [['From', b => seconds(b.begin)], ['to', b => b.end === null ? 'not freed' : seconds(b.end)],
@@ -31,7 +31,7 @@ function drawBars(parent, process, blocks) {
 	const x = d3.scaleLinear().domain([0, end]).range([28, width - 34]);
 	const streams = Array.from(new Set(blocks.map(b => b.stream)));
 	const svg = parent.append('svg').attr('class', 'bars').attr('viewBox', '0 0 ' + width + ' ' + height).attr('height', height)
-		.attr('role', 'img').attr('aria-label', 'When each of the ' + blocks.length + ' blocks lived');
+		.attr('role', 'img').attr('aria-label', 'When ' + counted(blocks.length, 'block') + ' lived');
 	svg.selectAll('rect').data(blocks).enter().append('rect').attr('x', b => pixel(x(b.begin))).attr('y', (b, i) => i * step)
 		.attr('width', b => pixel(Math.max(1, x(b.until) - x(b.begin)))).attr('height', Math.max(1, step - 1))
 		.attr('fill', b => d3.schemeTableau10[streams.indexOf(b.stream) % 10])

@@ -76,12 +76,12 @@ function drawProcess(parent, process) {
 	const sites = new Map(process.sites.map(s => [s.site, s]));
 	parent.text('');
 	parent.append('h1').text(process.command || process.program || process.path);
-	parent.append('p').attr('class', 'soft').text(processName(process) + ', ' + process.events + ' events in ' +
-		seconds(process.seconds) + ', ' + process.allocations + ' allocations; ' + process.path +
+	parent.append('p').attr('class', 'soft').text(processName(process) + ', ' + counted(process.events, 'event') + ' in ' +
+		seconds(process.seconds) + ', ' + counted(process.allocations, 'allocation') + '; ' + process.path +
 		', recording: ' + process.recording);
 	if (process.damaged_places || process.lost_events || process.lost_stacks) {
-		parent.append('p').attr('class', 'bad').text('Not complete: ' + process.lost_events + ' events and ' +
-			process.lost_stacks + ' stacks were lost, ' + process.damaged_places + ' damaged places. ' +
+		parent.append('p').attr('class', 'bad').text('Not complete: ' + counted(process.lost_events, 'event') + ' and ' +
+			counted(process.lost_stacks, 'stack') + ' lost, ' + counted(process.damaged_places, 'damaged place') + '. ' +
 			process.damage);
 	}
 	if (process.rebuilt) {

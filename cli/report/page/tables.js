@@ -60,7 +60,7 @@ function drawTable(parent, id, columns, all, detail, more) {
 		const found = all.filter(r => !word || detail(r).toLowerCase().includes(word) ||
 			columns.some(c => c.name && c.value(r).toLowerCase().includes(word)));
 		found.sort((a, b) => (down ? 1 : -1) * d3.descending(value(a), value(b)));
-		note.text(found.length > ROWS ? 'the first ' + ROWS + ' of ' + found.length : found.length + ' rows');
+		note.text(found.length > ROWS ? 'the first ' + ROWS + ' of ' + found.length : counted(found.length, 'row'));
 		body.text('');
 		const rows = body.selectAll('tr').data(found.slice(0, ROWS)).enter().append('tr')
 			.attr('tabindex', (r, i) => i ? -1 : 0).attr('aria-expanded', false)
