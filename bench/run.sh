@@ -137,9 +137,12 @@ for call in record wait both sync query; do
 	   read -r base same < <(watch "$pass" $call); then
 		added=$(((with - base) / 2000)) calls_added=$(div $((calls - same)) 2000)
 	fi
-	limit="<= 250" what=$call
-	[ $call = both ] && limit="<= 400" what="record and wait for it"
-	row "watched $what, instructions added" "$added" "$limit" \
+	limit=130 what=$call
+	case $call in
+	both) limit=260 what="record and wait for it" ;;
+	sync) limit=180 ;;
+	esac
+	row "watched $what, instructions added" "$added" "<= $limit" \
 		"pass-through wrapper $((${base:-0} / 2000))"
 	row "watched $what, calls of the runtime added" "$calls_added" "<= 0.01" ""
 done

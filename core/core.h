@@ -115,18 +115,11 @@ void ss_event_forget(struct ss_core *core, void *event);
  * clock, with `sticky` for the rest of its life (graph nodes, other processes). */
 void ss_event_taint(struct ss_core *core, void *event, bool sticky);
 
-/* hipEventRecord(event, tl) */
-struct ss_token ss_record_begin(struct ss_core *core, void *event, struct ss_timeline *tl);
-void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok);
-/* hipStreamWaitEvent(tl, event) */
-struct ss_token ss_wait_begin(struct ss_core *core, void *event, struct ss_timeline *tl);
-void ss_wait_end(struct ss_core *core, struct ss_token *t, bool ok);
+/* Records, waits of streams for events, and ss_event_sync_begin() are in core/order/watched.h. */
 
-/* The five calls below begin a host call that proves something finished if it succeeds. All are
- * ended by ss_sync_end(). */
+/* The four calls below, and ss_event_sync_begin(), begin a host call that proves something finished
+ * if it succeeds. All are ended by ss_sync_end(). */
 
-/* The work in front of `event` (hipEventSynchronize, hipEventQuery). */
-struct ss_token ss_event_sync_begin(struct ss_core *core, void *event);
 /* Everything enqueued on `tl` so far; for a null timeline also on the blocking streams of its
  * device. */
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl);

@@ -7,24 +7,17 @@
  */
 #include "core/order/timeline.h"
 
-static void raise_both(struct ss_progress *p, uint64_t n, bool synced)
-{
-	ss_raise_to(&p->completed, n);
-	if (synced)
-		ss_raise_to(&p->synced, n);
-}
-
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_clock *clock, bool synced)
 {
-	raise_both(&tl->progress, pos, synced);
+	ss_progress_raise(&tl->progress, pos, synced);
 	for (uint32_t i = 0; clock && i < clock->count; i++)
 		if (clock->n[i])
-			raise_both(&core->order->slots[i]->progress, clock->n[i], synced);
+			ss_progress_raise(&core->order->slots[i]->progress, clock->n[i], synced);
 }
 
-static __attribute__((noinline)) void complete_clock(struct ss_core *core, struct ss_timeline *tl,
-						     uint64_t pos, uint64_t version, bool synced)
+void ss_complete_clock(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t version,
+		       bool synced)
 {
 	ss_spin_lock(&tl->lock);
 	if (ss_version(tl) == version) {
@@ -33,14 +26,6 @@ static __attribute__((noinline)) void complete_clock(struct ss_core *core, struc
 			atomic_store_explicit(&tl->proved, version, memory_order_relaxed);
 	}
 	ss_spin_unlock(&tl->lock);
-}
-
-void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t version,
-		      bool synced)
-{
-	if (unlikely(atomic_load_explicit(&tl->proved, memory_order_relaxed) != version))
-		complete_clock(core, tl, pos, version, synced);
-	raise_both(&tl->progress, pos, synced);
 }
 
 bool ss_mark_reached(struct ss_core *core, uint32_t slot, uint64_t n, bool any)

@@ -2,7 +2,7 @@
 /*
  * Which events exist, and what takes an event's clock away.
  *
- * Locks: order->lock for which events exist, then the bit LOCKED of an event.
+ * Locks: order->lock for which events exist, then the bit SS_EVENT_LOCKED of an event.
  */
 #include "core/order/event.h"
 
@@ -17,7 +17,7 @@ static struct ss_event *event_new(struct ss_core *core, void *handle)
 		e = ss_host_alloc(core, sizeof(*e));
 	if (!e)
 		return NULL;
-	atomic_store(&e->state, atomic_load(&e->state) | NO_CLOCK);
+	atomic_store(&e->state, atomic_load(&e->state) | SS_EVENT_NO_CLOCK);
 	ss_table_add(&core->order->events, &e->link, handle);
 	return e;
 }
@@ -39,7 +39,7 @@ __attribute__((cold)) uint32_t ss_event_lock(struct ss_event *e)
 	for (unsigned i = 1;; i++) {
 		uint32_t was = atomic_load_explicit(&e->state, memory_order_relaxed);
 
-		if (!(was & LOCKED) && change(e, was, was | LOCKED))
+		if (!(was & SS_EVENT_LOCKED) && ss_event_change(e, was, was | SS_EVENT_LOCKED))
 			return was;
 		if (i % 64 == 0)
 			sched_yield();
@@ -49,16 +49,16 @@ __attribute__((cold)) uint32_t ss_event_lock(struct ss_event *e)
 uint32_t ss_event_drop_clock(struct ss_event *e, uint32_t state)
 {
 	e->pos = 0;
-	next_gen(e);
-	return state | NO_CLOCK;
+	ss_event_next_gen(e);
+	return state | SS_EVENT_NO_CLOCK;
 }
 
 /* A new event at an old address, or the end of an event. Nothing of the old one counts. If a
  * record of the old one is still in progress, the new one has no clock until that has ended. */
 static uint32_t rebirth(struct ss_event *e, uint32_t state)
 {
-	state = ss_event_drop_clock(e, state) & ~(uint32_t)STICKY;
-	return state >= INFLIGHT ? state | OVERLAP : state;
+	state = ss_event_drop_clock(e, state) & ~(uint32_t)SS_EVENT_STICKY;
+	return state >= SS_EVENT_INFLIGHT ? state | SS_EVENT_OVERLAP : state;
 }
 
 void ss_event_add(struct ss_core *core, void *event)
@@ -99,7 +99,7 @@ void ss_event_taint(struct ss_core *core, void *event, bool sticky)
 	if (!e)
 		return;
 	state = ss_event_drop_clock(e, ss_event_lock(e));
-	ss_event_unlock(e, sticky ? state | STICKY : state);
+	ss_event_unlock(e, sticky ? state | SS_EVENT_STICKY : state);
 }
 
 void ss_order_events_finish(struct ss_core *core)

@@ -19,11 +19,11 @@
 #include "core/order/timeline.h"
 
 enum event_state {
-	LOCKED = 1, /* its holder may change everything but the key */
-	NO_CLOCK = 2,
-	STICKY = 4,    /* it never has a clock again */
-	OVERLAP = 8,   /* records overlapped: the order is unknown until all have ended */
-	INFLIGHT = 16, /* one record in progress; the bits above count them */
+	SS_EVENT_LOCKED = 1, /* its holder may change everything but the key */
+	SS_EVENT_NO_CLOCK = 2,
+	SS_EVENT_STICKY = 4,    /* it never has a clock again */
+	SS_EVENT_OVERLAP = 8,   /* records overlapped: the order is unknown until all have ended */
+	SS_EVENT_INFLIGHT = 16, /* one record in progress; the bits above count them */
 };
 
 /* Events are recycled, never freed. Of a forgotten one only the key, the state and the
@@ -58,7 +58,7 @@ SS_INLINE struct ss_event *ss_event_find(struct ss_core *core, void *handle, boo
 	return likely(e != NULL) ? e : ss_event_search(core, handle, make);
 }
 
-SS_INLINE bool change(struct ss_event *e, uint32_t from, uint32_t to)
+SS_INLINE bool ss_event_change(struct ss_event *e, uint32_t from, uint32_t to)
 {
 	return atomic_compare_exchange_strong_explicit(&e->state, &from, to, memory_order_acq_rel,
 						       memory_order_relaxed);
@@ -73,13 +73,13 @@ SS_INLINE void ss_event_unlock(struct ss_event *e, uint32_t state)
 }
 
 /* Does the record still belong to this handle? */
-SS_INLINE bool is_still(const struct ss_event *e, const void *handle)
+SS_INLINE bool ss_event_is_still(const struct ss_event *e, const void *handle)
 {
 	return atomic_load_explicit(&e->link.key, memory_order_relaxed) == handle;
 }
 
 /* Locked. */
-SS_INLINE void next_gen(struct ss_event *e)
+SS_INLINE void ss_event_next_gen(struct ss_event *e)
 {
 	atomic_store_explicit(&e->gen, atomic_load_explicit(&e->gen, memory_order_relaxed) + 1,
 			      memory_order_release);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The state of this layer: which streams and events exist, and what is known of each device.
- * Only files of core/order include this.
+ * Others include this only through watched.h.
  */
 #ifndef SS_ORDER_STATE_H
 #define SS_ORDER_STATE_H

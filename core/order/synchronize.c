@@ -63,11 +63,11 @@ struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *
 
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl)
 {
-	struct ss_token t = {0};
+	struct ss_token t;
 
-	if (!tl || !tl->alive)
-		return t;
-	if (tl->kind != SS_TL_NULL)
+	if (unlikely(!tl || !tl->alive))
+		return (struct ss_token){0};
+	if (likely(ss_kind(tl) != SS_TL_NULL))
 		return stream_begin(core, tl);
 	t = ss_streams_sync_begin(core, tl->dev);
 	t.gen = SCOPE_JOINED;
@@ -169,31 +169,42 @@ SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, b
 		ss_sync_report(core, t->dev, NULL, 0, idle);
 }
 
-void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
+static void end_event(struct ss_core *core, const struct ss_token *t, bool threshold)
+{
+	struct ss_timeline *tl;
+	uint64_t pos;
+
+	/* If everything is synced already, nothing is left but to report it. */
+	if (!threshold && ss_event_synced(t->a, t->gen))
+		return;
+	tl = ss_event_done(core, t->a, t->gen, &pos);
+	if (tl && threshold)
+		ss_sync_report(core, tl->dev, tl, pos, false);
+}
+
+static void end_stream(struct ss_core *core, const struct ss_token *t, bool threshold)
 {
 	struct ss_timeline *tl = t->a;
-	int kind = t->kind, dev = t->dev;
-	uint64_t pos = t->n;
+
+	if (!tl->capturing)
+		ss_complete_seen(core, tl, t->n, t->gen, true);
+	/* Fences that this wait has proved are released here. Otherwise they would pile up in a
+	 * program that never misses. */
+	if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed)))
+		ss_fence_poll(core, tl, -1);
+	if (threshold)
+		ss_sync_report(core, t->dev, tl, t->n, false);
+}
+
+void ss_sync_end(struct ss_core *core, struct ss_token *t, bool ok, bool threshold)
+{
+	int kind = t->kind;
 
 	t->kind = SS_TOKEN_NONE;
 	if (kind == SS_TOKEN_MANY)
 		end_many(core, t, ok, threshold);
-	if (kind == SS_TOKEN_MANY || kind == SS_TOKEN_NONE || !ok)
-		return;
-	if (kind == SS_TOKEN_EVENT) {
-		/* If everything is synced already, nothing is left but to report it. */
-		if (!threshold && ss_event_synced(t->a, t->gen))
-			return;
-		tl = ss_event_done(core, t->a, t->gen, &pos);
-		dev = tl ? tl->dev : -1;
-	} else {
-		if (!tl->capturing)
-			ss_complete_seen(core, tl, pos, t->gen, true);
-		/* Fences that this wait has proved are released here. Otherwise they would pile
-		 * up in a program that never misses. */
-		if (unlikely(atomic_load_explicit(&tl->pending, memory_order_relaxed)))
-			ss_fence_poll(core, tl, -1);
-	}
-	if (threshold && dev >= 0)
-		ss_sync_report(core, dev, tl, pos, false);
+	else if (kind == SS_TOKEN_STREAM && ok)
+		end_stream(core, t, threshold);
+	else if (kind == SS_TOKEN_EVENT && ok)
+		end_event(core, t, threshold);
 }

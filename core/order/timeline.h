@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One timeline, its vector clock and its fences, and what the files of core/order call of each
- * other. Only files of core/order include this.
+ * other. Others include this only through watched.h.
  */
 #ifndef SS_ORDER_TIMELINE_H
 #define SS_ORDER_TIMELINE_H
@@ -172,14 +172,29 @@ static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *
 
 /* ---- completion.c: what has completed -------------------------------------- */
 
+static inline void ss_progress_raise(struct ss_progress *p, uint64_t n, bool synced)
+{
+	ss_raise_to(&p->completed, n);
+	if (synced)
+		ss_raise_to(&p->synced, n);
+}
+
 /* Raises `completed`, and `synced` if the application knows too, of tl to pos and of every timeline
  * in `clock` (NULL: none) to its position there. Needs no lock but what keeps the clock. */
 void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
 		 const struct ss_clock *clock, bool synced);
+/* The slow half of ss_complete_seen(). */
+void ss_complete_clock(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t version,
+		       bool synced);
 /* The same with tl's clock as it was in `version`. If the clock has changed since, only tl itself
  * is raised. Takes tl->lock. */
-void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t version,
-		      bool synced);
+static inline void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
+				    uint64_t version, bool synced)
+{
+	if (unlikely(atomic_load_explicit(&tl->proved, memory_order_relaxed) != version))
+		ss_complete_clock(core, tl, pos, version, synced);
+	ss_progress_raise(&tl->progress, pos, synced);
+}
 
 /* ---- sync_report.c: synchronizations that are reported --------------------- */
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/order/watched.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/current_device.h"
 #include "shim/process/log.h"

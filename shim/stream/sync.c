@@ -49,26 +49,29 @@ static inline hipError_t call_real(stream_call *real, hipStream_t stream)
 	return err;
 }
 
+SS_INLINE hipError_t sync_timeline(hipStream_t handle, struct ss_timeline *tl, stream_call *real,
+				   hipStream_t stream)
+{
+	struct ss_token t = ss_stream_sync_begin(ss_core, tl);
+	uint64_t begin = ss_trace_wait_begin();
+	hipError_t err = call_real(real, stream);
+
+	if (unlikely(ss_checking) && err == hipSuccess)
+		ss_check_reached(ss_stream_or_null(handle));
+	if (unlikely(begin))
+		ss_trace_wait_end(begin, SS_TRACE_WAIT_STREAM, tl ? ss_timeline_device(tl) : -1,
+				  tl ? ss_timeline_native(tl) : NULL);
+	return waited(&t, err);
+}
+
 /* `stream` is what `real` takes for `handle`. */
 SS_INLINE hipError_t sync_stream(hipStream_t handle, stream_call *real, hipStream_t stream)
 {
-	struct ss_token t;
-	struct ss_timeline *tl;
-	uint64_t begin;
-	hipError_t err;
 	bool refused;
+	struct ss_timeline *tl = proven(handle, &refused);
 
-	tl = proven(handle, &refused);
-	if (refused)
-		return ss_fail(hipErrorContextIsDestroyed);
-	t = ss_stream_sync_begin(ss_core, tl);
-	begin = ss_trace_wait_begin();
-	err = call_real(real, stream);
-	if (unlikely(ss_checking) && err == hipSuccess)
-		ss_check_reached(ss_stream_or_null(handle));
-	ss_trace_wait_end(begin, SS_TRACE_WAIT_STREAM, tl ? ss_timeline_device(tl) : -1,
-			  tl ? ss_timeline_native(tl) : NULL);
-	return waited(&t, err);
+	return likely(!refused) ? sync_timeline(handle, tl, real, stream) :
+				  ss_fail(hipErrorContextIsDestroyed);
 }
 
 hipError_t do_hipStreamSynchronize(hipStream_t stream)

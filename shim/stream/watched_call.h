@@ -3,6 +3,7 @@
 #ifndef SS_SHIM_WATCHED_CALL_H
 #define SS_SHIM_WATCHED_CALL_H
 
+#include "core/order/watched.h"
 #include "driver/rocm/resolve.h"
 #include "shim/alloc/last_error.h"
 #include "shim/handlers.h"
@@ -23,10 +24,14 @@ static inline bool ss_hot_pass(void)
  * error is that of other releases. */
 static inline struct ss_timeline *ss_stream_checked(hipStream_t handle, bool *refused)
 {
+	struct ss_timeline *tl = ss_timeline_listed(ss_core, handle);
 	hipError_t err = hipSuccess;
-	struct ss_timeline *tl = ss_stream(handle, &err);
 
-	*refused = unlikely(!tl) && err == hipErrorInvalidHandle && ss_runtime()->major >= 7;
+	*refused = false;
+	if (likely(tl != NULL))
+		return tl;
+	tl = ss_stream(handle, &err);
+	*refused = !tl && err == hipErrorInvalidHandle && ss_runtime()->major >= 7;
 	return tl;
 }
 

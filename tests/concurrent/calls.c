@@ -2,6 +2,7 @@
 /* Events, synchronization, pools and what else programs call, and failures of the driver. */
 #include <stdlib.h>
 
+#include "core/order/watched.h"
 #include "worker.h"
 
 int any_stream(struct worker *w)

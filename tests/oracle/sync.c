@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/order/watched.h"
 #include "oracle.h"
 
 static bool on_event(int kind)

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "core/order/order.h"
+#include "core/order/watched.h"
 #include "driver/fake/fake.h"
 
 #define A ((void *)0x1000)
