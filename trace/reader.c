@@ -336,6 +336,11 @@ BY_NUMBER(stream, ss_trace_stream_def, streams, stream_ids)
 BY_NUMBER(stack, ss_trace_stack_def, stacks, stack_ids)
 BY_NUMBER(python, ss_trace_python_def, pythons, python_ids)
 
+bool ss_trace_reader_allocates(const struct ss_trace_reader *r, uint32_t stack)
+{
+	return ss_trace_id_find(&r->file.allocating, stack) != 0;
+}
+
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,
 							 int device)
 {

@@ -160,6 +160,8 @@ const struct ss_trace_stream_def *ss_trace_reader_stream(const struct ss_trace_r
 							 uint32_t id);
 const struct ss_trace_stack_def *ss_trace_reader_stack(const struct ss_trace_reader *r,
 						       uint32_t id);
+/* Does any ALLOC have that stack? */
+bool ss_trace_reader_allocates(const struct ss_trace_reader *r, uint32_t stack);
 const struct ss_trace_python_def *ss_trace_reader_python(const struct ss_trace_reader *r,
 							 uint32_t id);
 const struct ss_trace_device_def *ss_trace_reader_device(const struct ss_trace_reader *r,

@@ -166,6 +166,14 @@ static void add_problem(struct ss_trace_file_def *f, uint64_t offset, const char
 	}
 }
 
+static void note_stack(struct ss_trace_file_def *f, uint32_t stack_device)
+{
+	uint32_t stack = SS_TRACE_LOW24(stack_device);
+
+	if (!ss_trace_id_find(&f->allocating, stack))
+		ss_trace_id_add(f, &f->allocating, stack, 0);
+}
+
 /* Reads the definitions of a block, and how far it can be read. */
 static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t length, uint64_t offset)
 {
@@ -191,6 +199,8 @@ static void read_block(struct ss_trace_file_def *f, uint8_t *data, uint32_t leng
 		if (r->kind >= SS_TRACE_ALLOC && c.time_ns >= f->header.begin_ns) {
 			info.events = true;
 			f->events++;
+			if (r->kind == SS_TRACE_ALLOC)
+				note_stack(f, ((const struct ss_trace_event *)r)->stack_device);
 		}
 		ss_trace_define(f, r, &c);
 	}
@@ -327,6 +337,7 @@ void ss_trace_file_def_close(struct ss_trace_file_def *f)
 	free_ids(&f->stack_ids);
 	free_ids(&f->python_ids);
 	free_ids(&f->thread_ids);
+	free_ids(&f->allocating);
 	free(f->owned.at);
 	free(f->blocks.at);
 	free(f->process.args);

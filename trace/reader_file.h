@@ -47,6 +47,7 @@ struct ss_trace_file_def {
 	SS_TRACE_ARRAY(struct ss_trace_gone) gone; /* modules */
 	SS_TRACE_ARRAY(void *) owned;              /* texts and stacks, freed with the file */
 	struct ss_trace_id_table pool_ids, stream_ids, stack_ids, python_ids, thread_ids;
+	struct ss_trace_id_table allocating; /* stacks of ALLOC events */
 	bool no_memory;
 };
 

@@ -7,8 +7,6 @@
 
 #include "cli/analysis/pass.h"
 
-#define LOOK 200000u /* events that are read to find out which call sites allocate */
-
 const char *ss_wait_name(enum ss_trace_wait_cause cause)
 {
 	static const char *const name[SS_WAIT_CAUSES] = {
@@ -142,15 +140,11 @@ static bool run(struct ss_analysis *a, struct ss_trace_reader *r,
 	return ok;
 }
 
-/* Marks the call sites that allocate, as far as the first events tell. */
-static void look_who_allocates(struct ss_analysis *a, struct ss_trace_reader *r)
+static void mark_who_allocates(struct ss_sites *s, const struct ss_trace_reader *r)
 {
-	struct ss_trace_item e;
-
-	for (size_t i = 0; i < LOOK && ss_trace_reader_next(r, &e); i++)
-		if (e.kind == SS_TRACE_ALLOC)
-			a->sites.site[ss_sites_of(&a->sites, &e)].allocates = true;
-	ss_trace_reader_rewind(r);
+	for (uint32_t stack = 0; stack < s->stacks; stack++)
+		if (ss_trace_reader_allocates(r, stack))
+			s->site[s->of_stack[stack]].allocates = true;
 }
 
 /* What lists and charts are of: call sites or groups of them. */
@@ -160,7 +154,7 @@ static bool read_sites(struct ss_analysis *a, struct ss_trace_reader *r,
 	if (!ss_sites_read(&a->sites, r, config->files))
 		return false;
 	if (config->charts || config->by != SS_BY_SITE)
-		look_who_allocates(a, r);
+		mark_who_allocates(&a->sites, r);
 	for (int by = SS_BY_SITE + 1; config->charts && by < SS_BYS; by++)
 		if (!ss_sites_put_together(&a->group[by], &a->sites, r, by))
 			return false;

@@ -6,7 +6,8 @@
  *   make_trace sites FILE            call sites that differ in a line or in the depth of a
  *                                    recursion; a leak. With `killed' behind it the file is never
  *                                    closed
- *   make_trace many FILE             420 call sites in six functions, through one wrapper
+ *   make_trace many FILE [NUMBER]    420 call sites in six functions, through one wrapper, after
+ *                                    NUMBER blocks of another call site
  *   make_trace random FILE EVENTS    a long one: four threads, many call stacks
  */
 #include <pthread.h>
@@ -142,6 +143,7 @@ static NOINLINE void run_rank(uint64_t bytes)
 
 /* ---- call sites ---------------------------------------------------------- */
 
+static uint64_t wanted; /* the number of the command line; random: events of one thread */
 static uint64_t next_block;
 
 static NOINLINE void wrapper(uint64_t mib)
@@ -240,6 +242,10 @@ static void run_many(void)
 	} else { \
 		reach_all((void *)(uintptr_t)name); \
 	}
+	for (uint64_t i = 0; i < wanted; i++) {
+		alloc(AT(A, 1000), 256, 256, 0, DEFAULT_POOL, S1);
+		ss_trace_free(AT(A, 1000), 0, DEFAULT_POOL, S1, SS_TRACE_F_REUSABLE);
+	}
 	FUNCTIONS(ALL)
 	for (unsigned i = 0; i < PATHS; i++)
 		ss_trace_free(AT(A, i), 0, DEFAULT_POOL, S1, SS_TRACE_F_REUSABLE);
@@ -251,8 +257,6 @@ static void run_many(void)
 #define SLOTS 2048      /* blocks that a thread has at once, at most */
 #define SLOT (4 * MIB)  /* addresses of one of them */
 #define DEPTH 10
-
-static uint64_t wanted; /* events of one thread */
 
 struct thread {
 	uint64_t base, events, state;

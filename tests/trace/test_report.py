@@ -69,6 +69,8 @@ def test_groups():
     one = make('many', 'many-sites')
     mib = lambda by: {s['name']: s['peak'] // MIB for s in report('--by', by, one)['processes'][0]['sites']}
     equal(mib('function'), {'particles': 210, 'density': 140, 'velocity': 70, 'pressure': 70, 'energy': 70, 'halo': 70}, 'functions')
+    late = report('--by', 'function', make('many', 'late', '120000'))['processes'][0]['sites']
+    equal({s['name'] for s in late if s['peak'] >= MIB}, set(mib('function')), 'a wrapper that is used late')
     equal(list(mib('file').values()), [630], 'files')
     equal(list(mib('module').items()), [(os.path.realpath(make_trace), 630)], 'modules')
     equal(mib('stream'), {'stream 0x11000, GPU 0': 280, 'stream 0x12000, GPU 0': 140, 'null stream, GPU 0': 210}, 'streams')
