@@ -126,7 +126,7 @@ static void small(void)
 int main(int argc, char **argv)
 {
 	CHECK(preloaded());
-	alarm(120);
+	alarm(300);
 	CHECK(argc == 2);
 	if (!sim_call("somasim_device_free_bytes"))
 		return SKIP;
