@@ -110,15 +110,18 @@ static void list_add(const struct ss_finding *about, uint64_t padding, void *arg
 	l->at[l->count++].padding = padding;
 }
 
-/* exit() is about to begin: the padding of what is still live is read. */
+/* exit() is about to begin: the padding of what is still live is read. Other threads may go on, so
+ * the blocks are listed before it is asked whether all work has ended: then all of this padding has
+ * been filled. */
 static void before_exit(void)
 {
 	struct list l = {0};
 
-	if (!ss_checking || !(ss_options.check & SS_CHECK_BOUNDS) || !ss_padding_all_idle())
+	if (!ss_checking || !(ss_options.check & SS_CHECK_BOUNDS))
 		return;
 	ss_check_padded(ss_check_state, list_add, &l);
-	for (size_t i = 0; i < l.count; i++)
+	bool idle = ss_padding_all_idle();
+	for (size_t i = 0; idle && i < l.count; i++)
 		ss_padding_read_live(&l.at[i].about, l.at[i].padding);
 	free(l.at);
 	ss_padding_look(true);

@@ -7,6 +7,7 @@
  * Locks: `lock`, for the lists of slots; not held across a call into HIP.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ struct slot {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot *pending, **pending_tail = &pending, *spare;
 static hipStream_t own_stream[SS_MAX_DEVICES];
+static atomic_bool thread_fills; /* padding was filled on a per-thread stream */
 
 size_t ss_padding_bytes(void)
 {
@@ -83,6 +85,8 @@ void ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t padd
 	s = tl ? handle_of(tl) : own(&good);
 	if (!good)
 		return;
+	if (tl && ss_timeline_kind(tl) == SS_TL_THREAD)
+		atomic_store(&thread_fills, true);
 	(void)REAL(hipMemsetAsync, (char *)ptr + size, VALUE, padding, s);
 	if (!tl)
 		(void)REAL(hipStreamSynchronize, s);
@@ -100,6 +104,15 @@ static void compare(const unsigned char *bytes, size_t count, const struct ss_fi
 	}
 	if (bad)
 		ss_check_changed(ss_check_state, about, about->size + first, bad);
+}
+
+/* Is it the same block still? If not, another one may have its addresses. */
+static bool is_live(const struct ss_finding *about)
+{
+	struct ss_finding now;
+
+	(void)ss_check_block(ss_check_state, (void *)(uintptr_t)about->base, &now);
+	return now.block == about->block;
 }
 
 static struct slot *slot_take(void)
@@ -160,7 +173,7 @@ static void read_on(hipStream_t stream, const struct ss_finding *about, size_t p
 	    hipSuccess) {
 		slot_give(s);
 	} else if (now) {
-		if (REAL(hipStreamSynchronize, stream) == hipSuccess)
+		if (REAL(hipStreamSynchronize, stream) == hipSuccess && is_live(about))
 			compare(s->host, s->bytes, &s->about);
 		slot_give(s);
 	} else if (REAL(hipEventRecord, s->event, stream) == hipSuccess) {
@@ -187,6 +200,9 @@ void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, siz
 
 bool ss_padding_all_idle(void)
 {
+	/* No other thread can ask a per-thread stream, and after a bypass nothing is known. */
+	if (atomic_load(&thread_fills) || ss_distrusted(ss_core))
+		return false;
 	for (int ms = 0; ms < 1000; ms++) {
 		bool busy = false;
 
@@ -232,6 +248,16 @@ static struct slot *arrived(void)
 	return NULL;
 }
 
+static bool any_pending(void)
+{
+	bool any;
+
+	pthread_mutex_lock(&lock);
+	any = pending != NULL;
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
 void ss_padding_look(bool wait)
 {
 	struct slot *s;
@@ -242,7 +268,7 @@ void ss_padding_look(bool wait)
 			compare(s->host, s->bytes, &s->about);
 			slot_give(s);
 		}
-		if (!wait || ms == 1000 || !pending)
+		if (!wait || ms == 1000 || !any_pending())
 			return;
 		usleep(1000);
 	}

@@ -16,7 +16,7 @@ void ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t padd
 /* Before the free on tl (NULL: one that waits for the device) of the block that `about`
  * describes. */
 void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, size_t padding);
-/* Has all work on all devices ended? Asks for a second. */
+/* Has all work on all devices certainly ended? Asks for a second. */
 bool ss_padding_all_idle(void);
 /* The same of a live block, while all is idle. */
 void ss_padding_read_live(const struct ss_finding *about, size_t padding);

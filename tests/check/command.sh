@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim check`: what it prints, writes and exits with.
-#   command.sh SOMASHIM CHECK_CORPUS
+#   command.sh SOMASHIM CHECK_CORPUS CHECK_EXIT
 set -u
-somashim=$1 corpus=$2
+somashim=$1 corpus=$2 exits=$3
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-check-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir
@@ -43,6 +43,11 @@ check 9 --error-exitcode 9 "$corpus" write-past-end
 says '^========= Out of bounds: 3 bytes were written behind the block, the first 0 bytes past its end$'
 check 0 --error-exitcode 9 --padding 16 "$corpus" write-far-past-end
 check 2 --padding 1M "$corpus" write-past-end
+
+# Padding of what is live at exit is read, also beside threads that go on.
+for _ in 1 2 3 4 5 6 7 8; do
+	check 0 --error-exitcode 9 --tool bounds "$exits"
+done
 
 # Files.
 check 0 --json="$dir/found.json" --sarif "$dir/found.sarif" --log-file "$dir/log" "$corpus" use-on-another-stream
