@@ -343,7 +343,7 @@ static void write_value_tells(void)
 	OK(hipHostMalloc((void **)&word, sizeof(*word), 0));
 	*word = 0;
 	OK(hipStreamWriteValue32(a, (void *)word, 1, 0));
-	while (!*word)
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
 		;
 	fill(p, b);
 	OK(hipStreamSynchronize(b));
