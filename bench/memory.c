@@ -8,6 +8,7 @@
 
 #include "bench/bench.h"
 #include "core/core.h"
+#include "core/statistics.h"
 #include "driver/fake/fake.h"
 
 #define BLOCKS 1000000

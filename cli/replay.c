@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/replay.h"
 #include "core/core.h"
+#include "core/statistics.h"
 #include "driver/fake/fake.h"
 
 #define ALIGNMENT 512

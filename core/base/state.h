@@ -12,6 +12,7 @@
 #include "core/base/arithmetic.h"
 #include "config/options.h"
 #include "core/driver.h"
+#include "core/statistics.h"
 #include "trace/format.h"
 
 struct ss_journal;

@@ -8,6 +8,7 @@
 #include "core/base/journal.h"
 #include "core/cache/fast_path.h"
 #include "core/pool/release.h"
+#include "core/statistics.h"
 
 static _Atomic uint64_t serials;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/pool/pool_state.h"
+#include "core/statistics.h"
 
 /* What streams hold for themselves, and what waits for many streams. */
 static uint64_t in_flight(const struct ss_pool *pool)

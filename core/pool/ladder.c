@@ -7,6 +7,7 @@
  */
 #include "core/pool/release.h"
 #include "core/pool/request.h"
+#include "core/statistics.h"
 
 static const struct row {
 	const char *name, *cost; /* the cost is for the reader */

@@ -10,6 +10,7 @@
 #include "core/base/table.h"
 #include "core/cache/stream_cache.h"
 #include "core/pool/placement.h"
+#include "core/statistics.h"
 
 #define SS_POOL_GONE (1u << 31)
 #define SS_HANDLE_TAG 0x5330000000000000ull /* no address: bits 48 to 63 are not canonical */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/pool/pool_state.h"
+#include "core/statistics.h"
 
 static void visit_device(struct ss_core *core, int dev, const struct ss_stats_visitor *v, void *arg)
 {

@@ -14,6 +14,7 @@
 #include "shim/process/dump.h"
 #include "shim/process/service.h"
 #include "shim/process/stats.h"
+#include "core/statistics.h"
 
 static void put_identity(FILE *out, const struct ss_live_identity *who)
 {

@@ -26,6 +26,7 @@
 #include "shim/process/service.h"
 #include "trace/file_name.h"
 #include "trace/process_job.h"
+#include "core/statistics.h"
 
 /* Updates of the page take this part of the program's time at most, as far as that keeps them
  * between these times apart. An update that took long may just have been preempted. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "shim/process/oom_limiter.h"
+#include "core/statistics.h"
 
 #define FULL_REPORTS 3
 

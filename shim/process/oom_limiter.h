@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "config/options.h"
+#include "core/statistics.h"
 
 enum ss_oom_print {
 	SS_OOM_PRINT_FULL,  /* the whole report */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/core.h"
+#include "core/statistics.h"
 #include "shim/process/log.h"
 #include "shim/process/oom_limiter.h"
 #include "shim/process/oom_report.h"

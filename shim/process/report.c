@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/core.h"
+#include "core/statistics.h"
 #include "shim/process/report.h"
 
 union ss_report_page somashim_report __attribute__((aligned(SS_REPORT_BYTES)));

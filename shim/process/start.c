@@ -31,6 +31,7 @@
 #include "shim/process/stats.h"
 #include "shim/process/submit_gate.h"
 #include "trace/writer.h"
+#include "core/statistics.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 

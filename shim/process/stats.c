@@ -20,6 +20,7 @@
 #include "shim/process/service.h"
 #include "shim/process/stats.h"
 #include "trace/process_job.h"
+#include "core/statistics.h"
 
 /* The text is made in memory: _exit() may be called in a signal handler, in a thread that holds the
  * heap's lock or that of the log's stream. */

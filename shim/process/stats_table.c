@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "core/core.h"
+#include "core/statistics.h"
 #include "driver/rocm/rocm.h"
 #include "shim/process/stats.h"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/order/watched.h"
+#include "core/statistics.h"
 #include "worker.h"
 
 int any_stream(struct worker *w)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "worker.h"
+#include "core/statistics.h"
 
 #define ROUNDS 48
 #define STEPS 150   /* of each thread in a round */

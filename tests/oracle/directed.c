@@ -10,6 +10,7 @@
 
 #include "oracle.h"
 #include "directed.h"
+#include "core/statistics.h"
 
 #define BIG (32ull << 20) /* fills a segment of its own */
 

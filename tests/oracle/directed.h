@@ -4,6 +4,7 @@
 #define ORACLE_DIRECTED_H
 
 #include "oracle.h"
+#include "core/statistics.h"
 
 struct d_test {
 	const char *name;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "directed.h"
+#include "core/statistics.h"
 
 #define BIG (32ull << 20)
 #define CHECK(cond) d_check((cond), #cond, __LINE__)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "oracle.h"
+#include "core/statistics.h"
 
 #define CLASSIC(w, b) ((b)->stream < 0)
 

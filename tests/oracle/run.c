@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "oracle.h"
+#include "core/statistics.h"
 
 __thread int cur_thread;
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "shim/process/oom_limiter.h"
+#include "core/statistics.h"
 
 #define FAILURES 100000
 

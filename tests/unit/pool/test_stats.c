@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/pool/pool_state.h"
+#include "core/statistics.h"
 #include "driver/fake/fake.h"
 
 static struct ss_core *core;
