@@ -102,8 +102,10 @@ bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 void ss_epoch_insert(struct ss_block *b)
 {
 	struct ss_epoch *e = b->epoch;
+	bool exported = b->exported;
 
 	ss_set_free(b, SS_SLOT_EPOCH, false);
+	b->exported = exported;
 	b->left = NULL;
 	b->right = e->blocks;
 	if (e->blocks)
