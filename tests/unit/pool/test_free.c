@@ -95,7 +95,8 @@ static void test_exported_in_use(void **state)
 	ss_fake_drain(device, 0, (void *)16);
 	assert_true(ss_device_record_and_ask(exports, 0, true));
 	assert_int_equal(ss_alloc_classic(exports, 0, 1 << 28, &q), SS_OK);
-	/* The bytes are never again anybody's: the segment goes, or it stays and another is taken. */
+	/* The bytes are never again anybody's: the segment goes, or it stays and another is
+	 * taken. */
 	assert_int_equal(ss_fake_counts(device).segment_alloc, 2);
 	assert_int_equal(ss_pool_trim(exports, ss_pool_classic(exports, 0), 0), SS_OK);
 	assert_int_equal(ss_fake_counts(device).segment_free, 1);
