@@ -320,8 +320,9 @@ def test_grown(directory):
                              env=env, text=True, capture_output=True)
         assert out.returncode == -9 and int(out.stdout) >= 2**24, out
         used = '%.1f MiB' % (int(out.stdout) / 2**20)
-        said = re.search(r' was killed\. \d+\.\d s before, (.*?) were in use .* after (\d+) allocations?', out.stderr)
+        said = re.search(r' was killed\. \d+\.\d s before, (.*?) were in use .* after (\d+) (allocations?),', out.stderr)
         assert said and said[1] == used and int(said[2]) == int(out.stdout) >> 24, (count, used, out.stderr)
+        assert said[3] == ('allocation' if said[2] == '1' else 'allocations'), (count, used, out.stderr)
 
 
 def test_deleted(directory):
