@@ -174,6 +174,20 @@ row "host bytes per live block, counted" "$(val counted "$tmp/memory")" "<= 96" 
 row "host bytes per live block, resident" "$(val resident "$tmp/memory")" "<= 96" ""
 row "growth over 10 million pairs, bytes" "$(val growth "$tmp/memory")" "<= 65536" ""
 
+# ---- the checker ----
+# Processor time of all threads. Rounds take turns; 15 of each.
+checked() { # TOOLS
+	shim env SOMASHIM_CHECK="$1" SOMASHIM_LOG=/dev/null "$build/bench/bench_check" 1000
+}
+for _ in $(seq 15); do
+	for tools in "" order,free order,bounds,free; do echo "$tools- $(checked "$tools")"; done
+done >"$tmp/check"
+cpu() { awk -v t="$1-" '$1 == t { print $5 }' "$tmp/check" | sort -n | sed -n 8p; }
+for tools in order,free order,bounds,free; do
+	row "checked by $tools / not checked" "$(div "$(cpu $tools)" "$(cpu "")")" "<= 3" \
+		"$(cpu $tools) us and $(cpu "") us"
+done
+
 # ---- the classic loop ----
 export SOMASIM_COST=hipMalloc:14,hipExtMallocWithFlags:14,hipFree:20
 # Interleaved: each round runs every way once, and a figure is the median of what it

@@ -12,10 +12,10 @@
 
 #include "trace/file.h"
 #include "trace/format.h"
+#include "trace/steps.h"
 
 #define SS_TRACE_NAMES 16384u       /* most pools and streams; a power of two */
 #define SS_TRACE_STACKS (1u << 18)  /* most stacks; a power of two */
-#define SS_TRACE_STEPS (1u << 16)   /* most return addresses whose frame size is known */
 #define SS_TRACE_MODULES 2048u      /* most modules that are loaded at the same time */
 #define SS_TRACE_PYTHON_CODES (1u << 15) /* most functions of Python */
 #define SS_TRACE_PARTIAL 64u        /* most blocks of ended threads that are kept for others */
@@ -75,7 +75,7 @@ struct ss_trace_live {
 
 	/* Hash of each stack that the file has; its number is its index + 1. */
 	_Atomic uint64_t stacks[SS_TRACE_STACKS];
-	_Atomic uint64_t steps[SS_TRACE_STEPS]; /* stack.c */
+	_Atomic uint64_t steps[SS_STEPS]; /* steps.h */
 
 	/* Blocks with room: address, and in the upper 16 bits the used length / 8. */
 	_Atomic uint64_t partial[SS_TRACE_PARTIAL];
@@ -104,8 +104,7 @@ struct ss_trace_thread_state {
 	bool busy;           /* in an event: one from a signal handler is dropped */
 	bool named;          /* the current block has a THREAD record of this thread */
 	uint32_t stacks;     /* that the thread has recorded */
-	/* The stack of the thread, as far as it is known to be mapped without a gap. */
-	uintptr_t stack_low, stack_high;
+	struct ss_stack_bounds bounds;
 };
 
 struct ss_trace_context {

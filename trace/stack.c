@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call stacks. The unwinder takes microseconds, so it is asked only for stacks that are not known
- * yet. From its answers a table learns, for each return address, the distance to the next return
- * address on the stack. A walk with that table takes a few nanoseconds per frame. What it finds
- * counts only if the unwinder has found the same stack before; otherwise the unwinder is asked.
- * So is it for stacks with a function whose frame has no fixed size.
+ * yet, and those with a function whose frame has no fixed size (steps.h).
  */
 #include <string.h>
 
 #include "trace/modules.h"
 #include "trace/python.h"
 #include "trace/stack.h"
+#include "trace/steps.h"
 #include "trace/unwind.h"
 
 #define STACK_PROBES 32u /* slots that are looked at before the table counts as full */
-#define STEP_PROBES 8u
-#define OWN_MAX 16u      /* frames of this library in front of the caller's */
+#define OWN_MAX 16u /* frames of this library in front of the caller's */
 #define FRAMES (SS_TRACE_FRAMES_MAX + OWN_MAX)
-/* A step is a return address (48 bits) and a distance in units of 8 bytes (16 bits). */
-#define STEP_LAST 0xffffu   /* no frame follows */
-#define STEP_VARIES 0xfffeu /* the frame has no fixed size, because of alloca or alignment */
 /* Once in so many events of a thread the unwinder is asked in any case, to find frames without a
  * fixed size, and the dynamic linker, to find modules that were loaded or unloaded. */
 #define VERIFY_EVERY 256u
@@ -81,122 +75,32 @@ static uint32_t find(struct ss_trace_live *live, uint64_t hash, bool add_it, boo
 	return 0;
 }
 
-#if defined(__x86_64__)
-/* The entry of a return address, or a free one, as *step. NULL: the table is full there. */
-static _Atomic uint64_t *find_step(struct ss_trace_live *live, uintptr_t ip, uint64_t *step)
-{
-	uint32_t i = (uint32_t)((uint64_t)ip * 0x9e3779b97f4a7c15ull >> 48);
-
-	for (uint32_t n = 0; n < STEP_PROBES; n++, i++) {
-		_Atomic uint64_t *slot = &live->steps[i % SS_TRACE_STEPS];
-		*step = atomic_load_explicit(slot, memory_order_relaxed);
-		if (*step >> 16 == ip || *step == 0)
-			return slot;
-	}
-	return NULL;
-}
-
-/* Follows known steps. False: the way is not known. */
-__attribute__((no_sanitize_address, no_sanitize_thread)) static bool walk(
-	struct ss_trace_live *live, const struct ss_trace_thread_state *t, struct ss_frame frame,
-	struct stack *s)
-{
-	uint64_t step;
-
-	if (frame.sp < t->stack_low)
-		return false;
-	for (uint32_t frames = 0; frames < FRAMES; frames++) {
-		if (!find_step(live, frame.ip, &step) || step == 0)
-			return false;
-		if (!add(live, s, frame.ip))
-			return true;
-		uint32_t distance = step & 0xffff;
-		if (distance == STEP_LAST)
-			return frame.sp == t->stack_high;
-		frame.sp += distance * 8;
-		if (distance == STEP_VARIES || frame.sp > t->stack_high)
-			return false;
-		frame.ip = ((const uintptr_t *)frame.sp)[-1];
-	}
-	return true;
-}
-
-static void learn_step(struct ss_trace_live *live, uintptr_t ip, uint32_t distance)
-{
-	uint64_t step, learned = (uint64_t)ip << 16 | distance;
-
-	for (;;) {
-		_Atomic uint64_t *slot = (uint64_t)ip >> 48 ? NULL : find_step(live, ip, &step);
-		if (!slot || step == learned || (step & 0xffff) == STEP_VARIES)
-			return;
-		if (step != 0) /* another distance: its frame has no fixed size */
-			learned = (uint64_t)ip << 16 | STEP_VARIES;
-		if (atomic_compare_exchange_strong(slot, &step, learned))
-			return;
-	}
-}
-
-#else
-static bool walk(struct ss_trace_live *live, const struct ss_trace_thread_state *t,
-		 struct ss_frame frame, struct stack *s)
-{
-	return false;
-}
-#endif
-
-/* What an unwinding finds. */
-struct unwinding {
+/* What a walk or an unwinding finds. */
+struct finding {
 	struct ss_trace_live *live;
 	struct stack *stack;
-	struct ss_frame last;
-	uint32_t frames;
-	bool learns; /* each return address so far lies at the end of its frame */
-	bool whole;  /* the stack has no more frames */
+	struct ss_steps_learner learner; /* of an unwinding */
+	bool whole;                      /* the stack has no more frames */
 };
 
-/* Takes the next frame, and learns the distance to it. */
-__attribute__((no_sanitize_address, no_sanitize_thread)) static bool each_frame(
-	struct ss_frame frame, void *arg)
+static bool add_frame(struct ss_frame frame, void *arg)
 {
-	struct unwinding *u = arg;
+	struct finding *f = arg;
 
-#if defined(__x86_64__)
-	uintptr_t from = u->last.sp, to = frame.sp;
-	/* A signal's frame, another stack, and a frame without a stack pointer are different. */
-	if (u->frames == 0)
-		u->learns = frame.sp != 0;
-	else if (u->learns && to > from && (to - from) / 8 < STEP_VARIES && (to - from) % 8 == 0 &&
-		 ((const uintptr_t *)to)[-1] == frame.ip)
-		learn_step(u->live, u->last.ip, (uint32_t)((to - from) / 8));
-	else
-		u->learns = false;
-#endif
-	if (u->frames == FRAMES || !add(u->live, u->stack, frame.ip)) {
-		u->whole = false;
-		return false;
-	}
-	u->last = frame;
-	u->frames++;
-	return true;
+	return add(f->live, f->stack, frame.ip);
 }
 
-/* Learns how far the thread's stack is mapped for certain: from `low` to the last frame. */
-static void learn_bounds(const struct unwinding *u, struct ss_trace_thread_state *t, uintptr_t low)
+/* Takes the next frame, and learns the distance to it. */
+static bool learn_frame(struct ss_frame frame, void *arg)
 {
-	uintptr_t high = u->last.sp;
+	struct finding *f = arg;
 
-#if defined(__x86_64__)
-	if (u->whole)
-		learn_step(u->live, u->last.ip, STEP_LAST);
-#endif
-	if (high == t->stack_high ||
-	    (!u->whole && low < t->stack_high && high > t->stack_low)) { /* the stack is the same */
-		t->stack_low = low < t->stack_low ? low : t->stack_low;
-		t->stack_high = high > t->stack_high ? high : t->stack_high;
-	} else {
-		t->stack_low = low;
-		t->stack_high = high;
+	if (f->learner.frames == FRAMES || !add(f->live, f->stack, frame.ip)) {
+		f->whole = false;
+		return false;
 	}
+	ss_steps_learn(&f->learner, frame);
+	return true;
 }
 
 static void write_frames(struct ss_trace_context *c, uint32_t id, const uint64_t *ip,
@@ -258,14 +162,14 @@ static __attribute__((noinline)) uint32_t unwind_new(struct ss_trace_context *c,
 						     const struct ss_frame *first, uintptr_t fp,
 						     struct stack *s)
 {
-	struct unwinding u = {.live = c->live, .stack = s, .whole = true};
+	struct finding f = {
+		.live = c->live, .stack = s, .learner = {.steps = c->live->steps}, .whole = true};
 	bool is_new = false;
 
 	s->count = 0;
 	s->cut = false;
-	ss_unwind(first, fp, each_frame, &u);
-	if (u.frames && u.learns)
-		learn_bounds(&u, c->thread, first->sp);
+	ss_unwind(first, fp, learn_frame, &f);
+	ss_steps_learned(&f.learner, &c->thread->bounds, first->sp, f.whole);
 	if (s->count == 0)
 		return 0;
 	uint32_t id = find(c->live, hash_of(c->live, s), false, NULL);
@@ -292,10 +196,12 @@ __attribute__((noinline)) uint32_t ss_trace_stack_id(struct ss_trace_context *c)
 		.sp = fp + 2 * sizeof(void *),
 	};
 	struct stack s;
+	struct finding f = {.live = c->live, .stack = &s};
 
 	s.count = 0;
 	s.cut = false;
-	if (++c->thread->stacks % VERIFY_EVERY && walk(c->live, c->thread, first, &s)) {
+	if (++c->thread->stacks % VERIFY_EVERY &&
+	    ss_steps_walk(c->live->steps, &c->thread->bounds, first, add_frame, &f)) {
 		uint32_t id = find(c->live, hash_of(c->live, &s), false, NULL);
 		if (id)
 			return id;

@@ -20,6 +20,7 @@ struct call {
 	void *freed;                /* a block that it is freeing */
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
 	uint64_t since;
+	struct ss_stack_bounds bounds; /* of the thread, not of the call */
 };
 
 static struct call spare; /* of threads for which there is no host memory */
@@ -138,7 +139,10 @@ __attribute__((constructor)) static void init(void)
 
 void ss_check_call(const char *name)
 {
-	*call_of_thread() = (struct call){.name = name, .since = ss_check_now(ss_check_state)};
+	struct call *call = call_of_thread();
+
+	*call = (struct call){
+		.name = name, .since = ss_check_now(ss_check_state), .bounds = call->bounds};
 	if (ss_distrusted(ss_core))
 		ss_check_blind(ss_check_state);
 }
@@ -165,33 +169,38 @@ void ss_check_called(hipError_t err)
 		"hipMemUnmap",
 		"hipExecutionCtxSynchronize",
 	};
-	const char *name = call_of_thread()->name ? call_of_thread()->name : "";
+	const struct call *call = call_of_thread();
+	const char *name = call->name ? call->name : "";
 
 	(void)err;
-	if (call_of_thread()->pageable && call_of_thread()->stream)
-		ss_check_tell(ss_check_state, call_of_thread()->stream);
+	if (call->pageable && call->stream)
+		ss_check_tell(ss_check_state, call->stream);
 	if (strstr(name, "Async"))
 		return;
-	if (call_of_thread()->stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") ||
-					 begins(name, "hipDrvMemcpy")))
-		ss_check_stream_synced(ss_check_state, call_of_thread()->stream,
-				       call_of_thread()->since);
+	if (call->stream && (begins(name, "hipMemcpy") || begins(name, "hipMemset") ||
+			     begins(name, "hipDrvMemcpy")))
+		ss_check_stream_synced(ss_check_state, call->stream, call->since);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
 		if (!strcmp(name, waits[i]))
-			ss_check_all_synced(ss_check_state, call_of_thread()->since);
+			ss_check_all_synced(ss_check_state, call->since);
 }
 
 static const char *name_of_call(void)
 {
-	return call_of_thread()->name ? call_of_thread()->name : "a HIP call";
+	const struct call *call = call_of_thread();
+
+	return call->name ? call->name : "a HIP call";
 }
 
 static uint32_t stack_of_call(void)
 {
-	if (!call_of_thread()->has_stack)
-		call_of_thread()->stack = ss_check_stack();
-	call_of_thread()->has_stack = true;
-	return call_of_thread()->stack;
+	struct call *call = call_of_thread();
+	struct ss_stack_bounds none = {0};
+
+	if (!call->has_stack)
+		call->stack = ss_check_stack(call == &spare ? &none : &call->bounds);
+	call->has_stack = true;
+	return call->stack;
 }
 
 /* ---- streams ------------------------------------------------------------------ */
@@ -264,10 +273,12 @@ void ss_check_event_reached(hipEvent_t event)
 
 void ss_check_reached(struct ss_timeline *tl)
 {
+	uint64_t since = call_of_thread()->since;
+
 	if (tl)
-		ss_check_stream_synced(ss_check_state, key_of(tl), call_of_thread()->since);
+		ss_check_stream_synced(ss_check_state, key_of(tl), since);
 	else
-		ss_check_all_synced(ss_check_state, call_of_thread()->since);
+		ss_check_all_synced(ss_check_state, since);
 }
 
 void ss_check_reset(void)
@@ -359,22 +370,22 @@ void ss_check_pool_used(hipMemPool_t handle)
 
 static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 {
+	struct call *call = call_of_thread();
+	const char *name = name_of_call();
 	const void *key = key_of(tl);
 
-	if (!key || !ptr || begins(name_of_call(), "hipGraph") ||
-	    begins(name_of_call(), "hipDrvGraph"))
+	if (!key || !ptr || begins(name, "hipGraph") || begins(name, "hipDrvGraph"))
 		return true;
 	if (ss_timeline_capturing(tl))
 		return true;
-	call_of_thread()->stream = tl;
+	call->stream = tl;
 	if (ours(ptr, NULL))
-		return ss_check_use(ss_check_state, key, ptr, size, name_of_call(),
-				    stack_of_call());
+		return ss_check_use(ss_check_state, key, ptr, size, name, stack_of_call());
 	/* The host may look at memory that it sees, and so learn that all before this command has
 	 * ended. A copy with memory that is not pinned may make the host wait for the copy
 	 * itself. */
 	ss_check_tell(ss_check_state, key);
-	call_of_thread()->pageable |= !ss_check_is_host_memory(ptr);
+	call->pageable |= !ss_check_is_host_memory(ptr);
 	return true;
 }
 

@@ -7,11 +7,13 @@
 
 #include "core/check/check.h"
 #include "shim/process/service.h"
+#include "trace/steps.h"
 
 extern struct ss_check *ss_check_state SS_HIDDEN;
 
-/* Number of the caller's call stack without the frames of this library; 0: unknown, or too many. */
-uint32_t ss_check_stack(void);
+/* Number of the caller's call stack without the frames of this library; 0: unknown, or too many.
+ * `bounds` are the thread's, and begin with zeros. */
+uint32_t ss_check_stack(struct ss_stack_bounds *bounds);
 /* Its frames, innermost first. Returns how many there are. */
 uint32_t ss_check_stack_frames(uint32_t id, const uintptr_t **ip);
 

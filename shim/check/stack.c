@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call stacks of findings. Each different one is kept once. A stack is a return address in each
- * frame; names come when a finding is written.
+ * frame; names come when a finding is written. The unwinder is asked for stacks that are not known
+ * yet, and for one in VERIFY_EVERY of the others (steps.h).
  *
  * Locks: `lock`, a leaf.
  */
@@ -11,10 +12,11 @@
 #include <uthash.h>
 
 #include "shim/check/inside.h"
-#include "trace/unwind.h"
 
 #define FRAMES_MAX 24u
 #define STACKS_MAX 65536u
+#define FRAMES_OWN 16u /* in front of the caller's */
+#define VERIFY_EVERY 256u
 
 struct stack {
 	uint32_t id, count;
@@ -29,12 +31,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stack *by_content, **by_id;
 static uint32_t stacks;
 
+static _Atomic uint64_t steps[SS_STEPS];
+
 struct walk {
 	uint32_t count;
 	uintptr_t ip[FRAMES_MAX];
+	struct ss_steps_learner learner; /* of an unwinding */
+	bool whole;                      /* the stack has no more frames */
 };
 
-static bool each(struct ss_frame frame, void *arg)
+static bool add(struct ss_frame frame, void *arg)
 {
 	struct walk *w = arg;
 
@@ -42,6 +48,15 @@ static bool each(struct ss_frame frame, void *arg)
 		return true;
 	w->ip[w->count++] = frame.ip;
 	return w->count < FRAMES_MAX;
+}
+
+static bool learn(struct ss_frame frame, void *arg)
+{
+	struct walk *w = arg;
+
+	ss_steps_learn(&w->learner, frame);
+	w->whole = add(frame, w) && w->learner.frames < FRAMES_MAX + FRAMES_OWN;
+	return w->whole;
 }
 
 static struct stack *stack_add(const struct walk *w)
@@ -63,7 +78,25 @@ static struct stack *stack_add(const struct walk *w)
 	return s;
 }
 
-__attribute__((noinline)) uint32_t ss_check_stack(void)
+/* The number of a known stack; with `add_it`, of a new one as well. 0: there is none. */
+static uint32_t number_of(const struct walk *w, bool add_it)
+{
+	struct stack *s = NULL;
+	uint32_t id = 0;
+
+	if (!w->count)
+		return 0;
+	pthread_mutex_lock(&lock);
+	HASH_FIND(hh, by_content, w->ip, w->count * sizeof(w->ip[0]), s);
+	if (!s && add_it)
+		s = stack_add(w);
+	if (s)
+		id = s->id;
+	pthread_mutex_unlock(&lock);
+	return id;
+}
+
+__attribute__((noinline)) uint32_t ss_check_stack(struct ss_stack_bounds *bounds)
 {
 	/* This file is compiled with frame pointers (trace/stack.c). */
 	uintptr_t fp = (uintptr_t)__builtin_frame_address(0);
@@ -71,21 +104,22 @@ __attribute__((noinline)) uint32_t ss_check_stack(void)
 		.ip = (uintptr_t)__builtin_return_address(0),
 		.sp = fp + 2 * sizeof(void *),
 	};
-	struct walk w = {0};
-	struct stack *s = NULL;
-	uint32_t id = 0;
+	static _Atomic uint32_t asked;
+	struct walk w;
+	uint32_t id;
 
-	ss_unwind(&first, fp, each, &w);
-	if (!w.count)
-		return 0;
-	pthread_mutex_lock(&lock);
-	HASH_FIND(hh, by_content, w.ip, w.count * sizeof(w.ip[0]), s);
-	if (!s)
-		s = stack_add(&w);
-	if (s)
-		id = s->id;
-	pthread_mutex_unlock(&lock);
-	return id;
+	w.count = 0;
+	if (++asked % VERIFY_EVERY && ss_steps_walk(steps, bounds, first, add, &w)) {
+		id = number_of(&w, false);
+		if (id)
+			return id;
+	}
+	w.count = 0;
+	w.learner = (struct ss_steps_learner){.steps = steps};
+	w.whole = true;
+	ss_unwind(&first, fp, learn, &w);
+	ss_steps_learned(&w.learner, bounds, first.sp, w.whole);
+	return number_of(&w, true);
 }
 
 uint32_t ss_check_stack_frames(uint32_t id, const uintptr_t **ip)
