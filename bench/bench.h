@@ -46,6 +46,11 @@ struct trace *trace_open(const char *path);
 /* The most bytes that are live at once. */
 uint64_t trace_peak(const struct trace *t);
 
+/* umf.c, where UMF is installed: its disjoint pool. A failure ends the program. */
+void umf_start(void);
+void *umf_take(size_t size);
+void umf_give(void *ptr);
+
 /* A symbol of the process, such as somasim_call_count; NULL if there is none. */
 void *symbol(const char *name);
 

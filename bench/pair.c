@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cost of an allocation and its free, for one recorded log that is repeated:
- * pair TRACE WHICH prints nanoseconds per pair for it and for mimalloc, medians of rounds
- * that take turns; pair TRACE WHICH N runs it N times inside counted() for callgrind.
+ * pair TRACE WHICH prints nanoseconds per pair for it and for its peers, mimalloc and, where it is
+ * installed, UMF's disjoint pool: medians of rounds that take turns. pair TRACE WHICH N runs it N
+ * times inside counted() for callgrind.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -47,6 +48,17 @@ static void run_mimalloc(const struct trace *t)
 			mi_free(ptr[o->slot]);
 }
 
+#ifdef SS_UMF
+static void run_umf(const struct trace *t)
+{
+	for (const struct op *o = t->op, *end = o + t->count; o < end; o++)
+		if (o->size)
+			ptr[o->slot] = umf_take(o->size);
+		else
+			umf_give(ptr[o->slot]);
+}
+#endif
+
 static const struct {
 	const char *name;
 	body *run;
@@ -54,7 +66,12 @@ static const struct {
 	{"async", run_async},
 	{"classic", run_classic},
 	{"mimalloc", run_mimalloc},
+#ifdef SS_UMF
+	{"umf", run_umf},
+#endif
 };
+
+#define PEERS (sizeof(peers) / sizeof(peers[0]))
 
 /* Callgrind counts inside this function. */
 COUNTED void counted(body *run, const struct trace *t, int n);
@@ -66,7 +83,7 @@ COUNTED void counted(body *run, const struct trace *t, int n)
 
 static body *peer(const char *name)
 {
-	for (size_t p = 0; p < sizeof(peers) / sizeof(peers[0]); p++)
+	for (size_t p = 0; p < PEERS; p++)
 		if (!strcmp(name, peers[p].name))
 			return peers[p].run;
 	die("unknown peer %s", name);
@@ -74,13 +91,14 @@ static body *peer(const char *name)
 
 int main(int argc, char **argv)
 {
-	double ns[2][ROUNDS];
-	body *run[2];
+	double ns[PEERS - 1][ROUNDS];
+	body *run[PEERS - 1];
+	size_t count = PEERS - 1;
 	struct trace *t;
 	void *lib;
 
 	if (argc != 3 && argc != 4)
-		die("usage: pair TRACE async|classic|mimalloc [N]");
+		die("usage: pair TRACE async|classic|mimalloc|umf [N]");
 	t = trace_open(argv[1]);
 	ptr = calloc(t->slots, sizeof(*ptr));
 	/* Loaded, not linked, because it would become the malloc of the process. */
@@ -91,27 +109,35 @@ int main(int argc, char **argv)
 	*(void **)&mi_free = dlsym(lib, "mi_free");
 	if (!mi_malloc || !mi_free)
 		die("libmimalloc without mi_malloc");
+	/* valgrind is not asked for UMF's addresses, unless that is what it counts. */
+	if (argc == 4)
+		count = 1;
 	run[0] = peer(argv[2]);
-	run[1] = run_mimalloc;
+#ifdef SS_UMF
+	if (count > 1 || run[0] == run_umf)
+		umf_start();
+#endif
+	for (size_t p = 2; p < PEERS; p++)
+		run[p - 1] = peers[p].run;
 	/* Without a stream one timeline orders all work of the device. */
 	if (run[0] == run_async)
 		CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
-	for (size_t i = 0; i < WARM; i += t->pairs) {
-		run[0](t);
-		run[1](t);
-	}
+	for (size_t i = 0; i < WARM; i += t->pairs)
+		for (size_t p = 0; p < count; p++)
+			run[p](t);
 	if (argc == 4) {
 		counted(run[0], t, atoi(argv[3]));
 		printf("%zu\n", t->pairs * (size_t)atoi(argv[3]));
 		return 0;
 	}
 	for (int r = 0; r < ROUNDS; r++)
-		for (int p = 0; p < 2; p++) {
+		for (size_t p = 0; p < count; p++) {
 			double start = cpu_ns();
 
 			run[p](t);
 			ns[p][r] = (cpu_ns() - start) / (double)t->pairs;
 		}
-	printf("ours %.1f\nmimalloc %.1f\n", median(ns[0], ROUNDS), median(ns[1], ROUNDS));
+	for (size_t p = 0; p < count; p++)
+		printf("%s %.1f\n", p ? peers[p + 1].name : "ours", median(ns[p], ROUNDS));
 	return 0;
 }

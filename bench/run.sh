@@ -73,6 +73,8 @@ for t in "${traces[@]}"; do
 	shim "$build/bench/bench_pair" "$t" async >"$tmp/pair"
 	row "pair $name" "$(div "$(val ours "$tmp/pair")" "$(val mimalloc "$tmp/pair")")" "<= 2.0" \
 		"mimalloc $(val mimalloc "$tmp/pair") ns, ours $(val ours "$tmp/pair") ns"
+	[ -z "$(val umf "$tmp/pair")" ] || row "pair $name, over UMF's" \
+		"$(div "$(val ours "$tmp/pair")" "$(val umf "$tmp/pair")")" "<= 1.0" "UMF $(val umf "$tmp/pair") ns"
 	shim "$build/bench/bench_pair" "$t" classic >"$tmp/pair"
 	row "hipMalloc pair $name" "$(div "$(val ours "$tmp/pair")" "$(val mimalloc "$tmp/pair")")" \
 		"<= 3.0" "mimalloc $(val mimalloc "$tmp/pair") ns, ours $(val ours "$tmp/pair") ns"
