@@ -84,6 +84,7 @@ static const char *const quirks[SIM_Q_COUNT] = {
 	[SIM_Q_LAZY_QUEUES] = "lazy-queues",
 	[SIM_Q_FREE_QUEUE] = "free-queue",
 	[SIM_Q_EXIT_MAPPED] = "exit-mapped",
+	[SIM_Q_PINNED_WAITS] = "pinned-waits",
 };
 
 static bool parse_size(const char *s, uint64_t *out)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Host memory that devices may touch: pinned and registered. */
 #include "device/arena.h"
+#include "device/device_queues.h"
+#include "device/options.h"
 #include "hip/allocation.h"
 #include "hip/capture_guard.h"
 #include "hip/entry_points.h"
@@ -23,6 +25,8 @@ hipError_t i_hipHostMalloc(void **ptr, size_t size, unsigned flags)
 		*ptr = NULL;
 		return hipSuccess;
 	}
+	if (sim_opt.quirk[SIM_Q_PINNED_WAITS])
+		sim_device_finish(current_device());
 	p = sim_host_alloc(size, flags, SIM_HOST, current_device());
 	if (!p)
 		return hipErrorOutOfMemory;

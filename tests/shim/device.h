@@ -23,10 +23,11 @@
 #define SKIP 77
 #define HELD_AT_ONCE 16
 
-/* The software device's own calls; on a real device there are none. */
+/* The software device's own calls; on a real device there are none, and TEST_AS_HARDWARE=1 has a
+ * test do without them, too. */
 static inline void *sim_call(const char *name)
 {
-	return dlsym(RTLD_DEFAULT, name);
+	return getenv("TEST_AS_HARDWARE") ? NULL : dlsym(RTLD_DEFAULT, name);
 }
 
 static inline void *sim_must(const char *name)
@@ -92,8 +93,9 @@ static inline void *runtime_call(const char *name)
 static struct held {
 	hipStream_t stream;
 	int on;
-	volatile uint64_t *value; /* the stream goes on when it is 1; a reset takes it along */
 } held_streams[HELD_AT_ONCE];
+/* A stream goes on when its word is 1. Pinned; a reset takes them along. */
+static volatile uint64_t *held_words;
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static inline void must(int ok, const char *what)
@@ -104,30 +106,45 @@ static inline void must(int ok, const char *what)
 	}
 }
 
-/* Holds a stream, until release(). False: it is held already. Any thread. */
+/* The words of all streams at once, before the first is held: CUDA waits for every stream before it
+ * gives pinned memory, so whoever asked while one is held would wait for ever. */
+static inline void take_held_words(void)
+{
+	size_t bytes = HELD_AT_ONCE * sizeof(*held_words);
+	void *seen, *words = (void *)(uintptr_t)held_words;
+
+	if (words && !RUNTIME(hipHostGetDevicePointer)(&seen, words, 0))
+		return;
+	must(!RUNTIME(hipHostMalloc)(&words, bytes, 0), "hipHostMalloc");
+	held_words = words;
+	memset(held_streams, 0, sizeof(held_streams)); /* they went with the words */
+}
+
+/* Holds a stream, until release(). False: as many as can be are held. Any thread. */
 static inline int try_stall(hipStream_t stream)
 {
 	int (*fn)(hipStream_t) = (int (*)(hipStream_t))sim_call("somasim_stall_stream");
 	struct held *h = held_streams;
+	void *word = NULL;
 	int free;
 
 	if (fn)
 		return !fn(stream);
 	pthread_mutex_lock(&held_lock);
+	take_held_words();
 	while (h < held_streams + HELD_AT_ONCE && h->on)
 		h++;
 	free = h < held_streams + HELD_AT_ONCE;
 	if (free) {
-		must(!RUNTIME(hipHostMalloc)((void **)&h->value, sizeof(*h->value), 0),
-		     "hipHostMalloc");
-		*h->value = 0;
+		word = (void *)(uintptr_t)&held_words[h - held_streams];
+		held_words[h - held_streams] = 0;
 		h->on = 1;
 		h->stream = stream;
 	}
 	pthread_mutex_unlock(&held_lock);
 	if (free)
-		must(!RUNTIME(hipStreamWaitValue64)(stream, (void *)h->value, 1,
-						    hipStreamWaitValueEq, UINT64_MAX),
+		must(!RUNTIME(hipStreamWaitValue64)(stream, word, 1, hipStreamWaitValueEq,
+						    UINT64_MAX),
 		     "hipStreamWaitValue64");
 	return free;
 }
@@ -148,7 +165,7 @@ static inline void release(hipStream_t stream)
 	pthread_mutex_lock(&held_lock);
 	for (struct held *h = held_streams; h < held_streams + HELD_AT_ONCE; h++)
 		if (h->on && h->stream == stream) {
-			*h->value = 1;
+			held_words[h - held_streams] = 1;
 			h->on = 0;
 		}
 	pthread_mutex_unlock(&held_lock);

@@ -13,6 +13,7 @@
 
 #define SIZE (1u << 20)
 #define HOLD_MS 150
+#define AT_ONCE 8 /* processes */
 
 static pthread_t releaser;
 
@@ -277,11 +278,51 @@ static const struct {
 	{"gated", "", NEVER},
 };
 
+/* A real device needs most of a second to start in a process, so several start at once. */
+static int all_ways(const char *self, int mode)
+{
+	const size_t count = sizeof(ways) / sizeof(ways[0]);
+	pid_t pid[sizeof(ways) / sizeof(ways[0])] = {0};
+	size_t started = 0, running = 0;
+	int status, skipped = 0, failed = 0;
+
+	while (started < count || running) {
+		if (started < count && running < AT_ONCE) {
+			size_t i = started++;
+
+			if (!(ways[i].modes & mode))
+				continue;
+			pid[i] = fork();
+			CHECK(pid[i] >= 0);
+			if (!pid[i]) {
+				execl(self, self, ways[i].kind, ways[i].what, (char *)NULL);
+				_exit(127);
+			}
+			running++;
+			continue;
+		}
+		pid_t ended = wait(&status);
+		size_t i = 0;
+
+		CHECK(ended > 0);
+		while (i < count && pid[i] != ended)
+			i++;
+		CHECK(i < count);
+		running--;
+		if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP) {
+			skipped++;
+		} else if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+			fprintf(stderr, "%s %s: failed\n", ways[i].kind, ways[i].what);
+			failed++;
+		}
+	}
+	return failed ? 1 : skipped ? SKIP : 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *set = getenv("SOMASHIM_FREE_SYNC");
-	int mode = !set ? AUTO : !strcmp(set, "always") ? ALWAYS : NEVER, status;
-	bool skipped = false;
+	int mode = !set ? AUTO : !strcmp(set, "always") ? ALWAYS : NEVER;
 
 	CHECK(preloaded());
 	if (argc == 3) {
@@ -299,25 +340,5 @@ int main(int argc, char **argv)
 			gated();
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		pid_t pid;
-
-		if (!(ways[i].modes & mode))
-			continue;
-		pid = fork();
-		if (!pid) {
-			execl(argv[0], argv[0], ways[i].kind, ways[i].what, (char *)NULL);
-			_exit(127);
-		}
-		CHECK(waitpid(pid, &status, 0) == pid);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP) {
-			skipped = true;
-			continue;
-		}
-		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			fprintf(stderr, "%s %s: failed\n", ways[i].kind, ways[i].what);
-			return 1;
-		}
-	}
-	return skipped ? SKIP : 0;
+	return all_ways(argv[0], mode);
 }
