@@ -19,6 +19,7 @@
 
 #include <hip/hip_runtime_api.h>
 
+#include "device_work.h"
 #include "replay_log.h"
 
 #define PAGE 4096u
@@ -38,7 +39,8 @@ struct live {
 };
 
 static struct {
-	bool classic;
+	bool classic, keep;
+	double work; /* microseconds */
 	int streams;
 	unsigned repeat, cross;
 	uint64_t seed;
@@ -207,6 +209,7 @@ static void allocate(const struct replay_log *log, const struct replay_op *op, u
 		sample_device();
 	}
 	stamp(ptr, serial, size, stream[b->stream]);
+	HIP(device_work(stream[b->stream]));
 }
 
 static void release(const struct replay_log *log, const struct replay_op *op)
@@ -259,6 +262,15 @@ static void replay(const struct replay_log *log, unsigned round)
 	}
 }
 
+static void keep_all(void)
+{
+	uint64_t all = UINT64_MAX;
+	hipMemPool_t pool;
+
+	HIP(hipDeviceGetDefaultMemPool(&pool, 0));
+	HIP(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &all));
+}
+
 static void report(const struct replay_log *log, double seconds)
 {
 	uint64_t reserved = 0;
@@ -282,9 +294,11 @@ static void report(const struct replay_log *log, double seconds)
 
 static void usage(void)
 {
-	fputs("usage: replay_hip [--classic|--async] [--streams N] [--cross PERCENT]\n"
-	      "                  [--seed N] [--repeat N] LOG.csv[.xz]\n"
-	      "  --cross: a log of one stream frees so many blocks on another one\n",
+	fputs("usage: replay_hip [--classic|--async] [--streams N] [--cross PERCENT] [--work US]\n"
+	      "                  [--keep] [--seed N] [--repeat N] LOG.csv[.xz]\n"
+	      "  --cross: a log of one stream frees so many blocks on another one\n"
+	      "  --work: the device is busy for so many microseconds after each allocation\n"
+	      "  --keep: the pool gives nothing back (release threshold: all)\n",
 	      stderr);
 	exit(2);
 }
@@ -309,6 +323,10 @@ int main(int argc, char **argv)
 			opt.streams = (int)number(argv[++i], MAX_STREAMS);
 		else if (strcmp(argv[i], "--cross") == 0)
 			opt.cross = (unsigned)number(argv[++i], 100);
+		else if (strcmp(argv[i], "--work") == 0)
+			opt.work = (double)number(argv[++i], 1000000);
+		else if (strcmp(argv[i], "--keep") == 0)
+			opt.keep = true;
 		else if (strcmp(argv[i], "--seed") == 0)
 			opt.seed = number(argv[++i], UINT64_MAX);
 		else if (strcmp(argv[i], "--repeat") == 0)
@@ -337,6 +355,10 @@ int main(int argc, char **argv)
 		HIP(hipStreamCreateWithFlags(&stream[i], hipStreamNonBlocking));
 		HIP(hipEventCreateWithFlags(&event[i], hipEventDisableTiming));
 	}
+
+	HIP(device_work_prepare(opt.work));
+	if (opt.keep)
+		keep_all();
 
 	struct timespec from, to;
 	clock_gettime(CLOCK_MONOTONIC, &from);
