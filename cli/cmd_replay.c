@@ -40,6 +40,7 @@ enum {
 	HOST,
 	COMMAND,
 	QUEUED,
+	NO_REMAP,
 	VRAM,
 	FIT,
 	DEVICE,
@@ -61,6 +62,8 @@ static const struct argp_option options[] = {
 	 "With a clock: the host waits if the device is N commands behind "
 	 "(1024)",
 	 0},
+	{"no-remap", NO_REMAP, NULL, 0,
+	 "vmm: what is mapped stays where it is, as on ROCm 7.0 to 7.13", 0},
 	{"vram", VRAM, "SIZE", 0, "Device memory (default: twice the peak, and at least 64G)", 0},
 	{"fit", FIT, NULL, 0, "Find the smallest device on which no allocation fails", 0},
 	{"device", DEVICE, "N", 0, "Which device of a memory snapshot", 0},
@@ -290,6 +293,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case HOST: a->host_us = positive(state, "--host-us", arg, MOST_US); return 0;
 	case COMMAND: a->device_us = positive(state, "--device-us", arg, MOST_US); return 0;
 	case QUEUED: a->config.queue = (uint32_t)positive(state, "--queue", arg, 1 << 24); return 0;
+	case NO_REMAP: a->config.no_remap = true; return 0;
 	case VRAM:
 		a->config.vram = ss_arguments_number(state, "--vram", arg, 8ull << 40);
 		if (!a->config.vram)

@@ -241,6 +241,8 @@ static bool start(struct run *r)
 		.vmm = true,
 		.idle = r->config->lag == 0 && r->config->device_ns == 0,
 		.hip_release_waits = true,
+		.vmm_release_waits = true,
+		.access_prefix = r->config->no_remap,
 		.host_ns = r->config->host_ns,
 		.device_ns = r->config->device_ns,
 		.queue = r->config->queue,

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "core/backing/vmm.h"
+#include "core/base/mutants.h"
 
 #define POOL_PARTS 64   /* a new chunk is at most this part of the pool, */
 #define RUN_PARTS 12    /* or this part of the bytes that are missing, whichever is more */
@@ -194,6 +195,9 @@ uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth)
 	ss_gap_find(m, &run, m->core->info[m->dev].access_prefix);
 	if (!run.gap)
 		return 0;
+	/* Where an unmap waits, nothing moves while the device has work. */
+	if ((m->core->info[m->dev].access_prefix || ss_release_waits(m)) && !SS_MUTANT_IS(58))
+		return run.bytes;
 	return ss_minus(run.bytes, ss_chunks_movable(m, &run));
 }
 

@@ -29,15 +29,18 @@ static bool sets_peak(struct ss_request *r)
 	return v.reserved + ss_memory_short(m, &growth) > v.reserved_high || SS_MUTANT_IS(51);
 }
 
-/* Could idle segments go back for the one that is missing, once the device is idle? Pool lock
- * held. */
+/* Could what has completed be put where memory is missing: chunks that move, or idle segments that
+ * go back for one of another size? Pool lock held. */
 static bool may_exchange(struct ss_request *r)
 {
+	struct ss_memory *m = &r->pool->mem;
 	struct ss_view v;
-	uint64_t want = ss_growth_segment(r, &v);
+	uint64_t want;
 
-	return r->pool->mem.backing != SS_BACKING_VMM &&
-	       v.reserved + want <= v.reserved_high + v.idle;
+	if (m->backing == SS_BACKING_VMM)
+		return !m->core->info[m->dev].access_prefix;
+	want = ss_growth_segment(r, &v);
+	return v.reserved + want <= v.reserved_high + v.idle;
 }
 
 /* What a stream waits for: what it freed itself; what others did, too; or the device's end, without
@@ -56,8 +59,7 @@ static bool might_help(struct ss_request *r, enum whom whom)
 	if (whom == DEVICE)
 		return !ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
 	if (whom == ITSELF)
-		return own && (pool->mem.backing == SS_BACKING_VMM ||
-			       (ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r)));
+		return own && ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
 	return all > own + completed;
 }
 

@@ -15,6 +15,8 @@ struct ss_fake_config {
 	bool vmm;               /* offers VMM (chunk_bytes = 256 KiB) */
 	bool idle;              /* a fence is reached as soon as it is recorded */
 	bool hip_release_waits; /* what release_waits[SS_BACKING_HIP] says */
+	bool vmm_release_waits; /* and release_waits[SS_BACKING_VMM]: an unmap waits */
+	bool access_prefix;     /* as in struct ss_device_info */
 	/* Reservations and chunks may be left: ss_fake_destroy() is silent */
 	bool may_leave;
 	/* With a clock (device_ns is not 0) a call of the host takes so long, and the device needs
@@ -56,7 +58,7 @@ void ss_fake_advance_ms(struct ss_fake *fake, uint64_t ms);
  * commands of all streams one after the other, in the order in which they were enqueued. A call
  * takes host_ns, waits while the queue is full, and enqueues one command. Naps and sleeps of the
  * core pass time, and so do, a microsecond each, questions to which the answer is "not yet".
- * Giving back a segment waits for the device where release_waits says so. */
+ * Giving back a segment, and unmapping a chunk, wait for the device where release_waits says so. */
 void ss_fake_call(struct ss_fake *fake, int dev, void *native);
 struct ss_fake_times ss_fake_times(struct ss_fake *fake);
 /* A fence_wait is a command of its stream too: progress stops before it until the fence is

@@ -26,7 +26,9 @@ static enum ss_status device_info(void *ctx, int dev, struct ss_device_info *out
 	snprintf(out->name, sizeof(out->name), "fake %d", dev);
 	out->total_bytes = fake->config.vram;
 	out->chunk_bytes = fake->config.vmm ? SS_FAKE_CHUNK : 0;
+	out->access_prefix = fake->config.access_prefix;
 	out->release_waits[SS_BACKING_HIP] = fake->config.hip_release_waits;
+	out->release_waits[SS_BACKING_VMM] = fake->config.vmm_release_waits;
 	return SS_OK;
 }
 

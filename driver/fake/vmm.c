@@ -170,6 +170,8 @@ static enum ss_status unmap(void *ctx, int dev, void *va, size_t size)
 	if (!c || c->mapped != (uint64_t)(uintptr_t)va || c->size != size)
 		ss_fake_misuse("unmap: %p + %zu is not exactly one mapped chunk", va, size);
 	enum ss_status st = ss_fake_enter(fake, OP_UNMAP);
+	if (st == SS_OK && fake->config.vmm_release_waits)
+		ss_fake_clock_drain(fake);
 	if (st == SS_OK) {
 		c->mapped = 0;
 		memset(slot, 0, count * sizeof(*slot));
@@ -187,11 +189,13 @@ static enum ss_status set_access(void *ctx, int dev, void *va, size_t size, uint
 
 	ss_fake_lock(fake);
 	fake->counts.set_access++;
-	reservation(fake, "set_access", dev, va, size, &slot, &count);
+	struct ss_fake_range *r = reservation(fake, "set_access", dev, va, size, &slot, &count);
 	for (size_t i = 0; i < count; i++)
 		if (!slot[i].chunk)
 			ss_fake_misuse("set_access: %p + %zu is not all mapped", va, size);
 	enum ss_status st = ss_fake_enter(fake, OP_SET_ACCESS);
+	if (st == SS_OK && fake->config.access_prefix && ss_fake_range_ptr(r) != va)
+		st = SS_ERR_INVALID;
 	for (size_t i = 0; st == SS_OK && i < count; i++)
 		slot[i].access = true;
 	ss_fake_unlock(fake);

@@ -151,6 +151,18 @@ static void own_chunks_alone(void)
 	D(release());
 }
 
+/* What has completed cannot move: never, or not while the device has work. So a stream waits for
+ * what another one freed, although there would be enough of the rest. */
+static void waits_where_nothing_moves(void)
+{
+	D(stream(0, NB), stream(1, NB), stream(2, NB));
+	for (int i = 0; i < 5; i++)
+		D(alloc(i, S(0), i == 4 ? 2 * BIG : BIG));
+	D(free_(0, S(0)), free_(2, S(0)), ssync(S(0)), kernel(S(0)), kernel(S(2)), free_(4, S(0)));
+	D(alloc(5, S(1), 2 * BIG));
+	CHECK(given() == 6 * BIG && d_stats().waits == 1 && d_stats().remaps == 0);
+}
+
 #define WAITS(f) { .name = #f, .fn = f, .waits = true }
 const struct d_test directed_waits[] = {
 	WAITS(malloc_waits),
@@ -164,6 +176,11 @@ const struct d_test directed_waits[] = {
 	WAITS(stream_not_in_capture),
 	WAITS(stream_not_beside_host_functions),
 	{"own_chunks_move", own_chunks_move, .vmm = true, .waits = true},
+	{"own_chunks_move_on_an_idle_device", own_chunks_move, .vmm = true, .release_waits = true,
+	 .waits = true},
+	{"waits_where_nothing_may_move", waits_where_nothing_moves, .vmm = true,
+	 .release_waits = true, .waits = true},
+	{"waits_where_nothing_moves", waits_where_nothing_moves, .prefix = true, .waits = true},
 	{"own_chunks_alone", own_chunks_alone, .vmm = true, .waits = true},
 	{.name = NULL},
 };

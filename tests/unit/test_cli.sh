@@ -224,6 +224,11 @@ status 0 "$somashim" replay --classic --clock "$dir/kind"
 cp "$dir/out" "$dir/once"
 status 0 "$somashim" replay --classic --clock "$dir/kind"
 cmp "$dir/once" "$dir/out" || fail "a clock that is not virtual"
+for how in '' --no-remap; do
+	status 0 "$somashim" replay --clock --backing vmm --json $how "$dir/kind"
+	python3 -c 'import json, sys
+assert (json.load(sys.stdin)["remaps"] == 0) == (len(sys.argv) > 1)' $how <"$dir/out" || fail "remaps $how: $(cat "$dir/out")"
+done
 status 0 "$somashim" replay --classic --json --clock --host-us 5 "$dir/kind"
 python3 -c 'import json, sys
 r = json.load(sys.stdin)

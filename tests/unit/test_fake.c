@@ -310,6 +310,44 @@ static void test_host_ahead(void **state)
 	ss_fake_destroy(fake);
 }
 
+/* An unmap waits for the device, and access is given from the start of a reservation only, where
+ * the configuration says so. */
+static void test_clock_vmm(void **state)
+{
+	struct ss_fake_config config = {.vmm = true,
+					.vmm_release_waits = true,
+					.access_prefix = true,
+					.host_ns = 10000,
+					.device_ns = 12000,
+					.queue = 2};
+	struct ss_fake *fake = ss_fake_create(&config);
+	struct ss_driver drv = ss_fake_driver(fake);
+	struct ss_device_info info;
+	void *chunk[2];
+	char *va;
+
+	assert_int_equal(drv.device_info(drv.ctx, 0, &info), SS_OK);
+	assert_true(info.access_prefix && info.release_waits[SS_BACKING_VMM]);
+	assert_int_equal(drv.vmm_reserve(drv.ctx, 0, 2 * MIB, (void **)&va), SS_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(drv.chunk_create(drv.ctx, 0, MIB, &chunk[i]), SS_OK);
+		assert_int_equal(drv.map(drv.ctx, 0, va + i * MIB, MIB, chunk[i]), SS_OK);
+	}
+	assert_int_not_equal(drv.set_access(drv.ctx, 0, va + MIB, MIB, 1), SS_OK);
+	assert_false(ss_fake_usable(fake, 0, va + MIB, MIB));
+	assert_int_equal(drv.set_access(drv.ctx, 0, va, 2 * MIB, 1), SS_OK);
+	assert_true(ss_fake_usable(fake, 0, va + MIB, MIB));
+	ss_fake_call(fake, 0, S1); /* at 10 us, done at 22 */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(drv.unmap(drv.ctx, 0, va + i * MIB, MIB), SS_OK);
+	assert_int_equal(ss_fake_times(fake).waited, 12000);
+	assert_int_equal(ss_fake_done(fake, 0, S1), 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(drv.chunk_release(drv.ctx, 0, chunk[i], MIB), SS_OK);
+	assert_int_equal(drv.vmm_unreserve(drv.ctx, 0, va, 2 * MIB), SS_OK);
+	ss_fake_destroy(fake);
+}
+
 /* Commands of all streams are done in the order in which they came. */
 static void test_clock_order(void **state)
 {
@@ -388,12 +426,12 @@ static void test_slow_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_segments),    cmocka_unit_test(test_vmm),
-		cmocka_unit_test(test_misuse),      cmocka_unit_test(test_fences),
-		cmocka_unit_test(test_per_thread),  cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_clock),       cmocka_unit_test(test_host_ahead),
-		cmocka_unit_test(test_clock_order), cmocka_unit_test(test_idle_by_waits),
-		cmocka_unit_test(test_slow_host),
+		cmocka_unit_test(test_segments),      cmocka_unit_test(test_vmm),
+		cmocka_unit_test(test_misuse),        cmocka_unit_test(test_fences),
+		cmocka_unit_test(test_per_thread),    cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_clock),         cmocka_unit_test(test_host_ahead),
+		cmocka_unit_test(test_clock_vmm),     cmocka_unit_test(test_clock_order),
+		cmocka_unit_test(test_idle_by_waits), cmocka_unit_test(test_slow_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
