@@ -344,7 +344,7 @@ int ss_cmd_replay(int argc, char **argv)
 
 	ss_options_read(&a.options, environ, stderr);
 	/* A replay must not write into the files that the environment names for programs. */
-	a.options.journal[0] = a.options.log[0] = a.options.report[0] = '\0';
+	a.options.log[0] = a.options.report[0] = '\0';
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
 	if (ss_is_trace(a.path)) {
 		return ss_cli_error("replay: %s: a recording: see it with `somashim report', or "

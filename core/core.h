@@ -36,20 +36,19 @@ bool ss_must_unmap(struct ss_core *core, int dev);
 /* Unmaps that memory. The caller has seen all work of the device end, and nobody uses memory of
  * the device any more. */
 void ss_unmap(struct ss_core *core, int dev);
-/* Sets where the core says that SOMASHIM_INITIAL failed, that a runtime refuses to map memory, and
- * that the journal ends; NULL, the initial value, means nowhere. The caller owns `log`. Not thread
- * safe: call it before anything else. */
+/* Sets where the core says that SOMASHIM_INITIAL failed, and that a runtime refuses to map memory;
+ * NULL, the initial value, means nowhere. The caller owns `log`. Not thread safe: call it before
+ * anything else. */
 void ss_core_set_log(struct ss_core *core, FILE *log);
 /* `fn` is called after the pools took memory of a device for an allocation, and when there was
  * none. The thread that allocates calls it, with no lock held. NULL, the initial value: nobody is
  * told. Not thread safe: call it before anything else. */
 void ss_core_watch_growth(struct ss_core *core, void (*fn)(void));
-/* Returns the errno for which SOMASHIM_JOURNAL cannot be written; 0 if it is written or was not
- * asked for. */
-int ss_core_journal_error(const struct ss_core *core);
-/* Returns the name of the journal if the first name for SOMASHIM_JOURNAL was taken; NULL
- * otherwise. */
-const char *ss_core_journal_other_name(const struct ss_core *core);
+/* `fn` is called for each block that is handed out (`allocated`), is freed, or goes with its device
+ * at a reset: there a lock is held, so it calls nothing of the core. There are no hits from now on.
+ * Not thread safe: call it before anything else. */
+typedef void ss_block_watch(bool allocated, const void *ptr, size_t size, const void *stream);
+void ss_core_watch_blocks(struct ss_core *core, ss_block_watch *fn);
 
 /* ---- streams ------------------------------------------------------------ */
 

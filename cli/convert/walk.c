@@ -2,7 +2,7 @@
 /* What the writers of all formats share: they go through the events of a trace. */
 #include "cli/convert/convert.h"
 #include "cli/writers/json.h"
-#include "core/base/journal.h"
+#include "trace/rmm.h"
 
 bool ss_convert_wants(const struct ss_convert *c, int device)
 {
@@ -14,7 +14,7 @@ uint64_t ss_convert_stream(const struct ss_convert *c, uint32_t stream, uint32_t
 	const struct ss_trace_stream_def *s = stream ? ss_trace_reader_stream(c->reader, stream) :
 						       NULL;
 
-	return s && s->kind != SS_TRACE_STREAM_NULL ? ss_journal_stream(s->handle, tid) : 0;
+	return s && s->kind != SS_TRACE_STREAM_NULL ? ss_rmm_stream(s->handle, tid) : 0;
 }
 
 void ss_convert_json_text(FILE *out, const char *text)

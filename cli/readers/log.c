@@ -6,7 +6,7 @@
 #include "cli/readers/input.h"
 #include "cli/readers/rmm_csv.h"
 #include "cli/readers/torch_snapshot.h"
-#include "core/base/journal.h"
+#include "trace/rmm.h"
 
 #define PICKLE_PROTOCOL 0x80 /* the first byte of a pickle of protocol 2 or later */
 #define LEGACY 1             /* hipStreamLegacy, another name of the null stream */
@@ -18,7 +18,7 @@ static bool read_rmm(struct ss_events *ev, struct ss_input *in, char *err, size_
 	int st = -1;
 
 	while (reader && (st = ss_rmm_next(reader, &e, err, err_size)) == 1) {
-		uint64_t stream = e.stream == LEGACY ? 0 : ss_journal_stream(e.stream, e.thread);
+		uint64_t stream = e.stream == LEGACY ? 0 : ss_rmm_stream(e.stream, e.thread);
 
 		ev->failures += e.is_failure;
 		ev->at = (uint32_t)e.line;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes allocation logs in RMM's CSV format. */
 #include "cli/writers/rmm_csv.h"
+#include "trace/rmm.h"
 
 void ss_rmm_write_header(FILE *out)
 {
-	fputs("Thread,Time,Action,Pointer,Size,Stream\n", out);
+	fputs(SS_RMM_HEADER "\n", out);
 }
 
 void ss_rmm_write_row(FILE *out, unsigned thread, uint64_t time_us, const char *action,

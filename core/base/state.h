@@ -10,12 +10,12 @@
 #include <stdio.h>
 
 #include "core/base/arithmetic.h"
+#include "core/base/compiler.h"
 #include "config/options.h"
 #include "core/driver.h"
 #include "core/statistics.h"
 #include "trace/format.h"
 
-struct ss_journal;
 struct ss_oom;
 struct ss_map;       /* range/: addresses, segments, descriptors */
 struct ss_order;     /* order/: streams, events, fences */
@@ -29,10 +29,9 @@ struct ss_core {
 	FILE *log;                                            /* ss_core_set_log() */
 	void (*grew)(void);                                   /* ss_core_watch_growth() */
 	void (*oom)(struct ss_core *, const struct ss_oom *); /* ss_core_watch_oom() */
-	struct ss_journal *journal;                           /* NULL: no journal is written */
-	int journal_error; /* errno of a journal that could not be opened */
-	bool recorded;     /* a recording ran when the core was made (trace/writer.h) */
-	uint64_t serial;   /* number of this core in the process; never 0 */
+	ss_block_watch *block;                                /* ss_core_watch_blocks() */
+	bool recorded;   /* a recording ran when the core was made (trace/writer.h) */
+	uint64_t serial; /* number of this core in the process; never 0 */
 	int devices;
 	struct ss_device_info info[SS_MAX_DEVICES]; /* filled at the first use of a device */
 
@@ -51,6 +50,14 @@ struct ss_core {
 	struct ss_fast_path *fast;
 	struct ss_pools *pools;
 };
+
+/* Tells who watches blocks of one that was handed out, or is about to be free. */
+static inline void ss_tell_block(const struct ss_core *core, bool allocated, const void *ptr,
+				 size_t size, const void *stream)
+{
+	if (unlikely(core->block != NULL))
+		core->block(allocated, ptr, size, stream);
+}
 
 static inline void ss_tell_growth(const struct ss_core *core)
 {

@@ -21,7 +21,7 @@ struct ss_fast_path {
 	 * first one calls for somebody (ss_decay_watch). Whoever changes it calls
 	 * ss_recent_end(). */
 	atomic_bool unwatched;
-	bool slow;                 /* an option or the journal wants the long way */
+	bool slow;                 /* an option, or who watches blocks, wants the long way */
 	const _Atomic int *shut;   /* ss_hits_gate(); NULL: never */
 	_Atomic uint64_t next_ids; /* ss_cache_new_ids() */
 };

@@ -5,7 +5,6 @@
  *
  * Locks: cache->lock.
  */
-#include "core/base/journal.h"
 #include "core/cache/fast_path.h"
 #include "core/pool/request.h"
 #include "core/statistics.h"
@@ -28,8 +27,7 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 
 	when = ss_cache_hand_out(q, r->block, size, r->id, classic);
 	*out = (void *)(uintptr_t)r->block->addr;
-	if (core->journal)
-		ss_journal_alloc(core->journal, *out, size, stream);
+	ss_tell_block(core, true, *out, size, stream);
 	ss_trace_alloc_at(when, *out, size, r->block->size, pool->mem.dev, pool->mem.handle, stream,
 			  (classic ? SS_TRACE_F_CLASSIC : 0) | (r->missed ? 0 : SS_TRACE_F_HIT));
 	if (unlikely(r->grown))

@@ -2,10 +2,8 @@
 /*
  * The core as one object: its layers from the ground up, and down again.
  */
-#include <errno.h>
 #include <stdlib.h>
 
-#include "core/base/journal.h"
 #include "core/cache/fast_path.h"
 #include "core/pool/release.h"
 #include "core/statistics.h"
@@ -37,7 +35,6 @@ static void finish(struct ss_core *core)
 	ss_devices_finish(core);
 	ss_order_finish(core);
 	ss_map_finish(core);
-	ss_journal_close(core->journal);
 	free(core);
 }
 
@@ -60,16 +57,13 @@ struct ss_core *ss_core_create(const struct ss_driver *drv, const struct ss_opti
 		finish(core);
 		return NULL;
 	}
-	if (opt->journal[0] && !(core->journal = ss_journal_open(opt->journal)))
-		core->journal_error = errno;
-	core->fast->slow = core->journal || opt->align_large || core->recorded || opt->ipc_whole;
+	core->fast->slow = opt->align_large || core->recorded || opt->ipc_whole;
 	return core;
 }
 
 void ss_core_set_log(struct ss_core *core, FILE *log)
 {
 	core->log = log;
-	ss_journal_set_log(core->journal, log);
 }
 
 void ss_core_watch_oom(struct ss_core *core, void (*fn)(struct ss_core *, const struct ss_oom *))
@@ -82,14 +76,10 @@ void ss_core_watch_growth(struct ss_core *core, void (*fn)(void))
 	core->grew = fn;
 }
 
-int ss_core_journal_error(const struct ss_core *core)
+void ss_core_watch_blocks(struct ss_core *core, ss_block_watch *fn)
 {
-	return core->journal_error;
-}
-
-const char *ss_core_journal_other_name(const struct ss_core *core)
-{
-	return ss_journal_other_name(core->journal);
+	core->block = fn;
+	core->fast->slow = true;
 }
 
 void ss_core_destroy(struct ss_core *core)

@@ -4,7 +4,6 @@
  *
  * Locks: cache->lock; the pool's for hipFree that did not wait.
  */
-#include "core/base/journal.h"
 #include "core/cache/fast_path.h"
 #include "core/pool/release.h"
 
@@ -39,8 +38,7 @@ static void account(struct ss_pool *pool, struct ss_stream_cache *q, struct ss_b
 	const void *ptr = (void *)(uintptr_t)b->addr;
 	uint64_t when;
 
-	if (core->journal)
-		ss_journal_free(core->journal, ptr, b->request, stream);
+	ss_tell_block(core, false, ptr, b->request, stream);
 	when = ss_used_add(q, -b->size);
 	ss_trace_free_at(when, ptr, pool->mem.dev, pool->mem.handle, stream,
 			 (b->classic ? SS_TRACE_F_CLASSIC : 0) |

@@ -5,7 +5,6 @@
  *
  * Locks: the pool's, not held by the caller.
  */
-#include "core/base/journal.h"
 #include "core/pool/release.h"
 
 /* ---- may it go? ------------------------------------------------------------------------- */
@@ -93,8 +92,7 @@ static void log_drop(struct ss_pool *pool, const struct ss_block *b)
 	struct ss_core *core = ss_core_of(pool);
 	const void *ptr = (void *)(uintptr_t)b->addr;
 
-	if (core->journal)
-		ss_journal_free(core->journal, ptr, b->request, NULL);
+	ss_tell_block(core, false, ptr, b->request, NULL);
 	if (core->recorded)
 		ss_trace_drop_at(ss_used_add(pool->caches.done, -b->size), ptr, pool->mem.dev,
 				 pool->mem.handle);
@@ -118,7 +116,7 @@ void ss_pool_drop_memory(struct ss_pool *pool, bool give_back)
 
 	ss_giving_begin(core, pool->mem.dev);
 	ss_pool_lock(pool);
-	if (core->journal || core->recorded) {
+	if (core->block || core->recorded) {
 		ss_caches_freeze(&pool->caches, true);
 		log_dropped(pool);
 		ss_caches_freeze(&pool->caches, false);

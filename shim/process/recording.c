@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the recording of SOMASHIM_TRACE, and describes the runtime and the devices in it. No
- * lock. */
+/* Starts the recording of SOMASHIM_TRACE and the journal, and describes the runtime and the devices
+ * in the first. No lock. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "driver/rocm/releases.h"
 #include "driver/rocm/resolve.h"
 #include "driver/rocm/rocm.h"
+#include "shim/process/journal.h"
 #include "shim/process/log.h"
 #include "shim/process/real.h"
 #include "shim/process/recording.h"
@@ -23,6 +24,34 @@ void ss_recording_start(const struct ss_options *options)
 	ss_trace_set_ring(options->trace_ring);
 	if (options->trace[0] && !ss_trace_open(options->trace, say))
 		ss_shim_log("cannot open SOMASHIM_TRACE %s: %s", options->trace, strerror(errno));
+}
+
+static struct ss_journal *journal;
+
+static void end_of_journal(const char *line)
+{
+	ss_shim_log("%s", line);
+}
+
+static void put(bool allocated, const void *ptr, size_t size, const void *stream)
+{
+	ss_journal_line(journal, allocated, ptr, size, stream);
+}
+
+void ss_recording_journal(struct ss_core *core, const struct ss_options *options)
+{
+	if (!options->journal[0])
+		return;
+	journal = ss_journal_open(options->journal, end_of_journal);
+	if (!journal) {
+		ss_shim_log("cannot open SOMASHIM_JOURNAL %s: %s", options->journal,
+			    strerror(errno));
+		return;
+	}
+	if (ss_journal_other_name(journal))
+		ss_shim_log("SOMASHIM_JOURNAL: its name is taken, so this journal is %s",
+			    ss_journal_other_name(journal));
+	ss_core_watch_blocks(core, put);
 }
 
 /* The address is "0000:c1:00.0"; not every runtime writes the function. */

@@ -346,7 +346,6 @@ static bool prepare(struct trial *t, const struct ss_options *options, enum ss_b
 	if (mine) {
 		*mine = *options;
 		mine->backing = (int)backing;
-		mine->journal[0] = '\0';
 		mine->limit.set = mine->initial.set = false;
 		mine->limit.bytes = mine->initial.bytes = 0;
 		t->core = ss_core_create(&driver, mine);

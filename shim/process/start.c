@@ -12,7 +12,6 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "driver/rocm/quirks.h"
@@ -66,12 +65,7 @@ static void create(int devices)
 		if (!ss_rocm_usable(i, backing, &why))
 			ss_shim_log("device %d: SOMASHIM_BACKING=%s is not used, but hip: %s", i,
 				    ss_backing_name(backing), why);
-	if (ss_core_journal_error(ss_core))
-		ss_shim_log("cannot open SOMASHIM_JOURNAL %s: %s", ss_options.journal,
-			    strerror(ss_core_journal_error(ss_core)));
-	if (ss_core_journal_other_name(ss_core))
-		ss_shim_log("SOMASHIM_JOURNAL: its name is taken, so this journal is %s",
-			    ss_core_journal_other_name(ss_core));
+	ss_recording_journal(ss_core, &ss_options);
 	if ((backing == SS_BACKING_VMM || ss_options.selftest ||
 	     (backing == SS_BACKING_AUTO && ss_rocm_best(0, &why) == SS_BACKING_VMM)) &&
 	    ss_quirk_flags(ss_runtime()->major, ss_runtime()->minor, NULL) & SS_Q_EXIT_MAPPED)

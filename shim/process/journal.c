@@ -16,15 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/journal.h"
 #include "config/sink.h"
-
-#define HEADER "Thread,Time,Action,Pointer,Size,Stream"
+#include "shim/process/journal.h"
+#include "trace/rmm.h"
 
 struct ss_journal {
 	struct ss_sink sink;
-	_Atomic(FILE *) log; /* the end of the journal is reported here; NULL: on stderr */
-	atomic_bool over;    /* a line could not be written */
+	void (*say)(const char *line);
+	atomic_bool over; /* a line could not be written */
 	char path[1024];
 	unsigned number; /* in the name */
 	long utc_offset; /* read once: localtime() takes a lock that a fork may leave held */
@@ -35,21 +34,15 @@ struct ss_journal {
 static void end(struct ss_journal *j, int err)
 {
 	char said[160], why[96];
-	FILE *log = atomic_load(&j->log);
-	struct ss_sink to;
-	int len;
 
 	if (atomic_exchange(&j->over, true))
 		return;
-	len = snprintf(said, sizeof(said), "somashim: the log of allocations ends here: %s\n",
-		       strerror_r(err, why, sizeof(why)));
-	if (log)
-		fputs(said, log);
-	else if (ss_sink_borrow(&to, STDERR_FILENO) && ss_sink_write(&to, said, (size_t)len) < 0)
-		return; /* there is no other place to report it */
+	snprintf(said, sizeof(said), "the log of allocations ends here: %s",
+		 strerror_r(err, why, sizeof(why)));
+	j->say(said);
 }
 
-static void put_line(struct ss_journal *j, const char *action, const void *ptr, size_t size,
+void ss_journal_line(struct ss_journal *j, bool allocated, const void *ptr, size_t size,
 		     const void *stream)
 {
 	int saved = errno, len;
@@ -59,7 +52,7 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	long thread;
 	ssize_t n;
 
-	if (!j || atomic_load_explicit(&j->over, memory_order_relaxed))
+	if (atomic_load_explicit(&j->over, memory_order_relaxed))
 		return;
 	thread = syscall(SYS_gettid);
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -67,9 +60,9 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	/* Numbers and a short string: libc takes no lock for these, and no memory. */
 	len = snprintf(line, sizeof(line),
 		       "%ld,%02u:%02u:%02u.%06ld,%s,0x%" PRIxPTR ",%zu,0x%" PRIx64 "\n", thread,
-		       day / 3600, day / 60 % 60, day % 60, now.tv_nsec / 1000, action,
-		       (uintptr_t)ptr, size,
-		       ss_journal_stream((uintptr_t)stream, (uint64_t)thread));
+		       day / 3600, day / 60 % 60, day % 60, now.tv_nsec / 1000,
+		       allocated ? "allocate" : "free", (uintptr_t)ptr, size,
+		       ss_rmm_stream((uintptr_t)stream, (uint64_t)thread));
 	do {
 		n = ss_sink_write(&j->sink, line, (size_t)len);
 	} while (n < 0 && errno == EINTR);
@@ -78,9 +71,11 @@ static void put_line(struct ss_journal *j, const char *action, const void *ptr, 
 	errno = saved;
 }
 
-struct ss_journal *ss_journal_open(const char *pattern)
+/* ---- the file -------------------------------------------------------------- */
+
+struct ss_journal *ss_journal_open(const char *pattern, void (*say)(const char *line))
 {
-	static const char header[] = HEADER "\n";
+	static const char header[] = SS_RMM_HEADER "\n";
 	struct ss_journal *j = calloc(1, sizeof(*j));
 	time_t now = time(NULL);
 	struct tm tm;
@@ -88,6 +83,7 @@ struct ss_journal *ss_journal_open(const char *pattern)
 
 	if (!j)
 		return NULL;
+	j->say = say;
 	if (!ss_sink_new(&j->sink, pattern, j->path, sizeof(j->path), &j->number))
 		goto error_alloc;
 	if (localtime_r(&now, &tm))
@@ -107,29 +103,11 @@ error_alloc:
 
 const char *ss_journal_other_name(const struct ss_journal *j)
 {
-	return j && j->number > 1 ? j->path : NULL;
-}
-
-void ss_journal_set_log(struct ss_journal *j, FILE *log)
-{
-	if (j)
-		atomic_store(&j->log, log);
+	return j->number > 1 ? j->path : NULL;
 }
 
 void ss_journal_close(struct ss_journal *j)
 {
-	if (j) {
-		ss_sink_close(&j->sink);
-		free(j);
-	}
-}
-
-void ss_journal_alloc(struct ss_journal *j, const void *ptr, size_t size, const void *stream)
-{
-	put_line(j, "allocate", ptr, size, stream);
-}
-
-void ss_journal_free(struct ss_journal *j, const void *ptr, size_t size, const void *stream)
-{
-	put_line(j, "free", ptr, size, stream);
+	ss_sink_close(&j->sink);
+	free(j);
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cli/readers/rmm_csv.h"
-#include "core/base/journal.h"
+#include "shim/process/journal.h"
 #include "trace/file_name.h"
 
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream\n"
@@ -43,6 +43,11 @@ static void close_log(struct ss_rmm_reader *log)
 	ss_input_close(&input);
 }
 
+static void say(const char *line)
+{
+	dprintf(STDERR_FILENO, "%s\n", line);
+}
+
 static const char *file_path(const char *name)
 {
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
@@ -63,10 +68,10 @@ static void test_round_trip(void **state)
 	struct ss_rmm_entry e;
 	char err[256];
 
-	struct ss_journal *j = ss_journal_open(file_path("round-%p.csv"));
+	struct ss_journal *j = ss_journal_open(file_path("round-%p.csv"), say);
 	assert_non_null(j);
-	ss_journal_alloc(j, (void *)0x7f0012345600, 18446744073709551615ull, NULL);
-	ss_journal_free(j, (void *)0xf, 0, (void *)0xdeadbeef);
+	ss_journal_line(j, true, (void *)0x7f0012345600, 18446744073709551615ull, NULL);
+	ss_journal_line(j, false, (void *)0xf, 0, (void *)0xdeadbeef);
 	ss_journal_close(j);
 
 	char real[512];
@@ -88,11 +93,11 @@ static void test_round_trip(void **state)
 	close_log(log);
 
 	/* A second run has a journal of its own. */
-	j = ss_journal_open(path);
+	j = ss_journal_open(path, say);
 	assert_non_null(j);
 	assert_true(ss_file_name(path, 2, real, sizeof(real)));
 	assert_string_equal(ss_journal_other_name(j), real);
-	ss_journal_alloc(j, (void *)1, 1, NULL);
+	ss_journal_line(j, true, (void *)1, 1, NULL);
 	ss_journal_close(j);
 	log = open_log(real, err, sizeof(err));
 	int n = 0;
@@ -105,7 +110,7 @@ static void test_round_trip(void **state)
 static void *writer(void *arg)
 {
 	for (uintptr_t i = 0; i < 2000; i++)
-		ss_journal_alloc(arg, (void *)i, i, NULL);
+		ss_journal_line(arg, true, (void *)i, i, NULL);
 	return NULL;
 }
 
@@ -116,7 +121,7 @@ static void test_threads(void **state)
 	char err[256];
 	int n = 0, st;
 
-	struct ss_journal *j = ss_journal_open(file_path("threads.csv"));
+	struct ss_journal *j = ss_journal_open(file_path("threads.csv"), say);
 	for (int i = 0; i < 4; i++)
 		pthread_create(&thread[i], NULL, writer, j);
 	for (int i = 0; i < 4; i++)
@@ -142,9 +147,9 @@ static void test_killed(void **state)
 	file_path("killed.csv");
 	pid_t pid = fork();
 	if (pid == 0) {
-		struct ss_journal *j = ss_journal_open(path);
+		struct ss_journal *j = ss_journal_open(path, say);
 		for (uintptr_t i = 0; i < 100; i++)
-			ss_journal_alloc(j, (void *)i, 1, NULL);
+			ss_journal_line(j, true, (void *)i, 1, NULL);
 		kill(getpid(), SIGKILL);
 	}
 	waitpid(pid, &st, 0);
@@ -165,7 +170,7 @@ static void test_full(void **state)
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct rlimit all, few;
-		struct ss_journal *j = ss_journal_open(path);
+		struct ss_journal *j = ss_journal_open(path, say);
 		snprintf(text, sizeof(text), "%s.err", path);
 		fd = open(text, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 		dup2(fd, STDERR_FILENO);
@@ -175,9 +180,9 @@ static void test_full(void **state)
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &few);
 		for (uintptr_t i = 0; i < 100; i++)
-			ss_journal_alloc(j, (void *)i, 1, NULL);
+			ss_journal_line(j, true, (void *)i, 1, NULL);
 		setrlimit(RLIMIT_FSIZE, &all);
-		ss_journal_alloc(j, (void *)4711, 1, NULL);
+		ss_journal_line(j, true, (void *)4711, 1, NULL);
 		_exit(0);
 	}
 	waitpid(pid, &st, 0);
