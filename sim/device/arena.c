@@ -16,6 +16,7 @@
 #include "device/arena.h"
 #include "device/ipc.h"
 #include "device/options.h"
+#include "device/start.h"
 #include "device/random.h"
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
@@ -75,6 +76,16 @@ bool sim_arena_init(void)
 {
 	pthread_once(&once, init);
 	return ready;
+}
+
+static void start(void)
+{
+	(void)sim_arena_init();
+}
+
+__attribute__((constructor(102))) static void arena_hook(void)
+{
+	sim_on_start = start;
 }
 
 bool sim_charge(int device, uint64_t bytes)

@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "device/arena.h"
 #include "device/calls.h"
 #include "device/start.h"
 
 static atomic_bool started, dead;
+void (*sim_on_start)(void);
 
 bool sim_started(void)
 {
@@ -23,7 +23,8 @@ void sim_start(void)
 {
 	/* The mark comes first: a fork in the middle of the start counts as one after it. */
 	atomic_store(&started, true);
-	sim_arena_init();
+	if (sim_on_start)
+		sim_on_start();
 	for (int i = 0; i < SIM_MAX_CALLS; i++)
 		atomic_fetch_and(&sim_call_special[i], (unsigned char)~SIM_CALL_STARTS);
 }

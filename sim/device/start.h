@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 
+/* Called when the device starts. The file that has the memory sets it, before any call can come. */
+extern void (*sim_on_start)(void);
+
 /* Starts the device once. Thread-safe. */
 void sim_start(void);
 bool sim_started(void);

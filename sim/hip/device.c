@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices: choice, identity, versions, synchronization, reset, flags and limits. */
+/* Devices: choice, identity, synchronization, reset and limits. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,15 +8,12 @@
 #include "device/options.h"
 #include "hip/allocation.h"
 #include "hip/capture_guard.h"
-#include "hip/device_flags.h"
 #include "hip/entry_points.h"
 #include "hip/peer.h"
 #include "hip/pool.h"
 #include "hip/stream.h"
 #include "hip/thread_state.h"
 #include "hip/version.h"
-
-_Atomic unsigned device_flags[SIM_MAX_DEVICES];
 
 hipError_t i_hipInit(unsigned flags)
 {
@@ -25,47 +22,11 @@ hipError_t i_hipInit(unsigned flags)
 	return sim_arena_init() ? hipSuccess : hipErrorOutOfMemory;
 }
 
-static int version(void)
-{
-	static const struct {
-		int release, number;
-	} numbers[] = {
-		{502, 50221153}, {507, 50731921}, {604, 60443484}, {702, 70253211}, {714, 71460850},
-		{715, 71526333}, {716, 71626361}, {717, 71726392}, {800, 80000000},
-	};
-	size_t i = 0;
-
-	while (numbers[i].release != sim_opt.hip)
-		i++;
-	return numbers[i].number;
-}
-
-hipError_t i_hipRuntimeGetVersion(int *v)
-{
-	if (!v)
-		return hipErrorInvalidValue;
-	*v = version();
-	return hipSuccess;
-}
-
-hipError_t i_hipDriverGetVersion(int *v)
-{
-	return i_hipRuntimeGetVersion(v);
-}
-
 hipError_t i_hipGetDeviceCount(int *n)
 {
 	if (!n)
 		return hipErrorInvalidValue;
 	*n = sim_opt.devices;
-	return hipSuccess;
-}
-
-hipError_t i_hipGetDevice(int *d)
-{
-	if (!d)
-		return hipErrorInvalidValue;
-	*d = current_device();
 	return hipSuccess;
 }
 
@@ -188,23 +149,6 @@ hipError_t i_hipDeviceReset(void)
 	return hipSuccess;
 }
 
-hipError_t i_hipSetDeviceFlags(unsigned flags)
-{
-	if (flags &
-	    ~(unsigned)(hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax))
-		return hipErrorInvalidValue;
-	device_flags[current_device()] = flags;
-	return hipSuccess;
-}
-
-hipError_t i_hipGetDeviceFlags(unsigned *flags)
-{
-	if (!flags)
-		return hipErrorInvalidValue;
-	*flags = device_flags[current_device()];
-	return hipSuccess;
-}
-
 hipError_t i_hipDeviceGetLimit(size_t *v, enum hipLimit_t limit)
 {
 	if (!v)
@@ -220,38 +164,4 @@ hipError_t i_hipDeviceSetLimit(enum hipLimit_t limit, size_t v)
 	return limit == hipLimitMallocHeapSize || limit == hipLimitPrintfFifoSize ?
 		       hipSuccess :
 		       hipErrorUnsupportedLimit;
-}
-
-hipError_t i_hipDeviceSetCacheConfig(hipFuncCache_t c)
-{
-	return hipSuccess;
-}
-hipError_t i_hipDeviceSetSharedMemConfig(hipSharedMemConfig c)
-{
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceGetCacheConfig(hipFuncCache_t *c)
-{
-	if (!c)
-		return hipErrorInvalidValue;
-	*c = hipFuncCachePreferNone;
-	return hipSuccess;
-}
-
-hipError_t i_hipDeviceGetSharedMemConfig(hipSharedMemConfig *c)
-{
-	if (!c)
-		return hipErrorInvalidValue;
-	*c = hipSharedMemBankSizeFourByte;
-	return hipSuccess;
-}
-
-hipError_t i_hipProfilerStart(void)
-{
-	return hipSuccess;
-}
-hipError_t i_hipProfilerStop(void)
-{
-	return hipSuccess;
 }

@@ -3,50 +3,20 @@
 #include "device/command.h"
 #include "device/transfer.h"
 #include "hip/copy.h"
+#include "hip/driver_box.h"
 #include "hip/entry_points.h"
 #include "hip/version.h"
 
-/* The members of HIP_MEMCPY3D. Sizes are size_t since 6.0, whatever the header says. */
-#define BOX(number) { \
-	number sx, sy, sz, slod; \
-	int stype; \
-	const char *shost, *sdev; \
-	const hipArray *sarr; \
-	number sp, sr, dx, dy, dz, dlod; \
-	int dtype; \
-	char *dhost, *ddev; \
-	hipArray *darr; \
-	number dp, dr, w, h, d; \
-}
-struct box_5 BOX(unsigned int);
-struct box_6 BOX(size_t);
-_Static_assert(sizeof(struct box_5) == 128 && sizeof(struct box_6) == 184,
-	       "the layouts of HIP 5 and 6");
-
-/* The parameters in the layout of 6.0, whatever release is played. */
-static struct box_6 widen(const void *params)
-{
-	const struct box_5 *p = params;
-
-	if (V6)
-		return *(const struct box_6 *)params;
-#define C(m) .m = p->m
-	return (struct box_6){C(sx),   C(sy),   C(sz), C(stype), C(shost), C(sdev),  C(sarr),
-			      C(sp),   C(sr),   C(dx), C(dy),    C(dz),    C(dtype), C(dhost),
-			      C(ddev), C(darr), C(dp), C(dr),    C(w),     C(h),     C(d)};
-#undef C
-}
-
 struct sim_command *driver_copy3d_command(const HIP_MEMCPY3D *params)
 {
-	struct box_6 p;
+	struct driver_box p;
 	struct sim_command *c;
 	char *d;
 	const char *s;
 
 	if (!params)
 		return NULL;
-	p = widen(params);
+	p = driver_box(params, V6);
 	d = p.dhost ? p.dhost : p.darr ? p.darr->data : p.ddev;
 	s = p.shost ? p.shost : p.sarr ? p.sarr->data : p.sdev;
 	if (!d || !s)

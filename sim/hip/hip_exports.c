@@ -8,7 +8,6 @@
 #include "device/failures.h"
 #include "device/options.h"
 #include "hip/entry_points.h"
-#include "hip/handle.h"
 #include "hip/proc_address.h"
 #include "hip/reentry.h"
 #include "hip/thread_state.h"
@@ -119,13 +118,6 @@ EXPORT(hipGetLastError, (void), (), { return read_error(ID_hipGetLastError, READ
 EXPORT(hipPeekAtLastError, (void), (), { return read_error(ID_hipPeekAtLastError, PEEK); })
 EXPORT(hipExtGetLastError, (void), (),
        { return read_error(ID_hipExtGetLastError, READ_LAST_COMMAND); })
-
-int hipGetStreamDeviceId(hipStream_t h)
-{
-	struct stream *s = stream_of(h);
-
-	return s ? s->device : h ? -1 : current_device();
-}
 
 const char *hipApiName(uint32_t id)
 {

@@ -199,6 +199,15 @@ hipError_t i_hipStreamGetDevice(hipStream_t h, hipDevice_t *device)
 	return e;
 }
 
+#pragma GCC visibility push(default)
+int hipGetStreamDeviceId(hipStream_t h)
+{
+	struct stream *s = stream_of(h);
+
+	return s ? s->device : h ? -1 : current_device();
+}
+#pragma GCC visibility pop
+
 hipError_t i_hipStreamAttachMemAsync(hipStream_t h, void *p, size_t n, unsigned flags)
 {
 	return p ? submit(h, sim_marker(), false) : hipErrorInvalidValue;
