@@ -17,7 +17,7 @@ live    .
 core    /trace /config base range order,backing cache pool check .
 driver  rocm,fake .
 shim    process check alloc stream share bounds . route
-sim     device hsa hip .
+sim     device hsa hip,cuda .
 cli     readers,writers,analysis report,convert,check .
 '
 [ -z "${LAYERS:-}" ] || table=$(cat "$LAYERS") || exit 2
@@ -39,7 +39,7 @@ for line in table.split('\n'):
             level[folder] = (room, n)
             folders.append(folder)
 
-defined, wants, home = {}, {}, {}  # symbol: file; file: symbols; file: folder
+defined, wants, home = {}, {}, {}  # symbol: files; file: symbols; file: folder
 
 def read(path, folder):
     """Reads an archive or an object. What an archive copies from a lower one is the lower's."""
@@ -57,7 +57,7 @@ def read(path, folder):
         if kind == 'U': # a weak one is for what the program may have loaded
             wants.setdefault(file, set()).add(symbol)
         elif kind.isupper():
-            defined.setdefault(symbol, file)
+            defined.setdefault(symbol, []).append(file)
 
 # Leaves out objects of files that have moved since. None: there is no list of Meson's.
 current = None
@@ -103,7 +103,9 @@ if not divided:
 uses, how = {file: set() for file in home}, {}
 for file, symbols in wants.items():
     for symbol in symbols:
-        other = defined.get(symbol)
+        files = defined.get(symbol, [])
+        # Two libraries may each have a function of that name, and each is linked with its own.
+        other = next((f for f in files if home[f] == home[file]), files[0] if files else None)
         if other and other != file:
             uses[file].add(other)
             how[file, other] = symbol

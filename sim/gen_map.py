@@ -20,5 +20,5 @@ with open(out, 'w') as f:
         f.write('%s {\nglobal:\n%s' % (node, ''.join('\t%s;\n' % s for s in sorted(nodes[node]))))
         f.write('local: *;\n}%s;\n' % prev if i == 0 else '}%s;\n' % prev)
         prev = ' ' + node
-    own = '\tsomasim_*;\n' + ('\tsim_*;\n' if kind == 'hsa' else '')
+    own = '\tsomasim_*;\n' + {'hsa': '\tsim_*;\n', 'cuda': '\tsomacuda_*;\n'}.get(kind, '')
     f.write('SOMASIM_1 {\nglobal:\n%s};\n' % own)

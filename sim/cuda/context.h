@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* How a function behind an export begins. Only the files that hold such functions include this. */
+#ifndef SIM_CUDA_CONTEXT_H
+#define SIM_CUDA_CONTEXT_H
+
+#include "cuda/driver.h"
+#include "cuda/handle.h"
+#include "hip/entry_points.h"
+#include "hip/thread_state.h"
+#include "hip/version.h"
+
+static inline hipError_t context_enter(void)
+{
+	if (likely(context_bound.device == current_device() + 1 &&
+		   context_bound.turn == atomic_load_explicit(&context_turn, memory_order_relaxed)))
+		return hipSuccess;
+	return context_enter_slow();
+}
+
+/* The driver is there. For calls that need no context. */
+#define STARTED() \
+	do { \
+		hipError_t e_ = driver_start(); \
+\
+		if (unlikely(e_)) \
+			return e_; \
+	} while (0)
+
+/* The context of the current device is current. */
+#define ENTER() \
+	do { \
+		hipError_t e_ = context_enter(); \
+\
+		if (unlikely(e_)) \
+			return e_; \
+	} while (0)
+
+/* The same, and the stream is one. */
+#define ENTER_STREAM(s) \
+	do { \
+		ENTER(); \
+		if (unlikely(!stream_known(s))) \
+			return hipErrorContextIsDestroyed; \
+	} while (0)
+
+/* Calls the driver in relaxed capture mode while any capture is under way: HIP's call is legal then. */
+extern _Atomic int captures;
+#define RELAXED(call) \
+	__extension__({ \
+		CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED; \
+		bool on_ = atomic_load(&captures) > 0 && \
+			   !CU(cuThreadExchangeStreamCaptureMode, &mode_); \
+		CUresult r_ = (call); \
+\
+		if (on_) \
+			(void)CU(cuThreadExchangeStreamCaptureMode, &mode_); \
+		r_; \
+	})
+
+#endif

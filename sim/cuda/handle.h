@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The handles that are live. CUDA's driver crashes where it is given garbage, and HIP refuses it, so each
+ * handle is looked up before it goes to the driver. All functions are thread-safe; a look takes no lock.
+ */
+#ifndef SIM_CUDA_HANDLE_H
+#define SIM_CUDA_HANDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hip/hip_runtime_api.h>
+
+enum handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_POOL, HANDLE_KINDS };
+
+/* Adds a handle of a device. Adding it again changes nothing. */
+void handle_add(enum handle_kind kind, void *handle, int device);
+
+/* False: it was not live. */
+bool handle_remove(enum handle_kind kind, void *handle);
+
+/* The device of a live handle, or -1. */
+int handle_device(enum handle_kind kind, const void *handle);
+
+/* After hipDeviceReset: none of the device is live. */
+void handles_reset(int device);
+
+static inline bool handle_known(enum handle_kind kind, const void *handle)
+{
+	return handle && handle_device(kind, handle) >= 0;
+}
+
+/* Live, or one of the three that always are: the null stream, hipStreamLegacy, hipStreamPerThread.
+ * Their numbers are the same in both APIs. */
+static inline bool stream_known(hipStream_t s)
+{
+	return (uintptr_t)s <= 2 || handle_device(HANDLE_STREAM, s) >= 0;
+}
+
+#endif
