@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wall microseconds per pair of allocation and free as a program has them, of mixed sizes (256 bytes to 16 MiB), with
- * device work between the two. It is a plain HIP program: without the preload it measures the runtime's own calls.
- *   calls classic|async [--keep] [SECONDS]    each of three rounds takes SECONDS (0.05); --keep: the pool gives nothing back
+ * Wall microseconds per pair of allocation and free as a program has them, of mixed sizes (256
+ * bytes to 16 MiB), with device work between the two. It is a plain HIP program: without the
+ * preload it measures the runtime's own calls.
+ *   calls classic|async [--keep] [SECONDS]    each of three rounds takes SECONDS (0.05); --keep:
+ *                                             the pool gives nothing back
  * A line per shape: "THREADSxSTREAMS work W live L sync S" and the median.
  *   work  none; memset: 4 KiB of the block; busy: some microseconds of other work on the stream
  *   live  blocks that are kept: the oldest is freed for a new one
@@ -32,10 +34,16 @@ static const struct shape {
 	enum work work;
 	unsigned live, sync;
 } shapes[] = {
-	{1, 1, NONE, 1, 0},    {1, 1, NONE, LIVE, 0},   {1, 1, MEMSET, LIVE, 64},
-	{1, 1, BUSY, LIVE, 0}, {1, 1, BUSY, LIVE, 64},  {1, THREADS, MEMSET, LIVE, 64},
-	{1, THREADS, BUSY, LIVE, 64}, {THREADS, THREADS, NONE, LIVE, 0},
-	{THREADS, THREADS, MEMSET, LIVE, 64}, {THREADS, THREADS, BUSY, LIVE, 64},
+	{1, 1, NONE, 1, 0},
+	{1, 1, NONE, LIVE, 0},
+	{1, 1, MEMSET, LIVE, 64},
+	{1, 1, BUSY, LIVE, 0},
+	{1, 1, BUSY, LIVE, 64},
+	{1, THREADS, MEMSET, LIVE, 64},
+	{1, THREADS, BUSY, LIVE, 64},
+	{THREADS, THREADS, NONE, LIVE, 0},
+	{THREADS, THREADS, MEMSET, LIVE, 64},
+	{THREADS, THREADS, BUSY, LIVE, 64},
 };
 
 static bool async;

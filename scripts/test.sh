@@ -39,7 +39,7 @@ failures() {
 slice() {
 	meson test -C "$1" --no-rebuild --list 2>/dev/null | sed -n 's/^[^:]*:\([a-z-]*\) \/ //p;T' |
 		sort -u | grep -vE -e '(^|-)(5\.2|5\.7|6\.4|hsa)(-|$)' \
-		-e '^(oracle(-long)?|concurrent|preempted|stress.*|conformance|doctor|kinds-.*|pool-lifetime-many.*|share-.*)$' \
+		-e '^(oracle(-long)?|concurrent|preempted|stress.*|gpu|doctor|kinds-.*|pool-lifetime-many.*|share-.*)$' \
 		-e '^(mpi|quirk-[^n]|growth|known_problems|bypass|reuse|release|oom|slow-device)' \
 		-e '^replay-.*-(native|classic)$'
 }

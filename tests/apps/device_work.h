@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work that keeps a stream busy for some microseconds, so that the device is the slower side, as the devices of real
- * programs are. Where the runtime has a kernel for that (`somacuda_spin`) it is that kernel, else a memset of pinned
- * memory, of a size that is measured first: no kernel has to be compiled, and no device memory is taken.
+ * Work that keeps a stream busy for some microseconds, so that the device is the slower side, as
+ * the devices of real programs are. Where the runtime has a kernel for that (`somacuda_spin`) it is
+ * that kernel, else a memset of pinned memory, of a size that is measured first: no kernel has to
+ * be compiled, and no device memory is taken.
  */
 #ifndef DEVICE_WORK_H
 #define DEVICE_WORK_H
 
 #include <hip/hip_runtime_api.h>
 
-/* Says how long the work is to last, and measures, which waits for the device. 0: no work. Call it once, before
- * device_work(). */
+/* Says how long the work is to last, and measures, which waits for the device. 0: no work. Call it
+ * once, before device_work(). */
 hipError_t device_work_prepare(double microseconds);
 /* Puts the work on `stream`. Any thread. */
 hipError_t device_work(hipStream_t stream);

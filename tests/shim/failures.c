@@ -40,10 +40,8 @@ int main(void)
 	void *p, *q;
 
 	CHECK(preloaded());
-	fail = (void (*)(const char *))sim_call("somasim_fail");
-	fail_clear = (void (*)(void))sim_call("somasim_fail_clear");
-	if (!fail || !fail_clear)
-		return SKIP;
+	fail = (void (*)(const char *))sim_must("somasim_fail");
+	fail_clear = (void (*)(void))sim_must("somasim_fail_clear");
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	OK(hipEventCreate(&e));
 	OK(hipDeviceGetDefaultMemPool(&pool, 0));

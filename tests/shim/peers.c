@@ -86,8 +86,10 @@ int main(void)
 
 	CHECK(preloaded());
 	OK(hipGetDeviceCount(&n));
-	if (n < 2)
+	if (n < 2) {
+		fprintf(stderr, "needs two devices\n");
 		return SKIP;
+	}
 	OK(hipDeviceGetDefaultMemPool(&pool0, 0));
 	OK(hipDeviceGetDefaultMemPool(&pool1, 1));
 	CHECK(pool0 != pool1);

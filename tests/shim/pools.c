@@ -236,6 +236,15 @@ static void last_free(int dev)
 	OK(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
 	OK(hipSetDevice(other)); /* the pool and the stream say which device */
 	OK(hipMemPoolSetAttribute(pool, hipMemPoolAttrReleaseThreshold, &keep));
+	/* The first command of a stream may take memory of the device for good (observed on
+	 * 7.2.4). */
+	OK(hipMallocFromPoolAsync(&idle, 4096, pool, s));
+	OK(hipSetDevice(dev));
+	OK(hipMemsetAsync(idle, 1, 4096, s));
+	OK(hipSetDevice(other));
+	OK(hipFreeAsync(idle, s));
+	OK(hipStreamSynchronize(s));
+	OK(hipMemPoolTrimTo(pool, 0));
 	OK(hipDeviceSynchronize()); /* nothing of earlier pools is left to give back */
 	before = device_free(dev);
 	for (int i = 0; i < 2; i++)

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# scripts/gpu.sh on the software device, which a ROCM_PATH points to:
+# gpu.sh SCRIPTS BUILD
+set -eu
+scripts=$1 build=$2
+dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-gpu.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/rocm"
+ln -s /usr/include "$dir/rocm/include"
+ln -s "$build/sim" "$dir/rocm/lib"
+export ROCM_PATH="$dir/rocm" SOMASIM_QUIET=1 SOMASIM_HIP_VERSION=7.2
+
+# A bundle is unpacked elsewhere and needs nothing of the place where it was made.
+"$scripts/gpu.sh" --bundle "$dir/some.tar.gz" "$build"
+mkdir "$dir/elsewhere"
+tar -C "$dir/elsewhere" -xzf "$dir/some.tar.gz"
+run=$dir/elsewhere/some/run.sh
+
+# expect STATUS COMMAND...
+expect() {
+	want=$1 got=0
+	shift
+	"$@" >"$dir/out" 2>&1 || got=$?
+	[ "$got" = "$want" ] || { cat "$dir/out"; echo "$*: status $got, not $want"; exit 1; }
+}
+
+(export SOMASIM_NO_DEVICE=1; expect 77 "$run" -o "$dir/json"; [ "$(grep -c 'skipped, no device' "$dir/out")" = 1 ])
+(export ROCM_PATH="$dir"; expect 1 "$run" -o "$dir/json")
+[ ! -e "$dir/json" ] || { echo "a report of nothing"; exit 1; }
+expect 2 "$run" --only nothing -o "$dir/json"
+
+# A device on which a call fails: said so, test by test. Replays do not hide it.
+(export SOMASIM_FAIL=hipExtMallocWithFlags:%1=1
+	expect 1 "$run" -o "$dir/json" --quick --only '^(selftest-hip|alloc_loop|pools|trace-serving-hip)$')
+python3 - "$dir/json" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert {t['name']: t['verdict'] for t in d['tests']} == dict.fromkeys(
+    ['selftest-hip', 'alloc_loop', 'pools', 'trace-serving-hip'], 'failed'), d['tests']
+assert all(t['said'] for t in d['tests']) and not d['figures'], d
+END
+
+# What is not there is skipped, with a word.
+(export SOMASIM_QUIRKS=no-vmm; expect 0 "$run" -o "$dir/json" --quick --only '^(stress-vmm|peers)$')
+python3 - "$dir/json" <<'END'
+import json, sys
+tests = json.load(open(sys.argv[1]))['tests']
+assert [t['verdict'] for t in tests] == ['skipped', 'skipped'], tests
+assert [t['said'] for t in tests] == ['needs two devices', 'selftest device 0 vmm: not offered on this runtime'], tests
+END
+
+expect 0 "$run" -o "$dir/json" --quick
+python3 - "$dir/json" "$dir/rocm" <<'END'
+import json, re, sys
+d = json.load(open(sys.argv[1]))
+names = {t['name'] for t in d['tests']}
+assert d['gpus'][0]['name'] and 'GiB' in d['gpus'][0]['description'], d['gpus']
+assert d['rocm'] == 'ROCm 7.2' and d['hip'] == '7.2' and d['arch'].startswith('gfx'), d
+assert d['runtime'].startswith(sys.argv[2]), d['runtime']
+assert re.match(r'Linux \d', d['kernel']) and re.match('hip|vmm', d['backing']), d
+assert d['fence'] == 'event' and d['somashim'] and d['commit'], d
+assert all(t['verdict'] in ('passed', 'skipped') for t in d['tests']), d['tests']
+skipped = {t['name'] for t in d['tests'] if t['verdict'] == 'skipped'}
+assert skipped == {'peers'}, skipped  # one device
+assert {'stress-vmm', 'random-hsa', 'trace-serving-classic', 'order', 'ipc'} <= names, names
+# Every way has a figure for every case.
+value = {(f['what'], f['unit'], f['case'], f['way']): f['value'] for f in d['figures']}
+assert len(value) == len(d['figures']) and all(v > 0 for v in value.values()), d['figures']
+ways = {'native hipMalloc', 'native hipMallocAsync, threshold max', 'hipMalloc, somashim',
+        'hipMallocAsync, somashim hip', 'hipMallocAsync, somashim vmm'}
+for what, unit, cases in (('pair', 'us', 10), ('replay', 's', 2), ('replay', 'taken/used', 2)):
+    of = [k[2:] for k in value if k[:2] == (what, unit)]
+    assert {w for _, w in of} == ways and len(of) == cases * len(ways), (what, of)
+assert all(v > 0.99 for k, v in value.items() if k[1] == 'taken/used'), value  # nobody takes less than is in use
+END
+
+# A wheel has only the library with its number, and no header beside it. The device goes by that name.
+wheel=$dir/env/lib/python3.12/site-packages/_rocm_sdk_core/lib
+mkdir -p "$wheel"
+LC_ALL=C sed 's/libamdhip64\.so\.5/libamdhip64.so.8/g' "$build/sim/libamdhip64.so.5" >"$wheel/libamdhip64.so.8"
+cp "$build/sim/libhsa-runtime64.so.1" "$wheel"
+unset ROCM_PATH SOMASIM_HIP_VERSION
+# By programs that are compiled for it, and by those of the bundle.
+for command in "$scripts/conformance.sh" "$run"; do
+	here=$([ "$command" = "$run" ] || echo "$build")
+	# shellcheck disable=SC2086
+	expect 0 "$command" -o "$dir/json" --only '^(alloc_loop|pools)$' --runtime "$dir/env" $here
+	grep -q "runtime taken: $wheel/libamdhip64.so.8 (from --runtime)" "$dir/out"
+	python3 - "$dir/json" "$wheel" <<-'END'
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		assert d['rocm'] == 'newer than ROCm 10.2' and d['runtime'].startswith(sys.argv[2]), d
+		assert [t['verdict'] for t in d['tests']] == ['passed', 'passed'], d['tests']
+	END
+done
