@@ -50,6 +50,8 @@ decided = [
     ('__builtin_offsetof(hipMemAllocationProp, win32HandleMetaData)', 16, 507, LAST),
     ('hipGraphNodeTypeHost', 3, 507, LAST),
     ('sizeof(hipLaunchParams)', 56, 502, LAST), ('__builtin_offsetof(hipLaunchParams, stream)', 48, 502, LAST),
+    ('__builtin_offsetof(hipLaunchParams, args)', 32, 502, LAST),
+    ('__builtin_offsetof(hipFunctionLaunchParams, kernelParams)', 48, 507, LAST),
     ('sizeof(hipFunctionLaunchParams)', 56, 507, LAST),
     ('__builtin_offsetof(hipFunctionLaunchParams, hStream)', 40, 507, LAST),
     ('__builtin_offsetof(hipLaunchConfig_t, stream)', 32, 702, LAST),

@@ -18,7 +18,7 @@
  *        ERROR     the handler reports the last error; the call is too harmless to start the shim
  *        Kinds without one make the real call after something that `extra` parameterizes:
  *        PASS      nothing; the call is listed because its meaning matters to ordering
- *        (The five below and GRAPH put work on a device, as SUBMIT does.)
+ *        (The five below, GRAPH and UPLOAD put work on a device, as SUBMIT does.)
  *        QUEUE     makes the stream `extra` known
  *        QUEUE_ANY as QUEUE, for a command that may use memory of any device
  *        COPY      as QUEUE, and refuses `size` bytes from src to dst that leave a block
@@ -35,6 +35,10 @@
  *                  bytes, key)
  *        GIVE      gives that back: `extra` is the key
  *        GRAPH     QUEUE and RETRY, on the device of the stream `extra`
+ *        UPLOAD    the same for a call that launches nothing
+ *        INSTANTIATE  as RETRY here; then `extra` tells the checker what it made
+ *        NODE      refuses the call if the first expression of `extra` is true; if the call
+ *                  succeeds the second one tells the checker
  * node   the version node of the symbol in libamdhip64 (402 = hip_4.2)
  * since  the first release seen to export it (502 = 5.2.3, 507 = 5.7.1, 604 = 6.4.3, 702 = 7.2.4,
  *        714 = ROCm 7.14, 715 to 717 = ROCm 10.0 to 10.2; 718 = after these. What is newer than 702
@@ -217,17 +221,17 @@
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   SS_ALLOC_PARAMS *params), \
 	  (node, graph, deps, count, params)) \
-	E(RETRY, HERE, hipGraphInstantiate, 403, 502, \
+	E(INSTANTIATE, ss_check_exec_made(*exec, graph), hipGraphInstantiate, 403, 502, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, hipGraphNode_t *bad, char *log, \
 	   size_t size), \
 	  (exec, graph, bad, log, size)) \
-	E(RETRY, HERE, hipGraphInstantiateWithFlags, 405, 502, \
+	E(INSTANTIATE, ss_check_exec_made(*exec, graph), hipGraphInstantiateWithFlags, 405, 502, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags), \
 	  (exec, graph, flags)) \
-	E(RETRY, HERE, hipGraphInstantiateWithParams, 601, 604, \
+	E(INSTANTIATE, ss_check_exec_made(*exec, graph), hipGraphInstantiateWithParams, 601, 604, \
 	  (hipGraphExec_t *exec, hipGraph_t graph, SS_GRAPH_PARAMS *params), \
 	  (exec, graph, params)) \
-	E(GRAPH, stream, hipGraphUpload, 503, 507, \
+	E(UPLOAD, stream, hipGraphUpload, 503, 507, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
 	E(GRAPH, stream, hipGraphLaunch, 403, 502, \
 	  (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) \
@@ -839,13 +843,13 @@
 	E(QUEUE, ss_launch(ss_stream_in(config, 32), f, false, params, extra), hipDrvLaunchKernelEx, 605, 702, \
 	  (const SS_DRV_LAUNCH_CONFIG *config, hipFunction_t f, void **params, void **extra), \
 	  (config, f, params, extra)) \
-	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_launches(list, (unsigned)count, true), hipExtLaunchMultiKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_streams_used(list, (unsigned)count, 56, 48), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
+	E(QUEUE, ss_launches(list, (unsigned)count, true), hipLaunchCooperativeKernelMultiDevice, 402, 502, \
 	  (hipLaunchParams *list, int count, unsigned int flags), \
 	  (list, count, flags)) \
-	E(QUEUE, ss_streams_used(list, count, 56, 40), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
+	E(QUEUE, ss_launches(list, count, false), hipModuleLaunchCooperativeKernelMultiDevice, 505, 507, \
 	  (SS_LAUNCH_LIST *list, unsigned int count, unsigned int flags), \
 	  (list, count, flags)) \
 	/* ---- copies that wait, or that graphs make ---- */ \
@@ -870,11 +874,11 @@
 	  (dst, dpitch, src, spitch, width, height, kind)) \
 	E(CHECK, ss_box_exceeds(p, NULL), hipMemcpy3D, 402, 502, \
 	  (const struct hipMemcpy3DParms *p), (p)) \
-	E(CHECK, ss_box_exceeds(p, NULL), hipGraphAddMemcpyNode, 403, 502, \
+	E(NODE, (ss_box_exceeds(p, NULL), ss_check_node(graph, *node)), hipGraphAddMemcpyNode, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const hipMemcpy3DParms *p), \
 	  (node, graph, deps, count, p)) \
-	E(CHECK, ss_box_exceeds(p, NULL), hipGraphMemcpyNodeSetParams, 404, 502, \
+	E(NODE, (ss_box_exceeds(p, NULL), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemcpy3DParms *p), (node, p)) \
 	E(WATCH, 0, hipGraphExecMemcpyNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *p), (exec, node, p)) \
@@ -887,40 +891,81 @@
 	  (node, graph, deps, count, p)) \
 	E(CHECK, ss_memset_exceeds(p), hipGraphMemsetNodeSetParams, 404, 502, \
 	  (hipGraphNode_t node, const hipMemsetParams *p), (node, p)) \
-	E(CHECK, ss_memset_exceeds(p), hipGraphExecMemsetNodeSetParams, 405, 502, \
+	E(NODE, (ss_memset_exceeds(p), ss_check_exec_node(exec, node)), hipGraphExecMemsetNodeSetParams, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *p), (exec, node, p)) \
 	E(CHECK, ss_2d_exceeds(p, NULL), hipMemcpyParam2D, 402, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
 	E(CHECK, ss_2d_exceeds(p, NULL), hipDrvMemcpy2DUnaligned, 403, 502, \
 	  (const hip_Memcpy2D *p), (p)) \
 	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvMemcpy3D, 402, 502, (const HIP_MEMCPY3D *p), (p)) \
-	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphAddMemcpyNode, 506, 604, \
+	E(NODE, (ss_3d_exceeds(p, NULL), ss_check_node(graph, *node)), hipDrvGraphAddMemcpyNode, 506, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const HIP_MEMCPY3D *p, hipCtx_t ctx), \
 	  (node, graph, deps, count, p, ctx)) \
-	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphMemcpyNodeSetParams, 600, 604, \
+	E(NODE, (ss_3d_exceeds(p, NULL), ss_check_node(NULL, node)), hipDrvGraphMemcpyNodeSetParams, 600, 604, \
 	  (hipGraphNode_t node, const HIP_MEMCPY3D *p), (node, p)) \
-	E(CHECK, ss_3d_exceeds(p, NULL), hipDrvGraphExecMemcpyNodeSetParams, 602, 604, \
+	E(NODE, (ss_3d_exceeds(p, NULL), ss_check_exec_node(exec, node)), hipDrvGraphExecMemcpyNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const HIP_MEMCPY3D *p, hipCtx_t ctx), \
 	  (exec, node, p, ctx)) \
 	E(CHECK, ss_drv_memset_exceeds(p), hipDrvGraphAddMemsetNode, 506, 604, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   const SS_DRV_FILL *p, hipCtx_t ctx), \
 	  (node, graph, deps, count, p, ctx)) \
-	E(CHECK, ss_drv_memset_exceeds(p), hipDrvGraphExecMemsetNodeSetParams, 602, 604, \
+	E(NODE, (ss_drv_memset_exceeds(p), ss_check_exec_node(exec, node)), hipDrvGraphExecMemsetNodeSetParams, 602, 604, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, const SS_DRV_FILL *p, hipCtx_t ctx), \
 	  (exec, node, p, ctx)) \
-	E(COPY, NULL, hipGraphAddMemcpyNode1D, 403, 502, \
+	E(NODE, (COPY_EXCEEDS(NULL), ss_check_node(graph, *node)), hipGraphAddMemcpyNode1D, 403, 502, \
 	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
 	   void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (node, graph, deps, count, dst, src, size, kind)) \
-	E(COPY, NULL, hipGraphMemcpyNodeSetParams1D, 405, 502, \
+	E(NODE, (COPY_EXCEEDS(NULL), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParams1D, 405, 502, \
 	  (hipGraphNode_t node, void *dst, const void *src, size_t size, hipMemcpyKind kind), \
 	  (node, dst, src, size, kind)) \
-	E(COPY, NULL, hipGraphExecMemcpyNodeSetParams1D, 405, 502, \
+	E(NODE, (COPY_EXCEEDS(NULL), ss_check_exec_node(exec, node)), hipGraphExecMemcpyNodeSetParams1D, 405, 502, \
 	  (hipGraphExec_t exec, hipGraphNode_t node, void *dst, const void *src, size_t size, \
 	   hipMemcpyKind kind), \
 	  (exec, node, dst, src, size, kind)) \
+	/* ---- the rest of what the checker has to know of graphs: check/graph.c ---- */ \
+	E(NODE, (false, ss_check_graph_new(*graph)), hipGraphCreate, 403, 502, \
+	  (hipGraph_t *graph, unsigned int flags), (graph, flags)) \
+	E(NODE, (false, ss_check_graph_copied(graph, *copy)), hipGraphClone, 405, 502, \
+	  (hipGraph_t *copy, hipGraph_t graph), (copy, graph)) \
+	E(NODE, (false, ss_check_graph_gone(graph)), hipGraphDestroy, 403, 502, \
+	  (hipGraph_t graph), (graph)) \
+	E(NODE, (false, ss_check_exec_gone(exec)), hipGraphExecDestroy, 403, 502, \
+	  (hipGraphExec_t exec), (exec)) \
+	E(NODE, (false, ss_check_child_added(*node, child)), hipGraphAddChildGraphNode, 405, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   hipGraph_t child), \
+	  (node, graph, deps, count, child)) \
+	E(NODE, (false, ss_check_exec_unknown(exec)), hipGraphExecChildGraphNodeSetParams, 405, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, hipGraph_t child), (exec, node, child)) \
+	E(NODE, (false, ss_check_exec_kernel(exec, node, p)), hipGraphExecKernelNodeSetParams, 404, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *p), (exec, node, p)) \
+	E(NODE, (false, ss_check_exec_enabled(exec, node, enabled)), hipGraphNodeSetEnabled, 503, 507, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, unsigned int enabled), (exec, node, enabled)) \
+	E(NODE, (ss_exceeds_on(NULL, dst, size), ss_check_node(graph, *node)), hipGraphAddMemcpyNodeFromSymbol, 405, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (node, graph, deps, count, dst, symbol, size, offset, kind)) \
+	E(NODE, (ss_exceeds_on(NULL, dst, size), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParamsFromSymbol, 405, 502, \
+	  (hipGraphNode_t node, void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (node, dst, symbol, size, offset, kind)) \
+	E(NODE, (ss_exceeds_on(NULL, dst, size), ss_check_exec_node(exec, node)), hipGraphExecMemcpyNodeSetParamsFromSymbol, 405, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, \
+	   void *dst, const void *symbol, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (exec, node, dst, symbol, size, offset, kind)) \
+	E(NODE, (ss_exceeds_on(NULL, src, size), ss_check_node(graph, *node)), hipGraphAddMemcpyNodeToSymbol, 405, 502, \
+	  (hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps, size_t count, \
+	   const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (node, graph, deps, count, symbol, src, size, offset, kind)) \
+	E(NODE, (ss_exceeds_on(NULL, src, size), ss_check_node(NULL, node)), hipGraphMemcpyNodeSetParamsToSymbol, 405, 502, \
+	  (hipGraphNode_t node, const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (node, symbol, src, size, offset, kind)) \
+	E(NODE, (ss_exceeds_on(NULL, src, size), ss_check_exec_node(exec, node)), hipGraphExecMemcpyNodeSetParamsToSymbol, 405, 502, \
+	  (hipGraphExec_t exec, hipGraphNode_t node, \
+	   const void *symbol, const void *src, size_t size, size_t offset, hipMemcpyKind kind), \
+	  (exec, node, symbol, src, size, offset, kind)) \
 	/* ---- other ways to the same functions: route/proc_address.c ---- */ \
 	E(WATCH, 0, hipGetProcAddress, 601, 604, \
 	  (const char *symbol, void **fn, int version, uint64_t flags, SS_PROC_STATUS *status), \
@@ -946,6 +991,12 @@
 	H(hipError_t, hipGraphGetNodes, (hipGraph_t graph, hipGraphNode_t *nodes, size_t *count)) \
 	H(hipError_t, hipGraphNodeGetType, (hipGraphNode_t node, hipGraphNodeType *type)) \
 	H(hipError_t, hipGraphMemcpyNodeGetParams, (hipGraphNode_t node, hipMemcpy3DParms *p)) \
+	H(hipError_t, hipGraphMemsetNodeGetParams, (hipGraphNode_t node, hipMemsetParams *p)) \
+	H(hipError_t, hipGraphKernelNodeGetParams, (hipGraphNode_t node, hipKernelNodeParams *p)) \
+	H(hipError_t, hipGraphChildGraphNodeGetGraph, (hipGraphNode_t node, hipGraph_t *graph)) \
+	H(hipError_t, hipStreamGetCaptureInfo_v2, \
+	  (hipStream_t stream, hipStreamCaptureStatus *status, unsigned long long *id, \
+	   hipGraph_t *graph, const hipGraphNode_t **last, size_t *count)) \
 	H(hipError_t, hipStreamGetFlags, (hipStream_t stream, unsigned int *flags)) \
 	H(hipError_t, hipStreamGetDevice, (hipStream_t stream, hipDevice_t *dev)) \
 	H(const char *, hipKernelNameRef, (hipFunction_t f)) \

@@ -190,6 +190,8 @@ static __attribute__((noinline, cold)) bool alloc_async_rare(struct ss_timeline 
 		ss_graph_memory_add(ss_timeline_device(tl), size);
 	*err = ss_result(SS_LIMITED(ss_timeline_device(tl), size, *ptr,
 				    CALL(hipMallocAsync, ptr, size, stream)));
+	if (unlikely(ss_checking) && *err == hipSuccess)
+		ss_check_device_memory(*ptr, size);
 	return true;
 }
 
@@ -254,8 +256,11 @@ hipError_t do_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t handl
 		 * device's graph pool in any case. */
 		if (ss_timeline_capturing(tl)) {
 			ss_graph_memory_add(ss_timeline_device(tl), size);
-			return ss_result(SS_LIMITED(ss_timeline_device(tl), size, *ptr,
-						    CALL(hipMallocAsync, ptr, size, stream)));
+			err = ss_result(SS_LIMITED(ss_timeline_device(tl), size, *ptr,
+						   CALL(hipMallocAsync, ptr, size, stream)));
+			if (unlikely(ss_checking) && err == hipSuccess)
+				ss_check_device_memory(*ptr, size);
+			return err;
 		}
 		if (null_beside_capture(tl))
 			return ss_fail(hipErrorStreamCaptureImplicit);

@@ -155,6 +155,9 @@ void ss_check_pool_use(struct ss_check *c, const void *handle, const char *what,
  * known how many. False: it leaves the block. */
 bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint64_t bytes,
 		  const char *what, uint32_t stack);
+/* The same of one that is not enqueued yet, but made a node of a graph. */
+bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const char *what,
+		   uint32_t stack);
 /* The padding behind a block, or the bytes of a freed one, have changed. */
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
 		      uint64_t bytes);

@@ -124,6 +124,27 @@ bool ss_check_use(struct ss_check *c, const void *stream, const void *ptr, uint6
 	return fits;
 }
 
+bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const char *what,
+		   uint32_t stack)
+{
+	struct ss_finding f = {.address = (uintptr_t)ptr,
+			       .bytes = bytes,
+			       .fault = SS_FAULT_OUT_OF_BOUNDS,
+			       .use = {.what = what, .stack = stack}};
+	struct block *b;
+	bool fits;
+
+	pthread_mutex_lock(&c->lock);
+	b = bytes ? block_find(c, ptr) : NULL;
+	fits = !b || b->freed || (uintptr_t)ptr - b->base + bytes <= b->size;
+	if (!fits) {
+		block_describe(b, &f);
+		finding_add(c, &f);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return fits;
+}
+
 /* Of several uses that the free does not wait for, the last one is named. */
 static void judge_free(struct ss_check *c, struct block *b, struct stream *s, struct ss_finding *f)
 {

@@ -83,8 +83,8 @@ bool ss_memset_exceeds(const hipMemsetParams *p)
 
 	if (!p)
 		return false;
-	if (ss_exceeds(p->dst,
-		       ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
+	if (ss_exceeds_on(NULL, p->dst,
+			  ss_rows_bytes(p->pitch, ss_times(p->width, p->elementSize), p->height)))
 		return true;
 	if (ss_lookup(ss_core, p->dst, &info)) {
 		if (unlikely(ss_checking))

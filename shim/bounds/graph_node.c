@@ -13,16 +13,8 @@
 #include "shim/alloc/limit.h"
 #include "shim/bounds/check.h"
 #include "shim/handlers.h"
+#include "shim/process/graph_nodes.h"
 #include "shim/process/real.h"
-
-/* hipGraphNodeType; 5.2 has other numbers, but no such calls. */
-enum node_type {
-	NODE_MEMCPY = 1,
-	NODE_MEMSET = 2,
-	NODE_HOST = 3,
-	NODE_EVENT_RECORD = 7,
-	NODE_ALLOC = 10,
-};
 
 static int type_of(const void *params)
 {
@@ -45,9 +37,9 @@ static const hipMemcpy3DParms *copy_of(const void *params)
 
 static bool exceeds(const void *params)
 {
-	switch (params ? type_of(params) : 0) {
-	case NODE_MEMCPY: return ss_box_exceeds(copy_of(params), NULL);
-	case NODE_MEMSET: return ss_memset_exceeds(union_of(params));
+	switch (params ? type_of(params) : -1) {
+	case SS_NODE_COPY: return ss_box_exceeds(copy_of(params), NULL);
+	case SS_NODE_FILL: return ss_memset_exceeds(union_of(params));
 	default: return false;
 	}
 }
@@ -57,9 +49,9 @@ static void note(const void *params)
 {
 	hipEvent_t event = NULL;
 
-	if (params && type_of(params) == NODE_HOST)
+	if (params && type_of(params) == SS_NODE_HOST)
 		ss_observer_add(-1, SS_OBSERVER_HOSTFUNC);
-	if (params && type_of(params) == NODE_EVENT_RECORD)
+	if (params && type_of(params) == SS_NODE_EVENT_RECORD)
 		memcpy(&event, union_of(params), sizeof(event));
 	if (event)
 		ss_event_taint(ss_core, event, true);
@@ -67,41 +59,70 @@ static void note(const void *params)
 		ss_check_event_tainted(event, true);
 }
 
+/* Tells the checker what the node of the executable graph is from now on. */
+static void note_exec(hipGraphExec_t exec, hipGraphNode_t node, const void *params)
+{
+	switch (type_of(params)) {
+	case SS_NODE_KERNEL: ss_check_exec_kernel(exec, node, union_of(params)); break;
+	case SS_NODE_COPY:
+	case SS_NODE_FILL: ss_check_exec_node(exec, node); break;
+	case SS_NODE_HOST:
+	case SS_NODE_EVENT_WAIT:
+	case SS_NODE_EVENT_RECORD: break;
+	default: ss_check_exec_unknown(exec);
+	}
+}
+
 hipError_t do_hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *deps,
 			      size_t count, SS_NODE_PARAMS *params)
 {
 	struct ss_graph_node n;
 	bool allocates;
+	hipError_t err;
 
 	if (exceeds(params))
 		return ss_fail(hipErrorInvalidValue);
 	note(params);
-	allocates = params && type_of(params) == NODE_ALLOC;
+	allocates = params && type_of(params) == SS_NODE_ALLOC;
 	n = ss_graph_memory_node(allocates ? union_of(params) : NULL);
 	if (allocates)
 		ss_graph_memory_add_node(union_of(params));
-	return ss_result(
-		SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(union_of(params)).ptr,
-			   ss_real.hipGraphAddNode ?
-				   ss_real.hipGraphAddNode(node, graph, deps, count, params) :
-				   ss_real_missing()));
+	err = SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(union_of(params)).ptr,
+			 ss_real.hipGraphAddNode ?
+				 ss_real.hipGraphAddNode(node, graph, deps, count, params) :
+				 ss_real_missing());
+	if (unlikely(ss_checking) && err == hipSuccess && type_of(params) == SS_NODE_COPY)
+		ss_check_node(graph, *node);
+	if (unlikely(ss_checking) && err == hipSuccess && allocates)
+		ss_check_device_memory(ss_graph_memory_node(union_of(params)).ptr, n.bytes);
+	return ss_result(err);
 }
 
 hipError_t do_hipGraphNodeSetParams(hipGraphNode_t node, SS_NODE_PARAMS *params)
 {
+	hipError_t err;
+
 	if (exceeds(params))
 		return ss_fail(hipErrorInvalidValue);
 	note(params);
-	return ss_result(REAL(hipGraphNodeSetParams, node, params));
+	err = REAL(hipGraphNodeSetParams, node, params);
+	if (unlikely(ss_checking) && err == hipSuccess && type_of(params) == SS_NODE_COPY)
+		ss_check_node(NULL, node);
+	return ss_result(err);
 }
 
 hipError_t do_hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
 					SS_NODE_PARAMS *params)
 {
+	hipError_t err;
+
 	if (exceeds(params))
 		return ss_fail(hipErrorInvalidValue);
-	if (params && type_of(params) == NODE_MEMCPY && ss_update_is_lost(copy_of(params)))
+	if (params && type_of(params) == SS_NODE_COPY && ss_update_is_lost(copy_of(params)))
 		return ss_fail(hipErrorGraphExecUpdateFailure);
 	note(params);
-	return ss_result(REAL(hipGraphExecNodeSetParams, exec, node, params));
+	err = REAL(hipGraphExecNodeSetParams, exec, node, params);
+	if (unlikely(ss_checking) && err == hipSuccess)
+		note_exec(exec, node, params);
+	return ss_result(err);
 }

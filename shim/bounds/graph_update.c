@@ -13,10 +13,8 @@
 #include "shim/alloc/retry.h"
 #include "shim/bounds/check.h"
 #include "shim/handlers.h"
+#include "shim/process/graph_nodes.h"
 #include "shim/process/real.h"
-
-/* hipGraphNodeTypeMemcpy since 6.0; 5.x, which has other numbers, loses nothing */
-#define NODE_MEMCPY 1
 
 static bool is_raw(const void *ptr)
 {
@@ -34,20 +32,24 @@ bool ss_update_is_lost(const hipMemcpy3DParms *p)
 hipError_t do_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
 					      hipMemcpy3DParms *p)
 {
+	hipError_t err;
+
 	if (ss_box_exceeds(p, NULL))
 		return ss_fail(hipErrorInvalidValue);
 	if (ss_update_is_lost(p))
 		return ss_fail(hipErrorGraphExecUpdateFailure);
-	return ss_result(REAL(hipGraphExecMemcpyNodeSetParams, exec, node, p));
+	err = REAL(hipGraphExecMemcpyNodeSetParams, exec, node, p);
+	if (unlikely(ss_checking) && err == hipSuccess)
+		ss_check_exec_node(exec, node);
+	return ss_result(err);
 }
 
 /* It cannot be told from a node of hipMemcpyAsync, whose updates are not lost. */
 static bool may_lose(hipGraphNode_t node)
 {
 	hipMemcpy3DParms p = {0};
-	hipGraphNodeType type;
 
-	return REAL(hipGraphNodeGetType, node, &type) == hipSuccess && (int)type == NODE_MEMCPY &&
+	return ss_graph_node_type(node) == SS_NODE_COPY &&
 	       REAL(hipGraphMemcpyNodeGetParams, node, &p) == hipSuccess && ss_update_is_lost(&p);
 }
 
@@ -55,15 +57,13 @@ static bool may_lose(hipGraphNode_t node)
 static hipGraphNode_t find_lost(hipGraph_t graph)
 {
 	hipGraphNode_t *nodes, found = NULL;
-	size_t count = 0;
+	size_t count;
+	bool good;
 
-	if (REAL(hipGraphGetNodes, graph, NULL, &count) != hipSuccess || !count)
-		return NULL;
-	nodes = calloc(count, sizeof(*nodes));
-	if (nodes && REAL(hipGraphGetNodes, graph, nodes, &count) == hipSuccess)
-		for (size_t i = 0; i < count && !found; i++)
-			if (may_lose(nodes[i]))
-				found = nodes[i];
+	nodes = ss_graph_nodes(graph, &count, &good);
+	for (size_t i = 0; nodes && i < count && !found; i++)
+		if (may_lose(nodes[i]))
+			found = nodes[i];
 	free(nodes);
 	return found;
 }
@@ -72,6 +72,7 @@ hipError_t do_hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraph
 				 hipGraphExecUpdateResult *result)
 {
 	hipGraphNode_t lost = NULL;
+	hipError_t err;
 
 	if (ss_options.backing == SS_BACKING_HSA && ss_runtime()->major >= 6 && exec && graph &&
 	    node && result)
@@ -80,7 +81,10 @@ hipError_t do_hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraph
 		/* Where device memory is exhausted some releases crash in it
 		 * (rocm-systems#10021). */
 		ss_graph_memory_reserve(-1);
-		return ss_result(REAL_RETRY(-1, hipGraphExecUpdate, exec, graph, node, result));
+		err = REAL_RETRY(-1, hipGraphExecUpdate, exec, graph, node, result);
+		if (unlikely(ss_checking) && err == hipSuccess)
+			ss_check_exec_made(exec, graph);
+		return ss_result(err);
 	}
 	*node = lost;
 	*result = hipGraphExecUpdateErrorNotSupported;

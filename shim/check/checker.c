@@ -8,6 +8,7 @@
 #include "shim/check/checker.h"
 #include "shim/check/host_memory.h"
 #include "shim/check/inside.h"
+#include "shim/check/operand.h"
 #include "shim/check/padding.h"
 #include "trace/unwind.h"
 
@@ -19,7 +20,9 @@ struct call {
 	struct ss_timeline *stream; /* of its last access */
 	void *freed;                /* a block that it is freeing */
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
+	struct ss_timeline *captured; /* it became a node of a graph on this stream */
 	uint64_t since;
+	struct ss_operands uses; /* what that node uses, or one that the call makes, or a kernel */
 	struct ss_stack_bounds bounds; /* of the thread, not of the call */
 };
 
@@ -30,6 +33,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct call *mine;
 static void forget(void *gone)
 {
 	mine = NULL;
+	ss_operands_drop(&((struct call *)gone)->uses);
 	free(gone);
 }
 
@@ -141,8 +145,11 @@ void ss_check_call(const char *name)
 {
 	struct call *call = call_of_thread();
 
-	*call = (struct call){
-		.name = name, .since = ss_check_now(ss_check_state), .bounds = call->bounds};
+	memset(call, 0, offsetof(struct call, uses));
+	call->uses.count = 0;
+	call->uses.lost = false;
+	call->name = name;
+	call->since = ss_check_now(ss_check_state);
 	if (ss_distrusted(ss_core))
 		ss_check_blind(ss_check_state);
 }
@@ -172,7 +179,8 @@ void ss_check_called(hipError_t err)
 	const struct call *call = call_of_thread();
 	const char *name = call->name ? call->name : "";
 
-	(void)err;
+	if (call->captured && err == hipSuccess)
+		ss_check_captured(ss_timeline_native(call->captured), &call->uses);
 	if (call->pageable && call->stream)
 		ss_check_tell(ss_check_state, call->stream);
 	if (strstr(name, "Async"))
@@ -190,6 +198,13 @@ static const char *name_of_call(void)
 	const struct call *call = call_of_thread();
 
 	return call->name ? call->name : "a HIP call";
+}
+
+struct ss_operands *ss_operands_of_call(void)
+{
+	struct call *call = call_of_thread();
+
+	return call == &spare ? NULL : &call->uses;
 }
 
 static uint32_t stack_of_call(void)
@@ -368,19 +383,17 @@ void ss_check_pool_used(hipMemPool_t handle)
 	ss_check_pool_use(ss_check_state, handle, name_of_call(), stack_of_call());
 }
 
-static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
+bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	struct call *call = call_of_thread();
 	const char *name = name_of_call();
 	const void *key = key_of(tl);
 
-	if (!key || !ptr || begins(name, "hipGraph") || begins(name, "hipDrvGraph"))
-		return true;
-	if (ss_timeline_capturing(tl))
-		return true;
 	call->stream = tl;
 	if (ours(ptr, NULL))
 		return ss_check_use(ss_check_state, key, ptr, size, name, stack_of_call());
+	if (ss_check_is_device_memory(ptr))
+		return true;
 	/* The host may look at memory that it sees, and so learn that all before this command has
 	 * ended. A copy with memory that is not pinned may make the host wait for the copy
 	 * itself. */
@@ -389,12 +402,42 @@ static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 	return true;
 }
 
+static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
+{
+	bool node = begins(name_of_call(), "hipGraph") || begins(name_of_call(), "hipDrvGraph");
+	struct call *call = call_of_thread();
+
+	if (!tl || !ptr)
+		return true;
+	if (!node && !ss_timeline_capturing(tl))
+		return ss_operand_use(tl, ptr, size);
+	if (call != &spare)
+		ss_operand_add(&call->uses, ptr, size, SS_OPERAND_RANGE);
+	if (call != &spare && !node)
+		call->captured = tl;
+	return ss_check_fits(ss_check_state, ptr, size, name_of_call(), stack_of_call());
+}
+
+/* What the node that the call made uses. */
+static const struct ss_operands *made(void)
+{
+	static const struct ss_operands unknown = {.lost = true};
+	const struct ss_operands *uses = ss_operands_of_call();
+
+	return uses ? uses : &unknown;
+}
+
+void ss_check_node(hipGraph_t graph, hipGraphNode_t node)
+{
+	ss_check_node_is(graph, node, made());
+}
+
+void ss_check_exec_node(hipGraphExec_t exec, hipGraphNode_t node)
+{
+	ss_check_exec_node_is(exec, node, made());
+}
+
 bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size)
 {
 	return !size || touch(tl, ptr, size);
-}
-
-void ss_check_pointer(struct ss_timeline *tl, const void *ptr)
-{
-	(void)touch(tl, ptr, 0);
 }

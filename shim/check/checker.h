@@ -62,12 +62,12 @@ void ss_check_pool_used(hipMemPool_t handle);
 /* Memory that the host and the device see: pinned, managed, fine-grained. `pinned`: by
  * hipHostMalloc and its like. */
 void ss_check_host_memory(void *ptr, size_t size, bool pinned);
+/* Memory of a graph. */
+void ss_check_device_memory(void *ptr, size_t size);
 void ss_check_host_memory_gone(void *ptr);
 /* A command that is about to go on tl reads or writes `size` bytes at ptr. False: it leaves the
  * block. */
 bool ss_check_access(struct ss_timeline *tl, const void *ptr, size_t size);
-/* The same with an unknown size. */
-void ss_check_pointer(struct ss_timeline *tl, const void *ptr);
 /* The same of a kernel, by its arguments (check/kernel_args.h). `host`: function is the address of
  * a host function, else a hipFunction_t. */
 void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,
@@ -75,7 +75,26 @@ void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, vo
 /* Code that is loaded, from memory or from a file. */
 void ss_check_code(const void *image);
 void ss_check_code_file(const char *path);
-/* The same of a graph that is launched. */
+
+/* ---- graphs ------------------------------------------------------------------- */
+
+/* An executable graph is launched. */
 void ss_check_graph(struct ss_timeline *tl, hipGraphExec_t exec);
+/* After a call that succeeded: what it did. The first three are about graphs. */
+void ss_check_graph_new(hipGraph_t graph);
+void ss_check_graph_copied(hipGraph_t from, hipGraph_t to);
+void ss_check_graph_gone(hipGraph_t graph);
+void ss_check_child_added(hipGraphNode_t node, hipGraph_t child);
+/* A copy node of `graph` (NULL: of any) uses what the call said in ss_check_access(); and: a copy
+ * or a memset of an executable graph, which has it from the graph `node` is in. */
+void ss_check_node(hipGraph_t graph, hipGraphNode_t node);
+void ss_check_exec_node(hipGraphExec_t exec, hipGraphNode_t node);
+void ss_check_exec_kernel(hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *p);
+void ss_check_exec_enabled(hipGraphExec_t exec, hipGraphNode_t node, bool enabled);
+/* Made from a graph, or updated to it. */
+void ss_check_exec_made(hipGraphExec_t exec, hipGraph_t graph);
+void ss_check_exec_gone(hipGraphExec_t exec);
+/* A node was changed in a way that is not followed. */
+void ss_check_exec_unknown(hipGraphExec_t exec);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that the host and the device both see, by address. Through it a kernel can tell the host
- * something, or wait for it.
+ * something, or wait for it. Beside it stands memory of graphs, through which it cannot.
  *
  * Locks: `lock`, a leaf.
  */
@@ -14,9 +14,11 @@
 #include "shim/check/checker.h"
 #include "shim/check/host_memory.h"
 
+enum kind { HOST, PINNED, DEVICE };
+
 struct range {
 	uintptr_t base, end;
-	bool pinned;
+	enum kind kind;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,21 +45,31 @@ static void drop_overlapping(const struct range *key)
 	}
 }
 
-void ss_check_host_memory(void *ptr, size_t size, bool pinned)
+static void add(void *ptr, size_t size, enum kind kind)
 {
 	struct range *r = malloc(sizeof(*r));
 
-	atomic_store(&any, true);
 	if (!r || !ptr) {
 		free(r);
 		return;
 	}
-	*r = (struct range){(uintptr_t)ptr, (uintptr_t)ptr + (size ? size : 1), pinned};
+	*r = (struct range){(uintptr_t)ptr, (uintptr_t)ptr + (size ? size : 1), kind};
 	pthread_mutex_lock(&lock);
 	drop_overlapping(r);
 	if (!tsearch(r, &ranges, compare))
 		free(r);
 	pthread_mutex_unlock(&lock);
+}
+
+void ss_check_host_memory(void *ptr, size_t size, bool pinned)
+{
+	atomic_store(&any, true);
+	add(ptr, size, pinned ? PINNED : HOST);
+}
+
+void ss_check_device_memory(void *ptr, size_t size)
+{
+	add(ptr, size, DEVICE);
 }
 
 void ss_check_host_memory_gone(void *ptr)
@@ -69,28 +81,39 @@ void ss_check_host_memory_gone(void *ptr)
 	pthread_mutex_unlock(&lock);
 }
 
-bool ss_check_is_host_memory(const void *ptr)
+/* False: it is in no range. */
+static bool find(const void *ptr, struct range *out)
 {
 	struct range key = {.base = (uintptr_t)ptr, .end = (uintptr_t)ptr + 1};
-	bool is;
+	struct range **node;
 
 	pthread_mutex_lock(&lock);
-	is = tfind(&key, &ranges, compare) != NULL;
+	node = tfind(&key, &ranges, compare);
+	if (node)
+		*out = **node;
 	pthread_mutex_unlock(&lock);
-	return is;
+	return node != NULL;
+}
+
+bool ss_check_is_host_memory(const void *ptr)
+{
+	struct range r;
+
+	return find(ptr, &r) && r.kind != DEVICE;
+}
+
+bool ss_check_is_device_memory(const void *ptr)
+{
+	struct range r;
+
+	return find(ptr, &r) && r.kind == DEVICE;
 }
 
 bool ss_check_is_pinned(const void *ptr)
 {
-	struct range key = {.base = (uintptr_t)ptr, .end = (uintptr_t)ptr + 1};
-	struct range **node;
-	bool is;
+	struct range r;
 
-	pthread_mutex_lock(&lock);
-	node = tfind(&key, &ranges, compare);
-	is = node && (*node)->pinned && (*node)->base == (uintptr_t)ptr;
-	pthread_mutex_unlock(&lock);
-	return is;
+	return find(ptr, &r) && r.kind == PINNED && r.base == (uintptr_t)ptr;
 }
 
 bool ss_check_any_host_memory(void)

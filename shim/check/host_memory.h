@@ -7,6 +7,8 @@
 #include <stdbool.h>
 
 bool ss_check_is_host_memory(const void *ptr);
+/* Memory of graphs, which only the device sees. */
+bool ss_check_is_device_memory(const void *ptr);
 /* Does memory of hipHostMalloc and its like begin here? */
 bool ss_check_is_pinned(const void *ptr);
 /* Was there ever any? If not, no kernel can talk to the host. */

@@ -1,45 +1,119 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of kernels: each pointer among the arguments is an access of unknown size. */
-#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "shim/check/checker.h"
 #include "shim/check/host_memory.h"
 #include "shim/check/inside.h"
 #include "shim/check/kernel_args.h"
+#include "shim/check/operand.h"
 #include "shim/check/skips.h"
 
-struct launch {
-	struct ss_timeline *tl;
-	bool talks; /* it has memory through which it can talk to the host */
-};
-
-static void each(enum ss_kernel_word word, const void *value, void *arg)
+void ss_operand_add(struct ss_operands *o, const void *ptr, size_t size, enum ss_operand_kind kind)
 {
-	struct launch *l = arg;
+	if (o->count == o->room) {
+		uint32_t room = o->room ? o->room * 2 : 16;
+		struct ss_operand *more = realloc(o->at, room * sizeof(*more));
+
+		if (!more) {
+			o->lost = true;
+			return;
+		}
+		o->at = more;
+		o->room = room;
+	}
+	o->at[o->count++] = (struct ss_operand){ptr, size, kind};
+}
+
+void ss_operands_copy(struct ss_operands *to, const struct ss_operands *from)
+{
+	ss_operands_drop(to);
+	to->lost = from->lost;
+	if (!from->count)
+		return;
+	to->at = malloc(from->count * sizeof(*to->at));
+	if (!to->at) {
+		to->lost = true;
+		return;
+	}
+	memcpy(to->at, from->at, from->count * sizeof(*to->at));
+	to->count = to->room = from->count;
+}
+
+void ss_operands_drop(struct ss_operands *o)
+{
+	free(o->at);
+	*o = (struct ss_operands){0};
+}
+
+static void add_word(enum ss_kernel_word word, const void *value, void *arg)
+{
+	if (value)
+		ss_operand_add(arg, value, 0,
+			       word == SS_WORD_POINTER ? SS_OPERAND_POINTER : SS_OPERAND_WORD);
+}
+
+void ss_operands_of_kernel(struct ss_operands *o, const void *function, bool host,
+			   void *const *args, void *const *extra)
+{
+	o->count = 0;
+	o->lost = false;
+	if (!ss_kernel_args(function, host, args, extra, add_word, o))
+		o->lost = true;
+}
+
+static bool is_ours(const void *ptr)
+{
 	struct ss_found found;
 
-	if (!value)
-		return;
-	/* Memory that is not ours may be the host's, whoever made it visible. A word of a structure
-	 * need be no pointer. */
-	if (ss_find(ss_core, value, &found) != SS_ERR_FOREIGN)
-		ss_check_pointer(l->tl, value);
-	else if (word == SS_WORD_POINTER || ss_check_is_host_memory(value))
-		l->talks = true;
+	return ss_find(ss_core, ptr, &found) != SS_ERR_FOREIGN;
+}
+
+/* Memory that is not ours may be the host's, whoever made it visible. A word of a structure need be
+ * no pointer. */
+static bool talks(const struct ss_operand *o)
+{
+	if (o->kind == SS_OPERAND_RANGE || is_ours(o->ptr))
+		return false;
+	return o->kind == SS_OPERAND_POINTER ? !ss_check_is_device_memory(o->ptr) :
+					       ss_check_is_host_memory(o->ptr);
+}
+
+bool ss_operands_talk(const struct ss_operands *o)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		if (talks(&o->at[i]))
+			return true;
+	return o->lost && ss_check_any_host_memory();
+}
+
+void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		if (o->at[i].kind == SS_OPERAND_RANGE || is_ours(o->at[i].ptr))
+			(void)ss_operand_use(tl, o->at[i].ptr, o->at[i].size);
 }
 
 void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,
 		     void **extra)
 {
-	struct launch l = {.tl = tl};
+	struct ss_operands *uses = ss_operands_of_call(), own = {0};
+	bool talk;
 
 	if (!tl || ss_timeline_capturing(tl))
 		return;
-	if (!ss_kernel_args(function, host, args, extra, each, &l)) {
+	if (!uses)
+		uses = &own;
+	ss_operands_of_kernel(uses, function, host, args, extra);
+	if (uses->lost)
 		ss_check_skip_kernel();
-		l.talks = ss_check_any_host_memory();
-	}
-	/* It may tell the host how far it is, and wait for what the host does then. */
-	if (l.talks)
-		ss_check_stream_opaque(tl, true, true);
+	/* It may tell the host how far it is, and wait for what the host does then, in front of its
+	 * accesses, too. */
+	talk = ss_operands_talk(uses);
+	if (talk)
+		ss_check_stream_opaque(tl, true, false);
+	ss_operands_use(tl, uses);
+	if (talk)
+		ss_check_stream_opaque(tl, false, true);
+	ss_operands_drop(&own);
 }

@@ -218,6 +218,13 @@ static const char *name_of(const void *function, bool host)
 	return name;
 }
 
+bool ss_kernel_is_host(const void *function)
+{
+	const char *name = function ? name_of(function, true) : NULL;
+
+	return name && name[0];
+}
+
 /* The layout of a kernel, whose record is never freed. NULL: it is not known. */
 static const struct kernel *kernel_of(const void *function, bool host)
 {

@@ -17,6 +17,8 @@ enum ss_kernel_word {
 	SS_WORD_INSIDE,
 };
 
+/* Is this the address of a host function that stands for a kernel? */
+bool ss_kernel_is_host(const void *function);
 /* Calls `fn` for each word of the arguments that may be a pointer. `function` is what was launched;
  * `host`: the address of a host function, else a hipFunction_t. `args` is the array of addresses of
  * arguments, or `extra` what hipModuleLaunchKernel takes in its place. False: the layout is not

@@ -128,6 +128,15 @@
 	T(hipMemGetDefaultMemPool, 541) T(hipInitDevice, 543) \
 	T(hipDeviceFlushGPUDirectRDMAWrites, 545) T(hipLibraryGetModule, 546) \
 	T(hipExecutionCtxRecordEvent, 532) T(hipExecutionCtxWaitEvent, 534) \
+	T(hipGraphCreate, 134) T(hipGraphClone, 133) T(hipGraphDestroy, 136) \
+	T(hipGraphExecDestroy, 143) T(hipGraphAddChildGraphNode, 118) \
+	T(hipGraphExecChildGraphNodeSetParams, 142) \
+	T(hipGraphExecKernelNodeSetParams, 147) T(hipGraphNodeSetEnabled, 181) \
+	T(hipGraphAddMemcpyNodeFromSymbol, 129) \
+	T(hipGraphMemcpyNodeSetParamsFromSymbol, 172) \
+	T(hipGraphExecMemcpyNodeSetParamsFromSymbol, 150) \
+	T(hipGraphAddMemcpyNodeToSymbol, 130) T(hipGraphMemcpyNodeSetParamsToSymbol, 173) \
+	T(hipGraphExecMemcpyNodeSetParamsToSymbol, 151) \
 	T(hipGraphExecUpdate, 153) T(hipGraphicsMapResources, 188) \
 	T(hipImportExternalMemory, 200) T(hipMemAdvise, 227) \
 	T(hipMemImportFromShareableHandle, 237) T(hipMemRelease, 255) \

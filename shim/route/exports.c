@@ -157,8 +157,9 @@
 	EXPORT_PLAIN_GATED(ss_stream_used(extra); ss_stream_touch_unknown(extra); \
 		     ss_backpressure_never(ss_core); CHECK_OPAQUE(extra, true), name, params, args)
 /* A copy of `size` bytes from src to dst, neither across the end of a block. */
+#define COPY_EXCEEDS(stream) (ss_exceeds_on(stream, dst, size) || ss_exceeds_on(stream, src, size))
 #define EXPORT_COPY(extra, name, params, args) \
-	EXPORT_PLAIN_GATED(if (ss_exceeds_on(extra, dst, size) || ss_exceeds_on(extra, src, size)) \
+	EXPORT_PLAIN_GATED(if (COPY_EXCEEDS(extra)) \
 			     return ss_fail(hipErrorInvalidValue); \
 		     ss_stream_used(extra), name, params, args)
 /* A memset of `count` values of `extra` bytes each at dst. */
@@ -178,10 +179,14 @@
 	{ \
 		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
 			return FORWARD(name, args); \
+		hipError_t err; \
 		ss_decay_due(); \
+		CHECKED_BEGIN(name); \
 		before; \
 		ss_graph_memory_reserve(dev); \
-		CHECKED(name, ss_result(SS_RETRY(dev, FORWARD(name, args)))) \
+		err = ss_result(SS_RETRY(dev, FORWARD(name, args))); \
+		CHECKED_END(err); \
+		return err; \
 	}
 
 #define HERE (-1) /* the current device */
@@ -225,13 +230,47 @@ static inline int ss_code_device(const void *image, const char *path)
 		return ss_result(err); \
 	}
 /* A graph may do anything, for example write to the host when nothing else does. */
-#define EXPORT_GRAPH(extra, name, params, args) \
+#define LAUNCH_GRAPH(stream, told, name, params, args) \
 	static inline hipError_t open_##name params \
-	BODY_MEMORY(ss_stream_used(extra); ss_observer_add(-1, SS_OBSERVER_GRAPH); \
-		    unlikely(ss_checking) ? ss_check_graph(ss_stream_or_null(extra), exec) : (void)0; \
-		    ss_stream_touch_unknown(extra), \
-		    ss_device_of(extra), name, args) \
+	BODY_MEMORY(ss_stream_used(stream); ss_observer_add(-1, SS_OBSERVER_GRAPH); told; \
+		    ss_stream_touch_unknown(stream), \
+		    ss_device_of(stream), name, args) \
 	EXPORT_GATED(name, params, args)
+#define EXPORT_GRAPH(extra, name, params, args) \
+	LAUNCH_GRAPH(extra, \
+		     unlikely(ss_checking) ? ss_check_graph(ss_stream_or_null(extra), exec) : (void)0, \
+		     name, params, args)
+#define EXPORT_UPLOAD(extra, name, params, args) LAUNCH_GRAPH(extra, (void)0, name, params, args)
+
+/* What the checker is told once the real call has succeeded. */
+#define TOLD(what) if (unlikely(ss_checking) && err == hipSuccess) what
+#define NODE_EXCEEDS(exceeds, told) exceeds
+#define NODE_TOLD(exceeds, told) told
+#define EXPORT_NODE(extra, name, params, args) \
+	hipError_t name params \
+	{ \
+		hipError_t err; \
+		if (unlikely(ss_pass(SS_ENTRY_SERVED))) \
+			return FORWARD(name, args); \
+		ss_decay_due(); \
+		CHECKED_BEGIN(name); \
+		if (NODE_EXCEEDS extra) \
+			return ss_fail(hipErrorInvalidValue); \
+		ss_enter(); \
+		err = FORWARD(name, args); \
+		ss_leave(); \
+		TOLD(NODE_TOLD extra); \
+		CHECKED_END(err); \
+		return ss_result(err); \
+	}
+#define EXPORT_INSTANTIATE(extra, name, params, args) \
+	static inline hipError_t make_##name params BODY_MEMORY((void)0, HERE, name, args) \
+	hipError_t name params \
+	{ \
+		hipError_t err = make_##name args; \
+		TOLD(extra); \
+		return err; \
+	}
 
 #define EXPORT(kind, extra, name, params, args) EXPORT_##kind(extra, name, params, args)
 #define E(kind, extra, name, node, since, params, args) EXPORT(kind, extra, name, params, args)

@@ -42,11 +42,14 @@ hipError_t do_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph,
 				      SS_ALLOC_PARAMS *params)
 {
 	struct ss_graph_node n = ss_graph_memory_node(params);
+	hipError_t err;
 
 	ss_graph_memory_add_node(params);
-	return ss_result(SS_LIMITED(
-		n.dev, n.bytes, ss_graph_memory_node(params).ptr,
-		ss_real.hipGraphAddMemAllocNode ?
-			ss_real.hipGraphAddMemAllocNode(node, graph, deps, count, params) :
-			ss_real_missing()));
+	err = SS_LIMITED(n.dev, n.bytes, ss_graph_memory_node(params).ptr,
+			 ss_real.hipGraphAddMemAllocNode ?
+				 ss_real.hipGraphAddMemAllocNode(node, graph, deps, count, params) :
+				 ss_real_missing());
+	if (unlikely(ss_checking) && err == hipSuccess)
+		ss_check_device_memory(ss_graph_memory_node(params).ptr, n.bytes);
+	return ss_result(err);
 }

@@ -98,16 +98,22 @@ void ss_stream_register(hipStream_t stream, unsigned int flags, int dev)
 	ss_observer_add(dev, SS_OBSERVER_STREAM);
 }
 
-hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, size_t at)
+/* The offsets are those of the two structures, of which older headers lack one. The function is at
+ * 0 in both, and both have 56 bytes. */
+hipStream_t ss_launches(const void *list, unsigned int count, bool host)
 {
 	for (unsigned int i = 0; list && i < count; i++) {
+		const char *at = (const char *)list + i * 56;
+		const void *function;
 		hipStream_t stream;
+		void **args;
 
-		memcpy(&stream, (const char *)list + i * size + at, sizeof(stream));
+		memcpy(&function, at, sizeof(function));
+		memcpy(&stream, at + (host ? 48 : 40), sizeof(stream));
+		memcpy(&args, at + (host ? 32 : 48), sizeof(args));
 		ss_stream_used(stream);
-		/* Launches of several devices, whose arguments are not looked at */
 		if (unlikely(ss_checking))
-			ss_check_kernel(ss_stream_or_null(stream), NULL, false, NULL, NULL);
+			ss_check_kernel(ss_stream_or_null(stream), function, host, args, NULL);
 	}
 	return NULL;
 }

@@ -50,9 +50,10 @@ static inline void ss_stream_used(hipStream_t stream)
 	if ((uintptr_t)stream > 1)
 		(void)ss_stream_or_null(stream);
 }
-/* The same for a list of `count` structures of `size` bytes, each with a stream at offset `at`.
- * Returns NULL, which is a stream that is known, for use as an argument. */
-hipStream_t ss_streams_used(const void *list, unsigned int count, size_t size, size_t at);
+/* The same for a list of `count` kernels that are launched, hipLaunchParams (`host`) or
+ * hipFunctionLaunchParams. Returns NULL, which is a stream that is known, for use as an
+ * argument. */
+hipStream_t ss_launches(const void *list, unsigned int count, bool host);
 
 /* The stream at offset `at` of a structure, which becomes known; NULL: there is no structure. */
 hipStream_t ss_stream_in(const void *config, size_t at);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays. Nothing here samples a texture, so an array is rows of device memory, as on the software device. */
+/* Arrays. Nothing here samples a texture, so an array is rows of device memory, as on the software
+ * device. */
 #include <stdlib.h>
 
 #include "cuda/context.h"
@@ -50,12 +51,12 @@ hipError_t i_hipMalloc3DArray(hipArray **out, const struct hipChannelFormatDesc 
 
 static hipChannelFormatDesc description(int format, unsigned channels)
 {
-	int bits = format == HIP_AD_FORMAT_UNSIGNED_INT8 || format == HIP_AD_FORMAT_SIGNED_INT8 ? 8 :
-		   format == HIP_AD_FORMAT_UNSIGNED_INT16 ||
-				   format == HIP_AD_FORMAT_SIGNED_INT16 ||
+	int bits = format == HIP_AD_FORMAT_UNSIGNED_INT8 || format == HIP_AD_FORMAT_SIGNED_INT8 ?
+			   8 :
+		   format == HIP_AD_FORMAT_UNSIGNED_INT16 || format == HIP_AD_FORMAT_SIGNED_INT16 ||
 				   format == HIP_AD_FORMAT_HALF ?
-												  16 :
-												  32;
+			   16 :
+			   32;
 
 	return (hipChannelFormatDesc){.x = bits,
 				      .y = channels > 1 ? bits : 0,

@@ -43,7 +43,8 @@ static inline hipError_t context_enter(void)
 			return hipErrorContextIsDestroyed; \
 	} while (0)
 
-/* Calls the driver in relaxed capture mode while any capture is under way: HIP's call is legal then. */
+/* Calls the driver in relaxed capture mode while any capture is under way: HIP's call is legal
+ * then. */
 extern _Atomic int captures;
 #define RELAXED(call) \
 	__extension__({ \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of boxes. All other shapes are boxes, too: lines, rows, and arrays, which are rows here. */
+/* Copies of boxes. All other shapes are boxes, too: lines, rows, and arrays, which are rows
+ * here. */
 #ifndef SIM_CUDA_COPY_H
 #define SIM_CUDA_COPY_H
 
@@ -24,7 +25,8 @@ CUDA_MEMCPY3D box_for_driver(const struct box *b);
 /* The box that hipMemcpy3DParms describes. */
 struct box box_of(const hipMemcpy3DParms *p);
 
-/* Copies on a stream, and waits if `wait` is set. Nothing to copy is success. A context is current. */
+/* Copies on a stream, and waits if `wait` is set. Nothing to copy is success. A context is
+ * current. */
 hipError_t box_copy(const struct box *b, hipStream_t s, bool wait);
 
 /* Bytes per row of an array. */

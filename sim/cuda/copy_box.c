@@ -42,11 +42,16 @@ CUDA_MEMCPY3D box_for_driver(const struct box *b)
 static CUresult copy_rows(const CUDA_MEMCPY3D *c, hipStream_t s, bool wait)
 {
 	CUDA_MEMCPY2D r = {
-		.srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost,
-		.srcDevice = c->srcDevice,	   .srcPitch = c->srcPitch,
-		.dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost,
-		.dstDevice = c->dstDevice,	   .dstPitch = c->dstPitch,
-		.WidthInBytes = c->WidthInBytes,   .Height = c->Height,
+		.srcMemoryType = c->srcMemoryType,
+		.srcHost = c->srcHost,
+		.srcDevice = c->srcDevice,
+		.srcPitch = c->srcPitch,
+		.dstMemoryType = c->dstMemoryType,
+		.dstHost = c->dstHost,
+		.dstDevice = c->dstDevice,
+		.dstPitch = c->dstPitch,
+		.WidthInBytes = c->WidthInBytes,
+		.Height = c->Height,
 	};
 
 	return wait ? CU(cuMemcpy2DUnaligned, &r) : CU(cuMemcpy2DAsync, &r, (CUstream)s);
@@ -202,8 +207,12 @@ static hipError_t driver_box_copy(const HIP_MEMCPY3D *params, hipStream_t s, boo
 		return hipErrorInvalidValue;
 	p = driver_box(params, V6);
 	b = (struct box){
-		.dst = p.dhost ? p.dhost : p.darr ? p.darr->data : p.ddev,
-		.src = p.shost ? p.shost : p.sarr ? p.sarr->data : p.sdev,
+		.dst = p.dhost ? p.dhost :
+		       p.darr  ? p.darr->data :
+				 p.ddev,
+		.src = p.shost ? p.shost :
+		       p.sarr  ? p.sarr->data :
+				 p.sdev,
 		.dst_pitch = p.dp ? p.dp : p.w,
 		.dst_rows = p.dr ? p.dr : p.h,
 		.src_pitch = p.sp ? p.sp : p.w,

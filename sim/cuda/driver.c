@@ -2,8 +2,8 @@
 /*
  * Loads CUDA's driver, and makes the contexts of its devices.
  *
- * Locks: start_lock guards the start and the making of contexts. The driver is called under it, which
- * calls nothing of ours back; no other lock is taken inside it but the one of the figures.
+ * Locks: start_lock guards the start and the making of contexts. The driver is called under it,
+ * which calls nothing of ours back; no other lock is taken inside it but the one of the figures.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,10 +27,22 @@ static CUcontext _Atomic contexts[SIM_MAX_DEVICES];
 hipError_t to_hip(CUresult r)
 {
 	switch (r) {
-	case 0 ... 5: case 100 ... 101: case 200 ... 202: case 205 ... 219: case 300 ... 304:
-	case 400 ... 401: case 500: case 600: case 700 ... 702: case 704 ... 705:
-	case 708 ... 710: case 712 ... 713: case 719 ... 720: case 801: case 900 ... 908: case 910:
-		return (hipError_t)r;
+	case 0 ... 5:
+	case 100 ... 101:
+	case 200 ... 202:
+	case 205 ... 219:
+	case 300 ... 304:
+	case 400 ... 401:
+	case 500:
+	case 600:
+	case 700 ... 702:
+	case 704 ... 705:
+	case 708 ... 710:
+	case 712 ... 713:
+	case 719 ... 720:
+	case 801:
+	case 900 ... 908:
+	case 910: return (hipError_t)r;
 	default: /* 800 not permitted, 802 system not ready, 46 device unavailable, ... */
 		return hipErrorUnknown;
 	}
@@ -110,8 +122,8 @@ hipError_t driver_start(void)
 	return e;
 }
 
-/* The driver loads its code for memsets and copies when they are first used, and that may wait for streams
- * which the program holds back. So each is used once. */
+/* The driver loads its code for memsets and copies when they are first used, and that may wait for
+ * streams which the program holds back. So each is used once. */
 static void warm_up(void)
 {
 	CUdeviceptr d = 0;

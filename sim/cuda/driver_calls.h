@@ -5,7 +5,8 @@
  * C(name, version, parameters)   the symbol is the name with the version behind it
  *
  * The versions are the oldest that suffice, because every later driver still exports them: a driver
- * of CUDA 11.4 (2021) has them all. tests/sim/cuda_abi.c compares the rows with NVIDIA's header where there is one.
+ * of CUDA 11.4 (2021) has them all. tests/sim/cuda_abi.c compares the rows with NVIDIA's header
+ * where there is one.
  */
 /* clang-format off */
 C(cuInit, , (unsigned))

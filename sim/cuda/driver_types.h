@@ -31,11 +31,13 @@ typedef void (*CUhostFn)(void *arg);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 
 /* Enumerations. */
-typedef unsigned CUdevice_attribute, CUdevice_P2PAttribute, CUlimit, CUpointer_attribute, CUmem_advise;
+typedef unsigned CUdevice_attribute, CUdevice_P2PAttribute, CUlimit, CUpointer_attribute,
+	CUmem_advise;
 typedef unsigned CUmemorytype, CUmemLocationType, CUmemAllocationType;
 typedef unsigned CUmemAllocationHandleType, CUmemAllocationGranularity_flags, CUmemAccess_flags;
 typedef unsigned CUmemPool_attribute, CUmemRangeHandleType;
-typedef unsigned CUstreamCaptureMode, CUstreamCaptureStatus, CUgraphNodeType, CUgraphExecUpdateResult;
+typedef unsigned CUstreamCaptureMode, CUstreamCaptureStatus, CUgraphNodeType,
+	CUgraphExecUpdateResult;
 
 typedef struct {
 	char bytes[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The figures of SOMACUDA_STATS: the most device memory that was in use, by the driver's own figure, and the
- * calls of the driver. A thread looks every 5 ms. */
+/* The figures of SOMACUDA_STATS: the most device memory that was in use, by the driver's own
+ * figure, and the calls of the driver. A thread looks every 5 ms. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

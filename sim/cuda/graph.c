@@ -26,7 +26,8 @@ hipError_t i_hipGraphClone(hipGraph_t *out, hipGraph_t g)
 	return to_hip(CU(cuGraphClone, (CUgraph *)out, (CUgraph)g));
 }
 
-hipError_t i_hipGraphInstantiate(hipGraphExec_t *x, hipGraph_t g, hipGraphNode_t *bad, char *log, size_t n)
+hipError_t i_hipGraphInstantiate(hipGraphExec_t *x, hipGraph_t g, hipGraphNode_t *bad, char *log,
+				 size_t n)
 {
 	if (bad)
 		*bad = NULL;
@@ -40,7 +41,8 @@ hipError_t i_hipGraphInstantiateWithFlags(hipGraphExec_t *x, hipGraph_t g, unsig
 	ENTER();
 	if (!x || !g)
 		return hipErrorInvalidValue;
-	return to_hip(RELAXED(CU(cuGraphInstantiateWithFlags, (CUgraphExec *)x, (CUgraph)g, flags & 1)));
+	return to_hip(
+		RELAXED(CU(cuGraphInstantiateWithFlags, (CUgraphExec *)x, (CUgraph)g, flags & 1)));
 }
 
 hipError_t i_hipGraphExecDestroy(hipGraphExec_t x)
@@ -67,12 +69,14 @@ hipError_t i_hipGraphGetNodes(hipGraph_t g, hipGraphNode_t *nodes, size_t *count
 	return to_hip(CU(cuGraphGetNodes, (CUgraph)g, (CUgraphNode *)nodes, count));
 }
 
-hipError_t i_hipGraphAddDependencies(hipGraph_t g, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t n)
+hipError_t i_hipGraphAddDependencies(hipGraph_t g, const hipGraphNode_t *from,
+				     const hipGraphNode_t *to, size_t n)
 {
 	ENTER();
 	if (!g)
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuGraphAddDependencies, (CUgraph)g, (const CUgraphNode *)from, (const CUgraphNode *)to, n));
+	return to_hip(CU(cuGraphAddDependencies, (CUgraph)g, (const CUgraphNode *)from,
+			 (const CUgraphNode *)to, n));
 }
 
 /* The numbers of the types are the same in both APIs, up to 11. */

@@ -28,8 +28,8 @@ static CUDA_MEMCPY3D described(const hipMemcpy3DParms *p)
 	return box_for_driver(&b);
 }
 
-hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-				     const hipMemcpy3DParms *p)
+hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
+				   size_t count, const hipMemcpy3DParms *p)
 {
 	CUDA_MEMCPY3D c;
 
@@ -37,11 +37,13 @@ hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t g, const hip
 	if (!node || !g || !p)
 		return hipErrorInvalidValue;
 	c = described(p);
-	return to_hip(CU(cuGraphAddMemcpyNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
+	return to_hip(
+		CU(cuGraphAddMemcpyNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
 }
 
-hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-				       void *dst, const void *src, size_t n, hipMemcpyKind kind)
+hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
+				     size_t count, void *dst, const void *src, size_t n,
+				     hipMemcpyKind kind)
 {
 	CUDA_MEMCPY3D c;
 
@@ -49,7 +51,8 @@ hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t g, const h
 	if (!node || !g || !dst || !src || !n)
 		return hipErrorInvalidValue;
 	c = line(dst, src, n);
-	return to_hip(CU(cuGraphAddMemcpyNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
+	return to_hip(
+		CU(cuGraphAddMemcpyNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
 }
 
 hipError_t i_hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms *p)
@@ -63,7 +66,8 @@ hipError_t i_hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DP
 	return to_hip(CU(cuGraphMemcpyNodeSetParams, (CUgraphNode)node, &c));
 }
 
-hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src, size_t n, hipMemcpyKind kind)
+hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src,
+					   size_t n, hipMemcpyKind kind)
 {
 	CUDA_MEMCPY3D c;
 
@@ -74,7 +78,8 @@ hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const
 	return to_hip(CU(cuGraphMemcpyNodeSetParams, (CUgraphNode)node, &c));
 }
 
-hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, hipMemcpy3DParms *p)
+hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+					     hipMemcpy3DParms *p)
 {
 	CUDA_MEMCPY3D c;
 
@@ -82,7 +87,8 @@ hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 	if (!x || !node || !p)
 		return hipErrorInvalidValue;
 	c = described(p);
-	return to_hip(CU(cuGraphExecMemcpyNodeSetParams, (CUgraphExec)x, (CUgraphNode)node, &c, context()));
+	return to_hip(CU(cuGraphExecMemcpyNodeSetParams, (CUgraphExec)x, (CUgraphNode)node, &c,
+			 context()));
 }
 
 hipError_t i_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t x, hipGraphNode_t node, void *dst,
@@ -139,8 +145,8 @@ static CUDA_MEMSET_NODE_PARAMS fill(const hipMemsetParams *p)
 	return c;
 }
 
-hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-				     const hipMemsetParams *p)
+hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
+				   size_t count, const hipMemsetParams *p)
 {
 	CUDA_MEMSET_NODE_PARAMS c;
 
@@ -148,7 +154,8 @@ hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t g, const hip
 	if (!node || !g || !p || !p->dst)
 		return hipErrorInvalidValue;
 	c = fill(p);
-	return to_hip(CU(cuGraphAddMemsetNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
+	return to_hip(
+		CU(cuGraphAddMemsetNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
 }
 
 hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *p)
@@ -162,7 +169,8 @@ hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetPar
 	return to_hip(CU(cuGraphMemsetNodeSetParams, (CUgraphNode)node, &c));
 }
 
-hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node, const hipMemsetParams *p)
+hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+					     const hipMemsetParams *p)
 {
 	CUDA_MEMSET_NODE_PARAMS c;
 
@@ -170,13 +178,14 @@ hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 	if (!x || !node || !p || !p->dst)
 		return hipErrorInvalidValue;
 	c = fill(p);
-	return to_hip(CU(cuGraphExecMemsetNodeSetParams, (CUgraphExec)x, (CUgraphNode)node, &c, context()));
+	return to_hip(CU(cuGraphExecMemsetNodeSetParams, (CUgraphExec)x, (CUgraphNode)node, &c,
+			 context()));
 }
 
 /* ---- other nodes ---- */
 
-hipError_t i_hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-				   const hipHostNodeParams *p)
+hipError_t i_hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
+				 size_t count, const hipHostNodeParams *p)
 {
 	CUDA_HOST_NODE_PARAMS c;
 
@@ -189,7 +198,8 @@ hipError_t i_hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_t g, const hipGr
 	return to_hip(CU(cuGraphAddHostNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c));
 }
 
-hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count)
+hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
+				  size_t count)
 {
 	ENTER();
 	if (!node || !g)
@@ -197,31 +207,34 @@ hipError_t i_hipGraphAddEmptyNode(hipGraphNode_t *node, hipGraph_t g, const hipG
 	return to_hip(CU(cuGraphAddEmptyNode, (CUgraphNode *)node, (CUgraph)g, DEPS));
 }
 
-hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-					 hipGraph_t child)
+hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t g,
+				       const hipGraphNode_t *deps, size_t count, hipGraph_t child)
 {
 	ENTER();
 	if (!node || !g || !child)
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuGraphAddChildGraphNode, (CUgraphNode *)node, (CUgraph)g, DEPS, (CUgraph)child));
+	return to_hip(CU(cuGraphAddChildGraphNode, (CUgraphNode *)node, (CUgraph)g, DEPS,
+			 (CUgraph)child));
 }
 
-hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-					  hipEvent_t e)
+hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t g,
+					const hipGraphNode_t *deps, size_t count, hipEvent_t e)
 {
 	ENTER();
 	if (!node || !g || !handle_known(HANDLE_EVENT, e))
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuGraphAddEventRecordNode, (CUgraphNode *)node, (CUgraph)g, DEPS, (CUevent)e));
+	return to_hip(
+		CU(cuGraphAddEventRecordNode, (CUgraphNode *)node, (CUgraph)g, DEPS, (CUevent)e));
 }
 
-hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-					hipEvent_t e)
+hipError_t i_hipGraphAddEventWaitNode(hipGraphNode_t *node, hipGraph_t g,
+				      const hipGraphNode_t *deps, size_t count, hipEvent_t e)
 {
 	ENTER();
 	if (!node || !g || !handle_known(HANDLE_EVENT, e))
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuGraphAddEventWaitNode, (CUgraphNode *)node, (CUgraph)g, DEPS, (CUevent)e));
+	return to_hip(
+		CU(cuGraphAddEventWaitNode, (CUgraphNode *)node, (CUgraph)g, DEPS, (CUevent)e));
 }
 
 /* hipMemAllocNodeParams */
@@ -232,8 +245,8 @@ struct alloc_params {
 	void *ptr;
 };
 
-hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count,
-				       void *params)
+hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
+				     size_t count, void *params)
 {
 	struct alloc_params *p = params;
 	CUDA_MEM_ALLOC_NODE_PARAMS c;
@@ -253,11 +266,11 @@ hipError_t i_hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t g, const h
 	return to_hip(r);
 }
 
-hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps, size_t count, void *p)
+hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
+				    size_t count, void *p)
 {
 	ENTER();
 	if (!node || !g || !p)
 		return hipErrorInvalidValue;
 	return to_hip(CU(cuGraphAddMemFreeNode, (CUgraphNode *)node, (CUgraph)g, DEPS, address(p)));
 }
-

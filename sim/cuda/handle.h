@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handles that are live. CUDA's driver crashes where it is given garbage, and HIP refuses it, so each
- * handle is looked up before it goes to the driver. All functions are thread-safe; a look takes no lock.
+ * The handles that are live. CUDA's driver crashes where it is given garbage, and HIP refuses it,
+ * so each handle is looked up before it goes to the driver. All functions are thread-safe; a look
+ * takes no lock.
  */
 #ifndef SIM_CUDA_HANDLE_H
 #define SIM_CUDA_HANDLE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A held stream waits for a word of pinned memory. The words are taken when the context is made, because the
- * driver waits for streams where it takes pinned memory. A word only grows: a stream that was let go and has
- * not noticed yet must not be held by the next one that takes its word.
+ * A held stream waits for a word of pinned memory. The words are taken when the context is made,
+ * because the driver waits for streams where it takes pinned memory. A word only grows: a stream
+ * that was let go and has not noticed yet must not be held by the next one that takes its word.
  *
  * Locks: holds_lock guards the table. The driver is called outside it.
  */
@@ -82,7 +82,9 @@ int somasim_stall_stream(hipStream_t s)
 	if (!word)
 		return held ? 0 : -1;
 	return CU(cuStreamWaitValue64, (CUstream)s, (CUdeviceptr)(uintptr_t)word, until,
-		  CU_STREAM_WAIT_VALUE_GEQ) ? -1 : 0;
+		  CU_STREAM_WAIT_VALUE_GEQ) ?
+		       -1 :
+		       0;
 }
 
 int somasim_release_stream(hipStream_t s)

@@ -2,14 +2,17 @@
 /*
  * Modules and launches, and the kernels of this device, which tests find by dlsym:
  *
- *   hipFunction_t somacuda_kernel(name)     a kernel of kernels.ptx, for hipModuleLaunchKernel; NULL: there is none
- *   int somacuda_spin(stream, us)           keeps a stream busy for microseconds, past any preload; 0: it will be
- *   int somacuda_register(function, name)   launches of that host function run a kernel of kernels.ptx; 0: it is one
+ *   hipFunction_t somacuda_kernel(name)     a kernel of kernels.ptx, for hipModuleLaunchKernel;
+ *                                           NULL: there is none
+ *   int somacuda_spin(stream, us)           keeps a stream busy for microseconds, past any preload;
+ *                                           0: it will be
+ *   int somacuda_register(function, name)   launches of that host function run a kernel of
+ *                                           kernels.ptx; 0: it is one
  *
  * Code objects of AMD cannot run here, so the kernels of a program's own are refused.
  *
- * Locks: kernels_lock guards the module and the table of functions. The driver is called under it; no other
- * lock is taken inside it.
+ * Locks: kernels_lock guards the module and the table of functions. The driver is called under it;
+ * no other lock is taken inside it.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -38,8 +41,8 @@ hipError_t i_hipModuleLoadData(hipModule_t *m, const void *image)
 	return to_hip(CU(cuModuleLoadData, (CUmodule *)m, image));
 }
 
-hipError_t i_hipModuleLoadDataEx(hipModule_t *m, const void *image, unsigned n, hipJitOption *options,
-				 void **values)
+hipError_t i_hipModuleLoadDataEx(hipModule_t *m, const void *image, unsigned n,
+				 hipJitOption *options, void **values)
 {
 	return i_hipModuleLoadData(m, image);
 }
@@ -180,8 +183,8 @@ int somacuda_register(const void *function, const char *name)
 	return ok ? 0 : -1;
 }
 
-hipError_t i_hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
-			     hipStream_t s)
+hipError_t i_hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **args,
+			     size_t shared, hipStream_t s)
 {
 	unsigned n = atomic_load(&function_count), i = 0;
 	CUfunction f;
@@ -191,7 +194,7 @@ hipError_t i_hipLaunchKernel(const void *function, dim3 grid, dim3 block, void *
 	if (i == n)
 		return hipErrorInvalidDeviceFunction;
 	f = own_kernel(functions[i].name);
-	return f ? i_hipModuleLaunchKernel((hipFunction_t)f, grid.x, grid.y, grid.z, block.x, block.y,
-					   block.z, (unsigned)shared, s, args, NULL) :
+	return f ? i_hipModuleLaunchKernel((hipFunction_t)f, grid.x, grid.y, grid.z, block.x,
+					   block.y, block.z, (unsigned)shared, s, args, NULL) :
 		   hipErrorInvalidDeviceFunction;
 }

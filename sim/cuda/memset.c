@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memsets. Those without a stream are on the null stream. The driver does not wait there, and HIP does not
- * promise it. */
+/* Memsets. Those without a stream are on the null stream. The driver does not wait there, and HIP
+ * does not promise it. */
 #include "cuda/context.h"
 
 /* A fill of n elements; size is that of an element in bytes. */
@@ -95,10 +95,8 @@ static CUresult fill_rows(void *p, size_t pitch, unsigned value, unsigned size, 
 	CUdeviceptr d = address(p);
 
 	switch (size) {
-	case 1:
-		return CU(cuMemsetD2D8Async, d, pitch, (unsigned char)value, width, rows, h);
-	case 2:
-		return CU(cuMemsetD2D16Async, d, pitch, (unsigned short)value, width, rows, h);
+	case 1: return CU(cuMemsetD2D8Async, d, pitch, (unsigned char)value, width, rows, h);
+	case 2: return CU(cuMemsetD2D16Async, d, pitch, (unsigned short)value, width, rows, h);
 	default: return CU(cuMemsetD2D32Async, d, pitch, value, width, rows, h);
 	}
 }
@@ -120,7 +118,8 @@ static hipError_t rows_now(void *p, size_t pitch, unsigned value, unsigned size,
 		return hipSuccess;
 	switch (size) {
 	case 1:
-		return to_hip(CU(cuMemsetD2D8, address(p), pitch, (unsigned char)value, width, rows));
+		return to_hip(
+			CU(cuMemsetD2D8, address(p), pitch, (unsigned char)value, width, rows));
 	case 2:
 		return to_hip(
 			CU(cuMemsetD2D16, address(p), pitch, (unsigned short)value, width, rows));

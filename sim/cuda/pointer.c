@@ -79,21 +79,15 @@ hipError_t i_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *p)
 	return hipSuccess;
 }
 
-/* The bytes that HIP writes of each attribute. Its booleans have one byte, and of a size or an identity it
- * writes four of eight. 0: HIP does not have it, or AMD does not support it. */
+/* The bytes that HIP writes of each attribute. Its booleans have one byte, and of a size or an
+ * identity it writes four of eight. 0: HIP does not have it, or AMD does not support it. */
 static const unsigned char widths[] = {
-	[CU_POINTER_ATTRIBUTE_CONTEXT] = 8,
-	[CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = 4,
-	[CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = 8,
-	[CU_POINTER_ATTRIBUTE_HOST_POINTER] = 8,
-	[CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = 1,
-	[CU_POINTER_ATTRIBUTE_BUFFER_ID] = 4,
-	[CU_POINTER_ATTRIBUTE_IS_MANAGED] = 1,
-	[CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = 4,
-	[CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = 8,
-	[CU_POINTER_ATTRIBUTE_RANGE_SIZE] = 4,
-	[CU_POINTER_ATTRIBUTE_MAPPED] = 1,
-	[CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = 4,
+	[CU_POINTER_ATTRIBUTE_CONTEXT] = 8,          [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = 4,
+	[CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = 8,   [CU_POINTER_ATTRIBUTE_HOST_POINTER] = 8,
+	[CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = 1,      [CU_POINTER_ATTRIBUTE_BUFFER_ID] = 4,
+	[CU_POINTER_ATTRIBUTE_IS_MANAGED] = 1,       [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = 4,
+	[CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = 8, [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = 4,
+	[CU_POINTER_ATTRIBUTE_MAPPED] = 1,           [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = 4,
 	[CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = 0,
 };
 

@@ -14,7 +14,8 @@ struct pointer_facts {
 /* A context is current. */
 struct pointer_facts pointer_facts(const void *p);
 
-/* Host or device, as copies want it. Addresses that the driver does not know are pageable host memory. */
+/* Host or device, as copies want it. Addresses that the driver does not know are pageable host
+ * memory. */
 CUmemorytype pointer_side(const void *p);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "cuda/context.h"
 
-
 hipError_t i_hipMallocAsync(void **ptr, size_t size, hipStream_t s)
 {
 	CUdeviceptr d = 0;
@@ -68,8 +67,7 @@ hipError_t i_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *p)
 	CUresult r;
 
 	ENTER();
-	if (!out || !p || in->type != 1 || in->location_type != 1 ||
-	    check_device(in->location_id))
+	if (!out || !p || in->type != 1 || in->location_type != 1 || check_device(in->location_id))
 		return hipErrorInvalidValue;
 	memset(&c, 0, sizeof(c));
 	c.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -187,28 +185,32 @@ hipError_t i_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t pool, hi
 		return hipErrorInvalidValue;
 	if (!handle_known(HANDLE_POOL, pool))
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuMemPoolGetAccess, (CUmemAccess_flags *)flags, (CUmemoryPool)pool, (CUmemLocation *)at));
+	return to_hip(CU(cuMemPoolGetAccess, (CUmemAccess_flags *)flags, (CUmemoryPool)pool,
+			 (CUmemLocation *)at));
 }
 
-hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t pool, hipMemAllocationHandleType type, unsigned flags)
+hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t pool,
+					       hipMemAllocationHandleType type, unsigned flags)
 {
 	ENTER();
 	if (!out || flags)
 		return hipErrorInvalidValue;
 	if (!handle_known(HANDLE_POOL, pool))
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuMemPoolExportToShareableHandle, out, (CUmemoryPool)pool, (CUmemAllocationHandleType)type, 0));
+	return to_hip(CU(cuMemPoolExportToShareableHandle, out, (CUmemoryPool)pool,
+			 (CUmemAllocationHandleType)type, 0));
 }
 
-hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle, hipMemAllocationHandleType type,
-						   unsigned flags)
+hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle,
+						 hipMemAllocationHandleType type, unsigned flags)
 {
 	CUresult r;
 
 	ENTER();
 	if (!out || !handle || flags)
 		return hipErrorInvalidValue;
-	r = CU(cuMemPoolImportFromShareableHandle, (CUmemoryPool *)out, handle, (CUmemAllocationHandleType)type, 0);
+	r = CU(cuMemPoolImportFromShareableHandle, (CUmemoryPool *)out, handle,
+	       (CUmemAllocationHandleType)type, 0);
 	if (!r)
 		handle_add(HANDLE_POOL, *out, current_device());
 	return to_hip(r);

@@ -93,8 +93,9 @@ static int get(CUdevice_attribute a, int d)
 	return CU(cuDeviceGetAttribute, &v, a, d) ? 0 : v;
 }
 
-/* A driver with heterogeneous memory management says 1, and hipFree then always waits under somashim's
- * `auto`. An AMD GPU without XNACK says 0, and so does this device unless SOMACUDA_PAGEABLE is set. */
+/* A driver with heterogeneous memory management says 1, and hipFree then always waits under
+ * somashim's `auto`. An AMD GPU without XNACK says 0, and so does this device unless
+ * SOMACUDA_PAGEABLE is set. */
 static bool asks_of_pageable(int hip)
 {
 	return hip == hipDeviceAttributePageableMemoryAccess && !getenv("SOMACUDA_PAGEABLE");
@@ -222,8 +223,8 @@ hipError_t i_hipGetDevicePropertiesR0600(void *out, int d)
 	p->cooperativeLaunch = o.cooperativeLaunch;
 	p->hostRegisterSupported = get(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, d);
 	p->memoryPoolsSupported = get(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, d);
-	p->memoryPoolSupportedHandleTypes =
-		(unsigned)get(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, d);
+	p->memoryPoolSupportedHandleTypes = (unsigned)get(
+		CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, d);
 	p->ipcEventSupported = 1;
 	memcpy(p->gcnArchName, o.gcnArchName, sizeof p->gcnArchName);
 	return hipSuccess;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the code that the compiler generates calls before main. Code objects of AMD cannot run here, so
- * nothing is kept of them. */
+/* What the code that the compiler generates calls before main. Code objects of AMD cannot run here,
+ * so nothing is kept of them. */
 #include <hip/hip_runtime_api.h>
 
 #pragma GCC visibility push(default)

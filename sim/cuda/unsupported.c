@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exports that the software device has and this one has not. They return hipErrorNotSupported, as do the rows
- * of hip/hip_unsupported.h. An export without a row here and without a function does not link.
+ * The exports that the software device has and this one has not. They return hipErrorNotSupported,
+ * as do the rows of hip/hip_unsupported.h. An export without a row here and without a function does
+ * not link.
  */
 #include <hip/hip_runtime_api.h>
 

@@ -6,7 +6,9 @@
 
 struct prop {
 	int type, handle_type;
-	struct {int type, id;} location;
+	struct {
+		int type, id;
+	} location;
 	void *win32;
 	unsigned char compression, rdma;
 	unsigned short usage;
@@ -28,7 +30,8 @@ static CUmemAllocationProp prop_of(const hipMemAllocationProp *p)
 
 #define HANDLE(h) ((CUmemGenericAllocationHandle)(uintptr_t)(h))
 
-hipError_t i_hipMemGetAllocationGranularity(size_t *n, const hipMemAllocationProp *p, hipMemAllocationGranularity_flags o)
+hipError_t i_hipMemGetAllocationGranularity(size_t *n, const hipMemAllocationProp *p,
+					    hipMemAllocationGranularity_flags o)
 {
 	CUmemAllocationProp c;
 
@@ -36,10 +39,12 @@ hipError_t i_hipMemGetAllocationGranularity(size_t *n, const hipMemAllocationPro
 	if (!n || !p)
 		return hipErrorInvalidValue;
 	c = prop_of(p);
-	return to_hip(CU(cuMemGetAllocationGranularity, n, &c, (CUmemAllocationGranularity_flags)o));
+	return to_hip(
+		CU(cuMemGetAllocationGranularity, n, &c, (CUmemAllocationGranularity_flags)o));
 }
 
-hipError_t i_hipMemAddressReserve(void **ptr, size_t size, size_t align, void *addr, unsigned long long flags)
+hipError_t i_hipMemAddressReserve(void **ptr, size_t size, size_t align, void *addr,
+				  unsigned long long flags)
 {
 	CUdeviceptr d = 0;
 	CUresult r;
@@ -59,8 +64,8 @@ hipError_t i_hipMemAddressFree(void *p, size_t size)
 	return to_hip(RELAXED(CU(cuMemAddressFree, address(p), size)));
 }
 
-hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size, const hipMemAllocationProp *p,
-			    unsigned long long flags)
+hipError_t i_hipMemCreate(hipMemGenericAllocationHandle_t *out, size_t size,
+			  const hipMemAllocationProp *p, unsigned long long flags)
 {
 	CUmemGenericAllocationHandle h = 0;
 	CUmemAllocationProp c;
@@ -84,7 +89,8 @@ hipError_t i_hipMemRelease(hipMemGenericAllocationHandle_t h)
 	return to_hip(RELAXED(CU(cuMemRelease, HANDLE(h))));
 }
 
-hipError_t i_hipMemMap(void *p, size_t size, size_t offset, hipMemGenericAllocationHandle_t h, unsigned long long flags)
+hipError_t i_hipMemMap(void *p, size_t size, size_t offset, hipMemGenericAllocationHandle_t h,
+		       unsigned long long flags)
 {
 	ENTER();
 	if (!p || !h)
@@ -105,7 +111,8 @@ hipError_t i_hipMemSetAccess(void *p, size_t size, const hipMemAccessDesc *desc,
 	ENTER();
 	if (!p || !desc || !n)
 		return hipErrorInvalidValue;
-	return to_hip(RELAXED(CU(cuMemSetAccess, address(p), size, (const CUmemAccessDesc *)desc, n)));
+	return to_hip(
+		RELAXED(CU(cuMemSetAccess, address(p), size, (const CUmemAccessDesc *)desc, n)));
 }
 
 hipError_t i_hipMemGetAccess(unsigned long long *flags, const hipMemLocation *at, void *p)
@@ -130,16 +137,19 @@ hipError_t i_hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *out, 
 	return to_hip(r);
 }
 
-hipError_t i_hipMemExportToShareableHandle(void *out, hipMemGenericAllocationHandle_t h, hipMemAllocationHandleType type,
-					     unsigned long long flags)
+hipError_t i_hipMemExportToShareableHandle(void *out, hipMemGenericAllocationHandle_t h,
+					   hipMemAllocationHandleType type,
+					   unsigned long long flags)
 {
 	ENTER();
 	if (!out || !h)
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuMemExportToShareableHandle, out, HANDLE(h), (CUmemAllocationHandleType)type, flags));
+	return to_hip(CU(cuMemExportToShareableHandle, out, HANDLE(h),
+			 (CUmemAllocationHandleType)type, flags));
 }
 
-hipError_t i_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *out, void *os, hipMemAllocationHandleType type)
+hipError_t i_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *out, void *os,
+					     hipMemAllocationHandleType type)
 {
 	CUmemGenericAllocationHandle h = 0;
 	CUresult r;

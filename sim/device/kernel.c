@@ -33,12 +33,13 @@ static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_kernel *kernels;
 static __thread const uint32_t *launch_dims;
 
-/* A kernel of the program has the address of its stub, and one of a loaded module has a name
- * only. Caller holds kernels_lock. */
+/* A kernel of the program has the address of its stub, and one of a loaded module a name and its
+ * handle. Caller holds kernels_lock. */
 static struct sim_kernel *find(const void *host, const char *name)
 {
 	for (struct sim_kernel *k = kernels; k; k = k->next)
-		if (host ? k->host == host : !k->host && name && !strcmp(k->name, name))
+		if (host ? k->host == host || k == host :
+			   !k->host && name && !strcmp(k->name, name))
 			return k;
 	return NULL;
 }
@@ -199,7 +200,7 @@ struct sim_command *sim_kernel_command(struct sim_kernel *k, const uint32_t dims
 	pthread_mutex_unlock(&kernels_lock);
 	c->kernel.body = k->body;
 	c->kernel.name = k->name;
-	c->kernel.func = k->host;
+	c->kernel.func = k->host ? k->host : (const void *)k;
 	memcpy(c->kernel.dims, dims, sizeof c->kernel.dims);
 	if (!k->body)
 		return c;

@@ -33,9 +33,9 @@ static inline struct driver_box driver_box(const void *params, bool wide)
 	if (wide)
 		return *(const struct driver_box *)params;
 #define C(m) .m = p->m
-	return (struct driver_box){C(sx),    C(sy),   C(sz), C(stype), C(shost), C(sdev),  C(sarr),
-				   C(sp),    C(sr),   C(dx), C(dy),    C(dz),    C(dtype), C(dhost),
-				   C(ddev),  C(darr), C(dp), C(dr),    C(w),     C(h),     C(d)};
+	return (struct driver_box){C(sx),   C(sy),   C(sz), C(stype), C(shost), C(sdev),  C(sarr),
+				   C(sp),   C(sr),   C(dx), C(dy),    C(dz),    C(dtype), C(dhost),
+				   C(ddev), C(darr), C(dp), C(dr),    C(w),     C(h),     C(d)};
 #undef C
 }
 

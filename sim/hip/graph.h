@@ -39,9 +39,8 @@ struct node {
 	struct node **deps;
 	size_t dep_count, index;
 	struct node *origin, *copy_of_it; /* what it was copied from, and last copied to */
-	hipKernelNodeParams kernel;       /* these three as the program gave them */
-	hipMemsetParams set;
-	hipMemcpy3DParms copy;
+	bool disabled;                    /* launches leave it out */
+	hipMemcpy3DParms copy;            /* as the program gave it */
 };
 
 struct graph {

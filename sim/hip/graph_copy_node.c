@@ -164,15 +164,25 @@ hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *out, hipGraph_t g, const hipG
 				   size_t n, const hipMemsetParams *p)
 {
 	struct sim_command *c = set_of(p);
-	struct node *x;
-	hipError_t e;
 
-	if (!c)
+	return c ? node_create(out, g, deps, n, NODE_FILL, c, NULL) : hipErrorInvalidValue;
+}
+
+hipError_t i_hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams *p)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !p || n->type != NODE_FILL)
 		return hipErrorInvalidValue;
-	e = node_create(out, g, deps, n, NODE_FILL, c, &x);
-	if (!e)
-		x->set = *p;
-	return e;
+	*p = (hipMemsetParams){
+		.dst = n->cmd->fill.dst,
+		.elementSize = (unsigned)n->cmd->fill.elem,
+		.height = n->cmd->fill.height,
+		.pitch = n->cmd->fill.pitch,
+		.value = n->cmd->fill.value,
+		.width = n->cmd->fill.width,
+	};
+	return hipSuccess;
 }
 
 hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *p)

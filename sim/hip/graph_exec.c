@@ -57,7 +57,10 @@ static hipError_t launch_node(struct node *n, hipStream_t h)
 	case NODE_GRAPH: return launch(n->child, h);
 	case NODE_EVENT_RECORD: return i_hipEventRecord(n->event, h);
 	case NODE_EVENT_WAIT: return i_hipStreamWaitEvent(h, n->event, 0);
-	default: return submit(h, sim_command_clone(n->cmd), false);
+	default:
+		if (n->disabled)
+			return hipSuccess;
+		return submit(h, sim_command_clone(n->cmd), false);
 	}
 }
 

@@ -56,33 +56,26 @@ static struct sim_command *kernel_of(const hipKernelNodeParams *p, hipError_t *e
 hipError_t i_hipGraphAddKernelNode(hipGraphNode_t *out, hipGraph_t g, const hipGraphNode_t *deps,
 				   size_t n, const hipKernelNodeParams *p)
 {
-	struct node *x;
 	hipError_t e;
 	struct sim_command *c = kernel_of(p, &e);
 
-	if (!c)
-		return e;
-	e = node_create(out, g, deps, n, NODE_KERNEL, c, &x);
-	if (!e)
-		x->kernel = *p;
-	return e;
+	return c ? node_create(out, g, deps, n, NODE_KERNEL, c, NULL) : e;
 }
 
 hipError_t i_hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodeParams *p)
 {
 	struct node *n = node_of(node);
+	const uint32_t *d;
 
 	if (!n || !p || n->type != NODE_KERNEL)
 		return hipErrorInvalidValue;
-	*p = n->kernel;
-	if (!p->func) {
-		const uint32_t *d = n->cmd->kernel.dims;
-
-		p->func = (void *)(uintptr_t)n->cmd->kernel.func;
-		p->gridDim = (dim3){d[0], d[1], d[2]};
-		p->blockDim = (dim3){d[3], d[4], d[5]};
-		p->kernelParams = n->cmd->kernel.args;
-	}
+	d = n->cmd->kernel.dims;
+	*p = (hipKernelNodeParams){
+		.func = (void *)(uintptr_t)n->cmd->kernel.func,
+		.gridDim = {d[0], d[1], d[2]},
+		.blockDim = {d[3], d[4], d[5]},
+		.kernelParams = n->cmd->kernel.args,
+	};
 	return hipSuccess;
 }
 
@@ -180,4 +173,26 @@ hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *out, hipGraph_t g,
 	if (!e)
 		x->child = graph_copy((struct graph *)child);
 	return e;
+}
+
+hipError_t i_hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *out)
+{
+	struct node *n = node_of(node);
+
+	if (!n || !out || n->type != NODE_GRAPH)
+		return hipErrorInvalidValue;
+	*out = (hipGraph_t)n->child;
+	return hipSuccess;
+}
+
+/* ---- any node ---- */
+
+hipError_t i_hipGraphNodeSetEnabled(hipGraphExec_t x, hipGraphNode_t node, unsigned int enabled)
+{
+	struct node *n = node_in_exec(x, node);
+
+	if (!n || (n->type != NODE_KERNEL && n->type != NODE_COPY && n->type != NODE_FILL))
+		return hipErrorInvalidValue;
+	n->disabled = !enabled;
+	return hipSuccess;
 }

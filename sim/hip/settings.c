@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What needs no device: the release that is played, the device of the thread, flags, preferences. */
+/* What needs no device: the release that is played, the device of the thread, flags,
+ * preferences. */
 #include "device/options.h"
 #include "hip/device_flags.h"
 #include "hip/entry_points.h"

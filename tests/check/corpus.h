@@ -29,7 +29,11 @@ struct program {
 	const char *expect;
 };
 
-extern const struct program wrong_programs[], wrong_kernels[], right_programs[], right_kernels[];
+extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[];
+extern const struct program right_programs[], right_kernels[], right_graphs[];
+
+/* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
+hipFunction_t kernel(const char *name);
 
 extern hipStream_t a, b, c;
 

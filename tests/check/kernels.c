@@ -3,7 +3,9 @@
 #include "code_writer.h"
 #include "corpus.h"
 
-static hipFunction_t kernel(const char *name)
+#include <dlfcn.h>
+
+hipFunction_t kernel(const char *name)
 {
 	static const char *const kernels[] = {"fill",   "pi", "copy",  "ppih", "in_struct", "is",
 					      "number", "l",  "write", "pl",   NULL};
@@ -19,6 +21,22 @@ static hipFunction_t kernel(const char *name)
 static void launch(const char *name, hipStream_t on, void **args)
 {
 	OK(hipModuleLaunchKernel(kernel(name), 1, 1, 1, 64, 1, 1, 0, on, args, NULL));
+}
+
+/* A kernel of the program itself, as the compiler registers it. */
+static const void *host_kernel(void)
+{
+	static const int image, stub;
+	void **(*add)(const void *) = (void **(*)(const void *))dlsym(RTLD_DEFAULT,
+								      "__hipRegisterFatBinary");
+	void (*name)(void **, const void *, char *, const char *, unsigned, void *, void *, dim3 *,
+		     dim3 *, int *) = (void (*)(void **, const void *, char *, const char *,
+						unsigned, void *, void *, dim3 *, dim3 *,
+						int *))dlsym(RTLD_DEFAULT, "__hipRegisterFunction");
+
+	(void)kernel("fill"); /* loads the code */
+	name(add(&image), &stub, (char *)"fill", "fill", 64, NULL, NULL, NULL, NULL, NULL);
+	return &stub;
 }
 
 static void launch_fill(void *p, hipStream_t on)
@@ -48,6 +66,15 @@ __attribute__((visibility("default"))) const size_t somasim_kernel_write_args[] 
 __attribute__((visibility("default"))) void somasim_kernel_write(void **args)
 {
 	memset(*(void **)args[0], 0x11, *(size_t *)args[1]);
+}
+
+/* Bodies make the device copy the arguments, so that a node of a graph can be asked for them. */
+void somasim_kernel_fill(void **args);
+extern const size_t somasim_kernel_fill_args[];
+__attribute__((visibility("default"))) const size_t somasim_kernel_fill_args[] = {8, 4, 0};
+__attribute__((visibility("default"))) void somasim_kernel_fill(void **args)
+{
+	(void)args;
 }
 
 static void write_bytes(void *p, size_t bytes, hipStream_t on)
@@ -125,6 +152,51 @@ static void free_under_kernel(void)
 	OK(hipFreeAsync(p, a));
 }
 
+static void host_kernel_after_free(void)
+{
+	void *p = block(a);
+	int n = 64;
+
+	OK(hipFreeAsync(p, a));
+	OK(hipLaunchKernel(host_kernel(), (dim3){1, 1, 1}, (dim3){64, 1, 1}, (void *[]){&p, &n}, 0,
+			   a));
+}
+
+static void cooperative_after_free(void)
+{
+	void *p = block(a);
+	int n = 64;
+
+	OK(hipFreeAsync(p, a));
+	OK(hipLaunchCooperativeKernel(host_kernel(), (dim3){1, 1, 1}, (dim3){64, 1, 1},
+				      (void *[]){&p, &n}, 0, a));
+}
+
+static void several_devices(hipError_t (*launch_all)(hipLaunchParams *, int, unsigned))
+{
+	void *p = block(a), *q = block(b);
+	int n = 64;
+	void *first[] = {&p, &n}, *second[] = {&q, &n};
+	hipLaunchParams list[] = {
+		{(void *)(uintptr_t)host_kernel(), {1, 1, 1}, {64, 1, 1}, first, 0, a},
+		{(void *)(uintptr_t)host_kernel(), {1, 1, 1}, {64, 1, 1}, second, 0, b},
+	};
+
+	OK(hipFreeAsync(q, b));
+	OK(launch_all(list, 2, 0));
+	OK(hipFreeAsync(p, a));
+}
+
+static void multi_device_after_free(void)
+{
+	several_devices(hipExtLaunchMultiKernelMultiDevice);
+}
+
+static void cooperative_multi_device_after_free(void)
+{
+	several_devices(hipLaunchCooperativeKernelMultiDevice);
+}
+
 static void packed_after_free(void)
 {
 	void *p = block(a), *q = block(a);
@@ -156,6 +228,13 @@ const struct program wrong_kernels[] = {
 	 "use-after-free-race hipModuleLaunchKernel 2 1"},
 	{"free-under-kernel", free_under_kernel, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"packed-after-free", packed_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
+	{"host-kernel-after-free", host_kernel_after_free, "use-after-free hipLaunchKernel 1 1"},
+	{"cooperative-after-free", cooperative_after_free,
+	 "use-after-free hipLaunchCooperativeKernel 1 1"},
+	{"multi-device-after-free", multi_device_after_free,
+	 "use-after-free hipExtLaunchMultiKernelMultiDevice 2 2"},
+	{"cooperative-multi-device-after-free", cooperative_multi_device_after_free,
+	 "use-after-free hipLaunchCooperativeKernelMultiDevice 2 2"},
 	{"pointer-in-structure", pointer_in_structure, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"write-past-end", write_past_end, "overwritten-padding hipMallocAsync 0 3"},
 	{"write-far-past-end", write_far_past_end, "overwritten-padding hipMallocAsync 100 1"},
@@ -190,6 +269,19 @@ static void kernel_tells_host(void)
 	OK(hipFreeAsync(p, a));
 	OK(hipStreamSynchronize(b));
 	OK(hipHostFree(host));
+}
+
+/* The kernel may wait for the host, which writes the mailbox when the allocation is there. */
+static void kernel_with_a_mailbox(void)
+{
+	void *p = block(a), *mailbox;
+
+	OK(hipHostMalloc(&mailbox, BYTES, 0));
+	launch_packed(p, mailbox, b);
+	OK(hipStreamSynchronize(a));
+	OK(hipStreamSynchronize(b));
+	OK(hipFreeAsync(p, a));
+	OK(hipHostFree(mailbox));
 }
 
 static void number_like_an_address(void)
@@ -250,6 +342,7 @@ static void unknown_kernel(void)
 
 const struct program right_kernels[] = {
 #define P(name) {"right-" #name, name, NULL}
-	P(kernel_in_order), P(kernel_tells_host), P(number_like_an_address), P(write_to_the_end),
-	P(end_pointers),    P(null_argument),     P(unknown_kernel),         {NULL, NULL, NULL},
+	P(kernel_in_order),        P(kernel_tells_host), P(kernel_with_a_mailbox),
+	P(number_like_an_address), P(write_to_the_end),  P(end_pointers),
+	P(null_argument),          P(unknown_kernel),    {NULL, NULL, NULL},
 };

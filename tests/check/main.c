@@ -30,12 +30,15 @@ int main(int argc, char **argv)
 	if (argc < 2) {
 		list(wrong_programs);
 		list(wrong_kernels);
+		list(wrong_graphs);
 		list(right_programs);
 		list(right_kernels);
+		list(right_graphs);
 		return 0;
 	}
 	if (run(wrong_programs, argv[1]) && run(wrong_kernels, argv[1]) &&
-	    run(right_programs, argv[1]) && run(right_kernels, argv[1]))
+	    run(wrong_graphs, argv[1]) && run(right_programs, argv[1]) &&
+	    run(right_kernels, argv[1]) && run(right_graphs, argv[1]))
 		return 3;
 	return 0;
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The nodes of a graph, as the runtime lists them. */
+#ifndef SS_SHIM_GRAPH_NODES_H
+#define SS_SHIM_GRAPH_NODES_H
+
+#include <hip/hip_runtime_api.h>
+
+/* What hipGraphNodeGetType says from ROCm 5.7 on. Older headers have other numbers. */
+enum ss_graph_node_type {
+	SS_NODE_KERNEL,
+	SS_NODE_COPY,
+	SS_NODE_FILL,
+	SS_NODE_HOST,
+	SS_NODE_GRAPH,
+	SS_NODE_EMPTY,
+	SS_NODE_EVENT_WAIT,
+	SS_NODE_EVENT_RECORD,
+	SS_NODE_ALLOC = 10,
+	SS_NODE_FREE,
+};
+
+/* A list that the caller frees; NULL: there are none, or they cannot be listed, which *good
+ * says. */
+hipGraphNode_t *ss_graph_nodes(hipGraph_t graph, size_t *count, bool *good);
+/* An ss_graph_node_type, or another number; -1: it is not known. */
+int ss_graph_node_type(hipGraphNode_t node);
+
+#endif
