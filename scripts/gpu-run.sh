@@ -39,13 +39,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # ---- the runtime and its device -----------------------------------------------
+# line SED-EXPRESSION: the first line of the doctor that it prints
+line() { sed 's/", "/\n/g; s/"]/\n/g' "$work/doctor" | sed -n "$1" | head -1; }
 # look RUNTIME: asks the doctor about it ("": what there is). False: no device.
 look() {
 	somashim doctor --json ${1:+--runtime "$1"} >"$work/doctor" 2>"$work/doctor.err"
 	local status=$?
 	library=$(sed -n 's/.*"library": "\([^"]*\)".*/\1/p' "$work/doctor")
 	verdict=$(sed -n 's/.*"verdict": "\([^"]*\)".*/\1/p' "$work/doctor")
-	sed 's/", "/\n/g; s/.*"lines": \["//' "$work/doctor" | grep -o 'somashim: [a-z ]*taken: .*'
 	[ $status != 77 ] && [ -n "$library" ]
 }
 [ -z "$runtime" ] || runtime=$(realpath -s "$runtime")
@@ -70,6 +71,7 @@ if [ $? != 0 ]; then
 	echo "gpu: skipped, no device: $verdict"
 	exit 77
 fi
+line 's/.*\(somashim: runtime taken: .*\)/\1/p'
 library=$(realpath -s "$library")
 # The programs ask for one soname, and this runtime may have another.
 needed=$(cat "$here/needed")
@@ -85,8 +87,6 @@ long) limit=1800 seeds=20 steps=2000 slice=0.1 ;;
 esac
 WORK_US=15 # of the device, per allocation of a replay
 
-# line SED-EXPRESSION: the first line of the doctor that it prints
-line() { sed 's/", "/\n/g; s/"]/\n/g' "$work/doctor" | sed -n "$1" | head -1; }
 # selftest BACKING: what the doctor's self-test says of it; and has BACKING: does it work here?
 selftest() { line "s/^somashim: \(selftest device 0 $1: .*\)/\1/p"; }
 has() { [ "$(selftest "$1")" = "selftest device 0 $1: passed" ]; }
@@ -154,7 +154,9 @@ run freesync-never SOMASHIM_FREE_SYNC=never freesync
 for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASHIM_FENCE=signal; do
 	run "stress-${how#*=}" $how stress 1 1 "$steps"
 	run "random-${how#*=}" $how stress 1000 $seeds 200
+	run "busy-${how#*=}" $how busy mixed 1 "$((steps * 3))"
 	[ $length != quick ] || continue
+	run "busy-never-${how#*=}" "$how SOMASHIM_FREE_SYNC=never" busy classic 2 "$((steps * 3))"
 	for name in hits order pools; do
 		run "$name-${how#*=}" $how $name
 	done
