@@ -108,23 +108,38 @@ struct ss_chunk *ss_chunks_gather(struct ss_memory *m, const struct ss_block *ta
 	return list;
 }
 
+uint64_t ss_memory_movable(const struct ss_memory *m, const struct ss_block *b)
+{
+	struct ss_chunk *c;
+	uint64_t bytes = 0;
+
+	if (!m->vmm || b->size < m->vmm->unit)
+		return 0;
+	for (uint64_t at = 0; (c = next_whole(m->vmm, b, &at));)
+		bytes += c->size;
+	return bytes;
+}
+
+struct movable {
+	const struct ss_memory *m;
+	const struct ss_run *run;
+	uint64_t bytes;
+};
+
 static void add_movable(struct ss_block *b, void *arg)
 {
-	struct search *s = arg;
-	struct ss_chunk *c;
+	struct movable *s = arg;
 
-	if (b->size < s->v->unit || (b->addr < s->run->to && b->addr + b->size > s->run->from))
-		return;
-	for (uint64_t at = 0; (c = next_whole(s->v, b, &at));)
-		s->most += c->size;
+	if (b->addr >= s->run->to || b->addr + b->size <= s->run->from)
+		s->bytes += ss_memory_movable(s->m, b);
 }
 
 uint64_t ss_chunks_movable(struct ss_memory *m, const struct ss_run *run)
 {
-	struct search s = {.v = m->vmm, .run = run};
+	struct movable s = {.m = m, .run = run};
 
 	ss_index_each(&m->completed, add_movable, &s);
-	return s.most;
+	return s.bytes;
 }
 
 /* ---- giving back --------------------------------------------------------------------- */

@@ -129,6 +129,8 @@ enum ss_status ss_memory_add_whole(struct ss_memory *m, uint64_t size, bool free
 /* How many bytes ss_memory_grow() would have to take from the device, if idle memory goes back or
  * moves for it. Lock held. */
 uint64_t ss_memory_short(struct ss_memory *m, const struct ss_growth *growth);
+/* Bytes of the free range b that could move once it has completed. Lock held. */
+uint64_t ss_memory_movable(const struct ss_memory *m, const struct ss_block *b);
 
 /* ---- giving back ------------------------------------------------------------ */
 

@@ -33,7 +33,8 @@
 	M(55, waits_for_others, "a stream waits for others though its own memory will do") \
 	M(56, arena_swallows, "a free merges with what has completed, which others may need") \
 	M(57, arena_foreign, "a range of another arena merges as if it were at home") \
-	M(58, counts_what_stays, "a pool grows because of memory that may not move")
+	M(58, counts_what_stays, "a pool grows because of memory that may not move") \
+	M(59, waits_for_parts, "an allocation waits for free parts of chunks, which do not move")
 /* clang-format on */
 
 #endif

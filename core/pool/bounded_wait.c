@@ -20,7 +20,7 @@
 /* A nap: this part of the wait so far, between the two limits. What a nap is too long, the device
  * may stand idle. */
 #define NAP_PART 64
-#define NAP_US 20
+#define NAP_US 5
 #define LONGEST_NAP_US 1000
 
 bool ss_wait_may(struct ss_core *core)

@@ -18,29 +18,67 @@
 #define FENCED_PART 4 /* fences stand behind so many times the bytes that are missing */
 #define LOOKED_AT 16  /* streams that are asked between two naps; of more, these by turns */
 
+/* Bytes by which the pool would grow now; fills in the view. Pool lock held. */
+static uint64_t missing(struct ss_request *r, struct ss_view *v)
+{
+	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = r->cache->slot};
+
+	growth.segment = ss_growth_segment(r, v);
+	return ss_memory_short(&r->pool->mem, &growth);
+}
+
 /* Would growing now set a new peak? Pool lock held. */
 static bool sets_peak(struct ss_request *r)
 {
-	struct ss_memory *m = &r->pool->mem;
-	struct ss_growth growth = {.size = r->size, .align = r->align, .slot = r->cache->slot};
 	struct ss_view v;
+	uint64_t more = missing(r, &v);
 
-	growth.segment = ss_growth_segment(r, &v);
-	return v.reserved + ss_memory_short(m, &growth) > v.reserved_high || SS_MUTANT_IS(51);
+	return v.reserved + more > v.reserved_high || SS_MUTANT_IS(51);
 }
 
-/* Could what has completed be put where memory is missing: chunks that move, or idle segments that
- * go back for one of another size? Pool lock held. */
+struct movable {
+	const struct ss_memory *m;
+	uint64_t bytes;
+};
+
+static void add_movable(struct ss_block *b, void *arg)
+{
+	struct movable *s = arg;
+
+	s->bytes += ss_memory_movable(s->m, b);
+}
+
+/* Bytes of chunks that lie wholly in one free range. What merges when it completes is not seen.
+ * Pool lock held. */
+static uint64_t movable(struct ss_pool *pool)
+{
+	struct movable s = {.m = &pool->mem};
+
+	ss_index_each(&pool->mem.completed, add_movable, &s);
+	SS_CACHES_EACH(q, &pool->caches) {
+		if (!ss_cache_free_hint(q))
+			continue;
+		ss_bias_visit(&q->lock);
+		ss_index_each(&q->own, add_movable, &s);
+		ss_index_each(&q->foreign, add_movable, &s);
+		ss_bias_unlock(&q->lock);
+	}
+	return s.bytes;
+}
+
+/* Would the pool grow without a new peak, if all that is free had completed: by chunks that move,
+ * or by idle segments that go back for one of another size? Pool lock held. */
 static bool may_exchange(struct ss_request *r)
 {
 	struct ss_memory *m = &r->pool->mem;
 	struct ss_view v;
-	uint64_t want;
+	uint64_t more = missing(r, &v);
 
 	if (m->backing == SS_BACKING_VMM)
-		return !m->core->info[m->dev].access_prefix;
-	want = ss_growth_segment(r, &v);
-	return v.reserved + want <= v.reserved_high + v.idle;
+		return !m->core->info[m->dev].access_prefix &&
+		       (v.reserved + more <= v.reserved_high + movable(r->pool) ||
+			SS_MUTANT_IS(59));
+	return v.reserved + ss_growth_segment(r, &v) <= v.reserved_high + v.idle;
 }
 
 /* What a stream waits for: what it freed itself; what others did, too; or the device's end, without

@@ -151,6 +151,19 @@ static void own_chunks_alone(void)
 	D(release());
 }
 
+/* There is no wait for the device if no chunk would be free from end to end. */
+static void parts_of_chunks_do_not_move(void)
+{
+	D(stream(0, NB), stream(1, NB));
+	for (int i = 0; i < 8; i++)
+		D(alloc(i, S(0), MIB));
+	D(kernel(S(0)), kernel(S(1)));
+	for (int i = 0; i < 8; i += 2)
+		D(free_(i, S(0)));
+	D(alloc(8, S(0), 4 * MIB));
+	CHECK(given() == 12 * MIB && d_stats().waits == 0 && W->now_ms == 0);
+}
+
 /* What has completed cannot move: never, or not while the device has work. So a stream waits for
  * what another one freed, although there would be enough of the rest. */
 static void waits_where_nothing_moves(void)
@@ -178,6 +191,8 @@ const struct d_test directed_waits[] = {
 	{"own_chunks_move", own_chunks_move, .vmm = true, .waits = true},
 	{"own_chunks_move_on_an_idle_device", own_chunks_move, .vmm = true, .release_waits = true,
 	 .waits = true},
+	{"parts_of_chunks_do_not_move", parts_of_chunks_do_not_move, .vmm = true,
+	 .release_waits = true, .waits = true},
 	{"waits_where_nothing_may_move", waits_where_nothing_moves, .vmm = true,
 	 .release_waits = true, .waits = true},
 	{"waits_where_nothing_moves", waits_where_nothing_moves, .prefix = true, .waits = true},
