@@ -190,7 +190,7 @@ static enum ss_next try_wait(struct ss_request *r, enum whom whom)
 	if (!might)
 		return SS_NEXT;
 	ask(r, whom);
-	ss_fence_poll(ss_core_of(pool), NULL, -1);
+	ss_poll_some(pool);
 	ss_pool_lock(pool);
 	if (is_told(r, whom) && ss_wait_turn(r))
 		next = wait_for(r, whom);

@@ -31,11 +31,12 @@ struct ss_pool {
 	atomic_bool threshold_set; /* by the program or by the environment */
 	_Atomic uint64_t kept;     /* bytes freed, but another process may map them */
 	/* The rest is guarded by mem.lock. */
-	struct ss_epoch *epochs;   /* newest first */
-	uint64_t epochs_apart;     /* how many of them are `apart` */
-	struct ss_block *unmarked; /* freed without host memory for an epoch; by ->right */
-	uint32_t next_asked;       /* slot of the stream that is asked first how far it is */
-	bool trim_wanted;          /* a trim that must not wait was asked for: */
+	struct ss_epoch *epochs;      /* newest first */
+	uint64_t epochs_apart;        /* how many of them are `apart` */
+	struct ss_block *unmarked;    /* freed without host memory for an epoch; by ->right */
+	uint32_t next_asked;          /* slot of the stream that is asked first how far it is */
+	_Atomic uint32_t next_polled; /* and of the one whose fences are polled first */
+	bool trim_wanted;             /* a trim that must not wait was asked for: */
 	uint64_t trim_keep;
 	uint64_t ids, id_base;          /* of blocks that the ladder served */
 	struct {                        /* backpressure.c */

@@ -202,6 +202,15 @@ static bool is_alone(const struct ss_request *r)
 	return none;
 }
 
+/* Of a thousand streams with a fence under way most have not reached it. */
+void ss_poll_some(struct ss_pool *pool)
+{
+	uint32_t turn = atomic_load_explicit(&pool->next_polled, memory_order_relaxed);
+
+	ss_fence_poll_some(ss_core_of(pool), -1, ASKED, &turn);
+	atomic_store_explicit(&pool->next_polled, turn, memory_order_relaxed);
+}
+
 enum ss_next ss_step_other_streams(struct ss_request *r)
 {
 	struct ss_pool *pool = r->pool;
@@ -209,7 +218,7 @@ enum ss_next ss_step_other_streams(struct ss_request *r)
 
 	if (is_alone(r))
 		return SS_NEXT;
-	ss_fence_poll(ss_core_of(pool), NULL, -1);
+	ss_poll_some(pool);
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		ss_reclaim_all(pool);
