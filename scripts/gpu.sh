@@ -39,6 +39,7 @@ mkdir -p "$dir"/{bin,cli,shim,lib,logs}
 
 # ---- somashim, and the runtimes that it brings -----------------------------------
 cp scripts/gpu-run.sh "$dir/run.sh"
+cp bench/peers.py "$dir/"
 cp "$build/shim/libsomashim.so" "$dir/shim/"
 cp "$somashim" "$dir/cli/"
 git describe --always --dirty >"$dir/commit" 2>/dev/null || echo unknown >"$dir/commit"
