@@ -4,12 +4,15 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/check/code_object.h"
 #include "core/check/msgpack.h"
 
 #define NOTE_METADATA 32 /* NT_AMDGPU_METADATA */
 #define BUNDLE_MAGIC "__CLANG_OFFLOAD_BUNDLE__"
+#define PACKED_MAGIC "CCOB"
+#define UNPACKED_MAX ((uint64_t)4 << 30)
 
 struct reader {
 	void (*fn)(const struct ss_kernel_layout *, void *);
@@ -206,7 +209,46 @@ static bool read_bundle(struct reader *r, const uint8_t *image, size_t size)
 	return any;
 }
 
-bool ss_code_object_read(const void *image, size_t size,
+/* Magic, version, method, then (version 2 on) the size of all of it and the size of what is in it,
+ * which have 8 bytes from version 3 on, then 8 bytes of a hash. Version 1 does not say how long it
+ * is, so it is read only from files. */
+static bool read_packed(struct reader *r, const uint8_t *image, size_t size, ss_unpack_fn *unpack)
+{
+	uint16_t version, how;
+	uint64_t all = size, room = 0;
+	size_t word, head;
+	uint8_t *out;
+	bool good;
+
+	if (size < 8)
+		return false;
+	memcpy(&version, image + 4, sizeof(version));
+	memcpy(&how, image + 6, sizeof(how));
+	word = version >= 3 ? 8 : 4;
+	head = 8 + (version >= 2 ? 2 : 1) * word + 8;
+	if (!unpack || version < 1 || version > 3 || (version == 1 && size == SIZE_MAX) ||
+	    how > SS_PACKED_ZSTD || size < head)
+		return false;
+	if (version >= 2) {
+		all = 0;
+		memcpy(&all, image + 8, word);
+	}
+	memcpy(&room, image + head - 8 - word, word);
+	if (all < head || all > size || !room || room > UNPACKED_MAX)
+		return false;
+	/* Pages that a wrong size asks for are never touched. */
+	out = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		   -1, 0);
+	if (out == MAP_FAILED)
+		return false;
+	good = unpack((enum ss_packing)how, image + head, all - head, out, room) &&
+	       room >= sizeof(BUNDLE_MAGIC) - 1 &&
+	       !memcmp(out, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1) && read_bundle(r, out, room);
+	munmap(out, room);
+	return good;
+}
+
+bool ss_code_object_read(const void *image, size_t size, ss_unpack_fn *unpack,
 			 void (*fn)(const struct ss_kernel_layout *, void *), void *arg)
 {
 	struct reader *r;
@@ -221,6 +263,9 @@ bool ss_code_object_read(const void *image, size_t size,
 	if (size >= sizeof(BUNDLE_MAGIC) - 1 &&
 	    !strncmp(image, BUNDLE_MAGIC, sizeof(BUNDLE_MAGIC) - 1))
 		good = read_bundle(r, image, size);
+	else if (size >= sizeof(PACKED_MAGIC) - 1 &&
+		 !strncmp(image, PACKED_MAGIC, sizeof(PACKED_MAGIC) - 1))
+		good = read_packed(r, image, size, unpack);
 	else if (size >= SELFMAG && !strncmp(image, ELFMAG, SELFMAG))
 		good = read_elf(r, image, size == SIZE_MAX ? elf_size(image) : size);
 	free(r);

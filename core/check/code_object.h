@@ -2,8 +2,8 @@
 /*
  * What the code of AMD's GPUs says about its kernels: the layout of their arguments, from the
  * metadata note (MessagePack, code objects of version 3 and later) of an ELF file, or of each ELF
- * file of a bundle of clang (__CLANG_OFFLOAD_BUNDLE__). Compressed bundles are not read. The input
- * may be anything.
+ * file of a bundle of clang (__CLANG_OFFLOAD_BUNDLE__), which may be compressed (CCOB, versions 1
+ * to 3). The input may be anything.
  */
 #ifndef SS_CHECK_CODE_OBJECT_H
 #define SS_CHECK_CODE_OBJECT_H
@@ -26,9 +26,16 @@ struct ss_kernel_layout {
 	struct ss_kernel_arg arg[SS_KERNEL_ARGS_MAX];
 };
 
+enum ss_packing { SS_PACKED_ZLIB, SS_PACKED_ZSTD };
+
+/* Unpacks the stream at `data`, which is at most `size` bytes, into the `room` bytes at `out`.
+ * False: it cannot, or they are not as many. NULL: nothing can be unpacked. */
+typedef bool ss_unpack_fn(enum ss_packing how, const void *data, size_t size, void *out,
+			  size_t room);
+
 /* Calls `fn` for each kernel. `size` is how many bytes may be read; SIZE_MAX: as many as the image
  * itself says. False: it is no such image, or is broken; `fn` may have been called. */
-bool ss_code_object_read(const void *image, size_t size,
+bool ss_code_object_read(const void *image, size_t size, ss_unpack_fn *unpack,
 			 void (*fn)(const struct ss_kernel_layout *kernel, void *arg), void *arg);
 
 #endif

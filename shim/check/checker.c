@@ -10,6 +10,7 @@
 #include "shim/check/inside.h"
 #include "shim/check/operand.h"
 #include "shim/check/padding.h"
+#include "shim/check/unpack.h"
 #include "trace/unwind.h"
 
 /* The call that a thread is in. */
@@ -78,6 +79,7 @@ static void start(void)
 	 * padding. */
 	ss_options.free_sync = SS_FREE_SYNC_ALWAYS;
 	ss_unwind_init();
+	ss_unpack_open();
 	ss_check_report_open();
 	ss_checking = true;
 	ss_slow_reasons_add(1); /* each call has to come by here */

@@ -20,6 +20,7 @@
 #include "core/check/code_object.h"
 #include "shim/check/checker.h"
 #include "shim/check/kernel_args.h"
+#include "shim/check/unpack.h"
 #include "shim/process/real.h"
 
 struct kernel {
@@ -78,7 +79,7 @@ void ss_check_code(const void *image)
 		image = wrapped.binary;
 	}
 	pthread_mutex_lock(&lock);
-	(void)ss_code_object_read(image, SIZE_MAX, kernel_add, NULL);
+	(void)ss_code_object_read(image, SIZE_MAX, ss_unpack, kernel_add, NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -88,7 +89,7 @@ void ss_check_code(const void *image)
 static void section_read(const uint8_t *data, size_t size)
 {
 	for (size_t at = 0; at + 32 < size; at += 4096)
-		(void)ss_code_object_read(data + at, size - at, kernel_add, NULL);
+		(void)ss_code_object_read(data + at, size - at, ss_unpack, kernel_add, NULL);
 }
 
 /* Calls section_read() for each .hip_fatbin of a mapped ELF file. */
@@ -133,8 +134,8 @@ static void file_read(const char *path, bool whole)
 		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (file != MAP_FAILED) {
 			if (whole)
-				(void)ss_code_object_read(file, (size_t)st.st_size, kernel_add,
-							  NULL);
+				(void)ss_code_object_read(file, (size_t)st.st_size, ss_unpack,
+							  kernel_add, NULL);
 			else
 				sections_read(file, (size_t)st.st_size);
 			munmap(file, (size_t)st.st_size);

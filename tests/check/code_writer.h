@@ -106,4 +106,82 @@ static inline const void *code_object(struct code_writer *w, const char *const *
 	return w->data;
 }
 
+/* ---- bundles ---------------------------------------------------------------------- */
+
+/* A bundle of clang: the empty entry of the host, and the code object of `w`. Returns its size. */
+static inline size_t code_bundle(uint8_t *out, const struct code_writer *w)
+{
+	static const char host[] = "host-x86_64-unknown-linux--",
+			  device[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
+	uint64_t entry[3] = {4096, 0, sizeof(host) - 1}, two = 2;
+	size_t at = 24;
+
+	memset(out, 0, 4096);
+	memcpy(out, "__CLANG_OFFLOAD_BUNDLE__", 24);
+	memcpy(out + at, &two, 8);
+	at += 8;
+	memcpy(out + at, entry, sizeof(entry));
+	memcpy(out + at + 24, host, entry[2]);
+	at += 24 + entry[2];
+	entry[1] = w->size;
+	entry[2] = sizeof(device) - 1;
+	memcpy(out + at, entry, sizeof(entry));
+	memcpy(out + at + 24, device, entry[2]);
+	memcpy(out + 4096, w->data, w->size);
+	return 4096 + w->size;
+}
+
+/* A stream of zlib with one block, which is stored as it is. */
+static inline size_t pack_zlib(uint8_t *out, const uint8_t *data, size_t size)
+{
+	uint32_t a = 1, b = 0;
+	uint8_t head[] = {0x78, 0x01, 1, size & 0xff, size >> 8, ~size & 0xff, ~size >> 8 & 0xff};
+
+	for (size_t i = 0; i < size; i++) {
+		a = (a + data[i]) % 65521;
+		b = (b + a) % 65521;
+	}
+	memcpy(out, head, sizeof(head));
+	memcpy(out + sizeof(head), data, size);
+	out += sizeof(head) + size;
+	out[0] = b >> 8;
+	out[1] = b & 0xff;
+	out[2] = a >> 8;
+	out[3] = a & 0xff;
+	return sizeof(head) + size + 4;
+}
+
+/* A frame of zstd with one block, which is stored as it is. */
+static inline size_t pack_zstd(uint8_t *out, const uint8_t *data, size_t size)
+{
+	uint32_t whole = (uint32_t)size, block = whole << 3 | 1;
+	static const uint8_t head[] = {0x28, 0xb5, 0x2f, 0xfd, 0xa0};
+
+	memcpy(out, head, sizeof(head));
+	memcpy(out + 5, &whole, 4);
+	memcpy(out + 9, &block, 3);
+	memcpy(out + 12, data, size);
+	return 12 + size;
+}
+
+/* A compressed bundle as clang writes it: version 1, 2 or 3; zstd or zlib. Returns its size. */
+static inline size_t code_packed(uint8_t *out, const struct code_writer *w, unsigned version,
+				 int zstd)
+{
+	static uint8_t bundle[16384];
+	size_t size = code_bundle(bundle, w), word = version < 3 ? 4 : 8;
+	size_t head = 8 + (version < 2 ? 1 : 2) * word + 8, all;
+
+	memset(out, 0, head);
+	memcpy(out, "CCOB", 4);
+	out[4] = (uint8_t)version;
+	out[6] = zstd ? 1 : 0;
+	all = head +
+	      (zstd ? pack_zstd(out + head, bundle, size) : pack_zlib(out + head, bundle, size));
+	if (version >= 2)
+		memcpy(out + 8, &all, word);
+	memcpy(out + head - 8 - word, &size, word);
+	return all;
+}
+
 #endif

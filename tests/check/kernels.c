@@ -197,6 +197,35 @@ static void cooperative_multi_device_after_free(void)
 	several_devices(hipLaunchCooperativeKernelMultiDevice);
 }
 
+/* A kernel of code that is compressed. */
+static void compressed(unsigned version, int zstd)
+{
+	static const char *const kernels[] = {"squeezed", "ip", NULL};
+	static struct code_writer code;
+	static uint8_t image[32768];
+	hipModule_t module;
+	hipFunction_t f;
+	void *p = block(a);
+	int n = 64;
+
+	code_object(&code, kernels);
+	(void)code_packed(image, &code, version, zstd);
+	OK(hipModuleLoadData(&module, image));
+	OK(hipModuleGetFunction(&f, module, "squeezed"));
+	OK(hipFreeAsync(p, a));
+	OK(hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, a, (void *[]){&n, &p}, NULL));
+}
+
+static void compressed_by_zlib(void)
+{
+	compressed(2, 0);
+}
+
+static void compressed_by_zstd(void)
+{
+	compressed(3, 1);
+}
+
 static void packed_after_free(void)
 {
 	void *p = block(a), *q = block(a);
@@ -228,6 +257,10 @@ const struct program wrong_kernels[] = {
 	 "use-after-free-race hipModuleLaunchKernel 2 1"},
 	{"free-under-kernel", free_under_kernel, "free-before-use hipModuleLaunchKernel 2 1"},
 	{"packed-after-free", packed_after_free, "use-after-free hipModuleLaunchKernel 1 1"},
+	{"kernel-compressed-by-zlib", compressed_by_zlib,
+	 "use-after-free hipModuleLaunchKernel 1 1"},
+	{"kernel-compressed-by-zstd", compressed_by_zstd,
+	 "use-after-free hipModuleLaunchKernel 1 1"},
 	{"host-kernel-after-free", host_kernel_after_free, "use-after-free hipLaunchKernel 1 1"},
 	{"cooperative-after-free", cooperative_after_free,
 	 "use-after-free hipLaunchCooperativeKernel 1 1"},

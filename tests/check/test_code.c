@@ -4,10 +4,12 @@
  * clang has made from kernel.cl. Then broken ones, which must be read without harm (the sanitizers
  * look).
  */
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #include "code_writer.h"
 #include "core/check/code_object.h"
+#include "shim/check/unpack.h"
 #include "tests/random.h"
 
 #define CHECK(cond) do { \
@@ -42,42 +44,68 @@ static void written(void)
 	const void *image = code_object(&w, kernels);
 
 	count = 0;
-	CHECK(ss_code_object_read(image, w.size, keep, NULL));
+	CHECK(ss_code_object_read(image, w.size, ss_unpack, keep, NULL));
 	CHECK(count == 2 && !strcmp(name, "second") && last.count == 4);
 	CHECK(is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) && is_arg(2, 16, 24, false) &&
 	      is_arg(3, 40, 8, true));
 	count = 0;
-	CHECK(ss_code_object_read(image, SIZE_MAX, keep, NULL) && count == 2);
+	CHECK(ss_code_object_read(image, SIZE_MAX, ss_unpack, keep, NULL) && count == 2);
 }
 
 /* The same in a bundle of clang, behind the empty entry of the host. */
 static void bundled(void)
 {
 	static const char *const kernels[] = {"only", "pp", NULL};
-	static const char host[] = "host-x86_64-unknown-linux--",
-			  device[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
 	static struct code_writer w;
 	static uint8_t bundle[16384];
-	uint64_t entry[3] = {4096, 0, sizeof(host) - 1}, two = 2;
-	size_t at = 24;
 
 	code_object(&w, kernels);
-	memcpy(bundle, "__CLANG_OFFLOAD_BUNDLE__", 24);
-	memcpy(bundle + at, &two, 8);
-	at += 8;
-	memcpy(bundle + at, entry, sizeof(entry));
-	memcpy(bundle + at + 24, host, entry[2]);
-	at += 24 + entry[2];
-	entry[1] = w.size;
-	entry[2] = sizeof(device) - 1;
-	memcpy(bundle + at, entry, sizeof(entry));
-	memcpy(bundle + at + 24, device, entry[2]);
-	memcpy(bundle + 4096, w.data, w.size);
+	code_bundle(bundle, &w);
 	count = 0;
-	CHECK(ss_code_object_read(bundle, sizeof(bundle), keep, NULL) && count == 1 &&
+	CHECK(ss_code_object_read(bundle, sizeof(bundle), ss_unpack, keep, NULL) && count == 1 &&
 	      last.count == 2);
-	CHECK(ss_code_object_read(bundle, SIZE_MAX, keep, NULL) && count == 2);
-	CHECK(!ss_code_object_read(bundle, 4200, keep, NULL));
+	CHECK(ss_code_object_read(bundle, SIZE_MAX, ss_unpack, keep, NULL) && count == 2);
+	CHECK(!ss_code_object_read(bundle, 4200, ss_unpack, keep, NULL));
+}
+
+/* The same compressed, where the library that unpacks it is there. */
+static void packed(void)
+{
+	static const char *const kernels[] = {"only", "pp", NULL};
+	static struct code_writer w;
+	static uint8_t image[32768], broken_image[32768];
+	uint64_t seed = 1;
+
+	code_object(&w, kernels);
+	for (int zstd = 0; zstd < 2; zstd++) {
+		if (!dlopen(zstd ? "libzstd.so.1" : "libz.so.1", RTLD_NOW)) {
+			printf("%s is not there, so it is not tried\n", zstd ? "libzstd" : "libz");
+			continue;
+		}
+		for (unsigned version = 1; version <= 4; version++) {
+			size_t size = code_packed(image, &w, version, zstd);
+
+			count = 0;
+			last.count = 0;
+			CHECK(ss_code_object_read(image, sizeof(image), ss_unpack, keep, NULL) ==
+			      (version < 4));
+			CHECK(count == (version < 4) && last.count == (version < 4 ? 2 : 0));
+			/* Version 1 does not say how long it is. */
+			count = 0;
+			CHECK(ss_code_object_read(image, SIZE_MAX, ss_unpack, keep, NULL) ==
+			      (version == 2 || version == 3));
+			CHECK(!ss_code_object_read(image, size - 1, ss_unpack, keep, NULL));
+			CHECK(!ss_code_object_read(image, sizeof(image), NULL, keep, NULL));
+			for (int round = 0; round < 300; round++) {
+				memcpy(broken_image, image, size);
+				for (int n = 1 + (int)(next_random(&seed) % 4); n; n--)
+					broken_image[4 + next_random(&seed) % 60] = (uint8_t)
+						next_random(&seed);
+				(void)ss_code_object_read(broken_image, size, ss_unpack, keep,
+							  NULL);
+			}
+		}
+	}
 }
 
 static void compiled(const char *path)
@@ -90,10 +118,11 @@ static void compiled(const char *path)
 	size = fread(data, 1, sizeof(data), in);
 	fclose(in);
 	count = 0;
-	CHECK(ss_code_object_read(data, size, keep, NULL) && count == 1 && !strcmp(name, "fill"));
+	CHECK(ss_code_object_read(data, size, ss_unpack, keep, NULL) && count == 1 &&
+	      !strcmp(name, "fill"));
 	CHECK(last.count == 4 && is_arg(0, 0, 8, true) && is_arg(1, 8, 4, false) &&
 	      is_arg(2, 16, 16, false) && is_arg(3, 32, 8, true));
-	CHECK(ss_code_object_read(data, SIZE_MAX, keep, NULL) && count == 2);
+	CHECK(ss_code_object_read(data, SIZE_MAX, ss_unpack, keep, NULL) && count == 2);
 }
 
 static void broken(uint64_t seed)
@@ -111,15 +140,17 @@ static void broken(uint64_t seed)
 		copy = malloc(w.size); /* of just this size */
 		CHECK(copy);
 		memcpy(copy, w.data, w.size);
-		(void)ss_code_object_read(copy, w.size, keep, NULL);
+		(void)ss_code_object_read(copy, w.size, ss_unpack, keep, NULL);
 		free(copy);
 	}
 }
 
 int main(int argc, char **argv)
 {
+	ss_unpack_open();
 	written();
 	bundled();
+	packed();
 	for (int i = 1; i < argc; i++)
 		compiled(argv[i]);
 	broken(1);
