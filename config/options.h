@@ -29,7 +29,8 @@ enum ss_check_tools {
 	SS_CHECK_ORDER = 1,
 	SS_CHECK_BOUNDS = 2,
 	SS_CHECK_FREE = 4,
-	SS_CHECK_LEAK = 8
+	SS_CHECK_LEAK = 8,
+	SS_CHECK_POISON = 16
 };
 /* Which errors of order are looked for, in the words of compute-sanitizer. */
 enum ss_check_races { SS_RACES_ALL, SS_RACES_BEFORE_ALLOC, SS_RACES_AFTER_FREE };
@@ -51,10 +52,11 @@ struct ss_options {
 	uint64_t trace_ring;  /* bytes of a recording that is a ring; 0 = none */
 	int stats;            /* enum ss_stats_form */
 	bool disable, verbose, selftest, api_table;
-	int check;              /* enum ss_check_tools */
-	int check_races;        /* enum ss_check_races */
-	uint64_t check_padding; /* bytes behind each block, for the tool bounds */
-	bool remember;          /* what a self-test proved counts for later processes */
+	int check;                 /* enum ss_check_tools */
+	int check_races;           /* enum ss_check_races */
+	uint64_t check_quarantine; /* bytes, for the tool poison */
+	uint64_t check_padding;    /* bytes behind each block, for the tool bounds */
+	bool remember;             /* what a self-test proved counts for later processes */
 	/* Paths as given; "" = off. */
 	char log[512], journal[512], trace[512], report[512], metrics[512], check_file[512];
 	char live[512]; /* a directory, or a word for off (live/directory.h) */

@@ -88,6 +88,16 @@ int ss_timeline_device(const struct ss_timeline *tl);
 enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl);
 void *ss_timeline_native(const struct ss_timeline *tl);
 
+/* A point on a stream: everything that was enqueued on it until then. */
+struct ss_mark {
+	uint32_t slot; /* of the stream among all */
+	uint64_t n;
+};
+struct ss_mark ss_timeline_mark(struct ss_timeline *tl);
+/* Does the next command on tl certainly come after the mark, which is of another stream: by events,
+ * or because it has completed? */
+bool ss_timeline_after(struct ss_core *core, struct ss_timeline *tl, const struct ss_mark *mark);
+
 /* Says that a capture of the stream begins (`on`) or ends. A stream that is captured is neither
  * asked how far it is nor given a fence. */
 void ss_timeline_set_capturing(struct ss_core *core, struct ss_timeline *tl, bool on);

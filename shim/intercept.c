@@ -27,6 +27,15 @@
 #include "shim/stream/capture.h"
 #include "shim/stream/timeline.h"
 
+/* What the pointer of a free is. */
+static enum ss_status find(const void *ptr, struct ss_found *out)
+{
+	enum ss_status status = ss_find(ss_core, ptr, out);
+
+	return unlikely(ss_checking) && status == SS_OK && ss_check_kept(out) ? SS_ERR_INVALID :
+										status;
+}
+
 #define CALL(name, ...) (ss_real.name ? ss_real.name(__VA_ARGS__) : ss_real_missing())
 
 /* The result of a real free of memory that is not ours. */
@@ -109,7 +118,7 @@ static __attribute__((noinline)) hipError_t free_long(void *ptr)
 		return ss_result(hipSuccess);
 	if (unlikely(ss_checking))
 		ss_check_call("hipFree");
-	status = ptr ? ss_find(ss_core, ptr, &found) : SS_ERR_FOREIGN;
+	status = ptr ? find(ptr, &found) : SS_ERR_FOREIGN;
 	if (likely(status == SS_OK))
 		return ss_free_owned(ptr, &found, false);
 	err = status == SS_ERR_FOREIGN ? free_foreign(ptr) : ss_fail(hipErrorInvalidValue);
@@ -137,6 +146,13 @@ SS_HOT(hipFree)
 /* ---- hipMallocAsync ----------------------------------------------------- */
 
 /* pool NULL: the current pool of the timeline's device. */
+static inline enum ss_status alloc_from(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
+					void **ptr)
+{
+	return pool ? ss_alloc_async(ss_core, pool, tl, size, ptr) :
+		      ss_alloc_current(ss_core, tl, size, ptr);
+}
+
 static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, size_t size,
 				  void **ptr)
 {
@@ -145,12 +161,14 @@ static inline hipError_t alloc_on(struct ss_timeline *tl, struct ss_pool *pool, 
 	void *p = NULL;
 
 	if (likely(size != 0))
-		status = pool ? ss_alloc_async(ss_core, pool, tl, room, &p) :
-				ss_alloc_current(ss_core, tl, room, &p);
-	if (unlikely(status != SS_OK) && room != size) { /* there may be room without padding */
-		room = size;
-		status = pool ? ss_alloc_async(ss_core, pool, tl, size, &p) :
-				ss_alloc_current(ss_core, tl, size, &p);
+		status = alloc_from(tl, pool, room, &p);
+	if (unlikely(status != SS_OK) && unlikely(ss_checking)) {
+		if (ss_check_give_back())
+			status = alloc_from(tl, pool, room, &p);
+		if (status != SS_OK) { /* there may be room without padding */
+			room = size;
+			status = alloc_from(tl, pool, size, &p);
+		}
 	}
 	*ptr = p; /* NULL for size 0 and for a failure */
 	if (unlikely(ss_checking) && p)
@@ -294,7 +312,7 @@ static hipError_t free_async_at_exit(void *ptr, hipStream_t stream)
 	struct ss_found found;
 	hipError_t err;
 
-	switch (ss_find(ss_core, ptr, &found)) {
+	switch (find(ptr, &found)) {
 	case SS_OK:
 		if (found.classic)
 			return ss_free_owned(ptr, &found, true);
@@ -321,8 +339,11 @@ static hipError_t free_found_async(enum ss_status status, const struct ss_found 
 			       err :
 			       foreign_free_async(ptr, stream);
 	if (likely(status == SS_OK)) {
-		if (unlikely(ss_checking) && !found->classic)
+		if (unlikely(ss_checking) && !found->classic) {
 			ss_check_freeing(tl, ptr);
+			if (ss_check_keep(tl, ptr, found))
+				return ss_result(hipSuccess);
+		}
 		status = ss_free_found_async(ss_core, found, tl);
 	}
 	if (unlikely(status == SS_ERR_CLASSIC))
@@ -362,7 +383,7 @@ static int free_async(void *ptr, void *native)
 	if (unlikely(atomic_load_explicit(&ss_self_imports, memory_order_relaxed)) &&
 	    ss_self_import_release(ptr))
 		return ss_result(hipSuccess);
-	err = free_found_async(ss_find(ss_core, ptr, &found), &found, ptr, tl, stream);
+	err = free_found_async(find(ptr, &found), &found, ptr, tl, stream);
 	if (unlikely(ss_checking))
 		ss_check_freed(tl, ptr,
 			       err != hipErrorInvalidValue && err != hipErrorInvalidDevicePointer);

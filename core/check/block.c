@@ -73,6 +73,8 @@ void block_describe(const struct block *b, struct ss_finding *f)
 	f->classic = b->classic;
 	f->alloc = b->alloc;
 	f->free = b->free;
+	f->fill_slot = b->fill_slot;
+	f->fill_n = b->fill_n;
 }
 
 void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room,
@@ -117,7 +119,21 @@ void ss_check_alloc(struct ss_check *c, void *base, uint64_t size, uint64_t room
 
 static uint64_t padding_of(const struct block *b)
 {
-	return b->end - b->base > b->size ? b->end - b->base - b->size : 0;
+	return b->filled && b->end - b->base > b->size ? b->end - b->base - b->size : 0;
+}
+
+void ss_check_filled(struct ss_check *c, const void *base, uint32_t fill_slot, uint64_t fill_n)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&c->lock);
+	b = block_find(c, base);
+	if (b && b->base == (uintptr_t)base && !b->freed) {
+		b->filled = true;
+		b->fill_slot = fill_slot;
+		b->fill_n = fill_n;
+	}
+	pthread_mutex_unlock(&c->lock);
 }
 
 uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out)
@@ -130,10 +146,23 @@ uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *
 	b = block_find(c, ptr);
 	if (b && !b->freed) {
 		block_describe(b, out);
-		padding = b->size ? padding_of(b) : 0;
+		padding = padding_of(b);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return padding;
+}
+
+bool ss_check_freed_block(struct ss_check *c, const void *ptr, struct ss_finding *out)
+{
+	struct block *b;
+
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&c->lock);
+	b = block_find(c, ptr);
+	if (b && b->freed)
+		block_describe(b, out);
+	pthread_mutex_unlock(&c->lock);
+	return out->block != 0;
 }
 
 void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, uint64_t, void *),
@@ -144,7 +173,7 @@ void ss_check_padded(struct ss_check *c, void (*fn)(const struct ss_finding *, u
 		struct ss_finding about = {0};
 
 		block_describe(b, &about);
-		if (b->size && padding_of(b) > 1)
+		if (padding_of(b))
 			fn(&about, padding_of(b), arg);
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -82,6 +82,7 @@ static void judge_freed(struct ss_check *c, struct block *b, struct stream *s, s
 		c->is_blind ? c->counts.blind++ : c->counts.unknown++;
 		return;
 	}
+	b->blamed = true;
 	f->fault = after ? SS_FAULT_USE_AFTER_FREE : SS_FAULT_USE_FREE_RACE;
 	finding_add(c, f);
 }
@@ -160,6 +161,7 @@ static void judge_free(struct ss_check *c, struct block *b, struct stream *s, st
 			worst = &b->uses[i];
 	if (!worst || !c->opt.use_after_free || not_certain(c, s))
 		return;
+	b->blamed = true;
 	f->fault = SS_FAULT_FREE_USE_RACE;
 	f->use = worst->site;
 	finding_add(c, f);
@@ -264,10 +266,13 @@ void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64
 		      uint64_t bytes)
 {
 	struct ss_finding f = *about;
+	struct block *b;
 
 	f.address = f.base + offset;
 	f.bytes = bytes;
 	pthread_mutex_lock(&c->lock);
-	finding_add(c, &f);
+	b = f.fault == SS_FAULT_WRITE_AFTER_FREE ? block_find(c, (void *)(uintptr_t)f.base) : NULL;
+	if (!b || b->number != f.block || !b->blamed)
+		finding_add(c, &f);
 	pthread_mutex_unlock(&c->lock);
 }

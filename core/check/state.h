@@ -50,6 +50,10 @@ struct block {
 	uint32_t alloc_slot, free_slot;
 	uint64_t alloc_n, free_n;
 	bool classic, freed;
+	bool filled; /* its padding */
+	bool blamed; /* an error of order is known of it */
+	uint32_t fill_slot;
+	uint64_t fill_n;
 	bool barrier;      /* the free made the host wait */
 	bool free_wild;    /* the stream that freed it may have waited for anything */
 	uint64_t freed_at; /* check->now */

@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks on many timelines at once, for memory that any stream may be using when it is freed.
+ * Marks on many timelines at once, for memory that any stream may be using when it is freed, and
+ * what comes after a mark.
  *
- * Locks: order->lock.
+ * Locks: order->lock, timeline->lock.
  */
 #include "core/order/timeline.h"
+
+struct ss_mark ss_timeline_mark(struct ss_timeline *tl)
+{
+	return (struct ss_mark){ss_timeline_slot(tl), ss_timeline_now(tl)};
+}
+
+bool ss_timeline_after(struct ss_core *core, struct ss_timeline *tl, const struct ss_mark *mark)
+{
+	bool saw;
+
+	ss_spin_lock(&tl->lock);
+	saw = mark->slot != ss_timeline_slot(tl) && ss_clock_get(tl->saw, mark->slot) >= mark->n;
+	ss_spin_unlock(&tl->lock);
+	return saw || ss_mark_reached(core, mark->slot, mark->n, true);
+}
 
 /* May tl work with memory of `dev`, and is any of its work not known to be completed? Order lock
  * held. */

@@ -115,11 +115,6 @@ bool ss_order_joiners(const struct ss_core *core, int dev);
 
 /* ---- marks of many timelines --------------------------------------------- */
 
-struct ss_mark {
-	uint32_t slot;
-	uint64_t n;
-};
-
 /* The positions of all timelines that may work with memory of `dev` to which the devices in
  * `access` (a bit each) have access, destroyed ones that may still run included. Stores at most
  * `max`; returns how many there are. From then on all of them count as marked. 0: host memory is

@@ -24,12 +24,26 @@ static hipError_t capture_guard(void)
 	return REAL(hipMalloc, &none, 0);
 }
 
+static enum ss_status serve(int dev, size_t size, void **ptr)
+{
+	bool single = ss_debt_allowed(dev); /* one timeline orders all work of the device */
+	enum ss_status status;
+
+	if (!single)
+		return ss_alloc_classic(ss_core, dev, size, ptr);
+	if (likely(ss_hit_only_alloc(ss_core, dev, size, ptr)))
+		status = SS_OK;
+	else
+		status = ss_alloc_only(ss_core, ss_timeline_null(ss_core, dev), size, ptr);
+	ss_debt_confirm(dev);
+	return status;
+}
+
 hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 {
 	enum ss_status status;
 	hipError_t err;
 	void *p = NULL;
-	bool single; /* one timeline orders all work of the device */
 	size_t asked = size;
 	int dev;
 
@@ -49,15 +63,9 @@ hipError_t ss_malloc(void **ptr, size_t size, bool guarded)
 		return ss_result(err);
 	if (unlikely(ss_checking))
 		size = ss_check_size(size);
-	single = ss_debt_allowed(dev);
-	if (!single)
-		status = ss_alloc_classic(ss_core, dev, size, &p);
-	else if (likely(ss_hit_only_alloc(ss_core, dev, size, &p)))
-		status = SS_OK;
-	else
-		status = ss_alloc_only(ss_core, ss_timeline_null(ss_core, dev), size, &p);
-	if (single)
-		ss_debt_confirm(dev);
+	status = serve(dev, size, &p);
+	if (unlikely(ss_checking) && status == SS_ERR_NOMEM && ss_check_give_back())
+		status = serve(dev, size, &p);
 	if (likely(status == SS_OK)) {
 		*ptr = p;
 		if (unlikely(ss_checking))
@@ -118,6 +126,10 @@ hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
 		if (!waited && ss_capture_live()) /* it began meanwhile */
 			(void)ss_wait_in_runtime(dev);
 		ss_trace_wait_end(begin, SS_TRACE_WAIT_FREE, dev, NULL);
+	}
+	if (unlikely(ss_checking) && waited && ss_check_keep(NULL, ptr, f)) {
+		ss_sync_end(ss_core, &t, true, false);
+		return ss_result(hipSuccess);
 	}
 	status = ss_free_found(ss_core, f, waited ? &t : NULL);
 	if (status != SS_OK)

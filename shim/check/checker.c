@@ -10,6 +10,9 @@
 #include "shim/check/inside.h"
 #include "shim/check/operand.h"
 #include "shim/check/padding.h"
+#include "shim/check/quarantine.h"
+#include "shim/check/read_back.h"
+#include "shim/check/skips.h"
 #include "shim/check/unpack.h"
 #include "trace/unwind.h"
 
@@ -124,14 +127,18 @@ static void before_exit(void)
 {
 	struct list l = {0};
 
-	if (!ss_checking || !(ss_options.check & SS_CHECK_BOUNDS))
+	if (!ss_checking || !(ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON)))
 		return;
 	ss_check_padded(ss_check_state, list_add, &l);
 	bool idle = ss_padding_all_idle();
-	for (size_t i = 0; idle && i < l.count; i++)
-		ss_padding_read_live(&l.at[i].about, l.at[i].padding);
+	for (size_t i = 0; i < l.count; i++)
+		if (idle)
+			ss_padding_read_live(&l.at[i].about, l.at[i].padding);
+		else
+			ss_check_skip_bytes();
 	free(l.at);
-	ss_padding_look(true);
+	(void)ss_quarantine_empty(true);
+	ss_read_look(true);
 }
 
 __attribute__((constructor)) static void init(void)
@@ -142,6 +149,11 @@ __attribute__((constructor)) static void init(void)
 }
 
 /* ---- the call ---------------------------------------------------------------- */
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
 
 void ss_check_call(const char *name)
 {
@@ -154,11 +166,9 @@ void ss_check_call(const char *name)
 	call->since = ss_check_now(ss_check_state);
 	if (ss_distrusted(ss_core))
 		ss_check_blind(ss_check_state);
-}
-
-static bool begins(const char *name, const char *with)
-{
-	return !strncmp(name, with, strlen(with));
+	/* What these calls say, give back or end are the pools with all that was freed. */
+	if (begins(name, "hipMemPool") || !strcmp(name, "hipDeviceReset"))
+		(void)ss_quarantine_empty(false);
 }
 
 /* A copy or a memset without Async in its name may have made the host wait, and so may some calls
@@ -242,6 +252,7 @@ static const void *key_of(struct ss_timeline *tl)
 
 void ss_check_stream_destroyed(struct ss_timeline *tl)
 {
+	ss_quarantine_stream_ends(tl);
 	ss_check_stream_end(ss_check_state, tl);
 }
 
@@ -288,10 +299,18 @@ void ss_check_event_reached(hipEvent_t event)
 	ss_check_event_synced(ss_check_state, event);
 }
 
+/* Some of what was read back may have arrived. */
+static void look(void)
+{
+	if (ss_options.check & (SS_CHECK_BOUNDS | SS_CHECK_POISON))
+		ss_read_look(false);
+}
+
 void ss_check_reached(struct ss_timeline *tl)
 {
 	uint64_t since = call_of_thread()->since;
 
+	look();
 	if (tl)
 		ss_check_stream_synced(ss_check_state, key_of(tl), since);
 	else
@@ -301,7 +320,7 @@ void ss_check_reached(struct ss_timeline *tl)
 void ss_check_reset(void)
 {
 	ss_check_forget(ss_check_state);
-	ss_padding_forget();
+	ss_read_forget();
 }
 
 /* ---- memory -------------------------------------------------------------------- */
@@ -316,10 +335,13 @@ size_t ss_check_size(size_t size)
 
 void ss_check_allocated(struct ss_timeline *tl, void *ptr, size_t size, size_t room)
 {
-	if (room > size + 1)
-		ss_padding_fill(tl, ptr, size, room - size);
+	bool filled = room > size + 1 && ss_padding_fill(tl, ptr, size, room - size);
+	struct ss_mark mark = tl ? ss_timeline_mark(tl) : (struct ss_mark){0};
+
 	ss_check_alloc(ss_check_state, ptr, size, room, key_of(tl), name_of_call(),
 		       stack_of_call());
+	if (filled)
+		ss_check_filled(ss_check_state, ptr, mark.slot, mark.n);
 }
 
 size_t ss_check_asked(const void *ptr, size_t size)
@@ -345,9 +367,8 @@ void ss_check_freeing(struct ss_timeline *tl, void *ptr)
 	struct ss_finding about;
 	uint64_t padding = ss_check_block(ss_check_state, ptr, &about);
 
-	if (ss_options.check & SS_CHECK_BOUNDS)
-		ss_padding_look(false);
-	if (padding > 1) {
+	look();
+	if (padding) {
 		about.free = (struct ss_check_site){.what = name_of_call(),
 						    .stack = stack_of_call()};
 		ss_padding_read(tl, &about, padding);

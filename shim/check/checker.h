@@ -54,6 +54,13 @@ uint64_t ss_check_left(const void *ptr, uint64_t left);
 void ss_check_freeing(struct ss_timeline *tl, void *ptr);
 /* After it: did it succeed? */
 void ss_check_freed(struct ss_timeline *tl, void *ptr, bool ok);
+/* Before a block goes back to its pool; the free on tl (NULL: for which the host has waited) is in
+ * order. True: it does not go back now. Later it does, in the order of the same stream. */
+bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *found);
+/* Was this block freed, and has not gone back? */
+bool ss_check_kept(const struct ss_found *found);
+/* An allocation found no memory. True: it may find some now. */
+bool ss_check_give_back(void);
 /* hipHostFree got a block of ours. */
 void ss_check_host_free(void *ptr);
 /* hipMemPoolDestroy succeeded; and: a call got a handle that is no live pool's. */

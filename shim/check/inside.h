@@ -27,6 +27,7 @@ void ss_check_report_end(bool leaks);
 struct ss_check_skipped {
 	uint64_t kernels; /* launches of which the arguments are not known */
 	uint64_t graphs;  /* launches of graphs with nodes that cannot be looked into */
+	uint64_t bytes;   /* blocks whose padding, or bytes after the free, were not compared */
 };
 void ss_check_skips(struct ss_check_skipped *out);
 

@@ -11,8 +11,9 @@
 
 /* Bytes behind each block; 0: the tool is off, or nothing may be enqueued now. */
 size_t ss_padding_bytes(void);
-/* After the allocation of size + ss_padding_bytes() bytes on tl (NULL: by hipMalloc). */
-void ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t padding);
+/* After the allocation of size + ss_padding_bytes() bytes on tl (NULL: by hipMalloc). False: it is
+ * not watched. */
+bool ss_padding_fill(struct ss_timeline *tl, void *ptr, size_t size, size_t padding);
 /* Before the free on tl (NULL: one that waits for the device) of the block that `about`
  * describes. */
 void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, size_t padding);
@@ -20,11 +21,4 @@ void ss_padding_read(struct ss_timeline *tl, const struct ss_finding *about, siz
 bool ss_padding_all_idle(void);
 /* The same of a live block, while all is idle. */
 void ss_padding_read_live(const struct ss_finding *about, size_t padding);
-/* Looks at what has been read so far. `wait`: and waits for the rest, for a second. */
-void ss_padding_look(bool wait);
-
-/* A device was reset, which has freed pinned memory, events and streams of ours: none is used
- * again. */
-void ss_padding_forget(void);
-
 #endif

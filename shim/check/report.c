@@ -256,10 +256,11 @@ static void put_summary(FILE *out, const struct ss_finding *unused)
 			", \"leaked_bytes\": %" PRIu64 ", \"leaked_blocks\": %" PRIu64
 			", \"checked\": %" PRIu64 ", \"unknown_order\": %" PRIu64
 			", \"bypassed\": %" PRIu64 ", \"forgotten\": %" PRIu64
-			", \"unknown_kernels\": %" PRIu64 ", \"unknown_graphs\": %" PRIu64 "}\n",
+			", \"unknown_kernels\": %" PRIu64 ", \"unknown_graphs\": %" PRIu64
+			", \"not_compared\": %" PRIu64 "}\n",
 			totals.errors, totals.distinct, totals.leaked_bytes, totals.leaked_blocks,
 			counts.checked, counts.unknown, counts.blind, counts.forgotten,
-			skipped.kernels, skipped.graphs);
+			skipped.kernels, skipped.graphs, skipped.bytes);
 		return;
 	}
 	if (ss_options.check & SS_CHECK_LEAK)
@@ -273,6 +274,8 @@ static void put_summary(FILE *out, const struct ss_finding *unused)
 		     " whose order is not known, %" PRIu64
 		     " after a call that went past somashim, %" PRIu64
 		     " kernel launches and %" PRIu64
-		     " graph launches whose pointers are not known\n",
-		counts.checked, counts.unknown, counts.blind, skipped.kernels, skipped.graphs);
+		     " graph launches whose pointers are not known, and the bytes of %" PRIu64
+		     " blocks\n",
+		counts.checked, counts.unknown, counts.blind, skipped.kernels, skipped.graphs,
+		skipped.bytes);
 }

@@ -5,5 +5,7 @@
 
 void ss_check_skip_kernel(void);
 void ss_check_skip_graph(void);
+/* Padding, or the bytes of a freed block, that could not be compared. */
+void ss_check_skip_bytes(void);
 
 #endif

@@ -9,7 +9,7 @@
 bool ss_checking;
 struct ss_check *ss_check_state;
 
-static _Atomic uint64_t kernels, graphs;
+static _Atomic uint64_t kernels, graphs, bytes;
 
 void ss_check_skip_kernel(void)
 {
@@ -21,8 +21,14 @@ void ss_check_skip_graph(void)
 	atomic_fetch_add(&graphs, 1);
 }
 
+void ss_check_skip_bytes(void)
+{
+	atomic_fetch_add(&bytes, 1);
+}
+
 void ss_check_skips(struct ss_check_skipped *out)
 {
 	out->kernels = atomic_load(&kernels);
 	out->graphs = atomic_load(&graphs);
+	out->bytes = atomic_load(&bytes);
 }

@@ -56,12 +56,12 @@ void ss_stream_retire(hipStream_t stream, struct ss_timeline *tl)
 {
 	if (ss_capture_live())
 		ss_capture_drop_stream(tl);
+	if (unlikely(ss_checking))
+		ss_check_stream_destroyed(tl);
 	/* The null stream may have reused what this stream freed, because it is ordered after
 	 * this stream. Once the stream is destroyed it is not any more, so wait now. */
 	if (ss_timeline_retire(ss_core, tl) && !ss_capture_live())
 		(void)REAL(hipStreamSynchronize, stream);
-	if (unlikely(ss_checking))
-		ss_check_stream_destroyed(tl);
 	ss_rocm_stream_destroyed(stream);
 	ss_stream_pins_drain(stream);
 }

@@ -44,9 +44,13 @@ says '^========= Out of bounds: 3 bytes were written behind the block, the first
 check 0 --error-exitcode 9 --padding 16 "$corpus" write-far-past-end
 check 2 --padding 1M "$corpus" write-past-end
 
+check 9 --error-exitcode 9 --tool poison "$corpus" use-after-free
+says '^========= Write after free: 4096 bytes of the freed block have changed, the first at offset 0$'
+says '^=========     Freed by hipFreeAsync on stream 1 '
+
 # Padding of what is live at exit is read, also beside threads that go on.
 for _ in 1 2 3 4 5 6 7 8; do
-	check 0 --error-exitcode 9 --tool bounds "$exits"
+	check 0 --error-exitcode 9 --tool bounds,poison "$exits"
 done
 
 # Files.

@@ -20,7 +20,9 @@
 
 /* `expect` is what the checker has to say: the fault, the call of the use (or of the free, for
  * faults of a free), and the streams of both sides by their numbers, 0 for none. Of overwritten
- * padding, the call of the allocation, the first bad byte and how many are bad. NULL: nothing.
+ * padding, the call of the allocation, the first bad byte and how many are bad. Of a write after a
+ * free, the call and the stream of the free, the stream of the allocation, the first bad byte and
+ * how many are bad. NULL: nothing.
  * Streams are numbered in the order in which they appear, and the program makes `a`, `b` and `c`
  * first: they are 1, 2 and 3. */
 struct program {
@@ -29,13 +31,16 @@ struct program {
 	const char *expect;
 };
 
-extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[];
-extern const struct program right_programs[], right_kernels[], right_graphs[];
+extern const struct program wrong_programs[], wrong_kernels[], wrong_graphs[], wrong_memory[];
+extern const struct program right_programs[], right_kernels[], right_graphs[], right_memory[];
 
 /* A kernel of a module: "fill" takes a pointer and an int, and does nothing (kernels.c). */
 hipFunction_t kernel(const char *name);
 
 extern hipStream_t a, b, c;
+
+/* Launches a kernel of kernels.c. */
+void launch(const char *name, hipStream_t on, void **args);
 
 static inline void *block(hipStream_t on)
 {

@@ -21,6 +21,9 @@ def said(finding):
     if fault == 'overwritten-padding':
         past = finding['address'] - finding['base'] - finding['size']
         return f'{fault} {finding["alloc"]["call"]} {past} {finding["bytes"]}'
+    if fault == 'write-after-free':
+        return (f'{fault} {finding["free"]["call"]} {stream("free")} {stream("alloc")} '
+                f'{finding["address"] - finding["base"]} {finding["bytes"]}')
     if fault == 'free-before-alloc':
         return f'{fault} {finding["free"]["call"]} {stream("free")} {stream("alloc")}'
     other = 'alloc' if fault in ('use-before-alloc', 'out-of-bounds') else 'free'

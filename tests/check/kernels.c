@@ -7,8 +7,9 @@
 
 hipFunction_t kernel(const char *name)
 {
-	static const char *const kernels[] = {"fill",   "pi", "copy",  "ppih", "in_struct", "is",
-					      "number", "l",  "write", "pl",   NULL};
+	static const char *const kernels[] = {"fill",   "pi",     "copy", "ppih",  "in_struct",
+					      "is",     "number", "l",    "write", "pl",
+					      "hidden", "ll",     NULL};
 	static struct code_writer image;
 	hipModule_t module;
 	hipFunction_t f;
@@ -18,7 +19,7 @@ hipFunction_t kernel(const char *name)
 	return f;
 }
 
-static void launch(const char *name, hipStream_t on, void **args)
+void launch(const char *name, hipStream_t on, void **args)
 {
 	OK(hipModuleLaunchKernel(kernel(name), 1, 1, 1, 64, 1, 1, 0, on, args, NULL));
 }

@@ -10,7 +10,8 @@ static void list(const struct program *p)
 		printf("%s\t%s\n", p->name, p->expect ? p->expect : "");
 }
 
-static int run(const struct program *p, const char *name)
+/* A frame of its own, which tests of suppressions name. */
+static __attribute__((noinline)) int run(const struct program *p, const char *name)
 {
 	for (; p->name; p++) {
 		if (strcmp(p->name, name))
@@ -27,18 +28,14 @@ static int run(const struct program *p, const char *name)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2) {
-		list(wrong_programs);
-		list(wrong_kernels);
-		list(wrong_graphs);
-		list(right_programs);
-		list(right_kernels);
-		list(right_graphs);
-		return 0;
-	}
-	if (run(wrong_programs, argv[1]) && run(wrong_kernels, argv[1]) &&
-	    run(wrong_graphs, argv[1]) && run(right_programs, argv[1]) &&
-	    run(right_kernels, argv[1]) && run(right_graphs, argv[1]))
-		return 3;
-	return 0;
+	static const struct program *const all[] = {wrong_programs, wrong_kernels, wrong_graphs,
+						    wrong_memory,   right_programs, right_kernels,
+						    right_graphs,   right_memory};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (argc < 2)
+			list(all[i]);
+		else if (!run(all[i], argv[1]))
+			return 0;
+	return argc < 2 ? 0 : 3;
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that were freed and have not gone back to their pools. For the core they are live, so
+ * nobody gets their bytes. The fill, the copy that looks at it and the free in the core are in this
+ * order on the stream that freed the block, so whatever changed in between was written after the
+ * free. Blocks of hipFree, for which the host has waited, are filled and read on a stream of ours,
+ * for which it waits, too. What other processes may use is not held.
+ *
+ * Locks: `lock`; not held across a call into HIP or the core.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "shim/check/checker.h"
+#include "shim/check/inside.h"
+#include "shim/check/quarantine.h"
+#include "shim/check/read_back.h"
+#include "shim/check/skips.h"
+#include "shim/process/current_device.h"
+
+#define VALUE 0xdb
+#define COUNT_MAX 16384u /* blocks that are held of each kind */
+
+struct held {
+	struct ss_finding about;
+	struct ss_found found;
+	struct ss_timeline *tl; /* that freed it; NULL: hipFree */
+	UT_hash_handle hh;      /* by found.start */
+	struct held *next;
+};
+
+struct queue {
+	struct held *first, **end;
+	uint64_t bytes;
+	uint32_t count;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct queue queues[2] = {{.end = &queues[0].first}, {.end = &queues[1].first}}; /* hipFree */
+static struct held *by_start;
+static struct held *leaving; /* they have left their queue and are still being read */
+
+/* ---- queues; the lock is held ----------------------------------------------------- */
+
+static void push(struct held *h)
+{
+	struct queue *q = &queues[!h->tl];
+
+	h->next = NULL;
+	*q->end = h;
+	q->end = &h->next;
+	q->bytes += h->about.size;
+	q->count++;
+	HASH_ADD(hh, by_start, found.start, sizeof(h->found.start), h);
+}
+
+static struct held *take(struct queue *q, struct held **at)
+{
+	struct held *h = *at;
+
+	*at = h->next;
+	if (!h->next)
+		q->end = at;
+	q->bytes -= h->about.size;
+	q->count--;
+	HASH_DEL(by_start, h);
+	h->next = leaving;
+	leaving = h;
+	return h;
+}
+
+/* ---- one block ---------------------------------------------------------------------- */
+
+static void compare(const unsigned char *bytes, size_t count, const struct ss_finding *about)
+{
+	ss_read_compare(bytes, count, VALUE, about, 0, SS_FAULT_WRITE_AFTER_FREE);
+}
+
+static bool may_hold(const struct ss_timeline *tl, const void *ptr, const struct ss_found *found)
+{
+	struct ss_ipc_place place;
+
+	if (!(ss_options.check & SS_CHECK_POISON) || ss_capture_live() || ss_exiting())
+		return false;
+	/* Only its own thread can read on a per-thread stream. */
+	if (tl && ss_timeline_kind(tl) == SS_TL_THREAD)
+		return false;
+	return !ss_pool_shared(found->pool) &&
+	       (ss_ipc_find(ss_core, ptr, &place) != SS_OK ||
+		!ss_ipc_exported(ss_core, ptr, place.serial));
+}
+
+/* On the stream of the free, or of hipFree on one of ours of the block's device. */
+static bool fill(const struct held *h)
+{
+	void *at = (void *)(uintptr_t)h->about.base;
+	struct ss_device_switch sw;
+	bool good;
+
+	if (!ss_device_switch(&sw, h->found.device))
+		return false;
+	good = ss_fill_bytes(h->tl, at, VALUE, h->about.size);
+	ss_device_restore(&sw);
+	return good;
+}
+
+static bool read_back(const struct held *h, bool may_wait)
+{
+	const void *at = (const void *)(uintptr_t)h->about.base;
+	struct ss_device_switch sw;
+	bool good;
+
+	if (ss_capture_live())
+		return false;
+	if (h->tl)
+		return ss_read_later(h->tl, at, h->about.size, &h->about, compare);
+	if (!may_wait || !ss_device_switch(&sw, h->found.device))
+		return false;
+	good = ss_read_now(at, h->about.size, &h->about, compare);
+	ss_device_restore(&sw);
+	return good;
+}
+
+/* It is read and goes back. It is no longer in a queue. */
+static void leave(struct held *h, bool may_wait)
+{
+	struct held **at;
+
+	if (!read_back(h, may_wait))
+		ss_check_skip_bytes();
+	if (h->tl)
+		(void)ss_free_found_async(ss_core, &h->found, h->tl);
+	else
+		(void)ss_free_found(ss_core, &h->found, NULL);
+	pthread_mutex_lock(&lock);
+	for (at = &leaving; *at != h; at = &(*at)->next)
+		;
+	*at = h->next;
+	pthread_mutex_unlock(&lock);
+	free(h);
+}
+
+/* ---- all of them --------------------------------------------------------------------- */
+
+/* The oldest go until the rest is within the budget. */
+static void shrink(struct queue *q, bool may_wait)
+{
+	struct held *h;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		h = q->first && (q->bytes > ss_options.check_quarantine || q->count > COUNT_MAX) ?
+			    take(q, &q->first) :
+			    NULL;
+		pthread_mutex_unlock(&lock);
+		if (!h)
+			return;
+		leave(h, may_wait);
+	}
+}
+
+bool ss_check_keep(struct ss_timeline *tl, void *ptr, const struct ss_found *found)
+{
+	struct held *h;
+
+	if (!may_hold(tl, ptr, found))
+		return false;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return false;
+	h->tl = tl;
+	h->found = *found;
+	if (!ss_check_freed_block(ss_check_state, ptr, &h->about) || !h->about.size ||
+	    h->about.size > ss_options.check_quarantine || h->about.size > SS_READ_MAX ||
+	    !fill(h)) {
+		ss_check_skip_bytes();
+		free(h);
+		return false;
+	}
+	pthread_mutex_lock(&lock);
+	push(h);
+	pthread_mutex_unlock(&lock);
+	/* hipFree may wait, other calls may not. */
+	shrink(&queues[!tl], !tl);
+	return true;
+}
+
+bool ss_check_kept(const struct ss_found *found)
+{
+	struct held *h = NULL;
+
+	if (!(ss_options.check & SS_CHECK_POISON))
+		return false;
+	pthread_mutex_lock(&lock);
+	HASH_FIND(hh, by_start, &found->start, sizeof(found->start), h);
+	pthread_mutex_unlock(&lock);
+	return h != NULL;
+}
+
+bool ss_quarantine_empty(bool may_wait)
+{
+	struct held *h;
+	bool any = false;
+
+	for (int i = 0; i < 2; i++) {
+		do {
+			pthread_mutex_lock(&lock);
+			h = queues[i].first ? take(&queues[i], &queues[i].first) : NULL;
+			pthread_mutex_unlock(&lock);
+			if (h)
+				leave(h, may_wait);
+			any |= h != NULL;
+		} while (h);
+	}
+	return any;
+}
+
+bool ss_check_give_back(void)
+{
+	return ss_quarantine_empty(false);
+}
+
+void ss_quarantine_stream_ends(struct ss_timeline *tl)
+{
+	struct held *h, **at;
+	bool busy;
+
+	do {
+		pthread_mutex_lock(&lock);
+		for (at = &queues[0].first; *at && (*at)->tl != tl; at = &(*at)->next)
+			;
+		h = *at ? take(&queues[0], at) : NULL;
+		pthread_mutex_unlock(&lock);
+		if (h)
+			leave(h, false);
+	} while (h);
+	do { /* another thread may be using the stream for one of its blocks */
+		pthread_mutex_lock(&lock);
+		for (h = leaving; h && h->tl != tl; h = h->next)
+			;
+		busy = h != NULL;
+		pthread_mutex_unlock(&lock);
+		if (busy)
+			usleep(100);
+	} while (busy);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes of the device, filled in the order of a stream, and copied back to the host to be compared.
+ * A copy that is enqueued now is looked at in a later call, when it has arrived.
+ *
+ * Any thread. The last error of the calling thread stays as it was. No lock is held while a
+ * function is called with the bytes.
+ */
+#ifndef SS_SHIM_READ_BACK_H
+#define SS_SHIM_READ_BACK_H
+
+#include "core/check/check.h"
+#include "core/core.h"
+
+/* What a copy is good for: `count` bytes that `about` tells of. */
+typedef void ss_read_fn(const unsigned char *bytes, size_t count, const struct ss_finding *about);
+
+/* Fills on tl's stream; of NULL, on a stream of ours of the current device, and waits. False: the
+ * runtime refused. */
+bool ss_fill_bytes(struct ss_timeline *tl, void *at, unsigned char value, size_t count);
+/* Copies on tl's stream, at most SS_READ_MAX bytes. `fn` is called by a later ss_read_look(). False:
+ * the runtime refused, or memory is out. */
+bool ss_read_later(struct ss_timeline *tl, const void *from, size_t count,
+		   const struct ss_finding *about, ss_read_fn *fn);
+/* Copies on a stream of ours of the current device, waits, and calls `fn`. */
+bool ss_read_now(const void *from, size_t count, const struct ss_finding *about, ss_read_fn *fn);
+#define SS_READ_MAX ((size_t)1 << 30)
+
+/* Looks at what has arrived. `wait`: and waits for the rest, for a second. */
+void ss_read_look(bool wait);
+/* Reports those of the bytes that are not `value`, as `fault` of the block. */
+void ss_read_compare(const unsigned char *bytes, size_t count, unsigned char value,
+		     const struct ss_finding *about, uint64_t offset, enum ss_fault fault);
+/* A device was reset, which has freed pinned memory, events and streams of ours: none is used
+ * again. */
+void ss_read_forget(void);
+
+#endif
