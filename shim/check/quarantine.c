@@ -38,7 +38,8 @@ struct queue {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct queue queues[2] = {{.end = &queues[0].first}, {.end = &queues[1].first}}; /* hipFree */
+/* What hipFreeAsync freed, and what hipFree did. */
+static struct queue queues[2] = {{.end = &queues[0].first}, {.end = &queues[1].first}};
 static struct held *by_start;
 static struct held *leaving; /* they have left their queue and are still being read */
 
@@ -87,9 +88,8 @@ static bool may_hold(const struct ss_timeline *tl, const void *ptr, const struct
 	/* Only its own thread can read on a per-thread stream. */
 	if (tl && ss_timeline_kind(tl) == SS_TL_THREAD)
 		return false;
-	return !ss_pool_shared(found->pool) &&
-	       (ss_ipc_find(ss_core, ptr, &place) != SS_OK ||
-		!ss_ipc_exported(ss_core, ptr, place.serial));
+	return !ss_pool_shared(found->pool) && (ss_ipc_find(ss_core, ptr, &place) != SS_OK ||
+						!ss_ipc_exported(ss_core, ptr, place.serial));
 }
 
 /* On the stream of the free, or of hipFree on one of ours of the block's device. */

@@ -18,8 +18,8 @@ typedef void ss_read_fn(const unsigned char *bytes, size_t count, const struct s
 /* Fills on tl's stream; of NULL, on a stream of ours of the current device, and waits. False: the
  * runtime refused. */
 bool ss_fill_bytes(struct ss_timeline *tl, void *at, unsigned char value, size_t count);
-/* Copies on tl's stream, at most SS_READ_MAX bytes. `fn` is called by a later ss_read_look(). False:
- * the runtime refused, or memory is out. */
+/* Copies on tl's stream, at most SS_READ_MAX bytes. `fn` is called by a later ss_read_look().
+ * False: the runtime refused, or memory is out. */
 bool ss_read_later(struct ss_timeline *tl, const void *from, size_t count,
 		   const struct ss_finding *about, ss_read_fn *fn);
 /* Copies on a stream of ours of the current device, waits, and calls `fn`. */
