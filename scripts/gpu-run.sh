@@ -82,9 +82,9 @@ export LD_LIBRARY_PATH=$work/runtime:${library%/*}${LD_LIBRARY_PATH:+:$LD_LIBRAR
 
 # ---- tests ----------------------------------------------------------------------
 case $length in
-quick) limit=120 seeds=0 steps=100 slice=0.01 ;;
-normal) limit=120 seeds=5 steps=300 slice=0.03 ;;
-long) limit=1800 seeds=20 steps=2000 slice=0.1 ;;
+quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 ;;
+normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 ;;
+long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 ;;
 esac
 WORK_US=15 # of the device, per allocation of a replay
 
@@ -123,7 +123,7 @@ run() {
 		record "$name" skipped 0.00 "$(selftest "$backing")"
 		return 1
 	fi
-	program $limit "LD_PRELOAD=$shim $variables" "$@"
+	program $limit "LD_PRELOAD=$shim$counter $variables" "$@"
 	said=$(grep -v '^somashim:' "$work/log" | grep . | tail -3) # the program's own words
 	[ -n "$said" ] || said=$(tail -3 "$work/log")
 	case $status in
@@ -139,6 +139,7 @@ run() {
 	[ $word = passed ]
 }
 
+counter=
 touch "$work/verdicts" "$work/figures"
 began=$SECONDS
 # What every runtime must be able to do. What else the self-test found decides which tests are skipped.
@@ -164,6 +165,9 @@ for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASH
 done
 
 # ---- figures, and allocation logs, which are tests as well --------------------------
+# The devices that count their calls say how many replays make.
+export OBSERVE_OUT=$work/observe
+counter=:$bin/libobserve.so
 # figure WHAT CASE WAY UNIT VALUE
 figure() {
 	[ -z "$5" ] || printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>"$work/figures"
@@ -180,17 +184,19 @@ replayed() {
 	figure replay "$1" "$2" "taken/used" "$(awk -v t="${taken:-$(value device_high)}" -v u="$(value peak_requested)" \
 		'BEGIN { if (t && u) printf "%.3f", t / u }')"
 	figure replay "$1" "$2" s "$(value seconds)"
+	figure replay "$1" "$2" "memory calls" "$(sed -n 's/.*memory_calls=\([0-9]*\).*/\1/p' "$work/observe" 2>/dev/null)"
+	rm -f "$work/observe"
 }
 
 for log in "$here"/logs/*.csv; do
 	name=$(basename "$log" .csv)
 	case $length:$name in quick:serving | quick:handoff | normal:* | long:*) ;; *) continue ;; esac
 	streams=$(awk -F, 'NR > 1 && n < 32 && !($6 in s) { s[$6]; n++ } END { print n }' "$log")
-	replay=(replay_hip --repeat 2 --work $WORK_US --seed 1 --streams "$streams")
+	replay=(replay_hip --repeat $rounds --work $WORK_US --seed 1 --streams "$streams")
 	if [ $figures = 1 ]; then # The runtime may fail on its own; then there is no figure.
-		program 60 "" "${replay[@]}" --classic "$log"
+		program 60 "LD_PRELOAD=${counter#:}" "${replay[@]}" --classic "$log"
 		[ $status != 0 ] || replayed "$name" "native hipMalloc"
-		program 60 "" "${replay[@]}" --async --keep "$log"
+		program 60 "LD_PRELOAD=${counter#:}" "${replay[@]}" --async --keep "$log"
 		[ $status != 0 ] || replayed "$name" "native hipMallocAsync, threshold max"
 	fi
 	run "trace-$name-classic" SOMASHIM_STATS=1 "${replay[@]}" --classic "$log" &&
@@ -252,8 +258,9 @@ driver=$(modinfo -F version amdgpu 2>/dev/null | head -1)
 case $library in
 "$here"/sim/*) driver="the software device" ;;
 "$here"/cuda/*)
-	driver="NVIDIA $(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -1 | grep . ||
-		sed -n 's/^NVRM version:.*  \([0-9][0-9.]*\)  .*/\1/p' /proc/driver/nvidia/version 2>/dev/null)" ;;
+	driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -1 | grep . ||
+		sed -n 's/^NVRM version:.*  \([0-9][0-9.]*\)  .*/\1/p' /proc/driver/nvidia/version 2>/dev/null)
+	driver="NVIDIA's, ${driver:-of an unknown version}" ;;
 esac
 gpus=$(sed 's/", "/\n/g' "$work/doctor" | sed -n 's/^ *device [0-9]*: \([^,]*\), \(.*\)/\1\t\2/p')
 runtime_line=$(line 's/^ *runtime: //p') backing=$(line 's/^ *backing: //p') fence=$(line 's/^ *fences: //p')

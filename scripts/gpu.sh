@@ -80,6 +80,7 @@ for name in capture edge_arguments exits failures forks freesync hits ipc order 
 done
 compile alloc_loop tests/apps/alloc_loop.c
 compile replay_hip tests/apps/{replay_hip,replay_log,device_work}.c cli/readers/*.c
+compile libobserve.so -shared -fPIC tests/apps/observe.c
 compile calls bench/{calls,bench}.c tests/apps/device_work.c cli/readers/*.c
 LC_ALL=C objdump -p "$dir/bin/alloc_loop" | sed -n 's/.*NEEDED *\(libamdhip64.*\)/\1/p' >"$dir/needed"
 strip --strip-debug "$dir"/bin/* "$dir"/cli/* "$dir"/shim/* "$dir"/{sim,cuda}/*.so.? 2>/dev/null || true

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels that hold their block: each writes a value into the block, takes some microseconds, and counts the words that
- * are another value by then, while other threads allocate and free. A byte with two owners is counted.
+ * Kernels that hold their block: each writes a value into the block, takes some microseconds, and
+ * counts the words that are another value by then, while other threads allocate and free. A byte
+ * with two owners is counted.
  *
  *   busy classic|async|mixed SEED [STEPS [MICROSECONDS]]
  */
@@ -177,8 +178,8 @@ int main(int argc, char **argv)
 	OK(hipMemset(wrong, 0, sizeof(*wrong)));
 	streams[1] = hipStreamPerThread;
 	for (int i = 2; i < STREAMS; i++)
-		OK(hipStreamCreateWithFlags(&streams[i], i & 1 ? hipStreamNonBlocking :
-								 hipStreamDefault));
+		OK(hipStreamCreateWithFlags(&streams[i],
+					    i & 1 ? hipStreamNonBlocking : hipStreamDefault));
 	OK(hipDeviceSynchronize());
 	for (int i = 0; i < THREADS; i++)
 		CHECK(!pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)(i + 1)));

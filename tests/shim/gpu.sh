@@ -97,10 +97,12 @@ value = {(f['what'], f['unit'], f['case'], f['way']): f['value'] for f in d['fig
 assert len(value) == len(d['figures']) and all(v > 0 for v in value.values()), d['figures']
 ways = {'native hipMalloc', 'native hipMallocAsync, threshold max', 'hipMalloc, somashim',
         'hipMallocAsync, somashim hip', 'hipMallocAsync, somashim vmm'}
-for what, unit, cases in (('pair', 'us', 10), ('replay', 's', 2), ('replay', 'taken/used', 2)):
+for what, unit, cases in (('pair', 'us', 10), ('replay', 's', 2), ('replay', 'taken/used', 2), ('replay', 'memory calls', 2)):
     of = [k[2:] for k in value if k[:2] == (what, unit) and k[3] != 'PyTorch, idle device']
     assert {w for _, w in of} == ways and len(of) == cases * len(ways), (what, of)
 assert value['replay', 'taken/used', 'serving', 'PyTorch, idle device'] == 1, value
+calls = {way: value['replay', 'memory calls', 'serving', way] for way in ways}
+assert calls['hipMallocAsync, somashim hip'] < calls['native hipMallocAsync, threshold max'] / 2, calls
 assert all(v > 0.99 for k, v in value.items() if k[1] == 'taken/used'), value  # nobody takes less than is in use
 END
 
