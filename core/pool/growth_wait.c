@@ -16,6 +16,7 @@
 #include "core/pool/request.h"
 
 #define FENCED_PART 4 /* fences stand behind so many times the bytes that are missing */
+#define MOVES_PART 2  /* of what is missing so much is worth a wait for the device */
 #define LOOKED_AT 16  /* streams that are asked between two naps; of more, these by turns */
 
 /* Bytes by which the pool would grow now; fills in the view. Pool lock held. */
@@ -66,8 +67,8 @@ static uint64_t movable(struct ss_pool *pool)
 	return s.bytes;
 }
 
-/* Would the pool grow without a new peak, if all that is free had completed: by chunks that move,
- * or by idle segments that go back for one of another size? Pool lock held. */
+/* Would it help if all that is free had completed: by chunks that move, so that the pool grows by
+ * less, or by idle segments that go back for one of another size? Pool lock held. */
 static bool may_exchange(struct ss_request *r)
 {
 	struct ss_memory *m = &r->pool->mem;
@@ -76,7 +77,7 @@ static bool may_exchange(struct ss_request *r)
 
 	if (m->backing == SS_BACKING_VMM)
 		return !m->core->info[m->dev].access_prefix &&
-		       (v.reserved + more <= v.reserved_high + movable(r->pool) ||
+		       (v.reserved + more / MOVES_PART <= v.reserved_high + movable(r->pool) ||
 			SS_MUTANT_IS(59));
 	return v.reserved + ss_growth_segment(r, &v) <= v.reserved_high + v.idle;
 }
