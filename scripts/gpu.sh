@@ -7,7 +7,7 @@
 # The programs are compiled for the runtime that `somashim doctor` takes (--runtime PATH, ROCM_PATH, else what is found), or for
 # the software device's. BUILD is a build folder; by default a release build is made in build-gpu.
 set -euo pipefail
-place= options=() build= runtime=${ROCM_PATH:-}
+place= options=(-o "$PWD/gpu.json") build= runtime=${ROCM_PATH:-}
 while [ $# -gt 0 ]; do
 	case $1 in
 	--bundle) place=$(realpath -m "$2"); shift ;;

@@ -106,6 +106,23 @@ assert calls['hipMallocAsync, somashim hip'] < calls['native hipMallocAsync, thr
 assert all(v > 0.99 for k, v in value.items() if k[1] == 'taken/used'), value  # nobody takes less than is in use
 END
 
+# An NVIDIA GPU is found where no other is. Its driver is played on the software device.
+driver=$build/sim/libcuda/libcuda.so.1
+if [ -e "$driver" ]; then (
+	unset ROCM_PATH
+	export SOMACUDA_DRIVER="$driver"
+	# shellcheck disable=SC2046
+	expect 0 "$run" -o "$dir/json" --quick --only '^(selftest-hip|stress-hip|busy-vmm|stress-signal)$' \
+		$([ ! -e /dev/kfd ] || echo --runtime "$dir/elsewhere/some/cuda")
+	python3 - "$dir/json" "$dir/elsewhere/some/cuda" <<-'END'
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		assert d['runtime'].startswith(sys.argv[2]) and d['driver'].startswith("NVIDIA's"), d
+		assert {t['name']: t['verdict'] for t in d['tests']} == {
+		    'selftest-hip': 'passed', 'stress-hip': 'passed', 'busy-vmm': 'passed', 'stress-signal': 'skipped'}, d
+	END
+) fi
+
 # A wheel has only the library with its number, and no header beside it. The device goes by that name.
 wheel=$dir/env/lib/python3.12/site-packages/_rocm_sdk_core/lib
 mkdir -p "$wheel"
