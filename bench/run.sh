@@ -99,7 +99,7 @@ done
 for log in "${logs[@]}"; do
 	name=$(basename "$log" .xz) name=${name%.csv}
 	SOMASIM_VRAM=200G shim "$build/bench/bench_scale" "$log" >"$tmp/scale"
-	row "2 threads / 2 processes ($name)" "$(val two "$tmp/scale")" ">= 0.95" "2 processes"
+	row "2 threads / 2 processes ($name)" "$(val two "$tmp/scale")" ">= 0.95" "2 processes; with a device each $(val apart "$tmp/scale")"
 	row "32 threads / 2 threads ($name)" "$(val many "$tmp/scale")" ">= 0.9" "2 threads"
 done
 

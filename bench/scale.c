@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Throughput of threads that have a stream each. `scale TRACE` prints the medians of 2 threads over
- * 2 processes, and of 32 threads over 2 threads. All of them exist at the same time, are warm, and
- * take turns of a tenth of a second, because a processor of a shared machine may be twice as fast a
- * second later. This is done five times: how the memory of one process came to be divided makes it
- * faster or slower than the next by a sixth, for its whole life. `scale TRACE THREADS` is one
- * process that has every turn, for a profiler; it prints pairs per second.
+ * 2 processes, of 2 threads with a device each over 2 processes, and of 32 threads over 2 threads.
+ * Two devices share nothing in the pools, so what these lack is the machine's. All of them exist at
+ * the same time, are warm, and take turns of a tenth of a second, because a processor of a shared
+ * machine may be twice as fast a second later. This is done five times: how the memory of one
+ * process came to be divided makes it faster or slower than the next by a sixth, for its whole
+ * life. `scale TRACE THREADS` is one process that has every turn, for a profiler; it prints pairs
+ * per second.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -23,13 +25,14 @@
 #define ALONE_US 2000000
 #define WARM 1500000 /* pairs of each thread */
 
-enum { NOBODY, THREADS, PROCESSES, MANY, GROUPS };
+enum { NOBODY, THREADS, PROCESSES, APART, MANY, GROUPS };
 static const struct {
-	int processes, threads;
+	int processes, threads, devices;
 } group[GROUPS] = {
-	[THREADS] = {1, 2},
-	[PROCESSES] = {2, 1},
-	[MANY] = {1, 32},
+	[THREADS] = {1, 2, 1},
+	[PROCESSES] = {2, 1, 1},
+	[APART] = {1, 2, 2},
+	[MANY] = {1, 32, 1},
 };
 
 /* What all processes share. */
@@ -58,6 +61,7 @@ static void *worker(void *arg)
 	void **ptr = calloc(trace->slots, sizeof(*ptr));
 	hipStream_t stream;
 
+	CHECK(hipSetDevice((int)(intptr_t)arg));
 	CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
 	for (size_t pairs = 0; pairs < WARM; pairs += trace->pairs)
 		pass(ptr, stream);
@@ -80,12 +84,12 @@ static void *worker(void *arg)
 	return arg;
 }
 
-static void start(int threads)
+static void start(int threads, int devices)
 {
 	pthread_t thread;
 
 	for (int i = 0; i < threads; i++)
-		if (pthread_create(&thread, NULL, worker, NULL))
+		if (pthread_create(&thread, NULL, worker, (void *)(intptr_t)(i % devices)))
 			die("no thread");
 }
 
@@ -162,6 +166,8 @@ static pid_t member(const char *self, const char *path, int fd, int g)
 	snprintf(fd_arg, sizeof(fd_arg), "%d", fd);
 	snprintf(g_arg, sizeof(g_arg), "%d", g);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (group[g].devices > 1)
+		setenv("SOMASIM_DEVICES", "2", 1);
 	execl(self, self, path, fd_arg, g_arg, (char *)NULL);
 	_exit(127);
 }
@@ -173,7 +179,8 @@ static void on_child(int sig)
 	_exit(1);
 }
 
-static void compare(const char *self, const char *path, int fd, double *two, double *many)
+static void compare(const char *self, const char *path, int fd, double *two, double *apart,
+		    double *many)
 {
 	pid_t pid[8];
 	int processes = 0, threads = 0;
@@ -187,9 +194,10 @@ static void compare(const char *self, const char *path, int fd, double *two, dou
 		}
 	wait_warm(threads);
 	for (int r = 0; r < ROUNDS; r++) {
-		double t = take_turn(THREADS, TURN_US);
+		double t = take_turn(THREADS, TURN_US), p = take_turn(PROCESSES, TURN_US);
 
-		two[r] = t / take_turn(PROCESSES, TURN_US);
+		two[r] = t / p;
+		apart[r] = take_turn(APART, TURN_US) / p;
 		many[r] = take_turn(MANY, TURN_US) / t;
 	}
 	/* The killed processes wait for a turn, so the next ones get a new condition variable. */
@@ -203,7 +211,7 @@ static void compare(const char *self, const char *path, int fd, double *two, dou
 
 int main(int argc, char **argv)
 {
-	double two[TIMES * ROUNDS], many[TIMES * ROUNDS];
+	double two[TIMES * ROUNDS], apart[TIMES * ROUNDS], many[TIMES * ROUNDS];
 	int fd;
 
 	if (argc < 2 || argc > 4)
@@ -212,20 +220,22 @@ int main(int argc, char **argv)
 	if (argc == 4) {
 		map(atoi(argv[2]));
 		mine = atoi(argv[3]);
-		start(group[mine].threads);
+		start(group[mine].threads, group[mine].devices);
 		for (;;)
 			pause();
 	}
 	fd = share();
 	if (argc == 3) {
 		mine = THREADS;
-		start(atoi(argv[2]));
+		start(atoi(argv[2]), 1);
 		wait_warm(atoi(argv[2]));
 		printf("%.0f\n", take_turn(mine, ALONE_US));
 		return 0;
 	}
 	for (int time = 0; time < TIMES; time++)
-		compare(argv[0], argv[1], fd, two + time * ROUNDS, many + time * ROUNDS);
-	printf("two %.3f\nmany %.3f\n", median(two, TIMES * ROUNDS), median(many, TIMES * ROUNDS));
+		compare(argv[0], argv[1], fd, two + time * ROUNDS, apart + time * ROUNDS,
+			many + time * ROUNDS);
+	printf("two %.3f\napart %.3f\nmany %.3f\n", median(two, TIMES * ROUNDS),
+	       median(apart, TIMES * ROUNDS), median(many, TIMES * ROUNDS));
 	return 0;
 }
