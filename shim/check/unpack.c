@@ -60,8 +60,7 @@ static bool unpack_zlib(const uint8_t *data, size_t size, uint8_t *out, size_t r
 	size_t in = 0, filled = 0;
 	int result = 0;
 
-	if (!inflate_init || !inflate || !inflate_end ||
-	    inflate_init(&z, "1.2.0", sizeof(z)) != 0)
+	if (!inflate_init || !inflate || !inflate_end || inflate_init(&z, "1.2.0", sizeof(z)) != 0)
 		return false;
 	while (result == 0 && in < size) {
 		unsigned give = at_most(size - in), take = at_most(room - filled);
