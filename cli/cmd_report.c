@@ -8,6 +8,7 @@
 
 #include "cli/analysis/runs.h"
 #include "cli/arguments.h"
+#include "cli/check/found.h"
 #include "cli/cli.h"
 #include "cli/plural.h"
 #include "cli/progress.h"
@@ -108,7 +109,9 @@ static const struct argp argp = {
 	       "never freed, waste, waits, failures.\v"
 	       "FILE is a recording of `somashim record', or a directory of them. Several are "
 	       "compared "
-	       "as the ranks of a job.",
+	       "as the ranks of a job. Files of `somashim check --json' or SOMASHIM_CHECK_FILE "
+	       "become "
+	       "one report.",
 };
 
 struct progress {
@@ -359,13 +362,52 @@ static int print_difference(const struct arguments *a, struct ss_analysis **list
 	return status;
 }
 
+/* Files of `somashim check`, one of each rank. Returns the exit status. */
+static int report_found(const struct arguments *a)
+{
+	struct ss_check_report found;
+	char **paths = calloc(a->files.count + 1, sizeof(*paths));
+	char err[8192];
+	int status = 0;
+
+	if (!paths)
+		return ss_cli_error("report: out of memory");
+	memcpy(paths, a->files.path, a->files.count * sizeof(*paths));
+	if (a->output || a->diff || a->by) {
+		status = ss_cli_error(
+			"report: --output, --diff and --by are for recordings, and %s "
+			"is of `somashim check'",
+			a->files.path[0]);
+	} else if (!ss_found_read(&found, paths, NULL, err, sizeof(err))) {
+		status = ss_cli_error("report: %s", err);
+	} else {
+		if (!a->json)
+			ss_found_text(&found, stdout);
+		else if (!ss_found_json(&found, "-"))
+			status = ss_cli_error("report: the JSON could not be written");
+		ss_found_finish(&found);
+	}
+	free(paths);
+	return status;
+}
+
 int ss_cmd_report(int argc, char **argv)
 {
 	struct arguments a = {.most = 10, .details = SIZE_MAX};
-	size_t count, chosen;
+	size_t count, chosen, found = 0;
 	int status;
 
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
+	for (size_t i = 0; i < a.files.count; i++)
+		found += ss_is_found(a.files.path[i]);
+	if (found) {
+		status = found == a.files.count ?
+				 report_found(&a) :
+				 ss_cli_error("report: some files are recordings and some of "
+					      "`somashim check'; these do not go together");
+		ss_trace_files_finish(&a.files);
+		return status;
+	}
 	if (a.output && !ss_report_page_possible()) {
 		return ss_cli_error("report: --output: this somashim was built without d3 "
 				    "(Debian: node-d3), so it cannot make pages");

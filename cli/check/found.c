@@ -45,6 +45,24 @@ static bool same(const json_t *a, const json_t *b)
 	return equal;
 }
 
+/* The ranks of both, each once, in their order. */
+static void ranks_into(json_t *to, const json_t *from)
+{
+	json_t *all = json_object_get(to, "ranks");
+
+	for (size_t i = 0; i < json_array_size(from); i++) {
+		json_int_t rank = json_integer_value(json_array_get(from, i));
+		size_t at = 0;
+
+		while (at < json_array_size(all) &&
+		       json_integer_value(json_array_get(all, at)) < rank)
+			at++;
+		if (at == json_array_size(all) ||
+		    json_integer_value(json_array_get(all, at)) != rank)
+			json_array_insert_new(all, at, json_integer(rank));
+	}
+}
+
 static void sum_into(json_t *to, const json_t *from, const char *key)
 {
 	json_object_set_new(to, key,
@@ -76,6 +94,7 @@ static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_fr
 		sum_into(old, finding, "count");
 		if (is_leak(old))
 			sum_into(old, finding, "size");
+		ranks_into(old, json_object_get(finding, "ranks"));
 		return;
 	}
 	f->errors += is_leak(finding);
@@ -95,7 +114,7 @@ static json_t *finding_of(const json_t *findings, uint64_t want)
 static void read_lines(struct ss_check_report *f, FILE *in, struct ss_frame_names *names,
 		       const struct ss_suppressions *s)
 {
-	json_t *findings = json_array();
+	json_t *findings = json_array(), *ranks = json_array();
 	char *line = NULL;
 	size_t room = 0;
 
@@ -108,11 +127,17 @@ static void read_lines(struct ss_check_report *f, FILE *in, struct ss_frame_name
 					json_object_get(object, "count"));
 		else if (strcmp(text(object, "kind"), "summary") == 0)
 			json_array_append(f->processes, object);
+		if (json_is_integer(json_object_get(object, "rank")))
+			json_array_append(ranks, json_object_get(object, "rank"));
 		json_decref(object);
 	}
-	for (size_t i = 0; i < json_array_size(findings); i++)
-		finding_add(f, json_array_get(findings, i), names, s);
+	for (size_t i = 0; i < json_array_size(findings); i++) {
+		json_t *finding = json_array_get(findings, i);
+		json_object_set_new(finding, "ranks", json_deep_copy(ranks));
+		finding_add(f, finding, names, s);
+	}
 	json_decref(findings);
+	json_decref(ranks);
 	free(line);
 }
 
@@ -146,6 +171,19 @@ static bool read_file(struct ss_check_report *f, const char *path, struct ss_fra
 		read_lines(f, in, names, s);
 	}
 	return fclose(in) == 0;
+}
+
+bool ss_is_found(const char *path)
+{
+	static const char *const starts[] = {"{\"kind\": \"", "{\n \"findings\": ["};
+	char begin[32] = "";
+	FILE *in = fopen(path, "re");
+	size_t got = in ? fread(begin, 1, sizeof(begin) - 1, in) : 0;
+
+	if (in)
+		fclose(in);
+	return (got && strncmp(begin, starts[0], strlen(starts[0])) == 0) ||
+	       (got && strncmp(begin, starts[1], strlen(starts[1])) == 0);
 }
 
 bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
@@ -212,6 +250,17 @@ static void put_site(FILE *out, const char *did, const json_t *site)
 	put_frames(out, site);
 }
 
+static void put_ranks(FILE *out, const json_t *ranks)
+{
+	size_t count = json_array_size(ranks);
+
+	if (count)
+		fprintf(out, LINE "    In %s ", ss_plural(count, "rank", "ranks"));
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%" JSON_INTEGER_FORMAT "%s",
+			json_integer_value(json_array_get(ranks, i)), i + 1 < count ? ", " : "\n");
+}
+
 static void put_finding(FILE *out, const json_t *f)
 {
 	uint64_t address = number(f, "address"), base = number(f, "base");
@@ -230,8 +279,10 @@ static void put_finding(FILE *out, const json_t *f)
 		}
 		if (number(f, "count") > 1)
 			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
-		put_site(out, "Used", json_object_get(f, "use"));
 	}
+	put_ranks(out, json_object_get(f, "ranks"));
+	put_site(out, strcmp(text(f, "fault"), "double-free") == 0 ? "Freed again" : "Used",
+		 json_object_get(f, "use"));
 	put_site(out, "Allocated", json_object_get(f, "alloc"));
 	put_site(out, "Freed", json_object_get(f, "free"));
 	if (text(f, "mend")[0])

@@ -2,7 +2,8 @@
 /* What the checker found in the processes of a run: the files of SOMASHIM_CHECK_FILE, with names
  * for the frames, and what is made of them. The findings are JSON objects as shim/check/report.c
  * writes them; frames get "function", "source" and "line" where they are known. Findings that are
- * equal, of all processes, are one with the sum of their counts. */
+ * equal, of all processes, are one with the sum of their counts and, in "ranks", the ranks of the
+ * job that have it. */
 #ifndef SS_CLI_FOUND_H
 #define SS_CLI_FOUND_H
 
@@ -27,6 +28,8 @@ void ss_suppressions_free(struct ss_suppressions *s);
 /* NULL has none. */
 bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding);
 
+/* Does the file begin as one of SOMASHIM_CHECK_FILE, or as a report of ss_found_json() does? */
+bool ss_is_found(const char *path);
 /* Reads files of SOMASHIM_CHECK_FILE, or reports that ss_found_json() wrote, as one report. `paths`
  * ends with NULL; NULL has none. False with a message in `err`; `f` holds nothing then. */
 bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
