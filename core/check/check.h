@@ -36,6 +36,7 @@ enum ss_fault {
 	SS_FAULT_OUT_OF_BOUNDS,    /* a copy or a memset leaves its block */
 	SS_FAULT_OVERWRITTEN,      /* the padding of a block has changed */
 	SS_FAULT_WRITE_AFTER_FREE, /* the bytes of a freed block have changed */
+	SS_FAULT_MEMORY_FAULT,     /* the device has faulted at an address */
 	SS_FAULT_LEAK,
 	SS_FAULTS
 };
@@ -167,6 +168,9 @@ bool ss_check_fits(struct ss_check *c, const void *ptr, uint64_t bytes, const ch
  * an error of order is known, that is the reason, and nothing more is said. */
 void ss_check_changed(struct ss_check *c, const struct ss_finding *about, uint64_t offset,
 		      uint64_t bytes);
+/* The device has faulted at an address, or somewhere in its page: which block is there, or ends
+ * before it? */
+void ss_check_memory_fault(struct ss_check *c, uint64_t address);
 /* A live block that contains ptr: its base, its size without padding, and what a finding says of
  * it. Returns how many bytes of padding have been filled. `out->block` 0: there is none. */
 uint64_t ss_check_block(struct ss_check *c, const void *ptr, struct ss_finding *out);

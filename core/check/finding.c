@@ -6,6 +6,9 @@
 
 #include "core/check/state.h"
 
+#define PAGE 4096u        /* a device says no more than the page of a fault */
+#define NEAR (64ull << 20) /* what is further away from a block has nothing to do with it */
+
 static uint64_t mix(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
@@ -65,6 +68,35 @@ void findings_drop(struct ss_check *c)
 		HASH_DEL(c->findings, e);
 		free(e);
 	}
+}
+
+/* The last block that begins at or before the address, if that is not far away. */
+static const struct block *block_before(struct ss_check *c, uint64_t address)
+{
+	const struct block *best = NULL;
+
+	for (int freed = 0; freed < 2; freed++)
+		for (const struct block *b = c->list[freed].oldest; b; b = b->next)
+			if (b->base <= address && (!best || b->base > best->base))
+				best = b;
+	return best && address - best->base < best->size + NEAR ? best : NULL;
+}
+
+void ss_check_memory_fault(struct ss_check *c, uint64_t address)
+{
+	struct ss_finding f = {.fault = SS_FAULT_MEMORY_FAULT, .address = address};
+	const struct block *b;
+
+	pthread_mutex_lock(&c->lock);
+	b = block_before(c, address);
+	if (!b) { /* the page may begin in front of a block */
+		b = block_before(c, address + PAGE - 1);
+		f.address = b ? b->base : address;
+	}
+	if (b)
+		block_describe(b, &f);
+	finding_add(c, &f);
+	pthread_mutex_unlock(&c->lock);
 }
 
 static void add_leak(struct ss_check *c, const struct block *b)

@@ -20,6 +20,7 @@ static const char *const names[SS_FAULTS] = {
 	[SS_FAULT_OUT_OF_BOUNDS] = "out-of-bounds",
 	[SS_FAULT_OVERWRITTEN] = "overwritten-padding",
 	[SS_FAULT_WRITE_AFTER_FREE] = "write-after-free",
+	[SS_FAULT_MEMORY_FAULT] = "memory-fault",
 	[SS_FAULT_LEAK] = "leak",
 };
 
@@ -134,6 +135,19 @@ void ss_fault_text(const struct ss_finding *f, char *out, size_t size)
 			 "Write after free: %" PRIu64 " bytes of the freed block have changed, the "
 			 "first at offset %" PRIu64,
 			 f->bytes, f->address - f->base);
+		break;
+	case SS_FAULT_MEMORY_FAULT:
+		if (!f->block)
+			snprintf(out, size, "Memory access fault by the device: no block is there");
+		else if (f->address - f->base < f->size)
+			snprintf(out, size, "Memory access fault by the device inside a block%s",
+				 f->free.what ? " that was freed" : "");
+		else
+			snprintf(out, size,
+				 "Memory access fault by the device, %" PRIu64
+				 " bytes past the end of a block%s",
+				 f->address - f->base - f->size,
+				 f->free.what ? " that was freed" : "");
 		break;
 	case SS_FAULT_LEAK:
 		snprintf(out, size, "Leaked %" PRIu64 " bytes in %" PRIu64 " block%s of %s",

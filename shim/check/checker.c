@@ -85,6 +85,7 @@ static void start(void)
 	ss_unpack_open();
 	ss_check_report_open();
 	ss_checking = true;
+	ss_fault_watch();
 	ss_slow_reasons_add(1); /* each call has to come by here */
 }
 

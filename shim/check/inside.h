@@ -24,6 +24,9 @@ void ss_check_report_finding(const struct ss_finding *f, void *unused);
 /* The end of the report. */
 void ss_check_report_end(bool leaks);
 
+/* The device's faults are told from now on, if the runtime lets us. */
+void ss_fault_watch(void);
+
 struct ss_check_skipped {
 	uint64_t kernels; /* launches of which the arguments are not known */
 	uint64_t graphs;  /* launches of graphs with nodes that cannot be looked into */

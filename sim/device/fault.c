@@ -4,6 +4,7 @@
  * process, as on a GPU. Host faults go to the handlers that the program had.
  */
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,13 @@
 __thread const char *sim_device_work __attribute__((tls_model("initial-exec")));
 
 static struct sigaction old_segv, old_bus;
+static bool (*_Atomic told)(const void *addr);
+
+void sim_fault_tell(bool (*fn)(const void *addr))
+{
+	atomic_store(&told, fn);
+	sim_watch_faults();
+}
 
 void sim_fault(const void *addr, const char *who, const char *why)
 {
@@ -21,7 +29,9 @@ void sim_fault(const void *addr, const char *who, const char *why)
 	int n = snprintf(line, sizeof line, "somasim: device page fault at %p by %s (%s)\n", addr,
 			 who, why);
 
-	if (write(2, line, (size_t)n) < 0)
+	bool (*tell)(const void *) = atomic_load(&told);
+
+	if (!(tell && tell(addr)) && write(2, line, (size_t)n) < 0)
 		n = 0; /* there is nowhere to report it */
 	signal(SIGABRT, SIG_DFL);
 	abort();
@@ -43,12 +53,11 @@ static void on_fault(int sig, siginfo_t *info, void *ctx)
 
 void sim_watch_faults(void)
 {
-	static bool done;
+	static atomic_flag done = ATOMIC_FLAG_INIT;
 	struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER};
 
-	if (done)
+	if (atomic_flag_test_and_set(&done))
 		return;
-	done = true;
 	sa.sa_sigaction = on_fault;
 	sigaction(SIGSEGV, &sa, &old_segv);
 	sigaction(SIGBUS, &sa, &old_bus);

@@ -41,12 +41,6 @@ hsa_status_t i_hsa_amd_deregister_deallocation_callback(void *ptr,
 	return HSA_STATUS_SUCCESS;
 }
 
-hsa_status_t i_hsa_amd_register_system_event_handler(hsa_amd_system_event_callback_t callback,
-						     void *data)
-{
-	return HSA_STATUS_SUCCESS;
-}
-
 hsa_status_t i_hsa_amd_svm_attributes_set(void *ptr, size_t size,
 					  hsa_amd_svm_attribute_pair_t *list, size_t count)
 {

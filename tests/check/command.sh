@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # `somashim check`: what it prints, writes and exits with.
-#   command.sh SOMASHIM CHECK_CORPUS
+#   command.sh SOMASHIM CHECK_CORPUS CHECK_FAULT
 set -u
-somashim=$1 corpus=$2
+somashim=$1 corpus=$2 faults=$3
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-check-test.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir
@@ -47,6 +47,21 @@ check 2 --padding 1M "$corpus" write-past-end
 check 9 --error-exitcode 9 --tool poison "$corpus" use-after-free
 says '^========= Write after free: 4096 bytes of the freed block have changed, the first at offset 0$'
 says '^=========     Freed by hipFreeAsync on stream 1 '
+
+# The device faults at an address of a block that is gone.
+export SOMASHIM_BACKING=vmm
+check 134 "$faults" 5000
+says '^========= Memory access fault by the device inside a block that was freed$'
+says '^=========     Freed by hipFreeAsync on stream 1 '
+check 134 "$faults" 5000 own
+says '^========= Memory access fault by the device inside a block that was freed$'
+says '^the program is told of event 0$'
+says '^somasim: device page fault'
+check 134 "$faults" 0x800000
+says '^========= Memory access fault by the device, 0 bytes past the end of a block that was freed$'
+"$somashim" run "$faults" 5000 own >/dev/null 2>"$dir/err"
+says '^the program is told of event 0$'
+unset SOMASHIM_BACKING
 
 # Files.
 check 0 --json="$dir/found.json" --sarif "$dir/found.sarif" --log-file "$dir/log" "$corpus" use-on-another-stream

@@ -28,7 +28,7 @@ static __attribute__((noinline)) int run(const struct program *p, const char *na
 
 int main(int argc, char **argv)
 {
-	static const struct program *const all[] = {wrong_programs, wrong_kernels, wrong_graphs,
+	static const struct program *const all[] = {wrong_programs, wrong_kernels,  wrong_graphs,
 						    wrong_memory,   right_programs, right_kernels,
 						    right_graphs,   right_memory};
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Page faults of the device. The HSA runtime tells one handler per process, so with SOMASHIM_CHECK
+ * that is ours, and those of the program and of HIP are called by it. What they answer is what the
+ * runtime gets: it says the address and ends the process, unless one of them has dealt with it.
+ * No lock.
+ */
+#include <hsa/hsa_ext_amd.h>
+#include <stdlib.h>
+
+#include "driver/rocm/resolve.h"
+#include "shim/check/checker.h"
+#include "shim/check/inside.h"
+
+#define HANDLERS_MAX 8
+
+typedef hsa_status_t register_fn(hsa_amd_system_event_callback_t, void *);
+
+static struct {
+	hsa_amd_system_event_callback_t _Atomic fn;
+	void *data;
+} theirs[HANDLERS_MAX];
+static atomic_int count; /* of them, or more */
+static atomic_bool tried, ours;
+
+static hsa_status_t on_event(const hsa_amd_event_t *event, void *unused)
+{
+	hsa_status_t answer = HSA_STATUS_ERROR;
+
+	(void)unused;
+	if (ss_checking && event->event_type == HSA_AMD_GPU_MEMORY_FAULT_EVENT)
+		ss_check_memory_fault(ss_check_state, event->memory_fault.virtual_address);
+	for (int i = 0; i < HANDLERS_MAX; i++) {
+		hsa_amd_system_event_callback_t fn = atomic_load(&theirs[i].fn);
+
+		if (fn && fn(event, theirs[i].data) == HSA_STATUS_SUCCESS)
+			answer = HSA_STATUS_SUCCESS;
+	}
+	return answer;
+}
+
+static register_fn *real(void)
+{
+	return (register_fn *)ss_hsa_symbol("hsa_amd_register_system_event_handler");
+}
+
+void ss_fault_watch(void)
+{
+	register_fn *fn = real();
+
+	if (fn && !atomic_exchange(&tried, true))
+		atomic_store(&ours, fn(on_event, NULL) == HSA_STATUS_SUCCESS);
+}
+
+/* HIP registers its own while it starts, which is before the checker does. */
+__attribute__((visibility("default"))) hsa_status_t hsa_amd_register_system_event_handler(
+	hsa_amd_system_event_callback_t callback, void *data)
+{
+	const char *check = getenv("SOMASHIM_CHECK");
+	register_fn *fn = real();
+	int at;
+
+	if (!fn)
+		return HSA_STATUS_ERROR_NOT_INITIALIZED;
+	if (callback && check && check[0])
+		ss_fault_watch();
+	if (!callback || !atomic_load(&ours))
+		return fn(callback, data);
+	at = atomic_fetch_add(&count, 1);
+	if (at >= HANDLERS_MAX)
+		return HSA_STATUS_ERROR;
+	theirs[at].data = data;
+	atomic_store(&theirs[at].fn, callback);
+	return HSA_STATUS_SUCCESS;
+}
