@@ -17,9 +17,7 @@
 
 #include "core/base/lock.h"
 #include "core/range/address_map.h"
-#include "core/range/descriptor.h"
 
-#define LEVELS 5
 #define LEAVES (1u << (SS_ADDRESS_BITS - SS_FRAME_BITS - SS_LEAF_BITS))
 
 /* ---- segments ----------------------------------------------------------- */
@@ -46,63 +44,24 @@ static bool frames_set(struct ss_core *core, uint64_t base, uint64_t size, struc
 /* 16 TiB, more than any reservation. */
 #define MOST (1ull << 44)
 
-/* Lays the grain table and the bitmaps for `size` bytes out in one mapping. */
-static size_t table_layout(uint64_t size, size_t level_words[LEVELS], int *levels)
-{
-	uint64_t grains = size / SS_GRAIN;
-	size_t bytes = grains * sizeof(uint32_t);
-	uint64_t n = grains / 64;
-
-	*levels = 0;
-	do {
-		n = (n + 63) / 64;
-		level_words[(*levels)++] = n;
-		bytes += n * 8;
-	} while (n > 1);
-	return ss_round(bytes, 4096);
-}
-
+/* Tables are sized for the next power of two, so that a recycled descriptor fits more than one size
+ * of segment. */
 static bool tables_make(struct ss_segment *seg)
 {
-	size_t words[LEVELS];
-	/* Tables are sized for the next power of two, so that a recycled
-	 * descriptor fits more than one size of segment. */
-	uint64_t span = SS_FRAME;
-	char *p;
+	uint64_t frames, grains;
 
-	while (span < seg->size)
-		span *= 2;
-	seg->table_bytes = table_layout(span, words, &seg->levels);
-	p = ss_host_map(seg->table_bytes);
-	if (!p)
-		return false;
-	seg->grains = (void *)p;
-	p += span / SS_GRAIN * sizeof(uint32_t);
-	for (int i = 0; i < seg->levels; i++) {
-		seg->level[i] = (void *)p;
-		p += words[i] * 8;
-	}
-	return true;
+	for (seg->span = SS_FRAME; seg->span < seg->size;)
+		seg->span *= 2;
+	frames = seg->span / SS_FRAME;
+	grains = seg->span / SS_GRAIN * sizeof(seg->grains[0]);
+	seg->table_bytes = ss_round(grains + (frames + frames / 64 + 1) * 8, 4096);
+	seg->grains = ss_host_map(seg->table_bytes);
+	seg->starts = (void *)((char *)seg->grains + grains);
+	seg->used = seg->starts + frames;
+	return seg->grains != NULL;
 }
 
-static uint64_t table_span(const struct ss_segment *seg)
-{
-	return (uint64_t)((char *)seg->level[0] - (char *)seg->grains) / sizeof(uint32_t) *
-	       SS_GRAIN;
-}
-
-/* Sets bit g of level i, and those above it. Levels above are looked at after the bit is set;
- * whoever takes a bit above away looks for bits below afterwards. So one of both sees what the
- * other did. */
-void ss_starts_note(struct ss_segment *seg, int i, uint64_t g)
-{
-	for (;;) {
-		atomic_fetch_or(&seg->level[i][g / 64], 1ull << g % 64);
-		g /= 64;
-		if (++i == seg->levels || atomic_load(&seg->level[i][g / 64]) >> g % 64 & 1)
-			return;
-	}
-}
+/* ---- blocks ------------------------------------------------------------- */
 
 /* The last start at or below g among the 64 grains of its group, as index + 1; 0: none. */
 static uint32_t last_in_group(const struct ss_segment *seg, uint64_t g)
@@ -115,82 +74,73 @@ static uint32_t last_in_group(const struct ss_segment *seg, uint64_t g)
 	}
 }
 
-/* ---- blocks ------------------------------------------------------------- */
+/* The bit of the frame is looked at after that of the group is set; whoever takes the first away
+ * looks for the second afterwards. So one of both sees what the other did. */
+void ss_start_note(struct ss_segment *seg, uint64_t frame, unsigned group)
+{
+	atomic_fetch_or(&seg->starts[frame], 1ull << group);
+	if (!(atomic_load(&seg->used[frame / 64]) >> frame % 64 & 1))
+		atomic_fetch_or(&seg->used[frame / 64], 1ull << frame % 64);
+}
 
-/* Bits below which a search found nothing. */
-struct stale {
-	unsigned count;
-	struct {
-		int level;
-		uint64_t bit;
-	} of[32];
-};
-
-/* Takes the bits away, and puts back those that turn out to be right. Meanwhile a search may miss a
- * block, so it looks again (seg->correcting is odd). Without a barrier in all threads the bits
- * stay, which costs later searches time (ss_start_set). */
-static void correct(struct ss_segment *seg, struct stale *s)
+/* A search found nothing in the groups `stale` of a frame. Takes their bits away, and puts back
+ * those that turn out to be right. Meanwhile another search may miss a block, so it looks again
+ * (seg->correcting is odd). Without a barrier in all threads the bits stay, which costs later
+ * searches time (ss_start_set). */
+static void correct(struct ss_segment *seg, uint64_t frame, uint64_t stale)
 {
 	uint32_t turn = atomic_load(&seg->correcting);
 
-	if (s->count && ss_thread_barriers() && turn % 2 == 0 &&
-	    atomic_compare_exchange_strong(&seg->correcting, &turn, turn + 1)) {
-		for (unsigned k = 0; k < s->count; k++)
-			atomic_fetch_and(&seg->level[s->of[k].level][s->of[k].bit / 64],
-					 ~(1ull << s->of[k].bit % 64));
-		ss_thread_barrier();
-		for (unsigned k = 0; k < s->count; k++) {
-			int i = s->of[k].level;
-			uint64_t g = s->of[k].bit;
+	if (!stale || !ss_thread_barriers() || turn % 2 ||
+	    !atomic_compare_exchange_strong(&seg->correcting, &turn, turn + 1))
+		return;
+	if (atomic_fetch_and(&seg->starts[frame], ~stale) == stale)
+		atomic_fetch_and(&seg->used[frame / 64], ~(1ull << frame % 64));
+	ss_thread_barrier();
+	for (uint64_t left = stale | atomic_load(&seg->starts[frame]); left; left &= left - 1) {
+		unsigned group = (unsigned)__builtin_ctzll(left);
 
-			if (i ? atomic_load(&seg->level[i - 1][g]) :
-				last_in_group(seg, g * 64 + 63))
-				ss_starts_note(seg, i, g);
-		}
-		atomic_store(&seg->correcting, turn + 2);
+		if (last_in_group(seg, (frame * 64 + group) * 64 + 63))
+			ss_start_note(seg, frame, group);
 	}
-	s->count = 0;
+	atomic_store(&seg->correcting, turn + 2);
 }
 
-static void add_stale(struct ss_segment *seg, struct stale *s, int level, uint64_t bit)
+/* The number of the highest bit below bit n; n: there is none. */
+static uint64_t bit_below(const _Atomic uint64_t *words, uint64_t n)
 {
-	if (!(atomic_load(&seg->level[level][bit / 64]) >> bit % 64 & 1))
-		return;
-	if (s->count == sizeof(s->of) / sizeof(s->of[0]))
-		correct(seg, s);
-	s->of[s->count].level = level;
-	s->of[s->count++].bit = bit;
+	uint64_t w = n / 64, bits = atomic_load(&words[w]) & ((1ull << n % 64) - 1);
+
+	while (!bits && w)
+		bits = atomic_load(&words[--w]);
+	return bits ? w * 64 + 63 - (unsigned)__builtin_clzll(bits) : n;
 }
 
 /* The last start at or below grain g, as index + 1; 0: none. */
 static uint32_t last_start(struct ss_segment *seg, uint64_t g)
 {
-	struct stale stale = {0};
-	uint64_t w;
-	int i = -1; /* g is a grain, or else a bit of this level */
+	uint64_t frame = g / SS_FRAME_GRAINS, before = frame;
+	/* The groups before that of g, then those of the frames before. */
+	uint64_t bits = atomic_load(&seg->starts[frame]) & ((1ull << g / 64 % 64) - 1);
+	uint32_t found = last_in_group(seg, g);
 
-	for (;;) {
-		if (i < 0) {
-			w = last_in_group(seg, g);
-			if (w)
-				break;
-		} else {
-			w = atomic_load(&seg->level[i][g / 64]) & (~0ull >> (63 - g % 64));
+	while (!found) {
+		uint64_t stale = 0;
+
+		for (; bits && !found; bits &= ~stale) {
+			unsigned group = 63 - (unsigned)__builtin_clzll(bits);
+
+			found = last_in_group(seg, (frame * 64 + group) * 64 + 63);
+			stale |= (uint64_t)!found << group;
 		}
-		if (w) { /* the end of what that bit stands for, one level down */
-			g = (g / 64 * 64 + (63 - (unsigned)__builtin_clzll(w))) * 64 + 63;
-			i--;
-			continue;
-		}
-		if (g % 64 == 63 && i + 1 < seg->levels)
-			add_stale(seg, &stale, i + 1, g / 64);
-		if (g < 64)
+		correct(seg, frame, stale);
+		before = bit_below(seg->used, frame);
+		if (before == frame)
 			break;
-		g = g / 64 - 1; /* what lies before, one level up */
-		i++;
+		frame = before;
+		bits = atomic_load(&seg->starts[frame]);
 	}
-	correct(seg, &stale);
-	return (uint32_t)w;
+	return found;
 }
 
 struct ss_block *ss_block_last_start(const struct ss_core *core, struct ss_segment *seg,
@@ -214,15 +164,15 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 				  uint64_t size)
 {
 	struct ss_segment *seg = NULL, **at;
-	/* The spare descriptors of a pool would need the pool's lock. */
-	struct ss_block *b = size <= MOST ? ss_block_new_alone(core) : NULL;
-	struct ss_spares none = {0};
+	struct ss_spares own = {0}; /* those of a pool would need the pool's lock */
+	struct ss_block *b = size <= MOST ? ss_block_new(core, &own) : NULL;
 
 	if (!b)
 		return NULL;
+	ss_spares_return(core, &own, 0);
 	pthread_mutex_lock(&core->map->lock);
 	for (at = &core->map->spare_segments; *at; at = &(*at)->next) {
-		uint64_t span = table_span(*at);
+		uint64_t span = (*at)->span;
 
 		if (span >= size && (span == SS_FRAME || span / 2 < size)) {
 			seg = *at;
@@ -272,8 +222,8 @@ struct ss_segment *ss_segment_new(struct ss_core *core, struct ss_pool *pool, ui
 	return seg;
 
 fail:
-	ss_block_recycle(core, &none, b);
-	ss_spares_return(core, &none, 0);
+	ss_block_recycle(core, &own, b);
+	ss_spares_return(core, &own, 0);
 	return NULL;
 }
 
@@ -330,7 +280,7 @@ void ss_map_finish(struct ss_core *core)
 		ss_host_free(core, seg, sizeof(*seg));
 	}
 	for (uint32_t i = 0; map->slabs && i < map->slab_count; i++)
-		ss_host_free(core, map->slabs[i], ss_slab_bytes());
+		ss_host_free(core, map->slabs[i], SS_SLAB_BYTES);
 	if (map->slabs)
 		munmap(map->slabs, sizeof(*map->slabs) * SS_MAX_SLABS);
 	for (unsigned i = 0; map->frames && i < LEAVES; i++) {

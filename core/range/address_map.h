@@ -3,8 +3,9 @@
  * The address map finds the segment and the block of an address without taking a lock.
  *
  * A radix tree over frames of 2 MiB finds the segment. A table with one word for each grain of 512
- * bytes finds the block that starts at an address. Bitmaps of which 64 grains have a start, and
- * which 64 words of such a bitmap have a bit, find the block that contains an address.
+ * bytes finds the block that starts at an address. Two bitmaps, of which groups of 64 grains have a
+ * start and which frames have one, find the block that contains an address: the search reads one
+ * word for each 128 MiB between that and the block's start.
  */
 #ifndef SS_RANGE_ADDRESS_MAP_H
 #define SS_RANGE_ADDRESS_MAP_H
@@ -19,6 +20,7 @@
 #define SS_LEAF_BITS 14
 #define SS_BATCH 32u             /* descriptors that an owner takes at a time */
 #define SS_SLAB 4096u            /* descriptors whose memory is taken at a time */
+#define SS_SLAB_BYTES (SS_SLAB * sizeof(struct ss_block))
 #define SS_MAX_SLABS (1u << 20)  /* enough for 2^32 blocks */
 
 struct ss_map {
@@ -100,8 +102,10 @@ static inline struct ss_block *ss_block_by_index(const struct ss_map *map, uint3
 	return &slab[index % SS_SLAB];
 }
 
-/* Says in the bitmaps from level i on that a block starts among the grains of bit g. */
-void ss_starts_note(struct ss_segment *seg, int i, uint64_t g);
+#define SS_FRAME_GRAINS (SS_FRAME / SS_GRAIN)
+
+/* Says in the bitmaps that a block starts in that group of 64 grains of a frame. */
+void ss_start_note(struct ss_segment *seg, uint64_t frame, unsigned group);
 
 /* Enters the block with that index as starting at addr. A search that takes a bit of the bitmaps
  * away makes all threads execute a full barrier before it looks again. So here a compiler barrier
@@ -112,10 +116,11 @@ static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t 
 
 	atomic_store_explicit(&seg->grains[g], index + 1, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (unlikely(!(atomic_load_explicit(&seg->level[0][g / 4096], memory_order_relaxed) >>
+	if (unlikely(!(atomic_load_explicit(&seg->starts[g / SS_FRAME_GRAINS],
+					    memory_order_relaxed) >>
 			       g / 64 % 64 &
 		       1)))
-		ss_starts_note(seg, 0, g / 64);
+		ss_start_note(seg, g / SS_FRAME_GRAINS, g / 64 % 64);
 }
 
 /* No block starts at addr any more. The bitmaps go on saying that one may: searches find out, and

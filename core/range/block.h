@@ -95,10 +95,11 @@ struct ss_segment {
 	uint64_t base, size;  /* the usable part, whole frames */
 	struct ss_pool *pool; /* its owner; opaque here */
 	enum ss_backing backing;
-	_Atomic(uint32_t) *grains;  /* per grain: 1 + index of the block that starts there */
-	_Atomic uint64_t *level[5]; /* where blocks may start (address_map.h) */
-	int levels;
+	_Atomic(uint32_t) *grains;   /* per grain: 1 + index of the block that starts there */
+	_Atomic uint64_t *starts;    /* per group of 64 grains a bit: a block may start there */
+	_Atomic uint64_t *used;      /* per frame a bit: one of its groups has a bit */
 	_Atomic uint32_t correcting; /* odd: bits are being taken away (address_map.c) */
+	uint64_t span;               /* bytes that these tables are made for */
 	size_t table_bytes;
 	void *native; /* address that the driver returned; base may be above it */
 	uint64_t native_size;

@@ -7,14 +7,8 @@
  */
 #include "core/base/lock.h"
 #include "core/range/address_map.h"
-#include "core/range/descriptor.h"
 
 _Static_assert(sizeof(struct ss_block) % SS_LINES == 0, "descriptors share a line");
-
-size_t ss_slab_bytes(void)
-{
-	return SS_SLAB * sizeof(struct ss_block);
-}
 
 /* One that was used before, or else the next of the newest slab. core->map->lock held. */
 static struct ss_block *take(struct ss_map *map, struct ss_core *core)
@@ -26,7 +20,7 @@ static struct ss_block *take(struct ss_map *map, struct ss_core *core)
 		return b;
 	}
 	if (map->made == map->slab_count * SS_SLAB) {
-		slab = map->slab_count < SS_MAX_SLABS ? ss_host_alloc(core, ss_slab_bytes()) : NULL;
+		slab = map->slab_count < SS_MAX_SLABS ? ss_host_alloc(core, SS_SLAB_BYTES) : NULL;
 		if (!slab)
 			return NULL;
 		__atomic_store_n(&map->slabs[map->slab_count++], slab, __ATOMIC_RELEASE);
@@ -48,16 +42,6 @@ struct ss_block *ss_block_new_slow(struct ss_core *core, struct ss_spares *own)
 	}
 	pthread_mutex_unlock(&core->map->lock);
 	return own->head ? ss_block_new(core, own) : NULL;
-}
-
-struct ss_block *ss_block_new_alone(struct ss_core *core)
-{
-	struct ss_block *b;
-
-	pthread_mutex_lock(&core->map->lock);
-	b = take(core->map, core);
-	pthread_mutex_unlock(&core->map->lock);
-	return b;
 }
 
 void ss_spares_return(struct ss_core *core, struct ss_spares *own, uint32_t keep)
