@@ -285,10 +285,9 @@ enum ss_status ss_free_stream(struct ss_core *core, const struct ss_found *f,
 			      struct ss_timeline *only);
 /* The common case of both at a fraction of the cost, for the null stream. Alloc returns false, and
  * free returns -1 in place of the block's device, if it is not the common case; nothing was done
- * then. Free asks whether the condition above still holds: first `now`, which is called with a lock
- * held, so it calls nothing and answers no if it would have to; then `may`, with no lock held. */
+ * then. Free asks `may`, with no lock held, whether the condition above still holds. */
 bool ss_hit_only_alloc(struct ss_core *core, int dev, size_t size, void **out);
-int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*now)(int dev), bool (*may)(int dev));
+int ss_hit_only_free(struct ss_core *core, void *ptr, bool (*may)(int dev));
 
 /* ---- looking up pointers ------------------------------------------------ */
 

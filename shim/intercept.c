@@ -133,7 +133,7 @@ hipError_t do_hipFree(void *ptr)
 	int dev;
 
 	if (ss_fast_path() && likely(!atomic_load(&ss_self_imports))) {
-		dev = ss_hit_only_free(ss_core, ptr, ss_debt_add_now, ss_debt_add);
+		dev = ss_hit_only_free(ss_core, ptr, ss_debt_add);
 		if (likely(dev >= 0)) {
 			ss_debt_confirm(dev);
 			return hipSuccess;

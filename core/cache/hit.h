@@ -43,7 +43,7 @@ static inline void ss_count_less(struct ss_count *c, uint64_t size)
 /* Where the calling thread counts: for the pool, if it counts alone, else for q. */
 struct ss_count *ss_count_of(struct ss_stream_cache *q);
 /* What *c counts is a new peak of it. q->lock held; unlocks it. */
-SS_NOINLINE enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c);
+SS_NOINLINE void ss_count_peak(struct ss_stream_cache *q, struct ss_count *c);
 
 /* ---- the arena. q->lock held. ------------------------------------------------ */
 

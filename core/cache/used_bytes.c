@@ -34,7 +34,7 @@ static void raise_peak(struct ss_caches *set)
 	ss_raise_to(&set->alone.peak, ss_used(set));
 }
 
-enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
+void ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
 {
 	struct ss_caches *set = q->set;
 
@@ -47,7 +47,6 @@ enum ss_status ss_count_peak(struct ss_stream_cache *q, struct ss_count *c)
 	ss_bias_unlock(&q->lock);
 	if (c != &set->alone)
 		raise_peak(set);
-	return SS_OK;
 }
 
 /* The order of the changes is that of their times, so a recording has the same peak. */

@@ -116,10 +116,10 @@ static inline void ss_start_set(struct ss_segment *seg, uint64_t addr, uint32_t 
 
 	atomic_store_explicit(&seg->grains[g], index + 1, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (unlikely(!(atomic_load_explicit(&seg->starts[g / SS_FRAME_GRAINS],
-					    memory_order_relaxed) >>
-			       g / 64 % 64 &
-		       1)))
+	if (unlikely(!(
+		    atomic_load_explicit(&seg->starts[g / SS_FRAME_GRAINS], memory_order_relaxed) >>
+			    g / 64 % 64 &
+		    1)))
 		ss_start_note(seg, g / SS_FRAME_GRAINS, g / 64 % 64);
 }
 

@@ -97,16 +97,7 @@ static inline void owe(int dev)
 
 bool ss_debt_add(int dev)
 {
-	ss_observers_look();
-	if (!holds(dev))
-		return false;
-	owe(dev);
-	return true;
-}
-
-bool ss_debt_add_now(int dev)
-{
-	if (!ss_debt_allowed_now(dev))
+	if (!ss_debt_allowed_now(dev) && !ss_debt_allowed(dev))
 		return false;
 	owe(dev);
 	return true;

@@ -13,8 +13,7 @@
 bool ss_debt_allowed(int dev);
 /* The same, and if so a debt is added. */
 bool ss_debt_add(int dev);
-/* The same, from variables alone. False also where only ss_debt_add() could tell. */
-bool ss_debt_add_now(int dev);
+/* As ss_debt_allowed(), from variables alone. False also where only that could tell. */
 static inline bool ss_debt_allowed_now(int dev)
 {
 	return ss_loader_unchanged() &&
