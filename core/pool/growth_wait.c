@@ -152,38 +152,42 @@ static bool look(struct ss_request *r, enum whom whom)
 				  &r->wait.turn);
 }
 
+/* What has completed is there for r. SS_AGAIN: so the pool need not set a new peak; SS_NEXT: it
+ * is not enough. Pool lock held. */
+static enum ss_next gather(struct ss_request *r)
+{
+	ss_reclaim_all(r->pool);
+	if (ss_look(r, NULL))
+		return SS_FOUND;
+	return sets_peak(r) ? SS_NEXT : SS_AGAIN;
+}
+
 /* Waits until there is enough, or nothing more to wait for. Pool lock held, dropped meanwhile. */
 static enum ss_next wait_for(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
 	uint64_t before = r->wait.us;
+	enum ss_next next = SS_NEXT;
 	bool moved = false;
 
-	while (is_told(r, whom) && ss_wait_nap(r, moved)) {
+	while (next == SS_NEXT && is_told(r, whom) && ss_wait_nap(r, moved)) {
 		ss_pool_unlock(pool);
 		moved = look(r, whom);
 		ss_pool_lock(pool);
-		if (!moved)
-			continue;
-		ss_reclaim_all(pool);
-		if (ss_look(r, NULL)) {
-			ss_wait_worked(r);
-			return SS_FOUND;
-		}
-		if (!sets_peak(r))
-			break;
+		if (moved)
+			next = gather(r);
 	}
-	if (r->wait.us == before || r->wait.over)
+	if (next == SS_NEXT && (r->wait.us == before || r->wait.over))
 		return SS_NEXT;
 	ss_wait_worked(r);
-	return SS_AGAIN;
+	return next == SS_FOUND ? SS_FOUND : SS_AGAIN;
 }
 
 static enum ss_next try_wait(struct ss_request *r, enum whom whom)
 {
 	struct ss_pool *pool = r->pool;
 	enum ss_next next = SS_NEXT;
-	bool might;
+	bool might, moved;
 
 	ss_pool_lock(pool);
 	might = might_help(r, whom);
@@ -191,9 +195,12 @@ static enum ss_next try_wait(struct ss_request *r, enum whom whom)
 	if (!might)
 		return SS_NEXT;
 	ask(r, whom);
-	ss_poll_some(pool);
+	moved = ss_poll_some(pool);
 	ss_pool_lock(pool);
-	if (is_told(r, whom) && ss_wait_turn(r))
+	/* The device may have been there already. */
+	if (moved)
+		next = gather(r);
+	if (next == SS_NEXT && is_told(r, whom) && ss_wait_turn(r))
 		next = wait_for(r, whom);
 	ss_pool_unlock(pool);
 	return next;

@@ -68,8 +68,8 @@ void ss_view(struct ss_request *r, struct ss_view *v);
 /* Best fit among the stream's own and the completed ranges. Pool lock held. True: r->block; *rule
  * (NULL: by where it came from) is counted. */
 bool ss_look(struct ss_request *r, uint64_t *rule);
-/* Polls the fences of a few streams; of more, by turns. No lock held. */
-void ss_poll_some(struct ss_pool *pool);
+/* Polls the fences of a few streams; of more, by turns. True: one was reached. No lock held. */
+bool ss_poll_some(struct ss_pool *pool);
 
 /* A block that is a segment of its own, QUEUED (whole_block.c); NULL: not to be had. No lock
  * held. */

@@ -203,12 +203,13 @@ static bool is_alone(const struct ss_request *r)
 }
 
 /* Of a thousand streams with a fence under way most have not reached it. */
-void ss_poll_some(struct ss_pool *pool)
+bool ss_poll_some(struct ss_pool *pool)
 {
 	uint32_t turn = atomic_load_explicit(&pool->next_polled, memory_order_relaxed);
+	bool any = ss_fence_poll_some(ss_core_of(pool), -1, ASKED, &turn);
 
-	ss_fence_poll_some(ss_core_of(pool), -1, ASKED, &turn);
 	atomic_store_explicit(&pool->next_polled, turn, memory_order_relaxed);
+	return any;
 }
 
 enum ss_next ss_step_other_streams(struct ss_request *r)

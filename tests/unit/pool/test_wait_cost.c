@@ -163,12 +163,35 @@ static void test_many_streams(void **state)
 	end();
 }
 
+/* A device that is not behind, and streams of which only a fence tells that: what one freed another
+ * one gets, as often as it asks, with no wait and no call for memory. */
+static void test_idle_streams(void **state)
+{
+	struct ss_timeline *tl[2];
+	struct ss_pool *pool;
+	void *p;
+
+	begin(&(struct ss_fake_config){.idle = true});
+	pool = ss_pool_default(core, 0);
+	for (uintptr_t i = 0; i < 2; i++)
+		tl[i] = ss_timeline_add(core, 0, (void *)((i + 1) * 16), SS_TL_BLOCKING, true);
+	for (int i = 0; i < 200; i++) {
+		ss_fake_enqueue(fake, 0, (void *)(uintptr_t)((i % 2 + 1) * 16));
+		assert_int_equal(ss_alloc_async(core, pool, tl[i % 2], 4 * BLOCK, &p), SS_OK);
+		assert_int_equal(ss_free_async(core, p, tl[i % 2]), SS_OK);
+	}
+	assert_int_equal(naps, 0);
+	assert_int_equal(ss_fake_counts(fake).segment_alloc, 1);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_epoch_apart),
 		cmocka_unit_test(test_many_streams),
+		cmocka_unit_test(test_idle_streams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
