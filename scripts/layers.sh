@@ -17,7 +17,7 @@ live    .
 core    /trace /config base range order,backing cache pool check .
 driver  rocm,fake .
 shim    process check alloc stream share bounds . route
-sim     device hsa hip,cuda .
+sim     device hsa hip cuda,libcuda .
 cli     readers,writers,analysis report,convert,check .
 '
 [ -z "${LAYERS:-}" ] || table=$(cat "$LAYERS") || exit 2

@@ -5,6 +5,31 @@
 
 _Atomic int captures; /* under way in this process */
 
+static CUevent probes[SIM_MAX_DEVICES];
+
+static void prepare(int device)
+{
+	if (CU(cuEventCreate, &probes[device], hipEventDisableTiming))
+		probes[device] = NULL;
+}
+
+__attribute__((constructor)) static void captures_init(void)
+{
+	context_when_made(prepare);
+}
+
+/* The driver counts a query of an event among the calls that are as unsafe as an allocation. */
+hipError_t capture_allows(void)
+{
+	CUevent probe = probes[current_device()];
+	CUresult r;
+
+	if (likely(!atomic_load(&captures)) || !probe)
+		return hipSuccess;
+	r = CU(cuEventQuery, probe);
+	return r == CUDA_ERROR_NOT_READY ? hipSuccess : to_hip(r);
+}
+
 static bool capturing(hipStream_t s)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

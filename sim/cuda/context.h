@@ -43,6 +43,10 @@ static inline hipError_t context_enter(void)
 			return hipErrorContextIsDestroyed; \
 	} while (0)
 
+/* Is an allocation legal beside the captures that are under way? If not, they are lost, as by the
+ * allocation. */
+hipError_t capture_allows(void);
+
 /* Calls the driver in relaxed capture mode while any capture is under way: HIP's call is legal
  * then. */
 extern _Atomic int captures;

@@ -22,8 +22,9 @@ bool box_valid(const struct box *b);
 /* The box as the driver takes it. A context is current. */
 CUDA_MEMCPY3D box_for_driver(const struct box *b);
 
-/* The box that hipMemcpy3DParms describes. */
+/* The box that is described. A side that is missing is NULL. */
 struct box box_of(const hipMemcpy3DParms *p);
+struct box box_of_driver(const HIP_MEMCPY3D *p);
 
 /* Copies on a stream, and waits if `wait` is set. Nothing to copy is success. A context is
  * current. */

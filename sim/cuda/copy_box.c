@@ -63,10 +63,8 @@ hipError_t box_copy(const struct box *b, hipStream_t s, bool wait)
 
 	if (!b->width || !b->rows || !b->slices)
 		return hipSuccess;
-	if (!b->dst || !b->src)
-		return hipErrorInvalidValue;
 	if (!box_valid(b))
-		return hipErrorInvalidPitchValue;
+		return hipErrorInvalidValue;
 	c = box_for_driver(b);
 	if (b->slices == 1)
 		return to_hip(copy_rows(&c, s, wait));
@@ -81,7 +79,13 @@ static hipError_t rows(void *dst, size_t dst_pitch, const void *src, size_t src_
 	struct box b = {dst, src, dst_pitch, n, src_pitch, n, width, n, 1};
 
 	ENTER_STREAM(s);
-	return copy_kind_known(kind) ? box_copy(&b, s, wait) : hipErrorInvalidMemcpyDirection;
+	if (!copy_kind_known(kind))
+		return hipErrorInvalidMemcpyDirection;
+	if (!dst || !src)
+		return hipErrorInvalidValue;
+	if (width > dst_pitch || width > src_pitch)
+		return hipErrorInvalidPitchValue;
+	return box_copy(&b, s, wait);
 }
 
 hipError_t i_hipMemcpy2D(void *dst, size_t dp, const void *src, size_t sp, size_t width,
@@ -160,6 +164,11 @@ struct box box_of(const hipMemcpy3DParms *p)
 		.slices = p->extent.depth,
 	};
 
+	/* Rows and slices without a length of their own follow each other closely. */
+	b.src_pitch = b.src_pitch ? b.src_pitch : b.width;
+	b.dst_pitch = b.dst_pitch ? b.dst_pitch : b.width;
+	b.src_rows = b.src_rows ? b.src_rows : b.rows;
+	b.dst_rows = b.dst_rows ? b.dst_rows : b.rows;
 	if (b.src)
 		b.src = (const char *)b.src + p->srcPos.x * (p->srcArray ? element : 1) +
 			(p->srcPos.z * b.src_rows + p->srcPos.y) * b.src_pitch;
@@ -197,16 +206,10 @@ hipError_t i_hipMemcpy3D_spt(const struct hipMemcpy3DParms *p)
 	return e ? e : to_hip(CU(cuStreamSynchronize, (CUstream)hipStreamPerThread));
 }
 
-static hipError_t driver_box_copy(const HIP_MEMCPY3D *params, hipStream_t s, bool wait)
+struct box box_of_driver(const HIP_MEMCPY3D *params)
 {
-	struct driver_box p;
-	struct box b;
-
-	ENTER_STREAM(s);
-	if (!params)
-		return hipErrorInvalidValue;
-	p = driver_box(params, V6);
-	b = (struct box){
+	struct driver_box p = driver_box(params, V6);
+	struct box b = {
 		.dst = p.dhost ? p.dhost :
 		       p.darr  ? p.darr->data :
 				 p.ddev,
@@ -221,11 +224,23 @@ static hipError_t driver_box_copy(const HIP_MEMCPY3D *params, hipStream_t s, boo
 		.rows = p.h,
 		.slices = p.d,
 	};
-	if (!b.dst || !b.src)
+
+	if (b.dst)
+		b.dst = (char *)b.dst + (p.dz * b.dst_rows + p.dy) * b.dst_pitch + p.dx;
+	if (b.src)
+		b.src = (const char *)b.src + (p.sz * b.src_rows + p.sy) * b.src_pitch + p.sx;
+	return b;
+}
+
+static hipError_t driver_box_copy(const HIP_MEMCPY3D *params, hipStream_t s, bool wait)
+{
+	struct box b;
+
+	ENTER_STREAM(s);
+	if (!params)
 		return hipErrorInvalidValue;
-	b.dst = (char *)b.dst + (p.dz * b.dst_rows + p.dy) * b.dst_pitch + p.dx;
-	b.src = (const char *)b.src + (p.sz * b.src_rows + p.sy) * b.src_pitch + p.sx;
-	return box_copy(&b, s, wait);
+	b = box_of_driver(params);
+	return b.dst && b.src ? box_copy(&b, s, wait) : hipErrorInvalidValue;
 }
 
 hipError_t i_hipDrvMemcpy3D(const HIP_MEMCPY3D *p)

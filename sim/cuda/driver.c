@@ -11,8 +11,6 @@
 #include <stdlib.h>
 
 #include "cuda/context.h"
-#include "cuda/figures.h"
-#include "cuda/hold.h"
 #include "device/options.h"
 
 struct driver driver;
@@ -23,6 +21,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool started;
 static hipError_t start_error;
 static CUcontext _Atomic contexts[SIM_MAX_DEVICES];
+static void (*when_made[4])(int device);
 
 hipError_t to_hip(CUresult r)
 {
@@ -154,6 +153,15 @@ static void set_threshold(int device)
 	(void)CU(cuMemPoolSetAttribute, pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &v);
 }
 
+void context_when_made(void (*fn)(int device))
+{
+	int i = 0;
+
+	while (when_made[i])
+		i++;
+	when_made[i] = fn;
+}
+
 /* Caller holds start_lock. The context of the calling thread stays as it is. */
 static CUcontext make_context(int device)
 {
@@ -167,9 +175,9 @@ static CUcontext make_context(int device)
 	(void)CU(cuCtxGetCurrent, &before);
 	if (!CU(cuCtxSetCurrent, c)) {
 		warm_up();
-		holds_prepare(device);
 		set_threshold(device);
-		figures_start(c);
+		for (int i = 0; i < 4 && when_made[i]; i++)
+			when_made[i](device);
 	}
 	(void)CU(cuCtxSetCurrent, before);
 	return c;

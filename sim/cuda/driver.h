@@ -48,6 +48,10 @@ hipError_t context_enter_slow(void);
 /* The primary context of a device, which is made at its first use. NULL: that failed. */
 CUcontext context_of(int device);
 
+/* Has fn called with each context that is made, while it is current. Only constructors call
+ * this. */
+void context_when_made(void (*fn)(int device));
+
 /* What the binding of a thread to a context is compared with. */
 struct context_binding {
 	int device;    /* whose context is current, plus 1; 0: none */

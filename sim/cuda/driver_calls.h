@@ -5,8 +5,8 @@
  * C(name, version, parameters)   the symbol is the name with the version behind it
  *
  * The versions are the oldest that suffice, because every later driver still exports them: a driver
- * of CUDA 11.4 (2021) has them all. tests/sim/cuda_abi.c compares the rows with NVIDIA's header
- * where there is one.
+ * of CUDA 11.4 (2021) has them all but cuGraphNodeSetEnabled. tests/sim/cuda_abi.c compares the
+ * rows with NVIDIA's header where there is one.
  */
 /* clang-format off */
 C(cuInit, , (unsigned))
@@ -133,6 +133,9 @@ C(cuGraphMemcpyNodeSetParams, , (CUgraphNode, const CUDA_MEMCPY3D *))
 C(cuGraphMemcpyNodeGetParams, , (CUgraphNode, CUDA_MEMCPY3D *))
 C(cuGraphExecMemcpyNodeSetParams, , (CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D *, CUcontext))
 C(cuGraphAddMemsetNode, , (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMSET_NODE_PARAMS *, CUcontext))
+C(cuGraphChildGraphNodeGetGraph, , (CUgraphNode, CUgraph *))
+C(cuGraphNodeSetEnabled, , (CUgraphExec, CUgraphNode, unsigned))
+C(cuGraphMemsetNodeGetParams, , (CUgraphNode, CUDA_MEMSET_NODE_PARAMS *))
 C(cuGraphMemsetNodeSetParams, , (CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *))
 C(cuGraphExecMemsetNodeSetParams, , (CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *, CUcontext))
 C(cuGraphAddHostNode, , (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_HOST_NODE_PARAMS *))

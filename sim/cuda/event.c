@@ -64,11 +64,11 @@ hipError_t i_hipEventRecordWithFlags(hipEvent_t e, hipStream_t s, unsigned flags
 	return flags > 1 ? hipErrorInvalidValue : i_hipEventRecord(e, s);
 }
 
-/* HIP lets a query pass beside a capture, until 6.x. */
+/* Until 6.x HIP lets a query pass beside a capture. */
 hipError_t i_hipEventQuery(hipEvent_t e)
 {
 	ENTER_EVENT(e);
-	return to_hip(RELAXED(CU(cuEventQuery, (CUevent)e)));
+	return to_hip(V7 ? CU(cuEventQuery, (CUevent)e) : RELAXED(CU(cuEventQuery, (CUevent)e)));
 }
 
 hipError_t i_hipEventSynchronize(hipEvent_t e)

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda/figures.h"
+#include "cuda/driver.h"
 
 bool driver_counts;
 _Atomic uint64_t driver_calls[DRIVER_CALLS];
@@ -39,11 +39,13 @@ static void *watch(void *context)
 	return NULL;
 }
 
-void figures_start(CUcontext c)
+/* The first context starts the figures. */
+static void begin(int device)
 {
+	CUcontext c = NULL;
 	pthread_t t;
 
-	if (!driver_counts || process)
+	if (process || driver.cuCtxGetCurrent(&c))
 		return;
 	process = getpid();
 	for (int i = 0; i < DRIVER_CALLS; i++)
@@ -85,4 +87,6 @@ __attribute__((constructor)) static void figures_init(void)
 	const char *on = getenv("SOMACUDA_STATS");
 
 	driver_counts = on && atoi(on);
+	if (driver_counts)
+		context_when_made(begin);
 }

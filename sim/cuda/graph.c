@@ -105,3 +105,11 @@ hipError_t i_hipGraphExecUpdate(hipGraphExec_t x, hipGraph_t g, hipGraphNode_t *
 		*result = (hipGraphExecUpdateResult)why;
 	return to_hip(r);
 }
+
+hipError_t i_hipGraphNodeSetEnabled(hipGraphExec_t x, hipGraphNode_t node, unsigned on)
+{
+	ENTER();
+	if (!x || !node)
+		return hipErrorInvalidValue;
+	return to_hip(CU(cuGraphNodeSetEnabled, (CUgraphExec)x, (CUgraphNode)node, on));
+}

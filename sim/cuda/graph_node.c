@@ -1,132 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes of graphs: copies, memsets, host functions, events, child graphs, memory. */
+/* Nodes of graphs that do not copy: memsets, host functions, events, child graphs, memory. */
 #include <string.h>
 
 #include "cuda/context.h"
-#include "cuda/copy.h"
 
 #define DEPS (const CUgraphNode *)deps, count
 
 static CUcontext context(void)
 {
 	return context_of(current_device());
-}
-
-/* ---- copies ---- */
-
-static CUDA_MEMCPY3D line(void *dst, const void *src, size_t n)
-{
-	struct box b = {dst, src, n, 1, n, 1, n, 1, 1};
-
-	return box_for_driver(&b);
-}
-
-static CUDA_MEMCPY3D described(const hipMemcpy3DParms *p)
-{
-	struct box b = box_of(p);
-
-	return box_for_driver(&b);
-}
-
-hipError_t i_hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
-				   size_t count, const hipMemcpy3DParms *p)
-{
-	CUDA_MEMCPY3D c;
-
-	ENTER();
-	if (!node || !g || !p)
-		return hipErrorInvalidValue;
-	c = described(p);
-	return to_hip(
-		CU(cuGraphAddMemcpyNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
-}
-
-hipError_t i_hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t g, const hipGraphNode_t *deps,
-				     size_t count, void *dst, const void *src, size_t n,
-				     hipMemcpyKind kind)
-{
-	CUDA_MEMCPY3D c;
-
-	ENTER();
-	if (!node || !g || !dst || !src || !n)
-		return hipErrorInvalidValue;
-	c = line(dst, src, n);
-	return to_hip(
-		CU(cuGraphAddMemcpyNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
-}
-
-hipError_t i_hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms *p)
-{
-	CUDA_MEMCPY3D c;
-
-	ENTER();
-	if (!node || !p)
-		return hipErrorInvalidValue;
-	c = described(p);
-	return to_hip(CU(cuGraphMemcpyNodeSetParams, (CUgraphNode)node, &c));
-}
-
-hipError_t i_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src,
-					   size_t n, hipMemcpyKind kind)
-{
-	CUDA_MEMCPY3D c;
-
-	ENTER();
-	if (!node || !dst || !src || !n)
-		return hipErrorInvalidValue;
-	c = line(dst, src, n);
-	return to_hip(CU(cuGraphMemcpyNodeSetParams, (CUgraphNode)node, &c));
-}
-
-hipError_t i_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
-					     hipMemcpy3DParms *p)
-{
-	CUDA_MEMCPY3D c;
-
-	ENTER();
-	if (!x || !node || !p)
-		return hipErrorInvalidValue;
-	c = described(p);
-	return to_hip(CU(cuGraphExecMemcpyNodeSetParams, (CUgraphExec)x, (CUgraphNode)node, &c,
-			 context()));
-}
-
-hipError_t i_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t x, hipGraphNode_t node, void *dst,
-					       const void *src, size_t n, hipMemcpyKind kind)
-{
-	CUDA_MEMCPY3D c;
-
-	ENTER();
-	if (!x || !node || !dst || !src || !n)
-		return hipErrorInvalidValue;
-	c = line(dst, src, n);
-	return to_hip(CU(cuGraphExecMemcpyNodeSetParams, (CUgraphExec)x, (CUgraphNode)node, &c,
-			 context()));
-}
-
-/* The driver keeps no kind, and says addresses for positions. */
-hipError_t i_hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParms *p)
-{
-	CUDA_MEMCPY3D c;
-	CUresult r;
-
-	ENTER();
-	if (!node || !p)
-		return hipErrorInvalidValue;
-	r = CU(cuGraphMemcpyNodeGetParams, (CUgraphNode)node, &c);
-	if (r)
-		return to_hip(r);
-	memset(p, 0, sizeof *p);
-	p->srcPtr.ptr = c.srcMemoryType == CU_MEMORYTYPE_HOST ? (void *)(uintptr_t)c.srcHost :
-								pointer(c.srcDevice);
-	p->srcPtr.pitch = p->srcPtr.xsize = c.srcPitch;
-	p->srcPtr.ysize = c.srcHeight;
-	p->dstPtr.ptr = c.dstMemoryType == CU_MEMORYTYPE_HOST ? c.dstHost : pointer(c.dstDevice);
-	p->dstPtr.pitch = p->dstPtr.xsize = c.dstPitch;
-	p->dstPtr.ysize = c.dstHeight;
-	p->extent = (hipExtent){c.WidthInBytes, c.Height, c.Depth};
-	p->kind = hipMemcpyDefault;
-	return hipSuccess;
 }
 
 /* ---- memsets ---- */
@@ -158,6 +40,21 @@ hipError_t i_hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t g, const hip
 		CU(cuGraphAddMemsetNode, (CUgraphNode *)node, (CUgraph)g, DEPS, &c, context()));
 }
 
+hipError_t i_hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams *p)
+{
+	CUDA_MEMSET_NODE_PARAMS c;
+	CUresult r;
+
+	ENTER();
+	if (!node || !p)
+		return hipErrorInvalidValue;
+	r = CU(cuGraphMemsetNodeGetParams, (CUgraphNode)node, &c);
+	if (!r)
+		*p = (hipMemsetParams){pointer(c.dst), c.elementSize, c.height,
+				       c.pitch,        c.value,       c.width};
+	return to_hip(r);
+}
+
 hipError_t i_hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *p)
 {
 	CUDA_MEMSET_NODE_PARAMS c;
@@ -180,6 +77,38 @@ hipError_t i_hipGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t no
 	c = fill(p);
 	return to_hip(CU(cuGraphExecMemsetNodeSetParams, (CUgraphExec)x, (CUgraphNode)node, &c,
 			 context()));
+}
+
+/* Until 6.x the driver's calls take the fields in the order of CUDA. */
+static hipMemsetParams driver_set(const hipMemsetParams *p)
+{
+	const CUDA_MEMSET_NODE_PARAMS *c = (const void *)p;
+
+	return V7 ? *p : (hipMemsetParams){pointer(c->dst), c->elementSize, c->height,
+					   c->pitch,        c->value,       c->width};
+}
+
+hipError_t i_hipDrvGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t g,
+				      const hipGraphNode_t *deps, size_t count,
+				      const hipMemsetParams *p, hipCtx_t ctx)
+{
+	hipMemsetParams set;
+
+	if (!p)
+		return hipErrorInvalidValue;
+	set = driver_set(p);
+	return i_hipGraphAddMemsetNode(node, g, deps, count, &set);
+}
+
+hipError_t i_hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t x, hipGraphNode_t node,
+						const hipMemsetParams *p, hipCtx_t ctx)
+{
+	hipMemsetParams set;
+
+	if (!p)
+		return hipErrorInvalidValue;
+	set = driver_set(p);
+	return i_hipGraphExecMemsetNodeSetParams(x, node, &set);
 }
 
 /* ---- other nodes ---- */
@@ -215,6 +144,14 @@ hipError_t i_hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t g,
 		return hipErrorInvalidValue;
 	return to_hip(CU(cuGraphAddChildGraphNode, (CUgraphNode *)node, (CUgraph)g, DEPS,
 			 (CUgraph)child));
+}
+
+hipError_t i_hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *out)
+{
+	ENTER();
+	if (!node || !out)
+		return hipErrorInvalidValue;
+	return to_hip(CU(cuGraphChildGraphNodeGetGraph, (CUgraphNode)node, (CUgraph *)out));
 }
 
 hipError_t i_hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t g,
@@ -273,4 +210,10 @@ hipError_t i_hipGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t g, const hi
 	if (!node || !g || !p)
 		return hipErrorInvalidValue;
 	return to_hip(CU(cuGraphAddMemFreeNode, (CUgraphNode *)node, (CUgraph)g, DEPS, address(p)));
+}
+
+hipError_t i_hipDrvGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t g,
+				       const hipGraphNode_t *deps, size_t count, hipDeviceptr_t p)
+{
+	return i_hipGraphAddMemFreeNode(node, g, deps, count, p);
 }

@@ -12,6 +12,8 @@
 
 #include <hip/hip_runtime_api.h>
 
+#include "hip/version.h"
+
 enum handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_POOL, HANDLE_KINDS };
 
 /* Adds a handle of a device. Adding it again changes nothing. */
@@ -31,11 +33,13 @@ static inline bool handle_known(enum handle_kind kind, const void *handle)
 	return handle && handle_device(kind, handle) >= 0;
 }
 
-/* Live, or one of the three that always are: the null stream, hipStreamLegacy, hipStreamPerThread.
- * Their numbers are the same in both APIs. */
+/* Live, or one of those that always are: the null stream, hipStreamPerThread and, since 6.0,
+ * hipStreamLegacy. Their numbers are the same in both APIs. */
 static inline bool stream_known(hipStream_t s)
 {
-	return (uintptr_t)s <= 2 || handle_device(HANDLE_STREAM, s) >= 0;
+	if ((uintptr_t)s <= 2)
+		return (uintptr_t)s != 1 || V6;
+	return handle_device(HANDLE_STREAM, s) >= 0;
 }
 
 #endif

@@ -9,7 +9,6 @@
 #include <pthread.h>
 
 #include "cuda/context.h"
-#include "cuda/hold.h"
 
 #define HOLDS 64 /* at once, per device */
 
@@ -23,7 +22,8 @@ static struct holds {
 } devices[SIM_MAX_DEVICES];
 static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void holds_prepare(int device)
+/* A context is being made and is current. */
+static void prepare(int device)
 {
 	void *words = NULL;
 
@@ -35,6 +35,11 @@ void holds_prepare(int device)
 	for (int i = 0; words && i < HOLDS; i++)
 		devices[device].words[i] = 0;
 	pthread_mutex_unlock(&holds_lock);
+}
+
+__attribute__((constructor)) static void holds_init(void)
+{
+	context_when_made(prepare);
 }
 
 /* Finds what holds s, or else (NULL) a place that is free. Caller holds holds_lock. */

@@ -22,10 +22,13 @@ hipError_t i_hipIpcOpenMemHandle(void **p, hipIpcMemHandle_t h, unsigned flags)
 	CUresult r;
 
 	ENTER();
-	if (!p)
+	/* hipIpcMemLazyEnablePeerAccess was 0 in 5.2 and is 1 now; nothing else is legal. */
+	if (!p || flags > 1 || (V6 && !flags))
 		return hipErrorInvalidValue;
 	memcpy(&c, &h, sizeof(c));
 	r = CU(cuIpcOpenMemHandle, &d, c, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+	if (r == CUDA_ERROR_INVALID_HANDLE || r == CUDA_ERROR_MAP_FAILED || r == CUDA_ERROR_UNKNOWN)
+		return hipErrorInvalidDevicePointer; /* what is behind the handle is gone */
 	return given(p, &d, r);
 }
 

@@ -12,7 +12,7 @@ hipError_t i_hipMalloc(void **ptr, size_t size)
 		return hipErrorInvalidValue;
 	if (!size) {
 		*ptr = NULL;
-		return hipSuccess;
+		return capture_allows();
 	}
 	return given(ptr, &d, CU(cuMemAlloc, &d, size));
 }
@@ -58,7 +58,7 @@ hipError_t i_hipFree(void *ptr)
 
 	ENTER();
 	if (!ptr)
-		return hipSuccess;
+		return V6 ? capture_allows() : hipSuccess;
 	f = pointer_facts(ptr);
 	if (f.type == CU_MEMORYTYPE_HOST && !f.managed) {
 		(void)CU(cuCtxSynchronize);

@@ -14,10 +14,9 @@ hipError_t i_hipMallocAsync(void **ptr, size_t size, hipStream_t s)
 		return hipErrorInvalidValue;
 	if (!stream_known(s))
 		return hipErrorInvalidHandle;
-	if (!size) {
-		*ptr = NULL;
+	*ptr = NULL;
+	if (!size)
 		return hipSuccess;
-	}
 	r = CU(cuMemAllocAsync, &d, size, (CUstream)s);
 	return given(ptr, &d, r);
 }
@@ -26,7 +25,7 @@ hipError_t i_hipFreeAsync(void *ptr, hipStream_t s)
 {
 	ENTER();
 	if (!ptr)
-		return hipErrorInvalidValue;
+		return V7 ? hipSuccess : hipErrorInvalidValue;
 	if (!stream_known(s))
 		return hipErrorInvalidHandle;
 	return to_hip(CU(cuMemFreeAsync, address(ptr), (CUstream)s));
@@ -44,10 +43,9 @@ hipError_t i_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t pool, 
 		return hipErrorInvalidValue;
 	if (!stream_known(s))
 		return hipErrorInvalidHandle;
-	if (!size) {
-		*ptr = NULL;
+	*ptr = NULL;
+	if (!size)
 		return hipSuccess;
-	}
 	r = CU(cuMemAllocFromPoolAsync, &d, size, (CUmemoryPool)pool, (CUstream)s);
 	return given(ptr, &d, r);
 }

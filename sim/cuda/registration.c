@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the code that the compiler generates calls before main. Code objects of AMD cannot run here,
- * so nothing is kept of them. */
+ * so nothing is kept of them. A managed variable is the host's alone. */
+#include <stdlib.h>
+#include <string.h>
+
 #include <hip/hip_runtime_api.h>
 
 #pragma GCC visibility push(default)
@@ -43,6 +46,11 @@ void __hipRegisterVar(void **modules, void *var, char *host, char *name, int ext
 void __hipRegisterManagedVar(void *module, void **pointer, void *init, const char *name,
 			     size_t size, unsigned align)
 {
+	void *p = calloc(1, size);
+
+	if (p && init)
+		memcpy(p, init, size);
+	*pointer = p;
 }
 
 void __hipRegisterSurface(void **modules, void *var, char *host, char *name, int type, int ext)

@@ -8,6 +8,8 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
+/* Hidden, so that a library in which one is missing does not link. */
+#pragma GCC visibility push(hidden)
 #define E(name, node, params, args) hipError_t i_##name params;
 #define S(name, node, params, args)
 #define N(name, node, params)
@@ -17,5 +19,6 @@
 #undef S
 #undef N
 #undef X
+#pragma GCC visibility pop
 
 #endif

@@ -148,9 +148,6 @@ static __thread struct {
 	dim3 grid, block;
 	size_t shared;
 	hipStream_t stream;
-	void *args[64];
-	char data[2048];
-	int n;
 } pending[8]; /* configurations that were pushed, innermost last */
 static __thread int npending;
 
@@ -161,8 +158,7 @@ hipError_t i___hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared, hi
 	pending[npending].grid = grid;
 	pending[npending].block = block;
 	pending[npending].shared = shared;
-	pending[npending].stream = h;
-	pending[npending++].n = 0;
+	pending[npending++].stream = h;
 	return hipSuccess;
 }
 
@@ -190,5 +186,5 @@ hipError_t i_hipLaunchByPtr(const void *func)
 	hipStream_t h;
 	hipError_t e = i___hipPopCallConfiguration(&grid, &block, &shared, &h);
 
-	return e ? e : i_hipLaunchKernel(func, grid, block, pending[npending].args, shared, h);
+	return e ? e : i_hipLaunchKernel(func, grid, block, NULL, shared, h);
 }

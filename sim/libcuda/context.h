@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* cuInit and contexts. */
+#ifndef SIM_LIBCUDA_CONTEXT_H
+#define SIM_LIBCUDA_CONTEXT_H
+
+#include <stdbool.h>
+
+#include "cuda/driver_types.h"
+
+bool initialized(void);
+
+/* 201: the thread has no current context; 709: it is gone. */
+CUresult context_missing(void);
+
+#endif
