@@ -39,8 +39,10 @@ hipFunction_t kernel(const char *name);
 
 extern hipStream_t a, b, c;
 
-/* Launches a kernel of kernels.c. */
-void launch(const char *name, hipStream_t on, void **args);
+/* Writes through an address that no argument shows (memory.c). */
+void write_hidden(void *p, size_t bytes, hipStream_t on);
+/* random_memory.c */
+void random_memory(uint64_t seed, const char *kind);
 
 static inline void *block(hipStream_t on)
 {

@@ -31,12 +31,11 @@ static hsa_status_t mine(const hsa_amd_event_t *event, void *data)
 
 int main(int argc, char **argv)
 {
-	void (*reg)(const void *, void (*)(void **)) =
-		(void (*)(const void *, void (*)(void **)))dlsym(RTLD_DEFAULT,
-								 "somasim_register_kernel");
-	hsa_status_t (*handler)(hsa_amd_system_event_callback_t, void *) =
-		(hsa_status_t(*)(hsa_amd_system_event_callback_t, void *))dlsym(
-			RTLD_DEFAULT, "hsa_amd_register_system_event_handler");
+	void (*reg)(const void *, void (*)(void **)) = (void (*)(
+		const void *, void (*)(void **)))dlsym(RTLD_DEFAULT, "somasim_register_kernel");
+	hsa_status_t (*handler)(hsa_amd_system_event_callback_t, void *) = (hsa_status_t(*)(
+		hsa_amd_system_event_callback_t,
+		void *))dlsym(RTLD_DEFAULT, "hsa_amd_register_system_event_handler");
 	static char kernel;
 	hipMemPool_t pool;
 	hipStream_t s;

@@ -19,7 +19,7 @@ hipFunction_t kernel(const char *name)
 	return f;
 }
 
-void launch(const char *name, hipStream_t on, void **args)
+static void launch(const char *name, hipStream_t on, void **args)
 {
 	OK(hipModuleLaunchKernel(kernel(name), 1, 1, 1, 64, 1, 1, 0, on, args, NULL));
 }

@@ -32,6 +32,10 @@ int main(int argc, char **argv)
 						    wrong_memory,   right_programs, right_kernels,
 						    right_graphs,   right_memory};
 
+	if (argc == 4 && !strcmp(argv[1], "random")) {
+		random_memory(strtoull(argv[2], NULL, 0), argv[3]);
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (argc < 2)
 			list(all[i]);

@@ -11,11 +11,14 @@ __attribute__((visibility("default"))) void somasim_kernel_hidden(void **args)
 	memset((void *)~*(uintptr_t *)args[0], 0x11, *(size_t *)args[1]);
 }
 
-static void write_hidden(void *p, size_t bytes, hipStream_t on)
+void write_hidden(void *p, size_t bytes, hipStream_t on)
 {
+	static hipFunction_t f;
 	uintptr_t hidden = ~(uintptr_t)p;
 
-	launch("hidden", on, (void *[]){&hidden, &bytes});
+	if (!f)
+		f = kernel("hidden");
+	OK(hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, on, (void *[]){&hidden, &bytes}, NULL));
 }
 
 /* ---- padding ------------------------------------------------------------------ */
