@@ -303,7 +303,7 @@ void ss_found_text(const struct ss_check_report *f, FILE *out)
 {
 	const size_t processes = json_array_size(f->processes);
 	const uint64_t checked = sum(f, "checked"), kernels = sum(f, "unknown_kernels");
-	const uint64_t graphs = sum(f, "unknown_graphs");
+	const uint64_t graphs = sum(f, "unknown_graphs"), blocks = sum(f, "not_compared");
 
 	fprintf(out, LINE "SOMASHIM CHECK\n");
 	for (size_t i = 0; i < json_array_size(f->findings); i++)
@@ -317,11 +317,12 @@ void ss_found_text(const struct ss_check_report *f, FILE *out)
 		LINE "CHECKED: %" PRIu64 " %s in %zu %s. NOT CHECKED: %" PRIu64
 		     " whose order is not known, %" PRIu64
 		     " after a call that went past somashim, %" PRIu64 " kernel %s and %" PRIu64
-		     " graph %s whose pointers are not known\n",
+		     " graph %s whose pointers are not known, and the bytes of %" PRIu64 " %s\n",
 		checked, ss_plural(checked, "use or free", "uses and frees"), processes,
 		ss_plural(processes, "process", "processes"), sum(f, "unknown_order"),
 		sum(f, "bypassed"), kernels, ss_plural(kernels, "launch", "launches"), graphs,
-		ss_plural(graphs, "launch", "launches"));
+		ss_plural(graphs, "launch", "launches"), blocks,
+		ss_plural(blocks, "block", "blocks"));
 	if (f->suppressed)
 		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " %s\n", f->suppressed,
 			ss_plural(f->suppressed, "finding", "findings"));

@@ -48,6 +48,12 @@ check 9 --error-exitcode 9 --tool poison "$corpus" use-after-free
 says '^========= Write after free: 4096 bytes of the freed block have changed, the first at offset 0$'
 says '^=========     Freed by hipFreeAsync on stream 1 '
 
+# Nothing orders the free after the fill of the padding, so the padding is not read.
+check 0 --tool bounds "$corpus" free-before-allocation
+says 'whose pointers are not known, and the bytes of 1 block$'
+check 0 --tool bounds "$corpus" past-end-and-events
+says 'whose pointers are not known, and the bytes of 0 blocks$'
+
 # The device faults at an address of a block that is gone.
 export SOMASHIM_BACKING=vmm
 check 134 "$faults" 5000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A random program whose kernels write what no call shows. All that it does is in order, by events or
- * by waits of the host, and within its blocks; at its end it makes one error, unless `kind` is
+ * A random program whose kernels write what no call shows. All that it does is in order, by events
+ * or by waits of the host, and within its blocks; at its end it makes one error, unless `kind` is
  * "legal": a write behind a block ("past"), or into one that was freed ("after"). It prints what
  * has to be found: the fault, the address and how many bytes.
  */
@@ -37,8 +37,7 @@ static void pool_new(void)
 
 static void stream_new(int s)
 {
-	OK(hipStreamCreateWithFlags(&streams[s],
-				    s == 1 ? hipStreamDefault : hipStreamNonBlocking));
+	OK(hipStreamCreateWithFlags(&streams[s], s == 1 ? hipStreamDefault : hipStreamNonBlocking));
 }
 
 static void allocate(int k)
@@ -113,7 +112,10 @@ static void step(void)
 
 	switch (draw(60)) {
 	case 0: replace_stream(1 + (int)draw(STREAMS - 1)); return;
-	case 1: OK(hipMemPoolDestroy(pool)); pool_new(); return;
+	case 1:
+		OK(hipMemPoolDestroy(pool));
+		pool_new();
+		return;
 	case 2: OK(hipDeviceSynchronize()); return;
 	case 3: OK(hipMemPoolTrimTo(pool, 0)); return;
 	default: break;
