@@ -162,9 +162,10 @@ for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASH
 	[ $length != quick ] || continue
 	run "random-${how#*=}" $how stress 1000 $seeds 200
 	run "busy-never-${how#*=}" "$how SOMASHIM_FREE_SYNC=never" busy classic 2 "$((steps * 3))"
-	for name in hits order pools; do
-		run "$name-${how#*=}" $how $name
-	done
+	run "hits-${how#*=}" $how hits
+	run "pools-${how#*=}" $how pools
+	# (It holds the null stream, for which a mapping waits on ROCm before 7.14.)
+	[ "$how" = SOMASHIM_BACKING=vmm ] || run "order-${how#*=}" $how order
 done
 
 # ---- figures, and allocation logs, which are tests as well --------------------------
