@@ -190,6 +190,27 @@ for tools in order,free order,bounds,free; do
 		"$(cpu $tools) us and $(cpu "") us"
 done
 
+# A launch with eight pointers: what the checker adds.
+launched() { # TOOLS
+	shim env SOMASHIM_CHECK="$1" SOMASHIM_LOG=/dev/null "$build/bench/bench_launch" 6400
+}
+launch_count() { # TOOLS
+	shim env SOMASIM_VRAM=7G SOMASHIM_CHECK="$1" SOMASHIM_LOG=/dev/null valgrind --tool=callgrind \
+		--callgrind-out-file=/dev/null '--toggle-collect=counted*' "$build/bench/bench_launch" 1280 count 2>&1 |
+		sed -n 's/.*Collected : //p'
+}
+for _ in $(seq 15); do
+	for tools in "" order; do echo "$tools- $(launched "$tools")"; done
+done >"$tmp/launch"
+launch_us() { awk -v t="$1-" '$1 == t { print $3 }' "$tmp/launch" | sort -n | sed -n 8p; }
+row "checked launch, 8 arguments: us more" \
+	"$(awk -v a="$(launch_us order)" -v b="$(launch_us "")" 'BEGIN { printf "%.2f", a - b }')" "<= 2" \
+	"$(launch_us order) us and $(launch_us "") us"
+if command -v valgrind >/dev/null; then
+	row "checked launch, 8 arguments: instructions more" \
+		"$((($(launch_count order) - $(launch_count "")) / 1280))" "<= 10000" ""
+fi
+
 # ---- the classic loop ----
 export SOMASIM_COST=hipMalloc:14,hipExtMallocWithFlags:14,hipFree:20
 # Interleaved: each round runs every way once, and a figure is the median of what it

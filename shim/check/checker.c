@@ -21,7 +21,7 @@ struct call {
 	const char *name;
 	uint32_t stack;
 	bool has_stack;
-	struct ss_timeline *stream; /* of its last access */
+	struct ss_timeline *stream; /* of its last access, which is known */
 	void *freed;                /* a block that it is freeing */
 	bool pageable;              /* it uses memory that is neither ours nor known to be pinned */
 	struct ss_timeline *captured; /* it became a node of a graph on this stream */
@@ -407,15 +407,16 @@ void ss_check_pool_used(hipMemPool_t handle)
 	ss_check_pool_use(ss_check_state, handle, name_of_call(), stack_of_call());
 }
 
-bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size)
+bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size, bool is_ours)
 {
 	struct call *call = call_of_thread();
 	const char *name = name_of_call();
-	const void *key = key_of(tl);
+	const void *key = call->stream == tl ? tl : key_of(tl); /* asked once in a call */
 
 	call->stream = tl;
-	if (ours(ptr, NULL))
-		return ss_check_use(ss_check_state, key, ptr, size, name, stack_of_call());
+	if (is_ours)
+		return ss_check_use(ss_check_state, key, ptr, size, name,
+				    call->has_stack ? call->stack : stack_of_call());
 	if (ss_check_is_device_memory(ptr))
 		return true;
 	/* The host may look at memory that it sees, and so learn that all before this command has
@@ -434,7 +435,7 @@ static bool touch(struct ss_timeline *tl, const void *ptr, size_t size)
 	if (!tl || !ptr)
 		return true;
 	if (!node && !ss_timeline_capturing(tl))
-		return ss_operand_use(tl, ptr, size);
+		return ss_operand_use(tl, ptr, size, ours(ptr, NULL));
 	if (call != &spare)
 		ss_operand_add(&call->uses, ptr, size, SS_OPERAND_RANGE);
 	if (call != &spare && !node)

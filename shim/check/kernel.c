@@ -22,7 +22,7 @@ void ss_operand_add(struct ss_operands *o, const void *ptr, size_t size, enum ss
 		o->at = more;
 		o->room = room;
 	}
-	o->at[o->count++] = (struct ss_operand){ptr, size, kind};
+	o->at[o->count++] = (struct ss_operand){ptr, size, kind, false};
 }
 
 void ss_operands_copy(struct ss_operands *to, const struct ss_operands *from)
@@ -73,25 +73,28 @@ static bool is_ours(const void *ptr)
  * no pointer. */
 static bool talks(const struct ss_operand *o)
 {
-	if (o->kind == SS_OPERAND_RANGE || is_ours(o->ptr))
+	if (o->kind == SS_OPERAND_RANGE || o->ours)
 		return false;
 	return o->kind == SS_OPERAND_POINTER ? !ss_check_is_device_memory(o->ptr) :
 					       ss_check_is_host_memory(o->ptr);
 }
 
-bool ss_operands_talk(const struct ss_operands *o)
+bool ss_operands_talk(struct ss_operands *o)
 {
-	for (uint32_t i = 0; i < o->count; i++)
-		if (talks(&o->at[i]))
-			return true;
-	return o->lost && ss_check_any_host_memory();
+	bool any = false;
+
+	for (uint32_t i = 0; i < o->count; i++) {
+		o->at[i].ours = is_ours(o->at[i].ptr);
+		any |= talks(&o->at[i]);
+	}
+	return any || (o->lost && ss_check_any_host_memory());
 }
 
 void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o)
 {
 	for (uint32_t i = 0; i < o->count; i++)
-		if (o->at[i].kind == SS_OPERAND_RANGE || is_ours(o->at[i].ptr))
-			(void)ss_operand_use(tl, o->at[i].ptr, o->at[i].size);
+		if (o->at[i].kind == SS_OPERAND_RANGE || o->at[i].ours)
+			(void)ss_operand_use(tl, o->at[i].ptr, o->at[i].size, o->at[i].ours);
 }
 
 void ss_check_kernel(struct ss_timeline *tl, const void *function, bool host, void **args,

@@ -18,6 +18,7 @@ struct ss_operand {
 	const void *ptr;
 	size_t size;
 	enum ss_operand_kind kind;
+	bool ours; /* it lies in memory of the pools, as ss_operands_talk() has found */
 };
 
 /* All of it 0: none. */
@@ -37,11 +38,11 @@ void ss_operands_drop(struct ss_operands *o);
 void ss_operands_of_kernel(struct ss_operands *o, const void *function, bool host,
 			   void *const *args, void *const *extra);
 /* May a kernel talk to the host through one of them? */
-bool ss_operands_talk(const struct ss_operands *o);
-/* They are used by a command of tl, which is about to be enqueued. */
+bool ss_operands_talk(struct ss_operands *o);
+/* They are used by a command of tl, which is about to be enqueued. Behind ss_operands_talk(). */
 void ss_operands_use(struct ss_timeline *tl, const struct ss_operands *o);
 /* One of them is a command's on tl. False: it leaves its block. */
-bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size);
+bool ss_operand_use(struct ss_timeline *tl, const void *ptr, size_t size, bool is_ours);
 
 /* A node of `graph` was made, or (graph NULL) one of any graph was changed. */
 void ss_check_node_is(hipGraph_t graph, hipGraphNode_t node, const struct ss_operands *uses);
