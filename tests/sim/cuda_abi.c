@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compiled where NVIDIA's header is: the numbers, layouts and calls of sim/cuda are those of CUDA's driver.
- * Nothing is run. */
+/* Compiled where NVIDIA's header is: the numbers, layouts and calls of sim/cuda are those of CUDA's
+ * driver. Nothing is run. */
 #include <stddef.h>
 
 #define __CUDA_API_VERSION_INTERNAL /* older versions of calls, too, each by its own name */
