@@ -13,7 +13,7 @@
 #define HOLDS 64 /* at once, per device */
 
 static struct holds {
-	volatile uint64_t *words; /* pinned; NULL: there are none */
+	_Atomic uint64_t *words; /* pinned, read by the device; NULL: there are none */
 	struct {
 		hipStream_t stream; /* who is held */
 		bool on;
@@ -33,7 +33,7 @@ static void prepare(int device)
 	pthread_mutex_lock(&holds_lock);
 	devices[device] = (struct holds){.words = words};
 	for (int i = 0; words && i < HOLDS; i++)
-		devices[device].words[i] = 0;
+		atomic_init(&devices[device].words[i], 0);
 	pthread_mutex_unlock(&holds_lock);
 }
 
@@ -65,7 +65,7 @@ int somasim_release_stream(hipStream_t s);
 
 int somasim_stall_stream(hipStream_t s)
 {
-	volatile uint64_t *word = NULL;
+	_Atomic uint64_t *word = NULL;
 	uint64_t until = 0;
 	struct holds *h;
 	bool held;
@@ -103,7 +103,7 @@ int somasim_release_stream(hipStream_t s)
 	pthread_mutex_lock(&holds_lock);
 	i = find(h, true, s);
 	if (i >= 0) {
-		h->words[i] = h->hold[i].until;
+		atomic_store(&h->words[i], h->hold[i].until);
 		h->hold[i].on = false;
 	}
 	pthread_mutex_unlock(&holds_lock);
