@@ -6,6 +6,7 @@ set -eu
 scripts=$1 build=$2
 dir=$(mktemp -d "${TMPDIR:-/tmp}/somashim-gpu.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
+unset LD_LIBRARY_PATH # Meson names the software device there, and it is to be found by its ROCM_PATH
 mkdir "$dir/rocm"
 ln -s /usr/include "$dir/rocm/include"
 ln -s "$build/sim" "$dir/rocm/lib"
