@@ -63,7 +63,7 @@ void ss_arena_put(struct ss_stream_cache *q, struct ss_block *b)
 		ss_arena_put_own(q, b, ss_merges_from(q, q->tl));
 		return;
 	}
-	ss_set_free(b, q->slot, SS_MUTANT_IS(57));
+	ss_set_free(b, q->slot, false);
 	ss_index_insert(&q->foreign, b);
 	if (ss_is_whole(b))
 		q->idle += b->size;
@@ -121,8 +121,6 @@ static struct ss_block *cut(struct ss_stream_cache *q, struct ss_block *b, uint6
 			ss_block_merge(core, &q->spares, head, b);
 		goto fail;
 	}
-	if (SS_MUTANT_IS(46) && rest)
-		rest->n = 0;
 	if (pad)
 		ss_index_insert(index, head);
 	if (rest)

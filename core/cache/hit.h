@@ -57,7 +57,7 @@ static inline uint64_t ss_free_word(const struct ss_stream_cache *q)
  * other streams may have it. 0: there are no others. */
 static inline uint64_t ss_merges_from(const struct ss_stream_cache *q, struct ss_timeline *tl)
 {
-	if (!atomic_load_explicit(&q->others, memory_order_relaxed) || SS_MUTANT_IS(56))
+	if (!atomic_load_explicit(&q->others, memory_order_relaxed))
 		return 0;
 	return atomic_load_explicit(&ss_progress(tl)->completed, memory_order_relaxed) + 1;
 }
@@ -65,10 +65,7 @@ static inline uint64_t ss_merges_from(const struct ss_stream_cache *q, struct ss
 /* a swallows b, its right neighbour; neither is in the index. */
 static inline void ss_arena_merge(struct ss_stream_cache *q, struct ss_block *a, struct ss_block *b)
 {
-	if (SS_MUTANT_IS(26))
-		a->n = ss_min(a->n, b->n);
-	else if (!SS_MUTANT_IS(47))
-		a->n = ss_max(a->n, b->n);
+	a->n = ss_max(a->n, b->n);
 	ss_block_merge(q->set->core, &q->spares, a, b);
 }
 
@@ -129,8 +126,6 @@ SS_INLINE struct ss_block *ss_arena_take_own(struct ss_stream_cache *q, uint64_t
 		ss_arena_put_own(q, b, UINT64_MAX);
 		return NULL;
 	}
-	if (SS_MUTANT_IS(46))
-		rest->n = 0;
 	ss_index_link(&q->own, rest);
 	return b;
 }

@@ -41,8 +41,7 @@ static void hand_out(struct ss_request *r, struct ss_stream_cache *q, size_t siz
 static bool null_joins(struct ss_core *core, struct ss_timeline *tl, const struct ss_block *b)
 {
 	if (b->slot != ss_timeline_slot(tl) || b->n <= ss_timeline_commanded(tl) ||
-	    (!ss_order_joiners(core, ss_timeline_device(tl)) && !ss_distrusted(core)) ||
-	    SS_MUTANT_IS(32))
+	    (!ss_order_joiners(core, ss_timeline_device(tl)) && !ss_distrusted(core)))
 		return true;
 	return ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_JOINING);
 }

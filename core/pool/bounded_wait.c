@@ -26,8 +26,7 @@
 bool ss_wait_may(struct ss_core *core)
 {
 	return core->drv.nap && core->opt.growth_wait_ms &&
-	       !atomic_load(&core->pools->no_backpressure) &&
-	       (!ss_order_capturing(core) || SS_MUTANT_IS(54));
+	       !atomic_load(&core->pools->no_backpressure) && !ss_order_capturing(core);
 }
 
 void ss_backpressure_never(struct ss_core *core)

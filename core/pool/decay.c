@@ -58,7 +58,7 @@ static void decay_pool(struct ss_pool *pool, void *arg)
 	if (trim)
 		ss_pool_release(pool, target, UINT64_MAX, SS_TRACE_TRIM_CALL);
 	if (atomic_load(&pool->threshold_set)) {
-		target = SS_MUTANT_IS(11) ? 0 : atomic_load(&pool->threshold);
+		target = atomic_load(&pool->threshold);
 		if (ss_reserved(pool) > target)
 			ss_pool_release(pool, target, UINT64_MAX, SS_TRACE_TRIM_THRESHOLD);
 		return;

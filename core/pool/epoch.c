@@ -25,8 +25,7 @@ static bool same(const struct ss_epoch *e, const struct ss_mark *mark, size_t co
 	if (!e || wide || e->wide || e->count != count)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (e->mark[i].slot != mark[i].slot ||
-		    (e->mark[i].n != mark[i].n && !SS_MUTANT_IS(39)))
+		if (e->mark[i].slot != mark[i].slot || e->mark[i].n != mark[i].n)
 			return false;
 	return true;
 }
@@ -59,8 +58,6 @@ static struct ss_epoch *epoch_new(struct ss_pool *pool, const struct ss_mark *ma
 		return NULL;
 	memcpy(e->mark, mark, count * sizeof(*mark));
 	e->count = (uint32_t)count;
-	if (SS_MUTANT_IS(9) && count)
-		e->mark[count - 1].n = 0;
 	e->wide = wide;
 	e->apart = pool->epochs && !covers(pool, e, pool->epochs);
 	pool->epochs_apart += e->apart;

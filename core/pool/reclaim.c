@@ -97,7 +97,7 @@ static bool is_reached(const struct ss_block *b, const void *arg)
 {
 	const struct reached *r = arg;
 
-	return !b->n || ss_pool_mark_done(r->pool, r->slot, b->n) || SS_MUTANT_IS(48);
+	return !b->n || ss_pool_mark_done(r->pool, r->slot, b->n);
 }
 
 /* What has completed of q goes to the completed ranges. Returns how many ranges that a mark had
@@ -197,7 +197,7 @@ static bool move_ordered(struct ss_pool *pool, struct ss_timeline *x, struct ss_
 static bool ordered_of(struct ss_pool *pool, struct ss_timeline *x, const struct ss_clock *clock,
 		       struct ss_stream_cache *q, struct ordered *o)
 {
-	bool follow = atomic_load_explicit(&pool->follow, memory_order_relaxed) || SS_MUTANT_IS(25);
+	bool follow = atomic_load_explicit(&pool->follow, memory_order_relaxed);
 
 	if (q->tl == x || !ss_cache_free_hint(q))
 		return false;

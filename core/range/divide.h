@@ -6,7 +6,6 @@
 #ifndef SS_RANGE_DIVIDE_H
 #define SS_RANGE_DIVIDE_H
 
-#include "core/base/mutants.h"
 #include "core/range/address_map.h"
 
 static inline void ss_set_prev(struct ss_block *b, struct ss_block *prev)
@@ -29,14 +28,12 @@ SS_INLINE struct ss_block *ss_block_split(struct ss_core *core, struct ss_spares
 
 	if (unlikely(!rest))
 		return NULL;
-	rest->addr = b->addr + size - (SS_MUTANT_IS(12) ? SS_GRAIN : 0);
+	rest->addr = b->addr + size;
 	rest->size = b->size - size;
 	rest->seg = b->seg;
 	rest->n = b->n;
 	ss_set_home(rest, ss_home(b));
 	ss_set_word(rest, atomic_load_explicit(&b->word, memory_order_relaxed));
-	if (SS_MUTANT_IS(13))
-		ss_set_slot(rest, SS_SLOT_COMPLETED);
 	ss_set_next(rest, next);
 	ss_set_prev(rest, b);
 	ss_set_prev(next, rest);
