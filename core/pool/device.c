@@ -41,7 +41,7 @@ static void device_init(struct ss_core *core, int dev)
 {
 	struct ss_device_pools *d = ss_device_pools(core, dev);
 	struct ss_device_info info = {0};
-	struct ss_pool *def, *classic;
+	struct ss_pool *pool;
 
 	if (core->drv.device_info(core->drv.ctx, dev, &info) != SS_OK)
 		return;
@@ -50,18 +50,14 @@ static void device_init(struct ss_core *core, int dev)
 		learn(core, dev, &info);
 		atomic_store(&d->known, true);
 	}
-	if (!atomic_load(&d->def)) {
-		classic = ss_pool_new(core, dev, true, true);
-		def = classic ? ss_pool_new(core, dev, false, true) : NULL;
-		if (classic && !def)
-			ss_pool_unmake(classic);
-		if (def) {
-			ss_order_classic(core, dev);
-			atomic_store(&d->classic, classic);
-			atomic_store(&d->current, def);
-			ss_device_current_changed(core, dev);
-			atomic_store_explicit(&d->def, def, memory_order_release);
-		}
+	if (!atomic_load(&d->classic) && (pool = ss_pool_new(core, dev, true, true))) {
+		ss_order_classic(core, dev);
+		atomic_store(&d->classic, pool);
+	}
+	if (!atomic_load(&d->def) && (pool = ss_pool_new(core, dev, false, true))) {
+		atomic_store(&d->current, pool);
+		ss_device_current_changed(core, dev);
+		atomic_store_explicit(&d->def, pool, memory_order_release);
 	}
 	pthread_mutex_unlock(&core->pools->lock);
 }

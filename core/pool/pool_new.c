@@ -105,16 +105,6 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	return pool;
 }
 
-void ss_pool_unmake(struct ss_pool *pool)
-{
-	struct ss_core *core = ss_core_of(pool);
-
-	atomic_fetch_or(&pool->users, SS_POOL_GONE);
-	core->pools->list = pool->next; /* it was made last */
-	ss_table_remove(&core->pools->by_handle, &pool->link);
-	ss_pool_set_aside(pool);
-}
-
 void ss_pool_free(struct ss_pool *pool)
 {
 	struct ss_core *core = ss_core_of(pool);

@@ -150,8 +150,6 @@ struct ss_segment *ss_segment_lock(const struct ss_core *core, uint64_t addr);
 
 /* pools->lock held. NULL: host memory is out. */
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
-/* Undoes that for a pool which nobody has seen. pools->lock held since. */
-void ss_pool_unmake(struct ss_pool *pool);
 /* Keeps a pool that is in no list for the next birth on its device. pools->lock held. */
 void ss_pool_set_aside(struct ss_pool *pool);
 void ss_pool_free(struct ss_pool *pool);
@@ -250,9 +248,6 @@ void ss_ipc_gap(struct ss_block *b);
  * gain nothing. May wait for the device. Returns the bytes. No lock held. */
 uint64_t ss_ipc_release(struct ss_pool *pool, bool all);
 
-/* The pool's figures, and those of its core. Pool lock held; `late`: no lock is needed, and the
- * figures may be those of a moment ago. `kind`: where the pool's name may be kept. */
-void ss_counts_read(struct ss_pool *pool, struct ss_pool_stats *s, bool late, char kind[32]);
 /* "default", "classic" or, in `kind`, "pool 3". */
 const char *ss_pool_kind(const struct ss_pool *pool, char kind[32]);
 static inline void ss_raise(uint64_t *to, uint64_t n)
