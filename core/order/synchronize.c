@@ -10,24 +10,6 @@
 
 #include "core/order/event.h"
 
-/* What a token of kind SS_TOKEN_MANY covers. It is in the token's `gen`. */
-enum {
-	SCOPE_STREAMS, /* all live streams */
-	SCOPE_JOINED,  /* the null stream and the streams that join it */
-	SCOPE_DEVICE,  /* everything on the device, destroyed streams included */
-};
-
-/* Where all timelines of a device were when the call began. */
-struct snapshot {
-	uint64_t wide; /* number of a device-wide wait; 0: it is none */
-	uint32_t count;
-	struct {
-		struct ss_timeline *tl;
-		uint64_t pos, version;
-		unsigned cover;
-	} at[];
-};
-
 /* One stream. What a wait for a blocking stream proves ends at the last command on it that we
  * saw, since only that command has joined the null stream. So hits and frees behind it get a
  * command first. A null stream that no stream joins needs none; a marker of ours there would only
@@ -61,76 +43,92 @@ struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *
 	return ss_distrusted(core) ? (struct ss_token){0} : t;
 }
 
+/* ---- many streams ---------------------------------------------------------------- */
+
+static void see(struct ss_positions *s, struct ss_timeline *tl)
+{
+	struct ss_seen *at = &s->at[s->count++];
+
+	at->tl = tl;
+	ss_spin_lock(&tl->lock);
+	at->pos = ss_position(tl);
+	at->version = ss_version(tl);
+	at->cover = ss_cover_begin(tl);
+	ss_spin_unlock(&tl->lock);
+}
+
+struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_who who)
+{
+	struct ss_order *o = core->order;
+	struct ss_timeline *null, *tl;
+	struct ss_positions *s = NULL;
+
+	pthread_mutex_lock(&o->lock);
+	null = o->dev[dev].null;
+	if (who != SS_WHO_APART || !null || !atomic_load(&o->dev[dev].joiners))
+		s = malloc(sizeof(*s) + o->slot_count * sizeof(s->at[0]));
+	if (s) {
+		s->wide = who == SS_WHO_EVER ? atomic_fetch_add(&o->dev[dev].wide_now, 1) : 0;
+		s->count = 0;
+		s->whole = true;
+		for (uint32_t i = 0; i < o->slot_count; i++) {
+			tl = o->slots[i];
+			if (tl->dev != dev || tl == null || (!tl->alive && who != SS_WHO_EVER))
+				continue;
+			if (who != SS_WHO_JOINED || tl->kind != SS_TL_NONBLOCKING)
+				see(s, tl);
+			else
+				s->whole = false;
+		}
+		s->others = s->count;
+		if (null)
+			see(s, null);
+	}
+	pthread_mutex_unlock(&o->lock);
+	return s;
+}
+
+static struct ss_token many_begin(struct ss_core *core, int dev, enum ss_who who)
+{
+	struct ss_token t = {.dev = dev, .gen = who};
+
+	/* The null stream exists even if we have never seen it in use. */
+	if (ss_timeline_null(core, dev) && (t.a = ss_positions_take(core, dev, who)))
+		t.kind = SS_TOKEN_MANY;
+	return t;
+}
+
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl)
 {
-	struct ss_token t;
-
 	if (unlikely(!tl || !tl->alive))
 		return (struct ss_token){0};
 	if (likely(ss_kind(tl) != SS_TL_NULL))
 		return stream_begin(core, tl);
-	t = ss_streams_sync_begin(core, tl->dev);
-	t.gen = SCOPE_JOINED;
-	return t;
-}
-
-static struct ss_token many_begin(struct ss_core *core, int dev, bool destroyed_too)
-{
-	struct ss_token t = {.dev = dev, .gen = destroyed_too ? SCOPE_DEVICE : SCOPE_STREAMS};
-	struct ss_order *o = core->order;
-	struct snapshot *s;
-	uint32_t count;
-
-	/* The null stream exists even if we have never seen it in use. */
-	if (!ss_timeline_null(core, dev))
-		return t;
-	pthread_mutex_lock(&o->lock);
-	count = o->slot_count;
-	s = malloc(sizeof(*s) + count * sizeof(s->at[0]));
-	if (s) {
-		s->wide = destroyed_too ? atomic_fetch_add(&o->dev[dev].wide_now, 1) : 0;
-		s->count = 0;
-		for (uint32_t i = 0; i < count; i++) {
-			struct ss_timeline *tl = o->slots[i];
-
-			if (tl->dev != dev || (!tl->alive && !destroyed_too))
-				continue;
-			s->at[s->count].tl = tl;
-			ss_spin_lock(&tl->lock);
-			s->at[s->count].pos = ss_position(tl);
-			s->at[s->count].version = ss_version(tl);
-			s->at[s->count++].cover = ss_cover_begin(tl);
-			ss_spin_unlock(&tl->lock);
-		}
-		t.kind = SS_TOKEN_MANY;
-		t.a = s;
-	}
-	pthread_mutex_unlock(&o->lock);
-	return t;
+	return many_begin(core, tl->dev, SS_WHO_JOINED);
 }
 
 struct ss_token ss_device_sync_begin(struct ss_core *core, int dev)
 {
-	return many_begin(core, dev, true);
+	return many_begin(core, dev, SS_WHO_EVER);
 }
 
 struct ss_token ss_streams_sync_begin(struct ss_core *core, int dev)
 {
-	return many_begin(core, dev, false);
+	return many_begin(core, dev, SS_WHO_ALL);
 }
 
 bool ss_token_device_wide(const struct ss_token *t)
 {
-	return t->kind == SS_TOKEN_MANY && t->gen == SCOPE_DEVICE;
+	return t->kind == SS_TOKEN_MANY && t->gen == SS_WHO_EVER;
 }
 
 /* Grants what a wait for many streams has proved. True: everything that the token covers is at its
  * end. */
-static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t scope, bool ok)
+static bool many_end(struct ss_core *core, struct ss_positions *s, int dev, bool ok)
 {
 	struct ss_order *o = core->order;
 	/* Only a device-wide wait covers streams that we do not know. */
-	bool idle = ok && (s->wide || !ss_distrusted(core));
+	bool idle = ok && s->whole && (s->wide || !ss_distrusted(core));
 	uint64_t now = ss_now_ms(core);
 
 	pthread_mutex_lock(&o->lock);
@@ -139,10 +137,8 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct ss_timeline *tl = s->at[i].tl;
 		/* A wait stream by stream may have left out one that was destroyed meanwhile. */
-		bool covered = (scope != SCOPE_JOINED || tl->kind != SS_TL_NONBLOCKING) &&
-			       (s->wide || tl->alive);
+		bool covered = s->wide || tl->alive;
 
-		idle &= covered || !tl->alive;
 		if (!ok || !covered || tl->capturing)
 			continue;
 		ss_complete_seen(core, tl, s->at[i].pos, s->at[i].version, true);
@@ -160,7 +156,7 @@ static bool many_end(struct ss_core *core, struct snapshot *s, int dev, uint64_t
 
 SS_COLD void end_many(struct ss_core *core, const struct ss_token *t, bool ok, bool threshold)
 {
-	bool idle = many_end(core, t->a, t->dev, t->gen, ok);
+	bool idle = many_end(core, t->a, t->dev, ok);
 
 	if (!ok)
 		return;

@@ -237,6 +237,32 @@ void ss_fence_cover(struct ss_core *core, struct ss_timeline *tl, enum ss_fence_
  * that none begins. No lock held. */
 void ss_fence_quiesce(struct ss_timeline *tl);
 
+/* ---- synchronize.c: where the streams of a device are -------------------------- */
+
+enum ss_who {
+	SS_WHO_ALL,    /* every live stream */
+	SS_WHO_APART,  /* the same; but there is no list where one of them joins the null stream */
+	SS_WHO_JOINED, /* the null stream and the streams that join it */
+	SS_WHO_EVER,   /* every stream, destroyed ones included: for a device-wide wait */
+};
+
+struct ss_positions {
+	uint64_t wide; /* number of the device-wide wait; 0: it is none */
+	uint32_t count;
+	uint32_t others; /* all but the null stream, which is the last */
+	bool whole;      /* no live stream was left out */
+	struct ss_seen {
+		struct ss_timeline *tl;
+		uint64_t pos, version;
+		unsigned cover;
+		bool idle; /* for who asks */
+	} at[];
+};
+
+/* Where each stream is just now. The caller frees it with free(). NULL: there is no list, or host
+ * memory is out. No lock held. */
+struct ss_positions *ss_positions_take(struct ss_core *core, int dev, enum ss_who who);
+
 /* ---- watched calls ------------------------------------------------------------ */
 
 enum ss_token_kind {
