@@ -16,6 +16,7 @@
 #include "shim/process/real.h"
 
 #define SMALLEST 4096u
+#define GIVE_UP_MS 5000 /* the end of a wait in which nothing arrives */
 
 /* A copy that is on its way, and then waits to be used again. */
 struct slot {
@@ -204,27 +205,32 @@ static struct slot *arrived(void)
 	return NULL;
 }
 
-static bool any_pending(void)
+static size_t count_pending(void)
 {
-	bool any;
+	size_t count = 0;
 
 	pthread_mutex_lock(&lock);
-	any = pending != NULL;
+	for (const struct slot *s = pending; s; s = s->next)
+		count++;
 	pthread_mutex_unlock(&lock);
-	return any;
+	return count;
 }
 
 void ss_read_look(bool wait)
 {
+	/* Other threads may go on and add to them. */
+	size_t left = wait ? count_pending() : 0;
 	struct slot *s;
 
 	/* Beside a capture no event may be asked. */
 	for (int ms = 0; !ss_capture_live(); ms++) {
-		while ((s = arrived())) {
+		while ((left || !wait) && (s = arrived())) {
 			s->fn(s->host, s->count, &s->about);
 			slot_give(s);
+			left -= left != 0;
+			ms = 0;
 		}
-		if (!wait || ms == 1000 || !any_pending())
+		if (!left || ms == GIVE_UP_MS)
 			return;
 		usleep(1000);
 	}

@@ -26,7 +26,8 @@ bool ss_read_later(struct ss_timeline *tl, const void *from, size_t count,
 bool ss_read_now(const void *from, size_t count, const struct ss_finding *about, ss_read_fn *fn);
 #define SS_READ_MAX ((size_t)1 << 30)
 
-/* Looks at what has arrived. `wait`: and waits for the rest, for a second. */
+/* Looks at what has arrived. `wait`: and waits for what is on its way, as long as something arrives
+ * now and then. */
 void ss_read_look(bool wait);
 /* Reports those of the bytes that are not `value`, as `fault` of the block. */
 void ss_read_compare(const unsigned char *bytes, size_t count, unsigned char value,
