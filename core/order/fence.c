@@ -52,6 +52,7 @@ static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint6
 	cover = ss_cover_begin(tl);
 	ss_spin_unlock(&tl->lock);
 	p->since = ss_now_ms(core);
+	p->asked = 0;
 	p->clock = ss_clock_of(core, tl);
 	p->exact = how == SS_FENCE_EXACT;
 	p->next = NULL;

@@ -9,6 +9,8 @@
 
 #include "core/order/timeline.h"
 
+#define SEEN_MOST_MS 100
+
 /* Once a stream is gone its handle may be that of any other stream, perhaps of one that is
  * captured: the runtime goes by addresses. */
 bool ss_fence_off_limits(const struct ss_core *core, const struct ss_timeline *tl)
@@ -72,12 +74,15 @@ static uint64_t proved_by(const struct ss_timeline *tl, uint64_t pos)
 	return !tl->alive && tl->sealed && pos >= tl->sealed ? tl->last : pos;
 }
 
-/* Nobody may have looked for long, so one fence at most doubles the estimate. Order lock held. */
+/* Nobody may have looked for long, so one fence at most doubles the estimate, or raises it to what
+ * it was seen to take. That counts only up to a bound, since the stream may have stood still for
+ * its host. Order lock held. */
 static void note_time(struct ss_core *core, struct ss_timeline *tl, const struct ss_pending *p)
 {
 	_Atomic uint64_t *took = &core->order->dev[tl->dev].fence_ms;
 	uint64_t most = 2 * atomic_load_explicit(took, memory_order_relaxed) + 1;
 
+	most = ss_max(most, ss_min(ss_minus(p->asked, p->since), SEEN_MOST_MS));
 	atomic_store_explicit(took, ss_min(ss_minus(ss_now_ms(core), p->since), most),
 			      memory_order_relaxed);
 }
@@ -107,8 +112,10 @@ static bool poll_one(struct ss_core *core, struct ss_timeline *tl)
 		s = SS_DRIVE(core, core->drv.fence_query(core->drv.ctx, &p->fence));
 		pthread_mutex_lock(&o->lock);
 		tl->polling = false;
-		if (s != SS_OK)
+		if (s != SS_OK) {
+			p->asked = ss_now_ms(core);
 			break;
+		}
 		ss_complete(core, tl, proved_by(tl, p->pos), p->clock, false);
 		note_time(core, tl, p);
 		any = true;

@@ -21,6 +21,7 @@ struct ss_pending {
 	struct ss_fence fence;
 	uint64_t pos;
 	uint64_t since; /* ms: when it was recorded */
+	uint64_t asked; /* ms: when it was polled last, and not reached yet; 0: never */
 	struct ss_clock *clock;
 	bool exact; /* recorded inside the free that it stands for, so it covers nothing later */
 	struct ss_pending *next;

@@ -185,13 +185,34 @@ static void test_idle_streams(void **state)
 	end();
 }
 
+/* How long a fence was seen to take counts at once, but not how long nobody looked. */
+static void test_slow_fences(void **state)
+{
+	struct ss_timeline *tl;
+
+	begin(&(struct ss_fake_config){.devices = 1});
+	assert_non_null(ss_pool_default(core, 0));
+	tl = ss_timeline_add(core, 0, STREAM, SS_TL_NONBLOCKING, true);
+	for (int looked = 0; looked < 2; looked++) {
+		ss_fake_enqueue(fake, 0, STREAM);
+		assert_true(ss_fence_request(core, tl, UINT64_MAX, SS_FENCE_LATE));
+		ss_fake_advance_ms(fake, 60);
+		if (looked)
+			assert_false(ss_fence_poll(core, tl, -1));
+		ss_fake_advance_ms(fake, 60);
+		ss_fake_drain(fake, 0, STREAM);
+		assert_true(ss_fence_poll(core, tl, -1));
+		assert_int_equal(ss_fence_ms(core, 0), looked ? 60 : 1);
+	}
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_epoch_apart),
-		cmocka_unit_test(test_many_streams),
-		cmocka_unit_test(test_idle_streams),
+		cmocka_unit_test(test_epochs),       cmocka_unit_test(test_epoch_apart),
+		cmocka_unit_test(test_many_streams), cmocka_unit_test(test_idle_streams),
+		cmocka_unit_test(test_slow_fences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
