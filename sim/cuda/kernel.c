@@ -24,10 +24,12 @@
 
 static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUmodule modules[SIM_MAX_DEVICES];
-static unsigned loaded_in[SIM_MAX_DEVICES]; /* the turn of hipDeviceReset */
+static _Atomic unsigned loaded_in[SIM_MAX_DEVICES]; /* the turn of hipDeviceReset */
 static struct {
 	const void *host;
 	char name[32];
+	/* Of the module that is loaded; NULL: not asked for */
+	CUfunction _Atomic kernel[SIM_MAX_DEVICES];
 } functions[FUNCTIONS];
 static _Atomic unsigned function_count;
 
@@ -122,6 +124,8 @@ static CUfunction own_kernel(const char *name)
 		return NULL;
 	pthread_mutex_lock(&kernels_lock);
 	if (!modules[device] || loaded_in[device] != turn) {
+		for (unsigned i = 0; i < FUNCTIONS; i++)
+			atomic_store(&functions[i].kernel[device], NULL);
 		r = CU(cuModuleLoadData, &modules[device], kernels_ptx);
 		loaded_in[device] = turn;
 	}
@@ -193,7 +197,11 @@ hipError_t i_hipLaunchKernel(const void *function, dim3 grid, dim3 block, void *
 		i++;
 	if (i == n)
 		return hipErrorInvalidDeviceFunction;
-	f = own_kernel(functions[i].name);
+	f = atomic_load(&functions[i].kernel[current_device()]);
+	if (!f || loaded_in[current_device()] != atomic_load(&context_turn)) {
+		f = own_kernel(functions[i].name);
+		atomic_store(&functions[i].kernel[current_device()], f);
+	}
 	return f ? i_hipModuleLaunchKernel((hipFunction_t)f, grid.x, grid.y, grid.z, block.x,
 					   block.y, block.z, (unsigned)shared, s, args, NULL) :
 		   hipErrorInvalidDeviceFunction;

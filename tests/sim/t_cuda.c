@@ -97,6 +97,8 @@ static void *allocate(void *arg)
 	return NULL;
 }
 
+static void launch_stub(uint32_t value, int byte);
+
 /* The context of the thread's device is current in every call, and a new one after a reset. */
 static void contexts(void)
 {
@@ -115,6 +117,7 @@ static void contexts(void)
 	OK(hipDeviceReset());
 	EXPECT(hipStreamQuery(s), hipErrorContextIsDestroyed);
 	EXPECT(hipEventQuery(e), hipErrorContextIsDestroyed);
+	launch_stub(0x05050505, 5);
 	allocate(NULL);
 	CHECK(!pthread_create(&t, NULL, allocate, NULL) && !pthread_join(t, NULL));
 	OK(hipSetDevice(0));
@@ -180,6 +183,19 @@ static void host_stub(void)
 {
 }
 
+/* A launch by the function's address, which must have the kernel spin_fill. */
+static void launch_stub(uint32_t value, int byte)
+{
+	uint64_t words = MIB / 4, ns = 0;
+	uint32_t *p;
+	void *args[] = {&p, &words, &value, &ns};
+
+	OK(hipMalloc((void **)&p, MIB));
+	OK(hipLaunchKernel((void *)host_stub, one_dimension(2), one_dimension(64), args, 0, NULL));
+	CHECK(all_are(p, MIB, byte));
+	OK(hipFree(p));
+}
+
 static uint32_t wrong_words(uint32_t *wrong, hipStream_t s)
 {
 	uint32_t n;
@@ -229,11 +245,8 @@ static void kernels(void)
 	EXPECT(hipLaunchKernel((void *)host_stub, one_dimension(1), one_dimension(1), fill, 0, s),
 	       hipErrorInvalidDeviceFunction);
 	CHECK(!((register_fn)control("somacuda_register"))((void *)host_stub, "spin_fill"));
-	OK(hipMemset(p, 0, MIB));
-	OK(hipDeviceSynchronize());
-	OK(hipLaunchKernel((void *)host_stub, one_dimension(2), one_dimension(64), fill, 0, s));
-	OK(hipStreamSynchronize(s));
-	CHECK(all_are(p, MIB, 1));
+	launch_stub(0x03030303, 3);
+	launch_stub(0x04040404, 4);
 	OK(hipFree(p));
 	OK(hipFree(wrong));
 }
