@@ -241,7 +241,9 @@ static void put_site(FILE *out, const char *did, const json_t *site)
 	if (!site)
 		return;
 	fprintf(out, LINE "    %s by %s", did, text(site, "call"));
-	if (stream) {
+	if (stream && strcmp(text(stream, "kind"), "null") == 0) {
+		fprintf(out, " on the null stream of device %" PRIu64, number(stream, "device"));
+	} else if (stream) {
 		fprintf(out, " on stream %" PRIu64 " (0x%" PRIx64 ", %s, device %" PRIu64 ")",
 			number(stream, "number"), number(stream, "handle"), text(stream, "kind"),
 			number(stream, "device"));
@@ -281,8 +283,7 @@ static void put_finding(FILE *out, const json_t *f)
 			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
 	}
 	put_ranks(out, json_object_get(f, "ranks"));
-	put_site(out, strcmp(text(f, "fault"), "double-free") == 0 ? "Freed again" : "Used",
-		 json_object_get(f, "use"));
+	put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"));
 	put_site(out, "Allocated", json_object_get(f, "alloc"));
 	put_site(out, "Freed", json_object_get(f, "free"));
 	if (text(f, "mend")[0])

@@ -200,6 +200,8 @@ void ss_check_count(struct ss_check *c, struct ss_check_counts *out);
 const char *ss_fault_name(enum ss_fault fault);
 /* What is wrong, one sentence without a period at the end. */
 void ss_fault_text(const struct ss_finding *f, char *out, size_t size);
+/* What the call of `use` did: "Used", "Freed again", "Freed". */
+const char *ss_fault_did(enum ss_fault fault);
 /* How to mend it, one sentence; "" if there is nothing to say. */
 void ss_fault_mend(const struct ss_finding *f, char *out, size_t size);
 /* "stream 2 (0x5581, non-blocking, device 0)". */

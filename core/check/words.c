@@ -29,6 +29,17 @@ const char *ss_fault_name(enum ss_fault fault)
 	return fault < SS_FAULTS ? names[fault] : "unknown";
 }
 
+const char *ss_fault_did(enum ss_fault fault)
+{
+	switch (fault) {
+	case SS_FAULT_DOUBLE_FREE: return "Freed again";
+	case SS_FAULT_INTERIOR_FREE:
+	case SS_FAULT_FOREIGN_FREE:
+	case SS_FAULT_WRONG_FREE: return "Freed";
+	default: return "Used";
+	}
+}
+
 void ss_stream_text(const struct ss_check_stream *s, char *out, size_t size)
 {
 	static const char *const kinds[] = {"null", "blocking", "non-blocking"};

@@ -89,7 +89,7 @@ static void put_text(FILE *out, const struct ss_finding *f)
 				f->address ? f->address - f->base : 0, f->block, f->size, f->base);
 		else
 			fprintf(out, LINE "    Address %#" PRIx64 "\n", f->address);
-		put_site(out, f->fault == SS_FAULT_DOUBLE_FREE ? "Freed again" : "Used", &f->use);
+		put_site(out, ss_fault_did(f->fault), &f->use);
 		put_site(out, "Allocated", &f->alloc);
 		put_site(out, "Freed", &f->free);
 	}
@@ -160,7 +160,7 @@ static void put_json(FILE *out, const struct ss_finding *f)
 		"{\"kind\": \"finding\", \"number\": %" PRIu64 ", \"fault\": \"%s\", \"text\": ",
 		f->number, ss_fault_name(f->fault));
 	put_string(out, text);
-	fprintf(out, ", \"mend\": ");
+	fprintf(out, ", \"did\": \"%s\", \"mend\": ", ss_fault_did(f->fault));
 	put_string(out, mend);
 	fprintf(out,
 		", \"block\": %" PRIu64 ", \"base\": %" PRIu64 ", \"size\": %" PRIu64

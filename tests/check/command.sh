@@ -102,6 +102,13 @@ END
 check 0 --json="$dir/found.json" sh -c "'$corpus' use-after-free-three-times & '$corpus' use-after-free-three-times; wait"
 says '^========= ERROR SUMMARY: 6 errors, 1 of them different$'
 
+# Each call is named as what it did.
+check 0 "$corpus" interior-free
+says '^=========     Freed by hipFreeAsync on stream 1 '
+silent '    Used by'
+check 0 "$corpus" free-on-null-stream
+says '^=========     Freed by hipFreeAsync on the null stream of device 0$'
+
 # Several processes are one report.
 check 9 --error-exitcode 9 sh -c "'$corpus' double-free & '$corpus' interior-free; wait"
 says '^========= ERROR SUMMARY: 2 errors$'
