@@ -242,14 +242,15 @@ void ss_read_compare(const unsigned char *bytes, size_t count, unsigned char val
 	struct ss_finding f = *about;
 	size_t first = count, bad = 0;
 
+	if (!count || (bytes[0] == value && !memcmp(bytes, bytes + 1, count - 1)))
+		return; /* as nearly always */
 	for (size_t i = 0; i < count; i++) {
 		if (bytes[i] == value)
 			continue;
 		first = bad++ ? first : i;
 	}
 	f.fault = fault;
-	if (bad)
-		ss_check_changed(ss_check_state, &f, offset + first, bad);
+	ss_check_changed(ss_check_state, &f, offset + first, bad);
 }
 
 void ss_read_forget(void)
