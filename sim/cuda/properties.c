@@ -186,37 +186,14 @@ hipError_t i_hipGetDevicePropertiesR0600(void *out, int d)
 	e = i_hipGetDeviceProperties(&o, d);
 	if (e)
 		return e;
-	memset(p, 0, sizeof *p);
-	memcpy(p->name, o.name, sizeof p->name);
+	prop6_from(p, &o);
 	(void)CU(cuDeviceGetUuid, (CUuuid *)(void *)p->uuid, d);
-	p->totalGlobalMem = o.totalGlobalMem;
-	p->sharedMemPerBlock = o.sharedMemPerBlock;
-	p->regsPerBlock = o.regsPerBlock;
-	p->warpSize = o.warpSize;
-	p->memPitch = o.memPitch;
-	p->maxThreadsPerBlock = o.maxThreadsPerBlock;
-	memcpy(p->maxThreadsDim, o.maxThreadsDim, sizeof p->maxThreadsDim);
-	memcpy(p->maxGridSize, o.maxGridSize, sizeof p->maxGridSize);
-	p->clockRate = o.clockRate;
-	p->totalConstMem = o.totalConstMem;
-	p->major = o.major;
-	p->minor = o.minor;
 	p->textureAlignment = o.textureAlignment;
 	p->texturePitchAlignment = o.texturePitchAlignment;
-	p->deviceOverlap = 1;
-	p->multiProcessorCount = o.multiProcessorCount;
-	p->integrated = o.integrated;
-	p->canMapHostMemory = 1;
-	p->concurrentKernels = 1;
-	p->pciBusID = o.pciBusID;
 	p->pciDeviceID = o.pciDeviceID;
 	p->pciDomainID = o.pciDomainID;
 	p->asyncEngineCount = get(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, d);
 	p->unifiedAddressing = get(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, d);
-	p->memoryClockRate = o.memoryClockRate;
-	p->memoryBusWidth = o.memoryBusWidth;
-	p->l2CacheSize = o.l2CacheSize;
-	p->maxThreadsPerMultiProcessor = o.maxThreadsPerMultiProcessor;
 	p->managedMemory = o.managedMemory;
 	p->concurrentManagedAccess = o.concurrentManagedAccess;
 	p->pageableMemoryAccess = o.pageableMemoryAccess;
@@ -225,8 +202,6 @@ hipError_t i_hipGetDevicePropertiesR0600(void *out, int d)
 	p->memoryPoolsSupported = get(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, d);
 	p->memoryPoolSupportedHandleTypes = (unsigned)get(
 		CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, d);
-	p->ipcEventSupported = 1;
-	memcpy(p->gcnArchName, o.gcnArchName, sizeof p->gcnArchName);
 	return hipSuccess;
 }
 

@@ -3,6 +3,9 @@
 #define SIM_HIP_PROPERTIES_H
 
 #include <stddef.h>
+#include <string.h>
+
+#include <hip/hip_runtime_api.h>
 
 /* hipDeviceProp_t of 6.0 and later: 1472 bytes. */
 /* clang-format off */
@@ -56,5 +59,34 @@ struct prop6 {
 };
 /* clang-format on */
 _Static_assert(sizeof(struct prop6) == 1472, "hipDeviceProp_tR0600");
+
+/* What both structures have, of any device. */
+static inline void prop6_from(struct prop6 *p, const hipDeviceProp_t *o)
+{
+	memset(p, 0, sizeof *p);
+	memcpy(p->name, o->name, sizeof p->name);
+	memcpy(p->maxThreadsDim, o->maxThreadsDim, sizeof p->maxThreadsDim);
+	memcpy(p->maxGridSize, o->maxGridSize, sizeof p->maxGridSize);
+	memcpy(p->gcnArchName, o->gcnArchName, sizeof p->gcnArchName);
+	p->totalGlobalMem = o->totalGlobalMem;
+	p->sharedMemPerBlock = o->sharedMemPerBlock;
+	p->regsPerBlock = o->regsPerBlock;
+	p->warpSize = o->warpSize;
+	p->memPitch = o->memPitch;
+	p->maxThreadsPerBlock = o->maxThreadsPerBlock;
+	p->clockRate = o->clockRate;
+	p->totalConstMem = o->totalConstMem;
+	p->major = o->major;
+	p->minor = o->minor;
+	p->multiProcessorCount = o->multiProcessorCount;
+	p->integrated = o->integrated;
+	p->pciBusID = o->pciBusID;
+	p->memoryClockRate = o->memoryClockRate;
+	p->memoryBusWidth = o->memoryBusWidth;
+	p->l2CacheSize = o->l2CacheSize;
+	p->maxThreadsPerMultiProcessor = o->maxThreadsPerMultiProcessor;
+	p->deviceOverlap = p->canMapHostMemory = p->concurrentKernels = 1;
+	p->ipcEventSupported = 1;
+}
 
 #endif
