@@ -178,13 +178,14 @@ static uint64_t kept(const struct world *w, int pool)
 	return v < p->threshold ? v : p->threshold;
 }
 
-static void sync_end(struct world *w, struct pair *p)
+static void sync_end(struct world *w, const struct pair *p)
 {
+	struct ss_token token = p->token;
 	uint64_t keep[ALLP];
 
 	for (int i = 0; i < ALLP; i++)
 		keep[i] = kept(w, i);
-	ss_sync_end(w->core, &p->token, p->ok, !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
+	ss_sync_end(w->core, &token, p->ok, !is_query(p->kind) && !(p->flags & OPF_NOWAIT));
 	for (int i = 0; i < ALLP && !w->call.hooked; i++)
 		if (kept(w, i) < keep[i] && !w->pool[i].trimmed)
 			fail(w, F_RELEASE,
@@ -196,6 +197,7 @@ static void sync_end(struct world *w, struct pair *p)
 static void end(struct world *w, struct pair *p)
 {
 	struct call saved = w->call;
+	struct pair ending;
 
 	if (!p->used)
 		return;
@@ -208,18 +210,20 @@ static void end(struct world *w, struct pair *p)
 		know(w, &p->vc, true);
 	}
 	flags(w, p);
-	w->call.since = p->real ? p->all : NULL;
+	/* An operation that runs in a call of the driver may begin another pair in this place. */
+	ending = *p;
+	w->call.since = ending.real ? ending.all : NULL;
 	if (p->event >= 0)
 		w->ev[p->event].pairs--;
 	if (p->stream >= 0)
 		w->s[p->stream].pairs--;
 	p->used = false;
-	if (p->kind == OP_RECORD)
-		ss_record_end(w->core, &p->token, p->ok);
-	else if (p->kind == OP_WAIT)
-		ss_wait_end(w->core, &p->token, p->ok);
+	if (ending.kind == OP_RECORD)
+		ss_record_end(w->core, &ending.token, ending.ok);
+	else if (ending.kind == OP_WAIT)
+		ss_wait_end(w->core, &ending.token, ending.ok);
 	else
-		sync_end(w, p);
+		sync_end(w, &ending);
 	w->call = saved;
 }
 
