@@ -73,6 +73,7 @@ static CUresult reset(int d)
 	thread_state()->device = d;
 	r = (CUresult)i_hipDeviceReset();
 	thread_state()->device = was;
+	modules_end(d);
 	if (atomic_load(&alive[d]) & 1)
 		atomic_fetch_add(&alive[d], 1);
 	return r;

@@ -12,4 +12,7 @@ bool initialized(void);
 /* 201: the thread has no current context; 709: it is gone. */
 CUresult context_missing(void);
 
+/* module.c: the context of the device ends, and its modules with it. */
+void modules_end(int device);
+
 #endif

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules and launches. Nothing compiles PTX here: an entry of a module runs the function of its
  * name below. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "device/kernel.h"
+#include "hip/thread_state.h"
 #include "libcuda/call.h"
+#include "libcuda/context.h"
 
 void somasim_register_kernel_args(const void *host, void (*body)(void **args), const size_t *sizes);
 
 struct module {
 	char *text; /* PTX */
+	int device; /* whose context it is loaded in */
+	struct module *next;
 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct module *modules; /* that are loaded */
 
 /* ---- the kernels of cuda/kernels.ptx ---- */
 
@@ -89,6 +97,11 @@ static CUresult load(CUmodule *out, const char *text)
 		return CUDA_ERROR_INVALID_IMAGE;
 	m = calloc(1, sizeof *m);
 	m->text = strdup(text);
+	m->device = current_device();
+	pthread_mutex_lock(&lock);
+	m->next = modules;
+	modules = m;
+	pthread_mutex_unlock(&lock);
 	*out = (CUmodule)m;
 	return CUDA_SUCCESS;
 }
@@ -103,16 +116,38 @@ CUresult cuModuleLoad(CUmodule *m, const char *path)
 	RUN(cuModuleLoad, NEEDS_CONTEXT, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-static CUresult unload(struct module *m)
+/* Unloads that module, or (NULL) all of the device. */
+static void unload_some(const struct module *which, int device)
 {
-	free(m->text);
-	free(m);
+	struct module **at = &modules, *m;
+
+	pthread_mutex_lock(&lock);
+	while ((m = *at)) {
+		if (which ? m != which : m->device != device) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		free(m->text);
+		free(m);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void modules_end(int device)
+{
+	unload_some(NULL, device);
+}
+
+static CUresult unload(const struct module *m)
+{
+	unload_some(m, -1);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuModuleUnload(CUmodule m)
 {
-	RUN(cuModuleUnload, NEEDS_CONTEXT, unload((struct module *)m));
+	RUN(cuModuleUnload, NEEDS_CONTEXT, unload((const struct module *)m));
 }
 
 static CUresult get_function(CUfunction *f, const struct module *m, const char *name)
