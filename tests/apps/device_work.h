@@ -3,7 +3,7 @@
  * Work that keeps a stream busy for some microseconds, so that the device is the slower side, as
  * the devices of real programs are. Where the runtime has a kernel for that (`somacuda_spin`) it is
  * that kernel, else a memset of pinned memory, of a size that is measured first: no kernel has to
- * be compiled, and no device memory is taken.
+ * be compiled, and no device memory is taken. The memsets of all streams write the same bytes.
  */
 #ifndef DEVICE_WORK_H
 #define DEVICE_WORK_H
