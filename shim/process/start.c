@@ -72,7 +72,6 @@ static void create(int devices)
 		ss_gate_start();
 	ss_hits_gate(ss_core, &ss_slow_reasons);
 	atomic_store_explicit(&ss_hits_core, ss_core, memory_order_release);
-	ss_exit_register();
 	ss_live_start();
 	ss_core_watch_growth(ss_core, ss_live_grew);
 	ss_shim_stats_start();
@@ -80,6 +79,8 @@ static void create(int devices)
 		ss_decay_thread_init();
 	if (devices)
 		ss_run_hook(SS_HOOK_START);
+	/* Last: another thread may be in exit() now, and ends what has begun. */
+	ss_exit_register();
 	ss_state_set(SS_UNKNOWN, devices ? SS_ON : SS_OFF);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* main() returns while threads allocate, use and free blocks. Nothing is wrong. */
+/* exit MICROSECONDS: main() returns then, while threads begin, or allocate, use and free blocks.
+ * Nothing is wrong. */
 #include <hip/hip_runtime_api.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static void *work(void *seed)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	for (uintptr_t i = 1; i <= 3; i++) {
 		pthread_t thread;
@@ -33,6 +34,6 @@ int main(void)
 		if (pthread_create(&thread, NULL, work, (void *)i) != 0)
 			return 3;
 	}
-	usleep(50000);
+	usleep(argc > 1 ? (useconds_t)atoi(argv[1]) : 50000);
 	return 0;
 }
