@@ -51,10 +51,9 @@ look() {
 }
 [ -z "$runtime" ] || runtime=$(realpath -s "$runtime")
 # The runtimes of the bundle play any release; without this, the one by whose name a program loads them.
+export SOMASIM_HIP_VERSION=${SOMASIM_HIP_VERSION:-7.2} SOMASIM_QUIET=1
 of_bundle() {
-	[ -d "$here/$1" ] || return 1
-	export SOMASIM_HIP_VERSION=${SOMASIM_HIP_VERSION:-7.2} SOMASIM_QUIET=1
-	look "$here/$1"
+	[ -d "$here/$1" ] && look "$here/$1"
 }
 if [ $sim = 1 ]; then
 	of_bundle sim
