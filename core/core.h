@@ -133,10 +133,8 @@ void ss_event_taint(struct ss_core *core, void *event, bool sticky);
  * device. */
 struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *tl);
 /* The same for a query, which joins nothing: for a null timeline it proves only the work in front
- * of a command that the core itself put there. */
+ * of a command that the core itself put there (if ss_needs_cover() says so, order/timeline.h). */
 struct ss_token ss_stream_query_begin(struct ss_core *core, struct ss_timeline *tl);
-/* Will ss_stream_query_begin() enqueue such a command? */
-bool ss_stream_uncovered(const struct ss_timeline *tl);
 /* Everything on the device (hipDeviceSynchronize). */
 struct ss_token ss_device_sync_begin(struct ss_core *core, int dev);
 /* Every live stream of the device, waited for one by one as hipFree does. Unlike the wait for the
@@ -201,8 +199,7 @@ int ss_pool_device(const struct ss_pool *pool);
 
 enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
 				uint64_t value);
-enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
-				uint64_t *value);
+enum ss_status ss_pool_get_attr(struct ss_pool *pool, enum ss_attr attr, uint64_t *value);
 /* Gives idle memory back until `keep` bytes are reserved, as far as nothing in flight uses it.
  * Never waits for the device: if giving back would, it happens at a later synchronization. */
 enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t keep);
@@ -210,8 +207,7 @@ enum ss_status ss_pool_trim(struct ss_core *core, struct ss_pool *pool, uint64_t
  * to later memory; what is mapped already may stay accessible to them. The owner always has access.
  * Calls of several threads run one after another. On failure devices without access before have
  * none. */
-enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t give,
-				  uint64_t take);
+enum ss_status ss_pool_set_access(struct ss_pool *pool, uint64_t give, uint64_t take);
 uint64_t ss_pool_access(const struct ss_pool *pool);
 /* Remembers which devices asked to read only, for ss_pool_readers(). They can write all the same,
  * as with the runtime's own pools. `others`: devices that asked for reading and writing. */
@@ -361,7 +357,7 @@ bool ss_give_back(struct ss_core *core, int dev, bool may_wait, uint64_t *end);
 void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait);
 /* Has `dev` less free than the runtime may need for itself? Then what is freed goes back at
  * once. */
-bool ss_scarce(struct ss_core *core, int dev);
+bool ss_device_low(struct ss_core *core, int dev);
 /* A hipFree has waited for all streams of `dev`. */
 void ss_freed_idle(struct ss_core *core, int dev);
 

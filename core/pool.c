@@ -100,8 +100,7 @@ enum ss_status ss_pool_set_attr(struct ss_core *core, struct ss_pool *pool, enum
 	}
 }
 
-enum ss_status ss_pool_get_attr(struct ss_core *core, struct ss_pool *pool, enum ss_attr attr,
-				uint64_t *value)
+enum ss_status ss_pool_get_attr(struct ss_pool *pool, enum ss_attr attr, uint64_t *value)
 {
 	switch (attr) {
 	case SS_ATTR_REUSE_FOLLOW_EVENTS: *value = pool->follow; break;
@@ -122,10 +121,8 @@ uint64_t ss_pool_access(const struct ss_pool *pool)
 	return pool->mem.peers;
 }
 
-enum ss_status ss_pool_set_access(struct ss_core *core, struct ss_pool *pool, uint64_t give,
-				  uint64_t take)
+enum ss_status ss_pool_set_access(struct ss_pool *pool, uint64_t give, uint64_t take)
 {
-	(void)core;
 	return ss_memory_set_access(&pool->mem, give, take);
 }
 

@@ -76,7 +76,12 @@ void ss_nearly_full_set(struct ss_core *core, int dev, bool nearly_full)
 {
 	/* Threads remember pools whose frees need no fence. */
 	if (atomic_exchange(&ss_device_memory(core, dev)->nearly_full, nearly_full) != nearly_full)
-		ss_recent_end(core);
+		ss_hits_end(core);
+}
+
+bool ss_device_low(struct ss_core *core, int dev)
+{
+	return atomic_load_explicit(&ss_device_memory(core, dev)->low, memory_order_relaxed);
 }
 
 /* Either this sees the reset, or the reset sees this. */

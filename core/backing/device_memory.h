@@ -66,10 +66,6 @@ static inline bool ss_nearly_full(struct ss_core *core, int dev)
 	return atomic_load_explicit(&ss_device_memory(core, dev)->nearly_full,
 				    memory_order_relaxed);
 }
-static inline bool ss_device_low(struct ss_core *core, int dev)
-{
-	return atomic_load_explicit(&ss_device_memory(core, dev)->low, memory_order_relaxed);
-}
 
 /* Around what asks the device for memory. False: it is being reset, or m was dropped. */
 bool ss_growth_begin(struct ss_memory *m);

@@ -44,6 +44,11 @@ void *ss_host_map(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+void ss_hits_end(struct ss_core *core)
+{
+	atomic_fetch_add(&core->recent_gen, 1);
+}
+
 uint64_t ss_now_ns(void)
 {
 	struct timespec ts;

@@ -65,12 +65,6 @@ static inline void ss_tell_growth(const struct ss_core *core)
 		core->grew();
 }
 
-/* Makes every thread forget the stream and pool that it used last. */
-static inline void ss_recent_end(struct ss_core *core)
-{
-	atomic_fetch_add(&core->recent_gen, 1);
-}
-
 /* Zeroed host memory, counted in core->host_bytes. The caller frees it with ss_host_free(). Objects
  * of 64 bytes and more are aligned to SS_LINES, so that two streams never write to one cache line.
  * NULL: host memory is out. */

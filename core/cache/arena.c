@@ -40,7 +40,7 @@ bool ss_arena_ready(struct ss_stream_cache *q)
 	ss_index_init(&q->own, lists->own);
 	ss_index_init(&q->foreign, lists->foreign);
 	atomic_store_explicit(&q->lists, lists, memory_order_relaxed);
-	ss_recent_end(q->set->core); /* the hot path may free here from now on */
+	ss_hits_end(q->set->core); /* the hot path may free here from now on */
 	return true;
 }
 

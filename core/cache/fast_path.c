@@ -33,11 +33,6 @@ void ss_hits_gate(struct ss_core *core, const _Atomic int *shut)
 	core->fast->shut = shut;
 }
 
-void ss_hits_end(struct ss_core *core)
-{
-	ss_recent_end(core);
-}
-
 /* ---- what the thread used last ---------------------------------------------- */
 
 /* Notes that r's thread uses tl's cache in `set`. native NULL: for hipMalloc. `frees`: it may free

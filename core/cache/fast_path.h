@@ -13,13 +13,13 @@
 
 struct ss_fast_path {
 	/* Caches of each device's current pool, and of its pool for hipMalloc; NULL: the long way.
-	 * Whoever changes one calls ss_recent_end(). */
+	 * Whoever changes one calls ss_hits_end(). */
 	_Atomic(struct ss_caches *) current[SS_MAX_DEVICES], classic[SS_MAX_DEVICES];
 	/* The current pool is a default one, so that a free of its last block ends nothing. */
 	atomic_bool frees[SS_MAX_DEVICES];
 	/* Nobody looks after memory that becomes idle, so every free takes the long way, and the
 	 * first one calls for somebody (ss_decay_watch). Whoever changes it calls
-	 * ss_recent_end(). */
+	 * ss_hits_end(). */
 	atomic_bool unwatched;
 	bool slow;                 /* an option, or who watches blocks, wants the long way */
 	const _Atomic int *shut;   /* ss_hits_gate(); NULL: never */

@@ -24,7 +24,7 @@ struct ss_count *ss_count_of(struct ss_stream_cache *q)
 	/* A second thread: from here on nobody counts alone. */
 	if (who != SHARED) {
 		atomic_store_explicit(&set->counter, SHARED, memory_order_relaxed);
-		ss_recent_end(set->core);
+		ss_hits_end(set->core);
 	}
 	return &q->count;
 }

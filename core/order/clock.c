@@ -59,7 +59,7 @@ bool ss_clock_copy(struct ss_clock **to, const struct ss_timeline *tl)
 	return true;
 }
 
-struct ss_clock *ss_clock_of(struct ss_core *core, struct ss_timeline *tl)
+struct ss_clock *ss_clock_of(struct ss_timeline *tl)
 {
 	struct ss_clock *clock = NULL;
 

@@ -53,7 +53,7 @@ static unsigned record_begin(struct ss_core *core, struct ss_timeline *tl, uint6
 	ss_spin_unlock(&tl->lock);
 	p->since = ss_now_ms(core);
 	p->asked = 0;
-	p->clock = ss_clock_of(core, tl);
+	p->clock = ss_clock_of(tl);
 	p->exact = how == SS_FENCE_EXACT;
 	p->next = NULL;
 	if (tl->fenced < p->pos)
@@ -167,7 +167,7 @@ uint32_t ss_fences_pending(const struct ss_core *core, int dev)
 	return pending;
 }
 
-bool ss_fence_asked(struct ss_core *core, struct ss_timeline *tl, uint64_t n)
+bool ss_fence_asked(const struct ss_timeline *tl, uint64_t n)
 {
 	return atomic_load(&tl->fenced) >= n &&
 	       atomic_load(&tl->pending) + atomic_load(&tl->recording) > 0;

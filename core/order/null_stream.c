@@ -39,7 +39,7 @@ void ss_null_quiesce(struct ss_core *core, const struct ss_timeline *tl)
 {
 	struct ss_timeline *null = NULL;
 
-	if (tl && ss_kind_joins(ss_kind(tl)))
+	if (tl && ss_kind_joins(ss_timeline_kind(tl)))
 		null = __atomic_load_n(&core->order->dev[ss_timeline_device(tl)].null,
 				       __ATOMIC_ACQUIRE);
 	if (null)

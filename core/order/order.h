@@ -134,7 +134,7 @@ void ss_order_visit(struct ss_core *core, struct ss_timeline *tl, uint64_t bits)
 
 struct ss_clock;
 /* A copy of the clock of tl; NULL: it saw nothing, or host memory is out. */
-struct ss_clock *ss_clock_of(struct ss_core *core, struct ss_timeline *tl);
+struct ss_clock *ss_clock_of(struct ss_timeline *tl);
 uint64_t ss_clock_get(const struct ss_clock *clock, uint32_t slot);
 void ss_clock_free(struct ss_clock *clock);
 /* May x, a null timeline, take what tl's stream freed, because its next command joins that
@@ -168,7 +168,7 @@ uint32_t ss_fence_pending(const struct ss_timeline *tl);
 /* The same of all streams of dev. */
 uint32_t ss_fences_pending(const struct ss_core *core, int dev);
 /* Is a fence on its way that covers position n of tl? */
-bool ss_fence_asked(struct ss_core *core, struct ss_timeline *tl, uint64_t n);
+bool ss_fence_asked(const struct ss_timeline *tl, uint64_t n);
 /* Milliseconds that a fence of dev took lately, from its record until somebody saw it reached. */
 uint64_t ss_fence_ms(const struct ss_core *core, int dev);
 /* Must nobody ask for tl's fences now, since that would end a capture? */

@@ -37,7 +37,7 @@ static enum ss_status ask(struct ss_core *core, struct ss_timeline *tl, enum ss_
 
 bool ss_stream_record_and_ask(struct ss_core *core, struct ss_timeline *tl)
 {
-	enum ss_timeline_kind kind = ss_kind(tl);
+	enum ss_timeline_kind kind = ss_timeline_kind(tl);
 	struct ss_token t;
 
 	/* After a bypass a query proves nothing. */
@@ -54,7 +54,7 @@ uint64_t ss_order_busy_queries(const struct ss_core *core)
 
 enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
 {
-	enum ss_timeline_kind kind = ss_kind(tl);
+	enum ss_timeline_kind kind = ss_timeline_kind(tl);
 	bool joins = kind != SS_TL_NONBLOCKING &&
 		     (kind != SS_TL_NULL || ss_order_joiners(core, tl->dev));
 	uint64_t pos = joins ? atomic_load(&tl->commanded) : ss_position(tl);
@@ -65,5 +65,5 @@ enum ss_status ss_stream_ask(struct ss_core *core, struct ss_timeline *tl)
 bool ss_stream_can_ask(const struct ss_core *core, struct ss_timeline *tl)
 {
 	/* The slot may become another stream's just now. ask() looks at it again. */
-	return core->drv.stream_idle && ss_kind(tl) == SS_TL_NONBLOCKING;
+	return core->drv.stream_idle && ss_timeline_kind(tl) == SS_TL_NONBLOCKING;
 }

@@ -135,7 +135,7 @@ void ss_timeline_end(struct ss_core *core, struct ss_timeline *tl)
 		atomic_fetch_sub(&o->dev[tl->dev].joiners, 1);
 	if (tl->kind != SS_TL_NULL)
 		atomic_fetch_sub(&o->dev[tl->dev].streams, 1);
-	ss_recent_end(core);
+	ss_hits_end(core);
 }
 
 /* ---- null streams and streams with handles --------------------------------- */
@@ -230,9 +230,11 @@ int ss_timeline_device(const struct ss_timeline *tl)
 	return atomic_load_explicit(&tl->dev, memory_order_relaxed);
 }
 
+/* Without the order lock, where another thread may destroy the stream and its slot become another
+ * stream's. What is read of the slot afterwards is at least as new. */
 enum ss_timeline_kind ss_timeline_kind(const struct ss_timeline *tl)
 {
-	return ss_kind(tl);
+	return atomic_load_explicit(&tl->kind, memory_order_acquire);
 }
 
 void *ss_timeline_native(const struct ss_timeline *tl)
@@ -243,11 +245,6 @@ void *ss_timeline_native(const struct ss_timeline *tl)
 bool ss_timeline_alive(const struct ss_timeline *tl)
 {
 	return atomic_load(&tl->alive);
-}
-
-bool ss_stream_uncovered(const struct ss_timeline *tl)
-{
-	return tl && ss_needs_cover(tl);
 }
 
 uint32_t ss_order_streams(struct ss_core *core, int dev)

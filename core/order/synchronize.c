@@ -16,7 +16,7 @@
  * look like work in flight to whoever asks. */
 static inline struct ss_token stream_begin(struct ss_core *core, struct ss_timeline *tl)
 {
-	enum ss_timeline_kind kind = ss_kind(tl);
+	enum ss_timeline_kind kind = ss_timeline_kind(tl);
 	bool alone = kind == SS_TL_NONBLOCKING || (kind == SS_TL_NULL && !ss_distrusted(core) &&
 						   !ss_order_joiners(core, tl->dev));
 	struct ss_token t = {0};
@@ -102,7 +102,7 @@ struct ss_token ss_stream_sync_begin(struct ss_core *core, struct ss_timeline *t
 {
 	if (unlikely(!tl || !tl->alive))
 		return (struct ss_token){0};
-	if (likely(ss_kind(tl) != SS_TL_NULL))
+	if (likely(ss_timeline_kind(tl) != SS_TL_NULL))
 		return stream_begin(core, tl);
 	return many_begin(core, tl->dev, SS_WHO_JOINED);
 }

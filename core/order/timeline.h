@@ -72,13 +72,6 @@ static inline uint64_t ss_version(const struct ss_timeline *tl)
 	return atomic_load_explicit(&tl->version, memory_order_acquire);
 }
 
-/* Without the order lock, where another thread may destroy the stream and its slot become another
- * stream's. What is read of the slot afterwards is at least as new. */
-static inline enum ss_timeline_kind ss_kind(const struct ss_timeline *tl)
-{
-	return atomic_load_explicit(&tl->kind, memory_order_acquire);
-}
-
 /* Reads a position and begins the next one: what was freed before is at or below it, what is
  * freed from now on lies above it. */
 static inline uint64_t ss_position(struct ss_timeline *tl)

@@ -203,7 +203,7 @@ void ss_decay_watch(struct ss_core *core, void (*begin)(void))
 void ss_decay_unwatched(struct ss_core *core)
 {
 	atomic_store(&core->fast->unwatched, true);
-	ss_recent_end(core);
+	ss_hits_end(core);
 }
 
 void ss_decay_begin(struct ss_core *core)
@@ -211,7 +211,7 @@ void ss_decay_begin(struct ss_core *core)
 	if (!atomic_load_explicit(&core->fast->unwatched, memory_order_relaxed) ||
 	    !atomic_exchange(&core->fast->unwatched, false))
 		return;
-	ss_recent_end(core);
+	ss_hits_end(core);
 	core->pools->begin();
 }
 

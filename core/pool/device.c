@@ -27,7 +27,7 @@ void ss_device_current_changed(struct ss_core *core, int dev)
 		     pool && !atomic_load(&pool->mem.max_bytes) ? &pool->caches : NULL);
 	atomic_store(&core->fast->frees[dev], pool && pool->is_default);
 	atomic_store(&core->fast->classic[dev], classic ? &classic->caches : NULL);
-	ss_recent_end(core);
+	ss_hits_end(core);
 }
 
 static void learn(struct ss_core *core, int dev, const struct ss_device_info *info)
@@ -283,7 +283,7 @@ void ss_device_reset_begin(struct ss_core *core, int dev, bool idle)
 	atomic_store(&ss_device_memory(core, dev)->woken, false);
 	atomic_store(&ss_device_memory(core, dev)->low, false);
 	atomic_store(&ss_device_memory(core, dev)->others, 0);
-	ss_recent_end(core);
+	ss_hits_end(core);
 }
 
 void ss_device_reset_end(struct ss_core *core, int dev)

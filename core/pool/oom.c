@@ -342,8 +342,3 @@ void ss_give_room(struct ss_core *core, int dev, uint64_t size, bool may_wait)
 	       left < size && ss_give_back(core, dev, may_wait, &end))
 		;
 }
-
-bool ss_scarce(struct ss_core *core, int dev)
-{
-	return ss_device_low(core, dev);
-}

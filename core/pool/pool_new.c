@@ -92,7 +92,7 @@ struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is
 	pool->threshold = ss_amount_bytes(&core->opt.threshold[dev], core->info[dev].total_bytes);
 	if (pool->threshold_set || !core->opt.decay_ms)
 		ss_decay_each_sync(core, dev);
-	ss_recent_end(core);
+	ss_hits_end(core);
 	ss_used_reset(&pool->caches, true);
 	pool->kept = 0;
 	reset_counts(pool);

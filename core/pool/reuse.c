@@ -238,7 +238,7 @@ enum ss_next ss_step_event_order(struct ss_request *r)
 
 	if (is_alone(r) || !r->tl)
 		return SS_NEXT;
-	clock = ss_clock_of(ss_core_of(pool), r->tl);
+	clock = ss_clock_of(r->tl);
 	ss_pool_lock(pool);
 	if (ss_pool_free_hint(pool) >= r->size) {
 		rules = ss_reclaim_ordered(pool, r->tl, clock, r->size);

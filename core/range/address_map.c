@@ -232,7 +232,7 @@ void ss_segment_forget(struct ss_core *core, struct ss_segment *seg)
 	struct ss_block *b = ss_segment_first(core, seg), *next;
 	struct ss_spares none = {0};
 
-	ss_recent_end(core);
+	ss_hits_end(core);
 	pthread_mutex_lock(&core->map->lock);
 	frames_set(core, seg->base, seg->size, NULL);
 	pthread_mutex_unlock(&core->map->lock);

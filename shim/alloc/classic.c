@@ -110,7 +110,7 @@ hipError_t ss_free_owned(void *ptr, const struct ss_found *f, bool async)
 		ss_free_at_exit(f);
 		return err;
 	}
-	if (!ss_scarce(ss_core, dev) && ss_debt_add(dev)) {
+	if (!ss_device_low(ss_core, dev) && ss_debt_add(dev)) {
 		status = ss_free_stream(ss_core, f, ss_timeline_null(ss_core, dev));
 		ss_debt_confirm(dev);
 		return status == SS_OK ? ss_result(hipSuccess) : ss_fail(ss_status_error(status));

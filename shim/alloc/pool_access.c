@@ -60,7 +60,7 @@ static hipError_t set_access(struct ss_pool *pool, const hipMemAccessDesc *list,
 	}
 	if (give & ~own)
 		ss_observer_add(ss_pool_device(pool), SS_OBSERVER_PEER);
-	status = ss_pool_set_access(ss_core, pool, give, take);
+	status = ss_pool_set_access(pool, give, take);
 	/* The owner always has full access. */
 	if (status == SS_OK)
 		ss_pool_set_readers(pool, readers & ~own, (give | take) & ~readers);

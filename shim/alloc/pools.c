@@ -156,7 +156,7 @@ hipError_t do_hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, v
 		return NOT_OURS(handle, hipMemPoolGetAttribute, handle, attr, value);
 	if ((int)attr < SS_ATTR_REUSE_FOLLOW_EVENTS || (int)attr > SS_ATTR_USED_HIGH)
 		return ss_fail(hipErrorInvalidValue);
-	status = ss_pool_get_attr(ss_core, pool, (enum ss_attr)attr, &v);
+	status = ss_pool_get_attr(pool, (enum ss_attr)attr, &v);
 	if (status != SS_OK)
 		return ss_fail(ss_status_error(status));
 	if (is_flag((int)attr)) {

@@ -221,7 +221,7 @@ static bool step_peers(struct trial *t)
 		if (i != t->dev && REAL(hipDeviceCanAccessPeer, &can, i, t->dev) == hipSuccess &&
 		    can)
 			peers |= 1ull << i;
-	STEP(t, ss_pool_set_access(t->core, t->pool, peers, 0));
+	STEP(t, ss_pool_set_access(t->pool, peers, 0));
 	STEP(t, ss_free_async(t->core, t->block[1], t->tl[0]));
 	STEP(t, ss_alloc_async(t->core, t->pool, t->tl[0], sizes[1], &t->block[1]));
 	STEP(t, REAL(hipMemsetAsync, t->block[1], 0x77, sizes[1], t->stream[0]));

@@ -67,9 +67,7 @@ hipError_t do_hipMemPoolExportToShareableHandle(void *handle, hipMemPool_t which
 		if (access >> dev & 1 && name_device(dev, &desc.device[n]))
 			n++;
 	for (unsigned i = 0; i < SS_POOL_DESC_REUSE; i++)
-		if (ss_pool_get_attr(ss_core, pool, SS_ATTR_REUSE_FOLLOW_EVENTS + i, &on) ==
-			    SS_OK &&
-		    on)
+		if (ss_pool_get_attr(pool, SS_ATTR_REUSE_FOLLOW_EVENTS + i, &on) == SS_OK && on)
 			reuse |= 1u << i;
 	fd = ss_pool_desc_write(&desc, ss_pool_desc_finish(&desc, n, reuse));
 	if (fd < 0)
@@ -155,7 +153,7 @@ static hipError_t import_pool(const struct ss_pool_desc *desc, struct ss_pool **
 	}
 	if (access) {
 		ss_observer_add(owner, SS_OBSERVER_PEER);
-		s = ss_pool_set_access(ss_core, pool, access, 0);
+		s = ss_pool_set_access(pool, access, 0);
 		if (s != SS_OK) {
 			(void)ss_pool_destroy(ss_core, pool);
 			return ss_status_error(s);

@@ -5,6 +5,7 @@
  */
 #include <time.h>
 
+#include "core/order/watched.h"
 #include "shim/alloc/debt.h"
 #include "shim/stream/capture.h"
 #include "shim/stream/sync_watch.h"
@@ -114,7 +115,7 @@ static hipError_t query_stream(hipStream_t handle, stream_call *real, hipStream_
 	tl = proven(handle, &refused);
 	if (refused)
 		return ss_fail(hipErrorContextIsDestroyed);
-	late = ss_stream_uncovered(tl);
+	late = tl && ss_needs_cover(tl);
 	err = late ? call_real(real, stream) : hipSuccess;
 	if (err != hipSuccess)
 		return ss_result(err);

@@ -215,7 +215,7 @@ void control(struct worker *w)
 		return;
 	case 5: renew_pool(w); return;
 	case 6: renew_stream(w); return;
-	case 7: ss_pool_set_access(core, pool, below(w, 2) << 1, 2); return;
+	case 7: ss_pool_set_access(pool, below(w, 2) << 1, 2); return;
 	case 8: ss_device_add_peers(core, 0, 2); return;
 	case 9:
 		if (below(w, 4) == 0)

@@ -324,10 +324,10 @@ static void high_marks(void)
 	struct ss_pool *p = W->pool[POOLS].p;
 
 	D(alloc(0, NUL, BIG), alloc(1, NUL, BIG), free_(0, NUL), free_(1, NUL));
-	ss_pool_get_attr(W->core, p, SS_ATTR_USED_HIGH, &v);
+	ss_pool_get_attr(p, SS_ATTR_USED_HIGH, &v);
 	CHECK(v == 2 * BIG);
 	D(attr(8, 0), alloc(0, NUL, BIG));
-	ss_pool_get_attr(W->core, p, SS_ATTR_USED_HIGH, &v);
+	ss_pool_get_attr(p, SS_ATTR_USED_HIGH, &v);
 	CHECK(v == BIG);
 	CHECK(ss_pool_set_attr(W->core, p, SS_ATTR_USED_HIGH, 1) == SS_ERR_INVALID);
 	CHECK(ss_pool_set_attr(W->core, p, SS_ATTR_USED_CURRENT, 0) == SS_ERR_INVALID);

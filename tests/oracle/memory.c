@@ -310,7 +310,7 @@ void check_stats(struct world *w)
 		if (!p->used || p->dying)
 			continue;
 		for (int a = 0; a < 4; a++)
-			if (ss_pool_get_attr(w->core, p->p, SS_ATTR_RESERVED_CURRENT + a, &v[a]))
+			if (ss_pool_get_attr(p->p, SS_ATTR_RESERVED_CURRENT + a, &v[a]))
 				fail(w, F_STATS, "pool %d has no attribute %d", i,
 				     SS_ATTR_RESERVED_CURRENT + a);
 		if (v[2] != p->used_bytes)

@@ -49,7 +49,7 @@ uint64_t pool_value(const struct world *w, int pool, enum ss_attr a)
 {
 	uint64_t v = 0;
 
-	ss_pool_get_attr(w->core, w->pool[pool].p, a, &v);
+	ss_pool_get_attr(w->pool[pool].p, a, &v);
 	return v;
 }
 
@@ -234,7 +234,7 @@ bool op_pool(struct world *w, const struct op *op)
 		return true;
 	case OP_POOL_ACCESS:
 		s = pool_pick(w, op->a, d);
-		if (ss_pool_set_access(w->core, w->pool[s].p, op->c & 3, 0) == SS_OK)
+		if (ss_pool_set_access(w->pool[s].p, op->c & 3, 0) == SS_OK)
 			w->pool[s].peers |= op->c & 3;
 		return true;
 	case OP_PEERS:

@@ -174,7 +174,7 @@ static uint64_t kept(const struct world *w, int pool)
 
 	if (!p->used || p->dying || !p->threshold_set)
 		return 0;
-	ss_pool_get_attr(w->core, p->p, SS_ATTR_RESERVED_CURRENT, &v);
+	ss_pool_get_attr(p->p, SS_ATTR_RESERVED_CURRENT, &v);
 	return v < p->threshold ? v : p->threshold;
 }
 

@@ -113,7 +113,7 @@ static inline void sync_device(int dev)
 /* Is everything that x does from now on ordered after position n of tl? */
 static inline bool ordered(struct ss_timeline *x, struct ss_timeline *tl, uint64_t n)
 {
-	struct ss_clock *clock = ss_clock_of(&core, x);
+	struct ss_clock *clock = ss_clock_of(x);
 	bool yes = n <= ss_clock_get(clock, ss_timeline_slot(tl));
 
 	ss_clock_free(clock);

@@ -13,11 +13,11 @@ static void test_fence_completes(void **state)
 	wait_for(EVENT, a, true);
 	n = ss_timeline_now(a);
 	ss_fake_enqueue(fake, 0, A);
-	assert_false(ss_fence_asked(&core, a, n));
+	assert_false(ss_fence_asked(a, n));
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	after = ss_timeline_now(a);
-	assert_true(ss_fence_asked(&core, a, n));
-	assert_false(ss_fence_asked(&core, a, after));
+	assert_true(ss_fence_asked(a, n));
+	assert_false(ss_fence_asked(a, after));
 	assert_int_equal(ss_fence_pending(a), 1);
 	/* No second fence is recorded while one is on its way. */
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
@@ -64,7 +64,7 @@ static void test_fence_fails(void **state)
 	ss_fake_fail(fake, "fence_record", 1, SS_ERR_FAILED);
 	assert_false(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	assert_int_equal(ss_fence_pending(a), 0);
-	assert_false(ss_fence_asked(&core, a, n));
+	assert_false(ss_fence_asked(a, n));
 	assert_true(ss_fence_request(&core, a, n, SS_FENCE_LATE));
 	ss_timeline_set_capturing(&core, a, true);
 	assert_int_equal(ss_order_capturing(&core), 1);
@@ -131,18 +131,18 @@ static void test_null_uncovered(void **state)
 
 	assert_ptr_equal(ss_timeline_null(&core, 0), null);
 	assert_true(ss_order_joiners(&core, 0));
-	assert_false(ss_stream_uncovered(null));
+	assert_false(ss_needs_cover(null));
 	ss_uncover(null);
-	assert_true(ss_stream_uncovered(null));
+	assert_true(ss_needs_cover(null));
 	assert_true(ss_timeline_commanded(null) < n);
 	/* A fence would join the blocking streams, so it waits for a call that does. */
 	assert_false(ss_fence_request(&core, null, n, SS_FENCE_LATE));
 	assert_int_equal(recorded(), 0);
 	record(EVENT, null, false);
-	assert_true(ss_stream_uncovered(null));
+	assert_true(ss_needs_cover(null));
 	assert_int_equal(recorded(), 0);
 	record(EVENT, null, true);
-	assert_false(ss_stream_uncovered(null));
+	assert_false(ss_needs_cover(null));
 	assert_int_equal(recorded(), 1); /* the fence */
 	assert_true(ss_timeline_commanded(null) >= n);
 	/* Without a stream that joins it may be recorded at any time. */
@@ -161,7 +161,7 @@ static void test_blocking_commanded(void **state)
 	sync_with(s, true, false);
 	assert_int_equal(recorded(), 1);
 	assert_true(synced(s, n));
-	assert_false(ss_stream_uncovered(s));
+	assert_false(ss_needs_cover(s));
 	later = ss_timeline_now(s);
 	sync_with(s, true, false); /* nothing was hit or freed, so there is no command */
 	assert_int_equal(recorded(), 1);
@@ -171,7 +171,7 @@ static void test_blocking_commanded(void **state)
 	struct ss_token t = ss_record_begin(&core, EVENT, s);
 	ss_uncover(s);
 	ss_record_end(&core, &t, true);
-	assert_true(ss_stream_uncovered(s));
+	assert_true(ss_needs_cover(s));
 }
 
 static void test_null_joins(void **state)
@@ -227,7 +227,7 @@ static void test_scope(void **state)
 	assert_false(reported.idle);
 	ss_uncover(s);
 	t = ss_stream_query_begin(&core, s);
-	assert_false(ss_stream_uncovered(s));
+	assert_false(ss_needs_cover(s));
 	on_s = ss_timeline_commanded(s);
 	ss_sync_end(&core, &t, true, false);
 	assert_false(synced(s, on_s));

@@ -114,8 +114,7 @@ static void test_epoch_apart(void **state)
 	for (int i = 0; i < 3; i++) {
 		ss_fake_enqueue(fake, 0, STREAM);
 		ss_fake_enqueue(fake, 1, PEERS_STREAM);
-		assert_int_equal(ss_pool_set_access(core, pool, i == 1 ? 0 : 2, i == 1 ? 2 : 0),
-				 SS_OK);
+		assert_int_equal(ss_pool_set_access(pool, i == 1 ? 0 : 2, i == 1 ? 2 : 0), SS_OK);
 		assert_int_equal(ss_free_classic(core, p[i], NULL), SS_OK);
 	}
 	ss_fake_drain(fake, 0, STREAM);
