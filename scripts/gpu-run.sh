@@ -51,16 +51,19 @@ look() {
 }
 [ -z "$runtime" ] || runtime=$(realpath -s "$runtime")
 # The runtimes of the bundle play any release; without this, the one by whose name a program loads them.
-export SOMASIM_HIP_VERSION=${SOMASIM_HIP_VERSION:-7.2} SOMASIM_QUIET=1
+as_of_bundle() {
+	export SOMASIM_HIP_VERSION=${SOMASIM_HIP_VERSION:-7.2} SOMASIM_QUIET=1
+	look "$1"
+}
 of_bundle() {
-	[ -d "$here/$1" ] && look "$here/$1"
+	[ -d "$here/$1" ] && as_of_bundle "$here/$1"
 }
 if [ $sim = 1 ]; then
 	of_bundle sim
 elif [ -n "$runtime" ]; then
 	look "$runtime"
 else
-	look "" || of_bundle cuda
+	look "" && case $library in "$here"/*) as_of_bundle "" ;; esac || of_bundle cuda
 fi
 if [ $? != 0 ]; then
 	if [ "$verdict" = "no runtime" ] && [ -n "$runtime" ]; then
@@ -81,9 +84,9 @@ export LD_LIBRARY_PATH=$work/runtime:${library%/*}${LD_LIBRARY_PATH:+:$LD_LIBRAR
 
 # ---- tests ----------------------------------------------------------------------
 case $length in
-quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 ;;
-normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 ;;
-long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 ;;
+quick) limit=120 seeds=0 steps=100 slice=0.01 rounds=1 few=few ;;
+normal) limit=120 seeds=5 steps=300 slice=0.03 rounds=2 few=few ;;
+long) limit=1800 seeds=20 steps=2000 slice=0.1 rounds=2 few= ;;
 esac
 WORK_US=15 # of the device, per allocation of a replay
 
@@ -149,12 +152,12 @@ if [[ selftest-hip =~ $only ]]; then
 	has hip && record selftest-hip passed 0.00 "" || record selftest-hip failed 0.00 "$(selftest hip)"
 fi
 run alloc_loop "" alloc_loop
-for name in capture edge_arguments exits failures forks freesync hits ipc order overlap peers pinned pointers pools \
-	threads; do
+for name in capture edge_arguments exits failures forks hits ipc order overlap peers pinned pointers pools threads; do
 	run $name "" $name
 done
-run freesync-always SOMASHIM_FREE_SYNC=always freesync
-run freesync-never SOMASHIM_FREE_SYNC=never freesync
+for how in auto always never; do
+	run freesync-$how SOMASHIM_FREE_SYNC=$how freesync $few
+done
 for how in SOMASHIM_BACKING=hip SOMASHIM_BACKING=hsa SOMASHIM_BACKING=vmm SOMASHIM_FENCE=signal; do
 	run "stress-${how#*=}" $how stress 1 1 "$steps"
 	run "busy-${how#*=}" $how busy mixed 1 "$((steps * 3))"
@@ -215,7 +218,7 @@ done
 pairs() {
 	local way=$1 pair us
 	program 120 "$2" calls "${@:3}" $slice
-	case $status:$way in 0:* | *:native*) ;; *) record "pairs, $way" failed "$took" "$(tail -1 "$work/log")" ;; esac
+	case $status:$way in 0:* | 77:* | *:native*) ;; *) record "pairs, $way" failed "$took" "$(tail -1 "$work/log")" ;; esac
 	while read -r pair us; do figure pair "$pair" "$way" us "$us"; done \
 		< <(sed -n 's/^\([0-9]*x[0-9]*\) work \([a-z]*\) live \([0-9]*\) sync \([0-9]*\) /\1,\2,live_\3,sync_\4 /p' "$work/log")
 }

@@ -1,31 +1,135 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory and events that other processes open. */
+/*
+ * Memory and events that other processes open.
+ *
+ * All 64 bytes of the driver's handle of memory mean something, but HIP's has 32 for that, and its
+ * users know the rest (the size, the offset, the process). So the driver's handle stays in a file
+ * of this process, which has no name and ends with it, and HIP's says where. Who opens it reads the
+ * file by /proc.
+ *
+ * Locks: exports_lock guards the file. The driver is called outside it.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cuda/context.h"
 
-_Static_assert(sizeof(hipIpcMemHandle_t) == sizeof(CUipcMemHandle), "IPC handles");
+/* The content of a hipIpcMemHandle_t, in the layout of AMD's runtime. */
+struct ipc_handle {
+	uint32_t magic, pid_of_file;
+	int32_t file, row;
+	uint64_t unused[2];
+	uint64_t size, offset;
+	uint32_t pid, device;
+	uint64_t rest;
+};
+#define IPC_HANDLE 0x43554441u
+
+_Static_assert(sizeof(struct ipc_handle) == sizeof(hipIpcMemHandle_t), "IPC handles");
 _Static_assert(sizeof(hipIpcEventHandle_t) == sizeof(CUipcEventHandle), "IPC handles");
 
-hipError_t i_hipIpcGetMemHandle(hipIpcMemHandle_t *h, void *p)
+static pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
+static int file; /* 0: none yet */
+static pid_t owner;
+static int rows;
+
+static bool row_of(int fd, int row, CUipcMemHandle *c)
 {
-	ENTER();
-	if (!h || !p)
-		return hipErrorInvalidValue;
-	return to_hip(RELAXED(CU(cuIpcGetMemHandle, (CUipcMemHandle *)h, address(p))));
+	return pread(fd, c, sizeof(*c), (off_t)row * (off_t)sizeof(*c)) == (ssize_t)sizeof(*c);
 }
 
-hipError_t i_hipIpcOpenMemHandle(void **p, hipIpcMemHandle_t h, unsigned flags)
+/* Keeps the driver's handle. One that was kept before has its row, so that HIP's is the same. */
+static bool keep(const CUipcMemHandle *c, struct ipc_handle *h)
 {
+	CUipcMemHandle other;
+	int row = 0;
+
+	pthread_mutex_lock(&exports_lock);
+	if (owner != getpid()) { /* a file of the parent's is the parent's */
+		owner = getpid();
+		file = memfd_create("somacuda-handles", MFD_CLOEXEC);
+		rows = 0;
+	}
+	while (row < rows && row_of(file, row, &other) && memcmp(&other, c, sizeof(other)))
+		row++;
+	if (row == rows &&
+	    pwrite(file, c, sizeof(*c), (off_t)row * (off_t)sizeof(*c)) == (ssize_t)sizeof(*c))
+		rows++;
+	*h = (struct ipc_handle){
+		.magic = IPC_HANDLE,
+		.pid_of_file = (uint32_t)owner,
+		.file = file,
+		.row = row,
+		.pid = (uint32_t)owner,
+	};
+	row = row < rows;
+	pthread_mutex_unlock(&exports_lock);
+	return row;
+}
+
+static bool kept(const struct ipc_handle *h, CUipcMemHandle *c)
+{
+	char path[64];
+	bool found;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", h->pid_of_file, h->file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	found = fd >= 0 && row_of(fd, h->row, c);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+hipError_t i_hipIpcGetMemHandle(hipIpcMemHandle_t *out, void *p)
+{
+	CUdeviceptr base = 0;
+	struct ipc_handle h;
 	CUipcMemHandle c;
+	size_t size = 0;
+	CUresult r;
+
+	ENTER();
+	if (!out || !p)
+		return hipErrorInvalidValue;
+	r = RELAXED(CU(cuIpcGetMemHandle, &c, address(p)));
+	if (!r)
+		r = CU(cuMemGetAddressRange, &base, &size, address(p));
+	if (r)
+		return to_hip(r);
+	if (!keep(&c, &h))
+		return hipErrorOutOfMemory;
+	h.size = size;
+	h.offset = address(p) - base;
+	h.device = V7 ? (uint32_t)current_device() : 0;
+	memcpy(out, &h, sizeof(h));
+	return hipSuccess;
+}
+
+hipError_t i_hipIpcOpenMemHandle(void **p, hipIpcMemHandle_t handle, unsigned flags)
+{
+	struct ipc_handle h;
 	CUdeviceptr d = 0;
+	CUipcMemHandle c;
 	CUresult r;
 
 	ENTER();
 	/* hipIpcMemLazyEnablePeerAccess was 0 in 5.2 and is 1 now; nothing else is legal. */
 	if (!p || flags > 1 || (V6 && !flags))
 		return hipErrorInvalidValue;
-	memcpy(&c, &h, sizeof(c));
+	memcpy(&h, &handle, sizeof(h));
+	if (!h.size)
+		return hipErrorInvalidValue;
+	if (h.pid == (uint32_t)getpid())
+		return hipErrorInvalidContext;
+	if (V7 && h.device >= (uint32_t)sim_opt.devices)
+		return hipErrorInvalidValue;
+	if (h.magic != IPC_HANDLE || !kept(&h, &c))
+		return hipErrorInvalidDevicePointer;
 	r = CU(cuIpcOpenMemHandle, &d, c, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 	if (r == CUDA_ERROR_INVALID_HANDLE || r == CUDA_ERROR_MAP_FAILED || r == CUDA_ERROR_UNKNOWN)
 		return hipErrorInvalidDevicePointer; /* what is behind the handle is gone */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Stream-ordered memory, which the driver's own pools serve. */
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda/context.h"
+#include "cuda/pointer.h"
 
 hipError_t i_hipMallocAsync(void **ptr, size_t size, hipStream_t s)
 {
@@ -69,7 +71,10 @@ hipError_t i_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *p)
 		return hipErrorInvalidValue;
 	memset(&c, 0, sizeof(c));
 	c.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-	c.handleTypes = (CUmemAllocationHandleType)in->handles;
+	/* HIP looks at no other type. */
+	c.handleTypes = in->handles == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ?
+				CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR :
+				CU_MEM_HANDLE_TYPE_NONE;
 	c.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
 	c.location.id = in->location_id;
 	c.maxSize = V6 ? in->max : 0;
@@ -216,12 +221,25 @@ hipError_t i_hipMemPoolImportFromShareableHandle(hipMemPool_t *out, void *handle
 
 _Static_assert(sizeof(hipMemPoolPtrExportData) == sizeof(CUmemPoolPtrExportData), "export data");
 
+/* The driver wants the pool exported before its memory. */
 hipError_t i_hipMemPoolExportPointer(hipMemPoolPtrExportData *out, void *p)
 {
+	CUmemPoolPtrExportData *data = (CUmemPoolPtrExportData *)out;
+	struct pointer_facts f;
+	int fd = -1;
+	CUresult r;
+
 	ENTER();
 	if (!out || !p)
 		return hipErrorInvalidValue;
-	return to_hip(CU(cuMemPoolExportPointer, (CUmemPoolPtrExportData *)out, address(p)));
+	r = CU(cuMemPoolExportPointer, data, address(p));
+	f = r == CUDA_ERROR_INVALID_VALUE ? pointer_facts(p) : (struct pointer_facts){0};
+	if (f.pool && !CU(cuMemPoolExportToShareableHandle, &fd, f.pool,
+			  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)) {
+		close(fd);
+		r = CU(cuMemPoolExportPointer, data, address(p));
+	}
+	return to_hip(r);
 }
 
 hipError_t i_hipMemPoolImportPointer(void **out, hipMemPool_t pool, hipMemPoolPtrExportData *data)

@@ -36,6 +36,7 @@ struct pool {
 	uint64_t threshold, reserved, reserved_high, used, used_high, idle;
 	int access[SIM_MAX_DEVICES];
 	bool destroyed, imported;
+	bool exported; /* as a whole, once */
 	struct block *blocks;
 	struct pool *next;
 };

@@ -51,6 +51,7 @@ hipError_t i_hipMemPoolExportToShareableHandle(void *out, hipMemPool_t h,
 		pthread_mutex_unlock(&pool_lock);
 		return hipErrorInvalidValue;
 	}
+	p->exported = true;
 	page.state = (uint32_t)p->device << POOL_DEVICE;
 	for (int i = 0; i < sim_opt.devices; i++)
 		if (p->access[i]) {

@@ -7,6 +7,9 @@
  *   a handle that is none ends the process, as it crashes the driver
  *   a host function may call nothing: 800
  *   pinned memory is taken and freed when the device is idle
+ *   the null stream by its own handle joins the blocking streams, too
+ *   memory of a pool that was never exported has no export data
+ *   an IPC handle of memory has no byte to spare
  *   pool allocations of other streams are refused (900) beside a global capture
  */
 #ifndef SIM_LIBCUDA_CALL_H

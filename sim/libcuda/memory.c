@@ -201,11 +201,28 @@ CUresult cuMemGetHandleForAddressRange(void *out, CUdeviceptr p, size_t n,
 
 /* ---- IPC ---- */
 
+/* Every byte of the driver's handle means something. */
+static void mask(void *handle)
+{
+	for (size_t i = 0; i < sizeof(CUipcMemHandle); i++)
+		((unsigned char *)handle)[i] ^= 0xa5;
+}
+
+static hipError_t make_handle(CUipcMemHandle *h, void *p)
+{
+	hipError_t e;
+
+	if (guard_unsafe())
+		return hipErrorStreamCaptureUnsupported;
+	e = i_hipIpcGetMemHandle((hipIpcMemHandle_t *)h, p);
+	if (e == hipSuccess)
+		mask(h);
+	return e;
+}
+
 CUresult cuIpcGetMemHandle(CUipcMemHandle *h, CUdeviceptr p)
 {
-	RUN(cuIpcGetMemHandle, NEEDS_CONTEXT,
-	    guard_unsafe() ? hipErrorStreamCaptureUnsupported :
-			     i_hipIpcGetMemHandle((hipIpcMemHandle_t *)h, memory(p)));
+	RUN(cuIpcGetMemHandle, NEEDS_CONTEXT, make_handle(h, memory(p)));
 }
 
 /* HIP has a number of its own for what is gone. */
@@ -215,6 +232,7 @@ static CUresult open_handle(void **p, const CUipcMemHandle *h, unsigned flags)
 	hipError_t e;
 
 	memcpy(&hip, h, sizeof hip);
+	mask(&hip);
 	e = i_hipIpcOpenMemHandle(p, hip, flags);
 	return e == hipErrorInvalidDevicePointer ? CUDA_ERROR_INVALID_HANDLE : (CUresult)e;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools. The structures of HIP 6.0 are CUDA's. */
+#include "hip/allocation.h"
 #include "hip/capture.h"
 #include "hip/capture_guard.h"
 #include "hip/handle.h"
@@ -98,10 +99,24 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *h,
 		    (hipMemPool_t *)pool, h, (hipMemAllocationHandleType)type, (unsigned)flags));
 }
 
+/* Of an exported pool alone. */
+static hipError_t export_pointer(hipMemPoolPtrExportData *data, void *p)
+{
+	bool exported = false;
+	struct sim_alloc a;
+
+	if (hip_find(p, &a) && a.ownertype == OWNER_POOL) {
+		pthread_mutex_lock(&pool_lock);
+		exported = ((struct block *)a.owner)->pool->exported;
+		pthread_mutex_unlock(&pool_lock);
+	}
+	return exported ? i_hipMemPoolExportPointer(data, p) : hipErrorInvalidValue;
+}
+
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr p)
 {
 	RUN(cuMemPoolExportPointer, NEEDS_INIT,
-	    i_hipMemPoolExportPointer((hipMemPoolPtrExportData *)(void *)data, memory(p)));
+	    export_pointer((hipMemPoolPtrExportData *)(void *)data, memory(p)));
 }
 
 CUresult cuMemPoolImportPointer(CUdeviceptr *p, CUmemoryPool pool, CUmemPoolPtrExportData *data)

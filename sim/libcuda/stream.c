@@ -21,14 +21,20 @@ CUresult cuStreamDestroy_v2(CUstream s)
 	RUN(cuStreamDestroy, NEEDS_CONTEXT, i_hipStreamDestroy(stream_arg(s)));
 }
 
+/* The null stream joins the blocking streams by whatever name. */
+static hipStream_t joined(CUstream s)
+{
+	return (hipStream_t)s == STREAM_LEGACY ? NULL : stream_arg(s);
+}
+
 CUresult cuStreamSynchronize(CUstream s)
 {
-	RUN(cuStreamSynchronize, NEEDS_CONTEXT, i_hipStreamSynchronize(stream_arg(s)));
+	RUN(cuStreamSynchronize, NEEDS_CONTEXT, i_hipStreamSynchronize(joined(s)));
 }
 
 CUresult cuStreamQuery(CUstream s)
 {
-	RUN(cuStreamQuery, NEEDS_CONTEXT, i_hipStreamQuery(stream_arg(s)));
+	RUN(cuStreamQuery, NEEDS_CONTEXT, i_hipStreamQuery(joined(s)));
 }
 
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags)

@@ -41,6 +41,13 @@ static inline void *sim_must(const char *name)
 	return fn;
 }
 
+/* Is this HIP on CUDA's driver, real or played? sim/cuda/README.md says where its rules are
+ * others. */
+static inline int on_cuda(void)
+{
+	return !!dlsym(RTLD_DEFAULT, "somacuda_spin");
+}
+
 static inline uint64_t sim_calls(void)
 {
 	return ((uint64_t(*)(void))sim_must("somasim_total_calls"))();

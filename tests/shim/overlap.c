@@ -304,8 +304,10 @@ int main(void)
 	rerecord_in_wait();
 	for (enum call c = STREAM_SYNC; c <= EVENT_QUERY; c++)
 		free_in_sync(c);
-	create_in_destroy();
-	create_in_event_destroy();
+	if (!on_cuda()) { /* where no new handle is an old one's */
+		create_in_destroy();
+		create_in_event_destroy();
+	}
 	for (enum call c = RECORD; c <= EVENT_DESTROY; c++)
 		nobody_waits(c);
 	return 0;
