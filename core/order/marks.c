@@ -22,13 +22,13 @@ bool ss_timeline_after(struct ss_core *core, struct ss_timeline *tl, const struc
 	return saw || ss_mark_reached(core, mark->slot, mark->n, true);
 }
 
-/* May tl work with memory of `dev`, and is any of its work not known to be completed? Order lock
- * held. */
+/* May tl work with memory of `dev`, and may any of its work not be over, as far as the application
+ * knows? Order lock held. */
 static bool concerns(const struct ss_timeline *tl, int dev, uint64_t access)
 {
 	if (tl->dev != dev && !(access >> tl->dev & 1) && !(atomic_load(&tl->visits) >> dev & 1))
 		return false;
-	return tl->alive || atomic_load(&tl->progress.completed) < tl->last;
+	return tl->alive || atomic_load(&tl->progress.synced) < tl->last;
 }
 
 size_t ss_marks_take(struct ss_core *core, int dev, uint64_t access, struct ss_mark *out,

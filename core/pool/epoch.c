@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Epochs: one set of marks for many hipFree calls. What hipMalloc gave may be in use on any stream,
- * so a free that did not wait marks all of them; frees between which no stream has moved on
- * share an epoch.
+ * so a free that did not wait marks all of them; frees between which no stream has moved on share
+ * an epoch. Each epoch waits for all that older ones wait for, so they complete in their order.
  *
  * Locks: the pool's, held by the caller.
  */
@@ -30,25 +30,6 @@ static bool same(const struct ss_epoch *e, const struct ss_mark *mark, size_t co
 	return true;
 }
 
-/* Has everything completed that `older` waits for when e has? Both lists are sorted by slot. */
-static bool covers(struct ss_pool *pool, const struct ss_epoch *e, const struct ss_epoch *older)
-{
-	const struct ss_mark *m = e->mark, *end = m + e->count;
-
-	if (older->wide > e->wide && !ss_wide_reached(ss_core_of(pool), pool->mem.dev, older->wide))
-		return false;
-	for (uint32_t i = 0; i < older->count; i++) {
-		const struct ss_mark *o = &older->mark[i];
-
-		while (m < end && m->slot < o->slot)
-			m++;
-		if ((m == end || m->slot != o->slot || m->n < o->n) &&
-		    !ss_pool_mark_done(pool, o->slot, o->n))
-			return false;
-	}
-	return true;
-}
-
 static struct ss_epoch *epoch_new(struct ss_pool *pool, const struct ss_mark *mark, size_t count,
 				  uint64_t wide)
 {
@@ -59,8 +40,6 @@ static struct ss_epoch *epoch_new(struct ss_pool *pool, const struct ss_mark *ma
 	memcpy(e->mark, mark, count * sizeof(*mark));
 	e->count = (uint32_t)count;
 	e->wide = wide;
-	e->apart = pool->epochs && !covers(pool, e, pool->epochs);
-	pool->epochs_apart += e->apart;
 	e->since = ss_now_ms(ss_core_of(pool));
 	DL_PREPEND(pool->epochs, e);
 	return e;
@@ -69,13 +48,14 @@ static struct ss_epoch *epoch_new(struct ss_pool *pool, const struct ss_mark *ma
 bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b)
 {
 	struct ss_core *core = ss_core_of(pool);
-	uint64_t access = atomic_load(&pool->mem.peers);
 	uint64_t wide = ss_wide_needed(core, pool->mem.dev);
 	struct ss_mark few[FEW], *mark = few;
 	size_t max = FEW, count;
 	struct ss_epoch *e = NULL;
 
-	while ((count = ss_marks_take(core, pool->mem.dev, access, mark, max)) > max) {
+	/* A device that has lost its access counts as long as an epoch waits for it. */
+	pool->epochs_access = (pool->epochs ? pool->epochs_access : 0) | ss_access(pool);
+	while ((count = ss_marks_take(core, pool->mem.dev, pool->epochs_access, mark, max)) > max) {
 		if (mark != few)
 			free(mark);
 		max = count + FEW;
@@ -128,46 +108,9 @@ bool ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e)
 	return true;
 }
 
-static struct ss_epoch *newer(const struct ss_pool *pool, const struct ss_epoch *e)
-{
-	return e == pool->epochs ? NULL : e->prev;
-}
-
-struct ss_epoch *ss_epoch_next(struct ss_pool *pool, struct ss_epoch *last, bool reached)
-{
-	struct ss_epoch *e;
-
-	if (!pool->epochs)
-		return NULL;
-	e = last ? newer(pool, last) : pool->epochs->prev;
-	if (reached)
-		return e;
-	if (!pool->epochs_apart)
-		return NULL;
-	while (e && !e->apart)
-		e = newer(pool, e);
-	return e;
-}
-
-struct ss_epoch *ss_epoch_not_covered(const struct ss_pool *pool, struct ss_epoch *e)
-{
-	if (!pool->epochs_apart)
-		return NULL;
-	while (e && !e->apart)
-		e = e->next;
-	return e ? e->next : NULL;
-}
-
 void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e)
 {
-	struct ss_epoch *next = newer(pool, e);
-
 	ss_pressure_completed(pool, e);
-	/* The next one covers e, but not what e did not cover. */
-	if (e->apart && e != pool->epochs->prev && next && !next->apart)
-		next->apart = true;
-	else
-		pool->epochs_apart -= e->apart;
 	DL_DELETE(pool->epochs, e);
 	ss_host_free(ss_core_of(pool), e, epoch_bytes(e->count));
 }

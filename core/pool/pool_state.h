@@ -32,7 +32,7 @@ struct ss_pool {
 	_Atomic uint64_t kept;     /* bytes freed, but another process may map them */
 	/* The rest is guarded by mem.lock. */
 	struct ss_epoch *epochs;      /* newest first */
-	uint64_t epochs_apart;        /* how many of them are `apart` */
+	uint64_t epochs_access;       /* devices whose streams they wait for, a bit each */
 	struct ss_block *unmarked;    /* freed without host memory for an epoch; by ->right */
 	uint32_t next_asked;          /* slot of the stream that is asked first how far it is */
 	_Atomic uint32_t next_polled; /* and of the one whose fences are polled first */
@@ -195,7 +195,6 @@ struct ss_epoch {
 	uint64_t since;         /* ms */
 	uint64_t by[SS_FREERS]; /* of bytes, as they were freed */
 	uint64_t wide;          /* needs a device-wide wait; 0: no */
-	bool apart;             /* it may complete before the next older one */
 	uint32_t count;         /* at least 1 */
 	/* Marks that were not reached, and had no fence, when somebody looked last */
 	uint32_t open, unasked;
@@ -206,13 +205,7 @@ struct ss_epoch {
  * not be reused yet. */
 bool ss_epoch_mark(struct ss_pool *pool, struct ss_block *b);
 void ss_epoch_insert(struct ss_block *b);
-/* The oldest epoch, or the next after `last` (NULL: there is none) that may have completed.
- * `reached`: last has. An epoch waits for all that older ones wait for, but those that are `apart`,
- * so behind one that has not completed only those are worth a look. */
-struct ss_epoch *ss_epoch_next(struct ss_pool *pool, struct ss_epoch *last, bool reached);
 bool ss_epoch_reached(struct ss_pool *pool, struct ss_epoch *e);
-/* The newest of the epochs older than e that waits for more than e does; NULL: none. */
-struct ss_epoch *ss_epoch_not_covered(const struct ss_pool *pool, struct ss_epoch *e);
 void ss_epoch_free(struct ss_pool *pool, struct ss_epoch *e);
 
 /* ---- bounded_wait.c: pool lock held ----------------------------------------------------- */

@@ -51,7 +51,6 @@ static void record_reusable(struct ss_pool *pool, const struct ss_block *b)
 void ss_reclaim_epochs(struct ss_pool *pool)
 {
 	uint64_t count = 0, now = pool->epochs ? ss_now_ms(ss_core_of(pool)) : 0;
-	struct ss_epoch *e, *next;
 	struct ss_block *b, *list;
 
 	while (unlikely((b = pool->unmarked) != NULL)) {
@@ -62,12 +61,9 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 		pool->unmarked = more;
 		ss_epoch_insert(b);
 	}
-	for (e = ss_epoch_next(pool, NULL, true); e; e = next) {
-		bool reached = ss_epoch_reached(pool, e);
+	for (; pool->epochs && ss_epoch_reached(pool, pool->epochs->prev); count++) {
+		struct ss_epoch *e = pool->epochs->prev; /* the oldest */
 
-		next = ss_epoch_next(pool, e, reached);
-		if (!reached)
-			continue;
 		list = e->blocks;
 		e->blocks = NULL;
 		while ((b = list)) {
@@ -81,7 +77,6 @@ void ss_reclaim_epochs(struct ss_pool *pool)
 				ss_completed_insert(&pool->mem, b);
 		}
 		ss_epoch_free(pool, e);
-		count++;
 	}
 	count_settled(pool, count);
 }

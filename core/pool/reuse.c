@@ -332,6 +332,7 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 	struct ss_pool *pool = r->pool;
 	bool much = much_elsewhere(r);
 	uint32_t first = pool->next_asked;
+	const struct ss_epoch *e;
 	unsigned count = 0;
 
 	/* From the stream that is next on, then from the first on. */
@@ -347,11 +348,10 @@ static unsigned list_asked(struct ss_request *r, struct asked *want)
 			if (count == ASKED)
 				pool->next_asked = q->slot + 1;
 		}
-	for (struct ss_epoch *e = ss_pressure_due(pool) ? pool->epochs : NULL; e;
-	     e = ss_epoch_not_covered(pool, e))
-		for (uint32_t i = 0; i < e->count && count < ASKED; i++)
-			if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
-				want[count++] = ask_for_epoch(pool, &e->mark[i]);
+	e = ss_pressure_due(pool) ? pool->epochs : NULL;
+	for (uint32_t i = 0; e && i < e->count && count < ASKED; i++)
+		if (!ss_pool_mark_done(pool, e->mark[i].slot, e->mark[i].n))
+			want[count++] = ask_for_epoch(pool, &e->mark[i]);
 	return count;
 }
 

@@ -96,12 +96,12 @@ static void test_epochs(void **state)
 	end();
 }
 
-/* An epoch that waits for less than an older one, since another device has lost its access
- * meanwhile, completes before it. One behind it, which waits for both, does not. */
-static void test_epoch_apart(void **state)
+/* An epoch waits for all that older ones wait for, also for a device that has lost its access
+ * meanwhile. When none is left, the next one does not. */
+static void test_epoch_access(void **state)
 {
 	struct ss_pool *pool;
-	void *p[3], *q;
+	void *p[3], *q, *r;
 
 	begin(&(struct ss_fake_config){.devices = 2});
 	assert_non_null(ss_timeline_add(core, 0, STREAM, SS_TL_NONBLOCKING, true));
@@ -120,7 +120,18 @@ static void test_epoch_apart(void **state)
 	ss_fake_drain(fake, 0, STREAM);
 	assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &q),
 			 SS_OK);
-	assert_ptr_equal(q, p[1]);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_not_equal(q, p[i]);
+	ss_fake_drain(fake, 1, PEERS_STREAM);
+	assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 192 << 20, &r),
+			 SS_OK);
+	assert_ptr_equal(r, p[0]); /* all three */
+	assert_int_equal(ss_pool_set_access(pool, 0, 2), SS_OK);
+	ss_fake_enqueue(fake, 1, PEERS_STREAM);
+	assert_int_equal(ss_free_classic(core, q, NULL), SS_OK);
+	assert_int_equal(ss_alloc_async(core, pool, ss_timeline_null(core, 0), 64 << 20, &r),
+			 SS_OK);
+	assert_ptr_equal(r, q);
 	end();
 }
 
@@ -209,7 +220,7 @@ static void test_slow_fences(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_epochs),       cmocka_unit_test(test_epoch_apart),
+		cmocka_unit_test(test_epochs),       cmocka_unit_test(test_epoch_access),
 		cmocka_unit_test(test_many_streams), cmocka_unit_test(test_idle_streams),
 		cmocka_unit_test(test_slow_fences),
 	};
