@@ -4,20 +4,23 @@
  * with the words and options of compute-sanitizer.
  */
 #include <errno.h>
-#include <glob.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/check/found.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/readers/temporary_file.h"
 #include "cli/run_preload.h"
+#include "cli/writers/output.h"
 #include "config/options.h"
+#include "trace/file_name.h"
 
 enum {
 	KEY_RACES = 256,
@@ -67,6 +70,11 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 	return strcmp(word, a) == 0 || strcmp(word, b) == 0 || (c && strcmp(word, c) == 0);
 }
 
+static bool same_file(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
@@ -111,6 +119,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LOG: a->log = arg; return 0;
 	case ARGP_KEY_ARG: a->program = ss_arguments_program(state); return 0;
 	case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
+	case ARGP_KEY_SUCCESS:
+		if (same_file(a->log, a->json) || same_file(a->json, a->sarif) ||
+		    same_file(a->log, a->sarif))
+			argp_error(state, "two of --log-file, --json and --sarif name one file");
+		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }
@@ -126,48 +139,75 @@ static const struct argp argp = {
 	       "checked.",
 };
 
-static void remove_files(const char *folder, const char *wild)
+/* The files that the options name, as they are opened before the program runs: it may take
+ * hours. */
+struct outputs {
+	struct ss_output log, json, sarif;
+};
+
+/* False with a message in `err`. `inputs` ends with NULL. */
+static bool outputs_open(struct outputs *o, const struct arguments *a, char *const *inputs,
+			 char *err, size_t size)
 {
-	glob_t files = {0};
+	const struct {
+		struct ss_output *out;
+		const char *path;
+	} all[] = {{&o->log, a->log}, {&o->json, a->json}, {&o->sarif, a->sarif}};
+	size_t count = 0;
 
-	if (glob(wild, 0, NULL, &files) == 0) {
-		for (size_t i = 0; i < files.gl_pathc; i++)
-			unlink(files.gl_pathv[i]);
-		globfree(&files);
-	}
-	rmdir(folder);
-}
-
-static bool report(const struct arguments *a, const struct ss_check_report *f)
-{
-	FILE *out = a->log ? fopen(a->log, "we") : stderr;
-
-	if (!out) {
-		ss_cli_error("check: %s: %s", a->log, strerror(errno));
-		return false;
-	}
-	ss_found_text(f, out);
-	if (out != stderr && fclose(out) != 0) {
-		ss_cli_error("check: %s: %s", a->log, strerror(errno));
-		return false;
-	}
-	if ((a->json && !ss_found_json(f, a->json)) || (a->sarif && !ss_found_sarif(f, a->sarif))) {
-		ss_cli_error("check: the JSON or SARIF file could not be written");
-		return false;
-	}
+	memset(o, 0, sizeof(*o));
+	while (inputs && inputs[count])
+		count++;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].path && strcmp(all[i].path, "-") == 0)
+			all[i].out->file = stdout;
+		else if (all[i].path &&
+			 !ss_output_open(all[i].out, all[i].path, (const char *const *)inputs,
+					 count, err, size))
+			return false;
+	if (!o->log.file)
+		o->log.file = stderr;
 	return true;
 }
 
+/* Writes the last of each, or removes what is not `good`. False with a message in `err`. */
+static bool outputs_close(struct outputs *o, bool good, char *err, size_t size)
+{
+	struct ss_output *all[] = {&o->log, &o->json, &o->sarif};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i]->path && all[i]->file)
+			good = ss_output_close(all[i], good, err, size);
+	return good;
+}
+
+/* False with a message in `err`. */
+static bool write_report(struct outputs *o, const struct ss_check_report *f, char *err, size_t size)
+{
+	ss_found_text(f, o->log.file);
+	bool good = (!o->json.file || ss_found_json(f, o->json.file) || ferror(o->json.file)) &&
+		    (!o->sarif.file || ss_found_sarif(f, o->sarif.file) || ferror(o->sarif.file));
+
+	snprintf(err, size, "out of memory");
+	good = outputs_close(o, good, err, size); /* this says why a file could not be written */
+	if (good && !o->log.path && (fflush(stderr) != 0 || ferror(stderr)))
+		good = false;
+	return good;
+}
+
 /* The exit status for what was found. -1: the program's own. */
-static int judge(const struct arguments *a, char *const *paths, const struct ss_suppressions *s,
-		 bool running)
+static int judge(const struct arguments *a, struct outputs *o, char *const *paths,
+		 const struct ss_suppressions *s, bool running)
 {
 	struct ss_check_report found;
 	char err[8192];
 	int status = -1;
 
-	if (!ss_found_read(&found, paths, s, err, sizeof(err)))
-		return ss_cli_error("check: %s", err);
+	if (!ss_found_read(&found, paths, s, err, sizeof(err))) {
+		ss_cli_error("check: %s", err);
+		outputs_close(o, false, err, sizeof(err));
+		return SS_EXIT_USAGE;
+	}
 	if (json_array_size(found.processes) == 0 && json_array_size(found.findings) == 0) {
 		fprintf(stderr, "somashim: nothing was checked: the program used no device, or was "
 				"killed before it ended\n");
@@ -176,65 +216,100 @@ static int judge(const struct arguments *a, char *const *paths, const struct ss_
 		fprintf(stderr, "somashim: processes that the program started run on: they were "
 				"not checked to their end\n");
 	}
-	if (!report(a, &found))
-		status = SS_EXIT_USAGE;
+	if (!write_report(o, &found, err, sizeof(err)))
+		status = ss_cli_error("check: %s", err);
 	else if (found.errors && a->error_status)
 		status = a->error_status;
 	ss_found_finish(&found);
 	return status;
 }
 
-static int judge_files(const struct arguments *a, const char *wild, const struct ss_suppressions *s,
-		       bool running)
+/* A process that was killed before it found anything left an empty file. */
+static void drop_empty(char **paths)
 {
-	glob_t files = {0};
-	int status;
+	char **to = paths;
+	struct stat st;
 
-	(void)glob(wild, 0, NULL, &files);
-	status = judge(a, files.gl_pathv, s, running);
-	globfree(&files);
-	return status;
+	for (char **path = paths; path && *path; path++)
+		if (stat(*path, &st) == 0 && st.st_size > 0)
+			*to++ = *path;
+		else
+			free(*path);
+	if (to)
+		*to = NULL;
+}
+
+/* Reports on the files that are given. Returns the exit status. */
+static int merge(const struct arguments *a, const struct ss_suppressions *s)
+{
+	struct outputs o;
+	char err[8192];
+
+	if (!outputs_open(&o, a, a->program, err, sizeof(err))) {
+		ss_cli_error("check: %s", err);
+		outputs_close(&o, false, err, sizeof(err));
+		return SS_EXIT_USAGE;
+	}
+	int status = judge(a, &o, a->program, s, false);
+	return status < 0 ? 0 : status;
+}
+
+/* Runs the program, with its findings in `folder`, and reports on them. Returns the exit status. */
+static int run(const struct arguments *a, const struct ss_suppressions *s, const char *folder)
+{
+	char pattern[sizeof(((struct ss_options *)0)->check_file)] = "", tools[256], err[8192];
+	struct outputs o;
+	pid_t started;
+
+	if (!ss_file_name_append(pattern, sizeof(pattern) - strlen("/%p.json"), folder))
+		return ss_cli_error("check: %s: the name is too long: see TMPDIR", folder);
+	strcat(pattern, "/%p.json");
+	if (!ss_preload_enter(a->audit ? a->program[0] : NULL, true, err, sizeof(err)))
+		return ss_cli_error("check: %s", err);
+	if (!outputs_open(&o, a, NULL, err, sizeof(err))) {
+		ss_cli_error("check: %s", err);
+		outputs_close(&o, false, err, sizeof(err));
+		return SS_EXIT_USAGE;
+	}
+	snprintf(tools, sizeof(tools), "%s%s", a->tools, a->leak ? ",leak" : "");
+	setenv("SOMASHIM_CHECK", tools, 1);
+	setenv("SOMASHIM_CHECK_RACES", a->races, 1);
+	if (a->padding)
+		setenv("SOMASHIM_CHECK_PADDING", a->padding, 1);
+	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
+	int status = ss_child_run(a->program, &started), judged = -1;
+	if (started) {
+		char **paths = ss_temporary_files(folder);
+		drop_empty(paths);
+		judged = judge(a, &o, paths, s, ss_child_others());
+		ss_temporary_files_free(paths);
+	} else {
+		outputs_close(&o, false, err, sizeof(err));
+	}
+	if (judged >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return judged;
+	ss_temporary_folder_remove(folder);
+	return ss_child_exit(status);
 }
 
 int ss_cmd_check(int argc, char **argv)
 {
 	struct arguments a = {.tools = "order,bounds,free", .races = "all"};
 	struct ss_suppressions *s = NULL;
-	const char *tmp = getenv("TMPDIR");
-	char folder[4096], pattern[4200], wild[4200], tools[256], err[8192];
-	pid_t started;
+	char folder[PATH_MAX], err[8192];
+	int status;
 
 	ss_arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	if (a.suppressions && !(s = ss_suppressions_read(a.suppressions, err, sizeof(err))))
 		return ss_cli_error("check: %s", err);
 	if (a.merge) {
-		int merged = judge(&a, a.program, s, false);
-		ss_suppressions_free(s);
-		return merged < 0 ? 0 : merged;
+		status = merge(&a, s);
+	} else if (!ss_temporary_folder("somashim-check", folder)) {
+		status = ss_cli_error("check: %s: %s", folder, strerror(errno));
+	} else {
+		status = run(&a, s, folder);
+		ss_temporary_folder_remove(folder);
 	}
-	snprintf(folder, sizeof(folder), "%s/somashim-check.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
-	if (!mkdtemp(folder)) {
-		ss_suppressions_free(s);
-		return ss_cli_error("check: %s: %s", folder, strerror(errno));
-	}
-	snprintf(pattern, sizeof(pattern), "%s/%%p.json", folder);
-	snprintf(wild, sizeof(wild), "%s/*.json", folder);
-	snprintf(tools, sizeof(tools), "%s%s", a.tools, a.leak ? ",leak" : "");
-	if (!ss_preload_enter(a.audit ? a.program[0] : NULL, true, err, sizeof(err))) {
-		remove_files(folder, wild);
-		ss_suppressions_free(s);
-		return ss_cli_error("check: %s", err);
-	}
-	setenv("SOMASHIM_CHECK", tools, 1);
-	setenv("SOMASHIM_CHECK_RACES", a.races, 1);
-	if (a.padding)
-		setenv("SOMASHIM_CHECK_PADDING", a.padding, 1);
-	setenv("SOMASHIM_CHECK_FILE", pattern, 1);
-	int status = ss_child_run(a.program, &started);
-	int judged = started ? judge_files(&a, wild, s, ss_child_others()) : -1;
-	remove_files(folder, wild);
 	ss_suppressions_free(s);
-	if (judged >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return judged;
-	return ss_child_exit(status);
+	return status;
 }

@@ -83,20 +83,6 @@ static const struct argp argp = {
 	       "FILE' shows a recording.",
 };
 
-/* Appends text to the pattern; a % in it stands for itself. False: it does not fit. */
-static bool add_plain(char *pattern, size_t *length, const char *text)
-{
-	for (; *text; text++) {
-		if (*length + 3 > PATTERN_BYTES)
-			return false;
-		pattern[(*length)++] = *text;
-		if (*text == '%')
-			pattern[(*length)++] = '%';
-	}
-	pattern[*length] = '\0';
-	return true;
-}
-
 /* The pattern as an absolute one, as the program may change its directory before it uses a
  * device. */
 static bool make_pattern(const struct arguments *a, char *pattern)
@@ -104,19 +90,20 @@ static bool make_pattern(const struct arguments *a, char *pattern)
 	const char *name = strrchr(a->program[0], '/');
 	const char *tail = a->output ? a->output : ".%p.trace";
 	char cwd[PATH_MAX];
-	size_t length = 0;
 
 	pattern[0] = '\0';
 	if (!a->output || a->output[0] != '/') {
-		if (!getcwd(cwd, sizeof(cwd)) || !add_plain(pattern, &length, cwd) ||
-		    !add_plain(pattern, &length, "/"))
+		if (!getcwd(cwd, sizeof(cwd)) ||
+		    !ss_file_name_append(pattern, PATTERN_BYTES, cwd) ||
+		    !ss_file_name_append(pattern, PATTERN_BYTES, "/"))
 			return false;
 	}
-	if (!a->output && !add_plain(pattern, &length, name ? name + 1 : a->program[0]))
+	if (!a->output &&
+	    !ss_file_name_append(pattern, PATTERN_BYTES, name ? name + 1 : a->program[0]))
 		return false;
-	if (length + strlen(tail) >= PATTERN_BYTES)
+	if (strlen(pattern) + strlen(tail) >= PATTERN_BYTES)
 		return false;
-	strcpy(pattern + length, tail);
+	strcat(pattern, tail);
 	return true;
 }
 

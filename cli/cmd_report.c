@@ -383,7 +383,7 @@ static int report_found(const struct arguments *a)
 	} else {
 		if (!a->json)
 			ss_found_text(&found, stdout);
-		else if (!ss_found_json(&found, "-"))
+		else if (!ss_found_json(&found, stdout))
 			status = ss_cli_error("report: the JSON could not be written");
 		ss_found_finish(&found);
 	}

@@ -71,6 +71,23 @@ static size_t directive(const char *s)
 	return s[1] && strchr("phr%", s[1]) ? 2 : 0;
 }
 
+bool ss_file_name_append(char *pattern, size_t size, const char *text)
+{
+	size_t old = strlen(pattern), length = old;
+
+	for (; *text; text++) {
+		if (length + (*text == '%' ? 2 : 1) >= size) {
+			pattern[old] = '\0';
+			return false;
+		}
+		pattern[length++] = *text;
+		if (*text == '%')
+			pattern[length++] = '%';
+	}
+	pattern[length] = '\0';
+	return true;
+}
+
 static void put_variable(struct text *t, const char *name, size_t length)
 {
 	char copy[128];

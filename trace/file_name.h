@@ -19,6 +19,9 @@
 /* The name for `pattern`. A `number` from 2 on stands before its extension: log.2.csv. False: it
  * does not fit (ENAMETOOLONG). */
 bool ss_file_name(const char *pattern, unsigned number, char *out, size_t size);
+/* Appends text to the pattern in `pattern`, which has room for `size` bytes; a % in the text stands
+ * for itself. False: it does not fit, and nothing was appended. */
+bool ss_file_name_append(char *pattern, size_t size, const char *text);
 /* A pattern for glob(3) that matches all names of `pattern`, whatever process has them. False: it
  * does not fit. */
 bool ss_file_glob(const char *pattern, char *out, size_t size);

@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the files that the processes of a run wrote, and prints them as text and JSON. */
+/* Reads the files that the processes of a run wrote, and reports that were made of such. */
+#include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "cli/check/fields.h"
 #include "cli/check/found.h"
-#include "cli/plural.h"
 
-#define LINE "========= "
+#define NOT_FOUND "it is no file of `somashim check --json' or SOMASHIM_CHECK_FILE"
 
-static uint64_t number(const json_t *object, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(object, key));
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-	const char *s = json_string_value(json_object_get(object, key));
-
-	return s ? s : "";
-}
+#define BEGIN "{\"kind\": \"" /* of each line of a process */
 
 static const char *const sites[] = {"use", "alloc", "free"};
 
@@ -72,6 +65,10 @@ static void sum_into(json_t *to, const json_t *from, const char *key)
 static void finding_add(struct ss_check_report *f, json_t *finding, struct ss_frame_names *names,
 			const struct ss_suppressions *s)
 {
+	if (!text(finding, "fault")[0] || (json_int_t)number(finding, "count") < 1) {
+		f->not_read++;
+		return;
+	}
 	for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
 		json_t *frames = json_object_get(json_object_get(finding, sites[i]), "frames");
 		for (size_t j = 0; j < json_array_size(frames); j++)
@@ -111,21 +108,29 @@ static json_t *finding_of(const json_t *findings, uint64_t want)
 	return NULL;
 }
 
-static void read_lines(struct ss_check_report *f, FILE *in, struct ss_frame_names *names,
+/* Reads the lines of a process; false: they are none. */
+static bool read_lines(struct ss_check_report *f, const char *lines, struct ss_frame_names *names,
 		       const struct ss_suppressions *s)
 {
 	json_t *findings = json_array(), *ranks = json_array();
-	char *line = NULL;
-	size_t room = 0;
+	size_t damaged = 0, read = 0;
+	bool ended = true, begun = strncmp(lines, BEGIN, strlen(BEGIN)) == 0;
 
-	while (getline(&line, &room, in) >= 0) {
-		json_t *object = json_loads(line, 0, NULL); /* a last line may be cut */
-		if (strcmp(text(object, "kind"), "finding") == 0)
+	for (const char *line = lines; *line && ended;) {
+		size_t length = strcspn(line, "\n");
+		json_t *object = json_loadb(line, length, 0, NULL);
+		const char *kind = text(object, "kind");
+
+		ended = line[length] == '\n'; /* the last may be cut, where a process was killed */
+		line += length + ended;
+		read += kind[0] != '\0';
+		damaged += !kind[0] && length;
+		if (strcmp(kind, "finding") == 0)
 			json_array_append(findings, object);
-		else if (strcmp(text(object, "kind"), "count") == 0)
+		else if (strcmp(kind, "count") == 0)
 			json_object_set(finding_of(findings, number(object, "number")), "count",
 					json_object_get(object, "count"));
-		else if (strcmp(text(object, "kind"), "summary") == 0)
+		else if (strcmp(kind, "summary") == 0)
 			json_array_append(f->processes, object);
 		if (json_is_integer(json_object_get(object, "rank")))
 			json_array_append(ranks, json_object_get(object, "rank"));
@@ -136,16 +141,17 @@ static void read_lines(struct ss_check_report *f, FILE *in, struct ss_frame_name
 		json_object_set_new(finding, "ranks", json_deep_copy(ranks));
 		finding_add(f, finding, names, s);
 	}
+	f->not_read += read || begun ? damaged : 0;
 	json_decref(findings);
 	json_decref(ranks);
-	free(line);
+	return read || begun;
 }
 
 /* Reads a report; false: it is none. */
-static bool read_report(struct ss_check_report *f, FILE *in, struct ss_frame_names *names,
+static bool read_report(struct ss_check_report *f, const char *all, struct ss_frame_names *names,
 			const struct ss_suppressions *s)
 {
-	json_t *root = json_loadf(in, JSON_DISABLE_EOF_CHECK, NULL);
+	json_t *root = json_loads(all, 0, NULL);
 	const json_t *findings = json_object_get(root, "findings");
 	bool is = json_is_array(findings);
 
@@ -154,36 +160,75 @@ static bool read_report(struct ss_check_report *f, FILE *in, struct ss_frame_nam
 	if (is) {
 		json_array_extend(f->processes, json_object_get(root, "processes"));
 		f->suppressed += number(root, "suppressed");
+		f->not_read += number(root, "not_read");
 	}
 	json_decref(root);
 	return is;
 }
 
-static bool read_file(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
-		      const struct ss_suppressions *s)
+/* What the file has, up to the first byte that is 0: JSON has none. It is read once, since it may
+ * be a pipe, and not at all if it cannot be JSON, since it may have no end. NULL with a message. */
+static char *read_all(FILE *in, char *err, size_t size)
 {
-	FILE *in = fopen(path, "re");
+	char *all = NULL;
+	size_t room = 0;
+	int first = getc(in);
 
-	if (!in)
-		return false;
-	if (!read_report(f, in, names, s)) {
-		rewind(in);
-		read_lines(f, in, names, s);
+	if (first == EOF) {
+		snprintf(err, size, "%s", ferror(in) ? strerror(errno) : "the file is empty");
+		return NULL;
 	}
-	return fclose(in) == 0;
+	ungetc(first, in);
+	if (first != '{') {
+		snprintf(err, size, NOT_FOUND);
+	} else if (getdelim(&all, &room, '\0', in) < 0 || ferror(in)) {
+		snprintf(err, size, "%s", strerror(errno));
+		free(all);
+		all = NULL;
+	}
+	return all;
 }
 
+static bool read_file(struct ss_check_report *f, const char *path, struct ss_frame_names *names,
+		      const struct ss_suppressions *s, char *err, size_t size)
+{
+	FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	char why[256] = "";
+
+	if (!in) {
+		snprintf(err, size, "%s: %s", path, strerror(errno));
+		return false;
+	}
+	char *all = read_all(in, why, sizeof(why));
+	bool good = all && (read_report(f, all, names, s) || read_lines(f, all, names, s));
+	if (!good)
+		snprintf(err, size, "%s: %s", path, why[0] ? why : NOT_FOUND);
+	free(all);
+	if (in != stdin)
+		fclose(in);
+	return good;
+}
+
+/* Other programs may lay JSON out with other blanks. Regular files only: opening a FIFO would wait,
+ * and what is read of a pipe is gone. */
 bool ss_is_found(const char *path)
 {
-	static const char *const starts[] = {"{\"kind\": \"", "{\n \"findings\": ["};
-	char begin[32] = "";
-	FILE *in = fopen(path, "re");
-	size_t got = in ? fread(begin, 1, sizeof(begin) - 1, in) : 0;
+	static const char *const starts[] = {"{\"kind\":\"", "{\"findings\":["};
+	char begin[64], dense[64] = "";
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t got = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
+			      read(fd, begin, sizeof(begin) - 1) :
+			      0;
+	size_t n = 0;
 
-	if (in)
-		fclose(in);
-	return (got && strncmp(begin, starts[0], strlen(starts[0])) == 0) ||
-	       (got && strncmp(begin, starts[1], strlen(starts[1])) == 0);
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; i < got; i++)
+		if (!isspace((unsigned char)begin[i]))
+			dense[n++] = begin[i];
+	return strncmp(dense, starts[0], strlen(starts[0])) == 0 ||
+	       strncmp(dense, starts[1], strlen(starts[1])) == 0;
 }
 
 bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
@@ -198,11 +243,8 @@ bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct s
 	good = names && f->findings && f->processes;
 	if (!good)
 		snprintf(err, size, "out of memory");
-	for (; good && paths && *paths; paths++) {
-		good = read_file(f, *paths, names, s);
-		if (!good)
-			snprintf(err, size, "%s: %s", *paths, strerror(errno));
-	}
+	for (; good && paths && *paths; paths++)
+		good = read_file(f, *paths, names, s, err, size);
 	ss_frame_names_close(names);
 	f->different = json_array_size(f->findings);
 	if (!good)
@@ -214,138 +256,4 @@ void ss_found_finish(struct ss_check_report *f)
 {
 	json_decref(f->findings);
 	json_decref(f->processes);
-}
-
-/* ---- text ---------------------------------------------------------------- */
-
-static void put_frames(FILE *out, const json_t *site)
-{
-	const json_t *frames = json_object_get(site, "frames");
-
-	for (size_t i = 0; i < json_array_size(frames); i++) {
-		const json_t *frame = json_array_get(frames, i);
-		fprintf(out, LINE "        Host Frame: %s [0x%" PRIx64 "] in %s",
-			text(frame, "function"), number(frame, "offset"), text(frame, "module"));
-		if (text(frame, "source")[0]) {
-			fprintf(out, " (%s:%" PRIu64 ")", text(frame, "source"),
-				number(frame, "line"));
-		}
-		fputc('\n', out);
-	}
-}
-
-static void put_site(FILE *out, const char *did, const json_t *site)
-{
-	const json_t *stream = json_object_get(site, "stream");
-
-	if (!site)
-		return;
-	fprintf(out, LINE "    %s by %s", did, text(site, "call"));
-	if (stream && strcmp(text(stream, "kind"), "null") == 0) {
-		fprintf(out, " on the null stream of device %" PRIu64, number(stream, "device"));
-	} else if (stream) {
-		fprintf(out, " on stream %" PRIu64 " (0x%" PRIx64 ", %s, device %" PRIu64 ")",
-			number(stream, "number"), number(stream, "handle"), text(stream, "kind"),
-			number(stream, "device"));
-	}
-	fputc('\n', out);
-	put_frames(out, site);
-}
-
-static void put_ranks(FILE *out, const json_t *ranks)
-{
-	size_t count = json_array_size(ranks);
-
-	if (count)
-		fprintf(out, LINE "    In %s ", ss_plural(count, "rank", "ranks"));
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%" JSON_INTEGER_FORMAT "%s",
-			json_integer_value(json_array_get(ranks, i)), i + 1 < count ? ", " : "\n");
-}
-
-static void put_finding(FILE *out, const json_t *f)
-{
-	uint64_t address = number(f, "address"), base = number(f, "base");
-
-	fprintf(out, LINE "%s\n", text(f, "text"));
-	if (strcmp(text(f, "fault"), "leak") != 0) {
-		if (number(f, "block") != 0) {
-			fprintf(out,
-				LINE "    Address 0x%" PRIx64 " is at offset %" PRId64
-				     " of block %" PRIu64 " of %" PRIu64 " %s at 0x%" PRIx64 "\n",
-				address ? address : base, address ? (int64_t)(address - base) : 0,
-				number(f, "block"), number(f, "size"),
-				ss_plural(number(f, "size"), "byte", "bytes"), base);
-		} else {
-			fprintf(out, LINE "    Address 0x%" PRIx64 "\n", address);
-		}
-		if (number(f, "count") > 1)
-			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
-	}
-	put_ranks(out, json_object_get(f, "ranks"));
-	put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"));
-	put_site(out, "Allocated", json_object_get(f, "alloc"));
-	put_site(out, "Freed", json_object_get(f, "free"));
-	if (text(f, "mend")[0])
-		fprintf(out, LINE "    %s\n", text(f, "mend"));
-	fprintf(out, LINE "\n");
-}
-
-static uint64_t sum(const struct ss_check_report *f, const char *key)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < json_array_size(f->processes); i++)
-		n += number(json_array_get(f->processes, i), key);
-	return n;
-}
-
-void ss_found_text(const struct ss_check_report *f, FILE *out)
-{
-	const size_t processes = json_array_size(f->processes);
-	const uint64_t checked = sum(f, "checked"), kernels = sum(f, "unknown_kernels");
-	const uint64_t graphs = sum(f, "unknown_graphs"), blocks = sum(f, "not_compared");
-
-	fprintf(out, LINE "SOMASHIM CHECK\n");
-	for (size_t i = 0; i < json_array_size(f->findings); i++)
-		put_finding(out, json_array_get(f->findings, i));
-	if (f->leaked_blocks) {
-		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " %s leaked in %" PRIu64 " %s\n",
-			f->leaked_bytes, ss_plural(f->leaked_bytes, "byte", "bytes"),
-			f->leaked_blocks, ss_plural(f->leaked_blocks, "allocation", "allocations"));
-	}
-	fprintf(out,
-		LINE "CHECKED: %" PRIu64 " %s in %zu %s. NOT CHECKED: %" PRIu64
-		     " whose order is not known, %" PRIu64
-		     " after a call that went past somashim, %" PRIu64 " kernel %s and %" PRIu64
-		     " graph %s whose pointers are not known, and the bytes of %" PRIu64 " %s\n",
-		checked, ss_plural(checked, "use or free", "uses and frees"), processes,
-		ss_plural(processes, "process", "processes"), sum(f, "unknown_order"),
-		sum(f, "bypassed"), kernels, ss_plural(kernels, "launch", "launches"), graphs,
-		ss_plural(graphs, "launch", "launches"), blocks,
-		ss_plural(blocks, "block", "blocks"));
-	if (f->suppressed)
-		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " %s\n", f->suppressed,
-			ss_plural(f->suppressed, "finding", "findings"));
-	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " %s", f->errors,
-		ss_plural(f->errors, "error", "errors"));
-	if (f->different != f->errors)
-		fprintf(out, ", %" PRIu64 " of them different", f->different);
-	fputc('\n', out);
-}
-
-bool ss_found_json(const struct ss_check_report *f, const char *path)
-{
-	json_t *root = json_pack("{s:O, s:O, s:I, s:I, s:I, s:I}", "findings", f->findings,
-				 "processes", f->processes, "errors", (json_int_t)f->errors,
-				 "different", (json_int_t)f->different, "leaked_bytes",
-				 (json_int_t)f->leaked_bytes, "suppressed",
-				 (json_int_t)f->suppressed);
-	bool good = root &&
-		    (strcmp(path, "-") == 0 ?
-			     json_dumpf(root, stdout, JSON_INDENT(1)) == 0 && putchar('\n') != EOF :
-			     json_dump_file(root, path, JSON_INDENT(1)) == 0);
-
-	json_decref(root);
-	return good;
 }

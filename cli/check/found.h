@@ -18,6 +18,7 @@ struct ss_check_report {
 	/* With repetitions, and without; a call stack that leaks is one error */
 	uint64_t errors, different;
 	uint64_t leaked_bytes, leaked_blocks, suppressed;
+	size_t not_read; /* damaged lines of files, and findings that are none */
 };
 
 struct ss_suppressions;
@@ -28,17 +29,19 @@ void ss_suppressions_free(struct ss_suppressions *s);
 /* NULL has none. */
 bool ss_suppressed(const struct ss_suppressions *s, const json_t *finding);
 
-/* Does the file begin as one of SOMASHIM_CHECK_FILE, or as a report of ss_found_json() does? */
+/* Is it a regular file that begins as one of SOMASHIM_CHECK_FILE, or as a report of ss_found_json()
+ * does? */
 bool ss_is_found(const char *path);
 /* Reads files of SOMASHIM_CHECK_FILE, or reports that ss_found_json() wrote, as one report. `paths`
- * ends with NULL; NULL has none. False with a message in `err`; `f` holds nothing then. */
+ * ends with NULL; NULL has none; "-" is standard input. A damaged line is counted and left out.
+ * False with a message in `err` if a file is no such file; `f` holds nothing then. */
 bool ss_found_read(struct ss_check_report *f, char *const *paths, const struct ss_suppressions *s,
 		   char *err, size_t size);
 void ss_found_finish(struct ss_check_report *f);
 void ss_found_text(const struct ss_check_report *f, FILE *out);
-/* False: it could not be written. */
-bool ss_found_json(const struct ss_check_report *f, const char *path);
-bool ss_found_sarif(const struct ss_check_report *f, const char *path);
+/* False: it could not be written, or there is no memory. */
+bool ss_found_json(const struct ss_check_report *f, FILE *out);
+bool ss_found_sarif(const struct ss_check_report *f, FILE *out);
 
 /* Names for frames. */
 struct ss_frame_names;

@@ -86,7 +86,7 @@ static json_t *result(const json_t *finding)
 			 locations, "stacks", stacks);
 }
 
-bool ss_found_sarif(const struct ss_check_report *f, const char *path)
+bool ss_found_sarif(const struct ss_check_report *f, FILE *out)
 {
 	json_t *results = json_array(), *rules = json_array(), *root;
 
@@ -100,7 +100,7 @@ bool ss_found_sarif(const struct ss_check_report *f, const char *path)
 			 "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0",
 			 "runs", "tool", "driver", "name", "somashim check", "version",
 			 SOMASHIM_VERSION, "rules", rules, "results", results);
-	bool good = root && json_dump_file(root, path, JSON_INDENT(1)) == 0;
+	bool good = root && json_dumpf(root, out, JSON_INDENT(1)) == 0;
 	json_decref(root);
 	return good;
 }

@@ -68,8 +68,15 @@ struct ss_suppressions *ss_suppressions_read(const char *path, char *err, size_t
 
 	if (!good)
 		snprintf(err, size, "%s: %s", path, strerror(s ? errno : ENOMEM));
-	while (good && getline(&line, &room, in) >= 0)
+	while (good && getline(&line, &room, in) >= 0) {
 		good = rule_add(s, line);
+		if (!good)
+			snprintf(err, size, "%s: out of memory", path);
+	}
+	if (good && ferror(in)) { /* a folder can be opened, and not read */
+		snprintf(err, size, "%s: %s", path, strerror(errno));
+		good = false;
+	}
 	free(line);
 	if (in)
 		fclose(in);

@@ -144,7 +144,37 @@ rm "$dir"/rank.[01].json "$dir/5.json"
 check 2 --merge "$dir/1.json" "$dir/none"
 says 'none: No such file'
 check 2 --merge
-rm "$dir"/[1234].json
+# What is no report is named, whatever it is: nothing is not the same as no errors. A pipe is read once.
+check 0 --merge - <"$dir/1.json"
+says '^========= ERROR SUMMARY: 3 errors, 1 of them different$'
+check 0 --merge /dev/stdin < <(cat "$dir/3.json")
+says '^========= ERROR SUMMARY: 1 error$'
+: >"$dir/empty.json"
+printf 'Thread,Time,Action,Pointer,Size,Stream\n' >"$dir/log.csv"
+printf '{"findings": 1}\n' >"$dir/other.json"
+printf '{"kind": "finding"' >"$dir/cut.json"
+for bad in empty.json log.csv other.json .; do
+	check 2 --merge "$dir/1.json" "$dir/$bad"
+	says "check: $dir/$bad: "
+	silent 'ERROR SUMMARY'
+done
+if [ -c /dev/zero ]; then
+	got=0
+	timeout 20 "$somashim" check --merge /dev/zero 2>"$dir/err" || got=$?
+	[ $got = 2 ] || fail "/dev/zero: status $got"
+fi
+# A line that cannot be read costs that line, and is counted.
+check 0 --merge "$dir/cut.json"
+says '^========= NOT READ: 1 damaged line or finding$'
+{ head -n 1 "$dir/3.json"; echo '{"kind": "fin'; echo '{"kind": "finding", "count": -1}'; echo; printf '{"ki'; } >"$dir/hurt.json"
+check 9 --error-exitcode 9 --merge "$dir/hurt.json"
+says '^========= ERROR SUMMARY: 1 error$'
+says '^========= NOT READ: 3 damaged lines or findings$'
+# Other programs lay JSON out in their way.
+python3 -m json.tool "$dir/1.json" "$dir/indented.json"
+"$somashim" report "$dir/indented.json" >"$dir/err" || fail "report of another layout: $?"
+says '^========= ERROR SUMMARY: 3 errors, 1 of them different$'
+rm "$dir"/[1234].json "$dir"/{empty,other,cut,hurt,indented}.json "$dir/log.csv"
 
 # Suppressions.
 printf '# known\nuse-after-* main\ndouble-free run main\n' >"$dir/known"
@@ -155,6 +185,30 @@ check 9 --error-exitcode 9 --suppressions "$dir/known" "$corpus" free-without-wa
 echo 'double-free main run' >"$dir/known" # the wrong order
 check 9 --error-exitcode 9 --suppressions "$dir/known" "$corpus" double-free
 check 2 --suppressions "$dir/none" "$corpus" leak
+
+check 2 --suppressions "$dir" "$corpus" leak
+says "check: $dir: Is a directory"
+
+# A file that cannot be written is refused before the program runs, and named.
+for option in --log-file --json --sarif; do
+	check 2 $option="$dir/none/file" touch "$dir/ran"
+	says "check: $dir/none/file: No such file"
+	[ ! -e "$dir/ran" ] || fail "$option: the program ran"
+	[ ! -c /dev/full ] || { check 2 $option=/dev/full "$corpus" leak; says 'check: /dev/full: No space'; }
+	check 2 $option="$dir/known" --merge "$dir/known"
+	says 'it is what it reads'
+done
+check 2 --json="$dir/same" --sarif="$dir/same" "$corpus" leak
+says 'name one file'
+check 127 --json="$dir/found.json" --log-file "$dir/log" "$dir/none"
+[ ! -e "$dir/same" ] || fail "a file of a refused call is left"
+# The folder of temporary files may have any name, or be none.
+for name in 'a[b] c' 'a%p%h' none/none; do
+	case $name in none*) ;; *) mkdir "$dir/$name" ;; esac
+	TMPDIR=$dir/$name check 9 --error-exitcode 9 "$corpus" double-free
+	says '^========= ERROR SUMMARY: 1 error$'
+done
+[ -z "$(find "$dir" -path '*/somashim-check.*')" ] || fail "files are left: $(find "$dir" -path '*/somashim-check.*')"
 
 # Wrong calls.
 check 2 --tool nonsense "$corpus" leak

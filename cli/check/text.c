@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints what was found as text and JSON. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/check/fields.h"
+#include "cli/check/found.h"
+#include "cli/plural.h"
+
+#define LINE "========= "
+
+static void put_frames(FILE *out, const json_t *site)
+{
+	const json_t *frames = json_object_get(site, "frames");
+
+	for (size_t i = 0; i < json_array_size(frames); i++) {
+		const json_t *frame = json_array_get(frames, i);
+		fprintf(out, LINE "        Host Frame: %s [0x%" PRIx64 "] in %s",
+			text(frame, "function"), number(frame, "offset"), text(frame, "module"));
+		if (text(frame, "source")[0]) {
+			fprintf(out, " (%s:%" PRIu64 ")", text(frame, "source"),
+				number(frame, "line"));
+		}
+		fputc('\n', out);
+	}
+}
+
+static void put_site(FILE *out, const char *did, const json_t *site)
+{
+	const json_t *stream = json_object_get(site, "stream");
+
+	if (!site)
+		return;
+	fprintf(out, LINE "    %s by %s", did, text(site, "call"));
+	if (stream && strcmp(text(stream, "kind"), "null") == 0) {
+		fprintf(out, " on the null stream of device %" PRIu64, number(stream, "device"));
+	} else if (stream) {
+		fprintf(out, " on stream %" PRIu64 " (0x%" PRIx64 ", %s, device %" PRIu64 ")",
+			number(stream, "number"), number(stream, "handle"), text(stream, "kind"),
+			number(stream, "device"));
+	}
+	fputc('\n', out);
+	put_frames(out, site);
+}
+
+static void put_ranks(FILE *out, const json_t *ranks)
+{
+	size_t count = json_array_size(ranks);
+
+	if (count)
+		fprintf(out, LINE "    In %s ", ss_plural(count, "rank", "ranks"));
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%" JSON_INTEGER_FORMAT "%s",
+			json_integer_value(json_array_get(ranks, i)), i + 1 < count ? ", " : "\n");
+}
+
+static void put_finding(FILE *out, const json_t *f)
+{
+	uint64_t address = number(f, "address"), base = number(f, "base");
+
+	fprintf(out, LINE "%s\n", text(f, "text"));
+	if (strcmp(text(f, "fault"), "leak") != 0) {
+		if (number(f, "block") != 0) {
+			fprintf(out,
+				LINE "    Address 0x%" PRIx64 " is at offset %" PRId64
+				     " of block %" PRIu64 " of %" PRIu64 " %s at 0x%" PRIx64 "\n",
+				address ? address : base, address ? (int64_t)(address - base) : 0,
+				number(f, "block"), number(f, "size"),
+				ss_plural(number(f, "size"), "byte", "bytes"), base);
+		} else {
+			fprintf(out, LINE "    Address 0x%" PRIx64 "\n", address);
+		}
+		if (number(f, "count") > 1)
+			fprintf(out, LINE "    Seen %" PRIu64 " times\n", number(f, "count"));
+	}
+	put_ranks(out, json_object_get(f, "ranks"));
+	put_site(out, text(f, "did")[0] ? text(f, "did") : "Used", json_object_get(f, "use"));
+	put_site(out, "Allocated", json_object_get(f, "alloc"));
+	put_site(out, "Freed", json_object_get(f, "free"));
+	if (text(f, "mend")[0])
+		fprintf(out, LINE "    %s\n", text(f, "mend"));
+	fprintf(out, LINE "\n");
+}
+
+static uint64_t sum(const struct ss_check_report *f, const char *key)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(f->processes); i++)
+		n += number(json_array_get(f->processes, i), key);
+	return n;
+}
+
+void ss_found_text(const struct ss_check_report *f, FILE *out)
+{
+	const size_t processes = json_array_size(f->processes);
+	const uint64_t checked = sum(f, "checked"), kernels = sum(f, "unknown_kernels");
+	const uint64_t graphs = sum(f, "unknown_graphs"), blocks = sum(f, "not_compared");
+
+	fprintf(out, LINE "SOMASHIM CHECK\n");
+	for (size_t i = 0; i < json_array_size(f->findings); i++)
+		put_finding(out, json_array_get(f->findings, i));
+	if (f->leaked_blocks) {
+		fprintf(out, LINE "LEAK SUMMARY: %" PRIu64 " %s leaked in %" PRIu64 " %s\n",
+			f->leaked_bytes, ss_plural(f->leaked_bytes, "byte", "bytes"),
+			f->leaked_blocks, ss_plural(f->leaked_blocks, "allocation", "allocations"));
+	}
+	fprintf(out,
+		LINE "CHECKED: %" PRIu64 " %s in %zu %s. NOT CHECKED: %" PRIu64
+		     " whose order is not known, %" PRIu64
+		     " after a call that went past somashim, %" PRIu64 " kernel %s and %" PRIu64
+		     " graph %s whose pointers are not known, and the bytes of %" PRIu64 " %s\n",
+		checked, ss_plural(checked, "use or free", "uses and frees"), processes,
+		ss_plural(processes, "process", "processes"), sum(f, "unknown_order"),
+		sum(f, "bypassed"), kernels, ss_plural(kernels, "launch", "launches"), graphs,
+		ss_plural(graphs, "launch", "launches"), blocks,
+		ss_plural(blocks, "block", "blocks"));
+	if (f->suppressed)
+		fprintf(out, LINE "SUPPRESSED: %" PRIu64 " %s\n", f->suppressed,
+			ss_plural(f->suppressed, "finding", "findings"));
+	if (f->not_read)
+		fprintf(out, LINE "NOT READ: %zu damaged %s\n", f->not_read,
+			ss_plural(f->not_read, "line or finding", "lines or findings"));
+	fprintf(out, LINE "ERROR SUMMARY: %" PRIu64 " %s", f->errors,
+		ss_plural(f->errors, "error", "errors"));
+	if (f->different != f->errors)
+		fprintf(out, ", %" PRIu64 " of them different", f->different);
+	fputc('\n', out);
+}
+
+bool ss_found_json(const struct ss_check_report *f, FILE *out)
+{
+	json_t *root = json_pack("{s:O, s:O, s:I, s:I, s:I, s:I, s:I}", "findings", f->findings,
+				 "processes", f->processes, "errors", (json_int_t)f->errors,
+				 "different", (json_int_t)f->different, "leaked_bytes",
+				 (json_int_t)f->leaked_bytes, "suppressed",
+				 (json_int_t)f->suppressed, "not_read", (json_int_t)f->not_read);
+	bool good = root && json_dumpf(root, out, JSON_INDENT(1)) == 0 && putc('\n', out) != EOF;
+
+	json_decref(root);
+	return good;
+}
