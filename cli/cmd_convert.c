@@ -119,12 +119,6 @@ static void draw(void *arg, double part)
 	ss_progress_draw(part);
 }
 
-/* What follows a message about a file that cannot be read. */
-static const char *hint(const char *path)
-{
-	return ss_is_log(path) ? ": a log of allocations, for `somashim replay'" : "";
-}
-
 /* `damage`: say what is damaged. Returns the exit status. */
 static int convert(const struct arguments *a, const struct ss_convert_config *config,
 		   const char *output, bool damage)
@@ -135,7 +129,7 @@ static int convert(const struct arguments *a, const struct ss_convert_config *co
 	if (config->progress)
 		ss_progress_clear();
 	if (err[0] && (!ok || damage))
-		ss_cli_error("convert: %s%s", err, ok ? "" : hint(config->path));
+		ss_cli_error("convert: %s%s", err, ok ? "" : ss_no_trace_hint(config->path));
 	return ok ? 0 : SS_EXIT_USAGE;
 }
 
@@ -163,7 +157,7 @@ static int convert_devices(const struct arguments *a)
 	int status = 0;
 
 	if (!ss_convert_devices(config.path, &devices, err, sizeof(err)))
-		return ss_cli_error("convert: %s%s", err, hint(config.path));
+		return ss_cli_error("convert: %s%s", err, ss_no_trace_hint(config.path));
 	if (config.device >= 0) {
 		return devices >> config.device & 1 ? convert(a, &config, a->output, true) :
 						      no_device(&config, devices);

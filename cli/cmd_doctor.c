@@ -52,6 +52,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case TIMEOUT:
 		a->timeout_s = (unsigned)ss_arguments_number(state, "--timeout", arg, 86400);
 		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (a->forget && (a->save || a->json || a->runtime))
+			argp_error(state,
+				   "--forget tries nothing: not with --save, --json or --runtime");
+		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }
@@ -114,7 +119,8 @@ static void print_text(const struct ss_probe *p)
 		       "not known, and some of these may be mended.\n",
 		       p->major, p->minor, ss_release_newest().s);
 	}
-	printf("known defects that apply (docs/known-problems.md):\n");
+	if (p->major)
+		printf("known defects that apply (docs/known-problems.md):\n");
 	for (size_t i = 0; i < count; i++)
 		if (applies(&q[i], p))
 			printf("  %-4s %s (%s): %s\n", q[i].id, q[i].wrong, q[i].ref, q[i].does);

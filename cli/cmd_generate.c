@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* `somashim generate KIND`: writes an allocation log; the same seed writes the same log. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/writers/output.h"
 #include "cli/writers/rmm_csv.h"
 #include "cli/writers/workloads.h"
 
@@ -77,8 +77,9 @@ int ss_cmd_generate(int argc, char **argv)
 		.args_doc = "KIND",
 		.doc = "Writes a realistic allocation log in RMM's CSV format.",
 	};
-	struct arguments a = {
-		.gen = {.out = stdout, .random = 1, .scale = 1, .next_pointer = 0x7f0000000000}};
+	struct arguments a = {.gen = {.random = 1, .scale = 1, .next_pointer = 0x7f0000000000}};
+	struct ss_output out;
+	char err[512];
 
 	for (size_t k = 0; k < ss_workload_count && k + 2 < MAX_KINDS; k++) {
 		kinds[k + 1] = (struct argp_option){.name = ss_workloads[k].name,
@@ -86,12 +87,12 @@ int ss_cmd_generate(int argc, char **argv)
 						    .doc = ss_workloads[k].help};
 	}
 	ss_arguments_parse(&argp, argc, argv, 0, &a);
-	if (a.path && !(a.gen.out = fopen(a.path, "w")))
-		return ss_cli_error("generate: %s: %s", a.path, strerror(errno));
+	if (!ss_output_open(&out, a.path, NULL, 0, err, sizeof(err)))
+		return ss_cli_error("generate: %s", err);
+	a.gen.out = out.file;
 	a.gen.rounds = a.gen.rounds ? a.gen.rounds : a.kind->rounds;
 	ss_rmm_write_header(a.gen.out);
 	a.kind->run(&a.gen);
-	bool ok = !ferror(a.gen.out);
-	ok = (a.path ? fclose(a.gen.out) : fflush(a.gen.out)) == 0 && ok;
-	return ok ? 0 : ss_cli_error("generate: cannot write: %s", strerror(errno));
+	return ss_output_close(&out, true, err, sizeof(err)) ? 0 :
+							       ss_cli_error("generate: %s", err);
 }

@@ -13,13 +13,20 @@ static const struct argp_option options[] = {
 	{0},
 };
 
+static void choose(enum format *format, enum format wanted, const struct argp_state *state)
+{
+	if (*format != TEXT && *format != wanted)
+		argp_error(state, "either --markdown or --json");
+	*format = wanted;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	enum format *format = state->input;
 
 	switch (key) {
-	case 'm': *format = MARKDOWN; return 0;
-	case 'j': *format = JSON; return 0;
+	case 'm': choose(format, MARKDOWN, state); return 0;
+	case 'j': choose(format, JSON, state); return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }

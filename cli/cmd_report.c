@@ -76,7 +76,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case DETAILS:
 		a->details = (size_t)ss_arguments_number(state, "--details", arg, 1 << 20);
 		return 0;
-	case RUN: a->run = (size_t)ss_arguments_number(state, "--run", arg, 1 << 20); return 0;
+	case RUN:
+		a->run = (size_t)ss_arguments_number(state, "--run", arg, 1 << 20);
+		if (!a->run)
+			argp_error(state, "--run: the first run is 1");
+		return 0;
 	case DIFF: a->diff = true; return 0;
 	case ARGP_KEY_ARG:
 		if (!ss_trace_files_add(&a->files, arg, err, sizeof(err)))
@@ -151,11 +155,8 @@ static struct ss_analysis *analyze_one(const struct arguments *a, const char *pa
 
 	if (bar)
 		ss_progress_clear();
-	if (!result) {
-		ss_cli_error("report: %s%s", err,
-			     ss_is_log(path) ? ": a log of allocations, for `somashim replay'" :
-					       "");
-	}
+	if (!result)
+		ss_cli_error("report: %s%s", err, ss_no_trace_hint(path));
 	return result;
 }
 
@@ -257,7 +258,9 @@ static size_t choose_run(const struct arguments *a, struct ss_analysis **list, s
 static struct ss_analysis **choose_details(const struct arguments *a, struct ss_analysis **list,
 					   size_t count, size_t *chosen)
 {
-	size_t most = a->details != SIZE_MAX   ? a->details :
+	/* One process is not compared, so there is nothing but its details. */
+	size_t most = count == 1               ? 1 :
+		      a->details != SIZE_MAX   ? a->details :
 		      count <= MANY || a->json ? count :
 						 WORST;
 	struct ss_analysis **detail = calloc(count + 1, sizeof(*detail));

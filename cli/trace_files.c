@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/readers/events.h"
+#include "cli/readers/input.h"
 #include "cli/trace_files.h"
 #include "trace/format.h"
 
@@ -54,7 +55,8 @@ uint64_t ss_trace_start(const char *path)
 	return read_header(path, &h) ? h.realtime_ns : 0;
 }
 
-bool ss_is_log(const char *path)
+/* A regular file that `somashim replay` reads: a log of allocations, or a memory snapshot. */
+static bool is_log(const char *path)
 {
 	struct ss_events ev;
 	struct stat st;
@@ -65,6 +67,16 @@ bool ss_is_log(const char *path)
 	if (is_log)
 		ss_events_finish(&ev);
 	return is_log;
+}
+
+const char *ss_no_trace_hint(const char *path)
+{
+	struct ss_trace_header h = {0};
+
+	if (is_log(path))
+		return ": a log of allocations, for `somashim replay'";
+	(void)read_header(path, &h);
+	return ss_input_tool(&h, sizeof(h)) ? ": it is packed; unpack it first" : "";
 }
 
 static int visible(const struct dirent *e)
@@ -102,7 +114,7 @@ bool ss_trace_files_add(struct ss_trace_files *f, const char *path, char *err, s
 	free(entry);
 	if (!ok || f->count == before) {
 		snprintf(err, err_size, "%s: %s", path,
-			 ok ? "no trace file in this directory" : "out of memory");
+			 ok ? "no recording in this directory" : "out of memory");
 		return false;
 	}
 	return true;

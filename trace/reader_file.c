@@ -243,7 +243,7 @@ static const char *check_header(const struct ss_trace_header *h, size_t got, cha
 {
 	*offset = 0;
 	if (got < sizeof(h->magic) || memcmp(h->magic, SS_TRACE_MAGIC, sizeof(h->magic)) != 0)
-		return got ? "this is no trace file of somashim" : "the file is empty";
+		return got ? "this is no recording of somashim" : "the file is empty";
 	if (got < sizeof(*h)) {
 		*offset = got;
 		return "the file ends in the middle of its header";

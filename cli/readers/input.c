@@ -17,9 +17,11 @@
 /* For gzip and xz the first byte is enough: no CSV and no pickle begins with it, and the tool
  * refuses a file of another format. The first byte of zstd is a bracket, with which a pickle
  * of protocol 0 begins too. */
-static const char *tool_of(const unsigned char *magic, size_t n)
+const char *ss_input_tool(const void *begin, size_t n)
 {
-	if (n == MAGIC && memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0)
+	const unsigned char *magic = begin;
+
+	if (n >= MAGIC && memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0)
 		return "zstd";
 	return magic[0] == 0x1f ? "gzip" : magic[0] == 0xfd ? "xz" : NULL;
 }
@@ -122,7 +124,7 @@ bool ss_input_open(struct ss_input *in, const char *path, char *err, size_t err_
 		snprintf(err, err_size, "%s", errno ? strerror(errno) : "the file is empty");
 		goto error_fd;
 	}
-	in->tool = tool_of(magic, n);
+	in->tool = ss_input_tool(magic, n);
 	if (in->tool && lseek(fd, -(off_t)n, SEEK_CUR) < 0) {
 		int file = spool(fd, magic, n);
 		if (file < 0) {

@@ -15,6 +15,9 @@ struct ss_input {
 	pid_t pid;        /* the running tool; 0 after it was waited for */
 };
 
+/* The tool that unpacks a file that begins with these `n` bytes, of which there is one at least;
+ * NULL if it is not compressed. */
+const char *ss_input_tool(const void *begin, size_t n);
 /* Opens `path`; "-" is standard input. A compressed file is recognized by its first bytes
  * and piped through the tool of that name. Returns false with a message in `err` on any
  * error; an empty file is an error too. Not thread safe (it forks). */

@@ -48,6 +48,12 @@ static bool read_any(struct ss_events *ev, struct ss_input *in, int device, char
 			 "later");
 		return false;
 	}
+	if (in->first == '{' || in->first == '[') {
+		snprintf(err, err_size,
+			 "JSON: a snapshot is read as the pickle that PyTorch writes, and of a "
+			 "recording `somashim convert --to rmm' makes a log");
+		return false;
+	}
 	if (in->first != PICKLE_PROTOCOL && device > 0) {
 		snprintf(err, err_size, "--device is for memory snapshots; a CSV is of one device");
 		return false;

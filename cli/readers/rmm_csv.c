@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/readers/rmm_csv.h"
+#include "trace/format.h"
 
 #define MAX_FIELDS 64
 #define MAX_TEXT 65536 /* longer lines are refused */
@@ -57,7 +58,13 @@ static int next_line(struct ss_rmm_reader *reader)
 
 static void report_binary(const struct ss_rmm_reader *reader, char *err, size_t err_size)
 {
-	snprintf(err, err_size, "line %llu: not text, or longer than any row", reader->line);
+	bool recording = reader->line == 1 &&
+			 memcmp(reader->text, SS_TRACE_MAGIC, strlen(SS_TRACE_MAGIC)) == 0;
+
+	snprintf(err, err_size, "line %llu: %s", reader->line,
+		 recording ? "a recording that is packed: unpack it, then see it with `somashim "
+			     "report'" :
+			     "not text, or longer than any row");
 }
 
 /* Splits the line at its commas, in place. Returns the number of fields, of which at most

@@ -23,7 +23,8 @@ void ss_recording_start(const struct ss_options *options)
 {
 	ss_trace_set_ring(options->trace_ring);
 	if (options->trace[0] && !ss_trace_open(options->trace, say))
-		ss_shim_log("cannot open SOMASHIM_TRACE %s: %s", options->trace, strerror(errno));
+		ss_shim_log("cannot open SOMASHIM_TRACE %s: %s", options->trace,
+			    errno == ENODEV ? "it is no regular file" : strerror(errno));
 }
 
 static struct ss_journal *journal;

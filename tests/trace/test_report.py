@@ -313,6 +313,8 @@ def test_many():
     text = run(path('many')).stdout
     equal(text.count('\n----\n'), 5, 'details')
     equal(run('--details', '7', path('many')).stdout.count('\n----\n'), 7, '--details')
+    one = run(path('many/0')).stdout
+    assert one and run('--details', '0', path('many/0')).stdout == one, 'one process is not compared'
     data = report('--details', '3', path('many'))
     equal(sorted(p['devices'][0]['used_peak']['used'] // MIB for p in data['processes']), [38, 39, 40], 'the worst')
     equal(len(data['over_ranks']['ranks']), 40, 'rows')
@@ -371,7 +373,7 @@ def test_bad():
     assert 'its peak of 50.00 MiB' in done.stdout and done.stderr.count('\n') == 1
     run(path('none'), status=2)
     os.mkdir(path('nothing'))
-    assert 'no trace file' in run(path('nothing'), status=2).stderr
+    assert 'no recording' in run(path('nothing'), status=2).stderr
     run(status=2)
     # A damaged record: said with its offset, and the rest is there.
     damaged = bytearray(good)

@@ -53,6 +53,13 @@ if [ -c /dev/full ]; then
 	done
 fi
 
+# Options that contradict each other.
+for call in "options --json --markdown" "options -mj" "doctor --save --forget" "doctor --forget --runtime /" \
+	"report --run 0 $0" "report --json -o page $0"; do
+	status 2 "$somashim" $call
+	[ -s "$dir/err" ] && [ ! -s "$dir/out" ] || fail "$call: $(cat "$dir/out" "$dir/err")"
+done
+
 # A process is named by plain digits, and top says which ones it looked for.
 for pid in 1K 5% 0 -1 0x10 99999999999; do
 	for command in "top --once" dump; do
@@ -81,6 +88,12 @@ for kind in training serving dataframe handoff amr oneshot weightsync powers; do
 done
 status 2 "$somashim" generate
 status 2 "$somashim" generate training --scale 0
+status 2 "$somashim" generate training -o "$dir/none/log"
+grep -q "generate: $dir/none/log: No such file" "$dir/err" || fail "generate -o: $(cat "$dir/err")"
+if [ -c /dev/full ]; then
+	status 2 "$somashim" generate serving -o /dev/full
+	grep -q "generate: /dev/full: No space" "$dir/err" || fail "generate -o: $(cat "$dir/err")"
+fi
 status 2 "$somashim" generate nothing
 grep -q "no kind 'nothing'" "$dir/err" || fail "generate: the kind is not named"
 
@@ -185,6 +198,24 @@ for short in T Th Thr; do # not even as long as a mark
 	status 2 sh -c 'printf "$2" | "$1" replay -' sh "$somashim" $short
 	grep -q 'line 1: expected the header' "$dir/err" || fail "$short: $(cat "$dir/err")"
 done
+# What is no log is said to be what it is.
+printf '{"segments": [], "device_traces": [[]]}' >"$dir/bad"
+status 2 "$somashim" replay "$dir/bad"
+grep -q 'JSON: .* pickle' "$dir/err" || fail "JSON: $(cat "$dir/err")"
+for reader in report "convert --to folded"; do
+	status 2 "$somashim" $reader "$dir/a"
+	grep -q 'no recording of somashim: a log of allocations' "$dir/err" || fail "$reader: $(cat "$dir/err")"
+	[ -p "$dir/fifo" ] || mkfifo "$dir/fifo"
+	status 2 timeout 20 "$somashim" $reader "$dir/fifo"
+	grep -q 'not a regular file' "$dir/err" || fail "$reader of a FIFO: $(cat "$dir/err")"
+done
+if command -v gzip >/dev/null; then
+	printf 'SMSTRACE\0' | gzip >"$dir/bad"
+	status 2 "$somashim" replay "$dir/bad"
+	grep -q 'a recording that is packed' "$dir/err" || fail "packed: $(cat "$dir/err")"
+	status 2 "$somashim" report "$dir/bad"
+	grep -q 'no recording of somashim: it is packed' "$dir/err" || fail "packed: $(cat "$dir/err")"
+fi
 # A clone of a repository whose large files were not fetched.
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' >"$dir/bad"
 status 2 "$somashim" replay "$dir/bad"
