@@ -129,7 +129,6 @@ static bool many_end(struct ss_core *core, struct ss_positions *s, int dev, bool
 	struct ss_order *o = core->order;
 	/* Only a device-wide wait covers streams that we do not know. */
 	bool idle = ok && s->whole && (s->wide || !ss_distrusted(core));
-	uint64_t now = ss_now_ms(core);
 
 	pthread_mutex_lock(&o->lock);
 	if (ok && s->wide > atomic_load(&o->dev[dev].wide_done))
@@ -142,7 +141,6 @@ static bool many_end(struct ss_core *core, struct ss_positions *s, int dev, bool
 		if (!ok || !covered || tl->capturing)
 			continue;
 		ss_complete_seen(core, tl, s->at[i].pos, s->at[i].version, true);
-		ss_sync_note(core, tl, s->at[i].pos, now);
 		/* The null stream and all that join it were at their end, so a command would
 		 * have had nothing to join. */
 		ss_cover_end(tl, s->at[i].cover);

@@ -46,10 +46,8 @@ struct ss_timeline {
 	_Atomic uint64_t commanded; /* position, as order.h draws it */
 
 	/* Written by whoever asks how far it is: */
-	_Alignas(64) struct {
-		_Atomic uint64_t pos, ms;
-	} noted[2];                /* its last synchronizations */
-	_Atomic uint64_t noted_at; /* ss_ticks() of the last one; 0: the next is reported */
+	_Alignas(64) _Atomic uint64_t synced_pos, synced_ms; /* its last synchronization */
+	_Atomic uint64_t reported_at; /* ss_ticks() of one; 0: the next is reported */
 	/* saw, version, covers; with order->lock alive, capturing */
 	struct ss_spin lock;
 	struct ss_clock *saw;
@@ -192,8 +190,6 @@ static inline void ss_complete_seen(struct ss_core *core, struct ss_timeline *tl
 
 /* ---- sync_report.c: synchronizations that are reported --------------------- */
 
-/* A synchronization with tl at pos returned at `now` (milliseconds). */
-void ss_sync_note(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t now);
 /* The slow half of ss_sync_report(). */
 void ss_sync_report_now(struct ss_core *core, int dev, struct ss_timeline *tl, uint64_t pos,
 			bool idle);
@@ -209,9 +205,9 @@ static inline void ss_sync_report(struct ss_core *core, int dev, struct ss_timel
 				  uint64_t pos, bool idle)
 {
 	if (tl && !idle &&
-	    ss_ticks() - atomic_load_explicit(&tl->noted_at, memory_order_relaxed) <
+	    ss_ticks() - atomic_load_explicit(&tl->reported_at, memory_order_relaxed) <
 		    SS_REPORT_TICKS)
-		atomic_store_explicit(&tl->noted[0].pos, pos, memory_order_relaxed);
+		atomic_store_explicit(&tl->synced_pos, pos, memory_order_relaxed);
 	else
 		ss_sync_report_now(core, dev, tl, pos, idle);
 }
