@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Vector clocks: for every timeline the positions of the others that its next command is ordered
- * after.
+ * after. And how far each is known to have come: `completed` by whatever means, `synced` as far as
+ * the application has synchronized with it.
  *
  * Locks: timeline->lock guards the timeline's own clock. A copy belongs to whoever made it.
+ * Positions need none, since they only grow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -86,4 +88,39 @@ void ss_clock_raise(struct ss_timeline *x, const struct ss_clock *from, uint32_t
 		clock->n[i] = ss_max(clock->n[i], from->n[i]);
 	clock->n[slot] = ss_max(clock->n[slot], n);
 	atomic_store_explicit(&x->version, ss_version(x) + 1, memory_order_release);
+}
+
+/* ---- what has completed ------------------------------------------------------ */
+
+void ss_complete(struct ss_core *core, struct ss_timeline *tl, uint64_t pos,
+		 const struct ss_clock *clock, bool synced)
+{
+	ss_progress_raise(&tl->progress, pos, synced);
+	for (uint32_t i = 0; clock && i < clock->count; i++)
+		if (clock->n[i])
+			ss_progress_raise(&core->order->slots[i]->progress, clock->n[i], synced);
+}
+
+void ss_complete_clock(struct ss_core *core, struct ss_timeline *tl, uint64_t pos, uint64_t version,
+		       bool synced)
+{
+	ss_spin_lock(&tl->lock);
+	if (ss_version(tl) == version) {
+		ss_complete(core, tl, pos, tl->saw, synced);
+		if (synced)
+			atomic_store_explicit(&tl->proved, version, memory_order_relaxed);
+	}
+	ss_spin_unlock(&tl->lock);
+}
+
+bool ss_mark_reached(struct ss_core *core, uint32_t slot, uint64_t n, bool any)
+{
+	const struct ss_progress *p = &core->order->slots[slot]->progress;
+
+	return n <= atomic_load_explicit(any ? &p->completed : &p->synced, memory_order_acquire);
+}
+
+uint64_t ss_timeline_commanded(const struct ss_timeline *tl)
+{
+	return atomic_load(&tl->commanded);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event: event.c (which events exist), record.c and wait.c (the watched calls).
+ * One event: event.c (which events exist), watched.c (the watched calls).
  *
  * Every watched call is a pair around the real one. `begin` reads positions, so that whatever is
  * freed while the real call runs lies above them. `end` grants them if the call succeeded. An

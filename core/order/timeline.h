@@ -162,7 +162,7 @@ static inline void ss_clock_merge(struct ss_timeline *x, const struct ss_clock *
 	ss_spin_unlock(&x->lock);
 }
 
-/* ---- completion.c: what has completed -------------------------------------- */
+/* ---- clock.c: what has completed -------------------------------------- */
 
 static inline void ss_progress_raise(struct ss_progress *p, uint64_t n, bool synced)
 {
@@ -264,14 +264,14 @@ enum ss_token_kind {
 	SS_TOKEN_MANY,
 };
 
-/* wait.c: the host has waited for generation `gen` of an event. Completes what its clock covers.
+/* watched.c: the host has waited for generation `gen` of an event. Completes what its clock covers.
  * Returns the timeline that it was recorded on, and its position there; NULL: it had no clock. */
 struct ss_timeline *ss_event_done(struct ss_core *core, struct ss_event *e, uint64_t gen,
 				  uint64_t *pos);
 /* event.c: for the end of the core. */
 void ss_order_events_finish(struct ss_core *core);
 
-/* ---- stream_query.c and stream_end.c ------------------------------------------- */
+/* ---- idle.c and stream_end.c ------------------------------------------- */
 
 /* Asks the runtime whether tl is at its end, and completes what that proves. Unlike
  * ss_stream_record_and_ask() it enqueues no command, so what the stream has not joined stays

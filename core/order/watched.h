@@ -3,7 +3,7 @@
  * The watched calls of events: begin and end of hipEventRecord and hipStreamWaitEvent, and the
  * begin of hipEventSynchronize and hipEventQuery, which ss_sync_end() ends. What they grant is in
  * event.h, and how a pair is called in core.h. The handlers of the preload run them with every
- * call, so the usual case is inlined; record.c and wait.c have all others.
+ * call, so the usual case is inlined; watched.c has all others.
  *
  * Locks: the bit SS_EVENT_LOCKED of an event, then timeline->lock.
  */
@@ -12,7 +12,7 @@
 
 #include "core/order/event.h"
 
-/* ---- records (record.c) ---------------------------------------------------- */
+/* ---- records --------------------------------------------------------------- */
 
 /* Copies the clock of tl into the event's. Event locked. */
 void ss_event_copy_clock(struct ss_event *e, struct ss_timeline *tl);
@@ -82,7 +82,7 @@ SS_INLINE void ss_record_end(struct ss_core *core, struct ss_token *t, bool ok)
 		ss_fence_serve(core, tl, SS_FENCE_JOINING);
 }
 
-/* ---- waits and queries (wait.c) -------------------------------------------- */
+/* ---- waits and queries ------------------------------------------------------ */
 
 /* The slow half of ss_event_clock_now(): another thread may hold the event. */
 __attribute__((cold)) uint64_t ss_event_clock_then(struct ss_event *e);

@@ -146,16 +146,11 @@ struct ss_block *ss_live_at(const struct ss_core *core, struct ss_segment *seg, 
  * and no lock is held. */
 struct ss_segment *ss_segment_lock(const struct ss_core *core, uint64_t addr);
 
-/* ---- pool_new.c ---------------------------------------------------------------------------- */
+/* ---- pool_lifetime.c: no lock held --------------------------------------------- */
 
 /* pools->lock held. NULL: host memory is out. */
 struct ss_pool *ss_pool_new(struct ss_core *core, int dev, bool classic, bool is_default);
-/* Keeps a pool that is in no list for the next birth on its device. pools->lock held. */
-void ss_pool_set_aside(struct ss_pool *pool);
 void ss_pool_free(struct ss_pool *pool);
-
-/* ---- pool_lifetime.c: no lock held --------------------------------------------- */
-
 /* A pool stays what it is until ss_pool_unref() (core.h). False: it is gone. */
 bool ss_pool_ref(struct ss_pool *pool);
 /* Gives a destroyed pool's memory back once nothing of it is live. A caller without a use of the
