@@ -23,6 +23,9 @@ struct ss_device_memory {
 	atomic_bool nearly_full; /* near the end of its memory: frees record their own fence */
 	atomic_bool low;         /* less is left than the runtime may need for itself */
 	atomic_bool woken;       /* the null stream has its hardware queue */
+	/* When the device was asked last: what was left, together with `taken`; and, ms, until when
+	 * that is believed. */
+	_Atomic uint64_t room, room_until;
 	/* Does the runtime keep what is given back (retention.c)? Of chunks, of exported
 	 * segments. */
 	struct ss_retention {

@@ -13,6 +13,10 @@
 #define LOW_MOST (64ull << 20) /* but no more than this */
 #define WAKE_PART 4            /* the null stream gets its queue when this part is used */
 #define NEARLY_FULL_PART 16    /* frees record fences when less than this part is left */
+/* While more than this part was left lately, nobody asks how much it is: the call takes as long as
+ * one that takes memory. */
+#define FAR_PART 4
+#define LATELY_MS 10           /* other processes take memory, too */
 
 static uint64_t low_water(uint64_t total)
 {
@@ -36,9 +40,24 @@ static void wake_null(struct ss_memory *m, uint64_t used)
 static bool left_of(struct ss_memory *m, uint64_t *left, uint64_t *total)
 {
 	struct ss_core *core = m->core;
+	struct ss_device_memory *d = ss_device_memory(core, m->dev);
 
 	*left = *total = 0;
-	return SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, m->dev, left, total)) == SS_OK;
+	if (SS_DRIVE(core, core->drv.mem_info(core->drv.ctx, m->dev, left, total)) != SS_OK)
+		return false;
+	atomic_store(&d->room, *left + atomic_load(&d->taken));
+	atomic_store(&d->room_until, ss_now_ms(core) + LATELY_MS);
+	return true;
+}
+
+/* Was so much left lately that what the pools took since does not matter? */
+static bool is_far_from_full(const struct ss_memory *m)
+{
+	struct ss_core *core = m->core;
+	struct ss_device_memory *d = ss_device_memory(core, m->dev);
+	uint64_t used = atomic_load(&d->taken) + core->info[m->dev].total_bytes / FAR_PART;
+
+	return atomic_load(&d->room) > used && ss_now_ms(core) < atomic_load(&d->room_until);
 }
 
 void ss_headroom_before(struct ss_memory *m, uint64_t more)
@@ -50,7 +69,7 @@ void ss_headroom_after(struct ss_memory *m)
 {
 	uint64_t left, total;
 
-	if (!left_of(m, &left, &total))
+	if (is_far_from_full(m) || !left_of(m, &left, &total))
 		return;
 	wake_null(m, total - left); /* other processes use it as well */
 	/* What ReuseAllowInternalDependencies can wait for is a fence of the free itself. */

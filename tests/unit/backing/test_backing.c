@@ -106,6 +106,32 @@ static void test_device_full(void **state)
 	}
 }
 
+/* How much is left of the device is asked seldom while that is much, and at every growth later. */
+static void test_device_asked(void **state)
+{
+	EACH_BACKING(i) {
+		uint64_t asked;
+
+		open_memory(backings[i], 1024 * MIB);
+		for (unsigned n = 0; n < 16; n++)
+			need(32 * MIB, false);
+		assert_int_equal(ss_fake_counts(fake).mem_info, 1);
+		/* Another process may have taken some meanwhile. */
+		ss_fake_advance_ms(fake, 10);
+		need(32 * MIB, false);
+		assert_int_equal(ss_fake_counts(fake).mem_info, 2);
+		need(256 * MIB, false);
+		asked = ss_fake_counts(fake).mem_info;
+		need(16 * MIB, false);
+		need(16 * MIB, false);
+		assert_int_equal(ss_fake_counts(fake).mem_info, asked + 2);
+		assert_false(ss_nearly_full(core, 0));
+		need(160 * MIB, false);
+		assert_true(ss_nearly_full(core, 0));
+		close_memory();
+	}
+}
+
 static void test_growth_segment(void **state)
 {
 	struct ss_growth g = {
@@ -296,6 +322,7 @@ int main(void)
 		cmocka_unit_test(test_completed_ranges),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_device_full),
+		cmocka_unit_test(test_device_asked),
 		cmocka_unit_test(test_growth_segment),
 		cmocka_unit_test(test_exchange),
 		cmocka_unit_test(test_threshold_keep),
