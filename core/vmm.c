@@ -20,7 +20,7 @@
 #include "core/base/mutants.h"
 
 #define POOL_PARTS 64   /* a new chunk is at most this part of the pool, */
-#define RUN_PARTS 12    /* or this part of the bytes that are missing, whichever is more */
+#define RUN_PARTS 6     /* or this part of the bytes that are missing, whichever is more */
 /* A pool has about so many chunks at most, since each may take a file descriptor */
 #define MOST_CHUNKS 768
 #define PLACES 3        /* other addresses that are tried after the driver refused one */
