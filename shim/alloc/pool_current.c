@@ -49,8 +49,14 @@ static hipError_t make_current(int dev, struct ss_pool *pool)
 
 static hipError_t native_made_current(int dev, hipMemPool_t handle, hipError_t err)
 {
-	if (err == hipSuccess)
+	struct ss_pool *pool = ss_pool_default(ss_core, dev);
+
+	if (err == hipSuccess) {
 		ss_pool_native_set_current(dev, handle);
+		/* What is current again when the program destroys that pool. */
+		if (pool)
+			(void)ss_pool_set_current(ss_core, dev, pool);
+	}
 	return ss_result(err);
 }
 

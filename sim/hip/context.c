@@ -135,6 +135,7 @@ hipError_t i_hipDevicePrimaryCtxRetain(hipCtx_t *c, hipDevice_t d)
 	return hipSuccess;
 }
 
+/* Both do nothing, whatever their names promise (hip_context.cpp). */
 hipError_t i_hipDevicePrimaryCtxRelease(hipDevice_t d)
 {
 	return check_device(d);
@@ -142,15 +143,7 @@ hipError_t i_hipDevicePrimaryCtxRelease(hipDevice_t d)
 
 hipError_t i_hipDevicePrimaryCtxReset(hipDevice_t d)
 {
-	int was = current_device();
-	hipError_t e = check_device(d);
-
-	if (e)
-		return e;
-	thread_state()->device = d;
-	e = i_hipDeviceReset();
-	thread_state()->device = was;
-	return e;
+	return check_device(d);
 }
 
 hipError_t i_hipDevicePrimaryCtxSetFlags(hipDevice_t d, unsigned flags)

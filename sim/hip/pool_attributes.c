@@ -188,13 +188,13 @@ hipError_t i_hipMemPoolSetAccess(hipMemPool_t h, const hipMemAccessDesc *list, s
 	for (size_t i = 0; i < n && !e; i++) {
 		int d = list[i].location.id, f = (int)list[i].flags;
 
-		if (f > 3 || list[i].location.type != hipMemLocationTypeDevice)
+		if (f > 3 || f == 2 || list[i].location.type != hipMemLocationTypeDevice)
 			e = hipErrorInvalidValue;
 		else if (check_device(d))
 			e = hipErrorInvalidDevice;
 		else if (!f && (!V7 || d == p->device))
 			e = hipErrorInvalidDevice;
-		else if (f == hipMemAccessFlagsProtRead && d == p->device && V7)
+		else if (f == hipMemAccessFlagsProtRead && d == p->device && V7_14)
 			e = hipErrorNotSupported;
 		else if (d != p->device)
 			p->access[d] = f;

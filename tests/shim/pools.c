@@ -49,6 +49,23 @@ static void create(void)
 	CHECK(hipDeviceGetDefaultMemPool(&pool, 99) != hipSuccess);
 }
 
+/* A pool of ours is current, then one of the runtime's, which ends: the default pool is current. */
+static void current_of_two_kinds(void)
+{
+	hipMemPool_t ours = make_pool(0, hipMemHandleTypeNone), current, def;
+	hipMemPool_t native = make_pool(0, (hipMemAllocationHandleType)0x80);
+
+	OK(hipDeviceGetDefaultMemPool(&def, 0));
+	OK(hipDeviceSetMemPool(0, ours));
+	OK(hipDeviceSetMemPool(0, native));
+	OK(hipDeviceGetMemPool(&current, 0));
+	CHECK(current == native);
+	OK(hipMemPoolDestroy(native));
+	OK(hipDeviceGetMemPool(&current, 0));
+	CHECK(current == def);
+	OK(hipMemPoolDestroy(ours));
+}
+
 static void attributes(hipMemPool_t pool)
 {
 	struct {
@@ -284,6 +301,7 @@ int main(void)
 	trims();
 	maximum();
 	create();
+	current_of_two_kinds();
 	pool = make_pool(0, hipMemHandleTypeNone);
 	attributes(pool);
 	access_lists(pool, devices);

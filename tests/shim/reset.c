@@ -133,6 +133,11 @@ int main(void)
 	CHECK(device_free(0) + 16 * MIB >= before);
 	p = some(false);
 	OK(hipFree(p));
+	/* The reset of a primary context does nothing. */
+	p = some(true);
+	OK(hipDevicePrimaryCtxReset(0));
+	OK(hipMemset(p, 1, MIB));
+	OK(hipFree(p));
 	in_a_capture();
 	under_way();
 	beside();
