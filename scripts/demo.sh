@@ -9,8 +9,9 @@
 # device per hipFree (spack#27535); and with the runtime's own pool, which reuses whole blocks. Ends with three sentences on the sums, and with an
 # error if a byte was wrong.
 set -euo pipefail
+. "$(dirname "$0")/usage.sh"
 for log in "$@"; do
-	[ -r "$log" ] || { echo "demo.sh: $log cannot be read" >&2; exit 2; }
+	[ -r "$log" ] || wrong_call "$log cannot be read"
 done
 logs=()
 for log in "$@"; do logs+=("$(realpath "$log")"); done

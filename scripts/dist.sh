@@ -6,17 +6,18 @@
 #   scripts/dist.sh [--sim] [--wheel]     --sim: with the software device
 #                                         --wheel: a wheel for pip instead of the tarball, for glibc 2.17 and later
 set -euo pipefail
-cd "$(dirname "$0")/.."
-. scripts/packages.sh
+. "$(dirname "$0")/usage.sh"
 
 sim=false wheel=false
 for option; do
 	case $option in
 	--sim) sim=true ;;
 	--wheel) wheel=true ;;
-	*) echo "usage: scripts/dist.sh [--sim] [--wheel]" >&2; exit 2 ;;
+	*) wrong_call "there is no option $option" ;;
 	esac
 done
+cd "$(dirname "$0")/.."
+. scripts/packages.sh
 install_packages libbz2-dev
 build=${BUILD:-build-dist}
 options=(--buildtype=release --prefix=/ --libdir=lib --strip -Dtests=false -Dbench=false

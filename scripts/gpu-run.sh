@@ -25,6 +25,7 @@ while [ $# -gt 0 ]; do
 		-o) out=$2 ;;
 		esac
 		shift ;;
+	-h | --help) sed -n '3,/^[^#]/s/^# //p' "$0"; exit 0 ;;
 	*) usage ;;
 	esac
 	shift

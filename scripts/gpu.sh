@@ -7,15 +7,17 @@
 # The programs are compiled for the runtime that `somashim doctor` takes (--runtime PATH, ROCM_PATH, else what is found), or for
 # the software device's. BUILD is a build folder; by default a release build is made in build-gpu.
 set -euo pipefail
+. "$(dirname "$0")/usage.sh"
 place= options=(-o "$PWD/gpu.json") build= runtime=${ROCM_PATH:-}
 while [ $# -gt 0 ]; do
 	case $1 in
-	--bundle) place=$(realpath -m "$2"); shift ;;
-	--only | --limit) options+=("$1" "$2"); shift ;;
-	-o) options+=(-o "$(realpath "$2")"); shift ;;
-	--runtime) runtime=$2; options+=("$1" "$2"); shift ;;
+	--bundle) needs_value "$@"; place=$(realpath -m "$2"); shift ;;
+	--limit) needs_number "$@"; options+=("$1" "$2"); shift ;;
+	--only) needs_value "$@"; options+=("$1" "$2"); shift ;;
+	-o) needs_value "$@"; options+=(-o "$(realpath "$2")"); shift ;;
+	--runtime) needs_value "$@"; runtime=$2; options+=("$1" "$2"); shift ;;
 	--quick | --long | --tests | --sim) options+=("$1") ;;
-	-*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	-*) wrong_call "there is no option $1" ;;
 	*) build=$(realpath "$1") ;;
 	esac
 	shift

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Checks that every test named in docs/known-problems.md exists, and that every problem has a row.
-#   known-problems.sh [SOURCE-DIR]
+#   scripts/known-problems.sh [SOURCE-DIR]
 set -eu
+. "$(dirname "$0")/usage.sh"
 root=${1:-$(dirname "$0")/..}
 page=$root/docs/known-problems.md
+[ -f "$page" ] || wrong_call "there is no file $page"
 bad=0
 
 wrong() {

@@ -5,8 +5,9 @@
 #   scripts/layers.sh [BUILD_DIR]     exits 77 if no room is divided into folders
 # LAYERS=FILE replaces the table below (for the test of this script).
 set -uo pipefail
+. "$(dirname "$0")/usage.sh"
 build=${1:-${BUILD:-$(dirname "$0")/../build}}
-[ -d "$build" ] || { echo "layers.sh: no directory $build" >&2; exit 2; }
+[ -d "$build" ] || wrong_call "no directory $build"
 
 # A room and its folders from the lowest to the highest. A folder uses only those before it.
 # Folders joined by commas are on one level and do not use each other. "." stands for the files in the

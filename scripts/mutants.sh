@@ -9,19 +9,20 @@
 #
 #   scripts/mutants.sh [--programs N] [--jobs J] [NUMBER...]
 set -u
+. "$(dirname "$0")/usage.sh"
 few=5000
-cd "$(dirname "$0")/.." || exit 1
 programs=200000
 jobs=$(nproc)
 list=
 while [ $# -gt 0 ]; do
 	case $1 in
-	--programs) programs=$2; shift 2 ;;
-	--jobs) jobs=$2; shift 2 ;;
-	[0-9]*) list="$list $1"; shift ;;
-	*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	--programs) needs_number "$@"; programs=$2; shift 2 ;;
+	--jobs) needs_number "$@"; jobs=$2; shift 2 ;;
+	*[!0-9]*) wrong_call "$1 is neither an option nor a number" ;;
+	*) list="$list $1"; shift ;;
 	esac
 done
+cd "$(dirname "$0")/.." || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DSOMASHIM_VERSION=\"mutant\" -O1"

@@ -7,29 +7,27 @@
 #
 #   scripts/oracle-long.sh [--count N] [--start SEED] [--jobs J] [--minutes M] [--state DIR] [BUILD]
 set -u
+. "$(dirname "$0")/usage.sh"
 count=10000000
 block=20000
 start=
 jobs=$(nproc)
 minutes=
 state=
-build=build
+build=$(dirname "$0")/../build
 while [ $# -gt 0 ]; do
 	case $1 in
-	--count) count=$2; shift 2 ;;
-	--start) start=$2; shift 2 ;;
-	--jobs) jobs=$2; shift 2 ;;
-	--minutes) minutes=$2; shift 2 ;;
-	--state) state=$2; shift 2 ;;
-	-*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	--count) needs_number "$@"; count=$2; shift 2 ;;
+	--start) needs_number "$@"; start=$2; shift 2 ;;
+	--jobs) needs_number "$@"; jobs=$2; shift 2 ;;
+	--minutes) needs_number "$@"; minutes=$2; shift 2 ;;
+	--state) needs_value "$@"; state=$2; shift 2 ;;
+	-*) wrong_call "there is no option $1" ;;
 	*) build=$1; shift ;;
 	esac
 done
-case $count$start$jobs$minutes in
-*[!0-9]*) echo "$0: not a number" >&2; exit 2 ;;
-esac
 oracle=$build/tests/oracle/oracle
-[ -x "$oracle" ] || { echo "$0: no $oracle: run ninja -C $build" >&2; exit 2; }
+[ -x "$oracle" ] || wrong_call "no $oracle: run ninja -C $build"
 if [ -z "$state" ]; then
 	state=$(mktemp -d) || exit 2
 	trap 'rm -rf "$state"' EXIT

@@ -10,13 +10,14 @@
 #   scripts/placement.sh [--seed N] [--logs N] [--rounds N] [BACKING ...]     SOMASHIM=path of the command
 # Exits 1 if a limit is missed, a block overlaps or a replay fails, 2 if it cannot begin.
 set -uo pipefail
+. "$(dirname "$0")/usage.sh"
 seed='' count=64 rounds=1
 while [ $# != 0 ]; do
 	case $1 in
-	--seed) seed=$2; shift 2 ;;
-	--logs) count=$2; shift 2 ;;
-	--rounds) rounds=$2; shift 2 ;;
-	-*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+	--seed) needs_number "$@"; seed=$2; shift 2 ;;
+	--logs) needs_number "$@"; count=$2; shift 2 ;;
+	--rounds) needs_number "$@"; rounds=$2; shift 2 ;;
+	-*) wrong_call "there is no option $1" ;;
 	*) break ;;
 	esac
 done
@@ -24,7 +25,7 @@ done
 for backing in "$@"; do
 	case $backing in
 	hip | hsa | vmm) ;;
-	*) echo "placement.sh: there is no backing $backing" >&2; exit 2 ;;
+	*) wrong_call "there is no backing $backing" ;;
 	esac
 done
 cd "$(dirname "$0")/.." || exit 2

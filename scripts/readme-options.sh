@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Checks that the options table of the README is the one of config/options.c; --write updates it.
-#   readme-options.sh [--write] SOMASHIM README.md
+#   scripts/readme-options.sh [--write] SOMASHIM README.md
 set -eu
+. "$(dirname "$0")/usage.sh"
 write=false
-if [ "$1" = --write ]; then
+if [ "${1:-}" = --write ]; then
 	write=true
 	shift
 fi
+[ $# = 2 ] && [ -x "$1" ] && [ -f "$2" ] || wrong_call "the command and the README are needed"
 somashim=$1 readme=$2
 table=$(mktemp)
 trap 'rm -f "$table" "$table.new"' EXIT

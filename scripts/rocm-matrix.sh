@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Compares somashim with every release of ROCm that Debian has, or with those named (6.4.3).
-#   rocm-matrix.sh [BUILD [RELEASE...]]
+#   scripts/rocm-matrix.sh [BUILD [RELEASE...]]
 # Each libamdhip64, with the HSA runtime and the libc that it needs, is fetched from the mirror that apt
 # uses here into BUILD/rocm-matrix. That needs no root and does not change the system. For each release
 # rocm-check.py compares headers and symbols. A preloaded program must start under that release's own
 # loader, get hipErrorNoDevice and end cleanly, with and without the auditor. Prints one row per release;
 # exits 1 if one disagrees, 77 if none could be fetched.
 set -uo pipefail
+. "$(dirname "$0")/usage.sh"
+build=${1:-${BUILD:-$(dirname "$0")/../build}}
+[ -d "$build" ] || wrong_call "no directory $build"
+build=$(realpath "$build")
 cd "$(dirname "$0")/.." || exit 1
-build=$(cd "${1:-${BUILD:-build}}" && pwd) || exit 1
 shim=$build/shim/libsomashim.so audit=$build/shim/libsomashim-audit.so
 [ -f "$shim" ] || { echo "rocm-matrix: $shim is not built"; exit 1; }
 

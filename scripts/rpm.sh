@@ -3,15 +3,20 @@
 # Builds RPM packages of the last commit with packaging/somashim.spec.
 #   scripts/rpm.sh [--nodeps] FOLDER     --nodeps: do not ask whether what the build needs is installed as packages
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/usage.sh"
 nodeps=()
 if [ "${1:-}" = --nodeps ]; then
 	nodeps=(--nodeps)
 	shift
 fi
-[ $# = 1 ] || { sed -n 's/^#   //p' "$0" >&2; exit 2; }
+case $#${1:-} in
+1-*) wrong_call "there is no option $1" ;;
+1*) ;;
+*) wrong_call "one folder is needed, for the packages" ;;
+esac
 mkdir -p "$1"
 out=$(realpath "$1")
+cd "$(dirname "$0")/.."
 version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" meson.build)
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT

@@ -4,10 +4,12 @@
 # Exits non-zero if a build or a test failed.
 #   scripts/test.sh [--quick]     --quick: the plain build, its unit tests, a slice of the others
 set -uo pipefail
+. "$(dirname "$0")/usage.sh"
 quick=0
-case ${1:-} in
+case $* in
+'') ;;
 --quick) quick=1 ;;
-?*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+*) wrong_call "what is $*?" ;;
 esac
 cd "$(dirname "$0")/.." || exit 1
 . scripts/packages.sh

