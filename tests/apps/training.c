@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory as a training loop uses it, and with one leak: weights and the state of the optimizer stay, activations grow
- * in the forward pass and shrink in the backward pass, where gradients follow, and a history is never freed. The page
- * of its recording is docs/report.png (scripts/report-picture.sh). `training [STEPS]`
+ * Memory as a training loop uses it: weights and the state of the optimizer stay, activations grow
+ * in the forward pass and shrink in the backward pass, and a history is never freed. The page of
+ * its recording is docs/report.png (scripts/report-picture.sh). `training [STEPS]`
  */
 #include <stdio.h>
 #include <stdlib.h>
