@@ -17,7 +17,6 @@
 #include <stdio.h>
 
 #include "core/backing/vmm.h"
-#include "core/base/mutants.h"
 
 #define POOL_PARTS 64   /* a new chunk is at most this part of the pool, */
 #define RUN_PARTS 6     /* or this part of the bytes that are missing, whichever is more */
@@ -196,7 +195,7 @@ uint64_t ss_vmm_short(struct ss_memory *m, const struct ss_growth *growth)
 	if (!run.gap)
 		return 0;
 	/* Where an unmap waits, nothing moves while the device has work. */
-	if ((m->core->info[m->dev].access_prefix || ss_release_waits(m)) && !SS_MUTANT_IS(58))
+	if (m->core->info[m->dev].access_prefix || ss_release_waits(m))
 		return run.bytes;
 	return ss_minus(run.bytes, ss_chunks_movable(m, &run));
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Breaks each ordering rule of the core on purpose, one build per rule, and shows which test catches it.
 # Fails if a broken rule survives, or if the unbroken core does not pass. A rule is broken by a patch in
-# tests/mutants, or by a switch in the code (core/base/mutants.h).
+# tests/mutants.
 #
 # The directed tests come first. A mutant that they catch runs a few random programs, to find a seed. A
 # mutant that they do not catch, and the unbroken core, run all of them.
@@ -31,10 +31,7 @@ cc="$cc -fno-strict-aliasing -I. -D_FILE_OFFSET_BITS=64 -Wl,--wrap=mmap64,--wrap
 # Works on a copy, so that edits during the run have no effect.
 cp -r config core trace "$dir" && mkdir "$dir/tests" && cp -r tests/{oracle,mutants} "$dir/tests/" || exit 1
 cd "$dir" || exit 1
-table=$({
-	sed -n 's/^\tM(\([0-9]*\), \([a-z_0-9]*\), .*/\1 \2/p' core/base/mutants.h
-	for f in tests/mutants/*.patch; do basename "$f" .patch; done | sed 's/^0*\([0-9]*\)_/\1 /'
-} | sort -n)
+table=$(for f in tests/mutants/*.patch; do basename "$f" .patch; done | sed 's/^0*\([0-9]*\)_/\1 /' | sort -n)
 [ -n "$list" ] || list="0 $(echo "$table" | cut -d' ' -f1)"
 
 object() { echo "$(echo "${1%.c}" | tr / _).o"; }
@@ -61,8 +58,8 @@ one() {
 			(cd "$dir/$n/tree" && python3 "$dir/tests/mutants/apply.py" "$dir/$patch" >/dev/null) ||
 			{ : >"$dir/bad"; return; }
 	else
-		changed=$(grep -l "SS_MUTANT_IS($n)" core/*.[ch] core/*/*.[ch])
-		[ -n "$changed" ] || [ "$n" = 0 ] || { echo "$n: no such mutant" >&2; : >"$dir/bad"; return; }
+		changed=
+		[ "$n" = 0 ] || { echo "$n: no such mutant" >&2; : >"$dir/bad"; return; }
 	fi
 	tests=$dir
 	case $changed in
@@ -70,12 +67,12 @@ one() {
 		changed=$(ls core/*.c core/*/*.c) tests=$dir/$n/tests
 		mkdir "$tests" && cp "$dir"/t_*.o "$tests/" || { : >"$dir/bad"; return; }
 		for f in tests/oracle/*.c; do
-			(cd "$dir/$n/tree" 2>/dev/null; $cc -I"$dir" -DSS_MUTANT="$n" -O2 -c "$dir/$f" \
+			(cd "$dir/$n/tree" 2>/dev/null; $cc -I"$dir" -O2 -c "$dir/$f" \
 				-o "$tests/t_$(basename "$f" .c).o") || { : >"$dir/bad"; return; }
 		done
 	esac
 	for f in $changed; do
-		(cd "$dir/$n/tree" 2>/dev/null; $cc -I"$dir" -DSS_MUTANT="$n" -c "$f" -o "$dir/$n/$(object "$f")") ||
+		(cd "$dir/$n/tree" 2>/dev/null; $cc -I"$dir" -c "$f" -o "$dir/$n/$(object "$f")") ||
 			{ : >"$dir/bad"; return; }
 	done
 	common=$(ls "$tests"/t_*.o | grep -v -e t_main -e t_shrink -e t_directed)

@@ -24,7 +24,6 @@
 #ifndef SS_ORDER_ORDER_H
 #define SS_ORDER_ORDER_H
 
-#include "core/base/mutants.h"
 #include "core/base/state.h"
 #include "core/core.h"
 

@@ -34,7 +34,7 @@ static bool sets_peak(struct ss_request *r)
 	struct ss_view v;
 	uint64_t more = missing(r, &v);
 
-	return v.reserved + more > v.reserved_high || SS_MUTANT_IS(51);
+	return v.reserved + more > v.reserved_high;
 }
 
 struct movable {
@@ -77,8 +77,7 @@ static bool may_exchange(struct ss_request *r)
 
 	if (m->backing == SS_BACKING_VMM)
 		return !m->core->info[m->dev].access_prefix &&
-		       (v.reserved + more / MOVES_PART <= v.reserved_high + movable(r->pool) ||
-			SS_MUTANT_IS(59));
+		       v.reserved + more / MOVES_PART <= v.reserved_high + movable(r->pool);
 	return v.reserved + ss_growth_segment(r, &v) <= v.reserved_high + v.idle;
 }
 
@@ -93,7 +92,7 @@ static bool might_help(struct ss_request *r, enum whom whom)
 	uint64_t completed = pool->mem.completed.bytes, own = ss_cache_free_hint(r->cache);
 	uint64_t all = whom == ITSELF ? own + completed : ss_pool_free_hint(pool);
 
-	if ((all < r->size && !SS_MUTANT_IS(52)) || !sets_peak(r))
+	if (all < r->size || !sets_peak(r))
 		return false;
 	if (whom == DEVICE)
 		return !ss_may_give(pool, SS_GIVE_UNASKED) && may_exchange(r);
@@ -210,8 +209,7 @@ enum ss_next ss_growth_wait(struct ss_request *r)
 {
 	enum ss_next next = SS_NEXT;
 
-	for (enum whom whom = SS_MUTANT_IS(55) ? ALL : ITSELF; whom <= DEVICE && next == SS_NEXT;
-	     whom++)
+	for (enum whom whom = ITSELF; whom <= DEVICE && next == SS_NEXT; whom++)
 		next = try_wait(r, whom);
 	return next;
 }
