@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the documents name is there: files, functions, links, variables, and options of the command.
+
+    test_docs.py SOMASHIM SOURCE
+"""
+import glob, json, os, re, subprocess, sys
+
+somashim, source = sys.argv[1:]
+os.chdir(source)
+bad = []
+documents = sorted(set(glob.glob('*.md') + glob.glob('docs/*.md') + glob.glob('docs/*.[17]') + glob.glob('*/README.md') +
+                       glob.glob('sim/*/README.md')))
+texts = {path: open(path).read() for path in documents}
+folders = 'bench cli compat config core debian docs driver live packaging scripts shim sim tests trace'.split()
+tracked = [os.path.join(folder, name) for top in folders for folder, _, names in os.walk(top) for name in names]
+code = ' '.join(open(path).read() for path in tracked if re.search(r'\.(c|h|py|sh|build|in|mjs)$', path))
+words = set(re.findall(r'\w+', code))
+
+
+def wrong(path, text, what):
+    bad.append('%s:%d: %s' % (path, texts[path].count('\n', 0, text) + 1, what))
+
+
+def anchors(path):
+    return {re.sub(r'[^\w\- ]', '', head.lower()).replace(' ', '-') for head in re.findall(r'^#+ (.*)', texts[path], re.M)}
+
+
+for path, text in texts.items():
+    plain = re.sub(r'\\f.|\\(?=-)', '', text) # of a man page
+    # A path from the root, if its first folder is there. <name>, NAME and * stand for any.
+    for m in re.finditer(r'(?<![\w/.$-])(?:%s)/[\w./-]*\w' % '|'.join(folders), text):
+        after = text[m.end():m.end() + 1]
+        name = m.group()
+        if after in ('<', '*', '{', '%', '$') or re.search(r'[A-Z]{3,}$|/NN', name) or not os.path.isdir(name.split('/')[0]):
+            continue
+        if 'ninja -C' in text[text.rfind('\n', 0, m.start()):m.start()]:
+            continue # a target of the build
+        near = (name, os.path.join(os.path.dirname(path), name))
+        if not any(os.path.exists(n) or glob.glob(n + '.*') for n in near):
+            wrong(path, m.start(), 'there is no %s' % name)
+    for m in re.finditer(r'\]\(([^)# ]*)(#[^) ]*)?\)', text):
+        if re.match(r'[a-z]+:', m.group(1)):
+            continue
+        target = os.path.normpath(os.path.join(os.path.dirname(path), m.group(1))) if m.group(1) else path
+        if not os.path.exists(target):
+            wrong(path, m.start(), 'a link to %s' % target)
+        elif m.group(2) and target in texts and m.group(2)[1:] not in anchors(target):
+            wrong(path, m.start(), 'no heading %s' % m.group(2))
+    for m in re.finditer(r'\b(?:ss|do)_[a-z]\w*\w\b(?!\*)', text):
+        if m.group() not in words and not m.group().endswith('_'):
+            wrong(path, m.start(), 'there is no %s' % m.group())
+    for m in re.finditer(r'\bSOMA(?:SHIM|SIM)_[A-Z0-9_]*[A-Z0-9]\b', plain):
+        name = m.group()
+        if name not in words and '"%s"' % name.split('_', 1)[1] not in code:
+            wrong(path, m.start(), 'there is no variable %s' % name)
+
+# Options of the command, where it is called in a document.
+known = {}
+for path, text in texts.items():
+    for m in re.finditer(r'somashim ([a-z]+) ([^`\n]*)', text):
+        command, rest = m.groups()
+        if command not in known:
+            help = subprocess.run([somashim, command, '--help'], capture_output=True, text=True)
+            known[command] = help.returncode == 0 and set(re.findall(r'(--[a-z][a-z-]*)', help.stdout))
+        if not known[command]:
+            continue
+        # What follows a program belongs to that.
+        for word in rest.split():
+            option = re.match(r'--[a-z][a-z-]*', word.strip('(),.;'))
+            if option and option.group() not in known[command]:
+                wrong(path, m.start(), 'somashim %s has no %s' % (command, option.group()))
+            elif not word.startswith('-') and command in ('run', 'record', 'check'):
+                break
+
+print('%d documents' % len(texts))
+print('\n'.join(bad))
+assert len(texts) > 10 and known.get('replay')
+sys.exit(bool(bad))
