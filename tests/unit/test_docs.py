@@ -4,17 +4,17 @@
 
     test_docs.py SOMASHIM SOURCE
 """
-import glob, json, os, re, subprocess, sys
+import glob, os, re, subprocess, sys
 
-somashim, source = sys.argv[1:]
+somashim, source = map(os.path.realpath, sys.argv[1:])
 os.chdir(source)
 bad = []
 documents = sorted(set(glob.glob('*.md') + glob.glob('docs/*.md') + glob.glob('docs/*.[17]') + glob.glob('*/README.md') +
                        glob.glob('sim/*/README.md')))
-texts = {path: open(path).read() for path in documents}
+texts = {path: open(path, encoding='utf-8').read() for path in documents}
 folders = 'bench cli compat config core debian docs driver live packaging scripts shim sim tests trace'.split()
 tracked = [os.path.join(folder, name) for top in folders for folder, _, names in os.walk(top) for name in names]
-code = ' '.join(open(path).read() for path in tracked if re.search(r'\.(c|h|py|sh|build|in|mjs)$', path))
+code = ' '.join(open(path, encoding='utf-8').read() for path in tracked if re.search(r'\.(c|h|py|sh|build|in|mjs)$', path))
 words = set(re.findall(r'\w+', code))
 
 
